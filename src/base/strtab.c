@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strings are packed into blocks that never move; a vector of {pointer,
+ * length} gives each its id, and an index finds the id of equal bytes.
+ */
+#include "base/strtab.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/vec.h"
+
+enum { STRTAB_BLOCK_LEN = 64 * 1024 };
+
+struct strtab_block {
+	struct strtab_block *next;
+	char bytes[];
+};
+
+struct strtab_entry {
+	const char *s;
+	size_t len;
+};
+
+struct strtab {
+	struct strtab_block *blocks; /* newest first */
+	size_t used, room;           /* in the newest block */
+	size_t bytes;
+	struct index index;
+	struct {
+		VEC(struct strtab_entry);
+	} entries;
+};
+
+struct strtab_key {
+	const struct strtab *t;
+	const char *s;
+	size_t len;
+};
+
+static bool strtab_eq(const void *ctx, uint32_t id)
+{
+	const struct strtab_key *k = ctx;
+	const struct strtab_entry *e = &k->t->entries.data[id];
+
+	return e->len == k->len && !memcmp(e->s, k->s, k->len);
+}
+
+/* Copy @s into a block, opening a new one when it does not fit; NULL: no memory. */
+static const char *strtab_store(struct strtab *t, const char *s, size_t len)
+{
+	struct strtab_block *b;
+	char *to;
+
+	if (len >= SIZE_MAX - STRTAB_BLOCK_LEN)
+		return NULL;
+	if (t->room - t->used < len + 1) {
+		size_t room = len + 1 > STRTAB_BLOCK_LEN ? len + 1 : STRTAB_BLOCK_LEN;
+
+		b = malloc(sizeof(*b) + room);
+		if (!b)
+			return NULL;
+		b->next = t->blocks;
+		t->blocks = b;
+		t->used = 0;
+		t->room = room;
+		t->bytes += room;
+	}
+	to = t->blocks->bytes + t->used;
+	if (len)
+		memcpy(to, s, len);
+	to[len] = '\0';
+	t->used += len + 1;
+	return to;
+}
+
+int strtab_add(struct strtab *t, const char *s, size_t len, uint32_t *out_id)
+{
+	struct strtab_key key = { t, s, len };
+	uint32_t hash = hash_bytes(s, len);
+	uint32_t id = (uint32_t)t->entries.len;
+	const char *kept;
+	int r;
+
+	if (index_find(&t->index, hash, strtab_eq, &key, out_id))
+		return 0;
+	if (t->entries.len >= UINT32_MAX - 1)
+		return -ENOMEM;
+	kept = strtab_store(t, s, len);
+	if (!kept)
+		return -ENOMEM;
+	r = vec_push(&t->entries, (struct strtab_entry){ kept, len });
+	if (r < 0)
+		return r;
+	r = index_add(&t->index, hash, id);
+	if (r < 0) {
+		t->entries.len--;
+		return r;
+	}
+	*out_id = id;
+	return 0;
+}
+
+int strtab_new(struct strtab **out)
+{
+	struct strtab *t = calloc(1, sizeof(*t));
+	uint32_t id;
+
+	if (!t)
+		return -ENOMEM;
+	if (strtab_add(t, "", 0, &id) < 0) {
+		strtab_free(t);
+		return -ENOMEM;
+	}
+	*out = t;
+	return 0;
+}
+
+void strtab_free(struct strtab *t)
+{
+	struct strtab_block *next;
+
+	if (!t)
+		return;
+	for (struct strtab_block *b = t->blocks; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	index_fini(&t->index);
+	vec_fini(&t->entries);
+	free(t);
+}
+
+const char *strtab_get(const struct strtab *t, uint32_t id)
+{
+	return t->entries.data[id].s;
+}
+
+size_t strtab_len(const struct strtab *t, uint32_t id)
+{
+	return t->entries.data[id].len;
+}
+
+uint32_t strtab_count(const struct strtab *t)
+{
+	return (uint32_t)t->entries.len;
+}
+
+size_t strtab_bytes(const struct strtab *t)
+{
+	return t->bytes + t->entries.cap * sizeof(*t->entries.data) +
+	       t->index.n_slots * sizeof(*t->index.slots);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A growing array of any element type:
+ *
+ *	struct { VEC(uint32_t); } ids = { 0 };
+ *	r = vec_push(&ids, 7);         (0 or -ENOMEM)
+ *	ids.data[0], ids.len
+ *	vec_fini(&ids);
+ *
+ * Elements move when it grows: keep indices, not pointers.
+ */
+#include <stddef.h>
+
+#define VEC(type)                                                                                  \
+	type *data;                                                                                \
+	size_t len;                                                                                \
+	size_t cap
+
+/* Make room for @n elements in all, doubling; 0 or -ENOMEM. */
+int vec_grow(void **data, size_t *cap, size_t n, size_t elem_len);
+
+#define vec_reserve(v, n) vec_grow((void **)&(v)->data, &(v)->cap, (n), sizeof(*(v)->data))
+
+#define vec_push(v, ...)                                                                           \
+	({                                                                                         \
+		int vec_r_ = vec_reserve((v), (v)->len + 1);                                       \
+		if (!vec_r_)                                                                       \
+			(v)->data[(v)->len++] = (__VA_ARGS__);                                     \
+		vec_r_;                                                                            \
+	})
+
+/* Free the elements' memory; the vector is empty and usable again. */
+void vec_release(void **data, size_t *len, size_t *cap);
+
+#define vec_fini(v) vec_release((void **)&(v)->data, &(v)->len, &(v)->cap)
