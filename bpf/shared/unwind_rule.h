@@ -24,11 +24,15 @@ enum unwind_cfa {
 	UNWIND_CFA_RSP_DEREF, /* *(rsp + cfa_off) + cfa_add */
 	UNWIND_CFA_RBP_DEREF, /* *(rbp + cfa_off) + cfa_add */
 	UNWIND_CFA_PLT,       /* rsp + 8 + ((rip & 15) >= cfa_off) * 8 (ld's .plt expression) */
-	UNWIND_CFA_SIGNAL,    /* rt_sigframe at rsp + cfa_off: all registers are restored from its
-				 ucontext */
+	UNWIND_CFA_SIGNAL,    /* the kernel's struct ucontext is at rsp + cfa_off (0 at glibc's
+				 restorer): all registers are restored from it */
 	UNWIND_CFA_FP, /* frame-pointer convention: CFA = rbp + 16, rbp at CFA-16, ra at CFA-8 */
 	UNWIND_CFA_GO_ASMCGOCALL, /* runtime.asmcgocall: back to the goroutine's stack, see
 				     unwind/go.h */
+	UNWIND_CFA_RSP_RA_REG, /* rsp + cfa_off; the return address is in register cfa_reg (vfork);
+				  leaf frames only */
+	UNWIND_CFA_RSP_INDEX,  /* *(rsp + cfa_off + register cfa_reg * 8) + cfa_add (OpenSSL's
+				  bn_mul_mont); leaf frames only */
 	UNWIND_CFA_MAX,
 };
 
@@ -38,11 +42,12 @@ enum unwind_saved {
 	UNWIND_SAVED_CFA,   /* at CFA + off */
 	UNWIND_SAVED_RBP,   /* at rbp + off (expression; stack-realigning prologues) */
 	UNWIND_SAVED_UNDEF, /* lost: becomes 0 */
+	UNWIND_SAVED_REG,   /* in the register with the DWARF number off; leaf frames only */
 };
 
 struct unwind_rule {
 	uint8_t cfa;     /* enum unwind_cfa */
-	uint8_t cfa_reg; /* UNWIND_CFA_REG only */
+	uint8_t cfa_reg; /* UNWIND_CFA_REG, _RSP_RA_REG and _RSP_INDEX only */
 	uint8_t rbp;     /* enum unwind_saved */
 	uint8_t rbx;     /* enum unwind_saved */
 	int32_t cfa_off;

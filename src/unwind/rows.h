@@ -43,4 +43,11 @@ void unwind_rows_fini(struct unwind_rows *rows);
  */
 int unwind_rows_from_file(struct unwind_rows *rows, const struct elf_image *img, struct err *err);
 
+/*
+ * The same for a stripped file without .eh_frame, from the .debug_frame of
+ * @debug, its debug file.
+ */
+int unwind_rows_from_debug_file(struct unwind_rows *rows, const struct elf_image *img,
+				const struct elf_image *debug, struct err *err);
+
 enum { UNWIND_ROWS_MAX = 16 * 1000 * 1000 };

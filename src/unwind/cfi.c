@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the state of a CFA program to a rule. Nearly all rows are a register
+ * plus an offset; of DWARF's expressions, those are recognised that GCC,
+ * clang, the linkers, glibc and OpenSSL emit, by their form. Everything else
+ * is refused, and the walk ends there rather than guess.
+ */
+#include "unwind/cfi.h"
+
+#include <string.h>
+
+enum {
+	REG_RBX = 3,
+	REG_RBP = 6,
+	REG_RSP = 7,
+	REG_R15 = 15,
+	REG_RIP = 16,
+	UCONTEXT_RSP = 160, /* of the kernel's struct ucontext: uc_mcontext.rsp */
+};
+
+enum {
+	OP_DEREF = 0x06,
+	OP_AND = 0x1a,
+	OP_MUL = 0x1e,
+	OP_PLUS = 0x22,
+	OP_PLUS_UCONST = 0x23,
+	OP_SHL = 0x24,
+	OP_GE = 0x2a,
+	OP_LIT0 = 0x30,
+	OP_BREG0 = 0x70,
+};
+
+/* An expression that is taken apart from its front; ok turns false at the first misfit. */
+struct expr {
+	const uint8_t *p, *end;
+	bool ok;
+};
+
+static struct expr expr_of(const struct eh_frame *ef, const struct cfi_value *v)
+{
+	struct expr e = { .ok = true };
+	size_t len;
+
+	eh_frame_expression(ef, v, &e.p, &len);
+	e.end = e.p + len;
+	return e;
+}
+
+static uint8_t expr_byte(struct expr *e)
+{
+	if (e->p == e->end) {
+		e->ok = false;
+		return 0;
+	}
+	return *e->p++;
+}
+
+static bool expr_accept(struct expr *e, uint8_t op)
+{
+	if (!e->ok || e->p == e->end || *e->p != op)
+		return false;
+	e->p++;
+	return true;
+}
+
+static void expr_expect(struct expr *e, uint8_t op)
+{
+	e->ok = expr_accept(e, op);
+}
+
+/* LEB128 of at most 28 bits: more than any frame has. */
+static int32_t expr_leb(struct expr *e, bool is_signed)
+{
+	uint32_t v = 0;
+
+	for (unsigned int shift = 0; shift < 28; shift += 7) {
+		uint8_t b = expr_byte(e);
+
+		v |= (uint32_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			if (is_signed && (b & 0x40))
+				v |= -(128u << shift);
+			return (int32_t)v;
+		}
+	}
+	e->ok = false;
+	return 0;
+}
+
+/* DW_OP_bregN @off: the register's number. */
+static uint8_t expr_breg(struct expr *e, int32_t *off)
+{
+	uint8_t reg = (uint8_t)(expr_byte(e) - OP_BREG0);
+
+	if (reg > REG_RIP)
+		e->ok = false;
+	*off = expr_leb(e, true);
+	return reg;
+}
+
+static bool expr_ended(const struct expr *e)
+{
+	return e->ok && e->p == e->end;
+}
+
+/* ld's .plt: breg7 8, breg16 0, lit15, and, litN, ge, lit3, shl, plus */
+static bool cfa_plt(struct expr e, struct unwind_rule *out)
+{
+	int32_t off, zero;
+	uint8_t n;
+
+	if (expr_breg(&e, &off) != REG_RSP || off != 8 || expr_breg(&e, &zero) != REG_RIP || zero)
+		return false;
+	expr_expect(&e, OP_LIT0 + 15);
+	expr_expect(&e, OP_AND);
+	n = (uint8_t)(expr_byte(&e) - OP_LIT0);
+	expr_expect(&e, OP_GE);
+	expr_expect(&e, OP_LIT0 + 3);
+	expr_expect(&e, OP_SHL);
+	expr_expect(&e, OP_PLUS);
+	if (!expr_ended(&e) || n > 15)
+		return false;
+	out->cfa = UNWIND_CFA_PLT;
+	out->cfa_off = n;
+	return true;
+}
+
+/* OpenSSL's bn_mul_mont: breg7 x, bregN 0, lit8, mul, plus, deref, plus_uconst y */
+static bool cfa_index(struct expr e, struct unwind_rule *out)
+{
+	int32_t off, zero, add;
+	uint8_t reg;
+
+	if (expr_breg(&e, &off) != REG_RSP)
+		return false;
+	reg = expr_breg(&e, &zero);
+	expr_expect(&e, OP_LIT0 + 8);
+	expr_expect(&e, OP_MUL);
+	expr_expect(&e, OP_PLUS);
+	expr_expect(&e, OP_DEREF);
+	expr_expect(&e, OP_PLUS_UCONST);
+	add = expr_leb(&e, false);
+	if (!expr_ended(&e) || zero || reg > REG_R15 || add > INT16_MAX)
+		return false;
+	out->cfa = UNWIND_CFA_RSP_INDEX;
+	out->cfa_reg = reg;
+	out->cfa_off = off;
+	out->cfa_add = (int16_t)add;
+	return true;
+}
+
+static bool cfa_register(uint8_t reg, int32_t off, struct unwind_rule *out)
+{
+	out->cfa_off = off;
+	switch (reg) {
+	case REG_RSP:
+		out->cfa = UNWIND_CFA_RSP;
+		return true;
+	case REG_RBP:
+		out->cfa = UNWIND_CFA_RBP;
+		return true;
+	case REG_RBX:
+		out->cfa = UNWIND_CFA_RBX;
+		return true;
+	}
+	out->cfa = UNWIND_CFA_REG;
+	out->cfa_reg = reg;
+	return reg <= REG_R15;
+}
+
+/* GCC's realigned frames, OpenSSL's saved rsp: bregN x [, deref [, plus_uconst y]] */
+static bool cfa_deref(struct expr e, struct unwind_rule *out)
+{
+	int32_t off, add = 0;
+	uint8_t reg = expr_breg(&e, &off);
+
+	if (expr_ended(&e))
+		return cfa_register(reg, off, out);
+	expr_expect(&e, OP_DEREF);
+	if (expr_accept(&e, OP_PLUS_UCONST))
+		add = expr_leb(&e, false);
+	if (!expr_ended(&e) || (reg != REG_RSP && reg != REG_RBP) || add > INT16_MAX)
+		return false;
+	out->cfa = reg == REG_RSP ? UNWIND_CFA_RSP_DEREF : UNWIND_CFA_RBP_DEREF;
+	out->cfa_off = off;
+	out->cfa_add = (int16_t)add;
+	return true;
+}
+
+static bool rule_cfa(const struct eh_frame *ef, const struct cfi_value *cfa,
+		     struct unwind_rule *out)
+{
+	struct expr e;
+
+	if (cfa->how == CFI_REGISTER)
+		return cfa_register(cfa->reg, cfa->off, out);
+	if (cfa->how != CFI_EXPR)
+		return false;
+	e = expr_of(ef, cfa);
+	return cfa_deref(e, out) || cfa_plt(e, out) || cfa_index(e, out);
+}
+
+/* Where the caller's rbx or rbp is; @off is of the kind that *@how says. */
+static bool rule_saved(const struct eh_frame *ef, const struct cfi_value *v, uint8_t *how,
+		       int16_t *off)
+{
+	int32_t at = v->off;
+	struct expr e;
+
+	switch (v->how) {
+	case CFI_UNSPECIFIED:
+	case CFI_SAME:
+		*how = UNWIND_SAVED_SAME;
+		return true;
+	case CFI_UNDEFINED:
+		*how = UNWIND_SAVED_UNDEF;
+		return true;
+	case CFI_REGISTER:
+		*how = UNWIND_SAVED_REG;
+		*off = v->reg;
+		return v->reg <= REG_R15;
+	case CFI_OFFSET:
+		*how = UNWIND_SAVED_CFA;
+		break;
+	case CFI_EXPR:
+		e = expr_of(ef, v);
+		*how = UNWIND_SAVED_RBP;
+		if (expr_breg(&e, &at) != REG_RBP || !expr_ended(&e))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	*off = (int16_t)at;
+	return *off == at;
+}
+
+static bool rule_return_address(const struct cfi_value *v, struct unwind_rule *out)
+{
+	if (v->how == CFI_OFFSET) {
+		out->ra_off = (int16_t)v->off;
+		return out->ra_off == v->off;
+	}
+	/* vfork() keeps it in rdi, lest the child overwrite it on the shared stack. */
+	if (v->how == CFI_REGISTER && out->cfa == UNWIND_CFA_RSP && v->reg <= REG_R15) {
+		out->cfa = UNWIND_CFA_RSP_RA_REG;
+		out->cfa_reg = v->reg;
+		return true;
+	}
+	return false;
+}
+
+/* The frame that the kernel makes for a handler: its rsp is in the ucontext. */
+static bool rule_signal(const struct eh_frame *ef, const struct cfi_state *s,
+			struct unwind_rule *out)
+{
+	struct expr e;
+	int32_t off;
+
+	if (s->col[CFI_RSP].how != CFI_EXPR)
+		return false;
+	e = expr_of(ef, &s->col[CFI_RSP]);
+	if (expr_breg(&e, &off) != REG_RSP || !expr_ended(&e))
+		return false;
+	*out = (struct unwind_rule){ .cfa = UNWIND_CFA_SIGNAL, .cfa_off = off - UCONTEXT_RSP };
+	return true;
+}
+
+/* The walk takes the CFA for the caller's rsp: a function that says otherwise is refused. */
+static bool rsp_is_cfa(const struct cfi_value *v)
+{
+	return v->how == CFI_UNSPECIFIED || (v->how == CFI_VAL_OFFSET && !v->off);
+}
+
+bool unwind_cfi_rule(const struct eh_frame *ef, const struct eh_frame_fde *fde,
+		     const struct cfi_state *s, struct unwind_rule *out)
+{
+	struct unwind_rule rule = { 0 };
+
+	if (s->col[CFI_RA].how == CFI_UNDEFINED) {
+		*out = (struct unwind_rule){ .cfa = UNWIND_CFA_END };
+		return true;
+	}
+	if (eh_frame_is_signal(ef, fde) && rule_signal(ef, s, out))
+		return true;
+	if (rsp_is_cfa(&s->col[CFI_RSP]) && rule_cfa(ef, &s->cfa, &rule) &&
+	    rule_return_address(&s->col[CFI_RA], &rule) &&
+	    rule_saved(ef, &s->col[CFI_RBP], &rule.rbp, &rule.rbp_off) &&
+	    rule_saved(ef, &s->col[CFI_RBX], &rule.rbx, &rule.rbx_off)) {
+		*out = rule;
+		return true;
+	}
+	*out = (struct unwind_rule){ .cfa = UNWIND_CFA_NONE };
+	return false;
+}

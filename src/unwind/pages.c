@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paging of a file's rows. Rows come in order, so pages do too: the current
+ * rule is carried over each page's start. Rules repeat at once in most files
+ * (push, push, pop, ret), so a small cache stands before the dictionary.
+ */
+#include "unwind/pages.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "unwind/rows.h"
+#include "unwind/rules.h"
+
+enum { RULE_CACHE = 256, PAGE_MASK = (1 << UNWIND_PAGE_SHIFT) - 1 };
+
+struct paging {
+	struct unwind_pages *out;
+	struct unwind_rules *rules;
+	uint16_t rule; /* that holds now */
+	struct {
+		struct unwind_rule rule;
+		uint16_t id;
+		bool known;
+	} cache[RULE_CACHE];
+};
+
+/* The id of @rule, UNWIND_RULE_NONE if there is no room for it; or -ENOMEM. */
+static int rule_id(struct paging *pg, const struct unwind_rule *rule, uint16_t *out)
+{
+	uint32_t slot = (rule->cfa * 31u + rule->rbp * 7u + rule->rbx * 3u +
+			 (uint32_t)rule->cfa_off / 8u * 5u + (uint32_t)rule->rbx_off) %
+			RULE_CACHE;
+	int r;
+
+	if (pg->cache[slot].known && !memcmp(&pg->cache[slot].rule, rule, sizeof(*rule))) {
+		*out = pg->cache[slot].id;
+		return 0;
+	}
+	r = unwind_rules_add(pg->rules, rule, out);
+	if (r == -ENOSPC) {
+		pg->out->n_without_rule++;
+		*out = UNWIND_RULE_NONE;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	pg->cache[slot].rule = *rule;
+	pg->cache[slot].id = *out;
+	pg->cache[slot].known = true;
+	return 0;
+}
+
+/* Begin pages until @page is the last one; each starts with the rule that holds. */
+static int begin_pages(struct paging *pg, uint32_t page)
+{
+	struct unwind_pages *out = pg->out;
+	int r = 0;
+
+	while (!r && out->first_page + out->n_pages <= page) {
+		r = vec_push(&out->start, (uint32_t)out->rows.len);
+		if (!r && pg->rule != UNWIND_RULE_NONE)
+			r = vec_push(&out->rows, (struct unwind_row){ .lo = 0, .rule = pg->rule });
+		out->n_pages++;
+	}
+	return r;
+}
+
+static int put_row(struct paging *pg, uint64_t off, uint16_t rule)
+{
+	struct unwind_pages *out = pg->out;
+	uint16_t lo = (uint16_t)(off & PAGE_MASK);
+	size_t in_page;
+	int r = begin_pages(pg, (uint32_t)(off >> UNWIND_PAGE_SHIFT));
+
+	if (r < 0 || rule == pg->rule)
+		return r;
+	in_page = out->rows.len - out->start.data[out->n_pages - 1];
+	if (in_page && out->rows.data[out->rows.len - 1].lo == lo)
+		out->rows.len--; /* the carried rule ends where it would begin */
+	else if (!in_page && lo)
+		r = vec_push(&out->rows, (struct unwind_row){ .rule = UNWIND_RULE_NONE });
+	pg->rule = rule;
+	return r ? r : vec_push(&out->rows, (struct unwind_row){ .lo = lo, .rule = rule });
+}
+
+/* Is row @i only the padding before the next function? */
+static bool is_padding(const struct unwind_rows *rows, size_t i)
+{
+	return rows->data[i].rule.cfa == UNWIND_CFA_NONE && i + 1 < rows->len &&
+	       rows->data[i + 1].file_off - rows->data[i].file_off <= UNWIND_PADDING_MAX;
+}
+
+static int put_rows(struct paging *pg, const struct unwind_rows *rows)
+{
+	uint16_t id;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < rows->len; i++) {
+		if (is_padding(rows, i))
+			continue;
+		r = rule_id(pg, &rows->data[i].rule, &id);
+		if (!r)
+			r = put_row(pg, rows->data[i].file_off, id);
+	}
+	return r ? r : vec_push(&pg->out->start, (uint32_t)pg->out->rows.len);
+}
+
+int unwind_pages_build(struct unwind_pages *out, const struct unwind_rows *rows,
+		       struct unwind_rules *rules, struct err *err)
+{
+	struct paging pg = { .out = out, .rules = rules, .rule = UNWIND_RULE_NONE };
+	uint64_t first, last;
+	int r;
+
+	if (!rows->len)
+		return 0;
+	first = rows->data[0].file_off >> UNWIND_PAGE_SHIFT;
+	last = rows->data[rows->len - 1].file_off >> UNWIND_PAGE_SHIFT;
+	if (last > UINT32_MAX || last - first >= UNWIND_PAGES_MAX)
+		return err_set(err, -E2BIG, "unwind rows span %lu pages", last - first + 1);
+	out->first_page = (uint32_t)first;
+	r = vec_reserve(&out->start, last - first + 2);
+	if (!r)
+		r = vec_reserve(&out->rows, rows->len);
+	if (!r)
+		r = put_rows(&pg, rows);
+	return r;
+}
+
+void unwind_pages_fini(struct unwind_pages *p)
+{
+	vec_fini(&p->start);
+	vec_fini(&p->rows);
+}
+
+uint16_t unwind_pages_find(const struct unwind_pages *p, uint64_t file_off)
+{
+	uint64_t page = file_off >> UNWIND_PAGE_SHIFT;
+	uint32_t lo, n;
+
+	if (page < p->first_page || page - p->first_page >= p->n_pages)
+		return UNWIND_RULE_NONE;
+	lo = p->start.data[page - p->first_page];
+	n = p->start.data[page - p->first_page + 1] - lo;
+	if (!n)
+		return UNWIND_RULE_NONE;
+	while (n > 1) {
+		uint32_t half = n / 2;
+
+		if (p->rows.data[lo + half].lo <= (file_off & PAGE_MASK))
+			lo += half;
+		n -= half;
+	}
+	return p->rows.data[lo].rule;
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The unwind table of a file, before paging. Functions (FDEs) are sorted, not
+ * rows: sorting rows would cost more than decoding them. A function's rows
+ * hold until the next function begins, even if it claims to be longer, and of
+ * two that begin together the first of the section wins: so overlaps and lies
+ * always give the same table.
+ *
+ * What no FDE covers is UNWIND_CFA_NONE, except the entry point and signal
+ * restorers, which are known by their code: libcs without CFI have both. In a
+ * file without any CFI the rest is taken to have frame pointers.
+ */
+#include "unwind/rows.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "elf/eh_frame.h"
+#include "elf/image.h"
+#include "unwind/cfi.h"
+
+enum {
+	COVERED_SHARE = 2, /* more than 1/2 of the text has CFI: so have the special functions */
+	ENTRY_LEN = 32,    /* as much as the longest _start has before its last call */
+	RESTORERS_MAX = 8, /* signal restorers of a file */
+	RADIX_BITS = 11,
+	RADIX = 1 << RADIX_BITS,
+};
+
+static const struct unwind_rule rule_none = { .cfa = UNWIND_CFA_NONE };
+static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
+static const struct unwind_rule rule_fp = { .cfa = UNWIND_CFA_FP };
+static const struct unwind_rule rule_restorer = { .cfa = UNWIND_CFA_SIGNAL };
+
+void unwind_rows_fini(struct unwind_rows *rows)
+{
+	vec_fini(rows);
+}
+
+static bool rule_equal(const struct unwind_rule *a, const struct unwind_rule *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+/* From @off on @rule holds; offsets never fall. Equal neighbours become one row. */
+static int rows_put(struct unwind_rows *rows, uint64_t off, const struct unwind_rule *rule)
+{
+	struct unwind_full_row *last = rows->len ? &rows->data[rows->len - 1] : NULL;
+
+	if (last && last->file_off == off) {
+		rows->len--;
+		last = rows->len ? last - 1 : NULL;
+	}
+	if (last ? rule_equal(&last->rule, rule) : rule->cfa == UNWIND_CFA_NONE)
+		return 0;
+	if (rows->len >= UNWIND_ROWS_MAX)
+		return -E2BIG;
+	return vec_push(rows, (struct unwind_full_row){ .file_off = off, .rule = *rule });
+}
+
+/* ---- functions in order ---- */
+
+static bool fdes_are_sorted(const struct eh_frame_fde *fdes, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (fdes[i - 1].start > fdes[i].start)
+			return false;
+	}
+	return true;
+}
+
+/* One pass of a stable radix sort by the digit of start - @base at @shift. */
+static void radix_pass(const struct eh_frame_fde *from, struct eh_frame_fde *to, size_t n,
+		       uint64_t base, unsigned int shift)
+{
+	uint32_t at[RADIX] = { 0 }, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		at[(from[i].start - base) >> shift & (RADIX - 1)]++;
+	for (size_t i = 0; i < RADIX; i++) {
+		uint32_t count = at[i];
+
+		at[i] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[at[(from[i].start - base) >> shift & (RADIX - 1)]++] = from[i];
+}
+
+static int fdes_sort(struct eh_frame *ef)
+{
+	_cleanup_(freep) struct eh_frame_fde *spare = NULL;
+	struct eh_frame_fde *from = ef->fdes.data, *to;
+	uint64_t min = UINT64_MAX, max = 0;
+	size_t n = ef->fdes.len;
+
+	if (fdes_are_sorted(from, n))
+		return 0;
+	spare = to = malloc(n * sizeof(*to));
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		min = from[i].start < min ? from[i].start : min;
+		max = from[i].start > max ? from[i].start : max;
+	}
+	for (unsigned int shift = 0; shift < 64 && (max - min) >> shift; shift += RADIX_BITS) {
+		struct eh_frame_fde *swap = from;
+
+		radix_pass(from, to, n, min, shift);
+		from = to;
+		to = swap;
+	}
+	if (from != ef->fdes.data)
+		memcpy(ef->fdes.data, from, n * sizeof(*from));
+	return 0;
+}
+
+/* ---- from CFI ---- */
+
+struct cfi_build {
+	struct unwind_rows *rows;
+	const struct eh_frame *ef;
+	const struct eh_frame_fde *fde;
+	const struct elf_segment *segs;
+	size_t n_segs, seg;
+	uint64_t bias; /* address - file offset, in the function at hand */
+	uint64_t limit;
+	uint64_t done; /* rows are put up to here */
+	uint64_t covered;
+};
+
+/* The executable segment that holds @vaddr; functions come in order, so mostly the last one. */
+static const struct elf_segment *text_at(struct cfi_build *b, uint64_t vaddr)
+{
+	for (size_t i = 0; i < b->n_segs; i++) {
+		size_t at = b->seg + i < b->n_segs ? b->seg + i : b->seg + i - b->n_segs;
+		const struct elf_segment *s = &b->segs[at];
+
+		if (s->exec && vaddr >= s->vaddr && vaddr - s->vaddr < s->filesz) {
+			b->seg = at;
+			return s;
+		}
+	}
+	return NULL;
+}
+
+static int put_cfi_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_state *s)
+{
+	struct cfi_build *b = ctx;
+	struct unwind_rule rule;
+
+	if (start >= b->limit)
+		return 0;
+	b->done = end < b->limit ? end : b->limit;
+	if (!unwind_cfi_rule(b->ef, b->fde, s, &rule))
+		b->rows->n_unsupported++;
+	return rows_put(b->rows, start - b->bias, &rule);
+}
+
+/* The rows of one function up to @limit. Where its program ends early, nothing is known. */
+static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uint64_t limit,
+			struct err *err)
+{
+	const struct elf_segment *seg = text_at(b, fde->start);
+	struct unwind_rows *rows = b->rows;
+	uint64_t seg_end, off;
+	int r, put;
+
+	if (!seg)
+		return 0;
+	seg_end = seg->vaddr + seg->filesz;
+	b->fde = fde;
+	b->bias = seg->vaddr - seg->file_off;
+	b->limit = limit < seg_end ? limit : seg_end;
+	b->done = fde->start;
+	off = fde->start - b->bias;
+	if (rows->len && off < rows->data[rows->len - 1].file_off)
+		return err_set(err, -EBADMSG, "text segments out of order");
+	r = eh_frame_run(b->ef, fde, put_cfi_row, b, err);
+	if (r && r != -EBADMSG)
+		return r;
+	b->covered += b->done - fde->start;
+	put = rows_put(rows, b->done - b->bias, &rule_none);
+	return put ? put : r;
+}
+
+static int put_functions(struct cfi_build *b, struct err *err)
+{
+	const struct eh_frame_fde *fdes = b->ef->fdes.data;
+	size_t n = b->ef->fdes.len, next;
+	int bad = 0, r;
+
+	for (size_t i = 0; i < n; i = next) {
+		for (next = i + 1; next < n && fdes[next].start == fdes[i].start;)
+			next++;
+		r = put_function(b, &fdes[i], next < n ? fdes[next].start : UINT64_MAX, err);
+		if (r == -EBADMSG)
+			bad = r;
+		else if (r < 0)
+			return r;
+	}
+	return bad;
+}
+
+/* The CFI of @cfi, a file or its debug file, for the text of @img. */
+static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
+			 const struct elf_image *cfi, uint64_t *out_covered, struct err *err)
+{
+	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
+	struct cfi_build b = { .rows = rows, .ef = &ef };
+	struct eh_frame_source src;
+	int bad, r;
+
+	if (eh_frame_find(cfi, &src) < 0)
+		return 0;
+	bad = eh_frame_read(&ef, &src, err);
+	if (bad < 0 && bad != -EBADMSG)
+		return bad;
+	r = fdes_sort(&ef);
+	if (r < 0)
+		return r;
+	b.n_segs = elf_image_segments(img, &b.segs);
+	r = put_functions(&b, err);
+	*out_covered = b.covered;
+	return r ? r : bad;
+}
+
+/* ---- what is known by its code ---- */
+
+/* The rule that holds at @off, and in *@out_end where it ends. */
+static const struct unwind_rule *rule_at(const struct unwind_rows *rows, uint64_t off,
+					 uint64_t *out_end)
+{
+	size_t lo = 0, hi = rows->len;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (rows->data[mid].file_off <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	*out_end = lo < rows->len ? rows->data[lo].file_off : UINT64_MAX;
+	return lo ? &rows->data[lo - 1].rule : &rule_none;
+}
+
+/* Put @n rows in the place of all that is between @lo and @hi. */
+static int rows_splice(struct unwind_rows *rows, uint64_t lo, uint64_t hi,
+		       const struct unwind_full_row *with, size_t n)
+{
+	_cleanup_(unwind_rows_fini) struct unwind_rows all = { .n_unsupported =
+								       rows->n_unsupported };
+	struct unwind_rows old;
+	uint64_t end;
+	size_t i = 0;
+	int r = 0;
+
+	for (; !r && i < rows->len && rows->data[i].file_off < lo; i++)
+		r = rows_put(&all, rows->data[i].file_off, &rows->data[i].rule);
+	for (size_t j = 0; !r && j < n; j++)
+		r = rows_put(&all, with[j].file_off, &with[j].rule);
+	if (!r)
+		r = rows_put(&all, hi, rule_at(rows, hi, &end));
+	for (; !r && i < rows->len; i++) {
+		if (rows->data[i].file_off > hi)
+			r = rows_put(&all, rows->data[i].file_off, &rows->data[i].rule);
+	}
+	if (r < 0)
+		return r;
+	old = *rows;
+	*rows = all;
+	all = old;
+	return 0;
+}
+
+/* At most @len bytes from @off get @rule, if no function covers them. */
+static int rows_patch(struct unwind_rows *rows, uint64_t off, uint64_t len,
+		      const struct unwind_rule *rule)
+{
+	const struct unwind_full_row row = { .file_off = off, .rule = *rule };
+	uint64_t end;
+	uint8_t cfa = rule_at(rows, off, &end)->cfa;
+
+	if (cfa != UNWIND_CFA_NONE && cfa != UNWIND_CFA_FP)
+		return 0;
+	return rows_splice(rows, off, end - off < len ? end : off + len, &row, 1);
+}
+
+/*
+ * Does a program or a loader begin at the entry point? Libraries' e_entry may
+ * be any address; what is begun by the kernel clears rbp first (psABI, 3.4.1).
+ */
+static bool entry_is_start(const struct elf_image *img)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t clear[] = { 0x48, 0x31, 0xed }; /* xor %rbp,%rbp; %ebp without 0x48 */
+	struct elf_span code;
+	size_t at = 0;
+
+	if (elf_image_at_vaddr(img, elf_image_entry(img), ENTRY_LEN, &code) < 0)
+		return false;
+	if (elf_image_type(img) == ET_EXEC)
+		return true;
+	if (!memcmp(code.data, endbr, sizeof(endbr)))
+		at = sizeof(endbr);
+	return !memcmp(code.data + at, clear, sizeof(clear)) ||
+	       !memcmp(code.data + at, clear + 1, sizeof(clear) - 1);
+}
+
+static int patch_entry(struct unwind_rows *rows, const struct elf_image *img)
+{
+	uint64_t off;
+
+	if (!entry_is_start(img) || elf_image_offset_of(img, elf_image_entry(img), &off) < 0)
+		return 0;
+	return rows_patch(rows, off, ENTRY_LEN, &rule_end);
+}
+
+/*
+ * Signal restorers: mov $SYS_rt_sigreturn,%rax (or %eax); syscall. A handler
+ * returns to the first instruction, and return addresses are looked up one
+ * byte before them: so the rule begins there.
+ */
+static int patch_restorers(struct unwind_rows *rows, const struct elf_span *text)
+{
+	static const uint8_t tail[] = { 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
+	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0 };
+	const uint8_t *p = text->data, *end = p + text->len;
+	unsigned int n = 0;
+	int r = 0;
+
+	while (!r && n < RESTORERS_MAX && (p = memmem(p, (size_t)(end - p), tail, sizeof(tail)))) {
+		size_t at = (size_t)(p - text->data);
+		size_t len = at >= 3 && !memcmp(p - 3, rax, sizeof(rax)) ? 3 : 1;
+
+		p += sizeof(tail);
+		if (at <= len || (len == 1 && p[-7] != 0xb8))
+			continue;
+		r = rows_patch(rows, text->file_off + at - len - 1, 1 + len + sizeof(tail),
+			       &rule_restorer);
+		n++;
+	}
+	return r;
+}
+
+/* A file without CFI: its text is taken to keep frame pointers. */
+static int fill_with_frame_pointers(struct unwind_rows *rows, const struct elf_image *img)
+{
+	const struct elf_segment *segs;
+	size_t n = elf_image_segments(img, &segs);
+	uint64_t done = 0;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < n; i++) {
+		if (!segs[i].exec || !segs[i].filesz || segs[i].file_off < done)
+			continue;
+		done = segs[i].file_off + segs[i].filesz;
+		r = rows_put(rows, segs[i].file_off, &rule_fp);
+		if (!r)
+			r = rows_put(rows, done, &rule_none);
+	}
+	return r;
+}
+
+static bool rows_say_only_frame_pointers(const struct unwind_rows *rows)
+{
+	for (size_t i = 0; i < rows->len; i++) {
+		if (rows->data[i].rule.cfa != UNWIND_CFA_FP &&
+		    rows->data[i].rule.cfa != UNWIND_CFA_NONE)
+			return false;
+	}
+	return true;
+}
+
+/* The text of a file of which @covered bytes have rows: see the head of this file. */
+static int patch_text(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered)
+{
+	const struct elf_segment *segs;
+	size_t n = elf_image_segments(img, &segs);
+	uint64_t text = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		text += segs[i].exec ? segs[i].filesz : 0;
+	if (covered > text / COVERED_SHARE)
+		return 0;
+	for (size_t i = 0; !r && i < n; i++) {
+		struct elf_span span;
+
+		if (segs[i].exec &&
+		    !elf_image_at_vaddr(img, segs[i].vaddr, (size_t)segs[i].filesz, &span))
+			r = patch_restorers(rows, &span);
+	}
+	return r;
+}
+
+static int patch_known_code(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered)
+{
+	bool no_cfi = !rows->len;
+	int r = no_cfi ? fill_with_frame_pointers(rows, img) : 0;
+
+	if (!r)
+		r = patch_text(rows, img, covered);
+	if (!r)
+		r = patch_entry(rows, img);
+	if (no_cfi && rows_say_only_frame_pointers(rows))
+		rows->len = 0;
+	return r;
+}
+
+static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
+		      const struct elf_image *cfi, struct err *err)
+{
+	uint64_t covered = 0;
+	int bad, r;
+
+	if (elf_image_machine(img) != EM_X86_64)
+		return 0;
+	bad = rows_from_cfi(rows, img, cfi, &covered, err);
+	if (bad < 0 && bad != -EBADMSG)
+		return bad;
+	r = patch_known_code(rows, img, covered);
+	if (r == -E2BIG)
+		err_set(err, r, "more than %d unwind rows", UNWIND_ROWS_MAX);
+	return r ? r : bad;
+}
+
+int unwind_rows_from_file(struct unwind_rows *rows, const struct elf_image *img, struct err *err)
+{
+	return rows_build(rows, img, img, err);
+}
+
+int unwind_rows_from_debug_file(struct unwind_rows *rows, const struct elf_image *img,
+				const struct elf_image *debug, struct err *err)
+{
+	return rows_build(rows, img, debug, err);
+}

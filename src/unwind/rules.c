@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rule dictionary. Rules are only ever added: a row in a kernel map may
+ * name any of them. A rule is written before its id is given out, so readers
+ * of the same memory never see an id without its rule.
+ */
+#include "unwind/rules.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+struct rule_key {
+	const struct unwind_rule *array;
+	const struct unwind_rule *rule;
+};
+
+static bool rule_is(const void *ctx, uint32_t id)
+{
+	const struct rule_key *key = ctx;
+
+	return !memcmp(&key->array[id], key->rule, sizeof(*key->rule));
+}
+
+static uint32_t rule_hash(const struct unwind_rule *rule)
+{
+	uint64_t word[2];
+
+	memcpy(word, rule, sizeof(word));
+	return hash_u64(word[0] ^ word[1] * 0x9e3779b97f4a7c15ULL);
+}
+
+int unwind_rules_init(struct unwind_rules *d, struct unwind_rule *array, uint32_t cap)
+{
+	static const struct unwind_rule fixed[] = {
+		[UNWIND_RULE_NONE] = { .cfa = UNWIND_CFA_NONE },
+		[UNWIND_RULE_END] = { .cfa = UNWIND_CFA_END },
+		[UNWIND_RULE_FP] = { .cfa = UNWIND_CFA_FP },
+	};
+	uint16_t id;
+	int r = 0;
+
+	assert(cap >= sizeof(fixed) / sizeof(fixed[0]) && cap <= UNWIND_RULES_MAX);
+	*d = (struct unwind_rules){ .array = array, .cap = cap };
+	for (size_t i = 0; !r && i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		r = unwind_rules_add(d, &fixed[i], &id);
+	if (r < 0)
+		unwind_rules_fini(d);
+	return r;
+}
+
+void unwind_rules_fini(struct unwind_rules *d)
+{
+	index_fini(&d->by_rule);
+}
+
+int unwind_rules_add(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id)
+{
+	struct rule_key key = { .array = d->array, .rule = rule };
+	uint32_t hash = rule_hash(rule), id;
+	int r;
+
+	if (!index_find(&d->by_rule, hash, rule_is, &key, &id)) {
+		if (d->n == d->cap)
+			return -ENOSPC;
+		id = d->n;
+		d->array[id] = *rule;
+		r = index_add(&d->by_rule, hash, id);
+		if (r < 0)
+			return r;
+		d->n++;
+	}
+	*out_id = (uint16_t)id;
+	return 0;
+}
