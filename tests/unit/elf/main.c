@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+int test_gopclntab(void);
 int test_image(void);
 
 int main(void)
 {
-	return test_image();
+	return test_gopclntab() + test_image();
 }

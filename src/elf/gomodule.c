@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the tables of Go's run time in a file.
+ *
+ * The table of functions begins with a magic number and is aligned; the
+ * module data (runtime/symtab.go, type moduledata) begins with a pointer to
+ * it and repeats its number of functions and its bounds, so that a chance hit
+ * is told from the real thing. Pointers are read as the dynamic linker would
+ * leave them: RELATIVE entries of DT_RELA override what the file holds.
+ *
+ * Every search is one pass over the file's segments or relocations, and
+ * gives up after CANDIDATES_MAX hits. It does not know the format of the
+ * table itself: that is elf/gopclntab.c.
+ */
+#include "elf/gomodule.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "elf/image.h"
+
+enum {
+	CANDIDATES_MAX = 16,
+	NOTES_MAX = 64,
+	BUILDINFO_SEARCH = 64 * 1024, /* as debug/buildinfo does */
+	BUILDINFO_ALIGN = 16,
+
+	/* words of moduledata, the same since Go 1.16 */
+	MODULE_FTAB_LEN = 17,
+	MODULE_MINPC = 20,
+	MODULE_MAXPC = 21,
+	MODULE_TEXT = 22,
+	MODULE_WORDS = 42,
+};
+
+static const char *const table_sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+static const char *const go_sections[] = { ".note.go.buildid", ".go.buildinfo", ".gosymtab",
+					   ".go.module" };
+
+static uint64_t load64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* {magic u32, 0, 0, instruction unit, 8}: see internal/abi/symtab.go for the magic numbers. */
+static bool is_table_start(uint64_t word)
+{
+	switch (word & 0x00ffffffffffffff) {
+	case 0x010000fffffff1:
+	case 0x010000fffffff0:
+	case 0x010000fffffffa:
+	case 0x010000fffffffb:
+	case 0x040000fffffff1:
+	case 0x040000fffffff0:
+	case 0x040000fffffffa:
+	case 0x040000fffffffb:
+		return word >> 56 == 8;
+	default:
+		return false;
+	}
+}
+
+static bool has_buildinfo_magic(const struct elf_image *img, const struct elf_segment *seg)
+{
+	static const char magic[] = "\xff Go buildinf:";
+	size_t len = seg->filesz < BUILDINFO_SEARCH ? seg->filesz : BUILDINFO_SEARCH;
+	struct elf_span s;
+
+	if (elf_image_at_vaddr(img, seg->vaddr, len, &s) < 0)
+		return false;
+	for (size_t i = 0; i + sizeof(magic) <= s.len; i += BUILDINFO_ALIGN)
+		if (!memcmp(s.data + i, magic, sizeof(magic) - 1))
+			return true;
+	return false;
+}
+
+bool gomodule_has_buildinfo(const struct elf_image *img)
+{
+	const struct elf_segment *segs;
+	size_t n = elf_image_segments(img, &segs);
+	struct elf_span s;
+
+	if (!elf_image_section(img, ".go.buildinfo", &s))
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (!segs[i].exec && has_buildinfo_magic(img, &segs[i]))
+			return true;
+	return false;
+}
+
+static bool is_go_note(const struct elf_span *note)
+{
+	static const uint8_t name[] = { 'G', 'o', 0, 0 };
+	Elf64_Nhdr h;
+
+	if (note->len < sizeof(h) + sizeof(name))
+		return false;
+	memcpy(&h, note->data, sizeof(h));
+	return h.n_namesz == sizeof(name) && !memcmp(note->data + sizeof(h), name, sizeof(name));
+}
+
+/* Cheap evidence, so that files of other languages are not searched from end to end. */
+static bool is_go(const struct elf_image *img)
+{
+	struct elf_span s;
+	uint32_t index;
+
+	for (size_t i = 0; i < sizeof(go_sections) / sizeof(go_sections[0]); i++)
+		if (!elf_image_section_index(img, go_sections[i], &index))
+			return true;
+	for (size_t i = 0; i < NOTES_MAX && !elf_image_phdr_nth(img, PT_NOTE, i, &s); i++)
+		if (is_go_note(&s))
+			return true;
+	return gomodule_has_buildinfo(img);
+}
+
+static int search_segment(const struct elf_image *img, const struct elf_segment *seg,
+			  gomodule_table_fn accept, void *ctx, unsigned int *budget)
+{
+	struct elf_span s, at;
+	size_t i = -seg->vaddr & 7;
+
+	if (elf_image_at_vaddr(img, seg->vaddr, seg->filesz, &s) < 0)
+		return -ENOENT;
+	for (; i + 8 <= s.len && *budget; i += 8) {
+		if (!is_table_start(load64(s.data + i)))
+			continue;
+		--*budget;
+		at = (struct elf_span){ s.data + i, s.len - i, s.vaddr + i, s.file_off + i };
+		if (!accept(ctx, &at))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+int gomodule_find_table(const struct elf_image *img, gomodule_table_fn accept, void *ctx)
+{
+	unsigned int budget = CANDIDATES_MAX;
+	const struct elf_segment *segs;
+	struct elf_span s;
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(table_sections) / sizeof(table_sections[0]); i++) {
+		if (elf_image_section(img, table_sections[i], &s) < 0 || s.len < 8)
+			continue;
+		if (is_table_start(load64(s.data)) && !accept(ctx, &s))
+			return 0;
+	}
+	if (!is_go(img))
+		return -ENOENT;
+
+	n = elf_image_segments(img, &segs);
+	/* data first: only old linkers put constants beside the code */
+	for (int exec = 0; exec < 2; exec++)
+		for (size_t i = 0; i < n; i++)
+			if (segs[i].exec == exec &&
+			    !search_segment(img, &segs[i], accept, ctx, &budget))
+				return 0;
+	return -ENOENT;
+}
+
+static uint64_t dynamic_value(const struct elf_span *dyn, int64_t tag)
+{
+	Elf64_Dyn d;
+
+	for (size_t i = 0; i + sizeof(d) <= dyn->len; i += sizeof(d)) {
+		memcpy(&d, dyn->data + i, sizeof(d));
+		if (d.d_tag == tag)
+			return d.d_un.d_val;
+		if (d.d_tag == DT_NULL)
+			break;
+	}
+	return 0;
+}
+
+/* The entries of DT_RELA; an empty span if there are none that lie in the file. */
+static struct elf_span relocations(const struct elf_image *img)
+{
+	struct elf_span dyn, rela;
+
+	if (elf_image_phdr(img, PT_DYNAMIC, &dyn) < 0 ||
+	    elf_image_at_vaddr(img, dynamic_value(&dyn, DT_RELA), dynamic_value(&dyn, DT_RELASZ),
+			       &rela) < 0)
+		return (struct elf_span){ 0 };
+	return rela;
+}
+
+static bool relative_at(const struct elf_image *img, const struct elf_span *rela, size_t i,
+			Elf64_Rela *out)
+{
+	uint32_t type =
+		elf_image_machine(img) == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
+
+	memcpy(out, rela->data + i * sizeof(*out), sizeof(*out));
+	return ELF64_R_TYPE(out->r_info) == type;
+}
+
+void gomodule_relocate(const struct elf_image *img, uint64_t vaddr, uint8_t *copy, size_t len)
+{
+	struct elf_span rela = relocations(img);
+	Elf64_Rela r;
+
+	for (size_t i = 0; i < rela.len / sizeof(r); i++) {
+		uint64_t value;
+
+		if (!relative_at(img, &rela, i, &r))
+			continue;
+		if (r.r_offset < vaddr || len < 8 || r.r_offset - vaddr > len - 8)
+			continue;
+		value = r.r_addend;
+		memcpy(copy + (r.r_offset - vaddr), &value, sizeof(value));
+	}
+}
+
+static int check_data(const struct elf_image *img, const struct gomodule_key *key, uint64_t vaddr,
+		      struct gomodule_data *out)
+{
+	uint64_t words[MODULE_WORDS], text, off;
+	struct elf_span s;
+
+	if (elf_image_at_vaddr(img, vaddr, sizeof(words), &s) < 0)
+		return -ENOENT;
+	memcpy(words, s.data, sizeof(words));
+	gomodule_relocate(img, vaddr, (uint8_t *)words, sizeof(words));
+
+	text = words[MODULE_TEXT];
+	if (words[0] != key->table_vaddr || words[MODULE_FTAB_LEN] != key->n_funcs + 1 ||
+	    words[MODULE_MINPC] != text + key->first_off ||
+	    words[MODULE_MAXPC] != text + key->end_off)
+		return -ENOENT;
+	if (elf_image_offset_of(img, words[key->gofunc_word], &off) < 0)
+		return -ENOENT;
+
+	*out = (struct gomodule_data){ .text = text, .gofunc = words[key->gofunc_word] };
+	return 0;
+}
+
+static int find_data_in_place(const struct elf_image *img, const struct gomodule_key *key,
+			      struct gomodule_data *out)
+{
+	const struct elf_segment *segs;
+	size_t n = elf_image_segments(img, &segs);
+	unsigned int budget = CANDIDATES_MAX;
+	struct elf_span s;
+
+	/* from the last one: writable data comes after constants, which are large */
+	while (n--) {
+		if (segs[n].exec || elf_image_at_vaddr(img, segs[n].vaddr, segs[n].filesz, &s) < 0)
+			continue;
+		for (size_t j = -s.vaddr & 7; j + 8 <= s.len && budget; j += 8) {
+			if (load64(s.data + j) != key->table_vaddr)
+				continue;
+			budget--;
+			if (!check_data(img, key, s.vaddr + j, out))
+				return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static int find_data_relocated(const struct elf_image *img, const struct gomodule_key *key,
+			       struct gomodule_data *out)
+{
+	struct elf_span rela = relocations(img);
+	unsigned int budget = CANDIDATES_MAX;
+	Elf64_Rela r;
+
+	for (size_t i = 0; i < rela.len / sizeof(r) && budget; i++) {
+		if (!relative_at(img, &rela, i, &r) || (uint64_t)r.r_addend != key->table_vaddr)
+			continue;
+		budget--;
+		if (!check_data(img, key, r.r_offset, out))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+int gomodule_find_data(const struct elf_image *img, const struct gomodule_key *key,
+		       struct gomodule_data *out)
+{
+	int r;
+
+	/* the pass over the relocations is the shorter one, where there are any */
+	r = find_data_relocated(img, key, out);
+	if (r < 0)
+		r = find_data_in_place(img, key, out);
+	return r;
+}

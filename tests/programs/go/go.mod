@@ -1,0 +1,3 @@
+module cameo/programs
+
+go 1.17
