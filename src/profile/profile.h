@@ -96,7 +96,10 @@ void profile_free(struct profile *p);
 
 DEFINE_FREEP(struct profile, profile_free)
 
-/* Set-up: sample types are added before the first sample. Each returns 0 or -ENOMEM. */
+/*
+ * Set-up: 0 or -ENOMEM. Sample types are added before the first sample: after
+ * it, -EINVAL.
+ */
 struct profile_meta *profile_meta(struct profile *p);
 const struct profile_meta *profile_meta_const(const struct profile *p);
 int profile_add_sample_type(struct profile *p, const char *type, const char *unit);
@@ -118,14 +121,17 @@ int profile_add_stack(struct profile *p, const uint32_t *locations, size_t n, /*
  */
 int profile_add_sample(struct profile *p, const struct profile_sample *s);
 
-/* Add everything of @from, whose sample types must be the same: 0, -EINVAL, -ENOMEM. */
+/*
+ * Add everything of @from, whose sample types must be the same, or @p have none
+ * yet: 0, -EINVAL, -ENOMEM.
+ */
 int profile_merge(struct profile *p, const struct profile *from);
 
 /* Reading. Ids run from 0 to the count; what is given out is borrowed until the next add. */
 size_t profile_n_sample_types(const struct profile *p);
 struct profile_value_type profile_sample_type(const struct profile *p, size_t i);
 size_t profile_n_comments(const struct profile *p);
-const char *profile_comment(const struct profile *p, size_t i);
+uint32_t profile_comment(const struct profile *p, size_t i); /* string id */
 const char *profile_string(const struct profile *p, uint32_t id);
 size_t profile_string_len(const struct profile *p, uint32_t id);
 uint32_t profile_n_strings(const struct profile *p);

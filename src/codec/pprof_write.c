@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples are written first: what they refer to gets its id in the file when
+ * it is first met, so the tables that follow hold only what is used. Ids of
+ * strings start at 0, which is "", all others at 1, as profile.proto has it.
+ *
+ * Mappings keep their order: pprof takes the first for the main program.
+ */
+#include "codec/pprof_write.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "codec/gzip.h"
+#include "codec/pprof_fields.h"
+#include "codec/wire.h"
+#include "profile/profile.h"
+
+/* From a profile's ids to those of the file, in the order they are met. */
+struct renumber {
+	uint32_t *to; /* 0: not met */
+	struct {
+		VEC(uint32_t);
+	} met;
+};
+
+struct writer {
+	const struct profile *p;
+	struct buf *out;
+	struct renumber strings, functions, locations, mappings;
+	int error;
+};
+
+static int renumber_init(struct renumber *n, uint32_t count)
+{
+	n->to = calloc((size_t)count + 1, sizeof(*n->to));
+	return n->to ? 0 : -ENOMEM;
+}
+
+static void renumber_fini(struct renumber *n)
+{
+	free(n->to);
+	vec_fini(&n->met);
+}
+
+/* 1 for the first thing met, 2 for the second... */
+static uint32_t renumbered(struct writer *w, struct renumber *n, uint32_t id)
+{
+	if (!n->to[id]) {
+		if (vec_push(&n->met, id) < 0)
+			w->error = -ENOMEM;
+		n->to[id] = (uint32_t)n->met.len;
+	}
+	return n->to[id];
+}
+
+static uint32_t string_ref(struct writer *w, uint32_t id)
+{
+	return id ? renumbered(w, &w->strings, id) : 0;
+}
+
+static uint32_t mapping_ref(const struct writer *w, uint32_t id)
+{
+	return id == PROFILE_NONE ? 0 : w->mappings.to[id];
+}
+
+static void put_string_ref(struct writer *w, uint32_t number, uint32_t id)
+{
+	wire_put_uint(w->out, number, string_ref(w, id));
+}
+
+static void put_value_type(struct writer *w, uint32_t number, struct profile_value_type t)
+{
+	size_t at = wire_begin(w->out, number);
+
+	put_string_ref(w, PPROF_VALUE_TYPE_TYPE, t.type);
+	put_string_ref(w, PPROF_VALUE_TYPE_UNIT, t.unit);
+	wire_end(w->out, at);
+}
+
+static void put_label(struct writer *w, const struct profile_label *l)
+{
+	size_t at = wire_begin(w->out, PPROF_SAMPLE_LABEL);
+
+	put_string_ref(w, PPROF_LABEL_KEY, l->key);
+	if (l->str) {
+		put_string_ref(w, PPROF_LABEL_STR, l->str);
+	} else {
+		wire_put_int(w->out, PPROF_LABEL_NUM, l->num);
+		put_string_ref(w, PPROF_LABEL_NUM_UNIT, l->num_unit);
+	}
+	wire_end(w->out, at);
+}
+
+static void put_sample(struct writer *w, uint32_t i)
+{
+	struct profile_sample s = profile_sample(w->p, i);
+	size_t depth, at, packed;
+	const uint32_t *stack = profile_stack(w->p, s.stack, &depth);
+
+	at = wire_begin(w->out, PPROF_SAMPLE);
+	packed = wire_begin(w->out, PPROF_SAMPLE_LOCATION_ID);
+	for (size_t k = 0; k < depth; k++)
+		wire_put_varint(w->out, renumbered(w, &w->locations, stack[k]));
+	wire_end(w->out, packed);
+	packed = wire_begin(w->out, PPROF_SAMPLE_VALUE);
+	for (size_t k = 0; k < profile_n_sample_types(w->p); k++)
+		wire_put_varint(w->out, (uint64_t)s.values[k]);
+	wire_end(w->out, packed);
+	for (uint32_t k = 0; k < s.n_labels; k++)
+		put_label(w, &s.labels[k]);
+	wire_end(w->out, at);
+}
+
+/* Only what is met has an id; mappings get theirs in the order of the profile. */
+static void number_mappings(struct writer *w)
+{
+	for (size_t i = 0; i < w->locations.met.len; i++) {
+		uint32_t m = profile_location(w->p, w->locations.met.data[i]).mapping;
+
+		if (m != PROFILE_NONE)
+			w->mappings.to[m] = 1;
+	}
+	for (uint32_t m = 0; m < profile_n_mappings(w->p); m++) {
+		if (w->mappings.to[m]) {
+			w->mappings.to[m] = 0;
+			renumbered(w, &w->mappings, m);
+		}
+	}
+}
+
+static void put_mapping(struct writer *w, uint32_t id)
+{
+	const struct profile_mapping *m = profile_mapping(w->p, id);
+	size_t at = wire_begin(w->out, PPROF_MAPPING);
+
+	wire_put_uint(w->out, PPROF_MAPPING_ID, w->mappings.to[id]);
+	wire_put_uint(w->out, PPROF_MAPPING_START, m->start);
+	wire_put_uint(w->out, PPROF_MAPPING_LIMIT, m->limit);
+	wire_put_uint(w->out, PPROF_MAPPING_OFFSET, m->file_off);
+	put_string_ref(w, PPROF_MAPPING_FILE, m->file);
+	put_string_ref(w, PPROF_MAPPING_BUILD_ID, m->build_id);
+	wire_put_bool(w->out, PPROF_MAPPING_HAS_FUNCTIONS, m->has_functions);
+	wire_put_bool(w->out, PPROF_MAPPING_HAS_FILENAMES, m->has_filenames);
+	wire_put_bool(w->out, PPROF_MAPPING_HAS_LINES, m->has_lines);
+	wire_put_bool(w->out, PPROF_MAPPING_HAS_INLINES, m->has_inlines);
+	wire_end(w->out, at);
+}
+
+static void put_line(struct writer *w, const struct profile_line *l)
+{
+	size_t at = wire_begin(w->out, PPROF_LOCATION_LINE);
+
+	wire_put_uint(w->out, PPROF_LINE_FUNCTION_ID, renumbered(w, &w->functions, l->function));
+	wire_put_uint(w->out, PPROF_LINE_LINE, l->line);
+	wire_put_uint(w->out, PPROF_LINE_COLUMN, l->column);
+	wire_end(w->out, at);
+}
+
+static void put_location(struct writer *w, uint32_t id)
+{
+	struct profile_location l = profile_location(w->p, id);
+	size_t at = wire_begin(w->out, PPROF_LOCATION);
+
+	wire_put_uint(w->out, PPROF_LOCATION_ID, w->locations.to[id]);
+	wire_put_uint(w->out, PPROF_LOCATION_MAPPING_ID, mapping_ref(w, l.mapping));
+	wire_put_uint(w->out, PPROF_LOCATION_ADDRESS, l.address);
+	for (uint32_t i = 0; i < l.n_lines; i++)
+		put_line(w, &l.lines[i]);
+	wire_end(w->out, at);
+}
+
+static void put_function(struct writer *w, uint32_t id)
+{
+	const struct profile_function *f = profile_function(w->p, id);
+	size_t at = wire_begin(w->out, PPROF_FUNCTION);
+
+	wire_put_uint(w->out, PPROF_FUNCTION_ID, w->functions.to[id]);
+	put_string_ref(w, PPROF_FUNCTION_NAME, f->name);
+	put_string_ref(w, PPROF_FUNCTION_SYSTEM_NAME, f->system_name ? f->system_name : f->name);
+	put_string_ref(w, PPROF_FUNCTION_FILE, f->file);
+	wire_put_uint(w->out, PPROF_FUNCTION_START_LINE, f->start_line);
+	wire_end(w->out, at);
+}
+
+static void put_comments(struct writer *w)
+{
+	size_t at, n = profile_n_comments(w->p);
+
+	if (!n)
+		return;
+	at = wire_begin(w->out, PPROF_COMMENT);
+	for (size_t i = 0; i < n; i++)
+		wire_put_varint(w->out, string_ref(w, profile_comment(w->p, i)));
+	wire_end(w->out, at);
+}
+
+static void put_meta(struct writer *w)
+{
+	const struct profile_meta *m = profile_meta_const(w->p);
+
+	put_string_ref(w, PPROF_DROP_FRAMES, m->drop_frames);
+	put_string_ref(w, PPROF_KEEP_FRAMES, m->keep_frames);
+	wire_put_int(w->out, PPROF_TIME_NANOS, m->time_ns);
+	wire_put_int(w->out, PPROF_DURATION_NANOS, m->duration_ns);
+	if (m->period_type.type || m->period_type.unit)
+		put_value_type(w, PPROF_PERIOD_TYPE, m->period_type);
+	wire_put_int(w->out, PPROF_PERIOD, m->period);
+	put_comments(w);
+	put_string_ref(w, PPROF_DEFAULT_SAMPLE_TYPE, m->default_sample_type);
+	put_string_ref(w, PPROF_DOC_URL, m->doc_url);
+}
+
+static void put_strings(struct writer *w)
+{
+	wire_put_bytes(w->out, PPROF_STRING_TABLE, "", 0);
+	for (size_t i = 0; i < w->strings.met.len; i++) {
+		uint32_t id = w->strings.met.data[i];
+
+		wire_put_bytes(w->out, PPROF_STRING_TABLE, profile_string(w->p, id),
+			       profile_string_len(w->p, id));
+	}
+}
+
+static void put_profile(struct writer *w)
+{
+	for (size_t i = 0; i < profile_n_sample_types(w->p); i++)
+		put_value_type(w, PPROF_SAMPLE_TYPE, profile_sample_type(w->p, i));
+	for (uint32_t i = 0; i < profile_n_samples(w->p); i++)
+		put_sample(w, i);
+	number_mappings(w);
+	for (size_t i = 0; i < w->mappings.met.len; i++)
+		put_mapping(w, w->mappings.met.data[i]);
+	for (size_t i = 0; i < w->locations.met.len; i++)
+		put_location(w, w->locations.met.data[i]);
+	for (size_t i = 0; i < w->functions.met.len; i++)
+		put_function(w, w->functions.met.data[i]);
+	put_meta(w);
+	put_strings(w);
+}
+
+static void writer_fini(struct writer *w)
+{
+	renumber_fini(&w->strings);
+	renumber_fini(&w->functions);
+	renumber_fini(&w->locations);
+	renumber_fini(&w->mappings);
+}
+
+int pprof_write(const struct profile *p, struct buf *out, struct err *err)
+{
+	_cleanup_(writer_fini) struct writer w = { .p = p, .out = out };
+
+	if (renumber_init(&w.strings, profile_n_strings(p)) < 0 ||
+	    renumber_init(&w.functions, profile_n_functions(p)) < 0 ||
+	    renumber_init(&w.locations, profile_n_locations(p)) < 0 ||
+	    renumber_init(&w.mappings, profile_n_mappings(p)) < 0)
+		return err_set(err, -ENOMEM, "no memory to write the profile");
+	put_profile(&w);
+	if (w.error || buf_error(out))
+		return err_set(err, -ENOMEM, "no memory to write the profile");
+	return 0;
+}
+
+int pprof_write_gz(const struct profile *p, struct buf *out, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf raw = { 0 };
+	int r = pprof_write(p, &raw, err);
+
+	return r < 0 ? r : gzip_write(raw.data, raw.len, GZIP_DEFAULT, out, err);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adding one profile to another: each table of the one is interned into the
+ * other, from the strings upwards, with an array from old ids to new ones in
+ * between. Uses nothing but the public face of struct profile.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "profile/profile.h"
+
+struct merge {
+	struct profile *to;
+	const struct profile *from;
+	uint32_t *strings, *mappings, *functions, *locations, *stacks; /* old id -> new */
+	struct {
+		VEC(struct profile_line);
+	} lines;
+	struct {
+		VEC(struct profile_label);
+	} labels;
+	struct {
+		VEC(uint32_t);
+	} ids;
+};
+
+static void merge_fini(struct merge *m)
+{
+	free(m->strings);
+	free(m->mappings);
+	free(m->functions);
+	free(m->locations);
+	free(m->stacks);
+	vec_fini(&m->lines);
+	vec_fini(&m->labels);
+	vec_fini(&m->ids);
+}
+
+static int new_ids(uint32_t **out, uint32_t n)
+{
+	*out = calloc((size_t)n + 1, sizeof(**out));
+	return *out ? 0 : -ENOMEM;
+}
+
+static int merge_strings(struct merge *m)
+{
+	uint32_t n = profile_n_strings(m->from);
+	int r = new_ids(&m->strings, n);
+
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		r = profile_add_string(m->to, profile_string(m->from, i),
+				       profile_string_len(m->from, i), &m->strings[i]);
+	return r;
+}
+
+static int merge_mappings(struct merge *m)
+{
+	uint32_t n = profile_n_mappings(m->from);
+	int r = new_ids(&m->mappings, n);
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		struct profile_mapping x = *profile_mapping(m->from, i);
+
+		x.file = m->strings[x.file];
+		x.build_id = m->strings[x.build_id];
+		r = profile_add_mapping(m->to, &x, &m->mappings[i]);
+	}
+	return r;
+}
+
+static int merge_functions(struct merge *m)
+{
+	uint32_t n = profile_n_functions(m->from);
+	int r = new_ids(&m->functions, n);
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		struct profile_function x = *profile_function(m->from, i);
+
+		x.name = m->strings[x.name];
+		x.system_name = m->strings[x.system_name];
+		x.file = m->strings[x.file];
+		r = profile_add_function(m->to, &x, &m->functions[i]);
+	}
+	return r;
+}
+
+static int merge_location(struct merge *m, uint32_t id)
+{
+	struct profile_location x = profile_location(m->from, id);
+	int r = vec_reserve(&m->lines, x.n_lines);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < x.n_lines; i++) {
+		m->lines.data[i] = x.lines[i];
+		m->lines.data[i].function = m->functions[x.lines[i].function];
+	}
+	x.lines = m->lines.data;
+	if (x.mapping != PROFILE_NONE)
+		x.mapping = m->mappings[x.mapping];
+	return profile_add_location(m->to, &x, &m->locations[id]);
+}
+
+static int merge_locations(struct merge *m)
+{
+	uint32_t n = profile_n_locations(m->from);
+	int r = new_ids(&m->locations, n);
+
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		r = merge_location(m, i);
+	return r;
+}
+
+static int merge_stacks(struct merge *m)
+{
+	uint32_t n = profile_n_stacks(m->from);
+	int r = new_ids(&m->stacks, n);
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		size_t depth;
+		const uint32_t *ids = profile_stack(m->from, i, &depth);
+
+		r = vec_reserve(&m->ids, depth);
+		if (r < 0)
+			return r;
+		for (size_t k = 0; k < depth; k++)
+			m->ids.data[k] = m->locations[ids[k]];
+		r = profile_add_stack(m->to, m->ids.data, depth, &m->stacks[i]);
+	}
+	return r;
+}
+
+static int merge_samples(struct merge *m)
+{
+	uint32_t n = profile_n_samples(m->from);
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		struct profile_sample s = profile_sample(m->from, i);
+
+		r = vec_reserve(&m->labels, s.n_labels);
+		if (r < 0)
+			return r;
+		for (uint32_t k = 0; k < s.n_labels; k++) {
+			struct profile_label l = s.labels[k];
+
+			l.key = m->strings[l.key];
+			l.str = m->strings[l.str];
+			l.num_unit = m->strings[l.num_unit];
+			m->labels.data[k] = l;
+		}
+		s.labels = m->labels.data;
+		s.stack = m->stacks[s.stack];
+		r = profile_add_sample(m->to, &s);
+	}
+	return r;
+}
+
+static int merge_comments(struct merge *m)
+{
+	for (size_t i = 0; i < profile_n_comments(m->from); i++) {
+		uint32_t id = m->strings[profile_comment(m->from, i)];
+		bool there = false;
+
+		for (size_t k = 0; !there && k < profile_n_comments(m->to); k++)
+			there = profile_comment(m->to, k) == id;
+		if (!there) {
+			int r = profile_add_comment(m->to, profile_string(m->to, id));
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static uint32_t pick_string(const struct merge *m, uint32_t mine, uint32_t theirs)
+{
+	return mine ? mine : m->strings[theirs];
+}
+
+/* As pprof merges: from the earliest start, durations add up, the longest period. */
+static void merge_meta(struct merge *m)
+{
+	struct profile_meta *to = profile_meta(m->to);
+	const struct profile_meta *from = profile_meta_const(m->from);
+
+	if (!to->time_ns || (from->time_ns && from->time_ns < to->time_ns))
+		to->time_ns = from->time_ns;
+	if (__builtin_add_overflow(to->duration_ns, from->duration_ns, &to->duration_ns))
+		to->duration_ns = INT64_MAX;
+	if (to->period < from->period)
+		to->period = from->period;
+	if (!to->period_type.type) {
+		to->period_type.type = m->strings[from->period_type.type];
+		to->period_type.unit = m->strings[from->period_type.unit];
+	}
+	to->default_sample_type =
+		pick_string(m, to->default_sample_type, from->default_sample_type);
+	to->doc_url = pick_string(m, to->doc_url, from->doc_url);
+	to->drop_frames = pick_string(m, to->drop_frames, from->drop_frames);
+	to->keep_frames = pick_string(m, to->keep_frames, from->keep_frames);
+}
+
+static bool same_string(const struct profile *a, uint32_t i, const struct profile *b, uint32_t k)
+{
+	return !strcmp(profile_string(a, i), profile_string(b, k));
+}
+
+static bool same_sample_types(const struct profile *a, const struct profile *b)
+{
+	size_t n = profile_n_sample_types(a);
+
+	if (n != profile_n_sample_types(b))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		struct profile_value_type x = profile_sample_type(a, i);
+		struct profile_value_type y = profile_sample_type(b, i);
+
+		if (!same_string(a, x.type, b, y.type) || !same_string(a, x.unit, b, y.unit))
+			return false;
+	}
+	return true;
+}
+
+/* An empty profile takes the other's sample types. */
+static int adopt_sample_types(struct profile *p, const struct profile *from)
+{
+	if (profile_n_sample_types(p) || profile_n_samples(p))
+		return 0;
+	for (size_t i = 0; i < profile_n_sample_types(from); i++) {
+		struct profile_value_type t = profile_sample_type(from, i);
+		int r = profile_add_sample_type(p, profile_string(from, t.type),
+						profile_string(from, t.unit));
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int profile_merge(struct profile *p, const struct profile *from)
+{
+	static int (*const steps[])(struct merge *) = {
+		merge_strings, merge_mappings, merge_functions, merge_locations,
+		merge_stacks,  merge_samples,  merge_comments,
+	};
+	_cleanup_(merge_fini) struct merge m = { .to = p, .from = from };
+	int r = p == from ? -EINVAL : adopt_sample_types(p, from);
+
+	if (r < 0)
+		return r;
+	if (!same_sample_types(p, from))
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		r = steps[i](&m);
+		if (r < 0)
+			return r;
+	}
+	merge_meta(&m);
+	return 0;
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strings are one strtab; mappings, functions, locations, the lines of
+ * locations, stacks and label sets are one seqtab each. So a location is a
+ * fixed-size row that names its lines by an id, a sample is a pair (stack,
+ * label set), and finding an equal one is a hash of a few words.
+ *
+ * Ids that callers pass are checked here, so that whoever reads a profile
+ * need not. Nothing is ever removed: a new window is a new profile.
+ */
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+#include "profile/seqtab.h"
+
+struct location_row {
+	uint64_t address;
+	uint32_t mapping;
+	uint32_t lines; /* id in the table of line runs */
+	uint64_t kind;
+};
+
+struct sample_row {
+	uint32_t stack;
+	uint32_t labels; /* id in the table of label sets */
+	uint32_t n_times, times_cap;
+	uint64_t *times;
+};
+
+struct profile {
+	struct profile_meta meta;
+	struct strtab *strings;
+	struct seqtab mappings, functions, lines, locations, stacks, label_sets;
+	struct {
+		VEC(struct profile_value_type);
+	} types;
+	struct {
+		VEC(uint32_t);
+	} comments;
+	struct {
+		VEC(struct sample_row);
+	} samples;
+	struct {
+		VEC(int64_t); /* types.len a sample */
+	} values;
+	struct index sample_index;
+	struct {
+		VEC(struct profile_label);
+	} scratch; /* labels being sorted */
+	size_t times_bytes;
+};
+
+const char *profile_frame_kind_label(enum profile_frame_kind kind)
+{
+	switch (kind) {
+#define X(sym, label, otel)                                                                        \
+	case PROFILE_FRAME_##sym:                                                                  \
+		return label;
+#include "profile/frame_kinds.def"
+#undef X
+	default:
+		return "unknown";
+	}
+}
+
+int profile_new(struct profile **out)
+{
+	_cleanup_(profile_freep) struct profile *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	seqtab_init(&p->mappings, sizeof(struct profile_mapping));
+	seqtab_init(&p->functions, sizeof(struct profile_function));
+	seqtab_init(&p->lines, sizeof(struct profile_line));
+	seqtab_init(&p->locations, sizeof(struct location_row));
+	seqtab_init(&p->stacks, sizeof(uint32_t));
+	seqtab_init(&p->label_sets, sizeof(struct profile_label));
+	r = strtab_new(&p->strings);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&p);
+	return 0;
+}
+
+void profile_free(struct profile *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->samples.len; i++)
+		free(p->samples.data[i].times);
+	strtab_free(p->strings);
+	seqtab_fini(&p->mappings);
+	seqtab_fini(&p->functions);
+	seqtab_fini(&p->lines);
+	seqtab_fini(&p->locations);
+	seqtab_fini(&p->stacks);
+	seqtab_fini(&p->label_sets);
+	vec_fini(&p->types);
+	vec_fini(&p->comments);
+	vec_fini(&p->samples);
+	vec_fini(&p->values);
+	vec_fini(&p->scratch);
+	index_fini(&p->sample_index);
+	free(p);
+}
+
+struct profile_meta *profile_meta(struct profile *p)
+{
+	return &p->meta;
+}
+
+const struct profile_meta *profile_meta_const(const struct profile *p)
+{
+	return &p->meta;
+}
+
+int profile_add_string(struct profile *p, const char *s, size_t len, uint32_t *out_id)
+{
+	return strtab_add(p->strings, s, len, out_id);
+}
+
+int profile_add_sample_type(struct profile *p, const char *type, const char *unit)
+{
+	struct profile_value_type vt;
+	int r;
+
+	if (p->samples.len)
+		return -EINVAL;
+	r = strtab_add(p->strings, type, strlen(type), &vt.type);
+	if (r < 0)
+		return r;
+	r = strtab_add(p->strings, unit, strlen(unit), &vt.unit);
+	if (r < 0)
+		return r;
+	return vec_push(&p->types, vt);
+}
+
+int profile_add_comment(struct profile *p, const char *text)
+{
+	uint32_t id;
+	int r = strtab_add(p->strings, text, strlen(text), &id);
+
+	return r < 0 ? r : vec_push(&p->comments, id);
+}
+
+static bool has_string(const struct profile *p, uint32_t id)
+{
+	return id < strtab_count(p->strings);
+}
+
+int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *out_id)
+{
+	struct profile_mapping row;
+
+	if (!has_string(p, m->file) || !has_string(p, m->build_id))
+		return -EINVAL;
+	/* field by field on zeroed memory: rows are compared with their padding */
+	memset(&row, 0, sizeof(row));
+	row.start = m->start;
+	row.limit = m->limit;
+	row.file_off = m->file_off;
+	row.file = m->file;
+	row.build_id = m->build_id;
+	row.has_functions = m->has_functions;
+	row.has_filenames = m->has_filenames;
+	row.has_lines = m->has_lines;
+	row.has_inlines = m->has_inlines;
+	return seqtab_add(&p->mappings, &row, 1, out_id);
+}
+
+int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *out_id)
+{
+	if (!has_string(p, f->name) || !has_string(p, f->system_name) || !has_string(p, f->file))
+		return -EINVAL;
+	return seqtab_add(&p->functions, f, 1, out_id);
+}
+
+int profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *out_id)
+{
+	struct location_row row = { .address = l->address, .mapping = l->mapping, .kind = l->kind };
+	int r;
+
+	if (l->mapping != PROFILE_NONE && l->mapping >= seqtab_count(&p->mappings))
+		return -EINVAL;
+	for (uint32_t i = 0; i < l->n_lines; i++)
+		if (l->lines[i].function >= seqtab_count(&p->functions))
+			return -EINVAL;
+	r = seqtab_add(&p->lines, l->lines, l->n_lines, &row.lines);
+	if (r < 0)
+		return r;
+	return seqtab_add(&p->locations, &row, 1, out_id);
+}
+
+int profile_add_stack(struct profile *p, const uint32_t *locations, size_t n, uint32_t *out_id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (locations[i] >= seqtab_count(&p->locations))
+			return -EINVAL;
+	return seqtab_add(&p->stacks, locations, n, out_id);
+}
+
+static int cmp_label(const struct profile_label *a, const struct profile_label *b)
+{
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	if (a->str != b->str)
+		return a->str < b->str ? -1 : 1;
+	if (a->num != b->num)
+		return a->num < b->num ? -1 : 1;
+	return a->num_unit < b->num_unit ? -1 : a->num_unit > b->num_unit;
+}
+
+static int cmp_label_qsort(const void *a, const void *b)
+{
+	return cmp_label(a, b);
+}
+
+/* Labels are few and mostly come in order: only what is not is sorted. */
+static void sort_labels(struct profile_label *l, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (cmp_label(&l[i - 1], &l[i]) > 0) {
+			qsort(l, n, sizeof(*l), cmp_label_qsort);
+			return;
+		}
+	}
+}
+
+static int intern_labels(struct profile *p, const struct profile_sample *s, uint32_t *out_id)
+{
+	struct profile_label *to;
+	int r = vec_reserve(&p->scratch, s->n_labels);
+
+	if (r < 0)
+		return r;
+	to = p->scratch.data;
+	for (uint32_t i = 0; i < s->n_labels; i++) {
+		const struct profile_label *l = &s->labels[i];
+
+		if (!has_string(p, l->key) || !has_string(p, l->str) || !has_string(p, l->num_unit))
+			return -EINVAL;
+		memset(&to[i], 0, sizeof(to[i]));
+		to[i].key = l->key;
+		to[i].str = l->str;
+		to[i].num = l->str ? 0 : l->num;
+		to[i].num_unit = l->str ? 0 : l->num_unit;
+	}
+	sort_labels(to, s->n_labels);
+	return seqtab_add(&p->label_sets, to, s->n_labels, out_id);
+}
+
+struct sample_key {
+	const struct profile *p;
+	uint32_t stack, labels;
+};
+
+static bool sample_eq(const void *ctx, uint32_t id)
+{
+	const struct sample_key *k = ctx;
+	const struct sample_row *s = &k->p->samples.data[id];
+
+	return s->stack == k->stack && s->labels == k->labels;
+}
+
+/* The row of (stack, labels), made with zero values if it is new. */
+static int intern_sample(struct profile *p, uint32_t stack, uint32_t labels, uint32_t *out_i)
+{
+	struct sample_key key = { p, stack, labels };
+	uint32_t hash = hash_u64((uint64_t)stack << 32 | labels);
+	uint32_t id = (uint32_t)p->samples.len;
+	size_t n_types = p->types.len;
+	int r;
+
+	if (index_find(&p->sample_index, hash, sample_eq, &key, out_i))
+		return 0;
+	if (p->samples.len >= UINT32_MAX - 1)
+		return -ENOMEM;
+	r = vec_reserve(&p->samples, p->samples.len + 1);
+	if (r < 0)
+		return r;
+	r = vec_reserve(&p->values, p->values.len + n_types);
+	if (r < 0)
+		return r;
+	r = index_add(&p->sample_index, hash, id);
+	if (r < 0)
+		return r;
+	if (n_types)
+		memset(p->values.data + p->values.len, 0, n_types * sizeof(*p->values.data));
+	p->values.len += n_types;
+	p->samples.data[p->samples.len++] = (struct sample_row){ .stack = stack, .labels = labels };
+	*out_i = id;
+	return 0;
+}
+
+static int append_times(struct profile *p, struct sample_row *row, const struct profile_sample *s)
+{
+	size_t cap = row->times_cap;
+	int r;
+
+	if (!s->n_times)
+		return 0;
+	if (s->n_times > UINT32_MAX / 2 - row->n_times)
+		return -ENOMEM;
+	r = vec_grow((void **)&row->times, &cap, row->n_times + s->n_times, sizeof(*row->times));
+	if (r < 0)
+		return r;
+	p->times_bytes += (cap - row->times_cap) * sizeof(*row->times);
+	row->times_cap = (uint32_t)cap;
+	memcpy(row->times + row->n_times, s->times, s->n_times * sizeof(*s->times));
+	row->n_times += s->n_times;
+	return 0;
+}
+
+/* Values of strangers may be anything: a sum stops at the ends of its range. */
+static int64_t add_saturated(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+int profile_add_sample(struct profile *p, const struct profile_sample *s)
+{
+	uint32_t labels, i;
+	int64_t *to;
+	int r;
+
+	if (s->stack >= seqtab_count(&p->stacks))
+		return -EINVAL;
+	r = intern_labels(p, s, &labels);
+	if (r < 0)
+		return r;
+	r = intern_sample(p, s->stack, labels, &i);
+	if (r < 0)
+		return r;
+	r = append_times(p, &p->samples.data[i], s);
+	if (r < 0)
+		return r;
+	to = p->values.data + i * p->types.len;
+	for (size_t k = 0; k < p->types.len; k++)
+		to[k] = add_saturated(to[k], s->values[k]);
+	return 0;
+}
+
+size_t profile_n_sample_types(const struct profile *p)
+{
+	return p->types.len;
+}
+
+struct profile_value_type profile_sample_type(const struct profile *p, size_t i)
+{
+	return p->types.data[i];
+}
+
+size_t profile_n_comments(const struct profile *p)
+{
+	return p->comments.len;
+}
+
+uint32_t profile_comment(const struct profile *p, size_t i)
+{
+	return p->comments.data[i];
+}
+
+const char *profile_string(const struct profile *p, uint32_t id)
+{
+	return strtab_get(p->strings, id);
+}
+
+size_t profile_string_len(const struct profile *p, uint32_t id)
+{
+	return strtab_len(p->strings, id);
+}
+
+uint32_t profile_n_strings(const struct profile *p)
+{
+	return strtab_count(p->strings);
+}
+
+uint32_t profile_n_mappings(const struct profile *p)
+{
+	return seqtab_count(&p->mappings);
+}
+
+const struct profile_mapping *profile_mapping(const struct profile *p, uint32_t id)
+{
+	return seqtab_get(&p->mappings, id, NULL);
+}
+
+uint32_t profile_n_functions(const struct profile *p)
+{
+	return seqtab_count(&p->functions);
+}
+
+const struct profile_function *profile_function(const struct profile *p, uint32_t id)
+{
+	return seqtab_get(&p->functions, id, NULL);
+}
+
+uint32_t profile_n_locations(const struct profile *p)
+{
+	return seqtab_count(&p->locations);
+}
+
+struct profile_location profile_location(const struct profile *p, uint32_t id)
+{
+	const struct location_row *row = seqtab_get(&p->locations, id, NULL);
+	size_t n_lines;
+	const struct profile_line *lines = seqtab_get(&p->lines, row->lines, &n_lines);
+
+	return (struct profile_location){
+		.mapping = row->mapping,
+		.address = row->address,
+		.kind = (uint8_t)row->kind,
+		.n_lines = (uint32_t)n_lines,
+		.lines = lines,
+	};
+}
+
+uint32_t profile_n_stacks(const struct profile *p)
+{
+	return seqtab_count(&p->stacks);
+}
+
+const uint32_t *profile_stack(const struct profile *p, uint32_t id, size_t *out_n)
+{
+	return seqtab_get(&p->stacks, id, out_n);
+}
+
+uint32_t profile_n_samples(const struct profile *p)
+{
+	return (uint32_t)p->samples.len;
+}
+
+struct profile_sample profile_sample(const struct profile *p, uint32_t i)
+{
+	const struct sample_row *row = &p->samples.data[i];
+	size_t n_labels;
+	const struct profile_label *labels = seqtab_get(&p->label_sets, row->labels, &n_labels);
+
+	return (struct profile_sample){
+		.stack = row->stack,
+		.n_labels = (uint32_t)n_labels,
+		.labels = labels,
+		.values = p->values.data + i * p->types.len,
+		.n_times = row->n_times,
+		.times = row->times,
+	};
+}
+
+size_t profile_bytes(const struct profile *p)
+{
+	return sizeof(*p) + strtab_bytes(p->strings) + seqtab_bytes(&p->mappings) +
+	       seqtab_bytes(&p->functions) + seqtab_bytes(&p->lines) + seqtab_bytes(&p->locations) +
+	       seqtab_bytes(&p->stacks) + seqtab_bytes(&p->label_sets) +
+	       p->types.cap * sizeof(*p->types.data) + p->comments.cap * sizeof(*p->comments.data) +
+	       p->samples.cap * sizeof(*p->samples.data) + p->values.cap * sizeof(*p->values.data) +
+	       p->scratch.cap * sizeof(*p->scratch.data) +
+	       p->sample_index.n_slots * sizeof(*p->sample_index.slots) + p->times_bytes;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/folded_write.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "fixture.h"
+#include "profile/profile.h"
+#include "tests/test.h"
+
+static void assert_folded(const struct profile *p, const struct folded_options *opt,
+			  const char *want)
+{
+	struct buf b = { 0 };
+
+	assert_int_equal(folded_write(p, opt, &b, NULL), 0);
+	buf_put_byte(&b, 0);
+	assert_string_equal((const char *)b.data, want);
+	buf_fini(&b);
+}
+
+static void kernel_and_inlined_frames_are_marked(void **state)
+{
+	struct profile *p = fixture_small();
+
+	assert_folded(p, NULL,
+		      "main;[lib.so+0x234];vfs_read_[k] 1\n"
+		      "main;work;inlined_[i] 3\n");
+	profile_free(p);
+}
+
+static void the_comm_is_the_root_when_asked_for(void **state)
+{
+	struct profile *p = fixture_small();
+
+	assert_folded(p, &(struct folded_options){ .comm = true, .value_num = 1 },
+		      "main;[lib.so+0x234];vfs_read_[k] 10\n"
+		      "sh;main;work;inlined_[i] 30\n");
+	profile_free(p);
+}
+
+static void stacks_of_the_same_text_are_one_line(void **state)
+{
+	struct profile *p;
+	int64_t value = 2;
+	struct profile_sample s = { .values = &value };
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_add_sample_type(p, "samples", "count"), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t loc = fixture_location(p, PROFILE_NONE, i, "a;b\nc");
+
+		assert_int_equal(profile_add_stack(p, &loc, 1, &s.stack), 0);
+		assert_int_equal(profile_add_sample(p, &s), 0);
+	}
+	assert_folded(p, NULL, "a:b c 6\n");
+	profile_free(p);
+}
+
+static void a_sample_type_that_is_not_there_is_refused(void **state)
+{
+	struct profile *p = fixture_small();
+	struct buf b = { 0 };
+	struct err err = { 0 };
+
+	assert_int_equal(folded_write(p, &(struct folded_options){ .value_num = 2 }, &b, &err),
+			 -EINVAL);
+	assert_string_equal(err.msg, "the profile has no sample type 3");
+	assert_int_equal(b.len, 0);
+	profile_free(p);
+}
+
+TEST_GROUP(test_folded_write, TEST(kernel_and_inlined_frames_are_marked),
+	   TEST(the_comm_is_the_root_when_asked_for), TEST(stacks_of_the_same_text_are_one_line),
+	   TEST(a_sample_type_that_is_not_there_is_refused))

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/gzip.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "tests/test.h"
+
+enum { BIG = 1 << 20 };
+
+static struct buf zeroes_gz(size_t len)
+{
+	struct buf gz = { 0 };
+	uint8_t *zeroes = calloc(1, len);
+
+	assert_int_equal(gzip_write(zeroes, len, GZIP_DEFAULT, &gz, NULL), 0);
+	free(zeroes);
+	return gz;
+}
+
+static void what_is_compressed_comes_back(void **state)
+{
+	static const int levels[] = { GZIP_FAST, GZIP_DEFAULT, GZIP_BEST };
+	const char text[] = "so many words, so many words, so many words";
+
+	for (size_t i = 0; i < 3; i++) {
+		struct buf gz = { 0 }, back = { 0 };
+
+		assert_int_equal(gzip_write(text, sizeof(text), levels[i], &gz, NULL), 0);
+		assert_true(gzip_is(gz.data, gz.len));
+		assert_int_equal(gzip_read(gz.data, gz.len, BIG, &back, NULL), 0);
+		assert_int_equal(back.len, sizeof(text));
+		assert_memory_equal(back.data, text, sizeof(text));
+		buf_fini(&gz);
+		buf_fini(&back);
+	}
+}
+
+static void members_are_read_one_after_the_other(void **state)
+{
+	struct buf gz = zeroes_gz(BIG), back = { 0 };
+
+	assert_int_equal(gzip_write("tail", 4, GZIP_FAST, &gz, NULL), 0);
+	assert_int_equal(gzip_write("", 0, GZIP_FAST, &gz, NULL), 0);
+	assert_int_equal(gzip_read(gz.data, gz.len, 2 * BIG, &back, NULL), 0);
+	assert_int_equal(back.len, BIG + 4);
+	assert_memory_equal(back.data + BIG, "tail", 4);
+	buf_fini(&gz);
+	buf_fini(&back);
+}
+
+static void no_more_than_the_limit_is_read(void **state)
+{
+	struct buf gz = zeroes_gz(BIG), back = { 0 };
+	struct err err = { 0 };
+
+	assert_int_equal(gzip_read(gz.data, gz.len, BIG, &back, NULL), 0);
+	back.len = 0;
+	assert_int_equal(gzip_read(gz.data, gz.len, BIG - 1, &back, &err), -EFBIG);
+	assert_string_equal(err.msg, "it would decompress to more than 1048575 bytes");
+	/* the limit is of all members together */
+	assert_int_equal(gzip_write("x", 1, GZIP_FAST, &gz, NULL), 0);
+	back.len = 0;
+	assert_int_equal(gzip_read(gz.data, gz.len, BIG, &back, NULL), -EFBIG);
+	back.len = 0;
+	assert_int_equal(gzip_read(gz.data, gz.len, BIG + 1, &back, NULL), 0);
+	buf_fini(&gz);
+	buf_fini(&back);
+}
+
+static void a_trailer_that_lies_is_found_out(void **state)
+{
+	struct buf gz = zeroes_gz(BIG), back = { 0 };
+
+	memset(gz.data + gz.len - 4, 0xff, 4);
+	assert_int_equal(gzip_read(gz.data, gz.len, SIZE_MAX / 4, &back, NULL), -EBADMSG);
+	memset(gz.data + gz.len - 4, 0, 4);
+	assert_int_equal(gzip_read(gz.data, gz.len, SIZE_MAX / 4, &back, NULL), -EBADMSG);
+	buf_fini(&gz);
+	buf_fini(&back);
+}
+
+static void damaged_data_is_refused(void **state)
+{
+	struct buf gz = zeroes_gz(1000), back = { 0 };
+
+	for (size_t len = 0; len < gz.len; len++)
+		assert_int_equal(gzip_read(gz.data, len, BIG, &back, NULL), -EBADMSG);
+	buf_put_str(&gz, "rubbish after the last member");
+	assert_int_equal(gzip_read(gz.data, gz.len, BIG, &back, NULL), -EBADMSG);
+	assert_false(gzip_is("\x1f", 1));
+	assert_false(gzip_is("PK", 2));
+	buf_fini(&gz);
+	buf_fini(&back);
+}
+
+TEST_GROUP(test_gzip, TEST(what_is_compressed_comes_back),
+	   TEST(members_are_read_one_after_the_other), TEST(no_more_than_the_limit_is_read),
+	   TEST(a_trailer_that_lies_is_found_out), TEST(damaged_data_is_refused))

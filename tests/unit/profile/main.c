@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+int test_seqtab(void);
+int test_profile(void);
+int test_merge(void);
+int test_name(void);
+
+int main(void)
+{
+	return test_seqtab() + test_profile() + test_merge() + test_name();
+}
