@@ -17,13 +17,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
 struct elf_image {
 	const uint8_t *data;
 	size_t len;
-	bool mapped;
+	void *map; /* NULL: the bytes are borrowed */
+	size_t map_len;
 
 	uint16_t type;
 	uint16_t machine;
@@ -172,6 +174,10 @@ static int image_parse(struct elf_image *img, struct err *err)
 	return parse_segments(img, err);
 }
 
+/*
+ * The file is mapped in front of a page of zeros, so that a string which was
+ * seen to end in the file still ends when the file's owner overwrites its NUL.
+ */
 static int image_map(struct elf_image *img, int fd, struct err *err)
 {
 	struct stat st;
@@ -184,12 +190,15 @@ static int image_map(struct elf_image *img, int fd, struct err *err)
 	if (!st.st_size)
 		return err_set(err, -ENOEXEC, "an empty file");
 
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	img->map_len = (size_t)st.st_size + (size_t)sysconf(_SC_PAGESIZE);
+	p = mmap(NULL, img->map_len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
+		return err_set(err, -errno, "cannot map: %m");
+	img->map = p;
+	if (mmap(p, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
 		return err_set(err, -errno, "cannot map: %m");
 	img->data = p;
 	img->len = (size_t)st.st_size;
-	img->mapped = true;
 	return 0;
 }
 
@@ -230,8 +239,8 @@ void elf_image_free(struct elf_image *img)
 {
 	if (!img)
 		return;
-	if (img->mapped)
-		munmap((void *)img->data, img->len);
+	if (img->map)
+		munmap(img->map, img->map_len);
 	free(img);
 }
 

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "tests/test.h"
@@ -381,6 +383,27 @@ static void refuses_directories_text_and_empty_files(void **state)
 	assert_int_equal(elf_image_open(&(struct elf_image *){ NULL }, -1, NULL), -EBADF);
 }
 
+/* Sparse, with its section headers behind the third gigabyte. */
+static void opens_a_file_of_more_than_2_gigabytes(void **state)
+{
+	const uint64_t shoff = (3ull << 30) + 8;
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	_cleanup_(closep) int fd = memfd_create("large", MFD_CLOEXEC);
+	struct elf_span s;
+	struct file f;
+
+	file_init(&f);
+	f.eh.e_shoff = shoff;
+	f.sh[CODE_SECTION].sh_offset = shoff;
+	assert_int_equal(pwrite(fd, &f, sizeof(f), 0), sizeof(f));
+	assert_int_equal(pwrite(fd, f.sh, sizeof(f.sh), (off_t)shoff), sizeof(f.sh));
+	assert_int_equal(elf_image_open(&img, fd, NULL), 0);
+	assert_true(elf_image_len(img) == shoff + sizeof(f.sh));
+	assert_int_equal(elf_image_section(img, ".text", &s), 0);
+	assert_true(s.file_off == shoff);
+	assert_memory_equal(s.data, f.sh, 64);
+}
+
 static void strings_end_within_their_span(void **state)
 {
 	const struct elf_span s = { (const uint8_t *)"one\0two", 7, 0, 0 };
@@ -401,4 +424,4 @@ TEST_GROUP(test_image, TEST(finds_sections_by_name_type_and_index),
 	   TEST(refuses_what_is_not_64_bit_little_endian_elf),
 	   TEST(refuses_program_headers_that_lie), TEST(no_prefix_of_a_file_is_read_past_its_end),
 	   TEST(opens_its_own_program), TEST(refuses_directories_text_and_empty_files),
-	   TEST(strings_end_within_their_span))
+	   TEST(opens_a_file_of_more_than_2_gigabytes), TEST(strings_end_within_their_span))

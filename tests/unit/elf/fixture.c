@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/elf/fixture.h"
+
+#include <string.h>
+
+#include "tests/test.h"
+
+void fixture_init(struct fixture *f)
+{
+	const Elf64_Ehdr eh = { 0 };
+
+	*f = (struct fixture){ .n_sections = 1 };
+	buf_put(&f->bytes, &eh, sizeof(eh));
+	buf_put_byte(&f->names, '\0');
+}
+
+void fixture_fini(struct fixture *f)
+{
+	elf_image_free(f->img);
+	buf_fini(&f->bytes);
+	buf_fini(&f->names);
+}
+
+uint32_t fixture_add(struct fixture *f, const char *name, uint32_t type, const void *data,
+		     size_t len)
+{
+	assert_true(f->n_sections < FIXTURE_SECTIONS_MAX);
+	f->sh[f->n_sections] = (Elf64_Shdr){
+		.sh_name = (uint32_t)f->names.len,
+		.sh_type = type,
+		.sh_offset = f->bytes.len,
+		.sh_size = len,
+	};
+	buf_put(&f->bytes, data, len);
+	buf_put(&f->names, name, strlen(name) + 1);
+	return f->n_sections++;
+}
+
+const struct elf_image *fixture_open(struct fixture *f)
+{
+	uint32_t names = fixture_add(f, ".shstrtab", SHT_STRTAB, "", 0);
+	Elf64_Ehdr eh = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = (uint16_t)f->n_sections,
+		.e_shstrndx = (uint16_t)names,
+	};
+
+	f->sh[names].sh_size = f->names.len;
+	buf_put(&f->bytes, f->names.data, f->names.len);
+	eh.e_shoff = f->bytes.len;
+	buf_put(&f->bytes, f->sh, f->n_sections * sizeof(*f->sh));
+	assert_int_equal(buf_error(&f->bytes), 0);
+	memcpy(f->bytes.data, &eh, sizeof(eh));
+	assert_int_equal(elf_image_from_memory(&f->img, f->bytes.data, f->bytes.len, NULL), 0);
+	return f->img;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* ELF files put together section by section, for the tests of this folder. */
+#include <elf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "elf/image.h"
+
+enum { FIXTURE_SECTIONS_MAX = 32 };
+
+struct fixture {
+	Elf64_Shdr sh[FIXTURE_SECTIONS_MAX];
+	uint32_t n_sections; /* the null section included */
+	struct buf bytes;    /* header, then the sections' data */
+	struct buf names;
+	struct elf_image *img;
+};
+
+void fixture_init(struct fixture *f);
+void fixture_fini(struct fixture *f);
+
+/* Adds a section with a copy of @data; its index. Its header may be changed until the end. */
+uint32_t fixture_add(struct fixture *f, const char *name, uint32_t type, const void *data,
+		     size_t len);
+
+/* Finishes the file and opens it; the image is the fixture's. */
+const struct elf_image *fixture_open(struct fixture *f);
