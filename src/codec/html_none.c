@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands in for html.c in a build without the page (-Dui=disabled). */
+#include "codec/html.h"
+
+#include <errno.h>
+
+#include "base/err.h"
+
+int html_page_write(const void *json, size_t len, const char *title, struct buf *out,
+		    struct err *err)
+{
+	(void)json;
+	(void)len;
+	(void)title;
+	(void)out;
+	return err_set(err, -ENOTSUP, "this cameo was built without the page (-Dui=disabled)");
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What can be taken away from the page: folded stacks and a picture.
+
+import { shown } from "./format";
+import type { Layout } from "./layout";
+import { visibleBars } from "./layout";
+import { pathOf, type Functions, type Tree } from "./tree";
+
+/* ';' and line ends have a meaning in the format. */
+function foldedName(fns: Functions, fn: number): string {
+	const name = fns.name[fn].replace(/[\r\n]/g, " ").replace(/;/g, ":");
+	return (name === "" ? "[no name]" : name) + (fns.kind[fn] === "kernel" ? "_[k]" : "");
+}
+
+/** root;...;leaf count, a line for each path that has samples of its own. */
+export function toFolded(t: Tree, fns: Functions): string {
+	const names = fns.name.map((_, fn) => foldedName(fns, fn));
+	const lines: string[] = [];
+	for (let i = 1; i < t.n; i++)
+		if (t.self[i] > 0)
+			lines.push(`${pathOf(t, i).map((fn) => names[fn]).join(";")} ${Math.round(t.self[i])}`);
+	return lines.join("\n") + (lines.length > 0 ? "\n" : "");
+}
+
+const ROW = 18;
+const CHAR = 7.2;
+
+function escaped(text: string): string {
+	return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+}
+
+export interface Picture {
+	tree: Tree;
+	layout: Layout;
+	functions: Functions;
+	colours: string[];
+	flame: boolean;
+	zoom: number;
+	title: string;
+	/** Says what a node is worth, for the bar's title. */
+	tell: (node: number) => string;
+}
+
+/** The whole graph as it is zoomed, without scripts. */
+export function toSvg(p: Picture, width = 1200): string {
+	const { tree, layout } = p;
+	const from = layout.start[p.zoom];
+	const span = { from, to: from + (tree.total[p.zoom] || 1), width };
+	const height = (layout.rows.length + 2) * ROW;
+	const out = [
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ` +
+		`font-family="monospace" font-size="12">`,
+		`<rect width="100%" height="100%" fill="#fff"/>`,
+		`<text x="4" y="14">${escaped(shown(p.title, 150))}</text>`,
+	];
+	layout.rows.forEach((row, depth) => {
+		const y = (p.flame ? layout.rows.length - depth : depth + 1) * ROW + 4;
+		visibleBars(tree, layout, row, span, (bar) => {
+			const fn = bar.node > 0 ? tree.fn[bar.node] : -1;
+			const fill = fn >= 0 ? p.colours[fn] : "#bbb";
+			const rect = `<rect x="${bar.x.toFixed(1)}" y="${y}" width="${bar.width.toFixed(1)}" ` +
+				`height="${ROW - 1}" fill="${fill}"/>`;
+			if (bar.node < 0) {
+				out.push(rect);
+				return;
+			}
+			const name = fn >= 0 ? shown(p.functions.name[fn], 300) : "all";
+			const room = Math.floor((bar.width - 6) / CHAR);
+			const text = name.length <= room ? name : room >= 3 ? name.slice(0, room - 1) + "…" : "";
+			out.push(`<g><title>${escaped(p.tell(bar.node))}</title>${rect}` +
+				(text === "" ? "" : `<text x="${(bar.x + 3).toFixed(1)}" y="${y + 13}">${escaped(text)}</text>`) +
+				"</g>");
+		});
+	});
+	out.push("</svg>\n");
+	return out.join("\n");
+}

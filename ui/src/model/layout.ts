@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the bars of a tree are: for every depth the nodes from left to right,
+// with their left edge in units of the profile's value. Nothing here knows
+// pixels but visibleBars(), which finds what a window of the tree shows in a
+// row by binary search, so its cost depends on the row's pixels and not on
+// how many nodes the tree has.
+
+import { linkChildren, type Tree } from "./tree";
+
+export interface Layout {
+	/** Left edge of every node. */
+	start: Float64Array;
+	/** Nodes by depth, each row from left to right; rows[0] is the root. */
+	rows: Int32Array[];
+}
+
+/** Siblings are put largest first; equal ones keep the order in which they came. */
+export function layOut(t: Tree): Layout {
+	const { first, next } = linkChildren(t);
+	const start = new Float64Array(t.n);
+	const rows = [Int32Array.of(0)];
+	while (rows[rows.length - 1].length > 0) {
+		const row: number[] = [];
+		for (const p of rows[rows.length - 1]) {
+			const children: number[] = [];
+			for (let c = first[p]; c >= 0; c = next[c])
+				if (t.total[c] > 0)
+					children.push(c);
+			if (children.length > 1)
+				children.sort((a, b) => t.total[b] - t.total[a] || a - b);
+			let at = start[p];
+			for (const c of children) {
+				start[c] = at;
+				at += t.total[c];
+				row.push(c);
+			}
+		}
+		rows.push(Int32Array.from(row));
+	}
+	rows.pop();
+	return { start, rows };
+}
+
+/** Index in @row of the first node that ends right of @value; row.length if none does. */
+export function firstEndingAfter(t: Tree, l: Layout, row: Int32Array, value: number): number {
+	let lo = 0;
+	let hi = row.length;
+	while (lo < hi) {
+		const mid = (lo + hi) >> 1;
+		if (l.start[row[mid]] + t.total[row[mid]] > value)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+/** The node of @row at @value, or -1. */
+export function nodeAt(t: Tree, l: Layout, row: Int32Array, value: number): number {
+	const i = firstEndingAfter(t, l, row, value);
+	return i < row.length && l.start[row[i]] <= value ? row[i] : -1;
+}
+
+export interface Bar {
+	/** The node, or -1 for a run of nodes too narrow to be drawn one by one. */
+	node: number;
+	x: number;
+	width: number;
+}
+
+/** The window of values [from, to) that is shown on @width pixels. */
+export interface Span {
+	from: number;
+	to: number;
+	width: number;
+}
+
+const MIN_PX = 0.5;
+
+/**
+ * Calls @draw for every bar of @row inside the window, from left to right.
+ * Nodes narrower than half a pixel become one bar a run; where even the run
+ * is narrower than that, nothing is drawn. @bar is reused between calls.
+ */
+export function visibleBars(t: Tree, l: Layout, row: Int32Array, span: Span,
+	draw: (bar: Bar) => void): void {
+	const scale = span.width / (span.to - span.from);
+	const bar: Bar = { node: -1, x: 0, width: 0 };
+	const emit = (node: number, from: number, to: number) => {
+		const x = Math.max(0, (from - span.from) * scale);
+		bar.node = node;
+		bar.x = x;
+		bar.width = Math.min(span.width, (to - span.from) * scale) - x;
+		if (bar.width >= MIN_PX)
+			draw(bar);
+	};
+	let i = firstEndingAfter(t, l, row, span.from);
+	while (i < row.length && l.start[row[i]] < span.to) {
+		const node = row[i];
+		const end = l.start[node] + t.total[node];
+		if (t.total[node] * scale >= MIN_PX) {
+			emit(node, l.start[node], end);
+			i++;
+			continue;
+		}
+		i = emitRun(t, l, row, i, MIN_PX / scale, emit);
+	}
+}
+
+/* A run goes on while nodes are narrow and the gaps between them are too. */
+function emitRun(t: Tree, l: Layout, row: Int32Array, at: number, min: number,
+	emit: (node: number, from: number, to: number) => void): number {
+	const from = l.start[row[at]];
+	let end = from;
+	let i = at;
+	while (i < row.length && t.total[row[i]] < min && l.start[row[i]] - end < min) {
+		end = l.start[row[i]] + t.total[row[i]];
+		i = skipWithin(t, l, row, i + 1, end + min);
+		end = l.start[row[i - 1]] + t.total[row[i - 1]];
+	}
+	emit(-1, from, end);
+	return i;
+}
+
+/* Gallops over the nodes from @at that end at or before @value: none of them is a pixel wide. */
+function skipWithin(t: Tree, l: Layout, row: Int32Array, at: number, value: number): number {
+	const ends = (i: number) => l.start[row[i]] + t.total[row[i]] <= value;
+	let step = 1;
+	let lo = at;
+	while (lo + step < row.length && ends(lo + step)) {
+		lo += step;
+		step *= 2;
+	}
+	let hi = Math.min(row.length, lo + step);
+	while (lo < hi) {
+		const mid = (lo + hi) >> 1;
+		if (ends(mid))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}

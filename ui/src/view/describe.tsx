@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is known of one bar, for the tooltip, the line under the graph and
+// the screen reader.
+
+import { kindOf } from "../model/colour";
+import { baseName, duration, grouped, percent, samplesOf, shown, timeOf, type Scale } from "../model/format";
+import type { Functions, Tree } from "../model/tree";
+
+export interface Facts {
+	name: string;
+	where: string;
+	/** Label and value, in the order to be read. */
+	lines: [string, string][];
+}
+
+function place(fns: Functions, fn: number): string {
+	const file = fns.file[fn];
+	if (file === "")
+		return "";
+	const [a, b] = [fns.lineMin[fn], fns.lineMax[fn]];
+	const line = a === 0 ? "" : a === b ? `:${a}` : `:${a}–${b}`;
+	return shown(file, 200) + line;
+}
+
+export function factsOf(tree: Tree, node: number, fns: Functions, scale: Scale, rootName: string): Facts {
+	const fn = tree.fn[node];
+	const value = tree.total[node];
+	const lines: [string, string][] = [];
+	const samples = samplesOf(value, scale);
+	const time = timeOf(value, scale);
+	if (samples !== null)
+		lines.push(["samples", grouped(samples)]);
+	if (time !== null)
+		lines.push(["time", duration(time)]);
+	lines.push(["of all", percent(value, tree.total[0])]);
+	if (node > 0)
+		lines.push(["of parent", percent(value, tree.total[tree.parent[node]])]);
+	lines.push(["itself", percent(tree.self[node], tree.total[0])]);
+	if (fn < 0)
+		return { name: rootName, where: "", lines };
+	lines.push(["kind", kindOf(fns.kind[fn]).label + (fns.inlined[fn] ? ", inlined" : "")]);
+	const file = place(fns, fn);
+	if (file !== "")
+		lines.push(["source", file]);
+	if (fns.binary[fn] !== "")
+		lines.push(["binary", shown(fns.binary[fn], 200)]);
+	return { name: shown(fns.name[fn]), where: baseName(shown(fns.binary[fn], 80)), lines };
+}
+
+/** One line of it. */
+export function sentence(f: Facts): string {
+	return [f.name, ...f.lines.map(([label, value]) => `${label} ${value}`)].join(", ");
+}
+
+export function Tooltip({ facts, x, y }: { facts: Facts; x: number; y: number }) {
+	const right = x > innerWidth / 2;
+	const below = y < innerHeight / 2;
+	const style = {
+		left: right ? "auto" : `${x + 14}px`,
+		right: right ? `${innerWidth - x + 14}px` : "auto",
+		top: below ? `${y + 16}px` : "auto",
+		bottom: below ? "auto" : `${innerHeight - y + 12}px`,
+	};
+	return (
+		<div class="tooltip" role="tooltip" style={style}>
+			<div class="name">{facts.name}</div>
+			<dl>
+				{facts.lines.map(([label, value]) => (
+					<div key={label}>
+						<dt>{label}</dt>
+						<dd>{value}</dd>
+					</div>
+				))}
+			</dl>
+		</div>
+	);
+}

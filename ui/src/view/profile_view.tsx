@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that is shown of one profile: controls, graph, table, sandwich.
+// It knows nothing of where the profile comes from; what is on the screen is
+// its @state, which the caller keeps.
+
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+
+import { functionColours } from "../model/colour";
+import { toFolded, toSvg } from "../model/download";
+import { shown, type Scale } from "../model/format";
+import { findPath, pathKey } from "../model/hash";
+import { layOut } from "../model/layout";
+import type { Profile } from "../model/profile";
+import { search } from "../model/search";
+import { usageOf } from "../model/table";
+import { pathOf, type Functions, type Tree } from "../model/tree";
+import type { State } from "../model/url";
+import { calleesOf, callersOf, collapseRecursion, focus, hide, invert } from "../model/views";
+import { Crumbs, Legend, Options, Search, Views } from "./bar";
+import { factsOf, sentence } from "./describe";
+import { Graph } from "./graph";
+import { Menu, type Item } from "./menu";
+import { copy, save } from "./save";
+import type { Update } from "./state";
+import { Table } from "./table";
+
+interface Place {
+	node: number;
+	tree: Tree;
+	x: number;
+	y: number;
+}
+
+function setOf(functions: Functions, ids: number[]): Uint8Array {
+	const set = new Uint8Array(functions.n);
+	ids.forEach((i) => (set[i] = 1));
+	return set;
+}
+
+/* The profile's tree after what the state leaves out or turns round. */
+function useTrees(profile: Profile, state: State, idOf: Map<string, number>) {
+	const { functions } = profile;
+	const hidden = state.hidden.join(" ");
+	const kept = useMemo(() => {
+		const known = (keys: string[]) =>
+			keys.map((k) => idOf.get(k)).filter((i): i is number => i !== undefined);
+		const out = known(state.hidden);
+		const into = known([state.focused]);
+		let t = out.length > 0 ? hide(profile.tree, setOf(functions, out)) : profile.tree;
+		if (into.length > 0)
+			t = focus(t, setOf(functions, into));
+		return state.folded ? collapseRecursion(t) : t;
+	}, [profile, hidden, state.focused, state.folded]);
+	const drawn = useMemo(() => (state.inverted ? invert(kept) : kept), [kept, state.inverted]);
+	const layout = useMemo(() => layOut(drawn), [drawn]);
+	return { kept, drawn, layout };
+}
+
+function Chips({ profile, state, update, idOf }: {
+	profile: Profile; state: State; update: Update; idOf: Map<string, number>;
+}) {
+	const name = (key: string) => {
+		const id = idOf.get(key);
+		return id === undefined ? "a function that is not in this profile" : shown(profile.functions.name[id], 40);
+	};
+	if (state.focused === "" && state.hidden.length === 0)
+		return null;
+	return (
+		<ul class="chips" aria-label="Left out">
+			{state.focused !== "" && (
+				<li>only through <b>{name(state.focused)}</b>
+					<button aria-label="End the focus" onClick={() => update({ focused: "", zoom: "" })}>×</button></li>
+			)}
+			{state.hidden.map((key) => (
+				<li key={key}>without <b>{name(key)}</b>
+					<button aria-label={`Show ${name(key)} again`} onClick={() => update({
+						hidden: state.hidden.filter((k) => k !== key), zoom: "",
+					})}>×</button></li>
+			))}
+		</ul>
+	);
+}
+
+interface PaneProps {
+	profile: Profile;
+	tree: Tree;
+	label: string;
+	flame: boolean;
+	colours: string[];
+	matched: Uint8Array;
+	scale: Scale;
+	onMenu: (place: Place) => void;
+}
+
+/* One half of the sandwich: it zooms by itself. */
+function SandwichPane(p: PaneProps) {
+	const layout = useMemo(() => layOut(p.tree), [p.tree]);
+	const [zoom, setZoom] = useState({ tree: p.tree, node: 0 });
+	const node = zoom.tree === p.tree ? zoom.node : 0;
+	return (
+		<section class="pane" aria-label={p.label}>
+			<h2>{p.label}{node > 0 &&
+				<button onClick={() => setZoom({ tree: p.tree, node: 0 })}>Reset zoom</button>}</h2>
+			<Graph
+				label={p.label} rootName="all its samples" tree={p.tree} layout={layout}
+				functions={p.profile.functions} colours={p.colours} scale={p.scale} flame={p.flame}
+				zoom={node} matched={p.matched} onZoom={(n) => setZoom({ tree: p.tree, node: n })}
+				onMenu={(n, x, y) => p.onMenu({ node: n, tree: p.tree, x, y })}
+			/>
+		</section>
+	);
+}
+
+function Sandwich(p: Omit<PaneProps, "label" | "flame"> & { fn: number }) {
+	const n = p.profile.functions.n;
+	const callers = useMemo(() => (p.fn >= 0 ? callersOf(p.tree, p.fn, n) : null), [p.tree, p.fn]);
+	const callees = useMemo(() => (p.fn >= 0 ? calleesOf(p.tree, p.fn, n) : null), [p.tree, p.fn]);
+	if (!callers || !callees)
+		return <p class="empty">Choose a function in the table: its callers are shown above it, what it calls below.</p>;
+	return (
+		<div class="sandwich">
+			<SandwichPane {...p} tree={callers} label="Callers" flame />
+			<SandwichPane {...p} tree={callees} label="Callees" flame={false} />
+		</div>
+	);
+}
+
+function fileName(title: string, suffix: string): string {
+	const stem = shown(title, 60).replace(/[^\w.-]+/g, "_").replace(/^_+|_+$/g, "");
+	return (stem || "profile") + suffix;
+}
+
+export function ProfileView({ profile, state, update }: {
+	profile: Profile; state: State; update: Update;
+}) {
+	const { functions } = profile;
+	const scale: Scale = profile;
+	const idOf = useMemo(() => new Map(functions.key.map((k, i) => [k, i])), [functions]);
+	const { kept, drawn, layout } = useTrees(profile, state, idOf);
+	const usage = useMemo(() => usageOf(kept, functions.n), [kept]);
+	const colours = useMemo(() => {
+		const share = usage.self.map((v) => v / (kept.total[0] || 1));
+		return functionColours(functions, state.colour, share);
+	}, [functions, usage, state.colour]);
+	const found = useMemo(() => search(drawn, functions, { text: state.query, regex: state.regex }),
+		[drawn, state.query, state.regex]);
+	const zoom = useMemo(() => Math.max(0, state.zoom === "" ? 0 : findPath(drawn, functions.key, state.zoom)),
+		[drawn, state.zoom]);
+	const [menu, setMenu] = useState<Place | null>(null);
+	const [match, setMatch] = useState({ at: -1, turn: 0 });
+	useEffect(() => setMatch({ at: -1, turn: 0 }), [found]);
+
+	const keyOf = (t: Tree, node: number) =>
+		node > 0 ? pathKey(pathOf(t, node).map((fn) => functions.key[fn])) : "";
+	const setZoom = (node: number) => update({
+		zoom: keyOf(drawn, node),
+		selected: node > 0 ? functions.key[drawn.fn[node]] : state.selected,
+	});
+	const selected = idOf.get(state.selected) ?? -1;
+	const stepMatch = (by: 1 | -1) => {
+		const n = found.nodes.length;
+		if (n === 0)
+			return;
+		const at = match.at < 0 && by < 0 ? n - 1 : (match.at + by + n) % n;
+		const node = found.nodes[at];
+		setMatch({ at, turn: match.turn + 1 });
+		if (layout.start[node] < layout.start[zoom] ||
+		    layout.start[node] >= layout.start[zoom] + drawn.total[zoom])
+			update({ zoom: "" });
+	};
+	useGlobalKeys(state, update, stepMatch, menu !== null);
+
+	const closeMenu = useCallback(() => setMenu(null), []);
+	const items = (m: Place): Item[] => {
+		const fn = m.tree.fn[m.node];
+		const key = functions.key[fn];
+		const names = pathOf(m.tree, m.node).map((f) => functions.name[f]);
+		return [
+			...(m.tree === drawn ? [{ text: "Zoom here", run: () => setZoom(m.node) }] : []),
+			{ text: "Sandwich: callers and callees", run: () => update({ view: "sandwich", selected: key }) },
+			{ text: "Focus: only samples through it", run: () => update({ focused: key, zoom: "" }) },
+			{ text: "Hide this function", run: () => update({ hidden: [...state.hidden, key], zoom: "" }) },
+			{ text: "Search for it", run: () => update({ query: functions.name[fn], regex: false }) },
+			{ text: "Copy name", run: () => void copy(functions.name[fn]) },
+			{ text: "Copy stack", run: () => void copy(names.join("\n")) },
+			...(functions.file[fn] !== ""
+				? [{ text: "Copy source path", run: () => void copy(functions.file[fn]) }] : []),
+		];
+	};
+	const tell = (node: number) => sentence(factsOf(drawn, node, functions, scale, "all"));
+	const downloads = [
+		{ text: "folded stacks", run: () => save(fileName(profile.title, ".folded"), toFolded(kept, functions)) },
+		{ text: "SVG picture", run: () => save(fileName(profile.title, ".svg"), toSvg({
+			tree: drawn, layout, functions, colours, flame: state.flame, zoom, title: profile.title, tell,
+		}), "image/svg+xml") },
+		{ text: "PNG picture", run: () => document.querySelector("canvas")?.toBlob((b) => {
+			if (b)
+				save(fileName(profile.title, ".png"), b);
+		}) },
+	];
+	const table = state.view !== "graph";
+	const graph = state.view === "graph" || state.view === "both";
+	return (
+		<>
+			<div class="controls">
+				<Views state={state} update={update} />
+				<Search state={state} found={found} all={drawn.total[0]} at={match.at} update={update} onStep={stepMatch} />
+				<Options state={state} update={update} downloads={downloads} />
+			</div>
+			<Chips profile={profile} state={state} update={update} idOf={idOf} />
+			<main class={`body ${state.view}`}>
+				{table && (
+					<Table
+						functions={functions} usage={usage} all={kept.total[0]} scale={scale}
+						sort={state.sort} up={state.up} filter={state.filter} selected={selected}
+						matched={found.functions}
+						onSort={(sort) => update({
+							sort, up: state.sort === sort ? !state.up : sort === "name",
+						}, "replace")}
+						onFilter={(filter) => update({ filter }, "replace")}
+						onSelect={(fn) => update({ selected: functions.key[fn] }, "replace")}
+						onOpen={(fn) => update({ view: "sandwich", selected: functions.key[fn] })}
+					/>
+				)}
+				{graph && (
+					<section class="pane" aria-label="Flame graph">
+						<Crumbs tree={drawn} functions={functions} zoom={zoom} rootName="all" onZoom={setZoom} />
+						<Graph
+							label="Flame graph. Arrows move, Enter zooms, Escape resets, M opens the menu."
+							rootName={state.inverted ? "all, by the function that ran" : "all"}
+							tree={drawn} layout={layout} functions={functions} colours={colours} scale={scale}
+							flame={state.flame} zoom={zoom}
+							matched={found.functions.length > 0 ? found.functions
+								: state.view === "both" && selected >= 0 && zoom === 0
+									? setOf(functions, [selected]) : found.functions}
+							show={match.at >= 0 ? { node: found.nodes[match.at], turn: match.turn } : undefined}
+							onZoom={setZoom}
+							onMenu={(node, x, y) => setMenu({ node, tree: drawn, x, y })}
+						/>
+					</section>
+				)}
+				{state.view === "sandwich" && (
+					<Sandwich profile={profile} tree={kept} fn={selected} colours={colours}
+						matched={found.functions} scale={scale} onMenu={setMenu} />
+				)}
+			</main>
+			{state.view !== "table" && state.colour === "kind" &&
+				<Legend functions={functions} self={usage.self} all={kept.total[0]} />}
+			{menu && menu.node > 0 && (
+				<Menu title={shown(functions.name[menu.tree.fn[menu.node]], 60)} x={menu.x} y={menu.y}
+					items={items(menu)} onClose={closeMenu} />
+			)}
+		</>
+	);
+}
+
+/* '/' searches, n and N step, Escape undoes the search, then the zoom. */
+function useGlobalKeys(state: State, update: Update, stepMatch: (by: 1 | -1) => void, busy: boolean): void {
+	useEffect(() => {
+		const onKey = (e: KeyboardEvent) => {
+			const typing = e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement;
+			if (busy || e.ctrlKey || e.metaKey || e.altKey)
+				return;
+			if (e.key === "Escape") {
+				if (state.query !== "")
+					update({ query: "" });
+				else if (state.zoom !== "")
+					update({ zoom: "" });
+				(document.activeElement as HTMLElement | null)?.blur?.();
+			} else if (e.key === "/" && !typing) {
+				document.getElementById("search")?.focus();
+				e.preventDefault();
+			} else if ((e.key === "n" || e.key === "N") && !typing) {
+				stepMatch(e.key === "n" ? 1 : -1);
+			}
+		};
+		addEventListener("keydown", onKey);
+		return () => removeEventListener("keydown", onKey);
+	});
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The canvas takes its colours from the style sheet, so that dark and light
+// are decided in one place.
+
+import { useEffect, useState } from "preact/hooks";
+
+import type { Theme } from "./painter";
+
+function read(): Theme {
+	const style = getComputedStyle(document.documentElement);
+	const get = (name: string) => style.getPropertyValue(name).trim();
+	return {
+		background: get("--bg"),
+		dim: get("--bar-dim"),
+		dimText: get("--bar-dim-text"),
+		text: get("--bar-text"),
+		tiny: get("--bar-tiny"),
+		outline: get("--fg"),
+		mark: get("--mark"),
+	};
+}
+
+export function useTheme(): Theme {
+	const [theme, setTheme] = useState(read);
+	useEffect(() => {
+		const dark = matchMedia("(prefers-color-scheme: dark)");
+		const change = () => setTheme(read());
+		dark.addEventListener("change", change);
+		return () => dark.removeEventListener("change", change);
+	}, []);
+	return theme;
+}
