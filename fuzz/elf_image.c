@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that is read from an ELF file before its code is looked at. */
+#include "elf/image.h"
+
+#include <stdlib.h>
+
+#include "elf/note.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* Reads every byte, so that a sanitizer sees a span that is not in the file. */
+static void touch(const struct elf_span *s)
+{
+	volatile uint8_t sum = 0;
+
+	for (size_t i = 0; i < s->len; i++)
+		sum = (uint8_t)(sum + s->data[i]);
+}
+
+static void walk_sections(const struct elf_image *img)
+{
+	size_t n = elf_image_n_sections(img);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct elf_section sec;
+		struct elf_span s;
+
+		if (elf_image_section_header(img, i, &sec) < 0)
+			abort();
+		if (elf_image_section_at(img, i, &s) == 0 && i < 64)
+			touch(&s);
+	}
+}
+
+static void walk_segments(const struct elf_image *img)
+{
+	const struct elf_segment *segs;
+	size_t n = elf_image_segments(img, &segs);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t off = 0, vaddr = 0;
+		struct elf_span s;
+
+		if (!segs[i].filesz)
+			continue;
+		if (elf_image_at_vaddr(img, segs[i].vaddr, segs[i].filesz, &s) < 0)
+			abort();
+		touch(&s);
+		if (elf_image_offset_of(img, segs[i].vaddr, &off) < 0 ||
+		    elf_image_vaddr_of(img, off, &vaddr) < 0)
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	struct elf_build_id id;
+	char go_id[128];
+
+	if (elf_image_from_memory(&img, data, len, NULL) < 0)
+		return 0;
+	walk_sections(img);
+	walk_segments(img);
+	elf_note_gnu_build_id(img, &id);
+	elf_note_go_build_id(img, go_id, sizeof(go_id));
+	return 0;
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""make_corpus.py TARGET DIR STAMP: the inputs that fuzz/TARGET.c runs over.
+
+Each target has a function of its name below that yields bytes. They are made
+from programs compiled on the spot and are the same on every run.
+"""
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = """
+#include <stdlib.h>
+#include <string.h>
+static int weight(const char *s) { return s ? (int)strlen(s) : 0; }
+__attribute__((noinline)) int add(int a, int b) { return a + b; }
+int add_alias(int a, int b) __attribute__((alias("add")));
+__attribute__((weak)) int maybe(int a) { return abs(a); }
+__asm__(".text\\n.globl label\\nlabel: nop\\nret\\n");
+int main(int argc, char **argv) { return add(weight(argv[0]), maybe(argc)); }
+"""
+
+# Values that overflow, wrap or point back where a count, an offset or a size is expected.
+ODD = [0, 1, 7, 8, 0x40, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 8,
+       (1 << 64) - 1]
+
+
+def run(*command):
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def programs():
+    """A few small binaries: position independent or not, stripped, split, without sections."""
+    cc = os.environ.get("CC", "cc").split()
+    with tempfile.TemporaryDirectory() as tmp:
+        source = pathlib.Path(tmp, "p.c")
+        source.write_text(PROGRAM)
+        kinds = {
+            "pie": ["-O1", "-fPIE", "-pie"],
+            "fixed": ["-O1", "-no-pie", "-Wl,-Ttext-segment=0x10000000"],
+            "shared": ["-O1", "-fPIC", "-shared", "-Wl,-z,ibtplt"],
+            "object": ["-O1", "-c"],
+        }
+        for kind, flags in kinds.items():
+            out = pathlib.Path(tmp, kind)
+            run(*cc, "-w", "-Wl,--build-id=sha1", *flags, str(source), "-o", str(out))
+            yield out.read_bytes()
+        whole = pathlib.Path(tmp, "pie")
+        for flags in (["--strip-all"], ["--only-keep-debug"], ["--add-gnu-debuglink=" + tmp + "/p.c"]):
+            out = pathlib.Path(tmp, "changed")
+            run("objcopy", *flags, str(whole), str(out))
+            yield out.read_bytes()
+        data = bytearray(whole.read_bytes())
+        data[40:48] = bytes(8)
+        yield bytes(data)
+
+
+def patched(data, at, fmt, value):
+    """@data with one number replaced; None when it does not fit there."""
+    size = struct.calcsize(fmt)
+    if at + size > len(data):
+        return None
+    return data[:at] + struct.pack("<" + fmt, value & ((1 << (8 * size)) - 1)) + data[at + size:]
+
+
+def header_fields(data):
+    """(offset, format) of the numbers in the file's header and its tables."""
+    for at, fmt in ((24, "Q"), (32, "Q"), (40, "Q"), (54, "H"), (56, "H"), (58, "H"), (60, "H"),
+                    (62, "H")):
+        yield at, fmt
+    phoff, shoff = struct.unpack_from("<QQ", data, 32)
+    phnum, _, shnum = struct.unpack_from("<HHH", data, 56)
+    for i in range(phnum):
+        for field, fmt in ((0, "I"), (8, "Q"), (16, "Q"), (32, "Q"), (40, "Q")):
+            yield phoff + 56 * i + field, fmt
+    for i in range(shnum if shoff else 0):
+        for field, fmt in ((0, "I"), (4, "I"), (16, "Q"), (24, "Q"), (32, "Q"), (40, "I"), (56, "Q")):
+            yield shoff + 64 * i + field, fmt
+
+
+def mutations(data, rng, n):
+    """@n files that differ from @data by a header's number, a few bytes, or their end."""
+    fields = list(header_fields(data))
+    for i in range(n):
+        kind = i % 4
+        if kind == 0:
+            yield data[:rng.randrange(len(data))]
+            continue
+        out = data
+        for _ in range(rng.randrange(1, 4)):
+            at, fmt = rng.choice(fields)
+            if kind == 3:
+                at, fmt = rng.randrange(len(data)), "B"
+            # another field's value makes tables overlap and links go round
+            other = rng.choice(fields)
+            copied = int.from_bytes(data[other[0]:other[0] + struct.calcsize(other[1])], "little")
+            value = copied if kind == 2 else rng.choice(ODD)
+            out = patched(out, at, fmt, value) or out
+        yield out
+
+
+def elf_image():
+    rng = random.Random(1)
+    for data in programs():
+        yield data
+        yield from mutations(data, rng, 40)
+
+
+def main():
+    target, directory, stamp = sys.argv[1:]
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    for i, data in enumerate(globals()[target]()):
+        pathlib.Path(directory, "%04d" % i).write_bytes(data)
+    pathlib.Path(stamp).touch()
+
+
+main()
