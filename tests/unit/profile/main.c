@@ -3,8 +3,9 @@ int test_seqtab(void);
 int test_profile(void);
 int test_merge(void);
 int test_name(void);
+int test_tree(void);
 
 int main(void)
 {
-	return test_seqtab() + test_profile() + test_merge() + test_name();
+	return test_seqtab() + test_profile() + test_merge() + test_name() + test_tree();
 }

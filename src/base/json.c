@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strings are copied in runs of plain characters; what lies between is
+ * escaped. `<` is among it, because `</script` would end the element that
+ * holds the JSON, and U+2028/9 are, because JavaScript once took them for line
+ * ends. Bytes that are not UTF-8 become U+FFFD, one each.
+ */
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+static void begin_value(struct json *j)
+{
+	if (j->comma)
+		buf_put_byte(j->out, ',');
+	j->comma = true;
+}
+
+static void open_with(struct json *j, uint8_t c)
+{
+	begin_value(j);
+	buf_put_byte(j->out, c);
+	j->comma = false;
+}
+
+static void close_with(struct json *j, uint8_t c)
+{
+	buf_put_byte(j->out, c);
+	j->comma = true;
+}
+
+void json_object(struct json *j)
+{
+	open_with(j, '{');
+}
+
+void json_object_end(struct json *j)
+{
+	close_with(j, '}');
+}
+
+void json_array(struct json *j)
+{
+	open_with(j, '[');
+}
+
+void json_array_end(struct json *j)
+{
+	close_with(j, ']');
+}
+
+static bool is_plain(uint8_t c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\' && c != '<';
+}
+
+/* The length of the UTF-8 sequence at @s and its code point; 0: it is not one. */
+static size_t utf8_at(const uint8_t *s, size_t len, uint32_t *out_code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	uint8_t c = s[0];
+	size_t n = c < 0x80                ? 1
+		   : c >= 0xc0 && c < 0xe0 ? 2
+		   : c >= 0xe0 && c < 0xf0 ? 3
+		   : c >= 0xf0 && c < 0xf8 ? 4
+					   : 0;
+	uint32_t code = n == 1 ? c : c & (0x7fu >> n);
+
+	if (!n || n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	*out_code = code;
+	return n;
+}
+
+static void put_escaped(struct buf *b, uint32_t code)
+{
+	switch (code) {
+	case '"':
+		buf_put_str(b, "\\\"");
+		break;
+	case '\\':
+		buf_put_str(b, "\\\\");
+		break;
+	case '\n':
+		buf_put_str(b, "\\n");
+		break;
+	case '\t':
+		buf_put_str(b, "\\t");
+		break;
+	default:
+		buf_printf(b, "\\u%04x", code);
+	}
+}
+
+/* One character that is not plain; how many bytes it had. */
+static size_t put_special(struct buf *b, const uint8_t *s, size_t len)
+{
+	uint32_t code;
+	size_t n = utf8_at(s, len, &code);
+
+	if (!n) {
+		buf_put_str(b, "\xef\xbf\xbd");
+		return 1;
+	}
+	if (n == 1 || code == 0x2028 || code == 0x2029)
+		put_escaped(b, code);
+	else
+		buf_put(b, s, n);
+	return n;
+}
+
+static void put_string(struct buf *b, const char *text, size_t len)
+{
+	const uint8_t *s = (const uint8_t *)text;
+	size_t i = 0;
+
+	buf_put_byte(b, '"');
+	while (i < len) {
+		size_t run = i;
+
+		while (run < len && is_plain(s[run]))
+			run++;
+		buf_put(b, s + i, run - i);
+		i = run;
+		if (i < len)
+			i += put_special(b, s + i, len - i);
+	}
+	buf_put_byte(b, '"');
+}
+
+void json_key(struct json *j, const char *key)
+{
+	begin_value(j);
+	put_string(j->out, key, strlen(key));
+	buf_put_byte(j->out, ':');
+	j->comma = false;
+}
+
+void json_strn(struct json *j, const char *s, size_t len)
+{
+	begin_value(j);
+	put_string(j->out, s, len);
+}
+
+void json_str(struct json *j, const char *s)
+{
+	json_strn(j, s, strlen(s));
+}
+
+void json_uint(struct json *j, uint64_t v)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	begin_value(j);
+	do {
+		digits[--at] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	buf_put(j->out, digits + at, sizeof(digits) - at);
+}
+
+void json_int(struct json *j, int64_t v)
+{
+	if (v >= 0) {
+		json_uint(j, (uint64_t)v);
+		return;
+	}
+	begin_value(j);
+	buf_printf(j->out, "%" PRId64, v);
+}
+
+void json_double(struct json *j, double v)
+{
+	if (!isfinite(v)) {
+		json_null(j);
+		return;
+	}
+	begin_value(j);
+	buf_printf(j->out, "%.17g", v);
+}
+
+void json_bool(struct json *j, bool v)
+{
+	begin_value(j);
+	buf_put_str(j->out, v ? "true" : "false");
+}
+
+void json_null(struct json *j)
+{
+	begin_value(j);
+	buf_put_str(j->out, "null");
+}
