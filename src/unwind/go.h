@@ -5,11 +5,46 @@
  * Unwind rows of Go code from .gopclntab's pcsp tables (Go 1.2 to 1.26),
  * which give rsp's distance from the frame's start at every instruction:
  * so the caller of a frameless leaf is found, which frame pointers lose.
+ *
+ * Ordinary functions: CFA = rsp + depth + 8, the return address at CFA - 8,
+ * rbp at CFA - 16 once a frame has stored it there and the caller's before,
+ * rbx lost (Go preserves nothing; crosscall2, which C calls, keeps it).
+ *
+ * What the walk meets where Go changes stacks:
+ *
+ *   goexit, mstart, rt0_go, _rt0_amd64*      UNWIND_CFA_END
+ *   mcall, gogo, morestack, clone            UNWIND_CFA_END once they have left the stack
+ *   systemstack, cgocallback, nanotime1,     UNWIND_CFA_RBP + 16: rbp, which callees preserve,
+ *   walltime1, time.now, asmcgocall_no_g     stays their frame pointer on the stack they came
+ *                                            from; so the frames of systemstack's caller follow,
+ *                                            and of the C code that called back into Go
+ *   asmcgocall, while C runs                 UNWIND_CFA_GO_ASMCGOCALL
+ *   sigreturn                                UNWIND_CFA_SIGNAL, from one byte before it
+ *
+ * UNWIND_CFA_GO_ASMCGOCALL: the goroutine g whose stack asmcgocall left, and
+ * how deep in it it was (the stack may move meanwhile, so it keeps no
+ * address), lie side by side on the thread's own stack:
+ *
+ *	u64 depth = *(rsp + cfa_off - 8)
+ *	u64 g     = *(rsp + cfa_off)
+ *	u64 sp    = g ? *(g + 8) - depth : depth	(g->stack.hi)
+ *	CFA       = sp + cfa_add
+ *
+ * With g == 0 asmcgocall was on the thread's stack already, and the first
+ * word is the old rsp itself. All else (ra_off, rbp, rbx) is as for
+ * UNWIND_CFA_RSP. cfa_off is 48 up to Go 1.24 and 8 in 1.26; cfa_add is 8, or
+ * 16 since Go 1.21, where asmcgocall has a frame.
+ *
+ * Up to Go 1.20 systemstack has no frame of its own: its caller is left out.
  */
 #include "unwind/rows.h"
 
 /**
  * unwind_go_rows() - append the rows of a file's Go functions
+ *
+ * They come sorted by file offset and end with a row of UNWIND_CFA_NONE at
+ * *@out_hi. C functions that Go's linker put among them have no rule, since
+ * that linker drops their CFI.
  *
  * Return: 0; -ENOENT if there is no pclntab; -EBADMSG, -ENOMEM, -E2BIG as in
  * unwind_rows_from_file(). *@out_lo and *@out_hi become the file offsets

@@ -26,14 +26,19 @@ struct tally {
 	size_t pcs, frames, inlined, wrong;
 };
 
-/* runtime.funcNameForPrint(): what is between the first [ and the last ] becomes "...". */
+/*
+ * runtime.funcNameForPrint(), since Go 1.18: what is between the first [ and
+ * the last ] becomes "...".
+ */
 static bool same_name(const char *ours, const char *theirs)
 {
 	const char *open = strchr(ours, '['), *close = strrchr(ours, ']');
 	char name[4096];
 
+	if (!strcmp(ours, theirs))
+		return true;
 	if (!open || !close || close < open)
-		return !strcmp(ours, theirs);
+		return false;
 	snprintf(name, sizeof(name), "%.*s[...]%s", (int)(open - ours), ours, close + 1);
 	return !strcmp(name, theirs);
 }
