@@ -21,6 +21,7 @@
 #include "elf/eh_frame.h"
 #include "elf/image.h"
 #include "unwind/cfi.h"
+#include "unwind/go.h"
 
 enum {
 	COVERED_SHARE = 2, /* more than 1/2 of the text has CFI: so have the special functions */
@@ -412,6 +413,21 @@ static int patch_known_code(struct unwind_rows *rows, const struct elf_image *im
 	return r;
 }
 
+/* Go's own rows replace whatever else there is for Go's text. */
+static int put_go_rows(struct unwind_rows *rows, const struct elf_image *img, struct err *err)
+{
+	_cleanup_(unwind_rows_fini) struct unwind_rows go = { 0 };
+	struct err why = { 0 };
+	uint64_t lo, hi;
+	int r;
+
+	r = unwind_go_rows(&go, img, &lo, &hi, &why);
+	if (r < 0)
+		return r == -ENOENT ? 0 : err_set(err, r, "%s", why.msg);
+	rows->n_unsupported += go.n_unsupported;
+	return rows_splice(rows, lo, hi, go.data, go.len);
+}
+
 static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 		      const struct elf_image *cfi, struct err *err)
 {
@@ -424,6 +440,8 @@ static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 	if (bad < 0 && bad != -EBADMSG)
 		return bad;
 	r = patch_known_code(rows, img, covered);
+	if (!r)
+		r = put_go_rows(rows, img, err);
 	if (r == -E2BIG)
 		err_set(err, r, "more than %d unwind rows", UNWIND_ROWS_MAX);
 	return r ? r : bad;
