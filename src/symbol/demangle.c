@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Demangling, by libiberty. The scheme is chosen by the name's prefix, since
+ * libiberty's own "auto" leaves out D and Ada and would take C names for Ada.
+ *
+ * A mangled name may refer back to its own parts, so that a short one stands
+ * for one of astronomic length. C++ and Rust are therefore printed through a
+ * callback, which leaves by longjmp() when the limit is passed (libiberty
+ * keeps its state on the stack there, except for Rust's punycode); D, which
+ * has no callback, is refused when it has many back references.
+ */
+#include "symbol/demangle.h"
+
+#include <errno.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+
+enum {
+	BACKREFS_MAX = 24,  /* of D, and of Rust with punycode */
+	SUFFIX_MAX = 64,    /* "@plt", "@@GLIBCXX_3.4" */
+	RAW_PER_SHORT = 16, /* a cache entry's fixed cost, for demangle_trim() */
+};
+
+struct collect {
+	struct buf out;
+	jmp_buf too_long;
+};
+
+bool demangle_mode_parse(const char *s, enum demangle_mode *out)
+{
+	static const char *const names[] = { "full", "short", "no" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(s, names[i])) {
+			*out = (enum demangle_mode)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void collect_piece(const char *s, size_t len, void *opaque)
+{
+	struct collect *c = opaque;
+
+	if (c->out.len + len > DEMANGLE_OUT_MAX)
+		longjmp(c->too_long, 1);
+	buf_put(&c->out, s, len);
+}
+
+typedef int (*callback_demangler)(const char *, int, demangle_callbackref, void *);
+
+/* The text that @fn prints, or NULL. */
+static char *collect_from(callback_demangler fn, const char *raw, int options)
+{
+	struct collect c = { 0 };
+	int ok;
+
+	if (setjmp(c.too_long)) {
+		buf_fini(&c.out);
+		return NULL;
+	}
+	ok = fn(raw, options, collect_piece, &c);
+	buf_put_byte(&c.out, '\0');
+	if (!ok || buf_error(&c.out) || c.out.len == 1) {
+		buf_fini(&c.out);
+		return NULL;
+	}
+	return (char *)c.out.data;
+}
+
+static size_t count_char(const char *s, char c)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += *s == c;
+	return n;
+}
+
+/* "u" and a digit start an identifier in punycode, which libiberty decodes on the heap. */
+static bool may_have_punycode(const char *raw)
+{
+	for (const char *u = strchr(raw, 'u'); u; u = strchr(u + 1, 'u'))
+		if (u[1] >= '0' && u[1] <= '9')
+			return true;
+	return false;
+}
+
+/* Legacy Rust is Itanium's nested names, the last of them "17h" and 16 hex digits. */
+static bool is_rust_legacy(const char *raw)
+{
+	const char *h;
+
+	if (strncmp(raw, "_ZN", 3))
+		return false;
+	h = strstr(raw, "17h");
+	while (h) {
+		if (strspn(h + 3, "0123456789abcdef") == 16 && h[19] == 'E')
+			return true;
+		h = strstr(h + 1, "17h");
+	}
+	return false;
+}
+
+static char *demangle_rust(const char *raw)
+{
+	if (may_have_punycode(raw) && count_char(raw, 'B') > BACKREFS_MAX)
+		return NULL;
+	return collect_from(rust_demangle_callback, raw, DMGL_NO_OPTS);
+}
+
+static char *demangle_d(const char *raw)
+{
+	char *s;
+
+	if (count_char(raw, 'Q') > BACKREFS_MAX)
+		return NULL;
+	s = dlang_demangle(raw, DMGL_NO_OPTS);
+	if (s && strlen(s) > DEMANGLE_OUT_MAX) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+/* What is not Ada's comes back in angle brackets: that is the raw name. */
+static char *demangle_ada(const char *raw)
+{
+	char *s = ada_demangle(raw, DMGL_NO_OPTS);
+
+	if (s && s[0] == '<') {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static bool is_cxx(const char *raw)
+{
+	return !strncmp(raw, "_Z", 2) || !strncmp(raw, "___Z", 4) || !strncmp(raw, "_GLOBAL_", 8);
+}
+
+static char *demangle_bare(const char *raw, enum demangle_mode mode, bool ada)
+{
+	int cxx_options = mode == DEMANGLE_SHORT ? DMGL_NO_OPTS : DMGL_PARAMS | DMGL_ANSI;
+
+	if (!strncmp(raw, "_R", 2) || is_rust_legacy(raw))
+		return demangle_rust(raw);
+	if (is_cxx(raw))
+		return collect_from(cplus_demangle_v3_callback, raw, cxx_options);
+	if (raw[0] == '_' && raw[1] == 'D' &&
+	    (!strcmp(raw, "_Dmain") || strpbrk(raw, "0123456789")))
+		return demangle_d(raw);
+	if (ada || !strncmp(raw, "_ada_", 5))
+		return demangle_ada(raw);
+	return NULL;
+}
+
+static bool is_ident(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '_' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+static bool ends_with(const struct buf *b, const char *tail)
+{
+	size_t n = strlen(tail);
+
+	return b->len >= n && !memcmp(b->data + b->len - n, tail, n) &&
+	       (b->len == n || !is_ident((char)b->data[b->len - n - 1]));
+}
+
+/* Past the bracket that closes the one at @s; "->" closes nothing. NULL if none does. */
+static const char *skip_group(const char *s)
+{
+	size_t depth = 0;
+	const char *start = s;
+
+	for (; *s; s++) {
+		if (*s == '<' || *s == '(' || *s == '[' || *s == '{')
+			depth++;
+		else if (*s == '>' && s > start && s[-1] == '-')
+			continue;
+		else if ((*s == '>' || *s == ')' || *s == ']' || *s == '}') && --depth == 0)
+			return s + 1;
+	}
+	return NULL;
+}
+
+/* The operator's own characters, which are brackets in looks only; its arguments are dropped. */
+static const char *copy_operator(struct buf *out, const char *s)
+{
+	size_t n = strspn(s, "<>=-+*/%^&|~!,");
+
+	if (!strncmp(s, "()", 2) || !strncmp(s, "[]", 2))
+		n = 2;
+	buf_put(out, s, n);
+	s += n;
+	if (n && s[0] == ' ' && s[1] == '<') {
+		const char *end = skip_group(s + 1);
+
+		return end ? end : s;
+	}
+	return s;
+}
+
+/* Template arguments follow a name (or Rust's "::"); Rust's "<T as X>" starts one. */
+static bool is_argument_list(const struct buf *out)
+{
+	char last = out->len ? (char)out->data[out->len - 1] : '\0';
+
+	return is_ident(last) || (last && strchr(")]}:", last));
+}
+
+static const char *skip_qualifiers(const char *s)
+{
+	static const char *const words[] = { " const", " volatile", " &&", " &" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strncmp(s, words[i], strlen(words[i])))
+			s += strlen(words[i]);
+	return s;
+}
+
+/* One step of shorten(): what is at @s goes to @out or is dropped. */
+static const char *shorten_step(struct buf *out, const char *s, bool rust)
+{
+	const char *end = NULL;
+
+	if (*s == '<' && is_argument_list(out))
+		end = skip_group(s);
+	else if (*s == '(' && !rust && strncmp(s, "(anonymous", 10))
+		end = skip_group(s);
+	if (!end) {
+		buf_put_byte(out, (uint8_t)*s++);
+		return !rust && ends_with(out, "operator") ? copy_operator(out, s) : s;
+	}
+	if (*s == '(')
+		return skip_qualifiers(end);
+	while (rust && out->len && out->data[out->len - 1] == ':')
+		out->len--; /* "f::<T>" */
+	return end;
+}
+
+/* @full without parameters and template arguments; NULL if there is no memory. */
+static char *shorten(const char *full, bool rust)
+{
+	struct buf out = { 0 };
+
+	while (*full)
+		full = shorten_step(&out, full, rust);
+	buf_put_byte(&out, '\0');
+	if (buf_error(&out)) {
+		buf_fini(&out);
+		return NULL;
+	}
+	return (char *)out.data;
+}
+
+/* What linkers and compilers put behind a mangled name and libiberty does not know. */
+static size_t suffix_at(const char *raw, size_t len)
+{
+	const char *at = strchr(raw, '@');
+	const char *llvm = strstr(raw, ".llvm.");
+
+	if (at && at > raw && len - (size_t)(at - raw) < SUFFIX_MAX)
+		len = (size_t)(at - raw);
+	if (llvm && llvm > raw && (size_t)(llvm - raw) < len)
+		len = (size_t)(llvm - raw);
+	return len;
+}
+
+static char *with_suffix(char *name, const char *suffix)
+{
+	size_t len = strlen(name), more = strlen(suffix);
+	char *s = realloc(name, len + more + 1);
+
+	if (!s) {
+		free(name);
+		return NULL;
+	}
+	memcpy(s + len, suffix, more + 1);
+	return s;
+}
+
+char *demangle_name(const char *raw, enum demangle_mode mode, bool ada)
+{
+	_cleanup_(freep) char *bare = NULL;
+	_cleanup_(freep) char *full = NULL;
+	size_t len = strlen(raw), bare_len;
+	char *out;
+
+	if (mode == DEMANGLE_NO || len > DEMANGLE_RAW_MAX || len < 3 || (raw[0] != '_' && !ada))
+		return NULL;
+	bare_len = suffix_at(raw, len);
+	bare = strndup(raw, bare_len);
+	if (!bare)
+		return NULL;
+	full = demangle_bare(bare, mode, ada);
+	if (!full)
+		return NULL;
+	out = mode == DEMANGLE_SHORT ? shorten(full, bare[1] == 'R' || is_rust_legacy(bare))
+				     : steal_ptr(&full);
+	return out && raw[bare_len] == '@' ? with_suffix(out, raw + bare_len) : out;
+}
+
+struct demangled {
+	uint32_t raw, name; /* of strings */
+	bool ada;
+};
+
+struct demangle {
+	enum demangle_mode mode;
+	struct strtab *strings;
+	struct index by_raw;
+	struct {
+		VEC(struct demangled);
+	} names;
+};
+
+struct demangle_key {
+	const struct demangle *d;
+	const char *raw;
+	bool ada;
+};
+
+static bool demangle_eq(const void *ctx, uint32_t id)
+{
+	const struct demangle_key *k = ctx;
+	const struct demangled *n = &k->d->names.data[id];
+
+	return n->ada == k->ada && !strcmp(strtab_get(k->d->strings, n->raw), k->raw);
+}
+
+int demangle_new(struct demangle **out, enum demangle_mode mode)
+{
+	struct demangle *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return -ENOMEM;
+	d->mode = mode;
+	if (strtab_new(&d->strings) < 0) {
+		free(d);
+		return -ENOMEM;
+	}
+	*out = d;
+	return 0;
+}
+
+void demangle_free(struct demangle *d)
+{
+	if (!d)
+		return;
+	strtab_free(d->strings);
+	index_fini(&d->by_raw);
+	vec_fini(&d->names);
+	free(d);
+}
+
+/* Remember @name for the key; what was remembered, or NULL for want of memory. */
+static const char *demangle_remember(struct demangle *d, const struct demangle_key *k,
+				     uint32_t hash, const char *name)
+{
+	struct demangled n = { .ada = k->ada };
+	uint32_t id = (uint32_t)d->names.len;
+
+	if (strtab_add(d->strings, k->raw, strlen(k->raw), &n.raw) < 0 ||
+	    strtab_add(d->strings, name, strlen(name), &n.name) < 0 || vec_push(&d->names, n) < 0)
+		return NULL;
+	if (index_add(&d->by_raw, hash, id) < 0)
+		d->names.len--;
+	return strtab_get(d->strings, n.name);
+}
+
+const char *demangle_get(struct demangle *d, const char *raw, bool ada)
+{
+	struct demangle_key key = { d, raw, ada };
+	_cleanup_(freep) char *name = NULL;
+	const char *kept;
+	uint32_t hash, id;
+
+	if (d->mode == DEMANGLE_NO || (raw[0] != '_' && !ada))
+		return raw;
+	hash = hash_bytes(raw, strlen(raw));
+	if (index_find(&d->by_raw, hash, demangle_eq, &key, &id))
+		return strtab_get(d->strings, d->names.data[id].name);
+	name = demangle_name(raw, d->mode, ada);
+	kept = demangle_remember(d, &key, hash, name ? name : raw);
+	return kept ? kept : raw;
+}
+
+void demangle_trim(struct demangle *d, size_t max_bytes)
+{
+	struct strtab *fresh;
+
+	if (strtab_bytes(d->strings) + d->names.len * RAW_PER_SHORT <= max_bytes)
+		return;
+	if (strtab_new(&fresh) < 0)
+		return;
+	strtab_free(d->strings);
+	d->strings = fresh;
+	index_fini(&d->by_raw);
+	vec_fini(&d->names);
+}

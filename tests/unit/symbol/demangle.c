@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/demangle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/test.h"
+
+static void check(const char *raw, enum demangle_mode mode, bool ada, const char *want)
+{
+	char *got = demangle_name(raw, mode, ada);
+
+	if (want) {
+		assert_non_null(got);
+		assert_string_equal(got, want);
+	} else {
+		assert_null(got);
+	}
+	free(got);
+}
+
+static void knows_cxx(void **state)
+{
+	check("_ZNSt6vectorIiSaIiEE9push_backERKi", DEMANGLE_FULL, false,
+	      "std::vector<int, std::allocator<int> >::push_back(int const&)");
+	check("_ZNSt6vectorIiSaIiEE9push_backERKi", DEMANGLE_SHORT, false,
+	      "std::vector::push_back");
+	check("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", DEMANGLE_SHORT, false,
+	      "std::operator<<");
+	check("_ZZ4mainENKUlvE_clEv", DEMANGLE_FULL, false,
+	      "main::{lambda()#1}::operator()() const");
+	check("_ZZ4mainENKUlvE_clEv", DEMANGLE_SHORT, false, "main::{lambda#1}::operator()");
+	check("_ZN12_GLOBAL__N_11fEi", DEMANGLE_SHORT, false, "(anonymous namespace)::f");
+	check("_ZN1AptEv", DEMANGLE_SHORT, false, "A::operator->");
+}
+
+static void keeps_clone_and_plt_suffixes(void **state)
+{
+	check("_Z1fi@plt", DEMANGLE_FULL, false, "f(int)@plt");
+	check("_Z1fi@plt", DEMANGLE_SHORT, false, "f@plt");
+	check("_Z1fi.constprop.0", DEMANGLE_FULL, false, "f(int) [clone .constprop.0]");
+	check("_Z1fi.llvm.1234567", DEMANGLE_FULL, false, "f(int)");
+}
+
+static void knows_both_of_rusts(void **state)
+{
+	check("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", DEMANGLE_FULL, false,
+	      "core::fmt::Formatter::pad");
+	check("_RNvNtCs1234_7mycrate3foo3bar", DEMANGLE_FULL, false, "mycrate::foo::bar");
+	check("_RINvNtC3std3mem4dropiE", DEMANGLE_FULL, false, "std::mem::drop::<isize>");
+	check("_RINvNtC3std3mem4dropiE", DEMANGLE_SHORT, false, "std::mem::drop");
+	check("_ZN60_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..Drop$GT$4drop"
+	      "17h0123456789abcdefE",
+	      DEMANGLE_SHORT, false, "<alloc::vec::Vec as core::ops::Drop>::drop");
+}
+
+static void knows_d_and_ada(void **state)
+{
+	check("_D3std5stdio7writelnFZv", DEMANGLE_FULL, false, "std.stdio.writeln()");
+	check("_D3std5stdio7writelnFZv", DEMANGLE_SHORT, false, "std.stdio.writeln");
+	check("_Dmain", DEMANGLE_FULL, false, "D main");
+	check("_ada_hello", DEMANGLE_FULL, false, "hello");
+	check("pkg__sub__proc", DEMANGLE_FULL, true, "pkg.sub.proc");
+	check("pkg__sub__proc", DEMANGLE_FULL, false, NULL);
+}
+
+static void leaves_what_is_not_mangled(void **state)
+{
+	check("main", DEMANGLE_FULL, false, NULL);
+	check("", DEMANGLE_FULL, false, NULL);
+	check("_ZNSt", DEMANGLE_FULL, false, NULL);
+	check("_start", DEMANGLE_FULL, false, NULL);
+	check("_Z1fi", DEMANGLE_NO, false, NULL);
+}
+
+/* Each S<n>_ doubles what the one before it stands for. */
+static void a_name_that_expands_without_end_stays_raw(void **state)
+{
+	char raw[2048] = "_Z1f4pairIiiE";
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	for (int i = 0; i < 60; i++) {
+		char more[32], sub[4] = "_";
+
+		if (i >= 2)
+			snprintf(sub, sizeof(sub), "%c_", digits[(i - 2) % 36]);
+		if (i)
+			snprintf(sub, sizeof(sub), i == 1 ? "0_" : "%c_", digits[(i - 1) % 36]);
+		snprintf(more, sizeof(more), "S_IS%sS%sE", sub, sub);
+		strcat(raw, more);
+	}
+	check(raw, DEMANGLE_FULL, false, NULL);
+}
+
+static void a_name_that_is_too_long_stays_raw(void **state)
+{
+	char *raw = malloc(DEMANGLE_RAW_MAX + 100);
+
+	memset(raw, '1', DEMANGLE_RAW_MAX + 99);
+	raw[DEMANGLE_RAW_MAX + 99] = '\0';
+	memcpy(raw, "_Z", 2);
+	check(raw, DEMANGLE_FULL, false, NULL);
+	free(raw);
+}
+
+static void the_cache_answers_the_same_until_trimmed(void **state)
+{
+	struct demangle *d;
+	const char *first;
+
+	assert_int_equal(demangle_new(&d, DEMANGLE_FULL), 0);
+	first = demangle_get(d, "_Z1fi", false);
+	assert_string_equal(first, "f(int)");
+	assert_ptr_equal(demangle_get(d, "_Z1fi", false), first);
+	assert_string_equal(demangle_get(d, "a__b", false), "a__b");
+	assert_string_equal(demangle_get(d, "a__b", true), "a.b");
+	demangle_trim(d, SIZE_MAX);
+	assert_ptr_equal(demangle_get(d, "_Z1fi", false), first);
+	demangle_trim(d, 0);
+	assert_string_equal(demangle_get(d, "_Z1fi", false), "f(int)");
+	demangle_free(d);
+}
+
+static void modes_have_names(void **state)
+{
+	enum demangle_mode m;
+
+	assert_true(demangle_mode_parse("short", &m));
+	assert_int_equal(m, DEMANGLE_SHORT);
+	assert_false(demangle_mode_parse("shorter", &m));
+}
+
+TEST_GROUP(test_demangle, TEST(knows_cxx), TEST(keeps_clone_and_plt_suffixes),
+	   TEST(knows_both_of_rusts), TEST(knows_d_and_ada), TEST(leaves_what_is_not_mangled),
+	   TEST(a_name_that_expands_without_end_stays_raw), TEST(a_name_that_is_too_long_stays_raw),
+	   TEST(the_cache_answers_the_same_until_trimmed), TEST(modes_have_names))
