@@ -378,6 +378,7 @@ int elf_image_section_header(const struct elf_image *img, uint32_t index, struct
 		.info = sh.sh_info,
 		.flags = sh.sh_flags,
 		.vaddr = sh.sh_addr,
+		.file_off = sh.sh_offset,
 		.size = sh.sh_size,
 		.entsize = sh.sh_entsize,
 	};

@@ -40,6 +40,7 @@ struct elf_section {
 	uint32_t info;
 	uint64_t flags; /* SHF_* */
 	uint64_t vaddr;
+	uint64_t file_off;
 	uint64_t size;
 	uint64_t entsize;
 };
