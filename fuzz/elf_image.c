@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "elf/note.h"
+#include "elf/symtab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -52,6 +53,24 @@ static void walk_segments(const struct elf_image *img)
 	}
 }
 
+/* Every symbol is found at its own address, under some name that starts there. */
+static void walk_symbols(const struct elf_image *img, unsigned int sources)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+	struct elf_symbol s, found;
+	struct elf_rawsym raw;
+
+	if (elf_symtab_load(&t, img, sources, NULL) < 0)
+		return;
+	for (size_t i = 0; i < elf_symtab_count(t); i++) {
+		elf_symtab_at(t, i, &s);
+		if (!s.size || elf_symtab_find(t, s.vaddr, &found) < 0 || found.vaddr != s.vaddr)
+			abort();
+	}
+	elf_symtab_find(t, UINT64_MAX, &found);
+	elf_symbol_lookup(img, sources, "main", &raw);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
@@ -64,5 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	walk_segments(img);
 	elf_note_gnu_build_id(img, &id);
 	elf_note_go_build_id(img, go_id, sizeof(go_id));
+	walk_symbols(img, ELF_SYMTAB | ELF_DYNSYM);
+	walk_symbols(img, ELF_DYNSYM);
 	return 0;
 }

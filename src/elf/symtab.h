@@ -13,15 +13,11 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "elf/rawsym.h"
 
 struct elf_image;
 struct err;
 struct elf_symtab;
-
-enum elf_symtab_source {
-	ELF_SYMTAB = 1u << 0,
-	ELF_DYNSYM = 1u << 1,
-};
 
 struct elf_symbol {
 	uint64_t vaddr;
@@ -32,11 +28,15 @@ struct elf_symbol {
 /**
  * elf_symtab_load() - read, sort and de-duplicate function symbols
  *
- * @sources is a set of enum elf_symtab_source; later ones only fill what the
- * earlier do not cover. The table keeps nothing of @img. PLT entries get
- * "name@plt" when the file has relocations for them.
+ * Functions, indirect functions and assembler's labels in executable sections
+ * (labels only where no function with a size is). @sources is a set of enum
+ * elf_symtab_source; later ones only fill what the earlier do not cover. The
+ * table keeps nothing of @img. With ELF_DYNSYM, PLT stubs get "name@plt" when
+ * the file has relocations for them. A file whose table is in a separate debug
+ * file has its own @sources; load one table a file.
  *
- * Return: 0 and a table (perhaps empty); -EBADMSG for lying tables; -ENOMEM.
+ * Return: 0 and a table (perhaps empty); -EBADMSG for lying tables; -E2BIG
+ * over ELF_SYMBOLS_MAX symbols or ELF_NAMES_MAX bytes of names; -ENOMEM.
  */
 int elf_symtab_load(struct elf_symtab **out, const struct elf_image *img, unsigned int sources,
 		    struct err *err);
@@ -44,10 +44,18 @@ void elf_symtab_free(struct elf_symtab *t);
 
 DEFINE_FREEP(struct elf_symtab, elf_symtab_free)
 
-/* The symbol that covers @vaddr: 0, or -ENOENT. */
+enum { ELF_SYMBOLS_MAX = 4 * 1000 * 1000, ELF_NAMES_MAX = 256 << 20 };
+
+/*
+ * The symbol that covers @vaddr: 0, or -ENOENT. Where several do, the one that
+ * starts last; nesting deeper than 64 is not followed.
+ */
 int elf_symtab_find(const struct elf_symtab *t, uint64_t vaddr, struct elf_symbol *out);
 
-/* By name (first match), for finding runtimes' globals; -ENOENT. Not for hot paths. */
+/* The symbols in order of address; @i is below the count. */
+void elf_symtab_at(const struct elf_symtab *t, size_t i, struct elf_symbol *out);
+
+/* A function by the name the table kept for it; -ENOENT. Aliases and data: elf_symbol_lookup(). */
 int elf_symtab_by_name(const struct elf_symtab *t, const char *name, struct elf_symbol *out);
 
 size_t elf_symtab_count(const struct elf_symtab *t);

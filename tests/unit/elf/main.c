@@ -2,6 +2,7 @@
 int test_gopclntab(void);
 int test_image(void);
 int test_note(void);
+int test_symtab(void);
 
 int main(void)
 {
@@ -10,5 +11,6 @@ int main(void)
 	n_failed += test_gopclntab();
 	n_failed += test_image();
 	n_failed += test_note();
+	n_failed += test_symtab();
 	return n_failed;
 }

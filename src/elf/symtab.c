@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From symbol tables to one sorted table of functions.
+ *
+ * Every symbol that names code becomes a candidate of 24 bytes, with a level:
+ * functions before assembler's labels, .symtab before .dynsym before PLT
+ * stubs. Candidates are sorted once by (address, level, binding); of those at
+ * one address the best is kept, and one that begins inside a function of a
+ * better level is dropped. The result is two arrays and one block of names: 20
+ * bytes a symbol, with the search touching only the 8 bytes of its address.
+ *
+ * Ranges may overlap and nest. Each symbol knows the nearest one before it that
+ * was still open at its start, so a search that misses the last symbol before
+ * an address follows these links outwards.
+ *
+ * A lying file costs no more than a large one: everything is linear or a sort,
+ * names are bounded one by one and in sum.
+ */
+#include "elf/symtab.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "elf/plt.h"
+
+enum { NESTING_MAX = 64 };
+#define NO_PARENT UINT32_MAX
+
+enum level {
+	LEVEL_SYMTAB_FUNCTION,
+	LEVEL_SYMTAB_LABEL,
+	LEVEL_DYNSYM_FUNCTION,
+	LEVEL_DYNSYM_LABEL,
+	LEVEL_PLT,
+	LEVEL_MAX
+};
+
+struct symbol_info {
+	uint32_t size;
+	uint32_t name;
+	uint32_t parent;
+};
+
+struct elf_symtab {
+	uint64_t *starts;
+	struct symbol_info *infos;
+	size_t n;
+	struct buf names;
+};
+
+struct candidate {
+	uint64_t vaddr;
+	uint32_t size;
+	uint32_t name_off;
+	uint8_t level;
+	uint8_t bind; /* in order of preference */
+};
+
+struct range {
+	uint64_t start, end;
+};
+
+struct loader {
+	const struct elf_image *img;
+	struct err *err;
+	struct elf_rawsyms tables[2]; /* .symtab, .dynsym */
+	struct {
+		VEC(struct range);
+	} exec; /* executable sections, sorted, disjoint */
+	struct {
+		VEC(struct candidate);
+	} cands;
+};
+
+static void loader_fini(struct loader *l)
+{
+	vec_fini(&l->exec);
+	vec_fini(&l->cands);
+}
+
+static int range_cmp(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void merge_ranges(struct loader *l)
+{
+	size_t n = 0;
+
+	if (!l->exec.len)
+		return;
+	qsort(l->exec.data, l->exec.len, sizeof(*l->exec.data), range_cmp);
+	for (size_t i = 1; i < l->exec.len; i++) {
+		const struct range *r = &l->exec.data[i];
+		struct range *last = &l->exec.data[n];
+
+		if (r->start >= last->end)
+			l->exec.data[++n] = *r;
+		else if (r->end > last->end)
+			last->end = r->end;
+	}
+	l->exec.len = n + 1;
+}
+
+static int read_exec_ranges(struct loader *l)
+{
+	size_t n = elf_image_n_sections(l->img);
+
+	for (uint32_t i = 1; i < n; i++) {
+		struct elf_section s;
+		int r;
+
+		if (elf_image_section_header(l->img, i, &s) < 0)
+			break;
+		if ((s.flags & (SHF_ALLOC | SHF_EXECINSTR)) != (SHF_ALLOC | SHF_EXECINSTR) ||
+		    !s.size || s.size > UINT64_MAX - s.vaddr)
+			continue;
+		r = vec_push(&l->exec, (struct range){ s.vaddr, s.vaddr + s.size });
+		if (r < 0)
+			return r;
+	}
+	merge_ranges(l);
+	return 0;
+}
+
+/* Bytes from @vaddr to the end of the executable section that holds it; 0: none does. */
+static uint64_t code_left(const struct loader *l, uint64_t vaddr)
+{
+	size_t lo = 0, hi = l->exec.len;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->exec.data[mid].start <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || vaddr >= l->exec.data[lo - 1].end)
+		return 0;
+	return l->exec.data[lo - 1].end - vaddr;
+}
+
+static const struct elf_rawsyms *table_of(const struct loader *l, unsigned int level)
+{
+	return &l->tables[level >= LEVEL_DYNSYM_FUNCTION];
+}
+
+static uint8_t bind_rank(uint8_t bind)
+{
+	switch (bind) {
+	case STB_GLOBAL:
+	case STB_GNU_UNIQUE:
+		return 0;
+	case STB_WEAK:
+		return 1;
+	case STB_LOCAL:
+		return 2;
+	default:
+		return 3;
+	}
+}
+
+/* Is a symbol without a type a person's label, and not the assembler's or a tool's own? */
+static bool is_label(const struct elf_rawsyms *table, uint32_t name_off)
+{
+	const char *name;
+	size_t len = elf_rawsyms_name(table, name_off, &name);
+
+	if (!len || name[0] == '.')
+		return false;
+	/* mapping symbols (ABI of Arm and RISC-V): $x, $d, $a, $t, perhaps with a suffix */
+	return !(len >= 2 && name[0] == '$' && memchr("xdat", name[1], 4) &&
+		 (len == 2 || name[2] == '.'));
+}
+
+static int add_candidate(struct loader *l, struct candidate c, uint64_t size)
+{
+	uint64_t left = code_left(l, c.vaddr);
+
+	if (!left)
+		return 0;
+	if (size > left)
+		size = left;
+	c.size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+	if (l->cands.len >= ELF_SYMBOLS_MAX)
+		return err_set(l->err, -E2BIG, "more than %d function symbols", ELF_SYMBOLS_MAX);
+	return vec_push(&l->cands, c);
+}
+
+static int read_symbols(struct loader *l, enum elf_symtab_source source)
+{
+	struct elf_rawsyms *table = &l->tables[source == ELF_DYNSYM];
+	uint8_t level = source == ELF_DYNSYM ? LEVEL_DYNSYM_FUNCTION : LEVEL_SYMTAB_FUNCTION;
+	int r = elf_rawsyms_open(l->img, source, table);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return err_set(l->err, r, "the table of %s symbols cannot be read",
+			       source == ELF_DYNSYM ? "dynamic" : "static");
+	for (size_t i = 0; i < table->n && r == 0; i++) {
+		struct elf_rawsym s;
+		struct candidate c;
+
+		elf_rawsyms_get(table, i, &s);
+		if (s.shndx == SHN_UNDEF || s.shndx == SHN_COMMON || !s.name_off)
+			continue;
+		c = (struct candidate){ s.vaddr, 0, s.name_off, level, bind_rank(s.bind) };
+		if (s.type == STT_NOTYPE && s.shndx != SHN_ABS && is_label(table, s.name_off))
+			c.level++;
+		else if (s.type != STT_FUNC && s.type != STT_GNU_IFUNC)
+			continue;
+		r = add_candidate(l, c, s.size);
+	}
+	return r;
+}
+
+static int add_plt(void *ctx, const struct elf_plt_entry *e)
+{
+	const struct candidate c = { e->vaddr, 0, e->name_off, LEVEL_PLT, 0 };
+
+	return add_candidate(ctx, c, e->size);
+}
+
+static int collect(struct loader *l, unsigned int sources)
+{
+	int r = read_exec_ranges(l);
+
+	if (r == 0 && (sources & ELF_SYMTAB))
+		r = read_symbols(l, ELF_SYMTAB);
+	if (r == 0 && (sources & ELF_DYNSYM))
+		r = read_symbols(l, ELF_DYNSYM);
+	if (r == 0 && (sources & ELF_DYNSYM))
+		r = elf_plt_walk(l->img, &l->tables[1], add_plt, l);
+	return r;
+}
+
+static int candidate_cmp(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->vaddr != y->vaddr)
+		return x->vaddr < y->vaddr ? -1 : 1;
+	if (x->level != y->level)
+		return x->level - y->level;
+	return x->bind - y->bind;
+}
+
+struct name {
+	const char *s;
+	size_t len;
+};
+
+static size_t underscores(const struct name *n)
+{
+	size_t i = 0;
+
+	while (i < n->len && n->s[i] == '_')
+		i++;
+	return i;
+}
+
+static bool name_better(const struct name *a, const struct name *b)
+{
+	size_t ua = underscores(a), ub = underscores(b);
+
+	if (!a->len || !b->len)
+		return a->len > b->len;
+	if (ua != ub)
+		return ua < ub;
+	if (a->len != b->len)
+		return a->len < b->len;
+	return memcmp(a->s, b->s, a->len) < 0;
+}
+
+static struct name name_of(const struct loader *l, const struct candidate *c)
+{
+	struct name n = { NULL, 0 };
+
+	n.len = elf_rawsyms_name(table_of(l, c->level), c->name_off, &n.s);
+	return n;
+}
+
+/* The best of @n candidates at one address, which are sorted by level and binding. */
+static struct candidate choose(const struct loader *l, const struct candidate *c, size_t n)
+{
+	struct candidate best = c[0];
+	struct name best_name = name_of(l, c);
+
+	for (size_t i = 1; i < n && c[i].level == c->level; i++) {
+		if (c[i].size > best.size && !best.size)
+			best.size = c[i].size;
+		if (c[i].bind == c->bind && c[i].name_off != best.name_off) {
+			struct name name = name_of(l, &c[i]);
+
+			if (name_better(&name, &best_name)) {
+				best.name_off = c[i].name_off;
+				best_name = name;
+			}
+		}
+	}
+	return best;
+}
+
+static bool starts_inside(const struct candidate *c, const uint64_t covered[LEVEL_MAX])
+{
+	for (unsigned int level = 0; level < c->level; level++)
+		if (covered[level] > c->vaddr)
+			return true;
+	return false;
+}
+
+/* Keeps one candidate an address, and none inside a function of a better level. */
+static void thin_out(struct loader *l)
+{
+	uint64_t covered[LEVEL_MAX] = { 0 }; /* up to where each level's functions reach */
+	struct candidate *c = l->cands.data;
+	size_t n = 0;
+
+	for (size_t i = 0, same; i < l->cands.len; i += same) {
+		struct candidate best;
+
+		for (same = 1; i + same < l->cands.len && c[i + same].vaddr == c[i].vaddr;)
+			same++;
+		best = choose(l, &c[i], same);
+		if (starts_inside(&best, covered) || !name_of(l, &best).len)
+			continue;
+		if (best.vaddr + best.size > covered[best.level])
+			covered[best.level] = best.vaddr + best.size;
+		c[n++] = best;
+	}
+	l->cands.len = n;
+}
+
+/* The nearest symbol before @i that is still open where @i begins. */
+static uint32_t parent_of(const struct elf_symtab *t, size_t i)
+{
+	uint32_t p = i ? (uint32_t)i - 1 : NO_PARENT;
+
+	while (p != NO_PARENT && t->starts[p] + t->infos[p].size <= t->starts[i])
+		p = t->infos[p].parent;
+	return p;
+}
+
+/* A symbol without a size reaches to the next one, to its section's end or its parent's. */
+static uint32_t size_of(const struct loader *l, const struct elf_symtab *t, size_t i,
+			uint32_t parent)
+{
+	const struct candidate *c = &l->cands.data[i];
+	uint64_t size = c->size, left;
+
+	if (size)
+		return c->size;
+	size = code_left(l, c->vaddr);
+	if (i + 1 < l->cands.len && c[1].vaddr - c->vaddr < size)
+		size = c[1].vaddr - c->vaddr;
+	if (parent != NO_PARENT) {
+		left = t->starts[parent] + t->infos[parent].size - c->vaddr;
+		if (left < size)
+			size = left;
+	}
+	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+}
+
+static int add_symbol(struct elf_symtab *t, const struct loader *l, size_t i)
+{
+	const struct candidate *c = &l->cands.data[i];
+	struct name name = name_of(l, c);
+	uint32_t parent;
+
+	t->starts[i] = c->vaddr;
+	parent = parent_of(t, i);
+	t->infos[i] = (struct symbol_info){
+		.size = size_of(l, t, i, parent),
+		.name = (uint32_t)t->names.len,
+		.parent = parent,
+	};
+	t->n = i + 1;
+	buf_put(&t->names, name.s, name.len);
+	if (c->level == LEVEL_PLT)
+		buf_put_str(&t->names, "@plt");
+	buf_put_byte(&t->names, '\0');
+	if (t->names.len > ELF_NAMES_MAX)
+		return err_set(l->err, -E2BIG, "more than %d bytes of names", ELF_NAMES_MAX);
+	return buf_error(&t->names);
+}
+
+/* Give back what the doubling of the names' block took too much. */
+static void trim_names(struct buf *names)
+{
+	void *p = names->len ? realloc(names->data, names->len) : NULL;
+
+	if (p) {
+		names->data = p;
+		names->cap = names->len;
+	}
+}
+
+static int build(struct elf_symtab *t, const struct loader *l)
+{
+	size_t n = l->cands.len;
+
+	if (!n)
+		return 0;
+	t->starts = malloc(n * sizeof(*t->starts));
+	t->infos = malloc(n * sizeof(*t->infos));
+	if (!t->starts || !t->infos)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		int r = add_symbol(t, l, i);
+
+		if (r < 0)
+			return r;
+	}
+	trim_names(&t->names);
+	return 0;
+}
+
+int elf_symtab_load(struct elf_symtab **out, const struct elf_image *img, unsigned int sources,
+		    struct err *err)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = calloc(1, sizeof(*t));
+	_cleanup_(loader_fini) struct loader l = { .img = img, .err = err };
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	r = collect(&l, sources);
+	if (r < 0)
+		return r;
+	if (l.cands.len)
+		qsort(l.cands.data, l.cands.len, sizeof(*l.cands.data), candidate_cmp);
+	thin_out(&l);
+	r = build(t, &l);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&t);
+	return 0;
+}
+
+void elf_symtab_free(struct elf_symtab *t)
+{
+	if (!t)
+		return;
+	free(t->starts);
+	free(t->infos);
+	buf_fini(&t->names);
+	free(t);
+}
+
+void elf_symtab_at(const struct elf_symtab *t, size_t i, struct elf_symbol *out)
+{
+	*out = (struct elf_symbol){
+		.vaddr = t->starts[i],
+		.size = t->infos[i].size,
+		.name = (const char *)t->names.data + t->infos[i].name,
+	};
+}
+
+int elf_symtab_find(const struct elf_symtab *t, uint64_t vaddr, struct elf_symbol *out)
+{
+	size_t lo = 0, hi = t->n;
+	uint32_t at;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->starts[mid] <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	at = lo ? (uint32_t)lo - 1 : NO_PARENT;
+	for (int i = 0; i < NESTING_MAX && at != NO_PARENT; i++) {
+		if (vaddr - t->starts[at] < t->infos[at].size) {
+			elf_symtab_at(t, at, out);
+			return 0;
+		}
+		at = t->infos[at].parent;
+	}
+	return -ENOENT;
+}
+
+int elf_symtab_by_name(const struct elf_symtab *t, const char *name, struct elf_symbol *out)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (!strcmp((const char *)t->names.data + t->infos[i].name, name)) {
+			elf_symtab_at(t, i, out);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+size_t elf_symtab_count(const struct elf_symtab *t)
+{
+	return t->n;
+}
+
+size_t elf_symtab_bytes(const struct elf_symtab *t)
+{
+	return sizeof(*t) + t->n * (sizeof(*t->starts) + sizeof(*t->infos)) + t->names.cap;
+}

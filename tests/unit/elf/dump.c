@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elf-dump FILE [symtab|dynsym|both]: what the library reads from a file, for
+ * oracle.py to compare with binutils and for measuring.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "elf/image.h"
+#include "elf/note.h"
+#include "elf/symtab.h"
+
+static void dump_build_id(const struct elf_image *img)
+{
+	char hex[2 * ELF_BUILD_ID_MAX + 1], go_id[256];
+	struct elf_build_id id;
+
+	elf_note_gnu_build_id(img, &id);
+	elf_build_id_hex(&id, hex);
+	elf_note_go_build_id(img, go_id, sizeof(go_id));
+	printf("build-id %s\ngo-build-id %s\n", hex, go_id);
+}
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int dump_symbols(const struct elf_image *img, unsigned int sources, struct err *err)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+	double start = now_ms();
+	int r = elf_symtab_load(&t, img, sources, err);
+
+	if (r < 0)
+		return r;
+	fprintf(stderr, "%zu symbols, %zu bytes, %.1f ms\n", elf_symtab_count(t),
+		elf_symtab_bytes(t), now_ms() - start);
+	for (size_t i = 0; i < elf_symtab_count(t); i++) {
+		struct elf_symbol s;
+
+		elf_symtab_at(t, i, &s);
+		printf("%lx %lu %s\n", (unsigned long)s.vaddr, (unsigned long)s.size, s.name);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	_cleanup_(closep) int fd = argc > 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
+	unsigned int sources = 0;
+	struct err err = { 0 };
+	int r;
+
+	if (fd < 0) {
+		fprintf(stderr, "usage: elf-dump FILE symtab|dynsym|both\n");
+		return 2;
+	}
+	if (strcmp(argv[2], "dynsym"))
+		sources |= ELF_SYMTAB;
+	if (strcmp(argv[2], "symtab"))
+		sources |= ELF_DYNSYM;
+	r = elf_image_open(&img, fd, &err);
+	if (r == 0) {
+		dump_build_id(img);
+		r = dump_symbols(img, sources, &err);
+	}
+	if (r < 0)
+		fprintf(stderr, "%s: %s\n", argv[1], err.msg[0] ? err.msg : strerror(-r));
+	return r < 0;
+}

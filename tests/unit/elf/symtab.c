@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf/symtab.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "tests/test.h"
+#include "tests/unit/elf/fixture.h"
+
+enum { TEXT = 0x1000, TEXT_LEN = 0x1000, DATA = 0x4000, GOT = 0x5000, PLT = 0x3000 };
+enum { FUNC = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), WEAK = ELF64_ST_INFO(STB_WEAK, STT_FUNC) };
+enum { LOCAL = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), LABEL = ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE) };
+
+/* One symbol table in the making; symbols are defined in section 1, which is code. */
+struct symbols {
+	struct buf entries;
+	struct buf strs;
+};
+
+static void symbols_init(struct symbols *s)
+{
+	const Elf64_Sym null = { 0 };
+
+	*s = (struct symbols){ 0 };
+	buf_put(&s->entries, &null, sizeof(null));
+	buf_put_byte(&s->strs, '\0');
+}
+
+static void symbols_fini(struct symbols *s)
+{
+	buf_fini(&s->entries);
+	buf_fini(&s->strs);
+}
+
+static void add(struct symbols *s, const char *name, uint64_t vaddr, uint64_t size, uint8_t info)
+{
+	const Elf64_Sym sym = { (uint32_t)s->strs.len, info, 0, 1, vaddr, size };
+
+	buf_put(&s->entries, &sym, sizeof(sym));
+	buf_put(&s->strs, name, strlen(name) + 1);
+}
+
+static void fixture_text(struct fixture *f)
+{
+	uint32_t text;
+
+	fixture_init(f);
+	text = fixture_add(f, ".text", SHT_NOBITS, "", 0);
+	f->sh[text].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	f->sh[text].sh_addr = TEXT;
+	f->sh[text].sh_size = TEXT_LEN;
+}
+
+static uint32_t fixture_add_symbols(struct fixture *f, const struct symbols *s, uint32_t type)
+{
+	uint32_t strs = fixture_add(f, ".str", SHT_STRTAB, s->strs.data, s->strs.len);
+	uint32_t syms = fixture_add(f, ".sym", type, s->entries.data, s->entries.len);
+
+	f->sh[syms].sh_link = strs;
+	f->sh[syms].sh_entsize = sizeof(Elf64_Sym);
+	return syms;
+}
+
+/* The table of a file that has only @s as its .symtab; frees @s. */
+static struct elf_symtab *load(struct symbols *s)
+{
+	struct elf_symtab *t = NULL;
+	struct fixture f;
+
+	fixture_text(&f);
+	fixture_add_symbols(&f, s, SHT_SYMTAB);
+	assert_int_equal(elf_symtab_load(&t, fixture_open(&f), ELF_SYMTAB | ELF_DYNSYM, NULL), 0);
+	fixture_fini(&f);
+	symbols_fini(s);
+	return t;
+}
+
+static const char *name_at(const struct elf_symtab *t, uint64_t vaddr)
+{
+	struct elf_symbol s;
+
+	return elf_symtab_find(t, vaddr, &s) == 0 ? s.name : "";
+}
+
+static void finds_the_function_that_covers_an_address(void **state)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+	struct elf_symbol sym;
+	struct symbols s;
+
+	symbols_init(&s);
+	add(&s, "second", TEXT + 0x40, 0x10, FUNC);
+	add(&s, "first", TEXT, 0x20, LOCAL);
+	add(&s, "data", DATA, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT));
+	add(&s, "elsewhere", DATA, 8, FUNC);
+	t = load(&s);
+	assert_int_equal(elf_symtab_count(t), 2);
+	assert_string_equal(name_at(t, TEXT), "first");
+	assert_string_equal(name_at(t, TEXT + 0x1f), "first");
+	assert_string_equal(name_at(t, TEXT + 0x20), "");
+	assert_string_equal(name_at(t, TEXT - 1), "");
+	assert_string_equal(name_at(t, TEXT + 0x50), "");
+	assert_int_equal(elf_symtab_find(t, TEXT + 0x4f, &sym), 0);
+	assert_int_equal(sym.vaddr, TEXT + 0x40);
+	assert_int_equal(sym.size, 0x10);
+	assert_string_equal(sym.name, "second");
+	assert_int_equal(elf_symtab_by_name(t, "first", &sym), 0);
+	assert_int_equal(sym.vaddr, TEXT);
+	assert_int_equal(elf_symtab_by_name(t, "data", &sym), -ENOENT);
+	assert_true(elf_symtab_bytes(t) >= 2 * 20);
+}
+
+static void chooses_among_aliases_by_binding_underscores_length_and_bytes(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		uint8_t info_a, info_b;
+	} pairs[] = {
+		{ "__long_global", "x", FUNC, WEAK }, { "__weak", "x", WEAK, LOCAL },
+		{ "longer_name", "_x", FUNC, FUNC },  { "_x", "__x", FUNC, FUNC },
+		{ "short", "longer", FUNC, FUNC },    { "aa", "ab", FUNC, FUNC },
+		{ "code", "a", LOCAL, LABEL },
+	};
+
+	for (size_t i = 0; i < 2 * sizeof(pairs) / sizeof(*pairs); i++) {
+		_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+		struct symbols s;
+
+		symbols_init(&s);
+		if (i % 2)
+			add(&s, pairs[i / 2].b, TEXT, 4, pairs[i / 2].info_b);
+		add(&s, pairs[i / 2].a, TEXT, 4, pairs[i / 2].info_a);
+		if (i % 2 == 0)
+			add(&s, pairs[i / 2].b, TEXT, 4, pairs[i / 2].info_b);
+		t = load(&s);
+		assert_int_equal(elf_symtab_count(t), 1);
+		assert_string_equal(name_at(t, TEXT), pairs[i / 2].a);
+	}
+}
+
+static void a_symbol_without_size_reaches_to_the_next_or_its_sections_end(void **state)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+	struct symbols s;
+
+	symbols_init(&s);
+	add(&s, "a", TEXT, 0, FUNC);
+	add(&s, "b", TEXT + 0x10, 0, LABEL);
+	add(&s, "liar", TEXT + 0x100, UINT64_MAX, FUNC);
+	add(&s, "inner", TEXT + 0x200, 0, FUNC);
+	add(&s, "_etext", TEXT + TEXT_LEN, 0, LABEL);
+	t = load(&s);
+	assert_string_equal(name_at(t, TEXT + 0xf), "a");
+	assert_string_equal(name_at(t, TEXT + 0x10), "b");
+	assert_string_equal(name_at(t, TEXT + 0xff), "b");
+	assert_string_equal(name_at(t, TEXT + 0x1ff), "liar");
+	assert_string_equal(name_at(t, TEXT + TEXT_LEN - 1), "inner");
+	assert_string_equal(name_at(t, TEXT + TEXT_LEN), "");
+}
+
+static void ranges_may_nest_and_overlap(void **state)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+	struct symbols s;
+
+	symbols_init(&s);
+	add(&s, "outer", TEXT, 0x100, FUNC);
+	add(&s, "inner", TEXT + 0x10, 0x10, FUNC);
+	add(&s, "innermost", TEXT + 0x12, 2, FUNC);
+	add(&s, "over_the_end", TEXT + 0xf0, 0x20, FUNC);
+	t = load(&s);
+	assert_string_equal(name_at(t, TEXT + 0xf), "outer");
+	assert_string_equal(name_at(t, TEXT + 0x11), "inner");
+	assert_string_equal(name_at(t, TEXT + 0x13), "innermost");
+	assert_string_equal(name_at(t, TEXT + 0x14), "inner");
+	assert_string_equal(name_at(t, TEXT + 0x20), "outer");
+	assert_string_equal(name_at(t, TEXT + 0xff), "over_the_end");
+	assert_string_equal(name_at(t, TEXT + 0x10f), "over_the_end");
+	assert_string_equal(name_at(t, TEXT + 0x110), "");
+}
+
+static void labels_name_code_only_outside_functions(void **state)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+	struct symbols s;
+
+	symbols_init(&s);
+	add(&s, "f", TEXT, 0x20, FUNC);
+	add(&s, "loop", TEXT + 8, 0, LABEL);
+	add(&s, "entry", TEXT + 0x20, 0, LABEL);
+	add(&s, ".Ltmp", TEXT + 0x28, 0, LABEL);
+	add(&s, "$x", TEXT + 0x2c, 0, LABEL);
+	add(&s, "$d.7", TEXT + 0x2e, 0, LABEL);
+	t = load(&s);
+	assert_int_equal(elf_symtab_count(t), 2);
+	assert_string_equal(name_at(t, TEXT + 9), "f");
+	assert_string_equal(name_at(t, TEXT + 0x2f), "entry");
+}
+
+static void leaves_out_versions_and_names_out_of_range(void **state)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+	Elf64_Sym lost = { UINT32_MAX, FUNC, 0, 1, TEXT + 0x40, 4 };
+	struct symbols s;
+
+	symbols_init(&s);
+	add(&s, "memcpy@@GLIBC_2.14", TEXT, 4, FUNC);
+	buf_put(&s.entries, &lost, sizeof(lost));
+	lost.st_name = (uint32_t)s.strs.len;
+	buf_put(&s.entries, &lost, sizeof(lost));
+	t = load(&s);
+	assert_int_equal(elf_symtab_count(t), 1);
+	assert_string_equal(name_at(t, TEXT), "memcpy");
+}
+
+static void dynamic_symbols_only_fill_the_gaps(void **state)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+	struct symbols s, d;
+	struct fixture f;
+
+	symbols_init(&s);
+	symbols_init(&d);
+	add(&s, "own", TEXT, 0x20, LOCAL);
+	add(&d, "exported", TEXT, 0x20, FUNC);
+	add(&d, "inside", TEXT + 8, 8, FUNC);
+	add(&d, "gap", TEXT + 0x20, 8, FUNC);
+	fixture_text(&f);
+	fixture_add_symbols(&f, &s, SHT_SYMTAB);
+	fixture_add_symbols(&f, &d, SHT_DYNSYM);
+	assert_int_equal(elf_symtab_load(&t, fixture_open(&f), ELF_SYMTAB | ELF_DYNSYM, NULL), 0);
+	assert_string_equal(name_at(t, TEXT), "own");
+	assert_string_equal(name_at(t, TEXT + 9), "own");
+	assert_string_equal(name_at(t, TEXT + 0x21), "gap");
+	elf_symtab_free(t);
+	assert_int_equal(elf_symtab_load(&t, f.img, ELF_DYNSYM, NULL), 0);
+	assert_string_equal(name_at(t, TEXT), "exported");
+	assert_string_equal(name_at(t, TEXT + 9), "inside");
+	fixture_fini(&f);
+	symbols_fini(&s);
+	symbols_fini(&d);
+}
+
+/* jmp *slot(%rip), padded to one PLT entry */
+static void put_stub(uint8_t *plt, size_t i, uint32_t slot)
+{
+	uint32_t disp = slot - (uint32_t)(PLT + 16 * i + 6);
+
+	memcpy(plt + 16 * i, "\xff\x25", 2);
+	memcpy(plt + 16 * i + 2, &disp, 4);
+}
+
+static void names_plt_stubs_after_the_functions_they_call(void **state)
+{
+	const Elf64_Rela rela[] = {
+		{ GOT + 8, ELF64_R_INFO(1, R_X86_64_JUMP_SLOT), 0 },
+		{ GOT, ELF64_R_INFO(2, R_X86_64_JUMP_SLOT), 0 },
+		{ GOT + 16, ELF64_R_INFO(0, R_X86_64_IRELATIVE), TEXT },
+		{ GOT + 24, ELF64_R_INFO(9999, R_X86_64_JUMP_SLOT), 0 },
+	};
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+	uint8_t plt[4 * 16 + 3] = { 0 };
+	struct symbols s;
+	struct fixture f;
+	uint32_t sec;
+
+	for (uint32_t i = 0; i < 4; i++)
+		put_stub(plt, i, GOT + 8 * i);
+	symbols_init(&s);
+	add(&s, "puts", 0, 0, FUNC);
+	add(&s, "exit", 0, 0, FUNC);
+	fixture_text(&f);
+	fixture_add_symbols(&f, &s, SHT_DYNSYM);
+	fixture_add(&f, ".rela.plt", SHT_RELA, rela, sizeof(rela));
+	sec = fixture_add(&f, ".plt", SHT_PROGBITS, plt, sizeof(plt));
+	f.sh[sec].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	f.sh[sec].sh_addr = PLT;
+	assert_int_equal(elf_symtab_load(&t, fixture_open(&f), ELF_DYNSYM, NULL), 0);
+	assert_int_equal(elf_symtab_count(t), 2);
+	assert_string_equal(name_at(t, PLT), "exit@plt");
+	assert_string_equal(name_at(t, PLT + 31), "puts@plt");
+	assert_string_equal(name_at(t, PLT + 32), "");
+	fixture_fini(&f);
+	symbols_fini(&s);
+}
+
+/* Would take hours, or gigabytes, were it quadratic. */
+static void many_symbols_at_one_address_or_nested_are_no_matter(void **state)
+{
+	enum { N = 300 * 1000 };
+	static char long_name[8000];
+	_cleanup_(elf_symtab_freep) struct elf_symtab *nested = NULL, *same = NULL;
+	const Elf64_Sym template = { 1, FUNC, 0, 1, TEXT, 4 };
+	struct symbols s;
+
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	symbols_init(&s);
+	add(&s, long_name, TEXT, 4, FUNC);
+	for (uint32_t i = 0; i < N; i++) {
+		Elf64_Sym sym = template;
+
+		sym.st_name += i % 2;
+		buf_put(&s.entries, &sym, sizeof(sym));
+	}
+	same = load(&s);
+	assert_int_equal(elf_symtab_count(same), 1);
+
+	symbols_init(&s);
+	for (uint32_t i = 0; i < TEXT_LEN; i++)
+		add(&s, "n", TEXT + i, TEXT_LEN - i - (i == 5), FUNC);
+	nested = load(&s);
+	assert_int_equal(elf_symtab_count(nested), TEXT_LEN);
+	assert_string_equal(name_at(nested, TEXT + TEXT_LEN - 1), "n");
+}
+
+static void a_table_that_lies_is_refused_or_read_to_its_end(void **state)
+{
+	struct elf_symtab *t = NULL;
+	struct err err = { 0 };
+	struct symbols s;
+	struct fixture f;
+	uint32_t sec;
+
+	symbols_init(&s);
+	add(&s, "f", TEXT, 4, FUNC);
+	buf_put(&s.entries, "half", 4);
+	fixture_text(&f);
+	sec = fixture_add_symbols(&f, &s, SHT_SYMTAB);
+	f.sh[sec].sh_link = sec + 77;
+	assert_int_equal(elf_symtab_load(&t, fixture_open(&f), ELF_SYMTAB, &err), -EBADMSG);
+	assert_non_null(strstr(err.msg, "static"));
+	assert_null(t);
+	fixture_fini(&f);
+
+	fixture_text(&f);
+	sec = fixture_add_symbols(&f, &s, SHT_SYMTAB);
+	assert_int_equal(elf_symtab_load(&t, fixture_open(&f), ELF_SYMTAB, NULL), 0);
+	assert_int_equal(elf_symtab_count(t), 1);
+	elf_symtab_free(t);
+	fixture_fini(&f);
+	symbols_fini(&s);
+}
+
+static void a_file_without_symbols_has_an_empty_table(void **state)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+	struct elf_symbol sym;
+	struct fixture f;
+
+	fixture_init(&f);
+	assert_int_equal(elf_symtab_load(&t, fixture_open(&f), ELF_SYMTAB | ELF_DYNSYM, NULL), 0);
+	assert_int_equal(elf_symtab_count(t), 0);
+	assert_int_equal(elf_symtab_find(t, 0, &sym), -ENOENT);
+	fixture_fini(&f);
+}
+
+static void looks_up_data_by_name(void **state)
+{
+	struct elf_rawsym sym;
+	struct symbols s;
+	struct fixture f;
+
+	symbols_init(&s);
+	add(&s, "_PyRuntime", DATA, 0x200, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT));
+	fixture_text(&f);
+	fixture_add_symbols(&f, &s, SHT_DYNSYM);
+	fixture_open(&f);
+	assert_int_equal(elf_symbol_lookup(f.img, ELF_SYMTAB | ELF_DYNSYM, "_PyRuntime", &sym), 0);
+	assert_int_equal(sym.vaddr, DATA);
+	assert_int_equal(sym.size, 0x200);
+	assert_int_equal(sym.type, STT_OBJECT);
+	assert_int_equal(elf_symbol_lookup(f.img, ELF_SYMTAB, "_PyRuntime", &sym), -ENOENT);
+	assert_int_equal(elf_symbol_lookup(f.img, ELF_DYNSYM, "_PyRun", &sym), -ENOENT);
+	fixture_fini(&f);
+	symbols_fini(&s);
+}
+
+TEST_GROUP(test_symtab, TEST(finds_the_function_that_covers_an_address),
+	   TEST(chooses_among_aliases_by_binding_underscores_length_and_bytes),
+	   TEST(a_symbol_without_size_reaches_to_the_next_or_its_sections_end),
+	   TEST(ranges_may_nest_and_overlap), TEST(labels_name_code_only_outside_functions),
+	   TEST(leaves_out_versions_and_names_out_of_range),
+	   TEST(dynamic_symbols_only_fill_the_gaps),
+	   TEST(names_plt_stubs_after_the_functions_they_call),
+	   TEST(many_symbols_at_one_address_or_nested_are_no_matter),
+	   TEST(a_table_that_lies_is_refused_or_read_to_its_end),
+	   TEST(a_file_without_symbols_has_an_empty_table), TEST(looks_up_data_by_name))
