@@ -27,7 +27,7 @@
 
 enum {
 	PADDING_MAX = 32, /* functions are aligned to this at most */
-	DEPTH_MAX = 1 << 30,
+	DEPTH_MAX = INT32_MAX - 8,
 	MARKS_MAX = 10,
 	REG_RDX = 1, /* DWARF number */
 };
@@ -480,6 +480,22 @@ static void place_store(struct stored *s, uint64_t at, uint64_t end, int32_t dep
 		s->off = (int16_t)(s->disp - depth - 8);
 }
 
+/*
+ * rawVforkSyscall holds its return address in a register, while its child
+ * uses the same stack.
+ */
+static bool put_popped_ra(struct build *b, uint64_t at, int *out_r)
+{
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_RSP_RA_REG, .rbx = UNWIND_SAVED_UNDEF };
+	uint8_t pop = b->code[at - 1];
+
+	if (b->code[at - 2] != 0x41 || pop < 0x58 || pop > 0x5f) /* pop %r8 to %r15 */
+		return false;
+	rule.cfa_reg = (uint8_t)(pop - 0x58 + 8);
+	*out_r = put_row(b, b->start + at, &rule);
+	return true;
+}
+
 static int put_run(void *ctx, uint64_t start, uint64_t end, int32_t depth)
 {
 	struct build *b = ctx;
@@ -487,6 +503,8 @@ static int put_run(void *ctx, uint64_t start, uint64_t end, int32_t depth)
 	int r = 0;
 
 	b->done = end;
+	if (depth == -8 && at >= 2 && put_popped_ra(b, at, &r))
+		return r;
 	if (depth < 0 || depth > DEPTH_MAX) {
 		b->rows->n_unsupported++;
 		return put_row(b, start, &rule_none);

@@ -413,38 +413,55 @@ static int patch_known_code(struct unwind_rows *rows, const struct elf_image *im
 	return r;
 }
 
-/* Go's own rows replace whatever else there is for Go's text. */
-static int put_go_rows(struct unwind_rows *rows, const struct elf_image *img, struct err *err)
-{
-	_cleanup_(unwind_rows_fini) struct unwind_rows go = { 0 };
-	struct err why = { 0 };
+/* What Go's function table says about [lo, hi) of the file. */
+struct go_rows {
+	struct unwind_rows rows;
 	uint64_t lo, hi;
-	int r;
+};
 
-	r = unwind_go_rows(&go, img, &lo, &hi, &why);
-	if (r < 0)
-		return r == -ENOENT ? 0 : err_set(err, r, "%s", why.msg);
-	rows->n_unsupported += go.n_unsupported;
-	return rows_splice(rows, lo, hi, go.data, go.len);
+static void go_rows_fini(struct go_rows *go)
+{
+	unwind_rows_fini(&go->rows);
+}
+
+static int go_rows_read(struct go_rows *go, const struct elf_image *img, struct err *err)
+{
+	struct err why = { 0 };
+	int r = unwind_go_rows(&go->rows, img, &go->lo, &go->hi, &why);
+
+	return r < 0 && r != -ENOENT ? err_set(err, r, "%s", why.msg) : 0;
+}
+
+/* Go's own rows replace whatever else there is for Go's text. */
+static int put_go_rows(struct unwind_rows *rows, const struct go_rows *go)
+{
+	if (go->lo >= go->hi)
+		return 0;
+	rows->n_unsupported += go->rows.n_unsupported;
+	return rows_splice(rows, go->lo, go->hi, go->rows.data, go->rows.len);
 }
 
 static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 		      const struct elf_image *cfi, struct err *err)
 {
+	_cleanup_(go_rows_fini) struct go_rows go = { 0 };
 	uint64_t covered = 0;
-	int bad, r;
+	int bad_go, bad, r;
 
 	if (elf_image_machine(img) != EM_X86_64)
 		return 0;
+	bad_go = go_rows_read(&go, img, err);
+	if (bad_go < 0 && bad_go != -EBADMSG)
+		return bad_go;
 	bad = rows_from_cfi(rows, img, cfi, &covered, err);
 	if (bad < 0 && bad != -EBADMSG)
 		return bad;
-	r = patch_known_code(rows, img, covered);
+	r = patch_known_code(rows, img, covered + (go.hi - go.lo));
 	if (!r)
-		r = put_go_rows(rows, img, err);
+		r = put_go_rows(rows, &go);
 	if (r == -E2BIG)
 		err_set(err, r, "more than %d unwind rows", UNWIND_ROWS_MAX);
-	return r ? r : bad;
+	return r ? r : bad ? bad : bad_go;
 }
 
 int unwind_rows_from_file(struct unwind_rows *rows, const struct elf_image *img, struct err *err)
