@@ -9,6 +9,6 @@ int test_vec(void);
 
 int main(void)
 {
-	return test_buf() + test_err() + test_index() + test_json() + test_sigbus() + test_strtab() +
-	       test_vec();
+	return test_buf() + test_err() + test_index() + test_json() + test_sigbus() +
+	       test_strtab() + test_vec();
 }

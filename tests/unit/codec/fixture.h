@@ -20,6 +20,16 @@ struct fixture_size {
 struct profile *fixture_small(void);
 struct profile *fixture_random(uint32_t seed, const struct fixture_size *size);
 
+/*
+ * All that a profile says, as sorted text to compare and then free: two profiles
+ * that say the same give the same text, whatever their ids are.
+ */
+enum fixture_dump_flags {
+	FIXTURE_DUMP_KINDS = 1u << 0,
+	FIXTURE_DUMP_TIMES = 1u << 1,
+};
+char *fixture_dump(const struct profile *p, unsigned int flags);
+
 uint32_t fixture_string(struct profile *p, const char *s);
 uint32_t fixture_function(struct profile *p, const char *name);
 /* A location of one line. */

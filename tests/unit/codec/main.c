@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_wire(void);
 int test_gzip(void);
-int test_page_json(void);
+int test_idmap(void);
 int test_pprof_write(void);
+int test_pprof_read(void);
 int test_folded_write(void);
+int test_page_json(void);
 
 int main(void)
 {
-	return test_wire() + test_gzip() + test_page_json() + test_pprof_write() +
-	       test_folded_write();
+	int failed = 0;
+
+	failed += test_wire();
+	failed += test_gzip();
+	failed += test_idmap();
+	failed += test_pprof_write();
+	failed += test_pprof_read();
+	failed += test_folded_write();
+	failed += test_page_json();
+	return failed;
 }

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/pprof_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/limits.h"
+#include "codec/pprof_fields.h"
+#include "codec/pprof_write.h"
+#include "codec/wire.h"
+#include "fixture.h"
+#include "profile/profile.h"
+#include "tests/test.h"
+
+static void assert_comes_back(struct profile *p)
+{
+	struct profile *back;
+	struct buf b = { 0 };
+	char *want, *got;
+
+	assert_int_equal(pprof_write_gz(p, &b, NULL), 0);
+	assert_int_equal(pprof_read(&back, b.data, b.len, NULL, NULL), 0);
+	want = fixture_dump(p, 0);
+	got = fixture_dump(back, 0);
+	assert_string_equal(got, want);
+	free(want);
+	free(got);
+	buf_fini(&b);
+	profile_free(back);
+}
+
+static void what_is_written_comes_back(void **state)
+{
+	struct profile *p = fixture_small();
+
+	assert_int_equal(profile_add_comment(p, "one"), 0);
+	assert_int_equal(profile_add_comment(p, "two"), 0);
+	profile_meta(p)->default_sample_type = fixture_string(p, "samples");
+	profile_meta(p)->drop_frames = fixture_string(p, "drop");
+	profile_meta(p)->keep_frames = fixture_string(p, "keep");
+	profile_meta(p)->doc_url = fixture_string(p, "doc");
+	assert_comes_back(p);
+	profile_free(p);
+}
+
+static void random_profiles_come_back(void **state)
+{
+	for (uint32_t seed = 0; seed < 40; seed++) {
+		const struct fixture_size size = {
+			.n_samples = seed * 3,
+			.n_functions = 1 + seed * 2,
+			.n_mappings = seed % 7,
+			.n_labels = seed % 5,
+			.depth = 1 + seed,
+		};
+		struct profile *p = fixture_random(seed, &size);
+
+		assert_comes_back(p);
+		profile_free(p);
+	}
+}
+
+static void kinds_are_guessed_from_files(void **state)
+{
+	struct profile *p = fixture_small(), *back;
+	struct buf b = { 0 };
+	char *want, *got;
+
+	assert_int_equal(pprof_write(p, &b, NULL), 0);
+	assert_int_equal(pprof_read(&back, b.data, b.len, NULL, NULL), 0);
+	want = fixture_dump(p, FIXTURE_DUMP_KINDS);
+	got = fixture_dump(back, FIXTURE_DUMP_KINDS);
+	assert_string_equal(got, want);
+	free(want);
+	free(got);
+	buf_fini(&b);
+	profile_free(p);
+	profile_free(back);
+}
+
+static void assert_refused(const struct buf *b, const struct codec_limits *limits, int code,
+			   const char *why)
+{
+	struct profile *p = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(pprof_read(&p, b->data, b->len, limits, &err), code);
+	assert_string_equal(err.msg, why);
+	assert_null(p);
+}
+
+/* A message that has one sample type, and the strings "" and "x". */
+static struct buf beginning(void)
+{
+	struct buf b = { 0 };
+
+	wire_end(&b, wire_begin(&b, PPROF_SAMPLE_TYPE));
+	wire_put_bytes(&b, PPROF_STRING_TABLE, "", 0);
+	wire_put_bytes(&b, PPROF_STRING_TABLE, "x", 1);
+	return b;
+}
+
+/* A message of up to two numbers. */
+static void put_pair(struct buf *b, uint32_t number, uint32_t f1, uint64_t v1, uint32_t f2,
+		     uint64_t v2)
+{
+	size_t at = wire_begin(b, number);
+
+	wire_put_uint(b, f1, v1);
+	wire_put_uint(b, f2, v2);
+	wire_end(b, at);
+}
+
+static void references_to_nothing_are_refused(void **state)
+{
+	static const struct {
+		uint32_t table, f1, f2;
+		uint64_t v1, v2;
+		const char *why;
+	} bad[] = {
+		{ PPROF_SAMPLE, PPROF_SAMPLE_VALUE, PPROF_SAMPLE_LOCATION_ID, 1, 99,
+		  "sample 0: location 99 does not exist" },
+		{ PPROF_SAMPLE, PPROF_SAMPLE_LOCATION_ID, 9, 0, 1,
+		  "sample 0: it has 0 values for 1 sample types" },
+		{ PPROF_LOCATION, PPROF_LOCATION_ID, PPROF_LOCATION_MAPPING_ID, 1, 5,
+		  "location 0: mapping 5 does not exist" },
+		{ PPROF_LOCATION, PPROF_LOCATION_ADDRESS, 9, 1, 0, "location 0: its id is 0" },
+		{ PPROF_FUNCTION, PPROF_FUNCTION_ID, PPROF_FUNCTION_NAME, 1, 2,
+		  "function 0: string 2 does not exist" },
+		{ PPROF_MAPPING, PPROF_MAPPING_ID, PPROF_MAPPING_FILE, 1, UINT64_MAX,
+		  "mapping 0: string 18446744073709551615 does not exist" },
+		{ PPROF_SAMPLE_TYPE, PPROF_VALUE_TYPE_UNIT, 9, 7, 0,
+		  "sample type 1: string 7 does not exist" },
+		{ PPROF_PERIOD_TYPE, PPROF_VALUE_TYPE_UNIT, 9, 7, 0, "string 7 does not exist" },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct buf b = beginning();
+
+		put_pair(&b, bad[i].table, bad[i].f1, bad[i].v1, bad[i].f2, bad[i].v2);
+		assert_refused(&b, NULL, -EBADMSG, bad[i].why);
+		buf_fini(&b);
+	}
+}
+
+static void ids_that_are_there_twice_are_refused(void **state)
+{
+	struct buf b = beginning();
+
+	put_pair(&b, PPROF_FUNCTION, PPROF_FUNCTION_ID, 4, PPROF_FUNCTION_NAME, 1);
+	put_pair(&b, PPROF_FUNCTION, PPROF_FUNCTION_ID, 4, PPROF_FUNCTION_NAME, 0);
+	assert_refused(&b, NULL, -EBADMSG, "two functions have the id 4");
+	buf_fini(&b);
+}
+
+static void a_first_string_that_is_not_empty_is_refused(void **state)
+{
+	struct buf b = { 0 };
+
+	wire_put_bytes(&b, PPROF_STRING_TABLE, "x", 1);
+	assert_refused(&b, NULL, -EBADMSG, "string 0 is not empty");
+	buf_fini(&b);
+}
+
+static void wrong_wire_types_are_refused(void **state)
+{
+	struct buf b = beginning();
+	size_t at;
+
+	wire_put_uint(&b, PPROF_SAMPLE, 1);
+	assert_refused(&b, NULL, -EBADMSG, "field 2 is not a message");
+	buf_fini(&b);
+	b = beginning();
+	wire_put_bytes(&b, PPROF_TIME_NANOS, "x", 1);
+	assert_refused(&b, NULL, -EBADMSG, "field 9 is not a number");
+	buf_fini(&b);
+	b = beginning();
+	at = wire_begin(&b, PPROF_LOCATION);
+	wire_put_uint(&b, PPROF_LOCATION_ID, 1);
+	wire_put_uint(&b, PPROF_LOCATION_LINE, 1);
+	wire_end(&b, at);
+	assert_refused(&b, NULL, -EBADMSG, "location 0: a line is not a message");
+	buf_fini(&b);
+	b = beginning();
+	at = wire_begin(&b, PPROF_FUNCTION);
+	wire_put_bytes(&b, PPROF_FUNCTION_ID, "x", 1);
+	wire_end(&b, at);
+	assert_refused(&b, NULL, -EBADMSG, "function 0: field 1 is not a number");
+	buf_fini(&b);
+}
+
+static void concatenated_profiles_are_refused(void **state)
+{
+	struct profile *p = fixture_small();
+	struct buf b = { 0 };
+
+	assert_int_equal(pprof_write_gz(p, &b, NULL), 0);
+	assert_int_equal(pprof_write_gz(p, &b, NULL), 0);
+	assert_refused(&b, NULL, -EBADMSG, "there is more than one profile in it");
+	buf_fini(&b);
+	profile_free(p);
+}
+
+static void limits_hold(void **state)
+{
+	static const struct {
+		struct codec_limits at_most;
+		const char *why;
+	} cases[] = {
+		{ { .bytes = 100 }, "it has more than 100 bytes" },
+		{ { .strings = 3 }, "the profile has 18 strings, more than 3" },
+		{ { .things = 2 }, "the profile has 3 mappings, more than 2" },
+		{ { .samples = 1 }, "the profile has 2 samples, more than 1" },
+		{ { .depth = 2 }, "sample 1: it has more than 2 frames" },
+		{ { .labels = 1 }, "sample 0: it has more than 1 labels" },
+	};
+	struct profile *p = fixture_small();
+	struct buf b = { 0 };
+
+	assert_int_equal(pprof_write(p, &b, NULL), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct codec_limits l = codec_limits_default();
+		const struct codec_limits *m = &cases[i].at_most;
+
+		l.bytes = m->bytes ? m->bytes : l.bytes;
+		l.strings = m->strings ? m->strings : l.strings;
+		l.things = m->things ? m->things : l.things;
+		l.samples = m->samples ? m->samples : l.samples;
+		l.depth = m->depth ? m->depth : l.depth;
+		l.labels = m->labels ? m->labels : l.labels;
+		assert_refused(&b, &l, -EFBIG, cases[i].why);
+	}
+	buf_fini(&b);
+	profile_free(p);
+}
+
+static void a_file_that_is_cut_short_is_no_crash(void **state)
+{
+	struct profile *p = fixture_small(), *back;
+	struct buf b = { 0 };
+
+	assert_int_equal(pprof_write(p, &b, NULL), 0);
+	for (size_t len = 0; len < b.len; len++) {
+		/* what ends between two fields may still be a profile */
+		if (pprof_read(&back, b.data, len, NULL, NULL) == 0)
+			profile_free(back);
+	}
+	assert_int_equal(pprof_read(&back, b.data, b.len - 1, NULL, NULL), -EBADMSG);
+	buf_fini(&b);
+	profile_free(p);
+}
+
+TEST_GROUP(test_pprof_read, TEST(what_is_written_comes_back), TEST(random_profiles_come_back),
+	   TEST(kinds_are_guessed_from_files), TEST(references_to_nothing_are_refused),
+	   TEST(ids_that_are_there_twice_are_refused),
+	   TEST(a_first_string_that_is_not_empty_is_refused), TEST(wrong_wire_types_are_refused),
+	   TEST(concatenated_profiles_are_refused), TEST(limits_hold),
+	   TEST(a_file_that_is_cut_short_is_no_crash))
