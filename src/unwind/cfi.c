@@ -10,11 +10,11 @@
 #include <string.h>
 
 enum {
-	REG_RBX = 3,
-	REG_RBP = 6,
-	REG_RSP = 7,
+	UREG_RBX = 3,
+	UREG_RBP = 6,
+	UREG_RSP = 7,
 	REG_R15 = 15,
-	REG_RIP = 16,
+	UREG_RIP = 16,
 	UCONTEXT_RSP = 160, /* of the kernel's struct ucontext: uc_mcontext.rsp */
 };
 
@@ -92,7 +92,7 @@ static uint8_t expr_breg(struct expr *e, int32_t *off)
 {
 	uint8_t reg = (uint8_t)(expr_byte(e) - OP_BREG0);
 
-	if (reg > REG_RIP)
+	if (reg > UREG_RIP)
 		e->ok = false;
 	*off = expr_leb(e, true);
 	return reg;
@@ -109,7 +109,7 @@ static bool cfa_plt(struct expr e, struct unwind_rule *out)
 	int32_t off, zero;
 	uint8_t n;
 
-	if (expr_breg(&e, &off) != REG_RSP || off != 8 || expr_breg(&e, &zero) != REG_RIP || zero)
+	if (expr_breg(&e, &off) != UREG_RSP || off != 8 || expr_breg(&e, &zero) != UREG_RIP || zero)
 		return false;
 	expr_expect(&e, OP_LIT0 + 15);
 	expr_expect(&e, OP_AND);
@@ -131,7 +131,7 @@ static bool cfa_index(struct expr e, struct unwind_rule *out)
 	int32_t off, zero, add;
 	uint8_t reg;
 
-	if (expr_breg(&e, &off) != REG_RSP)
+	if (expr_breg(&e, &off) != UREG_RSP)
 		return false;
 	reg = expr_breg(&e, &zero);
 	expr_expect(&e, OP_LIT0 + 8);
@@ -153,13 +153,13 @@ static bool cfa_register(uint8_t reg, int32_t off, struct unwind_rule *out)
 {
 	out->cfa_off = off;
 	switch (reg) {
-	case REG_RSP:
+	case UREG_RSP:
 		out->cfa = UNWIND_CFA_RSP;
 		return true;
-	case REG_RBP:
+	case UREG_RBP:
 		out->cfa = UNWIND_CFA_RBP;
 		return true;
-	case REG_RBX:
+	case UREG_RBX:
 		out->cfa = UNWIND_CFA_RBX;
 		return true;
 	}
@@ -179,9 +179,9 @@ static bool cfa_deref(struct expr e, struct unwind_rule *out)
 	expr_expect(&e, OP_DEREF);
 	if (expr_accept(&e, OP_PLUS_UCONST))
 		add = expr_leb(&e, false);
-	if (!expr_ended(&e) || (reg != REG_RSP && reg != REG_RBP) || add > INT16_MAX)
+	if (!expr_ended(&e) || (reg != UREG_RSP && reg != UREG_RBP) || add > INT16_MAX)
 		return false;
-	out->cfa = reg == REG_RSP ? UNWIND_CFA_RSP_DEREF : UNWIND_CFA_RBP_DEREF;
+	out->cfa = reg == UREG_RSP ? UNWIND_CFA_RSP_DEREF : UNWIND_CFA_RBP_DEREF;
 	out->cfa_off = off;
 	out->cfa_add = (int16_t)add;
 	return true;
@@ -225,7 +225,7 @@ static bool rule_saved(const struct eh_frame *ef, const struct cfi_value *v, uin
 	case CFI_EXPR:
 		e = expr_of(ef, v);
 		*how = UNWIND_SAVED_RBP;
-		if (expr_breg(&e, &at) != REG_RBP || !expr_ended(&e))
+		if (expr_breg(&e, &at) != UREG_RBP || !expr_ended(&e))
 			return false;
 		break;
 	default:
@@ -260,7 +260,7 @@ static bool rule_signal(const struct eh_frame *ef, const struct cfi_state *s,
 	if (s->col[CFI_RSP].how != CFI_EXPR)
 		return false;
 	e = expr_of(ef, &s->col[CFI_RSP]);
-	if (expr_breg(&e, &off) != REG_RSP || !expr_ended(&e))
+	if (expr_breg(&e, &off) != UREG_RSP || !expr_ended(&e))
 		return false;
 	*out = (struct unwind_rule){ .cfa = UNWIND_CFA_SIGNAL, .cfa_off = off - UCONTEXT_RSP };
 	return true;

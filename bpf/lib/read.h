@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * How the walk reaches the sampled process's memory and the tables: the one
+ * place where the kernel and the host builds differ. The host side
+ * (src/unwind/walk.c) defines the same functions before it includes
+ * bpf/lib/walk.h.
+ */
+#include "bpf/shared/abi.h"
+
+#include <bpf/bpf_helpers.h>
+
+/* Each step is a global function, verified by itself. */
+#define WALK_FN __attribute__((noinline))
+
+struct chunk_template {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, ARENA_CHUNK_BYTES);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, ARENA_CHUNKS_MAX);
+	__type(key, __u32);
+	__array(values, struct chunk_template);
+} chunks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_RULES_MAX);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_FILES_MAX);
+	__type(key, __u32);
+	__type(value, struct unwind_file);
+} files SEC(".maps");
+
+/* @len bytes of the process at @addr; 0, or negative when they are not there. */
+static __always_inline long read_user(void *dst, __u32 len, __u64 addr)
+{
+	return bpf_probe_read_user(dst, len, (const void *)addr);
+}
+
+static __always_inline struct arena_chunk *arena_chunk_get(__u32 unit)
+{
+	__u32 zero = 0, n = unit >> ARENA_CHUNK_SHIFT;
+	void *inner = bpf_map_lookup_elem(&chunks, &n);
+
+	return inner ? bpf_map_lookup_elem(inner, &zero) : NULL;
+}
+
+static __always_inline const struct unwind_rule *rule_get(__u32 id)
+{
+	return bpf_map_lookup_elem(&rules, &id);
+}
+
+static __always_inline const struct unwind_file *file_get(__u32 id)
+{
+	return bpf_map_lookup_elem(&files, &id);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * The stack walk: one frame a call of walk_step(). The same code runs in the
+ * kernel, in the agent (stack copies of processes that were not known yet),
+ * in the replay tests and in the fuzzer; what differs is in bpf/lib/read.h
+ * and in walk_get(), which finds the state.
+ *
+ * All state between frames is in struct walk, which is too large for the BPF
+ * stack. In the kernel walk_step() is a global function: the verifier checks
+ * it once, not once a frame, and so a plain loop of 1024 turns passes on 5.10;
+ * there such a function takes only scalars, so it looks the state up itself.
+ */
+#include "bpf/lib/walk_state.h"
+
+/* Copy a window that begins at @addr; shorter at the top of the stack's mapping. */
+static __always_inline int window_fill(struct walk *w, __u64 addr)
+{
+	__u32 len = WALK_WINDOW;
+
+	w->n_fills++;
+	w->window_at = 0;
+	if (read_user(w->window, WALK_WINDOW, addr)) {
+		len = USER_PAGE - (addr & (USER_PAGE - 1));
+		if (len >= WALK_WINDOW)
+			return -1;
+		len &= WALK_WINDOW - 1;
+		if (read_user(w->window, len, addr))
+			return -1;
+	}
+	w->window_at = addr;
+	w->window_len = len;
+	return 0;
+}
+
+/* The word of the stack at @addr: 0, or -1 when it can't be read. */
+static __always_inline int stack_word(struct walk *w, __u64 addr, __u64 *out)
+{
+	__u64 off;
+
+	if (addr & 7)
+		return read_user(out, 8, addr) ? -1 : 0;
+	off = addr - w->window_at;
+	if (!w->window_at || off > WALK_WINDOW || off + 8 > w->window_len) {
+		if (window_fill(w, addr) || w->window_len < 8)
+			return -1;
+		off = 0;
+	}
+	*out = w->window[(off >> 3) & (WALK_WINDOW / 8 - 1)];
+	return 0;
+}
+
+/* Last of the sorted mappings whose start is not above @pc: into w->mapping. */
+static __always_inline int mapping_search(struct walk *w, __u64 pc)
+{
+	const __u32 units = sizeof(struct unwind_mapping) / 4;
+	__u32 lo = w->first_mapping, n = w->n_mappings;
+	struct arena_chunk *c;
+
+	if (!n)
+		return -1;
+	for (int i = 0; i < WALK_SEARCH_STEPS && n > 1; i++) {
+		__u32 half = n >> 1, mid = lo + half * units, at;
+
+		c = arena_chunk_get(mid);
+		if (!c)
+			return -1;
+		at = mid & (ARENA_CHUNK_MASK & ~7u);
+		if (((__u64)c->units[at + 1] << 32 | c->units[at]) <= pc)
+			lo = mid;
+		n -= half;
+	}
+	c = arena_chunk_get(lo);
+	if (!c)
+		return -1;
+	__builtin_memcpy(&w->mapping, &c->units[lo & (ARENA_CHUNK_MASK & ~7u)], sizeof(w->mapping));
+	return 0;
+}
+
+static __always_inline int mapping_find(struct walk *w, __u64 pc)
+{
+	if (pc >= w->mapping.start && pc < w->mapping.end)
+		return 0;
+	if (mapping_search(w, pc) || pc < w->mapping.start || pc >= w->mapping.end) {
+		w->mapping.start = w->mapping.end = 0;
+		return -1;
+	}
+	return 0;
+}
+
+/* Id of the rule in force at @off of a file; UNWIND_RULE_NONE if there is none. */
+static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
+{
+	__u32 page = (__u32)(off >> FILE_PAGE_SHIFT) - f->page_lo;
+	__u32 low = off & ((1u << FILE_PAGE_SHIFT) - 1);
+	__u32 at = f->first_page + page * (sizeof(struct unwind_page) / 4);
+	struct arena_chunk *c;
+	__u32 lo, n;
+
+	if (page >= f->n_pages)
+		return UNWIND_RULE_NONE;
+	c = arena_chunk_get(at);
+	if (!c)
+		return UNWIND_RULE_NONE;
+	at &= ARENA_CHUNK_MASK & ~1u;
+	lo = c->units[at];
+	n = c->units[at + 1];
+	if (!n)
+		return UNWIND_RULE_NONE;
+	c = arena_chunk_get(lo);
+	if (!c)
+		return UNWIND_RULE_NONE;
+	/* a row is {lo, rule}, little endian: its low half is the offset in the page */
+	for (int i = 0; i < WALK_SEARCH_STEPS && n > 1; i++) {
+		__u32 half = n >> 1, mid = lo + half;
+
+		if ((c->units[mid & ARENA_CHUNK_MASK] & 0xffff) <= low)
+			lo = mid;
+		n -= half;
+	}
+	return c->units[lo & ARENA_CHUNK_MASK] >> 16;
+}
+
+/* The value of a register that a rule names; past the leaf only rbx, rbp and rsp are known. */
+static __always_inline int rule_register(struct walk *w, __u32 reg, __u64 *out)
+{
+	if (reg >= UREG_RIP)
+		return -1;
+	if (!w->all_regs && reg != UREG_RBX && reg != UREG_RBP && reg != UREG_RSP)
+		return -1;
+	*out = w->regs[reg & 15];
+	return 0;
+}
+
+static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, __s64 off,
+					  __u32 reg, __u64 *out)
+{
+	switch (how) {
+	case UNWIND_SAVED_SAME:
+		*out = w->regs[reg];
+		return 0;
+	case UNWIND_SAVED_CFA:
+		return stack_word(w, cfa + off, out);
+	case UNWIND_SAVED_RBP:
+		return stack_word(w, w->regs[UREG_RBP] + off, out);
+	default:
+		*out = 0;
+		return 0;
+	}
+}
+
+/* A zero return address is how hand-made stacks (coroutines) mark their bottom. */
+static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __u64 rbp, __u64 rbx)
+{
+	w->regs[UREG_RIP] = pc;
+	w->regs[UREG_RSP] = sp;
+	w->regs[UREG_RBP] = rbp;
+	w->regs[UREG_RBX] = rbx;
+	w->all_regs = 0;
+	w->is_call = 1;
+	return pc ? WALK_CONTINUE : walk_done(w);
+}
+
+/* Go to the caller's frame: its stack pointer is @cfa. */
+static __always_inline int walk_return(struct walk *w, const struct unwind_rule *rule, __u64 cfa)
+{
+	__u64 rbx = 0, rbp = 0, ra = 0;
+
+	/* lowest first: one window then holds all three */
+	if (saved_register(w, rule->rbx, cfa, rule->rbx_off, UREG_RBX, &rbx) ||
+	    saved_register(w, rule->rbp, cfa, rule->rbp_off, UREG_RBP, &rbp) ||
+	    stack_word(w, cfa + rule->ra_off, &ra))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	return walk_to_caller(w, ra, cfa, rbp, rbx);
+}
+
+/* Frame-pointer convention, for generated code and files without tables. */
+WALK_FN int walk_frame_pointer(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 rbp, next = 0, ra = 0;
+
+	if (!w)
+		return WALK_STOP;
+	rbp = w->regs[UREG_RBP];
+	if (!rbp)
+		return walk_done(w);
+	if (rbp < w->regs[UREG_RSP] || (rbp & 7))
+		return walk_fail(w, WALK_ERR_NO_FRAME_POINTER);
+	if (stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra))
+		return walk_fail(w, WALK_ERR_NO_FRAME_POINTER);
+	return walk_to_caller(w, ra, rbp + 16, next, w->regs[UREG_RBX]);
+}
+
+/*
+ * The kernel's signal frame: struct ucontext (arch/x86/include/uapi/asm/
+ * ucontext.h) at rsp + @off, whose sigcontext begins 40 bytes in with r8-r15,
+ * rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
+ */
+WALK_FN int walk_signal(__u32 which, __u32 off)
+{
+	struct walk *w = walk_get(which);
+	__u64 c[17];
+
+	if (!w)
+		return WALK_STOP;
+	if (read_user(c, sizeof(c), w->regs[UREG_RSP] + (__s32)off + 40))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	for (int i = 0; i < 8; i++)
+		w->regs[8 + i] = c[i];
+	w->regs[5] = c[8];
+	w->regs[4] = c[9];
+	w->regs[UREG_RBP] = c[10];
+	w->regs[UREG_RBX] = c[11];
+	w->regs[1] = c[12];
+	w->regs[0] = c[13];
+	w->regs[2] = c[14];
+	w->regs[UREG_RSP] = c[15];
+	w->regs[UREG_RIP] = c[16];
+	w->all_regs = 1;
+	w->is_call = 0;
+	return WALK_CONTINUE;
+}
+
+/* Where the frame's CFA is; WALK_CONTINUE, or the walk has ended. */
+static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *rule, __u64 *out)
+{
+	__u64 at = w->regs[UREG_RSP];
+
+	switch (rule->cfa) {
+	case UNWIND_CFA_RSP:
+	case UNWIND_CFA_RSP_DEREF:
+		break;
+	case UNWIND_CFA_RBP:
+	case UNWIND_CFA_RBP_DEREF:
+		at = w->regs[UREG_RBP];
+		break;
+	case UNWIND_CFA_RBX:
+		at = w->regs[UREG_RBX];
+		break;
+	case UNWIND_CFA_REG:
+		if (rule_register(w, rule->cfa_reg, &at))
+			return walk_fail(w, WALK_ERR_REGISTER_LOST);
+		break;
+	case UNWIND_CFA_PLT:
+		*out = at + 8 + ((w->regs[UREG_RIP] & 15) >= (__u64)rule->cfa_off ? 8 : 0);
+		return WALK_CONTINUE;
+	default:
+		return walk_fail(w, WALK_ERR_BAD_TABLE);
+	}
+	at += (__s64)rule->cfa_off;
+	if (rule->cfa == UNWIND_CFA_RSP_DEREF || rule->cfa == UNWIND_CFA_RBP_DEREF) {
+		if (stack_word(w, at, &at))
+			return walk_fail(w, WALK_ERR_STACK_READ);
+		at += (__s64)rule->cfa_add;
+	}
+	*out = at;
+	return WALK_CONTINUE;
+}
+
+static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *rule, __u32 which)
+{
+	__u64 cfa = 0;
+	int r;
+
+	switch (rule->cfa) {
+	case UNWIND_CFA_NONE:
+		return walk_fail(w, WALK_ERR_NO_RULE);
+	case UNWIND_CFA_END:
+		return walk_done(w);
+	case UNWIND_CFA_FP:
+		return walk_frame_pointer(which);
+	case UNWIND_CFA_SIGNAL:
+		return walk_signal(which, (__u32)rule->cfa_off);
+	}
+	r = rule_cfa(w, rule, &cfa);
+	if (r != WALK_CONTINUE)
+		return r;
+	if (cfa <= w->regs[UREG_RSP])
+		return walk_fail(w, WALK_ERR_BAD_CFA);
+	return walk_return(w, rule, cfa);
+}
+
+/* No cached rule: look it up in the file's rows. WALK_CONTINUE and *@out, or how the walk ends. */
+static __always_inline int rule_find(struct walk *w, __u64 word, __u32 which, __u32 *out)
+{
+	const struct unwind_file *f = file_get(w->mapping.file);
+
+	if (!f)
+		return walk_fail(w, WALK_ERR_BAD_TABLE);
+	switch (f->state) {
+	case FILE_TABLE_READY:
+		*out = rule_search(f, word & FRAME_OFFSET_MASK);
+		return WALK_CONTINUE;
+	case FILE_TABLE_ABSENT:
+		*out = UNWIND_RULE_FP;
+		return WALK_CONTINUE;
+	case FILE_TABLE_FULL:
+		return walk_fail(w, WALK_ERR_TABLES_FULL);
+	default:
+		w->need_file = w->mapping.file;
+		return WALK_NEED_FILE;
+	}
+}
+
+/* Step by the rows of the file in w->mapping. */
+WALK_FN int walk_native(__u32 which, __u64 word)
+{
+	struct walk *w = walk_get(which);
+	const struct unwind_rule *rule;
+	struct rule_cache_slot *slot;
+	__u32 id = 0;
+	int r;
+
+	if (!w)
+		return WALK_STOP;
+	slot = &w->cache[((word * 0x9e3779b97f4a7c15ULL) >> 54) & (RULE_CACHE_SLOTS - 1)];
+	if (slot->word == word && slot->generation == walk_generation()) {
+		w->n_cache_hits++;
+	} else {
+		r = rule_find(w, word, which, &id);
+		if (r != WALK_CONTINUE)
+			return r;
+		slot->rule = id;
+		slot->word = word;
+		slot->generation = walk_generation();
+	}
+	rule = rule_get(slot->rule);
+	if (!rule)
+		return walk_fail(w, WALK_ERR_BAD_TABLE);
+	return walk_apply(w, rule, which);
+}
+
+/* Name the frame at rip and go to its caller. enum walk_step_result. */
+WALK_FN int walk_step(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 pc, word;
+	int r;
+
+	if (!w)
+		return WALK_STOP;
+	pc = w->regs[UREG_RIP] - w->is_call;
+	if (mapping_find(w, pc)) {
+		walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
+		return walk_fail(w, WALK_ERR_PC_UNMAPPED);
+	}
+	if (w->mapping.kind == MAPPING_ANONYMOUS) {
+		walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
+		return walk_frame_pointer(which);
+	}
+	word = FRAME_NATIVE_WORD(w->mapping.file, pc - w->mapping.start + w->mapping.file_off);
+	walk_push(w, word);
+	r = walk_native(which, word);
+	if (r == WALK_NEED_FILE)
+		w->record.head.n_words--; /* the step is taken again when the table is there */
+	return r;
+}

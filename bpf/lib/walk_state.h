@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/* The state of a walk between two frames, and the few ways to end it. */
+#include "bpf/shared/abi.h"
+
+enum {
+	WALK_WINDOW = 1024,
+	WALK_SEARCH_STEPS = 17, /* 2^17 mappings, or rows of a page */
+	RULE_CACHE_SLOTS = 1024,
+	USER_PAGE = 4096,
+};
+
+enum walk_step_result {
+	WALK_CONTINUE,
+	WALK_STOP,      /* complete, or an error frame says why not */
+	WALK_NEED_FILE, /* the table of walk.need_file is not built yet */
+};
+
+struct rule_cache_slot {
+	__u64 word; /* the frame's word; 0: empty */
+	__u32 rule;
+	__u32 generation; /* when tables have moved or gone, older slots are void */
+};
+
+struct walk {
+	__u64 leaf_regs[UREG_COUNT]; /* as sampled, DWARF order */
+	__u64 regs[UREG_COUNT];      /* of the current frame */
+	__u8 all_regs; /* leaf or interrupted by a signal; else only rbx, rbp, rsp, rip hold */
+	__u8 is_call;  /* rip is a return address: look up rip - 1 */
+	__u8 complete;
+	__u8 pad;
+	__u32 need_file;
+
+	__u32 first_mapping, n_mappings; /* struct unwind_process of the sampled process */
+	struct unwind_mapping mapping;   /* the one that held the last pc, tried first */
+
+	__u64 window_at; /* address of window[0]; 0: nothing copied */
+	__u32 window_len;
+	__u32 n_fills;
+	__u32 n_cache_hits;
+	__u32 pad2;
+	__u64 window[WALK_WINDOW / 8];
+
+	struct rule_cache_slot cache[RULE_CACHE_SLOTS]; /* lives from sample to sample */
+
+	struct sample_record record; /* frames are appended here */
+};
+
+static __always_inline void walk_push(struct walk *w, __u64 word)
+{
+	__u32 n = w->record.head.n_words;
+
+	if (n >= RECORD_WORDS_MAX)
+		return;
+	w->record.words[n] = word;
+	w->record.head.n_words = n + 1;
+}
+
+static __always_inline int walk_fail(struct walk *w, enum walk_error why)
+{
+	walk_push(w, FRAME_WORD(FRAME_ERROR, why));
+	return WALK_STOP;
+}
+
+static __always_inline int walk_done(struct walk *w)
+{
+	w->complete = 1;
+	return WALK_STOP;
+}
+
+/* Begin the walk of a process's stack at the registers in w->leaf_regs. */
+static __always_inline void walk_begin(struct walk *w, const struct unwind_process *p)
+{
+	__builtin_memcpy(w->regs, w->leaf_regs, sizeof(w->regs));
+	w->first_mapping = p->first_mapping;
+	w->n_mappings = p->n_mappings;
+	w->mapping.start = 0;
+	w->mapping.end = 0;
+	w->window_at = 0;
+	w->n_fills = 0;
+	w->n_cache_hits = 0;
+	w->all_regs = 1;
+	w->is_call = 0;
+	w->complete = 0;
+	w->need_file = 0;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One sample: kernel stack, user stack, one record in the ring. Runs at each
+ * perf event of each CPU. Nothing is counted here; the agent counts.
+ *
+ * A process or a file whose tables are not there yet is sent raw (registers
+ * and a copy of its stack), and the agent walks it with the same code.
+ *
+ * The two raw tracepoints keep what must not wait for the agent: an exec
+ * makes the process's old mappings void, and a child of a chosen process is
+ * chosen from its first instruction.
+ */
+#include "bpf/vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/lib/read.h"
+#include "bpf/lib/walk_state.h"
+
+enum {
+	WALK_CPU, /* which per-CPU state: each kind of entry has its own, since one may interrupt
+		     another */
+	WALK_WHICH_MAX,
+};
+
+enum {
+	PF_KTHREAD = 0x00200000,
+	USER_CS_32 = 0x23,
+	KERNEL_STACK_BYTES = 16384,
+};
+
+const volatile __u32 want_kernel = 1;
+const volatile __u32 want_user = 1;
+const volatile __u32 want_idle = 0;
+const volatile __u32 want_targets_only = 0;
+const volatile __u32 ring_wakeup_bytes = 0;
+volatile __u32 table_generation = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WALK_WHICH_MAX);
+	__type(key, __u32);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__type(key, __u32);
+	__type(value, struct unwind_process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__type(key, __u32);
+	__type(value, __u8);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* one a CPU: set before loading */
+	__type(key, __u32);
+	__type(value, struct raw_record);
+} raw_records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct counters);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* set before loading */
+} ring SEC(".maps");
+
+static __always_inline struct walk *walk_get(__u32 which)
+{
+	return bpf_map_lookup_elem(&walks, &which);
+}
+
+static __always_inline __u32 walk_generation(void)
+{
+	return table_generation;
+}
+
+#include "bpf/lib/walk.h"
+
+static __always_inline struct counters *counters_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&counts, &zero);
+}
+
+static __always_inline void regs_copy(__u64 *to, const struct user_regs *r)
+{
+	to[0] = r->rax;
+	to[1] = r->rdx;
+	to[2] = r->rcx;
+	to[3] = r->rbx;
+	to[4] = r->rsi;
+	to[5] = r->rdi;
+	to[6] = r->rbp;
+	to[7] = r->rsp;
+	to[8] = r->r8;
+	to[9] = r->r9;
+	to[10] = r->r10;
+	to[11] = r->r11;
+	to[12] = r->r12;
+	to[13] = r->r13;
+	to[14] = r->r14;
+	to[15] = r->r15;
+	to[16] = r->rip;
+}
+
+/* The registers that the task saved when it entered the kernel. 1: a kernel thread, -1: unreadable.
+ */
+static __always_inline int regs_of_task(struct user_regs *out)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	void *stack;
+
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return 1;
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
+		struct task_struct *btf_task = (void *)bpf_get_current_task_btf();
+		void *regs = (void *)bpf_task_pt_regs(btf_task);
+
+		return bpf_probe_read_kernel(out, sizeof(*out), regs) ? -1 : 0;
+	}
+	/* before 5.15: at the top of the kernel stack */
+	stack = BPF_CORE_READ(task, stack);
+	return bpf_probe_read_kernel(out, sizeof(*out), stack + KERNEL_STACK_BYTES - sizeof(*out))
+		       ? -1
+		       : 0;
+}
+
+static __always_inline void send(struct counters *c, void *record, __u64 len)
+{
+	__u64 flags = BPF_RB_NO_WAKEUP;
+
+	/* the agent drains by a timer; it is woken only when that would be too late */
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&ring, record, len, flags))
+		c->n[COUNTER_LOST]++;
+	else
+		c->n[COUNTER_SENT]++;
+}
+
+static __always_inline void send_walked(struct counters *c, struct walk *w)
+{
+	__u32 n = w->record.head.n_words;
+
+	if (n > RECORD_WORDS_MAX)
+		n = RECORD_WORDS_MAX;
+	send(c, &w->record, sizeof(struct record_header) + n * sizeof(__u64));
+}
+
+/* Registers and as much of the stack as can be read, page by page. */
+static __always_inline void send_raw(struct counters *c, struct walk *w)
+{
+	__u32 cpu = w->record.head.cpu, len = 0, n, n_kernel = w->record.head.n_kernel;
+	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &cpu);
+	__u64 sp;
+
+	if (!r)
+		return;
+	__builtin_memcpy(r->regs, w->leaf_regs, sizeof(r->regs));
+	sp = w->leaf_regs[UREG_RSP];
+	if (n_kernel > KERNEL_FRAMES_MAX)
+		n_kernel = KERNEL_FRAMES_MAX;
+	bpf_probe_read_kernel(r->kernel, n_kernel * sizeof(__u64), w->record.words);
+	n = USER_PAGE - (sp & (USER_PAGE - 1));
+	for (int i = 0; i < RAW_STACK_MAX / USER_PAGE; i++) {
+		if (len > RAW_STACK_MAX - USER_PAGE || n > USER_PAGE)
+			break;
+		if (bpf_probe_read_user(r->stack + len, n, (void *)(sp + len)))
+			break;
+		len += n;
+		n = USER_PAGE;
+	}
+	r->head = w->record.head;
+	r->head.type = RECORD_RAW;
+	r->head.n_words = n_kernel;
+	r->head.stack_len = len;
+	if (len > RAW_STACK_MAX)
+		return;
+	c->n[COUNTER_SENT_RAW]++;
+	send(c, r, __builtin_offsetof(struct raw_record, stack) + len);
+}
+
+/* Count why the walk ended. */
+static __always_inline void count_walk(struct counters *c, struct walk *w)
+{
+	__u32 n = w->record.head.n_words;
+	__u64 last;
+
+	c->n[COUNTER_FRAMES] += n - w->record.head.n_kernel;
+	c->n[COUNTER_CACHE_HITS] += w->n_cache_hits;
+	c->n[COUNTER_WINDOW_FILLS] += w->n_fills;
+	if (w->complete) {
+		w->record.head.flags |= RECORD_COMPLETE;
+		c->n[COUNTER_COMPLETE]++;
+		return;
+	}
+	if (!n || n > RECORD_WORDS_MAX)
+		return;
+	last = w->record.words[n - 1] & FRAME_PAYLOAD_MASK;
+	if (last < WALK_ERR_MAX)
+		c->walk_errors[last]++;
+}
+
+static __always_inline void user_stack(struct counters *c, struct walk *w, __u32 pid)
+{
+	struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
+	int r = WALK_CONTINUE;
+
+	if (!p) {
+		send_raw(c, w);
+		return;
+	}
+	walk_begin(w, p);
+	for (int i = 0; i < WALK_FRAMES_MAX; i++) {
+		r = walk_step(WALK_CPU);
+		if (r)
+			break;
+	}
+	if (r == WALK_NEED_FILE) {
+		w->record.head.n_words = w->record.head.n_kernel;
+		send_raw(c, w);
+		return;
+	}
+	if (r == WALK_CONTINUE)
+		walk_fail(w, WALK_ERR_DEPTH);
+	count_walk(c, w);
+	send_walked(c, w);
+}
+
+static __always_inline void record_begin(struct walk *w, __u64 id)
+{
+	struct record_header *h = &w->record.head;
+
+	h->type = RECORD_SAMPLE;
+	h->flags = 0;
+	h->n_kernel = 0;
+	h->n_words = 0;
+	h->pid = id >> 32;
+	h->tid = (__u32)id;
+	h->time_ns = bpf_ktime_get_ns();
+	h->cpu = bpf_get_smp_processor_id();
+	h->stack_len = 0;
+	bpf_get_current_comm(h->comm, sizeof(h->comm));
+}
+
+static __always_inline void kernel_stack(struct perf_event_ctx *ctx, struct walk *w)
+{
+	long n = bpf_get_stack(ctx, w->record.words, KERNEL_FRAMES_MAX * sizeof(__u64), 0);
+
+	if (n <= 0)
+		return;
+	w->record.head.n_kernel = n / sizeof(__u64);
+	w->record.head.n_words = n / sizeof(__u64);
+}
+
+/* The sampled thread's user registers into w->leaf_regs; false: there is no user part to walk. */
+static __always_inline int user_registers(struct perf_event_ctx *ctx, struct walk *w, int in_kernel)
+{
+	struct user_regs regs;
+	int r;
+
+	if (!in_kernel) {
+		regs_copy(w->leaf_regs, &ctx->regs);
+		return 1;
+	}
+	r = regs_of_task(&regs);
+	if (r > 0)
+		w->record.head.flags |= RECORD_KTHREAD;
+	if (r < 0)
+		walk_fail(w, WALK_ERR_NO_REGISTERS);
+	if (r)
+		return 0;
+	if (regs.cs == USER_CS_32) {
+		walk_fail(w, WALK_ERR_COMPAT_32BIT);
+		return 0;
+	}
+	regs_copy(w->leaf_regs, &regs);
+	return 1;
+}
+
+SEC("perf_event")
+int on_sample(struct perf_event_ctx *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u64 cs = *(volatile __u64 *)&ctx->regs.cs;
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(WALK_CPU);
+	__u32 pid = id >> 32;
+	int in_kernel = !(cs & 3);
+
+	if (!c || !w)
+		return 0;
+	c->n[COUNTER_SAMPLES]++;
+	if (!pid && !want_idle) {
+		c->n[COUNTER_IDLE]++;
+		return 0;
+	}
+	if (want_targets_only && !bpf_map_lookup_elem(&targets, &pid)) {
+		c->n[COUNTER_FILTERED]++;
+		return 0;
+	}
+	record_begin(w, id);
+	if (in_kernel) {
+		w->record.head.flags |= RECORD_KERNEL_MODE;
+		if (want_kernel)
+			kernel_stack(ctx, w);
+	}
+	if (cs == USER_CS_32) {
+		walk_fail(w, WALK_ERR_COMPAT_32BIT);
+		send_walked(c, w);
+		return 0;
+	}
+	if (!pid || !want_user || !user_registers(ctx, w, in_kernel)) {
+		send_walked(c, w);
+		return 0;
+	}
+	user_stack(c, w, pid);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exec")
+int on_exec(void *ctx)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+
+	bpf_map_delete_elem(&processes, &pid);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_fork")
+int on_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *parent = (void *)ctx->args[0], *child = (void *)ctx->args[1];
+	__u32 parent_pid = BPF_CORE_READ(parent, tgid), child_pid = BPF_CORE_READ(child, tgid);
+	__u8 yes = 1;
+
+	if (want_targets_only && parent_pid != child_pid &&
+	    bpf_map_lookup_elem(&targets, &parent_pid))
+		bpf_map_update_elem(&targets, &child_pid, &yes, BPF_ANY);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * The kernel types that the programs read, written by hand: only the fields
+ * used, relocated by CO-RE. tests/oracle/vmlinux compares each of them with
+ * the running kernel's BTF.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+typedef __u8 uint8_t;
+typedef __u16 uint16_t;
+typedef __u32 uint32_t;
+typedef __u64 uint64_t;
+typedef __s16 int16_t;
+typedef __s32 int32_t;
+
+/* x86-64 registers as the kernel saves them; plain, since cs is read by its full eight bytes. */
+struct user_regs {
+	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
+	__u64 orig_rax, rip, cs, eflags, rsp, ss;
+};
+
+/* Context of a perf_event program: begins with the registers at the interrupt. */
+struct perf_event_ctx {
+	struct user_regs regs;
+	__u64 sample_period;
+	__u64 addr;
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct task_struct {
+	unsigned int flags;
+	void *stack;
+	int pid;
+	int tgid;
+};
+
+#pragma clang attribute pop

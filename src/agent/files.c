@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three indices lead to an id: device and inode (what /proc/PID/maps tells),
+ * the build id (what the kernel's side-band tells), and the content's
+ * identity (build id and a hash of both ends and the size), which joins equal
+ * files of different containers. The first two are short cuts that save
+ * opening the file; a short cut is taken only while the open file is
+ * unchanged.
+ */
+#include "agent/files.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/sigbus.h"
+#include "base/vec.h"
+#include "bpf/shared/abi.h"
+#include "elf/image.h"
+#include "unwind/tables.h"
+
+enum { IDENTITY_EDGE = 4096 };
+
+struct file {
+	struct file_info info;
+	struct stat st; /* as it was when the id was given */
+	uint64_t content[2];
+	bool table_tried;
+};
+
+/* One inode with a file's content; each is kept open, to see whether it was overwritten. */
+struct inode {
+	uint32_t dev_major, dev_minor;
+	uint64_t number;
+	int fd; /* the file's own is not owned */
+	struct stat st;
+	uint32_t file;
+};
+
+struct files {
+	struct unwind_tables *tables;
+	struct {
+		VEC(struct file *);
+	} all; /* by id; [0] is unused */
+	struct {
+		VEC(struct inode);
+	} inodes;
+	struct index by_inode; /* into inodes */
+	struct index by_build_id, by_content;
+	uint32_t vdso;
+};
+
+struct find_key {
+	const struct files *f;
+	const struct file_ref *ref;
+	const uint64_t *content;
+};
+
+int files_new(struct files **out, struct unwind_tables *tables)
+{
+	struct files *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->tables = tables;
+	if (vec_push(&f->all, NULL) < 0) {
+		free(f);
+		return -ENOMEM;
+	}
+	*out = f;
+	return 0;
+}
+
+static void file_free(struct file *file)
+{
+	if (!file)
+		return;
+	closep(&file->info.fd);
+	free((void *)file->info.path);
+	free(file);
+}
+
+void files_free(struct files *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->all.len; i++)
+		file_free(f->all.data[i]);
+	vec_fini(&f->all);
+	for (size_t i = 0; i < f->inodes.len; i++)
+		closep(&f->inodes.data[i].fd);
+	vec_fini(&f->inodes);
+	index_fini(&f->by_inode);
+	index_fini(&f->by_build_id);
+	index_fini(&f->by_content);
+	free(f);
+}
+
+const struct file_info *files_get(const struct files *f, uint32_t id)
+{
+	return id && id < f->all.len ? &f->all.data[id]->info : NULL;
+}
+
+uint32_t files_count(const struct files *f)
+{
+	return (uint32_t)f->all.len - 1;
+}
+
+static uint32_t inode_hash(uint32_t major, uint32_t minor, uint64_t inode)
+{
+	return hash_u64(inode * 0x9e3779b97f4a7c15ULL + ((uint64_t)major << 32 | minor));
+}
+
+static bool same_inode(const void *ctx, uint32_t id)
+{
+	const struct find_key *k = ctx;
+	const struct inode *inode = &k->f->inodes.data[id];
+
+	return inode->number == k->ref->inode && inode->dev_major == k->ref->dev_major &&
+	       inode->dev_minor == k->ref->dev_minor;
+}
+
+static bool same_build_id(const void *ctx, uint32_t id)
+{
+	const struct find_key *k = ctx;
+	const struct elf_build_id *have = &k->f->all.data[id]->info.build_id;
+
+	/* the kernel tells at most 20 bytes */
+	return have->len >= k->ref->build_id->len &&
+	       !memcmp(have->bytes, k->ref->build_id->bytes, k->ref->build_id->len);
+}
+
+static bool same_content(const void *ctx, uint32_t id)
+{
+	const struct find_key *k = ctx;
+	const struct file *file = k->f->all.data[id];
+
+	return file->content[0] == k->content[0] && file->content[1] == k->content[1];
+}
+
+/* The kernel's side-band has the first 20 bytes only. */
+static uint32_t build_id_hash(const struct elf_build_id *id)
+{
+	return hash_bytes(id->bytes, id->len < 20 ? id->len : 20);
+}
+
+/* Overwritten in place since? Then it is another file, though the inode is the same. */
+static bool inode_unchanged(const struct inode *inode)
+{
+	struct stat st;
+
+	return fstat(inode->fd, &st) == 0 && st.st_size == inode->st.st_size &&
+	       st.st_mtim.tv_sec == inode->st.st_mtim.tv_sec &&
+	       st.st_mtim.tv_nsec == inode->st.st_mtim.tv_nsec;
+}
+
+static uint32_t find_by_inode(struct files *f, const struct file_ref *ref)
+{
+	uint32_t hash = inode_hash(ref->dev_major, ref->dev_minor, ref->inode), i;
+	struct find_key key = { f, ref, NULL };
+
+	if (!ref->inode || !index_find(&f->by_inode, hash, same_inode, &key, &i))
+		return FILE_ID_NONE;
+	if (inode_unchanged(&f->inodes.data[i]))
+		return f->inodes.data[i].file;
+	index_remove(&f->by_inode, hash, i);
+	return FILE_ID_NONE;
+}
+
+static uint32_t find_by_build_id(struct files *f, const struct file_ref *ref)
+{
+	struct find_key key = { f, ref, NULL };
+	uint32_t id;
+
+	if (!ref->build_id || !ref->build_id->len)
+		return FILE_ID_NONE;
+	if (!index_find(&f->by_build_id, build_id_hash(ref->build_id), same_build_id, &key, &id))
+		return FILE_ID_NONE;
+	return id;
+}
+
+/* Open what the process has mapped, even if its path leads elsewhere by now. */
+static int open_mapped(const struct file_ref *ref)
+{
+	char path[PATH_MAX + 64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", ref->pid,
+		 (unsigned long long)ref->start, (unsigned long long)ref->end);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 || ref->path[0] != '/')
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%u/root%s", ref->pid, ref->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0)
+		return fd;
+	/* the process is gone: the host's file of that name, if it proves to be the same */
+	return open(ref->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static bool is_the_file_sought(const struct file *file, const struct file_ref *ref)
+{
+	const struct elf_build_id *id = ref->build_id;
+
+	if (!S_ISREG(file->st.st_mode))
+		return false;
+	if (id && id->len)
+		return file->info.build_id.len >= id->len &&
+		       !memcmp(file->info.build_id.bytes, id->bytes, id->len);
+	return !ref->inode || file->st.st_ino == ref->inode;
+}
+
+static int identify(void *ctx)
+{
+	struct file *file = ctx;
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	int r;
+
+	r = elf_image_open(&img, file->info.fd, NULL);
+	if (r < 0)
+		return r;
+	file->info.is_elf = true;
+	elf_note_gnu_build_id(img, &file->info.build_id);
+	elf_build_id_hex(&file->info.build_id, file->info.build_id_hex);
+	return 0;
+}
+
+/* Hash of both ends, the size and the build id: what makes two files one. */
+static void hash_content(struct file *file)
+{
+	uint8_t edge[2 * IDENTITY_EDGE + 8 + ELF_BUILD_ID_MAX] = { 0 };
+	uint64_t size = (uint64_t)file->st.st_size;
+	off_t tail = size > IDENTITY_EDGE ? (off_t)(size - IDENTITY_EDGE) : 0;
+	XXH128_hash_t h;
+
+	(void)!pread(file->info.fd, edge, IDENTITY_EDGE, 0);
+	(void)!pread(file->info.fd, edge + IDENTITY_EDGE, IDENTITY_EDGE, tail);
+	memcpy(edge + 2 * IDENTITY_EDGE, &size, 8);
+	memcpy(edge + 2 * IDENTITY_EDGE + 8, file->info.build_id.bytes, ELF_BUILD_ID_MAX);
+	h = XXH3_128bits(edge, sizeof(edge));
+	file->content[0] = h.low64;
+	file->content[1] = h.high64;
+}
+
+static struct file *file_open(const struct file_ref *ref)
+{
+	struct file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	file->info.pid = ref->pid;
+	file->info.path = strdup(ref->path);
+	file->info.fd = open_mapped(ref);
+	if (!file->info.path) {
+		file_free(file);
+		return NULL;
+	}
+	if (file->info.fd < 0 || fstat(file->info.fd, &file->st) < 0)
+		return file;
+	if (S_ISREG(file->st.st_mode))
+		(void)sigbus_run(identify, file);
+	if (!is_the_file_sought(file, ref)) {
+		close(file->info.fd);
+		file->info.fd = -1;
+		file->info.is_elf = false;
+		return file;
+	}
+	hash_content(file);
+	return file;
+}
+
+/* Remember the inode that @ref tells as one with the content of @id. Takes over *@fd. */
+static void add_inode(struct files *f, const struct file_ref *ref, uint32_t id, int *fd)
+{
+	struct inode inode = { ref->dev_major, ref->dev_minor, ref->inode, *fd, { 0 }, id };
+
+	if (!ref->inode || *fd < 0 || fstat(*fd, &inode.st) < 0)
+		return;
+	if (vec_push(&f->inodes, inode) < 0)
+		return;
+	*fd = -1;
+	(void)index_add(&f->by_inode, inode_hash(ref->dev_major, ref->dev_minor, ref->inode),
+			(uint32_t)f->inodes.len - 1);
+}
+
+static uint32_t file_add(struct files *f, struct file *file)
+{
+	uint32_t id = (uint32_t)f->all.len;
+
+	if (id >= UNWIND_FILES_MAX || vec_push(&f->all, file) < 0) {
+		file_free(file);
+		return FILE_ID_NONE;
+	}
+	if (file->info.fd < 0 && !file->info.memory) {
+		unwind_tables_set_absent(f->tables, id);
+		return id;
+	}
+	(void)index_add(&f->by_content, (uint32_t)file->content[0], id);
+	if (file->info.build_id.len)
+		(void)index_add(&f->by_build_id, build_id_hash(&file->info.build_id), id);
+	return id;
+}
+
+uint32_t files_find(struct files *f, const struct file_ref *ref)
+{
+	struct find_key key = { f, ref, NULL };
+	_cleanup_(closep) int fd = -1;
+	struct file *file;
+	uint32_t id;
+
+	id = find_by_inode(f, ref);
+	if (!id)
+		id = find_by_build_id(f, ref);
+	if (id)
+		return id;
+	file = file_open(ref);
+	if (!file)
+		return FILE_ID_NONE;
+	fd = file->info.fd < 0 ? -1 : fcntl(file->info.fd, F_DUPFD_CLOEXEC, 0);
+	key.content = file->content;
+	if (fd >= 0 &&
+	    index_find(&f->by_content, (uint32_t)file->content[0], same_content, &key, &id))
+		file_free(file);
+	else
+		id = file_add(f, file);
+	if (id)
+		add_inode(f, ref, id, &fd);
+	return id;
+}
+
+/* Length of the vDSO's image: up to the end of its section headers, which come last. */
+static size_t vdso_len(const uint8_t *image)
+{
+	const Elf64_Ehdr *eh = (const void *)image;
+
+	return eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
+}
+
+uint32_t files_vdso(struct files *f)
+{
+	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
+	struct file *file;
+
+	if (f->vdso || !image)
+		return f->vdso;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return FILE_ID_NONE;
+	file->info.fd = -1;
+	file->info.path = strdup("[vdso]");
+	file->info.memory = image;
+	file->info.memory_len = vdso_len(image);
+	file->info.is_elf = true;
+	f->vdso = file_add(f, file);
+	return f->vdso;
+}
+
+struct table_job {
+	struct files *f;
+	struct file *file;
+	uint32_t id;
+	uint64_t now_ns;
+};
+
+static int build_table(void *ctx)
+{
+	struct table_job *job = ctx;
+	const struct file_info *info = &job->file->info;
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	int r;
+
+	if (info->memory)
+		r = elf_image_from_memory(&img, info->memory, info->memory_len, NULL);
+	else
+		r = elf_image_open(&img, info->fd, NULL);
+	if (r < 0)
+		return r;
+	return unwind_tables_build(job->f->tables, job->id, img, job->now_ns, NULL) < 0 ? -1 : 0;
+}
+
+void files_need_table(struct files *f, uint32_t id, uint64_t now_ns)
+{
+	struct table_job job = { f, NULL, id, now_ns };
+
+	if (!id || id >= f->all.len || f->all.data[id]->table_tried)
+		return;
+	job.file = f->all.data[id];
+	job.file->table_tried = true;
+	if (job.file->info.is_elf)
+		(void)sigbus_run(build_table, &job);
+	if (unwind_tables_file(f->tables, id)->state == FILE_TABLE_NOT_READY)
+		unwind_tables_set_absent(f->tables, id);
+}

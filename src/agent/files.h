@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The executables and libraries that processes have mapped. Each distinct
+ * content has one id for the whole recording (FRAME_NATIVE's file id), however
+ * many processes, paths or containers it is mapped from. The file is kept
+ * open, so that one that is deleted or replaced meanwhile can still be read.
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "elf/note.h"
+
+struct err;
+struct files;
+struct unwind_tables;
+
+/* What is known of a mapping when its file is sought. */
+struct file_ref {
+	uint32_t pid;
+	uint64_t start, end; /* of the mapping */
+	uint32_t dev_major, dev_minor;
+	uint64_t inode; /* 0: not told; then the build id may be */
+	const struct elf_build_id *build_id;
+	const char *path; /* as the process sees it */
+};
+
+struct file_info {
+	const char *path; /* as its first process sees it; "[vdso]" */
+	int fd;           /* -1: it could not be opened (names and tables are missing) */
+	uint32_t pid;     /* a process that mapped it: its root may hold debug files */
+	struct elf_build_id build_id;
+	char build_id_hex[2 * ELF_BUILD_ID_MAX + 1];
+	bool is_elf;
+	const uint8_t *memory; /* the vDSO: its image instead of a file; else NULL */
+	size_t memory_len;
+};
+
+enum { FILE_ID_NONE = 0 };
+
+int files_new(struct files **out, struct unwind_tables *tables);
+void files_free(struct files *f);
+
+DEFINE_FREEP(struct files, files_free)
+
+/* The id of the file behind a mapping; FILE_ID_NONE when there is no room for more. */
+uint32_t files_find(struct files *f, const struct file_ref *ref);
+
+/* Id of the vDSO, the same for all 64-bit processes; FILE_ID_NONE if the kernel gives none. */
+uint32_t files_vdso(struct files *f);
+
+/* Build the unwind table of @id unless it is there. */
+void files_need_table(struct files *f, uint32_t id, uint64_t now_ns);
+
+/* Borrowed; NULL for an id that was not given out. */
+const struct file_info *files_get(const struct files *f, uint32_t id);
+uint32_t files_count(const struct files *f); /* ids are 1 ... count */

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading and attaching. What the kernel refuses is said with the remedy,
+ * since that is the first thing that a new user may see.
+ */
+#include "agent/sampler.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "agent/cpus.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "bpf/sample.skel.h"
+
+enum { RING_BYTES_PER_CPU = 2 << 20, RING_BYTES_MAX = 64 << 20 };
+
+struct sampler {
+	struct sample_bpf *skel;
+	struct ring_buffer *ring;
+	struct sampler_opts opts;
+	struct unwind_rule *rules;
+	struct unwind_file *files;
+	struct {
+		VEC(int);
+	} events; /* by CPU; -1: none */
+	struct {
+		VEC(uint32_t *);
+	} chunks;
+	struct bpf_link *exec_link, *fork_link;
+	int stats_fd;
+	uint32_t n_possible;
+	sampler_record_fn fn;
+	void *fn_ctx;
+};
+
+static size_t rules_bytes(void)
+{
+	return UNWIND_RULES_MAX * sizeof(struct unwind_rule);
+}
+
+static size_t files_bytes(void)
+{
+	return UNWIND_FILES_MAX * sizeof(struct unwind_file);
+}
+
+uint32_t sampler_max_freq(void)
+{
+	_cleanup_(fclosep) FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+	unsigned int hz;
+
+	return f && fscanf(f, "%u", &hz) == 1 ? hz : 0;
+}
+
+static bool kernel_is_locked_down(void)
+{
+	_cleanup_(fclosep) FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+	char line[128] = "";
+
+	return f && fgets(line, sizeof(line), f) && strstr(line, "[confidentiality]");
+}
+
+/* Say why the kernel refused, and how to mend it. */
+static int explain(int r, const char *what, struct err *err)
+{
+	if (kernel_is_locked_down())
+		return err_set(
+			err, r,
+			"the kernel is locked down (confidentiality): boot with lockdown=integrity "
+			"or without it");
+	if (r == -EPERM || r == -EACCES)
+		return err_set(err, r,
+			       "no permission to %s: run as root (or with CAP_BPF, CAP_PERFMON, "
+			       "CAP_SYS_PTRACE)",
+			       what);
+	return err_set(err, r, "can't %s: %s", what, strerror(-r));
+}
+
+static int on_ring_record(void *ctx, void *data, size_t len)
+{
+	struct sampler *s = ctx;
+
+	s->fn(s->fn_ctx, data, len);
+	return 0;
+}
+
+static uint32_t ring_bytes(uint32_t n_cpus)
+{
+	uint64_t want = (uint64_t)RING_BYTES_PER_CPU * n_cpus;
+	uint32_t bytes = RING_BYTES_PER_CPU;
+
+	while (bytes < want && bytes < RING_BYTES_MAX)
+		bytes *= 2;
+	return bytes;
+}
+
+static int sampler_load(struct sampler *s, struct err *err)
+{
+	uint32_t bytes = ring_bytes(s->n_possible);
+	int r;
+
+	s->skel = sample_bpf__open();
+	if (!s->skel)
+		return err_set(err, -errno, "can't open the BPF object: %s", strerror(errno));
+	s->skel->rodata->want_kernel = s->opts.kernel;
+	s->skel->rodata->want_user = s->opts.user;
+	s->skel->rodata->want_idle = s->opts.idle;
+	s->skel->rodata->want_targets_only = s->opts.targets_only;
+	s->skel->rodata->ring_wakeup_bytes = bytes / 2;
+	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible);
+	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
+	r = sample_bpf__load(s->skel);
+	return r < 0 ? explain(r, "load BPF programs", err) : 0;
+}
+
+static void *map_memory(struct bpf_map *map, size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int sampler_map(struct sampler *s, struct err *err)
+{
+	s->rules = map_memory(s->skel->maps.rules, rules_bytes());
+	s->files = map_memory(s->skel->maps.files, files_bytes());
+	if (!s->rules || !s->files)
+		return err_set(err, -errno, "can't map the unwind tables: %s", strerror(errno));
+	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.ring), on_ring_record, s, NULL);
+	if (!s->ring)
+		return err_set(err, -errno, "can't map the ring buffer: %s", strerror(errno));
+	return 0;
+}
+
+/* Raw tracepoints need neither tracefs nor kprobes. */
+static int sampler_attach_tracepoints(struct sampler *s, struct err *err)
+{
+	s->exec_link = bpf_program__attach(s->skel->progs.on_exec);
+	if (!s->exec_link)
+		return explain(-errno, "attach to sched_process_exec", err);
+	s->fork_link = bpf_program__attach(s->skel->progs.on_fork);
+	if (!s->fork_link)
+		return explain(-errno, "attach to sched_process_fork", err);
+	return 0;
+}
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	return getenv("CAMEO_LIBBPF_DEBUG") ? vfprintf(stderr, fmt, ap) : 0;
+}
+
+int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct err *err)
+{
+	_cleanup_(sampler_freep) struct sampler *s = NULL;
+	int r;
+
+	if (access("/sys/kernel/btf/vmlinux", F_OK) < 0)
+		return err_set(err, -ENOENT,
+			       "this kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel with "
+			       "CONFIG_DEBUG_INFO_BTF=y is needed (Debian's have it since 11)");
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->opts = *opts;
+	s->stats_fd = -1;
+	s->n_possible = (uint32_t)libbpf_num_possible_cpus();
+	libbpf_set_print(quiet);
+	r = sampler_load(s, err);
+	if (r < 0)
+		return r;
+	r = sampler_map(s, err);
+	if (r < 0)
+		return r;
+	r = sampler_attach_tracepoints(s, err);
+	if (r < 0)
+		return r;
+	if (opts->stats)
+		s->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	*out = steal_ptr(&s);
+	return 0;
+}
+
+void sampler_free(struct sampler *s)
+{
+	if (!s)
+		return;
+	sampler_detach(s);
+	vec_fini(&s->events);
+	bpf_link__destroy(s->exec_link);
+	bpf_link__destroy(s->fork_link);
+	closep(&s->stats_fd);
+	ring_buffer__free(s->ring);
+	for (size_t i = 0; i < s->chunks.len; i++)
+		munmap(s->chunks.data[i], ARENA_CHUNK_BYTES);
+	vec_fini(&s->chunks);
+	if (s->rules)
+		munmap(s->rules, rules_bytes());
+	if (s->files)
+		munmap(s->files, files_bytes());
+	sample_bpf__destroy(s->skel);
+	free(s);
+}
+
+/* A chunk is a map of its own, so that memory is taken only as tables grow. */
+static int sampler_add_chunk(void *ctx, uint32_t n, uint32_t **out_mem)
+{
+	struct sampler *s = ctx;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	_cleanup_(closep) int fd = -1;
+	void *mem;
+	int r;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "chunk", 4, ARENA_CHUNK_BYTES, 1, &opts);
+	if (fd < 0)
+		return -errno;
+	mem = mmap(NULL, ARENA_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (mem == MAP_FAILED)
+		return -errno;
+	r = vec_push(&s->chunks, mem);
+	if (r < 0) {
+		munmap(mem, ARENA_CHUNK_BYTES);
+		return r;
+	}
+	r = bpf_map__update_elem(s->skel->maps.chunks, &n, sizeof(n), &fd, sizeof(fd), BPF_ANY);
+	if (r < 0)
+		return r;
+	*out_mem = mem;
+	return 0;
+}
+
+void sampler_tables_memory(struct sampler *s, struct unwind_tables_memory *out)
+{
+	*out = (struct unwind_tables_memory){
+		.rules = s->rules,
+		.files = s->files,
+		.generation = &s->skel->bss->table_generation,
+		.add_chunk = sampler_add_chunk,
+		.ctx = s,
+		.max_chunks = s->opts.max_chunks,
+	};
+}
+
+/* One CPU-clock event; at once when @cpu is not there any more: -ENODEV. */
+static int event_open(const struct sampler *s, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.freq = 1,
+		.sample_freq = s->opts.freq_hz,
+		.disabled = 1,
+	};
+	_cleanup_(closep) int fd = -1;
+
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(s->skel->progs.on_sample)) < 0)
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
+static int sampler_add_cpu(struct sampler *s, int cpu, struct err *err)
+{
+	int fd, r;
+
+	while (s->events.len <= (size_t)cpu) {
+		r = vec_push(&s->events, -1);
+		if (r < 0)
+			return r;
+	}
+	if (s->events.data[cpu] >= 0)
+		return 0;
+	fd = event_open(s, cpu);
+	if (fd == -ENODEV || fd == -ENXIO)
+		return 0; /* went offline meanwhile */
+	if (fd < 0)
+		return explain(fd, "open a perf event", err);
+	s->events.data[cpu] = fd;
+	return 0;
+}
+
+int sampler_update_cpus(struct sampler *s, struct err *err)
+{
+	struct cpu_list cpus = { 0 };
+	int r = cpus_online(&cpus, err);
+
+	for (size_t i = 0; i < cpus.len && r == 0; i++)
+		r = sampler_add_cpu(s, cpus.data[i], err);
+	vec_fini(&cpus);
+	return r;
+}
+
+int sampler_attach(struct sampler *s, struct err *err)
+{
+	return sampler_update_cpus(s, err);
+}
+
+void sampler_detach(struct sampler *s)
+{
+	for (size_t i = 0; i < s->events.len; i++)
+		closep(&s->events.data[i]);
+	s->events.len = 0;
+}
+
+int sampler_consume(struct sampler *s, sampler_record_fn fn, void *ctx)
+{
+	s->fn = fn;
+	s->fn_ctx = ctx;
+	return ring_buffer__consume(s->ring);
+}
+
+int sampler_fd(const struct sampler *s)
+{
+	return ring_buffer__epoll_fd(s->ring);
+}
+
+int sampler_add_target(struct sampler *s, uint32_t pid)
+{
+	uint8_t yes = 1;
+
+	return bpf_map__update_elem(s->skel->maps.targets, &pid, sizeof(pid), &yes, sizeof(yes),
+				    BPF_ANY);
+}
+
+int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p)
+{
+	return bpf_map__update_elem(s->skel->maps.processes, &pid, sizeof(pid), p, sizeof(*p),
+				    BPF_ANY);
+}
+
+void sampler_remove_process(struct sampler *s, uint32_t pid)
+{
+	bpf_map__delete_elem(s->skel->maps.processes, &pid, sizeof(pid), 0);
+	if (s->opts.targets_only)
+		bpf_map__delete_elem(s->skel->maps.targets, &pid, sizeof(pid), 0);
+}
+
+static void counters_add(struct counters *sum, const struct counters *c)
+{
+	for (int i = 0; i < COUNTER_MAX; i++)
+		sum->n[i] += c->n[i];
+	for (int i = 0; i < WALK_ERR_MAX; i++)
+		sum->walk_errors[i] += c->walk_errors[i];
+}
+
+int sampler_stats(const struct sampler *s, struct sampler_stats *out)
+{
+	_cleanup_(freep) struct counters *per_cpu = calloc(s->n_possible, sizeof(*per_cpu));
+	struct bpf_prog_info info = { 0 };
+	uint32_t zero = 0, info_len = sizeof(info);
+	int r;
+
+	if (!per_cpu)
+		return -ENOMEM;
+	*out = (struct sampler_stats){ .n_cpus = s->n_possible };
+	r = bpf_map__lookup_elem(s->skel->maps.counts, &zero, sizeof(zero), per_cpu,
+				 s->n_possible * sizeof(*per_cpu), 0);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < s->n_possible; i++)
+		counters_add(&out->counts, &per_cpu[i]);
+	if (s->stats_fd < 0)
+		return 0;
+	r = bpf_obj_get_info_by_fd(bpf_program__fd(s->skel->progs.on_sample), &info, &info_len);
+	if (r < 0)
+		return r;
+	out->run_ns = info.run_time_ns;
+	out->run_count = info.run_cnt;
+	return 0;
+}

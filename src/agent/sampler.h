@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The kernel half: loads the BPF programs, attaches them to a CPU-clock event
+ * on every online CPU, and hands over what arrives in the ring. It knows no
+ * process and no file; it owns the memory that unwind tables are written to.
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "bpf/shared/abi.h"
+#include "unwind/tables.h"
+
+struct err;
+struct sampler;
+
+struct sampler_opts {
+	uint32_t freq_hz;
+	bool kernel, user; /* which halves of the stack */
+	bool idle;         /* sample idle CPUs too */
+	bool targets_only; /* only processes added with sampler_add_target(), and their children */
+	bool stats;        /* measure the program's run time */
+	uint32_t max_chunks;
+};
+
+/* A record of the ring, of @len bytes; valid for the call. */
+typedef void (*sampler_record_fn)(void *ctx, const void *record, size_t len);
+
+/**
+ * sampler_open() - load the programs and make their maps
+ *
+ * Nothing is sampled yet. Return: 0; -EPERM, -ENOENT (no BTF) or what the
+ * kernel said, with a line that tells how to mend it.
+ */
+int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct err *err);
+void sampler_free(struct sampler *s);
+
+DEFINE_FREEP(struct sampler, sampler_free)
+
+/* Where the tables go: for unwind_tables_new(). */
+void sampler_tables_memory(struct sampler *s, struct unwind_tables_memory *out);
+
+/* Start sampling on every online CPU. */
+int sampler_attach(struct sampler *s, struct err *err);
+/* Also on CPUs that have come online since; cheap, call it about once a second. */
+int sampler_update_cpus(struct sampler *s, struct err *err);
+/* Stop sampling; what is in the ring can still be read. */
+void sampler_detach(struct sampler *s);
+
+/* Read all that is in the ring. Number of records, or -errno. */
+int sampler_consume(struct sampler *s, sampler_record_fn fn, void *ctx);
+/* Becomes readable when the ring is more than half full. */
+int sampler_fd(const struct sampler *s);
+
+int sampler_add_target(struct sampler *s, uint32_t pid);
+int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p);
+void sampler_remove_process(struct sampler *s, uint32_t pid);
+
+struct sampler_stats {
+	struct counters counts; /* of all CPUs */
+	uint64_t run_ns;        /* of the sampling program, with sampler_opts.stats */
+	uint64_t run_count;
+	uint32_t n_cpus;
+};
+int sampler_stats(const struct sampler *s, struct sampler_stats *out);
+
+/* kernel.perf_event_max_sample_rate, or 0 if it can't be read. */
+uint32_t sampler_max_freq(void);

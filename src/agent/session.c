@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order in a turn matters: first what processes did, then the samples,
+ * so that a sample finds its process as it was; what the samples show to be
+ * unknown is read on the spot.
+ */
+#include "agent/session.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "agent/collect.h"
+#include "agent/files.h"
+#include "agent/sideband.h"
+#include "base/err.h"
+#include "unwind/walk.h"
+
+#define UPKEEP_NS 1000000000ULL
+
+struct session {
+	struct sampler *sampler;
+	struct sideband *sideband;
+	struct unwind_tables *tables;
+	struct unwind_walker *walker;
+	struct files *files;
+	struct procs *procs;
+	struct collect *collect;
+	int epoll_fd;
+	uint64_t now_ns; /* of this turn */
+	uint64_t next_upkeep_ns;
+	uint32_t raw_pid; /* whose stack is being walked */
+	uint64_t n_samples, n_complete, n_raw, n_raw_failed, n_bad_records;
+	uint64_t walk_errors[WALK_ERR_MAX];
+};
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static int session_watch(struct session *s, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+static int session_make_tables(struct session *s)
+{
+	struct unwind_tables_memory mem;
+	int r;
+
+	sampler_tables_memory(s->sampler, &mem);
+	r = unwind_tables_new(&s->tables, &mem);
+	if (r == 0)
+		r = unwind_walker_new(&s->walker, s->tables);
+	if (r == 0)
+		r = files_new(&s->files, s->tables);
+	if (r == 0)
+		r = procs_new(&s->procs, s->files, s->tables, s->sampler);
+	if (r == 0)
+		r = collect_new(&s->collect);
+	return r;
+}
+
+int session_open(struct session **out, const struct sampler_opts *opts, struct err *err)
+{
+	_cleanup_(session_freep) struct session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return err_set(err, -errno, "epoll: %s", strerror(errno));
+	r = sampler_open(&s->sampler, opts, err);
+	if (r < 0)
+		return r;
+	r = sideband_open(&s->sideband, err);
+	if (r < 0)
+		return r;
+	r = session_make_tables(s);
+	if (r < 0)
+		return r;
+	r = session_watch(s, sampler_fd(s->sampler));
+	if (r == 0)
+		r = session_watch(s, sideband_fd(s->sideband));
+	if (r < 0)
+		return err_set(err, r, "epoll: %s", strerror(-r));
+	*out = steal_ptr(&s);
+	return 0;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	procs_free(s->procs);
+	collect_free(s->collect);
+	files_free(s->files);
+	unwind_walker_free(s->walker);
+	unwind_tables_free(s->tables);
+	sideband_free(s->sideband);
+	sampler_free(s->sampler);
+	closep(&s->epoll_fd);
+	free(s);
+}
+
+int session_follow(struct session *s, uint32_t pid)
+{
+	return procs_follow(s->procs, pid);
+}
+
+int session_start(struct session *s, struct err *err)
+{
+	int r = sampler_attach(s->sampler, err);
+
+	if (r < 0)
+		return r;
+	r = procs_scan(s->procs);
+	return r < 0 ? err_set(err, r, "can't read /proc: %s", strerror(-r)) : 0;
+}
+
+int session_fd(const struct session *s)
+{
+	return s->epoll_fd;
+}
+
+/* ---- samples -------------------------------------------------------------- */
+
+static void count_stack(struct session *s, const struct record_header *h, const uint64_t *words,
+			size_t n)
+{
+	struct collect_thread t = { .pid = h->pid, .tid = h->tid };
+	const struct process *p = procs_find(s->procs, h->pid, h->time_ns);
+
+	memcpy(t.comm, h->comm, sizeof(t.comm));
+	t.comm[sizeof(t.comm) - 1] = '\0';
+	memcpy(t.process_comm, p && p->comm[0] ? p->comm : t.comm, sizeof(t.process_comm));
+	if (p)
+		t.exe = p->exe;
+	if (collect_add(s->collect, &t, words, n) == 0)
+		s->n_samples++;
+}
+
+/* The reason that ends an incomplete stack. */
+static void count_end(struct session *s, const uint64_t *words, size_t n, bool complete)
+{
+	uint64_t why = n ? words[n - 1] : 0;
+
+	if (n && why >> FRAME_KIND_SHIFT == FRAME_ERROR &&
+	    (why & FRAME_PAYLOAD_MASK) < WALK_ERR_MAX)
+		s->walk_errors[why & FRAME_PAYLOAD_MASK]++;
+	else if (complete)
+		s->n_complete++;
+}
+
+static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	struct session *s = ctx;
+	struct iovec local = { dst, len }, remote = { (void *)addr, len };
+
+	return process_vm_readv((pid_t)s->raw_pid, &local, 1, &remote, 1, 0) == (ssize_t)len ? 0
+											     : -1;
+}
+
+static void need_file(void *ctx, uint32_t file)
+{
+	struct session *s = ctx;
+
+	files_need_table(s->files, file, s->now_ns);
+}
+
+static void on_raw(struct session *s, const struct raw_record *rec)
+{
+	struct unwind_walk_input in = {
+		.stack = rec->stack,
+		.stack_len = rec->head.stack_len,
+		.read = read_process,
+		.need_file = need_file,
+		.ctx = s,
+	};
+	uint64_t words[RECORD_WORDS_MAX];
+	const uint64_t *walked;
+	size_t n = rec->head.n_kernel, n_walked;
+	bool complete;
+
+	s->n_raw++;
+	memcpy(in.regs, rec->regs, sizeof(in.regs));
+	memcpy(words, rec->kernel, n * sizeof(*words));
+	if (procs_mappings(s->procs, rec->head.pid, rec->head.time_ns, s->now_ns, &in.process) <
+	    0) {
+		s->n_raw_failed++;
+		words[n++] = FRAME_WORD(FRAME_ADDRESS, rec->regs[UREG_RIP]);
+		words[n++] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_PROCESS);
+		count_end(s, words, n, false);
+		count_stack(s, &rec->head, words, n);
+		return;
+	}
+	s->raw_pid = rec->head.pid;
+	n_walked = unwind_walk(s->walker, &in, &walked, &complete);
+	if (n_walked > RECORD_WORDS_MAX - n)
+		n_walked = RECORD_WORDS_MAX - n;
+	memcpy(words + n, walked, n_walked * sizeof(*words));
+	count_end(s, words, n + n_walked, complete);
+	count_stack(s, &rec->head, words, n + n_walked);
+}
+
+static void on_walked(struct session *s, const struct sample_record *rec)
+{
+	const uint64_t *words = (const uint64_t *)rec->words;
+	size_t n = rec->head.n_words;
+
+	/* a kernel thread, or a recording without user stacks, needs no outermost frame */
+	count_end(s, words, n, true);
+	count_stack(s, &rec->head, words, n);
+}
+
+/* The ring is ours, but a record is believed only as far as it is long. */
+static void on_record(void *ctx, const void *record, size_t len)
+{
+	const struct record_header *h = record;
+	struct session *s = ctx;
+
+	if (len >= sizeof(*h) && h->type == RECORD_SAMPLE &&
+	    len >= sizeof(*h) + h->n_words * sizeof(uint64_t))
+		on_walked(s, record);
+	else if (len >= offsetof(struct raw_record, stack) && h->type == RECORD_RAW &&
+		 h->n_kernel <= KERNEL_FRAMES_MAX &&
+		 len >= offsetof(struct raw_record, stack) + h->stack_len)
+		on_raw(s, record);
+	else
+		s->n_bad_records++;
+}
+
+static void on_sideband(void *ctx, const struct sideband_event *ev)
+{
+	struct session *s = ctx;
+
+	procs_handle(s->procs, ev);
+}
+
+/* ---- the loop's turn ------------------------------------------------------ */
+
+static int session_upkeep(struct session *s, struct err *err)
+{
+	int r;
+
+	if (s->now_ns < s->next_upkeep_ns)
+		return 0;
+	s->next_upkeep_ns = s->now_ns + UPKEEP_NS;
+	procs_reap(s->procs, s->now_ns);
+	unwind_tables_reap(s->tables, s->now_ns);
+	r = sideband_update_cpus(s->sideband, err);
+	return r < 0 ? r : sampler_update_cpus(s->sampler, err);
+}
+
+static int session_drain(struct session *s)
+{
+	int r;
+
+	s->now_ns = monotonic_ns();
+	r = sideband_consume(s->sideband, on_sideband, s);
+	if (r < 0)
+		return r;
+	procs_publish(s->procs, s->now_ns);
+	r = sampler_consume(s->sampler, on_record, s);
+	return r < 0 ? r : 0;
+}
+
+int session_turn(struct session *s, struct err *err)
+{
+	int r = session_drain(s);
+
+	if (r < 0)
+		return err_set(err, r, "reading samples: %s", strerror(-r));
+	return session_upkeep(s, err);
+}
+
+int session_stop(struct session *s, struct err *err)
+{
+	int r;
+
+	sampler_detach(s->sampler);
+	r = session_drain(s);
+	return r < 0 ? err_set(err, r, "reading samples: %s", strerror(-r)) : 0;
+}
+
+struct collect *session_collect(struct session *s)
+{
+	return s->collect;
+}
+
+struct files *session_files(struct session *s)
+{
+	return s->files;
+}
+
+int session_stats(struct session *s, struct session_stats *out)
+{
+	int r;
+
+	*out = (struct session_stats){
+		.n_samples = s->n_samples,
+		.n_complete = s->n_complete,
+		.n_raw = s->n_raw,
+		.n_raw_failed = s->n_raw_failed,
+	};
+	memcpy(out->walk_errors, s->walk_errors, sizeof(out->walk_errors));
+	r = sampler_stats(s->sampler, &out->sampler);
+	procs_stats(s->procs, &out->procs);
+	unwind_tables_stats(s->tables, &out->tables);
+	return r;
+}

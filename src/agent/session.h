@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A recording in progress: the sampler, the side-band, the processes and
+ * files, and the counts, turned by one loop. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/procs.h"
+#include "agent/sampler.h"
+#include "base/cleanup.h"
+#include "unwind/tables.h"
+
+struct collect;
+struct err;
+struct files;
+struct session;
+
+struct session_stats {
+	struct sampler_stats sampler;
+	struct procs_stats procs;
+	struct unwind_tables_stats tables;
+	uint64_t n_samples;    /* counted */
+	uint64_t n_complete;   /* stacks that reach their outermost frame, or need none */
+	uint64_t n_raw;        /* walked by the agent */
+	uint64_t n_raw_failed; /* whose process was gone unseen */
+	uint64_t walk_errors[WALK_ERR_MAX]; /* why the others end early */
+};
+
+/* 0; or why sampling is not possible here, with the remedy. */
+int session_open(struct session **out, const struct sampler_opts *opts, struct err *err);
+void session_free(struct session *s);
+
+DEFINE_FREEP(struct session, session_free)
+
+/* With sampler_opts.targets_only: sample this process and its later children. */
+int session_follow(struct session *s, uint32_t pid);
+
+/* Attach, then read what runs already. */
+int session_start(struct session *s, struct err *err);
+
+/* An epoll descriptor; when it is readable, or at least every 100 ms, call session_turn(). */
+int session_fd(const struct session *s);
+enum { SESSION_TURN_MS = 100 };
+int session_turn(struct session *s, struct err *err);
+
+/* Stop sampling and take in the rest. */
+int session_stop(struct session *s, struct err *err);
+
+struct collect *session_collect(struct session *s);
+struct files *session_files(struct session *s);
+int session_stats(struct session *s, struct session_stats *out);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+
+struct outfile {
+	int fd;
+	char *path; /* NULL: standard output */
+	char *temp; /* NULL: written in place (a device, a pipe) */
+};
+
+void outfile_free(struct outfile *f)
+{
+	if (!f)
+		return;
+	if (f->temp)
+		unlink(f->temp);
+	if (f->fd > STDERR_FILENO)
+		close(f->fd);
+	free(f->temp);
+	free(f->path);
+	free(f);
+}
+
+/* What is no regular file (/dev/null, a pipe) can't be replaced: it is written to. */
+static int open_special(struct outfile *f)
+{
+	f->fd = open(f->path, O_WRONLY | O_CLOEXEC);
+	return f->fd < 0 ? -errno : 0;
+}
+
+static int open_temp(struct outfile *f)
+{
+	const char *slash = strrchr(f->path, '/');
+	int dir_len = slash ? (int)(slash - f->path) + 1 : 0;
+	mode_t mask = umask(0);
+
+	umask(mask);
+	if (asprintf(&f->temp, "%.*s.%s.XXXXXX", dir_len, f->path, f->path + dir_len) < 0) {
+		f->temp = NULL;
+		return -ENOMEM;
+	}
+	f->fd = mkostemp(f->temp, O_CLOEXEC);
+	if (f->fd < 0) {
+		int r = -errno;
+
+		free(f->temp);
+		f->temp = NULL;
+		return r;
+	}
+	return fchmod(f->fd, 0666 & ~mask) < 0 ? -errno : 0;
+}
+
+int outfile_open(struct outfile **out, const char *path, struct err *err)
+{
+	_cleanup_(outfile_freep) struct outfile *f = calloc(1, sizeof(*f));
+	struct stat st;
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->fd = STDOUT_FILENO;
+	if (strcmp(path, "-") != 0) {
+		f->path = strdup(path);
+		if (!f->path)
+			return -ENOMEM;
+		if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+			r = -EISDIR;
+		else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+			r = open_special(f);
+		else
+			r = open_temp(f);
+		if (r < 0)
+			return err_set(err, r, "can't write %.150s: %s", path, strerror(-r));
+	}
+	*out = steal_ptr(&f);
+	return 0;
+}
+
+static int write_all(int fd, const char *p, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int outfile_commit(struct outfile *f, const void *data, size_t len, struct err *err)
+{
+	int r = write_all(f->fd, data, len);
+
+	if (r == 0 && f->temp && rename(f->temp, f->path) < 0)
+		r = -errno;
+	if (r < 0)
+		return err_set(err, r, "can't write %.150s: %s",
+			       f->path ? f->path : "standard output", strerror(-r));
+	free(f->temp);
+	f->temp = NULL;
+	return 0;
+}

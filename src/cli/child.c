@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two pipes: the child reads one until we are attached; the other closes by
+ * itself when exec succeeds, and carries errno when it does not.
+ */
+#include "cli/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/cli.h"
+
+static _Noreturn void child_main(char **argv, int go_fd, int exec_fd)
+{
+	sigset_t none;
+	ssize_t n;
+	char c;
+	int e;
+
+	do {
+		n = read(go_fd, &c, 1);
+	} while (n < 0 && errno == EINTR);
+	if (n != 1) /* nobody is there to profile us any more */
+		_exit(EXIT_NOT_FOUND);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execvp(argv[0], argv);
+	e = errno;
+	(void)!write(exec_fd, &e, sizeof(e));
+	_exit(EXIT_NOT_FOUND);
+}
+
+int child_start(struct child *c, char **argv, struct err *err)
+{
+	int go[2], ex[2];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return err_set(err, -errno, "pipe: %s", strerror(errno));
+	if (pipe2(ex, O_CLOEXEC) < 0) {
+		close(go[0]);
+		close(go[1]);
+		return err_set(err, -errno, "pipe: %s", strerror(errno));
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		child_main(argv, go[0], ex[1]);
+	}
+	close(go[0]);
+	close(ex[1]);
+	c->go_fd = go[1];
+	c->exec_fd = ex[0];
+	if (pid < 0)
+		return err_set(err, -errno, "can't fork: %s", strerror(errno));
+	c->pid = pid;
+	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return c->pid_fd < 0 ? err_set(err, -errno, "pidfd_open: %s", strerror(errno)) : 0;
+}
+
+int child_release(struct child *c, const char *name, struct err *err)
+{
+	int e = 0;
+	ssize_t n;
+
+	(void)!write(c->go_fd, "g", 1);
+	closep(&c->go_fd);
+	c->go_fd = -1;
+	do {
+		n = read(c->exec_fd, &e, sizeof(e));
+	} while (n < 0 && errno == EINTR);
+	if (n != sizeof(e))
+		return 0;
+	(void)child_wait(c);
+	if (e == ENOENT)
+		return err_set(err, -e, "command not found: %.150s", name);
+	return err_set(err, -e, "can't run %.150s: %s", name, strerror(e));
+}
+
+int child_wait(struct child *c)
+{
+	int status = 0;
+
+	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	c->pid = 0;
+	return WIFSIGNALED(status) ? EXIT_SIGNAL_BASE + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void child_fini(struct child *c)
+{
+	/* one that was never released must not run */
+	if (c->pid && c->go_fd >= 0) {
+		kill(c->pid, SIGKILL);
+		(void)child_wait(c);
+	}
+	closep(&c->go_fd);
+	closep(&c->exec_fd);
+	closep(&c->pid_fd);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cameo COMMAND ...: finds the command and hands over. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const struct cli_command commands[] = {
+	{ "record", cli_record, "profile this machine, a process or a command into a file" },
+	{ "unwind-info", cli_unwind_info, "show the unwind table of an executable" },
+};
+
+enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+int cli_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("cameo: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	return 1;
+}
+
+static int usage(FILE *f, int status)
+{
+	fputs("Usage: cameo COMMAND [OPTION...]\n\n"
+	      "A profiler for whole Linux machines: kernel, native and interpreted code in one "
+	      "stack.\n\n"
+	      "Commands:\n",
+	      f);
+	for (int i = 0; i < N_COMMANDS; i++)
+		fprintf(f, "  %-14s %s\n", commands[i].name, commands[i].summary);
+	fputs("\n`cameo COMMAND --help` tells a command's options.\n"
+	      "Example: cameo record -d 10 -o cameo.html\n",
+	      f);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	char name[64];
+
+	if (argc < 2)
+		return usage(stderr, EXIT_USAGE);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return usage(stdout, 0);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		puts("cameo " CAMEO_VERSION);
+		return 0;
+	}
+	for (int i = 0; i < N_COMMANDS; i++) {
+		if (strcmp(argv[1], commands[i].name) != 0)
+			continue;
+		snprintf(name, sizeof(name), "cameo %s", commands[i].name);
+		argv[1] = name;
+		return commands[i].run(argc - 1, argv + 1);
+	}
+	cli_fail("no such command: %s (`cameo --help` lists them)", argv[1]);
+	return EXIT_USAGE;
+}

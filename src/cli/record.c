@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cameo record`: the options. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sampler.h"
+#include "base/err.h"
+#include "cli/cli.h"
+#include "cli/formats.h"
+#include "cli/recording.h"
+
+enum { OPT_NO_KERNEL = 256, OPT_NO_USER, OPT_IDLE, OPT_FORMAT };
+
+enum { DEFAULT_FREQ_HZ = 99, PIDS_MAX = 4096, DURATION_MAX_S = 10 * 365 * 86400 };
+
+static const struct argp_option options[] = {
+	{ "all", 'a', NULL, 0, "Profile the whole machine (the default)", 0 },
+	{ "pid", 'p', "PID,...", 0, "Profile these processes and the children they start", 0 },
+	{ "freq", 'F', "HZ", 0, "Samples a second and CPU (default 99)", 0 },
+	{ "duration", 'd', "SECONDS", 0, "Stop after so long", 0 },
+	{ "output", 'o', "FILE", 0,
+	  "Where to write (default cameo.pb.gz); the suffix picks the format: .pb.gz (pprof), "
+	  ".folded, .html; - is standard output",
+	  0 },
+	{ "format", OPT_FORMAT, "NAME", 0, "Format whatever the suffix: pprof, folded, html", 0 },
+	{ "no-kernel", OPT_NO_KERNEL, NULL, 0, "Leave kernel frames out", 0 },
+	{ "no-user", OPT_NO_USER, NULL, 0, "Leave user frames out", 0 },
+	{ "idle", OPT_IDLE, NULL, 0, "Count idle CPUs too", 0 },
+	{ "verbose", 'v', NULL, 0, "Also tell what the profiling itself cost", 0 },
+	{ 0 },
+};
+
+struct args {
+	struct recording_opts o;
+	const char *format_name;
+	bool all;
+	struct err err;
+};
+
+static bool parse_number(const char *s, double max, double *out)
+{
+	char *end;
+
+	if (!strchr("0123456789.", s[0]) || !s[0])
+		return false;
+	errno = 0;
+	*out = strtod(s, &end);
+	return !errno && end != s && !*end && *out > 0 && *out <= max;
+}
+
+static int parse_freq(struct args *a, const char *s)
+{
+	uint32_t max = sampler_max_freq();
+	double hz;
+
+	if (!parse_number(s, max ? max : 1e5, &hz) || hz != (uint32_t)hz)
+		return err_set(
+			&a->err, -EINVAL,
+			"-F takes a whole number from 1 to %u (kernel.perf_event_max_sample_rate), "
+			"not %.40s",
+			max ? max : 100000, s);
+	a->o.freq_hz = (uint32_t)hz;
+	return 0;
+}
+
+static int parse_duration(struct args *a, const char *s)
+{
+	double seconds;
+
+	if (!parse_number(s, DURATION_MAX_S, &seconds))
+		return err_set(&a->err, -EINVAL, "-d takes a number of seconds, not %.40s", s);
+	a->o.duration_ns = (uint64_t)(seconds * 1e9);
+	return 0;
+}
+
+static int parse_pids(struct args *a, const char *s)
+{
+	char *end;
+
+	do {
+		unsigned long pid = strtoul(s, &end, 10);
+
+		if (*s < '0' || *s > '9' || !pid || pid > INT32_MAX || (*end && *end != ','))
+			return err_set(&a->err, -EINVAL, "-p takes process ids, not %.40s", s);
+		if (a->o.pids.len >= PIDS_MAX || vec_push(&a->o.pids, (uint32_t)pid) < 0)
+			return err_set(&a->err, -EINVAL, "-p: too many processes");
+		s = end + 1;
+	} while (*end);
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	/* the first mistake is the one to tell */
+	switch (a->err.code ? 0 : key) {
+	case 'a':
+		a->all = true;
+		break;
+	case 'p':
+		parse_pids(a, arg);
+		break;
+	case 'F':
+		parse_freq(a, arg);
+		break;
+	case 'd':
+		parse_duration(a, arg);
+		break;
+	case 'o':
+		a->o.path = arg;
+		break;
+	case 'v':
+		a->o.verbose = true;
+		break;
+	case OPT_FORMAT:
+		a->format_name = arg;
+		break;
+	case OPT_NO_KERNEL:
+		a->o.no_kernel = true;
+		break;
+	case OPT_NO_USER:
+		a->o.no_user = true;
+		break;
+	case OPT_IDLE:
+		a->o.idle = true;
+		break;
+	case ARGP_KEY_ARGS:
+		a->o.command = state->argv + state->next;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* What does not go together, and what follows from the rest. */
+static int check(struct args *a)
+{
+	int n = (a->o.command != NULL) + (a->o.pids.len > 0) + a->all;
+
+	if (a->err.code)
+		return a->err.code;
+	if (n > 1)
+		return err_set(&a->err, -EINVAL, "only one of -a, -p and a command");
+	if (a->o.no_kernel && a->o.no_user)
+		return err_set(&a->err, -EINVAL, "--no-kernel and --no-user leave nothing");
+	if (a->format_name)
+		a->o.format = format_by_name(a->format_name, &a->err);
+	else
+		a->o.format =
+			format_by_suffix(strcmp(a->o.path, "-") ? a->o.path : "x.pb.gz", &a->err);
+	return a->o.format ? 0 : -EINVAL;
+}
+
+int cli_record(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "[-- COMMAND [ARG...]]",
+		.doc = "Profile this machine, some processes or a command into a file.\v"
+		       "Examples:\n"
+		       "  cameo record -d 10 -o cameo.html\n"
+		       "  cameo record -p 1234 -F 199 -d 30\n"
+		       "  cameo record -o build.folded -- make -j8\n",
+	};
+	struct args a = { .o = { .freq_hz = DEFAULT_FREQ_HZ, .path = "cameo.pb.gz" } };
+	int status = 0, r;
+
+	argp_err_exit_status = EXIT_USAGE;
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a);
+	r = check(&a);
+	if (r < 0) {
+		cli_fail("%s", a.err.msg);
+		vec_fini(&a.o.pids);
+		return EXIT_USAGE;
+	}
+	r = recording_run(&a.o, &status, &a.err);
+	vec_fini(&a.o.pids);
+	if (r < 0)
+		return cli_fail("%s", a.err.msg[0] ? a.err.msg : strerror(-r));
+	if (a.err.code)
+		cli_fail("%s", a.err.msg);
+	return status;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recording ends by its duration, by SIGINT or SIGTERM, when the command
+ * has ended, or when all the processes asked for have. Each of these writes
+ * the whole file.
+ */
+#include "cli/recording.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "agent/collect.h"
+#include "agent/files.h"
+#include "agent/names.h"
+#include "agent/session.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/outfile.h"
+#include "cli/child.h"
+#include "cli/cli.h"
+#include "cli/formats.h"
+#include "cli/summary.h"
+#include "profile/profile.h"
+
+enum {
+	TABLE_CHUNKS = 512, /* of 1 MiB */
+	PROGRESS_MS = 500,
+};
+
+/* What epoll tells us about; the rest of the values are indices of pidfds. */
+enum { WAKE_SESSION = -1, WAKE_SIGNAL = -2, WAKE_CHILD = -3 };
+
+struct recording {
+	const struct recording_opts *opts;
+	struct session *session;
+	struct outfile *out;
+	struct child child;
+	int epoll_fd, signal_fd;
+	struct {
+		VEC(int);
+	} pid_fds; /* -1: ended */
+	size_t n_running;
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	int64_t start_wall_ns;
+	uint64_t next_progress_ns;
+	bool ended;
+	int signal; /* that ended it */
+	bool progress;
+};
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static int watch(struct recording *rec, int fd, int what)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = what };
+
+	return epoll_ctl(rec->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+static int setup_signals(struct recording *rec)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	rec->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return rec->signal_fd < 0 ? -errno : watch(rec, rec->signal_fd, WAKE_SIGNAL);
+}
+
+/* Hold on to each process asked for, so that its end is seen and its pid can't be another's. */
+static int hold_pids(struct recording *rec, struct err *err)
+{
+	for (size_t i = 0; i < rec->opts->pids.len; i++) {
+		uint32_t pid = rec->opts->pids.data[i];
+		int fd = (int)syscall(SYS_pidfd_open, pid, 0), r;
+
+		if (fd < 0)
+			return err_set(err, -errno, "no process %u: %s", pid, strerror(errno));
+		r = vec_push(&rec->pid_fds, fd);
+		if (r < 0) {
+			close(fd);
+			return r;
+		}
+		r = watch(rec, fd, (int)i);
+		if (r < 0)
+			return err_set(err, r, "can't watch process %u: %s", pid, strerror(-r));
+		rec->n_running++;
+	}
+	return 0;
+}
+
+static int follow_all(struct recording *rec, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rec->opts->pids.len && r == 0; i++)
+		r = session_follow(rec->session, rec->opts->pids.data[i]);
+	if (r == 0 && rec->child.pid)
+		r = session_follow(rec->session, (uint32_t)rec->child.pid);
+	return r < 0 ? err_set(err, r, "can't follow a process: %s", strerror(-r)) : 0;
+}
+
+static int recording_setup(struct recording *rec, struct err *err)
+{
+	const struct recording_opts *o = rec->opts;
+	struct sampler_opts so = {
+		.freq_hz = o->freq_hz,
+		.kernel = !o->no_kernel,
+		.user = !o->no_user,
+		.idle = o->idle,
+		.targets_only = o->command || o->pids.len,
+		.stats = o->verbose,
+		.max_chunks = TABLE_CHUNKS,
+	};
+	int r;
+
+	r = outfile_open(&rec->out, o->path, err);
+	if (r < 0)
+		return r;
+	rec->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (rec->epoll_fd < 0)
+		return err_set(err, -errno, "epoll: %s", strerror(errno));
+	r = hold_pids(rec, err);
+	if (r < 0)
+		return r;
+	r = session_open(&rec->session, &so, err);
+	if (r < 0)
+		return r;
+	if (o->command)
+		r = child_start(&rec->child, o->command, err);
+	if (r == 0)
+		r = setup_signals(rec);
+	if (r == 0)
+		r = follow_all(rec, err);
+	if (r == 0)
+		r = watch(rec, session_fd(rec->session), WAKE_SESSION);
+	if (r == 0 && rec->child.pid)
+		r = watch(rec, rec->child.pid_fd, WAKE_CHILD);
+	return r < 0 ? err_set(err, r, "can't set up the recording: %s", strerror(-r)) : 0;
+}
+
+static void on_pid_end(struct recording *rec, int i)
+{
+	if ((size_t)i >= rec->pid_fds.len || rec->pid_fds.data[i] < 0)
+		return;
+	close(rec->pid_fds.data[i]);
+	rec->pid_fds.data[i] = -1;
+	if (--rec->n_running == 0 && !rec->child.pid)
+		rec->ended = true;
+}
+
+static void on_wake(struct recording *rec, int what)
+{
+	struct signalfd_siginfo si;
+
+	switch (what) {
+	case WAKE_SESSION:
+		break;
+	case WAKE_SIGNAL:
+		if (read(rec->signal_fd, &si, sizeof(si)) == sizeof(si))
+			rec->signal = (int)si.ssi_signo;
+		rec->ended = true;
+		break;
+	case WAKE_CHILD:
+		rec->ended = true;
+		break;
+	default:
+		on_pid_end(rec, what);
+	}
+}
+
+static void show_progress(struct recording *rec, uint64_t now_ns)
+{
+	struct session_stats st;
+
+	if (!rec->progress || now_ns < rec->next_progress_ns)
+		return;
+	rec->next_progress_ns = now_ns + PROGRESS_MS * 1000000ULL;
+	if (session_stats(rec->session, &st) == 0)
+		summary_progress(&st, now_ns - rec->start_ns);
+}
+
+static int wait_ms(const struct recording *rec, uint64_t now_ns)
+{
+	uint64_t left = SESSION_TURN_MS;
+
+	if (rec->opts->duration_ns) {
+		uint64_t end = rec->start_ns + rec->opts->duration_ns;
+		uint64_t ms = end > now_ns ? (end - now_ns + 999999) / 1000000 : 0;
+
+		if (ms < left)
+			left = ms;
+	}
+	return (int)left;
+}
+
+static int recording_loop(struct recording *rec, struct err *err)
+{
+	struct epoll_event ev[16];
+
+	while (!rec->ended) {
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		int n, r;
+
+		if (rec->opts->duration_ns && now - rec->start_ns >= rec->opts->duration_ns)
+			break;
+		n = epoll_wait(rec->epoll_fd, ev, 16, wait_ms(rec, now));
+		if (n < 0 && errno != EINTR)
+			return err_set(err, -errno, "epoll: %s", strerror(errno));
+		for (int i = 0; i < n; i++)
+			on_wake(rec, ev[i].data.fd);
+		r = session_turn(rec->session, err);
+		if (r < 0)
+			return r;
+		show_progress(rec, now);
+	}
+	if (rec->progress)
+		summary_progress_end();
+	rec->end_ns = clock_ns(CLOCK_MONOTONIC);
+	return session_stop(rec->session, err);
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	return (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000ULL +
+	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ULL;
+}
+
+static int recording_write(struct recording *rec, struct names *names, struct err *err)
+{
+	struct names_window window = {
+		.time_ns = rec->start_wall_ns,
+		.duration_ns = (int64_t)(rec->end_ns - rec->start_ns),
+		.freq_hz = rec->opts->freq_hz,
+	};
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	_cleanup_(buf_fini) struct buf buf = { 0 };
+	int r;
+
+	r = names_profile(names, session_collect(rec->session), &window, &p, err);
+	if (r == 0)
+		r = rec->opts->format->write(p, &buf, err);
+	if (r == 0)
+		r = outfile_commit(rec->out, buf.data, buf.len, err);
+	return r;
+}
+
+static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, struct err *err)
+{
+	_cleanup_(names_freep) struct names *names = NULL;
+	struct summary sum = {
+		.duration_ns = rec->end_ns - rec->start_ns,
+		.path = rec->opts->path,
+		.verbose = rec->opts->verbose,
+		.sampling_cpu_ns = sampling_cpu_ns,
+	};
+	int r;
+
+	r = names_new(&names, session_files(rec->session));
+	if (r == 0)
+		r = recording_write(rec, names, err);
+	if (r < 0)
+		return r;
+	r = session_stats(rec->session, &sum.session);
+	if (r < 0)
+		return err_set(err, r, "can't read the counters: %s", strerror(-r));
+	sum.total_cpu_ns = own_cpu_ns();
+	sum.n_stacks = collect_n_stacks(session_collect(rec->session));
+	names_stats(names, &sum.names);
+	summary_print(&sum);
+	return 0;
+}
+
+static int recording_record(struct recording *rec, int *out_status, struct err *err)
+{
+	uint64_t cpu_ns;
+	int r = session_start(rec->session, err);
+
+	if (r < 0)
+		return r;
+	rec->start_ns = clock_ns(CLOCK_MONOTONIC);
+	rec->start_wall_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+	if (rec->child.pid) {
+		r = child_release(&rec->child, rec->opts->command[0], err);
+		if (r < 0) {
+			*out_status = r == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+			return 0;
+		}
+	}
+	cpu_ns = own_cpu_ns();
+	r = recording_loop(rec, err);
+	if (r < 0)
+		return r;
+	r = recording_finish(rec, own_cpu_ns() - cpu_ns, err);
+	if (r < 0 || !rec->child.pid)
+		return r;
+	if (rec->signal == SIGTERM || rec->signal == SIGHUP)
+		kill(rec->child.pid, rec->signal);
+	*out_status = child_wait(&rec->child);
+	return 0;
+}
+
+static void recording_fini(struct recording *rec)
+{
+	child_fini(&rec->child);
+	for (size_t i = 0; i < rec->pid_fds.len; i++)
+		closep(&rec->pid_fds.data[i]);
+	vec_fini(&rec->pid_fds);
+	session_free(rec->session);
+	outfile_free(rec->out);
+	closep(&rec->signal_fd);
+	closep(&rec->epoll_fd);
+}
+
+int recording_run(const struct recording_opts *o, int *out_status, struct err *err)
+{
+	struct recording rec = {
+		.opts = o,
+		.child = CHILD_NONE,
+		.epoll_fd = -1,
+		.signal_fd = -1,
+		.progress = isatty(STDERR_FILENO),
+	};
+	int r;
+
+	*out_status = 0;
+	r = recording_setup(&rec, err);
+	if (r == 0)
+		r = recording_record(&rec, out_status, err);
+	recording_fini(&rec);
+	return r;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What `cameo record` does once its options are known. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct err;
+struct format;
+
+struct recording_opts {
+	struct {
+		VEC(uint32_t);
+	} pids;         /* none and no command: everything */
+	char **command; /* NULL: none */
+	uint32_t freq_hz;
+	uint64_t duration_ns; /* 0: until it ends by itself or by a signal */
+	bool no_kernel, no_user, idle, verbose;
+	const char *path;
+	const struct format *format;
+};
+
+/**
+ * recording_run() - sample, and write the file
+ *
+ * Return: 0 and *@out_status, the exit status (a command's own); -errno with
+ * the reason. A command that can't be run is no error here: its status is 126
+ * or 127 and the reason is in @err.
+ */
+int recording_run(const struct recording_opts *o, int *out_status, struct err *err);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/summary.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "unwind/walk.h"
+
+void summary_progress(const struct session_stats *st, uint64_t elapsed_ns)
+{
+	double s = (double)elapsed_ns / 1e9;
+
+	fprintf(stderr, "\r%6.1f s  %llu samples (%.0f/s)  %u processes  %llu lost \033[K", s,
+		(unsigned long long)st->n_samples, s > 0 ? (double)st->n_samples / s : 0,
+		st->procs.n_running, (unsigned long long)st->sampler.counts.n[COUNTER_LOST]);
+}
+
+void summary_progress_end(void)
+{
+	fputs("\r\033[K", stderr);
+}
+
+static double percent(uint64_t part, uint64_t of)
+{
+	return of ? 100.0 * (double)part / (double)of : 0;
+}
+
+/* Why stacks are incomplete, one line a reason. */
+static void print_reasons(const struct session_stats *st)
+{
+	for (int i = 0; i < WALK_ERR_MAX; i++)
+		if (st->walk_errors[i])
+			fprintf(stderr, "cameo: %llu stacks end early: %s\n",
+				(unsigned long long)st->walk_errors[i],
+				unwind_error_text((uint64_t)i));
+}
+
+static void print_costs(const struct summary *s)
+{
+	const struct sampler_stats *k = &s->session.sampler;
+	const struct unwind_tables_stats *t = &s->session.tables;
+	uint64_t n = s->session.n_samples ? s->session.n_samples : 1;
+
+	fprintf(stderr,
+		"cameo: own CPU a sample: %.2f us while sampling, %.2f us with names and output; "
+		"BPF %.0f ns a sample (%llu runs)\n",
+		(double)s->sampling_cpu_ns / 1e3 / (double)n,
+		(double)s->total_cpu_ns / 1e3 / (double)n,
+		k->run_count ? (double)k->run_ns / (double)k->run_count : 0,
+		(unsigned long long)k->run_count);
+	fprintf(stderr,
+		"cameo: %llu walked by the agent; %u unwind tables, %llu rows, %u rules, %zu KiB; "
+		"%llu frames, rule cache %.0f %%, %llu stack reads\n",
+		(unsigned long long)s->session.n_raw, t->n_files, (unsigned long long)t->n_rows,
+		t->n_rules, t->used_bytes / 1024, (unsigned long long)k->counts.n[COUNTER_FRAMES],
+		percent(k->counts.n[COUNTER_CACHE_HITS], k->counts.n[COUNTER_FRAMES]),
+		(unsigned long long)k->counts.n[COUNTER_WINDOW_FILLS]);
+}
+
+void summary_print(const struct summary *s)
+{
+	const struct session_stats *st = &s->session;
+
+	fprintf(stderr,
+		"cameo: %llu samples in %.1f s, %llu processes, %llu stacks, %.1f %% complete, "
+		"%llu lost, %llu of %llu places without a name\n",
+		(unsigned long long)st->n_samples, (double)s->duration_ns / 1e9,
+		(unsigned long long)st->procs.n_seen, (unsigned long long)s->n_stacks,
+		percent(st->n_complete, st->n_samples),
+		(unsigned long long)st->sampler.counts.n[COUNTER_LOST],
+		(unsigned long long)s->names.n_unnamed, (unsigned long long)s->names.n_locations);
+	print_reasons(st);
+	if (st->procs.n_sideband_lost)
+		fprintf(stderr, "cameo: %llu process events lost; the processes were read again\n",
+			(unsigned long long)st->procs.n_sideband_lost);
+	if (s->verbose)
+		print_costs(s);
+	if (strcmp(s->path, "-") != 0)
+		fprintf(stderr, "cameo: wrote %s\n", s->path);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of a file are copied into the arena in runs: whole pages one after the
+ * other, a run never straddling a chunk. The page entries follow, and only
+ * then is the file said to be ready, so a walk never sees half a table.
+ */
+#include "unwind/tables.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "unwind/pages.h"
+#include "unwind/rows.h"
+#include "unwind/rules.h"
+
+enum {
+	RUN_ROWS = 1 << 16, /* a run ends once it has so many rows; a page has at most as many */
+	PAGE_UNITS = sizeof(struct unwind_page) / 4,
+	MAPPING_UNITS = sizeof(struct unwind_mapping) / 4,
+};
+
+struct run {
+	uint32_t unit, n;
+};
+
+/* What a file holds of the arena. */
+struct file_space {
+	struct {
+		VEC(struct run);
+	} runs;
+	uint64_t n_rows;
+};
+
+struct unwind_tables {
+	struct unwind_tables_memory mem;
+	struct unwind_arena *arena;
+	struct unwind_rules rules;
+	struct {
+		VEC(struct file_space);
+	} space; /* by file id */
+	uint32_t n_files;
+	uint64_t n_rows;
+};
+
+int unwind_tables_new(struct unwind_tables **out, const struct unwind_tables_memory *mem)
+{
+	_cleanup_(unwind_tables_freep) struct unwind_tables *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	t->mem = *mem;
+	r = unwind_rules_init(&t->rules, mem->rules, UNWIND_RULES_MAX);
+	if (r < 0)
+		return r;
+	r = unwind_arena_new(&t->arena, mem->max_chunks, mem->add_chunk, mem->ctx);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&t);
+	return 0;
+}
+
+void unwind_tables_free(struct unwind_tables *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->space.len; i++)
+		vec_fini(&t->space.data[i].runs);
+	vec_fini(&t->space);
+	unwind_rules_fini(&t->rules);
+	unwind_arena_free(t->arena);
+	free(t);
+}
+
+static int space_of(struct unwind_tables *t, uint32_t file, struct file_space **out)
+{
+	int r;
+
+	if (!file || file >= UNWIND_FILES_MAX)
+		return -EINVAL;
+	while (t->space.len <= file) {
+		r = vec_push(&t->space, (struct file_space){ 0 });
+		if (r < 0)
+			return r;
+	}
+	*out = &t->space.data[file];
+	return 0;
+}
+
+static void set_state(struct unwind_tables *t, uint32_t file, struct unwind_file f)
+{
+	struct unwind_file *to = &t->mem.files[file];
+
+	to->first_page = f.first_page;
+	to->page_lo = f.page_lo;
+	to->n_pages = f.n_pages;
+	__atomic_store_n(&to->state, f.state, __ATOMIC_RELEASE);
+}
+
+void unwind_tables_set_absent(struct unwind_tables *t, uint32_t file)
+{
+	set_state(t, file, (struct unwind_file){ .state = FILE_TABLE_ABSENT });
+}
+
+static int space_add(struct unwind_tables *t, struct file_space *s, uint32_t n, bool straddle,
+		     uint32_t *out)
+{
+	int r = vec_reserve(&s->runs, s->runs.len + 1);
+
+	if (r == 0)
+		r = unwind_arena_alloc(t->arena, n, straddle, out);
+	if (r < 0)
+		return r;
+	s->runs.data[s->runs.len++] = (struct run){ *out, n };
+	return 0;
+}
+
+static void space_release(struct unwind_tables *t, struct file_space *s, uint64_t now_ns)
+{
+	for (size_t i = 0; i < s->runs.len; i++)
+		unwind_arena_retire(t->arena, s->runs.data[i].unit, s->runs.data[i].n, now_ns);
+	vec_fini(&s->runs);
+	t->n_rows -= s->n_rows;
+	s->n_rows = 0;
+}
+
+/* Copy the rows, run by run; @entry[i] becomes page i's. */
+static int put_rows(struct unwind_tables *t, struct file_space *s, const struct unwind_pages *p,
+		    struct unwind_page *entry)
+{
+	uint32_t first = 0;
+
+	while (first < p->n_pages) {
+		uint32_t row = p->start.data[first], end = first, unit = 0, n;
+		int r = 0;
+
+		do {
+			end++;
+		} while (end < p->n_pages && p->start.data[end] - row < RUN_ROWS);
+		n = p->start.data[end] - row;
+		if (n)
+			r = space_add(t, s, n, false, &unit);
+		if (r < 0)
+			return r;
+		if (n)
+			unwind_arena_write(t->arena, unit, p->rows.data + row, (size_t)n * 4);
+		for (uint32_t i = first; i < end; i++)
+			entry[i] = (struct unwind_page){ unit + (p->start.data[i] - row),
+							 p->start.data[i + 1] - p->start.data[i] };
+		first = end;
+	}
+	return 0;
+}
+
+static int put_pages(struct unwind_tables *t, struct file_space *s, const struct unwind_pages *p,
+		     uint32_t *out_first)
+{
+	_cleanup_(freep) struct unwind_page *entry = calloc(p->n_pages, sizeof(*entry));
+	int r;
+
+	if (!entry)
+		return -ENOMEM;
+	r = put_rows(t, s, p, entry);
+	if (r == 0)
+		r = space_add(t, s, p->n_pages * PAGE_UNITS, true, out_first);
+	if (r < 0)
+		return r;
+	unwind_arena_write(t->arena, *out_first, entry, (size_t)p->n_pages * sizeof(*entry));
+	return 0;
+}
+
+static int64_t publish_file(struct unwind_tables *t, uint32_t file, const struct unwind_pages *p,
+			    uint64_t now_ns, struct err *err)
+{
+	struct file_space *s;
+	uint32_t first = 0;
+	int r = space_of(t, file, &s);
+
+	if (r < 0)
+		return r;
+	r = put_pages(t, s, p, &first);
+	if (r < 0) {
+		space_release(t, s, now_ns);
+		set_state(t, file, (struct unwind_file){ .state = FILE_TABLE_FULL });
+		return err_set(err, r, "no room for %zu unwind rows", p->rows.len);
+	}
+	s->n_rows = p->rows.len;
+	t->n_rows += s->n_rows;
+	t->n_files++;
+	set_state(t, file,
+		  (struct unwind_file){ first, p->first_page, p->n_pages, FILE_TABLE_READY });
+	return (int64_t)s->n_rows;
+}
+
+int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file, const struct elf_image *img,
+			    uint64_t now_ns, struct err *err)
+{
+	struct unwind_rows rows = { 0 };
+	struct unwind_pages pages = { 0 };
+	int64_t n = 0;
+	int r;
+
+	/* what was good before a malformed part is used */
+	r = unwind_rows_from_file(&rows, img, err);
+	if (r == 0 || r == -EBADMSG)
+		r = unwind_pages_build(&pages, &rows, &t->rules, err);
+	unwind_rows_fini(&rows);
+	if (r == 0 && pages.n_pages)
+		n = publish_file(t, file, &pages, now_ns, err);
+	else
+		unwind_tables_set_absent(t, file);
+	unwind_pages_fini(&pages);
+	return r < 0 ? r : n;
+}
+
+void unwind_tables_drop(struct unwind_tables *t, uint32_t file, uint64_t now_ns)
+{
+	struct file_space *s;
+
+	if (space_of(t, file, &s) < 0)
+		return;
+	set_state(t, file, (struct unwind_file){ 0 });
+	if (!s->runs.len)
+		return;
+	space_release(t, s, now_ns);
+	t->n_files--;
+	(*t->mem.generation)++;
+}
+
+int unwind_tables_add_mappings(struct unwind_tables *t, const struct unwind_mapping *m, uint32_t n,
+			       struct unwind_process *out)
+{
+	uint32_t unit;
+	int r = unwind_arena_alloc(t->arena, n * MAPPING_UNITS, true, &unit);
+
+	if (r < 0)
+		return r;
+	unwind_arena_write(t->arena, unit, m, (size_t)n * sizeof(*m));
+	*out = (struct unwind_process){ unit, n };
+	return 0;
+}
+
+void unwind_tables_retire_mappings(struct unwind_tables *t, const struct unwind_process *p,
+				   uint64_t now_ns)
+{
+	unwind_arena_retire(t->arena, p->first_mapping, p->n_mappings * MAPPING_UNITS, now_ns);
+}
+
+void unwind_tables_reap(struct unwind_tables *t, uint64_t now_ns)
+{
+	unwind_arena_reap(t->arena, now_ns);
+}
+
+void unwind_tables_stats(const struct unwind_tables *t, struct unwind_tables_stats *out)
+{
+	*out = (struct unwind_tables_stats){
+		.n_files = t->n_files,
+		.n_rules = t->rules.n,
+		.n_rows = t->n_rows,
+		.bytes = unwind_arena_bytes(t->arena),
+		.used_bytes = unwind_arena_used_bytes(t->arena),
+	};
+}
+
+struct unwind_arena *unwind_tables_arena(struct unwind_tables *t)
+{
+	return t->arena;
+}
+
+const struct unwind_rule *unwind_tables_rule(const struct unwind_tables *t, uint32_t id)
+{
+	return id < t->rules.n ? &t->mem.rules[id] : NULL;
+}
+
+const struct unwind_file *unwind_tables_file(const struct unwind_tables *t, uint32_t id)
+{
+	return id < UNWIND_FILES_MAX ? &t->mem.files[id] : NULL;
+}
+
+uint32_t unwind_tables_generation(const struct unwind_tables *t)
+{
+	return *t->mem.generation;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host build of the walk. The step functions find their state by a number, as
+ * in the kernel; here the state of the walk in progress is one thread-local
+ * pointer.
+ */
+#include "unwind/walk.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "unwind/arena.h"
+#include "unwind/tables.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+#define WALK_FN static
+#include "bpf/lib/walk_state.h"
+
+struct unwind_walker {
+	struct walk state;
+	struct unwind_tables *tables;
+	const struct unwind_walk_input *in;
+};
+
+/* The walk in progress on this thread: the step functions take only a number. */
+static _Thread_local struct unwind_walker *current;
+
+static struct walk *walk_get(uint32_t which)
+{
+	(void)which;
+	return &current->state;
+}
+
+static uint32_t walk_generation(void)
+{
+	return unwind_tables_generation(current->tables);
+}
+
+static long read_user(void *dst, uint32_t len, uint64_t addr)
+{
+	const struct unwind_walk_input *in = current->in;
+	uint64_t off = addr - in->regs[UREG_RSP];
+
+	if (off < in->stack_len && in->stack_len - off >= len) {
+		memcpy(dst, in->stack + off, len);
+		return 0;
+	}
+	return in->read ? in->read(in->ctx, addr, dst, len) : -1;
+}
+
+static struct arena_chunk *arena_chunk_get(uint32_t unit)
+{
+	struct unwind_arena *a = unwind_tables_arena(current->tables);
+
+	return (struct arena_chunk *)unwind_arena_chunk(a, unit >> ARENA_CHUNK_SHIFT);
+}
+
+static const struct unwind_rule *rule_get(uint32_t id)
+{
+	return unwind_tables_rule(current->tables, id);
+}
+
+static const struct unwind_file *file_get(uint32_t id)
+{
+	return unwind_tables_file(current->tables, id);
+}
+
+#include "bpf/lib/walk.h"
+
+int unwind_walker_new(struct unwind_walker **out, struct unwind_tables *tables)
+{
+	struct unwind_walker *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->tables = tables;
+	*out = w;
+	return 0;
+}
+
+void unwind_walker_free(struct unwind_walker *w)
+{
+	free(w);
+}
+
+static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input *in)
+{
+	current = w;
+	w->in = in;
+	memcpy(w->state.leaf_regs, in->regs, sizeof(in->regs));
+	w->state.record.head.n_words = 0;
+	w->state.record.head.n_kernel = 0;
+	walk_begin(&w->state, &in->process);
+}
+
+/* A step, with the file's table made on the way if that is what it wants. */
+static int walker_step(struct unwind_walker *w)
+{
+	int r = walk_step(0);
+
+	if (r != WALK_NEED_FILE)
+		return r;
+	if (w->in->need_file) {
+		w->in->need_file(w->in->ctx, w->state.need_file);
+		r = walk_step(0);
+	}
+	return r == WALK_NEED_FILE ? walk_fail(&w->state, WALK_ERR_BAD_TABLE) : r;
+}
+
+size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
+		   const uint64_t **out_words, bool *out_complete)
+{
+	int r = WALK_CONTINUE;
+
+	walker_begin(w, in);
+	for (int i = 0; i < WALK_FRAMES_MAX && r == WALK_CONTINUE; i++)
+		r = walker_step(w);
+	if (r == WALK_CONTINUE)
+		walk_fail(&w->state, WALK_ERR_DEPTH);
+	*out_words = (const uint64_t *)w->state.record.words;
+	*out_complete = w->state.complete;
+	return w->state.record.head.n_words;
+}
+
+int unwind_walk_step(struct unwind_walker *w, const struct unwind_walk_input *in,
+		     uint64_t out_regs[UREG_COUNT])
+{
+	int r;
+
+	walker_begin(w, in);
+	r = walker_step(w);
+	memcpy(out_regs, w->state.regs, sizeof(w->state.regs));
+	return r;
+}
+
+const char *unwind_error_text(uint64_t why)
+{
+	static const char *const text[WALK_ERR_MAX] = {
+#define X(sym, label) [WALK_ERR_##sym] = label,
+#include "bpf/shared/walk_errors.def"
+#undef X
+	};
+
+	return why < WALK_ERR_MAX && text[why] ? text[why] : "unknown reason";
+}

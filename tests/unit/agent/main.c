@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+int test_collect(void);
+int test_cpus(void);
+int test_mapset(void);
+
+int main(void)
+{
+	return test_collect() + test_cpus() + test_mapset();
+}
