@@ -1,99 +1,239 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text format: proc(5), fs/proc/task_mmu.c. Lines are as long as paths
- * are; newlines in paths are written as \012.
+ * A process's mappings, in either of the forms the kernel gives.
+ *
+ * The ioctl answers one mapping a call and filters in the kernel: of the
+ * thousands of mappings of a large process a dozen are executable, and neither
+ * side formats or parses the rest. The text is read through one buffer, line
+ * by line; a line that does not fit it loses its path, not its mapping.
+ *
+ * In the text a newline in a path is "\012" and a backslash is itself, so a
+ * path that really holds "\012" cannot be told from it; the ioctl is exact.
  */
 #include "proc/maps.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/lines.h"
 
-/* Undo the kernel's \012 (newline) in place. */
-static void unescape(char *s)
+/* From <linux/fs.h> of 6.11; older systems' headers do not have it. */
+struct procmap_query {
+	uint64_t size;
+	uint64_t query_flags;
+	uint64_t query_addr;
+	uint64_t vma_start;
+	uint64_t vma_end;
+	uint64_t vma_flags;
+	uint64_t vma_page_size;
+	uint64_t vma_offset;
+	uint64_t inode;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint32_t vma_name_size;
+	uint32_t build_id_size;
+	uint64_t vma_name_addr;
+	uint64_t build_id_addr;
+};
+
+enum {
+	QUERY_READABLE = 0x01,
+	QUERY_WRITABLE = 0x02,
+	QUERY_EXECUTABLE = 0x04,
+	QUERY_SHARED = 0x08,
+	QUERY_COVERING_OR_NEXT = 0x10,
+};
+
+#define PROCMAP_QUERY_IOCTL _IOWR('f', 17, struct procmap_query)
+
+_Static_assert(sizeof(struct procmap_query) == 104, "the kernel checks this size");
+
+/* Cut " (deleted)", which the kernel appends to names that are no more. */
+static void cut_deleted(struct proc_map *m, char *path)
+{
+	static const char suffix[] = " (deleted)";
+	size_t len = strlen(path), cut = sizeof(suffix) - 1;
+
+	if (m->inode && len > cut && !strcmp(path + len - cut, suffix)) {
+		path[len - cut] = '\0';
+		m->deleted = true;
+	}
+	m->path = path;
+}
+
+/* 1 and the first mapping at or behind @addr; 0 when there is none. */
+static int query(int fd, enum proc_maps_filter filter, uint64_t addr, char path[PROC_PATH_MAX],
+		 struct proc_map *out)
+{
+	struct procmap_query q = {
+		.size = sizeof(q),
+		.query_flags =
+			QUERY_COVERING_OR_NEXT | (filter == PROC_MAPS_EXEC ? QUERY_EXECUTABLE : 0),
+		.query_addr = addr,
+		.vma_name_size = PROC_PATH_MAX,
+		.vma_name_addr = (uintptr_t)path,
+	};
+	int r = ioctl(fd, PROCMAP_QUERY_IOCTL, &q);
+
+	if (r < 0 && errno == ENAMETOOLONG) {
+		q.vma_name_size = 0;
+		q.vma_name_addr = 0;
+		r = ioctl(fd, PROCMAP_QUERY_IOCTL, &q);
+	}
+	if (r < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!q.vma_name_size)
+		path[0] = '\0';
+	*out = (struct proc_map){
+		.start = q.vma_start,
+		.end = q.vma_end,
+		.file_off = q.vma_offset,
+		.dev_major = q.dev_major,
+		.dev_minor = q.dev_minor,
+		.inode = q.inode,
+		.prot = (q.vma_flags & QUERY_READABLE ? PROC_MAP_READ : 0) |
+			(q.vma_flags & QUERY_WRITABLE ? PROC_MAP_WRITE : 0) |
+			(q.vma_flags & QUERY_EXECUTABLE ? PROC_MAP_EXEC : 0) |
+			(q.vma_flags & QUERY_SHARED ? PROC_MAP_SHARED : 0),
+	};
+	cut_deleted(out, path);
+	return 1;
+}
+
+static int read_queries(int fd, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
+			bool *out_unknown)
+{
+	char path[PROC_PATH_MAX];
+	uint64_t addr = 0;
+
+	for (;;) {
+		struct proc_map m;
+		int r = query(fd, filter, addr, path, &m);
+
+		*out_unknown = !addr && (r == -ENOTTY || r == -EINVAL);
+		if (r <= 0)
+			return r;
+		if (m.end <= addr)
+			return -EIO;
+		addr = m.end;
+		r = fn(ctx, &m);
+		if (r)
+			return r;
+	}
+}
+
+static const char *take_prot(const char *s, uint32_t *out)
+{
+	static const char letters[] = "rwxs";
+
+	*out = 0;
+	for (unsigned int i = 0; i < 4; i++) {
+		if (s[i] == letters[i])
+			*out |= 1u << i;
+		else if (s[i] != (i < 3 ? '-' : 'p'))
+			return NULL;
+	}
+	return s[4] == ' ' ? s + 5 : NULL;
+}
+
+static void unescape_newlines(char *s)
 {
 	char *to = s;
 
-	for (; *s; s++) {
+	while (*s) {
 		if (!strncmp(s, "\\012", 4)) {
 			*to++ = '\n';
-			s += 3;
+			s += 4;
 		} else {
-			*to++ = *s;
+			*to++ = *s++;
 		}
 	}
 	*to = '\0';
 }
 
-static void strip_deleted(char *path)
+/* "start-end rwxp offset major:minor inode   path", without its newline */
+static int parse_line(char *line, bool cut_short, struct proc_map *out)
 {
-	static const char mark[] = " (deleted)";
-	size_t len = strlen(path);
+	uint64_t major = 0, minor = 0;
+	struct proc_map m = { 0 };
+	const char *s = line;
+	char *path;
 
-	if (path[0] == '/' && len >= sizeof(mark) - 1 &&
-	    !strcmp(path + len - (sizeof(mark) - 1), mark))
-		path[len - (sizeof(mark) - 1)] = '\0';
+	s = lines_number(s, 16, '-', &m.start);
+	s = s ? lines_number(s, 16, ' ', &m.end) : NULL;
+	s = s ? take_prot(s, &m.prot) : NULL;
+	s = s ? lines_number(s, 16, ' ', &m.file_off) : NULL;
+	s = s ? lines_number(s, 16, ':', &major) : NULL;
+	s = s ? lines_number(s, 16, ' ', &minor) : NULL;
+	s = s ? lines_number(s, 10, ' ', &m.inode) : NULL;
+	if (!s || m.start >= m.end || major > UINT32_MAX || minor > UINT32_MAX)
+		return -EBADMSG;
+	m.dev_major = (uint32_t)major;
+	m.dev_minor = (uint32_t)minor;
+
+	path = line + (s - line);
+	path += strspn(path, " ");
+	unescape_newlines(path);
+	if (cut_short || strlen(path) >= PROC_PATH_MAX)
+		*path = '\0';
+	cut_deleted(&m, path);
+	*out = m;
+	return 0;
 }
 
-/* Takes @line apart; false if it is not such a line. The path points into @line. */
-static bool parse_line(char *line, struct proc_map *m)
+static int give_line(char *line, bool cut_short, enum proc_maps_filter filter, proc_maps_fn fn,
+		     void *ctx, struct err *err)
 {
-	unsigned long long start, end, off, inode;
-	unsigned int major, minor;
-	char prot[5];
-	int at = 0;
-
-	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu%n", &start, &end, prot, &off, &major,
-		   &minor, &inode, &at) != 7 ||
-	    end <= start || strlen(prot) != 4)
-		return false;
-	while (line[at] == ' ')
-		at++;
-	line[at + (int)strcspn(line + at, "\n")] = '\0';
-	unescape(line + at);
-	strip_deleted(line + at);
-	*m = (struct proc_map){
-		.start = start,
-		.end = end,
-		.file_off = off,
-		.dev_major = major,
-		.dev_minor = minor,
-		.inode = inode,
-		.path = line + at,
-	};
-	m->prot = (prot[0] == 'r' ? PROC_MAP_READ : 0) | (prot[1] == 'w' ? PROC_MAP_WRITE : 0) |
-		  (prot[2] == 'x' ? PROC_MAP_EXEC : 0) | (prot[3] == 's' ? PROC_MAP_SHARED : 0);
-	return true;
-}
-
-int proc_maps_read(int pid, enum proc_maps_filter filter,
-		   int (*fn)(void *ctx, const struct proc_map *m), void *ctx, struct err *err)
-{
-	_cleanup_(fclosep) FILE *f = NULL;
-	_cleanup_(freep) char *line = NULL;
 	struct proc_map m;
-	char path[64];
-	size_t cap = 0;
-	int r = 0;
+	int r = parse_line(line, cut_short, &m);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	f = fopen(path, "re");
-	if (!f && (errno == ENOENT || errno == ESRCH))
-		return err_set(err, -ESRCH, "process %d is gone", pid);
-	if (!f)
-		return err_set(err, -errno, "can't read %s: %s", path, strerror(errno));
-	while (r == 0 && getline(&line, &cap, f) > 0) {
-		if (!parse_line(line, &m))
-			continue;
-		if (filter == PROC_MAPS_EXEC && !(m.prot & PROC_MAP_EXEC))
-			continue;
-		r = fn(ctx, &m);
+	if (r < 0)
+		return err_set(err, r, "not a line of a maps file: %.80s", line);
+	if (m.start >> 63 || (filter == PROC_MAPS_EXEC && !(m.prot & PROC_MAP_EXEC)))
+		return 0;
+	return fn(ctx, &m);
+}
+
+int proc_maps_read_text(int fd, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
+			struct err *err)
+{
+	_cleanup_(lines_fini) struct lines lines;
+	bool cut, any = false;
+	char *line;
+	int n, r = lines_init(&lines, fd);
+
+	if (r < 0)
+		return r;
+	while ((n = lines_next(&lines, &line, &cut)) > 0) {
+		any = true;
+		r = give_line(line, cut, filter, fn, ctx, err);
+		if (r)
+			return r;
 	}
-	if (r == 0 && ferror(f))
-		return err_set(err, errno == ESRCH ? -ESRCH : -EIO, "can't read %s", path);
+	if (n < 0)
+		return err_set(err, n, "cannot read the mappings: %s", strerror(-n));
+	return any ? 0 : -ESRCH;
+}
+
+int proc_maps_read(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
+		   struct err *err)
+{
+	_cleanup_(closep) int fd = -1;
+	bool unknown;
+	char name[32];
+	int r;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, errno == ENOENT ? -ESRCH : -errno, "cannot open %s: %m", name);
+	r = read_queries(fd, filter, fn, ctx, &unknown);
+	if (unknown)
+		r = proc_maps_read_text(fd, filter, fn, ctx, err);
 	return r;
 }

@@ -2,13 +2,21 @@
 int test_buf(void);
 int test_err(void);
 int test_index(void);
-int test_json(void);
+int test_lines(void);
 int test_sigbus(void);
 int test_strtab(void);
 int test_vec(void);
 
 int main(void)
 {
-	return test_buf() + test_err() + test_index() + test_json() + test_sigbus() +
-	       test_strtab() + test_vec();
+	int n_failed = 0;
+
+	n_failed += test_buf();
+	n_failed += test_err();
+	n_failed += test_index();
+	n_failed += test_lines();
+	n_failed += test_sigbus();
+	n_failed += test_strtab();
+	n_failed += test_vec();
+	return n_failed;
 }

@@ -112,7 +112,7 @@ static void every_thread_has_its_own_guard(void **state)
 	unmap(&good);
 }
 
-/* How a child ends that installs the guard and then does @act on a file that is gone. */
+/* The signal that ends a child that installs the guard and then does @act on a file that is gone. */
 static int child_status(void (*act)(struct mapping *m))
 {
 	struct mapping m;
@@ -120,6 +120,7 @@ static int child_status(void (*act)(struct mapping *m))
 	pid_t pid;
 
 	map_some_file(&m);
+	signal(SIGBUS, SIG_DFL); /* not the test framework's, which goes on in the child */
 	assert_int_equal(sigbus_run(add_up, &m), 7);
 	assert_int_equal(ftruncate(m.fd, 0), 0);
 	pid = fork();
@@ -130,7 +131,7 @@ static int child_status(void (*act)(struct mapping *m))
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	unmap(&m);
-	return status;
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
 static void read_unguarded(struct mapping *m)
@@ -143,11 +144,10 @@ static void send_to_oneself(struct mapping *m)
 	raise(SIGBUS);
 }
 
-/* cmocka and the sanitizers have handlers of their own, which may exit instead */
 static void other_bus_errors_are_not_swallowed(void **state)
 {
-	assert_int_not_equal(child_status(read_unguarded), 0);
-	assert_int_not_equal(child_status(send_to_oneself), 0);
+	assert_int_equal(child_status(read_unguarded), SIGBUS);
+	assert_int_equal(child_status(send_to_oneself), SIGBUS);
 }
 
 TEST_GROUP(test_sigbus, TEST(a_good_file_gives_the_functions_own_result),
