@@ -111,6 +111,86 @@ def elf_image():
         yield from mutations(data, rng, 40)
 
 
+# Every instruction that the assembler can be made to emit.
+CFI_PROGRAM = """
+.cfi_sections %s
+.text
+f:  .cfi_startproc
+    nop
+    .cfi_def_cfa_offset 16
+    .cfi_offset 6, -16
+    .skip 70
+    .cfi_def_cfa_register 6
+    .cfi_remember_state
+    .skip 300
+    .cfi_def_cfa 7, 8
+    .cfi_restore 6
+    nop
+    .cfi_restore_state
+    .cfi_undefined 3
+    .skip 70000
+    .cfi_same_value 3
+    .cfi_register 3, 8
+    .cfi_rel_offset 12, 0
+    .cfi_val_offset 7, 0
+    .cfi_adjust_cfa_offset 8
+    nop
+    .cfi_escape 0x0f, 3, 0x77, 8, 6
+    nop
+    .cfi_escape 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22
+    nop
+    .cfi_escape 0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 6, 0x23, 8
+    nop
+    .cfi_escape 0x0f, 5, 0x76, 0x58, 6, 0x23, 8, 0x10, 6, 2, 0x76, 0, 0x16, 3, 2, 0x77, 8
+    nop
+    .cfi_escape 0x12, 7, 0x7f, 0x13, 0x7e, 0x11, 3, 2, 0x14, 3, 2, 0x15, 3, 0x7e, 0x05, 3, 2
+    .cfi_escape 0x2e, 16, 0x2f, 3, 2, 0x06, 3, 0x0d, 3, 0x0e, 16, 0x0a, 0x0a, 0x0b, 0x0b
+    nop
+    .cfi_endproc
+g:  .cfi_startproc simple
+    .cfi_signal_frame
+    .cfi_escape 0x0f, 4, 0x77, 0xa0, 1, 6, 0x10, 7, 3, 0x77, 0xa0, 1
+    .cfi_undefined 16
+    nop
+    .cfi_endproc
+.ifeq %d
+h:  .cfi_startproc
+    .cfi_personality 0x9b, f
+    .cfi_lsda 0x1b, g
+    nop
+    .cfi_endproc
+.endif
+"""
+
+
+def cfi_sections():
+    """(first byte for fuzz/eh_frame.c, section) of CFI in both formats."""
+    cc = os.environ.get("CC", "cc").split()
+    with tempfile.TemporaryDirectory() as tmp:
+        source, out, raw = (pathlib.Path(tmp, n) for n in ("p.s", "p.so", "raw"))
+        for i, name in enumerate((".eh_frame", ".debug_frame")):
+            source.write_text(CFI_PROGRAM % (name, i))
+            run(*cc, "-shared", "-nostdlib", str(source), "-o", str(out))
+            run("objcopy", "--dump-section", "%s=%s" % (name, raw), str(out))
+            yield i, raw.read_bytes()
+
+
+def eh_frame():
+    rng = random.Random(2)
+    for kind, section in cfi_sections():
+        yield bytes([kind]) + section
+        yield bytes([kind | 2]) + section + bytes(4)
+        for _ in range(150):
+            out = bytearray(section)
+            for _ in range(rng.randrange(1, 5)):
+                out[rng.randrange(len(out))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+            yield bytes([kind]) + bytes(out[:rng.choice((len(out), rng.randrange(len(out)))) + 1])
+    for data in programs():
+        yield b"\4" + data
+        for changed in mutations(data, rng, 16):
+            yield b"\4" + changed
+
+
 def main():
     target, directory, stamp = sys.argv[1:]
     shutil.rmtree(directory, ignore_errors=True)

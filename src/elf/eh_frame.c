@@ -253,9 +253,11 @@ static void set_column(struct program *pg, uint64_t reg, struct cfi_value v)
 
 static struct cfi_value value_of(enum cfi_how how, uint64_t reg, int64_t off)
 {
-	if (reg > UINT8_MAX || off < INT32_MIN || off > INT32_MAX)
+	if (reg > UINT16_MAX || off < INT32_MIN || off > INT32_MAX)
 		return (struct cfi_value){ .how = CFI_OUT_OF_RANGE };
-	return (struct cfi_value){ .how = (uint8_t)how, .reg = (uint8_t)reg, .off = (int32_t)off };
+	return (struct cfi_value){ .how = (uint16_t)how,
+				   .reg = (uint16_t)reg,
+				   .off = (int32_t)off };
 }
 
 /* An offset in units of the CIE's data alignment. */
@@ -332,7 +334,7 @@ static int restore_state(struct program *pg)
 }
 
 /* def_cfa_register and def_cfa_offset change one half of a register + offset. */
-static int define_half_cfa(struct program *pg, uint8_t op)
+static inline int define_half_cfa(struct program *pg, uint8_t op)
 {
 	struct cfi_value *cfa = &pg->st.cfa;
 	uint64_t reg = cfa->reg;
@@ -463,7 +465,11 @@ static int program_run(struct program *pg)
 			restore(pg, low);
 			break;
 		default:
-			r = extended_insn(pg, op);
+			/* the most frequent of the rest */
+			if (op == CFA_DEF_CFA_OFFSET)
+				r = define_half_cfa(pg, op);
+			else
+				r = extended_insn(pg, op);
 		}
 		if (pg->c.bad)
 			return -EBADMSG;

@@ -33,8 +33,8 @@ enum cfi_how {
 };
 
 struct cfi_value {
-	uint8_t how; /* enum cfi_how */
-	uint8_t reg;
+	uint16_t how; /* enum cfi_how */
+	uint16_t reg;
 	int32_t off; /* of expressions: where the section has it, see eh_frame_expression() */
 };
 

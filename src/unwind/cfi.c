@@ -149,7 +149,7 @@ static bool cfa_index(struct expr e, struct unwind_rule *out)
 	return true;
 }
 
-static bool cfa_register(uint8_t reg, int32_t off, struct unwind_rule *out)
+static bool cfa_register(uint16_t reg, int32_t off, struct unwind_rule *out)
 {
 	out->cfa_off = off;
 	switch (reg) {
@@ -164,7 +164,7 @@ static bool cfa_register(uint8_t reg, int32_t off, struct unwind_rule *out)
 		return true;
 	}
 	out->cfa = UNWIND_CFA_REG;
-	out->cfa_reg = reg;
+	out->cfa_reg = (uint8_t)reg;
 	return reg <= REG_R15;
 }
 
@@ -200,39 +200,46 @@ static bool rule_cfa(const struct eh_frame *ef, const struct cfi_value *cfa,
 	return cfa_deref(e, out) || cfa_plt(e, out) || cfa_index(e, out);
 }
 
-/* Where the caller's rbx or rbp is; @off is of the kind that *@how says. */
-static bool rule_saved(const struct eh_frame *ef, const struct cfi_value *v, uint8_t *how,
-		       int16_t *off)
+/* What is not in the frame: rare, and *@off is of the kind that *@how says. */
+static bool rule_saved_elsewhere(const struct eh_frame *ef, const struct cfi_value *v, uint8_t *how,
+				 int16_t *off)
 {
-	int32_t at = v->off;
 	struct expr e;
+	int32_t at;
 
 	switch (v->how) {
-	case CFI_UNSPECIFIED:
-	case CFI_SAME:
-		*how = UNWIND_SAVED_SAME;
-		return true;
 	case CFI_UNDEFINED:
 		*how = UNWIND_SAVED_UNDEF;
 		return true;
 	case CFI_REGISTER:
 		*how = UNWIND_SAVED_REG;
-		*off = v->reg;
+		*off = (int16_t)v->reg;
 		return v->reg <= REG_R15;
-	case CFI_OFFSET:
-		*how = UNWIND_SAVED_CFA;
-		break;
 	case CFI_EXPR:
 		e = expr_of(ef, v);
 		*how = UNWIND_SAVED_RBP;
 		if (expr_breg(&e, &at) != UREG_RBP || !expr_ended(&e))
 			return false;
-		break;
-	default:
-		return false;
+		*off = (int16_t)at;
+		return *off == at;
 	}
-	*off = (int16_t)at;
-	return *off == at;
+	return false;
+}
+
+/* Where the caller's rbx or rbp is. Branches, not a switch: every row comes here twice. */
+static inline bool rule_saved(const struct eh_frame *ef, const struct cfi_value *v, uint8_t *how,
+			      int16_t *off)
+{
+	if (v->how == CFI_UNSPECIFIED || v->how == CFI_SAME) {
+		*how = UNWIND_SAVED_SAME;
+		return true;
+	}
+	if (v->how == CFI_OFFSET) {
+		*how = UNWIND_SAVED_CFA;
+		*off = (int16_t)v->off;
+		return *off == v->off;
+	}
+	return rule_saved_elsewhere(ef, v, how, off);
 }
 
 static bool rule_return_address(const struct cfi_value *v, struct unwind_rule *out)
@@ -244,7 +251,7 @@ static bool rule_return_address(const struct cfi_value *v, struct unwind_rule *o
 	/* vfork() keeps it in rdi, lest the child overwrite it on the shared stack. */
 	if (v->how == CFI_REGISTER && out->cfa == UNWIND_CFA_RSP && v->reg <= REG_R15) {
 		out->cfa = UNWIND_CFA_RSP_RA_REG;
-		out->cfa_reg = v->reg;
+		out->cfa_reg = (uint8_t)v->reg;
 		return true;
 	}
 	return false;
@@ -257,8 +264,6 @@ static bool rule_signal(const struct eh_frame *ef, const struct cfi_state *s,
 	struct expr e;
 	int32_t off;
 
-	if (s->col[CFI_RSP].how != CFI_EXPR)
-		return false;
 	e = expr_of(ef, &s->col[CFI_RSP]);
 	if (expr_breg(&e, &off) != UREG_RSP || !expr_ended(&e))
 		return false;
@@ -281,7 +286,8 @@ bool unwind_cfi_rule(const struct eh_frame *ef, const struct eh_frame_fde *fde,
 		*out = (struct unwind_rule){ .cfa = UNWIND_CFA_END };
 		return true;
 	}
-	if (eh_frame_is_signal(ef, fde) && rule_signal(ef, s, out))
+	if (s->col[CFI_RSP].how == CFI_EXPR && eh_frame_is_signal(ef, fde) &&
+	    rule_signal(ef, s, out))
 		return true;
 	if (rsp_is_cfa(&s->col[CFI_RSP]) && rule_cfa(ef, &s->cfa, &rule) &&
 	    rule_return_address(&s->col[CFI_RA], &rule) &&

@@ -26,8 +26,9 @@
 enum {
 	COVERED_SHARE = 2, /* more than 1/2 of the text has CFI: so have the special functions */
 	ENTRY_LEN = 32,    /* as much as the longest _start has before its last call */
+	RESERVE_MAX = 1 << 20,
 	RESTORERS_MAX = 8, /* signal restorers of a file */
-	RADIX_BITS = 11,
+	RADIX_BITS = 13,
 	RADIX = 1 << RADIX_BITS,
 };
 
@@ -41,13 +42,17 @@ void unwind_rows_fini(struct unwind_rows *rows)
 	vec_fini(rows);
 }
 
-static bool rule_equal(const struct unwind_rule *a, const struct unwind_rule *b)
+static inline bool rule_equal(struct unwind_rule a, struct unwind_rule b)
 {
-	return !memcmp(a, b, sizeof(*a));
+	return !memcmp(&a, &b, sizeof(a));
 }
 
-/* From @off on @rule holds; offsets never fall. Equal neighbours become one row. */
-static int rows_put(struct unwind_rows *rows, uint64_t off, const struct unwind_rule *rule)
+/*
+ * From @off on @rule holds; offsets never fall. Equal neighbours become one
+ * row. The rule comes by value, in two registers: it was written in parts, and
+ * reading it whole from memory would wait for them.
+ */
+static inline int rows_put(struct unwind_rows *rows, uint64_t off, struct unwind_rule rule)
 {
 	struct unwind_full_row *last = rows->len ? &rows->data[rows->len - 1] : NULL;
 
@@ -55,11 +60,11 @@ static int rows_put(struct unwind_rows *rows, uint64_t off, const struct unwind_
 		rows->len--;
 		last = rows->len ? last - 1 : NULL;
 	}
-	if (last ? rule_equal(&last->rule, rule) : rule->cfa == UNWIND_CFA_NONE)
+	if (last ? rule_equal(last->rule, rule) : rule.cfa == UNWIND_CFA_NONE)
 		return 0;
 	if (rows->len >= UNWIND_ROWS_MAX)
 		return -E2BIG;
-	return vec_push(rows, (struct unwind_full_row){ .file_off = off, .rule = *rule });
+	return vec_push(rows, (struct unwind_full_row){ .file_off = off, .rule = rule });
 }
 
 /* ---- functions in order ---- */
@@ -131,6 +136,8 @@ struct cfi_build {
 	uint64_t limit;
 	uint64_t done; /* rows are put up to here */
 	uint64_t covered;
+	struct cfi_state state; /* of the last row, and its rule */
+	struct unwind_rule rule;
 };
 
 /* The executable segment that holds @vaddr; functions come in order, so mostly the last one. */
@@ -148,17 +155,34 @@ static const struct elf_segment *text_at(struct cfi_build *b, uint64_t vaddr)
 	return NULL;
 }
 
+/*
+ * Most rows of a function differ from the one before in the CFA's offset only,
+ * and then so does the rule.
+ */
+static inline bool only_offset_changed(const struct cfi_build *b, const struct cfi_state *s)
+{
+	return b->rule.cfa >= UNWIND_CFA_RSP && b->rule.cfa <= UNWIND_CFA_REG &&
+	       s->cfa.how == CFI_REGISTER && b->state.cfa.how == CFI_REGISTER &&
+	       s->cfa.reg == b->state.cfa.reg && !memcmp(s->col, b->state.col, sizeof(s->col));
+}
+
 static int put_cfi_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_state *s)
 {
 	struct cfi_build *b = ctx;
-	struct unwind_rule rule;
+	struct unwind_rule rule = b->rule;
 
 	if (start >= b->limit)
 		return 0;
 	b->done = end < b->limit ? end : b->limit;
+	if (only_offset_changed(b, s)) {
+		rule.cfa_off = s->cfa.off;
+		return rows_put(b->rows, start - b->bias, rule);
+	}
 	if (!unwind_cfi_rule(b->ef, b->fde, s, &rule))
 		b->rows->n_unsupported++;
-	return rows_put(b->rows, start - b->bias, &rule);
+	b->state = *s;
+	b->rule = rule;
+	return rows_put(b->rows, start - b->bias, rule);
 }
 
 /* The rows of one function up to @limit. Where its program ends early, nothing is known. */
@@ -184,7 +208,7 @@ static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uin
 	if (r && r != -EBADMSG)
 		return r;
 	b->covered += b->done - fde->start;
-	put = rows_put(rows, b->done - b->bias, &rule_none);
+	put = rows_put(rows, b->done - b->bias, rule_none);
 	return put ? put : r;
 }
 
@@ -221,6 +245,10 @@ static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
 	if (bad < 0 && bad != -EBADMSG)
 		return bad;
 	r = fdes_sort(&ef);
+	if (r < 0)
+		return r;
+	/* A row takes six to eight bytes of CFI: the vector need not grow often. */
+	r = vec_reserve(rows, src.span.len / 8 < RESERVE_MAX ? src.span.len / 8 : RESERVE_MAX);
 	if (r < 0)
 		return r;
 	b.n_segs = elf_image_segments(img, &b.segs);
@@ -261,14 +289,14 @@ static int rows_splice(struct unwind_rows *rows, uint64_t lo, uint64_t hi,
 	int r = 0;
 
 	for (; !r && i < rows->len && rows->data[i].file_off < lo; i++)
-		r = rows_put(&all, rows->data[i].file_off, &rows->data[i].rule);
+		r = rows_put(&all, rows->data[i].file_off, rows->data[i].rule);
 	for (size_t j = 0; !r && j < n; j++)
-		r = rows_put(&all, with[j].file_off, &with[j].rule);
+		r = rows_put(&all, with[j].file_off, with[j].rule);
 	if (!r)
-		r = rows_put(&all, hi, rule_at(rows, hi, &end));
+		r = rows_put(&all, hi, *rule_at(rows, hi, &end));
 	for (; !r && i < rows->len; i++) {
 		if (rows->data[i].file_off > hi)
-			r = rows_put(&all, rows->data[i].file_off, &rows->data[i].rule);
+			r = rows_put(&all, rows->data[i].file_off, rows->data[i].rule);
 	}
 	if (r < 0)
 		return r;
@@ -360,9 +388,9 @@ static int fill_with_frame_pointers(struct unwind_rows *rows, const struct elf_i
 		if (!segs[i].exec || !segs[i].filesz || segs[i].file_off < done)
 			continue;
 		done = segs[i].file_off + segs[i].filesz;
-		r = rows_put(rows, segs[i].file_off, &rule_fp);
+		r = rows_put(rows, segs[i].file_off, rule_fp);
 		if (!r)
-			r = rows_put(rows, done, &rule_none);
+			r = rows_put(rows, done, rule_none);
 	}
 	return r;
 }
@@ -377,24 +405,20 @@ static bool rows_say_only_frame_pointers(const struct unwind_rows *rows)
 	return true;
 }
 
-/* The text of a file of which @covered bytes have rows: see the head of this file. */
+/* Section headers tell text from the data that old linkers put in the same segment. */
 static int patch_text(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered)
 {
 	const struct elf_segment *segs;
 	size_t n = elf_image_segments(img, &segs);
-	uint64_t text = 0;
+	struct elf_span text;
 	int r = 0;
 
-	for (size_t i = 0; i < n; i++)
-		text += segs[i].exec ? segs[i].filesz : 0;
-	if (covered > text / COVERED_SHARE)
-		return 0;
+	if (elf_image_section(img, ".text", &text) == 0)
+		return covered > text.len / COVERED_SHARE ? 0 : patch_restorers(rows, &text);
 	for (size_t i = 0; !r && i < n; i++) {
-		struct elf_span span;
-
-		if (segs[i].exec &&
-		    !elf_image_at_vaddr(img, segs[i].vaddr, (size_t)segs[i].filesz, &span))
-			r = patch_restorers(rows, &span);
+		if (segs[i].exec && covered <= segs[i].filesz / COVERED_SHARE &&
+		    !elf_image_at_vaddr(img, segs[i].vaddr, (size_t)segs[i].filesz, &text))
+			r = patch_restorers(rows, &text);
 	}
 	return r;
 }
