@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+int test_eh_frame(void);
 int test_gopclntab(void);
 int test_image(void);
 int test_note(void);
@@ -8,6 +9,7 @@ int main(void)
 {
 	int n_failed = 0;
 
+	n_failed += test_eh_frame();
 	n_failed += test_gopclntab();
 	n_failed += test_image();
 	n_failed += test_note();

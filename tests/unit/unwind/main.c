@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_arena(void);
+int test_cfi(void);
+int test_pages(void);
+int test_rows(void);
+int test_rules(void);
 
 int main(void)
 {
-	return test_arena();
+	int n_failed = 0;
+
+	n_failed += test_arena();
+	n_failed += test_cfi();
+	n_failed += test_pages();
+	n_failed += test_rows();
+	n_failed += test_rules();
+	return n_failed;
 }
