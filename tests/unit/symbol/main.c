@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/worker.h"
+
 int test_demangle(void);
 int test_dwarf(void);
 int test_intervals(void);
 int test_protocol(void);
+int test_symbolizer(void);
+int test_worker(void);
 
-int main(void)
+int main(int argc, char **argv)
 {
-	return test_demangle() + test_dwarf() + test_intervals() + test_protocol();
+	symbol_worker_main(argc, argv);
+	return test_demangle() + test_dwarf() + test_intervals() + test_protocol() +
+	       test_symbolizer() + test_worker();
 }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the privileged process reads itself of one file: its symbol tables and
+ * Go's pclntab, and whether there is something for the worker in it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/note.h"
+
+struct gopclntab_frame;
+struct symbol_file;
+
+enum symbol_table {
+	SYMBOL_TABLE_SYMTAB,
+	SYMBOL_TABLE_DYNSYM,
+	SYMBOL_TABLE_MAX,
+};
+
+/* Takes @fd over, whatever happens. 0 or -ENOMEM; a file that is no ELF has no names. */
+int symbol_file_new(struct symbol_file **out, int fd);
+void symbol_file_free(struct symbol_file *f);
+
+int symbol_file_fd(const struct symbol_file *f);
+const struct elf_build_id *symbol_file_build_id(const struct symbol_file *f);
+
+/* .gnu_debuglink's file name (NULL: none) and CRC. */
+const char *symbol_file_debuglink(const struct symbol_file *f, uint32_t *out_crc);
+
+/* Does it have DWARF or .gnu_debugdata in itself? */
+bool symbol_file_has_debug(const struct symbol_file *f);
+bool symbol_file_is_ada(struct symbol_file *f);
+
+/* 0 or -ENOENT. */
+int symbol_file_vaddr(const struct symbol_file *f, uint64_t file_off, uint64_t *out);
+
+/* The raw name at @vaddr in one table, built when first asked for; NULL if there is none. */
+const char *symbol_file_find(struct symbol_file *f, enum symbol_table which, uint64_t vaddr);
+
+/* Frames of Go code, [0] the innermost: number, or -ENOENT. Reads the mapped file. */
+int symbol_file_go_frames(struct symbol_file *f, uint64_t vaddr, struct gopclntab_frame *out,
+			  size_t cap);
+
+/* Memory held by tables, and dropping them. */
+size_t symbol_file_bytes(const struct symbol_file *f);
+void symbol_file_trim(struct symbol_file *f);

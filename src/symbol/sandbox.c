@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order matters: namespaces while there are privileges, then the user, then
+ * capabilities, then limits, and the filter last, since it forbids all of the
+ * former. The filter is written out here instead of taken from libseccomp: it
+ * is one list of system calls, and one rule for PROT_EXEC.
+ */
+#include "symbol/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define SANDBOX_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define SANDBOX_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "the seccomp filter knows x86-64 and arm64"
+#endif
+
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+enum { NOBODY = 65534, FDS_MAX = 64 };
+
+struct report {
+	char *text;
+	size_t len, used;
+};
+
+static void note(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void note(struct report *r, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (r->used && r->used + 2 < r->len)
+		r->used += (size_t)snprintf(r->text + r->used, r->len - r->used, ", ");
+	va_start(ap, fmt);
+	n = vsnprintf(r->text + r->used, r->len - r->used, fmt, ap);
+	va_end(ap);
+	r->used += n < 0 || (size_t)n >= r->len - r->used ? r->len - r->used - 1 : (size_t)n;
+}
+
+static void close_others(int keep)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		if (fd != keep && (fd != 2 || !SANITIZED))
+			dup2(null, fd);
+	if (keep > 3)
+		syscall(SYS_close_range, 3, keep - 1, 0);
+	syscall(SYS_close_range, keep < 3 ? 3 : keep + 1, ~0U, 0);
+}
+
+/* As root: nobody. Otherwise: a user namespace in which we are nobody too. */
+static void change_user(struct report *r)
+{
+	bool root = geteuid() == 0;
+
+	if (root && unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) == 0)
+		note(r, "no network");
+	if (root && setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+	    setresuid(NOBODY, NOBODY, NOBODY) == 0) {
+		note(r, "uid %d", NOBODY);
+		return;
+	}
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) == 0)
+		note(r, "own user namespace, no network");
+	else
+		note(r, "uid %d (no user namespace: %s)", (int)geteuid(), strerror(errno));
+}
+
+static void drop_capabilities(struct report *r)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
+		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (syscall(SYS_capset, &hdr, none) == 0)
+		note(r, "no capabilities");
+	else
+		note(r, "capabilities kept (%s)", strerror(errno));
+}
+
+static void limit(int what, size_t n)
+{
+	struct rlimit l = { .rlim_cur = n, .rlim_max = n };
+
+	setrlimit(what, &l);
+}
+
+static void set_limits(const struct sandbox_opts *opts, struct report *r)
+{
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_FSIZE, 0);
+	limit(RLIMIT_NOFILE, FDS_MAX);
+	limit(RLIMIT_NPROC, 0);
+	limit(RLIMIT_MEMLOCK, 0);
+	if (SANITIZED) {
+		note(r, "no memory limit (address sanitizer)");
+		return;
+	}
+	limit(RLIMIT_DATA, opts->data_bytes);
+	limit(RLIMIT_AS, opts->data_bytes + opts->map_bytes);
+	note(r, "%zu MiB of heap", opts->data_bytes >> 20);
+}
+
+#define SYSCALL(nr, action)                                                                        \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), BPF_STMT(BPF_RET | BPF_K, (action))
+#define ALLOW(name) SYSCALL(__NR_##name, SECCOMP_RET_ALLOW)
+#define FIELD(member)                                                                              \
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, member))
+
+/* mmap and mprotect, but not of code: the number is loaded again behind it. */
+#define NOT_EXECUTABLE(name)                                                                       \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 4), FIELD(args[2]),                    \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),                             \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),                              \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+static int install_filter(void)
+{
+	struct sock_filter code[] = {
+		FIELD(arch),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCH, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		FIELD(nr),
+		ALLOW(recvmsg),
+		ALLOW(sendmsg),
+		ALLOW(close),
+		ALLOW(fstat),
+		ALLOW(newfstatat), /* glibc has fstat() on it */
+		ALLOW(lseek),
+		ALLOW(read),
+		ALLOW(pread64),
+		NOT_EXECUTABLE(mmap),
+		NOT_EXECUTABLE(mprotect),
+		ALLOW(munmap),
+		ALLOW(mremap),
+		ALLOW(madvise),
+		ALLOW(brk),
+		ALLOW(futex),
+		ALLOW(clock_gettime),
+		ALLOW(getrandom),
+		ALLOW(gettid),
+		ALLOW(getpid),
+		ALLOW(sysinfo), /* glibc's qsort() sizes its buffer by it */
+		ALLOW(rt_sigaction),
+		ALLOW(rt_sigprocmask),
+		ALLOW(rt_sigreturn),
+		ALLOW(sigaltstack),
+		ALLOW(exit),
+		ALLOW(exit_group),
+		SYSCALL(__NR_write, SANITIZED ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM),
+		/* Refused, not killed: another C library may try what it can do without. */
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	};
+	struct sock_fprog prog = { .len = sizeof(code) / sizeof(*code), .filter = code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) < 0 ? -errno : 0;
+}
+
+int sandbox_enter(const struct sandbox_opts *opts, char *report, size_t report_len)
+{
+	struct report r = { .text = report, .len = report_len };
+	int e;
+
+	close_others(opts->keep_fd);
+	change_user(&r);
+	drop_capabilities(&r);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	set_limits(opts, &r);
+	e = install_filter();
+	if (e < 0)
+		return e;
+	note(&r, "seccomp");
+	return 0;
+}

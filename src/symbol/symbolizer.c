@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The chain. An answer is put together from what two processes know: this one
+ * reads the file's own symbol tables and Go's pclntab; the worker, DWARF and
+ * everything in a debug file. Whether there is something for the worker is
+ * found out once a file; if not, it is never asked.
+ *
+ * A DWARF function without a mangled name (C's, but also C++'s in anonymous
+ * namespaces) gets the symbol's name when that one is mangled, because it says
+ * more; clone suffixes (".part.0", ".cold") of the symbol are then not shown.
+ */
+#include "symbol/symbolizer.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/sigbus.h"
+#include "base/vec.h"
+#include "elf/gopclntab.h"
+#include "symbol/debugfile.h"
+#include "symbol/file.h"
+#include "symbol/worker.h"
+
+enum {
+	DEFAULT_MEMORY = 64 << 20,
+	DEMANGLED_SHARE = 8, /* of the memory: one in so many for demangled names */
+};
+
+struct file {
+	struct symbol_file *own;
+	char *path;
+	int root_fd; /* -1: the host's */
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec mtime;
+	uint64_t used; /* when last asked about */
+	bool debug_looked;
+	int debug_fd; /* its separate debug file, or -1 */
+	struct symbol_worker_file worker;
+};
+
+struct symbolizer {
+	struct symbolizer_opts opts;
+	struct demangle *demangle;
+	struct symbol_worker *worker; /* NULL: none */
+	int host_root;
+	struct {
+		VEC(struct file *);
+	} files;
+	struct index by_build_id;
+	uint64_t calls;
+	struct symbolizer_counters counters;
+	char confinement[256];
+};
+
+const char *symbolizer_source_label(enum symbolizer_source s)
+{
+	static const char *const labels[] = {
+		[SYMBOLIZER_UNNAMED] = "unnamed",    [SYMBOLIZER_GO] = "gopclntab",
+		[SYMBOLIZER_SYMTAB] = "symtab",      [SYMBOLIZER_DWARF] = "dwarf",
+		[SYMBOLIZER_DEBUG_SYMTAB] = "debug", [SYMBOLIZER_DYNSYM] = "dynsym",
+		[SYMBOLIZER_GIVEN_UP] = "given_up",
+	};
+
+	return s < SYMBOLIZER_SOURCE_MAX ? labels[s] : "unknown";
+}
+
+static void start_worker(struct symbolizer *s)
+{
+	struct symbol_worker_opts opts = {
+		.memory_bytes = s->opts.worker_memory_bytes,
+		.timeout_ms = s->opts.timeout_ms,
+	};
+	struct err err = { 0 };
+
+	if (symbol_worker_new(&s->worker, &opts, &err) < 0)
+		snprintf(s->confinement, sizeof(s->confinement), "no worker: %s", err.msg);
+	else
+		snprintf(s->confinement, sizeof(s->confinement), "%s",
+			 symbol_worker_confinement(s->worker));
+}
+
+int symbolizer_new(struct symbolizer **out, const struct symbolizer_opts *opts)
+{
+	struct symbolizer *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->opts = *opts;
+	if (!s->opts.memory_bytes)
+		s->opts.memory_bytes = DEFAULT_MEMORY;
+	s->host_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (demangle_new(&s->demangle, opts->demangle) < 0) {
+		symbolizer_free(s);
+		return -ENOMEM;
+	}
+	if (opts->no_dwarf)
+		snprintf(s->confinement, sizeof(s->confinement), "no worker: not wanted");
+	else
+		start_worker(s);
+	*out = s;
+	return 0;
+}
+
+static void file_free(struct file *f)
+{
+	if (!f)
+		return;
+	symbol_file_free(f->own);
+	free(f->path);
+	if (f->root_fd >= 0)
+		close(f->root_fd);
+	if (f->debug_fd >= 0)
+		close(f->debug_fd);
+	free(f);
+}
+
+void symbolizer_free(struct symbolizer *s)
+{
+	if (!s)
+		return;
+	symbol_worker_free(s->worker);
+	demangle_free(s->demangle);
+	for (size_t i = 0; i < s->files.len; i++)
+		file_free(s->files.data[i]);
+	vec_fini(&s->files);
+	index_fini(&s->by_build_id);
+	if (s->host_root >= 0)
+		close(s->host_root);
+	free(s);
+}
+
+struct file_key {
+	const struct symbolizer *s;
+	const struct elf_build_id *id;
+};
+
+static bool file_eq(const void *ctx, uint32_t id)
+{
+	const struct file_key *k = ctx;
+	const struct elf_build_id *b = symbol_file_build_id(k->s->files.data[id]->own);
+
+	return b->len == k->id->len && !memcmp(b->bytes, k->id->bytes, b->len);
+}
+
+/* An equal file already there: by build id, or by what stat() tells where there is none. */
+static bool find_file(const struct symbolizer *s, const struct elf_build_id *id,
+		      const struct stat *st, uint32_t *out_id)
+{
+	struct file_key key = { s, id };
+
+	if (id && id->len)
+		return index_find(&s->by_build_id, hash_bytes(id->bytes, id->len), file_eq, &key,
+				  out_id);
+	for (uint32_t i = 0; i < s->files.len; i++) {
+		const struct file *f = s->files.data[i];
+
+		if (f->dev == st->st_dev && f->ino == st->st_ino && f->size == st->st_size &&
+		    f->mtime.tv_sec == st->st_mtim.tv_sec &&
+		    f->mtime.tv_nsec == st->st_mtim.tv_nsec) {
+			*out_id = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int file_new(struct file **out, const struct symbolizer_file *in, const struct stat *st)
+{
+	struct file *f = calloc(1, sizeof(*f));
+	int fd, r = -ENOMEM;
+
+	if (!f)
+		return -ENOMEM;
+	f->root_fd = in->root_fd < 0 ? -1 : fcntl(in->root_fd, F_DUPFD_CLOEXEC, 0);
+	f->debug_fd = -1;
+	f->dev = st->st_dev;
+	f->ino = st->st_ino;
+	f->size = st->st_size;
+	f->mtime = st->st_mtim;
+	f->path = strdup(in->path ? in->path : "");
+	fd = fcntl(in->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		r = -errno;
+	else
+		r = symbol_file_new(&f->own, fd);
+	if (r == 0 && !f->path)
+		r = -ENOMEM;
+	if (r < 0) {
+		file_free(f);
+		return r;
+	}
+	*out = f;
+	return 0;
+}
+
+static int keep_file(struct symbolizer *s, struct file *f, uint32_t *out_id)
+{
+	const struct elf_build_id *id = symbol_file_build_id(f->own);
+	int r = vec_push(&s->files, f);
+
+	if (r < 0) {
+		file_free(f);
+		return r;
+	}
+	*out_id = (uint32_t)s->files.len - 1;
+	f->worker.key = *out_id;
+	s->counters.files++;
+	return id->len ? index_add(&s->by_build_id, hash_bytes(id->bytes, id->len), *out_id) : 0;
+}
+
+int symbolizer_add_file(struct symbolizer *s, const struct symbolizer_file *in, uint32_t *out_id)
+{
+	struct stat st;
+	struct file *f;
+	int r;
+
+	if (fstat(in->fd, &st) < 0)
+		return -errno;
+	if (find_file(s, in->build_id, &st, out_id))
+		return 0;
+	r = file_new(&f, in, &st);
+	if (r < 0)
+		return r;
+	if (!in->build_id && find_file(s, symbol_file_build_id(f->own), &st, out_id)) {
+		file_free(f);
+		return 0;
+	}
+	return keep_file(s, f, out_id);
+}
+
+/* A file and where its other files are looked for: what NEEDs of the worker refer to. */
+struct need_ctx {
+	struct symbolizer *s;
+	struct file *f;
+};
+
+static struct debugfile_of debugfile_of(const struct need_ctx *n)
+{
+	struct debugfile_of of = {
+		.roots = { .process = n->f->root_fd, .host = n->s->host_root },
+		.path = n->f->path,
+		.build_id = *symbol_file_build_id(n->f->own),
+	};
+
+	of.link = symbol_file_debuglink(n->f->own, &of.link_crc);
+	return of;
+}
+
+static int need_file(void *ctx, const struct protocol_need *need)
+{
+	struct need_ctx *n = ctx;
+	struct debugfile_of of = debugfile_of(n);
+
+	switch (need->kind) {
+	case PROTOCOL_NEED_FILE:
+		return fcntl(symbol_file_fd(n->f->own), F_DUPFD_CLOEXEC, 0);
+	case PROTOCOL_NEED_DEBUG:
+		return n->f->debug_fd < 0 ? -ENOENT : fcntl(n->f->debug_fd, F_DUPFD_CLOEXEC, 0);
+	case PROTOCOL_NEED_ALT:
+		return debugfile_open_alt(&of, need->name, need->id, need->id_len);
+	case PROTOCOL_NEED_DWO:
+		return debugfile_open_dwo(&of, need->name, need->dir);
+	case PROTOCOL_NEED_DWP:
+		return debugfile_open_dwp(&of);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Is there anything in or for this file that only the worker can read? */
+static bool worth_asking(struct need_ctx *n)
+{
+	struct debugfile_of of = debugfile_of(n);
+
+	if (!n->s->worker || n->f->worker.given_up)
+		return false;
+	if (!n->f->debug_looked) {
+		n->f->debug_looked = true;
+		n->f->debug_fd = debugfile_open(&of);
+	}
+	return symbol_file_has_debug(n->f->own) || n->f->debug_fd >= 0;
+}
+
+/* One batch being answered. */
+struct ask {
+	struct symbolizer *s;
+	struct file *f;
+	const uint64_t *vaddrs; /* UINT64_MAX: not in the file */
+	const char **names;     /* raw, of .symtab; NULL if it has none */
+	bool *done;
+	size_t n;
+	symbol_answer_fn fn;
+	void *ctx;
+	bool ada;
+	/* What the worker is asked: addresses, and which they are in the batch. */
+	uint64_t *left;
+	size_t *left_index;
+	size_t n_left;
+};
+
+static int give_answer(struct ask *a, size_t i, enum symbolizer_source source,
+		       const struct symbol_frame *frames, size_t n)
+{
+	a->done[i] = true;
+	a->s->counters.by_source[source]++;
+	return a->fn(a->ctx, i, frames, n);
+}
+
+static int give_name(struct ask *a, size_t i, enum symbolizer_source source, const char *raw)
+{
+	struct symbol_frame f = {
+		.name = demangle_get(a->s->demangle, raw, a->ada),
+		.system_name = raw,
+		.file = "",
+	};
+
+	return give_answer(a, i, source, &f, 1);
+}
+
+static int answer_go(struct ask *a, size_t i)
+{
+	struct gopclntab_frame go[GOPCLNTAB_FRAMES_MAX];
+	struct symbol_frame frames[GOPCLNTAB_FRAMES_MAX];
+	int n = symbol_file_go_frames(a->f->own, a->vaddrs[i], go, GOPCLNTAB_FRAMES_MAX);
+
+	if (n <= 0)
+		return 0;
+	for (int k = 0; k < n; k++)
+		frames[k] = (struct symbol_frame){
+			.name = go[k].function,
+			.system_name = go[k].function,
+			.file = go[k].file,
+			.line = go[k].line,
+			.start_line = go[k].start_line,
+		};
+	return give_answer(a, i, SYMBOLIZER_GO, frames, (size_t)n);
+}
+
+static bool is_mangled(const char *raw)
+{
+	return raw && raw[0] == '_' && (raw[1] == 'Z' || raw[1] == 'R' || raw[1] == 'D');
+}
+
+static bool is_ada(uint32_t lang)
+{
+	return lang == DW_LANG_Ada83 || lang == DW_LANG_Ada95;
+}
+
+/* The raw name of a frame; @symbol is .symtab's for the function that is not inlined. */
+static const char *raw_name(const struct protocol_frame *f, const char *symbol)
+{
+	if (*f->linkage)
+		return f->linkage;
+	if (symbol && (is_mangled(symbol) || !*f->name))
+		return symbol;
+	return f->name;
+}
+
+static int answer_worker(void *ctx, size_t index, const struct protocol_frame *in, size_t n)
+{
+	struct symbol_frame frames[PROTOCOL_FRAMES_MAX];
+	struct ask *a = ctx;
+	size_t i = a->left_index[index];
+	bool from_dwarf = n > 1 || in[0].lang;
+
+	for (size_t k = 0; k < n; k++) {
+		const char *raw = raw_name(&in[k], k + 1 == n ? a->names[i] : NULL);
+
+		if (!*raw)
+			return 0; /* a line without a function */
+		frames[k] = (struct symbol_frame){
+			.name = demangle_get(a->s->demangle, raw, a->ada || is_ada(in[k].lang)),
+			.system_name = raw,
+			.file = in[k].file,
+			.line = in[k].line,
+			.start_line = in[k].start_line,
+		};
+	}
+	return give_answer(a, i, from_dwarf ? SYMBOLIZER_DWARF : SYMBOLIZER_DEBUG_SYMTAB, frames,
+			   n);
+}
+
+/* What this process reads before the worker is asked. */
+static int ask_own(void *ctx)
+{
+	struct ask *a = ctx;
+	int r = 0;
+
+	a->ada = symbol_file_is_ada(a->f->own);
+	for (size_t i = 0; r == 0 && i < a->n; i++) {
+		if (a->vaddrs[i] == UINT64_MAX)
+			continue;
+		r = answer_go(a, i);
+		if (!a->done[i])
+			a->names[i] =
+				symbol_file_find(a->f->own, SYMBOL_TABLE_SYMTAB, a->vaddrs[i]);
+	}
+	return r;
+}
+
+static int ask_worker(struct ask *a)
+{
+	struct need_ctx n = { a->s, a->f };
+	bool had_given_up = a->f->worker.given_up;
+	int r;
+
+	if (!worth_asking(&n))
+		return 0;
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->done[i] || a->vaddrs[i] == UINT64_MAX)
+			continue;
+		a->left[a->n_left] = a->vaddrs[i];
+		a->left_index[a->n_left++] = i;
+	}
+	a->f->worker.need = need_file;
+	a->f->worker.need_ctx = &n;
+	r = symbol_worker_ask(a->s->worker, &a->f->worker, a->left, a->n_left, answer_worker, a,
+			      NULL);
+	a->s->counters.files_given_up += a->f->worker.given_up && !had_given_up;
+	return r > 0 ? r : 0; /* without a worker, symbol tables answer */
+}
+
+static int give_up_name(struct ask *a, size_t i)
+{
+	const char *slash = strrchr(a->f->path, '/');
+	char name[160];
+
+	snprintf(name, sizeof(name), "[symbolizer gave up on %.100s]",
+		 slash ? slash + 1 : a->f->path);
+	return give_name(a, i, SYMBOLIZER_GIVEN_UP, name);
+}
+
+/* What nobody before has named. */
+static int ask_last(struct ask *a)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < a->n; i++) {
+		const char *dyn;
+
+		if (a->done[i])
+			continue;
+		if (a->names[i]) {
+			r = give_name(a, i, SYMBOLIZER_SYMTAB, a->names[i]);
+			continue;
+		}
+		dyn = a->vaddrs[i] == UINT64_MAX
+			      ? NULL
+			      : symbol_file_find(a->f->own, SYMBOL_TABLE_DYNSYM, a->vaddrs[i]);
+		if (dyn)
+			r = give_name(a, i, SYMBOLIZER_DYNSYM, dyn);
+		else if (a->f->worker.given_up)
+			r = give_up_name(a, i);
+		else
+			a->s->counters.by_source[SYMBOLIZER_UNNAMED]++;
+	}
+	return r;
+}
+
+/* Drop tables of the files asked about longest ago until all fit. */
+static void obey_budget(struct symbolizer *s)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < s->files.len; i++)
+		bytes += symbol_file_bytes(s->files.data[i]->own);
+	while (bytes > s->opts.memory_bytes) {
+		struct file *oldest = NULL;
+		size_t most;
+
+		for (size_t i = 0; i < s->files.len; i++) {
+			struct file *f = s->files.data[i];
+
+			if (f->used && (!oldest || f->used < oldest->used))
+				oldest = f;
+		}
+		if (!oldest)
+			break;
+		most = symbol_file_bytes(oldest->own);
+		symbol_file_trim(oldest->own);
+		bytes -= most - symbol_file_bytes(oldest->own);
+		oldest->used = 0;
+	}
+	s->counters.bytes = bytes;
+	demangle_trim(s->demangle, s->opts.memory_bytes / DEMANGLED_SHARE);
+}
+
+/* @vaddrs in the file's terms, UINT64_MAX for what is not in it. */
+static void to_vaddrs(const struct file *f, enum symbolizer_address kind, const uint64_t *addrs,
+		      size_t n, uint64_t *vaddrs)
+{
+	for (size_t i = 0; i < n; i++) {
+		vaddrs[i] = addrs[i];
+		if (kind == SYMBOLIZER_OFFSET &&
+		    symbol_file_vaddr(f->own, addrs[i], &vaddrs[i]) < 0)
+			vaddrs[i] = UINT64_MAX;
+	}
+}
+
+int symbolizer_ask(struct symbolizer *s, uint32_t id, enum symbolizer_address kind,
+		   const uint64_t *addrs, size_t n, symbol_answer_fn fn, void *ctx)
+{
+	_cleanup_(freep) uint64_t *vaddrs = calloc(n + 1, 2 * sizeof(*vaddrs));
+	_cleanup_(freep) const char **names = calloc(n + 1, sizeof(*names));
+	_cleanup_(freep) size_t *left_index = calloc(n + 1, sizeof(*left_index));
+	_cleanup_(freep) bool *done = calloc(n + 1, sizeof(*done));
+	struct ask a = { .s = s,
+			 .vaddrs = vaddrs,
+			 .names = names,
+			 .done = done,
+			 .n = n,
+			 .fn = fn,
+			 .ctx = ctx,
+			 .left_index = left_index };
+	int r;
+
+	if (id >= s->files.len)
+		return -EINVAL;
+	if (!vaddrs || !names || !left_index || !done)
+		return -ENOMEM;
+	a.f = s->files.data[id];
+	a.left = vaddrs + n + 1;
+	a.f->used = ++s->calls;
+	s->counters.asked += n;
+	to_vaddrs(a.f, kind, addrs, n, vaddrs);
+	r = sigbus_run(ask_own, &a);
+	if (r == -EFAULT)
+		r = 0; /* the file shrank: what was read of it is gone too */
+	if (r == 0)
+		r = ask_worker(&a);
+	if (r == 0)
+		r = ask_last(&a);
+	obey_budget(s);
+	return r;
+}
+
+void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters *out)
+{
+	*out = s->counters;
+	out->worker_restarts = s->worker ? symbol_worker_restarts(s->worker) : 0;
+}
+
+const char *symbolizer_confinement(const struct symbolizer *s)
+{
+	return s->confinement;
+}

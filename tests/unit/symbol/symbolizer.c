@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/symbolizer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf/note.h"
+#include "tests/test.h"
+
+extern const char __executable_start;
+
+static __attribute__((noinline)) uintptr_t named_function(void)
+{
+	return (uintptr_t)({
+		__label__ here;
+	here:
+		&&here;
+	});
+}
+
+static uint64_t named_addr(void)
+{
+	return (uintptr_t)named_function - (uintptr_t)&__executable_start;
+}
+
+struct seen {
+	int n;
+	struct symbol_frame last;
+	char name[200];
+	int stop;
+};
+
+static int on_answer(void *ctx, size_t cookie, const struct symbol_frame *frames, size_t n)
+{
+	struct seen *s = ctx;
+
+	s->n++;
+	s->last = frames[n - 1];
+	snprintf(s->name, sizeof(s->name), "%s", frames[n - 1].name);
+	return s->stop;
+}
+
+static uint32_t add(struct symbolizer *s, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct symbolizer_file f = { .fd = fd, .root_fd = -1, .path = path };
+	uint32_t id;
+
+	assert_true(fd >= 0);
+	assert_int_equal(symbolizer_add_file(s, &f, &id), 0);
+	close(fd);
+	return id;
+}
+
+static void names_a_function_with_its_line(void **state)
+{
+	struct symbolizer_opts opts = { 0 };
+	struct symbolizer_counters c;
+	struct symbolizer *s;
+	struct seen seen = { 0 };
+	uint64_t addrs[] = { named_addr(), 1 };
+	uint32_t id;
+
+	assert_true(named_function());
+	assert_int_equal(symbolizer_new(&s, &opts), 0);
+	id = add(s, "/proc/self/exe");
+	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, addrs, 2, on_answer, &seen), 0);
+	assert_int_equal(seen.n, 1);
+	assert_string_equal(seen.name, "named_function");
+	assert_true(seen.last.line > 0);
+	symbolizer_counters(s, &c);
+	assert_int_equal(c.asked, 2);
+	assert_int_equal(c.by_source[SYMBOLIZER_DWARF], 1);
+	assert_int_equal(c.by_source[SYMBOLIZER_UNNAMED], 1);
+	symbolizer_free(s);
+}
+
+static void without_dwarf_the_symbol_table_answers(void **state)
+{
+	struct symbolizer_opts opts = { .no_dwarf = true };
+	struct symbolizer_counters c;
+	struct symbolizer *s;
+	struct seen seen = { 0 };
+	uint64_t addr = named_addr();
+	uint32_t id;
+
+	assert_int_equal(symbolizer_new(&s, &opts), 0);
+	id = add(s, "/proc/self/exe");
+	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+	assert_string_equal(seen.name, "named_function");
+	assert_int_equal(seen.last.line, 0);
+	symbolizer_counters(s, &c);
+	assert_int_equal(c.by_source[SYMBOLIZER_SYMTAB], 1);
+	symbolizer_free(s);
+}
+
+static void the_same_file_has_one_id(void **state)
+{
+	struct symbolizer_opts opts = { .no_dwarf = true };
+	struct symbolizer *s;
+	uint32_t id;
+
+	assert_int_equal(symbolizer_new(&s, &opts), 0);
+	id = add(s, "/proc/self/exe");
+	assert_int_equal(add(s, "/proc/self/exe"), id);
+	assert_int_not_equal(add(s, "/etc/passwd"), id);
+	assert_int_equal(add(s, "/etc/passwd"), add(s, "/etc/passwd"));
+	symbolizer_free(s);
+}
+
+static void over_its_budget_it_still_answers(void **state)
+{
+	struct symbolizer_opts opts = { .no_dwarf = true, .memory_bytes = 1 };
+	struct symbolizer_counters c;
+	struct symbolizer *s;
+	struct seen seen = { 0 };
+	uint64_t addr = named_addr();
+	uint32_t id;
+
+	assert_int_equal(symbolizer_new(&s, &opts), 0);
+	id = add(s, "/proc/self/exe");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(
+			symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+	assert_int_equal(seen.n, 3);
+	symbolizer_counters(s, &c);
+	assert_true(c.bytes < 8192);
+	symbolizer_free(s);
+}
+
+static void what_is_not_there_is_an_error_or_unnamed(void **state)
+{
+	struct symbolizer_opts opts = { .no_dwarf = true };
+	struct symbolizer *s;
+	struct seen seen = { .stop = 7 };
+	uint64_t addrs[] = { named_addr(), UINT64_MAX - 1 };
+	uint32_t id;
+
+	assert_int_equal(symbolizer_new(&s, &opts), 0);
+	id = add(s, "/etc/passwd");
+	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, addrs, 2, on_answer, &seen), 0);
+	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_OFFSET, addrs, 2, on_answer, &seen), 0);
+	assert_int_equal(seen.n, 0);
+	assert_int_equal(symbolizer_ask(s, 99, SYMBOLIZER_VADDR, addrs, 2, on_answer, &seen),
+			 -EINVAL);
+	id = add(s, "/proc/self/exe");
+	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, addrs, 2, on_answer, &seen), 7);
+	symbolizer_free(s);
+}
+
+TEST_GROUP(test_symbolizer, TEST(names_a_function_with_its_line),
+	   TEST(without_dwarf_the_symbol_table_answers), TEST(the_same_file_has_one_id),
+	   TEST(over_its_budget_it_still_answers), TEST(what_is_not_there_is_an_error_or_unnamed))
