@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# kernel_test.sh SUITE CAMEO CHAIN...: the kernel of that Debian suite boots under
+# qemu, takes our BPF programs, and each CHAIN (tests/vm/chain.c, static, compiled
+# in different ways) is recorded in it with its whole stack.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/../tap.sh"
+
+suite=$1
+cameo=$2
+shift 2
+chains=("$@")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The part of the machine's output that follows the line "== WORD", to the next such line.
+part()
+{
+	sed -n "/^== $1\$/,/^== /{ /^== /d; p }" "$work/out"
+}
+
+guest_script()
+{
+	local chain
+
+	echo 'echo "== kernel"; uname -r; ls /sys/kernel/btf/vmlinux'
+	for chain in "${chains[@]##*/}"; do
+		echo "cameo record -d 3 -o /tmp/$chain.folded -- $chain 20 2>/tmp/err; status=\$?"
+		echo "echo '== $chain.stderr'; cat /tmp/err; echo status \$status"
+		echo "echo '== $chain.folded'; cat /tmp/$chain.folded"
+	done
+	echo "echo '== oops'; dmesg | grep -E 'BUG:|Oops|WARNING:|Call Trace'"
+	echo 'exit 0'
+}
+
+# How many samples there are, and how many of them show the whole chain.
+count()
+{
+	awk '{ n = $NF; total += n }
+		/(^|;)main;chain_a;chain_b;chain_c;spin(;| )/ { whole += n }
+		END { print total + 0, whole + 0 }'
+}
+
+recorded()
+{
+	local chain=$1 name total whole
+
+	name="$suite: $chain is recorded with its whole stack"
+	read -r total whole < <(part "$chain.folded" | count)
+	if [ "$total" -ge 50 ] && [ $((whole * 100)) -ge $((total * 95)) ]; then
+		ok "$name"
+	else
+		not_ok "$name" "$whole of $total samples" "$(part "$chain.stderr")" \
+			"$(part "$chain.folded" | sort -t' ' -k2 | head -n 20)"
+	fi
+}
+
+files=(-f "$cameo")
+for chain in "${chains[@]}"; do
+	files+=(-f "$chain")
+done
+"$here/run" "${files[@]}" "$suite" "$(guest_script)" >"$work/out" 2>"$work/err"
+case $? in
+77)
+	skip "$suite: the kernel boots" "$(tail -n 1 "$work/err")"
+	;;
+0)
+	check "$suite: $(part kernel | head -n 1) boots and has its BTF" grep -q '^/sys/kernel/btf/vmlinux$' "$work/out"
+	for chain in "${chains[@]##*/}"; do
+		recorded "$chain"
+	done
+	check "$suite: the kernel has nothing to complain of" test -z "$(part oops)"
+	;;
+*)
+	not_ok "$suite: the kernel boots" "$(cat "$work/out" "$work/err")"
+	;;
+esac
+tap_done
