@@ -208,9 +208,10 @@ static __always_inline void count_walk(struct counters *c, struct walk *w)
 		c->n[COUNTER_COMPLETE]++;
 		return;
 	}
-	if (!n || n > RECORD_WORDS_MAX)
+	n = bounded_here(n - 1);
+	if (n >= RECORD_WORDS_MAX)
 		return;
-	last = w->record.words[n - 1] & FRAME_PAYLOAD_MASK;
+	last = w->record.words[n] & FRAME_PAYLOAD_MASK;
 	if (last < WALK_ERR_MAX)
 		c->walk_errors[last]++;
 }

@@ -196,16 +196,20 @@ WALK_FN int walk_frame_pointer(__u32 which)
 /*
  * The kernel's signal frame: struct ucontext (arch/x86/include/uapi/asm/
  * ucontext.h) at rsp + @off, whose sigcontext begins 40 bytes in with r8-r15,
- * rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
+ * rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. It is read into the window:
+ * 136 bytes more of stack are more than the verifier allows before 6.8, which
+ * rounds every function of a call chain up to 32.
  */
 WALK_FN int walk_signal(__u32 which, __u32 off)
 {
 	struct walk *w = walk_get(which);
-	__u64 c[17];
+	__u64 *c;
 
 	if (!w)
 		return WALK_STOP;
-	if (read_user(c, sizeof(c), w->regs[UREG_RSP] + (__s32)off + 40))
+	c = w->window;
+	w->window_at = 0;
+	if (read_user(c, 17 * sizeof(*c), w->regs[UREG_RSP] + (__s32)off + 40))
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	for (int i = 0; i < 8; i++)
 		w->regs[8 + i] = c[i];

@@ -47,9 +47,20 @@ struct walk {
 	struct sample_record record; /* frames are appended here */
 };
 
+/*
+ * @n as the compiler knows nothing about it: of two pushes in a row it would
+ * fold the second bound into a test for equality, from which verifiers up to
+ * 6.12 learn nothing.
+ */
+static __always_inline __u32 bounded_here(__u32 n)
+{
+	asm volatile("" : "+r"(n));
+	return n;
+}
+
 static __always_inline void walk_push(struct walk *w, __u64 word)
 {
-	__u32 n = w->record.head.n_words;
+	__u32 n = bounded_here(w->record.head.n_words);
 
 	if (n >= RECORD_WORDS_MAX)
 		return;

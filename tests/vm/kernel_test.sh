@@ -26,7 +26,7 @@ guest_script()
 
 	echo 'echo "== kernel"; uname -r; ls /sys/kernel/btf/vmlinux'
 	for chain in "${chains[@]##*/}"; do
-		echo "cameo record -d 3 -o /tmp/$chain.folded -- $chain 20 2>/tmp/err; status=\$?"
+		echo "cameo record -d 3 -o /tmp/$chain.folded -- $chain 5 2>/tmp/err; status=\$?"
 		echo "echo '== $chain.stderr'; cat /tmp/err; echo status \$status"
 		echo "echo '== $chain.folded'; cat /tmp/$chain.folded"
 	done
@@ -34,11 +34,12 @@ guest_script()
 	echo 'exit 0'
 }
 
-# How many samples there are, and how many of them show the whole chain.
+# How many samples there are in spin, and how many of them show the whole chain.
+# (Starting up takes so long under emulation that it has samples of its own.)
 count()
 {
-	awk '{ n = $NF; total += n }
-		/(^|;)main;chain_a;chain_b;chain_c;spin(;| )/ { whole += n }
+	awk '/;spin(;| )/ { total += $NF }
+		/;_start;.*;main;chain_a;chain_b;chain_c;spin(;| )/ { whole += $NF }
 		END { print total + 0, whole + 0 }'
 }
 
@@ -48,10 +49,10 @@ recorded()
 
 	name="$suite: $chain is recorded with its whole stack"
 	read -r total whole < <(part "$chain.folded" | count)
-	if [ "$total" -ge 50 ] && [ $((whole * 100)) -ge $((total * 95)) ]; then
+	if [ "$total" -ge 50 ] && [ $((whole * 100)) -ge $((total * 99)) ]; then
 		ok "$name"
 	else
-		not_ok "$name" "$whole of $total samples" "$(part "$chain.stderr")" \
+		not_ok "$name" "$whole of $total samples in spin" "$(part "$chain.stderr")" \
 			"$(part "$chain.folded" | sort -t' ' -k2 | head -n 20)"
 	fi
 }
