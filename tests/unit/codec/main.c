@@ -5,6 +5,7 @@ int test_idmap(void);
 int test_pprof_write(void);
 int test_pprof_read(void);
 int test_folded_write(void);
+int test_folded_read(void);
 int test_page_json(void);
 
 int main(void)
@@ -17,6 +18,7 @@ int main(void)
 	failed += test_pprof_write();
 	failed += test_pprof_read();
 	failed += test_folded_write();
+	failed += test_folded_read();
 	failed += test_page_json();
 	return failed;
 }

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/folded_read.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/folded_write.h"
+#include "codec/limits.h"
+#include "fixture.h"
+#include "profile/profile.h"
+#include "tests/test.h"
+
+static void assert_rewritten(const char *text, size_t len, const char *want)
+{
+	struct profile *p;
+	struct buf b = { 0 };
+
+	assert_int_equal(folded_read(&p, text, len, NULL, NULL), 0);
+	assert_int_equal(folded_write(p, NULL, &b, NULL), 0);
+	buf_put_byte(&b, 0);
+	assert_string_equal((const char *)b.data, want);
+	buf_fini(&b);
+	profile_free(p);
+}
+
+static void folded_text_comes_back(void **state)
+{
+	static const char text[] = "a b;c 1\n"
+				   "main;[lib.so+0x234];vfs_read_[k] 10\n"
+				   "sh;main;work;inlined_[i];twice_[i] 30\n";
+
+	assert_rewritten(text, strlen(text), text);
+	assert_rewritten("x;y 1\r\n\nx;y 2", 13, "x;y 3\n");
+	assert_rewritten("_[i] 1\n_[k];_[x] 2\n", 19, "_[i] 1\n_[k];_[x] 2\n");
+	assert_rewritten("", 0, "");
+}
+
+static void random_profiles_come_back_as_text(void **state)
+{
+	const struct fixture_size size = {
+		.n_samples = 200, .n_functions = 60, .n_mappings = 3, .depth = 30
+	};
+
+	for (uint32_t seed = 0; seed < 10; seed++) {
+		struct profile *p = fixture_random(seed, &size);
+		struct buf b = { 0 };
+
+		assert_int_equal(folded_write(p, NULL, &b, NULL), 0);
+		buf_put_byte(&b, 0);
+		assert_rewritten((const char *)b.data, b.len - 1, (const char *)b.data);
+		buf_fini(&b);
+		profile_free(p);
+	}
+}
+
+static void inlined_frames_share_a_location(void **state)
+{
+	struct profile_location l;
+	struct profile *p;
+	size_t depth;
+	uint32_t leaf;
+
+	assert_int_equal(folded_read(&p, "main;work;in_[i];k_[k] 3", 24, NULL, NULL), 0);
+	assert_int_equal(profile_n_samples(p), 1);
+	leaf = profile_stack(p, profile_sample(p, 0).stack, &depth)[0];
+	assert_int_equal(depth, 3);
+	assert_int_equal(profile_location(p, leaf).kind, PROFILE_FRAME_KERNEL);
+	l = profile_location(p, profile_stack(p, profile_sample(p, 0).stack, NULL)[1]);
+	assert_int_equal(l.n_lines, 2);
+	assert_string_equal(profile_string(p, profile_function(p, l.lines[0].function)->name),
+			    "in");
+	profile_free(p);
+}
+
+static void assert_refused(const char *text, const struct codec_limits *limits, int code,
+			   const char *why)
+{
+	struct profile *p;
+	struct err err = { 0 };
+
+	assert_int_equal(folded_read(&p, text, strlen(text), limits, &err), code);
+	assert_string_equal(err.msg, why);
+}
+
+static void lines_without_a_count_are_refused(void **state)
+{
+	assert_refused("a;b 1\na;b\n", NULL, -EBADMSG, "line 2: it does not end in a count");
+	assert_refused("a;b \n", NULL, -EBADMSG, "line 1: it does not end in a count");
+	assert_refused("a;b 1x\n", NULL, -EBADMSG, "line 1: it does not end in a count");
+	assert_refused("a;b 9223372036854775808\n", NULL, -EBADMSG,
+		       "line 1: it does not end in a count");
+}
+
+static void folded_limits_hold(void **state)
+{
+	struct codec_limits l = codec_limits_default();
+
+	l.depth = 2;
+	assert_refused("a;b;c;d 1\n", &l, -EFBIG, "line 1: it has too many frames");
+	l.samples = 1;
+	assert_refused("a 1\nb 1\n", &l, -EFBIG, "line 2: there are too many stacks");
+	l.bytes = 5;
+	assert_refused("a;b;c 1\n", &l, -EFBIG, "it has more than 5 bytes");
+}
+
+TEST_GROUP(test_folded_read, TEST(folded_text_comes_back), TEST(random_profiles_come_back_as_text),
+	   TEST(inlined_frames_share_a_location), TEST(lines_without_a_count_are_refused),
+	   TEST(folded_limits_hold))
