@@ -191,6 +191,58 @@ def eh_frame():
             yield b"\4" + changed
 
 
+def text_mutations(text, rng, n):
+    """@n texts that differ from @text by a field, a line, a few bytes, or their end."""
+    lines = text.splitlines(True)
+    for i in range(n):
+        out = list(lines)
+        at = rng.randrange(len(out))
+        if i % 5 == 0:
+            yield text[:rng.randrange(len(text))]
+            continue
+        if i % 5 == 1:
+            fields = out[at].split(b" ")
+            fields[rng.randrange(len(fields))] = rng.choice([b"", b"0", b"-", b"f" * 16, b"f" * 17,
+                                                             b"9" * 30, b"x" * 5000, b"\\012"])
+            out[at] = b" ".join(fields)
+        elif i % 5 == 2:
+            out[at] = out[rng.randrange(len(out))]
+        elif i % 5 == 3:
+            out[at] = out[at].rstrip(b"\n")
+        else:
+            changed = bytearray(out[at])
+            changed[rng.randrange(len(changed))] = rng.randrange(256)
+            out[at] = bytes(changed)
+        yield b"".join(out)
+
+
+def maps():
+    text = (b"555f943ad000-555f943ce000 rw-p 00000000 00:00 0                          [heap]\n"
+            b"7f2e236e8000-7f2e237ac000 r-xp 0001f000 fe:00 247026                     /usr/a b.so\n"
+            b"7f2e237ac000-7f2e237ad000 rwxp 00000000 00:00 0 \n"
+            b"7f2e237ad000-7f2e237ae000 r-xs 00000000 00:01 1033 /memfd:jit\\012x (deleted)\n"
+            b"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0          [vsyscall]\n")
+    yield text
+    yield b"1000-2000 r-xp 0 00:00 1 " + b"x" * 200000 + b"\n" + text
+    yield from text_mutations(text, random.Random(2), 200)
+
+
+def kallsyms():
+    symbols = (b"0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\n"
+               b"ffffffff81000000 t first\nffffffff81000100 W __weak_fn\nffffffff81000200 D data\n"
+               b"ffffffff81001000 T _etext\nffffffffc0001000 t mod_fn\t[nf_tables]\n"
+               b"ffffffffc0009000 t bpf_prog_6deef7357e7b4530_prog\t[bpf]\n")
+    modules = (b"nf_tables 4096 1 a,b, Live 0xffffffffc0001000 (OE)\n"
+               b"other 8192 0 - Loading 0xffffffffc0005000\n")
+    rng = random.Random(3)
+    yield symbols
+    yield symbols + b"\0" + modules
+    for text in text_mutations(symbols, rng, 100):
+        yield text + b"\0" + modules
+    for text in text_mutations(modules, rng, 50):
+        yield symbols + b"\0" + text
+
+
 def main():
     target, directory, stamp = sys.argv[1:]
     shutil.rmtree(directory, ignore_errors=True)

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/alias.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
@@ -58,7 +59,7 @@ struct candidate {
 	uint32_t size;
 	uint32_t name_off;
 	uint8_t level;
-	uint8_t bind; /* in order of preference */
+	uint8_t bind; /* enum alias_bind */
 };
 
 struct range {
@@ -158,13 +159,13 @@ static uint8_t bind_rank(uint8_t bind)
 	switch (bind) {
 	case STB_GLOBAL:
 	case STB_GNU_UNIQUE:
-		return 0;
+		return ALIAS_GLOBAL;
 	case STB_WEAK:
-		return 1;
+		return ALIAS_WEAK;
 	case STB_LOCAL:
-		return 2;
+		return ALIAS_LOCAL;
 	default:
-		return 3;
+		return ALIAS_OTHER;
 	}
 }
 
@@ -225,7 +226,7 @@ static int read_symbols(struct loader *l, enum elf_symtab_source source)
 
 static int add_plt(void *ctx, const struct elf_plt_entry *e)
 {
-	const struct candidate c = { e->vaddr, 0, e->name_off, LEVEL_PLT, 0 };
+	const struct candidate c = { e->vaddr, 0, e->name_off, LEVEL_PLT, ALIAS_GLOBAL };
 
 	return add_candidate(ctx, c, e->size);
 }
@@ -254,36 +255,9 @@ static int candidate_cmp(const void *a, const void *b)
 	return x->bind - y->bind;
 }
 
-struct name {
-	const char *s;
-	size_t len;
-};
-
-static size_t underscores(const struct name *n)
+static struct alias_name name_of(const struct loader *l, const struct candidate *c)
 {
-	size_t i = 0;
-
-	while (i < n->len && n->s[i] == '_')
-		i++;
-	return i;
-}
-
-static bool name_better(const struct name *a, const struct name *b)
-{
-	size_t ua = underscores(a), ub = underscores(b);
-
-	if (!a->len || !b->len)
-		return a->len > b->len;
-	if (ua != ub)
-		return ua < ub;
-	if (a->len != b->len)
-		return a->len < b->len;
-	return memcmp(a->s, b->s, a->len) < 0;
-}
-
-static struct name name_of(const struct loader *l, const struct candidate *c)
-{
-	struct name n = { NULL, 0 };
+	struct alias_name n = { NULL, 0 };
 
 	n.len = elf_rawsyms_name(table_of(l, c->level), c->name_off, &n.s);
 	return n;
@@ -293,15 +267,15 @@ static struct name name_of(const struct loader *l, const struct candidate *c)
 static struct candidate choose(const struct loader *l, const struct candidate *c, size_t n)
 {
 	struct candidate best = c[0];
-	struct name best_name = name_of(l, c);
+	struct alias_name best_name = name_of(l, c);
 
 	for (size_t i = 1; i < n && c[i].level == c->level; i++) {
 		if (c[i].size > best.size && !best.size)
 			best.size = c[i].size;
 		if (c[i].bind == c->bind && c[i].name_off != best.name_off) {
-			struct name name = name_of(l, &c[i]);
+			struct alias_name name = name_of(l, &c[i]);
 
-			if (name_better(&name, &best_name)) {
+			if (alias_name_better(&name, &best_name)) {
 				best.name_off = c[i].name_off;
 				best_name = name;
 			}
@@ -373,7 +347,7 @@ static uint32_t size_of(const struct loader *l, const struct elf_symtab *t, size
 static int add_symbol(struct elf_symtab *t, const struct loader *l, size_t i)
 {
 	const struct candidate *c = &l->cands.data[i];
-	struct name name = name_of(l, c);
+	struct alias_name name = name_of(l, c);
 	uint32_t parent;
 
 	t->starts[i] = c->vaddr;

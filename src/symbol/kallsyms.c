@@ -1,145 +1,295 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line is "ADDRESS TYPE NAME[\t[MODULE]]"; code has the types t, T, w and W
- * (nm(1)). Of the names at one address the same one is always taken: global
- * before weak before local, fewest leading underscores, then shortest.
+ * The kernel's own symbol table as it prints it: "ADDRESS TYPE NAME[\t[MODULE]]"
+ * a line, a few hundred thousand lines, sorted within the kernel and within
+ * each module only.
+ *
+ * Code has the types t, T, w and W (nm(1)); everything else is left out, but
+ * for the two symbols that end the kernel's code. Symbols have no size: one
+ * reaches to the next, to the end of the kernel's code or to the end of its
+ * module, which /proc/modules tells. Held are 24 bytes a symbol and its name.
  */
 #include "symbol/kallsyms.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/alias.h"
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/lines.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 
-enum { SYMBOLS_MAX = 4 * 1000 * 1000 };
+enum { NAMES_MAX = 1 << 30, MODULES_MAX = 65536 };
 
-struct ksym {
+struct symbol {
 	uint64_t address;
-	uint32_t name, module; /* string ids */
-	char type;
+	uint32_t size;
+	uint32_t name;
+	uint32_t module; /* id in modules */
+	uint8_t bind;    /* enum alias_bind */
+	bool end;        /* no code from here on */
+};
+
+struct range {
+	uint64_t start, end;
 };
 
 struct kallsyms {
-	struct strtab *strings;
 	struct {
-		VEC(struct ksym);
+		VEC(struct symbol);
 	} syms; /* sorted by address, one each */
+	struct buf names;
+	struct strtab *modules;
 };
+
+struct loader {
+	struct kallsyms *k;
+	struct err *err;
+	bool hidden; /* lines were read, and all addresses were 0 */
+	struct {
+		VEC(struct range);
+	} modules; /* sorted by address */
+};
+
+static void loader_fini(struct loader *l)
+{
+	vec_fini(&l->modules);
+}
 
 void kallsyms_free(struct kallsyms *k)
 {
 	if (!k)
 		return;
-	strtab_free(k->strings);
 	vec_fini(&k->syms);
+	buf_fini(&k->names);
+	strtab_free(k->modules);
 	free(k);
 }
 
-static int rank(char type)
+static uint8_t bind_of(char type)
 {
-	return type == 'T' ? 0 : type == 'W' || type == 'w' ? 1 : 2;
+	return type == 'T' ? ALIAS_GLOBAL : type == 't' ? ALIAS_LOCAL : ALIAS_WEAK;
 }
 
-/* Order of preference between two names of one address; 0 only for equal ones. */
-static int prefer(const struct kallsyms *k, const struct ksym *a, const struct ksym *b)
+static int add_symbol(struct loader *l, uint64_t address, char type, char *name)
 {
-	const char *x = strtab_get(k->strings, a->name), *y = strtab_get(k->strings, b->name);
-	size_t ux = strspn(x, "_"), uy = strspn(y, "_");
-	size_t lx = strlen(x), ly = strlen(y);
+	struct symbol s = {
+		.address = address,
+		.name = (uint32_t)l->k->names.len,
+		.bind = bind_of(type),
+	};
+	char *module = strchr(name, '\t');
+	int r;
 
-	if (rank(a->type) != rank(b->type))
-		return rank(a->type) - rank(b->type);
-	if (ux != uy)
-		return ux < uy ? -1 : 1;
-	if (lx != ly)
-		return lx < ly ? -1 : 1;
-	return strcmp(x, y);
+	if (module)
+		*module++ = '\0';
+	else
+		s.end = !strcmp(name, "_etext") || !strcmp(name, "_einittext");
+	if (l->k->syms.len >= KALLSYMS_MAX || l->k->names.len > NAMES_MAX)
+		return err_set(l->err, -E2BIG, "more than %d kernel symbols", KALLSYMS_MAX);
+	r = module ? strtab_add(l->k->modules, module, strlen(module), &s.module) : 0;
+	if (r < 0)
+		return r;
+	buf_put_str(&l->k->names, name);
+	buf_put_byte(&l->k->names, '\0');
+	r = vec_push(&l->k->syms, s);
+	return r < 0 ? r : buf_error(&l->k->names);
 }
 
-static int by_address(const void *a, const void *b, void *ctx)
+static int parse_symbol(struct loader *l, char *line)
 {
-	const struct ksym *x = a, *y = b;
+	uint64_t address;
+	const char *s = lines_number(line, 16, ' ', &address);
+
+	if (!s || !s[0] || s[1] != ' ' || !s[2])
+		return err_set(l->err, -EBADMSG, "not a line of kallsyms: %.80s", line);
+	if (!strchr("tTwW", s[0]))
+		return 0;
+	/* hidden addresses are all 0; some shown ones are too (per-CPU symbols) */
+	if (!address)
+		return 0;
+	l->hidden = false;
+	return add_symbol(l, address, s[0], line + (s + 2 - line));
+}
+
+/* "name size users deps state 0xaddress": where the module's memory is */
+static int parse_module(struct loader *l, char *line)
+{
+	char *fields[6], *save = NULL;
+	uint64_t size, start;
+	int n = 0;
+
+	for (char *f = strtok_r(line, " ", &save); f && n < 6; f = strtok_r(NULL, " ", &save))
+		fields[n++] = f;
+	if (n < 6 || !lines_number(fields[1], 10, '\0', &size) || strncmp(fields[5], "0x", 2) ||
+	    !lines_number(fields[5] + 2, 16, '\0', &start))
+		return err_set(l->err, -EBADMSG, "not a line of the list of modules");
+	if (!start || !size || size > UINT64_MAX - start)
+		return 0;
+	if (l->modules.len >= MODULES_MAX)
+		return err_set(l->err, -E2BIG, "more than %d modules", MODULES_MAX);
+	return vec_push(&l->modules, (struct range){ start, start + size });
+}
+
+static int each_line(struct loader *l, int fd, int (*parse)(struct loader *l, char *line))
+{
+	_cleanup_(lines_fini) struct lines lines;
+	char *line;
+	bool cut;
+	int r = lines_init(&lines, fd);
+
+	if (r < 0)
+		return r;
+	while ((r = lines_next(&lines, &line, &cut)) > 0) {
+		r = cut ? 0 : parse(l, line);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? err_set(l->err, r, "cannot read the kernel's symbols: %s", strerror(-r)) : 0;
+}
+
+static int range_cmp(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int symbol_cmp(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	return prefer(ctx, x, y);
+	if (x->end != y->end)
+		return x->end - y->end;
+	return x->bind - y->bind;
 }
 
-static int add_line(struct kallsyms *k, const char *line)
+static struct alias_name name_of(const struct kallsyms *k, const struct symbol *s)
 {
-	unsigned long long address;
-	char type, name[512], module[128] = "";
-	struct ksym s;
-	int r;
+	const char *name = (const char *)k->names.data + s->name;
 
-	if (sscanf(line, "%llx %c %511s %127s", &address, &type, name, module) < 3)
-		return 0;
-	if (!strchr("tTwW", type) || !address)
-		return 0;
-	if (k->syms.len >= SYMBOLS_MAX)
-		return -E2BIG;
-	s = (struct ksym){ .address = address, .type = type };
-	r = strtab_add(k->strings, name, strlen(name), &s.name);
-	if (r == 0)
-		r = strtab_add(k->strings, module, strlen(module), &s.module);
-	return r < 0 ? r : vec_push(&k->syms, s);
+	return (struct alias_name){ name, strlen(name) };
 }
 
-static void sort_and_unify(struct kallsyms *k)
+/* One symbol an address; code that begins where other code ends is code. */
+static void choose_names(struct kallsyms *k)
 {
+	struct symbol *s = k->syms.data;
 	size_t n = 0;
 
-	if (!k->syms.len)
-		return;
-	qsort_r(k->syms.data, k->syms.len, sizeof(*k->syms.data), by_address, k);
-	for (size_t i = 0; i < k->syms.len; i++)
-		if (!n || k->syms.data[n - 1].address != k->syms.data[i].address)
-			k->syms.data[n++] = k->syms.data[i];
+	for (size_t i = 0; i < k->syms.len; i++) {
+		struct symbol *last = n ? &s[n - 1] : NULL;
+		struct alias_name a, b;
+
+		if (!last || last->address != s[i].address) {
+			s[n++] = s[i];
+			continue;
+		}
+		if (s[i].end || last->bind != s[i].bind)
+			continue;
+		a = name_of(k, &s[i]);
+		b = name_of(k, last);
+		if (alias_name_better(&a, &b))
+			*last = s[i];
+	}
 	k->syms.len = n;
 }
 
-int kallsyms_load_file(struct kallsyms **out, const char *path, struct err *err)
+/* Give back what doubling took too much. */
+static void trim(struct kallsyms *k)
+{
+	void *syms = realloc(k->syms.data, k->syms.len * sizeof(*k->syms.data));
+	void *names = realloc(k->names.data, k->names.len);
+
+	if (syms) {
+		k->syms.data = syms;
+		k->syms.cap = k->syms.len;
+	}
+	if (names) {
+		k->names.data = names;
+		k->names.cap = k->names.len;
+	}
+}
+
+/* The end of the module that @address lies in, or UINT64_MAX. */
+static uint64_t module_end(const struct loader *l, uint64_t address)
+{
+	size_t lo = 0, hi = l->modules.len;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->modules.data[mid].start <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && address < l->modules.data[lo - 1].end ? l->modules.data[lo - 1].end
+							   : UINT64_MAX;
+}
+
+static void set_sizes(const struct loader *l)
+{
+	struct symbol *s = l->k->syms.data;
+
+	for (size_t i = 0; i < l->k->syms.len; i++) {
+		uint64_t end = i + 1 < l->k->syms.len ? s[i + 1].address : UINT64_MAX;
+		uint64_t limit = s[i].module ? module_end(l, s[i].address) : UINT64_MAX;
+
+		if (end > limit)
+			end = limit;
+		end -= s[i].address;
+		s[i].size = s[i].end ? 0 : end < UINT32_MAX ? (uint32_t)end : UINT32_MAX;
+	}
+}
+
+int kallsyms_load_fds(struct kallsyms **out, int kallsyms_fd, int modules_fd, struct err *err)
 {
 	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
-	_cleanup_(fclosep) FILE *f = NULL;
-	_cleanup_(freep) char *line = NULL;
-	size_t cap = 0;
-	int r;
+	_cleanup_(loader_fini) struct loader l = { .k = k, .err = err, .hidden = true };
+	int r = k ? strtab_new(&k->modules) : -ENOMEM;
 
-	if (!k)
-		return -ENOMEM;
-	r = strtab_new(&k->strings);
+	if (r == 0)
+		r = each_line(&l, kallsyms_fd, parse_symbol);
+	if (r == 0 && modules_fd >= 0)
+		r = each_line(&l, modules_fd, parse_module);
 	if (r < 0)
 		return r;
-	f = fopen(path, "re");
-	if (!f)
-		return err_set(err, -errno, "can't read %s: %s", path, strerror(errno));
-	while (r == 0 && getline(&line, &cap, f) > 0)
-		r = add_line(k, line);
-	if (r < 0)
-		return err_set(err, r, "%s: %s", path, strerror(-r));
-	if (!k->syms.len)
-		return err_set(
-			err, -EPERM,
-			"%s shows no addresses: run as root, or set kernel.kptr_restrict to 0 or 1",
-			path);
-	sort_and_unify(k);
+	if (l.hidden)
+		return err_set(err, -EPERM,
+			       "the kernel hides its addresses: run as root (CAP_SYSLOG), and set "
+			       "kernel.kptr_restrict to 0 or 1 (sysctl)");
+	qsort(k->syms.data, k->syms.len, sizeof(*k->syms.data), symbol_cmp);
+	if (l.modules.len)
+		qsort(l.modules.data, l.modules.len, sizeof(*l.modules.data), range_cmp);
+	choose_names(k);
+	set_sizes(&l);
+	trim(k);
 	*out = steal_ptr(&k);
 	return 0;
 }
 
 int kallsyms_load(struct kallsyms **out, struct err *err)
 {
-	return kallsyms_load_file(out, "/proc/kallsyms", err);
+	_cleanup_(closep) int kallsyms_fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	/* a kernel without modules has no such file */
+	_cleanup_(closep) int modules_fd = open("/proc/modules", O_RDONLY | O_CLOEXEC);
+
+	if (kallsyms_fd < 0)
+		return err_set(err, -errno, "cannot open /proc/kallsyms: %m");
+	return kallsyms_load_fds(out, kallsyms_fd, modules_fd, err);
 }
 
 int kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_symbol *out)
 {
 	size_t lo = 0, hi = k->syms.len;
+	const struct symbol *s;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -149,12 +299,14 @@ int kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_sy
 		else
 			hi = mid;
 	}
-	if (!lo)
+	s = lo ? &k->syms.data[lo - 1] : NULL;
+	if (!s || address - s->address >= s->size)
 		return -ENOENT;
 	*out = (struct kallsyms_symbol){
-		.address = k->syms.data[lo - 1].address,
-		.name = strtab_get(k->strings, k->syms.data[lo - 1].name),
-		.module = strtab_get(k->strings, k->syms.data[lo - 1].module),
+		.address = s->address,
+		.size = s->size,
+		.name = (const char *)k->names.data + s->name,
+		.module = strtab_get(k->modules, s->module),
 	};
 	return 0;
 }
@@ -162,4 +314,10 @@ int kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_sy
 size_t kallsyms_count(const struct kallsyms *k)
 {
 	return k->syms.len;
+}
+
+size_t kallsyms_bytes(const struct kallsyms *k)
+{
+	return sizeof(*k) + k->syms.cap * sizeof(*k->syms.data) + k->names.cap +
+	       strtab_bytes(k->modules);
 }

@@ -12,6 +12,7 @@ struct kallsyms;
 
 struct kallsyms_symbol {
 	uint64_t address;
+	uint64_t size; /* up to what follows it */
 	const char *name;
 	const char *module; /* "[nf_tables]", "[bpf]"; "" for the kernel itself */
 };
@@ -19,17 +20,24 @@ struct kallsyms_symbol {
 /**
  * kallsyms_load() - read and sort the kernel's code symbols
  *
+ * Of names of one address the choice is that of base/alias.h. What is loaded
+ * later (modules, BPF programs) is not in it: load again.
+ *
  * Return: 0; -EPERM when the kernel hides the addresses, with the remedy;
- * -errno.
+ * -EBADMSG, -E2BIG over KALLSYMS_MAX symbols, -ENOMEM, -errno.
  */
 int kallsyms_load(struct kallsyms **out, struct err *err);
-/* The same from another file of that format, for tests. */
-int kallsyms_load_file(struct kallsyms **out, const char *path, struct err *err);
+
+/* From files in the format of /proc/kallsyms and /proc/modules; @modules_fd may be -1. */
+int kallsyms_load_fds(struct kallsyms **out, int kallsyms_fd, int modules_fd, struct err *err);
 void kallsyms_free(struct kallsyms *k);
 
 DEFINE_FREEP(struct kallsyms, kallsyms_free)
 
-/* The symbol that begins at or below @address: 0 or -ENOENT. Borrowed strings. */
+enum { KALLSYMS_MAX = 4 * 1000 * 1000 };
+
+/* The symbol that covers @address: 0 or -ENOENT. Strings are borrowed. */
 int kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_symbol *out);
 
 size_t kallsyms_count(const struct kallsyms *k);
+size_t kallsyms_bytes(const struct kallsyms *k); /* memory held, for budgets */
