@@ -219,6 +219,7 @@ struct program {
 	struct cursor c;
 	const struct eh_frame_cie *cie;
 	struct cfi_state st;
+	int64_t cfa_off; /* of the last register + offset */
 	uint64_t loc, end;
 	eh_frame_row_fn fn;
 	void *ctx;
@@ -330,25 +331,38 @@ static int restore_state(struct program *pg)
 	if (!pg->n_stack)
 		return -EBADMSG;
 	pg->st = pg->stack[--pg->n_stack];
+	if (pg->st.cfa.how == CFI_REGISTER)
+		pg->cfa_off = pg->st.cfa.off;
 	return 0;
 }
 
-/* def_cfa_register and def_cfa_offset change one half of a register + offset. */
+/*
+ * def_cfa_register and def_cfa_offset change one half of a register + offset.
+ * After an expression, the register comes with the last offset (as in libgcc;
+ * libgcrypt's code relies on it), an offset alone changes nothing yet.
+ */
 static inline int define_half_cfa(struct program *pg, uint8_t op)
 {
 	struct cfi_value *cfa = &pg->st.cfa;
 	uint64_t reg = cfa->reg;
-	int64_t off = cfa->off;
 
 	if (op == CFA_DEF_CFA_REGISTER)
 		reg = take_uleb(&pg->c);
 	else if (op == CFA_DEF_CFA_OFFSET)
-		off = (int64_t)take_uleb(&pg->c);
+		pg->cfa_off = (int64_t)take_uleb(&pg->c);
 	else
-		off = factored(pg, take_sleb(&pg->c));
-	if (cfa->how == CFI_REGISTER)
-		*cfa = value_of(CFI_REGISTER, reg, off);
-	return cfa->how == CFI_REGISTER || cfa->how == CFI_OUT_OF_RANGE ? 0 : -EBADMSG;
+		pg->cfa_off = factored(pg, take_sleb(&pg->c));
+	if (cfa->how == CFI_UNSPECIFIED)
+		return -EBADMSG;
+	if (cfa->how == CFI_REGISTER || op == CFA_DEF_CFA_REGISTER)
+		*cfa = value_of(CFI_REGISTER, reg, pg->cfa_off);
+	return 0;
+}
+
+static void define_cfa(struct program *pg, uint64_t reg, int64_t off)
+{
+	pg->cfa_off = off;
+	pg->st.cfa = value_of(CFI_REGISTER, reg, off);
 }
 
 /* Register rules with two operands, of which the first is the register. */
@@ -422,11 +436,11 @@ static int extended_insn(struct program *pg, uint8_t op)
 		return restore_state(pg);
 	case CFA_DEF_CFA:
 		reg = take_uleb(&pg->c);
-		pg->st.cfa = value_of(CFI_REGISTER, reg, (int64_t)take_uleb(&pg->c));
+		define_cfa(pg, reg, (int64_t)take_uleb(&pg->c));
 		return 0;
 	case CFA_DEF_CFA_SF:
 		reg = take_uleb(&pg->c);
-		pg->st.cfa = value_of(CFI_REGISTER, reg, factored(pg, take_sleb(&pg->c)));
+		define_cfa(pg, reg, factored(pg, take_sleb(&pg->c)));
 		return 0;
 	case CFA_DEF_CFA_REGISTER:
 	case CFA_DEF_CFA_OFFSET:
@@ -730,6 +744,7 @@ int eh_frame_run(const struct eh_frame *ef, const struct eh_frame_fde *fde, eh_f
 	pg.c.bad = false;
 	pg.cie = &ef->cies.data[fde->cie];
 	pg.st = pg.cie->initial;
+	pg.cfa_off = pg.st.cfa.how == CFI_REGISTER ? pg.st.cfa.off : 0;
 	pg.loc = fde->start;
 	pg.end = fde->start + fde->len;
 	pg.fn = fn;

@@ -277,10 +277,47 @@ static bool rsp_is_cfa(const struct cfi_value *v)
 	return v->how == CFI_UNSPECIFIED || (v->how == CFI_VAL_OFFSET && !v->off);
 }
 
+/*
+ * GHC's StgRun() counts its CFA from below a block that it reserves, and says
+ * apart where the caller's rsp is. As the CFA is free to choose, take that.
+ */
+static bool cfa_is_elsewhere(const struct eh_frame *ef, const struct cfi_state *s,
+			     struct cfi_state *out)
+{
+	struct expr e;
+	int32_t off;
+
+	if (s->cfa.how != CFI_REGISTER || s->cfa.reg != UREG_RSP)
+		return false;
+	e = expr_of(ef, &s->col[CFI_RSP]);
+	if (expr_breg(&e, &off) != UREG_RSP || !expr_ended(&e))
+		return false;
+	*out = *s;
+	out->col[CFI_RSP].how = CFI_UNSPECIFIED;
+	for (size_t i = 0; i < CFI_N_COLUMNS; i++) {
+		if (out->col[i].how == CFI_OFFSET &&
+		    __builtin_add_overflow(s->col[i].off, (int64_t)s->cfa.off - off,
+					   &out->col[i].off))
+			return false;
+	}
+	out->cfa.off = off;
+	return true;
+}
+
+/* Without rbx the walk goes on: few frames need it, and those then end it. */
+static void rule_rbx(const struct eh_frame *ef, const struct cfi_value *v, struct unwind_rule *out)
+{
+	if (rule_saved(ef, v, &out->rbx, &out->rbx_off))
+		return;
+	out->rbx = UNWIND_SAVED_UNDEF;
+	out->rbx_off = 0;
+}
+
 bool unwind_cfi_rule(const struct eh_frame *ef, const struct eh_frame_fde *fde,
 		     const struct cfi_state *s, struct unwind_rule *out)
 {
 	struct unwind_rule rule = { 0 };
+	struct cfi_state moved;
 
 	if (s->col[CFI_RA].how == CFI_UNDEFINED) {
 		*out = (struct unwind_rule){ .cfa = UNWIND_CFA_END };
@@ -289,10 +326,12 @@ bool unwind_cfi_rule(const struct eh_frame *ef, const struct eh_frame_fde *fde,
 	if (s->col[CFI_RSP].how == CFI_EXPR && eh_frame_is_signal(ef, fde) &&
 	    rule_signal(ef, s, out))
 		return true;
+	if (s->col[CFI_RSP].how == CFI_VAL_EXPR && cfa_is_elsewhere(ef, s, &moved))
+		s = &moved;
 	if (rsp_is_cfa(&s->col[CFI_RSP]) && rule_cfa(ef, &s->cfa, &rule) &&
 	    rule_return_address(&s->col[CFI_RA], &rule) &&
-	    rule_saved(ef, &s->col[CFI_RBP], &rule.rbp, &rule.rbp_off) &&
-	    rule_saved(ef, &s->col[CFI_RBX], &rule.rbx, &rule.rbx_off)) {
+	    rule_saved(ef, &s->col[CFI_RBP], &rule.rbp, &rule.rbp_off)) {
+		rule_rbx(ef, &s->col[CFI_RBX], &rule);
 		*out = rule;
 		return true;
 	}

@@ -194,15 +194,18 @@ static bool their_rule(Dwarf_Frame *frame, struct unwind_rule *out)
 					     .cfa_off = (int32_t)off - 160 };
 		return true;
 	}
-	if (!their_rsp(frame, false, NULL) || !their_saved(frame, 6, &out->rbp, &out->rbp_off) ||
-	    !their_saved(frame, 3, &out->rbx, &out->rbx_off))
+	if (!their_rsp(frame, false, NULL) || !their_saved(frame, 6, &out->rbp, &out->rbp_off))
 		return false;
 	/*
 	 * libdw's defaults for x86-64 forget that rbx is callee-saved: what no
 	 * instruction names is undefined there. No compiler declares it so.
 	 */
-	if (out->rbx == UNWIND_SAVED_UNDEF)
+	if (!their_saved(frame, 3, &out->rbx, &out->rbx_off)) {
+		out->rbx = UNWIND_SAVED_UNDEF; /* the walk goes on without it */
+		out->rbx_off = 0;
+	} else if (out->rbx == UNWIND_SAVED_UNDEF) {
 		out->rbx = UNWIND_SAVED_SAME;
+	}
 	return dwarf_frame_cfa(frame, &ops, &n) == 0 && their_cfa(ops, n, out) &&
 	       their_return_address(frame, ra_reg, out);
 }

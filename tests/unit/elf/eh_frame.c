@@ -149,6 +149,21 @@ static void follows_every_definition_of_the_cfa(void **state)
 	assert_value(seen.state[3].cfa, CFI_REGISTER, 200, 8);
 }
 
+static void goes_back_from_an_expression_with_the_last_offset(void **state)
+{
+	struct cfi_bytes b = { 0 };
+	struct seen seen = { 0 };
+
+	CFI_FDE(&b, cfi_put_cie(&b, ABSPTR), START, 16, 0x0e, 56, 0x0f, 2, 0x77, 0, 0x41, 0x0d, 7,
+		0x41, 0x0f, 2, 0x77, 0, 0x0e, 48, 0x41, 0x0d, 6, 0x41);
+	assert_int_equal(replay(&b, &seen), 0);
+	assert_int_equal(seen.n, 5);
+	assert_int_equal(seen.state[0].cfa.how, CFI_EXPR);
+	assert_value(seen.state[1].cfa, CFI_REGISTER, 7, 56);
+	assert_int_equal(seen.state[2].cfa.how, CFI_EXPR);
+	assert_value(seen.state[3].cfa, CFI_REGISTER, 6, 48);
+}
+
 static void marks_numbers_that_no_code_has(void **state)
 {
 	struct cfi_bytes b = { 0 };
@@ -187,9 +202,8 @@ static void ends_at_a_malformed_instruction(void **state)
 		{ 0x0f, 9, 0x77 }, /* expression that does not end */
 		{ 0x04, 1 },       /* operand that does not end */
 		{ 0x01, 1 },
-		{ 0x0f, 0, 0x0e, 8 }, /* an offset for a CFA that is an expression */
 	};
-	static const size_t len[] = { 1, 1, 2, 3, 2, 2, 4 };
+	static const size_t len[] = { 1, 1, 2, 3, 2, 2 };
 
 	for (size_t i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
 		struct cfi_bytes b = { 0 };
@@ -465,6 +479,7 @@ static void skips_functions_whose_cie_is_none(void **state)
 
 TEST_GROUP(test_eh_frame, TEST(advances_by_every_instruction),
 	   TEST(keeps_the_rules_of_four_registers), TEST(follows_every_definition_of_the_cfa),
+	   TEST(goes_back_from_an_expression_with_the_last_offset),
 	   TEST(marks_numbers_that_no_code_has), TEST(nests_remembered_states),
 	   TEST(ends_at_a_malformed_instruction), TEST(refuses_states_nested_too_deep),
 	   TEST(gives_no_row_past_the_functions_end), TEST(stops_when_the_caller_says_so),

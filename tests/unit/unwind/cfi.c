@@ -123,6 +123,24 @@ static void knows_openssls_frames(void **state)
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 16), 0x0f, 2, 0x77, 16);
 }
 
+static void knows_ghcs_stg_run(void **state)
+{
+	/* CFA rsp + 0, rbx and the return address above it, rsp = rsp + 16440 */
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 16440, .rbx = UNWIND_SAVED_CFA,
+			 .rbx_off = -56),
+		    0x0e, 0, 0x11, 3, 0x80, 0x70, 0x11, 16, 0xfa, 0x6f, 0x16, 7, 4, 0x77, 0xb8,
+		    0x80, 0x01);
+	ASSERT_REFUSED(0x0c, 6, 0, 0x16, 7, 2, 0x77, 8);
+	ASSERT_REFUSED(0x16, 7, 2, 0x76, 8);
+}
+
+static void goes_on_without_rbx(void **state)
+{
+	/* Intel's vector library: at an aligned address below the CFA */
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RBP, .cfa_off = 16, .rbx = UNWIND_SAVED_UNDEF), 0x0c, 6,
+		    16, 0x10, 3, 10, 0x38, 0x1c, 0x0d, 0xc0, 0xff, 0xff, 0xff, 0x1a, 0x38, 0x1c);
+}
+
 static void refuses_what_the_walk_cannot_do(void **state)
 {
 	ASSERT_REFUSED(0x0c, 17, 8); /* CFA from a vector register */
@@ -158,5 +176,6 @@ static void knows_the_frame_of_a_signal(void **state)
 
 TEST_GROUP(test_cfi, TEST(knows_registers_and_offsets), TEST(knows_the_outermost_frame),
 	   TEST(knows_a_return_address_in_a_register), TEST(knows_the_linkers_plt),
-	   TEST(knows_realigned_frames), TEST(knows_openssls_frames),
-	   TEST(refuses_what_the_walk_cannot_do), TEST(knows_the_frame_of_a_signal))
+	   TEST(knows_realigned_frames), TEST(knows_openssls_frames), TEST(knows_ghcs_stg_run),
+	   TEST(goes_on_without_rbx), TEST(refuses_what_the_walk_cannot_do),
+	   TEST(knows_the_frame_of_a_signal))
