@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths are resolved by openat2(RESOLVE_IN_ROOT), which no symbolic link and no
- * ".." leaves; where a filter forbids that call, a walk that follows no links
- * does. Opening is non-blocking and only regular files with an ELF header are
- * given out: a name in a stranger's file cannot make us wait on a fifo or hand
- * /etc/shadow to a child that parses for it.
+ * Only regular files with an ELF header, found inside the root, are given out:
+ * a name in a stranger's file cannot make us wait on a fifo or hand /etc/shadow
+ * to a child that parses for it.
  *
  * Whether the content fits is checked here for the separate debug file (build
  * id, or the CRC of .gnu_debuglink); split units are checked by their reader.
@@ -12,76 +10,29 @@
 #include "symbol/debugfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/sigbus.h"
 #include "elf/image.h"
+#include "symbol/rootfile.h"
 
-enum { PATH_CAP = 4096 + 512, OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
-
-/* Without openat2(): component by component, following no link and no "..". */
-static int open_walk(int root, const char *path)
-{
-	char part[256];
-	int dir = fcntl(root, F_DUPFD_CLOEXEC, 0), next;
-
-	while (dir >= 0) {
-		size_t n;
-		bool last;
-
-		path += strspn(path, "/");
-		n = strcspn(path, "/");
-		last = !path[n];
-		next = -1;
-		errno = ENOENT;
-		if (n && n < sizeof(part) && !(n == 2 && !memcmp(path, "..", 2))) {
-			memcpy(part, path, n);
-			part[n] = '\0';
-			next = openat(dir, part,
-				      O_NOFOLLOW | (last ? OPEN_FLAGS : O_PATH | O_CLOEXEC));
-		}
-		close(dir);
-		if (last || next < 0)
-			return next < 0 ? -errno : next;
-		dir = next;
-		path += n;
-	}
-	return -errno;
-}
-
-static int open_in_root(int root, const char *path)
-{
-	struct open_how how = {
-		.flags = OPEN_FLAGS,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-	if (fd >= 0)
-		return fd;
-	return errno == ENOSYS || errno == EPERM ? open_walk(root, path) : -errno;
-}
+enum { PATH_CAP = 4096 + 512 };
 
 static bool is_elf(int fd)
 {
-	struct stat st;
 	char magic[4];
 
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && pread(fd, magic, 4, 0) == 4 &&
-	       !memcmp(magic, "\177ELF", 4);
+	return pread(fd, magic, 4, 0) == 4 && !memcmp(magic, "\177ELF", 4);
 }
 
 int debugfile_open_at(int root, const char *path)
 {
-	int fd = open_in_root(root, path);
+	int fd = rootfile_open(root, path, false);
 
 	if (fd < 0)
 		return fd;

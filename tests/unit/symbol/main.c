@@ -4,6 +4,7 @@
 int test_demangle(void);
 int test_dwarf(void);
 int test_intervals(void);
+int test_jit(void);
 int test_kallsyms(void);
 int test_protocol(void);
 int test_symbolizer(void);
@@ -12,6 +13,6 @@ int test_worker(void);
 int main(int argc, char **argv)
 {
 	symbol_worker_main(argc, argv);
-	return test_demangle() + test_dwarf() + test_intervals() + test_kallsyms() +
+	return test_demangle() + test_dwarf() + test_intervals() + test_jit() + test_kallsyms() +
 	       test_protocol() + test_symbolizer() + test_worker();
 }
