@@ -25,7 +25,7 @@
 
 enum {
 	COVERED_SHARE = 2, /* more than 1/2 of the text has CFI: so have the special functions */
-	ENTRY_LEN = 32,    /* as much as the longest _start has before its last call */
+	ENTRY_LEN = 64,    /* as much as the longest _start has before its last call (glibc's ld.so) */
 	RESERVE_MAX = 1 << 20,
 	RESTORERS_MAX = 8, /* signal restorers of a file */
 	RADIX_BITS = 13,
@@ -321,12 +321,19 @@ static int rows_patch(struct unwind_rows *rows, uint64_t off, uint64_t len,
 
 /*
  * Does a program or a loader begin at the entry point? Libraries' e_entry may
- * be any address; what is begun by the kernel clears rbp first (psABI, 3.4.1).
+ * be any address; what is begun by the kernel clears rbp first (psABI, 3.4.1)
+ * or, in glibc's ld.so, hands its stack pointer to C.
  */
 static bool entry_is_start(const struct elf_image *img)
 {
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	static const uint8_t clear[] = { 0x48, 0x31, 0xed }; /* xor %rbp,%rbp; %ebp without 0x48 */
+	static const struct {
+		uint8_t len, bytes[3];
+	} first[] = {
+		{ 3, { 0x48, 0x31, 0xed } }, /* xor %rbp,%rbp */
+		{ 2, { 0x31, 0xed } },       /* xor %ebp,%ebp */
+		{ 3, { 0x48, 0x89, 0xe7 } }, /* mov %rsp,%rdi */
+	};
 	struct elf_span code;
 	size_t at = 0;
 
@@ -336,8 +343,10 @@ static bool entry_is_start(const struct elf_image *img)
 		return true;
 	if (!memcmp(code.data, endbr, sizeof(endbr)))
 		at = sizeof(endbr);
-	return !memcmp(code.data + at, clear, sizeof(clear)) ||
-	       !memcmp(code.data + at, clear + 1, sizeof(clear) - 1);
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		if (!memcmp(code.data + at, first[i].bytes, first[i].len))
+			return true;
+	return false;
 }
 
 static int patch_entry(struct unwind_rows *rows, const struct elf_image *img)
@@ -347,6 +356,37 @@ static int patch_entry(struct unwind_rows *rows, const struct elf_image *img)
 	if (!entry_is_start(img) || elf_image_offset_of(img, elf_image_entry(img), &off) < 0)
 		return 0;
 	return rows_patch(rows, off, ENTRY_LEN, &rule_end);
+}
+
+/*
+ * .init and .fini, pieced together by the linker from crti.o and crtn.o, have
+ * no CFI: sub $8,%rsp; calls; add $8,%rsp; ret.
+ */
+static int patch_init_fini(struct unwind_rows *rows, const struct elf_image *img, const char *name)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t begin[] = { 0x48, 0x83, 0xec, 0x08 };
+	static const uint8_t end[] = { 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_RSP, .cfa_off = 8, .ra_off = -8 };
+	struct elf_span s;
+	size_t at = 0;
+	int r;
+
+	if (elf_image_section(img, name, &s) < 0 || s.len < sizeof(endbr) + sizeof(begin))
+		return 0;
+	if (!memcmp(s.data, endbr, sizeof(endbr)))
+		at = sizeof(endbr);
+	if (s.len < at + sizeof(begin) + sizeof(end) || memcmp(s.data + at, begin, sizeof(begin)) ||
+	    memcmp(s.data + s.len - sizeof(end), end, sizeof(end)))
+		return 0;
+	at += sizeof(begin);
+	/* the whole first, then what lies between sub and add */
+	r = rows_patch(rows, s.file_off, s.len, &rule);
+	if (r)
+		return r;
+	rule.cfa_off = 16;
+	return rows_splice(rows, s.file_off + at, s.file_off + s.len - 1,
+			   &(struct unwind_full_row){ .file_off = s.file_off + at, .rule = rule }, 1);
 }
 
 /*
@@ -432,6 +472,10 @@ static int patch_known_code(struct unwind_rows *rows, const struct elf_image *im
 		r = patch_text(rows, img, covered);
 	if (!r)
 		r = patch_entry(rows, img);
+	if (!r && !no_cfi)
+		r = patch_init_fini(rows, img, ".init");
+	if (!r && !no_cfi)
+		r = patch_init_fini(rows, img, ".fini");
 	if (no_cfi && rows_say_only_frame_pointers(rows))
 		rows->len = 0;
 	return r;
