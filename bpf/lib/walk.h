@@ -144,6 +144,8 @@ static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, 
 		return stack_word(w, cfa + off, out);
 	case UNWIND_SAVED_RBP:
 		return stack_word(w, w->regs[UREG_RBP] + off, out);
+	case UNWIND_SAVED_REG:
+		return rule_register(w, (__u32)off, out);
 	default:
 		*out = 0;
 		return 0;
@@ -169,10 +171,35 @@ static __always_inline int walk_return(struct walk *w, const struct unwind_rule 
 
 	/* lowest first: one window then holds all three */
 	if (saved_register(w, rule->rbx, cfa, rule->rbx_off, UREG_RBX, &rbx) ||
-	    saved_register(w, rule->rbp, cfa, rule->rbp_off, UREG_RBP, &rbp) ||
-	    stack_word(w, cfa + rule->ra_off, &ra))
+	    saved_register(w, rule->rbp, cfa, rule->rbp_off, UREG_RBP, &rbp))
 		return walk_fail(w, WALK_ERR_STACK_READ);
+	if (rule->cfa == UNWIND_CFA_RSP_RA_REG) {
+		if (rule_register(w, rule->cfa_reg, &ra))
+			return walk_fail(w, WALK_ERR_REGISTER_LOST);
+	} else if (stack_word(w, cfa + rule->ra_off, &ra)) {
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	}
 	return walk_to_caller(w, ra, cfa, rbp, rbx);
+}
+
+/*
+ * runtime.asmcgocall: from the thread's own stack, where C runs, back to the
+ * goroutine's (src/unwind/go.h has the layout).
+ */
+WALK_FN int walk_go_asmcgocall(__u32 which, __u32 off)
+{
+	struct walk *w = walk_get(which);
+	__u64 at, depth = 0, g = 0, hi = 0;
+
+	if (!w)
+		return WALK_STOP;
+	at = w->regs[UREG_RSP] + (__s32)off;
+	if (stack_word(w, at - 8, &depth) || stack_word(w, at, &g))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	if (g && read_user(&hi, sizeof(hi), g + 8))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	w->cfa = g ? hi - depth : depth;
+	return WALK_CONTINUE;
 }
 
 /* Frame-pointer convention, for generated code and files without tables. */
@@ -227,45 +254,63 @@ WALK_FN int walk_signal(__u32 which, __u32 off)
 	return WALK_CONTINUE;
 }
 
-/* Where the frame's CFA is; WALK_CONTINUE, or the walk has ended. */
-static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *rule, __u64 *out)
+/* The word that a rule's CFA is computed from: 0, or -1 when its register is not known. */
+static __always_inline int rule_base(struct walk *w, const struct unwind_rule *rule, __u64 *out)
 {
-	__u64 at = w->regs[UREG_RSP];
+	__u64 index = 0;
 
 	switch (rule->cfa) {
-	case UNWIND_CFA_RSP:
-	case UNWIND_CFA_RSP_DEREF:
-		break;
 	case UNWIND_CFA_RBP:
 	case UNWIND_CFA_RBP_DEREF:
-		at = w->regs[UREG_RBP];
-		break;
+		*out = w->regs[UREG_RBP];
+		return 0;
 	case UNWIND_CFA_RBX:
-		at = w->regs[UREG_RBX];
-		break;
+		*out = w->regs[UREG_RBX];
+		return 0;
 	case UNWIND_CFA_REG:
-		if (rule_register(w, rule->cfa_reg, &at))
-			return walk_fail(w, WALK_ERR_REGISTER_LOST);
-		break;
-	case UNWIND_CFA_PLT:
-		*out = at + 8 + ((w->regs[UREG_RIP] & 15) >= (__u64)rule->cfa_off ? 8 : 0);
-		return WALK_CONTINUE;
+		return rule_register(w, rule->cfa_reg, out);
+	case UNWIND_CFA_RSP_INDEX:
+		if (rule_register(w, rule->cfa_reg, &index))
+			return -1;
+		*out = w->regs[UREG_RSP] + index * 8;
+		return 0;
 	default:
-		return walk_fail(w, WALK_ERR_BAD_TABLE);
+		*out = w->regs[UREG_RSP];
+		return 0;
+	}
+}
+
+/* Where the frame's CFA is, into w->cfa; WALK_CONTINUE, or the walk has ended. */
+static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *rule)
+{
+	__u64 at = 0;
+
+	if (rule_base(w, rule, &at))
+		return walk_fail(w, WALK_ERR_REGISTER_LOST);
+	if (rule->cfa == UNWIND_CFA_PLT) {
+		w->cfa = at + 8 + ((w->regs[UREG_RIP] & 15) >= (__u64)rule->cfa_off ? 8 : 0);
+		return WALK_CONTINUE;
 	}
 	at += (__s64)rule->cfa_off;
-	if (rule->cfa == UNWIND_CFA_RSP_DEREF || rule->cfa == UNWIND_CFA_RBP_DEREF) {
+	if (rule->cfa == UNWIND_CFA_RSP_DEREF || rule->cfa == UNWIND_CFA_RBP_DEREF ||
+	    rule->cfa == UNWIND_CFA_RSP_INDEX) {
 		if (stack_word(w, at, &at))
 			return walk_fail(w, WALK_ERR_STACK_READ);
 		at += (__s64)rule->cfa_add;
 	}
-	*out = at;
+	w->cfa = at;
 	return WALK_CONTINUE;
+}
+
+/* Rules by rsp can only lead up the stack; rbp may lead to another one (Go, coroutines). */
+static __always_inline int rule_goes_up(const struct unwind_rule *rule)
+{
+	return rule->cfa != UNWIND_CFA_RBP && rule->cfa != UNWIND_CFA_RBX &&
+	       rule->cfa != UNWIND_CFA_RBP_DEREF;
 }
 
 static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *rule, __u32 which)
 {
-	__u64 cfa = 0;
 	int r;
 
 	switch (rule->cfa) {
@@ -277,13 +322,20 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 		return walk_frame_pointer(which);
 	case UNWIND_CFA_SIGNAL:
 		return walk_signal(which, (__u32)rule->cfa_off);
+	case UNWIND_CFA_GO_ASMCGOCALL:
+		r = walk_go_asmcgocall(which, (__u32)rule->cfa_off);
+		if (r != WALK_CONTINUE)
+			return r;
+		return walk_return(w, rule, w->cfa + (__s64)rule->cfa_add);
 	}
-	r = rule_cfa(w, rule, &cfa);
+	if (rule->cfa >= UNWIND_CFA_MAX)
+		return walk_fail(w, WALK_ERR_BAD_TABLE);
+	r = rule_cfa(w, rule);
 	if (r != WALK_CONTINUE)
 		return r;
-	if (cfa <= w->regs[UREG_RSP])
+	if (rule_goes_up(rule) && w->cfa <= w->regs[UREG_RSP])
 		return walk_fail(w, WALK_ERR_BAD_CFA);
-	return walk_return(w, rule, cfa);
+	return walk_return(w, rule, w->cfa);
 }
 
 /* No cached rule: look it up in the file's rows. WALK_CONTINUE and *@out, or how the walk ends. */

@@ -35,6 +35,8 @@ struct walk {
 	__u32 first_mapping, n_mappings; /* struct unwind_process of the sampled process */
 	struct unwind_mapping mapping;   /* the one that held the last pc, tried first */
 
+	__u64 cfa; /* of the current frame, where a step function leaves it */
+
 	__u64 window_at; /* address of window[0]; 0: nothing copied */
 	__u32 window_len;
 	__u32 n_fills;
