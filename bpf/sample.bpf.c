@@ -25,6 +25,7 @@ enum {
 };
 
 enum {
+	PF_EXITING = 0x00000004,
 	PF_KTHREAD = 0x00200000,
 	USER_CS_32 = 0x23,
 	KERNEL_STACK_BYTES = 16384,
@@ -117,26 +118,40 @@ static __always_inline void regs_copy(__u64 *to, const struct user_regs *r)
 	to[16] = r->rip;
 }
 
+/* In exec, once the old program's memory is gone? Its registers lead nowhere then. */
+static __always_inline int between_programs(struct task_struct *task, __u64 rsp)
+{
+	__u64 word;
+
+	if (!bpf_core_field_exists(task->in_execve) ||
+	    !BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+		return 0;
+	return bpf_probe_read_user(&word, sizeof(word), (void *)rsp) != 0;
+}
+
 /* The registers that the task saved when it entered the kernel. 1: a kernel thread, -1: unreadable.
  */
 static __always_inline int regs_of_task(struct user_regs *out)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	void *stack;
+	__u32 task_flags = BPF_CORE_READ(task, flags);
+	void *stack; /* where the registers lie in it */
 
-	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+	if (task_flags & PF_KTHREAD)
+		return 1;
+	if ((task_flags & PF_EXITING) && !BPF_CORE_READ(task, mm))
 		return 1;
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
 		struct task_struct *btf_task = (void *)bpf_get_current_task_btf();
-		void *regs = (void *)bpf_task_pt_regs(btf_task);
 
-		return bpf_probe_read_kernel(out, sizeof(*out), regs) ? -1 : 0;
+		stack = (void *)bpf_task_pt_regs(btf_task);
+	} else {
+		/* before 5.15: at the top of the kernel stack */
+		stack = BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - sizeof(*out);
 	}
-	/* before 5.15: at the top of the kernel stack */
-	stack = BPF_CORE_READ(task, stack);
-	return bpf_probe_read_kernel(out, sizeof(*out), stack + KERNEL_STACK_BYTES - sizeof(*out))
-		       ? -1
-		       : 0;
+	if (bpf_probe_read_kernel(out, sizeof(*out), stack))
+		return -1;
+	return between_programs(task, out->rsp);
 }
 
 static __always_inline void send(struct counters *c, void *record, __u64 len)
@@ -231,7 +246,7 @@ static __always_inline void user_stack(struct counters *c, struct walk *w, __u32
 		if (r)
 			break;
 	}
-	if (r == WALK_NEED_FILE) {
+	if (r == WALK_NEED_FILE || r == WALK_NEED_MAPPINGS) {
 		w->record.head.n_words = w->record.head.n_kernel;
 		send_raw(c, w);
 		return;
@@ -280,7 +295,7 @@ static __always_inline int user_registers(struct perf_event_ctx *ctx, struct wal
 	}
 	r = regs_of_task(&regs);
 	if (r > 0)
-		w->record.head.flags |= RECORD_KTHREAD;
+		w->record.head.flags |= RECORD_NO_USER;
 	if (r < 0)
 		walk_fail(w, WALK_ERR_NO_REGISTERS);
 	if (r)

@@ -31,9 +31,13 @@ struct perf_event_ctx {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct mm_struct;
+
 struct task_struct {
 	unsigned int flags;
 	void *stack;
+	struct mm_struct *mm;
+	unsigned int in_execve : 1;
 	int pid;
 	int tgid;
 };

@@ -55,7 +55,7 @@ static __always_inline int stack_word(struct walk *w, __u64 addr, __u64 *out)
 static __always_inline int mapping_search(struct walk *w, __u64 pc)
 {
 	const __u32 units = sizeof(struct unwind_mapping) / 4;
-	__u32 lo = w->first_mapping, n = w->n_mappings;
+	__u32 lo = w->process.first_mapping, n = w->process.n_mappings;
 	struct arena_chunk *c;
 
 	if (!n)
@@ -221,6 +221,25 @@ WALK_FN int walk_frame_pointer(__u32 which)
 }
 
 /*
+ * No rule: code whose CFI was left out (browsers, V8's builtins) mostly keeps
+ * frame pointers. They are believed only if they lead to mapped code.
+ */
+WALK_FN int walk_without_rule(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 rbp, next = 0, ra = 0;
+
+	if (!w)
+		return WALK_STOP;
+	rbp = w->regs[UREG_RBP];
+	if (rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > GUESS_FRAME_MAX || (rbp & 7) ||
+	    stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra) || !ra ||
+	    mapping_find(w, ra - 1))
+		return walk_fail(w, WALK_ERR_NO_RULE);
+	return walk_to_caller(w, ra, rbp + 16, next, w->regs[UREG_RBX]);
+}
+
+/*
  * The kernel's signal frame: struct ucontext (arch/x86/include/uapi/asm/
  * ucontext.h) at rsp + @off, whose sigcontext begins 40 bytes in with r8-r15,
  * rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. It is read into the window:
@@ -315,7 +334,7 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 
 	switch (rule->cfa) {
 	case UNWIND_CFA_NONE:
-		return walk_fail(w, WALK_ERR_NO_RULE);
+		return walk_without_rule(which);
 	case UNWIND_CFA_END:
 		return walk_done(w);
 	case UNWIND_CFA_FP:
@@ -333,7 +352,7 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 	r = rule_cfa(w, rule);
 	if (r != WALK_CONTINUE)
 		return r;
-	if (rule_goes_up(rule) && w->cfa <= w->regs[UREG_RSP])
+	if (rule_goes_up(rule) && w->cfa < w->regs[UREG_RSP] + (rule->cfa != UNWIND_CFA_RSP_RA_REG))
 		return walk_fail(w, WALK_ERR_BAD_CFA);
 	return walk_return(w, rule, w->cfa);
 }
@@ -399,6 +418,8 @@ WALK_FN int walk_step(__u32 which)
 		return WALK_STOP;
 	pc = w->regs[UREG_RIP] - w->is_call;
 	if (mapping_find(w, pc)) {
+		if (!w->process.unmapped_is_final)
+			return WALK_NEED_MAPPINGS;
 		walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
 		return walk_fail(w, WALK_ERR_PC_UNMAPPED);
 	}

@@ -9,12 +9,14 @@ enum {
 	WALK_SEARCH_STEPS = 17, /* 2^17 mappings, or rows of a page */
 	RULE_CACHE_SLOTS = 1024,
 	USER_PAGE = 4096,
+	GUESS_FRAME_MAX = 1 << 20, /* bytes; larger frames are not guessed */
 };
 
 enum walk_step_result {
 	WALK_CONTINUE,
-	WALK_STOP,      /* complete, or an error frame says why not */
-	WALK_NEED_FILE, /* the table of walk.need_file is not built yet */
+	WALK_STOP,          /* complete, or an error frame says why not */
+	WALK_NEED_FILE,     /* the table of walk.need_file is not built yet */
+	WALK_NEED_MAPPINGS, /* those known may be behind the times */
 };
 
 struct rule_cache_slot {
@@ -32,8 +34,8 @@ struct walk {
 	__u8 pad;
 	__u32 need_file;
 
-	__u32 first_mapping, n_mappings; /* struct unwind_process of the sampled process */
-	struct unwind_mapping mapping;   /* the one that held the last pc, tried first */
+	struct unwind_process process;
+	struct unwind_mapping mapping; /* the one that held the last pc, tried first */
 
 	__u64 cfa; /* of the current frame, where a step function leaves it */
 
@@ -86,8 +88,7 @@ static __always_inline int walk_done(struct walk *w)
 static __always_inline void walk_begin(struct walk *w, const struct unwind_process *p)
 {
 	__builtin_memcpy(w->regs, w->leaf_regs, sizeof(w->regs));
-	w->first_mapping = p->first_mapping;
-	w->n_mappings = p->n_mappings;
+	w->process = *p;
 	w->mapping.start = 0;
 	w->mapping.end = 0;
 	w->window_at = 0;

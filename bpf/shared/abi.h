@@ -59,7 +59,7 @@ enum record_type {
 enum record_flags {
 	RECORD_COMPLETE = 1u << 0, /* the walk reached the outermost frame */
 	RECORD_KERNEL_MODE = 1u << 1,
-	RECORD_KTHREAD = 1u << 2, /* no user part */
+	RECORD_NO_USER = 1u << 2, /* a kernel thread, or a process that has given its memory up */
 };
 
 struct record_header {
@@ -155,6 +155,12 @@ _Static_assert(sizeof(struct unwind_mapping) == 32, "8 arena units");
 struct unwind_process {
 	__u32 first_mapping; /* arena unit of the first struct unwind_mapping, sorted by start */
 	__u32 n_mappings;
+	/*
+	 * The agent has looked and found no mapping for some address, so that
+	 * one more is an error; else the sample goes up raw, since mappings
+	 * may have appeared that are not published yet.
+	 */
+	__u32 unmapped_is_final;
 };
 
 enum { PROCESSES_MAX = 32768 };

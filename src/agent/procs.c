@@ -37,8 +37,9 @@ struct entry {
 	struct entry *older;
 	uint32_t n_threads; /* besides the first; meaningful only if all_threads_seen */
 	bool all_threads_seen;
-	bool reread; /* /proc must be read before the mappings are right */
-	bool dirty;  /* in the list of changes */
+	bool reread;            /* /proc must be read before the mappings are right */
+	bool dirty;             /* in the list of changes */
+	bool unmapped_is_final; /* struct unwind_process */
 	uint64_t next_reread_ns;
 };
 
@@ -196,6 +197,7 @@ static void set_comm(struct entry *e, const char *comm)
 
 static void mark_dirty(struct procs *p, struct entry *e)
 {
+	e->unmapped_is_final = false;
 	if (e->dirty)
 		return;
 	e->dirty = vec_push(&p->dirty, e->info.pid) == 0;
@@ -432,6 +434,7 @@ static int entry_publish(struct procs *p, struct entry *e, uint64_t now_ns,
 	r = mapset_publish(e->maps, p->tables, now_ns, out);
 	if (r < 0)
 		return r;
+	out->unmapped_is_final = e->unmapped_is_final;
 	/* an ended program must not answer for its successor's pid */
 	if (!e->info.end_ns)
 		r = sampler_put_process(p->sampler, e->info.pid, out);
@@ -483,6 +486,17 @@ int procs_mappings(struct procs *p, uint32_t pid, uint64_t time_ns, uint64_t now
 	if (!e)
 		return -ENOMEM;
 	return entry_publish(p, e, now_ns, out);
+}
+
+void procs_unmapped_is_final(struct procs *p, uint32_t pid)
+{
+	struct entry *e = entry_get(p, pid);
+	struct unwind_process ignored;
+
+	if (!e || e->info.end_ns || e->dirty)
+		return;
+	e->unmapped_is_final = true;
+	(void)entry_publish(p, e, now_monotonic(), &ignored);
 }
 
 /* ---- set-up and upkeep ---------------------------------------------------- */

@@ -56,6 +56,13 @@ const struct process *procs_find(struct procs *p, uint32_t pid, uint64_t time_ns
 int procs_mappings(struct procs *p, uint32_t pid, uint64_t time_ns, uint64_t now_ns,
 		   struct unwind_process *out);
 
+/*
+ * An address of @pid was looked up in vain although everything that happened
+ * was taken in: until its mappings change, more of these are not worth the
+ * agent's attention.
+ */
+void procs_unmapped_is_final(struct procs *p, uint32_t pid);
+
 /* Forget what ended more than a few seconds ago. */
 void procs_reap(struct procs *p, uint64_t now_ns);
 

@@ -30,7 +30,8 @@ struct session {
 	struct procs *procs;
 	struct collect *collect;
 	int epoll_fd;
-	uint64_t now_ns; /* of this turn */
+	uint64_t now_ns;      /* of this turn */
+	uint64_t sideband_ns; /* what happened up to then has been taken in */
 	uint64_t next_upkeep_ns;
 	uint32_t raw_pid; /* whose stack is being walked */
 	uint64_t n_samples, n_complete, n_raw, n_raw_failed, n_bad_records;
@@ -120,12 +121,11 @@ int session_follow(struct session *s, uint32_t pid)
 
 int session_start(struct session *s, struct err *err)
 {
-	int r = sampler_attach(s->sampler, err);
+	int r = procs_scan(s->procs);
 
 	if (r < 0)
-		return r;
-	r = procs_scan(s->procs);
-	return r < 0 ? err_set(err, r, "can't read /proc: %s", strerror(-r)) : 0;
+		return err_set(err, r, "can't read /proc: %s", strerror(-r));
+	return sampler_attach(s->sampler, err);
 }
 
 int session_fd(const struct session *s)
@@ -178,39 +178,86 @@ static void need_file(void *ctx, uint32_t file)
 	files_need_table(s->files, file, s->now_ns);
 }
 
-static void on_raw(struct session *s, const struct raw_record *rec)
+static void on_sideband(void *ctx, const struct sideband_event *ev)
 {
+	struct session *s = ctx;
+
+	procs_handle(s->procs, ev);
+}
+
+/* Samples may be newer than the turn: first what happened before them. */
+static int take_in_sideband(struct session *s)
+{
+	uint64_t now_ns = monotonic_ns();
+	int r = sideband_consume(s->sideband, on_sideband, s);
+
+	if (r < 0)
+		return r;
+	s->sideband_ns = now_ns;
+	procs_publish(s->procs, now_ns);
+	return 0;
+}
+
+static bool ends_unmapped(const uint64_t *words, size_t n)
+{
+	return n && words[n - 1] == FRAME_WORD(FRAME_ERROR, WALK_ERR_PC_UNMAPPED);
+}
+
+/*
+ * Walk a stack copy with what is known of its process. An address that is in
+ * no mapping may be newer than what was read of the side-band: that is read
+ * again, once. Number of words; 0 if the process has gone unseen.
+ */
+static size_t walk_raw(struct session *s, const struct raw_record *rec, const uint64_t **out_words,
+		       bool *out_complete)
+{
+	const struct record_header *h = &rec->head;
 	struct unwind_walk_input in = {
 		.stack = rec->stack,
-		.stack_len = rec->head.stack_len,
+		.stack_len = h->stack_len,
 		.read = read_process,
 		.need_file = need_file,
 		.ctx = s,
 	};
+	size_t n = 0;
+
+	memcpy(in.regs, rec->regs, sizeof(in.regs));
+	s->raw_pid = h->pid;
+	for (int turn = 0; turn < 2; turn++) {
+		if (procs_mappings(s->procs, h->pid, h->time_ns, s->now_ns, &in.process) < 0)
+			return 0;
+		n = unwind_walk(s->walker, &in, out_words, out_complete);
+		if (!ends_unmapped(*out_words, n))
+			return n;
+		if (turn == 0)
+			(void)take_in_sideband(s);
+	}
+	procs_unmapped_is_final(s->procs, h->pid);
+	return n;
+}
+
+static void on_raw(struct session *s, const struct raw_record *rec)
+{
 	uint64_t words[RECORD_WORDS_MAX];
 	const uint64_t *walked;
 	size_t n = rec->head.n_kernel, n_walked;
-	bool complete;
+	bool complete = false;
 
 	s->n_raw++;
-	memcpy(in.regs, rec->regs, sizeof(in.regs));
 	memcpy(words, rec->kernel, n * sizeof(*words));
-	if (procs_mappings(s->procs, rec->head.pid, rec->head.time_ns, s->now_ns, &in.process) <
-	    0) {
+	n_walked = walk_raw(s, rec, &walked, &complete);
+	if (n_walked > RECORD_WORDS_MAX - n)
+		n_walked = RECORD_WORDS_MAX - n;
+	if (n_walked) {
+		memcpy(words + n, walked, n_walked * sizeof(*words));
+		n += n_walked;
+	} else {
 		s->n_raw_failed++;
 		words[n++] = FRAME_WORD(FRAME_ADDRESS, rec->regs[UREG_RIP]);
 		words[n++] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_PROCESS);
-		count_end(s, words, n, false);
-		count_stack(s, &rec->head, words, n);
-		return;
 	}
-	s->raw_pid = rec->head.pid;
-	n_walked = unwind_walk(s->walker, &in, &walked, &complete);
-	if (n_walked > RECORD_WORDS_MAX - n)
-		n_walked = RECORD_WORDS_MAX - n;
-	memcpy(words + n, walked, n_walked * sizeof(*words));
-	count_end(s, words, n + n_walked, complete);
-	count_stack(s, &rec->head, words, n + n_walked);
+	count_end(s, words, n, complete);
+	count_stack(s, &rec->head, words, n);
 }
 
 static void on_walked(struct session *s, const struct sample_record *rec)
@@ -229,6 +276,8 @@ static void on_record(void *ctx, const void *record, size_t len)
 	const struct record_header *h = record;
 	struct session *s = ctx;
 
+	if (len >= sizeof(*h) && h->time_ns > s->sideband_ns)
+		(void)take_in_sideband(s);
 	if (len >= sizeof(*h) && h->type == RECORD_SAMPLE &&
 	    len >= sizeof(*h) + h->n_words * sizeof(uint64_t))
 		on_walked(s, record);
@@ -238,13 +287,6 @@ static void on_record(void *ctx, const void *record, size_t len)
 		on_raw(s, record);
 	else
 		s->n_bad_records++;
-}
-
-static void on_sideband(void *ctx, const struct sideband_event *ev)
-{
-	struct session *s = ctx;
-
-	procs_handle(s->procs, ev);
 }
 
 /* ---- the loop's turn ------------------------------------------------------ */
@@ -267,10 +309,9 @@ static int session_drain(struct session *s)
 	int r;
 
 	s->now_ns = monotonic_ns();
-	r = sideband_consume(s->sideband, on_sideband, s);
+	r = take_in_sideband(s);
 	if (r < 0)
 		return r;
-	procs_publish(s->procs, s->now_ns);
 	r = sampler_consume(s->sampler, on_record, s);
 	return r < 0 ? r : 0;
 }

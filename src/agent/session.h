@@ -38,7 +38,7 @@ DEFINE_FREEP(struct session, session_free)
 /* With sampler_opts.targets_only: sample this process and its later children. */
 int session_follow(struct session *s, uint32_t pid);
 
-/* Attach, then read what runs already. */
+/* Read what runs already, then attach; what happens in between the side-band tells. */
 int session_start(struct session *s, struct err *err);
 
 /* An epoll descriptor; when it is readable, or at least every 100 ms, call session_turn(). */

@@ -25,7 +25,7 @@
 
 enum {
 	COVERED_SHARE = 2, /* more than 1/2 of the text has CFI: so have the special functions */
-	ENTRY_LEN = 64,    /* as much as the longest _start has before its last call (glibc's ld.so) */
+	ENTRY_LEN = 64, /* as much as the longest _start has before its last call (glibc's ld.so) */
 	RESERVE_MAX = 1 << 20,
 	RESTORERS_MAX = 8, /* signal restorers of a file */
 	RADIX_BITS = 13,
@@ -386,7 +386,8 @@ static int patch_init_fini(struct unwind_rows *rows, const struct elf_image *img
 		return r;
 	rule.cfa_off = 16;
 	return rows_splice(rows, s.file_off + at, s.file_off + s.len - 1,
-			   &(struct unwind_full_row){ .file_off = s.file_off + at, .rule = rule }, 1);
+			   &(struct unwind_full_row){ .file_off = s.file_off + at, .rule = rule },
+			   1);
 }
 
 /*

@@ -238,7 +238,7 @@ int unwind_tables_add_mappings(struct unwind_tables *t, const struct unwind_mapp
 	if (r < 0)
 		return r;
 	unwind_arena_write(t->arena, unit, m, (size_t)n * sizeof(*m));
-	*out = (struct unwind_process){ unit, n };
+	*out = (struct unwind_process){ .first_mapping = unit, .n_mappings = n };
 	return 0;
 }
 

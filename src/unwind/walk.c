@@ -93,6 +93,7 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	w->state.record.head.n_words = 0;
 	w->state.record.head.n_kernel = 0;
 	walk_begin(&w->state, &in->process);
+	w->state.process.unmapped_is_final = 1;
 }
 
 /* A step, with the file's table made on the way if that is what it wants. */
