@@ -297,7 +297,8 @@ static void takes_frame_pointers_around_what_it_knows_without_cfi(void **state)
 	assert_int_equal(build(&f, &rows, NULL), 0);
 	assert_int_equal(rule_at(&rows, 0).cfa, UNWIND_CFA_FP);
 	assert_int_equal(rule_at(&rows, 64).cfa, UNWIND_CFA_END);
-	assert_int_equal(rule_at(&rows, 96).cfa, UNWIND_CFA_FP);
+	assert_int_equal(rule_at(&rows, 127).cfa, UNWIND_CFA_END);
+	assert_int_equal(rule_at(&rows, 128).cfa, UNWIND_CFA_FP);
 }
 
 static void has_nothing_for_other_machines(void **state)
