@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# refusals.sh CAMEO: what `cameo record` cannot do it says in one line that helps,
+# with an exit status to match, and leaves no file behind.
+set -u
+. "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Others than root must be able to start it, wherever the build directory is.
+install -m 755 "$1" "$work/cameo"
+chmod 755 "$work"
+mkdir -m 777 "$work/out"
+cd "$work/out" || exit 1
+cameo=$work/cameo
+
+# refused NAME STATUS PATTERN COMMAND...: the command must end like this.
+refused()
+{
+	local name=$1 want=$2 pattern=$3 status wrong=()
+
+	shift 3
+	timeout 30 "$@" >"$work/stdout" 2>"$work/stderr"
+	status=$?
+	[ "$status" -eq "$want" ] || wrong+=("exit status $status, not $want")
+	[ "$(wc -l <"$work/stderr")" -eq 1 ] || wrong+=('not one line')
+	grep -qiE -- "$pattern" "$work/stderr" || wrong+=("nothing like: $pattern")
+	[ ! -s "$work/stdout" ] || wrong+=('words on stdout')
+	[ -z "$(ls -A .)" ] || wrong+=("a file is left: $(ls -A .)")
+	rm -f -- * .[!.]*
+	if [ ${#wrong[@]} -eq 0 ]; then
+		ok "$name"
+	else
+		not_ok "$name" "${wrong[@]}" "it said: $(cat "$work/stderr")"
+	fi
+}
+
+record=("$cameo" record -d 1)
+refused 'refuses an unknown suffix' 2 'suffix|format' "${record[@]}" -o x.zip
+refused 'refuses a frequency of 0' 2 '-F.*from 1 to' "${record[@]}" -F 0
+refused 'refuses a frequency beyond what the kernel allows' 2 'perf_event_max_sample_rate' "${record[@]}" -F 99999999
+refused 'refuses a duration that is no number' 2 '-d.*number' "$cameo" record -d soon
+refused 'refuses a negative duration' 2 '-d.*number' "$cameo" record -d -1
+refused 'refuses a process id that is no number' 2 '-p.*process' "${record[@]}" -p init
+refused 'refuses -p beside a command' 2 'only one of' "${record[@]}" -p 1 -- true
+refused 'refuses a command it does not have' 2 'no such command' "$cameo" rekord
+
+unprivileged=()
+if [ "$(id -u)" -eq 0 ]; then
+	unprivileged=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+fi
+refused 'tells a user without privileges to be root' 1 'root' "${unprivileged[@]}" "${record[@]}" -o x.folded
+
+if [ "$(id -u)" -ne 0 ]; then
+	for name in 'no such process' 'no such command' 'a file that is no program' 'an unwritable place' 'no BTF'; do
+		skip "says so: $name" 'needs root'
+	done
+	tap_done
+	exit
+fi
+sleep 0 &
+gone=$!
+wait "$gone"
+refused 'says so: no such process' 1 "no.* process.*$gone|$gone.*no such process" "${record[@]}" -p "$gone"
+refused 'says so: no such command' 127 'not found|no such file' "${record[@]}" -- "$work/nothing"
+refused 'says so: a file that is no program' 126 'permission|not executable|cannot execute|exec format' \
+	"${record[@]}" -- "$work/stderr"
+# That it is known before anything is recorded shows in the time: this would take an hour.
+refused 'says so: an unwritable place' 1 'no such file or directory|cannot write' "$cameo" record -d 3600 -o "$work/none/x.folded"
+refused 'says so: no BTF' 1 'BTF' unshare --mount --propagation private -- \
+	sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$0" record -d 1' "$cameo"
+tap_done
