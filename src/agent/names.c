@@ -152,17 +152,18 @@ static int add_function(struct job *j, const char *name, const char *file, uint3
 	return r < 0 ? r : profile_add_function(j->p, &f, out);
 }
 
-static int add_location(struct job *j, struct profile_location *l, const char *name,
+static int add_location(struct job *j, const struct profile_location *place, const char *name,
 			const char *file, uint32_t *out)
 {
+	struct profile_location l = *place;
 	struct profile_line line = { 0 };
 	int r = add_function(j, name, file, &line.function);
 
 	if (r < 0)
 		return r;
-	l->n_lines = 1;
-	l->lines = &line;
-	return profile_add_location(j->p, l, out);
+	l.n_lines = 1;
+	l.lines = &line;
+	return profile_add_location(j->p, &l, out);
 }
 
 static const char *base_name(const char *path)

@@ -46,6 +46,7 @@ allows src/elf/image.c base/err.h
 allows src/elf/image.c elf/image.h
 allows src/unwind/rows.h bpf/shared/unwind_rule.h
 allows src/agent/agent.c bpf/shared/abi.h
+allows src/unwind/walk.c bpf/lib/step.h
 allows tests/replay/walk.c bpf/lib/step.h
 allows src/cli/record.c agent/agent.h
 refuses src/base/vec.c elf/image.h
@@ -53,7 +54,8 @@ refuses src/elf/image.c symbol/symbol.h
 refuses src/codec/pprof.c agent/agent.h
 refuses src/profile/profile.c codec/wire.h
 refuses src/symbol/elf.c bpf/shared/abi.h
-refuses src/unwind/eh_frame.c bpf/lib/step.h
+refuses src/elf/image.c bpf/lib/step.h
+refuses src/symbol/chain.c unwind/rows.h
 refuses src/agent/agent.c cli/cli.h
 refuses bpf/sample.bpf.c base/err.h
 

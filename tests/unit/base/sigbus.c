@@ -112,7 +112,7 @@ static void every_thread_has_its_own_guard(void **state)
 	unmap(&good);
 }
 
-/* The signal that ends a child that installs the guard and then does @act on a file that is gone. */
+/* The signal that ends a child that installs the guard and does @act on a file that is gone. */
 static int child_status(void (*act)(struct mapping *m))
 {
 	struct mapping m;
