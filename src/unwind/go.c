@@ -37,6 +37,7 @@ enum kind {
 	KIND_NORMAL,
 	KIND_END,         /* outermost function of a stack */
 	KIND_LEAVES,      /* moves to a stack that has nothing to do with its own */
+	KIND_CLONE,       /* the code of the new thread follows the return in the old one */
 	KIND_FRAME,       /* moves to another stack and back, keeping rbp */
 	KIND_SYSTEMSTACK, /* the same, but up to Go 1.20 it has no frame of its own */
 	KIND_ASMCGOCALL,  /* see go.h */
@@ -56,7 +57,7 @@ static const struct {
 	{ "gogo", KIND_LEAVES },
 	{ "runtime.morestack", KIND_LEAVES },
 	{ "runtime.switchToCrashStack0", KIND_LEAVES },
-	{ "runtime.clone", KIND_LEAVES },
+	{ "runtime.clone", KIND_CLONE },
 	{ "runtime.systemstack", KIND_SYSTEMSTACK },
 	{ "runtime.asmcgocall", KIND_ASMCGOCALL },
 	{ "runtime.asmcgocall_no_g", KIND_FRAME },
@@ -363,6 +364,9 @@ static void mark_function(struct build *b)
 		at = next_sp_write(b, 0);
 		if (at)
 			add_mark(b, at, MODE_END, 0);
+		break;
+	case KIND_CLONE:
+		add_mark(b, CODE_FIND(b, 0, RET) + 1, MODE_END, 0);
 		break;
 	case KIND_FRAME:
 		mark_frame(b);

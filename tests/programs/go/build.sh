@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# build.sh GO OUT_DIR: build this folder's programs in every way that changes
-# the file: OUT_DIR/go-PROGRAM-VARIANT. The C compiler is needed for cgo.
+# build.sh GO OUT_DIR STAMP: build this folder's programs in every way that
+# changes the file: OUT_DIR/go-PROGRAM-VARIANT. The C compiler is needed for cgo.
 set -eu
 
 go=$1
+stamp=$(realpath "$3")
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 cd "$(dirname "$0")"
@@ -26,3 +27,4 @@ for program in chain selfdump; do
 done
 CGO_ENABLED=1 build cgo-plain cgo
 CGO_ENABLED=1 build cgo-stripped cgo -ldflags='-s -w'
+touch "$stamp"

@@ -7,9 +7,12 @@
 uint64_t c_outer(uint64_t n);
 uint64_t c_hot(uint64_t n);
 
+extern int c_iterations;
+int c_iterations = 20000;
+
 __attribute__((noinline)) uint64_t c_hot(uint64_t n)
 {
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < c_iterations; i++)
 		n = n * 6364136223846793005u + 1442695040888963407u;
 	return n;
 }

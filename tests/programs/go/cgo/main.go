@@ -2,7 +2,8 @@
 
 // Go into C and back: main.main -> main.outer -> (cgo) c_outer -> c_middle ->
 // (cgo) main.goCallback -> main.inner -> (cgo) c_hot, for SECONDS (the first
-// argument, 1 by default). The C functions keep no frame pointer.
+// argument, 1 by default); c_hot's loop runs as often as the second says. The
+// C functions keep no frame pointer.
 package main
 
 /*
@@ -11,6 +12,7 @@ package main
 
 uint64_t c_outer(uint64_t n);
 uint64_t c_hot(uint64_t n);
+extern int c_iterations;
 */
 import "C"
 
@@ -29,6 +31,7 @@ func inner(n uint64) uint64 {
 	return sum
 }
 
+//go:noinline
 //export goCallback
 func goCallback(n C.uint64_t) C.uint64_t {
 	return C.uint64_t(inner(uint64(n)))
@@ -43,14 +46,18 @@ func outer(until time.Time) uint64 {
 	return sum
 }
 
-func main() {
-	seconds := 1
-	if len(os.Args) > 1 {
-		n, err := strconv.Atoi(os.Args[1])
-		if err != nil {
-			os.Exit(2)
-		}
-		seconds = n
+func argument(i int, otherwise int) int {
+	if len(os.Args) <= i {
+		return otherwise
 	}
-	outer(time.Now().Add(time.Duration(seconds) * time.Second))
+	n, err := strconv.Atoi(os.Args[i])
+	if err != nil {
+		os.Exit(2)
+	}
+	return n
+}
+
+func main() {
+	C.c_iterations = C.int(argument(2, 20000))
+	outer(time.Now().Add(time.Duration(argument(1, 1)) * time.Second))
 }

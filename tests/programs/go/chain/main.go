@@ -3,7 +3,8 @@
 // A known stack: main.main -> main.outer -> main.middle -> main.hot, where
 // hot is a leaf without a frame and the others call in a loop, for SECONDS
 // (the first argument, 1 by default). With a second argument as many
-// goroutines do the same, below main.worker.
+// goroutines do the same, below main.worker. The third is how often hot's
+// loop runs.
 package main
 
 import (
@@ -12,10 +13,12 @@ import (
 	"time"
 )
 
+var iterations = uint64(argument(3, 20000))
+
 //go:noinline
 func hot(n uint64) uint64 {
 	x := n
-	for i := uint64(0); i < 20000; i++ {
+	for i := iterations; i > 0; i-- {
 		x = x*6364136223846793005 + 1442695040888963407
 	}
 	return x
