@@ -33,8 +33,6 @@ export const KINDS: Record<string, { label: string; rgb: Rgb }> = {
 	unknown: { label: "unknown", rgb: [188, 188, 188] },
 };
 
-export const TINY: Rgb = [176, 176, 176];
-
 export function kindOf(kind: string): { label: string; rgb: Rgb } {
 	return Object.hasOwn(KINDS, kind) ? KINDS[kind] : KINDS.unknown;
 }

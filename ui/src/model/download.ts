@@ -57,11 +57,11 @@ export function toSvg(p: Picture, width = 1200): string {
 	layout.rows.forEach((row, depth) => {
 		const y = (p.flame ? layout.rows.length - depth : depth + 1) * ROW + 4;
 		visibleBars(tree, layout, row, span, (bar) => {
-			const fn = bar.node > 0 ? tree.fn[bar.node] : -1;
+			const fn = tree.fn[bar.node];
 			const fill = fn >= 0 ? p.colours[fn] : "#bbb";
 			const rect = `<rect x="${bar.x.toFixed(1)}" y="${y}" width="${bar.width.toFixed(1)}" ` +
 				`height="${ROW - 1}" fill="${fill}"/>`;
-			if (bar.node < 0) {
+			if (bar.end - bar.first > 1) {
 				out.push(rect);
 				return;
 			}

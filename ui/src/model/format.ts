@@ -38,7 +38,7 @@ function digits(x: number): string {
 }
 
 export function percent(part: number, whole: number): string {
-	if (whole <= 0)
+	if (whole <= 0 || part <= 0)
 		return "0 %";
 	const p = (100 * part) / whole;
 	if (p > 0 && p < 0.01)
@@ -62,6 +62,8 @@ export function timeOf(value: number, s: Scale): number | null {
 
 /** Time where there is one, samples otherwise. */
 export function amount(value: number, s: Scale): string {
+	if (value === 0)
+		return "0";
 	const ns = timeOf(value, s);
 	return ns !== null ? duration(ns) : `${grouped(value)} samples`;
 }

@@ -63,8 +63,11 @@ export function nodeAt(t: Tree, l: Layout, row: Int32Array, value: number): numb
 }
 
 export interface Bar {
-	/** The node, or -1 for a run of nodes too narrow to be drawn one by one. */
+	/** The node, or the first of a run of nodes too narrow to be drawn one by one. */
 	node: number;
+	/** Where in the row the bar's nodes are: [first, end). */
+	first: number;
+	end: number;
 	x: number;
 	width: number;
 }
@@ -86,40 +89,35 @@ const MIN_PX = 0.5;
 export function visibleBars(t: Tree, l: Layout, row: Int32Array, span: Span,
 	draw: (bar: Bar) => void): void {
 	const scale = span.width / (span.to - span.from);
-	const bar: Bar = { node: -1, x: 0, width: 0 };
-	const emit = (node: number, from: number, to: number) => {
-		const x = Math.max(0, (from - span.from) * scale);
-		bar.node = node;
+	const bar: Bar = { node: -1, first: 0, end: 0, x: 0, width: 0 };
+	const emit = (first: number, end: number) => {
+		const last = row[end - 1];
+		const x = Math.max(0, (l.start[row[first]] - span.from) * scale);
+		bar.node = row[first];
+		bar.first = first;
+		bar.end = end;
 		bar.x = x;
-		bar.width = Math.min(span.width, (to - span.from) * scale) - x;
+		bar.width = Math.min(span.width, (l.start[last] + t.total[last] - span.from) * scale) - x;
 		if (bar.width >= MIN_PX)
 			draw(bar);
 	};
 	let i = firstEndingAfter(t, l, row, span.from);
 	while (i < row.length && l.start[row[i]] < span.to) {
-		const node = row[i];
-		const end = l.start[node] + t.total[node];
-		if (t.total[node] * scale >= MIN_PX) {
-			emit(node, l.start[node], end);
-			i++;
-			continue;
-		}
-		i = emitRun(t, l, row, i, MIN_PX / scale, emit);
+		const end = t.total[row[i]] * scale >= MIN_PX ? i + 1 : runEnd(t, l, row, i, MIN_PX / scale);
+		emit(i, end);
+		i = end;
 	}
 }
 
 /* A run goes on while nodes are narrow and the gaps between them are too. */
-function emitRun(t: Tree, l: Layout, row: Int32Array, at: number, min: number,
-	emit: (node: number, from: number, to: number) => void): number {
-	const from = l.start[row[at]];
-	let end = from;
+function runEnd(t: Tree, l: Layout, row: Int32Array, at: number, min: number): number {
+	let end = l.start[row[at]];
 	let i = at;
 	while (i < row.length && t.total[row[i]] < min && l.start[row[i]] - end < min) {
 		end = l.start[row[i]] + t.total[row[i]];
 		i = skipWithin(t, l, row, i + 1, end + min);
 		end = l.start[row[i - 1]] + t.total[row[i - 1]];
 	}
-	emit(-1, from, end);
 	return i;
 }
 

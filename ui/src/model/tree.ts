@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A tree of calls in flat arrays. Node 0 is the root, which stands for all
-// samples and has no function; every parent has a smaller index than its
+// samples and has no function (but in a sandwich); every parent has a smaller index than its
 // children. Every view (callers, sandwich, collapsed, hidden...) is another
 // tree of this kind, so layout, search and painting know only this one.
 
@@ -71,8 +71,10 @@ export class TreeBuilder {
 		this.self[node] += value;
 	}
 
-	finish(): Tree {
+	/** @rootFn: the function that the root is, where all of the tree is one function's. */
+	finish(rootFn = -1): Tree {
 		const n = this.n;
+		this.fn[0] = rootFn;
 		const parent = this.parent.slice(0, n);
 		const self = this.self.slice(0, n);
 		return {
@@ -168,10 +170,10 @@ export function walk(t: Tree, enter: (node: number) => void, leave: (node: numbe
 	}
 }
 
-/** The functions from the root (left out) down to @node. */
+/** The functions from the root down to @node; a root that is no function is left out. */
 export function pathOf(t: Tree, node: number): number[] {
 	const path: number[] = [];
-	for (let i = node; i > 0; i = t.parent[i])
+	for (let i = node; i >= 0 && t.fn[i] >= 0; i = t.parent[i])
 		path.push(t.fn[i]);
 	return path.reverse();
 }

@@ -29,28 +29,27 @@ function only(fn: number, n: number): Uint8Array {
 	return set;
 }
 
-/** What @fn was called by: under the root is @fn, under it its callers, and so on. */
+/** What @fn was called by: the root is @fn, under it are its callers, and so on. */
 export function callersOf(t: Tree, fn: number, nFunctions: number): Tree {
 	const b = new TreeBuilder();
 	for (const node of outermost(t, only(fn, nFunctions)))
-		addCallers(b, t, node, t.total[node]);
-	return b.finish();
+		addCallers(b, t, t.parent[node], t.total[node]);
+	return b.finish(fn);
 }
 
-/** What @fn called, from all its places put together. */
-export function calleesOf(t: Tree, fn: number, nFunctions: number): Tree {
+/** What @fn, the root, called from all its places put together. */
+export function calleesOf(t: Tree, fn: number): Tree {
 	const b = new TreeBuilder();
-	const to = new Int32Array(t.n);
-	const set = only(fn, nFunctions);
+	const to = new Int32Array(t.n).fill(-1);
 	for (let i = 1; i < t.n; i++) {
-		if (to[t.parent[i]] > 0)
+		if (to[t.parent[i]] >= 0)
 			to[i] = b.child(to[t.parent[i]], t.fn[i]);
-		else if (set[t.fn[i]])
-			to[i] = b.child(0, fn);
-		if (to[i] > 0)
+		else if (t.fn[i] === fn)
+			to[i] = 0;
+		if (to[i] >= 0)
 			b.addSelf(to[i], t.self[i]);
 	}
-	return b.finish();
+	return b.finish(fn);
 }
 
 /** Calls of a function by itself, direct or through others, become one: the way in is left out. */

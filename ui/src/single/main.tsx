@@ -23,9 +23,10 @@ function summary(p: Profile): string {
 	const samples = samplesOf(all, p);
 	const parts = [
 		samples !== null ? `${grouped(samples)} samples` : "",
-		p.periodNs > 0 || p.unit === "nanoseconds" ? `${amount(all, p)} of ${p.type || "cpu"}` : "",
+		p.periodNs > 0 || p.unit === "nanoseconds" ? `${amount(all, p)}${p.type === "samples" ? "" : ` ${p.type}`}` : "",
 		p.durationNs > 0 ? `in ${duration(p.durationNs)}` : "",
-		p.timeNs > 0 ? new Date(p.timeNs / 1e6).toLocaleString() : "",
+		p.timeNs > 0 ? new Date(p.timeNs / 1e6).toLocaleString(undefined, {
+			dateStyle: "medium", timeStyle: "medium" }) : "",
 	];
 	return parts.filter((s) => s !== "").join(" · ");
 }

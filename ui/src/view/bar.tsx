@@ -3,8 +3,9 @@
 // The row of controls over the graph, the path of the zoom, and the legend.
 
 import { COLOUR_BY, css, KINDS, kindOf, type ColourBy } from "../model/colour";
-import { percent, shown } from "../model/format";
-import type { Found } from "../model/search";
+import { grouped, percent, shown } from "../model/format";
+import { outermost, type Found } from "../model/search";
+import type { Usage } from "../model/table";
 import { ancestors, type Functions, type Tree } from "../model/tree";
 import { VIEWS, type State, type ViewName } from "../model/url";
 import type { Update } from "./state";
@@ -37,6 +38,10 @@ interface SearchProps {
 	onStep: (by: 1 | -1) => void;
 }
 
+function places(n: number): string {
+	return n === 1 ? "1 place" : `${grouped(n)} places`;
+}
+
 export function Search({ state, found, all, at, update, onStep }: SearchProps) {
 	const some = found.nodes.length > 0;
 	return (
@@ -60,7 +65,7 @@ export function Search({ state, found, all, at, update, onStep }: SearchProps) {
 			{state.query !== "" && (
 				<output class={found.error !== "" ? "bad" : ""} aria-live="polite">
 					{found.error || (some
-						? `${percent(found.value, all)} matched, ${at >= 0 ? `${at + 1} of ` : ""}${found.nodes.length}`
+						? `${percent(found.value, all)} matched · ${at >= 0 ? `${at + 1} of ` : ""}${places(found.nodes.length)}`
 						: "no match")}
 				</output>
 			)}
@@ -131,24 +136,34 @@ export function Crumbs({ tree, functions, zoom, rootName, onZoom }: CrumbProps) 
 					</li>
 				))}
 			</ol>
+			{zoom === 0 && <span class="hint">Click a bar to zoom in, right-click for more, / to search</span>}
 			{zoom > 0 && <button class="reset" onClick={() => onZoom(0)}>Reset zoom</button>}
 		</nav>
 	);
 }
 
+/* A stack that was cut short has its error where its root would be, not at its end. */
+function cutShort(tree: Tree, functions: Functions): number {
+	const set = Uint8Array.from(functions.kind, (k) => (k === "error" ? 1 : 0));
+	return outermost(tree, set).reduce((sum, i) => sum + tree.total[i], 0);
+}
+
 /** The kinds that occur, with the share of samples whose last frame is of it. */
-export function Legend({ functions, self, all }: { functions: Functions; self: Float64Array; all: number }) {
+export function Legend({ functions, usage, tree }: { functions: Functions; usage: Usage; tree: Tree }) {
 	const share: Record<string, number> = {};
 	for (let i = 0; i < functions.n; i++) {
 		const kind = Object.hasOwn(KINDS, functions.kind[i]) ? functions.kind[i] : "unknown";
-		share[kind] = (share[kind] ?? 0) + self[i];
+		if (usage.total[i] > 0)
+			share[kind] = (share[kind] ?? 0) + usage.self[i];
 	}
+	if (share.error !== undefined)
+		share.error = cutShort(tree, functions);
 	return (
 		<ul class="legend" aria-label="Kinds of frames, with the share of samples that end in them">
 			{Object.keys(KINDS).filter((k) => share[k] !== undefined).map((k) => (
 				<li key={k}>
 					<span class="dot" style={{ background: css(kindOf(k).rgb) }} />
-					{kindOf(k).label} <small>{percent(share[k], all)}</small>
+					{kindOf(k).label} <small>{percent(share[k], tree.total[0])}</small>
 				</li>
 			))}
 		</ul>

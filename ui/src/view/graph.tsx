@@ -98,7 +98,6 @@ export function Graph(props: GraphProps) {
 		tree, layout, names, theme, flame, cursor,
 		rootName: props.rootName,
 		colours: props.colours,
-		rootColour: theme.tiny,
 		matched: props.matched,
 		hover: pointer.node < tree.n ? pointer.node : -1,
 	};
@@ -120,7 +119,7 @@ export function Graph(props: GraphProps) {
 			const pane: Pane = {
 				width: Math.max(1, b.clientWidth),
 				height: Math.max(1, b.clientHeight),
-				scroll: b.scrollTop,
+				scroll: b.scrollTop - (latest.current.flame ? Math.max(0, b.clientHeight - latest.current.layout.rows.length * ROW) : 0),
 				from: spanNow.current.from,
 				to: spanNow.current.to,
 			};
@@ -158,7 +157,7 @@ export function Graph(props: GraphProps) {
 	const find = (e: MouseEvent): number => {
 		const r = box.current!.getBoundingClientRect();
 		const pane = view.current;
-		const depth = depthAt(e.clientY - r.top + box.current!.scrollTop, layout.rows.length, flame);
+		const depth = depthAt(e.clientY - r.top + pane.scroll, layout.rows.length, flame);
 		const value = pane.from + ((e.clientX - r.left) / pane.width) * (pane.to - pane.from);
 		const row = layout.rows[depth];
 		return row ? nodeAt(tree, layout, row, value) : -1;
@@ -204,7 +203,7 @@ export function Graph(props: GraphProps) {
 					const node = find(e);
 					e.preventDefault();
 					setPointer(NOWHERE);
-					if (node > 0)
+					if (node >= 0 && tree.fn[node] >= 0)
 						props.onMenu(node, e.clientX, e.clientY);
 				}}
 			>

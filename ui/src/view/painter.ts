@@ -5,7 +5,7 @@
 // hostile name costs no more than a short one.
 
 import { shown } from "../model/format";
-import { visibleBars, type Layout, type Span } from "../model/layout";
+import { visibleBars, type Bar, type Layout, type Span } from "../model/layout";
 import type { Tree } from "../model/tree";
 
 export const ROW = 20;
@@ -18,7 +18,7 @@ export interface Theme {
 	dim: string;
 	dimText: string;
 	text: string;
-	tiny: string;
+	root: string;
 	outline: string;
 	mark: string;
 }
@@ -30,7 +30,6 @@ export interface Scene {
 	rootName: string;
 	names: string[];
 	colours: string[];
-	rootColour: string;
 	theme: Theme;
 	/** Functions to lift out, or empty for all alike. */
 	matched: Uint8Array;
@@ -42,6 +41,7 @@ export interface Scene {
 export interface Pane {
 	width: number;
 	height: number;
+	/** What part of the drawing is at the top; negative where there is room above it. */
 	scroll: number;
 	from: number;
 	to: number;
@@ -92,17 +92,35 @@ function cut(name: string, n: number): string {
 	return n >= 3 ? name.slice(0, n - 1) + "…" : "";
 }
 
+/* A needle in a run of narrow nodes must show too, but no wider than a pixel. */
+function paintMatches(pen: Pen, s: Scene, row: Int32Array, bar: Bar, span: Span, y: number): void {
+	const scale = span.width / (span.to - span.from);
+	let drawnTo = -1;
+	for (let i = bar.first; i < bar.end; i++) {
+		const fn = s.tree.fn[row[i]];
+		const x = (s.layout.start[row[i]] - span.from) * scale;
+		if (!s.matched[fn] || x < drawnTo)
+			continue;
+		setFill(pen, s.colours[fn]);
+		pen.ctx.fillRect(x, y, 1, ROW - 1);
+		drawnTo = x + 1;
+	}
+}
+
 function paintRow(pen: Pen, s: Scene, row: Int32Array, span: Span, y: number): void {
 	const { tree, theme } = s;
 	const searching = s.matched.length > 0;
 	visibleBars(tree, s.layout, row, span, (bar) => {
-		const fn = bar.node > 0 ? tree.fn[bar.node] : -1;
-		const dim = searching && !(fn >= 0 && s.matched[fn]);
-		const colour = fn >= 0 ? s.colours[fn] : bar.node === 0 ? s.rootColour : theme.tiny;
+		const fn = tree.fn[bar.node];
+		const run = bar.end - bar.first > 1;
+		const dim = searching && (run || fn < 0 || !s.matched[fn]);
+		const colour = fn >= 0 ? s.colours[fn] : theme.root;
 		const gap = bar.width > 3 ? 1 : 0;
 		setFill(pen, dim ? theme.dim : colour);
 		pen.ctx.fillRect(bar.x, y, bar.width - gap, ROW - 1);
-		if (bar.node < 0 || bar.width < LEAST_TEXT)
+		if (run && searching)
+			paintMatches(pen, s, row, bar, span, y);
+		if (run || bar.width < LEAST_TEXT)
 			return;
 		const name = fitted(pen, fn >= 0 ? s.names[fn] : s.rootName, bar.width - 2 * PAD);
 		if (name === "")
@@ -139,7 +157,7 @@ export function paint(ctx: CanvasRenderingContext2D, ratio: number, s: Scene, pa
 	ctx.fillRect(0, 0, pane.width, pane.height);
 	const rows = s.layout.rows;
 	const span: Span = { from: pane.from, to: pane.to, width: pane.width };
-	for (let y = -(pane.scroll % ROW); y < pane.height; y += ROW) {
+	for (let y = -((pane.scroll % ROW) + ROW) % ROW; y < pane.height; y += ROW) {
 		const depth = depthAt(y + pane.scroll + 1, rows.length, s.flame);
 		if (depth >= 0 && depth < rows.length)
 			paintRow(pen, s, rows[depth], span, y);

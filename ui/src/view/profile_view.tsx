@@ -103,7 +103,7 @@ function SandwichPane(p: PaneProps) {
 			<h2>{p.label}{node > 0 &&
 				<button onClick={() => setZoom({ tree: p.tree, node: 0 })}>Reset zoom</button>}</h2>
 			<Graph
-				label={p.label} rootName="all its samples" tree={p.tree} layout={layout}
+				label={p.label} rootName="all" tree={p.tree} layout={layout}
 				functions={p.profile.functions} colours={p.colours} scale={p.scale} flame={p.flame}
 				zoom={node} matched={p.matched} onZoom={(n) => setZoom({ tree: p.tree, node: n })}
 				onMenu={(n, x, y) => p.onMenu({ node: n, tree: p.tree, x, y })}
@@ -115,11 +115,11 @@ function SandwichPane(p: PaneProps) {
 function Sandwich(p: Omit<PaneProps, "label" | "flame"> & { fn: number }) {
 	const n = p.profile.functions.n;
 	const callers = useMemo(() => (p.fn >= 0 ? callersOf(p.tree, p.fn, n) : null), [p.tree, p.fn]);
-	const callees = useMemo(() => (p.fn >= 0 ? calleesOf(p.tree, p.fn, n) : null), [p.tree, p.fn]);
+	const callees = useMemo(() => (p.fn >= 0 ? calleesOf(p.tree, p.fn) : null), [p.tree, p.fn]);
 	if (!callers || !callees)
 		return <p class="empty">Choose a function in the table: its callers are shown above it, what it calls below.</p>;
 	return (
-		<div class="sandwich">
+		<div class="halves">
 			<SandwichPane {...p} tree={callers} label="Callers" flame />
 			<SandwichPane {...p} tree={callees} label="Callees" flame={false} />
 		</div>
@@ -209,7 +209,7 @@ export function ProfileView({ profile, state, update }: {
 				<Options state={state} update={update} downloads={downloads} />
 			</div>
 			<Chips profile={profile} state={state} update={update} idOf={idOf} />
-			<main class={`body ${state.view}`}>
+			<main class="body" data-view={state.view}>
 				{table && (
 					<Table
 						functions={functions} usage={usage} all={kept.total[0]} scale={scale}
@@ -246,8 +246,8 @@ export function ProfileView({ profile, state, update }: {
 				)}
 			</main>
 			{state.view !== "table" && state.colour === "kind" &&
-				<Legend functions={functions} self={usage.self} all={kept.total[0]} />}
-			{menu && menu.node > 0 && (
+				<Legend functions={functions} usage={usage} tree={kept} />}
+			{menu && menu.tree.fn[menu.node] >= 0 && (
 				<Menu title={shown(functions.name[menu.tree.fn[menu.node]], 60)} x={menu.x} y={menu.y}
 					items={items(menu)} onClose={closeMenu} />
 			)}

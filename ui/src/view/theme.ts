@@ -15,7 +15,7 @@ function read(): Theme {
 		dim: get("--bar-dim"),
 		dimText: get("--bar-dim-text"),
 		text: get("--bar-text"),
-		tiny: get("--bar-tiny"),
+		root: get("--bar-root"),
 		outline: get("--fg"),
 		mark: get("--mark"),
 	};
