@@ -9,9 +9,5 @@
 int html_page_write(const void *json, size_t len, const char *title, struct buf *out,
 		    struct err *err)
 {
-	(void)json;
-	(void)len;
-	(void)title;
-	(void)out;
 	return err_set(err, -ENOTSUP, "this cameo was built without the page (-Dui=disabled)");
 }

@@ -11,7 +11,7 @@ import { nodeAt, type Layout } from "../model/layout";
 import type { Functions, Tree } from "../model/tree";
 import { factsOf, sentence, Tooltip } from "./describe";
 import { step } from "./keys";
-import { depthAt, labels, paint, ROW, rowTop, type Pane, type Scene } from "./painter";
+import { depthAt, labels, paint, paintMarks, ROW, rowTop, type Pane, type Scene } from "./painter";
 import { useTheme } from "./theme";
 
 export interface GraphProps {
@@ -84,10 +84,18 @@ function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): nu
 	return ratio;
 }
 
+function paneOf(box: HTMLElement, s: Scene, span: { from: number; to: number }): Pane {
+	const width = Math.max(1, box.clientWidth);
+	const height = Math.max(1, box.clientHeight);
+	const above = s.flame ? Math.max(0, height - s.layout.rows.length * ROW) : 0;
+	return { width, height, scroll: box.scrollTop - above, from: span.from, to: span.to };
+}
+
 export function Graph(props: GraphProps) {
 	const { tree, layout, functions, flame, zoom } = props;
 	const box = useRef<HTMLDivElement>(null);
 	const canvas = useRef<HTMLCanvasElement>(null);
+	const over = useRef<HTMLCanvasElement>(null);
 	const [pointer, setPointer] = useState(NOWHERE);
 	const [cursor, setCursor] = useState(-1);
 	const theme = useTheme();
@@ -95,41 +103,42 @@ export function Graph(props: GraphProps) {
 	const height = layout.rows.length * ROW;
 
 	const scene: Scene = {
-		tree, layout, names, theme, flame, cursor,
+		tree, layout, names, theme, flame,
 		rootName: props.rootName,
 		colours: props.colours,
 		matched: props.matched,
-		hover: pointer.node < tree.n ? pointer.node : -1,
 	};
-	const latest = useRef(scene);
-	latest.current = scene;
-	const frame = useRef(0);
+	const latest = useRef({ scene, marks: { hover: pointer.node, cursor } });
+	latest.current = { scene, marks: { hover: pointer.node, cursor } };
 	const view = useRef<Pane>({ width: 1, height: 1, scroll: 0, from: 0, to: 1 });
+	const frame = useRef({ id: 0, bars: false });
 
-	const redraw = useCallback(() => {
-		if (frame.current !== 0)
+	const draw = useCallback(() => {
+		const { bars } = frame.current;
+		frame.current = { id: 0, bars: false };
+		const below = canvas.current?.getContext("2d");
+		const above = over.current?.getContext("2d");
+		if (!box.current || !below || !above)
 			return;
-		frame.current = requestAnimationFrame(() => {
-			frame.current = 0;
-			const b = box.current;
-			const c = canvas.current;
-			const ctx = c?.getContext("2d");
-			if (!b || !c || !ctx)
-				return;
-			const pane: Pane = {
-				width: Math.max(1, b.clientWidth),
-				height: Math.max(1, b.clientHeight),
-				scroll: b.scrollTop - (latest.current.flame ? Math.max(0, b.clientHeight - latest.current.layout.rows.length * ROW) : 0),
-				from: spanNow.current.from,
-				to: spanNow.current.to,
-			};
+		const { scene: s, marks } = latest.current;
+		if (bars) {
+			const pane = paneOf(box.current, s, spanNow.current);
 			view.current = pane;
-			paint(ctx, fitCanvas(c, pane.width, pane.height), latest.current, pane);
-		});
+			fitCanvas(above.canvas, pane.width, pane.height);
+			paint(below, fitCanvas(below.canvas, pane.width, pane.height), s, pane);
+		}
+		paintMarks(above, devicePixelRatio || 1, s, view.current, marks);
 	}, []);
+	const schedule = useCallback((bars: boolean) => {
+		frame.current.bars ||= bars;
+		if (frame.current.id === 0)
+			frame.current.id = requestAnimationFrame(draw);
+	}, []);
+	const redraw = useCallback(() => schedule(true), []);
 	const spanNow = useWindow(layout, tree, zoom, redraw);
 
-	useLayoutEffect(redraw);
+	useLayoutEffect(redraw, [tree, layout, names, theme, flame, props.rootName, props.colours, props.matched]);
+	useLayoutEffect(() => schedule(false), [pointer.node, cursor]);
 	useEffect(() => {
 		const watch = new ResizeObserver(redraw);
 		watch.observe(box.current!);
@@ -208,7 +217,10 @@ export function Graph(props: GraphProps) {
 				}}
 			>
 				<div class="tall" style={{ height: `${height}px` }}>
-					<canvas ref={canvas} aria-hidden="true" />
+					<div class="stage" aria-hidden="true">
+						<canvas ref={canvas} />
+						<canvas ref={over} />
+					</div>
 				</div>
 			</div>
 			<div class="facts" role="status" aria-label={sentence(facts)}>
@@ -217,7 +229,7 @@ export function Graph(props: GraphProps) {
 					<span key={label}><i>{label}</i> {value}</span>
 				))}
 			</div>
-			{pointer.node > 0 && !pointer.touch &&
+			{pointer.node >= 0 && pointer.node < tree.n && tree.fn[pointer.node] >= 0 && !pointer.touch &&
 				<Tooltip facts={facts} x={pointer.x} y={pointer.y} />}
 		</div>
 	);

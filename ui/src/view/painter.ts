@@ -34,6 +34,10 @@ export interface Scene {
 	/** Functions to lift out, or empty for all alike. */
 	matched: Uint8Array;
 	flame: boolean;
+}
+
+/** What is marked over the bars. */
+export interface Marks {
 	hover: number;
 	cursor: number;
 }
@@ -130,8 +134,8 @@ function paintRow(pen: Pen, s: Scene, row: Int32Array, span: Span, y: number): v
 	});
 }
 
-function outline(pen: Pen, s: Scene, pane: Pane, node: number, colour: string, width: number): void {
-	if (node < 0)
+function outline(ctx: CanvasRenderingContext2D, s: Scene, pane: Pane, node: number, colour: string, width: number): void {
+	if (node < 0 || node >= s.tree.n)
 		return;
 	const scale = pane.width / (pane.to - pane.from);
 	const x = Math.max(0, (s.layout.start[node] - pane.from) * scale);
@@ -140,10 +144,10 @@ function outline(pen: Pen, s: Scene, pane: Pane, node: number, colour: string, w
 	if (right < 0 || x > pane.width)
 		return;
 	const y = rowTop(s.tree.depth[node], s.layout.rows.length, s.flame) - pane.scroll;
-	pen.ctx.strokeStyle = colour;
-	pen.ctx.lineWidth = width;
+	ctx.strokeStyle = colour;
+	ctx.lineWidth = width;
 	const half = width / 2;
-	pen.ctx.strokeRect(x + half, y + half, Math.max(2, right - x - width), ROW - 1 - width);
+	ctx.strokeRect(x + half, y + half, Math.max(2, right - x - width), ROW - 1 - width);
 }
 
 export function paint(ctx: CanvasRenderingContext2D, ratio: number, s: Scene, pane: Pane): void {
@@ -162,6 +166,12 @@ export function paint(ctx: CanvasRenderingContext2D, ratio: number, s: Scene, pa
 		if (depth >= 0 && depth < rows.length)
 			paintRow(pen, s, rows[depth], span, y);
 	}
-	outline(pen, s, pane, s.hover, s.theme.outline, 1);
-	outline(pen, s, pane, s.cursor, s.theme.mark, 2);
+}
+
+/** The outlines, on a canvas of their own: a move of the mouse redraws no bar. */
+export function paintMarks(ctx: CanvasRenderingContext2D, ratio: number, s: Scene, pane: Pane, m: Marks): void {
+	ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+	ctx.clearRect(0, 0, pane.width, pane.height);
+	outline(ctx, s, pane, m.hover, s.theme.outline, 1);
+	outline(ctx, s, pane, m.cursor, s.theme.mark, 2);
 }

@@ -4,7 +4,7 @@
 // It knows nothing of where the profile comes from; what is on the screen is
 // its @state, which the caller keeps.
 
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { functionColours } from "../model/colour";
 import { toFolded, toSvg } from "../model/download";
@@ -202,14 +202,14 @@ export function ProfileView({ profile, state, update }: {
 	const table = state.view !== "graph";
 	const graph = state.view === "graph" || state.view === "both";
 	return (
-		<>
+		<main>
 			<div class="controls">
 				<Views state={state} update={update} />
 				<Search state={state} found={found} all={drawn.total[0]} at={match.at} update={update} onStep={stepMatch} />
 				<Options state={state} update={update} downloads={downloads} />
 			</div>
 			<Chips profile={profile} state={state} update={update} idOf={idOf} />
-			<main class="body" data-view={state.view}>
+			<div class="body" data-view={state.view}>
 				{table && (
 					<Table
 						functions={functions} usage={usage} all={kept.total[0]} scale={scale}
@@ -244,38 +244,41 @@ export function ProfileView({ profile, state, update }: {
 					<Sandwich profile={profile} tree={kept} fn={selected} colours={colours}
 						matched={found.functions} scale={scale} onMenu={setMenu} />
 				)}
-			</main>
+			</div>
 			{state.view !== "table" && state.colour === "kind" &&
 				<Legend functions={functions} usage={usage} tree={kept} />}
 			{menu && menu.tree.fn[menu.node] >= 0 && (
 				<Menu title={shown(functions.name[menu.tree.fn[menu.node]], 60)} x={menu.x} y={menu.y}
 					items={items(menu)} onClose={closeMenu} />
 			)}
-		</>
+		</main>
 	);
 }
 
 /* '/' searches, n and N step, Escape undoes the search, then the zoom. */
 function useGlobalKeys(state: State, update: Update, stepMatch: (by: 1 | -1) => void, busy: boolean): void {
+	const onKey = useRef<((e: KeyboardEvent) => void) | null>(null);
+	onKey.current = (e) => {
+		const typing = e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement;
+		if (busy || e.ctrlKey || e.metaKey || e.altKey)
+			return;
+		if (e.key === "Escape") {
+			if (state.query !== "")
+				update({ query: "" });
+			else if (state.zoom !== "")
+				update({ zoom: "" });
+			if (typing)
+				(e.target as HTMLElement).blur();
+		} else if (e.key === "/" && !typing) {
+			document.getElementById("search")?.focus();
+			e.preventDefault();
+		} else if ((e.key === "n" || e.key === "N") && !typing) {
+			stepMatch(e.key === "n" ? 1 : -1);
+		}
+	};
 	useEffect(() => {
-		const onKey = (e: KeyboardEvent) => {
-			const typing = e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement;
-			if (busy || e.ctrlKey || e.metaKey || e.altKey)
-				return;
-			if (e.key === "Escape") {
-				if (state.query !== "")
-					update({ query: "" });
-				else if (state.zoom !== "")
-					update({ zoom: "" });
-				(document.activeElement as HTMLElement | null)?.blur?.();
-			} else if (e.key === "/" && !typing) {
-				document.getElementById("search")?.focus();
-				e.preventDefault();
-			} else if ((e.key === "n" || e.key === "N") && !typing) {
-				stepMatch(e.key === "n" ? 1 : -1);
-			}
-		};
-		addEventListener("keydown", onKey);
-		return () => removeEventListener("keydown", onKey);
-	});
+		const listen = (e: KeyboardEvent) => onKey.current?.(e);
+		addEventListener("keydown", listen);
+		return () => removeEventListener("keydown", listen);
+	}, []);
 }

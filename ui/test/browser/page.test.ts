@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+
+import { random } from "../fixture";
+import { Chromium, keep, settled, shot, type Frame, type Opened, type Stack } from "./browser";
+
+const ROW = 20;
+const py = (name: string): Frame => ({ name, kind: "python", file: "/srv/app.py", line: 12 });
+const kernel = (name: string): Frame => ({ name, kind: "kernel", binary: "[kernel.kallsyms]" });
+const jvm = (name: string): Frame => ({ name, kind: "jvm" });
+const START: Frame = { name: "_start", binary: "/usr/bin/python3.11" };
+
+/* 1000 samples: 600 below serve, 400 below Thread.run. */
+const STACKS: Stack[] = [
+	[[START, py("serve"), py("render"), { name: "encode", binary: "/usr/lib/json.so" }], 300],
+	[[START, py("serve"), py("render")], 100],
+	[[START, py("serve"), py("query"), kernel("entry_SYSCALL_64"), kernel("vfs_read")], 150],
+	[[START, py("serve"), py("fib"), py("fib"), py("fib")], 50],
+	[[jvm("Thread.run"), jvm("Parser.parse")], 360],
+	[[jvm("Thread.run"), jvm("Parser.parse"), kernel("vfs_read")], 40],
+];
+
+const chromium = new Chromium();
+let plain: { url: string; html: string };
+let opened: Opened | null = null;
+
+beforeAll(async () => {
+	await chromium.start();
+	plain = chromium.write("cameo record -a -d 10", STACKS);
+});
+afterAll(() => chromium.stop());
+
+/* Every page of every test: nothing asked for, nothing to complain of. */
+afterEach(async () => {
+	if (!opened)
+		return;
+	const { page, complaints, requests } = opened;
+	opened = null;
+	await page.context().close();
+	expect(complaints).toEqual([]);
+	expect(requests).toEqual([]);
+});
+
+async function open(url: string, options?: Parameters<Chromium["open"]>[1]): Promise<Page> {
+	opened = await chromium.open(url, options);
+	return opened.page;
+}
+
+/** A point of the graph: @share of its width, row @row from the top. */
+async function point(page: Page, share: number, row: number): Promise<{ x: number; y: number }> {
+	const box = (await page.locator(".graph canvas").first().boundingBox())!;
+	return { x: box.x + box.width * share, y: box.y + row * ROW + ROW / 2 };
+}
+
+async function tooltipAt(page: Page, x: number, y: number): Promise<string> {
+	await page.mouse.move(x, y);
+	await settled(page);
+	return (await page.locator(".tooltip").allInnerTexts()).join();
+}
+
+async function hover(page: Page, share: number, row: number): Promise<string> {
+	const at = await point(page, share, row);
+	return tooltipAt(page, at.x, at.y);
+}
+
+async function click(page: Page, share: number, row: number, options?: { button: "right" }): Promise<void> {
+	const at = await point(page, share, row);
+	await page.mouse.click(at.x, at.y, options);
+	await settled(page);
+}
+
+async function crumbs(page: Page): Promise<string[]> {
+	await settled(page);
+	return page.locator(".crumbs li button").allInnerTexts();
+}
+
+async function facts(page: Page): Promise<string> {
+	await settled(page);
+	return page.locator(".facts").first().innerText();
+}
+
+async function matched(page: Page): Promise<string> {
+	await settled(page);
+	return (await page.locator(".search output").allInnerTexts()).join();
+}
+
+describe("the page", () => {
+	it("says what it shows", async () => {
+		const page = await open(plain.url);
+		expect(await page.title()).toBe("cameo record -a -d 10");
+		expect(await page.locator("header").innerText()).toMatch(/1,000 samples · 10.1 s · in 10.0 s · /);
+		await shot(page, "graph-1440-light");
+	});
+
+	it("tells of a bar: samples, time, shares, source, binary", async () => {
+		const page = await open(plain.url);
+		const text = (await hover(page, 0.05, 4)).split(/\s*\n\s*/).join(" ");
+		expect(text).toMatch(/^encode samples 300 time 3\.03 s of all 30\.00 % of parent 75\.00 % itself 30\.00 %/);
+		expect(text).toContain("binary /usr/lib/json.so");
+		expect(await hover(page, 0.05, 3)).toContain("/srv/app.py:12");
+		await shot(page, "tooltip-1440-light");
+	});
+
+	it("zooms on a click, shows the path, goes back with the browser and resets", async () => {
+		const page = await open(plain.url);
+		await click(page, 0.1, 3);
+		expect(await crumbs(page)).toEqual(["all", "_start", "serve", "render"]);
+		expect(await hover(page, 0.7, 4)).toContain("encode");
+		await shot(page, "zoom-1440-light");
+		await page.goBack();
+		await settled(page);
+		expect(await crumbs(page)).toEqual(["all"]);
+		await page.goForward();
+		await settled(page);
+		expect(await crumbs(page)).toEqual(["all", "_start", "serve", "render"]);
+		await page.click("text=Reset zoom");
+		expect(await crumbs(page)).toEqual(["all"]);
+	});
+
+	it("opens where its URL says", async () => {
+		const first = await open(plain.url);
+		await click(first, 0.1, 3);
+		await first.fill("#search", "encode");
+		const url = await first.evaluate(() => location.href);
+		await first.context().close();
+		const page = await open(url);
+		expect(await crumbs(page)).toEqual(["all", "_start", "serve", "render"]);
+		expect(await matched(page)).toBe("30.00 % matched · 1 place");
+	});
+
+	it("searches by text and by expression, each sample counted once", async () => {
+		const page = await open(plain.url);
+		await page.keyboard.press("/");
+		await page.keyboard.type("fib");
+		expect(await matched(page)).toBe("5.00 % matched · 1 place");
+		await page.fill("#search", "vfs_read");
+		expect(await matched(page)).toBe("19.00 % matched · 2 places");
+		await page.fill("#search", "^(encode|render)$");
+		expect(await matched(page)).toBe("no match");
+		await page.click("[aria-label='Regular expression']");
+		expect(await matched(page)).toBe("40.00 % matched · 1 place");
+		await page.fill("#search", "(");
+		expect(await matched(page)).toBe("not a regular expression");
+		await page.keyboard.press("Escape");
+		expect(await matched(page)).toBe("");
+	});
+
+	it("goes through the places found, largest first and round", async () => {
+		const page = await open(plain.url + "#query=vfs_read");
+		const next = page.locator("[aria-label='Next match']");
+		await next.click();
+		expect(await matched(page)).toContain("1 of 2");
+		expect(await facts(page)).toMatch(/vfs_read[^]*150/);
+		await next.click();
+		expect(await facts(page)).toMatch(/vfs_read[^]*40/);
+		await next.click();
+		expect(await matched(page)).toContain("1 of 2");
+		await page.click("[aria-label='Previous match']");
+		expect(await matched(page)).toContain("2 of 2");
+		await shot(page, "search-1440-light");
+	});
+
+	it("works by keyboard alone", async () => {
+		const page = await open(plain.url);
+		await page.focus(".graph .scroll");
+		for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight"])
+			await page.keyboard.press(key);
+		expect(await facts(page)).toContain("query");
+		await page.keyboard.press("Enter");
+		expect(await crumbs(page)).toEqual(["all", "_start", "serve", "query"]);
+		await page.keyboard.press("m");
+		await page.waitForSelector("[role=menu]");
+		await settled(page);
+		await page.keyboard.press("ArrowDown");
+		expect(await page.evaluate(() => document.activeElement?.textContent)).toContain("Sandwich");
+		await page.keyboard.press("Escape");
+		await settled(page);
+		expect(await page.locator("[role=menu]").count()).toBe(0);
+		await page.keyboard.press("Escape");
+		expect(await crumbs(page)).toEqual(["all"]);
+	});
+
+	it("turns upside down and inside out", async () => {
+		const page = await open(plain.url);
+		await page.click("text=Flame >> nth=1");
+		await settled(page);
+		const box = (await page.locator(".graph canvas").first().boundingBox())!;
+		expect(await tooltipAt(page, box.x + 10, box.y + box.height - ROW * 1.5)).toMatch(/^_start\n/);
+		await shot(page, "flame-1440-light");
+		await page.click("text=Flame >> nth=1");
+		await page.click("text=Callers");
+		await settled(page);
+		expect(await hover(page, 0.05, 1)).toContain("Parser.parse");
+		expect(await hover(page, 0.05, 2)).toContain("Thread.run");
+		await page.fill("#search", "vfs_read");
+		expect(await matched(page)).toContain("19.00 %");
+		await shot(page, "callers-1440-light");
+	});
+
+	it("has a menu that focuses, hides and searches", async () => {
+		const page = await open(plain.url);
+		await click(page, 0.5, 3, { button: "right" });
+		await shot(page, "menu-1440-light");
+		await page.click("text=Hide this function");
+		expect(await page.locator(".chips").innerText()).toContain("without query");
+		expect(await hover(page, 0.5, 3)).toContain("entry_SYSCALL_64");
+		await page.click("[aria-label='Show query again']");
+		await settled(page);
+		await click(page, 0.5, 3, { button: "right" });
+		await page.click("text=Focus: only samples through it");
+		await settled(page);
+		expect(await facts(page)).toContain("150");
+		expect(await page.locator(".chips").innerText()).toContain("only through query");
+	});
+
+	it("folds recursion", async () => {
+		const page = await open(plain.url + "#query=fib");
+		expect(await hover(page, 0.58, 4)).toContain("fib");
+		await page.click("text=Fold recursion");
+		await settled(page);
+		expect(await hover(page, 0.58, 4)).toBe("");
+		expect(await matched(page)).toContain("5.00 %");
+	});
+
+	it("colours by kind, binary and self time", async () => {
+		const page = await open(plain.url);
+		const seen = new Set<string>();
+		for (const by of ["kind", "binary", "self"]) {
+			await page.selectOption("label select", by);
+			await settled(page);
+			seen.add(await page.evaluate(() => document.querySelector("canvas")!.toDataURL()));
+			expect(await page.locator(".legend").count()).toBe(by === "kind" ? 1 : 0);
+		}
+		expect(seen.size).toBe(3);
+		await shot(page, "self-1440-light");
+	});
+});
+
+describe("the table", () => {
+	it("sorts, filters and is linked with the graph", async () => {
+		const page = await open(plain.url + "#view=both");
+		const first = async () => {
+			await settled(page);
+			return page.locator("tbody td.function .name").first().innerText();
+		};
+		const chosen = async () => {
+			await settled(page);
+			return page.locator("tr[aria-selected=true]").innerText();
+		};
+		expect(await first()).toBe("Parser.parse");
+		await page.click("th.total button");
+		expect(await first()).toBe("_start");
+		await page.click("th.name button");
+		expect(await first()).toBe("Parser.parse");
+		await page.click("td.function >> text=vfs_read");
+		expect(await chosen()).toContain("1.92 s");
+		await shot(page, "both-1440-light");
+		await page.fill(".table input", "json.so");
+		await settled(page);
+		expect(await page.locator("tbody tr").count()).toBe(1);
+		await page.fill(".table input", "nowhere");
+		expect(await page.locator(".empty").innerText()).toContain("No function");
+		await page.fill(".table input", "");
+		await click(page, 0.1, 3);
+		expect(await chosen()).toContain("render");
+	});
+
+	it("is walked by arrows, and Enter opens the sandwich", async () => {
+		const page = await open(plain.url + "#view=table");
+		await page.focus(".table .scroll");
+		await page.keyboard.press("ArrowDown");
+		await page.keyboard.press("ArrowDown");
+		await settled(page);
+		expect(await page.locator("tr[aria-selected=true]").innerText()).toContain("encode");
+		await page.keyboard.press("Enter");
+		await settled(page);
+		expect(await page.locator(".halves .pane").count()).toBe(2);
+		expect(await facts(page)).toContain("300");
+	});
+
+	it("shows callers over callees in the sandwich", async () => {
+		const page = await open(plain.url + "#view=sandwich");
+		expect(await page.locator("main .empty").innerText()).toContain("Choose a function");
+		await page.click("td.function >> text=vfs_read");
+		await settled(page);
+		const [callers] = await page.locator(".halves canvas").all();
+		const box = (await callers.boundingBox())!;
+		expect(await tooltipAt(page, box.x + 10, box.y + box.height - ROW / 2)).toMatch(/^vfs_read\n/);
+		expect(await tooltipAt(page, box.x + 10, box.y + box.height - ROW * 1.5)).toMatch(/^entry_SYSCALL_64\n/);
+		expect(await tooltipAt(page, box.x + box.width - 10, box.y + box.height - ROW * 1.5)).toMatch(/^Parser\.parse\n/);
+		await shot(page, "sandwich-1440-light");
+	});
+});
+
+describe("downloads", () => {
+	async function taken(page: Page, what: string): Promise<{ name: string; bytes: Buffer }> {
+		const [download] = await Promise.all([
+			page.waitForEvent("download"),
+			page.selectOption("select.save", what),
+		]);
+		return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+	}
+
+	it("are folded stacks, SVG and PNG", async () => {
+		const page = await open(plain.url);
+		const folded = await taken(page, "folded stacks");
+		expect(folded.name).toBe("cameo_record_-a_-d_10.folded");
+		expect(folded.bytes.toString()).toContain("Thread.run;Parser.parse;vfs_read_[k] 40\n");
+		const svg = await taken(page, "SVG picture");
+		expect(svg.bytes.toString()).toMatch(/^<svg [^]*encode[^]*<\/svg>\n$/);
+		const png = await taken(page, "PNG picture");
+		expect(png.bytes.subarray(1, 4).toString()).toBe("PNG");
+	});
+});
+
+describe("hostile and odd profiles", () => {
+	it("shows names as text, whatever is in them", async () => {
+		const names = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "\"'&amp;",
+			"\u202egnp.exe", "x".repeat(10_000), "", "%CAMEO_DATA%", "名前", "مرحبا", "<!--", "]]>"];
+		const { url, html } = chromium.write("</title><script>alert(3)</script>",
+			names.map((name, i) => [[name, "leaf"], 10 + i]));
+		expect(html.match(/<script/g)!.length).toBe(2);
+		const page = await open(url + "#view=both");
+		expect(await page.locator("h1").innerText()).toBe("</title><script>alert(3)</script>");
+		const shownNames = await page.locator("td.function .name").allInnerTexts();
+		expect(shownNames).toContain("<img src=x onerror=alert(1)>");
+		expect(shownNames).toContain("</script><script>alert(2)</script>");
+		expect(shownNames).toContain("\ufffdgnp.exe");
+		expect(Math.max(...shownNames.map((n) => n.length))).toBeLessThanOrEqual(300);
+		for (let share = 0.02; share < 1; share += 0.09)
+			expect((await hover(page, share, 1)).length).toBeLessThan(700);
+		expect(await page.locator("img").count()).toBe(0);
+		await shot(page, "hostile-1440-light");
+	});
+
+	it("says what to do when there is no sample", async () => {
+		const page = await open(chromium.write("nothing", []).url);
+		expect(await page.locator("main").innerText()).toMatch(/No samples[^]*Record for longer/);
+		await shot(page, "empty-1440-light");
+	});
+
+	it("shows one sample", async () => {
+		const page = await open(chromium.write("one", [[["main"], 1]]).url);
+		expect(await facts(page)).toMatch(/samples\s*1/);
+	});
+
+	it("says so when the data is damaged", async () => {
+		const file = new URL(plain.url);
+		const broken = plain.html.replace(/("parent":\[-1),/, "$1,99,");
+		const { url } = chromium.write("x", []);
+		const { writeFileSync } = await import("node:fs");
+		writeFileSync(new URL(url), broken);
+		expect(file.href).not.toBe(url);
+		const page = await open(url);
+		expect(await page.locator("main").innerText()).toContain("This profile cannot be shown");
+	});
+
+	it("draws a stack of 1024 frames and scrolls through it", async () => {
+		const deep = Array.from({ length: 1024 }, (_, i) => `frame_${i}`);
+		const page = await open(chromium.write("deep", [[deep, 3]]).url);
+		await page.focus(".graph .scroll");
+		await page.locator(".graph .scroll").evaluate((e) => e.scrollTo(0, 1e6));
+		await settled(page);
+		const box = (await page.locator(".graph .scroll").boundingBox())!;
+		expect(await tooltipAt(page, box.x + 30, box.y + box.height - ROW / 2)).toMatch(/^frame_1023\n/);
+	});
+});
+
+describe("policy and weight", () => {
+	it("is 200 KB at most without its data, and forbids all but its own script and style", async () => {
+		const data = /<script type="application\/json" id="profile">([^]*?)<\/script>/.exec(plain.html)![1];
+		expect(Buffer.byteLength(plain.html) - Buffer.byteLength(data)).toBeLessThanOrEqual(200 * 1024);
+		const page = await open(plain.url);
+		const policy = (await page.getAttribute("meta[http-equiv=Content-Security-Policy]", "content"))!;
+		expect(policy).toMatch(/^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; /);
+		const ran = await page.evaluate(() => {
+			const s = document.createElement("script");
+			s.textContent = "window.ran = true";
+			document.body.append(s);
+			return (window as unknown as { ran?: boolean }).ran === true;
+		});
+		expect(ran).toBe(false);
+		opened!.complaints.length = 0; // the refusal itself
+	});
+});
+
+describe("for everybody", () => {
+	const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+	/* The policy of the page stops strangers' scripts; the debugger's are let in. */
+	async function faults(page: Page): Promise<string[]> {
+		await page.evaluate(axe);
+		return page.evaluate(async () => {
+			const run = (window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
+			const { violations } = await run.run();
+			return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
+		});
+	}
+
+	it.each([
+		["graph", "", 1440], ["both", "#view=both&query=vfs", 1440], ["sandwich", "#view=sandwich", 1440],
+		["graph", "", 390], ["both", "#view=both", 390], ["table", "#view=table", 390],
+	])("has no fault that axe-core finds: %s %s at %i, light and dark", async (name, hash, width) => {
+		for (const dark of [false, true]) {
+			const page = await open(plain.url + hash, { width, height: width === 390 ? 844 : 900, dark });
+			if (name === "sandwich")
+				await page.click("td.function >> text=vfs_read");
+			expect(await faults(page)).toEqual([]);
+			await shot(page, `${name}-${width}-${dark ? "dark" : "light"}`);
+			if (!dark)
+				await page.context().close();
+		}
+	});
+
+	it("fits a phone, and a tap tells and zooms", async () => {
+		const page = await open(plain.url, { width: 390, height: 844, touch: true });
+		expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+		const at = await point(page, 0.1, 3);
+		await page.touchscreen.tap(at.x, at.y);
+		await settled(page);
+		expect(await crumbs(page)).toEqual(["all", "_start", "serve", "render"]);
+		expect(await facts(page)).toMatch(/render[^]*400/);
+		await shot(page, "tap-390-light");
+	});
+});
+
+describe("100 000 nodes", () => {
+	const stacks = (n: number): Stack[] => {
+		const rnd = random(3);
+		return Array.from({ length: n }, () => {
+			const depth = 4 + Math.floor(rnd() * 28);
+			const path = Array.from({ length: depth }, (_, d) =>
+				`f${d}_${Math.floor(rnd() ** 3 * (d < 6 ? 6 : 40))}`);
+			return [path, 1 + Math.floor(rnd() ** 6 * 300)] as Stack;
+		});
+	};
+
+	/* Frame times while the graph is redrawn, bars and all, in every frame. */
+	async function frames(n: number): Promise<{ nodes: number; ms: number[] }> {
+		const page = await open(chromium.write(`${n} stacks`, stacks(n)).url);
+		const nodes = await page.evaluate(() =>
+			(JSON.parse(document.getElementById("profile")!.textContent!) as { nodes: { parent: number[] } })
+				.nodes.parent.length);
+		const ms = await page.evaluate(async () => {
+			const box = document.querySelector(".graph .scroll")!;
+			const times: number[] = [];
+			for (let i = 0; i < 120; i++) {
+				box.dispatchEvent(new Event("scroll"));
+				times.push(await new Promise<number>((done) => requestAnimationFrame(() => {
+					const begin = performance.now();
+					setTimeout(() => done(performance.now() - begin));
+				})));
+			}
+			return times.sort((a, b) => a - b);
+		});
+		await shot(page, `nodes-${nodes}`);
+		await page.context().close();
+		opened = null;
+		return { nodes, ms };
+	}
+
+	it("cost a frame far less than a hundred times what a thousand do", async () => {
+		const small = await frames(60);
+		const large = await frames(8500);
+		const at = (ms: number[], share: number) => ms[Math.floor((ms.length - 1) * share)];
+		keep("frames.txt", [small, large].map(({ nodes, ms }) =>
+			`${nodes} nodes: ${at(ms, 0.5).toFixed(1)} ms a frame, ${at(ms, 0.95).toFixed(1)} ms at 95 %\n`).join(""));
+		expect(large.nodes).toBeGreaterThan(100_000);
+		const ratio = at(large.ms, 0.5) / Math.max(0.1, at(small.ms, 0.5));
+		expect(ratio).toBeLessThan(large.nodes / small.nodes / 3);
+	});
+});
