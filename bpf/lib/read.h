@@ -64,7 +64,7 @@ static __always_inline const struct unwind_rule *rule_get(__u32 id)
 	return bpf_map_lookup_elem(&rules, &id);
 }
 
-static __always_inline const struct unwind_file *file_get(__u32 id)
+static __always_inline struct unwind_file *file_get(__u32 id)
 {
 	return bpf_map_lookup_elem(&files, &id);
 }

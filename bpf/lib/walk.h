@@ -360,12 +360,14 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 /* No cached rule: look it up in the file's rows. WALK_CONTINUE and *@out, or how the walk ends. */
 static __always_inline int rule_find(struct walk *w, __u64 word, __u32 which, __u32 *out)
 {
-	const struct unwind_file *f = file_get(w->mapping.file);
+	struct unwind_file *f = file_get(w->mapping.file);
 
 	if (!f)
 		return walk_fail(w, WALK_ERR_BAD_TABLE);
 	switch (f->state) {
 	case FILE_TABLE_READY:
+		if (!f->used)
+			f->used = 1;
 		*out = rule_search(f, word & FRAME_OFFSET_MASK);
 		return WALK_CONTINUE;
 	case FILE_TABLE_ABSENT:

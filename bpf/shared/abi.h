@@ -133,7 +133,8 @@ struct unwind_file {
 	__u32 first_page; /* arena unit of the first struct unwind_page */
 	__u32 page_lo;    /* number (file offset >> 16) of that page */
 	__u32 n_pages;
-	__u32 state; /* enum file_table_state */
+	__u16 state; /* enum file_table_state */
+	__u16 used;  /* set by the walk when it looks a rule up; the agent clears it */
 };
 
 enum { UNWIND_FILES_MAX = 1 << 15 };

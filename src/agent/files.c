@@ -33,7 +33,6 @@ struct file {
 	struct file_info info;
 	struct stat st; /* as it was when the id was given */
 	uint64_t content[2];
-	bool table_tried;
 };
 
 /* One inode with a file's content; each is kept open, to see whether it was overwritten. */
@@ -390,10 +389,9 @@ void files_need_table(struct files *f, uint32_t id, uint64_t now_ns)
 {
 	struct table_job job = { f, NULL, id, now_ns };
 
-	if (!id || id >= f->all.len || f->all.data[id]->table_tried)
+	if (!id || id >= f->all.len || unwind_tables_file(f->tables, id)->state != FILE_TABLE_NOT_READY)
 		return;
 	job.file = f->all.data[id];
-	job.file->table_tried = true;
 	if (job.file->info.is_elf)
 		(void)sigbus_run(build_table, &job);
 	if (unwind_tables_file(f->tables, id)->state == FILE_TABLE_NOT_READY)

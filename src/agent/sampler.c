@@ -115,6 +115,8 @@ static int sampler_load(struct sampler *s, struct err *err)
 	s->skel->rodata->want_idle = s->opts.idle;
 	s->skel->rodata->want_targets_only = s->opts.targets_only;
 	s->skel->rodata->ring_wakeup_bytes = bytes / 2;
+	if (!s->opts.targets_only)
+		bpf_map__set_max_entries(s->skel->maps.targets, 1);
 	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible);
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
 	r = sample_bpf__load(s->skel);

@@ -196,6 +196,15 @@ uint32_t *unwind_arena_chunk(const struct unwind_arena *a, uint32_t n)
 	return n < a->n_chunks ? a->chunks[n] : NULL;
 }
 
+uint64_t unwind_arena_room_units(const struct unwind_arena *a)
+{
+	uint64_t n = (uint64_t)(a->max_chunks - a->n_chunks) * ARENA_CHUNK_UNITS;
+
+	for (size_t i = 0; i < a->free_list.len; i++)
+		n += a->free_list.data[i].n;
+	return n;
+}
+
 size_t unwind_arena_bytes(const struct unwind_arena *a)
 {
 	return (size_t)a->n_chunks * ARENA_CHUNK_BYTES;

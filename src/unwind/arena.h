@@ -47,5 +47,8 @@ void unwind_arena_write(struct unwind_arena *a, uint32_t unit, const void *from,
 /* Memory of chunk @n, or NULL if it was not added. */
 uint32_t *unwind_arena_chunk(const struct unwind_arena *a, uint32_t n);
 
+/* What could still be allocated, in however many pieces. */
+uint64_t unwind_arena_room_units(const struct unwind_arena *a);
+
 size_t unwind_arena_bytes(const struct unwind_arena *a);      /* of all chunks */
 size_t unwind_arena_used_bytes(const struct unwind_arena *a); /* in live ranges */

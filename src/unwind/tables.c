@@ -7,6 +7,7 @@
 #include "unwind/tables.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -31,7 +32,14 @@ struct file_space {
 		VEC(struct run);
 	} runs;
 	uint64_t n_rows;
+	uint64_t used_ns;      /* when it was last seen to be in use */
+	uint64_t wanted_units; /* FULL: what it takes; else 0 */
 };
+
+/* Cached rules hide that a table is used: so the caches are voided now and then. */
+#define REFRESH_NS 30000000000ULL
+/* A table used so recently is not dropped for another. */
+#define KEEP_USED_NS 60000000000ULL
 
 struct unwind_tables {
 	struct unwind_tables_memory mem;
@@ -40,8 +48,9 @@ struct unwind_tables {
 	struct {
 		VEC(struct file_space);
 	} space; /* by file id */
-	uint32_t n_files;
+	uint32_t n_files, n_evicted;
 	uint64_t n_rows;
+	uint64_t next_refresh_ns;
 };
 
 int unwind_tables_new(struct unwind_tables **out, const struct unwind_tables_memory *mem)
@@ -171,6 +180,39 @@ static int put_pages(struct unwind_tables *t, struct file_space *s, const struct
 	return 0;
 }
 
+/* Drop the table unused for longest; false if all are in use. */
+static bool evict_one(struct unwind_tables *t, uint64_t now_ns)
+{
+	uint32_t oldest = 0;
+
+	for (uint32_t i = 1; i < t->space.len; i++) {
+		const struct file_space *s = &t->space.data[i];
+
+		if (!s->runs.len || s->used_ns + KEEP_USED_NS > now_ns)
+			continue;
+		if (!oldest || s->used_ns < t->space.data[oldest].used_ns)
+			oldest = i;
+	}
+	if (!oldest)
+		return false;
+	unwind_tables_drop(t, oldest, now_ns);
+	t->n_evicted++;
+	return true;
+}
+
+/* No room for @file: make some, which can be used after the grace period. */
+static void make_room(struct unwind_tables *t, uint32_t file, const struct unwind_pages *p,
+		      uint64_t now_ns)
+{
+	struct file_space *s = &t->space.data[file];
+	size_t before = unwind_arena_used_bytes(t->arena);
+
+	s->wanted_units = p->rows.len + (uint64_t)p->n_pages * PAGE_UNITS;
+	while (before - unwind_arena_used_bytes(t->arena) < s->wanted_units * 4 &&
+	       evict_one(t, now_ns))
+		continue;
+}
+
 static int64_t publish_file(struct unwind_tables *t, uint32_t file, const struct unwind_pages *p,
 			    uint64_t now_ns, struct err *err)
 {
@@ -184,13 +226,19 @@ static int64_t publish_file(struct unwind_tables *t, uint32_t file, const struct
 	if (r < 0) {
 		space_release(t, s, now_ns);
 		set_state(t, file, (struct unwind_file){ .state = FILE_TABLE_FULL });
+		make_room(t, file, p, now_ns);
 		return err_set(err, r, "no room for %zu unwind rows", p->rows.len);
 	}
 	s->n_rows = p->rows.len;
+	s->used_ns = now_ns;
+	s->wanted_units = 0;
 	t->n_rows += s->n_rows;
 	t->n_files++;
 	set_state(t, file,
-		  (struct unwind_file){ first, p->first_page, p->n_pages, FILE_TABLE_READY });
+		  (struct unwind_file){ .first_page = first,
+					.page_lo = p->first_page,
+					.n_pages = p->n_pages,
+					.state = FILE_TABLE_READY });
 	return (int64_t)s->n_rows;
 }
 
@@ -248,15 +296,51 @@ void unwind_tables_retire_mappings(struct unwind_tables *t, const struct unwind_
 	unwind_arena_retire(t->arena, p->first_mapping, p->n_mappings * MAPPING_UNITS, now_ns);
 }
 
+static void note_use(struct unwind_tables *t, uint64_t now_ns)
+{
+	bool refresh = now_ns >= t->next_refresh_ns;
+
+	for (uint32_t i = 1; i < t->space.len; i++) {
+		if (!t->mem.files[i].used)
+			continue;
+		t->space.data[i].used_ns = now_ns;
+		if (refresh)
+			t->mem.files[i].used = 0;
+	}
+	if (!refresh)
+		return;
+	t->next_refresh_ns = now_ns + REFRESH_NS;
+	(*t->mem.generation)++;
+}
+
+/* Files that found no room are tried again once what was dropped for them can be reused. */
+static void retry_full(struct unwind_tables *t)
+{
+	uint64_t room = unwind_arena_room_units(t->arena);
+
+	for (uint32_t i = 1; i < t->space.len; i++) {
+		struct file_space *s = &t->space.data[i];
+
+		if (!s->wanted_units || s->wanted_units > room)
+			continue;
+		room -= s->wanted_units;
+		s->wanted_units = 0;
+		set_state(t, i, (struct unwind_file){ 0 });
+	}
+}
+
 void unwind_tables_reap(struct unwind_tables *t, uint64_t now_ns)
 {
+	note_use(t, now_ns);
 	unwind_arena_reap(t->arena, now_ns);
+	retry_full(t);
 }
 
 void unwind_tables_stats(const struct unwind_tables *t, struct unwind_tables_stats *out)
 {
 	*out = (struct unwind_tables_stats){
 		.n_files = t->n_files,
+		.n_evicted = t->n_evicted,
 		.n_rules = t->rules.n,
 		.n_rows = t->n_rows,
 		.bytes = unwind_arena_bytes(t->arena),
@@ -274,7 +358,7 @@ const struct unwind_rule *unwind_tables_rule(const struct unwind_tables *t, uint
 	return id < t->rules.n ? &t->mem.rules[id] : NULL;
 }
 
-const struct unwind_file *unwind_tables_file(const struct unwind_tables *t, uint32_t id)
+struct unwind_file *unwind_tables_file(const struct unwind_tables *t, uint32_t id)
 {
 	return id < UNWIND_FILES_MAX ? &t->mem.files[id] : NULL;
 }

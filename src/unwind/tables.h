@@ -37,8 +37,12 @@ DEFINE_FREEP(struct unwind_tables, unwind_tables_free)
  * unwind_tables_build() - make the table of file @file from @img
  *
  * The file's state becomes READY, ABSENT (it has no unwind information) or
- * FULL. A malformed part leaves the rows before it. Return: number of rows,
- * -ENOSPC (FULL), -errno with the reason otherwise.
+ * FULL. A malformed part leaves the rows before it. When there is no room, the
+ * tables that were not used for longest are dropped; their memory comes back
+ * only after the grace period, so the file is FULL for the moment, and
+ * unwind_tables_reap() makes it NOT_READY again when room has come back.
+ *
+ * Return: number of rows, -ENOSPC (FULL), -errno with the reason otherwise.
  */
 int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file, const struct elf_image *img,
 			    uint64_t now_ns, struct err *err);
@@ -55,11 +59,15 @@ int unwind_tables_add_mappings(struct unwind_tables *t, const struct unwind_mapp
 void unwind_tables_retire_mappings(struct unwind_tables *t, const struct unwind_process *p,
 				   uint64_t now_ns);
 
-/* Reuse what was retired long enough ago; to be called about once a second. */
+/*
+ * Reuse what was retired long enough ago, and note which files' tables are in
+ * use; to be called about once a second.
+ */
 void unwind_tables_reap(struct unwind_tables *t, uint64_t now_ns);
 
 struct unwind_tables_stats {
-	uint32_t n_files; /* with rows */
+	uint32_t n_files;   /* with rows */
+	uint32_t n_evicted; /* so far */
 	uint32_t n_rules;
 	uint64_t n_rows;
 	size_t bytes; /* of chunks */
@@ -70,5 +78,5 @@ void unwind_tables_stats(const struct unwind_tables *t, struct unwind_tables_sta
 /* For the host's walk. */
 struct unwind_arena *unwind_tables_arena(struct unwind_tables *t);
 const struct unwind_rule *unwind_tables_rule(const struct unwind_tables *t, uint32_t id);
-const struct unwind_file *unwind_tables_file(const struct unwind_tables *t, uint32_t id);
+struct unwind_file *unwind_tables_file(const struct unwind_tables *t, uint32_t id);
 uint32_t unwind_tables_generation(const struct unwind_tables *t);

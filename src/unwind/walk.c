@@ -62,7 +62,7 @@ static const struct unwind_rule *rule_get(uint32_t id)
 	return unwind_tables_rule(current->tables, id);
 }
 
-static const struct unwind_file *file_get(uint32_t id)
+static struct unwind_file *file_get(uint32_t id)
 {
 	return unwind_tables_file(current->tables, id);
 }

@@ -4,6 +4,7 @@ int test_cfi(void);
 int test_pages(void);
 int test_rows(void);
 int test_rules(void);
+int test_tables(void);
 
 int main(void)
 {
@@ -14,5 +15,6 @@ int main(void)
 	n_failed += test_pages();
 	n_failed += test_rows();
 	n_failed += test_rules();
+	n_failed += test_tables();
 	return n_failed;
 }

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/image.h"
+#include "tests/test.h"
+
+enum { CHUNKS = 2 };
+
+/* Tables in plain memory, and this program's libc to fill them. */
+struct fixture {
+	struct unwind_rule *rules;
+	struct unwind_file *files;
+	uint32_t generation;
+	uint32_t *chunks[CHUNKS];
+	struct unwind_tables *t;
+	struct elf_image *libc;
+};
+
+static int add_chunk(void *ctx, uint32_t n, uint32_t **out)
+{
+	struct fixture *f = ctx;
+
+	f->chunks[n] = calloc(1, ARENA_CHUNK_BYTES);
+	*out = f->chunks[n];
+	return 0;
+}
+
+static int find_libc(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	if (strstr(info->dlpi_name, "libc.so"))
+		*(const char **)ctx = info->dlpi_name;
+	return 0;
+}
+
+static void fixture_init(struct fixture *f, uint32_t max_chunks)
+{
+	struct unwind_tables_memory mem = { .add_chunk = add_chunk,
+					    .ctx = f,
+					    .max_chunks = max_chunks,
+					    .generation = &f->generation };
+	const char *path = NULL;
+	_cleanup_(closep) int fd = -1;
+
+	*f = (struct fixture){ 0 };
+	f->rules = calloc(UNWIND_RULES_MAX, sizeof(*f->rules));
+	f->files = calloc(UNWIND_FILES_MAX, sizeof(*f->files));
+	mem.rules = f->rules;
+	mem.files = f->files;
+	assert_int_equal(unwind_tables_new(&f->t, &mem), 0);
+	dl_iterate_phdr(find_libc, &path);
+	assert_non_null(path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf_image_open(&f->libc, fd, NULL), 0);
+}
+
+static void fixture_fini(struct fixture *f)
+{
+	elf_image_free(f->libc);
+	unwind_tables_free(f->t);
+	for (int i = 0; i < CHUNKS; i++)
+		free(f->chunks[i]);
+	free(f->rules);
+	free(f->files);
+}
+
+static void a_file_is_ready_once_its_rows_are_in_place(void **state)
+{
+	struct unwind_tables_stats st;
+	struct fixture f;
+
+	fixture_init(&f, CHUNKS);
+	assert_int_equal(f.files[1].state, FILE_TABLE_NOT_READY);
+	assert_true(unwind_tables_build(f.t, 1, f.libc, 0, NULL) > 1000);
+	assert_int_equal(f.files[1].state, FILE_TABLE_READY);
+	assert_true(f.files[1].n_pages > 1);
+	unwind_tables_stats(f.t, &st);
+	assert_int_equal(st.n_files, 1);
+	assert_true(st.n_rows > 1000 && st.n_rules > 10);
+	fixture_fini(&f);
+}
+
+static void refuses_ids_out_of_range(void **state)
+{
+	struct fixture f;
+
+	fixture_init(&f, CHUNKS);
+	assert_int_equal(unwind_tables_build(f.t, 0, f.libc, 0, NULL), -EINVAL);
+	assert_int_equal(unwind_tables_build(f.t, UNWIND_FILES_MAX, f.libc, 0, NULL), -EINVAL);
+	fixture_fini(&f);
+}
+
+/* Fill the memory with copies of libc's table; returns the first id that found no room. */
+static uint32_t fill(struct fixture *f, uint64_t now_ns)
+{
+	for (uint32_t id = 1;; id++) {
+		int64_t n = unwind_tables_build(f->t, id, f->libc, now_ns, NULL);
+
+		assert_true(id < 1000);
+		if (n == -ENOSPC)
+			return id;
+		assert_true(n > 0);
+	}
+}
+
+static void the_table_unused_for_longest_makes_room_for_another(void **state)
+{
+	const uint64_t minute = 60000000000ULL;
+	struct unwind_tables_stats st;
+	struct fixture f;
+	uint32_t full;
+
+	fixture_init(&f, 1);
+	full = fill(&f, minute);
+	assert_int_equal(f.files[full].state, FILE_TABLE_FULL);
+	/* all were built just now, so none was dropped for it */
+	unwind_tables_stats(f.t, &st);
+	assert_int_equal(st.n_evicted, 0);
+
+	/* later, with all but file 2 in use, the next one takes its place */
+	for (uint32_t i = 1; i < full; i++)
+		f.files[i].used = i != 2;
+	unwind_tables_reap(f.t, 3 * minute);
+	assert_int_equal(unwind_tables_build(f.t, full, f.libc, 3 * minute, NULL), -ENOSPC);
+	unwind_tables_stats(f.t, &st);
+	assert_int_equal(st.n_evicted, 1);
+	assert_int_equal(f.files[2].state, FILE_TABLE_NOT_READY);
+	assert_int_equal(f.files[1].state, FILE_TABLE_READY);
+
+	/* the memory comes back after the grace period; then the file may try again */
+	unwind_tables_reap(f.t, 3 * minute + UNWIND_GRACE_NS);
+	assert_int_equal(f.files[full].state, FILE_TABLE_NOT_READY);
+	assert_true(unwind_tables_build(f.t, full, f.libc, 3 * minute + UNWIND_GRACE_NS, NULL) > 0);
+	fixture_fini(&f);
+}
+
+static void dropping_a_table_voids_cached_rules(void **state)
+{
+	struct fixture f;
+	uint32_t before;
+
+	fixture_init(&f, CHUNKS);
+	assert_true(unwind_tables_build(f.t, 1, f.libc, 0, NULL) > 0);
+	before = f.generation;
+	unwind_tables_drop(f.t, 1, 0);
+	assert_int_not_equal(f.generation, before);
+	assert_int_equal(f.files[1].state, FILE_TABLE_NOT_READY);
+	fixture_fini(&f);
+}
+
+TEST_GROUP(test_tables, TEST(a_file_is_ready_once_its_rows_are_in_place),
+	   TEST(refuses_ids_out_of_range),
+	   TEST(the_table_unused_for_longest_makes_room_for_another),
+	   TEST(dropping_a_table_voids_cached_rules))
