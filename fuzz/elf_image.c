@@ -3,7 +3,9 @@
 #include "elf/image.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "elf/debuglink.h"
 #include "elf/note.h"
 #include "elf/symtab.h"
 
@@ -74,6 +76,8 @@ static void walk_symbols(const struct elf_image *img, unsigned int sources)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	struct elf_debugaltlink altlink;
+	struct elf_debuglink link;
 	struct elf_build_id id;
 	char go_id[128];
 
@@ -83,6 +87,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	walk_segments(img);
 	elf_note_gnu_build_id(img, &id);
 	elf_note_go_build_id(img, go_id, sizeof(go_id));
+	if (elf_debuglink(img, &link) == 0 && strchr(link.name, '/'))
+		abort();
+	elf_debugaltlink(img, &altlink);
 	walk_symbols(img, ELF_SYMTAB | ELF_DYNSYM);
 	walk_symbols(img, ELF_DYNSYM);
 	return 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+int test_debuglink(void);
 int test_eh_frame(void);
 int test_gopclntab(void);
 int test_image(void);
+int test_minidebug(void);
 int test_note(void);
 int test_symtab(void);
 
@@ -9,9 +11,11 @@ int main(void)
 {
 	int n_failed = 0;
 
+	n_failed += test_debuglink();
 	n_failed += test_eh_frame();
 	n_failed += test_gopclntab();
 	n_failed += test_image();
+	n_failed += test_minidebug();
 	n_failed += test_note();
 	n_failed += test_symtab();
 	return n_failed;
