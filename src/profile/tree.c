@@ -84,13 +84,15 @@ static bool frame_eq(const void *ctx, uint32_t id)
 	const struct frame_key *k = ctx;
 	const struct tree_frame *f = &k->t->frames.data[id];
 
-	return f->name == k->f->name && f->kind == k->f->kind && f->inlined == k->f->inlined;
+	return f->name == k->f->name && f->binary == k->f->binary && f->kind == k->f->kind &&
+	       f->inlined == k->f->inlined;
 }
 
 static int add_frame(struct builder *b, const struct tree_frame *f, uint32_t *out_id)
 {
 	struct frame_key key = { b->t, f };
-	uint32_t hash = hash_u64((uint64_t)f->name << 16 | (uint64_t)f->kind << 1 | f->inlined);
+	uint32_t hash = hash_u64((uint64_t)f->name << 32 ^ (uint64_t)f->binary << 16 ^
+				 (uint64_t)f->kind << 1 ^ f->inlined);
 	int r;
 
 	if (index_find(&b->frame_index, hash, frame_eq, &key, out_id))

@@ -6,8 +6,8 @@
  * the root of all; a node's parent has a smaller number than the node, so
  * sums over subtrees are one loop from the end.
  *
- * Frames that look the same to people are the same: equal in name, kind and
- * whether they were inlined. File, line and binary are those of the first.
+ * Frames that look the same to people are the same: equal in name, binary,
+ * kind and whether they were inlined. File and line are those of the first.
  */
 #include <stdbool.h>
 #include <stddef.h>

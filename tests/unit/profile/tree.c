@@ -101,6 +101,39 @@ static void equal_names_are_one_node(void **state)
 	profile_free(p);
 }
 
+static uint32_t main_of(struct profile *p, const char *file)
+{
+	struct profile_mapping m = { .start = 0x1000, .limit = 0x2000, .file = string(p, file) };
+	struct profile_function f = { .name = string(p, "main") };
+	struct profile_line line = { 0 };
+	struct profile_location l = {
+		.address = 0x1000, .kind = PROFILE_FRAME_NATIVE, .n_lines = 1, .lines = &line
+	};
+	uint32_t id;
+
+	assert_int_equal(profile_add_mapping(p, &m, &l.mapping), 0);
+	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
+	assert_int_equal(profile_add_location(p, &l, &id), 0);
+	return id;
+}
+
+static void equal_names_in_two_binaries_are_two(void **state)
+{
+	struct profile *p = new_profile();
+	uint32_t root = location(p, 1, PROFILE_FRAME_NATIVE, "_start", NULL);
+	struct tree *t;
+
+	add(p, main_of(p, "/bin/a"), root, "", 1);
+	add(p, main_of(p, "/bin/b"), root, "", 2);
+	assert_int_equal(tree_build(&t, p, NULL), 0);
+	assert_int_equal(tree_n_frames(t), 3);
+	assert_int_equal(tree_n_nodes(t), 4);
+	assert_string_equal(tree_string(t, tree_frame(t, 1)->binary), "/bin/a");
+	assert_string_equal(tree_string(t, tree_frame(t, 2)->binary), "/bin/b");
+	tree_free(t);
+	profile_free(p);
+}
+
 static void inlined_frames_lie_below_their_callers(void **state)
 {
 	struct profile *p = new_profile();
@@ -153,6 +186,7 @@ static void a_profile_without_samples_is_a_root(void **state)
 	profile_free(p);
 }
 
-TEST_GROUP(test_tree, TEST(equal_names_are_one_node), TEST(inlined_frames_lie_below_their_callers),
+TEST_GROUP(test_tree, TEST(equal_names_are_one_node), TEST(equal_names_in_two_binaries_are_two),
+	   TEST(inlined_frames_lie_below_their_callers),
 	   TEST(a_label_can_be_the_level_above_the_stacks),
 	   TEST(a_profile_without_samples_is_a_root))
