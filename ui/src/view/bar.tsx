@@ -160,7 +160,7 @@ export function Legend({ functions, usage, tree }: { functions: Functions; usage
 		share.error = cutShort(tree, functions);
 	return (
 		<ul class="legend" aria-label="Kinds of frames, with the share of samples that end in them">
-			{Object.keys(KINDS).filter((k) => share[k] !== undefined).map((k) => (
+			{Object.keys(KINDS).filter((k) => share[k] !== undefined && (k !== "unknown" || share[k] > 0)).map((k) => (
 				<li key={k}>
 					<span class="dot" style={{ background: css(kindOf(k).rgb) }} />
 					{kindOf(k).label} <small>{percent(share[k], tree.total[0])}</small>

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
 
 import { random } from "../fixture";
 import { Chromium, keep, settled, shot, type Frame, type Opened, type Stack } from "./browser";
@@ -31,8 +31,8 @@ let opened: Opened | null = null;
 beforeAll(async () => {
 	await chromium.start();
 	plain = chromium.write("cameo record -a -d 10", STACKS);
+	return () => chromium.stop();
 });
-afterAll(() => chromium.stop());
 
 /* Every page of every test: nothing asked for, nothing to complain of. */
 afterEach(async () => {
