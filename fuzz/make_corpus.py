@@ -243,6 +243,159 @@ def kallsyms():
         yield symbols + b"\0" + text
 
 
+class GoFile:
+    """A Go program that is nothing but tables; see src/elf/gopclntab.c for the formats."""
+
+    BASE, TABLE, MODULE, TREE, RELA, DYNAMIC, TEXT, LEN = (
+        0x400000, 0x400, 0x1000, 0x1200, 0x1280, 0x1600, 0x1800, 0x2000)
+    NAMES, UNITS, FILES, VALUES, FUNCS, RECORDS, RECORD_LEN = (
+        0x100, 0x1c0, 0x1d0, 0x1e0, 0x240, 0x340, 0x60)
+    # Functions with rules of their own, and the beginnings of what they may hold.
+    FUNCTIONS = [
+        (b"main.outer", b"\x55\x48\x89\xe5\x48\x83\xec\x10"),
+        (b"runtime.asmcgocall", b"\x48\x89\xe2\x48\x8b\x66\x38\x48\x89\x7c\x24\x30\x48\x89\x7c\x24"
+                                b"\x28\xff\xd0\x48\x89\xf4\xc3\x48\x89\xe2\x48\x89\x54\x24\x28"
+                                b"\x48\x89\xf4\xc3"),
+        (b"runtime.systemstack", b"\x48\x8b\x62\x38\xff\xd7\x48\x8b\x60\x38\xc3"),
+        (b"crosscall2", b"\x48\x83\xec\x30\x48\x89\x6c\x24\x28\x48\x89\x1c\x24"),
+        (b"runtime.nanotime1", b"\x48\x8d\x6c\x24\x08\x48\x89\xe5\x48\x89\xec\xc3"),
+        (b"runtime.sigreturn", b"\x0f\x05"),
+        (b"runtime.goexit", b"\x90"),
+        (b"main.leaf", b"\x41\x5c\xc3"),
+    ]
+
+    def __init__(self, magic, dialect, pie):
+        self.magic, self.dialect, self.pie = magic, dialect, pie
+        self.data = bytearray(self.LEN)
+        self.relocations = []
+        self.wide = magic in (0xFFFFFFFB, 0xFFFFFFFA)
+        self.old = magic == 0xFFFFFFFB
+
+    def put(self, at, fmt, *values):
+        struct.pack_into("<" + fmt, self.data, at, *values)
+
+    def address(self, at, value):
+        if self.pie:
+            self.relocations.append((self.BASE + at, 8, value))
+        else:
+            self.put(at, "Q", value)
+
+    def record(self, i, name, entry):
+        at = self.TABLE + self.FUNCS + self.RECORDS + i * self.RECORD_LEN
+        names, values = (self.NAMES, self.VALUES) if self.old else (0, 0)
+        pcdata, funcdata = {11: (1, 2), 12: (1, 2), 13: (2, 4)}.get(self.dialect, (2, 3))
+        if self.wide:
+            self.address(at, entry)
+        else:
+            self.put(at, "I", entry - self.BASE - self.TEXT)
+        at += 8 if self.wide else 4
+        depth = values + (8 if i < 7 else 0x20)
+        self.put(at, "7I", names + name, 0, 0, depth, values + 0x38, values + 0x10, pcdata + 1)
+        at += 28
+        if not self.old:
+            self.put(at, "I", 1)
+            at += 4
+        if self.magic == 0xFFFFFFF1:
+            self.put(at, "I", 9)
+            at += 4
+        self.put(at, "I", funcdata + 1 if self.dialect == 11 else (funcdata + 1) << 24)
+        self.put(at + 4 + 4 * pcdata, "I", values + 0x18)
+        at += 4 + 4 * (pcdata + 1)
+        if self.wide:
+            self.address((at + 7) // 8 * 8 + 8 * funcdata, self.BASE + self.TREE)
+        else:
+            self.put(at + 4 * funcdata, "I", 0)
+
+    def functions(self):
+        n = len(self.FUNCTIONS)
+        array = self.TABLE + (16 if self.old else self.FUNCS)
+        records = self.RECORDS + (self.FUNCS if self.old else 0)
+        name = 8
+        for i in range(n + 1):
+            entry = self.BASE + self.TEXT + 0x40 * i
+            offset = records + i * self.RECORD_LEN if i < n else self.UNITS
+            if self.wide:
+                self.address(array + 16 * i, entry)
+                self.put(array + 16 * i + 8, "Q", offset)
+            else:
+                self.put(array + 8 * i, "2I", entry - self.BASE - self.TEXT, offset)
+            if i == n:
+                break
+            text, code = self.FUNCTIONS[i]
+            self.put(self.TABLE + self.NAMES + name, "%ds" % len(text), text)
+            self.put(self.TEXT + 0x40 * i, "%ds" % len(code), code)
+            self.record(i, name, entry)
+            name += len(text) + 1
+
+    def strings(self):
+        self.put(self.TABLE + self.FILES + 2, "5s", b"/a.go")
+        self.put(self.TABLE + self.UNITS, "2I", 2, self.FILES + 2 if self.old else 2)
+        for off, values in ((8, (2, 4, 48, 60)), (0x10, (22, 16, 20, 16, 17, 32)),
+                            (0x18, (0, 16, 2, 16, 1, 32)), (0x20, (2, 2, 15, 2, 16, 60)),
+                            (0x38, (4 if self.old else 2, 64))):
+            self.put(self.TABLE + self.VALUES + off, "%dB" % len(values), *values)
+
+    def tree(self):
+        names = 8 + (self.NAMES if self.old else 0)
+        if self.magic == 0xFFFFFFF1:
+            self.put(self.TREE, "4I", 0, names, 0x20, 19)
+        else:
+            self.put(self.TREE, "5I", 0xFFFFFFFF, 1 if self.old else 0, 11, names, 0x20)
+
+    def module(self):
+        end = self.BASE + self.TEXT + 0x40 * len(self.FUNCTIONS)
+        self.address(self.MODULE, self.BASE + self.TABLE)
+        self.put(self.MODULE + 17 * 8, "Q", len(self.FUNCTIONS) + 1)
+        for word, value in ((20, self.BASE + self.TEXT), (21, end), (22, self.BASE + self.TEXT),
+                            (38 if self.magic == 0xFFFFFFF0 else 40, self.BASE + self.TREE)):
+            self.address(self.MODULE + word * 8, value)
+
+    def headers(self):
+        note = struct.pack("<3I4s4s", 4, 4, 4, b"Go", b"id")
+        self.put(0, "16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3 if self.pie else 2, 62, 1, 0, 64, 0, 0,
+                 64, 56, 4, 64, 0, 0)
+        for i, (kind, flags, at, size) in enumerate((
+                (1, 4, 0, self.TEXT), (1, 5, self.TEXT, self.LEN - self.TEXT),
+                (4, 4, 0x200, len(note)), (2, 4, self.DYNAMIC, 48))):
+            self.put(64 + 56 * i, "IIQQQQQQ", kind, flags, at, self.BASE + at, 0, size, size, 8)
+        self.put(0x200, "%ds" % len(note), note)
+        if self.dialect == 13:
+            self.put(0x300, "14s", b"\xff Go buildinf:")
+        self.put(self.DYNAMIC, "4Q", 7, self.BASE + self.RELA, 8, 24 * len(self.relocations))
+        for i, relocation in enumerate(self.relocations):
+            self.put(self.RELA + 24 * i, "3Q", *relocation)
+
+    def build(self):
+        parts = (self.NAMES, self.UNITS, self.FILES, self.VALUES, self.FUNCS)
+        self.put(self.TABLE, "IHBBQ", self.magic, 0, 1, 8, len(self.FUNCTIONS))
+        if not self.old:
+            self.put(self.TABLE + (24 if self.wide else 32), "5Q", *parts)
+        self.functions()
+        self.strings()
+        self.tree()
+        if not self.wide:
+            self.module()
+        self.headers()
+        return bytes(self.data)
+
+
+def gopclntab():
+    rng = random.Random(1)
+    for magic, dialect in ((0xFFFFFFFB, 11), (0xFFFFFFFB, 12), (0xFFFFFFFB, 13), (0xFFFFFFFA, 16),
+                           (0xFFFFFFF0, 18), (0xFFFFFFF1, 20)):
+        for pie in (False, True):
+            data = GoFile(magic, dialect, pie).build()
+            yield data
+            for i in range(60):
+                changed = bytearray(data)
+                for _ in range(1 + i % 3):
+                    at = rng.randrange(GoFile.TABLE, GoFile.LEN - 8) & ~3
+                    fmt = rng.choice("BHIQ")
+                    value = rng.choice(ODD) & ((1 << 8 * struct.calcsize(fmt)) - 1)
+                    struct.pack_into("<" + fmt, changed, at, value)
+                yield bytes(changed)
+
+
 def main():
     target, directory, stamp = sys.argv[1:]
     shutil.rmtree(directory, ignore_errors=True)

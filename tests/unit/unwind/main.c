@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_arena(void);
 int test_cfi(void);
+int test_go(void);
 int test_pages(void);
 int test_rows(void);
 int test_rules(void);
@@ -12,6 +13,7 @@ int main(void)
 
 	n_failed += test_arena();
 	n_failed += test_cfi();
+	n_failed += test_go();
 	n_failed += test_pages();
 	n_failed += test_rows();
 	n_failed += test_rules();

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/go.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "elf/image.h"
+#include "tests/test.h"
+
+/* A program of one function of a given name, code and stack depths, in the format of Go 1.20. */
+enum {
+	BASE = 0x400000,
+	NOTE = 0x100,
+	TABLE = 0x200,
+	NAMES = 0x60,
+	VALUES = 0xa0,
+	FUNCS = 0xc0,
+	MODULE = 0x400,
+	TEXT = 0x600,
+	FUNC = TEXT + 0x20,
+	FUNC_LEN = 0x80,
+	FILE_LEN = 0x800,
+};
+
+struct program {
+	uint8_t bytes[FILE_LEN];
+	struct unwind_rows rows;
+	uint64_t lo, hi;
+};
+
+static void put32(struct program *p, size_t at, uint32_t v)
+{
+	memcpy(p->bytes + at, &v, sizeof(v));
+}
+
+static void put64(struct program *p, size_t at, uint64_t v)
+{
+	memcpy(p->bytes + at, &v, sizeof(v));
+}
+
+static void put_headers(struct program *p)
+{
+	static const uint8_t note[] = "\4\0\0\0\4\0\0\0\4\0\0\0Go\0\0id\0";
+	const Elf64_Ehdr eh = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_EXEC,
+		.e_machine = EM_X86_64,
+		.e_phoff = sizeof(eh),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 2,
+	};
+	const Elf64_Phdr ph[] = {
+		{ .p_type = PT_LOAD, .p_vaddr = BASE, .p_filesz = FILE_LEN, .p_memsz = FILE_LEN },
+		{ .p_type = PT_NOTE, .p_vaddr = BASE + NOTE, .p_offset = NOTE, .p_filesz = 20 },
+	};
+
+	memcpy(p->bytes, &eh, sizeof(eh));
+	memcpy(p->bytes + sizeof(eh), ph, sizeof(ph));
+	memcpy(p->bytes + NOTE, note, sizeof(note) - 1);
+}
+
+static void put_table(struct program *p, const char *name)
+{
+	static const uint32_t parts[] = { NAMES, VALUES, VALUES, VALUES, FUNCS };
+	size_t record = TABLE + FUNCS + 0x40;
+
+	put32(p, TABLE, 0xfffffff1);
+	p->bytes[TABLE + 6] = 1;
+	p->bytes[TABLE + 7] = 8;
+	put64(p, TABLE + 8, 1);
+	for (size_t i = 0; i < 5; i++)
+		put64(p, TABLE + 32 + i * 8, parts[i]);
+	strncpy((char *)p->bytes + TABLE + NAMES + 8, name, 40);
+	put32(p, TABLE + FUNCS, FUNC - TEXT);
+	put32(p, TABLE + FUNCS + 4, 0x40);
+	put32(p, TABLE + FUNCS + 8, FUNC - TEXT + FUNC_LEN);
+	put32(p, record, FUNC - TEXT);
+	put32(p, record + 4, 8);
+	put32(p, record + 16, 8);
+	put64(p, MODULE, BASE + TABLE);
+	put64(p, MODULE + 17 * 8, 2);
+	put64(p, MODULE + 20 * 8, BASE + FUNC);
+	put64(p, MODULE + 21 * 8, BASE + FUNC + FUNC_LEN);
+	put64(p, MODULE + 22 * 8, BASE + TEXT);
+	put64(p, MODULE + 40 * 8, BASE + TEXT);
+}
+
+struct depth {
+	uint8_t len;
+	int8_t depth;
+};
+
+/* @depths ends with length 0; the code is followed by int3 up to FUNC_LEN. */
+static void build(struct program *p, const char *name, const char *code, size_t code_len,
+		  const struct depth *depths)
+{
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	struct err err = { 0 };
+	int last = -1;
+	size_t at = TABLE + VALUES + 8;
+
+	*p = (struct program){ 0 };
+	put_headers(p);
+	put_table(p, name);
+	memset(p->bytes + FUNC, 0xcc, FUNC_LEN);
+	memcpy(p->bytes + FUNC, code, code_len);
+	for (; depths->len; depths++) {
+		int delta = depths->depth - last;
+
+		p->bytes[at++] = (uint8_t)(delta < 0 ? -delta * 2 - 1 : delta * 2);
+		p->bytes[at++] = depths->len;
+		last = depths->depth;
+	}
+	assert_int_equal(elf_image_from_memory(&img, p->bytes, sizeof(p->bytes), NULL), 0);
+	if (unwind_go_rows(&p->rows, img, &p->lo, &p->hi, &err) < 0)
+		fail_msg("%s: %s", name, err.msg);
+}
+
+#define BUILD(p, name, code, ...)                                                                  \
+	build(p, name, code, sizeof(code) - 1, (const struct depth[]){ __VA_ARGS__, { 0, 0 } })
+
+static const struct unwind_rule *at(const struct program *p, uint64_t off)
+{
+	static const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
+	const struct unwind_rule *rule = &none;
+
+	for (size_t i = 0; i < p->rows.len && p->rows.data[i].file_off <= FUNC + off; i++)
+		rule = &p->rows.data[i].rule;
+	return rule;
+}
+
+static void check(const struct program *p, uint64_t off, uint8_t cfa, int32_t cfa_off,
+		  bool saves_rbp)
+{
+	const struct unwind_rule *r = at(p, off);
+
+	assert_int_equal(r->cfa, cfa);
+	assert_int_equal(r->cfa_off, cfa_off);
+	assert_int_equal(r->ra_off, -8);
+	assert_int_equal(r->rbp, saves_rbp ? UNWIND_SAVED_CFA : UNWIND_SAVED_SAME);
+	assert_int_equal(r->rbp_off, saves_rbp ? -16 : 0);
+}
+
+static void a_leaf_has_its_return_address_on_top(void **state)
+{
+	struct program p;
+
+	BUILD(&p, "main.hot", "\x90\x90\xc3", { 3, 0 });
+	check(&p, 0, UNWIND_CFA_RSP, 8, false);
+	check(&p, 2, UNWIND_CFA_RSP, 8, false);
+	assert_int_equal(at(&p, 0)->rbx, UNWIND_SAVED_UNDEF);
+	assert_int_equal(at(&p, 3)->cfa, UNWIND_CFA_NONE);
+	assert_int_equal(p.lo, FUNC);
+	assert_int_equal(p.hi, FUNC + 3);
+	unwind_rows_fini(&p.rows);
+}
+
+static void rbp_is_saved_by_the_push_that_begins_a_frame(void **state)
+{
+	struct program p;
+
+	/* push %rbp; mov %rsp,%rbp; sub $16,%rsp; add $16,%rsp; pop %rbp; ret */
+	BUILD(&p, "main.f", "\x55\x48\x89\xe5\x48\x83\xec\x10\x48\x83\xc4\x10\x5d\xc3", { 1, 0 },
+	      { 7, 8 }, { 4, 24 }, { 1, 8 }, { 1, 0 });
+	check(&p, 0, UNWIND_CFA_RSP, 8, false);
+	check(&p, 1, UNWIND_CFA_RSP, 16, true);
+	check(&p, 8, UNWIND_CFA_RSP, 32, true);
+	check(&p, 12, UNWIND_CFA_RSP, 16, true);
+	check(&p, 13, UNWIND_CFA_RSP, 8, false);
+	unwind_rows_fini(&p.rows);
+}
+
+static void rbp_is_saved_after_the_store_of_older_frames(void **state)
+{
+	struct program p;
+
+	/* sub $24,%rsp; mov %rbp,16(%rsp); lea 16(%rsp),%rbp */
+	BUILD(&p, "main.f", "\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x8d\x6c\x24\x10\xc3",
+	      { 4, 0 }, { 11, 24 });
+	check(&p, 4, UNWIND_CFA_RSP, 32, false);
+	check(&p, 9, UNWIND_CFA_RSP, 32, true);
+	unwind_rows_fini(&p.rows);
+}
+
+static void assembler_that_only_pushes_keeps_rbp(void **state)
+{
+	struct program p;
+
+	BUILD(&p, "crypto.block", "\x41\x55\x90\x41\x5d\xc3", { 2, 0 }, { 3, 8 }, { 1, 0 });
+	check(&p, 2, UNWIND_CFA_RSP, 16, false);
+	unwind_rows_fini(&p.rows);
+}
+
+static void outermost_functions_end_the_walk(void **state)
+{
+	static const char *const names[] = { "runtime.goexit", "runtime.mstart", "runtime.rt0_go",
+					     "_rt0_amd64_linux" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct program p;
+
+		BUILD(&p, names[i], "\x90\xc3", { 2, 0 });
+		assert_int_equal(at(&p, 0)->cfa, UNWIND_CFA_END);
+		assert_int_equal(at(&p, 1)->cfa, UNWIND_CFA_END);
+		unwind_rows_fini(&p.rows);
+	}
+}
+
+static void a_function_that_leaves_its_stack_ends_the_walk_from_there(void **state)
+{
+	struct program p;
+
+	/* nop; mov 0x38(%r14),%rsp; call */
+	BUILD(&p, "runtime.mcall", "\x90\x49\x8b\x66\x38\xe8\x00\x00\x00\x00", { 10, 0 });
+	check(&p, 1, UNWIND_CFA_RSP, 8, false);
+	assert_int_equal(at(&p, 5)->cfa, UNWIND_CFA_END);
+	unwind_rows_fini(&p.rows);
+}
+
+static void systemstack_is_left_by_its_frame_pointer(void **state)
+{
+	struct program p;
+
+	/* push %rbp; mov %rsp,%rbp; mov 0x38(%rdx),%rsp; call *%rdi; pop %rbp; ret */
+	BUILD(&p, "runtime.systemstack", "\x55\x48\x89\xe5\x48\x8b\x62\x38\xff\xd7\x5d\xc3",
+	      { 1, 0 }, { 10, 8 }, { 1, 0 });
+	check(&p, 1, UNWIND_CFA_RSP, 16, true);
+	check(&p, 4, UNWIND_CFA_RBP, 16, true);
+	check(&p, 10, UNWIND_CFA_RBP, 16, true);
+	check(&p, 11, UNWIND_CFA_RSP, 8, false);
+	unwind_rows_fini(&p.rows);
+}
+
+static void systemstack_without_a_frame_is_left_by_its_callers(void **state)
+{
+	struct program p;
+
+	/* mov 0x38(%rdx),%rsp; call *%rdi; mov 0x38(%rax),%rsp; ret */
+	BUILD(&p, "runtime.systemstack", "\x48\x8b\x62\x38\xff\xd7\x48\x8b\x60\x38\xc3", { 11, 0 });
+	check(&p, 0, UNWIND_CFA_RSP, 8, false);
+	check(&p, 4, UNWIND_CFA_RBP, 16, true);
+	check(&p, 9, UNWIND_CFA_RBP, 16, true);
+	check(&p, 10, UNWIND_CFA_RSP, 8, false);
+	unwind_rows_fini(&p.rows);
+}
+
+static void old_clocks_keep_rsp_in_rbp(void **state)
+{
+	struct program p;
+
+	/* sub $16,%rsp; mov %rbp,8(%rsp); lea 8(%rsp),%rbp; mov %rsp,%rbp; nop; mov %rbp,%rsp; ret
+	 */
+	BUILD(&p, "runtime.nanotime1",
+	      "\x48\x83\xec\x10\x48\x89\x6c\x24\x08\x48\x8d\x6c\x24\x08\x48\x89\xe5\x90\x48\x89\xec"
+	      "\xc3"
+	      "\x90",
+	      { 4, 0 }, { 19, 16 });
+	check(&p, 14, UNWIND_CFA_RBP, 16, true);
+	check(&p, 17, UNWIND_CFA_RBP, 24, true);
+	check(&p, 21, UNWIND_CFA_RSP, 24, true);
+	check(&p, 22, UNWIND_CFA_RBP, 24, true);
+	unwind_rows_fini(&p.rows);
+}
+
+/* mov %rsp,%rdx; mov 0x38(%rsi),%rsp; mov %rdi,G(%rsp); mov %rdi,G-8(%rsp); call; mov %rsi,%rsp */
+#define ASMCGOCALL(g, depth)                                                                       \
+	"\x48\x89\xe2\x48\x8b\x66\x38\x48\x89\x7c\x24" g "\x48\x89\x7c\x24" depth                  \
+	"\xff\xd0\x48\x89\xf4"
+
+static void check_asmcgocall(const struct program *p, uint64_t off, int32_t cfa_off,
+			     int16_t cfa_add)
+{
+	const struct unwind_rule *r = at(p, off);
+
+	assert_int_equal(r->cfa, UNWIND_CFA_GO_ASMCGOCALL);
+	assert_int_equal(r->cfa_off, cfa_off);
+	assert_int_equal(r->cfa_add, cfa_add);
+	assert_int_equal(r->ra_off, -8);
+}
+
+static void asmcgocall_finds_the_goroutine_it_left(void **state)
+{
+	struct program p;
+
+	/* the second part: mov %rsp,%rdx; mov %rdx,40(%rsp); call; mov %rsi,%rsp; ret */
+	BUILD(&p, "runtime.asmcgocall",
+	      ASMCGOCALL("\x30",
+			 "\x28") "\xc3\x48\x89\xe2\x48\x89\x54\x24\x28\xff\xd0\x48\x89\xf4\xc3",
+	      { 37, 0 });
+	check(&p, 6, UNWIND_CFA_RSP, 8, false);
+	check(&p, 7, UNWIND_CFA_REG, 8, false);
+	assert_int_equal(at(&p, 7)->cfa_reg, 1);
+	check_asmcgocall(&p, 17, 48, 8);
+	check_asmcgocall(&p, 21, 48, 8);
+	check(&p, 22, UNWIND_CFA_RSP, 8, false);
+	check(&p, 26, UNWIND_CFA_REG, 8, false);
+	check_asmcgocall(&p, 31, 48, 8);
+	check(&p, 36, UNWIND_CFA_RSP, 8, false);
+	unwind_rows_fini(&p.rows);
+}
+
+static void asmcgocall_with_a_frame_uses_it_where_the_stack_stays(void **state)
+{
+	struct program p;
+
+	BUILD(&p, "runtime.asmcgocall",
+	      "\x55\x48\x89\xe5" ASMCGOCALL("\x08", "\x00") "\x5d\xc3\x90\x5d\xc3", { 1, 0 },
+	      { 26, 8 }, { 1, 0 }, { 2, 8 }, { 1, 0 });
+	check(&p, 1, UNWIND_CFA_RSP, 16, true);
+	check_asmcgocall(&p, 21, 8, 16);
+	assert_int_equal(at(&p, 21)->rbp, UNWIND_SAVED_CFA);
+	check(&p, 26, UNWIND_CFA_RSP, 16, true);
+	check(&p, 27, UNWIND_CFA_RSP, 8, false);
+	check(&p, 28, UNWIND_CFA_RBP, 16, true);
+	check(&p, 30, UNWIND_CFA_RSP, 8, false);
+	unwind_rows_fini(&p.rows);
+}
+
+static void crosscall2_keeps_rbx_for_c(void **state)
+{
+	struct program p;
+
+	/* sub $48,%rsp; mov %rbp,40(%rsp); mov %rbx,(%rsp); nop */
+	BUILD(&p, "crosscall2", "\x48\x83\xec\x30\x48\x89\x6c\x24\x28\x48\x89\x1c\x24\x90",
+	      { 4, 0 }, { 10, 48 });
+	assert_int_equal(at(&p, 0)->rbx, UNWIND_SAVED_SAME);
+	check(&p, 13, UNWIND_CFA_RSP, 56, true);
+	assert_int_equal(at(&p, 9)->rbx, UNWIND_SAVED_SAME);
+	assert_int_equal(at(&p, 13)->rbx, UNWIND_SAVED_CFA);
+	assert_int_equal(at(&p, 13)->rbx_off, -56);
+	unwind_rows_fini(&p.rows);
+}
+
+static void the_signal_frame_begins_a_byte_early(void **state)
+{
+	struct program p;
+
+	BUILD(&p, "runtime.sigreturn__sigaction", "\x0f\x05", { 2, 0 });
+	assert_int_equal(p.rows.data[0].file_off, FUNC - 1);
+	assert_int_equal(p.rows.data[0].rule.cfa, UNWIND_CFA_SIGNAL);
+	assert_int_equal(p.rows.data[0].rule.cfa_off, 0);
+	unwind_rows_fini(&p.rows);
+}
+
+static void a_popped_return_address_is_in_its_register(void **state)
+{
+	struct program p;
+
+	/* pop %r12; syscall; push %r12; ret */
+	BUILD(&p, "syscall.rawVforkSyscall", "\x41\x5c\x0f\x05\x41\x54\xc3", { 2, 0 }, { 4, -8 },
+	      { 1, 0 });
+	assert_int_equal(at(&p, 2)->cfa, UNWIND_CFA_RSP_RA_REG);
+	assert_int_equal(at(&p, 2)->cfa_off, 0);
+	assert_int_equal(at(&p, 2)->cfa_reg, 12);
+	check(&p, 6, UNWIND_CFA_RSP, 8, false);
+	assert_int_equal(p.rows.n_unsupported, 0);
+	unwind_rows_fini(&p.rows);
+}
+
+static void other_depths_below_zero_are_unsupported(void **state)
+{
+	struct program p;
+
+	BUILD(&p, "main.odd", "\x90\x90\x90\x90", { 2, -16 }, { 2, 0 });
+	assert_int_equal(at(&p, 0)->cfa, UNWIND_CFA_NONE);
+	check(&p, 2, UNWIND_CFA_RSP, 8, false);
+	assert_int_equal(p.rows.n_unsupported, 1);
+	unwind_rows_fini(&p.rows);
+}
+
+static void a_file_without_go_has_no_rows(void **state)
+{
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };
+	struct program p = { 0 };
+	struct err err = { 0 };
+	uint64_t lo, hi;
+
+	put_headers(&p);
+	assert_int_equal(elf_image_from_memory(&img, p.bytes, sizeof(p.bytes), NULL), 0);
+	assert_int_equal(unwind_go_rows(&rows, img, &lo, &hi, &err), -ENOENT);
+	assert_int_equal(err.code, -ENOENT);
+	assert_int_equal(rows.len, 0);
+}
+
+TEST_GROUP(test_go, TEST(a_leaf_has_its_return_address_on_top),
+	   TEST(rbp_is_saved_by_the_push_that_begins_a_frame),
+	   TEST(rbp_is_saved_after_the_store_of_older_frames),
+	   TEST(assembler_that_only_pushes_keeps_rbp), TEST(outermost_functions_end_the_walk),
+	   TEST(a_function_that_leaves_its_stack_ends_the_walk_from_there),
+	   TEST(systemstack_is_left_by_its_frame_pointer),
+	   TEST(systemstack_without_a_frame_is_left_by_its_callers),
+	   TEST(old_clocks_keep_rsp_in_rbp), TEST(asmcgocall_finds_the_goroutine_it_left),
+	   TEST(asmcgocall_with_a_frame_uses_it_where_the_stack_stays),
+	   TEST(crosscall2_keeps_rbx_for_c), TEST(the_signal_frame_begins_a_byte_early),
+	   TEST(a_popped_return_address_is_in_its_register),
+	   TEST(other_depths_below_zero_are_unsupported), TEST(a_file_without_go_has_no_rows))
