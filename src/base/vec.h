@@ -21,7 +21,13 @@
 /* Make room for @n elements in all, doubling; 0 or -ENOMEM. */
 int vec_grow(void **data, size_t *cap, size_t n, size_t elem_len);
 
-#define vec_reserve(v, n) vec_grow((void **)&(v)->data, &(v)->cap, (n), sizeof(*(v)->data))
+#define vec_reserve(v, n)                                                                          \
+	({                                                                                         \
+		size_t vec_n_ = (n);                                                               \
+		vec_n_ <= (v)->cap                                                                 \
+			? 0                                                                        \
+			: vec_grow((void **)&(v)->data, &(v)->cap, vec_n_, sizeof(*(v)->data));    \
+	})
 
 #define vec_push(v, ...)                                                                           \
 	({                                                                                         \

@@ -42,29 +42,44 @@ void unwind_rows_fini(struct unwind_rows *rows)
 	vec_fini(rows);
 }
 
-static inline bool rule_equal(struct unwind_rule a, struct unwind_rule b)
+/* The offset, in which neighbours differ most, is compared first. */
+static inline bool rule_equal(const struct unwind_rule *a, const struct unwind_rule *b,
+			      int32_t b_off)
 {
-	return !memcmp(&a, &b, sizeof(a));
+	return a->cfa_off == b_off && a->cfa == b->cfa && a->cfa_reg == b->cfa_reg &&
+	       a->rbp == b->rbp && a->rbx == b->rbx && a->rbp_off == b->rbp_off &&
+	       a->rbx_off == b->rbx_off && a->ra_off == b->ra_off && a->cfa_add == b->cfa_add;
 }
 
 /*
- * From @off on @rule holds; offsets never fall. Equal neighbours become one
- * row. The rule comes by value, in two registers: it was written in parts, and
- * reading it whole from memory would wait for them.
+ * From @off on @rule holds, with @cfa_off for its offset: apart, because a rule
+ * that has just been changed in one field would be slow to copy (the processor
+ * forwards no store to a wider load). Offsets of rows never fall. Equal
+ * neighbours become one row.
  */
-static inline int rows_put(struct unwind_rows *rows, uint64_t off, struct unwind_rule rule)
+static inline int rows_put_rule(struct unwind_rows *rows, uint64_t off,
+				const struct unwind_rule *rule, int32_t cfa_off)
 {
 	struct unwind_full_row *last = rows->len ? &rows->data[rows->len - 1] : NULL;
+	int r;
 
 	if (last && last->file_off == off) {
 		rows->len--;
 		last = rows->len ? last - 1 : NULL;
 	}
-	if (last ? rule_equal(last->rule, rule) : rule.cfa == UNWIND_CFA_NONE)
+	if (last ? rule_equal(&last->rule, rule, cfa_off) : rule->cfa == UNWIND_CFA_NONE)
 		return 0;
 	if (rows->len >= UNWIND_ROWS_MAX)
 		return -E2BIG;
-	return vec_push(rows, (struct unwind_full_row){ .file_off = off, .rule = rule });
+	r = vec_push(rows, (struct unwind_full_row){ .file_off = off, .rule = *rule });
+	if (!r)
+		rows->data[rows->len - 1].rule.cfa_off = cfa_off;
+	return r;
+}
+
+static int rows_put(struct unwind_rows *rows, uint64_t off, const struct unwind_rule *rule)
+{
+	return rows_put_rule(rows, off, rule, rule->cfa_off);
 }
 
 /* ---- functions in order ---- */
@@ -169,20 +184,16 @@ static inline bool only_offset_changed(const struct cfi_build *b, const struct c
 static int put_cfi_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_state *s)
 {
 	struct cfi_build *b = ctx;
-	struct unwind_rule rule = b->rule;
 
 	if (start >= b->limit)
 		return 0;
 	b->done = end < b->limit ? end : b->limit;
-	if (only_offset_changed(b, s)) {
-		rule.cfa_off = s->cfa.off;
-		return rows_put(b->rows, start - b->bias, rule);
-	}
-	if (!unwind_cfi_rule(b->ef, b->fde, s, &rule))
+	if (only_offset_changed(b, s))
+		return rows_put_rule(b->rows, start - b->bias, &b->rule, s->cfa.off);
+	if (!unwind_cfi_rule(b->ef, b->fde, s, &b->rule))
 		b->rows->n_unsupported++;
 	b->state = *s;
-	b->rule = rule;
-	return rows_put(b->rows, start - b->bias, rule);
+	return rows_put(b->rows, start - b->bias, &b->rule);
 }
 
 /* The rows of one function up to @limit. Where its program ends early, nothing is known. */
@@ -208,7 +219,7 @@ static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uin
 	if (r && r != -EBADMSG)
 		return r;
 	b->covered += b->done - fde->start;
-	put = rows_put(rows, b->done - b->bias, rule_none);
+	put = rows_put(rows, b->done - b->bias, &rule_none);
 	return put ? put : r;
 }
 
@@ -289,14 +300,14 @@ static int rows_splice(struct unwind_rows *rows, uint64_t lo, uint64_t hi,
 	int r = 0;
 
 	for (; !r && i < rows->len && rows->data[i].file_off < lo; i++)
-		r = rows_put(&all, rows->data[i].file_off, rows->data[i].rule);
+		r = rows_put(&all, rows->data[i].file_off, &rows->data[i].rule);
 	for (size_t j = 0; !r && j < n; j++)
-		r = rows_put(&all, with[j].file_off, with[j].rule);
+		r = rows_put(&all, with[j].file_off, &with[j].rule);
 	if (!r)
-		r = rows_put(&all, hi, *rule_at(rows, hi, &end));
+		r = rows_put(&all, hi, rule_at(rows, hi, &end));
 	for (; !r && i < rows->len; i++) {
 		if (rows->data[i].file_off > hi)
-			r = rows_put(&all, rows->data[i].file_off, rows->data[i].rule);
+			r = rows_put(&all, rows->data[i].file_off, &rows->data[i].rule);
 	}
 	if (r < 0)
 		return r;
@@ -429,9 +440,9 @@ static int fill_with_frame_pointers(struct unwind_rows *rows, const struct elf_i
 		if (!segs[i].exec || !segs[i].filesz || segs[i].file_off < done)
 			continue;
 		done = segs[i].file_off + segs[i].filesz;
-		r = rows_put(rows, segs[i].file_off, rule_fp);
+		r = rows_put(rows, segs[i].file_off, &rule_fp);
 		if (!r)
-			r = rows_put(rows, done, rule_none);
+			r = rows_put(rows, done, &rule_none);
 	}
 	return r;
 }

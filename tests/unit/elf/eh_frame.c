@@ -225,7 +225,7 @@ static void refuses_states_nested_too_deep(void **state)
 	struct seen seen = { 0 };
 
 	cfi_begin_fde(&b, cfi_put_cie(&b, ABSPTR), START, 16);
-	for (int i = 0; i < EH_FRAME_REMEMBER_MAX + 1; i++)
+	for (int i = 0; i < CFI_REMEMBER_MAX + 1; i++)
 		CFI_PUT(&b, 0x0a);
 	cfi_end(&b);
 	assert_int_equal(replay(&b, &seen), -EBADMSG);
