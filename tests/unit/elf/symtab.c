@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/err.h"
+#include "base/sigbus.h"
 #include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
 
@@ -314,6 +317,41 @@ static void many_symbols_at_one_address_or_nested_are_no_matter(void **state)
 	assert_string_equal(name_at(nested, TEXT + TEXT_LEN - 1), "n");
 }
 
+struct mapped_file {
+	struct elf_image *img;
+	struct elf_symtab *table;
+};
+
+static int load_mapped(void *ctx)
+{
+	struct mapped_file *m = ctx;
+
+	return elf_symtab_load(&m->table, m->img, ELF_SYMTAB, NULL);
+}
+
+static void a_file_truncated_while_it_is_mapped_gives_efault_and_leaks_nothing(void **state)
+{
+	_cleanup_(closep) int fd = memfd_create("elf", MFD_CLOEXEC);
+	struct mapped_file m = { 0 };
+	struct symbols s;
+	struct fixture f;
+
+	symbols_init(&s);
+	for (uint32_t i = 0; i < 4000; i++)
+		add(&s, "function", TEXT + i, 1, FUNC);
+	fixture_text(&f);
+	fixture_add_symbols(&f, &s, SHT_SYMTAB);
+	fixture_open(&f);
+	assert_int_equal(write(fd, f.bytes.data, f.bytes.len), f.bytes.len);
+	assert_int_equal(elf_image_open(&m.img, fd, NULL), 0);
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	assert_int_equal(sigbus_run(load_mapped, &m), -EFAULT);
+	elf_symtab_free(m.table);
+	elf_image_free(m.img);
+	fixture_fini(&f);
+	symbols_fini(&s);
+}
+
 static void a_table_that_lies_is_refused_or_read_to_its_end(void **state)
 {
 	struct elf_symtab *t = NULL;
@@ -384,5 +422,6 @@ TEST_GROUP(test_symtab, TEST(finds_the_function_that_covers_an_address),
 	   TEST(dynamic_symbols_only_fill_the_gaps),
 	   TEST(names_plt_stubs_after_the_functions_they_call),
 	   TEST(many_symbols_at_one_address_or_nested_are_no_matter),
+	   TEST(a_file_truncated_while_it_is_mapped_gives_efault_and_leaks_nothing),
 	   TEST(a_table_that_lies_is_refused_or_read_to_its_end),
 	   TEST(a_file_without_symbols_has_an_empty_table), TEST(looks_up_data_by_name))
