@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/err.h"
@@ -55,6 +56,7 @@ struct files {
 	struct index by_inode; /* into inodes */
 	struct index by_build_id, by_content;
 	uint32_t vdso;
+	bool vdso_tried;
 };
 
 struct find_key {
@@ -298,7 +300,7 @@ static uint32_t file_add(struct files *f, struct file *file)
 		file_free(file);
 		return FILE_ID_NONE;
 	}
-	if (file->info.fd < 0 && !file->info.memory) {
+	if (file->info.fd < 0) {
 		unwind_tables_set_absent(f->tables, id);
 		return id;
 	}
@@ -343,21 +345,39 @@ static size_t vdso_len(const uint8_t *image)
 	return eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
 }
 
-uint32_t files_vdso(struct files *f)
+/* The vDSO as a file, so that it can be read like any other. */
+static int vdso_fd(void)
 {
 	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
+	_cleanup_(closep) int fd = -1;
+
+	if (!image)
+		return -ENOENT;
+	fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, image, vdso_len(image)) != (ssize_t)vdso_len(image))
+		return -EIO;
+	return steal_fd(&fd);
+}
+
+uint32_t files_vdso(struct files *f)
+{
 	struct file *file;
 
-	if (f->vdso || !image)
+	if (f->vdso_tried)
 		return f->vdso;
+	f->vdso_tried = true;
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return FILE_ID_NONE;
-	file->info.fd = -1;
+	file->info.fd = vdso_fd();
 	file->info.path = strdup("[vdso]");
-	file->info.memory = image;
-	file->info.memory_len = vdso_len(image);
-	file->info.is_elf = true;
+	if (file->info.fd < 0 || !file->info.path) {
+		file_free(file);
+		return FILE_ID_NONE;
+	}
+	(void)identify(file);
 	f->vdso = file_add(f, file);
 	return f->vdso;
 }
@@ -376,10 +396,7 @@ static int build_table(void *ctx)
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
 	int r;
 
-	if (info->memory)
-		r = elf_image_from_memory(&img, info->memory, info->memory_len, NULL);
-	else
-		r = elf_image_open(&img, info->fd, NULL);
+	r = elf_image_open(&img, info->fd, NULL);
 	if (r < 0)
 		return r;
 	return unwind_tables_build(job->f->tables, job->id, img, job->now_ns, NULL) < 0 ? -1 : 0;
@@ -389,7 +406,8 @@ void files_need_table(struct files *f, uint32_t id, uint64_t now_ns)
 {
 	struct table_job job = { f, NULL, id, now_ns };
 
-	if (!id || id >= f->all.len || unwind_tables_file(f->tables, id)->state != FILE_TABLE_NOT_READY)
+	if (!id || id >= f->all.len ||
+	    unwind_tables_file(f->tables, id)->state != FILE_TABLE_NOT_READY)
 		return;
 	job.file = f->all.data[id];
 	if (job.file->info.is_elf)

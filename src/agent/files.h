@@ -35,8 +35,6 @@ struct file_info {
 	struct elf_build_id build_id;
 	char build_id_hex[2 * ELF_BUILD_ID_MAX + 1];
 	bool is_elf;
-	const uint8_t *memory; /* the vDSO: its image instead of a file; else NULL */
-	size_t memory_len;
 };
 
 enum { FILE_ID_NONE = 0 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "symbol/worker.h"
 
 static const struct cli_command commands[] = {
 	{ "record", cli_record, "profile this machine, a process or a command into a file" },
@@ -44,6 +45,7 @@ int main(int argc, char **argv)
 {
 	char name[64];
 
+	symbol_worker_main(argc, argv);
 	if (argc < 2)
 		return usage(stderr, EXIT_USAGE);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))

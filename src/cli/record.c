@@ -11,7 +11,7 @@
 #include "cli/formats.h"
 #include "cli/recording.h"
 
-enum { OPT_NO_KERNEL = 256, OPT_NO_USER, OPT_IDLE, OPT_FORMAT };
+enum { OPT_NO_KERNEL = 256, OPT_NO_USER, OPT_IDLE, OPT_FORMAT, OPT_DEMANGLE };
 
 enum { DEFAULT_FREQ_HZ = 99, PIDS_MAX = 4096, DURATION_MAX_S = 10 * 365 * 86400 };
 
@@ -28,6 +28,11 @@ static const struct argp_option options[] = {
 	{ "no-kernel", OPT_NO_KERNEL, NULL, 0, "Leave kernel frames out", 0 },
 	{ "no-user", OPT_NO_USER, NULL, 0, "Leave user frames out", 0 },
 	{ "idle", OPT_IDLE, NULL, 0, "Count idle CPUs too", 0 },
+	{ "demangle", OPT_DEMANGLE, "full|short|no", 0,
+	  "C++, Rust, D and Ada names: whole, without parameters and template arguments, or as "
+	  "they "
+	  "are (default full)",
+	  0 },
 	{ "verbose", 'v', NULL, 0, "Also tell what the profiling itself cost", 0 },
 	{ 0 },
 };
@@ -117,6 +122,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_FORMAT:
 		a->format_name = arg;
+		break;
+	case OPT_DEMANGLE:
+		if (!demangle_mode_parse(arg, &a->o.demangle))
+			err_set(&a->err, -EINVAL, "--demangle takes full, short or no, not %.40s",
+				arg);
 		break;
 	case OPT_NO_KERNEL:
 		a->o.no_kernel = true;

@@ -18,6 +18,7 @@
 
 #include "agent/collect.h"
 #include "agent/files.h"
+#include "agent/locate.h"
 #include "agent/names.h"
 #include "agent/session.h"
 #include "base/buf.h"
@@ -246,7 +247,7 @@ static uint64_t own_cpu_ns(void)
 	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ULL;
 }
 
-static int recording_write(struct recording *rec, struct names *names, struct err *err)
+static int recording_write(struct recording *rec, struct locator *locator, struct err *err)
 {
 	struct names_window window = {
 		.time_ns = rec->start_wall_ns,
@@ -257,7 +258,7 @@ static int recording_write(struct recording *rec, struct names *names, struct er
 	_cleanup_(buf_fini) struct buf buf = { 0 };
 	int r;
 
-	r = names_profile(names, session_collect(rec->session), &window, &p, err);
+	r = names_profile(locator, session_collect(rec->session), &window, &p, err);
 	if (r == 0)
 		r = rec->opts->format->write(p, &buf, err);
 	if (r == 0)
@@ -267,7 +268,7 @@ static int recording_write(struct recording *rec, struct names *names, struct er
 
 static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, struct err *err)
 {
-	_cleanup_(names_freep) struct names *names = NULL;
+	_cleanup_(locator_freep) struct locator *locator = NULL;
 	struct summary sum = {
 		.duration_ns = rec->end_ns - rec->start_ns,
 		.path = rec->opts->path,
@@ -276,9 +277,9 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 	};
 	int r;
 
-	r = names_new(&names, session_files(rec->session));
+	r = locator_new(&locator, session_files(rec->session), rec->opts->demangle);
 	if (r == 0)
-		r = recording_write(rec, names, err);
+		r = recording_write(rec, locator, err);
 	if (r < 0)
 		return r;
 	r = session_stats(rec->session, &sum.session);
@@ -286,7 +287,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 		return err_set(err, r, "can't read the counters: %s", strerror(-r));
 	sum.total_cpu_ns = own_cpu_ns();
 	sum.n_stacks = collect_n_stacks(session_collect(rec->session));
-	names_stats(names, &sum.names);
+	locator_stats(locator, &sum.names);
 	summary_print(&sum);
 	return 0;
 }

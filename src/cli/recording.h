@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "symbol/demangle.h"
 
 struct err;
 struct format;
@@ -18,6 +19,7 @@ struct recording_opts {
 	uint32_t freq_hz;
 	uint64_t duration_ns; /* 0: until it ends by itself or by a signal */
 	bool no_kernel, no_user, idle, verbose;
+	enum demangle_mode demangle;
 	const char *path;
 	const struct format *format;
 };

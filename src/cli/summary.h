@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/names.h"
+#include "agent/locate.h"
 #include "agent/session.h"
 
 struct summary {
 	struct session_stats session;
-	struct names_stats names;
+	struct locator_stats names;
 	uint64_t duration_ns;
 	uint64_t n_stacks;
 	uint64_t sampling_cpu_ns,

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * From frame words to locations of a profile: mapping, address, and the
+ * functions there. Words are given in one batch, since that is how the
+ * symbolizer wants them: file by file. What is known of files, the kernel
+ * and perf maps is kept from one batch to the next. One thread.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "symbol/demangle.h"
+#include "symbol/symbolizer.h"
+
+struct err;
+struct files;
+struct locator;
+struct profile;
+
+struct located {
+	uint64_t word;
+	uint32_t pid;      /* 0 where it does not matter; else whose address it is */
+	uint32_t location; /* the answer */
+};
+
+struct locator_stats {
+	uint64_t n_located, n_unnamed;
+	struct symbolizer_counters symbolizer;
+};
+
+/* Keeps @files. 0 or -ENOMEM. */
+int locator_new(struct locator **out, struct files *files, enum demangle_mode demangle);
+void locator_free(struct locator *l);
+
+DEFINE_FREEP(struct locator, locator_free)
+
+/* Fill in the locations of all of @words, added to @p. 0 or -ENOMEM. Reorders nothing. */
+int locator_locate(struct locator *l, struct profile *p, struct located *words, size_t n);
+
+void locator_stats(const struct locator *l, struct locator_stats *out);
