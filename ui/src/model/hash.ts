@@ -1,48 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Short stable names for functions and for places in the tree, so that a URL
-// finds them again in another profile of the same program.
+// finds them again in another profile of the same program. A name is two
+// hashes of 32 bits; a place's come from its parent's and its function's.
 
 import type { Tree } from "./tree";
 
-const SEED_A = 0x811c9dc5;
-const SEED_B = 0x1b873593;
+const SEEDS = [0x811c9dc5, 0x1b873593];
 
-function fold(text: string, from: number): number {
-	let h = from;
+function hashText(text: string, seed: number): number {
+	let h = seed;
 	for (let i = 0; i < text.length; i++)
 		h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
-	return h >>> 0;
+	return Math.imul(h ^ (h >>> 16), 0x45d9f3b) >>> 0;
 }
 
-function name(a: number, b: number): string {
-	const mix = (h: number) => Math.imul(h ^ (h >>> 16), 0x45d9f3b) >>> 0;
-	return mix(a).toString(36) + "-" + mix(b).toString(36);
+function hashStep(parent: number, fn: number): number {
+	const h = Math.imul(parent ^ (parent >>> 15), 0x2c1b3c6d) ^ fn;
+	return Math.imul(h ^ (h >>> 16), 0x45d9f3b) >>> 0;
 }
 
-/** 64 bits of @text in base 36. */
+function named(a: number, b: number): string {
+	return a.toString(36) + "-" + b.toString(36);
+}
+
 export function textKey(text: string): string {
-	return name(fold(text, SEED_A), fold(text, SEED_B));
+	return named(hashText(text, SEEDS[0]), hashText(text, SEEDS[1]));
 }
 
 /** The key of the place that @path (function keys from the root) leads to. */
 export function pathKey(path: string[]): string {
-	return textKey(path.join("/"));
+	const end = (seed: number) => path.reduce((h, key) => hashStep(h, hashText(key, seed)), seed);
+	return named(end(SEEDS[0]), end(SEEDS[1]));
 }
 
 /** The node that @key names, or -1; @keys are the functions' keys. */
 export function findPath(t: Tree, keys: string[], key: string): number {
-	const a = new Uint32Array(t.n);
-	const b = new Uint32Array(t.n);
-	a[0] = SEED_A;
-	b[0] = SEED_B;
-	for (let i = 1; i < t.n; i++) {
-		const p = t.parent[i];
-		const text = (p === 0 ? "" : "/") + keys[t.fn[i]];
-		a[i] = fold(text, a[p]);
-		b[i] = fold(text, b[p]);
-		if (name(a[i], b[i]) === key)
+	const [a, b] = SEEDS.map((seed) => {
+		const fns = Uint32Array.from(keys, (k) => hashText(k, seed));
+		const at = new Uint32Array(t.n);
+		at[0] = seed;
+		for (let i = 1; i < t.n; i++)
+			at[i] = hashStep(at[t.parent[i]], fns[t.fn[i]]);
+		return at;
+	});
+	const wanted = key.split("-").map((half) => parseInt(half, 36));
+	for (let i = 1; i < t.n; i++)
+		if (a[i] === wanted[0] && b[i] === wanted[1])
 			return i;
-	}
 	return -1;
 }

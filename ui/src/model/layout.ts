@@ -19,27 +19,35 @@ export interface Layout {
 export function layOut(t: Tree): Layout {
 	const { first, next } = linkChildren(t);
 	const start = new Float64Array(t.n);
-	const rows = [Int32Array.of(0)];
-	while (rows[rows.length - 1].length > 0) {
-		const row: number[] = [];
-		for (const p of rows[rows.length - 1]) {
-			const children: number[] = [];
+	const rows = emptyRows(t);
+	const children: number[] = [];
+	for (let d = 0; d + 1 < rows.length; d++) {
+		let filled = 0;
+		for (const p of rows[d]) {
+			children.length = 0;
 			for (let c = first[p]; c >= 0; c = next[c])
 				if (t.total[c] > 0)
 					children.push(c);
 			if (children.length > 1)
-				children.sort((a, b) => t.total[b] - t.total[a] || a - b);
+				children.sort((x, y) => t.total[y] - t.total[x] || x - y);
 			let at = start[p];
 			for (const c of children) {
 				start[c] = at;
 				at += t.total[c];
-				row.push(c);
+				rows[d + 1][filled++] = c;
 			}
 		}
-		rows.push(Int32Array.from(row));
 	}
-	rows.pop();
 	return { start, rows };
+}
+
+/* A row for every depth with nodes that have samples, of that length; the root's even without. */
+function emptyRows(t: Tree): Int32Array[] {
+	const n: number[] = [1];
+	for (let i = 1; i < t.n; i++)
+		if (t.total[i] > 0)
+			n[t.depth[i]] = (n[t.depth[i]] ?? 0) + 1;
+	return Array.from(n, (length) => new Int32Array(length));
 }
 
 /** Index in @row of the first node that ends right of @value; row.length if none does. */

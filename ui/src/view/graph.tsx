@@ -21,6 +21,7 @@ export interface GraphProps {
 	layout: Layout;
 	functions: Functions;
 	colours: string[];
+	nodeColours?: string[];
 	scale: Scale;
 	flame: boolean;
 	zoom: number;
@@ -106,6 +107,7 @@ export function Graph(props: GraphProps) {
 		tree, layout, names, theme, flame,
 		rootName: props.rootName,
 		colours: props.colours,
+		nodeColours: props.nodeColours ?? null,
 		matched: props.matched,
 	};
 	const latest = useRef({ scene, marks: { hover: pointer.node, cursor } });
@@ -137,7 +139,7 @@ export function Graph(props: GraphProps) {
 	const redraw = useCallback(() => schedule(true), []);
 	const spanNow = useWindow(layout, tree, zoom, redraw);
 
-	useLayoutEffect(redraw, [tree, layout, names, theme, flame, props.rootName, props.colours, props.matched]);
+	useLayoutEffect(redraw, [tree, layout, names, theme, flame, props.rootName, props.colours, props.nodeColours, props.matched]);
 	useLayoutEffect(() => schedule(false), [pointer.node, cursor]);
 	useEffect(() => {
 		const watch = new ResizeObserver(redraw);

@@ -30,6 +30,8 @@ export interface Scene {
 	rootName: string;
 	names: string[];
 	colours: string[];
+	/** By node, where a function's places differ (a diff); or null. */
+	nodeColours: string[] | null;
 	theme: Theme;
 	/** Functions to lift out, or empty for all alike. */
 	matched: Uint8Array;
@@ -118,7 +120,7 @@ function paintRow(pen: Pen, s: Scene, row: Int32Array, span: Span, y: number): v
 		const fn = tree.fn[bar.node];
 		const run = bar.end - bar.first > 1;
 		const dim = searching && (run || fn < 0 || !s.matched[fn]);
-		const colour = fn >= 0 ? s.colours[fn] : theme.root;
+		const colour = s.nodeColours?.[bar.node] ?? (fn >= 0 ? s.colours[fn] : theme.root);
 		const gap = bar.width > 3 ? 1 : 0;
 		setFill(pen, dim ? theme.dim : colour);
 		pen.ctx.fillRect(bar.x, y, bar.width - gap, ROW - 1);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two profiles as one tree. A node is as wide as what it has in both
+// together, so that what came and what went are both to be seen; its change
+// is from -1 (only in the first) to 1 (only in the second). Relative: each
+// profile counts as one, whatever its length; absolute: values as they are.
+
+import { sumTotals, TreeBuilder, type Functions, type Tree } from "./tree";
+
+export interface Side {
+	tree: Tree;
+	functions: Functions;
+}
+
+export interface Diff {
+	tree: Tree;
+	functions: Functions;
+	/** Of each node, with what it called. */
+	before: Float64Array;
+	after: Float64Array;
+	change: Float64Array;
+}
+
+export type DiffMode = "relative" | "absolute";
+
+/* The functions of both, by key, and where those of @b are among them. */
+function joinFunctions(a: Functions, b: Functions): [Functions, Int32Array] {
+	const ids = new Map(a.key.map((k, i) => [k, i]));
+	const added: number[] = [];
+	const to = Int32Array.from(b.key, (k, i) => {
+		const id = ids.get(k);
+		if (id !== undefined)
+			return id;
+		added.push(i);
+		return a.n + added.length - 1;
+	});
+	const text = (of: "name" | "kind" | "file" | "binary" | "key") => [...a[of], ...added.map((i) => b[of][i])];
+	return [{
+		n: a.n + added.length,
+		name: text("name"),
+		kind: text("kind"),
+		file: text("file"),
+		binary: text("binary"),
+		key: text("key"),
+		lineMin: Int32Array.from([...a.lineMin, ...added.map((i) => b.lineMin[i])]),
+		lineMax: Int32Array.from([...a.lineMax, ...added.map((i) => b.lineMax[i])]),
+		inlined: Uint8Array.from([...a.inlined, ...added.map((i) => b.inlined[i])]),
+	}, to];
+}
+
+function place(b: TreeBuilder, t: Tree, fn: (id: number) => number): Int32Array {
+	const at = new Int32Array(t.n);
+	for (let i = 1; i < t.n; i++)
+		at[i] = b.child(at[t.parent[i]], fn(t.fn[i]));
+	return at;
+}
+
+function totals(parent: Int32Array, n: number, t: Tree, at: Int32Array, scale: number): Float64Array {
+	const self = new Float64Array(n);
+	for (let i = 0; i < t.n; i++)
+		self[at[i]] += t.self[i] * scale;
+	return sumTotals(parent, self, n);
+}
+
+export function diffTrees(a: Side, b: Side, mode: DiffMode): Diff {
+	const [functions, to] = joinFunctions(a.functions, b.functions);
+	const builder = new TreeBuilder();
+	const atA = place(builder, a.tree, (fn) => fn);
+	const atB = place(builder, b.tree, (fn) => to[fn]);
+	const tree = builder.finish();
+	const unit = (t: Tree) => (mode === "relative" && t.total[0] > 0 ? 1 / t.total[0] : 1);
+	const before = totals(tree.parent, tree.n, a.tree, atA, unit(a.tree));
+	const after = totals(tree.parent, tree.n, b.tree, atB, unit(b.tree));
+	const change = new Float64Array(tree.n);
+	for (let i = 0; i < tree.n; i++) {
+		const both = before[i] + after[i];
+		tree.total[i] = both;
+		change[i] = both > 0 ? (after[i] - before[i]) / both : 0;
+	}
+	for (let i = 0; i < tree.n; i++)
+		tree.self[i] = tree.total[i];
+	for (let i = 1; i < tree.n; i++)
+		tree.self[tree.parent[i]] -= tree.total[i];
+	return { tree, functions, before, after, change };
+}
+
+export interface Mover {
+	fn: number;
+	before: number;
+	after: number;
+}
+
+/** Functions by how much their own value changed, the largest change first. */
+export function movers(d: Diff): Mover[] {
+	const before = new Float64Array(d.functions.n);
+	const after = new Float64Array(d.functions.n);
+	for (let i = 1; i < d.tree.n; i++) {
+		before[d.tree.fn[i]] += d.before[i];
+		after[d.tree.fn[i]] += d.after[i];
+		const up = d.tree.fn[d.tree.parent[i]];
+		if (up >= 0) {
+			before[up] -= d.before[i];
+			after[up] -= d.after[i];
+		}
+	}
+	return Array.from(before, (_, fn) => ({ fn, before: before[fn], after: after[fn] }))
+		.sort((x, y) => Math.abs(y.after - y.before) - Math.abs(x.after - x.before) || x.fn - y.fn);
+}
