@@ -27,8 +27,9 @@ enum unwind_cfa {
 	UNWIND_CFA_SIGNAL,    /* the kernel's struct ucontext is at rsp + cfa_off (0 at glibc's
 				 restorer): all registers are restored from it */
 	UNWIND_CFA_FP, /* frame-pointer convention: CFA = rbp + 16, rbp at CFA-16, ra at CFA-8 */
-	UNWIND_CFA_GO_ASMCGOCALL, /* runtime.asmcgocall: back to the goroutine's stack, see
-				     unwind/go.h */
+	UNWIND_CFA_GO_ASMCGOCALL, /* runtime.asmcgocall: back to the goroutine's stack. With
+				     g = *(rsp + cfa_off) and d = *(rsp + cfa_off - 8):
+				     (g ? *(g + 8) - d : d) + cfa_add; see unwind/go.h */
 	UNWIND_CFA_RSP_RA_REG, /* rsp + cfa_off; the return address is in register cfa_reg (vfork);
 				  leaf frames only */
 	UNWIND_CFA_RSP_INDEX,  /* *(rsp + cfa_off + register cfa_reg * 8) + cfa_add (OpenSSL's

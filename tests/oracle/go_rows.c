@@ -79,6 +79,8 @@ static void compare_rows(const struct unwind_rows *rows, const struct elf_image 
 		uint64_t stop = i + 1 < rows->len ? row[1].file_off : end;
 		uint64_t bias;
 
+		if (row->file_off >= end)
+			break;
 		if (elf_image_vaddr_of(img, row->file_off, &bias) < 0) {
 			tally->wrong++;
 			continue;

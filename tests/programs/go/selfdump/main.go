@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the run time itself says about its functions: for every STEP-th
-// address from LO to HI (in the file's terms) one line
+// What the run time itself says about its functions: a line with its version,
+// then for every STEP-th address from LO to HI (in the file's terms) one line
 //
 //	address TAB entry TAB function TAB file TAB line [TAB function TAB file TAB line]...
 //
@@ -46,6 +46,7 @@ func main() {
 	bias := reflect.ValueOf(main).Pointer() - argument(4)
 	out := bufio.NewWriter(os.Stdout)
 
+	fmt.Fprintln(out, runtime.Version())
 	for pc := lo; pc < hi; pc += step {
 		f := runtime.FuncForPC(pc + bias)
 		if f == nil {
