@@ -27,6 +27,7 @@ enum {
 	COVERED_SHARE = 2, /* more than 1/2 of the text has CFI: so have the special functions */
 	ENTRY_LEN = 64, /* as much as the longest _start has before its last call (glibc's ld.so) */
 	RESERVE_MAX = 1 << 20,
+	KNOWN_MAX = 8,
 	RESTORERS_MAX = 8, /* signal restorers of a file */
 	RADIX_BITS = 13,
 	RADIX = 1 << RADIX_BITS,
@@ -141,6 +142,15 @@ static int fdes_sort(struct eh_frame *ef)
 
 /* ---- from CFI ---- */
 
+/* Code that is known without CFI, in ascending order; see the end of this file. */
+struct known_code {
+	struct {
+		uint64_t lo, hi; /* file offsets */
+		struct unwind_rule rule;
+	} at[KNOWN_MAX];
+	size_t n;
+};
+
 struct cfi_build {
 	struct unwind_rows *rows;
 	const struct eh_frame *ef;
@@ -153,6 +163,8 @@ struct cfi_build {
 	uint64_t covered;
 	struct cfi_state state; /* of the last row, and its rule */
 	struct unwind_rule rule;
+	const struct known_code *known;
+	size_t next_known;
 };
 
 /* The executable segment that holds @vaddr; functions come in order, so mostly the last one. */
@@ -196,6 +208,25 @@ static int put_cfi_row(void *ctx, uint64_t start, uint64_t end, const struct cfi
 	return rows_put(b->rows, start - b->bias, &b->rule);
 }
 
+/* Known code that lies between the functions so far and @off. */
+static int put_known_code(struct cfi_build *b, uint64_t off)
+{
+	const struct known_code *k = b->known;
+	struct unwind_rows *rows = b->rows;
+	int r = 0;
+
+	for (; !r && b->next_known < k->n && k->at[b->next_known].lo < off; b->next_known++) {
+		uint64_t lo = k->at[b->next_known].lo, hi = k->at[b->next_known].hi;
+
+		if (rows->len && lo < rows->data[rows->len - 1].file_off)
+			continue; /* a function covers it */
+		r = rows_put(rows, lo, &k->at[b->next_known].rule);
+		if (!r)
+			r = rows_put(rows, hi < off ? hi : off, &rule_none);
+	}
+	return r;
+}
+
 /* The rows of one function up to @limit. Where its program ends early, nothing is known. */
 static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uint64_t limit,
 			struct err *err)
@@ -215,6 +246,9 @@ static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uin
 	off = fde->start - b->bias;
 	if (rows->len && off < rows->data[rows->len - 1].file_off)
 		return err_set(err, -EBADMSG, "text segments out of order");
+	r = put_known_code(b, off);
+	if (r)
+		return r;
 	r = eh_frame_run(b->ef, fde, put_cfi_row, b, err);
 	if (r && r != -EBADMSG)
 		return r;
@@ -238,15 +272,17 @@ static int put_functions(struct cfi_build *b, struct err *err)
 		else if (r < 0)
 			return r;
 	}
-	return bad;
+	r = b->covered ? put_known_code(b, UINT64_MAX) : 0;
+	return r ? r : bad;
 }
 
 /* The CFI of @cfi, a file or its debug file, for the text of @img. */
 static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
-			 const struct elf_image *cfi, uint64_t *out_covered, struct err *err)
+			 const struct elf_image *cfi, const struct known_code *known,
+			 uint64_t *out_covered, struct err *err)
 {
 	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
-	struct cfi_build b = { .rows = rows, .ef = &ef };
+	struct cfi_build b = { .rows = rows, .ef = &ef, .known = known };
 	struct eh_frame_source src;
 	int bad, r;
 
@@ -360,45 +396,63 @@ static bool entry_is_start(const struct elf_image *img)
 	return false;
 }
 
-static int patch_entry(struct unwind_rows *rows, const struct elf_image *img)
+/* Keep @k in order; code that overlaps what is there already is left out. */
+static void known_add(struct known_code *k, uint64_t lo, uint64_t hi, struct unwind_rule rule)
+{
+	size_t at = 0;
+
+	while (at < k->n && k->at[at].lo < lo)
+		at++;
+	if (k->n == KNOWN_MAX || lo >= hi || (at && k->at[at - 1].hi > lo) ||
+	    (at < k->n && k->at[at].lo < hi))
+		return;
+	memmove(&k->at[at + 1], &k->at[at], (k->n - at) * sizeof(k->at[0]));
+	k->at[at].lo = lo;
+	k->at[at].hi = hi;
+	k->at[at].rule = rule;
+	k->n++;
+}
+
+static void known_entry(struct known_code *k, const struct elf_image *img)
 {
 	uint64_t off;
 
-	if (!entry_is_start(img) || elf_image_offset_of(img, elf_image_entry(img), &off) < 0)
-		return 0;
-	return rows_patch(rows, off, ENTRY_LEN, &rule_end);
+	if (entry_is_start(img) && elf_image_offset_of(img, elf_image_entry(img), &off) == 0)
+		known_add(k, off, off + ENTRY_LEN, rule_end);
 }
 
 /*
  * .init and .fini, pieced together by the linker from crti.o and crtn.o, have
  * no CFI: sub $8,%rsp; calls; add $8,%rsp; ret.
  */
-static int patch_init_fini(struct unwind_rows *rows, const struct elf_image *img, const char *name)
+static void known_init_fini(struct known_code *k, const struct elf_image *img, const char *name)
 {
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	static const uint8_t begin[] = { 0x48, 0x83, 0xec, 0x08 };
 	static const uint8_t end[] = { 0x48, 0x83, 0xc4, 0x08, 0xc3 };
-	struct unwind_rule rule = { .cfa = UNWIND_CFA_RSP, .cfa_off = 8, .ra_off = -8 };
+	const struct unwind_rule outer = { .cfa = UNWIND_CFA_RSP, .cfa_off = 8, .ra_off = -8 };
+	const struct unwind_rule inner = { .cfa = UNWIND_CFA_RSP, .cfa_off = 16, .ra_off = -8 };
 	struct elf_span s;
 	size_t at = 0;
-	int r;
 
 	if (elf_image_section(img, name, &s) < 0 || s.len < sizeof(endbr) + sizeof(begin))
-		return 0;
+		return;
 	if (!memcmp(s.data, endbr, sizeof(endbr)))
 		at = sizeof(endbr);
 	if (s.len < at + sizeof(begin) + sizeof(end) || memcmp(s.data + at, begin, sizeof(begin)) ||
 	    memcmp(s.data + s.len - sizeof(end), end, sizeof(end)))
-		return 0;
+		return;
 	at += sizeof(begin);
-	/* the whole first, then what lies between sub and add */
-	r = rows_patch(rows, s.file_off, s.len, &rule);
-	if (r)
-		return r;
-	rule.cfa_off = 16;
-	return rows_splice(rows, s.file_off + at, s.file_off + s.len - 1,
-			   &(struct unwind_full_row){ .file_off = s.file_off + at, .rule = rule },
-			   1);
+	known_add(k, s.file_off, s.file_off + at, outer);
+	known_add(k, s.file_off + at, s.file_off + s.len - 1, inner);
+	known_add(k, s.file_off + s.len - 1, s.file_off + s.len, outer);
+}
+
+static void known_find(struct known_code *k, const struct elf_image *img)
+{
+	known_entry(k, img);
+	known_init_fini(k, img, ".init");
+	known_init_fini(k, img, ".fini");
 }
 
 /*
@@ -475,19 +529,28 @@ static int patch_text(struct unwind_rows *rows, const struct elf_image *img, uin
 	return r;
 }
 
-static int patch_known_code(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered)
+/* A file in which no CFI was found: frame pointers, but for what is known. */
+static int rows_without_cfi(struct unwind_rows *rows, const struct elf_image *img,
+			    const struct known_code *known)
+{
+	int r = fill_with_frame_pointers(rows, img);
+
+	for (size_t i = 0; !r && i < known->n; i++) {
+		if (known->at[i].rule.cfa == UNWIND_CFA_END)
+			r = rows_patch(rows, known->at[i].lo, known->at[i].hi - known->at[i].lo,
+				       &known->at[i].rule);
+	}
+	return r;
+}
+
+static int patch_known_code(struct unwind_rows *rows, const struct elf_image *img,
+			    const struct known_code *known, uint64_t covered)
 {
 	bool no_cfi = !rows->len;
-	int r = no_cfi ? fill_with_frame_pointers(rows, img) : 0;
+	int r = no_cfi ? rows_without_cfi(rows, img, known) : 0;
 
 	if (!r)
 		r = patch_text(rows, img, covered);
-	if (!r)
-		r = patch_entry(rows, img);
-	if (!r && !no_cfi)
-		r = patch_init_fini(rows, img, ".init");
-	if (!r && !no_cfi)
-		r = patch_init_fini(rows, img, ".fini");
 	if (no_cfi && rows_say_only_frame_pointers(rows))
 		rows->len = 0;
 	return r;
@@ -525,6 +588,7 @@ static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 		      const struct elf_image *cfi, struct err *err)
 {
 	_cleanup_(go_rows_fini) struct go_rows go = { 0 };
+	struct known_code known = { 0 };
 	uint64_t covered = 0;
 	int bad_go, bad, r;
 
@@ -533,10 +597,11 @@ static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 	bad_go = go_rows_read(&go, img, err);
 	if (bad_go < 0 && bad_go != -EBADMSG)
 		return bad_go;
-	bad = rows_from_cfi(rows, img, cfi, &covered, err);
+	known_find(&known, img);
+	bad = rows_from_cfi(rows, img, cfi, &known, &covered, err);
 	if (bad < 0 && bad != -EBADMSG)
 		return bad;
-	r = patch_known_code(rows, img, covered + (go.hi - go.lo));
+	r = patch_known_code(rows, img, &known, covered + (go.hi - go.lo));
 	if (!r)
 		r = put_go_rows(rows, &go);
 	if (r == -E2BIG)
