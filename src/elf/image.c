@@ -21,6 +21,8 @@
 
 #include "base/err.h"
 
+enum { PHDRS_MAX = 65536 };
+
 struct elf_image {
 	const uint8_t *data;
 	size_t len;
@@ -110,6 +112,9 @@ static int count_phdrs(struct elf_image *img, const Elf64_Ehdr *eh, struct err *
 	}
 	if (!img->n_phdrs)
 		return 0;
+	/* the kernel runs nothing with more than 64 KiB of them; we look through them often */
+	if (img->n_phdrs > PHDRS_MAX)
+		return err_set(err, -EBADMSG, "more than %d program headers", PHDRS_MAX);
 	if (eh->e_phentsize != sizeof(Elf64_Phdr))
 		return err_set(err, -EBADMSG, "program headers of %u bytes", eh->e_phentsize);
 	if (!table_in(img->phoff, img->n_phdrs, sizeof(Elf64_Phdr), img->len))

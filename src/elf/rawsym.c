@@ -46,20 +46,35 @@ void elf_rawsyms_get(const struct elf_rawsyms *syms, size_t i, struct elf_rawsym
 	};
 }
 
-size_t elf_rawsyms_name(const struct elf_rawsyms *syms, uint32_t name_off, const char **out)
+size_t elf_rawsyms_name(const struct elf_rawsyms *syms, uint32_t name_off, size_t max,
+			const char **out)
 {
-	const char *name, *at;
-	size_t len;
+	size_t left;
 
+	*out = "";
 	if (name_off >= syms->strs.len)
 		return 0;
-	name = (const char *)syms->strs.data + name_off;
-	len = syms->strs.len - name_off;
-	len = strnlen(name, len < ELF_NAME_MAX ? len : ELF_NAME_MAX);
-	*out = name;
-	/* "memcpy@@GLIBC_2.14": linkers write versions into .symtab, not into .dynsym */
-	at = len > 1 ? memchr(name + 1, '@', len - 1) : NULL;
+	left = syms->strs.len - name_off;
+	*out = (const char *)syms->strs.data + name_off;
+	return strnlen(*out, left < max ? left : max);
+}
+
+size_t elf_name_unversioned(const char *name, size_t len)
+{
+	const char *at = len > 1 ? memchr(name + 1, '@', len - 1) : NULL;
+
 	return at ? (size_t)(at - name) : len;
+}
+
+/* Does a symbol have this name, perhaps with a version behind it? */
+static bool name_is(const struct elf_rawsyms *syms, uint32_t name_off, const char *name,
+		    size_t name_len)
+{
+	const char *got;
+	size_t len = elf_rawsyms_name(syms, name_off, name_len + 1, &got);
+
+	return len >= name_len && !memcmp(got, name, name_len) &&
+	       (len == name_len || got[name_len] == '@');
 }
 
 int elf_symbol_lookup(const struct elf_image *img, unsigned int sources, const char *name,
@@ -74,12 +89,9 @@ int elf_symbol_lookup(const struct elf_image *img, unsigned int sources, const c
 			continue;
 		for (size_t i = 0; i < syms.n; i++) {
 			struct elf_rawsym sym;
-			const char *got;
 
 			elf_rawsyms_get(&syms, i, &sym);
-			if (sym.shndx != SHN_UNDEF &&
-			    elf_rawsyms_name(&syms, sym.name_off, &got) == want &&
-			    !memcmp(got, name, want)) {
+			if (sym.shndx != SHN_UNDEF && name_is(&syms, sym.name_off, name, want)) {
 				*out = sym;
 				return 0;
 			}

@@ -42,10 +42,14 @@ int elf_rawsyms_open(const struct elf_image *img, enum elf_symtab_source source,
 void elf_rawsyms_get(const struct elf_rawsyms *syms, size_t i, struct elf_rawsym *out);
 
 /*
- * The name at @name_off, without a version behind "@", not NUL-terminated
- * there; its length, 0 when it has none or lies outside the table.
+ * The name at @name_off, not NUL-terminated where it is cut: its length, 0 when
+ * it has none or lies outside the table. @max is at most ELF_NAME_MAX.
  */
-size_t elf_rawsyms_name(const struct elf_rawsyms *syms, uint32_t name_off, const char **out);
+size_t elf_rawsyms_name(const struct elf_rawsyms *syms, uint32_t name_off, size_t max,
+			const char **out);
+
+/* The length of @name without "@VERSION", which linkers write into .symtab, not into .dynsym. */
+size_t elf_name_unversioned(const char *name, size_t len);
 
 /**
  * elf_symbol_lookup() - a defined symbol of any type by its name

@@ -29,8 +29,11 @@
 #include "base/vec.h"
 #include "elf/plt.h"
 
-enum { NESTING_MAX = 64 };
-#define NO_PARENT UINT32_MAX
+enum { NESTING_MAX = 64, LABEL_PREFIX_LEN = 3 };
+
+/* Names are looked at a few times each, and then copied. */
+#define NAME_READS_MAX (4ull * ELF_NAMES_MAX)
+#define NO_PARENT      UINT32_MAX
 
 enum level {
 	LEVEL_SYMTAB_FUNCTION,
@@ -70,6 +73,7 @@ struct loader {
 	const struct elf_image *img;
 	struct err *err;
 	struct elf_rawsyms tables[2]; /* .symtab, .dynsym */
+	uint64_t n_name_bytes;        /* read so far */
 	struct {
 		VEC(struct range);
 	} exec; /* executable sections, sorted, disjoint */
@@ -173,7 +177,7 @@ static uint8_t bind_rank(uint8_t bind)
 static bool is_label(const struct elf_rawsyms *table, uint32_t name_off)
 {
 	const char *name;
-	size_t len = elf_rawsyms_name(table, name_off, &name);
+	size_t len = elf_rawsyms_name(table, name_off, LABEL_PREFIX_LEN, &name);
 
 	if (!len || name[0] == '.')
 		return false;
@@ -288,11 +292,16 @@ static int sort_by_address(struct loader *l)
 	return 0;
 }
 
-static struct alias_name name_of(const struct loader *l, const struct candidate *c)
+/* No name once so many bytes have been read that the file can only mean harm. */
+static struct alias_name name_of(struct loader *l, const struct candidate *c)
 {
 	struct alias_name n = { NULL, 0 };
 
-	n.len = elf_rawsyms_name(table_of(l, c->level), c->name_off, &n.s);
+	if (l->n_name_bytes > NAME_READS_MAX)
+		return n;
+	n.len = elf_rawsyms_name(table_of(l, c->level), c->name_off, ELF_NAME_MAX, &n.s);
+	l->n_name_bytes += n.len;
+	n.len = elf_name_unversioned(n.s, n.len);
 	return n;
 }
 
@@ -302,7 +311,7 @@ static int rank_of(const struct candidate *c)
 }
 
 /* The best of @n candidates at one address. */
-static struct candidate choose(const struct loader *l, const struct candidate *c, size_t n)
+static struct candidate choose(struct loader *l, const struct candidate *c, size_t n)
 {
 	struct candidate best = c[0];
 	struct alias_name best_name = name_of(l, c);
@@ -387,7 +396,7 @@ static uint32_t size_of(const struct loader *l, const struct elf_symtab *t, size
 	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
 }
 
-static int add_symbol(struct elf_symtab *t, const struct loader *l, size_t i)
+static int add_symbol(struct elf_symtab *t, struct loader *l, size_t i)
 {
 	const struct candidate *c = &l->cands.data[i];
 	struct alias_name name = name_of(l, c);
@@ -405,7 +414,7 @@ static int add_symbol(struct elf_symtab *t, const struct loader *l, size_t i)
 	if (c->level == LEVEL_PLT)
 		buf_put_str(&t->names, "@plt");
 	buf_put_byte(&t->names, '\0');
-	if (t->names.len > ELF_NAMES_MAX)
+	if (t->names.len > ELF_NAMES_MAX || l->n_name_bytes > NAME_READS_MAX)
 		return err_set(l->err, -E2BIG, "more than %d bytes of names", ELF_NAMES_MAX);
 	return buf_error(&t->names);
 }
@@ -421,10 +430,12 @@ static void trim_names(struct buf *names)
 	}
 }
 
-static int build(struct elf_symtab *t, const struct loader *l)
+static int build(struct elf_symtab *t, struct loader *l)
 {
 	size_t n = l->cands.len;
 
+	if (l->n_name_bytes > NAME_READS_MAX)
+		return err_set(l->err, -E2BIG, "more than %d bytes of names", ELF_NAMES_MAX);
 	if (!n)
 		return 0;
 	t->starts = malloc(n * sizeof(*t->starts));

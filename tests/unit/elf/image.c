@@ -328,6 +328,8 @@ static void refuses_program_headers_that_lie(void **state)
 	assert_int_equal(open_bad(&f, sizeof(f), &err), -EBADMSG);
 	file_init(&f);
 	f.eh.e_phnum = PN_XNUM;
+	f.sh[0].sh_info = UINT32_MAX;
+	assert_int_equal(open_bad(&f, sizeof(f), &err), -EBADMSG);
 	f.eh.e_shoff = 0;
 	assert_int_equal(open_bad(&f, sizeof(f), &err), -EBADMSG);
 }

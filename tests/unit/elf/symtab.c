@@ -292,7 +292,7 @@ static void names_plt_stubs_after_the_functions_they_call(void **state)
 static void many_symbols_at_one_address_or_nested_are_no_matter(void **state)
 {
 	enum { N = 300 * 1000 };
-	static char long_name[8000];
+	static char long_name[1000];
 	_cleanup_(elf_symtab_freep) struct elf_symtab *nested = NULL, *same = NULL;
 	const Elf64_Sym template = { 1, FUNC, 0, 1, TEXT, 4 };
 	struct symbols s;
@@ -315,6 +315,32 @@ static void many_symbols_at_one_address_or_nested_are_no_matter(void **state)
 	nested = load(&s);
 	assert_int_equal(elf_symtab_count(nested), TEXT_LEN);
 	assert_string_equal(name_at(nested, TEXT + TEXT_LEN - 1), "n");
+}
+
+/* A name of 16 KiB at every address: gigabytes of names from a file of megabytes. */
+static void names_without_measure_are_refused(void **state)
+{
+	static char long_name[ELF_NAME_MAX];
+	Elf64_Sym sym = { 1, FUNC, 0, 1, 0, 1 };
+	struct elf_symtab *t = NULL;
+	struct err err = { 0 };
+	struct symbols s;
+	struct fixture f;
+
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	symbols_init(&s);
+	buf_put(&s.strs, long_name, sizeof(long_name));
+	for (uint32_t i = 0; i < 20000; i++) {
+		sym.st_value = TEXT + i;
+		buf_put(&s.entries, &sym, sizeof(sym));
+	}
+	fixture_text(&f);
+	f.sh[1].sh_size = 20000;
+	fixture_add_symbols(&f, &s, SHT_SYMTAB);
+	assert_int_equal(elf_symtab_load(&t, fixture_open(&f), ELF_SYMTAB, &err), -E2BIG);
+	assert_non_null(strstr(err.msg, "names"));
+	fixture_fini(&f);
+	symbols_fini(&s);
 }
 
 struct mapped_file {
@@ -401,6 +427,7 @@ static void looks_up_data_by_name(void **state)
 
 	symbols_init(&s);
 	add(&s, "_PyRuntime", DATA, 0x200, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT));
+	add(&s, "versioned@@V_1", DATA, 8, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT));
 	fixture_text(&f);
 	fixture_add_symbols(&f, &s, SHT_DYNSYM);
 	fixture_open(&f);
@@ -410,6 +437,8 @@ static void looks_up_data_by_name(void **state)
 	assert_int_equal(sym.type, STT_OBJECT);
 	assert_int_equal(elf_symbol_lookup(f.img, ELF_SYMTAB, "_PyRuntime", &sym), -ENOENT);
 	assert_int_equal(elf_symbol_lookup(f.img, ELF_DYNSYM, "_PyRun", &sym), -ENOENT);
+	assert_int_equal(elf_symbol_lookup(f.img, ELF_DYNSYM, "_PyRuntime2", &sym), -ENOENT);
+	assert_int_equal(elf_symbol_lookup(f.img, ELF_DYNSYM, "versioned", &sym), 0);
 	fixture_fini(&f);
 	symbols_fini(&s);
 }
@@ -423,5 +452,6 @@ TEST_GROUP(test_symtab, TEST(finds_the_function_that_covers_an_address),
 	   TEST(names_plt_stubs_after_the_functions_they_call),
 	   TEST(many_symbols_at_one_address_or_nested_are_no_matter),
 	   TEST(a_file_truncated_while_it_is_mapped_gives_efault_and_leaks_nothing),
+	   TEST(names_without_measure_are_refused),
 	   TEST(a_table_that_lies_is_refused_or_read_to_its_end),
 	   TEST(a_file_without_symbols_has_an_empty_table), TEST(looks_up_data_by_name))
