@@ -5,6 +5,7 @@
 Each target has a function of its name below that yields bytes. They are made
 from programs compiled on the spot and are the same on every run.
 """
+import gzip
 import os
 import pathlib
 import random
@@ -394,6 +395,90 @@ def gopclntab():
                     value = rng.choice(ODD) & ((1 << 8 * struct.calcsize(fmt)) - 1)
                     struct.pack_into("<" + fmt, changed, at, value)
                 yield bytes(changed)
+
+
+def varint(v):
+    out = bytearray()
+    v &= (1 << 64) - 1
+    while v >= 0x80:
+        out.append(v & 0x7F | 0x80)
+        v >>= 7
+    return bytes(out) + bytes([v])
+
+
+def message(*fields):
+    """A protobuf message of (number, value): an int is a varint, a list packed, a float fixed64."""
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+        elif isinstance(value, float):
+            out += varint(number << 3 | 1) + struct.pack("<Q", int(value))
+        else:
+            if isinstance(value, list):
+                value = b"".join(map(varint, value))
+            out += varint(number << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+def byte_mutations(data, rng, n):
+    """@n inputs that differ from @data by a few bytes, a repeated piece, or their end."""
+    for i in range(n):
+        out = bytearray(data)
+        if i % 4 == 0:
+            yield bytes(out[:rng.randrange(len(out))])
+            continue
+        if i % 4 == 1:
+            at, end = sorted(rng.randrange(len(out)) for _ in range(2))
+            out[at:at] = out[at:end]
+        for _ in range(rng.randrange(1, 4)):
+            out[rng.randrange(len(out))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+        yield bytes(out)
+
+
+def pprof():
+    strings = [b"", b"cpu", b"nanoseconds", b"main", b"main.py", b"/bin/prog", b"pid", b"sh"]
+    text = message(
+        (1, message((1, 1), (2, 2))),
+        (2, message((1, [1, 2]), (2, [5]), (3, message((1, 6), (3, 7), (4, 1))))),
+        (2, message((1, 2), (2, 3), (3, message((1, 6), (2, 7))))),
+        (3, message((1, 1), (2, 0x1000), (3, 0x2000), (4, 16), (5, 5), (6, 7), (7, 1))),
+        (4, message((1, 1), (2, 1), (3, 0x1234), (4, message((1, 9), (2, 3), (3, 4))))),
+        (4, message((1, 2), (3, 5), (4, message((1, 9))), (4, message((1, 9), (2, 1))))),
+        (5, message((1, 9), (2, 3), (3, 3), (4, 4), (5, 1))),
+        *((6, s) for s in strings), (9, 1), (10, 2), (11, message((1, 1), (2, 2))), (12, 10), (13, [3, 4]))
+    yield text
+    yield gzip.compress(text, mtime=0)
+    yield gzip.compress(text, mtime=0) * 2
+    yield from byte_mutations(text, random.Random(4), 200)
+    yield from byte_mutations(gzip.compress(text, mtime=0), random.Random(5), 30)
+
+
+def otlp():
+    strings = [b"", b"samples", b"count", b"main", b"profile.frame.type", b"kernel", b"/bin/prog", b"pid"]
+    dictionary = message(
+        (1, b""), (1, message((1, 0x1000), (2, 0x2000), (4, 6), (5, [2]))),
+        (2, b""), (2, message((1, 1), (2, 0x1234), (3, message((1, 1), (2, 3))), (4, [1]))),
+        (3, b""), (3, message((1, 3), (2, 3))), (4, b""), *((5, s) for s in strings),
+        (6, b""), (6, message((1, 4), (2, message((1, b"kernel"))))),
+        (6, message((1, 7), (2, message((3, 42))), (3, 2))), (7, b""), (7, message((1, [1]))))
+    resource = message((1, message((1, b"service.name"), (2, message((1, b"shop"))))),
+                       (1, message((3, 7), (2, message((8, 5))))))
+    for sample in (((2, [2]), (4, [7])), ((2, [7]), (3, [2])), ((5, struct.pack("<2Q", 1, 2)),),
+                   ((2, [2]), (5, struct.pack("<Q", 9)))):
+        profile = message((1, message((1, 1), (2, 2))), (2, message((1, 1), *sample)), (3, 5.0), (4, 6),
+                          (5, message((1, 1), (2, 2))), (6, 10), (11, [2]))
+        text = message((1, message((1, resource), (2, message((2, profile))))), (2, dictionary))
+        yield text
+        yield from byte_mutations(text, random.Random(6), 80)
+
+
+def folded():
+    text = (b"main;work;inlined_[i];vfs_read_[k] 10\nsh;a b c;Klass.run_[j] 3\r\n\n"
+            b"x;;y 1\n_[i] 2\n;;; 4\nroot 9223372036854775807\nroot 1\n")
+    yield text
+    yield b"a;" * 20000 + b"a 1\n"
+    yield from text_mutations(text, random.Random(7), 200)
 
 
 def main():
