@@ -385,7 +385,7 @@ static bool entry_is_start(const struct elf_image *img)
 	struct elf_span code;
 	size_t at = 0;
 
-	if (elf_image_at_vaddr(img, elf_image_entry(img), ENTRY_LEN, &code) < 0)
+	if (elf_image_at_vaddr(img, elf_image_entry(img), sizeof(endbr) + 3, &code) < 0)
 		return false;
 	if (elf_image_type(img) == ET_EXEC)
 		return true;
