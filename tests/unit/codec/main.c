@@ -6,7 +6,6 @@ int test_pprof_write(void);
 int test_pprof_read(void);
 int test_folded_write(void);
 int test_folded_read(void);
-int test_otlp(void);
 int test_page_json(void);
 
 int main(void)
@@ -20,7 +19,6 @@ int main(void)
 	failed += test_pprof_read();
 	failed += test_folded_write();
 	failed += test_folded_read();
-	failed += test_otlp();
 	failed += test_page_json();
 	return failed;
 }

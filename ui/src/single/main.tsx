@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page that holds its data in itself: a profile, or two to be compared
-// as {"before":...,"after":...}.
+// The page that holds one profile in itself.
 
 import { render, type ComponentChildren } from "preact";
 
 import { amount, duration, grouped, samplesOf, shown } from "../model/format";
 import { BadProfile, readProfile, type Profile } from "../model/profile";
-import { DiffView } from "../view/diff_view";
 import { ProfileView } from "../view/profile_view";
 import { useUrlState } from "../view/state";
 
-type Data = { before: Profile | null; profile: Profile };
-
-function load(): Data | string {
+function load(): Profile | string {
 	try {
-		const json = JSON.parse(document.getElementById("profile")?.textContent ?? "");
-		if (json && typeof json === "object" && "before" in json)
-			return { before: readProfile(json.before), profile: readProfile(json.after) };
-		return { before: null, profile: readProfile(json) };
+		return readProfile(JSON.parse(document.getElementById("profile")?.textContent ?? ""));
 	} catch (e) {
 		const why = e instanceof BadProfile ? e.message : "the data in this page is not whole";
 		return `This profile cannot be shown: ${why}.`;
@@ -38,13 +31,11 @@ function summary(p: Profile): string {
 	return parts.filter((s) => s !== "").join(" · ");
 }
 
-function Header({ profile, before }: Data) {
-	const title = (p: Profile) => (p.title === "" ? "Profile" : shown(p.title, 200));
+function Header({ profile }: { profile: Profile }) {
 	return (
 		<header>
-			<h1>{before ? `${title(before)} → ${title(profile)}` : title(profile)}</h1>
-			{before && <p>before: {summary(before)}</p>}
-			<p>{before && "after: "}{summary(profile)}</p>
+			<h1>{profile.title === "" ? "Profile" : shown(profile.title, 200)}</h1>
+			<p>{summary(profile)}</p>
 		</header>
 	);
 }
@@ -53,14 +44,12 @@ function Message({ children }: { children: ComponentChildren }) {
 	return <main class="message">{children}</main>;
 }
 
-function Page({ profile, before }: Data) {
+function Page({ profile }: { profile: Profile }) {
 	const [state, update] = useUrlState();
 	return (
 		<>
-			<Header profile={profile} before={before} />
-			{before && profile.tree.total[0] + before.tree.total[0] > 0
-				? <DiffView before={before} after={profile} state={state} update={update} />
-				: profile.tree.total[0] > 0
+			<Header profile={profile} />
+			{profile.tree.total[0] > 0
 				? <ProfileView profile={profile} state={state} update={update} />
 				: <Message>
 					<h2>No samples</h2>
@@ -72,6 +61,6 @@ function Page({ profile, before }: Data) {
 	);
 }
 
-const data = load();
-render(typeof data === "string" ? <Message><h2>{data}</h2></Message> : <Page {...data} />,
+const profile = load();
+render(typeof profile === "string" ? <Message><h2>{profile}</h2></Message> : <Page profile={profile} />,
 	document.getElementById("app")!);

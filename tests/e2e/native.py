@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One chain of C functions, in every way that compilers and linkers make programs of it."""
+import subprocess
+
+from cameo import Failure, Skip, Tap, Workshop, need_bpf, record, together
+
+MS = 300
+LIBC = "_start __libc_start_main(_impl|@@.*)? ... main outer middle hot"
+MUSL = "_start ... main outer middle hot"
+
+# name: compiler, flags, chain
+PROGRAMS = {}
+for level in "0123":
+    for cc in "gcc", "clang":
+        PROGRAMS[f"{cc}-O{level}"] = (cc, [f"-O{level}"], LIBC)
+        PROGRAMS[f"{cc}-O{level}-nofp"] = (cc, [f"-O{level}", "-fomit-frame-pointer"], LIBC)
+PROGRAMS.update({
+    "gcc-Os": ("gcc", ["-Os"], LIBC),
+    "gcc-fp": ("gcc", ["-O2", "-fno-omit-frame-pointer"], LIBC),
+    "gcc-lto": ("gcc", ["-O2", "-flto"], LIBC),
+    "gcc-no-pie": ("gcc", ["-O2", "-no-pie", "-fno-pie"], LIBC),
+    "gcc-static": ("gcc", ["-O2", "-static"], "_start ... main outer middle hot"),
+    "gcc-static-pie": ("gcc", ["-O2", "-static-pie", "-fPIE"], "_start ... main outer middle hot"),
+    "gcc-realign": ("gcc", ["-O2", "-mstackrealign"], LIBC),
+    "gcc-sections": ("gcc", ["-O2", "-ffunction-sections", "-Wl,--gc-sections"], LIBC),
+    "clang-no-pie": ("clang", ["-O2", "-no-pie", "-fno-pie"], LIBC),
+    "clang-static": ("clang", ["-O2", "-static"], "_start ... main outer middle hot"),
+    "clang-lto": ("clang", ["-O2", "-flto", "-fuse-ld=lld"], LIBC),
+    "musl": ("musl-gcc", ["-O2"], MUSL),
+    "musl-static": ("musl-gcc", ["-O2", "-static"], MUSL),
+    "musl-no-pie": ("musl-gcc", ["-O2", "-no-pie", "-fno-pie"], MUSL),
+})
+
+
+def judge_stripped(recording, twin):
+    recording.name_by("stripped", "stripped", twin)
+    recording.judge("stripped", LIBC)
+
+
+def build(shop):
+    """All programs, or the reason why there is not one."""
+    built, skipped = {}, {}
+    for name, (cc, flags, _) in PROGRAMS.items():
+        try:
+            built[name] = shop.build(name, cc, "chain.c", *flags)
+        except (Skip, Failure) as e:
+            if isinstance(e, Failure) and "lld" not in str(e):
+                raise
+            skipped[name] = "no lld here" if isinstance(e, Failure) else e
+    return built, skipped
+
+
+def main():
+    need_bpf()
+    tap = Tap()
+    with Workshop() as shop:
+        built, skipped = build(shop)
+        twin = shop.build("chain-twin", "gcc", "chain.c", "-O2")
+        subprocess.run(["strip", "-o", shop.path("stripped"), twin], check=True)
+        recording = record("--", *together([[p, MS] for p in built.values()] +
+                                           [[shop.path("stripped"), MS]]))
+        for name, (_, _, chain) in PROGRAMS.items():
+            if name in skipped:
+                tap.skip(name, skipped[name])
+            else:
+                tap.run(name, recording.judge, name, chain)
+        tap.run("stripped", judge_stripped, recording, twin)
+    tap.done()
+
+
+main()

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Processes: how they begin, become others and end; whom -p and a command mean; the kernel."""
+import math
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from cameo import DEADLINE_S, ENOUGH, Recorder, Tap, Workshop, end, expect, holds, is_in, is_whole, \
+    need, need_bpf, record, show, spawn, together, total, user_frames
+
+MS = 400
+MAIN = "_start __libc_start_main.* ... main "
+CHAIN = MAIN + "outer middle hot"
+SHORT_RUNS = 50
+
+
+# ---- the kernel's half ----------------------------------------------------------
+
+
+def system_calls():
+    """User frames beneath kernel frames, in their order."""
+    dd = spawn("dd", "if=/dev/zero", "of=/dev/null", "bs=64k", stderr=subprocess.DEVNULL)
+    try:
+        recording = record_while_running("-p", str(dd.pid), processes=[dd])
+    finally:
+        end(dd)
+    ours = recording.of("dd")
+    reading = [s for s in ours if "vfs_read_[k]" in s.frames]
+    expect(total(ours) >= ENOUGH and total(reading) >= 0.2 * total(ours), show(ours))
+    for s in reading:
+        kernel = s.frames.index("vfs_read_[k]")
+        expect(is_whole(s) and any(f in ("read", "__read", "__libc_read") or "libc" in f
+                                   for f in s.frames[:kernel]), show([s]))
+    bad = [s for s in ours if not is_whole(s) or
+           not all(f.endswith("_[k]") for f in s.frames[len(user_frames(s)):])]
+    expect(total(bad) <= 0.01 * total(ours), "not user frames, then kernel frames:", show(bad))
+
+
+def halves(shop):
+    """--no-kernel and --no-user."""
+    chain = shop.c("chain")
+    user = record("--no-kernel", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=200k")
+    expect(total(user.stacks) >= ENOUGH, user.said)
+    expect(not any(f.endswith("_[k]") for s in user.stacks for f in s.frames), show(user.stacks))
+    kernel = record("--no-user", "--", *together([[chain, 50], ["dd", "if=/dev/zero", "bs=64k",
+                                                                "of=/dev/null", "count=200k"]]))
+    expect(total(kernel.stacks) >= ENOUGH, kernel.said)
+    expect(all(f.endswith("_[k]") for s in kernel.stacks for f in s.frames), show(kernel.stacks))
+
+
+def whole_machine(shop):
+    """-a sees what nobody told it of, and kernel threads."""
+    chain = spawn(shop.c("chain"), 60000)
+    try:
+        recording = record_while_running("-a", processes=[chain])
+    finally:
+        end(chain)
+    recording.judge("chain", CHAIN)
+    expect(any(not user_frames(s) for s in recording.stacks), "no kernel thread was seen")
+
+
+# ---- threads --------------------------------------------------------------------
+
+
+def shares(shop):
+    """Two threads with one and three parts of the time."""
+    recording = record("--", shop.c("threads", "-pthread"), str(MS))
+    recording.judge("threads", "... once one hot", "... thrice three hot")
+    ours = recording.of("threads")
+    one = total([s for s in ours if is_in(s, "once")])
+    n = one + total([s for s in ours if is_in(s, "thrice")])
+    # five sigma of the binomial distribution, and what the clocks' grain may shift
+    allowed = 5 * math.sqrt(n * 0.25 * 0.75) + 0.02 * n
+    expect(abs(one - n / 4) <= allowed, f"{one} of {n}, not {n / 4:.0f} +- {allowed:.0f}")
+
+
+def without_main(shop):
+    recording = record("--", shop.c("threads", "-pthread"), str(MS), "alone")
+    recording.judge("threads", "... once one hot", "... thrice three hot")
+
+
+# ---- exec, fork, exit ------------------------------------------------------------
+
+
+def exec_again(shop):
+    """One pid, three programs in turn."""
+    chain = shop.c("chain")
+    callback = shop.c("callback")
+    other = shop.build("other", "gcc", "chain.c", "-O0", "-static")
+    recording = record("--", chain, str(MS), other, str(2 * MS), callback, str(3 * MS))
+    recording.judge("chain", CHAIN)
+    recording.judge("other", "_start ... main outer middle hot")
+    recording.judge("callback", MAIN + "outer ... .*compare hot")
+
+
+def clone_and_vfork(shop):
+    recording = record("--", shop.c("children"), str(MS), shop.c("chain"), str(MS))
+    recording.judge("children", "... cloned hot", start=".*")
+    recording.judge("chain", CHAIN)
+
+
+def short_command(shop):
+    """A command of 30 ms."""
+    recording = record("--", shop.c("chain"), "30")
+    recording.judge("chain", CHAIN, enough=10)
+    expect(recording.status == 0, recording.status)
+
+
+def short_programs(shop):
+    """All programs of 20 ms appear, and all their samples are whole."""
+    chain = shop.c("chain")
+    names = [f"short-{i}" for i in range(SHORT_RUNS)]
+    for name in names:
+        shop.link(chain, name)
+    recording = record("--", "sh", "-c", ";".join(f"{shop.path(n)} 20" for n in names))
+    missing = [n for n in names if not any(is_in(s, "hot") for s in recording.of(n))]
+    expect(not missing, f"never seen: {missing}", recording.said)
+    for name in names:
+        bad = [s for s in recording.of(name) if not is_whole(s) or
+               is_in(s, "hot") and not holds(s, CHAIN)]
+        expect(not bad, "not whole:", show(bad), recording.said)
+
+
+# ---- -p -------------------------------------------------------------------------
+
+
+def follow_children(shop):
+    """-p means the children that start later, too; and nobody else."""
+    chain = shop.c("chain")
+    gate = shop.path("gate")
+    os.mkfifo(gate)
+    stranger = spawn(shop.link(chain, "stranger"), 60000)
+    parent = spawn("sh", "-c", f"read line <{gate}; {chain} {MS} & {chain} {MS}; wait")
+    try:
+        with Recorder("-p", str(parent.pid)) as recorder:
+            recorder.wait_attached()
+            with open(gate, "w", encoding="ascii") as f:
+                f.write("go\n")
+            recording = recorder.finish()
+    finally:
+        end(parent, stranger)
+    recording.judge("chain", CHAIN)
+    expect(not recording.of("stranger"), "strangers:", show(recording.of("stranger")))
+    expect(recording.status == 0, recording.status)
+
+
+def list_of_processes(shop):
+    """-p A,B -p C: these three, until the last of them has ended."""
+    chain = shop.c("chain")
+    names = ["first", "second", "third", "stranger"]
+    programs = [shop.link(chain, n) for n in names]
+    running = [spawn(p, 60000) for p in programs]
+    a, b, c, _ = (str(p.pid) for p in running)
+    try:
+        with Recorder("-p", f"{a},{b}", "-p", c) as recorder:
+            recorder.wait_attached()
+            wait_cpu(*running[:3])
+            end(*running[:3])
+            recording = recorder.finish()
+    finally:
+        end(*running)
+    for name in names[:3]:
+        recording.judge(name, CHAIN)
+    expect(not recording.of("stranger"), "strangers:", show(recording.of("stranger")))
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        words = f.read().rpartition(")")[2].split()
+    return int(words[11]) + int(words[12])
+
+
+def wait_cpu(*processes):
+    """Until each process has had a part of a second more: by their clocks, not by ours."""
+    until = [cpu_ticks(p.pid) + os.sysconf("SC_CLK_TCK") * MS / 1000 for p in processes]
+    deadline = time.monotonic() + DEADLINE_S
+    while any(cpu_ticks(p.pid) < t for p, t in zip(processes, until)):
+        expect(time.monotonic() < deadline, "processes that do not run")
+        time.sleep(0.02)
+
+
+def record_while_running(*args, processes):
+    """A recording ended by SIGINT when PROCESSES have run for long enough."""
+    with Recorder(*args) as recorder:
+        recorder.wait_attached()
+        wait_cpu(*processes)
+        return recorder.finish(signal.SIGINT)
+
+
+# ---- files that are not what they were --------------------------------------------
+
+
+def wait_running(process, program):
+    """Until the process has become PROGRAM."""
+    deadline = time.monotonic() + DEADLINE_S
+    while os.readlink(f"/proc/{process.pid}/exe") != program:
+        expect(time.monotonic() < deadline, f"{program} does not start")
+        time.sleep(0.001)
+
+
+def file_gone(shop, change):
+    """A program whose file is removed or replaced while it runs, before anybody records."""
+    chain = shop.c("chain")
+    program = shutil.copy(chain, shop.path("changed"))
+    process = spawn(program, 60000)
+    try:
+        wait_running(process, program)
+        change(program)
+        recording = record_while_running("-p", str(process.pid), processes=[process])
+    finally:
+        end(process)
+    recording.judge("changed", CHAIN)
+
+
+def deleted(shop):
+    file_gone(shop, os.unlink)
+
+
+def replaced(shop):
+    """The path has another program's inode now: names must not be that one's."""
+    other = shop.build("other", "gcc", "callback.c", "-O0", "-static")
+    file_gone(shop, lambda path: os.rename(other, path))
+
+
+def from_memory(shop):
+    recording = record("--", shop.c("memfd"), "in-memory", shop.c("chain"), str(MS))
+    recording.judge(next((s.comm for s in recording.stacks if is_in(s, "hot")), "none"), CHAIN)
+
+
+def namespaces(shop):
+    """A program in mount and pid namespaces of its own, at a path that only they have."""
+    need("unshare")
+    chain, inner = shop.c("chain"), shop.path("inner")
+    os.mkdir(inner)
+    script = (f"mount -t tmpfs none {inner} && cp {chain} {inner}/contained && "
+              f"{inner}/contained {MS}")
+    recording = record("--", "unshare", "-m", "-p", "-f", "sh", "-c", script)
+    recording.judge("contained", CHAIN)
+
+
+def main():
+    need_bpf()
+    tap = Tap()
+    with Workshop() as shop:
+        tap.run("system calls: user frames beneath kernel frames", system_calls)
+        tap.run("--no-kernel and --no-user leave a half out", halves, shop)
+        tap.run("-a sees all programs and kernel threads", whole_machine, shop)
+        tap.run("two threads have the shares that they had", shares, shop)
+        tap.run("threads outlive the main thread", without_main, shop)
+        tap.run("three programs under one pid", exec_again, shop)
+        tap.run("clone with a stack of its own, vfork and exec", clone_and_vfork, shop)
+        tap.run("a command of 30 ms appears", short_command, shop)
+        tap.run("programs of 20 ms appear with whole stacks", short_programs, shop)
+        tap.run("-p follows children that start later", follow_children, shop)
+        tap.run("-p takes lists, and ends with the last process", list_of_processes, shop)
+        tap.run("a deleted program", deleted, shop)
+        tap.run("a replaced program", replaced, shop)
+        tap.run("a program run from a memfd", from_memory, shop)
+        tap.run("a program in other mount and pid namespaces", namespaces, shop)
+    tap.done()
+
+
+main()

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks of unusual shape: deep, through libraries, signals, stacks of one's own, assembler."""
+from cameo import ENOUGH, Tap, Workshop, expect, holds, is_whole, need, need_bpf, record, show, \
+    together, total, user_frames
+
+MS = 400
+MAIN = "_start __libc_start_main.* ... main "
+DEPTHS_WHOLE = 400, 1000
+DEPTH_CUT = 1200
+
+# name: comm, arguments, what judge() takes
+SHAPES = {
+    "callback through qsort": ("callback", [], [MAIN + "outer ... .*qsort.* ... compare hot"], {}),
+    "inside a signal handler": ("signals", [], [MAIN + "outer middle .* handler hot"], {}),
+    "on the alternate signal stack":
+        ("altstack", ["altstack"], [MAIN + "outer middle .* handler hot"], {}),
+    "inside the vDSO":
+        ("vdso", [], [MAIN + r"outer middle ... .*(__vdso_clock_gettime|\[vdso\+0x).* ..."],
+         {"leaf": ".*vdso.*|middle|clock_gettime", "share": 0.5}),
+    "a coroutine of makecontext": ("makecontext", ["makecontext"], ["... body middle hot"], {}),
+    "a stack switched by hand": ("switch", ["switch"], ["body middle hot"], {"start": ".*"}),
+}
+ALIAS = {"altstack": "signals", "makecontext": "coroutine", "switch": "coroutine"}
+
+CIPHERS = "aes-256-cbc", "sha256", "rsa2048"
+
+
+def judge_depth(recording, depth):
+    """One whole chain of exactly DEPTH calls of deep."""
+    recording.judge(f"deep-{depth}", MAIN + "... deep hot")
+    for s in recording.of(f"deep-{depth}"):
+        if "hot" in s.frames:
+            expect(s.frames.count("deep") == depth,
+                   f"{s.frames.count('deep')} of {depth} frames:", show([s])[:300])
+
+
+def judge_cut(recording, depth):
+    """Deeper than the limit: the limit's number of frames, and one that says so."""
+    ours = [s for s in recording.of(f"deep-{depth}") if "hot" in s.frames]
+    expect(total(ours) >= ENOUGH, f"{total(ours)} samples")
+    for s in ours:
+        expect(s.frames[0].startswith("[incomplete: more than") and
+               len(user_frames(s)) == 1024 + 1, len(user_frames(s)), show([s])[:300])
+    expect("more than 1024 frames" in recording.said, recording.said)
+
+
+def recursion(tap, shop):
+    program = shop.c("recursion")
+    depths = [*DEPTHS_WHOLE, DEPTH_CUT]
+    # linked under a name for each, which is what their samples are told apart by
+    commands = [[shop.link(program, f"deep-{n}"), MS, n] for n in depths]
+    recording = record("--", *together(commands))
+    for depth in DEPTHS_WHOLE:
+        tap.run(f"{depth} frames of recursion", judge_depth, recording, depth)
+    tap.run(f"{DEPTH_CUT} frames are cut, and say so", judge_cut, recording, DEPTH_CUT)
+
+
+def shapes(tap, shop):
+    built = {name: shop.c(name) for name in ("callback", "signals", "vdso", "coroutine")}
+    commands = [[shop.link(built[ALIAS.get(comm, comm)], comm), MS, *args]
+                for comm, args, _, _ in SHAPES.values()]
+    recording = record("--", *together(commands))
+    for name, (comm, _, chains, how) in SHAPES.items():
+        tap.run(name, lambda c=comm, ch=chains, h=how: recording.judge(c, *ch, **h))
+    tap.run("the vDSO's frames are whole", whole, recording, "vdso")
+
+
+def whole(recording, comm, share=0.99):
+    ours = recording.of(comm)
+    good = [s for s in ours if is_whole(s)]
+    expect(total(ours) >= ENOUGH and total(good) >= share * total(ours),
+           f"{total(good)} of {total(ours)} are whole; the others:",
+           show([s for s in ours if s not in good]))
+
+
+def late(shop):
+    lib = shop.build("late_lib.so", "gcc", "late_lib.c", "-O2", "-fomit-frame-pointer", "-shared",
+                     "-fPIC")
+    recording = record("--", shop.c("late"), str(2 * MS), lib)
+    recording.judge("late", MAIN + "early_hot", MAIN + "outer late_middle late_hot")
+
+
+def openssl(cipher):
+    need("openssl")
+    args = [cipher] if cipher.startswith("rsa") else ["-evp", cipher]
+    recording = record("--", "openssl", "speed", "-seconds", "1", *args)
+    ours = recording.of("openssl")
+    good = [s for s in ours if is_whole(s) and holds(s, r"_start|\[openssl.* __libc_start_main.* ...")]
+    start = [s for s in ours if is_whole(s) and s not in good]
+    expect(total(ours) >= ENOUGH and total(good) >= 0.99 * (total(ours) - total(start)) and
+           total(start) <= 0.05 * total(ours),
+           f"{total(good)} of {total(ours)} reach main; the others:",
+           show([s for s in ours if s not in good]), recording.said)
+
+
+def main():
+    need_bpf()
+    tap = Tap()
+    with Workshop() as shop:
+        recursion(tap, shop)
+        shapes(tap, shop)
+        tap.run("a library loaded late", late, shop)
+        for cipher in CIPHERS:
+            tap.run(f"hand-written assembler: openssl speed {cipher}", openssl, cipher)
+    tap.done()
+
+
+main()

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * coroutine MS makecontext|switch: body -> middle -> hot on a stack of its
+ * own, which ends where it was made: at makecontext's trampoline, or at the
+ * zero that a hand-made stack begins with.
+ */
+#include <string.h>
+#include <ucontext.h>
+
+#include "work.h"
+
+static volatile uint64_t sink;
+static long limit_ms;
+static ucontext_t back, there;
+static uint64_t stack[32768];
+
+void *switch_back;
+void stack_switch(void **save, void *to);
+
+/* The registers that a call keeps, and the stack pointer: all there is to a switch. */
+__asm__(".text\n"
+	".globl stack_switch\n"
+	".type stack_switch, @function\n"
+	"stack_switch:\n"
+	"	.cfi_startproc\n"
+	"	push %rbp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset rbp, 0\n"
+	"	push %rbx\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset rbx, 0\n"
+	"	mov %rsp, (%rdi)\n"
+	"	mov %rsi, %rsp\n"
+	"	pop %rbx\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	.cfi_restore rbx\n"
+	"	pop %rbp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	.cfi_restore rbp\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size stack_switch, .-stack_switch\n");
+
+CALLED static uint64_t hot(uint64_t n)
+{
+	return spin(n, 100000);
+}
+
+CALLED static uint64_t middle(uint64_t n)
+{
+	return hot(n) + 1;
+}
+
+static void body(void)
+{
+	while (busy(limit_ms))
+		sink += middle(sink);
+	if (switch_back)
+		stack_switch(&there.uc_stack.ss_sp, switch_back);
+}
+
+static void by_makecontext(void)
+{
+	getcontext(&there);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = sizeof(stack);
+	there.uc_link = &back;
+	makecontext(&there, body, 0);
+	swapcontext(&back, &there);
+}
+
+/* From the top down: zero as body's return address, body as the switch's, rbp, rbx. */
+static void by_switch(void)
+{
+	uint64_t *top = stack + sizeof(stack) / sizeof(stack[0]) - 4;
+
+	*--top = 0;
+	*--top = (uint64_t)(uintptr_t)body;
+	*--top = 0;
+	*--top = 0;
+	stack_switch(&switch_back, top);
+}
+
+int main(int argc, char **argv)
+{
+	limit_ms = busy_ms(argc, argv);
+	if (argc > 2 && !strcmp(argv[2], "switch"))
+		by_switch();
+	else
+		by_makecontext();
+	return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mappings MS COUNT FILE: the first page of FILE mapped executable COUNT times, then main -> hot.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "work.h"
+
+static volatile uint64_t sink;
+
+CALLED static uint64_t hot(uint64_t n)
+{
+	return spin(n, 100000);
+}
+
+int main(int argc, char **argv)
+{
+	long count = argc > 3 ? strtol(argv[2], NULL, 10) : 0;
+	int fd = argc > 3 ? open(argv[3], O_RDONLY | O_CLOEXEC) : -1;
+	clock_t start;
+
+	for (long i = 0; i < count; i++) {
+		if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
+			perror("mmap");
+			return 1;
+		}
+	}
+	start = clock() / (CLOCKS_PER_SEC / 1000);
+	while (busy(start + busy_ms(argc, argv)))
+		sink += hot(sink);
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What every program here is made of: a hot leaf, functions that are really
+ * called (and that do something afterwards, so that no call becomes a jump),
+ * and an end after so much CPU time, which is the same number of samples
+ * however busy the machine is.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#if defined(__clang__) || defined(__cplusplus)
+#define CALLED __attribute__((noinline))
+#else
+#define CALLED __attribute__((noinline, noclone, noipa))
+#endif
+
+/* The CPU time of the process has not reached @ms yet. */
+static inline int busy(long ms)
+{
+	return clock() < ms * (CLOCKS_PER_SEC / 1000);
+}
+
+/* Milliseconds: the first argument. */
+static inline long busy_ms(int argc, char **argv)
+{
+	return argc > 1 ? strtol(argv[1], NULL, 10) : 100;
+}
+
+static inline uint64_t spin(uint64_t n, int turns)
+{
+	for (int i = 0; i < turns; i++)
+		n = n * 6364136223846793005u + 1442695040888963407u;
+	return n;
+}
