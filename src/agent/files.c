@@ -25,7 +25,9 @@
 #include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
+#include "elf/debuglink.h"
 #include "elf/image.h"
+#include "symbol/debugfile.h"
 #include "unwind/tables.h"
 
 enum { IDENTITY_EDGE = 4096 };
@@ -389,17 +391,57 @@ struct table_job {
 	uint64_t now_ns;
 };
 
+/* The file's separate debug file, below its process's root or the host's; -1: none. */
+static int open_debug_file(const struct file_info *info, const struct elf_image *img)
+{
+	_cleanup_(closep) int process = -1, host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct elf_debuglink link = { 0 };
+	struct debugfile_of of = { .path = info->path, .build_id = info->build_id };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/root", info->pid);
+	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (elf_debuglink(img, &link) == 0) {
+		of.link = link.name;
+		of.link_crc = link.crc;
+	}
+	of.roots = (struct debugfile_roots){ process, host };
+	return debugfile_open(&of);
+}
+
+/* A file without CFI may have some in its debug file (.debug_frame). */
+static int build_from_debug_file(struct table_job *job, const struct elf_image *img)
+{
+	_cleanup_(elf_image_freep) struct elf_image *debug = NULL;
+	struct unwind_tables_source src = { .img = img };
+	_cleanup_(closep) int fd = open_debug_file(&job->file->info, img);
+	int r;
+
+	if (fd < 0)
+		return 0;
+	r = elf_image_open(&debug, fd, NULL);
+	if (r < 0)
+		return r;
+	src.debug = debug;
+	return unwind_tables_build(job->f->tables, job->id, &src, job->now_ns, NULL) < 0 ? -1 : 0;
+}
+
 static int build_table(void *ctx)
 {
 	struct table_job *job = ctx;
-	const struct file_info *info = &job->file->info;
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	struct unwind_tables_source src = { 0 };
+	int64_t n;
 	int r;
 
-	r = elf_image_open(&img, info->fd, NULL);
+	r = elf_image_open(&img, job->file->info.fd, NULL);
 	if (r < 0)
 		return r;
-	return unwind_tables_build(job->f->tables, job->id, img, job->now_ns, NULL) < 0 ? -1 : 0;
+	src.img = img;
+	n = unwind_tables_build(job->f->tables, job->id, &src, job->now_ns, NULL);
+	if (n == 0)
+		return build_from_debug_file(job, img);
+	return n < 0 ? -1 : 0;
 }
 
 void files_need_table(struct files *f, uint32_t id, uint64_t now_ns)

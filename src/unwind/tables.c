@@ -242,8 +242,17 @@ static int64_t publish_file(struct unwind_tables *t, uint32_t file, const struct
 	return (int64_t)s->n_rows;
 }
 
-int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file, const struct elf_image *img,
-			    uint64_t now_ns, struct err *err)
+static int rows_of(struct unwind_rows *rows, const struct unwind_tables_source *src,
+		   struct err *err)
+{
+	if (src->debug)
+		return unwind_rows_from_debug_file(rows, src->img, src->debug, err);
+	return unwind_rows_from_file(rows, src->img, err);
+}
+
+int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
+			    const struct unwind_tables_source *src, uint64_t now_ns,
+			    struct err *err)
 {
 	struct unwind_rows rows = { 0 };
 	struct unwind_pages pages = { 0 };
@@ -251,7 +260,7 @@ int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file, const struct
 	int r;
 
 	/* what was good before a malformed part is used */
-	r = unwind_rows_from_file(&rows, img, err);
+	r = rows_of(&rows, src, err);
 	if (r == 0 || r == -EBADMSG)
 		r = unwind_pages_build(&pages, &rows, &t->rules, err);
 	unwind_rows_fini(&rows);

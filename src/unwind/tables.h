@@ -33,8 +33,14 @@ void unwind_tables_free(struct unwind_tables *t);
 
 DEFINE_FREEP(struct unwind_tables, unwind_tables_free)
 
+struct unwind_tables_source {
+	const struct elf_image *img;
+	/* Its separate debug file, wanted only when @img has no unwind information; may be NULL. */
+	const struct elf_image *debug;
+};
+
 /**
- * unwind_tables_build() - make the table of file @file from @img
+ * unwind_tables_build() - make the table of file @file
  *
  * The file's state becomes READY, ABSENT (it has no unwind information) or
  * FULL. A malformed part leaves the rows before it. When there is no room, the
@@ -44,8 +50,9 @@ DEFINE_FREEP(struct unwind_tables, unwind_tables_free)
  *
  * Return: number of rows, -ENOSPC (FULL), -errno with the reason otherwise.
  */
-int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file, const struct elf_image *img,
-			    uint64_t now_ns, struct err *err);
+int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
+			    const struct unwind_tables_source *src, uint64_t now_ns,
+			    struct err *err);
 
 /* Without an image: the file can't be read; frame pointers are tried. */
 void unwind_tables_set_absent(struct unwind_tables *t, uint32_t file);

@@ -20,6 +20,7 @@ struct fixture {
 	uint32_t *chunks[CHUNKS];
 	struct unwind_tables *t;
 	struct elf_image *libc;
+	struct unwind_tables_source source;
 };
 
 static int add_chunk(void *ctx, uint32_t n, uint32_t **out)
@@ -57,6 +58,7 @@ static void fixture_init(struct fixture *f, uint32_t max_chunks)
 	assert_non_null(path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(elf_image_open(&f->libc, fd, NULL), 0);
+	f->source.img = f->libc;
 }
 
 static void fixture_fini(struct fixture *f)
@@ -76,7 +78,7 @@ static void a_file_is_ready_once_its_rows_are_in_place(void **state)
 
 	fixture_init(&f, CHUNKS);
 	assert_int_equal(f.files[1].state, FILE_TABLE_NOT_READY);
-	assert_true(unwind_tables_build(f.t, 1, f.libc, 0, NULL) > 1000);
+	assert_true(unwind_tables_build(f.t, 1, &f.source, 0, NULL) > 1000);
 	assert_int_equal(f.files[1].state, FILE_TABLE_READY);
 	assert_true(f.files[1].n_pages > 1);
 	unwind_tables_stats(f.t, &st);
@@ -90,8 +92,8 @@ static void refuses_ids_out_of_range(void **state)
 	struct fixture f;
 
 	fixture_init(&f, CHUNKS);
-	assert_int_equal(unwind_tables_build(f.t, 0, f.libc, 0, NULL), -EINVAL);
-	assert_int_equal(unwind_tables_build(f.t, UNWIND_FILES_MAX, f.libc, 0, NULL), -EINVAL);
+	assert_int_equal(unwind_tables_build(f.t, 0, &f.source, 0, NULL), -EINVAL);
+	assert_int_equal(unwind_tables_build(f.t, UNWIND_FILES_MAX, &f.source, 0, NULL), -EINVAL);
 	fixture_fini(&f);
 }
 
@@ -99,7 +101,7 @@ static void refuses_ids_out_of_range(void **state)
 static uint32_t fill(struct fixture *f, uint64_t now_ns)
 {
 	for (uint32_t id = 1;; id++) {
-		int64_t n = unwind_tables_build(f->t, id, f->libc, now_ns, NULL);
+		int64_t n = unwind_tables_build(f->t, id, &f->source, now_ns, NULL);
 
 		assert_true(id < 1000);
 		if (n == -ENOSPC)
@@ -126,7 +128,7 @@ static void the_table_unused_for_longest_makes_room_for_another(void **state)
 	for (uint32_t i = 1; i < full; i++)
 		f.files[i].used = i != 2;
 	unwind_tables_reap(f.t, 3 * minute);
-	assert_int_equal(unwind_tables_build(f.t, full, f.libc, 3 * minute, NULL), -ENOSPC);
+	assert_int_equal(unwind_tables_build(f.t, full, &f.source, 3 * minute, NULL), -ENOSPC);
 	unwind_tables_stats(f.t, &st);
 	assert_int_equal(st.n_evicted, 1);
 	assert_int_equal(f.files[2].state, FILE_TABLE_NOT_READY);
@@ -135,7 +137,8 @@ static void the_table_unused_for_longest_makes_room_for_another(void **state)
 	/* the memory comes back after the grace period; then the file may try again */
 	unwind_tables_reap(f.t, 3 * minute + UNWIND_GRACE_NS);
 	assert_int_equal(f.files[full].state, FILE_TABLE_NOT_READY);
-	assert_true(unwind_tables_build(f.t, full, f.libc, 3 * minute + UNWIND_GRACE_NS, NULL) > 0);
+	assert_true(unwind_tables_build(f.t, full, &f.source, 3 * minute + UNWIND_GRACE_NS, NULL) >
+		    0);
 	fixture_fini(&f);
 }
 
@@ -145,7 +148,7 @@ static void dropping_a_table_voids_cached_rules(void **state)
 	uint32_t before;
 
 	fixture_init(&f, CHUNKS);
-	assert_true(unwind_tables_build(f.t, 1, f.libc, 0, NULL) > 0);
+	assert_true(unwind_tables_build(f.t, 1, &f.source, 0, NULL) > 0);
 	before = f.generation;
 	unwind_tables_drop(f.t, 1, 0);
 	assert_int_not_equal(f.generation, before);
