@@ -5,6 +5,7 @@
 Each target has a function of its name below that yields bytes. They are made
 from programs compiled on the spot and are the same on every run.
 """
+import gzip
 import os
 import pathlib
 import random
@@ -394,6 +395,208 @@ def gopclntab():
                     value = rng.choice(ODD) & ((1 << 8 * struct.calcsize(fmt)) - 1)
                     struct.pack_into("<" + fmt, changed, at, value)
                 yield bytes(changed)
+
+
+def varint(v):
+    out = bytearray()
+    v &= (1 << 64) - 1
+    while v >= 0x80:
+        out.append(v & 0x7F | 0x80)
+        v >>= 7
+    return bytes(out) + bytes([v])
+
+
+def message(*fields):
+    """A protobuf message of (number, value): an int is a varint, a list packed, a float fixed64."""
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+        elif isinstance(value, float):
+            out += varint(number << 3 | 1) + struct.pack("<Q", int(value))
+        else:
+            if isinstance(value, list):
+                value = b"".join(map(varint, value))
+            out += varint(number << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+def byte_mutations(data, rng, n):
+    """@n inputs that differ from @data by a few bytes, a repeated piece, or their end."""
+    for i in range(n):
+        out = bytearray(data)
+        if i % 4 == 0:
+            yield bytes(out[:rng.randrange(len(out))])
+            continue
+        if i % 4 == 1:
+            at, end = sorted(rng.randrange(len(out)) for _ in range(2))
+            out[at:at] = out[at:end]
+
+
+DEBUG_PROGRAM = """
+static inline __attribute__((always_inline)) int inner(int a) { return a * 3; }
+static inline __attribute__((always_inline)) int middle(int a) { return inner(a) + inner(a + 1); }
+__attribute__((noinline)) int outer(int a) { return a > 7 ? middle(a) : 0; }
+struct s { int (*f)(int); struct s *next; };
+int main(int argc, char **argv) { struct s x = { outer, 0 }; return x.f(argc) + middle(argc); }
+"""
+
+
+def debug_programs():
+    """Small files with DWARF of each version, compressed and split."""
+    cc = os.environ.get("CC", "cc").split()
+    with tempfile.TemporaryDirectory() as tmp:
+        source, out = pathlib.Path(tmp, "p.c"), pathlib.Path(tmp, "p")
+        source.write_text(DEBUG_PROGRAM)
+        for flags in ("-gdwarf-5", "-gdwarf-4", "-gdwarf-2", "-gdwarf-5 -gz", "-gdwarf-5 -gsplit-dwarf",
+                      "-gdwarf-4 -gsplit-dwarf"):
+            run(*cc, "-w", "-O1", "-shared", "-fPIC", "-nostdlib", "-fdebug-prefix-map=%s=/s" % tmp,
+                *flags.split(), str(source), "-o", str(out))
+            yield out.read_bytes()
+        for dwo in sorted(pathlib.Path(tmp).glob("*.dwo")):
+            yield dwo.read_bytes()
+
+
+def dwarf():
+    rng = random.Random(5)
+    for data in debug_programs():
+        yield data
+        start = len(data) // 8
+        for _ in range(120):
+            out = bytearray(data)
+            for _ in range(rng.choice((1, 1, 3, 20))):
+                at = rng.randrange(start, len(out))
+                out[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, out[at] ^ 1 << rng.randrange(8)))
+            yield bytes(out)
+        yield from mutations(data, rng, 20)
+
+
+NAMES = ["_ZNSt6vectorIiSaIiEE9push_backERKi", "_ZZ4mainENKUlvE_clEv", "_ZN1AptEv@plt", "_Z1fi.cold",
+         "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "_RNvNtCs1234_7mycrate3foo3bar",
+         "_RINvNtC3std3mem4dropTiiEEC3foo", "_RNvCs1234_5crateu8gdel_5qa", "_D3std5stdio7writelnFZv",
+         "_D3foo__T3barTQeTQhZQnFQoZv", "_ada_hello", "pkg__sub__proc", "_ZStlsISt11char_traitsIcEE" * 3,
+         "_Z" + "1f" + "S_IS0_S0_E" * 40, "_Z" + "N1a" * 200 + "E", "_RINv" + "B_" * 50]
+
+
+def demangle():
+    rng = random.Random(6)
+    for name in NAMES:
+        raw = name.encode()
+        yield raw
+        for _ in range(40):
+            out = bytearray(raw)
+            for _ in range(rng.randrange(1, 4)):
+                at = rng.randrange(len(out))
+                out[at:at + rng.randrange(2)] = rng.choice((b"S_", b"E", b"I", b"9", b"B_", b"Q", b"K"))
+            yield bytes(out)
+
+
+def packet_text(s):
+    return struct.pack("<H", len(s)) + s + b"\0"
+
+
+def protocol():
+    rng = random.Random(7)
+    frame = struct.pack("<III", 7, 5, 4) + packet_text(b"inner") + packet_text(b"_Z5innerv") + packet_text(b"/a/b.c")
+    packets = [
+        struct.pack("<II", 1, 0) + packet_text(b"uid 65534, seccomp"),
+        struct.pack("<IIQIQQ", 2, 1, 77, 2, 0x1000, 1 << 40),
+        struct.pack("<III", 3, 1, 2) + packet_text(b"name") + packet_text(b"dir") + struct.pack("<H", 3) + b"abc",
+        struct.pack("<IIi", 4, 1, -2),
+        struct.pack("<II", 5, 1) + struct.pack("<IH", 0, 2) + frame * 2 + struct.pack("<IH", 1, 1) + frame,
+        struct.pack("<IIi", 6, 1, 0),
+    ]
+    for data in packets:
+        yield data
+        for _ in range(60):
+            out = bytearray(data[:rng.choice((len(data), rng.randrange(len(data)) + 1))])
+            out[rng.randrange(len(out))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+            yield bytes(out)
+
+
+def perfmap():
+    rng = random.Random(8)
+    lines = b"".join(b"%x %x name %d /a b.js:%d\n" % (0x1000 + 16 * i, rng.randrange(64), i, i)
+                     for i in range(60))
+    yield lines
+    yield from text_mutations(lines, rng, 150)
+
+
+def jitdump():
+    rng = random.Random(9)
+
+    def record(kind, body):
+        return struct.pack("<IIQ", kind, 16 + len(body), 0) + body
+
+    data = struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, 7, 0, 0)
+    data += record(2, struct.pack("<QQ", 0x1000, 2) + struct.pack("<QII", 0x1000, 10, 0) + b"a.js\0" +
+                   struct.pack("<QII", 0x1008, 20, 0) + b"\xff\0")
+    data += record(0, struct.pack("<IIQQQQ", 7, 7, 0x1000, 0x1000, 16, 1) + b"f\0" + bytes(16))
+    data += record(99, bytes(4))
+    data += record(1, struct.pack("<IIQQQQQ", 7, 7, 0x9000, 0x1000, 0x9000, 16, 1))
+    yield data
+    for _ in range(300):
+        out = bytearray(data[:rng.choice((len(data), rng.randrange(len(data)) + 1))])
+        for _ in range(rng.randrange(1, 4)):
+            out[rng.randrange(len(out))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+        yield bytes(out)
+
+
+def pprof():
+    strings = [b"", b"cpu", b"nanoseconds", b"main", b"main.py", b"/bin/prog", b"pid", b"sh"]
+    text = message(
+        (1, message((1, 1), (2, 2))),
+        (2, message((1, [1, 2]), (2, [5]), (3, message((1, 6), (3, 7), (4, 1))))),
+        (2, message((1, 2), (2, 3), (3, message((1, 6), (2, 7))))),
+        (3, message((1, 1), (2, 0x1000), (3, 0x2000), (4, 16), (5, 5), (6, 7), (7, 1))),
+        (4, message((1, 1), (2, 1), (3, 0x1234), (4, message((1, 9), (2, 3), (3, 4))))),
+        (4, message((1, 2), (3, 5), (4, message((1, 9))), (4, message((1, 9), (2, 1))))),
+        (5, message((1, 9), (2, 3), (3, 3), (4, 4), (5, 1))),
+        *((6, s) for s in strings), (9, 1), (10, 2), (11, message((1, 1), (2, 2))), (12, 10), (13, [3, 4]))
+    yield text
+    yield gzip.compress(text, mtime=0)
+    yield gzip.compress(text, mtime=0) * 2
+    yield from byte_mutations(text, random.Random(4), 200)
+    yield from byte_mutations(gzip.compress(text, mtime=0), random.Random(5), 30)
+
+
+def otlp():
+    strings = [b"", b"samples", b"count", b"main", b"profile.frame.type", b"kernel", b"/bin/prog", b"pid"]
+    dictionary = message(
+        (1, b""), (1, message((1, 0x1000), (2, 0x2000), (4, 6), (5, [2]))),
+        (2, b""), (2, message((1, 1), (2, 0x1234), (3, message((1, 1), (2, 3))), (4, [1]))),
+        (3, b""), (3, message((1, 3), (2, 3))), (4, b""), *((5, s) for s in strings),
+        (6, b""), (6, message((1, 4), (2, message((1, b"kernel"))))),
+        (6, message((1, 7), (2, message((3, 42))), (3, 2))), (7, b""), (7, message((1, [1]))))
+    resource = message((1, message((1, b"service.name"), (2, message((1, b"shop"))))),
+                       (1, message((3, 7), (2, message((8, 5))))))
+    for sample in (((2, [2]), (4, [7])), ((2, [7]), (3, [2])), ((5, struct.pack("<2Q", 1, 2)),),
+                   ((2, [2]), (5, struct.pack("<Q", 9)))):
+        profile = message((1, message((1, 1), (2, 2))), (2, message((1, 1), *sample)), (3, 5.0), (4, 6),
+                          (5, message((1, 1), (2, 2))), (6, 10), (11, [2]))
+        text = message((1, message((1, resource), (2, message((2, profile))))), (2, dictionary))
+        yield text
+        yield from byte_mutations(text, random.Random(6), 80)
+
+
+def folded():
+    text = (b"main;work;inlined_[i];vfs_read_[k] 10\nsh;a b c;Klass.run_[j] 3\r\n\n"
+            b"x;;y 1\n_[i] 2\n;;; 4\nroot 9223372036854775807\nroot 1\n")
+    yield text
+    yield b"a;" * 20000 + b"a 1\n"
+    yield from text_mutations(text, random.Random(7), 200)
+
+
+def speedscope():
+    text = (b'{"$schema":"x",\n"shared":{"frames":[{"name":"a\\u00e4\\n","file":"b.py","line":3},\n'
+            b'{"name":"b","col":1.5e3}]},\n"profiles":[{"type":"sampled","name":"cpu",\n'
+            b'"unit":"nanoseconds","startValue":0,"endValue":3,\n"samples":[[0],[0,1],[]],\n'
+            b'"weights":[1,2,-3]},{"weights":[],"samples":[],\n"type":"sampled","x":[{},null,true]}]}\n')
+    yield text
+    yield b"[" * 1000
+    yield b'{"shared":{"frames":' + b"[" * 1000
+    yield from text_mutations(text, random.Random(8), 100)
+    yield from byte_mutations(text, random.Random(9), 200)
 
 
 def main():

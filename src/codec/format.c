@@ -20,9 +20,13 @@
 #include "codec/html.h"
 #include "codec/limits.h"
 #include "codec/otlp_fields.h"
+#include "codec/otlp_read.h"
+#include "codec/otlp_write.h"
 #include "codec/page_json.h"
 #include "codec/pprof_read.h"
 #include "codec/pprof_write.h"
+#include "codec/speedscope_read.h"
+#include "codec/speedscope_write.h"
 #include "codec/wire.h"
 
 struct format {
@@ -70,17 +74,29 @@ static int write_html(const struct profile *p, const struct format_options *opt,
 	return r < 0 ? r : html_page_write(json.data, json.len, opt->title, out, err);
 }
 
+static int write_otlp(const struct profile *p, const struct format_options *opt, struct buf *out,
+		      struct err *err)
+{
+	(void)opt;
+	return otlp_write(p, NULL, out, err);
+}
+
+static int write_speedscope(const struct profile *p, const struct format_options *opt,
+			    struct buf *out, struct err *err)
+{
+	return speedscope_write(p, opt->title, out, err);
+}
+
 /* The longer suffix first where one ends in another. */
 static const struct format formats[] = {
-	{ ".pb.gz", write_pprof_gz },
-	{ ".pb", write_pprof },
-	{ ".folded", write_folded },
-	{ ".html", write_html },
+	{ ".pb.gz", write_pprof_gz }, { ".otlp.pb", write_otlp },
+	{ ".pb", write_pprof },       { ".folded", write_folded },
+	{ ".html", write_html },      { ".speedscope.json", write_speedscope },
 };
 
 const char *format_suffixes(void)
 {
-	return ".pb.gz, .pb, .folded, .html";
+	return ".pb.gz, .pb, .folded, .html, .speedscope.json, .otlp.pb";
 }
 
 const struct format *format_by_name(const char *file_name)
@@ -121,11 +137,36 @@ static bool is_folded(const uint8_t *data, size_t len)
 typedef int (*read_fn)(struct profile **out, const void *data, size_t len,
 		       const struct codec_limits *limits, struct err *err);
 
+/* A request has resource profiles and a dictionary, and nothing else at its top. */
+static bool is_otlp(const uint8_t *data, size_t len)
+{
+	struct wire w = wire_of(data, len);
+	struct wire_field f;
+	int r;
+
+	while ((r = wire_next(&w, &f)) > 0)
+		if (f.type != WIRE_LEN || f.number > OTLP_REQUEST_DICTIONARY)
+			return false;
+	return r == 0;
+}
+
+/* pprof's first byte is a newline, too: only space before a brace is not enough. */
+static bool is_json(const uint8_t *data, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && data[i] && strchr(" \t\r\n", data[i]))
+		i++;
+	return i < len && data[i] == '{' && (i == 0 || (len - i > 1 && data[i + 1] == '"'));
+}
+
 static read_fn reader_of(const uint8_t *data, size_t len)
 {
+	if (is_json(data, len))
+		return speedscope_read;
 	if (is_folded(data, len))
 		return folded_read;
-	return pprof_read;
+	return is_otlp(data, len) ? otlp_read : pprof_read;
 }
 
 int format_read(struct profile **out, const void *data, size_t len,

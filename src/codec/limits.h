@@ -13,8 +13,9 @@ struct codec_limits {
 	uint32_t strings;
 	uint32_t things; /* mappings, functions, locations or stacks, each */
 	uint32_t samples;
-	uint32_t depth;  /* frames in a stack */
-	uint32_t labels; /* of a sample */
+	uint32_t depth;     /* frames in a stack */
+	uint32_t labels;    /* of a sample */
+	uint32_t label_sum; /* of all samples together */
 };
 
 /* For files that a user named. */
@@ -27,5 +28,6 @@ static inline struct codec_limits codec_limits_default(void)
 		.samples = 16 << 20,
 		.depth = 16384,
 		.labels = 256,
+		.label_sum = 64 << 20,
 	};
 }

@@ -10,8 +10,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -23,6 +21,7 @@
 #include "codec/idmap.h"
 #include "codec/limits.h"
 #include "codec/pprof_fields.h"
+#include "codec/reading.h"
 #include "codec/wire.h"
 #include "profile/profile.h"
 
@@ -32,23 +31,12 @@ enum {
 	PPROF_MAX_LINES = 1024, /* of one location */
 };
 
-/* Varint fields of a message, by number. */
-struct scalars {
-	uint64_t v[PPROF_N_FIELDS];
-};
-
-struct parts {
-	VEC(struct wire);
-};
-
 struct reader {
 	struct profile *p;
 	struct codec_limits limits;
-	struct err *err;
-	const char *what; /* what is being read, for messages: "sample" 17; or NULL */
-	size_t nth;
-	struct parts parts[PPROF_N_FIELDS]; /* of each field that is a message or a string */
-	struct scalars top;
+	struct reading at;
+	struct wire_parts parts[PPROF_N_FIELDS]; /* of each field that is a message or a string */
+	struct wire_scalars top;
 	struct {
 		VEC(uint32_t);
 	} strings, ids, comments;
@@ -64,15 +52,14 @@ struct reader {
 	struct idmap mappings, functions, locations;
 };
 
-#define BIT(n) (1u << (n))
-
 #define TOP_SCALARS                                                                                \
-	(BIT(PPROF_DROP_FRAMES) | BIT(PPROF_KEEP_FRAMES) | BIT(PPROF_TIME_NANOS) |                 \
-	 BIT(PPROF_DURATION_NANOS) | BIT(PPROF_PERIOD) | BIT(PPROF_DEFAULT_SAMPLE_TYPE) |          \
-	 BIT(PPROF_DOC_URL))
+	(WIRE_BIT(PPROF_DROP_FRAMES) | WIRE_BIT(PPROF_KEEP_FRAMES) | WIRE_BIT(PPROF_TIME_NANOS) |  \
+	 WIRE_BIT(PPROF_DURATION_NANOS) | WIRE_BIT(PPROF_PERIOD) |                                 \
+	 WIRE_BIT(PPROF_DEFAULT_SAMPLE_TYPE) | WIRE_BIT(PPROF_DOC_URL))
 #define TOP_PARTS                                                                                  \
-	(BIT(PPROF_SAMPLE_TYPE) | BIT(PPROF_SAMPLE) | BIT(PPROF_MAPPING) | BIT(PPROF_LOCATION) |   \
-	 BIT(PPROF_FUNCTION) | BIT(PPROF_STRING_TABLE) | BIT(PPROF_PERIOD_TYPE))
+	(WIRE_BIT(PPROF_SAMPLE_TYPE) | WIRE_BIT(PPROF_SAMPLE) | WIRE_BIT(PPROF_MAPPING) |          \
+	 WIRE_BIT(PPROF_LOCATION) | WIRE_BIT(PPROF_FUNCTION) | WIRE_BIT(PPROF_STRING_TABLE) |      \
+	 WIRE_BIT(PPROF_PERIOD_TYPE))
 
 static void reader_fini(struct reader *rd)
 {
@@ -90,61 +77,12 @@ static void reader_fini(struct reader *rd)
 	profile_free(rd->p);
 }
 
-/* Say what is wrong with what is being read. */
-__attribute__((format(printf, 3, 4), cold)) static int bad(struct reader *rd, int code,
-							   const char *fmt, ...)
-{
-	char why[160];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	if (!rd->what)
-		return err_set(rd->err, code, "%s", why);
-	return err_set(rd->err, code, "%s %zu: %s", rd->what, rd->nth, why);
-}
-
-static int no_memory(struct reader *rd)
-{
-	return err_set(rd->err, -ENOMEM, "no memory to read the profile");
-}
-
-/* Interning fails for want of memory only: ids were checked. */
-static int interned(struct reader *rd, int r)
-{
-	return r < 0 ? no_memory(rd) : 0;
-}
-
-/* The varints among the fields in @mask; the rest is left to others. */
-static int read_scalars(struct reader *rd, struct wire w, uint32_t mask, struct scalars *out)
-{
-	struct wire_field f;
-	int r;
-
-	*out = (struct scalars){ 0 };
-	while ((r = wire_next(&w, &f)) > 0) {
-		if (f.number >= PPROF_N_FIELDS || !(mask & BIT(f.number)))
-			continue;
-		if (f.type != WIRE_VARINT)
-			return bad(rd, -EBADMSG, "field %u is not a number", f.number);
-		out->v[f.number] = f.value;
-	}
-	return r < 0 ? bad(rd, r, "it is malformed or cut short") : 0;
-}
-
 static int read_string(struct reader *rd, uint64_t i, uint32_t *out_id)
 {
 	if (i >= rd->strings.len)
-		return bad(rd, -EBADMSG, "string %" PRIu64 " does not exist", i);
+		return reading_bad(&rd->at, -EBADMSG, "string %" PRIu64 " does not exist", i);
 	*out_id = rd->strings.data[i];
 	return 0;
-}
-
-/* A line number that fits; what does not is as good as unknown. */
-static uint32_t line_number(uint64_t v)
-{
-	return v <= INT32_MAX ? (uint32_t)v : 0;
 }
 
 static int read_comment(struct reader *rd, const struct wire_field *f)
@@ -155,8 +93,8 @@ static int read_comment(struct reader *rd, const struct wire_field *f)
 
 	while ((r = wire_nums_next(&it, &v)) > 0)
 		if (vec_push(&rd->comments, v < UINT32_MAX ? (uint32_t)v : UINT32_MAX) < 0)
-			return no_memory(rd);
-	return r < 0 ? bad(rd, r, "the comments are malformed") : 0;
+			return reading_no_memory(&rd->at);
+	return r < 0 ? reading_bad(&rd->at, r, "the comments are malformed") : 0;
 }
 
 static int cut_field(struct reader *rd, const struct wire_field *f, uint32_t *seen)
@@ -165,19 +103,18 @@ static int cut_field(struct reader *rd, const struct wire_field *f, uint32_t *se
 		return read_comment(rd, f);
 	if (f->number >= PPROF_N_FIELDS)
 		return 0;
-	if (TOP_PARTS & BIT(f->number)) {
-		if (f->type != WIRE_LEN)
-			return bad(rd, -EBADMSG, "field %u is not a message", f->number);
-		if (vec_push(&rd->parts[f->number], f->bytes) < 0)
-			return no_memory(rd);
-	} else if (TOP_SCALARS & BIT(f->number)) {
+	if (TOP_PARTS & WIRE_BIT(f->number)) {
+		return reading_keep(&rd->at, f, &rd->parts[f->number]);
+	} else if (TOP_SCALARS & WIRE_BIT(f->number)) {
 		/* concatenated profiles would be taken for one */
-		if (f->number == PPROF_TIME_NANOS && *seen & BIT(f->number))
-			return bad(rd, -EBADMSG, "there is more than one profile in it");
+		if (f->number == PPROF_TIME_NANOS && *seen & WIRE_BIT(f->number))
+			return reading_bad(&rd->at, -EBADMSG,
+					   "there is more than one profile in it");
 		if (f->type != WIRE_VARINT)
-			return bad(rd, -EBADMSG, "field %u is not a number", f->number);
+			return reading_bad(&rd->at, -EBADMSG, "field %u is not a number",
+					   f->number);
 		rd->top.v[f->number] = f->value;
-		*seen |= BIT(f->number);
+		*seen |= WIRE_BIT(f->number);
 	}
 	return 0;
 }
@@ -193,7 +130,7 @@ static int cut(struct reader *rd, struct wire w)
 		if (r < 0)
 			return r;
 	}
-	return r < 0 ? bad(rd, r, "it is malformed or cut short") : 0;
+	return r < 0 ? reading_bad(&rd->at, r, "it is malformed or cut short") : 0;
 }
 
 static int check_limits(struct reader *rd)
@@ -213,7 +150,7 @@ static int check_limits(struct reader *rd)
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		if (rd->parts[checks[i].field].len > checks[i].max)
-			return err_set(rd->err, -EFBIG, "the profile has %zu %s, more than %u",
+			return err_set(rd->at.err, -EFBIG, "the profile has %zu %s, more than %u",
 				       rd->parts[checks[i].field].len, checks[i].name,
 				       checks[i].max);
 	return 0;
@@ -221,28 +158,29 @@ static int check_limits(struct reader *rd)
 
 static int read_strings(struct reader *rd)
 {
-	const struct parts *parts = &rd->parts[PPROF_STRING_TABLE];
+	const struct wire_parts *parts = &rd->parts[PPROF_STRING_TABLE];
 
 	for (size_t i = 0; i < parts->len; i++) {
 		const struct wire *w = &parts->data[i];
 		uint32_t id;
 
 		if (i == 0 && wire_len(*w))
-			return bad(rd, -EBADMSG, "string 0 is not empty");
+			return reading_bad(&rd->at, -EBADMSG, "string 0 is not empty");
 		if (profile_add_string(rd->p, (const char *)w->p, wire_len(*w), &id) < 0 ||
 		    vec_push(&rd->strings, id) < 0)
-			return no_memory(rd);
+			return reading_no_memory(&rd->at);
 	}
 	/* a profile with nothing in it may leave out even the empty string */
 	if (!rd->strings.len && vec_push(&rd->strings, 0) < 0)
-		return no_memory(rd);
+		return reading_no_memory(&rd->at);
 	return 0;
 }
 
 static int read_value_type(struct reader *rd, struct wire w, struct profile_value_type *out)
 {
-	struct scalars s;
-	int r = read_scalars(rd, w, BIT(PPROF_VALUE_TYPE_TYPE) | BIT(PPROF_VALUE_TYPE_UNIT), &s);
+	struct wire_scalars s;
+	int r = reading_scalars(
+		&rd->at, w, WIRE_BIT(PPROF_VALUE_TYPE_TYPE) | WIRE_BIT(PPROF_VALUE_TYPE_UNIT), &s);
 
 	if (r == 0)
 		r = read_string(rd, s.v[PPROF_VALUE_TYPE_TYPE], &out->type);
@@ -258,24 +196,25 @@ static int read_sample_type(struct reader *rd, struct wire w)
 
 	if (r < 0)
 		return r;
-	return interned(rd, profile_add_sample_type(rd->p, profile_string(rd->p, t.type),
-						    profile_string(rd->p, t.unit)));
+	return reading_interned(&rd->at,
+				profile_add_sample_type(rd->p, profile_string(rd->p, t.type),
+							profile_string(rd->p, t.unit)));
 }
 
 /* Add to the ids of a table; 0 stands for "none" and cannot be one. */
 static int add_id(struct reader *rd, struct idmap *m, uint64_t id, uint32_t value)
 {
 	if (!id)
-		return bad(rd, -EBADMSG, "its id is 0");
-	return idmap_add(m, id, value) < 0 ? no_memory(rd) : 0;
+		return reading_bad(&rd->at, -EBADMSG, "its id is 0");
+	return idmap_add(m, id, value) < 0 ? reading_no_memory(&rd->at) : 0;
 }
 
 static int read_mapping(struct reader *rd, struct wire w)
 {
 	struct profile_mapping m = { 0 };
-	struct scalars s;
+	struct wire_scalars s;
 	uint32_t id;
-	int r = read_scalars(rd, w, BIT(PPROF_MAPPING_HAS_INLINES + 1) - 1, &s);
+	int r = reading_scalars(&rd->at, w, WIRE_BITS_UP_TO(PPROF_MAPPING_HAS_INLINES), &s);
 
 	if (r == 0)
 		r = read_string(rd, s.v[PPROF_MAPPING_FILE], &m.file);
@@ -290,16 +229,16 @@ static int read_mapping(struct reader *rd, struct wire w)
 	m.has_filenames = s.v[PPROF_MAPPING_HAS_FILENAMES];
 	m.has_lines = s.v[PPROF_MAPPING_HAS_LINES];
 	m.has_inlines = s.v[PPROF_MAPPING_HAS_INLINES];
-	r = interned(rd, profile_add_mapping(rd->p, &m, &id));
+	r = reading_interned(&rd->at, profile_add_mapping(rd->p, &m, &id));
 	return r < 0 ? r : add_id(rd, &rd->mappings, s.v[PPROF_MAPPING_ID], id);
 }
 
 static int read_function(struct reader *rd, struct wire w)
 {
 	struct profile_function f = { 0 };
-	struct scalars s;
+	struct wire_scalars s;
 	uint32_t id;
-	int r = read_scalars(rd, w, BIT(PPROF_FUNCTION_START_LINE + 1) - 1, &s);
+	int r = reading_scalars(&rd->at, w, WIRE_BITS_UP_TO(PPROF_FUNCTION_START_LINE), &s);
 
 	if (r == 0)
 		r = read_string(rd, s.v[PPROF_FUNCTION_NAME], &f.name);
@@ -309,27 +248,27 @@ static int read_function(struct reader *rd, struct wire w)
 		r = read_string(rd, s.v[PPROF_FUNCTION_FILE], &f.file);
 	if (r < 0)
 		return r;
-	f.start_line = line_number(s.v[PPROF_FUNCTION_START_LINE]);
-	r = interned(rd, profile_add_function(rd->p, &f, &id));
+	f.start_line = reading_line_number(s.v[PPROF_FUNCTION_START_LINE]);
+	r = reading_interned(&rd->at, profile_add_function(rd->p, &f, &id));
 	return r < 0 ? r : add_id(rd, &rd->functions, s.v[PPROF_FUNCTION_ID], id);
 }
 
 static int read_line(struct reader *rd, struct wire w)
 {
 	struct profile_line l = { 0 };
-	struct scalars s;
-	int r = read_scalars(rd, w, BIT(PPROF_LINE_COLUMN + 1) - 1, &s);
+	struct wire_scalars s;
+	int r = reading_scalars(&rd->at, w, WIRE_BITS_UP_TO(PPROF_LINE_COLUMN), &s);
 
 	if (r < 0)
 		return r;
 	if (!idmap_find(&rd->functions, s.v[PPROF_LINE_FUNCTION_ID], &l.function))
-		return bad(rd, -EBADMSG, "function %" PRIu64 " does not exist",
-			   s.v[PPROF_LINE_FUNCTION_ID]);
+		return reading_bad(&rd->at, -EBADMSG, "function %" PRIu64 " does not exist",
+				   s.v[PPROF_LINE_FUNCTION_ID]);
 	if (rd->lines.len == PPROF_MAX_LINES)
-		return bad(rd, -EFBIG, "it has more than %d lines", PPROF_MAX_LINES);
-	l.line = line_number(s.v[PPROF_LINE_LINE]);
-	l.column = line_number(s.v[PPROF_LINE_COLUMN]);
-	return vec_push(&rd->lines, l) < 0 ? no_memory(rd) : 0;
+		return reading_bad(&rd->at, -EFBIG, "it has more than %d lines", PPROF_MAX_LINES);
+	l.line = reading_line_number(s.v[PPROF_LINE_LINE]);
+	l.column = reading_line_number(s.v[PPROF_LINE_COLUMN]);
+	return vec_push(&rd->lines, l) < 0 ? reading_no_memory(&rd->at) : 0;
 }
 
 static int read_lines(struct reader *rd, struct wire w)
@@ -344,7 +283,7 @@ static int read_lines(struct reader *rd, struct wire w)
 		if (f.number != PPROF_LOCATION_LINE)
 			continue;
 		r = f.type == WIRE_LEN ? read_line(rd, f.bytes)
-				       : bad(rd, -EBADMSG, "a line is not a message");
+				       : reading_bad(&rd->at, -EBADMSG, "a line is not a message");
 		if (r < 0)
 			return r;
 	}
@@ -365,9 +304,9 @@ static uint8_t guess_kind(const struct reader *rd, const struct profile_location
 static int read_location(struct reader *rd, struct wire w)
 {
 	struct profile_location l = { .mapping = PROFILE_NONE };
-	struct scalars s;
+	struct wire_scalars s;
 	uint32_t id;
-	int r = read_scalars(rd, w, BIT(PPROF_LOCATION_ADDRESS + 1) - 1, &s);
+	int r = reading_scalars(&rd->at, w, WIRE_BITS_UP_TO(PPROF_LOCATION_ADDRESS), &s);
 
 	if (r == 0)
 		r = read_lines(rd, w);
@@ -375,27 +314,28 @@ static int read_location(struct reader *rd, struct wire w)
 		return r;
 	if (s.v[PPROF_LOCATION_MAPPING_ID] &&
 	    !idmap_find(&rd->mappings, s.v[PPROF_LOCATION_MAPPING_ID], &l.mapping))
-		return bad(rd, -EBADMSG, "mapping %" PRIu64 " does not exist",
-			   s.v[PPROF_LOCATION_MAPPING_ID]);
+		return reading_bad(&rd->at, -EBADMSG, "mapping %" PRIu64 " does not exist",
+				   s.v[PPROF_LOCATION_MAPPING_ID]);
 	l.address = s.v[PPROF_LOCATION_ADDRESS];
 	l.n_lines = (uint32_t)rd->lines.len;
 	l.lines = rd->lines.data;
 	l.kind = guess_kind(rd, &l);
-	r = interned(rd, profile_add_location(rd->p, &l, &id));
+	r = reading_interned(&rd->at, profile_add_location(rd->p, &l, &id));
 	return r < 0 ? r : add_id(rd, &rd->locations, s.v[PPROF_LOCATION_ID], id);
 }
 
 static int read_label(struct reader *rd, const struct wire_field *f)
 {
 	struct profile_label l = { 0 };
-	struct scalars s;
+	struct wire_scalars s;
 	int r;
 
 	if (f->type != WIRE_LEN)
-		return bad(rd, -EBADMSG, "a label is not a message");
+		return reading_bad(&rd->at, -EBADMSG, "a label is not a message");
 	if (rd->labels.len == rd->limits.labels)
-		return bad(rd, -EFBIG, "it has more than %u labels", rd->limits.labels);
-	r = read_scalars(rd, f->bytes, BIT(PPROF_LABEL_NUM_UNIT + 1) - 1, &s);
+		return reading_bad(&rd->at, -EFBIG, "it has more than %u labels",
+				   rd->limits.labels);
+	r = reading_scalars(&rd->at, f->bytes, WIRE_BITS_UP_TO(PPROF_LABEL_NUM_UNIT), &s);
 	if (r == 0)
 		r = read_string(rd, s.v[PPROF_LABEL_KEY], &l.key);
 	if (r == 0)
@@ -405,7 +345,7 @@ static int read_label(struct reader *rd, const struct wire_field *f)
 	if (r < 0)
 		return r;
 	l.num = (int64_t)s.v[PPROF_LABEL_NUM];
-	return vec_push(&rd->labels, l) < 0 ? no_memory(rd) : 0;
+	return vec_push(&rd->labels, l) < 0 ? reading_no_memory(&rd->at) : 0;
 }
 
 static int read_stack(struct reader *rd, const struct wire_field *f)
@@ -417,13 +357,15 @@ static int read_stack(struct reader *rd, const struct wire_field *f)
 
 	while ((r = wire_nums_next(&it, &id)) > 0) {
 		if (!idmap_find(&rd->locations, id, &loc))
-			return bad(rd, -EBADMSG, "location %" PRIu64 " does not exist", id);
+			return reading_bad(&rd->at, -EBADMSG, "location %" PRIu64 " does not exist",
+					   id);
 		if (rd->ids.len == rd->limits.depth)
-			return bad(rd, -EFBIG, "it has more than %u frames", rd->limits.depth);
+			return reading_bad(&rd->at, -EFBIG, "it has more than %u frames",
+					   rd->limits.depth);
 		if (vec_push(&rd->ids, loc) < 0)
-			return no_memory(rd);
+			return reading_no_memory(&rd->at);
 	}
-	return r < 0 ? bad(rd, r, "its locations are malformed") : 0;
+	return r < 0 ? reading_bad(&rd->at, r, "its locations are malformed") : 0;
 }
 
 static int read_values(struct reader *rd, const struct wire_field *f)
@@ -436,9 +378,9 @@ static int read_values(struct reader *rd, const struct wire_field *f)
 		if (rd->values.len > PPROF_MAX_TYPES)
 			break;
 		if (vec_push(&rd->values, (int64_t)v) < 0)
-			return no_memory(rd);
+			return reading_no_memory(&rd->at);
 	}
-	return r < 0 ? bad(rd, r, "its values are malformed") : 0;
+	return r < 0 ? reading_bad(&rd->at, r, "its values are malformed") : 0;
 }
 
 static int read_sample_field(struct reader *rd, const struct wire_field *f)
@@ -468,17 +410,18 @@ static int read_sample(struct reader *rd, struct wire w)
 			return r;
 	}
 	if (r < 0)
-		return bad(rd, r, "it is malformed or cut short");
+		return reading_bad(&rd->at, r, "it is malformed or cut short");
 	if (rd->values.len != profile_n_sample_types(rd->p) || !rd->values.len)
-		return bad(rd, -EBADMSG, "it has %zu values for %zu sample types", rd->values.len,
-			   profile_n_sample_types(rd->p));
-	r = interned(rd, profile_add_stack(rd->p, rd->ids.data, rd->ids.len, &s.stack));
+		return reading_bad(&rd->at, -EBADMSG, "it has %zu values for %zu sample types",
+				   rd->values.len, profile_n_sample_types(rd->p));
+	r = reading_interned(&rd->at,
+			     profile_add_stack(rd->p, rd->ids.data, rd->ids.len, &s.stack));
 	if (r < 0)
 		return r;
 	s.n_labels = (uint32_t)rd->labels.len;
 	s.labels = rd->labels.data;
 	s.values = rd->values.data;
-	return interned(rd, profile_add_sample(rd->p, &s));
+	return reading_interned(&rd->at, profile_add_sample(rd->p, &s));
 }
 
 static int read_table(struct reader *rd, enum pprof_field field, const char *what,
@@ -486,25 +429,25 @@ static int read_table(struct reader *rd, enum pprof_field field, const char *wha
 {
 	uint64_t twice;
 
-	rd->what = what;
-	for (rd->nth = 0; rd->nth < rd->parts[field].len; rd->nth++) {
-		int r = read(rd, rd->parts[field].data[rd->nth]);
+	rd->at.what = what;
+	for (rd->at.nth = 0; rd->at.nth < rd->parts[field].len; rd->at.nth++) {
+		int r = read(rd, rd->parts[field].data[rd->at.nth]);
 
 		if (r < 0)
 			return r;
 	}
 	if (ids && !idmap_build(ids, &twice))
-		return err_set(rd->err, -EBADMSG, "two %ss have the id %" PRIu64, what, twice);
+		return err_set(rd->at.err, -EBADMSG, "two %ss have the id %" PRIu64, what, twice);
 	return 0;
 }
 
 static int read_meta(struct reader *rd)
 {
-	const struct parts *period_type = &rd->parts[PPROF_PERIOD_TYPE];
+	const struct wire_parts *period_type = &rd->parts[PPROF_PERIOD_TYPE];
 	struct profile_meta *m = profile_meta(rd->p);
 	int r = 0;
 
-	rd->what = NULL;
+	rd->at.what = NULL;
 	m->time_ns = (int64_t)rd->top.v[PPROF_TIME_NANOS];
 	m->duration_ns = (int64_t)rd->top.v[PPROF_DURATION_NANOS];
 	m->period = (int64_t)rd->top.v[PPROF_PERIOD];
@@ -523,7 +466,8 @@ static int read_meta(struct reader *rd)
 
 		r = read_string(rd, rd->comments.data[i], &id);
 		if (r == 0)
-			r = interned(rd, profile_add_comment(rd->p, profile_string(rd->p, id)));
+			r = reading_interned(&rd->at,
+					     profile_add_comment(rd->p, profile_string(rd->p, id)));
 	}
 	return r;
 }
@@ -554,7 +498,7 @@ int pprof_read(struct profile **out, const void *data, size_t len,
 {
 	_cleanup_(reader_fini) struct reader rd = {
 		.limits = limits ? *limits : codec_limits_default(),
-		.err = err,
+		.at.err = err,
 	};
 	_cleanup_(buf_fini) struct buf raw = { 0 };
 	int r;
@@ -570,7 +514,7 @@ int pprof_read(struct profile **out, const void *data, size_t len,
 		return err_set(err, -EFBIG, "it has more than %zu bytes", rd.limits.bytes);
 	r = profile_new(&rd.p);
 	if (r < 0)
-		return no_memory(&rd);
+		return reading_no_memory(&rd.at);
 	r = read_message(&rd, wire_of(data, len));
 	if (r < 0)
 		return r;

@@ -10,58 +10,25 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/vec.h"
 #include "codec/gzip.h"
 #include "codec/pprof_fields.h"
+#include "codec/renumber.h"
 #include "codec/wire.h"
 #include "profile/profile.h"
-
-/* From a profile's ids to those of the file, in the order they are met. */
-struct renumber {
-	uint32_t *to; /* 0: not met */
-	struct {
-		VEC(uint32_t);
-	} met;
-};
 
 struct writer {
 	const struct profile *p;
 	struct buf *out;
 	struct renumber strings, functions, locations, mappings;
-	int error;
 };
-
-static int renumber_init(struct renumber *n, uint32_t count)
-{
-	n->to = calloc((size_t)count + 1, sizeof(*n->to));
-	return n->to ? 0 : -ENOMEM;
-}
-
-static void renumber_fini(struct renumber *n)
-{
-	free(n->to);
-	vec_fini(&n->met);
-}
-
-/* 1 for the first thing met, 2 for the second... */
-static uint32_t renumbered(struct writer *w, struct renumber *n, uint32_t id)
-{
-	if (!n->to[id]) {
-		if (vec_push(&n->met, id) < 0)
-			w->error = -ENOMEM;
-		n->to[id] = (uint32_t)n->met.len;
-	}
-	return n->to[id];
-}
 
 static uint32_t string_ref(struct writer *w, uint32_t id)
 {
-	return id ? renumbered(w, &w->strings, id) : 0;
+	return id ? renumber_get(&w->strings, id) : 0;
 }
 
 static uint32_t mapping_ref(const struct writer *w, uint32_t id)
@@ -106,7 +73,7 @@ static void put_sample(struct writer *w, uint32_t i)
 	at = wire_begin(w->out, PPROF_SAMPLE);
 	packed = wire_begin(w->out, PPROF_SAMPLE_LOCATION_ID);
 	for (size_t k = 0; k < depth; k++)
-		wire_put_varint(w->out, renumbered(w, &w->locations, stack[k]));
+		wire_put_varint(w->out, renumber_get(&w->locations, stack[k]));
 	wire_end(w->out, packed);
 	packed = wire_begin(w->out, PPROF_SAMPLE_VALUE);
 	for (size_t k = 0; k < profile_n_sample_types(w->p); k++)
@@ -129,7 +96,7 @@ static void number_mappings(struct writer *w)
 	for (uint32_t m = 0; m < profile_n_mappings(w->p); m++) {
 		if (w->mappings.to[m]) {
 			w->mappings.to[m] = 0;
-			renumbered(w, &w->mappings, m);
+			renumber_get(&w->mappings, m);
 		}
 	}
 }
@@ -156,7 +123,7 @@ static void put_line(struct writer *w, const struct profile_line *l)
 {
 	size_t at = wire_begin(w->out, PPROF_LOCATION_LINE);
 
-	wire_put_uint(w->out, PPROF_LINE_FUNCTION_ID, renumbered(w, &w->functions, l->function));
+	wire_put_uint(w->out, PPROF_LINE_FUNCTION_ID, renumber_get(&w->functions, l->function));
 	wire_put_uint(w->out, PPROF_LINE_LINE, l->line);
 	wire_put_uint(w->out, PPROF_LINE_COLUMN, l->column);
 	wire_end(w->out, at);
@@ -262,7 +229,8 @@ int pprof_write(const struct profile *p, struct buf *out, struct err *err)
 	    renumber_init(&w.mappings, profile_n_mappings(p)) < 0)
 		return err_set(err, -ENOMEM, "no memory to write the profile");
 	put_profile(&w);
-	if (w.error || buf_error(out))
+	if (w.strings.error || w.functions.error || w.locations.error || w.mappings.error ||
+	    buf_error(out))
 		return err_set(err, -ENOMEM, "no memory to write the profile");
 	return 0;
 }

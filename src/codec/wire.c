@@ -183,16 +183,20 @@ static void put_tag(struct buf *b, uint32_t number, enum wire_type type)
 	wire_put_varint(b, (uint64_t)number << WIRE_TYPE_BITS | type);
 }
 
-void wire_put_uint(struct buf *b, uint32_t number, uint64_t v)
+void wire_put_uint_always(struct buf *b, uint32_t number, uint64_t v)
 {
 	uint8_t bytes[2 * WIRE_VARINT_MAX];
 	size_t n;
 
-	if (!v)
-		return;
 	n = encode_varint(bytes, (uint64_t)number << WIRE_TYPE_BITS | WIRE_VARINT);
 	n += encode_varint(bytes + n, v);
 	buf_put(b, bytes, n);
+}
+
+void wire_put_uint(struct buf *b, uint32_t number, uint64_t v)
+{
+	if (v)
+		wire_put_uint_always(b, number, v);
 }
 
 void wire_put_int(struct buf *b, uint32_t number, int64_t v)

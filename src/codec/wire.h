@@ -81,6 +81,9 @@ void wire_put_int(struct buf *b, uint32_t number, int64_t v);
 void wire_put_bool(struct buf *b, uint32_t number, bool v);
 void wire_put_fixed64(struct buf *b, uint32_t number, uint64_t v);
 
+/* Where 0 is not the same as nothing: members of a oneof. */
+void wire_put_uint_always(struct buf *b, uint32_t number, uint64_t v);
+
 /* A length-delimited field; written even when empty. */
 void wire_put_bytes(struct buf *b, uint32_t number, const void *data, size_t len);
 

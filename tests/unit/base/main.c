@@ -2,6 +2,8 @@
 int test_buf(void);
 int test_err(void);
 int test_index(void);
+int test_json(void);
+int test_json_read(void);
 int test_lines(void);
 int test_sigbus(void);
 int test_strtab(void);
@@ -14,6 +16,8 @@ int main(void)
 	n_failed += test_buf();
 	n_failed += test_err();
 	n_failed += test_index();
+	n_failed += test_json();
+	n_failed += test_json_read();
 	n_failed += test_lines();
 	n_failed += test_sigbus();
 	n_failed += test_strtab();

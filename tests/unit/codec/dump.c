@@ -35,10 +35,12 @@ static void put_location(struct buf *b, const struct profile *p, uint32_t id, un
 	if (l.mapping != PROFILE_NONE) {
 		const struct profile_mapping *m = profile_mapping(p, l.mapping);
 
-		buf_printf(b, " in %s %s %" PRIx64 "-%" PRIx64 "+%" PRIx64 " %d%d%d%d",
+		buf_printf(b, " in %s %s %" PRIx64 "-%" PRIx64 "+%" PRIx64,
 			   profile_string(p, m->file), profile_string(p, m->build_id), m->start,
-			   m->limit, m->file_off, m->has_functions, m->has_filenames, m->has_lines,
-			   m->has_inlines);
+			   m->limit, m->file_off);
+		if (!(flags & FIXTURE_DUMP_NO_FLAGS))
+			buf_printf(b, " %d%d%d%d", m->has_functions, m->has_filenames, m->has_lines,
+				   m->has_inlines);
 	}
 	for (uint32_t i = 0; i < l.n_lines; i++) {
 		const struct profile_function *f = profile_function(p, l.lines[i].function);

@@ -150,7 +150,7 @@ static uint32_t next(uint32_t *seed)
 static uint32_t random_location(struct profile *p, uint32_t *seed, const struct fixture_size *size)
 {
 	static const uint8_t kinds[] = { PROFILE_FRAME_NATIVE, PROFILE_FRAME_KERNEL,
-					 PROFILE_FRAME_PYTHON, PROFILE_FRAME_UNKNOWN };
+					 PROFILE_FRAME_PYTHON, PROFILE_FRAME_JVM };
 	struct profile_line lines[3];
 	struct profile_location l = { .mapping = PROFILE_NONE, .lines = lines };
 	uint32_t f = next(seed) % size->n_functions;

@@ -27,6 +27,7 @@ struct profile *fixture_random(uint32_t seed, const struct fixture_size *size);
 enum fixture_dump_flags {
 	FIXTURE_DUMP_KINDS = 1u << 0,
 	FIXTURE_DUMP_TIMES = 1u << 1,
+	FIXTURE_DUMP_NO_FLAGS = 1u << 2, /* not what mappings say they have */
 };
 char *fixture_dump(const struct profile *p, unsigned int flags);
 

@@ -6,7 +6,11 @@ int test_pprof_write(void);
 int test_pprof_read(void);
 int test_folded_write(void);
 int test_folded_read(void);
+int test_otlp(void);
 int test_page_json(void);
+int test_speedscope_write(void);
+int test_speedscope_read(void);
+int test_format(void);
 
 int main(void)
 {
@@ -19,6 +23,10 @@ int main(void)
 	failed += test_pprof_read();
 	failed += test_folded_write();
 	failed += test_folded_read();
+	failed += test_otlp();
 	failed += test_page_json();
+	failed += test_speedscope_write();
+	failed += test_speedscope_read();
+	failed += test_format();
 	return failed;
 }

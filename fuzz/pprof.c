@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pprof from strangers: what is accepted is written again and must be accepted again. */
+#include "codec/pprof_read.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "codec/limits.h"
+#include "codec/pprof_write.h"
+#include "profile/profile.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	_cleanup_(profile_freep) struct profile *p = NULL, *again = NULL;
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	struct codec_limits limits = codec_limits_default();
+
+	limits.bytes = 1 << 20;
+	if (pprof_read(&p, data, len, &limits, NULL) < 0)
+		return 0;
+	if (pprof_write(p, &b, NULL) < 0 || pprof_read(&again, b.data, b.len, NULL, NULL) < 0 ||
+	    profile_n_samples(again) != profile_n_samples(p))
+		abort();
+	return 0;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The message is cut into its tables first, which are then read from strings
+ * upwards, as each refers to those before it: an array for each says which id
+ * of ours an index stands for. Entry 0 of a table is the empty one; of mappings
+ * and functions it means none.
+ */
+#include "codec/otlp_dictionary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/frame_kind.h"
+#include "codec/otlp_frame_type.h"
+
+enum {
+	OTLP_MAX_LINES = 1024, /* of one location */
+	OTLP_N_TABLES = OTLP_DICT_STACK + 1,
+};
+
+void otlp_dictionary_fini(struct otlp_dictionary *d)
+{
+	struct otlp_ids *ids[] = { &d->strings,   &d->mappings, &d->functions,
+				   &d->locations, &d->stacks,   &d->stack };
+
+	for (size_t i = 0; i < OTLP_N_TABLES; i++)
+		vec_fini(&d->tables[i]);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		vec_fini(ids[i]);
+	vec_fini(&d->attributes);
+	vec_fini(&d->lines);
+	free(d->symbolized);
+}
+
+static int lookup(struct otlp_dictionary *d, const struct otlp_ids *table, const char *what,
+		  uint64_t i, uint32_t *out)
+{
+	if (i >= table->len)
+		return reading_bad(&d->at, -EBADMSG, "%s %" PRIu64 " does not exist", what, i);
+	*out = table->data[i];
+	return 0;
+}
+
+int otlp_string(struct otlp_dictionary *d, uint64_t i, uint32_t *out)
+{
+	return lookup(d, &d->strings, "string", i, out);
+}
+
+int otlp_stack(struct otlp_dictionary *d, uint64_t i, uint32_t *out)
+{
+	return lookup(d, &d->stacks, "stack", i, out);
+}
+
+static int push(struct otlp_dictionary *d, struct otlp_ids *table, uint32_t id)
+{
+	return vec_push(table, id) < 0 ? reading_no_memory(&d->at) : 0;
+}
+
+int otlp_dictionary_cut(struct otlp_dictionary *d, struct wire w)
+{
+	struct wire_field f;
+	int r;
+
+	while ((r = wire_next(&w, &f)) > 0) {
+		if (f.number >= OTLP_N_TABLES)
+			continue;
+		r = reading_keep(&d->at, &f, &d->tables[f.number]);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? reading_bad(&d->at, r, "the dictionary is malformed") : 0;
+}
+
+static int check_limits(struct otlp_dictionary *d)
+{
+	for (uint32_t i = 1; i < OTLP_N_TABLES; i++) {
+		uint32_t max = i == OTLP_DICT_STRING ? d->limits.strings : d->limits.things;
+
+		if (d->tables[i].len > max)
+			return reading_bad(&d->at, -EFBIG, "table %u has %zu entries, more than %u",
+					   i, d->tables[i].len, max);
+	}
+	return 0;
+}
+
+static int read_strings(struct otlp_dictionary *d)
+{
+	const struct wire_parts *parts = &d->tables[OTLP_DICT_STRING];
+
+	for (size_t i = 0; i < parts->len; i++) {
+		uint32_t id;
+
+		if (profile_add_string(d->p, (const char *)parts->data[i].p,
+				       wire_len(parts->data[i]), &id) < 0)
+			return reading_no_memory(&d->at);
+		if (push(d, &d->strings, id) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int otlp_add_text(struct otlp_dictionary *d, const void *s, size_t len, uint32_t *out)
+{
+	return reading_interned(&d->at, profile_add_string(d->p, s, len, out));
+}
+
+static int add_double(struct otlp_dictionary *d, uint64_t bits, uint32_t *out)
+{
+	char text[32];
+	double v;
+
+	memcpy(&v, &bits, sizeof(v));
+	return otlp_add_text(d, text, (size_t)snprintf(text, sizeof(text), "%g", v), out);
+}
+
+int otlp_any_value(struct otlp_dictionary *d, struct wire w, struct otlp_attribute_entry *out)
+{
+	struct wire_field f;
+	int r;
+
+	while ((r = wire_next(&w, &f)) > 0) {
+		out->usable = true;
+		if (f.number == OTLP_ANY_STRING && f.type == WIRE_LEN)
+			r = otlp_add_text(d, f.bytes.p, wire_len(f.bytes), &out->label.str);
+		else if (f.number == OTLP_ANY_STRING_REF && f.type == WIRE_VARINT)
+			r = otlp_string(d, f.value, &out->label.str);
+		else if (f.number == OTLP_ANY_DOUBLE && f.type == WIRE_FIXED64)
+			r = add_double(d, f.value, &out->label.str);
+		else if ((f.number == OTLP_ANY_INT || f.number == OTLP_ANY_BOOL) &&
+			 f.type == WIRE_VARINT)
+			out->label.num = (int64_t)f.value;
+		else
+			out->usable = false;
+		/* an empty text would pass for a number */
+		if (f.number == OTLP_ANY_STRING || f.number == OTLP_ANY_STRING_REF)
+			out->usable = out->usable && out->label.str;
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? reading_bad(&d->at, r, "its value is malformed") : 0;
+}
+
+/* An entry of the attribute table. */
+static int read_attribute(struct otlp_dictionary *d, struct wire w)
+{
+	struct otlp_attribute_entry a = { 0 };
+	struct wire_scalars s;
+	struct wire value;
+	int r = reading_scalars(&d->at, w,
+				WIRE_BIT(OTLP_ATTRIBUTE_KEY) | WIRE_BIT(OTLP_ATTRIBUTE_UNIT), &s);
+
+	if (r == 0)
+		r = otlp_string(d, s.v[OTLP_ATTRIBUTE_KEY], &a.label.key);
+	if (r == 0)
+		r = otlp_string(d, s.v[OTLP_ATTRIBUTE_UNIT], &a.label.num_unit);
+	if (r == 0)
+		r = reading_next_message(&d->at, &w, OTLP_ATTRIBUTE_VALUE, &value);
+	if (r > 0)
+		r = otlp_any_value(d, value, &a);
+	if (r < 0)
+		return r;
+	return vec_push(&d->attributes, a) < 0 ? reading_no_memory(&d->at) : 0;
+}
+
+int otlp_next_attribute(struct otlp_dictionary *d, struct wire_nums *it,
+			const struct otlp_attribute_entry **out)
+{
+	uint64_t i;
+	int r = wire_nums_next(it, &i);
+
+	if (r < 0)
+		return reading_bad(&d->at, r, "its attributes are malformed");
+	if (r > 0 && i >= d->attributes.len)
+		return reading_bad(&d->at, -EBADMSG, "attribute %" PRIu64 " does not exist", i);
+	if (r > 0)
+		*out = &d->attributes.data[i];
+	return r;
+}
+
+/* The text of the first attribute whose key starts with @key; 0: there is none. */
+static int find_text(struct otlp_dictionary *d, struct wire w, uint32_t number, const char *key,
+		     uint32_t *out)
+{
+	struct wire_field f;
+
+	*out = 0;
+	while (wire_next(&w, &f) > 0) {
+		struct wire_nums it = wire_nums(&f, WIRE_VARINT);
+		const struct otlp_attribute_entry *a = NULL;
+		int r;
+
+		if (f.number != number)
+			continue;
+		while ((r = otlp_next_attribute(d, &it, &a)) > 0)
+			if (!*out && !strncmp(profile_string(d->p, a->label.key), key, strlen(key)))
+				*out = a->label.str;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_build_id(struct otlp_dictionary *d, struct wire w, uint32_t *out)
+{
+	int r = find_text(d, w, OTLP_MAPPING_ATTRIBUTES, OTLP_BUILD_ID_GNU, out);
+
+	if (r == 0 && !*out)
+		r = find_text(d, w, OTLP_MAPPING_ATTRIBUTES, OTLP_BUILD_ID, out);
+	return r;
+}
+
+static int read_mapping(struct otlp_dictionary *d, struct wire w)
+{
+	struct profile_mapping m = { .has_functions = d->symbolized[d->at.nth] };
+	struct wire_scalars s;
+	uint32_t id;
+	int r = reading_scalars(&d->at, w, WIRE_BITS_UP_TO(OTLP_MAPPING_FILE), &s);
+
+	if (r == 0 && d->at.nth == 0)
+		return push(d, &d->mappings, PROFILE_NONE);
+	if (r == 0)
+		r = otlp_string(d, s.v[OTLP_MAPPING_FILE], &m.file);
+	if (r == 0)
+		r = read_build_id(d, w, &m.build_id);
+	if (r < 0)
+		return r;
+	m.start = s.v[OTLP_MAPPING_START];
+	m.limit = s.v[OTLP_MAPPING_LIMIT];
+	m.file_off = s.v[OTLP_MAPPING_OFFSET];
+	r = reading_interned(&d->at, profile_add_mapping(d->p, &m, &id));
+	return r < 0 ? r : push(d, &d->mappings, id);
+}
+
+static int read_function(struct otlp_dictionary *d, struct wire w)
+{
+	struct profile_function f = { 0 };
+	struct wire_scalars s;
+	uint32_t id;
+	int r = reading_scalars(&d->at, w, WIRE_BITS_UP_TO(OTLP_FUNCTION_START_LINE), &s);
+
+	if (r == 0)
+		r = otlp_string(d, s.v[OTLP_FUNCTION_NAME], &f.name);
+	if (r == 0)
+		r = otlp_string(d, s.v[OTLP_FUNCTION_SYSTEM_NAME], &f.system_name);
+	if (r == 0)
+		r = otlp_string(d, s.v[OTLP_FUNCTION_FILE], &f.file);
+	if (r < 0)
+		return r;
+	f.start_line = reading_line_number(s.v[OTLP_FUNCTION_START_LINE]);
+	r = reading_interned(&d->at, profile_add_function(d->p, &f, &id));
+	return r < 0 ? r : push(d, &d->functions, id);
+}
+
+static int read_line(struct otlp_dictionary *d, struct wire w)
+{
+	struct profile_line l = { 0 };
+	struct wire_scalars s;
+	int r = reading_scalars(&d->at, w, WIRE_BITS_UP_TO(OTLP_LINE_COLUMN), &s);
+
+	/* function 0 is none */
+	if (r < 0 || !s.v[OTLP_LINE_FUNCTION])
+		return r;
+	r = lookup(d, &d->functions, "function", s.v[OTLP_LINE_FUNCTION], &l.function);
+	if (r < 0)
+		return r;
+	if (d->lines.len == OTLP_MAX_LINES)
+		return reading_bad(&d->at, -EFBIG, "it has more than %d lines", OTLP_MAX_LINES);
+	l.line = reading_line_number(s.v[OTLP_LINE_LINE]);
+	l.column = reading_line_number(s.v[OTLP_LINE_COLUMN]);
+	return vec_push(&d->lines, l) < 0 ? reading_no_memory(&d->at) : 0;
+}
+
+static int read_kind(struct otlp_dictionary *d, struct wire w, struct profile_location *l)
+{
+	const char *mapping = "", *file = "";
+	uint32_t type;
+	int r = find_text(d, w, OTLP_LOCATION_ATTRIBUTES, OTLP_FRAME_TYPE, &type);
+
+	if (r < 0)
+		return r;
+	if (type) {
+		l->kind = (uint8_t)otlp_frame_kind(profile_string(d->p, type));
+		return 0;
+	}
+	if (l->mapping != PROFILE_NONE)
+		mapping = profile_string(d->p, profile_mapping(d->p, l->mapping)->file);
+	if (l->n_lines)
+		file = profile_string(d->p, profile_function(d->p, l->lines[0].function)->file);
+	l->kind = (uint8_t)frame_kind_guess(mapping, file);
+	return 0;
+}
+
+static int read_location(struct otlp_dictionary *d, struct wire w)
+{
+	struct profile_location l = { .mapping = PROFILE_NONE };
+	struct wire_scalars s;
+	struct wire rest = w, line;
+	uint32_t id;
+	int r = reading_scalars(&d->at, w, WIRE_BITS_UP_TO(OTLP_LOCATION_ADDRESS), &s);
+
+	d->lines.len = 0;
+	if (r == 0 && s.v[OTLP_LOCATION_MAPPING])
+		r = lookup(d, &d->mappings, "mapping", s.v[OTLP_LOCATION_MAPPING], &l.mapping);
+	while (r == 0 && (r = reading_next_message(&d->at, &rest, OTLP_LOCATION_LINES, &line)) > 0)
+		r = read_line(d, line);
+	if (r < 0)
+		return r;
+	l.address = s.v[OTLP_LOCATION_ADDRESS];
+	l.n_lines = (uint32_t)d->lines.len;
+	l.lines = d->lines.data;
+	r = read_kind(d, w, &l);
+	if (r == 0)
+		r = reading_interned(&d->at, profile_add_location(d->p, &l, &id));
+	return r < 0 ? r : push(d, &d->locations, id);
+}
+
+/* Mappings come before locations, but whether one has names is said by its locations. */
+static int find_symbolized(struct otlp_dictionary *d, struct wire w)
+{
+	struct wire_scalars s;
+	struct wire line;
+	uint64_t m;
+	int r = reading_scalars(&d->at, w, WIRE_BIT(OTLP_LOCATION_MAPPING), &s);
+
+	if (r < 0)
+		return r;
+	m = s.v[OTLP_LOCATION_MAPPING];
+	if (m < d->tables[OTLP_DICT_MAPPING].len) {
+		r = reading_next_message(&d->at, &w, OTLP_LOCATION_LINES, &line);
+		if (r > 0)
+			d->symbolized[m] = true;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int read_stack(struct otlp_dictionary *d, struct wire w)
+{
+	struct wire_field f;
+	uint32_t id;
+	int r;
+
+	d->stack.len = 0;
+	while ((r = wire_next(&w, &f)) > 0) {
+		struct wire_nums it = wire_nums(&f, WIRE_VARINT);
+		uint64_t i;
+
+		if (f.number != OTLP_STACK_LOCATIONS)
+			continue;
+		while ((r = wire_nums_next(&it, &i)) > 0) {
+			if (d->stack.len == d->limits.depth)
+				return reading_bad(&d->at, -EFBIG, "it has more than %u frames",
+						   d->limits.depth);
+			r = lookup(d, &d->locations, "location", i, &id);
+			if (r == 0)
+				r = push(d, &d->stack, id);
+			if (r < 0)
+				return r;
+		}
+		if (r < 0)
+			break;
+	}
+	if (r < 0)
+		return reading_bad(&d->at, r, "it is malformed or cut short");
+	r = reading_interned(&d->at, profile_add_stack(d->p, d->stack.data, d->stack.len, &id));
+	return r < 0 ? r : push(d, &d->stacks, id);
+}
+
+static int read_table(struct otlp_dictionary *d, enum otlp_dictionary_field table, const char *what,
+		      int (*read)(struct otlp_dictionary *, struct wire))
+{
+	int r = 0;
+
+	d->at.what = what;
+	for (d->at.nth = 0; r == 0 && d->at.nth < d->tables[table].len; d->at.nth++) {
+		r = read(d, d->tables[table].data[d->at.nth]);
+		if (r < 0)
+			return r;
+	}
+	d->at.what = NULL;
+	return 0;
+}
+
+int otlp_dictionary_read(struct otlp_dictionary *d)
+{
+	int r = check_limits(d);
+
+	d->symbolized = calloc(d->tables[OTLP_DICT_MAPPING].len + 1, sizeof(*d->symbolized));
+	if (!d->symbolized)
+		return reading_no_memory(&d->at);
+	if (r == 0)
+		r = read_strings(d);
+	if (r == 0)
+		r = read_table(d, OTLP_DICT_ATTRIBUTE, "attribute", read_attribute);
+	if (r == 0)
+		r = read_table(d, OTLP_DICT_LOCATION, "location", find_symbolized);
+	if (r == 0)
+		r = read_table(d, OTLP_DICT_MAPPING, "mapping", read_mapping);
+	if (r == 0)
+		r = read_table(d, OTLP_DICT_FUNCTION, "function", read_function);
+	if (r == 0)
+		r = read_table(d, OTLP_DICT_LOCATION, "location", read_location);
+	return r < 0 ? r : read_table(d, OTLP_DICT_STACK, "stack", read_stack);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/format.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/gzip.h"
+#include "fixture.h"
+#include "profile/profile.h"
+#include "tests/test.h"
+
+static void the_suffix_names_the_format(void **state)
+{
+	assert_non_null(format_by_name("x.pb.gz"));
+	assert_non_null(format_by_name("dir.html/x.folded"));
+	assert_ptr_not_equal(format_by_name("x.otlp.pb"), format_by_name("x.pb"));
+	assert_null(format_by_name("x.pb.gz.txt"));
+	assert_null(format_by_name("pb"));
+	assert_null(format_by_name(""));
+}
+
+static void every_suffix_in_the_message_is_known(void **state)
+{
+	char list[200], *save = NULL;
+
+	assert_true(strlen(format_suffixes()) < sizeof(list));
+	strcpy(list, format_suffixes());
+	for (char *s = strtok_r(list, ", ", &save); s; s = strtok_r(NULL, ", ", &save))
+		assert_non_null(format_by_name(s));
+}
+
+static void what_is_written_is_recognized(void **state)
+{
+	static const char *const names[] = { "x.pb", "x.pb.gz", "x.folded", "x.otlp.pb",
+					     "x.speedscope.json" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct profile *p = fixture_small(), *back;
+		struct buf b = { 0 }, gz = { 0 };
+
+		assert_int_equal(format_write(format_by_name(names[i]), p, NULL, &b, NULL), 0);
+		assert_int_equal(gzip_write(b.data, b.len, GZIP_FAST, &gz, NULL), 0);
+		profile_free(p);
+		assert_int_equal(format_read(&back, b.data, b.len, NULL, NULL), 0);
+		assert_int_equal(profile_n_samples(back), 2);
+		profile_free(back);
+		if (!gzip_is(b.data, b.len)) {
+			assert_int_equal(format_read(&back, gz.data, gz.len, NULL, NULL), 0);
+			assert_int_equal(profile_n_samples(back), 2);
+			profile_free(back);
+		}
+		buf_fini(&b);
+		buf_fini(&gz);
+	}
+}
+
+static void what_is_no_profile_is_refused(void **state)
+{
+	struct profile *p;
+	struct err err = { 0 };
+
+	assert_int_equal(format_read(&p, "", 0, NULL, &err), -EBADMSG);
+	assert_string_equal(err.msg, "it is empty");
+	assert_int_equal(format_read(&p, "just some words\n", 16, NULL, NULL), -EBADMSG);
+	assert_int_equal(format_read(&p,
+				     "\x7f"
+				     "ELF\2\1\1",
+				     7, NULL, NULL),
+			 -EBADMSG);
+}
+
+TEST_GROUP(test_format, TEST(the_suffix_names_the_format),
+	   TEST(every_suffix_in_the_message_is_known), TEST(what_is_written_is_recognized),
+	   TEST(what_is_no_profile_is_refused))

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/speedscope_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/folded_read.h"
+#include "codec/folded_write.h"
+#include "codec/limits.h"
+#include "codec/speedscope_write.h"
+#include "fixture.h"
+#include "profile/profile.h"
+#include "tests/test.h"
+
+/* Take out the marks of kernel and inlined frames, which speedscope's format cannot say. */
+static void strip_marks(struct buf *b)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < b->len; i++) {
+		if (b->len - i > 4 &&
+		    (!memcmp(b->data + i, "_[k]", 4) || !memcmp(b->data + i, "_[i]", 4)))
+			i += 3;
+		else
+			b->data[to++] = b->data[i];
+	}
+	b->len = to;
+}
+
+/* The stacks of names alone: sorted and merged again after the marks are gone. */
+static char *plain_folded(const struct profile *p, size_t value_num)
+{
+	const struct folded_options opt = { .value_num = value_num };
+	struct buf marked = { 0 }, plain = { 0 };
+	struct profile *again;
+
+	assert_int_equal(folded_write(p, &opt, &marked, NULL), 0);
+	strip_marks(&marked);
+	assert_int_equal(folded_read(&again, marked.data, marked.len, NULL, NULL), 0);
+	assert_int_equal(folded_write(again, NULL, &plain, NULL), 0);
+	buf_put_byte(&plain, 0);
+	buf_fini(&marked);
+	profile_free(again);
+	return (char *)plain.data;
+}
+
+static void random_profiles_come_back_by_name(void **state)
+{
+	const struct fixture_size size = {
+		.n_samples = 100, .n_functions = 40, .n_mappings = 3, .n_labels = 2, .depth = 20
+	};
+
+	for (uint32_t seed = 0; seed < 10; seed++) {
+		struct profile *p = fixture_random(seed, &size), *back;
+		struct buf b = { 0 };
+
+		assert_int_equal(speedscope_write(p, NULL, &b, NULL), 0);
+		assert_int_equal(speedscope_read(&back, b.data, b.len, NULL, NULL), 0);
+		for (size_t k = 0; k < 2; k++) {
+			char *want = plain_folded(p, k), *got = plain_folded(back, k);
+
+			assert_string_equal(got, want);
+			free(want);
+			free(got);
+		}
+		buf_fini(&b);
+		profile_free(p);
+		profile_free(back);
+	}
+}
+
+static void members_may_come_in_any_order(void **state)
+{
+	static const char text[] =
+		"{\"profiles\":[{\"weights\":[1.4,2],\"samples\":[[0],[1,0]],\"type\":\"sampled\","
+		"\"name\":\"x\",\"unit\":\"none\"}],\"other\":[{}],"
+		"\"shared\":{\"frames\":[{\"line\":3,\"name\":\"a\",\"col\":1},"
+		"{\"file\":\"b.py\",\"name\":\"b\"}]}}";
+	struct profile *p;
+	struct profile_location l;
+
+	assert_int_equal(speedscope_read(&p, text, strlen(text), NULL, NULL), 0);
+	assert_int_equal(profile_n_samples(p), 2);
+	assert_int_equal(profile_sample(p, 0).values[0], 1);
+	assert_string_equal(profile_string(p, profile_sample_type(p, 0).unit), "count");
+	l = profile_location(p, profile_stack(p, profile_sample(p, 1).stack, NULL)[0]);
+	assert_int_equal(l.lines[0].line, 3);
+	l = profile_location(p, profile_stack(p, profile_sample(p, 1).stack, NULL)[1]);
+	assert_int_equal(l.kind, PROFILE_FRAME_PYTHON);
+	profile_free(p);
+}
+
+static void assert_refused(const char *text, const struct codec_limits *limits, int code,
+			   const char *why)
+{
+	struct profile *p;
+	struct err err = { 0 };
+
+	assert_int_equal(speedscope_read(&p, text, strlen(text), limits, &err), code);
+	assert_string_equal(err.msg, why);
+}
+
+#define FRAMES "\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\"}]}"
+#define PROFILE(samples, weights)                                                                  \
+	"{" FRAMES ",\"profiles\":[{\"type\":\"sampled\",\"samples\":" samples                     \
+	",\"weights\":" weights "}]}"
+
+static void wrong_files_are_refused(void **state)
+{
+	assert_refused("{}", NULL, -EBADMSG, "it has no frames: not a file of speedscope's");
+	assert_refused("{\"shared\":[]}", NULL, -EBADMSG,
+		       "byte 10: this is not what speedscope's format has here");
+	assert_refused(PROFILE("[[2]]", "[1]"), NULL, -EBADMSG, "sample 0: frame 2 does not exist");
+	assert_refused(PROFILE("[[0],[-1]]", "[1]"), NULL, -EBADMSG,
+		       "sample 1: frame -1 does not exist");
+	assert_refused(PROFILE("[[0]]", "[]"), NULL, -EBADMSG,
+		       "profile 0 has 1 samples and 0 weights");
+	assert_refused("{" FRAMES ",\"profiles\":[{\"type\":\"evented\"}]}", NULL, -ENOTSUP,
+		       "profile 0 is not a sampled one");
+}
+
+static void speedscope_limits_hold(void **state)
+{
+	struct codec_limits l = codec_limits_default();
+
+	l.depth = 1;
+	assert_refused(PROFILE("[[0,1]]", "[1]"), &l, -EFBIG,
+		       "sample 0: it has more than 1 frames");
+	l.samples = 1;
+	assert_refused(PROFILE("[[0],[1]]", "[1,1]"), &l, -EFBIG, "there are more than 1 samples");
+	l.things = 1;
+	assert_refused(PROFILE("[]", "[]"), &l, -EFBIG, "there are more than 1 frames");
+	l.bytes = 10;
+	assert_refused(PROFILE("[]", "[]"), &l, -EFBIG, "it has more than 10 bytes");
+}
+
+TEST_GROUP(test_speedscope_read, TEST(random_profiles_come_back_by_name),
+	   TEST(members_may_come_in_any_order), TEST(wrong_files_are_refused),
+	   TEST(speedscope_limits_hold))
