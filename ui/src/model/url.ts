@@ -21,6 +21,8 @@ export interface State {
 	colour: ColourBy;
 	/** Recursion folded. */
 	folded: boolean;
+	/** A diff of values as they are, not of shares. */
+	absolute: boolean;
 	/** Keys of functions. */
 	selected: string;
 	focused: string;
@@ -39,6 +41,7 @@ export const START: State = {
 	flame: false,
 	colour: "kind",
 	folded: false,
+	absolute: false,
 	selected: "",
 	focused: "",
 	hidden: [],
@@ -81,6 +84,7 @@ export function fromHash(hash: string): State {
 		flame: flag("flame"),
 		colour: oneOf("colour", COLOUR_BY),
 		folded: flag("folded"),
+		absolute: flag("absolute"),
 		selected: text("selected"),
 		focused: text("focused"),
 		hidden: p.getAll("hidden").slice(0, MOST_HIDDEN).map((h) => h.slice(0, LONGEST)),

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page that holds one profile in itself.
+// The page that holds its data in itself: a profile, or two to be compared
+// as {"before":...,"after":...}.
 
 import { render, type ComponentChildren } from "preact";
 
 import { amount, duration, grouped, samplesOf, shown } from "../model/format";
 import { BadProfile, readProfile, type Profile } from "../model/profile";
+import { DiffView } from "../view/diff_view";
 import { ProfileView } from "../view/profile_view";
 import { useUrlState } from "../view/state";
 
-function load(): Profile | string {
+type Data = { before: Profile | null; profile: Profile };
+
+function load(): Data | string {
 	try {
-		return readProfile(JSON.parse(document.getElementById("profile")?.textContent ?? ""));
+		const json = JSON.parse(document.getElementById("profile")?.textContent ?? "");
+		if (json && typeof json === "object" && "before" in json)
+			return { before: readProfile(json.before), profile: readProfile(json.after) };
+		return { before: null, profile: readProfile(json) };
 	} catch (e) {
 		const why = e instanceof BadProfile ? e.message : "the data in this page is not whole";
 		return `This profile cannot be shown: ${why}.`;
@@ -31,11 +38,13 @@ function summary(p: Profile): string {
 	return parts.filter((s) => s !== "").join(" · ");
 }
 
-function Header({ profile }: { profile: Profile }) {
+function Header({ profile, before }: Data) {
+	const title = (p: Profile) => (p.title === "" ? "Profile" : shown(p.title, 200));
 	return (
 		<header>
-			<h1>{profile.title === "" ? "Profile" : shown(profile.title, 200)}</h1>
-			<p>{summary(profile)}</p>
+			<h1>{before ? `${title(before)} → ${title(profile)}` : title(profile)}</h1>
+			{before && <p>before: {summary(before)}</p>}
+			<p>{before && "after: "}{summary(profile)}</p>
 		</header>
 	);
 }
@@ -44,12 +53,14 @@ function Message({ children }: { children: ComponentChildren }) {
 	return <main class="message">{children}</main>;
 }
 
-function Page({ profile }: { profile: Profile }) {
+function Page({ profile, before }: Data) {
 	const [state, update] = useUrlState();
 	return (
 		<>
-			<Header profile={profile} />
-			{profile.tree.total[0] > 0
+			<Header profile={profile} before={before} />
+			{before && profile.tree.total[0] + before.tree.total[0] > 0
+				? <DiffView before={before} after={profile} state={state} update={update} />
+				: profile.tree.total[0] > 0
 				? <ProfileView profile={profile} state={state} update={update} />
 				: <Message>
 					<h2>No samples</h2>
@@ -61,6 +72,6 @@ function Page({ profile }: { profile: Profile }) {
 	);
 }
 
-const profile = load();
-render(typeof profile === "string" ? <Message><h2>{profile}</h2></Message> : <Page profile={profile} />,
+const data = load();
+render(typeof data === "string" ? <Message><h2>{data}</h2></Message> : <Page {...data} />,
 	document.getElementById("app")!);

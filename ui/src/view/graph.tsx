@@ -9,7 +9,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { shown, type Scale } from "../model/format";
 import { nodeAt, type Layout } from "../model/layout";
 import type { Functions, Tree } from "../model/tree";
-import { factsOf, sentence, Tooltip } from "./describe";
+import { factsOf, sentence, Tooltip, type Facts } from "./describe";
 import { step } from "./keys";
 import { depthAt, labels, paint, paintMarks, ROW, rowTop, type Pane, type Scene } from "./painter";
 import { useTheme } from "./theme";
@@ -26,6 +26,8 @@ export interface GraphProps {
 	flame: boolean;
 	zoom: number;
 	matched: Uint8Array;
+	/** What is told of a node, where it is not what factsOf() says. */
+	describe?: (node: number) => Facts;
 	/** A node to bring into sight, with a number that changes for each wish. */
 	show?: { node: number; turn: number };
 	onZoom: (node: number) => void;
@@ -191,7 +193,8 @@ export function Graph(props: GraphProps) {
 		e.stopPropagation();
 	};
 	const told = pointer.node >= 0 ? pointer.node : cursor >= 0 ? cursor : zoom;
-	const facts = factsOf(tree, told < tree.n ? told : 0, functions, props.scale, props.rootName);
+	const facts = props.describe?.(told < tree.n ? told : 0)
+		?? factsOf(tree, told < tree.n ? told : 0, functions, props.scale, props.rootName);
 	return (
 		<div class="graph">
 			<div

@@ -98,6 +98,13 @@ function cut(name: string, n: number): string {
 	return n >= 3 ? name.slice(0, n - 1) + "…" : "";
 }
 
+function colourOf(s: Scene, node: number): string {
+	if (s.nodeColours)
+		return s.nodeColours[node];
+	const fn = s.tree.fn[node];
+	return fn >= 0 ? s.colours[fn] : s.theme.root;
+}
+
 /* A needle in a run of narrow nodes must show too, but no wider than a pixel. */
 function paintMatches(pen: Pen, s: Scene, row: Int32Array, bar: Bar, span: Span, y: number): void {
 	const scale = span.width / (span.to - span.from);
@@ -107,7 +114,7 @@ function paintMatches(pen: Pen, s: Scene, row: Int32Array, bar: Bar, span: Span,
 		const x = (s.layout.start[row[i]] - span.from) * scale;
 		if (!s.matched[fn] || x < drawnTo)
 			continue;
-		setFill(pen, s.colours[fn]);
+		setFill(pen, colourOf(s, row[i]));
 		pen.ctx.fillRect(x, y, 1, ROW - 1);
 		drawnTo = x + 1;
 	}
@@ -120,9 +127,8 @@ function paintRow(pen: Pen, s: Scene, row: Int32Array, span: Span, y: number): v
 		const fn = tree.fn[bar.node];
 		const run = bar.end - bar.first > 1;
 		const dim = searching && (run || fn < 0 || !s.matched[fn]);
-		const colour = s.nodeColours?.[bar.node] ?? (fn >= 0 ? s.colours[fn] : theme.root);
 		const gap = bar.width > 3 ? 1 : 0;
-		setFill(pen, dim ? theme.dim : colour);
+		setFill(pen, dim ? theme.dim : colourOf(s, bar.node));
 		pen.ctx.fillRect(bar.x, y, bar.width - gap, ROW - 1);
 		if (run && searching)
 			paintMatches(pen, s, row, bar, span, y);

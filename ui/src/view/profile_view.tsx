@@ -4,7 +4,7 @@
 // It knows nothing of where the profile comes from; what is on the screen is
 // its @state, which the caller keeps.
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useMemo, useState } from "preact/hooks";
 
 import { functionColours } from "../model/colour";
 import { toFolded, toSvg } from "../model/download";
@@ -19,7 +19,9 @@ import type { State } from "../model/url";
 import { calleesOf, callersOf, collapseRecursion, focus, hide, invert } from "../model/views";
 import { Crumbs, Legend, Options, Search, Views } from "./bar";
 import { factsOf, sentence } from "./describe";
+import { useGlobalKeys } from "./global_keys";
 import { Graph } from "./graph";
+import { useMatches } from "./matches";
 import { Menu, type Item } from "./menu";
 import { copy, save } from "./save";
 import type { Update } from "./state";
@@ -148,8 +150,6 @@ export function ProfileView({ profile, state, update }: {
 	const zoom = useMemo(() => Math.max(0, state.zoom === "" ? 0 : findPath(drawn, functions.key, state.zoom)),
 		[drawn, state.zoom]);
 	const [menu, setMenu] = useState<Place | null>(null);
-	const [match, setMatch] = useState({ at: -1, turn: 0 });
-	useEffect(() => setMatch({ at: -1, turn: 0 }), [found]);
 
 	const keyOf = (t: Tree, node: number) =>
 		node > 0 ? pathKey(pathOf(t, node).map((fn) => functions.key[fn])) : "";
@@ -158,17 +158,7 @@ export function ProfileView({ profile, state, update }: {
 		selected: node > 0 ? functions.key[drawn.fn[node]] : state.selected,
 	});
 	const selected = idOf.get(state.selected) ?? -1;
-	const stepMatch = (by: 1 | -1) => {
-		const n = found.nodes.length;
-		if (n === 0)
-			return;
-		const at = match.at < 0 && by < 0 ? n - 1 : (match.at + by + n) % n;
-		const node = found.nodes[at];
-		setMatch({ at, turn: match.turn + 1 });
-		if (layout.start[node] < layout.start[zoom] ||
-		    layout.start[node] >= layout.start[zoom] + drawn.total[zoom])
-			update({ zoom: "" });
-	};
+	const [match, stepMatch] = useMatches(found, drawn, layout, zoom, update);
 	useGlobalKeys(state, update, stepMatch, menu !== null);
 
 	const closeMenu = useCallback(() => setMenu(null), []);
@@ -253,32 +243,4 @@ export function ProfileView({ profile, state, update }: {
 			)}
 		</main>
 	);
-}
-
-/* '/' searches, n and N step, Escape undoes the search, then the zoom. */
-function useGlobalKeys(state: State, update: Update, stepMatch: (by: 1 | -1) => void, busy: boolean): void {
-	const onKey = useRef<((e: KeyboardEvent) => void) | null>(null);
-	onKey.current = (e) => {
-		const typing = e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement;
-		if (busy || e.ctrlKey || e.metaKey || e.altKey)
-			return;
-		if (e.key === "Escape") {
-			if (state.query !== "")
-				update({ query: "" });
-			else if (state.zoom !== "")
-				update({ zoom: "" });
-			if (typing)
-				(e.target as HTMLElement).blur();
-		} else if (e.key === "/" && !typing) {
-			document.getElementById("search")?.focus();
-			e.preventDefault();
-		} else if ((e.key === "n" || e.key === "N") && !typing) {
-			stepMatch(e.key === "n" ? 1 : -1);
-		}
-	};
-	useEffect(() => {
-		const listen = (e: KeyboardEvent) => onKey.current?.(e);
-		addEventListener("keydown", listen);
-		return () => removeEventListener("keydown", listen);
-	}, []);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -86,6 +86,18 @@ async function facts(page: Page): Promise<string> {
 async function matched(page: Page): Promise<string> {
 	await settled(page);
 	return (await page.locator(".search output").allInnerTexts()).join();
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/* The policy of the page stops strangers' scripts; the debugger's are let in. */
+async function faults(page: Page): Promise<string[]> {
+	await page.evaluate(axe);
+	return page.evaluate(async () => {
+		const run = (window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
+		const { violations } = await run.run();
+		return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
+	});
 }
 
 describe("the page", () => {
@@ -296,6 +308,52 @@ describe("the table", () => {
 	});
 });
 
+describe("two profiles", () => {
+	const dataOf = (html: string) => /id="profile">([^]*?)<\/script>/.exec(html)![1];
+
+	function compared(after: Stack[]): string {
+		const b = chromium.write("tomorrow", after);
+		const both = `{"before":${dataOf(plain.html)},"after":${dataOf(b.html)}}`;
+		writeFileSync(new URL(b.url), b.html.replace(dataOf(b.html), () => both));
+		return b.url;
+	}
+
+	it("are shown as one, with what changed most", async () => {
+		const page = await open(compared([
+			[[START, py("serve"), py("render"), { name: "encode", binary: "/usr/lib/json.so" }], 100],
+			[[START, py("serve"), py("cache")], 500],
+			[[jvm("Thread.run"), jvm("Parser.parse")], 400],
+		]));
+		expect(await page.locator("h1").innerText()).toBe("cameo record -a -d 10 → tomorrow");
+		const rows = await page.locator(".movers tbody tr").allInnerTexts();
+		expect(rows[0].split(/\s*\t\s*|\n/).join(" ")).toMatch(/\+50\.00 % 0 % 50\.00 % cache/);
+		expect(rows[1].split(/\s*\t\s*|\n/).join(" ")).toMatch(/−20\.00 % 30\.00 % 10\.00 % encode/);
+		await page.click(".movers >> text=cache");
+		await settled(page);
+		expect(await matched(page)).toContain("1 place");
+		await shot(page, "diff-1440-light");
+		await page.click("text=Absolute");
+		await settled(page);
+		expect(await page.locator(".movers tbody tr").first().innerText()).toContain("+5.05 s");
+		await page.keyboard.press("Escape");
+		const tip = (await hover(page, 0.2, 2)).split(/\s*\n\s*/).join(" ");
+		expect(tip).toBe("serve before 6.06 s after 6.06 s change 0 factor × 1.00");
+		expect(await faults(page)).toEqual([]);
+	});
+
+	it("that are the same have no movers", async () => {
+		const page = await open(compared(STACKS), { dark: true });
+		expect(await page.locator(".movers tbody tr").count()).toBe(0);
+		await shot(page, "same-1440-dark");
+	});
+
+	it("are readable on a phone", async () => {
+		const page = await open(compared(STACKS.slice(2)), { width: 390, height: 844, dark: true });
+		expect(await faults(page)).toEqual([]);
+		await shot(page, "diff-390-dark");
+	});
+});
+
 describe("downloads", () => {
 	async function taken(page: Page, what: string): Promise<{ name: string; bytes: Buffer }> {
 		const [download] = await Promise.all([
@@ -352,7 +410,6 @@ describe("hostile and odd profiles", () => {
 		const file = new URL(plain.url);
 		const broken = plain.html.replace(/("parent":\[-1),/, "$1,99,");
 		const { url } = chromium.write("x", []);
-		const { writeFileSync } = await import("node:fs");
 		writeFileSync(new URL(url), broken);
 		expect(file.href).not.toBe(url);
 		const page = await open(url);
@@ -389,18 +446,6 @@ describe("policy and weight", () => {
 });
 
 describe("for everybody", () => {
-	const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-	/* The policy of the page stops strangers' scripts; the debugger's are let in. */
-	async function faults(page: Page): Promise<string[]> {
-		await page.evaluate(axe);
-		return page.evaluate(async () => {
-			const run = (window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
-			const { violations } = await run.run();
-			return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
-		});
-	}
-
 	it.each([
 		["graph", "", 1440], ["both", "#view=both&query=vfs", 1440], ["sandwich", "#view=sandwich", 1440],
 		["graph", "", 390], ["both", "#view=both", 390], ["table", "#view=table", 390],
