@@ -10,8 +10,9 @@ import { shown, type Scale } from "../model/format";
 import { nodeAt, type Layout } from "../model/layout";
 import type { Functions, Tree } from "../model/tree";
 import { factsOf, sentence, Tooltip, type Facts } from "./describe";
+import { useDrawing } from "./drawing";
 import { step } from "./keys";
-import { depthAt, labels, paint, paintMarks, ROW, rowTop, type Pane, type Scene } from "./painter";
+import { depthAt, labels, ROW, rowTop, type Scene } from "./painter";
 import { useTheme } from "./theme";
 
 export interface GraphProps {
@@ -42,57 +43,6 @@ interface Pointer {
 }
 
 const NOWHERE: Pointer = { node: -1, x: 0, y: 0, touch: false };
-const GLIDE_MS = 160;
-
-/* The window of values on screen; glides to the zoomed node unless motion is unwanted. */
-function useWindow(layout: Layout, tree: Tree, zoom: number, redraw: () => void) {
-	const shownNow = useRef({ from: 0, to: tree.total[0] || 1, tree });
-	useLayoutEffect(() => {
-		const to = { from: layout.start[zoom], to: layout.start[zoom] + (tree.total[zoom] || 1), tree };
-		const from = shownNow.current;
-		const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-		if (from.tree !== tree || still || (from.from === to.from && from.to === to.to)) {
-			shownNow.current = to;
-			redraw();
-			return;
-		}
-		const begin = performance.now();
-		let frame = requestAnimationFrame(function glide(now) {
-			const share = Math.max(0, Math.min(1, (now - begin) / GLIDE_MS));
-			const ease = 1 - (1 - share) ** 3;
-			shownNow.current = share >= 1 ? to : {
-				from: from.from + (to.from - from.from) * ease,
-				to: from.to + (to.to - from.to) * ease,
-				tree,
-			};
-			redraw();
-			if (share < 1)
-				frame = requestAnimationFrame(glide);
-		});
-		return () => cancelAnimationFrame(frame);
-	}, [tree, layout, zoom, redraw]);
-	return shownNow;
-}
-
-function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): number {
-	const ratio = devicePixelRatio || 1;
-	const w = Math.round(width * ratio);
-	const h = Math.round(height * ratio);
-	if (canvas.width !== w || canvas.height !== h) {
-		canvas.width = w;
-		canvas.height = h;
-		canvas.style.width = `${width}px`;
-		canvas.style.height = `${height}px`;
-	}
-	return ratio;
-}
-
-function paneOf(box: HTMLElement, s: Scene, span: { from: number; to: number }): Pane {
-	const width = Math.max(1, box.clientWidth);
-	const height = Math.max(1, box.clientHeight);
-	const above = s.flame ? Math.max(0, height - s.layout.rows.length * ROW) : 0;
-	return { width, height, scroll: box.scrollTop - above, from: span.from, to: span.to };
-}
 
 export function Graph(props: GraphProps) {
 	const { tree, layout, functions, flame, zoom } = props;
@@ -112,42 +62,8 @@ export function Graph(props: GraphProps) {
 		nodeColours: props.nodeColours ?? null,
 		matched: props.matched,
 	};
-	const latest = useRef({ scene, marks: { hover: pointer.node, cursor } });
-	latest.current = { scene, marks: { hover: pointer.node, cursor } };
-	const view = useRef<Pane>({ width: 1, height: 1, scroll: 0, from: 0, to: 1 });
-	const frame = useRef({ id: 0, bars: false });
-
-	const draw = useCallback(() => {
-		const { bars } = frame.current;
-		frame.current = { id: 0, bars: false };
-		const below = canvas.current?.getContext("2d");
-		const above = over.current?.getContext("2d");
-		if (!box.current || !below || !above)
-			return;
-		const { scene: s, marks } = latest.current;
-		if (bars) {
-			const pane = paneOf(box.current, s, spanNow.current);
-			view.current = pane;
-			fitCanvas(above.canvas, pane.width, pane.height);
-			paint(below, fitCanvas(below.canvas, pane.width, pane.height), s, pane);
-		}
-		paintMarks(above, devicePixelRatio || 1, s, view.current, marks);
-	}, []);
-	const schedule = useCallback((bars: boolean) => {
-		frame.current.bars ||= bars;
-		if (frame.current.id === 0)
-			frame.current.id = requestAnimationFrame(draw);
-	}, []);
-	const redraw = useCallback(() => schedule(true), []);
-	const spanNow = useWindow(layout, tree, zoom, redraw);
-
-	useLayoutEffect(redraw, [tree, layout, names, theme, flame, props.rootName, props.colours, props.nodeColours, props.matched]);
-	useLayoutEffect(() => schedule(false), [pointer.node, cursor]);
-	useEffect(() => {
-		const watch = new ResizeObserver(redraw);
-		watch.observe(box.current!);
-		return () => watch.disconnect();
-	}, [redraw]);
+	const { pane, redraw } = useDrawing({ box, below: canvas, above: over }, scene, zoom,
+		{ hover: pointer.node, cursor });
 	useLayoutEffect(() => {
 		setCursor(-1);
 		setPointer(NOWHERE);
@@ -169,9 +85,9 @@ export function Graph(props: GraphProps) {
 
 	const find = (e: MouseEvent): number => {
 		const r = box.current!.getBoundingClientRect();
-		const pane = view.current;
-		const depth = depthAt(e.clientY - r.top + pane.scroll, layout.rows.length, flame);
-		const value = pane.from + ((e.clientX - r.left) / pane.width) * (pane.to - pane.from);
+		const { width, scroll, from, to } = pane.current;
+		const depth = depthAt(e.clientY - r.top + scroll, layout.rows.length, flame);
+		const value = from + ((e.clientX - r.left) / width) * (to - from);
 		const row = layout.rows[depth];
 		return row ? nodeAt(tree, layout, row, value) : -1;
 	};
