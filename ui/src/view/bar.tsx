@@ -73,7 +73,9 @@ export function Search({ state, found, all, at, update, onStep }: SearchProps) {
 	);
 }
 
-function Toggle({ on, text, title, set }: { on: boolean; text: string; title: string; set: (on: boolean) => void }) {
+function Toggle({ on, text, title, set }: {
+	on: boolean; text: string; title: string; set: (on: boolean) => void;
+}) {
 	return <button aria-pressed={on} title={title} onClick={() => set(!on)}>{text}</button>;
 }
 
@@ -82,12 +84,15 @@ export interface Download {
 	run: () => void;
 }
 
-export function Options({ state, update, downloads }: { state: State; update: Update; downloads: Download[] }) {
+export function Options({ state, update, downloads }: {
+	state: State; update: Update; downloads: Download[];
+}) {
 	return (
 		<div class="options">
 			<Toggle on={state.flame} text="Flame" title="Root at the bottom"
 				set={(flame) => update({ flame })} />
-			<Toggle on={state.inverted} text="Callers" title="Turn the stacks round: from the functions that ran to their callers"
+			<Toggle on={state.inverted} text="Callers"
+				title="Turn the stacks round: from the functions that ran to their callers"
 				set={(inverted) => update({ inverted, zoom: "" })} />
 			<Toggle on={state.folded} text="Fold recursion" title="Calls of a function by itself become one"
 				set={(folded) => update({ folded, zoom: "" })} />

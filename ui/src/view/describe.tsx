@@ -23,7 +23,9 @@ function place(fns: Functions, fn: number): string {
 	return shown(file, 200) + line;
 }
 
-export function factsOf(tree: Tree, node: number, fns: Functions, scale: Scale, rootName: string): Facts {
+/** @callers: the tree is of callers, where what a node used itself says nothing. */
+export function factsOf(tree: Tree, node: number, fns: Functions, scale: Scale, rootName: string,
+	callers = false): Facts {
 	const fn = tree.fn[node];
 	const value = tree.total[node];
 	const lines: [string, string][] = [];
@@ -36,7 +38,8 @@ export function factsOf(tree: Tree, node: number, fns: Functions, scale: Scale, 
 	lines.push(["of all", percent(value, tree.total[0])]);
 	if (node > 0)
 		lines.push(["of parent", percent(value, tree.total[tree.parent[node]])]);
-	lines.push(["itself", percent(tree.self[node], tree.total[0])]);
+	if (!callers)
+		lines.push(["itself", percent(tree.self[node], tree.total[0])]);
 	if (fn < 0)
 		return { name: rootName, where: "", lines };
 	lines.push(["kind", kindOf(fns.kind[fn]).label + (fns.inlined[fn] ? ", inlined" : "")]);

@@ -8,7 +8,8 @@ import type { State } from "../model/url";
 import type { Update } from "./state";
 
 /** '/' searches, n and N step, Escape undoes the search, then the zoom; nothing while @busy. */
-export function useGlobalKeys(state: State, update: Update, stepMatch: (by: 1 | -1) => void, busy = false): void {
+export function useGlobalKeys(state: State, update: Update, stepMatch: (by: 1 | -1) => void,
+	busy = false): void {
 	const onKey = useRef<((e: KeyboardEvent) => void) | null>(null);
 	onKey.current = (e) => {
 		const typing = e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement;

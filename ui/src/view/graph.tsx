@@ -24,6 +24,8 @@ export interface GraphProps {
 	colours: string[];
 	nodeColours?: string[];
 	scale: Scale;
+	/** The tree leads from what ran to its callers. */
+	callers?: boolean;
 	flame: boolean;
 	zoom: number;
 	matched: Uint8Array;
@@ -110,7 +112,7 @@ export function Graph(props: GraphProps) {
 	};
 	const told = pointer.node >= 0 ? pointer.node : cursor >= 0 ? cursor : zoom;
 	const facts = props.describe?.(told < tree.n ? told : 0)
-		?? factsOf(tree, told < tree.n ? told : 0, functions, props.scale, props.rootName);
+		?? factsOf(tree, told < tree.n ? told : 0, functions, props.scale, props.rootName, props.callers);
 	return (
 		<div class="graph">
 			<div

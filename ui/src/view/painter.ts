@@ -142,7 +142,8 @@ function paintRow(pen: Pen, s: Scene, row: Int32Array, span: Span, y: number): v
 	});
 }
 
-function outline(ctx: CanvasRenderingContext2D, s: Scene, pane: Pane, node: number, colour: string, width: number): void {
+function outline(ctx: CanvasRenderingContext2D, s: Scene, pane: Pane, node: number, colour: string,
+	width: number): void {
 	if (node < 0 || node >= s.tree.n)
 		return;
 	const scale = pane.width / (pane.to - pane.from);
@@ -177,7 +178,8 @@ export function paint(ctx: CanvasRenderingContext2D, ratio: number, s: Scene, pa
 }
 
 /** The outlines, on a canvas of their own: a move of the mouse redraws no bar. */
-export function paintMarks(ctx: CanvasRenderingContext2D, ratio: number, s: Scene, pane: Pane, m: Marks): void {
+export function paintMarks(ctx: CanvasRenderingContext2D, ratio: number, s: Scene, pane: Pane,
+	m: Marks): void {
 	ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
 	ctx.clearRect(0, 0, pane.width, pane.height);
 	outline(ctx, s, pane, m.hover, s.theme.outline, 1);

@@ -106,7 +106,7 @@ function SandwichPane(p: PaneProps) {
 				<button onClick={() => setZoom({ tree: p.tree, node: 0 })}>Reset zoom</button>}</h2>
 			<Graph
 				label={p.label} rootName="all" tree={p.tree} layout={layout}
-				functions={p.profile.functions} colours={p.colours} scale={p.scale} flame={p.flame}
+				functions={p.profile.functions} colours={p.colours} scale={p.scale} flame={p.flame} callers={p.flame}
 				zoom={node} matched={p.matched} onZoom={(n) => setZoom({ tree: p.tree, node: n })}
 				onMenu={(n, x, y) => p.onMenu({ node: n, tree: p.tree, x, y })}
 			/>
@@ -178,7 +178,7 @@ export function ProfileView({ profile, state, update }: {
 				? [{ text: "Copy source path", run: () => void copy(functions.file[fn]) }] : []),
 		];
 	};
-	const tell = (node: number) => sentence(factsOf(drawn, node, functions, scale, "all"));
+	const tell = (node: number) => sentence(factsOf(drawn, node, functions, scale, "all", state.inverted));
 	const downloads = [
 		{ text: "folded stacks", run: () => save(fileName(profile.title, ".folded"), toFolded(kept, functions)) },
 		{ text: "SVG picture", run: () => save(fileName(profile.title, ".svg"), toSvg({
@@ -220,7 +220,7 @@ export function ProfileView({ profile, state, update }: {
 							label="Flame graph. Arrows move, Enter zooms, Escape resets, M opens the menu."
 							rootName={state.inverted ? "all, by the function that ran" : "all"}
 							tree={drawn} layout={layout} functions={functions} colours={colours} scale={scale}
-							flame={state.flame} zoom={zoom}
+							flame={state.flame} callers={state.inverted} zoom={zoom}
 							matched={found.functions.length > 0 ? found.functions
 								: state.view === "both" && selected >= 0 && zoom === 0
 									? setOf(functions, [selected]) : found.functions}

@@ -58,7 +58,7 @@ function Row({ p, fn, index }: { p: TableProps; fn: number; index: number }) {
 			<td class="function">
 				<span class="dot" style={{ background: css(kind.rgb) }} title={kind.label} />
 				<span class="name" title={shown(f.name[fn], 300)}>{shown(f.name[fn], 300)}</span>
-				<small>{shown(baseName(f.binary[fn]), 60) === "(no name)" ? "" : shown(baseName(f.binary[fn]), 60)}</small>
+				{f.binary[fn] !== "" && <small>{shown(baseName(f.binary[fn]), 60)}</small>}
 			</td>
 		</tr>
 	);

@@ -207,6 +207,7 @@ describe("the page", () => {
 		await page.click("text=Callers");
 		await settled(page);
 		expect(await hover(page, 0.05, 1)).toContain("Parser.parse");
+		expect(await hover(page, 0.05, 1)).not.toContain("itself");
 		expect(await hover(page, 0.05, 2)).toContain("Thread.run");
 		await page.fill("#search", "vfs_read");
 		expect(await matched(page)).toContain("19.00 %");
