@@ -11,6 +11,7 @@ struct cli_command {
 };
 
 int cli_record(int argc, char **argv);
+int cli_symbols(int argc, char **argv);
 int cli_unwind_info(int argc, char **argv);
 
 enum {

@@ -9,6 +9,7 @@
 
 static const struct cli_command commands[] = {
 	{ "record", cli_record, "profile this machine, a process or a command into a file" },
+	{ "symbols", cli_symbols, "name addresses of an executable" },
 	{ "unwind-info", cli_unwind_info, "show the unwind table of an executable" },
 };
 

@@ -61,7 +61,7 @@ static int check_build_id(void *ctx)
 	return id.len == c->want->len && !memcmp(id.bytes, c->want->bytes, id.len) ? 0 : -ENOENT;
 }
 
-static bool has_build_id(int fd, const struct elf_build_id *id)
+bool debugfile_check(int fd, const struct elf_build_id *id)
 {
 	struct check c = { fd, id };
 
@@ -91,18 +91,23 @@ static int keep_if(int fd, bool ok)
 	return -ENOENT;
 }
 
+int debugfile_open_checked(int root, const char *path, const struct elf_build_id *id)
+{
+	int fd = debugfile_open_at(root, path);
+
+	return keep_if(fd, fd >= 0 && debugfile_check(fd, id));
+}
+
 /* /usr/lib/debug/.build-id/ab/cdef.debug in @root. */
 static int open_by_id(int root, const struct elf_build_id *id)
 {
 	char hex[2 * ELF_BUILD_ID_MAX + 1], path[PATH_CAP];
-	int fd;
 
 	if (id->len < 2 || id->len > ELF_BUILD_ID_MAX)
 		return -ENOENT;
 	elf_build_id_hex(id, hex);
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
-	fd = debugfile_open_at(root, path);
-	return keep_if(fd, fd >= 0 && has_build_id(fd, id));
+	return debugfile_open_checked(root, path, id);
 }
 
 static int dir_len(const char *path)
@@ -208,7 +213,7 @@ int debugfile_open_alt(const struct debugfile_of *of, const char *name, const ui
 		memcpy(build_id.bytes, id, id_len);
 	}
 	fd = name[0] == '/' ? open_in_any(of, name) : open_relative(of, name);
-	fd = keep_if(fd, fd >= 0 && (!build_id.len || has_build_id(fd, &build_id)));
+	fd = keep_if(fd, fd >= 0 && (!build_id.len || debugfile_check(fd, &build_id)));
 	for (int i = 0; fd < 0 && i < n; i++)
 		fd = open_by_id(roots[i], &build_id);
 	if (fd < 0 && !strncmp(name, "../", 3)) {
@@ -217,7 +222,7 @@ int debugfile_open_alt(const struct debugfile_of *of, const char *name, const ui
 
 		if (snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/00/%s", name) < PATH_CAP)
 			fd = open_in_any(of, path);
-		fd = keep_if(fd, fd >= 0 && (!build_id.len || has_build_id(fd, &build_id)));
+		fd = keep_if(fd, fd >= 0 && (!build_id.len || debugfile_check(fd, &build_id)));
 	}
 	return fd;
 }

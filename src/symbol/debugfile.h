@@ -7,6 +7,7 @@
  * is resolved inside a root (the process's, then the host's), and what is
  * opened is a regular ELF file or nothing.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,12 @@ int debugfile_open_dwo(const struct debugfile_of *of, const char *name, const ch
 
 /* All split units: PATH.dwp. */
 int debugfile_open_dwp(const struct debugfile_of *of);
+
+/* Is @fd an ELF file with this build id? */
+bool debugfile_check(int fd, const struct elf_build_id *id);
+
+/* An ELF file at @path with this build id. */
+int debugfile_open_checked(int root, const char *path, const struct elf_build_id *id);
 
 /* An ELF file at @path inside @root, symbolic links resolved inside it too. */
 int debugfile_open_at(int root, const char *path);

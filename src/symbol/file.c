@@ -13,20 +13,19 @@
 #include <unistd.h>
 
 #include "base/sigbus.h"
+#include "elf/debuglink.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "elf/symtab.h"
-
-enum { LINK_MAX = 256 };
 
 struct symbol_file {
 	int fd;
 	struct elf_build_id build_id;
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 	size_t n_segments;
-	char link[LINK_MAX];
-	uint32_t link_crc;
-	bool has_debug;
+	bool has_link;
+	struct elf_debuglink link;
+	bool has_dwarf, has_mini;
 
 	struct elf_symtab *tables[SYMBOL_TABLE_MAX];
 	bool table_failed[SYMBOL_TABLE_MAX];
@@ -45,23 +44,6 @@ static bool has_section(const struct elf_image *img, const char *name)
 	return r == 0 || r == -ENOTSUP;
 }
 
-/* Name, padding to 4, CRC. */
-static void look_at_debuglink(struct symbol_file *f, const struct elf_image *img)
-{
-	struct elf_span s;
-	const char *name;
-	size_t len;
-
-	if (elf_image_section(img, ".gnu_debuglink", &s) < 0)
-		return;
-	name = elf_span_string(&s, 0);
-	len = name ? strlen(name) + 1 : 0;
-	if (!len || len > LINK_MAX || ((len + 3) & ~3UL) + 4 > s.len)
-		return;
-	memcpy(f->link, name, len);
-	memcpy(&f->link_crc, s.data + ((len + 3) & ~3UL), 4);
-}
-
 static int look(void *ctx)
 {
 	struct symbol_file *f = ctx;
@@ -75,9 +57,9 @@ static int look(void *ctx)
 	f->n_segments = elf_image_segments(img, &segments);
 	memcpy(f->segments, segments, f->n_segments * sizeof(*segments));
 	elf_note_gnu_build_id(img, &f->build_id);
-	look_at_debuglink(f, img);
-	f->has_debug = has_section(img, ".debug_info") || has_section(img, ".zdebug_info") ||
-		       has_section(img, ".gnu_debugdata");
+	f->has_link = elf_debuglink(img, &f->link) == 0;
+	f->has_dwarf = has_section(img, ".debug_info") || has_section(img, ".zdebug_info");
+	f->has_mini = has_section(img, ".gnu_debugdata");
 	return 0;
 }
 
@@ -116,13 +98,18 @@ const struct elf_build_id *symbol_file_build_id(const struct symbol_file *f)
 
 const char *symbol_file_debuglink(const struct symbol_file *f, uint32_t *out_crc)
 {
-	*out_crc = f->link_crc;
-	return f->link[0] ? f->link : NULL;
+	*out_crc = f->link.crc;
+	return f->has_link ? f->link.name : NULL;
+}
+
+bool symbol_file_has_dwarf(const struct symbol_file *f)
+{
+	return f->has_dwarf;
 }
 
 bool symbol_file_has_debug(const struct symbol_file *f)
 {
-	return f->has_debug;
+	return f->has_dwarf || f->has_mini;
 }
 
 int symbol_file_vaddr(const struct symbol_file *f, uint64_t file_off, uint64_t *out)

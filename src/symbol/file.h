@@ -30,7 +30,8 @@ const struct elf_build_id *symbol_file_build_id(const struct symbol_file *f);
 /* .gnu_debuglink's file name (NULL: none) and CRC. */
 const char *symbol_file_debuglink(const struct symbol_file *f, uint32_t *out_crc);
 
-/* Does it have DWARF or .gnu_debugdata in itself? */
+/* Does it have in itself what only the worker reads: DWARF; DWARF or .gnu_debugdata? */
+bool symbol_file_has_dwarf(const struct symbol_file *f);
 bool symbol_file_has_debug(const struct symbol_file *f);
 bool symbol_file_is_ada(struct symbol_file *f);
 

@@ -79,15 +79,18 @@ static void close_others(int keep)
 	syscall(SYS_close_range, keep < 3 ? 3 : keep + 1, ~0U, 0);
 }
 
+static bool become_nobody(void)
+{
+	return geteuid() == 0 && setgroups(0, NULL) == 0 &&
+	       setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) == 0;
+}
+
 /* As root: nobody. Otherwise: a user namespace in which we are nobody too. */
 static void change_user(struct report *r)
 {
-	bool root = geteuid() == 0;
-
-	if (root && unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) == 0)
+	if (geteuid() == 0 && unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) == 0)
 		note(r, "no network");
-	if (root && setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-	    setresuid(NOBODY, NOBODY, NOBODY) == 0) {
+	if (become_nobody()) {
 		note(r, "uid %d", NOBODY);
 		return;
 	}
@@ -206,4 +209,16 @@ int sandbox_enter(const struct sandbox_opts *opts, char *report, size_t report_l
 		return e;
 	note(&r, "seccomp");
 	return 0;
+}
+
+void sandbox_drop(int keep_fd)
+{
+	char unread[256];
+	struct report r = { .text = unread, .len = sizeof(unread) };
+
+	close_others(keep_fd);
+	become_nobody();
+	drop_capabilities(&r);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }

@@ -22,3 +22,6 @@ struct sandbox_opts {
  * -errno if not even the filter can be set: then nothing must be parsed.
  */
 int sandbox_enter(const struct sandbox_opts *opts, char *report, size_t report_len);
+
+/* Only descriptors (but @keep_fd), user and capabilities: for a child that needs the network. */
+void sandbox_drop(int keep_fd);

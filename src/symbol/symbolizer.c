@@ -27,6 +27,7 @@
 #include "base/vec.h"
 #include "elf/gopclntab.h"
 #include "symbol/debugfile.h"
+#include "symbol/debuginfod.h"
 #include "symbol/file.h"
 #include "symbol/worker.h"
 
@@ -52,7 +53,8 @@ struct file {
 struct symbolizer {
 	struct symbolizer_opts opts;
 	struct demangle *demangle;
-	struct symbol_worker *worker; /* NULL: none */
+	struct symbol_worker *worker;  /* NULL: none */
+	struct debuginfod *debuginfod; /* NULL: none */
 	int host_root;
 	struct {
 		VEC(struct file *);
@@ -90,6 +92,24 @@ static void start_worker(struct symbolizer *s)
 			 symbol_worker_confinement(s->worker));
 }
 
+/* A cache directory that cannot be opened is done without. */
+static void start_debuginfod(struct symbolizer *s)
+{
+	struct debuginfod_opts opts = {
+		.urls = s->opts.debuginfod,
+		.cache_dir = s->opts.debuginfod_cache,
+		.cache_bytes = s->opts.debuginfod_cache_bytes,
+		.timeout_ms = s->opts.debuginfod_timeout_ms,
+	};
+
+	if (!opts.urls || !s->worker)
+		return;
+	if (debuginfod_new(&s->debuginfod, &opts, NULL) == 0)
+		return;
+	opts.cache_dir = NULL;
+	(void)debuginfod_new(&s->debuginfod, &opts, NULL);
+}
+
 int symbolizer_new(struct symbolizer **out, const struct symbolizer_opts *opts)
 {
 	struct symbolizer *s = calloc(1, sizeof(*s));
@@ -108,6 +128,7 @@ int symbolizer_new(struct symbolizer **out, const struct symbolizer_opts *opts)
 		snprintf(s->confinement, sizeof(s->confinement), "no worker: not wanted");
 	else
 		start_worker(s);
+	start_debuginfod(s);
 	*out = s;
 	return 0;
 }
@@ -130,6 +151,7 @@ void symbolizer_free(struct symbolizer *s)
 	if (!s)
 		return;
 	symbol_worker_free(s->worker);
+	debuginfod_free(s->debuginfod);
 	demangle_free(s->demangle);
 	for (size_t i = 0; i < s->files.len; i++)
 		file_free(s->files.data[i]);
@@ -288,6 +310,8 @@ static bool worth_asking(struct need_ctx *n)
 	if (!n->f->debug_looked) {
 		n->f->debug_looked = true;
 		n->f->debug_fd = debugfile_open(&of);
+		if (n->f->debug_fd < 0 && n->s->debuginfod && !symbol_file_has_dwarf(n->f->own))
+			n->f->debug_fd = debuginfod_find(n->s->debuginfod, &of.build_id);
 	}
 	return symbol_file_has_debug(n->f->own) || n->f->debug_fd >= 0;
 }

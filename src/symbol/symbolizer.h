@@ -29,6 +29,11 @@ struct symbolizer_opts {
 	size_t memory_bytes;        /* of tables in this process; 0: 64 MiB */
 	size_t worker_memory_bytes; /* of the worker's heap; 0: 256 MiB */
 	unsigned int timeout_ms;    /* of the worker, a batch; 0: 10 s */
+
+	const char *debuginfod;             /* URLs separated by blanks; NULL: none is asked */
+	const char *debuginfod_cache;       /* directory; NULL: what is fetched is not kept */
+	uint64_t debuginfod_cache_bytes;    /* 0: 1 GiB */
+	unsigned int debuginfod_timeout_ms; /* of a fetch; 0: 10 s */
 };
 
 struct symbolizer_file {

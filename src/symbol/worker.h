@@ -24,7 +24,8 @@ struct symbol_worker_opts {
 };
 
 /*
- * If this process was started to be a symbol worker, be it and never return.
+ * If this process was started to be a symbol worker (or to fetch a debug file
+ * for debuginfod.h), be it and never return.
  * The first thing that main() does in every program that uses symbol_worker_new().
  */
 void symbol_worker_main(int argc, char **argv);

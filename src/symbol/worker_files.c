@@ -2,7 +2,7 @@
 /*
  * A file is opened when a key is first asked for: its own DWARF if it has
  * any, else that of its separate debug file; and the function symbols of the
- * debug file, for what DWARF does not name (the file's
+ * debug file or of .gnu_debugdata, for what DWARF does not name (the file's
  * own .symtab and .dynsym are the parent's).
  *
  * Over the budget the file asked for longest ago goes; when one file alone is
@@ -11,12 +11,14 @@
 #include "symbol/worker_files.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "elf/image.h"
+#include "elf/minidebug.h"
 #include "elf/symtab.h"
 #include "symbol/dwarf.h"
 
@@ -24,7 +26,8 @@ struct file {
 	uint64_t key;
 	uint64_t used;              /* when it was last asked for, in calls */
 	struct dwarf *dwarf;        /* NULL: none, or unreadable */
-	struct elf_symtab *symbols; /* NULL: none */
+	struct elf_symtab *mini;    /* of .gnu_debugdata; NULL: none */
+	struct elf_symtab *symbols; /* of the debug file; NULL: none */
 };
 
 struct worker_files {
@@ -40,6 +43,7 @@ struct worker_files {
 static void file_fini(struct file *f)
 {
 	dwarf_free(f->dwarf);
+	elf_symtab_free(f->mini);
 	elf_symtab_free(f->symbols);
 }
 
@@ -108,12 +112,28 @@ static struct elf_symtab *open_symtab(int fd)
 	return elf_symtab_load(&t, img, ELF_SYMTAB, NULL) == 0 ? t : NULL;
 }
 
+static struct elf_symtab *open_mini(int fd)
+{
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	_cleanup_(elf_image_freep) struct elf_image *mini = NULL;
+	_cleanup_(freep) void *bytes = NULL;
+	struct elf_symtab *t;
+	size_t len;
+
+	if (fd < 0 || elf_image_open(&img, fd, NULL) < 0 ||
+	    elf_minidebug_load(img, &bytes, &len, NULL) < 0 ||
+	    elf_image_from_memory(&mini, bytes, len, NULL) < 0)
+		return NULL;
+	return elf_symtab_load(&t, mini, ELF_SYMTAB, NULL) == 0 ? t : NULL;
+}
+
 static void open_file(struct worker_files *fs, struct file *f)
 {
 	_cleanup_(closep) int fd = need_plain(fs, PROTOCOL_NEED_FILE);
 	_cleanup_(closep) int debug = -1;
 
 	f->dwarf = open_dwarf(fs, fd);
+	f->mini = open_mini(fd);
 	debug = need_plain(fs, PROTOCOL_NEED_DEBUG);
 	if (debug < 0)
 		return;
@@ -124,7 +144,7 @@ static void open_file(struct worker_files *fs, struct file *f)
 
 static size_t file_bytes(const struct file *f)
 {
-	return (f->dwarf ? dwarf_bytes(f->dwarf) : 0) +
+	return (f->dwarf ? dwarf_bytes(f->dwarf) : 0) + (f->mini ? elf_symtab_bytes(f->mini) : 0) +
 	       (f->symbols ? elf_symtab_bytes(f->symbols) : 0);
 }
 
@@ -187,6 +207,12 @@ static int dwarf_frames_of(struct file *f, uint64_t vaddr, struct protocol_frame
 	return n;
 }
 
+static bool find_symbol(const struct file *f, uint64_t vaddr, struct elf_symbol *out)
+{
+	return (f->mini && elf_symtab_find(f->mini, vaddr, out) == 0) ||
+	       (f->symbols && elf_symtab_find(f->symbols, vaddr, out) == 0);
+}
+
 int worker_files_frames(struct worker_files *fs, uint64_t key, uint64_t vaddr,
 			struct protocol_frame *out, size_t cap)
 {
@@ -206,7 +232,7 @@ int worker_files_frames(struct worker_files *fs, uint64_t key, uint64_t vaddr,
 		dwarf_trim(f->dwarf);
 		return n;
 	}
-	if (!f->symbols || elf_symtab_find(f->symbols, vaddr, &sym) < 0)
+	if (!find_symbol(f, vaddr, &sym))
 		return n < 0 ? 0 : n;
 	if (n <= 0) {
 		out[0] = (struct protocol_frame){ .name = "", .linkage = sym.name, .file = "" };

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbol/debuginfod.h"
 #include "symbol/sandbox.h"
 #include "symbol/worker.h"
 #include "symbol/worker_files.h"
@@ -127,6 +128,7 @@ void symbol_worker_main(int argc, char **argv)
 	struct buf hello = { 0 };
 	struct worker *w;
 
+	debuginfod_child_main(argc, argv);
 	if (argc != 3 || strcmp(argv[0], WORKER_ARGV0) || strcmp(argv[1], WORKER_MARK))
 		return;
 	opts.data_bytes = strtoul(argv[2], NULL, 10);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbol/worker.h"
 
+int test_debugfile(void);
 int test_demangle(void);
 int test_dwarf(void);
 int test_intervals(void);
@@ -13,6 +14,6 @@ int test_worker(void);
 int main(int argc, char **argv)
 {
 	symbol_worker_main(argc, argv);
-	return test_demangle() + test_dwarf() + test_intervals() + test_jit() + test_kallsyms() +
-	       test_protocol() + test_symbolizer() + test_worker();
+	return test_debugfile() + test_demangle() + test_dwarf() + test_intervals() + test_jit() +
+	       test_kallsyms() + test_protocol() + test_symbolizer() + test_worker();
 }

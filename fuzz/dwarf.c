@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions, inlined calls and lines of a file that lies about them. */
+#include "symbol/dwarf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* The answer's strings must be readable to their ends. */
+static size_t touch(const struct dwarf_frame *f)
+{
+	return strlen(f->name) + strlen(f->linkage) + strlen(f->file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct dwarf_opts opts = { .max_heap = 16 << 20 };
+	struct dwarf_frame frames[DWARF_FRAMES_MAX];
+	volatile size_t sum = 0;
+	struct dwarf *d;
+
+	if (dwarf_from_memory(&d, data, len, &opts, NULL) < 0)
+		return 0;
+	for (uint64_t addr = 0x1000; addr < 0x1400; addr += 3) {
+		int n = dwarf_frames(d, addr, frames, DWARF_FRAMES_MAX);
+
+		if (n > DWARF_FRAMES_MAX)
+			abort();
+		for (int i = 0; i < n; i++)
+			sum += touch(&frames[i]);
+	}
+	dwarf_trim(d);
+	dwarf_free(d);
+	return 0;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parent opens an unnamed file in the cache directory and starts a child
+ * for each server with it; the child downloads into it by libcurl. Only when
+ * the content is an ELF file with the right build id does it get its name in
+ * the cache. Over the cache's limit the files used longest ago are removed.
+ *
+ * One child a file: nothing that came from the network outlives it.
+ */
+#include "symbol/debuginfod.h"
+
+#include <curl/curl.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "symbol/debugfile.h"
+#include "symbol/sandbox.h"
+
+extern char **environ;
+
+#define CHILD_ARGV0 "cameo-debuginfod"
+
+enum {
+	CHILD_FD = 3,
+	DEFAULT_TIMEOUT_MS = 10000,
+	TIMEOUTS_MAX = 3,
+	MISS_MS = 10 * 60 * 1000,
+	MISSES_MAX = 64 * 1024,
+	URL_CAP = 1024,
+};
+
+static const uint64_t DEFAULT_BYTES = 1ULL << 30;
+
+struct miss {
+	struct elf_build_id id;
+	int64_t until_ms;
+};
+
+struct debuginfod {
+	struct debuginfod_opts opts;
+	char *urls;
+	int cache_dir; /* -1: none */
+	struct {
+		VEC(struct miss);
+	} misses;
+	unsigned int n_timeouts; /* in a row */
+	int64_t silent_until_ms;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int debuginfod_new(struct debuginfod **out, const struct debuginfod_opts *opts, struct err *err)
+{
+	_cleanup_(debuginfod_freep) struct debuginfod *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return -ENOMEM;
+	d->cache_dir = -1;
+	d->opts = *opts;
+	if (!d->opts.cache_bytes)
+		d->opts.cache_bytes = DEFAULT_BYTES;
+	if (!d->opts.file_bytes)
+		d->opts.file_bytes = DEFAULT_BYTES;
+	if (!d->opts.timeout_ms)
+		d->opts.timeout_ms = DEFAULT_TIMEOUT_MS;
+	d->urls = strdup(opts->urls);
+	if (!d->urls)
+		return -ENOMEM;
+	if (opts->cache_dir) {
+		d->cache_dir = open(opts->cache_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (d->cache_dir < 0)
+			return err_set(err, -errno, "cannot open %s", opts->cache_dir);
+	}
+	*out = steal_ptr(&d);
+	return 0;
+}
+
+void debuginfod_free(struct debuginfod *d)
+{
+	if (!d)
+		return;
+	if (d->cache_dir >= 0)
+		close(d->cache_dir);
+	vec_fini(&d->misses);
+	free(d->urls);
+	free(d);
+}
+
+static bool is_known_miss(struct debuginfod *d, const struct elf_build_id *id)
+{
+	int64_t now = now_ms();
+	bool found = false;
+
+	for (size_t i = 0; i < d->misses.len;) {
+		const struct miss *m = &d->misses.data[i];
+
+		if (m->until_ms <= now) {
+			d->misses.data[i] = d->misses.data[--d->misses.len];
+			continue;
+		}
+		found |= m->id.len == id->len && !memcmp(m->id.bytes, id->bytes, id->len);
+		i++;
+	}
+	return found;
+}
+
+static void remember_miss(struct debuginfod *d, const struct elf_build_id *id)
+{
+	if (d->misses.len < MISSES_MAX)
+		(void)vec_push(&d->misses, (struct miss){ *id, now_ms() + MISS_MS });
+}
+
+static void cache_name(const struct elf_build_id *id, char *out, size_t cap)
+{
+	char hex[2 * ELF_BUILD_ID_MAX + 1];
+
+	elf_build_id_hex(id, hex);
+	snprintf(out, cap, "%s.debug", hex);
+}
+
+/* The cached file, marked as used now. */
+static int open_cached(const struct debuginfod *d, const struct elf_build_id *id)
+{
+	char name[2 * ELF_BUILD_ID_MAX + 8];
+	int fd;
+
+	if (d->cache_dir < 0)
+		return -ENOENT;
+	cache_name(id, name, sizeof(name));
+	fd = debugfile_open_checked(d->cache_dir, name, id);
+	if (fd >= 0)
+		(void)futimens(fd, NULL);
+	return fd;
+}
+
+/* The oldest file of the cache and the size of all; false if there is none. */
+static bool oldest_cached(DIR *dir, char name[256], uint64_t *total)
+{
+	time_t oldest = 0;
+	struct dirent *e;
+	bool found = false;
+
+	*total = 0;
+	rewinddir(dir);
+	while ((e = readdir(dir))) {
+		size_t len = strlen(e->d_name);
+		struct stat st;
+
+		if (len < 6 || strcmp(e->d_name + len - 6, ".debug") ||
+		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		*total += (uint64_t)st.st_size;
+		if (found && st.st_mtime >= oldest)
+			continue;
+		found = true;
+		oldest = st.st_mtime;
+		snprintf(name, 256, "%s", e->d_name);
+	}
+	return found;
+}
+
+static void trim_cache(const struct debuginfod *d)
+{
+	int fd = fcntl(d->cache_dir, F_DUPFD_CLOEXEC, 0);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	char name[256];
+	uint64_t total;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while (oldest_cached(dir, name, &total) && total > d->opts.cache_bytes)
+		if (unlinkat(dirfd(dir), name, 0) < 0)
+			break;
+	closedir(dir);
+}
+
+/* Give the checked file @fd its name in the cache. */
+static void keep(const struct debuginfod *d, int fd, const struct elf_build_id *id)
+{
+	char name[2 * ELF_BUILD_ID_MAX + 8], path[32];
+
+	if (d->cache_dir < 0)
+		return;
+	cache_name(id, name, sizeof(name));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (linkat(AT_FDCWD, path, d->cache_dir, name, AT_SYMLINK_FOLLOW) == 0)
+		trim_cache(d);
+}
+
+static int open_unnamed(const struct debuginfod *d)
+{
+	int fd = -1;
+
+	if (d->cache_dir >= 0)
+		fd = openat(d->cache_dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (fd < 0)
+		fd = open("/var/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+static int spawn_child(const struct debuginfod *d, const char *url, int fd, pid_t *out)
+{
+	char arg0[] = CHILD_ARGV0, url_text[URL_CAP], size[24], ms[16];
+	char *argv[] = { arg0, url_text, size, ms, NULL };
+	posix_spawn_file_actions_t actions;
+	int r;
+
+	snprintf(url_text, sizeof(url_text), "%s", url);
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)d->opts.file_bytes);
+	snprintf(ms, sizeof(ms), "%u", d->opts.timeout_ms);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, fd, CHILD_FD);
+	r = posix_spawn(out, "/proc/self/exe", &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return -r;
+}
+
+/* Wait for @pid, kill it after the time limit: its exit status, or -ETIMEDOUT. */
+static int wait_child(const struct debuginfod *d, pid_t pid)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), status = 0;
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	bool late = pidfd >= 0 && poll(&p, 1, (int)d->opts.timeout_ms) == 0;
+
+	if (late)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pidfd >= 0)
+		close(pidfd);
+	return late ? -ETIMEDOUT : status;
+}
+
+/* Fetch from one server into a new file: a descriptor, -ENOENT, -ETIMEDOUT. */
+static int fetch(struct debuginfod *d, const char *server, size_t server_len,
+		 const struct elf_build_id *id)
+{
+	char hex[2 * ELF_BUILD_ID_MAX + 1], url[URL_CAP];
+	_cleanup_(closep) int fd = open_unnamed(d);
+	pid_t pid;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	while (server_len && server[server_len - 1] == '/')
+		server_len--;
+	elf_build_id_hex(id, hex);
+	if (snprintf(url, sizeof(url), "%.*s/buildid/%s/debuginfo", (int)server_len, server, hex) >=
+	    URL_CAP)
+		return -ENOENT;
+	r = spawn_child(d, url, fd, &pid);
+	if (r < 0)
+		return r;
+	r = wait_child(d, pid);
+	if (r == 0)
+		r = debugfile_check(fd, id) ? 0 : -ENOENT;
+	if (r < 0)
+		return r;
+	if (r)
+		return WIFEXITED(r) && WEXITSTATUS(r) == 2 ? -ETIMEDOUT : -ENOENT;
+	keep(d, fd, id);
+	return steal_fd(&fd);
+}
+
+/* Every server in turn. */
+static int fetch_any(struct debuginfod *d, const struct elf_build_id *id)
+{
+	const char *s = d->urls;
+	int result = -ENOENT;
+
+	for (;;) {
+		size_t len;
+		int fd;
+
+		s += strspn(s, " ");
+		len = strcspn(s, " ");
+		if (!len)
+			return result;
+		fd = fetch(d, s, len, id);
+		if (fd >= 0)
+			return fd;
+		if (fd == -ETIMEDOUT)
+			result = fd;
+		s += len;
+	}
+}
+
+int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id)
+{
+	int fd;
+
+	if (!id->len || id->len > ELF_BUILD_ID_MAX)
+		return -ENOENT;
+	fd = open_cached(d, id);
+	if (fd >= 0 || now_ms() < d->silent_until_ms || is_known_miss(d, id))
+		return fd >= 0 ? fd : -ENOENT;
+	fd = fetch_any(d, id);
+	if (fd < 0)
+		remember_miss(d, id);
+	d->n_timeouts = fd == -ETIMEDOUT ? d->n_timeouts + 1 : 0;
+	if (d->n_timeouts >= TIMEOUTS_MAX) {
+		d->silent_until_ms = now_ms() + MISS_MS;
+		d->n_timeouts = 0;
+	}
+	return fd;
+}
+
+struct sink {
+	uint64_t left;
+};
+
+static size_t write_piece(char *data, size_t size, size_t n, void *ctx)
+{
+	struct sink *s = ctx;
+	size_t len = size * n, done = 0;
+
+	if (len > s->left)
+		return 0;
+	while (done < len) {
+		ssize_t w = write(CHILD_FD, data + done, len - done);
+
+		if (w <= 0)
+			return 0;
+		done += (size_t)w;
+	}
+	s->left -= len;
+	return len;
+}
+
+void debuginfod_child_main(int argc, char **argv)
+{
+	struct sink sink;
+	CURL *curl;
+	CURLcode r;
+
+	if (argc != 4 || strcmp(argv[0], CHILD_ARGV0))
+		return;
+	sink.left = strtoull(argv[2], NULL, 10);
+	sandbox_drop(CHILD_FD);
+	curl = curl_easy_init();
+	if (!curl)
+		_exit(1);
+	curl_easy_setopt(curl, CURLOPT_URL, argv[1]);
+	curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
+	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+	curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 3L);
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, strtol(argv[3], NULL, 10));
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, write_piece);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, &sink);
+	r = curl_easy_perform(curl);
+	_exit(r == CURLE_OK ? 0 : r == CURLE_OPERATION_TIMEDOUT ? 2 : 1);
+}
