@@ -143,7 +143,10 @@ static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, 
 	case UNWIND_SAVED_CFA:
 		return stack_word(w, cfa + off, out);
 	case UNWIND_SAVED_RBP:
-		return stack_word(w, w->regs[UREG_RBP] + off, out);
+		/* GCC says so even behind the pop of rbp, where the register has it again */
+		if (stack_word(w, w->regs[UREG_RBP] + off, out))
+			*out = w->regs[reg];
+		return 0;
 	case UNWIND_SAVED_REG:
 		return rule_register(w, (__u32)off, out);
 	default:
