@@ -71,6 +71,7 @@ static int open_elf(struct elf_image **out, const char *path, const void *memory
 static int file_id(struct image *im, const char *path, const void *memory, size_t len,
 		   uint32_t *out)
 {
+	struct unwind_tables_source src = { 0 };
 	struct image_file f = { 0 };
 	uint32_t id = (uint32_t)im->files.len;
 	int r;
@@ -83,12 +84,13 @@ static int file_id(struct image *im, const char *path, const void *memory, size_
 	}
 	snprintf(f.path, sizeof(f.path), "%s", path);
 	(void)open_elf(&f.elf, path, memory, len);
+	src.img = f.elf;
 	r = vec_push(&im->files, f);
 	if (r < 0) {
 		elf_image_free(f.elf);
 		return r;
 	}
-	if (!f.elf || unwind_tables_build(im->tables, id, f.elf, 0, NULL) < 0)
+	if (!f.elf || unwind_tables_build(im->tables, id, &src, 0, NULL) < 0)
 		unwind_tables_set_absent(im->tables, id);
 	*out = id;
 	return 0;
