@@ -154,10 +154,8 @@ static __always_inline int regs_of_task(struct user_regs *out)
 	return between_programs(task, out->rsp);
 }
 
-static __always_inline void send(struct counters *c, void *record, __u64 len)
+static __always_inline void send(struct counters *c, void *record, __u64 len, __u64 flags)
 {
-	__u64 flags = BPF_RB_NO_WAKEUP;
-
 	/* the agent drains by a timer; it is woken only when that would be too late */
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
@@ -173,32 +171,45 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 
 	if (n > RECORD_WORDS_MAX)
 		n = RECORD_WORDS_MAX;
-	send(c, &w->record, sizeof(struct record_header) + n * sizeof(__u64));
+	send(c, &w->record, sizeof(struct record_header) + n * sizeof(__u64), BPF_RB_NO_WAKEUP);
 }
 
-/* Registers and as much of the stack as can be read, page by page. */
+/*
+ * As much of the stack as is there, page by page. The page at rsp may be
+ * absent: it is touched first by the instruction that faults just now.
+ */
+static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp)
+{
+	__u32 len = 0, n = USER_PAGE - (sp & (USER_PAGE - 1));
+
+	r->stack_at = sp;
+	for (int i = 0; i <= RAW_STACK_MAX / USER_PAGE; i++) {
+		if (len > RAW_STACK_MAX - USER_PAGE || n > USER_PAGE)
+			break;
+		if (!bpf_probe_read_user(r->stack + len, n, (void *)(r->stack_at + len)))
+			len += n;
+		else if (i == 0)
+			r->stack_at += n;
+		else
+			break;
+		n = USER_PAGE;
+	}
+	return len;
+}
+
+/* Registers and a copy of the stack, for the agent to walk. */
 static __always_inline void send_raw(struct counters *c, struct walk *w)
 {
-	__u32 cpu = w->record.head.cpu, len = 0, n, n_kernel = w->record.head.n_kernel;
+	__u32 cpu = w->record.head.cpu, n_kernel = w->record.head.n_kernel, len;
 	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &cpu);
-	__u64 sp;
 
 	if (!r)
 		return;
 	__builtin_memcpy(r->regs, w->leaf_regs, sizeof(r->regs));
-	sp = w->leaf_regs[UREG_RSP];
 	if (n_kernel > KERNEL_FRAMES_MAX)
 		n_kernel = KERNEL_FRAMES_MAX;
 	bpf_probe_read_kernel(r->kernel, n_kernel * sizeof(__u64), w->record.words);
-	n = USER_PAGE - (sp & (USER_PAGE - 1));
-	for (int i = 0; i < RAW_STACK_MAX / USER_PAGE; i++) {
-		if (len > RAW_STACK_MAX - USER_PAGE || n > USER_PAGE)
-			break;
-		if (bpf_probe_read_user(r->stack + len, n, (void *)(sp + len)))
-			break;
-		len += n;
-		n = USER_PAGE;
-	}
+	len = copy_stack(r, w->leaf_regs[UREG_RSP]);
 	r->head = w->record.head;
 	r->head.type = RECORD_RAW;
 	r->head.n_words = n_kernel;
@@ -206,7 +217,9 @@ static __always_inline void send_raw(struct counters *c, struct walk *w)
 	if (len > RAW_STACK_MAX)
 		return;
 	c->n[COUNTER_SENT_RAW]++;
-	send(c, r, __builtin_offsetof(struct raw_record, stack) + len);
+	/* at once: what the copy does not hold is read from the process while it is still as it was
+	 */
+	send(c, r, __builtin_offsetof(struct raw_record, stack) + len, BPF_RB_FORCE_WAKEUP);
 }
 
 /* Count why the walk ended. */

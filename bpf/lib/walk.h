@@ -272,6 +272,8 @@ WALK_FN int walk_signal(__u32 which, __u32 off)
 	w->regs[UREG_RSP] = c[15];
 	w->regs[UREG_RIP] = c[16];
 	w->all_regs = 1;
+	/* the trampoline is entered by a return to its first byte: it was looked up one too low */
+	walk_repush(w, w->is_call);
 	w->is_call = 0;
 	return WALK_CONTINUE;
 }
@@ -324,11 +326,11 @@ static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *ru
 	return WALK_CONTINUE;
 }
 
-/* Rules by rsp can only lead up the stack; rbp may lead to another one (Go, coroutines). */
+/* Rules by rsp can only lead up the stack; other registers may lead to another one (Go, coroutines). */
 static __always_inline int rule_goes_up(const struct unwind_rule *rule)
 {
 	return rule->cfa != UNWIND_CFA_RBP && rule->cfa != UNWIND_CFA_RBX &&
-	       rule->cfa != UNWIND_CFA_RBP_DEREF;
+	       rule->cfa != UNWIND_CFA_RBP_DEREF && rule->cfa != UNWIND_CFA_REG;
 }
 
 static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *rule, __u32 which)

@@ -72,6 +72,15 @@ static __always_inline void walk_push(struct walk *w, __u64 word)
 	w->record.head.n_words = n + 1;
 }
 
+/* Move the frame pushed last up by @n bytes. */
+static __always_inline void walk_repush(struct walk *w, __u32 n)
+{
+	__u32 last = w->record.head.n_words - 1;
+
+	if (last < RECORD_WORDS_MAX)
+		w->record.words[last] += n;
+}
+
 static __always_inline int walk_fail(struct walk *w, enum walk_error why)
 {
 	walk_push(w, FRAME_WORD(FRAME_ERROR, why));

@@ -95,7 +95,8 @@ struct raw_record {
 	struct record_header head; /* n_words == n_kernel */
 	__u64 regs[UREG_COUNT];
 	__u64 kernel[KERNEL_FRAMES_MAX];
-	__u8 stack[RAW_STACK_MAX]; /* from rsp upwards; stack_len bytes of it are sent */
+	__u64 stack_at; /* address of stack[0]: rsp, or the page above if that is absent */
+	__u8 stack[RAW_STACK_MAX]; /* upwards; stack_len bytes of it are sent */
 };
 
 /* ---- tables in arena chunks ------------------------------------------------

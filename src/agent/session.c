@@ -215,6 +215,7 @@ static size_t walk_raw(struct session *s, const struct raw_record *rec, const ui
 	struct unwind_walk_input in = {
 		.stack = rec->stack,
 		.stack_len = h->stack_len,
+		.stack_at = rec->stack_at,
 		.read = read_process,
 		.need_file = need_file,
 		.ctx = s,

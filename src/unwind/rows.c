@@ -28,6 +28,7 @@ enum {
 	ENTRY_LEN = 64, /* as much as the longest _start has before its last call (glibc's ld.so) */
 	RESERVE_MAX = 1 << 20,
 	KNOWN_MAX = 8,
+	LAST_CALLERS_MAX = 8,
 	RESTORERS_MAX = 8, /* signal restorers of a file */
 	RADIX_BITS = 13,
 	RADIX = 1 << RADIX_BITS,
@@ -482,6 +483,51 @@ static int patch_restorers(struct unwind_rows *rows, const struct elf_span *text
 	return r;
 }
 
+/* Does an indirect call end at @p, of which @before bytes may be read? */
+static bool indirect_call_before(const uint8_t *p, size_t before)
+{
+	if (before >= 2 && p[-2] == 0xff && ((p[-1] & 0xf8) == 0xd0 || (p[-1] & 0xf8) == 0x10))
+		return true; /* call *%reg, call *(%reg) */
+	if (before >= 3 && p[-3] == 0xff && (p[-2] & 0xf8) == 0x50)
+		return true; /* call *disp8(%reg) */
+	return before >= 4 && p[-4] == 0xff && p[-3] == 0x54 && p[-2] == 0x24;
+}
+
+/*
+ * musl calls main() and a thread's function from C code without CFI, as in
+ * exit(main()): call *...; mov %eax,%edi (or %rax,%rdi); call. Such frames are
+ * the outermost that matter.
+ */
+static int patch_last_callers(struct unwind_rows *rows, const struct elf_span *text)
+{
+	static const uint8_t pass_on[] = { 0x89, 0xc7, 0xe8 };
+	const uint8_t *p = text->data, *end = p + text->len;
+	unsigned int n = 0;
+	int r = 0;
+
+	while (!r && n < LAST_CALLERS_MAX &&
+	       (p = memmem(p, (size_t)(end - p), pass_on, sizeof(pass_on)))) {
+		size_t at = (size_t)(p - text->data);
+		size_t rex = at && p[-1] == 0x48;
+
+		if (at > rex + 4 && indirect_call_before(p - rex, at - rex)) {
+			/* from the call's last byte, where its return address is looked up */
+			r = rows_patch(rows, text->file_off + at - rex - 1,
+				       1 + rex + sizeof(pass_on) + 4, &rule_end);
+			n++;
+		}
+		p += sizeof(pass_on);
+	}
+	return r;
+}
+
+static int patch_span(struct unwind_rows *rows, const struct elf_span *text)
+{
+	int r = patch_restorers(rows, text);
+
+	return r ? r : patch_last_callers(rows, text);
+}
+
 /* A file without CFI: its text is taken to keep frame pointers. */
 static int fill_with_frame_pointers(struct unwind_rows *rows, const struct elf_image *img)
 {
@@ -520,11 +566,11 @@ static int patch_text(struct unwind_rows *rows, const struct elf_image *img, uin
 	int r = 0;
 
 	if (elf_image_section(img, ".text", &text) == 0)
-		return covered > text.len / COVERED_SHARE ? 0 : patch_restorers(rows, &text);
+		return covered > text.len / COVERED_SHARE ? 0 : patch_span(rows, &text);
 	for (size_t i = 0; !r && i < n; i++) {
 		if (segs[i].exec && covered <= segs[i].filesz / COVERED_SHARE &&
 		    !elf_image_at_vaddr(img, segs[i].vaddr, (size_t)segs[i].filesz, &text))
-			r = patch_restorers(rows, &text);
+			r = patch_span(rows, &text);
 	}
 	return r;
 }

@@ -22,6 +22,7 @@ struct unwind_walker {
 	struct walk state;
 	struct unwind_tables *tables;
 	const struct unwind_walk_input *in;
+	bool beyond_copy; /* memory that the stack copy does not hold was read */
 };
 
 /* The walk in progress on this thread: the step functions take only a number. */
@@ -41,12 +42,13 @@ static uint32_t walk_generation(void)
 static long read_user(void *dst, uint32_t len, uint64_t addr)
 {
 	const struct unwind_walk_input *in = current->in;
-	uint64_t off = addr - in->regs[UREG_RSP];
+	uint64_t off = addr - in->stack_at;
 
 	if (off < in->stack_len && in->stack_len - off >= len) {
 		memcpy(dst, in->stack + off, len);
 		return 0;
 	}
+	current->beyond_copy = true;
 	return in->read ? in->read(in->ctx, addr, dst, len) : -1;
 }
 
@@ -89,6 +91,7 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 {
 	current = w;
 	w->in = in;
+	w->beyond_copy = false;
 	memcpy(w->state.leaf_regs, in->regs, sizeof(in->regs));
 	w->state.record.head.n_words = 0;
 	w->state.record.head.n_kernel = 0;
@@ -110,6 +113,19 @@ static int walker_step(struct unwind_walker *w)
 	return r == WALK_NEED_FILE ? walk_fail(&w->state, WALK_ERR_BAD_TABLE) : r;
 }
 
+/*
+ * What lies beyond the copy was read after the sample, when it may have
+ * changed: a walk that goes astray there ends for that reason.
+ */
+static void blame_the_copy(struct unwind_walker *w)
+{
+	struct sample_record *rec = &w->state.record;
+	uint32_t n = rec->head.n_words;
+
+	if (w->beyond_copy && !w->state.complete && n)
+		rec->words[n - 1] = FRAME_WORD(FRAME_ERROR, WALK_ERR_STACK_CUT);
+}
+
 size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 		   const uint64_t **out_words, bool *out_complete)
 {
@@ -120,6 +136,8 @@ size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 		r = walker_step(w);
 	if (r == WALK_CONTINUE)
 		walk_fail(&w->state, WALK_ERR_DEPTH);
+	else
+		blame_the_copy(w);
 	*out_words = (const uint64_t *)w->state.record.words;
 	*out_complete = w->state.complete;
 	return w->state.record.head.n_words;

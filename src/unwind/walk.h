@@ -19,8 +19,9 @@ struct unwind_walker;
 struct unwind_walk_input {
 	struct unwind_process process;
 	uint64_t regs[UREG_COUNT];
-	const uint8_t *stack; /* a copy of the stack from regs[UREG_RSP] on */
+	const uint8_t *stack; /* a copy of the stack from the address stack_at on */
 	size_t stack_len;
+	uint64_t stack_at;
 	/* Reads memory that the copy does not hold; NULL: there is no more. 0 or negative. */
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len);
 	/* Makes the table of a file; the walk goes on if it is there afterwards. NULL: it ends. */

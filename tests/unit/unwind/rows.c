@@ -282,6 +282,30 @@ static void knows_signal_restorers_by_their_code(void **state)
 	assert_int_equal(rule_at(&rows, 300).cfa, UNWIND_CFA_NONE);
 }
 
+static void ends_the_walk_at_musls_callers_of_main_and_threads(void **state)
+{
+	static const uint8_t main_call[] = { 0xff, 0xd3, 0x89, 0xc7, 0xe8, 1, 2, 3, 4 };
+	static const uint8_t thread_call[] = { 0xff, 0x13, 0x48, 0x89, 0xc7, 0xe8, 1, 2, 3, 4 };
+	static const uint8_t direct[] = { 0xe8, 1, 2, 3, 4, 0x89, 0xc7, 0xe8, 1, 2, 3, 4 };
+	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };
+	struct cfi_bytes b = { 0 };
+	struct file f;
+
+	CFI_FDE(&b, cfi_put_cie(&b, 0), CODE, 32, 0);
+	file_init(&f, &b);
+	memcpy(f.code + 100, main_call, sizeof(main_call));
+	memcpy(f.code + 200, thread_call, sizeof(thread_call));
+	memcpy(f.code + 300, direct, sizeof(direct));
+	assert_int_equal(build(&f, &rows, NULL), 0);
+	assert_well_formed(&rows);
+	assert_int_equal(rule_at(&rows, 100).cfa, UNWIND_CFA_NONE);
+	assert_int_equal(rule_at(&rows, 101).cfa, UNWIND_CFA_END); /* looked up at pc - 1 */
+	assert_int_equal(rule_at(&rows, 108).cfa, UNWIND_CFA_END);
+	assert_int_equal(rule_at(&rows, 109).cfa, UNWIND_CFA_NONE);
+	assert_int_equal(rule_at(&rows, 201).cfa, UNWIND_CFA_END);
+	assert_int_equal(rule_at(&rows, 304).cfa, UNWIND_CFA_NONE);
+}
+
 static void takes_frame_pointers_around_what_it_knows_without_cfi(void **state)
 {
 	static const uint8_t start[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xed };
@@ -354,5 +378,6 @@ TEST_GROUP(test_rows, TEST(sorts_functions_and_leaves_gaps),
 	   TEST(finds_cfi_without_section_headers),
 	   TEST(ends_the_walk_at_an_entry_point_without_cfi),
 	   TEST(knows_signal_restorers_by_their_code),
+	   TEST(ends_the_walk_at_musls_callers_of_main_and_threads),
 	   TEST(takes_frame_pointers_around_what_it_knows_without_cfi),
 	   TEST(has_nothing_for_other_machines), TEST(reads_a_debug_files_cfi_for_another_file))
