@@ -68,6 +68,6 @@ refused 'says so: a file that is no program' 126 'permission|not executable|cann
 # That it is known before anything is recorded shows in the time: this would take an hour.
 refused 'says so: an unwritable place' 1 'no such file or directory|cannot write' "$cameo" record -d 3600 -o "$work/none/x.folded"
 # shellcheck disable=SC2016 # the inner shell's own words
-refused 'says so: no BTF' 1 'BTF' unshare --mount --propagation private -- \
-	sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$0" record -d 1' "$cameo"
+refused 'says so: no BTF' 1 'BTF' unshare --mount --propagation unchanged -- \
+	sh -c 'mount --make-rprivate /sys && mount -t tmpfs none /sys/kernel/btf && exec "$0" record -d 1' "$cameo"
 tap_done
