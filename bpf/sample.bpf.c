@@ -176,15 +176,19 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 
 /*
  * As much of the stack as is there, page by page. The page at rsp may be
- * absent: it is touched first by the instruction that faults just now.
+ * absent: it is touched first by the instruction that faults just now. While
+ * the agent lags behind, less is copied: a short stack is better than none.
  */
 static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp)
 {
-	__u32 len = 0, n = USER_PAGE - (sp & (USER_PAGE - 1));
+	__u32 len = 0, n = USER_PAGE - (sp & (USER_PAGE - 1)), max = RAW_STACK_MAX - USER_PAGE;
+
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
+		max = RAW_STACK_SHORT - USER_PAGE;
 
 	r->stack_at = sp;
 	for (int i = 0; i <= RAW_STACK_MAX / USER_PAGE; i++) {
-		if (len > RAW_STACK_MAX - USER_PAGE || n > USER_PAGE)
+		if (len > max || len > RAW_STACK_MAX - USER_PAGE || n > USER_PAGE)
 			break;
 		if (!bpf_probe_read_user(r->stack + len, n, (void *)(r->stack_at + len)))
 			len += n;

@@ -84,7 +84,10 @@ enum {
 	UREG_COUNT = 17,
 };
 
-enum { RAW_STACK_MAX = 32 * 1024 };
+enum {
+	RAW_STACK_MAX = 32 * 1024,
+	RAW_STACK_SHORT = 8 * 1024, /* when the ring is half full */
+};
 
 struct sample_record {
 	struct record_header head;

@@ -21,7 +21,7 @@
 #include "base/vec.h"
 #include "bpf/sample.skel.h"
 
-enum { RING_BYTES_PER_CPU = 2 << 20, RING_BYTES_MAX = 64 << 20 };
+enum { RING_BYTES_PER_CPU = 4 << 20, RING_BYTES_MAX = 64 << 20 };
 
 struct sampler {
 	struct sample_bpf *skel;
