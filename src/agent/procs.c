@@ -375,7 +375,7 @@ static void on_exit_event(struct procs *p, const struct sideband_event *ev)
 	if (e->all_threads_seen ? e->n_threads || ev->pid != ev->tid : proc_is_alive((int)ev->pid))
 		return;
 	entry_end(p, e, ev->time_ns);
-	sampler_remove_process(p->sampler, ev->pid);
+	sampler_end_process(p->sampler, ev->pid);
 }
 
 static void on_lost(struct procs *p, const struct sideband_event *ev)

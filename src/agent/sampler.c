@@ -345,6 +345,11 @@ int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_pro
 void sampler_remove_process(struct sampler *s, uint32_t pid)
 {
 	bpf_map__delete_elem(s->skel->maps.processes, &pid, sizeof(pid), 0);
+}
+
+void sampler_end_process(struct sampler *s, uint32_t pid)
+{
+	sampler_remove_process(s, pid);
 	if (s->opts.targets_only)
 		bpf_map__delete_elem(s->skel->maps.targets, &pid, sizeof(pid), 0);
 }

@@ -58,7 +58,10 @@ int sampler_fd(const struct sampler *s);
 
 int sampler_add_target(struct sampler *s, uint32_t pid);
 int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p);
+/* Its mappings are not known for now: its samples come raw. */
 void sampler_remove_process(struct sampler *s, uint32_t pid);
+/* It has ended: it is no target any more either. */
+void sampler_end_process(struct sampler *s, uint32_t pid);
 
 struct sampler_stats {
 	struct counters counts; /* of all CPUs */

@@ -240,7 +240,8 @@ class Recording:
         self.stacks = [s._replace(frames=tuple(map(name, s.frames))) if s.comm == comm[:15] else s
                        for s in self.stacks]
 
-    def judge(self, comm, *chains, leaf=".*hot.*", share=0.99, start=START, enough=ENOUGH):
+    def judge(self, comm, *chains, leaf=".*hot.*", share=0.99, start=START, enough=ENOUGH,
+              most_elsewhere=0.1):
         """At least SHARE of the samples in LEAF hold one of the whole CHAINS, and nothing is cut.
 
         Each of the chains must be there. What a program does before and after
@@ -257,7 +258,8 @@ class Recording:
         for chain in chains:
             expect(any(holds(s, chain) for s in good), f"{comm}: never {chain}", show(good))
         rest = [s for s in ours if s not in hot]
-        expect(total(rest) <= 0.1 * total(ours), f"{comm}: elsewhere than in {leaf}:", show(rest))
+        expect(total(rest) <= most_elsewhere * total(ours),
+               f"{comm}: elsewhere than in {leaf}:", show(rest))
         lost = [s for s in rest if not re.fullmatch(start, user_frames(s)[0])]
         expect(not lost, f"{comm}: does not begin at {start}:", show(lost))
 

@@ -8,8 +8,8 @@ import signal
 import subprocess
 import time
 
-from cameo import DEADLINE_S, ENOUGH, Recorder, Tap, Workshop, end, expect, holds, is_in, is_whole, \
-    need, need_bpf, record, show, spawn, together, total, user_frames
+from cameo import DEADLINE_S, ENOUGH, Recorder, Tap, Workshop, end, expect, holds, is_in, \
+    is_whole, need, need_bpf, record, show, spawn, together, total, user_frames
 
 MS = 400
 MAIN = "_start __libc_start_main.* ... main "

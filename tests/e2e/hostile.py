@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Processes and files that are not as they should be: nothing crashes, and it is said why."""
+import os
+import random
+import shutil
+import struct
+
+from cameo import ENOUGH, Tap, Workshop, expect, holds, is_in, is_whole, need_bpf, record, show, \
+    summary, total, user_frames
+
+MS = 500
+MAIN = "_start __libc_start_main.* ... main "
+MAPPINGS = 20000
+PAGE = 4096
+
+# mov %rdi,%rcx; 1: dec %rcx; jnz 1b; mov %rdi,%rax; ret: what run_file calls
+LOOP = bytes.fromhex("4889f948ffc975fb4889f8c3")
+
+
+def sound(recording):
+    """It ended as it should and lost nothing; its stacks all begin somewhere."""
+    expect(recording.status == 0, recording.status, recording.said)
+    n = summary(recording.said)
+    expect(n["lost"] == 0, recording.said)
+    for s in recording.stacks:
+        expect(s.frames, show([s]))
+
+
+def many_mappings(shop):
+    program = shop.c("mappings")
+    recording = record("--", program, str(MS), str(MAPPINGS), program)
+    sound(recording)
+    recording.judge("mappings", MAIN + "hot", leaf="hot", most_elsewhere=0.9)
+
+
+def scribbled_stack(shop):
+    """One thread's stack is overwritten while it is walked."""
+    recording = record("--", shop.c("scribble", "-pthread"), str(2 * MS))
+    sound(recording)
+    ours = recording.of("scribble")
+    victim = [s for s in ours if is_in(s, "victim")]
+    expect(total(victim) >= ENOUGH, show(ours))
+    cut = [s for s in victim if not is_whole(s)]
+    expect(cut, "not one of the walks failed:", show(victim))
+    expect("end early" in recording.said, recording.said)
+    main = [s for s in ours if is_in(s, "main")]
+    expect(total([s for s in main if not is_whole(s)]) <= 0.01 * total(main), show(main))
+
+
+def large_file(shop):
+    """A program of 2 GB, most of it a hole."""
+    program = shutil.copy(shop.c("chain"), shop.path("large"))
+    os.truncate(program, 2 << 30)
+    recording = record("--", program, str(MS))
+    sound(recording)
+    recording.judge("large", MAIN + "outer middle hot")
+
+
+def truncated_file(shop):
+    """A program whose end (its symbols and section headers) is gone."""
+    program = shutil.copy(shop.c("chain"), shop.path("truncated"))
+    with open(program, "rb") as f:
+        sections = struct.unpack_from("<Q", f.read(64), 40)[0]
+    os.truncate(program, sections)
+    recording = record("--", program, str(MS))
+    sound(recording)
+    ours = recording.of("truncated")
+    expect(total([s for s in ours if is_whole(s)]) >= 0.99 * total(ours), show(ours))
+
+
+def garbage(shop, name, header):
+    """Code in a file that says of itself what is not true."""
+    path = shop.path(name)
+    with open(path, "wb") as f:
+        f.write(header.ljust(PAGE, b"\0")[:PAGE] + LOOP.ljust(PAGE, b"\xcc"))
+    recording = record("--", shop.c("run_file", "-O0"), str(MS), path, str(PAGE))
+    sound(recording)
+    ours = [s for s in recording.of("run_file") if any(name in f for f in user_frames(s))]
+    expect(total(ours) >= ENOUGH, "the file does not appear:", show(recording.stacks))
+    # no rows: the walk may not go on, or may by the frame pointer; but it says which
+    for s in ours:
+        expect(not is_whole(s) or holds(s, MAIN + "..."), show([s]))
+
+
+def headers(shop):
+    """Beginnings of files, by what is wrong with them."""
+    with open(shop.c("chain"), "rb") as f:
+        real = bytearray(f.read(PAGE))
+    noise = random.Random(4).randbytes(PAGE)
+    lying = bytearray(real)
+    struct.pack_into("<H", lying, 56, 0xffff)  # program headers beyond the end
+    overlapping = bytearray(real)
+    for i in range(struct.unpack_from("<H", real, 56)[0]):
+        struct.pack_into("<QQQ", overlapping, 64 + 56 * i + 8, 0, 0, 0)
+    return {
+        "noise": noise,
+        "half-noise": bytes(real[:64]) + noise[64:],
+        "a real header and nothing behind": bytes(real),
+        "too many program headers": bytes(lying),
+        "segments on top of each other": bytes(overlapping),
+        "nothing": b"",
+    }
+
+
+def main():
+    need_bpf()
+    tap = Tap()
+    with Workshop() as shop:
+        tap.run(f"{MAPPINGS} mappings", many_mappings, shop)
+        tap.run("a stack that changes while it is walked", scribbled_stack, shop)
+        tap.run("a program of 2 GB", large_file, shop)
+        tap.run("a program without its end", truncated_file, shop)
+        for i, (name, header) in enumerate(headers(shop).items()):
+            tap.run(f"code in a file of {name}", garbage, shop, f"garbage-{i}", header)
+    tap.done()
+
+
+main()
