@@ -12,15 +12,13 @@
 #include <string.h>
 
 #include "agent/files.h"
-#include "base/hash.h"
-#include "base/index.h"
+#include "agent/jits.h"
 #include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
 #include "elf/image.h"
 #include "profile/profile.h"
 #include "symbol/kallsyms.h"
-#include "symbol/perfmap.h"
 #include "unwind/walk.h"
 
 enum { BATCH = 1024, INLINE_MAX = 256 };
@@ -33,11 +31,6 @@ struct known_file {
 	struct elf_image *img; /* NULL: not an ELF file */
 };
 
-struct process_map {
-	uint32_t pid;
-	struct perfmap *map; /* NULL: it has none */
-};
-
 struct locator {
 	struct files *files;
 	struct symbolizer *symbolizer;
@@ -46,11 +39,7 @@ struct locator {
 	struct {
 		VEC(struct known_file);
 	} known; /* by file id */
-	struct {
-		VEC(struct process_map);
-	} perfmaps;
-	struct index by_pid; /* -> perfmaps */
-	struct locator_stats stats;
+	struct jits *jits;
 };
 
 /* One call of locator_locate(). */
@@ -68,16 +57,17 @@ struct batch {
 	size_t first; /* in order, of the addresses asked for now */
 };
 
-int locator_new(struct locator **out, struct files *files, enum demangle_mode demangle)
+int locator_new(struct locator **out, struct files *files, struct jits *jits,
+		const struct symbolizer_opts *opts)
 {
 	_cleanup_(locator_freep) struct locator *l = calloc(1, sizeof(*l));
-	struct symbolizer_opts opts = { .demangle = demangle };
 	int r;
 
 	if (!l)
 		return -ENOMEM;
 	l->files = files;
-	r = symbolizer_new(&l->symbolizer, &opts);
+	l->jits = jits;
+	r = symbolizer_new(&l->symbolizer, opts);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&l);
@@ -90,20 +80,15 @@ void locator_free(struct locator *l)
 		return;
 	for (size_t i = 0; i < l->known.len; i++)
 		elf_image_free(l->known.data[i].img);
-	for (size_t i = 0; i < l->perfmaps.len; i++)
-		perfmap_free(l->perfmaps.data[i].map);
 	vec_fini(&l->known);
-	vec_fini(&l->perfmaps);
-	index_fini(&l->by_pid);
 	kallsyms_free(l->kallsyms);
 	symbolizer_free(l->symbolizer);
 	free(l);
 }
 
-void locator_stats(const struct locator *l, struct locator_stats *out)
+void locator_counters(const struct locator *l, struct symbolizer_counters *out)
 {
-	*out = l->stats;
-	symbolizer_counters(l->symbolizer, &out->symbolizer);
+	symbolizer_counters(l->symbolizer, out);
 }
 
 /* ---- what the pieces are made of ------------------------------------------- */
@@ -130,17 +115,29 @@ static int add_line(struct batch *b, const struct symbol_frame *f, struct profil
 }
 
 /* A location with one function, for what has no inlined calls. */
-static int add_simple(struct batch *b, const struct profile_location *l, const char *name,
-		      const char *file, uint32_t *out)
+static int add_frame(struct batch *b, const struct profile_location *l,
+		     const struct symbol_frame *frame, uint32_t *out)
 {
-	struct symbol_frame frame = { .name = name, .file = file };
 	struct profile_location with_line = *l;
 	struct profile_line line;
-	int r = add_line(b, &frame, &line);
+	int r = add_line(b, frame, &line);
 
 	with_line.n_lines = 1;
 	with_line.lines = &line;
 	return r < 0 ? r : profile_add_location(b->p, &with_line, out);
+}
+
+static int add_simple(struct batch *b, const struct profile_location *l, const char *name,
+		      const char *file, uint32_t *out)
+{
+	return add_frame(b, l, &(struct symbol_frame){ .name = name, .file = file }, out);
+}
+
+static int add_unnamed(struct batch *b, const struct profile_location *l, const char *text,
+		       struct located *w)
+{
+	w->unnamed = true;
+	return add_simple(b, l, text, "", &w->location);
 }
 
 static const char *base_name(const char *path)
@@ -251,10 +248,9 @@ static int locate_unnamed(struct batch *b, struct located *w)
 
 	if (r < 0)
 		return r;
-	b->l->stats.n_unnamed++;
 	snprintf(name, sizeof(name), "[%.255s+0x%llx]", base_name(b->info->path),
 		 (unsigned long long)l.address);
-	return add_simple(b, &l, name, "", &w->location);
+	return add_unnamed(b, &l, name, w);
 }
 
 /* Ask for order[first, first + n), which are of the file in work. */
@@ -354,39 +350,8 @@ static int locate_kernel(struct batch *b, struct located *w)
 		return r;
 	if (k && kallsyms_find(k, w->word, &sym) == 0)
 		return add_simple(b, &l, sym.name, sym.module, &w->location);
-	b->l->stats.n_unnamed++;
 	snprintf(name, sizeof(name), "[kernel+0x%llx]", (unsigned long long)w->word);
-	return add_simple(b, &l, name, "", &w->location);
-}
-
-struct pid_key {
-	const struct locator *l;
-	uint32_t pid;
-};
-
-static bool same_pid(const void *ctx, uint32_t id)
-{
-	const struct pid_key *k = ctx;
-
-	return k->l->perfmaps.data[id].pid == k->pid;
-}
-
-static struct perfmap *perfmap_of(struct locator *l, uint32_t pid)
-{
-	struct pid_key key = { l, pid };
-	struct process_map pm = { .pid = pid };
-	uint32_t id;
-
-	if (index_find(&l->by_pid, hash_u64(pid), same_pid, &key, &id))
-		return l->perfmaps.data[id].map;
-	if (perfmap_open(&pm.map, (pid_t)pid) == 0)
-		(void)perfmap_refresh(pm.map);
-	if (vec_push(&l->perfmaps, pm) < 0) {
-		perfmap_free(pm.map);
-		return NULL;
-	}
-	(void)index_add(&l->by_pid, hash_u64(pid), (uint32_t)l->perfmaps.len - 1);
-	return pm.map;
+	return add_unnamed(b, &l, name, w);
 }
 
 /* Generated code, or an address that leads nowhere. */
@@ -395,13 +360,13 @@ static int locate_address(struct batch *b, struct located *w)
 	struct profile_location l = { .kind = PROFILE_FRAME_UNKNOWN,
 				      .mapping = PROFILE_NONE,
 				      .address = w->word & FRAME_PAYLOAD_MASK };
-	struct perfmap *map = perfmap_of(b->l, w->pid);
-	struct jit_function fn;
+	struct symbol_frame frame;
+	struct jits_function fn;
 
-	if (map && perfmap_find(map, l.address, &fn) == 0)
-		return add_simple(b, &l, fn.name, "", &w->location);
-	b->l->stats.n_unnamed++;
-	return add_simple(b, &l, "[anonymous code]", "", &w->location);
+	if (jits_find(b->l->jits, w->pid, l.address, &fn) < 0)
+		return add_unnamed(b, &l, "[anonymous code]", w);
+	frame = (struct symbol_frame){ .name = fn.name, .file = fn.file, .line = fn.line };
+	return add_frame(b, &l, &frame, &w->location);
 }
 
 static int locate_error(struct batch *b, struct located *w)
@@ -419,7 +384,7 @@ static int locate_one(struct batch *b, uint32_t i)
 	struct located *w = &b->words[i];
 
 	w->location = PROFILE_NONE;
-	b->l->stats.n_located++;
+	w->unnamed = false;
 	switch (w->word >> FRAME_KIND_SHIFT) {
 	case FRAME_NATIVE:
 		return vec_push(&b->order, i);
@@ -437,8 +402,7 @@ int locator_locate(struct locator *l, struct profile *p, struct located *words, 
 	struct batch b = { .l = l, .p = p, .words = words };
 	int r = 0;
 
-	l->stats.n_located = 0;
-	l->stats.n_unnamed = 0;
+	jits_refresh(l->jits);
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = locate_one(&b, (uint32_t)i);
 	if (r == 0)

@@ -34,6 +34,7 @@ struct job {
 		VEC(uint32_t);
 	} stack; /* of the sample in work */
 	uint32_t key_pid, key_tid, key_comm, key_thread;
+	struct names_stats stats;
 };
 
 struct word_key {
@@ -111,8 +112,13 @@ static int add_sample(struct job *j, const struct collect_sample *s, const uint3
 
 	if (r == 0)
 		r = vec_reserve(&j->stack, n);
-	for (size_t i = 0; i < n && r == 0; i++)
-		j->stack.data[i] = j->words.data[refs[i]].location;
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct located *w = &j->words.data[refs[i]];
+
+		j->stack.data[i] = w->location;
+		j->stats.n_frames += w->word >> FRAME_KIND_SHIFT != FRAME_ERROR ? s->count : 0;
+		j->stats.n_unnamed += w->unnamed ? s->count : 0;
+	}
 	if (r == 0)
 		r = profile_add_stack(j->p, j->stack.data, n, &sample.stack);
 	return r < 0 ? r : profile_add_sample(j->p, &sample);
@@ -162,7 +168,7 @@ static int begin_profile(struct job *j, const struct names_window *window)
 }
 
 int names_profile(struct locator *l, const struct collect *c, const struct names_window *window,
-		  struct profile **out, struct err *err)
+		  struct profile **out, struct names_stats *out_stats, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct job j = { .c = c };
@@ -183,6 +189,7 @@ int names_profile(struct locator *l, const struct collect *c, const struct names
 	index_fini(&j.by_word);
 	if (r < 0)
 		return err_set(err, r, "can't build the profile: %s", strerror(-r));
+	*out_stats = j.stats;
 	*out = steal_ptr(&p);
 	return 0;
 }

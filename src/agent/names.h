@@ -15,6 +15,11 @@ struct names_window {
 	uint32_t freq_hz;
 };
 
+struct names_stats {
+	uint64_t n_frames;  /* of all samples together, errors left out */
+	uint64_t n_unnamed; /* of these, those without a function's name */
+};
+
 /**
  * names_profile() - the profile of a window
  *
@@ -22,4 +27,4 @@ struct names_window {
  * thread. Return: 0 and a new profile; -ENOMEM.
  */
 int names_profile(struct locator *l, const struct collect *c, const struct names_window *window,
-		  struct profile **out, struct err *err);
+		  struct profile **out, struct names_stats *out_stats, struct err *err);

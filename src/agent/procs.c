@@ -23,6 +23,7 @@
 #include "base/vec.h"
 #include "proc/maps.h"
 #include "proc/stat.h"
+#include "symbol/jitdump.h"
 
 #define KEEP_ENDED_NS 3000000000ULL
 
@@ -34,6 +35,7 @@ enum {
 struct entry {
 	struct process info; /* first: what callers see */
 	struct mapset *maps;
+	char *jitdump; /* NULL: none was seen */
 	struct entry *older;
 	uint32_t n_threads; /* besides the first; meaningful only if all_threads_seen */
 	bool all_threads_seen;
@@ -107,6 +109,7 @@ int procs_new(struct procs **out, struct files *files, struct unwind_tables *tab
 static void entry_free(struct procs *p, struct entry *e, uint64_t now_ns)
 {
 	mapset_unref(e->maps, p->tables, now_ns);
+	free(e->jitdump);
 	free(e);
 }
 
@@ -219,6 +222,8 @@ static void entry_map(struct procs *p, struct entry *e, const struct file_ref *r
 				      .file_off = file_off,
 				      .kind = MAPPING_ANONYMOUS };
 
+	if (!e->jitdump && jitdump_is_path(ref->path))
+		e->jitdump = strdup(ref->path);
 	if (!strcmp(ref->path, "[vdso]")) {
 		map.file = files_vdso(p->files);
 		map.file_off = 0;
@@ -486,6 +491,13 @@ int procs_mappings(struct procs *p, uint32_t pid, uint64_t time_ns, uint64_t now
 	if (!e)
 		return -ENOMEM;
 	return entry_publish(p, e, now_ns, out);
+}
+
+const char *procs_jitdump(const struct procs *p, uint32_t pid)
+{
+	const struct entry *e = entry_get(p, pid);
+
+	return e ? e->jitdump : NULL;
 }
 
 void procs_unmapped_is_final(struct procs *p, uint32_t pid)

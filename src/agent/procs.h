@@ -56,6 +56,9 @@ const struct process *procs_find(struct procs *p, uint32_t pid, uint64_t time_ns
 int procs_mappings(struct procs *p, uint32_t pid, uint64_t time_ns, uint64_t now_ns,
 		   struct unwind_process *out);
 
+/* Path of the jitdump that @pid has mapped, as it sees it; NULL if none was seen. Borrowed. */
+const char *procs_jitdump(const struct procs *p, uint32_t pid);
+
 /*
  * An address of @pid was looked up in vain although everything that happened
  * was taken in: until its mappings change, more of these are not worth the

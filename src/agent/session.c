@@ -15,6 +15,7 @@
 
 #include "agent/collect.h"
 #include "agent/files.h"
+#include "agent/jits.h"
 #include "agent/sideband.h"
 #include "base/err.h"
 #include "unwind/walk.h"
@@ -29,6 +30,7 @@ struct session {
 	struct files *files;
 	struct procs *procs;
 	struct collect *collect;
+	struct jits *jits;
 	int epoll_fd;
 	uint64_t now_ns;      /* of this turn */
 	uint64_t sideband_ns; /* what happened up to then has been taken in */
@@ -67,6 +69,8 @@ static int session_make_tables(struct session *s)
 	if (r == 0)
 		r = procs_new(&s->procs, s->files, s->tables, s->sampler);
 	if (r == 0)
+		r = jits_new(&s->jits, s->procs);
+	if (r == 0)
 		r = collect_new(&s->collect);
 	return r;
 }
@@ -103,6 +107,7 @@ void session_free(struct session *s)
 {
 	if (!s)
 		return;
+	jits_free(s->jits);
 	procs_free(s->procs);
 	collect_free(s->collect);
 	files_free(s->files);
@@ -146,6 +151,9 @@ static void count_stack(struct session *s, const struct record_header *h, const 
 	memcpy(t.process_comm, p && p->comm[0] ? p->comm : t.comm, sizeof(t.process_comm));
 	if (p)
 		t.exe = p->exe;
+	for (size_t i = h->n_kernel; i < n; i++)
+		if (words[i] >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
+			jits_note(s->jits, h->pid);
 	if (collect_add(s->collect, &t, words, n) == 0)
 		s->n_samples++;
 }
@@ -343,6 +351,11 @@ struct collect *session_collect(struct session *s)
 struct files *session_files(struct session *s)
 {
 	return s->files;
+}
+
+struct jits *session_jits(struct session *s)
+{
+	return s->jits;
 }
 
 int session_stats(struct session *s, struct session_stats *out)

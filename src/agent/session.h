@@ -16,6 +16,7 @@
 struct collect;
 struct err;
 struct files;
+struct jits;
 struct session;
 
 struct session_stats {
@@ -51,4 +52,5 @@ int session_stop(struct session *s, struct err *err);
 
 struct collect *session_collect(struct session *s);
 struct files *session_files(struct session *s);
+struct jits *session_jits(struct session *s);
 int session_stats(struct session *s, struct session_stats *out);

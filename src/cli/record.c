@@ -2,6 +2,8 @@
 /* `cameo record`: the options. */
 #include <argp.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@
 #include "cli/formats.h"
 #include "cli/recording.h"
 
-enum { OPT_NO_KERNEL = 256, OPT_NO_USER, OPT_IDLE, OPT_FORMAT, OPT_DEMANGLE };
+enum { OPT_NO_KERNEL = 256, OPT_NO_USER, OPT_IDLE, OPT_FORMAT, OPT_DEMANGLE, OPT_DEBUGINFOD };
 
 enum { DEFAULT_FREQ_HZ = 99, PIDS_MAX = 4096, DURATION_MAX_S = 10 * 365 * 86400 };
 
@@ -32,6 +34,10 @@ static const struct argp_option options[] = {
 	  "C++, Rust, D and Ada names: whole, without parameters and template arguments, or as "
 	  "they "
 	  "are (default full)",
+	  0 },
+	{ "debuginfod", OPT_DEBUGINFOD, "URL", 0,
+	  "Ask these servers for debug files (default $DEBUGINFOD_URLS); what they send is kept in "
+	  "~/.cache/cameo/debuginfod",
 	  0 },
 	{ "verbose", 'v', NULL, 0, "Also tell what the profiling itself cost", 0 },
 	{ 0 },
@@ -124,9 +130,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->format_name = arg;
 		break;
 	case OPT_DEMANGLE:
-		if (!demangle_mode_parse(arg, &a->o.demangle))
+		if (!demangle_mode_parse(arg, &a->o.symbolizer.demangle))
 			err_set(&a->err, -EINVAL, "--demangle takes full, short or no, not %.40s",
 				arg);
+		break;
+	case OPT_DEBUGINFOD:
+		a->o.symbolizer.debuginfod = arg;
 		break;
 	case OPT_NO_KERNEL:
 		a->o.no_kernel = true;
@@ -165,6 +174,18 @@ static int check(struct args *a)
 	return a->o.format ? 0 : -EINVAL;
 }
 
+/* Where fetched debug files are kept: the XDG base directory specification. */
+static void set_cache(struct symbolizer_opts *o, char *path, size_t cap)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (cache && cache[0] == '/')
+		snprintf(path, cap, "%s/cameo/debuginfod", cache);
+	else if (home && home[0] == '/')
+		snprintf(path, cap, "%s/.cache/cameo/debuginfod", home);
+	o->debuginfod_cache = path[0] ? path : NULL;
+}
+
 int cli_record(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -178,8 +199,11 @@ int cli_record(int argc, char **argv)
 		       "  cameo record -o build.folded -- make -j8\n",
 	};
 	struct args a = { .o = { .freq_hz = DEFAULT_FREQ_HZ, .path = "cameo.pb.gz" } };
+	char cache[PATH_MAX] = "";
 	int status = 0, r;
 
+	a.o.symbolizer.debuginfod = getenv("DEBUGINFOD_URLS");
+	set_cache(&a.o.symbolizer, cache, sizeof(cache));
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a);
 	r = check(&a);

@@ -247,7 +247,8 @@ static uint64_t own_cpu_ns(void)
 	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ULL;
 }
 
-static int recording_write(struct recording *rec, struct locator *locator, struct err *err)
+static int recording_write(struct recording *rec, struct locator *locator,
+			   struct names_stats *out_stats, struct err *err)
 {
 	struct names_window window = {
 		.time_ns = rec->start_wall_ns,
@@ -258,7 +259,7 @@ static int recording_write(struct recording *rec, struct locator *locator, struc
 	_cleanup_(buf_fini) struct buf buf = { 0 };
 	int r;
 
-	r = names_profile(locator, session_collect(rec->session), &window, &p, err);
+	r = names_profile(locator, session_collect(rec->session), &window, &p, out_stats, err);
 	if (r == 0)
 		r = rec->opts->format->write(p, &buf, err);
 	if (r == 0)
@@ -277,9 +278,10 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 	};
 	int r;
 
-	r = locator_new(&locator, session_files(rec->session), rec->opts->demangle);
+	r = locator_new(&locator, session_files(rec->session), session_jits(rec->session),
+			&rec->opts->symbolizer);
 	if (r == 0)
-		r = recording_write(rec, locator, err);
+		r = recording_write(rec, locator, &sum.names, err);
 	if (r < 0)
 		return r;
 	r = session_stats(rec->session, &sum.session);
@@ -287,7 +289,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 		return err_set(err, r, "can't read the counters: %s", strerror(-r));
 	sum.total_cpu_ns = own_cpu_ns();
 	sum.n_stacks = collect_n_stacks(session_collect(rec->session));
-	locator_stats(locator, &sum.names);
+	locator_counters(locator, &sum.symbolizer);
 	summary_print(&sum);
 	return 0;
 }

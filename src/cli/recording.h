@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "symbol/demangle.h"
+#include "symbol/symbolizer.h"
 
 struct err;
 struct format;
@@ -19,7 +19,7 @@ struct recording_opts {
 	uint32_t freq_hz;
 	uint64_t duration_ns; /* 0: until it ends by itself or by a signal */
 	bool no_kernel, no_user, idle, verbose;
-	enum demangle_mode demangle;
+	struct symbolizer_opts symbolizer;
 	const char *path;
 	const struct format *format;
 };

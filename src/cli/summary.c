@@ -63,21 +63,21 @@ void summary_print(const struct summary *s)
 
 	fprintf(stderr,
 		"cameo: %llu samples in %.1f s, %llu processes, %llu stacks, %.1f %% complete, "
-		"%llu lost, %llu of %llu places without a name\n",
+		"%llu lost, %.1f %% of frames without a name\n",
 		(unsigned long long)st->n_samples, (double)s->duration_ns / 1e9,
 		(unsigned long long)st->procs.n_seen, (unsigned long long)s->n_stacks,
 		percent(st->n_complete, st->n_samples),
 		(unsigned long long)st->sampler.counts.n[COUNTER_LOST],
-		(unsigned long long)s->names.n_unnamed, (unsigned long long)s->names.n_located);
+		percent(s->names.n_unnamed, s->names.n_frames));
 	print_reasons(st);
 	if (st->procs.n_sideband_lost)
 		fprintf(stderr, "cameo: %llu process events lost; the processes were read again\n",
 			(unsigned long long)st->procs.n_sideband_lost);
-	if (s->names.symbolizer.worker_restarts)
+	if (s->symbolizer.worker_restarts)
 		fprintf(stderr,
 			"cameo: the symbolizer was restarted %llu times, %llu files given up\n",
-			(unsigned long long)s->names.symbolizer.worker_restarts,
-			(unsigned long long)s->names.symbolizer.files_given_up);
+			(unsigned long long)s->symbolizer.worker_restarts,
+			(unsigned long long)s->symbolizer.files_given_up);
 	if (s->verbose)
 		print_costs(s);
 	if (strcmp(s->path, "-") != 0)

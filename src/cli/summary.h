@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/locate.h"
+#include "agent/names.h"
 #include "agent/session.h"
+#include "symbol/symbolizer.h"
 
 struct summary {
 	struct session_stats session;
-	struct locator_stats names;
+	struct names_stats names;
+	struct symbolizer_counters symbolizer;
 	uint64_t duration_ns;
 	uint64_t n_stacks;
 	uint64_t sampling_cpu_ns,
