@@ -326,7 +326,7 @@ static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *ru
 	return WALK_CONTINUE;
 }
 
-/* Rules by rsp can only lead up the stack; other registers may lead to another one (Go, coroutines). */
+/* Rules by rsp only lead up the stack; other registers may lead to another (Go, coroutines). */
 static __always_inline int rule_goes_up(const struct unwind_rule *rule)
 {
 	return rule->cfa != UNWIND_CFA_RBP && rule->cfa != UNWIND_CFA_RBX &&

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Code made at run time: main -> outer -> generated(), which keeps a frame
+ * pointer as runtimes' code does. What it is called is told by a perf map
+ * ("map"), by a jitdump ("dump"), or by nobody.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "work.h"
+
+/* push %rbp; mov %rsp,%rbp; mov $1000000,%ecx; 1: dec %ecx; jnz 1b; pop %rbp; ret */
+static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xb9, 0x40, 0x42, 0x0f,
+				0x00, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3 };
+
+typedef void (*generated_fn)(void);
+
+static void write_map(const void *at)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	f = fopen(path, "w");
+	if (!f)
+		exit(1);
+	fprintf(f, "%lx %zx mapped_function\n", (unsigned long)at, sizeof(code));
+	fclose(f);
+}
+
+/* tools/perf/Documentation/jitdump-specification.txt */
+struct dump {
+	uint32_t magic, version, header_size, machine, pad, pid;
+	uint64_t timestamp, flags;
+	uint32_t id, total_size;
+	uint64_t time;
+	uint32_t load_pid, tid;
+	uint64_t vma, code_addr, code_size, code_index;
+	char name[16];
+	uint8_t bytes[sizeof(code)];
+} __attribute__((packed));
+
+static void write_dump(const void *at)
+{
+	struct dump d = { .magic = 0x4a695444,
+			  .version = 1,
+			  .header_size = 40,
+			  .machine = 62,
+			  .pid = (uint32_t)getpid(),
+			  .total_size = sizeof(d) - 40,
+			  .load_pid = (uint32_t)getpid(),
+			  .tid = (uint32_t)getpid(),
+			  .vma = (uint64_t)at,
+			  .code_addr = (uint64_t)at,
+			  .code_size = sizeof(code),
+			  .name = "dumped_function" };
+	char path[64];
+	int fd;
+
+	memcpy(d.bytes, code, sizeof(code));
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (fd < 0 || write(fd, &d, sizeof(d)) != (ssize_t)sizeof(d))
+		exit(1);
+	/* how the dump is found: it is mapped executable */
+	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		exit(1);
+}
+
+CALLED static int outer(generated_fn generated)
+{
+	generated();
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	const char *how = argc > 2 ? argv[2] : "";
+	char path[64];
+	int n = 0;
+
+	if (at == MAP_FAILED)
+		return 1;
+	memcpy(at, code, sizeof(code));
+	if (!strcmp(how, "map"))
+		write_map(at);
+	if (!strcmp(how, "dump"))
+		write_dump(at);
+	while (busy(busy_ms(argc, argv)))
+		n += outer((generated_fn)at);
+	/* the dump is there for as long as the process: who profiles it opens it meanwhile */
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	unlink(path);
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());
+	unlink(path);
+	return n == 0;
+}
