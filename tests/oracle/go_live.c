@@ -43,7 +43,7 @@ enum {
 	FUNCTIONS_MAX = 16,
 	THREADS_MAX = 64
 };
-enum { SETTLE_STOPS = 100, AWAIT_SPINS = 1000, AWAIT_TRIES = 2000 };
+enum { SETTLE_STOPS = 100, AWAIT_SPINS = 1000, AWAIT_TRIES = 2000, PATIENCE = 50 };
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R15 = 15, RIP, N_REGS };
 
 struct file {
@@ -474,6 +474,12 @@ static bool await_stop(pid_t tid, int *out_status)
 	return false;
 }
 
+/* The goroutine sought may be on no stopped thread for a while: some stops more, then. */
+static bool more_stops(long i, long stops, const struct expected *e)
+{
+	return i < stops || (!e->relevant && i < stops * PATIENCE);
+}
+
 /* Stop @tid, look at it, and again after each of @steps instructions. */
 static void look(struct target *t, pid_t tid, int steps, struct expected *e)
 {
@@ -516,7 +522,7 @@ int main(int argc, char **argv)
 	if (t.pid < 0)
 		return errno == EPERM ? 77 : 2;
 	/* the first stops are not looked at: the program makes its threads then */
-	for (long i = -SETTLE_STOPS; i < stops && let_run(t.pid); i++) {
+	for (long i = -SETTLE_STOPS; more_stops(i, stops, &e) && let_run(t.pid); i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 + rand() % 2000000 }, NULL);
 		if (i >= 0)
 			look(&t, i % 2 ? any_thread(t.pid) : t.pid, (int)steps, &e);
