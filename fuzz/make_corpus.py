@@ -599,6 +599,36 @@ def speedscope():
     yield from byte_mutations(text, random.Random(9), 200)
 
 
+def walk():
+    """Tables that hang together, with rules of every kind; then with less and less sense."""
+    rng = random.Random(6)
+    text, stack = 0x400000, 0x7FFF0000
+    for n in range(400):
+        rules = [struct.pack("<BBBBihhhh", i % 15, rng.randrange(17), rng.randrange(6),
+                             rng.randrange(6), rng.choice([0, 8, 16, 24, -8, 1 << 20]),
+                             rng.choice([-16, -24, 0]), rng.choice([-24, -32, 6]), -8,
+                             rng.choice([0, 8])) for i in range(16)]
+        files = [struct.pack("<IIIHH", 512, 0, 16, 1, 0), struct.pack("<IIIHH", 0, 0, 0, 2, 0),
+                 struct.pack("<IIIHH", 512, 3, 9, 1, 0), struct.pack("<IIIHH", 0, 0, 0, 0, 0)]
+        mappings = [struct.pack("<QQQII", text + i * 0x100000, text + i * 0x100000 + 0xF0000, 0,
+                                1 + i % 4, i % 3 == 2) for i in range(8)]
+        rows = b"".join(struct.pack("<HH", i * 0x100, 3 + rng.randrange(17)) for i in range(200))
+        pages = struct.pack("<II", 1024, 200) * 16
+        units = b"".join(mappings).ljust(2048, b"\0") + pages.ljust(2048, b"\0") + rows
+        units = units.ljust(8192, b"\0")
+        words = [rng.choice([text + rng.randrange(0x100000 * (1 + n % 8)), 0,
+                             stack + 8 * rng.randrange(1024), rng.getrandbits(64)])
+                 for _ in range(1024)]
+        memory = struct.pack("<1024Q", *words)
+        regs = [stack + 8 * rng.randrange(64) for _ in range(16)] + [text + rng.randrange(0xF0000)]
+        data = bytearray(struct.pack("<4I", 0, 8, n % 2, n % 257) + struct.pack("<17Q", *regs) +
+                         b"".join(rules) + b"".join(files) + units + memory)
+        for _ in range(n // 8):
+            patched_at = rng.randrange(len(data) - 8)
+            struct.pack_into("<Q", data, patched_at, rng.choice(ODD))
+        yield bytes(data)
+
+
 def main():
     target, directory, stamp = sys.argv[1:]
     shutil.rmtree(directory, ignore_errors=True)
