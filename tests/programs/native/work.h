@@ -29,7 +29,7 @@ static inline long busy_ms(int argc, char **argv)
 	return argc > 1 ? strtol(argv[1], NULL, 10) : 100;
 }
 
-static inline uint64_t spin(uint64_t n, int turns)
+static inline __attribute__((always_inline)) uint64_t spin(uint64_t n, int turns)
 {
 	for (int i = 0; i < turns; i++)
 		n = n * 6364136223846793005u + 1442695040888963407u;

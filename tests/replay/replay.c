@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay CHAIN PROGRAM [ARG...]: stops the program a few times, writes what it
+ * was into a file each time, and walks the file. CHAIN is the functions that
+ * must be in each walk that begins with the first of them, leaf first, with commas.
+ *
+ * Each snapshot is walked again with less and less of its stack: those walks
+ * must give the same frames up to one that says that there is no more.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "elf/symtab.h"
+#include "snapshot.h"
+#include "unwind/walk.h"
+
+enum { STOPS = 12, STOPS_ENOUGH = 6, CUTS = 64 };
+
+struct symbols {
+	struct {
+		VEC(struct elf_symtab *);
+	} tables; /* by file id */
+};
+
+/* ---- names ---------------------------------------------------------------- */
+
+static int load_symbols(struct symbols *s, const struct image *im)
+{
+	for (size_t i = 0; i < im->files.len; i++) {
+		struct elf_symtab *t = NULL;
+		int r;
+
+		if (im->files.data[i].elf)
+			(void)elf_symtab_load(&t, im->files.data[i].elf, ELF_SYMTAB | ELF_DYNSYM,
+					      NULL);
+		r = vec_push(&s->tables, t);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void symbols_fini(struct symbols *s)
+{
+	for (size_t i = 0; i < s->tables.len; i++)
+		elf_symtab_free(s->tables.data[i]);
+	vec_fini(&s->tables);
+}
+
+static const char *frame_name(const struct symbols *s, const struct image *im, uint64_t word)
+{
+	uint64_t payload = word & FRAME_PAYLOAD_MASK, vaddr;
+	uint32_t file = (uint32_t)(payload >> FRAME_OFFSET_BITS);
+	struct elf_symbol sym;
+
+	if (word >> FRAME_KIND_SHIFT == FRAME_ERROR)
+		return unwind_error_text(payload);
+	if (word >> FRAME_KIND_SHIFT != FRAME_NATIVE || file >= s->tables.len ||
+	    !s->tables.data[file] ||
+	    elf_image_vaddr_of(im->files.data[file].elf, payload & FRAME_OFFSET_MASK, &vaddr) < 0 ||
+	    elf_symtab_find(s->tables.data[file], vaddr, &sym) < 0)
+		return "?";
+	return sym.name;
+}
+
+static bool name_is(const char *name, const char *chain, size_t len)
+{
+	return !strncmp(name, chain, len) && (!name[len] || name[len] == '.');
+}
+
+/* The names hold the chain's, in its order; others may stand between. */
+static bool holds(const struct symbols *s, const struct image *im, const uint64_t *words, size_t n,
+		  const char *chain)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strcspn(chain, ",");
+
+		if (!name_is(frame_name(s, im, words[i]), chain, len))
+			continue;
+		chain += len;
+		if (!*chain)
+			return true;
+		chain++;
+	}
+	return false;
+}
+
+static void show(const struct symbols *s, const struct image *im, const uint64_t *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		printf("%s%s", i ? " <- " : "  ", frame_name(s, im, words[i]));
+	printf("\n");
+}
+
+/* ---- one snapshot ----------------------------------------------------------- */
+
+/* With less of the stack: a part of the same frames, and why there are no more. */
+static int check_cut(const struct image *im, struct unwind_walk_input *in, const uint64_t *whole,
+		     size_t n_whole)
+{
+	const uint64_t *words;
+	bool complete;
+	size_t n = unwind_walk(im->walker, in, &words, &complete);
+
+	if (complete)
+		return n == n_whole && !memcmp(words, whole, n * sizeof(*words)) ? 0 : -EINVAL;
+	if (!n || words[n - 1] >> FRAME_KIND_SHIFT != FRAME_ERROR || n - 1 > n_whole)
+		return -EINVAL;
+	return memcmp(words, whole, (n - 1) * sizeof(*words)) ? -EINVAL : 0;
+}
+
+static int check_cuts(const struct image *im, struct unwind_walk_input *in, const uint64_t *words,
+		      size_t n)
+{
+	uint64_t whole[WALK_FRAMES_MAX + 1];
+	size_t len = in->stack_len;
+
+	memcpy(whole, words, n * sizeof(*words));
+	for (size_t i = 0; i < CUTS; i++) {
+		/* close to its beginning, where the frames are, and then farther apart */
+		in->stack_len = i < CUTS / 2 ? i * 8 : len * i / CUTS;
+		if (in->stack_len < len && check_cut(im, in, whole, n) < 0) {
+			printf("  with %zu bytes of stack the frames are others\n", in->stack_len);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* 1: it was in the chain's leaf, and right; 0: it was elsewhere; -errno. */
+static int check_snapshot(const struct snapshot *snap, const char *chain)
+{
+	_cleanup_(image_fini) struct image im;
+	_cleanup_(symbols_fini) struct symbols symbols = { 0 };
+	struct unwind_walk_input in = { .stack = snap->stack.data, .stack_len = snap->stack.len };
+	const uint64_t *words;
+	bool complete;
+	size_t n;
+	int r = image_init(&im);
+
+	if (r == 0)
+		r = snapshot_image(snap, &im);
+	if (r == 0)
+		r = load_symbols(&symbols, &im);
+	if (r < 0)
+		return r;
+	in.process = im.process;
+	memcpy(in.regs, snap->regs, sizeof(in.regs));
+	in.stack_at = in.regs[UREG_RSP];
+	n = unwind_walk(im.walker, &in, &words, &complete);
+	if (!n || !name_is(frame_name(&symbols, &im, words[0]), chain, strcspn(chain, ",")))
+		return 0;
+	if (!complete || !holds(&symbols, &im, words, n, chain)) {
+		show(&symbols, &im, words, n);
+		return -EINVAL;
+	}
+	r = check_cuts(&im, &in, words, n);
+	return r < 0 ? r : 1;
+}
+
+/* Into a file and out of it again. */
+static int check_stop(pid_t pid, const char *chain)
+{
+	_cleanup_(snapshot_fini) struct snapshot taken = { 0 }, read_again = { 0 };
+	_cleanup_(closep) int fd = memfd_create("snapshot", MFD_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = snapshot_take(&taken, pid);
+	if (r == 0)
+		r = snapshot_write(&taken, fd);
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (r == 0)
+		r = snapshot_read(&read_again, fd);
+	return r < 0 ? r : check_snapshot(&read_again, chain);
+}
+
+/* ---- the program ------------------------------------------------------------ */
+
+static long cpu_ticks(pid_t pid)
+{
+	char path[64], line[1024], *words;
+	_cleanup_(fclosep) FILE *f = NULL;
+	long user = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(line, sizeof(line), f))
+		return -1;
+	words = strrchr(line, ')');
+	if (!words ||
+	    sscanf(words + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld", &user) != 1)
+		return -1;
+	return user;
+}
+
+/* Let it run until it has had some CPU time; its own signals are passed on. */
+static int run_a_while(pid_t pid)
+{
+	long until = cpu_ticks(pid) + 2;
+	bool asked = false;
+	int status, sig = 0;
+
+	if (ptrace(PTRACE_CONT, pid, NULL, 0L) < 0)
+		return -errno;
+	for (;;) {
+		pid_t got = waitpid(pid, &status, WNOHANG);
+
+		if (got < 0 || (got && !WIFSTOPPED(status)))
+			return -ECHILD;
+		if (got) {
+			sig = WSTOPSIG(status);
+			if (sig == SIGSTOP && asked)
+				return 0;
+			if (ptrace(PTRACE_CONT, pid, NULL, (long)sig) < 0)
+				return -errno;
+		} else if (!asked && cpu_ticks(pid) >= until) {
+			asked = kill(pid, SIGSTOP) == 0;
+		} else {
+			usleep(1000);
+		}
+	}
+}
+
+static pid_t start(char **argv)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFSTOPPED(status))
+		return -1;
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, (long)PTRACE_O_EXITKILL);
+	return pid;
+}
+
+int main(int argc, char **argv)
+{
+	int n_good = 0, r = 0;
+	pid_t pid = argc > 2 ? start(argv + 2) : -1;
+
+	if (pid < 0) {
+		fprintf(stderr, "usage: replay CHAIN PROGRAM [ARG...]\n");
+		return 2;
+	}
+	for (int i = 0; i < STOPS && r >= 0; i++) {
+		r = run_a_while(pid);
+		if (r == 0)
+			r = check_stop(pid, argv[1]);
+		n_good += r > 0;
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	printf("%d of %d stops hold %s%s%s\n", n_good, STOPS, argv[1], r < 0 ? ": " : "",
+	       r < 0 ? strerror(-r) : "");
+	return r < 0 || n_good < STOPS_ENOUGH;
+}
