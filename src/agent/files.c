@@ -42,7 +42,8 @@ struct file {
 struct inode {
 	uint32_t dev_major, dev_minor;
 	uint64_t number;
-	int fd; /* the file's own is not owned */
+	int fd;
+	bool owns_fd; /* the first inode of a file has the file's own */
 	struct stat st;
 	uint32_t file;
 };
@@ -99,7 +100,8 @@ void files_free(struct files *f)
 		file_free(f->all.data[i]);
 	vec_fini(&f->all);
 	for (size_t i = 0; i < f->inodes.len; i++)
-		closep(&f->inodes.data[i].fd);
+		if (f->inodes.data[i].owns_fd)
+			close(f->inodes.data[i].fd);
 	vec_fini(&f->inodes);
 	index_fini(&f->by_inode);
 	index_fini(&f->by_build_id);
@@ -280,12 +282,21 @@ static struct file *file_open(const struct file_ref *ref)
 	return file;
 }
 
-/* Remember the inode that @ref tells as one with the content of @id. Takes over *@fd. */
+/*
+ * Remember the inode that @ref tells as one with the content of file @id. @fd is open on it; it
+ * is taken over (*@fd becomes -1) unless it is the file's own.
+ */
 static void add_inode(struct files *f, const struct file_ref *ref, uint32_t id, int *fd)
 {
-	struct inode inode = { ref->dev_major, ref->dev_minor, ref->inode, *fd, { 0 }, id };
+	int own = f->all.data[id]->info.fd;
+	struct inode inode = { .dev_major = ref->dev_major,
+			       .dev_minor = ref->dev_minor,
+			       .number = ref->inode,
+			       .fd = *fd >= 0 ? *fd : own,
+			       .owns_fd = *fd >= 0,
+			       .file = id };
 
-	if (!ref->inode || *fd < 0 || fstat(*fd, &inode.st) < 0)
+	if (!ref->inode || inode.fd < 0 || fstat(inode.fd, &inode.st) < 0)
 		return;
 	if (vec_push(&f->inodes, inode) < 0)
 		return;
@@ -327,13 +338,14 @@ uint32_t files_find(struct files *f, const struct file_ref *ref)
 	file = file_open(ref);
 	if (!file)
 		return FILE_ID_NONE;
-	fd = file->info.fd < 0 ? -1 : fcntl(file->info.fd, F_DUPFD_CLOEXEC, 0);
 	key.content = file->content;
-	if (fd >= 0 &&
-	    index_find(&f->by_content, (uint32_t)file->content[0], same_content, &key, &id))
+	if (file->info.fd >= 0 &&
+	    index_find(&f->by_content, (uint32_t)file->content[0], same_content, &key, &id)) {
+		fd = steal_fd(&file->info.fd);
 		file_free(file);
-	else
+	} else {
 		id = file_add(f, file);
+	}
 	if (id)
 		add_inode(f, ref, id, &fd);
 	return id;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <bpf/bpf.h>
@@ -159,6 +160,18 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return getenv("CAMEO_LIBBPF_DEBUG") ? vfprintf(stderr, fmt, ap) : 0;
 }
 
+/*
+ * The kernel tells pids of the first pid namespace; in another one, /proc has
+ * other numbers for the same processes.
+ */
+static bool in_first_pid_namespace(void)
+{
+	const ino_t init_ino = 0xeffffffc; /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == init_ino;
+}
+
 int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct err *err)
 {
 	_cleanup_(sampler_freep) struct sampler *s = NULL;
@@ -168,6 +181,11 @@ int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct e
 		return err_set(err, -ENOENT,
 			       "this kernel has no BTF (/sys/kernel/btf/vmlinux): a kernel with "
 			       "CONFIG_DEBUG_INFO_BTF=y is needed (Debian's have it since 11)");
+	if (!in_first_pid_namespace())
+		return err_set(
+			err, -ENOTSUP,
+			"this is not the host's pid namespace: run cameo on the host, or its "
+			"container with the host's (docker run --pid=host)");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;

@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 
-static _Noreturn void child_main(char **argv, int go_fd, int exec_fd)
+static _Noreturn void child_main(char **argv, const struct rlimit *n_files, int go_fd, int exec_fd)
 {
 	sigset_t none;
 	ssize_t n;
@@ -32,13 +32,14 @@ static _Noreturn void child_main(char **argv, int go_fd, int exec_fd)
 		_exit(EXIT_NOT_FOUND);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	setrlimit(RLIMIT_NOFILE, n_files);
 	execvp(argv[0], argv);
 	e = errno;
 	(void)!write(exec_fd, &e, sizeof(e));
 	_exit(EXIT_NOT_FOUND);
 }
 
-int child_start(struct child *c, char **argv, struct err *err)
+int child_start(struct child *c, char **argv, const struct rlimit *n_files, struct err *err)
 {
 	int go[2], ex[2];
 	pid_t pid;
@@ -53,7 +54,7 @@ int child_start(struct child *c, char **argv, struct err *err)
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
-		child_main(argv, go[0], ex[1]);
+		child_main(argv, n_files, go[0], ex[1]);
 	}
 	close(go[0]);
 	close(ex[1]);

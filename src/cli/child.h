@@ -3,6 +3,7 @@
 
 /* The command that `cameo record -- CMD` runs: held before its first instruction until released. */
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct err;
@@ -16,8 +17,8 @@ struct child {
 
 #define CHILD_NONE ((struct child){ .go_fd = -1, .exec_fd = -1, .pid_fd = -1 })
 
-/* Fork a child that will run @argv. 0 or -errno. */
-int child_start(struct child *c, char **argv, struct err *err);
+/* Fork a child that will run @argv with the limit @n_files of open files. 0 or -errno. */
+int child_start(struct child *c, char **argv, const struct rlimit *n_files, struct err *err);
 
 /* Let it run: 0; -ENOENT, -EACCES, ... when the command can't be executed (it has ended then). */
 int child_release(struct child *c, const char *name, struct err *err);

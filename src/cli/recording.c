@@ -45,6 +45,7 @@ struct recording {
 	struct outfile *out;
 	struct child child;
 	int epoll_fd, signal_fd;
+	struct rlimit n_files; /* as we found it: the command's */
 	struct {
 		VEC(int);
 	} pid_fds; /* -1: ended */
@@ -118,6 +119,17 @@ static int follow_all(struct recording *rec, struct err *err)
 	return r < 0 ? err_set(err, r, "can't follow a process: %s", strerror(-r)) : 0;
 }
 
+/* Every executable that is mapped somewhere is kept open. */
+static void raise_file_limit(struct recording *rec)
+{
+	struct rlimit raised;
+
+	getrlimit(RLIMIT_NOFILE, &rec->n_files);
+	raised = rec->n_files;
+	raised.rlim_cur = raised.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &raised);
+}
+
 static int recording_setup(struct recording *rec, struct err *err)
 {
 	const struct recording_opts *o = rec->opts;
@@ -135,6 +147,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 	r = outfile_open(&rec->out, o->path, err);
 	if (r < 0)
 		return r;
+	raise_file_limit(rec);
 	rec->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (rec->epoll_fd < 0)
 		return err_set(err, -errno, "epoll: %s", strerror(errno));
@@ -145,7 +158,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 	if (r < 0)
 		return r;
 	if (o->command)
-		r = child_start(&rec->child, o->command, err);
+		r = child_start(&rec->child, o->command, &rec->n_files, err);
 	if (r == 0)
 		r = setup_signals(rec);
 	if (r == 0)
