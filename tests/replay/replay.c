@@ -8,6 +8,7 @@
  * must give the same frames up to one that says that there is no more.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -190,13 +191,13 @@ static int check_stop(pid_t pid, const char *chain)
 
 static long cpu_ticks(pid_t pid)
 {
-	char path[64], line[1024], *words;
-	_cleanup_(fclosep) FILE *f = NULL;
+	char path[64], line[1024] = "", *words;
+	_cleanup_(closep) int fd = -1;
 	long user = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (!f || !fgets(line, sizeof(line), f))
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, line, sizeof(line) - 1) <= 0)
 		return -1;
 	words = strrchr(line, ')');
 	if (!words ||

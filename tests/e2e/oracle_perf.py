@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks beside those of `perf record --call-graph dwarf` on the same programs.
+
+perf copies the stack and unwinds later by DWARF, up to 127 frames: what it
+finds most often must be among what we find. Only the program's own functions
+are compared, since both name libc's in ways of their own.
+"""
+import collections
+import os
+import re
+import subprocess
+
+from cameo import SUFFIX, Skip, Tap, Workshop, expect, functions, need, need_bpf, record, \
+    user_frames
+
+MS = 400
+MOST_FREQUENT = 8
+PROGRAMS = {
+    "chain": ["-O2"],
+    "recursion": ["-O2"],
+    "callback": ["-O2"],
+    "signals": ["-O2"],
+    "late": ["-O2"],
+}
+
+
+def chains_of_perf(program, args, data):
+    """{chain of symbols, root first: samples} as perf sees it."""
+    r = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "499", "--call-graph",
+                        "dwarf,16384", "-o", data, "--", program, *args], capture_output=True,
+                       text=True, check=False)
+    if r.returncode:
+        raise Skip(f"perf record does not work here: {r.stderr.strip()[:100]}")
+    r = subprocess.run(["perf", "script", "-F", "ip,sym", "-i", data], capture_output=True,
+                       text=True, check=False)
+    expect(r.returncode == 0, r.stderr)
+    chains = collections.Counter()
+    for sample in r.stdout.split("\n\n"):
+        frames = [SUFFIX.sub("", line.split(None, 1)[1].strip())
+                  for line in sample.splitlines() if len(line.split(None, 1)) == 2]
+        chains[tuple(reversed(frames))] += 1
+    return chains
+
+
+def own(chains, names):
+    """The chains, reduced to the program's own functions; those that reach main."""
+    reduced = collections.Counter()
+    for chain, n in chains.items():
+        chain = tuple(re.sub(r"\+0x[0-9a-f]+$", "", f) for f in chain)
+        if "main" in chain:
+            reduced[tuple(f for f in chain if f in names)] += n
+    return reduced
+
+
+def agree(shop, name):
+    need("perf")
+    program = shop.c(name, *PROGRAMS[name])
+    lib = shop.build("late_lib.so", "gcc", "late_lib.c", "-O2", "-shared", "-fPIC")
+    args = [str(MS)] + {"recursion": ["60"], "late": [lib]}.get(name, [])
+    names = {SUFFIX.sub("", f) for _, _, f in functions(program) + functions(lib)} - {"_start"}
+    theirs = own(chains_of_perf(program, args, shop.path("perf.data")), names)
+    recording = record("--", program, *args)
+    ours = collections.Counter()
+    for s in recording.of(name):
+        ours[tuple(user_frames(s))] += s.count
+    ours = own(ours, names)
+    expect(theirs, "perf found no stack that reaches main")
+    missing = [c for c, n in theirs.most_common(MOST_FREQUENT) if c not in ours and n > 1]
+    expect(not missing, "perf has these, we do not:", *(";".join(c) for c in missing), "we have:",
+           *(f"{n} {';'.join(c)}" for c, n in ours.most_common(MOST_FREQUENT)))
+
+
+def main():
+    need_bpf()
+    tap = Tap()
+    with Workshop() as shop:
+        for name in PROGRAMS:
+            tap.run(f"perf's stacks of {name} are among ours", agree, shop, name)
+    tap.done()
+
+
+main()

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Files and exit statuses: whatever ends a recording, its file is whole or not there at all."""
+import gzip
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+from cameo import CAMEO, TOP, Recorder, Tap, Workshop, cameo, end, expect, need, need_bpf, \
+    parse_folded, record, show, spawn, summary, together, total
+
+MS = 300
+CHAIN = "_start __libc_start_main.* ... main outer middle hot"
+GO_TOP = re.compile(r"^\s*[\d.]+\w*\s+[\d.]+%.*\bhot\b", re.MULTILINE)
+
+
+def interrupted(shop, sig):
+    """SIGINT or SIGTERM in the middle: a whole file, and nothing beside it."""
+    chain = spawn(shop.c("chain"), 60000)
+    place = shop.path("out-" + sig.name)
+    os.mkdir(place)
+    try:
+        with Recorder("-p", str(chain.pid), output=os.path.join(place, "x.folded")) as recorder:
+            recorder.wait_attached()
+            recording = recorder.finish(sig)
+    finally:
+        end(chain)
+    expect(recording.status == 0, recording.status, recording.said)
+    expect(os.listdir(place) == ["x.folded"], os.listdir(place))
+    recording.judge("chain", CHAIN, enough=1)
+
+
+def killed(shop):
+    """kill -9: no file under the name that was asked for, and the old one stays."""
+    chain = spawn(shop.c("chain"), 60000)
+    for old in None, "what was there before":
+        path = shop.path("killed.folded")
+        if old:
+            with open(path, "w", encoding="ascii") as f:
+                f.write(old)
+        with Recorder("-a", output=path) as recorder:
+            recorder.wait_attached()
+            end(recorder.process)
+        if old:
+            with open(path, encoding="ascii") as f:
+                expect(f.read() == old, "the old file was changed")
+        else:
+            expect(not os.path.exists(path), "half a file")
+    end(chain)
+
+
+def statuses(shop):
+    """Cameo's exit status is the command's."""
+    out = shop.path("status.folded")
+    for command, status in (["true"], 0), (["false"], 1), (["sh", "-c", "exit 42"], 42), \
+            (["sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM):
+        r = cameo("record", "-o", out, "--", *command)
+        expect(r.returncode == status, command, f"{r.returncode}, not {status}", r.stderr)
+        expect(os.path.exists(out), r.stderr)
+        os.unlink(out)
+
+
+def standard_output(shop):
+    """-o -: the profile and nothing else on stdout, in the format asked for."""
+    chain = shop.c("chain")
+    r = cameo("record", "-F", "997", "-o", "-", "--format", "folded", "--", chain, str(MS))
+    expect(any("hot" in s.frames for s in parse_folded(r.stdout)), r.stdout[:400], r.stderr)
+    r = subprocess.run([CAMEO, "record", "-o", "-", "--", chain, str(MS)], capture_output=True,
+                       check=False)
+    expect(b"hot" in gzip.decompress(r.stdout), "no pprof on stdout")
+
+
+def durations(shop):
+    """-d ends it, a command that goes on notwithstanding."""
+    chain = spawn(shop.c("chain"), 60000)
+    try:
+        recording = record("-p", str(chain.pid), "-d", "0.5")
+    finally:
+        end(chain)
+    said = re.search(r"samples in ([\d.]+) s", recording.said)
+    expect(said and float(said[1]) >= 0.5, recording.said)
+
+
+def counts_agree(shop):
+    """What the summary counts is what the file holds."""
+    recording = record("--", shop.c("chain"), str(MS))
+    expect(summary(recording.said)["samples"] == total(recording.stacks),
+           recording.said, show(recording.stacks))
+
+
+def pprof_file(shop):
+    path = shop.path("p.pb.gz")
+    if not os.path.exists(path):
+        r = cameo("record", "-F", "997", "-o", path, "--",
+                  *together([[shop.c("chain"), MS],
+                             ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100k"]]))
+        expect(r.returncode == 0, r.stderr)
+    return path
+
+
+def by_protoc(shop):
+    need("protoc")
+    proto = shutil.copy(os.path.join(TOP, "tests", "oracle", "profile.proto"), shop.dir)
+    with gzip.open(pprof_file(shop)) as f:
+        r = subprocess.run(["protoc", "--decode=pprof.Profile", "-I", shop.dir, proto],
+                           input=f.read(), capture_output=True, check=False)
+    text = r.stdout.decode(errors="replace")
+    expect(r.returncode == 0, r.stderr.decode())
+    unknown = re.search(r"^\s*\d+[: ]", text, re.MULTILINE)
+    expect(not unknown, "a field that the format does not have:", unknown and unknown[0])
+    for word in "samples", "count", "cpu", "nanoseconds", "[kernel.kallsyms]", "pid", "tid", \
+            "comm", "hot", "has_functions: true":
+        expect(word in text, f"no {word} in it")
+    for field in "time_nanos", "duration_nanos", "period", "build_id":
+        expect(re.search(rf"^\s*{field}: [1-9]", text, re.MULTILINE), f"no {field}")
+
+
+def by_go(shop):
+    need("go")
+    path = pprof_file(shop)
+    for how, pattern in ("-raw", re.compile("Samples:\nsamples/count cpu/nanoseconds")), \
+            ("-top", GO_TOP), ("-traces", re.compile(r"hot\n\s+middle\n\s+outer\n\s+main")):
+        r = subprocess.run(["go", "tool", "pprof", how, path], capture_output=True, text=True,
+                           check=False, env=dict(os.environ, HOME=shop.dir))
+        expect(r.returncode == 0 and pattern.search(r.stdout), how, r.stdout[:1500], r.stderr)
+    out = shop.path("again.pb.gz")
+    r = subprocess.run(["go", "tool", "pprof", "-proto", "-output", out, path],
+                       capture_output=True, text=True, check=False,
+                       env=dict(os.environ, HOME=shop.dir))
+    expect(r.returncode == 0 and os.path.getsize(out), r.stderr)
+
+
+def main():
+    need_bpf()
+    tap = Tap()
+    with Workshop() as shop:
+        for sig in signal.SIGINT, signal.SIGTERM:
+            tap.run(f"{sig.name} in the middle leaves a whole file", interrupted, shop, sig)
+        tap.run("kill -9 leaves no file, or the old one", killed, shop)
+        tap.run("the exit status is the command's", statuses, shop)
+        tap.run("-o - writes the profile to standard output", standard_output, shop)
+        tap.run("-d ends the recording", durations, shop)
+        tap.run("the summary counts what is in the file", counts_agree, shop)
+        tap.run("protoc decodes the pprof", by_protoc, shop)
+        tap.run("go tool pprof reads it", by_go, shop)
+    tap.done()
+
+
+main()
