@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the measuring scripts share: programs to measure with, what a process costs, tables."""
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("CAMEO_BUILD", os.path.join(TOP, "build"))
+CAMEO = os.path.join(BUILD, "cameo")
+PROGRAMS = os.path.join(TOP, "bench", "programs")
+WORK = os.path.join(BUILD, "bench-programs")
+
+
+def need_root():
+    if os.geteuid() != 0:
+        sys.exit("as root, please: BPF programs are loaded")
+
+
+def ninja(*targets):
+    """Bring targets of the build up to date, and say where it is."""
+    subprocess.run(["ninja", "-C", BUILD, *targets], check=True, stdout=subprocess.DEVNULL)
+    os.makedirs(WORK, exist_ok=True)
+
+
+def newer(path, *than):
+    return os.path.exists(path) and all(os.path.getmtime(path) >= os.path.getmtime(t) for t in than)
+
+
+def compile_c(name, source, *flags):
+    """A program of C, made again only when its source is newer. Its path."""
+    out = os.path.join(WORK, name)
+    if not newer(out, source, os.path.join(PROGRAMS, "leaf.h")):
+        subprocess.run([os.environ.get("CC", "gcc"), *flags, "-I", PROGRAMS, source, "-o", out], check=True)
+    return out
+
+
+class Background:
+    """Processes that run until the end of the block; only these are ended."""
+
+    def __init__(self):
+        self.children = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for child in self.children:
+            child.kill()
+        for child in self.children:
+            child.wait()
+
+    def start(self, argv, cpu=None, **more):
+        if cpu is not None:
+            argv = ["taskset", "-c", str(cpu), *argv]
+        more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **more}
+        child = subprocess.Popen(argv, **more)
+        self.children.append(child)
+        return child
+
+
+def cpu_s(pid):
+    """CPU seconds that a process has used; 0 if it has gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            fields = f.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Finished:
+    """A command that has ended: what it said and used, its waited-for children included."""
+
+    def __init__(self, argv, **more):
+        t = time.monotonic()
+        with open(os.path.join(WORK, "stderr"), "w+", encoding="utf-8", errors="replace") as err:
+            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err, **more)
+            _, self.status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(self.status)
+            err.seek(0)
+            self.stderr = err.read()
+        self.seconds = time.monotonic() - t
+        self.cpu_us = (usage.ru_utime + usage.ru_stime) * 1e6
+        self.rss_kib = usage.ru_maxrss
+        if child.returncode:
+            sys.exit(f"{' '.join(argv)}: exit status {child.returncode}\n{self.stderr}")
+
+
+COSTS = {
+    "samples": r"(\d+) samples in",
+    "lost": r"(\d+) lost",
+    "complete": r"([\d.]+) % complete",
+    "us_sampling": r"a sample: ([\d.]+) us while sampling",
+    "us_all": r"([\d.]+) us with names and output",
+    "bpf_ns": r"BPF (\d+) ns a sample",
+    "runs": r"\((\d+) runs\)",
+}
+
+
+def cameo_costs(stderr):
+    """The numbers of `cameo record -v`."""
+    found = {k: re.search(v, stderr) for k, v in COSTS.items()}
+    missing = [k for k, m in found.items() if not m]
+    if missing:
+        sys.exit(f"cameo record -v does not tell {', '.join(missing)}:\n{stderr}")
+    return {k: float(m[1]) for k, m in found.items()}
+
+
+def have(command):
+    return shutil.which(command) is not None
+
+
+def median(values):
+    values = [v for v in values if v is not None]
+    return statistics.median(values) if values else None
+
+
+def number(v, digits=1):
+    return "-" if v is None else f"{v:,.{digits}f}" if isinstance(v, float) else f"{v:,}" if isinstance(v, int) else str(v)
+
+
+def table(head, rows):
+    """Print columns, aligned: the first to the left, the others to the right."""
+    rows = [[str(c) for c in row] for row in [head, *rows]]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    for n, row in enumerate(rows):
+        print("| " + " | ".join(c.ljust(w) if i == 0 else c.rjust(w)
+                                for i, (c, w) in enumerate(zip(row, widths))) + " |")
+        if n == 0:
+            print("|" + "|".join("-" * (w + 2) if i == 0 else "-" * (w + 1) + ":" for i, w in enumerate(widths)) + "|")
+    sys.stdout.flush()
+
+
+def machine():
+    """One line on where this was measured."""
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        model = re.search(r"model name\s*: (.*)", f.read())
+    return (f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} x {model[1] if model else os.uname().machine}, "
+            f"Linux {os.uname().release}, load average {os.getloadavg()[0]:.1f}")

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What Cameo's walk is measured against: the kernel's own frame-pointer walk
+ * of the user stack, sent in a record like Cameo's.
+ */
+#include "bpf/vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/shared/abi.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sample_record);
+} records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} ring SEC(".maps");
+
+/* The one thread that is sampled counts without atomics. */
+__u64 n_samples = 0;
+__u64 n_frames = 0;
+
+SEC("perf_event")
+int on_sample(void *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct sample_record *r;
+	__u32 zero = 0;
+	long n;
+
+	r = bpf_map_lookup_elem(&records, &zero);
+	if (!r)
+		return 0;
+	r->head.pid = id >> 32;
+	r->head.tid = (__u32)id;
+	r->head.time_ns = bpf_ktime_get_ns();
+	r->head.cpu = bpf_get_smp_processor_id();
+	bpf_get_current_comm(r->head.comm, sizeof(r->head.comm));
+	/* no larger than what the kernel fills by default: it zeroes the rest */
+	n = bpf_get_stack(ctx, r->words, KERNEL_FRAMES_MAX * sizeof(__u64), BPF_F_USER_STACK);
+	if (n < 0 || n > (long)(KERNEL_FRAMES_MAX * sizeof(__u64)))
+		return 0;
+	n_samples++;
+	n_frames += n / sizeof(__u64);
+	bpf_ringbuf_output(&ring, r, sizeof(r->head) + n, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
