@@ -121,6 +121,10 @@ static int sampler_load(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible);
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
 	r = sample_bpf__load(s->skel);
+	if (r == -EACCES && geteuid() == 0)
+		return err_set(err, r,
+			       "this kernel's verifier refuses the BPF program; CAMEO_LIBBPF_DEBUG=1 shows "
+			       "why: please report it");
 	return r < 0 ? explain(r, "load BPF programs", err) : 0;
 }
 
