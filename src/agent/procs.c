@@ -383,9 +383,8 @@ static void on_exit_event(struct procs *p, const struct sideband_event *ev)
 	sampler_end_process(p->sampler, ev->pid);
 }
 
-static void on_lost(struct procs *p, const struct sideband_event *ev)
+void procs_reread_all(struct procs *p)
 {
-	p->stats.n_sideband_lost += ev->n_lost;
 	for (size_t i = 0; i < p->slots.len; i++) {
 		struct entry *e = p->slots.data[i];
 
@@ -415,7 +414,8 @@ void procs_handle(struct procs *p, const struct sideband_event *ev)
 		on_exit_event(p, ev);
 		break;
 	case SIDEBAND_LOST:
-		on_lost(p, ev);
+		p->stats.n_sideband_lost += ev->n_lost;
+		procs_reread_all(p);
 		break;
 	case SIDEBAND_COMM:
 		e = entry_get(p, ev->pid);

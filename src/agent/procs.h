@@ -40,6 +40,9 @@ int procs_follow(struct procs *p, uint32_t pid);
 /* Read what runs now: every process, or those followed. Number of them, or -errno. */
 int procs_scan(struct procs *p);
 
+/* What happened may have been missed: all processes are to be read again. */
+void procs_reread_all(struct procs *p);
+
 /* Take in what happened. */
 void procs_handle(struct procs *p, const struct sideband_event *ev);
 

@@ -17,12 +17,17 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "agent/cpus.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "bpf/sample.skel.h"
 
 enum { RING_BYTES_PER_CPU = 4 << 20, RING_BYTES_MAX = 64 << 20 };
+
+struct cpu_event {
+	int fd;         /* -1: none */
+	uint64_t count; /* when it was last read */
+	bool was_dead;  /* its CPU has been offline */
+};
 
 struct sampler {
 	struct sample_bpf *skel;
@@ -31,8 +36,8 @@ struct sampler {
 	struct unwind_rule *rules;
 	struct unwind_file *files;
 	struct {
-		VEC(int);
-	} events; /* by CPU; -1: none */
+		VEC(struct cpu_event);
+	} events; /* by CPU */
 	struct {
 		VEC(uint32_t *);
 	} chunks;
@@ -123,7 +128,8 @@ static int sampler_load(struct sampler *s, struct err *err)
 	r = sample_bpf__load(s->skel);
 	if (r == -EACCES && geteuid() == 0)
 		return err_set(err, r,
-			       "this kernel's verifier refuses the BPF program; CAMEO_LIBBPF_DEBUG=1 shows "
+			       "this kernel's verifier refuses the BPF program; "
+			       "CAMEO_LIBBPF_DEBUG=1 shows "
 			       "why: please report it");
 	return r < 0 ? explain(r, "load BPF programs", err) : 0;
 }
@@ -300,41 +306,73 @@ static int sampler_add_cpu(struct sampler *s, int cpu, struct err *err)
 	int fd, r;
 
 	while (s->events.len <= (size_t)cpu) {
-		r = vec_push(&s->events, -1);
+		r = vec_push(&s->events, (struct cpu_event){ .fd = -1 });
 		if (r < 0)
 			return r;
 	}
-	if (s->events.data[cpu] >= 0)
+	if (s->events.data[cpu].fd >= 0)
 		return 0;
 	fd = event_open(s, cpu);
 	if (fd == -ENODEV || fd == -ENXIO)
 		return 0; /* went offline meanwhile */
 	if (fd < 0)
 		return explain(fd, "open a perf event", err);
-	s->events.data[cpu] = fd;
-	return 0;
+	s->events.data[cpu].fd = fd;
+	s->events.data[cpu].count = 0;
+	return 1;
 }
 
-int sampler_update_cpus(struct sampler *s, struct err *err)
+/* A CPU's clock event counts as long as it is scheduled there; close those that do not any more. */
+static void close_dead_events(struct sampler *s)
+{
+	for (size_t i = 0; i < s->events.len; i++) {
+		struct cpu_event *ev = &s->events.data[i];
+		uint64_t count = 0;
+		ssize_t n;
+
+		if (ev->fd < 0)
+			continue;
+		n = read(ev->fd, &count, sizeof(count));
+		if (n == sizeof(count) && (!count || count != ev->count)) {
+			ev->count = count;
+			continue;
+		}
+		close(ev->fd);
+		*ev = (struct cpu_event){ .fd = -1, .was_dead = true };
+	}
+}
+
+int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *err)
 {
 	struct cpu_list cpus = { 0 };
-	int r = cpus_online(&cpus, err);
+	int r;
 
-	for (size_t i = 0; i < cpus.len && r == 0; i++)
-		r = sampler_add_cpu(s, cpus.data[i], err);
+	close_dead_events(s);
+	r = cpus_online(&cpus, err);
+	for (size_t i = 0; i < cpus.len && r >= 0; i++) {
+		int cpu = cpus.data[i];
+
+		r = sampler_add_cpu(s, cpu, err);
+		if (r > 0 && s->events.data[cpu].was_dead)
+			r = vec_push(back, cpu);
+	}
 	vec_fini(&cpus);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 int sampler_attach(struct sampler *s, struct err *err)
 {
-	return sampler_update_cpus(s, err);
+	struct cpu_list back = { 0 };
+	int r = sampler_update_cpus(s, &back, err);
+
+	vec_fini(&back);
+	return r;
 }
 
 void sampler_detach(struct sampler *s)
 {
 	for (size_t i = 0; i < s->events.len; i++)
-		closep(&s->events.data[i]);
+		closep(&s->events.data[i].fd);
 	s->events.len = 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/cpus.h"
 #include "base/cleanup.h"
 #include "bpf/shared/abi.h"
 #include "unwind/tables.h"
@@ -46,8 +47,14 @@ void sampler_tables_memory(struct sampler *s, struct unwind_tables_memory *out);
 
 /* Start sampling on every online CPU. */
 int sampler_attach(struct sampler *s, struct err *err);
-/* Also on CPUs that have come online since; cheap, call it about once a second. */
-int sampler_update_cpus(struct sampler *s, struct err *err);
+/**
+ * sampler_update_cpus() - also on CPUs that have come online since
+ *
+ * An event does not survive its CPU's going offline: one that has not counted
+ * since the last call is opened anew. Call it about once a second. @back gets
+ * the CPUs that were gone and are back. Return: 0 or -errno.
+ */
+int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *err);
 /* Stop sampling; what is in the ring can still be read. */
 void sampler_detach(struct sampler *s);
 

@@ -300,17 +300,28 @@ static void on_record(void *ctx, const void *record, size_t len)
 
 /* ---- the loop's turn ------------------------------------------------------ */
 
+/* CPUs that went offline and came back need their events and rings again. */
+static int follow_cpus(struct session *s, struct err *err)
+{
+	struct cpu_list back = { 0 };
+	int r = sampler_update_cpus(s->sampler, &back, err);
+
+	for (size_t i = 0; i < back.len && r == 0; i++)
+		r = sideband_reopen_cpu(s->sideband, back.data[i], err);
+	if (back.len)
+		procs_reread_all(s->procs);
+	vec_fini(&back);
+	return r < 0 ? r : sideband_update_cpus(s->sideband, err);
+}
+
 static int session_upkeep(struct session *s, struct err *err)
 {
-	int r;
-
 	if (s->now_ns < s->next_upkeep_ns)
 		return 0;
 	s->next_upkeep_ns = s->now_ns + UPKEEP_NS;
 	procs_reap(s->procs, s->now_ns);
 	unwind_tables_reap(s->tables, s->now_ns);
-	r = sideband_update_cpus(s->sideband, err);
-	return r < 0 ? r : sampler_update_cpus(s->sampler, err);
+	return follow_cpus(s, err);
 }
 
 static int session_drain(struct session *s)

@@ -130,6 +130,22 @@ static int sideband_add_cpu(struct sideband *sb, int cpu, struct err *err)
 	return 0;
 }
 
+static void ring_close(struct sideband *sb, struct cpu_ring *ring)
+{
+	if (ring->fd < 0)
+		return;
+	munmap(ring->mem, sb->page * (RING_PAGES + 1));
+	close(ring->fd);
+	ring->fd = -1;
+}
+
+int sideband_reopen_cpu(struct sideband *sb, int cpu, struct err *err)
+{
+	if ((size_t)cpu < sb->rings.len)
+		ring_close(sb, &sb->rings.data[cpu]);
+	return sideband_add_cpu(sb, cpu, err);
+}
+
 int sideband_update_cpus(struct sideband *sb, struct err *err)
 {
 	struct cpu_list cpus = { 0 };
@@ -163,12 +179,8 @@ void sideband_free(struct sideband *sb)
 {
 	if (!sb)
 		return;
-	for (size_t i = 0; i < sb->rings.len; i++) {
-		if (sb->rings.data[i].fd < 0)
-			continue;
-		munmap(sb->rings.data[i].mem, sb->page * (RING_PAGES + 1));
-		close(sb->rings.data[i].fd);
-	}
+	for (size_t i = 0; i < sb->rings.len; i++)
+		ring_close(sb, &sb->rings.data[i]);
 	closep(&sb->epoll_fd);
 	vec_fini(&sb->rings);
 	vec_fini(&sb->pool);

@@ -47,6 +47,9 @@ DEFINE_FREEP(struct sideband, sideband_free)
 /* Also on CPUs that have come online since. */
 int sideband_update_cpus(struct sideband *sb, struct err *err);
 
+/* The CPU was offline: what it tells was lost with its ring. */
+int sideband_reopen_cpu(struct sideband *sb, int cpu, struct err *err);
+
 /* An epoll descriptor that is readable as soon as anything happened. */
 int sideband_fd(const struct sideband *sb);
 

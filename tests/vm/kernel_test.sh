@@ -30,6 +30,22 @@ guest_script()
 		echo "echo '== $chain.stderr'; cat /tmp/err; echo status \$status"
 		echo "echo '== $chain.folded'; cat /tmp/$chain.folded"
 	done
+	# a CPU goes and comes back while it records; then something that runs there only
+	cat <<-EOF
+		echo '== hotplug'
+		cpu1=/sys/devices/system/cpu/cpu1/online
+		cameo record -a -o /tmp/hotplug.folded 2>/tmp/err & rec=\$!
+		events() { ls -l /proc/\$rec/fd | grep -c perf_event; }
+		until [ \$(events) -ge 4 ]; do sleep 1; done
+		echo 0 >\$cpu1
+		until [ \$(events) -lt 4 ]; do sleep 1; done
+		echo 1 >\$cpu1
+		until [ \$(events) -ge 4 ]; do sleep 1; done
+		taskset 2 ${chains[0]##*/} 15
+		kill -INT \$rec; wait \$rec; echo status \$?
+		grep -c '^${chains[0]##*/};.*spin' /tmp/hotplug.folded
+		cat /tmp/err
+	EOF
 	echo "echo '== oops'; dmesg | grep -E 'BUG:|Oops|WARNING:|Call Trace'"
 	echo 'exit 0'
 }
@@ -57,6 +73,13 @@ recorded()
 	fi
 }
 
+# The recording ended well, and has what ran on the CPU after it came back.
+hotplugged()
+{
+	part hotplug
+	[ "$(part hotplug | head -n 1)" = 'status 0' ] && [ "$(part hotplug | sed -n 2p)" -gt 0 ]
+}
+
 files=(-f "$cameo")
 for chain in "${chains[@]}"; do
 	files+=(-f "$chain")
@@ -82,6 +105,7 @@ case $status in
 	for chain in "${chains[@]##*/}"; do
 		recorded "$chain"
 	done
+	check "$suite: a CPU may go offline and come back" hotplugged
 	check "$suite: the kernel has nothing to complain of" test -z "$(part oops)"
 	;;
 *)
