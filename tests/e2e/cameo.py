@@ -12,10 +12,12 @@ import platform
 import pty
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CAMEO = os.path.abspath(
@@ -142,8 +144,8 @@ class Workshop:
         need(compiler)
         out = self.path(name)
         sources = [os.path.join(PROGRAMS, "native", s) for s in source.split()]
-        r = subprocess.run([compiler, "-D_GNU_SOURCE", *sources, "-o", out, *flags], capture_output=True, text=True,
-                           check=False)
+        r = subprocess.run([compiler, "-D_GNU_SOURCE", *sources, "-o", out, *flags],
+                           capture_output=True, text=True, check=False)
         expect(r.returncode == 0, f"{compiler} {' '.join(flags)}:", r.stderr)
         return out
 
@@ -170,7 +172,7 @@ def functions(program):
 # ---- recordings ---------------------------------------------------------------
 
 # Where a stack of a program of C's kind begins: the program, its loader, a thread.
-START = r"_start|_dl_start_user|\[ld-.*|\[libc\.so.*|(__)?clone3?|start_thread"
+START = r"_start|_dl_start_user|\[ld-.*|\[libc\.so.*|(__)?clone3?|start_thread|libc_start_main.*"
 Stack = collections.namedtuple("Stack", "comm frames count")
 SUFFIX = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|llvm)[.\d]*)+$")
 
@@ -349,6 +351,29 @@ def end(*processes):
     for p in processes:
         p.kill()
         p.wait()
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        words = f.read().rpartition(")")[2].split()
+    return int(words[11]) + int(words[12])
+
+
+def wait_cpu(*processes, ms=400):
+    """Until each process has had so much CPU time more."""
+    until = [cpu_ticks(p.pid) + os.sysconf("SC_CLK_TCK") * ms / 1000 for p in processes]
+    deadline = time.monotonic() + DEADLINE_S
+    while any(cpu_ticks(p.pid) < t for p, t in zip(processes, until)):
+        expect(time.monotonic() < deadline, "processes that do not run")
+        time.sleep(0.02)
+
+
+def record_while_running(*args, processes):
+    """A recording ended by SIGINT when PROCESSES have run for long enough."""
+    with Recorder(*args) as recorder:
+        recorder.wait_attached()
+        wait_cpu(*processes)
+        return recorder.finish(signal.SIGINT)
 
 
 def together(commands):

@@ -7,7 +7,6 @@ finds most often must be among what we find. Only the program's own functions
 are compared, since both name libc's in ways of their own.
 """
 import collections
-import os
 import re
 import subprocess
 

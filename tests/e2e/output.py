@@ -9,7 +9,8 @@ import signal
 import subprocess
 
 from cameo import CAMEO, TOP, Recorder, Tap, Workshop, cameo, end, expect, need, need_bpf, \
-    parse_folded, record, show, spawn, summary, together, total
+    parse_folded, record, show, spawn, summary, together, total, \
+    wait_cpu
 
 MS = 300
 CHAIN = "_start __libc_start_main.* ... main outer middle hot"
@@ -24,6 +25,7 @@ def interrupted(shop, sig):
     try:
         with Recorder("-p", str(chain.pid), output=os.path.join(place, "x.folded")) as recorder:
             recorder.wait_attached()
+            wait_cpu(chain, ms=100)
             recording = recorder.finish(sig)
     finally:
         end(chain)

@@ -4,12 +4,12 @@
 import math
 import os
 import shutil
-import signal
 import subprocess
 import time
 
 from cameo import DEADLINE_S, ENOUGH, Recorder, Tap, Workshop, end, expect, holds, is_in, \
-    is_whole, need, need_bpf, record, show, spawn, together, total, user_frames
+    is_whole, need, need_bpf, record, record_while_running, show, spawn, together, total, \
+    user_frames, wait_cpu
 
 MS = 400
 MAIN = "_start __libc_start_main.* ... main "
@@ -165,29 +165,6 @@ def list_of_processes(shop):
     for name in names[:3]:
         recording.judge(name, CHAIN)
     expect(not recording.of("stranger"), "strangers:", show(recording.of("stranger")))
-
-
-def cpu_ticks(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-        words = f.read().rpartition(")")[2].split()
-    return int(words[11]) + int(words[12])
-
-
-def wait_cpu(*processes):
-    """Until each process has had a part of a second more: by their clocks, not by ours."""
-    until = [cpu_ticks(p.pid) + os.sysconf("SC_CLK_TCK") * MS / 1000 for p in processes]
-    deadline = time.monotonic() + DEADLINE_S
-    while any(cpu_ticks(p.pid) < t for p, t in zip(processes, until)):
-        expect(time.monotonic() < deadline, "processes that do not run")
-        time.sleep(0.02)
-
-
-def record_while_running(*args, processes):
-    """A recording ended by SIGINT when PROCESSES have run for long enough."""
-    with Recorder(*args) as recorder:
-        recorder.wait_attached()
-        wait_cpu(*processes)
-        return recorder.finish(signal.SIGINT)
 
 
 # ---- files that are not what they were --------------------------------------------

@@ -86,7 +86,8 @@ def openssl(cipher):
     args = [cipher] if cipher.startswith("rsa") else ["-evp", cipher]
     recording = record("--", "openssl", "speed", "-seconds", "1", *args)
     ours = recording.of("openssl")
-    good = [s for s in ours if is_whole(s) and holds(s, r"_start|\[openssl.* __libc_start_main.* ...")]
+    bottom = r"_start|\[openssl.* __libc_start_main.* ..."
+    good = [s for s in ours if is_whole(s) and holds(s, bottom)]
     start = [s for s in ours if is_whole(s) and s not in good]
     expect(total(ours) >= ENOUGH and total(good) >= 0.99 * (total(ours) - total(start)) and
            total(start) <= 0.05 * total(ours),
