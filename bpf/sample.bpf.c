@@ -39,8 +39,9 @@ const volatile __u32 ring_wakeup_bytes = 0;
 volatile __u32 table_generation = 0;
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WALK_WHICH_MAX);
+	/* not a per-CPU array: those hold 32 KiB at most */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WALK_WHICH_MAX); /* times the CPUs: set before loading */
 	__type(key, __u32);
 	__type(value, struct walk);
 } walks SEC(".maps");
@@ -80,7 +81,9 @@ struct {
 
 static __always_inline struct walk *walk_get(__u32 which)
 {
-	return bpf_map_lookup_elem(&walks, &which);
+	__u32 key = bpf_get_smp_processor_id() * WALK_WHICH_MAX + which;
+
+	return bpf_map_lookup_elem(&walks, &key);
 }
 
 static __always_inline __u32 walk_generation(void)
@@ -88,6 +91,7 @@ static __always_inline __u32 walk_generation(void)
 	return table_generation;
 }
 
+#include "bpf/lib/vm.h"
 #include "bpf/lib/walk.h"
 
 static __always_inline struct counters *counters_get(void)
@@ -167,11 +171,13 @@ static __always_inline void send(struct counters *c, void *record, __u64 len, __
 
 static __always_inline void send_walked(struct counters *c, struct walk *w)
 {
-	__u32 n = w->record.head.n_words;
+	__u32 n = w->record.head.n_words + w->record.head.n_vm_words;
 
-	if (n > RECORD_WORDS_MAX)
-		n = RECORD_WORDS_MAX;
-	send(c, &w->record, sizeof(struct record_header) + n * sizeof(__u64), BPF_RB_NO_WAKEUP);
+	if (n > RECORD_WORDS_MAX + VM_WORDS_MAX)
+		n = RECORD_WORDS_MAX + VM_WORDS_MAX;
+	/* what is new of a virtual machine is read now, while it is still there */
+	send(c, &w->record, sizeof(struct record_header) + n * sizeof(__u64),
+	     w->record.head.n_vm_words && w->vm_is_new ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 /*
@@ -210,6 +216,7 @@ static __always_inline void send_raw(struct counters *c, struct walk *w)
 	if (!r)
 		return;
 	__builtin_memcpy(r->regs, w->leaf_regs, sizeof(r->regs));
+	r->fs_base = w->fs_base;
 	if (n_kernel > KERNEL_FRAMES_MAX)
 		n_kernel = KERNEL_FRAMES_MAX;
 	bpf_probe_read_kernel(r->kernel, n_kernel * sizeof(__u64), w->record.words);
@@ -251,14 +258,17 @@ static __always_inline void count_walk(struct counters *c, struct walk *w)
 static __always_inline void user_stack(struct counters *c, struct walk *w, __u32 pid)
 {
 	struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
+	struct task_struct *task = (void *)bpf_get_current_task();
 	int r = WALK_CONTINUE;
+
+	w->fs_base = BPF_CORE_READ(task, thread.fsbase);
 
 	if (!p) {
 		send_raw(c, w);
 		return;
 	}
 	walk_begin(w, p);
-	for (int i = 0; i < WALK_FRAMES_MAX; i++) {
+	for (int i = 0; i < WALK_TURNS_MAX; i++) {
 		r = walk_step(WALK_CPU);
 		if (r)
 			break;
@@ -271,6 +281,7 @@ static __always_inline void user_stack(struct counters *c, struct walk *w, __u32
 	if (r == WALK_CONTINUE)
 		walk_fail(w, WALK_ERR_DEPTH);
 	count_walk(c, w);
+	vm_walk(w, WALK_CPU);
 	send_walked(c, w);
 }
 
@@ -282,6 +293,7 @@ static __always_inline void record_begin(struct walk *w, __u64 id)
 	h->flags = 0;
 	h->n_kernel = 0;
 	h->n_words = 0;
+	h->n_vm_words = 0;
 	h->pid = id >> 32;
 	h->tid = (__u32)id;
 	h->time_ns = bpf_ktime_get_ns();

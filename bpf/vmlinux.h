@@ -33,6 +33,10 @@ struct perf_event_ctx {
 
 struct mm_struct;
 
+struct thread_struct {
+	unsigned long fsbase;
+};
+
 struct task_struct {
 	unsigned int flags;
 	void *stack;
@@ -40,6 +44,7 @@ struct task_struct {
 	unsigned int in_execve : 1;
 	int pid;
 	int tgid;
+	struct thread_struct thread;
 };
 
 #pragma clang attribute pop

@@ -8,6 +8,7 @@
  * bpf/lib/walk.h.
  */
 #include "bpf/shared/abi.h"
+#include "bpf/shared/vms.h"
 
 #include <bpf/bpf_helpers.h>
 
@@ -45,6 +46,31 @@ struct {
 	__type(value, struct unwind_file);
 } files SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, VM_TABLE_MAX);
+	__type(key, __u32);
+	__type(value, struct vm_code);
+} vm_codes SEC(".maps");
+
+/* What one language's frames are read by; the same index. */
+#define VM_MAP(lang)                                                                               \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
+		__uint(map_flags, BPF_F_MMAPABLE);                                                 \
+		__uint(max_entries, VM_TABLE_MAX);                                                 \
+		__type(key, __u32);                                                                \
+		__type(value, struct lang##_vm);                                                   \
+	} lang##_vms SEC(".maps");                                                                 \
+	static __always_inline const struct lang##_vm *lang##_get(__u32 vm)                        \
+	{                                                                                          \
+		return bpf_map_lookup_elem(&lang##_vms, &vm);                                      \
+	}
+#define X(sym, name) VM_MAP(name)
+#include "bpf/shared/langs.def"
+#undef X
+
 /* @len bytes of the process at @addr; 0, or negative when they are not there. */
 static __always_inline long read_user(void *dst, __u32 len, __u64 addr)
 {
@@ -62,6 +88,11 @@ static __always_inline struct arena_chunk *arena_chunk_get(__u32 unit)
 static __always_inline const struct unwind_rule *rule_get(__u32 id)
 {
 	return bpf_map_lookup_elem(&rules, &id);
+}
+
+static __always_inline const struct vm_code *vm_code_get(__u32 vm)
+{
+	return bpf_map_lookup_elem(&vm_codes, &vm);
 }
 
 static __always_inline struct unwind_file *file_get(__u32 id)

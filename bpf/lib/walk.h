@@ -414,15 +414,72 @@ WALK_FN int walk_native(__u32 which, __u64 word)
 	return walk_apply(w, rule, which);
 }
 
+/* The slot of the virtual machine whose interpreter the mapping's file is, plus 1; 0: none. */
+static __always_inline __u32 vm_slot_of(const struct walk *w)
+{
+	if (w->process.vms[0].vm && w->mapping.file == w->process.vms[0].file)
+		return 1;
+	if (w->process.vms[1].vm && w->mapping.file == w->process.vms[1].file)
+		return 2;
+	return 0;
+}
+
+/*
+ * Push a frame of an interpreter's file: marked, if it is the interpreter's
+ * loop; not at all, if such are folded and it lies between two of the loop's
+ * (or outside of all: nobody knows yet).
+ */
+static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
+{
+	const struct vm_code *code;
+	__u64 off = word & FRAME_OFFSET_MASK;
+
+	w->folded = 0;
+	code = vm_code_get(w->process.vms[slot].vm);
+	if (!code) {
+		walk_push(w, word);
+	} else if ((off >= code->loop[0].lo && off < code->loop[0].hi) ||
+		   (off >= code->loop[1].lo && off < code->loop[1].hi)) {
+		w->n_loops[slot]++;
+		walk_push(w, word | (__u64)(slot + 1) << VM_LOOP_SHIFT);
+	} else if (code->fold && w->n_loops[slot]) {
+		w->folded = word;
+	} else {
+		walk_push(w, word);
+	}
+}
+
+/* The frame has its word; more than so many are not kept. */
+static __always_inline int walk_is_full(const struct walk *w)
+{
+	return w->record.head.n_words >= w->record.head.n_kernel + WALK_FRAMES_MAX;
+}
+
+/* The file's table is not there: the step is taken again when it is. */
+static __always_inline int walk_take_back(struct walk *w, __u32 n_words, __u32 slot)
+{
+	w->record.head.n_words = n_words;
+	w->folded = 0;
+	if (slot == 1)
+		w->n_loops[0] = 0;
+	if (slot == 2)
+		w->n_loops[1] = 0;
+	return WALK_NEED_FILE;
+}
+
 /* Name the frame at rip and go to its caller. enum walk_step_result. */
 WALK_FN int walk_step(__u32 which)
 {
 	struct walk *w = walk_get(which);
+	__u32 n_words, slot;
 	__u64 pc, word;
 	int r;
 
 	if (!w)
 		return WALK_STOP;
+	n_words = w->record.head.n_words;
+	if (walk_is_full(w))
+		return walk_fail(w, WALK_ERR_DEPTH);
 	pc = w->regs[UREG_RIP] - w->is_call;
 	if (mapping_find(w, pc)) {
 		if (!w->process.unmapped_is_final)
@@ -435,9 +492,15 @@ WALK_FN int walk_step(__u32 which)
 		return walk_frame_pointer(which);
 	}
 	word = FRAME_NATIVE_WORD(w->mapping.file, pc - w->mapping.start + w->mapping.file_off);
-	walk_push(w, word);
+	slot = vm_slot_of(w);
+	if (slot) {
+		walk_push_vm(w, word, slot - 1);
+	} else {
+		w->folded = 0;
+		walk_push(w, word);
+	}
 	r = walk_native(which, word);
 	if (r == WALK_NEED_FILE)
-		w->record.head.n_words--; /* the step is taken again when the table is there */
+		return walk_take_back(w, n_words, slot);
 	return r;
 }

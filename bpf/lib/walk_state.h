@@ -3,11 +3,14 @@
 
 /* The state of a walk between two frames, and the few ways to end it. */
 #include "bpf/shared/abi.h"
+#include "bpf/shared/vms.h"
 
 enum {
 	WALK_WINDOW = 1024,
 	WALK_SEARCH_STEPS = 17, /* 2^17 mappings, or rows of a page */
 	RULE_CACHE_SLOTS = 1024,
+	VM_THREADS_CACHED = 256,
+	VM_SEEN_SLOTS = 1024,
 	USER_PAGE = 4096,
 	GUESS_FRAME_MAX = 1 << 20, /* bytes; larger frames are not guessed */
 };
@@ -23,6 +26,14 @@ struct rule_cache_slot {
 	__u64 word; /* the frame's word; 0: empty */
 	__u32 rule;
 	__u32 generation; /* when tables have moved or gone, older slots are void */
+};
+
+/* Where a thread's state in a virtual machine was last found. */
+struct vm_thread {
+	__u64 fs_base;
+	__u64 state;
+	__u32 pid;
+	__u32 pad;
 };
 
 struct walk {
@@ -46,7 +57,24 @@ struct walk {
 	__u32 pad2;
 	__u64 window[WALK_WINDOW / 8];
 
-	struct rule_cache_slot cache[RULE_CACHE_SLOTS]; /* lives from sample to sample */
+	__u64 fs_base;               /* the thread's */
+	__u64 folded;                /* the frame passed last, if it left no word */
+	__u32 n_loops[VM_SLOTS_MAX]; /* frames of each machine's loop so far */
+	__u64 vm_at;                 /* next frame of the machine in work */
+	__u64 vm_interp;             /* while its thread is sought: where the next list is */
+	__u32 vm_found;
+	__u32 pad3;
+	__u32 vm_last;   /* index of the words of the one before; 0: none */
+	__u32 vm_is_new; /* one of them was not seen lately on this CPU */
+	union {
+		__u64 words[PYTHON_FRAME_BYTES / 8];
+		__u8 bytes[PYTHON_FRAME_BYTES];
+	} vm_frame;
+
+	/* these live from sample to sample */
+	struct rule_cache_slot cache[RULE_CACHE_SLOTS];
+	struct vm_thread threads[VM_THREADS_CACHED];
+	__u32 vm_seen[VM_SEEN_SLOTS]; /* hashes of frames of virtual machines */
 
 	struct sample_record record; /* frames are appended here */
 };
@@ -81,14 +109,24 @@ static __always_inline void walk_repush(struct walk *w, __u32 n)
 		w->record.words[last] += n;
 }
 
+/* The outermost frame stays, whatever it is. */
+static __always_inline void walk_unfold(struct walk *w)
+{
+	if (w->folded)
+		walk_push(w, w->folded);
+	w->folded = 0;
+}
+
 static __always_inline int walk_fail(struct walk *w, enum walk_error why)
 {
+	walk_unfold(w);
 	walk_push(w, FRAME_WORD(FRAME_ERROR, why));
 	return WALK_STOP;
 }
 
 static __always_inline int walk_done(struct walk *w)
 {
+	walk_unfold(w);
 	w->complete = 1;
 	return WALK_STOP;
 }
@@ -107,4 +145,46 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	w->is_call = 0;
 	w->complete = 0;
 	w->need_file = 0;
+	w->folded = 0;
+	for (int i = 0; i < VM_SLOTS_MAX; i++)
+		w->n_loops[i] = 0;
+	w->vm_last = 0;
+	w->vm_is_new = 0;
+	w->record.head.n_vm_words = 0;
+}
+
+/* Two words of a virtual machine's frame, behind all others. */
+static __always_inline void vm_push(struct walk *w, __u32 slot, __u64 addr, __u32 place,
+				    __u32 cookie)
+{
+	__u32 n = bounded_here(w->record.head.n_words + w->record.head.n_vm_words);
+	__u64 head = VM_FRAME_WORD(slot, w->process.vms[slot].vm, addr);
+	__u32 hash = (__u32)(((head ^ ((__u64)cookie << 20)) * 0x9e3779b97f4a7c15ULL) >> 32);
+	__u32 seen = hash & (VM_SEEN_SLOTS - 1);
+
+	if (n >= RECORD_WORDS_MAX + VM_WORDS_MAX - 1)
+		return;
+	w->record.words[n] = head;
+	w->record.words[n + 1] = (__u64)place << 32 | cookie;
+	w->record.head.n_vm_words += 2;
+	w->vm_last = n;
+	if (w->vm_seen[seen] != hash)
+		w->vm_is_new = 1;
+	w->vm_seen[seen] = hash;
+}
+
+/* The frame pushed last is the one that its loop was entered with. */
+static __always_inline void vm_mark_last(struct walk *w)
+{
+	__u32 n = bounded_here(w->vm_last);
+
+	if (n && n < RECORD_WORDS_MAX + VM_WORDS_MAX)
+		w->record.words[n] |= VM_FRAME_LAST;
+	w->vm_last = 0;
+}
+
+/* Never 0: that says that the bytes could not be read. */
+static __always_inline __u32 vm_cookie(__u64 bytes)
+{
+	return (__u32)((bytes * 0x9e3779b97f4a7c15ULL) >> 32) | 1;
 }

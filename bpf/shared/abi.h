@@ -6,6 +6,7 @@
  * words, and the memory that the agent fills and the walk reads.
  */
 #include "bpf/shared/unwind_rule.h"
+#include "bpf/shared/vm.h"
 
 #ifndef CAMEO_BPF
 #include <linux/types.h>
@@ -21,7 +22,10 @@ enum frame_kind {
 	FRAME_ERROR = 1,  /* payload: enum walk_error; ends an incomplete stack */
 	FRAME_NATIVE = 2, /* payload: file id (20 bits) << 36 | file offset (36 bits) */
 	FRAME_ADDRESS =
-		3, /* payload: address in the process, in no known file (JIT code, garbage) */
+		3,    /* payload: address in the process, in no known file (JIT code, garbage) */
+	FRAME_VM = 4, /* a virtual machine's, see vm.h */
+	FRAME_SCRIPT = 5,  /* the same, read: payload: function id (24 bits) << 32 | place; in the
+			      agent only */
 	FRAME_KERNEL = 31, /* payload: low 56 bits of the address */
 };
 
@@ -45,6 +49,7 @@ enum walk_error {
 
 enum {
 	WALK_FRAMES_MAX = 1024,
+	WALK_TURNS_MAX = 3072,   /* steps; those of an interpreter's own frames leave no word */
 	KERNEL_FRAMES_MAX = 127, /* sysctl kernel.perf_event_max_stack's default */
 	RECORD_WORDS_MAX = KERNEL_FRAMES_MAX + WALK_FRAMES_MAX + 1,
 };
@@ -60,20 +65,23 @@ enum record_flags {
 	RECORD_COMPLETE = 1u << 0, /* the walk reached the outermost frame */
 	RECORD_KERNEL_MODE = 1u << 1,
 	RECORD_NO_USER = 1u << 2, /* a kernel thread, or a process that has given its memory up */
+	RECORD_VM_CUT = 1u << 3,  /* outer frames of a virtual machine are missing */
 };
 
 struct record_header {
 	__u16 type;
 	__u16 flags;
 	__u16 n_kernel; /* words that are kernel frames; they come first */
-	__u16 n_words;  /* all words, leaf first */
+	__u16 n_words;  /* all words but those of virtual machines, leaf first */
 	__u32 pid, tid;
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u32 cpu;
-	__u32 stack_len; /* RECORD_RAW: bytes of stack that were copied */
-	char comm[16];   /* of the thread */
+	__u32 stack_len;  /* RECORD_RAW: bytes of stack that were copied */
+	__u16 n_vm_words; /* they follow the n_words */
+	__u16 pad[3];
+	char comm[16]; /* of the thread */
 };
-_Static_assert(sizeof(struct record_header) == 48, "record header is an ABI");
+_Static_assert(sizeof(struct record_header) == 56, "record header is an ABI");
 
 /* User registers in DWARF order (System V psABI AMD64, fig. 3.36); [16] is rip. */
 enum {
@@ -91,12 +99,13 @@ enum {
 
 struct sample_record {
 	struct record_header head;
-	__u64 words[RECORD_WORDS_MAX]; /* n_words of them are sent */
+	__u64 words[RECORD_WORDS_MAX + VM_WORDS_MAX]; /* n_words + n_vm_words of them are sent */
 };
 
 struct raw_record {
 	struct record_header head; /* n_words == n_kernel */
 	__u64 regs[UREG_COUNT];
+	__u64 fs_base; /* the thread's own, by which virtual machines know it */
 	__u64 kernel[KERNEL_FRAMES_MAX];
 	__u64 stack_at; /* address of stack[0]: rsp, or the page above if that is absent */
 	__u8 stack[RAW_STACK_MAX]; /* upwards; stack_len bytes of it are sent */
@@ -166,6 +175,8 @@ struct unwind_process {
 	 * may have appeared that are not published yet.
 	 */
 	__u32 unmapped_is_final;
+	__u32 pad;
+	struct vm_slot vms[VM_SLOTS_MAX];
 };
 
 enum { PROCESSES_MAX = 32768 };

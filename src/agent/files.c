@@ -50,6 +50,7 @@ struct inode {
 
 struct files {
 	struct unwind_tables *tables;
+	struct langs *langs; /* may be NULL */
 	struct {
 		VEC(struct file *);
 	} all; /* by id; [0] is unused */
@@ -223,9 +224,20 @@ static bool is_the_file_sought(const struct file *file, const struct file_ref *r
 	return !ref->inode || file->st.st_ino == ref->inode;
 }
 
+void files_set_langs(struct files *f, struct langs *langs)
+{
+	f->langs = langs;
+}
+
+struct identify_job {
+	const struct files *f;
+	struct file *file;
+};
+
 static int identify(void *ctx)
 {
-	struct file *file = ctx;
+	struct identify_job *job = ctx;
+	struct file *file = job->file;
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
 	int r;
 
@@ -235,6 +247,8 @@ static int identify(void *ctx)
 	file->info.is_elf = true;
 	elf_note_gnu_build_id(img, &file->info.build_id);
 	elf_build_id_hex(&file->info.build_id, file->info.build_id_hex);
+	if (job->f->langs)
+		langs_detect(job->f->langs, img, &file->info.lang);
 	return 0;
 }
 
@@ -255,9 +269,10 @@ static void hash_content(struct file *file)
 	file->content[1] = h.high64;
 }
 
-static struct file *file_open(const struct file_ref *ref)
+static struct file *file_open(const struct files *f, const struct file_ref *ref)
 {
 	struct file *file = calloc(1, sizeof(*file));
+	struct identify_job job = { f, file };
 
 	if (!file)
 		return NULL;
@@ -271,7 +286,7 @@ static struct file *file_open(const struct file_ref *ref)
 	if (file->info.fd < 0 || fstat(file->info.fd, &file->st) < 0)
 		return file;
 	if (S_ISREG(file->st.st_mode))
-		(void)sigbus_run(identify, file);
+		(void)sigbus_run(identify, &job);
 	if (!is_the_file_sought(file, ref)) {
 		close(file->info.fd);
 		file->info.fd = -1;
@@ -335,7 +350,7 @@ uint32_t files_find(struct files *f, const struct file_ref *ref)
 		id = find_by_build_id(f, ref);
 	if (id)
 		return id;
-	file = file_open(ref);
+	file = file_open(f, ref);
 	if (!file)
 		return FILE_ID_NONE;
 	key.content = file->content;
@@ -377,6 +392,7 @@ static int vdso_fd(void)
 
 uint32_t files_vdso(struct files *f)
 {
+	struct identify_job job = { f, NULL };
 	struct file *file;
 
 	if (f->vdso_tried)
@@ -391,7 +407,8 @@ uint32_t files_vdso(struct files *f)
 		file_free(file);
 		return FILE_ID_NONE;
 	}
-	(void)identify(file);
+	job.file = file;
+	(void)identify(&job);
 	f->vdso = file_add(f, file);
 	return f->vdso;
 }

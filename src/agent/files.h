@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "elf/note.h"
+#include "lang/lang.h"
 
 struct err;
 struct files;
@@ -35,6 +36,7 @@ struct file_info {
 	struct elf_build_id build_id;
 	char build_id_hex[2 * ELF_BUILD_ID_MAX + 1];
 	bool is_elf;
+	struct lang_file lang; /* the virtual machine that it is */
 };
 
 enum { FILE_ID_NONE = 0 };
@@ -43,6 +45,9 @@ int files_new(struct files **out, struct unwind_tables *tables);
 void files_free(struct files *f);
 
 DEFINE_FREEP(struct files, files_free)
+
+/* Files found from now on are asked whether they are virtual machines. */
+void files_set_langs(struct files *f, struct langs *langs);
 
 /* The id of the file behind a mapping; FILE_ID_NONE when there is no room for more. */
 uint32_t files_find(struct files *f, const struct file_ref *ref);

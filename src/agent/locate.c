@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
 #include "elf/image.h"
+#include "lang/lang.h"
 #include "profile/profile.h"
 #include "symbol/kallsyms.h"
 #include "unwind/walk.h"
@@ -33,6 +34,7 @@ struct known_file {
 
 struct locator {
 	struct files *files;
+	struct langs *langs;
 	struct symbolizer *symbolizer;
 	struct kallsyms *kallsyms;
 	bool kallsyms_tried;
@@ -57,7 +59,7 @@ struct batch {
 	size_t first; /* in order, of the addresses asked for now */
 };
 
-int locator_new(struct locator **out, struct files *files, struct jits *jits,
+int locator_new(struct locator **out, struct files *files, struct jits *jits, struct langs *langs,
 		const struct symbolizer_opts *opts)
 {
 	_cleanup_(locator_freep) struct locator *l = calloc(1, sizeof(*l));
@@ -67,6 +69,7 @@ int locator_new(struct locator **out, struct files *files, struct jits *jits,
 		return -ENOMEM;
 	l->files = files;
 	l->jits = jits;
+	l->langs = langs;
 	r = symbolizer_new(&l->symbolizer, opts);
 	if (r < 0)
 		return r;
@@ -369,6 +372,22 @@ static int locate_address(struct batch *b, struct located *w)
 	return add_frame(b, &l, &frame, &w->location);
 }
 
+/* A virtual machine's: it has no address, equal lines are one location. */
+static int locate_script(struct batch *b, struct located *w)
+{
+	static const uint8_t kinds[LANG_MAX] = {
+		[LANG_NONE] = PROFILE_FRAME_UNKNOWN,
+#define X(sym, name) [LANG_##sym] = PROFILE_FRAME_##sym,
+#include "bpf/shared/langs.def"
+#undef X
+	};
+	struct profile_location l = { .mapping = PROFILE_NONE };
+	struct symbol_frame frame;
+
+	l.kind = kinds[langs_name(b->l->langs, w->word, &frame)];
+	return add_frame(b, &l, &frame, &w->location);
+}
+
 static int locate_error(struct batch *b, struct located *w)
 {
 	struct profile_location l = { .kind = PROFILE_FRAME_ERROR, .mapping = PROFILE_NONE };
@@ -392,6 +411,8 @@ static int locate_one(struct batch *b, uint32_t i)
 		return locate_kernel(b, w);
 	case FRAME_ADDRESS:
 		return locate_address(b, w);
+	case FRAME_SCRIPT:
+		return locate_script(b, w);
 	default:
 		return locate_error(b, w);
 	}

@@ -17,6 +17,7 @@
 struct err;
 struct files;
 struct jits;
+struct langs;
 struct locator;
 struct profile;
 
@@ -27,8 +28,8 @@ struct located {
 	bool unnamed;      /* the answer is no function's name */
 };
 
-/* Keeps @files and @jits. 0 or -ENOMEM. */
-int locator_new(struct locator **out, struct files *files, struct jits *jits,
+/* Keeps @files, @jits and @langs. 0 or -ENOMEM. */
+int locator_new(struct locator **out, struct files *files, struct jits *jits, struct langs *langs,
 		const struct symbolizer_opts *opts);
 void locator_free(struct locator *l);
 

@@ -427,6 +427,28 @@ void procs_handle(struct procs *p, const struct sideband_event *ev)
 
 /* ---- publishing ----------------------------------------------------------- */
 
+/* The virtual machines among the mappings: the address of each one's loop tells where it is. */
+static void entry_vms(const struct procs *p, const struct entry *e, struct unwind_process *out)
+{
+	uint32_t n = 0;
+
+	memset(out->vms, 0, sizeof(out->vms));
+	for (uint32_t i = 0; i < mapset_count(e->maps) && n < VM_SLOTS_MAX; i++) {
+		const struct unwind_mapping *m = mapset_get(e->maps, i);
+		const struct file_info *info = files_get(p->files, m->file);
+		uint64_t off = info ? info->lang.loop_off : 0;
+
+		if (!info || !info->lang.vm || off < m->file_off ||
+		    off - m->file_off >= m->end - m->start)
+			continue;
+		out->vms[n++] = (struct vm_slot){
+			.vm = info->lang.vm,
+			.file = m->file,
+			.bias = m->start + off - m->file_off - info->lang.loop_vaddr,
+		};
+	}
+}
+
 static int entry_publish(struct procs *p, struct entry *e, uint64_t now_ns,
 			 struct unwind_process *out)
 {
@@ -440,6 +462,7 @@ static int entry_publish(struct procs *p, struct entry *e, uint64_t now_ns,
 	if (r < 0)
 		return r;
 	out->unmapped_is_final = e->unmapped_is_final;
+	entry_vms(p, e, out);
 	/* an ended program must not answer for its successor's pid */
 	if (!e->info.end_ns)
 		r = sampler_put_process(p->sampler, e->info.pid, out);

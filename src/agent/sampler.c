@@ -35,6 +35,7 @@ struct sampler {
 	struct sampler_opts opts;
 	struct unwind_rule *rules;
 	struct unwind_file *files;
+	struct vm_tables vms;
 	struct {
 		VEC(struct cpu_event);
 	} events; /* by CPU */
@@ -124,6 +125,8 @@ static int sampler_load(struct sampler *s, struct err *err)
 	if (!s->opts.targets_only)
 		bpf_map__set_max_entries(s->skel->maps.targets, 1);
 	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible);
+	bpf_map__set_max_entries(s->skel->maps.walks,
+				 s->n_possible * bpf_map__max_entries(s->skel->maps.walks));
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
 	r = sample_bpf__load(s->skel);
 	if (r == -EACCES && geteuid() == 0)
@@ -141,11 +144,43 @@ static void *map_memory(struct bpf_map *map, size_t len)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static size_t page_up(size_t len)
+{
+	return (len + 4095) & ~(size_t)4095;
+}
+
+#define VM_BYTES(field) page_up(VM_TABLE_MAX * sizeof(*((struct vm_tables *)NULL)->field))
+
+static bool have_vms(const struct sampler *s)
+{
+#define X(sym, name)                                                                               \
+	if (!s->vms.name)                                                                          \
+		return false;
+#include "bpf/shared/langs.def"
+#undef X
+	return s->vms.codes;
+}
+
+static void unmap_vms(struct sampler *s)
+{
+	if (s->vms.codes)
+		munmap(s->vms.codes, VM_BYTES(codes));
+#define X(sym, name)                                                                               \
+	if (s->vms.name)                                                                           \
+		munmap(s->vms.name, VM_BYTES(name));
+#include "bpf/shared/langs.def"
+#undef X
+}
+
 static int sampler_map(struct sampler *s, struct err *err)
 {
 	s->rules = map_memory(s->skel->maps.rules, rules_bytes());
 	s->files = map_memory(s->skel->maps.files, files_bytes());
-	if (!s->rules || !s->files)
+	s->vms.codes = map_memory(s->skel->maps.vm_codes, VM_BYTES(codes));
+#define X(sym, name) s->vms.name = map_memory(s->skel->maps.name##_vms, VM_BYTES(name));
+#include "bpf/shared/langs.def"
+#undef X
+	if (!s->rules || !s->files || !have_vms(s))
 		return err_set(err, -errno, "can't map the unwind tables: %s", strerror(errno));
 	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.ring), on_ring_record, s, NULL);
 	if (!s->ring)
@@ -235,6 +270,7 @@ void sampler_free(struct sampler *s)
 		munmap(s->rules, rules_bytes());
 	if (s->files)
 		munmap(s->files, files_bytes());
+	unmap_vms(s);
 	sample_bpf__destroy(s->skel);
 	free(s);
 }
@@ -276,6 +312,11 @@ void sampler_tables_memory(struct sampler *s, struct unwind_tables_memory *out)
 		.ctx = s,
 		.max_chunks = s->opts.max_chunks,
 	};
+}
+
+void sampler_vm_tables(struct sampler *s, struct vm_tables *out)
+{
+	*out = s->vms;
 }
 
 /* One CPU-clock event; at once when @cpu is not there any more: -ENODEV. */

@@ -14,6 +14,7 @@
 #include "agent/cpus.h"
 #include "base/cleanup.h"
 #include "bpf/shared/abi.h"
+#include "bpf/shared/vms.h"
 #include "unwind/tables.h"
 
 struct err;
@@ -24,6 +25,7 @@ struct sampler_opts {
 	bool kernel, user; /* which halves of the stack */
 	bool idle;         /* sample idle CPUs too */
 	bool targets_only; /* only processes added with sampler_add_target(), and their children */
+	bool all_native;   /* keep the native frames of interpreters as well */
 	bool stats;        /* measure the program's run time */
 	uint32_t max_chunks;
 };
@@ -44,6 +46,9 @@ DEFINE_FREEP(struct sampler, sampler_free)
 
 /* Where the tables go: for unwind_tables_new(). */
 void sampler_tables_memory(struct sampler *s, struct unwind_tables_memory *out);
+
+/* Where virtual machines are described: VM_TABLE_MAX of each. */
+void sampler_vm_tables(struct sampler *s, struct vm_tables *out);
 
 /* Start sampling on every online CPU. */
 int sampler_attach(struct sampler *s, struct err *err);

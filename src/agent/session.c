@@ -18,6 +18,7 @@
 #include "agent/jits.h"
 #include "agent/sideband.h"
 #include "base/err.h"
+#include "lang/lang.h"
 #include "unwind/walk.h"
 
 #define UPKEEP_NS 1000000000ULL
@@ -27,6 +28,7 @@ struct session {
 	struct sideband *sideband;
 	struct unwind_tables *tables;
 	struct unwind_walker *walker;
+	struct langs *langs;
 	struct files *files;
 	struct procs *procs;
 	struct collect *collect;
@@ -35,7 +37,8 @@ struct session {
 	uint64_t now_ns;      /* of this turn */
 	uint64_t sideband_ns; /* what happened up to then has been taken in */
 	uint64_t next_upkeep_ns;
-	uint32_t raw_pid; /* whose stack is being walked */
+	uint32_t read_pid;              /* whose memory is being read */
+	uint64_t woven[LANG_STACK_MAX]; /* the stack in work */
 	uint64_t n_samples, n_complete, n_raw, n_raw_failed, n_bad_records;
 	uint64_t walk_errors[WALK_ERR_MAX];
 };
@@ -55,10 +58,13 @@ static int session_watch(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-static int session_make_tables(struct session *s)
+static int session_make_tables(struct session *s, const struct sampler_opts *opts)
 {
 	struct unwind_tables_memory mem;
+	struct vm_tables vms;
 	int r;
+
+	sampler_vm_tables(s->sampler, &vms);
 
 	sampler_tables_memory(s->sampler, &mem);
 	r = unwind_tables_new(&s->tables, &mem);
@@ -66,6 +72,12 @@ static int session_make_tables(struct session *s)
 		r = unwind_walker_new(&s->walker, s->tables);
 	if (r == 0)
 		r = files_new(&s->files, s->tables);
+	if (r == 0)
+		r = langs_new(&s->langs, &vms, !opts->all_native);
+	if (r == 0) {
+		files_set_langs(s->files, s->langs);
+		unwind_walker_set_vms(s->walker, &vms);
+	}
 	if (r == 0)
 		r = procs_new(&s->procs, s->files, s->tables, s->sampler);
 	if (r == 0)
@@ -91,7 +103,7 @@ int session_open(struct session **out, const struct sampler_opts *opts, struct e
 	r = sideband_open(&s->sideband, err);
 	if (r < 0)
 		return r;
-	r = session_make_tables(s);
+	r = session_make_tables(s, opts);
 	if (r < 0)
 		return r;
 	r = session_watch(s, sampler_fd(s->sampler));
@@ -111,6 +123,7 @@ void session_free(struct session *s)
 	procs_free(s->procs);
 	collect_free(s->collect);
 	files_free(s->files);
+	langs_free(s->langs);
 	unwind_walker_free(s->walker);
 	unwind_tables_free(s->tables);
 	sideband_free(s->sideband);
@@ -175,8 +188,26 @@ static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
 	struct session *s = ctx;
 	struct iovec local = { dst, len }, remote = { (void *)addr, len };
 
-	return process_vm_readv((pid_t)s->raw_pid, &local, 1, &remote, 1, 0) == (ssize_t)len ? 0
-											     : -1;
+	return process_vm_readv((pid_t)s->read_pid, &local, 1, &remote, 1, 0) == (ssize_t)len ? 0
+											      : -1;
+}
+
+/* Count a walked stack, with the frames of virtual machines where they belong. */
+static void weave_and_count(struct session *s, const struct record_header *h,
+			    struct lang_stack *stack)
+{
+	const struct process *p = procs_find(s->procs, h->pid, h->time_ns);
+	size_t n;
+
+	s->read_pid = h->pid;
+	stack->process = (struct lang_process){
+		.pid = h->pid,
+		.start_ns = p ? p->start_ns : 0,
+		.read = read_process,
+		.ctx = s,
+	};
+	n = langs_weave(s->langs, stack, s->woven);
+	count_stack(s, h, s->woven, n);
 }
 
 static void need_file(void *ctx, uint32_t file)
@@ -231,7 +262,8 @@ static size_t walk_raw(struct session *s, const struct raw_record *rec, const ui
 	size_t n = 0;
 
 	memcpy(in.regs, rec->regs, sizeof(in.regs));
-	s->raw_pid = h->pid;
+	in.fs_base = rec->fs_base;
+	s->read_pid = h->pid;
 	for (int turn = 0; turn < 2; turn++) {
 		if (procs_mappings(s->procs, h->pid, h->time_ns, s->now_ns, &in.process) < 0)
 			return 0;
@@ -250,6 +282,7 @@ static void on_raw(struct session *s, const struct raw_record *rec)
 	uint64_t words[RECORD_WORDS_MAX];
 	const uint64_t *walked;
 	size_t n = rec->head.n_kernel, n_walked;
+	struct lang_stack stack = { .words = words };
 	bool complete = false;
 
 	s->n_raw++;
@@ -260,23 +293,31 @@ static void on_raw(struct session *s, const struct raw_record *rec)
 	if (n_walked) {
 		memcpy(words + n, walked, n_walked * sizeof(*words));
 		n += n_walked;
+		stack.n_vm_words = unwind_walk_vm_words(s->walker, &stack.vm_words, &stack.cut);
 	} else {
 		s->n_raw_failed++;
 		words[n++] = FRAME_WORD(FRAME_ADDRESS, rec->regs[UREG_RIP]);
 		words[n++] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_PROCESS);
 	}
 	count_end(s, words, n, complete);
-	count_stack(s, &rec->head, words, n);
+	stack.n_words = n;
+	weave_and_count(s, &rec->head, &stack);
 }
 
 static void on_walked(struct session *s, const struct sample_record *rec)
 {
 	const uint64_t *words = (const uint64_t *)rec->words;
-	size_t n = rec->head.n_words;
+	struct lang_stack stack = {
+		.words = words,
+		.n_words = rec->head.n_words,
+		.vm_words = words + rec->head.n_words,
+		.n_vm_words = rec->head.n_vm_words,
+		.cut = rec->head.flags & RECORD_VM_CUT,
+	};
 
 	/* a kernel thread, or a recording without user stacks, needs no outermost frame */
-	count_end(s, words, n, true);
-	count_stack(s, &rec->head, words, n);
+	count_end(s, words, stack.n_words, true);
+	weave_and_count(s, &rec->head, &stack);
 }
 
 /* The ring is ours, but a record is believed only as far as it is long. */
@@ -288,7 +329,7 @@ static void on_record(void *ctx, const void *record, size_t len)
 	if (len >= sizeof(*h) && h->time_ns > s->sideband_ns)
 		(void)take_in_sideband(s);
 	if (len >= sizeof(*h) && h->type == RECORD_SAMPLE &&
-	    len >= sizeof(*h) + h->n_words * sizeof(uint64_t))
+	    len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t))
 		on_walked(s, record);
 	else if (len >= offsetof(struct raw_record, stack) && h->type == RECORD_RAW &&
 		 h->n_kernel <= KERNEL_FRAMES_MAX &&
@@ -352,6 +393,11 @@ int session_stop(struct session *s, struct err *err)
 	sampler_detach(s->sampler);
 	r = session_drain(s);
 	return r < 0 ? err_set(err, r, "reading samples: %s", strerror(-r)) : 0;
+}
+
+struct langs *session_langs(struct session *s)
+{
+	return s->langs;
 }
 
 struct collect *session_collect(struct session *s)

@@ -17,6 +17,7 @@ struct collect;
 struct err;
 struct files;
 struct jits;
+struct langs;
 struct session;
 
 struct session_stats {
@@ -50,6 +51,7 @@ int session_turn(struct session *s, struct err *err);
 /* Stop sampling and take in the rest. */
 int session_stop(struct session *s, struct err *err);
 
+struct langs *session_langs(struct session *s);
 struct collect *session_collect(struct session *s);
 struct files *session_files(struct session *s);
 struct jits *session_jits(struct session *s);

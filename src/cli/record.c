@@ -13,7 +13,15 @@
 #include "cli/formats.h"
 #include "cli/recording.h"
 
-enum { OPT_NO_KERNEL = 256, OPT_NO_USER, OPT_IDLE, OPT_FORMAT, OPT_DEMANGLE, OPT_DEBUGINFOD };
+enum {
+	OPT_NO_KERNEL = 256,
+	OPT_NO_USER,
+	OPT_IDLE,
+	OPT_FORMAT,
+	OPT_DEMANGLE,
+	OPT_DEBUGINFOD,
+	OPT_NATIVE_FRAMES,
+};
 
 enum { DEFAULT_FREQ_HZ = 99, PIDS_MAX = 4096, DURATION_MAX_S = 10 * 365 * 86400 };
 
@@ -38,6 +46,9 @@ static const struct argp_option options[] = {
 	{ "debuginfod", OPT_DEBUGINFOD, "URL", 0,
 	  "Ask these servers for debug files (default $DEBUGINFOD_URLS); what they send is kept in "
 	  "~/.cache/cameo/debuginfod",
+	  0 },
+	{ "native-frames", OPT_NATIVE_FRAMES, "some|all", 0,
+	  "all: also the native frames of interpreters between those of the program (default some)",
 	  0 },
 	{ "verbose", 'v', NULL, 0, "Also tell what the profiling itself cost", 0 },
 	{ 0 },
@@ -136,6 +147,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_DEBUGINFOD:
 		a->o.symbolizer.debuginfod = arg;
+		break;
+	case OPT_NATIVE_FRAMES:
+		a->o.all_native = !strcmp(arg, "all");
+		if (!a->o.all_native && strcmp(arg, "some") != 0)
+			err_set(&a->err, -EINVAL, "--native-frames takes some or all, not %.40s",
+				arg);
 		break;
 	case OPT_NO_KERNEL:
 		a->o.no_kernel = true;

@@ -136,6 +136,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 	struct sampler_opts so = {
 		.freq_hz = o->freq_hz,
 		.kernel = !o->no_kernel,
+		.all_native = o->all_native,
 		.user = !o->no_user,
 		.idle = o->idle,
 		.targets_only = o->command || o->pids.len,
@@ -292,7 +293,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 	int r;
 
 	r = locator_new(&locator, session_files(rec->session), session_jits(rec->session),
-			&rec->opts->symbolizer);
+			session_langs(rec->session), &rec->opts->symbolizer);
 	if (r == 0)
 		r = recording_write(rec, locator, &sum.names, err);
 	if (r < 0)

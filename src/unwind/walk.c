@@ -21,6 +21,7 @@
 struct unwind_walker {
 	struct walk state;
 	struct unwind_tables *tables;
+	struct vm_tables vms; /* each NULL, or VM_TABLE_MAX of them */
 	const struct unwind_walk_input *in;
 	bool beyond_copy; /* memory that the stack copy does not hold was read */
 };
@@ -69,6 +70,20 @@ static struct unwind_file *file_get(uint32_t id)
 	return unwind_tables_file(current->tables, id);
 }
 
+static const struct vm_code *vm_code_get(uint32_t vm)
+{
+	return current->vms.codes && vm < VM_TABLE_MAX ? &current->vms.codes[vm] : NULL;
+}
+
+#define X(sym, name)                                                                               \
+	static const struct name##_vm *name##_get(uint32_t vm)                                     \
+	{                                                                                          \
+		return current->vms.name && vm < VM_TABLE_MAX ? &current->vms.name[vm] : NULL;     \
+	}
+#include "bpf/shared/langs.def"
+#undef X
+
+#include "bpf/lib/vm.h"
 #include "bpf/lib/walk.h"
 
 int unwind_walker_new(struct unwind_walker **out, struct unwind_tables *tables)
@@ -87,14 +102,22 @@ void unwind_walker_free(struct unwind_walker *w)
 	free(w);
 }
 
+void unwind_walker_set_vms(struct unwind_walker *w, const struct vm_tables *vms)
+{
+	w->vms = *vms;
+}
+
 static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input *in)
 {
 	current = w;
 	w->in = in;
 	w->beyond_copy = false;
 	memcpy(w->state.leaf_regs, in->regs, sizeof(in->regs));
+	w->state.fs_base = in->fs_base;
+	w->state.record.head.flags = 0;
 	w->state.record.head.n_words = 0;
 	w->state.record.head.n_kernel = 0;
+	w->state.vm_is_new = 0;
 	walk_begin(&w->state, &in->process);
 	w->state.process.unmapped_is_final = 1;
 }
@@ -132,15 +155,26 @@ size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 	int r = WALK_CONTINUE;
 
 	walker_begin(w, in);
-	for (int i = 0; i < WALK_FRAMES_MAX && r == WALK_CONTINUE; i++)
+	for (int i = 0; i < WALK_TURNS_MAX && r == WALK_CONTINUE; i++)
 		r = walker_step(w);
 	if (r == WALK_CONTINUE)
 		walk_fail(&w->state, WALK_ERR_DEPTH);
 	else
 		blame_the_copy(w);
+	vm_walk(&w->state, 0);
 	*out_words = (const uint64_t *)w->state.record.words;
 	*out_complete = w->state.complete;
 	return w->state.record.head.n_words;
+}
+
+size_t unwind_walk_vm_words(const struct unwind_walker *w, const uint64_t **out_words,
+			    bool *out_cut)
+{
+	const struct sample_record *rec = &w->state.record;
+
+	*out_words = (const uint64_t *)rec->words + rec->head.n_words;
+	*out_cut = rec->head.flags & RECORD_VM_CUT;
+	return rec->head.n_vm_words;
 }
 
 int unwind_walk_step(struct unwind_walker *w, const struct unwind_walk_input *in,

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "bpf/shared/abi.h"
+#include "bpf/shared/vms.h"
 
 struct unwind_tables;
 struct unwind_walker;
@@ -22,6 +23,7 @@ struct unwind_walk_input {
 	const uint8_t *stack; /* a copy of the stack from the address stack_at on */
 	size_t stack_len;
 	uint64_t stack_at;
+	uint64_t fs_base; /* the thread's */
 	/* Reads memory that the copy does not hold; NULL: there is no more. 0 or negative. */
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len);
 	/* Makes the table of a file; the walk goes on if it is there afterwards. NULL: it ends. */
@@ -35,6 +37,9 @@ void unwind_walker_free(struct unwind_walker *w);
 
 DEFINE_FREEP(struct unwind_walker, unwind_walker_free)
 
+/* Where virtual machines are described; copied. Without it their frames are native ones. */
+void unwind_walker_set_vms(struct unwind_walker *w, const struct vm_tables *vms);
+
 /**
  * unwind_walk() - walk one stack
  *
@@ -44,6 +49,13 @@ DEFINE_FREEP(struct unwind_walker, unwind_walker_free)
  */
 size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 		   const uint64_t **out_words, bool *out_complete);
+
+/*
+ * Frames of virtual machines in the stack walked last, two words each
+ * (bpf/shared/vm.h); *@out_cut tells whether outer ones are missing.
+ */
+size_t unwind_walk_vm_words(const struct unwind_walker *w, const uint64_t **out_words,
+			    bool *out_cut);
 
 /* One step from @regs to the caller's, for oracles: enum walk_step_result. */
 int unwind_walk_step(struct unwind_walker *w, const struct unwind_walk_input *in,

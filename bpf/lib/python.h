@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * CPython's frames. A thread finds its own state in the interpreters' lists
+ * by pthread_self(), which is the thread's FS base with glibc and with musl:
+ * so it does not matter who holds the GIL, and no thread-local variable has
+ * to be found. Lists are bounded: the process may lie.
+ */
+#include "bpf/lib/walk_state.h"
+
+enum {
+	PYTHON_THREADS_MAX = 512, /* looked at in one sample; the newest come first */
+};
+
+static __always_inline struct vm_thread *python_cached(struct walk *w)
+{
+	__u64 key = w->fs_base ^ ((__u64)w->record.head.pid << 32);
+
+	return &w->threads[((key * 0x9e3779b97f4a7c15ULL) >> 56) & (VM_THREADS_CACHED - 1)];
+}
+
+/* Does the state at @at say that it is this thread's? */
+static __always_inline int python_is_own(struct walk *w, const struct python_vm *py, __u64 at)
+{
+	__u64 id = 0;
+
+	return at && !read_user(&id, sizeof(id), at + py->thread_id) && id == w->fs_base;
+}
+
+/* The innermost frame of the thread state @at, into w->vm_at: 0, or -1 when there is none. */
+static __always_inline int python_first_frame(struct walk *w, const struct python_vm *py, __u64 at)
+{
+	__u64 frame = 0;
+
+	if (read_user(&frame, sizeof(frame), at + py->thread_frame) || !frame)
+		return -1;
+	if (py->cframe_frame != PYTHON_NONE &&
+	    (read_user(&frame, sizeof(frame), frame + py->cframe_frame) || !frame))
+		return -1;
+	w->vm_at = frame;
+	return 0;
+}
+
+/* Look at the thread in w->vm_at, or go to the next interpreter: WALK_STOP ends the search. */
+WALK_FN int python_look(__u32 which, __u32 vm)
+{
+	struct walk *w = walk_get(which);
+	const struct python_vm *py = python_get(vm);
+	struct vm_thread *t;
+	__u64 next = 0;
+
+	if (!w || !py)
+		return WALK_STOP;
+	if (!w->vm_at) {
+		if (read_user(&next, sizeof(next), w->vm_interp) || !next)
+			return WALK_STOP;
+		w->vm_interp = next + py->interp_next;
+		return read_user(&w->vm_at, sizeof(w->vm_at), next + py->interp_threads)
+			       ? WALK_STOP
+			       : WALK_CONTINUE;
+	}
+	next = w->vm_at;
+	if (python_is_own(w, py, next) && !python_first_frame(w, py, next)) {
+		t = python_cached(w);
+		t->fs_base = w->fs_base;
+		t->pid = w->record.head.pid;
+		t->state = next;
+		w->vm_found = 1;
+		return WALK_STOP;
+	}
+	return read_user(&w->vm_at, sizeof(w->vm_at), next + py->thread_next) ? WALK_STOP
+									      : WALK_CONTINUE;
+}
+
+WALK_FN int python_begin(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct python_vm *py;
+	struct vm_thread *t;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	py = python_get(w->process.vms[slot].vm);
+	if (!py)
+		return WALK_STOP;
+	t = python_cached(w);
+	if (t->fs_base == w->fs_base && t->pid == w->record.head.pid &&
+	    python_is_own(w, py, t->state) && !python_first_frame(w, py, t->state))
+		return WALK_CONTINUE;
+	w->vm_at = 0;
+	w->vm_interp = w->process.vms[slot].bias + py->interp_head;
+	w->vm_found = 0;
+	for (int i = 0; i < PYTHON_THREADS_MAX; i++)
+		if (python_look(which, w->process.vms[slot].vm))
+			break;
+	return w->vm_found ? WALK_CONTINUE : WALK_STOP;
+}
+
+/* A field of the frame that was read; offsets are checked by masks, for the verifier too. */
+static __always_inline __u64 python_field(const struct walk *w, __u32 off)
+{
+	return w->vm_frame.words[(off >> 3) & (PYTHON_FRAME_BYTES / 8 - 1)];
+}
+
+/* Where in its code the frame is: bytes from the code object, or an index as the frame has it. */
+static __always_inline __u32 python_place(const struct walk *w, const struct python_vm *py,
+					  __u64 code)
+{
+	__u64 v = python_field(w, py->frame_place);
+
+	return py->place_is_addr     ? (__u32)(v - code)
+	       : py->frame_place & 4 ? (__u32)(v >> 32)
+				     : (__u32)v;
+}
+
+static __always_inline __u32 python_cookie(const struct python_vm *py, __u64 code)
+{
+	__u64 v = 0;
+
+	if (read_user(&v, sizeof(v), code + py->code_cookie))
+		return 0;
+	return vm_cookie(v);
+}
+
+WALK_FN int python_step(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct python_vm *py;
+	__u32 n, owner;
+	__u64 code;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	py = python_get(w->process.vms[slot].vm);
+	if (!py)
+		return WALK_STOP;
+	n = bounded_here(py->frame_bytes);
+	if (n > PYTHON_FRAME_BYTES || read_user(w->vm_frame.words, n, w->vm_at)) {
+		w->record.head.flags |= RECORD_VM_CUT;
+		return WALK_STOP;
+	}
+	owner = w->vm_frame.bytes[py->frame_owner & (PYTHON_FRAME_BYTES - 1)];
+	code = python_field(w, py->frame_code) & ~7ULL;
+	w->vm_at = python_field(w, py->frame_back);
+	if (py->entry == PYTHON_ENTRY_SHIM && owner >= PYTHON_OWNER_SHIM) {
+		vm_mark_last(w);
+	} else {
+		vm_push(w, slot, code, python_place(w, py, code), python_cookie(py, code));
+		if (py->entry == PYTHON_ENTRY_ALWAYS || (py->entry == PYTHON_ENTRY_FLAG && owner))
+			vm_mark_last(w);
+	}
+	return w->vm_at ? WALK_CONTINUE : WALK_STOP;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * Frames of virtual machines, after the native walk. The walk marks each
+ * frame of an interpreter's loop; here the machine's own list of frames is
+ * appended to the record. The reader puts the two together, from their outer
+ * ends: the innermost loop may not have linked its frame yet.
+ *
+ * A language has two global functions in bpf/lib/NAME.h: NAME_begin(which, slot)
+ * finds the thread's innermost frame (WALK_CONTINUE, or WALK_STOP: there is
+ * none), NAME_step(which, slot) appends a frame and goes to the next
+ * (WALK_STOP: that was all).
+ */
+#include "bpf/lib/python.h"
+#include "bpf/lib/walk_state.h"
+
+WALK_FN int vm_begin(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct vm_code *code;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	code = vm_code_get(w->process.vms[slot].vm);
+	switch (code ? code->lang : LANG_NONE) {
+#define X(sym, name)                                                                               \
+	case LANG_##sym:                                                                           \
+		return name##_begin(which, slot);
+#include "bpf/shared/langs.def"
+#undef X
+	}
+	return WALK_STOP;
+}
+
+WALK_FN int vm_step(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct vm_code *code;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	if (w->record.head.n_vm_words > VM_WORDS_MAX - 2) {
+		w->record.head.flags |= RECORD_VM_CUT;
+		return WALK_STOP;
+	}
+	code = vm_code_get(w->process.vms[slot].vm);
+	switch (code ? code->lang : LANG_NONE) {
+#define X(sym, name)                                                                               \
+	case LANG_##sym:                                                                           \
+		return name##_step(which, slot);
+#include "bpf/shared/langs.def"
+#undef X
+	}
+	return WALK_STOP;
+}
+
+/* The frames of one machine; a stack without its loop has none, unless it is cut short. */
+static __always_inline void vm_walk_slot(struct walk *w, __u32 which, __u32 slot)
+{
+	if (!w->process.vms[slot].vm || (w->complete && !w->n_loops[slot]))
+		return;
+	if (vm_begin(which, slot) != WALK_CONTINUE)
+		return;
+	for (int i = 0; i < VM_FRAMES_MAX + 1; i++)
+		if (vm_step(which, slot) != WALK_CONTINUE)
+			break;
+}
+
+static __always_inline void vm_walk(struct walk *w, __u32 which)
+{
+	vm_walk_slot(w, which, 0);
+	vm_walk_slot(w, which, 1);
+}

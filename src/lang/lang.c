@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry of languages and what was read of their functions. A function
+ * is known by its process, its address and its cookie, and read when it is
+ * first seen on a stack: later it, or its process, may be gone. Nothing is
+ * read twice, and nothing is forgotten before the end.
+ */
+#include "lang/lang.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/vec.h"
+#include "lang/functions.h"
+
+#define X(sym, name) extern const struct lang name##_lang;
+#include "bpf/shared/langs.def"
+#undef X
+
+static const struct lang *const all[LANG_MAX] = {
+#define X(sym, name) [LANG_##sym] = &name##_lang,
+#include "bpf/shared/langs.def"
+#undef X
+};
+
+struct key {
+	uint32_t pid, cookie;
+	uint64_t start_ns, head;
+};
+
+struct langs {
+	struct vm_tables tables;
+	bool fold;
+	uint32_t n_vms; /* [0] is none */
+	struct {
+		VEC(struct lang_function);
+	} functions;
+	struct {
+		VEC(struct key);
+	} keys; /* of functions */
+	struct index by_key;
+};
+
+int langs_new(struct langs **out, const struct vm_tables *tables, bool fold)
+{
+	struct langs *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->tables = *tables;
+	l->fold = fold;
+	l->n_vms = 1;
+	*out = l;
+	return 0;
+}
+
+void langs_free(struct langs *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->functions.len; i++) {
+		free(l->functions.data[i].name);
+		free(l->functions.data[i].file);
+		free(l->functions.data[i].lines);
+	}
+	vec_fini(&l->functions);
+	vec_fini(&l->keys);
+	index_fini(&l->by_key);
+	free(l);
+}
+
+void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file *out)
+{
+	struct vm_code code = { .fold = l->fold };
+
+	*out = (struct lang_file){ 0 };
+	if (l->n_vms >= VM_TABLE_MAX)
+		return;
+	for (uint32_t i = LANG_NONE + 1; i < LANG_MAX; i++) {
+		if (all[i]->detect(img, &l->tables, l->n_vms, &code, &out->loop_vaddr) < 0)
+			continue;
+		code.lang = i;
+		out->loop_off = code.loop[0].lo;
+		out->vm = l->n_vms++;
+		l->tables.codes[out->vm] = code;
+		return;
+	}
+}
+
+/* ---- functions ------------------------------------------------------------ */
+
+struct find {
+	const struct langs *l;
+	struct key key;
+};
+
+static bool same_key(const void *ctx, uint32_t id)
+{
+	const struct find *f = ctx;
+	const struct key *k = &f->l->keys.data[id];
+
+	return k->pid == f->key.pid && k->cookie == f->key.cookie &&
+	       k->start_ns == f->key.start_ns && k->head == f->key.head;
+}
+
+static struct lang_function function_read(struct langs *l, const struct lang_process *p,
+					  const struct key *key)
+{
+	uint32_t vm = VM_FRAME_INDEX(key->head), lang = l->tables.codes[vm].lang;
+	struct lang_function f = { .lang = (uint8_t)lang };
+	int r;
+
+	if (lang == LANG_NONE || lang >= LANG_MAX)
+		return f;
+	r = all[lang]->read(&l->tables, vm, p, VM_FRAME_ADDR(key->head), key->cookie, &f);
+	f.state = r == 0         ? LANG_FUNCTION_READ
+		  : r == -ESTALE ? LANG_FUNCTION_STALE
+				 : LANG_FUNCTION_UNREADABLE;
+	return f;
+}
+
+static int function_add(struct langs *l, const struct lang_process *p, const struct key *key,
+			uint32_t hash)
+{
+	struct lang_function f;
+	int r = vec_reserve(&l->functions, l->functions.len + 1);
+
+	if (r == 0)
+		r = vec_push(&l->keys, *key);
+	if (r == 0)
+		r = index_add(&l->by_key, hash, (uint32_t)l->keys.len - 1);
+	if (r < 0)
+		return r;
+	f = function_read(l, p, key);
+	return vec_push(&l->functions, f);
+}
+
+uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2])
+{
+	struct find find = { l, { p->pid, (uint32_t)words[1], p->start_ns, 0 } };
+	uint32_t hash, id;
+
+	find.key.head = FRAME_WORD(FRAME_VM, words[0]);
+	hash = hash_u64(find.key.head ^ p->start_ns ^ (uint64_t)find.key.cookie << 20 ^ p->pid);
+	if (!index_find(&l->by_key, hash, same_key, &find, &id)) {
+		id = (uint32_t)l->functions.len;
+		if (id >= LANG_FUNCTIONS_MAX || function_add(l, p, &find.key, hash) < 0)
+			id = LANG_FUNCTIONS_MAX;
+	}
+	return FRAME_WORD(FRAME_SCRIPT, (uint64_t)id << 32 | words[1] >> 32);
+}
+
+bool langs_fold(const struct langs *l)
+{
+	return l->fold;
+}
+
+enum vm_lang langs_name(const struct langs *l, uint64_t word, struct symbol_frame *out)
+{
+	uint64_t id = (word & FRAME_PAYLOAD_MASK) >> 32;
+	const struct lang_function *f;
+
+	*out = (struct symbol_frame){ .name = "[too many functions]", .file = "" };
+	if (id >= l->functions.len)
+		return LANG_NONE;
+	f = &l->functions.data[id];
+	switch (f->state) {
+	case LANG_FUNCTION_READ:
+		out->name = f->name;
+		out->file = f->file;
+		out->start_line = f->first_line;
+		out->line = all[f->lang]->line(f, (uint32_t)word);
+		break;
+	case LANG_FUNCTION_STALE:
+		out->name = "[stale function]";
+		break;
+	default:
+		out->name = "[unreadable function]";
+		break;
+	}
+	out->system_name = out->name;
+	return f->lang;
+}

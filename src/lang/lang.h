@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Languages whose frames a virtual machine keeps: which files are such
+ * machines, whose frames stand where in a stack, and what they are called.
+ *
+ * A language is a folder here, bpf/lib/NAME.h and bpf/shared/NAME.h, and a
+ * line in bpf/shared/langs.def (with its meson.build's line). Everything a
+ * process says about itself is bounded and checked here; what does not hold
+ * is a frame that says so. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "bpf/shared/abi.h"
+#include "bpf/shared/vms.h"
+#include "symbol/symbol.h"
+
+struct elf_image;
+struct langs;
+
+/* A file that is a virtual machine; vm 0: it is none. */
+struct lang_file {
+	uint32_t vm;                   /* index of the tables */
+	uint64_t loop_off, loop_vaddr; /* the same place: tells where a mapping puts the file */
+};
+
+/* The process whose frames are read. */
+struct lang_process {
+	uint32_t pid;
+	uint64_t start_ns; /* tells programs apart that ran under one pid */
+	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len); /* 0 or negative */
+	void *ctx;
+};
+
+enum lang_function_state { LANG_FUNCTION_READ, LANG_FUNCTION_STALE, LANG_FUNCTION_UNREADABLE };
+
+/* What was at an address when it was first seen on a stack. */
+struct lang_function {
+	uint8_t lang;  /* enum vm_lang */
+	uint8_t state; /* enum lang_function_state */
+	uint16_t version;
+	uint32_t first_line;
+	uint32_t bytecode; /* where a place's zero is */
+	uint32_t n_lines;  /* bytes of the line table, as the process has it */
+	uint8_t *lines;
+	char *name, *file; /* owned */
+};
+
+enum {
+	LANG_NAME_MAX = 1024, /* bytes; longer names are cut */
+	LANG_LINES_MAX = 1 << 18,
+	LANG_FUNCTIONS_MAX = 1 << 20,
+};
+
+/* What a language does; NAME_lang, for each in langs.def. */
+struct lang {
+	/*
+	 * Is @img this machine? Fills tables' entry @vm, the loop in @code
+	 * (file offsets), and where the loop begins. 0 or -ENOENT.
+	 */
+	int (*detect)(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
+		      struct vm_code *code, uint64_t *out_loop_vaddr);
+	/* Read what is at @addr. 0; -ESTALE if @cookie says it is another thing now; -errno. */
+	int (*read)(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
+		    uint64_t addr, uint32_t cookie, struct lang_function *out);
+	/* The line of a place; 0: not known. */
+	uint32_t (*line)(const struct lang_function *f, uint32_t place);
+};
+
+/* Keeps @tables' pointers. @fold: the machines' own frames are left out of stacks. */
+int langs_new(struct langs **out, const struct vm_tables *tables, bool fold);
+void langs_free(struct langs *l);
+
+DEFINE_FREEP(struct langs, langs_free)
+
+/* Is it a virtual machine? Called once a file, under sigbus_run(). */
+void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file *out);
+
+/* A stack as the walk left it. */
+struct lang_stack {
+	struct lang_process process;
+	const uint64_t *words, *vm_words;
+	size_t n_words, n_vm_words;
+	bool cut; /* outer frames are missing in vm_words */
+};
+
+enum { LANG_STACK_MAX = RECORD_WORDS_MAX + VM_FRAMES_MAX };
+
+/**
+ * langs_weave() - one stack, with the languages' frames where they belong
+ *
+ * @out holds LANG_STACK_MAX words. The frames of each activation of an
+ * interpreter's loop replace the loop's frame, as FRAME_SCRIPT words; what
+ * was not seen before is read from the process. Return: number of words.
+ */
+size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out);
+
+/* The name of a FRAME_SCRIPT word, borrowed. Its language, LANG_NONE for an unknown one. */
+enum vm_lang langs_name(const struct langs *l, uint64_t word, struct symbol_frame *out);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A code object, read from a process that may be writing to it or that lies:
+ * every length is bounded, and the cookie is compared again at the end.
+ * Strings are shown as UTF-8; what can't be is shown as '?'.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "lang/python/python.h"
+
+/* Behind its PyObject: length, hash, state. A state is the width of a character, compact, ascii. */
+enum {
+	STATE_OFF = 16,
+	STATE_KIND = 7,
+	STATE_COMPACT = 1 << 3,
+	STATE_ASCII = 1 << 4,
+	NOT_ASCII_36 = 24, /* what a string that is not ASCII has more in front of its text */
+	NOT_ASCII_312 = 16,
+	BYTES_DATA_OFF = 16,
+};
+
+static int read_u64(const struct lang_process *p, uint64_t addr, uint64_t *out)
+{
+	return p->read(p->ctx, addr, out, sizeof(*out)) ? -EFAULT : 0;
+}
+
+static void put_utf8(struct buf *b, uint32_t c)
+{
+	if (c < 0x20 || c == 0x7f || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) {
+		buf_put_byte(b, '?');
+	} else if (c < 0x80) {
+		buf_put_byte(b, (uint8_t)c);
+	} else if (c < 0x800) {
+		buf_put_byte(b, (uint8_t)(0xc0 | c >> 6));
+		buf_put_byte(b, (uint8_t)(0x80 | (c & 0x3f)));
+	} else {
+		if (c < 0x10000) {
+			buf_put_byte(b, (uint8_t)(0xe0 | c >> 12));
+		} else {
+			buf_put_byte(b, (uint8_t)(0xf0 | c >> 18));
+			buf_put_byte(b, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
+		}
+		buf_put_byte(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
+		buf_put_byte(b, (uint8_t)(0x80 | (c & 0x3f)));
+	}
+}
+
+static uint32_t char_at(const uint8_t *text, size_t i, uint32_t width)
+{
+	uint32_t c = 0;
+
+	memcpy(&c, text + i * width, width);
+	return c;
+}
+
+/* A compact string's text, at most LANG_NAME_MAX characters of it. */
+static int read_string(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
+		       char **out)
+{
+	uint64_t length, state, data = addr + py->ascii_data;
+	uint8_t text[4 * LANG_NAME_MAX];
+	struct buf b = { 0 };
+	uint32_t width;
+
+	if (!addr || read_u64(p, addr + py->object, &length) < 0 ||
+	    read_u64(p, addr + py->object + STATE_OFF, &state) < 0)
+		return -EFAULT;
+	state >>= py->kind_shift;
+	width = (uint32_t)state & STATE_KIND;
+	if (!(state & STATE_COMPACT) || (width != 1 && width != 2 && width != 4))
+		return -EBADMSG;
+	if (!(state & STATE_ASCII))
+		data += py->minor >= 12 ? NOT_ASCII_312 : NOT_ASCII_36;
+	if (length > LANG_NAME_MAX)
+		length = LANG_NAME_MAX;
+	if (p->read(p->ctx, data, text, length * width))
+		return -EFAULT;
+	for (size_t i = 0; i < length; i++)
+		put_utf8(&b, char_at(text, i, width));
+	buf_put_byte(&b, '\0');
+	if (buf_error(&b)) {
+		buf_fini(&b);
+		return -ENOMEM;
+	}
+	*out = (char *)b.data;
+	return 0;
+}
+
+/* The line table, a bytes object; a longer one than any program has is left out. */
+static int read_lines(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
+		      struct lang_function *out)
+{
+	uint64_t len;
+
+	if (!addr || read_u64(p, addr + py->object, &len) < 0)
+		return -EFAULT;
+	if (!len || len > LANG_LINES_MAX)
+		return 0;
+	out->lines = malloc(len);
+	if (!out->lines)
+		return -ENOMEM;
+	if (p->read(p->ctx, addr + py->object + BYTES_DATA_OFF, out->lines, len))
+		return -EFAULT;
+	out->n_lines = (uint32_t)len;
+	return 0;
+}
+
+/* Does the code object still have what the sample saw? */
+static int check_cookie(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
+			uint32_t cookie)
+{
+	uint64_t now;
+
+	if (read_u64(p, addr + py->code_cookie, &now) < 0)
+		return -EFAULT;
+	/* the same as vm_cookie() in bpf/lib/walk_state.h */
+	now = (now * 0x9e3779b97f4a7c15ULL) >> 32 | 1;
+	return cookie && now != cookie ? -ESTALE : 0;
+}
+
+static int read_parts(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
+		      struct lang_function *out)
+{
+	uint16_t name_at = py->code_qualname != PYTHON_NONE ? py->code_qualname : py->code_name;
+	uint64_t name, file, lines;
+	uint32_t first;
+	int r;
+
+	if (p->read(p->ctx, addr + py->code_first_line, &first, sizeof(first)) ||
+	    read_u64(p, addr + name_at, &name) < 0 ||
+	    read_u64(p, addr + py->code_filename, &file) < 0 ||
+	    read_u64(p, addr + py->code_lines, &lines) < 0)
+		return -EFAULT;
+	out->first_line = first < INT32_MAX ? first : 0;
+	out->bytecode = py->code_bytecode;
+	out->version = py->minor;
+	r = read_string(py, p, name, &out->name);
+	if (r == 0)
+		r = read_string(py, p, file, &out->file);
+	return r < 0 ? r : read_lines(py, p, lines, out);
+}
+
+int python_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
+		uint64_t addr, uint32_t cookie, struct lang_function *out)
+{
+	const struct python_vm *py = &tables->python[vm];
+	int r = check_cookie(py, p, addr, cookie);
+
+	if (r == 0)
+		r = read_parts(py, p, addr, out);
+	if (r == 0)
+		r = check_cookie(py, p, addr, cookie);
+	return r;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a place in the byte code to a line: co_lnotab to 3.9, co_linetable of
+ * PEP 626 in 3.10, the location table (Objects/locations.md in CPython's
+ * source) from 3.11 on. All three are walked from their start; a table that
+ * lies gives a wrong line, no more.
+ */
+#include "lang/python/python.h"
+
+/* Pairs {bytes of code, signed lines}; @place is a byte. */
+static int64_t line_lnotab(const struct lang_function *f, uint32_t place)
+{
+	int64_t line = f->first_line;
+	uint64_t addr = 0;
+
+	for (uint32_t i = 0; i + 1 < f->n_lines; i += 2) {
+		addr += f->lines[i];
+		if (addr > place)
+			break;
+		line += (int8_t)f->lines[i + 1];
+	}
+	return line;
+}
+
+/* Pairs {bytes of code, signed lines before them; -128: they have none}. */
+static int64_t line_pep626(const struct lang_function *f, uint32_t place)
+{
+	int64_t line = f->first_line;
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i + 1 < f->n_lines; i += 2) {
+		int8_t delta = (int8_t)f->lines[i + 1];
+
+		if (delta != -128)
+			line += delta;
+		end += f->lines[i];
+		if (place < end)
+			break;
+	}
+	return line;
+}
+
+struct cursor {
+	const uint8_t *p, *end;
+};
+
+static uint8_t take(struct cursor *c)
+{
+	return c->p < c->end ? *c->p++ : 0;
+}
+
+/* Six bits a byte, least significant first; bit 6 says that more follow. */
+static uint64_t take_varint(struct cursor *c)
+{
+	uint8_t b = take(c);
+	uint64_t v = b & 63;
+
+	for (unsigned int shift = 6; (b & 64) && shift < 36; shift += 6) {
+		b = take(c);
+		v |= (uint64_t)(b & 63) << shift;
+	}
+	return v;
+}
+
+static int64_t take_svarint(struct cursor *c)
+{
+	uint64_t v = take_varint(c);
+
+	return v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
+}
+
+/* Kinds of entries: below 10 short forms, 10 to 12 one-line forms. */
+enum { ONE_LINE = 10, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15 };
+
+/* An entry's line delta; the next one begins at a byte with its top bit set. */
+static int64_t take_delta(struct cursor *c, unsigned int kind)
+{
+	int64_t delta = 0;
+
+	if (kind == NO_COLUMNS || kind == LONG)
+		delta = take_svarint(c);
+	else if (kind >= ONE_LINE && kind < NO_COLUMNS)
+		delta = kind - ONE_LINE;
+	while (c->p < c->end && !(*c->p & 0x80))
+		c->p++;
+	return delta;
+}
+
+/* @place is a byte; entries count code units of two. */
+static int64_t line_location(const struct lang_function *f, uint32_t place)
+{
+	struct cursor c = { f->lines, f->lines + f->n_lines };
+	int64_t line = f->first_line;
+	uint64_t end = 0;
+
+	while (c.p < c.end) {
+		uint8_t first = take(&c);
+
+		line += take_delta(&c, first >> 3 & 15);
+		end += 2 * ((first & 7) + 1);
+		if (place < end)
+			break;
+	}
+	return line;
+}
+
+uint32_t python_line(const struct lang_function *f, uint32_t place)
+{
+	int64_t line;
+
+	if (f->version >= 11)
+		line = line_location(f, place < f->bytecode ? 0 : place - f->bytecode);
+	else if (place > INT32_MAX) /* -1: it has not begun */
+		line = f->first_line;
+	else if (f->version == 10)
+		line = line_pep626(f, 2 * place);
+	else
+		line = line_lnotab(f, place);
+	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : f->first_line;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two lists make one stack: native frames, of which some are an interpreter's
+ * loop, and the interpreter's own frames in activations (those that one call
+ * of the loop ran). Whole lists are matched from their outer ends: a loop
+ * just entered or just left has not linked its frame, and is left out. A list
+ * whose outer end is missing is matched from the inner one.
+ */
+#include "lang/lang.h"
+
+#include <string.h>
+
+#include "lang/functions.h"
+
+/* The two lists of one slot, as far as they are used up. */
+struct side {
+	const uint64_t *words; /* of the activations that are left */
+	size_t n;
+	size_t n_loops, n_activations;
+	size_t loop; /* number of loops passed */
+};
+
+struct weave {
+	struct langs *l;
+	const struct lang_stack *in;
+	bool from_inner;
+	struct side side[VM_SLOTS_MAX];
+	uint64_t *out;
+	size_t n_out;
+};
+
+static uint32_t loop_slot(uint64_t word)
+{
+	uint32_t slot = VM_LOOP_SLOT(word);
+
+	return word >> FRAME_KIND_SHIFT == FRAME_NATIVE && slot <= VM_SLOTS_MAX ? slot : 0;
+}
+
+static void put(struct weave *w, uint64_t word)
+{
+	if (w->n_out < LANG_STACK_MAX)
+		w->out[w->n_out++] = word;
+}
+
+static void put_native(struct weave *w, uint64_t word)
+{
+	put(w, word >> FRAME_KIND_SHIFT == FRAME_NATIVE
+		       ? FRAME_WORD(FRAME_NATIVE, word & FRAME_PAYLOAD_MASK)
+		       : word);
+}
+
+static void put_activation(struct weave *w, struct side *s)
+{
+	bool last = false;
+
+	while (s->n >= 2 && !last) {
+		last = s->words[0] & VM_FRAME_LAST;
+		put(w, langs_script_word(w->l, &w->in->process, s->words));
+		s->words += 2;
+		s->n -= 2;
+	}
+	s->n_activations--;
+}
+
+/* A frame of the loop: by what it is replaced. */
+static void put_loop(struct weave *w, struct side *s, uint64_t word)
+{
+	size_t left = s->n_loops - s->loop++; /* this one and those outside it */
+
+	if (!w->from_inner) {
+		while (s->n_activations > left)
+			put_activation(w, s);
+		if (s->n_activations == left)
+			put_activation(w, s);
+		else if (!s->n_activations)
+			put_native(w, word);
+	} else if (s->n_activations) {
+		put_activation(w, s);
+	} else {
+		put_native(w, word);
+	}
+	if (!langs_fold(w->l))
+		put_native(w, word);
+}
+
+static void count_lists(struct weave *w)
+{
+	const struct lang_stack *in = w->in;
+
+	for (size_t i = 0; i < in->n_words; i++)
+		if (loop_slot(in->words[i]))
+			w->side[loop_slot(in->words[i]) - 1].n_loops++;
+	for (size_t i = 0; i + 1 < in->n_vm_words; i += 2) {
+		uint32_t slot = VM_FRAME_SLOT(in->vm_words[i]);
+		struct side *s = &w->side[slot < VM_SLOTS_MAX ? slot : 0];
+
+		if (!s->n)
+			s->words = in->vm_words + i;
+		s->n += 2;
+		if (in->vm_words[i] & VM_FRAME_LAST)
+			s->n_activations++;
+	}
+	for (int i = 0; i < VM_SLOTS_MAX; i++) {
+		struct side *s = &w->side[i];
+
+		/* the outermost one has no mark when the list was cut */
+		if (s->n && !(s->words[s->n - 2] & VM_FRAME_LAST))
+			s->n_activations++;
+	}
+}
+
+/* Activations without a loop: the native stack ends too early. */
+static void put_rest(struct weave *w)
+{
+	for (int i = 0; i < VM_SLOTS_MAX; i++)
+		while (w->side[i].n_activations && w->side[i].n)
+			put_activation(w, &w->side[i]);
+}
+
+size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out)
+{
+	struct weave w = { .l = l, .in = in, .out = out };
+	size_t n = in->n_words;
+	uint64_t last = n ? in->words[n - 1] : 0;
+	bool incomplete = last >> FRAME_KIND_SHIFT == FRAME_ERROR;
+
+	w.from_inner = in->cut || incomplete;
+	count_lists(&w);
+	if (incomplete)
+		n--;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t slot = loop_slot(in->words[i]);
+
+		if (slot)
+			put_loop(&w, &w.side[slot - 1], in->words[i]);
+		else
+			put_native(&w, in->words[i]);
+	}
+	put_rest(&w);
+	if (incomplete)
+		put(&w, last);
+	return w.n_out;
+}
