@@ -227,6 +227,37 @@ static int native_place(struct batch *b, uint64_t off, struct profile_location *
 	return r < 0 ? r : profile_add_mapping(b->p, &m, &out->mapping);
 }
 
+static bool ends_in(const char *s, size_t len, const char *end)
+{
+	size_t n = strlen(end);
+
+	return len >= n && !memcmp(s + len - n, end, n);
+}
+
+/* Rust's mangling: v0 begins with _R, the older one ends in h and a hash of 16 hex digits. */
+static bool is_rust(const char *raw)
+{
+	size_t len = strlen(raw);
+
+	if (!strncmp(raw, "_R", 2))
+		return true;
+	return len > 23 && !strncmp(raw, "_ZN", 3) && raw[len - 1] == 'E' &&
+	       !strncmp(raw + len - 20, "17h", 3) &&
+	       strspn(raw + len - 17, "0123456789abcdef") == 16;
+}
+
+/* The language of compiled code, which decides its colour. */
+static uint8_t native_kind(const struct symbol_frame *f)
+{
+	size_t len = f->file ? strlen(f->file) : 0;
+
+	if (f->system_name && is_rust(f->system_name))
+		return PROFILE_FRAME_RUST;
+	if (len && (ends_in(f->file, len, ".go") || ends_in(f->file, len, "_amd64.s")))
+		return PROFILE_FRAME_GO;
+	return PROFILE_FRAME_NATIVE;
+}
+
 static int on_answer(void *ctx, size_t cookie, const struct symbol_frame *frames, size_t n_frames)
 {
 	struct batch *b = ctx;
@@ -238,6 +269,7 @@ static int on_answer(void *ctx, size_t cookie, const struct symbol_frame *frames
 
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_line(b, &frames[i], &lines[i]);
+	l.kind = native_kind(&frames[0]);
 	l.n_lines = (uint32_t)n;
 	l.lines = lines;
 	return r < 0 ? r : profile_add_location(b->p, &l, &w->location);

@@ -2,8 +2,9 @@
 int test_collect(void);
 int test_cpus(void);
 int test_mapset(void);
+int test_names(void);
 
 int main(void)
 {
-	return test_collect() + test_cpus() + test_mapset();
+	return test_collect() + test_cpus() + test_mapset() + test_names();
 }

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From frame words to a profile: this program's own code, the kernel, and what has no name. */
+#include "agent/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/collect.h"
+#include "agent/files.h"
+#include "agent/jits.h"
+#include "agent/locate.h"
+#include "bpf/shared/abi.h"
+#include "proc/maps.h"
+#include "profile/profile.h"
+#include "tests/test.h"
+#include "unwind/tables.h"
+
+struct fixture {
+	struct unwind_tables *tables;
+	struct files *files;
+	struct jits *jits;
+	struct locator *locator;
+	struct collect *collect;
+	struct unwind_rule *rules;
+	struct unwind_file *unwind_files;
+	uint32_t generation;
+};
+
+static int no_chunk(void *ctx, uint32_t n, uint32_t **out)
+{
+	return -1;
+}
+
+static void fixture_init(struct fixture *f)
+{
+	struct unwind_tables_memory mem = { .add_chunk = no_chunk };
+	struct symbolizer_opts opts = { .no_dwarf = true };
+
+	*f = (struct fixture){ 0 };
+	f->rules = calloc(UNWIND_RULES_MAX, sizeof(*f->rules));
+	f->unwind_files = calloc(UNWIND_FILES_MAX, sizeof(*f->unwind_files));
+	mem.rules = f->rules;
+	mem.files = f->unwind_files;
+	mem.generation = &f->generation;
+	assert_int_equal(unwind_tables_new(&f->tables, &mem), 0);
+	assert_int_equal(files_new(&f->files, f->tables), 0);
+	assert_int_equal(jits_new(&f->jits, NULL), 0);
+	assert_int_equal(locator_new(&f->locator, f->files, f->jits, NULL, &opts), 0);
+	assert_int_equal(collect_new(&f->collect), 0);
+}
+
+static void fixture_fini(struct fixture *f)
+{
+	collect_free(f->collect);
+	locator_free(f->locator);
+	jits_free(f->jits);
+	files_free(f->files);
+	unwind_tables_free(f->tables);
+	free(f->rules);
+	free(f->unwind_files);
+}
+
+struct own_map {
+	uint64_t addr;
+	uint32_t file;
+	uint64_t off;
+	struct files *files;
+};
+
+static int find_own(void *ctx, const struct proc_map *m)
+{
+	struct own_map *own = ctx;
+	struct file_ref ref = { .pid = (uint32_t)getpid(),
+				.start = m->start,
+				.end = m->end,
+				.dev_major = m->dev_major,
+				.dev_minor = m->dev_minor,
+				.inode = m->inode,
+				.path = m->path };
+
+	if (own->addr < m->start || own->addr >= m->end)
+		return 0;
+	own->off = own->addr - m->start + m->file_off;
+	own->file = files_find(own->files, &ref);
+	/* found again by its inode, it is the same file */
+	assert_int_equal(files_find(own->files, &ref), own->file);
+	return 1;
+}
+
+/* The name of the innermost function of the frame @i of the only stack. */
+static const char *frame_name(const struct profile *p, size_t i)
+{
+	size_t n;
+	const uint32_t *stack = profile_stack(p, 0, &n);
+	struct profile_location l;
+
+	assert_true(i < n);
+	l = profile_location(p, stack[i]);
+	assert_true(l.n_lines >= 1);
+	return profile_string(p, profile_function(p, l.lines[0].function)->name);
+}
+
+__attribute__((noinline, used)) void a_function_known_by_name(void);
+__attribute__((noinline, used)) void a_function_known_by_name(void)
+{
+	__asm__ volatile("nop; nop");
+}
+
+static void names_code_by_its_file_and_keeps_what_has_no_name(void **state)
+{
+	const struct collect_thread thread = {
+		.pid = 7, .tid = 8, .comm = "t", .process_comm = "p"
+	};
+	struct names_window window = { .freq_hz = 100, .duration_ns = 5 };
+	struct own_map own = { .addr = (uint64_t)a_function_known_by_name };
+	struct names_stats stats;
+	struct profile *p;
+	struct fixture f;
+	uint64_t words[4];
+	size_t n;
+
+	fixture_init(&f);
+	own.files = f.files;
+	assert_int_equal(proc_maps_read(getpid(), PROC_MAPS_EXEC, find_own, &own, NULL), 1);
+	assert_int_not_equal(own.file, FILE_ID_NONE);
+	words[0] = FRAME_NATIVE_WORD(own.file, own.off);
+	words[1] = FRAME_NATIVE_WORD(own.file, FRAME_OFFSET_MASK);
+	words[2] = FRAME_WORD(FRAME_ADDRESS, 0x1234);
+	words[3] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_RULE);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(collect_add(f.collect, &thread, words, 4), 0);
+	assert_int_equal(names_profile(f.locator, f.collect, &window, &p, &stats, NULL), 0);
+
+	assert_int_equal(profile_n_samples(p), 1);
+	assert_int_equal(profile_sample(p, 0).values[0], 3);
+	assert_int_equal(profile_sample(p, 0).values[1], 3 * 10000000);
+	assert_int_equal(profile_sample(p, 0).n_labels, 4);
+	(void)profile_stack(p, 0, &n);
+	assert_int_equal(n, 4);
+	assert_string_equal(frame_name(p, 0), "a_function_known_by_name");
+	assert_non_null(strstr(frame_name(p, 1), "+0x"));
+	assert_string_equal(frame_name(p, 2), "[anonymous code]");
+	assert_string_equal(frame_name(p, 3), "[incomplete: no unwind rule]");
+	assert_int_equal(stats.n_frames, 9);
+	assert_int_equal(stats.n_unnamed, 6);
+	profile_free(p);
+	fixture_fini(&f);
+}
+
+static void a_file_that_is_gone_still_has_an_id(void **state)
+{
+	struct file_ref ref = { .pid = 0x7fffffff, .start = 1, .end = 2, .path = "/no/such/file" };
+	struct fixture f;
+	uint32_t id;
+
+	fixture_init(&f);
+	id = files_find(f.files, &ref);
+	assert_int_not_equal(id, FILE_ID_NONE);
+	assert_int_equal(files_get(f.files, id)->fd, -1);
+	assert_int_equal(f.unwind_files[id].state, FILE_TABLE_ABSENT);
+	assert_null(files_get(f.files, id + 1));
+	assert_null(files_get(f.files, FILE_ID_NONE));
+	fixture_fini(&f);
+}
+
+static void the_vdso_is_a_file_like_any_other(void **state)
+{
+	struct fixture f;
+	uint32_t id;
+
+	fixture_init(&f);
+	id = files_vdso(f.files);
+	assert_int_not_equal(id, FILE_ID_NONE);
+	assert_int_equal(files_vdso(f.files), id);
+	assert_true(files_get(f.files, id)->is_elf);
+	fixture_fini(&f);
+}
+
+TEST_GROUP(test_names, TEST(names_code_by_its_file_and_keeps_what_has_no_name),
+	   TEST(a_file_that_is_gone_still_has_an_id), TEST(the_vdso_is_a_file_like_any_other))
