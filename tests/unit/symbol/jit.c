@@ -4,10 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -180,6 +184,75 @@ static void somebody_elses_perf_map_is_refused(void **state)
 	remove_root(&d);
 }
 
+/* In mount and pid namespaces of its own: writes its map, says so, waits to be killed. */
+static void be_contained(int ready)
+{
+	FILE *f = NULL;
+
+	if (mount("none", "/tmp", "tmpfs", 0, NULL) == 0)
+		f = fopen("/tmp/perf-1.map", "we");
+	if (f) {
+		fputs("1000 10 contained\n", f);
+		fclose(f);
+	}
+	if (write(ready, f ? "y" : "n", 1) == 1)
+		pause();
+	_exit(0);
+}
+
+/* The first process of new namespaces; its pid here, or -1 where that is not allowed. */
+static pid_t start_contained(int ready, pid_t *out_parent)
+{
+	int pids[2];
+	pid_t pid = -1;
+
+	assert_int_equal(pipe2(pids, O_CLOEXEC), 0);
+	*out_parent = fork();
+	if (*out_parent == 0) {
+		if (unshare(CLONE_NEWNS | CLONE_NEWPID) == 0 &&
+		    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0) {
+			pid = fork();
+			if (pid == 0)
+				be_contained(ready);
+		}
+		if (write(pids[1], &pid, sizeof(pid)) == sizeof(pid) && pid > 0)
+			waitpid(pid, NULL, 0);
+		_exit(0);
+	}
+	assert_int_equal(read(pids[0], &pid, sizeof(pid)), sizeof(pid));
+	close(pids[0]);
+	close(pids[1]);
+	return pid;
+}
+
+static void a_perf_map_is_found_in_the_process_own_namespaces(void **state)
+{
+	struct perfmap *m;
+	int ready[2];
+	pid_t pid, parent;
+	char c = 'n';
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = start_contained(ready[1], &parent);
+	close(ready[1]);
+	if (pid > 0) {
+		assert_int_equal(read(ready[0], &c, 1), 1);
+		assert_int_equal(c, 'y');
+		assert_int_equal(perfmap_open(&m, pid), 0);
+		assert_int_equal(perfmap_refresh(m), 0);
+		check_perf(m, 0x1008, "contained");
+		perfmap_free(m);
+		kill(pid, SIGKILL);
+	}
+	waitpid(parent, NULL, 0);
+	close(ready[0]);
+	assert_int_equal(perfmap_open(&m, parent), -ESRCH);
+	if (pid < 0)
+		skip();
+}
+
 static void put32(struct buf *b, uint32_t v)
 {
 	buf_put(b, &v, sizeof(v));
@@ -320,5 +393,6 @@ static void only_a_jitdump_is_taken_for_one(void **state)
 TEST_GROUP(test_jit, TEST(of_overlapping_functions_the_newest_is_found),
 	   TEST(a_perf_map_is_read_line_by_line), TEST(a_line_without_end_is_passed_over),
 	   TEST(a_perf_map_is_read_again_as_it_grows), TEST(somebody_elses_perf_map_is_refused),
+	   TEST(a_perf_map_is_found_in_the_process_own_namespaces),
 	   TEST(a_jitdump_gives_functions_lines_and_moves), TEST(a_damaged_jitdump_does_no_harm),
 	   TEST(only_a_jitdump_is_taken_for_one))
