@@ -28,6 +28,8 @@ enum {
 	ENTRY_LEN = 64, /* as much as the longest _start has before its last call (glibc's ld.so) */
 	RESERVE_MAX = 1 << 20,
 	KNOWN_MAX = 8,
+	CONTEXT_END_MIN = 24, /* bytes of __start_context: few functions are looked at */
+	CONTEXT_END_MAX = 32,
 	LAST_CALLERS_MAX = 8,
 	RESTORERS_MAX = 8, /* signal restorers of a file */
 	RADIX_BITS = 13,
@@ -154,6 +156,7 @@ struct known_code {
 
 struct cfi_build {
 	struct unwind_rows *rows;
+	const struct elf_image *img;
 	const struct eh_frame *ef;
 	const struct eh_frame_fde *fde;
 	const struct elf_segment *segs;
@@ -228,6 +231,24 @@ static int put_known_code(struct cfi_build *b, uint64_t off)
 	return r;
 }
 
+/*
+ * Is this glibc's __start_context, where a function of makecontext() returns
+ * to? mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi. Its CFI describes the
+ * frame of a caller, but nobody calls it.
+ */
+static bool is_context_end(const struct cfi_build *b, const struct eh_frame_fde *fde)
+{
+	static const uint8_t begin[] = {
+		0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff
+	};
+	struct elf_span code;
+
+	if (fde->len < CONTEXT_END_MIN || fde->len > CONTEXT_END_MAX)
+		return false;
+	return elf_image_at_vaddr(b->img, fde->start, sizeof(begin), &code) == 0 &&
+	       !memcmp(code.data, begin, sizeof(begin));
+}
+
 /* The rows of one function up to @limit. Where its program ends early, nothing is known. */
 static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uint64_t limit,
 			struct err *err)
@@ -248,6 +269,10 @@ static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uin
 	if (rows->len && off < rows->data[rows->len - 1].file_off)
 		return err_set(err, -EBADMSG, "text segments out of order");
 	r = put_known_code(b, off);
+	/* a return address is looked up one byte before it: that is in no function here */
+	if (!r && is_context_end(b, fde) && rows->len &&
+	    rows->data[rows->len - 1].file_off < off - 1)
+		r = rows_put(rows, off - 1, &rule_end);
 	if (r)
 		return r;
 	r = eh_frame_run(b->ef, fde, put_cfi_row, b, err);
@@ -283,7 +308,7 @@ static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
 			 uint64_t *out_covered, struct err *err)
 {
 	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
-	struct cfi_build b = { .rows = rows, .ef = &ef, .known = known };
+	struct cfi_build b = { .rows = rows, .img = img, .ef = &ef, .known = known };
 	struct eh_frame_source src;
 	int bad, r;
 

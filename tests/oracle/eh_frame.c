@@ -29,7 +29,7 @@ struct range {
 
 struct oracle {
 	Dwarf_CFI *cfi;
-	struct range known[3];
+	struct range known[4];
 	unsigned long n_rows, n_probes, n_none, n_wrong;
 };
 
@@ -235,6 +235,9 @@ static bool is_known(const struct oracle *o, uint64_t vaddr)
 static void find_known(struct oracle *o, const struct elf_image *img)
 {
 	static const char *const sections[] = { ".init", ".fini" };
+	static const uint8_t context_end[] = { 0x48, 0x89, 0xdc, 0x48, 0x8b,
+					       0x3c, 0x24, 0x48, 0x85, 0xff };
+	const uint8_t *at = NULL;
 	struct elf_span s;
 
 	for (size_t i = 0; i < 2; i++) {
@@ -242,6 +245,12 @@ static void find_known(struct oracle *o, const struct elf_image *img)
 			o->known[i] = (struct range){ s.vaddr, s.vaddr + s.len };
 	}
 	o->known[2] = (struct range){ elf_image_entry(img), elf_image_entry(img) + ENTRY_LEN };
+	/* before glibc's __start_context, which is returned to but never called */
+	if (elf_image_section(img, ".text", &s) == 0)
+		at = memmem(s.data, s.len, context_end, sizeof(context_end));
+	if (at)
+		o->known[3] = (struct range){ s.vaddr + (uint64_t)(at - s.data) - 1,
+					      s.vaddr + (uint64_t)(at - s.data) };
 }
 
 static void probe(struct oracle *o, uint64_t vaddr, const struct unwind_rule *ours)

@@ -306,6 +306,30 @@ static void ends_the_walk_at_musls_callers_of_main_and_threads(void **state)
 	assert_int_equal(rule_at(&rows, 304).cfa, UNWIND_CFA_NONE);
 }
 
+static void ends_the_walk_where_a_context_returns_to(void **state)
+{
+	static const uint8_t code[] = {
+		0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff
+	};
+	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };
+	struct cfi_bytes b = { 0 };
+	uint32_t cie = cfi_put_cie(&b, 0);
+	struct file f;
+
+	CFI_FDE(&b, cie, CODE, 32, 0);
+	CFI_FDE(&b, cie, CODE + 64, 26, 0);
+	CFI_FDE(&b, cie, CODE + 128, 80, 0);
+	file_init(&f, &b);
+	memcpy(f.code + 64, code, sizeof(code));
+	memcpy(f.code + 128, code, sizeof(code)); /* too long a function to be it */
+	assert_int_equal(build(&f, &rows, NULL), 0);
+	assert_well_formed(&rows);
+	assert_int_equal(rule_at(&rows, 62).cfa, UNWIND_CFA_NONE);
+	assert_int_equal(rule_at(&rows, 63).cfa, UNWIND_CFA_END); /* looked up at pc - 1 */
+	assert_int_equal(rule_at(&rows, 64).cfa, UNWIND_CFA_RSP);
+	assert_int_equal(rule_at(&rows, 127).cfa, UNWIND_CFA_NONE);
+}
+
 static void takes_frame_pointers_around_what_it_knows_without_cfi(void **state)
 {
 	static const uint8_t start[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xed };
@@ -379,5 +403,6 @@ TEST_GROUP(test_rows, TEST(sorts_functions_and_leaves_gaps),
 	   TEST(ends_the_walk_at_an_entry_point_without_cfi),
 	   TEST(knows_signal_restorers_by_their_code),
 	   TEST(ends_the_walk_at_musls_callers_of_main_and_threads),
+	   TEST(ends_the_walk_where_a_context_returns_to),
 	   TEST(takes_frame_pointers_around_what_it_knows_without_cfi),
 	   TEST(has_nothing_for_other_machines), TEST(reads_a_debug_files_cfi_for_another_file))
