@@ -84,6 +84,13 @@ int outfile_open(struct outfile **out, const char *path, struct err *err)
 	return 0;
 }
 
+int outfile_give(struct outfile *f, uid_t uid, gid_t gid)
+{
+	if (!f->temp)
+		return 0;
+	return fchown(f->fd, uid, gid) < 0 ? -errno : 0;
+}
+
 static int write_all(int fd, const char *p, size_t len)
 {
 	while (len) {

@@ -130,6 +130,24 @@ static void raise_file_limit(struct recording *rec)
 	setrlimit(RLIMIT_NOFILE, &raised);
 }
 
+static bool id_from_env(const char *name, unsigned int *out)
+{
+	const char *value = getenv(name);
+	char rest;
+
+	return value && sscanf(value, "%u%c", out, &rest) == 1;
+}
+
+/* Under sudo the file is for who called it, though root writes it. */
+static int give_to_caller(struct outfile *out)
+{
+	unsigned int uid, gid;
+
+	if (geteuid() != 0 || !id_from_env("SUDO_UID", &uid) || !id_from_env("SUDO_GID", &gid))
+		return 0;
+	return outfile_give(out, uid, gid);
+}
+
 static int recording_setup(struct recording *rec, struct err *err)
 {
 	const struct recording_opts *o = rec->opts;
@@ -148,6 +166,10 @@ static int recording_setup(struct recording *rec, struct err *err)
 	r = outfile_open(&rec->out, o->path, err);
 	if (r < 0)
 		return r;
+	r = give_to_caller(rec->out);
+	if (r < 0)
+		return err_set(err, r, "can't make you the owner of %.100s: %s", o->path,
+			       strerror(-r));
 	raise_file_limit(rec);
 	rec->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (rec->epoll_fd < 0)

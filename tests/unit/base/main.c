@@ -5,6 +5,7 @@ int test_index(void);
 int test_json(void);
 int test_json_read(void);
 int test_lines(void);
+int test_outfile(void);
 int test_sigbus(void);
 int test_strtab(void);
 int test_vec(void);
@@ -19,6 +20,7 @@ int main(void)
 	n_failed += test_json();
 	n_failed += test_json_read();
 	n_failed += test_lines();
+	n_failed += test_outfile();
 	n_failed += test_sigbus();
 	n_failed += test_strtab();
 	n_failed += test_vec();

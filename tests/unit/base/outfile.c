@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/outfile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "tests/test.h"
+
+enum { SOMEBODY = 12345, GROUP = 23456 };
+
+struct place {
+	char dir[32], path[64];
+};
+
+static struct place place(void)
+{
+	struct place p = { .dir = "/tmp/cameo-outfile.XXXXXX" };
+
+	assert_non_null(mkdtemp(p.dir));
+	snprintf(p.path, sizeof(p.path), "%s/file", p.dir);
+	return p;
+}
+
+/* The directory can go only when nothing but the file is in it. */
+static void assert_nothing_else(const struct place *p)
+{
+	unlink(p->path);
+	assert_int_equal(rmdir(p->dir), 0);
+}
+
+static void appears_when_it_is_complete(void **state)
+{
+	struct place p = place();
+	struct outfile *f;
+	struct stat st;
+
+	assert_int_equal(outfile_open(&f, p.path, NULL), 0);
+	assert_int_equal(stat(p.path, &st), -1);
+	assert_int_equal(outfile_commit(f, "whole", 5, NULL), 0);
+	outfile_free(f);
+	assert_int_equal(stat(p.path, &st), 0);
+	assert_int_equal(st.st_size, 5);
+	assert_nothing_else(&p);
+}
+
+static void leaves_nothing_without_a_commit(void **state)
+{
+	struct place p = place();
+	struct outfile *f;
+
+	assert_int_equal(outfile_open(&f, p.path, NULL), 0);
+	outfile_free(f);
+	assert_int_equal(rmdir(p.dir), 0);
+}
+
+static void says_which_file_cannot_be_written(void **state)
+{
+	struct place p = place();
+	struct err err = { 0 };
+	struct outfile *f;
+
+	assert_int_equal(outfile_open(&f, p.dir, &err), -EISDIR);
+	assert_non_null(strstr(err.msg, p.dir));
+	assert_int_equal(outfile_open(&f, "/proc/none/file", NULL), -ENOENT);
+	assert_nothing_else(&p);
+}
+
+static void belongs_to_whom_it_is_given(void **state)
+{
+	struct place p = place();
+	struct outfile *f;
+	struct stat st;
+	int want = geteuid() ? -EPERM : 0;
+
+	assert_int_equal(outfile_open(&f, p.path, NULL), 0);
+	assert_int_equal(outfile_give(f, SOMEBODY, GROUP), want);
+	assert_int_equal(outfile_commit(f, "", 0, NULL), 0);
+	outfile_free(f);
+	assert_int_equal(stat(p.path, &st), 0);
+	assert_int_equal(st.st_uid, want ? geteuid() : SOMEBODY);
+	assert_int_equal(st.st_gid, want ? getegid() : GROUP);
+	assert_nothing_else(&p);
+}
+
+static void a_device_is_given_to_nobody(void **state)
+{
+	struct outfile *f;
+	struct stat before, after;
+
+	assert_int_equal(stat("/dev/null", &before), 0);
+	assert_int_equal(outfile_open(&f, "/dev/null", NULL), 0);
+	assert_int_equal(outfile_give(f, SOMEBODY, GROUP), 0);
+	outfile_free(f);
+	assert_int_equal(stat("/dev/null", &after), 0);
+	assert_int_equal(after.st_uid, before.st_uid);
+}
+
+TEST_GROUP(test_outfile, TEST(appears_when_it_is_complete), TEST(leaves_nothing_without_a_commit),
+	   TEST(says_which_file_cannot_be_written), TEST(belongs_to_whom_it_is_given),
+	   TEST(a_device_is_given_to_nobody))
