@@ -31,6 +31,8 @@ judge passes 'takes a line comment' run "# $tag: Apache-2.0"
 judge passes 'takes a comment of a page' README.md "<!-- $tag: Apache-2.0 -->"
 judge passes 'takes the double licence in bpf' bpf/a.bpf.c "/* $tag: GPL-2.0-only OR BSD-2-Clause */"
 judge passes 'leaves licence texts alone' LICENSES/Apache-2.0.txt 'Apache License'
+judge passes 'takes the double licence in a BPF program elsewhere' bench/a.bpf.c \
+	"/* $tag: GPL-2.0-only OR BSD-2-Clause */"
 judge fails 'refuses a file without a line' src/a.c 'int x;'
 judge fails 'refuses Apache-2.0 in bpf' bpf/a.bpf.c "/* $tag: Apache-2.0 */"
 judge fails 'refuses the double licence in user space' src/a.c "/* $tag: GPL-2.0-only OR BSD-2-Clause */"
