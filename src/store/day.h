@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The profiles of one tenant and one UTC day: a file, and what its numbers
+ * stand for in memory. One thread at a time appends and commits; others may
+ * ask meanwhile and see what was committed.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "store/store.h"
+
+struct day;
+struct stacks;
+
+/* 0; -EBADMSG when the file is damaged or somebody else's; -ENOSPC; -errno. */
+int day_open(struct day **out, const char *path, struct err *err);
+void day_close(struct day *d);
+
+DEFINE_FREEP(struct day, day_close)
+
+/* A transaction: what is appended is seen, and safe, once day_commit() gave 0. */
+int day_begin(struct day *d, struct err *err);
+int day_append(struct day *d, const struct store_profile *p, struct err *err);
+
+/* What is appended after a mark can be undone alone. */
+int day_mark(struct day *d, struct err *err);
+int day_unmark(struct day *d, bool keep, struct err *err);
+
+int day_commit(struct day *d, struct err *err);
+void day_rollback(struct day *d);
+
+/* As the store's; what is of this day is added. */
+int day_merge(struct day *d, const struct store_select *sel, struct stacks *out, struct err *err);
+int day_series(struct day *d, const struct store_select *sel, store_series_fn fn, void *ctx,
+	       struct err *err);
+int day_points(struct day *d, const struct store_select *sel, store_series_fn series,
+	       store_point_fn point, void *ctx, struct err *err);
+
+/* The first and the last time; -ENOENT when there is none. */
+int day_span(struct day *d, int64_t *out_first, int64_t *out_last);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A day's nodes are numbered by the day. Only those on the way to a value are
+ * carried over, parents first, each found or made below its parent's number here.
+ */
+#include "store/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "store/symbols.h"
+
+int stacks_new(struct stacks **out)
+{
+	_cleanup_(stacks_freep) struct stacks *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	r = symbols_new(&s->symbols);
+	if (r < 0)
+		return r;
+	r = vec_grow((void **)&s->self, &s->cap, 1, sizeof(*s->self));
+	if (r < 0)
+		return r;
+	s->self[0] = 0;
+	s->n = 1;
+	*out = steal_ptr(&s);
+	return 0;
+}
+
+void stacks_free(struct stacks *s)
+{
+	if (!s)
+		return;
+	symbols_free(s->symbols);
+	free(s->self);
+	free(s);
+}
+
+struct carry {
+	struct stacks *to;
+	const struct symbols *from;
+	bool names_only;
+	uint32_t *frames; /* by the day's frame: ours plus 1 */
+	uint32_t *nodes;  /* by the day's node: ours */
+	uint8_t *needed;
+};
+
+static void carry_fini(struct carry *c)
+{
+	free(c->frames);
+	free(c->nodes);
+	free(c->needed);
+}
+
+static int carry_string(struct carry *c, uint32_t id, uint32_t *out)
+{
+	return symbols_add_string(c->to->symbols, symbols_string(c->from, id),
+				  symbols_string_len(c->from, id), out);
+}
+
+static int carry_frame(struct carry *c, uint32_t id, uint32_t *out)
+{
+	const struct symbols_frame *f = symbols_frame(c->from, id);
+	struct symbols_frame mine = { 0 };
+	int r;
+
+	if (c->frames[id]) {
+		*out = c->frames[id] - 1;
+		return 0;
+	}
+	r = carry_string(c, f->name, &mine.name);
+	if (r == 0 && !c->names_only) {
+		mine.line = f->line;
+		mine.kind = f->kind;
+		r = carry_string(c, f->file, &mine.file);
+		if (r == 0)
+			r = carry_string(c, f->binary, &mine.binary);
+	}
+	if (r == 0)
+		r = symbols_add_frame(c->to->symbols, &mine, out);
+	if (r == 0)
+		c->frames[id] = *out + 1;
+	return r;
+}
+
+static int carry_node(struct carry *c, uint32_t id, int64_t value)
+{
+	const struct symbols_node *n = &symbols_nodes(c->from)[id];
+	struct stacks *s = c->to;
+	uint32_t frame, node = 0;
+	int r = 0;
+
+	if (id) {
+		r = carry_frame(c, n->frame, &frame);
+		if (r == 0)
+			r = symbols_add_node(s->symbols, c->nodes[n->parent], frame, &node);
+	}
+	if (r == 0 && node >= s->cap)
+		r = vec_grow((void **)&s->self, &s->cap, node + 1, sizeof(*s->self));
+	if (r < 0)
+		return r;
+	if (node >= s->n) {
+		s->self[node] = 0;
+		s->n = node + 1;
+	}
+	s->self[node] = stacks_sum(s->self[node], value);
+	s->total = stacks_sum(s->total, value);
+	c->nodes[id] = node;
+	return 0;
+}
+
+int stacks_add(struct stacks *s, const struct symbols *symbols, const int64_t *self, size_t n,
+	       bool names_only)
+{
+	_cleanup_(carry_fini) struct carry c = { s, symbols, names_only, NULL, NULL, NULL };
+	const struct symbols_node *nodes = symbols_nodes(symbols);
+	int r = 0;
+
+	c.frames = calloc(symbols_count(symbols, SYMBOLS_FRAMES) + 1, sizeof(*c.frames));
+	c.nodes = calloc(n + 1, sizeof(*c.nodes));
+	c.needed = calloc(n + 1, 1);
+	if (!c.frames || !c.nodes || !c.needed)
+		return -ENOMEM;
+	for (size_t i = n; i-- > 0;) {
+		c.needed[i] |= self[i] != 0;
+		c.needed[nodes[i].parent] |= c.needed[i];
+	}
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		if (c.needed[i])
+			r = carry_node(&c, i, self[i]);
+	return r;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a merge gives: the tree of stacks, and what each node has itself. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct symbols;
+
+struct stacks {
+	struct symbols *symbols; /* strings, frames, nodes */
+	int64_t *self;           /* by node */
+	size_t n;                /* nodes */
+	int64_t total;
+	uint64_t n_windows;
+	int64_t duration_ns; /* of all windows together */
+	int64_t period;      /* of the first */
+	size_t cap;
+};
+
+int stacks_new(struct stacks **out);
+void stacks_free(struct stacks *s);
+
+DEFINE_FREEP(struct stacks, stacks_free)
+
+/* Sums of one day: @self by node of @symbols. Frames by name only when asked. 0 or -ENOMEM. */
+int stacks_add(struct stacks *s, const struct symbols *symbols, const int64_t *self, size_t n,
+	       bool names_only);
+
+/* Values may be anything: a sum stops at the ends of its range. */
+static inline int64_t stacks_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+int test_block(void);
+int test_matcher(void);
+int test_store(void);
+
+int main(void)
+{
+	return test_block() + test_matcher() + test_store();
+}
