@@ -125,12 +125,12 @@ def by_go(shop):
     for how, pattern in ("-raw", re.compile("Samples:\nsamples/count cpu/nanoseconds")), \
             ("-top", GO_TOP), ("-traces", re.compile(r"hot\n\s+middle\n\s+outer\n\s+main")):
         r = subprocess.run(["go", "tool", "pprof", how, path], capture_output=True, text=True,
-                           check=False, env=dict(os.environ, HOME=shop.dir))
+                           check=False, env=dict(os.environ, PPROF_TMPDIR=shop.dir))
         expect(r.returncode == 0 and pattern.search(r.stdout), how, r.stdout[:1500], r.stderr)
     out = shop.path("again.pb.gz")
     r = subprocess.run(["go", "tool", "pprof", "-proto", "-output", out, path],
                        capture_output=True, text=True, check=False,
-                       env=dict(os.environ, HOME=shop.dir))
+                       env=dict(os.environ, PPROF_TMPDIR=shop.dir))
     expect(r.returncode == 0 and os.path.getsize(out), r.stderr)
 
 
