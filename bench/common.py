@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the measuring scripts share: programs to measure with, what a process costs, tables."""
+import json
 import os
 import re
 import shutil
@@ -90,6 +91,8 @@ class Finished:
             sys.exit(f"{' '.join(argv)}: exit status {child.returncode}\n{self.stderr}")
 
 
+MAPS_OF_MAPS = (12, 13)
+
 COSTS = {
     "samples": r"(\d+) samples in",
     "lost": r"(\d+) lost",
@@ -141,3 +144,64 @@ def machine():
         model = re.search(r"model name\s*: (.*)", f.read())
     return (f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} x {model[1] if model else os.uname().machine}, "
             f"Linux {os.uname().release}, load average {os.getloadavg()[0]:.1f}")
+
+
+def descriptors(pid):
+    """/proc/PID/fdinfo as dictionaries."""
+    base = f"/proc/{pid}/fdinfo"
+    for fd in os.listdir(base):
+        try:
+            with open(os.path.join(base, fd), encoding="utf-8", errors="replace") as f:
+                yield dict(line.split(":", 1) for line in f.read().splitlines() if ":" in line)
+        except OSError:
+            continue
+
+
+def bpftool(*args):
+    said = subprocess.run(["bpftool", "-j", *args], capture_output=True, text=True, check=False).stdout
+    try:
+        return json.loads(said)
+    except ValueError:
+        return []
+
+
+def inner_maps(map_id):
+    """{id: bytes} of the maps in a map of maps: their descriptors may be closed long ago."""
+    ids = {e.get("inner_map_id") for e in bpftool("map", "dump", "id", str(map_id))} - {None}
+    return {i: int(bpftool("map", "show", "id", str(i)).get("bytes_memlock", 0)) for i in ids}
+
+
+def bpf_map_kib(pid):
+    """Kernel memory of the BPF maps that a process holds, in KiB."""
+    sizes = {}
+    for d in descriptors(pid):
+        if "map_id" in d:
+            sizes[int(d["map_id"])] = int(d["memlock"])
+            if int(d["map_type"]) in MAPS_OF_MAPS:
+                sizes.update(inner_maps(int(d["map_id"])))
+    return sum(sizes.values()) / 1024
+
+
+def bpf_time(pid):
+    """(ns, runs) of the BPF programs that a process holds; kernel.bpf_stats_enabled must be on."""
+    programs = {d["prog_id"]: d for d in descriptors(pid) if "prog_id" in d}
+    return (sum(int(d.get("run_time_ns", 0)) for d in programs.values()),
+            sum(int(d.get("run_cnt", 0)) for d in programs.values()))
+
+
+class Memory:
+    """KiB of a process: rss, peak, maps (BPF's, in the kernel), and all, mapped maps counted once."""
+
+    def __init__(self, pid):
+        with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+            status = dict(line.split(":", 1) for line in f)
+        self.rss = int(status["VmRSS"].split()[0])
+        self.peak = int(status["VmHWM"].split()[0])
+        self.maps = round(bpf_map_kib(pid))
+        self.all = self.rss + self.maps - self.mapped_maps(pid)
+
+    @staticmethod
+    def mapped_maps(pid):
+        with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as f:
+            parts = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", f.read(), flags=re.MULTILINE)
+        return sum(int(re.search(r"^Rss:\s+(\d+)", p, re.MULTILINE)[1]) for p in parts if "bpf-map" in p.split("\n", 1)[0])

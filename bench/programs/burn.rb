@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# A recursion, and work at its end, for ever.
+def work
+  (0...500).map { |n| "#{n}:#{n * n}" }.join(",").length
+end
+
+def descend(n)
+  n.zero? ? work : descend(n - 1)
+end
+
+descend(20) while true
