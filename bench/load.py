@@ -64,7 +64,7 @@ def start(background):
     running, missing = {}, []
     for name, (needs, argv) in PROGRAMS.items():
         if common.have(needs):
-            running[name] = background.start(argv())
+            running[name] = background.start(argv(), start_new_session=True)
         else:
             missing.append(name)
     for name, child in running.items():

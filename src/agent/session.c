@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -22,6 +23,8 @@
 #include "unwind/walk.h"
 
 #define UPKEEP_NS 1000000000ULL
+
+enum { PRIORITY = -15 };
 
 struct session {
 	struct sampler *sampler;
@@ -37,6 +40,7 @@ struct session {
 	uint64_t now_ns;      /* of this turn */
 	uint64_t sideband_ns; /* what happened up to then has been taken in */
 	uint64_t next_upkeep_ns;
+	int own_priority;               /* as it was started */
 	uint32_t read_pid;              /* whose memory is being read */
 	uint64_t woven[LANG_STACK_MAX]; /* the stack in work */
 	uint64_t n_samples, n_complete, n_raw, n_raw_failed, n_bad_records;
@@ -137,10 +141,28 @@ int session_follow(struct session *s, uint32_t pid)
 	return procs_follow(s->procs, pid);
 }
 
+/*
+ * While it samples, the agent goes first: what it has to do is little, and on
+ * a busy machine the ring would be full before its turn came. Without the
+ * right to, it samples as it is.
+ */
+static void go_first(struct session *s)
+{
+	s->own_priority = getpriority(PRIO_PROCESS, 0);
+	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
+}
+
+static void go_as_before(const struct session *s)
+{
+	(void)setpriority(PRIO_PROCESS, 0, s->own_priority);
+}
+
 int session_start(struct session *s, struct err *err)
 {
-	int r = procs_scan(s->procs);
+	int r;
 
+	go_first(s);
+	r = procs_scan(s->procs);
 	if (r < 0)
 		return err_set(err, r, "can't read /proc: %s", strerror(-r));
 	return sampler_attach(s->sampler, err);
@@ -392,6 +414,7 @@ int session_stop(struct session *s, struct err *err)
 
 	sampler_detach(s->sampler);
 	r = session_drain(s);
+	go_as_before(s);
 	return r < 0 ? err_set(err, r, "reading samples: %s", strerror(-r)) : 0;
 }
 
