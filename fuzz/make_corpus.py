@@ -629,6 +629,19 @@ def walk():
         yield bytes(data)
 
 
+def selector():
+    rng = random.Random(15)
+    whole = b"{a=\"x\", b!='y', c=~\"r.*(a|b)+\", 'host.name' !~ `[a-z]{2,3}`,}"
+    yield from (b"", b"{}", whole, b"{a=~\"(a*)*b\"}", b"{a=~\"" + b"(" * 300 + b"\"}")
+    for i in range(len(whole)):
+        yield whole[:i]
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(len(data))] = rng.choice(b"{}=!~\"'`\\,()*+?[]a\0\xff")
+        yield bytes(data)
+
+
 def main():
     target, directory, stamp = sys.argv[1:]
     shutil.rmtree(directory, ignore_errors=True)

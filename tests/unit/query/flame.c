@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/flame.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "store/stacks.h"
+#include "store/symbols.h"
+#include "tests/test.h"
+
+static void add(struct stacks *s, const char *path, int64_t value)
+{
+	_cleanup_(freep) char *copy = strdup(path);
+	struct symbols *day = NULL;
+	int64_t self[16] = { 0 };
+	uint32_t node = 0;
+
+	assert_int_equal(symbols_new(&day), 0);
+	for (char *rest = copy, *name; (name = strsep(&rest, ";"));) {
+		struct symbols_frame f = { 0 };
+		uint32_t frame;
+
+		assert_int_equal(symbols_add_string(day, name, strlen(name), &f.name), 0);
+		assert_int_equal(symbols_add_frame(day, &f, &frame), 0);
+		assert_int_equal(symbols_add_node(day, node, frame, &node), 0);
+	}
+	self[node] = value;
+	assert_int_equal(stacks_add(s, day, self, node + 1, true), 0);
+	symbols_free(day);
+}
+
+/* The shop of the contract's data set. */
+static struct stacks *shop(void)
+{
+	struct stacks *s = NULL;
+
+	assert_int_equal(stacks_new(&s), 0);
+	add(s, "main;serve", 2);
+	add(s, "main;serve;parse", 7);
+	add(s, "main;serve;query", 6);
+	add(s, "main;serve;query;lock", 5);
+	add(s, "main;gc", 1);
+	return s;
+}
+
+static const char *text_of(const struct stacks *s, const struct flame_options *opt)
+{
+	static char text[2000];
+	struct flame f = { 0 };
+	size_t len = 0;
+
+	assert_int_equal(flame_build(&f, s, opt), 0);
+	for (size_t i = 0; i < f.levels.len; i++) {
+		for (size_t k = 0; k < f.levels.data[i].len; k++) {
+			const struct flame_bar *b = &f.levels.data[i].data[k];
+
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%d,%d,%d,%s ",
+						(int)b->offset, (int)b->total, (int)b->self,
+						f.names.data[b->name]);
+		}
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "/ ");
+	}
+	snprintf(text + len, sizeof(text) - len, "%d %d", (int)f.total, (int)f.max_self);
+	flame_fini(&f);
+	return text;
+}
+
+static void bars_are_where_the_contract_has_them(void **state)
+{
+	_cleanup_(stacks_freep) struct stacks *s = shop();
+	const struct flame_options opt = { .max_nodes = 100 };
+
+	assert_string_equal(text_of(s, &opt),
+			    "0,21,0,total / 0,21,0,main / 0,1,1,gc 0,20,2,serve / "
+			    "3,7,7,parse 0,11,6,query / 16,5,5,lock / 21 7");
+}
+
+static void what_is_cut_is_in_other_and_the_total_is_exact(void **state)
+{
+	_cleanup_(stacks_freep) struct stacks *s = shop();
+	const struct flame_options opt = { .max_nodes = 3 };
+
+	assert_string_equal(text_of(s, &opt),
+			    "0,21,0,total / 0,21,0,main / 0,20,2,serve 0,1,1,other / "
+			    "2,11,6,query 0,7,7,other / 8,5,5,other / 21 7");
+}
+
+static void only_stacks_of_the_call_site_count(void **state)
+{
+	static const char *const site[] = { "main", "serve", "query" };
+	_cleanup_(stacks_freep) struct stacks *s = shop();
+	const struct flame_options opt = { .max_nodes = 9, .call_site = site, .n_call_site = 3 };
+
+	assert_string_equal(text_of(s, &opt), "0,11,0,total / 0,11,0,main / 0,11,0,serve / "
+					      "0,11,6,query / 6,5,5,lock / 11 6");
+}
+
+static void nothing_is_one_empty_bar(void **state)
+{
+	_cleanup_(stacks_freep) struct stacks *s = NULL;
+	const struct flame_options opt = { .max_nodes = 9 };
+
+	assert_int_equal(stacks_new(&s), 0);
+	assert_string_equal(text_of(s, &opt), "0,0,0,total / 0 0");
+}
+
+TEST_GROUP(test_flame, TEST(bars_are_where_the_contract_has_them),
+	   TEST(what_is_cut_is_in_other_and_the_total_is_exact),
+	   TEST(only_stacks_of_the_call_site_count), TEST(nothing_is_one_empty_bar))
