@@ -192,6 +192,22 @@ def eh_frame():
             yield b"\4" + changed
 
 
+def sweep():
+    """Code by itself: how compilers write it, and then worse."""
+    rng = random.Random(9)
+    lazy = bytes.fromhex("ff3500100000ff2500100000" "0f1f4000" "ff2500100000" "6800000000" "e9e0ffffff")
+    frame = bytes.fromhex("554889e5" "53" "4883ec18" "4883e4e0" "e800000000" "488d65f8" "5b5dc3")
+    table = bytes.fromhex("53" "4883ec10" "83ff05" "770c" "ffe0" "ebf2" "31c0" "4883c410" "5bc3" "e8e5ffffff")
+    for code in lazy, frame, table, lazy + frame + table, frame * 20, table * 20:
+        for first in 0, 1, 0x80, 0xFF:
+            yield bytes([first]) + code
+            for _ in range(20):
+                out = bytearray(code)
+                for _ in range(rng.randrange(1, 6)):
+                    out[rng.randrange(len(out))] = rng.randrange(256)
+                yield bytes([first]) + bytes(out)
+
+
 def text_mutations(text, rng, n):
     """@n texts that differ from @text by a field, a line, a few bytes, or their end."""
     lines = text.splitlines(True)

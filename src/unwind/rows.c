@@ -21,13 +21,14 @@
 #include "elf/eh_frame.h"
 #include "elf/image.h"
 #include "unwind/cfi.h"
+#include "unwind/gaps.h"
 #include "unwind/go.h"
+#include "unwind/known.h"
 
 enum {
 	COVERED_SHARE = 2, /* more than 1/2 of the text has CFI: so have the special functions */
-	ENTRY_LEN = 64, /* as much as the longest _start has before its last call (glibc's ld.so) */
+	SEARCHED_MAX = 8 << 20, /* bytes of text */
 	RESERVE_MAX = 1 << 20,
-	KNOWN_MAX = 8,
 	CONTEXT_END_MIN = 24, /* bytes of __start_context: few functions are looked at */
 	CONTEXT_END_MAX = 32,
 	LAST_CALLERS_MAX = 8,
@@ -145,15 +146,6 @@ static int fdes_sort(struct eh_frame *ef)
 
 /* ---- from CFI ---- */
 
-/* Code that is known without CFI, in ascending order; see the end of this file. */
-struct known_code {
-	struct {
-		uint64_t lo, hi; /* file offsets */
-		struct unwind_rule rule;
-	} at[KNOWN_MAX];
-	size_t n;
-};
-
 struct cfi_build {
 	struct unwind_rows *rows;
 	const struct elf_image *img;
@@ -167,7 +159,7 @@ struct cfi_build {
 	uint64_t covered;
 	struct cfi_state state; /* of the last row, and its rule */
 	struct unwind_rule rule;
-	const struct known_code *known;
+	const struct unwind_known_code *known;
 	size_t next_known;
 };
 
@@ -215,7 +207,7 @@ static int put_cfi_row(void *ctx, uint64_t start, uint64_t end, const struct cfi
 /* Known code that lies between the functions so far and @off. */
 static int put_known_code(struct cfi_build *b, uint64_t off)
 {
-	const struct known_code *k = b->known;
+	const struct unwind_known_code *k = b->known;
 	struct unwind_rows *rows = b->rows;
 	int r = 0;
 
@@ -304,7 +296,7 @@ static int put_functions(struct cfi_build *b, struct err *err)
 
 /* The CFI of @cfi, a file or its debug file, for the text of @img. */
 static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
-			 const struct elf_image *cfi, const struct known_code *known,
+			 const struct elf_image *cfi, const struct unwind_known_code *known,
 			 uint64_t *out_covered, struct err *err)
 {
 	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
@@ -379,6 +371,35 @@ static int rows_splice(struct unwind_rows *rows, uint64_t lo, uint64_t hi,
 	return 0;
 }
 
+/* Rules of @over, where it has any, win. */
+static int rows_overlay(struct unwind_rows *rows, const struct unwind_rows *over)
+{
+	_cleanup_(unwind_rows_fini) struct unwind_rows all = { .n_unsupported =
+								       rows->n_unsupported };
+	const struct unwind_rule *low = &rule_none, *high = &rule_none;
+	struct unwind_rows old;
+	size_t i = 0, j = 0;
+	int r = over->len ? vec_reserve(&all, rows->len + over->len) : 0;
+
+	while (!r && (i < rows->len || j < over->len)) {
+		uint64_t next_low = i < rows->len ? rows->data[i].file_off : UINT64_MAX;
+		uint64_t next_high = j < over->len ? over->data[j].file_off : UINT64_MAX;
+
+		if (next_low <= next_high)
+			low = &rows->data[i++].rule;
+		if (next_high <= next_low)
+			high = &over->data[j++].rule;
+		r = rows_put(&all, next_low < next_high ? next_low : next_high,
+			     high->cfa != UNWIND_CFA_NONE ? high : low);
+	}
+	if (r < 0 || !over->len)
+		return r;
+	old = *rows;
+	*rows = all;
+	all = old;
+	return 0;
+}
+
 /* At most @len bytes from @off get @rule, if no function covers them. */
 static int rows_patch(struct unwind_rows *rows, uint64_t off, uint64_t len,
 		      const struct unwind_rule *rule)
@@ -390,95 +411,6 @@ static int rows_patch(struct unwind_rows *rows, uint64_t off, uint64_t len,
 	if (cfa != UNWIND_CFA_NONE && cfa != UNWIND_CFA_FP)
 		return 0;
 	return rows_splice(rows, off, end - off < len ? end : off + len, &row, 1);
-}
-
-/*
- * Does a program or a loader begin at the entry point? Libraries' e_entry may
- * be any address; what is begun by the kernel clears rbp first (psABI, 3.4.1)
- * or, in glibc's ld.so, hands its stack pointer to C.
- */
-static bool entry_is_start(const struct elf_image *img)
-{
-	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	static const struct {
-		uint8_t len, bytes[3];
-	} first[] = {
-		{ 3, { 0x48, 0x31, 0xed } }, /* xor %rbp,%rbp */
-		{ 2, { 0x31, 0xed } },       /* xor %ebp,%ebp */
-		{ 3, { 0x48, 0x89, 0xe7 } }, /* mov %rsp,%rdi */
-	};
-	struct elf_span code;
-	size_t at = 0;
-
-	if (elf_image_at_vaddr(img, elf_image_entry(img), sizeof(endbr) + 3, &code) < 0)
-		return false;
-	if (elf_image_type(img) == ET_EXEC)
-		return true;
-	if (!memcmp(code.data, endbr, sizeof(endbr)))
-		at = sizeof(endbr);
-	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
-		if (!memcmp(code.data + at, first[i].bytes, first[i].len))
-			return true;
-	return false;
-}
-
-/* Keep @k in order; code that overlaps what is there already is left out. */
-static void known_add(struct known_code *k, uint64_t lo, uint64_t hi, struct unwind_rule rule)
-{
-	size_t at = 0;
-
-	while (at < k->n && k->at[at].lo < lo)
-		at++;
-	if (k->n == KNOWN_MAX || lo >= hi || (at && k->at[at - 1].hi > lo) ||
-	    (at < k->n && k->at[at].lo < hi))
-		return;
-	memmove(&k->at[at + 1], &k->at[at], (k->n - at) * sizeof(k->at[0]));
-	k->at[at].lo = lo;
-	k->at[at].hi = hi;
-	k->at[at].rule = rule;
-	k->n++;
-}
-
-static void known_entry(struct known_code *k, const struct elf_image *img)
-{
-	uint64_t off;
-
-	if (entry_is_start(img) && elf_image_offset_of(img, elf_image_entry(img), &off) == 0)
-		known_add(k, off, off + ENTRY_LEN, rule_end);
-}
-
-/*
- * .init and .fini, pieced together by the linker from crti.o and crtn.o, have
- * no CFI: sub $8,%rsp; calls; add $8,%rsp; ret.
- */
-static void known_init_fini(struct known_code *k, const struct elf_image *img, const char *name)
-{
-	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	static const uint8_t begin[] = { 0x48, 0x83, 0xec, 0x08 };
-	static const uint8_t end[] = { 0x48, 0x83, 0xc4, 0x08, 0xc3 };
-	const struct unwind_rule outer = { .cfa = UNWIND_CFA_RSP, .cfa_off = 8, .ra_off = -8 };
-	const struct unwind_rule inner = { .cfa = UNWIND_CFA_RSP, .cfa_off = 16, .ra_off = -8 };
-	struct elf_span s;
-	size_t at = 0;
-
-	if (elf_image_section(img, name, &s) < 0 || s.len < sizeof(endbr) + sizeof(begin))
-		return;
-	if (!memcmp(s.data, endbr, sizeof(endbr)))
-		at = sizeof(endbr);
-	if (s.len < at + sizeof(begin) + sizeof(end) || memcmp(s.data + at, begin, sizeof(begin)) ||
-	    memcmp(s.data + s.len - sizeof(end), end, sizeof(end)))
-		return;
-	at += sizeof(begin);
-	known_add(k, s.file_off, s.file_off + at, outer);
-	known_add(k, s.file_off + at, s.file_off + s.len - 1, inner);
-	known_add(k, s.file_off + s.len - 1, s.file_off + s.len, outer);
-}
-
-static void known_find(struct known_code *k, const struct elf_image *img)
-{
-	known_entry(k, img);
-	known_init_fini(k, img, ".init");
-	known_init_fini(k, img, ".fini");
 }
 
 /*
@@ -546,13 +478,6 @@ static int patch_last_callers(struct unwind_rows *rows, const struct elf_span *t
 	return r;
 }
 
-static int patch_span(struct unwind_rows *rows, const struct elf_span *text)
-{
-	int r = patch_restorers(rows, text);
-
-	return r ? r : patch_last_callers(rows, text);
-}
-
 /* A file without CFI: its text is taken to keep frame pointers. */
 static int fill_with_frame_pointers(struct unwind_rows *rows, const struct elf_image *img)
 {
@@ -582,8 +507,15 @@ static bool rows_say_only_frame_pointers(const struct unwind_rows *rows)
 	return true;
 }
 
-/* Section headers tell text from the data that old linkers put in the same segment. */
-static int patch_text(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered)
+typedef int (*patch_fn)(struct unwind_rows *rows, const struct elf_span *text);
+
+/*
+ * Looks for what is known by its code in text that has little CFI, unless it is
+ * too much to search. Section headers tell text from the data that old linkers
+ * put in the same segment.
+ */
+static int patch_text(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered,
+		      patch_fn patch)
 {
 	const struct elf_segment *segs;
 	size_t n = elf_image_segments(img, &segs);
@@ -591,18 +523,21 @@ static int patch_text(struct unwind_rows *rows, const struct elf_image *img, uin
 	int r = 0;
 
 	if (elf_image_section(img, ".text", &text) == 0)
-		return covered > text.len / COVERED_SHARE ? 0 : patch_span(rows, &text);
+		return covered > text.len / COVERED_SHARE || text.len > SEARCHED_MAX
+			       ? 0
+			       : patch(rows, &text);
 	for (size_t i = 0; !r && i < n; i++) {
-		if (segs[i].exec && covered <= segs[i].filesz / COVERED_SHARE &&
+		if (segs[i].exec && segs[i].filesz <= SEARCHED_MAX &&
+		    covered <= segs[i].filesz / COVERED_SHARE &&
 		    !elf_image_at_vaddr(img, segs[i].vaddr, (size_t)segs[i].filesz, &text))
-			r = patch_span(rows, &text);
+			r = patch(rows, &text);
 	}
 	return r;
 }
 
 /* A file in which no CFI was found: frame pointers, but for what is known. */
 static int rows_without_cfi(struct unwind_rows *rows, const struct elf_image *img,
-			    const struct known_code *known)
+			    const struct unwind_known_code *known)
 {
 	int r = fill_with_frame_pointers(rows, img);
 
@@ -614,14 +549,30 @@ static int rows_without_cfi(struct unwind_rows *rows, const struct elf_image *im
 	return r;
 }
 
-static int patch_known_code(struct unwind_rows *rows, const struct elf_image *img,
-			    const struct known_code *known, uint64_t covered)
+/* What has no rule yet gets what its code tells; [@skip_lo, @skip_hi) is Go's. */
+static int put_swept_code(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered,
+			  uint64_t skip_lo, uint64_t skip_hi)
 {
+	_cleanup_(unwind_rows_fini) struct unwind_rows swept = { 0 };
+	int r = unwind_gap_rows(&swept, rows, img, covered, skip_lo, skip_hi);
+
+	return r ? r : rows_overlay(rows, &swept);
+}
+
+static int patch_known_code(struct unwind_rows *rows, const struct elf_image *img,
+			    const struct unwind_known_code *known, uint64_t covered, uint64_t go_lo,
+			    uint64_t go_hi)
+{
+	uint64_t all_covered = covered + (go_hi - go_lo);
 	bool no_cfi = !rows->len;
 	int r = no_cfi ? rows_without_cfi(rows, img, known) : 0;
 
 	if (!r)
-		r = patch_text(rows, img, covered);
+		r = patch_text(rows, img, all_covered, patch_restorers);
+	if (!r)
+		r = put_swept_code(rows, img, covered, go_lo, go_hi);
+	if (!r) /* of those calls that the sweep is not sure of */
+		r = patch_text(rows, img, all_covered, patch_last_callers);
 	if (no_cfi && rows_say_only_frame_pointers(rows))
 		rows->len = 0;
 	return r;
@@ -659,7 +610,7 @@ static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 		      const struct elf_image *cfi, struct err *err)
 {
 	_cleanup_(go_rows_fini) struct go_rows go = { 0 };
-	struct known_code known = { 0 };
+	struct unwind_known_code known = { 0 };
 	uint64_t covered = 0;
 	int bad_go, bad, r;
 
@@ -668,11 +619,11 @@ static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 	bad_go = go_rows_read(&go, img, err);
 	if (bad_go < 0 && bad_go != -EBADMSG)
 		return bad_go;
-	known_find(&known, img);
+	unwind_known_find(&known, img);
 	bad = rows_from_cfi(rows, img, cfi, &known, &covered, err);
 	if (bad < 0 && bad != -EBADMSG)
 		return bad;
-	r = patch_known_code(rows, img, &known, covered + (go.hi - go.lo));
+	r = patch_known_code(rows, img, &known, covered, go.lo, go.hi);
 	if (!r)
 		r = put_go_rows(rows, &go);
 	if (r == -E2BIG)

@@ -5,7 +5,9 @@ int test_go(void);
 int test_pages(void);
 int test_rows(void);
 int test_rules(void);
+int test_sweep(void);
 int test_tables(void);
+int test_x86_insn(void);
 
 int main(void)
 {
@@ -17,6 +19,8 @@ int main(void)
 	n_failed += test_pages();
 	n_failed += test_rows();
 	n_failed += test_rules();
+	n_failed += test_sweep();
 	n_failed += test_tables();
+	n_failed += test_x86_insn();
 	return n_failed;
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unwind rows from arbitrary code: the bytes are the text of a file, the first
+ * of them says how much of it is a gap of its own, and whether all is swept.
+ */
+#include <assert.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "unwind/rows.h"
+#include "unwind/sweep.h"
+#include "unwind/x86_insn.h"
+
+enum { VADDR = 0x1000, HEAD = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr), CODE_MAX = 1 << 16 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static struct elf_image *image_of(const uint8_t *code, size_t len, uint8_t *file)
+{
+	const Elf64_Ehdr eh = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_phoff = sizeof(eh),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+	};
+	const Elf64_Phdr ph = { .p_type = PT_LOAD,
+				.p_flags = PF_R | PF_X,
+				.p_vaddr = VADDR,
+				.p_filesz = HEAD + len,
+				.p_memsz = HEAD + len };
+	struct elf_image *img;
+
+	memcpy(file, &eh, sizeof(eh));
+	memcpy(file + sizeof(eh), &ph, sizeof(ph));
+	memcpy(file + HEAD, code, len);
+	assert(elf_image_from_memory(&img, file, HEAD + len, NULL) == 0);
+	return img;
+}
+
+static void check_rows(const struct unwind_rows *rows, size_t file_len)
+{
+	for (size_t i = 0; i < rows->len; i++) {
+		const struct unwind_full_row *row = &rows->data[i];
+
+		assert(row->file_off >= HEAD && row->file_off <= file_len);
+		assert(!i || row[-1].file_off < row->file_off);
+		assert(row->rule.cfa == UNWIND_CFA_NONE || row->rule.cfa == UNWIND_CFA_RSP ||
+		       row->rule.cfa == UNWIND_CFA_RBP);
+		assert(row->rule.cfa == UNWIND_CFA_NONE || row->rule.cfa_off >= 8);
+	}
+	assert(!rows->len || rows->data[rows->len - 1].rule.cfa == UNWIND_CFA_NONE);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	_cleanup_(unwind_sweep_fini) struct unwind_sweep sw = { 0 };
+	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };
+	_cleanup_(freep) uint8_t *file = NULL;
+	size_t first;
+
+	if (len < 2 || len > CODE_MAX)
+		return 0;
+	first = (len - 1) * (data[0] >> 1) / 128;
+	file = malloc(HEAD + len - 1);
+	assert(file);
+	img = image_of(data + 1, len - 1, file);
+	if (first)
+		assert(unwind_sweep_add_gap(&sw, img, HEAD, first) == 0);
+	if (len - 1 > first + 1)
+		assert(unwind_sweep_add_gap(&sw, img, HEAD + first + 1, len - 2 - first) == 0);
+	assert(unwind_sweep_run(&sw, img, data[0] & 1) == 0);
+	assert(unwind_sweep_rows(&sw, &rows) == 0);
+	check_rows(&rows, HEAD + len - 1);
+	return 0;
+}

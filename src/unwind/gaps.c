@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which code of a file has no unwind information: the parts of its executable
+ * sections that rows leave out, but for padding. Files without section headers
+ * are left alone: their segments may hold data among the code.
+ */
+#include "unwind/gaps.h"
+
+#include <elf.h>
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "unwind/rows.h"
+#include "unwind/sweep.h"
+
+struct finder {
+	struct unwind_sweep *sw;
+	const struct unwind_rows *rows;
+	const struct elf_image *img;
+	uint64_t skip_lo, skip_hi;
+};
+
+static int add(struct finder *f, uint64_t lo, uint64_t hi)
+{
+	if (lo >= hi || hi - lo < UNWIND_SWEEP_GAP_MIN)
+		return 0;
+	return unwind_sweep_add_gap(f->sw, f->img, lo, hi - lo);
+}
+
+static int add_outside_of_skipped(struct finder *f, uint64_t lo, uint64_t hi)
+{
+	int r;
+
+	if (f->skip_lo >= f->skip_hi || hi <= f->skip_lo || lo >= f->skip_hi)
+		return add(f, lo, hi);
+	r = add(f, lo, f->skip_lo);
+	return r ? r : add(f, f->skip_hi, hi);
+}
+
+/* The first row behind @off. */
+static size_t row_after(const struct unwind_rows *rows, uint64_t off)
+{
+	size_t lo = 0, hi = rows->len;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (rows->data[mid].file_off <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* The gaps between the rows in the file's [@lo, @hi). */
+static int find_gaps(struct finder *f, uint64_t lo, uint64_t hi)
+{
+	const struct unwind_rows *rows = f->rows;
+	size_t i = row_after(rows, lo);
+	int r = 0;
+
+	while (!r && lo < hi) {
+		uint64_t end = i < rows->len ? rows->data[i].file_off : UINT64_MAX;
+		uint8_t cfa = i ? rows->data[i - 1].rule.cfa : UNWIND_CFA_NONE;
+
+		if (end > hi)
+			end = hi;
+		if (cfa == UNWIND_CFA_NONE || cfa == UNWIND_CFA_FP)
+			r = add_outside_of_skipped(f, lo, end);
+		lo = end;
+		i++;
+	}
+	return r;
+}
+
+static int find_in_sections(struct finder *f)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < elf_image_n_sections(f->img); i++) {
+		struct elf_section s;
+
+		if (elf_image_section_header(f->img, i, &s) == 0 && (s.flags & SHF_EXECINSTR) &&
+		    s.type == SHT_PROGBITS && s.file_off + s.size > s.file_off)
+			r = find_gaps(f, s.file_off, s.file_off + s.size);
+	}
+	return r;
+}
+
+int unwind_gap_rows(struct unwind_rows *out, const struct unwind_rows *rows,
+		    const struct elf_image *img, uint64_t covered, uint64_t skip_lo,
+		    uint64_t skip_hi)
+{
+	_cleanup_(unwind_sweep_fini) struct unwind_sweep sw = { 0 };
+	struct finder f = {
+		.sw = &sw, .rows = rows, .img = img, .skip_lo = skip_lo, .skip_hi = skip_hi
+	};
+	int r = find_in_sections(&f);
+
+	if (!r)
+		r = unwind_sweep_run(&sw, img, sw.n_bytes > covered);
+	return r ? r : unwind_sweep_rows(&sw, out);
+}

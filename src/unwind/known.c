@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What code says by its bytes: where programs begin, the pieces that linkers
+ * take from crti.o and crtn.o.
+ */
+#include "unwind/known.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "elf/image.h"
+
+enum {
+	ENTRY_LEN = 64, /* as much as the longest _start has before its last call (glibc's ld.so) */
+};
+
+static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
+
+/*
+ * Does a program or a loader begin at the entry point? Libraries' e_entry may
+ * be any address; what is begun by the kernel clears rbp first (psABI, 3.4.1)
+ * or, in glibc's ld.so, hands its stack pointer to C.
+ */
+static bool entry_is_start(const struct elf_image *img)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const struct {
+		uint8_t len, bytes[3];
+	} first[] = {
+		{ 3, { 0x48, 0x31, 0xed } }, /* xor %rbp,%rbp */
+		{ 2, { 0x31, 0xed } },       /* xor %ebp,%ebp */
+		{ 3, { 0x48, 0x89, 0xe7 } }, /* mov %rsp,%rdi */
+	};
+	struct elf_span code;
+	size_t at = 0;
+
+	if (elf_image_at_vaddr(img, elf_image_entry(img), sizeof(endbr) + 3, &code) < 0)
+		return false;
+	if (elf_image_type(img) == ET_EXEC)
+		return true;
+	if (!memcmp(code.data, endbr, sizeof(endbr)))
+		at = sizeof(endbr);
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		if (!memcmp(code.data + at, first[i].bytes, first[i].len))
+			return true;
+	return false;
+}
+
+/* Keep @k in order; code that overlaps what is there already is left out. */
+static void known_add(struct unwind_known_code *k, uint64_t lo, uint64_t hi,
+		      struct unwind_rule rule)
+{
+	size_t at = 0;
+
+	while (at < k->n && k->at[at].lo < lo)
+		at++;
+	if (k->n == UNWIND_KNOWN_MAX || lo >= hi || (at && k->at[at - 1].hi > lo) ||
+	    (at < k->n && k->at[at].lo < hi))
+		return;
+	memmove(&k->at[at + 1], &k->at[at], (k->n - at) * sizeof(k->at[0]));
+	k->at[at].lo = lo;
+	k->at[at].hi = hi;
+	k->at[at].rule = rule;
+	k->n++;
+}
+
+static void known_entry(struct unwind_known_code *k, const struct elf_image *img)
+{
+	uint64_t off;
+
+	if (entry_is_start(img) && elf_image_offset_of(img, elf_image_entry(img), &off) == 0)
+		known_add(k, off, off + ENTRY_LEN, rule_end);
+}
+
+/*
+ * .init and .fini, pieced together by the linker from crti.o and crtn.o, have
+ * no CFI: sub $8,%rsp; calls; add $8,%rsp; ret.
+ */
+static void known_init_fini(struct unwind_known_code *k, const struct elf_image *img,
+			    const char *name)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t begin[] = { 0x48, 0x83, 0xec, 0x08 };
+	static const uint8_t end[] = { 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+	const struct unwind_rule outer = { .cfa = UNWIND_CFA_RSP, .cfa_off = 8, .ra_off = -8 };
+	const struct unwind_rule inner = { .cfa = UNWIND_CFA_RSP, .cfa_off = 16, .ra_off = -8 };
+	struct elf_span s;
+	size_t at = 0;
+
+	if (elf_image_section(img, name, &s) < 0 || s.len < sizeof(endbr) + sizeof(begin))
+		return;
+	if (!memcmp(s.data, endbr, sizeof(endbr)))
+		at = sizeof(endbr);
+	if (s.len < at + sizeof(begin) + sizeof(end) || memcmp(s.data + at, begin, sizeof(begin)) ||
+	    memcmp(s.data + s.len - sizeof(end), end, sizeof(end)))
+		return;
+	at += sizeof(begin);
+	known_add(k, s.file_off, s.file_off + at, outer);
+	known_add(k, s.file_off + at, s.file_off + s.len - 1, inner);
+	known_add(k, s.file_off + s.len - 1, s.file_off + s.len, outer);
+}
+
+void unwind_known_find(struct unwind_known_code *k, const struct elf_image *img)
+{
+	known_entry(k, img);
+	known_init_fini(k, img, ".init");
+	known_init_fini(k, img, ".fini");
+}

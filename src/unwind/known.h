@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Code of a file that is known without CFI. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/shared/unwind_rule.h"
+
+struct elf_image;
+
+enum { UNWIND_KNOWN_MAX = 8 };
+
+/* In ascending order. */
+struct unwind_known_code {
+	struct {
+		uint64_t lo, hi; /* file offsets */
+		struct unwind_rule rule;
+	} at[UNWIND_KNOWN_MAX];
+	size_t n;
+};
+
+/* The entry point, .init and .fini. */
+void unwind_known_find(struct unwind_known_code *k, const struct elf_image *img);

@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A function's first instruction finds the return address at rsp; from there
+ * the depth of the stack is followed along every branch. One state of 4 bytes
+ * is kept for each byte of the gaps, and each instruction is visited once, or
+ * twice when a certain state comes after an uncertain one: so the time is
+ * linear in the code.
+ *
+ * Calls may not return, and what follows such a call may belong to another
+ * path: so jumps are followed first, and the first state that reaches an
+ * instruction stays. A path never runs on into the beginning of a function.
+ * Indirect jumps lead to the code that nothing else leads to, up to the next
+ * function's beginning (tables of a switch): it begins with their state.
+ *
+ * What is not understood (rsp from elsewhere without a frame pointer, more
+ * pops than pushes) makes the rest of its path unknown.
+ */
+#include "unwind/sweep.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/image.h"
+#include "elf/rawsym.h"
+#include "unwind/sweep_step.h"
+#include "unwind/x86_insn.h"
+
+enum {
+	WORD = 8,
+	SLOT_MAX = 31,
+	DEPTH_MAX = 0xffff,
+	LOOK_AHEAD = 192, /* instructions */
+	ROUNDS_MAX = 64,  /* of finding functions that return because those that they call do */
+};
+
+static const struct unwind_sweep_state entry = { .seen = 1 };
+
+void unwind_sweep_fini(struct unwind_sweep *sw)
+{
+	vec_fini(&sw->gaps);
+	vec_fini(&sw->jumps);
+	vec_fini(&sw->returns);
+	vec_fini(&sw->calls);
+	free(sw->states);
+	sw->states = NULL;
+}
+
+static bool decode_at(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn)
+{
+	return x86_decode(g->code + at, g->len - at, insn);
+}
+
+/* Between functions: what fills up to the next one. Its length, 0 if it is code. */
+static size_t padding_at(const struct unwind_sweep_gap *g, size_t at)
+{
+	static const uint8_t zeros[2] = { 0 };
+	const uint8_t *p = g->code + at;
+	size_t left = g->len - at, n = 0;
+
+	if (*p == 0x90 || *p == 0xcc)
+		return 1;
+	if (left >= 2 && !memcmp(p, zeros, 2))
+		return 2;
+	while (n < left && n < X86_LEN_MAX && (p[n] == 0x66 || p[n] == 0x2e))
+		n++;
+	if (n < left && p[n] == 0x90)
+		return n + 1;
+	if (left - n >= 3 && p[n] == 0x0f && p[n + 1] == 0x1f) {
+		struct x86_insn nop;
+
+		return decode_at(g, at, &nop) ? nop.len : 0;
+	}
+	return 0;
+}
+
+static bool is_all_padding(const struct unwind_sweep_gap *g)
+{
+	size_t n;
+
+	for (size_t at = 0; at < g->len; at += n) {
+		n = padding_at(g, at);
+		if (!n)
+			return false;
+	}
+	return true;
+}
+
+int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, uint64_t file_off,
+			 uint64_t len)
+{
+	struct unwind_sweep_gap gap = { .file_off = file_off, .first = sw->n_bytes };
+	struct elf_span code;
+	int r;
+
+	if (len > UNWIND_SWEEP_MAX - sw->n_bytes ||
+	    elf_image_vaddr_of(img, file_off, &gap.vaddr) < 0 ||
+	    elf_image_at_vaddr(img, gap.vaddr, len, &code) < 0)
+		return 0;
+	if (sw->gaps.len && gap.vaddr < sw->gaps.data[sw->gaps.len - 1].vaddr)
+		return 0;
+	gap.code = code.data;
+	gap.len = code.len;
+	if (is_all_padding(&gap))
+		return 0;
+	r = vec_push(&sw->gaps, gap);
+	if (!r)
+		sw->n_bytes += gap.len;
+	return r;
+}
+
+/* The gap that holds @vaddr, or NULL. */
+static const struct unwind_sweep_gap *gap_at(struct unwind_sweep *sw, uint64_t vaddr)
+{
+	size_t lo = 0, hi = sw->gaps.len;
+	const struct unwind_sweep_gap *g = &sw->gaps.data[sw->last_gap];
+
+	if (vaddr - g->vaddr < g->len)
+		return g;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (sw->gaps.data[mid].vaddr <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || vaddr - sw->gaps.data[lo - 1].vaddr >= sw->gaps.data[lo - 1].len)
+		return NULL;
+	sw->last_gap = lo - 1;
+	return &sw->gaps.data[lo - 1];
+}
+
+static struct unwind_sweep_state *state_at(struct unwind_sweep *sw, uint64_t vaddr)
+{
+	const struct unwind_sweep_gap *g = gap_at(sw, vaddr);
+
+	return g ? &sw->states[g->first + (size_t)(vaddr - g->vaddr)] : NULL;
+}
+
+/* ---- following the code ---- */
+
+/* @s holds at @vaddr: is that new, so that the path is to be followed? */
+static bool reach(struct unwind_sweep *sw, uint64_t vaddr, const struct unwind_sweep_state *s)
+{
+	struct unwind_sweep_state *at = state_at(sw, vaddr);
+
+	if (!at || at->start || (at->seen && (!at->lost || s->lost)))
+		return false;
+	*at = *s;
+	return true;
+}
+
+/* Where @path's function ends, or goes on in another one that may return. */
+static void owner_returns(struct unwind_sweep *sw, uint64_t owner)
+{
+	struct unwind_sweep_state *s = state_at(sw, owner);
+
+	if (s && s->start)
+		s->returns = 1;
+}
+
+/* A jump to code that is followed already, or that we do not have: may it end in a return? */
+static void owner_jumps(struct unwind_sweep *sw, uint64_t owner, uint64_t target)
+{
+	const struct unwind_sweep_state *s = state_at(sw, target);
+
+	if (!s || (s->start && (s->returns || target == owner)))
+		owner_returns(sw, owner);
+}
+
+static int put_call(struct unwind_sweep *sw, const struct x86_insn *insn, uint64_t next,
+		    uint64_t owner, const struct unwind_sweep_state *s)
+{
+	uint64_t callee = next + (uint64_t)(int64_t)insn->value;
+	const struct unwind_sweep_state *begins = state_at(sw, callee);
+
+	if (insn->kind == X86_CALL && begins && begins->start && !begins->returns)
+		return vec_push(&sw->calls,
+				(struct unwind_sweep_call){ callee, { next, owner }, *s });
+	if (!reach(sw, next, s))
+		return 0;
+	return vec_push(&sw->returns, (struct unwind_sweep_path){ next, owner });
+}
+
+/* From the instruction at @path, whose state is known, to the end of the path. */
+static int follow(struct unwind_sweep *sw, struct unwind_sweep_path path)
+{
+	const struct unwind_sweep_gap *g = gap_at(sw, path.vaddr);
+	struct unwind_sweep_state s = *state_at(sw, path.vaddr);
+	uint64_t vaddr = path.vaddr;
+	struct x86_insn insn;
+	int r = 0;
+
+	while (!r && decode_at(g, (size_t)(vaddr - g->vaddr), &insn)) {
+		uint64_t next = vaddr + insn.len, target = next + (uint64_t)(int64_t)insn.value;
+
+		unwind_sweep_step(&s, &insn);
+		if (insn.kind == X86_RET || insn.kind == X86_JUMP_INDIRECT)
+			owner_returns(sw, path.owner);
+		if (insn.kind == X86_JUMP || insn.kind == X86_JUMP_IF) {
+			if (reach(sw, target, &s))
+				r = vec_push(&sw->jumps,
+					     (struct unwind_sweep_path){ target, path.owner });
+			else
+				owner_jumps(sw, path.owner, target);
+		}
+		if (r || insn.kind == X86_JUMP || insn.kind == X86_JUMP_INDIRECT ||
+		    insn.kind == X86_RET || insn.kind == X86_TRAP)
+			return r;
+		if (next - g->vaddr >= g->len)
+			return 0;
+		if (insn.kind == X86_CALL || insn.kind == X86_CALL_INDIRECT)
+			return put_call(sw, &insn, next, path.owner, &s);
+		if (!reach(sw, next, &s)) {
+			owner_jumps(sw, path.owner, next);
+			return 0;
+		}
+		vaddr = next;
+	}
+	return r;
+}
+
+/* ---- looking ahead ---- */
+
+/* A path from an instruction whose depth is sought, counted from there. */
+struct ahead {
+	struct unwind_sweep *sw;
+	int64_t depth;    /* words pushed since */
+	int64_t rbp, rbx; /* depth at which they are popped */
+	bool pops_rbp, pops_rbx;
+	unsigned int n_calls; /* on the way */
+};
+
+/* The state sought, when at the path's end @depth words are above the return address. */
+static bool found(const struct ahead *a, int64_t depth, struct unwind_sweep_state *out)
+{
+	int64_t rbp = depth - a->depth + a->rbp + 1, rbx = depth - a->depth + a->rbx + 1;
+
+	*out = entry;
+	if (depth - a->depth < 0 || depth - a->depth > DEPTH_MAX)
+		return false;
+	out->depth = (uint16_t)(depth - a->depth);
+	if (a->pops_rbp && rbp > 1 && rbp <= SLOT_MAX)
+		out->rbp = rbp & SLOT_MAX;
+	if (a->pops_rbx && rbx > 1 && rbx <= SLOT_MAX)
+		out->rbx = rbx & SLOT_MAX;
+	return true;
+}
+
+/* The same, when the path leads to code whose state is known. */
+static bool found_at(const struct ahead *a, const struct unwind_sweep_state *at,
+		     struct unwind_sweep_state *out)
+{
+	if (at->start)
+		return found(a, 0, out);
+	if (at->rsp_moved || !found(a, at->depth, out))
+		return false;
+	if (!a->pops_rbp)
+		out->rbp = at->rbp;
+	if (!a->pops_rbx)
+		out->rbx = at->rbx;
+	if (at->frame && out->rbp == 2)
+		out->frame = 1;
+	return true;
+}
+
+/* One instruction further: false where the path can't be followed. */
+static bool ahead_step(struct ahead *a, const struct x86_insn *insn)
+{
+	switch (insn->kind) {
+	case X86_PUSH:
+		a->depth++;
+		return true;
+	case X86_POP:
+		if (a->depth <= 0 && insn->reg == X86_RBP) {
+			a->pops_rbp = true;
+			a->rbp = a->depth;
+		} else if (a->depth <= 0 && insn->reg == X86_RBX) {
+			a->pops_rbx = true;
+			a->rbx = a->depth;
+		}
+		a->depth--;
+		return true;
+	case X86_RSP_ADD:
+		a->depth -= insn->value / WORD;
+		return insn->value % WORD == 0;
+	case X86_CALL:
+	case X86_CALL_INDIRECT:
+		a->n_calls++;
+		return true;
+	case X86_RSP_LOST:
+	case X86_JUMP_INDIRECT:
+	case X86_TRAP:
+		return false;
+	}
+	return true;
+}
+
+static const struct unwind_sweep_state *known_at(struct unwind_sweep *sw, uint64_t vaddr)
+{
+	const struct unwind_sweep_state *s = state_at(sw, vaddr);
+
+	return s && s->seen && !s->lost ? s : NULL;
+}
+
+/*
+ * The state at @vaddr by what follows: a return must find the return address at
+ * rsp, and a jump must bring what holds at its target. False if nothing tells.
+ */
+static bool look_ahead(struct ahead *a, uint64_t vaddr, struct unwind_sweep_state *out)
+{
+	for (unsigned int n = 0; n < LOOK_AHEAD; n++) {
+		const struct unwind_sweep_gap *g = gap_at(a->sw, vaddr);
+		const struct unwind_sweep_state *known;
+		struct x86_insn insn;
+		uint64_t target;
+
+		if (!g || !decode_at(g, (size_t)(vaddr - g->vaddr), &insn))
+			return false;
+		vaddr += insn.len;
+		target = vaddr + (uint64_t)(int64_t)insn.value;
+		if (insn.kind == X86_RET)
+			return found(a, 0, out);
+		if (insn.kind == X86_LEAVE || insn.kind == X86_RSP_FROM_RBP) {
+			*out = entry;
+			out->frame = out->rsp_moved = 1;
+			out->rbp = 2;
+			return true;
+		}
+		known = known_at(a->sw, target);
+		if (!ahead_step(a, &insn) ||
+		    (insn.kind == X86_CALL && known && known->start && !known->returns))
+			return false;
+		if (insn.kind == X86_JUMP || insn.kind == X86_JUMP_IF) {
+			if (known)
+				return found_at(a, known, out);
+		}
+		if (insn.kind == X86_JUMP)
+			vaddr = target;
+		known = known_at(a->sw, vaddr);
+		if (known && (!known->start || insn.kind == X86_JUMP))
+			return found_at(a, known, out);
+		if (known)
+			return false;
+	}
+	return false;
+}
+
+/*
+ * Does the call before @vaddr not return? Then what follows is of another path
+ * or function, and ends in another way. Alignment behind the call makes that
+ * likely; without it only evidence before the next call counts.
+ */
+static bool call_never_returns(struct unwind_sweep *sw, uint64_t vaddr)
+{
+	struct unwind_sweep_state *s = state_at(sw, vaddr), before = *s, other;
+	const struct unwind_sweep_gap *g = gap_at(sw, vaddr);
+	struct ahead a = { .sw = sw };
+	bool differs;
+
+	if (before.lost || before.rsp_moved)
+		return false;
+	s->seen = 0; /* lest the path find itself */
+	differs = look_ahead(&a, vaddr, &other) && other.depth != before.depth && !other.rsp_moved;
+	if (differs && a.n_calls && !padding_at(g, (size_t)(vaddr - g->vaddr)))
+		differs = false;
+	if (!differs)
+		*s = before;
+	else
+		*s = (struct unwind_sweep_state){ 0 };
+	return differs;
+}
+
+/* ---- all paths ---- */
+
+static int follow_pending(struct unwind_sweep *sw)
+{
+	int r = 0;
+
+	while (!r && (sw->jumps.len || sw->returns.len)) {
+		struct unwind_sweep_path path;
+
+		if (sw->jumps.len) {
+			r = follow(sw, sw->jumps.data[--sw->jumps.len]);
+			continue;
+		}
+		path = sw->returns.data[--sw->returns.len];
+		if (!call_never_returns(sw, path.vaddr))
+			r = follow(sw, path);
+	}
+	return r;
+}
+
+static int follow_all(struct unwind_sweep *sw, uint64_t vaddr, uint64_t owner)
+{
+	int r = follow(sw, (struct unwind_sweep_path){ vaddr, owner });
+
+	return r ? r : follow_pending(sw);
+}
+
+/* Go on behind the calls of functions that have turned out to return. */
+static int follow_calls(struct unwind_sweep *sw)
+{
+	bool more = true;
+	int r = 0;
+
+	for (unsigned int round = 0; !r && more && round < ROUNDS_MAX; round++) {
+		size_t n = sw->calls.len, kept = 0;
+
+		more = false;
+		for (size_t i = 0; !r && i < n; i++) {
+			struct unwind_sweep_call c = sw->calls.data[i];
+
+			if (!state_at(sw, c.callee)->returns && round < ROUNDS_MAX - 1) {
+				sw->calls.data[kept++] = c;
+				continue;
+			}
+			more = true;
+			if (reach(sw, c.next.vaddr, &c.state))
+				r = vec_push(&sw->returns, c.next);
+		}
+		sw->calls.len = kept;
+		if (!r)
+			r = follow_pending(sw);
+	}
+	return r;
+}
+
+/* ---- where functions begin ---- */
+
+static void begin(struct unwind_sweep *sw, uint64_t vaddr)
+{
+	struct unwind_sweep_state *at = state_at(sw, vaddr);
+
+	if (at) {
+		*at = entry;
+		at->start = 1;
+	}
+}
+
+static void begin_at_symbols(struct unwind_sweep *sw, const struct elf_image *img)
+{
+	for (unsigned int source = ELF_SYMTAB; source <= ELF_DYNSYM; source <<= 1) {
+		struct elf_rawsyms syms;
+
+		if (elf_rawsyms_open(img, source, &syms) < 0)
+			continue;
+		for (size_t i = 0; i < syms.n; i++) {
+			struct elf_rawsym sym;
+
+			elf_rawsyms_get(&syms, i, &sym);
+			if (sym.shndx != SHN_UNDEF &&
+			    (sym.type == STT_FUNC || sym.type == STT_GNU_IFUNC))
+				begin(sw, sym.vaddr);
+		}
+	}
+}
+
+static void begin_at_calls(struct unwind_sweep *sw)
+{
+	for (size_t i = 0; i < sw->gaps.len; i++) {
+		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
+		struct x86_insn insn;
+
+		for (size_t at = 0; at < g->len;) {
+			if (!decode_at(g, at, &insn)) {
+				at++;
+				continue;
+			}
+			at += insn.len;
+			if (insn.kind == X86_CALL && insn.value)
+				begin(sw, g->vaddr + at + (uint64_t)(int64_t)insn.value);
+		}
+	}
+}
+
+/* The first entry of a lazy .plt, push GOT[1]; jmp *GOT[2]: the others jump to it after a push. */
+static bool is_lazy_binding(const struct unwind_sweep_gap *g, size_t at)
+{
+	const uint8_t *p = g->code + at;
+
+	return g->len - at >= 8 && p[0] == 0xff && p[1] == 0x35 &&
+	       ((p[6] == 0xff && p[7] == 0x25) || (p[6] == 0xf2 && p[7] == 0xff));
+}
+
+/* An entry of a .plt: endbr64, if at all, then jmp *GOT[N]. */
+static bool is_plt_entry(const struct unwind_sweep_gap *g, size_t at)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t jump[] = { 0xff, 0x25 };
+
+	if (g->len - at >= sizeof(endbr) && !memcmp(g->code + at, endbr, sizeof(endbr)))
+		at += sizeof(endbr);
+	if (at < g->len && g->code[at] == 0xf2) /* bnd */
+		at++;
+	return g->len - at >= sizeof(jump) && !memcmp(g->code + at, jump, sizeof(jump));
+}
+
+/* Does a function begin at @at that nothing calls? */
+static bool looks_like_function(const struct unwind_sweep_gap *g, size_t at)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	struct x86_insn insn;
+
+	if (g->len - at >= sizeof(endbr) && !memcmp(g->code + at, endbr, sizeof(endbr)))
+		return true;
+	return decode_at(g, at, &insn) &&
+	       (insn.kind == X86_PUSH || (insn.kind == X86_RSP_ADD && insn.value < 0));
+}
+
+/* The state with which code begins that nothing leads to; @jump is that of an indirect jump. */
+static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t at,
+			       const struct unwind_sweep_state *jump, bool whole,
+			       struct unwind_sweep_state *out)
+{
+	struct ahead a = { .sw = sw };
+
+	*out = entry;
+	if (is_lazy_binding(g, at)) {
+		out->depth = 1;
+		return true;
+	}
+	if (is_plt_entry(g, at))
+		return true;
+	if (look_ahead(&a, g->vaddr + at, out)) {
+		if (jump->seen && jump->depth == out->depth)
+			*out = *jump;
+		return whole || jump->seen;
+	}
+	*out = jump->seen ? *jump : entry;
+	out->start = 0;
+	return whole && !jump->seen && looks_like_function(g, at);
+}
+
+/* One instruction of the pass over a gap: reached code is left behind, other code is followed. */
+static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t *at,
+		struct unwind_sweep_state *jump, bool whole)
+{
+	struct unwind_sweep_state *s = &sw->states[g->first + *at], begins;
+	struct x86_insn insn;
+	size_t padding;
+	int r = 0;
+
+	if (!s->seen) {
+		padding = padding_at(g, *at);
+		if (padding) {
+			*at += padding;
+			return 0;
+		}
+		if (state_of_unreached(sw, g, *at, jump, whole, &begins)) {
+			*s = begins;
+			r = follow_all(sw, g->vaddr + *at, 0);
+			r = r ? r : follow_calls(sw);
+		}
+	}
+	if (s->start)
+		*jump = (struct unwind_sweep_state){ 0 };
+	if (!decode_at(g, *at, &insn)) {
+		++*at;
+		return r;
+	}
+	if (s->seen && insn.kind == X86_JUMP_INDIRECT)
+		*jump = *s;
+	*at += insn.len;
+	return r;
+}
+
+int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img, bool whole)
+{
+	int r = 0;
+
+	if (!sw->gaps.len)
+		return 0;
+	sw->states = calloc(sw->n_bytes, sizeof(*sw->states));
+	if (!sw->states)
+		return -ENOMEM;
+	begin_at_calls(sw);
+	begin_at_symbols(sw, img);
+	for (size_t i = 0; !r && i < sw->gaps.len; i++) {
+		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
+
+		for (size_t at = 0; !r && at < g->len; at++)
+			if (sw->states[g->first + at].start)
+				r = follow_all(sw, g->vaddr + at, g->vaddr + at);
+	}
+	r = r ? r : follow_calls(sw);
+	for (size_t i = 0; !r && i < sw->gaps.len; i++) {
+		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
+		struct unwind_sweep_state jump = { 0 };
+
+		for (size_t at = 0; !r && at < g->len;)
+			r = pass(sw, g, &at, &jump, whole);
+	}
+	return r;
+}
+
+/* ---- rows ---- */
+
+static void saved(uint32_t slot, uint8_t *how, int16_t *off)
+{
+	*how = slot ? UNWIND_SAVED_CFA : UNWIND_SAVED_SAME;
+	*off = (int16_t)(-WORD * (int)slot);
+}
+
+static struct unwind_rule rule_of(const struct unwind_sweep_state *s)
+{
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_NONE };
+
+	if (!s->seen || s->lost)
+		return rule;
+	rule.cfa = s->frame ? UNWIND_CFA_RBP : UNWIND_CFA_RSP;
+	rule.cfa_off = s->frame ? 2 * WORD : (int32_t)(s->depth + 1) * WORD;
+	rule.ra_off = -WORD;
+	saved(s->rbp, &rule.rbp, &rule.rbp_off);
+	saved(s->rbx, &rule.rbx, &rule.rbx_off);
+	return rule;
+}
+
+static int put_row(struct unwind_rows *rows, size_t first, uint64_t off,
+		   const struct unwind_rule *rule)
+{
+	static const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
+	const struct unwind_rule *last = &none;
+
+	if (rows->len > first && rows->data[rows->len - 1].file_off == off)
+		rows->len--;
+	if (rows->len > first)
+		last = &rows->data[rows->len - 1].rule;
+	if (!memcmp(last, rule, sizeof(*rule)))
+		return 0;
+	if (rows->len >= UNWIND_ROWS_MAX)
+		return -E2BIG;
+	return vec_push(rows, (struct unwind_full_row){ .file_off = off, .rule = *rule });
+}
+
+static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap *g,
+		   struct unwind_rows *rows, size_t first)
+{
+	static const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
+	int r = 0;
+
+	for (size_t at = 0; !r && at < g->len;) {
+		const struct unwind_sweep_state *s = &sw->states[g->first + at];
+		struct unwind_rule rule = rule_of(s);
+		struct x86_insn insn = { .len = 1 };
+
+		if (s->seen && !decode_at(g, at, &insn)) {
+			rule = none;
+			insn.len = 1;
+		}
+		r = put_row(rows, first, g->file_off + at, &rule);
+		at += insn.len;
+	}
+	return r ? r : put_row(rows, first, g->file_off + g->len, &none);
+}
+
+int unwind_sweep_rows(const struct unwind_sweep *sw, struct unwind_rows *rows)
+{
+	size_t first = rows->len;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < sw->gaps.len; i++)
+		r = put_gap(sw, &sw->gaps.data[i], rows, first);
+	return r;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Unwind rows for code without CFI, from the code itself: which instructions
+ * move the stack, along all branches from where functions begin. Where that is
+ * not certain there is no row.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "unwind/rows.h"
+
+struct elf_image;
+
+/* What is known at an instruction; all zero: nothing. */
+struct unwind_sweep_state {
+	uint32_t depth : 16; /* words between rsp and the return address */
+	uint32_t rbp : 5;    /* saved so many words below the CFA; 0: not saved */
+	uint32_t rbx : 5;
+	uint32_t frame : 1;     /* rbp is CFA - 16 */
+	uint32_t rsp_moved : 1; /* depth is unknown, frame is set */
+	uint32_t seen : 1;
+	uint32_t start : 1;   /* a function begins here */
+	uint32_t lost : 1;    /* nothing is certain */
+	uint32_t returns : 1; /* of a start: its function may return */
+};
+
+/* Code still to be followed, of the function that begins at @owner (0: unknown). */
+struct unwind_sweep_path {
+	uint64_t vaddr, owner;
+};
+
+/* What follows a call of @callee, if that returns. */
+struct unwind_sweep_call {
+	uint64_t callee;
+	struct unwind_sweep_path next;
+	struct unwind_sweep_state state;
+};
+
+struct unwind_sweep_gap {
+	uint64_t vaddr, file_off;
+	const uint8_t *code;
+	size_t len;
+	size_t first; /* state of its first byte */
+};
+
+enum {
+	UNWIND_SWEEP_MAX = 8 << 20, /* bytes of code that are swept in a file */
+	UNWIND_SWEEP_GAP_MIN = 16,  /* shorter ones are padding */
+};
+
+struct unwind_sweep {
+	struct {
+		VEC(struct unwind_sweep_gap);
+	} gaps; /* ascending */
+	size_t n_bytes, last_gap;
+	struct unwind_sweep_state *states;
+	struct {
+		VEC(struct unwind_sweep_path);
+	} jumps, returns; /* states are known where they begin */
+	struct {
+		VEC(struct unwind_sweep_call);
+	} calls;
+};
+
+void unwind_sweep_fini(struct unwind_sweep *sw);
+
+/*
+ * [file_off, +len) of @img has no rows; gaps come in ascending order. Those
+ * that would make it more than UNWIND_SWEEP_MAX are left out. 0 or -ENOMEM.
+ */
+int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, uint64_t file_off,
+			 uint64_t len);
+
+/**
+ * unwind_sweep_run() - what holds at each instruction of the gaps
+ *
+ * Functions begin at @img's symbols and where calls lead; with @whole also
+ * behind the end of other code: a file that has no CFI at all is full of code
+ * that only pointers lead to, but between functions with CFI there may be
+ * things that are no functions.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img, bool whole);
+
+/* The rows of all gaps, after what @rows has; between them UNWIND_CFA_NONE. 0, -ENOMEM, -E2BIG. */
+int unwind_sweep_rows(const struct unwind_sweep *sw, struct unwind_rows *rows);

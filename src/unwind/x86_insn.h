@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* x86-64 machine code as far as unwinding needs it: lengths, branches, what moves the stack. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum x86_kind {
+	X86_OTHER,        /* touches neither rsp, rbp nor the flow of control */
+	X86_PUSH,         /* reg, or X86_NO_REG */
+	X86_POP,          /* the same */
+	X86_RSP_ADD,      /* rsp += value */
+	X86_RSP_FROM_RBP, /* rsp = rbp + value */
+	X86_RBP_FROM_RSP, /* rbp = rsp + value */
+	X86_RSP_LOST,     /* rsp becomes something else */
+	X86_RBP_LOST,
+	X86_LEAVE,
+	X86_RET,
+	X86_CALL, /* to the address that is value bytes behind this instruction's end */
+	X86_CALL_INDIRECT,
+	X86_JUMP, /* the same */
+	X86_JUMP_IF,
+	X86_JUMP_INDIRECT,
+	X86_TRAP, /* nothing is executed behind it */
+};
+
+enum { X86_LEN_MAX = 15, X86_NO_REG = 0xff, X86_RBX = 3, X86_RSP = 4, X86_RBP = 5 };
+
+struct x86_insn {
+	uint8_t len;
+	uint8_t kind; /* enum x86_kind */
+	uint8_t reg;  /* the processor's number, not DWARF's */
+	int32_t value;
+};
+
+/*
+ * The instruction that @code, of @len bytes, begins with. False where there is
+ * none or it is cut; instructions that no processor has may be taken for some.
+ */
+bool x86_decode(const uint8_t *code, size_t len, struct x86_insn *out);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/sweep.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "tests/test.h"
+
+enum { VADDR = 0x1000, CODE_LEN = 256, LOST = -1 };
+
+/* A file of one segment: headers, then code that is all one gap. */
+struct file {
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	uint8_t code[CODE_LEN];
+};
+
+struct swept {
+	struct elf_image *img;
+	struct unwind_sweep sw;
+	struct unwind_rows rows;
+	struct file file;
+};
+
+static void swept_fini(struct swept *s)
+{
+	unwind_rows_fini(&s->rows);
+	unwind_sweep_fini(&s->sw);
+	elf_image_free(s->img);
+}
+
+static void sweep(struct swept *s, const char *code, size_t len, bool whole)
+{
+	*s = (struct swept){
+		.file = {
+			.eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
+					     EV_CURRENT },
+				.e_type = ET_DYN,
+				.e_machine = EM_X86_64,
+				.e_phoff = offsetof(struct file, ph),
+				.e_phentsize = sizeof(Elf64_Phdr),
+				.e_phnum = 1 },
+			.ph = { .p_type = PT_LOAD,
+				.p_flags = PF_R | PF_X,
+				.p_vaddr = VADDR,
+				.p_filesz = sizeof(struct file),
+				.p_memsz = sizeof(struct file) },
+		},
+	};
+	memset(s->file.code, 0xcc, CODE_LEN);
+	memcpy(s->file.code, code, len);
+	assert_int_equal(elf_image_from_memory(&s->img, &s->file, sizeof(s->file), NULL), 0);
+	assert_int_equal(unwind_sweep_add_gap(&s->sw, s->img, offsetof(struct file, code), len), 0);
+	assert_int_equal(unwind_sweep_run(&s->sw, s->img, whole), 0);
+	assert_int_equal(unwind_sweep_rows(&s->sw, &s->rows), 0);
+}
+
+#define SWEEP(s, code, whole) sweep(s, code, sizeof(code) - 1, whole)
+
+static struct unwind_rule rule_at(const struct swept *s, size_t at)
+{
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_NONE };
+
+	for (size_t i = 0; i < s->rows.len; i++) {
+		if (s->rows.data[i].file_off <= offsetof(struct file, code) + at)
+			rule = s->rows.data[i].rule;
+	}
+	return rule;
+}
+
+/* The CFA at @at is rsp + @off. */
+static void assert_rsp(const struct swept *s, size_t at, int off)
+{
+	struct unwind_rule rule = rule_at(s, at);
+
+	assert_int_equal(rule.cfa, off == LOST ? UNWIND_CFA_NONE : UNWIND_CFA_RSP);
+	if (off != LOST)
+		assert_int_equal(rule.cfa_off, off);
+}
+
+static void follows_pushes_and_an_early_return(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\x55"             /* 0 push %rbp */
+	      "\x53"             /* 1 push %rbx */
+	      "\x48\x83\xec\x18" /* 2 sub $24,%rsp */
+	      "\x74\x07"         /* 6 je 15 */
+	      "\x48\x83\xc4\x18" /* 8 add $24,%rsp */
+	      "\x5b\x5d\xc3"     /* 12 pop %rbx; pop %rbp; ret */
+	      "\x31\xc0"         /* 15 xor %eax,%eax */
+	      "\xeb\xf5",        /* 17 jmp 8 */
+	      true);
+	assert_rsp(&s, 0, 8);
+	assert_rsp(&s, 1, 16);
+	assert_rsp(&s, 6, 48);
+	assert_int_equal(rule_at(&s, 6).rbp, UNWIND_SAVED_CFA);
+	assert_int_equal(rule_at(&s, 6).rbp_off, -16);
+	assert_int_equal(rule_at(&s, 6).rbx_off, -24);
+	assert_rsp(&s, 12, 24);
+	assert_rsp(&s, 14, 8);
+	assert_int_equal(rule_at(&s, 14).rbp, UNWIND_SAVED_SAME);
+	assert_rsp(&s, 15, 48);
+}
+
+static void a_frame_pointer_holds_where_rsp_is_lost(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\x55\x48\x89\xe5" /* 0 push %rbp; mov %rsp,%rbp */
+	      "\x53"             /* 4 push %rbx */
+	      "\x48\x29\xc4"     /* 5 sub %rax,%rsp */
+	      "\x90"             /* 8 */
+	      "\x48\x8d\x65\xf8" /* 9 lea -8(%rbp),%rsp */
+	      "\x5b\x5d\xc3",    /* 13 pop %rbx; pop %rbp; ret */
+	      true);
+	assert_int_equal(rule_at(&s, 8).cfa, UNWIND_CFA_RBP);
+	assert_int_equal(rule_at(&s, 8).cfa_off, 16);
+	assert_rsp(&s, 15, 8);
+}
+
+static void knows_nothing_after_rsp_is_lost(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\x53"             /* 0 push %rbx */
+	      "\x48\x83\xe4\xf0" /* 1 and $-16,%rsp */
+	      "\x31\xc0"         /* 5 xor %eax,%eax */
+	      "\xc3",            /* 7 ret */
+	      true);
+	assert_rsp(&s, 1, 16);
+	assert_rsp(&s, 5, LOST);
+	assert_rsp(&s, 7, LOST);
+}
+
+static void code_behind_a_call_that_never_returns_is_another_function(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\x53"                 /* 0 push %rbx */
+	      "\x48\x83\xec\x10"     /* 1 sub $16,%rsp */
+	      "\xe8\x07\x00\x00\x00" /* 5 call 17, which has no return */
+	      "\x55"                 /* 10 push %rbp */
+	      "\x31\xc0"             /* 11 xor %eax,%eax */
+	      "\x5d\xc3"             /* 13 pop %rbp; ret */
+	      "\xcc\xcc"             /* 15 */
+	      "\x50"                 /* 17 push %rax */
+	      "\xeb\xfe",            /* 18 jmp 18 */
+	      true);
+	assert_rsp(&s, 5, 32);
+	assert_rsp(&s, 10, 8);
+	assert_rsp(&s, 11, 16);
+	assert_rsp(&s, 17, 8);
+	assert_rsp(&s, 18, 16);
+}
+
+static void lazy_plt_entries_count_what_they_push(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\xff\x35\x00\x10\x00\x00" /* 0 push GOT[1] */
+	      "\xff\x25\x00\x10\x00\x00" /* 6 jmp *GOT[2] */
+	      "\x0f\x1f\x40\x00"         /* 12 nop */
+	      "\xff\x25\x00\x10\x00\x00" /* 16 jmp *GOT[3] */
+	      "\x68\x00\x00\x00\x00"     /* 22 push $0 */
+	      "\xe9\xe0\xff\xff\xff",    /* 27 jmp 0 */
+	      false);
+	assert_rsp(&s, 0, 16);
+	assert_rsp(&s, 6, 24);
+	assert_rsp(&s, 16, 8);
+	assert_rsp(&s, 22, 8);
+	assert_rsp(&s, 27, 16);
+}
+
+static void between_functions_with_cfi_only_what_is_called_is_code(void **state)
+{
+	static const char code[] = "\x55"                 /* 0 push %rbp */
+				   "\xe8\x03\x00\x00\x00" /* 1 call 9 */
+				   "\x5d\xc3\x90"         /* 6 pop %rbp; ret */
+				   "\x53\x5b\xc3";        /* 9 push %rbx; pop %rbx; ret */
+	_cleanup_(swept_fini) struct swept some = { 0 };
+	_cleanup_(swept_fini) struct swept all = { 0 };
+
+	sweep(&some, code, sizeof(code) - 1, false);
+	assert_rsp(&some, 1, LOST);
+	assert_rsp(&some, 10, 16);
+	sweep(&all, code, sizeof(code) - 1, true);
+	assert_rsp(&all, 1, 16);
+	assert_rsp(&all, 10, 16);
+}
+
+static void leaves_padding_and_too_much_code_out(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s, "\xcc\xcc\x90\x0f\x1f\x00\x66\x90", true);
+	assert_int_equal(s.sw.gaps.len, 0);
+	assert_int_equal(s.rows.len, 0);
+	s.sw.n_bytes = UNWIND_SWEEP_MAX;
+	assert_int_equal(unwind_sweep_add_gap(&s.sw, s.img, offsetof(struct file, ph), 16), 0);
+	assert_int_equal(s.sw.gaps.len, 0);
+}
+
+TEST_GROUP(test_sweep, TEST(follows_pushes_and_an_early_return),
+	   TEST(a_frame_pointer_holds_where_rsp_is_lost), TEST(knows_nothing_after_rsp_is_lost),
+	   TEST(code_behind_a_call_that_never_returns_is_another_function),
+	   TEST(lazy_plt_entries_count_what_they_push),
+	   TEST(between_functions_with_cfi_only_what_is_called_is_code),
+	   TEST(leaves_padding_and_too_much_code_out))

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/x86_insn.h"
+
+#include <string.h>
+
+#include "tests/test.h"
+
+static struct x86_insn decode(const char *bytes, size_t len)
+{
+	struct x86_insn insn = { 0 };
+
+	assert_true(x86_decode((const uint8_t *)bytes, len, &insn));
+	return insn;
+}
+
+#define DECODE(bytes) decode(bytes, sizeof(bytes) - 1)
+
+static void knows_lengths(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} insns[] = {
+		{ "\x90", 1 },
+		{ "\xf3\x0f\x1e\xfa", 4 },                          /* endbr64 */
+		{ "\x48\x8b\x05\x01\x02\x03\x04", 7 },              /* mov d(%rip),%rax */
+		{ "\x48\x8b\x44\x24\x08", 5 },                      /* mov 8(%rsp),%rax */
+		{ "\x48\x8b\x04\x25\x01\x02\x03\x04", 8 },          /* mov d,%rax */
+		{ "\x48\xb8\x01\x02\x03\x04\x05\x06\x07\x08", 10 }, /* movabs */
+		{ "\x66\xb8\x01\x02", 4 },
+		{ "\xf6\xc1\x01", 3 }, /* test $1,%cl */
+		{ "\xf6\xd1", 2 },     /* not %cl */
+		{ "\xf7\xc1\x01\x02\x03\x04", 6 },
+		{ "\x66\x0f\x3a\x0f\xc1\x08", 6 },     /* palignr */
+		{ "\xc5\xf8\x77", 3 },                 /* vzeroupper */
+		{ "\xc4\xe2\x7d\x18\x00", 5 },         /* vbroadcastss */
+		{ "\xc4\xe3\x7d\x18\xc0\x01", 6 },     /* vinsertf128 */
+		{ "\x62\xf1\x7c\x48\x10\x40\x01", 7 }, /* vmovups with a short displacement */
+		{ "\x0f\x84\x01\x02\x03\x04", 6 },
+		{ "\xc8\x10\x00\x00", 4 }, /* enter */
+		{ "\xc2\x10\x00", 3 },     /* ret $16 */
+	};
+
+	for (size_t i = 0; i < sizeof(insns) / sizeof(insns[0]); i++) {
+		struct x86_insn insn;
+
+		assert_int_equal(decode(insns[i].bytes, insns[i].len).len, insns[i].len);
+		for (size_t cut = 0; cut < insns[i].len; cut++)
+			assert_false(x86_decode((const uint8_t *)insns[i].bytes, cut, &insn) &&
+				     insn.len > cut);
+	}
+}
+
+static void refuses_what_is_no_instruction(void **state)
+{
+	static const uint8_t prefixes[20] = { 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
+					      0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
+					      0x66, 0x66, 0x66, 0x66, 0x66, 0x90 };
+	struct x86_insn insn;
+
+	assert_false(x86_decode((const uint8_t *)"\x06", 1, &insn));
+	assert_false(x86_decode((const uint8_t *)"\x0f\x04", 2, &insn));
+	assert_false(x86_decode((const uint8_t *)"", 0, &insn));
+	assert_false(x86_decode(prefixes, sizeof(prefixes), &insn));
+}
+
+static void knows_what_moves_the_stack(void **state)
+{
+	assert_int_equal(DECODE("\x55").kind, X86_PUSH);
+	assert_int_equal(DECODE("\x55").reg, X86_RBP);
+	assert_int_equal(DECODE("\x41\x55").reg, 13);
+	assert_int_equal(DECODE("\xff\x35\x01\x02\x03\x04").kind, X86_PUSH);
+	assert_int_equal(DECODE("\x5b").kind, X86_POP);
+	assert_int_equal(DECODE("\x5c").kind, X86_RSP_LOST);
+	assert_int_equal(DECODE("\x48\x83\xec\x18").kind, X86_RSP_ADD);
+	assert_int_equal(DECODE("\x48\x83\xec\x18").value, -24);
+	assert_int_equal(DECODE("\x48\x81\xc4\x00\x01\x00\x00").value, 256);
+	assert_int_equal(DECODE("\x48\x8d\x64\x24\xf0").value, -16); /* lea -16(%rsp),%rsp */
+	assert_int_equal(DECODE("\x48\x89\xe5").kind, X86_RBP_FROM_RSP);
+	assert_int_equal(DECODE("\x48\x8d\x65\xd8").kind, X86_RSP_FROM_RBP);
+	assert_int_equal(DECODE("\x48\x8d\x65\xd8").value, -40);
+	assert_int_equal(DECODE("\x48\x83\xe4\xf0").kind, X86_RSP_LOST); /* and $-16,%rsp */
+	assert_int_equal(DECODE("\x48\x29\xc4").kind, X86_RSP_LOST);     /* sub %rax,%rsp */
+	assert_int_equal(DECODE("\x48\x89\xfd").kind, X86_RBP_LOST);     /* mov %rdi,%rbp */
+	assert_int_equal(DECODE("\x48\x83\xfc\x10").kind, X86_OTHER);    /* cmp $16,%rsp */
+	assert_int_equal(DECODE("\x0f\x28\xe0").kind, X86_OTHER);        /* movaps to %xmm4 */
+	assert_int_equal(DECODE("\xc9").kind, X86_LEAVE);
+}
+
+static void knows_branches(void **state)
+{
+	assert_int_equal(DECODE("\xe8\x10\x00\x00\x00").kind, X86_CALL);
+	assert_int_equal(DECODE("\xe8\x10\x00\x00\x00").value, 16);
+	assert_int_equal(DECODE("\xeb\xfe").value, -2);
+	assert_int_equal(DECODE("\x75\x10").kind, X86_JUMP_IF);
+	assert_int_equal(DECODE("\x0f\x85\xff\xff\xff\xff").value, -1);
+	assert_int_equal(DECODE("\x3e\xff\xe0").kind, X86_JUMP_INDIRECT);
+	assert_int_equal(DECODE("\x41\xff\xd4").kind, X86_CALL_INDIRECT);
+	assert_int_equal(DECODE("\xf3\xc3").kind, X86_RET);
+	assert_int_equal(DECODE("\x0f\x0b").kind, X86_TRAP);
+}
+
+TEST_GROUP(test_x86_insn, TEST(knows_lengths), TEST(refuses_what_is_no_instruction),
+	   TEST(knows_what_moves_the_stack), TEST(knows_branches))
