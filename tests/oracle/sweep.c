@@ -79,7 +79,7 @@ static void compare(struct oracle *o, uint64_t vaddr, uint64_t off,
 static void count_split(struct oracle *o, uint64_t off, uint8_t len)
 {
 	for (size_t i = o->row; i < o->rows->len && o->rows->data[i].file_off < off + len; i++)
-		o->n_split += o->rows->data[i].rule.cfa != UNWIND_CFA_NONE;
+		o->n_split += o->rows->data[i].rule.cfa > UNWIND_CFA_END;
 }
 
 static void compare_text(struct oracle *o, const struct unwind_sweep *sw)
