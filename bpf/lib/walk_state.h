@@ -176,11 +176,14 @@ static __always_inline void vm_push(struct walk *w, __u32 slot, __u64 addr, __u3
 /* The frame pushed last is the one that its loop was entered with. */
 static __always_inline void vm_mark_last(struct walk *w)
 {
-	__u32 n = bounded_here(w->vm_last);
+	__u32 n = w->vm_last;
 
-	if (n && n < RECORD_WORDS_MAX + VM_WORDS_MAX)
-		w->record.words[n] |= VM_FRAME_LAST;
 	w->vm_last = 0;
+	if (!n)
+		return;
+	n = bounded_here(n);
+	if (n < RECORD_WORDS_MAX + VM_WORDS_MAX)
+		w->record.words[n] |= VM_FRAME_LAST;
 }
 
 /* Never 0: that says that the bytes could not be read. */
