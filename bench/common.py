@@ -100,7 +100,6 @@ COSTS = {
     "us_sampling": r"a sample: ([\d.]+) us while sampling",
     "us_all": r"([\d.]+) us with names and output",
     "bpf_ns": r"BPF (\d+) ns a sample",
-    "runs": r"\((\d+) runs\)",
 }
 
 

@@ -45,8 +45,7 @@ static void print_costs(const struct summary *s)
 		"cameo: own CPU a sample: %.2f us while sampling, %.2f us with names and output; "
 		"BPF %.0f ns a sample (%llu runs)\n",
 		(double)s->sampling_cpu_ns / 1e3 / (double)n,
-		(double)s->total_cpu_ns / 1e3 / (double)n,
-		k->run_count ? (double)k->run_ns / (double)k->run_count : 0,
+		(double)s->total_cpu_ns / 1e3 / (double)n, (double)k->run_ns / (double)n,
 		(unsigned long long)k->run_count);
 	fprintf(stderr,
 		"cameo: %llu walked by the agent; %u unwind tables, %llu rows, %u rules, %zu KiB; "
