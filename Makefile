@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door only: Meson builds, ./test tests.
-.PHONY: all check check-root check-vm lint fmt install clean
+.PHONY: all bench check check-root check-vm lint fmt install clean
 
 all:
 	@scripts/install-packages build test
@@ -14,6 +14,9 @@ check-root:
 
 check-vm:
 	@./test vm
+
+bench: all
+	@for b in unwind-tables unwind record footprint compare symbolize; do echo; bench/$$b || exit; done
 
 lint:
 	@./test lint

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cameo COMMAND ...: finds the command and hands over. */
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static const struct cli_command commands[] = {
 	{ "unwind-info", cli_unwind_info, "show the unwind table of an executable" },
 };
 
-enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]), LARGE_BYTES = 256 << 10 };
 
 int cli_fail(const char *fmt, ...)
 {
@@ -42,10 +43,20 @@ static int usage(FILE *f, int status)
 	return status;
 }
 
+/*
+ * What an unwind table was built from goes back to the kernel at once: left to
+ * itself, glibc keeps ever larger pieces (up to 32 MiB) for the next time.
+ */
+static void keep_no_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+}
+
 int main(int argc, char **argv)
 {
 	char name[64];
 
+	keep_no_memory();
 	symbol_worker_main(argc, argv);
 	if (argc < 2)
 		return usage(stderr, EXIT_USAGE);
