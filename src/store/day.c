@@ -333,8 +333,8 @@ static void put_head(const struct rows *rows, const struct profile_meta *meta, s
 	wire_put_varint(out, (uint64_t)meta->duration_ns);
 	wire_put_varint(out, (uint64_t)meta->period);
 	for (size_t k = 0; k < rows->n_types; k++)
-		wire_put_varint(out,
-				(uint64_t)rows->totals[k] << 1 ^ (uint64_t)(rows->totals[k] >> 63));
+		wire_put_varint(out, (uint64_t)rows->totals[k] << 1 ^
+					     (rows->totals[k] < 0 ? UINT64_MAX : 0));
 }
 
 static int put_window(struct day *d, const struct store_profile *p, uint32_t series,
