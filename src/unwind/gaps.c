@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which code of a file has no unwind information: the parts of its executable
- * sections that rows leave out, but for padding. Files without section headers
- * are left alone: their segments may hold data among the code.
+ * sections that rows leave out, but for padding. In a file that has CFI for
+ * most of its text the rest is data, or code that is no function, except PLTs.
+ * Files without section headers are left alone: their segments may hold data
+ * among the code.
  */
 #include "unwind/gaps.h"
 
@@ -75,15 +77,43 @@ static int find_gaps(struct finder *f, uint64_t lo, uint64_t hi)
 	return r;
 }
 
-static int find_in_sections(struct finder *f)
+/* The executable section @i that holds bytes of the file? */
+static bool is_text(const struct elf_image *img, uint32_t i, struct elf_section *out)
+{
+	return elf_image_section_header(img, i, out) == 0 && (out->flags & SHF_EXECINSTR) &&
+	       out->type == SHT_PROGBITS && out->file_off + out->size > out->file_off;
+}
+
+static bool is_plt(const struct elf_image *img, uint32_t i)
+{
+	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got" };
+	uint32_t index;
+
+	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+		if (elf_image_section_index(img, names[n], &index) == 0 && index == i)
+			return true;
+	return false;
+}
+
+/* Does CFI leave out most of the text? */
+static bool lacks_cfi(const struct finder *f, uint64_t covered)
+{
+	struct elf_section s;
+	uint64_t text = 0;
+
+	for (uint32_t i = 0; i < elf_image_n_sections(f->img); i++)
+		text += is_text(f->img, i, &s) ? s.size : 0;
+	return covered + (f->skip_hi - f->skip_lo) <= text / 2;
+}
+
+static int find_in_sections(struct finder *f, bool whole)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < elf_image_n_sections(f->img); i++) {
 		struct elf_section s;
 
-		if (elf_image_section_header(f->img, i, &s) == 0 && (s.flags & SHF_EXECINSTR) &&
-		    s.type == SHT_PROGBITS && s.file_off + s.size > s.file_off)
+		if (is_text(f->img, i, &s) && (whole || is_plt(f->img, i)))
 			r = find_gaps(f, s.file_off, s.file_off + s.size);
 	}
 	return r;
@@ -97,9 +127,10 @@ int unwind_gap_rows(struct unwind_rows *out, const struct unwind_rows *rows,
 	struct finder f = {
 		.sw = &sw, .rows = rows, .img = img, .skip_lo = skip_lo, .skip_hi = skip_hi
 	};
-	int r = find_in_sections(&f);
+	bool whole = lacks_cfi(&f, covered);
+	int r = find_in_sections(&f, whole);
 
 	if (!r)
-		r = unwind_sweep_run(&sw, img, sw.n_bytes > covered);
+		r = unwind_sweep_run(&sw, img, whole);
 	return r ? r : unwind_sweep_rows(&sw, out);
 }

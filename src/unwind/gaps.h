@@ -8,7 +8,7 @@ struct elf_image;
 struct unwind_rows;
 
 /*
- * Sweeps all executable code that has no rule in @rows, or just frame pointers,
+ * Sweeps the executable code that has no rule in @rows, or just frame pointers,
  * outside of the file's [skip_lo, skip_hi), and puts what it finds in @out,
  * which is empty; @covered bytes have rules. 0, -ENOMEM or -E2BIG.
  */

@@ -524,10 +524,12 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 	}
 	if (is_plt_entry(g, at))
 		return true;
+	if (!whole && !jump->seen)
+		return false;
 	if (look_ahead(&a, g->vaddr + at, out)) {
 		if (jump->seen && jump->depth == out->depth)
 			*out = *jump;
-		return whole || jump->seen;
+		return true;
 	}
 	*out = jump->seen ? *jump : entry;
 	out->start = 0;
@@ -563,6 +565,8 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 	}
 	if (s->seen && insn.kind == X86_JUMP_INDIRECT)
 		*jump = *s;
+	else if (!whole) /* the second half of a PLT's entry follows its jump */
+		*jump = (struct unwind_sweep_state){ 0 };
 	*at += insn.len;
 	return r;
 }

@@ -89,7 +89,7 @@ static void compare_text(struct oracle *o, const struct unwind_sweep *sw)
 	for (size_t at = 0; at < g->len;) {
 		struct x86_insn insn = { .len = 1 };
 
-		if (theirs_at(o, g->file_off + at)->cfa == UNWIND_CFA_NONE) {
+		if (theirs_at(o, g->file_off + at)->cfa <= UNWIND_CFA_END) {
 			at++;
 			continue;
 		}
