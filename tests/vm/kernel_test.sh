@@ -35,7 +35,7 @@ guest_script()
 		echo '== hotplug'
 		cpu1=/sys/devices/system/cpu/cpu1/online
 		cameo record -a -o /tmp/hotplug.folded 2>/tmp/err & rec=\$!
-		events() { ls -l /proc/\$rec/fd | grep -c perf_event; }
+		events() { ls -l /proc/\$rec/fd 2>/dev/null | grep -c perf_event; }
 		until [ \$(events) -ge 4 ]; do sleep 1; done
 		echo 0 >\$cpu1
 		until [ \$(events) -lt 4 ]; do sleep 1; done
