@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cameo COMMAND ...: finds the command and hands over. */
+#include <errno.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "cli/cli.h"
+#include "codec/format.h"
 #include "symbol/worker.h"
 
 static const struct cli_command commands[] = {
+	{ "convert", cli_convert, "turn profiles into another format" },
+	{ "diff", cli_diff, "compare two profiles, and tell changes from noise" },
 	{ "record", cli_record, "profile this machine, a process or a command into a file" },
+	{ "report", cli_report, "show where the time of a profile goes" },
 	{ "symbols", cli_symbols, "name addresses of an executable" },
 	{ "unwind-info", cli_unwind_info, "show the unwind table of an executable" },
 };
@@ -26,6 +32,29 @@ int cli_fail(const char *fmt, ...)
 	fputc('\n', stderr);
 	va_end(ap);
 	return 1;
+}
+
+int cli_output_format(const char *path, const char *id, const char *fallback,
+		      const struct format **out, struct err *err)
+{
+	const struct format *f;
+
+	if (!id && !strcmp(path, "-"))
+		id = fallback;
+	f = id ? format_by_id(id) : format_by_name(path);
+	if (!f && id)
+		return err_set(err, -EINVAL, "unknown format %.60s: one of %s", id, format_ids());
+	if (!f && !strcmp(path, "-"))
+		return err_set(err, -EINVAL,
+			       "standard output has no suffix: --to names the format");
+	if (!f)
+		return err_set(err, -EINVAL,
+			       "unknown format of %.80s: its name must end in one of %s", path,
+			       format_suffixes());
+	if (!format_can_write(f))
+		return err_set(err, -EINVAL, "%s can only be read, not written", format_id(f));
+	*out = f;
+	return 0;
 }
 
 static int usage(FILE *f, int status)

@@ -10,8 +10,8 @@
 #include "agent/sampler.h"
 #include "base/err.h"
 #include "cli/cli.h"
-#include "cli/formats.h"
 #include "cli/recording.h"
+#include "codec/format.h"
 
 enum {
 	OPT_NO_KERNEL = 256,
@@ -31,10 +31,12 @@ static const struct argp_option options[] = {
 	{ "freq", 'F', "HZ", 0, "Samples a second and CPU (default 99)", 0 },
 	{ "duration", 'd', "SECONDS", 0, "Stop after so long", 0 },
 	{ "output", 'o', "FILE", 0,
-	  "Where to write (default cameo.pb.gz); the suffix picks the format: .pb.gz (pprof), "
-	  ".folded, .html; - is standard output",
+	  "Where to write (default cameo.pb.gz); the suffix picks the format: .pb.gz or .pb "
+	  "(pprof), "
+	  ".folded, .html, .speedscope.json, .otlp.pb; - is standard output",
 	  0 },
-	{ "format", OPT_FORMAT, "NAME", 0, "Format whatever the suffix: pprof, folded, html", 0 },
+	{ "format", OPT_FORMAT, "NAME", 0,
+	  "Format whatever the suffix: pprof, pprof-raw, folded, html, speedscope, otlp", 0 },
 	{ "no-kernel", OPT_NO_KERNEL, NULL, 0, "Leave kernel frames out", 0 },
 	{ "no-user", OPT_NO_USER, NULL, 0, "Leave user frames out", 0 },
 	{ "idle", OPT_IDLE, NULL, 0, "Count idle CPUs too", 0 },
@@ -183,12 +185,7 @@ static int check(struct args *a)
 		return err_set(&a->err, -EINVAL, "only one of -a, -p and a command");
 	if (a->o.no_kernel && a->o.no_user)
 		return err_set(&a->err, -EINVAL, "--no-kernel and --no-user leave nothing");
-	if (a->format_name)
-		a->o.format = format_by_name(a->format_name, &a->err);
-	else
-		a->o.format =
-			format_by_suffix(strcmp(a->o.path, "-") ? a->o.path : "x.pb.gz", &a->err);
-	return a->o.format ? 0 : -EINVAL;
+	return cli_output_format(a->o.path, a->format_name, "pprof", &a->o.format, &a->err);
 }
 
 /* Where fetched debug files are kept: the XDG base directory specification. */

@@ -27,8 +27,8 @@
 #include "base/outfile.h"
 #include "cli/child.h"
 #include "cli/cli.h"
-#include "cli/formats.h"
 #include "cli/summary.h"
+#include "codec/format.h"
 #include "profile/profile.h"
 
 enum {
@@ -291,13 +291,14 @@ static int recording_write(struct recording *rec, struct locator *locator,
 		.duration_ns = (int64_t)(rec->end_ns - rec->start_ns),
 		.freq_hz = rec->opts->freq_hz,
 	};
+	const struct format_options opt = { .title = "cameo record", .root_label = "comm" };
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	_cleanup_(buf_fini) struct buf buf = { 0 };
 	int r;
 
 	r = names_profile(locator, session_collect(rec->session), &window, &p, out_stats, err);
 	if (r == 0)
-		r = rec->opts->format->write(p, &buf, err);
+		r = format_write(rec->opts->format, p, &opt, &buf, err);
 	if (r == 0)
 		r = outfile_commit(rec->out, buf.data, buf.len, err);
 	return r;

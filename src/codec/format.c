@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "codec/folded_read.h"
 #include "codec/folded_write.h"
+#include "codec/frame_kind.h"
 #include "codec/gzip.h"
 #include "codec/html.h"
 #include "codec/limits.h"
@@ -28,11 +29,36 @@
 #include "codec/speedscope_read.h"
 #include "codec/speedscope_write.h"
 #include "codec/wire.h"
+#include "profile/profile.h"
+
+typedef int (*read_fn)(struct profile **out, const void *data, size_t len,
+		       const struct codec_limits *limits, struct err *err);
+typedef int (*write_fn)(const struct profile *p, const struct format_options *opt, struct buf *out,
+			struct err *err);
+
+/* What a format has a place for. */
+enum holds {
+	HOLDS_TYPES = 1u << 0,
+	HOLDS_LABELS = 1u << 1,
+	HOLDS_TIMES = 1u << 2,
+	HOLDS_KINDS = 1u << 3,
+	HOLDS_BINARY_KINDS = 1u << 4, /* those that follow from the names of binaries */
+	HOLDS_SOURCE_KINDS = 1u << 5, /* and of source files */
+	HOLDS_MAPPINGS = 1u << 6,
+	HOLDS_LINES = 1u << 7,
+	HOLDS_META = 1u << 8,
+
+	HOLDS_ANY_KINDS = HOLDS_KINDS | HOLDS_BINARY_KINDS | HOLDS_SOURCE_KINDS,
+	HOLDS_PPROF = HOLDS_TYPES | HOLDS_LABELS | HOLDS_BINARY_KINDS | HOLDS_SOURCE_KINDS |
+		      HOLDS_MAPPINGS | HOLDS_LINES | HOLDS_META,
+};
 
 struct format {
 	const char *suffix;
-	int (*write)(const struct profile *p, const struct format_options *opt, struct buf *out,
-		     struct err *err);
+	const char *id;
+	write_fn write; /* NULL: it can only be read */
+	read_fn read;   /* NULL: it can only be written */
+	unsigned int holds;
 };
 
 static int write_pprof_gz(const struct profile *p, const struct format_options *opt,
@@ -89,27 +115,135 @@ static int write_speedscope(const struct profile *p, const struct format_options
 
 /* The longer suffix first where one ends in another. */
 static const struct format formats[] = {
-	{ ".pb.gz", write_pprof_gz }, { ".otlp.pb", write_otlp },
-	{ ".pb", write_pprof },       { ".folded", write_folded },
-	{ ".html", write_html },      { ".speedscope.json", write_speedscope },
+	{ ".pb.gz", "pprof", write_pprof_gz, pprof_read, HOLDS_PPROF },
+	{ ".otlp.pb", "otlp", write_otlp, otlp_read, HOLDS_PPROF | HOLDS_ANY_KINDS | HOLDS_TIMES },
+	{ ".pb", "pprof-raw", write_pprof, pprof_read, HOLDS_PPROF },
+	{ ".folded", "folded", write_folded, folded_read, 0 },
+	{ ".html", "html", write_html, NULL,
+	  HOLDS_ANY_KINDS | HOLDS_MAPPINGS | HOLDS_LINES | HOLDS_META },
+	{ ".speedscope.json", "speedscope", write_speedscope, speedscope_read,
+	  HOLDS_TYPES | HOLDS_SOURCE_KINDS | HOLDS_LINES },
 };
+
+enum { N_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
 const char *format_suffixes(void)
 {
 	return ".pb.gz, .pb, .folded, .html, .speedscope.json, .otlp.pb";
 }
 
+const char *format_ids(void)
+{
+	return "pprof, pprof-raw, folded, html, speedscope, otlp";
+}
+
 const struct format *format_by_name(const char *file_name)
 {
 	size_t len = strlen(file_name);
 
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+	for (size_t i = 0; i < N_FORMATS; i++) {
 		size_t n = strlen(formats[i].suffix);
 
-		if (len >= n && !strcmp(file_name + len - n, formats[i].suffix))
+		if (formats[i].write && len >= n && !strcmp(file_name + len - n, formats[i].suffix))
 			return &formats[i];
 	}
 	return NULL;
+}
+
+const struct format *format_by_id(const char *id)
+{
+	for (size_t i = 0; i < N_FORMATS; i++)
+		if (!strcmp(id, formats[i].id))
+			return &formats[i];
+	return NULL;
+}
+
+const char *format_id(const struct format *f)
+{
+	return f->id;
+}
+
+bool format_can_read(const struct format *f)
+{
+	return f->read;
+}
+
+bool format_can_write(const struct format *f)
+{
+	return f->write;
+}
+
+/* What locations have, as flags of what a format must hold. */
+static unsigned int location_has(const struct profile *p, const struct profile_location *l)
+{
+	const char *binary = "", *file = "";
+	unsigned int has = 0;
+
+	if (l->mapping != PROFILE_NONE) {
+		binary = profile_string(p, profile_mapping(p, l->mapping)->file);
+		has |= HOLDS_MAPPINGS;
+	}
+	for (uint32_t i = 0; i < l->n_lines; i++) {
+		const struct profile_function *f = profile_function(p, l->lines[i].function);
+
+		if (f->file || l->lines[i].line)
+			has |= HOLDS_LINES;
+		if (i == 0)
+			file = profile_string(p, f->file);
+	}
+	if (l->kind == PROFILE_FRAME_UNKNOWN)
+		return has;
+	if (l->kind == frame_kind_guess("", file))
+		return has | HOLDS_SOURCE_KINDS;
+	if (l->kind == frame_kind_guess(binary, file))
+		return has | HOLDS_BINARY_KINDS;
+	return has | HOLDS_KINDS;
+}
+
+static unsigned int profile_has(const struct profile *p)
+{
+	const struct profile_meta *m = profile_meta_const(p);
+	unsigned int has = profile_n_sample_types(p) > 1 ? HOLDS_TYPES : 0;
+
+	if (m->time_ns || m->duration_ns || m->period)
+		has |= HOLDS_META;
+	for (uint32_t i = 0; i < profile_n_locations(p); i++) {
+		struct profile_location l = profile_location(p, i);
+
+		has |= location_has(p, &l);
+	}
+	for (uint32_t i = 0; i < profile_n_samples(p); i++) {
+		struct profile_sample s = profile_sample(p, i);
+
+		has |= (s.n_labels ? HOLDS_LABELS : 0) | (s.n_times ? HOLDS_TIMES : 0);
+	}
+	return has;
+}
+
+void format_losses(const struct format *f, const struct profile *p, struct buf *out)
+{
+	static const struct {
+		unsigned int flags;
+		const char *text;
+	} parts[] = {
+		{ HOLDS_TYPES, "all sample types but one" },
+		{ HOLDS_LABELS, "labels" },
+		{ HOLDS_TIMES, "the times of samples" },
+		{ HOLDS_ANY_KINDS, "the kinds of frames" },
+		{ HOLDS_MAPPINGS, "binaries and addresses" },
+		{ HOLDS_LINES, "source files and lines" },
+		{ HOLDS_META, "period and duration" },
+	};
+	unsigned int lost = profile_has(p) & ~f->holds;
+	const char *comma = "";
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (!(lost & parts[i].flags))
+			continue;
+		buf_put_str(out, comma);
+		buf_put_str(out, parts[i].text);
+		comma = ", ";
+	}
 }
 
 int format_write(const struct format *f, const struct profile *p, const struct format_options *opt,
@@ -133,9 +267,6 @@ static bool is_folded(const uint8_t *data, size_t len)
 			return false;
 	return n >= 3 && data[n - 1] >= '0' && data[n - 1] <= '9' && memrchr(data, ' ', n);
 }
-
-typedef int (*read_fn)(struct profile **out, const void *data, size_t len,
-		       const struct codec_limits *limits, struct err *err);
 
 /* A request has resource profiles and a dictionary, and nothing else at its top. */
 static bool is_otlp(const uint8_t *data, size_t len)
@@ -169,8 +300,9 @@ static read_fn reader_of(const uint8_t *data, size_t len)
 	return is_otlp(data, len) ? otlp_read : pprof_read;
 }
 
-int format_read(struct profile **out, const void *data, size_t len,
-		const struct codec_limits *limits, struct err *err)
+/* @read: NULL: by what the data looks like. */
+static int read_with(read_fn read, struct profile **out, const void *data, size_t len,
+		     const struct codec_limits *limits, struct err *err)
 {
 	struct codec_limits max = limits ? *limits : codec_limits_default();
 	_cleanup_(buf_fini) struct buf raw = { 0 };
@@ -185,5 +317,17 @@ int format_read(struct profile **out, const void *data, size_t len,
 	}
 	if (!len)
 		return err_set(err, -EBADMSG, "it is empty");
-	return reader_of(data, len)(out, data, len, &max, err);
+	return (read ? read : reader_of(data, len))(out, data, len, &max, err);
+}
+
+int format_read(struct profile **out, const void *data, size_t len,
+		const struct codec_limits *limits, struct err *err)
+{
+	return read_with(NULL, out, data, len, limits, err);
+}
+
+int format_read_as(const struct format *f, struct profile **out, const void *data, size_t len,
+		   const struct codec_limits *limits, struct err *err)
+{
+	return read_with(f->read, out, data, len, limits, err);
 }

@@ -31,6 +31,48 @@ static void every_suffix_in_the_message_is_known(void **state)
 		assert_non_null(format_by_name(s));
 }
 
+static void every_id_in_the_message_is_known(void **state)
+{
+	char list[200], *save = NULL;
+
+	assert_true(strlen(format_ids()) < sizeof(list));
+	strcpy(list, format_ids());
+	for (char *s = strtok_r(list, ", ", &save); s; s = strtok_r(NULL, ", ", &save)) {
+		assert_non_null(format_by_id(s));
+		assert_string_equal(format_id(format_by_id(s)), s);
+	}
+	assert_null(format_by_id("zip"));
+	assert_false(format_can_read(format_by_id("html")));
+	assert_true(format_can_write(format_by_id("html")));
+}
+
+static void assert_losses(const char *id, const struct profile *p, const char *want)
+{
+	struct buf b = { 0 };
+
+	format_losses(format_by_id(id), p, &b);
+	buf_put_byte(&b, 0);
+	assert_string_equal((const char *)b.data, want);
+	buf_fini(&b);
+}
+
+static void what_a_format_has_no_place_for_is_named(void **state)
+{
+	struct profile *p = fixture_small(), *back;
+
+	assert_losses("otlp", p, "");
+	assert_losses("folded", p,
+		      "all sample types but one, labels, the kinds of frames, binaries and "
+		      "addresses, source files and lines, period and duration");
+	assert_losses("speedscope", p,
+		      "labels, the kinds of frames, binaries and addresses, period and duration");
+	profile_free(p);
+	assert_int_equal(format_read_as(format_by_id("folded"), &back, "a;b 1\n", 6, NULL, NULL),
+			 0);
+	assert_losses("folded", back, "");
+	profile_free(back);
+}
+
 static void what_is_written_is_recognized(void **state)
 {
 	static const char *const names[] = { "x.pb", "x.pb.gz", "x.folded", "x.otlp.pb",
@@ -72,5 +114,6 @@ static void what_is_no_profile_is_refused(void **state)
 }
 
 TEST_GROUP(test_format, TEST(the_suffix_names_the_format),
-	   TEST(every_suffix_in_the_message_is_known), TEST(what_is_written_is_recognized),
+	   TEST(every_suffix_in_the_message_is_known), TEST(every_id_in_the_message_is_known),
+	   TEST(what_a_format_has_no_place_for_is_named), TEST(what_is_written_is_recognized),
 	   TEST(what_is_no_profile_is_refused))

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files are mapped, for they may be larger than what one would copy; pipes are
+ * read to their end. A file that shrinks meanwhile is refused.
+ */
+#include "cli/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/sigbus.h"
+#include "codec/format.h"
+#include "codec/limits.h"
+#include "profile/profile.h"
+
+enum { READ_LEN = 1 << 20 };
+
+struct reading {
+	const void *data;
+	size_t len;
+	const struct format *from;
+	struct profile *p;
+	struct err *err;
+};
+
+static int read_data(void *ctx)
+{
+	struct reading *rd = ctx;
+
+	if (rd->from)
+		return format_read_as(rd->from, &rd->p, rd->data, rd->len, NULL, rd->err);
+	return format_read(&rd->p, rd->data, rd->len, NULL, rd->err);
+}
+
+static int read_mapped(struct reading *rd, int fd, size_t len)
+{
+	void *map = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+	int r;
+
+	if (map == MAP_FAILED)
+		return err_set(rd->err, -errno, "can't map it: %s", strerror(errno));
+	rd->data = map;
+	rd->len = len;
+	r = sigbus_run(read_data, rd);
+	munmap(map, len);
+	if (r == -EFAULT) {
+		profile_free(rd->p);
+		rd->p = NULL;
+		return err_set(rd->err, r, "it was cut short while it was read");
+	}
+	return r;
+}
+
+static int read_stream(struct reading *rd, int fd)
+{
+	struct codec_limits max = codec_limits_default();
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	_cleanup_(freep) char *part = malloc(READ_LEN);
+	ssize_t n;
+
+	if (!part)
+		return err_set(rd->err, -ENOMEM, "out of memory");
+	while ((n = read(fd, part, READ_LEN)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(rd->err, -errno, "can't read it: %s", strerror(errno));
+		buf_put(&b, part, (size_t)n);
+		if (buf_error(&b) || b.len > max.bytes)
+			return err_set(rd->err, -EFBIG, "it has more than %zu bytes", max.bytes);
+	}
+	rd->data = b.data;
+	rd->len = b.len;
+	return read_data(rd);
+}
+
+static int read_file(struct reading *rd, const char *path)
+{
+	_cleanup_(closep) int opened = -1;
+	int fd = STDIN_FILENO;
+	struct stat st;
+
+	if (strcmp(path, "-") != 0) {
+		fd = opened = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return err_set(rd->err, -errno, "can't open it: %s", strerror(errno));
+	}
+	if (fstat(fd, &st) < 0)
+		return err_set(rd->err, -errno, "can't read it: %s", strerror(errno));
+	if (S_ISREG(st.st_mode) && st.st_size > 0 && fd == opened)
+		return read_mapped(rd, fd, (size_t)st.st_size);
+	return read_stream(rd, fd);
+}
+
+/* The innermost reason, behind the name of the file. */
+static int tell(struct err *err, const char *path, int r, const struct err *why)
+{
+	return err_set(err, r, "%.100s: %s", strcmp(path, "-") ? path : "standard input",
+		       why->msg[0] ? why->msg : strerror(-r));
+}
+
+static int read_one(struct profile **out, const char *path, const struct format *from,
+		    struct err *err)
+{
+	struct err why = { 0 };
+	struct reading rd = { .from = from, .err = &why };
+	int r = read_file(&rd, path);
+
+	if (r < 0)
+		return tell(err, path, r, &why);
+	*out = rd.p;
+	return 0;
+}
+
+int input_read(struct profile **out, char *const *paths, size_t n, const struct format *from,
+	       struct err *err)
+{
+	_cleanup_(profile_freep) struct profile *sum = NULL;
+	int r = n ? read_one(&sum, paths[0], from, err) : -EINVAL;
+
+	for (size_t i = 1; r == 0 && i < n; i++) {
+		_cleanup_(profile_freep) struct profile *p = NULL;
+
+		r = read_one(&p, paths[i], from, err);
+		if (r == 0)
+			r = profile_merge(sum, p);
+		if (r < 0)
+			err_set(err, r, "%.80s: %s %.80s", paths[i],
+				r == -EINVAL ? "its sample types are not those of"
+					     : "no memory to merge it with",
+				paths[0]);
+	}
+	if (r == 0)
+		*out = steal_ptr(&sum);
+	return r;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct scale {
+	const char *text;
+	double factor;
+};
+
+static const struct scale times[] = {
+	{ "h", 3600e9 }, { "min", 60e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 },
+};
+
+static const struct scale sizes[] = {
+	{ "TB", 1099511627776.0 },
+	{ "GB", 1073741824 },
+	{ "MB", 1048576 },
+	{ "kB", 1024 },
+	{ "B", 1 },
+};
+
+static const struct {
+	const char *unit;
+	double factor; /* to nanoseconds */
+} time_units[] = {
+	{ "nanoseconds", 1 },    { "ns", 1 },   { "microseconds", 1e3 }, { "us", 1e3 },
+	{ "milliseconds", 1e6 }, { "ms", 1e6 }, { "seconds", 1e9 },      { "s", 1e9 },
+};
+
+static const char *scaled(double v, const struct scale *scales, size_t n, char *out)
+{
+	size_t i = 0;
+
+	/* minutes and hours only where seconds would be many */
+	while (i + 1 < n && fabs(v) < (i < 2 && scales == times ? 10 : 1) * scales[i].factor)
+		i++;
+	snprintf(out, TEXT_VALUE_LEN, i + 1 == n ? "%.0f%s" : "%.2f%s", v / scales[i].factor,
+		 scales[i].text);
+	return out;
+}
+
+const char *text_value(int64_t v, const char *unit, char out[TEXT_VALUE_LEN])
+{
+	for (size_t i = 0; i < sizeof(time_units) / sizeof(time_units[0]); i++)
+		if (!strcmp(unit, time_units[i].unit))
+			return scaled((double)v * time_units[i].factor, times,
+				      sizeof(times) / sizeof(times[0]), out);
+	if (!strcmp(unit, "bytes"))
+		return scaled((double)v, sizes, sizeof(sizes) / sizeof(sizes[0]), out);
+	snprintf(out, TEXT_VALUE_LEN, "%" PRId64, v);
+	return out;
+}
+
+double text_percent(int64_t part, int64_t of)
+{
+	return of ? 100.0 * (double)part / (double)of : 0;
+}
+
+void text_put_safe(struct buf *out, const char *s)
+{
+	for (; *s; s++) {
+		uint8_t c = (uint8_t)*s;
+
+		/* C1 controls are two bytes in UTF-8, 0xc2 0x80 to 0xc2 0x9f */
+		if (c < ' ' || c == 0x7f)
+			buf_put_byte(out, '?');
+		else if (c == 0xc2 && (uint8_t)s[1] >= 0x80 && (uint8_t)s[1] < 0xa0)
+			buf_put_byte(out, '?'), s++;
+		else
+			buf_put_byte(out, c);
+	}
+}
+
+const char *text_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static int put_all(FILE *f, const struct buf *text)
+{
+	size_t n = text->len ? fwrite(text->data, 1, text->len, f) : 0;
+
+	return n == text->len && fflush(f) == 0 ? 0 : -errno;
+}
+
+static int print_paged(const struct buf *text)
+{
+	const char *pager = getenv("PAGER");
+	FILE *f;
+	int r;
+
+	fflush(stdout);
+	/* quits by itself when one screen is enough */
+	setenv("LESS", "FRX", 0);
+	signal(SIGPIPE, SIG_IGN);
+	f = popen(pager && *pager ? pager : "less", "w");
+	if (!f)
+		return -errno;
+	r = put_all(f, text);
+	/* 127: the shell has found no pager */
+	if (pclose(f) == 127 << 8)
+		return put_all(stdout, text);
+	return r;
+}
+
+int text_print(const struct buf *text, struct err *err)
+{
+	int r = isatty(STDOUT_FILENO) ? print_paged(text) : put_all(stdout, text);
+
+	if (r == 0 || r == -EPIPE)
+		return 0;
+	return err_set(err, r, "can't write to standard output: %s", strerror(-r));
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A location's ids are looked up once and kept, so that a stack costs a copy of
+ * its frames' ids. Equality is that of the name, the binary and the kind; the
+ * file is told of the first one only, as people see a function, not a place.
+ */
+#include "query/entries.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+#include "profile/name.h"
+#include "profile/profile.h"
+
+struct entry_row {
+	uint32_t name, binary, file; /* string ids of the table */
+	uint8_t kind;
+};
+
+struct entries {
+	const struct profile *p;
+	enum entries_by by;
+	const char *key;
+	struct strtab *strings;
+	struct {
+		VEC(struct entry_row);
+	} rows;
+	struct index index;
+	uint32_t *first; /* by location: where its ids start in ids, plus 1 */
+	struct {
+		VEC(uint32_t);
+	} ids, stack;
+	struct buf text;
+};
+
+int entries_new(struct entries **out, const struct profile *p, enum entries_by by, const char *key)
+{
+	_cleanup_(entries_freep) struct entries *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	e->p = p;
+	e->by = by;
+	e->key = key;
+	e->first = calloc((size_t)profile_n_locations(p) + 1, sizeof(*e->first));
+	if (!e->first)
+		return -ENOMEM;
+	r = strtab_new(&e->strings);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&e);
+	return 0;
+}
+
+void entries_free(struct entries *e)
+{
+	if (!e)
+		return;
+	strtab_free(e->strings);
+	vec_fini(&e->rows);
+	index_fini(&e->index);
+	free(e->first);
+	vec_fini(&e->ids);
+	vec_fini(&e->stack);
+	buf_fini(&e->text);
+	free(e);
+}
+
+struct row_key {
+	const struct entries *e;
+	const struct entry_row *row;
+};
+
+static bool row_eq(const void *ctx, uint32_t id)
+{
+	const struct row_key *k = ctx;
+	const struct entry_row *a = &k->e->rows.data[id], *b = k->row;
+
+	return a->name == b->name && a->binary == b->binary && a->kind == b->kind;
+}
+
+static int add_row(struct entries *e, const struct entry_row *row, uint32_t *out_id)
+{
+	struct row_key key = { e, row };
+	uint32_t hash =
+		hash_u64((uint64_t)row->name << 32 ^ (uint64_t)row->binary << 8 ^ row->kind);
+	int r;
+
+	if (index_find(&e->index, hash, row_eq, &key, out_id))
+		return 0;
+	*out_id = (uint32_t)e->rows.len;
+	r = vec_push(&e->rows, *row);
+	return r < 0 ? r : index_add(&e->index, hash, *out_id);
+}
+
+static int add_text(struct entries *e, uint32_t *out_id)
+{
+	if (buf_error(&e->text))
+		return -ENOMEM;
+	return strtab_add(e->strings, (const char *)e->text.data, e->text.len, out_id);
+}
+
+/* A string of the profile's; none for id 0. */
+static int add_string(struct entries *e, uint32_t id, uint32_t *out_id)
+{
+	return strtab_add(e->strings, profile_string(e->p, id), profile_string_len(e->p, id),
+			  out_id);
+}
+
+static void put_binary(struct entries *e, const struct profile_location *l)
+{
+	uint32_t file = l->mapping == PROFILE_NONE ? 0 : profile_mapping(e->p, l->mapping)->file;
+
+	if (file)
+		buf_put(&e->text, profile_string(e->p, file), profile_string_len(e->p, file));
+	else
+		buf_put_str(&e->text, "[unknown binary]");
+}
+
+static void put_file(struct entries *e, const struct profile_function *f)
+{
+	if (f && f->file)
+		buf_put(&e->text, profile_string(e->p, f->file), profile_string_len(e->p, f->file));
+	else
+		buf_put_str(&e->text, "[unknown file]");
+}
+
+/* What a row is called: of frame @i of a location, whose function is @f or NULL. */
+static void put_name(struct entries *e, const struct profile_location *l, uint32_t i,
+		     const struct profile_function *f)
+{
+	switch (e->by) {
+	case ENTRIES_BY_BINARY:
+		put_binary(e, l);
+		break;
+	case ENTRIES_BY_FILE:
+		put_file(e, f);
+		break;
+	case ENTRIES_BY_LINE:
+		profile_put_frame_name(e->p, l, i, &e->text);
+		buf_put_byte(&e->text, ' ');
+		put_file(e, f);
+		if (f && l->lines[i].line)
+			buf_printf(&e->text, ":%u", l->lines[i].line);
+		break;
+	default:
+		profile_put_frame_name(e->p, l, i, &e->text);
+	}
+}
+
+static int add_frame(struct entries *e, const struct profile_location *l, uint32_t i,
+		     uint32_t *out_id)
+{
+	const struct profile_function *f =
+		i < l->n_lines ? profile_function(e->p, l->lines[i].function) : NULL;
+	bool code = e->by == ENTRIES_BY_FUNCTION || e->by == ENTRIES_BY_LINE;
+	struct entry_row row = { .kind = code ? l->kind : PROFILE_FRAME_UNKNOWN };
+	int r;
+
+	e->text.len = 0;
+	put_name(e, l, i, f);
+	r = add_text(e, &row.name);
+	if (r == 0 && code && l->mapping != PROFILE_NONE)
+		r = add_string(e, profile_mapping(e->p, l->mapping)->file, &row.binary);
+	if (r == 0 && code && f)
+		r = add_string(e, f->file, &row.file);
+	return r < 0 ? r : add_row(e, &row, out_id);
+}
+
+/* Where the ids of a location are, the innermost first. */
+static int find_location(struct entries *e, uint32_t id, uint32_t *out_first, uint32_t *out_n)
+{
+	struct profile_location l = profile_location(e->p, id);
+	uint32_t first = (uint32_t)e->ids.len;
+
+	*out_n = profile_n_frames(&l);
+	if (e->first[id]) {
+		*out_first = e->first[id] - 1;
+		return 0;
+	}
+	for (uint32_t i = 0; i < *out_n; i++) {
+		uint32_t row;
+		int r = add_frame(e, &l, i, &row);
+
+		if (r == 0)
+			r = vec_push(&e->ids, row);
+		if (r < 0)
+			return r;
+	}
+	e->first[id] = first + 1;
+	*out_first = first;
+	return 0;
+}
+
+int entries_of_stack(struct entries *e, uint32_t stack, const uint32_t **out_ids, size_t *out_n)
+{
+	size_t depth;
+	const uint32_t *locations = profile_stack(e->p, stack, &depth);
+
+	e->stack.len = 0;
+	for (size_t k = 0; k < depth; k++) {
+		uint32_t first, n;
+		int r = find_location(e, locations[k], &first, &n);
+
+		if (r == 0)
+			r = vec_reserve(&e->stack, e->stack.len + n);
+		if (r < 0)
+			return r;
+		memcpy(e->stack.data + e->stack.len, e->ids.data + first, n * sizeof(uint32_t));
+		e->stack.len += n;
+	}
+	*out_ids = e->stack.data;
+	*out_n = e->stack.len;
+	return 0;
+}
+
+static const struct profile_label *find_label(const struct entries *e,
+					      const struct profile_sample *s, const char *key)
+{
+	for (uint32_t i = 0; i < s->n_labels; i++)
+		if (!strcmp(profile_string(e->p, s->labels[i].key), key))
+			return &s->labels[i];
+	return NULL;
+}
+
+static void put_label(struct entries *e, const struct profile_label *l)
+{
+	if (l->str)
+		buf_put(&e->text, profile_string(e->p, l->str), profile_string_len(e->p, l->str));
+	else
+		buf_printf(&e->text, "%" PRId64, l->num);
+}
+
+/* "name (id)" of what the sample has of both. */
+static void put_named(struct entries *e, const struct profile_sample *s, const char *name_key,
+		      const char *id_key)
+{
+	const struct profile_label *name = find_label(e, s, name_key);
+	const struct profile_label *id = find_label(e, s, id_key);
+
+	if (name)
+		put_label(e, name);
+	if (!id)
+		return;
+	if (name)
+		buf_put_str(&e->text, " (");
+	put_label(e, id);
+	if (name)
+		buf_put_byte(&e->text, ')');
+}
+
+int entries_of_labels(struct entries *e, const struct profile_sample *s, uint32_t *out_id)
+{
+	struct entry_row row = { 0 };
+	const struct profile_label *l;
+	int r;
+
+	e->text.len = 0;
+	if (e->by == ENTRIES_BY_PROCESS) {
+		put_named(e, s, "comm", "pid");
+	} else if (e->by == ENTRIES_BY_THREAD) {
+		put_named(e, s, find_label(e, s, "thread") ? "thread" : "comm", "tid");
+	} else {
+		l = find_label(e, s, e->key);
+		if (l)
+			put_label(e, l);
+	}
+	if (!e->text.len)
+		buf_put_str(&e->text, "[not labelled]");
+	r = add_text(e, &row.name);
+	return r < 0 ? r : add_row(e, &row, out_id);
+}
+
+uint32_t entries_count(const struct entries *e)
+{
+	return (uint32_t)e->rows.len;
+}
+
+struct entry entries_get(const struct entries *e, uint32_t id)
+{
+	const struct entry_row *row = &e->rows.data[id];
+
+	return (struct entry){
+		.name = strtab_get(e->strings, row->name),
+		.binary = strtab_get(e->strings, row->binary),
+		.file = strtab_get(e->strings, row->file),
+		.kind = row->kind,
+	};
+}

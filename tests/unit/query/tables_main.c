@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+int test_entries(void);
+int test_top(void);
+int test_calls(void);
+int test_change(void);
+
+int main(void)
+{
+	return test_entries() + test_top() + test_calls() + test_change();
+}
