@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "elf/image.h"
+#include "elf/rawsym.h"
 
 enum {
 	ENTRY_LEN = 64, /* as much as the longest _start has before its last call (glibc's ld.so) */
+	LIBC_TEXT_MAX = 8 << 20, /* of a C library, or a program that is linked with it */
 };
 
 static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
@@ -105,4 +107,22 @@ void unwind_known_find(struct unwind_known_code *k, const struct elf_image *img)
 	known_entry(k, img);
 	known_init_fini(k, img, ".init");
 	known_init_fini(k, img, ".fini");
+}
+
+bool unwind_known_makecontext(const struct elf_image *img)
+{
+	const struct elf_segment *segs;
+	size_t n = elf_image_segments(img, &segs);
+	struct elf_rawsyms syms;
+	struct elf_rawsym sym;
+
+	for (size_t i = 0; i < n; i++)
+		if (segs[i].exec && segs[i].filesz > LIBC_TEXT_MAX)
+			return false;
+	/* static programs have no dynamic symbols but the null one */
+	if (elf_rawsyms_open(img, ELF_DYNSYM, &syms) == 0 && syms.n > 1)
+		return elf_symbol_lookup(img, ELF_DYNSYM, "makecontext", &sym) == 0;
+	if (elf_rawsyms_open(img, ELF_SYMTAB, &syms) == 0)
+		return elf_symbol_lookup(img, ELF_SYMTAB, "makecontext", &sym) == 0;
+	return true;
 }

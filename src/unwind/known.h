@@ -2,6 +2,7 @@
 #pragma once
 
 /* Code of a file that is known without CFI. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,3 +23,9 @@ struct unwind_known_code {
 
 /* The entry point, .init and .fini. */
 void unwind_known_find(struct unwind_known_code *k, const struct elf_image *img);
+
+/*
+ * May the file define makecontext()? Told by its symbols, so that the code of
+ * other files need not be read; by its size if it has none.
+ */
+bool unwind_known_makecontext(const struct elf_image *img);

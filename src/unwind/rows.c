@@ -149,6 +149,7 @@ static int fdes_sort(struct eh_frame *ef)
 struct cfi_build {
 	struct unwind_rows *rows;
 	const struct elf_image *img;
+	bool may_end_contexts; /* it has makecontext() */
 	const struct eh_frame *ef;
 	const struct eh_frame_fde *fde;
 	const struct elf_segment *segs;
@@ -235,7 +236,7 @@ static bool is_context_end(const struct cfi_build *b, const struct eh_frame_fde 
 	};
 	struct elf_span code;
 
-	if (fde->len < CONTEXT_END_MIN || fde->len > CONTEXT_END_MAX)
+	if (!b->may_end_contexts || fde->len < CONTEXT_END_MIN || fde->len > CONTEXT_END_MAX)
 		return false;
 	return elf_image_at_vaddr(b->img, fde->start, sizeof(begin), &code) == 0 &&
 	       !memcmp(code.data, begin, sizeof(begin));
@@ -300,7 +301,13 @@ static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
 			 uint64_t *out_covered, struct err *err)
 {
 	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
-	struct cfi_build b = { .rows = rows, .img = img, .ef = &ef, .known = known };
+	struct cfi_build b = {
+		.rows = rows,
+		.img = img,
+		.may_end_contexts = unwind_known_makecontext(img),
+		.ef = &ef,
+		.known = known,
+	};
 	struct eh_frame_source src;
 	int bad, r;
 
@@ -379,7 +386,11 @@ static int rows_overlay(struct unwind_rows *rows, const struct unwind_rows *over
 	const struct unwind_rule *low = &rule_none, *high = &rule_none;
 	struct unwind_rows old;
 	size_t i = 0, j = 0;
-	int r = over->len ? vec_reserve(&all, rows->len + over->len) : 0;
+	int r;
+
+	if (!over->len)
+		return 0;
+	r = vec_reserve(&all, rows->len + over->len);
 
 	while (!r && (i < rows->len || j < over->len)) {
 		uint64_t next_low = i < rows->len ? rows->data[i].file_off : UINT64_MAX;
@@ -392,7 +403,7 @@ static int rows_overlay(struct unwind_rows *rows, const struct unwind_rows *over
 		r = rows_put(&all, next_low < next_high ? next_low : next_high,
 			     high->cfa != UNWIND_CFA_NONE ? high : low);
 	}
-	if (r < 0 || !over->len)
+	if (r < 0)
 		return r;
 	old = *rows;
 	*rows = all;
