@@ -17,6 +17,7 @@ int cli_convert(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 int cli_record(int argc, char **argv);
 int cli_report(int argc, char **argv);
+int cli_server(int argc, char **argv);
 int cli_symbols(int argc, char **argv);
 int cli_unwind_info(int argc, char **argv);
 

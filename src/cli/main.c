@@ -16,6 +16,7 @@ static const struct cli_command commands[] = {
 	{ "diff", cli_diff, "compare two profiles, and tell changes from noise" },
 	{ "record", cli_record, "profile this machine, a process or a command into a file" },
 	{ "report", cli_report, "show where the time of a profile goes" },
+	{ "server", cli_server, "keep profiles and answer questions about them" },
 	{ "symbols", cli_symbols, "name addresses of an executable" },
 	{ "unwind-info", cli_unwind_info, "show the unwind table of an executable" },
 };

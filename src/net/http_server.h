@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * HTTP/1.1 for requests that fit into memory: a whole request is handed to one
+ * of a few worker threads, whose answer is sent. Sockets never wait for work:
+ * idle and slow clients cost a connection and nothing else, up to the limits.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+struct err;
+struct http_request;
+struct http_server;
+
+struct http_response {
+	int status;               /* 200 unless changed */
+	const char *content_type; /* NULL: none */
+	struct buf body;
+};
+
+/* From several threads at once. */
+typedef void (*http_handler_fn)(void *ctx, const struct http_request *rq, struct http_response *rs);
+
+struct http_server_options {
+	const char *host; /* numeric, or "localhost" */
+	uint16_t port;    /* 0: any that is free */
+	unsigned int n_workers;
+	unsigned int max_connections;
+	unsigned int idle_seconds;
+	size_t max_body;   /* beyond it 413 */
+	size_t max_memory; /* of all bodies together; beyond it 429 */
+	http_handler_fn handler;
+	void *ctx;
+};
+
+/* 0; -errno when it can't listen there, and @err says why. */
+int http_server_open(struct http_server **out, const struct http_server_options *opt,
+		     struct err *err);
+/* What is under way is answered first. */
+void http_server_close(struct http_server *s);
+
+DEFINE_FREEP(struct http_server, http_server_close)
+
+uint16_t http_server_port(const struct http_server *s);
+
+const char *http_request_method(const struct http_request *rq);
+const char *http_request_path(const struct http_request *rq);
+const char *http_request_header(const struct http_request *rq, const char *name); /* or NULL */
+const char *http_request_arg(const struct http_request *rq, const char *name);    /* or NULL */
+const void *http_request_body(const struct http_request *rq, size_t *out_len);

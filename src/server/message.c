@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/message.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json_read.h"
+#include "codec/wire.h"
+
+enum { MAX_NESTING = 8 };
+
+struct reader {
+	struct message_memory *memory;
+	struct json_read json;
+	struct err *err;
+	unsigned int nesting;
+};
+
+static void reader_fini(struct reader *rd)
+{
+	json_read_fini(&rd->json);
+}
+
+void message_memory_fini(struct message_memory *m)
+{
+	for (size_t i = 0; i < m->len; i++)
+		free(m->data[i]);
+	vec_fini(m);
+}
+
+static void *keep(struct reader *rd, size_t len)
+{
+	void *p = malloc(len ? len : 1);
+
+	if (p && vec_push(rd->memory, p) < 0) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* Strings end at a zero byte everywhere behind this: one within is refused. */
+static int keep_string(struct reader *rd, const void *data, size_t len, const char **out)
+{
+	char *s;
+
+	if (len && memchr(data, 0, len))
+		return err_set(rd->err, -EBADMSG, "a string has a zero byte");
+	s = keep(rd, len + 1);
+	if (!s)
+		return -ENOMEM;
+	if (len)
+		memcpy(s, data, len);
+	s[len] = 0;
+	*out = s;
+	return 0;
+}
+
+/* Room for one more element of @size: zeroed. The list's memory moves as it doubles. */
+static int add_element(struct reader *rd, struct message_list *list, size_t size, void **out)
+{
+	if (list->len >= MESSAGE_MAX_ELEMENTS)
+		return err_set(rd->err, -EBADMSG, "too many elements");
+	if (list->len == list->cap) {
+		size_t cap = list->cap ? list->cap * 2 : 4;
+		uint8_t *to = keep(rd, cap * size);
+
+		if (!to)
+			return -ENOMEM;
+		if (list->len)
+			memcpy(to, list->data, list->len * size);
+		list->data = to;
+		list->cap = cap;
+	}
+	*out = list->data + list->len++ * size;
+	memset(*out, 0, size);
+	return 0;
+}
+
+static int add_string(struct reader *rd, void *at, const void *data, size_t len)
+{
+	void *slot = NULL;
+	const char *s = NULL;
+	int r = keep_string(rd, data, len, &s);
+
+	if (r == 0)
+		r = add_element(rd, at, sizeof(s), &slot);
+	if (r == 0)
+		memcpy(slot, &s, sizeof(s));
+	return r;
+}
+
+_Static_assert(sizeof(struct message_list) == sizeof(struct message_strings), "one layout");
+
+static const struct message_field *field_by_number(const struct message *m, uint32_t number)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->fields[i].number == number)
+			return &m->fields[i];
+	return NULL;
+}
+
+static int read_proto(struct reader *rd, const struct message *m, struct wire w, void *out);
+
+static int proto_field(struct reader *rd, const struct message_field *f, const struct wire_field *w,
+		       void *out)
+{
+	void *at = (char *)out + f->offset, *element = NULL;
+	bool is_bytes = w->type == WIRE_LEN;
+	int r;
+
+	switch (f->kind) {
+	case MESSAGE_INT:
+		if (w->type == WIRE_VARINT)
+			*(int64_t *)at = (int64_t)w->value;
+		return w->type == WIRE_VARINT ? 0 : -EBADMSG;
+	case MESSAGE_DOUBLE:
+		if (w->type == WIRE_FIXED64)
+			memcpy(at, &w->value, sizeof(double));
+		return w->type == WIRE_FIXED64 ? 0 : -EBADMSG;
+	case MESSAGE_STRING:
+		return is_bytes ? keep_string(rd, w->bytes.p, wire_len(w->bytes), at) : -EBADMSG;
+	case MESSAGE_STRINGS:
+		return is_bytes ? add_string(rd, at, w->bytes.p, wire_len(w->bytes)) : -EBADMSG;
+	case MESSAGE_BYTES:
+		*(struct message_bytes *)at =
+			(struct message_bytes){ w->bytes.p, wire_len(w->bytes) };
+		return is_bytes ? 0 : -EBADMSG;
+	case MESSAGE_INNER:
+		return is_bytes ? read_proto(rd, f->nested, w->bytes, at) : -EBADMSG;
+	default:
+		r = is_bytes ? add_element(rd, at, f->nested->size, &element) : -EBADMSG;
+		return r < 0 ? r : read_proto(rd, f->nested, w->bytes, element);
+	}
+}
+
+static int read_proto(struct reader *rd, const struct message *m, struct wire w, void *out)
+{
+	struct wire_field field;
+	int r;
+
+	if (++rd->nesting > MAX_NESTING)
+		return -EBADMSG;
+	while ((r = wire_next(&w, &field)) > 0) {
+		const struct message_field *f = field_by_number(m, field.number);
+
+		r = f ? proto_field(rd, f, &field, out) : 0;
+		if (r < 0)
+			return r;
+	}
+	rd->nesting--;
+	return r;
+}
+
+/* JSON */
+
+static bool same_name(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strspn(a, "_");
+		b += strspn(b, "_");
+		if (strncasecmp(a, b, 1) != 0)
+			return false;
+		if (!*a)
+			return true;
+	}
+}
+
+static const struct message_field *field_by_name(const struct message *m, const char *name)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (same_name(m->fields[i].name, name))
+			return &m->fields[i];
+	return NULL;
+}
+
+static int json_int(struct reader *rd, const struct message_field *f, int64_t *out)
+{
+	char *end;
+	double v;
+	int r;
+
+	if (json_read_peek(&rd->json) != '"') {
+		r = json_read_number(&rd->json, &v);
+		if (r < 0 || !(v >= -9.2e18 && v <= 9.2e18))
+			return -EBADMSG;
+		*out = (int64_t)v;
+		return 0;
+	}
+	r = json_read_string(&rd->json);
+	if (r < 0)
+		return r;
+	for (int64_t i = 0; f->names && f->names[i]; i++) {
+		if (!strcmp(f->names[i], (const char *)rd->json.text.data)) {
+			*out = i;
+			return 0;
+		}
+	}
+	errno = 0;
+	*out = strtoll((const char *)rd->json.text.data, &end, 10);
+	return errno || *end || !rd->json.text.len ? -EBADMSG : 0;
+}
+
+static int base64_digit(uint8_t c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	if (c == '+' || c == '-')
+		return 62;
+	return c == '/' || c == '_' ? 63 : -1;
+}
+
+static int json_bytes(struct reader *rd, struct message_bytes *out)
+{
+	const uint8_t *from;
+	uint32_t bits = 0;
+	size_t len, n = 0;
+	uint8_t *to;
+	int r = json_read_string(&rd->json);
+
+	if (r < 0)
+		return r;
+	from = rd->json.text.data;
+	len = rd->json.text.len;
+	while (len && from[len - 1] == '=')
+		len--;
+	to = keep(rd, len);
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < len; i++) {
+		int v = base64_digit(from[i]);
+
+		if (v < 0)
+			return err_set(rd->err, -EBADMSG, "bytes are not base64");
+		bits = bits << 6 | (uint32_t)v;
+		if (i % 4)
+			to[n++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
+	}
+	*out = (struct message_bytes){ to, n };
+	return 0;
+}
+
+static int read_json(struct reader *rd, const struct message *m, void *out);
+
+static int json_element(struct reader *rd, const struct message_field *f, void *at)
+{
+	void *element = NULL;
+	int r;
+
+	if (f->kind == MESSAGE_STRINGS) {
+		r = json_read_string(&rd->json);
+		return r < 0 ? r : add_string(rd, at, rd->json.text.data, rd->json.text.len);
+	}
+	r = add_element(rd, at, f->nested->size, &element);
+	return r < 0 ? r : read_json(rd, f->nested, element);
+}
+
+static int json_elements(struct reader *rd, const struct message_field *f, void *at)
+{
+	int r = json_read_open(&rd->json, '[');
+
+	while (r == 0 && (r = json_read_item(&rd->json)) > 0)
+		r = json_element(rd, f, at);
+	return r;
+}
+
+static int json_value(struct reader *rd, const struct message_field *f, void *out)
+{
+	void *at = (char *)out + f->offset;
+	int r;
+
+	if (json_read_peek(&rd->json) == 'n')
+		return json_read_skip(&rd->json);
+	switch (f->kind) {
+	case MESSAGE_INT:
+		return json_int(rd, f, at);
+	case MESSAGE_DOUBLE:
+		if (json_read_peek(&rd->json) != '"')
+			return json_read_number(&rd->json, at);
+		r = json_read_string(&rd->json);
+		if (r == 0)
+			*(double *)at = strtod((const char *)rd->json.text.data, NULL);
+		return r;
+	case MESSAGE_STRING:
+		r = json_read_string(&rd->json);
+		return r < 0 ? r : keep_string(rd, rd->json.text.data, rd->json.text.len, at);
+	case MESSAGE_BYTES:
+		return json_bytes(rd, at);
+	case MESSAGE_INNER:
+		return read_json(rd, f->nested, at);
+	default:
+		return json_elements(rd, f, at);
+	}
+}
+
+static int read_json(struct reader *rd, const struct message *m, void *out)
+{
+	int r = ++rd->nesting > MAX_NESTING ? -EBADMSG : json_read_open(&rd->json, '{');
+
+	while (r == 0 && (r = json_read_key(&rd->json)) > 0) {
+		const struct message_field *f = field_by_name(m, (const char *)rd->json.text.data);
+
+		r = f ? json_value(rd, f, out) : json_read_skip(&rd->json);
+	}
+	rd->nesting--;
+	return r;
+}
+
+int message_read(const struct message *m, bool json, const void *data, size_t len,
+		 struct message_memory *memory, void *out, struct err *err)
+{
+	_cleanup_(reader_fini) struct reader rd = { .memory = memory, .err = err };
+	int r;
+
+	if (!json) {
+		r = read_proto(&rd, m, wire_of(data, len), out);
+		return r == -EBADMSG ? err_set(err, r, "not the protobuf message expected") : r;
+	}
+	json_read_init(&rd.json, data, len);
+	r = read_json(&rd, m, out);
+	if (r == 0)
+		r = json_read_end(&rd.json);
+	if (r == -EBADMSG)
+		return err_set(err, r, "not the JSON expected, at byte %zu",
+			       json_read_at(&rd.json));
+	return r;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The server: a store behind HTTP, and retention once a minute. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct err;
+struct server;
+
+struct server_options {
+	const char *host;
+	uint16_t port; /* 0: any that is free */
+	const char *dir;
+	int64_t max_age_ns; /* 0: no limit */
+	uint64_t max_bytes;
+	void (*warn)(void *ctx, const char *message); /* from any thread; or NULL */
+	void *warn_ctx;
+};
+
+/* 0 and a server that answers; -errno, and @err says why. */
+int server_open(struct server **out, const struct server_options *opt, struct err *err);
+/* What is under way is answered first. */
+void server_close(struct server *s);
+
+DEFINE_FREEP(struct server, server_close)
+
+uint16_t server_port(const struct server *s);

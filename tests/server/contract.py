@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""contract.py CAMEO [EXAMPLES]: a real server against the Pyroscope wire contract.
+
+Cases written from the contract always run. With a directory of recorded
+examples these are replayed too, except those named in NOT_COPIED and LATER.
+"""
+import base64
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+
+QUERIER = "/querier.v1.QuerierService/"
+BASE_S = 1795200000
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+RANGE = {"start": (BASE_S - 15) * 1000, "end": (BASE_S + 30) * 1000}
+
+number = 0
+failures = 0
+
+
+def check(name, ok, why=""):
+    global number, failures
+    number += 1
+    failures += not ok
+    print("%sok %d - %s" % ("" if ok else "not ", number, name))
+    if not ok and why:
+        print("# " + str(why)[:1500].replace("\n", "\n# "))
+
+
+def skip(name, why):
+    global number
+    number += 1
+    print("ok %d - %s # SKIP %s" % (number, name, why))
+
+
+# A pprof, written by hand: fields are (number, value), value an int, bytes or a list of ints.
+
+def varint(v):
+    v &= (1 << 64) - 1
+    out = b""
+    while v >= 0x80:
+        out += bytes([v & 0x7F | 0x80])
+        v >>= 7
+    return out + bytes([v])
+
+
+def message(*fields):
+    out = b""
+    for key, v in fields:
+        if isinstance(v, int):
+            out += varint(key << 3) + varint(v)
+            continue
+        if isinstance(v, list):
+            v = b"".join(varint(x) for x in v)
+        if isinstance(v, str):
+            v = v.encode()
+        out += varint(key << 3 | 2) + varint(len(v)) + v
+    return out
+
+
+def pprof(folded, time_s):
+    strings = ["", "samples", "count", "cpu", "nanoseconds"]
+    body = message((1, message((1, 1), (2, 2))), (1, message((1, 3), (2, 4))))
+    ids = {}
+    for line in folded:
+        stack, n = line.rsplit(" ", 1)
+        for f in stack.split(";"):
+            if f not in ids:
+                ids[f] = len(ids) + 1
+                strings.append(f)
+                body += message((4, message((1, ids[f]), (4, message((1, ids[f]))))),
+                                (5, message((1, ids[f]), (2, len(strings) - 1))))
+        locations = [ids[f] for f in reversed(stack.split(";"))]
+        body += message((2, message((1, locations), (2, [int(n), int(n) * 10000000]))))
+    for s in strings:
+        body += message((6, s))
+    return body + message((9, time_s * 10**9), (10, 15 * 10**9), (11, message((1, 3), (2, 4))),
+                          (12, 10000000))
+
+
+DATA = [
+    ({"service_name": "shop", "instance": "a", "region": "eu"}, BASE_S,
+     ["main;serve 2", "main;serve;parse 3", "main;serve;query;lock 5", "main;gc 1"]),
+    ({"service_name": "shop", "instance": "b", "region": "us"}, BASE_S + 15,
+     ["main;serve;parse 4", "main;serve;query 6"]),
+    ({"service_name": "mail", "instance": "c", "region": "eu"}, BASE_S + 15,
+     ["main;send;smtp 7", "main;gc 2"]),
+]
+
+
+class Server:
+    def __init__(self, cameo, directory):
+        self.process = subprocess.Popen(
+            [cameo, "server", "--listen", "127.0.0.1:0", "--data", directory, "--keep-days", "0"],
+            stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().split()[-1]
+
+    def ask(self, path, body=None, headers=None, method=None):
+        """Status, content type and body."""
+        rq = urllib.request.Request(self.url + path, data=body, headers=headers or {},
+                                    method=method or ("GET" if body is None else "POST"))
+        try:
+            with urllib.request.urlopen(rq, timeout=30) as rs:
+                return rs.status, rs.headers.get("Content-Type"), rs.read()
+        except urllib.error.HTTPError as e:
+            return e.code, e.headers.get("Content-Type"), e.read()
+
+    def rpc(self, path, body):
+        status, _, answer = self.ask(path, json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+        return status, json.loads(answer or b"null")
+
+    def query(self, method, **body):
+        return self.rpc(QUERIER + method, {**RANGE, **body})
+
+    def total(self, selector, **body):
+        _, answer = self.query("SelectMergeStacktraces", profileTypeID=CPU, labelSelector=selector,
+                               **body)
+        return int(answer.get("flamegraph", {}).get("total", 0)) // 10000000
+
+    def stop(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+
+def push(server, labels, time_s, folded, ident):
+    labels = [{"name": k, "value": v} for k, v in {"__name__": "process_cpu", **labels}.items()]
+    raw = base64.b64encode(pprof(folded, time_s)).decode()
+    return server.rpc("/push.v1.PusherService/Push", {
+        "series": [{"labels": labels, "samples": [{"rawProfile": raw, "ID": ident}]}]})
+
+
+def check_own(server):
+    for i, (labels, time_s, folded) in enumerate(DATA):
+        check("push of %s" % labels["instance"],
+              push(server, labels, time_s, folded, "id-%d" % i) == (200, {}))
+    labels, time_s, folded = DATA[0]
+    push(server, labels, time_s, folded, "id-0")
+    check("a profile pushed again with its id counts once", server.total("{}") == 30)
+    check("a selector chooses", server.total('{service_name="shop"}') == 21)
+    check("an expression is anchored", server.total('{instance=~"a|b"}') == 21 and
+          server.total('{service_name=~"sho"}') == 0)
+    check("call site", server.total("{}", stackTraceSelector={
+        "callSite": [{"name": "main"}, {"name": "gc"}]}) == 3)
+    check("maxNodes leaves the total", server.total("{}", maxNodes=2) == 30)
+    status, answer = server.query("SelectSeries", profileTypeID=CPU, labelSelector="{}", step=100)
+    check("the last partial step is kept", [p["value"] for s in answer["series"]
+                                            for p in s["points"]] == [300000000], answer)
+    status, answer = server.query("SelectSeries", profileTypeID=CPU, labelSelector="{}", step=100,
+                                  aggregation="TIME_SERIES_AGGREGATION_TYPE_AVERAGE")
+    check("an average is one", answer["series"][0]["points"][0]["value"] == 1e8, answer)
+    status, answer = server.query("SelectSeries", profileTypeID=CPU, labelSelector="{}", step=100,
+                                  stackTraceSelector={"callSite": [{"name": "main"},
+                                                                   {"name": "gc"}]})
+    check("a time line of one call site", answer["series"][0]["points"][0]["value"] == 3e7, answer)
+    status, answer = server.query("GetProfileStats")
+    check("stats tell the truth", answer == {"dataIngested": True,
+                                             "oldestProfileTime": str(BASE_S * 1000),
+                                             "newestProfileTime": str((BASE_S + 15) * 1000)}, answer)
+    raw = base64.b64encode(b"no pprof").decode()
+    status, answer = server.rpc("/push.v1.PusherService/Push", {"series": [{
+        "labels": [{"name": "__name__", "value": "x"}], "samples": [{"rawProfile": raw}]}]})
+    check("a bad pprof is the client's fault", (status, answer["code"]) ==
+          (400, "invalid_argument"), answer)
+    bomb = gzip.compress(b"\0" * (300 << 20), 9)
+    status, _, answer = server.ask("/push.v1.PusherService/Push", bomb, {
+        "Content-Type": "application/proto", "Content-Encoding": "gzip"})
+    check("a gzip bomb is refused", status == 400, answer)
+    body = message((1, CPU), (2, "{}"), (3, RANGE["start"]), (4, RANGE["end"]))
+    status, kind, answer = server.ask(QUERIER + "SelectMergeProfile", body,
+                                      {"Content-Type": "application/proto"})
+    check("a merged pprof carries period and duration",
+          (status, kind) == (200, "application/proto") and
+          message((10, 45 * 10**9)) in answer and message((12, 10000000)) in answer, answer)
+    check("nothing there is 404", server.ask("/nothing")[0] == 404)
+    check("a method that is not there is 501", server.query("Nothing")[0] == 501)
+    check("/metrics counts pushes", b"\ncameo_push_requests_total 6\n" in server.ask("/metrics")[2])
+    status, _, answer = server.ask(
+        "/ingest?name=web.cpu%%7Bregion%%3Deu%%7D&from=%d&until=%d&sampleRate=100" %
+        (BASE_S + 60, BASE_S + 70), b"main;a;b 3\nmain;a 2\n")
+    check("/ingest of folded text", status == 200 and server.total(
+        '{service_name="web",region="eu"}', end=(BASE_S + 60) * 1000) == 5, answer)
+    check("/ingest of no known type is 400",
+          server.ask("/ingest?name=my.web.app", b"a 1\n")[0] == 400)
+
+
+# Quirks of the recorded server that issue 7 says not to copy, and what is not there yet.
+NOT_COPIED = {
+    "SelectSeries step 60, sum": "the last partial step is kept here",
+    "SelectSeries with a call site (ignored by v2 storage)": "it is honoured here",
+    "GetProfileStats": "it is answered truly here",
+    "snake_case field names are accepted": "the recorded answer is shortened",
+    "range longer than the limit": "there is no such limit: questions have a time limit",
+}
+
+
+def same(want, got):
+    """JSON equal but for the order of names, which clients don't depend on."""
+    if isinstance(want, dict) and isinstance(got, dict) and "flamegraph" in want:
+        return unfold(want["flamegraph"]) == unfold(got.get("flamegraph", {}))
+    return want == got
+
+
+def unfold(flame):
+    out = []
+    for level in flame.get("levels", []):
+        v = [int(x) for x in level["values"]]
+        out.append([(v[i], v[i + 1], v[i + 2], flame["names"][v[i + 3]])
+                    for i in range(0, len(v), 4)])
+    return out, flame.get("total"), flame.get("maxSelf")
+
+
+def replay(server, examples, file):
+    for case in json.load(open(os.path.join(examples, file))):
+        if "request" not in case:
+            continue
+        name = "%s: %s" % (file, case["name"])
+        rq, want = case["request"], case["response"]
+        path = rq.get("path", "").replace("Q/", QUERIER)
+        if case["name"] in NOT_COPIED:
+            skip(name, NOT_COPIED[case["name"]])
+            continue
+        if "body_hex" in rq:
+            status, _, got = server.ask(path, bytes.fromhex(rq["body_hex"]),
+                                        {"Content-Type": "application/proto"})
+            exact = "Stacktraces" not in path and "MergeProfile" not in path
+            check(name, status == want["status"] and
+                  (not exact or got == bytes.fromhex(want["body_hex"])), got.hex())
+            continue
+        if not isinstance(rq.get("body"), dict):
+            skip(name, "not a JSON request")
+            continue
+        status, got = server.rpc(path, rq["body"])
+        if status == 501:
+            skip(name, "not there yet")
+        elif status != 200 or want["status"] != 200:
+            check(name, status == want["status"], got)
+        else:
+            check(name, same(want["body"], got), "want %s\ngot  %s" % (want["body"], got))
+
+
+def boundaries(server, examples):
+    for case in json.load(open(os.path.join(examples, "boundaries.json"))):
+        if "request" not in case:
+            continue
+        want, rq = case["response"], dict(case["request"])
+        name = "boundaries.json: " + case["name"]
+        rq.setdefault("profileTypeID", "process_cpu:samples:count:cpu:nanoseconds")
+        if "flamegraph.total" in want:
+            _, got = server.rpc(QUERIER + "SelectMergeStacktraces", rq)
+            got = got.get("flamegraph", {}).get("total", "0")
+            check(name, got == want["flamegraph.total"], got)
+        elif "step" in rq:
+            _, got = server.rpc(QUERIER + "SelectSeries", rq)
+            check(name, got == want["body"], "want %s\ngot  %s" % (want["body"], got))
+
+
+def main():
+    cameo = sys.argv[1]
+    examples = sys.argv[2] if len(sys.argv) > 2 else ""
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(cameo, directory)
+        check("ready", server.ask("/ready")[2] == b"ready")
+        check_own(server)
+        server.stop(signal.SIGKILL)
+        server = Server(cameo, directory)
+        check("what was acknowledged is there after kill -9", server.total("{}") == 30)
+        if os.path.isdir(examples):
+            replay(server, examples, "querier-json.json")
+            replay(server, examples, "querier-proto.json")
+            replay(server, examples, "errors.json")
+            boundaries(server, examples)
+        else:
+            skip("recorded examples", "they are not on this machine")
+        check("stops when told", server.stop() == 0)
+    print("1..%d" % number)
+    return failures > 0
+
+
+sys.exit(main())
