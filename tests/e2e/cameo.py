@@ -172,7 +172,7 @@ def functions(program):
 # ---- recordings ---------------------------------------------------------------
 
 # Where a stack of a program of C's kind begins: the program, its loader, a thread.
-START = r"_start|_dl_start_user|\[ld-.*|\[libc\.so.*|(__)?clone3?|start_thread|libc_start_main.*"
+START = r"_start|_dl_start_user|_dlstart|\[ld-.*|\[libc\.so.*|(__)?clone3?|start_thread|libc_start_main.*"
 Stack = collections.namedtuple("Stack", "comm frames count")
 SUFFIX = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|llvm)[.\d]*)+$")
 

@@ -7,7 +7,6 @@ from cameo import Failure, Skip, Tap, Workshop, need_bpf, record, together
 
 MS = 300
 LIBC = "_start __libc_start_main(_impl|@@.*)? ... main outer middle hot"
-# musl is built without CFI: what calls main() is the outermost frame that can be known
 MUSL = r"_start (libc_start_main_stage2|\[libc\.so\+.*) main outer middle hot"
 
 # name: compiler, flags, chain
