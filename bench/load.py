@@ -65,7 +65,7 @@ def start(background):
     running, missing = {}, []
     for name, (needs, argv) in PROGRAMS.items():
         if common.have(needs):
-            running[name] = background.start(argv(), start_new_session=True)
+            running[name] = background.start(argv())
         else:
             missing.append(name)
     for name, child in running.items():
