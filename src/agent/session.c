@@ -91,6 +91,22 @@ static int session_make_tables(struct session *s, const struct sampler_opts *opt
 	return r;
 }
 
+/*
+ * Until it has sampled, the agent goes first: what it has to do is little, and on
+ * a busy machine the ring would be full before its turn came. Without the
+ * right to, it samples as it is.
+ */
+static void go_first(struct session *s)
+{
+	s->own_priority = getpriority(PRIO_PROCESS, 0);
+	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
+}
+
+static void go_as_before(const struct session *s)
+{
+	(void)setpriority(PRIO_PROCESS, 0, s->own_priority);
+}
+
 int session_open(struct session **out, const struct sampler_opts *opts, struct err *err)
 {
 	_cleanup_(session_freep) struct session *s = calloc(1, sizeof(*s));
@@ -98,6 +114,7 @@ int session_open(struct session **out, const struct sampler_opts *opts, struct e
 
 	if (!s)
 		return -ENOMEM;
+	go_first(s);
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return err_set(err, -errno, "epoll: %s", strerror(errno));
@@ -141,28 +158,10 @@ int session_follow(struct session *s, uint32_t pid)
 	return procs_follow(s->procs, pid);
 }
 
-/*
- * While it samples, the agent goes first: what it has to do is little, and on
- * a busy machine the ring would be full before its turn came. Without the
- * right to, it samples as it is.
- */
-static void go_first(struct session *s)
-{
-	s->own_priority = getpriority(PRIO_PROCESS, 0);
-	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
-}
-
-static void go_as_before(const struct session *s)
-{
-	(void)setpriority(PRIO_PROCESS, 0, s->own_priority);
-}
-
 int session_start(struct session *s, struct err *err)
 {
-	int r;
+	int r = procs_scan(s->procs);
 
-	go_first(s);
-	r = procs_scan(s->procs);
 	if (r < 0)
 		return err_set(err, r, "can't read /proc: %s", strerror(-r));
 	return sampler_attach(s->sampler, err);

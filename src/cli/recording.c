@@ -177,13 +177,14 @@ static int recording_setup(struct recording *rec, struct err *err)
 	r = hold_pids(rec, err);
 	if (r < 0)
 		return r;
-	r = session_open(&rec->session, &so, err);
-	if (r < 0)
-		return r;
+	/* before the session, whose priority it is not to inherit */
 	if (o->command)
 		r = child_start(&rec->child, o->command, &rec->n_files, err);
 	if (r == 0)
-		r = setup_signals(rec);
+		r = session_open(&rec->session, &so, err);
+	if (r < 0)
+		return r;
+	r = setup_signals(rec);
 	if (r == 0)
 		r = follow_all(rec, err);
 	if (r == 0)
