@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Names: of stripped system programs, deleted and hidden files, inlined calls; and the worker."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+from cameo import DEADLINE_S, ENOUGH, PROGRAMS, Recorder, Skip, Tap, Workshop, cameo, end, expect, \
+    need, need_bpf, parse_folded, record, record_while_running, show, spawn, summary, total, \
+    user_frames
+
+MS = 500
+CHAIN = "_start __libc_start_main.* ... main outer middle hot"
+UNNAMED = re.compile(r"\[(.+)\+0x([0-9a-f]+)\](_\[k\])?|\[anonymous code\]")
+MARK = re.compile(r"_\[i\]$")
+WORKER = "cameo-symbol-worker"
+
+PYTHON = "import time\nwhile time.process_time() < 1: sorted(map(str, range(2000)))"
+
+
+# ---- the worker is killed ----------------------------------------------------
+
+
+def children(pid):
+    """Child processes of PID, of whichever of its threads; none once it has ended."""
+    pids = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
+                pids += map(int, f.read().split())
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return pids
+
+
+def read_proc(pid, name):
+    try:
+        with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as f:
+            return f.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def is_worker(pid):
+    return read_proc(pid, "cmdline").startswith(WORKER)
+
+
+def is_confined_and_waits(pid):
+    status = read_proc(pid, "status")
+    return re.search(r"^State:\s+S", status, re.M) and re.search(r"^Seccomp:\s+2", status, re.M)
+
+
+def until(event, what):
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        result = event()
+        if result:
+            return result
+        expect(time.monotonic() < deadline, "never happened:", what)
+
+
+def kill_worker(recorder):
+    """Kill -9 it when it waits for work, with cameo stopped so that it cannot get any."""
+    pid = recorder.process.pid
+    worker = until(lambda: next(filter(is_worker, children(pid)), 0), "a worker starts")
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: is_confined_and_waits(worker), "the worker is ready")
+    os.kill(worker, signal.SIGKILL)
+    os.kill(pid, signal.SIGCONT)
+
+
+def killed_worker(shop):
+    program = shop.c("chain", "-g")
+    with Recorder("--", program, str(MS)) as recorder:
+        kill_worker(recorder)
+        recording = recorder.finish()
+    expect(recording.status == 0, recording.status, recording.said)
+    expect("the symbolizer was restarted 1 times, 0 files given up" in recording.said,
+           recording.said)
+    recording.stacks = [s._replace(frames=tuple(MARK.sub("", f) for f in s.frames))
+                        for s in recording.stacks]
+    recording.judge("chain", "_start __libc_start_main.* ... main outer middle hot ...")
+
+
+# ---- programs of the system ----------------------------------------------------
+
+
+def is_stripped(path):
+    out = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True,
+                         check=True).stdout
+    return ".symtab" not in out
+
+
+def libraries(program):
+    """Base name -> path of PROGRAM and what it is linked with."""
+    out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    paths = [os.path.realpath(p) for p in [program, *re.findall(r"(/\S+) \(0x", out)]]
+    return {os.path.basename(p): p for p in paths}
+
+
+def exported(path):
+    """(start, end) of the functions that PATH exports."""
+    out = subprocess.run(["nm", "-D", "--defined-only", "-S", path], capture_output=True,
+                         text=True, check=True).stdout
+    words = [line.split() for line in out.splitlines()]
+    return [(int(w[0], 16), int(w[0], 16) + int(w[1], 16), w[3].partition("@")[0])
+            for w in words if len(w) == 4 and w[2] in "TtWwi"]
+
+
+def check_exported(stacks, paths):
+    """No frame without a name lies in an exported function; how many have such a name."""
+    tables = {name: exported(path) for name, path in paths.items()}
+    names = {f[2] for table in tables.values() for f in table}
+    bad, good = [], 0
+    for stack in stacks:
+        for frame in user_frames(stack):
+            m = UNNAMED.fullmatch(frame)
+            at = int(m[2], 16) if m and m[2] else -1
+            good += stack.count if frame in names else 0
+            bad += [(frame, f[2]) for f in tables.get(m[1], []) if f[0] <= at < f[1]] if m else []
+    expect(not bad, "exported, and without a name:", bad[:10])
+    return good
+
+
+def system_program(comm, program, *args, status=0, least=1):
+    """At least LEAST frames a sample have an exported function's name."""
+    need(program, "nm", "readelf", "ldd")
+    if not is_stripped(program):
+        raise Skip(f"{program} is not stripped")
+    recording = record("--native-frames=all", "--", program, *args)
+    expect(recording.status == status, recording.status, recording.said)
+    expect(summary(recording.said)["lost"] == 0, recording.said)
+    ours = recording.of(comm)
+    expect(total(ours) >= ENOUGH, show(recording.stacks), recording.said)
+    good = check_exported(ours, libraries(program))
+    expect(good > 0 and good >= least * total(ours), f"{good} exported names in {total(ours)} samples:", show(ours))
+
+
+# ---- files that are not where they seem -----------------------------------------
+
+
+def deleted_file(shop):
+    program = shop.path("deleted")
+    os.link(shop.c("chain"), shop.path("kept"))
+    subprocess.run(["cp", shop.path("kept"), program], check=True)
+    process = spawn(program, 10 * MS)
+    try:
+        os.unlink(program)
+        recording = record_while_running("-p", str(process.pid), processes=[process])
+    finally:
+        end(process)
+    recording.judge("deleted", CHAIN, enough=ENOUGH // 2)
+
+
+def hidden_file(shop):
+    """In a mount namespace and a user namespace of its own, on a file system only they have."""
+    need("unshare")
+    program = shop.c("chain")
+    os.makedirs(shop.path("there"), exist_ok=True)
+    script = f"mount -t tmpfs none {shop.dir}/there && cp {program} {shop.dir}/there/hidden && " \
+             f"exec {shop.dir}/there/hidden {MS}"
+    if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode:
+        raise Skip("no user namespaces here")
+    recording = record("--", "unshare", "-Urm", "sh", "-c", script)
+    expect(not os.path.exists(shop.path("there/hidden")), "it is not hidden")
+    recording.judge("hidden", CHAIN)
+
+
+# ---- Go ------------------------------------------------------------------------
+
+
+def go_raw(profile, *options):
+    """Locations of a profile as `go tool pprof` has them: address -> [(function, file:line)]."""
+    r = subprocess.run(["go", "tool", "pprof", "-raw", "-lines", *options, profile],
+                       capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    expect(r.returncode == 0, "go tool pprof:", r.stderr)
+    found, frames = {}, []
+    for line in r.stdout.partition("\nLocations\n")[2].partition("\nMappings\n")[0].splitlines():
+        m = re.match(r"\s*\d+: (0x[0-9a-f]+) M=\d+ (.*)", line)
+        if m:
+            frames = found.setdefault(int(m[1], 16), [])
+        m = re.match(r"\s*(\S+) (\S+:\d+):\d+( s=\d+)?\s*$", m[2] if m else line)
+        if m:
+            frames.append((m[1], m[2]))
+    return found
+
+
+def compare(ours, theirs, of_ours):
+    """At each address that both have."""
+    both = [at for at in ours if theirs.get(at) and ours[at]]
+    expect(both, "no address in common:", ours, theirs)
+    different = [(hex(at), ours[at], theirs[at]) for at in both
+                 if of_ours(ours[at]) != theirs[at]]
+    expect(not different, f"{len(different)} of {len(both)}:", *different[:10])
+    return both
+
+
+def go_inlined(shop):
+    """As in the profile that Go makes of itself; and as pprof names addresses: by the outermost
+    function and the innermost line."""
+    need("go")
+    program, profile, gos = (shop.path("inlined" + s) for s in ("", ".pb.gz", ".go.pb.gz"))
+    r = subprocess.run(["go", "build", "-o", program, "./inlined"], capture_output=True, text=True,
+                       check=False, cwd=os.path.join(PROGRAMS, "go"),
+                       env=dict(os.environ, CGO_ENABLED="0", GOFLAGS="-mod=mod", GOENV="off"))
+    expect(r.returncode == 0, r.stderr)
+    r = cameo("record", "-F", "997", "--no-kernel", "-o", profile, "--", program, "2", gos)
+    expect(r.returncode == 0, r.stderr)
+    ours = go_raw(profile, "-symbolize=none")
+    both = compare(ours, go_raw(gos, "-symbolize=none"), lambda frames: frames)
+    expect(any([f[0] for f in ours[at]] == ["main.leaf", "main.middle", "main.outer"]
+               for at in both), "no inlined calls:", [ours[at] for at in both])
+    in_go = {at: frames for at, frames in ours.items() if frames and "inlined/main.go" in frames[0][1]}
+    compare(in_go, go_raw(profile, "-symbolize=local:force"),
+            lambda frames: [(frames[-1][0], frames[0][1])])
+
+
+# ---- the summary ---------------------------------------------------------------
+
+
+def share_of_unnamed(shop):
+    program = shop.c("chain", "-s")
+    recording = record("--", program, str(MS))
+    m = re.search(r"([\d.]+) % of frames without a name", recording.said)
+    expect(m, recording.said)
+    frames = [(f, s.count) for s in recording.stacks for f in s.frames
+              if not f.startswith("[incomplete") and not f.endswith("_[i]")]
+    unnamed = sum(n for f, n in frames if UNNAMED.fullmatch(f))
+    share = 100 * unnamed / sum(n for _, n in frames)
+    expect(share > 10, "a stripped program has names:", show(recording.stacks))
+    expect(abs(share - float(m[1])) <= 0.1, f"{share} counted;", recording.said)
+
+
+def main():
+    need_bpf()
+    tap = Tap()
+    with Workshop() as shop:
+        tap.run("the symbol worker is killed: one restart, and all the names", killed_worker, shop)
+        tap.run("python3, stripped", system_program, "python3", "/usr/bin/python3", "-c", PYTHON)
+        tap.run("openssl, stripped", system_program, "openssl", "/usr/bin/openssl", "speed",
+                "-seconds", "1", "-bytes", "64", "sha256")
+        # it exports nothing itself, and ends with 1 where files differ
+        tap.run("git, stripped", lambda: system_program(
+            "git", "/usr/bin/git", "diff", "--no-index", "--patience", "--stat", *texts(shop),
+            status=1, least=0))
+        tap.run("a program that was deleted", deleted_file, shop)
+        tap.run("a program in another mount and user namespace", hidden_file, shop)
+        tap.run("Go's inlined calls are those of go tool pprof", go_inlined, shop)
+        tap.run("the share of frames without a name", share_of_unnamed, shop)
+    tap.done()
+
+
+def texts(shop):
+    """Two large files that differ, for git to compare."""
+    for name, step in ("one", 7919), ("two", 7927):
+        with open(shop.path(name), "w", encoding="ascii") as f:
+            f.writelines(f"line {i * step % 100003}\n" for i in range(200000))
+    return shop.path("one"), shop.path("two")
+
+
+main()
