@@ -603,6 +603,21 @@ def folded():
     yield from text_mutations(text, random.Random(7), 200)
 
 
+def perfscript():
+    text = (b"# captured on: Sat Nov 21 2026\n#\n"
+            b"my app 1200/1234 [000]  7115.396268:     250000 cpu-clock:ppp: \n"
+            b"\t    7f13 ns::f(int) const+0x1b (/usr/lib/a (deleted))\n\t 55 in (inlined)\n"
+            b"\t 55 main (inlined)\n\t 56 [unknown] ([unknown])\n"
+            b"\tffffffff81 do_idle+0x0 ([kernel.kallsyms])\n  a.c:12\n\n"
+            b"sh 7 7115.3: cycles: 55 f (/bin/sh)\n"
+            b"x -1 [001] 1.0: sched:sched_switch: prev_comm=a\n\t1 g (a)\n"
+            b"x 1 [001] 1.0: PERF_RECORD_MMAP2 1/1: [0x1(0x2) @ 0]: r-xp /x\n")
+    yield text
+    yield b"x 1 1.0: c:\n" + b"\t1 f (a)\n" * 20000
+    yield from text_mutations(text, random.Random(10), 100)
+    yield from byte_mutations(text, random.Random(11), 300)
+
+
 def speedscope():
     text = (b'{"$schema":"x",\n"shared":{"frames":[{"name":"a\\u00e4\\n","file":"b.py","line":3},\n'
             b'{"name":"b","col":1.5e3}]},\n"profiles":[{"type":"sampled","name":"cpu",\n'

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file holds is told by its beginning: JSON by its brace, folded stacks
- * by a first line of text that ends in a number, and of the two protobuf
+ * What a file holds is told by its beginning: JSON by its brace, `perf script` by
+ * the first sample's line, folded stacks by a first line of text that ends in a
+ * number, and of the two protobuf
  * messages pprof's has top-level fields (its strings are one) that OTLP's has
  * not. A gzip file is looked into first.
  */
@@ -24,6 +25,7 @@
 #include "codec/otlp_read.h"
 #include "codec/otlp_write.h"
 #include "codec/page_json.h"
+#include "codec/perfscript_read.h"
 #include "codec/pprof_read.h"
 #include "codec/pprof_write.h"
 #include "codec/speedscope_read.h"
@@ -123,6 +125,7 @@ static const struct format formats[] = {
 	  HOLDS_ANY_KINDS | HOLDS_MAPPINGS | HOLDS_LINES | HOLDS_META },
 	{ ".speedscope.json", "speedscope", write_speedscope, speedscope_read,
 	  HOLDS_TYPES | HOLDS_SOURCE_KINDS | HOLDS_LINES },
+	{ ".perf", "perf", NULL, perfscript_read, 0 },
 };
 
 enum { N_FORMATS = sizeof(formats) / sizeof(formats[0]) };
@@ -134,7 +137,7 @@ const char *format_suffixes(void)
 
 const char *format_ids(void)
 {
-	return "pprof, pprof-raw, folded, html, speedscope, otlp";
+	return "pprof, pprof-raw, folded, html, speedscope, otlp, perf";
 }
 
 const struct format *format_by_name(const char *file_name)
@@ -295,6 +298,8 @@ static read_fn reader_of(const uint8_t *data, size_t len)
 {
 	if (is_json(data, len))
 		return speedscope_read;
+	if (perfscript_is(data, len))
+		return perfscript_read;
 	if (is_folded(data, len))
 		return folded_read;
 	return is_otlp(data, len) ? otlp_read : pprof_read;

@@ -11,6 +11,7 @@ int test_page_json(void);
 int test_speedscope_write(void);
 int test_speedscope_read(void);
 int test_format(void);
+int test_perfscript_read(void);
 
 int main(void)
 {
@@ -28,5 +29,6 @@ int main(void)
 	failed += test_speedscope_write();
 	failed += test_speedscope_read();
 	failed += test_format();
+	failed += test_perfscript_read();
 	return failed;
 }
