@@ -135,7 +135,8 @@ int top_build(struct top **out, const struct profile *p, const struct top_option
 		r = count(t, p, opt, kept, by_stack);
 	if (r < 0)
 		return r;
-	qsort_r(t->rows.data, t->rows.len, sizeof(*t->rows.data), cmp_rows, t);
+	if (t->rows.len)
+		qsort_r(t->rows.data, t->rows.len, sizeof(*t->rows.data), cmp_rows, t);
 	*out = steal_ptr(&t);
 	return 0;
 }
