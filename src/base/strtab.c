@@ -48,7 +48,7 @@ static bool strtab_eq(const void *ctx, uint32_t id)
 	const struct strtab_key *k = ctx;
 	const struct strtab_entry *e = &k->t->entries.data[id];
 
-	return e->len == k->len && !memcmp(e->s, k->s, k->len);
+	return e->len == k->len && (!k->len || !memcmp(e->s, k->s, k->len));
 }
 
 /* Copy @s into a block, opening a new one when it does not fit; NULL: no memory. */

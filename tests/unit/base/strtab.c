@@ -15,6 +15,8 @@ static void equal_bytes_have_one_id(void **state)
 	assert_int_equal(strtab_new(&t), 0);
 	assert_int_equal(strtab_add(t, "", 0, &a), 0);
 	assert_int_equal(a, 0);
+	assert_int_equal(strtab_add(t, NULL, 0, &a), 0);
+	assert_int_equal(a, 0);
 	assert_int_equal(strtab_add(t, "abc", 3, &a), 0);
 	assert_int_equal(strtab_add(t, "abcd", 3, &b), 0);
 	assert_int_equal(strtab_add(t, "a\0c", 3, &c), 0);
