@@ -149,9 +149,11 @@ int python_read(const struct vm_tables *tables, uint32_t vm, const struct lang_p
 	const struct python_vm *py = &tables->python[vm];
 	int r = check_cookie(py, p, addr, cookie);
 
-	if (r == 0)
-		r = read_parts(py, p, addr, out);
+	if (r < 0)
+		return r;
+	r = read_parts(py, p, addr, out);
 	if (r == 0)
 		r = check_cookie(py, p, addr, cookie);
-	return r;
+	/* what leads nowhere is what was freed, and not used again yet */
+	return r == 0 || r == -ENOMEM ? r : -ESTALE;
 }
