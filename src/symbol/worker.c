@@ -124,7 +124,7 @@ static int spawn(struct symbol_worker *w, int child_sock)
 	return -r;
 }
 
-static int start(struct symbol_worker *w, struct err *err)
+static int start_once(struct symbol_worker *w, struct err *err)
 {
 	struct protocol_msg hello;
 	int socks[2];
@@ -150,6 +150,14 @@ static int start(struct symbol_worker *w, struct err *err)
 	}
 	snprintf(w->confinement, sizeof(w->confinement), "%s", hello.text);
 	return 0;
+}
+
+/* A child that is killed before it says a word is no reason to do without: try twice. */
+static int start(struct symbol_worker *w, struct err *err)
+{
+	int r = start_once(w, NULL);
+
+	return r == 0 ? 0 : start_once(w, err);
 }
 
 int symbol_worker_new(struct symbol_worker **out, const struct symbol_worker_opts *opts,

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from cameo import DEADLINE_S, ENOUGH, PROGRAMS, Recorder, Skip, Tap, Workshop, cameo, end, expect, \
-    need, need_bpf, parse_folded, record, record_while_running, show, spawn, summary, total, \
+    is_in, need, need_bpf, record, record_while_running, show, spawn, summary, total, \
     user_frames
 
 MS = 500
@@ -61,20 +61,21 @@ def until(event, what):
         expect(time.monotonic() < deadline, "never happened:", what)
 
 
-def kill_worker(recorder):
-    """Kill -9 it when it waits for work, with cameo stopped so that it cannot get any."""
+def kill_worker(recorder, ready):
+    """Kill -9 it as it starts or, READY, when it waits for work; cameo is stopped meanwhile."""
     pid = recorder.process.pid
     worker = until(lambda: next(filter(is_worker, children(pid)), 0), "a worker starts")
     os.kill(pid, signal.SIGSTOP)
-    until(lambda: is_confined_and_waits(worker), "the worker is ready")
+    if ready:
+        until(lambda: is_confined_and_waits(worker), "the worker is ready")
     os.kill(worker, signal.SIGKILL)
     os.kill(pid, signal.SIGCONT)
 
 
-def killed_worker(shop):
+def killed_worker(shop, ready):
     program = shop.c("chain", "-g")
     with Recorder("--", program, str(MS)) as recorder:
-        kill_worker(recorder)
+        kill_worker(recorder, ready)
         recording = recorder.finish()
     expect(recording.status == 0, recording.status, recording.said)
     expect("the symbolizer was restarted 1 times, 0 files given up" in recording.said,
@@ -82,6 +83,8 @@ def killed_worker(shop):
     recording.stacks = [s._replace(frames=tuple(MARK.sub("", f) for f in s.frames))
                         for s in recording.stacks]
     recording.judge("chain", "_start __libc_start_main.* ... main outer middle hot ...")
+    expect(any(is_in(s, "spin") for s in recording.of("chain")),
+           "no inlined calls, which only the worker knows:", show(recording.stacks))
 
 
 # ---- programs of the system ----------------------------------------------------
@@ -135,7 +138,8 @@ def system_program(comm, program, *args, status=0, least=1):
     ours = recording.of(comm)
     expect(total(ours) >= ENOUGH, show(recording.stacks), recording.said)
     good = check_exported(ours, libraries(program))
-    expect(good > 0 and good >= least * total(ours), f"{good} exported names in {total(ours)} samples:", show(ours))
+    expect(good > 0 and good >= least * total(ours),
+           f"{good} exported names in {total(ours)} samples:", show(ours))
 
 
 # ---- files that are not where they seem -----------------------------------------
@@ -212,7 +216,8 @@ def go_inlined(shop):
     both = compare(ours, go_raw(gos, "-symbolize=none"), lambda frames: frames)
     expect(any([f[0] for f in ours[at]] == ["main.leaf", "main.middle", "main.outer"]
                for at in both), "no inlined calls:", [ours[at] for at in both])
-    in_go = {at: frames for at, frames in ours.items() if frames and "inlined/main.go" in frames[0][1]}
+    in_go = {at: frames for at, frames in ours.items()
+             if frames and "inlined/main.go" in frames[0][1]}
     compare(in_go, go_raw(profile, "-symbolize=local:force"),
             lambda frames: [(frames[-1][0], frames[0][1])])
 
@@ -237,7 +242,9 @@ def main():
     need_bpf()
     tap = Tap()
     with Workshop() as shop:
-        tap.run("the symbol worker is killed: one restart, and all the names", killed_worker, shop)
+        tap.run("the symbol worker is killed: one restart, and all the names", killed_worker, shop,
+                True)
+        tap.run("the symbol worker is killed as it starts", killed_worker, shop, False)
         tap.run("python3, stripped", system_program, "python3", "/usr/bin/python3", "-c", PYTHON)
         tap.run("openssl, stripped", system_program, "openssl", "/usr/bin/openssl", "speed",
                 "-seconds", "1", "-bytes", "64", "sha256")
