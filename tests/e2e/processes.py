@@ -5,6 +5,7 @@ import math
 import os
 import shutil
 import subprocess
+import sys
 import time
 
 from cameo import DEADLINE_S, ENOUGH, Recorder, Tap, Workshop, end, expect, holds, is_in, \
@@ -51,13 +52,31 @@ def halves(shop):
     expect(all(f.endswith("_[k]") for s in kernel.stacks for f in s.frames), show(kernel.stacks))
 
 
+TRIES = 8
+WRITER = """
+import os, sys
+while True:
+    with open(sys.argv[1], "wb") as f:
+        for _ in range(64):
+            f.write(os.urandom(1 << 17))
+            f.flush()
+            os.fsync(f.fileno())
+"""
+
+
 def whole_machine(shop):
     """-a sees what nobody told it of, and kernel threads."""
     chain = spawn(shop.c("chain"), 60000)
+    # what keeps kernel threads busy: files written through to the disk
+    writer = spawn(sys.executable, "-c", WRITER, shop.path("written"))
     try:
-        recording = record_while_running("-a", processes=[chain])
+        # how soon a kernel thread is hit is chance: some recordings, then
+        for _ in range(TRIES):
+            recording = record_while_running("-a", processes=[chain])
+            if any(not user_frames(s) for s in recording.stacks):
+                break
     finally:
-        end(chain)
+        end(chain, writer)
     recording.judge("chain", CHAIN)
     expect(any(not user_frames(s) for s in recording.stacks), "no kernel thread was seen")
 
