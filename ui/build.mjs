@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bundles the page: node build.mjs --out DIR [--depfile FILE] writes
-// DIR/single.html, which has its style and script in itself, named by hash in
-// its own Content-Security-Policy, and two marks that src/codec/html.c fills
-// in; DIR/ui_page.h, the same for the C program, deflated; and for Ninja a
-// list of the files it read.
+// Bundles the pages: node build.mjs --out DIR [--depfile FILE] writes
+// DIR/single.html, which holds a profile, and DIR/server.html, which asks a
+// server. Each has its style and script in itself, named by hash in its
+// Content-Security-Policy: single.html's is in the page, server.html's is sent
+// by the server. DIR/ui_page.h and DIR/ui_server_page.h are the same for the C
+// program, compressed; single.html has two marks that src/codec/html.c fills
+// in. For Ninja there is a list of the files that were read.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { deflateSync } from "node:zlib";
+import { deflateSync, gzipSync } from "node:zlib";
 
 import { build } from "esbuild";
 
@@ -45,44 +47,70 @@ function hash(text) {
 	return `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
 }
 
-const script = (await bundle("single/main.tsx")).replaceAll("</script", "<\\/script");
-const style = await bundle("style.css");
-const policy = [
-	"default-src 'none'",
-	`script-src ${hash(script)}`,
-	`style-src ${hash(style)}`,
-	"img-src data:",
-	"base-uri 'none'",
-	"form-action 'none'",
-].join("; ");
-const parts = { CSP: policy, STYLE: style, SCRIPT: script };
-const page = readFileSync(join(here, "src/single/page.html"), "utf8")
-	.replace(/%(CSP|STYLE|SCRIPT)%/g, (_, name) => parts[name]);
+function contained(text) {
+	return text.replaceAll("</script", "<\\/script");
+}
 
+/* The page from its template; throws if it is too large. */
+async function make(folder, stylesheet, more) {
+	const script = contained(await bundle(`${folder}/main.tsx`));
+	const style = await bundle(stylesheet);
+	const policy = [
+		"default-src 'none'",
+		`script-src ${hash(script)}`,
+		`style-src ${hash(style)}`,
+		"img-src data:",
+		"base-uri 'none'",
+		"form-action 'none'",
+		...more,
+	].join("; ");
+	const parts = { CSP: policy, STYLE: style, SCRIPT: script };
+	const template = join(here, "src", folder, "page.html");
+	const page = readFileSync(template, "utf8")
+		.replace(/%(CSP|STYLE|SCRIPT)%/g, (_, name) => parts[name]);
+	read.add(template);
+	if (Buffer.byteLength(page) > LIMIT)
+		throw new Error(`${folder}: the page is ${page.length} bytes, over the limit of ${LIMIT}`);
+	return { page, policy };
+}
+
+function bytes(name, data) {
+	return [
+		`static const unsigned char ${name}[] = {`,
+		data.toString("hex").replace(/../g, "0x$&,").replace(/.{80}/g, "$&\n"),
+		"};",
+		"",
+	];
+}
+
+const single = await make("single", "style.css", []);
 for (const mark of ["%CAMEO_TITLE%", "%CAMEO_DATA%"])
-	if (page.split(mark).length !== 2)
+	if (single.page.split(mark).length !== 2)
 		throw new Error(`${mark} must occur once in the page`);
-if (page.length > LIMIT)
-	throw new Error(`the page is ${page.length} bytes, over the limit of ${LIMIT}`);
-
-const deflated = deflateSync(page, { level: 9 });
-const header = [
-	"/* SPDX-License-Identifier: Apache-2.0 */",
-	"/* Made by ui/build.mjs. */",
-	`#define UI_PAGE_LEN ${Buffer.byteLength(page)}`,
-	"static const unsigned char ui_page[] = {",
-	deflated.toString("hex").replace(/../g, "0x$&,").replace(/.{80}/g, "$&\n"),
-	"};",
-	"",
-].join("\n");
+const server = await make("server", "server/style.css", ["connect-src 'self'", "frame-ancestors 'none'"]);
+const etag = createHash("sha256").update(server.page).digest("hex").slice(0, 16);
+const notice = ["/* SPDX-License-Identifier: Apache-2.0 */", "/* Made by ui/build.mjs. */"];
 
 mkdirSync(out, { recursive: true });
-writeFileSync(join(out, "single.html"), page);
-writeFileSync(join(out, "ui_page.h"), header);
+writeFileSync(join(out, "single.html"), single.page);
+writeFileSync(join(out, "ui_page.h"), [
+	...notice,
+	`#define UI_PAGE_LEN ${Buffer.byteLength(single.page)}`,
+	...bytes("ui_page", deflateSync(single.page, { level: 9 })),
+].join("\n"));
+writeFileSync(join(out, "server.html"), server.page);
+writeFileSync(join(out, "ui_server_page.h"), [
+	...notice,
+	`#define UI_SERVER_PAGE_LEN ${Buffer.byteLength(server.page)}`,
+	`#define UI_SERVER_PAGE_ETAG "\\"${etag}\\""`,
+	`#define UI_SERVER_PAGE_CSP "${server.policy}"`,
+	...bytes("ui_server_page", gzipSync(server.page, { level: 9 })),
+].join("\n"));
 
 const depfile = option("--depfile");
 if (depfile !== undefined) {
-	const files = [...read, join(here, "src/single/page.html"), join(here, "build.mjs")];
+	const made = ["single.html", "ui_page.h", "server.html", "ui_server_page.h"].map((file) => join(out, file));
 	const escape = (file) => file.replace(/ /g, "\\ ");
-	writeFileSync(depfile, `${join(out, "single.html")} ${join(out, "ui_page.h")}: ${files.map(escape).join(" ")}\n`);
+	const files = [...read, join(here, "build.mjs")].map(escape);
+	writeFileSync(depfile, `${made.join(" ")}: ${files.join(" ")}\n`);
 }

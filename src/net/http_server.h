@@ -16,9 +16,14 @@ struct err;
 struct http_request;
 struct http_server;
 
+struct http_header {
+	const char *name, *value;
+};
+
 struct http_response {
-	int status;               /* 200 unless changed */
-	const char *content_type; /* NULL: none */
+	int status;                        /* 200 unless changed */
+	const char *content_type;          /* NULL: none */
+	const struct http_header *headers; /* more of them, up to one without a name; or NULL */
 	struct buf body;
 };
 

@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "codec/gzip.h"
 #include "net/http_server.h"
+#include "server/page.h"
 #include "server/rpc.h"
 #include "store/store.h"
 
@@ -206,6 +207,8 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	} else if (!strcmp(path, "/ingest") || !strcmp(path, "/pyroscope/ingest")) {
 		atomic_fetch_add(&s->pushes, 1);
 		serve_ingest(s, &rpc);
+	} else if (!strcmp(path, "/")) {
+		page_serve(rq, rs);
 	} else if (!strcmp(path, "/ready")) {
 		put_text(rs, 200, "ready");
 	} else if (!strcmp(path, "/metrics")) {

@@ -137,6 +137,21 @@ def push(server, labels, time_s, folded, ident):
         "series": [{"labels": labels, "samples": [{"rawProfile": raw, "ID": ident}]}]})
 
 
+def check_page(server):
+    status, kind, body = server.ask("/")
+    check("the page is at the root", status == 200 and kind == "text/html; charset=utf-8" and
+          b'<div id="app">' in body, (status, kind))
+    rq = urllib.request.Request(server.url + "/", headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(rq, timeout=30) as rs:
+        packed, headers = rs.read(), rs.headers
+    check("it is sent compressed to whoever takes that", gzip.decompress(packed) == body)
+    policy = headers.get("Content-Security-Policy", "")
+    check("its policy names nobody else", policy.startswith("default-src 'none'; script-src 'sha256-")
+          and "http" not in policy, policy)
+    status, _, again = server.ask("/", headers={"If-None-Match": headers["ETag"]})
+    check("what the browser has is not sent again", status == 304 and not again, status)
+
+
 def check_own(server):
     for i, (labels, time_s, folded) in enumerate(DATA):
         check("push of %s" % labels["instance"],
@@ -268,6 +283,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         server = Server(cameo, directory)
         check("ready", server.ask("/ready")[2] == b"ready")
+        check_page(server)
         check_own(server)
         server.stop(signal.SIGKILL)
         server = Server(cameo, directory)
