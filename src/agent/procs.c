@@ -13,11 +13,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/files.h"
 #include "agent/mapset.h"
 #include "agent/sampler.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/vec.h"
@@ -82,14 +82,6 @@ static struct entry *entry_get(const struct procs *p, uint32_t pid)
 
 	return index_find(&p->by_pid, hash_u64(pid), same_pid, &key, &slot) ? p->slots.data[slot]
 									    : NULL;
-}
-
-static uint64_t now_monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
 int procs_new(struct procs **out, struct files *files, struct unwind_tables *tables,
@@ -278,7 +270,7 @@ static int entry_reread(struct procs *p, struct entry *e, uint64_t now_ns)
 	mapset_clear(own);
 	r = proc_maps_read((int)e->info.pid, PROC_MAPS_EXEC, on_proc_map, &job, NULL);
 	e->reread = false;
-	cost = now_monotonic() - now_ns;
+	cost = clock_monotonic_ns() - now_ns;
 	e->next_reread_ns = now_ns + cost * REREAD_COST_SHARE;
 	return r;
 }
@@ -531,7 +523,7 @@ void procs_unmapped_is_final(struct procs *p, uint32_t pid)
 	if (!e || e->info.end_ns || e->dirty)
 		return;
 	e->unmapped_is_final = true;
-	(void)entry_publish(p, e, now_monotonic(), &ignored);
+	(void)entry_publish(p, e, clock_monotonic_ns(), &ignored);
 }
 
 /* ---- set-up and upkeep ---------------------------------------------------- */
@@ -555,7 +547,7 @@ static int on_pid(void *ctx, int pid)
 
 int procs_scan(struct procs *p)
 {
-	uint64_t now_ns = now_monotonic();
+	uint64_t now_ns = clock_monotonic_ns();
 	struct unwind_process ignored;
 	int r = p->follow_only ? 0 : proc_each_pid(on_pid, p);
 

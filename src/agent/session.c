@@ -12,12 +12,12 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include "agent/collect.h"
 #include "agent/files.h"
 #include "agent/jits.h"
 #include "agent/sideband.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "lang/lang.h"
 #include "unwind/walk.h"
@@ -46,14 +46,6 @@ struct session {
 	uint64_t n_samples, n_complete, n_raw, n_raw_failed, n_bad_records;
 	uint64_t walk_errors[WALK_ERR_MAX];
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static int session_watch(struct session *s, int fd)
 {
@@ -248,7 +240,7 @@ static void on_sideband(void *ctx, const struct sideband_event *ev)
 /* Samples may be newer than the turn: first what happened before them. */
 static int take_in_sideband(struct session *s)
 {
-	uint64_t now_ns = monotonic_ns();
+	uint64_t now_ns = clock_monotonic_ns();
 	int r = sideband_consume(s->sideband, on_sideband, s);
 
 	if (r < 0)
@@ -390,7 +382,7 @@ static int session_drain(struct session *s)
 {
 	int r;
 
-	s->now_ns = monotonic_ns();
+	s->now_ns = clock_monotonic_ns();
 	r = take_in_sideband(s);
 	if (r < 0)
 		return r;

@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "agent/collect.h"
 #include "agent/files.h"
@@ -23,6 +22,7 @@
 #include "agent/session.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/outfile.h"
 #include "cli/child.h"
@@ -57,14 +57,6 @@ struct recording {
 	int signal; /* that ended it */
 	bool progress;
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static int watch(struct recording *rec, int fd, int what)
 {
@@ -254,7 +246,7 @@ static int recording_loop(struct recording *rec, struct err *err)
 	struct epoll_event ev[16];
 
 	while (!rec->ended) {
-		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		uint64_t now = clock_monotonic_ns();
 		int n, r;
 
 		if (rec->opts->duration_ns && now - rec->start_ns >= rec->opts->duration_ns)
@@ -271,7 +263,7 @@ static int recording_loop(struct recording *rec, struct err *err)
 	}
 	if (rec->progress)
 		summary_progress_end();
-	rec->end_ns = clock_ns(CLOCK_MONOTONIC);
+	rec->end_ns = clock_monotonic_ns();
 	return session_stop(rec->session, err);
 }
 
@@ -339,8 +331,8 @@ static int recording_record(struct recording *rec, int *out_status, struct err *
 
 	if (r < 0)
 		return r;
-	rec->start_ns = clock_ns(CLOCK_MONOTONIC);
-	rec->start_wall_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+	rec->start_ns = clock_monotonic_ns();
+	rec->start_wall_ns = (int64_t)clock_unix_ns();
 	if (rec->child.pid) {
 		r = child_release(&rec->child, rec->opts->command[0], err);
 		if (r < 0) {

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "codec/folded_read.h"
@@ -107,14 +107,6 @@ static struct codec_limits limits(void)
 		.labels = 64,
 		.label_sum = 4 << 20,
 	};
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * SECOND_NS + ts.tv_nsec;
 }
 
 static int cmp_label(const void *a, const void *b)
@@ -224,7 +216,7 @@ static int read_series(struct batch *b, const struct pushed_series *s, struct er
 int push_rpc(struct rpc *rpc)
 {
 	_cleanup_(message_memory_fini) struct message_memory memory = { 0 };
-	_cleanup_(batch_fini) struct batch b = { .now_ns = now_ns() };
+	_cleanup_(batch_fini) struct batch b = { .now_ns = (int64_t)clock_unix_ns() };
 	struct pushed pushed = { 0 };
 	const struct pushed_series *series;
 	struct answer a;
@@ -428,7 +420,7 @@ static int ingest_profile(struct rpc *rpc, char *app, struct labels *l, struct p
 
 int push_ingest(struct rpc *rpc)
 {
-	_cleanup_(batch_fini) struct batch b = { .now_ns = now_ns() };
+	_cleanup_(batch_fini) struct batch b = { .now_ns = (int64_t)clock_unix_ns() };
 	const char *arg = http_request_arg(rpc->rq, "name");
 	const char *spy = http_request_arg(rpc->rq, "spyName");
 	_cleanup_(freep) char *name = arg && arg[0] ? strdup(arg) : NULL;

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "codec/pprof_write.h"
 #include "net/http_server.h"
@@ -183,7 +183,6 @@ static int read_type(struct question *q)
 
 static int read_range(struct question *q)
 {
-	struct timespec ts;
 
 	if (q->rq.start <= 0 || q->rq.end <= 0)
 		return bad(q, "start and end are missing");
@@ -193,8 +192,8 @@ static int read_range(struct question *q)
 		return bad(q, "end is too far away");
 	q->sel.start_ns = q->rq.start * MS_NS;
 	q->sel.end_ns = q->rq.end * MS_NS + MS_NS - 1;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	q->sel.deadline_ns = (ts.tv_sec + MAX_QUERY_SECONDS) * 1000000000LL;
+	q->sel.deadline_ns =
+		(int64_t)clock_monotonic_ns() + MAX_QUERY_SECONDS * (int64_t)CLOCK_SECOND_NS;
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "codec/gzip.h"
@@ -223,11 +224,8 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 static void retain(struct server *s)
 {
 	struct err err = { 0 };
-	struct timespec ts;
-	int64_t now;
+	int64_t now = (int64_t)clock_unix_ns();
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	now = ts.tv_sec * 1000000000LL + ts.tv_nsec;
 	if (store_retain(s->store, s->opt.max_age_ns ? now - s->opt.max_age_ns : 0,
 			 s->opt.max_bytes, now, &err) < 0 &&
 	    s->opt.warn)

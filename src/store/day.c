@@ -15,11 +15,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <sqlite3.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/vec.h"
@@ -614,12 +614,9 @@ static void bind_range(struct asking *a, struct sqlite3_stmt *stmt, uint32_t ser
 
 static int check_deadline(struct asking *a)
 {
-	struct timespec ts;
-
 	if (!a->sel->deadline_ns || a->n_windows++ % DEADLINE_EVERY)
 		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	if (ts.tv_sec * 1000000000LL + ts.tv_nsec < a->sel->deadline_ns)
+	if ((int64_t)clock_monotonic_ns() < a->sel->deadline_ns)
 		return 0;
 	return err_set(a->err, -ETIMEDOUT, "the question takes too long");
 }

@@ -23,9 +23,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "symbol/debugfile.h"
@@ -61,14 +61,6 @@ struct debuginfod {
 	unsigned int n_timeouts; /* in a row */
 	int64_t silent_until_ms;
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 int debuginfod_new(struct debuginfod **out, const struct debuginfod_opts *opts, struct err *err)
 {
@@ -109,7 +101,7 @@ void debuginfod_free(struct debuginfod *d)
 
 static bool is_known_miss(struct debuginfod *d, const struct elf_build_id *id)
 {
-	int64_t now = now_ms();
+	int64_t now = clock_monotonic_ms();
 	bool found = false;
 
 	for (size_t i = 0; i < d->misses.len;) {
@@ -128,7 +120,7 @@ static bool is_known_miss(struct debuginfod *d, const struct elf_build_id *id)
 static void remember_miss(struct debuginfod *d, const struct elf_build_id *id)
 {
 	if (d->misses.len < MISSES_MAX)
-		(void)vec_push(&d->misses, (struct miss){ *id, now_ms() + MISS_MS });
+		(void)vec_push(&d->misses, (struct miss){ *id, clock_monotonic_ms() + MISS_MS });
 }
 
 static void cache_name(const struct elf_build_id *id, char *out, size_t cap)
@@ -317,14 +309,14 @@ int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id)
 	if (!id->len || id->len > ELF_BUILD_ID_MAX)
 		return -ENOENT;
 	fd = open_cached(d, id);
-	if (fd >= 0 || now_ms() < d->silent_until_ms || is_known_miss(d, id))
+	if (fd >= 0 || clock_monotonic_ms() < d->silent_until_ms || is_known_miss(d, id))
 		return fd >= 0 ? fd : -ENOENT;
 	fd = fetch_any(d, id);
 	if (fd < 0)
 		remember_miss(d, id);
 	d->n_timeouts = fd == -ETIMEDOUT ? d->n_timeouts + 1 : 0;
 	if (d->n_timeouts >= TIMEOUTS_MAX) {
-		d->silent_until_ms = now_ms() + MISS_MS;
+		d->silent_until_ms = clock_monotonic_ms() + MISS_MS;
 		d->n_timeouts = 0;
 	}
 	return fd;

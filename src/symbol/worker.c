@@ -20,8 +20,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "symbol/worker_io.h"
 
@@ -59,14 +59,6 @@ struct batch {
 	unsigned int n_needs;
 };
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 static void stop(struct symbol_worker *w)
 {
 	if (w->sock >= 0)
@@ -88,7 +80,7 @@ static int receive(struct symbol_worker *w, int64_t deadline, struct protocol_ms
 	ssize_t len;
 
 	for (;;) {
-		left = deadline - now_ms();
+		left = deadline - clock_monotonic_ms();
 		if (left <= 0)
 			return -ETIMEDOUT;
 		if (poll(&p, 1, (int)left) > 0)
@@ -141,7 +133,7 @@ static int start_once(struct symbol_worker *w, struct err *err)
 		return err_set(err, r, "cannot start the symbol worker");
 	}
 	w->starts++;
-	r = receive(w, now_ms() + START_TIMEOUT_MS, &hello);
+	r = receive(w, clock_monotonic_ms() + START_TIMEOUT_MS, &hello);
 	if (r == 0 && hello.type != PROTOCOL_HELLO)
 		r = -EBADMSG;
 	if (r < 0) {
@@ -259,7 +251,7 @@ static int exchange(struct symbol_worker *w, struct batch *b)
 	protocol_put_ask(&packet, w->seq, b->file->key, b->addrs, b->n);
 	r = worker_send(w->sock, &packet, -1);
 	buf_fini(&packet);
-	return r < 0 ? r : take_packets(w, b, now_ms() + w->opts.timeout_ms);
+	return r < 0 ? r : take_packets(w, b, clock_monotonic_ms() + w->opts.timeout_ms);
 }
 
 static int ask_batch(struct symbol_worker *w, struct batch *b, struct err *err)
