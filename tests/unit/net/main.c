@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/test.h"
+
+int test_http_client(void);
+
+int main(void)
+{
+	return test_http_client();
+}
