@@ -103,8 +103,8 @@ static enum MHD_Result send_response(struct http_request *rq)
 		return MHD_NO;
 	if (rs->content_type)
 		MHD_add_response_header(m, "Content-Type", rs->content_type);
-	for (const struct http_header *h = rs->headers; h && h->name; h++)
-		MHD_add_response_header(m, h->name, h->value);
+	for (size_t i = 0; i < rs->n_headers; i++)
+		MHD_add_response_header(m, rs->headers[i].name, rs->headers[i].value);
 	r = MHD_queue_response(rq->connection, (unsigned int)rs->status, m);
 	MHD_destroy_response(m);
 	return r;

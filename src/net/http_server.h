@@ -16,16 +16,26 @@ struct err;
 struct http_request;
 struct http_server;
 
+enum { HTTP_MAX_HEADERS = 12 };
+
 struct http_header {
-	const char *name, *value;
+	const char *name, *value; /* borrowed until the answer is sent */
 };
 
 struct http_response {
-	int status;                        /* 200 unless changed */
-	const char *content_type;          /* NULL: none */
-	const struct http_header *headers; /* more of them, up to one without a name; or NULL */
+	int status;               /* 200 unless changed */
+	const char *content_type; /* NULL: none */
+	struct http_header headers[HTTP_MAX_HEADERS];
+	size_t n_headers;
 	struct buf body;
 };
+
+/* One more header; beyond HTTP_MAX_HEADERS none is added. */
+static inline void http_response_add(struct http_response *rs, const char *name, const char *value)
+{
+	if (rs->n_headers < HTTP_MAX_HEADERS)
+		rs->headers[rs->n_headers++] = (struct http_header){ name, value };
+}
 
 /* From several threads at once. */
 typedef void (*http_handler_fn)(void *ctx, const struct http_request *rq, struct http_response *rs);

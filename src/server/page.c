@@ -4,42 +4,41 @@
  * as it is and keep it until its hash changes; its policy lets it talk to this
  * server and to nobody else.
  */
-#include "server/page.h"
-
 #include <string.h>
 
 #include "codec/gzip.h"
 #include "net/http_server.h"
+#include "server/connect.h"
+#include "server/rpc.h"
 #include "ui_server_page.h"
 
-#define COMMON_HEADERS                                                                             \
-	{ "Content-Security-Policy", UI_SERVER_PAGE_CSP },                                         \
-		{ "X-Content-Type-Options", "nosniff" }, { "Referrer-Policy", "no-referrer" },     \
-		{ "X-Frame-Options", "DENY" }, { "Cross-Origin-Opener-Policy", "same-origin" },    \
-		{ "Cache-Control", "no-cache" }, { "Vary", "Accept-Encoding" },                    \
-	{                                                                                          \
-		"ETag", UI_SERVER_PAGE_ETAG                                                        \
-	}
+static const struct http_header headers[] = {
+	{ "Content-Security-Policy", UI_SERVER_PAGE_CSP },
+	{ "X-Content-Type-Options", "nosniff" },
+	{ "Referrer-Policy", "no-referrer" },
+	{ "X-Frame-Options", "DENY" },
+	{ "Cross-Origin-Opener-Policy", "same-origin" },
+	{ "Cache-Control", "no-cache" },
+	{ "Vary", "Accept-Encoding" },
+	{ "ETag", UI_SERVER_PAGE_ETAG },
+};
 
-static const struct http_header plain[] = { COMMON_HEADERS, { NULL, NULL } };
-static const struct http_header compressed[] = { COMMON_HEADERS,
-						 { "Content-Encoding", "gzip" },
-						 { NULL, NULL } };
-
-void page_serve(const struct http_request *rq, struct http_response *rs)
+int page_get(struct rpc *rpc)
 {
-	const char *accepted = http_request_header(rq, "Accept-Encoding");
-	const char *known = http_request_header(rq, "If-None-Match");
+	const char *known = http_request_header(rpc->rq, "If-None-Match");
+	struct http_response *rs = rpc->rs;
 
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		http_response_add(rs, headers[i].name, headers[i].value);
 	rs->content_type = "text/html; charset=utf-8";
-	rs->headers = plain;
 	if (known && strstr(known, UI_SERVER_PAGE_ETAG)) {
 		rs->status = 304;
-	} else if (accepted && strstr(accepted, "gzip")) {
-		rs->headers = compressed;
-		buf_put(&rs->body, ui_server_page, sizeof(ui_server_page));
-	} else if (gzip_read(ui_server_page, sizeof(ui_server_page), UI_SERVER_PAGE_LEN, &rs->body,
-			     NULL) < 0) {
-		rs->status = 500;
+		return 0;
 	}
+	if (!connect_takes_gzip(rpc))
+		return gzip_read(ui_server_page, sizeof(ui_server_page), UI_SERVER_PAGE_LEN,
+				 &rs->body, rpc->err);
+	http_response_add(rs, "Content-Encoding", "gzip");
+	buf_put(&rs->body, ui_server_page, sizeof(ui_server_page));
+	return 0;
 }

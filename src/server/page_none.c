@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for page.c in a build without the page (-Dui=disabled). */
-#include "net/http_server.h"
-#include "server/page.h"
+#include <errno.h>
 
-void page_serve(const struct http_request *rq, struct http_response *rs)
+#include "base/err.h"
+#include "server/rpc.h"
+
+int page_get(struct rpc *rpc)
 {
-	rs->status = 404;
-	rs->content_type = "text/plain; charset=utf-8";
-	buf_put_str(&rs->body, "this cameo was built without the page (-Dui=disabled)\n");
+	return err_set(rpc->err, -ENOENT, "this cameo was built without the page (-Dui=disabled)");
 }

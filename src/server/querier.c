@@ -581,7 +581,7 @@ static int profile_stats(struct question *q)
 	return 0;
 }
 
-int querier_rpc(struct rpc *rpc, const char *method)
+int querier_rpc(struct rpc *rpc)
 {
 	static const struct {
 		const char *name;
@@ -599,7 +599,7 @@ int querier_rpc(struct rpc *rpc, const char *method)
 	_cleanup_(question_fini) struct question q = { .rpc = rpc };
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		if (!strcmp(methods[i].name, method))
+		if (!strcmp(methods[i].name, rpc->method))
 			return methods[i].run(&q);
-	return err_set(rpc->err, -ENOSYS, "%.60s is not there", method);
+	return err_set(rpc->err, -ENOSYS, "%.60s is not there", rpc->method);
 }

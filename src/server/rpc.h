@@ -9,16 +9,21 @@
 #include "server/answer.h"
 
 struct buf;
+struct counters;
 struct err;
 struct http_request;
 struct http_response;
+struct server_options;
 struct store;
 
 struct rpc {
 	struct store *store;
+	const struct server_options *opt;
+	struct counters *counters;
 	const char *tenant;
 	const struct http_request *rq;
-	const void *body; /* decompressed */
+	const char *method; /* what of the path is behind the route's: an RPC's name */
+	const void *body;   /* decompressed */
 	size_t len;
 	bool json;
 	struct http_response *rs;
@@ -30,4 +35,12 @@ int push_rpc(struct rpc *rpc);
 int push_ingest(struct rpc *rpc);
 
 /* querier.v1: -ENOSYS for a method that is not there. */
-int querier_rpc(struct rpc *rpc, const char *method);
+int querier_rpc(struct rpc *rpc);
+
+/* GETs that are not about profiles. */
+int status_ready(struct rpc *rpc);
+int status_metrics(struct rpc *rpc);
+int status_build(struct rpc *rpc);
+
+/* The web page; -ENOENT in a build without it (-Dui=disabled). */
+int page_get(struct rpc *rpc);

@@ -152,6 +152,21 @@ def check_page(server):
     check("what the browser has is not sent again", status == 304 and not again, status)
 
 
+def check_gzip(server):
+    rq = {"Content-Type": "application/json"}
+    body = json.dumps({**RANGE, "profileTypeID": CPU, "labelSelector": "{}"}).encode()
+    long = json.dumps({**RANGE, "profileTypeID": CPU, "labelSelector": "{}", "step": 0.1}).encode()
+    plain = server.ask(QUERIER + "Series", body, rq)[2]
+    packed = server.ask(QUERIER + "Series", body, {**rq, "Accept-Encoding": "br, gzip;q=0.5"})[2]
+    check("an answer is compressed for who takes it",
+          packed[:2] == b"\x1f\x8b" and gzip.decompress(packed) == plain, packed[:100])
+    check("and for nobody else",
+          server.ask(QUERIER + "Series", body, {**rq, "Accept-Encoding": "gzip;q=0, br"})[2] ==
+          plain)
+    check("a short answer stays as it is", server.ask(
+        QUERIER + "SelectSeries", long, {**rq, "Accept-Encoding": "gzip"})[2][:1] == b"{")
+
+
 def check_own(server):
     for i, (labels, time_s, folded) in enumerate(DATA):
         check("push of %s" % labels["instance"],
@@ -187,13 +202,14 @@ def check_own(server):
     bomb = gzip.compress(b"\0" * (300 << 20), 9)
     status, _, answer = server.ask("/push.v1.PusherService/Push", bomb, {
         "Content-Type": "application/proto", "Content-Encoding": "gzip"})
-    check("a gzip bomb is refused", status == 400, answer)
+    check("a gzip bomb is refused", status == 413, answer)
     body = message((1, CPU), (2, "{}"), (3, RANGE["start"]), (4, RANGE["end"]))
     status, kind, answer = server.ask(QUERIER + "SelectMergeProfile", body,
                                       {"Content-Type": "application/proto"})
     check("a merged pprof carries period and duration",
           (status, kind) == (200, "application/proto") and
           message((10, 45 * 10**9)) in answer and message((12, 10000000)) in answer, answer)
+    check_gzip(server)
     check("nothing there is 404", server.ask("/nothing")[0] == 404)
     check("a method that is not there is 501", server.query("Nothing")[0] == 501)
     check("/metrics counts pushes", b"\ncameo_push_requests_total 6\n" in server.ask("/metrics")[2])

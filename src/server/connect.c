@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Errors travel as -errno and leave here as status and code. Which code belongs
+ * to which status is Connect's, except that too much is 413 or 422 where HTTP has
+ * a word of its own: clients go by the code in the body.
+ */
+#include "server/connect.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "codec/gzip.h"
+#include "net/http_server.h"
+#include "server/counters.h"
+#include "server/rpc.h"
+
+enum {
+	MAX_DECOMPRESSED = 128 << 20,
+	WORTH_COMPRESSING = 1024,
+};
+
+static const struct failure {
+	int error, status;
+	const char *code;
+	enum counter counter; /* beside COUNTER_REFUSED */
+} failures[] = {
+	{ -EINVAL, 400, "invalid_argument", COUNTER_REFUSED },
+	{ -EBADMSG, 400, "invalid_argument", COUNTER_REFUSED },
+	{ -ENOENT, 404, "not_found", COUNTER_REFUSED },
+	{ -EMSGSIZE, 413, "resource_exhausted", COUNTER_LIMIT_BODY },
+	{ -EFBIG, 422, "invalid_argument", COUNTER_LIMIT_SIZE },
+	{ -ERANGE, 422, "invalid_argument", COUNTER_LIMIT_RANGE },
+	{ -EDQUOT, 429, "resource_exhausted", COUNTER_LIMIT_SERIES },
+	{ -ENOMEM, 429, "resource_exhausted", COUNTER_LIMIT_MEMORY },
+	{ -ENOSPC, 503, "unavailable", COUNTER_LIMIT_DISK },
+	{ -ENOSYS, 501, "unimplemented", COUNTER_REFUSED },
+	{ -ETIMEDOUT, 504, "deadline_exceeded", COUNTER_LIMIT_TIME },
+};
+
+static const struct failure unknown = { 0, 500, "unknown", COUNTER_REFUSED };
+
+static void put_failure(struct rpc *rpc, int r)
+{
+	const struct failure *f = &unknown;
+	struct http_response *rs = rpc->rs;
+	struct json j;
+
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
+		if (failures[i].error == r)
+			f = &failures[i];
+	counters_add(rpc->counters, COUNTER_REFUSED);
+	if (f->counter != COUNTER_REFUSED)
+		counters_add(rpc->counters, f->counter);
+	rs->status = f->status;
+	rs->content_type = "application/json";
+	rs->body.len = 0;
+	j = json_to(&rs->body);
+	json_object(&j);
+	json_key(&j, "code");
+	json_str(&j, f->code);
+	json_key(&j, "message");
+	json_str(&j, rpc->err->msg[0] ? rpc->err->msg : strerror(-r));
+	json_object_end(&j);
+}
+
+/* Undo the body's compression, if any. */
+static int read_body(struct rpc *rpc, struct buf *room)
+{
+	const char *encoding = http_request_header(rpc->rq, "Content-Encoding");
+	int r;
+
+	rpc->body = http_request_body(rpc->rq, &rpc->len);
+	if (!encoding || !strcmp(encoding, "identity") || !encoding[0])
+		return 0;
+	if (strcmp(encoding, "gzip") != 0)
+		return err_set(rpc->err, -ENOSYS, "encoding %.40s is not taken", encoding);
+	r = gzip_read(rpc->body, rpc->len, MAX_DECOMPRESSED, room, rpc->err);
+	rpc->body = room->data;
+	rpc->len = room->len;
+	return r == -EFBIG ? -EMSGSIZE : r;
+}
+
+static bool is_method(struct rpc *rpc, const char *method)
+{
+	bool is = !strcmp(http_request_method(rpc->rq), method);
+
+	if (!is)
+		rpc->rs->status = 405;
+	return is;
+}
+
+static bool is_json(const char *type)
+{
+	return !strncasecmp(type, "application/json", 16) && (!type[16] || type[16] == ';');
+}
+
+static void call(struct rpc *rpc, rpc_fn run, bool json_only)
+{
+	const char *type = http_request_header(rpc->rq, "Content-Type");
+	const char *version = http_request_header(rpc->rq, "Connect-Protocol-Version");
+	_cleanup_(buf_fini) struct buf room = { 0 };
+	int r;
+
+	if (!is_method(rpc, "POST"))
+		return;
+	rpc->json = type && is_json(type);
+	if (!type || (!rpc->json && (json_only || strcmp(type, "application/proto") != 0))) {
+		rpc->rs->status = 415;
+		return;
+	}
+	rpc->rs->content_type = rpc->json ? "application/json" : "application/proto";
+	r = version && strcmp(version, "1") != 0
+		    ? err_set(rpc->err, -EINVAL, "Connect-Protocol-Version must be 1")
+		    : read_body(rpc, &room);
+	if (r == 0)
+		r = run(rpc);
+	if (r < 0)
+		put_failure(rpc, r);
+}
+
+void connect_call(struct rpc *rpc, rpc_fn run)
+{
+	call(rpc, run, false);
+}
+
+void connect_call_json(struct rpc *rpc, rpc_fn run)
+{
+	call(rpc, run, true);
+}
+
+void connect_upload(struct rpc *rpc, rpc_fn run)
+{
+	_cleanup_(buf_fini) struct buf room = { 0 };
+	int r;
+
+	if (!is_method(rpc, "POST"))
+		return;
+	r = read_body(rpc, &room);
+	if (r == 0)
+		r = run(rpc);
+	if (r < 0)
+		put_failure(rpc, r);
+	if (r == -EBADMSG)
+		rpc->rs->status = 422;
+}
+
+void connect_get(struct rpc *rpc, rpc_fn run)
+{
+	int r;
+
+	if (strcmp(http_request_method(rpc->rq), "HEAD") != 0 && !is_method(rpc, "GET"))
+		return;
+	r = run(rpc);
+	if (r < 0)
+		put_failure(rpc, r);
+}
+
+/* "br, gzip;q=0.5": does the list have gzip, and not at 0? */
+bool connect_takes_gzip(const struct rpc *rpc)
+{
+	const char *accept = http_request_header(rpc->rq, "Accept-Encoding");
+
+	while (accept && *accept) {
+		size_t len = strcspn(accept, ","), name;
+		const char *q;
+
+		accept += strspn(accept, " \t");
+		name = strcspn(accept, ",; \t");
+		len = strcspn(accept, ",");
+		q = memchr(accept, ';', len);
+		if ((name == 4 && !strncasecmp(accept, "gzip", 4)) || (name == 1 && *accept == '*'))
+			return !q || !(q = strstr(q, "q=")) || q > accept + len ||
+			       strtod(q + 2, NULL) > 0;
+		accept += len + (accept[len] == ',');
+	}
+	return false;
+}
+
+static bool is_packed(const struct http_response *rs)
+{
+	for (size_t i = 0; i < rs->n_headers; i++)
+		if (!strcmp(rs->headers[i].name, "Content-Encoding"))
+			return true;
+	return false;
+}
+
+void connect_compress(struct rpc *rpc)
+{
+	struct http_response *rs = rpc->rs;
+	struct buf packed = { 0 };
+
+	if (rs->body.len < WORTH_COMPRESSING || is_packed(rs) || buf_error(&rs->body) ||
+	    !connect_takes_gzip(rpc))
+		return;
+	if (gzip_write(rs->body.data, rs->body.len, GZIP_FAST, &packed, NULL) < 0 ||
+	    packed.len >= rs->body.len) {
+		buf_fini(&packed);
+		return;
+	}
+	buf_fini(&rs->body);
+	rs->body = packed;
+	http_response_add(rs, "Content-Encoding", "gzip");
+}

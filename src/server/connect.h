@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How requests and answers are wrapped: Connect's unary calls, its errors,
+ * and compression either way.
+ */
+#include <stdbool.h>
+
+struct rpc;
+
+typedef int (*rpc_fn)(struct rpc *rpc);
+
+/* A call in protobuf or JSON: answers it, with what @run says or with why not. */
+void connect_call(struct rpc *rpc, rpc_fn run);
+
+/* The same in JSON only. */
+void connect_call_json(struct rpc *rpc, rpc_fn run);
+
+/* A body of any type; one that can't be read is 422, as clients of /ingest know it. */
+void connect_upload(struct rpc *rpc, rpc_fn run);
+
+/* A GET. */
+void connect_get(struct rpc *rpc, rpc_fn run);
+
+bool connect_takes_gzip(const struct rpc *rpc);
+
+/* Compress the answer if the client takes that and it is worth it. */
+void connect_compress(struct rpc *rpc);
