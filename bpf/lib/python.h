@@ -28,6 +28,21 @@ static __always_inline int python_is_own(struct walk *w, const struct python_vm 
 	return at && !read_user(&id, sizeof(id), at + py->thread_id) && id == w->fs_base;
 }
 
+/*
+ * Is @at still in its interpreter's list? A state that was freed still says
+ * whose it was, and a new thread often has the stack, so the id, of an old one.
+ */
+static __always_inline int python_is_linked(const struct python_vm *py, __u64 at)
+{
+	__u64 prev = 0, interp = 0, link, v = 0;
+
+	if (read_user(&prev, sizeof(prev), at + py->thread_prev) ||
+	    read_user(&interp, sizeof(interp), at + py->thread_interp))
+		return 0;
+	link = prev ? prev + py->thread_next : interp + py->interp_threads;
+	return !read_user(&v, sizeof(v), link) && v == at;
+}
+
 /* The innermost frame of the thread state @at, into w->vm_at: 0, or -1 when there is none. */
 static __always_inline int python_first_frame(struct walk *w, const struct python_vm *py, __u64 at)
 {
@@ -86,7 +101,8 @@ WALK_FN int python_begin(__u32 which, __u32 slot)
 		return WALK_STOP;
 	t = python_cached(w);
 	if (t->fs_base == w->fs_base && t->pid == w->record.head.pid &&
-	    python_is_own(w, py, t->state) && !python_first_frame(w, py, t->state))
+	    python_is_own(w, py, t->state) && python_is_linked(py, t->state) &&
+	    !python_first_frame(w, py, t->state))
 		return WALK_CONTINUE;
 	w->vm_at = 0;
 	w->vm_interp = w->process.vms[slot].bias + py->interp_head;

@@ -21,7 +21,7 @@ enum {
 struct python_vm {
 	__u64 interp_head; /* address of the pointer to the first interpreter */
 	__u16 interp_next, interp_threads;
-	__u16 thread_next, thread_id, thread_frame;
+	__u16 thread_prev, thread_next, thread_interp, thread_id, thread_frame;
 	__u16 cframe_frame; /* 3.11, 3.12: thread_frame leads to a struct with the frame there */
 	__u16 frame_bytes;  /* as much as is there to be read */
 	__u16 frame_code, frame_back, frame_place;

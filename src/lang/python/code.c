@@ -5,6 +5,7 @@
  * Strings are shown as UTF-8; what can't be is shown as '?'.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +109,21 @@ static int read_lines(const struct python_vm *py, const struct lang_process *p, 
 	return 0;
 }
 
+/* What an object says that it is, by its type's name. */
+static bool is_of_type(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
+		       const char *name)
+{
+	uint64_t type, at;
+	char text[16];
+	size_t len = strlen(name) + 1;
+
+	/* the type is an object's last field; its name comes behind its own head, of variable size
+	 */
+	return read_u64(p, addr + py->object - 8, &type) == 0 &&
+	       read_u64(p, type + py->object + 8, &at) == 0 && len <= sizeof(text) &&
+	       p->read(p->ctx, at, text, len) == 0 && !memcmp(text, name, len);
+}
+
 /* Does the code object still have what the sample saw? */
 static int check_cookie(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
 			uint32_t cookie)
@@ -151,6 +167,8 @@ int python_read(const struct vm_tables *tables, uint32_t vm, const struct lang_p
 
 	if (r < 0)
 		return r;
+	if (!is_of_type(py, p, addr, "code"))
+		return -ESTALE;
 	r = read_parts(py, p, addr, out);
 	if (r == 0)
 		r = check_cookie(py, p, addr, cookie);

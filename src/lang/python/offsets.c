@@ -21,9 +21,9 @@ enum { FIRST_MINOR = 6, LAST_WITHOUT_TABLE = 12 };
 #define COMMON_CODE_311                                                                            \
 	.code_filename = 112, .code_name = 120, .code_qualname = 128, .code_lines = 136
 #define COMMON_OLD                                                                                 \
-	.interp_threads = 8, .thread_next = 8, .thread_frame = 24, .cframe_frame = PYTHON_NONE,    \
-	.frame_bytes = 128, .frame_back = 24, .frame_code = 32, .entry = PYTHON_ENTRY_ALWAYS,      \
-	.object = 16, .ascii_data = 48, .kind_shift = 2
+	.interp_threads = 8, .thread_next = 8, .thread_interp = 16, .thread_frame = 24,            \
+	.cframe_frame = PYTHON_NONE, .frame_bytes = 128, .frame_back = 24, .frame_code = 32,       \
+	.entry = PYTHON_ENTRY_ALWAYS, .object = 16, .ascii_data = 48, .kind_shift = 2
 
 /* interp_head: from the start of _PyRuntime, which 3.6 has not */
 static const struct python_vm known[LAST_WITHOUT_TABLE + 1] = {
@@ -36,45 +36,23 @@ static const struct python_vm known[LAST_WITHOUT_TABLE + 1] = {
 		.frame_place = 104 },
 	[10] = { COMMON_OLD, COMMON_CODE_38, .interp_head = 32, .thread_id = 176,
 		 .frame_place = 96 },
-	[11] = { COMMON_CODE_311,
-		 .interp_head = 40,
-		 .interp_threads = 16,
-		 .thread_next = 8,
-		 .thread_id = 152,
-		 .thread_frame = 56,
-		 .cframe_frame = 8,
-		 .frame_bytes = 80,
-		 .frame_code = 32,
-		 .frame_back = 48,
-		 .frame_place = 56,
-		 .frame_owner = 68,
-		 .entry = PYTHON_ENTRY_FLAG,
-		 .place_is_addr = 1,
-		 .code_cookie = 72,
-		 .code_first_line = 72,
-		 .code_bytecode = 184,
-		 .object = 16,
-		 .ascii_data = 48,
-		 .kind_shift = 2 },
-	[12] = { COMMON_CODE_311,
-		 .interp_head = 40,
-		 .interp_threads = 72,
-		 .thread_next = 8,
-		 .thread_id = 136,
-		 .thread_frame = 56,
-		 .cframe_frame = 0,
-		 .frame_bytes = 80,
-		 .frame_code = 0,
-		 .frame_back = 8,
-		 .frame_place = 56,
-		 .frame_owner = 70,
-		 .entry = PYTHON_ENTRY_SHIM,
-		 .place_is_addr = 1,
-		 .code_cookie = 68,
-		 .code_first_line = 68,
-		 .code_bytecode = 192,
-		 .object = 16,
-		 .ascii_data = 40,
+	[11] = { COMMON_CODE_311,    .interp_head = 40,          .interp_threads = 16,
+		 .thread_next = 8,   .thread_interp = 16,        .thread_id = 152,
+		 .thread_frame = 56, .cframe_frame = 8,          .frame_bytes = 80,
+		 .frame_code = 32,   .frame_back = 48,           .frame_place = 56,
+		 .frame_owner = 68,  .entry = PYTHON_ENTRY_FLAG, .place_is_addr = 1,
+		 .code_cookie = 72,  .code_first_line = 72,      .code_bytecode = 184,
+		 .object = 16,       .ascii_data = 48,           .kind_shift = 2 },
+	[12] = { COMMON_CODE_311,       .interp_head = 40,
+		 .interp_threads = 72,  .thread_next = 8,
+		 .thread_interp = 16,   .thread_id = 136,
+		 .thread_frame = 56,    .cframe_frame = 0,
+		 .frame_bytes = 80,     .frame_code = 0,
+		 .frame_back = 8,       .frame_place = 56,
+		 .frame_owner = 70,     .entry = PYTHON_ENTRY_SHIM,
+		 .place_is_addr = 1,    .code_cookie = 68,
+		 .code_first_line = 68, .code_bytecode = 192,
+		 .object = 16,          .ascii_data = 40,
 		 .kind_shift = 2 },
 };
 
@@ -130,7 +108,9 @@ static int from_table(struct python_vm *out, unsigned int minor, struct table *t
 	out->interp_head = word(t, RUNTIME_INTERPS);
 	out->interp_next = field(t, s->interp, 2);
 	out->interp_threads = field(t, s->interp, 3);
+	out->thread_prev = field(t, s->thread, 1);
 	out->thread_next = field(t, s->thread, 2);
+	out->thread_interp = field(t, s->thread, 3);
 	out->thread_frame = field(t, s->thread, 4);
 	out->thread_id = field(t, s->thread, 5);
 	out->cframe_frame = PYTHON_NONE;
