@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The message is cut into its tables first, which are then read from strings
- * upwards, as each refers to those before it: an array for each says which id
- * of ours an index stands for. Entry 0 of a table is the empty one; of mappings
- * and functions it means none.
+ * The message is cut into its tables first. An array for each says which id of
+ * ours an index stands for, and in which turn it was read: stacks lead to
+ * locations, these to mappings and functions, all to strings, and nothing leads
+ * back. Entry 0 of a table is the empty one; of mappings and functions it means
+ * none.
  */
 #include "codec/otlp_dictionary.h"
 
@@ -23,40 +24,70 @@ enum {
 
 void otlp_dictionary_fini(struct otlp_dictionary *d)
 {
-	struct otlp_ids *ids[] = { &d->strings,   &d->mappings, &d->functions,
-				   &d->locations, &d->stacks,   &d->stack };
-
-	for (size_t i = 0; i < OTLP_N_TABLES; i++)
+	for (size_t i = 0; i < OTLP_N_TABLES; i++) {
 		vec_fini(&d->tables[i]);
-	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
-		vec_fini(ids[i]);
-	vec_fini(&d->attributes);
-	vec_fini(&d->lines);
+		free(d->ids[i]);
+	}
+	free(d->attributes);
 	free(d->symbolized);
+	vec_fini(&d->stack);
+	vec_fini(&d->lines);
 }
 
-static int lookup(struct otlp_dictionary *d, const struct otlp_ids *table, const char *what,
-		  uint64_t i, uint32_t *out)
+static int read_string(struct otlp_dictionary *d, struct wire w, uint32_t *out);
+static int read_mapping(struct otlp_dictionary *d, struct wire w, uint32_t *out);
+static int read_function(struct otlp_dictionary *d, struct wire w, uint32_t *out);
+static int read_location(struct otlp_dictionary *d, struct wire w, uint32_t *out);
+static int read_stack(struct otlp_dictionary *d, struct wire w, uint32_t *out);
+
+static const struct table {
+	const char *what;
+	int (*read)(struct otlp_dictionary *d, struct wire w, uint32_t *out);
+} tables[OTLP_N_TABLES] = {
+	[OTLP_DICT_MAPPING] = { "mapping", read_mapping },
+	[OTLP_DICT_LOCATION] = { "location", read_location },
+	[OTLP_DICT_FUNCTION] = { "function", read_function },
+	[OTLP_DICT_STRING] = { "string", read_string },
+	[OTLP_DICT_STACK] = { "stack", read_stack },
+};
+
+static int lookup(struct otlp_dictionary *d, enum otlp_dictionary_field table, uint64_t i,
+		  uint32_t *out)
 {
-	if (i >= table->len)
-		return reading_bad(&d->at, -EBADMSG, "%s %" PRIu64 " does not exist", what, i);
-	*out = table->data[i];
+	const struct reading outer = d->at;
+	struct otlp_id *id;
+	int r;
+
+	if (i >= d->tables[table].len)
+		return reading_bad(&d->at, -EBADMSG, "%s %" PRIu64 " does not exist",
+				   tables[table].what, i);
+	id = &d->ids[table][i];
+	if (id->turn != d->turn) {
+		d->at.what = tables[table].what;
+		d->at.nth = (size_t)i;
+		r = tables[table].read(d, d->tables[table].data[i], &id->id);
+		if (r < 0)
+			return r;
+		id->turn = d->turn;
+		d->at = outer;
+	}
+	*out = id->id;
 	return 0;
 }
 
 int otlp_string(struct otlp_dictionary *d, uint64_t i, uint32_t *out)
 {
-	return lookup(d, &d->strings, "string", i, out);
+	return lookup(d, OTLP_DICT_STRING, i, out);
 }
 
 int otlp_stack(struct otlp_dictionary *d, uint64_t i, uint32_t *out)
 {
-	return lookup(d, &d->stacks, "stack", i, out);
+	return lookup(d, OTLP_DICT_STACK, i, out);
 }
 
-static int push(struct otlp_dictionary *d, struct otlp_ids *table, uint32_t id)
+size_t otlp_n_attributes(const struct otlp_dictionary *d)
 {
-	return vec_push(table, id) < 0 ? reading_no_memory(&d->at) : 0;
+	return d->tables[OTLP_DICT_ATTRIBUTE].len;
 }
 
 int otlp_dictionary_cut(struct otlp_dictionary *d, struct wire w)
@@ -86,20 +117,9 @@ static int check_limits(struct otlp_dictionary *d)
 	return 0;
 }
 
-static int read_strings(struct otlp_dictionary *d)
+static int read_string(struct otlp_dictionary *d, struct wire w, uint32_t *out)
 {
-	const struct wire_parts *parts = &d->tables[OTLP_DICT_STRING];
-
-	for (size_t i = 0; i < parts->len; i++) {
-		uint32_t id;
-
-		if (profile_add_string(d->p, (const char *)parts->data[i].p,
-				       wire_len(parts->data[i]), &id) < 0)
-			return reading_no_memory(&d->at);
-		if (push(d, &d->strings, id) < 0)
-			return -ENOMEM;
-	}
-	return 0;
+	return otlp_add_text(d, w.p, wire_len(w), out);
 }
 
 int otlp_add_text(struct otlp_dictionary *d, const void *s, size_t len, uint32_t *out)
@@ -143,10 +163,10 @@ int otlp_any_value(struct otlp_dictionary *d, struct wire w, struct otlp_attribu
 	return r < 0 ? reading_bad(&d->at, r, "its value is malformed") : 0;
 }
 
-/* An entry of the attribute table. */
-static int read_attribute(struct otlp_dictionary *d, struct wire w)
+static int read_attribute(struct otlp_dictionary *d, struct wire w,
+			  struct otlp_attribute_entry *out)
 {
-	struct otlp_attribute_entry a = { 0 };
+	struct otlp_attribute_entry a = { .turn = d->turn };
 	struct wire_scalars s;
 	struct wire value;
 	int r = reading_scalars(&d->at, w,
@@ -162,7 +182,29 @@ static int read_attribute(struct otlp_dictionary *d, struct wire w)
 		r = otlp_any_value(d, value, &a);
 	if (r < 0)
 		return r;
-	return vec_push(&d->attributes, a) < 0 ? reading_no_memory(&d->at) : 0;
+	*out = a;
+	return 0;
+}
+
+static int lookup_attribute(struct otlp_dictionary *d, uint64_t i,
+			    const struct otlp_attribute_entry **out)
+{
+	const struct reading outer = d->at;
+
+	if (i >= otlp_n_attributes(d))
+		return reading_bad(&d->at, -EBADMSG, "attribute %" PRIu64 " does not exist", i);
+	if (d->attributes[i].turn != d->turn) {
+		int r;
+
+		d->at.what = "attribute";
+		d->at.nth = (size_t)i;
+		r = read_attribute(d, d->tables[OTLP_DICT_ATTRIBUTE].data[i], &d->attributes[i]);
+		if (r < 0)
+			return r;
+		d->at = outer;
+	}
+	*out = &d->attributes[i];
+	return 0;
 }
 
 int otlp_next_attribute(struct otlp_dictionary *d, struct wire_nums *it,
@@ -173,11 +215,11 @@ int otlp_next_attribute(struct otlp_dictionary *d, struct wire_nums *it,
 
 	if (r < 0)
 		return reading_bad(&d->at, r, "its attributes are malformed");
-	if (r > 0 && i >= d->attributes.len)
-		return reading_bad(&d->at, -EBADMSG, "attribute %" PRIu64 " does not exist", i);
-	if (r > 0)
-		*out = &d->attributes.data[i];
-	return r;
+	if (r > 0) {
+		r = lookup_attribute(d, i, out);
+		return r < 0 ? r : 1;
+	}
+	return 0;
 }
 
 /* The text of the first attribute whose key starts with @key; 0: there is none. */
@@ -212,15 +254,16 @@ static int read_build_id(struct otlp_dictionary *d, struct wire w, uint32_t *out
 	return r;
 }
 
-static int read_mapping(struct otlp_dictionary *d, struct wire w)
+static int read_mapping(struct otlp_dictionary *d, struct wire w, uint32_t *out)
 {
 	struct profile_mapping m = { .has_functions = d->symbolized[d->at.nth] };
 	struct wire_scalars s;
-	uint32_t id;
 	int r = reading_scalars(&d->at, w, WIRE_BITS_UP_TO(OTLP_MAPPING_FILE), &s);
 
-	if (r == 0 && d->at.nth == 0)
-		return push(d, &d->mappings, PROFILE_NONE);
+	if (r == 0 && d->at.nth == 0) {
+		*out = PROFILE_NONE;
+		return 0;
+	}
 	if (r == 0)
 		r = otlp_string(d, s.v[OTLP_MAPPING_FILE], &m.file);
 	if (r == 0)
@@ -230,15 +273,13 @@ static int read_mapping(struct otlp_dictionary *d, struct wire w)
 	m.start = s.v[OTLP_MAPPING_START];
 	m.limit = s.v[OTLP_MAPPING_LIMIT];
 	m.file_off = s.v[OTLP_MAPPING_OFFSET];
-	r = reading_interned(&d->at, profile_add_mapping(d->p, &m, &id));
-	return r < 0 ? r : push(d, &d->mappings, id);
+	return reading_interned(&d->at, profile_add_mapping(d->p, &m, out));
 }
 
-static int read_function(struct otlp_dictionary *d, struct wire w)
+static int read_function(struct otlp_dictionary *d, struct wire w, uint32_t *out)
 {
 	struct profile_function f = { 0 };
 	struct wire_scalars s;
-	uint32_t id;
 	int r = reading_scalars(&d->at, w, WIRE_BITS_UP_TO(OTLP_FUNCTION_START_LINE), &s);
 
 	if (r == 0)
@@ -250,8 +291,7 @@ static int read_function(struct otlp_dictionary *d, struct wire w)
 	if (r < 0)
 		return r;
 	f.start_line = reading_line_number(s.v[OTLP_FUNCTION_START_LINE]);
-	r = reading_interned(&d->at, profile_add_function(d->p, &f, &id));
-	return r < 0 ? r : push(d, &d->functions, id);
+	return reading_interned(&d->at, profile_add_function(d->p, &f, out));
 }
 
 static int read_line(struct otlp_dictionary *d, struct wire w)
@@ -263,7 +303,7 @@ static int read_line(struct otlp_dictionary *d, struct wire w)
 	/* function 0 is none */
 	if (r < 0 || !s.v[OTLP_LINE_FUNCTION])
 		return r;
-	r = lookup(d, &d->functions, "function", s.v[OTLP_LINE_FUNCTION], &l.function);
+	r = lookup(d, OTLP_DICT_FUNCTION, s.v[OTLP_LINE_FUNCTION], &l.function);
 	if (r < 0)
 		return r;
 	if (d->lines.len == OTLP_MAX_LINES)
@@ -293,17 +333,16 @@ static int read_kind(struct otlp_dictionary *d, struct wire w, struct profile_lo
 	return 0;
 }
 
-static int read_location(struct otlp_dictionary *d, struct wire w)
+static int read_location(struct otlp_dictionary *d, struct wire w, uint32_t *out)
 {
 	struct profile_location l = { .mapping = PROFILE_NONE };
 	struct wire_scalars s;
 	struct wire rest = w, line;
-	uint32_t id;
 	int r = reading_scalars(&d->at, w, WIRE_BITS_UP_TO(OTLP_LOCATION_ADDRESS), &s);
 
 	d->lines.len = 0;
 	if (r == 0 && s.v[OTLP_LOCATION_MAPPING])
-		r = lookup(d, &d->mappings, "mapping", s.v[OTLP_LOCATION_MAPPING], &l.mapping);
+		r = lookup(d, OTLP_DICT_MAPPING, s.v[OTLP_LOCATION_MAPPING], &l.mapping);
 	while (r == 0 && (r = reading_next_message(&d->at, &rest, OTLP_LOCATION_LINES, &line)) > 0)
 		r = read_line(d, line);
 	if (r < 0)
@@ -312,9 +351,7 @@ static int read_location(struct otlp_dictionary *d, struct wire w)
 	l.n_lines = (uint32_t)d->lines.len;
 	l.lines = d->lines.data;
 	r = read_kind(d, w, &l);
-	if (r == 0)
-		r = reading_interned(&d->at, profile_add_location(d->p, &l, &id));
-	return r < 0 ? r : push(d, &d->locations, id);
+	return r < 0 ? r : reading_interned(&d->at, profile_add_location(d->p, &l, out));
 }
 
 /* Mappings come before locations, but whether one has names is said by its locations. */
@@ -336,71 +373,93 @@ static int find_symbolized(struct otlp_dictionary *d, struct wire w)
 	return r < 0 ? r : 0;
 }
 
-static int read_stack(struct otlp_dictionary *d, struct wire w)
+static int read_stack_locations(struct otlp_dictionary *d, const struct wire_field *f)
+{
+	struct wire_nums it = wire_nums(f, WIRE_VARINT);
+	uint32_t id = 0;
+	uint64_t i;
+	int r;
+
+	while ((r = wire_nums_next(&it, &i)) > 0) {
+		if (d->stack.len == d->limits.depth)
+			return reading_bad(&d->at, -EFBIG, "it has more than %u frames",
+					   d->limits.depth);
+		r = lookup(d, OTLP_DICT_LOCATION, i, &id);
+		if (r < 0)
+			return r;
+		if (vec_push(&d->stack, id) < 0)
+			return reading_no_memory(&d->at);
+	}
+	return r < 0 ? reading_bad(&d->at, r, "it is malformed or cut short") : 0;
+}
+
+static int read_stack(struct otlp_dictionary *d, struct wire w, uint32_t *out)
 {
 	struct wire_field f;
-	uint32_t id;
 	int r;
 
 	d->stack.len = 0;
 	while ((r = wire_next(&w, &f)) > 0) {
-		struct wire_nums it = wire_nums(&f, WIRE_VARINT);
-		uint64_t i;
-
-		if (f.number != OTLP_STACK_LOCATIONS)
-			continue;
-		while ((r = wire_nums_next(&it, &i)) > 0) {
-			if (d->stack.len == d->limits.depth)
-				return reading_bad(&d->at, -EFBIG, "it has more than %u frames",
-						   d->limits.depth);
-			r = lookup(d, &d->locations, "location", i, &id);
-			if (r == 0)
-				r = push(d, &d->stack, id);
-			if (r < 0)
-				return r;
-		}
+		r = f.number == OTLP_STACK_LOCATIONS ? read_stack_locations(d, &f) : 0;
 		if (r < 0)
-			break;
+			return r;
 	}
 	if (r < 0)
 		return reading_bad(&d->at, r, "it is malformed or cut short");
-	r = reading_interned(&d->at, profile_add_stack(d->p, d->stack.data, d->stack.len, &id));
-	return r < 0 ? r : push(d, &d->stacks, id);
+	return reading_interned(&d->at, profile_add_stack(d->p, d->stack.data, d->stack.len, out));
 }
 
-static int read_table(struct otlp_dictionary *d, enum otlp_dictionary_field table, const char *what,
-		      int (*read)(struct otlp_dictionary *, struct wire))
+static int make_room(struct otlp_dictionary *d)
 {
-	int r = 0;
+	for (size_t i = 0; i < OTLP_N_TABLES; i++) {
+		d->ids[i] = calloc(d->tables[i].len + 1, sizeof(*d->ids[i]));
+		if (!d->ids[i])
+			return reading_no_memory(&d->at);
+	}
+	d->attributes = calloc(otlp_n_attributes(d) + 1, sizeof(*d->attributes));
+	d->symbolized = calloc(d->tables[OTLP_DICT_MAPPING].len + 1, sizeof(*d->symbolized));
+	return d->attributes && d->symbolized ? 0 : reading_no_memory(&d->at);
+}
 
-	d->at.what = what;
-	for (d->at.nth = 0; r == 0 && d->at.nth < d->tables[table].len; d->at.nth++) {
-		r = read(d, d->tables[table].data[d->at.nth]);
+int otlp_dictionary_open(struct otlp_dictionary *d)
+{
+	const struct wire_parts *locations = &d->tables[OTLP_DICT_LOCATION];
+	int r = check_limits(d);
+
+	if (r == 0)
+		r = make_room(d);
+	d->at.what = "location";
+	for (d->at.nth = 0; r == 0 && d->at.nth < locations->len; d->at.nth++) {
+		r = find_symbolized(d, locations->data[d->at.nth]);
 		if (r < 0)
 			return r;
 	}
 	d->at.what = NULL;
-	return 0;
+	return r;
+}
+
+void otlp_dictionary_into(struct otlp_dictionary *d, struct profile *p)
+{
+	d->p = p;
+	d->turn++;
 }
 
 int otlp_dictionary_read(struct otlp_dictionary *d)
 {
-	int r = check_limits(d);
+	static const enum otlp_dictionary_field order[] = { OTLP_DICT_STRING,   OTLP_DICT_ATTRIBUTE,
+							    OTLP_DICT_MAPPING,  OTLP_DICT_FUNCTION,
+							    OTLP_DICT_LOCATION, OTLP_DICT_STACK };
+	const struct otlp_attribute_entry *a;
+	uint32_t id;
 
-	d->symbolized = calloc(d->tables[OTLP_DICT_MAPPING].len + 1, sizeof(*d->symbolized));
-	if (!d->symbolized)
-		return reading_no_memory(&d->at);
-	if (r == 0)
-		r = read_strings(d);
-	if (r == 0)
-		r = read_table(d, OTLP_DICT_ATTRIBUTE, "attribute", read_attribute);
-	if (r == 0)
-		r = read_table(d, OTLP_DICT_LOCATION, "location", find_symbolized);
-	if (r == 0)
-		r = read_table(d, OTLP_DICT_MAPPING, "mapping", read_mapping);
-	if (r == 0)
-		r = read_table(d, OTLP_DICT_FUNCTION, "function", read_function);
-	if (r == 0)
-		r = read_table(d, OTLP_DICT_LOCATION, "location", read_location);
-	return r < 0 ? r : read_table(d, OTLP_DICT_STACK, "stack", read_stack);
+	for (size_t t = 0; t < sizeof(order) / sizeof(order[0]); t++) {
+		for (size_t i = 0; i < d->tables[order[t]].len; i++) {
+			int r = order[t] == OTLP_DICT_ATTRIBUTE ? lookup_attribute(d, i, &a)
+								: lookup(d, order[t], i, &id);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
 }

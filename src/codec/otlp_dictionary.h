@@ -3,7 +3,9 @@
 
 /*
  * The dictionary of an OTLP request: its tables, interned into a profile. What
- * an index of the file stands for is looked up here and nowhere else.
+ * an index of the file stands for is looked up here and nowhere else. An entry
+ * is read when it is first looked up, once for each profile interned into: a
+ * request may have a profile for each process, but one dictionary.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,14 +16,16 @@
 #include "codec/reading.h"
 #include "profile/profile.h"
 
-struct otlp_ids {
-	VEC(uint32_t); /* by index in the file: our id */
+/* What an entry is in the profile of the turn; of another turn: not read yet. */
+struct otlp_id {
+	uint32_t turn, id;
 };
 
 /* What an attribute is as a label; those with values that no label can have are not usable. */
 struct otlp_attribute_entry {
 	struct profile_label label;
 	bool usable;
+	uint32_t turn;
 };
 
 struct otlp_dictionary {
@@ -29,12 +33,13 @@ struct otlp_dictionary {
 	struct codec_limits limits;
 	struct reading at;
 	struct wire_parts tables[OTLP_DICT_STACK + 1];
-	struct otlp_ids strings, mappings, functions, locations, stacks;
+	struct otlp_id *ids[OTLP_DICT_STACK + 1]; /* by table and index in the file */
+	struct otlp_attribute_entry *attributes;
+	uint32_t turn;
+	bool *symbolized; /* by mapping: has it locations with lines? */
 	struct {
-		VEC(struct otlp_attribute_entry);
-	} attributes;
-	bool *symbolized;      /* by mapping: has it locations with lines? */
-	struct otlp_ids stack; /* being read */
+		VEC(uint32_t);
+	} stack; /* being read */
 	struct {
 		VEC(struct profile_line);
 	} lines; /* of the location being read */
@@ -42,13 +47,21 @@ struct otlp_dictionary {
 
 void otlp_dictionary_fini(struct otlp_dictionary *d);
 
-/* Cut the message into its tables; then read them. 0, -EBADMSG, -EFBIG, -ENOMEM. */
+/* Cut the message into its tables; then make room for what they are. 0, -EBADMSG, -EFBIG, -ENOMEM.
+ */
 int otlp_dictionary_cut(struct otlp_dictionary *d, struct wire w);
+int otlp_dictionary_open(struct otlp_dictionary *d);
+
+/* From now on intern into @p. */
+void otlp_dictionary_into(struct otlp_dictionary *d, struct profile *p);
+
+/* Read everything, used or not. */
 int otlp_dictionary_read(struct otlp_dictionary *d);
 
-/* What an index stands for: 0, or -EBADMSG when there is no such entry. */
+/* What an index stands for: 0; -EBADMSG when there is no such entry or it is none; -ENOMEM. */
 int otlp_string(struct otlp_dictionary *d, uint64_t i, uint32_t *out);
 int otlp_stack(struct otlp_dictionary *d, uint64_t i, uint32_t *out);
+size_t otlp_n_attributes(const struct otlp_dictionary *d);
 
 /* The attributes in a repeated field of indices, one after the other: 1, 0 or -EBADMSG. */
 int otlp_next_attribute(struct otlp_dictionary *d, struct wire_nums *it,

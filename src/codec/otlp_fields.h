@@ -10,7 +10,7 @@ enum otlp_resource_field { OTLP_RESOURCE_ATTRIBUTES = 1 };
 
 enum otlp_scope_profiles_field { OTLP_SP_SCOPE = 1, OTLP_SP_PROFILES = 2 };
 
-enum otlp_scope_field { OTLP_SCOPE_NAME = 1, OTLP_SCOPE_VERSION = 2 };
+enum otlp_scope_field { OTLP_SCOPE_NAME = 1, OTLP_SCOPE_VERSION = 2, OTLP_SCOPE_ATTRIBUTES = 3 };
 
 enum otlp_dictionary_field {
 	OTLP_DICT_MAPPING = 1,

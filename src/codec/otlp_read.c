@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * After the dictionary all profiles are walked through three times: for their
- * sample types, which must be known before the first sample; for the shape of
- * their samples, which tells the layout; and for the samples.
+ * After the dictionary all profiles are walked through three times: for the
+ * shape of their samples, which tells the layout; for their sample types, which
+ * must be known before the first sample; and for the samples. Read as parts,
+ * each profile has its own strings and stacks: those that it needs.
  */
 #include "codec/otlp_read.h"
 
@@ -25,12 +26,18 @@ struct votes {
 	size_t is_old, is_new, may_be_old, may_be_new;
 };
 
+struct labels {
+	VEC(struct profile_label);
+};
+
 struct reader {
 	struct otlp_dictionary d;
+	struct profile *p; /* being made */
+	otlp_part_fn fn;   /* NULL: all profiles become one */
+	void *ctx;
 	struct wire_parts resource_profiles;
-	struct {
-		VEC(struct profile_label);
-	} labels;
+	struct wire resource, scope; /* that the profile is in */
+	struct labels labels, own;   /* of samples, of the resource */
 	struct {
 		VEC(uint64_t);
 	} times;
@@ -41,10 +48,11 @@ struct reader {
 
 static void reader_fini(struct reader *rd)
 {
-	profile_free(rd->d.p);
+	profile_free(rd->p);
 	otlp_dictionary_fini(&rd->d);
 	vec_fini(&rd->resource_profiles);
 	vec_fini(&rd->labels);
+	vec_fini(&rd->own);
 	vec_fini(&rd->times);
 }
 
@@ -66,20 +74,20 @@ static int cut_request(struct reader *rd, struct wire w)
 	}
 	if (r < 0)
 		return reading_bad(&rd->d.at, r, "it is malformed or cut short");
-	if (rd->resource_profiles.len && !has_dictionary)
+	if ((rd->resource_profiles.len || rd->fn) && !has_dictionary)
 		return reading_bad(&rd->d.at, -EBADMSG,
 				   "it has no dictionary: a layout before 1.8 is not read");
 	return 0;
 }
 
-static int add_label(struct reader *rd, const struct otlp_attribute_entry *a)
+static int add_label(struct reader *rd, struct labels *to, const struct otlp_attribute_entry *a)
 {
 	if (!a->usable)
 		return 0;
-	if (rd->labels.len == rd->d.limits.labels)
+	if (to->len == rd->d.limits.labels)
 		return reading_bad(&rd->d.at, -EFBIG, "it has more than %u labels",
 				   rd->d.limits.labels);
-	return vec_push(&rd->labels, a->label) < 0 ? reading_no_memory(&rd->d.at) : 0;
+	return vec_push(to, a->label) < 0 ? reading_no_memory(&rd->d.at) : 0;
 }
 
 static int add_labels(struct reader *rd, const struct wire_field *f)
@@ -89,7 +97,7 @@ static int add_labels(struct reader *rd, const struct wire_field *f)
 	int r;
 
 	while ((r = otlp_next_attribute(&rd->d, &it, &a)) > 0) {
-		r = add_label(rd, a);
+		r = add_label(rd, &rd->labels, a);
 		if (r < 0)
 			return r;
 	}
@@ -97,7 +105,7 @@ static int add_labels(struct reader *rd, const struct wire_field *f)
 }
 
 /* An attribute of a resource has its key and value in itself, or refers to strings. */
-static int read_key_value(struct reader *rd, struct wire w)
+static int read_key_value(struct reader *rd, struct wire w, struct labels *to)
 {
 	struct otlp_attribute_entry a = { 0 };
 	struct wire_field f;
@@ -113,45 +121,53 @@ static int read_key_value(struct reader *rd, struct wire w)
 		if (r < 0)
 			return r;
 	}
-	return r < 0 ? reading_bad(&rd->d.at, r, "an attribute is malformed") : add_label(rd, &a);
+	return r < 0 ? reading_bad(&rd->d.at, r, "an attribute is malformed")
+		     : add_label(rd, to, &a);
 }
 
-static int read_resource(struct reader *rd, struct wire w)
+static int read_key_values(struct reader *rd, struct wire w, uint32_t number, struct labels *to)
 {
-	struct wire resource, kv;
+	struct wire kv;
 	int r;
 
-	rd->labels.len = 0;
-	r = reading_next_message(&rd->d.at, &w, OTLP_RP_RESOURCE, &resource);
-	if (r <= 0)
-		return r;
-	while ((r = reading_next_message(&rd->d.at, &resource, OTLP_RESOURCE_ATTRIBUTES, &kv)) >
-	       0) {
-		r = read_key_value(rd, kv);
+	while ((r = reading_next_message(&rd->d.at, &w, number, &kv)) > 0) {
+		r = read_key_value(rd, kv, to);
 		if (r < 0)
 			return r;
 	}
 	return r;
 }
 
+static int read_own_labels(struct reader *rd, struct labels *to)
+{
+	int r;
+
+	to->len = 0;
+	r = read_key_values(rd, rd->resource, OTLP_RESOURCE_ATTRIBUTES, to);
+	return r < 0 ? r : read_key_values(rd, rd->scope, OTLP_SCOPE_ATTRIBUTES, to);
+}
+
 typedef int (*profile_fn)(struct reader *rd, struct wire profile);
+
+/* A message's only one of @number; nothing when there is none. */
+static int read_only(struct reader *rd, struct wire w, uint32_t number, struct wire *out)
+{
+	*out = wire_of(NULL, 0);
+	return reading_next_message(&rd->d.at, &w, number, out);
+}
 
 static int each_profile_of(struct reader *rd, struct wire rp, profile_fn fn)
 {
 	struct wire sp, profile;
-	size_t n_labels;
-	int r = read_resource(rd, rp);
+	int r = read_only(rd, rp, OTLP_RP_RESOURCE, &rd->resource);
 
 	if (r < 0)
 		return r;
-	n_labels = rd->labels.len;
 	while ((r = reading_next_message(&rd->d.at, &rp, OTLP_RP_SCOPE_PROFILES, &sp)) > 0) {
-		while ((r = reading_next_message(&rd->d.at, &sp, OTLP_SP_PROFILES, &profile)) > 0) {
+		r = read_only(rd, sp, OTLP_SP_SCOPE, &rd->scope);
+		while (r >= 0 &&
+		       (r = reading_next_message(&rd->d.at, &sp, OTLP_SP_PROFILES, &profile)) > 0)
 			r = fn(rd, profile);
-			if (r < 0)
-				return r;
-			rd->labels.len = n_labels;
-		}
 		if (r < 0)
 			return r;
 	}
@@ -226,7 +242,7 @@ static void vote_on_field_2(struct reader *rd, const struct wire_field *f, size_
 
 	while (wire_nums_next(&it, &v) > 0) {
 		n++;
-		if (v == 0 || v >= rd->d.attributes.len) {
+		if (v == 0 || v >= otlp_n_attributes(&rd->d)) {
 			rd->votes.may_be_old++;
 			return;
 		}
@@ -409,22 +425,13 @@ static int read_profile_attributes(struct reader *rd, struct wire w)
 	return 0;
 }
 
-static int read_profile(struct reader *rd, struct wire profile)
+static int read_samples(struct reader *rd, struct wire profile, size_t type)
 {
 	const struct reading outer = rd->d.at;
-	struct profile_value_type t;
+	size_t n_labels = rd->labels.len;
 	struct wire sample;
-	size_t type = 0, n_labels;
-	int r = read_value_type(rd, profile, OTLP_PROFILE_SAMPLE_TYPE, &t);
+	int r;
 
-	if (r == 0)
-		r = read_meta(rd, profile);
-	if (r == 0)
-		r = read_profile_attributes(rd, profile);
-	if (r < 0)
-		return r;
-	find_sample_type(rd->d.p, t, &type);
-	n_labels = rd->labels.len;
 	rd->d.at.what = "sample";
 	for (rd->d.at.nth = 0;
 	     (r = reading_next_message(&rd->d.at, &profile, OTLP_PROFILE_SAMPLES, &sample)) > 0;
@@ -439,20 +446,91 @@ static int read_profile(struct reader *rd, struct wire profile)
 	return r;
 }
 
+/* After the labels of its resource. */
+static int read_profile(struct reader *rd, struct wire profile)
+{
+	struct profile_value_type t;
+	size_t type = 0;
+	int r = read_value_type(rd, profile, OTLP_PROFILE_SAMPLE_TYPE, &t);
+
+	if (r == 0)
+		r = read_meta(rd, profile);
+	if (r == 0)
+		r = read_profile_attributes(rd, profile);
+	if (r < 0)
+		return r;
+	find_sample_type(rd->d.p, t, &type);
+	return read_samples(rd, profile, type);
+}
+
+static int add_profile(struct reader *rd, struct wire profile)
+{
+	int r = read_own_labels(rd, &rd->labels);
+
+	return r < 0 ? r : read_profile(rd, profile);
+}
+
+static int new_profile(struct reader *rd)
+{
+	if (profile_new(&rd->p) < 0)
+		return reading_no_memory(&rd->d.at);
+	otlp_dictionary_into(&rd->d, rd->p);
+	return 0;
+}
+
+static int hand_over(struct reader *rd, struct wire profile)
+{
+	struct otlp_part part = { .resource = rd->own.data, .n_resource = rd->own.len };
+	struct wire id;
+	int r = read_only(rd, profile, OTLP_PROFILE_ID, &id);
+
+	if (r < 0)
+		return r;
+	part.id = id.p;
+	part.id_len = wire_len(id);
+	part.profile = steal_ptr(&rd->p);
+	return rd->fn(rd->ctx, &part);
+}
+
+static int read_part(struct reader *rd, struct wire profile)
+{
+	int r = new_profile(rd);
+
+	if (r == 0)
+		r = read_own_labels(rd, &rd->own);
+	if (r == 0)
+		r = collect_type(rd, profile);
+	rd->labels.len = 0;
+	if (r == 0)
+		r = read_profile(rd, profile);
+	return r < 0 ? r : hand_over(rd, profile);
+}
+
 static int read_request(struct reader *rd, struct wire w)
 {
 	int r = cut_request(rd, w);
 
 	if (r == 0)
+		r = otlp_dictionary_open(&rd->d);
+	if (r == 0)
+		r = each_profile(rd, collect_votes);
+	rd->old_layout = is_old_layout(&rd->votes);
+	if (r < 0 || rd->fn)
+		return r < 0 ? r : each_profile(rd, read_part);
+	r = new_profile(rd);
+	if (r == 0)
 		r = otlp_dictionary_read(&rd->d);
 	if (r == 0)
 		r = each_profile(rd, collect_type);
-	if (r == 0)
-		r = each_profile(rd, collect_votes);
-	if (r < 0)
-		return r;
-	rd->old_layout = is_old_layout(&rd->votes);
-	return each_profile(rd, read_profile);
+	return r < 0 ? r : each_profile(rd, add_profile);
+}
+
+static int read_bytes(struct reader *rd, const void *data, size_t len)
+{
+	if (len > rd->d.limits.bytes)
+		return err_set(rd->d.at.err, -EFBIG, "it has more than %zu bytes",
+			       rd->d.limits.bytes);
+	return read_request(rd, wire_of(data, len));
 }
 
 int otlp_read(struct profile **out, const void *data, size_t len, const struct codec_limits *limits,
@@ -462,15 +540,23 @@ int otlp_read(struct profile **out, const void *data, size_t len, const struct c
 		.d.limits = limits ? *limits : codec_limits_default(),
 		.d.at.err = err,
 	};
-	int r;
+	int r = read_bytes(&rd, data, len);
 
-	if (len > rd.d.limits.bytes)
-		return err_set(err, -EFBIG, "it has more than %zu bytes", rd.d.limits.bytes);
-	if (profile_new(&rd.d.p) < 0)
-		return reading_no_memory(&rd.d.at);
-	r = read_request(&rd, wire_of(data, len));
 	if (r < 0)
 		return r;
-	*out = steal_ptr(&rd.d.p);
+	*out = steal_ptr(&rd.p);
 	return 0;
+}
+
+int otlp_read_parts(const void *data, size_t len, const struct codec_limits *limits,
+		    otlp_part_fn fn, void *ctx, struct err *err)
+{
+	_cleanup_(reader_fini) struct reader rd = {
+		.d.limits = limits ? *limits : codec_limits_default(),
+		.d.at.err = err,
+		.fn = fn,
+		.ctx = ctx,
+	};
+
+	return read_bytes(&rd, data, len);
 }

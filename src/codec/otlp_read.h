@@ -11,6 +11,7 @@
 struct codec_limits;
 struct err;
 struct profile;
+struct profile_label;
 
 /*
  * All profiles of the request as one, which has all their sample types.
@@ -21,3 +22,19 @@ struct profile;
  */
 int otlp_read(struct profile **out, const void *data, size_t len, const struct codec_limits *limits,
 	      struct err *err);
+
+/* One profile of a request, and the attributes of its resource and scope, with its strings. */
+struct otlp_part {
+	struct profile *profile; /* the callee's now */
+	const struct profile_label *resource;
+	size_t n_resource;
+	const void *id; /* 16 bytes, or none */
+	size_t id_len;
+};
+
+/* Return below 0 to stop: it is what the caller gets. */
+typedef int (*otlp_part_fn)(void *ctx, const struct otlp_part *part);
+
+/* The same, a profile after the other; a request without a dictionary is not valid. */
+int otlp_read_parts(const void *data, size_t len, const struct codec_limits *limits,
+		    otlp_part_fn fn, void *ctx, struct err *err);

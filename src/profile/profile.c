@@ -143,6 +143,19 @@ int profile_add_sample_type(struct profile *p, const char *type, const char *uni
 	return vec_push(&p->types, vt);
 }
 
+int profile_retype(struct profile *p, size_t i, const char *type, const char *unit, int64_t factor)
+{
+	struct profile_value_type *vt = &p->types.data[i];
+	int r = strtab_add(p->strings, type, strlen(type), &vt->type);
+
+	if (r == 0)
+		r = strtab_add(p->strings, unit, strlen(unit), &vt->unit);
+	for (size_t k = i; r == 0 && k < p->values.len; k += p->types.len)
+		if (__builtin_mul_overflow(p->values.data[k], factor, &p->values.data[k]))
+			r = -EFBIG;
+	return r;
+}
+
 int profile_add_comment(struct profile *p, const char *text)
 {
 	uint32_t id;

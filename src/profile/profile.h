@@ -122,6 +122,12 @@ int profile_add_stack(struct profile *p, const uint32_t *locations, size_t n, /*
 int profile_add_sample(struct profile *p, const struct profile_sample *s);
 
 /*
+ * Say what the values of a type are instead, and multiply them: samples as time. 0;
+ * -EFBIG when one gets too large, -ENOMEM; the profile is of no use after these.
+ */
+int profile_retype(struct profile *p, size_t i, const char *type, const char *unit, int64_t factor);
+
+/*
  * Add everything of @from, whose sample types must be the same, or @p have none
  * yet: 0, -EINVAL, -ENOMEM.
  */

@@ -150,6 +150,39 @@ void connect_upload(struct rpc *rpc, rpc_fn run)
 		rpc->rs->status = 422;
 }
 
+static void put_text(struct rpc *rpc, int status, const char *text)
+{
+	rpc->rs->status = status;
+	rpc->rs->content_type = "text/plain; charset=utf-8";
+	rpc->rs->body.len = 0;
+	buf_put_str(&rpc->rs->body, text);
+	buf_put_byte(&rpc->rs->body, '\n');
+}
+
+void connect_otlp(struct rpc *rpc, rpc_fn run)
+{
+	const char *type = http_request_header(rpc->rq, "Content-Type");
+	_cleanup_(buf_fini) struct buf room = { 0 };
+	int r;
+
+	if (!is_method(rpc, "POST"))
+		return;
+	rpc->json = type && is_json(type);
+	if (!type || (!rpc->json && strcmp(type, "application/x-protobuf") != 0 &&
+		      strcmp(type, "application/protobuf") != 0)) {
+		put_text(rpc, 415, "application/x-protobuf or application/json is expected");
+		return;
+	}
+	rpc->rs->content_type = "application/x-protobuf";
+	r = read_body(rpc, &room);
+	if (r == 0)
+		r = run(rpc);
+	if (r == 0)
+		return;
+	put_failure(rpc, r);
+	put_text(rpc, rpc->rs->status, rpc->err->msg[0] ? rpc->err->msg : strerror(-r));
+}
+
 void connect_get(struct rpc *rpc, rpc_fn run)
 {
 	int r;

@@ -20,6 +20,12 @@ void connect_call_json(struct rpc *rpc, rpc_fn run);
 /* A body of any type; one that can't be read is 422, as clients of /ingest know it. */
 void connect_upload(struct rpc *rpc, rpc_fn run);
 
+/*
+ * OTLP over HTTP: protobuf or JSON, told by the content type alone; an answer without a
+ * body, and errors in plain text.
+ */
+void connect_otlp(struct rpc *rpc, rpc_fn run);
+
 /* A GET. */
 void connect_get(struct rpc *rpc, rpc_fn run);
 

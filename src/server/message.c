@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/armour.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json_read.h"
@@ -205,46 +207,27 @@ static int json_int(struct reader *rd, const struct message_field *f, int64_t *o
 	return errno || *end || !rd->json.text.len ? -EBADMSG : 0;
 }
 
-static int base64_digit(uint8_t c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	if (c == '+' || c == '-')
-		return 62;
-	return c == '/' || c == '_' ? 63 : -1;
-}
-
 static int json_bytes(struct reader *rd, struct message_bytes *out)
 {
-	const uint8_t *from;
-	uint32_t bits = 0;
-	size_t len, n = 0;
+	_cleanup_(buf_fini) struct buf bytes = { 0 };
 	uint8_t *to;
 	int r = json_read_string(&rd->json);
 
+	if (r == 0)
+		r = armour_base64((const char *)rd->json.text.data, rd->json.text.len, &bytes);
+	if (r == -EBADMSG)
+		return err_set(rd->err, r, "bytes are not base64");
 	if (r < 0)
 		return r;
-	from = rd->json.text.data;
-	len = rd->json.text.len;
-	while (len && from[len - 1] == '=')
-		len--;
-	to = keep(rd, len);
-	if (!to)
+	*out = (struct message_bytes){ NULL, bytes.len };
+	if (!bytes.len)
+		return 0;
+	to = steal_ptr(&bytes.data);
+	if (vec_push(rd->memory, to) < 0) {
+		free(to);
 		return -ENOMEM;
-	for (size_t i = 0; i < len; i++) {
-		int v = base64_digit(from[i]);
-
-		if (v < 0)
-			return err_set(rd->err, -EBADMSG, "bytes are not base64");
-		bits = bits << 6 | (uint32_t)v;
-		if (i % 4)
-			to[n++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
 	}
-	*out = (struct message_bytes){ to, n };
+	out->data = to;
 	return 0;
 }
 

@@ -34,6 +34,9 @@ struct rpc {
 int push_rpc(struct rpc *rpc);
 int push_ingest(struct rpc *rpc);
 
+/* OTLP's profiles; nothing is answered but that they are kept. */
+int otlp_export(struct rpc *rpc);
+
 /* querier.v1: -ENOSYS for a method that is not there. */
 int querier_rpc(struct rpc *rpc);
 

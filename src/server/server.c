@@ -54,6 +54,7 @@ static const struct route {
 	{ "/push.v1.PusherService/Push", connect_call, push_rpc, COUNTER_PUSHES },
 	{ "/ingest", connect_upload, push_ingest, COUNTER_PUSHES },
 	{ "/pyroscope/ingest", connect_upload, push_ingest, COUNTER_PUSHES },
+	{ "/v1development/profiles", connect_otlp, otlp_export, COUNTER_PUSHES },
 	{ "/ready", connect_get, status_ready, COUNTER_MAX },
 	{ "/metrics", connect_get, status_metrics, COUNTER_MAX },
 	{ "/api/v1/status/buildinfo", connect_get, status_build, COUNTER_MAX },

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+int test_armour(void);
 int test_buf(void);
 int test_err(void);
 int test_index(void);
@@ -14,6 +15,7 @@ int main(void)
 {
 	int n_failed = 0;
 
+	n_failed += test_armour();
 	n_failed += test_buf();
 	n_failed += test_err();
 	n_failed += test_index();

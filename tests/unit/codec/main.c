@@ -7,6 +7,7 @@ int test_pprof_read(void);
 int test_folded_write(void);
 int test_folded_read(void);
 int test_otlp(void);
+int test_otlp_json(void);
 int test_page_json(void);
 int test_speedscope_write(void);
 int test_speedscope_read(void);
@@ -25,6 +26,7 @@ int main(void)
 	failed += test_folded_write();
 	failed += test_folded_read();
 	failed += test_otlp();
+	failed += test_otlp_json();
 	failed += test_page_json();
 	failed += test_speedscope_write();
 	failed += test_speedscope_read();

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes from text. What a last digit of base64 has beyond whole bytes is ignored. */
+#include "base/armour.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+static int base64_digit(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	if (c == '+' || c == '-')
+		return 62;
+	return c == '/' || c == '_' ? 63 : -1;
+}
+
+int armour_base64(const char *text, size_t len, struct buf *out)
+{
+	uint32_t bits = 0;
+
+	while (len && text[len - 1] == '=')
+		len--;
+	for (size_t i = 0; i < len; i++) {
+		int v = base64_digit(text[i]);
+
+		if (v < 0)
+			return -EBADMSG;
+		bits = bits << 6 | (uint32_t)v;
+		if (i % 4)
+			buf_put_byte(out, (uint8_t)(bits >> (6 - 2 * (i % 4))));
+	}
+	return buf_error(out);
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+		return (c | 0x20) - 'a' + 10;
+	return -1;
+}
+
+int armour_hex(const char *text, size_t len, struct buf *out)
+{
+	if (len % 2)
+		return -EBADMSG;
+	for (size_t i = 0; i < len; i += 2) {
+		int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+
+		if (high < 0 || low < 0)
+			return -EBADMSG;
+		buf_put_byte(out, (uint8_t)(high << 4 | low));
+	}
+	return buf_error(out);
+}

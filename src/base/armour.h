@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Bytes that were made text: base64, of either alphabet, padded or not, and hexadecimal. */
+#include <stddef.h>
+
+struct buf;
+
+/* Append what @text stands for: 0; -EBADMSG, and what was appended is of no use; -ENOMEM. */
+int armour_base64(const char *text, size_t len, struct buf *out);
+int armour_hex(const char *text, size_t len, struct buf *out);

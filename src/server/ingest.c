@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /ingest, which Pyroscope's SDKs and old agents speak: what the profile is says
+ * the query string. Stacks with counts have their kind in the last part of the
+ * application's name; a pprof has it in its sample types.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/json_read.h"
+#include "codec/folded_read.h"
+#include "codec/pprof_read.h"
+#include "codec/speedscope_read.h"
+#include "net/http_server.h"
+#include "profile/profile.h"
+#include "server/ingest_text.h"
+#include "server/intake.h"
+#include "server/multipart.h"
+#include "server/rpc.h"
+
+enum { MAX_HZ = 1000000 };
+
+/* What the last part of an application's name stands for. */
+static const struct kind {
+	const char *suffix, *name, *type, *unit, *period_type, *period_unit;
+	bool sampled; /* counts are samples, each so much time */
+} kinds[] = {
+	{ "cpu", "process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds", true },
+	{ "itimer", "process_cpu", "itimer", "nanoseconds", "cpu", "nanoseconds", true },
+	{ "wall", "wall", "wall", "nanoseconds", "", "", true },
+	{ "inuse_space", "memory", "inuse_space", "bytes", "", "", false },
+	{ "inuse_objects", "memory", "inuse_objects", "count", "", "", false },
+	{ "alloc_space", "memory", "alloc_space", "bytes", "", "", false },
+	{ "alloc_objects", "memory", "alloc_objects", "count", "", "", false },
+	{ "alloc_in_new_tlab_bytes", "memory", "alloc_in_new_tlab_bytes", "bytes", "", "", false },
+	{ "alloc_in_new_tlab_objects", "memory", "alloc_in_new_tlab_objects", "count", "", "",
+	  false },
+	{ "goroutine", "goroutines", "goroutine", "count", "", "", false },
+	{ "goroutines", "goroutines", "goroutines", "count", "", "", false },
+	{ "mutex_count", "mutex", "contentions", "count", "", "", false },
+	{ "mutex_duration", "mutex", "delay", "nanoseconds", "", "", false },
+	{ "block_count", "block", "contentions", "count", "", "", false },
+	{ "block_duration", "block", "delay", "nanoseconds", "", "", false },
+	{ "lock_count", "block", "contentions", "count", "", "", false },
+	{ "lock_duration", "block", "delay", "nanoseconds", "", "", false },
+	{ "exceptions", "exceptions", "exceptions", "count", "", "", false },
+};
+
+/* How many of a kind's unit one of @unit is; 0: not said, or no time. */
+static int64_t unit_ns(const char *unit)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} units[] = { { "nanoseconds", 1 },
+		      { "microseconds", 1000 },
+		      { "milliseconds", CLOCK_MS_NS },
+		      { "seconds", CLOCK_SECOND_NS } };
+
+	for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(unit, units[i].name))
+			return units[i].ns;
+	return 0;
+}
+
+/* Cut "app.cpu"; NULL: not a known kind. */
+static const struct kind *cut_kind(char *app)
+{
+	char *dot = strrchr(app, '.');
+
+	if (!dot)
+		return &kinds[0];
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!strcmp(dot + 1, kinds[i].suffix)) {
+			*dot = 0;
+			return &kinds[i];
+		}
+	}
+	return NULL;
+}
+
+/* "now", "now-90s", "now-1h": before now. */
+static int64_t read_ago(const char *s, int64_t now_ns)
+{
+	static const char names[] = "smhd";
+	static const int64_t seconds[] = { 1, 60, 3600, 86400 };
+	const char *unit;
+	long long n;
+	char *end;
+
+	if (!*s)
+		return now_ns;
+	n = *s == '-' ? strtoll(s + 1, &end, 10) : 0;
+	unit = n > 0 && n < 100000 && *end ? strchr(names, *end) : NULL;
+	return unit ? now_ns - n * seconds[unit - names] * CLOCK_SECOND_NS : 0;
+}
+
+/* Seconds, milliseconds or nanoseconds since 1970, told apart by size; 0: not said. */
+static int64_t read_time(const char *s, int64_t now_ns)
+{
+	long long v;
+
+	if (s && !strncmp(s, "now", 3))
+		return read_ago(s + 3, now_ns);
+	v = s ? strtoll(s, NULL, 10) : 0;
+	if (v <= 0)
+		return 0;
+	if (v < 100000000000LL)
+		return v * CLOCK_SECOND_NS;
+	return v < 100000000000000LL ? v * CLOCK_MS_NS : v;
+}
+
+/* "app{k=v,k2=v2}": cut @name into its parts. */
+static int read_name(char *name, struct intake_labels *out, struct err *err)
+{
+	char *brace = strchr(name, '{'), *rest, *pair;
+	int r = 0;
+
+	if (!brace)
+		return 0;
+	rest = brace + 1;
+	*brace = 0;
+	rest[strcspn(rest, "}")] = 0;
+	while (r == 0 && (pair = strsep(&rest, ","))) {
+		char *value = strchr(pair, '=');
+
+		if (!*pair)
+			continue;
+		if (!value)
+			return err_set(err, -EINVAL, "name: k=v is expected within the braces");
+		*value++ = 0;
+		r = intake_label(out, pair, value, err);
+	}
+	return r;
+}
+
+/* One request. */
+struct ingest {
+	struct rpc *rpc;
+	char *app;
+	struct intake in;
+	struct intake_labels labels;
+	struct profile *p;
+	int64_t from, until;
+};
+
+static void ingest_fini(struct ingest *g)
+{
+	profile_free(g->p);
+	intake_fini(&g->in);
+	free(g->app);
+}
+
+static const char *arg(const struct ingest *g, const char *name)
+{
+	return http_request_arg(g->rpc->rq, name);
+}
+
+static int set_period(struct profile *p, const struct kind *k, int64_t period)
+{
+	struct profile_meta *m = profile_meta(p);
+	int r = profile_add_string(p, k->period_type, strlen(k->period_type), &m->period_type.type);
+
+	if (r == 0)
+		r = profile_add_string(p, k->period_unit, strlen(k->period_unit),
+				       &m->period_type.unit);
+	m->period = period;
+	return r;
+}
+
+/* The profile's only sample type becomes what the application's name says. */
+static int retype(struct ingest *g, const char *unit)
+{
+	const char *rate = arg(g, "sampleRate");
+	long long hz = rate ? strtoll(rate, NULL, 10) : 100;
+	const struct kind *k = cut_kind(g->app);
+	int64_t factor = 1, period;
+	int r;
+
+	if (!k)
+		return err_set(g->rpc->err, -EINVAL, "%.60s: not a known kind of profile", g->app);
+	if (hz <= 0 || hz > MAX_HZ)
+		return err_set(g->rpc->err, -EINVAL, "sampleRate is not one");
+	period = k->sampled ? CLOCK_SECOND_NS / hz : 1;
+	if (!strcmp(k->unit, "nanoseconds"))
+		factor = unit_ns(unit) ? unit_ns(unit) : period;
+	g->labels.name = k->name;
+	r = profile_retype(g->p, 0, k->type, k->unit, factor);
+	if (r == -EFBIG)
+		return err_set(g->rpc->err, r, "a count is too large");
+	if (r == 0)
+		r = set_period(g->p, k, period);
+	profile_meta(g->p)->time_ns = g->from;
+	profile_meta(g->p)->duration_ns = g->until > g->from ? g->until - g->from : 0;
+	return r;
+}
+
+static int read_stacks(struct ingest *g, enum ingest_text kind)
+{
+	const struct codec_limits max = intake_limits();
+	_cleanup_(buf_fini) struct buf text = { 0 };
+	int r = ingest_text(kind, g->rpc->body, g->rpc->len, &text, g->rpc->err);
+
+	if (r == 0)
+		r = folded_read(&g->p, text.data, text.len, &max, g->rpc->err);
+	return r < 0 ? r : retype(g, arg(g, "units"));
+}
+
+static int read_speedscope(struct ingest *g)
+{
+	const struct codec_limits max = intake_limits();
+	int r = speedscope_read(&g->p, g->rpc->body, g->rpc->len, &max, g->rpc->err);
+
+	if (r < 0)
+		return r == -ENOTSUP ? -EBADMSG : r;
+	if (profile_n_sample_types(g->p) != 1)
+		return err_set(g->rpc->err, -EBADMSG, "one profile in the file is expected");
+	return retype(g, profile_string(g->p, profile_sample_type(g->p, 0).unit));
+}
+
+/* What clients of Pyroscope call a pprof with these sample types. */
+static const char *pprof_name(const struct profile *p)
+{
+	static const struct {
+		const char *part, *name;
+	} names[] = {
+		{ "wall", "wall" },     { "cpu", "process_cpu" }, { "alloc_", "memory" },
+		{ "inuse_", "memory" }, { "space", "memory" },    { "objects", "memory" },
+		{ "mutex_", "mutex" },  { "block_", "block" },    { "goroutine", "goroutines" },
+	};
+
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		for (size_t i = 0; i < profile_n_sample_types(p); i++)
+			if (strstr(profile_string(p, profile_sample_type(p, i).type),
+				   names[k].part))
+				return names[k].name;
+	return profile_n_sample_types(p) ? profile_string(p, profile_sample_type(p, 0).type)
+					 : "process_cpu";
+}
+
+/* {"units":"bytes","display-name":"inuse_space",...}: what the type is to be instead. */
+static int read_type_config(struct json_read *j, struct profile *p, size_t type)
+{
+	_cleanup_(buf_fini) struct buf name = { 0 }, unit = { 0 };
+	struct profile_value_type vt = profile_sample_type(p, type);
+	int r = json_read_open(j, '{');
+
+	buf_put_str(&name, profile_string(p, vt.type));
+	buf_put_str(&unit, profile_string(p, vt.unit));
+	while (r == 0 && (r = json_read_key(j)) > 0) {
+		struct buf *to = !strcmp((const char *)j->text.data, "display-name") ? &name
+				 : !strcmp((const char *)j->text.data, "units")      ? &unit
+										     : NULL;
+
+		r = to && json_read_peek(j) == '"' ? json_read_string(j) : json_read_skip(j);
+		if (r == 0 && to && j->text.len) {
+			to->len = 0;
+			buf_put(to, j->text.data, j->text.len);
+		}
+	}
+	buf_put_byte(&name, 0);
+	buf_put_byte(&unit, 0);
+	if (r < 0 || buf_error(&name) || buf_error(&unit))
+		return r < 0 ? r : -ENOMEM;
+	return profile_retype(p, type, (const char *)name.data, (const char *)unit.data, 1);
+}
+
+static int read_types_config(struct json_read *j, struct profile *p)
+{
+	int r = json_read_open(j, '{');
+
+	while (r == 0 && (r = json_read_key(j)) > 0) {
+		size_t i = 0, n = profile_n_sample_types(p);
+
+		while (i < n && strcmp(profile_string(p, profile_sample_type(p, i).type),
+				       (const char *)j->text.data) != 0)
+			i++;
+		r = i < n ? read_type_config(j, p, i) : json_read_skip(j);
+	}
+	return r;
+}
+
+static int configure_types(struct ingest *g, const struct multipart_part *config)
+{
+	struct json_read j;
+	int r;
+
+	json_read_init(&j, config->data, config->len);
+	r = read_types_config(&j, g->p);
+	json_read_fini(&j);
+	return r == -EBADMSG ? err_set(g->rpc->err, r, "sample_type_config is not valid") : r;
+}
+
+static int read_pprof(struct ingest *g, const void *data, size_t len)
+{
+	const struct codec_limits max = intake_limits();
+	struct profile_meta *m;
+	int r = pprof_read(&g->p, data, len, &max, g->rpc->err);
+
+	if (r < 0)
+		return r;
+	m = profile_meta(g->p);
+	if (!m->time_ns)
+		m->time_ns = g->from;
+	if (!m->duration_ns && g->until > g->from)
+		m->duration_ns = g->until - g->from;
+	return 0;
+}
+
+static int read_multipart(struct ingest *g, const char *type)
+{
+	struct multipart_part profile, config;
+	int r = multipart_find(type, g->rpc->body, g->rpc->len, "profile", &profile);
+
+	if (r < 0)
+		return err_set(g->rpc->err, -EBADMSG, "the form has no part \"profile\"");
+	r = read_pprof(g, profile.data, profile.len);
+	if (r == 0 &&
+	    multipart_find(type, g->rpc->body, g->rpc->len, "sample_type_config", &config) == 0)
+		r = configure_types(g, &config);
+	return r;
+}
+
+static int read_body(struct ingest *g)
+{
+	static const char *const texts[] = { "folded", "lines", "trie", "tree" };
+	const char *format = arg(g, "format");
+	const char *type = http_request_header(g->rpc->rq, "Content-Type");
+	int r;
+
+	if (!format || !format[0])
+		format = type && !strncasecmp(type, "multipart/", 10) ? "multipart" : "folded";
+	if (!strcmp(format, "groups"))
+		format = "folded";
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (!strcmp(format, texts[i]))
+			return read_stacks(g, (enum ingest_text)i);
+	if (!strcmp(format, "speedscope"))
+		return read_speedscope(g);
+	if (!strcmp(format, "jfr"))
+		return err_set(g->rpc->err, -EBADMSG, "Java's flight recordings are not read");
+	if (!strcmp(format, "multipart"))
+		r = read_multipart(g, type);
+	else if (!strcmp(format, "pprof"))
+		r = read_pprof(g, g->rpc->body, g->rpc->len);
+	else
+		return err_set(g->rpc->err, -EINVAL, "format %.20s is not known", format);
+	if (r == 0)
+		g->labels.name = pprof_name(g->p);
+	return r;
+}
+
+static int begin(struct ingest *g)
+{
+	const char *name = arg(g, "name"), *spy = arg(g, "spyName");
+	int r;
+
+	intake_init(&g->in);
+	g->app = name && name[0] ? strdup(name) : NULL;
+	if (!g->app)
+		return err_set(g->rpc->err, -EINVAL, "name is missing");
+	g->from = read_time(arg(g, "from"), g->in.now_ns);
+	g->until = read_time(arg(g, "until"), g->in.now_ns);
+	r = read_name(g->app, &g->labels, g->rpc->err);
+	if (r == 0 && !g->app[0])
+		r = err_set(g->rpc->err, -EINVAL, "name has no application");
+	return r < 0 ? r
+		     : intake_label(&g->labels, "pyroscope_spy", spy ? spy : "unknown",
+				    g->rpc->err);
+}
+
+int push_ingest(struct rpc *rpc)
+{
+	_cleanup_(ingest_fini) struct ingest g = { .rpc = rpc };
+	int r = begin(&g);
+
+	if (r == 0)
+		r = read_body(&g);
+	if (r < 0)
+		return r;
+	intake_labels_end(&g.labels, g.app);
+	r = intake_profile(&g.in, &g.labels, NULL, steal_ptr(&g.p), rpc->err);
+	return r < 0 ? r : intake_store(&g.in, rpc);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tree comes depth first, a node at a time: varint length of its name, the
+ * name, varint of what it has itself, varint number of children. The way to the
+ * node that is read is kept as text, and for each node on it how long that text
+ * is and how many children are still to come: depth costs no stack.
+ */
+#include "server/ingest_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "codec/wire.h"
+
+enum {
+	MAX_TEXT = 128 << 20,
+	MAX_DEPTH = 65536, /* a trie has a level where stacks part */
+};
+
+static bool has_count(const char *line, size_t len)
+{
+	size_t digits = 0;
+
+	while (digits < len && line[len - 1 - digits] >= '0' && line[len - 1 - digits] <= '9')
+		digits++;
+	return digits && digits < len && line[len - 1 - digits] == ' ';
+}
+
+static void put_lines(enum ingest_text kind, const char *text, size_t len, struct buf *out)
+{
+	const char *end = text + len;
+
+	while (text < end) {
+		const char *stop = memchr(text, '\n', (size_t)(end - text));
+		size_t n = (size_t)((stop ? stop : end) - text), full = n;
+
+		while (n && (text[n - 1] == '\r' || text[n - 1] == ' '))
+			n--;
+		if (n && (kind == INGEST_LINES || has_count(text, n))) {
+			buf_put(out, text, n);
+			buf_put_str(out, kind == INGEST_LINES ? " 1\n" : "\n");
+		}
+		text += full + 1;
+	}
+}
+
+struct level {
+	size_t path_len;
+	uint64_t children; /* still to come */
+};
+
+struct walk {
+	struct wire in;
+	enum ingest_text kind;
+	struct buf path;
+	struct {
+		VEC(struct level);
+	} levels;
+};
+
+static void walk_fini(struct walk *w)
+{
+	buf_fini(&w->path);
+	vec_fini(&w->levels);
+}
+
+static void put_name(struct walk *w, const uint8_t *name, size_t len)
+{
+	if (w->kind == INGEST_TREE && w->path.len)
+		buf_put_byte(&w->path, ';');
+	for (size_t i = 0; i < len; i++)
+		buf_put_byte(&w->path, name[i] == '\n' ? ' ' : name[i]);
+}
+
+static int put_node(struct walk *w, struct buf *out)
+{
+	uint64_t len, self, children;
+
+	if (wire_varint(&w->in, &len) <= 0 || len > wire_len(w->in))
+		return -EBADMSG;
+	put_name(w, w->in.p, (size_t)len);
+	w->in.p += len;
+	if (wire_varint(&w->in, &self) <= 0 || self > INT64_MAX ||
+	    wire_varint(&w->in, &children) <= 0)
+		return -EBADMSG;
+	if (self && w->path.len) {
+		buf_put(out, w->path.data, w->path.len);
+		buf_printf(out, " %" PRIu64 "\n", self);
+	}
+	if (out->len > MAX_TEXT || w->levels.len >= MAX_DEPTH)
+		return -EFBIG;
+	if (buf_error(&w->path) || buf_error(out))
+		return -ENOMEM;
+	return vec_push(&w->levels, (struct level){ w->path.len, children });
+}
+
+static int put_tree(enum ingest_text kind, struct wire in, struct buf *out)
+{
+	_cleanup_(walk_fini) struct walk w = { .in = in, .kind = kind };
+	int r = put_node(&w, out);
+
+	while (r == 0 && w.levels.len) {
+		struct level *top = &w.levels.data[w.levels.len - 1];
+
+		w.path.len = top->path_len;
+		if (!top->children) {
+			w.levels.len--;
+			continue;
+		}
+		top->children--;
+		r = put_node(&w, out);
+	}
+	return r < 0 || w.in.p == w.in.end ? r : -EBADMSG;
+}
+
+int ingest_text(enum ingest_text kind, const void *data, size_t len, struct buf *out,
+		struct err *err)
+{
+	int r;
+
+	if (kind == INGEST_FOLDED || kind == INGEST_LINES) {
+		put_lines(kind, data, len, out);
+		return buf_error(out);
+	}
+	r = len ? put_tree(kind, wire_of(data, len), out) : 0;
+	if (r == -EBADMSG)
+		return err_set(err, r, "the tree is malformed or cut short");
+	return r == -EFBIG ? err_set(err, r, "the tree is too large") : r;
+}

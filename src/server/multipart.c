@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts are few: each question walks through the body again. */
+#include "server/multipart.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { BOUNDARY_MAX = 70 }; /* RFC 2046 */
+
+/* "--BOUNDARY", as it stands before each part. */
+static int read_boundary(const char *type, char *out, size_t room)
+{
+	const char *at = strcasestr(type, "boundary=");
+	size_t n;
+
+	if (strncasecmp(type, "multipart/form-data", 19) != 0 || !at)
+		return -EBADMSG;
+	at += 9;
+	if (*at == '"') {
+		at++;
+		n = strcspn(at, "\"");
+	} else {
+		n = strcspn(at, "; \t");
+	}
+	if (!n || n > BOUNDARY_MAX)
+		return -EBADMSG;
+	snprintf(out, room, "--%.*s", (int)n, at);
+	return 0;
+}
+
+/* Does a header among @head say name="@name"? */
+static bool has_name(const char *head, size_t len, const char *name)
+{
+	char want[128];
+	size_t n = (size_t)snprintf(want, sizeof(want), " name=\"%s\"", name);
+	const char *at;
+
+	if (n >= sizeof(want))
+		return false;
+	at = memmem(head, len, want, n);
+	return at || ((at = memmem(head, len, want + 1, n - 1)) && at > head && at[-1] == ';');
+}
+
+int multipart_find(const char *type, const void *body, size_t len, const char *name,
+		   struct multipart_part *out)
+{
+	char boundary[2 + BOUNDARY_MAX + 1], between[2 + sizeof(boundary)];
+	const char *p = body, *end = p + len, *stop, *head_end;
+	size_t n, n_between;
+
+	if (!len || read_boundary(type, boundary, sizeof(boundary)) < 0)
+		return -EBADMSG;
+	n = strlen(boundary);
+	n_between = (size_t)snprintf(between, sizeof(between), "\r\n%s", boundary);
+	p = memmem(p, len, boundary, n);
+	if (!p)
+		return -EBADMSG;
+	p += n;
+	while (end - p >= 2 && memcmp(p, "--", 2) != 0) {
+		head_end = memmem(p, (size_t)(end - p), "\r\n\r\n", 4);
+		if (!head_end)
+			return -EBADMSG;
+		stop = memmem(head_end + 2, (size_t)(end - head_end) - 2, between, n_between);
+		if (!stop)
+			return -EBADMSG;
+		if (has_name(p, (size_t)(head_end - p), name)) {
+			head_end += 4;
+			*out = (struct multipart_part){ head_end,
+							stop > head_end ? (size_t)(stop - head_end)
+									: 0 };
+			return 0;
+		}
+		p = stop + n_between;
+	}
+	return -ENOENT;
+}

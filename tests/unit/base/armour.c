@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes as text. */
+#include "base/armour.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "tests/test.h"
+
+static void assert_base64(const char *text, const char *want)
+{
+	struct buf b = { 0 };
+
+	assert_int_equal(armour_base64(text, strlen(text), &b), 0);
+	assert_int_equal(b.len, strlen(want));
+	if (b.len)
+		assert_memory_equal(b.data, want, b.len);
+	buf_fini(&b);
+}
+
+static void base64_with_and_without_padding(void **state)
+{
+	assert_base64("", "");
+	assert_base64("Zg==", "f");
+	assert_base64("Zm8=", "fo");
+	assert_base64("Zm9v", "foo");
+	assert_base64("Zm9vYg", "foob");
+}
+
+static void both_alphabets_of_base64(void **state)
+{
+	assert_base64("+/+/", "\xfb\xff\xbf");
+	assert_base64("-_-_", "\xfb\xff\xbf");
+}
+
+static void hexadecimal_of_either_case(void **state)
+{
+	struct buf b = { 0 };
+
+	assert_int_equal(armour_hex("00fFa9", 6, &b), 0);
+	assert_int_equal(b.len, 3);
+	assert_memory_equal(b.data, "\x00\xff\xa9", 3);
+	buf_fini(&b);
+}
+
+static void refuses_what_is_no_digit(void **state)
+{
+	struct buf b = { 0 };
+
+	assert_int_equal(armour_base64("Zm 9v", 5, &b), -EBADMSG);
+	assert_int_equal(armour_hex("0g", 2, &b), -EBADMSG);
+	assert_int_equal(armour_hex("abc", 3, &b), -EBADMSG);
+	buf_fini(&b);
+}
+
+int test_armour(void);
+
+int test_armour(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(base64_with_and_without_padding),
+		cmocka_unit_test(both_alphabets_of_base64),
+		cmocka_unit_test(hexadecimal_of_either_case),
+		cmocka_unit_test(refuses_what_is_no_digit),
+	};
+
+	return cmocka_run_group_tests_name("base/armour", tests, NULL, NULL);
+}
