@@ -223,6 +223,51 @@ WALK_FN int walk_frame_pointer(__u32 which)
 	return walk_to_caller(w, ra, rbp + 16, next, w->regs[UREG_RBX]);
 }
 
+/* Has the function that this code is of just begun, or does it end here? */
+static __always_inline int is_frameless(__u64 code)
+{
+	return (code & 0xffffffff) == 0x08ec8348 || /* sub $8, %rsp */
+	       (code & 0xffffffff) == 0xe5894855 || /* push %rbp; mov %rsp, %rbp */
+	       (code & 0xffffffff) == 0xfa1e0ff3 || /* endbr64 */
+	       (code & 0xff) == 0xc3;               /* ret */
+}
+
+/*
+ * Bytes of stack that a trampoline without a frame pointer (CPython's for
+ * perf) has below its return address, by the code that ends it, which stands
+ * behind its one call: add $N, %rsp; ret. -1: it is something else.
+ */
+static __always_inline int trampoline_bytes(const struct walk *w)
+{
+	__u64 code = 0;
+
+	if (read_user(&code, sizeof(code), w->regs[UREG_RIP]))
+		return -1;
+	if (!w->is_call && is_frameless(code))
+		return 0;
+	if (!w->is_call && (code & 0xf8ff) == 0xd0ff) /* call *%reg */
+		code >>= 16;
+	if ((code & 0xff80ffffff) != 0xc300c48348)
+		return -1;
+	return (code >> 24) & 0x78;
+}
+
+/* Generated code has no table: it is a trampoline, or keeps a frame pointer. */
+WALK_FN int walk_generated(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 ra = 0;
+	int bytes;
+
+	if (!w)
+		return WALK_STOP;
+	bytes = trampoline_bytes(w);
+	if (bytes < 0 || stack_word(w, w->regs[UREG_RSP] + bytes, &ra))
+		return walk_frame_pointer(which);
+	return walk_to_caller(w, ra, w->regs[UREG_RSP] + bytes + 8, w->regs[UREG_RBP],
+			      w->regs[UREG_RBX]);
+}
+
 /*
  * No rule: code whose CFI was left out (browsers, V8's builtins) mostly keeps
  * frame pointers. They are believed only if they lead to mapped code.
@@ -489,7 +534,7 @@ WALK_FN int walk_step(__u32 which)
 	}
 	if (w->mapping.kind == MAPPING_ANONYMOUS) {
 		walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
-		return walk_frame_pointer(which);
+		return walk_generated(which);
 	}
 	word = FRAME_NATIVE_WORD(w->mapping.file, pc - w->mapping.start + w->mapping.file_off);
 	slot = vm_slot_of(w);

@@ -7,4 +7,7 @@
 /* The FRAME_SCRIPT word of a virtual machine's frame, read if it was not seen before. */
 uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2]);
 
+/* Is generated code that calls the loop of the machine @vm to be left out? */
+bool langs_is_trampoline(const struct langs *l, uint32_t vm);
+
 bool langs_fold(const struct langs *l);

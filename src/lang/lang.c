@@ -152,6 +152,13 @@ uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const 
 	return FRAME_WORD(FRAME_SCRIPT, (uint64_t)id << 32 | words[1] >> 32);
 }
 
+bool langs_is_trampoline(const struct langs *l, uint32_t vm)
+{
+	uint32_t lang = vm < VM_TABLE_MAX ? l->tables.codes[vm].lang : LANG_NONE;
+
+	return l->fold && lang != LANG_NONE && lang < LANG_MAX && all[lang]->trampolines;
+}
+
 bool langs_fold(const struct langs *l)
 {
 	return l->fold;

@@ -58,6 +58,8 @@ enum {
 
 /* What a language does; NAME_lang, for each in langs.def. */
 struct lang {
+	/* Generated code that calls the loop is a trampoline for other profilers' sake. */
+	bool trampolines;
 	/*
 	 * Is @img this machine? Fills tables' entry @vm, the loop in @code
 	 * (file offsets), and where the loop begins. 0 or -ENOENT.

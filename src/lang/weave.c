@@ -18,6 +18,7 @@ struct side {
 	size_t n;
 	size_t n_loops, n_activations;
 	size_t loop; /* number of loops passed */
+	uint32_t vm; /* 0: no frames */
 };
 
 struct weave {
@@ -94,8 +95,10 @@ static void count_lists(struct weave *w)
 		uint32_t slot = VM_FRAME_SLOT(in->vm_words[i]);
 		struct side *s = &w->side[slot < VM_SLOTS_MAX ? slot : 0];
 
-		if (!s->n)
+		if (!s->n) {
 			s->words = in->vm_words + i;
+			s->vm = VM_FRAME_INDEX(in->vm_words[i]);
+		}
 		s->n += 2;
 		if (in->vm_words[i] & VM_FRAME_LAST)
 			s->n_activations++;
@@ -117,6 +120,24 @@ static void put_rest(struct weave *w)
 			put_activation(w, &w->side[i]);
 }
 
+/* One frame, or what stands for it. Return: how many of the words that was. */
+static size_t put_word(struct weave *w, const uint64_t *words, size_t n)
+{
+	uint32_t slot = loop_slot(words[0]);
+	struct side *s;
+
+	if (!slot) {
+		put_native(w, words[0]);
+		return 1;
+	}
+	s = &w->side[slot - 1];
+	put_loop(w, s, words[0]);
+	return n > 1 && words[1] >> FRAME_KIND_SHIFT == FRAME_ADDRESS &&
+			       langs_is_trampoline(w->l, s->vm)
+		       ? 2
+		       : 1;
+}
+
 size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out)
 {
 	struct weave w = { .l = l, .in = in, .out = out };
@@ -128,14 +149,8 @@ size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out)
 	count_lists(&w);
 	if (incomplete)
 		n--;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t slot = loop_slot(in->words[i]);
-
-		if (slot)
-			put_loop(&w, &w.side[slot - 1], in->words[i]);
-		else
-			put_native(&w, in->words[i]);
-	}
+	for (size_t i = 0; i < n;)
+		i += put_word(&w, in->words + i, n - i);
 	put_rest(&w);
 	if (incomplete)
 		put(&w, last);
