@@ -88,6 +88,28 @@ WALK_FN int python_look(__u32 which, __u32 vm)
 									      : WALK_CONTINUE;
 }
 
+/* Search from where w->vm_interp and w->vm_at are. */
+WALK_FN int python_search(__u32 which, __u32 vm)
+{
+	struct walk *w = walk_get(which);
+
+	if (!w)
+		return WALK_STOP;
+	w->vm_found = 0;
+	for (int i = 0; i < PYTHON_THREADS_MAX; i++)
+		if (python_look(which, vm))
+			break;
+	return w->vm_found ? WALK_CONTINUE : WALK_STOP;
+}
+
+static __always_inline int python_search_all(struct walk *w, const struct python_vm *py,
+					     __u32 which, __u32 slot)
+{
+	w->vm_at = 0;
+	w->vm_interp = w->process.vms[slot].bias + py->interp_head;
+	return python_search(which, w->process.vms[slot].vm);
+}
+
 WALK_FN int python_begin(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
@@ -99,18 +121,34 @@ WALK_FN int python_begin(__u32 which, __u32 slot)
 	py = python_get(w->process.vms[slot].vm);
 	if (!py)
 		return WALK_STOP;
+	w->vm_interp = 0;
 	t = python_cached(w);
 	if (t->fs_base == w->fs_base && t->pid == w->record.head.pid &&
 	    python_is_own(w, py, t->state) && python_is_linked(py, t->state) &&
 	    !python_first_frame(w, py, t->state))
 		return WALK_CONTINUE;
-	w->vm_at = 0;
-	w->vm_interp = w->process.vms[slot].bias + py->interp_head;
-	w->vm_found = 0;
-	for (int i = 0; i < PYTHON_THREADS_MAX; i++)
-		if (python_look(which, w->process.vms[slot].vm))
-			break;
-	return w->vm_found ? WALK_CONTINUE : WALK_STOP;
+	return python_search_all(w, py, which, slot);
+}
+
+/*
+ * That was the last frame of a thread state. Where loops are left without
+ * frames, the thread may have states in several interpreters: they are taken
+ * in the lists' order, the newest interpreter, which is the innermost, first.
+ */
+WALK_FN int python_end(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct python_vm *py;
+
+	if (!w || slot >= VM_SLOTS_MAX || w->n_activations >= w->n_loops[slot])
+		return WALK_STOP;
+	py = python_get(w->process.vms[slot].vm);
+	if (!py)
+		return WALK_STOP;
+	if (w->vm_interp)
+		return python_search(which, w->process.vms[slot].vm);
+	vm_restart(w);
+	return python_search_all(w, py, which, slot);
 }
 
 /* A field of the frame that was read; offsets are checked by masks, for the verifier too. */
@@ -166,5 +204,5 @@ WALK_FN int python_step(__u32 which, __u32 slot)
 		if (py->entry == PYTHON_ENTRY_ALWAYS || (py->entry == PYTHON_ENTRY_FLAG && owner))
 			vm_mark_last(w);
 	}
-	return w->vm_at ? WALK_CONTINUE : WALK_STOP;
+	return w->vm_at ? WALK_CONTINUE : python_end(which, slot);
 }

@@ -60,6 +60,7 @@ static __always_inline void vm_walk_slot(struct walk *w, __u32 which, __u32 slot
 {
 	if (!w->process.vms[slot].vm || (w->complete && !w->n_loops[slot]))
 		return;
+	vm_start(w);
 	if (vm_begin(which, slot) != WALK_CONTINUE)
 		return;
 	for (int i = 0; i < VM_FRAMES_MAX + 1; i++)

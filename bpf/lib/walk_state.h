@@ -63,6 +63,8 @@ struct walk {
 	__u64 vm_at;                 /* next frame of the machine in work */
 	__u64 vm_interp;             /* while its thread is sought: where the next list is */
 	__u32 vm_found;
+	__u32 vm_first;      /* words of machines before the one in work */
+	__u32 n_activations; /* of the machine in work, so far */
 	__u32 pad3;
 	__u32 vm_last;   /* index of the words of the one before; 0: none */
 	__u32 vm_is_new; /* one of them was not seen lately on this CPU */
@@ -173,6 +175,22 @@ static __always_inline void vm_push(struct walk *w, __u32 slot, __u64 addr, __u3
 	w->vm_seen[seen] = hash;
 }
 
+/* A machine's frames follow. */
+static __always_inline void vm_start(struct walk *w)
+{
+	w->vm_first = w->record.head.n_vm_words;
+	w->vm_last = 0;
+	w->n_activations = 0;
+}
+
+/* They are read once more. */
+static __always_inline void vm_restart(struct walk *w)
+{
+	w->record.head.n_vm_words = w->vm_first;
+	w->vm_last = 0;
+	w->n_activations = 0;
+}
+
 /* The frame pushed last is the one that its loop was entered with. */
 static __always_inline void vm_mark_last(struct walk *w)
 {
@@ -181,6 +199,7 @@ static __always_inline void vm_mark_last(struct walk *w)
 	w->vm_last = 0;
 	if (!n)
 		return;
+	w->n_activations++;
 	n = bounded_here(n);
 	if (n < RECORD_WORDS_MAX + VM_WORDS_MAX)
 		w->record.words[n] |= VM_FRAME_LAST;

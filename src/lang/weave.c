@@ -112,6 +112,15 @@ static void count_lists(struct weave *w)
 	}
 }
 
+/*
+ * More loops than a thread can have entered without a frame: the outer ones
+ * are not of the running coroutine but of whoever lay on its stack before.
+ */
+static bool are_foreign(const struct side *s)
+{
+	return s->n_activations && s->n_loops > s->n_activations + 1;
+}
+
 /* Activations without a loop: the native stack ends too early. */
 static void put_rest(struct weave *w)
 {
@@ -145,8 +154,10 @@ size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out)
 	uint64_t last = n ? in->words[n - 1] : 0;
 	bool incomplete = last >> FRAME_KIND_SHIFT == FRAME_ERROR;
 
-	w.from_inner = in->cut || incomplete;
 	count_lists(&w);
+	w.from_inner = in->cut || incomplete;
+	for (int i = 0; i < VM_SLOTS_MAX; i++)
+		w.from_inner |= are_foreign(&w.side[i]);
 	if (incomplete)
 		n--;
 	for (size_t i = 0; i < n;)

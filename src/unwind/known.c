@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "elf/gnuhash.h"
 #include "elf/image.h"
 #include "elf/rawsym.h"
 
@@ -125,4 +126,13 @@ bool unwind_known_makecontext(const struct elf_image *img)
 	if (elf_rawsyms_open(img, ELF_SYMTAB, &syms) == 0)
 		return elf_symbol_lookup(img, ELF_SYMTAB, "makecontext", &sym) == 0;
 	return true;
+}
+
+uint64_t unwind_known_greenlet(const struct elf_image *img)
+{
+	static const char name[] =
+		"_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object";
+	struct elf_rawsym sym;
+
+	return elf_gnuhash_lookup(img, name, &sym) == 0 ? sym.vaddr : 0;
 }

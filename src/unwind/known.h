@@ -29,3 +29,10 @@ void unwind_known_find(struct unwind_known_code *k, const struct elf_image *img)
  * other files need not be read; by its size if it has none.
  */
 bool unwind_known_makecontext(const struct elf_image *img);
+
+/*
+ * Address of the function at the bottom of each of greenlet's stacks, in the
+ * file that holds it; 0 in all others. Below it lies the stack of whoever
+ * started the greenlet, or what was copied over that since.
+ */
+uint64_t unwind_known_greenlet(const struct elf_image *img);

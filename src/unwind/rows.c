@@ -150,6 +150,7 @@ struct cfi_build {
 	struct unwind_rows *rows;
 	const struct elf_image *img;
 	bool may_end_contexts; /* it has makecontext() */
+	uint64_t greenlet;     /* the function that ends greenlet's stacks */
 	const struct eh_frame *ef;
 	const struct eh_frame_fde *fde;
 	const struct elf_segment *segs;
@@ -268,6 +269,10 @@ static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uin
 		r = rows_put(rows, off - 1, &rule_end);
 	if (r)
 		return r;
+	if (b->greenlet && fde->start == b->greenlet) {
+		b->covered += fde->len;
+		return rows_put(rows, off, &rule_end);
+	}
 	r = eh_frame_run(b->ef, fde, put_cfi_row, b, err);
 	if (r && r != -EBADMSG)
 		return r;
@@ -305,6 +310,7 @@ static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
 		.rows = rows,
 		.img = img,
 		.may_end_contexts = unwind_known_makecontext(img),
+		.greenlet = unwind_known_greenlet(img),
 		.ef = &ef,
 		.known = known,
 	};
