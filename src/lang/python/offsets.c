@@ -130,8 +130,8 @@ static int from_table(struct python_vm *out, unsigned int minor, struct table *t
 	out->place_is_addr = 1;
 	out->object = (uint16_t)word(t, s->object);
 	out->ascii_data = out->object + 24;
-	/* without a GIL a whole byte stands before the kind */
-	out->kind_shift = word(t, FREE_THREADED) ? 8 : 2;
+	/* from 3.14 on, without a GIL, a whole byte stands before the kind */
+	out->kind_shift = word(t, FREE_THREADED) && minor >= 14 ? 8 : 2;
 	if (t->bad || word(t, s->object) < 16 || word(t, s->object) > 64 ||
 	    out->interp_head >= word(t, RUNTIME) || (out->frame_back & 7) ||
 	    (out->frame_code & 7) || (out->frame_place & 7) ||
