@@ -9,6 +9,7 @@ import gzip
 import os
 import pathlib
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -528,6 +529,24 @@ def protocol():
             out = bytearray(data[:rng.choice((len(data), rng.randrange(len(data)) + 1))])
             out[rng.randrange(len(out))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
             yield bytes(out)
+
+
+def symbol_cache():
+    rng = random.Random(17)
+    names = b"".join(b"name%d\0" % i for i in range(40))
+    starts = [0x1000 + 24 * i for i in range(40)]
+    offsets = [m.start() + 1 if m.start() else 0 for m in re.finditer(rb"^|\0(?!$)", names)]
+    infos = [(32, offsets[i], i - 1 if i % 4 else 0xFFFFFFFF) for i in range(40)]
+    data = struct.pack("<QQ", 40, len(names)) + struct.pack("<40Q", *starts)
+    data += b"".join(struct.pack("<III", *i) for i in infos) + names
+    yield data
+    yield struct.pack("<QQ", 0, 0)
+    yield b"CSYM" + struct.pack("<IQQ", 1, len(data), 0) + data
+    for i in range(300):
+        out = bytearray(data[:rng.choice((len(data), len(data), rng.randrange(len(data)) + 1))])
+        at = rng.randrange(len(out)) if i % 2 else rng.randrange(min(len(out), 800)) // 4 * 4
+        out[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+        yield bytes(out)
 
 
 def perfmap():

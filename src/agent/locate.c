@@ -181,7 +181,6 @@ static void file_introduce(struct locator *l, struct known_file *k, const struct
 		.fd = info->fd,
 		.root_fd = root,
 		.path = info->path,
-		.build_id = info->build_id.len ? &info->build_id : NULL,
 	};
 
 	(void)sigbus_run(open_image, &job);

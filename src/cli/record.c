@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/recording.h"
 #include "codec/format.h"
+#include "symbol/symbol_cache.h"
 
 enum {
 	OPT_NO_KERNEL = 256,
@@ -20,6 +21,7 @@ enum {
 	OPT_FORMAT,
 	OPT_DEMANGLE,
 	OPT_DEBUGINFOD,
+	OPT_SYMBOL_CACHE,
 	OPT_NATIVE_FRAMES,
 };
 
@@ -49,6 +51,8 @@ static const struct argp_option options[] = {
 	  "Ask these servers for debug files (default $DEBUGINFOD_URLS); what they send is kept in "
 	  "~/.cache/cameo/debuginfod",
 	  0 },
+	{ "symbol-cache", OPT_SYMBOL_CACHE, "DIR", 0,
+	  "Keep sorted symbol tables there, at most 256 MiB of them", 0 },
 	{ "native-frames", OPT_NATIVE_FRAMES, "some|all", 0,
 	  "all: also the native frames of interpreters between those of the program (default some)",
 	  0 },
@@ -149,6 +153,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_DEBUGINFOD:
 		a->o.symbolizer.debuginfod = arg;
+		break;
+	case OPT_SYMBOL_CACHE:
+		a->o.symbolizer.symbol_cache = arg;
+		symbol_cache_check(arg, &a->err);
 		break;
 	case OPT_NATIVE_FRAMES:
 		a->o.all_native = !strcmp(arg, "all");

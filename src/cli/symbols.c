@@ -13,8 +13,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/vec.h"
 #include "cli/cli.h"
+#include "symbol/symbol_cache.h"
 #include "symbol/symbolizer.h"
 
 enum { BATCH = 4096 };
@@ -45,6 +47,7 @@ static const char help[] =
 	"  --no-dwarf                symbol tables only\n"
 	"  --debuginfod=URL...       fetch missing debug files (DEBUGINFOD_URLS)\n"
 	"  --debuginfod-cache=DIR    keep them there\n"
+	"  --symbol-cache=DIR        keep sorted symbol tables there, at most 256 MiB of them\n"
 	"  --stats                   sources of the names, and how the worker is confined\n"
 	"\nExample: cameo symbols /bin/bash 0x30f90\n";
 
@@ -139,9 +142,11 @@ static int parse(int argc, char **argv, struct options *o)
 		{ "stats", no_argument, NULL, 's' },
 		{ "debuginfod", required_argument, NULL, 'u' },
 		{ "debuginfod-cache", required_argument, NULL, 'c' },
+		{ "symbol-cache", required_argument, NULL, 'k' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
+	struct err err = { 0 };
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
@@ -162,6 +167,11 @@ static int parse(int argc, char **argv, struct options *o)
 			break;
 		case 'c':
 			o->symbolizer.debuginfod_cache = optarg;
+			break;
+		case 'k':
+			o->symbolizer.symbol_cache = optarg;
+			if (symbol_cache_check(optarg, &err) < 0)
+				return cli_fail("%s", err.msg);
 			break;
 		case 's':
 			o->stats = true;

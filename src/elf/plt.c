@@ -14,6 +14,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,22 +122,42 @@ static int walk_section(const struct elf_image *img, const char *name, const str
 	return 0;
 }
 
+/* .rela.dyn, which may be large, binds slots of stubs in .plt.got only. */
+const char *elf_plt_section(const struct elf_image *img, size_t i)
+{
+	static const char *const names[] = { ".rela.plt", ".plt", ".plt.sec", ".plt.got",
+					     ".rela.dyn" };
+	enum { N = sizeof(names) / sizeof(*names), WITHOUT_PLT_GOT = 3 };
+	uint32_t index;
+
+	if (i >= N ||
+	    (i >= WITHOUT_PLT_GOT && elf_image_section_index(img, ".plt.got", &index) < 0))
+		return NULL;
+	return names[i];
+}
+
+static bool is_relocations(const char *name)
+{
+	return !strncmp(name, ".rela", 5);
+}
+
 int elf_plt_walk(const struct elf_image *img, const struct elf_rawsyms *dynsym, elf_plt_fn fn,
 		 void *ctx)
 {
-	static const char *const relocations[] = { ".rela.plt", ".rela.dyn" };
-	static const char *const stubs[] = { ".plt", ".plt.sec", ".plt.got" };
 	_cleanup_(slots_fini) struct slots slots = { 0 };
+	const char *name;
 	int r = 0;
 
 	if (elf_image_machine(img) != EM_X86_64)
 		return 0;
-	for (size_t i = 0; i < 2 && r == 0; i++)
-		r = read_slots(&slots, img, dynsym, relocations[i]);
+	for (size_t i = 0; r == 0 && (name = elf_plt_section(img, i)); i++)
+		if (is_relocations(name))
+			r = read_slots(&slots, img, dynsym, name);
 	if (r < 0 || !slots.len)
 		return r;
 	qsort(slots.data, slots.len, sizeof(*slots.data), slot_cmp);
-	for (size_t i = 0; i < 3 && r == 0; i++)
-		r = walk_section(img, stubs[i], &slots, fn, ctx);
+	for (size_t i = 0; r == 0 && (name = elf_plt_section(img, i)); i++)
+		if (!is_relocations(name))
+			r = walk_section(img, name, &slots, fn, ctx);
 	return r;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 /* The stubs through which a file calls functions of other files (x86-64). */
+#include <stddef.h>
 #include <stdint.h>
 
 #include "elf/rawsym.h"
@@ -22,3 +23,6 @@ typedef int (*elf_plt_fn)(void *ctx, const struct elf_plt_entry *e);
  */
 int elf_plt_walk(const struct elf_image *img, const struct elf_rawsyms *dynsym, elf_plt_fn fn,
 		 void *ctx);
+
+/* The names of the sections of @img that elf_plt_walk() reads, NULL after the last. */
+const char *elf_plt_section(const struct elf_image *img, size_t i);

@@ -55,6 +55,7 @@ struct elf_symtab {
 	struct symbol_info *infos;
 	size_t n;
 	struct buf names;
+	void *block; /* that the three lie in; NULL: each has its own */
 };
 
 struct candidate {
@@ -305,6 +306,13 @@ static struct alias_name name_of(struct loader *l, const struct candidate *c)
 	return n;
 }
 
+static bool has_name(const struct loader *l, const struct candidate *c)
+{
+	const char *s;
+
+	return elf_rawsyms_name(table_of(l, c->level), c->name_off, 1, &s) > 0;
+}
+
 static int rank_of(const struct candidate *c)
 {
 	return c->level * (ALIAS_OTHER + 1) + c->bind;
@@ -314,8 +322,11 @@ static int rank_of(const struct candidate *c)
 static struct candidate choose(struct loader *l, const struct candidate *c, size_t n)
 {
 	struct candidate best = c[0];
-	struct alias_name best_name = name_of(l, c);
+	struct alias_name best_name;
 
+	if (n == 1)
+		return best;
+	best_name = name_of(l, c);
 	for (size_t i = 1; i < n; i++) {
 		int worse = rank_of(&c[i]) - rank_of(&best);
 		struct alias_name name;
@@ -357,7 +368,7 @@ static void thin_out(struct loader *l)
 		for (same = 1; i + same < l->cands.len && c[i + same].vaddr == c[i].vaddr;)
 			same++;
 		best = choose(l, &c[i], same);
-		if (starts_inside(&best, covered) || !name_of(l, &best).len)
+		if (starts_inside(&best, covered) || !has_name(l, &best))
 			continue;
 		if (best.vaddr + best.size > covered[best.level])
 			covered[best.level] = best.vaddr + best.size;
@@ -479,10 +490,80 @@ void elf_symtab_free(struct elf_symtab *t)
 {
 	if (!t)
 		return;
-	free(t->starts);
-	free(t->infos);
-	buf_fini(&t->names);
+	if (t->block) {
+		free(t->block);
+	} else {
+		free(t->starts);
+		free(t->infos);
+		buf_fini(&t->names);
+	}
 	free(t);
+}
+
+struct saved {
+	uint64_t n, names_len;
+};
+
+void elf_symtab_save(const struct elf_symtab *t, struct buf *out)
+{
+	const struct saved head = { t->n, t->names.len };
+
+	buf_put(out, &head, sizeof(head));
+	buf_put(out, t->starts, t->n * sizeof(*t->starts));
+	buf_put(out, t->infos, t->n * sizeof(*t->infos));
+	buf_put(out, t->names.data, t->names.len);
+}
+
+/* Everything that looking things up relies on. */
+static bool is_sound(const struct elf_symtab *t)
+{
+	if (t->n && (!t->names.len || t->names.data[t->names.len - 1]))
+		return false;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct symbol_info *s = &t->infos[i];
+
+		if (s->name >= t->names.len || (s->parent != NO_PARENT && s->parent >= i) ||
+		    (i && t->starts[i] <= t->starts[i - 1]))
+			return false;
+	}
+	return true;
+}
+
+static int check_saved(const struct saved *head, size_t len)
+{
+	if (head->n > ELF_SYMBOLS_MAX || head->names_len > ELF_NAMES_MAX)
+		return -EBADMSG;
+	return len == sizeof(*head) + head->n * (sizeof(uint64_t) + sizeof(struct symbol_info)) +
+				       head->names_len
+		       ? 0
+		       : -EBADMSG;
+}
+
+int elf_symtab_restore(struct elf_symtab **out, void *block, size_t offset, size_t len)
+{
+	_cleanup_(elf_symtab_freep) struct elf_symtab *t = calloc(1, sizeof(*t));
+	uint8_t *p = (uint8_t *)block + offset;
+	struct saved head;
+
+	if (!t) {
+		free(block);
+		return -ENOMEM;
+	}
+	t->block = block;
+	if (len < sizeof(head) || offset % sizeof(uint64_t))
+		return -EBADMSG;
+	memcpy(&head, p, sizeof(head));
+	if (check_saved(&head, len) < 0)
+		return -EBADMSG;
+	t->n = head.n;
+	t->starts = (uint64_t *)(p + sizeof(head));
+	t->infos = (struct symbol_info *)(t->starts + t->n);
+	t->names.data = (uint8_t *)(t->infos + t->n);
+	t->names.len = t->names.cap = head.names_len;
+	if (!is_sound(t))
+		return -EBADMSG;
+	*out = steal_ptr(&t);
+	return 0;
 }
 
 void elf_symtab_at(const struct elf_symtab *t, size_t i, struct elf_symbol *out)

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "elf/rawsym.h"
 
+struct buf;
 struct elf_image;
 struct err;
 struct elf_symtab;
@@ -57,6 +58,26 @@ void elf_symtab_at(const struct elf_symtab *t, size_t i, struct elf_symbol *out)
 
 /* A function by the name the table kept for it; -ENOENT. Aliases and data: elf_symbol_lookup(). */
 int elf_symtab_by_name(const struct elf_symtab *t, const char *name, struct elf_symbol *out);
+
+/**
+ * elf_symtab_save() - the table as bytes, for elf_symtab_restore()
+ *
+ * Of this machine's byte order. @out is to be asked for buf_error().
+ */
+void elf_symtab_save(const struct elf_symtab *t, struct buf *out);
+
+/**
+ * elf_symtab_restore() - a table out of bytes, which may be anything
+ *
+ * The @len bytes at @offset (a multiple of 8) in @block, which malloc() gave:
+ * it becomes the table's, or is freed when there is none.
+ *
+ * What was damaged and still is a table gives wrong names, but nothing worse:
+ * the caller knows by a checksum whether it was.
+ *
+ * Return: 0; -EBADMSG if it is not a table; -ENOMEM.
+ */
+int elf_symtab_restore(struct elf_symtab **out, void *block, size_t offset, size_t len);
 
 size_t elf_symtab_count(const struct elf_symtab *t);
 size_t elf_symtab_bytes(const struct elf_symtab *t); /* memory held, for budgets */

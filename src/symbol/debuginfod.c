@@ -10,7 +10,6 @@
 #include "symbol/debuginfod.h"
 
 #include <curl/curl.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +26,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "symbol/cache_dir.h"
 #include "symbol/debugfile.h"
 #include "symbol/sandbox.h"
 
@@ -54,7 +53,7 @@ struct miss {
 struct debuginfod {
 	struct debuginfod_opts opts;
 	char *urls;
-	int cache_dir; /* -1: none */
+	struct cache_dir *cache; /* NULL: none */
 	struct {
 		VEC(struct miss);
 	} misses;
@@ -68,7 +67,6 @@ int debuginfod_new(struct debuginfod **out, const struct debuginfod_opts *opts, 
 
 	if (!d)
 		return -ENOMEM;
-	d->cache_dir = -1;
 	d->opts = *opts;
 	if (!d->opts.cache_bytes)
 		d->opts.cache_bytes = DEFAULT_BYTES;
@@ -80,9 +78,12 @@ int debuginfod_new(struct debuginfod **out, const struct debuginfod_opts *opts, 
 	if (!d->urls)
 		return -ENOMEM;
 	if (opts->cache_dir) {
-		d->cache_dir = open(opts->cache_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (d->cache_dir < 0)
-			return err_set(err, -errno, "cannot open %s", opts->cache_dir);
+		const struct cache_dir_opts cache = { opts->cache_dir, ".debug",
+						      d->opts.cache_bytes };
+		int r = cache_dir_open(&d->cache, &cache, err);
+
+		if (r < 0)
+			return r;
 	}
 	*out = steal_ptr(&d);
 	return 0;
@@ -92,8 +93,7 @@ void debuginfod_free(struct debuginfod *d)
 {
 	if (!d)
 		return;
-	if (d->cache_dir >= 0)
-		close(d->cache_dir);
+	cache_dir_free(d->cache);
 	vec_fini(&d->misses);
 	free(d->urls);
 	free(d);
@@ -131,85 +131,37 @@ static void cache_name(const struct elf_build_id *id, char *out, size_t cap)
 	snprintf(out, cap, "%s.debug", hex);
 }
 
-/* The cached file, marked as used now. */
+/* The cached file, if it is what it should be. */
 static int open_cached(const struct debuginfod *d, const struct elf_build_id *id)
 {
 	char name[2 * ELF_BUILD_ID_MAX + 8];
 	int fd;
 
-	if (d->cache_dir < 0)
+	if (!d->cache)
 		return -ENOENT;
 	cache_name(id, name, sizeof(name));
-	fd = debugfile_open_checked(d->cache_dir, name, id);
-	if (fd >= 0)
-		(void)futimens(fd, NULL);
-	return fd;
-}
-
-/* The oldest file of the cache and the size of all; false if there is none. */
-static bool oldest_cached(DIR *dir, char name[256], uint64_t *total)
-{
-	time_t oldest = 0;
-	struct dirent *e;
-	bool found = false;
-
-	*total = 0;
-	rewinddir(dir);
-	while ((e = readdir(dir))) {
-		size_t len = strlen(e->d_name);
-		struct stat st;
-
-		if (len < 6 || strcmp(e->d_name + len - 6, ".debug") ||
-		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(st.st_mode))
-			continue;
-		*total += (uint64_t)st.st_size;
-		if (found && st.st_mtime >= oldest)
-			continue;
-		found = true;
-		oldest = st.st_mtime;
-		snprintf(name, 256, "%s", e->d_name);
-	}
-	return found;
-}
-
-static void trim_cache(const struct debuginfod *d)
-{
-	int fd = fcntl(d->cache_dir, F_DUPFD_CLOEXEC, 0);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	char name[256];
-	uint64_t total;
-
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while (oldest_cached(dir, name, &total) && total > d->opts.cache_bytes)
-		if (unlinkat(dirfd(dir), name, 0) < 0)
-			break;
-	closedir(dir);
+	fd = cache_dir_get(d->cache, name);
+	if (fd < 0 || debugfile_check(fd, id))
+		return fd;
+	close(fd);
+	cache_dir_remove(d->cache, name);
+	return -ENOENT;
 }
 
 /* Give the checked file @fd its name in the cache. */
 static void keep(const struct debuginfod *d, int fd, const struct elf_build_id *id)
 {
-	char name[2 * ELF_BUILD_ID_MAX + 8], path[32];
+	char name[2 * ELF_BUILD_ID_MAX + 8];
 
-	if (d->cache_dir < 0)
-		return;
 	cache_name(id, name, sizeof(name));
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (linkat(AT_FDCWD, path, d->cache_dir, name, AT_SYMLINK_FOLLOW) == 0)
-		trim_cache(d);
+	if (d->cache)
+		(void)cache_dir_keep(d->cache, fd, name);
 }
 
 static int open_unnamed(const struct debuginfod *d)
 {
-	int fd = -1;
+	int fd = d->cache ? cache_dir_unnamed(d->cache) : -1;
 
-	if (d->cache_dir >= 0)
-		fd = openat(d->cache_dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	if (fd < 0)
 		fd = open("/var/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;

@@ -17,7 +17,7 @@ struct err;
 
 struct debuginfod_opts {
 	const char *urls;        /* separated by blanks, tried in turn */
-	const char *cache_dir;   /* must exist; NULL: nothing is kept */
+	const char *cache_dir;   /* as in cache_dir.h; NULL: nothing is kept */
 	uint64_t cache_bytes;    /* of all that is kept; 0: 1 GiB */
 	uint64_t file_bytes;     /* of one file; 0: 1 GiB */
 	unsigned int timeout_ms; /* of one fetch; 0: 10 s */

@@ -17,9 +17,11 @@
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "elf/symtab.h"
+#include "symbol/symbol_cache.h"
 
 struct symbol_file {
 	int fd;
+	struct symbol_cache *cache;
 	struct elf_build_id build_id;
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 	size_t n_segments;
@@ -63,7 +65,7 @@ static int look(void *ctx)
 	return 0;
 }
 
-int symbol_file_new(struct symbol_file **out, int fd)
+int symbol_file_new(struct symbol_file **out, int fd, struct symbol_cache *cache)
 {
 	struct symbol_file *f = calloc(1, sizeof(*f));
 
@@ -72,6 +74,7 @@ int symbol_file_new(struct symbol_file **out, int fd)
 		return -ENOMEM;
 	}
 	f->fd = fd;
+	f->cache = cache;
 	sigbus_run(look, f);
 	*out = f;
 	return 0;
@@ -146,7 +149,7 @@ static int load_table(void *ctx)
 	r = elf_image_open(&img, l->f->fd, NULL);
 	if (r < 0)
 		return r;
-	return elf_symtab_load(&l->f->tables[l->which], img, sources[l->which], NULL);
+	return symbol_cache_load(l->f->cache, img, sources[l->which], &l->f->tables[l->which]);
 }
 
 /* GNAT's main programs have these two; its libraries are told by DWARF only. */

@@ -12,6 +12,7 @@
 #include "elf/note.h"
 
 struct gopclntab_frame;
+struct symbol_cache;
 struct symbol_file;
 
 enum symbol_table {
@@ -20,8 +21,11 @@ enum symbol_table {
 	SYMBOL_TABLE_MAX,
 };
 
-/* Takes @fd over, whatever happens. 0 or -ENOMEM; a file that is no ELF has no names. */
-int symbol_file_new(struct symbol_file **out, int fd);
+/*
+ * Takes @fd over, whatever happens; @cache (NULL: none) is borrowed. 0 or -ENOMEM; a file that is
+ * no ELF has no names.
+ */
+int symbol_file_new(struct symbol_file **out, int fd, struct symbol_cache *cache);
 void symbol_file_free(struct symbol_file *f);
 
 int symbol_file_fd(const struct symbol_file *f);

@@ -29,6 +29,8 @@
 #include "symbol/debugfile.h"
 #include "symbol/debuginfod.h"
 #include "symbol/file.h"
+#include "symbol/same_file.h"
+#include "symbol/symbol_cache.h"
 #include "symbol/worker.h"
 
 enum {
@@ -55,11 +57,12 @@ struct symbolizer {
 	struct demangle *demangle;
 	struct symbol_worker *worker;  /* NULL: none */
 	struct debuginfod *debuginfod; /* NULL: none */
+	struct symbol_cache *cache;    /* NULL: none */
 	int host_root;
 	struct {
 		VEC(struct file *);
 	} files;
-	struct index by_build_id;
+	struct index by_inode, by_build_id;
 	uint64_t calls;
 	struct symbolizer_counters counters;
 	char confinement[256];
@@ -124,6 +127,9 @@ int symbolizer_new(struct symbolizer **out, const struct symbolizer_opts *opts)
 		symbolizer_free(s);
 		return -ENOMEM;
 	}
+	if (opts->symbol_cache) /* done without if it can't be opened */
+		(void)symbol_cache_open(&s->cache, opts->symbol_cache, opts->symbol_cache_bytes,
+					NULL);
 	if (opts->no_dwarf)
 		snprintf(s->confinement, sizeof(s->confinement), "no worker: not wanted");
 	else
@@ -156,48 +162,61 @@ void symbolizer_free(struct symbolizer *s)
 	for (size_t i = 0; i < s->files.len; i++)
 		file_free(s->files.data[i]);
 	vec_fini(&s->files);
+	index_fini(&s->by_inode);
 	index_fini(&s->by_build_id);
+	symbol_cache_free(s->cache);
 	if (s->host_root >= 0)
 		close(s->host_root);
 	free(s);
 }
 
-struct file_key {
+static bool same_inode(const struct file *f, const struct stat *st)
+{
+	return f->dev == st->st_dev && f->ino == st->st_ino && f->size == st->st_size &&
+	       f->mtime.tv_sec == st->st_mtim.tv_sec && f->mtime.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+struct inode_key {
 	const struct symbolizer *s;
-	const struct elf_build_id *id;
+	const struct stat *st;
 };
 
-static bool file_eq(const void *ctx, uint32_t id)
+static bool inode_eq(const void *ctx, uint32_t id)
 {
-	const struct file_key *k = ctx;
-	const struct elf_build_id *b = symbol_file_build_id(k->s->files.data[id]->own);
+	const struct inode_key *k = ctx;
 
-	return b->len == k->id->len && !memcmp(b->bytes, k->id->bytes, b->len);
+	return same_inode(k->s->files.data[id], k->st);
 }
 
-/* An equal file already there: by build id, or by what stat() tells where there is none. */
-static bool find_file(const struct symbolizer *s, const struct elf_build_id *id,
-		      const struct stat *st, uint32_t *out_id)
+static uint32_t inode_hash(const struct file *f)
 {
-	struct file_key key = { s, id };
-
-	if (id && id->len)
-		return index_find(&s->by_build_id, hash_bytes(id->bytes, id->len), file_eq, &key,
-				  out_id);
-	for (uint32_t i = 0; i < s->files.len; i++) {
-		const struct file *f = s->files.data[i];
-
-		if (f->dev == st->st_dev && f->ino == st->st_ino && f->size == st->st_size &&
-		    f->mtime.tv_sec == st->st_mtim.tv_sec &&
-		    f->mtime.tv_nsec == st->st_mtim.tv_nsec) {
-			*out_id = i;
-			return true;
-		}
-	}
-	return false;
+	return hash_u64(f->ino * 0x9e3779b97f4a7c15ULL + f->dev);
 }
 
-static int file_new(struct file **out, const struct symbolizer_file *in, const struct stat *st)
+struct content_key {
+	const struct symbolizer *s;
+	const struct file *f;
+};
+
+/* The same build id, and truly the same. */
+static bool content_eq(const void *ctx, uint32_t id)
+{
+	const struct content_key *k = ctx;
+	const struct symbol_file *own = k->s->files.data[id]->own;
+	const struct elf_build_id *a = symbol_file_build_id(own);
+	const struct elf_build_id *b = symbol_file_build_id(k->f->own);
+
+	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len) &&
+	       same_file(symbol_file_fd(own), symbol_file_fd(k->f->own));
+}
+
+static uint32_t build_id_hash(const struct elf_build_id *id)
+{
+	return hash_bytes(id->bytes, id->len);
+}
+
+static int file_new(struct symbolizer *s, struct file **out, const struct symbolizer_file *in,
+		    const struct stat *st)
 {
 	struct file *f = calloc(1, sizeof(*f));
 	int fd, r = -ENOMEM;
@@ -215,7 +234,7 @@ static int file_new(struct file **out, const struct symbolizer_file *in, const s
 	if (fd < 0)
 		r = -errno;
 	else
-		r = symbol_file_new(&f->own, fd);
+		r = symbol_file_new(&f->own, fd, s->cache);
 	if (r == 0 && !f->path)
 		r = -ENOMEM;
 	if (r < 0) {
@@ -238,27 +257,31 @@ static int keep_file(struct symbolizer *s, struct file *f, uint32_t *out_id)
 	*out_id = (uint32_t)s->files.len - 1;
 	f->worker.key = *out_id;
 	s->counters.files++;
-	return id->len ? index_add(&s->by_build_id, hash_bytes(id->bytes, id->len), *out_id) : 0;
+	r = index_add(&s->by_inode, inode_hash(f), *out_id);
+	return r == 0 && id->len ? index_add(&s->by_build_id, build_id_hash(id), *out_id) : r;
 }
 
 int symbolizer_add_file(struct symbolizer *s, const struct symbolizer_file *in, uint32_t *out_id)
 {
+	struct content_key content = { .s = s };
 	struct stat st;
+	const struct inode_key inode = { s, &st };
 	struct file *f;
 	int r;
 
 	if (fstat(in->fd, &st) < 0)
 		return -errno;
-	if (find_file(s, in->build_id, &st, out_id))
-		return 0;
-	r = file_new(&f, in, &st);
+	r = file_new(s, &f, in, &st);
 	if (r < 0)
 		return r;
-	if (!in->build_id && find_file(s, symbol_file_build_id(f->own), &st, out_id)) {
-		file_free(f);
-		return 0;
-	}
-	return keep_file(s, f, out_id);
+	content.f = f;
+	if (!index_find(&s->by_inode, inode_hash(f), inode_eq, &inode, out_id) &&
+	    !(symbol_file_build_id(f->own)->len &&
+	      index_find(&s->by_build_id, build_id_hash(symbol_file_build_id(f->own)), content_eq,
+			 &content, out_id)))
+		return keep_file(s, f, out_id);
+	file_free(f);
+	return 0;
 }
 
 /* A file and where its other files are looked for: what NEEDs of the worker refer to. */

@@ -19,7 +19,6 @@
 #include "symbol/demangle.h"
 #include "symbol/symbol.h"
 
-struct elf_build_id;
 struct err;
 struct symbolizer;
 
@@ -29,6 +28,9 @@ struct symbolizer_opts {
 	size_t memory_bytes;        /* of tables in this process; 0: 64 MiB */
 	size_t worker_memory_bytes; /* of the worker's heap; 0: 256 MiB */
 	unsigned int timeout_ms;    /* of the worker, a batch; 0: 10 s */
+
+	const char *symbol_cache;    /* directory for sorted tables; NULL: they are not kept */
+	uint64_t symbol_cache_bytes; /* 0: 256 MiB */
 
 	const char *debuginfod;             /* URLs separated by blanks; NULL: none is asked */
 	const char *debuginfod_cache;       /* directory; NULL: what is fetched is not kept */
@@ -40,7 +42,6 @@ struct symbolizer_file {
 	int fd;           /* of the file; duplicated */
 	int root_fd;      /* the process's root directory, or -1 for the host's; duplicated */
 	const char *path; /* as the process sees it */
-	const struct elf_build_id *build_id; /* NULL: looked up in the file */
 };
 
 enum symbolizer_address {
@@ -88,8 +89,9 @@ DEFINE_FREEP(struct symbolizer, symbolizer_free)
 /**
  * symbolizer_add_file() - a file whose addresses will be asked for
  *
- * One that has the build id, or else device, inode, size and time, of one
- * already there gets its id.
+ * One that is one already there gets its id: the same inode, unchanged, or
+ * the same build id and the same bytes but for the code (the build id alone is
+ * only what a file claims to be).
  *
  * Return: 0 and *@out_id; -ENOMEM, -errno.
  */

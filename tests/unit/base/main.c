@@ -8,6 +8,7 @@ int test_json_read(void);
 int test_lines(void);
 int test_outfile(void);
 int test_sigbus(void);
+int test_siphash(void);
 int test_strtab(void);
 int test_vec(void);
 
@@ -24,6 +25,7 @@ int main(void)
 	n_failed += test_lines();
 	n_failed += test_outfile();
 	n_failed += test_sigbus();
+	n_failed += test_siphash();
 	n_failed += test_strtab();
 	n_failed += test_vec();
 	return n_failed;

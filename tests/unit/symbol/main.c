@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbol/worker.h"
 
+int test_cache_dir(void);
 int test_debugfile(void);
 int test_demangle(void);
 int test_dwarf(void);
@@ -8,12 +9,14 @@ int test_intervals(void);
 int test_jit(void);
 int test_kallsyms(void);
 int test_protocol(void);
+int test_symbol_cache(void);
 int test_symbolizer(void);
 int test_worker(void);
 
 int main(int argc, char **argv)
 {
 	symbol_worker_main(argc, argv);
-	return test_debugfile() + test_demangle() + test_dwarf() + test_intervals() + test_jit() +
-	       test_kallsyms() + test_protocol() + test_symbolizer() + test_worker();
+	return test_cache_dir() + test_debugfile() + test_demangle() + test_dwarf() +
+	       test_intervals() + test_jit() + test_kallsyms() + test_protocol() +
+	       test_symbol_cache() + test_symbolizer() + test_worker();
 }

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "elf/note.h"
 #include "tests/test.h"
+#include "tests/unit/symbol/tempdir.h"
 
 extern const char __executable_start;
 
@@ -111,6 +113,35 @@ static void the_same_file_has_one_id(void **state)
 	symbolizer_free(s);
 }
 
+/* The program itself, another of its size with its build id, and a true copy. */
+static void a_file_that_claims_anothers_build_id_does_not_get_its_names(void **state)
+{
+	struct symbolizer_opts opts = { .no_dwarf = true };
+	struct symbolizer *s;
+	struct seen seen = { 0 };
+	uint64_t addr = named_addr();
+	char cmd[512], path[128];
+	uint32_t id, liar, copy;
+
+	snprintf(path, sizeof(path), "%s/liar", (char *)*state);
+	snprintf(cmd, sizeof(cmd),
+		 "cp /proc/%d/exe %s/copy && sed 's/named_function/famed_function/g' %s/copy > %s",
+		 getpid(), (char *)*state, (char *)*state, path);
+	assert_int_equal(system(cmd), 0);
+	assert_int_equal(symbolizer_new(&s, &opts), 0);
+	liar = add(s, path);
+	id = add(s, "/proc/self/exe");
+	assert_int_not_equal(liar, id);
+	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+	assert_string_equal(seen.name, "named_function");
+	assert_int_equal(symbolizer_ask(s, liar, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+	assert_string_equal(seen.name, "famed_function");
+	snprintf(path, sizeof(path), "%s/copy", (char *)*state);
+	copy = add(s, path);
+	assert_int_equal(copy, id);
+	symbolizer_free(s);
+}
+
 static void over_its_budget_it_still_answers(void **state)
 {
 	struct symbolizer_opts opts = { .no_dwarf = true, .memory_bytes = 1 };
@@ -151,6 +182,9 @@ static void what_is_not_there_is_an_error_or_unnamed(void **state)
 	symbolizer_free(s);
 }
 
-TEST_GROUP(test_symbolizer, TEST(names_a_function_with_its_line),
-	   TEST(without_dwarf_the_symbol_table_answers), TEST(the_same_file_has_one_id),
-	   TEST(over_its_budget_it_still_answers), TEST(what_is_not_there_is_an_error_or_unnamed))
+TEST_GROUP(
+	test_symbolizer, TEST(names_a_function_with_its_line),
+	TEST(without_dwarf_the_symbol_table_answers), TEST(the_same_file_has_one_id),
+	cmocka_unit_test_setup_teardown(a_file_that_claims_anothers_build_id_does_not_get_its_names,
+					tempdir_make, tempdir_remove),
+	TEST(over_its_budget_it_still_answers), TEST(what_is_not_there_is_an_error_or_unnamed))

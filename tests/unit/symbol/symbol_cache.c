@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/symbol_cache.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "elf/symtab.h"
+#include "tests/test.h"
+#include "tests/unit/elf/fixture.h"
+#include "tests/unit/symbol/tempdir.h"
+
+enum { TEXT = 0x1000, FUNC_LEN = 16, MANY = 4000 };
+
+/* A program of @n functions NAME_0, NAME_1...; names of one length give the same headers. */
+static const struct elf_image *program(struct fixture *f, const char *name, int n)
+{
+	struct buf entries = { 0 }, strs = { 0 };
+	const Elf64_Sym null = { 0 };
+	uint32_t text, str, table;
+
+	fixture_init(f);
+	text = fixture_add(f, ".text", SHT_NOBITS, "", 0);
+	f->sh[text].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	f->sh[text].sh_addr = TEXT;
+	f->sh[text].sh_size = (uint64_t)n * FUNC_LEN;
+	buf_put(&entries, &null, sizeof(null));
+	buf_put_byte(&strs, '\0');
+	for (int i = 0; i < n; i++) {
+		const Elf64_Sym sym = { (uint32_t)strs.len,
+					ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					0,
+					1,
+					TEXT + (uint64_t)i * FUNC_LEN,
+					FUNC_LEN };
+
+		buf_put(&entries, &sym, sizeof(sym));
+		buf_printf(&strs, "%s_%d", name, i);
+		buf_put_byte(&strs, '\0');
+	}
+	str = fixture_add(f, ".str", SHT_STRTAB, strs.data, strs.len);
+	table = fixture_add(f, ".sym", SHT_SYMTAB, entries.data, entries.len);
+	f->sh[table].sh_link = str;
+	f->sh[table].sh_entsize = sizeof(Elf64_Sym);
+	buf_fini(&entries);
+	buf_fini(&strs);
+	return fixture_open(f);
+}
+
+/* The name in the middle of a program's table, through the cache in @dir. */
+static void check_name(const char *dir, const char *name, int n, const char *want)
+{
+	struct symbol_cache *c;
+	struct elf_symtab *t;
+	struct elf_symbol sym;
+	struct fixture f;
+
+	program(&f, name, n);
+	assert_int_equal(symbol_cache_open(&c, dir, 0, NULL), 0);
+	assert_int_equal(symbol_cache_load(c, f.img, ELF_SYMTAB, &t), 0);
+	assert_int_equal(elf_symtab_count(t), n);
+	assert_int_equal(elf_symtab_find(t, TEXT + 100 * FUNC_LEN + 3, &sym), 0);
+	assert_int_equal(sym.vaddr, TEXT + 100 * FUNC_LEN);
+	assert_string_equal(sym.name, want);
+	elf_symtab_free(t);
+	symbol_cache_free(c);
+	fixture_fini(&f);
+}
+
+/* How many tables are kept, and the path of one of them. */
+static int count(const char *dir, char path[PATH_MAX])
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	int n = 0;
+
+	assert_non_null(d);
+	while ((e = readdir(d))) {
+		if (!strstr(e->d_name, ".symbols"))
+			continue;
+		snprintf(path, PATH_MAX, "%s/%s", dir, e->d_name);
+		n++;
+	}
+	closedir(d);
+	return n;
+}
+
+static void what_was_kept_is_read_again(void **state)
+{
+	char one[PATH_MAX], two[PATH_MAX], other[PATH_MAX];
+
+	check_name(*state, "one", MANY, "one_100");
+	assert_int_equal(count(*state, one), 1);
+	check_name(*state, "one", MANY, "one_100");
+	assert_int_equal(count(*state, one), 1);
+	/* it is: two's table under one's name gives two's names */
+	snprintf(other, sizeof(other), "%s/away", (char *)*state);
+	assert_int_equal(rename(one, other), 0);
+	check_name(*state, "two", MANY, "two_100");
+	assert_int_equal(count(*state, two), 1);
+	assert_int_equal(rename(two, one), 0);
+	check_name(*state, "one", MANY, "two_100");
+}
+
+static void another_programs_table_is_another_though_headers_are_equal(void **state)
+{
+	char path[PATH_MAX];
+
+	check_name(*state, "one", MANY, "one_100");
+	check_name(*state, "two", MANY, "two_100");
+	check_name(*state, "one", MANY, "one_100");
+	check_name(*state, "two", MANY, "two_100");
+	assert_int_equal(count(*state, path), 2);
+}
+
+static void a_small_table_is_not_kept(void **state)
+{
+	char path[PATH_MAX];
+
+	check_name(*state, "one", 200, "one_100");
+	assert_int_equal(count(*state, path), 0);
+}
+
+static void flip(const char *path, off_t at)
+{
+	int fd = open(path, O_RDWR);
+	uint8_t byte;
+
+	assert_int_equal(pread(fd, &byte, 1, at), 1);
+	byte ^= 0x10;
+	assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+static void a_damaged_table_is_built_anew(void **state)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	check_name(*state, "one", MANY, "one_100");
+	assert_int_equal(count(*state, path), 1);
+	assert_int_equal(stat(path, &st), 0);
+	for (off_t at = 0; at < st.st_size; at += at < 64 ? 1 : st.st_size / 64) {
+		flip(path, at);
+		check_name(*state, "one", MANY, "one_100"); /* and it is gone */
+		assert_int_equal(count(*state, path), 0);
+		check_name(*state, "one", MANY, "one_100");
+		assert_int_equal(count(*state, path), 1);
+	}
+	for (off_t len = 0; len < st.st_size; len += st.st_size / 8) {
+		assert_int_equal(truncate(path, len), 0);
+		check_name(*state, "one", MANY, "one_100");
+		check_name(*state, "one", MANY, "one_100");
+		assert_int_equal(count(*state, path), 1);
+	}
+}
+
+static void a_key_that_is_cut_off_is_made_anew(void **state)
+{
+	char key[PATH_MAX];
+	struct stat st;
+
+	check_name(*state, "one", MANY, "one_100");
+	snprintf(key, sizeof(key), "%s/key", (char *)*state);
+	assert_int_equal(truncate(key, 3), 0);
+	check_name(*state, "one", MANY, "one_100");
+	assert_int_equal(stat(key, &st), 0);
+	assert_int_equal(st.st_size, 16);
+}
+
+static void without_a_cache_tables_are_built(void **state)
+{
+	struct elf_symtab *t;
+	struct fixture f;
+
+	program(&f, "one", MANY);
+	assert_int_equal(symbol_cache_load(NULL, f.img, ELF_SYMTAB, &t), 0);
+	assert_int_equal(elf_symtab_count(t), MANY);
+	elf_symtab_free(t);
+	fixture_fini(&f);
+}
+
+#define TEST_IN_DIR(fn) cmocka_unit_test_setup_teardown(fn, tempdir_make, tempdir_remove)
+
+TEST_GROUP(test_symbol_cache, TEST_IN_DIR(what_was_kept_is_read_again),
+	   TEST_IN_DIR(another_programs_table_is_another_though_headers_are_equal),
+	   TEST_IN_DIR(a_small_table_is_not_kept), TEST_IN_DIR(a_damaged_table_is_built_anew),
+	   TEST_IN_DIR(a_key_that_is_cut_off_is_made_anew), TEST(without_a_cache_tables_are_built))
