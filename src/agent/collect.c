@@ -14,7 +14,14 @@ struct stack {
 	uint32_t n;
 };
 
+/* When a sample was seen; those of one sample are chained. */
+struct seen {
+	uint64_t time_ns;
+	uint32_t before_plus_1; /* 0: the first */
+};
+
 struct collect {
+	bool keep_times;
 	struct {
 		VEC(uint64_t);
 	} words;
@@ -27,6 +34,9 @@ struct collect {
 	struct {
 		VEC(struct collect_sample);
 	} samples;
+	struct {
+		VEC(struct seen);
+	} seen;
 	struct index stack_index, thread_index, sample_index;
 	uint64_t total;
 };
@@ -71,10 +81,15 @@ static bool same_sample(const void *ctx, uint32_t id)
 	return s->stack == k->stack && s->thread == k->thread;
 }
 
-int collect_new(struct collect **out)
+int collect_new(struct collect **out, bool keep_times)
 {
-	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : -ENOMEM;
+	struct collect *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->keep_times = keep_times;
+	*out = c;
+	return 0;
 }
 
 void collect_clear(struct collect *c)
@@ -83,6 +98,7 @@ void collect_clear(struct collect *c)
 	vec_fini(&c->stacks);
 	vec_fini(&c->threads);
 	vec_fini(&c->samples);
+	vec_fini(&c->seen);
 	index_fini(&c->stack_index);
 	index_fini(&c->thread_index);
 	index_fini(&c->sample_index);
@@ -119,6 +135,7 @@ static int stack_id(struct collect *c, const uint64_t *words, size_t n, uint32_t
 	return 0;
 }
 
+/* 0, or COLLECT_NEW_THREAD. */
 static int thread_id(struct collect *c, const struct collect_thread *thread, uint32_t *out)
 {
 	struct thread_key key = { c, thread };
@@ -131,33 +148,78 @@ static int thread_id(struct collect *c, const struct collect_thread *thread, uin
 	if (r == 0)
 		r = index_add(&c->thread_index, hash, id);
 	*out = id;
+	return r < 0 ? r : COLLECT_NEW_THREAD;
+}
+
+static int sample_id(struct collect *c, uint32_t stack, uint32_t thread, uint32_t *out)
+{
+	struct sample_key key = { c, stack, thread };
+	uint32_t hash = hash_u64((uint64_t)stack << 32 | thread), id = (uint32_t)c->samples.len;
+	int r;
+
+	if (index_find(&c->sample_index, hash, same_sample, &key, out))
+		return 0;
+	r = vec_push(&c->samples, (struct collect_sample){ .stack = stack, .thread = thread });
+	if (r == 0)
+		r = index_add(&c->sample_index, hash, id);
+	*out = id;
 	return r;
 }
 
-int collect_add(struct collect *c, const struct collect_thread *thread, const uint64_t *words,
-		size_t n_words)
+/* A time that finds no memory is missing; its sample is counted all the same. */
+static void add_time(struct collect *c, struct collect_sample *s, uint64_t time_ns)
 {
-	struct sample_key key = { .c = c };
-	uint32_t hash, id;
-	int r;
+	uint32_t before = s->count ? s->last_time + 1 : 0;
 
-	r = stack_id(c, words, n_words, &key.stack);
-	if (r == 0)
-		r = thread_id(c, thread, &key.thread);
+	if (vec_push(&c->seen, (struct seen){ time_ns, before }) == 0)
+		s->last_time = (uint32_t)c->seen.len - 1;
+}
+
+int collect_add(struct collect *c, const struct collect_thread *thread, uint64_t time_ns,
+		const uint64_t *words, size_t n_words)
+{
+	uint32_t stack, thread_at, id;
+	int r, thread_r;
+
+	r = stack_id(c, words, n_words, &stack);
 	if (r < 0)
 		return r;
-	hash = hash_u64((uint64_t)key.stack << 32 | key.thread);
-	if (!index_find(&c->sample_index, hash, same_sample, &key, &id)) {
-		id = (uint32_t)c->samples.len;
-		r = vec_push(&c->samples, (struct collect_sample){ key.stack, key.thread, 0 });
-		if (r == 0)
-			r = index_add(&c->sample_index, hash, id);
-		if (r < 0)
-			return r;
-	}
+	thread_r = thread_id(c, thread, &thread_at);
+	if (thread_r < 0)
+		return thread_r;
+	r = sample_id(c, stack, thread_at, &id);
+	if (r < 0)
+		return r;
+	if (c->keep_times)
+		add_time(c, &c->samples.data[id], time_ns);
 	c->samples.data[id].count++;
 	c->total++;
-	return 0;
+	return thread_r;
+}
+
+size_t collect_times(const struct collect *c, const struct collect_sample *s, uint64_t *out)
+{
+	size_t n = 0;
+
+	if (!c->keep_times || !c->seen.len)
+		return 0;
+	for (uint32_t at = s->last_time + 1; at && n < s->count;) {
+		const struct seen *seen = &c->seen.data[at - 1];
+
+		out[n++] = seen->time_ns;
+		at = seen->before_plus_1;
+	}
+	return n;
+}
+
+size_t collect_bytes(const struct collect *c)
+{
+	return c->words.cap * sizeof(*c->words.data) + c->stacks.cap * sizeof(*c->stacks.data) +
+	       c->threads.cap * sizeof(*c->threads.data) +
+	       c->samples.cap * sizeof(*c->samples.data) + c->seen.cap * sizeof(*c->seen.data) +
+	       ((size_t)c->stack_index.n_slots + c->thread_index.n_slots +
+		c->sample_index.n_slots) *
+		       sizeof(struct index_slot);
 }
 
 size_t collect_n_samples(const struct collect *c)

@@ -6,6 +6,7 @@
  * stack is a sequence of frame words (bpf/shared/abi.h); nothing is named
  * here. A stack seen before costs one hash of its bytes. One thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,29 +15,43 @@
 struct collect;
 
 struct collect_thread {
+	uint64_t start_ns; /* of its program: with the pid, which program it was */
 	uint32_t pid, tid;
 	char comm[16];         /* of the thread */
 	char process_comm[16]; /* of its process */
 	uint32_t exe;          /* file id of the process's program */
+	uint32_t cpu_plus_1;   /* 0: CPUs are not told apart */
 };
+_Static_assert(sizeof(struct collect_thread) == 56, "compared by its bytes: no padding");
 
 struct collect_sample {
 	uint32_t stack;
 	uint32_t thread;
 	uint64_t count;
+	uint32_t last_time; /* for collect_times() */
 };
 
-int collect_new(struct collect **out);
+/* Without times: @keep_times false. 0 or -ENOMEM. */
+int collect_new(struct collect **out, bool keep_times);
 void collect_free(struct collect *c);
 
 DEFINE_FREEP(struct collect, collect_free)
 
-/* Count a sample of @n_words leaf first. 0 or -ENOMEM. */
-int collect_add(struct collect *c, const struct collect_thread *thread, const uint64_t *words,
-		size_t n_words);
+/*
+ * Count a sample of @n_words leaf first. 0; COLLECT_NEW_THREAD when its thread
+ * was not seen before in this window; -ENOMEM.
+ */
+enum { COLLECT_NEW_THREAD = 1 };
+int collect_add(struct collect *c, const struct collect_thread *thread, uint64_t time_ns,
+		const uint64_t *words, size_t n_words);
 
 /* Begin a new window: the counts go, and so do stacks and threads. */
 void collect_clear(struct collect *c);
+
+/* When the sample @s was seen, latest first, into @out (s->count of them): how many are known. */
+size_t collect_times(const struct collect *c, const struct collect_sample *s, uint64_t *out);
+
+size_t collect_bytes(const struct collect *c); /* memory held, for budgets */
 
 size_t collect_n_samples(const struct collect *c);
 const struct collect_sample *collect_sample(const struct collect *c, size_t i);

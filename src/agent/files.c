@@ -61,6 +61,7 @@ struct files {
 	struct index by_build_id, by_content;
 	uint32_t vdso;
 	bool vdso_tried;
+	uint64_t last_serial;
 };
 
 struct find_key {
@@ -328,6 +329,7 @@ static uint32_t file_add(struct files *f, struct file *file)
 		file_free(file);
 		return FILE_ID_NONE;
 	}
+	file->info.serial = ++f->last_serial;
 	if (file->info.fd < 0) {
 		unwind_tables_set_absent(f->tables, id);
 		return id;

@@ -32,6 +32,7 @@ struct file_ref {
 struct file_info {
 	const char *path; /* as its first process sees it; "[vdso]" */
 	int fd;           /* -1: it could not be opened (names and tables are missing) */
+	uint64_t serial;  /* never 0; ids are given again, serials are not */
 	uint32_t pid;     /* a process that mapped it: its root may hold debug files */
 	struct elf_build_id build_id;
 	char build_id_hex[2 * ELF_BUILD_ID_MAX + 1];

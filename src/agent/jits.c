@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lock is for the list only. What an entry holds is read by the thread that
+ * names, and freed when nobody does.
+ */
 #include "agent/jits.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <pthread.h>
 
 #include "agent/procs.h"
 #include "base/hash.h"
@@ -13,14 +17,16 @@
 
 struct process_jit {
 	uint32_t pid;
+	uint64_t start_ns;
 	struct perfmap *map;  /* NULL: it has none */
 	struct jitdump *dump; /* NULL: it has none */
 };
 
 struct jits {
+	pthread_mutex_t lock;
 	struct procs *procs;
 	struct {
-		VEC(struct process_jit);
+		VEC(struct process_jit *);
 	} all;
 	struct index by_pid; /* -> all */
 };
@@ -36,21 +42,28 @@ int jits_new(struct jits **out, struct procs *procs)
 
 	if (!j)
 		return -ENOMEM;
+	pthread_mutex_init(&j->lock, NULL);
 	j->procs = procs;
 	*out = j;
 	return 0;
+}
+
+static void entry_free(struct process_jit *pj)
+{
+	perfmap_free(pj->map);
+	jitdump_free(pj->dump);
+	free(pj);
 }
 
 void jits_free(struct jits *j)
 {
 	if (!j)
 		return;
-	for (size_t i = 0; i < j->all.len; i++) {
-		perfmap_free(j->all.data[i].map);
-		jitdump_free(j->all.data[i].dump);
-	}
+	for (size_t i = 0; i < j->all.len; i++)
+		entry_free(j->all.data[i]);
 	vec_fini(&j->all);
 	index_fini(&j->by_pid);
+	pthread_mutex_destroy(&j->lock);
 	free(j);
 }
 
@@ -58,44 +71,112 @@ static bool same_pid(const void *ctx, uint32_t id)
 {
 	const struct pid_key *k = ctx;
 
-	return k->j->all.data[id].pid == k->pid;
+	return k->j->all.data[id]->pid == k->pid;
 }
 
-static struct process_jit *jits_get(const struct jits *j, uint32_t pid)
+static struct process_jit *find_locked(const struct jits *j, uint32_t pid)
 {
 	struct pid_key key = { j, pid };
 	uint32_t id;
 
-	return index_find(&j->by_pid, hash_u64(pid), same_pid, &key, &id) ? &j->all.data[id] : NULL;
+	return index_find(&j->by_pid, hash_u64(pid), same_pid, &key, &id) ? j->all.data[id] : NULL;
 }
 
-void jits_note(struct jits *j, uint32_t pid)
+static struct process_jit *jits_get(struct jits *j, uint32_t pid)
 {
-	struct process_jit pj = { .pid = pid };
+	struct process_jit *pj;
+
+	pthread_mutex_lock(&j->lock);
+	pj = find_locked(j, pid);
+	pthread_mutex_unlock(&j->lock);
+	return pj;
+}
+
+static int add(struct jits *j, struct process_jit *pj)
+{
+	int r;
+
+	pthread_mutex_lock(&j->lock);
+	r = vec_push(&j->all, pj);
+	if (r == 0) {
+		r = index_add(&j->by_pid, hash_u64(pj->pid), (uint32_t)j->all.len - 1);
+		if (r < 0)
+			j->all.len--;
+	}
+	pthread_mutex_unlock(&j->lock);
+	return r;
+}
+
+void jits_note(struct jits *j, uint32_t pid, uint64_t start_ns)
+{
+	struct process_jit *pj;
 	const char *dump;
 
 	if (jits_get(j, pid))
 		return;
-	dump = procs_jitdump(j->procs, pid);
-	(void)perfmap_open(&pj.map, (pid_t)pid);
-	if (dump)
-		(void)jitdump_open(&pj.dump, (pid_t)pid, dump);
-	if (vec_push(&j->all, pj) < 0) {
-		perfmap_free(pj.map);
-		jitdump_free(pj.dump);
+	pj = calloc(1, sizeof(*pj));
+	if (!pj)
 		return;
-	}
-	(void)index_add(&j->by_pid, hash_u64(pid), (uint32_t)j->all.len - 1);
+	pj->pid = pid;
+	pj->start_ns = start_ns;
+	dump = procs_jitdump(j->procs, pid);
+	(void)perfmap_open(&pj->map, (pid_t)pid);
+	if (dump)
+		(void)jitdump_open(&pj->dump, (pid_t)pid, dump);
+	if (add(j, pj) < 0)
+		entry_free(pj);
+}
+
+static struct process_jit *at(struct jits *j, size_t i)
+{
+	struct process_jit *pj;
+
+	pthread_mutex_lock(&j->lock);
+	pj = i < j->all.len ? j->all.data[i] : NULL;
+	pthread_mutex_unlock(&j->lock);
+	return pj;
 }
 
 void jits_refresh(struct jits *j)
 {
-	for (size_t i = 0; i < j->all.len; i++) {
-		if (j->all.data[i].map)
-			(void)perfmap_refresh(j->all.data[i].map);
-		if (j->all.data[i].dump)
-			(void)jitdump_refresh(j->all.data[i].dump);
+	struct process_jit *pj;
+
+	for (size_t i = 0; (pj = at(j, i)); i++) {
+		if (pj->map)
+			(void)perfmap_refresh(pj->map);
+		if (pj->dump)
+			(void)jitdump_refresh(pj->dump);
 	}
+}
+
+void jits_reap(struct jits *j, jits_ended_fn ended, void *ctx)
+{
+	size_t kept = 0;
+
+	pthread_mutex_lock(&j->lock);
+	index_fini(&j->by_pid);
+	for (size_t i = 0; i < j->all.len; i++) {
+		struct process_jit *pj = j->all.data[i];
+
+		if (ended(ctx, pj->pid, pj->start_ns) ||
+		    index_add(&j->by_pid, hash_u64(pj->pid), (uint32_t)kept) < 0)
+			entry_free(pj);
+		else
+			j->all.data[kept++] = pj;
+	}
+	j->all.len = kept;
+	pthread_mutex_unlock(&j->lock);
+}
+
+size_t jits_bytes(struct jits *j)
+{
+	struct process_jit *pj;
+	size_t n = 0;
+
+	for (size_t i = 0; (pj = at(j, i)); i++)
+		n += sizeof(*pj) + (pj->map ? perfmap_bytes(pj->map) : 0) +
+		     (pj->dump ? jitdump_bytes(pj->dump) : 0);
+	return n;
 }
 
 int jits_find(struct jits *j, uint32_t pid, uint64_t addr, struct jits_function *out)

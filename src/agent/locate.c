@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/answers.h"
 #include "agent/files.h"
 #include "agent/jits.h"
 #include "base/sigbus.h"
@@ -22,55 +23,53 @@
 #include "symbol/kallsyms.h"
 #include "unwind/walk.h"
 
-enum { BATCH = 1024, INLINE_MAX = 256 };
+enum { BATCH = 1024 };
 
 /* What we know of one of the recording's files. */
 struct known_file {
-	bool tried;
-	bool added; /* to the symbolizer, as symbolizer_id */
+	uint64_t serial; /* 0: nothing */
+	bool added;      /* to the symbolizer, as symbolizer_id */
 	uint32_t symbolizer_id;
 	struct elf_image *img; /* NULL: not an ELF file */
 };
 
 struct locator {
-	struct files *files;
-	struct langs *langs;
+	struct locator_opts opts;
 	struct symbolizer *symbolizer;
 	struct kallsyms *kallsyms;
 	bool kallsyms_tried;
 	struct {
 		VEC(struct known_file);
 	} known; /* by file id */
-	struct jits *jits;
+	struct answers *answers;
 };
 
 /* One call of locator_locate(). */
 struct batch {
 	struct locator *l;
 	struct profile *p;
-	struct located *words;
 	struct {
-		VEC(uint32_t);
-	} order; /* indices into words, those of a file together */
+		VEC(uint64_t);
+	} unknown; /* native words to be asked for */
 	/* the file in work */
 	uint32_t file;
 	const struct file_info *info;
-	const struct elf_image *img;
-	size_t first; /* in order, of the addresses asked for now */
+	const struct known_file *known;
+	const uint64_t *asked;
+	bool *answered;
 };
 
-int locator_new(struct locator **out, struct files *files, struct jits *jits, struct langs *langs,
-		const struct symbolizer_opts *opts)
+int locator_new(struct locator **out, const struct locator_opts *opts)
 {
 	_cleanup_(locator_freep) struct locator *l = calloc(1, sizeof(*l));
 	int r;
 
 	if (!l)
 		return -ENOMEM;
-	l->files = files;
-	l->jits = jits;
-	l->langs = langs;
-	r = symbolizer_new(&l->symbolizer, opts);
+	l->opts = *opts;
+	r = answers_new(&l->answers, opts->answers_bytes);
+	if (r == 0)
+		r = symbolizer_new(&l->symbolizer, &opts->symbolizer);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&l);
@@ -84,9 +83,46 @@ void locator_free(struct locator *l)
 	for (size_t i = 0; i < l->known.len; i++)
 		elf_image_free(l->known.data[i].img);
 	vec_fini(&l->known);
+	answers_free(l->answers);
 	kallsyms_free(l->kallsyms);
 	symbolizer_free(l->symbolizer);
 	free(l);
+}
+
+static void lock(struct locator *l)
+{
+	if (l->opts.lock)
+		pthread_mutex_lock(l->opts.lock);
+}
+
+static void unlock(struct locator *l)
+{
+	if (l->opts.lock)
+		pthread_mutex_unlock(l->opts.lock);
+}
+
+/* The file does not go as long as a window that is being named has words of it. */
+static const struct file_info *file_get(struct locator *l, uint32_t id)
+{
+	const struct file_info *info;
+
+	lock(l);
+	info = files_get(l->opts.files, id);
+	unlock(l);
+	return info;
+}
+
+size_t locator_bytes(const struct locator *l)
+{
+	struct symbolizer_counters c;
+
+	symbolizer_counters(l->symbolizer, &c);
+	return answers_bytes(l->answers) + c.bytes;
+}
+
+void locator_trim(struct locator *l)
+{
+	answers_clear(l->answers);
 }
 
 void locator_counters(const struct locator *l, struct symbolizer_counters *out)
@@ -187,17 +223,24 @@ static void file_introduce(struct locator *l, struct known_file *k, const struct
 	k->added = symbolizer_add_file(l->symbolizer, &sf, &k->symbolizer_id) == 0;
 }
 
-static struct known_file *file_known(struct locator *l, uint32_t id, const struct file_info *info)
+/* NULL: there is no such file, or no memory. */
+static const struct known_file *file_known(struct locator *l, uint32_t id,
+					   const struct file_info *info)
 {
 	struct known_file *k;
 
-	while (l->known.len <= id)
+	while (info && l->known.len <= id)
 		if (vec_push(&l->known, (struct known_file){ 0 }) < 0)
 			return NULL;
+	if (!info)
+		return NULL;
 	k = &l->known.data[id];
-	if (!k->tried && info->is_elf && info->fd >= 0)
+	if (k->serial == info->serial)
+		return k;
+	elf_image_free(k->img);
+	*k = (struct known_file){ .serial = info->serial };
+	if (info->is_elf && info->fd >= 0)
 		file_introduce(l, k, info);
-	k->tried = true;
 	return k;
 }
 
@@ -206,12 +249,13 @@ static int native_place(struct batch *b, uint64_t off, struct profile_location *
 {
 	struct profile_mapping m = { .limit = UINT64_MAX, .has_functions = true };
 	const struct elf_segment *seg;
-	size_t n = b->img ? elf_image_segments(b->img, &seg) : 0;
+	const struct elf_image *img = b->known->img;
+	size_t n = img ? elf_image_segments(img, &seg) : 0;
 	uint64_t vaddr = off;
 	int r;
 
-	if (b->img)
-		(void)elf_image_vaddr_of(b->img, off, &vaddr);
+	if (img)
+		(void)elf_image_vaddr_of(img, off, &vaddr);
 	for (size_t i = 0; i < n; i++) {
 		if (vaddr < seg[i].vaddr || vaddr - seg[i].vaddr >= seg[i].memsz)
 			continue;
@@ -257,54 +301,13 @@ static uint8_t native_kind(const struct symbol_frame *f)
 	return PROFILE_FRAME_NATIVE;
 }
 
-static int on_answer(void *ctx, size_t cookie, const struct symbol_frame *frames, size_t n_frames)
+static int locate_unnamed(struct batch *b, const struct profile_location *l, struct located *w)
 {
-	struct batch *b = ctx;
-	struct located *w = &b->words[b->order.data[b->first + cookie]];
-	size_t n = n_frames < INLINE_MAX ? n_frames : INLINE_MAX;
-	struct profile_line lines[INLINE_MAX];
-	struct profile_location l;
-	int r = native_place(b, w->word & FRAME_OFFSET_MASK, &l);
-
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = add_line(b, &frames[i], &lines[i]);
-	l.kind = native_kind(&frames[0]);
-	l.n_lines = (uint32_t)n;
-	l.lines = lines;
-	return r < 0 ? r : profile_add_location(b->p, &l, &w->location);
-}
-
-static int locate_unnamed(struct batch *b, struct located *w)
-{
-	struct profile_location l;
 	char name[320];
-	int r = native_place(b, w->word & FRAME_OFFSET_MASK, &l);
 
-	if (r < 0)
-		return r;
 	snprintf(name, sizeof(name), "[%.255s+0x%llx]", base_name(b->info->path),
-		 (unsigned long long)l.address);
-	return add_unnamed(b, &l, name, w);
-}
-
-/* Ask for order[first, first + n), which are of the file in work. */
-static int ask(struct batch *b, const struct known_file *k, size_t n)
-{
-	uint64_t offsets[BATCH];
-	int r = 0;
-
-	for (size_t i = 0; i < n; i++)
-		offsets[i] = b->words[b->order.data[b->first + i]].word & FRAME_OFFSET_MASK;
-	if (k->added)
-		r = symbolizer_ask(b->l->symbolizer, k->symbolizer_id, SYMBOLIZER_OFFSET, offsets,
-				   n, on_answer, b);
-	for (size_t i = 0; i < n && r == 0; i++) {
-		struct located *w = &b->words[b->order.data[b->first + i]];
-
-		if (w->location == PROFILE_NONE)
-			r = locate_unnamed(b, w);
-	}
-	return r;
+		 (unsigned long long)l->address);
+	return add_unnamed(b, l, name, w);
 }
 
 static uint32_t file_of(uint64_t word)
@@ -312,48 +315,137 @@ static uint32_t file_of(uint64_t word)
 	return (uint32_t)((word & FRAME_PAYLOAD_MASK) >> FRAME_OFFSET_BITS);
 }
 
-static int locate_file(struct batch *b, size_t first, size_t end)
+/* Make the file of @word the one in work. 0 or -ENOMEM. */
+static int enter_file(struct batch *b, uint64_t word)
 {
-	struct known_file *k;
+	uint32_t id = file_of(word);
+
+	if (b->known && b->file == id)
+		return 0;
+	b->file = id;
+	b->info = file_get(b->l, id);
+	b->known = file_known(b->l, id, b->info);
+	return b->known ? 0 : -ENOMEM;
+}
+
+static struct answers_place place_of(const struct batch *b, uint64_t word)
+{
+	return (struct answers_place){ word, b->info->serial };
+}
+
+static int on_answer(void *ctx, size_t cookie, const struct symbol_frame *frames, size_t n)
+{
+	struct batch *b = ctx;
+	struct answers_place place = place_of(b, b->asked[cookie]);
+
+	b->answered[cookie] = true;
+	return answers_put(b->l->answers, &place, frames, n);
+}
+
+/* Ask for @n words of the file in work. */
+static int ask(struct batch *b, const uint64_t *words, size_t n)
+{
+	uint64_t offsets[BATCH];
+	bool answered[BATCH] = { false };
 	int r = 0;
 
-	b->file = file_of(b->words[b->order.data[first]].word);
-	b->info = files_get(b->l->files, b->file);
-	k = b->info ? file_known(b->l, b->file, b->info) : NULL;
-	if (!k)
-		return -ENOMEM;
-	b->img = k->img;
-	for (b->first = first; b->first < end && r == 0; b->first += BATCH)
-		r = ask(b, k, end - b->first < BATCH ? end - b->first : BATCH);
+	for (size_t i = 0; i < n; i++)
+		offsets[i] = words[i] & FRAME_OFFSET_MASK;
+	b->asked = words;
+	b->answered = answered;
+	if (b->known->added)
+		r = symbolizer_ask(b->l->symbolizer, b->known->symbolizer_id, SYMBOLIZER_OFFSET,
+				   offsets, n, on_answer, b);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct answers_place place = place_of(b, words[i]);
+
+		if (!answered[i])
+			r = answers_put(b->l->answers, &place, NULL, 0);
+	}
 	return r;
 }
 
-static int by_word(const void *a, const void *b, void *ctx)
+static int ask_file(struct batch *b, const uint64_t *words, size_t n)
 {
-	const struct located *words = ctx;
-	uint64_t x = words[*(const uint32_t *)a].word, y = words[*(const uint32_t *)b].word;
+	int r = enter_file(b, words[0]);
+
+	for (size_t at = 0; at < n && r == 0; at += BATCH)
+		r = ask(b, words + at, n - at < BATCH ? n - at : BATCH);
+	return r;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-/* All native words, file by file. */
-static int locate_native(struct batch *b)
+/* Ask for the native ones of @words whose names are not known yet, file by file. */
+static int learn(struct batch *b, const struct located *words, size_t n)
 {
-	size_t i = 0, end;
+	const struct symbol_frame *frames;
+	size_t n_frames, end;
 	int r = 0;
 
-	if (b->order.len)
-		qsort_r(b->order.data, b->order.len, sizeof(*b->order.data), by_word, b->words);
-	while (i < b->order.len && r == 0) {
-		uint32_t file = file_of(b->words[b->order.data[i]].word);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct answers_place place;
 
-		for (end = i + 1; end < b->order.len; end++)
-			if (file_of(b->words[b->order.data[end]].word) != file)
-				break;
-		r = locate_file(b, i, end);
-		i = end;
+		if (words[i].word >> FRAME_KIND_SHIFT != FRAME_NATIVE)
+			continue;
+		r = enter_file(b, words[i].word);
+		if (r < 0)
+			break;
+		place = place_of(b, words[i].word);
+		if (!answers_get(b->l->answers, &place, &frames, &n_frames))
+			r = vec_push(&b->unknown, words[i].word);
 	}
+	if (b->unknown.len)
+		qsort(b->unknown.data, b->unknown.len, sizeof(*b->unknown.data), by_value);
+	for (size_t i = 0; i < b->unknown.len && r == 0; i = end) {
+		uint32_t file = file_of(b->unknown.data[i]);
+
+		for (end = i + 1; end < b->unknown.len; end++)
+			if (file_of(b->unknown.data[end]) != file)
+				break;
+		r = ask_file(b, b->unknown.data + i, end - i);
+	}
+	vec_fini(&b->unknown);
 	return r;
+}
+
+static int locate_native(struct batch *b, struct located *w)
+{
+	struct profile_line lines[ANSWER_FRAMES_MAX];
+	const struct symbol_frame *frames;
+	struct answers_place place;
+	struct profile_location l;
+	size_t n = 0;
+	int r = enter_file(b, w->word);
+
+	if (r < 0)
+		return r;
+	place = place_of(b, w->word);
+	r = native_place(b, w->word & FRAME_OFFSET_MASK, &l);
+	if (r < 0)
+		return r;
+	/* it may have been forgotten while others were asked for */
+	if (!answers_get(b->l->answers, &place, &frames, &n)) {
+		r = ask(b, &w->word, 1);
+		if (r < 0)
+			return r;
+		if (!answers_get(b->l->answers, &place, &frames, &n))
+			n = 0;
+	}
+	if (!n)
+		return locate_unnamed(b, &l, w);
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_line(b, &frames[i], &lines[i]);
+	l.kind = native_kind(&frames[0]);
+	l.n_lines = (uint32_t)n;
+	l.lines = lines;
+	w->kind = l.kind;
+	return r < 0 ? r : profile_add_location(b->p, &l, &w->location);
 }
 
 /* ---- the other kinds ------------------------------------------------------- */
@@ -397,7 +489,7 @@ static int locate_address(struct batch *b, struct located *w)
 	struct symbol_frame frame;
 	struct jits_function fn;
 
-	if (jits_find(b->l->jits, w->pid, l.address, &fn) < 0)
+	if (jits_find(b->l->opts.jits, w->pid, l.address, &fn) < 0)
 		return add_unnamed(b, &l, "[anonymous code]", w);
 	frame = (struct symbol_frame){ .name = fn.name, .file = fn.file, .line = fn.line };
 	return add_frame(b, &l, &frame, &w->location);
@@ -415,8 +507,15 @@ static int locate_script(struct batch *b, struct located *w)
 	struct profile_location l = { .mapping = PROFILE_NONE };
 	struct symbol_frame frame;
 
-	l.kind = kinds[langs_name(b->l->langs, w->word, &frame)];
-	return add_frame(b, &l, &frame, &w->location);
+	int r;
+
+	/* the name is borrowed from what the sampling thread reads into */
+	lock(b->l);
+	l.kind = kinds[langs_name(b->l->opts.langs, w->word, &frame)];
+	r = add_frame(b, &l, &frame, &w->location);
+	unlock(b->l);
+	w->kind = l.kind;
+	return r;
 }
 
 static int locate_error(struct batch *b, struct located *w)
@@ -429,36 +528,42 @@ static int locate_error(struct batch *b, struct located *w)
 	return add_simple(b, &l, name, "", &w->location);
 }
 
-static int locate_one(struct batch *b, uint32_t i)
+static int locate_one(struct batch *b, struct located *w)
 {
-	struct located *w = &b->words[i];
-
 	w->location = PROFILE_NONE;
 	w->unnamed = false;
 	switch (w->word >> FRAME_KIND_SHIFT) {
 	case FRAME_NATIVE:
-		return vec_push(&b->order, i);
+		w->kind = PROFILE_FRAME_NATIVE;
+		return locate_native(b, w);
 	case FRAME_KERNEL:
+		w->kind = PROFILE_FRAME_KERNEL;
 		return locate_kernel(b, w);
 	case FRAME_ADDRESS:
+		w->kind = PROFILE_FRAME_UNKNOWN;
 		return locate_address(b, w);
 	case FRAME_SCRIPT:
 		return locate_script(b, w);
 	default:
+		w->kind = PROFILE_FRAME_ERROR;
 		return locate_error(b, w);
 	}
 }
 
+int locator_learn(struct locator *l, const struct located *words, size_t n)
+{
+	struct batch b = { .l = l };
+
+	jits_refresh(l->opts.jits);
+	return learn(&b, words, n);
+}
+
 int locator_locate(struct locator *l, struct profile *p, struct located *words, size_t n)
 {
-	struct batch b = { .l = l, .p = p, .words = words };
-	int r = 0;
+	struct batch b = { .l = l, .p = p };
+	int r = learn(&b, words, n);
 
-	jits_refresh(l->jits);
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = locate_one(&b, (uint32_t)i);
-	if (r == 0)
-		r = locate_native(&b);
-	vec_fini(&b.order);
+		r = locate_one(&b, &words[i]);
 	return r;
 }

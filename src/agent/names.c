@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two passes: first every distinct word of every stack is given a location,
- * all in one batch; then the samples refer to these.
+ * all in one batch; then the samples refer to these. Where each program has a
+ * profile of its own, what none of them knows is asked for before, in one batch.
  */
 #include "agent/names.h"
 
@@ -15,14 +16,15 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/vec.h"
-#include "bpf/shared/abi.h"
-#include "profile/profile.h"
 
-enum { NS_PER_S = 1000000000 };
+enum { NS_PER_S = 1000000000, LABELS_MAX = 5 };
 
 struct job {
 	struct profile *p;
 	const struct collect *c;
+	const struct names_window *window;
+	const uint32_t *samples; /* of the window's, those in work */
+	size_t n_samples;
 	struct {
 		VEC(struct located);
 	} words; /* distinct ones */
@@ -33,8 +35,11 @@ struct job {
 	struct {
 		VEC(uint32_t);
 	} stack; /* of the sample in work */
-	uint32_t key_pid, key_tid, key_comm, key_thread;
-	struct names_stats stats;
+	struct {
+		VEC(uint64_t);
+	} times; /* of the sample in work */
+	uint32_t key_pid, key_tid, key_comm, key_thread, key_cpu;
+	struct names_stats *stats;
 };
 
 struct word_key {
@@ -72,8 +77,8 @@ static int refer_all(struct job *j)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < collect_n_samples(j->c); i++) {
-		const struct collect_sample *s = collect_sample(j->c, i);
+	for (size_t i = 0; i < j->n_samples; i++) {
+		const struct collect_sample *s = collect_sample(j->c, j->samples[i]);
 		uint32_t pid = collect_thread(j->c, s->thread)->pid;
 		size_t n;
 		const uint64_t *words = collect_stack(j->c, s->stack, &n);
@@ -89,7 +94,8 @@ static int add_string(struct job *j, const char *s, uint32_t *out)
 	return profile_add_string(j->p, s, strlen(s), out);
 }
 
-static int make_labels(struct job *j, const struct collect_thread *t, struct profile_label out[4])
+static int make_labels(struct job *j, const struct collect_thread *t,
+		       struct profile_label out[LABELS_MAX], uint32_t *out_n)
 {
 	int r;
 
@@ -97,50 +103,108 @@ static int make_labels(struct job *j, const struct collect_thread *t, struct pro
 	out[1] = (struct profile_label){ .key = j->key_tid, .num = t->tid };
 	out[2] = (struct profile_label){ .key = j->key_comm };
 	out[3] = (struct profile_label){ .key = j->key_thread };
+	out[4] = (struct profile_label){ .key = j->key_cpu, .num = (int64_t)t->cpu_plus_1 - 1 };
+	*out_n = t->cpu_plus_1 ? 5 : 4;
 	r = add_string(j, t->process_comm, &out[2].str);
 	return r < 0 ? r : add_string(j, t->comm, &out[3].str);
 }
 
-/* @refs are the sample's @n frames. */
-static int add_sample(struct job *j, const struct collect_sample *s, const uint32_t *refs, size_t n,
-		      int64_t period_ns)
+/* Generated and interpreted code says more of a program than the machine's own. */
+static int kind_rank(uint8_t kind)
 {
-	struct profile_label labels[4];
+	switch (kind) {
+	case PROFILE_FRAME_ERROR:
+	case PROFILE_FRAME_UNKNOWN:
+		return 0;
+	case PROFILE_FRAME_KERNEL:
+		return 1;
+	case PROFILE_FRAME_NATIVE:
+		return 2;
+	default:
+		return 2 + kind;
+	}
+}
+
+static void count(struct job *j, const struct collect_sample *s, const uint32_t *refs, size_t n)
+{
+	uint8_t kind = PROFILE_FRAME_UNKNOWN;
+	uint64_t last = n ? j->words.data[refs[n - 1]].word : 0, why = WALK_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct located *w = &j->words.data[refs[i]];
+
+		if (kind_rank(w->kind) > kind_rank(kind))
+			kind = w->kind;
+		j->stats->n_frames += w->kind != PROFILE_FRAME_ERROR ? s->count : 0;
+		j->stats->n_unnamed += w->unnamed ? s->count : 0;
+	}
+	if (last >> FRAME_KIND_SHIFT == FRAME_ERROR && (last & FRAME_PAYLOAD_MASK) < WALK_ERR_MAX)
+		why = last & FRAME_PAYLOAD_MASK;
+	j->stats->by_kind[kind][why] += s->count;
+}
+
+/* When it was seen, oldest first, by the clock on the wall. */
+static int make_times(struct job *j, const struct collect_sample *s, struct profile_sample *out)
+{
+	uint64_t *t;
+	int r = vec_reserve(&j->times, s->count);
+
+	if (r < 0)
+		return r;
+	t = j->times.data;
+	out->n_times = (uint32_t)collect_times(j->c, s, t);
+	out->times = t;
+	for (uint32_t i = 0; i < out->n_times; i++)
+		t[i] += (uint64_t)j->window->clock_offset_ns;
+	for (uint32_t i = 0; i < out->n_times / 2; i++) {
+		uint64_t swapped = t[i];
+
+		t[i] = t[out->n_times - 1 - i];
+		t[out->n_times - 1 - i] = swapped;
+	}
+	return 0;
+}
+
+/* @refs are the sample's @n frames. */
+static int add_sample(struct job *j, const struct collect_sample *s, const uint32_t *refs, size_t n)
+{
+	int64_t period_ns = NS_PER_S / j->window->freq_hz;
+	struct profile_label labels[LABELS_MAX];
 	int64_t values[2] = { (int64_t)s->count, (int64_t)s->count * period_ns };
-	struct profile_sample sample = { .labels = labels, .n_labels = 4, .values = values };
-	int r = make_labels(j, collect_thread(j->c, s->thread), labels);
+	struct profile_sample sample = { .labels = labels, .values = values };
+	int r = make_labels(j, collect_thread(j->c, s->thread), labels, &sample.n_labels);
 
 	if (r == 0)
 		r = vec_reserve(&j->stack, n);
-	for (size_t i = 0; i < n && r == 0; i++) {
-		const struct located *w = &j->words.data[refs[i]];
-
-		j->stack.data[i] = w->location;
-		j->stats.n_frames += w->word >> FRAME_KIND_SHIFT != FRAME_ERROR ? s->count : 0;
-		j->stats.n_unnamed += w->unnamed ? s->count : 0;
-	}
+	for (size_t i = 0; i < n && r == 0; i++)
+		j->stack.data[i] = j->words.data[refs[i]].location;
 	if (r == 0)
 		r = profile_add_stack(j->p, j->stack.data, n, &sample.stack);
-	return r < 0 ? r : profile_add_sample(j->p, &sample);
+	if (r == 0)
+		r = make_times(j, s, &sample);
+	if (r < 0)
+		return r;
+	count(j, s, refs, n);
+	return profile_add_sample(j->p, &sample);
 }
 
-static int add_samples(struct job *j, int64_t period_ns)
+static int add_samples(struct job *j)
 {
 	size_t at = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < collect_n_samples(j->c) && r == 0; i++) {
-		const struct collect_sample *s = collect_sample(j->c, i);
+	for (size_t i = 0; i < j->n_samples && r == 0; i++) {
+		const struct collect_sample *s = collect_sample(j->c, j->samples[i]);
 		size_t n;
 
 		(void)collect_stack(j->c, s->stack, &n);
-		r = add_sample(j, s, j->refs.data + at, n, period_ns);
+		r = add_sample(j, s, j->refs.data + at, n);
 		at += n;
 	}
 	return r;
 }
 
-static int begin_profile(struct job *j, const struct names_window *window)
+static int begin_profile(struct job *j)
 {
 	struct profile_meta *meta = profile_meta(j->p);
 	const struct {
@@ -156,40 +220,154 @@ static int begin_profile(struct job *j, const struct names_window *window)
 	};
 	int r;
 
-	meta->time_ns = window->time_ns;
-	meta->duration_ns = window->duration_ns;
-	meta->period = NS_PER_S / window->freq_hz;
+	meta->time_ns = j->window->time_ns;
+	meta->duration_ns = j->window->duration_ns;
+	meta->period = NS_PER_S / j->window->freq_hz;
 	r = profile_add_sample_type(j->p, "samples", "count");
 	if (r == 0)
 		r = profile_add_sample_type(j->p, "cpu", "nanoseconds");
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]) && r == 0; i++)
 		r = add_string(j, strings[i].s, strings[i].id);
+	if (r == 0 && j->n_samples &&
+	    collect_thread(j->c, collect_sample(j->c, j->samples[0])->thread)->cpu_plus_1)
+		r = add_string(j, "cpu", &j->key_cpu);
 	return r;
+}
+
+static void forget_words(struct job *j)
+{
+	j->words.len = 0;
+	j->refs.len = 0;
+	index_fini(&j->by_word);
+}
+
+static void job_fini(struct job *j)
+{
+	vec_fini(&j->words);
+	vec_fini(&j->refs);
+	vec_fini(&j->stack);
+	vec_fini(&j->times);
+	index_fini(&j->by_word);
+}
+
+/* The profile of the samples in work. */
+static int make_profile(struct job *j, struct locator *l, struct profile **out)
+{
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	int r = profile_new(&p);
+
+	if (r < 0)
+		return r;
+	j->p = p;
+	r = begin_profile(j);
+	if (r == 0)
+		r = refer_all(j);
+	if (r == 0)
+		r = locator_locate(l, p, j->words.data, j->words.len);
+	if (r == 0)
+		r = add_samples(j);
+	forget_words(j);
+	if (r == 0)
+		*out = steal_ptr(&p);
+	return r;
+}
+
+/* Ask for the names of all words of the samples in work. */
+static int learn_all(struct job *j, struct locator *l)
+{
+	int r = refer_all(j);
+
+	if (r == 0)
+		r = locator_learn(l, j->words.data, j->words.len);
+	forget_words(j);
+	return r;
+}
+
+/* All samples of the window, in @out. */
+static int list_samples(const struct collect *c, uint32_t **out)
+{
+	size_t n = collect_n_samples(c);
+	uint32_t *list = calloc(n + 1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		list[i] = (uint32_t)i;
+	*out = list;
+	return 0;
 }
 
 int names_profile(struct locator *l, const struct collect *c, const struct names_window *window,
 		  struct profile **out, struct names_stats *out_stats, struct err *err)
 {
-	_cleanup_(profile_freep) struct profile *p = NULL;
-	struct job j = { .c = c };
-	int r = profile_new(&p);
+	_cleanup_(freep) uint32_t *samples = NULL;
+	struct job j = { .c = c, .window = window, .stats = out_stats };
+	int r = list_samples(c, &samples);
 
-	j.p = p;
+	*out_stats = (struct names_stats){ 0 };
+	j.samples = samples;
+	j.n_samples = collect_n_samples(c);
 	if (r == 0)
-		r = begin_profile(&j, window);
+		r = learn_all(&j, l);
 	if (r == 0)
-		r = refer_all(&j);
-	if (r == 0)
-		r = locator_locate(l, p, j.words.data, j.words.len);
-	if (r == 0)
-		r = add_samples(&j, NS_PER_S / window->freq_hz);
-	vec_fini(&j.words);
-	vec_fini(&j.refs);
-	vec_fini(&j.stack);
-	index_fini(&j.by_word);
+		r = make_profile(&j, l, out);
+	job_fini(&j);
+	return r < 0 ? err_set(err, r, "can't build the profile: %s", strerror(-r)) : 0;
+}
+
+static int by_program(const void *a, const void *b, void *ctx)
+{
+	const struct collect *c = ctx;
+	uint32_t sa = *(const uint32_t *)a, sb = *(const uint32_t *)b;
+	const struct collect_thread *x = collect_thread(c, collect_sample(c, sa)->thread);
+	const struct collect_thread *y = collect_thread(c, collect_sample(c, sb)->thread);
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return sa < sb ? -1 : sa > sb;
+}
+
+static bool same_program(const struct collect *c, uint32_t a, uint32_t b)
+{
+	const struct collect_thread *x = collect_thread(c, collect_sample(c, a)->thread);
+	const struct collect_thread *y = collect_thread(c, collect_sample(c, b)->thread);
+
+	return x->pid == y->pid && x->start_ns == y->start_ns;
+}
+
+/* The samples in work are those of one program. */
+static int one_process(struct job *j, struct locator *l, names_process_fn fn, void *ctx)
+{
+	const struct collect_sample *first = collect_sample(j->c, j->samples[0]);
+	struct profile *p = NULL;
+	int r = make_profile(j, l, &p);
+
+	return r < 0 ? r : fn(ctx, collect_thread(j->c, first->thread), p);
+}
+
+int names_processes(struct locator *l, const struct collect *c, const struct names_window *window,
+		    names_process_fn fn, void *ctx, struct names_stats *stats)
+{
+	_cleanup_(freep) uint32_t *samples = NULL;
+	struct job j = { .c = c, .window = window, .stats = stats };
+	size_t n = collect_n_samples(c), end;
+	int r = list_samples(c, &samples);
+
 	if (r < 0)
-		return err_set(err, r, "can't build the profile: %s", strerror(-r));
-	*out_stats = j.stats;
-	*out = steal_ptr(&p);
-	return 0;
+		return r;
+	qsort_r(samples, n, sizeof(*samples), by_program, (void *)c);
+	j.samples = samples;
+	j.n_samples = n;
+	r = learn_all(&j, l);
+	for (size_t i = 0; i < n && r == 0; i = end) {
+		for (end = i + 1; end < n && same_program(c, samples[i], samples[end]); end++)
+			continue;
+		j.samples = samples + i;
+		j.n_samples = end - i;
+		r = one_process(&j, l, fn, ctx);
+	}
+	job_fini(&j);
+	return r;
 }

@@ -4,27 +4,46 @@
 /* From the counts of a window to a profile with names. One thread. */
 #include <stdint.h>
 
+#include "bpf/shared/abi.h"
+#include "profile/profile.h"
+
 struct collect;
+struct collect_thread;
 struct err;
 struct locator;
-struct profile;
 
 struct names_window {
 	int64_t time_ns; /* start, since 1970 */
 	int64_t duration_ns;
+	int64_t clock_offset_ns; /* from the samples' clock to the time since 1970 */
 	uint32_t freq_hz;
 };
 
 struct names_stats {
 	uint64_t n_frames;  /* of all samples together, errors left out */
 	uint64_t n_unnamed; /* of these, those without a function's name */
+	/*
+	 * Samples by the language of their program (enum profile_frame_kind: the
+	 * highest that is on the stack) and by why the stack is cut, 0 if it is not.
+	 */
+	uint64_t by_kind[PROFILE_FRAME_MAX][WALK_ERR_MAX];
 };
 
 /**
  * names_profile() - the profile of a window
  *
  * Sample types samples/count and cpu/nanoseconds; labels pid, tid, comm and
- * thread. Return: 0 and a new profile; -ENOMEM.
+ * thread, and cpu if it was kept. Return: 0 and a new profile; -ENOMEM.
  */
 int names_profile(struct locator *l, const struct collect *c, const struct names_window *window,
 		  struct profile **out, struct names_stats *out_stats, struct err *err);
+
+/* The profile @p of one program, which @thread is of. Takes @p. 0, or what ends the rest. */
+typedef int (*names_process_fn)(void *ctx, const struct collect_thread *thread, struct profile *p);
+
+/*
+ * The same, one profile for each program (pid and start). Adds to *@stats.
+ * 0; -ENOMEM; what @fn returned.
+ */
+int names_processes(struct locator *l, const struct collect *c, const struct names_window *window,
+		    names_process_fn fn, void *ctx, struct names_stats *stats);

@@ -170,6 +170,7 @@ static struct entry *entry_add(struct procs *p, uint32_t pid, uint64_t start_ns)
 		return NULL;
 	}
 	if (old) {
+		e->info.ppid = old->info.end_ns ? 0 : old->info.ppid; /* an exec keeps it */
 		entry_end(p, old, start_ns);
 		e->older = old;
 		index_find(&p->by_pid, hash_u64(pid), same_pid, &key, &slot);
@@ -347,6 +348,7 @@ static void on_fork(struct procs *p, const struct sideband_event *ev)
 	e = entry_add(p, ev->pid, ev->time_ns);
 	if (!e)
 		return;
+	e->info.ppid = ev->ppid;
 	e->all_threads_seen = true;
 	mark_dirty(p, e);
 	if (!parent) {

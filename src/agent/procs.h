@@ -22,6 +22,7 @@ struct unwind_tables;
 
 struct process {
 	uint32_t pid;
+	uint32_t ppid; /* 0: not known */
 	uint64_t start_ns,
 		end_ns; /* CLOCK_MONOTONIC, of this program in this process; end 0: runs */
 	char comm[16];

@@ -21,7 +21,11 @@
 #include "base/vec.h"
 #include "bpf/sample.skel.h"
 
-enum { RING_BYTES_PER_CPU = 4 << 20, RING_BYTES_MAX = 64 << 20 };
+enum {
+	RING_BYTES_PER_CPU = 4 << 20,
+	RING_BYTES_MIN = 1 << 20,
+	RING_BYTES_MAX = 64 << 20,
+};
 
 struct cpu_event {
 	int fd;         /* -1: none */
@@ -99,10 +103,12 @@ static int on_ring_record(void *ctx, void *data, size_t len)
 	return 0;
 }
 
-static uint32_t ring_bytes(uint32_t n_cpus)
+static uint32_t ring_bytes(const struct sampler *s)
 {
-	uint64_t want = (uint64_t)RING_BYTES_PER_CPU * n_cpus;
-	uint32_t bytes = RING_BYTES_PER_CPU;
+	uint64_t per_cpu =
+		s->opts.ring_bytes_per_cpu ? s->opts.ring_bytes_per_cpu : RING_BYTES_PER_CPU;
+	uint64_t want = per_cpu * s->n_possible;
+	uint32_t bytes = RING_BYTES_MIN;
 
 	while (bytes < want && bytes < RING_BYTES_MAX)
 		bytes *= 2;
@@ -111,7 +117,7 @@ static uint32_t ring_bytes(uint32_t n_cpus)
 
 static int sampler_load(struct sampler *s, struct err *err)
 {
-	uint32_t bytes = ring_bytes(s->n_possible);
+	uint32_t bytes = ring_bytes(s);
 	int r;
 
 	s->skel = sample_bpf__open();
@@ -342,6 +348,16 @@ static int event_open(const struct sampler *s, int cpu)
 	return steal_fd(&fd);
 }
 
+static bool is_wanted(const struct sampler *s, int cpu)
+{
+	if (!s->opts.cpus)
+		return true;
+	for (size_t i = 0; i < s->opts.cpus->len; i++)
+		if (s->opts.cpus->data[i] == cpu)
+			return true;
+	return false;
+}
+
 static int sampler_add_cpu(struct sampler *s, int cpu, struct err *err)
 {
 	int fd, r;
@@ -393,6 +409,8 @@ int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *er
 	for (size_t i = 0; i < cpus.len && r >= 0; i++) {
 		int cpu = cpus.data[i];
 
+		if (!is_wanted(s, cpu))
+			continue;
 		r = sampler_add_cpu(s, cpu, err);
 		if (r > 0 && s->events.data[cpu].was_dead)
 			r = vec_push(back, cpu);
@@ -407,6 +425,17 @@ int sampler_attach(struct sampler *s, struct err *err)
 	int r = sampler_update_cpus(s, &back, err);
 
 	vec_fini(&back);
+	return r;
+}
+
+int sampler_pause(struct sampler *s, bool pause)
+{
+	unsigned long request = pause ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE;
+	int r = 0;
+
+	for (size_t i = 0; i < s->events.len; i++)
+		if (s->events.data[i].fd >= 0 && ioctl(s->events.data[i].fd, request, 0) < 0)
+			r = -errno;
 	return r;
 }
 

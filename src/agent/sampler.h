@@ -28,6 +28,8 @@ struct sampler_opts {
 	bool all_native;   /* keep the native frames of interpreters as well */
 	bool stats;        /* measure the program's run time */
 	uint32_t max_chunks;
+	uint32_t ring_bytes_per_cpu; /* 0: 4 MiB */
+	const struct cpu_list *cpus; /* only these; NULL: all. Kept */
 };
 
 /* A record of the ring, of @len bytes; valid for the call. */
@@ -60,6 +62,8 @@ int sampler_attach(struct sampler *s, struct err *err);
  * the CPUs that were gone and are back. Return: 0 or -errno.
  */
 int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *err);
+/* Stop sampling for a while, or go on; without sampler_update_cpus() meanwhile. 0 or -errno. */
+int sampler_pause(struct sampler *s, bool pause);
 /* Stop sampling; what is in the ring can still be read. */
 void sampler_detach(struct sampler *s);
 

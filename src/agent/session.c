@@ -27,6 +27,7 @@
 enum { PRIORITY = -15 };
 
 struct session {
+	struct session_opts opts;
 	struct sampler *sampler;
 	struct sideband *sideband;
 	struct unwind_tables *tables;
@@ -40,10 +41,11 @@ struct session {
 	uint64_t now_ns;      /* of this turn */
 	uint64_t sideband_ns; /* what happened up to then has been taken in */
 	uint64_t next_upkeep_ns;
+	bool paused;
 	int own_priority;               /* as it was started */
 	uint32_t read_pid;              /* whose memory is being read */
 	uint64_t woven[LANG_STACK_MAX]; /* the stack in work */
-	uint64_t n_samples, n_complete, n_raw, n_raw_failed, n_bad_records;
+	uint64_t n_samples, n_complete, n_raw, n_raw_failed, n_bad_records, n_excluded;
 	uint64_t walk_errors[WALK_ERR_MAX];
 };
 
@@ -54,7 +56,7 @@ static int session_watch(struct session *s, int fd)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-static int session_make_tables(struct session *s, const struct sampler_opts *opts)
+static int session_make_tables(struct session *s, const struct session_opts *opts)
 {
 	struct unwind_tables_memory mem;
 	struct vm_tables vms;
@@ -69,7 +71,7 @@ static int session_make_tables(struct session *s, const struct sampler_opts *opt
 	if (r == 0)
 		r = files_new(&s->files, s->tables);
 	if (r == 0)
-		r = langs_new(&s->langs, &vms, !opts->all_native);
+		r = langs_new(&s->langs, &vms, !opts->sampler.all_native);
 	if (r == 0) {
 		files_set_langs(s->files, s->langs);
 		unwind_walker_set_vms(s->walker, &vms);
@@ -79,7 +81,7 @@ static int session_make_tables(struct session *s, const struct sampler_opts *opt
 	if (r == 0)
 		r = jits_new(&s->jits, s->procs);
 	if (r == 0)
-		r = collect_new(&s->collect);
+		r = collect_new(&s->collect, opts->keep_times);
 	return r;
 }
 
@@ -99,18 +101,19 @@ static void go_as_before(const struct session *s)
 	(void)setpriority(PRIO_PROCESS, 0, s->own_priority);
 }
 
-int session_open(struct session **out, const struct sampler_opts *opts, struct err *err)
+int session_open(struct session **out, const struct session_opts *opts, struct err *err)
 {
 	_cleanup_(session_freep) struct session *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s)
 		return -ENOMEM;
+	s->opts = *opts;
 	go_first(s);
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return err_set(err, -errno, "epoll: %s", strerror(errno));
-	r = sampler_open(&s->sampler, opts, err);
+	r = sampler_open(&s->sampler, &opts->sampler, err);
 	if (r < 0)
 		return r;
 	r = sideband_open(&s->sideband, err);
@@ -169,19 +172,26 @@ int session_fd(const struct session *s)
 static void count_stack(struct session *s, const struct record_header *h, const uint64_t *words,
 			size_t n)
 {
-	struct collect_thread t = { .pid = h->pid, .tid = h->tid };
 	const struct process *p = procs_find(s->procs, h->pid, h->time_ns);
+	struct collect_thread t = { .pid = h->pid, .tid = h->tid };
+	int r;
 
+	if (s->opts.keep_cpus)
+		t.cpu_plus_1 = h->cpu + 1;
 	memcpy(t.comm, h->comm, sizeof(t.comm));
 	t.comm[sizeof(t.comm) - 1] = '\0';
 	memcpy(t.process_comm, p && p->comm[0] ? p->comm : t.comm, sizeof(t.process_comm));
-	if (p)
+	if (p) {
 		t.exe = p->exe;
+		t.start_ns = p->start_ns;
+	}
 	for (size_t i = h->n_kernel; i < n; i++)
 		if (words[i] >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
-			jits_note(s->jits, h->pid);
-	if (collect_add(s->collect, &t, words, n) == 0)
-		s->n_samples++;
+			jits_note(s->jits, h->pid, t.start_ns);
+	r = collect_add(s->collect, &t, h->time_ns, words, n);
+	s->n_samples += r >= 0;
+	if (r == COLLECT_NEW_THREAD && s->opts.on_thread)
+		s->opts.on_thread(s->opts.ctx, &t, p ? p->ppid : 0);
 }
 
 /* The reason that ends an incomplete stack. */
@@ -333,6 +343,13 @@ static void on_walked(struct session *s, const struct sample_record *rec)
 	weave_and_count(s, &rec->head, &stack);
 }
 
+static bool is_own(struct session *s, const struct record_header *h)
+{
+	const struct process *p = procs_find(s->procs, h->pid, h->time_ns);
+
+	return (pid_t)h->pid == getpid() || (p && (pid_t)p->ppid == getpid());
+}
+
 /* The ring is ours, but a record is believed only as far as it is long. */
 static void on_record(void *ctx, const void *record, size_t len)
 {
@@ -341,8 +358,10 @@ static void on_record(void *ctx, const void *record, size_t len)
 
 	if (len >= sizeof(*h) && h->time_ns > s->sideband_ns)
 		(void)take_in_sideband(s);
-	if (len >= sizeof(*h) && h->type == RECORD_SAMPLE &&
-	    len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t))
+	if (s->opts.exclude_self && len >= sizeof(*h) && is_own(s, h))
+		s->n_excluded++;
+	else if (len >= sizeof(*h) && h->type == RECORD_SAMPLE &&
+		 len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t))
 		on_walked(s, record);
 	else if (len >= offsetof(struct raw_record, stack) && h->type == RECORD_RAW &&
 		 h->n_kernel <= KERNEL_FRAMES_MAX &&
@@ -375,7 +394,13 @@ static int session_upkeep(struct session *s, struct err *err)
 	s->next_upkeep_ns = s->now_ns + UPKEEP_NS;
 	procs_reap(s->procs, s->now_ns);
 	unwind_tables_reap(s->tables, s->now_ns);
-	return follow_cpus(s, err);
+	return s->paused ? 0 : follow_cpus(s, err);
+}
+
+int session_pause(struct session *s, bool pause)
+{
+	s->paused = pause;
+	return sampler_pause(s->sampler, pause);
 }
 
 static int session_drain(struct session *s)
@@ -419,6 +444,21 @@ struct collect *session_collect(struct session *s)
 	return s->collect;
 }
 
+struct collect *session_swap_collect(struct session *s, struct collect *fresh)
+{
+	struct collect *old = s->collect;
+
+	s->collect = fresh;
+	return old;
+}
+
+bool session_has_ended(struct session *s, uint32_t pid, uint64_t start_ns)
+{
+	const struct process *p = procs_find(s->procs, pid, UINT64_MAX);
+
+	return !p || p->end_ns || p->start_ns != start_ns;
+}
+
 struct files *session_files(struct session *s)
 {
 	return s->files;
@@ -438,6 +478,8 @@ int session_stats(struct session *s, struct session_stats *out)
 		.n_complete = s->n_complete,
 		.n_raw = s->n_raw,
 		.n_raw_failed = s->n_raw_failed,
+		.n_excluded = s->n_excluded,
+		.n_bad_records = s->n_bad_records,
 	};
 	memcpy(out->walk_errors, s->walk_errors, sizeof(out->walk_errors));
 	r = sampler_stats(s->sampler, &out->sampler);

@@ -14,6 +14,7 @@
 #include "unwind/tables.h"
 
 struct collect;
+struct collect_thread;
 struct err;
 struct files;
 struct jits;
@@ -24,15 +25,27 @@ struct session_stats {
 	struct sampler_stats sampler;
 	struct procs_stats procs;
 	struct unwind_tables_stats tables;
-	uint64_t n_samples;    /* counted */
+	uint64_t n_samples;  /* counted */
+	uint64_t n_excluded; /* our own */
+	uint64_t n_bad_records;
 	uint64_t n_complete;   /* stacks that reach their outermost frame, or need none */
 	uint64_t n_raw;        /* walked by the agent */
 	uint64_t n_raw_failed; /* whose process was gone unseen */
 	uint64_t walk_errors[WALK_ERR_MAX]; /* why the others end early */
 };
 
+struct session_opts {
+	struct sampler_opts sampler;
+	bool keep_times;   /* of each sample */
+	bool keep_cpus;    /* tell a thread's samples apart by CPU */
+	bool exclude_self; /* this process and its children */
+	/* A thread has its first sample in this window. May be NULL. */
+	void (*on_thread)(void *ctx, const struct collect_thread *thread, uint32_t ppid);
+	void *ctx;
+};
+
 /* 0; or why sampling is not possible here, with the remedy. */
-int session_open(struct session **out, const struct sampler_opts *opts, struct err *err);
+int session_open(struct session **out, const struct session_opts *opts, struct err *err);
 void session_free(struct session *s);
 
 DEFINE_FREEP(struct session, session_free)
@@ -53,6 +66,12 @@ int session_stop(struct session *s, struct err *err);
 
 struct langs *session_langs(struct session *s);
 struct collect *session_collect(struct session *s);
+/* Count into @fresh from now on; what was counted so far is the caller's. */
+struct collect *session_swap_collect(struct session *s, struct collect *fresh);
+/* Whether that program has ended. */
+bool session_has_ended(struct session *s, uint32_t pid, uint64_t start_ns);
+/* Sampling stops for a while, or goes on. */
+int session_pause(struct session *s, bool pause);
 struct files *session_files(struct session *s);
 struct jits *session_jits(struct session *s);
 int session_stats(struct session *s, struct session_stats *out);

@@ -143,6 +143,7 @@ static int give_to_caller(struct outfile *out)
 static int recording_setup(struct recording *rec, struct err *err)
 {
 	const struct recording_opts *o = rec->opts;
+	struct session_opts session = { 0 };
 	struct sampler_opts so = {
 		.freq_hz = o->freq_hz,
 		.kernel = !o->no_kernel,
@@ -155,6 +156,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 	};
 	int r;
 
+	session.sampler = so;
 	r = outfile_open(&rec->out, o->path, err);
 	if (r < 0)
 		return r;
@@ -173,7 +175,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 	if (o->command)
 		r = child_start(&rec->child, o->command, &rec->n_files, err);
 	if (r == 0)
-		r = session_open(&rec->session, &so, err);
+		r = session_open(&rec->session, &session, err);
 	if (r < 0)
 		return r;
 	r = setup_signals(rec);
@@ -306,10 +308,15 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 		.verbose = rec->opts->verbose,
 		.sampling_cpu_ns = sampling_cpu_ns,
 	};
+	struct locator_opts lo = {
+		.files = session_files(rec->session),
+		.jits = session_jits(rec->session),
+		.langs = session_langs(rec->session),
+		.symbolizer = rec->opts->symbolizer,
+	};
 	int r;
 
-	r = locator_new(&locator, session_files(rec->session), session_jits(rec->session),
-			session_langs(rec->session), &rec->opts->symbolizer);
+	r = locator_new(&locator, &lo);
 	if (r == 0)
 		r = recording_write(rec, locator, &sum.names, err);
 	if (r < 0)

@@ -15,12 +15,13 @@ static void counts_equal_stacks_of_a_thread_together(void **state)
 	const uint64_t *words;
 	size_t n;
 
-	assert_int_equal(collect_new(&c), 0);
-	for (int i = 0; i < 5; i++)
-		assert_int_equal(collect_add(c, &thread_a, x, 3), 0);
-	assert_int_equal(collect_add(c, &thread_b, x, 3), 0);
-	assert_int_equal(collect_add(c, &thread_a, y, 2), 0);
-	assert_int_equal(collect_add(c, &thread_a, NULL, 0), 0);
+	assert_int_equal(collect_new(&c, false), 0);
+	assert_int_equal(collect_add(c, &thread_a, 0, x, 3), COLLECT_NEW_THREAD);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(collect_add(c, &thread_a, 0, x, 3), 0);
+	assert_int_equal(collect_add(c, &thread_b, 0, x, 3), COLLECT_NEW_THREAD);
+	assert_int_equal(collect_add(c, &thread_a, 0, y, 2), 0);
+	assert_int_equal(collect_add(c, &thread_a, 0, NULL, 0), 0);
 	assert_int_equal(collect_total(c), 8);
 	assert_int_equal(collect_n_samples(c), 4);
 	assert_int_equal(collect_n_stacks(c), 3);
@@ -38,15 +39,37 @@ static void a_new_window_begins_empty(void **state)
 	uint64_t x[] = { 7 };
 	struct collect *c;
 
-	assert_int_equal(collect_new(&c), 0);
-	assert_int_equal(collect_add(c, &thread_a, x, 1), 0);
+	assert_int_equal(collect_new(&c, false), 0);
+	assert_int_equal(collect_add(c, &thread_a, 0, x, 1), COLLECT_NEW_THREAD);
 	collect_clear(c);
 	assert_int_equal(collect_total(c), 0);
 	assert_int_equal(collect_n_samples(c), 0);
-	assert_int_equal(collect_add(c, &thread_a, x, 1), 0);
+	assert_int_equal(collect_add(c, &thread_a, 0, x, 1), COLLECT_NEW_THREAD);
 	assert_int_equal(collect_sample(c, 0)->count, 1);
 	collect_free(c);
 }
 
-TEST_GROUP(test_collect, TEST(counts_equal_stacks_of_a_thread_together),
-	   TEST(a_new_window_begins_empty))
+static void keeps_when_each_sample_was_seen(void **state)
+{
+	uint64_t x[] = { 1 }, y[] = { 2 }, times[4];
+	struct collect *c;
+
+	assert_int_equal(collect_new(&c, true), 0);
+	collect_add(c, &thread_a, 10, x, 1);
+	collect_add(c, &thread_a, 20, y, 1);
+	collect_add(c, &thread_a, 30, x, 1);
+	assert_int_equal(collect_times(c, collect_sample(c, 0), times), 2);
+	assert_int_equal(times[0], 30);
+	assert_int_equal(times[1], 10);
+	assert_int_equal(collect_times(c, collect_sample(c, 1), times), 1);
+	assert_int_equal(times[0], 20);
+	assert_true(collect_bytes(c) > 0);
+	collect_clear(c);
+	collect_add(c, &thread_a, 40, x, 1);
+	assert_int_equal(collect_times(c, collect_sample(c, 0), times), 1);
+	assert_int_equal(times[0], 40);
+	collect_free(c);
+}
+
+TEST_GROUP(test_collect, TEST(keeps_when_each_sample_was_seen),
+	   TEST(counts_equal_stacks_of_a_thread_together), TEST(a_new_window_begins_empty))

@@ -36,7 +36,7 @@ static int no_chunk(void *ctx, uint32_t n, uint32_t **out)
 static void fixture_init(struct fixture *f)
 {
 	struct unwind_tables_memory mem = { .add_chunk = no_chunk };
-	struct symbolizer_opts opts = { .no_dwarf = true };
+	struct locator_opts lo = { .symbolizer.no_dwarf = true };
 
 	*f = (struct fixture){ 0 };
 	f->rules = calloc(UNWIND_RULES_MAX, sizeof(*f->rules));
@@ -47,8 +47,10 @@ static void fixture_init(struct fixture *f)
 	assert_int_equal(unwind_tables_new(&f->tables, &mem), 0);
 	assert_int_equal(files_new(&f->files, f->tables), 0);
 	assert_int_equal(jits_new(&f->jits, NULL), 0);
-	assert_int_equal(locator_new(&f->locator, f->files, f->jits, NULL, &opts), 0);
-	assert_int_equal(collect_new(&f->collect), 0);
+	lo.files = f->files;
+	lo.jits = f->jits;
+	assert_int_equal(locator_new(&f->locator, &lo), 0);
+	assert_int_equal(collect_new(&f->collect, true), 0);
 }
 
 static void fixture_fini(struct fixture *f)
@@ -113,7 +115,7 @@ static void names_code_by_its_file_and_keeps_what_has_no_name(void **state)
 	const struct collect_thread thread = {
 		.pid = 7, .tid = 8, .comm = "t", .process_comm = "p"
 	};
-	struct names_window window = { .freq_hz = 100, .duration_ns = 5 };
+	struct names_window window = { .freq_hz = 100, .duration_ns = 5, .clock_offset_ns = 1000 };
 	struct own_map own = { .addr = (uint64_t)a_function_known_by_name };
 	struct names_stats stats;
 	struct profile *p;
@@ -130,7 +132,7 @@ static void names_code_by_its_file_and_keeps_what_has_no_name(void **state)
 	words[2] = FRAME_WORD(FRAME_ADDRESS, 0x1234);
 	words[3] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_RULE);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(collect_add(f.collect, &thread, words, 4), 0);
+		assert_true(collect_add(f.collect, &thread, 100 + (uint64_t)i, words, 4) >= 0);
 	assert_int_equal(names_profile(f.locator, f.collect, &window, &p, &stats, NULL), 0);
 
 	assert_int_equal(profile_n_samples(p), 1);
@@ -143,6 +145,10 @@ static void names_code_by_its_file_and_keeps_what_has_no_name(void **state)
 	assert_non_null(strstr(frame_name(p, 1), "+0x"));
 	assert_string_equal(frame_name(p, 2), "[anonymous code]");
 	assert_string_equal(frame_name(p, 3), "[incomplete: no unwind rule]");
+	assert_int_equal(profile_sample(p, 0).n_times, 3);
+	assert_int_equal(profile_sample(p, 0).times[0], 1100);
+	assert_int_equal(profile_sample(p, 0).times[2], 1102);
+	assert_int_equal(stats.by_kind[PROFILE_FRAME_NATIVE][WALK_ERR_NO_RULE], 3);
 	assert_int_equal(stats.n_frames, 9);
 	assert_int_equal(stats.n_unnamed, 6);
 	profile_free(p);
@@ -178,5 +184,53 @@ static void the_vdso_is_a_file_like_any_other(void **state)
 	fixture_fini(&f);
 }
 
-TEST_GROUP(test_names, TEST(names_code_by_its_file_and_keeps_what_has_no_name),
+struct got {
+	size_t n;
+	uint64_t n_samples[4];
+	uint32_t pid[4];
+};
+
+static int on_process(void *ctx, const struct collect_thread *thread, struct profile *p)
+{
+	struct got *got = ctx;
+
+	got->pid[got->n] = thread->pid;
+	for (uint32_t i = 0; i < profile_n_samples(p); i++)
+		got->n_samples[got->n] += (uint64_t)profile_sample(p, i).values[0];
+	got->n++;
+	profile_free(p);
+	return 0;
+}
+
+static void makes_a_profile_of_each_program(void **state)
+{
+	const struct collect_thread threads[] = {
+		{ .pid = 9, .tid = 9 },
+		{ .pid = 7, .tid = 8 },
+		{ .pid = 7, .tid = 7 },
+		{ .pid = 9, .tid = 9, .start_ns = 5 },
+	};
+	uint64_t word = FRAME_WORD(FRAME_ADDRESS, 1);
+	struct names_window window = { .freq_hz = 19 };
+	struct names_stats stats = { 0 };
+	struct got got = { 0 };
+	struct fixture f;
+
+	fixture_init(&f);
+	for (int i = 0; i < 8; i++)
+		assert_true(collect_add(f.collect, &threads[i % 4], 1, &word, 1) >= 0);
+	assert_int_equal(names_processes(f.locator, f.collect, &window, on_process, &got, &stats),
+			 0);
+	assert_int_equal(got.n, 3);
+	assert_int_equal(got.pid[0], 7);
+	assert_int_equal(got.n_samples[0], 4);
+	assert_int_equal(got.pid[1], 9);
+	assert_int_equal(got.n_samples[1], 2);
+	assert_int_equal(got.n_samples[2], 2);
+	assert_int_equal(stats.by_kind[PROFILE_FRAME_UNKNOWN][WALK_OK], 8);
+	fixture_fini(&f);
+}
+
+TEST_GROUP(test_names, TEST(makes_a_profile_of_each_program),
+	   TEST(names_code_by_its_file_and_keeps_what_has_no_name),
 	   TEST(a_file_that_is_gone_still_has_an_id), TEST(the_vdso_is_a_file_like_any_other))
