@@ -30,6 +30,7 @@ export const KINDS: Record<string, { label: string; rgb: Rgb }> = {
 	dotnet: { label: ".NET", rgb: [190, 140, 225] },
 	beam: { label: "BEAM", rgb: [214, 190, 230] },
 	error: { label: "stack cut short", rgb: [225, 225, 225] },
+	other: { label: "cut: click to open", rgb: [205, 208, 214] },
 	unknown: { label: "unknown", rgb: [188, 188, 188] },
 };
 

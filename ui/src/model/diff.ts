@@ -23,8 +23,8 @@ export interface Diff {
 
 export type DiffMode = "relative" | "absolute";
 
-/* The functions of both, by key, and where those of @b are among them. */
-function joinFunctions(a: Functions, b: Functions): [Functions, Int32Array] {
+/** The functions of both, by key, and where those of @b are among them. */
+export function joinFunctions(a: Functions, b: Functions): [Functions, Int32Array] {
 	const ids = new Map(a.key.map((k, i) => [k, i]));
 	const added: number[] = [];
 	const to = Int32Array.from(b.key, (k, i) => {

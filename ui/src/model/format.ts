@@ -3,7 +3,7 @@
 // Values and names as people read them.
 
 export interface Scale {
-	unit: "count" | "nanoseconds";
+	unit: "count" | "nanoseconds" | "bytes";
 	periodNs: number;
 }
 
@@ -29,6 +29,17 @@ export function duration(ns: number): string {
 	return `${Math.round(ns)} ns`;
 }
 
+const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+export function bytesText(v: number): string {
+	let i = 0;
+	while (Math.abs(v) >= 1024 && i < BYTES.length - 1) {
+		v /= 1024;
+		i++;
+	}
+	return `${i === 0 ? Math.round(v) : v >= 100 ? v.toFixed(0) : v.toFixed(1)} ${BYTES[i]}`;
+}
+
 function pad(n: number): string {
 	return String(n).padStart(2, "0");
 }
@@ -50,6 +61,8 @@ export function percent(part: number, whole: number): string {
 export function samplesOf(value: number, s: Scale): number | null {
 	if (s.unit === "count")
 		return value;
+	if (s.unit === "bytes")
+		return null;
 	return s.periodNs > 0 ? Math.round(value / s.periodNs) : null;
 }
 
@@ -57,13 +70,15 @@ export function samplesOf(value: number, s: Scale): number | null {
 export function timeOf(value: number, s: Scale): number | null {
 	if (s.unit === "nanoseconds")
 		return value;
-	return s.periodNs > 0 ? value * s.periodNs : null;
+	return s.unit === "count" && s.periodNs > 0 ? value * s.periodNs : null;
 }
 
 /** Time where there is one, samples otherwise. */
 export function amount(value: number, s: Scale): string {
 	if (value === 0)
 		return "0";
+	if (s.unit === "bytes")
+		return bytesText(value);
 	const ns = timeOf(value, s);
 	return ns !== null ? duration(ns) : `${grouped(value)} samples`;
 }

@@ -12,7 +12,7 @@ import { TreeBuilder, type Functions, type Tree } from "./tree";
 export interface Profile {
 	title: string;
 	type: string;
-	unit: "count" | "nanoseconds";
+	unit: "count" | "nanoseconds" | "bytes";
 	/** Nanoseconds a sample stands for; 0 when not known. */
 	periodNs: number;
 	timeNs: number;
@@ -144,7 +144,7 @@ export function readProfile(json: unknown): Profile {
 	return {
 		title: textOf(j, "title"),
 		type: textOf(j, "type"),
-		unit: j.unit === "nanoseconds" ? "nanoseconds" : "count",
+		unit: j.unit === "nanoseconds" || j.unit === "bytes" ? j.unit : "count",
 		periodNs: numberOf(j, "period_ns"),
 		timeNs: numberOf(j, "time_ns"),
 		durationNs: numberOf(j, "duration_ns"),

@@ -51,45 +51,77 @@ export const START: State = {
 };
 
 const LONGEST = 1000;
+
+/** The state that a page starts with, and how it is read from a URL. */
+export interface Codec<S> {
+	start: S;
+	read: (p: Params) => S;
+}
+
+/** Reads a hash; whatever is too long or not one of the words allowed is not there. */
+export class Params {
+	private p: URLSearchParams;
+
+	constructor(hash: string) {
+		this.p = new URLSearchParams(hash.replace(/^#/, ""));
+	}
+
+	text(key: string, otherwise = ""): string {
+		return (this.p.get(key) ?? otherwise).slice(0, LONGEST);
+	}
+
+	flag(key: string): boolean {
+		return this.p.get(key) === "1";
+	}
+
+	oneOf<T extends string>(key: string, all: readonly T[], otherwise: T): T {
+		const v = this.p.get(key) as T;
+		return all.includes(v) ? v : otherwise;
+	}
+
+	list(key: string, most: number): string[] {
+		return this.p.getAll(key).slice(0, most).map((v) => v.slice(0, LONGEST));
+	}
+}
+
 const MOST_HIDDEN = 50;
 
+export function readState(p: Params): State {
+	return {
+		view: p.oneOf("view", VIEWS, START.view),
+		zoom: p.text("zoom"),
+		query: p.text("query"),
+		regex: p.flag("regex"),
+		inverted: p.flag("inverted"),
+		flame: p.flag("flame"),
+		colour: p.oneOf("colour", COLOUR_BY, START.colour),
+		folded: p.flag("folded"),
+		absolute: p.flag("absolute"),
+		selected: p.text("selected"),
+		focused: p.text("focused"),
+		hidden: p.list("hidden", MOST_HIDDEN),
+		sort: p.oneOf("sort", SORTS, START.sort),
+		up: p.flag("up"),
+		filter: p.text("filter"),
+	};
+}
+
+export const SINGLE: Codec<State> = { start: START, read: readState };
+
 /** "" for the state a page starts with. */
-export function toHash(s: State): string {
+export function toHash<S extends object>(s: S, start: S): string {
 	const p = new URLSearchParams();
-	for (const key of Object.keys(START) as (keyof State)[]) {
-		const v = s[key];
+	for (const key of Object.keys(start) as (keyof S & string)[]) {
+		const v: unknown = s[key];
 		if (Array.isArray(v))
 			v.forEach((x) => p.append(key, x));
-		else if (v !== START[key])
+		else if (v !== start[key])
 			p.set(key, typeof v === "boolean" ? "1" : String(v));
 	}
 	const text = p.toString();
 	return text === "" ? "" : "#" + text;
 }
 
-export function fromHash(hash: string): State {
-	const p = new URLSearchParams(hash.replace(/^#/, ""));
-	const text = (key: string) => (p.get(key) ?? "").slice(0, LONGEST);
-	const flag = (key: string) => p.get(key) === "1";
-	const oneOf = <T extends string>(key: keyof State, all: readonly T[]): T => {
-		const v = p.get(key) as T;
-		return all.includes(v) ? v : (START[key] as T);
-	};
-	return {
-		view: oneOf("view", VIEWS),
-		zoom: text("zoom"),
-		query: text("query"),
-		regex: flag("regex"),
-		inverted: flag("inverted"),
-		flame: flag("flame"),
-		colour: oneOf("colour", COLOUR_BY),
-		folded: flag("folded"),
-		absolute: flag("absolute"),
-		selected: text("selected"),
-		focused: text("focused"),
-		hidden: p.getAll("hidden").slice(0, MOST_HIDDEN).map((h) => h.slice(0, LONGEST)),
-		sort: oneOf("sort", SORTS),
-		up: flag("up"),
-		filter: text("filter"),
-	};
+export function fromHash<S>(hash: string, codec: Codec<S>): S {
+	return codec.read(new Params(hash));
 }

@@ -4,8 +4,6 @@
 
 import { render } from "preact";
 
-render(
-	<main class="message">
-		<h2>Cameo</h2>
-		<p>This server keeps profiles and answers questions about them.</p>
-	</main>, document.getElementById("app")!);
+import { App } from "./app";
+
+render(<App />, document.getElementById("app")!);

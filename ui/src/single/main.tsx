@@ -7,6 +7,7 @@ import { render, type ComponentChildren } from "preact";
 
 import { amount, duration, grouped, samplesOf, shown } from "../model/format";
 import { BadProfile, readProfile, type Profile } from "../model/profile";
+import { SINGLE } from "../model/url";
 import { DiffView } from "../view/diff_view";
 import { ProfileView } from "../view/profile_view";
 import { useUrlState } from "../view/state";
@@ -54,7 +55,7 @@ function Message({ children }: { children: ComponentChildren }) {
 }
 
 function Page({ profile, before }: Data) {
-	const [state, update] = useUrlState();
+	const [state, update] = useUrlState(SINGLE);
 	return (
 		<>
 			<Header profile={profile} before={before} />

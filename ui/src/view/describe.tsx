@@ -4,7 +4,7 @@
 // the screen reader.
 
 import { kindOf } from "../model/colour";
-import { baseName, duration, grouped, percent, samplesOf, shown, timeOf, type Scale } from "../model/format";
+import { amount, baseName, duration, grouped, percent, samplesOf, shown, timeOf, type Scale } from "../model/format";
 import type { Functions, Tree } from "../model/tree";
 
 export interface Facts {
@@ -29,6 +29,8 @@ export function factsOf(tree: Tree, node: number, fns: Functions, scale: Scale, 
 	const fn = tree.fn[node];
 	const value = tree.total[node];
 	const lines: [string, string][] = [];
+	if (scale.unit === "bytes")
+		lines.push(["size", amount(value, scale)]);
 	const samples = samplesOf(value, scale);
 	const time = timeOf(value, scale);
 	if (samples !== null)

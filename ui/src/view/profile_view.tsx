@@ -9,6 +9,7 @@ import { useCallback, useMemo, useState } from "preact/hooks";
 import { functionColours } from "../model/colour";
 import { toFolded, toSvg } from "../model/download";
 import { shown, type Scale } from "../model/format";
+import { isOther } from "../model/graft";
 import { findPath, pathKey } from "../model/hash";
 import { layOut } from "../model/layout";
 import type { Profile } from "../model/profile";
@@ -17,7 +18,7 @@ import { usageOf } from "../model/table";
 import { pathOf, type Functions, type Tree } from "../model/tree";
 import type { State } from "../model/url";
 import { calleesOf, callersOf, collapseRecursion, focus, hide, invert } from "../model/views";
-import { Crumbs, Legend, Options, Search, Views } from "./bar";
+import { Crumbs, Legend, Options, Search, Views, type Download } from "./bar";
 import { factsOf, sentence } from "./describe";
 import { useGlobalKeys } from "./global_keys";
 import { Graph } from "./graph";
@@ -133,9 +134,19 @@ function fileName(title: string, suffix: string): string {
 	return (stem || "profile") + suffix;
 }
 
-export function ProfileView({ profile, state, update }: {
-	profile: Profile; state: State; update: Update;
-}) {
+interface ProfileViewProps {
+	profile: Profile;
+	state: State;
+	update: Update;
+	/** What can be had beside what the page makes itself. */
+	downloads?: Download[];
+	/** Opens what was cut from a node of @profile. */
+	onOpen?: (node: number) => void;
+	/** Something newer was asked for. */
+	busy?: boolean;
+}
+
+export function ProfileView({ profile, state, update, downloads: more = [], onOpen, busy }: ProfileViewProps) {
 	const { functions } = profile;
 	const scale: Scale = profile;
 	const idOf = useMemo(() => new Map(functions.key.map((k, i) => [k, i])), [functions]);
@@ -153,10 +164,19 @@ export function ProfileView({ profile, state, update }: {
 
 	const keyOf = (t: Tree, node: number) =>
 		node > 0 ? pathKey(pathOf(t, node).map((fn) => functions.key[fn])) : "";
-	const setZoom = (node: number) => update({
-		zoom: keyOf(drawn, node),
-		selected: node > 0 ? functions.key[drawn.fn[node]] : state.selected,
-	});
+	const setZoom = (node: number) => {
+		if (onOpen && isOther(functions, drawn.fn[node]))
+			return open(drawn.parent[node]);
+		update({
+			zoom: keyOf(drawn, node),
+			selected: node > 0 ? functions.key[drawn.fn[node]] : state.selected,
+		});
+	};
+	/* The place in the whole profile; in a tree that was turned round or thinned it may be none. */
+	const open = (node: number) => {
+		const place = node > 0 ? findPath(profile.tree, functions.key, keyOf(drawn, node)) : 0;
+		onOpen?.(Math.max(0, place));
+	};
 	const selected = idOf.get(state.selected) ?? -1;
 	const [match, stepMatch] = useMatches(found, drawn, layout, zoom, update);
 	useGlobalKeys(state, update, stepMatch, menu !== null);
@@ -180,6 +200,7 @@ export function ProfileView({ profile, state, update }: {
 	};
 	const tell = (node: number) => sentence(factsOf(drawn, node, functions, scale, "all", state.inverted));
 	const downloads = [
+		...more,
 		{ text: "folded stacks", run: () => save(fileName(profile.title, ".folded"), toFolded(kept, functions)) },
 		{ text: "SVG picture", run: () => save(fileName(profile.title, ".svg"), toSvg({
 			tree: drawn, layout, functions, colours, flame: state.flame, zoom, title: profile.title, tell,
@@ -192,7 +213,7 @@ export function ProfileView({ profile, state, update }: {
 	const table = state.view !== "graph";
 	const graph = state.view === "graph" || state.view === "both";
 	return (
-		<main>
+		<main aria-busy={busy}>
 			<div class="controls">
 				<Views state={state} update={update} />
 				<Search state={state} found={found} all={drawn.total[0]} at={match.at} update={update} onStep={stepMatch} />

@@ -6,16 +6,17 @@
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
-import { fromHash, toHash, type State } from "../model/url";
+import { fromHash, toHash, type Codec, type State } from "../model/url";
 
-export type Update = (change: Partial<State>, how?: "push" | "replace") => void;
+export type UpdateOf<S> = (change: Partial<S>, how?: "push" | "replace") => void;
+export type Update = UpdateOf<State>;
 
-export function useUrlState(): [State, Update] {
-	const [state, setState] = useState(() => fromHash(location.hash));
+export function useUrlState<S extends object>(codec: Codec<S>): [S, UpdateOf<S>] {
+	const [state, setState] = useState(() => fromHash(location.hash, codec));
 	const now = useRef(state);
 	now.current = state;
 	useEffect(() => {
-		const back = () => setState(fromHash(location.hash));
+		const back = () => setState(fromHash(location.hash, codec));
 		addEventListener("popstate", back);
 		addEventListener("hashchange", back);
 		return () => {
@@ -23,10 +24,11 @@ export function useUrlState(): [State, Update] {
 			removeEventListener("hashchange", back);
 		};
 	}, []);
-	const update = useCallback<Update>((change, how = "push") => {
+	const update = useCallback<UpdateOf<S>>((change, how = "push") => {
 		const next = { ...now.current, ...change };
-		const url = toHash(next) || location.pathname + location.search;
-		if (toHash(next) !== toHash(now.current))
+		const hash = toHash(next, codec.start);
+		const url = hash || location.pathname + location.search;
+		if (hash !== toHash(now.current, codec.start))
 			history[how === "push" ? "pushState" : "replaceState"](null, "", url);
 		now.current = next;
 		setState(next);

@@ -9,13 +9,13 @@ import { amount, baseName, duration, percent, samplesOf, shown } from "../../src
 import { findPath, pathKey } from "../../src/model/hash";
 import { layOut } from "../../src/model/layout";
 import { pathOf } from "../../src/model/tree";
-import { fromHash, START, toHash, type State } from "../../src/model/url";
+import { fromHash, SINGLE, START, toHash, type State } from "../../src/model/url";
 import { profileOf, randomProfile } from "./helpers";
 
 describe("state in the URL", () => {
 	it("is nothing for the page as it opens", () => {
-		expect(toHash(START)).toBe("");
-		expect(fromHash("")).toEqual(START);
+		expect(toHash(START, START)).toBe("");
+		expect(fromHash("", SINGLE)).toEqual(START);
 	});
 
 	it("comes back as it was", () => {
@@ -24,16 +24,16 @@ describe("state in the URL", () => {
 			colour: "self", folded: true, absolute: true, selected: "k", focused: "f", hidden: ["x", "y"],
 			sort: "name", up: true, filter: "<b>",
 		};
-		expect(fromHash(toHash(s))).toEqual(s);
+		expect(fromHash(toHash(s, START), SINGLE)).toEqual(s);
 	});
 
 	it.each(["#view=evil&sort=&colour=%00", "#nonsense", "#%", "#&&==", "#view=__proto__"])(
 		"leaves out what it does not understand: %s", (hash) => {
-			expect(fromHash(hash)).toEqual(START);
+			expect(fromHash(hash, SINGLE)).toEqual(START);
 		});
 
 	it("bounds what it takes", () => {
-		const s = fromHash("#query=" + "x".repeat(100_000) + "&hidden=a".repeat(1000));
+		const s = fromHash("#query=" + "x".repeat(100_000) + "&hidden=a".repeat(1000), SINGLE);
 		expect(s.query.length).toBe(1000);
 		expect(s.hidden.length).toBe(50);
 	});

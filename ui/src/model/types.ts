@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Profile types, NAME:TYPE:UNIT:PERIOD_TYPE:PERIOD_UNIT, as people call them.
+
+const NAMES: Record<string, string> = {
+	"process_cpu:cpu": "CPU time",
+	"process_cpu:samples": "CPU samples",
+	"off_cpu:off_cpu": "Off-CPU time",
+	"off_cpu:samples": "Off-CPU waits",
+	"memory:alloc_space": "Allocated bytes",
+	"memory:alloc_objects": "Allocated objects",
+	"memory:inuse_space": "Bytes in use",
+	"memory:inuse_objects": "Objects in use",
+	"mutex:contentions": "Mutex contentions",
+	"mutex:delay": "Mutex delay",
+	"block:contentions": "Block contentions",
+	"block:delay": "Block delay",
+	"goroutine:goroutine": "Goroutines",
+	"goroutines:goroutine": "Goroutines",
+	"wall:wall": "Wall time",
+};
+
+export type Unit = "nanoseconds" | "bytes" | "count";
+
+export function unitOf(type: string): Unit {
+	const unit = type.split(":")[2];
+	return unit === "nanoseconds" || unit === "bytes" ? unit : "count";
+}
+
+export function typeName(type: string): string {
+	const [name = "", sample = ""] = type.split(":");
+	return Object.hasOwn(NAMES, `${name}:${sample}`) ? NAMES[`${name}:${sample}`] : `${name} ${sample}`.trim();
+}
+
+/** The type that a first visitor wants: CPU time if there is any. */
+export function bestType(types: readonly string[]): string {
+	const rank = (t: string) => [
+		t.startsWith("process_cpu:cpu:nanoseconds"), unitOf(t) === "nanoseconds" && /cpu/.test(t),
+		/cpu/.test(t), true,
+	].indexOf(true);
+	return [...types].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))[0] ?? "";
+}

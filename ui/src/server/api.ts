@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's methods (docs/api.md) as functions. Every call ends in data, in
+// ApiError (the server says what is wrong) or in Unreachable (nobody answers).
+
+import { fromFlameGraph } from "../model/flamebearer";
+
+export interface Query {
+	profileTypeID: string;
+	labelSelector: string;
+	start: number;
+	end: number;
+}
+
+export interface FunctionName {
+	name: string;
+	binary: string;
+	file: string;
+	kind: string;
+}
+
+export interface Change {
+	before: number;
+	after: number;
+	z?: number;
+	noise?: boolean;
+}
+
+export interface Movers {
+	all: Change;
+	counted: boolean;
+	found: number;
+	functions: (FunctionName & { self: Change; total: Change })[];
+}
+
+export interface Group {
+	value: string;
+	total: number;
+	points?: [number, number][];
+}
+
+export interface Groups {
+	total: number;
+	found: number;
+	groups: Group[];
+}
+
+export interface Cells {
+	start: number;
+	cellMs: number;
+	n: number;
+	total: number;
+	timed: number;
+	at: number[];
+	value: number[];
+}
+
+export interface Target {
+	labels: Record<string, string>;
+	firstSeen: number;
+	lastSeen: number;
+	profiles: number;
+	samples: number | null;
+	lost: number | null;
+}
+
+export interface Executable {
+	binary: string;
+	kind: string;
+	functions: number;
+	self: number;
+	total: number;
+	unnamed: number;
+}
+
+export interface StorageUse {
+	bytes: number;
+	series: number;
+	oldest: number;
+	newest: number;
+	retention: { days: number; bytes: number };
+	days: { day: string; tenant: string; bytes: number; series: number; profiles: number }[];
+}
+
+export interface Line {
+	labels: Record<string, string>;
+	/** Milliseconds and value. */
+	points: [number, number][];
+}
+
+export class ApiError extends Error {
+	constructor(readonly status: number, readonly code: string, message: string) {
+		super(message);
+	}
+}
+
+export class Unreachable extends Error {
+	constructor() {
+		super("the server does not answer");
+	}
+}
+
+async function failure(rs: Response): Promise<Error> {
+	if (rs.status === 502 || rs.status === 503 && !/json/.test(rs.headers.get("Content-Type") ?? ""))
+		return new Unreachable();
+	try {
+		const { code, message } = await rs.json() as { code: string; message: string };
+		return new ApiError(rs.status, String(code), String(message));
+	} catch {
+		return new ApiError(rs.status, "unknown", `the server answered ${rs.status}`);
+	}
+}
+
+async function call<T>(method: string, body: object, signal: AbortSignal): Promise<T> {
+	let rs: Response;
+	try {
+		rs = await fetch(method, {
+			method: "POST",
+			headers: { "Content-Type": "application/json", Accept: "application/json; allow-utf8-labelnames=true" },
+			body: JSON.stringify(body),
+			signal,
+		});
+	} catch (e) {
+		throw signal.aborted ? e : new Unreachable();
+	}
+	if (!rs.ok)
+		throw await failure(rs);
+	try {
+		return await rs.json() as T;
+	} catch (e) {
+		throw signal.aborted ? e : new Unreachable();
+	}
+}
+
+const page = <T>(method: string, body: object, signal: AbortSignal) =>
+	call<T>(`cameo.v1.PageService/${method}`, body, signal);
+const querier = <T>(method: string, body: object, signal: AbortSignal) =>
+	call<T>(`querier.v1.QuerierService/${method}`, body, signal);
+
+/** A profile as src/codec/page_json.c writes it. */
+export async function tree(q: Query & { maxNodes: number; callSite?: string[] }, signal: AbortSignal): Promise<unknown> {
+	try {
+		return await page<unknown>("Tree", q, signal);
+	} catch (e) {
+		if (!(e instanceof ApiError) || (e.status !== 404 && e.status !== 501))
+			throw e;
+	}
+	const [, type, unit] = q.profileTypeID.split(":");
+	const rs = await querier<{ flamegraph?: object }>("SelectMergeStacktraces", {
+		...q, stackTraceSelector: { callSite: (q.callSite ?? []).map((name) => ({ name })) },
+	}, signal);
+	return fromFlameGraph(rs.flamegraph ?? {}, unit, type);
+}
+export const diff = (left: Query, right: Query, maxNodes: number, signal: AbortSignal) =>
+	page<{ before: unknown; after: unknown }>("Diff", { left, right, maxNodes }, signal);
+export const movers = (left: Query, right: Query, normalize: boolean, limit: number, signal: AbortSignal) =>
+	page<Movers>("Movers", { left, right, normalize, limit }, signal);
+export const groups = (q: Query & { label: string; limit: number; step?: number }, signal: AbortSignal) =>
+	page<Groups>("Groups", q, signal);
+export const cells = (q: Query & { cellMs: number }, signal: AbortSignal) => page<Cells>("Cells", q, signal);
+export const executables = (q: Query & { limit: number }, signal: AbortSignal) =>
+	page<{ total: number; found: number; executables: Executable[] }>("Executables", q, signal);
+export const targets = (q: { start: number; end: number; labelSelector?: string; by: string[] }, signal: AbortSignal) =>
+	page<{ targets: Target[] }>("Targets", q, signal);
+export const storage = (signal: AbortSignal) => page<StorageUse>("Storage", {}, signal);
+
+export async function profileTypes(start: number, end: number, signal: AbortSignal): Promise<string[]> {
+	const rs = await querier<{ profileTypes?: { ID: string }[] }>("ProfileTypes", { start, end }, signal);
+	return (rs.profileTypes ?? []).map((t) => t.ID);
+}
+
+export async function labelNames(selector: string, start: number, end: number, signal: AbortSignal): Promise<string[]> {
+	const rs = await querier<{ names?: string[] }>("LabelNames", { matchers: [selector], start, end }, signal);
+	return rs.names ?? [];
+}
+
+export async function labelValues(name: string, selector: string, start: number, end: number,
+	signal: AbortSignal): Promise<string[]> {
+	const rs = await querier<{ names?: string[] }>("LabelValues", { name, matchers: [selector], start, end }, signal);
+	return rs.names ?? [];
+}
+
+interface RawSeries {
+	series?: {
+		labels?: { name?: string; value?: string }[];
+		points?: { value?: number; timestamp?: string }[];
+	}[];
+}
+
+export async function lines(q: Query & { groupBy: string[]; step: number; limit: number },
+	signal: AbortSignal): Promise<Line[]> {
+	const rs = await querier<RawSeries>("SelectSeries", q, signal);
+	return (rs.series ?? []).map((s) => ({
+		labels: Object.fromEntries((s.labels ?? []).map((l) => [l.name ?? "", l.value ?? ""])),
+		points: (s.points ?? []).map((p) => [Number(p.timestamp ?? 0), p.value ?? 0]),
+	}));
+}
+
+/** The address of everything chosen, merged and whole, in a format of `cameo convert`. */
+export function downloadUrl(q: Query, format: string): string {
+	const p = new URLSearchParams({
+		type: q.profileTypeID, query: q.labelSelector,
+		from: String(Math.round(q.start)), until: String(Math.round(q.end)), format,
+	});
+	return `api/v1/profile?${p.toString()}`;
+}

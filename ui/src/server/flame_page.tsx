@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The flame graph of what is chosen. What the server cut is asked for when it
+// is opened.
+
+import { useMemo, useState } from "preact/hooks";
+
+import { graft, keyOfPlace, placeOf, callSiteOf } from "../model/graft";
+import { readProfile, type Profile } from "../model/profile";
+import { momentText } from "../model/range";
+import { typeName } from "../model/types";
+import { ProfileView } from "../view/profile_view";
+import type { Download } from "../view/bar";
+import * as api from "./api";
+import { useAsk } from "./ask";
+import { Failed, Message, Waiting } from "./messages";
+import { questionOf, type Scope } from "./scope";
+
+export const MAX_NODES = 16384;
+const MOST_NODES = 1 << 20;
+
+/** @profile with the places of @opened filled in, each asked for by itself. */
+async function openPlaces(profile: Profile, opened: string[], q: api.Query, signal: AbortSignal): Promise<Profile> {
+	const times = new Map<string, number>();
+	for (const key of opened) {
+		const node = placeOf(profile, key);
+		if (node < 0)
+			continue;
+		const n = (times.get(key) ?? (node === 0 ? 1 : 0)) + 1;
+		times.set(key, n);
+		const maxNodes = Math.min(MOST_NODES, MAX_NODES * 4 ** (n - 1));
+		const part = await api.tree({ ...q, maxNodes, callSite: callSiteOf(profile, node) }, signal);
+		profile = graft(profile, node, readProfile(part));
+	}
+	return profile;
+}
+
+export function useProfile(q: api.Query | null, opened: string[]) {
+	const question = q && questionOf(q, ...opened);
+	return useAsk(question, async (signal) => {
+		const profile = readProfile(await api.tree({ ...q!, maxNodes: MAX_NODES }, signal));
+		return openPlaces(profile, opened, q!, signal);
+	});
+}
+
+const FORMATS: [string, string][] = [
+	["pprof (whole)", "pprof"], ["folded (whole)", "folded"], ["speedscope (whole)", "speedscope"],
+	["page (whole)", "html"],
+];
+
+/** Downloads of everything chosen, which the server makes. */
+export function wholeDownloads(q: api.Query): Download[] {
+	return FORMATS.map(([text, format]) => ({
+		text,
+		run: () => {
+			const a = document.createElement("a");
+			a.href = api.downloadUrl(q, format);
+			a.download = "";
+			a.click();
+		},
+	}));
+}
+
+/** What a file made of the profile is called. */
+function titleOf(s: Scope): string {
+	return `${s.state.service || "all services"}, ${typeName(s.type)}, ${momentText(s.range.from)}`;
+}
+
+export function Flame({ scope, query, title }: { scope: Scope; query: api.Query; title?: string }) {
+	const { state, update } = scope;
+	const { data, asking, error } = useProfile(query, state.opened);
+	const [opening, setOpening] = useState("");
+	const profile = useMemo(() => data && { ...data, title: title ?? titleOf(scope) }, [data]);
+	if (!profile)
+		return error ? <Failed error={error} what="The flame graph" /> : <Waiting />;
+	if (profile.tree.total[0] <= 0)
+		return <Nothing scope={scope} />;
+	const open = (node: number) => {
+		const key = keyOfPlace(profile, node);
+		setOpening(key);
+		update({ opened: [...state.opened, key], zoom: node > 0 ? key : "" });
+	};
+	return (
+		<ProfileView profile={profile} state={state} update={update} downloads={wholeDownloads(query)}
+			onOpen={open} busy={asking && (opening !== "" || !scope.live)} />
+	);
+}
+
+function Nothing({ scope }: { scope: Scope }) {
+	const { state, update } = scope;
+	const narrowed = state.service !== "" || state.where.length > 0;
+	return (
+		<Message title="No samples in this range">
+			<p>Nothing of the kind “{typeName(scope.type)}” was recorded then
+				{narrowed ? " for what the service and the filters let through" : ""}.</p>
+			<p class="actions">
+				{narrowed && <button onClick={() => update({ service: "", where: [] })}>All services, no filters</button>}
+				<button onClick={() => update({ from: "now-24h", to: "now" })}>Last 24 hours</button>
+			</p>
+		</Message>
+	);
+}

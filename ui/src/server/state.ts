@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a server's page shows, beside what is shown of one profile.
+
+import { readState, START, type Codec, type Params, type State } from "../model/url";
+
+export const PAGES = ["flame", "compare", "groups", "heat", "chart", "agents", "binaries", "storage"] as const;
+export type PageName = (typeof PAGES)[number];
+
+export const BASES = ["before", "day", "week", "custom"] as const;
+/** What is compared with: the time just before, the same time yesterday or last week, or as chosen. */
+export type Base = (typeof BASES)[number];
+
+export interface ServerState extends State {
+	page: PageName;
+	from: string;
+	to: string;
+	/** "" for the best there is. */
+	type: string;
+	/** "" for all. */
+	service: string;
+	/** "name=value" and the like. */
+	where: string[];
+	/** The label by which the time line is stacked. */
+	by: string;
+	/** The label by which the small graphs are grouped. */
+	group: string;
+	base: Base;
+	baseFrom: string;
+	baseTo: string;
+	/** Whether the base has a service and filters of its own: these. */
+	baseOwn: boolean;
+	baseService: string;
+	baseWhere: string[];
+	/** What is chosen in the heat map, milliseconds. */
+	sliceFrom: string;
+	sliceTo: string;
+	thread: string;
+	/** Places whose cut children were asked for. */
+	opened: string[];
+}
+
+export const SERVER_START: ServerState = {
+	...START,
+	page: "flame",
+	from: "now-15m",
+	to: "now",
+	type: "",
+	service: "",
+	where: [],
+	by: "service_name",
+	group: "service_name",
+	base: "before",
+	baseFrom: "",
+	baseTo: "",
+	baseOwn: false,
+	baseService: "",
+	baseWhere: [],
+	sliceFrom: "",
+	sliceTo: "",
+	thread: "",
+	opened: [],
+};
+
+const MOST_FILTERS = 30;
+const MOST_OPENED = 20;
+
+function read(p: Params): ServerState {
+	const text = (key: keyof ServerState) => p.text(key, SERVER_START[key] as string);
+	return {
+		...readState(p),
+		page: p.oneOf("page", PAGES, SERVER_START.page),
+		from: text("from"),
+		to: text("to"),
+		type: text("type"),
+		service: text("service"),
+		where: p.list("where", MOST_FILTERS),
+		by: text("by"),
+		group: text("group"),
+		base: p.oneOf("base", BASES, SERVER_START.base),
+		baseFrom: text("baseFrom"),
+		baseTo: text("baseTo"),
+		baseOwn: p.flag("baseOwn"),
+		baseService: text("baseService"),
+		baseWhere: p.list("baseWhere", MOST_FILTERS),
+		sliceFrom: text("sliceFrom"),
+		sliceTo: text("sliceTo"),
+		thread: text("thread"),
+		opened: p.list("opened", MOST_OPENED),
+	};
+}
+
+export const SERVER: Codec<ServerState> = { start: SERVER_START, read };
