@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 
 static void begin_value(struct json *j)
 {
@@ -56,31 +57,6 @@ void json_array_end(struct json *j)
 static bool is_plain(uint8_t c)
 {
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\' && c != '<';
-}
-
-/* The length of the UTF-8 sequence at @s and its code point; 0: it is not one. */
-static size_t utf8_at(const uint8_t *s, size_t len, uint32_t *out_code)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	uint8_t c = s[0];
-	size_t n = c < 0x80                ? 1
-		   : c >= 0xc0 && c < 0xe0 ? 2
-		   : c >= 0xe0 && c < 0xf0 ? 3
-		   : c >= 0xf0 && c < 0xf8 ? 4
-					   : 0;
-	uint32_t code = n == 1 ? c : c & (0x7fu >> n);
-
-	if (!n || n > len)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (s[i] & 0x3f);
-	}
-	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	*out_code = code;
-	return n;
 }
 
 static void put_escaped(struct buf *b, uint32_t code)

@@ -156,7 +156,7 @@ static void put_profile(struct writer *w, size_t type)
 static void put_text(struct buf *out, uint32_t number, const char *s)
 {
 	if (s)
-		wire_put_bytes(out, number, s, strlen(s));
+		wire_put_text(out, number, s, strlen(s));
 }
 
 static void put_resource(struct writer *w)
@@ -283,7 +283,7 @@ static void put_attribute(struct writer *w, const struct attribute *a)
 	if (a->is_num)
 		wire_put_uint_always(w->out, OTLP_ANY_INT, (uint64_t)a->num);
 	else
-		wire_put_bytes(w->out, OTLP_ANY_STRING, strtab_get(w->strings, a->str),
+		wire_put_text(w->out, OTLP_ANY_STRING, strtab_get(w->strings, a->str),
 			       strtab_len(w->strings, a->str));
 	wire_end(w->out, any);
 	wire_put_uint(w->out, OTLP_ATTRIBUTE_UNIT, a->unit);
@@ -309,7 +309,7 @@ static void put_dictionary(struct writer *w)
 	for (uint32_t i = 0; i < seqtab_count(&w->attributes); i++)
 		put_attribute(w, seqtab_get(&w->attributes, i, NULL));
 	for (uint32_t i = 0; i < strtab_count(w->strings); i++)
-		wire_put_bytes(w->out, OTLP_DICT_STRING, strtab_get(w->strings, i),
+		wire_put_text(w->out, OTLP_DICT_STRING, strtab_get(w->strings, i),
 			       strtab_len(w->strings, i));
 	wire_end(w->out, at);
 }

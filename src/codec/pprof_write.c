@@ -64,11 +64,10 @@ static void put_label(struct writer *w, const struct profile_label *l)
 	wire_end(w->out, at);
 }
 
-static void put_sample(struct writer *w, uint32_t i)
+static void put_sample(struct writer *w, const struct profile_sample *s)
 {
-	struct profile_sample s = profile_sample(w->p, i);
 	size_t depth, at, packed;
-	const uint32_t *stack = profile_stack(w->p, s.stack, &depth);
+	const uint32_t *stack = profile_stack(w->p, s->stack, &depth);
 
 	at = wire_begin(w->out, PPROF_SAMPLE);
 	packed = wire_begin(w->out, PPROF_SAMPLE_LOCATION_ID);
@@ -77,11 +76,47 @@ static void put_sample(struct writer *w, uint32_t i)
 	wire_end(w->out, packed);
 	packed = wire_begin(w->out, PPROF_SAMPLE_VALUE);
 	for (size_t k = 0; k < profile_n_sample_types(w->p); k++)
-		wire_put_varint(w->out, (uint64_t)s.values[k]);
+		wire_put_varint(w->out, (uint64_t)s->values[k]);
 	wire_end(w->out, packed);
-	for (uint32_t k = 0; k < s.n_labels; k++)
-		put_label(w, &s.labels[k]);
+	for (uint32_t k = 0; k < s->n_labels; k++)
+		put_label(w, &s->labels[k]);
 	wire_end(w->out, at);
+}
+
+static void put_samples(struct writer *w)
+{
+	for (uint32_t i = 0; i < profile_n_samples(w->p); i++) {
+		const struct profile_sample s = profile_sample(w->p, i);
+
+		put_sample(w, &s);
+	}
+}
+
+/* The sums of each stack; those that nothing was counted of are left out. */
+static int put_stacks(struct writer *w)
+{
+	size_t n_types = profile_n_sample_types(w->p), n = profile_n_stacks(w->p);
+	_cleanup_(freep) int64_t *sums = calloc(n * n_types + 1, sizeof(*sums));
+
+	if (!sums)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile_n_samples(w->p); i++) {
+		const struct profile_sample s = profile_sample(w->p, i);
+
+		for (size_t k = 0; k < n_types; k++)
+			sums[s.stack * n_types + k] += s.values[k];
+	}
+	for (uint32_t stack = 0; stack < n; stack++) {
+		const struct profile_sample s = { .stack = stack,
+						  .values = &sums[stack * n_types] };
+		bool counted = false;
+
+		for (size_t k = 0; k < n_types; k++)
+			counted |= s.values[k] != 0;
+		if (counted)
+			put_sample(w, &s);
+	}
+	return 0;
 }
 
 /* Only what is met has an id; mappings get theirs in the order of the profile. */
@@ -189,17 +224,21 @@ static void put_strings(struct writer *w)
 	for (size_t i = 0; i < w->strings.met.len; i++) {
 		uint32_t id = w->strings.met.data[i];
 
-		wire_put_bytes(w->out, PPROF_STRING_TABLE, profile_string(w->p, id),
+		wire_put_text(w->out, PPROF_STRING_TABLE, profile_string(w->p, id),
 			       profile_string_len(w->p, id));
 	}
 }
 
-static void put_profile(struct writer *w)
+static int put_profile(struct writer *w, const struct pprof_write_options *opt)
 {
+	int r = 0;
+
 	for (size_t i = 0; i < profile_n_sample_types(w->p); i++)
 		put_value_type(w, PPROF_SAMPLE_TYPE, profile_sample_type(w->p, i));
-	for (uint32_t i = 0; i < profile_n_samples(w->p); i++)
-		put_sample(w, i);
+	if (opt->no_labels)
+		r = put_stacks(w);
+	else
+		put_samples(w);
 	number_mappings(w);
 	for (size_t i = 0; i < w->mappings.met.len; i++)
 		put_mapping(w, w->mappings.met.data[i]);
@@ -209,6 +248,7 @@ static void put_profile(struct writer *w)
 		put_function(w, w->functions.met.data[i]);
 	put_meta(w);
 	put_strings(w);
+	return r;
 }
 
 static void writer_fini(struct writer *w)
@@ -219,7 +259,8 @@ static void writer_fini(struct writer *w)
 	renumber_fini(&w->mappings);
 }
 
-int pprof_write(const struct profile *p, struct buf *out, struct err *err)
+int pprof_write_with(const struct profile *p, const struct pprof_write_options *opt,
+		     struct buf *out, struct err *err)
 {
 	_cleanup_(writer_fini) struct writer w = { .p = p, .out = out };
 
@@ -228,11 +269,15 @@ int pprof_write(const struct profile *p, struct buf *out, struct err *err)
 	    renumber_init(&w.locations, profile_n_locations(p)) < 0 ||
 	    renumber_init(&w.mappings, profile_n_mappings(p)) < 0)
 		return err_set(err, -ENOMEM, "no memory to write the profile");
-	put_profile(&w);
-	if (w.strings.error || w.functions.error || w.locations.error || w.mappings.error ||
-	    buf_error(out))
+	if (put_profile(&w, opt) < 0 || w.strings.error || w.functions.error || w.locations.error ||
+	    w.mappings.error || buf_error(out))
 		return err_set(err, -ENOMEM, "no memory to write the profile");
 	return 0;
+}
+
+int pprof_write(const struct profile *p, struct buf *out, struct err *err)
+{
+	return pprof_write_with(p, &(struct pprof_write_options){ 0 }, out, err);
 }
 
 int pprof_write_gz(const struct profile *p, struct buf *out, struct err *err)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 
 enum {
 	WIRE_VARINT_MAX = 10, /* bytes of a 64-bit number */
@@ -222,6 +223,19 @@ void wire_put_bytes(struct buf *b, uint32_t number, const void *data, size_t len
 	put_tag(b, number, WIRE_LEN);
 	wire_put_varint(b, len);
 	buf_put(b, data, len);
+}
+
+void wire_put_text(struct buf *b, uint32_t number, const char *s, size_t len)
+{
+	size_t at;
+
+	if (utf8_valid(s, len) == len) {
+		wire_put_bytes(b, number, s, len);
+		return;
+	}
+	at = wire_begin(b, number);
+	utf8_put(b, s, len);
+	wire_end(b, at);
 }
 
 size_t wire_begin(struct buf *b, uint32_t number)

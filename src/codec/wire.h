@@ -87,6 +87,9 @@ void wire_put_uint_always(struct buf *b, uint32_t number, uint64_t v);
 /* A length-delimited field; written even when empty. */
 void wire_put_bytes(struct buf *b, uint32_t number, const void *data, size_t len);
 
+/* A string field, which must be UTF-8: what is not is replaced. */
+void wire_put_text(struct buf *b, uint32_t number, const char *s, size_t len);
+
 /* A nested message or a packed field: what is put in between is its content. */
 size_t wire_begin(struct buf *b, uint32_t number);
 void wire_end(struct buf *b, size_t begun);

@@ -10,6 +10,7 @@ int test_outfile(void);
 int test_sigbus(void);
 int test_siphash(void);
 int test_strtab(void);
+int test_utf8(void);
 int test_vec(void);
 
 int main(void)
@@ -27,6 +28,7 @@ int main(void)
 	n_failed += test_sigbus();
 	n_failed += test_siphash();
 	n_failed += test_strtab();
+	n_failed += test_utf8();
 	n_failed += test_vec();
 	return n_failed;
 }

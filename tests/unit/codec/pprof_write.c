@@ -117,6 +117,28 @@ static void mappings_keep_their_order(void **state)
 	buf_fini(&b);
 }
 
+static void without_labels_samples_of_one_stack_are_one(void **state)
+{
+	struct profile *p = fixture_small();
+	const struct profile_sample s = profile_sample(p, 0);
+	struct profile_sample again = { .stack = s.stack, .values = (const int64_t[]){ 5, 50 } };
+	struct buf b = { 0 };
+	struct wire w, sample;
+
+	assert_int_equal(profile_add_sample(p, &again), 0);
+	assert_int_equal(
+		pprof_write_with(p, &(struct pprof_write_options){ .no_labels = true }, &b, NULL),
+		0);
+	w = wire_of(b.data, b.len);
+	assert_int_equal(count(w, PPROF_SAMPLE), 2);
+	sample = message(w, PPROF_SAMPLE, 0);
+	assert_int_equal(count(sample, PPROF_SAMPLE_LABEL), 0);
+	assert_memory_equal(message(sample, PPROF_SAMPLE_VALUE, 0).p, "\x08\x50", 2);
+	assert_null(memmem(b.data, b.len, "comm", 4));
+	profile_free(p);
+	buf_fini(&b);
+}
+
 static void labels_are_strings_or_numbers(void **state)
 {
 	struct profile *p = fixture_small();
@@ -156,4 +178,5 @@ static void a_profile_without_samples_is_valid(void **state)
 TEST_GROUP(test_pprof_write, TEST(only_what_is_referred_to_is_written),
 	   TEST(the_first_location_is_the_leaf_and_its_first_line_the_innermost),
 	   TEST(mappings_keep_their_order), TEST(labels_are_strings_or_numbers),
+	   TEST(without_labels_samples_of_one_stack_are_one),
 	   TEST(a_profile_without_samples_is_valid))

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/utf8.h"
+
+#include "base/buf.h"
+
+size_t utf8_at(const uint8_t *s, size_t len, uint32_t *out_code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	uint8_t c = s[0];
+	size_t n = c < 0x80                ? 1
+		   : c >= 0xc0 && c < 0xe0 ? 2
+		   : c >= 0xe0 && c < 0xf0 ? 3
+		   : c >= 0xf0 && c < 0xf8 ? 4
+					   : 0;
+	uint32_t code = n == 1 ? c : c & (0x7fu >> n);
+
+	if (!n || n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	*out_code = code;
+	return n;
+}
+
+size_t utf8_valid(const char *s, size_t len)
+{
+	const uint8_t *p = (const uint8_t *)s;
+	size_t i = 0, n = 1;
+	uint32_t code;
+
+	for (; i < len && n; i += n)
+		n = p[i] < 0x80 ? 1 : utf8_at(p + i, len - i, &code);
+	return i;
+}
+
+void utf8_put(struct buf *out, const char *s, size_t len)
+{
+	while (len) {
+		size_t n = utf8_valid(s, len);
+
+		buf_put(out, s, n);
+		if (n < len) {
+			buf_put_str(out, "\xef\xbf\xbd");
+			n++;
+		}
+		s += n;
+		len -= n;
+	}
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows that were handed over wait in a short list for the one thread that
+ * writes them down for every sink; from there on each sink has its own channel.
+ * A window that finds the list full pushes out the oldest.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/err.h"
+#include "export/channel.h"
+#include "export/export.h"
+#include "export/sink.h"
+#include "export/window.h"
+
+enum { PENDING_MAX = 3, QUEUE_BYTES = 8 << 20 };
+
+static const int64_t MAX_AGE_NS = 86400LL * 1000000000;
+
+struct exporter {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_t thread;
+	bool started, stop;
+	struct export_window *pending[PENDING_MAX];
+	size_t n_pending;
+	struct channel *channels[EXPORT_MAX_SINKS];
+	size_t n_channels;
+};
+
+static const char *const drop_labels[] = {
+#define X(sym, label) [EXPORT_DROP_##sym] = label,
+#include "export/drop_reasons.def"
+#undef X
+};
+
+const char *export_drop_label(enum export_drop reason)
+{
+	return drop_labels[reason];
+}
+
+static void shift_pending(struct exporter *e)
+{
+	e->n_pending--;
+	memmove(e->pending, e->pending + 1, e->n_pending * sizeof(*e->pending));
+}
+
+void exporter_put(struct exporter *e, struct export_window *w)
+{
+	struct export_window *lost = NULL;
+
+	pthread_mutex_lock(&e->lock);
+	if (e->stop) {
+		lost = w;
+	} else {
+		if (e->n_pending == PENDING_MAX) {
+			lost = e->pending[0];
+			shift_pending(e);
+		}
+		e->pending[e->n_pending++] = w;
+		pthread_cond_signal(&e->changed);
+	}
+	pthread_mutex_unlock(&e->lock);
+	if (!lost)
+		return;
+	for (size_t i = 0; i < e->n_channels; i++)
+		channel_count_drop(e->channels[i], EXPORT_DROP_BEHIND);
+	export_window_free(lost);
+}
+
+static void *run(void *arg)
+{
+	struct exporter *e = arg;
+
+	pthread_mutex_lock(&e->lock);
+	for (;;) {
+		struct export_window *w;
+
+		while (!e->n_pending && !e->stop)
+			pthread_cond_wait(&e->changed, &e->lock);
+		if (!e->n_pending)
+			break;
+		w = e->pending[0];
+		shift_pending(e);
+		pthread_mutex_unlock(&e->lock);
+		for (size_t i = 0; i < e->n_channels; i++)
+			channel_put(e->channels[i], w);
+		export_window_free(w);
+		pthread_mutex_lock(&e->lock);
+	}
+	pthread_mutex_unlock(&e->lock);
+	return NULL;
+}
+
+static const struct sink_ops *const kinds[] = {
+	[EXPORT_PYROSCOPE] = &sink_pyroscope,
+};
+
+/* "otlp grpc://host:4317", without what may be secret in a URL. */
+static void name_of(const struct sink_ops *ops, const char *url, char out[80])
+{
+	const char *host = strstr(url, "://"), *at;
+	int scheme;
+
+	host = host ? host + 3 : url;
+	scheme = (int)(host - url);
+	at = memrchr(host, '@', strcspn(host, "/?#"));
+	snprintf(out, 80, "%s %.*s%.*s", ops->name, scheme, url,
+		 (int)strcspn(at ? at + 1 : host, "?#"), at ? at + 1 : host);
+}
+
+static int add_channel(struct exporter *e, const struct exporter_options *opt,
+		       const struct export_sink_options *so, struct err *err)
+{
+	struct channel_options co = {
+		.queue_bytes = opt->queue_bytes ? opt->queue_bytes : QUEUE_BYTES,
+		.max_age_ns = (uint64_t)(opt->max_age_ns ? opt->max_age_ns : MAX_AGE_NS),
+		.retry_ms = opt->retry_ms,
+		.log = opt->log,
+		.log_ctx = opt->log_ctx,
+	};
+	struct utsname uts;
+	char name[80];
+	int r;
+
+	co.ops = kinds[so->kind];
+	if (!so->url || !so->url[0])
+		return err_set(err, -EINVAL, "%s: where to?", co.ops->name);
+	uname(&uts);
+	r = co.ops->open(&co.sink, so, opt->host ? opt->host : uts.nodename, err);
+	if (r < 0)
+		return r;
+	name_of(co.ops, so->url, name);
+	co.name = name;
+	r = channel_new(&e->channels[e->n_channels], &co);
+	if (r < 0)
+		return err_set(err, r, "%s: %s", name, strerror(-r));
+	e->n_channels++;
+	return 0;
+}
+
+static int start(struct exporter *e)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&e->thread, NULL, run, e);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	e->started = r == 0;
+	return -r;
+}
+
+int exporter_new(struct exporter **out, const struct exporter_options *opt, struct err *err)
+{
+	_cleanup_(exporter_freep) struct exporter *e = calloc(1, sizeof(*e));
+	int r = 0;
+
+	if (!e)
+		return -ENOMEM;
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_cond_init(&e->changed, NULL);
+	if (!opt->n_sinks || opt->n_sinks > EXPORT_MAX_SINKS)
+		return err_set(err, -EINVAL, "profiles can go to 1 to %d places",
+			       (int)EXPORT_MAX_SINKS);
+	for (size_t i = 0; r == 0 && i < opt->n_sinks; i++)
+		r = add_channel(e, opt, &opt->sinks[i], err);
+	if (r == 0)
+		r = start(e);
+	if (r < 0)
+		return err_set(err, r, "%s", strerror(-r));
+	*out = steal_ptr(&e);
+	return 0;
+}
+
+void exporter_stats(struct exporter *e, struct exporter_stats *out)
+{
+	*out = (struct exporter_stats){ .n_sinks = e->n_channels };
+	for (size_t i = 0; i < e->n_channels; i++)
+		channel_stats(e->channels[i], &out->sinks[i]);
+}
+
+void exporter_stop(struct exporter *e, uint64_t deadline_ns)
+{
+	pthread_mutex_lock(&e->lock);
+	e->stop = true;
+	pthread_cond_signal(&e->changed);
+	pthread_mutex_unlock(&e->lock);
+	if (!e->started)
+		return;
+	pthread_join(e->thread, NULL);
+	e->started = false;
+	for (size_t i = 0; i < e->n_channels; i++)
+		channel_finish(e->channels[i]);
+	for (size_t i = 0; i < e->n_channels; i++)
+		channel_join(e->channels[i], deadline_ns);
+}
+
+void exporter_free(struct exporter *e)
+{
+	if (!e)
+		return;
+	exporter_stop(e, 0);
+	for (size_t i = 0; i < e->n_channels; i++)
+		channel_free(e->channels[i]);
+	while (e->n_pending)
+		export_window_free(e->pending[--e->n_pending]);
+	pthread_cond_destroy(&e->changed);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}

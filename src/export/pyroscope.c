@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * push.v1.PusherService/Push, a Connect unary call: series of labels with
+ * gzip-compressed pprofs. A request holds as many series as fit into a piece of
+ * bounded size: a server that limits rates may take a part of a request and refuse
+ * the whole, so it is not made large.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json_read.h"
+#include "codec/gzip.h"
+#include "codec/pprof_write.h"
+#include "codec/wire.h"
+#include "export/post.h"
+#include "export/sink.h"
+#include "export/window.h"
+
+enum {
+	PUSH_SERIES = 1,
+	SERIES_LABELS = 1,
+	SERIES_SAMPLES = 2,
+	LABEL_NAME = 1,
+	LABEL_VALUE = 2,
+	SAMPLE_PROFILE = 1,
+	SAMPLE_ID = 2,
+
+	PIECE_BYTES = 256 << 10,
+	PIECE_SERIES = 256,
+};
+
+struct pyroscope {
+	struct post *post;
+	struct pprof_write_options pprof;
+	int level; /* of gzip; 0: none */
+};
+
+static void pyroscope_free(void *sink)
+{
+	struct pyroscope *s = sink;
+
+	if (!s)
+		return;
+	post_free(s->post);
+	free(s);
+}
+
+static int pyroscope_open(void **out, const struct export_sink_options *opt, const char *host,
+			  struct err *err)
+{
+	static const char *const headers[] = { "Content-Type: application/proto",
+					       "Connect-Protocol-Version: 1",
+					       "User-Agent: cameo/" CAMEO_VERSION };
+	size_t len = strlen(opt->url);
+	_cleanup_(freep) char *url = NULL;
+	struct post_options po = { .sink = opt, .headers = headers, .n_headers = 3 };
+	struct pyroscope *s;
+	int r;
+
+	if (strncmp(opt->url, "http://", 7) != 0 && strncmp(opt->url, "https://", 8) != 0)
+		return err_set(err, -EINVAL,
+			       "%.100s: a server's URL begins with http:// or https://", opt->url);
+	while (len && opt->url[len - 1] == '/')
+		len--;
+	if (asprintf(&url, "%.*s/push.v1.PusherService/Push", (int)len, opt->url) < 0) {
+		url = NULL;
+		return -ENOMEM;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->pprof.no_labels = !opt->sample_labels;
+	s->level = opt->no_gzip ? 0 : GZIP_FAST;
+	po.url = url;
+	r = post_new(&s->post, &po, err);
+	if (r < 0) {
+		pyroscope_free(s);
+		return r;
+	}
+	*out = s;
+	return 0;
+}
+
+static void put_label(struct buf *b, const char *name, const char *value)
+{
+	size_t at = wire_begin(b, SERIES_LABELS);
+
+	wire_put_text(b, LABEL_NAME, name, strlen(name));
+	wire_put_text(b, LABEL_VALUE, value, strlen(value));
+	wire_end(b, at);
+}
+
+static int put_profile(const struct pyroscope *p, struct buf *b, const struct export_series *s)
+{
+	_cleanup_(buf_fini) struct buf raw = { 0 }, packed = { 0 };
+	char id[EXPORT_ID_TEXT_LEN];
+	const struct buf *bytes = &raw;
+	size_t at;
+	int r = pprof_write_with(s->profile, &p->pprof, &raw, NULL);
+
+	if (r == 0 && p->level) {
+		r = gzip_write(raw.data, raw.len, p->level, &packed, NULL);
+		bytes = &packed;
+	}
+	if (r < 0)
+		return r;
+	export_id_text(s->id, id);
+	at = wire_begin(b, SERIES_SAMPLES);
+	wire_put_bytes(b, SAMPLE_PROFILE, bytes->data, bytes->len);
+	wire_put_bytes(b, SAMPLE_ID, id, strlen(id));
+	wire_end(b, at);
+	return 0;
+}
+
+static int put_series(const struct pyroscope *p, struct buf *b, const struct export_series *s)
+{
+	size_t at = wire_begin(b, PUSH_SERIES);
+	int r;
+
+	if (!export_label(s, "__name__"))
+		put_label(b, "__name__", "process_cpu");
+	for (size_t i = 0; i < s->n_labels; i++)
+		if (s->labels[i].value[0])
+			put_label(b, s->labels[i].name, s->labels[i].value);
+	r = put_profile(p, b, s);
+	wire_end(b, at);
+	return r < 0 ? r : buf_error(b);
+}
+
+static int pyroscope_encode(void *sink, const struct export_window *w, sink_emit_fn emit, void *ctx)
+{
+	const struct pyroscope *s = sink;
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	uint32_t n = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->series.len; i++) {
+		r = put_series(s, &b, &w->series.data[i]);
+		if (r == 0 && (++n == PIECE_SERIES || b.len >= PIECE_BYTES)) {
+			r = emit(ctx, &b, n);
+			n = 0;
+		}
+	}
+	return r == 0 && n ? emit(ctx, &b, n) : r;
+}
+
+/* The message in Connect's {"code":..., "message":...}; "" if there is none. */
+static void read_message(const struct http_answer *a, char out[120])
+{
+	struct json_read j;
+
+	out[0] = 0;
+	json_read_init(&j, a->body.data, a->body.len);
+	if (json_read_peek(&j) == '{' && json_read_open(&j, '{') == 0) {
+		while (json_read_key(&j) > 0) {
+			bool wanted = !strcmp((char *)j.text.data, "message");
+
+			if ((wanted ? json_read_string(&j) : json_read_skip(&j)) < 0)
+				break;
+			if (wanted)
+				snprintf(out, 120, "%s", (char *)j.text.data);
+		}
+	}
+	json_read_fini(&j);
+}
+
+static void pyroscope_send(void *sink, const struct export_item *item, struct sink_outcome *out)
+{
+	struct pyroscope *s = sink;
+	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
+	char message[120];
+
+	if (!post_send(s->post, &item->body, &a, out))
+		return;
+	if (a.status == 200 && (!a.body.len || post_has_type(&a, "application/proto"))) {
+		out->verdict = SINK_DONE;
+	} else if (a.status / 100 == 2) {
+		sink_end(out, SINK_LATER, "status %d, but not from a Pyroscope server", a.status);
+	} else {
+		read_message(&a, message);
+		post_judge(&a, message[0] ? message : NULL, out);
+	}
+}
+
+static void pyroscope_cancel(void *sink)
+{
+	struct pyroscope *s = sink;
+
+	post_cancel(s->post);
+}
+
+const struct sink_ops sink_pyroscope = {
+	.name = "pyroscope",
+	.open = pyroscope_open,
+	.encode = pyroscope_encode,
+	.send = pyroscope_send,
+	.cancel = pyroscope_cancel,
+	.free = pyroscope_free,
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/sink.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void export_item_free(struct export_item *i)
+{
+	if (!i)
+		return;
+	buf_fini(&i->body);
+	free(i);
+}
+
+/* What a server said ends in logs: it must not have lines of its own there. */
+void sink_end(struct sink_outcome *out, enum sink_verdict verdict, const char *fmt, ...)
+{
+	va_list ap;
+
+	out->verdict = verdict;
+	va_start(ap, fmt);
+	vsnprintf(out->why, sizeof(out->why), fmt, ap);
+	va_end(ap);
+	for (char *p = out->why; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+}

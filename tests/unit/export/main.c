@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/test.h"
+
+int test_base64(void);
+int test_exporter(void);
+int test_window(void);
+
+int main(void)
+{
+	return test_base64() + test_exporter() + test_window();
+}
