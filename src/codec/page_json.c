@@ -2,105 +2,224 @@
 #include "codec/page_json.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/strtab.h"
 #include "profile/profile.h"
 #include "profile/tree.h"
 
-static void put_id(struct json *j, uint32_t id)
+/* A frame's texts as strings of the answer. */
+struct row {
+	uint32_t name, file, kind, binary;
+};
+
+struct writer {
+	const struct page_tree *t;
+	struct json *j;
+	struct strtab *strings;
+	uint32_t *ids; /* by frame: its number in the answer; PAGE_NONE: not used */
+	uint32_t *used;
+	size_t n_used;
+	struct row *rows; /* of those used */
+};
+
+static void writer_fini(struct writer *w)
 {
-	json_int(j, id == TREE_NONE ? -1 : (int64_t)id);
+	strtab_free(w->strings);
+	free(w->ids);
+	free(w->used);
+	free(w->rows);
 }
 
-static void put_meta(struct json *j, const struct profile *p, const struct page_options *opt,
-		     int64_t total)
+void page_tree_fini(struct page_tree *t)
 {
-	const struct profile_meta *m = profile_meta_const(p);
-	struct profile_value_type type = profile_sample_type(p, opt->value_num);
-	bool in_ns = !strcmp(profile_string(p, m->period_type.unit), "nanoseconds");
+	vec_fini(&t->frames);
+	vec_fini(&t->nodes);
+}
 
+static int find_used(struct writer *w)
+{
+	size_t n = w->t->frames.len;
+
+	w->ids = malloc((n + 1) * sizeof(*w->ids));
+	w->used = malloc((n + 1) * sizeof(*w->used));
+	w->rows = malloc((n + 1) * sizeof(*w->rows));
+	if (!w->ids || !w->used || !w->rows)
+		return -ENOMEM;
+	memset(w->ids, 0xff, n * sizeof(*w->ids));
+	for (size_t i = 0; i < w->t->nodes.len; i++) {
+		uint32_t frame = w->t->nodes.data[i].frame;
+
+		if (frame == PAGE_NONE || w->ids[frame] != PAGE_NONE)
+			continue;
+		w->ids[frame] = (uint32_t)w->n_used;
+		w->used[w->n_used++] = frame;
+	}
+	return 0;
+}
+
+static int add_text(struct writer *w, const char *text, uint32_t *out)
+{
+	return strtab_add(w->strings, text, strlen(text), out);
+}
+
+static int add_texts(struct writer *w)
+{
+	int r = strtab_new(&w->strings);
+
+	for (size_t i = 0; r == 0 && i < w->n_used; i++) {
+		const struct page_frame *f = &w->t->frames.data[w->used[i]];
+
+		r = add_text(w, f->name, &w->rows[i].name);
+		if (r == 0)
+			r = add_text(w, f->file, &w->rows[i].file);
+		if (r == 0)
+			r = add_text(w, f->kind, &w->rows[i].kind);
+		if (r == 0)
+			r = add_text(w, f->binary, &w->rows[i].binary);
+	}
+	return r;
+}
+
+static void put_head(struct json *j, const struct page_tree *t)
+{
 	json_key(j, "version");
 	json_uint(j, 1);
 	json_key(j, "unit");
-	json_str(j, profile_string(p, type.unit));
+	json_str(j, t->unit);
 	json_key(j, "type");
-	json_str(j, profile_string(p, type.type));
+	json_str(j, t->type);
 	json_key(j, "period_ns");
-	json_int(j, in_ns ? m->period : 0);
+	json_int(j, t->period_ns);
 	json_key(j, "time_ns");
-	json_int(j, m->time_ns);
+	json_int(j, t->time_ns);
 	json_key(j, "duration_ns");
-	json_int(j, m->duration_ns);
+	json_int(j, t->duration_ns);
 	json_key(j, "title");
-	json_str(j, opt->title ? opt->title : "");
+	json_str(j, t->title ? t->title : "");
 	json_key(j, "total");
-	json_int(j, total);
+	json_int(j, t->total);
 }
 
-/* The tree's strings, and after them the labels of the kinds. */
-static void put_strings(struct json *j, const struct tree *t)
+static void put_strings(struct writer *w)
 {
-	json_key(j, "strings");
-	json_array(j);
-	for (uint32_t i = 0; i < tree_n_strings(t); i++)
-		json_strn(j, tree_string(t, i), tree_string_len(t, i));
-	for (uint32_t kind = 0; kind < PROFILE_FRAME_MAX; kind++)
-		json_str(j, profile_frame_kind_label(kind));
-	json_array_end(j);
+	json_key(w->j, "strings");
+	json_array(w->j);
+	for (uint32_t i = 0; i < strtab_count(w->strings); i++)
+		json_strn(w->j, strtab_get(w->strings, i), strtab_len(w->strings, i));
+	json_array_end(w->j);
 }
 
-static void put_frames(struct json *j, const struct tree *t)
+static void put_frames(struct writer *w)
 {
+	struct json *j = w->j;
+
 	json_key(j, "frames");
 	json_array(j);
-	for (uint32_t i = 0; i < tree_n_frames(t); i++) {
-		const struct tree_frame *f = tree_frame(t, i);
-		uint32_t kind = f->kind < PROFILE_FRAME_MAX ? f->kind : PROFILE_FRAME_UNKNOWN;
-
+	for (size_t i = 0; i < w->n_used; i++) {
 		json_array(j);
-		json_uint(j, f->name);
-		json_uint(j, f->file);
-		json_uint(j, f->line);
-		json_uint(j, tree_n_strings(t) + kind);
-		json_uint(j, f->binary);
-		if (f->inlined)
+		json_uint(j, w->rows[i].name);
+		json_uint(j, w->rows[i].file);
+		json_uint(j, w->t->frames.data[w->used[i]].line);
+		json_uint(j, w->rows[i].kind);
+		json_uint(j, w->rows[i].binary);
+		if (w->t->frames.data[w->used[i]].inlined)
 			json_uint(j, 1);
 		json_array_end(j);
 	}
 	json_array_end(j);
 }
 
-static void put_nodes(struct json *j, const struct tree *t)
+static void put_id(struct json *j, uint32_t id)
 {
-	uint32_t n = tree_n_nodes(t);
+	json_int(j, id == PAGE_NONE ? -1 : (int64_t)id);
+}
+
+static void put_nodes(struct writer *w)
+{
+	const struct page_node *nodes = w->t->nodes.data;
+	size_t n = w->t->nodes.len;
+	struct json *j = w->j;
 
 	json_key(j, "nodes");
 	json_object(j);
 	json_key(j, "parent");
 	json_array(j);
-	for (uint32_t i = 0; i < n; i++)
-		put_id(j, tree_node(t, i)->parent);
+	for (size_t i = 0; i < n; i++)
+		put_id(j, nodes[i].parent);
 	json_array_end(j);
 	json_key(j, "frame");
 	json_array(j);
-	for (uint32_t i = 0; i < n; i++)
-		put_id(j, tree_node(t, i)->frame);
+	for (size_t i = 0; i < n; i++)
+		put_id(j, nodes[i].frame == PAGE_NONE ? PAGE_NONE : w->ids[nodes[i].frame]);
 	json_array_end(j);
 	json_key(j, "self");
 	json_array(j);
-	for (uint32_t i = 0; i < n; i++)
-		json_int(j, tree_node(t, i)->self);
+	for (size_t i = 0; i < n; i++)
+		json_int(j, nodes[i].self);
 	json_array_end(j);
 	json_object_end(j);
+}
+
+int page_tree_write(const struct page_tree *t, struct json *j)
+{
+	_cleanup_(writer_fini) struct writer w = { .t = t, .j = j };
+	int r = find_used(&w);
+
+	if (r == 0)
+		r = add_texts(&w);
+	if (r < 0)
+		return r;
+	json_object(j);
+	put_head(j, t);
+	put_strings(&w);
+	put_frames(&w);
+	put_nodes(&w);
+	json_object_end(j);
+	return buf_error(j->out);
+}
+
+static int copy_tree(struct page_tree *out, const struct tree *t)
+{
+	int r = vec_reserve(&out->frames, tree_n_frames(t) + 1);
+
+	if (r == 0)
+		r = vec_reserve(&out->nodes, tree_n_nodes(t));
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < tree_n_frames(t); i++) {
+		const struct tree_frame *f = tree_frame(t, i);
+
+		out->frames.data[out->frames.len++] = (struct page_frame){
+			.name = tree_string(t, f->name),
+			.file = tree_string(t, f->file),
+			.binary = tree_string(t, f->binary),
+			.kind = profile_frame_kind_label(f->kind),
+			.line = f->line,
+			.inlined = f->inlined,
+		};
+	}
+	for (uint32_t i = 0; i < tree_n_nodes(t); i++) {
+		const struct tree_node *n = tree_node(t, i);
+
+		out->nodes.data[out->nodes.len++] =
+			(struct page_node){ n->parent, n->frame, n->self };
+	}
+	out->total = tree_node(t, 0)->total;
+	return 0;
 }
 
 int page_json_write(const struct profile *p, const struct page_options *opt, struct buf *out,
 		    struct err *err)
 {
 	static const struct page_options none;
+	const struct profile_meta *m = profile_meta_const(p);
+	_cleanup_(page_tree_fini) struct page_tree page = { 0 };
 	_cleanup_(tree_freep) struct tree *t = NULL;
 	struct tree_options tree_opt;
 	struct json j = json_to(out);
@@ -111,13 +230,17 @@ int page_json_write(const struct profile *p, const struct page_options *opt, str
 	r = tree_build(&t, p, &tree_opt);
 	if (r == -EINVAL)
 		return err_set(err, r, "the profile has no sample type %zu", opt->value_num + 1);
+	if (r == 0)
+		r = copy_tree(&page, t);
 	if (r < 0)
 		return err_set(err, r, "no memory to draw the profile");
-	json_object(&j);
-	put_meta(&j, p, opt, tree_node(t, 0)->total);
-	put_strings(&j, t);
-	put_frames(&j, t);
-	put_nodes(&j, t);
-	json_object_end(&j);
-	return buf_error(out) ? err_set(err, -ENOMEM, "no memory to draw the profile") : 0;
+	page.type = profile_string(p, profile_sample_type(p, opt->value_num).type);
+	page.unit = profile_string(p, profile_sample_type(p, opt->value_num).unit);
+	if (!strcmp(profile_string(p, m->period_type.unit), "nanoseconds"))
+		page.period_ns = m->period;
+	page.time_ns = m->time_ns;
+	page.duration_ns = m->duration_ns;
+	page.title = opt->title;
+	r = page_tree_write(&page, &j);
+	return r < 0 ? err_set(err, r, "no memory to draw the profile") : 0;
 }

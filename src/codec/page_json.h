@@ -15,11 +15,47 @@
  * Node 0 is the root; a parent comes before its children. It is safe inside a
  * <script> element.
  */
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
 
 struct buf;
 struct err;
+struct json;
 struct profile;
+
+#define PAGE_NONE UINT32_MAX
+
+/* Texts are borrowed. */
+struct page_frame {
+	const char *name, *file, *binary, *kind;
+	uint32_t line;
+	bool inlined;
+};
+
+struct page_node {
+	uint32_t parent, frame; /* PAGE_NONE: the root's */
+	int64_t self;
+};
+
+/* What is written, from wherever it came. */
+struct page_tree {
+	const char *type, *unit, *title;
+	int64_t period_ns, time_ns, duration_ns, total;
+	struct {
+		VEC(struct page_frame);
+	} frames;
+	struct {
+		VEC(struct page_node);
+	} nodes;
+};
+
+void page_tree_fini(struct page_tree *t);
+
+/* As a JSON value; frames that no node has are left out. 0 or -ENOMEM. */
+int page_tree_write(const struct page_tree *t, struct json *j);
 
 struct page_options {
 	const char *title;      /* or NULL */

@@ -85,9 +85,12 @@ static int add_path(struct calls *c, const uint32_t *ids, size_t n, bool backwar
 	return 0;
 }
 
-static bool name_wanted(const struct calls_options *opt, const char *name, bool exact)
+static bool is_wanted(const struct calls_options *opt, const struct entry *e, bool exact)
 {
-	return exact ? !strcmp(name, opt->name) : strstr(name, opt->name) != NULL;
+	if ((opt->binary && strcmp(e->binary, opt->binary) != 0) ||
+	    (opt->kind && strcmp(profile_frame_kind_label(e->kind), opt->kind) != 0))
+		return false;
+	return exact ? !strcmp(e->name, opt->name) : strstr(e->name, opt->name) != NULL;
 }
 
 /* The outermost frame that is wanted: its number, or @n. */
@@ -103,8 +106,8 @@ static int mark_wanted(struct calls *c, const struct calls_options *opt, bool ex
 {
 	while (c->wanted.len < entries_count(c->entries)) {
 		uint32_t id = (uint32_t)c->wanted.len;
-		bool yes = name_wanted(opt, entries_get(c->entries, id).name, exact);
-		int r = vec_push(&c->wanted, yes ? WANTED_YES : WANTED_NO);
+		struct entry e = entries_get(c->entries, id);
+		int r = vec_push(&c->wanted, is_wanted(opt, &e, exact) ? WANTED_YES : WANTED_NO);
 
 		if (r < 0)
 			return r;

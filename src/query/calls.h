@@ -27,6 +27,7 @@ struct calls_options {
 	struct stack_filter filter;
 	enum calls_direction direction;
 	const char *name; /* the function; one that only contains it, if none is called so */
+	const char *binary, *kind; /* only the one of these; NULL: of any */
 };
 
 /* Siblings are in the order of their totals. */

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "codec/page_json.h"
 #include "profile/profile.h"
+#include "query/calls.h"
 #include "store/stacks.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -119,5 +121,89 @@ int export_profile(struct profile **out, const struct stacks *s, const struct st
 			r = put_stack(&x, i);
 	if (r == 0)
 		*out = steal_ptr(&x.p);
+	return r;
+}
+
+static int add_stack_frames(struct page_tree *out, const struct symbols *s)
+{
+	uint32_t n = symbols_count(s, SYMBOLS_FRAMES);
+	int r = vec_reserve(&out->frames, (size_t)n + 1);
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		const struct symbols_frame *f = symbols_frame(s, i);
+
+		out->frames.data[out->frames.len++] = (struct page_frame){
+			.name = symbols_string(s, f->name),
+			.file = symbols_string(s, f->file),
+			.binary = symbols_string(s, f->binary),
+			.kind = profile_frame_kind_label(f->kind >> 1),
+			.line = f->line,
+			.inlined = f->kind & 1,
+		};
+	}
+	return r;
+}
+
+int export_tree(struct page_tree *out, const struct stacks *s, const int64_t *self,
+		const struct store_type *type, int64_t start_ns)
+{
+	const struct symbols_node *nodes = symbols_nodes(s->symbols);
+	int r = add_stack_frames(out, s->symbols);
+
+	if (r == 0)
+		r = vec_reserve(&out->nodes, s->n);
+	if (r < 0)
+		return r;
+	out->type = type->type;
+	out->unit = type->unit;
+	out->time_ns = start_ns;
+	out->duration_ns = s->duration_ns;
+	out->period_ns = strcmp(type->period_unit, "nanoseconds") == 0 ? s->period : 0;
+	for (size_t i = 0; i < s->n; i++) {
+		int64_t v = self ? self[i] : s->self[i];
+		struct page_node n = { PAGE_NONE, PAGE_NONE, v };
+
+		if (i) {
+			n.parent = nodes[i].parent;
+			n.frame = nodes[i].frame;
+		}
+		out->nodes.data[out->nodes.len++] = n;
+		out->total = stacks_sum(out->total, v);
+	}
+	return 0;
+}
+
+static int add_call(struct page_tree *out, const struct calls *c, uint32_t i)
+{
+	const struct calls_node *n = calls_node(c, i);
+	struct page_node node = { n->parent, PAGE_NONE, n->self };
+	struct page_frame f;
+	struct entry e;
+	int r = 0;
+
+	out->total = stacks_sum(out->total, n->self);
+	if (i) {
+		e = calls_entry(c, n);
+		f = (struct page_frame){ .name = e.name,
+					 .file = e.file,
+					 .binary = e.binary,
+					 .kind = profile_frame_kind_label(e.kind) };
+		node.frame = n->entry;
+		while (r == 0 && out->frames.len <= n->entry)
+			r = vec_push(&out->frames, (struct page_frame){ 0 });
+		if (r == 0)
+			out->frames.data[n->entry] = f;
+	}
+	return r < 0 ? r : vec_push(&out->nodes, node);
+}
+
+int export_calls(struct page_tree *out, const struct calls *c, const struct store_type *type)
+{
+	int r = 0;
+
+	out->type = type->type;
+	out->unit = type->unit;
+	for (uint32_t i = 0; r == 0 && i < calls_n_nodes(c); i++)
+		r = add_call(out, c, i);
 	return r;
 }

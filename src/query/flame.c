@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query/cut.h"
 #include "store/stacks.h"
 #include "store/symbols.h"
 
@@ -89,25 +90,13 @@ static int init(struct builder *b)
 /* What is not below the call site counts nothing. */
 static int keep_call_site(struct builder *b)
 {
-	size_t n = b->opt->n_call_site;
-	_cleanup_(freep) uint32_t *matched = calloc(b->s->n, sizeof(*matched));
+	_cleanup_(freep) uint8_t *within =
+		stacks_within(b->s->symbols, b->opt->call_site, b->opt->n_call_site);
 
-	if (!matched)
-		return -ENOMEM;
-	matched[0] = 1; /* names that match, plus 1 */
-	for (uint32_t i = 0; i < b->s->n; i++) {
-		uint32_t up = matched[b->nodes[i].parent];
-
-		if (i && up == n + 1)
-			matched[i] = up;
-		else if (i && up &&
-			 !strcmp(symbols_string(b->s->symbols, name_of(b, i)),
-				 b->opt->call_site[up - 1]))
-			matched[i] = up + 1;
-		if (matched[i] != n + 1)
+	for (size_t i = 0; within && i < b->s->n; i++)
+		if (!within[i])
 			b->self[i] = 0;
-	}
-	return 0;
+	return within ? 0 : -ENOMEM;
 }
 
 static void sum_up(struct builder *b)
@@ -173,13 +162,6 @@ static void link_children(struct builder *b)
 	}
 }
 
-static int cmp_falling(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x > y ? -1 : x < y;
-}
-
 /* Those at or above the max_nodes-th greatest total stay. */
 static int find_threshold(struct builder *b)
 {
@@ -194,8 +176,7 @@ static int find_threshold(struct builder *b)
 	b->threshold = INT64_MIN;
 	if (n <= b->opt->max_nodes)
 		return 0;
-	qsort(totals, n, sizeof(*totals), cmp_falling);
-	b->threshold = totals[b->opt->max_nodes - 1];
+	b->threshold = cut_kth_greatest(totals, n, b->opt->max_nodes);
 	return 0;
 }
 

@@ -135,6 +135,9 @@ static int cmp_line(const void *a, const void *b, void *ctx)
 
 static void cut(struct timeline *t, size_t limit)
 {
+	t->n_found = t->len;
+	for (size_t i = 0; i < t->len; i++)
+		t->sum = stacks_sum(t->sum, t->data[i].sum);
 	if (t->len)
 		qsort_r(t->data, t->len, sizeof(*t->data), cmp_line, t);
 	while (limit && t->len > limit) {

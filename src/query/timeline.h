@@ -38,6 +38,8 @@ struct timeline_line {
 
 struct timeline {
 	VEC(struct timeline_line); /* the greatest sum first */
+	size_t n_found;            /* lines, before the limit */
+	int64_t sum;               /* of all of them */
 	size_t n_steps, n_values;
 	int64_t start_ms, step_ms;
 	bool average;

@@ -120,6 +120,9 @@ static int proto_field(struct reader *rd, const struct message_field *f, const s
 		if (w->type == WIRE_VARINT)
 			*(int64_t *)at = (int64_t)w->value;
 		return w->type == WIRE_VARINT ? 0 : -EBADMSG;
+	case MESSAGE_BOOL:
+		*(bool *)at = w->value != 0;
+		return w->type == WIRE_VARINT ? 0 : -EBADMSG;
 	case MESSAGE_DOUBLE:
 		if (w->type == WIRE_FIXED64)
 			memcpy(at, &w->value, sizeof(double));
@@ -265,6 +268,10 @@ static int json_value(struct reader *rd, const struct message_field *f, void *ou
 	switch (f->kind) {
 	case MESSAGE_INT:
 		return json_int(rd, f, at);
+	case MESSAGE_BOOL:
+		*(bool *)at = json_read_peek(&rd->json) == 't';
+		return *(bool *)at || json_read_peek(&rd->json) == 'f' ? json_read_skip(&rd->json)
+								       : -EBADMSG;
 	case MESSAGE_DOUBLE:
 		if (json_read_peek(&rd->json) != '"')
 			return json_read_number(&rd->json, at);

@@ -30,6 +30,7 @@ enum message_kind {
 	MESSAGE_STRING,  /* const char *; NULL if absent */
 	MESSAGE_STRINGS, /* struct message_strings */
 	MESSAGE_INT,     /* int64_t; enums by their names too */
+	MESSAGE_BOOL,    /* bool */
 	MESSAGE_DOUBLE,  /* double */
 	MESSAGE_BYTES,   /* struct message_bytes */
 	MESSAGE_INNER,   /* the nested fields are in the same struct */

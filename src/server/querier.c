@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * querier.v1.QuerierService: requests into questions to
- * the store, what comes back into answers. All methods share one struct of
- * request fields; each has a table of which number is which.
+ * the store, what comes back into answers.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,28 +15,14 @@
 #include "codec/pprof_write.h"
 #include "net/http_server.h"
 #include "profile/profile.h"
-#include "query/export.h"
 #include "query/flame.h"
 #include "query/labels.h"
-#include "query/selector.h"
 #include "query/timeline.h"
-#include "server/message.h"
-#include "server/rpc.h"
+#include "server/question.h"
 #include "store/stacks.h"
 #include "store/store.h"
 
-#define MS_NS 1000000LL
-
-enum { MAX_QUERY_SECONDS = 30 };
-
 enum { FORMAT_UNSPECIFIED, FORMAT_FLAMEGRAPH, FORMAT_TREE, FORMAT_DOT, FORMAT_PPROF };
-
-struct request {
-	const char *type, *selector, *name;
-	struct message_strings matchers, label_names, group_by, call_site;
-	int64_t start, end, max_nodes, format, aggregation, limit;
-	double step;
-};
 
 static const char *const format_names[] = {
 	"PROFILE_FORMAT_UNSPECIFIED", "PROFILE_FORMAT_FLAMEGRAPH", "PROFILE_FORMAT_TREE",
@@ -46,14 +31,8 @@ static const char *const format_names[] = {
 static const char *const aggregation_names[] = { "TIME_SERIES_AGGREGATION_TYPE_SUM",
 						 "TIME_SERIES_AGGREGATION_TYPE_AVERAGE", NULL };
 
-#define FIELD(number, json, kind, member)                                                          \
-	{                                                                                          \
-		number, json, kind, offsetof(struct request, member), NULL, NULL                   \
-	}
-#define FIELDS(a)                                                                                  \
-	{                                                                                          \
-		a, sizeof(a) / sizeof(a[0]), sizeof(struct request)                                \
-	}
+#define FIELD     REQUEST_FIELD
+#define FIELDS(a) MESSAGE_OF(a, struct request)
 
 /* callSite is a list of messages of one string. */
 struct location {
@@ -133,97 +112,22 @@ static const struct message stacks_message = FIELDS(stacks_fields);
 static const struct message profile_message = FIELDS(profile_fields);
 static const struct message points_message = FIELDS(points_fields);
 
-/* A request on its way to the store. */
 struct question {
 	struct rpc *rpc;
 	struct message_memory memory;
 	struct request rq;
-	struct selector selector;
-	struct store_select sel;
-	struct store_type type;
-	char *type_text;
+	struct query query;
 	struct answer answer;
 };
 
 static void question_fini(struct question *q)
 {
 	message_memory_fini(&q->memory);
-	selector_fini(&q->selector);
-	free(q->type_text);
-}
-
-static int bad(struct question *q, const char *what)
-{
-	return err_set(q->rpc->err, -EINVAL, "%s", what);
-}
-
-/* A damaged store is the server's fault, not the request's. */
-static int asked(struct question *q, int r)
-{
-	return r == -EBADMSG ? err_set(q->rpc->err, -EIO, "the store is damaged") : r;
-}
-
-static int read_type(struct question *q)
-{
-	const char **parts[] = { &q->type.name, &q->type.type, &q->type.unit, &q->type.period_type,
-				 &q->type.period_unit };
-	char *rest;
-	size_t n = 0;
-
-	q->type_text = strdup(q->rq.type ? q->rq.type : "");
-	if (!q->type_text)
-		return -ENOMEM;
-	for (rest = q->type_text; rest && n < 5;)
-		*parts[n++] = strsep(&rest, ":");
-	if (n < 5 || (rest && strcmp(rest, "delta") != 0))
-		return bad(q, "a profile type is NAME:TYPE:UNIT:PERIOD_TYPE:PERIOD_UNIT");
-	q->sel.type = &q->type;
-	return 0;
-}
-
-static int read_range(struct question *q)
-{
-
-	if (q->rq.start <= 0 || q->rq.end <= 0)
-		return bad(q, "start and end are missing");
-	if (q->rq.start > q->rq.end)
-		return bad(q, "start is after end");
-	if (q->rq.end > INT64_MAX / MS_NS - 1)
-		return bad(q, "end is too far away");
-	q->sel.start_ns = q->rq.start * MS_NS;
-	q->sel.end_ns = q->rq.end * MS_NS + MS_NS - 1;
-	q->sel.deadline_ns =
-		(int64_t)clock_monotonic_ns() + MAX_QUERY_SECONDS * (int64_t)CLOCK_SECOND_NS;
-	return 0;
-}
-
-static int read_selector(struct question *q)
-{
-	const char *text = q->rq.selector ? q->rq.selector : "";
-	int r = selector_parse(&q->selector, text, strlen(text), q->rpc->err);
-
-	q->sel.matchers = q->selector.data;
-	q->sel.n_matchers = q->selector.len;
-	return r;
-}
-
-static int read_matchers(struct question *q)
-{
-	int r = 0;
-
-	if (q->rq.matchers.len > SELECTOR_MAX_MATCHERS)
-		return bad(q, "too many matchers");
-	for (size_t i = 0; r == 0 && i < q->rq.matchers.len; i++)
-		r = selector_parse(&q->selector, q->rq.matchers.data[i],
-				   strlen(q->rq.matchers.data[i]), q->rpc->err);
-	q->sel.matchers = q->selector.data;
-	q->sel.n_matchers = q->selector.len;
-	return r;
+	query_fini(&q->query);
 }
 
 static int question_read(struct question *q, const struct message *m)
 {
-	q->sel.tenant = q->rpc->tenant;
 	q->answer = answer_to(&q->rpc->rs->body, q->rpc->json);
 	return message_read(m, q->rpc->json, q->rpc->body, q->rpc->len, &q->memory, &q->rq,
 			    q->rpc->err);
@@ -234,22 +138,28 @@ static int read_labels_question(struct question *q, const struct message *m)
 {
 	int r = question_read(q, m);
 
-	if (r == 0)
-		r = read_range(q);
-	return r < 0 ? r : read_matchers(q);
+	return r < 0 ? r : query_labels(&q->query, &q->rq, q->rpc);
 }
 
 /* A question about values of one type. */
-static int check_values_question(struct question *q)
+static int read_values_question(struct question *q, const struct message *m)
 {
-	int r = read_range(q);
+	int r = question_read(q, m);
 
-	for (size_t i = 0; i < q->rq.call_site.len; i++)
-		if (!q->rq.call_site.data[i])
-			q->rq.call_site.data[i] = "";
-	if (r == 0)
-		r = read_type(q);
-	return r < 0 ? r : read_selector(q);
+	return r < 0 ? r : query_values(&q->query, &q->rq, q->rpc);
+}
+
+/* The list @name of messages or strings is there only if it isn't empty. */
+static void put_list(struct answer *a, const char *name, size_t n)
+{
+	if (n)
+		answer_list(a, name);
+}
+
+static void put_list_end(struct answer *a, size_t n)
+{
+	if (n)
+		answer_list_end(a);
 }
 
 static int put_names(struct question *q, const struct label_set *s)
@@ -257,12 +167,10 @@ static int put_names(struct question *q, const struct label_set *s)
 	struct answer *a = &q->answer;
 	size_t whole = answer_begin(a, 0, NULL);
 
-	if (s->len)
-		answer_list(a, "names");
+	put_list(a, "names", s->len);
 	for (size_t i = 0; i < s->len; i++)
 		answer_item(a, 1, s->data[i]);
-	if (s->len)
-		answer_list_end(a);
+	put_list_end(a, s->len);
 	answer_end(a, whole);
 	return 0;
 }
@@ -291,7 +199,8 @@ static int label_names(struct question *q)
 	size_t n = 0;
 
 	if (r == 0)
-		r = asked(q, labels_names(&s, q->rpc->store, &q->sel, q->rpc->err));
+		r = query_asked(q->rpc,
+				labels_names(&s, q->rpc->store, &q->query.sel, q->rpc->err));
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s.len; i++)
@@ -307,9 +216,10 @@ static int label_values(struct question *q)
 	int r = read_labels_question(q, &values_message);
 
 	if (r == 0 && (!q->rq.name || !q->rq.name[0]))
-		r = bad(q, "name is missing");
+		r = query_bad(q->rpc, "name is missing");
 	if (r == 0)
-		r = asked(q, labels_values(&s, q->rpc->store, &q->sel, q->rq.name, q->rpc->err));
+		r = query_asked(q->rpc, labels_values(&s, q->rpc->store, &q->query.sel, q->rq.name,
+						      q->rpc->err));
 	return r < 0 ? r : put_names(q, &s);
 }
 
@@ -348,17 +258,16 @@ static int series(struct question *q)
 	size_t whole;
 
 	if (r == 0)
-		r = asked(q, labels_series(&s, q->rpc->store, &q->sel, q->rq.label_names.data,
-					   q->rq.label_names.len, q->rpc->err));
+		r = query_asked(q->rpc, labels_series(&s, q->rpc->store, &q->query.sel,
+						      q->rq.label_names.data, q->rq.label_names.len,
+						      q->rpc->err));
 	if (r < 0)
 		return r;
 	whole = answer_begin(a, 0, NULL);
-	if (s.len)
-		answer_list(a, "labelsSet");
+	put_list(a, "labelsSet", s.len);
 	for (size_t i = 0; i < s.len; i++)
 		put_series(q, s.data[i]);
-	if (s.len)
-		answer_list_end(a);
+	put_list_end(a, s.len);
 	answer_end(a, whole);
 	return 0;
 }
@@ -391,20 +300,18 @@ static int profile_types(struct question *q)
 	size_t whole;
 
 	if (r == 0 && (q->rq.start || q->rq.end)) {
-		r = read_range(q);
+		r = query_labels(&q->query, &q->rq, q->rpc);
 		if (r == 0)
-			r = asked(q, labels_values(&s, q->rpc->store, &q->sel, "__profile_type__",
-						   q->rpc->err));
+			r = query_asked(q->rpc, labels_values(&s, q->rpc->store, &q->query.sel,
+							      "__profile_type__", q->rpc->err));
 	}
 	if (r < 0)
 		return r;
 	whole = answer_begin(a, 0, NULL);
-	if (s.len)
-		answer_list(a, "profileTypes");
+	put_list(a, "profileTypes", s.len);
 	for (size_t i = 0; i < s.len; i++)
 		put_type(a, s.data[i]);
-	if (s.len)
-		answer_list_end(a);
+	put_list_end(a, s.len);
 	answer_end(a, whole);
 	return 0;
 }
@@ -438,35 +345,22 @@ static void put_flame(struct answer *a, const struct flame *f)
 	answer_end(a, begun);
 }
 
-static int check_max_nodes(struct question *q, struct flame_options *out)
-{
-	if (q->rq.max_nodes < 0 || q->rq.max_nodes > FLAME_MAX_NODES)
-		return bad(q, "maxNodes is negative or beyond 1048576");
-	*out = (struct flame_options){
-		.max_nodes = q->rq.max_nodes ? (uint32_t)q->rq.max_nodes : FLAME_DEFAULT_NODES,
-		.call_site = q->rq.call_site.data,
-		.n_call_site = q->rq.call_site.len,
-	};
-	return 0;
-}
-
 static int merge_stacktraces(struct question *q)
 {
 	_cleanup_(stacks_freep) struct stacks *s = NULL;
 	_cleanup_(flame_fini) struct flame f = { 0 };
-	struct flame_options opt;
-	int r = question_read(q, &stacks_message);
+	struct flame_options opt = { 0 };
+	int r = read_values_question(q, &stacks_message);
 	size_t whole;
 
+	opt.call_site = q->rq.call_site.data;
+	opt.n_call_site = q->rq.call_site.len;
 	if (r == 0)
-		r = check_values_question(q);
-	if (r == 0)
-		r = check_max_nodes(q, &opt);
+		r = query_max_nodes(&q->rq, FLAME_DEFAULT_NODES, q->rpc, &opt.max_nodes);
 	if (r == 0 && q->rq.format != FORMAT_UNSPECIFIED && q->rq.format != FORMAT_FLAMEGRAPH)
 		r = err_set(q->rpc->err, -ENOSYS, "only the format of flame graphs is there");
-	q->sel.names_only = true;
 	if (r == 0)
-		r = asked(q, store_merge(q->rpc->store, &q->sel, &s, q->rpc->err));
+		r = query_stacks(&q->query, true, q->rpc, &s);
 	if (r == 0)
 		r = flame_build(&f, s, &opt);
 	if (r < 0)
@@ -479,18 +373,13 @@ static int merge_stacktraces(struct question *q)
 
 static int merge_profile(struct question *q)
 {
-	_cleanup_(stacks_freep) struct stacks *s = NULL;
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	int r = question_read(q, &profile_message);
+	int r = read_values_question(q, &profile_message);
 
-	if (r == 0)
-		r = check_values_question(q);
 	if (r == 0 && q->rpc->json)
 		r = err_set(q->rpc->err, -ENOSYS, "a profile is given as protobuf only");
 	if (r == 0)
-		r = asked(q, store_merge(q->rpc->store, &q->sel, &s, q->rpc->err));
-	if (r == 0)
-		r = export_profile(&p, s, &q->type, q->sel.start_ns);
+		r = query_profile(&q->query, q->rpc, &p);
 	return r < 0 ? r : pprof_write(p, &q->rpc->rs->body, q->rpc->err);
 }
 
@@ -529,17 +418,15 @@ static int select_series(struct question *q)
 {
 	_cleanup_(timeline_fini) struct timeline t = { 0 };
 	struct timeline_options opt;
-	int r = question_read(q, &points_message);
+	int r = read_values_question(q, &points_message);
 	size_t whole;
 
-	if (r == 0)
-		r = check_values_question(q);
 	if (r == 0 && !(q->rq.step >= 0.001 && q->rq.step < 1e9))
-		r = bad(q, "step must be at least a millisecond");
+		r = query_bad(q->rpc, "step must be at least a millisecond");
 	if (r < 0)
 		return r;
-	q->sel.call_site = q->rq.call_site.data;
-	q->sel.n_call_site = q->rq.call_site.len;
+	q->query.sel.call_site = q->rq.call_site.data;
+	q->query.sel.n_call_site = q->rq.call_site.len;
 	opt = (struct timeline_options){
 		.step_ms = llround(q->rq.step * 1000),
 		.group_by = q->rq.group_by.data,
@@ -547,16 +434,15 @@ static int select_series(struct question *q)
 		.average = q->rq.aggregation == 1,
 		.limit = q->rq.limit > 0 ? (size_t)q->rq.limit : 0,
 	};
-	r = asked(q, timeline_build(&t, q->rpc->store, &q->sel, &opt, q->rpc->err));
+	r = query_asked(q->rpc,
+			timeline_build(&t, q->rpc->store, &q->query.sel, &opt, q->rpc->err));
 	if (r < 0)
 		return r;
 	whole = answer_begin(&q->answer, 0, NULL);
-	if (t.len)
-		answer_list(&q->answer, "series");
+	put_list(&q->answer, "series", t.len);
 	for (size_t i = 0; i < t.len; i++)
 		put_line(q, &t, &t.data[i]);
-	if (t.len)
-		answer_list_end(&q->answer);
+	put_list_end(&q->answer, t.len);
 	answer_end(&q->answer, whole);
 	return 0;
 }
@@ -570,13 +456,14 @@ static int profile_stats(struct question *q)
 	size_t whole;
 
 	if (r == 0)
-		r = asked(q, store_stats(q->rpc->store, q->rpc->tenant, &s, q->rpc->err));
+		r = query_asked(q->rpc,
+				store_stats(q->rpc->store, q->rpc->tenant, &s, q->rpc->err));
 	if (r < 0)
 		return r;
 	whole = answer_begin(a, 0, NULL);
 	answer_bool(a, 1, "dataIngested", s.has_data);
-	answer_int(a, 2, "oldestProfileTime", s.oldest_ns / MS_NS);
-	answer_int(a, 3, "newestProfileTime", s.newest_ns / MS_NS);
+	answer_int(a, 2, "oldestProfileTime", s.oldest_ns / CLOCK_MS_NS);
+	answer_int(a, 3, "newestProfileTime", s.newest_ns / CLOCK_MS_NS);
 	answer_end(a, whole);
 	return 0;
 }

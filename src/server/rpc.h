@@ -40,6 +40,9 @@ int otlp_export(struct rpc *rpc);
 /* querier.v1: -ENOSYS for a method that is not there. */
 int querier_rpc(struct rpc *rpc);
 
+/* cameo.v1.PageService */
+int view_rpc(struct rpc *rpc);
+
 /* GETs that are not about profiles. */
 int status_ready(struct rpc *rpc);
 int status_metrics(struct rpc *rpc);

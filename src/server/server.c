@@ -51,6 +51,7 @@ static const struct route {
 	enum counter counter; /* COUNTER_MAX: none */
 } routes[] = {
 	{ "/querier.v1.QuerierService/", connect_call, querier_rpc, COUNTER_QUERIES },
+	{ "/cameo.v1.PageService/", connect_call_json, view_rpc, COUNTER_QUERIES },
 	{ "/push.v1.PusherService/Push", connect_call, push_rpc, COUNTER_PUSHES },
 	{ "/ingest", connect_upload, push_ingest, COUNTER_PUSHES },
 	{ "/pyroscope/ingest", connect_upload, push_ingest, COUNTER_PUSHES },

@@ -755,36 +755,6 @@ int day_series(struct day *d, const struct store_select *sel, store_series_fn fn
 	return r;
 }
 
-/*
- * For each node, how much of the call site its stack matches; parents come first. What
- * is below the whole of it matches whole.
- */
-static int match_call_site(struct asking *a, uint8_t **out)
-{
-	const struct store_select *sel = a->sel;
-	const struct symbols *s = a->d->symbols;
-	uint32_t n = symbols_count(s, SYMBOLS_NODES);
-	const struct symbols_node *nodes = symbols_nodes(s);
-	uint8_t *within = calloc(n, 1), up;
-
-	if (!within)
-		return -ENOMEM;
-	within[0] = 1; /* plus 1: 0 is no match */
-	for (uint32_t i = 1; i < n; i++) {
-		up = within[nodes[i].parent];
-		if (up == sel->n_call_site + 1)
-			within[i] = up;
-		else if (up && !strcmp(symbols_string(s, symbols_frame(s, nodes[i].frame)->name),
-				       sel->call_site[up - 1]))
-			within[i] = up + 1;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		within[i] = within[i] == sel->n_call_site + 1;
-	a->n_sums = n;
-	*out = within;
-	return 0;
-}
-
 /* The sum of what of the block lies below the call site. */
 static int sum_within(struct asking *a, struct sqlite3_stmt *stmt, uint32_t type,
 		      const uint8_t *within, int64_t *out)
@@ -835,7 +805,9 @@ int day_points(struct day *d, const struct store_select *sel, store_series_fn se
 
 	if (r == 0 && sel->n_call_site) {
 		pthread_rwlock_rdlock(&d->lock);
-		r = match_call_site(&a, &within);
+		within = stacks_within(d->symbols, sel->call_site, sel->n_call_site);
+		a.n_sums = symbols_count(d->symbols, SYMBOLS_NODES);
+		r = within ? 0 : -ENOMEM;
 		pthread_rwlock_unlock(&d->lock);
 	}
 	for (size_t i = 0; r == 0 && i < a.chosen.len; i++) {

@@ -134,3 +134,29 @@ int stacks_add(struct stacks *s, const struct symbols *symbols, const int64_t *s
 			r = carry_node(&c, i, self[i]);
 	return r;
 }
+
+/* Parents come first: how much of the call site a stack matches is its parent's, or one more. */
+uint8_t *stacks_within(const struct symbols *symbols, const char *const *call_site, size_t n)
+{
+	uint32_t n_nodes = symbols_count(symbols, SYMBOLS_NODES);
+	const struct symbols_node *nodes = symbols_nodes(symbols);
+	_cleanup_(freep) uint32_t *matched = calloc((size_t)n_nodes + 1, sizeof(*matched));
+	uint8_t *within = malloc((size_t)n_nodes + 1);
+
+	for (uint32_t i = 0; matched && within && i < n_nodes; i++) {
+		uint32_t up = i ? matched[nodes[i].parent] : 1; /* plus 1: 0 is no match */
+
+		if (up == n + 1 || !i)
+			matched[i] = up;
+		else if (up && !strcmp(symbols_string(symbols,
+						      symbols_frame(symbols, nodes[i].frame)->name),
+				       call_site[up - 1]))
+			matched[i] = up + 1;
+		within[i] = matched[i] == n + 1;
+	}
+	if (!matched) {
+		free(within);
+		return NULL;
+	}
+	return within;
+}

@@ -30,6 +30,12 @@ DEFINE_FREEP(struct stacks, stacks_free)
 int stacks_add(struct stacks *s, const struct symbols *symbols, const int64_t *self, size_t n,
 	       bool names_only);
 
+/*
+ * By node: does its stack begin with these names, root first? 1 or 0, to be freed; NULL when
+ * memory ran out.
+ */
+uint8_t *stacks_within(const struct symbols *symbols, const char *const *call_site, size_t n);
+
 /* Values may be anything: a sum stops at the ends of its range. */
 static inline int64_t stacks_sum(int64_t a, int64_t b)
 {

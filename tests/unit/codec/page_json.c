@@ -16,12 +16,10 @@ static void the_page_has_the_profile_as_a_tree(void **state)
 		"{\"version\":1,\"unit\":\"nanoseconds\",\"type\":\"cpu\",\"period_ns\":10,"
 		"\"time_ns\":1700000000000000000,\"duration_ns\":10000000000,"
 		"\"title\":\"\\u003c/script>\",\"total\":40,"
-		"\"strings\":[\"\",\"main\",\"/bin/"
-		"prog\",\"work\",\"work.c\",\"inlined\",\"work.h\","
-		"\"[lib.so+0x234]\",\"/lib/lib.so\",\"vfs_read\",\"[kernel.kallsyms]\","
-		"\"unknown\",\"native\",\"kernel\",\"error\",\"go\",\"rust\",\"python\",\"jvm\","
-		"\"v8\",\"ruby\",\"php\",\"perl\",\"lua\",\"dotnet\",\"beam\"],"
-		"\"frames\":[[1,0,0,12,2],[3,4,10,12,2],[5,6,5,12,2,1],[7,0,0,12,8],[9,0,0,13,10]],"
+		"\"strings\":[\"\",\"main\",\"native\",\"/bin/prog\",\"work\",\"work.c\","
+		"\"inlined\",\"work.h\",\"[lib.so+0x234]\",\"/lib/lib.so\",\"vfs_read\","
+		"\"kernel\",\"[kernel.kallsyms]\"],"
+		"\"frames\":[[1,0,0,2,3],[4,5,10,2,3],[6,7,5,2,3,1],[8,0,0,2,9],[10,0,0,11,12]],"
 		"\"nodes\":{\"parent\":[-1,0,1,2,1,4],\"frame\":[-1,0,1,2,3,4],"
 		"\"self\":[0,0,0,30,0,10]}}";
 	const struct page_options opt = { .title = "</script>", .value_num = 1 };

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/question.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "profile/profile.h"
+#include "query/cut.h"
+#include "query/export.h"
+#include "store/stacks.h"
+
+enum { MAX_QUERY_SECONDS = 30 };
+
+void query_fini(struct query *q)
+{
+	selector_fini(&q->selector);
+	free(q->type_text);
+}
+
+int query_bad(struct rpc *rpc, const char *what)
+{
+	return err_set(rpc->err, -EINVAL, "%s", what);
+}
+
+int query_asked(struct rpc *rpc, int r)
+{
+	return r == -EBADMSG ? err_set(rpc->err, -EIO, "the store is damaged") : r;
+}
+
+static int take_type(struct query *q, struct rpc *rpc)
+{
+	const char **parts[] = { &q->type.name, &q->type.type, &q->type.unit, &q->type.period_type,
+				 &q->type.period_unit };
+	char *rest;
+	size_t n = 0;
+
+	q->type_text = strdup(q->rq->type ? q->rq->type : "");
+	if (!q->type_text)
+		return -ENOMEM;
+	for (rest = q->type_text; rest && n < 5;)
+		*parts[n++] = strsep(&rest, ":");
+	if (n < 5 || (rest && strcmp(rest, "delta") != 0))
+		return query_bad(rpc, "a profile type is NAME:TYPE:UNIT:PERIOD_TYPE:PERIOD_UNIT");
+	q->sel.type = &q->type;
+	return 0;
+}
+
+static int take_range(struct query *q, struct rpc *rpc)
+{
+	const struct request *rq = q->rq;
+
+	if (rq->start <= 0 || rq->end <= 0)
+		return query_bad(rpc, "start and end are missing");
+	if (rq->start > rq->end)
+		return query_bad(rpc, "start is after end");
+	if (rq->end > INT64_MAX / CLOCK_MS_NS - 1)
+		return query_bad(rpc, "end is too far away");
+	q->sel.start_ns = rq->start * CLOCK_MS_NS;
+	q->sel.end_ns = rq->end * CLOCK_MS_NS + CLOCK_MS_NS - 1;
+	q->sel.deadline_ns =
+		(int64_t)clock_monotonic_ns() + MAX_QUERY_SECONDS * (int64_t)CLOCK_SECOND_NS;
+	return 0;
+}
+
+static int take_selector(struct query *q, const char *text, struct rpc *rpc)
+{
+	int r = selector_parse(&q->selector, text, strlen(text), rpc->err);
+
+	q->sel.matchers = q->selector.data;
+	q->sel.n_matchers = q->selector.len;
+	return r;
+}
+
+int query_labels(struct query *q, const struct request *rq, struct rpc *rpc)
+{
+	int r;
+
+	q->rq = rq;
+	q->sel.tenant = rpc->tenant;
+	r = take_range(q, rpc);
+	if (r == 0 && rq->matchers.len > SELECTOR_MAX_MATCHERS)
+		r = query_bad(rpc, "too many matchers");
+	for (size_t i = 0; r == 0 && i < rq->matchers.len; i++)
+		r = take_selector(q, rq->matchers.data[i], rpc);
+	return r;
+}
+
+int query_values(struct query *q, const struct request *rq, struct rpc *rpc)
+{
+	int r;
+
+	q->rq = rq;
+	q->sel.tenant = rpc->tenant;
+	r = take_range(q, rpc);
+	for (size_t i = 0; i < rq->call_site.len; i++)
+		if (!rq->call_site.data[i])
+			rq->call_site.data[i] = "";
+	if (r == 0)
+		r = take_type(q, rpc);
+	return r < 0 ? r : take_selector(q, rq->selector ? rq->selector : "", rpc);
+}
+
+int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct stacks **out)
+{
+	q->sel.names_only = names_only;
+	return query_asked(rpc, store_merge(rpc->store, &q->sel, out, rpc->err));
+}
+
+int query_profile(struct query *q, struct rpc *rpc, struct profile **out)
+{
+	_cleanup_(stacks_freep) struct stacks *s = NULL;
+	int r = query_stacks(q, false, rpc, &s);
+
+	return r < 0 ? r : export_profile(out, s, &q->type, q->sel.start_ns);
+}
+
+int query_max_nodes(const struct request *rq, int64_t normal, struct rpc *rpc, uint32_t *out)
+{
+	if (rq->max_nodes < 0 || rq->max_nodes > CUT_MAX_NODES)
+		return query_bad(rpc, "maxNodes is negative or beyond 1048576");
+	*out = (uint32_t)(rq->max_nodes ? rq->max_nodes : normal);
+	return 0;
+}

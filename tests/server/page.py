@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""page.py CAMEO: what the web page asks of a real server (docs/api.md)."""
+import sys
+import tempfile
+
+from serving import BASE_S, CPU, DATA, PAGE, RANGE, Server, check, finish, push
+
+UNIT = 10000000
+
+
+def ask(server, method, **body):
+    status, answer = server.rpc(PAGE + method, {**RANGE, "profileTypeID": CPU, **body})
+    if status != 200:
+        raise SystemExit("%s: %s" % (method, answer))
+    return answer
+
+
+def paths(profile, value="self"):
+    """The tree as {"main;serve": value}; totals are summed here."""
+    nodes, frames, strings = profile["nodes"], profile["frames"], profile["strings"]
+    n = len(nodes["parent"])
+    values = list(nodes["self"])
+    names = [""] * n
+    for i in range(1, n):
+        name = strings[frames[nodes["frame"][i]][0]]
+        up = names[nodes["parent"][i]]
+        names[i] = up + ";" + name if up else name
+    for i in range(n - 1, 0, -1):
+        if value == "total":
+            values[nodes["parent"][i]] += values[i]
+    return {names[i]: values[i] // UNIT for i in range(1, n) if values[i]}
+
+
+def kinds(profile):
+    return {profile["strings"][f[3]] for f in profile["frames"]}
+
+
+def check_trees(server):
+    t = ask(server, "Tree")
+    check("a tree has all stacks", paths(t) == {
+        "main;serve": 2, "main;serve;parse": 7, "main;serve;query;lock": 5, "main;serve;query": 6,
+        "main;gc": 3, "main;send;smtp": 7}, t)
+    check("it tells what it is of", (t["version"], t["type"], t["unit"], t["total"],
+                                     t["time_ns"]) ==
+          (1, "cpu", "nanoseconds", 30 * UNIT, RANGE["start"] * 10**6), t)
+    cut = ask(server, "Tree", maxNodes=3)
+    check("a cut tree has the greatest nodes, and others in one", paths(cut, "total") == {
+        "main": 30, "main;serve": 20, "main;serve;query": 11, "main;serve;query;other": 5,
+        "main;serve;other": 7, "main;other": 10} and "other" in kinds(cut), paths(cut, "total"))
+    part = ask(server, "Tree", callSite=["main", "serve"], labelSelector='{service_name="shop"}')
+    check("what was cut is had by its call site", paths(part) == {
+        "main;serve": 2, "main;serve;parse": 7, "main;serve;query;lock": 5, "main;serve;query": 6},
+        part)
+    none = ask(server, "Tree", labelSelector='{service_name="none"}')
+    check("a tree of nothing is a root", none["nodes"] == {"parent": [-1], "frame": [-1],
+                                                           "self": [0]}, none)
+
+
+def check_diff(server):
+    side = lambda instance: {**RANGE, "profileTypeID": CPU,
+                             "labelSelector": '{instance="%s"}' % instance}
+    d = ask(server, "Diff", left=side("a"), right=side("c"))
+    check("two trees have the same nodes", d["before"]["nodes"]["parent"] ==
+          d["after"]["nodes"]["parent"])
+    check("and each its own values", paths(d["before"]) == {
+        "main;serve": 2, "main;serve;parse": 3, "main;serve;query;lock": 5, "main;gc": 1} and
+          paths(d["after"]) == {"main;send;smtp": 7, "main;gc": 2}, d)
+    m = ask(server, "Movers", left=side("a"), right=side("c"))
+    first = m["functions"][0]
+    check("the greatest change is first", (first["name"], first["self"]["before"],
+                                           first["self"]["after"]) == ("smtp", 0, 7 * UNIT), m)
+    rows = {f["name"]: f["self"] for f in m["functions"]}
+    check("chance is told from change", m["counted"] and rows["gc"]["noise"] and
+          rows["smtp"]["z"] == 2.65, rows)
+    check("of both in all", (m["all"]["before"], m["all"]["after"]) == (11 * UNIT, 9 * UNIT), m)
+    m = ask(server, "Movers", left=side("a"), right=side("c"), normalize=True, limit=1)
+    check("a limit leaves the count", len(m["functions"]) == 1 and m["found"] > 1, m)
+
+
+def check_sandwich(server):
+    s = ask(server, "Sandwich", function={"name": "serve"})
+    check("a sandwich's totals", (s["total"], s["self"], s["all"]) ==
+          (20 * UNIT, 2 * UNIT, 30 * UNIT), s)
+    check("who calls it", paths(s["callers"], "total") == {"serve": 20, "serve;main": 20}, s)
+    check("what it calls", paths(s["callees"], "total") == {
+        "serve": 20, "serve;parse": 7, "serve;query": 11, "serve;query;lock": 5}, s)
+    check("a function that is not there is 404",
+          server.rpc(PAGE + "Sandwich", {**RANGE, "profileTypeID": CPU,
+                                         "function": {"name": "nothing"}})[0] == 404)
+
+
+def check_tables(server):
+    f = ask(server, "Functions", sort="total")
+    check("functions by total", [(r["name"], r["total"] // UNIT) for r in f["functions"]][:3] ==
+          [("main", 30), ("serve", 20), ("query", 11)] and f["found"] == 8, f)
+    f = ask(server, "Functions", search="er")
+    check("functions by a part of the name", [r["name"] for r in f["functions"]] ==
+          ["query", "serve"] and f["total"] == 30 * UNIT, f)
+    g = ask(server, "Groups", label="region", step=15)
+    check("groups of a label", g["groups"] == [
+        {"value": "eu", "total": 20 * UNIT, "points": [[BASE_S * 1000, 11 * UNIT],
+                                                       [(BASE_S + 15) * 1000, 9 * UNIT]]},
+        {"value": "us", "total": 10 * UNIT, "points": [[(BASE_S + 15) * 1000, 10 * UNIT]]}] and
+          (g["total"], g["found"]) == (30 * UNIT, 2), g)
+    g = ask(server, "Groups", label="nothing")
+    check("profiles without the label are a group", g["groups"] ==
+          [{"value": "", "total": 30 * UNIT}], g)
+    e = ask(server, "Executables")
+    check("executables", [(r["self"], r["functions"], r["unnamed"]) for r in e["executables"]] ==
+          [(30 * UNIT, 8, 0)], e)
+
+
+def check_errors(server):
+    for method, body, status in [
+            ("Nothing", {}, 501), ("Tree", {"maxNodes": -1}, 400), ("Groups", {}, 400),
+            ("Functions", {"sort": "name"}, 400), ("Functions", {"limit": -1}, 400),
+            ("Tree", {"labelSelector": "{"}, 400), ("Sandwich", {}, 400),
+            ("Diff", {}, 400), ("Tree", {"start": 0}, 400), ("Movers", {"normalize": 1}, 400)]:
+        got, answer = server.rpc(PAGE + method, {**RANGE, "profileTypeID": CPU, **body})
+        check("%s %s is %d" % (method, body, status), got == status and answer["message"], answer)
+    check("protobuf is not for the page", server.ask(PAGE + "Tree", b"", {
+        "Content-Type": "application/proto"})[0] == 415)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(sys.argv[1], directory)
+        for i, (labels, time_s, folded) in enumerate(DATA):
+            push(server, labels, time_s, folded, "id-%d" % i)
+        check_trees(server)
+        check_diff(server)
+        check_sandwich(server)
+        check_tables(server)
+        check_errors(server)
+        check("stops when told", server.stop() == 0)
+    return finish()
+
+
+sys.exit(main())
