@@ -43,10 +43,8 @@ static double best(double a, double b)
 /* From a descriptor to rows and pages: what the agent does at a file's first sight. */
 static int measure_ours(int fd, struct unwind_rows *rows, struct figures *f, struct err *err)
 {
-	static struct unwind_rule array[UNWIND_RULES_MAX];
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
 	_cleanup_(unwind_pages_fini) struct unwind_pages pages = { 0 };
-	_cleanup_(unwind_rules_fini) struct unwind_rules rules = { 0 };
 	double start = now_ms(), mid;
 	int r = elf_image_open(&img, fd, err);
 
@@ -54,16 +52,14 @@ static int measure_ours(int fd, struct unwind_rows *rows, struct figures *f, str
 		r = unwind_rows_from_file(rows, img, err);
 	mid = now_ms();
 	if (!r)
-		r = unwind_rules_init(&rules, array, UNWIND_RULES_MAX);
-	if (!r)
-		r = unwind_pages_build(&pages, rows, &rules, err);
+		r = unwind_pages_build(&pages, rows, err);
 	if (r < 0)
 		return r;
 	f->rows_ms = best(f->rows_ms, mid - start);
 	f->pages_ms = best(f->pages_ms, now_ms() - mid);
 	f->n_rows = rows->len;
 	f->n_page_rows = pages.rows.len;
-	f->n_rules = rules.n;
+	f->n_rules = rows->rules->n;
 	f->table_bytes = pages.rows.len * sizeof(struct unwind_row) + pages.start.len * 4;
 	return 0;
 }
@@ -83,7 +79,7 @@ static void measure_libdw(int fd, const struct elf_image *img, const struct unwi
 		Dwarf_Addr at;
 		size_t n;
 
-		if (rows->data[i].rule.cfa == UNWIND_CFA_NONE ||
+		if (rows->data[i].rule == UNWIND_RULE_NONE ||
 		    elf_image_vaddr_of(img, rows->data[i].file_off, &at) < 0 ||
 		    dwarf_cfi_addrframe(cfi, at, &frame) < 0)
 			continue;

@@ -113,18 +113,18 @@ static void note_tables(struct survey *sv, const struct elf_image *img,
 
 	for (size_t i = 0; i < n; i++)
 		sv->text_bytes += segs[i].exec ? segs[i].filesz : 0;
-	if (unwind_pages_build(&pages, rows, &sv->rules, NULL) < 0)
+	if (unwind_pages_build(&pages, rows, NULL) < 0)
 		return;
 	sv->page_rows += pages.rows.len;
 	sv->table_bytes += pages.rows.len * sizeof(struct unwind_row) + pages.n_pages * 8ull;
 	for (size_t i = 0; i < rows->len; i++)
-		sv->by_cfa[rows->data[i].rule.cfa]++;
+		sv->by_cfa[unwind_rows_rule(rows, i)->cfa]++;
 }
 
 static void survey_file(struct survey *sv, const char *path)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };
+	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { .rules = &sv->rules };
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct err err = { 0 };
 

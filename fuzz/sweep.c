@@ -46,14 +46,15 @@ static void check_rows(const struct unwind_rows *rows, size_t file_len)
 {
 	for (size_t i = 0; i < rows->len; i++) {
 		const struct unwind_full_row *row = &rows->data[i];
+		const struct unwind_rule *rule = unwind_rows_rule(rows, i);
 
 		assert(row->file_off >= HEAD && row->file_off <= file_len);
 		assert(!i || row[-1].file_off < row->file_off);
-		assert(row->rule.cfa == UNWIND_CFA_NONE || row->rule.cfa == UNWIND_CFA_RSP ||
-		       row->rule.cfa == UNWIND_CFA_RBP);
-		assert(row->rule.cfa == UNWIND_CFA_NONE || row->rule.cfa_off >= 8);
+		assert(rule->cfa == UNWIND_CFA_NONE || rule->cfa == UNWIND_CFA_RSP ||
+		       rule->cfa == UNWIND_CFA_RBP);
+		assert(rule->cfa == UNWIND_CFA_NONE || rule->cfa_off >= 8);
 	}
-	assert(!rows->len || rows->data[rows->len - 1].rule.cfa == UNWIND_CFA_NONE);
+	assert(!rows->len || rows->data[rows->len - 1].rule == UNWIND_RULE_NONE);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -39,13 +39,13 @@ static void print_saved(const char *reg, uint8_t how, int off)
 	}
 }
 
-static void print_row(const struct elf_image *img, const struct unwind_full_row *row)
+static void print_row(const struct elf_image *img, const struct unwind_rows *rows, size_t i)
 {
-	const struct unwind_rule *u = &row->rule;
-	uint64_t vaddr = row->file_off;
+	const struct unwind_rule *u = unwind_rows_rule(rows, i);
+	uint64_t off = rows->data[i].file_off, vaddr = off;
 
-	(void)elf_image_vaddr_of(img, row->file_off, &vaddr);
-	printf("%10" PRIx64 "  %10" PRIx64 "  %s", vaddr, row->file_off,
+	(void)elf_image_vaddr_of(img, off, &vaddr);
+	printf("%10" PRIx64 "  %10" PRIx64 "  %s", vaddr, off,
 	       u->cfa < UNWIND_CFA_MAX && cfa_text[u->cfa] ? cfa_text[u->cfa] : "?");
 	if (u->cfa == UNWIND_CFA_REG)
 		printf("%u", u->cfa_reg);
@@ -77,7 +77,7 @@ static int show(void *ctx)
 	r = unwind_rows_from_file(&rows, img, &job->err);
 	puts("   address      offset  cfa");
 	for (size_t i = 0; i < rows.len; i++)
-		print_row(img, &rows.data[i]);
+		print_row(img, &rows, i);
 	printf("%zu rows, %u not supported\n", rows.len, rows.n_unsupported);
 	unwind_rows_fini(&rows);
 	return r;

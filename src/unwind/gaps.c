@@ -40,36 +40,20 @@ static int add_outside_of_skipped(struct finder *f, uint64_t lo, uint64_t hi)
 	return r ? r : add(f, f->skip_hi, hi);
 }
 
-/* The first row behind @off. */
-static size_t row_after(const struct unwind_rows *rows, uint64_t off)
-{
-	size_t lo = 0, hi = rows->len;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (rows->data[mid].file_off <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* The gaps between the rows in the file's [@lo, @hi). */
 static int find_gaps(struct finder *f, uint64_t lo, uint64_t hi)
 {
 	const struct unwind_rows *rows = f->rows;
-	size_t i = row_after(rows, lo);
+	size_t i = unwind_rows_until(rows, lo);
 	int r = 0;
 
 	while (!r && lo < hi) {
 		uint64_t end = i < rows->len ? rows->data[i].file_off : UINT64_MAX;
-		uint8_t cfa = i ? rows->data[i - 1].rule.cfa : UNWIND_CFA_NONE;
+		uint16_t rule = i ? rows->data[i - 1].rule : UNWIND_RULE_NONE;
 
 		if (end > hi)
 			end = hi;
-		if (cfa == UNWIND_CFA_NONE || cfa == UNWIND_CFA_FP)
+		if (rule == UNWIND_RULE_NONE || rule == UNWIND_RULE_FP)
 			r = add_outside_of_skipped(f, lo, end);
 		lo = end;
 		i++;

@@ -119,16 +119,7 @@ static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
 
 static int put_row(struct build *b, uint64_t vaddr, const struct unwind_rule *rule)
 {
-	struct unwind_rows *rows = b->rows;
-	uint64_t off = vaddr - b->bias;
-
-	while (rows->len > b->first && rows->data[rows->len - 1].file_off >= off)
-		rows->len--;
-	if (rows->len > b->first && !memcmp(&rows->data[rows->len - 1].rule, rule, sizeof(*rule)))
-		return 0;
-	if (rows->len >= UNWIND_ROWS_MAX)
-		return -E2BIG;
-	return vec_push(rows, (struct unwind_full_row){ .file_off = off, .rule = *rule });
+	return unwind_rows_put(b->rows, b->first, vaddr - b->bias, rule);
 }
 
 /* ---- instructions ---- */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Paging of a file's rows. Rows come in order, so pages do too: the current
- * rule is carried over each page's start. Rules repeat at once in most files
- * (push, push, pop, ret), so a small cache stands before the dictionary.
+ * rule is carried over each page's start.
  */
 #include "unwind/pages.h"
 
@@ -14,44 +13,12 @@
 #include "unwind/rows.h"
 #include "unwind/rules.h"
 
-enum { RULE_CACHE = 256, PAGE_MASK = (1 << UNWIND_PAGE_SHIFT) - 1 };
+enum { PAGE_MASK = (1 << UNWIND_PAGE_SHIFT) - 1 };
 
 struct paging {
 	struct unwind_pages *out;
-	struct unwind_rules *rules;
 	uint16_t rule; /* that holds now */
-	struct {
-		struct unwind_rule rule;
-		uint16_t id;
-		bool known;
-	} cache[RULE_CACHE];
 };
-
-/* The id of @rule, UNWIND_RULE_NONE if there is no room for it; or -ENOMEM. */
-static int rule_id(struct paging *pg, const struct unwind_rule *rule, uint16_t *out)
-{
-	uint32_t slot = (rule->cfa * 31u + rule->rbp * 7u + rule->rbx * 3u +
-			 (uint32_t)rule->cfa_off / 8u * 5u + (uint32_t)rule->rbx_off) %
-			RULE_CACHE;
-	int r;
-
-	if (pg->cache[slot].known && !memcmp(&pg->cache[slot].rule, rule, sizeof(*rule))) {
-		*out = pg->cache[slot].id;
-		return 0;
-	}
-	r = unwind_rules_add(pg->rules, rule, out);
-	if (r == -ENOSPC) {
-		pg->out->n_without_rule++;
-		*out = UNWIND_RULE_NONE;
-		return 0;
-	}
-	if (r < 0)
-		return r;
-	pg->cache[slot].rule = *rule;
-	pg->cache[slot].id = *out;
-	pg->cache[slot].known = true;
-	return 0;
-}
 
 /* Begin pages until @page is the last one; each starts with the rule that holds. */
 static int begin_pages(struct paging *pg, uint32_t page)
@@ -89,29 +56,23 @@ static int put_row(struct paging *pg, uint64_t off, uint16_t rule)
 /* Is row @i only the padding before the next function? */
 static bool is_padding(const struct unwind_rows *rows, size_t i)
 {
-	return rows->data[i].rule.cfa == UNWIND_CFA_NONE && i + 1 < rows->len &&
+	return rows->data[i].rule == UNWIND_RULE_NONE && i + 1 < rows->len &&
 	       rows->data[i + 1].file_off - rows->data[i].file_off <= UNWIND_PADDING_MAX;
 }
 
 static int put_rows(struct paging *pg, const struct unwind_rows *rows)
 {
-	uint16_t id;
 	int r = 0;
 
-	for (size_t i = 0; !r && i < rows->len; i++) {
-		if (is_padding(rows, i))
-			continue;
-		r = rule_id(pg, &rows->data[i].rule, &id);
-		if (!r)
-			r = put_row(pg, rows->data[i].file_off, id);
-	}
+	for (size_t i = 0; !r && i < rows->len; i++)
+		if (!is_padding(rows, i))
+			r = put_row(pg, rows->data[i].file_off, rows->data[i].rule);
 	return r ? r : vec_push(&pg->out->start, (uint32_t)pg->out->rows.len);
 }
 
-int unwind_pages_build(struct unwind_pages *out, const struct unwind_rows *rows,
-		       struct unwind_rules *rules, struct err *err)
+int unwind_pages_build(struct unwind_pages *out, const struct unwind_rows *rows, struct err *err)
 {
-	struct paging pg = { .out = out, .rules = rules, .rule = UNWIND_RULE_NONE };
+	struct paging pg = { .out = out, .rule = UNWIND_RULE_NONE };
 	uint64_t first, last;
 	int r;
 

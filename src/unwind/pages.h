@@ -13,7 +13,6 @@
 
 struct err;
 struct unwind_rows;
-struct unwind_rules;
 
 enum {
 	UNWIND_PAGE_SHIFT = 16,
@@ -36,20 +35,17 @@ struct unwind_pages {
 	struct {
 		VEC(struct unwind_row);
 	} rows;
-	uint32_t n_without_rule; /* rows that the dictionary had no room for */
 };
 
 /**
  * unwind_pages_build() - page the rows of a file
  *
- * @out must be zeroed. The first row of a page that has any is at its offset
- * 0. If the dictionary is full, rows with new rules become UNWIND_RULE_NONE.
+ * @out must be zeroed. The first row of a page that has any is at its offset 0.
  *
  * Return: 0, without pages if there are no rows; -E2BIG if the rows span more
  * than UNWIND_PAGES_MAX; -ENOMEM.
  */
-int unwind_pages_build(struct unwind_pages *out, const struct unwind_rows *rows,
-		       struct unwind_rules *rules, struct err *err);
+int unwind_pages_build(struct unwind_pages *out, const struct unwind_rows *rows, struct err *err);
 void unwind_pages_fini(struct unwind_pages *p);
 
 /* The rule id at @file_off, as the walk finds it; UNWIND_RULE_NONE outside the pages. */

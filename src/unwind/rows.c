@@ -33,6 +33,7 @@ enum {
 	CONTEXT_END_MAX = 32,
 	LAST_CALLERS_MAX = 8,
 	RESTORERS_MAX = 8, /* signal restorers of a file */
+	STEPS = 512,
 	RADIX_BITS = 13,
 	RADIX = 1 << RADIX_BITS,
 };
@@ -42,49 +43,10 @@ static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
 static const struct unwind_rule rule_fp = { .cfa = UNWIND_CFA_FP };
 static const struct unwind_rule rule_restorer = { .cfa = UNWIND_CFA_SIGNAL };
 
-void unwind_rows_fini(struct unwind_rows *rows)
-{
-	vec_fini(rows);
-}
-
-/* The offset, in which neighbours differ most, is compared first. */
-static inline bool rule_equal(const struct unwind_rule *a, const struct unwind_rule *b,
-			      int32_t b_off)
-{
-	return a->cfa_off == b_off && a->cfa == b->cfa && a->cfa_reg == b->cfa_reg &&
-	       a->rbp == b->rbp && a->rbx == b->rbx && a->rbp_off == b->rbp_off &&
-	       a->rbx_off == b->rbx_off && a->ra_off == b->ra_off && a->cfa_add == b->cfa_add;
-}
-
-/*
- * From @off on @rule holds, with @cfa_off for its offset: apart, because a rule
- * that has just been changed in one field would be slow to copy (the processor
- * forwards no store to a wider load). Offsets of rows never fall. Equal
- * neighbours become one row.
- */
-static inline int rows_put_rule(struct unwind_rows *rows, uint64_t off,
-				const struct unwind_rule *rule, int32_t cfa_off)
-{
-	struct unwind_full_row *last = rows->len ? &rows->data[rows->len - 1] : NULL;
-	int r;
-
-	if (last && last->file_off == off) {
-		rows->len--;
-		last = rows->len ? last - 1 : NULL;
-	}
-	if (last ? rule_equal(&last->rule, rule, cfa_off) : rule->cfa == UNWIND_CFA_NONE)
-		return 0;
-	if (rows->len >= UNWIND_ROWS_MAX)
-		return -E2BIG;
-	r = vec_push(rows, (struct unwind_full_row){ .file_off = off, .rule = *rule });
-	if (!r)
-		rows->data[rows->len - 1].rule.cfa_off = cfa_off;
-	return r;
-}
-
+/* Offsets of rows never fall. */
 static int rows_put(struct unwind_rows *rows, uint64_t off, const struct unwind_rule *rule)
 {
-	return rows_put_rule(rows, off, rule, rule->cfa_off);
+	return unwind_rows_put(rows, 0, off, rule);
 }
 
 /* ---- functions in order ---- */
@@ -146,6 +108,12 @@ static int fdes_sort(struct eh_frame *ef)
 
 /* ---- from CFI ---- */
 
+/* The rule @from with another offset is the rule @to. */
+struct offset_step {
+	uint16_t from, to;
+	int32_t cfa_off;
+};
+
 struct cfi_build {
 	struct unwind_rows *rows;
 	const struct elf_image *img;
@@ -159,8 +127,10 @@ struct cfi_build {
 	uint64_t limit;
 	uint64_t done; /* rows are put up to here */
 	uint64_t covered;
-	struct cfi_state state; /* of the last row, and its rule */
+	struct cfi_state state; /* of the last row but for the CFA's offset, and its rule */
 	struct unwind_rule rule;
+	uint16_t id; /* of the last row's rule */
+	struct offset_step steps[STEPS];
 	const struct unwind_known_code *known;
 	size_t next_known;
 };
@@ -191,19 +161,40 @@ static inline bool only_offset_changed(const struct cfi_build *b, const struct c
 	       s->cfa.reg == b->state.cfa.reg && !memcmp(s->col, b->state.col, sizeof(s->col));
 }
 
+/* The same few changes come again and again (push, push, pop, ret): they are remembered. */
+static inline int change_offset(struct cfi_build *b, int32_t cfa_off)
+{
+	struct offset_step *step = &b->steps[(b->id * 31u + (uint32_t)cfa_off / 8u) % STEPS];
+	uint16_t from = b->id;
+	int r;
+
+	if (step->from == from && step->cfa_off == cfa_off) {
+		b->id = step->to;
+		return 0;
+	}
+	b->rule.cfa_off = cfa_off;
+	r = unwind_rows_intern(b->rows, &b->rule, &b->id);
+	*step = (struct offset_step){ .from = from, .to = b->id, .cfa_off = cfa_off };
+	return r;
+}
+
 static int put_cfi_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_state *s)
 {
 	struct cfi_build *b = ctx;
+	int r;
 
 	if (start >= b->limit)
 		return 0;
 	b->done = end < b->limit ? end : b->limit;
-	if (only_offset_changed(b, s))
-		return rows_put_rule(b->rows, start - b->bias, &b->rule, s->cfa.off);
-	if (!unwind_cfi_rule(b->ef, b->fde, s, &b->rule))
-		b->rows->n_unsupported++;
-	b->state = *s;
-	return rows_put(b->rows, start - b->bias, &b->rule);
+	if (only_offset_changed(b, s)) {
+		r = change_offset(b, s->cfa.off);
+	} else {
+		if (!unwind_cfi_rule(b->ef, b->fde, s, &b->rule))
+			b->rows->n_unsupported++;
+		b->state = *s;
+		r = unwind_rows_intern(b->rows, &b->rule, &b->id);
+	}
+	return r ? r : unwind_rows_put_id(b->rows, 0, start - b->bias, b->id);
 }
 
 /* Known code that lies between the functions so far and @off. */
@@ -337,97 +328,21 @@ static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
 
 /* ---- what is known by its code ---- */
 
-/* The rule that holds at @off, and in *@out_end where it ends. */
-static const struct unwind_rule *rule_at(const struct unwind_rows *rows, uint64_t off,
-					 uint64_t *out_end)
-{
-	size_t lo = 0, hi = rows->len;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (rows->data[mid].file_off <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	*out_end = lo < rows->len ? rows->data[lo].file_off : UINT64_MAX;
-	return lo ? &rows->data[lo - 1].rule : &rule_none;
-}
-
-/* Put @n rows in the place of all that is between @lo and @hi. */
-static int rows_splice(struct unwind_rows *rows, uint64_t lo, uint64_t hi,
-		       const struct unwind_full_row *with, size_t n)
-{
-	_cleanup_(unwind_rows_fini) struct unwind_rows all = { .n_unsupported =
-								       rows->n_unsupported };
-	struct unwind_rows old;
-	uint64_t end;
-	size_t i = 0;
-	int r = 0;
-
-	for (; !r && i < rows->len && rows->data[i].file_off < lo; i++)
-		r = rows_put(&all, rows->data[i].file_off, &rows->data[i].rule);
-	for (size_t j = 0; !r && j < n; j++)
-		r = rows_put(&all, with[j].file_off, &with[j].rule);
-	if (!r)
-		r = rows_put(&all, hi, rule_at(rows, hi, &end));
-	for (; !r && i < rows->len; i++) {
-		if (rows->data[i].file_off > hi)
-			r = rows_put(&all, rows->data[i].file_off, &rows->data[i].rule);
-	}
-	if (r < 0)
-		return r;
-	old = *rows;
-	*rows = all;
-	all = old;
-	return 0;
-}
-
-/* Rules of @over, where it has any, win. */
-static int rows_overlay(struct unwind_rows *rows, const struct unwind_rows *over)
-{
-	_cleanup_(unwind_rows_fini) struct unwind_rows all = { .n_unsupported =
-								       rows->n_unsupported };
-	const struct unwind_rule *low = &rule_none, *high = &rule_none;
-	struct unwind_rows old;
-	size_t i = 0, j = 0;
-	int r;
-
-	if (!over->len)
-		return 0;
-	r = vec_reserve(&all, rows->len + over->len);
-
-	while (!r && (i < rows->len || j < over->len)) {
-		uint64_t next_low = i < rows->len ? rows->data[i].file_off : UINT64_MAX;
-		uint64_t next_high = j < over->len ? over->data[j].file_off : UINT64_MAX;
-
-		if (next_low <= next_high)
-			low = &rows->data[i++].rule;
-		if (next_high <= next_low)
-			high = &over->data[j++].rule;
-		r = rows_put(&all, next_low < next_high ? next_low : next_high,
-			     high->cfa != UNWIND_CFA_NONE ? high : low);
-	}
-	if (r < 0)
-		return r;
-	old = *rows;
-	*rows = all;
-	all = old;
-	return 0;
-}
-
 /* At most @len bytes from @off get @rule, if no function covers them. */
 static int rows_patch(struct unwind_rows *rows, uint64_t off, uint64_t len,
 		      const struct unwind_rule *rule)
 {
-	const struct unwind_full_row row = { .file_off = off, .rule = *rule };
-	uint64_t end;
-	uint8_t cfa = rule_at(rows, off, &end)->cfa;
+	struct unwind_full_row row = { .file_off = off };
+	size_t n = unwind_rows_until(rows, off);
+	uint64_t end = n < rows->len ? rows->data[n].file_off : UINT64_MAX;
+	uint16_t old = n ? rows->data[n - 1].rule : UNWIND_RULE_NONE, id;
+	int r;
 
-	if (cfa != UNWIND_CFA_NONE && cfa != UNWIND_CFA_FP)
+	if (old != UNWIND_RULE_NONE && old != UNWIND_RULE_FP)
 		return 0;
-	return rows_splice(rows, off, end - off < len ? end : off + len, &row, 1);
+	r = unwind_rows_intern(rows, rule, &id);
+	row.rule = id;
+	return r ? r : unwind_rows_splice(rows, off, end - off < len ? end : off + len, &row, 1);
 }
 
 /*
@@ -517,8 +432,7 @@ static int fill_with_frame_pointers(struct unwind_rows *rows, const struct elf_i
 static bool rows_say_only_frame_pointers(const struct unwind_rows *rows)
 {
 	for (size_t i = 0; i < rows->len; i++) {
-		if (rows->data[i].rule.cfa != UNWIND_CFA_FP &&
-		    rows->data[i].rule.cfa != UNWIND_CFA_NONE)
+		if (rows->data[i].rule != UNWIND_RULE_FP && rows->data[i].rule != UNWIND_RULE_NONE)
 			return false;
 	}
 	return true;
@@ -570,10 +484,10 @@ static int rows_without_cfi(struct unwind_rows *rows, const struct elf_image *im
 static int put_swept_code(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered,
 			  uint64_t skip_lo, uint64_t skip_hi)
 {
-	_cleanup_(unwind_rows_fini) struct unwind_rows swept = { 0 };
+	_cleanup_(unwind_rows_fini) struct unwind_rows swept = { .rules = rows->rules };
 	int r = unwind_gap_rows(&swept, rows, img, covered, skip_lo, skip_hi);
 
-	return r ? r : rows_overlay(rows, &swept);
+	return r ? r : unwind_rows_overlay(rows, &swept);
 }
 
 static int patch_known_code(struct unwind_rows *rows, const struct elf_image *img,
@@ -620,7 +534,7 @@ static int put_go_rows(struct unwind_rows *rows, const struct go_rows *go)
 	if (go->lo >= go->hi)
 		return 0;
 	rows->n_unsupported += go->rows.n_unsupported;
-	return rows_splice(rows, go->lo, go->hi, go->rows.data, go->rows.len);
+	return unwind_rows_splice(rows, go->lo, go->hi, go->rows.data, go->rows.len);
 }
 
 static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
@@ -629,10 +543,15 @@ static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 	_cleanup_(go_rows_fini) struct go_rows go = { 0 };
 	struct unwind_known_code known = { 0 };
 	uint64_t covered = 0;
+	uint16_t none;
 	int bad_go, bad, r;
 
 	if (elf_image_machine(img) != EM_X86_64)
 		return 0;
+	r = unwind_rows_intern(rows, &rule_none, &none);
+	if (r < 0)
+		return r;
+	go.rows.rules = rows->rules;
 	bad_go = go_rows_read(&go, img, err);
 	if (bad_go < 0 && bad_go != -EBADMSG)
 		return bad_go;

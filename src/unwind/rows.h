@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * The unwind table of one file, as its builders make it and before it is
- * paged into the maps: a sequence of {file offset, rule}, each rule holding
- * up to the next row's offset. Gaps between functions are rows with
- * UNWIND_CFA_NONE.
- */
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/vec.h"
-#include "bpf/shared/unwind_rule.h"
+/* The unwind rows of one file, from whatever it has. */
+#include "unwind/row_list.h"
 
 struct elf_image;
 struct err;
-
-struct unwind_full_row {
-	uint64_t file_off;
-	struct unwind_rule rule;
-};
-
-struct unwind_rows {
-	VEC(struct unwind_full_row);
-	uint32_t n_unsupported; /* rows whose CFI we cannot express: they are UNWIND_CFA_NONE */
-};
-
-void unwind_rows_fini(struct unwind_rows *rows);
 
 /**
  * unwind_rows_from_file() - every row of a file, from the best source it has
@@ -49,5 +28,3 @@ int unwind_rows_from_file(struct unwind_rows *rows, const struct elf_image *img,
  */
 int unwind_rows_from_debug_file(struct unwind_rows *rows, const struct elf_image *img,
 				const struct elf_image *debug, struct err *err);
-
-enum { UNWIND_ROWS_MAX = 16 * 1000 * 1000 };

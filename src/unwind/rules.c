@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -56,7 +57,50 @@ void unwind_rules_fini(struct unwind_rules *d)
 	index_fini(&d->by_rule);
 }
 
-int unwind_rules_add(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id)
+int unwind_rules_new(struct unwind_rules **out)
+{
+	struct unwind_rules *d = malloc(sizeof(*d));
+	struct unwind_rule *array = calloc(UNWIND_RULES_MAX, sizeof(*array));
+	int r = d && array ? unwind_rules_init(d, array, UNWIND_RULES_MAX) : -ENOMEM;
+
+	if (r < 0) {
+		free(array);
+		free(d);
+		return r;
+	}
+	*out = d;
+	return 0;
+}
+
+void unwind_rules_free(struct unwind_rules *d)
+{
+	if (!d)
+		return;
+	unwind_rules_fini(d);
+	free(d->array);
+	free(d);
+}
+
+/*
+ * Few rules make up most rows, so those asked for lately are looked at first,
+ * field by field: a rule that was just put together would be slow to load
+ * whole (the processor forwards no stores to a wider load).
+ */
+static uint32_t recent_slot(const struct unwind_rule *r)
+{
+	return (r->cfa * 31u + r->rbp * 7u + r->rbx * 3u + (uint32_t)r->cfa_off / 8u * 5u +
+		(uint32_t)r->rbx_off) %
+	       RECENT_RULES;
+}
+
+static bool rule_equal(const struct unwind_rule *a, const struct unwind_rule *b)
+{
+	return a->cfa_off == b->cfa_off && a->cfa == b->cfa && a->cfa_reg == b->cfa_reg &&
+	       a->rbp == b->rbp && a->rbx == b->rbx && a->rbp_off == b->rbp_off &&
+	       a->rbx_off == b->rbx_off && a->ra_off == b->ra_off && a->cfa_add == b->cfa_add;
+}
+
+static int add_or_find(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id)
 {
 	struct rule_key key = { .array = d->array, .rule = rule };
 	uint32_t hash = rule_hash(rule), id;
@@ -74,4 +118,19 @@ int unwind_rules_add(struct unwind_rules *d, const struct unwind_rule *rule, uin
 	}
 	*out_id = (uint16_t)id;
 	return 0;
+}
+
+int unwind_rules_add(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id)
+{
+	uint16_t *recent = &d->recent[recent_slot(rule)];
+	int r;
+
+	if (*recent < d->n && rule_equal(&d->array[*recent], rule)) {
+		*out_id = *recent;
+		return 0;
+	}
+	r = add_or_find(d, rule, out_id);
+	if (r == 0)
+		*recent = *out_id;
+	return r;
 }

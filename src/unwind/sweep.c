@@ -622,23 +622,6 @@ static struct unwind_rule rule_of(const struct unwind_sweep_state *s)
 	return rule;
 }
 
-static int put_row(struct unwind_rows *rows, size_t first, uint64_t off,
-		   const struct unwind_rule *rule)
-{
-	static const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
-	const struct unwind_rule *last = &none;
-
-	if (rows->len > first && rows->data[rows->len - 1].file_off == off)
-		rows->len--;
-	if (rows->len > first)
-		last = &rows->data[rows->len - 1].rule;
-	if (!memcmp(last, rule, sizeof(*rule)))
-		return 0;
-	if (rows->len >= UNWIND_ROWS_MAX)
-		return -E2BIG;
-	return vec_push(rows, (struct unwind_full_row){ .file_off = off, .rule = *rule });
-}
-
 static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap *g,
 		   struct unwind_rows *rows, size_t first)
 {
@@ -654,10 +637,10 @@ static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap 
 			rule = none;
 			insn.len = 1;
 		}
-		r = put_row(rows, first, g->file_off + at, &rule);
+		r = unwind_rows_put(rows, first, g->file_off + at, &rule);
 		at += insn.len;
 	}
-	return r ? r : put_row(rows, first, g->file_off + g->len, &none);
+	return r ? r : unwind_rows_put(rows, first, g->file_off + g->len, &none);
 }
 
 int unwind_sweep_rows(const struct unwind_sweep *sw, struct unwind_rows *rows)

@@ -254,7 +254,7 @@ int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
 			    const struct unwind_tables_source *src, uint64_t now_ns,
 			    struct err *err)
 {
-	struct unwind_rows rows = { 0 };
+	struct unwind_rows rows = { .rules = &t->rules };
 	struct unwind_pages pages = { 0 };
 	int64_t n = 0;
 	int r;
@@ -262,7 +262,7 @@ int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
 	/* what was good before a malformed part is used */
 	r = rows_of(&rows, src, err);
 	if (r == 0 || r == -EBADMSG)
-		r = unwind_pages_build(&pages, &rows, &t->rules, err);
+		r = unwind_pages_build(&pages, &rows, err);
 	unwind_rows_fini(&rows);
 	if (r == 0 && pages.n_pages)
 		n = publish_file(t, file, &pages, now_ns, err);

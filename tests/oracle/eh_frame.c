@@ -295,15 +295,16 @@ static void probe_rows(struct oracle *o, const struct elf_image *img,
 	for (size_t i = 0; i < rows->len; i++) {
 		const struct unwind_full_row *row = &rows->data[i];
 		uint64_t len = i + 1 < rows->len ? row[1].file_off - row->file_off : 1;
+		const struct unwind_rule *rule = unwind_rows_rule(rows, i);
 		uint64_t start;
 
 		if (elf_image_vaddr_of(img, row->file_off, &start) < 0)
 			continue;
 		o->n_rows++;
-		probe(o, start, &row->rule);
+		probe(o, start, rule);
 		if (len > 1)
-			probe(o, start + len - 1, &row->rule);
-		if (row->rule.cfa == UNWIND_CFA_NONE)
+			probe(o, start + len - 1, rule);
+		if (row->rule == UNWIND_RULE_NONE)
 			probe_gap(o, start, len);
 	}
 }

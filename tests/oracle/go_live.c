@@ -146,17 +146,9 @@ static const struct map *map_at(struct target *t, uint64_t pc)
 
 static const struct unwind_rule *rule_of(const struct unwind_rows *rows, uint64_t off)
 {
-	size_t lo = 0, hi = rows->len;
+	size_t n = unwind_rows_until(rows, off);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (rows->data[mid].file_off <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? &rows->data[lo - 1].rule : NULL;
+	return n ? unwind_rows_rule(rows, n - 1) : NULL;
 }
 
 static void name_frame(const struct file *f, uint64_t off, char *out, size_t out_cap)

@@ -87,7 +87,7 @@ static void compare_rows(const struct unwind_rows *rows, const struct elf_image 
 		}
 		bias -= row->file_off;
 		for (uint64_t off = row->file_off; off < stop; off += STEP)
-			compare(&row->rule, cfi, off + bias, tally);
+			compare(unwind_rows_rule(rows, i), cfi, off + bias, tally);
 	}
 }
 

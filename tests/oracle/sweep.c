@@ -33,7 +33,7 @@ static const struct unwind_rule *theirs_at(struct oracle *o, uint64_t off)
 
 	while (o->row < o->rows->len && o->rows->data[o->row].file_off <= off)
 		o->row++;
-	return o->row ? &o->rows->data[o->row - 1].rule : &none;
+	return o->row ? unwind_rows_rule(o->rows, o->row - 1) : &none;
 }
 
 static bool same_cfa(const struct unwind_sweep_state *s, const struct unwind_rule *r)
@@ -79,7 +79,7 @@ static void compare(struct oracle *o, uint64_t vaddr, uint64_t off,
 static void count_split(struct oracle *o, uint64_t off, uint8_t len)
 {
 	for (size_t i = o->row; i < o->rows->len && o->rows->data[i].file_off < off + len; i++)
-		o->n_split += o->rows->data[i].rule.cfa > UNWIND_CFA_END;
+		o->n_split += unwind_rows_rule(o->rows, i)->cfa > UNWIND_CFA_END;
 }
 
 static void compare_text(struct oracle *o, const struct unwind_sweep *sw)

@@ -127,7 +127,7 @@ static const struct unwind_rule *at(const struct program *p, uint64_t off)
 	const struct unwind_rule *rule = &none;
 
 	for (size_t i = 0; i < p->rows.len && p->rows.data[i].file_off <= FUNC + off; i++)
-		rule = &p->rows.data[i].rule;
+		rule = unwind_rows_rule(&p->rows, i);
 	return rule;
 }
 
@@ -339,8 +339,8 @@ static void the_signal_frame_begins_a_byte_early(void **state)
 
 	BUILD(&p, "runtime.sigreturn__sigaction", "\x0f\x05", { 2, 0 });
 	assert_int_equal(p.rows.data[0].file_off, FUNC - 1);
-	assert_int_equal(p.rows.data[0].rule.cfa, UNWIND_CFA_SIGNAL);
-	assert_int_equal(p.rows.data[0].rule.cfa_off, 0);
+	assert_int_equal(unwind_rows_rule(&p.rows, 0)->cfa, UNWIND_CFA_SIGNAL);
+	assert_int_equal(unwind_rows_rule(&p.rows, 0)->cfa_off, 0);
 	unwind_rows_fini(&p.rows);
 }
 

@@ -4,6 +4,7 @@ int test_cfi(void);
 int test_go(void);
 int test_pages(void);
 int test_rows(void);
+int test_row_list(void);
 int test_rules(void);
 int test_sweep(void);
 int test_tables(void);
@@ -18,6 +19,7 @@ int main(void)
 	n_failed += test_go();
 	n_failed += test_pages();
 	n_failed += test_rows();
+	n_failed += test_row_list();
 	n_failed += test_rules();
 	n_failed += test_sweep();
 	n_failed += test_tables();

@@ -84,13 +84,7 @@ static int build(const struct file *f, struct unwind_rows *rows, struct err *err
 /* What holds at @at bytes into the code. */
 static struct unwind_rule rule_at(const struct unwind_rows *rows, uint64_t at)
 {
-	struct unwind_rule rule = { 0 };
-
-	for (size_t i = 0; i < rows->len; i++) {
-		if (rows->data[i].file_off <= offsetof(struct file, code) + at)
-			rule = rows->data[i].rule;
-	}
-	return rule;
+	return rows->rules->array[unwind_rows_at(rows, offsetof(struct file, code) + at)];
 }
 
 static void assert_rsp(const struct unwind_rows *rows, uint64_t at, int cfa_off)
@@ -105,8 +99,7 @@ static void assert_well_formed(const struct unwind_rows *rows)
 {
 	for (size_t i = 1; i < rows->len; i++) {
 		assert_true(rows->data[i - 1].file_off < rows->data[i].file_off);
-		assert_memory_not_equal(&rows->data[i - 1].rule, &rows->data[i].rule,
-					sizeof(struct unwind_rule));
+		assert_int_not_equal(rows->data[i - 1].rule, rows->data[i].rule);
 	}
 }
 
@@ -168,7 +161,7 @@ static void leaves_out_functions_that_are_not_in_the_text(void **state)
 	assert_int_equal(rows.len, 2);
 	assert_int_equal(rows.data[0].file_off, sizeof(f) - 16);
 	assert_int_equal(rows.data[1].file_off, sizeof(f));
-	assert_int_equal(rows.data[1].rule.cfa, UNWIND_CFA_NONE);
+	assert_int_equal(rows.data[1].rule, UNWIND_RULE_NONE);
 }
 
 static void keeps_the_good_rows_of_a_malformed_file(void **state)

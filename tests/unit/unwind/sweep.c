@@ -65,7 +65,7 @@ static struct unwind_rule rule_at(const struct swept *s, size_t at)
 
 	for (size_t i = 0; i < s->rows.len; i++) {
 		if (s->rows.data[i].file_off <= offsetof(struct file, code) + at)
-			rule = s->rows.data[i].rule;
+			rule = *unwind_rows_rule(&s->rows, i);
 	}
 	return rule;
 }
