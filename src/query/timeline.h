@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "query/groups.h"
 #include "store/store.h"
 
 struct err;
@@ -31,7 +32,7 @@ struct timeline_cell {
 };
 
 struct timeline_line {
-	char **values; /* of group_by, NULL where there is no such label */
+	uint32_t group;
 	struct timeline_cell *cells;
 	int64_t sum;
 };
@@ -40,10 +41,18 @@ struct timeline {
 	VEC(struct timeline_line); /* the greatest sum first */
 	size_t n_found;            /* lines, before the limit */
 	int64_t sum;               /* of all of them */
-	size_t n_steps, n_values;
+	struct groups groups;      /* by group_by */
+	size_t n_steps;
 	int64_t start_ms, step_ms;
 	bool average;
 };
+
+/* A line's value of the @i-th label of group_by; NULL where there is none. */
+static inline const char *timeline_label(const struct timeline *t, const struct timeline_line *line,
+					 size_t i)
+{
+	return groups_value(&t->groups, line->group, i);
+}
 
 void timeline_fini(struct timeline *t);
 

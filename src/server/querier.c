@@ -389,13 +389,15 @@ static void put_line(struct question *q, const struct timeline *t, const struct 
 	size_t begun = answer_begin(a, 1, NULL);
 	bool any = false;
 
-	for (size_t i = 0; i < t->n_values; i++) {
-		if (!line->values[i])
+	for (size_t i = 0; i < q->rq.group_by.len; i++) {
+		const char *value = timeline_label(t, line, i);
+
+		if (!value)
 			continue;
 		if (!any)
 			answer_list(a, "labels");
 		any = true;
-		put_label(a, q->rq.group_by.data[i], line->values[i]);
+		put_label(a, q->rq.group_by.data[i], value);
 	}
 	if (any)
 		answer_list_end(a);

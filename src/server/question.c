@@ -89,19 +89,26 @@ int query_labels(struct query *q, const struct request *rq, struct rpc *rpc)
 	return r;
 }
 
-int query_values(struct query *q, const struct request *rq, struct rpc *rpc)
+int query_any(struct query *q, const struct request *rq, struct rpc *rpc)
 {
 	int r;
 
 	q->rq = rq;
 	q->sel.tenant = rpc->tenant;
 	r = take_range(q, rpc);
+	if (r == 0 && rq->type)
+		r = take_type(q, rpc);
+	return r < 0 ? r : take_selector(q, rq->selector ? rq->selector : "", rpc);
+}
+
+int query_values(struct query *q, const struct request *rq, struct rpc *rpc)
+{
+	int r = query_any(q, rq, rpc);
+
 	for (size_t i = 0; i < rq->call_site.len; i++)
 		if (!rq->call_site.data[i])
 			rq->call_site.data[i] = "";
-	if (r == 0)
-		r = take_type(q, rpc);
-	return r < 0 ? r : take_selector(q, rq->selector ? rq->selector : "", rpc);
+	return r < 0 || rq->type ? r : take_type(q, rpc);
 }
 
 int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct stacks **out)

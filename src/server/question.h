@@ -35,8 +35,12 @@ struct query {
 
 void query_fini(struct query *q);
 
-/* Check and take over: of a range and matchers; of a range, a type and a selector. 0, -errno. */
+/*
+ * Check and take over: of a range and matchers; of a range, a selector and maybe a type; of all
+ * three. 0, -errno.
+ */
 int query_labels(struct query *q, const struct request *rq, struct rpc *rpc);
+int query_any(struct query *q, const struct request *rq, struct rpc *rpc);
 int query_values(struct query *q, const struct request *rq, struct rpc *rpc);
 
 /* The chosen profiles merged: as stacks, by names only or by all that is known; as a profile. */

@@ -43,6 +43,9 @@ int querier_rpc(struct rpc *rpc);
 /* cameo.v1.PageService */
 int view_rpc(struct rpc *rpc);
 
+/* A merged profile as a file. */
+int download_profile(struct rpc *rpc);
+
 /* GETs that are not about profiles. */
 int status_ready(struct rpc *rpc);
 int status_metrics(struct rpc *rpc);

@@ -56,6 +56,7 @@ static const struct route {
 	{ "/ingest", connect_upload, push_ingest, COUNTER_PUSHES },
 	{ "/pyroscope/ingest", connect_upload, push_ingest, COUNTER_PUSHES },
 	{ "/v1development/profiles", connect_otlp, otlp_export, COUNTER_PUSHES },
+	{ "/api/v1/profile", connect_get, download_profile, COUNTER_QUERIES },
 	{ "/ready", connect_get, status_ready, COUNTER_MAX },
 	{ "/metrics", connect_get, status_metrics, COUNTER_MAX },
 	{ "/api/v1/status/buildinfo", connect_get, status_build, COUNTER_MAX },

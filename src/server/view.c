@@ -69,14 +69,16 @@ static const struct method {
 	const char *name;
 	int (*run)(struct view *v);
 	size_t n_queries;
+	int (*check)(struct query *q, const struct request *rq, struct rpc *rpc);
 } methods[] = {
-	{ "Tree", view_tree, 1 },
-	{ "Diff", view_diff, 2 },
-	{ "Functions", view_functions, 1 },
-	{ "Sandwich", view_sandwich, 1 },
-	{ "Movers", view_movers, 2 },
-	{ "Groups", view_groups, 1 },
-	{ "Executables", view_executables, 1 },
+	{ "Tree", view_tree, 1, query_values },
+	{ "Diff", view_diff, 2, query_values },
+	{ "Functions", view_functions, 1, query_values },
+	{ "Sandwich", view_sandwich, 1, query_values },
+	{ "Movers", view_movers, 2, query_values },
+	{ "Groups", view_groups, 1, query_values },
+	{ "Executables", view_executables, 1, query_values },
+	{ "Targets", view_targets, 1, query_any },
 };
 
 static void view_fini(struct view *v)
@@ -104,7 +106,7 @@ static int run(struct view *v, const struct method *m)
 		struct request *side = &v->rq.side[i];
 
 		side->selector = side->selector ? side->selector : "{}";
-		r = query_values(&v->query[i], side, rpc);
+		r = m->check(&v->query[i], side, rpc);
 	}
 	if (r < 0)
 		return r;

@@ -8,6 +8,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/strtab.h"
+#include "base/vec.h"
 #include "profile/profile.h"
 #include "query/change.h"
 #include "query/timeline.h"
@@ -175,43 +177,75 @@ static bool is_unnamed(const char *name)
 	return hex && hex[2] && !strcmp(hex + 2 + strspn(hex + 2, "0123456789abcdef"), "]");
 }
 
-static struct binary describe(const struct top *functions, const char *name)
+struct binaries {
+	VEC(struct binary); /* by the name's number */
+	struct strtab *names;
+};
+
+static void binaries_fini(struct binaries *b)
 {
-	struct binary b = { 0 };
-
-	for (size_t i = 0; i < top_n_rows(functions); i++) {
-		const struct top_row *row = top_row(functions, i);
-		struct entry e = top_entry(functions, row);
-
-		if (strcmp(e.binary, name) != 0 &&
-		    (e.binary[0] || strcmp(name, "[unknown binary]") != 0))
-			continue;
-		b.kind = b.functions++ ? b.kind : e.kind;
-		if (is_unnamed(e.name))
-			b.unnamed = top_add(b.unnamed, row->self);
-	}
-	return b;
+	strtab_free(b->names);
+	vec_fini(b);
 }
 
-static void put_executable(struct view *v, const struct top *t, const struct top_row *row,
-			   const struct top *functions)
+static int find_binary(struct binaries *b, const char *name, struct binary **out)
 {
-	struct entry e = top_entry(t, row);
-	struct binary b = describe(functions, e.name);
+	uint32_t id;
+	int r = strtab_add(b->names, name, strlen(name), &id);
 
+	while (r == 0 && b->len <= id)
+		r = vec_push(b, (struct binary){ 0 });
+	if (r == 0)
+		*out = &b->data[id];
+	return r;
+}
+
+/* Rows come with the greatest first. */
+static int describe(struct binaries *out, const struct top *functions)
+{
+	int r = strtab_new(&out->names);
+
+	for (size_t i = 0; r == 0 && i < top_n_rows(functions); i++) {
+		const struct top_row *row = top_row(functions, i);
+		struct entry e = top_entry(functions, row);
+		struct binary *b;
+
+		r = find_binary(out, e.binary, &b);
+		if (r < 0)
+			break;
+		b->kind = b->functions++ ? b->kind : e.kind;
+		if (is_unnamed(e.name))
+			b->unnamed = top_add(b->unnamed, row->self);
+	}
+	return r;
+}
+
+static int put_executable(struct view *v, const struct top *t, const struct top_row *row,
+			  struct binaries *binaries)
+{
+	const char *name = top_entry(t, row).name;
+	struct binary *b;
+	int r;
+
+	name = strcmp(name, "[unknown binary]") != 0 ? name : "";
+	r = find_binary(binaries, name, &b);
+	if (r < 0)
+		return r;
 	json_object(&v->json);
-	view_str(v, "binary", strcmp(e.name, "[unknown binary]") != 0 ? e.name : "");
-	view_str(v, "kind", profile_frame_kind_label(b.kind));
-	view_int(v, "functions", b.functions);
+	view_str(v, "binary", name);
+	view_str(v, "kind", profile_frame_kind_label(b->kind));
+	view_int(v, "functions", b->functions);
 	view_int(v, "self", row->self);
 	view_int(v, "total", row->total);
-	view_int(v, "unnamed", b.unnamed);
+	view_int(v, "unnamed", b->unnamed);
 	json_object_end(&v->json);
+	return 0;
 }
 
 int view_executables(struct view *v)
 {
 	_cleanup_(top_freep) struct top *t = NULL, *functions = NULL;
+	_cleanup_(binaries_fini) struct binaries binaries = { 0 };
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	size_t limit = 0;
 	int r = view_limit(v, 1000, &limit);
@@ -222,6 +256,8 @@ int view_executables(struct view *v)
 		r = build_top(v, p, ENTRIES_BY_BINARY, &t);
 	if (r == 0)
 		r = build_top(v, p, ENTRIES_BY_FUNCTION, &functions);
+	if (r == 0)
+		r = describe(&binaries, functions);
 	if (r < 0)
 		return r;
 	json_object(&v->json);
@@ -229,11 +265,11 @@ int view_executables(struct view *v)
 	view_int(v, "found", (int64_t)top_n_rows(t));
 	json_key(&v->json, "executables");
 	json_array(&v->json);
-	for (size_t i = 0; i < top_n_rows(t) && i < limit; i++)
-		put_executable(v, t, top_row(t, i), functions);
+	for (size_t i = 0; r == 0 && i < top_n_rows(t) && i < limit; i++)
+		r = put_executable(v, t, top_row(t, i), &binaries);
 	json_array_end(&v->json);
 	json_object_end(&v->json);
-	return 0;
+	return r;
 }
 
 /* Groups */
@@ -262,9 +298,10 @@ static void put_groups(struct view *v, const struct timeline *t, bool points)
 	json_array(&v->json);
 	for (size_t i = 0; i < t->len; i++) {
 		const struct timeline_line *line = &t->data[i];
+		const char *value = timeline_label(t, line, 0);
 
 		json_object(&v->json);
-		view_str(v, "value", line->values[0] ? line->values[0] : "");
+		view_str(v, "value", value ? value : "");
 		view_int(v, "total", line->sum);
 		if (points)
 			put_points(v, t, line);

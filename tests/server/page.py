@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """page.py CAMEO: what the web page asks of a real server (docs/api.md)."""
+import gzip
 import sys
 import tempfile
 
@@ -111,6 +112,32 @@ def check_tables(server):
           [(30 * UNIT, 8, 0)], e)
 
 
+def check_targets(server):
+    t = server.rpc(PAGE + "Targets", {**RANGE, "by": ["service_name", "region"]})[1]["targets"]
+    shop = next(x for x in t if x["labels"] == {"service_name": "shop", "region": "us"})
+    check("who sends, and when", shop == {
+        "labels": {"service_name": "shop", "region": "us"}, "firstSeen": (BASE_S + 15) * 1000,
+        "lastSeen": (BASE_S + 15) * 1000, "profiles": 1, "samples": 10, "lost": None} and
+          len(t) == 3, t)
+    t = server.rpc(PAGE + "Targets", {**RANGE, "by": ["service_name"]})[1]["targets"]
+    check("of all types", [(x["labels"], x["profiles"], x["samples"]) for x in t] ==
+          [({"service_name": "shop"}, 2, 21), ({"service_name": "mail"}, 1, 9)], t)
+
+
+def check_download(server):
+    where = "/api/v1/profile?type=%s&from=%d&until=%d" % (CPU, RANGE["start"], RANGE["end"])
+    status, _, folded = server.ask(where + "&format=folded&query=%7Bregion%3D%22us%22%7D")
+    check("a profile as folded text", status == 200 and sorted(folded.decode().split("\n")) ==
+          ["", "main;serve;parse 40000000", "main;serve;query 60000000"], folded)
+    status, _, packed = server.ask(where)
+    check("a profile as pprof", status == 200 and packed[:2] == b"\x1f\x8b" and
+          b"smtp" in gzip.decompress(packed), packed[:100])
+    for wrong in ("/api/v1/profile", where + "&format=nothing", where + "&query=%7B",
+                  where.replace("from", "x")):
+        status, _, answer = server.ask(wrong)
+        check("%s is 400" % wrong, status == 400, answer)
+
+
 def check_errors(server):
     for method, body, status in [
             ("Nothing", {}, 501), ("Tree", {"maxNodes": -1}, 400), ("Groups", {}, 400),
@@ -132,6 +159,8 @@ def main():
         check_diff(server)
         check_sandwich(server)
         check_tables(server)
+        check_targets(server)
+        check_download(server)
         check_errors(server)
         check("stops when told", server.stop() == 0)
     return finish()

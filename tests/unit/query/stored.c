@@ -75,7 +75,7 @@ static void groups_come_with_the_greatest_first_and_the_last_step_is_kept(void *
 
 	assert_int_equal(timeline_build(&t, w.store, &sel, &opt, NULL), 0);
 	assert_int_equal(t.len, 1);
-	assert_string_equal(t.data[0].values[0], "a");
+	assert_string_equal(timeline_label(&t, &t.data[0], 0), "a");
 	assert_int_equal(t.data[0].cells[1].sum, 11);
 	timeline_fini(&t);
 	close_world(&w);
