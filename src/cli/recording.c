@@ -305,6 +305,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 	struct summary sum = {
 		.duration_ns = rec->end_ns - rec->start_ns,
 		.path = rec->opts->path,
+		.langs = session_langs(rec->session),
 		.verbose = rec->opts->verbose,
 		.sampling_cpu_ns = sampling_cpu_ns,
 	};

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lang/lang.h"
 #include "unwind/walk.h"
 
 void summary_progress(const struct session_stats *st, uint64_t elapsed_ns)
@@ -33,6 +34,18 @@ static void print_reasons(const struct session_stats *st)
 			fprintf(stderr, "cameo: %llu stacks end early: %s\n",
 				(unsigned long long)st->walk_errors[i],
 				unwind_error_text((uint64_t)i));
+}
+
+/* Machines whose frames are shown as their interpreter's. */
+static void print_unsupported(const struct langs *l)
+{
+	const char *name;
+
+	for (size_t i = 0; l && (name = langs_unsupported(l, i)); i++)
+		fprintf(stderr,
+			"cameo: %s is not supported: its stacks show the interpreter, not the "
+			"program\n",
+			name);
 }
 
 static void print_costs(const struct summary *s)
@@ -69,6 +82,7 @@ void summary_print(const struct summary *s)
 		(unsigned long long)st->sampler.counts.n[COUNTER_LOST],
 		percent(s->names.n_unnamed, s->names.n_frames));
 	print_reasons(st);
+	print_unsupported(s->langs);
 	if (st->procs.n_sideband_lost)
 		fprintf(stderr, "cameo: %llu process events lost; the processes were read again\n",
 			(unsigned long long)st->procs.n_sideband_lost);

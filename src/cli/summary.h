@@ -9,6 +9,8 @@
 #include "agent/session.h"
 #include "symbol/symbolizer.h"
 
+struct langs;
+
 struct summary {
 	struct session_stats session;
 	struct names_stats names;
@@ -18,6 +20,7 @@ struct summary {
 	uint64_t sampling_cpu_ns,
 		total_cpu_ns; /* our own CPU time: while sampling, and with the naming */
 	const char *path;
+	const struct langs *langs; /* may be NULL */
 	bool verbose;
 };
 

@@ -30,10 +30,19 @@ struct key {
 	uint64_t start_ns, head;
 };
 
+enum { UNSUPPORTED_MAX = 16 };
+
+struct lang_unsupported {
+	char name[sizeof(((struct lang_detected *)NULL)->name)];
+};
+
 struct langs {
 	struct vm_tables tables;
 	bool fold;
 	uint32_t n_vms; /* [0] is none */
+	struct {
+		VEC(struct lang_unsupported);
+	} unsupported;
 	struct {
 		VEC(struct lang_function);
 	} functions;
@@ -65,26 +74,45 @@ void langs_free(struct langs *l)
 		free(l->functions.data[i].file);
 		free(l->functions.data[i].lines);
 	}
+	vec_fini(&l->unsupported);
 	vec_fini(&l->functions);
 	vec_fini(&l->keys);
 	index_fini(&l->by_key);
 	free(l);
 }
 
+static void add_unsupported(struct langs *l, const struct lang_detected *d)
+{
+	struct lang_unsupported u;
+
+	memcpy(u.name, d->name, sizeof(u.name));
+	for (size_t i = 0; i < l->unsupported.len; i++)
+		if (!strcmp(l->unsupported.data[i].name, u.name))
+			return;
+	if (l->unsupported.len < UNSUPPORTED_MAX)
+		(void)vec_push(&l->unsupported, u); /* only not told of */
+}
+
+const char *langs_unsupported(const struct langs *l, size_t i)
+{
+	return i < l->unsupported.len ? l->unsupported.data[i].name : NULL;
+}
+
 void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file *out)
 {
-	struct vm_code code = { .fold = l->fold };
-
 	*out = (struct lang_file){ 0 };
-	if (l->n_vms >= VM_TABLE_MAX)
-		return;
-	for (uint32_t i = LANG_NONE + 1; i < LANG_MAX; i++) {
-		if (all[i]->detect(img, &l->tables, l->n_vms, &code, &out->loop_vaddr) < 0)
+	for (uint32_t i = LANG_NONE + 1; i < LANG_MAX && l->n_vms < VM_TABLE_MAX; i++) {
+		struct lang_detected d = { .code = { .lang = i, .fold = l->fold } };
+		int r = all[i]->detect(img, &l->tables, l->n_vms, &d);
+
+		if (r == -ENOTSUP)
+			add_unsupported(l, &d);
+		if (r < 0)
 			continue;
-		code.lang = i;
-		out->loop_off = code.loop[0].lo;
+		out->loop_vaddr = d.loop_vaddr;
+		out->loop_off = d.code.loop[0].lo;
 		out->vm = l->n_vms++;
-		l->tables.codes[out->vm] = code;
+		l->tables.codes[out->vm] = d.code;
 		return;
 	}
 }

@@ -56,16 +56,23 @@ enum {
 	LANG_FUNCTIONS_MAX = 1 << 20,
 };
 
+struct lang_detected {
+	struct vm_code code;
+	uint64_t loop_vaddr;
+	char name[32]; /* "Python 2.7" */
+};
+
 /* What a language does; NAME_lang, for each in langs.def. */
 struct lang {
 	/* Generated code that calls the loop is a trampoline for other profilers' sake. */
 	bool trampolines;
 	/*
-	 * Is @img this machine? Fills tables' entry @vm, the loop in @code
-	 * (file offsets), and where the loop begins. 0 or -ENOENT.
+	 * Is @img this machine? Fills tables' entry @vm, the loop in d->code
+	 * (file offsets), and where the loop begins. 0; -ENOENT; -ENOTSUP for
+	 * one whose frames can't be read, with its name.
 	 */
 	int (*detect)(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
-		      struct vm_code *code, uint64_t *out_loop_vaddr);
+		      struct lang_detected *d);
 	/* Read what is at @addr. 0; -ESTALE if @cookie says it is another thing now; -errno. */
 	int (*read)(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 		    uint64_t addr, uint32_t cookie, struct lang_function *out);
@@ -81,6 +88,9 @@ DEFINE_FREEP(struct langs, langs_free)
 
 /* Is it a virtual machine? Called once a file, under sigbus_run(). */
 void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file *out);
+
+/* The @i-th machine that was met and is not supported, by its name; NULL behind the last. */
+const char *langs_unsupported(const struct langs *l, size_t i);
 
 /* A stack as the walk left it. */
 struct lang_stack {

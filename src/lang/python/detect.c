@@ -12,6 +12,7 @@
 #include "lang/python/python.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,23 +219,38 @@ static int set_range(const struct elf_image *img, const struct elf_rawsym *sym,
 	return 0;
 }
 
+/* Before 3.6 the loop was this one, without parts; who has the newer one defines it too. */
+static int detect_old(const struct elf_image *img, struct lang_detected *d)
+{
+	struct elf_rawsym sym;
+
+	if (elf_gnuhash_lookup(img, "PyEval_EvalFrameEx", &sym) < 0 || !sym.vaddr)
+		return -ENOENT;
+	snprintf(d->name, sizeof(d->name), "Python before 3.6");
+	return -ENOTSUP;
+}
+
 int python_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
-		  struct vm_code *code, uint64_t *out_loop_vaddr)
+		  struct lang_detected *d)
 {
 	struct elf_rawsym loop, cold;
+	unsigned int minor;
 	struct python_vm py;
-	int r = elf_gnuhash_lookup(img, LOOP, &loop);
+	int r;
 
-	if (r < 0)
-		return r;
-	r = find_offsets(img, find_minor(img), &py);
+	if (elf_gnuhash_lookup(img, LOOP, &loop) < 0)
+		return detect_old(img, d);
+	minor = find_minor(img);
+	r = find_offsets(img, minor, &py);
 	if (r == 0)
-		r = set_range(img, &loop, &code->loop[0]);
-	if (r < 0)
-		return r;
+		r = set_range(img, &loop, &d->code.loop[0]);
+	if (r < 0) {
+		snprintf(d->name, sizeof(d->name), "Python 3.%u", minor);
+		return -ENOTSUP;
+	}
 	if (find_cold(img, &loop, &cold) == 0)
-		(void)set_range(img, &cold, &code->loop[1]);
-	*out_loop_vaddr = loop.vaddr;
+		(void)set_range(img, &cold, &d->code.loop[1]);
+	d->loop_vaddr = loop.vaddr;
 	tables->python[vm] = py;
 	return 0;
 }

@@ -20,7 +20,7 @@ int python_offsets(struct python_vm *out, unsigned int minor, uint64_t runtime,
 		   const uint8_t *debug_offsets, size_t len);
 
 int python_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
-		  struct vm_code *code, uint64_t *out_loop_vaddr);
+		  struct lang_detected *d);
 
 int python_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 		uint64_t addr, uint32_t cookie, struct lang_function *out);
