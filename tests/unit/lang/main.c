@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+int test_python_code(void);
+int test_python_lines(void);
+int test_python_offsets(void);
+int test_weave(void);
+
+int main(void)
+{
+	int n_failed = 0;
+
+	n_failed += test_python_code();
+	n_failed += test_python_lines();
+	n_failed += test_python_offsets();
+	n_failed += test_weave();
+	return n_failed;
+}

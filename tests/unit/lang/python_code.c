@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "tests/test.h"
+
+static const uint8_t LINES[] = { 0x80 | 11 << 3, 0, 0 };
+
+static void function_fini(struct lang_function *f)
+{
+	free(f->name);
+	free(f->file);
+	free(f->lines);
+}
+
+static int read_code(struct memory *m, uint64_t addr, uint32_t cookie, struct lang_function *f)
+{
+	*f = (struct lang_function){ 0 };
+	return python_read(&m->tables, 1, &m->process, addr, cookie, f);
+}
+
+static void a_code_object_is_read(void **state)
+{
+	struct memory m;
+	struct lang_function f;
+	uint64_t code;
+
+	(void)state;
+	memory_init(&m, 11);
+	code = memory_code(&m, "Thing.method", 40, LINES, sizeof(LINES));
+	assert_int_equal(read_code(&m, code, memory_cookie(&m, code), &f), 0);
+	assert_string_equal(f.name, "Thing.method");
+	assert_string_equal(f.file, "memory.py");
+	assert_int_equal(f.first_line, 40);
+	assert_int_equal(python_line(&f, f.bytecode), 41);
+	function_fini(&f);
+}
+
+static void another_cookie_is_stale(void **state)
+{
+	struct memory m;
+	struct lang_function f;
+	uint64_t code;
+
+	(void)state;
+	memory_init(&m, 11);
+	code = memory_code(&m, "f", 40, LINES, sizeof(LINES));
+	assert_int_equal(read_code(&m, code, memory_cookie(&m, code) + 2, &f), -ESTALE);
+	function_fini(&f);
+}
+
+static void what_is_no_code_object_is_stale(void **state)
+{
+	struct memory m;
+	struct lang_function f;
+	uint64_t code;
+
+	(void)state;
+	memory_init(&m, 11);
+	code = memory_string(&m, "a string, of some length that is not that of a code object", 58,
+			     1, true);
+	assert_int_equal(read_code(&m, code, 0, &f), -ESTALE);
+	function_fini(&f);
+}
+
+static void what_is_not_mapped_is_an_error(void **state)
+{
+	struct memory m;
+	struct lang_function f;
+
+	(void)state;
+	memory_init(&m, 11);
+	assert_int_equal(read_code(&m, 0x123456789000, 5, &f), -EFAULT);
+	function_fini(&f);
+}
+
+static void names_of_all_widths_become_utf8(void **state)
+{
+	static const uint16_t two[] = { 'a', 0xe9, 0x4e2d };
+	static const uint32_t four[] = { 0x1f40d, 'z', 0x110000, 7 };
+	struct memory m;
+	struct lang_function f;
+	uint64_t code;
+
+	(void)state;
+	memory_init(&m, 11);
+	code = memory_code(&m, "f", 40, LINES, sizeof(LINES));
+	memory_put(&m, code + m.python[1].code_qualname, memory_string(&m, two, 3, 2, false));
+	memory_put(&m, code + m.python[1].code_filename, memory_string(&m, four, 4, 4, false));
+	assert_int_equal(read_code(&m, code, 0, &f), 0);
+	assert_string_equal(f.name, "a\xc3\xa9\xe4\xb8\xad");
+	assert_string_equal(f.file, "\xf0\x9f\x90\x8dz??");
+	function_fini(&f);
+}
+
+static void a_billion_characters_are_cut(void **state)
+{
+	struct memory m;
+	struct lang_function f;
+	uint64_t code, name;
+
+	(void)state;
+	memory_init(&m, 11);
+	code = memory_code(&m, "f", 40, LINES, sizeof(LINES));
+	name = memory_string(&m, "xxxx", 4, 1, true);
+	memory_put(&m, name + 16, 1000000000);
+	memory_add(&m, NULL, 8192);
+	memory_put(&m, code + m.python[1].code_qualname, name);
+	assert_int_equal(read_code(&m, code, 0, &f), 0);
+	assert_int_equal(strlen(f.name), LANG_NAME_MAX);
+	assert_int_equal(strncmp(f.name, "xxxx?", 5), 0);
+	function_fini(&f);
+}
+
+static void a_string_of_no_width_is_stale(void **state)
+{
+	struct memory m;
+	struct lang_function f;
+	uint64_t code, name;
+
+	(void)state;
+	memory_init(&m, 11);
+	code = memory_code(&m, "f", 40, LINES, sizeof(LINES));
+	name = memory_string(&m, "xxxx", 4, 3, true);
+	memory_put(&m, code + m.python[1].code_qualname, name);
+	assert_int_equal(read_code(&m, code, 0, &f), -ESTALE);
+	function_fini(&f);
+}
+
+static void an_endless_line_table_is_left_out(void **state)
+{
+	struct memory m;
+	struct lang_function f;
+	uint64_t code, table;
+
+	(void)state;
+	memory_init(&m, 11);
+	code = memory_code(&m, "f", 40, LINES, sizeof(LINES));
+	memcpy(&table, memory_at(&m, code + m.python[1].code_lines), sizeof(table));
+	memory_put(&m, table + 16, UINT64_MAX);
+	assert_int_equal(read_code(&m, code, 0, &f), 0);
+	assert_int_equal(f.n_lines, 0);
+	assert_int_equal(python_line(&f, 190), 40);
+	function_fini(&f);
+}
+
+TEST_GROUP(test_python_code, TEST(a_code_object_is_read), TEST(another_cookie_is_stale),
+	   TEST(what_is_no_code_object_is_stale), TEST(what_is_not_mapped_is_an_error),
+	   TEST(names_of_all_widths_become_utf8), TEST(a_billion_characters_are_cut),
+	   TEST(a_string_of_no_width_is_stale), TEST(an_endless_line_table_is_left_out))
