@@ -679,6 +679,19 @@ def walk():
         yield bytes(data)
 
 
+def langs():
+    """A language's number, its table of small offsets and bits, memory that points into itself."""
+    rng = random.Random(21)
+    for i in range(600):
+        entry = b"".join(struct.pack("<H", rng.choice((0, 1, 2, 3, 8, 16, 24, 32, 40, 56, 72, 104,
+                                                       0xffff, rng.randrange(256))))
+                         for _ in range(96))
+        words = [rng.choice((0, 1, 5, 0x7000, rng.randrange(1 << 12) & ~7, rng.randrange(256),
+                             rng.getrandbits(64), rng.choice(ODD))) for _ in range(512)]
+        yield bytes([i % 256]) + entry + struct.pack("<512Q", *words)
+    yield bytes([0]) + b"\0" * 300
+
+
 def selector():
     rng = random.Random(15)
     whole = b"{a=\"x\", b!='y', c=~\"r.*(a|b)+\", 'host.name' !~ `[a-z]{2,3}`,}"
