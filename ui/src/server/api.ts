@@ -3,8 +3,6 @@
 // The server's methods (docs/api.md) as functions. Every call ends in data, in
 // ApiError (the server says what is wrong) or in Unreachable (nobody answers).
 
-import { fromFlameGraph } from "../model/flamebearer";
-
 export interface Query {
 	profileTypeID: string;
 	labelSelector: string;
@@ -138,19 +136,8 @@ const querier = <T>(method: string, body: object, signal: AbortSignal) =>
 	call<T>(`querier.v1.QuerierService/${method}`, body, signal);
 
 /** A profile as src/codec/page_json.c writes it. */
-export async function tree(q: Query & { maxNodes: number; callSite?: string[] }, signal: AbortSignal): Promise<unknown> {
-	try {
-		return await page<unknown>("Tree", q, signal);
-	} catch (e) {
-		if (!(e instanceof ApiError) || (e.status !== 404 && e.status !== 501))
-			throw e;
-	}
-	const [, type, unit] = q.profileTypeID.split(":");
-	const rs = await querier<{ flamegraph?: object }>("SelectMergeStacktraces", {
-		...q, stackTraceSelector: { callSite: (q.callSite ?? []).map((name) => ({ name })) },
-	}, signal);
-	return fromFlameGraph(rs.flamegraph ?? {}, unit, type);
-}
+export const tree = (q: Query & { maxNodes: number; callSite?: string[] }, signal: AbortSignal) =>
+	page<unknown>("Tree", q, signal);
 export const diff = (left: Query, right: Query, maxNodes: number, signal: AbortSignal) =>
 	page<{ before: unknown; after: unknown }>("Diff", { left, right, maxNodes }, signal);
 export const movers = (left: Query, right: Query, normalize: boolean, limit: number, signal: AbortSignal) =>

@@ -11,25 +11,34 @@ import { bestType } from "../model/types";
 import { useUrlState, type UpdateOf } from "../view/state";
 import * as api from "./api";
 import { useAsk, useAway } from "./ask";
+import { AgentsPage } from "./agents_page";
+import { BinariesPage } from "./binaries_page";
 import { useNow } from "./clock";
+import { Compare } from "./compare_page";
 import { Filters, LabelPicker, Service, TypePicker } from "./filters";
 import { Flame } from "./flame_page";
+import { GroupsPage } from "./groups_page";
+import { HeatPage } from "./heat_page";
 import { Failed, Message, Waiting } from "./messages";
 import { RangeBar } from "./range_bar";
 import type { Scope } from "./scope";
 import { SERVER, SERVER_START, type PageName, type ServerState } from "./state";
+import { StoragePage } from "./storage_page";
 import { Timeline } from "./timeline";
 
 const PAGE_NAMES: Partial<Record<PageName, string>> = {
-	flame: "Flame graph",
+	flame: "Flame graph", compare: "Compare", groups: "Groups", heat: "Heat map",
+	agents: "Agents", binaries: "Executables", storage: "Storage",
 };
+/* These draw a time line of their own. */
+const WITHOUT_LINE: PageName[] = ["compare"];
 
 function Nav({ state, update }: { state: ServerState; update: UpdateOf<ServerState> }) {
 	return (
 		<nav class="pages" aria-label="Pages">
 			{(Object.keys(PAGE_NAMES) as PageName[]).map((p) => (
 				<button key={p} aria-current={state.page === p ? "page" : undefined}
-					onClick={() => update({ page: p, zoom: "", query: "" })}>{PAGE_NAMES[p]}</button>
+					onClick={() => update({ page: p, zoom: "", query: "", order: "", opened: [] })}>{PAGE_NAMES[p]}</button>
 			))}
 		</nav>
 	);
@@ -66,20 +75,27 @@ function useTimeKeys(scope: Scope): void {
 }
 
 function Body({ scope }: { scope: Scope }) {
-	return <Flame scope={scope} query={scope.query} />;
+	switch (scope.state.page) {
+	case "compare": return <Compare scope={scope} />;
+	case "groups": return <GroupsPage scope={scope} />;
+	case "heat": return <HeatPage scope={scope} />;
+	case "agents": return <AgentsPage scope={scope} />;
+	case "binaries": return <BinariesPage scope={scope} />;
+	default: return <Flame scope={scope} query={scope.query} />;
+	}
 }
 
 function Line({ scope }: { scope: Scope }) {
 	const { state, update } = scope;
+	const pick = (value: string) => update(state.by === SERVICE
+		? { service: value, opened: [] }
+		: { where: narrowed(state.where, state.by, value), opened: [] });
 	return (
-			<Timeline type={scope.type} selector={scope.selector} range={scope.range} live={scope.live} by={state.by}
-				onRange={(from, to) => update({ from: String(from), to: String(to) })}
-				onPick={(value) => update(state.by === SERVICE
-					? { service: value, opened: [] }
-					: { where: narrowed(state.where, state.by, value), opened: [] })}>
+		<Timeline type={scope.type} selector={scope.selector} range={scope.range} live={scope.live} by={state.by}
+			onRange={(from, to) => update({ from: String(from), to: String(to) })} onPick={pick}>
 			<LabelPicker prefix="Stacked by" label={state.by} selector={scope.selector} range={scope.range}
 				onSet={(by) => update({ by })} />
-			</Timeline>
+		</Timeline>
 	);
 }
 
@@ -121,11 +137,15 @@ export function App() {
 				<Nav state={state} update={update} />
 			</header>
 			{away && <p class="away" role="alert">The server does not answer. Trying again…</p>}
-			<QueryBar scope={scope} types={types.data ?? []} />
-			{type === ""
+			{state.page !== "storage" && <QueryBar scope={scope} types={types.data ?? []} />}
+			{state.page === "storage" ? <StoragePage scope={scope} />
+				: type === ""
 				? types.error && !types.data ? <Failed error={types.error} what="This page" />
 					: types.data ? <Empty state={state} update={update} /> : <Waiting />
-				: <><Line scope={scope} /><Body scope={scope} /></>}
+				: <>
+					{!WITHOUT_LINE.includes(state.page) && <Line scope={scope} />}
+					<Body scope={scope} />
+				</>}
 		</>
 	);
 }

@@ -16,7 +16,7 @@ import { useAsk } from "./ask";
 import { Failed, Message, Waiting } from "./messages";
 import { questionOf, type Scope } from "./scope";
 
-export const MAX_NODES = 16384;
+export const MAX_NODES = 32768;
 const MOST_NODES = 1 << 20;
 
 /** @profile with the places of @opened filled in, each asked for by itself. */

@@ -7,8 +7,8 @@ import { readState, START, type Codec, type Params, type State } from "../model/
 export const PAGES = ["flame", "compare", "groups", "heat", "chart", "agents", "binaries", "storage"] as const;
 export type PageName = (typeof PAGES)[number];
 
-export const BASES = ["before", "day", "week", "custom"] as const;
-/** What is compared with: the time just before, the same time yesterday or last week, or as chosen. */
+export const BASES = ["before", "day", "week", "same", "custom"] as const;
+/** What is compared with: the time just before, yesterday, last week, the very same, or as chosen. */
 export type Base = (typeof BASES)[number];
 
 export interface ServerState extends State {
@@ -36,6 +36,8 @@ export interface ServerState extends State {
 	sliceFrom: string;
 	sliceTo: string;
 	thread: string;
+	/** The column by which a table of the server is sorted, with '-' for falling. */
+	order: string;
 	/** Places whose cut children were asked for. */
 	opened: string[];
 }
@@ -59,6 +61,7 @@ export const SERVER_START: ServerState = {
 	sliceFrom: "",
 	sliceTo: "",
 	thread: "",
+	order: "",
 	opened: [],
 };
 
@@ -86,6 +89,7 @@ function read(p: Params): ServerState {
 		sliceFrom: text("sliceFrom"),
 		sliceTo: text("sliceTo"),
 		thread: text("thread"),
+		order: text("order"),
 		opened: p.list("opened", MOST_OPENED),
 	};
 }

@@ -6,7 +6,7 @@
 import { useMemo } from "preact/hooks";
 
 import { changeColour, css } from "../model/colour";
-import { diffTrees, movers, type Diff, type Mover } from "../model/diff";
+import { diffTrees, movers, type Diff } from "../model/diff";
 import { amount, percent, shown, type Scale } from "../model/format";
 import { findPath, pathKey } from "../model/hash";
 import { layOut } from "../model/layout";
@@ -50,8 +50,24 @@ function factsOfDiff(d: Diff, node: number, read: (v: number) => string): Facts 
 	};
 }
 
-function Movers({ d, rows, read, onFind }: {
-	d: Diff; rows: Mover[]; read: (v: number) => string; onFind: (fn: number) => void;
+/** A function's own value on either side. */
+export interface Moved {
+	name: string;
+	binary: string;
+	before: number;
+	after: number;
+	/** The change is no more than chance gives. */
+	noise: boolean;
+}
+
+function movedOf(d: Diff): Moved[] {
+	return movers(d).filter((m) => Math.abs(m.after - m.before) > 1e-9).slice(0, MOST_MOVERS).map((m) => ({
+		name: d.functions.name[m.fn], binary: d.functions.binary[m.fn], before: m.before, after: m.after, noise: false,
+	}));
+}
+
+function Movers({ rows, read, onFind }: {
+	rows: Moved[]; read: (v: number) => string; onFind: (name: string) => void;
 }) {
 	return (
 		<section class="table movers" aria-label="Functions that changed most">
@@ -63,7 +79,8 @@ function Movers({ d, rows, read, onFind }: {
 					</thead>
 					<tbody>
 						{rows.map((m) => (
-							<tr key={m.fn} onClick={() => onFind(m.fn)}>
+							<tr key={`${m.binary} ${m.name}`} class={m.noise ? "noise" : ""} onClick={() => onFind(m.name)}
+								title={m.noise ? "No more than chance gives" : undefined}>
 								<td class="number">{signed(m.after - m.before, read)}</td>
 								<td class="number">{read(m.before)}</td>
 								<td class="number">{read(m.after)}</td>
@@ -71,26 +88,35 @@ function Movers({ d, rows, read, onFind }: {
 									<span class="dot" style={{
 										background: css(changeColour((m.after - m.before) / (m.after + m.before || 1))),
 									}} />
-									<button class="name" title={shown(d.functions.name[m.fn], 300)}>
-										{shown(d.functions.name[m.fn], 300)}</button>
+									<button class="name" title={shown(m.name, 300)}>{shown(m.name, 300)}</button>
+									{m.noise && <small>maybe chance</small>}
 								</td>
 							</tr>
 						))}
 					</tbody>
 				</table>
+				{rows.length === 0 && <p class="empty">No function changed.</p>}
 			</div>
 		</section>
 	);
 }
 
-export function DiffView({ before, after, state, update }: {
-	before: Profile; after: Profile; state: State; update: Update;
-}) {
+interface DiffViewProps {
+	before: Profile;
+	after: Profile;
+	state: State;
+	update: Update;
+	/** Who changed most, where somebody knows better than the two profiles tell. */
+	moved?: Moved[];
+	busy?: boolean;
+}
+
+export function DiffView({ before, after, state, update, moved, busy }: DiffViewProps) {
 	const d = useMemo(() => diffTrees(before, after, state.absolute ? "absolute" : "relative"),
 		[before, after, state.absolute]);
 	const layout = useMemo(() => layOut(d.tree), [d]);
 	const nodeColours = useMemo(() => Array.from(d.change, (c) => css(changeColour(c))), [d]);
-	const rows = useMemo(() => movers(d).filter((m) => Math.abs(m.after - m.before) > 1e-9).slice(0, MOST_MOVERS), [d]);
+	const rows = useMemo(() => moved ?? movedOf(d), [d, moved]);
 	const found = useMemo(() => search(d.tree, d.functions, { text: state.query, regex: state.regex }),
 		[d, state.query, state.regex]);
 	const zoom = useMemo(() => Math.max(0, state.zoom === "" ? 0 : findPath(d.tree, d.functions.key, state.zoom)),
@@ -102,7 +128,7 @@ export function DiffView({ before, after, state, update }: {
 		zoom: node > 0 ? pathKey(pathOf(d.tree, node).map((fn) => d.functions.key[fn])) : "",
 	});
 	return (
-		<main>
+		<main aria-busy={busy}>
 			<div class="controls">
 				<div class="views" role="group" aria-label="What is compared">
 					<button aria-pressed={!state.absolute} title="Each profile's shares of its own samples"
@@ -117,8 +143,7 @@ export function DiffView({ before, after, state, update }: {
 				</div>
 			</div>
 			<div class="body" data-view="both">
-				<Movers d={d} rows={rows} read={read}
-					onFind={(fn) => update({ query: d.functions.name[fn], regex: false })} />
+				<Movers rows={rows} read={read} onFind={(name) => update({ query: name, regex: false })} />
 				<section class="pane" aria-label="Flame graph">
 					<Crumbs tree={d.tree} functions={d.functions} zoom={zoom} rootName="all" onZoom={setZoom} />
 					<Graph
