@@ -55,8 +55,6 @@ struct batch {
 	uint32_t file;
 	const struct file_info *info;
 	const struct known_file *known;
-	const uint64_t *asked;
-	bool *answered;
 };
 
 int locator_new(struct locator **out, const struct locator_opts *opts)
@@ -333,33 +331,38 @@ static struct answers_place place_of(const struct batch *b, uint64_t word)
 	return (struct answers_place){ word, b->info->serial };
 }
 
+/* A question under way. */
+struct asking {
+	struct batch *b;
+	const uint64_t *words;
+	bool answered[BATCH];
+};
+
 static int on_answer(void *ctx, size_t cookie, const struct symbol_frame *frames, size_t n)
 {
-	struct batch *b = ctx;
-	struct answers_place place = place_of(b, b->asked[cookie]);
+	struct asking *q = ctx;
+	struct answers_place place = place_of(q->b, q->words[cookie]);
 
-	b->answered[cookie] = true;
-	return answers_put(b->l->answers, &place, frames, n);
+	q->answered[cookie] = true;
+	return answers_put(q->b->l->answers, &place, frames, n);
 }
 
 /* Ask for @n words of the file in work. */
 static int ask(struct batch *b, const uint64_t *words, size_t n)
 {
+	struct asking q = { .b = b, .words = words };
 	uint64_t offsets[BATCH];
-	bool answered[BATCH] = { false };
 	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
 		offsets[i] = words[i] & FRAME_OFFSET_MASK;
-	b->asked = words;
-	b->answered = answered;
 	if (b->known->added)
 		r = symbolizer_ask(b->l->symbolizer, b->known->symbolizer_id, SYMBOLIZER_OFFSET,
-				   offsets, n, on_answer, b);
+				   offsets, n, on_answer, &q);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct answers_place place = place_of(b, words[i]);
 
-		if (!answered[i])
+		if (!q.answered[i])
 			r = answers_put(b->l->answers, &place, NULL, 0);
 	}
 	return r;
