@@ -27,6 +27,7 @@
 #include "bpf/shared/abi.h"
 #include "elf/debuglink.h"
 #include "elf/image.h"
+#include "proc/root.h"
 #include "symbol/debugfile.h"
 #include "unwind/tables.h"
 
@@ -51,6 +52,7 @@ struct inode {
 struct files {
 	struct unwind_tables *tables;
 	struct langs *langs; /* may be NULL */
+	int own_root;
 	struct {
 		VEC(struct file *);
 	} all; /* by id; [0] is unused */
@@ -77,6 +79,7 @@ int files_new(struct files **out, struct unwind_tables *tables)
 	if (!f)
 		return -ENOMEM;
 	f->tables = tables;
+	f->own_root = proc_root_open((int)getpid());
 	if (vec_push(&f->all, NULL) < 0) {
 		free(f);
 		return -ENOMEM;
@@ -90,6 +93,8 @@ static void file_free(struct file *file)
 	if (!file)
 		return;
 	closep(&file->info.fd);
+	closep(&file->info.root_fd);
+	closep(&file->info.debug_fd);
 	free((void *)file->info.path);
 	free(file);
 }
@@ -108,6 +113,7 @@ void files_free(struct files *f)
 	index_fini(&f->by_inode);
 	index_fini(&f->by_build_id);
 	index_fini(&f->by_content);
+	closep(&f->own_root);
 	free(f);
 }
 
@@ -270,6 +276,17 @@ static void hash_content(struct file *file)
 	file->content[1] = h.high64;
 }
 
+/* A process with another root may be gone when names are wanted, and what was mounted there. */
+static void look_in_other_root(const struct files *f, struct file_info *info, uint32_t pid)
+{
+	_cleanup_(closep) int root = proc_root_open((int)pid);
+
+	if (root < 0 || proc_root_same(root, f->own_root))
+		return;
+	info->debug_fd = debugfile_open_by_id(root, &info->build_id);
+	info->root_fd = steal_fd(&root);
+}
+
 static struct file *file_open(const struct files *f, const struct file_ref *ref)
 {
 	struct file *file = calloc(1, sizeof(*file));
@@ -277,7 +294,7 @@ static struct file *file_open(const struct files *f, const struct file_ref *ref)
 
 	if (!file)
 		return NULL;
-	file->info.pid = ref->pid;
+	file->info.root_fd = file->info.debug_fd = -1;
 	file->info.path = strdup(ref->path);
 	file->info.fd = open_mapped(ref);
 	if (!file->info.path) {
@@ -295,6 +312,7 @@ static struct file *file_open(const struct files *f, const struct file_ref *ref)
 		return file;
 	}
 	hash_content(file);
+	look_in_other_root(f, &file->info, ref->pid);
 	return file;
 }
 
@@ -403,6 +421,7 @@ uint32_t files_vdso(struct files *f)
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return FILE_ID_NONE;
+	file->info.root_fd = file->info.debug_fd = -1;
 	file->info.fd = vdso_fd();
 	file->info.path = strdup("[vdso]");
 	if (file->info.fd < 0 || !file->info.path) {
@@ -423,20 +442,22 @@ struct table_job {
 };
 
 /* The file's separate debug file, below its process's root or the host's; -1: none. */
-static int open_debug_file(const struct file_info *info, const struct elf_image *img)
+static int open_debug_file(const struct files *f, const struct file_info *info,
+			   const struct elf_image *img)
 {
-	_cleanup_(closep) int process = -1, host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct elf_debuglink link = { 0 };
-	struct debugfile_of of = { .path = info->path, .build_id = info->build_id };
-	char path[64];
+	struct debugfile_of of = {
+		.roots = { info->root_fd, f->own_root },
+		.path = info->path,
+		.build_id = info->build_id,
+	};
 
-	snprintf(path, sizeof(path), "/proc/%u/root", info->pid);
-	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (info->debug_fd >= 0)
+		return fcntl(info->debug_fd, F_DUPFD_CLOEXEC, 0);
 	if (elf_debuglink(img, &link) == 0) {
 		of.link = link.name;
 		of.link_crc = link.crc;
 	}
-	of.roots = (struct debugfile_roots){ process, host };
 	return debugfile_open(&of);
 }
 
@@ -445,7 +466,7 @@ static int build_from_debug_file(struct table_job *job, const struct elf_image *
 {
 	_cleanup_(elf_image_freep) struct elf_image *debug = NULL;
 	struct unwind_tables_source src = { .img = img };
-	_cleanup_(closep) int fd = open_debug_file(&job->file->info, img);
+	_cleanup_(closep) int fd = open_debug_file(job->f, &job->file->info, img);
 	int r;
 
 	if (fd < 0)

@@ -33,7 +33,8 @@ struct file_info {
 	const char *path; /* as its first process sees it; "[vdso]" */
 	int fd;           /* -1: it could not be opened (names and tables are missing) */
 	uint64_t serial;  /* never 0; ids are given again, serials are not */
-	uint32_t pid;     /* a process that mapped it: its root may hold debug files */
+	int root_fd;      /* its first process's root, which may hold debug files; -1: our own */
+	int debug_fd;     /* the debug file found there by build id, or -1 */
 	struct elf_build_id build_id;
 	char build_id_hex[2 * ELF_BUILD_ID_MAX + 1];
 	bool is_elf;

@@ -198,22 +198,13 @@ static int open_image(void *ctx)
 	return elf_image_open(&job->known->img, job->info->fd, NULL);
 }
 
-/* The root directory of a process that mapped the file: debug files may lie there. -1: gone. */
-static int open_root(uint32_t pid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%u/root", pid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
 static void file_introduce(struct locator *l, struct known_file *k, const struct file_info *info)
 {
 	struct open_job job = { info, k };
-	_cleanup_(closep) int root = open_root(info->pid);
 	struct symbolizer_file sf = {
 		.fd = info->fd,
-		.root_fd = root,
+		.root_fd = info->root_fd,
+		.debug_fd = info->debug_fd,
 		.path = info->path,
 	};
 

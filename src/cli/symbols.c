@@ -93,7 +93,7 @@ static int read_addrs(struct addrs *addrs)
 	return 0;
 }
 
-static void show_stats(const struct symbolizer *s)
+static void show_stats(struct symbolizer *s)
 {
 	struct symbolizer_counters c;
 
@@ -113,7 +113,9 @@ static int run(const char *path, const struct options *o, const struct addrs *ad
 	_cleanup_(symbolizer_freep) struct symbolizer *s = NULL;
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	_cleanup_(freep) char *real = realpath(path, NULL);
-	struct symbolizer_file f = { .fd = fd, .root_fd = -1, .path = real ? real : path };
+	struct symbolizer_file f = {
+		.fd = fd, .root_fd = -1, .debug_fd = -1, .path = real ? real : path
+	};
 	uint32_t id;
 	int r;
 

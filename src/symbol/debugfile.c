@@ -13,12 +13,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/sigbus.h"
 #include "elf/image.h"
+#include "proc/root.h"
 #include "symbol/rootfile.h"
 
 enum { PATH_CAP = 4096 + 512 };
@@ -99,7 +99,7 @@ int debugfile_open_checked(int root, const char *path, const struct elf_build_id
 }
 
 /* /usr/lib/debug/.build-id/ab/cdef.debug in @root. */
-static int open_by_id(int root, const struct elf_build_id *id)
+int debugfile_open_by_id(int root, const struct elf_build_id *id)
 {
 	char hex[2 * ELF_BUILD_ID_MAX + 1], path[PATH_CAP];
 
@@ -145,13 +145,11 @@ static int open_by_link(int root, const struct debugfile_of *of)
 /* The roots to try, the process's first; the same one is not tried twice. */
 static int roots_of(const struct debugfile_roots *r, int out[2])
 {
-	struct stat a, b;
 	int n = 0;
 
 	if (r->process >= 0)
 		out[n++] = r->process;
-	if (r->host >= 0 && !(n && fstat(r->process, &a) == 0 && fstat(r->host, &b) == 0 &&
-			      a.st_dev == b.st_dev && a.st_ino == b.st_ino))
+	if (r->host >= 0 && !(n && proc_root_same(r->process, r->host)))
 		out[n++] = r->host;
 	return n;
 }
@@ -161,7 +159,7 @@ int debugfile_open(const struct debugfile_of *of)
 	int roots[2], n = roots_of(&of->roots, roots);
 
 	for (int i = 0; i < n; i++) {
-		int fd = open_by_id(roots[i], &of->build_id);
+		int fd = debugfile_open_by_id(roots[i], &of->build_id);
 
 		if (fd < 0)
 			fd = open_by_link(roots[i], of);
@@ -215,7 +213,7 @@ int debugfile_open_alt(const struct debugfile_of *of, const char *name, const ui
 	fd = name[0] == '/' ? open_in_any(of, name) : open_relative(of, name);
 	fd = keep_if(fd, fd >= 0 && (!build_id.len || debugfile_check(fd, &build_id)));
 	for (int i = 0; fd < 0 && i < n; i++)
-		fd = open_by_id(roots[i], &build_id);
+		fd = debugfile_open_by_id(roots[i], &build_id);
 	if (fd < 0 && !strncmp(name, "../", 3)) {
 		/* Relative to /usr/lib/debug/.build-id/xx/: "../../.dwz/...". */
 		char path[PATH_CAP];

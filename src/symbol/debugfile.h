@@ -32,6 +32,9 @@ struct debugfile_of {
 /* By build id and by .gnu_debuglink (build id or CRC must match), in /usr/lib/debug and beside. */
 int debugfile_open(const struct debugfile_of *of);
 
+/* By build id only, in one root: what is cheap enough to do at once. */
+int debugfile_open_by_id(int root, const struct elf_build_id *id);
+
 /* dwz's alternate file, by path (relative to the debug file's directory) or by build id. */
 int debugfile_open_alt(const struct debugfile_of *of, const char *name, const uint8_t *id,
 		       size_t id_len);

@@ -55,7 +55,8 @@ struct file {
 struct symbolizer {
 	struct symbolizer_opts opts;
 	struct demangle *demangle;
-	struct symbol_worker *worker;  /* NULL: none */
+	bool worker_tried;
+	struct symbol_worker *worker;  /* NULL: none, or not yet */
 	struct debuginfod *debuginfod; /* NULL: none */
 	struct symbol_cache *cache;    /* NULL: none */
 	int host_root;
@@ -80,7 +81,8 @@ const char *symbolizer_source_label(enum symbolizer_source s)
 	return s < SYMBOLIZER_SOURCE_MAX ? labels[s] : "unknown";
 }
 
-static void start_worker(struct symbolizer *s)
+/* The worker, started when it is first wanted; NULL: there is none to be had. */
+static struct symbol_worker *worker_of(struct symbolizer *s)
 {
 	struct symbol_worker_opts opts = {
 		.memory_bytes = s->opts.worker_memory_bytes,
@@ -88,11 +90,15 @@ static void start_worker(struct symbolizer *s)
 	};
 	struct err err = { 0 };
 
+	if (s->worker_tried)
+		return s->worker;
+	s->worker_tried = true;
 	if (symbol_worker_new(&s->worker, &opts, &err) < 0)
 		snprintf(s->confinement, sizeof(s->confinement), "no worker: %s", err.msg);
 	else
 		snprintf(s->confinement, sizeof(s->confinement), "%s",
 			 symbol_worker_confinement(s->worker));
+	return s->worker;
 }
 
 /* A cache directory that cannot be opened is done without. */
@@ -105,7 +111,7 @@ static void start_debuginfod(struct symbolizer *s)
 		.timeout_ms = s->opts.debuginfod_timeout_ms,
 	};
 
-	if (!opts.urls || !s->worker)
+	if (!opts.urls || s->opts.no_dwarf)
 		return;
 	if (debuginfod_new(&s->debuginfod, &opts, NULL) == 0)
 		return;
@@ -130,10 +136,8 @@ int symbolizer_new(struct symbolizer **out, const struct symbolizer_opts *opts)
 	if (opts->symbol_cache) /* done without if it can't be opened */
 		(void)symbol_cache_open(&s->cache, opts->symbol_cache, opts->symbol_cache_bytes,
 					NULL);
-	if (opts->no_dwarf)
-		snprintf(s->confinement, sizeof(s->confinement), "no worker: not wanted");
-	else
-		start_worker(s);
+	s->worker_tried = opts->no_dwarf;
+	snprintf(s->confinement, sizeof(s->confinement), "no worker: not wanted");
 	start_debuginfod(s);
 	*out = s;
 	return 0;
@@ -224,7 +228,8 @@ static int file_new(struct symbolizer *s, struct file **out, const struct symbol
 	if (!f)
 		return -ENOMEM;
 	f->root_fd = in->root_fd < 0 ? -1 : fcntl(in->root_fd, F_DUPFD_CLOEXEC, 0);
-	f->debug_fd = -1;
+	f->debug_fd = in->debug_fd < 0 ? -1 : fcntl(in->debug_fd, F_DUPFD_CLOEXEC, 0);
+	f->debug_looked = f->debug_fd >= 0;
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
 	f->size = st->st_size;
@@ -328,7 +333,7 @@ static bool worth_asking(struct need_ctx *n)
 {
 	struct debugfile_of of = debugfile_of(n);
 
-	if (!n->s->worker || n->f->worker.given_up)
+	if (n->s->opts.no_dwarf || n->f->worker.given_up)
 		return false;
 	if (!n->f->debug_looked) {
 		n->f->debug_looked = true;
@@ -336,7 +341,7 @@ static bool worth_asking(struct need_ctx *n)
 		if (n->f->debug_fd < 0 && n->s->debuginfod && !symbol_file_has_dwarf(n->f->own))
 			n->f->debug_fd = debuginfod_find(n->s->debuginfod, &of.build_id);
 	}
-	return symbol_file_has_debug(n->f->own) || n->f->debug_fd >= 0;
+	return (symbol_file_has_debug(n->f->own) || n->f->debug_fd >= 0) && worker_of(n->s);
 }
 
 /* One batch being answered. */
@@ -598,7 +603,8 @@ void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters 
 	out->worker_restarts = s->worker ? symbol_worker_restarts(s->worker) : 0;
 }
 
-const char *symbolizer_confinement(const struct symbolizer *s)
+const char *symbolizer_confinement(struct symbolizer *s)
 {
+	(void)worker_of(s);
 	return s->confinement;
 }

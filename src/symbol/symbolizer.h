@@ -41,6 +41,7 @@ struct symbolizer_opts {
 struct symbolizer_file {
 	int fd;           /* of the file; duplicated */
 	int root_fd;      /* the process's root directory, or -1 for the host's; duplicated */
+	int debug_fd;     /* of its separate debug file, or -1 to look for one; duplicated */
 	const char *path; /* as the process sees it */
 };
 
@@ -73,7 +74,7 @@ struct symbolizer_counters {
 const char *symbolizer_source_label(enum symbolizer_source s);
 
 /**
- * symbolizer_new() - with a worker, unless @opts says no_dwarf
+ * symbolizer_new() - with a worker once there is something for it, unless @opts says no_dwarf
  *
  * main() must have called symbol_worker_main(). A worker that cannot be
  * started or confined is no failure: symbolizer_confinement() tells, and names
@@ -111,5 +112,5 @@ int symbolizer_ask(struct symbolizer *s, uint32_t id, enum symbolizer_address ki
 
 void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters *out);
 
-/* How the worker is confined, or why there is none. */
-const char *symbolizer_confinement(const struct symbolizer *s);
+/* How the worker (started now, if it was not yet wanted) is confined, or why there is none. */
+const char *symbolizer_confinement(struct symbolizer *s);

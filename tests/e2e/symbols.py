@@ -7,9 +7,9 @@ import signal
 import subprocess
 import time
 
-from cameo import DEADLINE_S, ENOUGH, PROGRAMS, Recorder, Skip, Tap, Workshop, cameo, end, expect, \
-    is_in, need, need_bpf, record, record_while_running, show, spawn, summary, total, \
-    user_frames
+from cameo import CAMEO, DEADLINE_S, ENOUGH, PROGRAMS, Recorder, Recording, Skip, Tap, Workshop, \
+    cameo, end, expect, is_in, need, need_bpf, parse_folded, record, record_while_running, show, \
+    spawn, summary, total, user_frames
 
 MS = 500
 CHAIN = "_start __libc_start_main.* ... main outer middle hot"
@@ -172,6 +172,85 @@ def hidden_file(shop):
     recording.judge("hidden", CHAIN)
 
 
+def split(shop, name, *flags):
+    """A program without symbols, its debug file beside it, and where by its build id that belongs."""
+    need("objcopy", "readelf")
+    program = shop.path(name)
+    debug = program + ".debug"
+    os.link(shop.c("chain", "-g", "-Wl,--build-id=sha1", *flags), program)
+    os.unlink(shop.path("chain"))
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["strip", program], check=True)
+    notes = subprocess.run(["readelf", "-n", debug], capture_output=True, text=True,
+                           check=True).stdout
+    build_id = re.search(r"Build ID: (\w+)", notes)[1]
+    return program, debug, f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+
+
+def judge_split(recording, name):
+    """Its functions are named, those that only DWARF knows too."""
+    recording.stacks = [s._replace(frames=tuple(MARK.sub("", f) for f in s.frames))
+                        for s in recording.stacks]
+    recording.judge(name, CHAIN + " ...")
+    expect(any(is_in(s, "spin") for s in recording.of(name)), "no inlined calls:",
+           show(recording.of(name)))
+
+
+def need_namespaces(*flags):
+    need("unshare")
+    if subprocess.run(["unshare", *flags, "true"], capture_output=True, check=False).returncode:
+        raise Skip("no namespaces here")
+
+
+def debug_in_container(shop):
+    """The debug file lies in the process's mount namespace only, which has ended with it."""
+    need_namespaces("-m")
+    program, debug, place = split(shop, "contained")
+    os.makedirs("/usr/lib/debug", exist_ok=True)
+    script = f"mount -t tmpfs none /usr/lib/debug && mkdir -p {os.path.dirname(place)} && " \
+             f"mv {debug} {place} && exec {program} {MS}"
+    recording = record("--", "unshare", "-m", "sh", "-c", script)
+    expect(not os.path.exists(place) and not os.path.exists(debug), "it is here, too")
+    judge_split(recording, "contained")
+
+
+def debug_on_host(shop):
+    """The process's root has no debug file, the host's has one."""
+    need_namespaces("-m")
+    need("chroot")
+    program, debug, place = split(shop, "rooted", "-static")
+    output = shop.path("out.folded")
+    os.makedirs("/usr/lib/debug", exist_ok=True)
+    script = f"mount -t tmpfs none /usr/lib/debug && mkdir -p {os.path.dirname(place)} && " \
+             f"mv {debug} {place} && exec {CAMEO} record -F 997 -o {output} -- " \
+             f"chroot {shop.dir} /{os.path.basename(program)} {MS}"
+    r = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
+                       check=False, timeout=DEADLINE_S)
+    expect(r.returncode == 0, r.stderr)
+    with open(output, encoding="utf-8") as f:
+        recording = Recording(parse_folded(f.read()), r.stderr, 0)
+    recording.stacks = [s._replace(frames=tuple(MARK.sub("", f) for f in s.frames))
+                        for s in recording.stacks]
+    recording.judge("rooted", "_start ... main outer middle hot ...")
+    expect(any(is_in(s, "spin") for s in recording.of("rooted")), "no inlined calls:",
+           show(recording.of("rooted")))
+
+
+def on_overlay(shop):
+    """From an overlay's lower layer: what maps tells of device and inode is not what stat does."""
+    need_namespaces("-m")
+    for d in ("lower", "upper", "work", "merged"):
+        os.makedirs(shop.path(d), exist_ok=True)
+    os.rename(shop.c("chain"), shop.path("lower/layered"))
+    script = f"mount -t tmpfs none {shop.path('upper')} && cd {shop.path('upper')} && mkdir u w && " \
+             f"mount -t overlay none -o lowerdir={shop.path('lower')},upperdir=u,workdir=w " \
+             f"{shop.path('merged')} || exit 99; exec {shop.path('merged')}/layered {MS}"
+    recording = record("--", "unshare", "-m", "sh", "-c", script)
+    if recording.status == 99:
+        raise Skip("no overlayfs here")
+    recording.judge("layered", CHAIN)
+
+
 # ---- Go ------------------------------------------------------------------------
 
 
@@ -254,6 +333,9 @@ def main():
             status=1, least=0))
         tap.run("a program that was deleted", deleted_file, shop)
         tap.run("a program in another mount and user namespace", hidden_file, shop)
+        tap.run("a debug file in a container that has ended", debug_in_container, shop)
+        tap.run("a debug file of the host for a process in a chroot", debug_on_host, shop)
+        tap.run("a program on an overlay", on_overlay, shop)
         tap.run("Go's inlined calls are those of go tool pprof", go_inlined, shop)
         tap.run("the share of frames without a name", share_of_unnamed, shop)
     tap.done()

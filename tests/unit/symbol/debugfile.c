@@ -189,7 +189,9 @@ static struct seen ask_stripped(const struct root *r)
 {
 	uint64_t addr = (uintptr_t)hidden_function - (uintptr_t)&__executable_start;
 	int fd = debugfile_open_at(r->fd, "/app/prog");
-	struct symbolizer_file f = { .fd = fd, .root_fd = r->fd, .path = "/app/prog" };
+	struct symbolizer_file f = {
+		.fd = fd, .root_fd = r->fd, .debug_fd = -1, .path = "/app/prog"
+	};
 	struct symbolizer_opts opts = { 0 };
 	struct seen seen = { 0 };
 	struct symbolizer *s;

@@ -48,7 +48,7 @@ static int on_answer(void *ctx, size_t cookie, const struct symbol_frame *frames
 static uint32_t add(struct symbolizer *s, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct symbolizer_file f = { .fd = fd, .root_fd = -1, .path = path };
+	struct symbolizer_file f = { .fd = fd, .root_fd = -1, .debug_fd = -1, .path = path };
 	uint32_t id;
 
 	assert_true(fd >= 0);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mount namespaces that share a root directory differ in what is mounted below
+ * it; their mounts have different numbers, by which they are told apart.
+ */
+#include "proc/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+int proc_root_open(int pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static bool look(int fd, struct statx *st)
+{
+	return statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, st) == 0;
+}
+
+bool proc_root_same(int fd_a, int fd_b)
+{
+	struct statx a, b;
+
+	return look(fd_a, &a) && look(fd_b, &b) && a.stx_ino == b.stx_ino &&
+	       a.stx_dev_major == b.stx_dev_major && a.stx_dev_minor == b.stx_dev_minor &&
+	       a.stx_mnt_id == b.stx_mnt_id;
+}
