@@ -227,6 +227,8 @@ static const struct known_file *file_known(struct locator *l, uint32_t id,
 	if (k->serial == info->serial)
 		return k;
 	elf_image_free(k->img);
+	if (k->added)
+		symbolizer_release_file(l->symbolizer, k->symbolizer_id);
 	*k = (struct known_file){ .serial = info->serial };
 	if (info->is_elf && info->fd >= 0)
 		file_introduce(l, k, info);

@@ -46,6 +46,7 @@ struct file {
 	ino_t ino;
 	off_t size;
 	struct timespec mtime;
+	uint32_t n_users;
 	uint64_t used; /* when last asked about */
 	bool debug_looked;
 	int debug_fd; /* its separate debug file, or -1 */
@@ -62,9 +63,12 @@ struct symbolizer {
 	int host_root;
 	struct {
 		VEC(struct file *);
-	} files;
+	} files; /* by id; NULL: given back */
+	struct {
+		VEC(uint32_t);
+	} free_ids;
 	struct index by_inode, by_build_id;
-	uint64_t calls;
+	uint64_t calls, n_added;
 	struct symbolizer_counters counters;
 	char confinement[256];
 };
@@ -166,6 +170,7 @@ void symbolizer_free(struct symbolizer *s)
 	for (size_t i = 0; i < s->files.len; i++)
 		file_free(s->files.data[i]);
 	vec_fini(&s->files);
+	vec_fini(&s->free_ids);
 	index_fini(&s->by_inode);
 	index_fini(&s->by_build_id);
 	symbol_cache_free(s->cache);
@@ -250,20 +255,50 @@ static int file_new(struct symbolizer *s, struct file **out, const struct symbol
 	return 0;
 }
 
+static int new_id(struct symbolizer *s, uint32_t *out)
+{
+	int r;
+
+	if (s->free_ids.len) {
+		*out = s->free_ids.data[--s->free_ids.len];
+		return 0;
+	}
+	r = vec_push(&s->files, NULL);
+	*out = (uint32_t)s->files.len - 1;
+	/* so that giving it back needs no memory */
+	return r < 0 ? r : vec_reserve(&s->free_ids, s->files.len);
+}
+
 static int keep_file(struct symbolizer *s, struct file *f, uint32_t *out_id)
 {
 	const struct elf_build_id *id = symbol_file_build_id(f->own);
-	int r = vec_push(&s->files, f);
+	int r = new_id(s, out_id);
 
 	if (r < 0) {
 		file_free(f);
 		return r;
 	}
-	*out_id = (uint32_t)s->files.len - 1;
-	f->worker.key = *out_id;
+	s->files.data[*out_id] = f;
+	f->n_users = 1;
+	f->worker.key = ++s->n_added; /* never given again */
 	s->counters.files++;
 	r = index_add(&s->by_inode, inode_hash(f), *out_id);
 	return r == 0 && id->len ? index_add(&s->by_build_id, build_id_hash(id), *out_id) : r;
+}
+
+void symbolizer_release_file(struct symbolizer *s, uint32_t id)
+{
+	struct file *f = s->files.data[id];
+	const struct elf_build_id *build_id = symbol_file_build_id(f->own);
+
+	if (--f->n_users)
+		return;
+	index_remove(&s->by_inode, inode_hash(f), id);
+	index_remove(&s->by_build_id, build_id_hash(build_id), id);
+	file_free(f);
+	s->files.data[id] = NULL;
+	s->free_ids.data[s->free_ids.len++] = id;
+	s->counters.files--;
 }
 
 int symbolizer_add_file(struct symbolizer *s, const struct symbolizer_file *in, uint32_t *out_id)
@@ -286,6 +321,7 @@ int symbolizer_add_file(struct symbolizer *s, const struct symbolizer_file *in, 
 			 &content, out_id)))
 		return keep_file(s, f, out_id);
 	file_free(f);
+	s->files.data[*out_id]->n_users++;
 	return 0;
 }
 
@@ -526,7 +562,7 @@ static void obey_budget(struct symbolizer *s)
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < s->files.len; i++)
-		bytes += symbol_file_bytes(s->files.data[i]->own);
+		bytes += s->files.data[i] ? symbol_file_bytes(s->files.data[i]->own) : 0;
 	while (bytes > s->opts.memory_bytes) {
 		struct file *oldest = NULL;
 		size_t most;
@@ -534,7 +570,7 @@ static void obey_budget(struct symbolizer *s)
 		for (size_t i = 0; i < s->files.len; i++) {
 			struct file *f = s->files.data[i];
 
-			if (f->used && (!oldest || f->used < oldest->used))
+			if (f && f->used && (!oldest || f->used < oldest->used))
 				oldest = f;
 		}
 		if (!oldest)
@@ -577,7 +613,7 @@ int symbolizer_ask(struct symbolizer *s, uint32_t id, enum symbolizer_address ki
 			 .left_index = left_index };
 	int r;
 
-	if (id >= s->files.len)
+	if (id >= s->files.len || !s->files.data[id])
 		return -EINVAL;
 	if (!vaddrs || !names || !left_index || !done)
 		return -ENOMEM;

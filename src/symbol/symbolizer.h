@@ -66,7 +66,7 @@ struct symbolizer_counters {
 	uint64_t by_source[SYMBOLIZER_SOURCE_MAX];
 	uint64_t worker_restarts;
 	uint64_t files_given_up;
-	uint64_t files;
+	uint64_t files; /* that are there now */
 	uint64_t bytes; /* held by tables now */
 };
 
@@ -97,6 +97,10 @@ DEFINE_FREEP(struct symbolizer, symbolizer_free)
  * Return: 0 and *@out_id; -ENOMEM, -errno.
  */
 int symbolizer_add_file(struct symbolizer *s, const struct symbolizer_file *f, uint32_t *out_id);
+
+/* Of each id that was given out, once: the last user's closes the file, and the id is given again.
+ */
+void symbolizer_release_file(struct symbolizer *s, uint32_t id);
 
 /**
  * symbolizer_ask() - frames of @n addresses of file @id

@@ -30,8 +30,12 @@ struct file {
 	struct elf_symtab *symbols; /* of the debug file; NULL: none */
 };
 
+/* Of files at a time, few of which are asked about in turn; each is mapped. */
+enum { FILES_MAX = 1024 };
+
 struct worker_files {
 	size_t max_bytes;
+	size_t last; /* in files: what was asked for before */
 	worker_need_fn need;
 	void *need_ctx;
 	uint64_t calls;
@@ -148,6 +152,12 @@ static size_t file_bytes(const struct file *f)
 	       (f->symbols ? elf_symtab_bytes(f->symbols) : 0);
 }
 
+static void drop(struct worker_files *fs, size_t i)
+{
+	file_fini(&fs->files.data[i]);
+	fs->files.data[i] = fs->files.data[--fs->files.len];
+}
+
 /* Drop files until all are within the budget; @keep is trimmed if it is the last. */
 static void obey_budget(struct worker_files *fs, uint64_t keep)
 {
@@ -162,15 +172,14 @@ static void obey_budget(struct worker_files *fs, uint64_t keep)
 			    (oldest == SIZE_MAX || f->used < fs->files.data[oldest].used))
 				oldest = i;
 		}
-		if (bytes <= fs->max_bytes)
+		if (bytes <= fs->max_bytes && fs->files.len < FILES_MAX)
 			return;
 		if (oldest == SIZE_MAX) {
 			if (fs->files.len && fs->files.data[0].dwarf)
 				dwarf_trim(fs->files.data[0].dwarf);
 			return;
 		}
-		file_fini(&fs->files.data[oldest]);
-		fs->files.data[oldest] = fs->files.data[--fs->files.len];
+		drop(fs, oldest);
 	}
 }
 
@@ -178,15 +187,19 @@ static struct file *file_of(struct worker_files *fs, uint64_t key)
 {
 	struct file f = { .key = key };
 
-	for (size_t i = 0; i < fs->files.len; i++)
-		if (fs->files.data[i].key == key)
-			return &fs->files.data[i];
+	if (fs->last < fs->files.len && fs->files.data[fs->last].key == key)
+		return &fs->files.data[fs->last];
+	for (fs->last = 0; fs->last < fs->files.len; fs->last++)
+		if (fs->files.data[fs->last].key == key)
+			return &fs->files.data[fs->last];
+	obey_budget(fs, key);
 	open_file(fs, &f);
 	if (vec_push(&fs->files, f) < 0) {
 		file_fini(&f);
 		return NULL;
 	}
-	return &fs->files.data[fs->files.len - 1];
+	fs->last = fs->files.len - 1;
+	return &fs->files.data[fs->last];
 }
 
 static int dwarf_frames_of(struct file *f, uint64_t vaddr, struct protocol_frame *out, size_t cap)
@@ -220,7 +233,7 @@ int worker_files_frames(struct worker_files *fs, uint64_t key, uint64_t vaddr,
 	struct file *f;
 	int n = 0;
 
-	if (++fs->calls % 256 == 0 || !fs->files.len)
+	if (++fs->calls % 256 == 0)
 		obey_budget(fs, key);
 	f = file_of(fs, key);
 	if (!f)

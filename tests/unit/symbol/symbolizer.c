@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,57 @@ static void over_its_budget_it_still_answers(void **state)
 	symbolizer_free(s);
 }
 
+/* As many files as the system has libraries, within the budget of a few of them. */
+static void many_files_stay_within_the_budget(void **state)
+{
+	enum { BUDGET = 4 << 20, FILES_MAX = 300 };
+	struct symbolizer_opts opts = { .no_dwarf = true, .memory_bytes = BUDGET };
+	const uint64_t addr = 0x5000;
+	struct symbolizer_counters c;
+	struct symbolizer *s;
+	struct seen seen = { 0 };
+	glob_t libs;
+
+	if (glob("/usr/lib/*/lib*.so.*", 0, NULL, &libs) != 0)
+		skip();
+	assert_int_equal(symbolizer_new(&s, &opts), 0);
+	for (size_t i = 0; i < libs.gl_pathc && i < FILES_MAX; i++) {
+		uint32_t id = add(s, libs.gl_pathv[i]);
+
+		assert_int_equal(
+			symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+		symbolizer_counters(s, &c);
+		assert_true(c.bytes <= BUDGET);
+	}
+	globfree(&libs);
+	symbolizer_free(s);
+}
+
+static void a_file_given_back_is_closed_and_its_id_given_again(void **state)
+{
+	struct symbolizer_opts opts = { .no_dwarf = true };
+	struct symbolizer_counters c;
+	struct symbolizer *s;
+	struct seen seen = { 0 };
+	uint64_t addr = named_addr();
+	uint32_t id;
+
+	assert_int_equal(symbolizer_new(&s, &opts), 0);
+	id = add(s, "/proc/self/exe");
+	assert_int_equal(add(s, "/proc/self/exe"), id);
+	symbolizer_release_file(s, id);
+	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+	assert_int_equal(seen.n, 1);
+	symbolizer_release_file(s, id);
+	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen),
+			 -EINVAL);
+	symbolizer_counters(s, &c);
+	assert_int_equal(c.files, 0);
+	assert_int_equal(add(s, "/etc/passwd"), id);
+	assert_int_not_equal(add(s, "/proc/self/exe"), id);
+	symbolizer_free(s);
+}
+
 static void what_is_not_there_is_an_error_or_unnamed(void **state)
 {
 	struct symbolizer_opts opts = { .no_dwarf = true };
@@ -187,4 +239,6 @@ TEST_GROUP(
 	TEST(without_dwarf_the_symbol_table_answers), TEST(the_same_file_has_one_id),
 	cmocka_unit_test_setup_teardown(a_file_that_claims_anothers_build_id_does_not_get_its_names,
 					tempdir_make, tempdir_remove),
-	TEST(over_its_budget_it_still_answers), TEST(what_is_not_there_is_an_error_or_unnamed))
+	TEST(over_its_budget_it_still_answers), TEST(many_files_stay_within_the_budget),
+	TEST(a_file_given_back_is_closed_and_its_id_given_again),
+	TEST(what_is_not_there_is_an_error_or_unnamed))
