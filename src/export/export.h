@@ -50,12 +50,14 @@ enum export_kind {
 	EXPORT_PYROSCOPE, /* push.v1.PusherService/Push below an http(s) URL */
 	EXPORT_OTLP,      /* grpc(s)://HOST:PORT, or http(s)://HOST:PORT[/PATH] */
 	EXPORT_DIR,       /* a directory that gets pprof files */
+	EXPORT_LOCAL,     /* a server in a process beside: server_feed() at the other end of fd */
 };
 
 /* Texts are borrowed until exporter_new() returns, and NULL where nothing is meant. */
 struct export_sink_options {
 	enum export_kind kind;
-	const char *url; /* or the directory */
+	const char *url; /* or the directory; "store" for EXPORT_LOCAL */
+	int fd;          /* EXPORT_LOCAL only; it stays the caller's */
 
 	const char *tenant;               /* X-Scope-OrgID */
 	const char *bearer, *bearer_file; /* a file is read for every request */

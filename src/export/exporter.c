@@ -99,6 +99,7 @@ static void *run(void *arg)
 
 static const struct sink_ops *const kinds[] = {
 	[EXPORT_PYROSCOPE] = &sink_pyroscope,
+	[EXPORT_LOCAL] = &sink_local,
 };
 
 /* "otlp grpc://host:4317", without what may be secret in a URL. */

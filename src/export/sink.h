@@ -60,6 +60,7 @@ struct sink_ops {
 };
 
 extern const struct sink_ops sink_pyroscope;
+extern const struct sink_ops sink_local;
 
 /* Fill @out: one statement where a send ends. */
 void sink_end(struct sink_outcome *out, enum sink_verdict verdict, const char *fmt, ...)

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@
 
 struct taking {
 	struct intake in;
+	bool own; /* Cameo's agent's: labels are as they should be */
 	struct err *err;
 };
 
@@ -58,7 +60,7 @@ static int add_labels(struct taking *t, const struct otlp_part *part, struct int
 		if (key[0] && !intake_has_label(out, key))
 			r = intake_label(out, key, value, t->err);
 	}
-	if (r == 0)
+	if (r == 0 && !t->own)
 		r = intake_label(out, "__otel__", "true", t->err);
 	if (r == 0 && service && !intake_has_label(out, "service_name"))
 		r = intake_label(out, "service_name", service, t->err);
@@ -128,9 +130,9 @@ static int take_part(void *ctx, const struct otlp_part *part)
 	return r < 0 ? r : intake_profile(&t->in, &labels, id, steal_ptr(&p), t->err);
 }
 
-int otlp_export(struct rpc *rpc)
+static int take(struct rpc *rpc, bool own)
 {
-	_cleanup_(taking_fini) struct taking t = { .err = rpc->err };
+	_cleanup_(taking_fini) struct taking t = { .err = rpc->err, .own = own };
 	_cleanup_(buf_fini) struct buf binary = { 0 };
 	const struct codec_limits max = intake_limits();
 	const void *data = rpc->body;
@@ -146,4 +148,14 @@ int otlp_export(struct rpc *rpc)
 	if (r == 0)
 		r = otlp_read_parts(data, len, &max, take_part, &t, rpc->err);
 	return r < 0 ? r : intake_store(&t.in, rpc);
+}
+
+int otlp_export(struct rpc *rpc)
+{
+	return take(rpc, false);
+}
+
+int otlp_own(struct rpc *rpc)
+{
+	return take(rpc, true);
 }

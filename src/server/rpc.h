@@ -37,6 +37,9 @@ int push_ingest(struct rpc *rpc);
 /* OTLP's profiles; nothing is answered but that they are kept. */
 int otlp_export(struct rpc *rpc);
 
+/* The same from Cameo's own agent: attributes are labels as they are. */
+int otlp_own(struct rpc *rpc);
+
 /* querier.v1: -ENOSYS for a method that is not there. */
 int querier_rpc(struct rpc *rpc);
 

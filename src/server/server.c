@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "net/feed.h"
 #include "net/http_server.h"
 #include "server/connect.h"
 #include "server/counters.h"
@@ -106,6 +108,38 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	rpc.method = path + strlen(route->path);
 	route->wrap(&rpc, route->run);
 	connect_compress(&rpc);
+}
+
+static void store_fed(struct server *s, const struct buf *body, struct feed_answer *a)
+{
+	struct err err = { 0 };
+	struct rpc rpc = { .store = s->store,
+			   .opt = &s->opt,
+			   .counters = &s->counters,
+			   .tenant = TENANT,
+			   .body = body->data,
+			   .len = body->len,
+			   .err = &err };
+
+	counters_add(&s->counters, COUNTER_PUSHES);
+	a->status = otlp_own(&rpc);
+	snprintf(a->text, sizeof(a->text), "%s", err.msg);
+}
+
+int server_feed(struct server *s, int fd)
+{
+	_cleanup_(buf_fini) struct buf body = { 0 };
+	int r;
+
+	while ((r = feed_next(fd, &body)) == 0) {
+		struct feed_answer a = { 0 };
+
+		store_fed(s, &body, &a);
+		r = feed_answer(fd, &a);
+		if (r < 0)
+			break;
+	}
+	return r == -EPIPE ? 0 : r;
 }
 
 static void retain(struct server *s)

@@ -27,4 +27,11 @@ void server_close(struct server *s);
 
 DEFINE_FREEP(struct server, server_close)
 
+/*
+ * Store what comes from @fd (net/feed.h: OTLP requests of this program's own agent,
+ * whose attributes are labels as they are), until its other end is closed.
+ * Returns 0 then; -EBADMSG.
+ */
+int server_feed(struct server *s, int fd);
+
 uint16_t server_port(const struct server *s);

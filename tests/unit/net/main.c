@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/test.h"
 
+int test_feed(void);
 int test_http_client(void);
 
 int main(void)
 {
-	return test_http_client();
+	return test_feed() + test_http_client();
 }
