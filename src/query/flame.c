@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Totals are one pass from the last node to the first. Children are put into
- * their parents' lists in the falling order of names, each at the head: so the
- * lists are sorted, and no list is ever sorted by itself.
- */
+/* A level is made of the one above; the tree is walked with a stack of its own. */
 #include "query/flame.h"
 
 #include <errno.h>
@@ -11,29 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/cut.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "codec/wire.h"
 #include "store/stacks.h"
 #include "store/symbols.h"
 
 #define NONE UINT32_MAX
 
 struct builder {
-	const struct stacks *s;
-	const struct symbols_node *nodes;
-	const struct flame_options *opt;
+	const struct shown *s;
 	struct flame *out;
-	int64_t *self, *total;
-	uint32_t *first, *next; /* children and siblings by node */
-	uint32_t *by_name;      /* nodes in the falling order of names */
-	uint32_t *rank;         /* by string: its place in the order */
-	uint32_t *name_ids;     /* by string: its number in the flame plus 1 */
-	int64_t threshold;
+	uint32_t *name_ids; /* by string: its number in the flame plus 1 */
 	uint32_t other;
 };
 
 struct item {
 	uint32_t node; /* NONE: what was cut */
-	int64_t x, total;
+	int64_t x[SHOWN_SIDES], total[SHOWN_SIDES];
 };
 
 struct items {
@@ -45,17 +36,6 @@ static void items_fini(struct items *i)
 	vec_fini(i);
 }
 
-static void builder_fini(struct builder *b)
-{
-	free(b->self);
-	free(b->total);
-	free(b->first);
-	free(b->next);
-	free(b->by_name);
-	free(b->rank);
-	free(b->name_ids);
-}
-
 void flame_fini(struct flame *f)
 {
 	for (size_t i = 0; i < f->levels.len; i++)
@@ -64,123 +44,7 @@ void flame_fini(struct flame *f)
 	vec_fini(&f->names);
 }
 
-static uint32_t name_of(const struct builder *b, uint32_t node)
-{
-	return node ? symbols_frame(b->s->symbols, b->nodes[node].frame)->name : 0;
-}
-
-static int init(struct builder *b)
-{
-	size_t n = b->s->n, n_strings = symbols_count(b->s->symbols, SYMBOLS_STRINGS);
-
-	b->self = malloc(n * sizeof(*b->self));
-	b->total = malloc(n * sizeof(*b->total));
-	b->first = malloc(n * sizeof(*b->first));
-	b->next = malloc(n * sizeof(*b->next));
-	b->by_name = malloc(n * sizeof(*b->by_name));
-	b->rank = malloc(n_strings * sizeof(*b->rank));
-	b->name_ids = calloc(n_strings, sizeof(*b->name_ids));
-	if (!b->self || !b->total || !b->first || !b->next || !b->by_name || !b->rank ||
-	    !b->name_ids)
-		return -ENOMEM;
-	memcpy(b->self, b->s->self, n * sizeof(*b->self));
-	return 0;
-}
-
-/* What is not below the call site counts nothing. */
-static int keep_call_site(struct builder *b)
-{
-	_cleanup_(freep) uint8_t *within =
-		stacks_within(b->s->symbols, b->opt->call_site, b->opt->n_call_site);
-
-	for (size_t i = 0; within && i < b->s->n; i++)
-		if (!within[i])
-			b->self[i] = 0;
-	return within ? 0 : -ENOMEM;
-}
-
-static void sum_up(struct builder *b)
-{
-	memcpy(b->total, b->self, b->s->n * sizeof(*b->total));
-	for (size_t i = b->s->n; i-- > 1;) {
-		int64_t *up = &b->total[b->nodes[i].parent];
-
-		*up = stacks_sum(*up, b->total[i]);
-	}
-}
-
-static int cmp_names(const void *a, const void *b, void *ctx)
-{
-	const struct symbols *s = ctx;
-
-	return strcmp(symbols_string(s, *(const uint32_t *)a),
-		      symbols_string(s, *(const uint32_t *)b));
-}
-
-static int rank_names(struct builder *b)
-{
-	uint32_t n = symbols_count(b->s->symbols, SYMBOLS_STRINGS);
-	_cleanup_(freep) uint32_t *order = malloc(n * sizeof(*order));
-
-	if (!order)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		order[i] = i;
-	qsort_r(order, n, sizeof(*order), cmp_names, b->s->symbols);
-	for (uint32_t i = 0; i < n; i++)
-		b->rank[order[i]] = i;
-	return 0;
-}
-
-/* Nodes by the rank of their names, counted into places. */
-static int order_nodes(struct builder *b)
-{
-	uint32_t n_ranks = symbols_count(b->s->symbols, SYMBOLS_STRINGS);
-	_cleanup_(freep) uint32_t *at = calloc((size_t)n_ranks + 1, sizeof(*at));
-
-	if (!at)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < b->s->n; i++)
-		at[n_ranks - 1 - b->rank[name_of(b, i)] + 1]++;
-	for (uint32_t i = 0; i < n_ranks; i++)
-		at[i + 1] += at[i];
-	for (uint32_t i = 0; i < b->s->n; i++)
-		b->by_name[at[n_ranks - 1 - b->rank[name_of(b, i)]]++] = i;
-	return 0;
-}
-
-static void link_children(struct builder *b)
-{
-	memset(b->first, 0xff, b->s->n * sizeof(*b->first));
-	for (size_t i = 0; i < b->s->n; i++) {
-		uint32_t node = b->by_name[i], parent = b->nodes[node].parent;
-
-		if (!node || !b->total[node])
-			continue;
-		b->next[node] = b->first[parent];
-		b->first[parent] = node;
-	}
-}
-
-/* Those at or above the max_nodes-th greatest total stay. */
-static int find_threshold(struct builder *b)
-{
-	_cleanup_(freep) int64_t *totals = malloc(b->s->n * sizeof(*totals));
-	size_t n = 0;
-
-	if (!totals)
-		return -ENOMEM;
-	for (size_t i = 1; i < b->s->n; i++)
-		if (b->total[i])
-			totals[n++] = b->total[i];
-	b->threshold = INT64_MIN;
-	if (n <= b->opt->max_nodes)
-		return 0;
-	b->threshold = cut_kth_greatest(totals, n, b->opt->max_nodes);
-	return 0;
-}
-
-static int flame_name(struct builder *b, const char *name, uint32_t *out)
+static int add_name(struct builder *b, const char *name, uint32_t *out)
 {
 	*out = (uint32_t)b->out->names.len;
 	return vec_push(&b->out->names, name);
@@ -188,75 +52,95 @@ static int flame_name(struct builder *b, const char *name, uint32_t *out)
 
 static int bar_name(struct builder *b, uint32_t node, uint32_t *out)
 {
-	uint32_t string = name_of(b, node);
+	uint32_t string;
 	int r = 0;
 
 	*out = 0;
 	if (!node)
 		return 0;
+	if (node == NONE) {
+		if (b->other == NONE)
+			r = add_name(b, "other", &b->other);
+		*out = b->other;
+		return r;
+	}
+	string = shown_name(b->s, node);
 	if (!b->name_ids[string]) {
-		r = flame_name(b, symbols_string(b->s->symbols, string), out);
+		r = add_name(b, symbols_string(b->s->symbols, string), out);
 		b->name_ids[string] = *out + 1;
 	}
 	*out = b->name_ids[string] - 1;
 	return r;
 }
 
+/* Values of either sign may be far apart. */
+static int64_t gap(int64_t x, int64_t end)
+{
+	return (int64_t)((uint64_t)x - (uint64_t)end);
+}
+
+static int put_bar(struct builder *b, const struct item *it, int64_t *end, struct flame_level *to)
+{
+	struct flame_bar bar = { 0 };
+	int r = bar_name(b, it->node, &bar.name);
+
+	for (size_t k = 0; k < b->s->n_sides; k++) {
+		int64_t self = it->node == NONE ? it->total[k] : b->s->self[k][it->node];
+
+		bar.side[k] = (struct flame_part){ gap(it->x[k], end[k]), it->total[k], self };
+		end[k] = stacks_sum(it->x[k], it->total[k]);
+		if (self > b->out->max_self)
+			b->out->max_self = self;
+	}
+	return r < 0 ? r : vec_push(to, bar);
+}
+
 static int put_level(struct builder *b, const struct items *items)
 {
-	struct flame_level *level;
-	int64_t end = 0;
+	int64_t end[SHOWN_SIDES] = { 0 };
 	int r = vec_push(&b->out->levels, (struct flame_level){ 0 });
 
-	if (r < 0)
-		return r;
-	level = &b->out->levels.data[b->out->levels.len - 1];
-	for (size_t i = 0; r == 0 && i < items->len; i++) {
-		const struct item *it = &items->data[i];
-		struct flame_bar bar = { it->x - end, it->total, it->total, b->other };
-
-		if (it->node != NONE) {
-			bar.self = b->self[it->node];
-			r = bar_name(b, it->node, &bar.name);
-		} else if (b->other == NONE) {
-			r = flame_name(b, "other", &b->other);
-			bar.name = b->other;
-		}
-		if (r == 0)
-			r = vec_push(level, bar);
-		if (bar.self > b->out->max_self)
-			b->out->max_self = bar.self;
-		end = it->x + it->total;
-	}
+	for (size_t i = 0; r == 0 && i < items->len; i++)
+		r = put_bar(b, &items->data[i], end, &b->out->levels.data[b->out->levels.len - 1]);
 	return r;
 }
 
 static int put_children(struct builder *b, const struct item *it, struct items *out)
 {
-	struct item other = { NONE, 0, 0 };
-	int64_t x;
+	const struct shown *s = b->s;
+	struct item child = { .node = NONE };
+	bool any = false;
 	int r = 0;
 
 	if (it->node == NONE)
 		return 0;
-	x = it->x + b->self[it->node];
-	for (uint32_t c = b->first[it->node]; r == 0 && c != NONE; c = b->next[c]) {
-		if (b->total[c] < b->threshold) {
-			other.total += b->total[c];
-			continue;
-		}
-		r = vec_push(out, (struct item){ c, x, b->total[c] });
-		x += b->total[c];
+	for (size_t k = 0; k < s->n_sides; k++)
+		child.x[k] = stacks_sum(it->x[k], s->self[k][it->node]);
+	for (uint32_t i = s->first[it->node]; r == 0 && i < s->first[it->node + 1]; i++) {
+		child.node = s->children[i];
+		for (size_t k = 0; k < s->n_sides; k++)
+			child.total[k] = s->total[k][child.node];
+		r = vec_push(out, child);
+		for (size_t k = 0; k < s->n_sides; k++)
+			child.x[k] = stacks_sum(child.x[k], child.total[k]);
 	}
-	other.x = x;
-	return r == 0 && other.total ? vec_push(out, other) : r;
+	child.node = NONE;
+	for (size_t k = 0; k < s->n_sides; k++) {
+		child.total[k] = s->other[k][it->node];
+		any |= child.total[k] != 0;
+	}
+	return r == 0 && any ? vec_push(out, child) : r;
 }
 
 static int put_levels(struct builder *b)
 {
 	_cleanup_(items_fini) struct items level = { 0 };
-	int r = vec_push(&level, (struct item){ 0, 0, b->total[0] });
+	struct item root = { .node = 0 };
+	int r;
 
+	for (size_t k = 0; k < b->s->n_sides; k++)
+		root.total[k] = b->s->total[k][0];
+	r = vec_push(&level, root);
 	while (r == 0 && level.len) {
 		_cleanup_(items_fini) struct items below = { 0 };
 		struct items swap;
@@ -271,28 +155,62 @@ static int put_levels(struct builder *b)
 	return r;
 }
 
-int flame_build(struct flame *out, const struct stacks *s, const struct flame_options *opt)
+int flame_build(struct flame *out, const struct shown *s)
 {
-	_cleanup_(builder_fini) struct builder b = {
-		.s = s, .nodes = symbols_nodes(s->symbols), .opt = opt, .out = out, .other = NONE
-	};
-	int r = init(&b);
+	uint32_t n_strings = symbols_count(s->symbols, SYMBOLS_STRINGS);
+	_cleanup_(freep) uint32_t *name_ids = calloc((size_t)n_strings + 1, sizeof(*name_ids));
+	struct builder b = { .s = s, .out = out, .name_ids = name_ids, .other = NONE };
 
-	if (r == 0 && opt->n_call_site)
-		r = keep_call_site(&b);
-	if (r < 0)
-		return r;
-	sum_up(&b);
-	out->total = b.total[0];
-	r = vec_push(&out->names, "total");
-	if (r == 0)
-		r = rank_names(&b);
-	if (r == 0)
-		r = order_nodes(&b);
-	if (r == 0)
-		r = find_threshold(&b);
-	if (r < 0)
-		return r;
-	link_children(&b);
+	if (!name_ids)
+		return -ENOMEM;
+	out->n_sides = s->n_sides;
+	for (size_t k = 0; k < s->n_sides; k++) {
+		out->ticks[k] = s->total[k][0];
+		out->total = stacks_sum(out->total, out->ticks[k]);
+	}
+	if (vec_push(&out->names, "total") < 0)
+		return -ENOMEM;
 	return put_levels(&b);
+}
+
+static void put_node(const struct shown *s, uint32_t node, uint32_t n_children, struct buf *out)
+{
+	const char *name = symbols_string(s->symbols, shown_name(s, node));
+	size_t len = node ? strlen(name) : 0;
+
+	wire_put_varint(out, len);
+	buf_put(out, name, len);
+	wire_put_varint(out, (uint64_t)s->self[0][node]);
+	wire_put_varint(out, n_children);
+}
+
+static void put_other(int64_t total, struct buf *out)
+{
+	wire_put_varint(out, strlen("other"));
+	buf_put_str(out, "other");
+	wire_put_varint(out, (uint64_t)total);
+	wire_put_varint(out, 0);
+}
+
+/* The last sibling comes first, as the stack gives them. */
+int flame_tree(const struct shown *s, struct buf *out)
+{
+	struct {
+		VEC(uint32_t);
+	} todo = { 0 };
+	int r = vec_push(&todo, 0);
+
+	while (r == 0 && todo.len) {
+		uint32_t node = todo.data[--todo.len];
+		uint32_t first = s->first[node], end = s->first[node + 1];
+		bool other = s->other[0][node] != 0;
+
+		put_node(s, node, end - first + other, out);
+		if (other)
+			put_other(s->other[0][node], out);
+		for (uint32_t i = first; r == 0 && i < end; i++)
+			r = vec_push(&todo, s->children[i]);
+	}
+	vec_fini(&todo);
+	return r < 0 ? r : buf_error(out);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 
 /* proto3 JSON has 64-bit numbers as strings. */
 static void json_int64(struct json *j, int64_t v)
@@ -53,6 +54,36 @@ void answer_double(struct answer *a, uint32_t number, const char *name, double v
 		return;
 	json_key(&a->json, name);
 	json_double(&a->json, v);
+}
+
+static void put_base64(struct buf *out, const uint8_t *p, size_t len)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < len; i += 3) {
+		size_t n = len - i < 3 ? len - i : 3;
+		uint32_t bits = (uint32_t)p[i] << 16;
+
+		bits |= n > 1 ? (uint32_t)p[i + 1] << 8 : 0;
+		bits |= n > 2 ? p[i + 2] : 0;
+		for (size_t k = 0; k < 4; k++)
+			buf_put_byte(out,
+				     k <= n ? (uint8_t)digits[bits >> (18 - 6 * k) & 63] : '=');
+	}
+}
+
+void answer_bytes(struct answer *a, uint32_t number, const char *name, const void *data, size_t len)
+{
+	_cleanup_(buf_fini) struct buf text = { 0 };
+
+	if (!a->is_json) {
+		wire_put_bytes(a->out, number, data, len);
+		return;
+	}
+	put_base64(&text, data, len);
+	json_key(&a->json, name);
+	json_strn(&a->json, (const char *)text.data, text.len);
 }
 
 size_t answer_begin(struct answer *a, uint32_t number, const char *name)
@@ -107,6 +138,26 @@ void answer_number(struct answer *a, int64_t v)
 		json_int64(&a->json, v);
 	else
 		wire_put_varint(a->out, (uint64_t)v);
+}
+
+/* JSON has these as numbers, not as strings. */
+void answer_number_int32(struct answer *a, int32_t v)
+{
+	if (a->is_json)
+		json_int(&a->json, v);
+	else
+		wire_put_varint(a->out, (uint64_t)(int64_t)v);
+}
+
+void answer_number_double(struct answer *a, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	if (a->is_json)
+		json_double(&a->json, v);
+	else
+		wire_put_fixed64_raw(a->out, bits);
 }
 
 void answer_numbers_end(struct answer *a, size_t begun)

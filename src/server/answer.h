@@ -37,6 +37,10 @@ void answer_int(struct answer *a, uint32_t number, const char *name, int64_t v);
 void answer_bool(struct answer *a, uint32_t number, const char *name, bool v);
 void answer_double(struct answer *a, uint32_t number, const char *name, double v);
 
+/* Base64 in JSON. */
+void answer_bytes(struct answer *a, uint32_t number, const char *name, const void *data,
+		  size_t len);
+
 /* A message or an element of a list; @name NULL for the latter and for the whole. */
 size_t answer_begin(struct answer *a, uint32_t number, const char *name);
 void answer_end(struct answer *a, size_t begun);
@@ -49,4 +53,6 @@ void answer_list_end(struct answer *a);
 /* A packed list of numbers. */
 size_t answer_numbers(struct answer *a, uint32_t number, const char *name);
 void answer_number(struct answer *a, int64_t v);
+void answer_number_int32(struct answer *a, int32_t v);
+void answer_number_double(struct answer *a, double v);
 void answer_numbers_end(struct answer *a, size_t begun);

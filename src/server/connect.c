@@ -33,6 +33,7 @@ static const struct failure {
 	{ -EINVAL, 400, "invalid_argument", COUNTER_REFUSED },
 	{ -EBADMSG, 400, "invalid_argument", COUNTER_REFUSED },
 	{ -ENOENT, 404, "not_found", COUNTER_REFUSED },
+	{ -ENXIO, 404, "unimplemented", COUNTER_REFUSED }, /* a method nobody knows */
 	{ -EMSGSIZE, 413, "resource_exhausted", COUNTER_LIMIT_BODY },
 	{ -EFBIG, 422, "invalid_argument", COUNTER_LIMIT_SIZE },
 	{ -ERANGE, 422, "invalid_argument", COUNTER_LIMIT_RANGE },

@@ -24,6 +24,7 @@
 #include "server/intake.h"
 #include "server/multipart.h"
 #include "server/rpc.h"
+#include "server/when.h"
 
 enum { MAX_HZ = 1000000 };
 
@@ -84,37 +85,6 @@ static const struct kind *cut_kind(char *app)
 		}
 	}
 	return NULL;
-}
-
-/* "now", "now-90s", "now-1h": before now. */
-static int64_t read_ago(const char *s, int64_t now_ns)
-{
-	static const char names[] = "smhd";
-	static const int64_t seconds[] = { 1, 60, 3600, 86400 };
-	const char *unit;
-	long long n;
-	char *end;
-
-	if (!*s)
-		return now_ns;
-	n = *s == '-' ? strtoll(s + 1, &end, 10) : 0;
-	unit = n > 0 && n < 100000 && *end ? strchr(names, *end) : NULL;
-	return unit ? now_ns - n * seconds[unit - names] * CLOCK_SECOND_NS : 0;
-}
-
-/* Seconds, milliseconds or nanoseconds since 1970, told apart by size; 0: not said. */
-static int64_t read_time(const char *s, int64_t now_ns)
-{
-	long long v;
-
-	if (s && !strncmp(s, "now", 3))
-		return read_ago(s + 3, now_ns);
-	v = s ? strtoll(s, NULL, 10) : 0;
-	if (v <= 0)
-		return 0;
-	if (v < 100000000000LL)
-		return v * CLOCK_SECOND_NS;
-	return v < 100000000000000LL ? v * CLOCK_MS_NS : v;
 }
 
 /* "app{k=v,k2=v2}": cut @name into its parts. */
@@ -366,8 +336,8 @@ static int begin(struct ingest *g)
 	g->app = name && name[0] ? strdup(name) : NULL;
 	if (!g->app)
 		return err_set(g->rpc->err, -EINVAL, "name is missing");
-	g->from = read_time(arg(g, "from"), g->in.now_ns);
-	g->until = read_time(arg(g, "until"), g->in.now_ns);
+	g->from = when_read(arg(g, "from"), g->in.now_ns);
+	g->until = when_read(arg(g, "until"), g->in.now_ns);
 	r = read_name(g->app, &g->labels, g->rpc->err);
 	if (r == 0 && !g->app[0])
 		r = err_set(g->rpc->err, -EINVAL, "name has no application");

@@ -113,8 +113,12 @@ int query_values(struct query *q, const struct request *rq, struct rpc *rpc)
 
 int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct stacks **out)
 {
+	const struct message_strings *site = &q->rq->call_site;
+	int r;
+
 	q->sel.names_only = names_only;
-	return query_asked(rpc, store_merge(rpc->store, &q->sel, out, rpc->err));
+	r = query_asked(rpc, store_merge(rpc->store, &q->sel, out, rpc->err));
+	return r == 0 && site->len ? stacks_keep_call_site(*out, site->data, site->len) : r;
 }
 
 int query_profile(struct query *q, struct rpc *rpc, struct profile **out)

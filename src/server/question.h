@@ -19,8 +19,8 @@ struct stacks;
 
 struct request {
 	const char *type, *selector, *name;
-	struct message_strings matchers, label_names, group_by, call_site;
-	int64_t start, end, max_nodes, format, aggregation, limit;
+	struct message_strings matchers, label_names, group_by, call_site, spans;
+	int64_t start, end, max_nodes, format, aggregation, limit, heatmap;
 	double step;
 };
 

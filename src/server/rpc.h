@@ -49,10 +49,19 @@ int view_rpc(struct rpc *rpc);
 /* A merged profile as a file. */
 int download_profile(struct rpc *rpc);
 
+/* What older clients ask: a flame graph and a time line, or two compared. */
+int render_single(struct rpc *rpc);
+int render_diff(struct rpc *rpc);
+
 /* GETs that are not about profiles. */
 int status_ready(struct rpc *rpc);
 int status_metrics(struct rpc *rpc);
 int status_build(struct rpc *rpc);
+
+/* Small services of Pyroscope's that clients begin with. */
+int status_version(struct rpc *rpc);
+int status_features(struct rpc *rpc);
+int status_settings(struct rpc *rpc);
 
 /* The web page; -ENOENT in a build without it (-Dui=disabled). */
 int page_get(struct rpc *rpc);

@@ -39,3 +39,49 @@ int status_build(struct rpc *rpc)
 				    "\"buildDate\":\"\",\"goVersion\":\"\"}}");
 	return 0;
 }
+
+/* Clients ask these before they ask anything else; what they read is the same for all servers. */
+
+int status_version(struct rpc *rpc)
+{
+	struct answer a = answer_to(&rpc->rs->body, rpc->json);
+	size_t whole = answer_begin(&a, 0, NULL);
+
+	answer_int(&a, 1, "QuerierAPI", 1);
+	answer_end(&a, whole);
+	return 0;
+}
+
+int status_features(struct rpc *rpc)
+{
+	static const struct {
+		const char *name;
+		bool enabled;
+	} flags[] = { { "pyroscopeRuler", false },
+		      { "pyroscopeRulerFunctions", false },
+		      { "utf8LabelNames", false },
+		      { "v2StorageLayer", true } };
+	struct answer a = answer_to(&rpc->rs->body, rpc->json);
+	size_t whole = answer_begin(&a, 0, NULL);
+
+	answer_list(&a, "featureFlags");
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		size_t flag = answer_begin(&a, 1, NULL);
+
+		answer_string(&a, 1, "name", flags[i].name);
+		answer_bool(&a, 2, "enabled", flags[i].enabled);
+		answer_end(&a, flag);
+	}
+	answer_list_end(&a);
+	answer_end(&a, whole);
+	return 0;
+}
+
+/* Nobody has kept any. */
+int status_settings(struct rpc *rpc)
+{
+	struct answer a = answer_to(&rpc->rs->body, rpc->json);
+
+	answer_end(&a, answer_begin(&a, 0, NULL));
+	return 0;
+}

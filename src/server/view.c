@@ -33,6 +33,7 @@ static const struct message_field query_fields[] = {
 	REQUEST_FIELD(0, "labelSelector", MESSAGE_STRING, selector),
 	REQUEST_FIELD(0, "start", MESSAGE_INT, start),
 	REQUEST_FIELD(0, "end", MESSAGE_INT, end),
+	REQUEST_FIELD(0, "callSite", MESSAGE_STRINGS, call_site),
 };
 static const struct message query_message = MESSAGE_OF(query_fields, struct request);
 
@@ -49,6 +50,7 @@ static const struct message_field view_fields[] = {
 	SIDE_FIELD(SIDE_LEFT, "labelSelector", MESSAGE_STRING, selector),
 	SIDE_FIELD(SIDE_LEFT, "start", MESSAGE_INT, start),
 	SIDE_FIELD(SIDE_LEFT, "end", MESSAGE_INT, end),
+	SIDE_FIELD(SIDE_LEFT, "callSite", MESSAGE_STRINGS, call_site),
 	INNER("left", side[SIDE_LEFT], &query_message),
 	INNER("right", side[SIDE_RIGHT], &query_message),
 	INNER("function", function, &function_message),
@@ -56,7 +58,6 @@ static const struct message_field view_fields[] = {
 	VIEW_FIELD("search", MESSAGE_STRING, search),
 	VIEW_FIELD("label", MESSAGE_STRING, label),
 	VIEW_FIELD("by", MESSAGE_STRINGS, by),
-	VIEW_FIELD("callSite", MESSAGE_STRINGS, call_site),
 	VIEW_FIELD("maxNodes", MESSAGE_INT, max_nodes),
 	VIEW_FIELD("limit", MESSAGE_INT, limit),
 	VIEW_FIELD("cellMs", MESSAGE_INT, cell_ms),
@@ -122,5 +123,5 @@ int view_rpc(struct rpc *rpc)
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
 		if (!strcmp(methods[i].name, rpc->method))
 			return run(&v, &methods[i]);
-	return err_set(rpc->err, -ENOSYS, "%.60s is not there", rpc->method);
+	return err_set(rpc->err, -ENXIO, "%.60s is not there", rpc->method);
 }

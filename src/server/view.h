@@ -14,7 +14,7 @@ struct view_request {
 		const char *name, *binary, *kind;
 	} function;
 	const char *sort, *search, *label;
-	struct message_strings by, call_site;
+	struct message_strings by;
 	int64_t max_nodes, limit, cell_ms;
 	double step;
 	bool normalize;

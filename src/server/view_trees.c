@@ -22,21 +22,6 @@ static int max_nodes(struct view *v, uint32_t *out)
 	return query_max_nodes(&rq, CUT_DEFAULT_NODES, v->rpc, out);
 }
 
-/* What is not below the call site counts nothing. */
-static int keep_call_site(const struct view *v, struct stacks *s)
-{
-	const struct message_strings *site = &v->rq.call_site;
-	_cleanup_(freep) uint8_t *within = NULL;
-
-	if (!site->len)
-		return 0;
-	within = stacks_within(s->symbols, site->data, site->len);
-	for (size_t i = 0; within && i < s->n; i++)
-		if (!within[i])
-			s->self[i] = 0;
-	return within ? 0 : -ENOMEM;
-}
-
 int view_tree(struct view *v)
 {
 	_cleanup_(page_tree_fini) struct page_tree t = { 0 };
@@ -48,8 +33,6 @@ int view_tree(struct view *v)
 
 	if (r == 0)
 		r = query_stacks(q, false, v->rpc, &s);
-	if (r == 0)
-		r = keep_call_site(v, s);
 	if (r == 0)
 		r = export_tree(&t, s, NULL, &q->type, q->sel.start_ns);
 	if (r == 0)

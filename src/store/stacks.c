@@ -160,3 +160,17 @@ uint8_t *stacks_within(const struct symbols *symbols, const char *const *call_si
 	}
 	return within;
 }
+
+int stacks_keep_call_site(struct stacks *s, const char *const *call_site, size_t n)
+{
+	_cleanup_(freep) uint8_t *within = stacks_within(s->symbols, call_site, n);
+
+	if (!within)
+		return -ENOMEM;
+	s->total = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		s->self[i] = within[i] ? s->self[i] : 0;
+		s->total = stacks_sum(s->total, s->self[i]);
+	}
+	return 0;
+}

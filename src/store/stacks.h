@@ -36,6 +36,9 @@ int stacks_add(struct stacks *s, const struct symbols *symbols, const int64_t *s
  */
 uint8_t *stacks_within(const struct symbols *symbols, const char *const *call_site, size_t n);
 
+/* Only what lies below a call site counts from now on. 0 or -ENOMEM. */
+int stacks_keep_call_site(struct stacks *s, const char *const *call_site, size_t n);
+
 /* Values may be anything: a sum stops at the ends of its range. */
 static inline int64_t stacks_sum(int64_t a, int64_t b)
 {

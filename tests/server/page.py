@@ -140,7 +140,7 @@ def check_download(server):
 
 def check_errors(server):
     for method, body, status in [
-            ("Nothing", {}, 501), ("Tree", {"maxNodes": -1}, 400), ("Groups", {}, 400),
+            ("Nothing", {}, 404), ("Tree", {"maxNodes": -1}, 400), ("Groups", {}, 400),
             ("Functions", {"sort": "name"}, 400), ("Functions", {"limit": -1}, 400),
             ("Tree", {"labelSelector": "{"}, 400), ("Sandwich", {}, 400),
             ("Diff", {}, 400), ("Tree", {"start": 0}, 400), ("Movers", {"normalize": 1}, 400)]:

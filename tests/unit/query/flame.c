@@ -43,44 +43,44 @@ static struct stacks *shop(void)
 	return s;
 }
 
-static const char *text_of(const struct stacks *s, const struct flame_options *opt)
+static const char *text_of(const struct stacks *s, uint32_t max_nodes)
 {
 	static char text[2000];
+	struct shown shown = { 0 };
 	struct flame f = { 0 };
 	size_t len = 0;
 
-	assert_int_equal(flame_build(&f, s, opt), 0);
+	assert_int_equal(shown_of(&shown, s, max_nodes), 0);
+	assert_int_equal(flame_build(&f, &shown), 0);
 	for (size_t i = 0; i < f.levels.len; i++) {
 		for (size_t k = 0; k < f.levels.data[i].len; k++) {
 			const struct flame_bar *b = &f.levels.data[i].data[k];
 
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "%d,%d,%d,%s ",
-						(int)b->offset, (int)b->total, (int)b->self,
-						f.names.data[b->name]);
+						(int)b->side[0].offset, (int)b->side[0].total,
+						(int)b->side[0].self, f.names.data[b->name]);
 		}
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "/ ");
 	}
 	snprintf(text + len, sizeof(text) - len, "%d %d", (int)f.total, (int)f.max_self);
 	flame_fini(&f);
+	shown_fini(&shown);
 	return text;
 }
 
 static void bars_are_where_the_contract_has_them(void **state)
 {
 	_cleanup_(stacks_freep) struct stacks *s = shop();
-	const struct flame_options opt = { .max_nodes = 100 };
 
-	assert_string_equal(text_of(s, &opt),
-			    "0,21,0,total / 0,21,0,main / 0,1,1,gc 0,20,2,serve / "
-			    "3,7,7,parse 0,11,6,query / 16,5,5,lock / 21 7");
+	assert_string_equal(text_of(s, 100), "0,21,0,total / 0,21,0,main / 0,1,1,gc 0,20,2,serve / "
+					     "3,7,7,parse 0,11,6,query / 16,5,5,lock / 21 7");
 }
 
 static void what_is_cut_is_in_other_and_the_total_is_exact(void **state)
 {
 	_cleanup_(stacks_freep) struct stacks *s = shop();
-	const struct flame_options opt = { .max_nodes = 3 };
 
-	assert_string_equal(text_of(s, &opt),
+	assert_string_equal(text_of(s, 3),
 			    "0,21,0,total / 0,21,0,main / 0,20,2,serve 0,1,1,other / "
 			    "2,11,6,query 0,7,7,other / 8,5,5,other / 21 7");
 }
@@ -89,19 +89,19 @@ static void only_stacks_of_the_call_site_count(void **state)
 {
 	static const char *const site[] = { "main", "serve", "query" };
 	_cleanup_(stacks_freep) struct stacks *s = shop();
-	const struct flame_options opt = { .max_nodes = 9, .call_site = site, .n_call_site = 3 };
 
-	assert_string_equal(text_of(s, &opt), "0,11,0,total / 0,11,0,main / 0,11,0,serve / "
-					      "0,11,6,query / 6,5,5,lock / 11 6");
+	assert_int_equal(stacks_keep_call_site(s, site, 3), 0);
+	assert_int_equal(s->total, 11);
+	assert_string_equal(text_of(s, 9), "0,11,0,total / 0,11,0,main / 0,11,0,serve / "
+					   "0,11,6,query / 6,5,5,lock / 11 6");
 }
 
 static void nothing_is_one_empty_bar(void **state)
 {
 	_cleanup_(stacks_freep) struct stacks *s = NULL;
-	const struct flame_options opt = { .max_nodes = 9 };
 
 	assert_int_equal(stacks_new(&s), 0);
-	assert_string_equal(text_of(s, &opt), "0,0,0,total / 0 0");
+	assert_string_equal(text_of(s, 9), "0,0,0,total / 0 0");
 }
 
 TEST_GROUP(test_flame, TEST(bars_are_where_the_contract_has_them),
