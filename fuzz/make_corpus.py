@@ -5,6 +5,7 @@
 Each target has a function of its name below that yields bytes. They are made
 from programs compiled on the spot and are the same on every run.
 """
+import base64
 import gzip
 import os
 import pathlib
@@ -612,6 +613,15 @@ def otlp():
         text = message((1, message((1, resource), (2, message((2, profile))))), (2, dictionary))
         yield text
         yield from byte_mutations(text, random.Random(6), 80)
+
+
+def otlp_answer():
+    retry = message((1, b"type.googleapis.com/google.rpc.RetryInfo"), (2, message((1, message((1, 2), (2, 5))))))
+    for text in (b"", message((1, message((1, 3), (2, b"too old")))), message((1, 8), (2, b"slow"), (3, retry)),
+                 message((3, message((1, b"x"), (2, retry))))):
+        yield text
+        yield base64.b64encode(text)
+        yield from byte_mutations(text or b"%20%c3%bc%zz%", random.Random(8), 60)
 
 
 def folded():

@@ -7,6 +7,7 @@
 #define OTLP_FRAME_TYPE   "profile.frame.type"
 #define OTLP_BUILD_ID     "process.executable.build_id."
 #define OTLP_BUILD_ID_GNU OTLP_BUILD_ID "gnu"
+#define OTLP_BUILD_ID_HTL OTLP_BUILD_ID "htlhash"
 
 /* NULL for what has none. */
 const char *otlp_frame_type(enum profile_frame_kind kind);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The profiles are written first and the dictionary after them, from what the
- * profiles were found to refer to. Entry 0 of each of its tables is the empty
- * one, so all numbers start at 1; the strings are a strtab, which has "" as 0
- * anyway.
+ * profiles were found to refer to. Its tables are interned, so that profiles of
+ * one request share what is equal in them; arrays lead from a profile's ids to
+ * those of the tables. Entry 0 of each table is the empty one, so all numbers
+ * start at 1; the strings are a strtab, which has "" as 0 anyway.
  */
 #include "codec/otlp_write.h"
 
@@ -12,145 +13,337 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/strtab.h"
+#include "base/vec.h"
 #include "codec/otlp_fields.h"
 #include "codec/otlp_frame_type.h"
-#include "codec/renumber.h"
 #include "codec/wire.h"
 #include "profile/profile.h"
 #include "profile/seqtab.h"
 
-enum { OTLP_PROFILE_ID_LEN = 16 };
+enum {
+	OTLP_PROFILE_ID_LEN = 16,
+	LINE_WORDS = 2,
+	LOCATION_WORDS = 2, /* before its lines */
+	/* about what an entry takes in the dictionary, without its parts */
+	ENTRY_BYTES = 8,
+	FRAME_BYTES = 3,
+};
 
-/* An entry of the attribute table; no padding, as it is interned. */
+/* Entries of tables; no padding, as they are interned. Numbers are those of the dictionary. */
 struct attribute {
 	uint32_t key, str, unit, is_num;
 	int64_t num;
 };
 
-struct writer {
-	const struct profile *p;
-	const struct otlp_options *opt;
-	struct buf *out;
+struct mapping {
+	uint64_t start, limit, file_off;
+	uint32_t file, gnu, htl, zero; /* the two in the middle are attributes */
+};
+
+struct function {
+	uint32_t name, system_name, file, start_line;
+};
+
+struct otlp_request {
+	struct buf profiles;
+	size_t dictionary_bytes; /* about */
 	struct strtab *strings;
-	uint32_t *string_ids; /* of the profile's strings, plus 1 */
-	struct seqtab attributes;
-	struct renumber stacks, locations, functions, mappings;
+	struct seqtab attributes, mappings, functions;
+	struct seqtab locations; /* of words: mapping and type, address, then two for each line */
+	struct seqtab stacks;    /* of locations */
+	struct {
+		VEC(uint64_t);
+	} words;
+	struct {
+		VEC(uint32_t);
+	} ids;
 	int error;
 };
 
-static void writer_fini(struct writer *w)
+/* A profile that is being added; arrays of its ids: the number in the dictionary, plus 1. */
+struct adding {
+	struct otlp_request *q;
+	const struct profile *p;
+	const struct otlp_options *opt;
+	uint32_t *strings, *mappings, *functions, *locations, *stacks;
+};
+
+int otlp_request_new(struct otlp_request **out)
 {
-	strtab_free(w->strings);
-	free(w->string_ids);
-	seqtab_fini(&w->attributes);
-	renumber_fini(&w->stacks);
-	renumber_fini(&w->locations);
-	renumber_fini(&w->functions);
-	renumber_fini(&w->mappings);
+	_cleanup_(otlp_request_freep) struct otlp_request *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return -ENOMEM;
+	seqtab_init(&q->attributes, sizeof(struct attribute));
+	seqtab_init(&q->mappings, sizeof(struct mapping));
+	seqtab_init(&q->functions, sizeof(struct function));
+	seqtab_init(&q->locations, sizeof(uint64_t));
+	seqtab_init(&q->stacks, sizeof(uint32_t));
+	if (strtab_new(&q->strings) < 0)
+		return -ENOMEM;
+	*out = steal_ptr(&q);
+	return 0;
 }
 
-static uint32_t text_ref(struct writer *w, const char *s, size_t len)
+void otlp_request_free(struct otlp_request *q)
 {
-	uint32_t id = 0;
+	if (!q)
+		return;
+	buf_fini(&q->profiles);
+	strtab_free(q->strings);
+	seqtab_fini(&q->attributes);
+	seqtab_fini(&q->mappings);
+	seqtab_fini(&q->functions);
+	seqtab_fini(&q->locations);
+	seqtab_fini(&q->stacks);
+	vec_fini(&q->words);
+	vec_fini(&q->ids);
+	free(q);
+}
 
-	if (strtab_add(w->strings, s, len, &id) < 0)
-		w->error = -ENOMEM;
+size_t otlp_request_bytes(const struct otlp_request *q)
+{
+	return q->profiles.len + q->dictionary_bytes;
+}
+
+static uint32_t text_ref(struct otlp_request *q, const char *s, size_t len)
+{
+	uint32_t id = 0, n = strtab_count(q->strings);
+
+	if (strtab_add(q->strings, s, len, &id) < 0)
+		q->error = -ENOMEM;
+	if (strtab_count(q->strings) > n)
+		q->dictionary_bytes += len + ENTRY_BYTES / 2;
 	return id;
 }
 
-static uint32_t string_ref(struct writer *w, uint32_t id)
+/* The number of an entry, whose parts take about @bytes. */
+static uint32_t entry_ref(struct otlp_request *q, struct seqtab *t, const void *elems, size_t n,
+			  size_t bytes)
 {
-	if (!w->string_ids[id])
-		w->string_ids[id] =
-			text_ref(w, profile_string(w->p, id), profile_string_len(w->p, id)) + 1;
-	return w->string_ids[id] - 1;
-}
+	uint32_t id = 0, before = seqtab_count(t);
 
-static uint32_t attribute_ref(struct writer *w, const struct attribute *a)
-{
-	uint32_t id = 0;
-
-	if (seqtab_add(&w->attributes, a, 1, &id) < 0)
-		w->error = -ENOMEM;
+	if (seqtab_add(t, elems, n, &id) < 0)
+		q->error = -ENOMEM;
+	if (seqtab_count(t) > before)
+		q->dictionary_bytes += ENTRY_BYTES + bytes;
 	return id + 1;
 }
 
-static uint32_t label_ref(struct writer *w, const struct profile_label *l)
+static uint32_t attribute_ref(struct otlp_request *q, const struct attribute *a)
 {
-	const struct attribute a = {
-		.key = string_ref(w, l->key),
-		.str = string_ref(w, l->str),
-		.unit = string_ref(w, l->num_unit),
-		.is_num = !l->str,
-		.num = l->num,
-	};
-
-	return attribute_ref(w, &a);
+	return entry_ref(q, &q->attributes, a, 1, ENTRY_BYTES);
 }
 
-static uint32_t text_attribute_ref(struct writer *w, const char *key, uint32_t str)
+static uint32_t text_attribute_ref(struct otlp_request *q, const char *key, uint32_t str)
 {
-	const struct attribute a = { .key = text_ref(w, key, strlen(key)), .str = str };
+	const struct attribute a = { .key = text_ref(q, key, strlen(key)), .str = str };
 
-	return attribute_ref(w, &a);
+	return attribute_ref(q, &a);
 }
 
-static void put_value_type(struct writer *w, uint32_t number, struct profile_value_type t)
+static uint32_t string_ref(struct adding *a, uint32_t id)
 {
-	size_t at = wire_begin(w->out, number);
-
-	wire_put_uint(w->out, OTLP_VALUE_TYPE_TYPE, string_ref(w, t.type));
-	wire_put_uint(w->out, OTLP_VALUE_TYPE_UNIT, string_ref(w, t.unit));
-	wire_end(w->out, at);
+	if (!a->strings[id])
+		a->strings[id] =
+			text_ref(a->q, profile_string(a->p, id), profile_string_len(a->p, id)) + 1;
+	return a->strings[id] - 1;
 }
 
-static void put_sample(struct writer *w, const struct profile_sample *s, size_t type)
+static uint32_t build_id_ref(struct adding *a, const char *key, uint32_t id)
 {
-	size_t at = wire_begin(w->out, OTLP_PROFILE_SAMPLES), packed;
+	return id ? text_attribute_ref(a->q, key, string_ref(a, id)) : 0;
+}
+
+static uint32_t mapping_ref(struct adding *a, uint32_t id)
+{
+	const struct profile_mapping *m;
+	struct mapping e;
+
+	if (id == PROFILE_NONE)
+		return 0;
+	if (!a->mappings[id]) {
+		m = profile_mapping(a->p, id);
+		e = (struct mapping){
+			.start = m->start,
+			.limit = m->limit,
+			.file_off = m->file_off,
+			.file = string_ref(a, m->file),
+			.gnu = build_id_ref(a, OTLP_BUILD_ID_GNU, m->build_id),
+			.htl = build_id_ref(a, OTLP_BUILD_ID_HTL, m->htl_hash),
+		};
+		a->mappings[id] = entry_ref(a->q, &a->q->mappings, &e, 1, 4 * ENTRY_BYTES);
+	}
+	return a->mappings[id];
+}
+
+static uint32_t function_ref(struct adding *a, uint32_t id)
+{
+	const struct profile_function *f;
+	struct function e;
+
+	if (!a->functions[id]) {
+		f = profile_function(a->p, id);
+		e = (struct function){
+			.name = string_ref(a, f->name),
+			.system_name = string_ref(a, f->system_name),
+			.file = string_ref(a, f->file),
+			.start_line = f->start_line,
+		};
+		a->functions[id] = entry_ref(a->q, &a->q->functions, &e, 1, ENTRY_BYTES);
+	}
+	return a->functions[id];
+}
+
+static uint32_t frame_type_ref(struct adding *a, enum profile_frame_kind kind)
+{
+	const char *type = otlp_frame_type(kind);
+
+	return type ? text_attribute_ref(a->q, OTLP_FRAME_TYPE, text_ref(a->q, type, strlen(type)))
+		    : 0;
+}
+
+static uint32_t add_location(struct adding *a, uint32_t id)
+{
+	struct profile_location l = profile_location(a->p, id);
+	struct otlp_request *q = a->q;
+	size_t n = LOCATION_WORDS + (size_t)l.n_lines * LINE_WORDS;
+	uint64_t *w;
+
+	if (vec_reserve(&q->words, n) < 0) {
+		q->error = -ENOMEM;
+		return 0;
+	}
+	w = q->words.data;
+	*w++ = (uint64_t)mapping_ref(a, l.mapping) << 32 | frame_type_ref(a, l.kind);
+	*w++ = l.address;
+	for (uint32_t i = 0; i < l.n_lines; i++) {
+		*w++ = function_ref(a, l.lines[i].function);
+		*w++ = (uint64_t)l.lines[i].line << 32 | l.lines[i].column;
+	}
+	return entry_ref(q, &q->locations, q->words.data, n, (1 + l.n_lines) * ENTRY_BYTES);
+}
+
+static uint32_t location_ref(struct adding *a, uint32_t id)
+{
+	if (!a->locations[id])
+		a->locations[id] = add_location(a, id);
+	return a->locations[id];
+}
+
+static uint32_t stack_ref(struct adding *a, uint32_t id)
+{
+	struct otlp_request *q = a->q;
+	const uint32_t *locations;
+	size_t depth;
+
+	if (a->stacks[id])
+		return a->stacks[id];
+	locations = profile_stack(a->p, id, &depth);
+	if (vec_reserve(&q->ids, depth) < 0) {
+		q->error = -ENOMEM;
+		return 0;
+	}
+	for (size_t i = 0; i < depth; i++)
+		q->ids.data[i] = location_ref(a, locations[i]);
+	a->stacks[id] = entry_ref(q, &q->stacks, q->ids.data, depth, depth * FRAME_BYTES);
+	return a->stacks[id];
+}
+
+/* The key that a label gets; NULL: it is left out. */
+static const char *label_key(const struct adding *a, const char *key)
+{
+	for (size_t i = 0; i < a->opt->n_labels; i++)
+		if (!strcmp(a->opt->labels[i].from, key))
+			return a->opt->labels[i].to;
+	return key;
+}
+
+static void put_label(struct adding *a, struct buf *out, const struct profile_label *l)
+{
+	const char *key = label_key(a, profile_string(a->p, l->key));
+	struct attribute e = { .is_num = !l->str, .num = l->num };
+
+	if (!key)
+		return;
+	e.key = text_ref(a->q, key, strlen(key));
+	e.str = string_ref(a, l->str);
+	e.unit = string_ref(a, l->num_unit);
+	wire_put_varint(out, attribute_ref(a->q, &e));
+}
+
+static void put_value_type(struct adding *a, uint32_t number, struct profile_value_type t)
+{
+	struct buf *out = &a->q->profiles;
+	size_t at = wire_begin(out, number);
+
+	wire_put_uint(out, OTLP_VALUE_TYPE_TYPE, string_ref(a, t.type));
+	wire_put_uint(out, OTLP_VALUE_TYPE_UNIT, string_ref(a, t.unit));
+	wire_end(out, at);
+}
+
+static void put_sample(struct adding *a, const struct profile_sample *s, size_t type)
+{
+	struct buf *out = &a->q->profiles;
+	size_t at = wire_begin(out, OTLP_PROFILE_SAMPLES), packed;
 	bool as_times = type == 0 && s->n_times && s->values[0] == (int64_t)s->n_times;
 
-	wire_put_uint(w->out, OTLP_SAMPLE_STACK, renumber_get(&w->stacks, s->stack));
+	wire_put_uint(out, OTLP_SAMPLE_STACK, stack_ref(a, s->stack));
 	if (s->n_labels) {
-		packed = wire_begin(w->out, OTLP_SAMPLE_ATTRIBUTES);
+		packed = wire_begin(out, OTLP_SAMPLE_ATTRIBUTES);
 		for (uint32_t i = 0; i < s->n_labels; i++)
-			wire_put_varint(w->out, label_ref(w, &s->labels[i]));
-		wire_end(w->out, packed);
+			put_label(a, out, &s->labels[i]);
+		wire_end(out, packed);
 	}
 	if (as_times) {
-		packed = wire_begin(w->out, OTLP_SAMPLE_TIMES);
+		packed = wire_begin(out, OTLP_SAMPLE_TIMES);
 		for (uint32_t i = 0; i < s->n_times; i++)
-			wire_put_fixed64_raw(w->out, s->times[i]);
+			wire_put_fixed64_raw(out, s->times[i]);
 	} else {
-		packed = wire_begin(w->out, OTLP_SAMPLE_VALUES);
-		wire_put_varint(w->out, (uint64_t)s->values[type]);
+		packed = wire_begin(out, OTLP_SAMPLE_VALUES);
+		wire_put_varint(out, (uint64_t)s->values[type]);
 	}
-	wire_end(w->out, packed);
-	wire_end(w->out, at);
+	wire_end(out, packed);
+	wire_end(out, at);
 }
 
-static void put_profile(struct writer *w, size_t type)
+/* Samples from *@io on; false: there was none with a value. */
+static bool put_samples(struct adding *a, size_t type, size_t max_bytes, uint32_t *io)
 {
-	const struct profile_meta *m = profile_meta_const(w->p);
-	size_t at = wire_begin(w->out, OTLP_SP_PROFILES);
+	uint32_t n = profile_n_samples(a->p);
+	bool any = false;
 
-	put_value_type(w, OTLP_PROFILE_SAMPLE_TYPE, profile_sample_type(w->p, type));
-	for (uint32_t i = 0; i < profile_n_samples(w->p); i++) {
-		struct profile_sample s = profile_sample(w->p, i);
+	for (; *io < n && (!any || otlp_request_bytes(a->q) < max_bytes); (*io)++) {
+		struct profile_sample s = profile_sample(a->p, *io);
 
-		if (s.values[type])
-			put_sample(w, &s, type);
+		if (!s.values[type])
+			continue;
+		put_sample(a, &s, type);
+		any = true;
 	}
-	wire_put_fixed64(w->out, OTLP_PROFILE_TIME, (uint64_t)m->time_ns);
-	wire_put_uint(w->out, OTLP_PROFILE_DURATION, (uint64_t)m->duration_ns);
+	return any;
+}
+
+static bool put_profile(struct adding *a, size_t type, size_t max_bytes, uint32_t *io)
+{
+	const struct profile_meta *m = profile_meta_const(a->p);
+	struct buf *out = &a->q->profiles;
+	size_t at = wire_begin(out, OTLP_SP_PROFILES);
+	bool any;
+
+	put_value_type(a, OTLP_PROFILE_SAMPLE_TYPE, profile_sample_type(a->p, type));
+	any = put_samples(a, type, max_bytes, io);
+	wire_put_fixed64(out, OTLP_PROFILE_TIME, (uint64_t)m->time_ns);
+	wire_put_uint(out, OTLP_PROFILE_DURATION, (uint64_t)m->duration_ns);
 	if (m->period_type.type || m->period_type.unit)
-		put_value_type(w, OTLP_PROFILE_PERIOD_TYPE, m->period_type);
-	wire_put_int(w->out, OTLP_PROFILE_PERIOD, m->period);
-	if (w->opt->profile_id)
-		wire_put_bytes(w->out, OTLP_PROFILE_ID, w->opt->profile_id, OTLP_PROFILE_ID_LEN);
-	wire_end(w->out, at);
+		put_value_type(a, OTLP_PROFILE_PERIOD_TYPE, m->period_type);
+	wire_put_int(out, OTLP_PROFILE_PERIOD, m->period);
+	if (a->opt->profile_id)
+		wire_put_bytes(out, OTLP_PROFILE_ID, a->opt->profile_id, OTLP_PROFILE_ID_LEN);
+	wire_end(out, at);
+	return any;
 }
 
 static void put_text(struct buf *out, uint32_t number, const char *s)
@@ -159,65 +352,98 @@ static void put_text(struct buf *out, uint32_t number, const char *s)
 		wire_put_text(out, number, s, strlen(s));
 }
 
-static void put_resource(struct writer *w)
+static void put_resource(struct buf *out, const struct otlp_options *opt)
 {
-	size_t resource = wire_begin(w->out, OTLP_RP_RESOURCE);
+	size_t resource = wire_begin(out, OTLP_RP_RESOURCE);
 
-	for (size_t i = 0; i < w->opt->n_resource; i++) {
-		const struct otlp_attribute *a = &w->opt->resource[i];
-		size_t kv = wire_begin(w->out, OTLP_RESOURCE_ATTRIBUTES), any;
+	for (size_t i = 0; i < opt->n_resource; i++) {
+		const struct otlp_attribute *a = &opt->resource[i];
+		size_t kv = wire_begin(out, OTLP_RESOURCE_ATTRIBUTES), any;
 
-		put_text(w->out, OTLP_KV_KEY, a->key);
-		any = wire_begin(w->out, OTLP_KV_VALUE);
+		put_text(out, OTLP_KV_KEY, a->key);
+		any = wire_begin(out, OTLP_KV_VALUE);
 		if (a->str)
-			put_text(w->out, OTLP_ANY_STRING, a->str);
+			put_text(out, OTLP_ANY_STRING, a->str);
 		else
-			wire_put_uint_always(w->out, OTLP_ANY_INT, (uint64_t)a->num);
-		wire_end(w->out, any);
-		wire_end(w->out, kv);
+			wire_put_uint_always(out, OTLP_ANY_INT, (uint64_t)a->num);
+		wire_end(out, any);
+		wire_end(out, kv);
 	}
-	wire_end(w->out, resource);
+	wire_end(out, resource);
 }
 
-static void put_resource_profiles(struct writer *w)
+/* False: nothing of it has a value. */
+static bool put_resource_profiles(struct adding *a, size_t max_bytes, uint32_t *io)
 {
-	size_t at = wire_begin(w->out, OTLP_REQUEST_RESOURCE_PROFILES), sp, scope;
-	size_t n_types = profile_n_sample_types(w->p);
+	struct buf *out = &a->q->profiles;
+	size_t at = wire_begin(out, OTLP_REQUEST_RESOURCE_PROFILES), sp, scope;
+	size_t n_types = profile_n_sample_types(a->p);
+	uint32_t from = *io;
+	bool any = false;
 
-	put_resource(w);
-	sp = wire_begin(w->out, OTLP_RP_SCOPE_PROFILES);
-	scope = wire_begin(w->out, OTLP_SP_SCOPE);
-	put_text(w->out, OTLP_SCOPE_NAME, w->opt->scope_name);
-	put_text(w->out, OTLP_SCOPE_VERSION, w->opt->scope_version);
-	wire_end(w->out, scope);
-	if (w->opt->first_type_only && n_types > 1)
+	put_resource(out, a->opt);
+	sp = wire_begin(out, OTLP_RP_SCOPE_PROFILES);
+	scope = wire_begin(out, OTLP_SP_SCOPE);
+	put_text(out, OTLP_SCOPE_NAME, a->opt->scope_name);
+	put_text(out, OTLP_SCOPE_VERSION, a->opt->scope_version);
+	wire_end(out, scope);
+	if (a->opt->first_type_only && n_types > 1)
 		n_types = 1;
-	for (size_t type = 0; type < n_types; type++)
-		put_profile(w, type);
-	wire_end(w->out, sp);
-	wire_end(w->out, at);
+	for (size_t type = 0; type < n_types; type++) {
+		*io = from;
+		any |= put_profile(a, type, n_types > 1 ? SIZE_MAX : max_bytes, io);
+	}
+	wire_end(out, sp);
+	wire_end(out, at);
+	return any;
 }
 
-static void put_stack(struct writer *w, uint32_t id)
+static int new_ids(uint32_t **out, uint32_t n)
 {
-	size_t depth, at = wire_begin(w->out, OTLP_DICT_STACK), packed;
-	const uint32_t *locations = profile_stack(w->p, id, &depth);
-
-	packed = wire_begin(w->out, OTLP_STACK_LOCATIONS);
-	for (size_t i = 0; i < depth; i++)
-		wire_put_varint(w->out, renumber_get(&w->locations, locations[i]));
-	wire_end(w->out, packed);
-	wire_end(w->out, at);
+	*out = calloc((size_t)n + 1, sizeof(**out));
+	return *out ? 0 : -ENOMEM;
 }
 
-static void put_line(struct writer *w, const struct profile_line *l)
+static void adding_fini(struct adding *a)
 {
-	size_t at = wire_begin(w->out, OTLP_LOCATION_LINES);
+	free(a->strings);
+	free(a->mappings);
+	free(a->functions);
+	free(a->locations);
+	free(a->stacks);
+}
 
-	wire_put_uint(w->out, OTLP_LINE_FUNCTION, renumber_get(&w->functions, l->function));
-	wire_put_uint(w->out, OTLP_LINE_LINE, l->line);
-	wire_put_uint(w->out, OTLP_LINE_COLUMN, l->column);
-	wire_end(w->out, at);
+int otlp_request_add(struct otlp_request *q, const struct profile *p,
+		     const struct otlp_options *opt, size_t max_bytes, uint32_t *io_sample)
+{
+	_cleanup_(adding_fini) struct adding a = { .q = q, .p = p, .opt = opt };
+	size_t before = q->profiles.len;
+	bool any;
+
+	if (new_ids(&a.strings, profile_n_strings(p)) < 0 ||
+	    new_ids(&a.mappings, profile_n_mappings(p)) < 0 ||
+	    new_ids(&a.functions, profile_n_functions(p)) < 0 ||
+	    new_ids(&a.locations, profile_n_locations(p)) < 0 ||
+	    new_ids(&a.stacks, profile_n_stacks(p)) < 0)
+		return -ENOMEM;
+	any = put_resource_profiles(&a, max_bytes, io_sample);
+	if (q->error < 0 || buf_error(&q->profiles))
+		return -ENOMEM;
+	if (!any)
+		q->profiles.len = before;
+	return any;
+}
+
+static void put_stack(struct otlp_request *q, struct buf *out, uint32_t i)
+{
+	size_t depth, at = wire_begin(out, OTLP_DICT_STACK), packed;
+	const uint32_t *locations = seqtab_get(&q->stacks, i, &depth);
+
+	packed = wire_begin(out, OTLP_STACK_LOCATIONS);
+	for (size_t k = 0; k < depth; k++)
+		wire_put_varint(out, locations[k]);
+	wire_end(out, packed);
+	wire_end(out, at);
 }
 
 static void put_attribute_index(struct buf *out, uint32_t number, uint32_t index)
@@ -228,117 +454,111 @@ static void put_attribute_index(struct buf *out, uint32_t number, uint32_t index
 	wire_end(out, packed);
 }
 
-static void put_location(struct writer *w, uint32_t id)
+static void put_location(struct otlp_request *q, struct buf *out, uint32_t i)
 {
-	struct profile_location l = profile_location(w->p, id);
-	const char *type = otlp_frame_type(l.kind);
-	size_t at = wire_begin(w->out, OTLP_DICT_LOCATION);
+	size_t n, at = wire_begin(out, OTLP_DICT_LOCATION), line;
+	const uint64_t *w = seqtab_get(&q->locations, i, &n);
 
-	if (l.mapping != PROFILE_NONE)
-		wire_put_uint(w->out, OTLP_LOCATION_MAPPING, renumber_get(&w->mappings, l.mapping));
-	wire_put_uint(w->out, OTLP_LOCATION_ADDRESS, l.address);
-	for (uint32_t i = 0; i < l.n_lines; i++)
-		put_line(w, &l.lines[i]);
-	if (type)
-		put_attribute_index(
-			w->out, OTLP_LOCATION_ATTRIBUTES,
-			text_attribute_ref(w, OTLP_FRAME_TYPE, text_ref(w, type, strlen(type))));
-	wire_end(w->out, at);
+	wire_put_uint(out, OTLP_LOCATION_MAPPING, w[0] >> 32);
+	wire_put_uint(out, OTLP_LOCATION_ADDRESS, w[1]);
+	for (size_t k = LOCATION_WORDS; k < n; k += LINE_WORDS) {
+		line = wire_begin(out, OTLP_LOCATION_LINES);
+		wire_put_uint(out, OTLP_LINE_FUNCTION, w[k]);
+		wire_put_uint(out, OTLP_LINE_LINE, w[k + 1] >> 32);
+		wire_put_uint(out, OTLP_LINE_COLUMN, (uint32_t)w[k + 1]);
+		wire_end(out, line);
+	}
+	if ((uint32_t)w[0])
+		put_attribute_index(out, OTLP_LOCATION_ATTRIBUTES, (uint32_t)w[0]);
+	wire_end(out, at);
 }
 
-static void put_function(struct writer *w, uint32_t id)
+static void put_function(struct buf *out, const struct function *f)
 {
-	const struct profile_function *f = profile_function(w->p, id);
-	size_t at = wire_begin(w->out, OTLP_DICT_FUNCTION);
+	size_t at = wire_begin(out, OTLP_DICT_FUNCTION);
 
-	wire_put_uint(w->out, OTLP_FUNCTION_NAME, string_ref(w, f->name));
-	wire_put_uint(w->out, OTLP_FUNCTION_SYSTEM_NAME, string_ref(w, f->system_name));
-	wire_put_uint(w->out, OTLP_FUNCTION_FILE, string_ref(w, f->file));
-	wire_put_uint(w->out, OTLP_FUNCTION_START_LINE, f->start_line);
-	wire_end(w->out, at);
+	wire_put_uint(out, OTLP_FUNCTION_NAME, f->name);
+	wire_put_uint(out, OTLP_FUNCTION_SYSTEM_NAME, f->system_name);
+	wire_put_uint(out, OTLP_FUNCTION_FILE, f->file);
+	wire_put_uint(out, OTLP_FUNCTION_START_LINE, f->start_line);
+	wire_end(out, at);
 }
 
-static void put_mapping(struct writer *w, uint32_t id)
+static void put_mapping(struct buf *out, const struct mapping *m)
 {
-	const struct profile_mapping *m = profile_mapping(w->p, id);
-	size_t at = wire_begin(w->out, OTLP_DICT_MAPPING);
+	size_t at = wire_begin(out, OTLP_DICT_MAPPING), packed;
 
-	wire_put_uint(w->out, OTLP_MAPPING_START, m->start);
-	wire_put_uint(w->out, OTLP_MAPPING_LIMIT, m->limit);
-	wire_put_uint(w->out, OTLP_MAPPING_OFFSET, m->file_off);
-	wire_put_uint(w->out, OTLP_MAPPING_FILE, string_ref(w, m->file));
-	if (m->build_id)
-		put_attribute_index(
-			w->out, OTLP_MAPPING_ATTRIBUTES,
-			text_attribute_ref(w, OTLP_BUILD_ID_GNU, string_ref(w, m->build_id)));
-	wire_end(w->out, at);
+	wire_put_uint(out, OTLP_MAPPING_START, m->start);
+	wire_put_uint(out, OTLP_MAPPING_LIMIT, m->limit);
+	wire_put_uint(out, OTLP_MAPPING_OFFSET, m->file_off);
+	wire_put_uint(out, OTLP_MAPPING_FILE, m->file);
+	packed = wire_begin(out, OTLP_MAPPING_ATTRIBUTES);
+	if (m->gnu)
+		wire_put_varint(out, m->gnu);
+	if (m->htl)
+		wire_put_varint(out, m->htl);
+	wire_end(out, packed);
+	wire_end(out, at);
 }
 
-static void put_attribute(struct writer *w, const struct attribute *a)
+static void put_attribute(struct otlp_request *q, struct buf *out, const struct attribute *a)
 {
-	size_t at = wire_begin(w->out, OTLP_DICT_ATTRIBUTE), any;
+	size_t at = wire_begin(out, OTLP_DICT_ATTRIBUTE), any;
 
-	wire_put_uint(w->out, OTLP_ATTRIBUTE_KEY, a->key);
-	any = wire_begin(w->out, OTLP_ATTRIBUTE_VALUE);
+	wire_put_uint(out, OTLP_ATTRIBUTE_KEY, a->key);
+	any = wire_begin(out, OTLP_ATTRIBUTE_VALUE);
 	if (a->is_num)
-		wire_put_uint_always(w->out, OTLP_ANY_INT, (uint64_t)a->num);
+		wire_put_uint_always(out, OTLP_ANY_INT, (uint64_t)a->num);
 	else
-		wire_put_text(w->out, OTLP_ANY_STRING, strtab_get(w->strings, a->str),
-			       strtab_len(w->strings, a->str));
-	wire_end(w->out, any);
-	wire_put_uint(w->out, OTLP_ATTRIBUTE_UNIT, a->unit);
-	wire_end(w->out, at);
+		wire_put_text(out, OTLP_ANY_STRING, strtab_get(q->strings, a->str),
+			      strtab_len(q->strings, a->str));
+	wire_end(out, any);
+	wire_put_uint(out, OTLP_ATTRIBUTE_UNIT, a->unit);
+	wire_end(out, at);
 }
 
-/* Each table after those that refer to it, and its empty entry first. */
-static void put_dictionary(struct writer *w)
+/* The empty entry of each table first. */
+static void put_dictionary(struct otlp_request *q, struct buf *out)
 {
-	size_t at = wire_begin(w->out, OTLP_REQUEST_DICTIONARY);
+	size_t at = wire_begin(out, OTLP_REQUEST_DICTIONARY);
 
 	for (uint32_t table = OTLP_DICT_MAPPING; table <= OTLP_DICT_STACK; table++)
 		if (table != OTLP_DICT_STRING)
-			wire_put_bytes(w->out, table, NULL, 0);
-	for (size_t i = 0; i < w->stacks.met.len; i++)
-		put_stack(w, w->stacks.met.data[i]);
-	for (size_t i = 0; i < w->locations.met.len; i++)
-		put_location(w, w->locations.met.data[i]);
-	for (size_t i = 0; i < w->functions.met.len; i++)
-		put_function(w, w->functions.met.data[i]);
-	for (size_t i = 0; i < w->mappings.met.len; i++)
-		put_mapping(w, w->mappings.met.data[i]);
-	for (uint32_t i = 0; i < seqtab_count(&w->attributes); i++)
-		put_attribute(w, seqtab_get(&w->attributes, i, NULL));
-	for (uint32_t i = 0; i < strtab_count(w->strings); i++)
-		wire_put_text(w->out, OTLP_DICT_STRING, strtab_get(w->strings, i),
-			       strtab_len(w->strings, i));
-	wire_end(w->out, at);
+			wire_put_bytes(out, table, NULL, 0);
+	for (uint32_t i = 0; i < seqtab_count(&q->stacks); i++)
+		put_stack(q, out, i);
+	for (uint32_t i = 0; i < seqtab_count(&q->locations); i++)
+		put_location(q, out, i);
+	for (uint32_t i = 0; i < seqtab_count(&q->functions); i++)
+		put_function(out, seqtab_get(&q->functions, i, NULL));
+	for (uint32_t i = 0; i < seqtab_count(&q->mappings); i++)
+		put_mapping(out, seqtab_get(&q->mappings, i, NULL));
+	for (uint32_t i = 0; i < seqtab_count(&q->attributes); i++)
+		put_attribute(q, out, seqtab_get(&q->attributes, i, NULL));
+	for (uint32_t i = 0; i < strtab_count(q->strings); i++)
+		wire_put_text(out, OTLP_DICT_STRING, strtab_get(q->strings, i),
+			      strtab_len(q->strings, i));
+	wire_end(out, at);
 }
 
-static int writer_init(struct writer *w)
+int otlp_request_write(struct otlp_request *q, struct buf *out)
 {
-	seqtab_init(&w->attributes, sizeof(struct attribute));
-	w->string_ids = calloc((size_t)profile_n_strings(w->p) + 1, sizeof(*w->string_ids));
-	if (!w->string_ids || strtab_new(&w->strings) < 0 ||
-	    renumber_init(&w->stacks, profile_n_stacks(w->p)) < 0 ||
-	    renumber_init(&w->locations, profile_n_locations(w->p)) < 0 ||
-	    renumber_init(&w->functions, profile_n_functions(w->p)) < 0 ||
-	    renumber_init(&w->mappings, profile_n_mappings(w->p)) < 0)
-		return -ENOMEM;
-	return 0;
+	buf_put(out, q->profiles.data, q->profiles.len);
+	put_dictionary(q, out);
+	return q->error < 0 ? q->error : buf_error(out);
 }
 
 int otlp_write(const struct profile *p, const struct otlp_options *opt, struct buf *out,
 	       struct err *err)
 {
 	static const struct otlp_options none;
-	_cleanup_(writer_fini) struct writer w = { .p = p, .opt = opt ? opt : &none, .out = out };
+	_cleanup_(otlp_request_freep) struct otlp_request *q = NULL;
+	uint32_t from = 0;
+	int r = otlp_request_new(&q);
 
-	if (writer_init(&w) < 0)
-		return err_set(err, -ENOMEM, "no memory to write the profile");
-	put_resource_profiles(&w);
-	put_dictionary(&w);
-	if (w.error || w.stacks.error || w.locations.error || w.functions.error ||
-	    w.mappings.error || buf_error(out))
-		return err_set(err, -ENOMEM, "no memory to write the profile");
-	return 0;
+	if (r == 0)
+		r = otlp_request_add(q, p, opt ? opt : &none, SIZE_MAX, &from);
+	if (r >= 0)
+		r = otlp_request_write(q, out);
+	return r < 0 ? err_set(err, r, "no memory to write the profile") : 0;
 }

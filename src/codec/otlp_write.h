@@ -11,8 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 struct buf;
 struct err;
+struct otlp_request;
 struct profile;
 
 struct otlp_attribute {
@@ -21,9 +24,16 @@ struct otlp_attribute {
 	int64_t num;
 };
 
+/* What a label's key becomes; NULL: the label is left out. */
+struct otlp_rename {
+	const char *from, *to;
+};
+
 struct otlp_options {
 	const struct otlp_attribute *resource; /* "service.name" and so on */
 	size_t n_resource;
+	const struct otlp_rename *labels; /* those that don't stay as they are */
+	size_t n_labels;
 	const char *scope_name, *scope_version; /* or NULL */
 	const uint8_t *profile_id;              /* 16 bytes, or NULL */
 	/*
@@ -41,3 +51,30 @@ struct otlp_options {
  */
 int otlp_write(const struct profile *p, const struct otlp_options *opt, struct buf *out,
 	       struct err *err);
+
+/* Several profiles, of several resources, that share one dictionary. 0 or -ENOMEM. */
+int otlp_request_new(struct otlp_request **out);
+void otlp_request_free(struct otlp_request *q);
+
+DEFINE_FREEP(struct otlp_request, otlp_request_free)
+
+/**
+ * otlp_request_add() - add a profile with its resource
+ *
+ * From sample *@io_sample on, until the request has grown to about @max_bytes
+ * (but one sample at least): *@io_sample is then where to go on in another
+ * request, or the number of samples. Profiles that are to be cut need
+ * @opt.first_type_only. Samples of value 0 are left out, a profile of nothing
+ * else with them.
+ *
+ * Return: 1 when something was added, 0 when not; -ENOMEM, after which only
+ * otlp_request_free() may follow.
+ */
+int otlp_request_add(struct otlp_request *q, const struct profile *p,
+		     const struct otlp_options *opt, size_t max_bytes, uint32_t *io_sample);
+
+/* About how large it is now. */
+size_t otlp_request_bytes(const struct otlp_request *q);
+
+/* Append it. Nothing can be added afterwards. 0 or -ENOMEM. */
+int otlp_request_write(struct otlp_request *q, struct buf *out);

@@ -100,6 +100,7 @@ static void *run(void *arg)
 static const struct sink_ops *const kinds[] = {
 	[EXPORT_PYROSCOPE] = &sink_pyroscope,
 	[EXPORT_LOCAL] = &sink_local,
+	[EXPORT_OTLP] = &sink_otlp,
 };
 
 /* "otlp grpc://host:4317", without what may be secret in a URL. */
@@ -129,6 +130,8 @@ static int add_channel(struct exporter *e, const struct exporter_options *opt,
 	char name[80];
 	int r;
 
+	if ((size_t)so->kind >= sizeof(kinds) / sizeof(kinds[0]))
+		return err_set(err, -EINVAL, "an unknown kind of back end");
 	co.ops = kinds[so->kind];
 	if (!so->url || !so->url[0])
 		return err_set(err, -EINVAL, "%s: where to?", co.ops->name);

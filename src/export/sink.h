@@ -59,6 +59,7 @@ struct sink_ops {
 	void (*free)(void *sink);
 };
 
+extern const struct sink_ops sink_otlp;
 extern const struct sink_ops sink_pyroscope;
 extern const struct sink_ops sink_local;
 

@@ -116,6 +116,12 @@ int64_t http_answer_retry_ms(const struct http_answer *a)
 	return s > DAY_MS / 1000 ? DAY_MS : s * 1000;
 }
 
+/* libcurl before 8.0.0 fails the second request of a connection that was begun as HTTP/2. */
+static bool can_reuse_http2(void)
+{
+	return curl_version_info(CURLVERSION_NOW)->version_num >= 0x080000;
+}
+
 static void set_options(struct http_client *c, const struct http_client_options *opt)
 {
 	CURL *e = c->easy;
@@ -132,6 +138,8 @@ static void set_options(struct http_client *c, const struct http_client_options 
 	curl_easy_setopt(e, CURLOPT_HTTP_VERSION,
 			 (long)(opt->http2_only ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
 						: CURL_HTTP_VERSION_2TLS));
+	if (opt->http2_only && !can_reuse_http2())
+		curl_easy_setopt(e, CURLOPT_FORBID_REUSE, 1L);
 	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(e, CURLOPT_HEADERDATA, c);
 	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);

@@ -65,6 +65,7 @@ static int merge_mappings(struct merge *m)
 
 		x.file = m->strings[x.file];
 		x.build_id = m->strings[x.build_id];
+		x.htl_hash = m->strings[x.htl_hash];
 		r = profile_add_mapping(m->to, &x, &m->mappings[i]);
 	}
 	return r;

@@ -173,7 +173,7 @@ int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint
 {
 	struct profile_mapping row;
 
-	if (!has_string(p, m->file) || !has_string(p, m->build_id))
+	if (!has_string(p, m->file) || !has_string(p, m->build_id) || !has_string(p, m->htl_hash))
 		return -EINVAL;
 	/* field by field on zeroed memory: rows are compared with their padding */
 	memset(&row, 0, sizeof(row));
@@ -182,6 +182,7 @@ int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint
 	row.file_off = m->file_off;
 	row.file = m->file;
 	row.build_id = m->build_id;
+	row.htl_hash = m->htl_hash;
 	row.has_functions = m->has_functions;
 	row.has_filenames = m->has_filenames;
 	row.has_lines = m->has_lines;

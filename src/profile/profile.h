@@ -41,6 +41,7 @@ struct profile_mapping {
 	uint64_t start, limit, file_off;
 	uint32_t file;     /* string id */
 	uint32_t build_id; /* string id, hex */
+	uint32_t htl_hash; /* string id, hex: OpenTelemetry's process.executable.build_id.htlhash */
 	bool has_functions, has_filenames, has_lines, has_inlines;
 };
 

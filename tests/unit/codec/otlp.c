@@ -102,6 +102,165 @@ static void attributes_of_the_resource_become_labels(void **state)
 	profile_free(back);
 }
 
+/* What the parts of a request come to. */
+struct parts {
+	size_t n;
+	int64_t sum;
+	char ids[8];
+};
+
+static int on_part(void *ctx, const struct otlp_part *part)
+{
+	struct parts *parts = ctx;
+
+	assert_int_equal(part->id_len, 16);
+	assert_true(parts->n < sizeof(parts->ids));
+	parts->ids[parts->n++] = *(const char *)part->id;
+	for (uint32_t i = 0; i < profile_n_samples(part->profile); i++)
+		parts->sum += profile_sample(part->profile, i).values[0];
+	profile_free(part->profile);
+	return 0;
+}
+
+static void add_part(struct otlp_request *q, const struct profile *p, char id, size_t max_bytes,
+		     uint32_t *io)
+{
+	const struct otlp_attribute name = { .key = "service.name", .str = "shop" };
+	uint8_t bytes[16] = { (uint8_t)id };
+	const struct otlp_options opt = {
+		.resource = &name, .n_resource = 1, .profile_id = bytes, .first_type_only = true
+	};
+
+	assert_int_equal(otlp_request_add(q, p, &opt, max_bytes, io), 1);
+}
+
+static size_t count_of(const struct buf *b, const char *text)
+{
+	const uint8_t *p = b->data;
+	size_t n = 0;
+
+	while ((p = memmem(p, b->len - (size_t)(p - b->data), text, strlen(text)))) {
+		p++;
+		n++;
+	}
+	return n;
+}
+
+static void profiles_of_a_request_share_what_is_equal(void **state)
+{
+	struct profile *p = fixture_small(), *other = fixture_small();
+	struct otlp_request *q;
+	struct parts parts = { 0 };
+	struct buf b = { 0 };
+	uint32_t io = 0;
+	size_t one;
+
+	fixture_function(other, "so that the ids differ");
+	assert_int_equal(otlp_request_new(&q), 0);
+	add_part(q, p, 'a', SIZE_MAX, &io);
+	assert_int_equal(io, 2);
+	one = otlp_request_bytes(q);
+	io = 0;
+	add_part(q, other, 'b', SIZE_MAX, &io);
+	assert_true(otlp_request_bytes(q) < one + one / 2);
+	assert_int_equal(otlp_request_write(q, &b), 0);
+	assert_int_equal(count_of(&b, "vfs_read"), 1);
+	assert_int_equal(count_of(&b, "shop"), 2);
+	assert_int_equal(otlp_read_parts(b.data, b.len, NULL, on_part, &parts, NULL), 0);
+	assert_int_equal(parts.sum, 8);
+	assert_memory_equal(parts.ids, "ab", 2);
+	otlp_request_free(q);
+	buf_fini(&b);
+	profile_free(p);
+	profile_free(other);
+}
+
+static void a_profile_that_is_too_large_goes_on_in_another_request(void **state)
+{
+	const struct fixture_size size = {
+		.n_samples = 50, .n_functions = 200, .n_mappings = 3, .depth = 20
+	};
+	struct profile *p = fixture_random(1, &size);
+	int64_t want = 0, got = 0;
+	uint32_t n = profile_n_samples(p), at = 0;
+	size_t n_requests = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		want += profile_sample(p, i).values[0];
+	for (; at < n; n_requests++) {
+		struct otlp_request *q;
+		struct parts parts = { 0 };
+		struct buf b = { 0 };
+
+		assert_int_equal(otlp_request_new(&q), 0);
+		add_part(q, p, 'a', 4000, &at);
+		assert_int_equal(otlp_request_write(q, &b), 0);
+		assert_true(b.len < 8000);
+		assert_int_equal(otlp_read_parts(b.data, b.len, NULL, on_part, &parts, NULL), 0);
+		got += parts.sum;
+		otlp_request_free(q);
+		buf_fini(&b);
+	}
+	assert_int_equal(got, want);
+	assert_true(n_requests > 3);
+	profile_free(p);
+}
+
+static void a_profile_of_nothing_is_left_out(void **state)
+{
+	const int64_t values[] = { 0, 5 };
+	struct profile_sample s = { .values = values };
+	const struct otlp_options opt = { .first_type_only = true };
+	struct profile *p;
+	struct otlp_request *q;
+	uint32_t at = 0;
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_add_sample_type(p, "samples", "count"), 0);
+	assert_int_equal(profile_add_sample_type(p, "cpu", "nanoseconds"), 0);
+	assert_int_equal(profile_add_stack(p, NULL, 0, &s.stack), 0);
+	assert_int_equal(profile_add_sample(p, &s), 0);
+	assert_int_equal(otlp_request_new(&q), 0);
+	assert_int_equal(otlp_request_add(q, p, &opt, 4000, &at), 0);
+	assert_int_equal(at, 1);
+	otlp_request_free(q);
+	profile_free(p);
+}
+
+static void labels_are_renamed_and_left_out(void **state)
+{
+	static const struct otlp_rename rename[] = { { "comm", "thread.name" }, { "pid", NULL } };
+	const struct otlp_options opt = { .labels = rename,
+					  .n_labels = 2,
+					  .first_type_only = true };
+	struct profile *p = fixture_small(), *back;
+	struct buf b = { 0 };
+
+	assert_int_equal(otlp_write(p, &opt, &b, NULL), 0);
+	assert_int_equal(otlp_read(&back, b.data, b.len, NULL, NULL), 0);
+	assert_true(has_label(back, 0, "thread.name", "sh", 0));
+	assert_int_equal(profile_sample(back, 0).n_labels, 1);
+	buf_fini(&b);
+	profile_free(p);
+	profile_free(back);
+}
+
+static void text_that_is_not_utf8_is_mended(void **state)
+{
+	struct profile *p = fixture_small();
+	struct profile_sample s = { .values = (const int64_t[]){ 1, 10 } };
+	uint32_t loc = fixture_location(p, 0, 0x400300, "na\xffme");
+	struct buf b = { 0 };
+
+	assert_int_equal(profile_add_stack(p, &loc, 1, &s.stack), 0);
+	assert_int_equal(profile_add_sample(p, &s), 0);
+	assert_int_equal(otlp_write(p, NULL, &b, NULL), 0);
+	assert_int_equal(count_of(&b, "na\xef\xbf\xbdme"), 1);
+	assert_int_equal(count_of(&b, "na\xff"), 0);
+	buf_fini(&b);
+	profile_free(p);
+}
+
 /* A dictionary of one stack, main, and the attributes k=0 and k=1, in a request of one profile. */
 struct request {
 	struct buf b;
@@ -375,7 +534,10 @@ static void a_request_that_is_cut_short_is_no_crash(void **state)
 
 TEST_GROUP(test_otlp, TEST(random_profiles_come_back), TEST(times_come_back),
 	   TEST(attributes_of_the_resource_become_labels),
-	   TEST(both_numberings_of_samples_are_understood),
+	   TEST(profiles_of_a_request_share_what_is_equal),
+	   TEST(a_profile_that_is_too_large_goes_on_in_another_request),
+	   TEST(a_profile_of_nothing_is_left_out), TEST(labels_are_renamed_and_left_out),
+	   TEST(text_that_is_not_utf8_is_mended), TEST(both_numberings_of_samples_are_understood),
 	   TEST(references_of_a_resource_are_resolved), TEST(references_to_nothing_are_refused),
 	   TEST(tables_that_refer_to_nothing_are_refused),
 	   TEST(a_request_without_a_dictionary_is_refused), TEST(otlp_limits_hold),

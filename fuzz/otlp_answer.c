@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an OTLP receiver answers, in all its places. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "export/base64.h"
+#include "export/otlp_answer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct otlp_answer a = { 0 };
+	struct buf plain = { 0 };
+	char *text = strndup((const char *)data, len);
+
+	otlp_answer_read(data, len, &a);
+	otlp_answer_read_status(data, len, &a);
+	if (a.retry_ms < 0 || a.retry_ms > 86400000 || (int64_t)a.rejected < 0)
+		abort();
+	otlp_answer_read_message(text, &a);
+	if (base64_get(&plain, text, strlen(text)) == 0)
+		otlp_answer_read_status(plain.data, plain.len, &a);
+	buf_fini(&plain);
+	free(text);
+	return 0;
+}

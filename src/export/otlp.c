@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ExportProfilesServiceRequests, by gRPC or by HTTP. Profiles of many processes
+ * share a request and its dictionary; it is kept well below the 4 MiB that gRPC
+ * servers take by default, and a profile that is larger is cut.
+ *
+ * gRPC is spoken in its simplest form: one message there, one back, over HTTP/2.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "codec/gzip.h"
+#include "codec/otlp_write.h"
+#include "export/base64.h"
+#include "export/otlp_answer.h"
+#include "export/otlp_resource.h"
+#include "export/post.h"
+#include "export/sink.h"
+#include "export/window.h"
+#include "profile/profile.h"
+
+#define SERVICE   "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+#define HTTP_PATH "/v1development/profiles"
+
+enum {
+	REQUEST_BYTES = 1 << 20, /* a new one is begun then */
+	PROFILE_BYTES = 2 << 20, /* a profile is cut then */
+	FRAME_HEADER = 5,        /* of gRPC: is it compressed, and its length */
+	DETAILS_MAX = 8192,
+	DEFAULT_GRPC_PORT = 4317,
+};
+
+enum grpc_status {
+	GRPC_OK = 0,
+	GRPC_CANCELLED = 1,
+	GRPC_UNKNOWN = 2,
+	GRPC_DEADLINE_EXCEEDED = 4,
+	GRPC_RESOURCE_EXHAUSTED = 8,
+	GRPC_ABORTED = 10,
+	GRPC_OUT_OF_RANGE = 11,
+	GRPC_INTERNAL = 13,
+	GRPC_UNAVAILABLE = 14,
+	GRPC_DATA_LOSS = 15,
+};
+
+struct otlp {
+	struct post *post;
+	char *host;
+	bool grpc, gzip;
+};
+
+static void otlp_free(void *sink)
+{
+	struct otlp *s = sink;
+
+	if (!s)
+		return;
+	post_free(s->post);
+	free(s->host);
+	free(s);
+}
+
+/* Where requests go: grpc://HOST[:PORT] and http://HOST[:PORT][/PATH], and the same with an s. */
+static int target_of(const char *url, bool *out_grpc, char **out, struct err *err)
+{
+	const char *rest = strstr(url, "://"), *path, *at, *port;
+	size_t scheme = rest ? (size_t)(rest - url) : 0;
+	bool tls, grpc;
+	int n;
+
+	grpc = scheme >= 4 && !strncmp(url, "grpc", 4);
+	tls = scheme && url[scheme - 1] == 's';
+	if (scheme != 4u + tls || (!grpc && strncmp(url, "http", 4) != 0) || !rest[3])
+		return err_set(err, -EINVAL,
+			       "%.100s: OTLP goes to grpc://, grpcs://, http:// or https://", url);
+	rest += 3;
+	path = rest + strcspn(rest, "/?#");
+	at = memchr(rest, '@', (size_t)(path - rest));
+	port = memrchr(at ? at : rest, ':', (size_t)(path - (at ? at : rest)));
+	if (port && memchr(port, ']', (size_t)(path - port)))
+		port = NULL; /* it is within an IPv6 address */
+	if (grpc && *path && strcmp(path, "/") != 0)
+		return err_set(err, -EINVAL, "%.100s: gRPC has no path", url);
+	if (grpc && !port)
+		n = asprintf(out, "http%s://%.*s:%d" SERVICE, tls ? "s" : "", (int)(path - rest),
+			     rest, DEFAULT_GRPC_PORT);
+	else
+		n = asprintf(out, "http%s://%.*s%s", tls ? "s" : "", (int)(path - rest), rest,
+			     grpc                              ? SERVICE
+			     : *path && strcmp(path, "/") != 0 ? path
+							       : HTTP_PATH);
+	if (n < 0)
+		*out = NULL;
+	*out_grpc = grpc;
+	return *out ? 0 : -ENOMEM;
+}
+
+static int open_post(struct otlp *s, const struct export_sink_options *opt, const char *url,
+		     struct err *err)
+{
+	static const char *const grpc[] = { "Content-Type: application/grpc", "TE: trailers",
+					    "User-Agent: cameo/" CAMEO_VERSION,
+					    "grpc-accept-encoding: identity",
+					    "grpc-encoding: gzip" };
+	static const char *const http[] = { "Content-Type: application/x-protobuf",
+					    "User-Agent: cameo/" CAMEO_VERSION,
+					    "Content-Encoding: gzip" };
+	struct post_options po = { .sink = opt, .url = url, .http2_only = s->grpc };
+
+	po.headers = s->grpc ? grpc : http;
+	po.n_headers = (s->grpc ? 5u : 3u) - !s->gzip; /* the last is about compression */
+	return post_new(&s->post, &po, err);
+}
+
+static int otlp_open(void **out, const struct export_sink_options *opt, const char *host,
+		     struct err *err)
+{
+	_cleanup_(freep) char *url = NULL;
+	struct otlp *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->gzip = !opt->no_gzip;
+	s->host = strdup(host);
+	r = s->host ? target_of(opt->url, &s->grpc, &url, err) : -ENOMEM;
+	if (r == 0)
+		r = open_post(s, opt, url, err);
+	if (r < 0) {
+		otlp_free(s);
+		return r;
+	}
+	*out = s;
+	return 0;
+}
+
+/* A request under way. */
+struct encoding {
+	const struct otlp *sink;
+	struct otlp_request *q; /* or NULL */
+	uint32_t n_profiles;
+	sink_emit_fn emit;
+	void *ctx;
+};
+
+static void put_frame_header(struct buf *b, bool compressed)
+{
+	static const uint8_t room[FRAME_HEADER - 1];
+
+	buf_put_byte(b, compressed);
+	buf_put(b, room, sizeof(room));
+}
+
+static void set_frame_length(struct buf *b)
+{
+	size_t len = b->len - FRAME_HEADER;
+
+	for (int i = 0; !buf_error(b) && i < 4; i++)
+		b->data[1 + i] = (uint8_t)(len >> (24 - 8 * i));
+}
+
+static int flush(struct encoding *e)
+{
+	_cleanup_(buf_fini) struct buf raw = { 0 }, body = { 0 };
+	int r;
+
+	if (!e->n_profiles)
+		return 0;
+	r = otlp_request_write(e->q, &raw);
+	if (e->sink->grpc)
+		put_frame_header(&body, e->sink->gzip);
+	if (r == 0 && e->sink->gzip)
+		r = gzip_write(raw.data, raw.len, GZIP_FAST, &body, NULL);
+	else if (r == 0)
+		buf_put(&body, raw.data, raw.len);
+	if (e->sink->grpc)
+		set_frame_length(&body);
+	otlp_request_free(e->q);
+	e->q = NULL;
+	if (r == 0)
+		r = buf_error(&body) ? -ENOMEM : e->emit(e->ctx, &body, e->n_profiles);
+	e->n_profiles = 0;
+	return r;
+}
+
+static int add_series(struct encoding *e, const struct export_series *s)
+{
+	struct otlp_attribute resource[OTLP_RESOURCE_MAX];
+	uint8_t id[sizeof(s->id)];
+	const struct otlp_options opt = {
+		.resource = resource,
+		.n_resource = otlp_resource(s, e->sink->host, resource),
+		.labels = otlp_sample_labels,
+		.n_labels = otlp_n_sample_labels,
+		.scope_name = "cameo",
+		.scope_version = CAMEO_VERSION,
+		.profile_id = id,
+		.first_type_only = true,
+	};
+	uint32_t n = profile_n_samples(s->profile), at = 0;
+	int r = 0;
+
+	memcpy(id, s->id, sizeof(id));
+	while (r == 0 && at < n) {
+		if (!e->q)
+			r = otlp_request_new(&e->q);
+		if (r == 0)
+			r = otlp_request_add(e->q, s->profile, &opt, PROFILE_BYTES, &at);
+		if (r < 0)
+			break;
+		e->n_profiles += (uint32_t)r;
+		r = 0;
+		id[0]++; /* of the next piece, if there is one */
+		if (at < n || otlp_request_bytes(e->q) >= REQUEST_BYTES)
+			r = flush(e);
+	}
+	return r;
+}
+
+static int otlp_encode(void *sink, const struct export_window *w, sink_emit_fn emit, void *ctx)
+{
+	struct encoding e = { .sink = sink, .emit = emit, .ctx = ctx };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->series.len; i++)
+		r = add_series(&e, &w->series.data[i]);
+	if (r == 0)
+		r = flush(&e);
+	otlp_request_free(e.q);
+	return r;
+}
+
+static void done(const struct otlp_answer *a, const struct export_item *item,
+		 struct sink_outcome *out)
+{
+	out->verdict = SINK_DONE;
+	out->rejected_profiles = a->rejected < item->n_profiles ? a->rejected : item->n_profiles;
+	if (a->rejected || a->message[0])
+		sink_end(out, SINK_DONE, "%u of %u profiles rejected: %s",
+			 (unsigned int)out->rejected_profiles, item->n_profiles, a->message);
+}
+
+static void read_details(const struct http_answer *a, struct otlp_answer *out)
+{
+	const char *details = http_answer_header(a, "grpc-status-details-bin");
+	_cleanup_(buf_fini) struct buf status = { 0 };
+
+	if (details && strlen(details) <= DETAILS_MAX &&
+	    base64_get(&status, details, strlen(details)) == 0 && !buf_error(&status))
+		otlp_answer_read_status(status.data, status.len, out);
+}
+
+static enum sink_verdict grpc_verdict(long status, bool may_retry)
+{
+	switch (status) {
+	case GRPC_CANCELLED:
+	case GRPC_DEADLINE_EXCEEDED:
+	case GRPC_ABORTED:
+	case GRPC_OUT_OF_RANGE:
+	case GRPC_UNAVAILABLE:
+	case GRPC_DATA_LOSS:
+		return SINK_LATER;
+	case GRPC_RESOURCE_EXHAUSTED: /* of a quota, which comes back, or of a message's size */
+		return may_retry ? SINK_LATER : SINK_DOUBTFUL;
+	case GRPC_UNKNOWN:
+	case GRPC_INTERNAL:
+		return SINK_DOUBTFUL;
+	default:
+		return SINK_NEVER;
+	}
+}
+
+static void judge_grpc(const struct http_answer *a, const struct export_item *item,
+		       struct sink_outcome *out)
+{
+	const char *status = http_answer_header(a, "grpc-status"), *message;
+	struct otlp_answer said = { 0 };
+	char *end;
+	long code;
+
+	if (a->status != 200 || !status) {
+		if (a->status == 200)
+			sink_end(out, SINK_LATER, "an answer, but not gRPC's");
+		else
+			post_judge(a, NULL, out);
+		return;
+	}
+	code = strtol(status, &end, 10);
+	if (end == status || *end)
+		code = GRPC_UNKNOWN;
+	if (code == GRPC_OK) {
+		if (a->body.len > FRAME_HEADER && !a->body.data[0])
+			otlp_answer_read(a->body.data + FRAME_HEADER, a->body.len - FRAME_HEADER,
+					 &said);
+		done(&said, item, out);
+		return;
+	}
+	read_details(a, &said);
+	message = http_answer_header(a, "grpc-message");
+	if (message)
+		otlp_answer_read_message(message, &said);
+	out->retry_ms = said.retry_ms;
+	sink_end(out, grpc_verdict(code, said.may_retry), "gRPC status %ld: %s", code,
+		 said.message);
+}
+
+static bool is_protobuf(const struct http_answer *a)
+{
+	return post_has_type(a, "application/x-protobuf") ||
+	       post_has_type(a, "application/protobuf");
+}
+
+static void judge_http(const struct http_answer *a, const struct export_item *item,
+		       struct sink_outcome *out)
+{
+	struct otlp_answer said = { 0 };
+	size_t len = a->body.len < OTLP_MESSAGE_LEN - 1 ? a->body.len : OTLP_MESSAGE_LEN - 1;
+
+	if (a->status / 100 == 2) {
+		if (is_protobuf(a))
+			otlp_answer_read(a->body.data, a->body.len, &said);
+		if (!a->body.len || is_protobuf(a) || post_has_type(a, "application/json"))
+			done(&said, item, out);
+		else
+			sink_end(out, SINK_LATER, "status %d, but not from an OTLP receiver",
+				 a->status);
+		return;
+	}
+	if (is_protobuf(a))
+		otlp_answer_read_status(a->body.data, a->body.len, &said);
+	else if (len)
+		memcpy(said.message, a->body.data, len);
+	post_judge(a, said.message[0] ? said.message : NULL, out);
+	if (!out->retry_ms)
+		out->retry_ms = said.retry_ms;
+}
+
+static void otlp_send(void *sink, const struct export_item *item, struct sink_outcome *out)
+{
+	struct otlp *s = sink;
+	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
+
+	if (!post_send(s->post, &item->body, &a, out))
+		return;
+	if (s->grpc)
+		judge_grpc(&a, item, out);
+	else
+		judge_http(&a, item, out);
+}
+
+static void otlp_cancel(void *sink)
+{
+	struct otlp *s = sink;
+
+	post_cancel(s->post);
+}
+
+const struct sink_ops sink_otlp = {
+	.name = "otlp",
+	.open = otlp_open,
+	.encode = otlp_encode,
+	.send = otlp_send,
+	.cancel = otlp_cancel,
+	.free = otlp_free,
+};

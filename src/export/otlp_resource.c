@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names are those of OpenTelemetry's semantic conventions, as its own
+ * profiler sends them. Labels that have no such name keep theirs.
+ */
+#include "export/otlp_resource.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/window.h"
+
+static const struct name {
+	const char *label, *attribute;
+	bool is_number;
+} names[] = {
+	{ "service_name", "service.name", false },
+	{ "service_namespace", "service.namespace", false },
+	{ "pid", "process.pid", true },
+	{ "exe", "process.executable.path", false },
+	{ "container_id", "container.id", false },
+	{ "container_name", "container.name", false },
+	{ "container", "k8s.container.name", false },
+	{ "namespace", "k8s.namespace.name", false },
+	{ "pod", "k8s.pod.name", false },
+	{ "pod_uid", "k8s.pod.uid", false },
+	{ "node", "k8s.node.name", false },
+	{ "host", "host.name", false },
+	{ "cgroup", "process.linux.cgroup", false },
+};
+
+const struct otlp_rename otlp_sample_labels[] = {
+	{ "thread", "thread.name" },
+	{ "tid", "thread.id" },
+	{ "cpu", "cpu.logical_number" },
+	/* these are the resource's */
+	{ "pid", NULL },
+	{ "comm", NULL },
+};
+
+const size_t otlp_n_sample_labels = sizeof(otlp_sample_labels) / sizeof(otlp_sample_labels[0]);
+
+static const struct name *name_of(const char *label)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i].label, label))
+			return &names[i];
+	return NULL;
+}
+
+static bool read_number(const char *s, int64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoll(s, &end, 10);
+	return !errno && end != s && !*end;
+}
+
+static struct otlp_attribute attribute_of(const struct export_label *l)
+{
+	const struct name *n = name_of(l->name);
+	struct otlp_attribute a = { .key = n ? n->attribute : l->name, .str = l->value };
+
+	if (n && n->is_number && read_number(l->value, &a.num))
+		a.str = NULL;
+	return a;
+}
+
+/* What the others call the program: the file's name, or else what it calls itself. */
+static const char *executable_name(const struct export_series *s)
+{
+	const char *exe = export_label(s, "exe"), *slash = exe ? strrchr(exe, '/') : NULL;
+
+	if (slash && slash[1])
+		return slash + 1;
+	return exe && exe[0] ? exe : export_label(s, "comm");
+}
+
+size_t otlp_resource(const struct export_series *s, const char *host,
+		     struct otlp_attribute out[OTLP_RESOURCE_MAX])
+{
+	const char *exe = executable_name(s);
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_labels && n < OTLP_RESOURCE_MAX - 3; i++)
+		if (s->labels[i].value[0] && strncmp(s->labels[i].name, "__", 2) != 0)
+			out[n++] = attribute_of(&s->labels[i]);
+	if (exe)
+		out[n++] = (struct otlp_attribute){ .key = "process.executable.name", .str = exe };
+	if (host && !export_label(s, "host"))
+		out[n++] = (struct otlp_attribute){ .key = "host.name", .str = host };
+	out[n++] = (struct otlp_attribute){ .key = "os.type", .str = "linux" };
+	return n;
+}
