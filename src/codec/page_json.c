@@ -199,7 +199,7 @@ static int copy_tree(struct page_tree *out, const struct tree *t)
 			.name = tree_string(t, f->name),
 			.file = tree_string(t, f->file),
 			.binary = tree_string(t, f->binary),
-			.kind = profile_frame_kind_label(f->kind),
+			.kind = f->group ? PAGE_KIND_GROUP : profile_frame_kind_label(f->kind),
 			.line = f->line,
 			.inlined = f->inlined,
 		};

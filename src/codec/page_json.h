@@ -11,9 +11,9 @@
  *	 "nodes":{"parent":[-1,…],"frame":[-1,…],"self":[…]}}
  *
  * name, file, kind and binary are indices into strings; kind is one of the
- * labels of profile_frame_kind_label(). An inlined frame has a sixth element, 1.
- * Node 0 is the root; a parent comes before its children. It is safe inside a
- * <script> element.
+ * labels of profile_frame_kind_label(), or PAGE_KIND_GROUP. An inlined frame has a sixth
+ *element, 1. Node 0 is the root; a parent comes before its children. It is safe inside a <script>
+ *element.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +27,9 @@ struct json;
 struct profile;
 
 #define PAGE_NONE UINT32_MAX
+
+/* The kind of what is no frame, but names all that is below it: a program, a service. */
+#define PAGE_KIND_GROUP "group"
 
 /* Texts are borrowed. */
 struct page_frame {

@@ -85,7 +85,7 @@ static bool frame_eq(const void *ctx, uint32_t id)
 	const struct tree_frame *f = &k->t->frames.data[id];
 
 	return f->name == k->f->name && f->binary == k->f->binary && f->kind == k->f->kind &&
-	       f->inlined == k->f->inlined;
+	       f->inlined == k->f->inlined && f->group == k->f->group;
 }
 
 static int add_frame(struct builder *b, const struct tree_frame *f, uint32_t *out_id)
@@ -223,7 +223,7 @@ static int stack_node(struct builder *b, uint32_t stack, uint32_t under, uint32_
 /* The node that stands for the sample's value of the root label; the root if it has none. */
 static int root_node(struct builder *b, const struct profile_sample *s, uint32_t *out_node)
 {
-	struct tree_frame f = { 0 };
+	struct tree_frame f = { .group = true };
 	uint32_t frame, i = 0;
 	int r;
 

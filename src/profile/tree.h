@@ -25,6 +25,7 @@ struct tree_frame {
 	uint32_t line;               /* of the function's start, if known */
 	uint8_t kind;                /* enum profile_frame_kind */
 	bool inlined;
+	bool group; /* not a frame, but a value of the root label */
 };
 
 struct tree_node {

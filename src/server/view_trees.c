@@ -12,6 +12,7 @@
 #include "query/cut.h"
 #include "query/export.h"
 #include "query/pair.h"
+#include "query/roots.h"
 #include "server/view.h"
 #include "store/stacks.h"
 
@@ -28,13 +29,19 @@ int view_tree(struct view *v)
 	_cleanup_(stacks_freep) struct stacks *s = NULL;
 	struct page_tree *trees[] = { &t };
 	struct query *q = &v->query[SIDE_LEFT];
+	const char *label = v->rq.label;
+	bool by_label = label && label[0];
 	uint32_t max = 0;
 	int r = max_nodes(v, &max);
 
 	if (r == 0)
-		r = query_stacks(q, false, v->rpc, &s);
+		r = by_label ? query_asked(v->rpc, roots_merge(&s, v->rpc->store, &q->sel, label,
+							       v->rpc->err))
+			     : query_stacks(q, false, v->rpc, &s);
 	if (r == 0)
 		r = export_tree(&t, s, NULL, &q->type, q->sel.start_ns);
+	if (r == 0 && by_label)
+		r = roots_mark(&t);
 	if (r == 0)
 		r = cut_trees(trees, 1, max);
 	return r < 0 ? r : page_tree_write(&t, &v->json);

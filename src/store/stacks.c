@@ -44,6 +44,7 @@ struct carry {
 	struct stacks *to;
 	const struct symbols *from;
 	bool names_only;
+	uint32_t under;   /* what the root becomes */
 	uint32_t *frames; /* by the day's frame: ours plus 1 */
 	uint32_t *nodes;  /* by the day's node: ours */
 	uint8_t *needed;
@@ -87,11 +88,25 @@ static int carry_frame(struct carry *c, uint32_t id, uint32_t *out)
 	return r;
 }
 
+/* Room for the sum of @node, which is the last there is if it is new. */
+static int make_room(struct stacks *s, uint32_t node)
+{
+	int r = 0;
+
+	if (node >= s->cap)
+		r = vec_grow((void **)&s->self, &s->cap, node + 1, sizeof(*s->self));
+	if (r == 0 && node >= s->n) {
+		s->self[node] = 0;
+		s->n = node + 1;
+	}
+	return r;
+}
+
 static int carry_node(struct carry *c, uint32_t id, int64_t value)
 {
 	const struct symbols_node *n = &symbols_nodes(c->from)[id];
 	struct stacks *s = c->to;
-	uint32_t frame, node = 0;
+	uint32_t frame, node = c->under;
 	int r = 0;
 
 	if (id) {
@@ -99,40 +114,64 @@ static int carry_node(struct carry *c, uint32_t id, int64_t value)
 		if (r == 0)
 			r = symbols_add_node(s->symbols, c->nodes[n->parent], frame, &node);
 	}
-	if (r == 0 && node >= s->cap)
-		r = vec_grow((void **)&s->self, &s->cap, node + 1, sizeof(*s->self));
+	if (r == 0)
+		r = make_room(s, node);
 	if (r < 0)
 		return r;
-	if (node >= s->n) {
-		s->self[node] = 0;
-		s->n = node + 1;
-	}
 	s->self[node] = stacks_sum(s->self[node], value);
 	s->total = stacks_sum(s->total, value);
 	c->nodes[id] = node;
 	return 0;
 }
 
+static int carry_all(struct carry *c, const int64_t *self, size_t n)
+{
+	const struct symbols_node *nodes = symbols_nodes(c->from);
+	int r = 0;
+
+	c->frames = calloc(symbols_count(c->from, SYMBOLS_FRAMES) + 1, sizeof(*c->frames));
+	c->nodes = calloc(n + 1, sizeof(*c->nodes));
+	c->needed = calloc(n + 1, 1);
+	if (!c->frames || !c->nodes || !c->needed)
+		return -ENOMEM;
+	for (size_t i = n; i-- > 0;) {
+		c->needed[i] |= self[i] != 0;
+		c->needed[nodes[i].parent] |= c->needed[i];
+	}
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		if (c->needed[i])
+			r = carry_node(c, i, self[i]);
+	return r;
+}
+
 int stacks_add(struct stacks *s, const struct symbols *symbols, const int64_t *self, size_t n,
 	       bool names_only)
 {
-	_cleanup_(carry_fini) struct carry c = { s, symbols, names_only, NULL, NULL, NULL };
-	const struct symbols_node *nodes = symbols_nodes(symbols);
-	int r = 0;
+	_cleanup_(
+		carry_fini) struct carry c = { .to = s, .from = symbols, .names_only = names_only };
 
-	c.frames = calloc(symbols_count(symbols, SYMBOLS_FRAMES) + 1, sizeof(*c.frames));
-	c.nodes = calloc(n + 1, sizeof(*c.nodes));
-	c.needed = calloc(n + 1, 1);
-	if (!c.frames || !c.nodes || !c.needed)
-		return -ENOMEM;
-	for (size_t i = n; i-- > 0;) {
-		c.needed[i] |= self[i] != 0;
-		c.needed[nodes[i].parent] |= c.needed[i];
-	}
-	for (uint32_t i = 0; r == 0 && i < n; i++)
-		if (c.needed[i])
-			r = carry_node(&c, i, self[i]);
-	return r;
+	return carry_all(&c, self, n);
+}
+
+int stacks_add_under(struct stacks *s, const char *name, const struct stacks *part)
+{
+	_cleanup_(carry_fini) struct carry c = { .to = s, .from = part->symbols };
+	struct symbols_frame frame = { 0 };
+	uint32_t id;
+	int r = symbols_add_string(s->symbols, name, strlen(name), &frame.name);
+
+	if (r == 0)
+		r = symbols_add_frame(s->symbols, &frame, &id);
+	if (r == 0)
+		r = symbols_add_node(s->symbols, 0, id, &c.under);
+	if (r == 0)
+		r = make_room(s, c.under);
+	if (r < 0)
+		return r;
+	s->n_windows += part->n_windows;
+	s->duration_ns += part->duration_ns;
+	s->period = s->period ? s->period : part->period;
+	return carry_all(&c, part->self, part->n);
 }
 
 /* Parents come first: how much of the call site a stack matches is its parent's, or one more. */

@@ -30,6 +30,9 @@ DEFINE_FREEP(struct stacks, stacks_free)
 int stacks_add(struct stacks *s, const struct symbols *symbols, const int64_t *self, size_t n,
 	       bool names_only);
 
+/* All of @part below a frame called @name at the top. 0 or -ENOMEM. */
+int stacks_add_under(struct stacks *s, const char *name, const struct stacks *part);
+
 /*
  * By node: does its stack begin with these names, root first? 1 or 0, to be freed; NULL when
  * memory ran out.

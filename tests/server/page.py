@@ -58,6 +58,22 @@ def check_trees(server):
                                                            "self": [0]}, none)
 
 
+def check_split(server):
+    t = ask(server, "Tree", label="service_name")
+    check("a tree split by a label has its values at the top", paths(t, "total")["shop"] == 21 and
+          paths(t, "total")["mail"] == 9 and t["total"] == 30 * UNIT, paths(t, "total"))
+    check("and all stacks below them", paths(t) == {
+        "shop;main;serve": 2, "shop;main;serve;parse": 7, "shop;main;serve;query;lock": 5,
+        "shop;main;serve;query": 6, "shop;main;gc": 1, "mail;main;send;smtp": 7, "mail;main;gc": 2}, t)
+    check("which are no functions", {t["strings"][f[0]] for f in t["frames"]
+                                     if t["strings"][f[3]] == "group"} == {"shop", "mail"})
+    part = ask(server, "Tree", label="region", callSite=["us", "main"])
+    check("its call sites begin with them", paths(part) == {
+        "us;main;serve;parse": 4, "us;main;serve;query": 6}, part)
+    none = ask(server, "Tree", label="zone")
+    check("profiles without the label are together", paths(none, "total")["(none)"] == 30)
+
+
 def check_diff(server):
     side = lambda instance: {**RANGE, "profileTypeID": CPU,
                              "labelSelector": '{instance="%s"}' % instance}
@@ -156,6 +172,7 @@ def main():
         for i, (labels, time_s, folded) in enumerate(DATA):
             push(server, labels, time_s, folded, "id-%d" % i)
         check_trees(server)
+        check_split(server)
         check_diff(server)
         check_sandwich(server)
         check_tables(server)

@@ -33,6 +33,20 @@ static void the_page_has_the_profile_as_a_tree(void **state)
 	profile_free(p);
 }
 
+static void a_program_is_no_frame(void **state)
+{
+	const struct page_options opt = { .root_label = "comm" };
+	struct profile *p = fixture_small();
+	struct buf b = { 0 };
+
+	assert_int_equal(page_json_write(p, &opt, &b, NULL), 0);
+	buf_put_byte(&b, 0);
+	assert_non_null(strstr((const char *)b.data, "\"strings\":[\"\",\"sh\",\"group\""));
+	assert_non_null(strstr((const char *)b.data, "\"frames\":[[1,0,0,2,0]"));
+	buf_fini(&b);
+	profile_free(p);
+}
+
 static void the_page_refuses_a_sample_type_that_is_not_there(void **state)
 {
 	struct profile *p = fixture_small();
@@ -46,5 +60,5 @@ static void the_page_refuses_a_sample_type_that_is_not_there(void **state)
 	profile_free(p);
 }
 
-TEST_GROUP(test_page_json, TEST(the_page_has_the_profile_as_a_tree),
+TEST_GROUP(test_page_json, TEST(the_page_has_the_profile_as_a_tree), TEST(a_program_is_no_frame),
 	   TEST(the_page_refuses_a_sample_type_that_is_not_there))

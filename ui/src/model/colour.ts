@@ -5,11 +5,12 @@
 // more than eight hues, so kinds that seldom meet share a hue and differ in
 // lightness. Each is light enough for dark text (contrast 4.5 or more).
 
+import { packageOf } from "./package";
 import type { Functions } from "./tree";
 
 export type Rgb = [number, number, number];
 
-export const COLOUR_BY = ["kind", "binary", "self"] as const;
+export const COLOUR_BY = ["kind", "package", "binary", "self"] as const;
 export type ColourBy = (typeof COLOUR_BY)[number];
 
 export const TEXT: Rgb = [17, 17, 17];
@@ -30,6 +31,7 @@ export const KINDS: Record<string, { label: string; rgb: Rgb }> = {
 	dotnet: { label: ".NET", rgb: [190, 140, 225] },
 	beam: { label: "BEAM", rgb: [214, 190, 230] },
 	error: { label: "stack cut short", rgb: [225, 225, 225] },
+	group: { label: "program or service", rgb: [196, 200, 208] },
 	other: { label: "cut: click to open", rgb: [205, 208, 214] },
 	unknown: { label: "unknown", rgb: [188, 188, 188] },
 };
@@ -89,6 +91,8 @@ export function functionColours(fns: Functions, by: ColourBy, selfShare: Float64
 			out.push(css(mix(COLD, HOT, Math.sqrt(Math.min(1, selfShare[i])))));
 		else if (by === "binary")
 			out.push(css(varied(WHEEL[hash(fns.binary[i]) % WHEEL.length], fns.name[i])));
+		else if (by === "package")
+			out.push(css(varied(WHEEL[hash(packageOf(fns, i)) % WHEEL.length], fns.name[i])));
 		else
 			out.push(css(varied(kindOf(fns.kind[i]).rgb, fns.name[i])));
 	}

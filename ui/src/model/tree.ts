@@ -28,6 +28,8 @@ export interface Tree {
 	self: Float64Array;
 	total: Float64Array;
 	depth: Int32Array;
+	/** How many functions were left out right above a node. */
+	skipped?: Int32Array;
 }
 
 /** Adds up self values from the leaves; relies on parent < child. */

@@ -21,6 +21,8 @@ export interface State {
 	colour: ColourBy;
 	/** Recursion folded. */
 	folded: boolean;
+	/** Chains of wrappers folded. */
+	unwrapped: boolean;
 	/** A diff of values as they are, not of shares. */
 	absolute: boolean;
 	/** Keys of functions. */
@@ -41,6 +43,7 @@ export const START: State = {
 	flame: false,
 	colour: "kind",
 	folded: false,
+	unwrapped: false,
 	absolute: false,
 	selected: "",
 	focused: "",
@@ -96,6 +99,7 @@ export function readState(p: Params): State {
 		flame: p.flag("flame"),
 		colour: p.oneOf("colour", COLOUR_BY, START.colour),
 		folded: p.flag("folded"),
+		unwrapped: p.flag("unwrapped"),
 		absolute: p.flag("absolute"),
 		selected: p.text("selected"),
 		focused: p.text("focused"),

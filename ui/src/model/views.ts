@@ -6,22 +6,94 @@
 import { outermost } from "./search";
 import { TreeBuilder, type Tree } from "./tree";
 
+/** How much detail a tree of callers has: nodes below @floor are left out, or below @fine under @path. */
+export interface Detail {
+	floor: number;
+	fine: number;
+	/** Functions from the root to what is zoomed. */
+	path: number[];
+}
+
+const ALL: Detail = { floor: 0, fine: 0, path: [] };
+
 /** Each sample's path turned round: under the root are the leaves, above them their callers. */
-export function invert(t: Tree): Tree {
+export function invert(t: Tree, detail: Detail = ALL): Tree {
 	const b = new TreeBuilder();
+	const from: number[] = [];
+	const value: number[] = [];
 	b.addSelf(0, t.self[0]);
 	for (let i = 1; i < t.n; i++)
-		if (t.self[i] > 0)
-			addCallers(b, t, i, t.self[i]);
+		if (t.self[i] > 0) {
+			from.push(i);
+			value.push(t.self[i]);
+		}
+	addCallers(b, t, from, value, detail);
 	return b.finish();
 }
 
-function addCallers(b: TreeBuilder, t: Tree, node: number, value: number): void {
-	let at = 0;
-	for (let i = node; i > 0; i = t.parent[i])
-		at = b.child(at, t.fn[i]);
-	b.addSelf(at, value);
+/* A run of paths that are alike so far: @from[first..end) are where each goes on. */
+interface Run {
+	node: number;
+	first: number;
+	end: number;
+	/** How many functions of the zoomed path led here; -1: it is left. */
+	onPath: number;
 }
+
+/*
+ * Paths are told apart a caller at a time, so one that is too narrow to be seen is
+ * dropped before any of its callers are looked at: a tree of a million callers costs
+ * what can be drawn of it. What is dropped stays in its parent's value.
+ */
+function addCallers(b: TreeBuilder, t: Tree, from: number[], value: number[], d: Detail): void {
+	const at = Int32Array.from(from);
+	const worth = Float64Array.from(value);
+	const [atCopy, worthCopy] = [at.slice(), worth.slice()];
+	const runs: Run[] = [{ node: 0, first: 0, end: at.length, onPath: 0 }];
+	for (let run = runs.pop(); run; run = runs.pop()) {
+		const groups = new Map<number, { sum: number; n: number; next: number }>();
+		for (let i = run.first; i < run.end; i++) {
+			if (at[i] <= 0) {
+				b.addSelf(run.node, worth[i]);
+				continue;
+			}
+			const g = groups.get(t.fn[at[i]]);
+			if (g) {
+				g.sum += worth[i];
+				g.n++;
+			} else {
+				groups.set(t.fn[at[i]], { sum: worth[i], n: 1, next: 0 });
+			}
+		}
+		let first = run.first;
+		for (const g of groups.values()) {
+			g.next = first;
+			first += g.n;
+		}
+		for (let i = run.first; i < run.end; i++) {
+			if (at[i] <= 0)
+				continue;
+			const g = groups.get(t.fn[at[i]])!;
+			atCopy[g.next] = t.parent[at[i]];
+			worthCopy[g.next++] = worth[i];
+		}
+		at.set(atCopy.subarray(run.first, first), run.first);
+		worth.set(worthCopy.subarray(run.first, first), run.first);
+		for (const [fn, g] of groups) {
+			const inside = run.onPath >= d.path.length;
+			const onPath = run.onPath >= 0 && (inside || d.path[run.onPath] === fn) ? run.onPath + 1 : -1;
+			const floor = onPath < 0 ? d.floor : inside ? d.fine : 0;
+			if (g.sum < floor) {
+				b.addSelf(run.node, g.sum);
+				continue;
+			}
+			runs.push({ node: b.child(run.node, fn), first: g.next - g.n, end: g.next, onPath });
+		}
+	}
+}
+
+/** No screen shows a part this small. */
+export const FINEST = 20_000;
 
 function only(fn: number, n: number): Uint8Array {
 	const set = new Uint8Array(n);
@@ -32,8 +104,10 @@ function only(fn: number, n: number): Uint8Array {
 /** What @fn was called by: the root is @fn, under it are its callers, and so on. */
 export function callersOf(t: Tree, fn: number, nFunctions: number): Tree {
 	const b = new TreeBuilder();
-	for (const node of outermost(t, only(fn, nFunctions)))
-		addCallers(b, t, t.parent[node], t.total[node]);
+	const nodes = outermost(t, only(fn, nFunctions));
+	const value = nodes.map((node) => t.total[node]);
+	const floor = value.reduce((a, v) => a + v, 0) / FINEST;
+	addCallers(b, t, nodes.map((node) => t.parent[node]), value, { floor, fine: floor, path: [] });
 	return b.finish(fn);
 }
 
@@ -72,6 +146,38 @@ export function collapseRecursion(t: Tree): Tree {
 		b.addSelf(at, t.self[i]);
 	}
 	return b.finish();
+}
+
+/** Below this share of its caller a function is more than a wrapper of what it calls. */
+const WRAPPED = 0.99;
+
+/**
+ * Chains in which each calls the next and does next to nothing else become their two
+ * ends; the lower one tells how many are left out.
+ */
+export function collapseWrappers(t: Tree): Tree {
+	const b = new TreeBuilder();
+	const only = new Int32Array(t.n).fill(-1); // the child that is nearly all of a node
+	for (let i = 1; i < t.n; i++)
+		if (t.total[i] >= WRAPPED * t.total[t.parent[i]])
+			only[t.parent[i]] = i;
+	const to = new Int32Array(t.n);
+	const run = new Int32Array(t.n); // wrappers left out right above
+	const skipped: number[] = [0];
+	b.addSelf(0, t.self[0]);
+	for (let i = 1; i < t.n; i++) {
+		const p = t.parent[i];
+		if (p > 0 && only[p] === i && only[i] >= 0) {
+			run[i] = run[p] + 1;
+			to[i] = to[p];
+		} else {
+			to[i] = b.child(to[p], t.fn[i]);
+			skipped[to[i]] = Math.max(skipped[to[i]] ?? 0, only[p] === i ? run[p] : 0);
+		}
+		b.addSelf(to[i], t.self[i]);
+	}
+	const out = b.finish();
+	return { ...out, skipped: Int32Array.from(skipped) };
 }
 
 /** Frames of the functions in @set are left out; what they called hangs under their callers. */

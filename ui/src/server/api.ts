@@ -136,7 +136,7 @@ const querier = <T>(method: string, body: object, signal: AbortSignal) =>
 	call<T>(`querier.v1.QuerierService/${method}`, body, signal);
 
 /** A profile as src/codec/page_json.c writes it. */
-export const tree = (q: Query & { maxNodes: number; callSite?: string[] }, signal: AbortSignal) =>
+export const tree = (q: Query & { maxNodes: number; callSite?: string[]; label?: string }, signal: AbortSignal) =>
 	page<unknown>("Tree", q, signal);
 export const diff = (left: Query, right: Query, maxNodes: number, signal: AbortSignal) =>
 	page<{ before: unknown; after: unknown }>("Diff", { left, right, maxNodes }, signal);

@@ -16,7 +16,7 @@ import { BinariesPage } from "./binaries_page";
 import { useNow } from "./clock";
 import { Compare } from "./compare_page";
 import { Filters, LabelPicker, Service, TypePicker } from "./filters";
-import { Flame } from "./flame_page";
+import { Flame, splitOf } from "./flame_page";
 import { GroupsPage } from "./groups_page";
 import { HeatPage } from "./heat_page";
 import { Failed, Message, Waiting } from "./messages";
@@ -95,6 +95,9 @@ function Line({ scope }: { scope: Scope }) {
 			onRange={(from, to) => update({ from: String(from), to: String(to) })} onPick={pick}>
 			<LabelPicker prefix="Stacked by" label={state.by} selector={scope.selector} range={scope.range}
 				onSet={(by) => update({ by })} />
+			{state.page === "flame" && <LabelPicker prefix="Split by" label={splitOf(state)} none="Nothing"
+				selector={scope.selector} range={scope.range}
+				onSet={(split) => update({ split, zoom: "", opened: [] })} />}
 		</Timeline>
 	);
 }

@@ -70,13 +70,20 @@ export function useLabels(selector: string, range: Range): string[] | null {
 	return data && data.filter(isShownLabel);
 }
 
-export function LabelPicker({ label, prefix, selector, range, onSet }: {
-	label: string; prefix: string; selector: string; range: Range; onSet: (label: string) => void;
+/** @none: what it is called to choose no label, where that may be. */
+export function LabelPicker({ label, prefix, selector, range, none, onSet }: {
+	label: string; prefix: string; selector: string; range: Range; none?: string; onSet: (label: string) => void;
 }) {
+	const name = label === "" ? (none ?? "").toLowerCase() : shown(label, 40);
 	return (
-		<Popover label={`${prefix}: ${label}`} text={<><small>{prefix}</small> <b>{shown(label, 40)}</b></>} class="by">
-			{(close) => <LabelChoice selector={selector} range={range} current={label}
-				onChoose={(l) => { onSet(l); close(); }} />}
+		<Popover label={`${prefix}: ${name}`} text={<><small>{prefix}</small> <b>{name}</b></>} class="by">
+			{(close) => (
+				<>
+					{none && <button class="all" aria-pressed={label === ""} onClick={() => { onSet(""); close(); }}>{none}</button>}
+					<LabelChoice selector={selector} range={range} current={label}
+						onChoose={(l) => { onSet(l); close(); }} />
+				</>
+			)}
 		</Popover>
 	);
 }

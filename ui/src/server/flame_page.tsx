@@ -8,6 +8,7 @@ import { useMemo, useState } from "preact/hooks";
 import { graft, keyOfPlace, placeOf, callSiteOf } from "../model/graft";
 import { readProfile, type Profile } from "../model/profile";
 import { momentText } from "../model/range";
+import { SERVICE } from "../model/selector";
 import { typeName } from "../model/types";
 import { ProfileView } from "../view/profile_view";
 import type { Download } from "../view/bar";
@@ -15,12 +16,13 @@ import * as api from "./api";
 import { useAsk } from "./ask";
 import { Failed, Message, Waiting } from "./messages";
 import { questionOf, type Scope } from "./scope";
+import type { ServerState } from "./state";
 
 export const MAX_NODES = 32768;
 const MOST_NODES = 1 << 20;
 
 /** @profile with the places of @opened filled in, each asked for by itself. */
-async function openPlaces(profile: Profile, opened: string[], q: api.Query, signal: AbortSignal): Promise<Profile> {
+async function openPlaces(profile: Profile, opened: string[], q: api.Query & { label: string }, signal: AbortSignal): Promise<Profile> {
 	const times = new Map<string, number>();
 	for (const key of opened) {
 		const node = placeOf(profile, key);
@@ -35,11 +37,16 @@ async function openPlaces(profile: Profile, opened: string[], q: api.Query, sign
 	return profile;
 }
 
-export function useProfile(q: api.Query | null, opened: string[]) {
-	const question = q && questionOf(q, ...opened);
-	return useAsk(question, async (signal) => {
-		const profile = readProfile(await api.tree({ ...q!, maxNodes: MAX_NODES }, signal));
-		return openPlaces(profile, opened, q!, signal);
+/* What is one service's has no use for a row that says so. */
+export function splitOf(s: ServerState): string {
+	return s.split === SERVICE && s.service !== "" ? "" : s.split;
+}
+
+function useProfile(query: api.Query, split: string, opened: string[]) {
+	const q = { ...query, label: split };
+	return useAsk(questionOf(q, split, ...opened), async (signal) => {
+		const profile = readProfile(await api.tree({ ...q, maxNodes: MAX_NODES }, signal));
+		return openPlaces(profile, opened, q, signal);
 	});
 }
 
@@ -68,7 +75,7 @@ function titleOf(s: Scope): string {
 
 export function Flame({ scope, query, title }: { scope: Scope; query: api.Query; title?: string }) {
 	const { state, update } = scope;
-	const { data, asking, error } = useProfile(query, state.opened);
+	const { data, asking, error } = useProfile(query, splitOf(state), state.opened);
 	const [opening, setOpening] = useState("");
 	const profile = useMemo(() => data && { ...data, title: title ?? titleOf(scope) }, [data]);
 	if (!profile)

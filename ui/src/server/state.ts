@@ -23,6 +23,8 @@ export interface ServerState extends State {
 	where: string[];
 	/** The label by which the time line is stacked. */
 	by: string;
+	/** The label whose values are the first row of the flame graph; "" for none. */
+	split: string;
 	/** The label by which the small graphs are grouped. */
 	group: string;
 	base: Base;
@@ -51,6 +53,7 @@ export const SERVER_START: ServerState = {
 	service: "",
 	where: [],
 	by: "service_name",
+	split: "service_name",
 	group: "service_name",
 	base: "before",
 	baseFrom: "",
@@ -79,6 +82,7 @@ function read(p: Params): ServerState {
 		service: text("service"),
 		where: p.list("where", MOST_FILTERS),
 		by: text("by"),
+		split: text("split"),
 		group: text("group"),
 		base: p.oneOf("base", BASES, SERVER_START.base),
 		baseFrom: text("baseFrom"),

@@ -14,7 +14,7 @@ const VIEW_NAMES: Record<ViewName, string> = {
 	graph: "Flame graph", both: "Both", table: "Table", sandwich: "Sandwich",
 };
 const COLOUR_NAMES: Record<ColourBy, string> = {
-	kind: "kind", binary: "binary", self: "self time",
+	kind: "kind", package: "package", binary: "binary", self: "self time",
 };
 
 export function Views({ state, update }: { state: State; update: Update }) {
@@ -96,6 +96,9 @@ export function Options({ state, update, downloads }: {
 				set={(inverted) => update({ inverted, zoom: "" })} />
 			<Toggle on={state.folded} text="Fold recursion" title="Calls of a function by itself become one"
 				set={(folded) => update({ folded, zoom: "" })} />
+			<Toggle on={state.unwrapped} text="Fold wrappers"
+				title="Of functions that only call the next one, the first and the last of a chain are left"
+				set={(unwrapped) => update({ unwrapped, zoom: "" })} />
 			<label>
 				Colour{" "}
 				<select value={state.colour}
@@ -147,6 +150,9 @@ export function Crumbs({ tree, functions, zoom, rootName, onZoom }: CrumbProps) 
 	);
 }
 
+/* Kinds that are told of only where samples end in them. */
+const SILENT = ["unknown", "group"];
+
 /* A stack that was cut short has its error where its root would be, not at its end. */
 function cutShort(tree: Tree, functions: Functions): number {
 	const set = Uint8Array.from(functions.kind, (k) => (k === "error" ? 1 : 0));
@@ -165,7 +171,7 @@ export function Legend({ functions, usage, tree }: { functions: Functions; usage
 		share.error = cutShort(tree, functions);
 	return (
 		<ul class="legend" aria-label="Kinds of frames, with the share of samples that end in them">
-			{Object.keys(KINDS).filter((k) => share[k] !== undefined && (k !== "unknown" || share[k] > 0)).map((k) => (
+			{Object.keys(KINDS).filter((k) => share[k] !== undefined && (!SILENT.includes(k) || share[k] > 0)).map((k) => (
 				<li key={k}>
 					<span class="dot" style={{ background: css(kindOf(k).rgb) }} />
 					{kindOf(k).label} <small>{percent(share[k], tree.total[0])}</small>

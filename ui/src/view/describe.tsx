@@ -45,6 +45,9 @@ export function factsOf(tree: Tree, node: number, fns: Functions, scale: Scale, 
 	if (fn < 0)
 		return { name: rootName, where: "", lines };
 	lines.push(["kind", kindOf(fns.kind[fn]).label + (fns.inlined[fn] ? ", inlined" : "")]);
+	const skipped = tree.skipped?.[node] ?? 0;
+	if (skipped > 0)
+		lines.push(["folded", skipped === 1 ? "1 wrapper above" : `${skipped} wrappers above`]);
 	const file = place(fns, fn);
 	if (file !== "")
 		lines.push(["source", file]);

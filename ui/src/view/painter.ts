@@ -134,7 +134,8 @@ function paintRow(pen: Pen, s: Scene, row: Int32Array, span: Span, y: number): v
 			paintMatches(pen, s, row, bar, span, y);
 		if (run || bar.width < LEAST_TEXT)
 			return;
-		const name = fitted(pen, fn >= 0 ? s.names[fn] : s.rootName, bar.width - 2 * PAD);
+		const skipped = tree.skipped !== undefined && tree.skipped[bar.node] > 0 ? "⋯ " : "";
+		const name = fitted(pen, fn >= 0 ? skipped + s.names[fn] : s.rootName, bar.width - 2 * PAD);
 		if (name === "")
 			return;
 		setFill(pen, dim ? theme.dimText : theme.text);

@@ -17,14 +17,16 @@ import { search } from "../model/search";
 import { usageOf } from "../model/table";
 import { pathOf, type Functions, type Tree } from "../model/tree";
 import type { State } from "../model/url";
-import { calleesOf, callersOf, collapseRecursion, focus, hide, invert } from "../model/views";
+import {
+	calleesOf, callersOf, collapseRecursion, collapseWrappers, FINEST, focus, hide, invert,
+} from "../model/views";
 import { Crumbs, Legend, Options, Search, Views, type Download } from "./bar";
 import { factsOf, sentence } from "./describe";
 import { useGlobalKeys } from "./global_keys";
 import { Graph } from "./graph";
 import { useMatches } from "./matches";
 import { Menu, type Item } from "./menu";
-import { copy, save } from "./save";
+import { copy, openSource, save } from "./save";
 import type { Update } from "./state";
 import { Table } from "./table";
 
@@ -41,6 +43,15 @@ function setOf(functions: Functions, ids: number[]): Uint8Array {
 	return set;
 }
 
+/* Callers in as much detail as can be seen, and in more below the zoomed place. */
+function callersTree(kept: Tree, keys: string[], zoom: string): Tree {
+	const floor = kept.total[0] / FINEST;
+	const whole = invert(kept, { floor, fine: floor, path: [] });
+	const node = zoom === "" ? 0 : findPath(whole, keys, zoom);
+	return node <= 0 ? whole
+		: invert(kept, { floor, fine: whole.total[node] / FINEST, path: pathOf(whole, node) });
+}
+
 /* The profile's tree after what the state leaves out or turns round. */
 function useTrees(profile: Profile, state: State, idOf: Map<string, number>) {
 	const { functions } = profile;
@@ -55,7 +66,10 @@ function useTrees(profile: Profile, state: State, idOf: Map<string, number>) {
 			t = focus(t, setOf(functions, into));
 		return state.folded ? collapseRecursion(t) : t;
 	}, [profile, hidden, state.focused, state.folded]);
-	const drawn = useMemo(() => (state.inverted ? invert(kept) : kept), [kept, state.inverted]);
+	const drawn = useMemo(() => {
+		const t = state.inverted ? callersTree(kept, functions.key, state.zoom) : kept;
+		return state.unwrapped ? collapseWrappers(t) : t;
+	}, [kept, state.inverted, state.unwrapped, state.inverted ? state.zoom : ""]);
 	const layout = useMemo(() => layOut(drawn), [drawn]);
 	return { kept, drawn, layout };
 }
@@ -156,8 +170,12 @@ export function ProfileView({ profile, state, update, downloads: more = [], onOp
 		const share = usage.self.map((v) => v / (kept.total[0] || 1));
 		return functionColours(functions, state.colour, share);
 	}, [functions, usage, state.colour]);
-	const found = useMemo(() => search(drawn, functions, { text: state.query, regex: state.regex }),
-		[drawn, state.query, state.regex]);
+	const found = useMemo(() => {
+		const query = { text: state.query, regex: state.regex };
+		const places = search(drawn, functions, query);
+		/* What is left out of the drawing counts all the same. */
+		return drawn === kept ? places : { ...places, value: search(kept, functions, query).value };
+	}, [drawn, kept, state.query, state.regex]);
 	const zoom = useMemo(() => Math.max(0, state.zoom === "" ? 0 : findPath(drawn, functions.key, state.zoom)),
 		[drawn, state.zoom]);
 	const [menu, setMenu] = useState<Place | null>(null);
@@ -195,7 +213,10 @@ export function ProfileView({ profile, state, update, downloads: more = [], onOp
 			{ text: "Copy name", run: () => void copy(functions.name[fn]) },
 			{ text: "Copy stack", run: () => void copy(names.join("\n")) },
 			...(functions.file[fn] !== ""
-				? [{ text: "Copy source path", run: () => void copy(functions.file[fn]) }] : []),
+				? [
+					{ text: "Copy source path", run: () => void copy(functions.file[fn]) },
+					{ text: "Open source in the editor", run: () => openSource(functions.file[fn], functions.lineMin[fn]) },
+				] : []),
 		];
 	};
 	const tell = (node: number) => sentence(factsOf(drawn, node, functions, scale, "all", state.inverted));

@@ -21,7 +21,7 @@ describe("state in the URL", () => {
 	it("comes back as it was", () => {
 		const s: State = {
 			view: "both", zoom: "a-b", query: "a b&c=#%é", regex: true, inverted: true, flame: true,
-			colour: "self", folded: true, absolute: true, selected: "k", focused: "f", hidden: ["x", "y"],
+			colour: "self", folded: true, unwrapped: true, absolute: true, selected: "k", focused: "f", hidden: ["x", "y"],
 			sort: "name", up: true, filter: "<b>",
 		};
 		expect(fromHash(toHash(s, START), SINGLE)).toEqual(s);
