@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/outfile.h"
 #include "base/vec.h"
+#include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/text.h"
@@ -49,15 +50,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
-	/* the first mistake is the one to tell */
-	if (a->err.code)
-		return 0;
 	switch (key) {
 	case OPT_FROM:
-		a->from = format_by_id(arg);
-		if (!a->from || !format_can_read(a->from))
-			err_set(&a->err, -EINVAL, "--from: %.60s is no format that can be read",
-				arg);
+		args_from(arg, &a->from, &a->err);
 		break;
 	case OPT_TO:
 		a->to_name = arg;

@@ -5,6 +5,7 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/outfile.h"
+#include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/text.h"
@@ -53,43 +55,17 @@ struct args {
 	struct err err;
 };
 
-static int parse_percent(struct args *a, const char *text)
-{
-	char *end;
-
-	a->has_fail_above = true;
-	a->fail_above = strtod(text, &end);
-	if (end == text || (*end && strcmp(end, "%") != 0) || !(a->fail_above >= 0) ||
-	    !isfinite(a->fail_above))
-		return err_set(&a->err, -EINVAL, "--fail-above takes a percentage, not %.40s",
-			       text);
-	return 0;
-}
-
-static int parse_limit(struct args *a, const char *text)
-{
-	char *end;
-
-	errno = 0;
-	a->limit = strtoull(text, &end, 10);
-	if (errno || *text < '0' || *text > '9' || *end)
-		return err_set(&a->err, -EINVAL, "--limit takes a number of rows, not %.40s", text);
-	return 0;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
-	/* the first mistake is the one to tell */
-	if (a->err.code)
-		return 0;
 	switch (key) {
 	case OPT_NORMALIZE:
 		a->normalize = true;
 		break;
 	case OPT_FAIL_ABOVE:
-		parse_percent(a, arg);
+		a->has_fail_above = true;
+		args_percent("fail-above", arg, DBL_MAX, &a->fail_above, &a->err);
 		break;
 	case 'o':
 		a->output = arg;
@@ -98,16 +74,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->type = arg;
 		break;
 	case OPT_LIMIT:
-		parse_limit(a, arg);
+		args_limit(arg, &a->limit, &a->err);
 		break;
 	case OPT_JSON:
 		a->json = true;
 		break;
 	case OPT_FROM:
-		a->from = format_by_id(arg);
-		if (!a->from || !format_can_read(a->from))
-			err_set(&a->err, -EINVAL, "--from: %.60s is no format that can be read",
-				arg);
+		args_from(arg, &a->from, &a->err);
 		break;
 	case ARGP_KEY_ARG:
 		if (a->n_paths == CHANGE_SIDES)

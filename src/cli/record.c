@@ -123,8 +123,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
-	/* the first mistake is the one to tell */
-	switch (a->err.code ? 0 : key) {
+	switch (key) {
 	case 'a':
 		a->all = true;
 		break;

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/vec.h"
+#include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/text.h"
@@ -112,28 +113,6 @@ static int parse_by(struct args *a, char *text)
 	return 0;
 }
 
-static int parse_limit(struct args *a, const char *text)
-{
-	char *end;
-
-	errno = 0;
-	a->limit = strtoull(text, &end, 10);
-	if (errno || *text < '0' || *text > '9' || *end)
-		return err_set(&a->err, -EINVAL, "--limit takes a number of rows, not %.40s", text);
-	return 0;
-}
-
-static int parse_min(struct args *a, const char *text)
-{
-	char *end;
-
-	a->min_percent = strtod(text, &end);
-	if (end == text || (*end && strcmp(end, "%") != 0) || !(a->min_percent >= 0) ||
-	    a->min_percent > 100)
-		return err_set(&a->err, -EINVAL, "--min takes a percentage, not %.40s", text);
-	return 0;
-}
-
 static int parse_tree(struct args *a, enum calls_direction direction, const char *name)
 {
 	if (a->tree)
@@ -166,10 +145,10 @@ static error_t parse_option(int key, char *arg, struct args *a)
 		parse_regex(a, arg, &a->ignore, &a->top.filter.ignore);
 		break;
 	case OPT_LIMIT:
-		parse_limit(a, arg);
+		args_limit(arg, &a->limit, &a->err);
 		break;
 	case OPT_MIN:
-		parse_min(a, arg);
+		args_percent("min", arg, 100, &a->min_percent, &a->err);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -181,9 +160,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
 
-	/* the first mistake is the one to tell */
-	if (a->err.code)
-		return 0;
 	switch (key) {
 	case OPT_JSON:
 		a->json = true;
@@ -192,10 +168,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->type = arg;
 		break;
 	case OPT_FROM:
-		a->from = format_by_id(arg);
-		if (!a->from || !format_can_read(a->from))
-			err_set(&a->err, -EINVAL, "--from: %.60s is no format that can be read",
-				arg);
+		args_from(arg, &a->from, &a->err);
 		break;
 	case ARGP_KEY_ARG:
 		if (vec_push(&a->paths, arg) < 0)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Options that several commands have, checked alike. Each returns 0, or
+ * -EINVAL with a message in @err, which keeps the first: so a parser goes on
+ * after a mistake, and the first one is told.
+ */
+#include <stdint.h>
+
+struct err;
+struct format;
+
+/* --limit: a number of rows. */
+int args_limit(const char *text, uint64_t *out, struct err *err);
+
+/* --OPTION: a percentage from 0 to @max, with or without its sign. */
+int args_percent(const char *option, const char *text, double max, double *out, struct err *err);
+
+/* --from: a format that can be read. */
+int args_from(const char *text, const struct format **out, struct err *err);
+
+/* --OPTION: a whole number from @min to @max. */
+int args_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out,
+		struct err *err);
