@@ -7,8 +7,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "codec/chrome_write.h"
+#include "codec/firefox_write.h"
 #include "codec/limits.h"
 #include "codec/pprof_write.h"
+#include "codec/svg_write.h"
 #include "profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -25,5 +28,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (pprof_write(p, &b, NULL) < 0 || pprof_read(&again, b.data, b.len, NULL, NULL) < 0 ||
 	    profile_n_samples(again) != profile_n_samples(p))
 		abort();
+	for (size_t i = 0; i < profile_n_sample_types(p); i++) {
+		const struct svg_options svg = { .value_num = i };
+
+		b.len = 0;
+		if (svg_write(p, &svg, &b, NULL) < 0 || chrome_write(p, i, &b, NULL) < 0 ||
+		    firefox_write(p, i, NULL, &b, NULL) < 0)
+			abort();
+	}
 	return 0;
 }

@@ -9,6 +9,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -159,12 +161,20 @@ void json_int(struct json *j, int64_t v)
 
 void json_double(struct json *j, double v)
 {
+	char text[40];
+
 	if (!isfinite(v)) {
 		json_null(j);
 		return;
 	}
 	begin_value(j);
-	buf_printf(j->out, "%.17g", v);
+	/* as few digits as say the same; 17 always do */
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, v);
+		if (strtod(text, NULL) == v)
+			break;
+	}
+	buf_put_str(j->out, text);
 }
 
 void json_bool(struct json *j, bool v)

@@ -25,8 +25,8 @@ enum { OPT_FROM = 256, OPT_TO, OPT_TYPE, OPT_TITLE };
 static const struct argp_option options[] = {
 	{ "from", OPT_FROM, "FORMAT", 0, "Format of the inputs, if it can't be told", 0 },
 	{ "to", OPT_TO, "FORMAT", 0,
-	  "Format of the output, whatever its suffix: pprof, pprof-raw, folded, html, "
-	  "speedscope, otlp",
+	  "Format of the output, whatever its suffix: pprof, pprof-raw, folded, html, svg, "
+	  "speedscope, chrome, firefox, otlp",
 	  0 },
 	{ "sample-type", OPT_TYPE, "NAME", 0,
 	  "Which values, where a format has one (default: what the profile says, else its last)",

@@ -35,10 +35,13 @@ static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0,
 	  "Where to write (default cameo.pb.gz); the suffix picks the format: .pb.gz or .pb "
 	  "(pprof), "
-	  ".folded, .html, .speedscope.json, .otlp.pb; - is standard output",
+	  ".folded, .html, .svg, .speedscope.json, .chrome.json, .firefox.json, .otlp.pb; - is "
+	  "standard output",
 	  0 },
 	{ "format", OPT_FORMAT, "NAME", 0,
-	  "Format whatever the suffix: pprof, pprof-raw, folded, html, speedscope, otlp", 0 },
+	  "Format whatever the suffix: pprof, pprof-raw, folded, html, svg, speedscope, chrome, "
+	  "firefox, otlp",
+	  0 },
 	{ "no-kernel", OPT_NO_KERNEL, NULL, 0, "Leave kernel frames out", 0 },
 	{ "no-user", OPT_NO_USER, NULL, 0, "Leave user frames out", 0 },
 	{ "idle", OPT_IDLE, NULL, 0, "Count idle CPUs too", 0 },

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "profile/unit.h"
 
 struct scale {
 	const char *text;
@@ -30,14 +31,6 @@ static const struct scale sizes[] = {
 	{ "B", 1 },
 };
 
-static const struct {
-	const char *unit;
-	double factor; /* to nanoseconds */
-} time_units[] = {
-	{ "nanoseconds", 1 },    { "ns", 1 },   { "microseconds", 1e3 }, { "us", 1e3 },
-	{ "milliseconds", 1e6 }, { "ms", 1e6 }, { "seconds", 1e9 },      { "s", 1e9 },
-};
-
 static const char *scaled(double v, const struct scale *scales, size_t n, char *out)
 {
 	size_t i = 0;
@@ -52,10 +45,10 @@ static const char *scaled(double v, const struct scale *scales, size_t n, char *
 
 const char *text_value(int64_t v, const char *unit, char out[TEXT_VALUE_LEN])
 {
-	for (size_t i = 0; i < sizeof(time_units) / sizeof(time_units[0]); i++)
-		if (!strcmp(unit, time_units[i].unit))
-			return scaled((double)v * time_units[i].factor, times,
-				      sizeof(times) / sizeof(times[0]), out);
+	double ns = profile_unit_ns(unit);
+
+	if (ns > 0)
+		return scaled((double)v * ns, times, sizeof(times) / sizeof(times[0]), out);
 	if (!strcmp(unit, "bytes"))
 		return scaled((double)v, sizes, sizeof(sizes) / sizeof(sizes[0]), out);
 	snprintf(out, TEXT_VALUE_LEN, "%" PRId64, v);

@@ -15,6 +15,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "codec/chrome_write.h"
+#include "codec/firefox_write.h"
 #include "codec/folded_read.h"
 #include "codec/folded_write.h"
 #include "codec/frame_kind.h"
@@ -30,6 +32,7 @@
 #include "codec/pprof_write.h"
 #include "codec/speedscope_read.h"
 #include "codec/speedscope_write.h"
+#include "codec/svg_write.h"
 #include "codec/wire.h"
 #include "profile/profile.h"
 
@@ -115,6 +118,26 @@ static int write_speedscope(const struct profile *p, const struct format_options
 	return speedscope_write(p, opt->title, out, err);
 }
 
+static int write_svg(const struct profile *p, const struct format_options *opt, struct buf *out,
+		     struct err *err)
+{
+	const struct svg_options svg = { opt->title, opt->value_num, opt->root_label };
+
+	return svg_write(p, &svg, out, err);
+}
+
+static int write_chrome(const struct profile *p, const struct format_options *opt, struct buf *out,
+			struct err *err)
+{
+	return chrome_write(p, opt->value_num, out, err);
+}
+
+static int write_firefox(const struct profile *p, const struct format_options *opt, struct buf *out,
+			 struct err *err)
+{
+	return firefox_write(p, opt->value_num, opt->title, out, err);
+}
+
 /* The longer suffix first where one ends in another. */
 static const struct format formats[] = {
 	{ ".pb.gz", "pprof", write_pprof_gz, pprof_read, HOLDS_PPROF },
@@ -125,6 +148,11 @@ static const struct format formats[] = {
 	  HOLDS_ANY_KINDS | HOLDS_MAPPINGS | HOLDS_LINES | HOLDS_META },
 	{ ".speedscope.json", "speedscope", write_speedscope, speedscope_read,
 	  HOLDS_TYPES | HOLDS_SOURCE_KINDS | HOLDS_LINES },
+	{ ".svg", "svg", write_svg, NULL, HOLDS_ANY_KINDS },
+	{ ".chrome.json", "chrome", write_chrome, NULL,
+	  HOLDS_LABELS | HOLDS_ANY_KINDS | HOLDS_LINES },
+	{ ".firefox.json", "firefox", write_firefox, NULL,
+	  HOLDS_LABELS | HOLDS_ANY_KINDS | HOLDS_LINES | HOLDS_TIMES | HOLDS_META },
 	{ ".perf", "perf", NULL, perfscript_read, 0 },
 };
 
@@ -132,12 +160,13 @@ enum { N_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
 const char *format_suffixes(void)
 {
-	return ".pb.gz, .pb, .folded, .html, .speedscope.json, .otlp.pb";
+	return ".pb.gz, .pb, .folded, .html, .svg, .speedscope.json, .chrome.json, .firefox.json, "
+	       ".otlp.pb";
 }
 
 const char *format_ids(void)
 {
-	return "pprof, pprof-raw, folded, html, speedscope, otlp, perf";
+	return "pprof, pprof-raw, folded, html, svg, speedscope, chrome, firefox, otlp, perf";
 }
 
 const struct format *format_by_name(const char *file_name)

@@ -225,7 +225,7 @@ static void put_strings(struct writer *w)
 		uint32_t id = w->strings.met.data[i];
 
 		wire_put_text(w->out, PPROF_STRING_TABLE, profile_string(w->p, id),
-			       profile_string_len(w->p, id));
+			      profile_string_len(w->p, id));
 	}
 }
 
