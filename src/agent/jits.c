@@ -20,7 +20,10 @@ struct process_jit {
 	uint64_t start_ns;
 	struct perfmap *map;  /* NULL: it has none */
 	struct jitdump *dump; /* NULL: it has none */
+	uint8_t n_ended;      /* how often it was found to have ended */
 };
+
+enum { KEEP_TURNS = 3 };
 
 struct jits {
 	pthread_mutex_t lock;
@@ -158,7 +161,8 @@ void jits_reap(struct jits *j, jits_ended_fn ended, void *ctx)
 	for (size_t i = 0; i < j->all.len; i++) {
 		struct process_jit *pj = j->all.data[i];
 
-		if (ended(ctx, pj->pid, pj->start_ns) ||
+		pj->n_ended += pj->n_ended || ended(ctx, pj->pid, pj->start_ns);
+		if (pj->n_ended >= KEEP_TURNS ||
 		    index_add(&j->by_pid, hash_u64(pj->pid), (uint32_t)kept) < 0)
 			entry_free(pj);
 		else

@@ -36,8 +36,9 @@ void jits_note(struct jits *j, uint32_t pid, uint64_t start_ns);
 void jits_refresh(struct jits *j);
 
 /*
- * Forget those of processes that @ended says have ended, or run another program now
- * than when they were noted. Only the sampling thread, while no other names.
+ * Forget those of processes that @ended has said thrice have ended or run another
+ * program: once a window, so that its last samples are named. Only the sampling thread,
+ * while no other names.
  */
 typedef bool (*jits_ended_fn)(void *ctx, uint32_t pid, uint64_t start_ns);
 void jits_reap(struct jits *j, jits_ended_fn ended, void *ctx);

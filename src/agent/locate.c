@@ -118,6 +118,11 @@ size_t locator_bytes(const struct locator *l)
 	return answers_bytes(l->answers) + c.bytes;
 }
 
+int locator_worker_pid(const struct locator *l)
+{
+	return (int)symbolizer_worker_pid(l->symbolizer);
+}
+
 void locator_trim(struct locator *l)
 {
 	answers_clear(l->answers);

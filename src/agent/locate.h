@@ -57,6 +57,8 @@ int locator_locate(struct locator *l, struct profile *p, struct located *words, 
 
 void locator_counters(const struct locator *l, struct symbolizer_counters *out);
 
+int locator_worker_pid(const struct locator *l); /* the symbolizer's; 0: none */
+
 /* Memory held by names and tables of names; and dropping what is only kept for later. */
 size_t locator_bytes(const struct locator *l);
 void locator_trim(struct locator *l);

@@ -227,7 +227,7 @@ static void entry_map(struct procs *p, struct entry *e, const struct file_ref *r
 		map.kind = MAPPING_FILE;
 	else
 		map.file_off = 0;
-	if (map.file && !e->info.exe)
+	if (map.file && !e->info.exe && is_file_name(ref->path))
 		e->info.exe = map.file;
 	(void)mapset_add(e->maps, &map);
 }

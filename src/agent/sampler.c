@@ -48,6 +48,7 @@ struct sampler {
 	} chunks;
 	struct bpf_link *exec_link, *fork_link;
 	int stats_fd;
+	uint64_t fixed_bytes; /* of maps other than chunks */
 	uint32_t n_possible;
 	sampler_record_fn fn;
 	void *fn_ctx;
@@ -223,6 +224,35 @@ static bool in_first_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == init_ino;
 }
 
+/* What the kernel says that a map takes: /proc/self/fdinfo, since its size is not in its info. */
+static uint64_t map_bytes(const struct bpf_map *map)
+{
+	_cleanup_(fclosep) FILE *f = NULL;
+	unsigned long long bytes = 0;
+	char path[48], line[128];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "memlock: %llu", &bytes) == 1)
+			break;
+	return bytes;
+}
+
+static void measure_maps(struct sampler *s)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, s->skel->obj) s->fixed_bytes += map_bytes(map);
+}
+
+static uint64_t mapped_bytes(const struct sampler *s)
+{
+	/* the ring's pages are mapped twice, so that no record is cut */
+	return rules_bytes() + files_bytes() + 2 * (uint64_t)ring_bytes(s) +
+	       s->chunks.len * (uint64_t)ARENA_CHUNK_BYTES;
+}
+
 int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct err *err)
 {
 	_cleanup_(sampler_freep) struct sampler *s = NULL;
@@ -250,6 +280,7 @@ int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct e
 	r = sampler_map(s, err);
 	if (r < 0)
 		return r;
+	measure_maps(s);
 	r = sampler_attach_tracepoints(s, err);
 	if (r < 0)
 		return r;
@@ -501,7 +532,11 @@ int sampler_stats(const struct sampler *s, struct sampler_stats *out)
 
 	if (!per_cpu)
 		return -ENOMEM;
-	*out = (struct sampler_stats){ .n_cpus = s->n_possible };
+	*out = (struct sampler_stats){
+		.n_cpus = s->n_possible,
+		.maps_bytes = s->fixed_bytes + s->chunks.len * (uint64_t)ARENA_CHUNK_BYTES,
+		.mapped_bytes = mapped_bytes(s),
+	};
 	r = bpf_map__lookup_elem(s->skel->maps.counts, &zero, sizeof(zero), per_cpu,
 				 s->n_possible * sizeof(*per_cpu), 0);
 	if (r < 0)

@@ -84,6 +84,8 @@ struct sampler_stats {
 	uint64_t run_ns;        /* of the sampling program, with sampler_opts.stats */
 	uint64_t run_count;
 	uint32_t n_cpus;
+	uint64_t maps_bytes;   /* kernel memory of the BPF maps */
+	uint64_t mapped_bytes; /* of which so much is in this process's RSS too */
 };
 int sampler_stats(const struct sampler *s, struct sampler_stats *out);
 

@@ -459,6 +459,11 @@ bool session_has_ended(struct session *s, uint32_t pid, uint64_t start_ns)
 	return !p || p->end_ns || p->start_ns != start_ns;
 }
 
+size_t session_table_bytes(const struct session *s, uint32_t id, uint64_t *out_rows)
+{
+	return unwind_tables_file_bytes(s->tables, id, out_rows);
+}
+
 struct files *session_files(struct session *s)
 {
 	return s->files;

@@ -68,6 +68,8 @@ struct langs *session_langs(struct session *s);
 struct collect *session_collect(struct session *s);
 /* Count into @fresh from now on; what was counted so far is the caller's. */
 struct collect *session_swap_collect(struct session *s, struct collect *fresh);
+/* Bytes of the unwind table of file @id, and its rows. */
+size_t session_table_bytes(const struct session *s, uint32_t id, uint64_t *out_rows);
 /* Whether that program has ended. */
 bool session_has_ended(struct session *s, uint32_t pid, uint64_t start_ns);
 /* Sampling stops for a while, or goes on. */

@@ -13,6 +13,7 @@ struct cli_command {
 	const char *summary;
 };
 
+int cli_agent(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 int cli_record(int argc, char **argv);

@@ -12,6 +12,7 @@
 #include "symbol/worker.h"
 
 static const struct cli_command commands[] = {
+	{ "agent", cli_agent, "profile this machine for ever and send what was seen" },
 	{ "convert", cli_convert, "turn profiles into another format" },
 	{ "diff", cli_diff, "compare two profiles, and tell changes from noise" },
 	{ "record", cli_record, "profile this machine, a process or a command into a file" },

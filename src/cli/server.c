@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/cli.h"
+#include "cli/listen.h"
 #include "server/server.h"
 
 #define DAY_NS 86400000000000LL
@@ -47,33 +48,6 @@ static int usage(FILE *f, int status)
 	      "      --insecure          listen on more than this machine, without any lock\n",
 	      f);
 	return status;
-}
-
-/* Cut "host:port" or "[host]:port"; false if it is neither. */
-static bool split_listen(char *listen, const char **out_host, uint16_t *out_port)
-{
-	char *colon = strrchr(listen, ':'), *end;
-	unsigned long port;
-
-	if (!colon || !colon[1])
-		return false;
-	errno = 0;
-	port = strtoul(colon + 1, &end, 10);
-	if (errno || *end || port > 65535)
-		return false;
-	*colon = 0;
-	if (listen[0] == '[' && colon > listen + 1 && colon[-1] == ']') {
-		colon[-1] = 0;
-		listen++;
-	}
-	*out_host = listen[0] ? listen : "0.0.0.0";
-	*out_port = (uint16_t)port;
-	return true;
-}
-
-static bool is_loopback(const char *host)
-{
-	return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "localhost");
 }
 
 static bool parse_number(const char *s, unsigned long *out)
@@ -134,11 +108,11 @@ int cli_server(int argc, char **argv)
 
 	if (r >= 0)
 		return r;
-	if (!split_listen(opt.listen, &so.host, &so.port)) {
+	if (!listen_split(opt.listen, &so.host, &so.port)) {
 		cli_fail("--listen: HOST:PORT is expected");
 		return EXIT_USAGE;
 	}
-	if (!is_loopback(so.host) && !opt.insecure)
+	if (!listen_is_loopback(so.host) && !opt.insecure)
 		return cli_fail(
 			"%s is not this machine alone, and anybody there could read and write: "
 			"say --insecure if that is meant",

@@ -50,6 +50,7 @@ struct langs {
 		VEC(struct key);
 	} keys; /* of functions */
 	struct index by_key;
+	size_t text_bytes; /* of the functions' names and lines */
 };
 
 int langs_new(struct langs **out, const struct vm_tables *tables, bool fold)
@@ -162,7 +163,16 @@ static int function_add(struct langs *l, const struct lang_process *p, const str
 	if (r < 0)
 		return r;
 	f = function_read(l, p, key);
+	l->text_bytes += f.n_lines + (f.name ? strlen(f.name) + 1 : 0) +
+			 (f.file ? strlen(f.file) + 1 : 0);
 	return vec_push(&l->functions, f);
+}
+
+size_t langs_bytes(const struct langs *l)
+{
+	return l->functions.cap * sizeof(*l->functions.data) +
+	       l->keys.cap * sizeof(*l->keys.data) +
+	       l->by_key.n_slots * sizeof(struct index_slot) + l->text_bytes;
 }
 
 uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2])

@@ -111,5 +111,7 @@ enum { LANG_STACK_MAX = RECORD_WORDS_MAX + VM_FRAMES_MAX };
  */
 size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out);
 
+size_t langs_bytes(const struct langs *l); /* held by what was read */
+
 /* The name of a FRAME_SCRIPT word, borrowed. Its language, LANG_NONE for an unknown one. */
 enum vm_lang langs_name(const struct langs *l, uint64_t word, struct symbol_frame *out);

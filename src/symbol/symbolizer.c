@@ -639,6 +639,11 @@ void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters 
 	out->worker_restarts = s->worker ? symbol_worker_restarts(s->worker) : 0;
 }
 
+pid_t symbolizer_worker_pid(const struct symbolizer *s)
+{
+	return s->worker ? symbol_worker_pid(s->worker) : 0;
+}
+
 const char *symbolizer_confinement(struct symbolizer *s)
 {
 	(void)worker_of(s);

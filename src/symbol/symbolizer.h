@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "symbol/demangle.h"
@@ -115,6 +116,8 @@ int symbolizer_ask(struct symbolizer *s, uint32_t id, enum symbolizer_address ki
 		   const uint64_t *addrs, size_t n, symbol_answer_fn fn, void *ctx);
 
 void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters *out);
+
+pid_t symbolizer_worker_pid(const struct symbolizer *s); /* 0: none is running */
 
 /* How the worker (started now, if it was not yet wanted) is confined, or why there is none. */
 const char *symbolizer_confinement(struct symbolizer *s);

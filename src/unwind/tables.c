@@ -357,6 +357,19 @@ void unwind_tables_stats(const struct unwind_tables *t, struct unwind_tables_sta
 	};
 }
 
+size_t unwind_tables_file_bytes(const struct unwind_tables *t, uint32_t file, uint64_t *out_rows)
+{
+	size_t units = 0;
+
+	*out_rows = 0;
+	if (file >= t->space.len)
+		return 0;
+	*out_rows = t->space.data[file].n_rows;
+	for (size_t i = 0; i < t->space.data[file].runs.len; i++)
+		units += t->space.data[file].runs.data[i].n;
+	return units * 4;
+}
+
 struct unwind_arena *unwind_tables_arena(struct unwind_tables *t)
 {
 	return t->arena;

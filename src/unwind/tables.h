@@ -82,6 +82,9 @@ struct unwind_tables_stats {
 };
 void unwind_tables_stats(const struct unwind_tables *t, struct unwind_tables_stats *out);
 
+/* Bytes of a file's table, and its rows. */
+size_t unwind_tables_file_bytes(const struct unwind_tables *t, uint32_t file, uint64_t *out_rows);
+
 /* For the host's walk. */
 struct unwind_arena *unwind_tables_arena(struct unwind_tables *t);
 const struct unwind_rule *unwind_tables_rule(const struct unwind_tables *t, uint32_t id);

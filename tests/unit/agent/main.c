@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_answers(void);
 int test_collect(void);
+int test_config(void);
 int test_cpus(void);
 int test_mapset(void);
 int test_names(void);
 
 int main(void)
 {
-	return test_answers() + test_collect() + test_cpus() + test_mapset() + test_names();
+	return test_answers() + test_collect() + test_config() + test_cpus() + test_mapset() +
+	       test_names();
 }

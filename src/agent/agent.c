@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sampling thread turns the session's loop and, when a window is over, swaps
+ * the counts and gives the old ones to the naming thread. If that is still at the
+ * window before, this one goes on: windows get longer, nothing piles up.
+ *
+ * One lock is held for each turn of the loop; the naming thread takes it for a
+ * moment when it reads what the sampling thread writes. What the naming thread may
+ * be reading of is freed only between two of its windows.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "agent/collect.h"
+#include "agent/config.h"
+#include "agent/files.h"
+#include "agent/jits.h"
+#include "agent/locate.h"
+#include "agent/usage.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "export/export.h"
+#include "lang/lang.h"
+#include "target/facts.h"
+#include "target/labeler.h"
+
+enum {
+	TURN_MS = 250, /* what is urgent wakes the loop before */
+	STOP_NAMING_MS = 2500,
+	UPKEEP_MS = 1000,
+	RING_BYTES_PER_CPU = 1 << 20,
+	/* Shares of the memory limit, as divisors. */
+	SHARE_TABLES = 3,
+	SHARE_ANSWERS = 16,
+	SHARE_SYMBOLS = 8,
+	SHARE_WORKER = 4,
+	SHARE_COLLECT = 16,
+};
+
+struct agent {
+	struct agent_opts opts;
+	uint64_t window_ns, memory_bytes, probability_interval_ns;
+	uint32_t freq_hz, probability;
+	struct cpu_list cpus;
+	struct session *session;
+	struct facts *facts;
+	struct namer *namer;
+	int epoll_fd, wake_fd;
+	atomic_bool stops, samples;
+	_Atomic(struct agent_config *) next_config;
+
+	uint64_t started_ns, window_start_ns, window_end_ns, next_upkeep_ns;
+	uint64_t next_draw_ns;
+	bool window_is_late;
+
+	pthread_mutex_t lock; /* of the session, see above */
+
+	pthread_mutex_t stats_lock; /* of what follows */
+	struct agent_stats stats;
+};
+
+/* ---- set-up ---------------------------------------------------------------------------- */
+
+static void agent_log(struct agent *a, const char *line)
+{
+	if (a->opts.log)
+		a->opts.log(a->opts.ctx, line);
+}
+
+/* The variables that are read of processes: those that name services first. */
+struct env_names {
+	const char *names[FACTS_ENV_MAX];
+	size_t n, n_service;
+};
+
+static int env_names(const struct agent_config *c, struct env_names *out, struct err *err)
+{
+	*out = (struct env_names){ .names = { "OTEL_SERVICE_NAME" }, .n = 1 };
+	if (1 + c->service_env.len + c->env.len > FACTS_ENV_MAX)
+		return err_set(err, -EINVAL, "env and service-env: more than %d in all",
+			       FACTS_ENV_MAX - 1);
+	for (size_t i = 0; i < c->service_env.len; i++)
+		out->names[out->n++] = c->service_env.data[i];
+	out->n_service = out->n;
+	for (size_t i = 0; i < c->env.len; i++)
+		out->names[out->n++] = c->env.data[i];
+	return 0;
+}
+
+static int make_labeler(struct labeler **out, const struct agent_config *c, struct err *err)
+{
+	struct env_names env;
+	char host[256] = "";
+	struct labeler_opts opts = {
+		.labels = c->labels ? c->labels : "",
+		.rules = (const char *const *)c->rule.data,
+		.n_rules = c->rule.len,
+		.max_series = c->max_series,
+		.host = c->host ? c->host : host,
+		.containers = { .root = c->root ? c->root : "/",
+				.kubelet_url = c->kubelet,
+				.kubelet_token_file = c->kubelet_token_file,
+				.kubelet_ca_file = c->kubelet_ca_file },
+	};
+	int r = env_names(c, &env, err);
+
+	if (r < 0)
+		return r;
+	(void)gethostname(host, sizeof(host) - 1);
+	opts.env = env.names;
+	opts.n_env = env.n;
+	opts.n_service = env.n_service;
+	return labeler_new(out, &opts, err);
+}
+
+static void on_thread(void *ctx, const struct collect_thread *t, uint32_t ppid)
+{
+	struct agent *a = ctx;
+	const struct file_info *exe = files_get(session_files(a->session), t->exe);
+	struct facts_of of = {
+		.pid = t->pid,
+		.ppid = ppid,
+		.start_ns = t->start_ns,
+		.comm = t->process_comm,
+		.exe = exe ? exe->path : "",
+	};
+
+	facts_note(a->facts, &of);
+}
+
+static bool list_has(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = list; p && (p = strstr(p, word)); p += n)
+		if ((p == list || strchr(", ", p[-1])) && (!p[n] || strchr(", ", p[n])))
+			return true;
+	return false;
+}
+
+static int open_session(struct agent *a, const struct agent_config *c, struct err *err)
+{
+	struct session_opts so = {
+		.sampler = {
+			.freq_hz = a->freq_hz,
+			.kernel = c->kernel,
+			.user = true,
+			.idle = c->idle,
+			.all_native = !strcmp(c->native_frames, "all"),
+			.stats = true,
+			.max_chunks = (uint32_t)(a->memory_bytes / SHARE_TABLES / ARENA_CHUNK_BYTES),
+			.ring_bytes_per_cpu = RING_BYTES_PER_CPU,
+			.cpus = a->cpus.len ? &a->cpus : NULL,
+		},
+		.keep_times = a->opts.keep_times,
+		.keep_cpus = list_has(c->labels, "cpu"),
+		.exclude_self = c->exclude_self,
+		.on_thread = on_thread,
+		.ctx = a,
+	};
+
+	return session_open(&a->session, &so, err);
+}
+
+static int open_namer(struct agent *a, const struct agent_config *c, struct labeler *labeler,
+		      int priority)
+{
+	char debuginfod[CONFIG_VALUE_MAX] = "";
+	struct locator_opts lo = {
+		.files = session_files(a->session),
+		.jits = session_jits(a->session),
+		.langs = session_langs(a->session),
+		.lock = &a->lock,
+		.answers_bytes = a->memory_bytes / SHARE_ANSWERS,
+		.symbolizer = { .memory_bytes = a->memory_bytes / SHARE_SYMBOLS,
+				.worker_memory_bytes = a->memory_bytes / SHARE_WORKER },
+	};
+	struct namer_opts opts = {
+		.locator = &lo,
+		.facts = a->facts,
+		.labeler = labeler,
+		.export = a->opts.export,
+		.log = a->opts.log,
+		.ctx = a->opts.ctx,
+		.priority = priority,
+	};
+	size_t at = 0;
+
+	for (size_t i = 0; i < c->debuginfod.len && at < sizeof(debuginfod); i++)
+		at += (size_t)snprintf(debuginfod + at, sizeof(debuginfod) - at, "%s%s",
+				       i ? " " : "", c->debuginfod.data[i]);
+	lo.symbolizer.debuginfod = debuginfod[0] ? debuginfod : NULL;
+	(void)demangle_mode_parse(c->demangle, &lo.symbolizer.demangle);
+	return namer_new(&a->namer, &opts);
+}
+
+/* Every executable that is mapped somewhere is kept open. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int open_parts(struct agent *a, const struct agent_config *c, struct err *err)
+{
+	int priority = getpriority(PRIO_PROCESS, 0), r;
+	struct labeler *labeler = NULL;
+	struct env_names env;
+
+	r = env_names(c, &env, err);
+	if (r == 0)
+		r = facts_new(&a->facts, "/proc", env.names, env.n);
+	if (r == 0)
+		r = make_labeler(&labeler, c, err);
+	if (r == 0)
+		r = open_session(a, c, err);
+	if (r < 0) {
+		labeler_free(labeler);
+		return r;
+	}
+	return open_namer(a, c, labeler, priority);
+}
+
+static void take_config(struct agent *a, const struct agent_config *c)
+{
+	a->window_ns = c->window;
+	a->probability = (uint32_t)c->probability;
+	a->probability_interval_ns = c->probability_interval;
+}
+
+static int watch(struct agent *a, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+int agent_open(struct agent **out, const struct agent_opts *opts, struct err *err)
+{
+	_cleanup_(agent_freep) struct agent *a = calloc(1, sizeof(*a));
+	const struct agent_config *c = opts->config;
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	a->opts = *opts;
+	a->opts.config = NULL;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_mutex_init(&a->stats_lock, NULL);
+	a->freq_hz = (uint32_t)c->freq;
+	a->memory_bytes = c->memory;
+	take_config(a, c);
+	a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->epoll_fd < 0 || a->wake_fd < 0)
+		return err_set(err, -errno, "epoll: %s", strerror(errno));
+	r = agent_config_check(c, err);
+	if (r == 0 && c->cpus)
+		r = cpus_parse(&a->cpus, c->cpus, err);
+	if (r < 0)
+		return r;
+	raise_file_limit();
+	r = open_parts(a, c, err);
+	if (r == 0)
+		r = watch(a, session_fd(a->session));
+	if (r == 0)
+		r = watch(a, a->wake_fd);
+	if (r < 0)
+		return err_set(err, r, "can't set up the agent: %s", strerror(-r));
+	*out = steal_ptr(&a);
+	return 0;
+}
+
+void agent_free(struct agent *a)
+{
+	if (!a)
+		return;
+	namer_free(a->namer);
+	session_free(a->session);
+	facts_free(a->facts);
+	vec_fini(&a->cpus);
+	agent_config_free(atomic_exchange(&a->next_config, NULL));
+	closep(&a->epoll_fd);
+	closep(&a->wake_fd);
+	pthread_mutex_destroy(&a->lock);
+	pthread_mutex_destroy(&a->stats_lock);
+	free(a);
+}
+
+static void wake(struct agent *a)
+{
+	uint64_t one = 1;
+
+	(void)!write(a->wake_fd, &one, sizeof(one));
+}
+
+void agent_stop(struct agent *a)
+{
+	atomic_store(&a->stops, true);
+	wake(a);
+}
+
+void agent_reload(struct agent *a, struct agent_config *config)
+{
+	agent_config_free(atomic_exchange(&a->next_config, config));
+	wake(a);
+}
+
+bool agent_is_well(struct agent *a)
+{
+	return atomic_load(&a->samples);
+}
+
+/* ---- windows ---------------------------------------------------------------------------- */
+
+static bool has_ended(void *ctx, uint32_t pid, uint64_t start_ns)
+{
+	struct agent *a = ctx;
+
+	return session_has_ended(a->session, pid, start_ns);
+}
+
+/* Nobody is naming: what ended programs have left can go. */
+static void reap(struct agent *a)
+{
+	jits_reap(session_jits(a->session), has_ended, a);
+	facts_reap(a->facts, has_ended, a);
+}
+
+/* Give the counts to the naming thread, which is idle. */
+static int give_window(struct agent *a, uint64_t now_ns)
+{
+	uint64_t offset = clock_unix_ns() - now_ns;
+	struct names_window window = {
+		.time_ns = (int64_t)(a->window_start_ns + offset),
+		.duration_ns = (int64_t)(now_ns - a->window_start_ns),
+		.clock_offset_ns = (int64_t)offset,
+		.freq_hz = a->freq_hz,
+	};
+	struct collect *fresh, *old;
+	int r = collect_new(&fresh, a->opts.keep_times);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&a->lock);
+	reap(a);
+	old = session_swap_collect(a->session, fresh);
+	pthread_mutex_unlock(&a->lock);
+	namer_give(a->namer, old, &window);
+	a->window_start_ns = now_ns;
+	a->window_end_ns = now_ns + a->window_ns;
+	a->window_is_late = false;
+	return 0;
+}
+
+static void count(struct agent *a, uint64_t *counter)
+{
+	pthread_mutex_lock(&a->stats_lock);
+	(*counter)++;
+	pthread_mutex_unlock(&a->stats_lock);
+}
+
+/* More than a window should hold: then it is over now. */
+static bool is_full(const struct agent *a)
+{
+	return collect_bytes(session_collect(a->session)) > a->memory_bytes / SHARE_COLLECT;
+}
+
+static void turn_window(struct agent *a, uint64_t now_ns)
+{
+	bool full = is_full(a);
+
+	if (now_ns < a->window_end_ns && !full)
+		return;
+	if (!namer_is_idle(a->namer)) {
+		if (!a->window_is_late)
+			count(a, &a->stats.n_late);
+		a->window_is_late = true;
+		return;
+	}
+	if (full && now_ns < a->window_end_ns)
+		count(a, &a->stats.n_short);
+	if (give_window(a, now_ns) < 0)
+		agent_log(a, "level=error msg=\"no memory for another window\"");
+}
+
+/* ---- upkeep ------------------------------------------------------------------------------ */
+
+static uint32_t random_below(uint32_t n)
+{
+	uint32_t v = 0;
+
+	(void)!getrandom(&v, sizeof(v), GRND_NONBLOCK);
+	return v % n;
+}
+
+/* Whether this interval is sampled is drawn once, for the whole machine. */
+static void draw(struct agent *a, uint64_t now_ns)
+{
+	bool pause;
+
+	if (now_ns < a->next_draw_ns)
+		return;
+	a->next_draw_ns = now_ns + a->probability_interval_ns;
+	pause = a->probability < 100 && random_below(100) >= a->probability;
+	if (pause == a->stats.paused)
+		return;
+	pthread_mutex_lock(&a->lock);
+	(void)session_pause(a->session, pause);
+	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_lock(&a->stats_lock);
+	a->stats.paused = pause;
+	pthread_mutex_unlock(&a->stats_lock);
+}
+
+static void apply_config(struct agent *a)
+{
+	_cleanup_(agent_config_freep) struct agent_config *c =
+		atomic_exchange(&a->next_config, NULL);
+	struct labeler *labeler;
+	struct err err = { 0 };
+	char line[320];
+
+	if (!c)
+		return;
+	if (make_labeler(&labeler, c, &err) < 0) {
+		snprintf(line, sizeof(line),
+			 "level=error msg=\"labels stay as they were\" error=\"%s\"", err.msg);
+		agent_log(a, line);
+		return;
+	}
+	take_config(a, c);
+	a->next_draw_ns = 0;
+	namer_set_labeler(a->namer, labeler);
+	agent_log(a, "level=info msg=\"config taken\"");
+}
+
+static void note_usage(struct agent *a, struct agent_stats *s)
+{
+	struct usage own, worker = { 0 };
+
+	usage_read(0, &own);
+	if (s->namer.worker_pid)
+		usage_read(s->namer.worker_pid, &worker);
+	s->maps_bytes = s->session.sampler.maps_bytes;
+	s->rss_bytes = own.rss_bytes > s->session.sampler.mapped_bytes
+			       ? own.rss_bytes - s->session.sampler.mapped_bytes
+			       : 0;
+	s->worker_rss_bytes = worker.rss_bytes;
+	s->cpu_ns = own.cpu_ns + worker.cpu_ns;
+}
+
+/* The largest tables, without sorting them all. */
+static void note_top(struct agent *a, struct agent_stats *s)
+{
+	const struct files *files = session_files(a->session);
+
+	s->n_files = files_count(files);
+	s->n_top = 0;
+	for (uint32_t id = 1; id <= s->n_files; id++) {
+		const struct file_info *info = files_get(files, id);
+		struct agent_file f = { 0 };
+		size_t i;
+
+		f.bytes = info ? session_table_bytes(a->session, id, &f.rows) : 0;
+		if (!f.bytes)
+			continue;
+		for (i = s->n_top; i && s->top[i - 1].bytes < f.bytes; i--)
+			if (i < AGENT_TOP_FILES)
+				s->top[i] = s->top[i - 1];
+		if (i >= AGENT_TOP_FILES)
+			continue;
+		snprintf(f.path, sizeof(f.path), "%s", info->path);
+		s->top[i] = f;
+		s->n_top += s->n_top < AGENT_TOP_FILES;
+	}
+}
+
+static void note_stats(struct agent *a, uint64_t now_ns)
+{
+	struct agent_stats s;
+
+	pthread_mutex_lock(&a->stats_lock);
+	s = a->stats;
+	pthread_mutex_unlock(&a->stats_lock);
+	pthread_mutex_lock(&a->lock);
+	(void)session_stats(a->session, &s.session);
+	s.collect_bytes = collect_bytes(session_collect(a->session));
+	s.langs_bytes = langs_bytes(session_langs(a->session));
+	note_top(a, &s);
+	pthread_mutex_unlock(&a->lock);
+	s.jits_bytes = jits_bytes(session_jits(a->session));
+	s.n_facts = facts_count(a->facts);
+	namer_stats(a->namer, &s.namer);
+	note_usage(a, &s);
+	if (s.namer.n_windows && !s.first_window_ns)
+		s.first_window_ns = now_ns - a->started_ns;
+	pthread_mutex_lock(&a->stats_lock);
+	a->stats = s;
+	pthread_mutex_unlock(&a->stats_lock);
+}
+
+void agent_stats(struct agent *a, struct agent_stats *out)
+{
+	pthread_mutex_lock(&a->stats_lock);
+	*out = a->stats;
+	pthread_mutex_unlock(&a->stats_lock);
+}
+
+/* Over the limit, what is only kept for later goes first: it costs time to get it again. */
+static void obey_limit(struct agent *a)
+{
+	const struct agent_stats *s = &a->stats;
+
+	if (s->rss_bytes + s->worker_rss_bytes + s->maps_bytes <= a->memory_bytes)
+		return;
+	namer_shrink(a->namer);
+	malloc_trim(0);
+	count(a, &a->stats.n_shrunk);
+}
+
+static void upkeep(struct agent *a, uint64_t now_ns)
+{
+	draw(a, now_ns);
+	apply_config(a);
+	if (now_ns < a->next_upkeep_ns)
+		return;
+	a->next_upkeep_ns = now_ns + (uint64_t)UPKEEP_MS * CLOCK_MS_NS;
+	note_stats(a, now_ns);
+	obey_limit(a);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------ */
+
+static int wait_ms(const struct agent *a, uint64_t now_ns)
+{
+	uint64_t left = a->window_end_ns > now_ns && !a->window_is_late
+				? (a->window_end_ns - now_ns) / CLOCK_MS_NS + 1
+				: TURN_MS;
+
+	return (int)(left < TURN_MS ? left : TURN_MS);
+}
+
+static int turn(struct agent *a, struct err *err)
+{
+	int r;
+
+	pthread_mutex_lock(&a->lock);
+	r = session_turn(a->session, err);
+	pthread_mutex_unlock(&a->lock);
+	return r;
+}
+
+static int agent_loop(struct agent *a, struct err *err)
+{
+	struct epoll_event ev[4];
+	uint64_t drained;
+
+	while (!atomic_load(&a->stops)) {
+		int r;
+
+		if (epoll_wait(a->epoll_fd, ev, 4, wait_ms(a, clock_monotonic_ns())) < 0 &&
+		    errno != EINTR)
+			return err_set(err, -errno, "epoll: %s", strerror(errno));
+		(void)!read(a->wake_fd, &drained, sizeof(drained));
+		r = turn(a, err);
+		if (r < 0)
+			return r;
+		turn_window(a, clock_monotonic_ns());
+		upkeep(a, clock_monotonic_ns());
+	}
+	return 0;
+}
+
+/* The rest of the samples, as one more window. */
+static int finish(struct agent *a, struct err *err)
+{
+	uint64_t deadline = clock_monotonic_ns() + (uint64_t)STOP_NAMING_MS * CLOCK_MS_NS;
+	int r;
+
+	pthread_mutex_lock(&a->lock);
+	r = session_stop(a->session, err);
+	pthread_mutex_unlock(&a->lock);
+	if (r < 0)
+		return r;
+	if (namer_wait(a->namer, deadline) && collect_total(session_collect(a->session))) {
+		r = give_window(a, clock_monotonic_ns());
+		(void)namer_wait(a->namer, deadline);
+	}
+	note_stats(a, clock_monotonic_ns());
+	return r;
+}
+
+int agent_run(struct agent *a, struct err *err)
+{
+	int r = session_start(a->session, err), end;
+
+	if (r < 0)
+		return r;
+	a->started_ns = a->window_start_ns = clock_monotonic_ns();
+	a->window_end_ns = a->started_ns + a->window_ns;
+	atomic_store(&a->samples, true);
+	r = agent_loop(a, err);
+	atomic_store(&a->samples, false);
+	end = finish(a, err);
+	return r < 0 ? r : end;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/namer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "agent/collect.h"
+#include "agent/locate.h"
+#include "base/clock.h"
+#include "base/vec.h"
+#include "export/export.h"
+#include "profile/profile.h"
+#include "target/facts.h"
+#include "target/labeler.h"
+
+/* The profile of one set of labels. */
+struct group {
+	struct target_labels labels;
+	uint64_t hash;
+	struct profile *profile;
+};
+
+struct namer {
+	struct namer_opts opts;
+	struct locator *locator; /* the thread's, as is the labeler */
+	struct labeler *labeler;
+	pthread_t thread;
+	bool started;
+
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t changed;
+	bool ends, shrink;
+	struct collect *collect; /* what it is to name, or is at; NULL: idle */
+	struct names_window window;
+	struct labeler *next_labeler; /* NULL: the same */
+	struct namer_stats stats;
+};
+
+/* A window being made. */
+struct work {
+	struct namer *n;
+	const struct collect *collect;
+	uint64_t now_ns;
+	struct {
+		VEC(struct group);
+	} groups;
+	struct names_stats names;
+	uint64_t n_over, n_dropped;
+};
+
+/* ---- one window ----------------------------------------------------------------------- */
+
+static uint64_t count_samples(const struct profile *p)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < profile_n_samples(p); i++)
+		n += (uint64_t)profile_sample(p, i).values[0];
+	return n;
+}
+
+/* Labels of a program: 0; LABELER_DROPPED; -ENOMEM. */
+enum { PROGRAM_DROPPED = 1 };
+
+static int labels_of(struct work *w, const struct collect_thread *t, struct target_labels *out)
+{
+	struct facts_process *facts = facts_find(w->n->opts.facts, t->pid, t->start_ns);
+	const struct target_labels *labels;
+
+	*out = (struct target_labels){ 0 };
+	if (!facts) /* there was no memory to note it */
+		return target_labels_put(out, "service_name",
+					 t->process_comm[0] ? t->process_comm : "unknown");
+	if (strcmp(facts->comm, t->process_comm) != 0) {
+		memcpy(facts->comm, t->process_comm, sizeof(facts->comm));
+		facts->labels_until_ns = 0;
+	}
+	labels = labeler_labels(w->n->labeler, facts, w->now_ns);
+	return labels ? target_labels_copy(out, labels) : PROGRAM_DROPPED;
+}
+
+static struct group *group_find(struct work *w, const struct target_labels *labels, uint64_t hash)
+{
+	for (size_t i = 0; i < w->groups.len; i++) {
+		struct group *g = &w->groups.data[i];
+
+		if (g->hash == hash && target_labels_equal(&g->labels, labels))
+			return g;
+	}
+	return NULL;
+}
+
+/* Takes @labels and *@p on success. */
+static int group_add(struct work *w, struct target_labels *labels, struct profile **p)
+{
+	struct group fresh = { .labels = *labels, .hash = target_labels_hash(labels) };
+	struct group *g = group_find(w, labels, fresh.hash);
+	int r;
+
+	if (g) {
+		r = profile_merge(g->profile, *p);
+		if (r < 0)
+			return r;
+		profile_free(steal_ptr(p));
+		target_labels_fini(labels);
+		return 0;
+	}
+	fresh.profile = *p;
+	r = vec_push(&w->groups, fresh);
+	if (r < 0)
+		return r;
+	*p = NULL;
+	*labels = (struct target_labels){ 0 };
+	return 0;
+}
+
+static int on_process(void *ctx, const struct collect_thread *thread, struct profile *p)
+{
+	_cleanup_(profile_freep) struct profile *own = p;
+	struct work *w = ctx;
+	struct target_labels labels;
+	int r = labels_of(w, thread, &labels);
+
+	if (r == PROGRAM_DROPPED) {
+		w->n_dropped += count_samples(p);
+		return 0;
+	}
+	if (r == 0) {
+		w->n_over += labeler_limit(w->n->labeler, &labels, w->now_ns);
+		r = group_add(w, &labels, &own);
+	}
+	target_labels_fini(&labels);
+	return r;
+}
+
+/* Takes the group's profile. */
+static int export_group(struct export_window *out, struct group *g)
+{
+	struct export_label labels[LABELS_MAX];
+
+	for (size_t i = 0; i < g->labels.n; i++)
+		labels[i] = (struct export_label){ g->labels.of[i].name, g->labels.of[i].value };
+	return export_window_add(out, steal_ptr(&g->profile), labels, g->labels.n);
+}
+
+static int export_all(struct work *w, const struct names_window *window)
+{
+	_cleanup_(export_window_freep) struct export_window *out = NULL;
+	int r = export_window_new(&out, window->time_ns, window->time_ns + window->duration_ns);
+
+	for (size_t i = 0; i < w->groups.len && r == 0; i++)
+		r = export_group(out, &w->groups.data[i]);
+	if (r == 0)
+		w->n->opts.export(w->n->opts.ctx, steal_ptr(&out));
+	return r;
+}
+
+static void work_fini(struct work *w)
+{
+	for (size_t i = 0; i < w->groups.len; i++) {
+		target_labels_fini(&w->groups.data[i].labels);
+		profile_free(w->groups.data[i].profile);
+	}
+	vec_fini(&w->groups);
+}
+
+static void note_names(struct names_stats *sum, const struct names_stats *s)
+{
+	sum->n_frames += s->n_frames;
+	sum->n_unnamed += s->n_unnamed;
+	for (int k = 0; k < PROFILE_FRAME_MAX; k++)
+		for (int why = 0; why < WALK_ERR_MAX; why++)
+			sum->by_kind[k][why] += s->by_kind[k][why];
+}
+
+static void note_stats(struct namer *n, const struct work *w, size_t n_profiles, int r)
+{
+	struct namer_stats *s = &n->stats;
+
+	pthread_mutex_lock(&n->lock);
+	note_names(&s->names, &w->names);
+	locator_counters(n->locator, &s->symbolizer);
+	s->n_windows += r == 0;
+	s->n_failed += r < 0;
+	s->n_profiles += n_profiles;
+	s->n_series_over += w->n_over;
+	s->n_samples_dropped += w->n_dropped;
+	s->names_bytes = locator_bytes(n->locator);
+	s->worker_pid = locator_worker_pid(n->locator);
+	s->n_series = labeler_series(n->labeler);
+	s->last_ns = clock_monotonic_ns() - w->now_ns;
+	pthread_mutex_unlock(&n->lock);
+}
+
+static void name_window(struct namer *n, const struct collect *c, const struct names_window *window)
+{
+	struct work w = { .n = n, .collect = c, .now_ns = clock_monotonic_ns() };
+	char line[120];
+	size_t n_profiles;
+	int r = names_processes(n->locator, c, window, on_process, &w, &w.names);
+
+	n_profiles = w.groups.len;
+	if (r == 0)
+		r = export_all(&w, window);
+	if (r < 0 && n->opts.log) {
+		snprintf(line, sizeof(line), "level=error msg=\"a window is lost\" error=\"%s\"",
+			 strerror(-r));
+		n->opts.log(n->opts.ctx, line);
+	}
+	note_stats(n, &w, n_profiles, r);
+	work_fini(&w);
+}
+
+/* ---- the thread ------------------------------------------------------------------------ */
+
+/* Something to do, or NULL: the end. */
+static struct collect *next_window(struct namer *n, struct names_window *out)
+{
+	struct labeler *old = NULL;
+	struct collect *c;
+	bool shrink;
+
+	pthread_mutex_lock(&n->lock);
+	while (!n->collect && !n->ends)
+		pthread_cond_wait(&n->changed, &n->lock);
+	c = n->collect;
+	*out = n->window;
+	shrink = n->shrink;
+	n->shrink = false;
+	if (n->next_labeler) {
+		old = n->labeler;
+		n->labeler = steal_ptr(&n->next_labeler);
+	}
+	pthread_mutex_unlock(&n->lock);
+	labeler_free(old);
+	if (shrink)
+		locator_trim(n->locator);
+	return c;
+}
+
+static void *namer_main(void *arg)
+{
+	struct namer *n = arg;
+	struct names_window window;
+	struct collect *c;
+
+	/* the sampling thread goes first; this one need not */
+	(void)setpriority(PRIO_PROCESS, 0, n->opts.priority);
+	while ((c = next_window(n, &window))) {
+		name_window(n, c, &window);
+		collect_free(c);
+		pthread_mutex_lock(&n->lock);
+		n->collect = NULL;
+		pthread_cond_broadcast(&n->changed);
+		pthread_mutex_unlock(&n->lock);
+	}
+	return NULL;
+}
+
+int namer_new(struct namer **out, const struct namer_opts *opts)
+{
+	_cleanup_(namer_freep) struct namer *n = calloc(1, sizeof(*n));
+	pthread_condattr_t attr;
+	int r;
+
+	if (!n) {
+		labeler_free(opts->labeler);
+		return -ENOMEM;
+	}
+	n->opts = *opts;
+	n->labeler = opts->labeler;
+	pthread_mutex_init(&n->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&n->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	r = locator_new(&n->locator, opts->locator);
+	if (r < 0)
+		return r;
+	r = pthread_create(&n->thread, NULL, namer_main, n);
+	if (r)
+		return -r;
+	n->started = true;
+	(void)pthread_setname_np(n->thread, "cameo-names");
+	*out = steal_ptr(&n);
+	return 0;
+}
+
+void namer_free(struct namer *n)
+{
+	if (!n)
+		return;
+	if (n->started) {
+		pthread_mutex_lock(&n->lock);
+		n->ends = true;
+		pthread_cond_broadcast(&n->changed);
+		pthread_mutex_unlock(&n->lock);
+		pthread_join(n->thread, NULL);
+	}
+	locator_free(n->locator);
+	labeler_free(n->labeler);
+	labeler_free(n->next_labeler);
+	pthread_cond_destroy(&n->changed);
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+}
+
+bool namer_is_idle(struct namer *n)
+{
+	bool idle;
+
+	pthread_mutex_lock(&n->lock);
+	idle = !n->collect;
+	pthread_mutex_unlock(&n->lock);
+	return idle;
+}
+
+void namer_give(struct namer *n, struct collect *c, const struct names_window *window)
+{
+	pthread_mutex_lock(&n->lock);
+	n->collect = c;
+	n->window = *window;
+	pthread_cond_broadcast(&n->changed);
+	pthread_mutex_unlock(&n->lock);
+}
+
+bool namer_wait(struct namer *n, uint64_t deadline_ns)
+{
+	struct timespec until = {
+		.tv_sec = (time_t)(deadline_ns / CLOCK_SECOND_NS),
+		.tv_nsec = (long)(deadline_ns % CLOCK_SECOND_NS),
+	};
+	bool idle;
+	int r = 0;
+
+	pthread_mutex_lock(&n->lock);
+	while (n->collect && r != ETIMEDOUT)
+		r = pthread_cond_timedwait(&n->changed, &n->lock, &until);
+	idle = !n->collect;
+	pthread_mutex_unlock(&n->lock);
+	return idle;
+}
+
+void namer_set_labeler(struct namer *n, struct labeler *l)
+{
+	struct labeler *old;
+
+	pthread_mutex_lock(&n->lock);
+	old = n->next_labeler;
+	n->next_labeler = l;
+	pthread_mutex_unlock(&n->lock);
+	labeler_free(old);
+}
+
+void namer_shrink(struct namer *n)
+{
+	pthread_mutex_lock(&n->lock);
+	n->shrink = true;
+	pthread_mutex_unlock(&n->lock);
+}
+
+void namer_stats(struct namer *n, struct namer_stats *out)
+{
+	pthread_mutex_lock(&n->lock);
+	*out = n->stats;
+	pthread_mutex_unlock(&n->lock);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The thread that names: it is given the counts of a window and makes
+ * profiles of them, one for each set of labels. One window at a time.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/names.h"
+#include "base/cleanup.h"
+#include "symbol/symbolizer.h"
+
+struct collect;
+struct err;
+struct export_window;
+struct facts;
+struct labeler;
+struct locator_opts;
+struct namer;
+
+struct namer_opts {
+	const struct locator_opts *locator; /* copied; with a lock */
+	struct facts *facts;
+	struct labeler *labeler; /* taken */
+	/* From its thread; takes the window. */
+	void (*export)(void *ctx, struct export_window *w);
+	void (*log)(void *ctx, const char *message);
+	void *ctx;
+	int priority; /* that its thread runs with: setpriority() */
+};
+
+/* Takes opts->labeler also when it fails. 0 or -errno. */
+int namer_new(struct namer **out, const struct namer_opts *opts);
+/* What it is at is finished first. */
+void namer_free(struct namer *n);
+
+DEFINE_FREEP(struct namer, namer_free)
+
+bool namer_is_idle(struct namer *n);
+
+/* The counts of a window, which are taken: only when it is idle. */
+void namer_give(struct namer *n, struct collect *c, const struct names_window *window);
+
+/* Wait until it is idle, but not after CLOCK_MONOTONIC says @deadline_ns. */
+bool namer_wait(struct namer *n, uint64_t deadline_ns);
+
+/* From the next window on; taken. */
+void namer_set_labeler(struct namer *n, struct labeler *l);
+
+/* Forget, before the next window, what is only kept for later. */
+void namer_shrink(struct namer *n);
+
+struct namer_stats {
+	struct names_stats names;
+	struct symbolizer_counters symbolizer;
+	uint64_t n_windows, n_profiles, n_failed;
+	uint64_t n_series_over, n_samples_dropped;
+	uint64_t last_ns; /* that the last window took */
+	size_t names_bytes, n_series;
+	int worker_pid; /* the symbolizer's; 0: none */
+};
+
+/* As of the last window. */
+void namer_stats(struct namer *n, struct namer_stats *out);

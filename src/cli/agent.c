@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `cameo agent`: the main thread waits for signals; another samples. SIGHUP reads the
+ * config again and gives what can change to the agent and to a new exporter;
+ * SIGTERM and SIGINT send what there is, within five seconds.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/config.h"
+#include "agent/metrics.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "cli/cli.h"
+#include "cli/listen.h"
+#include "export/export.h"
+#include "net/http_server.h"
+
+enum { LOG_S = 60, STOP_S = 5, EXPORT_STOP_MS = 4500, OLD_EXPORTER_MS = 10000 };
+
+struct agent_cli {
+	int argc;
+	char **argv;
+	struct agent_config *config;
+	struct agent *agent;
+	pthread_mutex_t lock; /* of the exporter */
+	struct exporter *exporter;
+	struct http_server *metrics; /* NULL: nowhere */
+	struct agent_stats logged;   /* what the last line was about */
+	pthread_t thread;
+	int status; /* of agent_run() */
+	struct err err;
+};
+
+static void log_line(void *ctx, const char *message)
+{
+	fprintf(stderr, "%s\n", message);
+}
+
+/* ---- the exporter --------------------------------------------------------------------- */
+
+struct sinks {
+	VEC(struct export_sink_options);
+};
+
+static int add_sinks(struct sinks *out, const struct agent_config *c, enum export_kind kind,
+		     const struct config_texts *urls)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < urls->len && r == 0; i++)
+		r = vec_push(out, (struct export_sink_options){
+					  .kind = kind,
+					  .url = urls->data[i],
+					  .tenant = c->tenant,
+					  .bearer = c->bearer,
+					  .bearer_file = c->bearer_file,
+					  .basic = c->basic,
+					  .basic_file = c->basic_file,
+					  .headers = (const char *const *)c->header.data,
+					  .n_headers = c->header.len,
+					  .ca_file = c->ca_file,
+					  .cert_file = c->cert_file,
+					  .key_file = c->key_file,
+					  .tls_insecure = c->tls_insecure,
+					  .timeout_ms = (unsigned int)(c->timeout / CLOCK_MS_NS),
+					  .no_gzip = !c->gzip,
+					  .sample_labels = c->sample_labels,
+					  .dir_bytes = c->dir_bytes,
+					  .dir_age_ns = (int64_t)c->dir_age,
+				  });
+	return r;
+}
+
+static int open_exporter(struct exporter **out, const struct agent_config *c, struct err *err)
+{
+	struct sinks sinks = { 0 };
+	struct exporter_options opt = {
+		.queue_bytes = c->queue_bytes,
+		.spool_dir = c->spool,
+		.spool_bytes = c->spool_bytes,
+		.max_age_ns = (int64_t)c->max_age,
+		.host = c->host,
+		.log = log_line,
+	};
+	int r = add_sinks(&sinks, c, EXPORT_PYROSCOPE, &c->server);
+
+	if (r == 0)
+		r = add_sinks(&sinks, c, EXPORT_OTLP, &c->otlp);
+	if (r == 0)
+		r = add_sinks(&sinks, c, EXPORT_DIR, &c->dir);
+	opt.sinks = sinks.data;
+	opt.n_sinks = sinks.len;
+	if (r == 0 && !sinks.len)
+		r = err_set(err, -EINVAL, "say where profiles go: --server, --otlp or --dir");
+	if (r == 0 && sinks.len > EXPORT_MAX_SINKS)
+		r = err_set(err, -EINVAL, "more than %d of server, otlp and dir", EXPORT_MAX_SINKS);
+	if (r == 0)
+		r = exporter_new(out, &opt, err);
+	vec_fini(&sinks);
+	return r;
+}
+
+static void on_window(void *ctx, struct export_window *w)
+{
+	struct agent_cli *cli = ctx;
+
+	pthread_mutex_lock(&cli->lock);
+	exporter_put(cli->exporter, w);
+	pthread_mutex_unlock(&cli->lock);
+}
+
+/* ---- what it says of itself -------------------------------------------------------------- */
+
+static void get_stats(struct agent_cli *cli, struct agent_stats *out,
+		      struct exporter_stats *exports)
+{
+	agent_stats(cli->agent, out);
+	pthread_mutex_lock(&cli->lock);
+	exporter_stats(cli->exporter, exports);
+	pthread_mutex_unlock(&cli->lock);
+}
+
+static void answer(void *ctx, const struct http_request *rq, struct http_response *rs)
+{
+	const char *path = http_request_path(rq);
+	struct exporter_stats exports;
+	struct agent_cli *cli = ctx;
+	struct agent_stats s;
+
+	rs->content_type = "text/plain; version=0.0.4; charset=utf-8";
+	if (!strcmp(path, "/healthz")) {
+		rs->status = agent_is_well(cli->agent) ? 200 : 503;
+		buf_put_str(&rs->body, rs->status == 200 ? "ok\n" : "not sampling\n");
+	} else if (!strcmp(path, "/metrics")) {
+		get_stats(cli, &s, &exports);
+		agent_metrics_text(&rs->body, &s, &exports);
+	} else {
+		rs->status = 404;
+		buf_put_str(&rs->body, "/metrics and /healthz are here\n");
+	}
+}
+
+static int open_metrics(struct agent_cli *cli, struct err *err)
+{
+	_cleanup_(freep) char *listen = NULL;
+	struct http_server_options opt = {
+		.n_workers = 1,
+		.max_connections = 16,
+		.idle_seconds = 10,
+		.max_body = 1024,
+		.max_memory = 64 << 10,
+		.handler = answer,
+		.ctx = cli,
+	};
+	int r;
+
+	if (!cli->config->metrics || !strcmp(cli->config->metrics, "no"))
+		return 0;
+	listen = strdup(cli->config->metrics);
+	if (!listen)
+		return -ENOMEM;
+	if (!listen_split(listen, &opt.host, &opt.port))
+		return err_set(err, -EINVAL, "metrics takes HOST:PORT or no");
+	if (!listen_is_loopback(opt.host))
+		return err_set(err, -EINVAL, "metrics: %.80s is not this machine alone", opt.host);
+	r = http_server_open(&cli->metrics, &opt, err);
+	if (r == 0)
+		fprintf(stderr, "level=info msg=\"metrics are at http://%s:%u/metrics\"\n",
+			opt.host, http_server_port(cli->metrics));
+	return r;
+}
+
+static void log_stats(struct agent_cli *cli)
+{
+	_cleanup_(buf_fini) struct buf line = { 0 };
+	struct exporter_stats exports;
+	struct agent_stats s;
+
+	get_stats(cli, &s, &exports);
+	agent_metrics_line(&line, &s, &cli->logged, &exports);
+	buf_put_byte(&line, 0);
+	if (buf_error(&line) == 0)
+		log_line(NULL, (const char *)line.data);
+	cli->logged = s;
+}
+
+/* ---- config ---------------------------------------------------------------------------- */
+
+static int read_config(const struct agent_cli *cli, struct agent_config **out, struct err *err)
+{
+	_cleanup_(agent_config_freep) struct agent_config *c = NULL;
+	int r = agent_config_new(&c);
+
+	if (r == 0)
+		r = agent_config_flags(c, cli->argc, cli->argv, err);
+	if (r == 0)
+		r = agent_config_check(c, err);
+	if (r == 0)
+		*out = steal_ptr(&c);
+	return r;
+}
+
+static uint64_t in_ms(uint64_t ms)
+{
+	return clock_monotonic_ns() + ms * CLOCK_MS_NS;
+}
+
+/* What is wrong leaves everything as it was. */
+static void reload(struct agent_cli *cli)
+{
+	struct exporter *exporter = NULL, *old;
+	struct agent_config *c = NULL;
+	struct err err = { 0 };
+	int r = read_config(cli, &c, &err);
+
+	if (r == 0)
+		r = open_exporter(&exporter, c, &err);
+	if (r < 0) {
+		fprintf(stderr, "level=error msg=\"config not taken\" error=\"%s\"\n",
+			err.msg[0] ? err.msg : strerror(-r));
+		agent_config_free(c);
+		return;
+	}
+	pthread_mutex_lock(&cli->lock);
+	old = cli->exporter;
+	cli->exporter = exporter;
+	pthread_mutex_unlock(&cli->lock);
+	agent_reload(cli->agent, c);
+	exporter_stop(old, in_ms(OLD_EXPORTER_MS));
+	exporter_free(old);
+}
+
+/* ---- running --------------------------------------------------------------------------- */
+
+static void *sampling_main(void *arg)
+{
+	struct agent_cli *cli = arg;
+
+	cli->status = agent_run(cli->agent, &cli->err);
+	/* by itself only when it failed: the main thread is to hear of it */
+	kill(getpid(), SIGTERM);
+	return NULL;
+}
+
+static void out_of_time(int sig)
+{
+	_exit(1);
+}
+
+/* Until a signal says so. */
+static void wait_for_end(struct agent_cli *cli, const sigset_t *signals)
+{
+	uint64_t next_log_ms = in_ms(LOG_S * 1000) / CLOCK_MS_NS;
+	int sig;
+
+	for (;;) {
+		int64_t left = (int64_t)next_log_ms - clock_monotonic_ms();
+		struct timespec wait = { left > 0 ? left / 1000 : 0,
+					 left > 0 ? left % 1000 * CLOCK_MS_NS : 0 };
+
+		sig = sigtimedwait(signals, NULL, &wait);
+		if (sig == SIGHUP) {
+			reload(cli);
+		} else if (sig > 0) {
+			return;
+		} else if (clock_monotonic_ms() >= (int64_t)next_log_ms) {
+			next_log_ms += LOG_S * 1000;
+			log_stats(cli);
+		}
+	}
+}
+
+static int run(struct agent_cli *cli, const sigset_t *signals)
+{
+	struct sigaction sa = { .sa_handler = out_of_time };
+	int r = pthread_create(&cli->thread, NULL, sampling_main, cli);
+	uint64_t deadline_ns;
+
+	if (r)
+		return cli_fail("can't start a thread: %s", strerror(r));
+	wait_for_end(cli, signals);
+	deadline_ns = in_ms(EXPORT_STOP_MS);
+	sigaction(SIGALRM, &sa, NULL);
+	alarm(STOP_S);
+	agent_stop(cli->agent);
+	pthread_join(cli->thread, NULL);
+	exporter_stop(cli->exporter, deadline_ns);
+	log_stats(cli);
+	if (cli->status < 0)
+		return cli_fail("%s", cli->err.msg[0] ? cli->err.msg : strerror(-cli->status));
+	return 0;
+}
+
+static int start(struct agent_cli *cli, struct err *err)
+{
+	struct agent_opts opts = {
+		.config = cli->config,
+		.keep_times = cli->config->otlp.len > 0,
+		.export = on_window,
+		.log = log_line,
+		.ctx = cli,
+	};
+	int r = open_exporter(&cli->exporter, cli->config, err);
+
+	if (r == 0)
+		r = agent_open(&cli->agent, &opts, err);
+	return r < 0 ? r : open_metrics(cli, err);
+}
+
+static int usage(void)
+{
+	fputs("Usage: cameo agent [--config FILE] [--KEY VALUE...]\n\n"
+	      "Profile this machine until told to stop, and send what was seen.\n"
+	      "Each flag is a key of the config file too (KEY = VALUE) and the other way round.\n"
+	      "SIGHUP reads the file again; SIGTERM sends the rest and ends.\n",
+	      stdout);
+	agent_config_help(stdout);
+	fputs("\nExample: cameo agent --server http://127.0.0.1:4040 --rule 'comm=~^test : "
+	      "drop-process'\n",
+	      stdout);
+	return 0;
+}
+
+int cli_agent(int argc, char **argv)
+{
+	struct agent_cli cli = { .argc = argc, .argv = argv };
+	sigset_t signals;
+	struct err err = { 0 };
+	int status;
+
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+		return usage();
+	if (read_config(&cli, &cli.config, &err) < 0) {
+		cli_fail("%s", err.msg);
+		return EXIT_USAGE;
+	}
+	pthread_mutex_init(&cli.lock, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	if (start(&cli, &err) < 0)
+		status = cli_fail("%s", err.msg);
+	else
+		status = run(&cli, &signals);
+	http_server_close(cli.metrics);
+	agent_free(cli.agent);
+	exporter_free(cli.exporter);
+	agent_config_free(cli.config);
+	pthread_mutex_destroy(&cli.lock);
+	return status;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GET /pods: {"items":[{"metadata":{"name","namespace","uid"},
+ * "status":{"containerStatuses":[{"name","containerID"}], and init and ephemeral
+ * ones}}]}. The containers' statuses may come before the names of their pod, so a pod is
+ * read whole before any of it is told.
+ */
+#include "target/kubelet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json_read.h"
+#include "base/vec.h"
+#include "net/http_client.h"
+
+enum { ANSWER_MAX = 32 << 20, TOKEN_MAX = 8192, TIMEOUT_MS = 3000 };
+
+struct kubelet {
+	struct http_client *client;
+	char *url, *token_file;
+};
+
+struct status {
+	char *id, *name;
+};
+
+struct pod {
+	char *name, *namespace, *uid;
+	struct {
+		VEC(struct status);
+	} containers;
+};
+
+int kubelet_new(struct kubelet **out, const char *url, const char *token_file, const char *ca_file,
+		struct err *err)
+{
+	const struct http_client_options opt = {
+		.ca_file = ca_file,
+		.insecure = !ca_file,
+		.connect_ms = TIMEOUT_MS,
+		.timeout_ms = TIMEOUT_MS,
+		.max_answer = ANSWER_MAX,
+	};
+	_cleanup_(kubelet_freep) struct kubelet *k = calloc(1, sizeof(*k));
+	size_t len = strlen(url);
+
+	if (!k)
+		return -ENOMEM;
+	if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+		return err_set(err, -EINVAL, "kubelet: %.80s is no http(s) URL", url);
+	while (len && url[len - 1] == '/')
+		len--;
+	if (asprintf(&k->url, "%.*s/pods", (int)len, url) < 0)
+		k->url = NULL;
+	k->token_file = token_file ? strdup(token_file) : NULL;
+	if (!k->url || (token_file && !k->token_file))
+		return -ENOMEM;
+	if (http_client_new(&k->client, &opt, err) < 0)
+		return err_set(err, -EINVAL, "kubelet: its options are no good");
+	*out = steal_ptr(&k);
+	return 0;
+}
+
+void kubelet_free(struct kubelet *k)
+{
+	if (!k)
+		return;
+	http_client_free(k->client);
+	free(k->url);
+	free(k->token_file);
+	free(k);
+}
+
+/* ---- the answer --------------------------------------------------------------------- */
+
+static void pod_fini(struct pod *p)
+{
+	free(p->name);
+	free(p->namespace);
+	free(p->uid);
+	for (size_t i = 0; i < p->containers.len; i++) {
+		free(p->containers.data[i].id);
+		free(p->containers.data[i].name);
+	}
+	vec_fini(&p->containers);
+}
+
+static int take_string(struct json_read *j, char **out)
+{
+	int r;
+
+	if (json_read_peek(j) != '"')
+		return json_read_skip(j);
+	r = json_read_string(j);
+	if (r < 0)
+		return r;
+	free(*out);
+	*out = strdup((const char *)j->text.data);
+	return *out ? 0 : -ENOMEM;
+}
+
+static bool is_key(const struct json_read *j, const char *key)
+{
+	return !strcmp((const char *)j->text.data, key);
+}
+
+/* Of an object, the members called @keys[i] into @outs[i]. */
+static int read_strings(struct json_read *j, const char *const *keys, char ***outs, size_t n)
+{
+	int r;
+
+	if (json_read_peek(j) != '{')
+		return json_read_skip(j);
+	r = json_read_open(j, '{');
+	if (r < 0)
+		return r;
+	while ((r = json_read_key(j)) > 0) {
+		char **out = NULL;
+
+		for (size_t i = 0; i < n; i++)
+			if (is_key(j, keys[i]))
+				out = outs[i];
+		r = out ? take_string(j, out) : json_read_skip(j);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int read_metadata(struct json_read *j, struct pod *p)
+{
+	static const char *const keys[] = { "name", "namespace", "uid" };
+	char **outs[] = { &p->name, &p->namespace, &p->uid };
+
+	return read_strings(j, keys, outs, 3);
+}
+
+static int read_statuses(struct json_read *j, struct pod *p)
+{
+	static const char *const keys[] = { "containerID", "name" };
+	int r;
+
+	if (json_read_peek(j) != '[')
+		return json_read_skip(j);
+	r = json_read_open(j, '[');
+	if (r < 0)
+		return r;
+	while ((r = json_read_item(j)) > 0) {
+		struct status s = { 0 };
+		char **outs[] = { &s.id, &s.name };
+
+		r = read_strings(j, keys, outs, 2);
+		if (r == 0)
+			r = vec_push(&p->containers, s);
+		if (r < 0) {
+			free(s.id);
+			free(s.name);
+			return r;
+		}
+	}
+	return r;
+}
+
+static int read_status(struct json_read *j, struct pod *p)
+{
+	int r;
+
+	if (json_read_peek(j) != '{')
+		return json_read_skip(j);
+	r = json_read_open(j, '{');
+	if (r < 0)
+		return r;
+	while ((r = json_read_key(j)) > 0) {
+		bool containers = is_key(j, "containerStatuses") ||
+				  is_key(j, "initContainerStatuses") ||
+				  is_key(j, "ephemeralContainerStatuses");
+
+		r = containers ? read_statuses(j, p) : json_read_skip(j);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int read_pod(struct json_read *j, struct pod *p)
+{
+	int r;
+
+	if (json_read_peek(j) != '{')
+		return json_read_skip(j);
+	r = json_read_open(j, '{');
+	if (r < 0)
+		return r;
+	while ((r = json_read_key(j)) > 0) {
+		r = is_key(j, "metadata") ? read_metadata(j, p)
+		    : is_key(j, "status") ? read_status(j, p)
+					  : json_read_skip(j);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int tell_pod(const struct pod *p, kubelet_fn fn, void *ctx)
+{
+	struct kubelet_container c = { "", "", p->name, p->namespace, p->uid };
+	int r = 0;
+
+	if (!p->name || !p->namespace || !p->uid)
+		return 0;
+	for (size_t i = 0; i < p->containers.len && r == 0; i++) {
+		const struct status *s = &p->containers.data[i];
+		const char *slashes = s->id ? strstr(s->id, "://") : NULL;
+
+		c.id = slashes ? slashes + 3 : "";
+		c.name = s->name ? s->name : "";
+		if (*c.id && *c.name)
+			r = fn(ctx, &c);
+	}
+	c.id = c.name = "";
+	return r == 0 ? fn(ctx, &c) : r;
+}
+
+static int read_items(struct json_read *j, kubelet_fn fn, void *ctx)
+{
+	int r;
+
+	if (json_read_peek(j) != '[')
+		return json_read_skip(j); /* null when there are none */
+	r = json_read_open(j, '[');
+	if (r < 0)
+		return r;
+	while ((r = json_read_item(j)) > 0) {
+		struct pod p = { 0 };
+
+		r = read_pod(j, &p);
+		if (r == 0)
+			r = tell_pod(&p, fn, ctx);
+		pod_fini(&p);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+int kubelet_parse(const void *json, size_t len, kubelet_fn fn, void *ctx)
+{
+	struct json_read j;
+	int r;
+
+	json_read_init(&j, json, len);
+	r = json_read_open(&j, '{');
+	while (r == 0 && (r = json_read_key(&j)) > 0)
+		r = is_key(&j, "items") ? read_items(&j, fn, ctx) : json_read_skip(&j);
+	json_read_fini(&j);
+	return r;
+}
+
+/* ---- asking --------------------------------------------------------------------------- */
+
+/* The token may be renewed any time: it is read each time. */
+static int read_token(const struct kubelet *k, char *out, size_t cap, struct err *err)
+{
+	_cleanup_(closep) int fd = open(k->token_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, cap - 1);
+
+	if (n < 0)
+		return err_set(err, -errno, "%.120s: %s", k->token_file, strerror(errno));
+	out[n] = 0;
+	out[strcspn(out, "\r\n")] = 0;
+	return 0;
+}
+
+int kubelet_pods(struct kubelet *k, kubelet_fn fn, void *ctx, struct err *err)
+{
+	char token[TOKEN_MAX], header[TOKEN_MAX + 32];
+	const char *headers[] = { header };
+	struct http_client_request rq = { .url = k->url, .headers = headers };
+	struct http_answer answer = { 0 };
+	int r = 0;
+
+	if (k->token_file) {
+		r = read_token(k, token, sizeof(token), err);
+		snprintf(header, sizeof(header), "Authorization: Bearer %s", r < 0 ? "" : token);
+		rq.n_headers = 1;
+	}
+	if (r == 0)
+		r = http_client_do(k->client, &rq, &answer, err);
+	if (r == 0 && answer.status != 200)
+		r = err_set(err, -EBADMSG, "kubelet: it answers %d", answer.status);
+	if (r == 0)
+		r = kubelet_parse(answer.body.data, answer.body.len, fn, ctx);
+	http_answer_fini(&answer);
+	return r < 0 ? err_set(err, r, "kubelet: its answer is not understood") : r;
+}

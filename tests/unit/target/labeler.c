@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a laid-out /proc and root to labels. */
+#include "target/labeler.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "target/facts.h"
+#include "tests/test.h"
+#include "tree.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static const char *const env[] = { "OTEL_SERVICE_NAME", "APP", "TEAM" };
+
+struct fixture {
+	struct tree t;
+	struct facts *facts;
+	struct labeler *labeler;
+};
+
+static void fixture_init(struct fixture *f, const char *labels, const char *const *rules,
+			 size_t n_rules, size_t max_series)
+{
+	struct labeler_opts opts = {
+		.labels = labels,
+		.rules = rules,
+		.n_rules = n_rules,
+		.env = env,
+		.n_env = 3,
+		.n_service = 2,
+		.max_series = max_series,
+		.host = "here",
+	};
+
+	tree_init(&f->t);
+	opts.containers.root = f->t.dir;
+	assert_int_equal(facts_new(&f->facts, f->t.dir, env, 3), 0);
+	assert_int_equal(labeler_new(&f->labeler, &opts, NULL), 0);
+}
+
+static void fixture_fini(struct fixture *f)
+{
+	labeler_free(f->labeler);
+	facts_free(f->facts);
+	tree_fini(&f->t);
+}
+
+static const struct target_labels *labels_of(struct fixture *f, const struct facts_of *of)
+{
+	facts_note(f->facts, of);
+	return labeler_labels(f->labeler, facts_find(f->facts, of->pid, of->start_ns), 1);
+}
+
+static void names_the_service_by_what_says_most(void **state)
+{
+	struct facts_of of = { .comm = "x", .exe = "/usr/bin/prog" };
+	struct fixture f;
+
+	fixture_init(&f, "pid,comm,exe,unit,host", NULL, 0, 100);
+	tree_text(&f.t, "1/cgroup", "0::/user.slice/user-1000.slice/session-1.scope\n");
+	tree_text(&f.t, "2/cgroup", "0::/system.slice/nginx.service\n");
+	tree_text(&f.t, "3/cgroup", "0::/system.slice/docker-" ID ".scope\n");
+	tree_text(&f.t, "4/cgroup", "0::/system.slice/docker-" ID ".scope\n");
+	tree_file(&f.t, "4/environ", "A=1\0APP=shop\0TEAM=red", 21);
+	tree_file(&f.t, "5/environ", "APP=shop\0OTEL_SERVICE_NAME=cart\0TEAM=red\0", 41);
+	static const char *const expected[] = { "prog", "nginx", "0123456789ab", "shop", "cart" };
+
+	for (uint32_t pid = 1; pid <= 5; pid++) {
+		const struct target_labels *l;
+		char text[16];
+
+		of.pid = pid;
+		l = labels_of(&f, &of);
+		snprintf(text, sizeof(text), "%u", pid);
+		assert_string_equal(l->of[0].name, "service_name");
+		assert_string_equal(target_labels_get(l, "service_name"), expected[pid - 1]);
+		assert_string_equal(target_labels_get(l, "pid"), text);
+		assert_string_equal(target_labels_get(l, "exe"), "/usr/bin/prog");
+		assert_string_equal(target_labels_get(l, "host"), "here");
+		assert_string_equal(target_labels_get(l, "slice"), "");
+		/* a variable that was cut off is not what it says */
+		assert_string_equal(target_labels_get(l, "env_TEAM"), pid == 5 ? "red" : "");
+	}
+	of = (struct facts_of){ .pid = 6, .comm = "kworker/0:1", .exe = "" };
+	assert_string_equal(target_labels_get(labels_of(&f, &of), "service_name"), "kernel");
+	fixture_fini(&f);
+}
+
+static void a_process_that_is_gone_has_its_parents_cgroup(void **state)
+{
+	struct facts_of of = { .pid = 8, .ppid = 7, .comm = "x", .exe = "/x" };
+	struct fixture f;
+
+	fixture_init(&f, "unit", NULL, 0, 100);
+	tree_text(&f.t, "7/cgroup", "0::/system.slice/cron.service\n");
+	assert_string_equal(target_labels_get(labels_of(&f, &of), "unit"), "cron.service");
+	fixture_fini(&f);
+}
+
+static void rules_see_what_is_not_kept(void **state)
+{
+	static const char *const rules[] = { "slice=system.slice : set team ops, copy unit role",
+					     "comm=secret : drop-process",
+					     "exe=~prog$ : set service_name renamed" };
+	struct facts_of of = { .pid = 2, .comm = "x", .exe = "/usr/bin/prog" };
+	struct facts_of secret = { .pid = 3, .comm = "secret", .exe = "/s" };
+	const struct target_labels *l;
+	struct fixture f;
+
+	fixture_init(&f, "comm", rules, 3, 100);
+	tree_text(&f.t, "2/cgroup", "0::/system.slice/nginx.service\n");
+	l = labels_of(&f, &of);
+	assert_string_equal(target_labels_get(l, "team"), "ops");
+	assert_string_equal(target_labels_get(l, "role"), "nginx.service");
+	assert_string_equal(target_labels_get(l, "service_name"), "renamed");
+	assert_string_equal(target_labels_get(l, "slice"), "");
+	assert_null(labels_of(&f, &secret));
+	fixture_fini(&f);
+}
+
+static bool always(void *ctx, uint32_t pid, uint64_t start_ns)
+{
+	return true;
+}
+
+static void what_ended_is_forgotten_after_its_last_samples(void **state)
+{
+	struct facts_of of = { .pid = 2, .start_ns = 5, .comm = "x", .exe = "/x" };
+	struct fixture f;
+
+	fixture_init(&f, "", NULL, 0, 100);
+	facts_note(f.facts, &of);
+	facts_note(f.facts, &of);
+	assert_int_equal(facts_count(f.facts), 1);
+	assert_null(facts_find(f.facts, 2, 6));
+	facts_reap(f.facts, always, NULL);
+	facts_reap(f.facts, always, NULL);
+	assert_non_null(facts_find(f.facts, 2, 5));
+	facts_reap(f.facts, always, NULL);
+	assert_null(facts_find(f.facts, 2, 5));
+	fixture_fini(&f);
+}
+
+static void series_beyond_the_limit_lose_labels(void **state)
+{
+	const uint64_t hour = 3600ULL * CLOCK_SECOND_NS;
+	struct fixture f;
+	int n_whole = 0, n_other = 0;
+
+	fixture_init(&f, "", NULL, 0, 10);
+	for (int i = 0; i < 100; i++) {
+		struct target_labels l = { 0 };
+		char text[16];
+
+		snprintf(text, sizeof(text), "%d", i);
+		target_labels_put(&l, "service_name", text);
+		target_labels_put(&l, "pid", text);
+		target_labels_put(&l, "comm", text);
+		n_whole += !labeler_limit(f.labeler, &l, hour);
+		n_other += !strcmp(target_labels_get(&l, "service_name"), "other");
+		target_labels_fini(&l);
+	}
+	assert_int_equal(n_whole, 10);
+	assert_int_equal(n_other, 70);
+	assert_int_equal(labeler_series(f.labeler), 30);
+	/* known ones stay, and an hour later there is room again */
+	struct target_labels l = { 0 };
+
+	target_labels_put(&l, "service_name", "3");
+	target_labels_put(&l, "pid", "3");
+	target_labels_put(&l, "comm", "3");
+	assert_false(labeler_limit(f.labeler, &l, hour + 1));
+	target_labels_put(&l, "comm", "new");
+	assert_false(labeler_limit(f.labeler, &l, 2 * hour) &&
+		     labeler_limit(f.labeler, &l, 3 * hour));
+	target_labels_fini(&l);
+	fixture_fini(&f);
+}
+
+static void refuses_what_makes_no_sense(void **state)
+{
+	static const char *const rules[] = { "comm=x" };
+	struct labeler_opts opts = { .labels = "pid,a-b", .host = "", .containers.root = "/" };
+	struct err err = { 0 };
+	struct labeler *l;
+
+	assert_int_equal(labeler_new(&l, &opts, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "a-b"));
+	opts = (struct labeler_opts){
+		.labels = "pid", .host = "", .rules = rules, .n_rules = 1, .containers.root = "/"
+	};
+	err = (struct err){ 0 };
+	assert_int_equal(labeler_new(&l, &opts, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "rule"));
+}
+
+static void finds_variables_in_a_text(void **state)
+{
+	static const char text[] = "A=1\0BB=\0AB=2\0B";
+
+	assert_string_equal(facts_env_value(text, sizeof(text) - 1, "A"), "1");
+	assert_string_equal(facts_env_value(text, sizeof(text) - 1, "AB"), "2");
+	assert_string_equal(facts_env_value(text, sizeof(text) - 1, "BB"), "");
+	assert_null(facts_env_value(text, sizeof(text) - 1, "B"));
+	assert_null(facts_env_value(text, 0, "A"));
+}
+
+TEST_GROUP(test_labeler, TEST(names_the_service_by_what_says_most),
+	   TEST(a_process_that_is_gone_has_its_parents_cgroup), TEST(rules_see_what_is_not_kept),
+	   TEST(what_ended_is_forgotten_after_its_last_samples),
+	   TEST(series_beyond_the_limit_lose_labels), TEST(refuses_what_makes_no_sense),
+	   TEST(finds_variables_in_a_text))
