@@ -18,10 +18,10 @@
 
 #define DAY_NS 86400000000000LL
 
-enum { OPT_INSECURE = 256, OPT_DAYS, OPT_BYTES };
+enum { OPT_INSECURE = 256, OPT_DAYS, OPT_BYTES, OPT_OTLP };
 
 struct options {
-	char *listen;
+	char *listen, *otlp;
 	const char *dir;
 	bool insecure;
 	unsigned long days, gigabytes;
@@ -34,6 +34,7 @@ static const struct option long_options[] = {
 	{ "keep-days", required_argument, NULL, OPT_DAYS },
 	{ "keep-gib", required_argument, NULL, OPT_BYTES },
 	{ "listen", required_argument, NULL, 'l' },
+	{ "otlp-listen", required_argument, NULL, OPT_OTLP },
 	{ 0 },
 };
 
@@ -43,6 +44,7 @@ static int usage(FILE *f, int status)
 	      "Keep profiles that are pushed, and answer Grafana's Pyroscope data source.\n\n"
 	      "  -d, --data DIR          where profiles are kept\n"
 	      "  -l, --listen HOST:PORT  127.0.0.1:4040; port 0 is any that is free\n"
+	      "      --otlp-listen HOST:PORT  listen there too, for OTLP's own port 4317\n"
 	      "      --keep-days N       drop days older than this (30; 0: never)\n"
 	      "      --keep-gib N        drop the oldest days beyond this size (10; 0: never)\n"
 	      "      --insecure          listen on more than this machine, without any lock\n",
@@ -73,6 +75,8 @@ static int parse(int argc, char **argv, struct options *out)
 			out->dir = optarg;
 		else if (c == 'l')
 			out->listen = optarg;
+		else if (c == OPT_OTLP)
+			out->otlp = optarg;
 		else if (c == OPT_INSECURE)
 			out->insecure = true;
 		else if (c == OPT_DAYS)
@@ -112,11 +116,16 @@ int cli_server(int argc, char **argv)
 		cli_fail("--listen: HOST:PORT is expected");
 		return EXIT_USAGE;
 	}
-	if (!listen_is_loopback(so.host) && !opt.insecure)
+	if (opt.otlp && !listen_split(opt.otlp, &so.otlp_host, &so.otlp_port)) {
+		cli_fail("--otlp-listen: HOST:PORT is expected");
+		return EXIT_USAGE;
+	}
+	if ((!listen_is_loopback(so.host) || (so.otlp_host && !listen_is_loopback(so.otlp_host))) &&
+	    !opt.insecure)
 		return cli_fail(
 			"%s is not this machine alone, and anybody there could read and write: "
 			"say --insecure if that is meant",
-			so.host);
+			listen_is_loopback(so.host) ? so.otlp_host : so.host);
 	so.dir = opt.dir;
 	so.max_age_ns = (int64_t)opt.days * DAY_NS;
 	so.max_bytes = (uint64_t)opt.gigabytes << 30;
@@ -128,6 +137,8 @@ int cli_server(int argc, char **argv)
 	if (server_open(&s, &so, &err) < 0)
 		return cli_fail("%s", err.msg);
 	printf("cameo server: http://%s:%u\n", so.host, server_port(s));
+	if (so.otlp_host)
+		printf("OTLP, too: http://%s:%u\n", so.otlp_host, server_otlp_port(s));
 	fflush(stdout);
 	sigwait(&stop, &sig);
 	return 0;

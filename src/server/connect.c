@@ -18,39 +18,31 @@
 #include "codec/gzip.h"
 #include "net/http_server.h"
 #include "server/counters.h"
+#include "server/grpc.h"
 #include "server/rpc.h"
 
-enum {
-	MAX_DECOMPRESSED = 128 << 20,
-	WORTH_COMPRESSING = 1024,
+enum { WORTH_COMPRESSING = 1024 };
+
+static const struct connect_failure failures[] = {
+	{ -EINVAL, 400, 3, "invalid_argument", COUNTER_REFUSED },
+	{ -EBADMSG, 400, 3, "invalid_argument", COUNTER_REFUSED },
+	{ -ENOENT, 404, 5, "not_found", COUNTER_REFUSED },
+	{ -ENXIO, 404, 12, "unimplemented", COUNTER_REFUSED }, /* a method nobody knows */
+	{ -EMSGSIZE, 413, 8, "resource_exhausted", COUNTER_LIMIT_BODY },
+	{ -EFBIG, 422, 3, "invalid_argument", COUNTER_LIMIT_SIZE },
+	{ -ERANGE, 422, 3, "invalid_argument", COUNTER_LIMIT_RANGE },
+	{ -EDQUOT, 429, 8, "resource_exhausted", COUNTER_LIMIT_SERIES },
+	{ -ENOMEM, 429, 8, "resource_exhausted", COUNTER_LIMIT_MEMORY },
+	{ -ENOSPC, 507, 14, "unavailable", COUNTER_LIMIT_DISK },
+	{ -ENOSYS, 501, 12, "unimplemented", COUNTER_REFUSED },
+	{ -ETIMEDOUT, 504, 4, "deadline_exceeded", COUNTER_LIMIT_TIME },
 };
 
-static const struct failure {
-	int error, status;
-	const char *code;
-	enum counter counter; /* beside COUNTER_REFUSED */
-} failures[] = {
-	{ -EINVAL, 400, "invalid_argument", COUNTER_REFUSED },
-	{ -EBADMSG, 400, "invalid_argument", COUNTER_REFUSED },
-	{ -ENOENT, 404, "not_found", COUNTER_REFUSED },
-	{ -ENXIO, 404, "unimplemented", COUNTER_REFUSED }, /* a method nobody knows */
-	{ -EMSGSIZE, 413, "resource_exhausted", COUNTER_LIMIT_BODY },
-	{ -EFBIG, 422, "invalid_argument", COUNTER_LIMIT_SIZE },
-	{ -ERANGE, 422, "invalid_argument", COUNTER_LIMIT_RANGE },
-	{ -EDQUOT, 429, "resource_exhausted", COUNTER_LIMIT_SERIES },
-	{ -ENOMEM, 429, "resource_exhausted", COUNTER_LIMIT_MEMORY },
-	{ -ENOSPC, 503, "unavailable", COUNTER_LIMIT_DISK },
-	{ -ENOSYS, 501, "unimplemented", COUNTER_REFUSED },
-	{ -ETIMEDOUT, 504, "deadline_exceeded", COUNTER_LIMIT_TIME },
-};
+static const struct connect_failure unknown = { 0, 500, 2, "unknown", COUNTER_REFUSED };
 
-static const struct failure unknown = { 0, 500, "unknown", COUNTER_REFUSED };
-
-static void put_failure(struct rpc *rpc, int r)
+const struct connect_failure *connect_failed(struct rpc *rpc, int r)
 {
-	const struct failure *f = &unknown;
-	struct http_response *rs = rpc->rs;
-	struct json j;
+	const struct connect_failure *f = &unknown;
 
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
 		if (failures[i].error == r)
@@ -58,6 +50,15 @@ static void put_failure(struct rpc *rpc, int r)
 	counters_add(rpc->counters, COUNTER_REFUSED);
 	if (f->counter != COUNTER_REFUSED)
 		counters_add(rpc->counters, f->counter);
+	return f;
+}
+
+static void put_failure(struct rpc *rpc, int r)
+{
+	const struct connect_failure *f = connect_failed(rpc, r);
+	struct http_response *rs = rpc->rs;
+	struct json j;
+
 	rs->status = f->status;
 	rs->content_type = "application/json";
 	rs->body.len = 0;
@@ -81,7 +82,7 @@ static int read_body(struct rpc *rpc, struct buf *room)
 		return 0;
 	if (strcmp(encoding, "gzip") != 0)
 		return err_set(rpc->err, -ENOSYS, "encoding %.40s is not taken", encoding);
-	r = gzip_read(rpc->body, rpc->len, MAX_DECOMPRESSED, room, rpc->err);
+	r = gzip_read(rpc->body, rpc->len, CONNECT_MAX_DECOMPRESSED, room, rpc->err);
 	rpc->body = room->data;
 	rpc->len = room->len;
 	return r == -EFBIG ? -EMSGSIZE : r;
@@ -110,6 +111,10 @@ static void call(struct rpc *rpc, rpc_fn run, bool json_only)
 
 	if (!is_method(rpc, "POST"))
 		return;
+	if (!json_only && grpc_is(rpc)) {
+		grpc_call(rpc, run);
+		return;
+	}
 	rpc->json = type && is_json(type);
 	if (!type || (!rpc->json && (json_only || strcmp(type, "application/proto") != 0))) {
 		rpc->rs->status = 415;
@@ -229,8 +234,8 @@ void connect_compress(struct rpc *rpc)
 	struct http_response *rs = rpc->rs;
 	struct buf packed = { 0 };
 
-	if (rs->body.len < WORTH_COMPRESSING || is_packed(rs) || buf_error(&rs->body) ||
-	    !connect_takes_gzip(rpc))
+	if (rs->body.len < WORTH_COMPRESSING || rs->n_trailers || is_packed(rs) ||
+	    buf_error(&rs->body) || !connect_takes_gzip(rpc))
 		return;
 	if (gzip_write(rs->body.data, rs->body.len, GZIP_FAST, &packed, NULL) < 0 ||
 	    packed.len >= rs->body.len) {

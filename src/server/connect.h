@@ -7,7 +7,21 @@
  */
 #include <stdbool.h>
 
+#include "server/counters.h"
+
 struct rpc;
+
+enum { CONNECT_MAX_DECOMPRESSED = 128 << 20 };
+
+/* What an -errno is to clients. */
+struct connect_failure {
+	int error, status, grpc;
+	const char *code;
+	enum counter counter; /* beside COUNTER_REFUSED */
+};
+
+/* Counts it, too. */
+const struct connect_failure *connect_failed(struct rpc *rpc, int r);
 
 typedef int (*rpc_fn)(struct rpc *rpc);
 

@@ -20,6 +20,7 @@
 #include "net/http_server.h"
 #include "server/connect.h"
 #include "server/counters.h"
+#include "server/grpc.h"
 #include "server/rpc.h"
 #include "store/store.h"
 
@@ -64,6 +65,8 @@ static const struct route {
 	{ "/settings.v1.SettingsService/Get", connect_call, status_settings, COUNTER_MAX },
 	{ "/pyroscope/render", connect_get, render_single, COUNTER_QUERIES },
 	{ "/pyroscope/render-diff", connect_get, render_diff, COUNTER_QUERIES },
+	{ "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export", grpc_call,
+	  otlp_export, COUNTER_PUSHES },
 	{ "/api/v1/profile", connect_get, download_profile, COUNTER_QUERIES },
 	{ "/ready", connect_get, status_ready, COUNTER_MAX },
 	{ "/metrics", connect_get, status_metrics, COUNTER_MAX },
@@ -204,6 +207,8 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 					     .warn_ctx = opt->warn_ctx };
 	const struct http_server_options http = { .host = opt->host,
 						  .port = opt->port,
+						  .grpc_host = opt->otlp_host,
+						  .grpc_port = opt->otlp_port,
 						  .n_workers = N_WORKERS,
 						  .max_connections = MAX_CONNECTIONS,
 						  .idle_seconds = IDLE_SECONDS,
@@ -233,4 +238,9 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 uint16_t server_port(const struct server *s)
 {
 	return http_server_port(s->http);
+}
+
+uint16_t server_otlp_port(const struct server *s)
+{
+	return http_server_grpc_port(s->http);
 }

@@ -13,6 +13,9 @@ struct server;
 struct server_options {
 	const char *host;
 	uint16_t port; /* 0: any that is free */
+	const char *
+		otlp_host; /* another place for what the first takes, as OTLP has a port; or NULL */
+	uint16_t otlp_port;
 	const char *dir;
 	int64_t max_age_ns; /* 0: no limit */
 	uint64_t max_bytes;
@@ -35,3 +38,4 @@ DEFINE_FREEP(struct server, server_close)
 int server_feed(struct server *s, int fd);
 
 uint16_t server_port(const struct server *s);
+uint16_t server_otlp_port(const struct server *s);

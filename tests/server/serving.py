@@ -88,9 +88,10 @@ DATA = [
 
 
 class Server:
-    def __init__(self, cameo, directory):
+    def __init__(self, cameo, directory, *options):
         self.process = subprocess.Popen(
-            [cameo, "server", "--listen", "127.0.0.1:0", "--data", directory, "--keep-days", "0"],
+            [cameo, "server", "--listen", "127.0.0.1:0", "--data", directory, "--keep-days", "0",
+             *options],
             stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().split()[-1]
 

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One epoll, edge-triggered. A connection is new (nothing known), then either gone
+ * to the other server or a session of HTTP/2. Workers put what they have done on
+ * a list and wake the thread. Sessions whose workers are not done outlive their
+ * sockets.
+ *
+ * A client that lets nothing through for too long is dropped: soon while it is
+ * new or in the middle of something, late between requests, as agents keep their
+ * connections for the next report.
+ */
+#include "net/front.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "net/h2_session.h"
+#include "net/http_work.h"
+
+enum {
+	MAX_EVENTS = 64,
+	READ_LEN = 64 * 1024,
+	SWEEP_MS = 1000,
+	IDLE_FACTOR = 10, /* between requests, as many times idle_seconds */
+};
+
+struct connection {
+	struct front *front;
+	int fd;
+	bool is_listener;
+	struct h2_session *h2; /* NULL: new */
+	const uint8_t *out;    /* of the session, not sent yet */
+	size_t out_len;
+	int64_t moved_ms; /* when bytes went either way */
+	struct connection *prev, *next;
+};
+
+struct front {
+	struct front_options opt;
+	int epoll, wake;
+	struct connection *connections; /* and listeners */
+	unsigned int n_connections;
+	pthread_mutex_t lock;
+	struct http_request *done;
+	atomic_bool quiet, stop;
+	bool started;
+	pthread_t thread;
+	uint8_t buf[READ_LEN];
+};
+
+static void wake(struct front *f)
+{
+	const uint64_t one = 1;
+
+	while (write(f->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+static int add_connection(struct front *f, int fd, bool is_listener, struct connection **out)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct connection){
+		.front = f, .fd = fd, .is_listener = is_listener, .moved_ms = clock_monotonic_ms()
+	};
+	if (is_listener)
+		ev.events = EPOLLIN;
+	ev.data.ptr = c;
+	if (epoll_ctl(f->epoll, EPOLL_CTL_ADD, fd, &ev) < 0) {
+		free(c);
+		return -errno;
+	}
+	c->next = f->connections;
+	if (c->next)
+		c->next->prev = c;
+	f->connections = c;
+	f->n_connections += !is_listener;
+	*out = c;
+	return 0;
+}
+
+static void unlink_connection(struct connection *c)
+{
+	struct front *f = c->front;
+
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		f->connections = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	f->n_connections -= !c->is_listener;
+	h2_session_free(c->h2);
+	free(c);
+}
+
+/* Free it, or wait until its workers are done. */
+static void drop(struct connection *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	if (!c->h2 || !h2_session_working(c->h2))
+		unlink_connection(c);
+}
+
+static void hand_on(struct connection *c)
+{
+	struct front *f = c->front;
+	struct sockaddr_storage addr = { 0 };
+	socklen_t len = sizeof(addr);
+	int fd = c->fd;
+
+	epoll_ctl(f->epoll, EPOLL_CTL_DEL, fd, NULL);
+	getpeername(fd, (struct sockaddr *)&addr, &len);
+	unlink_connection(c);
+	f->opt.other(f->opt.ctx, fd, (const struct sockaddr *)&addr, len);
+}
+
+/* By a worker. */
+static void on_done(void *ctx, struct http_request *rq)
+{
+	struct front *f = ((struct connection *)ctx)->front;
+
+	pthread_mutex_lock(&f->lock);
+	rq->next = f->done;
+	f->done = rq;
+	pthread_mutex_unlock(&f->lock);
+	wake(f);
+}
+
+/* 0; -errno when the connection is of no more use. */
+static int flush_out(struct connection *c)
+{
+	for (;;) {
+		ssize_t n;
+
+		if (!c->out_len) {
+			n = h2_session_take(c->h2, &c->out);
+			if (n <= 0)
+				return (int)n;
+			c->out_len = (size_t)n;
+		}
+		n = send(c->fd, c->out, c->out_len, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		c->out += n;
+		c->out_len -= (size_t)n;
+		c->moved_ms = clock_monotonic_ms();
+	}
+}
+
+/* Read as long as the client takes what it is sent: else it could make us hold anything. */
+static int pump(struct connection *c)
+{
+	int r = flush_out(c);
+
+	while (r == 0 && !c->out_len) {
+		ssize_t n = recv(c->fd, c->front->buf, READ_LEN, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -errno;
+		if (n == 0)
+			return -EPIPE;
+		c->moved_ms = clock_monotonic_ms();
+		r = h2_session_feed(c->h2, c->front->buf, (size_t)n);
+		if (r == 0)
+			r = flush_out(c);
+	}
+	return r;
+}
+
+/* No method of HTTP/1 begins as the preface of HTTP/2 does. */
+static void sniff(struct connection *c)
+{
+	static const char preface[] = "PRI * HTTP/2.0";
+	char first[sizeof(preface) - 1];
+	ssize_t n = recv(c->fd, first, sizeof(first), MSG_PEEK);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		drop(c);
+		return;
+	}
+	if (memcmp(first, preface, (size_t)n) != 0) {
+		hand_on(c);
+		return;
+	}
+	if ((size_t)n < sizeof(first))
+		return;
+	if (h2_session_new(&c->h2, c->front->opt.work, on_done, c) < 0 || pump(c) < 0)
+		drop(c);
+}
+
+static void accept_all(struct connection *listener)
+{
+	struct front *f = listener->front;
+	const int on = 1;
+
+	for (;;) {
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct connection *c = NULL;
+
+		if (fd < 0)
+			return;
+		if (f->n_connections >= f->opt.max_connections) {
+			close(fd);
+			continue;
+		}
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		if (add_connection(f, fd, false, &c) < 0) {
+			close(fd);
+			return;
+		}
+		sniff(c);
+	}
+}
+
+static void on_event(struct connection *c)
+{
+	if (c->is_listener) {
+		if (!atomic_load(&c->front->quiet))
+			accept_all(c);
+		return;
+	}
+	if (!c->h2)
+		sniff(c);
+	else if (pump(c) < 0 || h2_session_ended(c->h2))
+		drop(c);
+}
+
+static void respond_all(struct front *f)
+{
+	struct http_request *rq, *next;
+	uint64_t n;
+
+	while (read(f->wake, &n, sizeof(n)) < 0 && errno == EINTR)
+		;
+	pthread_mutex_lock(&f->lock);
+	rq = f->done;
+	f->done = NULL;
+	pthread_mutex_unlock(&f->lock);
+	for (; rq; rq = next) {
+		struct connection *c = h2_session_ctx(rq);
+
+		next = rq->next;
+		h2_session_respond(rq);
+		if (c->fd < 0 || pump(c) < 0 || h2_session_ended(c->h2))
+			drop(c);
+	}
+}
+
+static void sweep(struct front *f, int64_t now_ms)
+{
+	int64_t limit = (int64_t)f->opt.idle_seconds * 1000;
+	struct connection *next;
+
+	for (struct connection *c = f->connections; c; c = next) {
+		bool between = c->h2 && !h2_session_open(c->h2) && !c->out_len;
+		int64_t idle = now_ms - c->moved_ms;
+
+		next = c->next;
+		if (c->is_listener || c->fd < 0 || (c->h2 && h2_session_working(c->h2)) ||
+		    idle < (between ? limit * IDLE_FACTOR : limit))
+			continue;
+		if (c->h2) {
+			h2_session_end(c->h2);
+			flush_out(c);
+		}
+		drop(c);
+	}
+}
+
+static void *front_main(void *arg)
+{
+	struct epoll_event events[MAX_EVENTS];
+	struct front *f = arg;
+	int64_t swept = clock_monotonic_ms();
+
+	while (!atomic_load(&f->stop)) {
+		int n = epoll_wait(f->epoll, events, MAX_EVENTS, SWEEP_MS);
+		bool done = false;
+
+		/* a connection is dropped at its own event, and has one a turn; but workers' may be
+		 * any's, so they are last */
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.ptr)
+				on_event(events[i].data.ptr);
+			else
+				done = true;
+		}
+		if (done)
+			respond_all(f);
+		if (clock_monotonic_ms() - swept >= SWEEP_MS) {
+			swept = clock_monotonic_ms();
+			sweep(f, swept);
+		}
+	}
+	respond_all(f);
+	return NULL;
+}
+
+int front_listen(struct front *f, const char *host, uint16_t port, uint16_t *out_port,
+		 struct err *err)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
+	struct sockaddr_storage bound = { 0 };
+	socklen_t len = sizeof(bound);
+	struct addrinfo *ai = NULL;
+	struct connection *c;
+	char text[8];
+	int r, fd, on = 1;
+
+	snprintf(text, sizeof(text), "%u", port);
+	r = getaddrinfo(host, text, &hints, &ai);
+	if (r)
+		return err_set(err, -EINVAL, "%s: %s", host, gai_strerror(r));
+	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, 1024) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&bound, &len) < 0)
+		r = err_set(err, -errno, "%s:%s: %s", host, text, strerror(errno));
+	freeaddrinfo(ai);
+	if (r == 0)
+		r = add_connection(f, fd, true, &c);
+	if (r < 0) {
+		closep(&fd);
+		return r;
+	}
+	*out_port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+						      : ((struct sockaddr_in *)&bound)->sin_port);
+	return 0;
+}
+
+int front_start(struct front *f, struct err *err)
+{
+	if (pthread_create(&f->thread, NULL, front_main, f) != 0)
+		return err_set(err, -EAGAIN, "can't start a thread");
+	f->started = true;
+	return 0;
+}
+
+void front_quiesce(struct front *f)
+{
+	atomic_store(&f->quiet, true);
+}
+
+void front_close(struct front *f)
+{
+	if (!f)
+		return;
+	atomic_store(&f->stop, true);
+	if (f->started) {
+		wake(f);
+		pthread_join(f->thread, NULL);
+	}
+	while (f->connections) {
+		closep(&f->connections->fd);
+		unlink_connection(f->connections);
+	}
+	closep(&f->epoll);
+	closep(&f->wake);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+int front_open(struct front **out, const struct front_options *opt, struct err *err)
+{
+	_cleanup_(front_closep) struct front *f = calloc(1, sizeof(*f));
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	if (!f)
+		return -ENOMEM;
+	f->opt = *opt;
+	pthread_mutex_init(&f->lock, NULL);
+	f->epoll = epoll_create1(EPOLL_CLOEXEC);
+	f->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (f->epoll < 0 || f->wake < 0 || epoll_ctl(f->epoll, EPOLL_CTL_ADD, f->wake, &ev) < 0)
+		return err_set(err, -errno, "epoll: %s", strerror(errno));
+	*out = steal_ptr(&f);
+	return 0;
+}

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nghttp2 knows the protocol; here a stream becomes a request when its client has
+ * said all, goes to the workers, and comes back with a response. A client may
+ * leave meanwhile: then the stream waits for its worker and is dropped.
+ *
+ * What a client can make us hold is bounded: streams at once, headers, and bodies
+ * by http_work.
+ */
+#include "net/h2_session.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <nghttp2/nghttp2.h>
+
+#include "base/vec.h"
+#include "net/http_work.h"
+
+enum {
+	MAX_STREAMS = 128,
+	MAX_HEADERS = 64,
+	MAX_HEADER_BYTES = 32 * 1024,
+	MAX_ARGS = 64,
+	STREAM_WINDOW = 1 << 20,
+	SESSION_WINDOW = 8 << 20,
+};
+
+struct pair {
+	char *name, *value;
+};
+
+struct pairs {
+	VEC(struct pair);
+};
+
+struct stream {
+	struct h2_session *session;
+	int32_t id;
+	struct http_request *rq;
+	char *method, *target;
+	struct pairs headers, args;
+	size_t header_bytes, sent;
+	bool working, closed;
+	struct stream *next;
+};
+
+struct h2_session {
+	nghttp2_session *h2;
+	struct http_work *work;
+	h2_done_fn done;
+	void *ctx;
+	struct stream *streams;
+	size_t n_working, n_open;
+};
+
+static void pairs_fini(struct pairs *p)
+{
+	for (size_t i = 0; i < p->len; i++) {
+		free(p->data[i].name);
+		free(p->data[i].value);
+	}
+	vec_fini(p);
+}
+
+static int add_pair(struct pairs *to, const char *name, size_t name_len, const char *value,
+		    size_t value_len)
+{
+	struct pair p = { strndup(name, name_len), strndup(value, value_len) };
+
+	if (p.name && p.value && vec_push(to, p) == 0)
+		return 0;
+	free(p.name);
+	free(p.value);
+	return -ENOMEM;
+}
+
+static const char *find_pair(const struct pairs *in, const char *name)
+{
+	for (size_t i = 0; i < in->len; i++)
+		if (!strcasecmp(in->data[i].name, name))
+			return in->data[i].value;
+	return NULL;
+}
+
+static void stream_free(struct stream *st)
+{
+	struct stream **at = &st->session->streams;
+
+	while (*at && *at != st)
+		at = &(*at)->next;
+	if (*at)
+		*at = st->next;
+	http_request_free(st->rq);
+	pairs_fini(&st->headers);
+	pairs_fini(&st->args);
+	free(st->method);
+	free(st->target);
+	free(st);
+}
+
+/* Requests */
+
+static const char *stream_header(const struct http_request *rq, const char *name)
+{
+	const struct stream *st = rq->connection;
+
+	return find_pair(&st->headers, name);
+}
+
+static const char *stream_arg(const struct http_request *rq, const char *name)
+{
+	const struct stream *st = rq->connection;
+
+	return find_pair(&st->args, name);
+}
+
+static void stream_finish(struct http_request *rq)
+{
+	const struct stream *st = rq->connection;
+
+	st->session->done(st->session->ctx, rq);
+}
+
+static const struct http_connection_ops ops = { stream_header, stream_arg, stream_finish };
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Undo %XX, and + in arguments, in place. */
+static void unescape(char *s, bool plus)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		int high = *s == '%' ? hex_digit(s[1]) : -1, low = high >= 0 ? hex_digit(s[2]) : -1;
+
+		if (low >= 0 && (high || low)) {
+			*to++ = (char)(high << 4 | low);
+			s += 2;
+		} else {
+			*to++ = *s == '+' && plus ? ' ' : *s;
+		}
+	}
+	*to = 0;
+}
+
+static int read_args(struct stream *st, char *query)
+{
+	char *pair;
+
+	while ((pair = strsep(&query, "&"))) {
+		char *value = strchr(pair, '=');
+
+		if (!*pair)
+			continue;
+		if (value)
+			*value++ = 0;
+		unescape(pair, true);
+		if (value)
+			unescape(value, true);
+		value = value ? value : pair + strlen(pair);
+		if (st->args.len == MAX_ARGS ||
+		    add_pair(&st->args, pair, strlen(pair), value, strlen(value)) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The headers are complete. */
+static int make_request(struct stream *st)
+{
+	char *query;
+
+	if (!st->method || !st->target)
+		return -EPROTO;
+	query = strchr(st->target, '?');
+	if (query) {
+		*query++ = 0;
+		if (read_args(st, query) < 0)
+			return -ENOMEM;
+	}
+	unescape(st->target, false);
+	st->rq = http_request_new(st->session->work, st->method, st->target, &ops, st);
+	return st->rq ? 0 : -ENOMEM;
+}
+
+/* Responses */
+
+struct fields {
+	nghttp2_nv nv[HTTP_MAX_HEADERS + 3];
+	char names[HTTP_MAX_HEADERS + 3][48];
+	size_t n;
+};
+
+/* HTTP/2 has names in small letters. */
+static void add_field(struct fields *f, const char *name, const char *value)
+{
+	char *to = f->names[f->n];
+	size_t len = 0;
+
+	for (; name[len] && len < sizeof(f->names[0]) - 1; len++)
+		to[len] = (char)tolower((unsigned char)name[len]);
+	f->nv[f->n++] = (nghttp2_nv){ .name = (uint8_t *)to,
+				      .value = (uint8_t *)(uintptr_t)value,
+				      .namelen = len,
+				      .valuelen = strlen(value) };
+}
+
+static void send_trailers(struct stream *st)
+{
+	const struct http_response *rs = &st->rq->response;
+	struct fields f = { .n = 0 };
+
+	for (size_t i = 0; i < rs->n_trailers; i++)
+		add_field(&f, rs->trailers[i].name, rs->trailers[i].value);
+	nghttp2_submit_trailer(st->session->h2, st->id, f.nv, f.n);
+}
+
+static ssize_t read_response(nghttp2_session *h2, int32_t id, uint8_t *to, size_t room,
+			     uint32_t *flags, nghttp2_data_source *source, void *ctx)
+{
+	struct stream *st = source->ptr;
+	const struct buf *body = &st->rq->response.body;
+	size_t n = body->len - st->sent;
+
+	n = n < room ? n : room;
+	if (n)
+		memcpy(to, body->data + st->sent, n);
+	st->sent += n;
+	if (st->sent < body->len)
+		return (ssize_t)n;
+	*flags |= NGHTTP2_DATA_FLAG_EOF;
+	if (st->rq->response.n_trailers) {
+		*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+		send_trailers(st);
+	}
+	return (ssize_t)n;
+}
+
+static void submit(struct stream *st)
+{
+	const struct http_response *rs = &st->rq->response;
+	const nghttp2_data_provider data = { .source.ptr = st, .read_callback = read_response };
+	struct fields f = { .n = 0 };
+	char status[12];
+
+	if (buf_error(&rs->body)) {
+		st->rq->response.status = 500;
+		st->rq->response.body.len = 0;
+	}
+	snprintf(status, sizeof(status), "%d", rs->status);
+	add_field(&f, ":status", status);
+	if (rs->content_type)
+		add_field(&f, "content-type", rs->content_type);
+	for (size_t i = 0; i < rs->n_headers; i++)
+		add_field(&f, rs->headers[i].name, rs->headers[i].value);
+	nghttp2_submit_response(st->session->h2, st->id, f.nv, f.n, &data);
+}
+
+static void refuse(struct stream *st, int status, const char *message)
+{
+	const char *type = find_pair(&st->headers, "content-type");
+
+	http_request_refuse(st->rq, status, message);
+	if (type && !strncmp(type, "application/grpc", 16)) {
+		st->rq->response.status = 200;
+		st->rq->response.content_type = "application/grpc";
+		st->rq->response.body.len = 0;
+		http_response_add_trailer(&st->rq->response, "grpc-status", "8");
+		http_response_add_trailer(&st->rq->response, "grpc-message", message);
+	}
+	submit(st);
+}
+
+void h2_session_respond(struct http_request *rq)
+{
+	struct stream *st = rq->connection;
+
+	st->working = false;
+	st->session->n_working--;
+	if (st->closed)
+		stream_free(st);
+	else
+		submit(st);
+}
+
+static void dispatch(struct stream *st)
+{
+	if (st->rq->refused || st->working)
+		return;
+	if (http_work_is_full(st->session->work)) {
+		refuse(st, 429, "too many requests at once");
+		return;
+	}
+	st->working = true;
+	st->session->n_working++;
+	http_work_put(st->rq);
+}
+
+/* What nghttp2 tells */
+
+static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
+{
+	struct h2_session *s = ctx;
+	struct stream *st;
+
+	if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+		return 0;
+	st = calloc(1, sizeof(*st));
+	if (!st)
+		return NGHTTP2_ERR_CALLBACK_FAILURE;
+	st->session = s;
+	st->id = frame->hd.stream_id;
+	st->next = s->streams;
+	s->streams = st;
+	s->n_open++;
+	nghttp2_session_set_stream_user_data(h2, st->id, st);
+	return 0;
+}
+
+static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name,
+		     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
+		     void *ctx)
+{
+	struct stream *st = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
+	char **own = NULL;
+
+	if (!st || st->rq) /* trailers say nothing to us */
+		return 0;
+	st->header_bytes += name_len + value_len;
+	if (st->header_bytes > MAX_HEADER_BYTES || st->headers.len == MAX_HEADERS)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	if (name_len == 7 && !memcmp(name, ":method", 7))
+		own = &st->method;
+	else if (name_len == 5 && !memcmp(name, ":path", 5))
+		own = &st->target;
+	if (own && !*own)
+		*own = strndup((const char *)value, value_len);
+	else if (add_pair(&st->headers, (const char *)name, name_len, (const char *)value,
+			  value_len) < 0)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	return 0;
+}
+
+static int on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
+{
+	struct stream *st;
+
+	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
+		return 0;
+	st = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
+	if (!st)
+		return 0;
+	if (!st->rq && make_request(st) < 0)
+		return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, st->id,
+						 NGHTTP2_INTERNAL_ERROR);
+	if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+		dispatch(st);
+	return 0;
+}
+
+static int on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8_t *data, size_t len,
+		   void *ctx)
+{
+	struct stream *st = nghttp2_session_get_stream_user_data(h2, id);
+
+	if (!st || !st->rq || st->rq->refused)
+		return 0;
+	if (http_request_receive(st->rq, data, len) < 0)
+		refuse(st, 413, "the request is too large");
+	return 0;
+}
+
+static int on_close(nghttp2_session *h2, int32_t id, uint32_t error, void *ctx)
+{
+	struct stream *st = nghttp2_session_get_stream_user_data(h2, id);
+
+	if (!st)
+		return 0;
+	nghttp2_session_set_stream_user_data(h2, id, NULL);
+	st->session->n_open--;
+	st->closed = true;
+	if (!st->working)
+		stream_free(st);
+	return 0;
+}
+
+static int start(struct h2_session *s)
+{
+	static const nghttp2_settings_entry settings[] = {
+		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, MAX_STREAMS },
+		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW },
+		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, MAX_HEADER_BYTES },
+	};
+	nghttp2_session_callbacks *cb;
+	int r;
+
+	if (nghttp2_session_callbacks_new(&cb) != 0)
+		return -ENOMEM;
+	nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
+	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
+	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
+	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
+	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_close);
+	r = nghttp2_session_server_new(&s->h2, cb, s);
+	nghttp2_session_callbacks_del(cb);
+	if (r != 0)
+		return -ENOMEM;
+	if (nghttp2_submit_settings(s->h2, NGHTTP2_FLAG_NONE, settings,
+				    sizeof(settings) / sizeof(settings[0])) != 0 ||
+	    nghttp2_session_set_local_window_size(s->h2, NGHTTP2_FLAG_NONE, 0, SESSION_WINDOW) != 0)
+		return -ENOMEM;
+	return 0;
+}
+
+int h2_session_new(struct h2_session **out, struct http_work *work, h2_done_fn done, void *ctx)
+{
+	_cleanup_(h2_session_freep) struct h2_session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->work = work;
+	s->done = done;
+	s->ctx = ctx;
+	r = start(s);
+	if (r == 0)
+		*out = steal_ptr(&s);
+	return r;
+}
+
+void h2_session_free(struct h2_session *s)
+{
+	if (!s)
+		return;
+	nghttp2_session_del(s->h2);
+	while (s->streams)
+		stream_free(s->streams);
+	free(s);
+}
+
+int h2_session_feed(struct h2_session *s, const void *data, size_t len)
+{
+	ssize_t n = nghttp2_session_mem_recv(s->h2, data, len);
+
+	if (n == NGHTTP2_ERR_NOMEM)
+		return -ENOMEM;
+	return n < 0 ? -EPROTO : 0;
+}
+
+ssize_t h2_session_take(struct h2_session *s, const uint8_t **out)
+{
+	ssize_t n = nghttp2_session_mem_send(s->h2, out);
+
+	return n < 0 ? -EPROTO : n;
+}
+
+void *h2_session_ctx(const struct http_request *rq)
+{
+	const struct stream *st = rq->connection;
+
+	return st->session->ctx;
+}
+
+size_t h2_session_working(const struct h2_session *s)
+{
+	return s->n_working;
+}
+
+size_t h2_session_open(const struct h2_session *s)
+{
+	return s->n_open;
+}
+
+bool h2_session_ended(const struct h2_session *s)
+{
+	return !nghttp2_session_want_read(s->h2) && !nghttp2_session_want_write(s->h2);
+}
+
+void h2_session_end(struct h2_session *s)
+{
+	nghttp2_session_terminate_session(s->h2, NGHTTP2_NO_ERROR);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/http_work.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WORKERS = 64 };
+
+struct http_work {
+	struct http_server_options opt;
+	atomic_size_t memory;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct http_request *queue, **queue_end;
+	bool stop;
+	unsigned int n_workers;
+	pthread_t workers[MAX_WORKERS];
+};
+
+const char *http_request_method(const struct http_request *rq)
+{
+	return rq->method;
+}
+
+const char *http_request_path(const struct http_request *rq)
+{
+	return rq->path;
+}
+
+const char *http_request_header(const struct http_request *rq, const char *name)
+{
+	return rq->ops->header(rq, name);
+}
+
+const char *http_request_arg(const struct http_request *rq, const char *name)
+{
+	return rq->ops->arg(rq, name);
+}
+
+const void *http_request_body(const struct http_request *rq, size_t *out_len)
+{
+	*out_len = rq->body.len;
+	return rq->body.data;
+}
+
+struct http_request *http_request_new(struct http_work *w, const char *method, const char *path,
+				      const struct http_connection_ops *ops, void *connection)
+{
+	_cleanup_(http_request_freep) struct http_request *rq = calloc(1, sizeof(*rq));
+
+	if (!rq)
+		return NULL;
+	rq->work = w;
+	rq->ops = ops;
+	rq->connection = connection;
+	rq->response.status = 200;
+	rq->method = strdup(method);
+	rq->path = strdup(path);
+	return rq->method && rq->path ? steal_ptr(&rq) : NULL;
+}
+
+void http_request_free(struct http_request *rq)
+{
+	if (!rq)
+		return;
+	atomic_fetch_sub(&rq->work->memory, rq->body.len);
+	buf_fini(&rq->body);
+	buf_fini(&rq->response.body);
+	free(rq->method);
+	free(rq->path);
+	free(rq);
+}
+
+int http_request_receive(struct http_request *rq, const void *data, size_t len)
+{
+	if (rq->body.len + len > rq->work->opt.max_body)
+		return -EMSGSIZE;
+	buf_put(&rq->body, data, len);
+	if (buf_error(&rq->body))
+		return -ENOMEM;
+	atomic_fetch_add(&rq->work->memory, len);
+	return 0;
+}
+
+bool http_work_is_full(const struct http_work *w)
+{
+	return atomic_load(&w->memory) > w->opt.max_memory;
+}
+
+void http_request_refuse(struct http_request *rq, int status, const char *message)
+{
+	rq->refused = true;
+	rq->response.status = status;
+	rq->response.content_type = "application/json";
+	buf_put_str(&rq->response.body, "{\"code\":\"resource_exhausted\",\"message\":\"");
+	buf_put_str(&rq->response.body, message);
+	buf_put_str(&rq->response.body, "\"}");
+}
+
+void http_work_put(struct http_request *rq)
+{
+	struct http_work *w = rq->work;
+	bool stopped;
+
+	pthread_mutex_lock(&w->lock);
+	stopped = w->stop;
+	if (!stopped) {
+		rq->next = NULL;
+		*w->queue_end = rq;
+		w->queue_end = &rq->next;
+		pthread_cond_signal(&w->more);
+	}
+	pthread_mutex_unlock(&w->lock);
+	if (stopped) {
+		http_request_refuse(rq, 503, "the server stops");
+		rq->done = true;
+		rq->ops->finish(rq);
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	struct http_work *w = arg;
+
+	pthread_mutex_lock(&w->lock);
+	for (;;) {
+		struct http_request *rq;
+
+		while (!w->queue && !w->stop)
+			pthread_cond_wait(&w->more, &w->lock);
+		rq = w->queue;
+		if (!rq)
+			break;
+		w->queue = rq->next;
+		if (!w->queue)
+			w->queue_end = &w->queue;
+		pthread_mutex_unlock(&w->lock);
+		w->opt.handler(w->opt.ctx, rq, &rq->response);
+		rq->done = true;
+		rq->ops->finish(rq);
+		pthread_mutex_lock(&w->lock);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+void http_work_stop(struct http_work *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_broadcast(&w->more);
+	pthread_mutex_unlock(&w->lock);
+	for (; w->n_workers; w->n_workers--)
+		pthread_join(w->workers[w->n_workers - 1], NULL);
+}
+
+void http_work_close(struct http_work *w)
+{
+	if (!w)
+		return;
+	http_work_stop(w);
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->more);
+	free(w);
+}
+
+int http_work_open(struct http_work **out, const struct http_server_options *opt)
+{
+	_cleanup_(http_work_closep) struct http_work *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->opt = *opt;
+	w->queue_end = &w->queue;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->more, NULL);
+	for (; w->n_workers < opt->n_workers && w->n_workers < MAX_WORKERS; w->n_workers++)
+		if (pthread_create(&w->workers[w->n_workers], NULL, worker_main, w) != 0)
+			return -EAGAIN;
+	*out = steal_ptr(&w);
+	return 0;
+}
