@@ -154,7 +154,7 @@ WALK_FN int python_end(__u32 which, __u32 slot)
 /* A field of the frame that was read; offsets are checked by masks, for the verifier too. */
 static __always_inline __u64 python_field(const struct walk *w, __u32 off)
 {
-	return w->vm_frame.words[(off >> 3) & (PYTHON_FRAME_BYTES / 8 - 1)];
+	return w->vm_frame.words[(off >> 3) & (VM_FRAME_BYTES / 8 - 1)];
 }
 
 /* Where in its code the frame is: bytes from the code object, or an index as the frame has it. */
@@ -190,11 +190,11 @@ WALK_FN int python_step(__u32 which, __u32 slot)
 	if (!py)
 		return WALK_STOP;
 	n = bounded_here(py->frame_bytes);
-	if (n > PYTHON_FRAME_BYTES || read_user(w->vm_frame.words, n, w->vm_at)) {
+	if (n > VM_FRAME_BYTES || read_user(w->vm_frame.words, n, w->vm_at)) {
 		w->record.head.flags |= RECORD_VM_CUT;
 		return WALK_STOP;
 	}
-	owner = w->vm_frame.bytes[py->frame_owner & (PYTHON_FRAME_BYTES - 1)];
+	owner = w->vm_frame.bytes[py->frame_owner & (VM_FRAME_BYTES - 1)];
 	code = python_field(w, py->frame_code) & ~7ULL;
 	w->vm_at = python_field(w, py->frame_back);
 	if (py->entry == PYTHON_ENTRY_SHIM && owner >= PYTHON_OWNER_SHIM) {

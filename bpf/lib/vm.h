@@ -12,6 +12,7 @@
  * none), NAME_step(which, slot) appends a frame and goes to the next
  * (WALK_STOP: that was all).
  */
+#include "bpf/lib/php.h"
 #include "bpf/lib/python.h"
 #include "bpf/lib/walk_state.h"
 

@@ -69,8 +69,8 @@ struct walk {
 	__u32 vm_last;   /* index of the words of the one before; 0: none */
 	__u32 vm_is_new; /* one of them was not seen lately on this CPU */
 	union {
-		__u64 words[PYTHON_FRAME_BYTES / 8];
-		__u8 bytes[PYTHON_FRAME_BYTES];
+		__u64 words[VM_FRAME_BYTES / 8];
+		__u8 bytes[VM_FRAME_BYTES];
 	} vm_frame;
 
 	/* these live from sample to sample */
@@ -181,6 +181,21 @@ static __always_inline void vm_start(struct walk *w)
 	w->vm_first = w->record.head.n_vm_words;
 	w->vm_last = 0;
 	w->n_activations = 0;
+}
+
+/* Is the frame in work the machine's innermost? */
+static __always_inline int vm_is_first(const struct walk *w)
+{
+	return w->record.head.n_vm_words == w->vm_first;
+}
+
+/* Was the machine's loop itself running, so that the sampled registers are its? */
+static __always_inline int vm_leaf_is_loop(const struct walk *w, __u32 slot)
+{
+	__u32 n = w->record.head.n_kernel;
+
+	return n < RECORD_WORDS_MAX && VM_LOOP_SLOT(w->record.words[n]) == slot + 1 &&
+	       w->record.words[n] >> FRAME_KIND_SHIFT == FRAME_NATIVE;
 }
 
 /* They are read once more. */

@@ -15,7 +15,6 @@ enum python_entry {
 enum {
 	PYTHON_NONE = 0xffff,  /* an offset that this version has not */
 	PYTHON_OWNER_SHIM = 3, /* from 3.12: this and above */
-	PYTHON_FRAME_BYTES = 128,
 };
 
 struct python_vm {

@@ -25,6 +25,7 @@ enum {
 	VM_SLOTS_MAX = 2,   /* virtual machines in one process */
 	VM_RANGES_MAX = 2,  /* the loop, and the parts of it that the compiler moved away */
 	VM_FRAMES_MAX = 1024,
+	VM_FRAME_BYTES = 128, /* as much of a machine's frame as is read at once */
 	VM_WORDS_MAX = 2 * VM_FRAMES_MAX,
 };
 

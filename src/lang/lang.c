@@ -66,15 +66,19 @@ int langs_new(struct langs **out, const struct vm_tables *tables, bool fold)
 	return 0;
 }
 
+static void function_fini(struct lang_function *f)
+{
+	free(f->name);
+	free(f->file);
+	free(f->lines);
+}
+
 void langs_free(struct langs *l)
 {
 	if (!l)
 		return;
-	for (size_t i = 0; i < l->functions.len; i++) {
-		free(l->functions.data[i].name);
-		free(l->functions.data[i].file);
-		free(l->functions.data[i].lines);
-	}
+	for (size_t i = 0; i < l->functions.len; i++)
+		function_fini(&l->functions.data[i]);
 	vec_fini(&l->unsupported);
 	vec_fini(&l->functions);
 	vec_fini(&l->keys);
@@ -134,26 +138,38 @@ static bool same_key(const void *ctx, uint32_t id)
 	       k->start_ns == f->key.start_ns && k->head == f->key.head;
 }
 
-static struct lang_function function_read(struct langs *l, const struct lang_process *p,
-					  const struct key *key)
+static uint32_t lang_of(const struct langs *l, uint64_t head)
 {
-	uint32_t vm = VM_FRAME_INDEX(key->head), lang = l->tables.codes[vm].lang;
+	uint32_t lang = l->tables.codes[VM_FRAME_INDEX(head)].lang;
+
+	return lang < LANG_MAX ? lang : LANG_NONE;
+}
+
+static struct lang_function function_read(struct langs *l, const struct lang_process *p,
+					  uint64_t head, uint32_t cookie)
+{
+	uint32_t lang = lang_of(l, head);
 	struct lang_function f = { .lang = (uint8_t)lang };
 	int r;
 
-	if (lang == LANG_NONE || lang >= LANG_MAX)
+	if (lang == LANG_NONE)
 		return f;
-	r = all[lang]->read(&l->tables, vm, p, VM_FRAME_ADDR(key->head), key->cookie, &f);
+	r = all[lang]->read(&l->tables, VM_FRAME_INDEX(head), p, VM_FRAME_ADDR(head), cookie, &f);
 	f.state = r == 0         ? LANG_FUNCTION_READ
 		  : r == -ESTALE ? LANG_FUNCTION_STALE
 				 : LANG_FUNCTION_UNREADABLE;
 	return f;
 }
 
-static int function_add(struct langs *l, const struct lang_process *p, const struct key *key,
-			uint32_t hash)
+static size_t text_bytes(const struct lang_function *f)
 {
-	struct lang_function f;
+	return f->n_lines + (f->name ? strlen(f->name) + 1 : 0) +
+	       (f->file ? strlen(f->file) + 1 : 0);
+}
+
+static int function_add(struct langs *l, const struct key *key, uint32_t hash,
+			const struct lang_function *f)
+{
 	int r = vec_reserve(&l->functions, l->functions.len + 1);
 
 	if (r == 0)
@@ -162,10 +178,45 @@ static int function_add(struct langs *l, const struct lang_process *p, const str
 		r = index_add(&l->by_key, hash, (uint32_t)l->keys.len - 1);
 	if (r < 0)
 		return r;
-	f = function_read(l, p, key);
-	l->text_bytes += f.n_lines + (f.name ? strlen(f.name) + 1 : 0) +
-			 (f.file ? strlen(f.file) + 1 : 0);
-	return vec_push(&l->functions, f);
+	l->text_bytes += text_bytes(f);
+	return vec_push(&l->functions, *f);
+}
+
+/* Another copy of a function that could not be read: perhaps this one can. */
+static void function_retry(struct langs *l, const struct lang_process *p, uint32_t id,
+			   const uint64_t words[2])
+{
+	struct lang_function f = function_read(l, p, words[0], (uint32_t)words[1]);
+
+	l->text_bytes += text_bytes(&f) - text_bytes(&l->functions.data[id]);
+	function_fini(&l->functions.data[id]);
+	l->functions.data[id] = f;
+}
+
+/* Its number; LANG_FUNCTIONS_MAX: there is no room for it. */
+static uint32_t function_of(struct langs *l, const struct lang_process *p, const uint64_t words[2])
+{
+	struct find find = { l, { p->pid, (uint32_t)words[1], p->start_ns, 0 } };
+	bool by_cookie = all[lang_of(l, words[0])] && all[lang_of(l, words[0])]->by_cookie;
+	uint64_t addr = by_cookie ? 0 : VM_FRAME_ADDR(words[0]);
+	struct lang_function f;
+	uint32_t hash, id;
+
+	find.key.head = FRAME_WORD(FRAME_VM, (words[0] & ~VM_FRAME_ADDR(UINT64_MAX)) | addr);
+	hash = hash_u64(find.key.head ^ p->start_ns ^ (uint64_t)find.key.cookie << 20 ^ p->pid);
+	if (index_find(&l->by_key, hash, same_key, &find, &id)) {
+		if (by_cookie && l->functions.data[id].state != LANG_FUNCTION_READ)
+			function_retry(l, p, id, words);
+		return id;
+	}
+	id = (uint32_t)l->functions.len;
+	if (id >= LANG_FUNCTIONS_MAX)
+		return LANG_FUNCTIONS_MAX;
+	f = function_read(l, p, words[0], (uint32_t)words[1]);
+	if (function_add(l, &find.key, hash, &f) == 0)
+		return id;
+	function_fini(&f);
+	return LANG_FUNCTIONS_MAX;
 }
 
 size_t langs_bytes(const struct langs *l)
@@ -177,17 +228,9 @@ size_t langs_bytes(const struct langs *l)
 
 uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2])
 {
-	struct find find = { l, { p->pid, (uint32_t)words[1], p->start_ns, 0 } };
-	uint32_t hash, id;
+	uint64_t id = function_of(l, p, words);
 
-	find.key.head = FRAME_WORD(FRAME_VM, words[0]);
-	hash = hash_u64(find.key.head ^ p->start_ns ^ (uint64_t)find.key.cookie << 20 ^ p->pid);
-	if (!index_find(&l->by_key, hash, same_key, &find, &id)) {
-		id = (uint32_t)l->functions.len;
-		if (id >= LANG_FUNCTIONS_MAX || function_add(l, p, &find.key, hash) < 0)
-			id = LANG_FUNCTIONS_MAX;
-	}
-	return FRAME_WORD(FRAME_SCRIPT, (uint64_t)id << 32 | words[1] >> 32);
+	return FRAME_WORD(FRAME_SCRIPT, id << 32 | words[1] >> 32);
 }
 
 bool langs_is_trampoline(const struct langs *l, uint32_t vm)

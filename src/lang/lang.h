@@ -64,6 +64,8 @@ struct lang_detected {
 
 /* What a language does; NAME_lang, for each in langs.def. */
 struct lang {
+	/* Functions are told apart by their cookies alone: copies of one come and go. */
+	bool by_cookie;
 	/* Generated code that calls the loop is a trampoline for other profilers' sake. */
 	bool trampolines;
 	/*

@@ -103,11 +103,23 @@ static void known_init_fini(struct unwind_known_code *k, const struct elf_image 
 	known_add(k, s.file_off + s.len - 1, s.file_off + s.len, outer);
 }
 
+/* The bottom of a stack of boost's or PHP's coroutines lies in this function, which has no CFI. */
+static void known_fcontext(struct unwind_known_code *k, const struct elf_image *img)
+{
+	struct elf_rawsym sym;
+	uint64_t off;
+
+	if (elf_gnuhash_lookup(img, "make_fcontext", &sym) == 0 && sym.size &&
+	    elf_image_offset_of(img, sym.vaddr, &off) == 0)
+		known_add(k, off, off + sym.size, rule_end);
+}
+
 void unwind_known_find(struct unwind_known_code *k, const struct elf_image *img)
 {
 	known_entry(k, img);
 	known_init_fini(k, img, ".init");
 	known_init_fini(k, img, ".fini");
+	known_fcontext(k, img);
 }
 
 bool unwind_known_makecontext(const struct elf_image *img)

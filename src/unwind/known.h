@@ -21,7 +21,7 @@ struct unwind_known_code {
 	size_t n;
 };
 
-/* The entry point, .init and .fini. */
+/* The entry point, .init and .fini, where coroutines' stacks begin. */
 void unwind_known_find(struct unwind_known_code *k, const struct elf_image *img);
 
 /*

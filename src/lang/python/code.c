@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "lang/find.h"
 #include "lang/python/python.h"
 
 /* Behind its PyObject: length, hash, state. A state is the width of a character, compact, ascii. */
@@ -22,11 +23,6 @@ enum {
 	NOT_ASCII_312 = 16,
 	BYTES_DATA_OFF = 16,
 };
-
-static int read_u64(const struct lang_process *p, uint64_t addr, uint64_t *out)
-{
-	return p->read(p->ctx, addr, out, sizeof(*out)) ? -EFAULT : 0;
-}
 
 static void put_utf8(struct buf *b, uint32_t c)
 {
@@ -66,8 +62,8 @@ static int read_string(const struct python_vm *py, const struct lang_process *p,
 	struct buf b = { 0 };
 	uint32_t width;
 
-	if (!addr || read_u64(p, addr + py->object, &length) < 0 ||
-	    read_u64(p, addr + py->object + STATE_OFF, &state) < 0)
+	if (!addr || lang_read_u64(p, addr + py->object, &length) < 0 ||
+	    lang_read_u64(p, addr + py->object + STATE_OFF, &state) < 0)
 		return -EFAULT;
 	state >>= py->kind_shift;
 	width = (uint32_t)state & STATE_KIND;
@@ -96,7 +92,7 @@ static int read_lines(const struct python_vm *py, const struct lang_process *p, 
 {
 	uint64_t len;
 
-	if (!addr || read_u64(p, addr + py->object, &len) < 0)
+	if (!addr || lang_read_u64(p, addr + py->object, &len) < 0)
 		return -EFAULT;
 	if (!len || len > LANG_LINES_MAX)
 		return 0;
@@ -119,8 +115,8 @@ static bool is_of_type(const struct python_vm *py, const struct lang_process *p,
 
 	/* the type is an object's last field; its name comes behind its own head, of variable size
 	 */
-	return read_u64(p, addr + py->object - 8, &type) == 0 &&
-	       read_u64(p, type + py->object + 8, &at) == 0 && len <= sizeof(text) &&
+	return lang_read_u64(p, addr + py->object - 8, &type) == 0 &&
+	       lang_read_u64(p, type + py->object + 8, &at) == 0 && len <= sizeof(text) &&
 	       p->read(p->ctx, at, text, len) == 0 && !memcmp(text, name, len);
 }
 
@@ -130,11 +126,9 @@ static int check_cookie(const struct python_vm *py, const struct lang_process *p
 {
 	uint64_t now;
 
-	if (read_u64(p, addr + py->code_cookie, &now) < 0)
+	if (lang_read_u64(p, addr + py->code_cookie, &now) < 0)
 		return -EFAULT;
-	/* the same as vm_cookie() in bpf/lib/walk_state.h */
-	now = (now * 0x9e3779b97f4a7c15ULL) >> 32 | 1;
-	return cookie && now != cookie ? -ESTALE : 0;
+	return lang_check_cookie(cookie, now);
 }
 
 static int read_parts(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
@@ -146,9 +140,9 @@ static int read_parts(const struct python_vm *py, const struct lang_process *p, 
 	int r;
 
 	if (p->read(p->ctx, addr + py->code_first_line, &first, sizeof(first)) ||
-	    read_u64(p, addr + name_at, &name) < 0 ||
-	    read_u64(p, addr + py->code_filename, &file) < 0 ||
-	    read_u64(p, addr + py->code_lines, &lines) < 0)
+	    lang_read_u64(p, addr + name_at, &name) < 0 ||
+	    lang_read_u64(p, addr + py->code_filename, &file) < 0 ||
+	    lang_read_u64(p, addr + py->code_lines, &lines) < 0)
 		return -EFAULT;
 	out->first_line = first < INT32_MAX ? first : 0;
 	out->bytecode = py->code_bytecode;

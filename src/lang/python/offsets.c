@@ -135,7 +135,7 @@ static int from_table(struct python_vm *out, unsigned int minor, struct table *t
 	if (t->bad || word(t, s->object) < 16 || word(t, s->object) > 64 ||
 	    out->interp_head >= word(t, RUNTIME) || (out->frame_back & 7) ||
 	    (out->frame_code & 7) || (out->frame_place & 7) ||
-	    out->frame_place + 8 > PYTHON_FRAME_BYTES || out->frame_bytes > PYTHON_FRAME_BYTES)
+	    out->frame_place + 8 > VM_FRAME_BYTES || out->frame_bytes > VM_FRAME_BYTES)
 		return -EBADMSG;
 	if (out->frame_bytes < out->frame_place + 8)
 		out->frame_bytes = out->frame_place + 8;

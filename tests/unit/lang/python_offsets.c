@@ -36,7 +36,7 @@ static void versions_without_a_table_are_known(void **state)
 		assert_int_equal(python_offsets(&py, minor, 0x1000, NULL, 0), 0);
 		assert_int_equal(py.minor, minor);
 		assert_true(py.interp_head >= 0x1000);
-		assert_true(py.frame_bytes <= PYTHON_FRAME_BYTES);
+		assert_true(py.frame_bytes <= VM_FRAME_BYTES);
 		assert_true(py.thread_id && py.thread_frame && py.code_lines);
 	}
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * PHP's calls, from executor_globals. A call says whether the loop was entered
+ * with it; functions written in C are calls too, and never that. The line goes
+ * up as the place: it stands in the instruction.
+ */
+#include "bpf/lib/walk_state.h"
+
+enum {
+	PHP_STEP_MAX = 1 << 20, /* bytes that an opline is at most from the one saved last */
+};
+
+WALK_FN int php_begin(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct php_vm *php;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	php = php_get(w->process.vms[slot].vm);
+	if (!php ||
+	    read_user(&w->vm_at, sizeof(w->vm_at), w->process.vms[slot].bias + php->current))
+		return WALK_STOP;
+	return w->vm_at ? WALK_CONTINUE : WALK_STOP;
+}
+
+/*
+ * The instruction that a call is at. In the loop itself it is in r15, as GCC
+ * keeps it; else it was saved before whatever was called.
+ */
+static __always_inline __u64 php_opline(const struct walk *w, __u32 slot)
+{
+	__u64 saved = w->vm_frame.words[PHP_CALL_OPLINE / 8], now = w->leaf_regs[15];
+	__u64 ahead = now - saved + PHP_STEP_MAX;
+
+	if (!vm_is_first(w) || !vm_leaf_is_loop(w, slot) || ahead > 2 * PHP_STEP_MAX ||
+	    ahead % PHP_OPLINE_BYTES)
+		return saved;
+	return now;
+}
+
+WALK_FN int php_step(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	__u64 func, name = 0, file[2] = { 0 };
+	const struct php_vm *php;
+	__u32 line = 0;
+	__u8 type = 0;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	php = php_get(w->process.vms[slot].vm);
+	if (!php || read_user(w->vm_frame.words, PHP_CALL_BYTES, w->vm_at)) {
+		w->record.head.flags |= RECORD_VM_CUT;
+		return WALK_STOP;
+	}
+	func = w->vm_frame.words[PHP_CALL_FUNC / 8];
+	w->vm_at = w->vm_frame.words[PHP_CALL_PREV / 8];
+	if (!func) /* a generator's link to whom it runs for, or C code's to its caller */
+		return w->vm_at ? WALK_CONTINUE : WALK_STOP;
+	if (read_user(&type, sizeof(type), func) ||
+	    read_user(&name, sizeof(name), func + PHP_FUNC_NAME) || type == PHP_INTERNAL) {
+		vm_push(w, slot, func, 0, vm_cookie(name));
+		return w->vm_at ? WALK_CONTINUE : WALK_STOP;
+	}
+	if (read_user(&line, sizeof(line), php_opline(w, slot) + PHP_OPLINE_LINE))
+		line = 0;
+	if (read_user(file, sizeof(file), func + php->func_filename))
+		file[0] = file[1] = 0;
+	vm_push(w, slot, func, line, vm_cookie(PHP_COOKIE_BYTES(name, file[0], file[1])));
+	if (w->vm_frame.words[PHP_CALL_INFO / 8] & PHP_CALL_TOP)
+		vm_mark_last(w);
+	return w->vm_at ? WALK_CONTINUE : WALK_STOP;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/* One PHP without thread safety: addresses as linked, offsets that differ between versions. */
+#ifndef CAMEO_BPF
+#include <linux/types.h>
+#endif
+
+struct php_vm {
+	__u64 current;       /* address of the pointer to the running call */
+	__u16 func_filename; /* the first and the last line follow it */
+	__u16 version;       /* 8.2: 802 */
+	__u32 pad;
+};
+
+/* The same in PHP 7.3 to 8.5. */
+enum {
+	PHP_CALL_OPLINE = 0,
+	PHP_CALL_FUNC = 24,
+	PHP_CALL_INFO = 40,
+	PHP_CALL_PREV = 48,
+	PHP_CALL_BYTES = 56,
+	PHP_CALL_TOP = 1 << 17, /* the loop was entered with this call */
+	PHP_FUNC_NAME = 8,
+	PHP_FUNC_SCOPE = 16,
+	PHP_OPLINE_LINE = 24,
+	PHP_OPLINE_BYTES = 32,
+	PHP_INTERNAL = 1, /* of a function: written in C; user code is 2, of eval() 4 */
+};
+
+/*
+ * What a function's cookie is made of: its name's address, its file name's, and
+ * its lines. Closures are copies of one function, and soon gone; this stays.
+ */
+#define PHP_COOKIE_BYTES(name, file, lines) ((name) ^ (file) << 16 ^ (lines) << 40 ^ (lines) >> 24)

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compilers move unlikely parts of an interpreter's loop away. That part is
+ * the function, by .eh_frame, into whose middle the loop jumps most: its name
+ * need not be known.
+ */
+#include "lang/find.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/eh_frame.h"
+#include "elf/image.h"
+#include "elf/rawsym.h"
+
+enum {
+	LOOP_BYTES_MAX = 1 << 20,
+	COLD_JUMPS_MIN = 4, /* fewer may be chance */
+};
+
+int lang_find_text(const struct elf_image *img, const char *mark, char *out, size_t size)
+{
+	const struct elf_segment *seg;
+	size_t n = elf_image_segments(img, &seg);
+
+	for (size_t i = 0; i < n; i++) {
+		struct elf_span span;
+		const uint8_t *at;
+		size_t len;
+
+		if (seg[i].exec ||
+		    elf_image_at_offset(img, seg[i].file_off, seg[i].filesz, &span) < 0)
+			continue;
+		at = memmem(span.data, span.len, mark, strlen(mark));
+		if (!at)
+			continue;
+		at += strlen(mark);
+		len = (size_t)(span.data + span.len - at);
+		len = len < size - 1 ? len : size - 1;
+		memcpy(out, at, len);
+		out[len] = 0;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* ---- the loop ----------------------------------------------------------------- */
+
+struct cold {
+	const struct eh_frame *ef;
+	uint64_t lo, hi; /* the loop itself, addresses */
+	uint32_t *hits;  /* by function of ef */
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct eh_frame_fde *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* A jump to @to: into the middle of another function? */
+static void count_jump(struct cold *c, uint64_t to)
+{
+	size_t lo = 0, n = c->ef->fdes.len;
+
+	if (to >= c->lo && to < c->hi)
+		return;
+	while (n > 1) {
+		size_t half = n / 2;
+
+		if (c->ef->fdes.data[lo + half].start <= to)
+			lo += half;
+		n -= half;
+	}
+	if (n && to > c->ef->fdes.data[lo].start &&
+	    to - c->ef->fdes.data[lo].start < c->ef->fdes.data[lo].len)
+		c->hits[lo]++;
+}
+
+/* jmp rel32 and jcc rel32, wherever their bytes stand: chance hits few functions twice. */
+static void count_jumps(struct cold *c, const struct elf_span *code)
+{
+	for (size_t i = 0; i + 6 <= code->len; i++) {
+		bool jcc = code->data[i] == 0x0f && (code->data[i + 1] & 0xf0) == 0x80;
+		int32_t rel;
+
+		if (!jcc && code->data[i] != 0xe9)
+			continue;
+		memcpy(&rel, code->data + i + 1 + jcc, sizeof(rel));
+		count_jump(c, c->lo + i + 5 + jcc + (uint64_t)(int64_t)rel);
+	}
+}
+
+static int find_cold_by_jumps(struct eh_frame *ef, const struct elf_span *code,
+			      struct elf_rawsym *out)
+{
+	struct cold c = { ef, code->vaddr, code->vaddr + code->len, NULL };
+	size_t best = 0;
+
+	qsort(ef->fdes.data, ef->fdes.len, sizeof(*ef->fdes.data), by_start);
+	c.hits = calloc(ef->fdes.len, sizeof(*c.hits));
+	if (!c.hits)
+		return -ENOMEM;
+	count_jumps(&c, code);
+	for (size_t i = 0; i < ef->fdes.len; i++)
+		if (c.hits[i] > c.hits[best])
+			best = i;
+	*out = (struct elf_rawsym){ .vaddr = ef->fdes.data[best].start,
+				    .size = ef->fdes.data[best].len };
+	best = c.hits[best];
+	free(c.hits);
+	return best >= COLD_JUMPS_MIN ? 0 : -ENOENT;
+}
+
+static int find_cold(const struct elf_image *img, const struct elf_rawsym *loop,
+		     struct elf_rawsym *out)
+{
+	struct eh_frame_source src;
+	struct eh_frame ef = { 0 };
+	struct elf_span code;
+	int r = -ENOENT;
+
+	if (loop->size > LOOP_BYTES_MAX ||
+	    elf_image_at_vaddr(img, loop->vaddr, loop->size, &code) < 0 ||
+	    eh_frame_find(img, &src) < 0)
+		return -ENOENT;
+	if (eh_frame_read(&ef, &src, NULL) == 0 && ef.fdes.len)
+		r = find_cold_by_jumps(&ef, &code, out);
+	eh_frame_fini(&ef);
+	return r;
+}
+
+static int set_range(const struct elf_image *img, const struct elf_rawsym *sym,
+		     struct vm_range *out)
+{
+	uint64_t lo;
+
+	if (elf_image_offset_of(img, sym->vaddr, &lo) < 0 || !sym->size)
+		return -ENOENT;
+	*out = (struct vm_range){ lo, lo + sym->size };
+	return 0;
+}
+
+int lang_set_loop(const struct elf_image *img, const struct elf_rawsym *loop,
+		  struct lang_detected *d)
+{
+	struct elf_rawsym cold;
+	int r = set_range(img, loop, &d->code.loop[0]);
+
+	if (r < 0)
+		return r;
+	if (find_cold(img, loop, &cold) == 0)
+		(void)set_range(img, &cold, &d->code.loop[1]);
+	d->loop_vaddr = loop->vaddr;
+	return 0;
+}
+
+/* ---- a process's memory ------------------------------------------------------- */
+
+int lang_read_u64(const struct lang_process *p, uint64_t addr, uint64_t *out)
+{
+	return p->read(p->ctx, addr, out, sizeof(*out)) ? -EFAULT : 0;
+}
+
+int lang_read_text(const struct lang_process *p, uint64_t addr, uint64_t len, char **out)
+{
+	size_t n = len < LANG_NAME_MAX ? len : LANG_NAME_MAX;
+	char *text = malloc(n + 1);
+
+	if (!text)
+		return -ENOMEM;
+	if (n && p->read(p->ctx, addr, text, n)) {
+		free(text);
+		return -EFAULT;
+	}
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = '?';
+	text[n] = 0;
+	*out = text;
+	return 0;
+}
+
+int lang_check_cookie(uint32_t cookie, uint64_t bytes)
+{
+	return cookie && cookie != ((uint32_t)((bytes * 0x9e3779b97f4a7c15ULL) >> 32) | 1) ? -ESTALE
+											   : 0;
+}
