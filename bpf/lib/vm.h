@@ -12,6 +12,7 @@
  * none), NAME_step(which, slot) appends a frame and goes to the next
  * (WALK_STOP: that was all).
  */
+#include "bpf/lib/perl.h"
 #include "bpf/lib/php.h"
 #include "bpf/lib/python.h"
 #include "bpf/lib/walk_state.h"
@@ -64,7 +65,7 @@ static __always_inline void vm_walk_slot(struct walk *w, __u32 which, __u32 slot
 	vm_start(w);
 	if (vm_begin(which, slot) != WALK_CONTINUE)
 		return;
-	for (int i = 0; i < VM_FRAMES_MAX + 1; i++)
+	for (int i = 0; i < VM_STEPS_MAX; i++)
 		if (vm_step(which, slot) != WALK_CONTINUE)
 			break;
 }

@@ -485,7 +485,8 @@ static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
 		walk_push(w, word);
 	} else if ((off >= code->loop[0].lo && off < code->loop[0].hi) ||
 		   (off >= code->loop[1].lo && off < code->loop[1].hi)) {
-		w->n_loops[slot]++;
+		if (!w->n_loops[slot]++)
+			w->loop_rbx = w->regs[UREG_RBX];
 		walk_push(w, word | (__u64)(slot + 1) << VM_LOOP_SHIFT);
 	} else if (code->fold && w->n_loops[slot]) {
 		w->folded = word;

@@ -11,6 +11,7 @@ enum {
 	RULE_CACHE_SLOTS = 1024,
 	VM_THREADS_CACHED = 256,
 	VM_SEEN_SLOTS = 1024,
+	VM_STEPS_MAX = 3072, /* not every step of a machine's list is a frame */
 	USER_PAGE = 4096,
 	GUESS_FRAME_MAX = 1 << 20, /* bytes; larger frames are not guessed */
 };
@@ -60,7 +61,9 @@ struct walk {
 	__u64 fs_base;               /* the thread's */
 	__u64 folded;                /* the frame passed last, if it left no word */
 	__u32 n_loops[VM_SLOTS_MAX]; /* frames of each machine's loop so far */
+	__u64 loop_rbx;              /* in the innermost frame of a loop */
 	__u64 vm_at;                 /* next frame of the machine in work */
+	__u64 vm_base, vm_cop;       /* Perl's: the stack's first frame, the place reached */
 	__u64 vm_interp;             /* while its thread is sought: where the next list is */
 	__u32 vm_found;
 	__u32 vm_first;      /* words of machines before the one in work */

@@ -10,4 +10,7 @@ uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const 
 /* Is generated code that calls the loop of the machine @vm to be left out? */
 bool langs_is_trampoline(const struct langs *l, uint32_t vm);
 
+/* May a stack hold loops that are not the running coroutine's? */
+bool langs_may_hold_foreign(const struct langs *l, uint32_t vm);
+
 bool langs_fold(const struct langs *l);

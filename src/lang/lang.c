@@ -197,7 +197,9 @@ static void function_retry(struct langs *l, const struct lang_process *p, uint32
 static uint32_t function_of(struct langs *l, const struct lang_process *p, const uint64_t words[2])
 {
 	struct find find = { l, { p->pid, (uint32_t)words[1], p->start_ns, 0 } };
-	bool by_cookie = all[lang_of(l, words[0])] && all[lang_of(l, words[0])]->by_cookie;
+	const struct lang *lang = all[lang_of(l, words[0])];
+	/* no cookie: nothing could be read, and nothing is alike */
+	bool by_cookie = lang && lang->by_cookie && find.key.cookie;
 	uint64_t addr = by_cookie ? 0 : VM_FRAME_ADDR(words[0]);
 	struct lang_function f;
 	uint32_t hash, id;
@@ -233,11 +235,25 @@ uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const 
 	return FRAME_WORD(FRAME_SCRIPT, id << 32 | words[1] >> 32);
 }
 
-bool langs_is_trampoline(const struct langs *l, uint32_t vm)
+static const struct lang *lang_of_vm(const struct langs *l, uint32_t vm)
 {
 	uint32_t lang = vm < VM_TABLE_MAX ? l->tables.codes[vm].lang : LANG_NONE;
 
-	return l->fold && lang != LANG_NONE && lang < LANG_MAX && all[lang]->trampolines;
+	return lang < LANG_MAX ? all[lang] : NULL;
+}
+
+bool langs_is_trampoline(const struct langs *l, uint32_t vm)
+{
+	const struct lang *lang = lang_of_vm(l, vm);
+
+	return l->fold && lang && lang->trampolines;
+}
+
+bool langs_may_hold_foreign(const struct langs *l, uint32_t vm)
+{
+	const struct lang *lang = lang_of_vm(l, vm);
+
+	return lang && lang->may_hold_foreign;
 }
 
 bool langs_fold(const struct langs *l)

@@ -66,6 +66,8 @@ struct lang_detected {
 struct lang {
 	/* Functions are told apart by their cookies alone: copies of one come and go. */
 	bool by_cookie;
+	/* A thread's stack may hold loops of another one's coroutine: see weave.c. */
+	bool may_hold_foreign;
 	/* Generated code that calls the loop is a trampoline for other profilers' sake. */
 	bool trampolines;
 	/*

@@ -116,9 +116,10 @@ static void count_lists(struct weave *w)
  * More loops than a thread can have entered without a frame: the outer ones
  * are not of the running coroutine but of whoever lay on its stack before.
  */
-static bool are_foreign(const struct side *s)
+static bool are_foreign(const struct langs *l, const struct side *s)
 {
-	return s->n_activations && s->n_loops > s->n_activations + 1;
+	return langs_may_hold_foreign(l, s->vm) && s->n_activations &&
+	       s->n_loops > s->n_activations + 1;
 }
 
 /* Activations without a loop: the native stack ends too early. */
@@ -157,7 +158,7 @@ size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out)
 	count_lists(&w);
 	w.from_inner = in->cut || incomplete;
 	for (int i = 0; i < VM_SLOTS_MAX; i++)
-		w.from_inner |= are_foreign(&w.side[i]);
+		w.from_inner |= are_foreign(l, &w.side[i]);
 	if (incomplete)
 		n--;
 	for (size_t i = 0; i < n;)

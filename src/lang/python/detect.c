@@ -125,7 +125,8 @@ int python_detect(const struct elf_image *img, const struct vm_tables *tables, u
 }
 
 const struct lang python_lang = {
-	.trampolines = true, /* -X perf */
+	.may_hold_foreign = true, /* greenlet */
+	.trampolines = true,      /* -X perf */
 	.detect = python_detect,
 	.read = python_read,
 	.line = python_line,

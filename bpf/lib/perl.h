@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * Perl's subs, from its stacks of contexts. The interpreter that a thread runs
+ * is what its loop has in rbx; else the process's first. Each call from C gets
+ * a context that returns to nowhere, by which it is known. What a frame ran
+ * when it called the next one is that one's old COP, which has the line.
+ */
+#include "bpf/lib/walk_state.h"
+
+/* Go to the stack @info: its innermost context. */
+static __always_inline int perl_stack(struct walk *w, __u64 info)
+{
+	__u64 contexts;
+	__s32 top;
+
+	if (read_user(w->vm_frame.words, PERL_INFO_BYTES, info))
+		return WALK_STOP;
+	w->vm_interp = info;
+	contexts = w->vm_frame.words[PERL_INFO_CONTEXTS / 8];
+	top = (__s32)w->vm_frame.words[PERL_INFO_TOP / 8];
+	w->vm_found = w->vm_frame.words[PERL_INFO_TYPE / 8] >> 32;
+	w->vm_base = contexts;
+	w->vm_at = contexts + (__s64)top * PERL_CONTEXT_BYTES;
+	return top < -1 ? WALK_STOP : WALK_CONTINUE;
+}
+
+static __always_inline int perl_interpreter(struct walk *w, const struct perl_vm *perl, __u64 at)
+{
+	__u64 info = 0;
+
+	if (!at || read_user(&w->vm_cop, sizeof(w->vm_cop), at + perl->curcop) ||
+	    read_user(&info, sizeof(info), at + perl->curstackinfo) || !info)
+		return WALK_STOP;
+	return perl_stack(w, info);
+}
+
+WALK_FN int perl_begin(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct perl_vm *perl;
+	__u64 at = 0;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	perl = perl_get(w->process.vms[slot].vm);
+	if (!perl)
+		return WALK_STOP;
+	if (w->n_loops[slot] && perl_interpreter(w, perl, w->loop_rbx) == WALK_CONTINUE)
+		return WALK_CONTINUE;
+	if (read_user(&at, sizeof(at), w->process.vms[slot].bias + perl->interpreter))
+		return WALK_STOP;
+	return perl_interpreter(w, perl, at);
+}
+
+/* A frame at the COP that was reached. */
+static __always_inline void perl_push(struct walk *w, __u32 slot, __u64 addr, __u32 cookie)
+{
+	__u32 line = 0;
+
+	if (read_user(&line, sizeof(line), w->vm_cop + PERL_COP_LINE))
+		line = 0;
+	vm_push(w, slot, addr, line, cookie);
+}
+
+static __always_inline void perl_push_cop(struct walk *w, __u32 slot, __u32 kind)
+{
+	__u64 file = 0, text[2] = { 0 };
+	__u32 cookie = 0;
+
+	/* names shorter than that may end where memory does */
+	if (!read_user(&file, sizeof(file), w->vm_cop + PERL_COP_FILE) &&
+	    !read_user(text, sizeof(text), file))
+		cookie = vm_cookie(PERL_FILE_BYTES(kind, file, text[0], text[1]));
+	perl_push(w, slot, (w->vm_cop & ~(__u64)PERL_KIND_MASK) | kind, cookie);
+}
+
+static __always_inline void perl_push_sub(struct walk *w, __u32 slot, __u64 cv)
+{
+	__u64 body = 0, key[3] = { 0 };
+	__u32 cookie = 0;
+
+	if (!read_user(&body, sizeof(body), cv + PERL_BODY) &&
+	    !read_user(key, sizeof(key), body + PERL_CV_ROOT))
+		cookie = vm_cookie(PERL_SUB_BYTES(key[0], key[1], key[2]));
+	perl_push(w, slot, cv, cookie);
+}
+
+/* Below a stack's contexts: the program itself, or the stack that this one was begun on. */
+static __always_inline int perl_stack_end(struct walk *w, __u32 slot)
+{
+	__u64 prev = 0;
+
+	if (w->vm_found == PERL_INFO_MAIN) {
+		perl_push_cop(w, slot, PERL_FILE);
+		vm_mark_last(w);
+		return WALK_STOP;
+	}
+	if (read_user(&prev, sizeof(prev), w->vm_interp + PERL_INFO_PREV) || !prev)
+		return WALK_STOP;
+	return perl_stack(w, prev);
+}
+
+WALK_FN int perl_step(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	__u32 type;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	if (w->vm_at < w->vm_base)
+		return perl_stack_end(w, slot);
+	if (read_user(w->vm_frame.words, PERL_CONTEXT_BYTES, w->vm_at)) {
+		w->record.head.flags |= RECORD_VM_CUT;
+		return WALK_STOP;
+	}
+	w->vm_at -= PERL_CONTEXT_BYTES;
+	type = w->vm_frame.bytes[0];
+	if ((type & PERL_TYPE_MASK) == PERL_TYPE_SUB) {
+		perl_push_sub(w, slot, w->vm_frame.words[PERL_CONTEXT_CV / 8]);
+	} else if ((type & PERL_TYPE_MASK) == PERL_TYPE_EVAL && !(type & PERL_EVAL_BLOCK)) {
+		perl_push_cop(w, slot, PERL_FILE);
+	} else if ((type & PERL_TYPE_MASK) == PERL_TYPE_SORT_BLOCK) {
+		perl_push_cop(w, slot, PERL_SORT);
+		vm_mark_last(w);
+		w->vm_cop = w->vm_frame.words[PERL_CONTEXT_COP / 8];
+		return WALK_CONTINUE;
+	} else {
+		return WALK_CONTINUE;
+	}
+	if (!w->vm_frame.words[PERL_CONTEXT_RETURN / 8])
+		vm_mark_last(w);
+	w->vm_cop = w->vm_frame.words[PERL_CONTEXT_COP / 8];
+	return WALK_CONTINUE;
+}

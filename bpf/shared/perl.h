@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/* One Perl with threads: addresses as linked, offsets that differ between versions. */
+#ifndef CAMEO_BPF
+#include <linux/types.h>
+#endif
+
+struct perl_vm {
+	__u64 interpreter;          /* address of the pointer to the first one */
+	__u16 curcop, curstackinfo; /* in an interpreter */
+	__u16 version;              /* 5.36: 36 */
+	__u16 aux_is_behind_array;  /* what a hash has more of: where */
+};
+
+/* The same in Perl 5.32 to 5.42. */
+enum {
+	PERL_INFO_CONTEXTS = 8, /* of a stack's description */
+	PERL_INFO_PREV = 16,
+	PERL_INFO_TOP = 32, /* index of the innermost context */
+	PERL_INFO_TYPE = 44,
+	PERL_INFO_BYTES = 48,
+	PERL_INFO_MAIN = 1,
+	PERL_CONTEXT_BYTES = 104,
+	PERL_CONTEXT_COP = 16, /* where it was entered from */
+	PERL_CONTEXT_RETURN = 48,
+	PERL_CONTEXT_CV = 72,
+	PERL_TYPE_MASK = 15,
+	PERL_TYPE_SORT_BLOCK = 0,
+	PERL_TYPE_SUB = 9,
+	PERL_TYPE_EVAL = 11,
+	PERL_EVAL_BLOCK = 0xc0, /* eval {} and try {} are no code of their own */
+	PERL_COP_LINE = 36,
+	PERL_COP_FILE = 48,
+	PERL_BODY = 0,     /* of a value: address of its body */
+	PERL_CV_ROOT = 48, /* of a body: its code, its name or glob, its file's name */
+	PERL_CV_NAME = 56,
+	PERL_CV_FILE = 64,
+};
+
+/* What an address is of, in its low bits: a sub, a file's code, a block of sort. */
+enum { PERL_SUB = 0, PERL_FILE = 1, PERL_SORT = 2, PERL_KIND_MASK = 7 };
+
+/*
+ * What cookies are made of. Closures are copies of one sub, and what eval()
+ * compiles is soon gone; these stay, or are others for other code.
+ */
+#define PERL_SUB_BYTES(root, name, file) ((root) ^ (name) << 16 ^ (file) << 32 ^ (file) >> 32)
+#define PERL_FILE_BYTES(kind, file, text0, text1)                                                  \
+	((file) ^ (text0) ^ ((text1) << 24 | (text1) >> 40) ^ (__u64)(kind) << 56)
