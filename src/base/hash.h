@@ -4,6 +4,8 @@
 /* XXH3 of bytes, for the indices in memory; not stable across versions, never stored. */
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/auxv.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -11,6 +13,25 @@
 static inline uint32_t hash_bytes(const void *data, size_t len)
 {
 	return (uint32_t)XXH3_64bits(data, len);
+}
+
+/*
+ * What strangers send goes into tables that they must not be able to fill with
+ * texts of one hash: the seed is the kernel's, another in each process.
+ */
+static inline uint64_t hash_seed(void)
+{
+	const void *bytes = (const void *)(uintptr_t)getauxval(AT_RANDOM);
+	uint64_t seed = 0;
+
+	if (bytes)
+		memcpy(&seed, bytes, sizeof(seed));
+	return seed;
+}
+
+static inline uint32_t hash_seeded(uint64_t seed, const void *data, size_t len)
+{
+	return (uint32_t)XXH3_64bits_withSeed(data, len, seed);
 }
 
 /* Of one word: Murmur3's finalizer, cheap and good enough for pids and ids. */

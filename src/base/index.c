@@ -54,6 +54,17 @@ static int index_resize(struct index *ix, uint32_t n_slots)
 	return 0;
 }
 
+int index_reserve(struct index *ix, size_t n)
+{
+	uint32_t slots = ix->n_slots ? ix->n_slots : INDEX_MIN_SLOTS;
+
+	if (n > UINT32_MAX / 4)
+		return -ENOMEM;
+	while ((uint64_t)n * 4 > (uint64_t)slots * 3)
+		slots *= 2;
+	return slots > ix->n_slots ? index_resize(ix, slots) : 0;
+}
+
 int index_add(struct index *ix, uint32_t hash, uint32_t id)
 {
 	if (id == UINT32_MAX || ix->n_used >= UINT32_MAX / 4)

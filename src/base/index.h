@@ -33,6 +33,9 @@ void index_fini(struct index *ix);
 bool index_find(const struct index *ix, uint32_t hash, index_eq_fn eq, const void *ctx,
 		uint32_t *out_id);
 
+/* Make room for @n ids in all: 0 or -ENOMEM. */
+int index_reserve(struct index *ix, size_t n);
+
 /* Add @id; the caller knows that no equal one is there. 0 or -ENOMEM. */
 int index_add(struct index *ix, uint32_t hash, uint32_t id);
 

@@ -31,6 +31,7 @@ struct strtab {
 	struct strtab_block *blocks; /* newest first */
 	size_t used, room;           /* in the newest block */
 	size_t bytes;
+	uint64_t seed;
 	struct index index;
 	struct {
 		VEC(struct strtab_entry);
@@ -82,7 +83,7 @@ static const char *strtab_store(struct strtab *t, const char *s, size_t len)
 int strtab_add(struct strtab *t, const char *s, size_t len, uint32_t *out_id)
 {
 	struct strtab_key key = { t, s, len };
-	uint32_t hash = hash_bytes(s, len);
+	uint32_t hash = hash_seeded(t->seed, s, len);
 	uint32_t id = (uint32_t)t->entries.len;
 	const char *kept;
 	int r;
@@ -113,12 +114,20 @@ int strtab_new(struct strtab **out)
 
 	if (!t)
 		return -ENOMEM;
+	t->seed = hash_seed();
 	if (strtab_add(t, "", 0, &id) < 0) {
 		strtab_free(t);
 		return -ENOMEM;
 	}
 	*out = t;
 	return 0;
+}
+
+int strtab_reserve(struct strtab *t, size_t n)
+{
+	int r = vec_reserve(&t->entries, n);
+
+	return r < 0 ? r : index_reserve(&t->index, n);
 }
 
 void strtab_free(struct strtab *t)

@@ -14,6 +14,9 @@ struct strtab;
 int strtab_new(struct strtab **out);
 void strtab_free(struct strtab *t);
 
+/* Make room for @n strings in all: 0 or -ENOMEM. */
+int strtab_reserve(struct strtab *t, size_t n);
+
 /* The id of @len bytes at @s, added if new. 0 or -ENOMEM. */
 int strtab_add(struct strtab *t, const char *s, size_t len, uint32_t *out_id);
 

@@ -472,12 +472,26 @@ static int read_meta(struct reader *rd)
 	return r;
 }
 
+static int reserve(struct reader *rd)
+{
+	const struct profile_room room = { .strings = rd->parts[PPROF_STRING_TABLE].len,
+					   .functions = rd->parts[PPROF_FUNCTION].len,
+					   .locations = rd->parts[PPROF_LOCATION].len,
+					   .samples = rd->parts[PPROF_SAMPLE].len };
+
+	if (profile_reserve(rd->p, &room) < 0 || vec_reserve(&rd->strings, room.strings + 1) < 0)
+		return reading_no_memory(&rd->at);
+	return 0;
+}
+
 static int read_message(struct reader *rd, struct wire w)
 {
 	int r = cut(rd, w);
 
 	if (r == 0)
 		r = check_limits(rd);
+	if (r == 0)
+		r = reserve(rd);
 	if (r == 0)
 		r = read_strings(rd);
 	if (r == 0)

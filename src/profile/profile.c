@@ -156,6 +156,23 @@ int profile_retype(struct profile *p, size_t i, const char *type, const char *un
 	return r;
 }
 
+int profile_reserve(struct profile *p, const struct profile_room *room)
+{
+	int r = strtab_reserve(p->strings, room->strings + 1);
+
+	if (r == 0)
+		r = seqtab_make_room(&p->functions, room->functions);
+	if (r == 0)
+		r = seqtab_make_room(&p->lines, room->locations);
+	if (r == 0)
+		r = seqtab_make_room(&p->locations, room->locations);
+	if (r == 0)
+		r = seqtab_make_room(&p->stacks, room->samples);
+	if (r == 0)
+		r = vec_reserve(&p->samples, room->samples);
+	return r < 0 ? r : index_reserve(&p->sample_index, room->samples);
+}
+
 int profile_add_comment(struct profile *p, const char *text)
 {
 	uint32_t id;

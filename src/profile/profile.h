@@ -104,6 +104,12 @@ DEFINE_FREEP(struct profile, profile_free)
 struct profile_meta *profile_meta(struct profile *p);
 const struct profile_meta *profile_meta_const(const struct profile *p);
 int profile_add_sample_type(struct profile *p, const char *type, const char *unit);
+
+/* How much of each is about to come; more may. */
+struct profile_room {
+	size_t strings, functions, locations, samples;
+};
+int profile_reserve(struct profile *p, const struct profile_room *room);
 int profile_add_comment(struct profile *p, const char *text);
 
 /* Interning: an equal one's id, or a new one. 0, -ENOMEM, -EINVAL for an id that is not there. */

@@ -21,7 +21,7 @@ struct seqtab_key {
 
 void seqtab_init(struct seqtab *t, size_t elem_len)
 {
-	*t = (struct seqtab){ .elem_len = elem_len };
+	*t = (struct seqtab){ .elem_len = elem_len, .seed = hash_seed() };
 }
 
 void seqtab_fini(struct seqtab *t)
@@ -29,7 +29,7 @@ void seqtab_fini(struct seqtab *t)
 	free(t->elems);
 	vec_fini(&t->rows);
 	index_fini(&t->index);
-	*t = (struct seqtab){ .elem_len = t->elem_len };
+	*t = (struct seqtab){ .elem_len = t->elem_len, .seed = t->seed };
 }
 
 const void *seqtab_get(const struct seqtab *t, uint32_t id, size_t *out_n)
@@ -63,10 +63,19 @@ static int seqtab_reserve(struct seqtab *t, size_t n)
 	return vec_reserve(&t->rows, t->rows.len + 1);
 }
 
+int seqtab_make_room(struct seqtab *t, size_t n)
+{
+	int r = vec_grow(&t->elems, &t->cap, n, t->elem_len);
+
+	if (r == 0)
+		r = vec_reserve(&t->rows, n);
+	return r < 0 ? r : index_reserve(&t->index, n);
+}
+
 int seqtab_add(struct seqtab *t, const void *elems, size_t n, uint32_t *out_id)
 {
 	struct seqtab_key key = { t, elems, n };
-	uint32_t hash = hash_bytes(elems, n * t->elem_len);
+	uint32_t hash = hash_seeded(t->seed, elems, n * t->elem_len);
 	uint32_t id = seqtab_count(t);
 	int r;
 

@@ -25,10 +25,14 @@ struct seqtab {
 		VEC(struct seqtab_row);
 	} rows;
 	struct index index;
+	uint64_t seed;
 };
 
 void seqtab_init(struct seqtab *t, size_t elem_len);
 void seqtab_fini(struct seqtab *t);
+
+/* Make room for @n sequences of one in all: 0 or -ENOMEM. */
+int seqtab_make_room(struct seqtab *t, size_t n);
 
 /* The id of the @n elements at @elems, added if new. 0 or -ENOMEM. */
 int seqtab_add(struct seqtab *t, const void *elems, size_t n, uint32_t *out_id);

@@ -51,6 +51,7 @@ struct pending {
 struct day {
 	pthread_rwlock_t lock; /* symbols, spans */
 	struct symbols *symbols;
+	struct intern intern; /* the appending thread's alone */
 	struct {
 		VEC(struct span);
 	} spans; /* by series */
@@ -96,6 +97,7 @@ void day_close(struct day *d)
 	db_finalize(d->put_profile);
 	db_close(d->db);
 	symbols_free(d->symbols);
+	intern_fini(&d->intern);
 	vec_fini(&d->spans);
 	vec_fini(&d->pending);
 	pthread_rwlock_destroy(&d->lock);
@@ -179,6 +181,7 @@ int day_open(struct day **out, const char *path, struct err *err)
 
 	if (!d)
 		return -ENOMEM;
+	intern_init(&d->intern);
 	pthread_rwlock_init(&d->lock, NULL);
 	pthread_mutex_init(&d->readers_lock, NULL);
 	d->path = strdup(path);
@@ -390,7 +393,7 @@ static int intern_samples(struct day *d, const struct store_profile *p, struct e
 	nodes = malloc(((size_t)profile_n_stacks(p->profile) + 1) * sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
-	r = intern_stacks(d->symbols, p->profile, nodes);
+	r = intern_stacks(&d->intern, d->symbols, p->profile, nodes);
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		struct profile_sample s = profile_sample(p->profile, i);
 

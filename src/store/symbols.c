@@ -35,6 +35,7 @@ struct symbols {
 		VEC(struct symbols_node);
 	} nodes;
 	struct index node_index;
+	uint64_t seed;
 };
 
 _Static_assert(sizeof(struct symbols_frame) == FRAME_WORDS * sizeof(uint32_t), "no padding");
@@ -46,6 +47,7 @@ int symbols_new(struct symbols **out)
 
 	if (!s)
 		return -ENOMEM;
+	s->seed = hash_seed();
 	seqtab_init(&s->frames, sizeof(struct symbols_frame));
 	seqtab_init(&s->series, sizeof(uint32_t));
 	r = strtab_new(&s->strings);
@@ -96,7 +98,7 @@ static bool node_eq(const void *ctx, uint32_t id)
 int symbols_add_node(struct symbols *s, uint32_t parent, uint32_t frame, uint32_t *out_id)
 {
 	struct node_key key = { s, { parent, frame } };
-	uint32_t hash = hash_u64((uint64_t)parent << 32 | frame);
+	uint32_t hash = hash_u64(((uint64_t)parent << 32 | frame) ^ s->seed);
 	uint32_t id = (uint32_t)s->nodes.len;
 	int r;
 
