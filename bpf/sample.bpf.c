@@ -177,7 +177,7 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 		n = RECORD_WORDS_MAX + VM_WORDS_MAX;
 	/* what is new of a virtual machine is read now, while it is still there */
 	send(c, &w->record, sizeof(struct record_header) + n * sizeof(__u64),
-	     w->record.head.n_vm_words && w->vm_is_new ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	     w->vm_is_new ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 /*
@@ -239,7 +239,7 @@ static __always_inline void count_walk(struct counters *c, struct walk *w)
 	__u32 n = w->record.head.n_words;
 	__u64 last;
 
-	c->n[COUNTER_FRAMES] += n - w->record.head.n_kernel;
+	c->n[COUNTER_FRAMES] += n - w->record.head.n_kernel - w->n_second_words;
 	c->n[COUNTER_CACHE_HITS] += w->n_cache_hits;
 	c->n[COUNTER_WINDOW_FILLS] += w->n_fills;
 	if (w->complete) {

@@ -17,6 +17,8 @@
 #include "bpf/lib/python.h"
 #include "bpf/lib/walk_state.h"
 
+#define LANGS_WITH_LISTS
+
 WALK_FN int vm_begin(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
@@ -75,3 +77,5 @@ static __always_inline void vm_walk(struct walk *w, __u32 which)
 	vm_walk_slot(w, which, 0);
 	vm_walk_slot(w, which, 1);
 }
+
+#undef LANGS_WITH_LISTS

@@ -12,82 +12,9 @@
  * it once, not once a frame, and so a plain loop of 1024 turns passes on 5.10;
  * there such a function takes only scalars, so it looks the state up itself.
  */
+#include "bpf/lib/jvm.h"
+#include "bpf/lib/walk_memory.h"
 #include "bpf/lib/walk_state.h"
-
-/* Copy a window that begins at @addr; shorter at the top of the stack's mapping. */
-static __always_inline int window_fill(struct walk *w, __u64 addr)
-{
-	__u32 len = WALK_WINDOW;
-
-	w->n_fills++;
-	w->window_at = 0;
-	if (read_user(w->window, WALK_WINDOW, addr)) {
-		len = USER_PAGE - (addr & (USER_PAGE - 1));
-		if (len >= WALK_WINDOW)
-			return -1;
-		len &= WALK_WINDOW - 1;
-		if (read_user(w->window, len, addr))
-			return -1;
-	}
-	w->window_at = addr;
-	w->window_len = len;
-	return 0;
-}
-
-/* The word of the stack at @addr: 0, or -1 when it can't be read. */
-static __always_inline int stack_word(struct walk *w, __u64 addr, __u64 *out)
-{
-	__u64 off;
-
-	if (addr & 7)
-		return read_user(out, 8, addr) ? -1 : 0;
-	off = addr - w->window_at;
-	if (!w->window_at || off > WALK_WINDOW || off + 8 > w->window_len) {
-		if (window_fill(w, addr) || w->window_len < 8)
-			return -1;
-		off = 0;
-	}
-	*out = w->window[(off >> 3) & (WALK_WINDOW / 8 - 1)];
-	return 0;
-}
-
-/* Last of the sorted mappings whose start is not above @pc: into w->mapping. */
-static __always_inline int mapping_search(struct walk *w, __u64 pc)
-{
-	const __u32 units = sizeof(struct unwind_mapping) / 4;
-	__u32 lo = w->process.first_mapping, n = w->process.n_mappings;
-	struct arena_chunk *c;
-
-	if (!n)
-		return -1;
-	for (int i = 0; i < WALK_SEARCH_STEPS && n > 1; i++) {
-		__u32 half = n >> 1, mid = lo + half * units, at;
-
-		c = arena_chunk_get(mid);
-		if (!c)
-			return -1;
-		at = mid & (ARENA_CHUNK_MASK & ~7u);
-		if (((__u64)c->units[at + 1] << 32 | c->units[at]) <= pc)
-			lo = mid;
-		n -= half;
-	}
-	c = arena_chunk_get(lo);
-	if (!c)
-		return -1;
-	__builtin_memcpy(&w->mapping, &c->units[lo & (ARENA_CHUNK_MASK & ~7u)], sizeof(w->mapping));
-	return 0;
-}
-
-static __always_inline int mapping_find(struct walk *w, __u64 pc)
-{
-	if (pc >= w->mapping.start && pc < w->mapping.end)
-		return 0;
-	if (mapping_search(w, pc) || pc < w->mapping.start || pc >= w->mapping.end) {
-		w->mapping.start = w->mapping.end = 0;
-		return -1;
-	}
-	return 0;
-}
 
 /* Id of the rule in force at @off of a file; UNWIND_RULE_NONE if there is none. */
 static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
@@ -153,18 +80,6 @@ static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, 
 		*out = 0;
 		return 0;
 	}
-}
-
-/* A zero return address is how hand-made stacks (coroutines) mark their bottom. */
-static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __u64 rbp, __u64 rbx)
-{
-	w->regs[UREG_RIP] = pc;
-	w->regs[UREG_RSP] = sp;
-	w->regs[UREG_RBP] = rbp;
-	w->regs[UREG_RBX] = rbx;
-	w->all_regs = 0;
-	w->is_call = 1;
-	return pc ? WALK_CONTINUE : walk_done(w);
 }
 
 /* Go to the caller's frame: its stack pointer is @cfa. */
@@ -495,10 +410,26 @@ static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
 	}
 }
 
-/* The frame has its word; more than so many are not kept. */
+/* The frame has its words; more than so many are not kept. */
 static __always_inline int walk_is_full(const struct walk *w)
 {
-	return w->record.head.n_words >= w->record.head.n_kernel + WALK_FRAMES_MAX;
+	return w->record.head.n_words >=
+	       w->record.head.n_kernel + WALK_FRAMES_MAX + w->n_second_words;
+}
+
+/* Code that no file holds: a virtual machine's, or some other's, which may keep frame pointers. */
+WALK_FN int walk_unfiled(__u32 which, __u64 pc)
+{
+	struct walk *w = walk_get(which);
+
+	if (!w)
+		return WALK_STOP;
+	if (w->mapping.kind != MAPPING_ANONYMOUS)
+		return jvm_step(w, which);
+	if (w->process.generated_wanted)
+		return WALK_NEED_MAPPINGS;
+	walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
+	return walk_generated(which);
 }
 
 /* The file's table is not there: the step is taken again when it is. */
@@ -533,10 +464,8 @@ WALK_FN int walk_step(__u32 which)
 		walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
 		return walk_fail(w, WALK_ERR_PC_UNMAPPED);
 	}
-	if (w->mapping.kind == MAPPING_ANONYMOUS) {
-		walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
-		return walk_generated(which);
-	}
+	if (w->mapping.kind != MAPPING_FILE)
+		return walk_unfiled(which, pc);
 	word = FRAME_NATIVE_WORD(w->mapping.file, pc - w->mapping.start + w->mapping.file_off);
 	slot = vm_slot_of(w);
 	if (slot) {

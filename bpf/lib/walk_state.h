@@ -66,15 +66,20 @@ struct walk {
 	__u64 vm_base, vm_cop;       /* Perl's: the stack's first frame, the place reached */
 	__u64 vm_interp;             /* while its thread is sought: where the next list is */
 	__u32 vm_found;
-	__u32 vm_first;      /* words of machines before the one in work */
-	__u32 n_activations; /* of the machine in work, so far */
-	__u32 pad3;
-	__u32 vm_last;   /* index of the words of the one before; 0: none */
-	__u32 vm_is_new; /* one of them was not seen lately on this CPU */
+	__u32 vm_first;       /* words of machines before the one in work */
+	__u32 n_activations;  /* of the machine in work, so far */
+	__u32 n_second_words; /* of frames that have two */
+	__u32 vm_last;        /* index of the words of the one before; 0: none */
+	__u32 vm_is_new;      /* one of them was not seen lately on this CPU */
 	union {
 		__u64 words[VM_FRAME_BYTES / 8];
 		__u8 bytes[VM_FRAME_BYTES];
 	} vm_frame;
+
+	__u64 jvm_frame; /* bytes of it */
+	__u64 blob_at; /* the JVM's code blob of the frame in work */
+	__u64 blob[JVM_BLOB_BYTES / 8];
+	__u64 code[4]; /* bytes of the code there */
 
 	/* these live from sample to sample */
 	struct rule_cache_slot cache[RULE_CACHE_SLOTS];
@@ -153,9 +158,21 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	w->folded = 0;
 	for (int i = 0; i < VM_SLOTS_MAX; i++)
 		w->n_loops[i] = 0;
+	w->n_second_words = 0;
 	w->vm_last = 0;
 	w->vm_is_new = 0;
 	w->record.head.n_vm_words = 0;
+}
+
+/* Has a frame of a virtual machine been seen lately? Else it should be read soon. */
+static __always_inline void vm_note(struct walk *w, __u64 head, __u32 cookie)
+{
+	__u32 hash = (__u32)(((head ^ ((__u64)cookie << 20)) * 0x9e3779b97f4a7c15ULL) >> 32);
+	__u32 seen = hash & (VM_SEEN_SLOTS - 1);
+
+	if (w->vm_seen[seen] != hash)
+		w->vm_is_new = 1;
+	w->vm_seen[seen] = hash;
 }
 
 /* Two words of a virtual machine's frame, behind all others. */
@@ -164,8 +181,6 @@ static __always_inline void vm_push(struct walk *w, __u32 slot, __u64 addr, __u3
 {
 	__u32 n = bounded_here(w->record.head.n_words + w->record.head.n_vm_words);
 	__u64 head = VM_FRAME_WORD(slot, w->process.vms[slot].vm, addr);
-	__u32 hash = (__u32)(((head ^ ((__u64)cookie << 20)) * 0x9e3779b97f4a7c15ULL) >> 32);
-	__u32 seen = hash & (VM_SEEN_SLOTS - 1);
 
 	if (n >= RECORD_WORDS_MAX + VM_WORDS_MAX - 1)
 		return;
@@ -173,9 +188,7 @@ static __always_inline void vm_push(struct walk *w, __u32 slot, __u64 addr, __u3
 	w->record.words[n + 1] = (__u64)place << 32 | cookie;
 	w->record.head.n_vm_words += 2;
 	w->vm_last = n;
-	if (w->vm_seen[seen] != hash)
-		w->vm_is_new = 1;
-	w->vm_seen[seen] = hash;
+	vm_note(w, head, cookie);
 }
 
 /* A machine's frames follow. */

@@ -24,9 +24,10 @@ enum frame_kind {
 	FRAME_ADDRESS =
 		3,    /* payload: address in the process, in no known file (JIT code, garbage) */
 	FRAME_VM = 4, /* a virtual machine's, see vm.h */
-	FRAME_SCRIPT = 5,  /* the same, read: payload: function id (24 bits) << 32 | place; in the
-			      agent only */
-	FRAME_KERNEL = 31, /* payload: low 56 bits of the address */
+	FRAME_SCRIPT = 5,   /* the same, read: payload: function id (24 bits) << 32 | place; in the
+			       agent only */
+	FRAME_VM_PLACE = 6, /* second word of generated code's, see vm.h */
+	FRAME_KERNEL = 31,  /* payload: low 56 bits of the address */
 };
 
 #define FRAME_KIND_SHIFT    59
@@ -51,7 +52,7 @@ enum {
 	WALK_FRAMES_MAX = 1024,
 	WALK_TURNS_MAX = 3072,   /* steps; those of an interpreter's own frames leave no word */
 	KERNEL_FRAMES_MAX = 127, /* sysctl kernel.perf_event_max_stack's default */
-	RECORD_WORDS_MAX = KERNEL_FRAMES_MAX + WALK_FRAMES_MAX + 1,
+	RECORD_WORDS_MAX = KERNEL_FRAMES_MAX + 2 * WALK_FRAMES_MAX + 1,
 };
 
 /* ---- ring records --------------------------------------------------------- */
@@ -155,12 +156,16 @@ enum { UNWIND_FILES_MAX = 1 << 15 };
 enum mapping_kind {
 	MAPPING_FILE,      /* unwind by the file's rows */
 	MAPPING_ANONYMOUS, /* generated code without a table: frame pointers */
+	/* generated code of a virtual machine, which tells where it is */
+	MAPPING_JVM,       /* file_off: add pc >> shift to find its segment's entry in the map */
+	MAPPING_JVM_LOOP,  /* the same, of the interpreter */
+	MAPPING_JVM_ENTRY, /* the same, where interpreted frames are made */
 };
 
 struct unwind_mapping {
 	__u64 start, end;
 	__u64 file_off; /* of start */
-	__u32 file;     /* file id; 0 for MAPPING_ANONYMOUS */
+	__u32 file;     /* file id; 0 for MAPPING_ANONYMOUS; JVM_MAPPING_FILE */
 	__u32 kind;     /* enum mapping_kind */
 };
 _Static_assert(sizeof(struct unwind_mapping) == 32, "8 arena units");
@@ -175,7 +180,8 @@ struct unwind_process {
 	 * may have appeared that are not published yet.
 	 */
 	__u32 unmapped_is_final;
-	__u32 pad;
+	/* A virtual machine has not told yet where its code is: samples of such go up raw. */
+	__u32 generated_wanted;
 	struct vm_slot vms[VM_SLOTS_MAX];
 };
 

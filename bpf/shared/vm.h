@@ -62,6 +62,15 @@ struct vm_slot {
 #define VM_FRAME_WORD(slot, vm, addr)                                                              \
 	(FRAME_WORD(FRAME_VM, ((__u64)(vm) << 48) | VM_FRAME_ADDR(addr)) | (__u64)(slot) << 57)
 
+/*
+ * Frames of code that a virtual machine generated stand among the native ones,
+ * two words each: the first as above, with what kind of object the address is
+ * of in the slot's place, and FRAME_VM_PLACE. A frame so made counts as one.
+ */
+#define VM_PLACE_WORD(place, cookie) FRAME_WORD(FRAME_VM_PLACE, ((__u64)(place) << 32) | (cookie))
+
+#define VM_PLACE_OF(w) ((__u32)(((w)&FRAME_PAYLOAD_MASK) >> 32))
+
 /* Two flag bits of a native frame of the loop: the number of its slot, plus 1. */
 #define VM_LOOP_SHIFT   56
 #define VM_LOOP_SLOT(w) ((__u32)((w) >> VM_LOOP_SHIFT) & 7)

@@ -118,7 +118,7 @@ static bool joins(const struct unwind_mapping *a, const struct unwind_mapping *b
 	return a->kind == MAPPING_ANONYMOUS || a->file_off + (a->end - a->start) == b->file_off;
 }
 
-int mapset_add(struct mapset *m, const struct unwind_mapping *map)
+static int add_over(struct mapset *m, const struct unwind_mapping *map)
 {
 	struct unwind_mapping piece[3];
 	size_t at = first_above(m, map->start), end = at, n = 0;
@@ -139,7 +139,8 @@ int mapset_add(struct mapset *m, const struct unwind_mapping *map)
 	piece[n++] = *map;
 	if (end > at && x[end - 1].end > map->end) {
 		piece[n] = x[end - 1];
-		piece[n].file_off += map->end - piece[n].start;
+		if (piece[n].kind == MAPPING_FILE)
+			piece[n].file_off += map->end - piece[n].start;
 		piece[n++].start = map->end;
 	}
 	if (n == 1 && at == end && at > 0 && joins(&x[at - 1], map)) {
@@ -149,6 +150,32 @@ int mapset_add(struct mapset *m, const struct unwind_mapping *map)
 	}
 	m->dirty = true;
 	return 0;
+}
+
+int mapset_add(struct mapset *m, const struct unwind_mapping *map)
+{
+	struct unwind_mapping rest = *map;
+	int r = 0;
+
+	if (map->kind != MAPPING_ANONYMOUS)
+		return add_over(m, map);
+	/* what a virtual machine has told of its memory stays, however that grows */
+	while (r == 0 && rest.start < map->end) {
+		size_t at = first_above(m, rest.start);
+		const struct unwind_mapping *x;
+
+		while (at < m->maps.len && m->maps.data[at].kind <= MAPPING_ANONYMOUS)
+			at++;
+		x = at < m->maps.len ? &m->maps.data[at] : NULL;
+		rest.end = x && x->start < map->end ? x->start : map->end;
+		if (rest.end > rest.start)
+			r = add_over(m, &rest);
+		if (!x || rest.end == map->end)
+			break;
+		/* adding may have moved it */
+		rest.start = m->maps.data[first_above(m, rest.end)].end;
+	}
+	return r;
 }
 
 int mapset_publish(struct mapset *m, struct unwind_tables *tables, uint64_t now_ns,

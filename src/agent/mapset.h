@@ -27,7 +27,8 @@ void mapset_clear(struct mapset *m);
 /**
  * mapset_add() - a mapping has appeared
  *
- * What it covers of older ones is gone; generated code that adjoins is joined.
+ * What it covers of older ones is gone; generated code that adjoins is joined. An
+ * anonymous mapping does not cover what a virtual machine told of.
  * Return: 0 or -ENOMEM.
  */
 int mapset_add(struct mapset *m, const struct unwind_mapping *map);

@@ -21,13 +21,16 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/vec.h"
+#include "lang/lang.h"
 #include "proc/maps.h"
+#include "proc/memory.h"
 #include "proc/stat.h"
 #include "symbol/jitdump.h"
 
 #define KEEP_ENDED_NS 3000000000ULL
 
 enum {
+	ATTACH_TRIES_MAX = 1000, /* so often a virtual machine may say that it is not far enough */
 	EAGER_MAPPINGS_MAX = 1024, /* larger sets are published when a sample wants them */
 	REREAD_COST_SHARE = 20,    /* reading a process again may take 1/20 of the time */
 };
@@ -42,6 +45,8 @@ struct entry {
 	bool reread;            /* /proc must be read before the mappings are right */
 	bool dirty;             /* in the list of changes */
 	bool unmapped_is_final; /* struct unwind_process */
+	bool attached;          /* its virtual machine's code is among the mappings */
+	uint32_t attach_tries;
 	uint64_t next_reread_ns;
 };
 
@@ -49,6 +54,7 @@ struct procs {
 	struct files *files;
 	struct unwind_tables *tables;
 	struct sampler *sampler;
+	struct langs *langs; /* may be NULL */
 	bool follow_only;
 	struct {
 		VEC(struct entry *);
@@ -96,6 +102,11 @@ int procs_new(struct procs **out, struct files *files, struct unwind_tables *tab
 	p->sampler = sampler;
 	*out = p;
 	return 0;
+}
+
+void procs_set_langs(struct procs *p, struct langs *langs)
+{
+	p->langs = langs;
 }
 
 static void entry_free(struct procs *p, struct entry *e, uint64_t now_ns)
@@ -268,6 +279,7 @@ static int entry_reread(struct procs *p, struct entry *e, uint64_t now_ns)
 	if (!own)
 		return -ENOMEM;
 	e->maps = own;
+	e->attached = false;
 	mapset_clear(own);
 	r = proc_maps_read((int)e->info.pid, PROC_MAPS_EXEC, on_proc_map, &job, NULL);
 	e->reread = false;
@@ -357,6 +369,8 @@ static void on_fork(struct procs *p, const struct sideband_event *ev)
 	}
 	memcpy(e->info.comm, parent->info.comm, sizeof(e->info.comm));
 	e->info.exe = parent->info.exe;
+	e->attached = parent->attached;
+	e->attach_tries = parent->attach_tries;
 	e->reread = parent->reread;
 	mapset_unref(e->maps, p->tables, ev->time_ns);
 	e->maps = mapset_ref(parent->maps);
@@ -421,25 +435,85 @@ void procs_handle(struct procs *p, const struct sideband_event *ev)
 
 /* ---- publishing ----------------------------------------------------------- */
 
+/* The virtual machine that a mapping holds, and where that puts its file; NULL: none. */
+static const struct lang_file *mapping_vm(const struct procs *p, const struct unwind_mapping *m,
+					  uint64_t *out_bias)
+{
+	const struct file_info *info =
+		m->kind == MAPPING_FILE ? files_get(p->files, m->file) : NULL;
+	uint64_t off = info ? info->lang.loop_off : 0;
+
+	if (!info || !info->lang.vm || off < m->file_off || off - m->file_off >= m->end - m->start)
+		return NULL;
+	*out_bias = m->start + off - m->file_off - info->lang.loop_vaddr;
+	return &info->lang;
+}
+
 /* The virtual machines among the mappings: the address of each one's loop tells where it is. */
 static void entry_vms(const struct procs *p, const struct entry *e, struct unwind_process *out)
 {
+	uint64_t bias;
 	uint32_t n = 0;
 
 	memset(out->vms, 0, sizeof(out->vms));
+	out->generated_wanted = 0;
 	for (uint32_t i = 0; i < mapset_count(e->maps) && n < VM_SLOTS_MAX; i++) {
 		const struct unwind_mapping *m = mapset_get(e->maps, i);
-		const struct file_info *info = files_get(p->files, m->file);
-		uint64_t off = info ? info->lang.loop_off : 0;
+		const struct lang_file *lang = mapping_vm(p, m, &bias);
 
-		if (!info || !info->lang.vm || off < m->file_off ||
-		    off - m->file_off >= m->end - m->start)
+		if (!lang)
 			continue;
-		out->vms[n++] = (struct vm_slot){
-			.vm = info->lang.vm,
-			.file = m->file,
-			.bias = m->start + off - m->file_off - info->lang.loop_vaddr,
-		};
+		if (lang->attaches)
+			out->generated_wanted = !e->attached && e->attach_tries < ATTACH_TRIES_MAX;
+		else
+			out->vms[n++] = (struct vm_slot){
+				.vm = lang->vm,
+				.file = m->file,
+				.bias = bias,
+			};
+	}
+}
+
+static int read_entry(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	const struct entry *e = ctx;
+
+	return proc_memory_read(e->info.pid, addr, dst, len);
+}
+
+/* Add the code that the virtual machine @file generates. */
+static void entry_attach_to(struct procs *p, struct entry *e, const struct lang_file *file,
+			    uint64_t bias, uint64_t now_ns)
+{
+	const struct lang_process of = { .pid = e->info.pid, .read = read_entry, .ctx = e };
+	struct unwind_mapping regions[LANG_REGIONS_MAX];
+	struct mapset *own;
+	int n = langs_attach(p->langs, file, bias, &of, regions);
+
+	e->attach_tries = n == -EAGAIN ? e->attach_tries + 1 : ATTACH_TRIES_MAX;
+	own = n > 0 ? mapset_own(e->maps, p->tables, now_ns) : NULL;
+	if (!own)
+		return;
+	e->maps = own;
+	for (int i = 0; i < n; i++)
+		(void)mapset_add(own, &regions[i]);
+	e->attached = true;
+	e->attach_tries = 0;
+}
+
+static void entry_attach(struct procs *p, struct entry *e, uint64_t now_ns)
+{
+	uint64_t bias;
+
+	if (!p->langs || e->attached || e->attach_tries >= ATTACH_TRIES_MAX || e->info.end_ns)
+		return;
+	for (uint32_t i = 0; i < mapset_count(e->maps); i++) {
+		const struct lang_file *file = mapping_vm(p, mapset_get(e->maps, i), &bias);
+
+		if (!file || !file->attaches)
+			continue;
+		entry_attach_to(p, e, file, bias, now_ns);
+		return;
 	}
 }
 
@@ -507,6 +581,9 @@ int procs_mappings(struct procs *p, uint32_t pid, uint64_t time_ns, uint64_t now
 		e = entry_from_proc(p, pid);
 	if (!e)
 		return -ENOMEM;
+	if (e->reread)
+		(void)entry_reread(p, e, now_ns);
+	entry_attach(p, e, now_ns);
 	return entry_publish(p, e, now_ns, out);
 }
 

@@ -16,6 +16,7 @@
 #include "bpf/shared/abi.h"
 
 struct files;
+struct langs;
 struct procs;
 struct sampler;
 struct unwind_tables;
@@ -32,6 +33,9 @@ struct process {
 int procs_new(struct procs **out, struct files *files, struct unwind_tables *tables,
 	      struct sampler *sampler);
 void procs_free(struct procs *p);
+
+/* Virtual machines are asked for their code from now on. */
+void procs_set_langs(struct procs *p, struct langs *langs);
 
 DEFINE_FREEP(struct procs, procs_free)
 

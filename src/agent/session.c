@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 
 #include "agent/collect.h"
 #include "agent/files.h"
@@ -20,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "lang/lang.h"
+#include "proc/memory.h"
 #include "unwind/walk.h"
 
 #define UPKEEP_NS 1000000000ULL
@@ -72,12 +72,16 @@ static int session_make_tables(struct session *s, const struct session_opts *opt
 		r = files_new(&s->files, s->tables);
 	if (r == 0)
 		r = langs_new(&s->langs, &vms, !opts->sampler.all_native);
+	if (r == 0 && opts->signatures)
+		langs_want_signatures(s->langs);
 	if (r == 0) {
 		files_set_langs(s->files, s->langs);
 		unwind_walker_set_vms(s->walker, &vms);
 	}
 	if (r == 0)
 		r = procs_new(&s->procs, s->files, s->tables, s->sampler);
+	if (r == 0)
+		procs_set_langs(s->procs, s->langs);
 	if (r == 0)
 		r = jits_new(&s->jits, s->procs);
 	if (r == 0)
@@ -209,10 +213,8 @@ static void count_end(struct session *s, const uint64_t *words, size_t n, bool c
 static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	struct session *s = ctx;
-	struct iovec local = { dst, len }, remote = { (void *)addr, len };
 
-	return process_vm_readv((pid_t)s->read_pid, &local, 1, &remote, 1, 0) == (ssize_t)len ? 0
-											      : -1;
+	return proc_memory_read(s->read_pid, addr, dst, len);
 }
 
 /* Count a walked stack, with the frames of virtual machines where they belong. */

@@ -36,6 +36,7 @@ struct session_stats {
 
 struct session_opts {
 	struct sampler_opts sampler;
+	bool signatures;   /* Java's methods with their parameters */
 	bool keep_times;   /* of each sample */
 	bool keep_cpus;    /* tell a thread's samples apart by CPU */
 	bool exclude_self; /* this process and its children */

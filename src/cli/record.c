@@ -152,6 +152,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!demangle_mode_parse(arg, &a->o.symbolizer.demangle))
 			err_set(&a->err, -EINVAL, "--demangle takes full, short or no, not %.40s",
 				arg);
+		a->o.signatures = a->o.symbolizer.demangle == DEMANGLE_FULL;
 		break;
 	case OPT_DEBUGINFOD:
 		a->o.symbolizer.debuginfod = arg;

@@ -157,6 +157,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 	int r;
 
 	session.sampler = so;
+	session.signatures = o->signatures;
 	r = outfile_open(&rec->out, o->path, err);
 	if (r < 0)
 		return r;

@@ -13,4 +13,8 @@ bool langs_is_trampoline(const struct langs *l, uint32_t vm);
 /* May a stack hold loops that are not the running coroutine's? */
 bool langs_may_hold_foreign(const struct langs *l, uint32_t vm);
 
+/* What a frame of generated code shows: FRAME_SCRIPT words, borrowed until the next call. */
+size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_t words[2],
+		    const uint64_t **out);
+
 bool langs_fold(const struct langs *l);

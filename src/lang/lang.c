@@ -36,9 +36,16 @@ struct lang_unsupported {
 	char name[sizeof(((struct lang_detected *)NULL)->name)];
 };
 
+/* What a frame of generated code was found to show. */
+struct expansion {
+	struct key key;
+	uint64_t place;    /* the frame's second word */
+	uint32_t first, n; /* words */
+};
+
 struct langs {
 	struct vm_tables tables;
-	bool fold;
+	bool fold, signatures;
 	uint32_t n_vms; /* [0] is none */
 	struct {
 		VEC(struct lang_unsupported);
@@ -51,6 +58,13 @@ struct langs {
 	} keys; /* of functions */
 	struct index by_key;
 	size_t text_bytes; /* of the functions' names and lines */
+	struct {
+		VEC(struct expansion);
+	} expansions;
+	struct {
+		VEC(uint64_t);
+	} expanded; /* words of all of them */
+	struct index by_place;
 };
 
 int langs_new(struct langs **out, const struct vm_tables *tables, bool fold)
@@ -64,6 +78,11 @@ int langs_new(struct langs **out, const struct vm_tables *tables, bool fold)
 	l->n_vms = 1;
 	*out = l;
 	return 0;
+}
+
+void langs_want_signatures(struct langs *l)
+{
+	l->signatures = true;
 }
 
 static void function_fini(struct lang_function *f)
@@ -83,6 +102,9 @@ void langs_free(struct langs *l)
 	vec_fini(&l->functions);
 	vec_fini(&l->keys);
 	index_fini(&l->by_key);
+	vec_fini(&l->expansions);
+	vec_fini(&l->expanded);
+	index_fini(&l->by_place);
 	free(l);
 }
 
@@ -116,10 +138,25 @@ void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file
 			continue;
 		out->loop_vaddr = d.loop_vaddr;
 		out->loop_off = d.code.loop[0].lo;
+		out->attaches = all[i]->attach;
 		out->vm = l->n_vms++;
 		l->tables.codes[out->vm] = d.code;
 		return;
 	}
+}
+
+int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
+		 const struct lang_process *p, struct unwind_mapping *out)
+{
+	struct vm_code *code = &l->tables.codes[file->vm];
+	int n = all[code->lang]->attach(&l->tables, file->vm, l->n_vms, bias, p, out);
+	uint32_t used = 0;
+
+	for (int i = 0; i < n; i++)
+		used |= JVM_MAPPING_VM(out[i].file) == l->n_vms;
+	if (used)
+		l->tables.codes[l->n_vms++] = *code;
+	return n;
 }
 
 /* ---- functions ------------------------------------------------------------ */
@@ -150,11 +187,13 @@ static struct lang_function function_read(struct langs *l, const struct lang_pro
 {
 	uint32_t lang = lang_of(l, head);
 	struct lang_function f = { .lang = (uint8_t)lang };
+	struct lang_process of = *p;
 	int r;
 
 	if (lang == LANG_NONE)
 		return f;
-	r = all[lang]->read(&l->tables, VM_FRAME_INDEX(head), p, VM_FRAME_ADDR(head), cookie, &f);
+	of.signatures = l->signatures;
+	r = all[lang]->read(&l->tables, VM_FRAME_INDEX(head), &of, VM_FRAME_ADDR(head), cookie, &f);
 	f.state = r == 0         ? LANG_FUNCTION_READ
 		  : r == -ESTALE ? LANG_FUNCTION_STALE
 				 : LANG_FUNCTION_UNREADABLE;
@@ -223,9 +262,10 @@ static uint32_t function_of(struct langs *l, const struct lang_process *p, const
 
 size_t langs_bytes(const struct langs *l)
 {
-	return l->functions.cap * sizeof(*l->functions.data) +
-	       l->keys.cap * sizeof(*l->keys.data) +
-	       l->by_key.n_slots * sizeof(struct index_slot) + l->text_bytes;
+	return l->functions.cap * sizeof(*l->functions.data) + l->keys.cap * sizeof(*l->keys.data) +
+	       l->by_key.n_slots * sizeof(struct index_slot) + l->text_bytes +
+	       l->expansions.cap * sizeof(struct expansion) + l->expanded.cap * sizeof(uint64_t) +
+	       l->by_place.n_slots * sizeof(struct index_slot);
 }
 
 uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2])
@@ -261,10 +301,66 @@ bool langs_fold(const struct langs *l)
 	return l->fold;
 }
 
+/* ---- generated code --------------------------------------------------------- */
+
+struct find_place {
+	const struct langs *l;
+	const struct key *key;
+	uint64_t place;
+};
+
+static bool same_place(const void *ctx, uint32_t id)
+{
+	const struct find_place *f = ctx;
+	const struct expansion *e = &f->l->expansions.data[id];
+
+	return e->place == f->place && !memcmp(&e->key, f->key, sizeof(e->key));
+}
+
+static int expansion_add(struct langs *l, const struct lang_process *p, struct expansion *e,
+			 uint32_t hash)
+{
+	uint32_t vm = VM_FRAME_INDEX(e->key.head), lang = l->tables.codes[vm].lang;
+	uint64_t words[2] = { e->key.head, e->place };
+	struct lang_call calls[LANG_CALLS_MAX];
+	int n = 0, r = 0;
+
+	if (lang != LANG_NONE && lang < LANG_MAX && all[lang]->expand)
+		n = all[lang]->expand(&l->tables, vm, p, words, calls);
+	e->first = (uint32_t)l->expanded.len;
+	for (int i = 0; i < n && r == 0; i++) {
+		words[0] = VM_FRAME_WORD(0, vm, calls[i].addr);
+		words[1] = (uint64_t)calls[i].place << 32 | calls[i].cookie;
+		r = vec_push(&l->expanded, langs_script_word(l, p, words));
+	}
+	e->n = (uint32_t)l->expanded.len - e->first;
+	if (r == 0)
+		r = vec_push(&l->expansions, *e);
+	return r < 0 ? r : index_add(&l->by_place, hash, (uint32_t)l->expansions.len - 1);
+}
+
+size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_t words[2],
+		    const uint64_t **out)
+{
+	struct expansion e = { .place = words[1] };
+	struct find_place find = { l, &e.key, e.place };
+	uint32_t hash, id;
+
+	e.key = (struct key){ p->pid, (uint32_t)words[1], p->start_ns, words[0] };
+	hash = hash_u64(e.key.head ^ e.place << 7 ^ p->start_ns ^ p->pid);
+	if (index_find(&l->by_place, hash, same_place, &find, &id))
+		e = l->expansions.data[id];
+	else if (l->expansions.len >= LANG_FUNCTIONS_MAX || expansion_add(l, p, &e, hash) < 0)
+		return 0;
+	*out = l->expanded.data + e.first;
+	return e.n;
+}
+
 enum vm_lang langs_name(const struct langs *l, uint64_t word, struct symbol_frame *out)
 {
 	uint64_t id = (word & FRAME_PAYLOAD_MASK) >> 32;
 	const struct lang_function *f;
+	uint32_t place;
 
 	*out = (struct symbol_frame){ .name = "[too many functions]", .file = "" };
 	if (id >= l->functions.len)
@@ -275,7 +371,8 @@ enum vm_lang langs_name(const struct langs *l, uint64_t word, struct symbol_fram
 		out->name = f->name;
 		out->file = f->file;
 		out->start_line = f->first_line;
-		out->line = all[f->lang]->line(f, (uint32_t)word);
+		place = all[f->lang]->expand ? (uint32_t)word & ~LANG_PLACE_NEAR : (uint32_t)word;
+		out->line = all[f->lang]->line(f, place);
 		break;
 	case LANG_FUNCTION_STALE:
 		out->name = "[stale function]";

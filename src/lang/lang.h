@@ -26,6 +26,7 @@ struct langs;
 struct lang_file {
 	uint32_t vm;                   /* index of the tables */
 	uint64_t loop_off, loop_vaddr; /* the same place: tells where a mapping puts the file */
+	bool attaches; /* it has no loop, but code of its own making: see langs_attach() */
 };
 
 /* The process whose frames are read. */
@@ -34,6 +35,7 @@ struct lang_process {
 	uint64_t start_ns; /* tells programs apart that ran under one pid */
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len); /* 0 or negative */
 	void *ctx;
+	bool signatures; /* set by langs: names are wanted with their parameters */
 };
 
 enum lang_function_state { LANG_FUNCTION_READ, LANG_FUNCTION_STALE, LANG_FUNCTION_UNREADABLE };
@@ -50,8 +52,17 @@ struct lang_function {
 	char *name, *file; /* owned */
 };
 
+/* A call of a function, as a frame of generated code shows it. */
+struct lang_call {
+	uint64_t addr;   /* of what read() reads */
+	uint32_t cookie; /* as read() has it */
+	uint32_t place;  /* as line() has it, and LANG_PLACE_NEAR */
+};
+
 enum {
 	LANG_NAME_MAX = 1024, /* bytes; longer names are cut */
+	LANG_CALLS_MAX = 64,  /* functions inlined in one place */
+	LANG_REGIONS_MAX = 16,
 	LANG_LINES_MAX = 1 << 18,
 	LANG_FUNCTIONS_MAX = 1 << 20,
 };
@@ -82,10 +93,33 @@ struct lang {
 		    uint64_t addr, uint32_t cookie, struct lang_function *out);
 	/* The line of a place; 0: not known. */
 	uint32_t (*line)(const struct lang_function *f, uint32_t place);
+	/*
+	 * The rest is of machines that generate code; else NULL.
+	 *
+	 * Where is the code of the process that has file @vm at @bias? Fills @out,
+	 * and entry @spare of the tables if no older one describes it. The number of
+	 * regions; -EAGAIN: not yet; another -errno: nowhere.
+	 */
+	int (*attach)(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint64_t bias,
+		      const struct lang_process *p, struct unwind_mapping *out);
+	/* What ran at a frame's two words, innermost first. Number of calls, at least 1. */
+	int (*expand)(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
+		      const uint64_t words[2], struct lang_call out[LANG_CALLS_MAX]);
 };
+
+/* A place that is only the nearest of those that the machine knows. */
+#define LANG_PLACE_NEAR (1u << 31)
+
+/* A frame's cookie as the walk makes it of eight bytes. */
+static inline uint32_t lang_cookie(uint64_t bytes)
+{
+	return (uint32_t)(bytes * 0x9e3779b97f4a7c15ULL >> 32) | 1;
+}
 
 /* Keeps @tables' pointers. @fold: the machines' own frames are left out of stacks. */
 int langs_new(struct langs **out, const struct vm_tables *tables, bool fold);
+/* Names with parameters, where a language has such. */
+void langs_want_signatures(struct langs *l);
 void langs_free(struct langs *l);
 
 DEFINE_FREEP(struct langs, langs_free)
@@ -96,6 +130,17 @@ void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file
 /* The @i-th machine that was met and is not supported, by its name; NULL behind the last. */
 const char *langs_unsupported(const struct langs *l, size_t i);
 
+/**
+ * langs_attach() - ask a process for the code that its virtual machine generates
+ *
+ * @file is one that the process has mapped, at @bias. Return: the number of
+ * regions in @out, LANG_REGIONS_MAX at most, of which a later one replaces what it
+ * covers of those before; -EAGAIN: the machine is not far enough, ask again;
+ * another -errno: it is none.
+ */
+int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
+		 const struct lang_process *p, struct unwind_mapping *out);
+
 /* A stack as the walk left it. */
 struct lang_stack {
 	struct lang_process process;
@@ -104,14 +149,15 @@ struct lang_stack {
 	bool cut; /* outer frames are missing in vm_words */
 };
 
-enum { LANG_STACK_MAX = RECORD_WORDS_MAX + VM_FRAMES_MAX };
+enum { LANG_STACK_MAX = RECORD_WORDS_MAX + 2 * VM_FRAMES_MAX };
 
 /**
  * langs_weave() - one stack, with the languages' frames where they belong
  *
  * @out holds LANG_STACK_MAX words. The frames of each activation of an
  * interpreter's loop replace the loop's frame, as FRAME_SCRIPT words; what
- * was not seen before is read from the process. Return: number of words.
+ * was not seen before is read from the process. A frame of generated code becomes
+ * one for each function that was inlined there. Return: number of words.
  */
 size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out);
 

@@ -43,6 +43,16 @@ static void put(struct weave *w, uint64_t word)
 		w->out[w->n_out++] = word;
 }
 
+/* A frame of generated code, two words: the functions that it shows. */
+static void put_generated(struct weave *w, const uint64_t *words)
+{
+	const uint64_t *shown;
+	size_t n = langs_expand(w->l, &w->in->process, words, &shown);
+
+	for (size_t i = 0; i < n; i++)
+		put(w, shown[i]);
+}
+
 static void put_native(struct weave *w, uint64_t word)
 {
 	put(w, word >> FRAME_KIND_SHIFT == FRAME_NATIVE
@@ -136,6 +146,10 @@ static size_t put_word(struct weave *w, const uint64_t *words, size_t n)
 	uint32_t slot = loop_slot(words[0]);
 	struct side *s;
 
+	if (words[0] >> FRAME_KIND_SHIFT == FRAME_VM && n > 1) {
+		put_generated(w, words);
+		return 2;
+	}
 	if (!slot) {
 		put_native(w, words[0]);
 		return 1;

@@ -120,6 +120,7 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	w->state.vm_is_new = 0;
 	walk_begin(&w->state, &in->process);
 	w->state.process.unmapped_is_final = 1;
+	w->state.process.generated_wanted = 0;
 }
 
 /* A step, with the file's table made on the way if that is what it wants. */

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * Steps through the code that HotSpot generates, which is on the C stack:
+ *
+ *   compiled code   the heap's segment map leads from any pc to its blob, whose
+ *                   head tells the frame's size; a leaf may have only a part of
+ *                   its frame, which its code tells
+ *   the interpreter rbp is the frame's; it holds the method, the byte code's
+ *                   address and the caller's rsp
+ *   stubs           a frame's size, or rbp, or none
+ *
+ * A return address must lead to mapped code; what does not is sought up the
+ * stack, where a call stands in front of where it leads.
+ */
+#include "bpf/lib/walk_memory.h"
+
+enum {
+	JVM_HOPS_MAX = 24,     /* through the segment map: one a 254 segments */
+	JVM_SEARCH_WORDS = 64, /* of stack, for a return address */
+	JVM_FRAME_MAX = 1 << 20,
+	JVM_RBP_KEPT = 1, /* in a frame's size: rbp is not saved yet */
+	/* words below rbp in an interpreted frame */
+	JVM_SENDER_SP = 1,
+	JVM_FRAME_METHOD = 3,
+	UREG_RAX = 0,
+	UREG_R13 = 13, /* the interpreter's byte code pointer; its callers' rsp at an entry */
+};
+
+/* What is to be done next: call chains may be eight deep only. Above enum walk_step_result. */
+enum jvm_next {
+	JVM_NEXT_STUB = 16,
+	JVM_NEXT_INTERPRETED,
+	JVM_NEXT_LEAF,   /* look how much of w->jvm_frame is there */
+	JVM_NEXT_RETURN, /* leave the frame of w->jvm_frame bytes */
+	JVM_NEXT_SEARCH, /* there is none where it should be */
+};
+
+/* A field of the blob that was read. Its alignment is its width. */
+static __always_inline __u64 jvm_field(const struct walk *w, struct jvm_field f)
+{
+	__u64 v = w->blob[(f.off >> 3) & (JVM_BLOB_BYTES / 8 - 1)] >> ((f.off & 7) * 8);
+
+	switch (f.width) {
+	case 1:
+		return v & 0xff;
+	case 2:
+		return (__u64)(__s64)(__s16)v;
+	case 4:
+		return (__u64)(__s64)(__s32)v;
+	default:
+		return v;
+	}
+}
+
+static __always_inline __u64 jvm_code_begin(const struct walk *w, const struct jvm_vm *vm)
+{
+	return jvm_field(w, vm->code) + (vm->code.base == JVM_FROM_BLOB ? w->blob_at : 0);
+}
+
+/* A field that is a place in the code, as an address. */
+static __always_inline __u64 jvm_address(const struct walk *w, const struct jvm_vm *vm,
+					 struct jvm_field f)
+{
+	__u64 v = jvm_field(w, f);
+
+	if (f.base == JVM_FROM_BLOB)
+		return v + w->blob_at;
+	return f.base == JVM_FROM_CODE ? v + jvm_code_begin(w, vm) : v;
+}
+
+static __always_inline __u8 jvm_byte(const struct walk *w, __u32 i)
+{
+	return w->code[(i >> 3) & 3] >> ((i & 7) * 8);
+}
+
+static __always_inline void jvm_push(struct walk *w, __u32 object, __u64 addr, __u64 place,
+				     __u32 cookie)
+{
+	__u64 head = VM_FRAME_WORD(object, JVM_MAPPING_VM(w->mapping.file) & 0xff, addr);
+
+	w->folded = 0;
+	w->n_second_words++;
+	walk_push(w, head);
+	walk_push(w, VM_PLACE_WORD(place < JVM_PLACE_NONE ? place : JVM_PLACE_NONE, cookie));
+	vm_note(w, head, cookie);
+}
+
+/* The blob of the current pc: its start is read. 0 or -1. */
+WALK_FN int jvm_read_blob(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	const struct jvm_vm *vm;
+	__u32 shift, n;
+	__u64 seg;
+	__u8 tag = JVM_SEGMENT_FREE;
+
+	if (!w)
+		return -1;
+	vm = jvm_get(JVM_MAPPING_VM(w->mapping.file));
+	if (!vm)
+		return -1;
+	shift = JVM_MAPPING_SHIFT(w->mapping.file);
+	seg = (w->regs[UREG_RIP] - w->is_call) >> shift;
+	for (int i = 0; i < JVM_HOPS_MAX && tag; i++) {
+		if (read_user(&tag, sizeof(tag), w->mapping.file_off + seg) ||
+		    tag == JVM_SEGMENT_FREE)
+			return -1;
+		seg -= tag;
+	}
+	w->blob_at = (seg << shift) + vm->block_bytes;
+	n = bounded_here(vm->blob_bytes);
+	if (tag || n > JVM_BLOB_BYTES)
+		return -1;
+	return read_user(w->blob, n, w->blob_at) ? -1 : 0;
+}
+
+static __always_inline int jvm_is_call(const struct walk *w, __u32 i, __u8 mask, __u8 mode)
+{
+	return jvm_byte(w, i) == 0xff && (jvm_byte(w, i + 1) & mask) == mode;
+}
+
+/* Is @at where a call returns to? WALK_CONTINUE: yes. */
+WALK_FN int jvm_is_return(__u32 which, __u64 at)
+{
+	struct walk *w = walk_get(which);
+
+	if (!w || !at || mapping_find(w, at - 1))
+		return WALK_STOP;
+	/* the interpreter is returned to where nothing called */
+	if (w->mapping.kind == MAPPING_JVM_LOOP || w->mapping.kind == MAPPING_JVM_ENTRY)
+		return WALK_CONTINUE;
+	if (read_user(w->code, 8, at - 8))
+		return WALK_STOP;
+	/* call rel32 */
+	if (jvm_byte(w, 3) == 0xe8)
+		return WALK_CONTINUE;
+	/* call *: reg, (reg); disp8(reg), (sib); disp8(sib); disp32(reg), (rip); disp32(sib) */
+	if (jvm_is_call(w, 6, 0xf8, 0xd0) || jvm_is_call(w, 6, 0xf8, 0x10) ||
+	    jvm_is_call(w, 5, 0xf8, 0x50) || jvm_is_call(w, 5, 0xff, 0x14) ||
+	    jvm_is_call(w, 4, 0xff, 0x54) || jvm_is_call(w, 2, 0xf8, 0x90) ||
+	    jvm_is_call(w, 2, 0xff, 0x15) || jvm_is_call(w, 1, 0xff, 0x94))
+		return WALK_CONTINUE;
+	return WALK_STOP;
+}
+
+/* The first return address up the stack. */
+WALK_FN int jvm_search(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 sp, ra = 0, rbp = 0;
+
+	if (!w)
+		return WALK_STOP;
+	sp = w->regs[UREG_RSP] & ~7ULL;
+	for (int i = 0; i < JVM_SEARCH_WORDS; i++) {
+		rbp = i ? ra : w->regs[UREG_RBP];
+		if (stack_word(w, sp, &ra))
+			return walk_fail(w, WALK_ERR_STACK_READ);
+		sp += 8;
+		if (jvm_is_return(which, ra) == WALK_CONTINUE)
+			return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_RBX]);
+	}
+	return walk_fail(w, WALK_ERR_NO_RULE);
+}
+
+/* The frame's bytes end in rbp and the return address, as far as it holds them. */
+WALK_FN int jvm_return(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 sp, rbp, size, ra = 0;
+
+	if (!w)
+		return WALK_STOP;
+	size = w->jvm_frame;
+	rbp = w->regs[UREG_RBP];
+	sp = w->regs[UREG_RSP] + (size & ~7ULL);
+	if ((size >= 16 && !(size & JVM_RBP_KEPT) && stack_word(w, sp - 16, &rbp)) ||
+	    stack_word(w, sp - 8, &ra))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	if (!ra || mapping_find(w, ra - 1))
+		return JVM_NEXT_SEARCH;
+	return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_RBX]);
+}
+
+/* ---- compiled methods ------------------------------------------------------ */
+
+/* Length of what may stand in front of a prologue, from byte @i: 0 when there is nothing. */
+static __always_inline __u32 jvm_before_prologue(const struct walk *w, __u32 i)
+{
+	/* mov %eax, disp32(%rsp): touches the stack's end */
+	if (jvm_byte(w, i) == 0x89 && jvm_byte(w, i + 1) == 0x84 && jvm_byte(w, i + 2) == 0x24)
+		return 7;
+	if (jvm_byte(w, i) == 0x0f && jvm_byte(w, i + 1) == 0x1f)
+		return jvm_byte(w, i + 2) == 0x44 ? 5 : 4;
+	if (jvm_byte(w, i) == 0x66 && jvm_byte(w, i + 1) == 0x90)
+		return 2;
+	return jvm_byte(w, i) == 0x90;
+}
+
+static __always_inline __u32 jvm_sub_rsp(const struct walk *w, __u32 i)
+{
+	if (jvm_byte(w, i) != 0x48 || jvm_byte(w, i + 2) != 0xec)
+		return 0;
+	return jvm_byte(w, i + 1) == 0x83 ? 4 : jvm_byte(w, i + 1) == 0x81 ? 7 : 0;
+}
+
+/*
+ * Bytes of the frame, of @size, that there are @off bytes behind the method's
+ * entry, whose code is in w->code: push rbp, (mov rsp, rbp), sub rsp; or
+ * sub rsp, mov rbp to its place.
+ */
+static __always_inline __u64 jvm_in_prologue(const struct walk *w, __u64 off, __u64 size)
+{
+	__u32 i = jvm_before_prologue(w, 0);
+
+	i += jvm_before_prologue(w, i);
+	if (off <= i)
+		return 8;
+	if (jvm_byte(w, i) == 0x55) {
+		i++;
+		if (jvm_byte(w, i) == 0x48 &&
+		    (jvm_byte(w, i + 1) == 0x8b || jvm_byte(w, i + 1) == 0x89))
+			i += 3;
+		return off < i + jvm_sub_rsp(w, i) ? 16 : size;
+	}
+	if (!jvm_sub_rsp(w, i))
+		return size;
+	i += jvm_sub_rsp(w, i);
+	if (off < i)
+		return 8;
+	/* mov %rbp, disp(%rsp) */
+	if (jvm_byte(w, i) == 0x48 && jvm_byte(w, i + 1) == 0x89 &&
+	    off < i + (jvm_byte(w, i + 2) == 0x6c ? 5 : 8))
+		return size | JVM_RBP_KEPT;
+	return size;
+}
+
+/* The same for the code at pc, in w->code: pop rbp, (poll), ret. */
+static __always_inline __u64 jvm_in_epilogue(const struct walk *w, __u64 size)
+{
+	if (jvm_byte(w, 0) == 0x5d)
+		return 16;
+	if (jvm_byte(w, 0) == 0xc3)
+		return 8;
+	/* cmp poll(%r15), %rsp; ja; ret */
+	if (jvm_byte(w, 0) == 0x49 && jvm_byte(w, 1) == 0x3b &&
+	    (jvm_byte(w, 2) == 0xa7 || jvm_byte(w, 2) == 0x67))
+		return 8;
+	if (jvm_byte(w, 0) == 0x0f && jvm_byte(w, 1) == 0x87 && jvm_byte(w, 6) == 0xc3)
+		return 8;
+	/* test %eax, poll(%rip); ret. mov poll(%r15), %r10; test %eax, (%r10); ret */
+	if (jvm_byte(w, 0) == 0x85 && jvm_byte(w, 1) == 0x05 && jvm_byte(w, 6) == 0xc3)
+		return 8;
+	if (jvm_byte(w, 0) == 0x41 && jvm_byte(w, 1) == 0x85 && jvm_byte(w, 3) == 0xc3)
+		return 8;
+	if (jvm_byte(w, 0) == 0x4d && jvm_byte(w, 1) == 0x8b && jvm_byte(w, 7) == 0x41 &&
+	    jvm_byte(w, 8) == 0x85 && jvm_byte(w, 10) == 0xc3)
+		return 8;
+	return size;
+}
+
+/* A compiled method that runs: is its frame all there? */
+WALK_FN int jvm_leaf(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	const struct jvm_vm *vm;
+	__u64 pc, entry, size;
+
+	if (!w)
+		return WALK_STOP;
+	vm = jvm_get(JVM_MAPPING_VM(w->mapping.file));
+	if (!vm)
+		return WALK_STOP;
+	size = w->jvm_frame;
+	pc = w->regs[UREG_RIP];
+	entry = jvm_address(w, vm, vm->entry);
+	if ((__s64)(pc - jvm_code_begin(w, vm)) < (__s64)jvm_field(w, vm->frame_complete)) {
+		if (pc <= entry)
+			size = 8;
+		else if (pc - entry < sizeof(w->code) &&
+			 !read_user(w->code, sizeof(w->code), entry))
+			size = jvm_in_prologue(w, pc - entry, size);
+	} else if (!read_user(w->code, 16, pc)) {
+		size = jvm_in_epilogue(w, size);
+	}
+	w->jvm_frame = size;
+	return JVM_NEXT_RETURN;
+}
+
+static __always_inline int jvm_compiled(struct walk *w, const struct jvm_vm *vm)
+{
+	__u64 pc = w->regs[UREG_RIP], size = jvm_field(w, vm->frame_size) * 8;
+	__u32 cookie;
+
+	cookie = vm_cookie(jvm_field(w, vm->method) ^ jvm_field(w, vm->compile_id) << 40);
+	if (size < 8 || size > JVM_FRAME_MAX)
+		size = 8;
+	w->jvm_frame = size;
+	if (!w->is_call) {
+		jvm_push(w, JVM_COMPILED_LEAF, w->blob_at, pc - jvm_code_begin(w, vm), cookie);
+		return JVM_NEXT_LEAF;
+	}
+	/* to be deoptimized when it is returned to: the frame keeps where it was */
+	if (pc == jvm_address(w, vm, vm->deopt[0]) || pc == jvm_address(w, vm, vm->deopt[1]))
+		(void)stack_word(w, w->regs[UREG_RSP] + jvm_field(w, vm->orig_pc), &pc);
+	jvm_push(w, JVM_COMPILED, w->blob_at, pc - jvm_code_begin(w, vm), cookie);
+	return JVM_NEXT_RETURN;
+}
+
+/* ---- stubs ----------------------------------------------------------------- */
+
+/* The frame that rbp leads to, for stubs without a size; -1: it is none. */
+static __always_inline int jvm_stub_rbp(struct walk *w, __u32 which)
+{
+	__u64 rbp = w->regs[UREG_RBP], next = 0, ra = 0;
+
+	if (rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > JVM_FRAME_MAX || (rbp & 7) ||
+	    stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra) ||
+	    jvm_is_return(which, ra) != WALK_CONTINUE)
+		return -1;
+	return walk_to_caller(w, ra, rbp + 16, next, w->regs[UREG_RBX]);
+}
+
+WALK_FN int jvm_stub(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	const struct jvm_vm *vm;
+	__u64 size, ra = 0;
+	int r;
+
+	if (!w)
+		return WALK_STOP;
+	vm = jvm_get(JVM_MAPPING_VM(w->mapping.file));
+	if (!vm)
+		return WALK_STOP;
+	size = jvm_field(w, vm->frame_size) * 8;
+	jvm_push(w, JVM_STUB, w->blob_at, 0, vm_cookie(jvm_field(w, vm->name)));
+	w->jvm_frame = size;
+	if (size >= 8 && size <= JVM_FRAME_MAX) {
+		if (w->is_call)
+			return JVM_NEXT_RETURN;
+		if (!stack_word(w, w->regs[UREG_RSP] + size - 8, &ra) &&
+		    jvm_is_return(which, ra) == WALK_CONTINUE)
+			return JVM_NEXT_RETURN;
+	}
+	/* a leaf without a frame; else one by rbp */
+	if (!w->is_call && !stack_word(w, w->regs[UREG_RSP], &ra) &&
+	    jvm_is_return(which, ra) == WALK_CONTINUE) {
+		w->jvm_frame = 8;
+		return JVM_NEXT_RETURN;
+	}
+	r = jvm_stub_rbp(w, which);
+	return r >= 0 ? r : JVM_NEXT_SEARCH;
+}
+
+/* Code in a heap of the JVM's. */
+WALK_FN int jvm_code(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	const struct jvm_vm *vm;
+
+	if (!w)
+		return WALK_STOP;
+	vm = jvm_get(JVM_MAPPING_VM(w->mapping.file));
+	if (!vm || jvm_read_blob(which)) {
+		w->folded = 0;
+		walk_push(w, FRAME_WORD(FRAME_ADDRESS, w->regs[UREG_RIP] - w->is_call));
+		return JVM_NEXT_SEARCH;
+	}
+	if (jvm_field(w, vm->header_size) == vm->nmethod_size)
+		return jvm_compiled(w, vm);
+	return JVM_NEXT_STUB;
+}
+
+/* ---- the interpreter ------------------------------------------------------- */
+
+/* Push the frame of @method, which is at @bcp. -1: it is no method. */
+WALK_FN int jvm_push_method(__u32 which, __u64 method, __u64 bcp)
+{
+	struct walk *w = walk_get(which);
+	const struct jvm_vm *vm;
+	__u64 part = 0;
+
+	if (!w)
+		return -1;
+	vm = jvm_get(JVM_MAPPING_VM(w->mapping.file));
+	if (!vm || (method & 7) || read_user(&part, sizeof(part), method + vm->method_const) ||
+	    !part || (part & 7))
+		return -1;
+	bcp -= part + vm->const_bytes;
+	jvm_push(w, JVM_METHOD, method, bcp <= 0xffff ? bcp : JVM_PLACE_NONE, vm_cookie(part));
+	return 0;
+}
+
+/* The frame that rbp leads to. */
+WALK_FN int jvm_interpreted(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	const struct jvm_vm *vm;
+	__u64 rbp, sp = 0, next = 0, ra = 0;
+
+	if (!w)
+		return WALK_STOP;
+	vm = jvm_get(JVM_MAPPING_VM(w->mapping.file));
+	rbp = w->regs[UREG_RBP];
+	/* the byte code's place, then the method */
+	if (!vm || rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > JVM_FRAME_MAX ||
+	    (rbp & 7) || stack_word(w, rbp - vm->frame_bcp, &sp) ||
+	    stack_word(w, rbp - 8 * JVM_FRAME_METHOD, &next) ||
+	    jvm_push_method(which, next, w->is_call ? sp : w->regs[UREG_R13])) {
+		w->folded = 0;
+		walk_push(w, FRAME_WORD(FRAME_ADDRESS, w->regs[UREG_RIP] - w->is_call));
+		return JVM_NEXT_SEARCH;
+	}
+	if (stack_word(w, rbp - 8 * JVM_SENDER_SP, &sp) || stack_word(w, rbp, &next) ||
+	    stack_word(w, rbp + 8, &ra))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	if (!ra || mapping_find(w, ra - 1))
+		return walk_fail(w, WALK_ERR_NO_RULE);
+	if (sp < rbp + 16 || sp - rbp > JVM_FRAME_MAX)
+		sp = rbp + 16;
+	return walk_to_caller(w, ra, sp, next, w->regs[UREG_RBX]);
+}
+
+/* Where a frame is being made: rbx is the method, r13 the caller's rsp. Or one is there. */
+WALK_FN int jvm_entry(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 sp, rbp, ra = 0, method = 0;
+
+	if (!w)
+		return WALK_STOP;
+	sp = w->regs[UREG_RSP];
+	rbp = w->regs[UREG_RBP];
+	if (rbp >= sp + 24 && !stack_word(w, rbp - 8 * JVM_FRAME_METHOD, &method) &&
+	    method == w->regs[UREG_RBX])
+		return JVM_NEXT_INTERPRETED;
+	if (rbp >= sp && rbp <= sp + 24) {
+		/* pushed so far: return address, rbp, r13 */
+		if (stack_word(w, rbp + 8, &ra) || stack_word(w, rbp, &rbp))
+			return JVM_NEXT_INTERPRETED;
+	} else if (stack_word(w, sp, &ra) || jvm_is_return(which, ra) != WALK_CONTINUE) {
+		ra = w->regs[UREG_RAX];
+	}
+	if (jvm_is_return(which, ra) != WALK_CONTINUE)
+		ra = 0;
+	/* that went to another mapping */
+	if (mapping_find(w, w->regs[UREG_RIP]) || !ra ||
+	    jvm_push_method(which, w->regs[UREG_RBX], 0))
+		return JVM_NEXT_INTERPRETED;
+	if (w->regs[UREG_R13] > sp && w->regs[UREG_R13] - sp < JVM_FRAME_MAX)
+		sp = w->regs[UREG_R13];
+	return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_RBX]);
+}
+
+/* A frame of code in a heap of the JVM's. */
+static __always_inline int jvm_step(struct walk *w, __u32 which)
+{
+	int r = JVM_NEXT_INTERPRETED;
+
+	if (w->mapping.kind == MAPPING_JVM)
+		r = jvm_code(which);
+	else if (w->mapping.kind == MAPPING_JVM_ENTRY && !w->is_call)
+		r = jvm_entry(which);
+	if (r == JVM_NEXT_INTERPRETED)
+		r = jvm_interpreted(which);
+	if (r == JVM_NEXT_STUB)
+		r = jvm_stub(which);
+	if (r == JVM_NEXT_LEAF)
+		r = jvm_leaf(which);
+	if (r == JVM_NEXT_RETURN)
+		r = jvm_return(which);
+	return r == JVM_NEXT_SEARCH ? jvm_search(which) : r;
+}

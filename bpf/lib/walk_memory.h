@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/* What every kind of step does: read the stack, find a mapping, go to the caller. */
+#include "bpf/lib/walk_state.h"
+
+/* Copy a window that begins at @addr; shorter at the top of the stack's mapping. */
+static __always_inline int window_fill(struct walk *w, __u64 addr)
+{
+	__u32 len = WALK_WINDOW;
+
+	w->n_fills++;
+	w->window_at = 0;
+	if (read_user(w->window, WALK_WINDOW, addr)) {
+		len = USER_PAGE - (addr & (USER_PAGE - 1));
+		if (len >= WALK_WINDOW)
+			return -1;
+		len &= WALK_WINDOW - 1;
+		if (read_user(w->window, len, addr))
+			return -1;
+	}
+	w->window_at = addr;
+	w->window_len = len;
+	return 0;
+}
+
+/* The word of the stack at @addr: 0, or -1 when it can't be read. */
+static __always_inline int stack_word(struct walk *w, __u64 addr, __u64 *out)
+{
+	__u64 off;
+
+	if (addr & 7)
+		return read_user(out, 8, addr) ? -1 : 0;
+	off = addr - w->window_at;
+	if (!w->window_at || off > WALK_WINDOW || off + 8 > w->window_len) {
+		if (window_fill(w, addr) || w->window_len < 8)
+			return -1;
+		off = 0;
+	}
+	*out = w->window[(off >> 3) & (WALK_WINDOW / 8 - 1)];
+	return 0;
+}
+
+/* Last of the sorted mappings whose start is not above @pc: into w->mapping. */
+static __always_inline int mapping_search(struct walk *w, __u64 pc)
+{
+	const __u32 units = sizeof(struct unwind_mapping) / 4;
+	__u32 lo = w->process.first_mapping, n = w->process.n_mappings;
+	struct arena_chunk *c;
+
+	if (!n)
+		return -1;
+	for (int i = 0; i < WALK_SEARCH_STEPS && n > 1; i++) {
+		__u32 half = n >> 1, mid = lo + half * units, at;
+
+		c = arena_chunk_get(mid);
+		if (!c)
+			return -1;
+		at = mid & (ARENA_CHUNK_MASK & ~7u);
+		if (((__u64)c->units[at + 1] << 32 | c->units[at]) <= pc)
+			lo = mid;
+		n -= half;
+	}
+	c = arena_chunk_get(lo);
+	if (!c)
+		return -1;
+	__builtin_memcpy(&w->mapping, &c->units[lo & (ARENA_CHUNK_MASK & ~7u)], sizeof(w->mapping));
+	return 0;
+}
+
+static __always_inline int mapping_find(struct walk *w, __u64 pc)
+{
+	if (pc >= w->mapping.start && pc < w->mapping.end)
+		return 0;
+	if (mapping_search(w, pc) || pc < w->mapping.start || pc >= w->mapping.end) {
+		w->mapping.start = w->mapping.end = 0;
+		return -1;
+	}
+	return 0;
+}
+
+/* A zero return address is how hand-made stacks (coroutines) mark their bottom. */
+static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __u64 rbp, __u64 rbx)
+{
+	w->regs[UREG_RIP] = pc;
+	w->regs[UREG_RSP] = sp;
+	w->regs[UREG_RBP] = rbp;
+	w->regs[UREG_RBX] = rbx;
+	w->all_regs = 0;
+	w->is_call = 1;
+	return pc ? WALK_CONTINUE : walk_done(w);
+}

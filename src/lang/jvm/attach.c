@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file is HotSpot if it exports the tables of structs.c. A process that runs
+ * it is asked for its layout and for its code: heaps, each a range reserved
+ * for good with a map of its segments, and the interpreter inside one of them. A
+ * heap's growth thus needs nothing. Processes of one file that say the same
+ * share a layout.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "elf/gnuhash.h"
+#include "elf/image.h"
+#include "lang/jvm/jvm.h"
+
+enum {
+	HEAPS_MAX = 4,
+	ENTRIES_MAX = 4,
+	LAYOUTS_MAX = 8,      /* of one file: a process may lie */
+	ZERO_FREE_MAJOR = 20, /* numbers are packed in another way from this version on */
+	CODELETS_MAX = 4096,
+	CODELET_BYTES_MAX = 1 << 20,
+};
+
+#define CODE_BYTES_MAX (1ULL << 32)
+#define ENTRY_NAME     "method entry point"
+
+static const char *const symbol_names[JVM_SYMBOL_MAX] = {
+#define X(sym, name) #name,
+	JVM_SYMBOLS(X)
+#undef X
+};
+
+int jvm_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
+	       struct lang_detected *out)
+{
+	struct jvm_vm jvm = { 0 };
+	struct elf_rawsym sym;
+	uint64_t off;
+
+	for (size_t i = 0; i < JVM_SYMBOL_MAX; i++) {
+		if (elf_gnuhash_lookup(img, symbol_names[i], &sym) < 0)
+			return -ENOENT;
+		jvm.symbols[i] = sym.vaddr;
+	}
+	/* any code will do to tell where a mapping puts the file */
+	if (elf_gnuhash_lookup(img, "JNI_CreateJavaVM", &sym) < 0 ||
+	    elf_image_offset_of(img, sym.vaddr, &off) < 0)
+		return -ENOENT;
+	out->code.loop[0] = (struct vm_range){ off, off };
+	out->loop_vaddr = sym.vaddr;
+	tables->jvm[vm] = jvm;
+	return 0;
+}
+
+/* ---- reading ---------------------------------------------------------------- */
+
+struct job {
+	const struct lang_process *p;
+	struct jvm_found facts[JVM_FACT_MAX];
+	struct jvm_vm vm;
+	uint32_t index; /* of the layout */
+	struct unwind_mapping *out;
+	int n;
+};
+
+static uint64_t fact(const struct job *j, enum jvm_fact f)
+{
+	return j->facts[f].value;
+}
+
+static bool has_all(const struct job *j)
+{
+	static const enum jvm_fact needed[] = {
+		JVM_FACT_HEAP_MEMORY,
+		JVM_FACT_HEAP_SEGMAP,
+		JVM_FACT_HEAP_SHIFT,
+		JVM_FACT_SPACE_LOW_BOUNDARY,
+		JVM_FACT_SPACE_HIGH_BOUNDARY,
+		JVM_FACT_SPACE_LOW,
+		JVM_FACT_INTERPRETER_CODE,
+		JVM_FACT_QUEUE_BUFFER,
+		JVM_FACT_QUEUE_BEGIN,
+		JVM_FACT_QUEUE_END,
+		JVM_FACT_CODELET_SIZE,
+		JVM_FACT_CODELET_DESCRIPTION,
+		JVM_FACT_THREADS,
+	};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!j->facts[needed[i]].found)
+			return false;
+	return true;
+}
+
+static int read_u32(const struct job *j, uint64_t addr, uint32_t *out)
+{
+	return j->p->read(j->p->ctx, addr, out, sizeof(*out)) ? -EAGAIN : 0;
+}
+
+static int read_u64(const struct job *j, uint64_t addr, uint64_t *out)
+{
+	return j->p->read(j->p->ctx, addr, out, sizeof(*out)) ? -EAGAIN : 0;
+}
+
+/* Has the VM come so far that its interpreter is made? Its first thread comes after that. */
+static int is_running(const struct job *j)
+{
+	uint32_t n_threads;
+	int r = read_u32(j, fact(j, JVM_FACT_THREADS), &n_threads);
+
+	return r < 0 ? r : n_threads ? 0 : -EAGAIN;
+}
+
+static int read_major(const struct job *j, uint32_t *out)
+{
+	uint8_t major;
+	int r;
+
+	if (j->facts[JVM_FACT_JDK_VERSION].found) {
+		r = j->p->read(j->p->ctx, fact(j, JVM_FACT_JDK_VERSION), &major, 1);
+		*out = major;
+		return r ? -EAGAIN : 0;
+	}
+	return j->facts[JVM_FACT_VM_MAJOR].found ? read_u32(j, fact(j, JVM_FACT_VM_MAJOR), out)
+						 : -ENOENT;
+}
+
+static void put_region(struct job *j, uint32_t kind, uint64_t start, uint64_t end,
+		       const struct unwind_mapping *heap)
+{
+	if (j->n >= LANG_REGIONS_MAX)
+		return;
+	j->out[j->n] = heap ? *heap : (struct unwind_mapping){ 0 };
+	j->out[j->n].start = start;
+	j->out[j->n].end = end;
+	j->out[j->n++].kind = kind;
+}
+
+/* ---- heaps ------------------------------------------------------------------ */
+
+static int put_heap(struct job *j, uint64_t heap)
+{
+	uint64_t memory = heap + fact(j, JVM_FACT_HEAP_MEMORY), low, high, segmap;
+	uint32_t shift;
+
+	if (read_u64(j, memory + fact(j, JVM_FACT_SPACE_LOW_BOUNDARY), &low) < 0 ||
+	    read_u64(j, memory + fact(j, JVM_FACT_SPACE_HIGH_BOUNDARY), &high) < 0 ||
+	    read_u64(j, heap + fact(j, JVM_FACT_HEAP_SEGMAP) + fact(j, JVM_FACT_SPACE_LOW),
+		     &segmap) < 0 ||
+	    read_u32(j, heap + fact(j, JVM_FACT_HEAP_SHIFT), &shift) < 0)
+		return -EAGAIN;
+	if (!low || high <= low || high - low > CODE_BYTES_MAX || !segmap || shift < 4 ||
+	    shift > 16 || low & ((1ULL << shift) - 1))
+		return -EAGAIN;
+	put_region(j, MAPPING_JVM, low, high,
+		   &(struct unwind_mapping){
+			   .file_off = segmap - (low >> shift),
+			   .file = JVM_MAPPING_FILE(j->index, shift),
+		   });
+	return 0;
+}
+
+static int put_heaps(struct job *j)
+{
+	enum jvm_fact len_fact =
+		j->facts[JVM_FACT_ARRAY_LEN].found ? JVM_FACT_ARRAY_LEN : JVM_FACT_ARRAY_LEN_8;
+	uint64_t array, data, heap;
+	uint32_t n;
+	int r;
+
+	if (!j->facts[JVM_FACT_HEAPS].found) {
+		if (!j->facts[JVM_FACT_HEAP].found)
+			return -ENOENT;
+		r = read_u64(j, fact(j, JVM_FACT_HEAP), &heap);
+		return r < 0 || !heap ? -EAGAIN : put_heap(j, heap);
+	}
+	if (!j->facts[len_fact].found || !j->facts[JVM_FACT_ARRAY_DATA].found)
+		return -ENOENT;
+	if (read_u64(j, fact(j, JVM_FACT_HEAPS), &array) < 0 || !array ||
+	    read_u32(j, array + fact(j, len_fact), &n) < 0 || !n || n > HEAPS_MAX ||
+	    read_u64(j, array + fact(j, JVM_FACT_ARRAY_DATA), &data) < 0)
+		return -EAGAIN;
+	for (uint32_t i = 0; i < n; i++) {
+		r = read_u64(j, data + i * sizeof(heap), &heap);
+		if (r == 0)
+			r = put_heap(j, heap);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- the interpreter -------------------------------------------------------- */
+
+static bool makes_frames(const struct job *j, uint64_t codelet)
+{
+	char name[sizeof(ENTRY_NAME)] = "";
+	uint64_t text;
+
+	if (read_u64(j, codelet + fact(j, JVM_FACT_CODELET_DESCRIPTION), &text) < 0 || !text ||
+	    j->p->read(j->p->ctx, text, name, sizeof(name) - 1))
+		return false;
+	return !strcmp(name, ENTRY_NAME);
+}
+
+/* The codelets where frames are made lie together, in a few groups. */
+static void put_entries(struct job *j, uint64_t at, uint64_t end, const struct unwind_mapping *heap)
+{
+	uint64_t from = 0;
+	int first = j->n;
+	uint32_t size;
+
+	for (int i = 0; i < CODELETS_MAX && at < end; i++, at += size) {
+		bool entry = makes_frames(j, at);
+
+		if (entry && !from)
+			from = at;
+		if (!entry && from && j->n - first < ENTRIES_MAX)
+			put_region(j, MAPPING_JVM_ENTRY, from, at, heap);
+		if (!entry)
+			from = 0;
+		if (read_u32(j, at + fact(j, JVM_FACT_CODELET_SIZE), &size) < 0 || !size ||
+		    size > CODELET_BYTES_MAX)
+			return;
+	}
+}
+
+static int put_interpreter(struct job *j)
+{
+	const struct unwind_mapping *heap = NULL;
+	uint64_t queue, buffer;
+	uint32_t begin, end;
+
+	if (read_u64(j, fact(j, JVM_FACT_INTERPRETER_CODE), &queue) < 0 || !queue ||
+	    read_u64(j, queue + fact(j, JVM_FACT_QUEUE_BUFFER), &buffer) < 0 ||
+	    read_u32(j, queue + fact(j, JVM_FACT_QUEUE_BEGIN), &begin) < 0 ||
+	    read_u32(j, queue + fact(j, JVM_FACT_QUEUE_END), &end) < 0 || begin >= end)
+		return -EAGAIN;
+	for (int i = 0; i < j->n && !heap; i++)
+		if (buffer + begin >= j->out[i].start && buffer + end <= j->out[i].end)
+			heap = &j->out[i];
+	if (!heap)
+		return -EAGAIN;
+	put_region(j, MAPPING_JVM_LOOP, buffer + begin, buffer + end, heap);
+	put_entries(j, buffer + begin, buffer + end, heap);
+	return 0;
+}
+
+/* ---- layouts ---------------------------------------------------------------- */
+
+/* The layout's entry: one that is the same, or @spare. 0; -ENOSPC: too many differ. */
+static int find_layout(struct job *j, const struct vm_tables *tables, uint32_t spare)
+{
+	int n = 0;
+
+	for (uint32_t i = 1; i < spare; i++) {
+		if (tables->jvm[i].file_vm != j->vm.file_vm)
+			continue;
+		j->index = i;
+		if (!memcmp(&tables->jvm[i], &j->vm, sizeof(j->vm)))
+			return 0;
+		n++;
+	}
+	if (n >= LAYOUTS_MAX || spare >= VM_TABLE_MAX)
+		return -ENOSPC;
+	j->index = spare;
+	return 0;
+}
+
+int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint64_t bias,
+	       const struct lang_process *p, struct unwind_mapping *out)
+{
+	struct job j = { .p = p, .out = out };
+	uint32_t major = 0;
+	int r = jvm_structs_read(&tables->jvm[vm], bias, p, j.facts);
+
+	if (r < 0)
+		return r;
+	if (!has_all(&j))
+		return -ENOENT;
+	memcpy(&j.vm, &tables->jvm[vm], sizeof(j.vm));
+	r = jvm_layout(j.facts, &j.vm);
+	if (r == 0)
+		r = is_running(&j);
+	if (r == 0)
+		r = read_major(&j, &major);
+	if (r < 0)
+		return r;
+	j.vm.zero_free = major >= ZERO_FREE_MAJOR;
+	j.vm.file_vm = vm;
+	r = find_layout(&j, tables, spare);
+	if (r == 0)
+		r = put_heaps(&j);
+	if (r == 0)
+		r = put_interpreter(&j);
+	if (r < 0)
+		return r;
+	if (j.index == spare)
+		memcpy(&tables->jvm[spare], &j.vm, sizeof(j.vm));
+	return j.n;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a method is called: Method, ConstMethod, ConstantPool, Klass, Symbol, read
+ * from a process that may be unloading them or that lies. Everything is bounded,
+ * and the cookie is compared again at the end. Names that differ from run to
+ * run (hidden classes have an address in theirs, lambdas a number) lose that.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "lang/jvm/jvm.h"
+
+enum {
+	CONST_BYTES_MAX = 256,
+	CONST_WORDS_MAX = 1 << 16, /* of a whole ConstMethod: no method has more byte code */
+	POOL_MAX = 1 << 16,
+};
+
+#define LAMBDA "$$Lambda"
+
+struct job {
+	const struct jvm_vm *vm;
+	const struct lang_process *p;
+	uint64_t part; /* the ConstMethod */
+	union {
+		uint8_t bytes[CONST_BYTES_MAX];
+		uint64_t align;
+	} head; /* of it */
+};
+
+static int read_at(const struct job *j, uint64_t addr, void *dst, size_t len)
+{
+	return j->p->read(j->p->ctx, addr, dst, len) ? -EFAULT : 0;
+}
+
+/* @width bytes of the ConstMethod's head. */
+static uint64_t head_field(const struct job *j, uint16_t off, size_t width)
+{
+	uint64_t v = 0;
+
+	if (off + width <= j->vm->const_bytes)
+		memcpy(&v, j->head.bytes + off, width);
+	return v;
+}
+
+/* ---- symbols ---------------------------------------------------------------- */
+
+/* The text of the Symbol at @at, at most LANG_NAME_MAX bytes; control characters are '?'. */
+static int read_symbol(const struct job *j, uint64_t at, struct buf *out)
+{
+	uint8_t text[LANG_NAME_MAX];
+	uint16_t len;
+
+	if (!at || at & 7 || read_at(j, at + j->vm->symbol_length, &len, sizeof(len)) < 0)
+		return -EFAULT;
+	if (len > sizeof(text))
+		len = sizeof(text);
+	if (read_at(j, at + j->vm->symbol_body, text, len) < 0)
+		return -EFAULT;
+	for (size_t i = 0; i < len; i++)
+		buf_put_byte(out, text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
+	return 0;
+}
+
+static int read_pool_symbol(const struct job *j, uint64_t pool, uint64_t index, struct buf *out)
+{
+	uint64_t symbol;
+	uint32_t length;
+
+	if (read_at(j, pool + j->vm->pool_length, &length, sizeof(length)) < 0 || !index ||
+	    index >= length || length > POOL_MAX ||
+	    read_at(j, pool + j->vm->pool_bytes + index * sizeof(symbol), &symbol, sizeof(symbol)) <
+		    0)
+		return -EFAULT;
+	return read_symbol(j, symbol, out);
+}
+
+/* ---- names ------------------------------------------------------------------ */
+
+/* Length of a class's name without what is not the same in the next run. */
+static size_t stable_length(const char *name, size_t len)
+{
+	const char *lambda = memmem(name, len, LAMBDA, strlen(LAMBDA));
+	size_t n = len;
+
+	if (lambda)
+		return (size_t)(lambda - name) + strlen(LAMBDA);
+	/* NAME+0xADDRESS, NAME/0xADDRESS, of older ones NAME/NUMBER */
+	while (n && (isxdigit((unsigned char)name[n - 1]) || name[n - 1] == 'x'))
+		n--;
+	if (n < 2 || n == len || !isdigit((unsigned char)name[n]) ||
+	    (name[n - 1] != '+' && name[n - 1] != '/'))
+		return len;
+	return n - 1;
+}
+
+static void put_class(struct buf *out, const char *name, size_t len)
+{
+	len = stable_length(name, len);
+	for (size_t i = 0; i < len; i++)
+		buf_put_byte(out, name[i] == '/' ? '.' : (uint8_t)name[i]);
+}
+
+/* One type of a signature; what follows it. NULL: it is none. */
+static const char *put_type(struct buf *out, const char *at, const char *end)
+{
+	static const char letters[] = "BCDFIJSZV";
+	static const char *const names[] = { "byte", "char",  "double",  "float", "int",
+					     "long", "short", "boolean", "void" };
+	const char *stop, *letter;
+	size_t n_arrays = 0;
+
+	for (; at < end && *at == '['; at++)
+		n_arrays++;
+	if (at >= end)
+		return NULL;
+	letter = strchr(letters, *at);
+	if (*at == 'L') {
+		stop = memchr(at, ';', (size_t)(end - at));
+		if (!stop)
+			return NULL;
+		put_class(out, at + 1, (size_t)(stop - at - 1));
+		at = stop + 1;
+	} else if (*at && letter) {
+		buf_put_str(out, names[letter - letters]);
+		at++;
+	} else {
+		return NULL;
+	}
+	while (n_arrays--)
+		buf_put_str(out, "[]");
+	return at;
+}
+
+/* "(I[Ljava/lang/String;)V" as "(int, java.lang.String[])"; nothing if it is none. */
+static void put_parameters(struct buf *out, const char *sig, size_t len)
+{
+	const char *at = sig + 1, *end = sig + len;
+	size_t begin = out->len;
+
+	if (!len || *sig != '(')
+		return;
+	buf_put_byte(out, '(');
+	while (at && at < end && *at != ')') {
+		if (at != sig + 1)
+			buf_put_str(out, ", ");
+		at = put_type(out, at, end);
+	}
+	if (at && at < end)
+		buf_put_byte(out, ')');
+	else if (!buf_error(out))
+		out->len = begin;
+}
+
+/* package.Class.method, with its parameters if they are wanted. */
+static int read_name(const struct job *j, uint64_t pool, uint64_t holder, struct buf *out)
+{
+	struct buf text = { 0 };
+	uint64_t symbol;
+	int r = -EFAULT;
+
+	if (read_at(j, holder + j->vm->klass_name, &symbol, sizeof(symbol)) < 0)
+		return -EFAULT;
+	r = read_symbol(j, symbol, &text);
+	if (r == 0 && !buf_error(&text)) {
+		put_class(out, (const char *)text.data, text.len);
+		buf_put_byte(out, '.');
+		r = read_pool_symbol(j, pool, head_field(j, j->vm->name_index, 2), out);
+	}
+	text.len = 0;
+	if (r == 0 && j->p->signatures) {
+		r = read_pool_symbol(j, pool, head_field(j, j->vm->signature_index, 2), &text);
+		if (r == 0 && !buf_error(&text))
+			put_parameters(out, (const char *)text.data, text.len);
+	}
+	if (buf_error(&text))
+		r = -ENOMEM;
+	buf_fini(&text);
+	return r;
+}
+
+static int buf_to_string(struct buf *b, char **out)
+{
+	buf_put_byte(b, '\0');
+	if (buf_error(b)) {
+		buf_fini(b);
+		return -ENOMEM;
+	}
+	*out = (char *)b->data;
+	return 0;
+}
+
+/* The source file as the class tells it; "" if it does not. */
+static int read_file(const struct job *j, uint64_t pool, uint64_t holder, char **out)
+{
+	uint64_t at = j->vm->pool_source ? pool + j->vm->pool_source : holder + j->vm->klass_source;
+	struct buf b = { 0 };
+	uint16_t index;
+
+	if (read_at(j, at, &index, sizeof(index)) == 0 && index &&
+	    read_pool_symbol(j, pool, index, &b) < 0)
+		b.len = 0;
+	return buf_to_string(&b, out);
+}
+
+/* The line table lies behind the byte code, to the end at most. */
+static int read_lines(const struct job *j, struct lang_function *out)
+{
+	uint64_t flags = head_field(j, j->vm->const_flags, j->vm->const_flags_bytes);
+	uint64_t begin = j->vm->const_bytes + head_field(j, j->vm->code_size, 2);
+	uint64_t words = head_field(j, j->vm->const_size, 4);
+
+	if (!(flags & j->vm->has_lines) || words > CONST_WORDS_MAX || words * 8 <= begin ||
+	    words * 8 - begin > LANG_LINES_MAX)
+		return 0;
+	out->n_lines = (uint32_t)(words * 8 - begin);
+	out->lines = malloc(out->n_lines);
+	if (!out->lines)
+		return -ENOMEM;
+	if (read_at(j, j->part + begin, out->lines, out->n_lines) < 0)
+		return -EFAULT;
+	out->first_line = jvm_first_line(out->lines, out->n_lines, j->vm->zero_free);
+	return 0;
+}
+
+static int read_parts(const struct job *j, struct lang_function *out)
+{
+	struct buf name = { 0 };
+	uint64_t pool, holder;
+	int r;
+
+	pool = head_field(j, j->vm->const_pool, 8);
+	if (read_at(j, pool + j->vm->pool_holder, &holder, sizeof(holder)) < 0)
+		return -EFAULT;
+	r = read_name(j, pool, holder, &name);
+	if (r < 0) {
+		buf_fini(&name);
+		return r;
+	}
+	r = buf_to_string(&name, &out->name);
+	if (r == 0)
+		r = read_file(j, pool, holder, &out->file);
+	return r < 0 ? r : read_lines(j, out);
+}
+
+/* The method's constant part, if it still has the one that the sample saw. */
+static int read_part(struct job *j, uint64_t method, uint32_t cookie)
+{
+	if (read_at(j, method + j->vm->method_const, &j->part, sizeof(j->part)) < 0)
+		return -EFAULT;
+	return lang_cookie(j->part) == cookie ? 0 : -ESTALE;
+}
+
+static int read_method(struct job *j, uint64_t method, uint32_t cookie, struct lang_function *out)
+{
+	int r = read_part(j, method, cookie);
+
+	if (r == 0 && j->vm->const_bytes > CONST_BYTES_MAX)
+		r = -ENOENT;
+	if (r == 0)
+		r = read_at(j, j->part, j->head.bytes, j->vm->const_bytes);
+	out->version = j->vm->zero_free;
+	if (r == 0)
+		r = read_parts(j, out);
+	if (r == 0)
+		r = read_part(j, method, cookie);
+	/* what leads nowhere is what was unloaded */
+	return r == 0 || r == -ENOMEM ? r : -ESTALE;
+}
+
+/* ---- stubs ------------------------------------------------------------------ */
+
+/* A blob's own name, in brackets: "[stub: vtable chunks]". */
+static int read_stub(struct job *j, uint64_t blob, uint32_t cookie, struct lang_function *out)
+{
+	char text[64] = "";
+	struct buf b = { 0 };
+	uint64_t at;
+
+	if (read_at(j, blob + j->vm->name.off, &at, sizeof(at)) < 0 || lang_cookie(at) != cookie)
+		return -ESTALE;
+	/* it may end before its page does */
+	for (size_t len = sizeof(text) - 1; len && read_at(j, at, text, len) < 0; len /= 2)
+		memset(text, 0, sizeof(text));
+	/* adapters tell their signature in parentheses; a stub's number means nothing to anybody */
+	text[strcspn(text, "(")] = '\0';
+	for (size_t n = strlen(text); n && text[n - 1] == ' '; n--)
+		text[n - 1] = '\0';
+	buf_put_str(&b, "[stub: ");
+	for (const char *s = text; *s; s++)
+		buf_put_byte(&b, isprint((unsigned char)*s) ? (uint8_t)*s : '?');
+	buf_put_byte(&b, ']');
+	return buf_to_string(&b, &out->name);
+}
+
+int jvm_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
+	     uint64_t addr, uint32_t cookie, struct lang_function *out)
+{
+	struct job j = { .vm = &tables->jvm[vm], .p = p };
+
+	if (addr & JVM_IS_STUB)
+		return read_stub(&j, addr & ~(uint64_t)JVM_IS_STUB, cookie, out);
+	return read_method(&j, addr, cookie, out);
+}

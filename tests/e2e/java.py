@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every HotSpot that is found, here and in the chroots of scripts/runtimes: known stacks.
+
+The program is compiled once, for Java 8. Each shape runs by a name of its own,
+a link to the launcher.
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+from cameo import PROGRAMS, START, Tap, Workshop, end, expect, is_in, need, need_bpf, record, \
+    record_while_running, show, spawn, together, total
+
+MS = 1500
+CACHE = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "runtimes")
+MAIN = r"... (JavaCalls::call_helper\(.*|\[libjvm.*) \[stub:.*\] Shapes\.main Shapes\.repeat Shapes\.once "
+THREAD = r"... \[stub:.*\] java\.lang\.Thread\.run(With)? ... Shapes\.repeat Shapes\.once "
+CHAIN = r"Shapes\.chainA Shapes\.chainB Shapes\.chainC Shapes\.hot ..."
+SHAPES = {
+    "chain": [MAIN + CHAIN],
+    "deep": [MAIN + r"Shapes\.deep " * 901 + r"Shapes\.hot ..."],
+    "virtual": [MAIN + rf"Shapes\.many Shapes\$$?{c}\.area Shapes\.hot ..."
+                for c in ("Square", "Circle", "Line")],
+    "lambda": [MAIN + r"Shapes\.lambda Shapes\$\$Lambda\.applyAsInt Shapes\.lambda\$once\$\d Shapes\.hot ..."],
+    "reflection": [MAIN + r"java\.lang\.reflect\.Method\.invoke ... Shapes\.reflected Shapes\.hot ..."],
+    "callback": [MAIN + r"Shapes\.sorted java\.util\.Arrays\.sort ... Shapes\$\$Lambda\.compare "
+                 r"Shapes\.lambda\$sorted\$\d Shapes\.hot ..."],
+    "exception": [MAIN + r"Shapes\.thrown Shapes\.throwing Shapes\.hot ..."],
+    "locked": [MAIN + r"Shapes\.locked Shapes\.hot ..."],
+    "threads": [THREAD + CHAIN],
+}
+# 8 has no safepoint in a counted loop: what it inlined there nobody can tell
+HAS_POLLS = 9
+MODES = {
+    "interpreted": ["-Xint"],
+    "C1 only": ["-XX:TieredStopAtLevel=1"],
+    "C2 only": ["-XX:-TieredCompilation"],
+    "with frame pointers": ["-XX:+PreserveFramePointer"],
+    "serial GC": ["-XX:+UseSerialGC"],
+}
+FIRST = ["chain", "virtual", "exception"]
+
+
+class Java:
+    """A HotSpot: its root directory and its launcher there."""
+
+    def __init__(self, root, home):
+        self.root, self.home = root, home
+        self.java = next((p for p in (home + "/bin/java", home + "/jre/bin/java")
+                          if os.path.exists(root + p)), None)
+        release = subprocess.run(self.command(self.java, "-version"), capture_output=True,
+                                 text=True, check=False).stderr if self.java else ""
+        m = re.search(r'version "(?:1\.)?(\d+)', release)
+        self.major = int(m[1]) if m else 0
+        self.name = f"{self.major} of {os.path.basename(root) or os.path.basename(home)}"
+
+    def command(self, launcher, *args):
+        if not self.root:
+            return [launcher, *args]
+        return ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                'mount -t proc proc "$0/proc"; exec chroot "$0" "$@"', self.root, launcher, *args]
+
+    def install(self, shop):
+        """Put the classes where it sees them; a directory for links."""
+        self.dir = shop.path(self.name.replace(" ", "-")) if not self.root else "/tmp/cameo-java"
+        shutil.rmtree(self.root + self.dir, ignore_errors=True)
+        shutil.copytree(shop.path("classes"), self.root + self.dir)
+
+    def remove(self):
+        shutil.rmtree(self.root + self.dir, ignore_errors=True)
+
+    def run(self, shape, *args, ms=MS):
+        link = f"{self.dir}/{shape}"
+        if not os.path.islink(self.root + link):
+            os.symlink(self.java, self.root + link)
+        return self.command(link, *args, "-Xshare:auto", "-cp", self.dir, "Shapes", shape, str(ms))
+
+
+def javas():
+    """One of each version, of this machine's first."""
+    found = {}
+    for root in ["", *sorted(glob.glob(CACHE + "/*"))]:
+        for home in sorted(glob.glob(root + "/usr/lib/jvm/*")):
+            if os.path.islink(home) or not os.path.isdir(home) or root.endswith(".new"):
+                continue
+            java = Java(root, home[len(root):])
+            if java.major:
+                found.setdefault(java.major, java)
+    return [found[major] for major in sorted(found)]
+
+
+def judge(java, recording, shape, **kw):
+    chains, leaf = SHAPES[shape], r"Shapes\.hot"
+    if java.major < HAS_POLLS and "-Xint" not in kw.pop("args", []):
+        # in once() at least, and all of it must be there where something was called
+        chains = [c.split(" Shapes\\.once ")[0] + r" Shapes\.once ..." for c in chains[:1]]
+        leaf = r"Shapes\.once"
+    kw.pop("args", None)
+    recording.judge(shape, *chains, leaf=leaf, start=START + r"|\[java\+.*",
+                    most_elsewhere=0.6)
+
+
+def judge_running(java):
+    """Begun before Cameo, which is told nothing but the pid."""
+    program = spawn(*java.run("chain", ms=120000))
+    try:
+        recording = record_while_running("-a", processes=[program])
+    finally:
+        end(program)
+    judge(java, recording, "chain")
+
+
+def judge_signatures(java):
+    recording = record("--demangle=full", "--", *java.run("chain"))
+    expect(any(is_in(s, re.escape("Shapes.main(java.lang.String[])")) and
+               is_in(s, re.escape("Shapes.hot(int)")) for s in recording.stacks),
+           show(recording.of("chain")))
+
+
+def judge_modes(java, args):
+    recording = record("--", *together([java.run(s, *args) for s in FIRST]))
+    for shape in FIRST:
+        judge(java, recording, shape, args=args)
+
+
+def judge_vm_threads(recording):
+    """Compiler threads are native ones, whole."""
+    ours = [s for s in recording.stacks if is_in(s, r"CompileBroker::compiler_thread_loop.*")]
+    expect(total(ours) > 0, show(recording.of("chain")))
+
+
+def all_of(tap, shop, java):
+    java.install(shop)
+    try:
+        recording = record("--", *together([java.run(s) for s in SHAPES]))
+        for shape in SHAPES:
+            tap.run(f"{java.name}: {shape}", judge, java, recording, shape)
+        for mode, args in MODES.items():
+            tap.run(f"{java.name}: {mode}", judge_modes, java, args)
+        tap.run(f"{java.name}: a process that runs already", judge_running, java)
+        tap.run(f"{java.name}: signatures", judge_signatures, java)
+    finally:
+        java.remove()
+
+
+def compile_program(shop):
+    need("javac")
+    r = subprocess.run(["javac", "-Xlint:-options", "-source", "8", "-target", "8", "-d",
+                        shop.path("classes"), os.path.join(PROGRAMS, "java", "Shapes.java")],
+                       capture_output=True, text=True, check=False)
+    expect(r.returncode == 0, r.stderr)
+
+
+def main():
+    need_bpf()
+    tap = Tap()
+    if not shutil.which("javac"):
+        tap.skip("HotSpot", "no javac here")
+        tap.done()
+    with Workshop() as shop:
+        compile_program(shop)
+        for java in javas():
+            all_of(tap, shop, java)
+    tap.done()
+
+
+main()

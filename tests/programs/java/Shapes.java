@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes SHAPE MS: known stacks, each until the thread has used so much CPU time. Compiled for
+// Java 8, so that every HotSpot runs it. Lines that end in a mark are looked up by the test.
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.lang.reflect.Method;
+import java.util.Arrays;
+import java.util.function.IntUnaryOperator;
+
+public class Shapes {
+	static final ThreadMXBean cpu = ManagementFactory.getThreadMXBean();
+	static volatile int sink;
+
+	interface Shape {
+		int area(int x);
+	}
+
+	static class Square implements Shape {
+		public int area(int x) {
+			return hot(x);
+		}
+	}
+
+	static class Circle implements Shape {
+		public int area(int x) {
+			return hot(x + 1);
+		}
+	}
+
+	static class Line implements Shape {
+		public int area(int x) {
+			return hot(x + 2);
+		}
+	}
+
+	/* Long enough, and with a loop of its own, that it is where the samples are. */
+	static int hot(int x) {
+		int h = x;
+		for (int i = 0; i < 20000; i++) // at hot
+			h = h * 31 + (h >>> 7) + sink; // at hot
+		return h;
+	}
+
+	static int chainC(int x) {
+		return hot(x) + 1; // at chainC
+	}
+
+	static int chainB(int x) {
+		return chainC(x) + 1; // at chainB
+	}
+
+	static int chainA(int x) {
+		return chainB(x) + 1; // at chainA
+	}
+
+	static int deep(int n, int x) {
+		return n == 0 ? hot(x) : deep(n - 1, x + 1) + 1;
+	}
+
+	static int many(Shape[] shapes, int x) {
+		int sum = 0;
+		for (Shape s : shapes)
+			sum += s.area(x);
+		return sum;
+	}
+
+	static int lambda(IntUnaryOperator f, int x) {
+		return f.applyAsInt(x);
+	}
+
+	public static int reflected(int x) {
+		return hot(x);
+	}
+
+	static int sorted(int x) {
+		Integer[] a = { 5, 3, 8, 1 };
+		Arrays.sort(a, (p, q) -> {
+			sink = hot(p + x);
+			return p - q;
+		});
+		return a[0];
+	}
+
+	static long copied(byte[] from, byte[] to) {
+		for (int i = 0; i < 50; i++)
+			System.arraycopy(from, 0, to, i, from.length - i);
+		return to[1];
+	}
+
+	static int thrown(int x) {
+		try {
+			throwing(x);
+		} catch (IllegalStateException e) {
+			return e.hashCode();
+		}
+		return 0;
+	}
+
+	static void throwing(int x) {
+		sink = hot(x);
+		throw new IllegalStateException();
+	}
+
+	static synchronized int locked(int x) {
+		return hot(x);
+	}
+
+	static void once(String shape, int x) throws Exception {
+		switch (shape) {
+		case "chain":
+		case "threads":
+			sink += chainA(x);
+			break;
+		case "deep":
+			sink += deep(900, x);
+			break;
+		case "virtual":
+			sink += many(SHAPES, x);
+			break;
+		case "lambda":
+			sink += lambda(y -> hot(y) + 1, x);
+			break;
+		case "reflection":
+			sink += (Integer) REFLECTED.invoke(null, x);
+			break;
+		case "callback":
+			sink += sorted(x);
+			break;
+		case "copy":
+			sink += copied(FROM, TO);
+			break;
+		case "exception":
+			sink += thrown(x);
+			break;
+		case "locked":
+			sink += locked(x);
+			break;
+		default:
+			throw new IllegalArgumentException(shape);
+		}
+	}
+
+	static final Shape[] SHAPES = { new Square(), new Circle(), new Line() };
+	static final byte[] FROM = new byte[1 << 16], TO = new byte[1 << 16];
+	static final Method REFLECTED;
+
+	static {
+		try {
+			REFLECTED = Shapes.class.getMethod("reflected", int.class);
+		} catch (NoSuchMethodException e) {
+			throw new AssertionError(e);
+		}
+	}
+
+	static void repeat(String shape, long ms) {
+		long end = cpu.getCurrentThreadCpuTime() + ms * 1000000;
+		try {
+			for (int x = 0; cpu.getCurrentThreadCpuTime() < end; x++)
+				once(shape, x); // at repeat
+		} catch (Exception e) {
+			throw new AssertionError(e);
+		}
+	}
+
+	public static void main(String[] args) throws Exception {
+		String shape = args[0];
+		long ms = Long.parseLong(args[1]);
+		if (shape.equals("threads")) {
+			Thread[] workers = new Thread[3];
+			for (int i = 0; i < workers.length; i++) {
+				workers[i] = new Thread(() -> repeat(shape, ms), "worker-" + i);
+				workers[i].start();
+			}
+			for (Thread t : workers)
+				t.join();
+		} else {
+			repeat(shape, ms); // at main
+		}
+	}
+}
