@@ -20,6 +20,7 @@ static const struct cli_command commands[] = {
 	{ "server", cli_server, "keep profiles and answer questions about them" },
 	{ "symbols", cli_symbols, "name addresses of an executable" },
 	{ "unwind-info", cli_unwind_info, "show the unwind table of an executable" },
+	{ "view", cli_view, "show a profile in the browser" },
 };
 
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]), LARGE_BYTES = 256 << 10 };

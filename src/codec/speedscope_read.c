@@ -3,10 +3,16 @@
  * The members of a JSON object come in any order, so the file is walked through
  * three times: for the frames, for the types of the profiles, and for their
  * samples. Of a profile, stacks are kept until its weights are known.
+ *
+ * A profile is a sample type in what we write; elsewhere it is a thread, whose
+ * name becomes a label, and profiles of one unit are of one type. Times are
+ * turned into whole nanoseconds, since others write fractions of seconds.
  */
 #include "codec/speedscope_read.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -16,6 +22,7 @@
 #include "codec/frame_kind.h"
 #include "codec/limits.h"
 #include "profile/profile.h"
+#include "profile/unit.h"
 
 enum { SPEEDSCOPE_MAX_TYPES = 64, SPEEDSCOPE_MAX_NAME = 256 };
 
@@ -24,20 +31,33 @@ struct frame {
 	int64_t line;
 };
 
+/* What a profile of the file becomes. */
+struct part {
+	char unit[16];
+	uint32_t name;  /* string of the profile */
+	size_t type;    /* sample type */
+	double factor;  /* of its weights */
+	bool is_thread; /* one of several of its type */
+};
+
 struct reader {
 	struct profile *p;
 	struct codec_limits limits;
 	struct err *err;
 	struct json_read j;
 	bool has_frames;
+	bool by_type;       /* written by us: each profile is a type */
 	struct frame frame; /* being read */
-	size_t type;        /* number of the profile being read */
+	size_t n_read;      /* profiles whose samples were read */
+	struct {
+		VEC(struct part);
+	} parts; /* by profile of the file */
 	struct {
 		VEC(uint32_t);
 	} locations, /* by frame of the file */
 		stack, stacks;
 	struct {
-		VEC(int64_t);
+		VEC(double);
 	} weights;
 	char name[SPEEDSCOPE_MAX_NAME], unit[SPEEDSCOPE_MAX_NAME], kind[SPEEDSCOPE_MAX_NAME];
 };
@@ -52,6 +72,7 @@ static void reader_fini(struct reader *rd)
 	vec_fini(&rd->stack);
 	vec_fini(&rd->stacks);
 	vec_fini(&rd->weights);
+	vec_fini(&rd->parts);
 	profile_free(rd->p);
 }
 
@@ -109,19 +130,22 @@ static int skip(struct reader *rd)
 	return checked(rd, json_read_skip(&rd->j));
 }
 
+static int round_to_int(struct reader *rd, double v, int64_t *out)
+{
+	if (!(v > -9.2e18 && v < 9.2e18))
+		return err_set(rd->err, -EBADMSG, "byte %zu: the number is too large",
+			       json_read_at(&rd->j));
+	*out = (int64_t)(v < 0 ? v - 0.5 : v + 0.5);
+	return 0;
+}
+
 /* A number without a fraction, rounded if need be. */
 static int read_int(struct reader *rd, int64_t *out)
 {
 	double v;
 	int r = checked(rd, json_read_number(&rd->j, &v));
 
-	if (r < 0)
-		return r;
-	if (!(v > -9.2e18 && v < 9.2e18))
-		return err_set(rd->err, -EBADMSG, "byte %zu: the number is too large",
-			       json_read_at(&rd->j));
-	*out = (int64_t)(v < 0 ? v - 0.5 : v + 0.5);
-	return 0;
+	return r < 0 ? r : round_to_int(rd, v, out);
 }
 
 static int read_text(struct reader *rd, char *to)
@@ -238,8 +262,8 @@ static int read_stack(struct reader *rd)
 
 static int read_weight(struct reader *rd)
 {
-	int64_t v = 0;
-	int r = read_int(rd, &v);
+	double v = 0;
+	int r = checked(rd, json_read_number(&rd->j, &v));
 
 	if (r < 0)
 		return r;
@@ -259,7 +283,7 @@ static int read_type_member(struct reader *rd, const char *key)
 
 static int read_type(struct reader *rd)
 {
-	const char *unit = rd->unit;
+	struct part part = { .factor = 1 };
 	int r;
 
 	rd->kind[0] = rd->name[0] = rd->unit[0] = '\0';
@@ -268,14 +292,65 @@ static int read_type(struct reader *rd)
 		return r;
 	if (strcmp(rd->kind, "sampled") != 0)
 		return err_set(rd->err, -ENOTSUP, "profile %zu is not a sampled one",
-			       profile_n_sample_types(rd->p));
-	if (profile_n_sample_types(rd->p) == SPEEDSCOPE_MAX_TYPES)
-		return err_set(rd->err, -EFBIG, "there are more than %d profiles",
+			       rd->parts.len);
+	if (rd->parts.len == (rd->by_type ? SPEEDSCOPE_MAX_TYPES : rd->limits.things))
+		return err_set(rd->err, -EFBIG, "there are more than %zu profiles", rd->parts.len);
+	if (!strcmp(rd->unit, "none") || !rd->unit[0])
+		snprintf(rd->unit, sizeof(rd->unit), "count");
+	snprintf(part.unit, sizeof(part.unit), "%.*s", (int)sizeof(part.unit) - 1, rd->unit);
+	if (profile_add_string(rd->p, rd->name, strlen(rd->name), &part.name) < 0 ||
+	    vec_push(&rd->parts, part) < 0)
+		return no_memory(rd);
+	return 0;
+}
+
+/* The first part that is of the same type as part @i, perhaps itself. */
+static size_t first_alike(const struct reader *rd, size_t i)
+{
+	size_t k = 0;
+
+	while (!rd->by_type && k < i && strcmp(rd->parts.data[k].unit, rd->parts.data[i].unit) != 0)
+		k++;
+	return rd->by_type ? i : k;
+}
+
+static int add_type(struct reader *rd, struct part *part)
+{
+	double ns = rd->by_type ? 0 : profile_unit_ns(part->unit);
+	const char *unit = ns > 0 ? "nanoseconds" : part->unit;
+	const char *name = profile_string(rd->p, part->name);
+
+	if (ns > 0)
+		part->factor = ns;
+	if (part->is_thread)
+		name = ns > 0 ? "cpu" : !strcmp(unit, "count") ? "samples" : "space";
+	part->type = profile_n_sample_types(rd->p);
+	if (part->type == SPEEDSCOPE_MAX_TYPES)
+		return err_set(rd->err, -EFBIG, "there are more than %d units",
 			       SPEEDSCOPE_MAX_TYPES);
-	if (!strcmp(unit, "none") || !unit[0])
-		unit = "count";
-	r = profile_add_sample_type(rd->p, rd->name, unit);
-	return r < 0 ? no_memory(rd) : 0;
+	return profile_add_sample_type(rd->p, name, unit) < 0 ? no_memory(rd) : 0;
+}
+
+static int add_types(struct reader *rd)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rd->parts.len; i++) {
+		size_t first = first_alike(rd, i);
+
+		if (first != i)
+			rd->parts.data[i].is_thread = rd->parts.data[first].is_thread = true;
+	}
+	for (size_t i = 0; r == 0 && i < rd->parts.len; i++) {
+		struct part *part = &rd->parts.data[i];
+		size_t first = first_alike(rd, i);
+
+		if (first == i)
+			r = add_type(rd, part);
+		part->type = rd->parts.data[first].type;
+		part->factor = rd->parts.data[first].factor;
+	}
+	return r;
 }
 
 static int read_samples_member(struct reader *rd, const char *key)
@@ -289,29 +364,46 @@ static int read_samples_member(struct reader *rd, const char *key)
 
 static int read_samples(struct reader *rd)
 {
+	const struct part *part = &rd->parts.data[rd->n_read];
+	struct profile_label label = { .str = part->name };
 	int64_t values[SPEEDSCOPE_MAX_TYPES] = { 0 };
 	int r;
 
+	if (profile_add_string(rd->p, "thread", strlen("thread"), &label.key) < 0)
+		return no_memory(rd);
 	rd->stacks.len = rd->weights.len = 0;
 	r = each_member(rd, read_samples_member);
 	if (r < 0)
 		return r;
 	if (rd->stacks.len != rd->weights.len)
 		return err_set(rd->err, -EBADMSG, "profile %zu has %zu samples and %zu weights",
-			       rd->type, rd->stacks.len, rd->weights.len);
+			       rd->n_read, rd->stacks.len, rd->weights.len);
 	for (size_t i = 0; i < rd->stacks.len; i++) {
 		struct profile_sample s = { .stack = rd->stacks.data[i], .values = values };
 
-		values[rd->type] = rd->weights.data[i];
+		if (part->is_thread && label.str) {
+			s.labels = &label;
+			s.n_labels = 1;
+		}
+		r = round_to_int(rd, rd->weights.data[i] * part->factor, &values[part->type]);
+		if (r < 0)
+			return r;
 		if (profile_add_sample(rd->p, &s) < 0)
 			return no_memory(rd);
 	}
-	rd->type++;
+	rd->n_read++;
 	return 0;
 }
 
 static int find_shared(struct reader *rd, const char *key)
 {
+	int r;
+
+	if (!strcmp(key, "exporter") && json_read_peek(&rd->j) == '"') {
+		r = read_text(rd, rd->name);
+		rd->by_type = !strcmp(rd->name, "cameo");
+		return r;
+	}
 	return strcmp(key, "shared") ? skip(rd) : each_member(rd, read_shared);
 }
 
@@ -354,6 +446,8 @@ int speedscope_read(struct profile **out, const void *data, size_t len,
 		return err_set(err, -EBADMSG, "it has no frames: not a file of speedscope's");
 	if (r == 0)
 		r = walk(&rd, data, len, find_types);
+	if (r == 0)
+		r = add_types(&rd);
 	if (r == 0)
 		r = walk(&rd, data, len, find_samples);
 	if (r < 0)

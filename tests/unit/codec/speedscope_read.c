@@ -93,6 +93,31 @@ static void members_may_come_in_any_order(void **state)
 	profile_free(p);
 }
 
+static void others_profiles_are_threads_and_their_seconds_are_kept(void **state)
+{
+	static const char text[] =
+		"{\"exporter\":\"py-spy@0.4\",\"profiles\":[{\"type\":\"sampled\","
+		"\"name\":\"main\",\"unit\":\"seconds\",\"samples\":[[0]],\"weights\":[0.005]},"
+		"{\"type\":\"sampled\",\"name\":\"other\",\"unit\":\"seconds\","
+		"\"samples\":[[0]],\"weights\":[1.25]}],"
+		"\"shared\":{\"frames\":[{\"name\":\"f\"}]}}";
+	struct profile_sample s;
+	struct profile *p;
+
+	assert_int_equal(speedscope_read(&p, text, strlen(text), NULL, NULL), 0);
+	assert_int_equal(profile_n_sample_types(p), 1);
+	assert_string_equal(profile_string(p, profile_sample_type(p, 0).type), "cpu");
+	assert_string_equal(profile_string(p, profile_sample_type(p, 0).unit), "nanoseconds");
+	assert_int_equal(profile_n_samples(p), 2);
+	assert_int_equal(profile_sample(p, 0).values[0], 5000000);
+	s = profile_sample(p, 1);
+	assert_int_equal(s.values[0], 1250000000);
+	assert_int_equal(s.n_labels, 1);
+	assert_string_equal(profile_string(p, s.labels[0].key), "thread");
+	assert_string_equal(profile_string(p, s.labels[0].str), "other");
+	profile_free(p);
+}
+
 static void assert_refused(const char *text, const struct codec_limits *limits, int code,
 			   const char *why)
 {
@@ -138,5 +163,6 @@ static void speedscope_limits_hold(void **state)
 }
 
 TEST_GROUP(test_speedscope_read, TEST(random_profiles_come_back_by_name),
-	   TEST(members_may_come_in_any_order), TEST(wrong_files_are_refused),
-	   TEST(speedscope_limits_hold))
+	   TEST(members_may_come_in_any_order),
+	   TEST(others_profiles_are_threads_and_their_seconds_are_kept),
+	   TEST(wrong_files_are_refused), TEST(speedscope_limits_hold))
