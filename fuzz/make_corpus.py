@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 PROGRAM = """
 #include <stdlib.h>
@@ -622,6 +623,15 @@ def otlp_answer():
         yield text
         yield base64.b64encode(text)
         yield from byte_mutations(text or b"%20%c3%bc%zz%", random.Random(8), 60)
+
+
+def spool_item():
+    rng = random.Random(9)
+    for body in (b"", b"x" * 300, bytes(rng.randrange(256) for _ in range(2000))):
+        head = b"CAMEOSP1" + struct.pack("<QQI", 1795200000 * 10**9, len(body), 3)
+        text = head + struct.pack("<I", zlib.crc32(head + bytes(4) + body)) + body
+        yield text
+        yield from byte_mutations(text, rng, 40)
 
 
 def folded():

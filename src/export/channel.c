@@ -4,6 +4,9 @@
  * that is being sent belongs to the thread and is in no queue, so what is dropped
  * for lack of room is never the one under way.
  *
+ * With a spool, memory is for items that are sent at once: after a failure, and
+ * when there is no room, they go to disk, which then is emptied before memory.
+ *
  * Pauses are random, between half and one and a half of what they are nominally:
  * a fleet whose back end was away does not come back as one. For the same reason
  * what has piled up is sent with short random pauses in between.
@@ -21,6 +24,7 @@
 
 #include "base/clock.h"
 #include "export/sink.h"
+#include "export/spool.h"
 #include "export/window.h"
 
 enum {
@@ -43,11 +47,14 @@ struct channel {
 
 	struct export_item *queue, **queue_end;
 	struct export_sink_stats stats;
-	unsigned int n_failures;   /* in a row */
-	bool backlog;              /* since a failure the queue was never empty */
-	uint64_t not_before_ns;    /* CLOCK_MONOTONIC */
-	bool finishing, cancelled; /* no pauses; no more sends */
+	size_t n_sending, sending_bytes; /* the item that the thread has, if any */
+	unsigned int n_failures;         /* in a row */
+	bool backlog;                    /* since a failure the queue was never empty */
+	uint64_t not_before_ns;          /* CLOCK_MONOTONIC */
+	bool finishing, cancelled;       /* no pauses; no more sends */
 	bool done;
+	uint64_t spool_seq;   /* the last that was read from the spool, ... */
+	uint32_t spool_tries; /* and how often it was sent */
 	uint64_t next_log_ns;
 	uint64_t n_muted;
 };
@@ -107,7 +114,7 @@ static void drop(struct channel *c, struct export_item *i, enum export_drop reas
 
 static void make_room(struct channel *c)
 {
-	while (c->stats.queued_bytes > c->opt.queue_bytes)
+	while (c->queue && c->stats.queued_bytes + c->sending_bytes > c->opt.queue_bytes)
 		drop(c, dequeue(c), EXPORT_DROP_QUEUE_FULL);
 }
 
@@ -120,10 +127,20 @@ static uint64_t total_drops(const struct channel *c)
 	return n;
 }
 
+static uint64_t n_spooled(const struct channel *c)
+{
+	struct spool_usage u = { 0 };
+
+	if (c->opt.spool)
+		spool_usage(c->opt.spool, c->opt.spool_sink, &u);
+	return u.items;
+}
+
 /* What there is to say, if it is time to say something: true and @line. */
 static bool log_line(struct channel *c, const char *what, char line[400])
 {
 	uint64_t now = clock_monotonic_ns(), drops = total_drops(c);
+	uint64_t waiting = c->stats.queued_items + n_spooled(c);
 	int n;
 
 	if (!c->opt.log || now < c->next_log_ns) {
@@ -131,9 +148,8 @@ static bool log_line(struct channel *c, const char *what, char line[400])
 		return false;
 	}
 	n = snprintf(line, 400, "%s: %s", c->name, what);
-	if (c->stats.queued_items && n < 400)
-		n += snprintf(line + n, 400 - (size_t)n, "; %" PRIu64 " waiting",
-			      c->stats.queued_items + c->stats.spooled_items);
+	if (waiting && n < 400)
+		n += snprintf(line + n, 400 - (size_t)n, "; %" PRIu64 " waiting", waiting);
 	if (drops && n < 400)
 		n += snprintf(line + n, 400 - (size_t)n, "; %" PRIu64 " dropped so far", drops);
 	if (c->n_muted && n < 400)
@@ -151,7 +167,7 @@ static void say(struct channel *c, const char *what)
 	bool told;
 
 	pthread_mutex_lock(&c->lock);
-	told = log_line(c, what, line);
+	told = !c->cancelled && log_line(c, what, line);
 	pthread_mutex_unlock(&c->lock);
 	if (told)
 		c->opt.log(c->opt.log_ctx, line);
@@ -170,7 +186,52 @@ static void pause_after_failure(struct channel *c, const struct sink_outcome *o)
 	c->backlog = true;
 }
 
-static void settle_done(struct channel *c, struct export_item *i, const struct sink_outcome *o)
+/* Without the lock: is it on disk? */
+static bool keep_on_disk(struct channel *c, const struct export_item *i)
+{
+	int r;
+
+	if (i->seq)
+		return true;
+	if (!c->opt.spool)
+		return false;
+	r = spool_put(c->opt.spool, c->opt.spool_sink, i);
+	if (r == 0)
+		return true;
+	pthread_mutex_lock(&c->lock);
+	c->stats.spool_errors++;
+	snprintf(c->stats.last_error, sizeof(c->stats.last_error), "spool: %s", strerror(-r));
+	pthread_mutex_unlock(&c->lock);
+	say(c, r == -ENOSPC ? "the spool's disk is full" : "the spool can't be written to");
+	return false;
+}
+
+/* Without the lock: everything that waits in memory goes to disk, as far as it can. */
+static void spill(struct channel *c)
+{
+	struct export_item *i;
+	bool kept = true;
+
+	while (kept) {
+		pthread_mutex_lock(&c->lock);
+		i = dequeue(c);
+		pthread_mutex_unlock(&c->lock);
+		if (!i)
+			break;
+		kept = keep_on_disk(c, i);
+		if (kept) {
+			export_item_free(i);
+			continue;
+		}
+		pthread_mutex_lock(&c->lock);
+		enqueue(c, i, true);
+		make_room(c);
+		pthread_mutex_unlock(&c->lock);
+	}
+}
+
+static void settle_done(struct channel *c, const struct export_item *i,
+			const struct sink_outcome *o)
 {
 	c->stats.sent_items++;
 	c->stats.sent_bytes += i->body.len;
@@ -178,91 +239,175 @@ static void settle_done(struct channel *c, struct export_item *i, const struct s
 	c->stats.rejected_profiles += o->rejected_profiles;
 	c->n_failures = 0;
 	c->stats.failing = false;
-	c->backlog &= c->queue != NULL;
+	c->backlog &= c->queue || n_spooled(c);
 	if (c->backlog)
 		c->not_before_ns =
 			clock_monotonic_ns() + random_below(2 * BACKLOG_PAUSE_MS) * CLOCK_MS_NS;
-	export_item_free(i);
 }
 
+static void settle_later(struct channel *c, const struct export_item *i,
+			 const struct sink_outcome *o)
+{
+	c->stats.retries += i->tries > 1;
+	c->stats.failing = true;
+	pause_after_failure(c, o);
+}
+
+/* Without the lock. Takes @i. */
 static void settle(struct channel *c, struct export_item *i, struct sink_outcome *o)
 {
-	if (o->why[0])
-		snprintf(c->stats.last_error, sizeof(c->stats.last_error), "%s", o->why);
+	bool kept = false, later;
+
 	if (o->verdict == SINK_DOUBTFUL && i->tries >= DOUBTFUL_TRIES)
 		o->verdict = SINK_NEVER;
-	switch (o->verdict) {
-	case SINK_DONE:
+	later = o->verdict == SINK_LATER || o->verdict == SINK_DOUBTFUL;
+	if (later)
+		kept = keep_on_disk(c, i);
+	else if (i->seq)
+		spool_remove(c->opt.spool, c->opt.spool_sink, i->seq);
+	pthread_mutex_lock(&c->lock);
+	c->n_sending = c->sending_bytes = 0;
+	if (o->why[0])
+		snprintf(c->stats.last_error, sizeof(c->stats.last_error), "%s", o->why);
+	if (o->verdict == SINK_DONE)
 		settle_done(c, i, o);
-		break;
-	case SINK_NEVER:
-		drop(c, i, EXPORT_DROP_REFUSED);
-		break;
-	default:
-		c->stats.retries += i->tries > 1;
-		c->stats.failing = true;
-		pause_after_failure(c, o);
+	else if (later)
+		settle_later(c, i, o);
+	else
+		c->stats.dropped[EXPORT_DROP_REFUSED]++;
+	if (later && !kept) {
 		enqueue(c, i, true);
 		make_room(c);
-		break;
+		i = NULL;
 	}
+	pthread_mutex_unlock(&c->lock);
+	export_item_free(i);
+	if (later && kept)
+		spill(c);
 }
 
 static bool is_too_old(const struct channel *c, const struct export_item *i)
 {
-	return clock_ns(CLOCK_BOOTTIME) > i->born_ns + c->opt.max_age_ns;
+	return (int64_t)clock_ns(CLOCK_BOOTTIME) - i->born_ns > (int64_t)c->opt.max_age_ns;
 }
 
-/* Wait for something to send, and for its time: NULL when there will be nothing more. */
-static struct export_item *next_item(struct channel *c)
+/* With the lock: wait until there is something to send, and its time has come. */
+static bool wait_for_work(struct channel *c)
 {
 	for (;;) {
+		bool work = c->queue || n_spooled(c);
 		struct timespec until;
 
-		if (c->cancelled || (c->finishing && (!c->queue || c->stats.failing)))
-			return NULL;
-		if (!c->queue) {
+		if (c->cancelled || (c->finishing && (!work || c->stats.failing)))
+			return false;
+		if (!work) {
 			pthread_cond_wait(&c->changed, &c->lock);
 		} else if (!c->finishing && clock_monotonic_ns() < c->not_before_ns) {
 			until.tv_sec = (time_t)(c->not_before_ns / CLOCK_SECOND_NS);
 			until.tv_nsec = (long)(c->not_before_ns % CLOCK_SECOND_NS);
 			pthread_cond_timedwait(&c->changed, &c->lock, &until);
-		} else if (is_too_old(c, c->queue)) {
-			drop(c, dequeue(c), EXPORT_DROP_TOO_OLD);
 		} else {
-			return dequeue(c);
+			return true;
 		}
 	}
 }
 
-static void *run(void *arg)
+/* The next of the spool, without the lock; NULL: there is none that can be read. */
+static struct export_item *peek_spool(struct channel *c)
 {
-	struct channel *c = arg;
-	struct export_item *i;
+	struct export_item *i = NULL;
+
+	if (!c->opt.spool || spool_peek(c->opt.spool, c->opt.spool_sink, &i) < 0)
+		return NULL;
+	if (i->seq != c->spool_seq)
+		c->spool_tries = 0;
+	c->spool_seq = i->seq;
+	i->tries = c->spool_tries++;
+	return i;
+}
+
+/* The oldest that is not too old; NULL: there is none. Without the lock. */
+static struct export_item *next_item(struct channel *c)
+{
+	for (;;) {
+		struct export_item *i = peek_spool(c);
+
+		pthread_mutex_lock(&c->lock);
+		if (!i) {
+			i = dequeue(c);
+			c->n_sending = i != NULL;
+			c->sending_bytes = i ? item_bytes(i) : 0;
+		}
+		if (i && is_too_old(c, i)) {
+			c->stats.dropped[EXPORT_DROP_TOO_OLD]++;
+			c->n_sending = c->sending_bytes = 0;
+		}
+		pthread_mutex_unlock(&c->lock);
+		if (!i || !is_too_old(c, i))
+			return i;
+		if (i->seq)
+			spool_remove(c->opt.spool, c->opt.spool_sink, i->seq);
+		export_item_free(i);
+	}
+}
+
+/* Something is in the spool, but can't be read now: no memory, or no descriptors. */
+static void pause_if_stuck(struct channel *c)
+{
+	static const struct sink_outcome none;
 
 	pthread_mutex_lock(&c->lock);
-	while ((i = next_item(c))) {
-		struct sink_outcome o = { .verdict = SINK_LATER };
-		char line[400];
-		bool told;
-
-		pthread_mutex_unlock(&c->lock);
-		i->tries++;
-		c->opt.ops->send(c->opt.sink, i, &o);
-		pthread_mutex_lock(&c->lock);
-		settle(c, i, &o);
-		told = o.why[0] && !c->cancelled && log_line(c, o.why, line);
-		if (told) {
-			pthread_mutex_unlock(&c->lock);
-			c->opt.log(c->opt.log_ctx, line);
-			pthread_mutex_lock(&c->lock);
-		}
+	if (!c->queue && n_spooled(c)) {
+		c->stats.failing = true;
+		pause_after_failure(c, &none);
 	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void send_one(struct channel *c)
+{
+	struct sink_outcome o = { .verdict = SINK_LATER };
+	struct export_item *i = next_item(c);
+
+	if (!i) {
+		pause_if_stuck(c);
+		return;
+	}
+	i->tries++;
+	c->opt.ops->send(c->opt.sink, i, &o);
+	settle(c, i, &o);
+	if (o.why[0])
+		say(c, o.why);
+}
+
+/* What is left at the end. */
+static void put_away(struct channel *c)
+{
+	struct export_item *i;
+
+	if (c->opt.spool)
+		spill(c);
+	pthread_mutex_lock(&c->lock);
 	while ((i = dequeue(c)))
 		drop(c, i, EXPORT_DROP_STOPPED);
 	c->done = true;
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
+}
+
+static void *run(void *arg)
+{
+	struct channel *c = arg;
+	bool work;
+
+	do {
+		pthread_mutex_lock(&c->lock);
+		work = wait_for_work(c);
+		pthread_mutex_unlock(&c->lock);
+		if (work)
+			send_one(c);
+	} while (work);
+	put_away(c);
 	return NULL;
 }
 
@@ -357,6 +502,28 @@ struct put {
 	const struct export_window *w;
 };
 
+/* Without the lock. Takes @i. */
+static void queue_item(struct channel *c, struct export_item *i)
+{
+	bool to_disk;
+
+	pthread_mutex_lock(&c->lock);
+	to_disk = c->opt.spool &&
+		  (c->stats.failing || c->stats.queued_bytes + item_bytes(i) > c->opt.queue_bytes);
+	pthread_mutex_unlock(&c->lock);
+	if (to_disk && keep_on_disk(c, i)) {
+		export_item_free(i);
+		i = NULL;
+	}
+	pthread_mutex_lock(&c->lock);
+	if (i) {
+		enqueue(c, i, false);
+		make_room(c);
+	}
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+}
+
 static int emit(void *ctx, struct buf *body, uint32_t n_profiles)
 {
 	struct put *p = ctx;
@@ -364,16 +531,12 @@ static int emit(void *ctx, struct buf *body, uint32_t n_profiles)
 
 	if (!i)
 		return -ENOMEM;
-	i->time_ns = p->w->end_ns;
-	i->born_ns = clock_ns(CLOCK_BOOTTIME);
+	i->time_ns = p->w->start_ns;
+	i->born_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	i->n_profiles = n_profiles;
 	i->body = *body;
 	*body = (struct buf){ 0 };
-	pthread_mutex_lock(&p->c->lock);
-	enqueue(p->c, i, false);
-	make_room(p->c);
-	pthread_cond_broadcast(&p->c->changed);
-	pthread_mutex_unlock(&p->c->lock);
+	queue_item(p->c, i);
 	return 0;
 }
 
@@ -396,7 +559,18 @@ void channel_count_drop(struct channel *c, enum export_drop reason)
 
 void channel_stats(struct channel *c, struct export_sink_stats *out)
 {
+	struct spool_usage u;
+
 	pthread_mutex_lock(&c->lock);
 	*out = c->stats;
+	out->queued_items += c->n_sending;
+	out->queued_bytes += c->sending_bytes;
 	pthread_mutex_unlock(&c->lock);
+	if (!c->opt.spool)
+		return;
+	spool_usage(c->opt.spool, c->opt.spool_sink, &u);
+	out->spooled_items = u.items;
+	out->spooled_bytes = u.bytes;
+	out->dropped[EXPORT_DROP_SPOOL_FULL] = u.evicted;
+	out->dropped[EXPORT_DROP_DAMAGED] = u.damaged;
 }

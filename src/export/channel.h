@@ -16,11 +16,14 @@ struct channel;
 struct err;
 struct export_window;
 struct sink_ops;
+struct spool;
 
 struct channel_options {
 	const struct sink_ops *ops;
 	void *sink; /* taken, also on failure */
 	const char *name;
+	struct spool *spool; /* outlives the channel; or NULL */
+	uint32_t spool_sink;
 	size_t queue_bytes;
 	uint64_t max_age_ns;
 	unsigned int retry_ms; /* the first pause after a failure; it doubles up to 64 times that */

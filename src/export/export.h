@@ -114,7 +114,7 @@ const char *export_drop_label(enum export_drop reason);
 /* An item is one request: some or all profiles of a window. */
 struct export_sink_stats {
 	char name[80];                       /* "otlp grpc://host:4317", without credentials */
-	uint64_t queued_items, queued_bytes; /* in memory */
+	uint64_t queued_items, queued_bytes; /* in memory, the one being sent among them */
 	uint64_t spooled_items, spooled_bytes;
 	uint64_t sent_items, sent_bytes, sent_profiles;
 	uint64_t retries;

@@ -5,6 +5,7 @@
  * A window that finds the list full pushes out the oldest.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,9 +17,10 @@
 #include "export/channel.h"
 #include "export/export.h"
 #include "export/sink.h"
+#include "export/spool.h"
 #include "export/window.h"
 
-enum { PENDING_MAX = 3, QUEUE_BYTES = 8 << 20 };
+enum { PENDING_MAX = 3, QUEUE_BYTES = 8 << 20, SPOOL_BYTES = 512 << 20 };
 
 static const int64_t MAX_AGE_NS = 86400LL * 1000000000;
 
@@ -29,7 +31,9 @@ struct exporter {
 	bool started, stop;
 	struct export_window *pending[PENDING_MAX];
 	size_t n_pending;
+	struct spool *spool;
 	struct channel *channels[EXPORT_MAX_SINKS];
+	uint32_t spool_sinks[EXPORT_MAX_SINKS];
 	size_t n_channels;
 };
 
@@ -101,6 +105,7 @@ static const struct sink_ops *const kinds[] = {
 	[EXPORT_PYROSCOPE] = &sink_pyroscope,
 	[EXPORT_LOCAL] = &sink_local,
 	[EXPORT_OTLP] = &sink_otlp,
+	[EXPORT_DIR] = &sink_directory,
 };
 
 /* "otlp grpc://host:4317", without what may be secret in a URL. */
@@ -114,6 +119,37 @@ static void name_of(const struct sink_ops *ops, const char *url, char out[80])
 	at = memrchr(host, '@', strcspn(host, "/?#"));
 	snprintf(out, 80, "%s %.*s%.*s", ops->name, scheme, url,
 		 (int)strcspn(at ? at + 1 : host, "?#"), at ? at + 1 : host);
+}
+
+/* Items that wait belong to a place and a tenant, whatever the other options are by then. */
+static uint32_t spool_name(const char *name, const char *tenant)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "%s %s", name, tenant ? tenant : "");
+	return spool_sink(text);
+}
+
+static int open_spool(struct exporter *e, const struct exporter_options *opt, struct err *err)
+{
+	if (!opt->spool_dir)
+		return 0;
+	return spool_open(&e->spool, opt->spool_dir,
+			  opt->spool_bytes ? opt->spool_bytes : SPOOL_BYTES, err);
+}
+
+/* What waits for a back end that is none any more goes when it is the oldest. */
+static void tell_strange(const struct exporter *e, const struct exporter_options *opt)
+{
+	char line[200];
+	uint64_t n = e->spool ? spool_n_strange(e->spool, e->spool_sinks, e->n_channels) : 0;
+
+	if (!n || !opt->log)
+		return;
+	snprintf(line, sizeof(line),
+		 "%.100s: %" PRIu64 " requests are for back ends that are not among the options",
+		 opt->spool_dir, n);
+	opt->log(opt->log_ctx, line);
 }
 
 static int add_channel(struct exporter *e, const struct exporter_options *opt,
@@ -141,6 +177,8 @@ static int add_channel(struct exporter *e, const struct exporter_options *opt,
 		return r;
 	name_of(co.ops, so->url, name);
 	co.name = name;
+	co.spool = e->spool;
+	co.spool_sink = e->spool_sinks[e->n_channels] = spool_name(name, so->tenant);
 	r = channel_new(&e->channels[e->n_channels], &co);
 	if (r < 0)
 		return err_set(err, r, "%s: %s", name, strerror(-r));
@@ -173,12 +211,14 @@ int exporter_new(struct exporter **out, const struct exporter_options *opt, stru
 	if (!opt->n_sinks || opt->n_sinks > EXPORT_MAX_SINKS)
 		return err_set(err, -EINVAL, "profiles can go to 1 to %d places",
 			       (int)EXPORT_MAX_SINKS);
+	r = open_spool(e, opt, err);
 	for (size_t i = 0; r == 0 && i < opt->n_sinks; i++)
 		r = add_channel(e, opt, &opt->sinks[i], err);
 	if (r == 0)
 		r = start(e);
 	if (r < 0)
 		return err_set(err, r, "%s", strerror(-r));
+	tell_strange(e, opt);
 	*out = steal_ptr(&e);
 	return 0;
 }
@@ -213,6 +253,7 @@ void exporter_free(struct exporter *e)
 	exporter_stop(e, 0);
 	for (size_t i = 0; i < e->n_channels; i++)
 		channel_free(e->channels[i]);
+	spool_close(e->spool);
 	while (e->n_pending)
 		export_window_free(e->pending[--e->n_pending]);
 	pthread_cond_destroy(&e->changed);

@@ -19,8 +19,8 @@ struct export_window;
 
 /* One request, as it will be sent. */
 struct export_item {
-	int64_t time_ns;  /* of its window's end, since 1970 */
-	uint64_t born_ns; /* the same by CLOCK_BOOTTIME, which nobody sets */
+	int64_t time_ns; /* of its window's start, since 1970 */
+	int64_t born_ns; /* when it was made, by CLOCK_BOOTTIME, which nobody sets */
 	uint32_t n_profiles;
 	uint32_t tries;
 	uint64_t seq; /* in the spool; 0: it is not there */
@@ -59,6 +59,7 @@ struct sink_ops {
 	void (*free)(void *sink);
 };
 
+extern const struct sink_ops sink_directory;
 extern const struct sink_ops sink_otlp;
 extern const struct sink_ops sink_pyroscope;
 extern const struct sink_ops sink_local;

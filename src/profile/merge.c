@@ -21,6 +21,8 @@ struct merge {
 	struct {
 		VEC(struct profile_label);
 	} labels;
+	const struct profile_label *more; /* in the new profile's strings */
+	size_t n_more;
 	struct {
 		VEC(uint32_t);
 	} ids;
@@ -133,6 +135,38 @@ static int merge_stacks(struct merge *m)
 	return r;
 }
 
+static bool has_key(const struct profile_label *labels, size_t n, uint32_t key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (labels[i].key == key)
+			return true;
+	return false;
+}
+
+/* The labels of @s with the new ids, and those that all samples get. */
+static int merge_labels(struct merge *m, struct profile_sample *s)
+{
+	uint32_t n = s->n_labels;
+	int r = vec_reserve(&m->labels, s->n_labels + m->n_more);
+
+	if (r < 0)
+		return r;
+	for (uint32_t k = 0; k < s->n_labels; k++) {
+		struct profile_label l = s->labels[k];
+
+		l.key = m->strings[l.key];
+		l.str = m->strings[l.str];
+		l.num_unit = m->strings[l.num_unit];
+		m->labels.data[k] = l;
+	}
+	for (size_t k = 0; k < m->n_more; k++)
+		if (!has_key(m->labels.data, s->n_labels, m->more[k].key))
+			m->labels.data[n++] = m->more[k];
+	s->labels = m->labels.data;
+	s->n_labels = n;
+	return 0;
+}
+
 static int merge_samples(struct merge *m)
 {
 	uint32_t n = profile_n_samples(m->from);
@@ -141,18 +175,9 @@ static int merge_samples(struct merge *m)
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		struct profile_sample s = profile_sample(m->from, i);
 
-		r = vec_reserve(&m->labels, s.n_labels);
+		r = merge_labels(m, &s);
 		if (r < 0)
 			return r;
-		for (uint32_t k = 0; k < s.n_labels; k++) {
-			struct profile_label l = s.labels[k];
-
-			l.key = m->strings[l.key];
-			l.str = m->strings[l.str];
-			l.num_unit = m->strings[l.num_unit];
-			m->labels.data[k] = l;
-		}
-		s.labels = m->labels.data;
 		s.stack = m->stacks[s.stack];
 		r = profile_add_sample(m->to, &s);
 	}
@@ -242,13 +267,16 @@ static int adopt_sample_types(struct profile *p, const struct profile *from)
 	return 0;
 }
 
-int profile_merge(struct profile *p, const struct profile *from)
+static int merge_all(struct profile *p, const struct profile *from,
+		     const struct profile_label *more, size_t n_more)
 {
 	static int (*const steps[])(struct merge *) = {
 		merge_strings, merge_mappings, merge_functions, merge_locations,
 		merge_stacks,  merge_samples,  merge_comments,
 	};
-	_cleanup_(merge_fini) struct merge m = { .to = p, .from = from };
+	_cleanup_(merge_fini) struct merge m = {
+		.to = p, .from = from, .more = more, .n_more = n_more
+	};
 	int r = p == from ? -EINVAL : adopt_sample_types(p, from);
 
 	if (r < 0)
@@ -262,4 +290,24 @@ int profile_merge(struct profile *p, const struct profile *from)
 	}
 	merge_meta(&m);
 	return 0;
+}
+
+int profile_merge(struct profile *p, const struct profile *from)
+{
+	return merge_all(p, from, NULL, 0);
+}
+
+int profile_merge_labelled(struct profile *p, const struct profile *from,
+			   const struct profile_text_label *labels, size_t n_labels)
+{
+	_cleanup_(freep) struct profile_label *more = calloc(n_labels + 1, sizeof(*more));
+	int r = more ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < n_labels; i++) {
+		r = profile_add_string(p, labels[i].key, strlen(labels[i].key), &more[i].key);
+		if (r == 0)
+			r = profile_add_string(p, labels[i].str, strlen(labels[i].str),
+					       &more[i].str);
+	}
+	return r < 0 ? r : merge_all(p, from, more, n_labels);
 }

@@ -140,6 +140,14 @@ int profile_retype(struct profile *p, size_t i, const char *type, const char *un
  */
 int profile_merge(struct profile *p, const struct profile *from);
 
+struct profile_text_label {
+	const char *key, *str;
+};
+
+/* The same; its samples get these labels too, unless they have one of that key. */
+int profile_merge_labelled(struct profile *p, const struct profile *from,
+			   const struct profile_text_label *labels, size_t n_labels);
+
 /* Reading. Ids run from 0 to the count; what is given out is borrowed until the next add. */
 size_t profile_n_sample_types(const struct profile *p);
 struct profile_value_type profile_sample_type(const struct profile *p, size_t i);

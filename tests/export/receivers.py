@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
@@ -45,6 +46,14 @@ def need(ok, why):
 
 def equal(got, want, what):
     need(got == want, f"{what}: {got!r} instead of {want!r}")
+
+
+def until(condition):
+    """Wait for what comes by itself."""
+    end = time.monotonic() + FOR_EVER_S
+    while not condition():
+        need(time.monotonic() < end, "it does not come")
+        time.sleep(0.01)
 
 
 # ---- Messages -------------------------------------------------------------------
@@ -144,9 +153,9 @@ LARGE = source(os.path.join(WORK, "large.otlp.pb"), 12000, 400)
 
 
 class Exporter:
-    def __init__(self, *options, profile=SMALL):
+    def __init__(self, *options, profile=SMALL, wrapper=()):
         self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([TOOL, profile, *options], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([*wrapper, TOOL, profile, *options], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=self.errors, text=True)
         line = self.process.stdout.readline()
         need(line == "ready\n", self.log())
@@ -158,8 +167,15 @@ class Exporter:
         need(answer, "the exporter is gone: " + self.log())
         return answer
 
+    def accounted(self):
+        parts = ("queued_items", "spooled_items", "sent_items", "refused", "spool_full", "queue_full")
+        return [sum(s[p] for p in parts) for s in json.loads(self.ask("stats"))]
+
     def put(self, n=1):
+        """A window, and wait until every sink has it: more than three at once push each other out."""
+        before = self.accounted()
         equal(self.ask(f"put {n}"), "ok\n", "put")
+        until(lambda: all(a > b for a, b in zip(self.accounted(), before)))
 
     def stats(self, i=0):
         return json.loads(self.ask("stats"))[i]
@@ -176,8 +192,8 @@ class Exporter:
         return self
 
     def __exit__(self, *_):
-        self.process.stdin.close()
         try:
+            self.process.stdin.close()
             self.process.wait(FOR_EVER_S)
         finally:
             self.process.kill()
@@ -243,7 +259,7 @@ class GrpcReceiver(grpc.GenericRpcHandler):
 class HttpReceiver:
     """Answers with (status, headers, body), one after the other, the last for ever."""
 
-    def __init__(self, answers=(), context=None):
+    def __init__(self, answers=(), context=None, port=0):
         self.taken = queue.Queue()
         outer = self
         self.answers = list(answers) or [(200, {"Content-Type": "application/x-protobuf"}, b"")]
@@ -267,8 +283,9 @@ class HttpReceiver:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # those that are killed hang up
         if context:
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_address[1]
@@ -537,6 +554,134 @@ def all_sinks_at_once():
         equal(e.stats(3)["stopped"], 1, "dropped at the end")
 
 
+# What waits on disk
+
+PUSHED = {"Content-Type": "application/proto"}
+
+
+def new_dir():
+    return tempfile.mkdtemp(dir=WORK)
+
+
+def items(directory):
+    return sorted(n for n in os.listdir(directory) if n.endswith(".item"))
+
+
+def away_then_killed_then_back():
+    d = new_dir()
+    with HttpReceiver([(503, {}, b"")]) as server, Exporter("pyroscope=" + server.url, "spool=" + d) as e:
+        e.put()
+        until(lambda: e.stats()["failing"])
+        e.put()
+        e.put()
+        until(lambda: e.stats()["spooled_items"] == 3)
+        need(e.stats()["queued_items"] == 0, e.stats())
+        e.process.kill()
+        port = server.port
+    equal(len(items(d)), 3, "items on disk")
+    with HttpReceiver([(200, PUSHED, b"")], port=port) as server, \
+            Exporter("pyroscope=" + server.url, "spool=" + d) as e:
+        until(lambda: e.stats()["sent_items"] == 3)
+        s = e.stop()
+        equal((s["sent_items"], s["spooled_items"], server.n), (3, 0, 3), "sent, on disk, requests")
+        equal(len({server.next()[2] for _ in range(3)}), 3, "different requests")
+    equal(items(d), [], "items on disk")
+
+
+def the_end_comes_first():
+    d = new_dir()
+    with Exporter("pyroscope=http://127.0.0.1:1", "spool=" + d) as e:
+        e.put()
+        s = e.stop(5)
+        equal((s["stopped"], s["spooled_items"]), (0, 1), "dropped, on disk")
+    equal(len(items(d)), 1, "items on disk")
+
+
+def what_was_sent_is_not_on_disk():
+    d = new_dir()
+    with HttpReceiver([(200, PUSHED, b"")]) as server, Exporter("pyroscope=" + server.url, "spool=" + d) as e:
+        for _ in range(5):
+            e.put()
+        equal(e.stop()["sent_items"], 5, "sent")
+    equal(items(d), [], "items on disk")
+
+
+def damaged_on_disk():
+    d = new_dir()
+    with HttpReceiver([(503, {}, b"")]) as server:
+        with Exporter("otlp=" + server.url, "spool=" + d) as e:
+            e.put()
+            until(lambda: e.stats()["failing"])
+            e.put()
+            until(lambda: e.stats()["spooled_items"] == 2)
+        port = server.port
+    with open(os.path.join(d, items(d)[0]), "r+b") as f:
+        f.truncate(100)
+    with HttpReceiver(port=port) as server, Exporter("otlp=" + server.url, "spool=" + d, "host=node-7") as e:
+        until(lambda: e.stats()["sent_items"] == 1)
+        s = e.stop()
+        equal((s["damaged"], s["sent_items"], server.n), (1, 1, 1), "damaged, sent, requests")
+    equal([n.endswith(".damaged") for n in os.listdir(d) if n != "lock"], [True], "what is left")
+
+
+def disk_is_bounded():
+    d = new_dir()
+    with Exporter("pyroscope=http://127.0.0.1:1", "spool=" + d, "spool-bytes=5000") as e:
+        e.put()
+        until(lambda: e.stats()["failing"])
+        for _ in range(20):
+            e.put()
+        until(lambda: e.stats()["spool_full"] > 10)
+        until(lambda: e.stats()["spooled_bytes"] <= 5000)
+    need(sum(os.path.getsize(os.path.join(d, n)) for n in items(d)) <= 5000, items(d))
+
+
+def disk_is_full():
+    d = new_dir()
+    mount = ["unshare", "--mount", "--map-root-user", "sh", "-c",
+             f"mount -t tmpfs -o size=16k,mode=700 none {d} && exec \"$@\"", "sh"]
+    if subprocess.run([*mount, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        raise Skip("no tmpfs can be mounted here")
+    with HttpReceiver([(503, {}, b"")]) as server, \
+            Exporter("pyroscope=" + server.url, "spool=" + d, "retry-ms=1", wrapper=mount) as e:
+        e.put()
+        until(lambda: e.stats()["failing"])
+        for _ in range(12):
+            e.put()
+        until(lambda: e.stats()["spool_errors"] > 0)
+        until(lambda: e.stats()["queued_items"] > 0)
+        need("the spool's disk is full" in e.log() or "status 503" in e.log(), e.log())
+        server.answers[:] = [(200, PUSHED, b"")]
+        until(lambda: e.stats()["sent_items"] == 13)
+        s = e.stop()
+        equal((s["queue_full"], s["spool_full"], s["spooled_items"]), (0, 0, 0), "lost")
+
+
+def files_of_a_directory():
+    d = new_dir()
+    with open(os.path.join(d, ".cameo-x.pb.gz.AbCdEf"), "wb"), open(os.path.join(d, "mine.pb.gz"), "wb"):
+        pass
+    with Exporter("dir=" + d, "dir-bytes=3000") as e:
+        e.put(3)
+        equal(e.stop()["sent_items"], 1, "written")
+    name, = [n for n in os.listdir(d) if n.startswith("cameo-")]
+    equal(name, "cameo-20261120T184000.000Z.pb.gz", "name")
+    out = subprocess.run([CAMEO, "report", "--by", "label:service_name", "--json", os.path.join(d, name)],
+                         check=True, capture_output=True, text=True).stdout
+    need('"shop"' in out, out)
+    out = subprocess.run([CAMEO, "convert", "--to", "folded", "-q", os.path.join(d, name), "-"], check=True,
+                         capture_output=True, text=True).stdout
+    equal(sorted(out.splitlines()), sorted(f"till;{';'.join(s)} {3 * (i + 1)}" for i, s in enumerate(STACKS)),
+          "stacks")
+    with Exporter("dir=" + d, "dir-bytes=3000") as e:
+        for _ in range(20):
+            e.put()
+        e.stop()
+    files = [n for n in os.listdir(d) if n.startswith("cameo-")]
+    need(1 <= len(files) < 20 and sum(os.path.getsize(os.path.join(d, n)) for n in files) <= 3000, files)
+    need(sorted(set(os.listdir(d)) - set(files)) == ["mine.pb.gz"], os.listdir(d))
+
+
 # TLS
 
 def certificates():
@@ -663,6 +808,13 @@ def main():
     tap.run("an HTTP receiver that is busy, or no receiver, is asked again", http_says_wait)
     tap.run("what an HTTP receiver refuses is dropped", http_refuses)
     tap.run("several back ends at once, one of them away", all_sinks_at_once)
+    tap.run("a back end goes away, the agent is killed, both come back", away_then_killed_then_back)
+    tap.run("what could not be sent at the end is on disk", the_end_comes_first)
+    tap.run("what was taken is not on disk", what_was_sent_is_not_on_disk)
+    tap.run("a damaged file is set aside, the next is sent", damaged_on_disk)
+    tap.run("the spool stays below its limit", disk_is_bounded)
+    tap.run("a full disk under the spool loses nothing that memory can hold", disk_is_full)
+    tap.run("files in a directory: whole, readable, bounded", files_of_a_directory)
     tap.run("gRPC over TLS, both sides with certificates", grpc_over_tls)
     tap.run("a server's certificate is checked", https_checks_the_server)
     tap.run("Cameo's own server answers with what was pushed to it", own_server)

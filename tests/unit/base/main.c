@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_armour(void);
 int test_buf(void);
+int test_dir(void);
 int test_err(void);
 int test_index(void);
 int test_json(void);
@@ -19,6 +20,7 @@ int main(void)
 
 	n_failed += test_armour();
 	n_failed += test_buf();
+	n_failed += test_dir();
 	n_failed += test_err();
 	n_failed += test_index();
 	n_failed += test_json();

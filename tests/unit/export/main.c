@@ -4,9 +4,10 @@
 int test_base64(void);
 int test_exporter(void);
 int test_otlp_answer(void);
+int test_spool(void);
 int test_window(void);
 
 int main(void)
 {
-	return test_base64() + test_exporter() + test_otlp_answer() + test_window();
+	return test_base64() + test_exporter() + test_otlp_answer() + test_spool() + test_window();
 }

@@ -117,5 +117,27 @@ static void other_sample_types_are_refused(void **state)
 	profile_free(b);
 }
 
-TEST_GROUP(test_merge, TEST(equal_samples_are_added_and_others_appended),
+static void labels_for_all_samples_do_not_replace_their_own(void **state)
+{
+	struct profile *a = new_profile(), *b = new_profile();
+	static const struct profile_text_label more[] = { { "pid", "all" }, { "service", "shop" } };
+	struct profile_sample s;
+
+	add(b, "f", "a.out", 7, 5);
+	assert_string_equal(profile_string(b, profile_sample(b, 0).labels[0].key), "pid");
+	assert_int_equal(profile_merge_labelled(a, b, more, 2), 0);
+	s = profile_sample(a, 0);
+	assert_int_equal(s.n_labels, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		if (strcmp(profile_string(a, s.labels[i].key), "pid") == 0)
+			assert_int_equal(s.labels[i].num, 7);
+		else
+			assert_string_equal(profile_string(a, s.labels[i].str), "shop");
+	}
+	profile_free(a);
+	profile_free(b);
+}
+
+TEST_GROUP(test_merge, TEST(labels_for_all_samples_do_not_replace_their_own),
+	   TEST(equal_samples_are_added_and_others_appended),
 	   TEST(an_empty_profile_takes_everything), TEST(other_sample_types_are_refused))

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pprof file a window, with all its processes: the labels of a series become
+ * labels of its samples. Files appear whole, are named by their window's start,
+ * and the oldest go when there are too many bytes or they are too old. Others'
+ * files in the directory are left alone.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/dir.h"
+#include "base/err.h"
+#include "base/outfile.h"
+#include "codec/gzip.h"
+#include "codec/pprof_write.h"
+#include "export/sink.h"
+#include "export/window.h"
+#include "profile/profile.h"
+
+#define PREFIX "cameo-"
+#define SUFFIX ".pb.gz"
+
+enum { LABELS_MAX = 64, TWINS_MAX = 1000 };
+
+static const uint64_t DIR_BYTES = 1ULL << 30;
+static const int64_t DIR_AGE_NS = 86400LL * CLOCK_SECOND_NS;
+
+struct directory {
+	char *path;
+	int fd;
+	uint64_t max_bytes;
+	int64_t max_age_ns;
+};
+
+static void directory_free(void *sink)
+{
+	struct directory *d = sink;
+
+	if (!d)
+		return;
+	closep(&d->fd);
+	free(d->path);
+	free(d);
+}
+
+/* What a process that was killed left of files it was writing. */
+static void remove_unfinished(struct directory *d)
+{
+	struct dir_files files = { 0 };
+
+	if (dir_list(d->fd, "." PREFIX, "", &files) == 0)
+		for (size_t i = 0; i < files.len; i++)
+			unlinkat(d->fd, files.data[i].name, 0);
+	dir_files_fini(&files);
+}
+
+static int directory_open(void **out, const struct export_sink_options *opt, const char *host,
+			  struct err *err)
+{
+	struct directory *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	d->max_bytes = opt->dir_bytes ? opt->dir_bytes : DIR_BYTES;
+	d->max_age_ns = opt->dir_age_ns ? opt->dir_age_ns : DIR_AGE_NS;
+	d->path = strdup(opt->url);
+	d->fd = d->path ? dir_open_own(d->path, err) : -ENOMEM;
+	if (d->fd < 0) {
+		r = d->fd;
+		directory_free(d);
+		return r == -ENOMEM ? r : -EINVAL;
+	}
+	remove_unfinished(d);
+	*out = d;
+	return 0;
+}
+
+static int add_series(struct profile *to, const struct export_series *s)
+{
+	struct profile_text_label labels[LABELS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_labels && n < LABELS_MAX; i++) {
+		const struct export_label *l = &s->labels[i];
+
+		if (l->value[0] && strncmp(l->name, "__", 2) != 0)
+			labels[n++] = (struct profile_text_label){ l->name, l->value };
+	}
+	return profile_merge_labelled(to, s->profile, labels, n);
+}
+
+static int directory_encode(void *sink, const struct export_window *w, sink_emit_fn emit, void *ctx)
+{
+	_cleanup_(profile_freep) struct profile *all = NULL;
+	_cleanup_(buf_fini) struct buf body = { 0 };
+	int r = profile_new(&all);
+
+	for (size_t i = 0; r == 0 && i < w->series.len; i++)
+		r = add_series(all, &w->series.data[i]);
+	if (r < 0 || !profile_n_samples(all))
+		return r;
+	profile_meta(all)->time_ns = w->start_ns;
+	profile_meta(all)->duration_ns = w->end_ns - w->start_ns;
+	r = pprof_write_gz(all, &body, NULL);
+	return r < 0 ? r : emit(ctx, &body, (uint32_t)w->series.len);
+}
+
+/* A path that no file has; a clock that was set back gives the same one twice. */
+static int new_path(const struct directory *d, int64_t time_ns, char *out, size_t len)
+{
+	time_t s = (time_t)(time_ns / CLOCK_SECOND_NS);
+	char when[32], twin[8] = "";
+	struct tm tm;
+
+	if (!gmtime_r(&s, &tm) || !strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm))
+		return -EOVERFLOW;
+	for (int i = 1; i < TWINS_MAX; i++) {
+		int n = snprintf(out, len, "%s/" PREFIX "%s.%03dZ%s" SUFFIX, d->path, when,
+				 (int)(time_ns / CLOCK_MS_NS % 1000), twin);
+
+		if (n < 0 || (size_t)n >= len)
+			return -ENAMETOOLONG;
+		if (access(out, F_OK) < 0)
+			return 0;
+		snprintf(twin, sizeof(twin), "-%d", i);
+	}
+	return -EEXIST;
+}
+
+static void trim(const struct directory *d)
+{
+	struct dir_files files = { 0 };
+	uint64_t bytes = 0;
+	int64_t now = (int64_t)clock_unix_ns();
+
+	if (dir_list(d->fd, PREFIX, SUFFIX, &files) < 0)
+		files.len = 0;
+	for (size_t i = 0; i < files.len; i++)
+		bytes += files.data[i].bytes;
+	for (size_t i = 0; i + 1 < files.len; i++) {
+		const struct dir_file *f = &files.data[i];
+		int64_t age = now - (f->mtime.tv_sec * CLOCK_SECOND_NS + f->mtime.tv_nsec);
+
+		if (bytes <= d->max_bytes && age <= d->max_age_ns)
+			break;
+		if (unlinkat(d->fd, f->name, 0) == 0)
+			bytes -= f->bytes;
+	}
+	dir_files_fini(&files);
+}
+
+static void directory_send(void *sink, const struct export_item *item, struct sink_outcome *out)
+{
+	struct directory *d = sink;
+	_cleanup_(outfile_freep) struct outfile *f = NULL;
+	struct err err = { 0 };
+	char path[4096];
+	int r = new_path(d, item->time_ns, path, sizeof(path));
+
+	if (r == 0)
+		r = outfile_open(&f, path, &err);
+	if (r == 0)
+		r = outfile_commit(f, item->body.data, item->body.len, &err);
+	trim(d);
+	if (r < 0)
+		sink_end(out, SINK_LATER, "%s", err.msg[0] ? err.msg : strerror(-r));
+	else
+		out->verdict = SINK_DONE;
+}
+
+/* Nothing here waits for anybody. */
+static void directory_cancel(void *sink)
+{
+}
+
+const struct sink_ops sink_directory = {
+	.name = "dir",
+	.open = directory_open,
+	.encode = directory_encode,
+	.send = directory_send,
+	.cancel = directory_cancel,
+	.free = directory_free,
+};

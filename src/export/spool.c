@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SINK-SEQUENCE.item; sequence numbers are the time of writing, but never less
+ * than one that is there already, so that a clock which is set back does not
+ * change the order. The index in memory is what counts: files are written,
+ * read and removed without the lock, which so is never held for a disk.
+ *
+ * Files are not flushed: after a crash of the machine the last may be damaged,
+ * which their sum tells.
+ */
+#include "export/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <libdeflate.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/dir.h"
+#include "base/err.h"
+#include "base/outfile.h"
+#include "base/vec.h"
+#include "export/sink.h"
+#include "export/spool_item.h"
+
+#define SUFFIX ".item"
+#define ASIDE  ".damaged"
+
+enum { ITEMS_MAX = 16384, ASIDE_MAX = 8, NAME_CAP = 48 };
+
+struct entry {
+	uint64_t seq, bytes;
+	int64_t born_ns; /* CLOCK_BOOTTIME */
+	uint32_t sink;
+};
+
+struct counted {
+	uint32_t sink;
+	struct spool_usage usage;
+};
+
+struct spool {
+	char *path;
+	int fd, lock_fd;
+	uint64_t max_bytes;
+
+	pthread_mutex_t lock; /* of what follows */
+	uint64_t bytes, last_seq;
+	struct {
+		VEC(struct entry);
+	} entries; /* by seq */
+	struct {
+		VEC(struct counted);
+	} sinks;
+};
+
+uint32_t spool_sink(const char *name)
+{
+	return libdeflate_crc32(0, name, strlen(name));
+}
+
+static void name_of(uint32_t sink, uint64_t seq, char out[NAME_CAP])
+{
+	snprintf(out, NAME_CAP, "%08" PRIx32 "-%016" PRIx64 SUFFIX, sink, seq);
+}
+
+static bool read_name(const char *name, uint32_t *sink, uint64_t *seq)
+{
+	char again[NAME_CAP];
+
+	if (sscanf(name, "%8" SCNx32 "-%16" SCNx64, sink, seq) != 2)
+		return false;
+	name_of(*sink, *seq, again);
+	return !strcmp(name, again);
+}
+
+/* With the lock. NULL: no memory to count a sink that was never met. */
+static struct spool_usage *usage_of(struct spool *s, uint32_t sink)
+{
+	for (size_t i = 0; i < s->sinks.len; i++)
+		if (s->sinks.data[i].sink == sink)
+			return &s->sinks.data[i].usage;
+	if (vec_push(&s->sinks, (struct counted){ .sink = sink }) < 0)
+		return NULL;
+	return &s->sinks.data[s->sinks.len - 1].usage;
+}
+
+/* With the lock. */
+static int add_entry(struct spool *s, const struct entry *e)
+{
+	struct spool_usage *u = usage_of(s, e->sink);
+
+	if (!u || vec_push(&s->entries, *e) < 0)
+		return -ENOMEM;
+	u->items++;
+	u->bytes += e->bytes;
+	s->bytes += e->bytes;
+	return 0;
+}
+
+/* With the lock. */
+static struct entry take_entry(struct spool *s, size_t at)
+{
+	struct entry e = s->entries.data[at];
+	struct spool_usage *u = usage_of(s, e.sink);
+
+	s->entries.len--;
+	memmove(&s->entries.data[at], &s->entries.data[at + 1], (s->entries.len - at) * sizeof(e));
+	u->items--;
+	u->bytes -= e.bytes;
+	s->bytes -= e.bytes;
+	return e;
+}
+
+static void unlink_item(struct spool *s, const struct entry *e)
+{
+	char name[NAME_CAP];
+
+	name_of(e->sink, e->seq, name);
+	unlinkat(s->fd, name, 0);
+}
+
+/* Below the limits again. Without the lock. */
+static void evict(struct spool *s)
+{
+	for (;;) {
+		struct entry e;
+		bool over;
+
+		pthread_mutex_lock(&s->lock);
+		over = s->bytes > s->max_bytes || s->entries.len > ITEMS_MAX;
+		if (over) {
+			e = take_entry(s, 0);
+			usage_of(s, e.sink)->evicted++;
+		}
+		pthread_mutex_unlock(&s->lock);
+		if (!over)
+			return;
+		unlink_item(s, &e);
+	}
+}
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+/* What an earlier process left. */
+static int find_items(struct spool *s)
+{
+	int64_t now = (int64_t)clock_unix_ns(), boot = (int64_t)clock_ns(CLOCK_BOOTTIME);
+	struct dir_files files = { 0 };
+	int r = dir_list(s->fd, "", SUFFIX, &files);
+
+	for (size_t i = 0; r == 0 && i < files.len; i++) {
+		const struct dir_file *f = &files.data[i];
+		struct entry e = { .bytes = f->bytes };
+		int64_t age = now - (f->mtime.tv_sec * CLOCK_SECOND_NS + f->mtime.tv_nsec);
+
+		if (!read_name(f->name, &e.sink, &e.seq))
+			continue;
+		e.born_ns = boot - (age > 0 ? age : 0);
+		r = add_entry(s, &e);
+	}
+	dir_files_fini(&files);
+	if (s->entries.len) {
+		qsort(s->entries.data, s->entries.len, sizeof(struct entry), by_seq);
+		s->last_seq = s->entries.data[s->entries.len - 1].seq;
+	}
+	return r;
+}
+
+/* What was being written when an earlier process was killed. */
+static void remove_unfinished(struct spool *s)
+{
+	struct dir_files files = { 0 };
+
+	if (dir_list(s->fd, ".", "", &files) == 0)
+		for (size_t i = 0; i < files.len; i++)
+			if (strstr(files.data[i].name, SUFFIX "."))
+				unlinkat(s->fd, files.data[i].name, 0);
+	dir_files_fini(&files);
+}
+
+static int open_locked(struct spool *s, struct err *err)
+{
+	s->fd = dir_open_own(s->path, err);
+	if (s->fd < 0)
+		return s->fd;
+	s->lock_fd = openat(s->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (s->lock_fd < 0)
+		return err_set(err, -errno, "can't write to %.100s: %s", s->path, strerror(errno));
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, -EBUSY, "%.100s is in use by another process", s->path);
+	return 0;
+}
+
+int spool_open(struct spool **out, const char *dir, uint64_t max_bytes, struct err *err)
+{
+	_cleanup_(spool_closep) struct spool *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->fd = s->lock_fd = -1;
+	s->max_bytes = max_bytes;
+	pthread_mutex_init(&s->lock, NULL);
+	s->path = strdup(dir);
+	r = s->path ? open_locked(s, err) : -ENOMEM;
+	if (r == 0) {
+		remove_unfinished(s);
+		r = find_items(s);
+	}
+	if (r < 0)
+		return err_set(err, r, "%.100s: %s", dir, strerror(-r));
+	evict(s);
+	*out = steal_ptr(&s);
+	return 0;
+}
+
+void spool_close(struct spool *s)
+{
+	if (!s)
+		return;
+	closep(&s->fd);
+	closep(&s->lock_fd);
+	pthread_mutex_destroy(&s->lock);
+	vec_fini(&s->entries);
+	vec_fini(&s->sinks);
+	free(s->path);
+	free(s);
+}
+
+static int write_file(struct spool *s, const struct entry *e, const struct buf *data)
+{
+	_cleanup_(outfile_freep) struct outfile *f = NULL;
+	_cleanup_(freep) char *path = NULL;
+	char name[NAME_CAP];
+	int r;
+
+	name_of(e->sink, e->seq, name);
+	if (asprintf(&path, "%s/%s", s->path, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = outfile_open(&f, path, NULL);
+	return r < 0 ? r : outfile_commit(f, data->data, data->len, NULL);
+}
+
+int spool_put(struct spool *s, uint32_t sink, const struct export_item *item)
+{
+	struct entry e = { .sink = sink, .born_ns = item->born_ns };
+	_cleanup_(buf_fini) struct buf data = { 0 };
+	int r;
+
+	spool_item_write(item, &data);
+	if (buf_error(&data))
+		return -ENOMEM;
+	if (data.len > SPOOL_ITEM_MAX || data.len > s->max_bytes)
+		return -EFBIG;
+	e.bytes = data.len;
+	pthread_mutex_lock(&s->lock);
+	e.seq = clock_unix_ns();
+	if (e.seq <= s->last_seq)
+		e.seq = s->last_seq + 1;
+	s->last_seq = e.seq;
+	pthread_mutex_unlock(&s->lock);
+	r = write_file(s, &e, &data);
+	if (r == 0) {
+		/* another sink's that was written meanwhile may have a greater number: no matter */
+		pthread_mutex_lock(&s->lock);
+		r = add_entry(s, &e);
+		pthread_mutex_unlock(&s->lock);
+		if (r < 0)
+			unlink_item(s, &e);
+	}
+	evict(s);
+	return r;
+}
+
+/* With the lock: the place of an entry of @sink, of any number if @seq is 0; or the length. */
+static size_t find_entry(const struct spool *s, uint32_t sink, uint64_t seq)
+{
+	size_t i = 0;
+
+	while (i < s->entries.len &&
+	       (s->entries.data[i].sink != sink || (seq && s->entries.data[i].seq != seq)))
+		i++;
+	return i;
+}
+
+static int read_file(struct spool *s, const struct entry *e, struct export_item **out)
+{
+	_cleanup_(buf_fini) struct buf data = { 0 };
+	_cleanup_(closep) int fd = -1;
+	uint8_t piece[65536];
+	char name[NAME_CAP];
+	ssize_t n = 1;
+
+	name_of(e->sink, e->seq, name);
+	fd = openat(s->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (n > 0 && data.len <= SPOOL_ITEM_MAX) {
+		n = read(fd, piece, sizeof(piece));
+		if (n > 0)
+			buf_put(&data, piece, (size_t)n);
+	}
+	if (n < 0)
+		return -errno;
+	return buf_error(&data) ? -ENOMEM : spool_item_read(out, data.data, data.len);
+}
+
+static void trim_aside(struct spool *s)
+{
+	struct dir_files files = { 0 };
+
+	if (dir_list(s->fd, "", ASIDE, &files) == 0)
+		for (size_t i = 0; i + ASIDE_MAX < files.len; i++)
+			unlinkat(s->fd, files.data[i].name, 0);
+	dir_files_fini(&files);
+}
+
+static void set_aside(struct spool *s, const struct entry *e)
+{
+	char name[NAME_CAP], aside[NAME_CAP + sizeof(ASIDE)];
+
+	name_of(e->sink, e->seq, name);
+	snprintf(aside, sizeof(aside), "%s" ASIDE, name);
+	if (renameat(s->fd, name, s->fd, aside) < 0)
+		unlinkat(s->fd, name, 0);
+	trim_aside(s);
+	pthread_mutex_lock(&s->lock);
+	usage_of(s, e->sink)->damaged++;
+	pthread_mutex_unlock(&s->lock);
+}
+
+int spool_peek(struct spool *s, uint32_t sink, struct export_item **out)
+{
+	for (;;) {
+		struct entry e;
+		size_t at;
+		int r;
+
+		pthread_mutex_lock(&s->lock);
+		at = find_entry(s, sink, 0);
+		if (at < s->entries.len)
+			e = s->entries.data[at];
+		else
+			at = SIZE_MAX;
+		pthread_mutex_unlock(&s->lock);
+		if (at == SIZE_MAX)
+			return -ENOENT;
+		r = read_file(s, &e, out);
+		if (r == 0) {
+			(*out)->seq = e.seq;
+			(*out)->born_ns = e.born_ns;
+			return 0;
+		}
+		if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+			return r;
+		pthread_mutex_lock(&s->lock);
+		at = find_entry(s, sink, e.seq);
+		if (at < s->entries.len)
+			take_entry(s, at);
+		pthread_mutex_unlock(&s->lock);
+		if (r != -ENOENT)
+			set_aside(s, &e);
+	}
+}
+
+void spool_remove(struct spool *s, uint32_t sink, uint64_t seq)
+{
+	struct entry e = { .sink = sink, .seq = seq };
+	size_t at;
+
+	pthread_mutex_lock(&s->lock);
+	at = find_entry(s, sink, seq);
+	if (at < s->entries.len)
+		take_entry(s, at);
+	pthread_mutex_unlock(&s->lock);
+	unlink_item(s, &e);
+}
+
+void spool_usage(struct spool *s, uint32_t sink, struct spool_usage *out)
+{
+	const struct spool_usage *u;
+
+	pthread_mutex_lock(&s->lock);
+	u = usage_of(s, sink);
+	*out = u ? *u : (struct spool_usage){ 0 };
+	pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t spool_n_strange(struct spool *s, const uint32_t *sinks, size_t n)
+{
+	uint64_t strange = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < s->sinks.len; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < n; k++)
+			known |= s->sinks.data[i].sink == sinks[k];
+		if (!known)
+			strange += s->sinks.data[i].usage.items;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return strange;
+}
