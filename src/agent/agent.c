@@ -27,6 +27,7 @@
 #include "agent/jits.h"
 #include "agent/locate.h"
 #include "agent/usage.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "export/export.h"
@@ -52,6 +53,7 @@ struct agent {
 	uint64_t window_ns, memory_bytes, probability_interval_ns;
 	uint32_t freq_hz, probability;
 	struct cpu_list cpus;
+	char *debuginfod; /* URLs; NULL: none */
 	struct session *session;
 	struct facts *facts;
 	struct namer *namer;
@@ -172,10 +174,22 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 	return session_open(&a->session, &so, err);
 }
 
+/* The URLs as one text, with blanks between them. */
+static int join_debuginfod(struct agent *a, const struct agent_config *c)
+{
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < c->debuginfod.len; i++)
+		buf_printf(&b, "%s%s", i ? " " : "", c->debuginfod.data[i]);
+	if (b.len)
+		buf_put_byte(&b, 0);
+	a->debuginfod = (char *)b.data;
+	return buf_error(&b);
+}
+
 static int open_namer(struct agent *a, const struct agent_config *c, struct labeler *labeler,
 		      int priority)
 {
-	char debuginfod[CONFIG_VALUE_MAX] = "";
 	struct locator_opts lo = {
 		.files = session_files(a->session),
 		.jits = session_jits(a->session),
@@ -183,7 +197,8 @@ static int open_namer(struct agent *a, const struct agent_config *c, struct labe
 		.lock = &a->lock,
 		.answers_bytes = a->memory_bytes / SHARE_ANSWERS,
 		.symbolizer = { .memory_bytes = a->memory_bytes / SHARE_SYMBOLS,
-				.worker_memory_bytes = a->memory_bytes / SHARE_WORKER },
+				.worker_memory_bytes = a->memory_bytes / SHARE_WORKER,
+				.debuginfod = a->debuginfod },
 	};
 	struct namer_opts opts = {
 		.locator = &lo,
@@ -194,12 +209,7 @@ static int open_namer(struct agent *a, const struct agent_config *c, struct labe
 		.ctx = a->opts.ctx,
 		.priority = priority,
 	};
-	size_t at = 0;
 
-	for (size_t i = 0; i < c->debuginfod.len && at < sizeof(debuginfod); i++)
-		at += (size_t)snprintf(debuginfod + at, sizeof(debuginfod) - at, "%s%s",
-				       i ? " " : "", c->debuginfod.data[i]);
-	lo.symbolizer.debuginfod = debuginfod[0] ? debuginfod : NULL;
 	(void)demangle_mode_parse(c->demangle, &lo.symbolizer.demangle);
 	return namer_new(&a->namer, &opts);
 }
@@ -225,6 +235,8 @@ static int open_parts(struct agent *a, const struct agent_config *c, struct err 
 		r = facts_new(&a->facts, "/proc", env.names, env.n);
 	if (r == 0)
 		r = make_labeler(&labeler, c, err);
+	if (r == 0)
+		r = join_debuginfod(a, c);
 	if (r == 0)
 		r = open_session(a, c, err);
 	if (r < 0) {
@@ -292,6 +304,7 @@ void agent_free(struct agent *a)
 	session_free(a->session);
 	facts_free(a->facts);
 	vec_fini(&a->cpus);
+	free(a->debuginfod);
 	agent_config_free(atomic_exchange(&a->next_config, NULL));
 	closep(&a->epoll_fd);
 	closep(&a->wake_fd);
@@ -358,6 +371,7 @@ static int give_window(struct agent *a, uint64_t now_ns)
 	pthread_mutex_lock(&a->lock);
 	reap(a);
 	old = session_swap_collect(a->session, fresh);
+	session_sweep_files(a->session, old);
 	pthread_mutex_unlock(&a->lock);
 	namer_give(a->namer, old, &window);
 	a->window_start_ns = now_ns;
@@ -468,9 +482,10 @@ static void note_top(struct agent *a, struct agent_stats *s)
 {
 	const struct files *files = session_files(a->session);
 
-	s->n_files = files_count(files);
+	s->n_files = files_n_live(files);
+	s->n_files_forgotten = files_n_forgotten(files);
 	s->n_top = 0;
-	for (uint32_t id = 1; id <= s->n_files; id++) {
+	for (uint32_t id = 1; id <= files_count(files); id++) {
 		const struct file_info *info = files_get(files, id);
 		struct agent_file f = { 0 };
 		size_t i;

@@ -68,6 +68,7 @@ struct agent_stats {
 	uint64_t langs_bytes, jits_bytes, collect_bytes;
 	uint64_t n_facts; /* processes with labels */
 	uint32_t n_files;
+	uint64_t n_files_forgotten;
 	bool paused; /* by probability */
 	size_t n_top;
 	struct agent_file top[AGENT_TOP_FILES]; /* by size */

@@ -37,12 +37,14 @@ struct file {
 	struct file_info info;
 	struct stat st; /* as it was when the id was given */
 	uint64_t content[2];
+	bool marked;
+	uint8_t n_unmarked; /* sweeps in a row */
 };
 
 /* One inode with a file's content; each is kept open, to see whether it was overwritten. */
 struct inode {
 	uint32_t dev_major, dev_minor;
-	uint64_t number;
+	uint64_t number; /* 0: it is another file now */
 	int fd;
 	bool owns_fd; /* the first inode of a file has the file's own */
 	struct stat st;
@@ -64,6 +66,11 @@ struct files {
 	uint32_t vdso;
 	bool vdso_tried;
 	uint64_t last_serial;
+	struct {
+		VEC(uint32_t);
+	} free_ids; /* the first one is given next */
+	uint32_t n_live;
+	uint64_t n_forgotten;
 };
 
 struct find_key {
@@ -110,6 +117,7 @@ void files_free(struct files *f)
 		if (f->inodes.data[i].owns_fd)
 			close(f->inodes.data[i].fd);
 	vec_fini(&f->inodes);
+	vec_fini(&f->free_ids);
 	index_fini(&f->by_inode);
 	index_fini(&f->by_build_id);
 	index_fini(&f->by_content);
@@ -119,7 +127,7 @@ void files_free(struct files *f)
 
 const struct file_info *files_get(const struct files *f, uint32_t id)
 {
-	return id && id < f->all.len ? &f->all.data[id]->info : NULL;
+	return id && id < f->all.len && f->all.data[id] ? &f->all.data[id]->info : NULL;
 }
 
 uint32_t files_count(const struct files *f)
@@ -185,6 +193,7 @@ static uint32_t find_by_inode(struct files *f, const struct file_ref *ref)
 	if (inode_unchanged(&f->inodes.data[i]))
 		return f->inodes.data[i].file;
 	index_remove(&f->by_inode, hash, i);
+	f->inodes.data[i].number = 0;
 	return FILE_ID_NONE;
 }
 
@@ -339,14 +348,30 @@ static void add_inode(struct files *f, const struct file_ref *ref, uint32_t id, 
 			(uint32_t)f->inodes.len - 1);
 }
 
-static uint32_t file_add(struct files *f, struct file *file)
+/* An id that was never given, while there are such; else the one that was free for longest. */
+static uint32_t new_id(struct files *f, struct file *file)
 {
 	uint32_t id = (uint32_t)f->all.len;
 
-	if (id >= UNWIND_FILES_MAX || vec_push(&f->all, file) < 0) {
+	if (id < UNWIND_FILES_MAX)
+		return vec_push(&f->all, file) < 0 ? FILE_ID_NONE : id;
+	if (!f->free_ids.len)
+		return FILE_ID_NONE;
+	id = f->free_ids.data[0];
+	memmove(f->free_ids.data, f->free_ids.data + 1, --f->free_ids.len * sizeof(id));
+	f->all.data[id] = file;
+	return id;
+}
+
+static uint32_t file_add(struct files *f, struct file *file)
+{
+	uint32_t id = new_id(f, file);
+
+	if (!id) {
 		file_free(file);
 		return FILE_ID_NONE;
 	}
+	f->n_live++;
 	file->info.serial = ++f->last_serial;
 	if (file->info.fd < 0) {
 		unwind_tables_set_absent(f->tables, id);
@@ -500,7 +525,7 @@ void files_need_table(struct files *f, uint32_t id, uint64_t now_ns)
 {
 	struct table_job job = { f, NULL, id, now_ns };
 
-	if (!id || id >= f->all.len ||
+	if (!id || id >= f->all.len || !f->all.data[id] ||
 	    unwind_tables_file(f->tables, id)->state != FILE_TABLE_NOT_READY)
 		return;
 	job.file = f->all.data[id];
@@ -508,4 +533,83 @@ void files_need_table(struct files *f, uint32_t id, uint64_t now_ns)
 		(void)sigbus_run(build_table, &job);
 	if (unwind_tables_file(f->tables, id)->state == FILE_TABLE_NOT_READY)
 		unwind_tables_set_absent(f->tables, id);
+}
+
+/* ---- forgetting ----------------------------------------------------------- */
+
+uint32_t files_n_live(const struct files *f)
+{
+	return f->n_live;
+}
+
+uint64_t files_n_forgotten(const struct files *f)
+{
+	return f->n_forgotten;
+}
+
+bool files_want_sweep(const struct files *f)
+{
+	return f->n_live > FILES_KEEP || f->inodes.len > 2 * FILES_KEEP;
+}
+
+void files_mark(struct files *f, uint32_t id)
+{
+	if (id && id < f->all.len && f->all.data[id])
+		f->all.data[id]->marked = true;
+}
+
+static void forget(struct files *f, uint32_t id, uint64_t now_ns)
+{
+	struct file *file = f->all.data[id];
+
+	/* machines are few, and numbered for good; without room to note that it is free, it stays
+	 */
+	if (id == f->vdso || file->info.lang.vm ||
+	    vec_reserve(&f->free_ids, f->free_ids.len + 1) < 0)
+		return;
+	index_remove(&f->by_content, (uint32_t)file->content[0], id);
+	if (file->info.build_id.len)
+		index_remove(&f->by_build_id, build_id_hash(&file->info.build_id), id);
+	unwind_tables_drop(f->tables, id, now_ns);
+	f->all.data[id] = NULL;
+	f->free_ids.data[f->free_ids.len++] = id;
+	f->n_live--;
+	f->n_forgotten++;
+	file_free(file);
+}
+
+/* Inodes of files that are forgotten go too; the others get other places. */
+static void sweep_inodes(struct files *f)
+{
+	size_t kept = 0;
+
+	index_fini(&f->by_inode);
+	for (size_t i = 0; i < f->inodes.len; i++) {
+		struct inode *inode = &f->inodes.data[i];
+		uint32_t hash = inode_hash(inode->dev_major, inode->dev_minor, inode->number);
+
+		if (!inode->number || !f->all.data[inode->file] ||
+		    index_add(&f->by_inode, hash, (uint32_t)kept) < 0) {
+			if (inode->owns_fd)
+				close(inode->fd);
+			continue;
+		}
+		f->inodes.data[kept++] = *inode;
+	}
+	f->inodes.len = kept;
+}
+
+void files_sweep(struct files *f, uint64_t now_ns)
+{
+	for (uint32_t id = 1; id < f->all.len; id++) {
+		struct file *file = f->all.data[id];
+
+		if (!file)
+			continue;
+		file->n_unmarked = file->marked ? 0 : file->n_unmarked + 1;
+		file->marked = false;
+		if (file->n_unmarked >= 2)
+			forget(f, id, now_ns);
+	}
+	sweep_inodes(f);
 }

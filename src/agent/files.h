@@ -41,7 +41,7 @@ struct file_info {
 	struct lang_file lang; /* the virtual machine that it is */
 };
 
-enum { FILE_ID_NONE = 0 };
+enum { FILE_ID_NONE = 0, FILES_KEEP = 2048 /* more are swept */ };
 
 int files_new(struct files **out, struct unwind_tables *tables);
 void files_free(struct files *f);
@@ -60,6 +60,17 @@ uint32_t files_vdso(struct files *f);
 /* Build the unwind table of @id unless it is there. */
 void files_need_table(struct files *f, uint32_t id, uint64_t now_ns);
 
+/*
+ * Forgetting: when files_want_sweep(), files_mark() each that may still be spoken
+ * of, then files_sweep(). Those that were marked neither this time nor the time before
+ * go; their ids are given again, latest of all.
+ */
+bool files_want_sweep(const struct files *f);
+void files_mark(struct files *f, uint32_t id);
+void files_sweep(struct files *f, uint64_t now_ns);
+uint64_t files_n_forgotten(const struct files *f);
+
 /* Borrowed; NULL for an id that was not given out. */
 const struct file_info *files_get(const struct files *f, uint32_t id);
 uint32_t files_count(const struct files *f); /* ids are 1 ... count */
+uint32_t files_n_live(const struct files *f);

@@ -23,7 +23,11 @@
 #include "symbol/kallsyms.h"
 #include "unwind/walk.h"
 
-enum { BATCH = 1024 };
+enum {
+	BATCH = 1024,
+	SYMBOLIZER_FILES_MAX = 4096, /* each holds descriptors: beyond, all are forgotten */
+	REST_AFTER = 2,              /* batches in which nothing new was asked for */
+};
 
 /* What we know of one of the recording's files. */
 struct known_file {
@@ -42,6 +46,9 @@ struct locator {
 		VEC(struct known_file);
 	} known; /* by file id */
 	struct answers *answers;
+	struct symbolizer_counters former; /* of symbolizers that are gone */
+	uint64_t asked;                    /* when it was last looked at */
+	unsigned int n_quiet;
 };
 
 /* One call of locator_locate(). */
@@ -123,14 +130,50 @@ int locator_worker_pid(const struct locator *l)
 	return (int)symbolizer_worker_pid(l->symbolizer);
 }
 
-void locator_trim(struct locator *l)
-{
-	answers_clear(l->answers);
-}
-
+/* The sum of what it and those before it did. */
 void locator_counters(const struct locator *l, struct symbolizer_counters *out)
 {
 	symbolizer_counters(l->symbolizer, out);
+	out->asked += l->former.asked;
+	out->worker_restarts += l->former.worker_restarts;
+	out->files_given_up += l->former.files_given_up;
+	for (int i = 0; i < SYMBOLIZER_SOURCE_MAX; i++)
+		out->by_source[i] += l->former.by_source[i];
+}
+
+/* Another symbolizer, which knows no file. */
+static void symbolizer_renew(struct locator *l)
+{
+	struct symbolizer *fresh;
+
+	if (symbolizer_new(&fresh, &l->opts.symbolizer) < 0)
+		return;
+	locator_counters(l, &l->former);
+	symbolizer_free(l->symbolizer);
+	l->symbolizer = fresh;
+	for (size_t i = 0; i < l->known.len; i++) {
+		elf_image_free(l->known.data[i].img);
+		l->known.data[i] = (struct known_file){ 0 };
+	}
+}
+
+void locator_trim(struct locator *l)
+{
+	answers_clear(l->answers);
+	symbolizer_renew(l);
+}
+
+void locator_rest(struct locator *l)
+{
+	struct symbolizer_counters c;
+
+	symbolizer_counters(l->symbolizer, &c);
+	l->n_quiet = c.asked == l->asked ? l->n_quiet + 1 : 0;
+	l->asked = c.asked;
+	if (c.files > SYMBOLIZER_FILES_MAX)
+		symbolizer_renew(l);
+	else if (l->n_quiet == REST_AFTER)
+		symbolizer_rest(l->symbolizer);
 }
 
 /* ---- what the pieces are made of ------------------------------------------- */

@@ -62,3 +62,6 @@ int locator_worker_pid(const struct locator *l); /* the symbolizer's; 0: none */
 /* Memory held by names and tables of names; and dropping what is only kept for later. */
 size_t locator_bytes(const struct locator *l);
 void locator_trim(struct locator *l);
+
+/* A batch is over, and it may be a while to the next: what is only needed while asking may go. */
+void locator_rest(struct locator *l);

@@ -170,6 +170,8 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	for (size_t i = 0; i < s->n_top; i++)
 		with_label(out, "cameo_unwind_table_bytes", "exe", s->top[i].path, s->top[i].bytes);
 	gauge(out, "cameo_files", s->n_files, "Files known.");
+	counter(out, "cameo_files_forgotten_total", s->n_files_forgotten,
+		"Files that nobody had mapped any more.");
 	gauge(out, "cameo_processes", s->session.procs.n_running, "Processes known.");
 	gauge(out, "cameo_processes_labelled", s->n_facts, "Processes with labels.");
 	counter(out, "cameo_sideband_lost_total", s->session.procs.n_sideband_lost,

@@ -209,8 +209,9 @@ static void name_window(struct namer *n, const struct collect *c, const struct n
 			 strerror(-r));
 		n->opts.log(n->opts.ctx, line);
 	}
-	note_stats(n, &w, n_profiles, r);
 	work_fini(&w);
+	locator_rest(n->locator);
+	note_stats(n, &w, n_profiles, r);
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */

@@ -641,6 +641,17 @@ int procs_scan(struct procs *p)
 	return r;
 }
 
+void procs_mark_files(struct procs *p)
+{
+	for (size_t i = 0; i < p->slots.len; i++) {
+		for (const struct entry *e = p->slots.data[i]; e; e = e->older) {
+			files_mark(p->files, e->info.exe);
+			for (uint32_t k = 0; k < mapset_count(e->maps); k++)
+				files_mark(p->files, mapset_get(e->maps, k)->file);
+		}
+	}
+}
+
 static void slot_free(struct procs *p, uint32_t pid)
 {
 	struct pid_key key = { p, pid };

@@ -74,6 +74,9 @@ const char *procs_jitdump(const struct procs *p, uint32_t pid);
  */
 void procs_unmapped_is_final(struct procs *p, uint32_t pid);
 
+/* files_mark() all files that processes have mapped, or had until lately. */
+void procs_mark_files(struct procs *p);
+
 /* Forget what ended more than a few seconds ago. */
 void procs_reap(struct procs *p, uint64_t now_ns);
 

@@ -461,6 +461,33 @@ bool session_has_ended(struct session *s, uint32_t pid, uint64_t start_ns)
 	return !p || p->end_ns || p->start_ns != start_ns;
 }
 
+static void mark_word(struct files *f, uint64_t word)
+{
+	if (word >> FRAME_KIND_SHIFT == FRAME_NATIVE)
+		files_mark(f, (uint32_t)((word & FRAME_PAYLOAD_MASK) >> FRAME_OFFSET_BITS));
+}
+
+static void mark_collect(struct files *f, const struct collect *c)
+{
+	for (uint32_t i = 0; i < collect_n_stacks(c); i++) {
+		size_t n;
+		const uint64_t *words = collect_stack(c, i, &n);
+
+		for (size_t k = 0; k < n; k++)
+			mark_word(f, words[k]);
+	}
+}
+
+void session_sweep_files(struct session *s, const struct collect *kept)
+{
+	if (!files_want_sweep(s->files))
+		return;
+	procs_mark_files(s->procs);
+	mark_collect(s->files, s->collect);
+	mark_collect(s->files, kept);
+	files_sweep(s->files, clock_monotonic_ns());
+}
+
 size_t session_table_bytes(const struct session *s, uint32_t id, uint64_t *out_rows)
 {
 	return unwind_tables_file_bytes(s->tables, id, out_rows);

@@ -69,6 +69,11 @@ struct langs *session_langs(struct session *s);
 struct collect *session_collect(struct session *s);
 /* Count into @fresh from now on; what was counted so far is the caller's. */
 struct collect *session_swap_collect(struct session *s, struct collect *fresh);
+/*
+ * Forget files that no process has mapped any more, when there are very many. @kept:
+ * counts whose words still name files; nobody else's words may.
+ */
+void session_sweep_files(struct session *s, const struct collect *kept);
 /* Bytes of the unwind table of file @id, and its rows. */
 size_t session_table_bytes(const struct session *s, uint32_t id, uint64_t *out_rows);
 /* Whether that program has ended. */

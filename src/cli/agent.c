@@ -5,6 +5,7 @@
  * SIGTERM and SIGINT send what there is, within five seconds.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -350,6 +351,8 @@ int cli_agent(int argc, char **argv)
 	sigaddset(&signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* few threads allocate, and never at once for long: what one has freed serves the others */
+	mallopt(M_ARENA_MAX, 1);
 	if (start(&cli, &err) < 0)
 		status = cli_fail("%s", err.msg);
 	else

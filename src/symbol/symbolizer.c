@@ -639,6 +639,12 @@ void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters 
 	out->worker_restarts = s->worker ? symbol_worker_restarts(s->worker) : 0;
 }
 
+void symbolizer_rest(struct symbolizer *s)
+{
+	if (s->worker)
+		symbol_worker_rest(s->worker);
+}
+
 pid_t symbolizer_worker_pid(const struct symbolizer *s)
 {
 	return s->worker ? symbol_worker_pid(s->worker) : 0;

@@ -117,6 +117,9 @@ int symbolizer_ask(struct symbolizer *s, uint32_t id, enum symbolizer_address ki
 
 void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters *out);
 
+/* End the worker until it is needed: it holds most of the memory. */
+void symbolizer_rest(struct symbolizer *s);
+
 pid_t symbolizer_worker_pid(const struct symbolizer *s); /* 0: none is running */
 
 /* How the worker (started now, if it was not yet wanted) is confined, or why there is none. */

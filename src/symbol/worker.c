@@ -41,7 +41,7 @@ struct symbol_worker {
 	pid_t pid; /* 0: not running */
 	int sock;
 	uint32_t seq;
-	unsigned int starts;
+	unsigned int starts, rests;
 	char confinement[CONFINEMENT_MAX];
 	uint8_t packet[PROTOCOL_PACKET_MAX];
 };
@@ -175,6 +175,14 @@ int symbol_worker_new(struct symbol_worker **out, const struct symbol_worker_opt
 	return 0;
 }
 
+void symbol_worker_rest(struct symbol_worker *w)
+{
+	if (!w->pid)
+		return;
+	stop(w);
+	w->rests++;
+}
+
 void symbol_worker_free(struct symbol_worker *w)
 {
 	if (!w)
@@ -301,7 +309,8 @@ pid_t symbol_worker_pid(const struct symbol_worker *w)
 
 unsigned int symbol_worker_restarts(const struct symbol_worker *w)
 {
-	return w->starts ? w->starts - 1 : 0;
+	/* one start is the first, or that after the last rest */
+	return w->starts - w->rests - (w->starts > w->rests);
 }
 
 const char *symbol_worker_confinement(const struct symbol_worker *w)

@@ -71,6 +71,9 @@ typedef int (*symbol_worker_answer_fn)(void *ctx, size_t index, const struct pro
 int symbol_worker_ask(struct symbol_worker *w, struct symbol_worker_file *f, const uint64_t *addrs,
 		      size_t n, symbol_worker_answer_fn fn, void *ctx, struct err *err);
 
+/* End the child, and with it the memory that it holds: it is started anew when it is next asked. */
+void symbol_worker_rest(struct symbol_worker *w);
+
 pid_t symbol_worker_pid(const struct symbol_worker *w); /* 0: none is running */
 unsigned int symbol_worker_restarts(const struct symbol_worker *w);
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/index.h"
@@ -169,12 +170,29 @@ static void read_env(const struct facts *f, struct facts_process *p)
 	}
 }
 
+/* The program, as the process sees it; what @of says where it has none, or is gone. */
+static char *read_exe(const struct facts *f, const struct facts_of *of)
+{
+	static const char deleted[] = " (deleted)";
+	char path[512], exe[LABEL_VALUE_MAX + sizeof(deleted)];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/%u/exe", f->proc, of->pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	if (n <= 0)
+		return strndup(of->exe, LABEL_VALUE_MAX);
+	exe[n] = 0;
+	if ((size_t)n > strlen(deleted) && !strcmp(exe + n - strlen(deleted), deleted))
+		exe[(size_t)n - strlen(deleted)] = 0;
+	return strdup(exe);
+}
+
 static int read_facts(const struct facts *f, struct facts_process *p, const struct facts_of *of)
 {
 	char cgroup[CGROUP_MAX];
 	ssize_t len;
 
-	p->exe = strndup(of->exe, LABEL_VALUE_MAX);
+	p->exe = read_exe(f, of);
 	len = read_proc(f, of->pid, "cgroup", cgroup, sizeof(cgroup));
 	if (len <= 0 && of->ppid)
 		len = read_proc(f, of->ppid, "cgroup", cgroup, sizeof(cgroup));

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "agent/collect.h"
@@ -231,6 +234,65 @@ static void makes_a_profile_of_each_program(void **state)
 	fixture_fini(&f);
 }
 
-TEST_GROUP(test_names, TEST(makes_a_profile_of_each_program),
+static uint32_t find_new_file(struct files *files, uint64_t i)
+{
+	static const char text[] = "some text";
+	char path[64];
+	struct file_ref ref = { .pid = 0x7fffffff, .start = 1, .end = 2, .path = path };
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/cameo-files.XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(write(fd, &i, sizeof(i)), sizeof(i));
+	assert_int_equal(fstat(fd, &st), 0);
+	ref.dev_major = major(st.st_dev);
+	ref.dev_minor = minor(st.st_dev);
+	ref.inode = st.st_ino;
+	i = files_find(files, &ref);
+	unlink(path);
+	close(fd);
+	return (uint32_t)i;
+}
+
+static void files_that_nobody_has_mapped_are_forgotten(void **state)
+{
+	struct fixture f;
+	uint32_t kept, vdso, last = 0;
+	struct rlimit limit;
+	uint64_t serial;
+
+	/* each file is kept open */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_cur < 2 * FILES_KEEP)
+		skip();
+
+	fixture_init(&f);
+	vdso = files_vdso(f.files);
+	kept = find_new_file(f.files, UINT64_MAX);
+	serial = files_get(f.files, kept)->serial;
+	for (uint64_t i = 0; !files_want_sweep(f.files); i++)
+		last = find_new_file(f.files, i);
+	for (int i = 0; i < 2; i++) {
+		assert_non_null(files_get(f.files, last));
+		files_mark(f.files, kept);
+		files_sweep(f.files, 1);
+	}
+	assert_null(files_get(f.files, last));
+	assert_int_equal(files_get(f.files, kept)->serial, serial);
+	assert_non_null(files_get(f.files, vdso));
+	assert_int_equal(files_n_live(f.files), 2);
+	assert_int_equal(files_n_forgotten(f.files), FILES_KEEP - 1);
+	/* a new file does not get an id that was just another's */
+	assert_true(find_new_file(f.files, 1) > last);
+	fixture_fini(&f);
+}
+
+TEST_GROUP(test_names, TEST(files_that_nobody_has_mapped_are_forgotten),
+	   TEST(makes_a_profile_of_each_program),
 	   TEST(names_code_by_its_file_and_keeps_what_has_no_name),
 	   TEST(a_file_that_is_gone_still_has_an_id), TEST(the_vdso_is_a_file_like_any_other))
