@@ -79,15 +79,24 @@ static void sum_totals(struct cutter *c, struct page_tree *const *trees, size_t 
 	}
 }
 
-/* Those at or above the @max-th greatest total stay; empty ones never do. */
+/*
+ * Those at or above the @max-th greatest total stay; empty ones never do. Of many that
+ * are equal none stays: a profile of single samples would not get any smaller.
+ */
 static int64_t find_threshold(const struct cutter *c, uint32_t max, int64_t *room)
 {
-	size_t n = 0;
+	size_t n = 0, n_kept = 0;
+	int64_t least;
 
 	for (size_t i = 1; i < c->n; i++)
 		if (c->totals[i])
 			room[n++] = c->totals[i];
-	return n > max ? cut_kth_greatest(room, n, max) : INT64_MIN;
+	if (n <= max)
+		return INT64_MIN;
+	least = cut_kth_greatest(room, n, max);
+	for (size_t i = 0; i < n; i++)
+		n_kept += room[i] >= least;
+	return n_kept / 2 > max ? least + 1 : least;
 }
 
 /* New numbers: of nodes that stay in their order, then of what is cut, one a parent. */

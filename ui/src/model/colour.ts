@@ -83,16 +83,26 @@ const WHEEL: Rgb[] = [
 const COLD: Rgb = [250, 238, 200];
 const HOT: Rgb = [232, 110, 60];
 
+const NO_KIND = ["unknown", "group", "other", "error"];
+
+/** Does the profile tell of what kind its frames are? Those of other profilers often do not. */
+export function hasKinds(fns: Functions): boolean {
+	return fns.kind.some((k) => Object.hasOwn(KINDS, k) && !NO_KIND.includes(k));
+}
+
 /** One colour a function. */
 export function functionColours(fns: Functions, by: ColourBy, selfShare: Float64Array): string[] {
 	const out: string[] = [];
+	if (by === "kind" && !hasKinds(fns))
+		by = "package";
 	for (let i = 0; i < fns.n; i++) {
 		if (by === "self")
 			out.push(css(mix(COLD, HOT, Math.sqrt(Math.min(1, selfShare[i])))));
 		else if (by === "binary")
 			out.push(css(varied(WHEEL[hash(fns.binary[i]) % WHEEL.length], fns.name[i])));
 		else if (by === "package")
-			out.push(css(varied(WHEEL[hash(packageOf(fns, i)) % WHEEL.length], fns.name[i])));
+			out.push(css(NO_KIND.slice(1).includes(fns.kind[i]) ? kindOf(fns.kind[i]).rgb
+				: varied(WHEEL[hash(packageOf(fns, i)) % WHEEL.length], fns.name[i])));
 		else
 			out.push(css(varied(kindOf(fns.kind[i]).rgb, fns.name[i])));
 	}

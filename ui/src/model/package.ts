@@ -50,6 +50,6 @@ export function packageOf(fns: Functions, fn: number): string {
 	case "go": return ofGo(name);
 	case "native":
 	case "rust": return ofColons(name) || binary;
-	default: return fns.file[fn] === "" ? binary : ofFile(fns.file[fn], "/lib/");
+	default: return fns.file[fn] === "" ? ofColons(name) || fns.binary[fn] || name : ofFile(fns.file[fn], "/lib/");
 	}
 }

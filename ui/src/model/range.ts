@@ -41,11 +41,14 @@ export function rangeOf(from: string, to: string, now: number): Range {
 	return { from: now - 15 * 60e3, to: now };
 }
 
+/* The present moves on while somebody looks: a range that nearly ends now means now. */
+const NEARLY_MS = 30e3;
+
 /** The range one width earlier or later; what would reach beyond now ends now and is live. */
 export function stepRange(r: Range, by: -1 | 1, now: number): { from: string; to: string } {
 	const width = r.to - r.from;
 	const to = r.to + by * width;
-	if (to >= now)
+	if (to >= now - Math.max(NEARLY_MS, width / 20))
 		return { from: backFrom(width), to: "now" };
 	return { from: String(Math.round(to - width)), to: String(Math.round(to)) };
 }

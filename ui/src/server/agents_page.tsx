@@ -69,7 +69,7 @@ export function AgentsPage({ scope }: { scope: Scope }) {
 	const columns = columnsOf(by, now);
 	return (
 		<>
-			<div class="querybar">
+			<div class="querybar" role="region" aria-label="Columns">
 				<LabelPicker prefix="Also by" label={state.group} selector={scope.selector} range={range}
 					onSet={(group) => update({ group })} />
 				<span class="note">Who sent profiles in this range. Somebody who stopped is here until the range has passed.</span>

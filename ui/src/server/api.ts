@@ -3,6 +3,8 @@
 // The server's methods (docs/api.md) as functions. Every call ends in data, in
 // ApiError (the server says what is wrong) or in Unreachable (nobody answers).
 
+import type { KnownFunction } from "../model/known";
+
 export interface Query {
 	profileTypeID: string;
 	labelSelector: string;
@@ -142,6 +144,10 @@ export const diff = (left: Query, right: Query, maxNodes: number, signal: AbortS
 	page<{ before: unknown; after: unknown }>("Diff", { left, right, maxNodes }, signal);
 export const movers = (left: Query, right: Query, normalize: boolean, limit: number, signal: AbortSignal) =>
 	page<Movers>("Movers", { left, right, normalize, limit }, signal);
+export const functions = (q: Query & { limit: number }, signal: AbortSignal) =>
+	page<{ total: number; found: number; functions: KnownFunction[] }>("Functions", q, signal);
+export const sandwich = (q: Query & { function: { name: string; binary: string; kind: string }; maxNodes: number },
+	signal: AbortSignal) => page<{ callers: unknown; callees: unknown }>("Sandwich", q, signal);
 export const groups = (q: Query & { label: string; limit: number; step?: number }, signal: AbortSignal) =>
 	page<Groups>("Groups", q, signal);
 export const cells = (q: Query & { cellMs: number }, signal: AbortSignal) => page<Cells>("Cells", q, signal);

@@ -47,7 +47,7 @@ function Nav({ state, update }: { state: ServerState; update: UpdateOf<ServerSta
 function QueryBar({ scope, types }: { scope: Scope; types: string[] }) {
 	const { state, update, range } = scope;
 	return (
-		<div class="querybar">
+		<div class="querybar" role="region" aria-label="What is shown">
 			<Service service={state.service} range={range} onSet={(service) => update({ service, zoom: "", opened: [] })} />
 			<TypePicker type={scope.type} types={types} onSet={(type) => update({ type, opened: [] })} />
 			<Filters service={state.service} where={state.where} range={range}

@@ -30,11 +30,13 @@ export function Choose(p: ChooseProps) {
 	const [typed, setTyped] = useState("");
 	const [at, setAt] = useState(-1);
 	const list = useRef<HTMLUListElement>(null);
+	const input = useRef<HTMLInputElement>(null);
 	const id = useId();
 	const fitting = useMemo(() => {
 		const wanted = typed.toLowerCase();
 		return (p.choices ?? []).filter((c) => c.text.toLowerCase().includes(wanted));
 	}, [p.choices, typed]);
+	useEffect(() => input.current?.focus(), []);
 	const rows = fitting.slice(0, MOST);
 	const free = p.free && typed !== "" && !rows.some((c) => c.id === typed) ? p.free : undefined;
 	const n = rows.length + (free ? 1 : 0);
@@ -65,7 +67,7 @@ export function Choose(p: ChooseProps) {
 	return (
 		<div class="choose">
 			<input
-				data-first type="text" role="combobox" aria-label={p.label} placeholder={p.placeholder}
+				ref={input} type="text" role="combobox" aria-label={p.label} placeholder={p.placeholder}
 				aria-expanded="true" aria-controls={id} aria-autocomplete="list" spellcheck={false} autocomplete="off"
 				aria-activedescendant={at >= 0 && at < n ? `${id}-${at}` : undefined}
 				value={typed} onInput={(e) => setTyped(e.currentTarget.value)} onKeyDown={onKey}

@@ -48,7 +48,7 @@ function BaseBar({ scope, base }: { scope: Scope; base: Range }) {
 		? { baseOwn: true, baseService: state.service, baseWhere: state.where }
 		: { baseOwn: false, baseService: "", baseWhere: [] });
 	return (
-		<div class="querybar base" role="group" aria-label="What it is compared with">
+		<div class="querybar base" role="region" aria-label="What it is compared with">
 			<label><span class="dot before" />Before:{" "}
 				<select aria-label="The time compared with" value={state.base} onChange={(e) => update({
 					base: e.currentTarget.value as Base,

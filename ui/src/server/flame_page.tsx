@@ -5,13 +5,16 @@
 
 import { useMemo, useState } from "preact/hooks";
 
+import { functionColours, type ColourBy } from "../model/colour";
 import { graft, keyOfPlace, placeOf, callSiteOf } from "../model/graft";
+import { halfOf, isCut, withFunctions } from "../model/known";
 import { readProfile, type Profile } from "../model/profile";
 import { momentText } from "../model/range";
 import { SERVICE } from "../model/selector";
 import { typeName } from "../model/types";
 import { ProfileView } from "../view/profile_view";
 import type { Download } from "../view/bar";
+import { Halves, NoFunction, type Half, type Place } from "../view/sandwich";
 import * as api from "./api";
 import { useAsk } from "./ask";
 import { Failed, Message, Waiting } from "./messages";
@@ -19,7 +22,10 @@ import { questionOf, type Scope } from "./scope";
 import type { ServerState } from "./state";
 
 export const MAX_NODES = 32768;
+/* Turned round, what was cut is at the top: there is less of it. */
+const CALLERS_NODES = 131072;
 const MOST_NODES = 1 << 20;
+const MOST_FUNCTIONS = 5000;
 
 /** @profile with the places of @opened filled in, each asked for by itself. */
 async function openPlaces(profile: Profile, opened: string[], q: api.Query & { label: string }, signal: AbortSignal): Promise<Profile> {
@@ -42,10 +48,10 @@ export function splitOf(s: ServerState): string {
 	return s.split === SERVICE && s.service !== "" ? "" : s.split;
 }
 
-function useProfile(query: api.Query, split: string, opened: string[]) {
+function useProfile(query: api.Query, split: string, opened: string[], maxNodes: number) {
 	const q = { ...query, label: split };
-	return useAsk(questionOf(q, split, ...opened), async (signal) => {
-		const profile = readProfile(await api.tree({ ...q, maxNodes: MAX_NODES }, signal));
+	return useAsk(questionOf(q, split, maxNodes, ...opened), async (signal) => {
+		const profile = readProfile(await api.tree({ ...q, maxNodes }, signal));
 		return openPlaces(profile, opened, q, signal);
 	});
 }
@@ -73,11 +79,45 @@ function titleOf(s: Scope): string {
 	return `${s.state.service || "all services"}, ${typeName(s.type)}, ${momentText(s.range.from)}`;
 }
 
+const NO_MATCH = new Uint8Array(0);
+
+/* Of the whole, which the page does not have. */
+function AskedSandwich({ profile, query, fn, colour, onMenu }: {
+	profile: Profile; query: api.Query; fn: number; colour: ColourBy; onMenu: (place: Place) => void;
+}) {
+	const f = profile.functions;
+	const asked = fn < 0 ? null : { name: f.name[fn], binary: f.binary[fn], kind: f.kind[fn] };
+	const { data, error } = useAsk(asked && questionOf(query, ...Object.values(asked)), async (signal) => {
+		const rs = await api.sandwich({ ...query, function: asked!, maxNodes: MAX_NODES }, signal);
+		const half = (json: unknown) => {
+			const p = halfOf(readProfile(json));
+			return { tree: p.tree, functions: p.functions, matched: NO_MATCH };
+		};
+		return { callers: half(rs.callers), callees: half(rs.callees) };
+	}, () => false);
+	const halves = useMemo(() => {
+		const coloured = (half: Omit<Half, "colours">): Half =>
+			({ ...half, colours: functionColours(half.functions, colour, new Float64Array(half.functions.n)) });
+		return data && { callers: coloured(data.callers), callees: coloured(data.callees) };
+	}, [data, colour]);
+	if (!asked)
+		return <NoFunction />;
+	if (!halves)
+		return <p class="empty" role="status">{error ? `${error.message}.` : "Asking the server…"}</p>;
+	return <Halves {...halves} scale={profile} onMenu={onMenu} />;
+}
+
 export function Flame({ scope, query, title }: { scope: Scope; query: api.Query; title?: string }) {
 	const { state, update } = scope;
-	const { data, asking, error } = useProfile(query, splitOf(state), state.opened);
+	const { data, asking, error } = useProfile(query, splitOf(state), state.opened, state.inverted ? CALLERS_NODES : MAX_NODES);
 	const [opening, setOpening] = useState("");
-	const profile = useMemo(() => data && { ...data, title: title ?? titleOf(scope) }, [data]);
+	const cut = useMemo(() => data !== null && isCut(data), [data]);
+	const rows = useAsk(cut && state.view !== "graph" ? questionOf(query) : null,
+		(signal) => api.functions({ ...query, limit: MOST_FUNCTIONS }, signal)).data;
+	const { profile, usage } = useMemo(() => {
+		const named = data && { ...data, title: title ?? titleOf(scope) };
+		return named && rows ? withFunctions(named, rows.functions) : { profile: named, usage: null };
+	}, [data, rows]);
 	if (!profile)
 		return error ? <Failed error={error} what="The flame graph" /> : <Waiting />;
 	if (profile.tree.total[0] <= 0)
@@ -89,6 +129,9 @@ export function Flame({ scope, query, title }: { scope: Scope; query: api.Query;
 	};
 	return (
 		<ProfileView profile={profile} state={state} update={update} downloads={wholeDownloads(query)}
+			usage={usage} sandwich={!cut ? undefined : (fn, onMenu) => (
+				<AskedSandwich profile={profile} query={query} fn={fn} colour={state.colour} onMenu={onMenu} />
+			)}
 			onOpen={open} busy={asking && (opening !== "" || !scope.live)} />
 	);
 }

@@ -83,8 +83,8 @@ function Card({ scope, label, group, all, max, stepMs }: CardProps) {
 	const rest = filterText({ name: label, op: "!=", value: group.value });
 	return (
 		<li class="card" ref={box}>
-			<h3><button onClick={() => update({ ...narrow, page: "flame", opened: [], zoom: "" })}
-				title="The flame graph of this alone">{name}</button></h3>
+			<h2><button onClick={() => update({ ...narrow, page: "flame", opened: [], zoom: "" })}
+				title="The flame graph of this alone">{name}</button></h2>
 			<p><b>{percent(group.total, all)}</b> <span>{unit.text(rate)}</span></p>
 			<Spark points={group.points ?? []} range={scope.range} stepMs={stepMs} max={max} />
 			{data ? <SmallFlame profile={data} label={`Shape of the flame graph of ${name}`} /> : <div class="smallflame" />}
@@ -105,7 +105,7 @@ export function GroupsPage({ scope }: { scope: Scope }) {
 	const max = Math.max(0, ...(data?.groups ?? []).flatMap((g) => (g.points ?? []).map(([, v]) => v)));
 	return (
 		<>
-			<div class="querybar">
+			<div class="querybar" role="region" aria-label="Groups">
 				<LabelPicker prefix="One graph for each" label={state.group} selector={scope.selector} range={range}
 					onSet={(group) => update({ group })} />
 				{data && data.found > data.groups.length &&

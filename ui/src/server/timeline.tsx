@@ -205,7 +205,7 @@ export function Timeline(p: TimelineProps) {
 			<Plot stacked={data} colours={colours} axis={unit.axis} range={p.range} shades={p.shades ?? []}
 				handlers={{ onRange: p.onRange, onMoment: p.onMoment, onCursor: setCursor }} />
 			<div class="under">
-			<ul class="lines">
+			<ul class="lines" tabIndex={0} aria-label="Lines">
 				<li class="when">{cursor !== null && cursor < n ? momentText(data.times[cursor]) : `mean, ${unit.axis}`}</li>
 				{data.lines.map((l, i) => (
 					<li key={l.name + String(l.rest)}>

@@ -4,9 +4,10 @@
 // It knows nothing of where the profile comes from; what is on the screen is
 // its @state, which the caller keeps.
 
+import type { ComponentChildren } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
 
-import { functionColours } from "../model/colour";
+import { functionColours, hasKinds } from "../model/colour";
 import { toFolded, toSvg } from "../model/download";
 import { shown, type Scale } from "../model/format";
 import { isOther } from "../model/graft";
@@ -14,28 +15,20 @@ import { findPath, pathKey } from "../model/hash";
 import { layOut } from "../model/layout";
 import type { Profile } from "../model/profile";
 import { search } from "../model/search";
-import { usageOf } from "../model/table";
+import { usageOf, type Usage } from "../model/table";
 import { pathOf, type Functions, type Tree } from "../model/tree";
 import type { State } from "../model/url";
-import {
-	calleesOf, callersOf, collapseRecursion, collapseWrappers, FINEST, focus, hide, invert,
-} from "../model/views";
+import { collapseRecursion, collapseWrappers, FINEST, focus, hide, invert } from "../model/views";
 import { Crumbs, Legend, Options, Search, Views, type Download } from "./bar";
 import { factsOf, sentence } from "./describe";
 import { useGlobalKeys } from "./global_keys";
 import { Graph } from "./graph";
 import { useMatches } from "./matches";
 import { Menu, type Item } from "./menu";
+import { Sandwich, type Place } from "./sandwich";
 import { copy, openSource, save } from "./save";
 import type { Update } from "./state";
 import { Table } from "./table";
-
-interface Place {
-	node: number;
-	tree: Tree;
-	x: number;
-	y: number;
-}
 
 function setOf(functions: Functions, ids: number[]): Uint8Array {
 	const set = new Uint8Array(functions.n);
@@ -99,50 +92,6 @@ function Chips({ profile, state, update, idOf }: {
 	);
 }
 
-interface PaneProps {
-	profile: Profile;
-	tree: Tree;
-	label: string;
-	flame: boolean;
-	colours: string[];
-	matched: Uint8Array;
-	scale: Scale;
-	onMenu: (place: Place) => void;
-}
-
-/* One half of the sandwich: it zooms by itself. */
-function SandwichPane(p: PaneProps) {
-	const layout = useMemo(() => layOut(p.tree), [p.tree]);
-	const [zoom, setZoom] = useState({ tree: p.tree, node: 0 });
-	const node = zoom.tree === p.tree ? zoom.node : 0;
-	return (
-		<section class="pane" aria-label={p.label}>
-			<h2>{p.label}{node > 0 &&
-				<button onClick={() => setZoom({ tree: p.tree, node: 0 })}>Reset zoom</button>}</h2>
-			<Graph
-				label={p.label} rootName="all" tree={p.tree} layout={layout}
-				functions={p.profile.functions} colours={p.colours} scale={p.scale} flame={p.flame} callers={p.flame}
-				zoom={node} matched={p.matched} onZoom={(n) => setZoom({ tree: p.tree, node: n })}
-				onMenu={(n, x, y) => p.onMenu({ node: n, tree: p.tree, x, y })}
-			/>
-		</section>
-	);
-}
-
-function Sandwich(p: Omit<PaneProps, "label" | "flame"> & { fn: number }) {
-	const n = p.profile.functions.n;
-	const callers = useMemo(() => (p.fn >= 0 ? callersOf(p.tree, p.fn, n) : null), [p.tree, p.fn]);
-	const callees = useMemo(() => (p.fn >= 0 ? calleesOf(p.tree, p.fn) : null), [p.tree, p.fn]);
-	if (!callers || !callees)
-		return <p class="empty">Choose a function in the table: its callers are shown above it, what it calls below.</p>;
-	return (
-		<div class="halves">
-			<SandwichPane {...p} tree={callers} label="Callers" flame />
-			<SandwichPane {...p} tree={callees} label="Callees" flame={false} />
-		</div>
-	);
-}
-
 function fileName(title: string, suffix: string): string {
 	const stem = shown(title, 60).replace(/[^\w.-]+/g, "_").replace(/^_+|_+$/g, "");
 	return (stem || "profile") + suffix;
@@ -158,14 +107,21 @@ interface ProfileViewProps {
 	onOpen?: (node: number) => void;
 	/** Something newer was asked for. */
 	busy?: boolean;
+	/** What functions use, where the profile is cut and knows too little of them. */
+	usage?: Usage | null;
+	/** The sandwich of a function, likewise. */
+	sandwich?: (fn: number, onMenu: (place: Place) => void) => ComponentChildren;
 }
 
-export function ProfileView({ profile, state, update, downloads: more = [], onOpen, busy }: ProfileViewProps) {
+export function ProfileView({
+	profile, state, update, downloads: more = [], onOpen, busy, usage: known, sandwich,
+}: ProfileViewProps) {
 	const { functions } = profile;
 	const scale: Scale = profile;
 	const idOf = useMemo(() => new Map(functions.key.map((k, i) => [k, i])), [functions]);
 	const { kept, drawn, layout } = useTrees(profile, state, idOf);
-	const usage = useMemo(() => usageOf(kept, functions.n), [kept]);
+	const plain = state.focused === "" && state.hidden.length === 0;
+	const usage = useMemo(() => (plain && known ? known : usageOf(kept, functions.n)), [kept, known, plain]);
 	const colours = useMemo(() => {
 		const share = usage.self.map((v) => v / (kept.total[0] || 1));
 		return functionColours(functions, state.colour, share);
@@ -201,21 +157,22 @@ export function ProfileView({ profile, state, update, downloads: more = [], onOp
 
 	const closeMenu = useCallback(() => setMenu(null), []);
 	const items = (m: Place): Item[] => {
+		const { functions: fns } = m;
 		const fn = m.tree.fn[m.node];
-		const key = functions.key[fn];
-		const names = pathOf(m.tree, m.node).map((f) => functions.name[f]);
+		const key = fns.key[fn];
+		const names = pathOf(m.tree, m.node).map((f) => fns.name[f]);
 		return [
 			...(m.tree === drawn ? [{ text: "Zoom here", run: () => setZoom(m.node) }] : []),
 			{ text: "Sandwich: callers and callees", run: () => update({ view: "sandwich", selected: key }) },
 			{ text: "Focus: only samples through it", run: () => update({ focused: key, zoom: "" }) },
 			{ text: "Hide this function", run: () => update({ hidden: [...state.hidden, key], zoom: "" }) },
-			{ text: "Search for it", run: () => update({ query: functions.name[fn], regex: false }) },
-			{ text: "Copy name", run: () => void copy(functions.name[fn]) },
+			{ text: "Search for it", run: () => update({ query: fns.name[fn], regex: false }) },
+			{ text: "Copy name", run: () => void copy(fns.name[fn]) },
 			{ text: "Copy stack", run: () => void copy(names.join("\n")) },
-			...(functions.file[fn] !== ""
+			...(fns.file[fn] !== ""
 				? [
-					{ text: "Copy source path", run: () => void copy(functions.file[fn]) },
-					{ text: "Open source in the editor", run: () => openSource(functions.file[fn], functions.lineMin[fn]) },
+					{ text: "Copy source path", run: () => void copy(fns.file[fn]) },
+					{ text: "Open source in the editor", run: () => openSource(fns.file[fn], fns.lineMin[fn]) },
 				] : []),
 		];
 	};
@@ -268,19 +225,18 @@ export function ProfileView({ profile, state, update, downloads: more = [], onOp
 									? setOf(functions, [selected]) : found.functions}
 							show={match.at >= 0 ? { node: found.nodes[match.at], turn: match.turn } : undefined}
 							onZoom={setZoom}
-							onMenu={(node, x, y) => setMenu({ node, tree: drawn, x, y })}
+							onMenu={(node, x, y) => setMenu({ node, tree: drawn, functions, x, y })}
 						/>
 					</section>
 				)}
-				{state.view === "sandwich" && (
-					<Sandwich profile={profile} tree={kept} fn={selected} colours={colours}
-						matched={found.functions} scale={scale} onMenu={setMenu} />
-				)}
+				{state.view === "sandwich" && (plain && sandwich ? sandwich(selected, setMenu)
+					: <Sandwich tree={kept} functions={functions} fn={selected} colours={colours}
+						matched={found.functions} scale={scale} onMenu={setMenu} />)}
 			</div>
-			{state.view !== "table" && state.colour === "kind" &&
+			{state.view !== "table" && state.colour === "kind" && hasKinds(functions) &&
 				<Legend functions={functions} usage={usage} tree={kept} />}
 			{menu && menu.tree.fn[menu.node] >= 0 && (
-				<Menu title={shown(functions.name[menu.tree.fn[menu.node]], 60)} x={menu.x} y={menu.y}
+				<Menu title={shown(menu.functions.name[menu.tree.fn[menu.node]], 60)} x={menu.x} y={menu.y}
 					items={items(menu)} onClose={closeMenu} />
 			)}
 		</main>

@@ -25,7 +25,7 @@ export interface Opened {
 	page: Page;
 	/** What the page said on the console or threw. */
 	complaints: string[];
-	/** URLs it asked for, but for itself. */
+	/** URLs it asked for, but for itself and its own server. */
 	requests: string[];
 }
 
@@ -77,7 +77,8 @@ export class Chromium {
 			void d.dismiss();
 		});
 		page.on("request", (r) => {
-			if (r.url().split("#")[0] !== url.split("#")[0] && !/^(data|blob):/.test(r.url()))
+			const own = url.startsWith("http") && new URL(r.url()).origin === new URL(url).origin;
+			if (!own && r.url().split("#")[0] !== url.split("#")[0] && !/^(data|blob):/.test(r.url()))
 				requests.push(r.url());
 		});
 		await page.goto(url);

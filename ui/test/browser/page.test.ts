@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import { createRequire } from "node:module";
 import { readFileSync, writeFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 
 import { random } from "../fixture";
+import { faults } from "./axe";
 import { Chromium, keep, settled, shot, type Frame, type Opened, type Stack } from "./browser";
 
 const ROW = 20;
@@ -86,18 +86,6 @@ async function facts(page: Page): Promise<string> {
 async function matched(page: Page): Promise<string> {
 	await settled(page);
 	return (await page.locator(".search output").allInnerTexts()).join();
-}
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/* The policy of the page stops strangers' scripts; the debugger's are let in. */
-async function faults(page: Page): Promise<string[]> {
-	await page.evaluate(axe);
-	return page.evaluate(async () => {
-		const run = (window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
-		const { violations } = await run.run();
-		return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
-	});
 }
 
 describe("the page", () => {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+import type { Page } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe-core finds; the page's policy stops strangers' scripts, the debugger's are let in. */
+export async function faults(page: Page): Promise<string[]> {
+	await page.evaluate(axe);
+	return page.evaluate(async () => {
+		const run = (window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
+		const { violations } = await run.run();
+		return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")}`);
+	});
+}

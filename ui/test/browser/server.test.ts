@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { Page } from "playwright-core";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+
+import { random } from "../fixture";
+import { faults } from "./axe";
+import { Chromium, keep, settled, shot, type Opened } from "./browser";
+import { CameoServer, record } from "./server";
+
+const NOW = Date.now();
+const MINUTE = 60_000;
+const SERVICES = ["shop", "mail"];
+
+const chromium = new Chromium();
+const server = new CameoServer();
+const work = mkdtempSync(join(tmpdir(), "cameo-ui-"));
+let opened: Opened | null = null;
+let real: string | null = null;
+
+const SHOP = ["main;serve;parse 300", "main;serve;query;lock 100", "main;gc 50"];
+const MAIL = ["main;send;smtp 200", "main;gc 20"];
+
+/* Ten minutes of two services, the last two with more of parse; the machine itself, where that can be recorded. */
+async function feed(): Promise<void> {
+	for (let back = 10; back >= 1; back--) {
+		const at = NOW - back * MINUTE;
+		for (const pod of ["a", "b"])
+			await server.folded({ service_name: "shop", pod, region: pod === "a" ? "eu" : "us" }, at,
+				back <= 2 ? ["main;serve;parse 900", ...SHOP.slice(1)] : SHOP);
+		await server.folded({ service_name: "mail", pod: "c", region: "eu" }, at, MAIL);
+	}
+	real = record(work, 2);
+	if (real !== null)
+		await server.pprof({ service_name: "machine", pod: "d" }, NOW - MINUTE, real);
+}
+
+beforeAll(async () => {
+	await chromium.start();
+	await server.start();
+	await feed();
+	return async () => {
+		await chromium.stop();
+		await server.close();
+		rmSync(work, { recursive: true, force: true });
+	};
+});
+
+afterEach(async () => {
+	if (!opened)
+		return;
+	const { page, complaints, requests } = opened;
+	opened = null;
+	await page.context().close();
+	expect(complaints).toEqual([]);
+	expect(requests).toEqual([]);
+});
+
+/* Opened and drawn: nothing is being asked any more. */
+async function open(hash = "", options?: Parameters<Chromium["open"]>[1], at = server): Promise<Page> {
+	opened = await chromium.open(`${at.url}/${hash}`, options);
+	await quiet(opened.page);
+	return opened.page;
+}
+
+async function quiet(page: Page): Promise<void> {
+	await page.waitForLoadState("networkidle");
+	await page.waitForFunction(() => document.querySelector("main.waiting, .timeline.waiting, main[aria-busy=true]") === null);
+	await settled(page);
+}
+
+const graph = ".graph .scroll";
+
+/* What the rows of the graph say, left to right: by the keyboard, as a blind user would. */
+async function firstRow(page: Page): Promise<string[]> {
+	await page.focus(graph);
+	await page.keyboard.press("Home");
+	await page.keyboard.press("ArrowDown");
+	const names: string[] = [];
+	for (let i = 0; i < 20; i++) {
+		await settled(page);
+		const name = await page.locator(".facts b").first().innerText();
+		if (names.includes(name))
+			break;
+		names.push(name);
+		await page.keyboard.press("ArrowRight");
+	}
+	return names;
+}
+
+async function fact(page: Page, label: string): Promise<string> {
+	await settled(page);
+	const text = await page.locator(".facts span", { hasText: label }).first().innerText();
+	return text.slice(label.length).trim();
+}
+
+async function hash(page: Page): Promise<URLSearchParams> {
+	await settled(page);
+	return new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
+}
+
+async function choose(page: Page, button: string | RegExp, typed: string): Promise<void> {
+	await page.getByRole("button", { name: button }).click();
+	await page.locator(".choose input").waitFor();
+	await page.waitForFunction(() => document.querySelector(".choose li") !== null);
+	await page.keyboard.type(typed);
+	await settled(page);
+	await page.keyboard.press("Enter");
+	await settled(page);
+}
+
+describe("the first look", () => {
+	it("shows without a click what all services do now", async () => {
+		const page = await open();
+		expect(await page.title()).toBe("Cameo");
+		expect(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed")).toBe("true");
+		const names = await page.locator(".lines .name").allInnerTexts();
+		for (const s of SERVICES)
+			expect(names).toContain(s);
+		const row = await firstRow(page);
+		expect(row.filter((n) => SERVICES.includes(n)).sort()).toEqual([...SERVICES].sort());
+		if (real !== null)
+			expect(row).toContain("machine");
+		expect((await hash(page)).toString()).toBe("");
+		await shot(page, "server-first");
+	});
+
+	it("adds up to what was sent", async () => {
+		const page = await open("#service=mail");
+		expect(await fact(page, "time")).toBe("22.0 s");
+		expect(await firstRow(page)).toEqual(["main"]);
+	});
+});
+
+describe("the range", () => {
+	it("is chosen from presets, steps back and forth, and Back undoes it", async () => {
+		const page = await open("#service=mail");
+		await page.getByRole("button", { name: /^Range of time/ }).click();
+		await page.getByRole("button", { name: "Last 5 minutes" }).click();
+		await quiet(page);
+		expect((await hash(page)).get("from")).toBe("now-5m");
+		expect(await fact(page, "time")).toMatch(/^(8|11|13)\.\d+ s$/);
+		await page.getByRole("button", { name: "Earlier" }).click();
+		await quiet(page);
+		const at = await hash(page);
+		expect(Number(at.get("to")) - Number(at.get("from"))).toBe(5 * MINUTE);
+		expect(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed")).toBe("false");
+		await page.keyboard.press("]");
+		await quiet(page);
+		expect((await hash(page)).get("to")).toBeNull();
+		await page.goBack();
+		await quiet(page);
+		expect((await hash(page)).get("to")).toBe(at.get("to"));
+		await page.goBack();
+		await page.goBack();
+		await quiet(page);
+		expect((await hash(page)).get("from")).toBeNull();
+	});
+
+	it("is drawn with the mouse on the time line", async () => {
+		const page = await open();
+		const box = (await page.locator(".plot .u-over").boundingBox())!;
+		await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
+		await page.mouse.down();
+		await page.mouse.move(box.x + box.width * 0.75, box.y + 50, { steps: 4 });
+		await page.mouse.up();
+		await quiet(page);
+		const p = await hash(page);
+		const width = Number(p.get("to")) - Number(p.get("from"));
+		expect(width).toBeGreaterThan(3 * MINUTE);
+		expect(width).toBeLessThan(4.5 * MINUTE);
+		await shot(page, "server-dragged");
+	});
+
+	it("is typed to the second, and a range the wrong way round cannot be had", async () => {
+		const page = await open("#service=mail");
+		await page.getByRole("button", { name: /^Range of time/ }).click();
+		await page.fill("input[type=datetime-local] >> nth=0", "2026-01-02T03:04:05");
+		await page.fill("input[type=datetime-local] >> nth=1", "2026-01-02T03:04:04");
+		expect(await page.getByRole("button", { name: "Show this range" }).isDisabled()).toBe(true);
+		await page.fill("input[type=datetime-local] >> nth=1", "2026-01-02T04:04:05");
+		await shot(page, "server-range");
+		await page.getByRole("button", { name: "Show this range" }).click();
+		await quiet(page);
+		expect(await page.locator("main h2").innerText()).toMatch(/^No profiles in this range/);
+		await page.getByRole("button", { name: "Last 24 hours" }).click();
+		await quiet(page);
+		expect(await fact(page, "time")).toBe("22.0 s");
+	});
+});
+
+describe("which profiles", () => {
+	it("a service is found by typing", async () => {
+		const page = await open();
+		await choose(page, /^Service/, "ma");
+		await quiet(page);
+		expect(["mail", "machine"]).toContain((await hash(page)).get("service"));
+		await page.getByRole("button", { name: /^Service/ }).click();
+		await page.getByRole("button", { name: "All services" }).click();
+		expect((await hash(page)).get("service")).toBeNull();
+	});
+
+	it("a filter is completed from names and values, turned round and removed", async () => {
+		const page = await open("#service=shop");
+		await page.getByRole("button", { name: "Add a filter" }).click();
+		await page.getByRole("option", { name: "region" }).click();
+		await page.getByRole("option", { name: "eu" }).waitFor();
+		await shot(page, "server-filter");
+		await page.getByRole("option", { name: "eu" }).click();
+		await quiet(page);
+		expect((await hash(page)).getAll("where")).toEqual(["region=eu"]);
+		const eu = await fact(page, "time");
+		await page.getByRole("button", { name: /turn it round/ }).click();
+		await quiet(page);
+		expect((await hash(page)).getAll("where")).toEqual(["region!=eu"]);
+		expect(await fact(page, "time")).toBe(eu);
+		await page.getByRole("button", { name: /^Remove the filter/ }).click();
+		await quiet(page);
+		expect((await hash(page)).getAll("where")).toEqual([]);
+		expect(await fact(page, "time")).not.toBe(eu);
+	});
+
+	it("an expression is taken as typed, a bad one is explained", async () => {
+		const page = await open("#service=shop");
+		await page.getByRole("button", { name: "Add a filter" }).click();
+		await page.getByRole("option", { name: "pod" }).click();
+		await page.getByRole("option", { name: "a", exact: true }).waitFor();
+		await page.keyboard.type("[ab]");
+		await page.keyboard.press("Enter");
+		await quiet(page);
+		expect((await hash(page)).getAll("where")).toEqual(["pod=~[ab]"]);
+		await page.evaluate(() => (location.hash = "#where=pod%3D~%28"));
+		await page.locator("main h2").waitFor();
+		await quiet(page);
+		expect(await page.locator("main").innerText()).toMatch(/cannot be shown[^]*Remove a filter/);
+		opened!.complaints.length = 0; // the refusal
+	});
+
+	it("a name in the time line's legend narrows to it", async () => {
+		const page = await open();
+		await page.locator(".lines button", { hasText: "mail" }).click();
+		await quiet(page);
+		expect((await hash(page)).get("service")).toBe("mail");
+	});
+
+	it("the graph is split by any label, or by none", async () => {
+		const page = await open("#service=shop&split=region");
+		expect((await firstRow(page)).sort()).toEqual(["eu", "us"]);
+		await page.getByRole("button", { name: /^Split by/ }).click();
+		await page.getByRole("button", { name: "Nothing" }).click();
+		await quiet(page);
+		expect(await firstRow(page)).toEqual(["main"]);
+	});
+});
+
+describe("compare", () => {
+	it("shows what came since, in the graph and in the table of movers", async () => {
+		const page = await open("#service=shop&page=compare&from=now-3m");
+		const first = page.locator(".movers tbody tr").first();
+		expect(await first.innerText()).toMatch(/^\+\S+ %[^]*parse/);
+		expect(await page.locator(".plot .shade").count()).toBe(2);
+		await shot(page, "server-compare");
+		await page.getByRole("button", { name: "Absolute" }).click();
+		await quiet(page);
+		expect(await first.innerText()).toMatch(/^\+\S+ s[^]*parse/);
+	});
+
+	it("cuts at the moment that is clicked", async () => {
+		const page = await open("#service=shop&page=compare&from=now-5m");
+		const box = (await page.locator(".plot .u-over").boundingBox())!;
+		await page.mouse.click(box.x + box.width * 0.7, box.y + 40);
+		await quiet(page);
+		const p = await hash(page);
+		expect(p.get("base")).toBe("custom");
+		expect(p.get("baseTo")).toBe(p.get("from"));
+	});
+
+	it("takes another service or filters", async () => {
+		const page = await open("#service=shop&page=compare");
+		await page.getByRole("button", { name: "Another service or filters" }).click();
+		await page.selectOption("[aria-label='The time compared with']", "same");
+		await page.locator(".querybar.base .service button").first().click();
+		await page.getByRole("option", { name: "mail" }).click();
+		await quiet(page);
+		const p = await hash(page);
+		expect([p.get("base"), p.get("baseService")]).toEqual(["same", "mail"]);
+		expect(await page.locator(".movers tbody").innerText()).toContain("smtp");
+	});
+
+	it("says what to do where there is nothing to compare with", async () => {
+		const page = await open("#service=shop&page=compare&base=week");
+		expect(await page.locator("main").innerText()).toMatch(/^No samples before[^]*choose another time/);
+	});
+});
+
+describe("groups", () => {
+	it("show each value's share, time line and shape; one leads to its flame graph", async () => {
+		const page = await open("#page=groups&service=shop&group=region");
+		expect(await page.locator(".card h2").allInnerTexts()).toEqual(["eu", "us"]);
+		expect(await page.locator(".card b").first().innerText()).toBe("50.00 %");
+		expect(await page.locator(".card path").first().getAttribute("d")).toMatch(/^M/);
+		expect(await page.locator("canvas.smallflame").count()).toBe(2);
+		await shot(page, "server-groups");
+		await page.getByRole("button", { name: "us", exact: true }).click();
+		await quiet(page);
+		const p = await hash(page);
+		expect([p.get("page"), p.getAll("where")]).toEqual([null, ["region=us"]]);
+	});
+
+	it("are compared with the others", async () => {
+		const page = await open("#page=groups");
+		await page.locator(".card", { hasText: "mail" }).getByRole("button", { name: "Compare with the others" }).click();
+		await quiet(page);
+		const p = await hash(page);
+		expect([p.get("service"), p.get("base"), p.getAll("baseWhere")]).toEqual(["mail", "same", ["service_name!=mail"]]);
+		expect(await page.locator(".movers tbody").innerText()).toContain("smtp");
+	});
+});
+
+describe("pages about the server", () => {
+	it("agents: who sends, and a way to their flame graph", async () => {
+		const page = await open("#page=agents&group=pod");
+		const rows = await page.locator(".datatable tbody tr").allInnerTexts();
+		for (const s of SERVICES)
+			expect(rows.join("\n")).toContain(s);
+		await page.getByRole("button", { name: "Flame graph" }).last().click();
+		await quiet(page);
+		expect((await hash(page)).get("page")).toBeNull();
+	});
+
+	it("executables: how they are named, sorted by any column", async () => {
+		const page = await open("#page=binaries");
+		const first = () => page.locator(".datatable tbody tr").first().innerText();
+		const bySelf = await first();
+		await page.getByRole("button", { name: /^Functions/ }).first().click();
+		await settled(page);
+		expect((await hash(page)).get("order")).toBe("-functions");
+		await page.getByRole("button", { name: /^Self/ }).click();
+		await settled(page);
+		expect(await first()).toBe(bySelf);
+		await shot(page, "server-binaries");
+	});
+});
+
+describe("a server that goes away", () => {
+	it("is waited for: what was drawn stays, and all goes on when it is back", async () => {
+		const other = new CameoServer();
+		await other.start();
+		await other.folded({ service_name: "shop" }, NOW - MINUTE, SHOP);
+		try {
+			const page = await open("", {}, other);
+			expect(await firstRow(page)).toEqual(["shop"]);
+			await other.stop();
+			await page.getByRole("button", { name: "Earlier" }).click();
+			await page.locator(".away").waitFor();
+			expect(await page.locator(".away").innerText()).toContain("does not answer");
+			await page.goBack();
+			await settled(page);
+			await shot(page, "server-away");
+			await other.start();
+			await page.locator(".away").waitFor({ state: "detached" });
+			await quiet(page);
+			expect(await firstRow(page)).toEqual(["shop"]);
+			opened!.complaints.length = 0; // refused connections
+		} finally {
+			await other.close();
+		}
+	});
+
+	it("tells of an empty store how to fill it", async () => {
+		const other = new CameoServer();
+		await other.start();
+		try {
+			const page = await open("", {}, other);
+			expect(await page.locator("main").innerText()).toMatch(/^No profiles yet[^]*sudo cameo[^]*cameo agent --server http/);
+			expect(await faults(page)).toEqual([]);
+			await shot(page, "server-empty");
+		} finally {
+			await other.close();
+		}
+	});
+});
+
+describe("bad input", () => {
+	const hostile = "<img src=x onerror=alert(1)>\u202e\"'&".replace(/[;\n]/g, "");
+
+	it("is text, wherever it is shown, and a place of its own", async () => {
+		const other = new CameoServer();
+		await other.start();
+		try {
+			const long = "n".repeat(10_000);
+			await other.folded({ service_name: "evil" }, NOW - MINUTE, [`${hostile};x 3`, `${long} 2`, "one 1"]);
+			const page = await open("", {}, other);
+			for (const name of ["compare", "groups", "agents", "binaries"]) {
+				await page.evaluate((p) => (location.hash = `#page=${p}`), name);
+				await quiet(page);
+				expect(await page.locator("img").count()).toBe(0);
+				expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(1440);
+			}
+			await page.evaluate(() => (location.hash = "#view=both"));
+			await quiet(page);
+			expect(await page.locator("td.function .name").allInnerTexts()).toContain("one");
+			await shot(page, "server-hostile");
+		} finally {
+			await other.close();
+		}
+	});
+
+	it("is one sample, or 200 000 stacks, of which the cut ones open", async () => {
+		const other = new CameoServer();
+		await other.start();
+		try {
+			await other.folded({ service_name: "single" }, NOW - MINUTE, ["only 1"]);
+			const rnd = random(7);
+			const lines = Array.from({ length: 200_000 }, (_, i) =>
+				`main;top${i % 7};mid${Math.floor(rnd() * 500)};deep${Math.floor(rnd() * 900)};leaf${i % 4001} ${1 + (i % 3)}`);
+			const total = lines.reduce((s, l) => s + Number(l.split(" ")[1]), 0);
+			await other.folded({ service_name: "large" }, NOW - MINUTE, lines);
+			let page = await open("#service=single", {}, other);
+			expect(await fact(page, "samples")).toBe("1");
+			await page.context().close();
+			page = await open("#service=large&view=both", {}, other);
+			expect(await fact(page, "samples")).toBe(total.toLocaleString("en-US"));
+			/* The table is of the whole, whatever the drawing has. */
+			await page.fill("[aria-label='Filter the table']", "leaf17");
+			await settled(page);
+			await page.locator("td.function .name", { hasText: /^leaf17$/ }).waitFor();
+			const own = lines.filter((l) => l.includes(";leaf17 ")).reduce((s, l) => s + Number(l.split(" ")[1]), 0);
+			expect(await page.locator("tr", { hasText: /leaf17$/ }).first().innerText()).toContain(`${(100 * own / total).toFixed(2)} %`);
+			await page.getByRole("button", { name: "Flame graph", exact: true }).last().click();
+			await page.fill("#search", "other");
+			await page.getByRole("button", { name: "Next match" }).click();
+			await settled(page);
+			expect(await page.locator(".facts").innerText()).toContain("cut");
+			await page.focus(graph);
+			await page.keyboard.press("Enter");
+			await page.waitForFunction(() => location.hash.includes("opened="));
+			await quiet(page);
+			expect(await page.locator(".crumbs li").count()).toBeGreaterThan(1);
+			await shot(page, "server-large");
+		} finally {
+			await other.close();
+		}
+	});
+});
+
+describe("for everybody", () => {
+	const PAGES: [string, string][] = [
+		["flame", ""], ["both", "#view=both"], ["compare", "#page=compare&from=now-5m"], ["groups", "#page=groups"],
+		["agents", "#page=agents"], ["binaries", "#page=binaries"],
+	];
+
+	it.each(PAGES)("%s has no fault that axe-core finds, wide and on a phone, light and dark", async (name, at) => {
+		for (const width of [1440, 390])
+			for (const dark of [false, true]) {
+				const page = await open(at, { width, height: width === 390 ? 844 : 900, dark, touch: width === 390 });
+				expect(await faults(page)).toEqual([]);
+				expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+				await shot(page, `server-${name}-${width}-${dark ? "dark" : "light"}`);
+				await page.context().close();
+			}
+	});
+
+	it("weighs 200 KB at most, and asks nobody else", async () => {
+		const page = await open();
+		const rs = await page.request.get(server.url);
+		const body = await rs.body();
+		keep("weight.txt", `${body.length} bytes\n`);
+		expect(body.length).toBeLessThanOrEqual(200 * 1024);
+		const policy = rs.headers()["content-security-policy"];
+		expect(policy).toMatch(/^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; /);
+		expect(policy).toContain("connect-src 'self'");
+	});
+});
