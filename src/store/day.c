@@ -5,9 +5,8 @@
  * first: after a failed commit the symbols merely hold more than the file, and
  * the next commit writes that too.
  *
- * Readers have connections of their own, kept for the next question. They read
- * blocks without any lock: the symbols only grow, and are locked for as long as
- * it takes to choose series and to carry over sums.
+ * Readers read blocks without any lock: the symbols only grow, and are locked for
+ * as long as it takes to choose series and to carry over sums.
  */
 #include "store/day.h"
 
@@ -23,24 +22,20 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "codec/wire.h"
 #include "profile/profile.h"
 #include "store/block.h"
 #include "store/db.h"
 #include "store/intern.h"
+#include "store/readers.h"
 #include "store/series.h"
 #include "store/stacks.h"
 #include "store/symbols.h"
+#include "store/window.h"
 
 enum { KEY_LEN = 16, DEADLINE_EVERY = 64 };
 
 struct span {
 	int64_t first, last; /* first > last: no window is committed */
-};
-
-struct reader {
-	struct sqlite3 *db;
-	struct sqlite3_stmt *windows, *blocks, *any;
 };
 
 struct pending {
@@ -65,32 +60,14 @@ struct day {
 	} pending;
 	size_t mark; /* of pending */
 
-	pthread_mutex_t readers_lock;
-	struct {
-		VEC(struct reader *);
-	} readers;
+	struct readers readers;
 };
-
-static void reader_free(struct reader *r)
-{
-	if (!r)
-		return;
-	db_finalize(r->windows);
-	db_finalize(r->blocks);
-	db_finalize(r->any);
-	db_close(r->db);
-	free(r);
-}
-
-DEFINE_FREEP(struct reader, reader_free)
 
 void day_close(struct day *d)
 {
 	if (!d)
 		return;
-	for (size_t i = 0; i < d->readers.len; i++)
-		reader_free(d->readers.data[i]);
-	vec_fini(&d->readers);
+	readers_fini(&d->readers);
 	db_finalize(d->put_chunk);
 	db_finalize(d->put_window);
 	db_finalize(d->put_block);
@@ -101,7 +78,6 @@ void day_close(struct day *d)
 	vec_fini(&d->spans);
 	vec_fini(&d->pending);
 	pthread_rwlock_destroy(&d->lock);
-	pthread_mutex_destroy(&d->readers_lock);
 	free(d->path);
 	free(d);
 }
@@ -181,10 +157,9 @@ int day_open(struct day **out, const char *path, struct err *err)
 
 	if (!d)
 		return -ENOMEM;
-	intern_init(&d->intern);
 	pthread_rwlock_init(&d->lock, NULL);
-	pthread_mutex_init(&d->readers_lock, NULL);
 	d->path = strdup(path);
+	readers_init(&d->readers, d->path);
 	if (!d->path)
 		return -ENOMEM;
 	r = symbols_new(&d->symbols);
@@ -275,78 +250,13 @@ static int put_key(struct day *d, const struct store_profile *p, struct err *err
 	return r < 0 ? r : sqlite3_changes(d->db) > 0;
 }
 
-struct entry {
-	uint32_t series, node, sample;
-};
-
-static int cmp_entry(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->series != y->series)
-		return x->series < y->series ? -1 : 1;
-	return x->node < y->node ? -1 : x->node > y->node;
-}
-
-/* The rows of one window. */
-struct rows {
-	uint32_t *nodes;
-	int64_t *values; /* n_types a row */
-	int64_t totals[BLOCK_MAX_TYPES];
-	size_t n, n_types;
-};
-
-static bool all_zero(const int64_t *values, size_t n)
-{
-	for (size_t k = 0; k < n; k++)
-		if (values[k])
-			return false;
-	return true;
-}
-
-/* Entries of one series, sorted by node: those of one node are one row. */
-static void fill_rows(struct rows *rows, const struct profile *p, const struct entry *e, size_t n)
-{
-	size_t t = rows->n_types;
-
-	rows->n = 0;
-	memset(rows->totals, 0, sizeof(rows->totals));
-	for (size_t i = 0; i < n; i++) {
-		const int64_t *values = profile_sample(p, e[i].sample).values;
-		int64_t *to;
-
-		if (all_zero(values, t))
-			continue;
-		if (!rows->n || rows->nodes[rows->n - 1] != e[i].node) {
-			rows->nodes[rows->n] = e[i].node;
-			memset(rows->values + rows->n * t, 0, t * sizeof(*rows->values));
-			rows->n++;
-		}
-		to = rows->values + (rows->n - 1) * t;
-		for (size_t k = 0; k < t; k++) {
-			to[k] = stacks_sum(to[k], values[k]);
-			rows->totals[k] = stacks_sum(rows->totals[k], values[k]);
-		}
-	}
-}
-
-/* Varints: duration, period, the totals (zigzag). */
-static void put_head(const struct rows *rows, const struct profile_meta *meta, struct buf *out)
-{
-	wire_put_varint(out, (uint64_t)meta->duration_ns);
-	wire_put_varint(out, (uint64_t)meta->period);
-	for (size_t k = 0; k < rows->n_types; k++)
-		wire_put_varint(out, (uint64_t)rows->totals[k] << 1 ^
-					     (rows->totals[k] < 0 ? UINT64_MAX : 0));
-}
-
 static int put_window(struct day *d, const struct store_profile *p, uint32_t series,
-		      const struct rows *rows, struct err *err)
+		      const struct window_rows *rows, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf block = { 0 }, head = { 0 };
 	int r = block_write(rows->nodes, rows->values, rows->n, rows->n_types, &block);
 
-	put_head(rows, profile_meta_const(p->profile), &head);
+	window_put_head(rows, profile_meta_const(p->profile), &head);
 	if (r < 0 || buf_error(&head))
 		return -ENOMEM;
 	sqlite3_bind_blob64(d->put_block, 1, block.data, block.len, SQLITE_STATIC);
@@ -363,19 +273,19 @@ static int put_window(struct day *d, const struct store_profile *p, uint32_t ser
 	return vec_push(&d->pending, (struct pending){ series, p->time_ns });
 }
 
-static int put_windows(struct day *d, const struct store_profile *p, const struct entry *e,
+static int put_windows(struct day *d, const struct store_profile *p, const struct window_entry *e,
 		       size_t n, struct err *err)
 {
 	_cleanup_(freep) uint32_t *nodes = malloc(n * sizeof(*nodes));
 	size_t n_types = profile_n_sample_types(p->profile), end;
 	_cleanup_(freep) int64_t *values = malloc(n * n_types * sizeof(*values));
-	struct rows rows = { .nodes = nodes, .values = values, .n_types = n_types };
+	struct window_rows rows = { .nodes = nodes, .values = values, .n_types = n_types };
 	int r = nodes && values ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < n; i = end) {
 		for (end = i; end < n && e[end].series == e[i].series;)
 			end++;
-		fill_rows(&rows, p->profile, e + i, end - i);
+		window_fill(&rows, p->profile, e + i, end - i);
 		if (rows.n)
 			r = put_window(d, p, e[i].series, &rows, err);
 	}
@@ -383,7 +293,8 @@ static int put_windows(struct day *d, const struct store_profile *p, const struc
 }
 
 /* Which series and node each sample belongs to. */
-static int intern_samples(struct day *d, const struct store_profile *p, struct entry *out)
+static int intern_samples(struct day *d, const struct store_profile *p,
+			  const struct intern_keys *keys, struct window_entry *out)
 {
 	_cleanup_(freep) uint32_t *nodes = NULL;
 	const struct profile_label *labels = NULL;
@@ -393,22 +304,23 @@ static int intern_samples(struct day *d, const struct store_profile *p, struct e
 	nodes = malloc(((size_t)profile_n_stacks(p->profile) + 1) * sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
-	r = intern_stacks(&d->intern, d->symbols, p->profile, nodes);
+	r = intern_stacks(&d->intern, d->symbols, p->profile, keys, nodes);
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		struct profile_sample s = profile_sample(p->profile, i);
 
 		if (i == 0 || s.labels != labels) /* equal sets of labels are one place */
 			r = series_of_sample(d->symbols, p, i, &series);
 		labels = s.labels;
-		out[i] = (struct entry){ series, nodes[s.stack], i };
+		out[i] = (struct window_entry){ series, nodes[s.stack], i };
 	}
 	return r;
 }
 
-int day_append(struct day *d, const struct store_profile *p, struct err *err)
+int day_append(struct day *d, const struct store_profile *p, const struct intern_keys *keys,
+	       struct err *err)
 {
 	uint32_t n = profile_n_samples(p->profile);
-	_cleanup_(freep) struct entry *entries = NULL;
+	_cleanup_(freep) struct window_entry *entries = NULL;
 	int r;
 
 	if (!n || !profile_n_sample_types(p->profile))
@@ -420,13 +332,13 @@ int day_append(struct day *d, const struct store_profile *p, struct err *err)
 	if (!entries)
 		return -ENOMEM;
 	pthread_rwlock_wrlock(&d->lock);
-	r = intern_samples(d, p, entries);
+	r = intern_samples(d, p, keys, entries);
 	pthread_rwlock_unlock(&d->lock);
 	if (r == -EINVAL)
 		return err_set(err, r, "too many labels or sample types");
 	if (r < 0)
 		return r;
-	qsort(entries, n, sizeof(*entries), cmp_entry);
+	window_sort(entries, n);
 	return put_windows(d, p, entries, n, err);
 }
 
@@ -497,58 +409,6 @@ int day_commit(struct day *d, struct err *err)
 
 /* Asking */
 
-static int reader_new(struct reader **out, const char *path, struct err *err)
-{
-	_cleanup_(reader_freep) struct reader *rd = calloc(1, sizeof(*rd));
-	int r;
-
-	if (!rd)
-		return -ENOMEM;
-	r = db_open(&rd->db, path, DB_READ, err);
-	if (r == 0)
-		r = db_prepare(
-			rd->db,
-			"SELECT time, head FROM windows WHERE series=? AND time BETWEEN ? AND ?",
-			&rd->windows, err);
-	if (r == 0)
-		r = db_prepare(rd->db,
-			       "SELECT w.time, w.head, b.data FROM windows w JOIN blocks b"
-			       " ON b.id=w.block WHERE w.series=? AND w.time BETWEEN ? AND ?",
-			       &rd->blocks, err);
-	if (r == 0)
-		r = db_prepare(
-			rd->db,
-			"SELECT 1 FROM windows WHERE series=? AND time BETWEEN ? AND ? LIMIT 1",
-			&rd->any, err);
-	if (r < 0)
-		return r;
-	*out = steal_ptr(&rd);
-	return 0;
-}
-
-/* One question sees one state of the file: the first read fixes which. */
-static int take_reader(struct day *d, struct reader **out, struct err *err)
-{
-	int r = 0;
-
-	pthread_mutex_lock(&d->readers_lock);
-	if (d->readers.len)
-		*out = d->readers.data[--d->readers.len];
-	pthread_mutex_unlock(&d->readers_lock);
-	if (!*out)
-		r = reader_new(out, d->path, err);
-	return r < 0 ? r : db_exec((*out)->db, "BEGIN; SELECT 1 FROM windows LIMIT 1", err);
-}
-
-static void give_reader(struct day *d, struct reader *rd)
-{
-	db_exec(rd->db, "END", NULL);
-	pthread_mutex_lock(&d->readers_lock);
-	if (vec_push(&d->readers, rd) < 0)
-		reader_free(rd);
-	pthread_mutex_unlock(&d->readers_lock);
-}
-
 struct chosen {
 	uint32_t series, type;
 };
@@ -572,7 +432,7 @@ struct asking {
 static void asking_fini(struct asking *a)
 {
 	if (a->rd)
-		give_reader(a->d, a->rd);
+		readers_give(&a->d->readers, a->rd);
 	series_view_fini(&a->view);
 	vec_fini(&a->chosen);
 	block_fini(&a->block);
@@ -597,7 +457,7 @@ static int choose_types(struct asking *a, uint32_t series)
 static int choose(struct asking *a)
 {
 	struct day *d = a->d;
-	int r = take_reader(d, &a->rd, a->err);
+	int r = readers_take(&d->readers, &a->rd, a->err);
 
 	pthread_rwlock_rdlock(&d->lock);
 	for (uint32_t i = 0; r == 0 && i < d->spans.len; i++)
@@ -622,26 +482,6 @@ static int check_deadline(struct asking *a)
 	if ((int64_t)clock_monotonic_ns() < a->sel->deadline_ns)
 		return 0;
 	return err_set(a->err, -ETIMEDOUT, "the question takes too long");
-}
-
-struct head {
-	uint64_t duration_ns, period;
-	int64_t total;
-};
-
-static int read_head(struct sqlite3_stmt *stmt, uint32_t type, struct head *out)
-{
-	struct wire w =
-		wire_of(sqlite3_column_blob(stmt, 1), (size_t)sqlite3_column_bytes(stmt, 1));
-	uint64_t v = 0;
-
-	if (wire_varint(&w, &out->duration_ns) <= 0 || wire_varint(&w, &out->period) <= 0)
-		return -EBADMSG;
-	for (uint32_t k = 0; k <= type; k++)
-		if (wire_varint(&w, &v) <= 0)
-			return -EBADMSG;
-	out->total = (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-	return 0;
 }
 
 static int damaged(struct asking *a, int r)
@@ -691,12 +531,13 @@ static int add_block(struct asking *a)
 static int merge_one(struct asking *a, const struct chosen *c, struct stacks *out)
 {
 	struct sqlite3_stmt *stmt = a->rd->blocks;
-	struct head head;
+	struct window_head head;
 	int r;
 
 	bind_range(a, stmt, c->series);
 	while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
-		r = read_head(stmt, c->type, &head);
+		r = window_read_head(sqlite3_column_blob(stmt, 1),
+				     (size_t)sqlite3_column_bytes(stmt, 1), c->type, &head);
 		if (r == 0)
 			r = read_block(a, stmt, c->type);
 		if (r == 0)
@@ -705,8 +546,8 @@ static int merge_one(struct asking *a, const struct chosen *c, struct stacks *ou
 			r = check_deadline(a);
 		if (r < 0)
 			break;
-		out->period = out->n_windows++ ? out->period : (int64_t)head.period;
-		out->duration_ns = stacks_sum(out->duration_ns, (int64_t)head.duration_ns);
+		out->period = out->n_windows++ ? out->period : head.period;
+		out->duration_ns = stacks_sum(out->duration_ns, head.duration_ns);
 	}
 	sqlite3_reset(stmt);
 	return damaged(a, r);
@@ -777,14 +618,15 @@ static int points_of(struct asking *a, const struct chosen *c, const uint8_t *wi
 		     store_point_fn fn, void *ctx)
 {
 	struct sqlite3_stmt *stmt = within ? a->rd->blocks : a->rd->windows;
-	struct head head;
+	struct window_head head;
 	int r;
 
 	bind_range(a, stmt, c->series);
 	while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
 		struct store_point p = { .time_ns = sqlite3_column_int64(stmt, 0) };
 
-		r = read_head(stmt, c->type, &head);
+		r = window_read_head(sqlite3_column_blob(stmt, 1),
+				     (size_t)sqlite3_column_bytes(stmt, 1), c->type, &head);
 		p.value = head.total;
 		if (r == 0 && within)
 			r = sum_within(a, stmt, c->type, within, &p.value);

@@ -13,6 +13,7 @@
 #include "store/store.h"
 
 struct day;
+struct intern_keys;
 struct stacks;
 
 /* 0; -EBADMSG when the file is damaged or somebody else's; -ENOSPC; -errno. */
@@ -23,7 +24,8 @@ DEFINE_FREEP(struct day, day_close)
 
 /* A transaction: what is appended is seen, and safe, once day_commit() gave 0. */
 int day_begin(struct day *d, struct err *err);
-int day_append(struct day *d, const struct store_profile *p, struct err *err);
+int day_append(struct day *d, const struct store_profile *p, const struct intern_keys *keys,
+	       struct err *err);
 
 /* What is appended after a mark can be undone alone. */
 int day_mark(struct day *d, struct err *err);

@@ -3,10 +3,6 @@
  * A frame is what people tell apart: name, file, binary, where the function
  * starts, kind. Addresses are not kept: a place without a function has a name
  * made of its file and offset.
- *
- * A profile of a service is mostly made of what those before it had. So a
- * frame is looked up by one hash of its texts, a stack by one hash of its frames;
- * only what is new goes through the tables of strings, frames and nodes.
  */
 #include "store/intern.h"
 
@@ -21,43 +17,172 @@
 #include "profile/profile.h"
 #include "store/symbols.h"
 
-/* The texts of a function. */
+/* Keys */
+
 struct function_key {
 	struct memo_key name, file;
 	bool made;
 };
 
-struct interning {
-	struct intern *in;
-	struct symbols *s;
+struct making {
 	const struct profile *p;
-	uint32_t *first;                /* by location: where its frames start below, plus 1 */
 	struct function_key *functions; /* by function */
+	struct memo_key *binaries;      /* by mapping */
+	struct memo_key *locations;     /* by location */
 	struct {
-		VEC(uint32_t);
-	} frames, stack; /* of locations, outermost first, each run after its length; root first */
+		VEC(struct memo_key);
+	} frames, stack;
 	struct buf name;
 };
 
-static void interning_fini(struct interning *w)
+static void making_fini(struct making *m)
 {
-	free(w->first);
-	free(w->functions);
-	vec_fini(&w->frames);
-	vec_fini(&w->stack);
-	buf_fini(&w->name);
+	free(m->functions);
+	free(m->binaries);
+	free(m->locations);
+	vec_fini(&m->frames);
+	vec_fini(&m->stack);
+	buf_fini(&m->name);
 }
 
-void intern_init(struct intern *in)
+void intern_keys_fini(struct intern_keys *k)
 {
-	memo_init(&in->frames);
-	memo_init(&in->stacks);
+	free(k->stacks);
+	free(k->frames);
+	free(k->first);
+	*k = (struct intern_keys){ 0 };
 }
+
+static struct memo_key text_key(const struct profile *p, uint32_t id)
+{
+	return memo_key(profile_string(p, id), profile_string_len(p, id));
+}
+
+/* The same for all frames of a function, if it has a name; else the place is in it. */
+static struct memo_key name_key(struct making *m, const struct profile_location *l, uint32_t i)
+{
+	const struct profile_function *fn;
+	uint32_t name = 0;
+
+	if (i < l->n_lines) {
+		fn = profile_function(m->p, l->lines[i].function);
+		name = fn->name ? fn->name : fn->system_name;
+	}
+	if (name)
+		return text_key(m->p, name);
+	m->name.len = 0;
+	profile_put_frame_name(m->p, l, i, &m->name);
+	return memo_key(m->name.data, m->name.len);
+}
+
+static struct memo_key frame_key(struct making *m, const struct profile_location *l, uint32_t i)
+{
+	struct {
+		struct memo_key name, file, binary;
+		uint64_t line, kind;
+	} whole = { .kind = (uint64_t)l->kind << 1 | profile_frame_inlined(l, i) };
+
+	if (l->mapping != PROFILE_NONE)
+		whole.binary = m->binaries[l->mapping];
+	if (i < l->n_lines) {
+		const struct profile_function *fn = profile_function(m->p, l->lines[i].function);
+		struct function_key *key = &m->functions[l->lines[i].function];
+
+		if (!key->made || (!fn->name && !fn->system_name))
+			*key = (struct function_key){ name_key(m, l, i), text_key(m->p, fn->file),
+						      true };
+		whole.name = key->name;
+		whole.file = key->file;
+		whole.line = fn->start_line;
+	} else {
+		whole.name = name_key(m, l, i);
+	}
+	return memo_key(&whole, sizeof(whole));
+}
+
+static int make_location_key(struct making *m, uint32_t id)
+{
+	struct profile_location l = profile_location(m->p, id);
+	uint32_t n = profile_n_frames(&l);
+	size_t at = m->frames.len;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (vec_push(&m->frames, frame_key(m, &l, i)) < 0)
+			return -ENOMEM;
+	m->locations[id] = n == 1 ? m->frames.data[at]
+				  : memo_key(m->frames.data + at, n * sizeof(*m->frames.data));
+	return 0;
+}
+
+static int make_stack_key(struct making *m, uint32_t stack, struct memo_key *out)
+{
+	size_t n;
+	const uint32_t *ids = profile_stack(m->p, stack, &n);
+
+	if (vec_reserve(&m->stack, n) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		m->stack.data[i] = m->locations[ids[i]];
+	*out = memo_key(m->stack.data, n * sizeof(*m->stack.data));
+	return 0;
+}
+
+static int make_all(struct making *m, struct intern_keys *out)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < profile_n_mappings(m->p); i++)
+		m->binaries[i] = text_key(m->p, profile_mapping(m->p, i)->file);
+	for (uint32_t i = 0; r == 0 && i < profile_n_locations(m->p); i++) {
+		out->first[i] = (uint32_t)m->frames.len;
+		r = make_location_key(m, i);
+	}
+	for (uint32_t i = 0; r == 0 && i < profile_n_stacks(m->p); i++)
+		r = make_stack_key(m, i, &out->stacks[i]);
+	return r < 0 ? r : buf_error(&m->name);
+}
+
+int intern_keys_make(struct intern_keys *out, const struct profile *p)
+{
+	_cleanup_(making_fini) struct making m = { .p = p };
+	_cleanup_(intern_keys_fini) struct intern_keys k = { 0 };
+	int r;
+
+	k.stacks = calloc((size_t)profile_n_stacks(p) + 1, sizeof(*k.stacks));
+	k.first = calloc((size_t)profile_n_locations(p) + 1, sizeof(*k.first));
+	m.functions = calloc((size_t)profile_n_functions(p) + 1, sizeof(*m.functions));
+	m.binaries = calloc((size_t)profile_n_mappings(p) + 1, sizeof(*m.binaries));
+	m.locations = calloc((size_t)profile_n_locations(p) + 1, sizeof(*m.locations));
+	if (!k.stacks || !k.first || !m.functions || !m.binaries || !m.locations)
+		return -ENOMEM;
+	r = make_all(&m, &k);
+	if (r < 0)
+		return r;
+	k.frames = steal_ptr(&m.frames.data);
+	*out = k;
+	k = (struct intern_keys){ 0 };
+	return 0;
+}
+
+/* Nodes */
 
 void intern_fini(struct intern *in)
 {
 	memo_fini(&in->frames);
 	memo_fini(&in->stacks);
+}
+
+struct interning {
+	struct intern *in;
+	struct symbols *s;
+	const struct profile *p;
+	const struct intern_keys *keys;
+	struct buf name;
+};
+
+static void interning_fini(struct interning *w)
+{
+	buf_fini(&w->name);
 }
 
 static int add_string(struct interning *w, uint32_t id, uint32_t *out)
@@ -88,50 +213,11 @@ static int make_frame(struct interning *w, const struct profile_location *l, uin
 	return r < 0 ? r : symbols_add_frame(w->s, &f, out);
 }
 
-static struct memo_key text_key(const struct interning *w, uint32_t id)
-{
-	return memo_key(&w->in->frames, profile_string(w->p, id), profile_string_len(w->p, id));
-}
-
-/* Of all that make_frame() looks at; false: there is no name, so the address is in it. */
-static bool frame_key(struct interning *w, const struct profile_location *l, uint32_t i,
-		      struct memo_key *out)
-{
-	struct {
-		struct memo_key name, file, binary;
-		uint64_t line, kind, has_binary;
-	} whole = { .kind = (uint64_t)l->kind << 1 | profile_frame_inlined(l, i) };
-	const struct profile_function *fn;
-	struct function_key *key;
-
-	if (i >= l->n_lines)
-		return false;
-	fn = profile_function(w->p, l->lines[i].function);
-	if (!fn->name && !fn->system_name)
-		return false;
-	key = &w->functions[l->lines[i].function];
-	if (!key->made)
-		*key = (struct function_key){ text_key(w, fn->name ? fn->name : fn->system_name),
-					      text_key(w, fn->file), true };
-	whole.name = key->name;
-	whole.file = key->file;
-	whole.line = fn->start_line;
-	if (l->mapping != PROFILE_NONE) {
-		whole.has_binary = 1;
-		whole.binary = text_key(w, profile_mapping(w->p, l->mapping)->file);
-	}
-	*out = memo_key(&w->in->frames, &whole, sizeof(whole));
-	return true;
-}
-
 static int add_frame(struct interning *w, const struct profile_location *l, uint32_t i,
-		     uint32_t *out)
+		     struct memo_key key, uint32_t *out)
 {
-	struct memo_key key;
 	int r;
 
-	if (!frame_key(w, l, i, &key))
-		return make_frame(w, l, i, out);
 	if (memo_find(&w->in->frames, key, out))
 		return 0;
 	r = make_frame(w, l, i, out);
@@ -140,72 +226,46 @@ static int add_frame(struct interning *w, const struct profile_location *l, uint
 	return r;
 }
 
-/* Put a location's frames, after their number, at the end of the list. */
-static int add_location(struct interning *w, uint32_t id)
+/* The frames of a location below @node, outermost first. */
+static int add_location(struct interning *w, uint32_t id, uint32_t *node)
 {
 	struct profile_location l = profile_location(w->p, id);
-	uint32_t n = profile_n_frames(&l), frame = 0;
-	size_t at = w->frames.len;
-	int r = vec_push(&w->frames, n);
-
-	for (uint32_t i = n; r == 0 && i-- > 0;) {
-		r = add_frame(w, &l, i, &frame);
-		if (r == 0)
-			r = vec_push(&w->frames, frame);
-	}
-	if (r == 0)
-		w->first[id] = (uint32_t)at + 1;
-	return r;
-}
-
-/* The stack's frames, root first. */
-static int list_frames(struct interning *w, uint32_t stack)
-{
-	size_t depth;
-	const uint32_t *ids = profile_stack(w->p, stack, &depth), *run;
+	const struct memo_key *keys = w->keys->frames + w->keys->first[id];
+	uint32_t frame = 0;
 	int r = 0;
 
-	w->stack.len = 0;
-	while (r == 0 && depth-- > 0) {
-		if (!w->first[ids[depth]])
-			r = add_location(w, ids[depth]);
-		if (r < 0)
-			return r;
-		run = w->frames.data + w->first[ids[depth]] - 1;
-		for (uint32_t i = 1; r == 0 && i <= run[0]; i++)
-			r = vec_push(&w->stack, run[i]);
+	for (uint32_t i = profile_n_frames(&l); r == 0 && i-- > 0;) {
+		r = add_frame(w, &l, i, keys[i], &frame);
+		if (r == 0)
+			r = symbols_add_node(w->s, *node, frame, node);
 	}
 	return r;
 }
 
 static int intern_stack(struct interning *w, uint32_t stack, uint32_t *out_node)
 {
-	struct memo_key key;
-	int r = list_frames(w, stack);
+	struct memo_key key = w->keys->stacks[stack];
+	const uint32_t *ids;
+	size_t depth;
+	int r = 0;
 
-	*out_node = 0;
-	if (r < 0 || !w->stack.len)
-		return r;
-	key = memo_key(&w->in->stacks, w->stack.data, w->stack.len * sizeof(*w->stack.data));
 	if (memo_find(&w->in->stacks, key, out_node))
 		return 0;
-	for (size_t i = 0; r == 0 && i < w->stack.len; i++)
-		r = symbols_add_node(w->s, *out_node, w->stack.data[i], out_node);
+	*out_node = 0;
+	ids = profile_stack(w->p, stack, &depth);
+	while (r == 0 && depth-- > 0)
+		r = add_location(w, ids[depth], out_node);
 	if (r == 0)
 		memo_add(&w->in->stacks, key, *out_node);
 	return r;
 }
 
 int intern_stacks(struct intern *in, struct symbols *s, const struct profile *p,
-		  uint32_t *out_nodes)
+		  const struct intern_keys *keys, uint32_t *out_nodes)
 {
-	_cleanup_(interning_fini) struct interning w = { .in = in, .s = s, .p = p };
+	_cleanup_(interning_fini) struct interning w = { .in = in, .s = s, .p = p, .keys = keys };
 	int r = 0;
 
-	w.first = calloc((size_t)profile_n_locations(p) + 1, sizeof(*w.first));
-	w.functions = calloc((size_t)profile_n_functions(p) + 1, sizeof(*w.functions));
-	if (!w.first || !w.functions)
-		return -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < profile_n_stacks(p); i++)
 		r = intern_stack(&w, i, &out_nodes[i]);
 	return r;

@@ -9,20 +9,15 @@
 
 enum { MIN_SLOTS = 1024, MAX_SLOTS = 1 << 18 };
 
-void memo_init(struct memo *m)
-{
-	*m = (struct memo){ .seed = hash_seed() };
-}
-
 void memo_fini(struct memo *m)
 {
 	free(m->slots);
-	*m = (struct memo){ .seed = m->seed };
+	*m = (struct memo){ 0 };
 }
 
-struct memo_key memo_key(const struct memo *m, const void *data, size_t len)
+struct memo_key memo_key(const void *data, size_t len)
 {
-	XXH128_hash_t h = XXH3_128bits_withSeed(data, len, m->seed);
+	XXH128_hash_t h = XXH3_128bits_withSeed(data, len, hash_seed());
 
 	return (struct memo_key){ h.low64, h.high64 };
 }

@@ -20,16 +20,15 @@ struct memo_slot {
 };
 
 struct memo {
-	uint64_t seed;
 	struct memo_slot *slots;
 	uint32_t n_slots; /* 0 or a power of two */
 	uint32_t n_used;
 };
 
-void memo_init(struct memo *m);
 void memo_fini(struct memo *m);
 
-struct memo_key memo_key(const struct memo *m, const void *data, size_t len);
+/* The same in all of a process, so that any thread may make them. */
+struct memo_key memo_key(const void *data, size_t len);
 bool memo_find(const struct memo *m, struct memo_key key, uint32_t *out_value);
 
 /* For want of memory it is not kept. */

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/readers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <sqlite3.h>
+
+#include "base/cleanup.h"
+#include "store/db.h"
+
+static void reader_free(struct reader *r)
+{
+	if (!r)
+		return;
+	db_finalize(r->windows);
+	db_finalize(r->blocks);
+	db_finalize(r->any);
+	db_close(r->db);
+	free(r);
+}
+
+DEFINE_FREEP(struct reader, reader_free)
+
+void readers_init(struct readers *rs, const char *path)
+{
+	*rs = (struct readers){ .path = path };
+	pthread_mutex_init(&rs->lock, NULL);
+}
+
+void readers_fini(struct readers *rs)
+{
+	for (size_t i = 0; i < rs->idle.len; i++)
+		reader_free(rs->idle.data[i]);
+	vec_fini(&rs->idle);
+	pthread_mutex_destroy(&rs->lock);
+}
+
+static int reader_new(struct reader **out, const char *path, struct err *err)
+{
+	_cleanup_(reader_freep) struct reader *rd = calloc(1, sizeof(*rd));
+	int r;
+
+	if (!rd)
+		return -ENOMEM;
+	r = db_open(&rd->db, path, DB_READ, err);
+	if (r == 0)
+		r = db_prepare(
+			rd->db,
+			"SELECT time, head FROM windows WHERE series=? AND time BETWEEN ? AND ?",
+			&rd->windows, err);
+	if (r == 0)
+		r = db_prepare(rd->db,
+			       "SELECT w.time, w.head, b.data FROM windows w JOIN blocks b"
+			       " ON b.id=w.block WHERE w.series=? AND w.time BETWEEN ? AND ?",
+			       &rd->blocks, err);
+	if (r == 0)
+		r = db_prepare(
+			rd->db,
+			"SELECT 1 FROM windows WHERE series=? AND time BETWEEN ? AND ? LIMIT 1",
+			&rd->any, err);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&rd);
+	return 0;
+}
+
+/* The first read fixes which state is seen. */
+int readers_take(struct readers *rs, struct reader **out, struct err *err)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&rs->lock);
+	if (rs->idle.len)
+		*out = rs->idle.data[--rs->idle.len];
+	pthread_mutex_unlock(&rs->lock);
+	if (!*out)
+		r = reader_new(out, rs->path, err);
+	return r < 0 ? r : db_exec((*out)->db, "BEGIN; SELECT 1 FROM windows LIMIT 1", err);
+}
+
+void readers_give(struct readers *rs, struct reader *rd)
+{
+	db_exec(rd->db, "END", NULL);
+	pthread_mutex_lock(&rs->lock);
+	if (vec_push(&rs->idle, rd) < 0)
+		reader_free(rd);
+	pthread_mutex_unlock(&rs->lock);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/window.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "codec/wire.h"
+#include "profile/profile.h"
+#include "store/stacks.h"
+
+static int cmp_entry(const void *a, const void *b)
+{
+	const struct window_entry *x = a, *y = b;
+
+	if (x->series != y->series)
+		return x->series < y->series ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+void window_sort(struct window_entry *entries, size_t n)
+{
+	qsort(entries, n, sizeof(*entries), cmp_entry);
+}
+
+static bool all_zero(const int64_t *values, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		if (values[k])
+			return false;
+	return true;
+}
+
+void window_fill(struct window_rows *rows, const struct profile *p, const struct window_entry *e,
+		 size_t n)
+{
+	size_t t = rows->n_types;
+
+	rows->n = 0;
+	memset(rows->totals, 0, sizeof(rows->totals));
+	for (size_t i = 0; i < n; i++) {
+		const int64_t *values = profile_sample(p, e[i].sample).values;
+		int64_t *to;
+
+		if (all_zero(values, t))
+			continue;
+		if (!rows->n || rows->nodes[rows->n - 1] != e[i].node) {
+			rows->nodes[rows->n] = e[i].node;
+			memset(rows->values + rows->n * t, 0, t * sizeof(*rows->values));
+			rows->n++;
+		}
+		to = rows->values + (rows->n - 1) * t;
+		for (size_t k = 0; k < t; k++) {
+			to[k] = stacks_sum(to[k], values[k]);
+			rows->totals[k] = stacks_sum(rows->totals[k], values[k]);
+		}
+	}
+}
+
+/* Varints: duration, period, the totals (zigzag). */
+void window_put_head(const struct window_rows *rows, const struct profile_meta *meta,
+		     struct buf *out)
+{
+	wire_put_varint(out, (uint64_t)meta->duration_ns);
+	wire_put_varint(out, (uint64_t)meta->period);
+	for (size_t k = 0; k < rows->n_types; k++)
+		wire_put_varint(out, (uint64_t)rows->totals[k] << 1 ^
+					     (rows->totals[k] < 0 ? UINT64_MAX : 0));
+}
+
+int window_read_head(const void *data, size_t len, uint32_t type, struct window_head *out)
+{
+	struct wire w = wire_of(data, len);
+	uint64_t duration = 0, period = 0, v = 0;
+
+	if (wire_varint(&w, &duration) <= 0 || wire_varint(&w, &period) <= 0)
+		return -EBADMSG;
+	for (uint32_t k = 0; k <= type; k++)
+		if (wire_varint(&w, &v) <= 0)
+			return -EBADMSG;
+	*out = (struct window_head){ (int64_t)duration, (int64_t)period,
+				     (int64_t)(v >> 1) ^ -(int64_t)(v & 1) };
+	return 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What a profile is in one series: rising nodes with a value for each sample type,
+ * and the head that stands beside the block, so that totals need no block.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/block.h"
+
+struct buf;
+struct profile;
+struct profile_meta;
+
+/* One sample, and where it belongs. */
+struct window_entry {
+	uint32_t series, node, sample;
+};
+
+/* By series, then by node. */
+void window_sort(struct window_entry *entries, size_t n);
+
+struct window_rows {
+	uint32_t *nodes;
+	int64_t *values; /* n_types a row */
+	int64_t totals[BLOCK_MAX_TYPES];
+	size_t n, n_types;
+};
+
+/* Sorted entries of one series: those of one node are one row. The arrays have room for @n. */
+void window_fill(struct window_rows *rows, const struct profile *p, const struct window_entry *e,
+		 size_t n);
+
+struct window_head {
+	int64_t duration_ns, period, total;
+};
+
+void window_put_head(const struct window_rows *rows, const struct profile_meta *meta,
+		     struct buf *out);
+
+/* With the total of one type. 0; -EBADMSG. */
+int window_read_head(const void *data, size_t len, uint32_t type, struct window_head *out);
