@@ -10,10 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,13 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define SANDBOX_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define SANDBOX_ARCH AUDIT_ARCH_AARCH64
-#else
-#error "the seccomp filter knows x86-64 and arm64"
-#endif
+#include "base/confine.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZED 1
@@ -102,16 +92,12 @@ static void change_user(struct report *r)
 
 static void drop_capabilities(struct report *r)
 {
-	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { 0 };
+	int e = confine_drop_capabilities(0);
 
-	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
-		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (syscall(SYS_capset, &hdr, none) == 0)
+	if (e == 0)
 		note(r, "no capabilities");
 	else
-		note(r, "capabilities kept (%s)", strerror(errno));
+		note(r, "capabilities kept (%s)", strerror(-e));
 }
 
 static void limit(int what, size_t n)
@@ -137,15 +123,11 @@ static void set_limits(const struct sandbox_opts *opts, struct report *r)
 	note(r, "%zu MiB of heap", opts->data_bytes >> 20);
 }
 
-#define SYSCALL(nr, action)                                                                        \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), BPF_STMT(BPF_RET | BPF_K, (action))
-#define ALLOW(name) SYSCALL(__NR_##name, SECCOMP_RET_ALLOW)
-#define FIELD(member)                                                                              \
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, member))
+#define ALLOW(name) CONFINE_CALL(__NR_##name, SECCOMP_RET_ALLOW)
 
 /* mmap and mprotect, but not of code: the number is loaded again behind it. */
 #define NOT_EXECUTABLE(name)                                                                       \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 4), FIELD(args[2]),                    \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 4), CONFINE_LOAD(args[2]),             \
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),                             \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),                              \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
@@ -153,10 +135,7 @@ static void set_limits(const struct sandbox_opts *opts, struct report *r)
 static int install_filter(void)
 {
 	struct sock_filter code[] = {
-		FIELD(arch),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SANDBOX_ARCH, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		FIELD(nr),
+		CONFINE_BEGIN,
 		ALLOW(recvmsg),
 		ALLOW(sendmsg),
 		ALLOW(close),
@@ -183,15 +162,12 @@ static int install_filter(void)
 		ALLOW(sigaltstack),
 		ALLOW(exit),
 		ALLOW(exit_group),
-		SYSCALL(__NR_write, SANITIZED ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM),
+		CONFINE_CALL(__NR_write, SANITIZED ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM),
 		/* Refused, not killed: another C library may try what it can do without. */
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 	};
-	struct sock_fprog prog = { .len = sizeof(code) / sizeof(*code), .filter = code };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return -errno;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) < 0 ? -errno : 0;
+	return confine_syscalls(code, sizeof(code) / sizeof(*code));
 }
 
 int sandbox_enter(const struct sandbox_opts *opts, char *report, size_t report_len)
@@ -221,4 +197,6 @@ void sandbox_drop(int keep_fd)
 	drop_capabilities(&r);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	/* where nobody else can be become, the files are still root's */
+	(void)confine_read_only();
 }

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The filter is a list of what is forbidden, not of what is allowed: an agent
+ * resolves names, speaks TLS and starts its symbolizer again, all in ways that
+ * other libraries choose. What is forbidden takes capabilities that are gone, or
+ * has been a way into kernels: it closes what a bug in the filter of
+ * capabilities, or in the kernel, would leave open.
+ */
+#include "agent/privileges.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/confine.h"
+#include "base/err.h"
+
+static const struct {
+	unsigned int number;
+	const char *name;
+} kept[] = {
+	{ CAP_BPF, "bpf" },
+	{ CAP_PERFMON, "perfmon" },
+	{ CAP_SYS_PTRACE, "sys_ptrace" },
+	{ CAP_DAC_READ_SEARCH, "dac_read_search" },
+	{ CAP_SYSLOG, "syslog" },
+	{ CAP_CHECKPOINT_RESTORE, "checkpoint_restore" },
+	{ CAP_IPC_LOCK, "ipc_lock" },
+};
+
+enum { N_KEPT = sizeof(kept) / sizeof(kept[0]) };
+
+uint64_t privileges_kept(void)
+{
+	uint64_t mask = 0;
+
+	for (int i = 0; i < N_KEPT; i++)
+		mask |= 1ULL << kept[i].number;
+	return mask;
+}
+
+const char *privileges_name(unsigned int capability)
+{
+	for (int i = 0; i < N_KEPT; i++)
+		if (kept[i].number == capability)
+			return kept[i].name;
+	return NULL;
+}
+
+#define DENY(name) CONFINE_CALL(__NR_##name, SECCOMP_RET_ERRNO | EPERM)
+
+/* Families of sockets that an agent has no use for. The number is loaded again behind it. */
+#define ALLOW_FAMILY(family)                                                                       \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (family), 0, 1), CONFINE_RETURN(SECCOMP_RET_ALLOW)
+
+static int install_filter(void)
+{
+	struct sock_filter code[] = {
+		CONFINE_BEGIN,
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 10),
+		CONFINE_LOAD(args[0]),
+		ALLOW_FAMILY(AF_UNIX),
+		ALLOW_FAMILY(AF_INET),
+		ALLOW_FAMILY(AF_INET6),
+		ALLOW_FAMILY(AF_NETLINK), /* glibc asks which addresses there are */
+		CONFINE_RETURN(SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+		/* other processes, which are only read */
+		DENY(ptrace),
+		DENY(process_vm_writev),
+		DENY(setns),
+		DENY(open_by_handle_at),
+		/* the file system's shape */
+		DENY(mount),
+		DENY(umount2),
+		DENY(pivot_root),
+		DENY(chroot),
+		DENY(move_mount),
+		DENY(open_tree),
+		DENY(fsopen),
+		DENY(fsconfig),
+		DENY(fsmount),
+		DENY(fspick),
+		DENY(mknodat),
+#ifdef __NR_mknod
+		DENY(mknod),
+#endif
+		/* the machine */
+		DENY(init_module),
+		DENY(finit_module),
+		DENY(delete_module),
+		DENY(kexec_load),
+#ifdef __NR_kexec_file_load
+		DENY(kexec_file_load),
+#endif
+		DENY(reboot),
+		DENY(swapon),
+		DENY(swapoff),
+		DENY(acct),
+		DENY(quotactl),
+		DENY(settimeofday),
+		DENY(clock_settime),
+		DENY(clock_adjtime),
+		DENY(adjtimex),
+		DENY(sethostname),
+		DENY(setdomainname),
+#ifdef __NR_iopl
+		DENY(iopl),
+		DENY(ioperm),
+#endif
+		/* parts of the kernel that have been ways into it */
+		DENY(add_key),
+		DENY(request_key),
+		DENY(keyctl),
+		DENY(userfaultfd),
+		DENY(io_uring_setup),
+		DENY(vhangup),
+		DENY(personality),
+		CONFINE_RETURN(SECCOMP_RET_ALLOW),
+	};
+
+	return confine_syscalls(code, sizeof(code) / sizeof(*code));
+}
+
+static bool is_alone(void)
+{
+	_cleanup_(closedirp) DIR *dir = opendir("/proc/self/task");
+	struct dirent *e;
+	int n = 0;
+
+	while (dir && (e = readdir(dir)))
+		n += e->d_name[0] != '.';
+	return n <= 1;
+}
+
+/* Before 5.11 BPF maps count as locked memory, whatever the capabilities. */
+static void raise_limits(void)
+{
+	struct rlimit l = { RLIM_INFINITY, RLIM_INFINITY };
+
+	(void)setrlimit(RLIMIT_MEMLOCK, &l);
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+static void tell(char *report, size_t len)
+{
+	uint64_t have = confine_capabilities();
+	size_t at = (size_t)snprintf(report, len, "capabilities");
+
+	for (int i = 0; i < N_KEPT && at < len; i++)
+		if (have >> kept[i].number & 1)
+			at += (size_t)snprintf(report + at, len - at, " %s", kept[i].name);
+	if (!have && at < len)
+		at += (size_t)snprintf(report + at, len - at, " none");
+	if (at < len)
+		snprintf(report + at, len - at, ", no_new_privs, seccomp");
+}
+
+int privileges_drop(char *report, size_t len, struct err *err)
+{
+	int r;
+
+	if (!is_alone())
+		return err_set(err, -EBUSY, "privileges are dropped before threads are started");
+	raise_limits();
+	r = confine_drop_capabilities(privileges_kept());
+	if (r < 0)
+		return err_set(err, r, "can't drop capabilities: %s", strerror(-r));
+	r = install_filter();
+	if (r < 0)
+		return err_set(err, r, "can't filter system calls: %s", strerror(-r));
+	tell(report, len);
+	return 0;
+}
