@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "export/base64.h"
+#include "base/armour.h"
 #include "export/otlp_answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (a.retry_ms < 0 || a.retry_ms > 86400000 || (int64_t)a.rejected < 0)
 		abort();
 	otlp_answer_read_message(text, &a);
-	if (base64_get(&plain, text, strlen(text)) == 0)
+	if (armour_base64(text, strlen(text), &plain) == 0)
 		otlp_answer_read_status(plain.data, plain.len, &a);
 	buf_fini(&plain);
 	free(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes from text. What a last digit of base64 has beyond whole bytes is ignored. */
+/* What a last digit of base64 has beyond whole bytes is ignored. */
 #include "base/armour.h"
 
 #include <errno.h>
@@ -26,6 +26,8 @@ int armour_base64(const char *text, size_t len, struct buf *out)
 
 	while (len && text[len - 1] == '=')
 		len--;
+	if (len % 4 == 1) /* a digit that makes no byte */
+		return -EBADMSG;
 	for (size_t i = 0; i < len; i++) {
 		int v = base64_digit(text[i]);
 
@@ -59,4 +61,22 @@ int armour_hex(const char *text, size_t len, struct buf *out)
 		buf_put_byte(out, (uint8_t)(high << 4 | low));
 	}
 	return buf_error(out);
+}
+
+void armour_put_base64(const void *data, size_t len, struct buf *out)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i < len; i += 3) {
+		size_t n = len - i < 3 ? len - i : 3;
+		uint32_t bits = (uint32_t)p[i] << 16;
+
+		bits |= n > 1 ? (uint32_t)p[i + 1] << 8 : 0;
+		bits |= n > 2 ? p[i + 2] : 0;
+		for (size_t k = 0; k < 4; k++)
+			buf_put_byte(out,
+				     k <= n ? (uint8_t)digits[bits >> (18 - 6 * k) & 63] : '=');
+	}
 }

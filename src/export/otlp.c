@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/armour.h"
 #include "base/err.h"
 #include "codec/gzip.h"
 #include "codec/otlp_write.h"
-#include "export/base64.h"
 #include "export/otlp_answer.h"
 #include "export/otlp_resource.h"
 #include "export/post.h"
@@ -248,7 +248,7 @@ static void read_details(const struct http_answer *a, struct otlp_answer *out)
 	_cleanup_(buf_fini) struct buf status = { 0 };
 
 	if (details && strlen(details) <= DETAILS_MAX &&
-	    base64_get(&status, details, strlen(details)) == 0 && !buf_error(&status))
+	    armour_base64(details, strlen(details), &status) == 0)
 		otlp_answer_read_status(status.data, status.len, out);
 }
 

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/armour.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "export/base64.h"
 #include "export/export.h"
 #include "export/sink.h"
 
@@ -173,7 +173,7 @@ static int authorization(const struct post *p, char **out, struct err *err)
 	}
 	buf_put_str(&header, p->is_basic ? "Authorization: Basic " : "Authorization: Bearer ");
 	if (p->is_basic)
-		base64_put(&header, secret, strlen(secret));
+		armour_put_base64(secret, strlen(secret), &header);
 	else
 		buf_put_str(&header, secret);
 	buf_put_byte(&header, 0);

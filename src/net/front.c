@@ -203,7 +203,7 @@ static void sniff(struct connection *c)
 		drop(c);
 		return;
 	}
-	if (memcmp(first, preface, (size_t)n) != 0) {
+	if (c->front->opt.only_other || memcmp(first, preface, (size_t)n) != 0) {
 		hand_on(c);
 		return;
 	}

@@ -153,13 +153,26 @@ void http_server_close(struct http_server *s)
 
 static int start_daemon(struct http_server *s, struct err *err)
 {
+	const bool tls = s->opt.tls_cert != NULL;
+	struct MHD_OptionItem secrets[] = {
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)s->opt.tls_cert },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)s->opt.tls_key },
+		{ MHD_OPTION_END, 0, NULL },
+	};
+
+	if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+		return err_set(err, -ENOTSUP, "this libmicrohttpd has no TLS");
 	s->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET,
-		0, NULL, NULL, on_request, s, MHD_OPTION_CONNECTION_LIMIT, s->opt.max_connections,
-		MHD_OPTION_CONNECTION_TIMEOUT, s->opt.idle_seconds,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+			MHD_USE_NO_LISTEN_SOCKET | (tls ? MHD_USE_TLS : 0),
+		0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, tls ? secrets : secrets + 2,
+		MHD_OPTION_CONNECTION_LIMIT, s->opt.max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
+		s->opt.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
-	return s->daemon ? 0 : err_set(err, -EIO, "the HTTP server does not start");
+	if (s->daemon)
+		return 0;
+	return err_set(err, -EIO, "the HTTP server does not start%s",
+		       tls ? ": are these a certificate and its key?" : "");
 }
 
 static int listen_all(struct http_server *s, struct err *err)
@@ -167,6 +180,7 @@ static int listen_all(struct http_server *s, struct err *err)
 	const struct front_options opt = { .work = s->work,
 					   .max_connections = s->opt.max_connections,
 					   .idle_seconds = s->opt.idle_seconds,
+					   .only_other = s->opt.tls_cert != NULL,
 					   .other = take_connection,
 					   .ctx = s };
 	int r = front_open(&s->front, &opt, err);

@@ -58,8 +58,9 @@ struct http_server_options {
 	unsigned int n_workers;
 	unsigned int max_connections;
 	unsigned int idle_seconds;
-	size_t max_body;   /* beyond it 413 */
-	size_t max_memory; /* of all bodies together; beyond it 429 */
+	size_t max_body;                /* beyond it 413 */
+	size_t max_memory;              /* of all bodies together; beyond it 429 */
+	const char *tls_cert, *tls_key; /* PEM; NULL: no TLS */
 	http_handler_fn handler;
 	void *ctx;
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/armour.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 
@@ -56,23 +57,6 @@ void answer_double(struct answer *a, uint32_t number, const char *name, double v
 	json_double(&a->json, v);
 }
 
-static void put_base64(struct buf *out, const uint8_t *p, size_t len)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < len; i += 3) {
-		size_t n = len - i < 3 ? len - i : 3;
-		uint32_t bits = (uint32_t)p[i] << 16;
-
-		bits |= n > 1 ? (uint32_t)p[i + 1] << 8 : 0;
-		bits |= n > 2 ? p[i + 2] : 0;
-		for (size_t k = 0; k < 4; k++)
-			buf_put_byte(out,
-				     k <= n ? (uint8_t)digits[bits >> (18 - 6 * k) & 63] : '=');
-	}
-}
-
 void answer_bytes(struct answer *a, uint32_t number, const char *name, const void *data, size_t len)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
@@ -81,7 +65,7 @@ void answer_bytes(struct answer *a, uint32_t number, const char *name, const voi
 		wire_put_bytes(a->out, number, data, len);
 		return;
 	}
-	put_base64(&text, data, len);
+	armour_put_base64(data, len, &text);
 	json_key(&a->json, name);
 	json_strn(&a->json, (const char *)text.data, text.len);
 }

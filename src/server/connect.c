@@ -26,6 +26,8 @@ enum { WORTH_COMPRESSING = 1024 };
 static const struct connect_failure failures[] = {
 	{ -EINVAL, 400, 3, "invalid_argument", COUNTER_REFUSED },
 	{ -EBADMSG, 400, 3, "invalid_argument", COUNTER_REFUSED },
+	{ -EACCES, 401, 16, "unauthenticated", COUNTER_UNKNOWN_CLIENT },
+	{ -EPERM, 403, 7, "permission_denied", COUNTER_UNKNOWN_CLIENT },
 	{ -ENOENT, 404, 5, "not_found", COUNTER_REFUSED },
 	{ -ENXIO, 404, 12, "unimplemented", COUNTER_REFUSED }, /* a method nobody knows */
 	{ -EMSGSIZE, 413, 8, "resource_exhausted", COUNTER_LIMIT_BODY },
@@ -53,7 +55,7 @@ const struct connect_failure *connect_failed(struct rpc *rpc, int r)
 	return f;
 }
 
-static void put_failure(struct rpc *rpc, int r)
+void connect_refuse(struct rpc *rpc, int r)
 {
 	const struct connect_failure *f = connect_failed(rpc, r);
 	struct http_response *rs = rpc->rs;
@@ -127,7 +129,7 @@ static void call(struct rpc *rpc, rpc_fn run, bool json_only)
 	if (r == 0)
 		r = run(rpc);
 	if (r < 0)
-		put_failure(rpc, r);
+		connect_refuse(rpc, r);
 }
 
 void connect_call(struct rpc *rpc, rpc_fn run)
@@ -151,7 +153,7 @@ void connect_upload(struct rpc *rpc, rpc_fn run)
 	if (r == 0)
 		r = run(rpc);
 	if (r < 0)
-		put_failure(rpc, r);
+		connect_refuse(rpc, r);
 	if (r == -EBADMSG)
 		rpc->rs->status = 422;
 }
@@ -185,7 +187,7 @@ void connect_otlp(struct rpc *rpc, rpc_fn run)
 		r = run(rpc);
 	if (r == 0)
 		return;
-	put_failure(rpc, r);
+	connect_refuse(rpc, r);
 	put_text(rpc, rpc->rs->status, rpc->err->msg[0] ? rpc->err->msg : strerror(-r));
 }
 
@@ -197,7 +199,7 @@ void connect_get(struct rpc *rpc, rpc_fn run)
 		return;
 	r = run(rpc);
 	if (r < 0)
-		put_failure(rpc, r);
+		connect_refuse(rpc, r);
 }
 
 /* "br, gzip;q=0.5": does the list have gzip, and not at 0? */

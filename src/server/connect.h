@@ -45,5 +45,8 @@ void connect_get(struct rpc *rpc, rpc_fn run);
 
 bool connect_takes_gzip(const struct rpc *rpc);
 
+/* Answer with an error. */
+void connect_refuse(struct rpc *rpc, int r);
+
 /* Compress the answer if the client takes that and it is worth it. */
 void connect_compress(struct rpc *rpc);

@@ -84,12 +84,13 @@ static void escape(const char *from, char *to, size_t room)
 	to[n] = 0;
 }
 
-static void put_failure(struct rpc *rpc, int r)
+void grpc_refuse(struct rpc *rpc, int r)
 {
 	const struct connect_failure *f = connect_failed(rpc, r);
 	struct http_response *rs = rpc->rs;
 	char *message = rs->trailer_text + STATUS_ROOM;
 
+	rs->content_type = kind;
 	rs->body.len = 0;
 	snprintf(rs->trailer_text, STATUS_ROOM, "%d", f->grpc);
 	escape(rpc->err->msg[0] ? rpc->err->msg : strerror(-r), message,
@@ -113,7 +114,7 @@ void grpc_call(struct rpc *rpc, rpc_fn run)
 	if (r == 0)
 		r = run(rpc);
 	if (r < 0) {
-		put_failure(rpc, r);
+		grpc_refuse(rpc, r);
 		return;
 	}
 	put_message(rpc->rs);

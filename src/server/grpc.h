@@ -12,3 +12,6 @@ struct rpc;
 bool grpc_is(const struct rpc *rpc);
 
 void grpc_call(struct rpc *rpc, rpc_fn run);
+
+/* Answer with an error. */
+void grpc_refuse(struct rpc *rpc, int r);

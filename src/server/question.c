@@ -111,14 +111,20 @@ int query_values(struct query *q, const struct request *rq, struct rpc *rpc)
 	return r < 0 || rq->type ? r : take_type(q, rpc);
 }
 
-int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct stacks **out)
+int query_keep_call_site(const struct query *q, struct stacks *s)
 {
 	const struct message_strings *site = &q->rq->call_site;
+
+	return site->len ? stacks_keep_call_site(s, site->data, site->len) : 0;
+}
+
+int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct stacks **out)
+{
 	int r;
 
 	q->sel.names_only = names_only;
 	r = query_asked(rpc, store_merge(rpc->store, &q->sel, out, rpc->err));
-	return r == 0 && site->len ? stacks_keep_call_site(*out, site->data, site->len) : r;
+	return r < 0 ? r : query_keep_call_site(q, *out);
 }
 
 int query_profile(struct query *q, struct rpc *rpc, struct profile **out)

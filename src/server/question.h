@@ -47,6 +47,9 @@ int query_values(struct query *q, const struct request *rq, struct rpc *rpc);
 int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct stacks **out);
 int query_profile(struct query *q, struct rpc *rpc, struct profile **out);
 
+/* Of merged stacks, only what lies below the request's call site, if it has one. */
+int query_keep_call_site(const struct query *q, struct stacks *s);
+
 /* What the store said, as the client may know it: if that is damaged it's not the request's fault.
  */
 int query_asked(struct rpc *rpc, int r);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which path is what, and the threads' lives. There is one tenant as long as
- * nothing tells them apart safely.
+ * Which path is what, who may ask it, and the threads' lives.
  */
 #include "server/server.h"
 
@@ -32,6 +31,7 @@ enum {
 	IDLE_SECONDS = 30,
 	MAX_BODY = 64 << 20,
 	MAX_BODIES = 128 << 20,
+	MAX_PEM = 1 << 20,
 	RETAIN_SECONDS = 60,
 };
 
@@ -39,6 +39,8 @@ struct server {
 	struct server_options opt;
 	struct store *store;
 	struct http_server *http;
+	struct auth *auth; /* NULL: anybody may ask */
+	struct buf cert, key;
 	struct counters counters;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -51,7 +53,7 @@ static const struct route {
 	const char *path;
 	void (*wrap)(struct rpc *rpc, rpc_fn run);
 	rpc_fn run;
-	enum counter counter; /* COUNTER_MAX: none */
+	enum counter counter; /* COUNTER_MAX: none, and no tenant is asked */
 } routes[] = {
 	{ "/querier.v1.QuerierService/", connect_call, querier_rpc, COUNTER_QUERIES },
 	{ "/cameo.v1.PageService/", connect_call_json, view_rpc, COUNTER_QUERIES },
@@ -92,6 +94,37 @@ static const struct route *find_route(const char *path)
 	return NULL;
 }
 
+/* A client's own tenant is the only one it has; else it says which, if there are any. */
+static int choose_tenant(const struct server *s, struct rpc *rpc, const char *own)
+{
+	const char *said = http_request_header(rpc->rq, "X-Scope-OrgID");
+
+	if (own && said && strcmp(own, said) != 0)
+		return err_set(rpc->err, -EPERM, "this is another's tenant");
+	if (own)
+		rpc->tenant = own;
+	else if (s->opt.tenants && !said)
+		return err_set(rpc->err, -EACCES, "X-Scope-OrgID is missing");
+	else if (s->opt.tenants && !store_tenant_valid(said))
+		return err_set(rpc->err, -EINVAL, "X-Scope-OrgID is no name for a tenant");
+	else if (s->opt.tenants)
+		rpc->tenant = said;
+	return 0;
+}
+
+/* Whether somebody is there may be asked by anybody. */
+static int admit(const struct server *s, const struct route *route, struct rpc *rpc)
+{
+	const char *own = NULL;
+
+	if (s->auth && route->run != status_ready &&
+	    !auth_check(s->auth, http_request_header(rpc->rq, "Authorization"), &own)) {
+		http_response_add(rpc->rs, "WWW-Authenticate", "Basic realm=\"cameo\"");
+		return err_set(rpc->err, -EACCES, "a token or a password is needed");
+	}
+	return route->counter == COUNTER_MAX ? 0 : choose_tenant(s, rpc, own);
+}
+
 static void on_request(void *ctx, const struct http_request *rq, struct http_response *rs)
 {
 	const char *path = http_request_path(rq);
@@ -105,6 +138,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 			   .rq = rq,
 			   .rs = rs,
 			   .err = &err };
+	int r;
 
 	if (!route) {
 		rs->status = 404;
@@ -115,7 +149,13 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	if (route->counter != COUNTER_MAX)
 		counters_add(&s->counters, route->counter);
 	rpc.method = path + strlen(route->path);
-	route->wrap(&rpc, route->run);
+	r = admit(s, route, &rpc);
+	if (r == 0)
+		route->wrap(&rpc, route->run);
+	else if (grpc_is(&rpc))
+		grpc_refuse(&rpc, r);
+	else
+		connect_refuse(&rpc, r);
 	connect_compress(&rpc);
 }
 
@@ -194,9 +234,62 @@ void server_close(struct server *s)
 		pthread_join(s->retainer, NULL);
 	}
 	store_close(s->store);
+	auth_free(s->auth);
+	buf_fini(&s->cert);
+	buf_fini(&s->key);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->wake);
 	free(s);
+}
+
+/* With its end, as the TLS library wants it. */
+static int read_pem(const char *path, struct buf *out, struct err *err)
+{
+	_cleanup_(fclosep) FILE *f = fopen(path, "re");
+	char part[4096];
+	size_t n;
+
+	if (!f)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	while ((n = fread(part, 1, sizeof(part), f)) > 0 && out->len < MAX_PEM)
+		buf_put(out, part, n);
+	buf_put_byte(out, 0);
+	return buf_error(out);
+}
+
+static int read_secrets(struct server *s, struct err *err)
+{
+	const struct server_options *opt = &s->opt;
+	int r = 0;
+
+	if (opt->auth.token_file || opt->auth.basic_file)
+		r = auth_load(&s->auth, &opt->auth, err);
+	if (r == 0 && !opt->cert_file != !opt->key_file)
+		return err_set(err, -EINVAL, "TLS needs a certificate and its key");
+	if (r == 0 && opt->cert_file)
+		r = read_pem(opt->cert_file, &s->cert, err);
+	if (r == 0 && opt->key_file)
+		r = read_pem(opt->key_file, &s->key, err);
+	return r;
+}
+
+static int open_http(struct server *s, struct err *err)
+{
+	const struct http_server_options http = { .host = s->opt.host,
+						  .port = s->opt.port,
+						  .grpc_host = s->opt.otlp_host,
+						  .grpc_port = s->opt.otlp_port,
+						  .n_workers = N_WORKERS,
+						  .max_connections = MAX_CONNECTIONS,
+						  .idle_seconds = IDLE_SECONDS,
+						  .max_body = MAX_BODY,
+						  .max_memory = MAX_BODIES,
+						  .tls_cert = (const char *)s->cert.data,
+						  .tls_key = (const char *)s->key.data,
+						  .handler = on_request,
+						  .ctx = s };
+
+	return http_server_open(&s->http, &http, err);
 }
 
 int server_open(struct server **out, const struct server_options *opt, struct err *err)
@@ -205,17 +298,6 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 	const struct store_options store = { .dir = opt->dir,
 					     .warn = opt->warn,
 					     .warn_ctx = opt->warn_ctx };
-	const struct http_server_options http = { .host = opt->host,
-						  .port = opt->port,
-						  .grpc_host = opt->otlp_host,
-						  .grpc_port = opt->otlp_port,
-						  .n_workers = N_WORKERS,
-						  .max_connections = MAX_CONNECTIONS,
-						  .idle_seconds = IDLE_SECONDS,
-						  .max_body = MAX_BODY,
-						  .max_memory = MAX_BODIES,
-						  .handler = on_request,
-						  .ctx = s };
 	int r;
 
 	if (!s)
@@ -223,9 +305,11 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 	s->opt = *opt;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
-	r = store_open(&s->store, &store, err);
+	r = read_secrets(s, err);
 	if (r == 0)
-		r = http_server_open(&s->http, &http, err);
+		r = store_open(&s->store, &store, err);
+	if (r == 0)
+		r = open_http(s, err);
 	if (r < 0)
 		return r;
 	if (pthread_create(&s->retainer, NULL, retainer_main, s) != 0)

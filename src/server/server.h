@@ -2,10 +2,12 @@
 #pragma once
 
 /* The server: a store behind HTTP, and retention once a minute. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "server/auth.h"
 
 struct err;
 struct server;
@@ -19,6 +21,10 @@ struct server_options {
 	const char *dir;
 	int64_t max_age_ns; /* 0: no limit */
 	uint64_t max_bytes;
+	struct auth_options auth; /* no file: anybody may ask */
+	bool tenants;             /* told apart by X-Scope-OrgID, which must be there */
+	const char *cert_file;    /* PEM; NULL: no TLS */
+	const char *key_file;
 	void (*warn)(void *ctx, const char *message); /* from any thread; or NULL */
 	void *warn_ctx;
 };

@@ -38,6 +38,8 @@ int view_tree(struct view *v)
 		r = by_label ? query_asked(v->rpc, roots_merge(&s, v->rpc->store, &q->sel, label,
 							       v->rpc->err))
 			     : query_stacks(q, false, v->rpc, &s);
+	if (r == 0 && by_label)
+		r = query_keep_call_site(q, s);
 	if (r == 0)
 		r = export_tree(&t, s, NULL, &q->type, q->sel.start_ns);
 	if (r == 0 && by_label)

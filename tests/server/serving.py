@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the server share: checks in TAP, profiles, and a server to ask."""
+import atexit
 import base64
 import json
 import signal
@@ -93,7 +94,8 @@ class Server:
             [cameo, "server", "--listen", "127.0.0.1:0", "--data", directory, "--keep-days", "0",
              *options],
             stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().split()[-1]
+        atexit.register(self.process.kill)
+        self.url = (self.process.stdout.readline().split() or [""])[-1]
 
     def ask(self, path, body=None, headers=None, method=None):
         """Status, content type and body."""

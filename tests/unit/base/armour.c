@@ -28,6 +28,25 @@ static void base64_with_and_without_padding(void **state)
 	assert_base64("Zm9vYg", "foob");
 }
 
+static void what_is_written_is_read(void **state)
+{
+	/* RFC 4648, 10 */
+	static const struct {
+		const char *plain, *coded;
+	} cases[] = { { "", "" },        { "f", "Zg==" },          { "fo", "Zm8=" },
+		      { "foo", "Zm9v" }, { "foobar", "Zm9vYmFy" }, { "\xff\xfe\xfd", "//79" } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf coded = { 0 };
+
+		armour_put_base64(cases[i].plain, strlen(cases[i].plain), &coded);
+		buf_put_byte(&coded, 0);
+		assert_string_equal((char *)coded.data, cases[i].coded);
+		assert_base64((char *)coded.data, cases[i].plain);
+		buf_fini(&coded);
+	}
+}
+
 static void both_alphabets_of_base64(void **state)
 {
 	assert_base64("+/+/", "\xfb\xff\xbf");
@@ -49,6 +68,8 @@ static void refuses_what_is_no_digit(void **state)
 	struct buf b = { 0 };
 
 	assert_int_equal(armour_base64("Zm 9v", 5, &b), -EBADMSG);
+	assert_int_equal(armour_base64("Z", 1, &b), -EBADMSG);
+	assert_int_equal(armour_base64("=Zg=", 4, &b), -EBADMSG);
 	assert_int_equal(armour_hex("0g", 2, &b), -EBADMSG);
 	assert_int_equal(armour_hex("abc", 3, &b), -EBADMSG);
 	buf_fini(&b);
@@ -59,6 +80,7 @@ int test_armour(void);
 int test_armour(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(base64_with_and_without_padding),
 		cmocka_unit_test(both_alphabets_of_base64),
 		cmocka_unit_test(hexadecimal_of_either_case),

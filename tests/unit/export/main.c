@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/test.h"
 
-int test_base64(void);
 int test_exporter(void);
 int test_otlp_answer(void);
 int test_spool(void);
@@ -9,5 +8,5 @@ int test_window(void);
 
 int main(void)
 {
-	return test_base64() + test_exporter() + test_otlp_answer() + test_spool() + test_window();
+	return test_exporter() + test_otlp_answer() + test_spool() + test_window();
 }

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""access.py CAMEO: who may ask the server: tokens, passwords, TLS, tenants."""
+import base64
+import json
+import os
+import ssl
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+from serving import CPU, DATA, PAGE, QUERIER, RANGE, Server, check, finish, pprof, skip
+
+JSON = {"Content-Type": "application/json"}
+BODY = json.dumps({**RANGE, "profileTypeID": CPU}).encode()
+
+
+def basic(text):
+    return {"Authorization": "Basic " + base64.b64encode(text.encode()).decode()}
+
+
+def status(server, headers, path=PAGE + "Tree"):
+    return server.ask(path, BODY, {**JSON, **headers})[0]
+
+
+def total(server, headers):
+    answer = json.loads(server.ask(PAGE + "Tree", BODY, {**JSON, **headers})[2])
+    return answer["total"] // 10000000
+
+
+def push(server, headers, which):
+    labels, time_s, folded = DATA[which]
+    labels = [{"name": k, "value": v} for k, v in {"__name__": "process_cpu", **labels}.items()]
+    raw = base64.b64encode(pprof(folded, time_s)).decode()
+    body = {"series": [{"labels": labels, "samples": [{"rawProfile": raw}]}]}
+    return server.ask("/push.v1.PusherService/Push", json.dumps(body).encode(),
+                      {**JSON, **headers})[0]
+
+
+def write(directory, name, text):
+    path = os.path.join(directory, name)
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+def check_secrets(cameo, directory):
+    tokens = write(directory, "tokens", "# agents\nsecret-of-all\nsecret-of-mine mine\n\n")
+    users = write(directory, "users", "ann:password-of-ann\n")
+    server = Server(cameo, os.path.join(directory, "a"), "--auth-token-file", tokens,
+                    "--auth-basic-file", users)
+    check("anybody may ask whether it is there", server.ask("/ready")[0] == 200)
+    code, kind, body = server.ask(PAGE + "Tree", BODY, JSON)
+    check("nobody else is told anything", code == 401 and kind == "application/json" and
+          json.loads(body)["code"] == "unauthenticated", body)
+    for path in ("/", "/metrics", QUERIER + "LabelNames", "/nothing/../ready"):
+        check("not of %s either" % path, server.ask(path)[0] in (401, 404))
+    check("a token lets in", status(server, {"Authorization": "Bearer secret-of-all"}) == 200)
+    for wrong in ("secret-of-al", "secret-of-all2", "", "password-of-ann"):
+        check("token %r does not" % wrong,
+              status(server, {"Authorization": "Bearer " + wrong}) == 401)
+    check("a password lets in", status(server, basic("ann:password-of-ann")) == 200)
+    check("a browser has the token as a password", status(server, basic("x:secret-of-all")) == 200)
+    for wrong in ("ann:password", "bob:password-of-ann", "ann", ":", "ann:password-of-ann:"):
+        check("password %r does not" % wrong, status(server, basic(wrong)) == 401)
+    check("what is no base64 does not", status(server, {"Authorization": "Basic *"}) == 401)
+    mine = {"Authorization": "Bearer secret-of-mine"}
+    check("a client of one tenant pushes there", push(server, mine, 0) == 200 and
+          total(server, mine) == 11)
+    check("others have other data", total(server, {"Authorization": "Bearer secret-of-all"}) == 0)
+    check("and it has no others'", status(server, {**mine, "X-Scope-OrgID": "other"}) == 403)
+    metrics = server.ask("/metrics", headers={"Authorization": "Bearer secret-of-all"})[2]
+    check("who was not let in is counted",
+          b"\ncameo_unauthenticated_requests_total 15\n" in metrics, metrics)
+    server.stop()
+
+
+def check_tenants(cameo, directory):
+    server = Server(cameo, os.path.join(directory, "b"), "--tenants")
+    check("a tenant is to be named", status(server, {}) == 401)
+    check("by a name", status(server, {"X-Scope-OrgID": "../a"}) == 400)
+    for i, tenant in enumerate(("one", "two")):
+        check("push to %s" % tenant, push(server, {"X-Scope-OrgID": tenant}, i) == 200)
+    check("each has its own", total(server, {"X-Scope-OrgID": "one"}) == 11 and
+          total(server, {"X-Scope-OrgID": "two"}) == 10)
+    check("the page is everybody's", server.ask("/")[0] in (200, 404))
+    server.stop()
+
+
+def check_tls(cameo, directory):
+    cert, key = os.path.join(directory, "cert"), os.path.join(directory, "key")
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                           "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+                           "-keyout", key, "-out", cert], capture_output=True)
+    if made.returncode:
+        skip("TLS", "openssl makes no certificate")
+        return
+    server = Server(cameo, os.path.join(directory, "c"), "--tls-cert", cert, "--tls-key", key)
+    check("it says so", server.url.startswith("https://"), server.url)
+    with urllib.request.urlopen(server.url + "/ready",
+                                context=ssl.create_default_context(cafile=cert)) as rs:
+        check("it answers by HTTPS", rs.read() == b"ready")
+    try:
+        urllib.request.urlopen(server.url.replace("https", "http") + "/ready", timeout=10)
+        check("and by nothing else", False)
+    except OSError:
+        check("and by nothing else", True)
+    server.stop()
+    for args in (["--tls-cert", cert], ["--tls-cert", key, "--tls-key", cert],
+                 ["--tls-cert", directory + "/none", "--tls-key", key]):
+        check("%s is refused" % args, refused(cameo, directory, *args))
+
+
+def refused(cameo, directory, *args):
+    run = subprocess.run([cameo, "server", "--listen", "127.0.0.1:0", "--data",
+                          os.path.join(directory, "d"), *args], capture_output=True, timeout=30)
+    return run.returncode != 0 and run.stderr and b"listen" not in run.stdout
+
+
+def check_refused(cameo, directory):
+    tokens = write(directory, "ok", "secret-of-all\n")
+    check("open to all is refused", refused(cameo, directory, "--listen", "0.0.0.0:0"))
+    check("also by gRPC's port", refused(cameo, directory, "--otlp-listen", "0.0.0.0:0"))
+    for args in (("--auth-token-file", tokens), ("--insecure",)):
+        server = Server(cameo, os.path.join(directory, "e"), "--listen", "0.0.0.0:0", *args)
+        check("but not with %s" % args[0], server.url)
+        server.stop()
+    for text in ("", "# nobody\n", "short\n", "secret-of-all tenant more\n", "secret-of-all a/b\n"):
+        path = write(directory, "wrong", text)
+        check("token file %r is refused" % text, refused(cameo, directory, "--auth-token-file", path))
+    path = write(directory, "wrong", "no-password\n")
+    check("a line without a password is refused", refused(cameo, directory, "--auth-basic-file",
+                                                          path))
+    check("a file that is not there is", refused(cameo, directory, "--auth-token-file", "/none"))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        check_secrets(sys.argv[1], directory)
+        check_tenants(sys.argv[1], directory)
+        check_tls(sys.argv[1], directory)
+        check_refused(sys.argv[1], directory)
+    return finish()
+
+
+sys.exit(main())
