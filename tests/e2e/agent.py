@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cameo agent on real programs: what it sends, how it is labelled, what it says, how it ends."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+
+import cameo
+from cameo import expect
+from pprof import Profile
+
+
+class Agent:
+    """An agent that writes windows into a directory of the workshop's, until the end of the block."""
+
+    def __init__(self, shop, *flags, to_dir=True):
+        self.dir = shop.path(f"windows-{time.monotonic_ns()}")
+        self.log = shop.path(f"log-{time.monotonic_ns()}")
+        argv = [cameo.CAMEO, "agent", "--metrics", "127.0.0.1:0", *flags]
+        if to_dir:
+            argv += ["--dir", self.dir]
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(argv, stderr=log, stdin=subprocess.DEVNULL)
+
+    def __enter__(self):
+        self.wait(lambda: "metrics are at" in self.said(), "its metrics")
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def said(self):
+        with open(self.log, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def wait(self, condition, what):
+        deadline = time.monotonic() + cameo.DEADLINE_S
+        while not condition():
+            expect(self.process.poll() is None, "the agent has ended:", self.said())
+            expect(time.monotonic() < deadline, f"waited for {what} in vain:", self.said())
+            time.sleep(0.05)
+
+    def files(self):
+        try:
+            names = sorted(n for n in os.listdir(self.dir) if n.endswith(".pb.gz"))
+        except FileNotFoundError:
+            return []
+        return [os.path.join(self.dir, n) for n in names]
+
+    def wait_windows(self, more):
+        n = len(self.files())
+        self.wait(lambda: len(self.files()) >= n + more, f"{more} windows")
+
+    def samples(self, comm):
+        """The samples of a program in all windows."""
+        found = []
+        for path in self.files():
+            with open(path, "rb") as f:
+                found += [s for s in Profile(f.read()).samples if s[1].get("comm") == comm[:15]]
+        return found
+
+    def get(self, path):
+        url = re.search(r"http://[^/\s\"]+", self.said())[0]
+        try:
+            with urllib.request.urlopen(url + path, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as e:
+            return e.code, e.read().decode()
+
+    def metric(self, name):
+        return sum(float(m) for m in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", self.get("/metrics")[1], re.MULTILINE))
+
+    def end(self, send=signal.SIGTERM):
+        """Seconds it took."""
+        begun = time.monotonic()
+        self.process.send_signal(send)
+        self.process.wait(cameo.DEADLINE_S)
+        return time.monotonic() - begun
+
+
+def count(samples):
+    return sum(values[0] for _, _, values in samples)
+
+
+def sends_what_record_writes(shop):
+    """A window's profile is what `cameo record` writes of the same program"""
+    program = shop.link(shop.c("chain"), "agentchain")
+    recorded = shop.path("recorded.pb.gz")
+    with Agent(shop, "-F", "199", "--window", "1s") as agent:
+        cameo.cameo("record", "-F", "199", "-o", recorded, "--", program, "1500")
+        agent.wait_windows(2)
+    with open(recorded, "rb") as f:
+        ours = Profile(f.read())
+    stacks, places, types, period, keys = set(), set(), None, None, set()
+    for path in agent.files():
+        with open(path, "rb") as f:
+            p = Profile(f.read())
+        mine = [s for s in p.samples if s[1].get("comm") == "agentchain" and "hot" in s[0]]
+        if not mine:
+            continue
+        stacks |= {s[0] for s in mine}
+        places |= {place[:2] for place in p.places("hot")}
+        types, period = p.types, p.period
+        keys |= set(mine[0][1])
+    recorded_stacks = {s[0] for s in ours.samples if "hot" in s[0]}
+    whole = [s for s in stacks if s[0] == "_start" and "main" in s and "outer" in s and "middle" in s]
+    expect(whole, "no whole stacks in the windows:", *sorted(map(str, stacks))[:10])
+    expect({s[:s.index("hot")] for s in whole} == {s[:s.index("hot")] for s in recorded_stacks if s[0] == "_start"},
+           "stacks differ:", *sorted(map(str, stacks ^ recorded_stacks))[:10])
+    expect(types == ours.types, f"sample types {types}, recorded {ours.types}")
+    expect(period == ours.period, f"period {period}, recorded {ours.period}")
+    expect(places == {place[:2] for place in ours.places("hot")}, f"mappings {places}, recorded {ours.places('hot')}")
+    expect({"pid", "tid", "comm", "thread"} <= keys, f"labels {keys}")
+
+
+def labels_processes(shop):
+    """Labels: the environment names the service, rules set and drop"""
+    program = shop.c("chain")
+    env = {**os.environ, "OTEL_SERVICE_NAME": "shop", "TEAM": "red"}
+    programs = [cameo.spawn(shop.link(program, "withenv"), "100000", env=env),
+                cameo.spawn(shop.link(program, "ruled"), "100000"),
+                cameo.spawn(shop.link(program, "dropped"), "100000"),
+                cameo.spawn(shop.link(program, "plain"), "100000")]
+    try:
+        with Agent(shop, "-F", "99", "--window", "1s", "--env", "TEAM", "--labels", "pid,comm,exe,cpu", "--host", "here",
+                   "--rule", "comm=ruled : set service_name by-rule, set tier \"a b\", drop exe",
+                   "--rule", "exe=~/dropped$ : drop-process") as agent:
+            agent.wait(lambda: all(count(agent.samples(c)) > 20 for c in ("withenv", "ruled", "plain")), "samples")
+            left_out = agent.metric("cameo_samples_left_out_total")
+            got = {c: agent.samples(c) for c in ("withenv", "ruled", "dropped", "plain")}
+    finally:
+        cameo.end(*programs)
+    labels = {c: samples[0][1] for c, samples in got.items() if samples}
+    expect(labels["withenv"].get("service_name") == "shop" and labels["withenv"].get("env_TEAM") == "red", labels["withenv"])
+    expect(labels["ruled"].get("service_name") == "by-rule" and labels["ruled"].get("tier") == "a b", labels["ruled"])
+    expect("exe" not in labels["ruled"], labels["ruled"])
+    expect(labels["plain"].get("service_name") == "plain" and labels["plain"].get("exe", "").endswith("/plain"), labels["plain"])
+    expect("host" not in labels["plain"], labels["plain"])
+    expect({s[1].get("cpu") for s in got["plain"]} <= set(range(os.cpu_count())), "cpus", *got["plain"][:3])
+    expect(not got["dropped"], "samples of a process that a rule drops", *got["dropped"][:3])
+    expect(left_out > 0, "dropped samples are not counted")
+
+
+def knows_containers(shop):
+    """A container is known by its cgroup, and named by the files of its runtime"""
+    top = "/sys/fs/cgroup" if os.path.exists("/sys/fs/cgroup/cgroup.procs") else "/sys/fs/cgroup/systemd"
+    ident = "feedc0de" * 8
+    group = f"{top}/docker-{ident}.scope"
+    root = shop.path("root")
+    os.makedirs(f"{root}/var/lib/docker/containers/{ident}")
+    with open(f"{root}/var/lib/docker/containers/{ident}/config.v2.json", "w", encoding="utf-8") as f:
+        json.dump({"Name": "/web", "Config": {"Labels": {"io.kubernetes.pod.name": "web-0", "io.kubernetes.pod.namespace": "prod"}}}, f)
+    try:
+        os.mkdir(group)
+    except OSError as e:
+        raise cameo.Skip(f"no cgroup can be made: {e}")
+    program = cameo.spawn(shop.link(shop.c("chain"), "contained"), "100000")
+    try:
+        with open(f"{group}/cgroup.procs", "w", encoding="utf-8") as f:
+            f.write(str(program.pid))
+        with Agent(shop, "-F", "99", "--window", "1s", "--root", root) as agent:
+            agent.wait(lambda: count(agent.samples("contained")) > 10, "samples")
+            labels = agent.samples("contained")[0][1]
+    finally:
+        cameo.end(program)
+        os.rmdir(group)
+    expect(labels.get("container_id") == ident and labels.get("container") == "web", labels)
+    expect(labels.get("service_name") == "prod/web" and labels.get("pod") == "web-0", labels)
+
+
+def tells_what_it_does(shop):
+    """/metrics and /healthz; a line a minute and at the end"""
+    program = cameo.spawn(shop.link(shop.c("chain"), "measured"), "100000")
+    try:
+        with Agent(shop, "-F", "99", "--window", "1s") as agent:
+            agent.wait(lambda: agent.metric("cameo_windows_total") >= 2, "two windows")
+            status, health = agent.get("/healthz")
+            text = agent.get("/metrics")[1]
+            missing = agent.get("/other")[0]
+            took = agent.end()
+            said = agent.said()
+    finally:
+        cameo.end(program)
+    expect((status, health) == (200, "ok\n"), status, health)
+    expect(missing == 404, missing)
+    for line in text.splitlines():
+        expect(re.fullmatch(r"# (HELP|TYPE) \w+ .*|\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? [0-9.e+-]+", line), "no metric:", line)
+    for name in ("cameo_samples_total", "cameo_bpf_nanoseconds_per_sample", "cameo_cpu_microseconds_per_sample",
+                 "cameo_maps_bytes", "cameo_unwind_tables"):
+        m = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
+        expect(m and float(m[1]) > 0, f"{name} is missing or 0", text)
+    expect(re.search(r'^cameo_stacks_total\{language="native",complete="yes",reason=""\} [1-9]', text, re.MULTILINE), text)
+    expect(re.search(r'^cameo_unwind_table_bytes\{exe="/', text, re.MULTILINE), text)
+    expect(re.search(r"^level=info msg=agent samples=\d+ lost=0 .*sent=\d+", said, re.MULTILINE), said)
+    expect(agent.process.returncode == 0 and took < 5.5, f"ended after {took:.1f} s: {agent.process.returncode}")
+
+
+def takes_another_config(shop):
+    """SIGHUP: a new rule holds at once; a mistake is told and changes nothing"""
+    config = shop.path("agent.conf")
+    program = cameo.spawn(shop.link(shop.c("chain"), "reloaded"), "100000")
+
+    def write(text):
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def service():
+        return {s[1]["service_name"] for s in agent.samples("reloaded")}
+
+    write("freq = 99\nwindow = 1s\n")
+    try:
+        with Agent(shop, "--config", config) as agent:
+            agent.wait(lambda: "reloaded" in service(), "samples")
+            write("freq = 99\nwindow = 1s\nrule = comm=reloaded : set service_name second\n")
+            agent.process.send_signal(signal.SIGHUP)
+            agent.wait(lambda: "second" in service(), "the new name")
+            write("freq = 99\nwidnow = 1s\n")
+            agent.process.send_signal(signal.SIGHUP)
+            agent.wait(lambda: "widnow" in agent.said(), "the complaint")
+            agent.wait_windows(2)
+            last = [s for s in Profile(open(agent.files()[-1], "rb").read()).samples if s[1].get("comm") == "reloaded"]
+    finally:
+        cameo.end(program)
+    expect(f"{config}:2: there is no key" in agent.said(), agent.said())
+    expect(last and last[0][1]["service_name"] == "second", last[:2])
+
+
+def ends_while_nobody_answers(shop):
+    """SIGTERM ends it within five seconds though a server accepts and never answers"""
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(16)
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        with Agent(shop, "--window", "1s", "--server", url, to_dir=False) as agent:
+            agent.wait(lambda: agent.metric("cameo_windows_total") >= 2, "two windows")
+            took = agent.end()
+    expect(took < 5.5, f"it took {took:.1f} s")
+
+
+def sends_the_last_window(shop):
+    """What was seen when SIGTERM comes is sent"""
+    program = cameo.spawn(shop.link(shop.c("chain"), "lastseen"), "100000")
+    try:
+        with Agent(shop, "-F", "99", "--window", "1h") as agent:
+            agent.wait(lambda: agent.metric("cameo_samples_total") > 50, "samples")
+            agent.end()
+            expect(count(agent.samples("lastseen")) > 10, "no last window:", agent.said())
+    finally:
+        cameo.end(program)
+
+
+def leaves_itself_out(shop):
+    """--exclude-self: none of its samples; --cpus: only of those"""
+    with Agent(shop, "-F", "999", "--window", "1s", "--exclude-self", "--cpus", "0", "--labels", "cpu,comm") as agent:
+        agent.wait_windows(3)
+    samples = [s for path in agent.files() for s in Profile(open(path, "rb").read()).samples]
+    expect(samples, "nothing was sampled", agent.said())
+    own = [s for s in samples if s[1].get("pid") == agent.process.pid]
+    expect(not own, "its own samples:", *own[:3])
+    expect({s[1].get("cpu") for s in samples} == {0}, "of other CPUs:", {s[1].get("cpu") for s in samples})
+
+
+def refuses_mistakes(shop):
+    """Mistakes are told and nothing is sampled"""
+    config = shop.path("bad.conf")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write("# fine\nfreq = fast\n")
+    for flags, words, status in (
+            ((), "where profiles go", 1), (("--nosuch",), "no flag --nosuch", 2),
+            (("--config", config), "bad.conf:2: freq takes a whole number", 2),
+            (("--dir", shop.path("d"), "--rule", "comm=~( : drop-process"), "missing closing parenthesis", 1),
+            (("--dir", shop.path("d"), "--metrics", "0.0.0.0:0"), "not this machine alone", 1),
+            (("--server", "gopher://x"), "http", 1)):
+        r = cameo.cameo("agent", *flags)
+        expect(r.returncode == status and words in r.stderr, f"{flags}: {r.returncode}, {r.stderr}")
+
+
+def main():
+    cameo.need_bpf()
+    tap = cameo.Tap()
+    with cameo.Workshop() as shop:
+        for test in (sends_what_record_writes, labels_processes, knows_containers, tells_what_it_does, takes_another_config,
+                     ends_while_nobody_answers, sends_the_last_window, leaves_itself_out, refuses_mistakes):
+            tap.run(test.__doc__, test, shop)
+    tap.done()
+
+
+main()
