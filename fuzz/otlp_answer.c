@@ -13,8 +13,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct otlp_answer a = { 0 };
 	struct buf plain = { 0 };
-	char *text = strndup((const char *)data, len);
+	char *text = malloc(len + 1);
 
+	if (!text)
+		return 0;
+	if (len)
+		memcpy(text, data, len);
+	text[len] = 0;
 	otlp_answer_read(data, len, &a);
 	otlp_answer_read_status(data, len, &a);
 	if (a.retry_ms < 0 || a.retry_ms > 86400000 || (int64_t)a.rejected < 0)

@@ -72,10 +72,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	assert(file);
 	img = image_of(data + 1, len - 1, file);
 	if (first)
-		assert(unwind_sweep_add_gap(&sw, img, HEAD, first) == 0);
+		assert(unwind_sweep_add_gap(&sw, img, HEAD, first, data[0] & 1) == 0);
 	if (len - 1 > first + 1)
-		assert(unwind_sweep_add_gap(&sw, img, HEAD + first + 1, len - 2 - first) == 0);
-	assert(unwind_sweep_run(&sw, img, data[0] & 1) == 0);
+		assert(unwind_sweep_add_gap(&sw, img, HEAD + first + 1, len - 2 - first,
+					    data[0] & 1) == 0);
+	assert(unwind_sweep_run(&sw, img) == 0);
 	assert(unwind_sweep_rows(&sw, &rows) == 0);
 	check_rows(&rows, HEAD + len - 1);
 	return 0;

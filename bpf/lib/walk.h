@@ -185,20 +185,27 @@ WALK_FN int walk_generated(__u32 which)
 
 /*
  * No rule: code whose CFI was left out (browsers, V8's builtins) mostly keeps
- * frame pointers. They are believed only if they lead to mapped code.
+ * frame pointers. They are believed only if they lead to mapped code; else the
+ * agent looks at the code itself, once a file.
  */
 WALK_FN int walk_without_rule(__u32 which)
 {
 	struct walk *w = walk_get(which);
 	__u64 rbp, next = 0, ra = 0;
+	struct unwind_file *f;
 
 	if (!w)
 		return WALK_STOP;
+	w->need_file = w->mapping.file;
 	rbp = w->regs[UREG_RBP];
 	if (rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > GUESS_FRAME_MAX || (rbp & 7) ||
 	    stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra) || !ra ||
-	    mapping_find(w, ra - 1))
+	    mapping_find(w, ra - 1)) {
+		f = file_get(w->need_file);
+		if (f && f->state == FILE_TABLE_UNSWEPT)
+			return WALK_NEED_FILE;
 		return walk_fail(w, WALK_ERR_NO_RULE);
+	}
 	return walk_to_caller(w, ra, rbp + 16, next, w->regs[UREG_RBX]);
 }
 
@@ -331,6 +338,7 @@ static __always_inline int rule_find(struct walk *w, __u64 word, __u32 which, __
 		return walk_fail(w, WALK_ERR_BAD_TABLE);
 	switch (f->state) {
 	case FILE_TABLE_READY:
+	case FILE_TABLE_UNSWEPT:
 		if (!f->used)
 			f->used = 1;
 		*out = rule_search(f, word & FRAME_OFFSET_MASK);

@@ -139,8 +139,9 @@ struct unwind_page {
 enum file_table_state {
 	FILE_TABLE_NOT_READY, /* not built yet: the sample goes up raw */
 	FILE_TABLE_READY,
-	FILE_TABLE_ABSENT, /* the file has no unwind information: frame pointers */
-	FILE_TABLE_FULL,   /* did not fit under the memory limit */
+	FILE_TABLE_ABSENT,  /* the file has no unwind information: frame pointers */
+	FILE_TABLE_FULL,    /* did not fit under the memory limit */
+	FILE_TABLE_UNSWEPT, /* ready, but for code without CFI that nobody has run so far */
 };
 
 struct unwind_file {

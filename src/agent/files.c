@@ -464,6 +464,7 @@ struct table_job {
 	struct file *file;
 	uint32_t id;
 	uint64_t now_ns;
+	bool sweep_all;
 };
 
 /* The file's separate debug file, below its process's root or the host's; -1: none. */
@@ -515,6 +516,7 @@ static int build_table(void *ctx)
 	if (r < 0)
 		return r;
 	src.img = img;
+	src.sweep_all = job->sweep_all;
 	n = unwind_tables_build(job->f->tables, job->id, &src, job->now_ns, NULL);
 	if (n == 0)
 		return build_from_debug_file(job, img);
@@ -523,11 +525,17 @@ static int build_table(void *ctx)
 
 void files_need_table(struct files *f, uint32_t id, uint64_t now_ns)
 {
-	struct table_job job = { f, NULL, id, now_ns };
+	struct table_job job = { .f = f, .id = id, .now_ns = now_ns };
+	uint16_t state;
 
-	if (!id || id >= f->all.len || !f->all.data[id] ||
-	    unwind_tables_file(f->tables, id)->state != FILE_TABLE_NOT_READY)
+	if (!id || id >= f->all.len || !f->all.data[id])
 		return;
+	state = unwind_tables_file(f->tables, id)->state;
+	if (state != FILE_TABLE_NOT_READY && state != FILE_TABLE_UNSWEPT)
+		return;
+	job.sweep_all = state == FILE_TABLE_UNSWEPT;
+	if (job.sweep_all)
+		unwind_tables_drop(f->tables, id, now_ns);
 	job.file = f->all.data[id];
 	if (job.file->info.is_elf)
 		(void)sigbus_run(build_table, &job);

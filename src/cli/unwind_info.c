@@ -69,7 +69,7 @@ static int show(void *ctx)
 {
 	struct job *job = ctx;
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	struct unwind_rows rows = { 0 };
+	struct unwind_rows rows = { .sweep_all = true };
 	int r = elf_image_open(&img, job->fd, &job->err);
 
 	if (r < 0)

@@ -2,7 +2,9 @@
 /*
  * Which code of a file has no unwind information: the parts of its executable
  * sections that rows leave out, but for padding. In a file that has CFI for
- * most of its text the rest is data, or code that is no function, except PLTs.
+ * most of its text the rest is assembler code, data between it, or many objects
+ * that were compiled without (busybox with a static libc); V8's builtins, which
+ * jump to each other in the frame of their caller, keep frame pointers instead.
  * Files without section headers are left alone: their segments may hold data
  * among the code.
  */
@@ -10,24 +12,53 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdbool.h>
 
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "elf/rawsym.h"
 #include "unwind/rows.h"
 #include "unwind/sweep.h"
+
+enum {
+	LONE_MIN = 256, /* a gap between functions with CFI: shorter ones are not worth it */
+	OBJECTS_MIN = 64 << 10, /* so much without CFI in one piece is no assembler function */
+	OBJECTS_MAX = 1 << 20,  /* what is larger is data, or keeps frame pointers as browsers do */
+};
 
 struct finder {
 	struct unwind_sweep *sw;
 	const struct unwind_rows *rows;
 	const struct elf_image *img;
 	uint64_t skip_lo, skip_hi;
+	bool lacks_cfi;    /* most of the file does */
+	bool all, unswept; /* of struct unwind_rows */
+	uint64_t min_len;  /* of a gap, in the section at hand */
 };
+
+static bool is_v8(const struct elf_image *img)
+{
+	static const char name[] = "v8dbg_SmiTag";
+	struct elf_rawsym sym;
+
+	return elf_symbol_lookup(img, ELF_DYNSYM, name, &sym) == 0 ||
+	       elf_symbol_lookup(img, ELF_SYMTAB, name, &sym) == 0;
+}
 
 static int add(struct finder *f, uint64_t lo, uint64_t hi)
 {
-	if (lo >= hi || hi - lo < UNWIND_SWEEP_GAP_MIN)
+	uint64_t len = hi - lo;
+	bool objects = !f->lacks_cfi && len >= OBJECTS_MIN;
+
+	if (lo >= hi || len < f->min_len)
 		return 0;
-	return unwind_sweep_add_gap(f->sw, f->img, lo, hi - lo);
+	if (f->min_len == LONE_MIN && !f->all) {
+		f->unswept = true;
+		return 0;
+	}
+	if (objects && (len > OBJECTS_MAX || is_v8(f->img)))
+		return 0;
+	return unwind_sweep_add_gap(f->sw, f->img, lo, len, f->lacks_cfi || objects);
 }
 
 static int add_outside_of_skipped(struct finder *f, uint64_t lo, uint64_t hi)
@@ -90,15 +121,17 @@ static bool lacks_cfi(const struct finder *f, uint64_t covered)
 	return covered + (f->skip_hi - f->skip_lo) <= text / 2;
 }
 
-static int find_in_sections(struct finder *f, bool whole)
+static int find_in_sections(struct finder *f)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < elf_image_n_sections(f->img); i++) {
 		struct elf_section s;
 
-		if (is_text(f->img, i, &s) && (whole || is_plt(f->img, i)))
-			r = find_gaps(f, s.file_off, s.file_off + s.size);
+		if (!is_text(f->img, i, &s))
+			continue;
+		f->min_len = f->lacks_cfi || is_plt(f->img, i) ? UNWIND_SWEEP_GAP_MIN : LONE_MIN;
+		r = find_gaps(f, s.file_off, s.file_off + s.size);
 	}
 	return r;
 }
@@ -108,13 +141,18 @@ int unwind_gap_rows(struct unwind_rows *out, const struct unwind_rows *rows,
 		    uint64_t skip_hi)
 {
 	_cleanup_(unwind_sweep_fini) struct unwind_sweep sw = { 0 };
-	struct finder f = {
-		.sw = &sw, .rows = rows, .img = img, .skip_lo = skip_lo, .skip_hi = skip_hi
-	};
-	bool whole = lacks_cfi(&f, covered);
-	int r = find_in_sections(&f, whole);
+	struct finder f = { .sw = &sw,
+			    .rows = rows,
+			    .img = img,
+			    .skip_lo = skip_lo,
+			    .skip_hi = skip_hi,
+			    .all = out->sweep_all };
+	int r;
 
+	f.lacks_cfi = lacks_cfi(&f, covered);
+	r = find_in_sections(&f);
+	out->unswept = f.unswept;
 	if (!r)
-		r = unwind_sweep_run(&sw, img, whole);
+		r = unwind_sweep_run(&sw, img);
 	return r ? r : unwind_sweep_rows(&sw, out);
 }

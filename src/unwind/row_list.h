@@ -28,6 +28,8 @@ struct unwind_rows {
 	struct unwind_rules
 		*rules; /* what the ids name; NULL: made with the first rule, and ours */
 	bool owns_rules;
+	bool sweep_all;          /* in: also what lies between functions with CFI */
+	bool unswept;            /* out: there is such code, and it was not asked for */
 	uint32_t n_unsupported;  /* rows whose CFI we cannot express: they have no rule */
 	uint32_t n_without_rule; /* that the dictionary had no room for: the same */
 };

@@ -484,9 +484,11 @@ static int rows_without_cfi(struct unwind_rows *rows, const struct elf_image *im
 static int put_swept_code(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered,
 			  uint64_t skip_lo, uint64_t skip_hi)
 {
-	_cleanup_(unwind_rows_fini) struct unwind_rows swept = { .rules = rows->rules };
+	_cleanup_(unwind_rows_fini) struct unwind_rows swept = { .rules = rows->rules,
+								 .sweep_all = rows->sweep_all };
 	int r = unwind_gap_rows(&swept, rows, img, covered, skip_lo, skip_hi);
 
+	rows->unswept = swept.unswept;
 	return r ? r : unwind_rows_overlay(rows, &swept);
 }
 

@@ -32,7 +32,8 @@ enum {
 	SLOT_MAX = 31,
 	DEPTH_MAX = 0xffff,
 	LOOK_AHEAD = 192, /* instructions */
-	ROUNDS_MAX = 64,  /* of finding functions that return because those that they call do */
+	FUNCTION_ALIGN = 16,
+	ROUNDS_MAX = 64, /* of finding functions that return because those that they call do */
 };
 
 static const struct unwind_sweep_state entry = { .seen = 1 };
@@ -88,9 +89,11 @@ static bool is_all_padding(const struct unwind_sweep_gap *g)
 }
 
 int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, uint64_t file_off,
-			 uint64_t len)
+			 uint64_t len, bool whole)
 {
-	struct unwind_sweep_gap gap = { .file_off = file_off, .first = sw->n_bytes };
+	struct unwind_sweep_gap gap = { .file_off = file_off,
+					.first = sw->n_bytes,
+					.whole = whole };
 	struct elf_span code;
 	int r;
 
@@ -512,7 +515,7 @@ static bool looks_like_function(const struct unwind_sweep_gap *g, size_t at)
 
 /* The state with which code begins that nothing leads to; @jump is that of an indirect jump. */
 static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t at,
-			       const struct unwind_sweep_state *jump, bool whole,
+			       const struct unwind_sweep_state *jump,
 			       struct unwind_sweep_state *out)
 {
 	struct ahead a = { .sw = sw };
@@ -524,7 +527,7 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 	}
 	if (is_plt_entry(g, at))
 		return true;
-	if (!whole && !jump->seen)
+	if (!g->whole && !jump->seen)
 		return false;
 	if (look_ahead(&a, g->vaddr + at, out)) {
 		if (jump->seen && jump->depth == out->depth)
@@ -533,45 +536,59 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 	}
 	*out = jump->seen ? *jump : entry;
 	out->start = 0;
-	return whole && !jump->seen && looks_like_function(g, at);
+	return g->whole && !jump->seen && looks_like_function(g, at);
+}
+
+struct passing {
+	struct unwind_sweep_state jump; /* at the indirect jump before */
+	size_t code_end;                /* code, or padding, has been seen up to about here */
+};
+
+/* Functions begin behind others, or aligned: nothing else is tried, since data has many bytes. */
+static bool may_begin(const struct unwind_sweep_gap *g, const struct passing *w, size_t at)
+{
+	return at < w->code_end + FUNCTION_ALIGN || !((g->vaddr + at) % FUNCTION_ALIGN);
 }
 
 /* One instruction of the pass over a gap: reached code is left behind, other code is followed. */
 static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t *at,
-		struct unwind_sweep_state *jump, bool whole)
+		struct passing *w)
 {
 	struct unwind_sweep_state *s = &sw->states[g->first + *at], begins;
 	struct x86_insn insn;
 	size_t padding;
 	int r = 0;
 
+	if (s->seen)
+		w->code_end = *at + 1;
 	if (!s->seen) {
 		padding = padding_at(g, *at);
 		if (padding) {
 			*at += padding;
+			w->code_end = *at;
 			return 0;
 		}
-		if (state_of_unreached(sw, g, *at, jump, whole, &begins)) {
+		if (may_begin(g, w, *at) && state_of_unreached(sw, g, *at, &w->jump, &begins)) {
 			*s = begins;
 			r = follow_all(sw, g->vaddr + *at, 0);
 			r = r ? r : follow_calls(sw);
 		}
 	}
 	if (s->start)
-		*jump = (struct unwind_sweep_state){ 0 };
+		w->jump = (struct unwind_sweep_state){ 0 };
 	if (!decode_at(g, *at, &insn)) {
 		++*at;
 		return r;
 	}
 	if (s->seen && insn.kind == X86_JUMP_INDIRECT)
-		*jump = *s;
-	else if (!whole) /* the second half of a PLT's entry follows its jump */
-		*jump = (struct unwind_sweep_state){ 0 };
+		w->jump = *s;
+	else if (!g->whole) /* the second half of a PLT's entry follows its jump */
+		w->jump = (struct unwind_sweep_state){ 0 };
 	*at += insn.len;
 	return r;
 }
 
-int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img, bool whole)
+int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img)
 {
 	int r = 0;
 
@@ -592,10 +609,10 @@ int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img, bool 
 	r = r ? r : follow_calls(sw);
 	for (size_t i = 0; !r && i < sw->gaps.len; i++) {
 		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
-		struct unwind_sweep_state jump = { 0 };
+		struct passing w = { 0 };
 
 		for (size_t at = 0; !r && at < g->len;)
-			r = pass(sw, g, &at, &jump, whole);
+			r = pass(sw, g, &at, &w);
 	}
 	return r;
 }

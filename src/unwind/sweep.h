@@ -45,6 +45,7 @@ struct unwind_sweep_gap {
 	const uint8_t *code;
 	size_t len;
 	size_t first; /* state of its first byte */
+	bool whole;
 };
 
 enum {
@@ -70,22 +71,22 @@ void unwind_sweep_fini(struct unwind_sweep *sw);
 
 /*
  * [file_off, +len) of @img has no rows; gaps come in ascending order. Those
- * that would make it more than UNWIND_SWEEP_MAX are left out. 0 or -ENOMEM.
+ * that would make it more than UNWIND_SWEEP_MAX are left out. @whole: it is full
+ * of code that only pointers lead to, as where CFI was left out; else there may be
+ * things that are no functions. 0 or -ENOMEM.
  */
 int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, uint64_t file_off,
-			 uint64_t len);
+			 uint64_t len, bool whole);
 
 /**
  * unwind_sweep_run() - what holds at each instruction of the gaps
  *
- * Functions begin at @img's symbols and where calls lead; with @whole also
- * behind the end of other code: a file that has no CFI at all is full of code
- * that only pointers lead to, but between functions with CFI there may be
- * things that are no functions.
+ * Functions begin at @img's symbols and where calls lead; in whole gaps also
+ * behind the end of other code.
  *
  * Return: 0 or -ENOMEM.
  */
-int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img, bool whole);
+int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img);
 
 /* The rows of all gaps, after what @rows has; between them UNWIND_CFA_NONE. 0, -ENOMEM, -E2BIG. */
 int unwind_sweep_rows(const struct unwind_sweep *sw, struct unwind_rows *rows);

@@ -214,7 +214,7 @@ static void make_room(struct unwind_tables *t, uint32_t file, const struct unwin
 }
 
 static int64_t publish_file(struct unwind_tables *t, uint32_t file, const struct unwind_pages *p,
-			    uint64_t now_ns, struct err *err)
+			    enum file_table_state state, uint64_t now_ns, struct err *err)
 {
 	struct file_space *s;
 	uint32_t first = 0;
@@ -238,7 +238,7 @@ static int64_t publish_file(struct unwind_tables *t, uint32_t file, const struct
 		  (struct unwind_file){ .first_page = first,
 					.page_lo = p->first_page,
 					.n_pages = p->n_pages,
-					.state = FILE_TABLE_READY });
+					.state = state });
 	return (int64_t)s->n_rows;
 }
 
@@ -254,7 +254,8 @@ int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
 			    const struct unwind_tables_source *src, uint64_t now_ns,
 			    struct err *err)
 {
-	struct unwind_rows rows = { .rules = &t->rules };
+	struct unwind_rows rows = { .rules = &t->rules, .sweep_all = src->sweep_all };
+	enum file_table_state state;
 	struct unwind_pages pages = { 0 };
 	int64_t n = 0;
 	int r;
@@ -263,9 +264,10 @@ int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
 	r = rows_of(&rows, src, err);
 	if (r == 0 || r == -EBADMSG)
 		r = unwind_pages_build(&pages, &rows, err);
+	state = rows.unswept ? FILE_TABLE_UNSWEPT : FILE_TABLE_READY;
 	unwind_rows_fini(&rows);
 	if (r == 0 && pages.n_pages)
-		n = publish_file(t, file, &pages, now_ns, err);
+		n = publish_file(t, file, &pages, state, now_ns, err);
 	else
 		unwind_tables_set_absent(t, file);
 	unwind_pages_fini(&pages);

@@ -37,12 +37,13 @@ struct unwind_tables_source {
 	const struct elf_image *img;
 	/* Its separate debug file, wanted only when @img has no unwind information; may be NULL. */
 	const struct elf_image *debug;
+	bool sweep_all; /* the file was UNSWEPT, and a stack led into code without rules */
 };
 
 /**
  * unwind_tables_build() - make the table of file @file
  *
- * The file's state becomes READY, ABSENT (it has no unwind information) or
+ * The file's state becomes READY, UNSWEPT, ABSENT (it has no unwind information) or
  * FULL. A malformed part leaves the rows before it. When there is no room, the
  * tables that were not used for longest are dropped; their memory comes back
  * only after the grace period, so the file is FULL for the moment, and

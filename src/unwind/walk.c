@@ -123,14 +123,15 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	w->state.process.generated_wanted = 0;
 }
 
-/* A step, with the file's table made on the way if that is what it wants. */
+/*
+ * A step, with the file's table made on the way if that is what it wants: twice,
+ * when code without CFI is to be looked at as well.
+ */
 static int walker_step(struct unwind_walker *w)
 {
 	int r = walk_step(0);
 
-	if (r != WALK_NEED_FILE)
-		return r;
-	if (w->in->need_file) {
+	for (int i = 0; i < 2 && r == WALK_NEED_FILE && w->in->need_file; i++) {
 		w->in->need_file(w->in->ctx, w->state.need_file);
 		r = walk_step(0);
 	}

@@ -22,6 +22,10 @@ PROGRAMS.update({
     "gcc-no-pie": ("gcc", ["-O2", "-no-pie", "-fno-pie"], LIBC),
     "gcc-static": ("gcc", ["-O2", "-static"], "_start ... main outer middle hot"),
     "gcc-static-pie": ("gcc", ["-O2", "-static-pie", "-fPIE"], "_start ... main outer middle hot"),
+    # code without CFI in a file that has it for the rest
+    "gcc-static-no-cfi": ("gcc", ["-O2", "-static", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
+                                  "-fomit-frame-pointer", "-falign-functions=256", "-fno-reorder-functions"],
+                          "_start ... main outer middle hot"),
     "gcc-realign": ("gcc", ["-O2", "-mstackrealign"], LIBC),
     "gcc-sections": ("gcc", ["-O2", "-ffunction-sections", "-Wl,--gc-sections"], LIBC),
     "clang-no-pie": ("clang", ["-O2", "-no-pie", "-fno-pie"], LIBC),

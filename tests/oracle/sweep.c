@@ -127,8 +127,8 @@ static int check_file(const char *path)
 		printf("%s: %s\n", path, fd < 0 ? strerror(errno) : err.msg);
 		return 1;
 	}
-	if (unwind_sweep_add_gap(&sw, img, text.file_off, text.len) < 0 ||
-	    unwind_sweep_run(&sw, img, true) < 0 || !sw.gaps.len) {
+	if (unwind_sweep_add_gap(&sw, img, text.file_off, text.len, true) < 0 ||
+	    unwind_sweep_run(&sw, img) < 0 || !sw.gaps.len) {
 		printf("%s: not swept\n", path);
 		return 1;
 	}

@@ -52,8 +52,9 @@ static void sweep(struct swept *s, const char *code, size_t len, bool whole)
 	memset(s->file.code, 0xcc, CODE_LEN);
 	memcpy(s->file.code, code, len);
 	assert_int_equal(elf_image_from_memory(&s->img, &s->file, sizeof(s->file), NULL), 0);
-	assert_int_equal(unwind_sweep_add_gap(&s->sw, s->img, offsetof(struct file, code), len), 0);
-	assert_int_equal(unwind_sweep_run(&s->sw, s->img, whole), 0);
+	assert_int_equal(
+		unwind_sweep_add_gap(&s->sw, s->img, offsetof(struct file, code), len, whole), 0);
+	assert_int_equal(unwind_sweep_run(&s->sw, s->img), 0);
 	assert_int_equal(unwind_sweep_rows(&s->sw, &s->rows), 0);
 }
 
@@ -204,7 +205,8 @@ static void leaves_padding_and_too_much_code_out(void **state)
 	assert_int_equal(s.sw.gaps.len, 0);
 	assert_int_equal(s.rows.len, 0);
 	s.sw.n_bytes = UNWIND_SWEEP_MAX;
-	assert_int_equal(unwind_sweep_add_gap(&s.sw, s.img, offsetof(struct file, ph), 16), 0);
+	assert_int_equal(unwind_sweep_add_gap(&s.sw, s.img, offsetof(struct file, ph), 16, false),
+			 0);
 	assert_int_equal(s.sw.gaps.len, 0);
 }
 
