@@ -2,6 +2,7 @@
 /* cameo server: keep profiles and answer questions about them until told to stop. */
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -9,19 +10,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/listen.h"
 #include "server/server.h"
+#include "store/usage.h"
 
 #define DAY_NS 86400000000000LL
 
 struct options {
 	const char *listen, *otlp, *dir, *tokens, *basic, *cert, *key;
 	const char *days, *gigabytes;
-	int insecure, tenants;
+	int insecure, tenants, store_info;
 };
 
 /* Options without a letter. */
@@ -52,6 +56,7 @@ static int usage(FILE *f, int status)
 	      "      --tls-cert FILE         answer by HTTPS with this certificate (PEM),\n"
 	      "      --tls-key FILE          and its key\n"
 	      "      --tenants               keep apart what X-Scope-OrgID tells apart\n"
+	      "      --store-info            say what takes the space in DIR, and do nothing else\n"
 	      "      --insecure              listen on more than this machine without asking who "
 	      "it is\n",
 	      f);
@@ -110,6 +115,7 @@ static int parse(int argc, char **argv, struct options *out)
 		{ "keep-gib", required_argument, NULL, OPT_BYTES },
 		{ "listen", required_argument, NULL, 'l' },
 		{ "otlp-listen", required_argument, NULL, OPT_OTLP },
+		{ "store-info", no_argument, &out->store_info, 1 },
 		{ "tenants", no_argument, &out->tenants, 1 },
 		{ "tls-cert", required_argument, NULL, OPT_CERT },
 		{ "tls-key", required_argument, NULL, OPT_KEY },
@@ -184,6 +190,58 @@ static void warn(void *ctx, const char *message)
 	cli_fail("%s", message);
 }
 
+/* What takes the space */
+
+struct sums {
+	struct usage_day all;
+	unsigned int n_days;
+};
+
+static void print_day(const char *day, const struct usage_day *d)
+{
+	printf("%-10s %-16s %10.1f %9" PRIu64 " %9" PRIu64, day, d->tenant, (double)d->bytes / 1024,
+	       d->n_series, d->n_windows);
+	for (int i = 0; i < USAGE_PARTS; i++)
+		printf(" %9.1f", (double)d->parts[i] / 1024);
+	putchar('\n');
+}
+
+static int on_day(void *ctx, const struct usage_day *d)
+{
+	time_t t = (time_t)(d->start_ns / CLOCK_SECOND_NS);
+	struct sums *s = ctx;
+	char day[32];
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(day, sizeof(day), "%Y-%m-%d", &tm);
+	print_day(day, d);
+	s->n_days++;
+	s->all.bytes += d->bytes;
+	s->all.n_windows += d->n_windows;
+	for (int i = 0; i < USAGE_PARTS; i++)
+		s->all.parts[i] += d->parts[i];
+	return 0;
+}
+
+static int store_info(const char *dir)
+{
+	struct sums s = { .all.tenant = "" };
+	struct err err = { 0 };
+
+	printf("%-10s %-16s %10s %9s %9s", "day", "tenant", "KiB", "series", "profiles");
+	for (int i = 0; i < USAGE_PARTS; i++)
+		printf(" %9s", usage_part_label(i));
+	putchar('\n');
+	if (usage_days(dir, NULL, on_day, &s, &err) < 0)
+		return cli_fail("%s", err.msg);
+	print_day("all", &s.all);
+	if (s.all.n_windows)
+		printf("%u days, %.1f KiB a profile\n", s.n_days,
+		       (double)s.all.bytes / 1024 / (double)s.all.n_windows);
+	return 0;
+}
+
 int cli_server(int argc, char **argv)
 {
 	_cleanup_(server_closep) struct server *s = NULL;
@@ -196,6 +254,8 @@ int cli_server(int argc, char **argv)
 
 	if (r >= 0)
 		return r;
+	if (opt.store_info)
+		return store_info(opt.dir);
 	listen = strdup(opt.listen);
 	otlp = opt.otlp ? strdup(opt.otlp) : NULL;
 	if (!listen || (opt.otlp && !otlp))

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers about those who send and about what is kept. */
 #include <errno.h>
+#include <stdio.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "query/targets.h"
+#include "server/server.h"
 #include "server/view.h"
+#include "store/usage.h"
 
 /* What is below 0 is not known. */
 static void put_count(struct view *v, const char *key, int64_t n)
@@ -59,4 +63,66 @@ int view_targets(struct view *v)
 	json_array_end(&v->json);
 	json_object_end(&v->json);
 	return 0;
+}
+
+/* Storage */
+
+struct days {
+	struct view *v;
+	uint64_t bytes, n_series;
+};
+
+static int put_day(void *ctx, const struct usage_day *day)
+{
+	time_t t = (time_t)(day->start_ns / CLOCK_SECOND_NS);
+	struct days *days = ctx;
+	struct view *v = days->v;
+	char date[32];
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(date, sizeof(date), "%Y-%m-%d", &tm);
+	days->bytes += day->bytes;
+	days->n_series = day->n_series; /* of the newest, which comes last */
+	json_object(&v->json);
+	view_str(v, "day", date);
+	view_str(v, "tenant", day->tenant);
+	view_int(v, "bytes", (int64_t)day->bytes);
+	view_int(v, "series", (int64_t)day->n_series);
+	view_int(v, "profiles", (int64_t)day->n_windows);
+	json_key(&v->json, "parts");
+	json_object(&v->json);
+	for (int i = 0; i < USAGE_PARTS; i++)
+		view_int(v, usage_part_label(i), (int64_t)day->parts[i]);
+	json_object_end(&v->json);
+	json_object_end(&v->json);
+	return 0;
+}
+
+int view_storage(struct view *v)
+{
+	const struct server_options *opt = v->rpc->opt;
+	struct rpc *rpc = v->rpc;
+	struct days days = { .v = v };
+	struct store_stats stats = { 0 };
+	int r = store_stats(rpc->store, rpc->tenant, &stats, rpc->err);
+
+	if (r < 0)
+		return query_asked(rpc, r);
+	json_object(&v->json);
+	json_key(&v->json, "days");
+	json_array(&v->json);
+	r = usage_days(opt->dir, rpc->tenant, put_day, &days, rpc->err);
+	json_array_end(&v->json);
+	view_int(v, "bytes", (int64_t)days.bytes);
+	view_int(v, "series", (int64_t)days.n_series);
+	view_int(v, "oldest", stats.oldest_ns / CLOCK_MS_NS);
+	view_int(v, "newest", stats.newest_ns / CLOCK_MS_NS);
+	json_key(&v->json, "retention");
+	json_object(&v->json);
+	view_int(v, "days", opt->max_age_ns / (86400 * (int64_t)CLOCK_SECOND_NS));
+	view_int(v, "bytes", (int64_t)opt->max_bytes);
+	json_object_end(&v->json);
+	json_object_end(&v->json);
+	return r;
 }

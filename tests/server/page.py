@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """page.py CAMEO: what the web page asks of a real server (docs/api.md)."""
 import gzip
+import subprocess
 import sys
 import tempfile
 
@@ -154,6 +155,20 @@ def check_download(server):
         check("%s is 400" % wrong, status == 400, answer)
 
 
+def check_storage(server, cameo, directory):
+    s = server.rpc(PAGE + "Storage", {})[1]
+    day = s["days"][0]
+    check("what is kept", (s["oldest"], s["newest"], len(s["days"]), day["day"], day["profiles"]) ==
+          (BASE_S * 1000, (BASE_S + 15) * 1000, 1, "2026-11-20", 3) and
+          0 < day["parts"]["stacks"] < day["bytes"] == s["bytes"] and s["series"] == 3, s)
+    check("and for how long", s["retention"] == {"days": 0, "bytes": 10 << 30}, s)
+    run = subprocess.run([cameo, "server", "--data", directory, "--store-info"],
+                         capture_output=True, text=True)
+    check("--store-info says so too", run.returncode == 0 and
+          run.stdout.split("\n")[1].split()[0] == "2026-11-20" and "1 days" in run.stdout,
+          run.stdout + run.stderr)
+
+
 def check_errors(server):
     for method, body, status in [
             ("Nothing", {}, 404), ("Tree", {"maxNodes": -1}, 400), ("Groups", {}, 400),
@@ -178,6 +193,7 @@ def main():
         check_tables(server)
         check_targets(server)
         check_download(server)
+        check_storage(server, sys.argv[1], directory)
         check_errors(server)
         check("stops when told", server.stop() == 0)
     return finish()
