@@ -712,6 +712,20 @@ def langs():
     yield bytes([0]) + b"\0" * 300
 
 
+def jvm():
+    """A place and registers, then words of the image that are replaced."""
+    rng = random.Random(22)
+    for i in range(800):
+        head = struct.pack("<4I", rng.choice((0x30 << 2 | 1, 0x20 << 2 | 2, rng.getrandbits(32))),
+                           rng.randrange(4), rng.choice((0x210, 0x10, rng.randrange(0x4000))),
+                           rng.randrange(1 << 16) & ~7)
+        patches = [struct.pack("<HQ", rng.randrange(1 << 16) & ~rng.choice((0, 3, 7)),
+                               rng.choice((rng.getrandbits(64), rng.choice(ODD),
+                                           0x10000 + rng.randrange(1 << 16), rng.randrange(256))))
+                   for _ in range(i % 8)]
+        yield head + b"".join(patches)
+
+
 def selector():
     rng = random.Random(15)
     whole = b"{a=\"x\", b!='y', c=~\"r.*(a|b)+\", 'host.name' !~ `[a-z]{2,3}`,}"

@@ -432,10 +432,10 @@ WALK_FN int walk_unfiled(__u32 which, __u64 pc)
 
 	if (!w)
 		return WALK_STOP;
-	if (w->mapping.kind != MAPPING_ANONYMOUS)
-		return jvm_step(w, which);
 	if (w->process.generated_wanted)
 		return WALK_NEED_MAPPINGS;
+	if (w->mapping.kind != MAPPING_ANONYMOUS)
+		return jvm_step(w, which);
 	walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
 	return walk_generated(which);
 }

@@ -77,7 +77,7 @@ struct walk {
 	} vm_frame;
 
 	__u64 jvm_frame; /* bytes of it */
-	__u64 blob_at; /* the JVM's code blob of the frame in work */
+	__u64 blob_at;   /* the JVM's code blob of the frame in work */
 	__u64 blob[JVM_BLOB_BYTES / 8];
 	__u64 code[4]; /* bytes of the code there */
 

@@ -489,16 +489,16 @@ static void entry_attach_to(struct procs *p, struct entry *e, const struct lang_
 	struct unwind_mapping regions[LANG_REGIONS_MAX];
 	struct mapset *own;
 	int n = langs_attach(p->langs, file, bias, &of, regions);
+	bool partly = n > 0 && n & LANG_ATTACH_PARTLY;
 
-	e->attach_tries = n == -EAGAIN ? e->attach_tries + 1 : ATTACH_TRIES_MAX;
+	e->attach_tries = partly || n == -EAGAIN ? e->attach_tries + 1 : ATTACH_TRIES_MAX;
 	own = n > 0 ? mapset_own(e->maps, p->tables, now_ns) : NULL;
 	if (!own)
 		return;
 	e->maps = own;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < (n & ~LANG_ATTACH_PARTLY); i++)
 		(void)mapset_add(own, &regions[i]);
-	e->attached = true;
-	e->attach_tries = 0;
+	e->attached = !partly;
 }
 
 static void entry_attach(struct procs *p, struct entry *e, uint64_t now_ns)

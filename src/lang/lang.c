@@ -152,7 +152,7 @@ int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
 	int n = all[code->lang]->attach(&l->tables, file->vm, l->n_vms, bias, p, out);
 	uint32_t used = 0;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; n > 0 && i < (n & ~LANG_ATTACH_PARTLY); i++)
 		used |= JVM_MAPPING_VM(out[i].file) == l->n_vms;
 	if (used)
 		l->tables.codes[l->n_vms++] = *code;

@@ -63,6 +63,7 @@ enum {
 	LANG_NAME_MAX = 1024, /* bytes; longer names are cut */
 	LANG_CALLS_MAX = 64,  /* functions inlined in one place */
 	LANG_REGIONS_MAX = 16,
+	LANG_ATTACH_PARTLY = 1 << 8, /* ask again */
 	LANG_LINES_MAX = 1 << 18,
 	LANG_FUNCTIONS_MAX = 1 << 20,
 };
@@ -98,7 +99,8 @@ struct lang {
 	 *
 	 * Where is the code of the process that has file @vm at @bias? Fills @out,
 	 * and entry @spare of the tables if no older one describes it. The number of
-	 * regions; -EAGAIN: not yet; another -errno: nowhere.
+	 * regions, with LANG_ATTACH_PARTLY if there will be more; -EAGAIN: not yet;
+	 * another -errno: nowhere.
 	 */
 	int (*attach)(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint64_t bias,
 		      const struct lang_process *p, struct unwind_mapping *out);
@@ -135,8 +137,8 @@ const char *langs_unsupported(const struct langs *l, size_t i);
  *
  * @file is one that the process has mapped, at @bias. Return: the number of
  * regions in @out, LANG_REGIONS_MAX at most, of which a later one replaces what it
- * covers of those before; -EAGAIN: the machine is not far enough, ask again;
- * another -errno: it is none.
+ * covers of those before, with LANG_ATTACH_PARTLY if the machine is not far enough to
+ * tell all; -EAGAIN: it tells nothing yet; another -errno: it is none.
  */
 int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
 		 const struct lang_process *p, struct unwind_mapping *out);

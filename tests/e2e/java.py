@@ -22,7 +22,7 @@ CHAIN = r"Shapes\.chainA Shapes\.chainB Shapes\.chainC Shapes\.hot ..."
 SHAPES = {
     "chain": [MAIN + CHAIN],
     "deep": [MAIN + r"Shapes\.deep " * 901 + r"Shapes\.hot ..."],
-    "virtual": [MAIN + rf"Shapes\.many Shapes\$$?{c}\.area Shapes\.hot ..."
+    "virtual": [MAIN + rf"Shapes\.many Shapes\${c}\.area Shapes\.hot ..."
                 for c in ("Square", "Circle", "Line")],
     "lambda": [MAIN + r"Shapes\.lambda Shapes\$\$Lambda\.applyAsInt Shapes\.lambda\$once\$\d Shapes\.hot ..."],
     "reflection": [MAIN + r"java\.lang\.reflect\.Method\.invoke ... Shapes\.reflected Shapes\.hot ..."],
@@ -32,8 +32,6 @@ SHAPES = {
     "locked": [MAIN + r"Shapes\.locked Shapes\.hot ..."],
     "threads": [THREAD + CHAIN],
 }
-# 8 has no safepoint in a counted loop: what it inlined there nobody can tell
-HAS_POLLS = 9
 MODES = {
     "interpreted": ["-Xint"],
     "C1 only": ["-XX:TieredStopAtLevel=1"],
@@ -41,6 +39,8 @@ MODES = {
     "with frame pointers": ["-XX:+PreserveFramePointer"],
     "serial GC": ["-XX:+UseSerialGC"],
 }
+# what is inlined in a loop without a safepoint nobody can tell
+NOT_INLINED = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Shapes::hot"]
 FIRST = ["chain", "virtual", "exception"]
 
 
@@ -76,7 +76,7 @@ class Java:
         link = f"{self.dir}/{shape}"
         if not os.path.islink(self.root + link):
             os.symlink(self.java, self.root + link)
-        return self.command(link, *args, "-Xshare:auto", "-cp", self.dir, "Shapes", shape, str(ms))
+        return self.command(link, *args, *NOT_INLINED, "-cp", self.dir, "Shapes", shape, str(ms))
 
 
 def javas():
@@ -92,15 +92,9 @@ def javas():
     return [found[major] for major in sorted(found)]
 
 
-def judge(java, recording, shape, **kw):
-    chains, leaf = SHAPES[shape], r"Shapes\.hot"
-    if java.major < HAS_POLLS and "-Xint" not in kw.pop("args", []):
-        # in once() at least, and all of it must be there where something was called
-        chains = [c.split(" Shapes\\.once ")[0] + r" Shapes\.once ..." for c in chains[:1]]
-        leaf = r"Shapes\.once"
-    kw.pop("args", None)
-    recording.judge(shape, *chains, leaf=leaf, start=START + r"|\[java\+.*",
-                    most_elsewhere=0.6)
+def judge(recording, shape):
+    recording.judge(shape, *SHAPES[shape], leaf=r"Shapes\.hot", most_elsewhere=0.6,
+                    start=START + r"|\[java\+.*")
 
 
 def judge_running(java):
@@ -110,7 +104,7 @@ def judge_running(java):
         recording = record_while_running("-a", processes=[program])
     finally:
         end(program)
-    judge(java, recording, "chain")
+    judge(recording, "chain")
 
 
 def judge_signatures(java):
@@ -123,7 +117,7 @@ def judge_signatures(java):
 def judge_modes(java, args):
     recording = record("--", *together([java.run(s, *args) for s in FIRST]))
     for shape in FIRST:
-        judge(java, recording, shape, args=args)
+        judge(recording, shape)
 
 
 def judge_vm_threads(recording):
@@ -137,7 +131,7 @@ def all_of(tap, shop, java):
     try:
         recording = record("--", *together([java.run(s) for s in SHAPES]))
         for shape in SHAPES:
-            tap.run(f"{java.name}: {shape}", judge, java, recording, shape)
+            tap.run(f"{java.name}: {shape}", judge, recording, shape)
         for mode, args in MODES.items():
             tap.run(f"{java.name}: {mode}", judge_modes, java, args)
         tap.run(f"{java.name}: a process that runs already", judge_running, java)

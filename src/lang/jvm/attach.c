@@ -104,12 +104,11 @@ static int read_u64(const struct job *j, uint64_t addr, uint64_t *out)
 }
 
 /* Has the VM come so far that its interpreter is made? Its first thread comes after that. */
-static int is_running(const struct job *j)
+static bool is_running(const struct job *j)
 {
 	uint32_t n_threads;
-	int r = read_u32(j, fact(j, JVM_FACT_THREADS), &n_threads);
 
-	return r < 0 ? r : n_threads ? 0 : -EAGAIN;
+	return read_u32(j, fact(j, JVM_FACT_THREADS), &n_threads) == 0 && n_threads;
 }
 
 static int read_major(const struct job *j, uint32_t *out)
@@ -273,6 +272,7 @@ int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint
 {
 	struct job j = { .p = p, .out = out };
 	uint32_t major = 0;
+	bool running;
 	int r = jvm_structs_read(&tables->jvm[vm], bias, p, j.facts);
 
 	if (r < 0)
@@ -282,8 +282,6 @@ int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint
 	memcpy(&j.vm, &tables->jvm[vm], sizeof(j.vm));
 	r = jvm_layout(j.facts, &j.vm);
 	if (r == 0)
-		r = is_running(&j);
-	if (r == 0)
 		r = read_major(&j, &major);
 	if (r < 0)
 		return r;
@@ -292,11 +290,12 @@ int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint
 	r = find_layout(&j, tables, spare);
 	if (r == 0)
 		r = put_heaps(&j);
-	if (r == 0)
+	running = r == 0 && is_running(&j);
+	if (running)
 		r = put_interpreter(&j);
 	if (r < 0)
 		return r;
 	if (j.index == spare)
 		memcpy(&tables->jvm[spare], &j.vm, sizeof(j.vm));
-	return j.n;
+	return running ? j.n : j.n | LANG_ATTACH_PARTLY;
 }

@@ -41,7 +41,7 @@ static uint64_t head_field(const struct job *j, uint16_t off, size_t width)
 {
 	uint64_t v = 0;
 
-	if (off + width <= j->vm->const_bytes)
+	if (width <= sizeof(v) && off + width <= j->vm->const_bytes)
 		memcpy(&v, j->head.bytes + off, width);
 	return v;
 }
@@ -293,7 +293,10 @@ static int read_stub(struct job *j, uint64_t blob, uint32_t cookie, struct lang_
 	for (const char *s = text; *s; s++)
 		buf_put_byte(&b, isprint((unsigned char)*s) ? (uint8_t)*s : '?');
 	buf_put_byte(&b, ']');
-	return buf_to_string(&b, &out->name);
+	out->file = strdup("");
+	if (!out->file)
+		buf_fini(&b);
+	return out->file ? buf_to_string(&b, &out->name) : -ENOMEM;
 }
 
 int jvm_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+int test_jvm(void);
 int test_python_code(void);
 int test_python_lines(void);
 int test_python_offsets(void);
@@ -8,6 +9,7 @@ int main(void)
 {
 	int n_failed = 0;
 
+	n_failed += test_jvm();
 	n_failed += test_python_code();
 	n_failed += test_python_lines();
 	n_failed += test_python_offsets();

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jvm_memory.h"
+#include "tests/test.h"
+
+static struct jvm_memory j;
+static struct unwind_mapping regions[LANG_REGIONS_MAX];
+
+static int begin(void **state)
+{
+	(void)state;
+	jvm_memory_init(&j);
+	return 0;
+}
+
+/* ---- where the code is ------------------------------------------------------ */
+
+static void a_process_tells_its_heap_and_its_interpreter(void **state)
+{
+	(void)state;
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	assert_int_equal(regions[0].kind, MAPPING_JVM);
+	assert_int_equal(regions[0].start, JVM_HEAP_AT);
+	assert_int_equal(regions[0].end, JVM_HEAP_AT + JVM_HEAP_BYTES);
+	assert_int_equal(JVM_MAPPING_VM(regions[0].file), 2);
+	assert_int_equal(JVM_MAPPING_SHIFT(regions[0].file), JVM_SEGMENT_SHIFT);
+	assert_int_equal(regions[1].kind, MAPPING_JVM_LOOP);
+	assert_int_equal(regions[1].end - regions[1].start, 3 * 64);
+	assert_int_equal(regions[2].kind, MAPPING_JVM_ENTRY);
+	assert_int_equal(regions[2].start, regions[1].start + 64);
+	assert_int_equal(regions[2].end, regions[1].start + 128);
+}
+
+static void the_same_layout_is_used_again(void **state)
+{
+	(void)state;
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	assert_int_equal(jvm_attach(&j.m.tables, 1, 3, 0, &j.m.process, regions), 3);
+	assert_int_equal(JVM_MAPPING_VM(regions[0].file), 2);
+}
+
+static void a_machine_without_threads_tells_its_heap_only(void **state)
+{
+	(void)state;
+	memory_put(&j.m, j.threads, 0);
+	assert_int_equal(jvm_memory_attach(&j, regions), 1 | LANG_ATTACH_PARTLY);
+	assert_int_equal(regions[0].kind, MAPPING_JVM);
+}
+
+static void a_machine_without_an_interpreter_is_asked_again(void **state)
+{
+	(void)state;
+	memory_put(&j.m, j.interpreter, 0);
+	assert_int_equal(jvm_memory_attach(&j, regions), -EAGAIN);
+}
+
+static void a_library_without_tables_is_none(void **state)
+{
+	(void)state;
+	memory_put(&j.m, j.jvm[1].symbols[JVM_SYMBOL_STRUCT_STRIDE], 0);
+	assert_true(jvm_memory_attach(&j, regions) < 0);
+}
+
+static void garbage_in_any_word_of_it_is_borne(void **state)
+{
+	size_t len = j.m.len;
+	uint64_t words[2];
+	struct lang_call calls[LANG_CALLS_MAX];
+	struct lang_function f;
+
+	(void)state;
+	for (size_t at = 0; at + 8 <= len; at += 8) {
+		static const uint64_t garbage[] = { 0, ~0ULL, 0x8000000000000000, MEMORY_AT,
+						    0x10101 };
+
+		for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
+			uint64_t before;
+
+			memcpy(&before, j.m.bytes + at, sizeof(before));
+			memcpy(j.m.bytes + at, &garbage[i], sizeof(before));
+			memset(&j.jvm[2], 0, sizeof(j.jvm[2]));
+			if (jvm_memory_attach(&j, regions) > 0) {
+				jvm_memory_frame(&j, JVM_COMPILED, JVM_CODE_PLACE, words);
+				assert_true(jvm_expand(&j.m.tables, 2, &j.m.process, words, calls) >
+					    0);
+				memset(&f, 0, sizeof(f));
+				(void)jvm_read(&j.m.tables, 2, &j.m.process, calls[0].addr,
+					       calls[0].cookie, &f);
+				free(f.name);
+				free(f.file);
+				free(f.lines);
+			}
+			memcpy(j.m.bytes + at, &before, sizeof(before));
+		}
+	}
+}
+
+/* ---- what was inlined ------------------------------------------------------- */
+
+static int expand(enum jvm_object object, uint32_t place, struct lang_call *out)
+{
+	uint64_t words[2];
+
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	jvm_memory_frame(&j, object, place, words);
+	return jvm_expand(&j.m.tables, 2, &j.m.process, words, out);
+}
+
+static void an_inlined_method_is_a_call_of_its_own(void **state)
+{
+	struct lang_call calls[LANG_CALLS_MAX];
+
+	(void)state;
+	assert_int_equal(expand(JVM_COMPILED, JVM_CODE_PLACE, calls), 2);
+	assert_int_equal(calls[0].addr, j.inner);
+	assert_int_equal(calls[0].place, 5);
+	assert_int_equal(calls[1].addr, j.outer);
+	assert_int_equal(calls[1].place, 3);
+}
+
+static void a_leaf_between_notes_is_near_the_next(void **state)
+{
+	struct lang_call calls[LANG_CALLS_MAX];
+
+	(void)state;
+	assert_int_equal(expand(JVM_COMPILED_LEAF, JVM_CODE_PLACE - 5, calls), 2);
+	assert_int_equal(calls[0].place, 5 | LANG_PLACE_NEAR);
+	assert_int_equal(calls[1].place, 3 | LANG_PLACE_NEAR);
+}
+
+static void a_place_behind_the_last_note_is_the_method_s(void **state)
+{
+	struct lang_call calls[LANG_CALLS_MAX];
+
+	(void)state;
+	assert_int_equal(expand(JVM_COMPILED, JVM_CODE_PLACE + 1, calls), 1);
+	assert_int_equal(calls[0].addr, j.outer);
+	assert_int_equal(calls[0].place & ~LANG_PLACE_NEAR, JVM_PLACE_NONE);
+}
+
+static void code_that_was_replaced_is_stale(void **state)
+{
+	struct lang_call calls[LANG_CALLS_MAX];
+	struct lang_function f = { 0 };
+
+	(void)state;
+	memory_put(&j.m, j.nmethod + 304, 78);
+	assert_int_equal(expand(JVM_COMPILED, JVM_CODE_PLACE, calls), 1);
+	assert_int_equal(jvm_read(&j.m.tables, 2, &j.m.process, calls[0].addr, calls[0].cookie, &f),
+			 -ESTALE);
+}
+
+static void scopes_that_lead_in_a_circle_end(void **state)
+{
+	struct lang_call calls[LANG_CALLS_MAX];
+
+	(void)state;
+	/* the outer one's caller is itself */
+	*(uint8_t *)memory_at(&j.m, j.nmethod + 0x441) = 1;
+	assert_int_equal(expand(JVM_COMPILED, JVM_CODE_PLACE, calls), 2);
+}
+
+/* ---- names ------------------------------------------------------------------ */
+
+static int read_method(uint64_t method, bool signatures, struct lang_function *out)
+{
+	uint64_t part;
+
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	memcpy(&part, memory_at(&j.m, method + 8), sizeof(part));
+	j.m.process.signatures = signatures;
+	*out = (struct lang_function){ 0 };
+	return jvm_read(&j.m.tables, 2, &j.m.process, method, lang_cookie(part), out);
+}
+
+static void release(struct lang_function *f)
+{
+	free(f->name);
+	free(f->file);
+	free(f->lines);
+}
+
+static void a_method_has_name_file_and_lines(void **state)
+{
+	struct lang_function f;
+
+	(void)state;
+	assert_int_equal(read_method(j.outer, false, &f), 0);
+	assert_string_equal(f.name, "pkg.Outer.run");
+	assert_string_equal(f.file, "Outer.java");
+	assert_int_equal(f.first_line, 10);
+	assert_int_equal(jvm_line(&f, 0), 10);
+	assert_int_equal(jvm_line(&f, 2), 10);
+	assert_int_equal(jvm_line(&f, 3), 12);
+	assert_int_equal(jvm_line(&f, JVM_PLACE_NONE), 0);
+	release(&f);
+}
+
+static void parameters_are_types_of_the_language(void **state)
+{
+	struct lang_function f;
+
+	(void)state;
+	assert_int_equal(read_method(j.outer, true, &f), 0);
+	assert_string_equal(f.name, "pkg.Outer.run(int[], java.lang.String)");
+	release(&f);
+	assert_int_equal(read_method(j.inner, true, &f), 0);
+	assert_string_equal(f.name, "pkg.Outer.inner()");
+	release(&f);
+}
+
+static void name_class(const char *name)
+{
+	uint64_t klass, symbol;
+	uint16_t len = (uint16_t)strlen(name);
+
+	memcpy(&klass, memory_at(&j.m, j.pool + 24), sizeof(klass));
+	symbol = JVM_HEAP_AT + 0x3000;
+	memcpy(memory_at(&j.m, symbol + 4), &len, sizeof(len));
+	memcpy(memory_at(&j.m, symbol + 6), name, len);
+	memory_put(&j.m, klass + 24, symbol);
+}
+
+static void hidden_classes_have_the_same_name_in_every_run(void **state)
+{
+	static const char *const names[][2] = {
+		{ "a/B$$Lambda$14+0x0000000800c03000", "a.B$$Lambda.run" },
+		{ "a/B$$Lambda$1/1234567", "a.B$$Lambda.run" },
+		{ "a/B$$Lambda+0x00007f", "a.B$$Lambda.run" },
+		{ "java/lang/invoke/LambdaForm$MH+0x0000000800c00400",
+		  "java.lang.invoke.LambdaForm$MH.run" },
+		{ "java/lang/invoke/LambdaForm$DMH/1123", "java.lang.invoke.LambdaForm$DMH.run" },
+		{ "a/b1/face", "a.b1.face.run" },
+		{ "a/B1", "a.B1.run" },
+	};
+	struct lang_function f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		name_class(names[i][0]);
+		assert_int_equal(read_method(j.outer, false, &f), 0);
+		assert_string_equal(f.name, names[i][1]);
+		release(&f);
+	}
+}
+
+static void a_method_whose_memory_was_used_again_is_stale(void **state)
+{
+	struct lang_function f = { 0 };
+
+	(void)state;
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	assert_int_equal(jvm_read(&j.m.tables, 2, &j.m.process, j.outer, 5, &f), -ESTALE);
+	assert_null(f.name);
+}
+
+static void a_stub_has_its_own_name(void **state)
+{
+	struct lang_function f = { 0 };
+	uint64_t name;
+
+	(void)state;
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	memcpy(&name, memory_at(&j.m, j.stub + 96), sizeof(name));
+	assert_int_equal(
+		jvm_read(&j.m.tables, 2, &j.m.process, j.stub | JVM_IS_STUB, lang_cookie(name), &f),
+		0);
+	assert_string_equal(f.name, "[stub: I2C/C2I adapters]");
+	release(&f);
+}
+
+/* ---- packed numbers --------------------------------------------------------- */
+
+static void numbers_of_one_to_five_bytes(void **state)
+{
+	static const struct {
+		uint8_t bytes[5];
+		size_t len;
+		uint32_t old, zero_free;
+	} cases[] = {
+		{ { 1 }, 1, 1, 0 },
+		{ { 191 }, 1, 191, 190 },
+		{ { 192, 1 }, 2, 192 + 64, 191 },
+		{ { 255, 255, 1 }, 3, 255 + 255 * 64 + 4096, 254 + 254 * 64 },
+		{ { 255, 255, 255, 255, 255 },
+		  5,
+		  255u * (1 + (1 << 6) + (1 << 12) + (1 << 18) + (1u << 24)),
+		  254u * (1 + (1 << 6) + (1 << 12) + (1 << 18) + (1u << 24)) },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct jvm_packed p = { cases[i].bytes, cases[i].len, 0, false };
+
+		assert_int_equal(jvm_packed_uint(&p), cases[i].old);
+		assert_int_equal(p.at, cases[i].len);
+		p = (struct jvm_packed){ cases[i].bytes, cases[i].len, 0, true };
+		assert_int_equal(jvm_packed_uint(&p), cases[i].zero_free);
+		assert_int_equal(p.at, cases[i].len);
+	}
+}
+
+static void numbers_end_with_their_bytes(void **state)
+{
+	static const uint8_t bytes[] = { 200 };
+	struct jvm_packed p = { bytes, 1, 0, false };
+
+	(void)state;
+	assert_int_equal(jvm_packed_uint(&p), 200);
+	assert_int_equal(jvm_packed_uint(&p), 0);
+	assert_int_equal(p.at, 1);
+}
+
+static void signed_numbers(void **state)
+{
+	static const uint8_t bytes[] = { 0, 1, 2, 3 };
+	struct jvm_packed p = { bytes, 4, 0, false };
+
+	(void)state;
+	assert_int_equal(jvm_packed_int(&p), 0);
+	assert_int_equal(jvm_packed_int(&p), -1);
+	assert_int_equal(jvm_packed_int(&p), 1);
+	assert_int_equal(jvm_packed_int(&p), -2);
+}
+
+#define WITH(fn) cmocka_unit_test_setup(fn, begin)
+
+TEST_GROUP(test_jvm, WITH(a_process_tells_its_heap_and_its_interpreter),
+	   WITH(the_same_layout_is_used_again), WITH(a_machine_without_threads_tells_its_heap_only),
+	   WITH(a_machine_without_an_interpreter_is_asked_again),
+	   WITH(a_library_without_tables_is_none), WITH(garbage_in_any_word_of_it_is_borne),
+	   WITH(an_inlined_method_is_a_call_of_its_own),
+	   WITH(a_leaf_between_notes_is_near_the_next),
+	   WITH(a_place_behind_the_last_note_is_the_method_s),
+	   WITH(code_that_was_replaced_is_stale), WITH(scopes_that_lead_in_a_circle_end),
+	   WITH(a_method_has_name_file_and_lines), WITH(parameters_are_types_of_the_language),
+	   WITH(hidden_classes_have_the_same_name_in_every_run),
+	   WITH(a_method_whose_memory_was_used_again_is_stale), WITH(a_stub_has_its_own_name),
+	   TEST(numbers_of_one_to_five_bytes), TEST(numbers_end_with_their_bytes),
+	   TEST(signed_numbers))
