@@ -15,6 +15,7 @@
 #include "agent/agent.h"
 #include "agent/config.h"
 #include "agent/metrics.h"
+#include "agent/privileges.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -44,6 +45,22 @@ struct agent_cli {
 static void log_line(void *ctx, const char *message)
 {
 	fprintf(stderr, "%s\n", message);
+}
+
+/* The exporter's are plain text. */
+static void log_export(void *ctx, const char *message)
+{
+	_cleanup_(buf_fini) struct buf line = { 0 };
+
+	buf_put_str(&line, "level=warn msg=\"");
+	for (const char *p = message; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			buf_put_byte(&line, '\\');
+		buf_put_byte(&line, (uint8_t)*p);
+	}
+	buf_put(&line, "\"", 2);
+	if (buf_error(&line) == 0)
+		log_line(NULL, (const char *)line.data);
 }
 
 /* ---- the exporter --------------------------------------------------------------------- */
@@ -81,7 +98,8 @@ static int add_sinks(struct sinks *out, const struct agent_config *c, enum expor
 	return r;
 }
 
-static int open_exporter(struct exporter **out, const struct agent_config *c, struct err *err)
+static int open_exporter(struct exporter **out, struct exporter *previous,
+			 const struct agent_config *c, struct err *err)
 {
 	struct sinks sinks = { 0 };
 	struct exporter_options opt = {
@@ -90,7 +108,8 @@ static int open_exporter(struct exporter **out, const struct agent_config *c, st
 		.spool_bytes = c->spool_bytes,
 		.max_age_ns = (int64_t)c->max_age,
 		.host = c->host,
-		.log = log_line,
+		.previous = previous,
+		.log = log_export,
 	};
 	int r = add_sinks(&sinks, c, EXPORT_PYROSCOPE, &c->server);
 
@@ -224,7 +243,7 @@ static void reload(struct agent_cli *cli)
 	int r = read_config(cli, &c, &err);
 
 	if (r == 0)
-		r = open_exporter(&exporter, c, &err);
+		r = open_exporter(&exporter, cli->exporter, c, &err);
 	if (r < 0) {
 		fprintf(stderr, "level=error msg=\"config not taken\" error=\"%s\"\n",
 			err.msg[0] ? err.msg : strerror(-r));
@@ -310,11 +329,22 @@ static int start(struct agent_cli *cli, struct err *err)
 		.log = log_line,
 		.ctx = cli,
 	};
-	int r = open_exporter(&cli->exporter, cli->config, err);
+	int r = open_exporter(&cli->exporter, NULL, cli->config, err);
 
 	if (r == 0)
 		r = agent_open(&cli->agent, &opts, err);
 	return r < 0 ? r : open_metrics(cli, err);
+}
+
+/* Nothing of what follows takes more, and threads have what they are started with. */
+static int drop_privileges(struct err *err)
+{
+	char report[256];
+	int r = privileges_drop(report, sizeof(report), err);
+
+	if (r == 0)
+		fprintf(stderr, "level=info msg=\"privileges: %s\"\n", report);
+	return r;
 }
 
 static int usage(void)
@@ -353,7 +383,7 @@ int cli_agent(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	/* few threads allocate, and never at once for long: what one has freed serves the others */
 	mallopt(M_ARENA_MAX, 1);
-	if (start(&cli, &err) < 0)
+	if (drop_privileges(&err) < 0 || start(&cli, &err) < 0)
 		status = cli_fail("%s", err.msg);
 	else
 		status = run(&cli, &signals);

@@ -127,13 +127,14 @@ static uint64_t total_drops(const struct channel *c)
 	return n;
 }
 
+/* That nobody else has. */
 static uint64_t n_spooled(const struct channel *c)
 {
 	struct spool_usage u = { 0 };
 
 	if (c->opt.spool)
 		spool_usage(c->opt.spool, c->opt.spool_sink, &u);
-	return u.items;
+	return u.unclaimed;
 }
 
 /* What there is to say, if it is time to say something: true and @line. */
@@ -191,8 +192,10 @@ static bool keep_on_disk(struct channel *c, const struct export_item *i)
 {
 	int r;
 
-	if (i->seq)
+	if (i->seq) {
+		spool_release(c->opt.spool, c->opt.spool_sink, i->seq);
 		return true;
+	}
 	if (!c->opt.spool)
 		return false;
 	r = spool_put(c->opt.spool, c->opt.spool_sink, i);
@@ -313,11 +316,11 @@ static bool wait_for_work(struct channel *c)
 }
 
 /* The next of the spool, without the lock; NULL: there is none that can be read. */
-static struct export_item *peek_spool(struct channel *c)
+static struct export_item *take_spooled(struct channel *c)
 {
 	struct export_item *i = NULL;
 
-	if (!c->opt.spool || spool_peek(c->opt.spool, c->opt.spool_sink, &i) < 0)
+	if (!c->opt.spool || spool_claim(c->opt.spool, c->opt.spool_sink, &i) < 0)
 		return NULL;
 	if (i->seq != c->spool_seq)
 		c->spool_tries = 0;
@@ -330,7 +333,7 @@ static struct export_item *peek_spool(struct channel *c)
 static struct export_item *next_item(struct channel *c)
 {
 	for (;;) {
-		struct export_item *i = peek_spool(c);
+		struct export_item *i = take_spooled(c);
 
 		pthread_mutex_lock(&c->lock);
 		if (!i) {

@@ -84,7 +84,9 @@ struct exporter_options {
 	size_t queue_bytes;    /* in memory, of each sink; 0: 8 MiB */
 	const char *spool_dir; /* made if it is not there; NULL: none */
 	uint64_t spool_bytes;  /* of all sinks; 0: 512 MiB */
-	int64_t max_age_ns;    /* older windows are not sent any more; 0: a day */
+	/* Whose place it takes, if that is not freed yet: both use one spool, if it is one. */
+	struct exporter *previous;
+	int64_t max_age_ns; /* older windows are not sent any more; 0: a day */
 	unsigned int
 		retry_ms; /* the first pause after a failure, doubled up to 64 times that; 0: 1 s */
 	const char *host; /* host.name for OTLP; NULL: what the kernel says */

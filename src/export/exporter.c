@@ -132,8 +132,14 @@ static uint32_t spool_name(const char *name, const char *tenant)
 
 static int open_spool(struct exporter *e, const struct exporter_options *opt, struct err *err)
 {
+	struct spool *theirs = opt->previous ? opt->previous->spool : NULL;
+
 	if (!opt->spool_dir)
 		return 0;
+	if (theirs && spool_is_at(theirs, opt->spool_dir)) {
+		e->spool = spool_share(theirs);
+		return 0;
+	}
 	return spool_open(&e->spool, opt->spool_dir,
 			  opt->spool_bytes ? opt->spool_bytes : SPOOL_BYTES, err);
 }

@@ -42,6 +42,7 @@ struct entry {
 	uint64_t seq, bytes;
 	int64_t born_ns; /* CLOCK_BOOTTIME */
 	uint32_t sink;
+	bool claimed;
 };
 
 struct counted {
@@ -55,6 +56,7 @@ struct spool {
 	uint64_t max_bytes;
 
 	pthread_mutex_t lock; /* of what follows */
+	unsigned int n_owners;
 	uint64_t bytes, last_seq;
 	struct {
 		VEC(struct entry);
@@ -103,6 +105,7 @@ static int add_entry(struct spool *s, const struct entry *e)
 	if (!u || vec_push(&s->entries, *e) < 0)
 		return -ENOMEM;
 	u->items++;
+	u->unclaimed++;
 	u->bytes += e->bytes;
 	s->bytes += e->bytes;
 	return 0;
@@ -117,6 +120,7 @@ static struct entry take_entry(struct spool *s, size_t at)
 	s->entries.len--;
 	memmove(&s->entries.data[at], &s->entries.data[at + 1], (s->entries.len - at) * sizeof(e));
 	u->items--;
+	u->unclaimed -= !e.claimed;
 	u->bytes -= e.bytes;
 	s->bytes -= e.bytes;
 	return e;
@@ -215,6 +219,7 @@ int spool_open(struct spool **out, const char *dir, uint64_t max_bytes, struct e
 	if (!s)
 		return -ENOMEM;
 	s->fd = s->lock_fd = -1;
+	s->n_owners = 1;
 	s->max_bytes = max_bytes;
 	pthread_mutex_init(&s->lock, NULL);
 	s->path = strdup(dir);
@@ -230,9 +235,32 @@ int spool_open(struct spool **out, const char *dir, uint64_t max_bytes, struct e
 	return 0;
 }
 
+struct spool *spool_share(struct spool *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->n_owners++;
+	pthread_mutex_unlock(&s->lock);
+	return s;
+}
+
+bool spool_is_at(const struct spool *s, const char *dir)
+{
+	return !strcmp(s->path, dir);
+}
+
+static bool is_last_owner(struct spool *s)
+{
+	bool last;
+
+	pthread_mutex_lock(&s->lock);
+	last = --s->n_owners == 0;
+	pthread_mutex_unlock(&s->lock);
+	return last;
+}
+
 void spool_close(struct spool *s)
 {
-	if (!s)
+	if (!s || !is_last_owner(s))
 		return;
 	closep(&s->fd);
 	closep(&s->lock_fd);
@@ -290,14 +318,17 @@ int spool_put(struct spool *s, uint32_t sink, const struct export_item *item)
 	return r;
 }
 
-/* With the lock: the place of an entry of @sink, of any number if @seq is 0; or the length. */
+/* With the lock: the place of an entry of @sink, or how many there are. @seq 0: one to claim. */
 static size_t find_entry(const struct spool *s, uint32_t sink, uint64_t seq)
 {
 	size_t i = 0;
 
-	while (i < s->entries.len &&
-	       (s->entries.data[i].sink != sink || (seq && s->entries.data[i].seq != seq)))
-		i++;
+	for (; i < s->entries.len; i++) {
+		const struct entry *e = &s->entries.data[i];
+
+		if (e->sink == sink && (seq ? e->seq == seq : !e->claimed))
+			break;
+	}
 	return i;
 }
 
@@ -347,50 +378,76 @@ static void set_aside(struct spool *s, const struct entry *e)
 	pthread_mutex_unlock(&s->lock);
 }
 
-int spool_peek(struct spool *s, uint32_t sink, struct export_item **out)
+static bool claim_entry(struct spool *s, uint32_t sink, struct entry *out)
 {
-	for (;;) {
-		struct entry e;
-		size_t at;
-		int r;
+	size_t at;
+	bool found;
 
-		pthread_mutex_lock(&s->lock);
-		at = find_entry(s, sink, 0);
-		if (at < s->entries.len)
-			e = s->entries.data[at];
-		else
-			at = SIZE_MAX;
-		pthread_mutex_unlock(&s->lock);
-		if (at == SIZE_MAX)
-			return -ENOENT;
-		r = read_file(s, &e, out);
+	pthread_mutex_lock(&s->lock);
+	at = find_entry(s, sink, 0);
+	found = at < s->entries.len;
+	if (found) {
+		s->entries.data[at].claimed = true;
+		usage_of(s, sink)->unclaimed--;
+		*out = s->entries.data[at];
+	}
+	pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
+void spool_release(struct spool *s, uint32_t sink, uint64_t seq)
+{
+	size_t at;
+
+	pthread_mutex_lock(&s->lock);
+	at = find_entry(s, sink, seq);
+	if (at < s->entries.len && s->entries.data[at].claimed) {
+		s->entries.data[at].claimed = false;
+		usage_of(s, sink)->unclaimed++;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* From the index; its file stays. */
+static void forget(struct spool *s, const struct entry *e)
+{
+	size_t at;
+
+	pthread_mutex_lock(&s->lock);
+	at = find_entry(s, e->sink, e->seq);
+	if (at < s->entries.len)
+		take_entry(s, at);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int spool_claim(struct spool *s, uint32_t sink, struct export_item **out)
+{
+	struct entry e;
+
+	while (claim_entry(s, sink, &e)) {
+		int r = read_file(s, &e, out);
+
 		if (r == 0) {
 			(*out)->seq = e.seq;
 			(*out)->born_ns = e.born_ns;
 			return 0;
 		}
-		if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		if (r == -ENOMEM || r == -EMFILE || r == -ENFILE) {
+			spool_release(s, sink, e.seq);
 			return r;
-		pthread_mutex_lock(&s->lock);
-		at = find_entry(s, sink, e.seq);
-		if (at < s->entries.len)
-			take_entry(s, at);
-		pthread_mutex_unlock(&s->lock);
+		}
+		forget(s, &e);
 		if (r != -ENOENT)
 			set_aside(s, &e);
 	}
+	return -ENOENT;
 }
 
 void spool_remove(struct spool *s, uint32_t sink, uint64_t seq)
 {
-	struct entry e = { .sink = sink, .seq = seq };
-	size_t at;
+	const struct entry e = { .sink = sink, .seq = seq };
 
-	pthread_mutex_lock(&s->lock);
-	at = find_entry(s, sink, seq);
-	if (at < s->entries.len)
-		take_entry(s, at);
-	pthread_mutex_unlock(&s->lock);
+	forget(s, &e);
 	unlink_item(s, &e);
 }
 

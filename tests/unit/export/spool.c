@@ -61,7 +61,7 @@ static void assert_next(struct spool *s, uint32_t sink, const char *text)
 {
 	_cleanup_(export_item_freep) struct export_item *i = NULL;
 
-	assert_int_equal(spool_peek(s, sink, &i), 0);
+	assert_int_equal(spool_claim(s, sink, &i), 0);
 	assert_int_equal(i->body.len, strlen(text));
 	assert_memory_equal(i->body.data, text, strlen(text));
 	assert_int_equal(i->n_profiles, 3);
@@ -74,7 +74,7 @@ static void assert_empty(struct spool *s, uint32_t sink)
 	struct export_item *i;
 	struct spool_usage u;
 
-	assert_int_equal(spool_peek(s, sink, &i), -ENOENT);
+	assert_int_equal(spool_claim(s, sink, &i), -ENOENT);
 	spool_usage(s, sink, &u);
 	assert_int_equal(u.items, 0);
 	assert_int_equal(u.bytes, 0);
@@ -128,13 +128,42 @@ static void items_survive_a_restart(void **state)
 	s = open_at(dir, LARGE);
 	assert_int_equal(put(s, SINK, "two"), 0);
 	assert_int_equal(spool_n_strange(s, sinks, 1), 1);
-	assert_int_equal(spool_peek(s, SINK, &i), 0);
+	assert_int_equal(spool_claim(s, SINK, &i), 0);
 	assert_true(i->born_ns <= (int64_t)clock_ns(CLOCK_BOOTTIME));
 	assert_true(i->born_ns > (int64_t)clock_ns(CLOCK_BOOTTIME) - 60LL * CLOCK_SECOND_NS);
+	spool_release(s, SINK, i->seq);
 	export_item_free(i);
 	assert_next(s, SINK, "one");
 	assert_next(s, SINK, "two");
 	spool_close(s);
+	remove_dir(dir);
+}
+
+static void what_one_owner_has_no_other_gets(void **state)
+{
+	char *dir = new_dir();
+	struct spool *s = open_at(dir, LARGE), *also = spool_share(s);
+	struct export_item *one, *two, *none;
+	struct spool_usage u;
+
+	assert_true(spool_is_at(also, dir));
+	assert_int_equal(put(s, SINK, "one"), 0);
+	assert_int_equal(put(s, SINK, "two"), 0);
+	assert_int_equal(spool_claim(s, SINK, &one), 0);
+	assert_int_equal(spool_claim(also, SINK, &two), 0);
+	assert_true(one->seq < two->seq);
+	assert_int_equal(spool_claim(also, SINK, &none), -ENOENT);
+	spool_usage(s, SINK, &u);
+	assert_int_equal(u.items, 2);
+	assert_int_equal(u.unclaimed, 0);
+	spool_release(s, SINK, one->seq);
+	spool_remove(also, SINK, two->seq);
+	spool_close(s);
+	assert_next(also, SINK, "one");
+	assert_empty(also, SINK);
+	export_item_free(one);
+	export_item_free(two);
+	spool_close(also);
 	remove_dir(dir);
 }
 
@@ -330,8 +359,8 @@ static void no_file_is_taken_for_an_item_that_is_none(void **state)
 }
 
 TEST_GROUP(test_spool, TEST(items_come_back_the_oldest_first_each_to_its_sink),
-	   TEST(items_survive_a_restart), TEST(beyond_the_limit_the_oldest_go),
-	   TEST(an_item_larger_than_the_limit_is_refused),
+	   TEST(items_survive_a_restart), TEST(what_one_owner_has_no_other_gets),
+	   TEST(beyond_the_limit_the_oldest_go), TEST(an_item_larger_than_the_limit_is_refused),
 	   TEST(a_damaged_file_is_set_aside_and_the_next_is_read),
 	   TEST(files_set_aside_do_not_pile_up), TEST(a_file_that_somebody_removed_is_nothing),
 	   TEST(others_files_and_unfinished_ones_are_no_items),
