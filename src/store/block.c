@@ -69,45 +69,59 @@ static void put_values(const int64_t *values, size_t n, size_t n_types, size_t k
 		wire_put_varint(out, zigzag(values[i * n_types + k]));
 }
 
-static int compress(const struct buf *raw, struct buf *out)
+void block_writer_fini(struct block_writer *w)
 {
+	ZSTD_freeCCtx(w->zstd);
+	buf_fini(&w->columns);
+	buf_fini(&w->raw);
+	*w = (struct block_writer){ 0 };
+}
+
+static int compress(struct block_writer *w, struct buf *out)
+{
+	const struct buf *raw = &w->raw;
 	size_t bound = ZSTD_compressBound(raw->len), len;
 	_cleanup_(freep) void *to = malloc(bound);
 
-	if (!to)
+	if (!w->zstd)
+		w->zstd = ZSTD_createCCtx();
+	if (!to || !w->zstd)
 		return -ENOMEM;
-	len = ZSTD_compress(to, bound, raw->data, raw->len, LEVEL);
+	len = ZSTD_compressCCtx(w->zstd, to, bound, raw->data, raw->len, LEVEL);
 	if (ZSTD_isError(len))
 		return -ENOMEM;
 	buf_put(out, to, len);
 	return buf_error(out);
 }
 
-int block_write(const uint32_t *nodes, const int64_t *values, size_t n, size_t n_types,
-		struct buf *out)
+int block_write(struct block_writer *w, const uint32_t *nodes, const int64_t *values, size_t n,
+		size_t n_types, struct buf *out)
 {
-	_cleanup_(buf_fini) struct buf columns = { 0 }, raw = { 0 };
+	struct buf *columns = &w->columns, *raw = &w->raw;
 	size_t begun = 0;
 	uint32_t last = 0;
 
-	wire_put_varint(&raw, n);
-	wire_put_varint(&raw, n_types);
+	columns->len = raw->len = 0;
+	columns->error = raw->error = 0;
+	wire_put_varint(raw, n);
+	wire_put_varint(raw, n_types);
 	for (size_t i = 0; i < n; last = nodes[i++])
-		wire_put_varint(&columns, nodes[i] - last);
-	wire_put_varint(&raw, columns.len);
+		wire_put_varint(columns, nodes[i] - last);
+	wire_put_varint(raw, columns->len);
 	for (size_t k = 0; k < n_types; k++) {
-		begun = columns.len;
-		put_values(values, n, n_types, k, &columns);
-		wire_put_varint(&raw, columns.len - begun);
+		begun = columns->len;
+		put_values(values, n, n_types, k, columns);
+		wire_put_varint(raw, columns->len - begun);
 	}
-	buf_put(&raw, columns.data, columns.len);
-	if (buf_error(&columns) || buf_error(&raw))
+	buf_put(raw, columns->data, columns->len);
+	if (buf_error(columns) || buf_error(raw))
 		return -ENOMEM;
-	return compress(&raw, out);
+	return compress(w, out);
 }
 
 void block_fini(struct block *b)
 {
+	ZSTD_freeDCtx(b->zstd);
 	free(b->raw.data);
 	free(b->nodes);
 	free(b->values);
@@ -124,7 +138,11 @@ static int decompress(struct block *b, const void *data, size_t len)
 	if (raw_len > b->raw.cap &&
 	    vec_grow((void **)&b->raw.data, &b->raw.cap, (size_t)raw_len, 1) < 0)
 		return -ENOMEM;
-	r = ZSTD_decompress(b->raw.data, b->raw.cap, data, len);
+	if (!b->zstd)
+		b->zstd = ZSTD_createDCtx();
+	if (!b->zstd)
+		return -ENOMEM;
+	r = ZSTD_decompressDCtx(b->zstd, b->raw.data, b->raw.cap, data, len);
 	if (ZSTD_isError(r) || r != raw_len)
 		return -EBADMSG;
 	b->raw.len = r;

@@ -9,19 +9,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct buf;
+#include "base/buf.h"
 
 enum { BLOCK_MAX_TYPES = 16 };
+
+/* What compressing needs, kept from block to block. */
+struct block_writer {
+	struct ZSTD_CCtx_s *zstd;
+	struct buf columns, raw;
+};
+
+void block_writer_fini(struct block_writer *w);
 
 /*
  * Append the block of @n rising node ids with @n_types values each, row by row.
  * 0, -ENOMEM.
  */
-int block_write(const uint32_t *nodes, const int64_t *values, size_t n, size_t n_types,
-		struct buf *out);
+int block_write(struct block_writer *w, const uint32_t *nodes, const int64_t *values, size_t n,
+		size_t n_types, struct buf *out);
 
 /* A block to read from, reused so that it allocates only when it must grow. */
 struct block {
+	struct ZSTD_DCtx_s *zstd;
 	struct {
 		uint8_t *data;
 		size_t len, cap;

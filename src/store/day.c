@@ -46,7 +46,8 @@ struct pending {
 struct day {
 	pthread_rwlock_t lock; /* symbols, spans */
 	struct symbols *symbols;
-	struct intern intern; /* the appending thread's alone */
+	struct intern intern; /* these two are the appending thread's alone */
+	struct block_writer blocks;
 	struct {
 		VEC(struct span);
 	} spans; /* by series */
@@ -75,6 +76,7 @@ void day_close(struct day *d)
 	db_close(d->db);
 	symbols_free(d->symbols);
 	intern_fini(&d->intern);
+	block_writer_fini(&d->blocks);
 	vec_fini(&d->spans);
 	vec_fini(&d->pending);
 	pthread_rwlock_destroy(&d->lock);
@@ -254,7 +256,7 @@ static int put_window(struct day *d, const struct store_profile *p, uint32_t ser
 		      const struct window_rows *rows, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf block = { 0 }, head = { 0 };
-	int r = block_write(rows->nodes, rows->values, rows->n, rows->n_types, &block);
+	int r = block_write(&d->blocks, rows->nodes, rows->values, rows->n, rows->n_types, &block);
 
 	window_put_head(rows, profile_meta_const(p->profile), &head);
 	if (r < 0 || buf_error(&head))

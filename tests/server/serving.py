@@ -89,11 +89,11 @@ DATA = [
 
 
 class Server:
-    def __init__(self, cameo, directory, *options):
+    def __init__(self, cameo, directory, *options, stderr=None):
         self.process = subprocess.Popen(
             [cameo, "server", "--listen", "127.0.0.1:0", "--data", directory, "--keep-days", "0",
              *options],
-            stdout=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, stderr=stderr, text=True)
         atexit.register(self.process.kill)
         self.url = (self.process.stdout.readline().split() or [""])[-1]
 

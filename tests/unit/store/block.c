@@ -12,10 +12,11 @@ static void a_column_that_is_a_multiple_is_read_back(void **state)
 {
 	static const uint32_t nodes[] = { 3, 4, 1000, UINT32_MAX };
 	static const int64_t values[] = { 1, 10, -5, 0, 0, 7, -3, -30, -8, 2, 20, INT64_MIN };
+	_cleanup_(block_writer_fini) struct block_writer w = { 0 };
 	_cleanup_(buf_fini) struct buf out = { 0 };
 	_cleanup_(block_fini) struct block b = { 0 };
 
-	assert_int_equal(block_write(nodes, values, 4, 3, &out), 0);
+	assert_int_equal(block_write(&w, nodes, values, 4, 3, &out), 0);
 	for (size_t k = 0; k < 3; k++) {
 		assert_int_equal(block_read(&b, out.data, out.len, k), 0);
 		assert_int_equal(b.n, 4);
@@ -29,6 +30,7 @@ static void a_column_that_is_a_multiple_is_read_back(void **state)
 
 static void damage_is_noticed_or_harmless(void **state)
 {
+	_cleanup_(block_writer_fini) struct block_writer w = { 0 };
 	_cleanup_(buf_fini) struct buf out = { 0 };
 	_cleanup_(block_fini) struct block b = { 0 };
 	uint32_t nodes[200];
@@ -40,7 +42,7 @@ static void damage_is_noticed_or_harmless(void **state)
 		values[2 * i] = rand_r(&seed) % 100;
 		values[2 * i + 1] = rand_r(&seed);
 	}
-	assert_int_equal(block_write(nodes, values, 200, 2, &out), 0);
+	assert_int_equal(block_write(&w, nodes, values, 200, 2, &out), 0);
 	for (size_t len = 0; len < out.len; len++)
 		assert_int_equal(block_read(&b, out.data, len, 1), -EBADMSG);
 	for (int i = 0; i < 5000; i++) {
