@@ -158,6 +158,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 
 	session.sampler = so;
 	session.signatures = o->signatures;
+	session.keep_times = format_has_times(o->format);
 	r = outfile_open(&rec->out, o->path, err);
 	if (r < 0)
 		return r;
@@ -286,6 +287,7 @@ static int recording_write(struct recording *rec, struct locator *locator,
 		.time_ns = rec->start_wall_ns,
 		.duration_ns = (int64_t)(rec->end_ns - rec->start_ns),
 		.freq_hz = rec->opts->freq_hz,
+		.clock_offset_ns = rec->start_wall_ns - (int64_t)rec->start_ns,
 	};
 	const struct format_options opt = { .title = "cameo record", .root_label = "comm" };
 	_cleanup_(profile_freep) struct profile *p = NULL;

@@ -145,7 +145,7 @@ static const struct format formats[] = {
 	{ ".pb", "pprof-raw", write_pprof, pprof_read, HOLDS_PPROF },
 	{ ".folded", "folded", write_folded, folded_read, 0 },
 	{ ".html", "html", write_html, NULL,
-	  HOLDS_ANY_KINDS | HOLDS_MAPPINGS | HOLDS_LINES | HOLDS_META },
+	  HOLDS_ANY_KINDS | HOLDS_MAPPINGS | HOLDS_LINES | HOLDS_TIMES | HOLDS_META },
 	{ ".speedscope.json", "speedscope", write_speedscope, speedscope_read,
 	  HOLDS_TYPES | HOLDS_SOURCE_KINDS | HOLDS_LINES },
 	{ ".svg", "svg", write_svg, NULL, HOLDS_ANY_KINDS },
@@ -198,6 +198,11 @@ const char *format_id(const struct format *f)
 bool format_can_read(const struct format *f)
 {
 	return f->read;
+}
+
+bool format_has_times(const struct format *f)
+{
+	return f->holds & HOLDS_TIMES;
 }
 
 bool format_can_write(const struct format *f)

@@ -35,6 +35,7 @@ const char *format_ids(void); /* "pprof, folded, ...", for messages */
 const char *format_id(const struct format *f);
 bool format_can_read(const struct format *f);
 bool format_can_write(const struct format *f);
+bool format_has_times(const struct format *f); /* of single samples */
 
 /*
  * Append what @p has and this format has no place for, as a list for people;

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/strtab.h"
+#include "codec/page_times.h"
 #include "profile/profile.h"
 #include "profile/tree.h"
 
@@ -180,8 +181,10 @@ int page_tree_write(const struct page_tree *t, struct json *j)
 	put_strings(&w);
 	put_frames(&w);
 	put_nodes(&w);
+	if (t->timed)
+		r = page_times_write(t->timed, t->timed_tree, j);
 	json_object_end(j);
-	return buf_error(j->out);
+	return r < 0 ? r : buf_error(j->out);
 }
 
 static int copy_tree(struct page_tree *out, const struct tree *t)
@@ -241,6 +244,8 @@ int page_json_write(const struct profile *p, const struct page_options *opt, str
 	page.time_ns = m->time_ns;
 	page.duration_ns = m->duration_ns;
 	page.title = opt->title;
+	page.timed = p;
+	page.timed_tree = t;
 	r = page_tree_write(&page, &j);
 	return r < 0 ? err_set(err, r, "no memory to draw the profile") : 0;
 }

@@ -8,7 +8,8 @@
  *	 "duration_ns":N,"title":"…","total":N,
  *	 "strings":["",…],
  *	 "frames":[[name,file,line,kind,binary],…],
- *	 "nodes":{"parent":[-1,…],"frame":[-1,…],"self":[…]}}
+ *	 "nodes":{"parent":[-1,…],"frame":[-1,…],"self":[…]},
+ *	 "times":…}	(where samples have times: codec/page_times.h)
  *
  * name, file, kind and binary are indices into strings; kind is one of the
  * labels of profile_frame_kind_label(), or PAGE_KIND_GROUP. An inlined frame has a sixth
@@ -25,6 +26,7 @@ struct buf;
 struct err;
 struct json;
 struct profile;
+struct tree;
 
 #define PAGE_NONE UINT32_MAX
 
@@ -53,6 +55,9 @@ struct page_tree {
 	struct {
 		VEC(struct page_node);
 	} nodes;
+	/* Where samples have times: what they are of (codec/page_times.h); else NULL. */
+	const struct profile *timed;
+	const struct tree *timed_tree;
 };
 
 void page_tree_fini(struct page_tree *t);

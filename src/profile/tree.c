@@ -28,6 +28,9 @@ struct tree {
 	struct {
 		VEC(struct tree_node);
 	} nodes;
+	struct {
+		VEC(uint32_t);
+	} sample_nodes;
 };
 
 struct builder {
@@ -62,6 +65,7 @@ void tree_free(struct tree *t)
 	strtab_free(t->strings);
 	vec_fini(&t->frames);
 	vec_fini(&t->nodes);
+	vec_fini(&t->sample_nodes);
 	free(t);
 }
 
@@ -259,6 +263,8 @@ static int add_samples(struct builder *b)
 
 		if (r == 0)
 			r = stack_node(b, s.stack, node, &node);
+		if (r == 0)
+			r = vec_push(&b->t->sample_nodes, node);
 		if (r < 0)
 			return r;
 		n = &b->t->nodes.data[node];
@@ -322,6 +328,11 @@ uint32_t tree_n_nodes(const struct tree *t)
 const struct tree_node *tree_node(const struct tree *t, uint32_t i)
 {
 	return &t->nodes.data[i];
+}
+
+uint32_t tree_sample_node(const struct tree *t, uint32_t sample)
+{
+	return t->sample_nodes.data[sample];
 }
 
 uint32_t tree_n_frames(const struct tree *t)

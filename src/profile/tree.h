@@ -46,6 +46,8 @@ DEFINE_FREEP(struct tree, tree_free)
 
 uint32_t tree_n_nodes(const struct tree *t);
 const struct tree_node *tree_node(const struct tree *t, uint32_t i);
+/* Where the stack of a sample ends. */
+uint32_t tree_sample_node(const struct tree *t, uint32_t sample);
 uint32_t tree_n_frames(const struct tree *t);
 const struct tree_frame *tree_frame(const struct tree *t, uint32_t i);
 uint32_t tree_n_strings(const struct tree *t);

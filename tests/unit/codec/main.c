@@ -9,6 +9,7 @@ int test_folded_read(void);
 int test_otlp(void);
 int test_otlp_json(void);
 int test_page_json(void);
+int test_page_times(void);
 int test_chrome_write(void);
 int test_firefox_write(void);
 int test_svg_write(void);
@@ -31,6 +32,7 @@ int main(void)
 	failed += test_otlp();
 	failed += test_otlp_json();
 	failed += test_page_json();
+	failed += test_page_times();
 	failed += test_chrome_write();
 	failed += test_firefox_write();
 	failed += test_svg_write();

@@ -7,6 +7,8 @@
 // and nothing behind this module checks again.
 
 import { textKey } from "./hash";
+import { BadProfile, need, type Json } from "./reading";
+import { readTimes, type Times } from "./times";
 import { TreeBuilder, type Functions, type Tree } from "./tree";
 
 export interface Profile {
@@ -19,6 +21,8 @@ export interface Profile {
 	durationNs: number;
 	functions: Functions;
 	tree: Tree;
+	/** When samples were taken, where that is known. */
+	times?: Times;
 }
 
 interface Frame {
@@ -30,14 +34,7 @@ interface Frame {
 	inlined: boolean;
 }
 
-export class BadProfile extends Error {}
-
-type Json = Record<string, unknown>;
-
-function need(ok: boolean, what: string): asserts ok {
-	if (!ok)
-		throw new BadProfile(what);
-}
+export { BadProfile };
 
 function numberOf(j: Json, key: string): number {
 	const v = j[key];
@@ -106,7 +103,8 @@ function foldFrames(frames: Frame[], strings: string[]): [Functions, Int32Array]
 	}, of];
 }
 
-function foldNodes(nodes: Json, functionOf: Int32Array): Tree {
+/* The tree, and where the nodes that were read are in it. */
+function foldNodes(nodes: Json, functionOf: Int32Array): [Tree, Int32Array] {
 	const { parent, frame, self } = nodes as { parent: number[]; frame: number[]; self: number[] };
 	need(Array.isArray(parent) && Array.isArray(frame) && Array.isArray(self),
 		"the nodes are not three lists");
@@ -126,7 +124,7 @@ function foldNodes(nodes: Json, functionOf: Int32Array): Tree {
 		}
 		b.addSelf(id[i], self[i]);
 	}
-	return b.finish();
+	return [b.finish(), id];
 }
 
 /** Checks and folds what JSON.parse() gave; throws BadProfile with the reason. */
@@ -141,6 +139,7 @@ export function readProfile(json: unknown): Profile {
 	const strings = j.strings as string[];
 	const frames = j.frames.map((f) => frameOf(f, strings.length));
 	const [functions, of] = foldFrames(frames, strings);
+	const [tree, places] = foldNodes(j.nodes as Json, of);
 	return {
 		title: textOf(j, "title"),
 		type: textOf(j, "type"),
@@ -149,6 +148,7 @@ export function readProfile(json: unknown): Profile {
 		timeNs: numberOf(j, "time_ns"),
 		durationNs: numberOf(j, "duration_ns"),
 		functions,
-		tree: foldNodes(j.nodes as Json, of),
+		tree,
+		times: j.times === undefined ? undefined : readTimes(j.times, places),
 	};
 }

@@ -6,7 +6,7 @@
 import { COLOUR_BY, type ColourBy } from "./colour";
 import { SORTS, type Sort } from "./table";
 
-export const VIEWS = ["graph", "both", "table", "sandwich"] as const;
+export const VIEWS = ["graph", "both", "table", "sandwich", "heat", "chart"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface State {
@@ -32,6 +32,11 @@ export interface State {
 	sort: Sort;
 	up: boolean;
 	filter: string;
+	/** What is chosen in the heat map, milliseconds since 1970. */
+	sliceFrom: string;
+	sliceTo: string;
+	/** Of the flame chart. */
+	thread: string;
 }
 
 export const START: State = {
@@ -51,6 +56,9 @@ export const START: State = {
 	sort: "self",
 	up: false,
 	filter: "",
+	sliceFrom: "",
+	sliceTo: "",
+	thread: "",
 };
 
 const LONGEST = 1000;
@@ -107,6 +115,9 @@ export function readState(p: Params): State {
 		sort: p.oneOf("sort", SORTS, START.sort),
 		up: p.flag("up"),
 		filter: p.text("filter"),
+		sliceFrom: p.text("sliceFrom"),
+		sliceTo: p.text("sliceTo"),
+		thread: p.text("thread"),
 	};
 }
 

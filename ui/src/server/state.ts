@@ -4,7 +4,7 @@
 
 import { readState, START, type Codec, type Params, type State } from "../model/url";
 
-export const PAGES = ["flame", "compare", "groups", "heat", "chart", "agents", "binaries", "storage"] as const;
+export const PAGES = ["flame", "compare", "groups", "heat", "agents", "binaries", "storage"] as const;
 export type PageName = (typeof PAGES)[number];
 
 export const BASES = ["before", "day", "week", "same", "custom"] as const;
@@ -34,10 +34,6 @@ export interface ServerState extends State {
 	baseOwn: boolean;
 	baseService: string;
 	baseWhere: string[];
-	/** What is chosen in the heat map, milliseconds. */
-	sliceFrom: string;
-	sliceTo: string;
-	thread: string;
 	/** The column by which a table of the server is sorted, with '-' for falling. */
 	order: string;
 	/** Places whose cut children were asked for. */
@@ -61,9 +57,6 @@ export const SERVER_START: ServerState = {
 	baseOwn: false,
 	baseService: "",
 	baseWhere: [],
-	sliceFrom: "",
-	sliceTo: "",
-	thread: "",
 	order: "",
 	opened: [],
 };
@@ -90,9 +83,6 @@ function read(p: Params): ServerState {
 		baseOwn: p.flag("baseOwn"),
 		baseService: text("baseService"),
 		baseWhere: p.list("baseWhere", MOST_FILTERS),
-		sliceFrom: text("sliceFrom"),
-		sliceTo: text("sliceTo"),
-		thread: text("thread"),
 		order: text("order"),
 		opened: p.list("opened", MOST_OPENED),
 	};

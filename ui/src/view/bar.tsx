@@ -11,17 +11,22 @@ import { VIEWS, type State, type ViewName } from "../model/url";
 import type { Update } from "./state";
 
 const VIEW_NAMES: Record<ViewName, string> = {
-	graph: "Flame graph", both: "Both", table: "Table", sandwich: "Sandwich",
+	graph: "Flame graph", both: "Both", table: "Table", sandwich: "Sandwich", heat: "Heat map", chart: "Chart",
 };
 const COLOUR_NAMES: Record<ColourBy, string> = {
 	kind: "kind", package: "package", binary: "binary", self: "self time",
 };
 
-export function Views({ state, update }: { state: State; update: Update }) {
+/* These need to know when samples were taken. */
+const TIMED: ViewName[] = ["heat", "chart"];
+
+export function Views({ state, update, timed }: { state: State; update: Update; timed: boolean }) {
 	return (
 		<div class="views" role="group" aria-label="View">
-			{VIEWS.map((v) => (
-				<button key={v} aria-pressed={state.view === v} onClick={() => update({ view: v })}>
+			{VIEWS.filter((v) => timed || !TIMED.includes(v)).map((v) => (
+				<button key={v} aria-pressed={state.view === v} onClick={() => update({
+					view: v, ...(v === "chart" || state.view === "chart" ? { zoom: "" } : {}),
+				})}>
 					{VIEW_NAMES[v]}
 				</button>
 			))}
@@ -99,9 +104,9 @@ export function Options({ state, update, downloads }: {
 			<Toggle on={state.unwrapped} text="Fold wrappers"
 				title="Of functions that only call the next one, the first and the last of a chain are left"
 				set={(unwrapped) => update({ unwrapped, zoom: "" })} />
-			<label>
-				Colour{" "}
-				<select value={state.colour}
+			<label class="colour">
+				<span>Colour</span>{" "}
+				<select aria-label="Colour" value={state.colour}
 					onChange={(e) => update({ colour: e.currentTarget.value as ColourBy })}>
 					{COLOUR_BY.map((c) => <option key={c} value={c}>{COLOUR_NAMES[c]}</option>)}
 				</select>

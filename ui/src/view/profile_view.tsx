@@ -12,17 +12,21 @@ import { toFolded, toSvg } from "../model/download";
 import { shown, type Scale } from "../model/format";
 import { isOther } from "../model/graft";
 import { findPath, pathKey } from "../model/hash";
+import { heatOf } from "../model/heat";
 import { layOut } from "../model/layout";
 import type { Profile } from "../model/profile";
 import { search } from "../model/search";
 import { usageOf, type Usage } from "../model/table";
 import { pathOf, type Functions, type Tree } from "../model/tree";
+import { cellsOf, sliceTree, type Times } from "../model/times";
 import type { State } from "../model/url";
 import { collapseRecursion, collapseWrappers, FINEST, focus, hide, invert } from "../model/views";
 import { Crumbs, Legend, Options, Search, Views, type Download } from "./bar";
+import { ChartView } from "./chart_view";
 import { factsOf, sentence } from "./describe";
 import { useGlobalKeys } from "./global_keys";
 import { Graph } from "./graph";
+import { HeatMap } from "./heat_map";
 import { useMatches } from "./matches";
 import { Menu, type Item } from "./menu";
 import { Sandwich, type Place } from "./sandwich";
@@ -74,10 +78,15 @@ function Chips({ profile, state, update, idOf }: {
 		const id = idOf.get(key);
 		return id === undefined ? "a function that is not in this profile" : shown(profile.functions.name[id], 40);
 	};
-	if (state.focused === "" && state.hidden.length === 0)
+	const sliced = profile.times !== undefined && state.sliceFrom !== "";
+	if (state.focused === "" && state.hidden.length === 0 && !sliced)
 		return null;
 	return (
 		<ul class="chips" aria-label="Left out">
+			{sliced && (
+				<li>only <b>{Number(state.sliceTo) - Number(state.sliceFrom)} ms</b> of the time
+					<button aria-label="All of the time" onClick={() => update({ sliceFrom: "", sliceTo: "", zoom: "" })}>×</button></li>
+			)}
 			{state.focused !== "" && (
 				<li>only through <b>{name(state.focused)}</b>
 					<button aria-label="End the focus" onClick={() => update({ focused: "", zoom: "" })}>×</button></li>
@@ -113,7 +122,36 @@ interface ProfileViewProps {
 	sandwich?: (fn: number, onMenu: (place: Place) => void) => ComponentChildren;
 }
 
-export function ProfileView({
+/* The samples of the slice that is chosen in the heat map, or all. */
+function useSlice(profile: Profile, state: State): Profile {
+	const { times } = profile;
+	const [from, to] = [Number(state.sliceFrom), Number(state.sliceTo)];
+	return useMemo(() => {
+		if (!times || state.sliceFrom === "" || !(from < to))
+			return profile;
+		const n = times.threads.reduce((sum, t) => sum + t.at.length, 0);
+		return { ...profile, tree: sliceTree(profile.tree, times, from, to, profile.tree.total[0] / n) };
+	}, [profile, state.sliceFrom, state.sliceTo]);
+}
+
+const CELL_MS = 20;
+
+function Heat({ profile, times, state, update }: { profile: Profile; times: Times; state: State; update: Update }) {
+	const heat = useMemo(() => heatOf(cellsOf(times, CELL_MS)), [times]);
+	const cpus = (v: number) => (profile.periodNs > 0
+		? `${(v * profile.periodNs / CELL_MS / 1e6).toFixed(2)} cores` : `${v} samples`);
+	return <HeatMap heat={heat} state={state} update={update} text={cpus} />;
+}
+
+export function ProfileView(props: ProfileViewProps) {
+	const { profile, state, update } = props;
+	const sliced = useSlice(profile, state);
+	if (profile.times && profile.times.threads.length > 0 && state.view === "chart")
+		return <ChartView profile={profile} times={profile.times} state={state} update={update} />;
+	return <StacksView {...props} profile={sliced} />;
+}
+
+function StacksView({
 	profile, state, update, downloads: more = [], onOpen, busy, usage: known, sandwich,
 }: ProfileViewProps) {
 	const { functions } = profile;
@@ -188,16 +226,18 @@ export function ProfileView({
 				save(fileName(profile.title, ".png"), b);
 		}) },
 	];
-	const table = state.view !== "graph";
-	const graph = state.view === "graph" || state.view === "both";
+	const timed = profile.times !== undefined && profile.times.threads.length > 0;
+	const table = ["both", "table", "sandwich"].includes(state.view);
+	const graph = !["table", "sandwich"].includes(state.view);
 	return (
 		<main aria-busy={busy}>
 			<div class="controls">
-				<Views state={state} update={update} />
+				<Views state={state} update={update} timed={timed} />
 				<Search state={state} found={found} all={drawn.total[0]} at={match.at} update={update} onStep={stepMatch} />
 				<Options state={state} update={update} downloads={downloads} />
 			</div>
 			<Chips profile={profile} state={state} update={update} idOf={idOf} />
+			{timed && state.view === "heat" && <Heat profile={profile} times={profile.times!} state={state} update={update} />}
 			<div class="body" data-view={state.view}>
 				{table && (
 					<Table

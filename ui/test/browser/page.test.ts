@@ -416,6 +416,61 @@ describe("hostile and odd profiles", () => {
 	});
 });
 
+describe("a profile whose samples have times", () => {
+	/* Every 10 ms for 3 s one of the six stacks' ends, in the order in which make-page numbers nodes. */
+	function timed(): string {
+		const at = Array.from({ length: 300 }, (_, i) => (i === 0 ? 0 : 10_000));
+		const node = at.map((_, i) => 1 + (Math.floor(i / 50) % 4));
+		const times = JSON.stringify({ start_ns: 1.79e18, threads: [{ name: "worker", process: "shop", pid: 1, tid: 2, at, node }] });
+		const { url } = chromium.write("timed", []);
+		writeFileSync(new URL(url), plain.html.replace(/("nodes":\{[^}]*\})/, `$1,"times":${times}`));
+		return url;
+	}
+
+	it("is drawn as a heat map, of which a slice is chosen with the mouse and given up again", async () => {
+		const page = await open(timed() + "#view=heat");
+		const box = (await page.locator(".heat canvas").boundingBox())!;
+		const before = await facts(page);
+		await page.mouse.move(box.x + 5, box.y + box.height - 5);
+		await page.mouse.down();
+		await page.mouse.move(box.x + 20, box.y + box.height / 2, { steps: 3 });
+		await page.mouse.up();
+		await settled(page);
+		expect(await page.evaluate(() => location.hash)).toMatch(/sliceFrom=\d+&sliceTo=\d+/);
+		expect(await facts(page)).not.toBe(before);
+		await shot(page, "heat-1440-light");
+		await page.click("[aria-label='All of the time']");
+		expect(await facts(page)).toBe(before);
+		expect(await faults(page)).toEqual([]);
+	});
+
+	it("is sliced by the keyboard alone", async () => {
+		const page = await open(timed() + "#view=heat");
+		await page.focus(".heat");
+		for (const key of ["ArrowLeft", "Enter", "ArrowUp", "ArrowUp", "Enter"])
+			await page.keyboard.press(key);
+		await settled(page);
+		expect(await page.locator(".chips").innerText()).toContain("60 ms");
+	});
+
+	it("is drawn as a flame chart of a thread, which zooms and searches", async () => {
+		const page = await open(timed() + "#view=chart");
+		expect(await page.locator(".thread option").allInnerTexts()).toEqual(["shop / worker (2): 300 samples"]);
+		expect(await facts(page)).toContain("3.00 s");
+		const name = await hover(page, 0.02, 1);
+		expect(name).toContain("begins");
+		await click(page, 0.02, 1);
+		expect((await crumbs(page)).length).toBe(2);
+		await page.goBack();
+		await settled(page);
+		expect(await crumbs(page)).toEqual(["shop / worker (2)"]);
+		await page.fill("#search", "encode");
+		expect(await matched(page)).toMatch(/% matched/);
+		expect(await faults(page)).toEqual([]);
+		await shot(page, "chart-1440-light");
+	});
+});
+
 describe("policy and weight", () => {
 	it("is 200 KB at most without its data, and forbids all but its own script and style", async () => {
 		const data = /<script type="application\/json" id="profile">([^]*?)<\/script>/.exec(plain.html)![1];

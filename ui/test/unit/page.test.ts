@@ -22,7 +22,7 @@ describe("state in the URL", () => {
 		const s: State = {
 			view: "both", zoom: "a-b", query: "a b&c=#%é", regex: true, inverted: true, flame: true,
 			colour: "self", folded: true, unwrapped: true, absolute: true, selected: "k", focused: "f", hidden: ["x", "y"],
-			sort: "name", up: true, filter: "<b>",
+			sort: "name", up: true, filter: "<b>", sliceFrom: "1", sliceTo: "2", thread: "3-4",
 		};
 		expect(fromHash(toHash(s, START), SINGLE)).toEqual(s);
 	});
