@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/sigbus.h"
+#include "cli/url.h"
 #include "codec/format.h"
 #include "codec/limits.h"
 #include "profile/profile.h"
@@ -80,12 +81,32 @@ static int read_stream(struct reading *rd, int fd)
 	return read_data(rd);
 }
 
+static int read_url(struct reading *rd, const char *url)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	int r = url_fetch(url, &b, rd->err);
+
+	if (r < 0)
+		return r;
+	rd->data = b.data;
+	rd->len = b.len;
+	r = b.len ? read_data(rd) : -ENODATA;
+	if (r == 0 && !profile_n_samples(rd->p)) {
+		profile_free(rd->p);
+		rd->p = NULL;
+		r = -ENODATA;
+	}
+	return r == -ENODATA ? err_set(rd->err, r, "the server has no samples of that then") : r;
+}
+
 static int read_file(struct reading *rd, const char *path)
 {
 	_cleanup_(closep) int opened = -1;
 	int fd = STDIN_FILENO;
 	struct stat st;
 
+	if (url_is(path))
+		return read_url(rd, path);
 	if (strcmp(path, "-") != 0) {
 		fd = opened = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)

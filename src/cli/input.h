@@ -9,7 +9,7 @@ struct format;
 struct profile;
 
 /*
- * Read the profiles at @paths ("-" is standard input) and merge them into one.
+ * Read the profiles at @paths ("-" is standard input, or a URL: see url.h) and merge them into one.
  * @from: their format; NULL: as each looks. 0 and a new profile; -errno, and
  * @err names the file and what is wrong with it.
  */

@@ -507,11 +507,11 @@ int cli_report(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "FILE...",
+		.args_doc = "FILE|URL...",
 		.doc = "Show where the time of a profile goes; several are merged. Reads pprof, "
 		       "folded "
-		       "stacks, `perf script`, speedscope and OTLP, compressed or not; - is "
-		       "standard "
+		       "stacks, `perf script`, speedscope and OTLP, compressed or not, and URLs of "
+		       "Pyroscope servers (?query={...}&from=now-1h&until=now); - is standard "
 		       "input.\v"
 		       "Examples:\n"
 		       "  cameo report cameo.pb.gz --limit 20\n"

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/url.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "codec/limits.h"
+#include "codec/wire.h"
+#include "net/http_client.h"
+
+enum { TIMEOUT_MS = 5 * 60 * 1000, PART_MAX = 1024, HOUR_MS = 3600 * 1000 };
+
+/* Fields of querier.v1's SelectMergeProfileRequest. */
+enum { MERGE_TYPE = 1, MERGE_SELECTOR = 2, MERGE_START = 3, MERGE_END = 4 };
+
+static const char merge_path[] = "/querier.v1.QuerierService/SelectMergeProfile";
+static const char default_type[] = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+
+bool url_is(const char *text)
+{
+	return !strncmp(text, "http://", 7) || !strncmp(text, "https://", 8);
+}
+
+static int64_t unit_ms(char unit)
+{
+	switch (unit) {
+	case 's':
+		return 1000;
+	case 'm':
+		return 60 * 1000;
+	case 'h':
+		return HOUR_MS;
+	case 'd':
+		return 24 * HOUR_MS;
+	case 'w':
+		return 7 * 24 * (int64_t)HOUR_MS;
+	default:
+		return 0;
+	}
+}
+
+/* "-90m" behind "now". */
+static int before_now(const char *text, int64_t now_ms, int64_t *out_ms)
+{
+	char *end;
+	long n;
+
+	*out_ms = now_ms;
+	if (!*text)
+		return 0;
+	if (*text != '-' || !isdigit((unsigned char)text[1]))
+		return -EINVAL;
+	errno = 0;
+	n = strtol(text + 1, &end, 10);
+	if (errno || n > 1000000 || !unit_ms(*end) || end[1])
+		return -EINVAL;
+	*out_ms = now_ms - n * unit_ms(*end);
+	return 0;
+}
+
+static int since_1970(const char *text, int64_t *out_ms)
+{
+	char *end;
+	long long n;
+
+	errno = 0;
+	n = strtoll(text, &end, 10);
+	if (errno || !isdigit((unsigned char)*text) || *end)
+		return -EINVAL;
+	/* seconds until the year 5138, milliseconds since 1973 */
+	*out_ms = n < 100000000000LL ? n * 1000 : n;
+	return 0;
+}
+
+int url_time(const char *text, int64_t now_ms, int64_t *out_ms)
+{
+	struct tm tm = { 0 };
+	const char *rest;
+
+	if (!strncmp(text, "now", 3))
+		return before_now(text + 3, now_ms, out_ms);
+	rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	if (!rest)
+		return since_1970(text, out_ms);
+	if (strcmp(rest, "Z") != 0)
+		return -EINVAL;
+	*out_ms = (int64_t)timegm(&tm) * 1000;
+	return 0;
+}
+
+static int hex(char c)
+{
+	return isdigit((unsigned char)c)    ? c - '0'
+	       : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+					    : -1;
+}
+
+/* The value of @name in "a=b&c=d", decoded: 0, -ENOENT, -EINVAL if it is too long. */
+static int parameter(const char *query, const char *name, char out[PART_MAX])
+{
+	size_t name_len = strlen(name), n = 0;
+
+	while (strncmp(query, name, name_len) != 0 || query[name_len] != '=') {
+		query = strchr(query, '&');
+		if (!query++)
+			return -ENOENT;
+	}
+	for (query += name_len + 1; *query && *query != '&'; query++) {
+		char c = *query;
+
+		if (c == '+')
+			c = ' ';
+		if (c == '%' && hex(query[1]) >= 0 && hex(query[2]) >= 0) {
+			c = (char)(hex(query[1]) << 4 | hex(query[2]));
+			query += 2;
+		}
+		if (n + 1 >= PART_MAX) {
+			out[n] = '\0';
+			return -EINVAL;
+		}
+		out[n++] = c;
+	}
+	out[n] = '\0';
+	return 0;
+}
+
+static int time_parameter(const char *query, const char *name, int64_t now_ms, int64_t *io_ms,
+			  struct err *err)
+{
+	char text[PART_MAX];
+	int r = parameter(query, name, text);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = url_time(text, now_ms, io_ms);
+	return r < 0 ? err_set(err, r,
+			       "%s= takes now-1h, seconds since 1970 or 2026-11-21T08:00:00Z, "
+			       "not %.40s",
+			       name, text)
+		     : 0;
+}
+
+/* "TYPE{LABELS}", "TYPE" or "{LABELS}". */
+static int take_query(struct url_question *q, const char *text, struct err *err)
+{
+	const char *brace = strchr(text, '{');
+	size_t n = brace ? (size_t)(brace - text) : strlen(text);
+
+	if (n >= sizeof(q->type))
+		return err_set(err, -EINVAL, "the profile's type is too long: %.60s...", text);
+	if (n)
+		snprintf(q->type, sizeof(q->type), "%.*s", (int)n, text);
+	snprintf(q->selector, sizeof(q->selector), "%s", brace ? brace : "{}");
+	return 0;
+}
+
+int url_question(const char *url, int64_t now_ms, struct url_question *out, struct err *err)
+{
+	const char *authority = strstr(url, "://") + 3, *query = strchr(url, '?');
+	const char *path = authority + strcspn(authority, "/?#");
+	size_t base_len = query ? (size_t)(query - url) : strlen(url);
+	char text[PART_MAX];
+	int r = query ? parameter(query + 1, "query", text) : -ENOENT;
+
+	/* without a question: the server itself, or a file there */
+	if (r == -ENOENT && (query || (*path && strcmp(path, "/") != 0)))
+		return -ENOENT;
+	while (base_len && url[base_len - 1] == '/')
+		base_len--;
+	if (r == -EINVAL || base_len >= sizeof(out->base))
+		return err_set(err, -EINVAL, "the URL is too long");
+	*out = (struct url_question){ .from_ms = now_ms - HOUR_MS, .until_ms = now_ms };
+	snprintf(out->base, sizeof(out->base), "%.*s", (int)base_len, url);
+	snprintf(out->type, sizeof(out->type), "%s", default_type);
+	r = take_query(out, r == 0 ? text : "", err);
+	if (r == 0 && query)
+		r = time_parameter(query + 1, "from", now_ms, &out->from_ms, err);
+	if (r == 0 && query)
+		r = time_parameter(query + 1, "until", now_ms, &out->until_ms, err);
+	if (r == 0 && out->from_ms >= out->until_ms)
+		r = err_set(err, -EINVAL, "from= is not before until=");
+	return r;
+}
+
+static void put_question(const struct url_question *q, struct buf *out)
+{
+	wire_put_text(out, MERGE_TYPE, q->type, strlen(q->type));
+	wire_put_text(out, MERGE_SELECTOR, q->selector, strlen(q->selector));
+	wire_put_int(out, MERGE_START, q->from_ms);
+	wire_put_int(out, MERGE_END, q->until_ms);
+}
+
+/* The first line of what a server says of a failure. */
+static int refused(const struct http_answer *a, struct err *err)
+{
+	size_t n = a->body.len < 120 ? a->body.len : 120;
+	char text[121];
+
+	memcpy(text, a->body.len ? (const char *)a->body.data : "", n);
+	text[n] = '\0';
+	text[strcspn(text, "\r\n")] = '\0';
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	return err_set(err, a->status == 404 ? -ENOENT : -EACCES, "the server answers %d%s%s",
+		       a->status, *text ? ": " : "", text);
+}
+
+static int exchange(const struct http_client_request *rq, struct buf *out, struct err *err)
+{
+	const struct http_client_options opt = {
+		.timeout_ms = TIMEOUT_MS,
+		.max_answer = codec_limits_default().bytes,
+	};
+	_cleanup_(http_client_freep) struct http_client *c = NULL;
+	struct http_answer a = { 0 };
+	int r = http_client_new(&c, &opt, err);
+
+	if (r == 0)
+		r = http_client_do(c, rq, &a, err);
+	if (r == 0 && a.status != 200)
+		r = refused(&a, err);
+	if (r == 0) {
+		buf_put(out, a.body.data, a.body.len);
+		r = buf_error(out);
+	}
+	http_answer_fini(&a);
+	return r;
+}
+
+int url_fetch(const char *url, struct buf *out, struct err *err)
+{
+	const char *token = getenv("CAMEO_TOKEN"), *headers[2];
+	struct http_client_request rq = { .url = url, .headers = headers };
+	_cleanup_(buf_fini) struct buf body = { 0 }, bearer = { 0 };
+	char ask[sizeof(((struct url_question *)NULL)->base) + sizeof(merge_path)];
+	struct url_question q;
+	struct timespec now;
+	int r;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (token && !strpbrk(token, "\r\n")) {
+		buf_printf(&bearer, "Authorization: Bearer %s", token);
+		buf_put_byte(&bearer, '\0');
+		if (buf_error(&bearer))
+			return -ENOMEM;
+		headers[rq.n_headers++] = (const char *)bearer.data;
+	}
+	r = url_question(url, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, &q, err);
+	if (r == -ENOENT)
+		return exchange(&rq, out, err);
+	if (r < 0)
+		return r;
+	put_question(&q, &body);
+	snprintf(ask, sizeof(ask), "%s%s", q.base, merge_path);
+	headers[rq.n_headers++] = "Content-Type: application/proto";
+	rq.url = ask;
+	rq.body = body.data;
+	rq.body_len = body.len;
+	return buf_error(&body) ? -ENOMEM : exchange(&rq, out, err);
+}
