@@ -7,6 +7,7 @@ from programs compiled on the spot and are the same on every run.
 """
 import base64
 import gzip
+import json
 import os
 import pathlib
 import random
@@ -623,6 +624,73 @@ def otlp_answer():
         yield text
         yield base64.b64encode(text)
         yield from byte_mutations(text or b"%20%c3%bc%zz%", random.Random(8), 60)
+
+
+def otlp_json():
+    text = json.dumps({"resourceProfiles": [{
+        "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "a\u00fc"}},
+                                    {"keyStrindex": 1, "value": {"arrayValue": {"values": [{}]}}}]},
+        "scopeProfiles": [{"scope": {"name": "s"}, "profiles": [{
+            "sampleType": {"typeStrindex": 1}, "timeUnixNano": "18", "period": 10,
+            "profileId": "00" * 16, "samples": [
+                {"stackIndex": 1, "values": ["-3", 4.0], "timestampsUnixNano": ["5", 6],
+                 "attributeIndices": [1], "linkIndex": 0}]}]}]}],
+        "dictionary": {"stringTable": ["", "cpu", "main"], "functionTable": [{}, {"nameStrindex": 2}],
+                       "locationTable": [{}, {"lines": [{"functionIndex": 1}], "mappingIndex": 0}],
+                       "mappingTable": [{}], "stackTable": [{}, {"locationIndices": [1]}],
+                       "attributeTable": [{}, {"keyStrindex": 1, "value": {"bytesValue": "aGk="}}],
+                       "linkTable": [{"traceId": "ab", "spanId": ""}]}}).encode()
+    yield text
+    yield b'{"resourceProfiles":[' * 3000
+    yield from text_mutations(text, random.Random(11), 200)
+
+
+def ingest():
+    def node(name, own, *children):
+        return (varint(len(name)) + name + varint(own) + varint(len(children)) + b"".join(children))
+
+    tree = node(b"", 0, node(b"main", 1, node(b"a;b", 2), node(b"\n", 1 << 62)), node(b"x", 4))
+    form = (b'--XX\r\nContent-Disposition: form-data; name="profile"\r\n\r\nabc\r\n--XX\r\n'
+            b'Content-Disposition: form-data; name="other"\r\n\r\n\r\n--XX--\r\n')
+    rng = random.Random(12)
+    for kind, text in ((0, b"a;b 3\nc\r\nd 4"), (1, b"a;b\n\nc"), (2, tree), (3, tree), (4, form)):
+        yield bytes([kind]) + text
+        for changed in byte_mutations(text, rng, 60):
+            yield bytes([kind]) + changed
+    yield b"\3" + (varint(0) + varint(1) + varint(1)) * 70000
+
+
+def request():
+    inner = message((1, b"text"), (2, 1.5))
+    proto = message((1, b"a"), (2, b"b"), (2, b"c"), (3, 1 << 63), (4, 1), (5, b"\0\1"), (6, inner),
+                    (6, b""), (7, inner), (9, 5))
+    text = (b'{"text":"a\\u00fc","texts":["b",""],"number":"ONE","flag":true,"bytes":"AAE=","list":['
+            b'{"text":"x","number":1e3},{}],"inner":{"number":"2.5"},"un_known":[{"a":null}]}')
+    rng = random.Random(13)
+    yield b"\0" + proto
+    yield b"\1" + text
+    for changed in byte_mutations(proto, rng, 80):
+        yield b"\0" + changed
+    for changed in text_mutations(text, rng, 120):
+        yield b"\1" + changed
+
+
+def h2():
+    def frame(kind, flags, stream, payload):
+        return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+    def literal(name, value):
+        return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+    headers = b"\x83\x86" + literal(b":path", b"/a%20b?c=d+e&f&%zz=1") + literal(
+        b":authority", b"x") + literal(b"content-type", b"application/grpc")
+    text = (frame(4, 0, 0, b"") + frame(1, 4, 1, headers) + frame(0, 0, 1, b"\0\0\0\0\2ab") +
+            frame(0, 1, 1, b"") + frame(1, 5, 3, headers) + frame(3, 0, 3, bytes(4)) +
+            frame(6, 0, 0, bytes(8)) + frame(8, 0, 0, b"\0\0\1\0") + frame(7, 0, 0, bytes(8)))
+    yield text
+    yield frame(1, 5, 1, headers) + frame(0, 0, 5, bytes(70)) * 3
+    yield frame(4, 0, 0, b"") + frame(1, 4, 1, headers) + frame(0, 0, 1, bytes(16000)) * 6
+    yield from byte_mutations(text, random.Random(14), 200)
 
 
 def spool_item():

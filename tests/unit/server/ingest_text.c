@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trees, tries and lines as folded text. */
+#include "server/ingest_text.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "codec/wire.h"
+#include "tests/test.h"
+
+static void assert_text(enum ingest_text kind, const void *data, size_t len, const char *want)
+{
+	_cleanup_(buf_fini) struct buf out = { 0 };
+
+	assert_int_equal(ingest_text(kind, data, len, &out, NULL), 0);
+	buf_put_byte(&out, 0);
+	assert_string_equal((const char *)out.data, want);
+}
+
+static void put_node(struct buf *b, const char *name, uint64_t own, uint64_t children)
+{
+	wire_put_varint(b, strlen(name));
+	buf_put_str(b, name);
+	wire_put_varint(b, own);
+	wire_put_varint(b, children);
+}
+
+static void lines_without_a_count_are_left_out(void **state)
+{
+	static const char text[] = "a;b 3\r\nno count\n\n12\nc 0 7";
+
+	assert_text(INGEST_FOLDED, text, strlen(text), "a;b 3\nc 0 7\n");
+}
+
+static void each_line_counts_one(void **state)
+{
+	assert_text(INGEST_LINES, "a;b\na;b 4\n\n", 11, "a;b 1\na;b 4 1\n");
+}
+
+static void a_tree_has_frames_and_a_trie_pieces_of_text(void **state)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+
+	put_node(&b, "", 0, 2);
+	put_node(&b, "main", 1, 1);
+	put_node(&b, ";x\ny", 2, 0);
+	put_node(&b, "z", 3, 0);
+	assert_text(INGEST_TRIE, b.data, b.len, "main 1\nmain;x y 2\nz 3\n");
+	assert_text(INGEST_TREE, b.data, b.len, "main 1\nmain;;x y 2\nz 3\n");
+}
+
+static void refuses_a_tree_that_ends_early_or_goes_on(void **state)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 }, out = { 0 };
+
+	put_node(&b, "", 0, 1);
+	put_node(&b, "main", 1, 0);
+	for (size_t len = 1; len < b.len; len++)
+		assert_int_equal(ingest_text(INGEST_TREE, b.data, len, &out, NULL), -EBADMSG);
+	buf_put_byte(&b, 0);
+	assert_int_equal(ingest_text(INGEST_TREE, b.data, b.len, &out, NULL), -EBADMSG);
+}
+
+static void refuses_a_tree_without_end(void **state)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 }, out = { 0 };
+
+	for (int i = 0; i < 70000; i++)
+		put_node(&b, "", 0, 1);
+	assert_int_equal(ingest_text(INGEST_TREE, b.data, b.len, &out, NULL), -EFBIG);
+}
+
+TEST_GROUP(test_ingest_text, TEST(lines_without_a_count_are_left_out), TEST(each_line_counts_one),
+	   TEST(a_tree_has_frames_and_a_trie_pieces_of_text),
+	   TEST(refuses_a_tree_that_ends_early_or_goes_on), TEST(refuses_a_tree_without_end))

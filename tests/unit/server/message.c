@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One message as protobuf and as JSON. */
+#include "server/message.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "codec/wire.h"
+#include "tests/test.h"
+
+struct inner {
+	const char *text;
+};
+
+struct outer {
+	const char *text;
+	int64_t number;
+	struct message_bytes bytes;
+	struct message_list list;
+};
+
+static const struct message_field inner_fields[] = {
+	{ 1, "innerText", MESSAGE_STRING, offsetof(struct inner, text), NULL, NULL },
+};
+static const struct message inner = { inner_fields, 1, sizeof(struct inner) };
+static const char *const names[] = { "ZERO", "ONE", NULL };
+
+static const struct message_field outer_fields[] = {
+	{ 1, "text", MESSAGE_STRING, offsetof(struct outer, text), NULL, NULL },
+	{ 2, "aNumber", MESSAGE_INT, offsetof(struct outer, number), NULL, names },
+	{ 3, "bytes", MESSAGE_BYTES, offsetof(struct outer, bytes), NULL, NULL },
+	{ 4, "list", MESSAGE_LIST, offsetof(struct outer, list), &inner, NULL },
+};
+static const struct message outer = { outer_fields, 4, sizeof(struct outer) };
+
+static void assert_whole(const struct outer *o)
+{
+	assert_string_equal(o->text, "hi");
+	assert_int_equal(o->number, 1);
+	assert_int_equal(o->bytes.len, 2);
+	assert_memory_equal(o->bytes.data, "\0\1", 2);
+	assert_int_equal(o->list.len, 2);
+	assert_string_equal(((const struct inner *)o->list.data)[1].text, "b");
+}
+
+static void both_forms_read_alike(void **state)
+{
+	static const char json[] = "{\"text\":\"hi\",\"a_number\":\"ONE\",\"bytes\":\"AAE=\","
+				   "\"other\":[{}],\"list\":[{},{\"inner_text\":\"b\"}]}";
+	_cleanup_(message_memory_fini) struct message_memory memory = { 0 };
+	_cleanup_(buf_fini) struct buf proto = { 0 };
+	struct outer a = { 0 }, b = { 0 };
+	size_t at;
+
+	wire_put_bytes(&proto, 1, "hi", 2);
+	wire_put_uint(&proto, 2, 1);
+	wire_put_bytes(&proto, 3, "\0\1", 2);
+	wire_put_bytes(&proto, 4, NULL, 0);
+	at = wire_begin(&proto, 4);
+	wire_put_bytes(&proto, 1, "b", 1);
+	wire_end(&proto, at);
+	wire_put_uint(&proto, 9, 5);
+	assert_int_equal(message_read(&outer, false, proto.data, proto.len, &memory, &a, NULL), 0);
+	assert_int_equal(message_read(&outer, true, json, strlen(json), &memory, &b, NULL), 0);
+	assert_whole(&a);
+	assert_whole(&b);
+}
+
+static void what_is_wrong_is_refused_with_a_reason(void **state)
+{
+	static const char *const bad[] = { "",
+					   "[]",
+					   "{\"text\":1}",
+					   "{\"list\":[1]}",
+					   "{\"aNumber\":\"TWO\"}",
+					   "{\"bytes\":\"*\"}",
+					   "{\"text\":\"a\\u0000b\"}" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		_cleanup_(message_memory_fini) struct message_memory memory = { 0 };
+		struct outer o = { 0 };
+		struct err err = { 0 };
+
+		assert_int_equal(
+			message_read(&outer, true, bad[i], strlen(bad[i]), &memory, &o, &err),
+			-EBADMSG);
+		assert_true(err.msg[0]);
+	}
+}
+
+static void a_field_of_another_wire_type_is_refused(void **state)
+{
+	_cleanup_(message_memory_fini) struct message_memory memory = { 0 };
+	struct outer o = { 0 };
+
+	assert_int_equal(message_read(&outer, false, "\x08\x01", 2, &memory, &o, NULL), -EBADMSG);
+	assert_int_equal(message_read(&outer, false, "\x0a\x05x", 3, &memory, &o, NULL), -EBADMSG);
+}
+
+TEST_GROUP(test_message, TEST(both_forms_read_alike), TEST(what_is_wrong_is_refused_with_a_reason),
+	   TEST(a_field_of_another_wire_type_is_refused))
