@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -21,6 +22,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "cli/agent.h"
 #include "cli/cli.h"
 #include "cli/listen.h"
 #include "export/export.h"
@@ -29,6 +31,7 @@
 enum { LOG_S = 60, STOP_S = 5, EXPORT_STOP_MS = 4500, OLD_EXPORTER_MS = 10000 };
 
 struct agent_cli {
+	const struct agent_extra *extra; /* or NULL */
 	int argc;
 	char **argv;
 	struct agent_config *config;
@@ -98,7 +101,8 @@ static int add_sinks(struct sinks *out, const struct agent_config *c, enum expor
 	return r;
 }
 
-static int open_exporter(struct exporter **out, struct exporter *previous,
+/* In the place of the one there is, if any. */
+static int open_exporter(struct exporter **out, const struct agent_cli *cli,
 			 const struct agent_config *c, struct err *err)
 {
 	struct sinks sinks = { 0 };
@@ -108,7 +112,7 @@ static int open_exporter(struct exporter **out, struct exporter *previous,
 		.spool_bytes = c->spool_bytes,
 		.max_age_ns = (int64_t)c->max_age,
 		.host = c->host,
-		.previous = previous,
+		.previous = cli->exporter,
 		.log = log_export,
 	};
 	int r = add_sinks(&sinks, c, EXPORT_PYROSCOPE, &c->server);
@@ -117,6 +121,10 @@ static int open_exporter(struct exporter **out, struct exporter *previous,
 		r = add_sinks(&sinks, c, EXPORT_OTLP, &c->otlp);
 	if (r == 0)
 		r = add_sinks(&sinks, c, EXPORT_DIR, &c->dir);
+	if (r == 0 && cli->extra)
+		r = vec_push(&sinks, (struct export_sink_options){ .kind = EXPORT_LOCAL,
+								   .url = "store",
+								   .fd = cli->extra->fd });
 	opt.sinks = sinks.data;
 	opt.n_sinks = sinks.len;
 	if (r == 0 && !sinks.len)
@@ -133,6 +141,8 @@ static void on_window(void *ctx, struct export_window *w)
 {
 	struct agent_cli *cli = ctx;
 
+	if (cli->extra && cli->extra->on_window)
+		cli->extra->on_window(cli->extra->ctx, w);
 	pthread_mutex_lock(&cli->lock);
 	exporter_put(cli->exporter, w);
 	pthread_mutex_unlock(&cli->lock);
@@ -234,28 +244,45 @@ static uint64_t in_ms(uint64_t ms)
 	return clock_monotonic_ns() + ms * CLOCK_MS_NS;
 }
 
+/* The way to a server beside stays as it is: its socket has one user. *@out_old: to be stopped. */
+static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
+			    struct exporter **out_old, struct err *err)
+{
+	struct exporter *fresh = NULL;
+	int r;
+
+	*out_old = NULL;
+	if (cli->extra)
+		return 0;
+	r = open_exporter(&fresh, cli, c, err);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&cli->lock);
+	*out_old = cli->exporter;
+	cli->exporter = fresh;
+	pthread_mutex_unlock(&cli->lock);
+	return 0;
+}
+
 /* What is wrong leaves everything as it was. */
 static void reload(struct agent_cli *cli)
 {
-	struct exporter *exporter = NULL, *old;
+	struct exporter *old = NULL;
 	struct agent_config *c = NULL;
 	struct err err = { 0 };
 	int r = read_config(cli, &c, &err);
 
 	if (r == 0)
-		r = open_exporter(&exporter, cli->exporter, c, &err);
+		r = replace_exporter(cli, c, &old, &err);
 	if (r < 0) {
 		fprintf(stderr, "level=error msg=\"config not taken\" error=\"%s\"\n",
 			err.msg[0] ? err.msg : strerror(-r));
 		agent_config_free(c);
 		return;
 	}
-	pthread_mutex_lock(&cli->lock);
-	old = cli->exporter;
-	cli->exporter = exporter;
-	pthread_mutex_unlock(&cli->lock);
 	agent_reload(cli->agent, c);
-	exporter_stop(old, in_ms(OLD_EXPORTER_MS));
+	if (old)
+		exporter_stop(old, in_ms(OLD_EXPORTER_MS));
 	exporter_free(old);
 }
 
@@ -276,23 +303,33 @@ static void out_of_time(int sig)
 	_exit(1);
 }
 
-/* Until a signal says so. */
+/* The server beside has ended? It is left for its parent to take note of. */
+static bool server_has_ended(const struct agent_cli *cli)
+{
+	siginfo_t info = { 0 };
+
+	return cli->extra &&
+	       waitid(P_PID, (id_t)cli->extra->server, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid;
+}
+
+/* Until a signal says so, or the server beside has ended. */
 static void wait_for_end(struct agent_cli *cli, const sigset_t *signals)
 {
 	uint64_t next_log_ms = in_ms(LOG_S * 1000) / CLOCK_MS_NS;
 	int sig;
 
-	for (;;) {
+	while (!server_has_ended(cli)) {
 		int64_t left = (int64_t)next_log_ms - clock_monotonic_ms();
 		struct timespec wait = { left > 0 ? left / 1000 : 0,
 					 left > 0 ? left % 1000 * CLOCK_MS_NS : 0 };
 
 		sig = sigtimedwait(signals, NULL, &wait);
-		if (sig == SIGHUP) {
+		if (sig == SIGHUP)
 			reload(cli);
-		} else if (sig > 0) {
+		else if (sig == SIGINT || sig == SIGTERM)
 			return;
-		} else if (clock_monotonic_ms() >= (int64_t)next_log_ms) {
+		if (clock_monotonic_ms() >= (int64_t)next_log_ms) {
 			next_log_ms += LOG_S * 1000;
 			log_stats(cli);
 		}
@@ -324,12 +361,12 @@ static int start(struct agent_cli *cli, struct err *err)
 {
 	struct agent_opts opts = {
 		.config = cli->config,
-		.keep_times = cli->config->otlp.len > 0,
+		.keep_times = cli->config->otlp.len > 0 || cli->extra,
 		.export = on_window,
 		.log = log_line,
 		.ctx = cli,
 	};
-	int r = open_exporter(&cli->exporter, NULL, cli->config, err);
+	int r = open_exporter(&cli->exporter, cli, cli->config, err);
 
 	if (r == 0)
 		r = agent_open(&cli->agent, &opts, err);
@@ -361,9 +398,9 @@ static int usage(void)
 	return 0;
 }
 
-int cli_agent(int argc, char **argv)
+int cli_agent_with(int argc, char **argv, const struct agent_extra *extra)
 {
-	struct agent_cli cli = { .argc = argc, .argv = argv };
+	struct agent_cli cli = { .argc = argc, .argv = argv, .extra = extra };
 	sigset_t signals;
 	struct err err = { 0 };
 	int status;
@@ -379,6 +416,8 @@ int cli_agent(int argc, char **argv)
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
+	if (extra)
+		sigaddset(&signals, SIGCHLD);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	/* few threads allocate, and never at once for long: what one has freed serves the others */
@@ -393,4 +432,9 @@ int cli_agent(int argc, char **argv)
 	agent_config_free(cli.config);
 	pthread_mutex_destroy(&cli.lock);
 	return status;
+}
+
+int cli_agent(int argc, char **argv)
+{
+	return cli_agent_with(argc, argv, NULL);
 }

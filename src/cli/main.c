@@ -20,6 +20,7 @@ static const struct cli_command commands[] = {
 	{ "server", cli_server, "keep profiles and answer questions about them" },
 	{ "symbols", cli_symbols, "name addresses of an executable" },
 	{ "unwind-info", cli_unwind_info, "show the unwind table of an executable" },
+	{ "up", cli_up, "profile this machine, keep it and show it: the default" },
 	{ "view", cli_view, "show a profile in the browser" },
 };
 
@@ -91,13 +92,15 @@ int main(int argc, char **argv)
 	keep_no_memory();
 	symbol_worker_main(argc, argv);
 	if (argc < 2)
-		return usage(stderr, EXIT_USAGE);
+		return cli_up(argc, argv);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return usage(stdout, 0);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts("cameo " CAMEO_VERSION);
 		return 0;
 	}
+	if (argv[1][0] == '-')
+		return cli_up(argc, argv);
 	for (int i = 0; i < N_COMMANDS; i++) {
 		if (strcmp(argv[1], commands[i].name) != 0)
 			continue;

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/listen.h"
+#include "cli/server.h"
 #include "server/server.h"
 #include "store/usage.h"
 
@@ -242,7 +243,7 @@ static int store_info(const char *dir)
 	return 0;
 }
 
-int cli_server(int argc, char **argv)
+int cli_server_fed(int argc, char **argv, int fd)
 {
 	_cleanup_(server_closep) struct server *s = NULL;
 	_cleanup_(freep) char *listen = NULL, *otlp = NULL;
@@ -275,6 +276,14 @@ int cli_server(int argc, char **argv)
 		printf("OTLP, too: http%s://%s:%u\n", so.cert_file ? "s" : "", so.otlp_host,
 		       server_otlp_port(s));
 	fflush(stdout);
-	sigwait(&stop, &sig);
+	if (fd < 0)
+		sigwait(&stop, &sig);
+	else if (server_feed(s, fd) < 0)
+		return cli_fail("the agent's profiles can't be read");
 	return 0;
+}
+
+int cli_server(int argc, char **argv)
+{
+	return cli_server_fed(argc, argv, -1);
 }

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cameo up: what runs is on its page, and nothing is lost when it ends."""
+import json
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import cameo
+from cameo import expect
+
+TYPE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+
+
+class Up:
+    """`cameo COMMAND --data DIR` on a free port, until the end of the block."""
+
+    def __init__(self, data, *flags, command="up"):
+        self.said = b""
+        terminal, stderr = pty.openpty()
+        self.terminal = terminal
+        argv = [cameo.CAMEO, command, "--data", data, "--listen", "127.0.0.1:0", *flags]
+        if command == "up":
+            argv += ["--metrics", "no"]
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=stderr, stdin=subprocess.DEVNULL)
+        os.close(stderr)
+        self.url = None
+
+    def __enter__(self):
+        line = self.process.stdout.readline().decode()
+        found = re.search(r"http://\S+", line)
+        expect(found, "no URL:", line, self.text())
+        self.url = found[0]
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.text()
+        self.process.stdout.close()
+        os.close(self.terminal)
+        self.terminal = None
+
+    def text(self):
+        """What stands on its terminal so far."""
+        while self.terminal is not None and select.select([self.terminal], [], [], 0)[0]:
+            try:
+                piece = os.read(self.terminal, 65536)
+            except OSError:  # its other end is closed
+                break
+            if not piece:
+                break
+            self.said += piece
+        return self.said.decode(errors="replace")
+
+    def ask(self, method, **question):
+        rq = urllib.request.Request(f"{self.url}/querier.v1.QuerierService/{method}", json.dumps(question).encode(),
+                                    {"Content-Type": "application/json"})
+        with urllib.request.urlopen(rq, timeout=60) as answer:
+            return json.load(answer)
+
+    def names(self, service):
+        """Names of the frames of a service in the last hour."""
+        now = int(time.time() * 1000)
+        graph = self.ask("SelectMergeStacktraces", profileTypeID=TYPE, start=now - 3600000, end=now + 60000,
+                         labelSelector=f'{{service_name="{service}"}}').get("flamegraph", {})
+        return graph.get("names", []), int(graph.get("total", 0))
+
+    def wait(self, condition, what):
+        deadline = time.monotonic() + cameo.DEADLINE_S
+        while not condition():
+            expect(self.process.poll() is None, "it has ended:", self.text())
+            expect(time.monotonic() < deadline, f"waited for {what} in vain:", self.text())
+            time.sleep(0.1)
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(cameo.DEADLINE_S)
+
+    def server(self):
+        """The pid of the process that serves."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as f:
+            for pid in f.read().split():
+                with open(f"/proc/{pid}/status", encoding="ascii") as status:
+                    if "CapPrm:\t0000000000000000" in status.read() and os.readlink(f"/proc/{pid}/exe") == \
+                            os.readlink(f"/proc/{self.process.pid}/exe"):
+                        return int(pid)
+        return None
+
+
+def only(comm):
+    """Whatever else the machine does is left out."""
+    return ("--rule", f"comm!={comm} : drop-process")
+
+
+def shows_what_runs(shop):
+    """What runs can be asked for while it runs, by the program's name and with its functions"""
+    program = cameo.spawn(shop.link(shop.c("chain"), "upchain"), "100000")
+    try:
+        with Up(shop.path("shown"), "-F", "99", "--window", "1s", *only("upchain")) as up:
+            up.wait(lambda: "hot" in up.names("upchain")[0], "the function that is hot")
+            names, total = up.names("upchain")
+            page = urllib.request.urlopen(up.url, timeout=60).read()
+            up.wait(lambda: "CPUs busy:" in up.text(), "the line of what is hot")
+            status = up.end()
+    finally:
+        cameo.end(program)
+    expect({"_start", "main", "outer", "middle", "hot"} <= set(names), names)
+    expect(total > 0, total)
+    expect(b"<!doctype html>" in page.lower(), "no page")
+    expect(re.search(r"\d+ % hot \(upchain\)", up.text()), "not on the line:", up.text()[-500:])
+    expect(status == 0, f"status {status}", up.text())
+
+
+def keeps_the_last_window(shop):
+    """The window that SIGTERM cuts short is in the store afterwards"""
+    program = cameo.spawn(shop.link(shop.c("chain"), "uplast"), "100000")
+    data = shop.path("last")
+    try:
+        with Up(data, "-F", "199", "--window", "1h", *only("uplast")) as up:
+            time_before = cameo.cpu_ticks(program.pid)
+            up.wait(lambda: cameo.cpu_ticks(program.pid) > time_before + 100, "the program to run")
+            expect("hot" not in up.names("uplast")[0], "a window of an hour is over already")
+            expect(up.end() == 0, up.text())
+    finally:
+        cameo.end(program)
+    with Up(data, command="server") as server:
+        names, total = server.names("uplast")
+        expect("hot" in names and total > 3e8, f"{total} ns of", names)
+
+
+def server_without_privileges(shop):
+    """The process that serves has no capability; when it is gone, the agent ends and says so"""
+    with Up(shop.path("gone"), "--window", "1s") as up:
+        pid = up.server()
+        expect(pid, "no process without capabilities")
+        os.kill(pid, signal.SIGKILL)
+        status = up.process.wait(cameo.DEADLINE_S)
+        expect(status == 1 and "the server was killed" in up.text(), f"status {status}:", up.text())
+
+
+def refuses_mistakes(shop):
+    """Mistakes of either half are told, and nothing goes on running"""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = f"127.0.0.1:{taken.getsockname()[1]}"
+        for flags, words in ((("--listen", port), "Address already in use"), (("--nosuch",), "--nosuch"),
+                             (("--freq", "fast"), "whole number"), (("--keep-days", "x"), "not a number"),
+                             (("--listen", "0.0.0.0:0"), "not this machine alone")):
+            r = cameo.cameo("up", "--data", shop.path("bad"), "--metrics", "no", "--listen", "127.0.0.1:0", *flags)
+            expect(r.returncode in (1, 2) and words in r.stderr, f"{flags}: {r.returncode}, {r.stderr}")
+
+
+def main():
+    cameo.need_bpf()
+    tap = cameo.Tap()
+    with cameo.Workshop() as shop:
+        for test in (shows_what_runs, keeps_the_last_window, server_without_privileges, refuses_mistakes):
+            tap.run(test.__doc__, test, shop)
+    tap.done()
+
+
+main()
