@@ -7,7 +7,6 @@
  */
 #include "base/json.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,27 +135,45 @@ void json_str(struct json *j, const char *s)
 	json_strn(j, s, strlen(s));
 }
 
-void json_uint(struct json *j, uint64_t v)
+/* Decimal digits with a sign and in quotes, either of which may be 0: none. */
+static void put_number(struct buf *out, uint64_t v, char sign, char quote)
 {
-	char digits[20];
-	size_t at = sizeof(digits);
+	char text[24];
+	size_t at = sizeof(text);
 
-	begin_value(j);
+	if (quote)
+		text[--at] = quote;
 	do {
-		digits[--at] = (char)('0' + v % 10);
+		text[--at] = (char)('0' + v % 10);
 		v /= 10;
 	} while (v);
-	buf_put(j->out, digits + at, sizeof(digits) - at);
+	if (sign)
+		text[--at] = sign;
+	if (quote)
+		text[--at] = quote;
+	buf_put(out, text + at, sizeof(text) - at);
+}
+
+static void put_int(struct json *j, int64_t v, char quote)
+{
+	begin_value(j);
+	put_number(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v, v < 0 ? '-' : 0, quote);
+}
+
+void json_uint(struct json *j, uint64_t v)
+{
+	begin_value(j);
+	put_number(j->out, v, 0, 0);
 }
 
 void json_int(struct json *j, int64_t v)
 {
-	if (v >= 0) {
-		json_uint(j, (uint64_t)v);
-		return;
-	}
-	begin_value(j);
-	buf_printf(j->out, "%" PRId64, v);
+	put_int(j, v, 0);
+}
+
+void json_int_text(struct json *j, int64_t v)
+{
+	put_int(j, v, '"');
 }
 
 void json_double(struct json *j, double v)

@@ -32,6 +32,8 @@ void json_key(struct json *j, const char *key);
 void json_str(struct json *j, const char *s);
 void json_strn(struct json *j, const char *s, size_t len);
 void json_int(struct json *j, int64_t v);
+/* As a string: how proto3 has 64-bit numbers. */
+void json_int_text(struct json *j, int64_t v);
 void json_uint(struct json *j, uint64_t v);
 void json_double(struct json *j, double v); /* null when it is not finite */
 void json_bool(struct json *j, bool v);

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/answer.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/armour.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-
-/* proto3 JSON has 64-bit numbers as strings. */
-static void json_int64(struct json *j, int64_t v)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRId64, v);
-	json_str(j, text);
-}
 
 void answer_int(struct answer *a, uint32_t number, const char *name, int64_t v)
 {
@@ -27,7 +16,7 @@ void answer_int(struct answer *a, uint32_t number, const char *name, int64_t v)
 	if (!v)
 		return;
 	json_key(&a->json, name);
-	json_int64(&a->json, v);
+	json_int_text(&a->json, v);
 }
 
 void answer_bool(struct answer *a, uint32_t number, const char *name, bool v)
@@ -119,7 +108,7 @@ size_t answer_numbers(struct answer *a, uint32_t number, const char *name)
 void answer_number(struct answer *a, int64_t v)
 {
 	if (a->is_json)
-		json_int64(&a->json, v);
+		json_int_text(&a->json, v);
 	else
 		wire_put_varint(a->out, (uint64_t)v);
 }

@@ -6,9 +6,7 @@
 #include "server/pprof_json.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -105,14 +103,6 @@ static const struct field profile_fields[] = {
 };
 static const struct schema profile = SCHEMA(profile_fields);
 
-static void put_int64(struct json *j, uint64_t v)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRId64, (int64_t)v);
-	json_str(j, text);
-}
-
 static int put_fields(const struct schema *s, struct wire w, struct json *j);
 
 static int put_object(const struct schema *s, struct wire w, struct json *j)
@@ -132,7 +122,7 @@ static int put_ints(const struct wire_field *f, struct json *j)
 	int r;
 
 	while ((r = wire_nums_next(&it, &v)) > 0)
-		put_int64(j, v);
+		json_int_text(j, (int64_t)v);
 	return r;
 }
 
@@ -140,7 +130,7 @@ static int put_value(const struct field *field, const struct wire_field *f, stru
 {
 	switch (field->kind) {
 	case INT:
-		put_int64(j, f->value);
+		json_int_text(j, (int64_t)f->value);
 		return 0;
 	case BOOL:
 		json_bool(j, f->value);

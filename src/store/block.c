@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One zstd frame of: varint n, varint number of types, for each column its
+ * A byte 0, or else one zstd frame, of: varint n, varint number of types, for each column its
  * length in bytes, then the columns. Column 0 has the differences of the ids;
  * the others begin with a byte: OWN, and n zigzag varints follow, or TIMES, and
  * one follows: the factor of the first type's values.
+ *
+ * Small blocks are stored as they are: they are hardly smaller compressed, and
+ * a question reads thousands of them.
  */
 #include "store/block.h"
 
@@ -24,6 +27,8 @@ enum {
 	COLUMN_TIMES,
 	LEVEL = 3,
 	MAX_RAW = 256 << 20,
+	STORED = 0, /* zstd's frames begin otherwise */
+	MAX_STORED = 4096,
 };
 
 static uint64_t zigzag(int64_t v)
@@ -116,7 +121,11 @@ int block_write(struct block_writer *w, const uint32_t *nodes, const int64_t *va
 	buf_put(raw, columns->data, columns->len);
 	if (buf_error(columns) || buf_error(raw))
 		return -ENOMEM;
-	return compress(w, out);
+	if (raw->len > MAX_STORED)
+		return compress(w, out);
+	buf_put_byte(out, STORED);
+	buf_put(out, raw->data, raw->len);
+	return buf_error(out);
 }
 
 void block_fini(struct block *b)
@@ -128,11 +137,16 @@ void block_fini(struct block *b)
 	*b = (struct block){ 0 };
 }
 
-static int decompress(struct block *b, const void *data, size_t len)
+static int decompress(struct block *b, const void *data, size_t len, struct wire *out)
 {
-	unsigned long long raw_len = ZSTD_getFrameContentSize(data, len);
+	unsigned long long raw_len;
 	size_t r;
 
+	if (len && *(const uint8_t *)data == STORED) {
+		*out = wire_of((const uint8_t *)data + 1, len - 1);
+		return 0;
+	}
+	raw_len = ZSTD_getFrameContentSize(data, len);
 	if (raw_len > MAX_RAW) /* both of its errors are huge */
 		return -EBADMSG;
 	if (raw_len > b->raw.cap &&
@@ -145,7 +159,7 @@ static int decompress(struct block *b, const void *data, size_t len)
 	r = ZSTD_decompressDCtx(b->zstd, b->raw.data, b->raw.cap, data, len);
 	if (ZSTD_isError(r) || r != raw_len)
 		return -EBADMSG;
-	b->raw.len = r;
+	*out = wire_of(b->raw.data, r);
 	return 0;
 }
 
@@ -235,12 +249,13 @@ int block_read(struct block *b, const void *data, size_t len, size_t type)
 {
 	struct wire columns[BLOCK_MAX_TYPES + 1], w, *asked = &columns[type + 1];
 	uint64_t n, n_types;
-	int r = decompress(b, data, len);
+	int r = decompress(b, data, len, &w);
+	size_t raw_len;
 
 	if (r < 0)
 		return r;
-	w = wire_of(b->raw.data, b->raw.len);
-	if (!next_number(&w, &n) || !next_number(&w, &n_types) || n > b->raw.len ||
+	raw_len = wire_len(w);
+	if (!next_number(&w, &n) || !next_number(&w, &n_types) || n > raw_len ||
 	    n_types > BLOCK_MAX_TYPES || type >= n_types)
 		return -EBADMSG;
 	r = make_room(b, (size_t)n);

@@ -33,7 +33,7 @@ struct block {
 	struct ZSTD_DCtx_s *zstd;
 	struct {
 		uint8_t *data;
-		size_t len, cap;
+		size_t cap;
 	} raw;
 	uint32_t *nodes;
 	int64_t *values;

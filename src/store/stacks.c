@@ -127,7 +127,8 @@ static int carry_node(struct carry *c, uint32_t id, int64_t value)
 static int carry_all(struct carry *c, const int64_t *self, size_t n)
 {
 	const struct symbols_node *nodes = symbols_nodes(c->from);
-	int r = 0;
+	size_t n_needed = 0;
+	int r;
 
 	c->frames = calloc(symbols_count(c->from, SYMBOLS_FRAMES) + 1, sizeof(*c->frames));
 	c->nodes = calloc(n + 1, sizeof(*c->nodes));
@@ -137,7 +138,9 @@ static int carry_all(struct carry *c, const int64_t *self, size_t n)
 	for (size_t i = n; i-- > 0;) {
 		c->needed[i] |= self[i] != 0;
 		c->needed[nodes[i].parent] |= c->needed[i];
+		n_needed += c->needed[i];
 	}
+	r = symbols_reserve_nodes(c->to->symbols, n_needed);
 	for (uint32_t i = 0; r == 0 && i < n; i++)
 		if (c->needed[i])
 			r = carry_node(c, i, self[i]);

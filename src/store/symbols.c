@@ -116,6 +116,13 @@ int symbols_add_node(struct symbols *s, uint32_t parent, uint32_t frame, uint32_
 	return 0;
 }
 
+int symbols_reserve_nodes(struct symbols *s, size_t n)
+{
+	int r = vec_reserve(&s->nodes, s->nodes.len + n);
+
+	return r < 0 ? r : index_reserve(&s->node_index, s->nodes.len + n);
+}
+
 int symbols_add_series(struct symbols *s, const uint32_t *words, size_t n, uint32_t *out_id)
 {
 	return seqtab_add(&s->series, words, n, out_id);

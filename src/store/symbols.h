@@ -50,6 +50,9 @@ int symbols_add_frame(struct symbols *s, const struct symbols_frame *f, uint32_t
 int symbols_add_node(struct symbols *s, uint32_t parent, uint32_t frame, uint32_t *out_id);
 int symbols_add_series(struct symbols *s, const uint32_t *words, size_t n, uint32_t *out_id);
 
+/* Make room for so many nodes more. 0 or -ENOMEM. */
+int symbols_reserve_nodes(struct symbols *s, size_t n);
+
 uint32_t symbols_count(const struct symbols *s, enum symbols_kind kind);
 const char *symbols_string(const struct symbols *s, uint32_t id);
 size_t symbols_string_len(const struct symbols *s, uint32_t id);

@@ -55,5 +55,28 @@ static void damage_is_noticed_or_harmless(void **state)
 	assert_int_equal(block_read(&b, out.data, out.len, 1), 0);
 }
 
-TEST_GROUP(test_block, TEST(a_column_that_is_a_multiple_is_read_back),
-	   TEST(damage_is_noticed_or_harmless))
+static void a_large_block_is_compressed(void **state)
+{
+	enum { N = 20000 };
+	_cleanup_(block_writer_fini) struct block_writer w = { 0 };
+	_cleanup_(buf_fini) struct buf out = { 0 };
+	_cleanup_(block_fini) struct block b = { 0 };
+	_cleanup_(freep) uint32_t *nodes = malloc(N * sizeof(*nodes));
+	_cleanup_(freep) int64_t *values = malloc(N * sizeof(*values));
+
+	for (uint32_t i = 0; i < N; i++) {
+		nodes[i] = 3 * i;
+		values[i] = i % 10;
+	}
+	assert_int_equal(block_write(&w, nodes, values, N, 1, &out), 0);
+	assert_true(out.len < N);
+	assert_int_equal(block_read(&b, out.data, out.len, 0), 0);
+	assert_int_equal(b.n, N);
+	for (uint32_t i = 0; i < N; i++)
+		assert_true(b.nodes[i] == nodes[i] && b.values[i] == values[i]);
+	for (size_t len = 0; len < out.len; len += 7)
+		assert_int_equal(block_read(&b, out.data, len, 0), -EBADMSG);
+}
+
+TEST_GROUP(test_block, TEST(a_large_block_is_compressed),
+	   TEST(a_column_that_is_a_multiple_is_read_back), TEST(damage_is_noticed_or_harmless))
