@@ -87,33 +87,72 @@ static __always_inline void jvm_push(struct walk *w, __u32 object, __u64 addr, _
 	vm_note(w, head, cookie);
 }
 
-/* The blob of the current pc: its start is read. 0 or -1. */
+/* What tells compiled methods apart; of another blob, bytes of it. */
+static __always_inline __u32 jvm_cookie(const struct walk *w, const struct jvm_vm *vm)
+{
+	return vm_cookie(jvm_field(w, vm->method) ^ jvm_field(w, vm->compile_id) << 40);
+}
+
+/* Where the blob is that holds @pc, by the heap's map of segments; 0: nowhere. */
+static __always_inline __u64 jvm_find_blob(const struct walk *w, const struct jvm_vm *vm, __u64 pc)
+{
+	__u32 shift = JVM_MAPPING_SHIFT(w->mapping.file);
+	__u64 seg = pc >> shift;
+	__u8 tag = JVM_SEGMENT_FREE;
+
+	for (int i = 0; i < JVM_HOPS_MAX && tag; i++) {
+		if (read_user(&tag, sizeof(tag), w->mapping.file_off + seg) ||
+		    tag == JVM_SEGMENT_FREE)
+			return 0;
+		seg -= tag;
+	}
+	return tag ? 0 : (seg << shift) + vm->block_bytes;
+}
+
+static __always_inline int jvm_read_head(struct walk *w, const struct jvm_vm *vm, __u64 at)
+{
+	__u32 n = bounded_here(vm->blob_bytes);
+
+	w->blob_at = 0;
+	if (!at || n > JVM_BLOB_BYTES || read_user(w->blob, n, at))
+		return -1;
+	w->blob_at = at;
+	return 0;
+}
+
+/*
+ * The blob of the current pc: its head is read. 0 or -1. Where it was for this pc
+ * is remembered, and holds as long as what is there is the same.
+ */
 WALK_FN int jvm_read_blob(__u32 which)
 {
 	struct walk *w = walk_get(which);
 	const struct jvm_vm *vm;
-	__u32 shift, n;
-	__u64 seg;
-	__u8 tag = JVM_SEGMENT_FREE;
+	struct jvm_cache_slot *slot;
+	__u64 pc;
 
 	if (!w)
 		return -1;
 	vm = jvm_get(JVM_MAPPING_VM(w->mapping.file));
 	if (!vm)
 		return -1;
-	shift = JVM_MAPPING_SHIFT(w->mapping.file);
-	seg = (w->regs[UREG_RIP] - w->is_call) >> shift;
-	for (int i = 0; i < JVM_HOPS_MAX && tag; i++) {
-		if (read_user(&tag, sizeof(tag), w->mapping.file_off + seg) ||
-		    tag == JVM_SEGMENT_FREE)
-			return -1;
-		seg -= tag;
+	pc = w->regs[UREG_RIP] - w->is_call;
+	slot = &w->blobs[((pc ^ w->record.head.pid) * 0x9e3779b97f4a7c15ULL >> 54) &
+			 (JVM_CACHE_SLOTS - 1)];
+	if (slot->pc == pc && slot->pid == w->record.head.pid) {
+		/* the same as a frame before */
+		if (w->blob_at && w->blob_at == slot->blob_at)
+			return 0;
+		if (!jvm_read_head(w, vm, slot->blob_at) && jvm_cookie(w, vm) == slot->cookie)
+			return 0;
 	}
-	w->blob_at = (seg << shift) + vm->block_bytes;
-	n = bounded_here(vm->blob_bytes);
-	if (tag || n > JVM_BLOB_BYTES)
+	if (jvm_read_head(w, vm, jvm_find_blob(w, vm, pc)))
 		return -1;
-	return read_user(w->blob, n, w->blob_at) ? -1 : 0;
+	slot->pc = pc;
+	slot->pid = w->record.head.pid;
+	slot->blob_at = w->blob_at;
+	slot->cookie = jvm_cookie(w, vm);
+	return 0;
 }
 
 static __always_inline int jvm_is_call(const struct walk *w, __u32 i, __u8 mask, __u8 mode)
@@ -294,7 +333,7 @@ static __always_inline int jvm_compiled(struct walk *w, const struct jvm_vm *vm)
 	__u64 pc = w->regs[UREG_RIP], size = jvm_field(w, vm->frame_size) * 8;
 	__u32 cookie;
 
-	cookie = vm_cookie(jvm_field(w, vm->method) ^ jvm_field(w, vm->compile_id) << 40);
+	cookie = jvm_cookie(w, vm);
 	if (size < 8 || size > JVM_FRAME_MAX)
 		size = 8;
 	w->jvm_frame = size;

@@ -11,6 +11,7 @@ enum {
 	RULE_CACHE_SLOTS = 1024,
 	VM_THREADS_CACHED = 256,
 	VM_SEEN_SLOTS = 1024,
+	JVM_CACHE_SLOTS = 512,
 	VM_STEPS_MAX = 3072, /* not every step of a machine's list is a frame */
 	USER_PAGE = 4096,
 	GUESS_FRAME_MAX = 1 << 20, /* bytes; larger frames are not guessed */
@@ -35,6 +36,13 @@ struct vm_thread {
 	__u64 state;
 	__u32 pid;
 	__u32 pad;
+};
+
+/* Which of the JVM's blobs a pc was found in. */
+struct jvm_cache_slot {
+	__u64 pc, blob_at;
+	__u32 pid;
+	__u32 cookie; /* of what the blob was then */
 };
 
 struct walk {
@@ -84,6 +92,7 @@ struct walk {
 	/* these live from sample to sample */
 	struct rule_cache_slot cache[RULE_CACHE_SLOTS];
 	struct vm_thread threads[VM_THREADS_CACHED];
+	struct jvm_cache_slot blobs[JVM_CACHE_SLOTS];
 	__u32 vm_seen[VM_SEEN_SLOTS]; /* hashes of frames of virtual machines */
 
 	struct sample_record record; /* frames are appended here */
@@ -159,6 +168,7 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	for (int i = 0; i < VM_SLOTS_MAX; i++)
 		w->n_loops[i] = 0;
 	w->n_second_words = 0;
+	w->blob_at = 0;
 	w->vm_last = 0;
 	w->vm_is_new = 0;
 	w->record.head.n_vm_words = 0;

@@ -549,6 +549,9 @@ void procs_publish(struct procs *p, uint64_t now_ns)
 		e->dirty = false;
 		if (e->info.end_ns)
 			continue;
+		/* the sooner its code is known, the fewer samples go up raw */
+		if (!e->reread)
+			entry_attach(p, e, now_ns);
 		if (e->reread || mapset_count(e->maps) > EAGER_MAPPINGS_MAX ||
 		    entry_publish(p, e, now_ns, &ignored) < 0)
 			sampler_remove_process(p->sampler, e->info.pid);

@@ -89,6 +89,7 @@ static void function_fini(struct lang_function *f)
 {
 	free(f->name);
 	free(f->file);
+	free(f->near_name);
 	free(f->lines);
 }
 
@@ -203,7 +204,7 @@ static struct lang_function function_read(struct langs *l, const struct lang_pro
 static size_t text_bytes(const struct lang_function *f)
 {
 	return f->n_lines + (f->name ? strlen(f->name) + 1 : 0) +
-	       (f->file ? strlen(f->file) + 1 : 0);
+	       (f->file ? strlen(f->file) + 1 : 0) + (f->near_name ? strlen(f->near_name) + 1 : 0);
 }
 
 static int function_add(struct langs *l, const struct key *key, uint32_t hash,
@@ -382,5 +383,7 @@ enum vm_lang langs_name(const struct langs *l, uint64_t word, struct symbol_fram
 		break;
 	}
 	out->system_name = out->name;
+	if (f->near_name && (uint32_t)word & LANG_PLACE_NEAR)
+		out->system_name = f->near_name;
 	return f->lang;
 }

@@ -50,6 +50,7 @@ struct lang_function {
 	uint32_t n_lines;  /* bytes of the line table, as the process has it */
 	uint8_t *lines;
 	char *name, *file; /* owned */
+	char *near_name;   /* owned; the raw name where only the nearest place is known; or NULL */
 };
 
 /* A call of a function, as a frame of generated code shows it. */

@@ -7,6 +7,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ enum {
 };
 
 #define LAMBDA "$$Lambda"
+#define NEAR   " [nearest safepoint]"
 
 struct job {
 	const struct jvm_vm *vm;
@@ -241,6 +243,10 @@ static int read_parts(const struct job *j, struct lang_function *out)
 		return r;
 	}
 	r = buf_to_string(&name, &out->name);
+	if (r == 0 && asprintf(&out->near_name, "%s" NEAR, out->name) < 0) {
+		out->near_name = NULL;
+		r = -ENOMEM;
+	}
 	if (r == 0)
 		r = read_file(j, pool, holder, &out->file);
 	return r < 0 ? r : read_lines(j, out);

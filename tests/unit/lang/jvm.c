@@ -9,6 +9,14 @@
 static struct jvm_memory j;
 static struct unwind_mapping regions[LANG_REGIONS_MAX];
 
+static void release(struct lang_function *f)
+{
+	free(f->name);
+	free(f->file);
+	free(f->lines);
+	free(f->near_name);
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -89,9 +97,7 @@ static void garbage_in_any_word_of_it_is_borne(void **state)
 				memset(&f, 0, sizeof(f));
 				(void)jvm_read(&j.m.tables, 2, &j.m.process, calls[0].addr,
 					       calls[0].cookie, &f);
-				free(f.name);
-				free(f.file);
-				free(f.lines);
+				release(&f);
 			}
 			memcpy(j.m.bytes + at, &before, sizeof(before));
 		}
@@ -176,13 +182,6 @@ static int read_method(uint64_t method, bool signatures, struct lang_function *o
 	return jvm_read(&j.m.tables, 2, &j.m.process, method, lang_cookie(part), out);
 }
 
-static void release(struct lang_function *f)
-{
-	free(f->name);
-	free(f->file);
-	free(f->lines);
-}
-
 static void a_method_has_name_file_and_lines(void **state)
 {
 	struct lang_function f;
@@ -191,6 +190,7 @@ static void a_method_has_name_file_and_lines(void **state)
 	assert_int_equal(read_method(j.outer, false, &f), 0);
 	assert_string_equal(f.name, "pkg.Outer.run");
 	assert_string_equal(f.file, "Outer.java");
+	assert_string_equal(f.near_name, "pkg.Outer.run [nearest safepoint]");
 	assert_int_equal(f.first_line, 10);
 	assert_int_equal(jvm_line(&f, 0), 10);
 	assert_int_equal(jvm_line(&f, 2), 10);
