@@ -16,6 +16,7 @@ struct cli_command {
 int cli_agent(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_diff(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
 int cli_record(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_server(int argc, char **argv);

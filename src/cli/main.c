@@ -15,6 +15,7 @@ static const struct cli_command commands[] = {
 	{ "agent", cli_agent, "profile this machine for ever and send what was seen" },
 	{ "convert", cli_convert, "turn profiles into another format" },
 	{ "diff", cli_diff, "compare two profiles, and tell changes from noise" },
+	{ "doctor", cli_doctor, "tell what this machine allows, and how to mend the rest" },
 	{ "record", cli_record, "profile this machine, a process or a command into a file" },
 	{ "report", cli_report, "show where the time of a profile goes" },
 	{ "server", cli_server, "keep profiles and answer questions about them" },

@@ -282,12 +282,47 @@ def refuses_mistakes(shop):
         expect(r.returncode == status and words in r.stderr, f"{flags}: {r.returncode}, {r.stderr}")
 
 
+SEVEN = sum(1 << n for n in (2, 14, 19, 34, 38, 39, 40))  # of linux/capability.h
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(p) for p in f.read().split()]
+
+
+def keeps_what_it_needs(shop):
+    """It keeps seven capabilities, all its threads a filter; its symbolizer comes back when it is killed"""
+    program = shop.link(shop.c("chain"), "agentkept")
+    with Agent(shop, "-F", "199", "--window", "1s") as agent:
+        pid = agent.process.pid
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            s = status_of(f"{pid}/task/{tid}")
+            expect(int(s["CapPrm"], 16) & ~SEVEN == 0 and int(s["CapBnd"], 16) & ~SEVEN == 0, f"capabilities: {s}")
+            expect(s["NoNewPrivs"] == "1" and s["Seccomp"] == "2", f"filter: {s}")
+        subprocess.run([program, "300"], check=True)
+        agent.wait(lambda: children_of(pid), "its symbolizer")
+        old = children_of(pid)
+        for child in old:
+            s = status_of(child)
+            expect(int(s["CapPrm"], 16) == 0 and s["Seccomp"] == "2", f"the symbolizer's: {s}")
+            os.kill(child, signal.SIGKILL)
+        subprocess.run([shop.link(shop.c("chain"), "agentagain"), "1000"], check=True)
+        agent.wait(lambda: any("hot" in s[0] for s in agent.samples("agentagain")), "named samples")
+        expect(children_of(pid) and not set(children_of(pid)) & set(old), f"{old} is {children_of(pid)} now")
+
+
 def main():
     cameo.need_bpf()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
         for test in (sends_what_record_writes, labels_processes, knows_containers, tells_what_it_does, takes_another_config,
-                     ends_while_nobody_answers, sends_the_last_window, leaves_itself_out, refuses_mistakes):
+                     ends_while_nobody_answers, sends_the_last_window, leaves_itself_out, keeps_what_it_needs,
+                     refuses_mistakes):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

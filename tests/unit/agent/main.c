@@ -3,12 +3,13 @@ int test_answers(void);
 int test_collect(void);
 int test_config(void);
 int test_cpus(void);
+int test_doctor(void);
 int test_mapset(void);
 int test_names(void);
 int test_privileges(void);
 
 int main(void)
 {
-	return test_answers() + test_collect() + test_config() + test_cpus() + test_mapset() +
-	       test_names() + test_privileges();
+	return test_answers() + test_collect() + test_config() + test_cpus() + test_doctor() +
+	       test_mapset() + test_names() + test_privileges();
 }
