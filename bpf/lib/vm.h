@@ -15,6 +15,7 @@
 #include "bpf/lib/perl.h"
 #include "bpf/lib/php.h"
 #include "bpf/lib/python.h"
+#include "bpf/lib/ruby.h"
 #include "bpf/lib/walk_state.h"
 
 #define LANGS_WITH_LISTS

@@ -517,6 +517,20 @@ static void entry_attach(struct procs *p, struct entry *e, uint64_t now_ns)
 	}
 }
 
+uint64_t procs_vm_bias(const struct procs *p, uint32_t pid, uint32_t vm)
+{
+	const struct entry *e = entry_get(p, pid);
+	struct unwind_process out;
+
+	if (!e)
+		return 0;
+	entry_vms(p, e, &out);
+	for (uint32_t i = 0; i < VM_SLOTS_MAX; i++)
+		if (out.vms[i].vm == vm)
+			return out.vms[i].bias;
+	return 0;
+}
+
 static int entry_publish(struct procs *p, struct entry *e, uint64_t now_ns,
 			 struct unwind_process *out)
 {

@@ -57,6 +57,9 @@ void procs_publish(struct procs *p, uint64_t now_ns);
 /* The process that @pid was at @time_ns; NULL if it was never seen. Borrowed until procs_reap(). */
 const struct process *procs_find(struct procs *p, uint32_t pid, uint64_t time_ns);
 
+/* What is added to the addresses of virtual machine @vm's file in the process; 0: not known. */
+uint64_t procs_vm_bias(const struct procs *p, uint32_t pid, uint32_t vm);
+
 /*
  * Its mappings, ready to be walked: read from /proc if it was not known.
  * 0, -ESRCH when it has gone unseen, -ENOSPC over the memory limit.

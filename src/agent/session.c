@@ -210,6 +210,14 @@ static void count_end(struct session *s, const uint64_t *words, size_t n, bool c
 		s->n_complete++;
 }
 
+/* Where the virtual machine @vm is mapped in the process that is being read. */
+static uint64_t process_bias(void *ctx, uint32_t vm)
+{
+	struct session *s = ctx;
+
+	return procs_vm_bias(s->procs, s->read_pid, vm);
+}
+
 static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	struct session *s = ctx;
@@ -229,6 +237,7 @@ static void weave_and_count(struct session *s, const struct record_header *h,
 		.pid = h->pid,
 		.start_ns = p ? p->start_ns : 0,
 		.read = read_process,
+		.bias = process_bias,
 		.ctx = s,
 	};
 	n = langs_weave(s->langs, stack, s->woven);

@@ -184,10 +184,11 @@ static uint32_t lang_of(const struct langs *l, uint64_t head)
 }
 
 static struct lang_function function_read(struct langs *l, const struct lang_process *p,
-					  uint64_t head, uint32_t cookie)
+					  const uint64_t words[2])
 {
-	uint32_t lang = lang_of(l, head);
-	struct lang_function f = { .lang = (uint8_t)lang };
+	uint64_t head = words[0];
+	uint32_t lang = lang_of(l, head), cookie = (uint32_t)words[1];
+	struct lang_function f = { .lang = (uint8_t)lang, .place = words[1] >> 32 };
 	struct lang_process of = *p;
 	int r;
 
@@ -226,7 +227,7 @@ static int function_add(struct langs *l, const struct key *key, uint32_t hash,
 static void function_retry(struct langs *l, const struct lang_process *p, uint32_t id,
 			   const uint64_t words[2])
 {
-	struct lang_function f = function_read(l, p, words[0], (uint32_t)words[1]);
+	struct lang_function f = function_read(l, p, words);
 
 	l->text_bytes += text_bytes(&f) - text_bytes(&l->functions.data[id]);
 	function_fini(&l->functions.data[id]);
@@ -254,7 +255,7 @@ static uint32_t function_of(struct langs *l, const struct lang_process *p, const
 	id = (uint32_t)l->functions.len;
 	if (id >= LANG_FUNCTIONS_MAX)
 		return LANG_FUNCTIONS_MAX;
-	f = function_read(l, p, words[0], (uint32_t)words[1]);
+	f = function_read(l, p, words);
 	if (function_add(l, &find.key, hash, &f) == 0)
 		return id;
 	function_fini(&f);

@@ -34,6 +34,8 @@ struct lang_process {
 	uint32_t pid;
 	uint64_t start_ns; /* tells programs apart that ran under one pid */
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len); /* 0 or negative */
+	/* What is added to the addresses of machine @vm's file; NULL, or 0: not known. */
+	uint64_t (*bias)(void *ctx, uint32_t vm);
 	void *ctx;
 	bool signatures; /* set by langs: names are wanted with their parameters */
 };
@@ -46,6 +48,7 @@ struct lang_function {
 	uint8_t state; /* enum lang_function_state */
 	uint16_t version;
 	uint32_t first_line;
+	uint32_t place;    /* of the frame that it is read for */
 	uint32_t bytecode; /* where a place's zero is */
 	uint32_t n_lines;  /* bytes of the line table, as the process has it */
 	uint8_t *lines;

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * Ruby's control frames, from the thread's execution context, which is the
+ * running fiber's. Frames lie one behind the other, the innermost lowest, and
+ * have a flag where the loop was entered. The method of a block is that of the
+ * environment in which the block was made.
+ */
+#include "bpf/lib/walk_state.h"
+
+enum {
+	RUBY_ENV_DEPTH_MAX = 8,  /* blocks in blocks; deeper ones have no class's name */
+	RUBY_STEP_MAX = 1 << 20, /* bytes that an instruction is at most from the one saved last */
+	RUBY_THREAD_WORDS = VM_FRAME_BYTES / 8,
+};
+
+/* Where the thread's block of thread-local storage holds the pointer: glibc's dtv. */
+static __always_inline __u64 ruby_tls(struct walk *w, __u64 index_at)
+{
+	__u64 index[2], dtv = 0, block = 0;
+
+	if (read_user(index, sizeof(index), index_at) ||
+	    read_user(&dtv, sizeof(dtv), w->fs_base + 8) ||
+	    read_user(&block, sizeof(block), dtv + index[0] * 16))
+		return 0;
+	return block + index[1];
+}
+
+/* Is the context @ec, the one that runs, this thread's? Its thread knows its id. */
+static __always_inline int ruby_is_own(struct walk *w, __u64 ec)
+{
+	__u64 thread = 0;
+	int own = 0;
+
+	if (read_user(&thread, sizeof(thread), ec + RUBY_CONTEXT_THREAD) ||
+	    read_user(w->vm_frame.words, VM_FRAME_BYTES, thread))
+		return 0;
+	for (int i = 0; i < RUBY_THREAD_WORDS; i++)
+		own |= w->vm_frame.words[i] == w->fs_base;
+	return own;
+}
+
+WALK_FN int ruby_begin(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct ruby_vm *ruby;
+	__u64 at, ec = 0, stack[3];
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	ruby = ruby_get(w->process.vms[slot].vm);
+	if (!ruby)
+		return WALK_STOP;
+	at = w->process.vms[slot].bias + ruby->context;
+	if (ruby->how == RUBY_CONTEXT_TLS)
+		at = ruby_tls(w, at);
+	else if (ruby->how == RUBY_CONTEXT_STATIC)
+		at = w->fs_base + ruby->context;
+	if (read_user(&ec, sizeof(ec), at) || !ec)
+		return WALK_STOP;
+	if (ruby->how == RUBY_CONTEXT_GLOBAL && !ruby_is_own(w, ec))
+		return WALK_STOP;
+	if (read_user(stack, sizeof(stack), ec + RUBY_CONTEXT_STACK))
+		return WALK_STOP;
+	w->vm_at = stack[2];
+	w->vm_base = stack[0] + stack[1] * 8;
+	return w->vm_at >= stack[0] ? WALK_CONTINUE : WALK_STOP;
+}
+
+/* The method that an environment belongs to; @env: its last words, as read. */
+static __always_inline __u64 ruby_method(__u64 env[3])
+{
+	for (int i = 0; i < RUBY_ENV_DEPTH_MAX; i++) {
+		if (env[2] & RUBY_ENV_LOCAL)
+			return env[0];
+		if (read_user(env, 24, (env[1] & ~3ULL) - 16))
+			return 0;
+	}
+	return 0;
+}
+
+/* The next instruction: in the loop itself it is in r14, as GCC keeps it. */
+static __always_inline __u64 ruby_pc(const struct walk *w, __u32 slot)
+{
+	__u64 saved = w->vm_frame.words[RUBY_FRAME_PC / 8], now = w->leaf_regs[14];
+
+	if (!vm_is_first(w) || !vm_leaf_is_loop(w, slot) || (now & 7) ||
+	    now - saved + RUBY_STEP_MAX > 2 * RUBY_STEP_MAX)
+		return saved;
+	return now;
+}
+
+static __always_inline void ruby_push_iseq(struct walk *w, __u32 slot, __u64 method)
+{
+	const __u64 mask = (1u << RUBY_PLACE_BITS) - 1;
+	__u64 top = method >> 3 >> 32;
+
+	vm_push(w, slot, w->vm_frame.words[RUBY_FRAME_ISEQ / 8],
+		(__u32)(((ruby_pc(w, slot) >> 3) & mask) | top << RUBY_PLACE_BITS),
+		(__u32)(method >> 3));
+}
+
+static __always_inline void ruby_push_cfunc(struct walk *w, __u32 slot, __u64 method)
+{
+	__u64 def = 0;
+
+	if (read_user(&def, sizeof(def), method + RUBY_METHOD_DEF))
+		vm_push(w, slot, method | RUBY_CFUNC, 0, 0);
+	else
+		vm_push(w, slot, method | RUBY_CFUNC, 0, vm_cookie(def));
+}
+
+WALK_FN int ruby_step(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct ruby_vm *ruby;
+	__u64 env[3] = { 0 };
+	__u32 n, type, finish;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	ruby = ruby_get(w->process.vms[slot].vm);
+	if (!ruby)
+		return WALK_STOP;
+	n = bounded_here(ruby->frame_bytes);
+	if (n > RUBY_FRAME_BYTES_MAX || n < 8 || w->vm_at + n > w->vm_base)
+		return WALK_STOP;
+	if (read_user(w->vm_frame.words, n, w->vm_at) ||
+	    read_user(env, sizeof(env), w->vm_frame.words[RUBY_FRAME_EP / 8] - 16)) {
+		w->record.head.flags |= RECORD_VM_CUT;
+		return WALK_STOP;
+	}
+	w->vm_at += n;
+	type = (__u32)env[2] & RUBY_TYPE_MASK;
+	finish = (__u32)env[2] & RUBY_FLAG_FINISH;
+	if (type == RUBY_TYPE_IFUNC || type == RUBY_TYPE_DUMMY)
+		return WALK_CONTINUE;
+	if (type == RUBY_TYPE_CFUNC)
+		ruby_push_cfunc(w, slot, env[0]);
+	else if (w->vm_frame.words[RUBY_FRAME_ISEQ / 8])
+		ruby_push_iseq(w, slot, ruby_method(env));
+	else
+		return WALK_CONTINUE;
+	if (finish)
+		vm_mark_last(w);
+	return WALK_CONTINUE;
+}

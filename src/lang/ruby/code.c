@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a control frame runs: an iseq, whose label, file and lines are read and
+ * whose method tells the class; or a method written in C. Both must be of the
+ * type that they are taken for.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "lang/find.h"
+#include "lang/ruby/ruby.h"
+
+enum {
+	ISEQ_BODY = 16,
+	BODY_SIZE = 4, /* of an iseq's body */
+	BODY_CODE = 8,
+	BODY_PATH = 64,
+	BODY_LABEL = 80,
+	BODY_FIRST_LINE = 88,
+	BODY_LINES = 120,
+	LINES_COUNT = 16, /* of its line table */
+	LINES_POSITIONS = 8,
+	LINES_INDEX = 24,
+	FIRST_WITH_NODES = 301, /* entries have a number more */
+	FIRST_PLAIN_LINE = 302,
+	METHOD_OWNER = 32,
+	METHOD_DEF = RUBY_METHOD_DEF,
+	DEF_NAME = 32,
+	SVAR_METHOD = 8,
+	CODE_WORDS_MAX = LANG_LINES_MAX / 4,
+	INDEX_SMALL = 54, /* words counted in the first part of an index, nine in each */
+	INDEX_SMALL_BYTES = 48,
+	INDEX_BLOCK_BITS = 512,
+	INDEX_BLOCK_BYTES = 80,
+};
+
+/* ---- lines ---------------------------------------------------------------------- */
+
+static uint64_t index_word(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+uint32_t ruby_index_rank(const uint8_t *index, size_t len, uint32_t pos)
+{
+	const uint8_t *block;
+	uint32_t rank, bit, word;
+	uint64_t bits;
+
+	if (pos < INDEX_SMALL) {
+		if (len < INDEX_SMALL_BYTES)
+			return 0;
+		return index_word(index + 8 * (pos / 9)) >> (pos % 9 * 7) & 0x7f;
+	}
+	pos -= INDEX_SMALL;
+	if (INDEX_SMALL_BYTES + ((size_t)pos / INDEX_BLOCK_BITS + 1) * INDEX_BLOCK_BYTES > len)
+		return 0;
+	block = index + INDEX_SMALL_BYTES + (size_t)pos / INDEX_BLOCK_BITS * INDEX_BLOCK_BYTES;
+	bit = pos % INDEX_BLOCK_BITS;
+	word = bit / 64;
+	memcpy(&rank, block, sizeof(rank));
+	bits = index_word(block + 16 + 8 * word) << (63 - bit % 64);
+	if (word)
+		rank += index_word(block + 8) >> ((word - 1) * 9) & 0x1ff;
+	return rank + (uint32_t)__builtin_popcountll(bits);
+}
+
+/* How an iseq's lines are stored, read. */
+struct table {
+	uint8_t *index, *entries;
+	size_t index_len;
+	uint32_t n_entries, entry_bytes;
+};
+
+static void table_fini(struct table *t)
+{
+	free(t->index);
+	free(t->entries);
+}
+
+static int read_bytes(const struct lang_process *p, uint64_t at, size_t len, uint8_t **out)
+{
+	uint8_t *data = malloc(len);
+
+	if (!data)
+		return -ENOMEM;
+	if (p->read(p->ctx, at, data, len)) {
+		free(data);
+		return -EFAULT;
+	}
+	*out = data;
+	return 0;
+}
+
+static int read_table(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
+		      uint32_t n_words, struct table *t)
+{
+	uint64_t at = body + BODY_LINES, entries, index;
+	int r;
+
+	t->entry_bytes = ruby->version >= FIRST_WITH_NODES ? 12 : 8;
+	if (lang_read_u64(p, at, &entries) < 0 || lang_read_u64(p, at + LINES_INDEX, &index) < 0 ||
+	    p->read(p->ctx, at + LINES_COUNT, &t->n_entries, sizeof(t->n_entries)))
+		return -EFAULT;
+	if (!t->n_entries || t->n_entries > CODE_WORDS_MAX)
+		return -ENOENT;
+	r = read_bytes(p, entries, (size_t)t->n_entries * t->entry_bytes, &t->entries);
+	if (r < 0 || t->n_entries == 1)
+		return r;
+	t->index_len = INDEX_SMALL_BYTES;
+	if (n_words > INDEX_SMALL)
+		t->index_len += ((n_words - INDEX_SMALL) / INDEX_BLOCK_BITS + 1) *
+				(size_t)INDEX_BLOCK_BYTES;
+	return read_bytes(p, index, t->index_len, &t->index);
+}
+
+/* One line for each word of the code. */
+static int read_lines(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
+		      uint32_t n_words, struct lang_function *out)
+{
+	_cleanup_(table_fini) struct table t = { 0 };
+	int r = n_words && n_words <= CODE_WORDS_MAX ? read_table(ruby, p, body, n_words, &t)
+						     : -ENOENT;
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	out->lines = calloc(n_words, 4);
+	if (!out->lines)
+		return -ENOMEM;
+	out->n_lines = 4 * n_words;
+	for (uint32_t i = 0; i < n_words; i++) {
+		uint32_t n = t.n_entries == 1 ? 1 : ruby_index_rank(t.index, t.index_len, i);
+
+		if (n && n <= t.n_entries)
+			memcpy(out->lines + 4 * i, t.entries + (size_t)(n - 1) * t.entry_bytes, 4);
+	}
+	return 0;
+}
+
+uint32_t ruby_line(const struct lang_function *f, uint32_t place)
+{
+	uint32_t pos = (place - f->bytecode) & ((1u << RUBY_PLACE_BITS) - 1), line = 0;
+
+	/* a frame's place is its next instruction */
+	if (pos)
+		pos--;
+	if (4 * pos + 4 <= f->n_lines)
+		memcpy(&line, f->lines + 4 * pos, sizeof(line));
+	return line && line <= INT32_MAX ? line : f->first_line;
+}
+
+/* ---- names ---------------------------------------------------------------------- */
+
+/* The class of the method that a frame's environment names; NULL: it has none. */
+static char *read_method_class(const struct ruby_vm *ruby, const struct lang_process *p,
+			       uint64_t method)
+{
+	uint64_t owner;
+	char *class = NULL;
+	int imemo;
+
+	if (ruby_type_of(p, method, &imemo) != RUBY_T_IMEMO)
+		return NULL;
+	if (imemo == RUBY_IMEMO_SVAR && (lang_read_u64(p, method + SVAR_METHOD, &method) < 0 ||
+					 ruby_type_of(p, method, &imemo) != RUBY_T_IMEMO))
+		return NULL;
+	if (imemo != RUBY_IMEMO_METHOD || lang_read_u64(p, method + METHOD_OWNER, &owner) < 0 ||
+	    ruby_read_class(ruby, p, owner, &class) < 0)
+		return NULL;
+	return class;
+}
+
+/* "foo" is Thing#foo, "block in foo" is block in Thing#foo. */
+static int join_label(const char *class, const char *label, char **out)
+{
+	const char *in = NULL, *method = label;
+
+	for (const char *at = label; (at = strstr(at, " in ")); at += 4)
+		in = at;
+	if (in)
+		method = in + 4;
+	if (!class || method[0] == '<')
+		class = "";
+	return asprintf(out, "%.*s%s%s", (int)(method - label), label, class, method) < 0 ? -ENOMEM
+											  : 0;
+}
+
+static int read_iseq_name(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
+			  uint64_t method, struct lang_function *out)
+{
+	_cleanup_(freep) char *label = NULL, *class = NULL;
+	uint64_t label_at, path;
+	int r;
+
+	if (lang_read_u64(p, body + BODY_LABEL, &label_at) < 0 ||
+	    lang_read_u64(p, body + BODY_PATH, &path) < 0)
+		return -EFAULT;
+	/* the path, or an array of it and the real one */
+	if (ruby_type_of(p, path, NULL) == RUBY_T_ARRAY && lang_read_u64(p, path + 16, &path) < 0)
+		return -EFAULT;
+	r = ruby_read_string(ruby, p, label_at, &label);
+	if (r == 0)
+		r = ruby_read_string(ruby, p, path, &out->file);
+	if (r < 0)
+		return r;
+	class = read_method_class(ruby, p, method);
+	return join_label(class, label, &out->name);
+}
+
+static int read_iseq(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t iseq,
+		     uint64_t method, struct lang_function *out)
+{
+	uint64_t body, code, first;
+	uint32_t n_words;
+	int imemo, r;
+
+	if (ruby_type_of(p, iseq, &imemo) != RUBY_T_IMEMO || imemo != RUBY_IMEMO_ISEQ ||
+	    lang_read_u64(p, iseq + ISEQ_BODY, &body) < 0 ||
+	    p->read(p->ctx, body + BODY_SIZE, &n_words, sizeof(n_words)) ||
+	    lang_read_u64(p, body + BODY_CODE, &code) < 0 ||
+	    lang_read_u64(p, body + BODY_FIRST_LINE, &first) < 0)
+		return -ESTALE;
+	/* a small integer as an object, or as it is */
+	first = ruby->version < FIRST_PLAIN_LINE ? first >> 1 : first & UINT32_MAX;
+	out->first_line = first <= INT32_MAX ? (uint32_t)first : 0;
+	out->bytecode = (uint32_t)(code >> 3) & ((1u << RUBY_PLACE_BITS) - 1);
+	r = read_iseq_name(ruby, p, body, method, out);
+	return r < 0 ? r : read_lines(ruby, p, body, n_words, out);
+}
+
+static int read_cfunc(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
+		      uint64_t method, uint32_t cookie, struct lang_function *out)
+{
+	_cleanup_(freep) char *class = NULL, *name = NULL;
+	uint64_t def, id;
+	int imemo, r;
+
+	if (ruby_type_of(p, method, &imemo) != RUBY_T_IMEMO || imemo != RUBY_IMEMO_METHOD ||
+	    lang_read_u64(p, method + METHOD_DEF, &def) < 0)
+		return -ESTALE;
+	r = lang_check_cookie(cookie, def);
+	if (r < 0 || lang_read_u64(p, def + DEF_NAME, &id) < 0)
+		return -ESTALE;
+	r = ruby_read_symbol(ruby, p, bias, id, &name);
+	if (r < 0)
+		return r;
+	class = read_method_class(ruby, p, method);
+	out->file = strdup("");
+	return !out->file || asprintf(&out->name, "%s%s", class ? class : "", name) < 0 ? -ENOMEM
+											: 0;
+}
+
+int ruby_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
+	      uint64_t addr, uint32_t cookie, struct lang_function *out)
+{
+	const struct ruby_vm *ruby = &tables->ruby[vm];
+	uint64_t at = addr & ~(uint64_t)RUBY_KIND_MASK;
+	uint64_t top = out->place >> RUBY_PLACE_BITS, method = (top << 32 | cookie) << 3;
+	int r;
+
+	if ((addr & RUBY_KIND_MASK) == RUBY_CFUNC)
+		r = read_cfunc(ruby, p, p->bias ? p->bias(p->ctx, vm) : 0, at, cookie, out);
+	else
+		r = read_iseq(ruby, p, at, method, out);
+	return r == 0 || r == -ENOMEM ? r : -ESTALE;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file is Ruby if it defines ruby_version and rb_profile_frames. Its loop has
+ * no name in stripped libraries: it is the function that jumps most through
+ * r14, where GCC keeps the next instruction. How a thread's context is found is
+ * seen in the code of rb_profile_frames(), where the symbols are in that of
+ * rb_id2str().
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "elf/eh_frame.h"
+#include "elf/gnuhash.h"
+#include "elf/image.h"
+#include "elf/rawsym.h"
+#include "lang/find.h"
+#include "lang/ruby/ruby.h"
+
+enum {
+	JUMPS_MIN = 4,
+	FUNCTION_MAX = 1 << 20,
+	CODE_LOOKED_AT = 128,
+	FIRST_TLS = 300,
+	FIRST = 207,
+	LAST = 304,
+};
+
+/* ---- the loop ----------------------------------------------------------------- */
+
+static size_t count_jumps(const struct elf_image *img, const struct eh_frame_fde *fde)
+{
+	static const uint8_t jump[] = { 0x41, 0xff, 0x26 }; /* jmp *(%r14) */
+	struct elf_span code;
+	size_t n = 0;
+
+	if (fde->len > FUNCTION_MAX || elf_image_at_vaddr(img, fde->start, fde->len, &code) < 0)
+		return 0;
+	for (size_t i = 0; i + sizeof(jump) <= code.len; i++)
+		n += !memcmp(code.data + i, jump, sizeof(jump));
+	return n;
+}
+
+static int find_loop(const struct elf_image *img, struct elf_rawsym *out)
+{
+	struct eh_frame_source src;
+	struct eh_frame ef = { 0 };
+	size_t most = JUMPS_MIN - 1;
+	int r = eh_frame_find(img, &src);
+
+	if (r < 0 || eh_frame_read(&ef, &src, NULL) < 0) {
+		eh_frame_fini(&ef);
+		return -ENOENT;
+	}
+	for (size_t i = 0; i < ef.fdes.len; i++) {
+		size_t n = count_jumps(img, &ef.fdes.data[i]);
+
+		if (n <= most)
+			continue;
+		most = n;
+		*out = (struct elf_rawsym){ .vaddr = ef.fdes.data[i].start,
+					    .size = ef.fdes.data[i].len };
+	}
+	eh_frame_fini(&ef);
+	return most >= JUMPS_MIN ? 0 : -ENOENT;
+}
+
+/* ---- what code refers to -------------------------------------------------------- */
+
+static int32_t disp_at(const uint8_t *p)
+{
+	int32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static int code_of(const struct elf_image *img, uint64_t at, struct elf_span *out)
+{
+	return elf_image_at_vaddr(img, at, CODE_LOOKED_AT, out);
+}
+
+/* cmp disp(%rip),%edi or cmp %edi,disp(%rip): the table's first field is the last symbol. */
+static uint64_t find_compare(const struct elf_span *code, size_t len)
+{
+	for (size_t i = 0; i + 6 <= len && i + 6 <= code->len; i++) {
+		const uint8_t *c = code->data + i;
+
+		if ((c[0] == 0x39 || c[0] == 0x3b) && c[1] == 0x3d)
+			return code->vaddr + i + 6 + (uint64_t)(int64_t)disp_at(c + 2);
+	}
+	return 0;
+}
+
+/* rb_id2str(): cmp $last_operator,%rdi; then the table, or a jump to who uses it. */
+static void find_symbols(const struct elf_image *img, struct ruby_vm *ruby)
+{
+	struct elf_rawsym sym;
+	struct elf_span code;
+
+	if (elf_gnuhash_lookup(img, "rb_id2str", &sym) < 0 || !sym.size ||
+	    sym.size > CODE_LOOKED_AT || code_of(img, sym.vaddr, &code) < 0)
+		return;
+	for (size_t i = 0; i + 7 <= sym.size && !ruby->last_operator; i++)
+		if (!memcmp(code.data + i, "\x48\x81\xff", 3))
+			ruby->last_operator = (uint32_t)disp_at(code.data + i + 3);
+	ruby->symbols = find_compare(&code, sym.size);
+	for (size_t i = 0; i + 5 <= sym.size && !ruby->symbols; i++) {
+		uint64_t to = sym.vaddr + i + 5 + (uint64_t)(int64_t)disp_at(code.data + i + 1);
+		struct elf_span target;
+
+		if (code.data[i] == 0xe9 && code_of(img, to, &target) == 0)
+			ruby->symbols = find_compare(&target, target.len);
+	}
+}
+
+/*
+ * From 3.0 on the context is thread-local: data16 lea index(%rip),%rdi; call
+ * __tls_get_addr in a library, mov %fs:offset,%reg in a program.
+ */
+static int find_context(const struct elf_image *img, struct ruby_vm *ruby)
+{
+	struct elf_rawsym sym;
+	struct elf_span code;
+
+	if (ruby->version < FIRST_TLS) {
+		ruby->how = RUBY_CONTEXT_GLOBAL;
+		if (elf_gnuhash_lookup(img, "ruby_current_execution_context_ptr", &sym) < 0)
+			return -ENOENT;
+		ruby->context = sym.vaddr;
+		return 0;
+	}
+	if (elf_gnuhash_lookup(img, "rb_profile_frames", &sym) < 0 ||
+	    code_of(img, sym.vaddr, &code) < 0)
+		return -ENOENT;
+	for (size_t i = 0; i + 9 <= code.len; i++) {
+		const uint8_t *c = code.data + i;
+
+		if (!memcmp(c, "\x66\x48\x8d\x3d", 4)) {
+			ruby->how = RUBY_CONTEXT_TLS;
+			ruby->context = code.vaddr + i + 8 + (uint64_t)(int64_t)disp_at(c + 4);
+			return 0;
+		}
+		/* not the stack protector's, which is above the base */
+		if (c[0] == 0x64 && (c[1] & 0xfb) == 0x48 && c[2] == 0x8b &&
+		    (c[3] & 0xc7) == 0x04 && c[4] == 0x25 && disp_at(c + 5) < 0) {
+			ruby->how = RUBY_CONTEXT_STATIC;
+			ruby->context = (uint64_t)(int64_t)disp_at(c + 5);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static int find_version(const struct elf_image *img, unsigned int out[2])
+{
+	struct elf_rawsym sym;
+	struct elf_span span;
+	char text[8] = "";
+
+	if (elf_gnuhash_lookup(img, "ruby_version", &sym) < 0 ||
+	    elf_image_at_vaddr(img, sym.vaddr, sizeof(text) - 3, &span) < 0)
+		return -ENOENT;
+	memcpy(text, span.data, span.len < sizeof(text) - 1 ? span.len : sizeof(text) - 1);
+	return sscanf(text, "%1u.%1u", &out[0], &out[1]) == 2 ? 0 : -ENOENT;
+}
+
+int ruby_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
+		struct lang_detected *d)
+{
+	struct elf_rawsym loop, frames;
+	struct ruby_vm ruby = { 0 };
+	unsigned int v[2];
+
+	if (elf_gnuhash_lookup(img, "rb_profile_frames", &frames) < 0 || find_version(img, v) < 0)
+		return -ENOENT;
+	snprintf(d->name, sizeof(d->name), "Ruby %u.%u", v[0], v[1]);
+	ruby.version = (uint16_t)(100 * v[0] + v[1]);
+	ruby.frame_bytes = ruby.version == 301 || ruby.version == 302 ? 64 : 56;
+	if (ruby.version < FIRST || ruby.version > LAST || find_loop(img, &loop) < 0 ||
+	    lang_set_loop(img, &loop, d) < 0 || find_context(img, &ruby) < 0)
+		return -ENOTSUP;
+	find_symbols(img, &ruby);
+	tables->ruby[vm] = ruby;
+	return 0;
+}
+
+const struct lang ruby_lang = {
+	.detect = ruby_detect,
+	.read = ruby_read,
+	.line = ruby_line,
+};

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of interpreted languages share: which interpreters there are, and lines.
+
+Interpreters are this machine's and those of Debian's other releases, where
+scripts/runtimes has put them: those run in a chroot, another mount namespace's way.
+"""
+import collections
+import glob
+import gzip
+import os
+import re
+import shutil
+import subprocess
+
+from cameo import CAMEO, PROGRAMS, Tap, Workshop, end, expect, need_bpf, record, \
+    record_while_running, spawn, together
+
+RUNTIMES = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "runtimes")
+MAIN = r"(_start|\[libc.*|__libc_start.*) ... "
+
+
+class Runtime:
+    """An interpreter; PROGRAM is a file of tests/programs, with what stands beside it."""
+
+    def __init__(self, name, command, program, root=None):
+        self.name, self.program = name, program
+        self.path = program
+        if root:
+            directory = os.path.join(root, "tmp", "cameo-programs")
+            shutil.rmtree(directory, ignore_errors=True)
+            shutil.copytree(os.path.dirname(program), directory)
+            self.path = os.path.join("/tmp/cameo-programs", os.path.basename(program))
+        self.command = (self.enter(root) if root else []) + command
+
+    @staticmethod
+    def enter(root):
+        """Into a mount namespace with /proc, whose root is ROOT."""
+        return ["unshare", "--mount", "sh", "-c",
+                'mount --bind /proc "$0/proc" && exec chroot "$0" "$@"', root]
+
+    def run(self, *args):
+        return [*self.command, self.path, *map(str, args)]
+
+
+def runtimes(pattern, program):
+    """Those whose path in /usr/bin is of the glob PATTERN."""
+    program = os.path.join(PROGRAMS, program)
+    found = [Runtime(os.path.basename(p), [p], program)
+             for p in sorted(glob.glob("/usr/bin/" + pattern))]
+    for root in sorted(glob.glob(os.path.join(RUNTIMES, "*"))):
+        if os.geteuid() or root.endswith((".new", ".log")):
+            continue
+        for path in sorted(glob.glob(root + "/usr/bin/" + pattern)):
+            found.append(Runtime(f"{os.path.basename(root)}'s {os.path.basename(path)}",
+                                 [path[len(root):]], program, root))
+    return found
+
+
+# ---- pprof, as far as lines need it ---------------------------------------------
+
+
+def fields(data):
+    """(number, value) of a protobuf message."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        tag = varint()
+        if tag & 7 == 0:
+            yield tag >> 3, varint()
+        else:
+            size = varint()
+            yield tag >> 3, data[at:at + size]
+            at += size
+
+
+def function_lines(path):
+    """{function: {(its first line, line)}} of the locations in a pprof file."""
+    with gzip.open(path) as f:
+        message = list(fields(f.read()))
+    strings = [v.decode() for n, v in message if n == 6]
+    functions = {}
+    for n, v in message:
+        if n == 5:
+            f = collections.defaultdict(int, fields(v))
+            functions[f[1]] = strings[f[2]], f[5]
+    lines = collections.defaultdict(set)
+    for n, v in message:
+        if n != 4:
+            continue
+        for m, w in fields(v):
+            if m == 4:
+                line = collections.defaultdict(int, fields(w))
+                name, start = functions[line[1]]
+                lines[re.split(r"[.#:]", name)[-1]].add((start, line[2]))
+    return lines
+
+
+def marks(program):
+    """{name: lines that end in `at NAME`}, {name: line of its definition}"""
+    at, starts = collections.defaultdict(set), {}
+    with open(program, encoding="utf-8") as f:
+        for i, text in enumerate(f, 1):
+            m = re.search(r"(?:#|//) at (\w+)$", text)
+            if m:
+                at[m[1]].add(i)
+            m = re.match(r"[\w\s]*\b(?:def|sub|function) (?:self\.)?(\w+)", text)
+            if m:
+                starts[m[1]] = i
+    return at, starts
+
+
+def lines_of(shop, command):
+    """function_lines() of what COMMAND does."""
+    out = shop.path("lines.pb.gz")
+    r = subprocess.run([CAMEO, "record", "-F", "997", "-o", out, "--", *command],
+                       capture_output=True, text=True, check=False)
+    expect(r.returncode == 0, r.stderr)
+    return function_lines(out)
+
+
+def judge_lines(shop, runtime, callers, slack=0):
+    """The lines that called in the shape `chain`, and that `hot` ran those that it must.
+
+    SLACK: how many lines of CALLERS a line may be off, where an instruction is of the
+    statement around it.
+    """
+    lines = lines_of(shop, runtime.run("chain", 800))
+    at, _ = marks(runtime.program)
+    for name in callers:
+        got = {line for _, line in lines[name]}
+        expect(got and all(any(abs(g - m) <= slack for m in at[name]) for g in got),
+               f"{name}: lines {sorted(got)}, not {sorted(at[name])}")
+    got = {line for _, line in lines["hot"]}
+    expect(at["hot"] & got, f"hot: lines {sorted(got)}")
+
+
+def judge_running(runtime, chain, leaf):
+    """Begun before Cameo, which is told the pid."""
+    program = spawn(*runtime.run("chain", 60000))
+    try:
+        recording = record_while_running("-p", str(program.pid), processes=[program])
+    finally:
+        end(program)
+    recording.judge("chain", chain, leaf=leaf, most_elsewhere=0.2)
+
+
+def main(pattern, program, shapes, callers, leaf, slack=0, ms=700):
+    """The test of a language: SHAPES is {shape: [chains]}."""
+    need_bpf()
+    tap = Tap()
+    found = runtimes(pattern, program)
+    if not found:
+        tap.skip(pattern, "there is none here")
+    with Workshop() as shop:
+        for runtime in found:
+            recording = record("--", *together([runtime.run(s, ms) for s in shapes]))
+            for shape, chains in shapes.items():
+                tap.run(f"{runtime.name}: {shape}",
+                        lambda s=shape, c=chains: recording.judge(
+                            s, *c, leaf=leaf, start=r".*", most_elsewhere=0.35))
+            tap.run(f"{runtime.name}: lines", judge_lines, shop, runtime, callers, slack)
+            tap.run(f"{runtime.name}: a process that runs already", judge_running, runtime,
+                    shapes["chain"][0], leaf)
+    tap.done()
