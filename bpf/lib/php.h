@@ -30,13 +30,14 @@ WALK_FN int php_begin(__u32 which, __u32 slot)
  * The instruction that a call is at. In the loop itself it is in r15, as GCC
  * keeps it; else it was saved before whatever was called.
  */
-static __always_inline __u64 php_opline(const struct walk *w, __u32 slot)
+static __always_inline __u64 php_opline(const struct walk *w, __u32 slot, __u64 call)
 {
 	__u64 saved = w->vm_frame.words[PHP_CALL_OPLINE / 8], now = w->leaf_regs[15];
 	__u64 ahead = now - saved + PHP_STEP_MAX;
 
-	if (!vm_is_first(w) || !vm_leaf_is_loop(w, slot) || ahead > 2 * PHP_STEP_MAX ||
-	    ahead % PHP_OPLINE_BYTES)
+	/* r14 is the call: it changes before executor_globals does */
+	if (!vm_is_first(w) || !vm_leaf_is_loop(w, slot) || w->leaf_regs[14] != call ||
+	    ahead > 2 * PHP_STEP_MAX || ahead % PHP_OPLINE_BYTES)
 		return saved;
 	return now;
 }
@@ -44,7 +45,7 @@ static __always_inline __u64 php_opline(const struct walk *w, __u32 slot)
 WALK_FN int php_step(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
-	__u64 func, name = 0, file[2] = { 0 };
+	__u64 func, call, name = 0, file[2] = { 0 };
 	const struct php_vm *php;
 	__u32 line = 0;
 	__u8 type = 0;
@@ -56,6 +57,7 @@ WALK_FN int php_step(__u32 which, __u32 slot)
 		w->record.head.flags |= RECORD_VM_CUT;
 		return WALK_STOP;
 	}
+	call = w->vm_at;
 	func = w->vm_frame.words[PHP_CALL_FUNC / 8];
 	w->vm_at = w->vm_frame.words[PHP_CALL_PREV / 8];
 	if (!func) /* a generator's link to whom it runs for, or C code's to its caller */
@@ -65,7 +67,7 @@ WALK_FN int php_step(__u32 which, __u32 slot)
 		vm_push(w, slot, func, 0, vm_cookie(name));
 		return w->vm_at ? WALK_CONTINUE : WALK_STOP;
 	}
-	if (read_user(&line, sizeof(line), php_opline(w, slot) + PHP_OPLINE_LINE))
+	if (read_user(&line, sizeof(line), php_opline(w, slot, call) + PHP_OPLINE_LINE))
 		line = 0;
 	if (read_user(file, sizeof(file), func + php->func_filename))
 		file[0] = file[1] = 0;
