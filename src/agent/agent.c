@@ -372,6 +372,7 @@ static int give_window(struct agent *a, uint64_t now_ns)
 	reap(a);
 	old = session_swap_collect(a->session, fresh);
 	session_sweep_files(a->session, old);
+	langs_window(session_langs(a->session));
 	pthread_mutex_unlock(&a->lock);
 	namer_give(a->namer, old, &window);
 	a->window_start_ns = now_ns;

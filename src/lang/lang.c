@@ -3,7 +3,7 @@
  * The registry of languages and what was read of their functions. A function
  * is known by its process, its address and its cookie, and read when it is
  * first seen on a stack: later it, or its process, may be gone. Nothing is
- * read twice, and nothing is forgotten before the end.
+ * read twice, but what langs_window() has forgotten.
  */
 #include "lang/lang.h"
 
@@ -59,6 +59,10 @@ struct langs {
 	struct index by_key;
 	size_t text_bytes; /* of the functions' names and lines */
 	struct {
+		VEC(uint32_t);
+	} free_ids;      /* numbers of forgotten functions */
+	uint32_t window; /* the one that runs */
+	struct {
 		VEC(struct expansion);
 	} expansions;
 	struct {
@@ -100,6 +104,7 @@ void langs_free(struct langs *l)
 	for (size_t i = 0; i < l->functions.len; i++)
 		function_fini(&l->functions.data[i]);
 	vec_fini(&l->unsupported);
+	vec_fini(&l->free_ids);
 	vec_fini(&l->functions);
 	vec_fini(&l->keys);
 	index_fini(&l->by_key);
@@ -208,30 +213,44 @@ static size_t text_bytes(const struct lang_function *f)
 	       (f->file ? strlen(f->file) + 1 : 0) + (f->near_name ? strlen(f->near_name) + 1 : 0);
 }
 
-static int function_add(struct langs *l, const struct key *key, uint32_t hash,
-			const struct lang_function *f)
+/* Under a number that was free, or a new one. */
+static int function_add(struct langs *l, const struct key *key, const struct lang_function *f,
+			uint32_t *out_id)
 {
-	int r = vec_reserve(&l->functions, l->functions.len + 1);
+	bool again = l->free_ids.len > 0;
+	uint32_t id = again ? l->free_ids.data[l->free_ids.len - 1] : (uint32_t)l->functions.len;
+	int r = id < LANG_FUNCTIONS_MAX ? 0 : -ENOSPC;
 
+	if (r == 0 && !again)
+		r = vec_reserve(&l->functions, l->functions.len + 1);
+	if (r == 0 && !again)
+		r = vec_reserve(&l->keys, l->keys.len + 1);
 	if (r == 0)
-		r = vec_push(&l->keys, *key);
-	if (r == 0)
-		r = index_add(&l->by_key, hash, (uint32_t)l->keys.len - 1);
+		r = index_add(&l->by_key, f->hash, id);
 	if (r < 0)
 		return r;
+	if (again)
+		l->free_ids.len--;
+	else
+		l->keys.len = ++l->functions.len;
+	l->functions.data[id] = *f;
+	l->keys.data[id] = *key;
 	l->text_bytes += text_bytes(f);
-	return vec_push(&l->functions, *f);
+	*out_id = id;
+	return 0;
 }
 
 /* Another copy of a function that could not be read: perhaps this one can. */
 static void function_retry(struct langs *l, const struct lang_process *p, uint32_t id,
 			   const uint64_t words[2])
 {
-	struct lang_function f = function_read(l, p, words);
+	struct lang_function f = function_read(l, p, words), *old = &l->functions.data[id];
 
-	l->text_bytes += text_bytes(&f) - text_bytes(&l->functions.data[id]);
-	function_fini(&l->functions.data[id]);
-	l->functions.data[id] = f;
+	f.hash = old->hash;
+	f.used = old->used;
+	l->text_bytes += text_bytes(&f) - text_bytes(old);
+	function_fini(old);
+	*old = f;
 }
 
 /* Its number; LANG_FUNCTIONS_MAX: there is no room for it. */
@@ -250,24 +269,52 @@ static uint32_t function_of(struct langs *l, const struct lang_process *p, const
 	if (index_find(&l->by_key, hash, same_key, &find, &id)) {
 		if (by_cookie && l->functions.data[id].state != LANG_FUNCTION_READ)
 			function_retry(l, p, id, words);
+		l->functions.data[id].used = l->window;
 		return id;
 	}
-	id = (uint32_t)l->functions.len;
-	if (id >= LANG_FUNCTIONS_MAX)
-		return LANG_FUNCTIONS_MAX;
 	f = function_read(l, p, words);
-	if (function_add(l, &find.key, hash, &f) == 0)
+	f.hash = hash;
+	f.used = l->window;
+	if (function_add(l, &find.key, &f, &id) == 0)
 		return id;
 	function_fini(&f);
 	return LANG_FUNCTIONS_MAX;
 }
 
+static void function_forget(struct langs *l, uint32_t id)
+{
+	struct lang_function *f = &l->functions.data[id];
+
+	if (vec_push(&l->free_ids, id) < 0)
+		return; /* it stays */
+	index_remove(&l->by_key, f->hash, id);
+	l->text_bytes -= text_bytes(f);
+	function_fini(f);
+	*f = (struct lang_function){ .state = LANG_FUNCTION_FORGOTTEN };
+}
+
+void langs_window(struct langs *l)
+{
+	l->window++;
+	if (l->functions.len - l->free_ids.len <= LANG_FUNCTIONS_KEPT)
+		return;
+	/* made again when wanted: they refer to functions */
+	index_fini(&l->by_place);
+	l->by_place = (struct index){ 0 };
+	l->expansions.len = 0;
+	l->expanded.len = 0;
+	for (uint32_t i = 0; i < l->functions.len; i++)
+		if (l->functions.data[i].state != LANG_FUNCTION_FORGOTTEN &&
+		    l->functions.data[i].used + 1 < l->window)
+			function_forget(l, i);
+}
+
 size_t langs_bytes(const struct langs *l)
 {
 	return l->functions.cap * sizeof(*l->functions.data) + l->keys.cap * sizeof(*l->keys.data) +
-	       l->by_key.n_slots * sizeof(struct index_slot) + l->text_bytes +
-	       l->expansions.cap * sizeof(struct expansion) + l->expanded.cap * sizeof(uint64_t) +
-	       l->by_place.n_slots * sizeof(struct index_slot);
+	       l->free_ids.cap * sizeof(uint32_t) + l->by_key.n_slots * sizeof(struct index_slot) +
+	       l->text_bytes + l->expansions.cap * sizeof(struct expansion) +
+	       l->expanded.cap * sizeof(uint64_t) + l->by_place.n_slots * sizeof(struct index_slot);
 }
 
 uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2])
@@ -341,6 +388,14 @@ static int expansion_add(struct langs *l, const struct lang_process *p, struct e
 	return r < 0 ? r : index_add(&l->by_place, hash, (uint32_t)l->expansions.len - 1);
 }
 
+static void function_use(struct langs *l, uint64_t word)
+{
+	uint64_t n = (word & FRAME_PAYLOAD_MASK) >> 32;
+
+	if (n < l->functions.len)
+		l->functions.data[n].used = l->window;
+}
+
 size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_t words[2],
 		    const uint64_t **out)
 {
@@ -355,6 +410,8 @@ size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_
 	else if (l->expansions.len >= LANG_FUNCTIONS_MAX || expansion_add(l, p, &e, hash) < 0)
 		return 0;
 	*out = l->expanded.data + e.first;
+	for (uint32_t i = 0; i < e.n; i++)
+		function_use(l, l->expanded.data[e.first + i]);
 	return e.n;
 }
 

@@ -40,7 +40,12 @@ struct lang_process {
 	bool signatures; /* set by langs: names are wanted with their parameters */
 };
 
-enum lang_function_state { LANG_FUNCTION_READ, LANG_FUNCTION_STALE, LANG_FUNCTION_UNREADABLE };
+enum lang_function_state {
+	LANG_FUNCTION_READ,
+	LANG_FUNCTION_STALE,
+	LANG_FUNCTION_UNREADABLE,
+	LANG_FUNCTION_FORGOTTEN, /* its number is free */
+};
 
 /* What was at an address when it was first seen on a stack. */
 struct lang_function {
@@ -54,6 +59,7 @@ struct lang_function {
 	uint8_t *lines;
 	char *name, *file; /* owned */
 	char *near_name;   /* owned; the raw name where only the nearest place is known; or NULL */
+	uint32_t hash, used; /* langs' own: of its key; the window that last had it */
 };
 
 /* A call of a function, as a frame of generated code shows it. */
@@ -70,6 +76,7 @@ enum {
 	LANG_ATTACH_PARTLY = 1 << 8, /* ask again */
 	LANG_LINES_MAX = 1 << 18,
 	LANG_FUNCTIONS_MAX = 1 << 20,
+	LANG_FUNCTIONS_KEPT = 1 << 16, /* as many stay whether or not they are used */
 };
 
 struct lang_detected {
@@ -166,6 +173,12 @@ enum { LANG_STACK_MAX = RECORD_WORDS_MAX + 2 * VM_FRAMES_MAX };
  * one for each function that was inlined there. Return: number of words.
  */
 size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out);
+
+/*
+ * A window of a long recording has ended: the words of this one are still to be named, those
+ * before it are not any more. What neither holds is forgotten, once there is much of it.
+ */
+void langs_window(struct langs *l);
 
 size_t langs_bytes(const struct langs *l); /* held by what was read */
 

@@ -26,10 +26,10 @@ class Runtime:
         self.name, self.program = name, program
         self.path = program
         if root:
-            directory = os.path.join(root, "tmp", "cameo-programs")
+            directory = os.path.join(root, "tmp", "cameo-" + program.split("/")[-2])
             shutil.rmtree(directory, ignore_errors=True)
             shutil.copytree(os.path.dirname(program), directory)
-            self.path = os.path.join("/tmp/cameo-programs", os.path.basename(program))
+            self.path = os.path.join(directory[len(root):], os.path.basename(program))
         self.command = (self.enter(root) if root else []) + command
 
     @staticmethod

@@ -5,20 +5,18 @@
 Debian's, and those of pyenv. The interpreter's own frames must not be between
 those of the program, unless they are asked for.
 """
-import collections
 import glob
-import gzip
 import os
 import re
-import subprocess
 
-from cameo import CAMEO, PROGRAMS, Tap, Workshop, end, expect, is_in, need_bpf, record, \
-    record_while_running, show, spawn, together, total
+from cameo import PROGRAMS, Skip, Tap, Workshop, expect, is_in, need, need_bpf, record, show, \
+    together, total
+from interpreted import Runtime, judge_running, lines_of, marks, runtimes
 
 MS = 600
 PROGRAM = os.path.join(PROGRAMS, "python", "shapes.py")
-MAIN = "_start __libc_start_main.* ... <module> main "
-THREAD = "(__)?clone3? start_thread ... "
+MAIN = r"(_start|\[libc.*|__libc_start_main.*) ... <module> main "
+THREAD = r"((__)?clone3?|\[libc.*) (start_thread|\[libc.*) ... "
 WORKER = r"(Thread\.)?_bootstrap (Thread\.)?_bootstrap_inner (Thread\.)?run "
 SHAPES = {
     "chain": [MAIN + r"repeat chain key (Thing\.)?method hot ..."],
@@ -34,88 +32,21 @@ INTERNAL = "_PyEval_.*|_?PyObject_(Vector)?[cC]all.*|_PyFunction_.*|call_functio
 
 
 def pythons():
-    """name -> path; equal versions of Debian and pyenv are two."""
-    found = {}
-    for path in sorted(glob.glob("/usr/bin/python3.[0-9]*")):
-        if re.search(r"python3\.\d+$", path):
-            found["Debian's " + os.path.basename(path)] = path
+    """This machine's, pyenv's, and those of other releases."""
+    found = [p for p in runtimes("python3.[0-9]*", "python/shapes.py")
+             if re.search(r"python3\.\d+$", p.name)]
     for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))):
-        found["pyenv's " + path.split("/")[-3]] = path
+        found.append(Runtime("pyenv's " + path.split("/")[-3], [path], PROGRAM))
     return found
 
 
-# ---- pprof, as far as lines need it ---------------------------------------------
-
-
-def fields(data):
-    """(number, value) of a protobuf message."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        tag = varint()
-        if tag & 7 == 0:
-            yield tag >> 3, varint()
-        else:
-            size = varint()
-            yield tag >> 3, data[at:at + size]
-            at += size
-
-
-def function_lines(path):
-    """{function: {(its first line, line)}} of the locations in a pprof file."""
-    with gzip.open(path) as f:
-        message = list(fields(f.read()))
-    strings = [v.decode() for n, v in message if n == 6]
-    functions = {}
-    for n, v in message:
-        if n == 5:
-            f = collections.defaultdict(int, fields(v))
-            functions[f[1]] = strings[f[2]], f[5]
-    lines = collections.defaultdict(set)
-    for n, v in message:
-        if n != 4:
-            continue
-        for m, w in fields(v):
-            if m == 4:
-                line = collections.defaultdict(int, fields(w))
-                name, start = functions[line[1]]
-                lines[name.split(".")[-1]].add((start, line[2]))
-    return lines
-
-
-def marks():
-    """{name: lines that end in `# at NAME`}, {name: line of its def}"""
-    at, starts = collections.defaultdict(set), {}
-    with open(PROGRAM, encoding="utf-8") as f:
-        for i, text in enumerate(f, 1):
-            m = re.search(r"# at (\w+)$", text)
-            if m:
-                at[m[1]].add(i)
-            m = re.match(r" *def (\w+)", text)
-            if m:
-                starts[m[1]] = i
-    return at, starts
+# ---- lines ---------------------------------------------------------------------
 
 
 def judge_lines(shop, python):
     """The lines that were running, and those that called."""
-    out = shop.path("lines.pb.gz")
-    r = subprocess.run([CAMEO, "record", "-F", "997", "-o", out, "--", python, PROGRAM, "chain",
-                        str(MS)], capture_output=True, text=True, check=False)
-    expect(r.returncode == 0, r.stderr)
-    lines = function_lines(out)
-    at, starts = marks()
+    lines = lines_of(shop, python.run("chain", MS))
+    at, starts = marks(PROGRAM)
     for name in ("chain", "key", "method"):
         got = {line for _, line in lines[name]} - {starts[name]}
         expect(got == at[name] or got == at[name] | {max(at[name]) - 1},
@@ -138,30 +69,58 @@ def judge_folded(recording):
 
 
 def judge_all_native(python):
-    recording = record("--native-frames=all", "--", python, PROGRAM, "chain", str(MS))
+    recording = record("--native-frames=all", "--", *python.run("chain", MS))
     recording.judge("chain", "_start ... _PyEval_EvalFrameDefault ... <module> ... chain "
                     "... key ... hot ...", leaf="hot", most_elsewhere=0.2)
     expect(any(s.frames.count("_PyEval_EvalFrameDefault") > 1 for s in recording.stacks),
            show(recording.stacks))
 
 
-def judge_running(python):
-    """Begun before Cameo, which is told the pid."""
-    program = spawn(python, PROGRAM, "chain", 60000)
-    try:
-        recording = record_while_running("-p", str(program.pid), processes=[program])
-    finally:
-        end(program)
+def judge_trampolines(python):
+    """-X perf: its trampolines neither end a stack nor stand in it beside their function."""
+    with_perf = Runtime(python.name, python.command + ["-X", "perf"], PROGRAM)
+    with_perf.path = python.path
+    recording = record("--", *with_perf.run("chain", MS))
+    if "requires" in recording.said or not recording.of("chain"):
+        raise Skip("not a Python with -X perf")
+    recording.judge("chain", *SHAPES["chain"], leaf="hot")
+    doubled = [s for s in recording.of("chain") if any(f.startswith("py::") for f in s.frames)]
+    expect(total(doubled) <= 0.01 * total(recording.of("chain")), show(doubled))
+
+
+def judge_old():
+    """Python 2: it is said that it is not supported."""
+    found = glob.glob(os.path.expanduser("~/.pyenv/versions/2.*/bin/python2"))
+    if not found:
+        raise Skip("no Python 2 here")
+    recording = record("--", found[0], "-c", "sum(range(5000000))")
+    expect("Python before 3.6 is not supported" in recording.said, recording.said)
+
+
+def judge_embedded(shop, late):
+    """A C program that has Python in a library, from its start or by dlopen()."""
+    need("python3-config")
+    library = glob.glob("/usr/lib/x86_64-linux-gnu/libpython3.*.so.1.0")
+    if not library:
+        raise Skip("no libpython here")
+    program = shop.build("late_python" if late else "embedded", "gcc", "embedded.c", "-O2",
+                         *([] if late else ["-Wl,--no-as-needed", library[0]]), "-ldl")
+    args = [library[0]] if late else [""]
+    recording = record("--", program, *args, PROGRAM, "chain", str(MS))
     recording.judge("chain", *SHAPES["chain"], leaf="hot", most_elsewhere=0.2)
 
 
-def shapes(tap, shop, name, python):
-    recording = record("--", *together([[python, PROGRAM, s, MS] for s in SHAPES]))
+def shapes(tap, shop, python):
+    name = python.name
+    recording = record("--", *together([python.run(s, MS) for s in SHAPES]))
     for shape, chains in SHAPES.items():
-        tap.run(f"{name}: {shape}", recording.judge, shape, *chains)
+        tap.run(f"{name}: {shape}",
+                lambda s=shape, c=chains: recording.judge(s, *c, start=r"_start|_dl_.*|\[.*|.*clone3?|"
+                                                          "start_thread|.*libc_start_main.*"))
     tap.run(f"{name}: nothing of the interpreter's in between", judge_folded, recording)
     tap.run(f"{name}: lines", judge_lines, shop, python)
-    tap.run(f"{name}: a process that runs already", judge_running, python)
+    tap.run(f"{name}: a process that runs already", judge_running, python, SHAPES["chain"][0],
+            "hot")
 
 
 def main():
@@ -169,10 +128,16 @@ def main():
     tap = Tap()
     found = pythons()
     with Workshop() as shop:
-        for name, python in found.items():
-            shapes(tap, shop, name, python)
+        for python in found:
+            shapes(tap, shop, python)
+        for python in found:
+            if int(python.command[-1].split("3.")[-1].split("/")[0].split(".")[0]) >= 12:
+                tap.run(f"{python.name}: -X perf", judge_trampolines, python)
         if found:
-            tap.run("--native-frames=all", judge_all_native, found[sorted(found)[-1]])
+            tap.run("--native-frames=all", judge_all_native, found[-1])
+        tap.run("Python in a library", judge_embedded, shop, False)
+        tap.run("Python in a library that is loaded late", judge_embedded, shop, True)
+        tap.run("Python 2", judge_old)
     tap.done()
 
 

@@ -20,7 +20,8 @@ enum {
 	BODY_PATH = 64,
 	BODY_LABEL = 80,
 	BODY_FIRST_LINE = 88,
-	BODY_LINES = 120,
+	BODY_LINES_OLD = 120,
+	BODY_LINES = 112,
 	LINES_COUNT = 16, /* of its line table */
 	LINES_POSITIONS = 8,
 	LINES_INDEX = 24,
@@ -101,7 +102,8 @@ static int read_bytes(const struct lang_process *p, uint64_t at, size_t len, uin
 static int read_table(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
 		      uint32_t n_words, struct table *t)
 {
-	uint64_t at = body + BODY_LINES, entries, index;
+	bool old = ruby->version < FIRST_PLAIN_LINE;
+	uint64_t at = body + (old ? BODY_LINES_OLD : BODY_LINES), entries, index;
 	int r;
 
 	t->entry_bytes = ruby->version >= FIRST_WITH_NODES ? 12 : 8;

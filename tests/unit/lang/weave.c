@@ -200,6 +200,37 @@ static void a_function_of_another_process_is_another(void **state)
 	langs_free(s.langs);
 }
 
+static void what_two_windows_did_not_see_is_forgotten_when_there_is_much(void **state)
+{
+	enum { MANY = LANG_FUNCTIONS_KEPT + 10 };
+	uint64_t out[LANG_STACK_MAX], first = 0, last = 0;
+	struct stack s;
+	struct symbol_frame frame;
+
+	(void)state;
+	stack_init(&s, true);
+	natives(&s, "L");
+	activation(&s, "x");
+	for (uint64_t i = 0; i < MANY; i++) {
+		struct lang_stack in = { s.m.process, s.words, s.vm_words, s.n, s.n_vm, false };
+
+		in.process.start_ns = i;
+		langs_weave(s.langs, &in, out);
+		first = i ? first : out[0];
+		last = out[0];
+		if (i == MANY - 2)
+			langs_window(s.langs);
+	}
+	langs_window(s.langs);
+	assert_int_equal(langs_name(s.langs, last, &frame), LANG_PYTHON);
+	assert_string_equal(frame.name, "x");
+	langs_name(s.langs, first, &frame);
+	assert_string_equal(frame.name, "[unreadable function]");
+	assert_true(langs_bytes(s.langs) > 0);
+	/* and is read again, under a number that was free */
+	assert_string_equal(woven(&s, false), "(x)");
+}
+
 TEST_GROUP(test_weave, TEST(an_activation_stands_for_its_loop),
 	   TEST(native_frames_stay_when_asked_for), TEST(a_loop_just_entered_has_no_frame),
 	   TEST(a_frame_that_has_no_loop_yet_is_the_innermost),
@@ -207,4 +238,5 @@ TEST_GROUP(test_weave, TEST(an_activation_stands_for_its_loop),
 	   TEST(frames_without_their_outer_end_are_matched_from_the_leaf),
 	   TEST(loops_of_another_stack_are_not_believed), TEST(trampolines_are_left_out),
 	   TEST(without_the_machines_frames_loops_are_native),
-	   TEST(a_function_of_another_process_is_another))
+	   TEST(a_function_of_another_process_is_another),
+	   TEST(what_two_windows_did_not_see_is_forgotten_when_there_is_much))
