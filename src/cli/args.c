@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "codec/format.h"
 
+enum { PIDS_MAX = 4096 };
+
 static bool whole_number(const char *text, uint64_t *out)
 {
 	char *end;
@@ -44,6 +46,47 @@ int args_percent(const char *option, const char *text, double max, double *out, 
 	*out = strtod(text, &end);
 	if (end == text || (*end && strcmp(end, "%") != 0) || !(*out >= 0) || !(*out <= max))
 		return err_set(err, -EINVAL, "--%s takes a percentage, not %.40s", option, text);
+	return 0;
+}
+
+int args_by(const char *text, enum entries_by *out, const char **out_key, struct err *err)
+{
+	static const char *const names[] = {
+		[ENTRIES_BY_FUNCTION] = "function", [ENTRIES_BY_BINARY] = "binary",
+		[ENTRIES_BY_FILE] = "file",         [ENTRIES_BY_LINE] = "line",
+		[ENTRIES_BY_LANGUAGE] = "language", [ENTRIES_BY_PROCESS] = "process",
+		[ENTRIES_BY_THREAD] = "thread",
+	};
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(text, names[i])) {
+			*out = i;
+			return 0;
+		}
+	}
+	if (strncmp(text, "label", 5) != 0 || !text[5] || !strchr(":= ", text[5]) || !text[6])
+		return err_set(err, -EINVAL,
+			       "--by takes function, binary, file, line, language, process, thread "
+			       "or label:KEY, not %.40s",
+			       text);
+	*out = ENTRIES_BY_LABEL;
+	*out_key = text + 6;
+	return 0;
+}
+
+int args_pids(const char *s, struct pid_list *out, struct err *err)
+{
+	char *end;
+
+	do {
+		unsigned long pid = strtoul(s, &end, 10);
+
+		if (*s < '0' || *s > '9' || !pid || pid > INT32_MAX || (*end && *end != ','))
+			return err_set(err, -EINVAL, "-p takes process ids, not %.40s", s);
+		if (out->len >= PIDS_MAX || vec_push(out, (uint32_t)pid) < 0)
+			return err_set(err, -EINVAL, "-p: too many processes");
+		s = end + 1;
+	} while (*end);
 	return 0;
 }
 

@@ -8,6 +8,9 @@
  */
 #include <stdint.h>
 
+#include "base/vec.h"
+#include "query/entries.h"
+
 struct err;
 struct format;
 
@@ -16,6 +19,16 @@ int args_limit(const char *text, uint64_t *out, struct err *err);
 
 /* --OPTION: a percentage from 0 to @max, with or without its sign. */
 int args_percent(const char *option, const char *text, double max, double *out, struct err *err);
+
+/* --by: what rows are; *@out_key is of "label:KEY", a part of @text. */
+int args_by(const char *text, enum entries_by *out, const char **out_key, struct err *err);
+
+struct pid_list {
+	VEC(uint32_t);
+};
+
+/* -p: process ids with commas between, added to @out. */
+int args_pids(const char *text, struct pid_list *out, struct err *err);
 
 /* --from: a format that can be read. */
 int args_from(const char *text, const struct format **out, struct err *err);

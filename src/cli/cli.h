@@ -21,6 +21,7 @@ int cli_record(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_server(int argc, char **argv);
 int cli_symbols(int argc, char **argv);
+int cli_top(int argc, char **argv);
 int cli_unwind_info(int argc, char **argv);
 int cli_up(int argc, char **argv);
 int cli_view(int argc, char **argv);

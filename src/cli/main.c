@@ -20,6 +20,7 @@ static const struct cli_command commands[] = {
 	{ "report", cli_report, "show where the time of a profile goes" },
 	{ "server", cli_server, "keep profiles and answer questions about them" },
 	{ "symbols", cli_symbols, "name addresses of an executable" },
+	{ "top", cli_top, "show what takes the time now" },
 	{ "unwind-info", cli_unwind_info, "show the unwind table of an executable" },
 	{ "up", cli_up, "profile this machine, keep it and show it: the default" },
 	{ "view", cli_view, "show a profile in the browser" },

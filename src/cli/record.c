@@ -9,6 +9,7 @@
 
 #include "agent/sampler.h"
 #include "base/err.h"
+#include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/recording.h"
 #include "codec/format.h"
@@ -25,7 +26,7 @@ enum {
 	OPT_NATIVE_FRAMES,
 };
 
-enum { DEFAULT_FREQ_HZ = 99, PIDS_MAX = 4096, DURATION_MAX_S = 10 * 365 * 86400 };
+enum { DEFAULT_FREQ_HZ = 99, DURATION_MAX_S = 10 * 365 * 86400 };
 
 static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "Profile the whole machine (the default)", 0 },
@@ -106,22 +107,6 @@ static int parse_duration(struct args *a, const char *s)
 	return 0;
 }
 
-static int parse_pids(struct args *a, const char *s)
-{
-	char *end;
-
-	do {
-		unsigned long pid = strtoul(s, &end, 10);
-
-		if (*s < '0' || *s > '9' || !pid || pid > INT32_MAX || (*end && *end != ','))
-			return err_set(&a->err, -EINVAL, "-p takes process ids, not %.40s", s);
-		if (a->o.pids.len >= PIDS_MAX || vec_push(&a->o.pids, (uint32_t)pid) < 0)
-			return err_set(&a->err, -EINVAL, "-p: too many processes");
-		s = end + 1;
-	} while (*end);
-	return 0;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
@@ -131,7 +116,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->all = true;
 		break;
 	case 'p':
-		parse_pids(a, arg);
+		args_pids(arg, &a->o.pids, &a->err);
 		break;
 	case 'F':
 		parse_freq(a, arg);

@@ -5,17 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/vec.h"
+#include "cli/args.h"
 #include "symbol/symbolizer.h"
 
 struct err;
 struct format;
 
 struct recording_opts {
-	struct {
-		VEC(uint32_t);
-	} pids;         /* none and no command: everything */
-	char **command; /* NULL: none */
+	struct pid_list pids; /* none and no command: everything */
+	char **command;       /* NULL: none */
 	uint32_t freq_hz;
 	uint64_t duration_ns; /* 0: until it ends by itself or by a signal */
 	bool no_kernel, no_user, idle, verbose;

@@ -48,7 +48,9 @@ static const struct argp_option options[] = {
 	{ "callers", OPT_CALLERS, "NAME", 0, "Who calls this function", 0 },
 	{ "callees", OPT_CALLEES, "NAME", 0, "What this function calls", 0 },
 	{ "by", OPT_BY, "WHAT", 0,
-	  "Rows are function (the default), binary, file, line, process, thread, or label:KEY", 0 },
+	  "Rows are function (the default), binary, file, line, language, process, thread, or "
+	  "label:KEY",
+	  0 },
 	{ "focus", OPT_FOCUS, "REGEX", 0, "Only stacks with a function that matches", 0 },
 	{ "ignore", OPT_IGNORE, "REGEX", 0, "No stacks with a function that matches", 0 },
 	{ "sample-type", OPT_TYPE, "NAME", 0,
@@ -92,27 +94,6 @@ static int parse_regex(struct args *a, const char *text, regex_t *re, const rege
 	return 0;
 }
 
-static int parse_by(struct args *a, char *text)
-{
-	static const char *const names[] = { "function", "binary",  "file",
-					     "line",     "process", "thread" };
-
-	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!strcmp(text, names[i])) {
-			a->top.by = i;
-			return 0;
-		}
-	}
-	if (strncmp(text, "label", 5) != 0 || !strchr(":= ", text[5]) || !text[5] || !text[6])
-		return err_set(&a->err, -EINVAL,
-			       "--by takes function, binary, file, line, process, thread or "
-			       "label:KEY, not %.40s",
-			       text);
-	a->top.by = ENTRIES_BY_LABEL;
-	a->top.key = text + 6;
-	return 0;
-}
-
 static int parse_tree(struct args *a, enum calls_direction direction, const char *name)
 {
 	if (a->tree)
@@ -136,7 +117,7 @@ static error_t parse_option(int key, char *arg, struct args *a)
 		parse_tree(a, CALLS_CALLEES, arg);
 		break;
 	case OPT_BY:
-		parse_by(a, arg);
+		args_by(arg, &a->top.by, &a->top.key, &a->err);
 		break;
 	case OPT_FOCUS:
 		parse_regex(a, arg, &a->focus, &a->top.filter.focus);

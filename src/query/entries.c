@@ -32,7 +32,9 @@ struct entries {
 		VEC(struct entry_row);
 	} rows;
 	struct index index;
-	uint32_t *first; /* by location: where its ids start in ids, plus 1 */
+	struct {
+		uint32_t first, n; /* its ids in ids; n 0: not looked up yet */
+	} * places;                /* by location */
 	struct {
 		VEC(uint32_t);
 	} ids, stack;
@@ -49,8 +51,8 @@ int entries_new(struct entries **out, const struct profile *p, enum entries_by b
 	e->p = p;
 	e->by = by;
 	e->key = key;
-	e->first = calloc((size_t)profile_n_locations(p) + 1, sizeof(*e->first));
-	if (!e->first)
+	e->places = calloc((size_t)profile_n_locations(p) + 1, sizeof(*e->places));
+	if (!e->places)
 		return -ENOMEM;
 	r = strtab_new(&e->strings);
 	if (r < 0)
@@ -66,7 +68,7 @@ void entries_free(struct entries *e)
 	strtab_free(e->strings);
 	vec_fini(&e->rows);
 	index_fini(&e->index);
-	free(e->first);
+	free(e->places);
 	vec_fini(&e->ids);
 	vec_fini(&e->stack);
 	buf_fini(&e->text);
@@ -143,6 +145,9 @@ static void put_name(struct entries *e, const struct profile_location *l, uint32
 	case ENTRIES_BY_FILE:
 		put_file(e, f);
 		break;
+	case ENTRIES_BY_LANGUAGE:
+		buf_put_str(&e->text, profile_frame_kind_label(l->kind));
+		break;
 	case ENTRIES_BY_LINE:
 		profile_put_frame_name(e->p, l, i, &e->text);
 		buf_put_byte(&e->text, ' ');
@@ -161,7 +166,8 @@ static int add_frame(struct entries *e, const struct profile_location *l, uint32
 	const struct profile_function *f =
 		i < l->n_lines ? profile_function(e->p, l->lines[i].function) : NULL;
 	bool code = e->by == ENTRIES_BY_FUNCTION || e->by == ENTRIES_BY_LINE;
-	struct entry_row row = { .kind = code ? l->kind : PROFILE_FRAME_UNKNOWN };
+	bool has_kind = code || e->by == ENTRIES_BY_LANGUAGE;
+	struct entry_row row = { .kind = has_kind ? l->kind : PROFILE_FRAME_UNKNOWN };
 	int r;
 
 	e->text.len = 0;
@@ -177,14 +183,15 @@ static int add_frame(struct entries *e, const struct profile_location *l, uint32
 /* Where the ids of a location are, the innermost first. */
 static int find_location(struct entries *e, uint32_t id, uint32_t *out_first, uint32_t *out_n)
 {
-	struct profile_location l = profile_location(e->p, id);
+	struct profile_location l;
 	uint32_t first = (uint32_t)e->ids.len;
 
-	*out_n = profile_n_frames(&l);
-	if (e->first[id]) {
-		*out_first = e->first[id] - 1;
+	*out_first = e->places[id].first;
+	*out_n = e->places[id].n;
+	if (*out_n)
 		return 0;
-	}
+	l = profile_location(e->p, id);
+	*out_n = profile_n_frames(&l);
 	for (uint32_t i = 0; i < *out_n; i++) {
 		uint32_t row;
 		int r = add_frame(e, &l, i, &row);
@@ -194,7 +201,8 @@ static int find_location(struct entries *e, uint32_t id, uint32_t *out_first, ui
 		if (r < 0)
 			return r;
 	}
-	e->first[id] = first + 1;
+	e->places[id].first = first;
+	e->places[id].n = *out_n;
 	*out_first = first;
 	return 0;
 }

@@ -134,6 +134,23 @@ def by_go(shop):
     expect(r.returncode == 0 and os.path.getsize(out), r.stderr)
 
 
+def live_tables(shop):
+    """cameo top of one process: its functions, and nobody else's."""
+    process = spawn(shop.c("chain"), 60000)
+    try:
+        r = cameo("top", "-p", str(process.pid), "-i", "1", "-n", "2", "-F", "499")
+        who = cameo("top", "-p", str(process.pid), "-i", "1", "-n", "1", "--by", "process")
+    finally:
+        end(process)
+    tables = [t.splitlines() for t in r.stdout.strip().split("\n\n")]
+    expect(r.returncode == 0 and len(tables) == 2, r.returncode, r.stdout, r.stderr)
+    for table in tables:
+        expect(table[0].startswith("functions ") and any(row.endswith("%  hot") for row in table)
+               and re.search(r"100.00%  main$", "\n".join(table), re.M), r.stdout)
+    rows = who.stdout.splitlines()[1:]
+    expect(len(rows) == 1 and rows[0].endswith(f"chain ({process.pid})"), who.stdout)
+
+
 def main():
     need_bpf()
     tap = Tap()
@@ -147,6 +164,7 @@ def main():
         tap.run("the summary counts what is in the file", counts_agree, shop)
         tap.run("protoc decodes the pprof", by_protoc, shop)
         tap.run("go tool pprof reads it", by_go, shop)
+        tap.run("cameo top of one process", live_tables, shop)
     tap.done()
 
 

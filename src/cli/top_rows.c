@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/text.h"
+#include "profile/profile.h"
+#include "query/calls.h"
+#include "query/top.h"
+
+const char *top_by_label(enum entries_by by)
+{
+	switch (by) {
+	case ENTRIES_BY_PROCESS:
+		return "processes";
+	case ENTRIES_BY_THREAD:
+		return "threads";
+	case ENTRIES_BY_LANGUAGE:
+		return "languages";
+	case ENTRIES_BY_BINARY:
+		return "binaries";
+	case ENTRIES_BY_FILE:
+		return "files";
+	case ENTRIES_BY_LINE:
+		return "lines";
+	case ENTRIES_BY_LABEL:
+		return "labels";
+	default:
+		return "functions";
+	}
+}
+
+void top_rows_fini(struct top_rows *r)
+{
+	vec_fini(&r->rows);
+	buf_fini(&r->text);
+}
+
+static int add(struct top_rows *out, enum top_section section, const struct entry *e, int64_t self,
+	       int64_t total)
+{
+	const struct top_shown row = { section, (uint32_t)out->text.len, e->kind, self, total };
+
+	buf_put(&out->text, e->name, strlen(e->name) + 1);
+	if (buf_error(&out->text))
+		return -ENOMEM;
+	return vec_push(&out->rows, row);
+}
+
+static int add_calls(struct top_rows *out, const struct profile *p, const struct top_view *v,
+		     size_t value_num, enum top_section section)
+{
+	const struct calls_options opt = {
+		.value_num = value_num,
+		.direction = section == TOP_SECTION_CALLERS ? CALLS_CALLERS : CALLS_CALLEES,
+		.name = v->function,
+	};
+	_cleanup_(calls_freep) struct calls *c = NULL;
+	int r = calls_build(&c, p, &opt);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	for (uint32_t i = calls_node(c, 0)->first_child; r == 0 && i != CALLS_NONE;) {
+		const struct calls_node *n = calls_node(c, i);
+		struct entry e = calls_entry(c, n);
+
+		r = add(out, section, &e, n->self, n->total);
+		i = n->next;
+	}
+	return r;
+}
+
+static int by_size(const void *a, const void *b, void *ctx)
+{
+	const struct top_shown *x = a, *y = b;
+	const bool *by_total = ctx;
+	int64_t v = *by_total ? x->total : x->self, w = *by_total ? y->total : y->self;
+
+	if (v != w)
+		return v > w ? -1 : 1;
+	return x->total > y->total ? -1 : x->total < y->total;
+}
+
+static int add_table(struct top_rows *out, const struct profile *p, const struct top_view *v,
+		     size_t value_num)
+{
+	const struct top_options opt = { .value_num = value_num, .by = v->by, .key = v->key };
+	_cleanup_(top_freep) struct top *t = NULL;
+	bool by_total = v->by_total;
+	int r = top_build(&t, p, &opt);
+
+	for (size_t i = 0; r == 0 && i < top_n_rows(t); i++) {
+		const struct top_row *row = top_row(t, i);
+		struct entry e = top_entry(t, row);
+
+		if (!*v->filter || strcasestr(e.name, v->filter))
+			r = add(out, TOP_SECTION_TABLE, &e, row->self, row->total);
+	}
+	if (r == 0 && out->rows.len)
+		qsort_r(out->rows.data, out->rows.len, sizeof(*out->rows.data), by_size, &by_total);
+	return r;
+}
+
+static int64_t sum_of(const struct profile *p, size_t value_num)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < profile_n_samples(p); i++)
+		sum = top_add(sum, profile_sample(p, i).values[value_num]);
+	return sum;
+}
+
+int top_rows_make(struct top_rows *out, const struct profile *p, const struct top_view *v)
+{
+	size_t value_num;
+	int r = top_value_num(p, NULL, &value_num);
+
+	out->rows.len = 0;
+	out->text.len = 0;
+	out->sum = 0;
+	out->unit = "";
+	if (r < 0)
+		return r == -EINVAL ? 0 : r;
+	out->sum = sum_of(p, value_num);
+	out->unit = profile_string(p, profile_sample_type(p, value_num).unit);
+	if (!*v->function)
+		return add_table(out, p, v, value_num);
+	r = add_calls(out, p, v, value_num, TOP_SECTION_CALLERS);
+	return r < 0 ? r : add_calls(out, p, v, value_num, TOP_SECTION_CALLEES);
+}
+
+void top_rows_format(const struct top_rows *r, const struct top_shown *row, struct buf *out)
+{
+	out->len = 0;
+	buf_printf(out, "%6.2f%% %6.2f%%  ", text_percent(row->self, r->sum),
+		   text_percent(row->total, r->sum));
+	text_put_safe(out, top_rows_name(r, row));
+	buf_put_byte(out, '\0');
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Naming happens between two intervals, in the same thread: the ring holds
+ * seconds of samples meanwhile. A server is asked for its last minute, as what
+ * is pushed to it arrives in windows.
+ */
+#include "cli/top_source.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "agent/collect.h"
+#include "agent/locate.h"
+#include "agent/names.h"
+#include "agent/session.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/input.h"
+#include "profile/profile.h"
+
+enum {
+	TABLE_CHUNKS = 512, /* of 1 MiB */
+	ANSWERS_BYTES = 32 << 20,
+	URL_CAP = 4096,
+};
+
+struct top_source {
+	struct top_source_opts opts;
+	struct session *session; /* NULL: of a server */
+	struct locator *locator;
+	char url[URL_CAP];
+	uint64_t start_ns; /* of the interval */
+};
+
+/* The server's last minute, unless the URL says another time. */
+static int set_url(struct top_source *s, const char *url, struct err *err)
+{
+	const char *behind = strstr(url, "from=")          ? ""
+			     : strchr(url, '?')            ? "&from=now-1m"
+			     : url[strlen(url) - 1] == '/' ? "?query=&from=now-1m"
+							   : "/?query=&from=now-1m";
+
+	if (snprintf(s->url, sizeof(s->url), "%s%s", url, behind) >= URL_CAP)
+		return err_set(err, -EINVAL, "the URL is too long");
+	return 0;
+}
+
+static int open_session(struct top_source *s, struct err *err)
+{
+	const struct session_opts so = {
+		.sampler = {
+			.freq_hz = s->opts.freq_hz,
+			.kernel = true,
+			.user = true,
+			.targets_only = s->opts.n_pids > 0,
+			.max_chunks = TABLE_CHUNKS,
+		},
+		.exclude_self = true,
+	};
+	struct locator_opts lo = { .answers_bytes = ANSWERS_BYTES };
+	struct rlimit files;
+	int r;
+
+	/* every executable that is mapped somewhere is kept open */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	r = session_open(&s->session, &so, err);
+	for (size_t i = 0; r == 0 && i < s->opts.n_pids; i++) {
+		r = session_follow(s->session, s->opts.pids[i]);
+		if (r < 0)
+			return err_set(err, r, "can't follow process %u: %s", s->opts.pids[i],
+				       strerror(-r));
+	}
+	if (r == 0)
+		r = session_start(s->session, err);
+	if (r < 0)
+		return r;
+	lo.files = session_files(s->session);
+	lo.jits = session_jits(s->session);
+	lo.langs = session_langs(s->session);
+	return locator_new(&s->locator, &lo);
+}
+
+int top_source_open(struct top_source **out, const struct top_source_opts *opts, struct err *err)
+{
+	_cleanup_(top_source_freep) struct top_source *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->opts = *opts;
+	r = opts->url ? set_url(s, opts->url, err) : open_session(s, err);
+	if (r < 0)
+		return r;
+	s->start_ns = clock_monotonic_ns();
+	/* a server has something at once */
+	if (opts->url)
+		s->start_ns -= opts->interval_ms * 1000000ULL;
+	*out = steal_ptr(&s);
+	return 0;
+}
+
+void top_source_free(struct top_source *s)
+{
+	if (!s)
+		return;
+	locator_free(s->locator);
+	session_free(s->session);
+	free(s);
+}
+
+static int ask_server(struct top_source *s, struct profile **out, struct err *err)
+{
+	char *paths[] = { s->url };
+	int r = input_read(out, paths, 1, NULL, err);
+
+	if (r != -ENODATA)
+		return r;
+	if (err)
+		*err = (struct err){ 0 };
+	r = profile_new(out);
+	return r < 0 ? r : profile_add_sample_type(*out, "cpu", "nanoseconds");
+}
+
+static int take_window(struct top_source *s, uint64_t now_ns, struct profile **out, struct err *err)
+{
+	struct collect *c = session_collect(s->session);
+	struct names_stats stats = { 0 };
+	struct names_window window = {
+		.duration_ns = (int64_t)(now_ns - s->start_ns),
+		.freq_hz = s->opts.freq_hz,
+	};
+	int r = names_profile(s->locator, c, &window, out, &stats, err);
+
+	collect_clear(c);
+	session_sweep_files(s->session, c);
+	return r;
+}
+
+/* Wait for at most @ms; true if something was typed or a signal came. */
+static bool wait_a_bit(struct top_source *s, int ms)
+{
+	struct pollfd fds[] = {
+		{ .fd = s->opts.wake_fd, .events = POLLIN },
+		{ .fd = s->session ? session_fd(s->session) : -1, .events = POLLIN },
+	};
+	int n = poll(fds, 2, ms);
+
+	return n < 0 || (n > 0 && fds[0].revents);
+}
+
+int top_source_wait(struct top_source *s, struct profile **out, struct err *err)
+{
+	for (;;) {
+		uint64_t now = clock_monotonic_ns();
+		uint64_t end = s->start_ns + s->opts.interval_ms * 1000000ULL;
+		int ms = end > now ? (int)((end - now) / 1000000 + 1) : 0, r = 0;
+
+		if (!ms) {
+			r = s->session ? take_window(s, now, out, err) : ask_server(s, out, err);
+			s->start_ns = clock_monotonic_ns();
+			return r < 0 ? r : 1;
+		}
+		if (wait_a_bit(s, s->session && ms > SESSION_TURN_MS ? SESSION_TURN_MS : ms))
+			return 0;
+		if (s->session)
+			r = session_turn(s->session, err);
+		if (r < 0)
+			return r;
+	}
+}
