@@ -23,7 +23,8 @@
 #include "server/rpc.h"
 #include "store/store.h"
 
-#define TENANT "anonymous"
+#define TENANT       "anonymous"
+#define SUM_AFTER_NS (60LL * CLOCK_SECOND_NS)
 
 enum {
 	N_WORKERS = 8,
@@ -32,7 +33,7 @@ enum {
 	MAX_BODY = 64 << 20,
 	MAX_BODIES = 128 << 20,
 	MAX_PEM = 1 << 20,
-	RETAIN_SECONDS = 60,
+	RETAIN_SECONDS = 30,
 };
 
 struct server {
@@ -199,6 +200,9 @@ static void retain(struct server *s)
 	if (store_retain(s->store, s->opt.max_age_ns ? now - s->opt.max_age_ns : 0,
 			 s->opt.max_bytes, now, &err) < 0 &&
 	    s->opt.warn)
+		s->opt.warn(s->opt.warn_ctx, err.msg);
+	err = (struct err){ 0 };
+	if (store_sum_up(s->store, now - SUM_AFTER_NS, &err) < 0 && s->opt.warn)
 		s->opt.warn(s->opt.warn_ctx, err.msg);
 }
 

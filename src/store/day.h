@@ -11,10 +11,11 @@
 
 #include "base/cleanup.h"
 #include "store/store.h"
+#include "store/sums.h"
 
 struct day;
+struct day_state;
 struct intern_keys;
-struct stacks;
 
 /* 0; -EBADMSG when the file is damaged or somebody else's; -ENOSPC; -errno. */
 int day_open(struct day **out, const char *path, struct err *err);
@@ -34,12 +35,18 @@ int day_unmark(struct day *d, bool keep, struct err *err);
 int day_commit(struct day *d, struct err *err);
 void day_rollback(struct day *d);
 
-/* As the store's; what is of this day is added. */
-int day_merge(struct day *d, const struct store_select *sel, struct stacks *out, struct err *err);
-int day_series(struct day *d, const struct store_select *sel, store_series_fn fn, void *ctx,
-	       struct err *err);
-int day_points(struct day *d, const struct store_select *sel, store_series_fn series,
-	       store_point_fn point, void *ctx, struct err *err);
+/* For store/ask.h. */
+struct day_state *day_state(struct day *d);
+
+/*
+ * Sums (store/sums.h): find what is worth one and has been left alone since the last
+ * time; build it, in any thread but one at a time; keep it, as a thread that appends.
+ */
+int day_find_sums(struct day *d, int64_t before_ns, struct sums_slots *out, struct err *err);
+int day_build_sum(struct day *d, const struct sums_slot *slot, struct sums_builder *b,
+		  struct err *err);
+int day_put_sum(struct day *d, const struct sums_slot *slot, const struct sums_builder *b,
+		struct err *err);
 
 /* The first and the last time; -ENOENT when there is none. */
 int day_span(struct day *d, int64_t *out_first, int64_t *out_last);

@@ -139,6 +139,19 @@ void days_give(struct days *d, struct day_ref *ref)
 	pthread_mutex_unlock(&d->lock);
 }
 
+size_t days_open(struct days *d, struct day_ref **out, size_t max)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&d->lock);
+	for (; n < d->all.len && n < max; n++) {
+		out[n] = d->all.data[n];
+		out[n]->users++;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return n;
+}
+
 int days_drop(struct days *d, const char *tenant, int64_t number)
 {
 	int r = 1;

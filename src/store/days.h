@@ -24,6 +24,9 @@ int days_take(struct days *d, const char *tenant, int64_t number, bool create, s
 	      struct err *err);
 void days_give(struct days *d, struct day_ref *ref);
 
+/* Those that are open now, at most @max, each to be given back: how many. */
+size_t days_open(struct days *d, struct day_ref **out, size_t max);
+
 struct day *days_day(const struct day_ref *ref);
 
 /* Remove a day: 1; 0 while somebody uses it; -errno. */

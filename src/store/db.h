@@ -28,6 +28,9 @@ int db_error(struct sqlite3 *db, int rc, struct err *err);
 int db_exec(struct sqlite3 *db, const char *sql, struct err *err);
 int db_prepare(struct sqlite3 *db, const char *sql, struct sqlite3_stmt **out, struct err *err);
 
+/* The first number of the first row; it stays as it is when there is none. */
+int db_number(struct sqlite3 *db, const char *sql, int64_t *out, struct err *err);
+
 /* 1: a row; 0: no more, and the statement is reset; -errno. */
 int db_step(struct sqlite3 *db, struct sqlite3_stmt *stmt, struct err *err);
 void db_finalize(struct sqlite3_stmt *stmt);

@@ -16,6 +16,8 @@ static void reader_free(struct reader *r)
 	db_finalize(r->windows);
 	db_finalize(r->blocks);
 	db_finalize(r->any);
+	for (int i = 0; i < SUMS_N_LEVELS; i++)
+		db_finalize(r->sums[i]);
 	db_close(r->db);
 	free(r);
 }
@@ -59,6 +61,11 @@ static int reader_new(struct reader **out, const char *path, struct err *err)
 			rd->db,
 			"SELECT 1 FROM windows WHERE series=? AND time BETWEEN ? AND ? LIMIT 1",
 			&rd->any, err);
+	for (int i = 0; r == 0 && i < SUMS_N_LEVELS; i++)
+		r = db_prepare(rd->db,
+			       "SELECT head, data, start FROM sums WHERE series=? AND level=?"
+			       " AND start BETWEEN ? AND ? ORDER BY start",
+			       &rd->sums[i], err);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&rd);

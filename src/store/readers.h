@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/vec.h"
+#include "store/sums.h"
 
 struct err;
 struct sqlite3;
@@ -16,6 +17,8 @@ struct reader {
 	struct sqlite3_stmt *windows; /* time, head */
 	struct sqlite3_stmt *blocks;  /* time, head, block */
 	struct sqlite3_stmt *any;     /* is there one? */
+	/* Of a series, a level (store/sums.h), from a start to another: head, data, start */
+	struct sqlite3_stmt *sums[SUMS_N_LEVELS];
 };
 
 struct readers {

@@ -16,11 +16,14 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "store/ask.h"
 #include "store/day.h"
 #include "store/days.h"
 #include "store/files.h"
 #include "store/stacks.h"
 #include "store/writer.h"
+
+enum { SUMMED_DAYS = 16 };
 
 struct store {
 	char *dir;
@@ -79,28 +82,28 @@ struct question {
 	struct store_stats *stats;
 };
 
-static int ask_merge(struct day *d, void *ctx, struct err *err)
+static int merge_day(struct day *d, void *ctx, struct err *err)
 {
 	const struct question *q = ctx;
 
-	return day_merge(d, q->sel, q->stacks, err);
+	return ask_merge(day_state(d), q->sel, q->stacks, err);
 }
 
-static int ask_series(struct day *d, void *ctx, struct err *err)
+static int series_of_day(struct day *d, void *ctx, struct err *err)
 {
 	const struct question *q = ctx;
 
-	return day_series(d, q->sel, q->series, q->ctx, err);
+	return ask_series(day_state(d), q->sel, q->series, q->ctx, err);
 }
 
-static int ask_points(struct day *d, void *ctx, struct err *err)
+static int points_of_day(struct day *d, void *ctx, struct err *err)
 {
 	const struct question *q = ctx;
 
-	return day_points(d, q->sel, q->series, q->point, q->ctx, err);
+	return ask_points(day_state(d), q->sel, q->series, q->point, q->ctx, err);
 }
 
-static int ask_stats(struct day *d, void *ctx, struct err *err)
+static int stats_of_day(struct day *d, void *ctx, struct err *err)
 {
 	struct store_stats *out = ((struct question *)ctx)->stats;
 	int64_t first, last;
@@ -125,7 +128,7 @@ int store_merge(struct store *s, const struct store_select *sel, struct stacks *
 	if (r < 0)
 		return r;
 	q.stacks = stacks;
-	r = ask_days(s, sel->tenant, sel->start_ns, sel->end_ns, ask_merge, &q, err);
+	r = ask_days(s, sel->tenant, sel->start_ns, sel->end_ns, merge_day, &q, err);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&stacks);
@@ -137,7 +140,7 @@ int store_series(struct store *s, const struct store_select *sel, store_series_f
 {
 	struct question q = { .sel = sel, .series = fn, .ctx = ctx };
 
-	return ask_days(s, sel->tenant, sel->start_ns, sel->end_ns, ask_series, &q, err);
+	return ask_days(s, sel->tenant, sel->start_ns, sel->end_ns, series_of_day, &q, err);
 }
 
 int store_points(struct store *s, const struct store_select *sel, store_series_fn series,
@@ -145,14 +148,14 @@ int store_points(struct store *s, const struct store_select *sel, store_series_f
 {
 	struct question q = { .sel = sel, .series = series, .point = point, .ctx = ctx };
 
-	return ask_days(s, sel->tenant, sel->start_ns, sel->end_ns, ask_points, &q, err);
+	return ask_days(s, sel->tenant, sel->start_ns, sel->end_ns, points_of_day, &q, err);
 }
 
 int store_stats(struct store *s, const char *tenant, struct store_stats *out, struct err *err)
 {
 	struct store_stats stats = { 0 };
 	struct question q = { .stats = &stats };
-	int r = ask_days(s, tenant, 0, INT64_MAX, ask_stats, &q, err);
+	int r = ask_days(s, tenant, 0, INT64_MAX, stats_of_day, &q, err);
 
 	if (r == 0)
 		*out = stats;
@@ -170,6 +173,55 @@ int store_usage(struct store *s, struct store_usage *out, struct err *err)
 	for (size_t i = 0; i < files.len; i++)
 		out->bytes += files.data[i].bytes;
 	return 0;
+}
+
+/* Sums */
+
+struct summing {
+	struct day *day;
+	const struct sums_slot *slot;
+	struct sums_builder builder;
+};
+
+static void summing_fini(struct summing *s)
+{
+	sums_builder_fini(&s->builder);
+}
+
+static int put_sum(void *ctx, struct err *err)
+{
+	struct summing *s = ctx;
+
+	return day_put_sum(s->day, s->slot, &s->builder, err);
+}
+
+static int sum_up_day(struct store *s, struct day *day, int64_t before_ns, struct err *err)
+{
+	_cleanup_(summing_fini) struct summing job = { .day = day };
+	_cleanup_(sums_slots_fini) struct sums_slots slots = { 0 };
+	int r = day_find_sums(day, before_ns, &slots, err);
+
+	for (size_t i = 0; r == 0 && i < slots.len; i++) {
+		job.slot = &slots.data[i];
+		r = day_build_sum(day, job.slot, &job.builder, err);
+		if (r == 0)
+			r = writer_run(s->writer, put_sum, &job, err);
+	}
+	return r;
+}
+
+int store_sum_up(struct store *s, int64_t before_ns, struct err *err)
+{
+	struct day_ref *open[SUMMED_DAYS];
+	size_t n = days_open(s->days, open, SUMMED_DAYS);
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (r == 0)
+			r = sum_up_day(s, days_day(open[i]), before_ns, err);
+		days_give(s->days, open[i]);
+	}
+	return r;
 }
 
 /* Retention */

@@ -119,6 +119,13 @@ int store_stats(struct store *s, const char *tenant, struct store_stats *out, st
 int store_usage(struct store *s, struct store_usage *out, struct err *err);
 
 /*
+ * Make sums of what has been left alone since the last time and is older than
+ * @before_ns, so that questions about it need less work. Answers stay the same. One
+ * thread at a time.
+ */
+int store_sum_up(struct store *s, int64_t before_ns, struct err *err);
+
+/*
  * Drop whole days: those that ended before @oldest_ns, then the oldest until no more
  * than @max_bytes are left; today's stay. 0 is no limit. Returns how many, or -errno.
  */

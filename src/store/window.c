@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "codec/wire.h"
 #include "profile/profile.h"
 #include "store/stacks.h"
+#include "store/store.h"
 
 static int cmp_entry(const void *a, const void *b)
 {
@@ -83,4 +85,27 @@ int window_read_head(const void *data, size_t len, uint32_t type, struct window_
 	*out = (struct window_head){ (int64_t)duration, (int64_t)period,
 				     (int64_t)(v >> 1) ^ -(int64_t)(v & 1) };
 	return 0;
+}
+
+static void hash_text(XXH3_state_t *h, const char *s)
+{
+	XXH3_128bits_update(h, s, strlen(s) + 1);
+}
+
+/* XXH3 is the same in all versions since 0.8.0, so it may be kept. */
+void window_profile_key(const struct store_profile *p, uint8_t *out)
+{
+	XXH3_state_t h;
+	XXH128_canonical_t canonical;
+
+	XXH3_128bits_reset(&h);
+	hash_text(&h, p->id);
+	hash_text(&h, p->name);
+	XXH3_128bits_update(&h, &p->id_time_ns, sizeof(p->id_time_ns));
+	for (size_t i = 0; i < p->n_labels; i++) {
+		hash_text(&h, p->labels[i].name);
+		hash_text(&h, p->labels[i].value);
+	}
+	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&h));
+	memcpy(out, canonical.digest, WINDOW_KEY_LEN);
 }

@@ -13,6 +13,7 @@
 struct buf;
 struct profile;
 struct profile_meta;
+struct store_profile;
 
 /* One sample, and where it belongs. */
 struct window_entry {
@@ -42,3 +43,8 @@ void window_put_head(const struct window_rows *rows, const struct profile_meta *
 
 /* With the total of one type. 0; -EBADMSG. */
 int window_read_head(const void *data, size_t len, uint32_t type, struct window_head *out);
+
+enum { WINDOW_KEY_LEN = 16 };
+
+/* What a profile with an id is known by: that, its name, its own time and its labels. */
+void window_profile_key(const struct store_profile *p, uint8_t *out);

@@ -22,6 +22,8 @@ struct job {
 	const struct store_profile *profiles;
 	struct intern_keys *keys; /* by profile */
 	size_t n;
+	writer_fn task; /* instead of profiles */
+	void *task_ctx;
 	bool *done; /* by profile */
 	int r;
 	struct err err;
@@ -105,6 +107,8 @@ static int write_day(struct writer *w, struct job *jobs, const char *tenant, int
 static void write_jobs(struct writer *w, struct job *jobs)
 {
 	for (struct job *j = jobs; j; j = j->next) {
+		if (j->task)
+			j->r = j->task(j->task_ctx, &j->err);
 		for (size_t i = 0; i < j->n; i++) {
 			int64_t number = files_day(j->profiles[i].time_ns);
 			struct err err = { 0 };
@@ -166,23 +170,32 @@ static int prepare(struct job *j)
 	return r;
 }
 
+static int run(struct writer *w, struct job *j, struct err *err)
+{
+	pthread_mutex_lock(&w->lock);
+	*w->queue_end = j;
+	w->queue_end = &j->next;
+	pthread_cond_signal(&w->work);
+	while (!j->finished)
+		pthread_cond_wait(&w->finished, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+	return j->r < 0 ? err_set(err, j->r, "%s", j->err.msg) : 0;
+}
+
 int writer_append(struct writer *w, const char *tenant, const struct store_profile *profiles,
 		  size_t n, struct err *err)
 {
 	_cleanup_(job_fini) struct job j = { .tenant = tenant, .profiles = profiles, .n = n };
 	int r = prepare(&j);
 
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&w->lock);
-	*w->queue_end = &j;
-	/* cppcheck-suppress autoVariables ; we stay until the job is finished */
-	w->queue_end = &j.next;
-	pthread_cond_signal(&w->work);
-	while (!j.finished)
-		pthread_cond_wait(&w->finished, &w->lock);
-	pthread_mutex_unlock(&w->lock);
-	return j.r < 0 ? err_set(err, j.r, "%s", j.err.msg) : 0;
+	return r < 0 ? r : run(w, &j, err);
+}
+
+int writer_run(struct writer *w, writer_fn fn, void *ctx, struct err *err)
+{
+	struct job j = { .tenant = "", .task = fn, .task_ctx = ctx };
+
+	return run(w, &j, err);
 }
 
 void writer_free(struct writer *w)

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks are read without any lock: the symbols only grow, and are locked for as
+ * long as it takes to choose series and to carry over sums.
+ */
+#include "store/ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "store/block.h"
+#include "store/db.h"
+#include "store/series.h"
+#include "store/stacks.h"
+#include "store/sums.h"
+#include "store/symbols.h"
+#include "store/window.h"
+
+enum { DEADLINE_EVERY = 64 };
+
+struct chosen {
+	uint32_t series, type;
+};
+
+/* A question to one day under way. */
+struct asking {
+	struct day_state *d;
+	const struct store_select *sel;
+	struct err *err;
+	struct reader *rd;
+	struct series_view view;
+	struct {
+		VEC(struct chosen);
+	} chosen;
+	struct block block;
+	int64_t *sums; /* by node */
+	size_t n_sums, cap;
+	uint64_t n_windows;
+};
+
+static void asking_fini(struct asking *a)
+{
+	if (a->rd)
+		readers_give(&a->d->readers, a->rd);
+	series_view_fini(&a->view);
+	vec_fini(&a->chosen);
+	block_fini(&a->block);
+	free(a->sums);
+}
+
+static int choose_types(struct asking *a, uint32_t series)
+{
+	const struct symbols *s = a->d->symbols;
+	int r = 0;
+
+	for (uint32_t k = 0; r == 0 && k < series_n_types(s, series); k++) {
+		if (a->sel->type && !series_is(s, series, k, a->sel->type))
+			continue;
+		r = series_view(&a->view, s, series, k);
+		if (r == 0 && series_view_matches(&a->view, a->sel->matchers, a->sel->n_matchers))
+			r = vec_push(&a->chosen, (struct chosen){ series, k });
+	}
+	return r;
+}
+
+static int choose(struct asking *a)
+{
+	struct day_state *d = a->d;
+	int r = readers_take(&d->readers, &a->rd, a->err);
+
+	pthread_rwlock_rdlock(&d->lock);
+	for (uint32_t i = 0; r == 0 && i < d->spans.len; i++)
+		if (d->spans.data[i].first <= a->sel->end_ns &&
+		    d->spans.data[i].last >= a->sel->start_ns)
+			r = choose_types(a, i);
+	pthread_rwlock_unlock(&d->lock);
+	return r;
+}
+
+static void bind_range(struct sqlite3_stmt *stmt, uint32_t series, int64_t start_ns, int64_t end_ns)
+{
+	sqlite3_bind_int64(stmt, 1, series);
+	sqlite3_bind_int64(stmt, 2, start_ns);
+	sqlite3_bind_int64(stmt, 3, end_ns);
+}
+
+static int check_deadline(struct asking *a)
+{
+	if (!a->sel->deadline_ns || a->n_windows++ % DEADLINE_EVERY)
+		return 0;
+	if ((int64_t)clock_monotonic_ns() < a->sel->deadline_ns)
+		return 0;
+	return err_set(a->err, -ETIMEDOUT, "the question takes too long");
+}
+
+static int damaged(struct asking *a, int r)
+{
+	if (r == -EBADMSG)
+		err_set(a->err, r, "a window in the store is damaged");
+	return r;
+}
+
+static int read_block(struct asking *a, struct sqlite3_stmt *stmt, int column, uint32_t type)
+{
+	return block_read(&a->block, sqlite3_column_blob(stmt, column),
+			  (size_t)sqlite3_column_bytes(stmt, column), type);
+}
+
+static int grow_sums(struct asking *a, uint32_t node)
+{
+	uint32_t n_nodes;
+
+	if (node < a->n_sums)
+		return 0;
+	pthread_rwlock_rdlock(&a->d->lock);
+	n_nodes = symbols_count(a->d->symbols, SYMBOLS_NODES);
+	pthread_rwlock_unlock(&a->d->lock);
+	if (node >= n_nodes)
+		return -EBADMSG;
+	if (vec_grow((void **)&a->sums, &a->cap, n_nodes, sizeof(*a->sums)) < 0)
+		return -ENOMEM;
+	memset(a->sums + a->n_sums, 0, (n_nodes - a->n_sums) * sizeof(*a->sums));
+	a->n_sums = n_nodes;
+	return 0;
+}
+
+/* Ids rise: if the last has a place, all have. */
+static int add_block(struct asking *a)
+{
+	const struct block *b = &a->block;
+	int r = b->n ? grow_sums(a, b->nodes[b->n - 1]) : 0;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < b->n; i++)
+		a->sums[b->nodes[i]] = stacks_sum(a->sums[b->nodes[i]], b->values[i]);
+	return 0;
+}
+
+/* A series under way. */
+struct merging {
+	struct asking *a;
+	const struct chosen *c;
+	struct stacks *out;
+};
+
+static int merge_windows(void *ctx, int64_t start_ns, int64_t end_ns)
+{
+	struct merging *m = ctx;
+	struct asking *a = m->a;
+	struct sqlite3_stmt *stmt = a->rd->blocks;
+	struct window_head head;
+	int r;
+
+	bind_range(stmt, m->c->series, start_ns, end_ns);
+	while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
+		r = window_read_head(sqlite3_column_blob(stmt, 1),
+				     (size_t)sqlite3_column_bytes(stmt, 1), m->c->type, &head);
+		if (r == 0)
+			r = read_block(a, stmt, 2, m->c->type);
+		if (r == 0)
+			r = add_block(a);
+		if (r == 0)
+			r = check_deadline(a);
+		if (r < 0)
+			break;
+		m->out->period = m->out->n_windows++ ? m->out->period : head.period;
+		m->out->duration_ns = stacks_sum(m->out->duration_ns, head.duration_ns);
+	}
+	sqlite3_reset(stmt);
+	return r;
+}
+
+static int merge_sum(void *ctx, struct sqlite3_stmt *row)
+{
+	struct merging *m = ctx;
+	struct sums_head head;
+	int r = sums_read_head(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0),
+			       &head);
+
+	if (r == 0)
+		r = read_block(m->a, row, 1, m->c->type);
+	if (r == 0)
+		r = add_block(m->a);
+	if (r == 0)
+		r = check_deadline(m->a);
+	if (r < 0)
+		return r;
+	m->out->period = m->out->n_windows ? m->out->period : head.period;
+	m->out->n_windows += (uint64_t)head.n_windows;
+	m->out->duration_ns = stacks_sum(m->out->duration_ns, head.duration_ns);
+	return 0;
+}
+
+static int merge_one(struct asking *a, const struct chosen *c, struct stacks *out)
+{
+	struct merging m = { a, c, out };
+	const struct sums_cover cover = { merge_sum, merge_windows, &m };
+
+	return damaged(
+		a, sums_cover(a->rd, c->series, a->sel->start_ns, a->sel->end_ns, &cover, a->err));
+}
+
+int ask_merge(struct day_state *d, const struct store_select *sel, struct stacks *out,
+	      struct err *err)
+{
+	_cleanup_(asking_fini) struct asking a = { .d = d, .sel = sel, .err = err };
+	int r = choose(&a);
+
+	for (size_t i = 0; r == 0 && i < a.chosen.len; i++)
+		r = merge_one(&a, &a.chosen.data[i], out);
+	if (r < 0)
+		return r;
+	pthread_rwlock_rdlock(&d->lock);
+	r = stacks_add(out, d->symbols, a.sums, a.n_sums, sel->names_only);
+	pthread_rwlock_unlock(&d->lock);
+	return r;
+}
+
+static int view_chosen(struct asking *a, const struct chosen *c)
+{
+	int r;
+
+	pthread_rwlock_rdlock(&a->d->lock);
+	r = series_view(&a->view, a->d->symbols, c->series, c->type);
+	pthread_rwlock_unlock(&a->d->lock);
+	return r;
+}
+
+int ask_series(struct day_state *d, const struct store_select *sel, store_series_fn fn, void *ctx,
+	       struct err *err)
+{
+	_cleanup_(asking_fini) struct asking a = { .d = d, .sel = sel, .err = err };
+	int r = choose(&a);
+
+	for (size_t i = 0; r == 0 && i < a.chosen.len; i++) {
+		bind_range(a.rd->any, a.chosen.data[i].series, sel->start_ns, sel->end_ns);
+		r = db_step(a.rd->db, a.rd->any, err);
+		sqlite3_reset(a.rd->any);
+		if (r <= 0)
+			continue;
+		r = view_chosen(&a, &a.chosen.data[i]);
+		if (r == 0)
+			r = fn(ctx, a.view.labels.data, a.view.labels.len);
+		if (r == 0)
+			r = check_deadline(&a);
+	}
+	return r;
+}
+
+/* The sum of what of the block lies below the call site. */
+static int sum_within(struct asking *a, struct sqlite3_stmt *stmt, uint32_t type,
+		      const uint8_t *within, int64_t *out)
+{
+	int r = read_block(a, stmt, 2, type);
+
+	*out = 0;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < a->block.n; i++)
+		if (a->block.nodes[i] < a->n_sums && within[a->block.nodes[i]])
+			*out = stacks_sum(*out, a->block.values[i]);
+	return 0;
+}
+
+static int points_of(struct asking *a, const struct chosen *c, const uint8_t *within,
+		     store_point_fn fn, void *ctx)
+{
+	struct sqlite3_stmt *stmt = within ? a->rd->blocks : a->rd->windows;
+	struct window_head head;
+	int r;
+
+	bind_range(stmt, c->series, a->sel->start_ns, a->sel->end_ns);
+	while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
+		struct store_point p = { .time_ns = sqlite3_column_int64(stmt, 0) };
+
+		r = window_read_head(sqlite3_column_blob(stmt, 1),
+				     (size_t)sqlite3_column_bytes(stmt, 1), c->type, &head);
+		p.value = head.total;
+		if (r == 0 && within)
+			r = sum_within(a, stmt, c->type, within, &p.value);
+		if (r == 0)
+			r = fn(ctx, &p);
+		if (r == 0)
+			r = check_deadline(a);
+		if (r < 0)
+			break;
+	}
+	sqlite3_reset(stmt);
+	return damaged(a, r);
+}
+
+int ask_points(struct day_state *d, const struct store_select *sel, store_series_fn series,
+	       store_point_fn point, void *ctx, struct err *err)
+{
+	_cleanup_(asking_fini) struct asking a = { .d = d, .sel = sel, .err = err };
+	_cleanup_(freep) uint8_t *within = NULL;
+	int r = choose(&a);
+
+	if (r == 0 && sel->n_call_site) {
+		pthread_rwlock_rdlock(&d->lock);
+		within = stacks_within(d->symbols, sel->call_site, sel->n_call_site);
+		a.n_sums = symbols_count(d->symbols, SYMBOLS_NODES);
+		r = within ? 0 : -ENOMEM;
+		pthread_rwlock_unlock(&d->lock);
+	}
+	for (size_t i = 0; r == 0 && i < a.chosen.len; i++) {
+		r = view_chosen(&a, &a.chosen.data[i]);
+		if (r == 0)
+			r = series(ctx, a.view.labels.data, a.view.labels.len);
+		if (r == 0)
+			r = points_of(&a, &a.chosen.data[i], within, point, ctx);
+	}
+	return r;
+}
