@@ -56,7 +56,7 @@ static __always_inline int rule_register(struct walk *w, __u32 reg, __u64 *out)
 		return -1;
 	if (!w->all_regs && reg != UREG_RBX && reg != UREG_RBP && reg != UREG_RSP)
 		return -1;
-	*out = w->regs[reg & 15];
+	*out = w->regs[bounded_here(reg) & 15];
 	return 0;
 }
 
