@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -26,7 +27,7 @@
 
 struct options {
 	const char *listen, *otlp, *dir, *tokens, *basic, *cert, *key;
-	const char *days, *gigabytes;
+	const char *days, *gigabytes, *memory, *range, *seconds;
 	int insecure, tenants, store_info;
 };
 
@@ -37,7 +38,10 @@ enum {
 	OPT_CERT,
 	OPT_DAYS,
 	OPT_KEY,
+	OPT_MEMORY,
 	OPT_OTLP,
+	OPT_RANGE,
+	OPT_SECONDS,
 	OPT_TOKENS,
 };
 
@@ -51,6 +55,10 @@ static int usage(FILE *f, int status)
 	      "      --otlp-listen HOST:PORT listen there too, for OTLP's own port 4317\n"
 	      "      --keep-days N           drop days older than this (30; 0: never)\n"
 	      "      --keep-gib N            drop the oldest days beyond this size (10; 0: never)\n"
+	      "      --memory MIB            refuse requests beyond so much memory (512; 0: "
+	      "never)\n"
+	      "      --query-days N          refuse questions about more days (0: never)\n"
+	      "      --query-seconds N       end questions that take longer (30)\n"
 	      "      --auth-token-file FILE  only who has a token of FILE may ask: one a line\n"
 	      "      --auth-basic-file FILE  or a name and password: USER:PASSWORD a line; after\n"
 	      "                              either a tenant may stand, the only one of this "
@@ -63,18 +71,6 @@ static int usage(FILE *f, int status)
 	      "it is\n",
 	      f);
 	return status;
-}
-
-static int parse_number(const char *option, const char *s, unsigned long *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoul(s, &end, 10);
-	if (!errno && *s >= '0' && *s <= '9' && !*end && *out < 100000)
-		return 0;
-	cli_fail("%s: %s is not a number", option, s);
-	return EXIT_USAGE;
 }
 
 /* Where the text of an option goes; NULL: it is none of these. */
@@ -95,8 +91,14 @@ static const char **text_of(struct options *o, int c)
 		return &o->days;
 	case OPT_KEY:
 		return &o->key;
+	case OPT_MEMORY:
+		return &o->memory;
 	case OPT_OTLP:
 		return &o->otlp;
+	case OPT_RANGE:
+		return &o->range;
+	case OPT_SECONDS:
+		return &o->seconds;
 	case OPT_TOKENS:
 		return &o->tokens;
 	default:
@@ -116,7 +118,10 @@ static int parse(int argc, char **argv, struct options *out)
 		{ "keep-days", required_argument, NULL, OPT_DAYS },
 		{ "keep-gib", required_argument, NULL, OPT_BYTES },
 		{ "listen", required_argument, NULL, 'l' },
+		{ "memory", required_argument, NULL, OPT_MEMORY },
 		{ "otlp-listen", required_argument, NULL, OPT_OTLP },
+		{ "query-days", required_argument, NULL, OPT_RANGE },
+		{ "query-seconds", required_argument, NULL, OPT_SECONDS },
 		{ "store-info", no_argument, &out->store_info, 1 },
 		{ "tenants", no_argument, &out->tenants, 1 },
 		{ "tls-cert", required_argument, NULL, OPT_CERT },
@@ -164,22 +169,49 @@ static int check_open(const struct options *o, const struct server_options *so)
 }
 
 /* -1: go on; else an exit status. */
+static int parse_numbers(const struct options *o, struct server_options *so)
+{
+	struct {
+		const char *option, *text;
+		unsigned long value;
+	} n[] = {
+		{ "--keep-days", o->days, 30 },        { "--keep-gib", o->gigabytes, 10 },
+		{ "--memory", o->memory, 512 },        { "--query-days", o->range, 0 },
+		{ "--query-seconds", o->seconds, 30 },
+	};
+
+	for (size_t i = 0; i < sizeof(n) / sizeof(n[0]); i++) {
+		char *end;
+
+		if (!n[i].text)
+			continue;
+		errno = 0;
+		n[i].value = strtoul(n[i].text, &end, 10);
+		if (errno || *n[i].text < '0' || *n[i].text > '9' || *end || n[i].value >= 100000) {
+			cli_fail("%s: %s is not a number", n[i].option, n[i].text);
+			return EXIT_USAGE;
+		}
+	}
+	so->max_age_ns = (int64_t)n[0].value * DAY_NS;
+	so->max_bytes = (uint64_t)n[1].value << 30;
+	so->max_memory = (size_t)n[2].value << 20;
+	so->max_range_ns = (int64_t)n[3].value * DAY_NS;
+	so->max_query_ns = (int64_t)n[4].value * CLOCK_SECOND_NS;
+	return -1;
+}
+
+/* -1: go on; else an exit status. */
 static int configure(const struct options *o, char *listen, char *otlp, struct server_options *so)
 {
-	unsigned long days = 30, gigabytes = 10;
 	int r = take_listen("--listen", listen, &so->host, &so->port);
 
 	if (r < 0 && otlp)
 		r = take_listen("--otlp-listen", otlp, &so->otlp_host, &so->otlp_port);
-	if (r < 0 && o->days && parse_number("--keep-days", o->days, &days))
-		r = EXIT_USAGE;
-	if (r < 0 && o->gigabytes && parse_number("--keep-gib", o->gigabytes, &gigabytes))
-		r = EXIT_USAGE;
+	if (r < 0)
+		r = parse_numbers(o, so);
 	if (r < 0)
 		r = check_open(o, so);
 	so->dir = o->dir;
-	so->max_age_ns = (int64_t)days * DAY_NS;
-	so->max_bytes = (uint64_t)gigabytes << 30;
 	so->auth = (struct auth_options){ o->tokens, o->basic };
 	so->cert_file = o->cert;
 	so->key_file = o->key;
@@ -255,6 +287,17 @@ static void keep_memory(void)
 	mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
+/* A connection is a file. */
+static void allow_connections(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
 int cli_server_fed(int argc, char **argv, int fd)
 {
 	_cleanup_(server_closep) struct server *s = NULL;
@@ -282,6 +325,7 @@ int cli_server_fed(int argc, char **argv, int fd)
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	keep_memory();
+	allow_connections();
 	if (server_open(&s, &so, &err) < 0)
 		return cli_fail("%s", err.msg);
 	printf("cameo server: http%s://%s:%u\n", so.cert_file ? "s" : "", so.host, server_port(s));

@@ -62,6 +62,7 @@ struct http_server_options {
 	size_t max_memory;              /* of all bodies together; beyond it 429 */
 	const char *tls_cert, *tls_key; /* PEM; NULL: no TLS */
 	http_handler_fn handler;
+	void (*refused)(void *ctx, int status); /* told of what the handler never sees; or NULL */
 	void *ctx;
 };
 

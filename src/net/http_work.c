@@ -91,6 +91,10 @@ bool http_work_is_full(const struct http_work *w)
 
 void http_request_refuse(struct http_request *rq, int status, const char *message)
 {
+	const struct http_server_options *opt = &rq->work->opt;
+
+	if (opt->refused)
+		opt->refused(opt->ctx, status);
 	rq->refused = true;
 	rq->response.status = status;
 	rq->response.content_type = "application/json";

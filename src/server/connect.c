@@ -20,8 +20,12 @@
 #include "server/counters.h"
 #include "server/grpc.h"
 #include "server/rpc.h"
+#include "server/server.h"
 
-enum { WORTH_COMPRESSING = 1024 };
+enum {
+	WORTH_COMPRESSING = 1024,
+	MAX_DECOMPRESSED = 128 << 20,
+};
 
 static const struct connect_failure failures[] = {
 	{ -EINVAL, 400, 3, "invalid_argument", COUNTER_REFUSED },
@@ -73,6 +77,13 @@ void connect_refuse(struct rpc *rpc, int r)
 	json_object_end(&j);
 }
 
+size_t connect_max_decompressed(const struct rpc *rpc)
+{
+	size_t part = rpc->opt->max_memory / 8;
+
+	return part && part < MAX_DECOMPRESSED ? part : MAX_DECOMPRESSED;
+}
+
 /* Undo the body's compression, if any. */
 static int read_body(struct rpc *rpc, struct buf *room)
 {
@@ -84,7 +95,7 @@ static int read_body(struct rpc *rpc, struct buf *room)
 		return 0;
 	if (strcmp(encoding, "gzip") != 0)
 		return err_set(rpc->err, -ENOSYS, "encoding %.40s is not taken", encoding);
-	r = gzip_read(rpc->body, rpc->len, CONNECT_MAX_DECOMPRESSED, room, rpc->err);
+	r = gzip_read(rpc->body, rpc->len, connect_max_decompressed(rpc), room, rpc->err);
 	rpc->body = room->data;
 	rpc->len = room->len;
 	return r == -EFBIG ? -EMSGSIZE : r;

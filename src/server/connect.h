@@ -6,12 +6,14 @@
  * and compression either way.
  */
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "server/counters.h"
 
 struct rpc;
 
-enum { CONNECT_MAX_DECOMPRESSED = 128 << 20 };
+/* How long a body may be when it is decompressed: an eighth of the memory, at most 128 MiB. */
+size_t connect_max_decompressed(const struct rpc *rpc);
 
 /* What an -errno is to clients. */
 struct connect_failure {

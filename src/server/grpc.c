@@ -48,7 +48,7 @@ static int read_message(struct rpc *rpc, struct buf *room)
 		return 0;
 	if (p[0] != 1 || !encoding || strcmp(encoding, "gzip") != 0)
 		return err_set(rpc->err, -ENOSYS, "of compressions only gzip is taken");
-	r = gzip_read(rpc->body, rpc->len, CONNECT_MAX_DECOMPRESSED, room, rpc->err);
+	r = gzip_read(rpc->body, rpc->len, connect_max_decompressed(rpc), room, rpc->err);
 	rpc->body = room->data;
 	rpc->len = room->len;
 	return r == -EFBIG ? -EMSGSIZE : r;

@@ -11,9 +11,10 @@
 #include "profile/profile.h"
 #include "query/cut.h"
 #include "query/export.h"
+#include "server/server.h"
 #include "store/stacks.h"
 
-enum { MAX_QUERY_SECONDS = 30 };
+#define NORMAL_QUERY_NS (30 * (int64_t)CLOCK_SECOND_NS)
 
 void query_fini(struct query *q)
 {
@@ -61,8 +62,10 @@ static int take_range(struct query *q, struct rpc *rpc)
 		return query_bad(rpc, "end is too far away");
 	q->sel.start_ns = rq->start * CLOCK_MS_NS;
 	q->sel.end_ns = rq->end * CLOCK_MS_NS + CLOCK_MS_NS - 1;
-	q->sel.deadline_ns =
-		(int64_t)clock_monotonic_ns() + MAX_QUERY_SECONDS * (int64_t)CLOCK_SECOND_NS;
+	if (rpc->opt->max_range_ns && q->sel.end_ns - q->sel.start_ns > rpc->opt->max_range_ns)
+		return err_set(rpc->err, -ERANGE, "the range is longer than this server allows");
+	q->sel.deadline_ns = (int64_t)clock_monotonic_ns() +
+			     (rpc->opt->max_query_ns ? rpc->opt->max_query_ns : NORMAL_QUERY_NS);
 	return 0;
 }
 

@@ -20,6 +20,7 @@
 #include "server/connect.h"
 #include "server/counters.h"
 #include "server/grpc.h"
+#include "server/memory.h"
 #include "server/rpc.h"
 #include "store/store.h"
 
@@ -33,6 +34,9 @@ enum {
 	MAX_BODY = 64 << 20,
 	MAX_BODIES = 128 << 20,
 	MAX_PEM = 1 << 20,
+	BODIES_PART = 4,        /* of all memory */
+	QUERY_BYTES = 16 << 20, /* what a question may take, as a rule */
+	PUSH_FACTOR = 8,
 	RETAIN_SECONDS = 30,
 };
 
@@ -43,6 +47,7 @@ struct server {
 	struct auth *auth; /* NULL: anybody may ask */
 	struct buf cert, key;
 	struct counters counters;
+	struct memory memory;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop, retaining;
@@ -126,6 +131,41 @@ static int admit(const struct server *s, const struct route *route, struct rpc *
 	return route->counter == COUNTER_MAX ? 0 : choose_tenant(s, rpc, own);
 }
 
+/* What a request may take: a body becomes a profile of several times its size. */
+static size_t appetite(const struct route *route, const struct http_request *rq)
+{
+	size_t len;
+
+	http_request_body(rq, &len);
+	if (route->counter == COUNTER_QUERIES)
+		return QUERY_BYTES;
+	return route->counter == COUNTER_PUSHES ? PUSH_FACTOR * len : 0;
+}
+
+/* Run it if there is memory for it. */
+static int serve(struct server *s, const struct route *route, struct rpc *rpc)
+{
+	size_t want = appetite(route, rpc->rq);
+
+	if (!memory_take(&s->memory, want))
+		return err_set(rpc->err, -ENOMEM, "too much is under way, ask again later");
+	route->wrap(rpc, route->run);
+	memory_give(&s->memory, want);
+	return 0;
+}
+
+/* Refused before anybody looked at it. */
+static void on_refused(void *ctx, int status)
+{
+	struct server *s = ctx;
+
+	counters_add(&s->counters, COUNTER_REFUSED);
+	if (status == 413)
+		counters_add(&s->counters, COUNTER_LIMIT_BODY);
+	if (status == 429)
+		counters_add(&s->counters, COUNTER_LIMIT_MEMORY);
+}
+
 static void on_request(void *ctx, const struct http_request *rq, struct http_response *rs)
 {
 	const char *path = http_request_path(rq);
@@ -152,10 +192,10 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	rpc.method = path + strlen(route->path);
 	r = admit(s, route, &rpc);
 	if (r == 0)
-		route->wrap(&rpc, route->run);
-	else if (grpc_is(&rpc))
+		r = serve(s, route, &rpc);
+	if (r < 0 && grpc_is(&rpc))
 		grpc_refuse(&rpc, r);
-	else
+	else if (r < 0)
 		connect_refuse(&rpc, r);
 	connect_compress(&rpc);
 }
@@ -277,6 +317,14 @@ static int read_secrets(struct server *s, struct err *err)
 	return r;
 }
 
+/* Bodies alone leave room for what becomes of them. */
+static size_t max_bodies(const struct server_options *opt)
+{
+	size_t part = opt->max_memory / BODIES_PART;
+
+	return part && part < MAX_BODIES ? part : MAX_BODIES;
+}
+
 static int open_http(struct server *s, struct err *err)
 {
 	const struct http_server_options http = { .host = s->opt.host,
@@ -287,10 +335,11 @@ static int open_http(struct server *s, struct err *err)
 						  .max_connections = MAX_CONNECTIONS,
 						  .idle_seconds = IDLE_SECONDS,
 						  .max_body = MAX_BODY,
-						  .max_memory = MAX_BODIES,
+						  .max_memory = max_bodies(&s->opt),
 						  .tls_cert = (const char *)s->cert.data,
 						  .tls_key = (const char *)s->key.data,
 						  .handler = on_request,
+						  .refused = on_refused,
 						  .ctx = s };
 
 	return http_server_open(&s->http, &http, err);
@@ -307,6 +356,7 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 	if (!s)
 		return -ENOMEM;
 	s->opt = *opt;
+	s->memory.limit = opt->max_memory;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
 	r = read_secrets(s, err);

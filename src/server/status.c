@@ -4,6 +4,7 @@
 
 #include "net/http_server.h"
 #include "server/counters.h"
+#include "server/memory.h"
 #include "server/rpc.h"
 #include "store/store.h"
 
@@ -23,11 +24,13 @@ int status_metrics(struct rpc *rpc)
 	rpc->rs->content_type = "text/plain; version=0.0.4";
 	counters_put(rpc->counters, out);
 	buf_printf(out,
+		   "# TYPE cameo_memory_bytes gauge\n"
+		   "cameo_memory_bytes %zu\n"
 		   "# TYPE cameo_store_bytes gauge\n"
 		   "cameo_store_bytes %" PRIu64 "\n"
 		   "# TYPE cameo_store_days gauge\n"
 		   "cameo_store_days %" PRIu32 "\n",
-		   usage.bytes, usage.n_days);
+		   memory_used(), usage.bytes, usage.n_days);
 	return 0;
 }
 

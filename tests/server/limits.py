@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""limits.py CAMEO: beyond each limit a request is refused and counted, and life goes on."""
+import gzip
+import json
+import os
+import resource
+import socket
+import sys
+import tempfile
+import urllib.parse
+
+from serving import BASE_S, CPU, DATA, PAGE, QUERIER, RANGE, Server, check, finish, push
+
+DAY_MS = 86400000
+
+
+def counter(server, limit):
+    text = server.ask("/metrics")[2].decode()
+    name = 'cameo_limited_requests_total{limit="%s"} ' % limit
+    return int(next(x for x in text.split("\n") if x.startswith(name)).split()[1])
+
+
+def lives(server):
+    return server.total("{}") == 30
+
+
+def connect(server):
+    where = urllib.parse.urlparse(server.url)
+    return socket.create_connection((where.hostname, where.port), timeout=30)
+
+
+def answer(s):
+    """The status of what comes next."""
+    s.settimeout(30)
+    data = b""
+    while b"\r\n\r\n" not in data:
+        part = s.recv(4096)
+        if not part:
+            break
+        data += part
+    return int(data.split()[1]) if data else 0
+
+
+def check_sizes(server):
+    head = "POST /push.v1.PusherService/Push HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" \
+           "Content-Type: application/proto\r\n\r\n" % (100 << 20)
+    with connect(server) as s:
+        s.sendall(head.encode())
+        check("a body that would be too large is refused before it comes", answer(s) == 413)
+    check("and counted", counter(server, "body") == 1)
+    bomb = gzip.compress(b"\0" * (300 << 20), 9)
+    for path in ("/push.v1.PusherService/Push", "/ingest?name=app.cpu"):
+        status = server.ask(path, bomb, {"Content-Type": "application/proto",
+                                         "Content-Encoding": "gzip"})[0]
+        check("a gzip bomb at %s is 413" % path, status == 413, status)
+    check("and counted, too", counter(server, "body") == 3)
+    deep = "[" * 100000
+    wide = '{service_name=~"%s"}' % ("(a|b)" * 5000)
+    many = "{%s}" % ",".join('a%d="b"' % i for i in range(100))
+    for what, body in (("nesting", '{"x":%s' % deep), ("expressions", json.dumps(
+            {**RANGE, "profileTypeID": CPU, "labelSelector": wide})), ("matchers", json.dumps(
+                {**RANGE, "profileTypeID": CPU, "labelSelector": many}))):
+        status = server.ask(QUERIER + "SelectMergeStacktraces", body.encode(),
+                            {"Content-Type": "application/json"})[0]
+        check("too much of %s is 400" % what, status == 400, status)
+    for body in ({"maxNodes": 1 << 21}, {"maxNodes": -5}):
+        check("nodes %s are 400" % body, server.query(
+            "SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}", **body)[0] == 400)
+    status = server.query("SelectSeries", profileTypeID=CPU, labelSelector="{}", step=0.001,
+                          end=RANGE["end"] + DAY_MS)[0]
+    check("too many steps are 400", status == 400, status)
+    check("life goes on", lives(server))
+
+
+def check_range(cameo, directory):
+    server = Server(cameo, directory, "--query-days", "1")
+    for method in (QUERIER + "SelectMergeStacktraces", QUERIER + "LabelNames", PAGE + "Functions"):
+        status, got = server.rpc(method, {"profileTypeID": CPU, "labelSelector": "{}",
+                                          "start": RANGE["start"] - DAY_MS, "end": RANGE["end"]})
+        check("%s of more days is 422" % method, (status, got["code"]) ==
+              (422, "invalid_argument"), got)
+    check("each is counted", counter(server, "range") == 3)
+    check("a question of one day is answered", lives(server))
+    server.stop()
+
+
+def check_memory(cameo, directory):
+    server = Server(cameo, directory, "--memory", "24")
+    status, got = server.query("SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}")
+    check("without memory a question is 429", (status, got["code"]) ==
+          (429, "resource_exhausted"), got)
+    check("and counted", counter(server, "memory") == 1)
+    check("small pushes are taken", push(server, DATA[0][0], BASE_S + 30, ["a 1"], "m") ==
+          (200, {}))
+    status = server.ask("/push.v1.PusherService/Push", os.urandom(5 << 20),
+                        {"Content-Type": "application/proto"})[0]
+    check("large ones are not", status == 429, status)
+    check("it is still there", server.ask("/ready")[0] == 200)
+    server.stop()
+
+
+def check_connections(server):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    n = min(10000, hard - 200)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    idle = [connect(server) for _ in range(n)]
+    check("%d idle connections are nothing" % n, lives(server))
+    for s in idle[:200]:
+        s.sendall(b"POST /ingest?name=a.cpu HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf")
+    for s in idle[200:400]:
+        s.sendall(b"POST /ing")
+    for s in idle[400:600]:
+        s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    check("nor are 600 half requests", lives(server))
+    for s in idle:
+        s.close()
+    slow = connect(server)
+    for c in b"GET /ready HTTP/1.1\r\nHost: x\r\n\r\n":
+        slow.sendall(bytes([c]))
+    check("who sends a byte at a time is answered", answer(slow) == 200)
+    slow.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    check("life goes on after them", lives(server))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(sys.argv[1], directory)
+        for i, (labels, time_s, folded) in enumerate(DATA):
+            push(server, labels, time_s, folded, "id-%d" % i)
+        check_sizes(server)
+        check_connections(server)
+        server.stop()
+        check_range(sys.argv[1], directory)
+        check_memory(sys.argv[1], directory)
+    return finish()
+
+
+sys.exit(main())
