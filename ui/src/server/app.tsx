@@ -8,6 +8,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { isLive, rangeOf, stepRange } from "../model/range";
 import { narrowed, selectorOf, SERVICE } from "../model/selector";
 import { bestType } from "../model/types";
+import { Help } from "../view/help";
 import { useUrlState, type UpdateOf } from "../view/state";
 import * as api from "./api";
 import { useAsk, useAway } from "./ask";
@@ -139,6 +140,7 @@ export function App() {
 				<h1><a href="#" onClick={(e) => { e.preventDefault(); update(SERVER_START); }}>Cameo</a></h1>
 				<Nav state={state} update={update} />
 			</header>
+			<Help />
 			{away && <p class="away" role="alert">The server does not answer. Trying again…</p>}
 			{state.page !== "storage" && <QueryBar scope={scope} types={types.data ?? []} />}
 			{state.page === "storage" ? <StoragePage scope={scope} />

@@ -9,6 +9,7 @@ import { amount, duration, grouped, samplesOf, shown } from "../model/format";
 import { BadProfile, readProfile, type Profile } from "../model/profile";
 import { SINGLE } from "../model/url";
 import { DiffView } from "../view/diff_view";
+import { Help } from "../view/help";
 import { ProfileView } from "../view/profile_view";
 import { useUrlState } from "../view/state";
 
@@ -59,6 +60,7 @@ function Page({ profile, before }: Data) {
 	return (
 		<>
 			<Header profile={profile} before={before} />
+			<Help />
 			{before && profile.tree.total[0] + before.tree.total[0] > 0
 				? <DiffView before={before} after={profile} state={state} update={update} />
 				: profile.tree.total[0] > 0

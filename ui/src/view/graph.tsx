@@ -66,10 +66,14 @@ export function Graph(props: GraphProps) {
 	};
 	const { pane, redraw } = useDrawing({ box, below: canvas, above: over }, scene, zoom,
 		{ hover: pointer.node, cursor });
+	/* A tree that takes the place of another keeps the place that is looked at. */
+	const drawnFlame = useRef<boolean | null>(null);
 	useLayoutEffect(() => {
 		setCursor(-1);
 		setPointer(NOWHERE);
-		box.current!.scrollTop = flame ? box.current!.scrollHeight : 0;
+		if (drawnFlame.current !== flame)
+			box.current!.scrollTop = flame ? box.current!.scrollHeight : 0;
+		drawnFlame.current = flame;
 	}, [tree, flame]);
 
 	const bringIntoSight = useCallback((node: number) => {

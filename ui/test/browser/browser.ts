@@ -59,11 +59,11 @@ export class Chromium {
 		return { url: pathToFileURL(file).href, html: made.stdout };
 	}
 
-	async open(url: string, options: { width?: number; height?: number; dark?: boolean; touch?: boolean } = {}): Promise<Opened> {
+	async open(url: string, options: { width?: number; height?: number; dark?: boolean; touch?: boolean; motion?: boolean } = {}): Promise<Opened> {
 		const context = await this.browser.newContext({
 			viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
 			colorScheme: options.dark ? "dark" : "light",
-			reducedMotion: "reduce",
+			reducedMotion: options.motion ? "no-preference" : "reduce",
 			hasTouch: options.touch ?? false,
 			acceptDownloads: true,
 		});

@@ -202,6 +202,16 @@ describe("the page", () => {
 		await shot(page, "callers-1440-light");
 	});
 
+	it("tells its keys", async () => {
+		const page = await open(plain.url);
+		await page.keyboard.press("?");
+		expect(await page.locator("dialog").innerText()).toContain("search");
+		expect(await faults(page)).toEqual([]);
+		await page.keyboard.press("Escape");
+		await settled(page);
+		expect(await page.locator("dialog").count()).toBe(0);
+	});
+
 	it("has a menu that focuses, hides and searches", async () => {
 		const page = await open(plain.url);
 		await click(page, 0.5, 3, { button: "right" });
@@ -561,5 +571,34 @@ describe("100 000 nodes", () => {
 		expect(large.nodes).toBeGreaterThan(100_000);
 		const ratio = at(large.ms, 0.5) / Math.max(0.1, at(small.ms, 0.5));
 		expect(ratio).toBeLessThan(large.nodes / small.nodes / 3);
+	});
+
+	it("are traced by the browser itself while somebody scrolls, points and zooms", async () => {
+		const page = await open(chromium.write("traced", stacks(8500)).url, { motion: true });
+		const cdp = await page.context().newCDPSession(page);
+		const events: { name: string; dur?: number; tdur?: number }[] = [];
+		cdp.on("Tracing.dataCollected", ({ value }) => events.push(...(value as unknown as typeof events)));
+		const ended = new Promise((done) => cdp.once("Tracing.tracingComplete", done));
+		await cdp.send("Tracing.start", { categories: "devtools.timeline,toplevel" });
+		const box = (await page.locator(".graph .scroll").boundingBox())!;
+		for (let i = 0; i < 40; i++) {
+			await page.mouse.move(box.x + box.width * ((i * 7) % 40) / 40, box.y + 30 + (i % 12) * ROW);
+			await page.mouse.wheel(0, i % 2 === 0 ? 60 : -60);
+			if (i % 10 === 9) {
+				await page.mouse.click(box.x + box.width * 0.2, box.y + 3 * ROW);
+				for (let k = 0; k < 12; k++)
+					await settled(page); // the glide is what is traced
+				await page.keyboard.press("Escape");
+			}
+		}
+		await cdp.send("Tracing.end");
+		await ended;
+		keep("trace-100k.json", JSON.stringify({ traceEvents: events }));
+		const ms = events.filter((e) => e.name === "FireAnimationFrame" && e.dur !== undefined)
+			.map((e) => (e.tdur ?? e.dur!) / 1000).sort((a, b) => a - b);
+		keep("trace.txt", `${ms.length} frames drawn: ${ms[ms.length >> 1].toFixed(2)} ms of CPU in the middle one, `
+			+ `${ms[Math.floor(ms.length * 0.95)].toFixed(2)} ms at 95 %, ${ms[ms.length - 1].toFixed(2)} ms at most; `
+			+ `${ms.filter((t) => t > 16.7).length} over 16.7 ms\n`);
+		expect(ms.length).toBeGreaterThan(20);
 	});
 });
