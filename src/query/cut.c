@@ -55,6 +55,7 @@ struct cutter {
 	const struct page_node *nodes; /* of the first tree, as they were */
 	size_t n;
 	int64_t *totals; /* of all trees together */
+	uint32_t *depth;
 	uint32_t *kept;  /* by node: its new number; PAGE_NONE: cut */
 	uint32_t *other; /* by node: the number of what is cut of its children */
 };
@@ -62,6 +63,7 @@ struct cutter {
 static void cutter_fini(struct cutter *c)
 {
 	free(c->totals);
+	free(c->depth);
 	free(c->kept);
 	free(c->other);
 }
@@ -79,35 +81,62 @@ static void sum_totals(struct cutter *c, struct page_tree *const *trees, size_t 
 	}
 }
 
-/*
- * Those at or above the @max-th greatest total stay; empty ones never do. Of many that
- * are equal none stays: a profile of single samples would not get any smaller.
- */
-static int64_t find_threshold(const struct cutter *c, uint32_t max, int64_t *room)
-{
-	size_t n = 0, n_kept = 0;
+/* Nodes above @least stay; of those equal to it, as in any profile of single samples, the upper. */
+struct limit {
 	int64_t least;
+	uint32_t depth; /* where nodes equal to it are cut */
+};
+
+static void find_depths(struct cutter *c)
+{
+	c->depth[0] = 0;
+	for (size_t i = 1; i < c->n; i++)
+		c->depth[i] = c->depth[c->nodes[i].parent] + 1;
+}
+
+/* How deep nodes equal to @least may be, so that @max stay in all. */
+static uint32_t find_depth(const struct cutter *c, int64_t least, uint32_t max, uint32_t *counts)
+{
+	size_t left = max;
+	uint32_t depth = 0;
+
+	memset(counts, 0, c->n * sizeof(*counts));
+	for (size_t i = 1; i < c->n; i++) {
+		left -= c->totals[i] > least;
+		counts[c->depth[i]] += c->totals[i] == least;
+	}
+	while (depth < c->n && counts[depth] <= left)
+		left -= counts[depth++];
+	return depth;
+}
+
+/* Empty nodes never stay. */
+static struct limit find_limit(const struct cutter *c, uint32_t max, int64_t *room,
+			       uint32_t *counts)
+{
+	struct limit limit = { INT64_MIN, 0 };
+	size_t n = 0;
 
 	for (size_t i = 1; i < c->n; i++)
 		if (c->totals[i])
 			room[n++] = c->totals[i];
-	if (n <= max)
-		return INT64_MIN;
-	least = cut_kth_greatest(room, n, max);
-	for (size_t i = 0; i < n; i++)
-		n_kept += room[i] >= least;
-	return n_kept / 2 > max ? least + 1 : least;
+	if (n > max) {
+		limit.least = cut_kth_greatest(room, n, max);
+		limit.depth = find_depth(c, limit.least, max, counts);
+	}
+	return limit;
 }
 
 /* New numbers: of nodes that stay in their order, then of what is cut, one a parent. */
-static uint32_t number(struct cutter *c, int64_t threshold)
+static uint32_t number(struct cutter *c, struct limit limit)
 {
 	uint32_t n = 1;
 
 	c->kept[0] = 0;
 	for (size_t i = 1; i < c->n; i++) {
-		bool stays = c->totals[i] && c->totals[i] >= threshold &&
-			     c->kept[c->nodes[i].parent] != PAGE_NONE;
+		bool large = c->totals[i] > limit.least ||
+			     (c->totals[i] == limit.least && c->depth[i] < limit.depth);
+		bool stays = large && c->totals[i] && c->kept[c->nodes[i].parent] != PAGE_NONE;
 
 		c->kept[i] = stays ? n++ : PAGE_NONE;
 	}
@@ -177,14 +206,16 @@ int cut_trees(struct page_tree *const *trees, size_t n, uint32_t max_nodes)
 	int r = 0;
 
 	c.totals = malloc((c.n + 1) * sizeof(*c.totals));
+	c.depth = malloc((c.n + 1) * sizeof(*c.depth));
 	c.kept = malloc((c.n + 1) * sizeof(*c.kept));
 	c.other = malloc((c.n + 1) * sizeof(*c.other));
-	if (!nodes || !room || !place || !c.totals || !c.kept || !c.other)
+	if (!nodes || !room || !place || !c.totals || !c.depth || !c.kept || !c.other)
 		return -ENOMEM;
 	memcpy(nodes, trees[0]->nodes.data, c.n * sizeof(*nodes));
 	c.nodes = nodes;
 	sum_totals(&c, trees, n);
-	n_new = number(&c, find_threshold(&c, max_nodes, room));
+	find_depths(&c);
+	n_new = number(&c, find_limit(&c, max_nodes, room, place));
 	for (size_t t = 0; r == 0 && t < n; t++)
 		r = rebuild(&c, trees[t], n_new, place);
 	return r;

@@ -106,6 +106,31 @@ static void a_small_tree_loses_only_empty_nodes(void **state)
 	page_tree_fini(&t);
 }
 
-TEST_GROUP(test_cut, TEST(the_kth_greatest_is_where_sorting_puts_it),
+/* All nodes of a chain have one total, as have all chains. */
+static void of_equal_nodes_the_upper_stay(void **state)
+{
+	struct page_tree t = { 0 };
+	struct page_tree *trees[] = { &t };
+	const struct page_frame f = { .name = "f", .file = "", .binary = "", .kind = "native" };
+
+	assert_int_equal(vec_push(&t.frames, f), 0);
+	assert_int_equal(vec_push(&t.nodes, (struct page_node){ PAGE_NONE, PAGE_NONE, 0 }), 0);
+	for (uint32_t chain = 0; chain < 4; chain++)
+		for (uint32_t k = 0; k < 5; k++) {
+			struct page_node n = { k ? (uint32_t)t.nodes.len - 1 : 0, 0, k == 4 };
+
+			assert_int_equal(vec_push(&t.nodes, n), 0);
+		}
+	assert_int_equal(cut_trees(trees, 1, 9), 0);
+	assert_int_equal(t.nodes.len, 1 + 8 + 4); /* two rows of each chain, and what is cut */
+	for (uint32_t i = 9; i < 13; i++) {
+		assert_int_equal(t.nodes.data[i].self, 1);
+		assert_string_equal(t.frames.data[t.nodes.data[i].frame].kind, "other");
+	}
+	page_tree_fini(&t);
+}
+
+TEST_GROUP(test_cut, TEST(of_equal_nodes_the_upper_stay),
+	   TEST(the_kth_greatest_is_where_sorting_puts_it),
 	   TEST(what_is_cut_is_one_child_of_its_parent), TEST(two_trees_are_cut_at_the_same_places),
 	   TEST(a_small_tree_loses_only_empty_nodes))

@@ -21,7 +21,7 @@ import { Failed, Message, Waiting } from "./messages";
 import { questionOf, type Scope } from "./scope";
 import type { ServerState } from "./state";
 
-export const MAX_NODES = 32768;
+export const MAX_NODES = 65536;
 /* Turned round, what was cut is at the top: there is less of it. */
 const CALLERS_NODES = 131072;
 const MOST_NODES = 1 << 20;

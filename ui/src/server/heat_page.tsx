@@ -21,6 +21,16 @@ function cellMsFor(seconds: number): number {
 	return seconds <= 300 ? 20 : seconds <= 1200 ? 50 : 100;
 }
 
+function Untimed({ any }: { any: boolean }) {
+	return (
+		<Message title={any ? "These samples do not say when they were taken" : "No samples in this range"}>
+			{any ? <p>A heat map needs the time of each sample. A recording has it:
+				{" "}<code>sudo cameo record -d 30 -o x.html</code> shows one, and the flame chart of each thread.</p>
+				: <p>Choose a longer range, or fewer filters.</p>}
+		</Message>
+	);
+}
+
 export function HeatPage({ scope }: { scope: Scope }) {
 	const { state, update, range, query } = scope;
 	const cut = range.to - range.from > HOUR_MS;
@@ -34,16 +44,12 @@ export function HeatPage({ scope }: { scope: Scope }) {
 	const text = (v: number) => rateUnit(unit).text((v * rateUnit(unit).factor * 1000) / (heat?.cellMs ?? 1));
 	const slice = state.sliceFrom !== "" && Number(state.sliceFrom) < Number(state.sliceTo)
 		? { ...query, start: Number(state.sliceFrom), end: Number(state.sliceTo) - 1 } : { ...query, start, end };
+	if (error instanceof api.ApiError && error.code === "unimplemented")
+		return <Untimed any />;
 	if (!heat || !data)
 		return error ? <Failed error={error} what="The heat map" /> : <Waiting />;
 	if (data.timed === 0)
-		return (
-			<Message title={data.total > 0 ? "These samples do not say when they were taken" : "No samples in this range"}>
-				<p>{data.total > 0
-					? "A heat map needs the time of each sample. Cameo's own agent sends it; profiles pushed by other clients usually have sums only."
-					: "Choose a longer range, or fewer filters."}</p>
-			</Message>
-		);
+		return <Untimed any={data.total > 0} />;
 	return (
 		<>
 			{cut && <p class="note">The last hour of the range: choose a shorter one to see another part.</p>}

@@ -345,6 +345,14 @@ describe("pages about the server", () => {
 	});
 });
 
+describe("what is stored", () => {
+	it("is told by day, with what is kept", async () => {
+		const page = await open("#page=storage");
+		expect(await page.locator(".figures").innerText()).toMatch(/In all[^]*iB[^]*Kept/);
+		expect(await page.locator(".datatable tbody tr").count()).toBeGreaterThan(0);
+	});
+});
+
 describe("a server that goes away", () => {
 	it("is waited for: what was drawn stays, and all goes on when it is back", async () => {
 		const other = new CameoServer();
@@ -450,7 +458,7 @@ describe("bad input", () => {
 describe("for everybody", () => {
 	const PAGES: [string, string][] = [
 		["flame", ""], ["both", "#view=both"], ["compare", "#page=compare&from=now-5m"], ["groups", "#page=groups"],
-		["agents", "#page=agents"], ["binaries", "#page=binaries"],
+		["agents", "#page=agents"], ["binaries", "#page=binaries"], ["storage", "#page=storage"],
 	];
 
 	it.each(PAGES)("%s has no fault that axe-core finds, wide and on a phone, light and dark", async (name, at) => {
