@@ -62,6 +62,15 @@ export function backFrom(widthMs: number): string {
 	return `now-${seconds}s`;
 }
 
+const LEAST_MS = 120e3;
+const EARLIER_MS = 30e3;
+
+/** What there is of @r, where the first profile is from @oldest: a new server has nothing before. */
+export function whatExists(r: Range, oldest: number): Range {
+	const from = Math.min(oldest - EARLIER_MS, r.to - LEAST_MS);
+	return oldest > 0 && from > r.from ? { from, to: r.to } : r;
+}
+
 export function zoomOut(r: Range, now: number): { from: string; to: string } {
 	const width = (r.to - r.from) * 2;
 	const middle = (r.from + r.to) / 2;

@@ -162,6 +162,12 @@ export async function profileTypes(start: number, end: number, signal: AbortSign
 	return (rs.profileTypes ?? []).map((t) => t.ID);
 }
 
+/** When the oldest profile is from, milliseconds; 0 if there is none. */
+export async function oldestProfile(signal: AbortSignal): Promise<number> {
+	const rs = await querier<{ oldestProfileTime?: string }>("GetProfileStats", {}, signal);
+	return Number(rs.oldestProfileTime ?? 0);
+}
+
 export async function labelNames(selector: string, start: number, end: number, signal: AbortSignal): Promise<string[]> {
 	const rs = await querier<{ names?: string[] }>("LabelNames", { matchers: [selector], start, end }, signal);
 	return rs.names ?? [];

@@ -5,7 +5,7 @@
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 
-import { isLive, rangeOf, stepRange } from "../model/range";
+import { isLive, rangeOf, stepRange, whatExists } from "../model/range";
 import { narrowed, selectorOf, SERVICE } from "../model/selector";
 import { bestType } from "../model/types";
 import { Help } from "../view/help";
@@ -125,7 +125,12 @@ export function App() {
 	const live = isLive(state.to);
 	const now = useNow(live);
 	const away = useAway();
-	const range = useMemo(() => rangeOf(state.from, state.to, now), [state.from, state.to, now]);
+	const usual = state.from === SERVER_START.from && live;
+	const oldest = useAsk(usual ? String(Math.floor(now / 60e3)) : null, api.oldestProfile).data ?? 0;
+	const range = useMemo(() => {
+		const r = rangeOf(state.from, state.to, now);
+		return usual ? whatExists(r, oldest) : r;
+	}, [state.from, state.to, now, usual, oldest]);
 	const types = useAsk(`${range.from} ${range.to}`, (signal) => api.profileTypes(range.from, range.to, signal));
 	const type = state.type !== "" ? state.type : bestType(types.data ?? []);
 	const selector = useMemo(() => selectorOf(state.service, state.where), [state.service, state.where.join("\0")]);

@@ -5,12 +5,15 @@
 
 import { render, type ComponentChildren } from "preact";
 
+import { gzip, toPprof, toSpeedscope } from "../model/export";
 import { amount, duration, grouped, samplesOf, shown } from "../model/format";
 import { BadProfile, readProfile, type Profile } from "../model/profile";
 import { SINGLE } from "../model/url";
 import { DiffView } from "../view/diff_view";
 import { Help } from "../view/help";
+import type { Download } from "../view/bar";
 import { ProfileView } from "../view/profile_view";
+import { fileName, save } from "../view/save";
 import { useUrlState } from "../view/state";
 
 type Data = { before: Profile | null; profile: Profile };
@@ -55,6 +58,14 @@ function Message({ children }: { children: ComponentChildren }) {
 	return <main class="message">{children}</main>;
 }
 
+function downloadsOf(p: Profile): Download[] {
+	const name = (suffix: string) => fileName(p.title, suffix);
+	return [
+		{ text: "pprof", run: () => void gzip(toPprof(p)).then((data) => save(name(".pb.gz"), data)) },
+		{ text: "speedscope", run: () => save(name(".speedscope.json"), toSpeedscope(p), "application/json") },
+	];
+}
+
 function Page({ profile, before }: Data) {
 	const [state, update] = useUrlState(SINGLE);
 	return (
@@ -64,7 +75,7 @@ function Page({ profile, before }: Data) {
 			{before && profile.tree.total[0] + before.tree.total[0] > 0
 				? <DiffView before={before} after={profile} state={state} update={update} />
 				: profile.tree.total[0] > 0
-				? <ProfileView profile={profile} state={state} update={update} />
+				? <ProfileView profile={profile} state={state} update={update} downloads={downloadsOf(profile)} />
 				: <Message>
 					<h2>No samples</h2>
 					<p>Nothing that was watched ran on a CPU while this profile was taken.</p>

@@ -30,7 +30,7 @@ import { HeatMap } from "./heat_map";
 import { useMatches } from "./matches";
 import { Menu, type Item } from "./menu";
 import { Sandwich, type Place } from "./sandwich";
-import { copy, openSource, save } from "./save";
+import { copy, fileName, openSource, save } from "./save";
 import type { Update } from "./state";
 import { Table } from "./table";
 
@@ -99,11 +99,6 @@ function Chips({ profile, state, update, idOf }: {
 			))}
 		</ul>
 	);
-}
-
-function fileName(title: string, suffix: string): string {
-	const stem = shown(title, 60).replace(/[^\w.-]+/g, "_").replace(/^_+|_+$/g, "");
-	return (stem || "profile") + suffix;
 }
 
 interface ProfileViewProps {

@@ -3,6 +3,14 @@
 // Hands a file to the browser's downloads, text to its clipboard, or a path to
 // the editor.
 
+import { shown } from "../model/format";
+
+/** A title as the name of a file. */
+export function fileName(title: string, suffix: string): string {
+	const stem = shown(title, 60).replace(/[^\w.-]+/g, "_").replace(/^_+|_+$/g, "");
+	return (stem || "profile") + suffix;
+}
+
 export function save(name: string, content: Blob | string, type = "text/plain"): void {
 	const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
 	const a = document.createElement("a");

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 import type { Page } from "playwright-core";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -25,13 +28,17 @@ const STACKS: Stack[] = [
 ];
 
 const chromium = new Chromium();
+const dir = mkdtempSync(join(tmpdir(), "cameo-ui-"));
 let plain: { url: string; html: string };
 let opened: Opened | null = null;
 
 beforeAll(async () => {
 	await chromium.start();
 	plain = chromium.write("cameo record -a -d 10", STACKS);
-	return () => chromium.stop();
+	return async () => {
+		rmSync(dir, { recursive: true, force: true });
+		await chromium.stop();
+	};
 });
 
 /* Every page of every test: nothing asked for, nothing to complain of. */
@@ -371,6 +378,18 @@ describe("downloads", () => {
 		expect(svg.bytes.toString()).toMatch(/^<svg [^]*encode[^]*<\/svg>\n$/);
 		const png = await taken(page, "PNG picture");
 		expect(png.bytes.subarray(1, 4).toString()).toBe("PNG");
+	});
+
+	it.each([["pprof", "pb.gz"], ["speedscope", "speedscope.json"]])("are %s, which cameo reads back", async (what, suffix) => {
+		const page = await open(plain.url);
+		const { name, bytes } = await taken(page, what);
+		expect(name).toBe(`cameo_record_-a_-d_10.${suffix}`);
+		const file = join(dir, name);
+		writeFileSync(file, bytes);
+		const made = spawnSync(process.env.CAMEO!, ["convert", "-q", "--to=folded", file, "-"], { encoding: "utf8" });
+		expect(made.stderr).toBe("");
+		expect(made.stdout).toMatch(/Thread.run;Parser.parse;vfs_read\S* 40\n/);
+		expect(made.stdout.trim().split("\n").reduce((sum, l) => sum + Number(l.split(" ").pop()), 0)).toBe(1000);
 	});
 });
 

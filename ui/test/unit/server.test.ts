@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { baseRange, rangeOfBoth } from "../../src/model/base";
 import { heatColour, heatOf, sliceOf } from "../../src/model/heat";
-import { backFrom, parseEnd, rangeOf, rangeText, stepFor, stepRange, zoomOut } from "../../src/model/range";
+import { backFrom, parseEnd, rangeOf, rangeText, stepFor, stepRange, whatExists, zoomOut } from "../../src/model/range";
 import { filterText, narrowed, parseFilter, quoteRegex, selectorOf } from "../../src/model/selector";
 import { bytesText } from "../../src/model/format";
 import { rateUnit, stackLines } from "../../src/model/stack_lines";
@@ -40,6 +40,14 @@ describe("ranges", () => {
 		expect(zoomOut(r, NOW)).toEqual({ from: String(NOW - 35 * MINUTE), to: String(NOW - 15 * MINUTE) });
 		expect(zoomOut({ from: NOW - 10 * MINUTE, to: NOW }, NOW)).toEqual({ from: "now-20m", to: "now" });
 		expect([backFrom(90e3), backFrom(3600e3), backFrom(2 * 86400e3)]).toEqual(["now-90s", "now-1h", "now-2d"]);
+	});
+
+	it("is what exists, where a server is young", () => {
+		const r = { from: NOW - 15 * MINUTE, to: NOW };
+		expect(whatExists(r, NOW - 5 * MINUTE)).toEqual({ from: NOW - 5.5 * MINUTE, to: NOW });
+		expect(whatExists(r, NOW - 1000)).toEqual({ from: NOW - 2 * MINUTE, to: NOW });
+		expect(whatExists(r, NOW - 60 * MINUTE)).toEqual(r);
+		expect(whatExists(r, 0)).toEqual(r);
 	});
 
 	it("is told in words", () => {
