@@ -7,7 +7,7 @@ import shutil
 import struct
 
 from cameo import ENOUGH, Tap, Workshop, expect, holds, is_in, is_whole, need_bpf, record, show, \
-    summary, total, user_frames
+    summary, together, total, user_frames
 
 MS = 500
 MAIN = "_start __libc_start_main.* ... main "
@@ -103,6 +103,21 @@ def headers(shop):
     }
 
 
+def false_python(shop, kind, shown):
+    """A program that says it is CPython, with nothing true behind it; another is not affected."""
+    program = shop.c("false_python", "-rdynamic", "-Wl,--hash-style=both")
+    recording = record("--", *together([[program, MS, kind],
+                                        [shop.link(shop.c("chain"), "chain"), MS]]))
+    sound(recording)
+    recording.judge("chain", MAIN + "outer middle hot")
+    ours = recording.of("false_python")
+    expect(total(ours) >= ENOUGH, show(ours))
+    told = [s for s in ours if is_in(s, shown)]
+    expect(total(told) >= 0.9 * total(ours), f"not {shown}:", show(ours))
+    for s in recording.stacks:
+        expect(all(len(f) < 2000 for f in s.frames), "a very long name")
+
+
 def main():
     need_bpf()
     tap = Tap()
@@ -113,6 +128,12 @@ def main():
         tap.run("a program without its end", truncated_file, shop)
         for i, (name, header) in enumerate(headers(shop).items()):
             tap.run(f"code in a file of {name}", garbage, shop, f"garbage-{i}", header)
+        tap.run("frames of a false Python that are garbage", false_python, shop, "garbage",
+                r"\[(stale|unreadable) function\]|_PyEval_EvalFrameDefault")
+        tap.run("frames of a false Python that go round in a circle", false_python, shop,
+                "circle", r"\[(stale|unreadable) function\]")
+        tap.run("a name of a billion characters", false_python, shop, "name",
+                r"\[(stale|unreadable) function\]")
     tap.done()
 
 

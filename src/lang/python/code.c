@@ -26,7 +26,8 @@ enum {
 
 static void put_utf8(struct buf *b, uint32_t c)
 {
-	if (c < 0x20 || c == 0x7f || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) {
+	if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c > 0x10ffff ||
+	    (c >= 0xd800 && c < 0xe000)) {
 		buf_put_byte(b, '?');
 	} else if (c < 0x80) {
 		buf_put_byte(b, (uint8_t)c);
@@ -59,6 +60,7 @@ static int read_string(const struct python_vm *py, const struct lang_process *p,
 {
 	uint64_t length, state, data = addr + py->ascii_data;
 	uint8_t text[4 * LANG_NAME_MAX];
+	uint32_t last = 0;
 	struct buf b = { 0 };
 	uint32_t width;
 
@@ -71,6 +73,9 @@ static int read_string(const struct python_vm *py, const struct lang_process *p,
 		return -EBADMSG;
 	if (!(state & STATE_ASCII))
 		data += py->minor >= 12 ? NOT_ASCII_312 : NOT_ASCII_36;
+	/* behind a string is a zero; what was freed and used again has it elsewhere */
+	if (length >> 32 || p->read(p->ctx, data + length * width, &last, width) || last)
+		return -EBADMSG;
 	if (length > LANG_NAME_MAX)
 		length = LANG_NAME_MAX;
 	if (p->read(p->ctx, data, text, length * width))

@@ -68,6 +68,7 @@ uint64_t memory_string(struct memory *m, const void *text, size_t n, unsigned in
 	memory_put(m, at + OBJECT + 16,
 		   (uint64_t)width << KIND_SHIFT | COMPACT | (ascii ? ASCII : 0));
 	memory_add(m, text, n * width);
+	memory_add(m, NULL, 8);
 	return at;
 }
 
