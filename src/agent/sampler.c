@@ -241,9 +241,10 @@ static uint64_t map_bytes(const struct bpf_map *map)
 
 static void measure_maps(struct sampler *s)
 {
-	struct bpf_map *map;
+	struct bpf_map *map = NULL;
 
-	bpf_object__for_each_map(map, s->skel->obj) s->fixed_bytes += map_bytes(map);
+	while ((map = bpf_object__next_map(s->skel->obj, map)))
+		s->fixed_bytes += map_bytes(map);
 }
 
 static uint64_t mapped_bytes(const struct sampler *s)

@@ -165,7 +165,7 @@ static int compile(struct parser *in, struct match *m)
 static int parse_match(struct parser *in, struct rule *rule)
 {
 	struct match m = { 0 };
-	bool regex;
+	bool regex = false;
 	int r = take_label(in, "=!:", &m.label);
 
 	if (r == 0) {
