@@ -71,6 +71,13 @@ struct agent {
 	struct agent_stats stats;
 };
 
+void agent_prepare(struct agent_prepared *out)
+{
+	out->priority = getpriority(PRIO_PROCESS, 0);
+	out->stats_fd = sampler_enable_stats();
+	session_go_first();
+}
+
 /* ---- set-up ---------------------------------------------------------------------------- */
 
 static void agent_log(struct agent *a, const char *line)
@@ -160,6 +167,7 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 			.idle = c->idle,
 			.all_native = !strcmp(c->native_frames, "all"),
 			.stats = true,
+			.stats_fd = a->opts.prepared ? a->opts.prepared->stats_fd : -1,
 			.max_chunks = (uint32_t)(a->memory_bytes / SHARE_TABLES / ARENA_CHUNK_BYTES),
 			.ring_bytes_per_cpu = RING_BYTES_PER_CPU,
 			.cpus = a->cpus.len ? &a->cpus : NULL,
@@ -226,11 +234,11 @@ static void raise_file_limit(void)
 
 static int open_parts(struct agent *a, const struct agent_config *c, struct err *err)
 {
-	int priority = getpriority(PRIO_PROCESS, 0), r;
+	int priority = a->opts.prepared ? a->opts.prepared->priority : getpriority(PRIO_PROCESS, 0);
 	struct labeler *labeler = NULL;
 	struct env_names env;
+	int r = env_names(c, &env, err);
 
-	r = env_names(c, &env, err);
 	if (r == 0)
 		r = facts_new(&a->facts, "/proc", env.names, env.n);
 	if (r == 0)

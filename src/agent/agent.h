@@ -18,9 +18,19 @@ struct agent_config;
 struct err;
 struct export_window;
 
+/* What takes privileges that privileges_drop() gives up. */
+struct agent_prepared {
+	int priority; /* of this thread as it was: what the other threads get */
+	int stats_fd; /* keeps the kernel's statistics of BPF programs on; -1: not allowed */
+};
+
+/* Before privileges_drop(), where that is called; the calling thread goes first from now on. */
+void agent_prepare(struct agent_prepared *out);
+
 struct agent_opts {
-	const struct agent_config *config; /* borrowed for agent_open() */
-	bool keep_times;                   /* of each sample */
+	const struct agent_prepared *prepared; /* NULL: it was not called. stats_fd is taken */
+	const struct agent_config *config;     /* borrowed for agent_open() */
+	bool keep_times;                       /* of each sample */
 	/* A window is complete: takes it. From a thread of the agent's; may not be NULL. */
 	void (*export)(void *ctx, struct export_window *w);
 	/* One line for the operator, from any of its threads. May be NULL. */

@@ -254,6 +254,13 @@ static uint64_t mapped_bytes(const struct sampler *s)
 	       s->chunks.len * (uint64_t)ARENA_CHUNK_BYTES;
 }
 
+int sampler_enable_stats(void)
+{
+	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	return fd < 0 ? -1 : fd;
+}
+
 int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct err *err)
 {
 	_cleanup_(sampler_freep) struct sampler *s = NULL;
@@ -286,7 +293,7 @@ int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct e
 	if (r < 0)
 		return r;
 	if (opts->stats)
-		s->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+		s->stats_fd = opts->stats_fd > 0 ? opts->stats_fd : sampler_enable_stats();
 	*out = steal_ptr(&s);
 	return 0;
 }

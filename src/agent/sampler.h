@@ -27,10 +27,14 @@ struct sampler_opts {
 	bool targets_only; /* only processes added with sampler_add_target(), and their children */
 	bool all_native;   /* keep the native frames of interpreters as well */
 	bool stats;        /* measure the program's run time */
+	int stats_fd;      /* of sampler_enable_stats(), taken; 0 or -1: it is not on yet */
 	uint32_t max_chunks;
 	uint32_t ring_bytes_per_cpu; /* 0: 4 MiB */
 	const struct cpu_list *cpus; /* only these; NULL: all. Kept */
 };
+
+/* Have the kernel measure BPF programs' time while the descriptor is open. -1: not allowed. */
+int sampler_enable_stats(void);
 
 /* A record of the ring, of @len bytes; valid for the call. */
 typedef void (*sampler_record_fn)(void *ctx, const void *record, size_t len);

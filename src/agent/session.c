@@ -94,9 +94,8 @@ static int session_make_tables(struct session *s, const struct session_opts *opt
  * a busy machine the ring would be full before its turn came. Without the
  * right to, it samples as it is.
  */
-static void go_first(struct session *s)
+void session_go_first(void)
 {
-	s->own_priority = getpriority(PRIO_PROCESS, 0);
 	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 }
 
@@ -113,7 +112,8 @@ int session_open(struct session **out, const struct session_opts *opts, struct e
 	if (!s)
 		return -ENOMEM;
 	s->opts = *opts;
-	go_first(s);
+	s->own_priority = getpriority(PRIO_PROCESS, 0);
+	session_go_first();
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return err_set(err, -errno, "epoll: %s", strerror(errno));

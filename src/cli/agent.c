@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ struct agent_cli {
 	int argc;
 	char **argv;
 	struct agent_config *config;
+	struct agent_prepared prepared;
 	struct agent *agent;
 	pthread_mutex_t lock; /* of the exporter */
 	struct exporter *exporter;
@@ -245,6 +247,39 @@ static uint64_t in_ms(uint64_t ms)
 }
 
 /* The way to a server beside stays as it is: its socket has one user. *@out_old: to be stopped. */
+/* open_exporter() on a thread with the priority that cameo was started with, which its threads get.
+ */
+struct exporter_job {
+	struct agent_cli *cli;
+	struct exporter **out;
+	const struct agent_config *config;
+	struct err *err;
+	int result;
+};
+
+static void *exporter_job_main(void *arg)
+{
+	struct exporter_job *job = arg;
+
+	(void)setpriority(PRIO_PROCESS, 0, job->cli->prepared.priority);
+	job->result = open_exporter(job->out, job->cli, job->config, job->err);
+	return NULL;
+}
+
+/* The main thread goes first, since the one that samples inherits that; the exporter's need not. */
+static int start_exporter(struct agent_cli *cli, struct exporter **out,
+			  const struct agent_config *config, struct err *err)
+{
+	struct exporter_job job = { cli, out, config, err, 0 };
+	pthread_t thread;
+	int r = pthread_create(&thread, NULL, exporter_job_main, &job);
+
+	if (r)
+		return err_set(err, -r, "can't start a thread: %s", strerror(r));
+	pthread_join(thread, NULL);
+	return job.result;
+}
+
 static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 			    struct exporter **out_old, struct err *err)
 {
@@ -254,7 +289,7 @@ static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 	*out_old = NULL;
 	if (cli->extra)
 		return 0;
-	r = open_exporter(&fresh, cli, c, err);
+	r = start_exporter(cli, &fresh, c, err);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&cli->lock);
@@ -360,13 +395,14 @@ static int run(struct agent_cli *cli, const sigset_t *signals)
 static int start(struct agent_cli *cli, struct err *err)
 {
 	struct agent_opts opts = {
+		.prepared = &cli->prepared,
 		.config = cli->config,
 		.keep_times = cli->config->otlp.len > 0 || cli->extra,
 		.export = on_window,
 		.log = log_line,
 		.ctx = cli,
 	};
-	int r = open_exporter(&cli->exporter, cli, cli->config, err);
+	int r = start_exporter(cli, &cli->exporter, cli->config, err);
 
 	if (r == 0)
 		r = agent_open(&cli->agent, &opts, err);
@@ -374,11 +410,15 @@ static int start(struct agent_cli *cli, struct err *err)
 }
 
 /* Nothing of what follows takes more, and threads have what they are started with. */
-static int drop_privileges(struct err *err)
+static int drop_privileges(struct agent_cli *cli, struct err *err)
 {
 	char report[256];
-	int r = privileges_drop(report, sizeof(report), err);
+	int r;
 
+	agent_prepare(&cli->prepared);
+	if (cli->config->keep_privileges)
+		return 0;
+	r = privileges_drop(report, sizeof(report), err);
 	if (r == 0)
 		fprintf(stderr, "level=info msg=\"privileges: %s\"\n", report);
 	return r;
@@ -422,7 +462,7 @@ int cli_agent_with(int argc, char **argv, const struct agent_extra *extra)
 	signal(SIGPIPE, SIG_IGN);
 	/* few threads allocate, and never at once for long: what one has freed serves the others */
 	mallopt(M_ARENA_MAX, 1);
-	if (drop_privileges(&err) < 0 || start(&cli, &err) < 0)
+	if (drop_privileges(&cli, &err) < 0 || start(&cli, &err) < 0)
 		status = cli_fail("%s", err.msg);
 	else
 		status = run(&cli, &signals);
