@@ -246,9 +246,7 @@ static uint64_t in_ms(uint64_t ms)
 	return clock_monotonic_ns() + ms * CLOCK_MS_NS;
 }
 
-/* The way to a server beside stays as it is: its socket has one user. *@out_old: to be stopped. */
-/* open_exporter() on a thread with the priority that cameo was started with, which its threads get.
- */
+/* open_exporter() on a thread with the priority that cameo was started with. */
 struct exporter_job {
 	struct agent_cli *cli;
 	struct exporter **out;
@@ -280,6 +278,7 @@ static int start_exporter(struct agent_cli *cli, struct exporter **out,
 	return job.result;
 }
 
+/* The way to a server beside stays as it is: its socket has one user. *@out_old: to be stopped. */
 static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 			    struct exporter **out_old, struct err *err)
 {
