@@ -291,8 +291,12 @@ def status_of(pid):
 
 
 def children_of(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-        return [int(p) for p in f.read().split()]
+    """Of all its threads."""
+    found = []
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/children", encoding="ascii") as f:
+            found += [int(p) for p in f.read().split()]
+    return found
 
 
 def keeps_what_it_needs(shop):
