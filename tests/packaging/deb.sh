@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# deb.sh: the Debian package is built here, and installed, used, removed and purged in
+# a chroot of this release that has nothing but it and what it depends on.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(dirname "$(dirname "$here")")
+. "$top/tests/tap.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+everything='the package is built, installed and removed in a chroot'
+unless()
+{
+	if ! "${@:2}" >/dev/null 2>&1; then
+		skip "$everything" "$1"
+		tap_done
+		exit
+	fi
+}
+
+suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+unless 'this is not Debian' grep -q '^ID=debian$' /etc/os-release
+unless 'only root can make a chroot' test "$(id -u)" -eq 0
+unless 'debootstrap is not here' command -v debootstrap
+unless 'dpkg-dev is not here' command -v dpkg-shlibdeps
+
+in_chroot()
+{
+	cat <<-'EOF'
+		set -e
+		apt-get -qq install -y --no-install-recommends ../cameo_*.deb >/dev/null
+		echo "== version $(cameo --version)"
+		echo "== linked $(ldd /usr/bin/cameo | grep -c 'not found' || true)"
+		echo "== conf $(stat -c '%a %U' /etc/cameo/agent.conf)"
+		echo "== unit $(grep -c '^ExecStart=/usr/bin/cameo agent' /lib/systemd/system/cameo-agent.service)"
+		echo "== man $(ls /usr/share/man/man1/cameo.1.gz /usr/share/man/man1/cameo-agent.1.gz | wc -l)"
+		echo "== keys $(cameo agent --config /etc/cameo/agent.conf --freq 0 2>&1 | grep -c 'freq')"
+		echo "== doctor $(cameo doctor --quick | wc -l)"
+		echo "== stack $(cameo doctor | tail -n 1 | cut -d ' ' -f 1)"
+		echo "== sums $(dpkg --verify cameo | wc -l)"
+		mkdir -p /var/lib/cameo-agent/spool
+		dpkg --purge cameo >/dev/null
+		echo "== left $(ls -d /usr/bin/cameo /etc/cameo /var/lib/cameo-agent /usr/share/doc/cameo 2>/dev/null | wc -l)"
+	EOF
+}
+
+said()
+{
+	grep -qxF "== $1 $2" "$work/out"
+}
+
+build_it()
+{
+	CAMEO_DEB_BUILD=${CAMEO_DEB_BUILD:-$top/build-deb} nice "$top/packaging/deb" "$work" >"$work/path" 2>"$work/log" ||
+		{ tail -n 20 "$work/log"; return 1; }
+}
+
+in_chroot >"$work/steps"
+check 'the package is built' build_it
+deb=$(cat "$work/path" 2>/dev/null)
+check 'it depends on the libraries that it needs' sh -c "dpkg-deb -f '$deb' Depends | grep -q libcurl"
+"$top/scripts/chroot-check" -f "$deb" -f "$work/steps" "$suite" 'sh ../steps' >"$work/out" 2>"$work/err"
+sed 's/^/# /' "$work/out"
+[ -s "$work/out" ] || sed 's/^/# /' "$work/err"
+version=$("$top/build-deb/cameo" --version 2>/dev/null)
+check 'it runs where nothing else is installed' said version "$version"
+check 'no library is missing' said linked 0
+check 'its configuration is for root only' said conf '600 root'
+check 'it has a unit' said unit 1
+check 'it has its man pages' said man 2
+check 'the agent reads its configuration' said keys 1
+check 'the doctor has something to say' grep -qE '^== doctor [1-9]' "$work/out"
+check 'the stripped program records a stack that it knows' said stack ok
+check 'its files are as they were packed' said sums 0
+check 'nothing is left of it when it is purged' said left 0
+tap_done

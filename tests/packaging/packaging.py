@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What packaging/ says, beside what the agent does: one set of capabilities, files that parse."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
+from cameo import Skip, Tap, expect  # noqa: E402
+
+
+def text(*path):
+    with open(os.path.join(TOP, *path), encoding="utf-8") as f:
+        return f.read()
+
+
+def kept():
+    return set(re.findall(r"\{ CAP_(\w+), \"", text("src", "agent", "privileges.c")))
+
+
+def manifest():
+    try:
+        import yaml
+    except ImportError:
+        raise Skip("python3-yaml is wanted") from None
+    config, daemon_set = yaml.safe_load_all(text("packaging", "kubernetes.yaml"))
+    return config, daemon_set["spec"]["template"]["spec"]
+
+
+def the_unit_has_the_agents_capabilities():
+    line = re.search(r"^CapabilityBoundingSet=(.*)$", text("packaging", "cameo-agent.service"), re.MULTILINE)[1]
+    expect(len(kept()) == 7 and {c.removeprefix("CAP_") for c in line.split()} == kept(), line, kept())
+
+
+def the_daemon_set_has_them():
+    _, pod = manifest()
+    container, = pod["containers"]
+    own = container["securityContext"]["capabilities"]
+    expect(set(own["add"]) == kept() and own["drop"] == ["ALL"], own, kept())
+    mounts = {m["name"] for m in container["volumeMounts"]}
+    expect(mounts == {v["name"] for v in pod["volumes"]}, mounts)
+    expect(pod["hostPID"] and pod["hostNetwork"], pod)
+
+
+def the_image_names_them():
+    line = re.search(r"--cap-add=(\S+)", text("packaging", "Containerfile"))[1]
+    expect({c.upper() for c in line.split(",")} == kept(), line, kept())
+
+
+def configs_have_keys_that_there_are():
+    keys = set(re.findall(r"^X\(\w+, \w+, \"([\w-]+)\"", text("src", "agent", "config.def"), re.MULTILINE))
+    try:
+        inner = manifest()[0]["data"]["agent.conf"]
+    except Skip:
+        inner = ""
+    for config in (text("packaging", "agent.conf"), inner):
+        for line in config.splitlines():
+            m = re.match(r"#?([\w-]+) = \S", line)
+            expect(not m or m[1] in keys, line)
+
+
+def systemd_takes_the_unit():
+    if not shutil.which("systemd-analyze"):
+        raise Skip("systemd-analyze is not here")
+    unit = os.path.join(TOP, "packaging", "cameo-agent.service")
+    r = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+    # that the program is not installed here is no fault of the unit's
+    wrong = [line for line in r.stderr.splitlines() if "cameo-agent" in line and "not executable" not in line]
+    expect(not wrong, *wrong)
+
+
+def main():
+    tap = Tap()
+    tap.run("the systemd unit has the agent's capabilities", the_unit_has_the_agents_capabilities)
+    tap.run("the DaemonSet has them, and mounts what it names", the_daemon_set_has_them)
+    tap.run("the image's example has them", the_image_names_them)
+    tap.run("the configurations have keys that there are", configs_have_keys_that_there_are)
+    tap.run("systemd takes the unit", systemd_takes_the_unit)
+    tap.done()
+
+
+main()
