@@ -147,7 +147,7 @@ def live_tables(shop):
     for table in tables:
         expect(table[0].startswith("functions ") and any(row.endswith("%  hot") for row in table)
                and re.search(r"100.00%  main$", "\n".join(table), re.M), r.stdout)
-    rows = who.stdout.splitlines()[1:]
+    rows = who.stdout.strip().splitlines()[1:]
     expect(len(rows) == 1 and rows[0].endswith(f"chain ({process.pid})"), who.stdout)
 
 
