@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "agent/collect.h"
+#include "agent/events.h"
 #include "agent/locate.h"
 #include "base/err.h"
 #include "base/hash.h"
@@ -165,12 +166,19 @@ static int make_times(struct job *j, const struct collect_sample *s, struct prof
 	return 0;
 }
 
+/* How much a sample stands for. */
+static int64_t period_of(const struct names_window *w)
+{
+	if (w->event && w->event->period)
+		return (int64_t)w->event->period;
+	return NS_PER_S / w->freq_hz;
+}
+
 /* @refs are the sample's @n frames. */
 static int add_sample(struct job *j, const struct collect_sample *s, const uint32_t *refs, size_t n)
 {
-	int64_t period_ns = NS_PER_S / j->window->freq_hz;
 	struct profile_label labels[LABELS_MAX];
-	int64_t values[2] = { (int64_t)s->count, (int64_t)s->count * period_ns };
+	int64_t values[2] = { (int64_t)s->count, (int64_t)s->count * period_of(j->window) };
 	struct profile_sample sample = { .labels = labels, .values = values };
 	int r = make_labels(j, collect_thread(j->c, s->thread), labels, &sample.n_labels);
 
@@ -207,12 +215,15 @@ static int add_samples(struct job *j)
 static int begin_profile(struct job *j)
 {
 	struct profile_meta *meta = profile_meta(j->p);
+	const struct event *event = j->window->event;
+	bool is_time = !event || event->is_clock;
+	const char *type = is_time ? "cpu" : event->name, *unit = is_time ? "nanoseconds" : "count";
 	const struct {
 		const char *s;
 		uint32_t *id;
 	} strings[] = {
-		{ "cpu", &meta->period_type.type },
-		{ "nanoseconds", &meta->period_type.unit },
+		{ type, &meta->period_type.type },
+		{ unit, &meta->period_type.unit },
 		{ "pid", &j->key_pid },
 		{ "tid", &j->key_tid },
 		{ "comm", &j->key_comm },
@@ -222,10 +233,10 @@ static int begin_profile(struct job *j)
 
 	meta->time_ns = j->window->time_ns;
 	meta->duration_ns = j->window->duration_ns;
-	meta->period = NS_PER_S / j->window->freq_hz;
+	meta->period = period_of(j->window);
 	r = profile_add_sample_type(j->p, "samples", "count");
 	if (r == 0)
-		r = profile_add_sample_type(j->p, "cpu", "nanoseconds");
+		r = profile_add_sample_type(j->p, type, unit);
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]) && r == 0; i++)
 		r = add_string(j, strings[i].s, strings[i].id);
 	if (r == 0 && j->n_samples &&

@@ -10,6 +10,7 @@
 struct collect;
 struct collect_thread;
 struct err;
+struct event;
 struct locator;
 
 struct names_window {
@@ -17,6 +18,7 @@ struct names_window {
 	int64_t duration_ns;
 	int64_t clock_offset_ns; /* from the samples' clock to the time since 1970 */
 	uint32_t freq_hz;
+	const struct event *event; /* what was counted; NULL: the CPUs' clocks, by frequency */
 };
 
 struct names_stats {

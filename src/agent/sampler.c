@@ -17,6 +17,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "agent/events.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "bpf/sample.skel.h"
@@ -364,6 +365,13 @@ void sampler_vm_tables(struct sampler *s, struct vm_tables *out)
 	*out = s->vms;
 }
 
+static int no_event(const struct event *event, int r, struct err *err)
+{
+	return err_set(err, r, "this machine has no event %s%s: -e cpu-clock is everywhere",
+		       event->name,
+		       event->is_hardware ? " (virtual ones often have no hardware's)" : "");
+}
+
 /* One CPU-clock event; at once when @cpu is not there any more: -ENODEV. */
 static int event_open(const struct sampler *s, int cpu)
 {
@@ -375,8 +383,16 @@ static int event_open(const struct sampler *s, int cpu)
 		.sample_freq = s->opts.freq_hz,
 		.disabled = 1,
 	};
+	const struct event *event = s->opts.event;
 	_cleanup_(closep) int fd = -1;
 
+	if (event) {
+		attr.type = event->type;
+		attr.config = event->config;
+		attr.freq = !event->period;
+		if (event->period)
+			attr.sample_period = event->period;
+	}
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -411,6 +427,8 @@ static int sampler_add_cpu(struct sampler *s, int cpu, struct err *err)
 	fd = event_open(s, cpu);
 	if (fd == -ENODEV || fd == -ENXIO)
 		return 0; /* went offline meanwhile */
+	if (s->opts.event && (fd == -ENOENT || fd == -EOPNOTSUPP || fd == -EINVAL))
+		return no_event(s->opts.event, fd, err);
 	if (fd < 0)
 		return explain(fd, "open a perf event", err);
 	s->events.data[cpu].fd = fd;
@@ -443,7 +461,9 @@ int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *er
 	struct cpu_list cpus = { 0 };
 	int r;
 
-	close_dead_events(s);
+	/* other events may well not have counted */
+	if (!s->opts.event || s->opts.event->is_clock)
+		close_dead_events(s);
 	r = cpus_online(&cpus, err);
 	for (size_t i = 0; i < cpus.len && r >= 0; i++) {
 		int cpu = cpus.data[i];

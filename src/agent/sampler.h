@@ -18,12 +18,14 @@
 #include "unwind/tables.h"
 
 struct err;
+struct event;
 struct sampler;
 
 struct sampler_opts {
 	uint32_t freq_hz;
-	bool kernel, user; /* which halves of the stack */
-	bool idle;         /* sample idle CPUs too */
+	const struct event *event; /* NULL: the CPUs' clocks, by frequency. Kept */
+	bool kernel, user;         /* which halves of the stack */
+	bool idle;                 /* sample idle CPUs too */
 	bool targets_only; /* only processes added with sampler_add_target(), and their children */
 	bool all_native;   /* keep the native frames of interpreters as well */
 	bool stats;        /* measure the program's run time */

@@ -189,6 +189,8 @@ static void count_stack(struct session *s, const struct record_header *h, const 
 		t.exe = p->exe;
 		t.start_ns = p->start_ns;
 	}
+	if (s->opts.max_stack && n > s->opts.max_stack)
+		n = s->opts.max_stack;
 	for (size_t i = h->n_kernel; i < n; i++)
 		if (words[i] >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
 			jits_note(s->jits, h->pid, t.start_ns);

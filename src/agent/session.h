@@ -36,10 +36,11 @@ struct session_stats {
 
 struct session_opts {
 	struct sampler_opts sampler;
-	bool signatures;   /* Java's methods with their parameters */
-	bool keep_times;   /* of each sample */
-	bool keep_cpus;    /* tell a thread's samples apart by CPU */
-	bool exclude_self; /* this process and its children */
+	bool signatures;    /* Java's methods with their parameters */
+	bool keep_times;    /* of each sample */
+	bool keep_cpus;     /* tell a thread's samples apart by CPU */
+	uint32_t max_stack; /* frames kept, from the leaf; 0: all */
+	bool exclude_self;  /* this process and its children */
 	/* A thread has its first sample in this window. May be NULL. */
 	void (*on_thread)(void *ctx, const struct collect_thread *thread, uint32_t ppid);
 	void *ctx;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/events.h"
 #include "agent/sampler.h"
 #include "base/err.h"
 #include "cli/args.h"
@@ -22,16 +23,24 @@ enum {
 	OPT_FORMAT,
 	OPT_DEMANGLE,
 	OPT_DEBUGINFOD,
+	OPT_MAX_STACK,
 	OPT_SYMBOL_CACHE,
 	OPT_NATIVE_FRAMES,
 };
 
-enum { DEFAULT_FREQ_HZ = 99, DURATION_MAX_S = 10 * 365 * 86400 };
+enum { DEFAULT_FREQ_HZ = 99, PERIOD_MIN_NS = 100000, DURATION_MAX_S = 10 * 365 * 86400 };
 
 static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "Profile the whole machine (the default)", 0 },
 	{ "pid", 'p', "PID,...", 0, "Profile these processes and the children they start", 0 },
 	{ "freq", 'F', "HZ", 0, "Samples a second and CPU (default 99)", 0 },
+	{ "event", 'e', "NAME", 0,
+	  "Sample what happens there instead of time: page-faults, context-switches, cycles, "
+	  "cache-misses...",
+	  0 },
+	{ "count", 'c', "N", 0, "A sample each N events (of cpu-clock: nanoseconds of a CPU)", 0 },
+	{ "max-stack", OPT_MAX_STACK, "N", 0, "Keep at most N frames of a stack, from its leaf",
+	  0 },
 	{ "duration", 'd', "SECONDS", 0, "Stop after so long", 0 },
 	{ "output", 'o', "FILE", 0,
 	  "Where to write (default cameo.pb.gz); the suffix picks the format: .pb.gz or .pb "
@@ -67,7 +76,9 @@ static const struct argp_option options[] = {
 struct args {
 	struct recording_opts o;
 	const char *format_name;
-	bool all;
+	bool all, has_freq;
+	struct event event;
+	uint64_t count, max_stack;
 	struct err err;
 };
 
@@ -119,7 +130,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args_pids(arg, &a->o.pids, &a->err);
 		break;
 	case 'F':
+		a->has_freq = true;
 		parse_freq(a, arg);
+		break;
+	case 'e':
+		if (event_find(arg, &a->event) < 0)
+			err_set(&a->err, -EINVAL, "-e: there is no event %.40s: one of %s", arg,
+				event_names());
+		break;
+	case 'c':
+		args_number("count", arg, 1, INT64_MAX, &a->count, &a->err);
+		break;
+	case OPT_MAX_STACK:
+		args_number("max-stack", arg, 1, UINT16_MAX, &a->max_stack, &a->err);
+		a->o.max_stack = (uint32_t)a->max_stack;
 		break;
 	case 'd':
 		parse_duration(a, arg);
@@ -170,6 +194,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* -e, -c and -F: what is sampled, and how often. */
+static int check_event(struct args *a)
+{
+	bool is_clock = !a->event.name || a->event.is_clock;
+
+	if (a->has_freq && (a->count || !is_clock))
+		return err_set(&a->err, -EINVAL, "-F is for clocks without -c: say -c N");
+	if (is_clock && a->count && a->count < PERIOD_MIN_NS)
+		return err_set(&a->err, -EINVAL, "-c: a sample each %d ns of a CPU is the most",
+			       PERIOD_MIN_NS);
+	if (is_clock && !a->count)
+		return 0;
+	if (!a->event.name)
+		(void)event_find("cpu-clock", &a->event);
+	if (a->count)
+		a->event.period = a->count;
+	a->o.event = &a->event;
+	return 0;
+}
+
 /* What does not go together, and what follows from the rest. */
 static int check(struct args *a)
 {
@@ -179,6 +223,8 @@ static int check(struct args *a)
 		return a->err.code;
 	if (n > 1)
 		return err_set(&a->err, -EINVAL, "only one of -a, -p and a command");
+	if (check_event(a) < 0)
+		return a->err.code;
 	if (a->o.no_kernel && a->o.no_user)
 		return err_set(&a->err, -EINVAL, "--no-kernel and --no-user leave nothing");
 	return cli_output_format(a->o.path, a->format_name, "pprof", &a->o.format, &a->err);

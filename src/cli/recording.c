@@ -146,6 +146,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 	struct session_opts session = { 0 };
 	struct sampler_opts so = {
 		.freq_hz = o->freq_hz,
+		.event = o->event,
 		.kernel = !o->no_kernel,
 		.all_native = o->all_native,
 		.user = !o->no_user,
@@ -157,6 +158,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 	int r;
 
 	session.sampler = so;
+	session.max_stack = o->max_stack;
 	session.signatures = o->signatures;
 	session.keep_times = format_has_times(o->format);
 	r = outfile_open(&rec->out, o->path, err);
@@ -287,6 +289,7 @@ static int recording_write(struct recording *rec, struct locator *locator,
 		.time_ns = rec->start_wall_ns,
 		.duration_ns = (int64_t)(rec->end_ns - rec->start_ns),
 		.freq_hz = rec->opts->freq_hz,
+		.event = rec->opts->event,
 		.clock_offset_ns = rec->start_wall_ns - (int64_t)rec->start_ns,
 	};
 	const struct format_options opt = { .title = "cameo record", .root_label = "comm" };

@@ -9,13 +9,16 @@
 #include "symbol/symbolizer.h"
 
 struct err;
+struct event;
 struct format;
 
 struct recording_opts {
 	struct pid_list pids; /* none and no command: everything */
 	char **command;       /* NULL: none */
 	uint32_t freq_hz;
-	uint64_t duration_ns; /* 0: until it ends by itself or by a signal */
+	const struct event *event; /* what is sampled; NULL: the CPUs' clocks, by frequency */
+	uint32_t max_stack;        /* frames from the leaf; 0: all */
+	uint64_t duration_ns;      /* 0: until it ends by itself or by a signal */
 	bool no_kernel, no_user, idle, verbose;
 	bool all_native; /* interpreters' native frames too */
 	bool signatures; /* Java's methods with their parameters */

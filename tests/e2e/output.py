@@ -7,9 +7,10 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 
-from cameo import CAMEO, TOP, Recorder, Tap, Workshop, cameo, end, expect, need, need_bpf, \
-    parse_folded, record, show, spawn, summary, together, total, \
+from cameo import CAMEO, TOP, Recorder, Recording, Tap, Workshop, cameo, end, expect, is_in, need, \
+    need_bpf, parse_folded, record, show, spawn, summary, together, total, \
     wait_cpu
 
 MS = 300
@@ -134,6 +135,48 @@ def by_go(shop):
     expect(r.returncode == 0 and os.path.getsize(out), r.stderr)
 
 
+PAGES = 5000
+
+
+def other_events(shop):
+    """-e and -c: each page fault is a sample; a sample each two milliseconds of CPU."""
+    faults = shop.c("faults")
+    recording = record_events("-e", "page-faults", "--", faults, str(PAGES))
+    touched = total([s for s in recording.of("faults") if is_in(s, "touch")])
+    expect(summary(recording.said)["lost"] == 0 and touched == PAGES, touched, recording.said)
+    recording = record_events("-e", "page-faults", "-c", "10", "--", faults, str(PAGES))
+    touched = total([s for s in recording.of("faults") if is_in(s, "touch")])
+    # values are of what was counted
+    expect(abs(touched - PAGES) <= 10, touched, recording.said)
+    recording = record_events("-c", "2000000", "--max-stack", "2", "--", shop.c("chain"), "400")
+    ours = recording.of("chain")
+    expect(abs(total(ours) / 1e6 - 400) <= 80, total(ours), recording.said)
+    expect(all(len(s.frames) <= 2 for s in ours), show(ours))
+
+
+def record_events(*args):
+    """A recording whose counts are of its last sample type."""
+    with tempfile.TemporaryDirectory(prefix="cameo-e2e.") as tmp:
+        pprof, folded = os.path.join(tmp, "x.pb.gz"), os.path.join(tmp, "x.folded")
+        r = cameo("record", "-o", pprof, *args)
+        expect(r.returncode == 0, r.stderr)
+        again = cameo("convert", "-q", pprof, folded)
+        expect(again.returncode == 0, again.stderr)
+        with open(folded, encoding="utf-8", errors="replace") as f:
+            return Recording(parse_folded(f.read()), r.stderr, 0)
+
+
+def events_that_are_not(shop):
+    for args, message in ((["-e", "colour"], r"there is no event colour: one of cpu-clock, "),
+                          (["-e", "page-faults", "-F", "9"], r"-F is for clocks"),
+                          (["-c", "5"], r"-c: a sample each \d+ ns"), (["-c", "x"], r"--count takes")):
+        r = cameo("record", *args, "--", "true")
+        expect(r.returncode == 2 and re.search(message, r.stderr) and r.stderr.count("\n") == 1, r.stderr)
+    r = cameo("record", "-e", "cycles", "-o", shop.path("cycles.folded"), "--", "true")
+    expect(r.returncode == 0 or re.fullmatch(r"cameo: this machine has no event cycles .*\n", r.stderr),
+           r.returncode, r.stderr)
+
+
 def live_tables(shop):
     """cameo top of one process: its functions, and nobody else's."""
     process = spawn(shop.c("chain"), 60000)
@@ -164,6 +207,8 @@ def main():
         tap.run("the summary counts what is in the file", counts_agree, shop)
         tap.run("protoc decodes the pprof", by_protoc, shop)
         tap.run("go tool pprof reads it", by_go, shop)
+        tap.run("-e, -c and --max-stack", other_events, shop)
+        tap.run("events that there are not", events_that_are_not, shop)
         tap.run("cameo top of one process", live_tables, shop)
     tap.done()
 
