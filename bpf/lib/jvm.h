@@ -20,7 +20,9 @@ enum {
 	JVM_HOPS_MAX = 24,     /* through the segment map: one a 254 segments */
 	JVM_SEARCH_WORDS = 64, /* of stack, for a return address */
 	JVM_FRAME_MAX = 1 << 20,
-	JVM_RBP_KEPT = 1, /* in a frame's size: rbp is not saved yet */
+	JVM_PUSHED_MAX = 256,  /* bytes in front of a compiled method's own frame */
+	JVM_PROLOGUE_MAX = 32, /* bytes of code */
+	JVM_RBP_KEPT = 1,      /* in a frame's size: rbp is not saved yet */
 	/* words below rbp in an interpreted frame */
 	JVM_SENDER_SP = 1,
 	JVM_FRAME_METHOD = 3,
@@ -33,6 +35,7 @@ enum jvm_next {
 	JVM_NEXT_STUB = 16,
 	JVM_NEXT_INTERPRETED,
 	JVM_NEXT_LEAF,   /* look how much of w->jvm_frame is there */
+	JVM_NEXT_OLD_SP, /* was it where rsp is now? */
 	JVM_NEXT_RETURN, /* leave the frame of w->jvm_frame bytes */
 	JVM_NEXT_SEARCH, /* there is none where it should be */
 };
@@ -72,7 +75,7 @@ static __always_inline __u64 jvm_address(const struct walk *w, const struct jvm_
 
 static __always_inline __u8 jvm_byte(const struct walk *w, __u32 i)
 {
-	return w->code[(i >> 3) & 3] >> ((i & 7) * 8);
+	return w->code[(i >> 3) & 7] >> ((i & 7) * 8);
 }
 
 static __always_inline void jvm_push(struct walk *w, __u32 object, __u64 addr, __u64 place,
@@ -300,6 +303,35 @@ static __always_inline __u64 jvm_in_epilogue(const struct walk *w, __u64 size)
 	return size;
 }
 
+/* Is pcmpestri near the pc, that is, a string searched? 66 0f 3a 61, or c4 e3 79 61. */
+static __always_inline int jvm_in_string_search(struct walk *w)
+{
+	if (read_user(w->code, sizeof(w->code), w->regs[UREG_RIP] - sizeof(w->code) / 2))
+		return 0;
+	for (__u32 i = 0; i < sizeof(w->code) - 2; i++)
+		if (jvm_byte(w, i + 2) == 0x61 &&
+		    ((jvm_byte(w, i) == 0x0f && jvm_byte(w, i + 1) == 0x3a) ||
+		     (jvm_byte(w, i) == 0xe3 && jvm_byte(w, i + 1) == 0x79)))
+			return 1;
+	return 0;
+}
+
+/* String searches that are inlined keep the frame's rsp on top of what they push. */
+WALK_FN int jvm_old_sp(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 sp, ra = 0, old = 0;
+
+	if (!w)
+		return WALK_STOP;
+	sp = w->regs[UREG_RSP];
+	if (!stack_word(w, sp, &old) && old > sp && old - sp <= JVM_PUSHED_MAX && !(old & 7) &&
+	    !stack_word(w, old + (w->jvm_frame & ~7ULL) - 8, &ra) && jvm_in_string_search(w) &&
+	    jvm_is_return(which, ra) == WALK_CONTINUE)
+		w->regs[UREG_RSP] = old;
+	return JVM_NEXT_RETURN;
+}
+
 /* A compiled method that runs: is its frame all there? */
 WALK_FN int jvm_leaf(__u32 which)
 {
@@ -318,11 +350,13 @@ WALK_FN int jvm_leaf(__u32 which)
 	if ((__s64)(pc - jvm_code_begin(w, vm)) < (__s64)jvm_field(w, vm->frame_complete)) {
 		if (pc <= entry)
 			size = 8;
-		else if (pc - entry < sizeof(w->code) &&
-			 !read_user(w->code, sizeof(w->code), entry))
+		else if (pc - entry < JVM_PROLOGUE_MAX &&
+			 !read_user(w->code, JVM_PROLOGUE_MAX, entry))
 			size = jvm_in_prologue(w, pc - entry, size);
 	} else if (!read_user(w->code, 16, pc)) {
 		size = jvm_in_epilogue(w, size);
+		if (size == w->jvm_frame)
+			return JVM_NEXT_OLD_SP;
 	}
 	w->jvm_frame = size;
 	return JVM_NEXT_RETURN;
@@ -356,10 +390,15 @@ static __always_inline int jvm_stub_rbp(struct walk *w, __u32 which)
 	__u64 rbp = w->regs[UREG_RBP], next = 0, ra = 0;
 
 	if (rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > JVM_FRAME_MAX || (rbp & 7) ||
-	    stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra) ||
-	    jvm_is_return(which, ra) != WALK_CONTINUE)
+	    stack_word(w, rbp, &next))
 		return -1;
-	return walk_to_caller(w, ra, rbp + 16, next, w->regs[UREG_RBX]);
+	/* a word may have been pushed first (method_entry_barrier) */
+	for (int i = 0; i < 2; i++) {
+		rbp += 8;
+		if (!stack_word(w, rbp, &ra) && jvm_is_return(which, ra) == WALK_CONTINUE)
+			return walk_to_caller(w, ra, rbp + 8, next, w->regs[UREG_RBX]);
+	}
+	return -1;
 }
 
 WALK_FN int jvm_stub(__u32 which)
@@ -509,6 +548,8 @@ static __always_inline int jvm_step(struct walk *w, __u32 which)
 		r = jvm_stub(which);
 	if (r == JVM_NEXT_LEAF)
 		r = jvm_leaf(which);
+	if (r == JVM_NEXT_OLD_SP)
+		r = jvm_old_sp(which);
 	if (r == JVM_NEXT_RETURN)
 		r = jvm_return(which);
 	return r == JVM_NEXT_SEARCH ? jvm_search(which) : r;

@@ -87,7 +87,7 @@ struct walk {
 	__u64 jvm_frame; /* bytes of it */
 	__u64 blob_at;   /* the JVM's code blob of the frame in work */
 	__u64 blob[JVM_BLOB_BYTES / 8];
-	__u64 code[4]; /* bytes of the code there */
+	__u64 code[8]; /* bytes of the code there */
 
 	/* these live from sample to sample */
 	struct rule_cache_slot cache[RULE_CACHE_SLOTS];

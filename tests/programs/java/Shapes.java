@@ -162,6 +162,27 @@ public class Shapes {
 		}
 	}
 
+	/* Between two rounds it is unmounted, so that its outer frames wait in the heap. */
+	static int rounds(int n, int x) throws Exception {
+		if (n > 0)
+			return rounds(n - 1, x) + 1;
+		int sum = 0;
+		for (int i = 0; i < 20; i++)
+			sum += hot(x + i);
+		Thread.sleep(1);
+		return sum + hot(x);
+	}
+
+	static void inVirtualThread(long ms) {
+		long end = System.nanoTime() + ms * 1000000;
+		try {
+			for (int x = 0; System.nanoTime() < end; x++)
+				sink += rounds(8, x);
+		} catch (Exception e) {
+			throw new AssertionError(e);
+		}
+	}
+
 	public static void main(String[] args) throws Exception {
 		String shape = args[0];
 		long ms = Long.parseLong(args[1]);
@@ -173,6 +194,9 @@ public class Shapes {
 			}
 			for (Thread t : workers)
 				t.join();
+		} else if (shape.equals("unmounted")) {
+			Runnable r = () -> inVirtualThread(ms);
+			((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, r)).join();
 		} else {
 			repeat(shape, ms); // at main
 		}
