@@ -17,7 +17,7 @@ function columnsOf(largest: number, tenants: boolean): Column<Day>[] {
 		{ id: "day", text: "Day (UTC)", number: true, value: (d) => d.day, cell: (d) => d.day },
 		...(tenants ? [{ id: "tenant", text: "Tenant", value: (d: Day) => d.tenant, cell: (d: Day) => d.tenant }] : []),
 		{ id: "bytes", text: "Bytes", number: true, value: (d) => d.bytes, cell: (d) => bytesText(d.bytes) },
-		{ id: "share", text: "", wide: true, value: (d) => d.bytes, cell: (d) =>
+		{ id: "share", text: "Share", wide: true, value: (d) => d.bytes, cell: (d) =>
 			<span class="daybar" aria-hidden="true"><i style={{ width: `${(100 * d.bytes) / (largest || 1)}%` }} /></span> },
 		{ id: "series", text: "Series", number: true, value: (d) => d.series, cell: (d) => grouped(d.series) },
 		{ id: "profiles", text: "Profiles", number: true, value: (d) => d.profiles, cell: (d) => grouped(d.profiles) },

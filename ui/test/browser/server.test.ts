@@ -161,7 +161,7 @@ describe("the range", () => {
 	});
 
 	it("is drawn with the mouse on the time line", async () => {
-		const page = await open();
+		const page = await open("#from=now-16m");
 		const box = (await page.locator(".plot .u-over").boundingBox())!;
 		await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
 		await page.mouse.down();
