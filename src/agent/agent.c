@@ -46,6 +46,7 @@ enum {
 	SHARE_SYMBOLS = 8,
 	SHARE_WORKER = 4,
 	SHARE_COLLECT = 16,
+	SHARE_PART = 32,
 };
 
 struct agent {
@@ -215,6 +216,7 @@ static int open_namer(struct agent *a, const struct agent_config *c, struct labe
 		.export = a->opts.export,
 		.log = a->opts.log,
 		.ctx = a->opts.ctx,
+		.part_bytes = a->memory_bytes / SHARE_PART,
 		.priority = priority,
 	};
 

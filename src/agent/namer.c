@@ -41,11 +41,13 @@ struct namer {
 /* A window being made. */
 struct work {
 	struct namer *n;
-	const struct collect *collect;
+	const struct names_window *window;
 	uint64_t now_ns;
 	struct {
 		VEC(struct group);
 	} groups;
+	size_t bytes;      /* of their profiles */
+	uint64_t n_groups; /* of all parts */
 	struct names_stats names;
 	uint64_t n_over, n_dropped;
 };
@@ -116,25 +118,6 @@ static int group_add(struct work *w, struct target_labels *labels, struct profil
 	return 0;
 }
 
-static int on_process(void *ctx, const struct collect_thread *thread, struct profile *p)
-{
-	_cleanup_(profile_freep) struct profile *own = p;
-	struct work *w = ctx;
-	struct target_labels labels;
-	int r = labels_of(w, thread, &labels);
-
-	if (r == PROGRAM_DROPPED) {
-		w->n_dropped += count_samples(p);
-		return 0;
-	}
-	if (r == 0) {
-		w->n_over += labeler_limit(w->n->labeler, &labels, w->now_ns);
-		r = group_add(w, &labels, &own);
-	}
-	target_labels_fini(&labels);
-	return r;
-}
-
 /* Takes the group's profile. */
 static int export_group(struct export_window *out, struct group *g)
 {
@@ -145,25 +128,53 @@ static int export_group(struct export_window *out, struct group *g)
 	return export_window_add(out, steal_ptr(&g->profile), labels, g->labels.n);
 }
 
-static int export_all(struct work *w, const struct names_window *window)
-{
-	_cleanup_(export_window_freep) struct export_window *out = NULL;
-	int r = export_window_new(&out, window->time_ns, window->time_ns + window->duration_ns);
-
-	for (size_t i = 0; i < w->groups.len && r == 0; i++)
-		r = export_group(out, &w->groups.data[i]);
-	if (r == 0)
-		w->n->opts.export(w->n->opts.ctx, steal_ptr(&out));
-	return r;
-}
-
-static void work_fini(struct work *w)
+static void groups_fini(struct work *w)
 {
 	for (size_t i = 0; i < w->groups.len; i++) {
 		target_labels_fini(&w->groups.data[i].labels);
 		profile_free(w->groups.data[i].profile);
 	}
 	vec_fini(&w->groups);
+	w->bytes = 0;
+}
+
+/* Hand over what there is. */
+static int export_part(struct work *w)
+{
+	_cleanup_(export_window_freep) struct export_window *out = NULL;
+	const struct names_window *window = w->window;
+	int r = export_window_new(&out, window->time_ns, window->time_ns + window->duration_ns);
+
+	for (size_t i = 0; i < w->groups.len && r == 0; i++)
+		r = export_group(out, &w->groups.data[i]);
+	w->n_groups += w->groups.len;
+	groups_fini(w);
+	if (r == 0)
+		w->n->opts.export(w->n->opts.ctx, steal_ptr(&out));
+	return r;
+}
+
+static int on_process(void *ctx, const struct collect_thread *thread, struct profile *p)
+{
+	_cleanup_(profile_freep) struct profile *own = p;
+	struct work *w = ctx;
+	struct target_labels labels;
+	int r = labels_of(w, thread, &labels);
+
+	w->bytes += profile_bytes(p);
+	if (r == PROGRAM_DROPPED) {
+		w->n_dropped += count_samples(p);
+		return 0;
+	}
+	if (r == 0) {
+		w->n_over += labeler_limit(w->n->labeler, &labels, w->now_ns);
+		r = group_add(w, &labels, &own);
+	}
+	target_labels_fini(&labels);
+	/* a window of very many names goes out in parts, so that they are never all in memory */
+	if (r == 0 && w->n->opts.part_bytes && w->bytes > w->n->opts.part_bytes)
+		r = export_part(w);
+	return r;
 }
 
 static void note_names(struct names_stats *sum, const struct names_stats *s)
@@ -175,7 +186,7 @@ static void note_names(struct names_stats *sum, const struct names_stats *s)
 			sum->by_kind[k][why] += s->by_kind[k][why];
 }
 
-static void note_stats(struct namer *n, const struct work *w, size_t n_profiles, int r)
+static void note_stats(struct namer *n, const struct work *w, int r)
 {
 	struct namer_stats *s = &n->stats;
 
@@ -184,7 +195,7 @@ static void note_stats(struct namer *n, const struct work *w, size_t n_profiles,
 	locator_counters(n->locator, &s->symbolizer);
 	s->n_windows += r == 0;
 	s->n_failed += r < 0;
-	s->n_profiles += n_profiles;
+	s->n_profiles += w->n_groups;
 	s->n_series_over += w->n_over;
 	s->n_samples_dropped += w->n_dropped;
 	s->names_bytes = locator_bytes(n->locator);
@@ -196,22 +207,20 @@ static void note_stats(struct namer *n, const struct work *w, size_t n_profiles,
 
 static void name_window(struct namer *n, const struct collect *c, const struct names_window *window)
 {
-	struct work w = { .n = n, .collect = c, .now_ns = clock_monotonic_ns() };
+	struct work w = { .n = n, .window = window, .now_ns = clock_monotonic_ns() };
 	char line[120];
-	size_t n_profiles;
 	int r = names_processes(n->locator, c, window, on_process, &w, &w.names);
 
-	n_profiles = w.groups.len;
 	if (r == 0)
-		r = export_all(&w, window);
+		r = export_part(&w);
 	if (r < 0 && n->opts.log) {
 		snprintf(line, sizeof(line), "level=error msg=\"a window is lost\" error=\"%s\"",
 			 strerror(-r));
 		n->opts.log(n->opts.ctx, line);
 	}
-	work_fini(&w);
+	groups_fini(&w);
 	locator_rest(n->locator);
-	note_stats(n, &w, n_profiles, r);
+	note_stats(n, &w, r);
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */

@@ -29,7 +29,9 @@ struct namer_opts {
 	void (*export)(void *ctx, struct export_window *w);
 	void (*log)(void *ctx, const char *message);
 	void *ctx;
-	int priority; /* that its thread runs with: setpriority() */
+	size_t part_bytes; /* profiles of a window are handed over when they hold so much; 0: all at
+			      once */
+	int priority;      /* that its thread runs with: setpriority() */
 };
 
 /* Takes opts->labeler also when it fails. 0 or -errno. */
