@@ -26,7 +26,7 @@
 #define DAY_NS 86400000000000LL
 
 struct options {
-	const char *listen, *otlp, *dir, *tokens, *basic, *cert, *key;
+	const char *listen, *otlp, *dir, *tokens, *basic, *cert, *key, *debuginfod;
 	const char *days, *gigabytes, *memory, *range, *seconds;
 	int insecure, tenants, store_info;
 };
@@ -37,6 +37,7 @@ enum {
 	OPT_BYTES,
 	OPT_CERT,
 	OPT_DAYS,
+	OPT_DEBUGINFOD,
 	OPT_KEY,
 	OPT_MEMORY,
 	OPT_OTLP,
@@ -57,6 +58,8 @@ static int usage(FILE *f, int status)
 	      "      --keep-gib N            drop the oldest days beyond this size (10; 0: never)\n"
 	      "      --memory MIB            refuse requests beyond so much memory (512; 0: "
 	      "never)\n"
+	      "      --debuginfod URLS       ask these servers for debug files of what comes "
+	      "unnamed\n"
 	      "      --query-days N          refuse questions about more days (0: never)\n"
 	      "      --query-seconds N       end questions that take longer (30)\n"
 	      "      --auth-token-file FILE  only who has a token of FILE may ask: one a line\n"
@@ -89,6 +92,8 @@ static const char **text_of(struct options *o, int c)
 		return &o->cert;
 	case OPT_DAYS:
 		return &o->days;
+	case OPT_DEBUGINFOD:
+		return &o->debuginfod;
 	case OPT_KEY:
 		return &o->key;
 	case OPT_MEMORY:
@@ -113,6 +118,7 @@ static int parse(int argc, char **argv, struct options *out)
 		{ "auth-basic-file", required_argument, NULL, OPT_BASIC },
 		{ "auth-token-file", required_argument, NULL, OPT_TOKENS },
 		{ "data", required_argument, NULL, 'd' },
+		{ "debuginfod", required_argument, NULL, OPT_DEBUGINFOD },
 		{ "help", no_argument, NULL, 'h' },
 		{ "insecure", no_argument, &out->insecure, 1 },
 		{ "keep-days", required_argument, NULL, OPT_DAYS },
@@ -213,6 +219,7 @@ static int configure(const struct options *o, char *listen, char *otlp, struct s
 		r = check_open(o, so);
 	so->dir = o->dir;
 	so->auth = (struct auth_options){ o->tokens, o->basic };
+	so->naming.debuginfod = o->debuginfod;
 	so->cert_file = o->cert;
 	so->key_file = o->key;
 	so->tenants = o->tenants;

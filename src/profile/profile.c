@@ -230,6 +230,24 @@ int profile_add_location(struct profile *p, const struct profile_location *l, ui
 	return seqtab_add(&p->locations, &row, 1, out_id);
 }
 
+int profile_name_location(struct profile *p, uint32_t id, const struct profile_line *lines,
+			  size_t n)
+{
+	struct location_row *rows = p->locations.elems;
+	uint32_t lines_id;
+	int r;
+
+	if (id >= seqtab_count(&p->locations))
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (lines[i].function >= seqtab_count(&p->functions))
+			return -EINVAL;
+	r = seqtab_add(&p->lines, lines, n, &lines_id);
+	if (r == 0)
+		rows[p->locations.rows.data[id].start].lines = lines_id;
+	return r;
+}
+
 int profile_add_stack(struct profile *p, const uint32_t *locations, size_t n, uint32_t *out_id)
 {
 	for (size_t i = 0; i < n; i++)

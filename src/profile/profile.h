@@ -117,6 +117,12 @@ int profile_add_string(struct profile *p, const char *s, size_t len, uint32_t *o
 int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *out_id);
 int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *out_id);
 int profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *out_id);
+/*
+ * Say what a place without lines stands for. It is no longer found as the equal of one
+ * that is added later. 0; -EINVAL; -ENOMEM.
+ */
+int profile_name_location(struct profile *p, uint32_t id, const struct profile_line *lines,
+			  size_t n);
 int profile_add_stack(struct profile *p, const uint32_t *locations, size_t n, /* leaf first */
 		      uint32_t *out_id);
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "profile/profile.h"
+#include "server/naming.h"
 #include "server/rpc.h"
 
 #define MAX_AHEAD_NS (600LL * CLOCK_SECOND_NS)
@@ -157,5 +158,8 @@ int intake_profile(struct intake *in, const struct intake_labels *l, const char 
 
 int intake_store(struct intake *in, struct rpc *rpc)
 {
+	for (size_t i = 0; rpc->naming && i < in->owned.len; i++)
+		if (naming_apply(rpc->naming, in->owned.data[i]) < 0)
+			return -ENOMEM;
 	return store_append(rpc->store, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
 }

@@ -13,11 +13,13 @@ struct counters;
 struct err;
 struct http_request;
 struct http_response;
+struct naming;
 struct server_options;
 struct store;
 
 struct rpc {
 	struct store *store;
+	struct naming *naming; /* or NULL: what has no names is kept so */
 	const struct server_options *opt;
 	struct counters *counters;
 	const char *tenant;

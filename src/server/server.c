@@ -21,6 +21,7 @@
 #include "server/counters.h"
 #include "server/grpc.h"
 #include "server/memory.h"
+#include "server/naming.h"
 #include "server/rpc.h"
 #include "store/store.h"
 
@@ -43,6 +44,7 @@ enum {
 struct server {
 	struct server_options opt;
 	struct store *store;
+	struct naming *naming;
 	struct http_server *http;
 	struct auth *auth; /* NULL: anybody may ask */
 	struct buf cert, key;
@@ -173,6 +175,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	struct server *s = ctx;
 	struct err err = { 0 };
 	struct rpc rpc = { .store = s->store,
+			   .naming = s->naming,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
 			   .tenant = TENANT,
@@ -278,6 +281,7 @@ void server_close(struct server *s)
 		pthread_join(s->retainer, NULL);
 	}
 	store_close(s->store);
+	naming_free(s->naming);
 	auth_free(s->auth);
 	buf_fini(&s->cert);
 	buf_fini(&s->key);
@@ -362,6 +366,8 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 	r = read_secrets(s, err);
 	if (r == 0)
 		r = store_open(&s->store, &store, err);
+	if (r == 0)
+		r = naming_new(&s->naming, &opt->naming);
 	if (r == 0)
 		r = open_http(s, err);
 	if (r < 0)

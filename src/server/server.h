@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "server/auth.h"
+#include "server/naming.h"
 
 struct err;
 struct server;
@@ -28,6 +29,7 @@ struct server_options {
 	bool tenants;             /* told apart by X-Scope-OrgID, which must be there */
 	const char *cert_file;    /* PEM; NULL: no TLS */
 	const char *key_file;
+	struct naming_options naming;
 	void (*warn)(void *ctx, const char *message); /* from any thread; or NULL */
 	void *warn_ctx;
 };
