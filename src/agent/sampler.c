@@ -393,7 +393,9 @@ static int event_open(const struct sampler *s, int cpu)
 		if (event->period)
 			attr.sample_period = event->period;
 	}
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = (int)syscall(SYS_perf_event_open, &attr, s->opts.in_cgroup ? s->opts.cgroup_fd : -1,
+			  cpu, -1,
+			  PERF_FLAG_FD_CLOEXEC | (s->opts.in_cgroup ? PERF_FLAG_PID_CGROUP : 0));
 	if (fd < 0)
 		return -errno;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(s->skel->progs.on_sample)) < 0)
@@ -429,6 +431,9 @@ static int sampler_add_cpu(struct sampler *s, int cpu, struct err *err)
 		return 0; /* went offline meanwhile */
 	if (s->opts.event && (fd == -ENOENT || fd == -EOPNOTSUPP || fd == -EINVAL))
 		return no_event(s->opts.event, fd, err);
+	if (s->opts.in_cgroup && (fd == -EBADF || fd == -EINVAL))
+		return err_set(err, fd,
+			       "that is no cgroup of the hierarchy that perf events are in");
 	if (fd < 0)
 		return explain(fd, "open a perf event", err);
 	s->events.data[cpu].fd = fd;
@@ -461,8 +466,8 @@ int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *er
 	struct cpu_list cpus = { 0 };
 	int r;
 
-	/* other events may well not have counted */
-	if (!s->opts.event || s->opts.event->is_clock)
+	/* other events, and those of a cgroup, may well not have counted */
+	if (!s->opts.in_cgroup && (!s->opts.event || s->opts.event->is_clock))
 		close_dead_events(s);
 	r = cpus_online(&cpus, err);
 	for (size_t i = 0; i < cpus.len && r >= 0; i++) {

@@ -26,6 +26,8 @@ struct sampler_opts {
 	const struct event *event; /* NULL: the CPUs' clocks, by frequency. Kept */
 	bool kernel, user;         /* which halves of the stack */
 	bool idle;                 /* sample idle CPUs too */
+	bool in_cgroup;            /* only what runs in this one, and in those below it */
+	int cgroup_fd;             /* its directory; borrowed */
 	bool targets_only; /* only processes added with sampler_add_target(), and their children */
 	bool all_native;   /* keep the native frames of interpreters as well */
 	bool stats;        /* measure the program's run time */

@@ -24,6 +24,7 @@ enum {
 	OPT_DEMANGLE,
 	OPT_DEBUGINFOD,
 	OPT_MAX_STACK,
+	OPT_CGROUP,
 	OPT_SYMBOL_CACHE,
 	OPT_NATIVE_FRAMES,
 };
@@ -33,6 +34,8 @@ enum { DEFAULT_FREQ_HZ = 99, PERIOD_MIN_NS = 100000, DURATION_MAX_S = 10 * 365 *
 static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "Profile the whole machine (the default)", 0 },
 	{ "pid", 'p', "PID,...", 0, "Profile these processes and the children they start", 0 },
+	{ "cgroup", OPT_CGROUP, "NAME", 0,
+	  "Profile what runs in this cgroup, by its path in the hierarchy or its directory", 0 },
 	{ "freq", 'F', "HZ", 0, "Samples a second and CPU (default 99)", 0 },
 	{ "event", 'e', "NAME", 0,
 	  "Sample what happens there instead of time: page-faults, context-switches, cycles, "
@@ -141,6 +144,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'c':
 		args_number("count", arg, 1, INT64_MAX, &a->count, &a->err);
 		break;
+	case OPT_CGROUP:
+		a->o.cgroup = arg;
+		break;
 	case OPT_MAX_STACK:
 		args_number("max-stack", arg, 1, UINT16_MAX, &a->max_stack, &a->err);
 		a->o.max_stack = (uint32_t)a->max_stack;
@@ -217,12 +223,12 @@ static int check_event(struct args *a)
 /* What does not go together, and what follows from the rest. */
 static int check(struct args *a)
 {
-	int n = (a->o.command != NULL) + (a->o.pids.len > 0) + a->all;
+	int n = (a->o.command != NULL) + (a->o.pids.len > 0) + a->all + (a->o.cgroup != NULL);
 
 	if (a->err.code)
 		return a->err.code;
 	if (n > 1)
-		return err_set(&a->err, -EINVAL, "only one of -a, -p and a command");
+		return err_set(&a->err, -EINVAL, "only one of -a, -p, --cgroup and a command");
 	if (check_event(a) < 0)
 		return a->err.code;
 	if (a->o.no_kernel && a->o.no_user)

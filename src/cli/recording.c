@@ -29,6 +29,7 @@
 #include "cli/cli.h"
 #include "cli/summary.h"
 #include "codec/format.h"
+#include "proc/cgroup.h"
 #include "profile/profile.h"
 
 enum {
@@ -45,6 +46,7 @@ struct recording {
 	struct outfile *out;
 	struct child child;
 	int epoll_fd, signal_fd;
+	int cgroup_fd;         /* -1: none */
 	struct rlimit n_files; /* as we found it: the command's */
 	struct {
 		VEC(int);
@@ -140,6 +142,17 @@ static int give_to_caller(struct outfile *out)
 	return outfile_give(out, uid, gid);
 }
 
+static int open_cgroup(struct recording *rec, struct err *err)
+{
+	const char *name = rec->opts->cgroup;
+
+	rec->cgroup_fd = cgroup_open(name);
+	if (rec->cgroup_fd >= 0)
+		return 0;
+	return err_set(err, rec->cgroup_fd, "no cgroup %.120s: %s", name,
+		       strerror(-rec->cgroup_fd));
+}
+
 static int recording_setup(struct recording *rec, struct err *err)
 {
 	const struct recording_opts *o = rec->opts;
@@ -157,6 +170,13 @@ static int recording_setup(struct recording *rec, struct err *err)
 	};
 	int r;
 
+	if (o->cgroup) {
+		r = open_cgroup(rec, err);
+		if (r < 0)
+			return r;
+		so.in_cgroup = true;
+		so.cgroup_fd = rec->cgroup_fd;
+	}
 	session.sampler = so;
 	session.max_stack = o->max_stack;
 	session.signatures = o->signatures;
@@ -376,6 +396,7 @@ static void recording_fini(struct recording *rec)
 	session_free(rec->session);
 	outfile_free(rec->out);
 	closep(&rec->signal_fd);
+	closep(&rec->cgroup_fd);
 	closep(&rec->epoll_fd);
 }
 
@@ -386,6 +407,7 @@ int recording_run(const struct recording_opts *o, int *out_status, struct err *e
 		.child = CHILD_NONE,
 		.epoll_fd = -1,
 		.signal_fd = -1,
+		.cgroup_fd = -1,
 		.progress = isatty(STDERR_FILENO),
 	};
 	int r;

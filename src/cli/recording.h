@@ -15,6 +15,7 @@ struct format;
 struct recording_opts {
 	struct pid_list pids; /* none and no command: everything */
 	char **command;       /* NULL: none */
+	const char *cgroup;   /* its name or directory; NULL: all */
 	uint32_t freq_hz;
 	const struct event *event; /* what is sampled; NULL: the CPUs' clocks, by frequency */
 	uint32_t max_stack;        /* frames from the leaf; 0: all */

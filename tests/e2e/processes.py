@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from cameo import DEADLINE_S, ENOUGH, Recorder, Tap, Workshop, end, expect, holds, is_in, \
+from cameo import DEADLINE_S, ENOUGH, Recorder, Skip, Tap, Workshop, end, expect, holds, is_in, \
     is_whole, need, need_bpf, record, record_while_running, show, spawn, together, total, \
     user_frames, wait_cpu
 
@@ -186,6 +186,38 @@ def list_of_processes(shop):
     expect(not recording.of("stranger"), "strangers:", show(recording.of("stranger")))
 
 
+def new_cgroup():
+    """The directory of a cgroup made for the test."""
+    with open("/proc/self/mounts", encoding="utf-8") as f:
+        mounts = [line.split()[1] for line in f if line.split()[2] == "cgroup2"]
+    if not mounts:
+        raise Skip("no unified cgroup hierarchy here")
+    path = os.path.join(mounts[0], f"cameo-e2e-{os.getpid()}")
+    try:
+        os.mkdir(path)
+    except OSError as e:
+        raise Skip(f"no cgroup can be made: {e.strerror}") from e
+    return path
+
+
+def members_of_cgroup(shop):
+    """--cgroup: what runs in it, and nobody else."""
+    cgroup = new_cgroup()
+    chain = shop.c("chain")
+    stranger = spawn(shop.link(chain, "stranger"), 60000)
+    member = spawn("sh", "-c", f"echo $$ >{cgroup}/cgroup.procs && "
+                               f"exec {shop.link(chain, 'member')} 60000")
+    try:
+        wait_running(member, shop.path("member"))
+        recording = record_while_running("--cgroup", os.path.basename(cgroup),
+                                         processes=[member, stranger])
+    finally:
+        end(member, stranger)
+        os.rmdir(cgroup)
+    recording.judge("member", CHAIN)
+    expect(not recording.of("stranger"), "strangers:", show(recording.of("stranger")))
+
+
 # ---- files that are not what they were --------------------------------------------
 
 
@@ -252,6 +284,7 @@ def main():
         tap.run("programs of 20 ms appear with whole stacks", short_programs, shop)
         tap.run("-p follows children that start later", follow_children, shop)
         tap.run("-p takes lists, and ends with the last process", list_of_processes, shop)
+        tap.run("--cgroup is what runs in it", members_of_cgroup, shop)
         tap.run("a deleted program", deleted, shop)
         tap.run("a replaced program", replaced, shop)
         tap.run("a program run from a memfd", from_memory, shop)
