@@ -10,6 +10,7 @@
 #include "agent/files.h"
 
 #include <elf.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,6 +23,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "base/sha256.h"
 #include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
@@ -31,7 +33,7 @@
 #include "symbol/debugfile.h"
 #include "unwind/tables.h"
 
-enum { IDENTITY_EDGE = 4096 };
+enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096 };
 
 struct file {
 	struct file_info info;
@@ -268,6 +270,22 @@ static int identify(void *ctx)
 	return 0;
 }
 
+/* OpenTelemetry's: of the first and the last 4 KiB, both whole in a small file, and the size. */
+static void hash_htl(struct file *file)
+{
+	uint8_t bytes[2 * HTL_EDGE + 8], sum[SHA256_LEN];
+	uint64_t size = (uint64_t)file->st.st_size, be = htobe64(size);
+	size_t edge = size < HTL_EDGE ? size : HTL_EDGE;
+
+	if (pread(file->info.fd, bytes, edge, 0) != (ssize_t)edge ||
+	    pread(file->info.fd, bytes + edge, edge, (off_t)(size - edge)) != (ssize_t)edge)
+		return;
+	memcpy(bytes + 2 * edge, &be, sizeof(be));
+	sha256(bytes, 2 * edge + sizeof(be), sum);
+	for (int i = 0; i < 16; i++)
+		snprintf(file->info.htl_hash + 2 * i, 3, "%02x", sum[i]);
+}
+
 /* Hash of both ends, the size and the build id: what makes two files one. */
 static void hash_content(struct file *file)
 {
@@ -321,6 +339,8 @@ static struct file *file_open(const struct files *f, const struct file_ref *ref)
 		return file;
 	}
 	hash_content(file);
+	if (file->info.is_elf)
+		hash_htl(file);
 	look_in_other_root(f, &file->info, ref->pid);
 	return file;
 }

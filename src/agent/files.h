@@ -37,6 +37,7 @@ struct file_info {
 	int debug_fd;     /* the debug file found there by build id, or -1 */
 	struct elf_build_id build_id;
 	char build_id_hex[2 * ELF_BUILD_ID_MAX + 1];
+	char htl_hash[33]; /* OpenTelemetry's process.executable.build_id.htlhash; "" for no file */
 	bool is_elf;
 	struct lang_file lang; /* the virtual machine that it is */
 };

@@ -306,6 +306,8 @@ static int native_place(struct batch *b, uint64_t off, struct profile_location *
 	r = add_string(b, b->info->path, &m.file);
 	if (r == 0)
 		r = add_string(b, b->info->build_id_hex, &m.build_id);
+	if (r == 0 && b->info->htl_hash[0])
+		r = add_string(b, b->info->htl_hash, &m.htl_hash);
 	return r < 0 ? r : profile_add_mapping(b->p, &m, &out->mapping);
 }
 

@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cameo agent on real programs: what it sends, how it is labelled, what it says, how it ends."""
+import gzip
+import hashlib
+import http.server
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import struct
 import subprocess
+import threading
 import time
 import urllib.request
 
@@ -320,13 +326,74 @@ def keeps_what_it_needs(shop):
         expect(children_of(pid) and not set(children_of(pid)) & set(old), f"{old} is {children_of(pid)} now")
 
 
+class OtlpReceiver:
+    """Takes OTLP over HTTP; texts() are the requests as protoc prints them."""
+
+    def __init__(self):
+        self.bodies = []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):  # noqa: N802 - the library's name
+                outer.bodies.append(gzip.decompress(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def texts(self):
+        proto = os.path.join(cameo.TOP, "tests", "oracle")
+        for body in list(self.bodies):
+            yield subprocess.run(["protoc", "--decode=otlp.Request", "-I", proto, os.path.join(proto, "otlp.proto")],
+                                 input=body, capture_output=True, check=True).stdout.decode(errors="replace")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def htl_hash(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    return hashlib.sha256(data[:4096] + data[-4096:] + struct.pack(">Q", len(data))).hexdigest()[:32]
+
+
+def speaks_otlp(shop):
+    """An OpenTelemetry receiver gets times, threads, kinds of frames and both build ids"""
+    if not shutil.which("protoc"):
+        raise cameo.Skip("protoc is not here")
+    program = shop.link(shop.c("chain"), "agentotlp")
+    with OtlpReceiver() as server:
+        with Agent(shop, "-F", "199", "--window", "1s", "--otlp", server.url) as agent:
+            subprocess.run([program, "500"], check=True)
+            agent.wait_windows(2)
+            agent.end()
+        texts = [t for t in server.texts() if 'string_value: "agentotlp"' in t]
+    expect(texts, f"{len(server.bodies)} requests, and none of them has the program")
+    text = "".join(texts)
+    for part in ('"service.name"', '"process.executable.name"', '"process.pid"', '"host.name"', '"thread.name"',
+                 '"thread.id"', '"profile.frame.type"', '"process.executable.build_id.gnu"',
+                 '"process.executable.build_id.htlhash"', f'"{htl_hash(program)}"', '"native"', '"kernel"', '"middle"',
+                 "timestamps_unix_nano:", "period: 5025125"):
+        expect(part in text, f"no {part}:", text[:2000])
+    expect(not re.search(r"^ *\d+[:{ ]", text, re.MULTILINE), "fields that the layout does not have")
+
+
 def main():
     cameo.need_bpf()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
         for test in (sends_what_record_writes, labels_processes, knows_containers, tells_what_it_does, takes_another_config,
                      ends_while_nobody_answers, sends_the_last_window, leaves_itself_out, keeps_what_it_needs,
-                     refuses_mistakes):
+                     speaks_otlp, refuses_mistakes):
             tap.run(test.__doc__, test, shop)
     tap.done()
 
