@@ -333,12 +333,14 @@ struct flag {
 /* Cut argv[*at]; moves *at past the value if that is a word of its own. */
 static int next_flag(int argc, char *const *argv, int *at, struct flag *out, struct err *err)
 {
-	const char *word = argv[*at], *equals = strchr(word, '='), *name = word + 2;
-	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const char *word = argv[*at], *equals = strchr(word, '=');
 	bool is_config = false;
 
 	out->value = equals ? equals + 1 : NULL;
 	if (word[0] == '-' && word[1] == '-') {
+		const char *name = word + 2;
+		size_t len = equals ? (size_t)(equals - name) : strlen(name);
+
 		out->option = find_name(name, len);
 		is_config = len == 6 && !memcmp(name, "config", 6);
 	} else if (word[0] == '-') {

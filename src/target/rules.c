@@ -121,8 +121,9 @@ static int read_text(struct parser *in, const char *stops)
 			in->p++;
 		buf_put_byte(&in->word, (uint8_t)*in->p++);
 	}
-	if (quoted && *in->p++ != '"')
+	if (quoted && *in->p != '"')
 		return err_set(in->err, -EINVAL, "rule: a quote is not closed");
+	in->p += quoted;
 	buf_put_byte(&in->word, 0);
 	return buf_error(&in->word);
 }
@@ -235,17 +236,19 @@ static int parse_rule(struct parser *in, struct rule *rule)
 
 	for (skip_blanks(in); r == 0 && *in->p && *in->p != ':'; skip_blanks(in))
 		r = parse_match(in, rule);
-	if (r == 0 && *in->p++ != ':')
+	if (r == 0 && *in->p != ':')
 		return err_set(in->err, -EINVAL, "rule: a colon is missing before the actions");
+	in->p += r == 0;
 	while (r == 0) {
 		skip_blanks(in);
 		r = parse_action(in, rule);
 		skip_blanks(in);
 		if (r == 0 && !*in->p)
 			return 0;
-		if (r == 0 && *in->p++ != ',')
+		if (r == 0 && *in->p != ',')
 			r = err_set(in->err, -EINVAL, "rule: a comma is expected before \"%.60s\"",
-				    in->p - 1);
+				    in->p);
+		in->p += r == 0;
 	}
 	return r;
 }

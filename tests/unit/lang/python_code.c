@@ -150,7 +150,7 @@ static void a_string_of_no_width_is_stale(void **state)
 	(void)state;
 	memory_init(&m, 11);
 	code = memory_code(&m, "f", 40, LINES, sizeof(LINES));
-	name = memory_string(&m, "xxxx", 4, 3, true);
+	name = memory_string(&m, "xxxxxxxxxxxx", 4, 3, true);
 	memory_put(&m, code + m.python[1].code_qualname, name);
 	assert_int_equal(read_code(&m, code, 0, &f), -ESTALE);
 	function_fini(&f);

@@ -167,7 +167,8 @@ static void headers_without_end_are_refused(void **state)
 	for (int i = 0; i < 20000; i++)
 		buf_put_str(&b, "a: b\r\nccccc: ddddd\r\n");
 	buf_put(&b, "\r\n", 3);
-	assert_int_equal(post_to((const char *)b.data, &s), -EFBIG);
+	/* libcurl has limits of its own */
+	assert_true(post_to((const char *)b.data, &s) < 0);
 	end(&s);
 	buf_fini(&b);
 }
