@@ -202,6 +202,8 @@ static int sampler_attach_tracepoints(struct sampler *s, struct err *err)
 	s->exec_link = bpf_program__attach(s->skel->progs.on_exec);
 	if (!s->exec_link)
 		return explain(-errno, "attach to sched_process_exec", err);
+	if (s->opts.no_children)
+		return 0;
 	s->fork_link = bpf_program__attach(s->skel->progs.on_fork);
 	if (!s->fork_link)
 		return explain(-errno, "attach to sched_process_fork", err);

@@ -26,6 +26,7 @@ struct sampler_opts {
 	const struct event *event; /* NULL: the CPUs' clocks, by frequency. Kept */
 	bool kernel, user;         /* which halves of the stack */
 	bool idle;                 /* sample idle CPUs too */
+	bool no_children;          /* of the targets, only themselves */
 	bool in_cgroup;            /* only what runs in this one, and in those below it */
 	int cgroup_fd;             /* its directory; borrowed */
 	bool targets_only; /* only processes added with sampler_add_target(), and their children */

@@ -25,6 +25,8 @@ enum {
 	OPT_DEBUGINFOD,
 	OPT_MAX_STACK,
 	OPT_CGROUP,
+	OPT_INHERIT,
+	OPT_NO_INHERIT,
 	OPT_SYMBOL_CACHE,
 	OPT_NATIVE_FRAMES,
 };
@@ -36,6 +38,9 @@ static const struct argp_option options[] = {
 	{ "pid", 'p', "PID,...", 0, "Profile these processes and the children they start", 0 },
 	{ "cgroup", OPT_CGROUP, "NAME", 0,
 	  "Profile what runs in this cgroup, by its path in the hierarchy or its directory", 0 },
+	{ "no-inherit", OPT_NO_INHERIT, NULL, 0,
+	  "Leave out the children of -p's processes and of the command", 0 },
+	{ "inherit", OPT_INHERIT, NULL, 0, "Do not (the default)", 0 },
 	{ "freq", 'F', "HZ", 0, "Samples a second and CPU (default 99)", 0 },
 	{ "event", 'e', "NAME", 0,
 	  "Sample what happens there instead of time: page-faults, context-switches, cycles, "
@@ -143,6 +148,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'c':
 		args_number("count", arg, 1, INT64_MAX, &a->count, &a->err);
+		break;
+	case OPT_INHERIT:
+	case OPT_NO_INHERIT:
+		a->o.no_children = key == OPT_NO_INHERIT;
 		break;
 	case OPT_CGROUP:
 		a->o.cgroup = arg;

@@ -162,6 +162,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 		.event = o->event,
 		.kernel = !o->no_kernel,
 		.all_native = o->all_native,
+		.no_children = o->no_children,
 		.user = !o->no_user,
 		.idle = o->idle,
 		.targets_only = o->command || o->pids.len,

@@ -21,8 +21,9 @@ struct recording_opts {
 	uint32_t max_stack;        /* frames from the leaf; 0: all */
 	uint64_t duration_ns;      /* 0: until it ends by itself or by a signal */
 	bool no_kernel, no_user, idle, verbose;
-	bool all_native; /* interpreters' native frames too */
-	bool signatures; /* Java's methods with their parameters */
+	bool no_children; /* of the processes asked for */
+	bool all_native;  /* interpreters' native frames too */
+	bool signatures;  /* Java's methods with their parameters */
 	struct symbolizer_opts symbolizer;
 	const char *path;
 	const struct format *format;

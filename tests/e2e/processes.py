@@ -166,6 +166,15 @@ def follow_children(shop):
     expect(recording.status == 0, recording.status)
 
 
+def without_children(shop):
+    """--no-inherit: the command itself, not what it starts."""
+    chain = shop.c("chain")
+    script = f"{shop.link(chain, 'started')} {MS}; n=0; while [ $n -lt 400000 ]; do n=$((n + 1)); done"
+    recording = record("--no-inherit", "--", "sh", "-c", script)
+    expect(total(recording.of("sh")) >= 10, recording.said, show(recording.stacks))
+    expect(not recording.of("started"), "children:", show(recording.of("started")))
+
+
 def list_of_processes(shop):
     """-p A,B -p C: these three, until the last of them has ended."""
     chain = shop.c("chain")
@@ -283,6 +292,7 @@ def main():
         tap.run("a command of 30 ms appears", short_command, shop)
         tap.run("programs of 20 ms appear with whole stacks", short_programs, shop)
         tap.run("-p follows children that start later", follow_children, shop)
+        tap.run("--no-inherit leaves children out", without_children, shop)
         tap.run("-p takes lists, and ends with the last process", list_of_processes, shop)
         tap.run("--cgroup is what runs in it", members_of_cgroup, shop)
         tap.run("a deleted program", deleted, shop)
