@@ -79,6 +79,7 @@ static const struct method {
 	{ "Movers", view_movers, 2, query_values },
 	{ "Groups", view_groups, 1, query_values },
 	{ "Executables", view_executables, 1, query_values },
+	{ "Cells", view_cells, 1, query_values },
 	{ "Storage", view_storage, 0, NULL },
 	{ "Targets", view_targets, 1, query_any },
 };

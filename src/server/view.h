@@ -37,6 +37,7 @@ int view_movers(struct view *v);
 int view_executables(struct view *v);
 int view_groups(struct view *v);
 int view_targets(struct view *v);
+int view_cells(struct view *v);
 int view_storage(struct view *v);
 
 /* For them: how many rows, where 0 in the request is @normal. */

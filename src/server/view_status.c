@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers about those who send and about what is kept. */
+/* Answers about those who send, about what is kept, and about single moments. */
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "query/cells.h"
 #include "query/targets.h"
 #include "server/server.h"
 #include "server/view.h"
@@ -125,4 +126,51 @@ int view_storage(struct view *v)
 	json_object_end(&v->json);
 	json_object_end(&v->json);
 	return r;
+}
+
+/* Moments */
+
+/* Most are empty: those that are not, by their numbers. */
+static void put_cells(struct view *v, const struct cells *c)
+{
+	json_key(&v->json, "at");
+	json_array(&v->json);
+	for (size_t i = 0; i < c->len; i++)
+		if (c->data[i])
+			json_uint(&v->json, i);
+	json_array_end(&v->json);
+	json_key(&v->json, "value");
+	json_array(&v->json);
+	for (size_t i = 0; i < c->len; i++)
+		if (c->data[i])
+			json_int(&v->json, c->data[i]);
+	json_array_end(&v->json);
+}
+
+int view_cells(struct view *v)
+{
+	enum { NORMAL_MS = 10, HOUR_MS = 3600000 };
+	_cleanup_(cells_fini) struct cells c = { 0 };
+	const struct request *rq = &v->rq.side[SIDE_LEFT];
+	int64_t cell_ms = v->rq.cell_ms ? v->rq.cell_ms : NORMAL_MS;
+	struct rpc *rpc = v->rpc;
+	int r;
+
+	if (cell_ms < 1 || cell_ms > HOUR_MS)
+		return query_bad(rpc, "cellMs is between 1 and 3600000");
+	if (rq->end - rq->start > HOUR_MS)
+		return query_bad(rpc, "the range is longer than an hour");
+	r = query_asked(rpc,
+			cells_build(&c, rpc->store, &v->query[SIDE_LEFT].sel, cell_ms, rpc->err));
+	if (r < 0)
+		return r;
+	json_object(&v->json);
+	view_int(v, "start", rq->start);
+	view_int(v, "cellMs", cell_ms);
+	view_int(v, "n", (int64_t)c.len);
+	view_int(v, "total", c.total);
+	view_int(v, "timed", c.timed);
+	put_cells(v, &c);
+	json_object_end(&v->json);
+	return 0;
 }

@@ -19,6 +19,7 @@
 #include "store/stacks.h"
 #include "store/sums.h"
 #include "store/symbols.h"
+#include "store/times.h"
 #include "store/window.h"
 
 enum { DEADLINE_EVERY = 64 };
@@ -38,6 +39,7 @@ struct asking {
 		VEC(struct chosen);
 	} chosen;
 	struct block block;
+	struct times times;
 	int64_t *sums; /* by node */
 	size_t n_sums, cap;
 	uint64_t n_windows;
@@ -50,6 +52,7 @@ static void asking_fini(struct asking *a)
 	series_view_fini(&a->view);
 	vec_fini(&a->chosen);
 	block_fini(&a->block);
+	vec_fini(&a->times);
 	free(a->sums);
 }
 
@@ -316,5 +319,43 @@ int ask_points(struct day_state *d, const struct store_select *sel, store_series
 		if (r == 0)
 			r = points_of(&a, &a.chosen.data[i], within, point, ctx);
 	}
+	return r;
+}
+
+static int times_of(struct asking *a, const struct chosen *c, store_times_fn fn, void *ctx)
+{
+	struct sqlite3_stmt *stmt = a->rd->times;
+	struct window_head head;
+	int r;
+
+	bind_range(stmt, c->series, a->sel->start_ns, a->sel->end_ns);
+	while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
+		struct store_point p = { .time_ns = sqlite3_column_int64(stmt, 0) };
+
+		r = window_read_head(sqlite3_column_blob(stmt, 1),
+				     (size_t)sqlite3_column_bytes(stmt, 1), c->type, &head);
+		p.value = head.total;
+		if (r == 0)
+			r = times_read(&a->times, sqlite3_column_blob(stmt, 2),
+				       (size_t)sqlite3_column_bytes(stmt, 2), p.time_ns);
+		if (r == 0)
+			r = fn(ctx, &p, a->times.data, a->times.len);
+		if (r == 0)
+			r = check_deadline(a);
+		if (r < 0)
+			break;
+	}
+	sqlite3_reset(stmt);
+	return damaged(a, r);
+}
+
+int ask_times(struct day_state *d, const struct store_select *sel, store_times_fn fn, void *ctx,
+	      struct err *err)
+{
+	_cleanup_(asking_fini) struct asking a = { .d = d, .sel = sel, .err = err };
+	int r = choose(&a);
+
+	for (size_t i = 0; r == 0 && i < a.chosen.len; i++)
+		r = times_of(&a, &a.chosen.data[i], fn, ctx);
 	return r;
 }

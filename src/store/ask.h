@@ -31,5 +31,7 @@ int ask_merge(struct day_state *d, const struct store_select *sel, struct stacks
 	      struct err *err);
 int ask_series(struct day_state *d, const struct store_select *sel, store_series_fn fn, void *ctx,
 	       struct err *err);
+int ask_times(struct day_state *d, const struct store_select *sel, store_times_fn fn, void *ctx,
+	      struct err *err);
 int ask_points(struct day_state *d, const struct store_select *sel, store_series_fn series,
 	       store_point_fn point, void *ctx, struct err *err);

@@ -28,6 +28,7 @@
 #include "store/series.h"
 #include "store/stacks.h"
 #include "store/symbols.h"
+#include "store/times.h"
 #include "store/window.h"
 
 enum { SUMS_AT_ONCE = 400 };
@@ -44,7 +45,8 @@ struct day {
 	char *path;
 
 	struct sqlite3 *db;
-	struct sqlite3_stmt *put_chunk, *put_window, *put_block, *put_profile, *put_sum, *drop_sum;
+	struct sqlite3_stmt *put_chunk, *put_window, *put_block, *put_profile, *put_sum, *drop_sum,
+		*put_times;
 	int64_t seen_block; /* the last when sums were looked for */
 	uint32_t saved[SYMBOLS_KIND_MAX];
 	struct {
@@ -66,6 +68,7 @@ void day_close(struct day *d)
 	db_finalize(d->put_chunk);
 	db_finalize(d->put_window);
 	db_finalize(d->put_block);
+	db_finalize(d->put_times);
 	db_finalize(d->put_profile);
 	db_finalize(d->put_sum);
 	db_finalize(d->drop_sum);
@@ -139,6 +142,8 @@ static int prepare_writer(struct day *d, struct err *err)
 
 	if (r == 0)
 		r = db_prepare(d->db, "INSERT INTO blocks(data) VALUES(?)", &d->put_block, err);
+	if (r == 0)
+		r = db_prepare(d->db, "INSERT INTO times VALUES(?, ?)", &d->put_times, err);
 	if (r == 0)
 		r = db_prepare(d->db, "INSERT INTO windows VALUES(?, ?, ?, ?)", &d->put_window,
 			       err);
@@ -248,8 +253,24 @@ static int drop_sums(struct day *d, uint32_t series, int64_t time_ns, struct err
 	return r;
 }
 
+/* When the samples of the window of block @id were taken, if they tell. */
+static int put_times(struct day *d, const struct store_profile *p, const struct window_entry *e,
+		     size_t n, int64_t id, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf times = { 0 };
+	int r = times_write(p->profile, e, n, p->time_ns, &times);
+
+	if (r < 0 || !times.len)
+		return r;
+	sqlite3_bind_int64(d->put_times, 1, id);
+	sqlite3_bind_blob64(d->put_times, 2, times.data, times.len, SQLITE_STATIC);
+	r = db_step(d->db, d->put_times, err);
+	sqlite3_clear_bindings(d->put_times);
+	return r;
+}
+
 static int put_window(struct day *d, const struct store_profile *p, uint32_t series,
-		      const struct window_rows *rows, struct err *err)
+		      const struct window_rows *rows, int64_t *out_id, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf block = { 0 }, head = { 0 };
 	int r = block_write(&d->blocks, rows->nodes, rows->values, rows->n, rows->n_types, &block);
@@ -261,9 +282,10 @@ static int put_window(struct day *d, const struct store_profile *p, uint32_t ser
 	r = db_step(d->db, d->put_block, err);
 	if (r < 0)
 		return r;
+	*out_id = sqlite3_last_insert_rowid(d->db);
 	sqlite3_bind_int64(d->put_window, 1, series);
 	sqlite3_bind_int64(d->put_window, 2, p->time_ns);
-	sqlite3_bind_int64(d->put_window, 3, sqlite3_last_insert_rowid(d->db));
+	sqlite3_bind_int64(d->put_window, 3, *out_id);
 	sqlite3_bind_blob64(d->put_window, 4, head.data, head.len, SQLITE_STATIC);
 	r = db_step(d->db, d->put_window, err);
 	if (r == 0)
@@ -281,13 +303,17 @@ static int put_windows(struct day *d, const struct store_profile *p, const struc
 	_cleanup_(freep) int64_t *values = malloc(n * n_types * sizeof(*values));
 	struct window_rows rows = { .nodes = nodes, .values = values, .n_types = n_types };
 	int r = nodes && values ? 0 : -ENOMEM;
+	int64_t id;
 
 	for (size_t i = 0; r == 0 && i < n; i = end) {
 		for (end = i; end < n && e[end].series == e[i].series;)
 			end++;
 		window_fill(&rows, p->profile, e + i, end - i);
-		if (rows.n)
-			r = put_window(d, p, e[i].series, &rows, err);
+		if (!rows.n)
+			continue;
+		r = put_window(d, p, e[i].series, &rows, &id, err);
+		if (r == 0)
+			r = put_times(d, p, e + i, end - i, id, err);
 	}
 	return r;
 }

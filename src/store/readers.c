@@ -15,6 +15,7 @@ static void reader_free(struct reader *r)
 		return;
 	db_finalize(r->windows);
 	db_finalize(r->blocks);
+	db_finalize(r->times);
 	db_finalize(r->any);
 	for (int i = 0; i < SUMS_N_LEVELS; i++)
 		db_finalize(r->sums[i]);
@@ -56,6 +57,11 @@ static int reader_new(struct reader **out, const char *path, struct err *err)
 			       "SELECT w.time, w.head, b.data FROM windows w JOIN blocks b"
 			       " ON b.id=w.block WHERE w.series=? AND w.time BETWEEN ? AND ?",
 			       &rd->blocks, err);
+	if (r == 0)
+		r = db_prepare(rd->db,
+			       "SELECT w.time, w.head, t.data FROM windows w LEFT JOIN times t"
+			       " ON t.block=w.block WHERE w.series=? AND w.time BETWEEN ? AND ?",
+			       &rd->times, err);
 	if (r == 0)
 		r = db_prepare(
 			rd->db,

@@ -16,6 +16,7 @@ struct reader {
 	struct sqlite3 *db;
 	struct sqlite3_stmt *windows; /* time, head */
 	struct sqlite3_stmt *blocks;  /* time, head, block */
+	struct sqlite3_stmt *times;   /* time, head, times or NULL */
 	struct sqlite3_stmt *any;     /* is there one? */
 	/* Of a series, a level (store/sums.h), from a start to another: head, data, start */
 	struct sqlite3_stmt *sums[SUMS_N_LEVELS];

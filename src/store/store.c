@@ -78,6 +78,7 @@ struct question {
 	struct stacks *stacks;
 	store_series_fn series;
 	store_point_fn point;
+	store_times_fn times;
 	void *ctx;
 	struct store_stats *stats;
 };
@@ -101,6 +102,13 @@ static int points_of_day(struct day *d, void *ctx, struct err *err)
 	const struct question *q = ctx;
 
 	return ask_points(day_state(d), q->sel, q->series, q->point, q->ctx, err);
+}
+
+static int times_of_day(struct day *d, void *ctx, struct err *err)
+{
+	const struct question *q = ctx;
+
+	return ask_times(day_state(d), q->sel, q->times, q->ctx, err);
 }
 
 static int stats_of_day(struct day *d, void *ctx, struct err *err)
@@ -149,6 +157,14 @@ int store_points(struct store *s, const struct store_select *sel, store_series_f
 	struct question q = { .sel = sel, .series = series, .point = point, .ctx = ctx };
 
 	return ask_days(s, sel->tenant, sel->start_ns, sel->end_ns, points_of_day, &q, err);
+}
+
+int store_times(struct store *s, const struct store_select *sel, store_times_fn fn, void *ctx,
+		struct err *err)
+{
+	struct question q = { .sel = sel, .times = fn, .ctx = ctx };
+
+	return ask_days(s, sel->tenant, sel->start_ns, sel->end_ns, times_of_day, &q, err);
 }
 
 int store_stats(struct store *s, const char *tenant, struct store_stats *out, struct err *err)

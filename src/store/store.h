@@ -115,6 +115,14 @@ int store_series(struct store *s, const struct store_select *sel, store_series_f
 int store_points(struct store *s, const struct store_select *sel, store_series_fn series,
 		 store_point_fn point, void *ctx, struct err *err);
 
+/* A window and when its samples were taken, if that is known. */
+typedef int (*store_times_fn)(void *ctx, const struct store_point *window, const int64_t *times_ns,
+			      size_t n);
+
+/* Each window of one type, with the times of its samples. */
+int store_times(struct store *s, const struct store_select *sel, store_times_fn fn, void *ctx,
+		struct err *err);
+
 int store_stats(struct store *s, const char *tenant, struct store_stats *out, struct err *err);
 int store_usage(struct store *s, struct store_usage *out, struct err *err);
 

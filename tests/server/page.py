@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """page.py CAMEO: what the web page asks of a real server (docs/api.md)."""
 import gzip
+import struct
 import subprocess
 import sys
 import tempfile
 
-from serving import BASE_S, CPU, DATA, PAGE, RANGE, Server, check, finish, push
+from intake import export, otlp
+from serving import BASE_S, CPU, DATA, PAGE, RANGE, Server, check, finish, message, push, varint
 
 UNIT = 10000000
 
@@ -169,6 +171,28 @@ def check_storage(server, cameo, directory):
           run.stdout + run.stderr)
 
 
+def check_cells(server):
+    start = (BASE_S + 60) * 1000
+    at = [(start + ms) * 10**6 for ms in (5, 7, 1012, 1999, 2500)]
+    times = [message((1, 1)) + varint(5 << 3 | 2) + varint(8 * len(at)) +
+             struct.pack("<%dQ" % len(at), *at)]
+    export(server, otlp("moments", times))
+    body = {"profileTypeID": CPU, "labelSelector": '{service_name="moments"}', "start": start,
+            "end": start + 1999}
+    c = server.rpc(PAGE + "Cells", body)[1]
+    check("samples are where they were taken", (c["at"], c["value"]) ==
+          ([0, 101, 199], [2 * UNIT, UNIT, UNIT]) and (c["n"], c["timed"], c["total"]) ==
+          (200, 4 * UNIT, 5 * UNIT), c)
+    c = server.rpc(PAGE + "Cells", {**body, "start": start + 2000, "end": start + 3000,
+                                    "cellMs": 500})[1]
+    check("a window reaches beyond the range it begins in", (c["at"], c["timed"], c["total"]) ==
+          ([1], UNIT, 0), c)
+    c = ask(server, "Cells", labelSelector='{service_name="shop"}')
+    check("times that nobody told are not made up", (c["at"], c["timed"]) == ([], 0), c)
+    for wrong in ({"cellMs": -1}, {"end": start + 3600001}):
+        check("cells %s are 400" % wrong, server.rpc(PAGE + "Cells", {**body, **wrong})[0] == 400)
+
+
 def check_errors(server):
     for method, body, status in [
             ("Nothing", {}, 404), ("Tree", {"maxNodes": -1}, 400), ("Groups", {}, 400),
@@ -194,6 +218,7 @@ def main():
         check_targets(server)
         check_download(server)
         check_storage(server, sys.argv[1], directory)
+        check_cells(server)
         check_errors(server)
         check("stops when told", server.stop() == 0)
     return finish()

@@ -3,8 +3,9 @@ int test_block(void);
 int test_matcher(void);
 int test_store(void);
 int test_sums(void);
+int test_times(void);
 
 int main(void)
 {
-	return test_block() + test_matcher() + test_store() + test_sums();
+	return test_times() + test_block() + test_matcher() + test_store() + test_sums();
 }
