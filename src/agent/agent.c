@@ -41,12 +41,14 @@ enum {
 	UPKEEP_MS = 1000,
 	RING_BYTES_PER_CPU = 1 << 20,
 	/* Shares of the memory limit, as divisors. */
-	SHARE_TABLES = 3,
+	SHARE_TABLES = 4,
 	SHARE_ANSWERS = 16,
-	SHARE_SYMBOLS = 8,
-	SHARE_WORKER = 4,
+	SHARE_SYMBOLS = 16,
+	SHARE_WORKER = 8,
 	SHARE_COLLECT = 16,
-	SHARE_PART = 32,
+	SHARE_PART = 64,
+	SHARE_SPARE = 3,    /* of which nothing should be needed */
+	SHARE_RESERVE = 16, /* left for what the next second may take */
 };
 
 struct agent {
@@ -546,15 +548,20 @@ void agent_stats(struct agent *a, struct agent_stats *out)
 	pthread_mutex_unlock(&a->stats_lock);
 }
 
-/* Over the limit, what is only kept for later goes first: it costs time to get it again. */
+/*
+ * Over the limit, what is only kept for later goes first: it costs time to get it
+ * again. Before that, memory that is only not given back is.
+ */
 static void obey_limit(struct agent *a)
 {
 	const struct agent_stats *s = &a->stats;
+	uint64_t held = s->rss_bytes + s->worker_rss_bytes + s->maps_bytes;
 
-	if (s->rss_bytes + s->worker_rss_bytes + s->maps_bytes <= a->memory_bytes)
+	if (held > a->memory_bytes - a->memory_bytes / SHARE_SPARE)
+		malloc_trim(0);
+	if (held <= a->memory_bytes - a->memory_bytes / SHARE_RESERVE)
 		return;
 	namer_shrink(a->namer);
-	malloc_trim(0);
 	count(a, &a->stats.n_shrunk);
 }
 

@@ -2,6 +2,7 @@
 #include "agent/namer.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -225,28 +226,42 @@ static void name_window(struct namer *n, const struct collect *c, const struct n
 
 /* ---- the thread ------------------------------------------------------------------------ */
 
-/* Something to do, or NULL: the end. */
+/* Wait for something to do, under the lock. */
+static void wait_for_work(struct namer *n)
+{
+	while (!n->collect && !n->ends && !n->shrink)
+		pthread_cond_wait(&n->changed, &n->lock);
+}
+
+static void take_labeler(struct namer *n)
+{
+	struct labeler *old = n->labeler;
+
+	if (!n->next_labeler)
+		return;
+	n->labeler = steal_ptr(&n->next_labeler);
+	labeler_free(old);
+}
+
+/* The next window, or NULL: the end. What may be forgotten is, meanwhile. */
 static struct collect *next_window(struct namer *n, struct names_window *out)
 {
-	struct labeler *old = NULL;
 	struct collect *c;
-	bool shrink;
 
 	pthread_mutex_lock(&n->lock);
-	while (!n->collect && !n->ends)
-		pthread_cond_wait(&n->changed, &n->lock);
+	wait_for_work(n);
+	while (n->shrink) {
+		n->shrink = false;
+		pthread_mutex_unlock(&n->lock);
+		locator_trim(n->locator);
+		malloc_trim(0);
+		pthread_mutex_lock(&n->lock);
+		wait_for_work(n);
+	}
 	c = n->collect;
 	*out = n->window;
-	shrink = n->shrink;
-	n->shrink = false;
-	if (n->next_labeler) {
-		old = n->labeler;
-		n->labeler = steal_ptr(&n->next_labeler);
-	}
+	take_labeler(n);
 	pthread_mutex_unlock(&n->lock);
-	labeler_free(old);
-	if (shrink)
-		locator_trim(n->locator);
 	return c;
 }
 
@@ -368,6 +383,7 @@ void namer_shrink(struct namer *n)
 {
 	pthread_mutex_lock(&n->lock);
 	n->shrink = true;
+	pthread_cond_broadcast(&n->changed);
 	pthread_mutex_unlock(&n->lock);
 }
 

@@ -52,7 +52,7 @@ bool namer_wait(struct namer *n, uint64_t deadline_ns);
 /* From the next window on; taken. */
 void namer_set_labeler(struct namer *n, struct labeler *l);
 
-/* Forget, before the next window, what is only kept for later. */
+/* Forget what is only kept for later: at once, or after the window that is being named. */
 void namer_shrink(struct namer *n);
 
 struct namer_stats {
