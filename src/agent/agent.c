@@ -45,6 +45,7 @@ enum {
 	SHARE_ANSWERS = 16,
 	SHARE_SYMBOLS = 16,
 	SHARE_WORKER = 8,
+	SHARE_WORKER_RSS = 4,
 	SHARE_COLLECT = 16,
 	SHARE_PART = 64,
 	SHARE_SPARE = 3,    /* of which nothing should be needed */
@@ -207,6 +208,7 @@ static int open_namer(struct agent *a, const struct agent_config *c, struct labe
 		.langs = session_langs(a->session),
 		.lock = &a->lock,
 		.answers_bytes = a->memory_bytes / SHARE_ANSWERS,
+		.worker_rss_bytes = a->memory_bytes / SHARE_WORKER_RSS,
 		.symbolizer = { .memory_bytes = a->memory_bytes / SHARE_SYMBOLS,
 				.worker_memory_bytes = a->memory_bytes / SHARE_WORKER,
 				.debuginfod = a->debuginfod },

@@ -14,6 +14,7 @@
 #include "agent/answers.h"
 #include "agent/files.h"
 #include "agent/jits.h"
+#include "agent/usage.h"
 #include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
@@ -411,12 +412,26 @@ static int ask(struct batch *b, const uint64_t *words, size_t n)
 	return r;
 }
 
+/* What it has mapped of debug files stays with it until it ends. */
+static void bound_worker(struct locator *l)
+{
+	pid_t pid = symbolizer_worker_pid(l->symbolizer);
+	struct usage u;
+
+	if (!l->opts.worker_rss_bytes || !pid)
+		return;
+	usage_read(pid, &u);
+	if (u.rss_bytes > l->opts.worker_rss_bytes)
+		symbolizer_rest(l->symbolizer);
+}
+
 static int ask_file(struct batch *b, const uint64_t *words, size_t n)
 {
 	int r = enter_file(b, words[0]);
 
 	for (size_t at = 0; at < n && r == 0; at += BATCH)
 		r = ask(b, words + at, n - at < BATCH ? n - at : BATCH);
+	bound_worker(b->l);
 	return r;
 }
 

@@ -37,6 +37,9 @@ struct locator_opts {
 	struct langs *langs;
 	pthread_mutex_t *lock; /* of files and langs; NULL: nobody else uses them */
 	size_t answers_bytes;  /* names kept from one batch to the next; 0: all */
+	/* RSS of the symbolizer's worker, files that it has mapped too; beyond, it is started anew.
+	 */
+	size_t worker_rss_bytes; /* 0: whatever it takes */
 	struct symbolizer_opts symbolizer;
 };
 

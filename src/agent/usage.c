@@ -41,11 +41,11 @@ static uint64_t ticks_of(pid_t pid)
 	return (user + system) * (CLOCK_SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-static uint64_t own_cpu_ns(void)
+static uint64_t rusage_ns(int who)
 {
 	struct rusage ru;
 
-	getrusage(RUSAGE_SELF, &ru);
+	getrusage(who, &ru);
 	return (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * CLOCK_SECOND_NS +
 	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000;
 }
@@ -53,5 +53,5 @@ static uint64_t own_cpu_ns(void)
 void usage_read(pid_t pid, struct usage *out)
 {
 	out->rss_bytes = rss_of(pid ? pid : getpid());
-	out->cpu_ns = pid ? ticks_of(pid) : own_cpu_ns();
+	out->cpu_ns = pid ? ticks_of(pid) : rusage_ns(RUSAGE_SELF) + rusage_ns(RUSAGE_CHILDREN);
 }

@@ -10,5 +10,5 @@ struct usage {
 	uint64_t cpu_ns;
 };
 
-/* Zeroes if it is gone. @pid 0: this process. */
+/* Zeroes if it is gone. @pid 0: this process, and children that have ended. */
 void usage_read(pid_t pid, struct usage *out);
