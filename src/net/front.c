@@ -28,6 +28,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "net/h2_session.h"
+#include "net/h2_tls.h"
 #include "net/http_work.h"
 
 enum {
@@ -41,8 +42,9 @@ struct connection {
 	struct front *front;
 	int fd;
 	bool is_listener;
-	struct h2_session *h2; /* NULL: new */
-	const uint8_t *out;    /* of the session, not sent yet */
+	struct h2_session *h2;      /* NULL: new */
+	struct h2_tls_session *tls; /* below it, or NULL */
+	const uint8_t *out;         /* of the session, not sent yet */
 	size_t out_len;
 	int64_t moved_ms; /* when bytes went either way */
 	struct connection *prev, *next;
@@ -107,6 +109,7 @@ static void unlink_connection(struct connection *c)
 		c->next->prev = c->prev;
 	f->n_connections -= !c->is_listener;
 	h2_session_free(c->h2);
+	h2_tls_session_free(c->tls);
 	free(c);
 }
 
@@ -157,7 +160,8 @@ static int flush_out(struct connection *c)
 				return (int)n;
 			c->out_len = (size_t)n;
 		}
-		n = send(c->fd, c->out, c->out_len, MSG_NOSIGNAL);
+		n = c->tls ? h2_tls_send(c->tls, c->out, c->out_len)
+			   : send(c->fd, c->out, c->out_len, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -174,7 +178,8 @@ static int pump(struct connection *c)
 	int r = flush_out(c);
 
 	while (r == 0 && !c->out_len) {
-		ssize_t n = recv(c->fd, c->front->buf, READ_LEN, 0);
+		ssize_t n = c->tls ? h2_tls_recv(c->tls, c->front->buf, READ_LEN)
+				   : recv(c->fd, c->front->buf, READ_LEN, 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -190,12 +195,33 @@ static int pump(struct connection *c)
 	return r;
 }
 
-/* No method of HTTP/1 begins as the preface of HTTP/2 does. */
-static void sniff(struct connection *c)
+/* Is it HTTP/2? No method of HTTP/1 begins as its preface does. -EAGAIN: who knows. */
+static int is_h2(const struct front *f, size_t len)
 {
 	static const char preface[] = "PRI * HTTP/2.0";
-	char first[sizeof(preface) - 1];
-	ssize_t n = recv(c->fd, first, sizeof(first), MSG_PEEK);
+	size_t n = len < sizeof(preface) - 1 ? len : sizeof(preface) - 1;
+
+	if (f->opt.tls)
+		return h2_tls_is_wanted(f->buf, len);
+	if (memcmp(f->buf, preface, n) != 0)
+		return 0;
+	return n < sizeof(preface) - 1 ? -EAGAIN : 1;
+}
+
+static int begin_h2(struct connection *c)
+{
+	struct front *f = c->front;
+	int r = f->opt.tls ? h2_tls_session_new(&c->tls, f->opt.tls, c->fd) : 0;
+
+	if (r == 0)
+		r = h2_session_new(&c->h2, f->opt.work, on_done, c);
+	return r < 0 ? r : pump(c);
+}
+
+static void sniff(struct connection *c)
+{
+	ssize_t n = recv(c->fd, c->front->buf, READ_LEN, MSG_PEEK);
+	int r;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -203,13 +229,10 @@ static void sniff(struct connection *c)
 		drop(c);
 		return;
 	}
-	if (c->front->opt.only_other || memcmp(first, preface, (size_t)n) != 0) {
+	r = is_h2(c->front, (size_t)n);
+	if (r == 0)
 		hand_on(c);
-		return;
-	}
-	if ((size_t)n < sizeof(first))
-		return;
-	if (h2_session_new(&c->h2, c->front->opt.work, on_done, c) < 0 || pump(c) < 0)
+	else if (r > 0 && begin_h2(c) < 0)
 		drop(c);
 }
 

@@ -6,7 +6,6 @@
  * bytes: those that begin as HTTP/2 does it serves itself, the others are handed
  * on. So gRPC needs no port of its own, though it may have one.
  */
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -15,12 +14,13 @@
 
 struct err;
 struct front;
+struct h2_tls;
 struct http_work;
 
 struct front_options {
 	struct http_work *work;
 	unsigned int max_connections, idle_seconds;
-	bool only_other; /* all are handed on: what they carry is encrypted */
+	struct h2_tls *tls; /* everything is encrypted; NULL: nothing is */
 	/* Takes @fd: a connection that is not HTTP/2. */
 	void (*other)(void *ctx, int fd, const struct sockaddr *addr, socklen_t len);
 	void *ctx;

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "net/front.h"
+#include "net/h2_tls.h"
 #include "net/http_work.h"
 
 enum { CONNECTION_MEMORY = 32 * 1024 };
@@ -24,6 +25,7 @@ struct http_server {
 	struct MHD_Daemon *daemon;
 	struct http_work *work;
 	struct front *front;
+	struct h2_tls *tls;
 	uint16_t port, grpc_port;
 };
 
@@ -148,6 +150,7 @@ void http_server_close(struct http_server *s)
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
 	http_work_close(s->work);
+	h2_tls_free(s->tls);
 	free(s);
 }
 
@@ -180,7 +183,7 @@ static int listen_all(struct http_server *s, struct err *err)
 	const struct front_options opt = { .work = s->work,
 					   .max_connections = s->opt.max_connections,
 					   .idle_seconds = s->opt.idle_seconds,
-					   .only_other = s->opt.tls_cert != NULL,
+					   .tls = s->tls,
 					   .other = take_connection,
 					   .ctx = s };
 	int r = front_open(&s->front, &opt, err);
@@ -204,7 +207,10 @@ int http_server_open(struct http_server **out, const struct http_server_options 
 	r = http_work_open(&s->work, opt);
 	if (r < 0)
 		return err_set(err, r, "can't start threads");
-	r = listen_all(s, err);
+	if (opt->tls_cert)
+		r = h2_tls_new(&s->tls, opt->tls_cert, opt->tls_key, err);
+	if (r == 0)
+		r = listen_all(s, err);
 	if (r == 0)
 		r = start_daemon(s, err);
 	if (r == 0)

@@ -7,10 +7,12 @@ it the test is skipped.
 """
 import gzip
 import os
+import ssl
 import subprocess
 import sys
 import tempfile
 import threading
+import urllib.request
 
 VENV = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")),
                     "cameo", "grpc", "venv")
@@ -120,6 +122,38 @@ def check_many(server, target):
     check("many calls at once", not wrong and total(server, "many") == 1024 * 5 * 10**7, wrong)
 
 
+def check_tls(cameo, directory):
+    """With TLS on: gRPC and HTTPS beside each other, nothing in the clear."""
+    key, cert = os.path.join(directory, "key.pem"), os.path.join(directory, "cert.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+                    "-keyout", key, "-out", cert], check=True, capture_output=True)
+    server = Server(cameo, os.path.join(directory, "tls"), "--tls-cert", cert, "--tls-key", key)
+    target = server.url.removeprefix("https://")
+    with open(cert, "rb") as f:
+        credentials = grpc.ssl_channel_credentials(f.read())
+    with grpc.secure_channel(target, credentials) as channel:
+        check("Export by TLS", call(channel, EXPORT, otlp("tls", NEW)) == b"")
+        calls = [channel.unary_unary(EXPORT).future(otlp("tls", NEW, ident=bytes([i + 1]) * 16))
+                 for i in range(64)]
+        check("many calls by TLS", all(c.result() == b"" for c in calls))
+        query = message((1, CPU), (2, '{service_name="tls"}'), (3, BASE_S * 1000),
+                        (4, (BASE_S + 300) * 1000))
+        check("what was sent is there", b"main" in call(
+            channel, QUERIER + "SelectMergeStacktraces", query))
+    with urllib.request.urlopen(server.url + "/ready", timeout=30,
+                                context=ssl.create_default_context(cafile=cert)) as rs:
+        check("HTTPS beside it", rs.read() == b"ready")
+    with grpc.insecure_channel(target) as channel:
+        try:
+            channel.unary_unary(EXPORT)(otlp("clear", NEW), timeout=3)
+            check("nothing is taken in the clear", False)
+        except grpc.RpcError as e:
+            check("nothing is taken in the clear", e.code().name in (
+                "UNAVAILABLE", "DEADLINE_EXCEEDED"), e.code())
+    server.stop()
+
+
 def main():
     limits = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
     with tempfile.TemporaryDirectory() as directory:
@@ -134,6 +168,7 @@ def main():
                   total(server, "own") == 5 * 10**7)
         check_many(server, target)
         check("stops when told", server.stop() == 0)
+        check_tls(sys.argv[1], directory)
     return finish()
 
 
