@@ -85,7 +85,7 @@ static int read_pool_symbol(const struct job *j, uint64_t pool, uint64_t index, 
 /* Length of a class's name without what is not the same in the next run. */
 static size_t stable_length(const char *name, size_t len)
 {
-	const char *lambda = memmem(name, len, LAMBDA, strlen(LAMBDA));
+	const char *lambda = len ? memmem(name, len, LAMBDA, strlen(LAMBDA)) : NULL;
 	size_t n = len;
 
 	if (lambda)
