@@ -223,6 +223,8 @@ WALK_FN int walk_signal(__u32 which, __u32 off)
 
 	if (!w)
 		return WALK_STOP;
+	/* the trampoline is entered by a return to its first byte: it was looked up one too low */
+	walk_repush(w, w->is_call);
 	c = w->window;
 	w->window_at = 0;
 	if (read_user(c, 17 * sizeof(*c), w->regs[UREG_RSP] + (__s32)off + 40))
@@ -239,8 +241,6 @@ WALK_FN int walk_signal(__u32 which, __u32 off)
 	w->regs[UREG_RSP] = c[15];
 	w->regs[UREG_RIP] = c[16];
 	w->all_regs = 1;
-	/* the trampoline is entered by a return to its first byte: it was looked up one too low */
-	walk_repush(w, w->is_call);
 	w->is_call = 0;
 	return WALK_CONTINUE;
 }

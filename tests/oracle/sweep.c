@@ -18,7 +18,7 @@
 #include "unwind/sweep.h"
 #include "unwind/x86_insn.h"
 
-enum { SHOWN = 12, WRONG_PER_MILLION = 7000, UNSURE_PER_CENT = 6 };
+enum { SHOWN = 12, WRONG_PER_MILLION = 10000, UNSURE_PER_CENT = 6 };
 
 struct oracle {
 	const struct unwind_rows *rows;

@@ -119,18 +119,23 @@ static int check_cut(const struct image *im, struct unwind_walk_input *in, const
 	return memcmp(words, whole, (n - 1) * sizeof(*words)) ? -EINVAL : 0;
 }
 
-static int check_cuts(const struct image *im, struct unwind_walk_input *in, const uint64_t *words,
-		      size_t n)
+static int check_cuts(const struct symbols *symbols, const struct image *im,
+		      struct unwind_walk_input *in, const uint64_t *words, size_t n)
 {
 	uint64_t whole[WALK_FRAMES_MAX + 1];
+	size_t n_whole = n;
+	bool complete;
 	size_t len = in->stack_len;
 
 	memcpy(whole, words, n * sizeof(*words));
 	for (size_t i = 0; i < CUTS; i++) {
 		/* close to its beginning, where the frames are, and then farther apart */
 		in->stack_len = i < CUTS / 2 ? i * 8 : len * i / CUTS;
-		if (in->stack_len < len && check_cut(im, in, whole, n) < 0) {
-			printf("  with %zu bytes of stack the frames are others\n", in->stack_len);
+		if (in->stack_len < len && check_cut(im, in, whole, n_whole) < 0) {
+			printf("  with %zu bytes of stack the frames are others:\n", in->stack_len);
+			n = unwind_walk(im->walker, in, &words, &complete);
+			show(symbols, im, words, n);
+			show(symbols, im, whole, n_whole);
 			return -EINVAL;
 		}
 	}
@@ -164,7 +169,7 @@ static int check_snapshot(const struct snapshot *snap, const char *chain)
 		show(&symbols, &im, words, n);
 		return -EINVAL;
 	}
-	r = check_cuts(&im, &in, words, n);
+	r = check_cuts(&symbols, &im, &in, words, n);
 	return r < 0 ? r : 1;
 }
 
