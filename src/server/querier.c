@@ -76,6 +76,7 @@ static const struct message_field stacks_fields[] = {
 	FIELD(5, "maxNodes", MESSAGE_INT, max_nodes),
 	{ 6, "format", MESSAGE_INT, offsetof(struct request, format), NULL, format_names },
 	STACK_SELECTOR(7),
+	FIELD(8, "profileIdSelector", MESSAGE_STRINGS, ids),
 };
 static const struct message_field profile_fields[] = {
 	FIELD(1, "profileTypeID", MESSAGE_STRING, type),
@@ -84,6 +85,7 @@ static const struct message_field profile_fields[] = {
 	FIELD(4, "end", MESSAGE_INT, end),
 	FIELD(5, "maxNodes", MESSAGE_INT, max_nodes),
 	STACK_SELECTOR(6),
+	FIELD(7, "profileIdSelector", MESSAGE_STRINGS, ids),
 };
 static const struct message_field span_fields[] = {
 	FIELD(1, "profileTypeID", MESSAGE_STRING, type),

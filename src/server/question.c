@@ -126,6 +126,8 @@ int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct stack
 	int r;
 
 	q->sel.names_only = names_only;
+	q->sel.ids = q->rq->ids.data;
+	q->sel.n_ids = q->rq->ids.len;
 	r = query_asked(rpc, store_merge(rpc->store, &q->sel, out, rpc->err));
 	return r < 0 ? r : query_keep_call_site(q, *out);
 }

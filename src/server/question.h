@@ -19,7 +19,7 @@ struct stacks;
 
 struct request {
 	const char *type, *selector, *name;
-	struct message_strings matchers, label_names, group_by, call_site, spans;
+	struct message_strings matchers, label_names, group_by, call_site, spans, ids;
 	int64_t start, end, max_nodes, format, aggregation, limit, heatmap;
 	double step;
 };

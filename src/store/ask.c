@@ -6,6 +6,7 @@
 #include "store/ask.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,9 @@ struct asking {
 	} chosen;
 	struct block block;
 	struct times times;
+	struct {
+		VEC(int64_t);
+	} wanted;      /* blocks of the profiles that are asked for, rising */
 	int64_t *sums; /* by node */
 	size_t n_sums, cap;
 	uint64_t n_windows;
@@ -53,6 +57,7 @@ static void asking_fini(struct asking *a)
 	vec_fini(&a->chosen);
 	block_fini(&a->block);
 	vec_fini(&a->times);
+	vec_fini(&a->wanted);
 	free(a->sums);
 }
 
@@ -145,6 +150,38 @@ static int add_block(struct asking *a)
 	return 0;
 }
 
+static int cmp_ids(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int find_wanted(struct asking *a)
+{
+	struct sqlite3_stmt *stmt = NULL;
+	int r = db_prepare(a->rd->db, "SELECT block FROM ids WHERE id=?", &stmt, a->err);
+
+	for (size_t i = 0; r == 0 && i < a->sel->n_ids; i++) {
+		sqlite3_bind_int64(stmt, 1, window_id_hash(a->sel->ids[i]));
+		while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
+			r = vec_push(&a->wanted, sqlite3_column_int64(stmt, 0));
+			if (r < 0)
+				break;
+		}
+	}
+	db_finalize(stmt);
+	if (a->wanted.len)
+		qsort(a->wanted.data, a->wanted.len, sizeof(*a->wanted.data), cmp_ids);
+	return r;
+}
+
+static bool is_wanted(const struct asking *a, int64_t block)
+{
+	return !a->sel->n_ids || (a->wanted.len && bsearch(&block, a->wanted.data, a->wanted.len,
+							   sizeof(*a->wanted.data), cmp_ids));
+}
+
 /* A series under way. */
 struct merging {
 	struct asking *a;
@@ -162,6 +199,8 @@ static int merge_windows(void *ctx, int64_t start_ns, int64_t end_ns)
 
 	bind_range(stmt, m->c->series, start_ns, end_ns);
 	while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
+		if (!is_wanted(a, sqlite3_column_int64(stmt, 3)))
+			continue;
 		r = window_read_head(sqlite3_column_blob(stmt, 1),
 				     (size_t)sqlite3_column_bytes(stmt, 1), m->c->type, &head);
 		if (r == 0)
@@ -204,9 +243,15 @@ static int merge_one(struct asking *a, const struct chosen *c, struct stacks *ou
 {
 	struct merging m = { a, c, out };
 	const struct sums_cover cover = { merge_sum, merge_windows, &m };
+	const struct store_select *sel = a->sel;
+	int r;
 
-	return damaged(
-		a, sums_cover(a->rd, c->series, a->sel->start_ns, a->sel->end_ns, &cover, a->err));
+	/* sums know no single profiles */
+	if (sel->n_ids)
+		r = merge_windows(&m, sel->start_ns, sel->end_ns);
+	else
+		r = sums_cover(a->rd, c->series, sel->start_ns, sel->end_ns, &cover, a->err);
+	return damaged(a, r);
 }
 
 int ask_merge(struct day_state *d, const struct store_select *sel, struct stacks *out,
@@ -215,6 +260,8 @@ int ask_merge(struct day_state *d, const struct store_select *sel, struct stacks
 	_cleanup_(asking_fini) struct asking a = { .d = d, .sel = sel, .err = err };
 	int r = choose(&a);
 
+	if (r == 0 && sel->n_ids)
+		r = find_wanted(&a);
 	for (size_t i = 0; r == 0 && i < a.chosen.len; i++)
 		r = merge_one(&a, &a.chosen.data[i], out);
 	if (r < 0)

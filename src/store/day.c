@@ -46,7 +46,7 @@ struct day {
 
 	struct sqlite3 *db;
 	struct sqlite3_stmt *put_chunk, *put_window, *put_block, *put_profile, *put_sum, *drop_sum,
-		*put_times;
+		*put_times, *put_id;
 	int64_t seen_block; /* the last when sums were looked for */
 	uint32_t saved[SYMBOLS_KIND_MAX];
 	struct {
@@ -69,6 +69,7 @@ void day_close(struct day *d)
 	db_finalize(d->put_window);
 	db_finalize(d->put_block);
 	db_finalize(d->put_times);
+	db_finalize(d->put_id);
 	db_finalize(d->put_profile);
 	db_finalize(d->put_sum);
 	db_finalize(d->drop_sum);
@@ -142,6 +143,8 @@ static int prepare_writer(struct day *d, struct err *err)
 
 	if (r == 0)
 		r = db_prepare(d->db, "INSERT INTO blocks(data) VALUES(?)", &d->put_block, err);
+	if (r == 0)
+		r = db_prepare(d->db, "INSERT INTO ids VALUES(?, ?)", &d->put_id, err);
 	if (r == 0)
 		r = db_prepare(d->db, "INSERT INTO times VALUES(?, ?)", &d->put_times, err);
 	if (r == 0)
@@ -253,6 +256,16 @@ static int drop_sums(struct day *d, uint32_t series, int64_t time_ns, struct err
 	return r;
 }
 
+/* So that the window of block @id is found by the profile's own id. */
+static int put_id(struct day *d, const struct store_profile *p, int64_t id, struct err *err)
+{
+	if (!p->id || !p->id[0])
+		return 0;
+	sqlite3_bind_int64(d->put_id, 1, window_id_hash(p->id));
+	sqlite3_bind_int64(d->put_id, 2, id);
+	return db_step(d->db, d->put_id, err);
+}
+
 /* When the samples of the window of block @id were taken, if they tell. */
 static int put_times(struct day *d, const struct store_profile *p, const struct window_entry *e,
 		     size_t n, int64_t id, struct err *err)
@@ -312,6 +325,8 @@ static int put_windows(struct day *d, const struct store_profile *p, const struc
 		if (!rows.n)
 			continue;
 		r = put_window(d, p, e[i].series, &rows, &id, err);
+		if (r == 0)
+			r = put_id(d, p, id, err);
 		if (r == 0)
 			r = put_times(d, p, e + i, end - i, id, err);
 	}

@@ -25,6 +25,8 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS windows(series INTEGER, time INTEGER, block INTEGER, head BLOB,"
 	" PRIMARY KEY(series, time, block)) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS blocks(id INTEGER PRIMARY KEY, data BLOB);"
+	"CREATE TABLE IF NOT EXISTS ids(id INTEGER, block INTEGER, PRIMARY KEY(id, block))"
+	" WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS times(block INTEGER PRIMARY KEY, data BLOB);"
 	"CREATE TABLE IF NOT EXISTS profiles(key BLOB PRIMARY KEY) WITHOUT ROWID;"
 	"PRAGMA application_id=1130450277;"

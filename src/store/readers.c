@@ -54,7 +54,7 @@ static int reader_new(struct reader **out, const char *path, struct err *err)
 			&rd->windows, err);
 	if (r == 0)
 		r = db_prepare(rd->db,
-			       "SELECT w.time, w.head, b.data FROM windows w JOIN blocks b"
+			       "SELECT w.time, w.head, b.data, b.id FROM windows w JOIN blocks b"
 			       " ON b.id=w.block WHERE w.series=? AND w.time BETWEEN ? AND ?",
 			       &rd->blocks, err);
 	if (r == 0)

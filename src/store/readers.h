@@ -15,7 +15,7 @@ struct sqlite3_stmt;
 struct reader {
 	struct sqlite3 *db;
 	struct sqlite3_stmt *windows; /* time, head */
-	struct sqlite3_stmt *blocks;  /* time, head, block */
+	struct sqlite3_stmt *blocks;  /* time, head, block, its id */
 	struct sqlite3_stmt *times;   /* time, head, times or NULL */
 	struct sqlite3_stmt *any;     /* is there one? */
 	/* Of a series, a level (store/sums.h), from a start to another: head, data, start */

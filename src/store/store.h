@@ -57,7 +57,9 @@ struct store_select {
 	struct matcher *const *matchers;
 	size_t n_matchers;
 	int64_t start_ns, end_ns;
-	int64_t deadline_ns;          /* CLOCK_MONOTONIC; 0: none; beyond it -ETIMEDOUT */
+	int64_t deadline_ns;    /* CLOCK_MONOTONIC; 0: none; beyond it -ETIMEDOUT */
+	const char *const *ids; /* merges: only profiles of these; n_ids 0: of any */
+	size_t n_ids;
 	bool names_only;              /* frames of equal name are one */
 	const char *const *call_site; /* points: only stacks that begin so, root first */
 	size_t n_call_site;

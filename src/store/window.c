@@ -87,6 +87,11 @@ int window_read_head(const void *data, size_t len, uint32_t type, struct window_
 	return 0;
 }
 
+int64_t window_id_hash(const char *id)
+{
+	return (int64_t)XXH3_64bits(id, strlen(id));
+}
+
 static void hash_text(XXH3_state_t *h, const char *s)
 {
 	XXH3_128bits_update(h, s, strlen(s) + 1);

@@ -46,5 +46,8 @@ int window_read_head(const void *data, size_t len, uint32_t type, struct window_
 
 enum { WINDOW_KEY_LEN = 16 };
 
+/* What a profile's id is kept as. */
+int64_t window_id_hash(const char *id);
+
 /* What a profile with an id is known by: that, its name, its own time and its labels. */
 void window_profile_key(const struct store_profile *p, uint8_t *out);

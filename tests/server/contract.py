@@ -61,6 +61,8 @@ def check_own(server):
     check("call site", server.total("{}", stackTraceSelector={
         "callSite": [{"name": "main"}, {"name": "gc"}]}) == 3)
     check("maxNodes leaves the total", server.total("{}", maxNodes=2) == 30)
+    for ids, want in ((["id-0"], 11), (["id-0", "id-2"], 20), (["none"], 0)):
+        check("only profiles %s" % ids, server.total("{}", profileIdSelector=ids) == want)
     status, answer = server.query("SelectSeries", profileTypeID=CPU, labelSelector="{}", step=100)
     check("the last partial step is kept", [p["value"] for s in answer["series"]
                                             for p in s["points"]] == [300000000], answer)
