@@ -83,7 +83,7 @@ export function AgentsPage({ scope }: { scope: Scope }) {
 					<main class="list">
 						<DataTable label="Processes and agents" columns={columns} rows={data.targets}
 							keyOf={(t) => by.map((l) => t.labels[l]).join("\0")}
-							order={state.order} onOrder={(order) => update({ order }, "replace")}
+							order={state.order} usual="-profiles" onOrder={(order) => update({ order }, "replace")}
 							openText="Flame graph" onOpen={(t) => update({
 								page: "flame", opened: [], zoom: "", service: t.labels[SERVICE] ?? state.service,
 								where: by.filter((l) => l !== SERVICE && t.labels[l])

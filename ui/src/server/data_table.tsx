@@ -21,8 +21,9 @@ interface DataTableProps<R> {
 	columns: Column<R>[];
 	rows: R[];
 	keyOf: (row: R) => string;
-	/** Column and direction; "" for the first column. */
+	/** Column and direction; "" for @usual, or the first column. */
 	order: string;
+	usual?: string;
 	onOrder: (order: string) => void;
 	onOpen?: (row: R) => void;
 	openText?: string;
@@ -33,10 +34,10 @@ function compare(a: number | string, b: number | string): number {
 }
 
 export function DataTable<R>(p: DataTableProps<R>) {
-	const falling = p.order.startsWith("-");
-	const id = p.order.replace(/^-/, "");
+	const order = p.order || p.usual || "";
+	const id = order.replace(/^-/, "");
 	const column = p.columns.find((c) => c.id === id) ?? p.columns[0];
-	const down = p.order === "" ? column.number === true : falling;
+	const down = order === "" ? column.number === true : order.startsWith("-");
 	const rows = useMemo(() => [...p.rows].sort((a, b) =>
 		(down ? -1 : 1) * compare(column.value(a), column.value(b))), [p.rows, column.id, down]);
 	return (

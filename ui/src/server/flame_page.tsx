@@ -79,6 +79,7 @@ function titleOf(s: Scope): string {
 	return `${s.state.service || "all services"}, ${typeName(s.type)}, ${momentText(s.range.from)}`;
 }
 
+const GROUP = "group";
 const NO_MATCH = new Uint8Array(0);
 
 /* Of the whole, which the page does not have. */
@@ -86,7 +87,7 @@ function AskedSandwich({ profile, query, fn, colour, onMenu }: {
 	profile: Profile; query: api.Query; fn: number; colour: ColourBy; onMenu: (place: Place) => void;
 }) {
 	const f = profile.functions;
-	const asked = fn < 0 ? null : { name: f.name[fn], binary: f.binary[fn], kind: f.kind[fn] };
+	const asked = fn < 0 || f.kind[fn] === GROUP ? null : { name: f.name[fn], binary: f.binary[fn], kind: f.kind[fn] };
 	const { data, error } = useAsk(asked && questionOf(query, ...Object.values(asked)), async (signal) => {
 		const rs = await api.sandwich({ ...query, function: asked!, maxNodes: MAX_NODES }, signal);
 		const half = (json: unknown) => {
@@ -101,7 +102,8 @@ function AskedSandwich({ profile, query, fn, colour, onMenu }: {
 		return data && { callers: coloured(data.callers), callees: coloured(data.callees) };
 	}, [data, colour]);
 	if (!asked)
-		return <NoFunction />;
+		return fn < 0 ? <NoFunction />
+			: <p class="empty">This is no function, but a program or a service: choose one of its functions.</p>;
 	if (!halves)
 		return <p class="empty" role="status">{error ? `${error.message}.` : "Asking the server…"}</p>;
 	return <Halves {...halves} scale={profile} onMenu={onMenu} />;
