@@ -470,7 +470,7 @@ describe("for everybody", () => {
 				await shot(page, `server-${name}-${width}-${dark ? "dark" : "light"}`);
 				await page.context().close();
 			}
-	});
+	}, 300_000);
 
 	it("weighs 200 KB at most, and asks nobody else", async () => {
 		const page = await open();
