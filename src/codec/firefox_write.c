@@ -204,31 +204,54 @@ static void put_number(struct json *j, const char *key, int64_t v)
 	json_int(j, v);
 }
 
-/* A column of @n times the same. */
-static void put_same(struct json *j, const char *key, size_t n, int64_t v)
+/* One value of a column; NONE: null. */
+static const int64_t NONE = INT64_MIN;
+typedef int64_t (*column_fn)(const struct writer *w, size_t i);
+
+static void put_column(struct writer *w, const char *key, size_t n, column_fn at)
 {
-	json_key(j, key);
-	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_int(j, v);
-	json_array_end(j);
+	json_key(&w->j, key);
+	json_array(&w->j);
+	for (size_t i = 0; i < n; i++) {
+		int64_t v = at(w, i);
+
+		if (v == NONE)
+			json_null(&w->j);
+		else
+			json_int(&w->j, v);
+	}
+	json_array_end(&w->j);
 }
 
-static void put_nulls(struct json *j, const char *key, size_t n)
+static int64_t at_zero(const struct writer *w, size_t i)
 {
-	json_key(j, key);
-	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_null(j);
-	json_array_end(j);
+	return 0;
 }
 
-static void put_false(struct json *j, const char *key, size_t n)
+static int64_t at_nowhere(const struct writer *w, size_t i)
+{
+	return -1;
+}
+
+static int64_t at_null(const struct writer *w, size_t i)
+{
+	return NONE;
+}
+
+/* A column of @n times false. */
+static void put_false(struct writer *w, const char *key, size_t n)
+{
+	json_key(&w->j, key);
+	json_array(&w->j);
+	for (size_t i = 0; i < n; i++)
+		json_bool(&w->j, false);
+	json_array_end(&w->j);
+}
+
+static void put_empty_array(struct json *j, const char *key)
 {
 	json_key(j, key);
 	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_bool(j, false);
 	json_array_end(j);
 }
 
@@ -238,7 +261,7 @@ static void put_empty(struct json *j, const char *key, const char *const *column
 	json_key(j, key);
 	json_object(j);
 	for (; *columns; columns++)
-		put_same(j, *columns, 0, 0);
+		put_empty_array(j, *columns);
 	put_number(j, "length", 0);
 	json_object_end(j);
 }
@@ -263,107 +286,105 @@ static const struct flat_frame *function(const struct writer *w, size_t i)
 	return &w->flat.frames.data[w->functions.data[i]];
 }
 
-static void put_string(struct writer *w, uint32_t id)
+static int64_t string_number(const struct writer *w, uint32_t id)
 {
-	json_uint(&w->j, w->strings.number[id] - 1);
+	return (int64_t)w->strings.number[id] - 1;
+}
+
+static int64_t at_name(const struct writer *w, size_t i)
+{
+	return string_number(w, function(w, i)->name);
+}
+
+static int64_t at_file(const struct writer *w, size_t i)
+{
+	return function(w, i)->file ? string_number(w, function(w, i)->file) : NONE;
+}
+
+static int64_t at_line(const struct writer *w, size_t i)
+{
+	return function(w, i)->line ? (int64_t)function(w, i)->line : NONE;
+}
+
+static int64_t at_kind(const struct writer *w, size_t i)
+{
+	return function(w, i)->kind;
+}
+
+static int64_t at_itself(const struct writer *w, size_t i)
+{
+	return (int64_t)i;
 }
 
 static void put_functions(struct writer *w)
 {
-	struct json *j = &w->j;
 	size_t n = w->functions.len;
 
-	json_key(j, "funcTable");
-	json_object(j);
-	json_key(j, "name");
-	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		put_string(w, function(w, i)->name);
-	json_array_end(j);
-	json_key(j, "fileName");
-	json_array(j);
-	for (size_t i = 0; i < n; i++) {
-		if (function(w, i)->file)
-			put_string(w, function(w, i)->file);
-		else
-			json_null(j);
-	}
-	json_array_end(j);
-	put_false(j, "isJS", n);
-	put_false(j, "relevantForJS", n);
-	put_same(j, "resource", n, -1);
-	put_nulls(j, "lineNumber", n);
-	put_nulls(j, "columnNumber", n);
-	put_number(j, "length", (int64_t)n);
-	json_object_end(j);
+	json_key(&w->j, "funcTable");
+	json_object(&w->j);
+	put_column(w, "name", n, at_name);
+	put_column(w, "fileName", n, at_file);
+	put_false(w, "isJS", n);
+	put_false(w, "relevantForJS", n);
+	put_column(w, "resource", n, at_nowhere);
+	put_column(w, "lineNumber", n, at_null);
+	put_column(w, "columnNumber", n, at_null);
+	put_number(&w->j, "length", (int64_t)n);
+	json_object_end(&w->j);
 }
 
 static void put_frames(struct writer *w)
 {
-	struct json *j = &w->j;
 	size_t n = w->functions.len;
 
-	json_key(j, "frameTable");
-	json_object(j);
-	json_key(j, "func");
-	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_uint(j, i);
-	json_array_end(j);
-	json_key(j, "category");
-	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_uint(j, function(w, i)->kind);
-	json_array_end(j);
-	json_key(j, "line");
-	json_array(j);
-	for (size_t i = 0; i < n; i++) {
-		if (function(w, i)->line)
-			json_uint(j, function(w, i)->line);
-		else
-			json_null(j);
-	}
-	json_array_end(j);
-	put_same(j, "address", n, -1);
-	put_same(j, "inlineDepth", n, 0);
-	put_same(j, "subcategory", n, 0);
-	put_same(j, "innerWindowID", n, 0);
-	put_nulls(j, "nativeSymbol", n);
-	put_nulls(j, "implementation", n);
-	put_nulls(j, "column", n);
-	put_number(j, "length", (int64_t)n);
-	json_object_end(j);
+	json_key(&w->j, "frameTable");
+	json_object(&w->j);
+	put_column(w, "func", n, at_itself);
+	put_column(w, "category", n, at_kind);
+	put_column(w, "line", n, at_line);
+	put_column(w, "address", n, at_nowhere);
+	put_column(w, "inlineDepth", n, at_zero);
+	put_column(w, "subcategory", n, at_zero);
+	put_column(w, "innerWindowID", n, at_zero);
+	put_column(w, "nativeSymbol", n, at_null);
+	put_column(w, "implementation", n, at_null);
+	put_column(w, "column", n, at_null);
+	put_number(&w->j, "length", (int64_t)n);
+	json_object_end(&w->j);
+}
+
+static int64_t at_prefix(const struct writer *w, size_t i)
+{
+	return w->stacks.data[i].prefix == NO_PREFIX ? NONE : w->stacks.data[i].prefix;
+}
+
+static int64_t at_frame(const struct writer *w, size_t i)
+{
+	return w->stacks.data[i].frame;
+}
+
+static int64_t at_stack_kind(const struct writer *w, size_t i)
+{
+	return function(w, w->stacks.data[i].frame)->kind;
 }
 
 static void put_stacks(struct writer *w)
 {
-	struct json *j = &w->j;
 	size_t n = w->stacks.len;
 
-	json_key(j, "stackTable");
-	json_object(j);
-	json_key(j, "prefix");
-	json_array(j);
-	for (size_t i = 0; i < n; i++) {
-		if (w->stacks.data[i].prefix == NO_PREFIX)
-			json_null(j);
-		else
-			json_int(j, w->stacks.data[i].prefix);
-	}
-	json_array_end(j);
-	json_key(j, "frame");
-	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_uint(j, w->stacks.data[i].frame);
-	json_array_end(j);
-	json_key(j, "category");
-	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_uint(j, function(w, w->stacks.data[i].frame)->kind);
-	json_array_end(j);
-	put_same(j, "subcategory", n, 0);
-	put_number(j, "length", (int64_t)n);
-	json_object_end(j);
+	json_key(&w->j, "stackTable");
+	json_object(&w->j);
+	put_column(w, "prefix", n, at_prefix);
+	put_column(w, "frame", n, at_frame);
+	put_column(w, "category", n, at_stack_kind);
+	put_column(w, "subcategory", n, at_zero);
+	put_number(&w->j, "length", (int64_t)n);
+	json_object_end(&w->j);
+}
+
+static int64_t at_stack(const struct writer *w, size_t i)
+{
+	return w->rows.data[i].stack;
 }
 
 static void put_samples(struct writer *w)
@@ -375,11 +396,7 @@ static void put_samples(struct writer *w)
 	json_object(j);
 	json_key(j, "weightType");
 	json_str(j, w->ns > 0 ? "tracing-ms" : "samples");
-	json_key(j, "stack");
-	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_uint(j, w->rows.data[i].stack);
-	json_array_end(j);
+	put_column(w, "stack", n, at_stack);
 	json_key(j, "time");
 	json_array(j);
 	for (size_t i = 0; i < n; i++)
@@ -419,7 +436,7 @@ static void put_thread_head(struct writer *w, const struct flat_thread *t)
 	put_number(j, "registerTime", 0);
 	json_key(j, "unregisterTime");
 	json_null(j);
-	put_same(j, "pausedRanges", 0, 0);
+	put_empty_array(j, "pausedRanges");
 }
 
 static void put_empty_tables(struct writer *w)
@@ -537,7 +554,7 @@ static void put_meta(struct writer *w, const char *title)
 	json_key(j, "symbolicated");
 	json_bool(j, true);
 	put_categories(j);
-	put_same(j, "markerSchema", 0, 0);
+	put_empty_array(j, "markerSchema");
 	json_object_end(j);
 }
 
@@ -547,8 +564,8 @@ static int put_file(struct writer *w, const char *title)
 
 	json_object(&w->j);
 	put_meta(w, title);
-	put_same(&w->j, "libs", 0, 0);
-	put_same(&w->j, "pages", 0, 0);
+	put_empty_array(&w->j, "libs");
+	put_empty_array(&w->j, "pages");
 	r = put_threads(w);
 	json_object_end(&w->j);
 	return r < 0 ? r : buf_error(w->j.out);
