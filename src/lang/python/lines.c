@@ -7,6 +7,9 @@
  */
 #include "lang/python/python.h"
 
+/* Of an instruction that the compiler added, as jumps back to a loop's head. */
+#define NO_LINE INT64_MIN
+
 /* Pairs {bytes of code, signed lines}; @place is a byte. */
 static int64_t line_lnotab(const struct lang_function *f, uint32_t place)
 {
@@ -35,7 +38,7 @@ static int64_t line_pep626(const struct lang_function *f, uint32_t place)
 			line += delta;
 		end += f->lines[i];
 		if (place < end)
-			break;
+			return delta == -128 ? NO_LINE : line;
 	}
 	return line;
 }
@@ -99,7 +102,7 @@ static int64_t line_location(const struct lang_function *f, uint32_t place)
 		line += take_delta(&c, first >> 3 & 15);
 		end += 2 * ((first & 7) + 1);
 		if (place < end)
-			break;
+			return (first >> 3 & 15) == NO_LOCATION ? NO_LINE : line;
 	}
 	return line;
 }
@@ -116,5 +119,7 @@ uint32_t python_line(const struct lang_function *f, uint32_t place)
 		line = line_pep626(f, 2 * place);
 	else
 		line = line_lnotab(f, place);
+	if (line == NO_LINE)
+		return 0;
 	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : f->first_line;
 }

@@ -44,6 +44,7 @@ static void pep_626_counts_instructions(void **state)
 	/* two instructions on 11, one on no line, one on 13 */
 	assert_int_equal(LINE(10, 10, 0, 4, 1, 2, 0x80, 2, 2), 11);
 	assert_int_equal(LINE(10, 10, 1, 4, 1, 2, 0x80, 2, 2), 11);
+	assert_int_equal(LINE(10, 10, 2, 4, 1, 2, 0x80, 2, 2), 0);
 	assert_int_equal(LINE(10, 10, 3, 4, 1, 2, 0x80, 2, 2), 13);
 }
 
@@ -76,8 +77,9 @@ static void location_entries_are_of_all_kinds(void **state)
 	assert_int_equal(python_line(&f, 186), 101);
 	assert_int_equal(python_line(&f, 188), 103);
 	assert_int_equal(python_line(&f, 190), 100);
-	assert_int_equal(python_line(&f, 192), 100);
-	assert_int_equal(python_line(&f, 0), 100); /* in front of the code */
+	assert_int_equal(python_line(&f, 192), 0);
+	assert_int_equal(python_line(&f, 194), 100); /* behind the table's end */
+	assert_int_equal(python_line(&f, 0), 100);   /* in front of the code */
 }
 
 static void a_cut_table_is_borne(void **state)
