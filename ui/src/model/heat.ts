@@ -21,6 +21,28 @@ export interface Sparse {
 	value: number[];
 }
 
+const COARSE_MS = 100;
+
+/**
+ * Cells shorter than the time between two samples of a CPU are stripes that mean
+ * nothing: where half of all used cells stand alone, they are put together.
+ */
+export function withoutStripes(c: Sparse): Sparse {
+	const alone = c.at.filter((at, i) => c.at[i - 1] !== at - 1 && c.at[i + 1] !== at + 1).length;
+	if (c.cellMs >= COARSE_MS || alone * 2 < c.at.length)
+		return c;
+	const start = Math.floor(c.start / COARSE_MS) * COARSE_MS;
+	const sums = new Map<number, number>();
+	c.at.forEach((at, i) => {
+		const k = Math.floor((c.start + at * c.cellMs - start) / COARSE_MS);
+		sums.set(k, (sums.get(k) ?? 0) + c.value[i]);
+	});
+	return {
+		start, cellMs: COARSE_MS, n: Math.ceil((c.start - start + c.n * c.cellMs) / COARSE_MS),
+		at: [...sums.keys()], value: [...sums.values()],
+	};
+}
+
 export function heatOf(c: Sparse): Heat {
 	const rows = Math.max(1, Math.round(1000 / c.cellMs));
 	const start = Math.floor(c.start / 1000) * 1000;

@@ -4,7 +4,7 @@
 
 import { useMemo } from "preact/hooks";
 
-import { heatOf } from "../model/heat";
+import { heatOf, withoutStripes } from "../model/heat";
 import { percent } from "../model/format";
 import { rateUnit } from "../model/stack_lines";
 import { unitOf } from "../model/types";
@@ -39,7 +39,7 @@ export function HeatPage({ scope }: { scope: Scope }) {
 	const cellMs = cellMsFor((end - start) / 1000);
 	const asked = { ...query, start, end, cellMs };
 	const { data, error } = useAsk(questionOf(asked, cellMs), (signal) => api.cells(asked, signal));
-	const heat = useMemo(() => data && heatOf(data), [data]);
+	const heat = useMemo(() => data && heatOf(withoutStripes(data)), [data]);
 	const unit = unitOf(scope.type);
 	const text = (v: number) => rateUnit(unit).text((v * rateUnit(unit).factor * 1000) / (heat?.cellMs ?? 1));
 	const slice = state.sliceFrom !== "" && Number(state.sliceFrom) < Number(state.sliceTo)

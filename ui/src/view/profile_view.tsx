@@ -12,7 +12,7 @@ import { toFolded, toSvg } from "../model/download";
 import { shown, type Scale } from "../model/format";
 import { isOther } from "../model/graft";
 import { findPath, pathKey } from "../model/hash";
-import { heatOf } from "../model/heat";
+import { heatOf, withoutStripes } from "../model/heat";
 import { layOut } from "../model/layout";
 import type { Profile } from "../model/profile";
 import { search } from "../model/search";
@@ -132,9 +132,9 @@ function useSlice(profile: Profile, state: State): Profile {
 const CELL_MS = 20;
 
 function Heat({ profile, times, state, update }: { profile: Profile; times: Times; state: State; update: Update }) {
-	const heat = useMemo(() => heatOf(cellsOf(times, CELL_MS)), [times]);
+	const heat = useMemo(() => heatOf(withoutStripes(cellsOf(times, CELL_MS))), [times]);
 	const cpus = (v: number) => (profile.periodNs > 0
-		? `${(v * profile.periodNs / CELL_MS / 1e6).toFixed(2)} cores` : `${v} samples`);
+		? `${(v * profile.periodNs / heat.cellMs / 1e6).toFixed(2)} cores` : `${v} samples`);
 	return <HeatMap heat={heat} state={state} update={update} text={cpus} />;
 }
 

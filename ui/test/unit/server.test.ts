@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 
 import { baseRange, rangeOfBoth } from "../../src/model/base";
-import { heatColour, heatOf, sliceOf } from "../../src/model/heat";
+import { heatColour, heatOf, sliceOf, withoutStripes } from "../../src/model/heat";
 import { backFrom, parseEnd, rangeOf, rangeText, stepFor, stepRange, whatExists, zoomOut } from "../../src/model/range";
 import { filterText, narrowed, parseFilter, quoteRegex, selectorOf } from "../../src/model/selector";
 import { bytesText } from "../../src/model/format";
@@ -162,6 +162,13 @@ describe("the heat map", () => {
 	it("begins its columns with the second, whenever the range begins", () => {
 		const late = heatOf({ start: 1500, cellMs: 250, n: 2, at: [0, 1], value: [4, 5] });
 		expect([late.start, [...late.value]]).toEqual([1000, [0, 0, 4, 5]]);
+	});
+
+	it("has no stripes where samples are rarer than cells", () => {
+		const rare = { start: 1000, cellMs: 20, n: 100, at: [0, 3, 6, 8, 50], value: [1, 2, 3, 4, 5] };
+		expect(withoutStripes(rare)).toEqual({ start: 1000, cellMs: 100, n: 20, at: [0, 1, 10], value: [3, 7, 5] });
+		const often = { ...rare, at: [0, 1, 2, 3, 50] };
+		expect(withoutStripes(often)).toBe(often);
 	});
 
 	it("gives the cells between two, whichever was first", () => {
