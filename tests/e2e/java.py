@@ -11,8 +11,8 @@ import re
 import shutil
 import subprocess
 
-from cameo import PROGRAMS, START, Tap, Workshop, end, expect, is_in, need, need_bpf, record, \
-    record_while_running, show, spawn, together, total
+from cameo import PROGRAMS, Recording, Tap, Workshop, end, expect, is_in, need, need_bpf, record, \
+    record_while_running, show, spawn, together, total, user_frames
 
 MS = 1500
 CACHE = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "runtimes")
@@ -41,6 +41,8 @@ MODES = {
 }
 # what is inlined in a loop without a safepoint nobody can tell
 NOT_INLINED = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Shapes::hot"]
+VIRTUAL_THREADS = 21
+START = r"_start|\[(?!incomplete)|(__)?clone|start_thread|_dl_"
 FIRST = ["chain", "virtual", "exception"]
 
 
@@ -72,10 +74,15 @@ class Java:
     def remove(self):
         shutil.rmtree(self.root + self.dir, ignore_errors=True)
 
-    def run(self, shape, *args, ms=MS):
-        link = f"{self.dir}/{shape}"
+    def link(self, name):
+        """The launcher by another name, which is what the process is called."""
+        link = f"{self.dir}/{name}"
         if not os.path.islink(self.root + link):
             os.symlink(self.java, self.root + link)
+        return link
+
+    def run(self, shape, *args, ms=MS):
+        link = self.link(shape)
         return self.command(link, *args, *NOT_INLINED, "-cp", self.dir, "Shapes", shape, str(ms))
 
 
@@ -93,8 +100,10 @@ def javas():
 
 
 def judge(recording, shape):
-    recording.judge(shape, *SHAPES[shape], leaf=r"Shapes\.hot", most_elsewhere=0.6,
-                    start=START + r"|\[java\+.*")
+    """Of the program itself: what the VM does besides is as whole as native stacks are."""
+    ours = [s for s in recording.of(shape) if is_in(s, r"Shapes\..*")]
+    Recording(ours, recording.said, recording.status).judge(
+        shape, *SHAPES[shape], leaf=r"Shapes\.hot", most_elsewhere=0.6)
 
 
 def judge_running(java):
@@ -114,16 +123,28 @@ def judge_signatures(java):
            show(recording.of("chain")))
 
 
+def judge_unmounted(java):
+    """A virtual thread: its frames, then its carrier's."""
+    recording = record("--", *java.run("unmounted"))
+    recording.stacks = [s for s in recording.stacks if is_in(s, r"Shapes\.hot")]
+    recording.judge("unmounted", r"... java\.util\.concurrent\.ForkJoinWorkerThread\.run ... "
+                    r"jdk\.internal\.vm\.Continuation\.run ... Shapes\.rounds Shapes\.hot ...",
+                    leaf=r"Shapes\.hot")
+
+
+def judge_mixed(java):
+    """A load of many kinds: where Java threads are, all but one of a hundred stacks are whole."""
+    link = java.link("mixed")
+    recording = record("--", *java.command(link, "-cp", java.dir, "Mixed", str(2 * MS)))
+    ours = [s for s in recording.of("mixed") if is_in(s, r"(Mixed|java)[.$].*")]
+    bad = [s for s in ours if not re.match(START, user_frames(s)[0])]
+    expect(total(ours) >= 1000 and total(bad) <= 0.01 * total(ours), show(bad))
+
+
 def judge_modes(java, args):
     recording = record("--", *together([java.run(s, *args) for s in FIRST]))
     for shape in FIRST:
         judge(recording, shape)
-
-
-def judge_vm_threads(recording):
-    """Compiler threads are native ones, whole."""
-    ours = [s for s in recording.stacks if is_in(s, r"CompileBroker::compiler_thread_loop.*")]
-    expect(total(ours) > 0, show(recording.of("chain")))
 
 
 def all_of(tap, shop, java):
@@ -136,6 +157,9 @@ def all_of(tap, shop, java):
             tap.run(f"{java.name}: {mode}", judge_modes, java, args)
         tap.run(f"{java.name}: a process that runs already", judge_running, java)
         tap.run(f"{java.name}: signatures", judge_signatures, java)
+        tap.run(f"{java.name}: a mixed load", judge_mixed, java)
+        if java.major >= VIRTUAL_THREADS:
+            tap.run(f"{java.name}: virtual threads", judge_unmounted, java)
     finally:
         java.remove()
 
@@ -143,7 +167,7 @@ def all_of(tap, shop, java):
 def compile_program(shop):
     need("javac")
     r = subprocess.run(["javac", "-Xlint:-options", "-source", "8", "-target", "8", "-d",
-                        shop.path("classes"), os.path.join(PROGRAMS, "java", "Shapes.java")],
+                        shop.path("classes"), *glob.glob(os.path.join(PROGRAMS, "java", "*.java"))],
                        capture_output=True, text=True, check=False)
     expect(r.returncode == 0, r.stderr)
 
