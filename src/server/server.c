@@ -144,12 +144,12 @@ static size_t appetite(const struct route *route, const struct http_request *rq)
 	return route->counter == COUNTER_PUSHES ? PUSH_FACTOR * len : 0;
 }
 
-/* Run it if there is memory for it. */
+/* Run it if there is memory for it. What takes none is always answered: who watches must see. */
 static int serve(struct server *s, const struct route *route, struct rpc *rpc)
 {
 	size_t want = appetite(route, rpc->rq);
 
-	if (!memory_take(&s->memory, want))
+	if (want && !memory_take(&s->memory, want))
 		return err_set(rpc->err, -ENOMEM, "too much is under way, ask again later");
 	route->wrap(rpc, route->run);
 	memory_give(&s->memory, want);

@@ -85,8 +85,17 @@ def check_range(cameo, directory):
     server.stop()
 
 
+def resident_mib(server):
+    with open("/proc/%d/status" % server.process.pid) as f:
+        return next(int(x.split()[1]) for x in f if x.startswith("VmRSS")) >> 10
+
+
 def check_memory(cameo, directory):
-    server = Server(cameo, directory, "--memory", "24")
+    server = Server(cameo, directory)
+    lives(server)
+    limit = resident_mib(server) + 12
+    server.stop()
+    server = Server(cameo, directory, "--memory", str(limit))
     status, got = server.query("SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}")
     check("without memory a question is 429", (status, got["code"]) ==
           (429, "resource_exhausted"), got)
