@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -220,12 +219,18 @@ static void check_jit(const struct doctor_env *env, struct doctor_check *c)
 
 static void check_perf(const struct doctor_env *env, struct doctor_check *c)
 {
-	long rate;
+	long rate, paranoid = 0;
 
+	read_number(env->proc, "sys/kernel/perf_event_paranoid", &paranoid);
 	if (env->perf_error == -ENOSYS)
 		say(c, DOCTOR_MISSING,
 		    "there is no perf_event_open(): the kernel was built "
 		    "without it, or a seccomp filter hides it");
+	else if (env->perf_error == -EACCES && paranoid > 2 && has(env, CAP_PERFMON))
+		say(c, DOCTOR_MISSING,
+		    "kernel.perf_event_paranoid is %ld, which shuts out CAP_PERFMON too: sysctl "
+		    "kernel.perf_event_paranoid=2, or CAP_SYS_ADMIN",
+		    paranoid);
 	else if (env->perf_error == -EPERM || env->perf_error == -EACCES)
 		say(c, DOCTOR_MISSING,
 		    "perf_event_open() is refused: CAP_PERFMON is needed, and a seccomp "
@@ -385,30 +390,6 @@ size_t doctor_check(const struct doctor_env *env, struct doctor_check out[DOCTOR
 	return N_CHECKS;
 }
 
-static int try_perf(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.disabled = 1,
-	};
-	int r = 0;
-
-	/* CPUs may be offline: it is enough that one can be opened */
-	for (int cpu = 0; cpu < 1024; cpu++) {
-		_cleanup_(closep) int fd =
-			(int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-		if (fd >= 0)
-			return 0;
-		r = -errno;
-		if (r != -ENODEV)
-			break;
-	}
-	return r;
-}
-
 static int try_bpf(void)
 {
 	_cleanup_(closep) int fd =
@@ -430,7 +411,7 @@ void doctor_here(struct doctor_env *out)
 		.sys = "/sys",
 		.capabilities = confine_capabilities(),
 		.memlock_bytes = l.rlim_cur == RLIM_INFINITY ? UINT64_MAX : l.rlim_cur,
-		.perf_error = try_perf(),
+		.perf_error = privileges_try_clock(),
 		.bpf_error = try_bpf(),
 	};
 	snprintf(out->release_room, sizeof(out->release_room), "%s", uts.release);

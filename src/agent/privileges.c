@@ -11,11 +11,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/confine.h"
@@ -34,7 +37,7 @@ static const struct {
 	{ CAP_IPC_LOCK, "ipc_lock" },
 };
 
-enum { N_KEPT = sizeof(kept) / sizeof(kept[0]) };
+enum { N_KEPT = sizeof(kept) / sizeof(kept[0]), CPUS_TRIED = 1024 };
 
 uint64_t privileges_kept(void)
 {
@@ -150,6 +153,52 @@ static void raise_limits(void)
 	}
 }
 
+int privileges_try_clock(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.disabled = 1,
+	};
+	int r = 0;
+
+	/* CPUs may be offline: it is enough that one can be opened */
+	for (int cpu = 0; cpu < CPUS_TRIED; cpu++) {
+		_cleanup_(closep) int fd =
+			(int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+		if (fd >= 0)
+			return 0;
+		r = -errno;
+		if (r != -ENODEV)
+			break;
+	}
+	return r;
+}
+
+static bool is_refused(int r)
+{
+	return r == -EACCES || r == -EPERM;
+}
+
+/* Would what is kept be too little here? A child finds out, as nobody gets back what he dropped. */
+static bool needs_admin(void)
+{
+	int status = 0;
+	pid_t pid;
+
+	if (!(confine_capabilities() >> CAP_SYS_ADMIN & 1) || privileges_try_clock() < 0)
+		return false;
+	pid = fork();
+	if (pid == 0)
+		_exit(confine_drop_capabilities(privileges_kept()) == 0 &&
+		      is_refused(privileges_try_clock()));
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
 static void tell(char *report, size_t len)
 {
 	uint64_t have = confine_capabilities();
@@ -158,6 +207,10 @@ static void tell(char *report, size_t len)
 	for (int i = 0; i < N_KEPT && at < len; i++)
 		if (have >> kept[i].number & 1)
 			at += (size_t)snprintf(report + at, len - at, " %s", kept[i].name);
+	if (have >> CAP_SYS_ADMIN & 1 && at < len)
+		at += (size_t)snprintf(report + at, len - at,
+				       " sys_admin (sysctl kernel.perf_event_paranoid=2 would do "
+				       "without)");
 	if (!have && at < len)
 		at += (size_t)snprintf(report + at, len - at, " none");
 	if (at < len)
@@ -166,12 +219,15 @@ static void tell(char *report, size_t len)
 
 int privileges_drop(char *report, size_t len, struct err *err)
 {
+	uint64_t keep = privileges_kept();
 	int r;
 
 	if (!is_alone())
 		return err_set(err, -EBUSY, "privileges are dropped before threads are started");
 	raise_limits();
-	r = confine_drop_capabilities(privileges_kept());
+	if (needs_admin())
+		keep |= 1ULL << CAP_SYS_ADMIN;
+	r = confine_drop_capabilities(keep);
 	if (r < 0)
 		return err_set(err, r, "can't drop capabilities: %s", strerror(-r));
 	r = install_filter();

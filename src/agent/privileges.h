@@ -17,10 +17,16 @@ struct err;
  * later too. What loading the BPF programs takes is among it. Called once,
  * before there are other threads, as they would keep what they have.
  *
+ * Some kernels (Debian's, where kernel.perf_event_paranoid is 3) open perf events
+ * for nobody but CAP_SYS_ADMIN, which is kept there too, and told.
+ *
  * Return: 0 with what holds in @report ("capabilities bpf perfmon ..."); -EBUSY
  * when there are threads; -errno.
  */
 int privileges_drop(char *report, size_t len, struct err *err);
+
+/* Can a CPU's clock be opened? 0 or -errno. */
+int privileges_try_clock(void);
 
 /* The capabilities that are kept, bits by number; and the name of one ("bpf"), or NULL. */
 uint64_t privileges_kept(void);

@@ -30,6 +30,22 @@ guest_script()
 		echo "echo '== $chain.stderr'; cat /tmp/err; echo status \$status"
 		echo "echo '== $chain.folded'; cat /tmp/$chain.folded"
 	done
+	cat <<-EOF
+		echo '== doctor'
+		cameo doctor; echo status \$?
+		echo '== agent'
+		echo 3 >/proc/sys/kernel/perf_event_paranoid
+		cameo agent --dir /tmp/strict --window 2s --metrics no 2>/tmp/err & agent=\$!
+		until ls /tmp/strict/*.pb.gz >/dev/null 2>&1; do sleep 1; kill -0 \$agent || break; done
+		kill -TERM \$agent; wait \$agent; echo strict \$?
+		cat /tmp/err
+		echo 2 >/proc/sys/kernel/perf_event_paranoid
+		cameo agent --dir /tmp/windows --window 2s --metrics no 2>/tmp/err & agent=\$!
+		until ls /tmp/windows/*.pb.gz >/dev/null 2>&1; do sleep 1; kill -0 \$agent || break; done
+		grep -E 'Cap(Prm|Bnd)|Seccomp:' /proc/\$agent/status
+		kill -TERM \$agent; wait \$agent; echo status \$?
+		cat /tmp/err
+	EOF
 	# a CPU goes and comes back while it records; then something that runs there only
 	cat <<-EOF
 		echo '== hotplug'
@@ -80,6 +96,20 @@ hotplugged()
 	[ "$(part hotplug | head -n 1)" = 'status 0' ] && [ "$(part hotplug | sed -n 2p)" -gt 0 ]
 }
 
+# A kernel that does all that an agent wants, and a stack that was recorded there.
+well()
+{
+	part doctor
+	part doctor | grep -q '^status 0$' && part doctor | grep -q '^ok *self-test'
+}
+
+# With the capabilities that it keeps, it sends, and ends well.
+agent_runs()
+{
+	part agent
+	part agent | grep -q '^strict 0$' && part agent | grep -q '^status 0$' && part agent | grep -q '^CapPrm:.000001c400084004$'
+}
+
 files=(-f "$cameo")
 for chain in "${chains[@]}"; do
 	files+=(-f "$chain")
@@ -105,6 +135,8 @@ case $status in
 	for chain in "${chains[@]##*/}"; do
 		recorded "$chain"
 	done
+	check "$suite: the doctor finds nothing missing" well
+	check "$suite: an agent runs with few privileges" agent_runs
 	check "$suite: a CPU may go offline and come back" hotplugged
 	check "$suite: the kernel has nothing to complain of" test -z "$(part oops)"
 	;;

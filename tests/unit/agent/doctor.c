@@ -181,6 +181,8 @@ static void what_the_kernel_refuses_is_named(void **state)
 	assert_check(&m, "BPF", DOCTOR_MISSING, "no bpf()");
 	m.env.perf_error = -EACCES;
 	assert_check(&m, "perf events", DOCTOR_MISSING, "CAP_PERFMON");
+	put(&m, "sys/kernel/perf_event_paranoid", "3\n");
+	assert_check(&m, "perf events", DOCTOR_MISSING, "kernel.perf_event_paranoid=2");
 	m.env.perf_error = -ENOSYS;
 	assert_check(&m, "perf events", DOCTOR_MISSING, "no perf_event_open()");
 	put(&m, "self/status", "Name:\tx\nSeccomp:\t2\n");
