@@ -49,7 +49,8 @@ def judge_lines(shop, python):
     at, starts = marks(PROGRAM)
     for name in ("chain", "key", "method"):
         got = {line for _, line in lines[name]} - {starts[name]}
-        expect(got == at[name] or got == at[name] | {max(at[name]) - 1},
+        # and of the statements beside it, which take no time, a sample or two
+        expect(at[name] <= got <= at[name] | {max(at[name]) - 1, max(at[name]) + 1},
                f"{name}: lines {sorted(got)}, not {sorted(at[name])}")
     body = set(range(starts["hot"], starts["hot"] + 5))
     got = {line for _, line in lines["hot"]}
