@@ -16,6 +16,9 @@ import { Failed, Message, Waiting } from "./messages";
 import { questionOf, type Scope } from "./scope";
 
 const HOUR_MS = 3600e3;
+/* An agent sends what it saw in so long at most; a window is found by its begin. */
+const WINDOW_MS = 15_000;
+
 /* The part of the range that is drawn: as many seconds as there is room for. */
 function cellMsFor(seconds: number): number {
 	return seconds <= 300 ? 20 : seconds <= 1200 ? 50 : 100;
@@ -42,8 +45,9 @@ export function HeatPage({ scope }: { scope: Scope }) {
 	const heat = useMemo(() => data && heatOf(withoutStripes(data)), [data]);
 	const unit = unitOf(scope.type);
 	const text = (v: number) => rateUnit(unit).text((v * rateUnit(unit).factor * 1000) / (heat?.cellMs ?? 1));
-	const slice = state.sliceFrom !== "" && Number(state.sliceFrom) < Number(state.sliceTo)
-		? { ...query, start: Number(state.sliceFrom), end: Number(state.sliceTo) - 1 } : { ...query, start, end };
+	const sliced = state.sliceFrom !== "" && Number(state.sliceFrom) < Number(state.sliceTo);
+	const slice = sliced ? { ...query, start: Number(state.sliceFrom) - WINDOW_MS, end: Number(state.sliceTo) - 1 }
+		: { ...query, start, end };
 	if (error instanceof api.ApiError && error.code === "unimplemented")
 		return <Untimed any />;
 	if (!heat || !data)
@@ -56,6 +60,7 @@ export function HeatPage({ scope }: { scope: Scope }) {
 			{data.timed < data.total && <p class="note">{percent(data.timed, data.total)} of what was used is here: the rest has no time of its own.</p>}
 			<HeatMap heat={heat} state={state} text={text}
 				update={(change, how) => update({ ...change, opened: [] }, how)} />
+			{sliced && <p class="note">A server keeps stacks in windows of some seconds: this is of those around the slice.</p>}
 			<Flame scope={scope} query={slice} />
 		</>
 	);
