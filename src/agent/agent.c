@@ -36,20 +36,20 @@
 #include "target/labeler.h"
 
 enum {
-	TURN_MS = 250, /* what is urgent wakes the loop before */
+	TURN_MS = 500, /* what is urgent wakes the loop before */
 	STOP_NAMING_MS = 2500,
-	UPKEEP_MS = 1000,
+	UPKEEP_MS = 2000,
 	RING_BYTES_PER_CPU = 1 << 20,
 	/* Shares of the memory limit, as divisors. */
 	SHARE_TABLES = 4,
 	SHARE_ANSWERS = 16,
 	SHARE_SYMBOLS = 16,
 	SHARE_WORKER = 8,
-	SHARE_WORKER_RSS = 4,
+	SHARE_WORKER_RSS = 3,
 	SHARE_COLLECT = 16,
 	SHARE_PART = 64,
 	SHARE_SPARE = 3,    /* of which nothing should be needed */
-	SHARE_RESERVE = 16, /* left for what the next second may take */
+	SHARE_RESERVE = 16, /* left for what may be taken until it is looked at again */
 };
 
 struct agent {
@@ -57,7 +57,7 @@ struct agent {
 	uint64_t window_ns, memory_bytes, probability_interval_ns;
 	uint32_t freq_hz, probability;
 	struct cpu_list cpus;
-	char *debuginfod; /* URLs; NULL: none */
+	char *debuginfod, *symbol_cache; /* URLs, a directory; NULL: none */
 	struct session *session;
 	struct facts *facts;
 	struct namer *namer;
@@ -186,10 +186,16 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 	return session_open(&a->session, &so, err);
 }
 
-/* The URLs as one text, with blanks between them. */
-static int join_debuginfod(struct agent *a, const struct agent_config *c)
+/* The debuginfod URLs as one text, with blanks between them; and where symbols are kept. */
+static int copy_symbol_places(struct agent *a, const struct agent_config *c)
 {
 	struct buf b = { 0 };
+
+	if (c->symbol_cache) {
+		a->symbol_cache = strdup(c->symbol_cache);
+		if (!a->symbol_cache)
+			return -ENOMEM;
+	}
 
 	for (size_t i = 0; i < c->debuginfod.len; i++)
 		buf_printf(&b, "%s%s", i ? " " : "", c->debuginfod.data[i]);
@@ -211,7 +217,8 @@ static int open_namer(struct agent *a, const struct agent_config *c, struct labe
 		.worker_rss_bytes = a->memory_bytes / SHARE_WORKER_RSS,
 		.symbolizer = { .memory_bytes = a->memory_bytes / SHARE_SYMBOLS,
 				.worker_memory_bytes = a->memory_bytes / SHARE_WORKER,
-				.debuginfod = a->debuginfod },
+				.debuginfod = a->debuginfod,
+				.symbol_cache = a->symbol_cache },
 	};
 	struct namer_opts opts = {
 		.locator = &lo,
@@ -250,7 +257,7 @@ static int open_parts(struct agent *a, const struct agent_config *c, struct err 
 	if (r == 0)
 		r = make_labeler(&labeler, c, err);
 	if (r == 0)
-		r = join_debuginfod(a, c);
+		r = copy_symbol_places(a, c);
 	if (r == 0)
 		r = open_session(a, c, err);
 	if (r < 0) {
@@ -319,6 +326,7 @@ void agent_free(struct agent *a)
 	facts_free(a->facts);
 	vec_fini(&a->cpus);
 	free(a->debuginfod);
+	free(a->symbol_cache);
 	agent_config_free(atomic_exchange(&a->next_config, NULL));
 	closep(&a->epoll_fd);
 	closep(&a->wake_fd);

@@ -84,7 +84,7 @@ struct agent_stats {
 	struct agent_file top[AGENT_TOP_FILES]; /* by size */
 };
 
-/* As of about a second ago. From any thread. */
+/* As of about two seconds ago. From any thread. */
 void agent_stats(struct agent *a, struct agent_stats *out);
 
 /* Whether it samples as it should: what /healthz says. */

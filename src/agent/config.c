@@ -15,6 +15,7 @@
 #include "agent/cpus.h"
 #include "base/err.h"
 #include "symbol/demangle.h"
+#include "symbol/symbol_cache.h"
 
 enum kind { KIND_TEXT, KIND_TEXTS, KIND_FLAG, KIND_NUMBER, KIND_DURATION, KIND_BYTES };
 
@@ -402,6 +403,8 @@ int agent_config_check(const struct agent_config *c, struct err *err)
 	    1)
 		return err_set(err, -EINVAL,
 			       "only one of bearer, bearer-file, basic and basic-file");
+	if (c->symbol_cache && symbol_cache_check(c->symbol_cache, err) < 0)
+		return -EINVAL;
 	if (!c->cert_file != !c->key_file)
 		return err_set(err, -EINVAL, "cert-file and key-file belong together");
 	return check_choice("native-frames", c->native_frames, "some", "all", err);

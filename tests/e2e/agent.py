@@ -255,7 +255,7 @@ def sends_the_last_window(shop):
     program = cameo.spawn(shop.link(shop.c("chain"), "lastseen"), "100000")
     try:
         with Agent(shop, "-F", "99", "--window", "1h") as agent:
-            agent.wait(lambda: agent.metric("cameo_samples_total") > 50, "samples")
+            cameo.wait_cpu(program, ms=500)
             agent.end()
             expect(count(agent.samples("lastseen")) > 10, "no last window:", agent.said())
     finally:
