@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/armour.h"
+#include "base/buf.h"
 #include "export/otlp_answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -492,12 +492,11 @@ static int put_threads(struct writer *w)
 	json_key(&w->j, "threads");
 	json_array(&w->j);
 	for (uint32_t i = 0, same; r == 0 && i < n; i += same) {
-		const uint32_t *samples = &w->order.data[i];
+		const uint32_t *order = w->order.data, *thread_of = w->flat.thread_of;
 
-		for (same = 1; i + same < n &&
-			       w->flat.thread_of[samples[same]] == w->flat.thread_of[samples[0]];)
+		for (same = 1; i + same < n && thread_of[order[i + same]] == thread_of[order[i]];)
 			same++;
-		r = put_thread(w, samples, same);
+		r = put_thread(w, order + i, same);
 	}
 	json_array_end(&w->j);
 	return r;

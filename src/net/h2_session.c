@@ -208,7 +208,7 @@ static void add_field(struct fields *f, const char *name, const char *value)
 	char *to = f->names[f->n];
 	size_t len = 0;
 
-	for (; name[len] && len < sizeof(f->names[0]) - 1; len++)
+	for (; len < sizeof(f->names[0]) - 1 && name[len]; len++)
 		to[len] = (char)tolower((unsigned char)name[len]);
 	f->nv[f->n++] = (nghttp2_nv){ .name = (uint8_t *)to,
 				      .value = (uint8_t *)(uintptr_t)value,
