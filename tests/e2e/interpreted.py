@@ -133,14 +133,16 @@ def judge_lines(shop, runtime, callers, slack=0):
     """The lines that called in the shape `chain`, and that `hot` ran those that it must.
 
     SLACK: how many lines of CALLERS a line may be off, where an instruction is of the
-    statement around it.
+    statement around it. Such interpreters have the call's own line until the first
+    statement of a function begins, so a sample may show that of a caller.
     """
     lines = lines_of(shop, runtime.run("chain", 800))
     at, _ = marks(runtime.program)
     for name in callers:
         got = {line for _, line in lines[name]}
-        expect(got and all(any(abs(g - m) <= slack for m in at[name]) for g in got),
-               f"{name}: lines {sorted(got)}, not {sorted(at[name])}")
+        near = {m + off for m in at[name] for off in range(-slack, slack + 1)}
+        called = {m for marked in at.values() for m in marked} if slack else set()
+        expect(got & near and got <= near | called, f"{name}: lines {sorted(got)}, not {sorted(at[name])}")
     got = {line for _, line in lines["hot"]}
     expect(at["hot"] & got, f"hot: lines {sorted(got)}")
 
