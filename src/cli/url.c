@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "codec/limits.h"
 #include "codec/wire.h"
@@ -243,10 +244,8 @@ int url_fetch(const char *url, struct buf *out, struct err *err)
 	_cleanup_(buf_fini) struct buf body = { 0 }, bearer = { 0 };
 	char ask[sizeof(((struct url_question *)NULL)->base) + sizeof(merge_path)];
 	struct url_question q;
-	struct timespec now;
 	int r;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	if (token && !strpbrk(token, "\r\n")) {
 		buf_printf(&bearer, "Authorization: Bearer %s", token);
 		buf_put_byte(&bearer, '\0');
@@ -254,7 +253,7 @@ int url_fetch(const char *url, struct buf *out, struct err *err)
 			return -ENOMEM;
 		headers[rq.n_headers++] = (const char *)bearer.data;
 	}
-	r = url_question(url, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, &q, err);
+	r = url_question(url, (int64_t)(clock_unix_ns() / CLOCK_MS_NS), &q, err);
 	if (r == -ENOENT)
 		return exchange(&rq, out, err);
 	if (r < 0)

@@ -109,15 +109,24 @@ static bool is_key(const struct json_read *j, const char *key)
 	return !strcmp((const char *)j->text.data, key);
 }
 
-/* Of an object, the members called @keys[i] into @outs[i]. */
-static int read_strings(struct json_read *j, const char *const *keys, char ***outs, size_t n)
+/* Enter an object or array, as @open tells; 0: there is another value, which is skipped; 1; -errno.
+ */
+static int enter(struct json_read *j, char open)
 {
 	int r;
 
-	if (json_read_peek(j) != '{')
-		return json_read_skip(j);
-	r = json_read_open(j, '{');
-	if (r < 0)
+	if (json_read_peek(j) != open)
+		return json_read_skip(j); /* null when there are none */
+	r = json_read_open(j, open);
+	return r < 0 ? r : 1;
+}
+
+/* Of an object, the members called @keys[i] into @outs[i]. */
+static int read_strings(struct json_read *j, const char *const *keys, char ***outs, size_t n)
+{
+	int r = enter(j, '{');
+
+	if (r <= 0)
 		return r;
 	while ((r = json_read_key(j)) > 0) {
 		char **out = NULL;
@@ -143,12 +152,9 @@ static int read_metadata(struct json_read *j, struct pod *p)
 static int read_statuses(struct json_read *j, struct pod *p)
 {
 	static const char *const keys[] = { "containerID", "name" };
-	int r;
+	int r = enter(j, '[');
 
-	if (json_read_peek(j) != '[')
-		return json_read_skip(j);
-	r = json_read_open(j, '[');
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	while ((r = json_read_item(j)) > 0) {
 		struct status s = { 0 };
@@ -168,12 +174,9 @@ static int read_statuses(struct json_read *j, struct pod *p)
 
 static int read_status(struct json_read *j, struct pod *p)
 {
-	int r;
+	int r = enter(j, '{');
 
-	if (json_read_peek(j) != '{')
-		return json_read_skip(j);
-	r = json_read_open(j, '{');
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	while ((r = json_read_key(j)) > 0) {
 		bool containers = is_key(j, "containerStatuses") ||
@@ -189,12 +192,9 @@ static int read_status(struct json_read *j, struct pod *p)
 
 static int read_pod(struct json_read *j, struct pod *p)
 {
-	int r;
+	int r = enter(j, '{');
 
-	if (json_read_peek(j) != '{')
-		return json_read_skip(j);
-	r = json_read_open(j, '{');
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	while ((r = json_read_key(j)) > 0) {
 		r = is_key(j, "metadata") ? read_metadata(j, p)
@@ -228,12 +228,9 @@ static int tell_pod(const struct pod *p, kubelet_fn fn, void *ctx)
 
 static int read_items(struct json_read *j, kubelet_fn fn, void *ctx)
 {
-	int r;
+	int r = enter(j, '[');
 
-	if (json_read_peek(j) != '[')
-		return json_read_skip(j); /* null when there are none */
-	r = json_read_open(j, '[');
-	if (r < 0)
+	if (r <= 0)
 		return r;
 	while ((r = json_read_item(j)) > 0) {
 		struct pod p = { 0 };
