@@ -37,6 +37,15 @@ int vec_grow(void **data, size_t *cap, size_t n, size_t elem_len);
 		vec_r_;                                                                            \
 	})
 
+#define vec_reverse(v)                                                                             \
+	do {                                                                                       \
+		for (size_t vec_i_ = 0; vec_i_ < (v)->len / 2; vec_i_++) {                         \
+			__typeof__(*(v)->data) vec_x_ = (v)->data[vec_i_];                         \
+			(v)->data[vec_i_] = (v)->data[(v)->len - 1 - vec_i_];                      \
+			(v)->data[(v)->len - 1 - vec_i_] = vec_x_;                                 \
+		}                                                                                  \
+	} while (0)
+
 /* Free the elements' memory; the vector is empty and usable again. */
 void vec_release(void **data, size_t *len, size_t *cap);
 

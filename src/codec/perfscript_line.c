@@ -9,19 +9,6 @@
 
 #include <string.h>
 
-struct text perfscript_take_line(struct text *text)
-{
-	const char *end = memchr(text->s, '\n', text->len);
-	struct text line = { text->s, end ? (size_t)(end - text->s) : text->len };
-	size_t used = line.len + (end ? 1 : 0);
-
-	text->s += used;
-	text->len -= used;
-	if (line.len && line.s[line.len - 1] == '\r')
-		line.len--;
-	return line;
-}
-
 static bool is_space(char c)
 {
 	return c == ' ' || c == '\t';

@@ -6,10 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct text {
-	const char *s;
-	size_t len;
-};
+#include "codec/text_reading.h"
 
 struct perfscript_sample {
 	struct text comm, event; /* the event without its modifiers: "cycles" of "cycles:pp" */
@@ -24,9 +21,6 @@ struct perfscript_frame {
 	struct text file; /* empty: not known */
 	bool inlined;     /* into the frame of the next line */
 };
-
-/* Take @text's first line, without its end. */
-struct text perfscript_take_line(struct text *text);
 
 /* Is this the line of a sample, or of its frame? */
 bool perfscript_sample(struct text line, struct perfscript_sample *out);

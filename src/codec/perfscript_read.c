@@ -13,10 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/err.h"
-#include "base/vec.h"
 #include "codec/frame_kind.h"
-#include "codec/limits.h"
 #include "codec/perfscript_line.h"
 #include "profile/profile.h"
 
@@ -29,43 +26,12 @@ struct event {
 };
 
 struct reader {
-	struct profile *p;
-	struct codec_limits limits;
-	struct err *err;
-	size_t line_num;
+	struct text_reading at; /* lines with the innermost first, ids with the leaf first */
 	struct event events[MAX_EVENTS];
 	size_t n_events;
 	bool in_sample;
 	struct perfscript_sample sample;
-	struct {
-		VEC(struct profile_line);
-	} lines; /* of the location being read, the innermost first */
-	struct {
-		VEC(uint32_t);
-	} ids; /* the leaf first */
 };
-
-static void reader_fini(struct reader *rd)
-{
-	vec_fini(&rd->lines);
-	vec_fini(&rd->ids);
-	profile_free(rd->p);
-}
-
-static int no_memory(struct reader *rd)
-{
-	return err_set(rd->err, -ENOMEM, "no memory to read the profile");
-}
-
-static int bad(struct reader *rd, int code, const char *why)
-{
-	return err_set(rd->err, code, "line %zu: %s", rd->line_num, why);
-}
-
-static bool text_is(struct text t, const char *s)
-{
-	return t.len == strlen(s) && !memcmp(t.s, s, t.len);
-}
 
 /* Lines about processes and mappings (--show-mmap-events and the like) are no samples. */
 static bool is_side_band(struct text line)
@@ -105,16 +71,17 @@ static struct event *find_event(struct reader *rd, struct text name)
 static int collect_events(struct reader *rd, struct text text)
 {
 	while (text.len) {
-		struct text line = perfscript_take_line(&text);
+		struct text line = text_take_line(&text);
 		struct perfscript_sample s;
 		struct event *e;
 
-		rd->line_num++;
+		rd->at.line_num++;
 		if (!is_sample(line, &s))
 			continue;
 		e = find_event(rd, s.event);
 		if (!e && rd->n_events == MAX_EVENTS)
-			return bad(rd, -EFBIG, "there are too many kinds of events");
+			return text_reading_bad(&rd->at, -EFBIG,
+						"there are too many kinds of events");
 		if (!e) {
 			e = &rd->events[rd->n_events++];
 			*e = (struct event){ .name = s.event };
@@ -135,7 +102,7 @@ static const char *event_unit(const struct event *e)
 static int add_types(struct reader *rd)
 {
 	char name[256];
-	int r = profile_add_sample_type(rd->p, "samples", "count");
+	int r = profile_add_sample_type(rd->at.p, "samples", "count");
 
 	for (size_t i = 0; r == 0 && i < rd->n_events; i++) {
 		struct event *e = &rd->events[i];
@@ -145,14 +112,14 @@ static int add_types(struct reader *rd)
 			break;
 		memcpy(name, e->name.s, n);
 		name[n] = '\0';
-		e->type = profile_n_sample_types(rd->p);
-		r = profile_add_sample_type(rd->p, name, event_unit(e));
+		e->type = profile_n_sample_types(rd->at.p);
+		r = profile_add_sample_type(rd->at.p, name, event_unit(e));
 	}
 	if (r < 0)
-		return no_memory(rd);
+		return text_reading_no_memory(&rd->at);
 	/* of several events, none is more than the others */
 	if (rd->n_events > 1)
-		profile_meta(rd->p)->default_sample_type = profile_sample_type(rd->p, 0).type;
+		profile_meta(rd->at.p)->default_sample_type = profile_sample_type(rd->at.p, 0).type;
 	return 0;
 }
 
@@ -163,54 +130,33 @@ static int add_mapping(struct reader *rd, struct text file, struct profile_locat
 	l->mapping = PROFILE_NONE;
 	if (!file.len)
 		return 0;
-	if (profile_add_string(rd->p, file.s, file.len, &m.file) < 0 ||
-	    profile_add_mapping(rd->p, &m, &l->mapping) < 0)
-		return no_memory(rd);
-	l->kind = (uint8_t)frame_kind_guess(profile_string(rd->p, m.file), "");
+	if (profile_add_string(rd->at.p, file.s, file.len, &m.file) < 0 ||
+	    profile_add_mapping(rd->at.p, &m, &l->mapping) < 0)
+		return text_reading_no_memory(&rd->at);
+	l->kind = (uint8_t)frame_kind_guess(profile_string(rd->at.p, m.file), "");
 	/* a module of the kernel is "[ext4]"; a process's own areas are called so, too */
 	if (file.s[0] == '[' && l->address >> 63)
 		l->kind = PROFILE_FRAME_KERNEL;
 	return 0;
 }
 
-static int add_line(struct reader *rd, struct text name)
-{
-	struct profile_function f = { 0 };
-	struct profile_line line = { 0 };
-
-	if (profile_add_string(rd->p, name.s, name.len, &f.name) < 0)
-		return no_memory(rd);
-	f.system_name = f.name;
-	if (profile_add_function(rd->p, &f, &line.function) < 0 || vec_push(&rd->lines, line) < 0)
-		return no_memory(rd);
-	return 0;
-}
-
 static int end_location(struct reader *rd, const struct perfscript_frame *f)
 {
 	struct profile_location l = { .address = f->address };
-	uint32_t id;
 	int r = add_mapping(rd, f->file, &l);
 
-	if (r < 0)
-		return r;
-	l.n_lines = (uint32_t)rd->lines.len;
-	l.lines = rd->lines.data;
-	rd->lines.len = 0;
-	if (profile_add_location(rd->p, &l, &id) < 0 || vec_push(&rd->ids, id) < 0)
-		return no_memory(rd);
-	return 0;
+	return r < 0 ? r : text_reading_end_location(&rd->at, &l);
 }
 
 static int add_frame(struct reader *rd, const struct perfscript_frame *f)
 {
 	int r = 0;
 
-	if (rd->ids.len + rd->lines.len >= rd->limits.depth)
-		return bad(rd, -EFBIG, "the stack has too many frames");
-	if (f->name.len || rd->lines.len)
-		r = add_line(rd, f->name);
-	if (r < 0 || (f->inlined && f->name.len && rd->lines.len < MAX_INLINED))
+	if (rd->at.ids.len + rd->at.lines.len >= rd->at.limits.depth)
+		return text_reading_bad(&rd->at, -EFBIG, "the stack has too many frames");
+	if (f->name.len || rd->at.lines.len)
+		r = text_reading_add_line(&rd->at, f->name);
+	if (r < 0 || (f->inlined && f->name.len && rd->at.lines.len < MAX_INLINED))
 		return r;
 	return end_location(rd, f);
 }
@@ -220,9 +166,9 @@ static int add_label(struct reader *rd, struct profile_label *labels, uint32_t *
 {
 	struct profile_label l = { .num = num };
 
-	if (profile_add_string(rd->p, key, strlen(key), &l.key) < 0 ||
-	    (str.len && profile_add_string(rd->p, str.s, str.len, &l.str) < 0))
-		return no_memory(rd);
+	if (profile_add_string(rd->at.p, key, strlen(key), &l.key) < 0 ||
+	    (str.len && profile_add_string(rd->at.p, str.s, str.len, &l.str) < 0))
+		return text_reading_no_memory(&rd->at);
 	labels[(*n)++] = l;
 	return 0;
 }
@@ -252,21 +198,16 @@ static int end_sample(struct reader *rd)
 		return 0;
 	rd->in_sample = false;
 	/* inlined frames whose caller is not there */
-	if (rd->lines.len)
+	if (rd->at.lines.len)
 		r = end_location(rd, &unknown);
 	if (r == 0)
 		r = add_labels(rd, labels, &s.n_labels);
 	if (r < 0)
 		return r;
-	if (profile_n_sample_types(rd->p) > 1)
+	if (profile_n_sample_types(rd->at.p) > 1)
 		values[find_event(rd, rd->sample.event)->type] =
 			rd->sample.has_period ? rd->sample.period : 1;
-	if (profile_add_stack(rd->p, rd->ids.data, rd->ids.len, &s.stack) < 0 ||
-	    profile_add_sample(rd->p, &s) < 0)
-		return no_memory(rd);
-	if (profile_n_samples(rd->p) > rd->limits.samples)
-		return bad(rd, -EFBIG, "there are too many samples");
-	return 0;
+	return text_reading_end_stack(&rd->at, &s, "samples");
 }
 
 static int begin_sample(struct reader *rd, const struct perfscript_sample *s)
@@ -278,7 +219,7 @@ static int begin_sample(struct reader *rd, const struct perfscript_sample *s)
 		return r;
 	rd->in_sample = true;
 	rd->sample = *s;
-	rd->ids.len = rd->lines.len = 0;
+	rd->at.ids.len = rd->at.lines.len = 0;
 	/* without stacks; a tracepoint's own words seldom look so, and never end in a file */
 	if (s->rest.len && s->rest.s[s->rest.len - 1] == ')' && perfscript_frame(s->rest, &frame))
 		return add_frame(rd, &frame);
@@ -304,41 +245,40 @@ static int read_line(struct reader *rd, struct text line)
 		return begin_sample(rd, &sample);
 	if (rd->in_sample && is_source(line))
 		return perfscript_frame(line, &frame) ? add_frame(rd, &frame) : 0;
-	return bad(rd, -EBADMSG,
-		   rd->in_sample || line.s[0] == '\t'
-			   ? "it is neither a sample nor a frame of one"
-			   : "it is not the line of a sample of `perf script`");
+	return text_reading_bad(&rd->at, -EBADMSG,
+				rd->in_sample || line.s[0] == '\t'
+					? "it is neither a sample nor a frame of one"
+					: "it is not the line of a sample of `perf script`");
+}
+
+static void reader_fini(struct reader *rd)
+{
+	text_reading_fini(&rd->at);
 }
 
 int perfscript_read(struct profile **out, const void *data, size_t len,
 		    const struct codec_limits *limits, struct err *err)
 {
-	_cleanup_(reader_fini) struct reader rd = {
-		.limits = limits ? *limits : codec_limits_default(),
-		.err = err,
-	};
+	_cleanup_(reader_fini) struct reader rd = { 0 };
 	struct text text = { data, len };
-	int r;
+	int r = text_reading_init(&rd.at, len, limits, err);
 
-	if (len > rd.limits.bytes)
-		return err_set(err, -EFBIG, "it has more than %zu bytes", rd.limits.bytes);
-	if (profile_new(&rd.p) < 0)
-		return no_memory(&rd);
-	r = collect_events(&rd, text);
+	if (r == 0)
+		r = collect_events(&rd, text);
 	if (r == 0)
 		r = add_types(&rd);
-	rd.line_num = 0;
+	rd.at.line_num = 0;
 	while (r == 0 && text.len) {
-		struct text line = perfscript_take_line(&text);
+		struct text line = text_take_line(&text);
 
-		rd.line_num++;
+		rd.at.line_num++;
 		r = read_line(&rd, line);
 	}
 	if (r == 0)
 		r = end_sample(&rd);
 	if (r < 0)
 		return r;
-	*out = steal_ptr(&rd.p);
+	*out = steal_ptr(&rd.at.p);
 	return 0;
 }
 
@@ -348,7 +288,7 @@ bool perfscript_is(const void *data, size_t len)
 	struct text text = { data, len };
 
 	for (int i = 0; i < LOOK_LINES && text.len; i++) {
-		struct text line = perfscript_take_line(&text);
+		struct text line = text_take_line(&text);
 		struct perfscript_sample s;
 
 		if (memchr(line.s, '\0', line.len))
