@@ -96,8 +96,10 @@ public class Shapes {
 		return 0;
 	}
 
+	/* Of compiled code, throwing takes as long as a few of hot(). */
 	static void throwing(int x) {
-		sink = hot(x);
+		for (int i = 0; i < 30; i++)
+			sink = hot(x + i);
 		throw new IllegalStateException();
 	}
 
