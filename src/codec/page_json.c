@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/strtab.h"
-#include "codec/page_times.h"
 #include "profile/profile.h"
 #include "profile/tree.h"
 
@@ -41,6 +40,7 @@ void page_tree_fini(struct page_tree *t)
 {
 	vec_fini(&t->frames);
 	vec_fini(&t->nodes);
+	page_times_fini(&t->times);
 }
 
 static int find_used(struct writer *w)
@@ -167,7 +167,7 @@ static void put_nodes(struct writer *w)
 	json_object_end(j);
 }
 
-int page_tree_write(const struct page_tree *t, struct json *j)
+int page_tree_write(struct page_tree *t, struct json *j)
 {
 	_cleanup_(writer_fini) struct writer w = { .t = t, .j = j };
 	int r = find_used(&w);
@@ -181,10 +181,9 @@ int page_tree_write(const struct page_tree *t, struct json *j)
 	put_strings(&w);
 	put_frames(&w);
 	put_nodes(&w);
-	if (t->timed)
-		r = page_times_write(t->timed, t->timed_tree, j);
+	page_times_write(&t->times, j);
 	json_object_end(j);
-	return r < 0 ? r : buf_error(j->out);
+	return buf_error(j->out);
 }
 
 static int copy_tree(struct page_tree *out, const struct tree *t)
@@ -244,8 +243,8 @@ int page_json_write(const struct profile *p, const struct page_options *opt, str
 	page.time_ns = m->time_ns;
 	page.duration_ns = m->duration_ns;
 	page.title = opt->title;
-	page.timed = p;
-	page.timed_tree = t;
-	r = page_tree_write(&page, &j);
+	r = page_times_collect(&page.times, p, t);
+	if (r == 0)
+		r = page_tree_write(&page, &j);
 	return r < 0 ? err_set(err, r, "no memory to draw the profile") : 0;
 }

@@ -21,12 +21,12 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "codec/page_times.h"
 
 struct buf;
 struct err;
 struct json;
 struct profile;
-struct tree;
 
 #define PAGE_NONE UINT32_MAX
 
@@ -55,15 +55,13 @@ struct page_tree {
 	struct {
 		VEC(struct page_node);
 	} nodes;
-	/* Where samples have times: what they are of (codec/page_times.h); else NULL. */
-	const struct profile *timed;
-	const struct tree *timed_tree;
+	struct page_times times; /* of samples, where they are known */
 };
 
 void page_tree_fini(struct page_tree *t);
 
-/* As a JSON value; frames that no node has are left out. 0 or -ENOMEM. */
-int page_tree_write(const struct page_tree *t, struct json *j);
+/* As a JSON value; frames that no node has are left out, times get sorted. 0 or -ENOMEM. */
+int page_tree_write(struct page_tree *t, struct json *j);
 
 struct page_options {
 	const char *title;      /* or NULL */

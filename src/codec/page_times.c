@@ -10,26 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/index.h"
 #include "base/json.h"
-#include "base/vec.h"
 #include "profile/profile.h"
 #include "profile/tree.h"
 
 enum { US_NS = 1000 };
 
-struct event {
+struct key {
+	const struct page_times *times;
 	int64_t pid, tid;
-	uint64_t time;
-	uint32_t node, sample;
 };
 
-struct events {
-	VEC(struct event);
-};
-
-static void events_fini(struct events *e)
+void page_times_fini(struct page_times *t)
 {
-	vec_fini(e);
+	vec_fini(&t->threads);
+	vec_fini(&t->moments);
 }
 
 static const struct profile_label *label(const struct profile *p, const struct profile_sample *s,
@@ -56,111 +53,149 @@ static const char *label_str(const struct profile *p, const struct profile_sampl
 	return l ? profile_string(p, l->str) : "";
 }
 
-static int cmp_num(int64_t a, int64_t b)
+static bool is_thread(const void *ctx, uint32_t id)
 {
-	return (a > b) - (a < b);
+	const struct key *key = ctx;
+	const struct page_thread *t = &key->times->threads.data[id];
+
+	return t->pid == key->pid && t->tid == key->tid;
 }
 
-static int cmp_events(const void *va, const void *vb)
+static int find_thread(struct page_times *t, struct index *ix, struct page_thread *thread,
+		       uint32_t *out)
 {
-	const struct event *a = va, *b = vb;
+	const struct key key = { t, thread->pid, thread->tid };
+	uint32_t hash = hash_u64((uint64_t)thread->pid << 32 ^ (uint64_t)thread->tid);
+	int r;
 
-	if (a->pid != b->pid)
-		return cmp_num(a->pid, b->pid);
-	if (a->tid != b->tid)
-		return cmp_num(a->tid, b->tid);
-	return (a->time > b->time) - (a->time < b->time);
+	if (index_find(ix, hash, is_thread, &key, out))
+		return 0;
+	*out = (uint32_t)t->threads.len;
+	r = vec_push(&t->threads, *thread);
+	return r < 0 ? r : index_add(ix, hash, *out);
 }
 
-static int collect(const struct profile *p, const struct tree *t, struct events *out)
+static int collect(struct page_times *out, struct index *ix, const struct profile *p,
+		   const struct tree *t)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < profile_n_samples(p); i++) {
 		struct profile_sample s = profile_sample(p, i);
-		struct event e = {
+		struct page_thread thread = {
 			.pid = label_num(p, &s, "pid"),
 			.tid = label_num(p, &s, "tid"),
-			.node = tree_sample_node(t, i),
-			.sample = i,
+			.name = label_str(p, &s, "thread"),
+			.process = label_str(p, &s, "comm"),
 		};
+		struct page_moment m = { .node = tree_sample_node(t, i) };
 
+		if (!s.n_times)
+			continue;
+		r = find_thread(out, ix, &thread, &m.thread);
 		for (uint32_t k = 0; r == 0 && k < s.n_times; k++) {
-			e.time = s.times[k];
-			r = out->len < PAGE_TIMES_MAX ? vec_push(out, e) : -E2BIG;
+			m.time_ns = s.times[k];
+			r = out->moments.len < PAGE_TIMES_MAX ? vec_push(&out->moments, m) : -E2BIG;
 		}
+		if (r == 0)
+			page_times_name(&out->threads.data[m.thread], m.time_ns, thread.name,
+					thread.process);
 	}
 	return r;
 }
 
-static void put_events(const struct event *e, size_t n, uint64_t start, struct json *j)
+int page_times_collect(struct page_times *out, const struct profile *p, const struct tree *t)
 {
+	struct index ix = { 0 };
+	int r = collect(out, &ix, p, t);
+
+	index_fini(&ix);
+	if (r == -E2BIG)
+		out->moments.len = 0;
+	return r == -E2BIG ? 0 : r;
+}
+
+static int cmp_num(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int cmp_moments(const void *va, const void *vb, void *ctx)
+{
+	const struct page_moment *a = va, *b = vb;
+	const struct page_thread *threads = ctx, *x = &threads[a->thread], *y = &threads[b->thread];
+
+	if (a->thread == b->thread)
+		return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+	if (x->pid != y->pid)
+		return cmp_num(x->pid, y->pid);
+	return x->tid != y->tid ? cmp_num(x->tid, y->tid) : cmp_num(a->thread, b->thread);
+}
+
+static void put_moments(const struct page_moment *m, size_t n, uint64_t start, struct json *j)
+{
+	uint64_t last = 0;
+
 	json_key(j, "at");
 	json_array(j);
-	for (size_t i = 0; i < n; i++)
-		json_uint(j,
-			  (e[i].time - start) / US_NS - (i ? (e[i - 1].time - start) / US_NS : 0));
+	for (size_t i = 0; i < n; i++) {
+		uint64_t us = (m[i].time_ns - start) / US_NS;
+
+		json_uint(j, us - last);
+		last = us;
+	}
 	json_array_end(j);
 	json_key(j, "node");
 	json_array(j);
 	for (size_t i = 0; i < n; i++)
-		json_uint(j, e[i].node);
+		json_uint(j, m[i].node);
 	json_array_end(j);
 }
 
-static void put_thread(const struct profile *p, const struct event *e, size_t n, uint64_t start,
-		       struct json *j)
+static void put_thread(const struct page_thread *t, const struct page_moment *m, size_t n,
+		       uint64_t start, struct json *j)
 {
-	/* what it is called at the end: a child has its parent's name at first */
-	struct profile_sample s = profile_sample(p, e[n - 1].sample);
-
 	json_object(j);
 	json_key(j, "name");
-	json_str(j, label_str(p, &s, "thread"));
+	json_str(j, t->name);
 	json_key(j, "process");
-	json_str(j, label_str(p, &s, "comm"));
+	json_str(j, t->process);
 	json_key(j, "pid");
-	json_int(j, e->pid);
+	json_int(j, t->pid);
 	json_key(j, "tid");
-	json_int(j, e->tid);
-	put_events(e, n, start, j);
+	json_int(j, t->tid);
+	put_moments(m, n, start, j);
 	json_object_end(j);
 }
 
-static uint64_t first_time(const struct events *e)
+static uint64_t first_time(const struct page_times *t)
 {
 	uint64_t first = UINT64_MAX;
 
-	for (size_t i = 0; i < e->len; i++)
-		first = e->data[i].time < first ? e->data[i].time : first;
+	for (size_t i = 0; i < t->moments.len; i++)
+		first = t->moments.data[i].time_ns < first ? t->moments.data[i].time_ns : first;
 	return first;
 }
 
-int page_times_write(const struct profile *p, const struct tree *t, struct json *j)
+void page_times_write(struct page_times *t, struct json *j)
 {
-	_cleanup_(events_fini) struct events e = { 0 };
-	uint64_t start;
-	int r = collect(p, t, &e);
+	const struct page_moment *m = t->moments.data;
+	uint64_t start = first_time(t);
 
-	if (r == -E2BIG || (r == 0 && !e.len))
-		return 0;
-	if (r < 0)
-		return r;
-	qsort(e.data, e.len, sizeof(*e.data), cmp_events);
-	start = first_time(&e);
+	if (!t->moments.len)
+		return;
+	qsort_r(t->moments.data, t->moments.len, sizeof(*m), cmp_moments, t->threads.data);
 	json_key(j, "times");
 	json_object(j);
 	json_key(j, "start_ns");
 	json_uint(j, start);
 	json_key(j, "threads");
 	json_array(j);
-	for (size_t i = 0, n; i < e.len; i += n) {
-		for (n = 1; i + n < e.len && e.data[i + n].pid == e.data[i].pid &&
-			    e.data[i + n].tid == e.data[i].tid;)
+	for (size_t i = 0, n; i < t->moments.len; i += n) {
+		for (n = 1; i + n < t->moments.len && m[i + n].thread == m[i].thread;)
 			n++;
-		put_thread(p, &e.data[i], n, start, j);
+		put_thread(&t->threads.data[m[i].thread], &m[i], n, start, j);
 	}
 	json_array_end(j);
 	json_object_end(j);
-	return 0;
 }

@@ -49,6 +49,17 @@ static inline size_t wire_len(struct wire w)
  */
 int wire_next(struct wire *w, struct wire_field *out);
 
+/* Signed numbers as varints: those near 0 are short. */
+static inline uint64_t wire_zigzag(int64_t v)
+{
+	return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
+}
+
+static inline int64_t wire_unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
 /* One bare varint: 1, 0 at the end, -EBADMSG. */
 int wire_varint(struct wire *w, uint64_t *out);
 

@@ -13,8 +13,6 @@
 #include "store/stacks.h"
 #include "store/store.h"
 
-#define LONGEST_WINDOW_NS (120 * (int64_t)CLOCK_SECOND_NS)
-
 struct builder {
 	struct cells *out;
 	int64_t start_ns, end_ns, cell_ns;
@@ -48,7 +46,8 @@ int cells_build(struct cells *out, struct store *s, const struct store_select *s
 		struct err *err)
 {
 	struct builder b = { out, sel->start_ns, sel->end_ns, cell_ms * CLOCK_MS_NS };
-	int64_t before = sel->start_ns < LONGEST_WINDOW_NS ? sel->start_ns : LONGEST_WINDOW_NS;
+	int64_t before =
+		sel->start_ns < CELLS_LONGEST_WINDOW_NS ? sel->start_ns : CELLS_LONGEST_WINDOW_NS;
 	struct store_select wider = *sel;
 	int64_t n = (sel->end_ns - sel->start_ns) / CLOCK_MS_NS / cell_ms + 1;
 	int r;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 
 struct err;
@@ -12,6 +13,9 @@ struct store;
 struct store_select;
 
 enum { CELLS_MAX = 1 << 20 };
+
+/* Windows that began before a range reach into it, if not longer ago than this. */
+#define CELLS_LONGEST_WINDOW_NS (120 * (int64_t)CLOCK_SECOND_NS)
 
 struct cells {
 	VEC(int64_t);

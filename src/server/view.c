@@ -61,6 +61,8 @@ static const struct message_field view_fields[] = {
 	VIEW_FIELD("maxNodes", MESSAGE_INT, max_nodes),
 	VIEW_FIELD("limit", MESSAGE_INT, limit),
 	VIEW_FIELD("cellMs", MESSAGE_INT, cell_ms),
+	VIEW_FIELD("pid", MESSAGE_INT, pid),
+	VIEW_FIELD("tid", MESSAGE_INT, tid),
 	VIEW_FIELD("step", MESSAGE_DOUBLE, step),
 	VIEW_FIELD("normalize", MESSAGE_BOOL, normalize),
 };
@@ -80,6 +82,8 @@ static const struct method {
 	{ "Groups", view_groups, 1, query_values },
 	{ "Executables", view_executables, 1, query_values },
 	{ "Cells", view_cells, 1, query_values },
+	{ "Threads", view_threads, 1, query_values },
+	{ "Thread", view_thread, 1, query_values },
 	{ "Storage", view_storage, 0, NULL },
 	{ "Targets", view_targets, 1, query_any },
 };

@@ -15,7 +15,7 @@ struct view_request {
 	} function;
 	const char *sort, *search, *label;
 	struct message_strings by;
-	int64_t max_nodes, limit, cell_ms;
+	int64_t max_nodes, limit, cell_ms, pid, tid;
 	double step;
 	bool normalize;
 };
@@ -38,6 +38,8 @@ int view_executables(struct view *v);
 int view_groups(struct view *v);
 int view_targets(struct view *v);
 int view_cells(struct view *v);
+int view_threads(struct view *v);
+int view_thread(struct view *v);
 int view_storage(struct view *v);
 
 /* For them: how many rows, where 0 in the request is @normal. */

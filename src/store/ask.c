@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "store/block.h"
 #include "store/db.h"
+#include "store/moments.h"
 #include "store/series.h"
 #include "store/stacks.h"
 #include "store/sums.h"
@@ -33,6 +34,7 @@ struct chosen {
 struct asking {
 	struct day_state *d;
 	const struct store_select *sel;
+	int64_t from_ns; /* the first window's time */
 	struct err *err;
 	struct reader *rd;
 	struct series_view view;
@@ -41,6 +43,7 @@ struct asking {
 	} chosen;
 	struct block block;
 	struct times times;
+	struct times_owners owners;
 	struct {
 		VEC(int64_t);
 	} wanted;      /* blocks of the profiles that are asked for, rising */
@@ -48,6 +51,11 @@ struct asking {
 	size_t n_sums, cap;
 	uint64_t n_windows;
 };
+
+static struct asking asking_of(struct day_state *d, const struct store_select *sel, struct err *err)
+{
+	return (struct asking){ .d = d, .sel = sel, .from_ns = sel->start_ns, .err = err };
+}
 
 static void asking_fini(struct asking *a)
 {
@@ -57,6 +65,7 @@ static void asking_fini(struct asking *a)
 	vec_fini(&a->chosen);
 	block_fini(&a->block);
 	vec_fini(&a->times);
+	times_owners_fini(&a->owners);
 	vec_fini(&a->wanted);
 	free(a->sums);
 }
@@ -83,8 +92,7 @@ static int choose(struct asking *a)
 
 	pthread_rwlock_rdlock(&d->lock);
 	for (uint32_t i = 0; r == 0 && i < d->spans.len; i++)
-		if (d->spans.data[i].first <= a->sel->end_ns &&
-		    d->spans.data[i].last >= a->sel->start_ns)
+		if (d->spans.data[i].first <= a->sel->end_ns && d->spans.data[i].last >= a->from_ns)
 			r = choose_types(a, i);
 	pthread_rwlock_unlock(&d->lock);
 	return r;
@@ -257,7 +265,7 @@ static int merge_one(struct asking *a, const struct chosen *c, struct stacks *ou
 int ask_merge(struct day_state *d, const struct store_select *sel, struct stacks *out,
 	      struct err *err)
 {
-	_cleanup_(asking_fini) struct asking a = { .d = d, .sel = sel, .err = err };
+	_cleanup_(asking_fini) struct asking a = asking_of(d, sel, err);
 	int r = choose(&a);
 
 	if (r == 0 && sel->n_ids)
@@ -285,7 +293,7 @@ static int view_chosen(struct asking *a, const struct chosen *c)
 int ask_series(struct day_state *d, const struct store_select *sel, store_series_fn fn, void *ctx,
 	       struct err *err)
 {
-	_cleanup_(asking_fini) struct asking a = { .d = d, .sel = sel, .err = err };
+	_cleanup_(asking_fini) struct asking a = asking_of(d, sel, err);
 	int r = choose(&a);
 
 	for (size_t i = 0; r == 0 && i < a.chosen.len; i++) {
@@ -348,7 +356,7 @@ static int points_of(struct asking *a, const struct chosen *c, const uint8_t *wi
 int ask_points(struct day_state *d, const struct store_select *sel, store_series_fn series,
 	       store_point_fn point, void *ctx, struct err *err)
 {
-	_cleanup_(asking_fini) struct asking a = { .d = d, .sel = sel, .err = err };
+	_cleanup_(asking_fini) struct asking a = asking_of(d, sel, err);
 	_cleanup_(freep) uint8_t *within = NULL;
 	int r = choose(&a);
 
@@ -399,10 +407,96 @@ static int times_of(struct asking *a, const struct chosen *c, store_times_fn fn,
 int ask_times(struct day_state *d, const struct store_select *sel, store_times_fn fn, void *ctx,
 	      struct err *err)
 {
-	_cleanup_(asking_fini) struct asking a = { .d = d, .sel = sel, .err = err };
+	_cleanup_(asking_fini) struct asking a = asking_of(d, sel, err);
 	int r = choose(&a);
 
 	for (size_t i = 0; r == 0 && i < a.chosen.len; i++)
 		r = times_of(&a, &a.chosen.data[i], fn, ctx);
 	return r;
+}
+
+/* One window's samples, with the day's nodes. */
+static int add_moments(struct asking *a, struct sqlite3_stmt *row, uint32_t type,
+		       const struct moments_series *series, struct moments *out)
+{
+	int64_t time_ns = sqlite3_column_int64(row, 0);
+	int r = read_block(a, row, 2, type);
+
+	if (r == 0)
+		r = times_read(&a->times, sqlite3_column_blob(row, 3),
+			       (size_t)sqlite3_column_bytes(row, 3), time_ns);
+	if (r == 0)
+		r = times_read_owners(&a->owners, sqlite3_column_blob(row, 4),
+				      (size_t)sqlite3_column_bytes(row, 4), a->times.len,
+				      a->block.n);
+	if (r == 0 && a->block.n) /* they rise: if the last has a place, all have */
+		r = grow_sums(a, a->block.nodes[a->block.n - 1]);
+	if (r < 0)
+		return r;
+	return moments_add(out, series,
+			   &(struct moments_window){ .times_ns = a->times.data,
+						     .owners = &a->owners,
+						     .nodes = a->block.nodes,
+						     .values = a->block.values,
+						     .n_rows = a->block.n },
+			   a->sel->start_ns, a->sel->end_ns);
+}
+
+static int moments_of(struct asking *a, const struct chosen *c, struct moments *out)
+{
+	struct sqlite3_stmt *stmt = a->rd->moments;
+	struct window_head head;
+	int r = view_chosen(a, c);
+	struct moments_series series = moments_series_of(a->view.labels.data, a->view.labels.len);
+
+	bind_range(stmt, c->series, a->from_ns, a->sel->end_ns);
+	while (r == 0 && (r = db_step(a->rd->db, stmt, a->err)) > 0) {
+		r = window_read_head(sqlite3_column_blob(stmt, 1),
+				     (size_t)sqlite3_column_bytes(stmt, 1), c->type, &head);
+		if (r == 0)
+			r = add_moments(a, stmt, c->type, &series, out);
+		if (r == 0)
+			r = check_deadline(a);
+		if (r < 0)
+			break;
+		out->stacks->period = head.period;
+	}
+	sqlite3_reset(stmt);
+	return damaged(a, r);
+}
+
+/* The day's nodes become those of the answer. */
+static int carry_moments(struct asking *a, struct moments *out, size_t first)
+{
+	_cleanup_(freep) uint32_t *nodes = NULL;
+	int r;
+
+	for (size_t i = first; i < out->all.len; i++) {
+		const struct moment *m = &out->all.data[i];
+
+		a->sums[m->node] = stacks_sum(a->sums[m->node], m->value);
+	}
+	pthread_rwlock_rdlock(&a->d->lock);
+	r = stacks_add_mapped(out->stacks, a->d->symbols, a->sums, a->n_sums, &nodes);
+	pthread_rwlock_unlock(&a->d->lock);
+	if (r == 0)
+		moments_map(out, first, nodes);
+	return r;
+}
+
+int ask_moments(struct day_state *d, const struct store_select *sel, int64_t before_ns,
+		struct moments *out, struct err *err)
+{
+	int64_t from_ns = sel->start_ns < before_ns ? 0 : sel->start_ns - before_ns;
+	_cleanup_(asking_fini) struct asking a = {
+		.d = d, .sel = sel, .from_ns = from_ns, .err = err
+	};
+	size_t first = out->all.len;
+	int r = choose(&a);
+
+	for (size_t i = 0; r == 0 && i < a.chosen.len; i++)
+		r = moments_of(&a, &a.chosen.data[i], out);
+	if (r == -EFBIG)
+		err_set(err, r, "more than %d samples: a shorter range has fewer", MOMENTS_MAX);
+	return r < 0 ? r : carry_moments(&a, out, first);
 }

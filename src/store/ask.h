@@ -9,6 +9,7 @@
 #include "store/readers.h"
 #include "store/store.h"
 
+struct moments;
 struct stacks;
 struct symbols;
 
@@ -33,5 +34,7 @@ int ask_series(struct day_state *d, const struct store_select *sel, store_series
 	       struct err *err);
 int ask_times(struct day_state *d, const struct store_select *sel, store_times_fn fn, void *ctx,
 	      struct err *err);
+int ask_moments(struct day_state *d, const struct store_select *sel, int64_t before_ns,
+		struct moments *out, struct err *err);
 int ask_points(struct day_state *d, const struct store_select *sel, store_series_fn series,
 	       store_point_fn point, void *ctx, struct err *err);

@@ -31,16 +31,6 @@ enum {
 	MAX_STORED = 4096,
 };
 
-static uint64_t zigzag(int64_t v)
-{
-	return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
-}
-
-static int64_t unzigzag(uint64_t v)
-{
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-}
-
 /* Is column @k of the rows a multiple of column 0? */
 static bool find_factor(const int64_t *values, size_t n, size_t n_types, size_t k, int64_t *out)
 {
@@ -66,12 +56,12 @@ static void put_values(const int64_t *values, size_t n, size_t n_types, size_t k
 
 	if (k > 0 && find_factor(values, n, n_types, k, &factor)) {
 		buf_put_byte(out, COLUMN_TIMES);
-		wire_put_varint(out, zigzag(factor));
+		wire_put_varint(out, wire_zigzag(factor));
 		return;
 	}
 	buf_put_byte(out, COLUMN_OWN);
 	for (size_t i = 0; i < n; i++)
-		wire_put_varint(out, zigzag(values[i * n_types + k]));
+		wire_put_varint(out, wire_zigzag(values[i * n_types + k]));
 }
 
 void block_writer_fini(struct block_writer *w)
@@ -210,7 +200,7 @@ static int read_values(struct block *b, struct wire column)
 	for (size_t i = 0; i < b->n; i++) {
 		if (!next_number(&column, &v))
 			return -EBADMSG;
-		b->values[i] = unzigzag(v);
+		b->values[i] = wire_unzigzag(v);
 	}
 	return 0;
 }
@@ -223,7 +213,7 @@ static int multiply(struct block *b, struct wire column)
 	if (!next_number(&column, &v))
 		return -EBADMSG;
 	for (size_t i = 0; i < b->n; i++)
-		if (__builtin_mul_overflow(b->values[i], unzigzag(v), &b->values[i]))
+		if (__builtin_mul_overflow(b->values[i], wire_unzigzag(v), &b->values[i]))
 			return -EBADMSG;
 	return 0;
 }

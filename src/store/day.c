@@ -4,7 +4,6 @@
  * window and a block for each of its series. Numbers are given out in memory
  * first: after a failed commit the symbols merely hold more than the file, and
  * the next commit writes that too.
-
  */
 #include "store/day.h"
 
@@ -46,7 +45,7 @@ struct day {
 
 	struct sqlite3 *db;
 	struct sqlite3_stmt *put_chunk, *put_window, *put_block, *put_profile, *put_sum, *drop_sum,
-		*put_times, *put_id;
+		*put_times, *put_owners, *put_id;
 	int64_t seen_block; /* the last when sums were looked for */
 	uint32_t saved[SYMBOLS_KIND_MAX];
 	struct {
@@ -69,6 +68,7 @@ void day_close(struct day *d)
 	db_finalize(d->put_window);
 	db_finalize(d->put_block);
 	db_finalize(d->put_times);
+	db_finalize(d->put_owners);
 	db_finalize(d->put_id);
 	db_finalize(d->put_profile);
 	db_finalize(d->put_sum);
@@ -147,6 +147,8 @@ static int prepare_writer(struct day *d, struct err *err)
 		r = db_prepare(d->db, "INSERT INTO ids VALUES(?, ?)", &d->put_id, err);
 	if (r == 0)
 		r = db_prepare(d->db, "INSERT INTO times VALUES(?, ?)", &d->put_times, err);
+	if (r == 0)
+		r = db_prepare(d->db, "INSERT INTO owners VALUES(?, ?)", &d->put_owners, err);
 	if (r == 0)
 		r = db_prepare(d->db, "INSERT INTO windows VALUES(?, ?, ?, ?)", &d->put_window,
 			       err);
@@ -266,20 +268,29 @@ static int put_id(struct day *d, const struct store_profile *p, int64_t id, stru
 	return db_step(d->db, d->put_id, err);
 }
 
+static int put_beside(struct day *d, struct sqlite3_stmt *stmt, int64_t id, const struct buf *data,
+		      struct err *err)
+{
+	int r;
+
+	sqlite3_bind_int64(stmt, 1, id);
+	sqlite3_bind_blob64(stmt, 2, data->data, data->len, SQLITE_STATIC);
+	r = db_step(d->db, stmt, err);
+	sqlite3_clear_bindings(stmt);
+	return r;
+}
+
 /* When the samples of the window of block @id were taken, if they tell. */
 static int put_times(struct day *d, const struct store_profile *p, const struct window_entry *e,
-		     size_t n, int64_t id, struct err *err)
+		     size_t n, const struct window_rows *rows, int64_t id, struct err *err)
 {
-	_cleanup_(buf_fini) struct buf times = { 0 };
-	int r = times_write(p->profile, e, n, p->time_ns, &times);
+	_cleanup_(buf_fini) struct buf times = { 0 }, owners = { 0 };
+	int r = times_write(p->profile, e, n, rows, p->time_ns, &times, &owners);
 
 	if (r < 0 || !times.len)
 		return r;
-	sqlite3_bind_int64(d->put_times, 1, id);
-	sqlite3_bind_blob64(d->put_times, 2, times.data, times.len, SQLITE_STATIC);
-	r = db_step(d->db, d->put_times, err);
-	sqlite3_clear_bindings(d->put_times);
-	return r;
+	r = put_beside(d, d->put_times, id, &times, err);
+	return r < 0 ? r : put_beside(d, d->put_owners, id, &owners, err);
 }
 
 static int put_window(struct day *d, const struct store_profile *p, uint32_t series,
@@ -328,7 +339,7 @@ static int put_windows(struct day *d, const struct store_profile *p, const struc
 		if (r == 0)
 			r = put_id(d, p, id, err);
 		if (r == 0)
-			r = put_times(d, p, e + i, end - i, id, err);
+			r = put_times(d, p, e + i, end - i, &rows, id, err);
 	}
 	return r;
 }

@@ -98,10 +98,11 @@ int db_step(struct sqlite3 *db, struct sqlite3_stmt *stmt, struct err *err)
 	return r;
 }
 
-/* Not in the files of before; they are sums of what is there, and are made again. */
-static const char sums_schema[] =
+/* Not in the files of before. Sums are of what is there, and are made again. */
+static const char later_schema[] =
 	"CREATE TABLE IF NOT EXISTS sums(series INTEGER, level INTEGER, start INTEGER, head BLOB,"
-	" data BLOB, PRIMARY KEY(series, level, start))";
+	" data BLOB, PRIMARY KEY(series, level, start));"
+	"CREATE TABLE IF NOT EXISTS owners(block INTEGER PRIMARY KEY, data BLOB)";
 
 int db_number(struct sqlite3 *db, const char *sql, int64_t *out, struct err *err)
 {
@@ -174,7 +175,7 @@ int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct er
 	if (r == 0 && mode == DB_WRITE)
 		r = check_whole(db, path, err);
 	if (r == 0 && mode == DB_WRITE)
-		r = db_exec(db, sums_schema, err);
+		r = db_exec(db, later_schema, err);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&db);

@@ -16,6 +16,7 @@ static void reader_free(struct reader *r)
 	db_finalize(r->windows);
 	db_finalize(r->blocks);
 	db_finalize(r->times);
+	db_finalize(r->moments);
 	db_finalize(r->any);
 	for (int i = 0; i < SUMS_N_LEVELS; i++)
 		db_finalize(r->sums[i]);
@@ -62,6 +63,13 @@ static int reader_new(struct reader **out, const char *path, struct err *err)
 			       "SELECT w.time, w.head, t.data FROM windows w LEFT JOIN times t"
 			       " ON t.block=w.block WHERE w.series=? AND w.time BETWEEN ? AND ?",
 			       &rd->times, err);
+	if (r == 0)
+		r = db_prepare(rd->db,
+			       "SELECT w.time, w.head, b.data, t.data, o.data FROM windows w"
+			       " JOIN blocks b ON b.id=w.block JOIN times t ON t.block=w.block"
+			       " JOIN owners o ON o.block=w.block"
+			       " WHERE w.series=? AND w.time BETWEEN ? AND ?",
+			       &rd->moments, err);
 	if (r == 0)
 		r = db_prepare(
 			rd->db,

@@ -17,6 +17,7 @@ struct reader {
 	struct sqlite3_stmt *windows; /* time, head */
 	struct sqlite3_stmt *blocks;  /* time, head, block, its id */
 	struct sqlite3_stmt *times;   /* time, head, times or NULL */
+	struct sqlite3_stmt *moments; /* time, head, block, times, their owners: where they are */
 	struct sqlite3_stmt *any;     /* is there one? */
 	/* Of a series, a level (store/sums.h), from a start to another: head, data, start */
 	struct sqlite3_stmt *sums[SUMS_N_LEVELS];

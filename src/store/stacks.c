@@ -156,6 +156,17 @@ int stacks_add(struct stacks *s, const struct symbols *symbols, const int64_t *s
 	return carry_all(&c, self, n);
 }
 
+int stacks_add_mapped(struct stacks *s, const struct symbols *symbols, const int64_t *self,
+		      size_t n, uint32_t **out_nodes)
+{
+	_cleanup_(carry_fini) struct carry c = { .to = s, .from = symbols };
+	int r = carry_all(&c, self, n);
+
+	if (r == 0)
+		*out_nodes = steal_ptr(&c.nodes);
+	return r;
+}
+
 int stacks_add_under(struct stacks *s, const char *name, const struct stacks *part)
 {
 	_cleanup_(carry_fini) struct carry c = { .to = s, .from = part->symbols };

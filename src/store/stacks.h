@@ -30,6 +30,10 @@ DEFINE_FREEP(struct stacks, stacks_free)
 int stacks_add(struct stacks *s, const struct symbols *symbols, const int64_t *self, size_t n,
 	       bool names_only);
 
+/* The same; also which node each became, to be freed: of those on the way to a value. */
+int stacks_add_mapped(struct stacks *s, const struct symbols *symbols, const int64_t *self,
+		      size_t n, uint32_t **out_nodes);
+
 /* All of @part below a frame called @name at the top. 0 or -ENOMEM. */
 int stacks_add_under(struct stacks *s, const char *name, const struct stacks *part);
 

@@ -20,6 +20,7 @@
 #include "store/day.h"
 #include "store/days.h"
 #include "store/files.h"
+#include "store/moments.h"
 #include "store/stacks.h"
 #include "store/writer.h"
 
@@ -81,6 +82,8 @@ struct question {
 	store_times_fn times;
 	void *ctx;
 	struct store_stats *stats;
+	int64_t before_ns;
+	struct moments *moments;
 };
 
 static int merge_day(struct day *d, void *ctx, struct err *err)
@@ -109,6 +112,13 @@ static int times_of_day(struct day *d, void *ctx, struct err *err)
 	const struct question *q = ctx;
 
 	return ask_times(day_state(d), q->sel, q->times, q->ctx, err);
+}
+
+static int moments_of_day(struct day *d, void *ctx, struct err *err)
+{
+	const struct question *q = ctx;
+
+	return ask_moments(day_state(d), q->sel, q->before_ns, q->moments, err);
 }
 
 static int stats_of_day(struct day *d, void *ctx, struct err *err)
@@ -165,6 +175,18 @@ int store_times(struct store *s, const struct store_select *sel, store_times_fn 
 	struct question q = { .sel = sel, .times = fn, .ctx = ctx };
 
 	return ask_days(s, sel->tenant, sel->start_ns, sel->end_ns, times_of_day, &q, err);
+}
+
+int store_moments(struct store *s, const struct store_select *sel, int64_t before_ns,
+		  struct moments *out, struct err *err)
+{
+	int64_t start_ns = sel->start_ns < before_ns ? 0 : sel->start_ns - before_ns;
+	struct question q = { .sel = sel, .before_ns = before_ns, .moments = out };
+	int r = stacks_new(&out->stacks);
+
+	if (r < 0)
+		return r;
+	return ask_days(s, sel->tenant, start_ns, sel->end_ns, moments_of_day, &q, err);
 }
 
 int store_stats(struct store *s, const char *tenant, struct store_stats *out, struct err *err)

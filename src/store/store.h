@@ -20,6 +20,7 @@
 struct err;
 struct matcher;
 struct profile;
+struct moments;
 struct stacks;
 struct store;
 
@@ -124,6 +125,13 @@ typedef int (*store_times_fn)(void *ctx, const struct store_point *window, const
 /* Each window of one type, with the times of its samples. */
 int store_times(struct store *s, const struct store_select *sel, store_times_fn fn, void *ctx,
 		struct err *err);
+
+/*
+ * Single samples of one type in the range (store/moments.h), of windows that begin in it or up to
+ * @before_ns before. -EFBIG when they are more than MOMENTS_MAX.
+ */
+int store_moments(struct store *s, const struct store_select *sel, int64_t before_ns,
+		  struct moments *out, struct err *err);
 
 int store_stats(struct store *s, const char *tenant, struct store_stats *out, struct err *err);
 int store_usage(struct store *s, struct store_usage *out, struct err *err);

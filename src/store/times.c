@@ -1,58 +1,167 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Varints: the first as milliseconds after the window's time (zigzag), then differences. */
+/*
+ * Times are varints: the first as milliseconds after the window's time (zigzag), then
+ * differences. Owners: the number of threads, pid and tid of each (zigzag), then
+ * thread and row for each time.
+ */
 #include "store/times.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
+#include "base/index.h"
 #include "codec/wire.h"
 #include "profile/profile.h"
 
-static void times_fini(struct times *t)
+struct moment {
+	int64_t ms; /* after the window's time */
+	struct times_whose whose;
+};
+
+/* What is to be written. */
+struct gathered {
+	struct {
+		VEC(struct moment);
+	} moments;
+	struct {
+		VEC(struct times_thread);
+	} threads;
+	struct index by_thread;
+};
+
+static void gathered_fini(struct gathered *g)
 {
-	vec_fini(t);
+	vec_fini(&g->moments);
+	vec_fini(&g->threads);
+	index_fini(&g->by_thread);
 }
 
-static int gather(const struct profile *p, const struct window_entry *e, size_t n,
-		  int64_t window_ns, struct times *out)
+void times_owners_fini(struct times_owners *o)
 {
+	vec_fini(&o->threads);
+	vec_fini(&o->whose);
+}
+
+/* Cameo's name of it, and OpenTelemetry's. */
+static int64_t number_of(const struct profile *p, const struct profile_sample *s, const char *key,
+			 const char *other)
+{
+	for (uint32_t i = 0; i < s->n_labels; i++) {
+		const char *name = profile_string(p, s->labels[i].key);
+
+		if (!s->labels[i].str && (!strcmp(name, key) || !strcmp(name, other)))
+			return s->labels[i].num;
+	}
+	return 0;
+}
+
+struct thread_key {
+	const struct gathered *g;
+	struct times_thread thread;
+};
+
+static bool is_thread(const void *ctx, uint32_t id)
+{
+	const struct thread_key *key = ctx;
+	const struct times_thread *t = &key->g->threads.data[id];
+
+	return t->pid == key->thread.pid && t->tid == key->thread.tid;
+}
+
+static int find_thread(struct gathered *g, struct times_thread thread, uint32_t *out)
+{
+	const struct thread_key key = { g, thread };
+	uint32_t hash = hash_seeded(hash_seed(), &thread, sizeof(thread));
+	int r;
+
+	if (index_find(&g->by_thread, hash, is_thread, &key, out))
+		return 0;
+	*out = (uint32_t)g->threads.len;
+	r = vec_push(&g->threads, thread);
+	return r < 0 ? r : index_add(&g->by_thread, hash, *out);
+}
+
+static int gather_sample(struct gathered *g, const struct profile *p, struct profile_sample s,
+			 uint32_t row, int64_t window_ns)
+{
+	const struct times_thread thread = { number_of(p, &s, "pid", "process.pid"),
+					     number_of(p, &s, "tid", "thread.id") };
+	struct moment m = { .whose.row = row };
+	int r = find_thread(g, thread, &m.whose.thread);
+
+	if (g->moments.len + s.n_times > TIMES_MAX)
+		return -EFBIG;
+	for (uint32_t k = 0; r == 0 && k < s.n_times; k++) {
+		if (s.times[k] > INT64_MAX)
+			continue;
+		m.ms = ((int64_t)s.times[k] - window_ns) / CLOCK_MS_NS;
+		r = vec_push(&g->moments, m);
+	}
+	return r;
+}
+
+/* Entries and rows are both in the order of nodes; samples of nothing have no row. */
+static int gather(struct gathered *g, const struct profile *p, const struct window_entry *e,
+		  size_t n, const struct window_rows *rows, int64_t window_ns)
+{
+	uint32_t row = 0;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		struct profile_sample s = profile_sample(p, e[i].sample);
 
-		if (out->len + s.n_times > TIMES_MAX)
-			return -EFBIG;
-		for (uint32_t k = 0; r == 0 && k < s.n_times; k++)
-			if (s.times[k] <= INT64_MAX)
-				r = vec_push(out, ((int64_t)s.times[k] - window_ns) / CLOCK_MS_NS);
+		while (row < rows->n && rows->nodes[row] < e[i].node)
+			row++;
+		if (s.n_times && row < rows->n && rows->nodes[row] == e[i].node)
+			r = gather_sample(g, p, s, row, window_ns);
 	}
 	return r;
 }
 
-static int cmp_times(const void *a, const void *b)
+static int cmp_moments(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	const struct moment *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	if (x->ms != y->ms)
+		return x->ms < y->ms ? -1 : 1;
+	return x->whose.row < y->whose.row ? -1 : x->whose.row > y->whose.row;
 }
 
-int times_write(const struct profile *p, const struct window_entry *e, size_t n, int64_t window_ns,
-		struct buf *out)
+static int put_all(const struct gathered *g, struct buf *times, struct buf *owners)
 {
-	_cleanup_(times_fini) struct times t = { 0 };
-	int r = gather(p, e, n, window_ns, &t);
+	const struct moment *m = g->moments.data;
 
-	if (r < 0 || !t.len)
+	wire_put_varint(times, wire_zigzag(m[0].ms));
+	for (size_t i = 1; i < g->moments.len; i++)
+		wire_put_varint(times, (uint64_t)m[i].ms - (uint64_t)m[i - 1].ms);
+	wire_put_varint(owners, g->threads.len);
+	for (size_t i = 0; i < g->threads.len; i++) {
+		wire_put_varint(owners, wire_zigzag(g->threads.data[i].pid));
+		wire_put_varint(owners, wire_zigzag(g->threads.data[i].tid));
+	}
+	for (size_t i = 0; i < g->moments.len; i++) {
+		wire_put_varint(owners, m[i].whose.thread);
+		wire_put_varint(owners, m[i].whose.row);
+	}
+	return buf_error(times) < 0 ? buf_error(times) : buf_error(owners);
+}
+
+int times_write(const struct profile *p, const struct window_entry *e, size_t n,
+		const struct window_rows *rows, int64_t window_ns, struct buf *out_times,
+		struct buf *out_owners)
+{
+	_cleanup_(gathered_fini) struct gathered g = { 0 };
+	int r = gather(&g, p, e, n, rows, window_ns);
+
+	if (r < 0 || !g.moments.len)
 		return r == -EFBIG ? 0 : r;
-	qsort(t.data, t.len, sizeof(*t.data), cmp_times);
-	wire_put_varint(out, (uint64_t)t.data[0] << 1 ^ (t.data[0] < 0 ? UINT64_MAX : 0));
-	for (size_t i = 1; i < t.len; i++)
-		wire_put_varint(out, (uint64_t)t.data[i] - (uint64_t)t.data[i - 1]);
-	return buf_error(out);
+	qsort(g.moments.data, g.moments.len, sizeof(*g.moments.data), cmp_moments);
+	return put_all(&g, out_times, out_owners);
 }
 
 int times_read(struct times *out, const void *data, size_t len, int64_t window_ns)
@@ -64,7 +173,7 @@ int times_read(struct times *out, const void *data, size_t len, int64_t window_n
 
 	out->len = 0;
 	while ((r = wire_varint(&w, &v)) > 0) {
-		int64_t step = out->len ? (int64_t)v : (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+		int64_t step = out->len ? (int64_t)v : wire_unzigzag(v);
 
 		if (__builtin_add_overflow(ms, step, &ms) ||
 		    __builtin_mul_overflow(ms, (int64_t)CLOCK_MS_NS, &ns) ||
@@ -75,4 +184,40 @@ int times_read(struct times *out, const void *data, size_t len, int64_t window_n
 			return r;
 	}
 	return r;
+}
+
+static int read_threads(struct times_owners *out, struct wire *w)
+{
+	uint64_t n, pid, tid;
+	int r = 0;
+
+	if (wire_varint(w, &n) <= 0 || n > wire_len(*w))
+		return -EBADMSG;
+	for (uint64_t i = 0; r == 0 && i < n; i++) {
+		if (wire_varint(w, &pid) <= 0 || wire_varint(w, &tid) <= 0)
+			return -EBADMSG;
+		r = vec_push(&out->threads,
+			     (struct times_thread){ wire_unzigzag(pid), wire_unzigzag(tid) });
+	}
+	return r;
+}
+
+int times_read_owners(struct times_owners *out, const void *data, size_t len, size_t n,
+		      size_t n_rows)
+{
+	struct wire w = wire_of(data, len);
+	uint64_t thread, row;
+	int r;
+
+	out->threads.len = out->whose.len = 0;
+	r = read_threads(out, &w);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		if (wire_varint(&w, &thread) <= 0 || wire_varint(&w, &row) <= 0 ||
+		    thread >= out->threads.len || row >= n_rows)
+			return -EBADMSG;
+		r = vec_push(&out->whose, (struct times_whose){ (uint32_t)thread, (uint32_t)row });
+	}
+	if (r < 0)
+		return r;
+	return wire_len(w) ? -EBADMSG : 0;
 }

@@ -2,6 +2,7 @@
 #include "store/usage.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <sqlite3.h>
@@ -15,41 +16,50 @@ _Static_assert(SYMBOLS_STRINGS == 0 && SYMBOLS_FRAMES == 1 && SYMBOLS_NODES == 2
 		       SYMBOLS_SERIES == 3,
 	       "the kinds that the queries name");
 
-const char *usage_part_label(enum usage_part part)
-{
-	static const char *const labels[] = {
-#define X(sym, label, sql) label,
+static const struct {
+	const char *label, *table, *sql;
+} parts[] = {
+#define X(sym, label, table, sql) { label, table, sql },
 #include "store/usage_parts.def"
 #undef X
-	};
+};
 
-	return labels[part];
+const char *usage_part_label(enum usage_part part)
+{
+	return parts[part].label;
+}
+
+/* Files of before have not all tables. */
+static int read_part(struct sqlite3 *db, int part, uint64_t *out, struct err *err)
+{
+	int64_t there = 0, bytes = 0;
+	char sql[128];
+	int r;
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_schema WHERE name='%s'",
+		 parts[part].table);
+	r = db_number(db, sql, &there, err);
+	if (r == 0 && there)
+		r = db_number(db, parts[part].sql, &bytes, err);
+	*out = (uint64_t)bytes;
+	return r;
 }
 
 static int read_day(const char *path, struct usage_day *out, struct err *err)
 {
-	static const char sql[] = "SELECT (SELECT count(*) FROM windows),"
-				  " (SELECT count(DISTINCT series) FROM windows)"
-#define X(sym, label, sql) "," sql
-#include "store/usage_parts.def"
-#undef X
-		;
 	_cleanup_(db_closep) struct sqlite3 *db = NULL;
-	struct sqlite3_stmt *stmt = NULL;
+	int64_t n_windows = 0, n_series = 0;
 	int r = db_open(&db, path, DB_READ, err);
 
 	if (r == 0)
-		r = db_prepare(db, sql, &stmt, err);
+		r = db_number(db, "SELECT count(*) FROM windows", &n_windows, err);
 	if (r == 0)
-		r = db_step(db, stmt, err);
-	if (r > 0) {
-		out->n_windows = (uint64_t)sqlite3_column_int64(stmt, 0);
-		out->n_series = (uint64_t)sqlite3_column_int64(stmt, 1);
-		for (int i = 0; i < USAGE_PARTS; i++)
-			out->parts[i] = (uint64_t)sqlite3_column_int64(stmt, 2 + i);
-	}
-	db_finalize(stmt);
-	return r < 0 ? r : 0;
+		r = db_number(db, "SELECT count(DISTINCT series) FROM windows", &n_series, err);
+	for (int i = 0; r == 0 && i < USAGE_PARTS; i++)
+		r = read_part(db, i, &out->parts[i], err);
+	out->n_windows = (uint64_t)n_windows;
+	out->n_series = (uint64_t)n_series;
+	return r;
 }
 
 int usage_days(const char *dir, const char *tenant, usage_fn fn, void *ctx, struct err *err)

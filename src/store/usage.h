@@ -8,7 +8,7 @@ struct err;
 
 /* What a file is made of; the rest is SQLite's own. */
 enum usage_part {
-#define X(sym, label, sql) USAGE_##sym,
+#define X(sym, label, table, sql) USAGE_##sym,
 #include "store/usage_parts.def"
 #undef X
 	USAGE_PARTS,

@@ -68,8 +68,7 @@ void window_put_head(const struct window_rows *rows, const struct profile_meta *
 	wire_put_varint(out, (uint64_t)meta->duration_ns);
 	wire_put_varint(out, (uint64_t)meta->period);
 	for (size_t k = 0; k < rows->n_types; k++)
-		wire_put_varint(out, (uint64_t)rows->totals[k] << 1 ^
-					     (rows->totals[k] < 0 ? UINT64_MAX : 0));
+		wire_put_varint(out, wire_zigzag(rows->totals[k]));
 }
 
 int window_read_head(const void *data, size_t len, uint32_t type, struct window_head *out)
@@ -82,8 +81,7 @@ int window_read_head(const void *data, size_t len, uint32_t type, struct window_
 	for (uint32_t k = 0; k <= type; k++)
 		if (wire_varint(&w, &v) <= 0)
 			return -EBADMSG;
-	*out = (struct window_head){ (int64_t)duration, (int64_t)period,
-				     (int64_t)(v >> 1) ^ -(int64_t)(v & 1) };
+	*out = (struct window_head){ (int64_t)duration, (int64_t)period, wire_unzigzag(v) };
 	return 0;
 }
 

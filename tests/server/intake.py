@@ -101,7 +101,7 @@ def check_ingest(server):
 
 # OTLP, by hand: strings, then what refers to them.
 STRINGS = ["", "samples", "count", "cpu", "nanoseconds", "main", "work", "thread.name",
-           "worker-1", "service.name", "by-reference", "off_cpu"]
+           "worker-1", "service.name", "by-reference", "off_cpu", "thread.id"]
 
 
 def dictionary():
@@ -110,6 +110,7 @@ def dictionary():
         (3, b""), (3, message((1, 5))), (3, message((1, 6))), (4, b""),
         *[(5, s) for s in STRINGS],
         (6, b""), (6, message((1, 7), (2, message((1, "worker-1"))))),
+        *[(6, message((1, 12), (2, message((3, tid))))) for tid in (7, 8)],
         (7, b""), (7, message((1, [2, 1]))), (7, message((1, [1]))))
 
 

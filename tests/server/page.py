@@ -193,6 +193,38 @@ def check_cells(server):
         check("cells %s are 400" % wrong, server.rpc(PAGE + "Cells", {**body, **wrong})[0] == 400)
 
 
+def check_threads(server):
+    """Samples of two threads: attribute 2 of the dictionary is one's id, 3 the other's."""
+    start = (BASE_S + 120) * 1000
+
+    def sample(stack, thread, *ms):
+        at = [(start + x) * 10**6 for x in ms]
+        return message((1, stack), (2, [thread])) + varint(5 << 3 | 2) + varint(8 * len(at)) + \
+            struct.pack("<%dQ" % len(at), *at)
+    export(server, otlp("threads", [sample(1, 2, 5, 25), sample(2, 2, 15), sample(1, 3, 7)],
+                        time_s=BASE_S + 120))
+    body = {"profileTypeID": CPU, "labelSelector": '{service_name="threads"}', "start": start,
+            "end": start + 1999}
+    t = server.rpc(PAGE + "Threads", body)[1]
+    check("threads are told", (t["found"], [(x["pid"], x["tid"], x["samples"], x["total"],
+                                             x["firstSeen"], x["lastSeen"]) for x in t["threads"]])
+          == (2, [(42, 7, 3, 3 * UNIT, start + 5, start + 25),
+                  (42, 8, 1, UNIT, start + 7, start + 7)]), t)
+    one = server.rpc(PAGE + "Thread", {**body, "pid": 42, "tid": 7})[1]
+    thread = one["times"]["threads"][0]
+    names = [one["strings"][one["frames"][one["nodes"]["frame"][n]][0]] for n in thread["node"]]
+    check("a thread's samples have their times and stacks", one["total"] == 3 * UNIT and
+          len(one["times"]["threads"]) == 1 and (thread["tid"], thread["at"]) ==
+          (7, [0, 10000, 10000]) and names[0] == names[2] != names[1], one)
+    both = server.rpc(PAGE + "Thread", {**body, "start": start + 6, "end": start + 15})[1]
+    check("a slice has what was taken in it", both["total"] == 2 * UNIT and
+          [x["tid"] for x in both["times"]["threads"]] == [7, 8], both)
+    none = server.rpc(PAGE + "Thread", {**body, "tid": 9})[1]
+    check("nobody's samples are none", none["total"] == 0 and "times" not in none, none)
+    for wrong in ({"tid": -1}, {"end": start + 3600001}):
+        check("threads %s are 400" % wrong, server.rpc(PAGE + "Threads", {**body, **wrong})[0] == 400)
+
+
 def check_errors(server):
     for method, body, status in [
             ("Nothing", {}, 404), ("Tree", {"maxNodes": -1}, 400), ("Groups", {}, 400),
@@ -219,6 +251,7 @@ def main():
         check_download(server)
         check_storage(server, sys.argv[1], directory)
         check_cells(server)
+        check_threads(server)
         check_errors(server)
         check("stops when told", server.stop() == 0)
     return finish()

@@ -33,13 +33,16 @@ static void add(struct profile *p, const char *function, int64_t tid, const char
 
 static char *written(const struct profile *p)
 {
+	struct page_times times = { 0 };
 	struct tree *t;
 	struct buf b = { 0 };
 	struct json j = json_to(&b);
 
 	assert_int_equal(tree_build(&t, p, NULL), 0);
 	json_object(&j);
-	assert_int_equal(page_times_write(p, t, &j), 0);
+	assert_int_equal(page_times_collect(&times, p, t), 0);
+	page_times_write(&times, &j);
+	page_times_fini(&times);
 	json_object_end(&j);
 	buf_put_byte(&b, 0);
 	tree_free(t);
