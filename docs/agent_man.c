@@ -32,7 +32,8 @@ static const char before[] =
 	".PP\n"
 	"SIGHUP reads the file again: labels, rules, windows, probability and where profiles go\n"
 	"change at once, the rest with the next start; a mistake leaves everything as it was.\n"
-	"SIGTERM and SIGINT send what there is; the agent ends within five seconds.\n"
+	"SIGTERM and SIGINT send what there is; the agent ends within five seconds. Names that\n"
+	"take longer than one and a half are left out, and what could not be sent is told.\n"
 	".SH OPTIONS\n";
 
 static const char after[] =

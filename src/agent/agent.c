@@ -36,8 +36,9 @@
 #include "target/labeler.h"
 
 enum {
-	TURN_MS = 500, /* what is urgent wakes the loop before */
-	STOP_NAMING_MS = 2500,
+	TURN_MS = 500,         /* what is urgent wakes the loop before */
+	STOP_ASKING_MS = 1500, /* for names, after agent_stop() */
+	STOP_NAMING_MS = 3000,
 	UPKEEP_MS = 2000,
 	RING_BYTES_PER_CPU = 1 << 20,
 	/* Shares of the memory limit, as divisors. */
@@ -67,6 +68,7 @@ struct agent {
 
 	uint64_t started_ns, window_start_ns, window_end_ns, next_upkeep_ns;
 	uint64_t next_draw_ns;
+	uint64_t n_given; /* samples of the window that was given last */
 	bool window_is_late;
 
 	pthread_mutex_t lock; /* of the session, see above */
@@ -77,7 +79,11 @@ struct agent {
 
 void agent_prepare(struct agent_prepared *out)
 {
+	/* what goes as it is wanted may go first when it has to end */
+	const struct rlimit nice = { RLIM_INFINITY, RLIM_INFINITY };
+
 	out->priority = getpriority(PRIO_PROCESS, 0);
+	(void)setrlimit(RLIMIT_NICE, &nice);
 	out->stats_fd = sampler_enable_stats();
 	session_go_first();
 }
@@ -396,6 +402,7 @@ static int give_window(struct agent *a, uint64_t now_ns)
 	session_sweep_files(a->session, old);
 	langs_window(session_langs(a->session));
 	pthread_mutex_unlock(&a->lock);
+	a->n_given = collect_total(old);
 	namer_give(a->namer, old, &window);
 	a->window_start_ns = now_ns;
 	a->window_end_ns = now_ns + a->window_ns;
@@ -628,21 +635,35 @@ static int agent_loop(struct agent *a, struct err *err)
 	return 0;
 }
 
+static void note_unsent(struct agent *a, uint64_t n)
+{
+	pthread_mutex_lock(&a->stats_lock);
+	a->stats.n_unsent = n;
+	pthread_mutex_unlock(&a->stats_lock);
+}
+
 /* The rest of the samples, as one more window. */
 static int finish(struct agent *a, struct err *err)
 {
-	uint64_t deadline = clock_monotonic_ns() + (uint64_t)STOP_NAMING_MS * CLOCK_MS_NS;
+	uint64_t now_ns = clock_monotonic_ns(), left = 0;
+	uint64_t deadline = now_ns + (uint64_t)STOP_NAMING_MS * CLOCK_MS_NS;
 	int r;
 
+	namer_hurry(a->namer, now_ns + (uint64_t)STOP_ASKING_MS * CLOCK_MS_NS);
 	pthread_mutex_lock(&a->lock);
 	r = session_stop(a->session, err);
 	pthread_mutex_unlock(&a->lock);
+	session_all_go_first();
 	if (r < 0)
 		return r;
-	if (namer_wait(a->namer, deadline) && collect_total(session_collect(a->session))) {
+	left = collect_total(session_collect(a->session));
+	if (left && namer_wait(a->namer, deadline)) {
 		r = give_window(a, clock_monotonic_ns());
-		(void)namer_wait(a->namer, deadline);
+		left = 0;
 	}
+	if (!namer_wait(a->namer, deadline))
+		left += a->n_given;
+	note_unsent(a, left);
 	note_stats(a, clock_monotonic_ns());
 	return r;
 }

@@ -44,7 +44,10 @@ void agent_free(struct agent *a);
 
 DEFINE_FREEP(struct agent, agent_free)
 
-/* Sample until agent_stop(); the last window is exported before it returns. 0 or -errno. */
+/*
+ * Sample until agent_stop(); the last window is exported before it returns, within three
+ * seconds: names that are not found by then are left out. 0 or -errno.
+ */
 int agent_run(struct agent *a, struct err *err);
 
 /* From any thread, or a signal handler. */
@@ -79,7 +82,8 @@ struct agent_stats {
 	uint64_t n_facts; /* processes with labels */
 	uint32_t n_files;
 	uint64_t n_files_forgotten;
-	bool paused; /* by probability */
+	bool paused;       /* by probability */
+	uint64_t n_unsent; /* samples that there was no time to name when it ended */
 	size_t n_top;
 	struct agent_file top[AGENT_TOP_FILES]; /* by size */
 };

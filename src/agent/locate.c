@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "agent/files.h"
 #include "agent/jits.h"
 #include "agent/usage.h"
+#include "base/clock.h"
 #include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
@@ -442,6 +444,15 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* There is no time to ask for more. */
+static bool is_over(const struct locator *l)
+{
+	const _Atomic uint64_t *until = l->opts.symbolizer.until_ns;
+	uint64_t until_ns = until ? atomic_load(until) : 0;
+
+	return until_ns && clock_monotonic_ns() >= until_ns;
+}
+
 /* Ask for the native ones of @words whose names are not known yet, file by file. */
 static int learn(struct batch *b, const struct located *words, size_t n)
 {
@@ -463,7 +474,7 @@ static int learn(struct batch *b, const struct located *words, size_t n)
 	}
 	if (b->unknown.len)
 		qsort(b->unknown.data, b->unknown.len, sizeof(*b->unknown.data), by_value);
-	for (size_t i = 0; i < b->unknown.len && r == 0; i = end) {
+	for (size_t i = 0; i < b->unknown.len && r == 0 && !is_over(b->l); i = end) {
 		uint32_t file = file_of(b->unknown.data[i]);
 
 		for (end = i + 1; end < b->unknown.len; end++)
@@ -492,7 +503,7 @@ static int locate_native(struct batch *b, struct located *w)
 		return r;
 	/* it may have been forgotten while others were asked for */
 	if (!answers_get(b->l->answers, &place, &frames, &n)) {
-		r = ask(b, &w->word, 1);
+		r = is_over(b->l) ? 0 : ask(b, &w->word, 1);
 		if (r < 0)
 			return r;
 		if (!answers_get(b->l->answers, &place, &frames, &n))

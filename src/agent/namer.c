@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -29,6 +30,7 @@ struct namer {
 	struct labeler *labeler;
 	pthread_t thread;
 	bool started;
+	_Atomic uint64_t until_ns; /* of namer_hurry(); 0: there is time */
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
@@ -287,6 +289,7 @@ static void *namer_main(void *arg)
 int namer_new(struct namer **out, const struct namer_opts *opts)
 {
 	_cleanup_(namer_freep) struct namer *n = calloc(1, sizeof(*n));
+	struct locator_opts lo = *opts->locator;
 	pthread_condattr_t attr;
 	int r;
 
@@ -301,7 +304,8 @@ int namer_new(struct namer **out, const struct namer_opts *opts)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&n->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	r = locator_new(&n->locator, opts->locator);
+	lo.symbolizer.until_ns = &n->until_ns;
+	r = locator_new(&n->locator, &lo);
 	if (r < 0)
 		return r;
 	r = pthread_create(&n->thread, NULL, namer_main, n);
@@ -366,6 +370,11 @@ bool namer_wait(struct namer *n, uint64_t deadline_ns)
 	idle = !n->collect;
 	pthread_mutex_unlock(&n->lock);
 	return idle;
+}
+
+void namer_hurry(struct namer *n, uint64_t until_ns)
+{
+	atomic_store(&n->until_ns, until_ns);
 }
 
 void namer_set_labeler(struct namer *n, struct labeler *l)

@@ -49,6 +49,12 @@ void namer_give(struct namer *n, struct collect *c, const struct names_window *w
 /* Wait until it is idle, but not after CLOCK_MONOTONIC says @deadline_ns. */
 bool namer_wait(struct namer *n, uint64_t deadline_ns);
 
+/*
+ * It is to be done soon: when CLOCK_MONOTONIC says @until_ns nothing is asked for any more, and
+ * what has no name by then goes out without one.
+ */
+void namer_hurry(struct namer *n, uint64_t until_ns);
+
 /* From the next window on; taken. */
 void namer_set_labeler(struct namer *n, struct labeler *l);
 

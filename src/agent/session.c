@@ -6,8 +6,10 @@
  */
 #include "agent/session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -16,6 +18,7 @@
 #include "agent/files.h"
 #include "agent/jits.h"
 #include "agent/sideband.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "lang/lang.h"
@@ -97,6 +100,16 @@ static int session_make_tables(struct session *s, const struct session_opts *opt
 void session_go_first(void)
 {
 	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
+}
+
+void session_all_go_first(void)
+{
+	_cleanup_(closedirp) DIR *dir = opendir("/proc/self/task");
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			(void)setpriority(PRIO_PROCESS, (id_t)atoi(e->d_name), PRIORITY);
 }
 
 static void go_as_before(const struct session *s)

@@ -49,6 +49,9 @@ struct session_opts {
 /* The calling thread goes before others, as session_open() lets it, where that is allowed. */
 void session_go_first(void);
 
+/* So do all threads that this process has now. */
+void session_all_go_first(void);
+
 /* 0; or why sampling is not possible here, with the remedy. */
 int session_open(struct session **out, const struct session_opts *opts, struct err *err);
 void session_free(struct session *s);

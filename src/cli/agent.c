@@ -5,6 +5,7 @@
  * SIGTERM and SIGINT send what there is, within five seconds.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -334,7 +335,17 @@ static void *sampling_main(void *arg)
 
 static void out_of_time(int sig)
 {
+	static const char said[] = "level=error msg=\"out of time: what was seen last may not "
+				   "have been sent\"\n";
+
+	(void)!write(STDERR_FILENO, said, sizeof(said) - 1);
 	_exit(1);
+}
+
+/* Everything is sent: only what the kernel frees anyway is not freed yet. */
+static void late_but_done(int sig)
+{
+	_exit(0);
 }
 
 /* The server beside has ended? It is left for its parent to take note of. */
@@ -370,9 +381,35 @@ static void wait_for_end(struct agent_cli *cli, const sigset_t *signals)
 	}
 }
 
+/* What could not be sent, exactly. 0: nothing. */
+static int tell_unsent(struct agent_cli *cli)
+{
+	struct exporter_stats exports;
+	struct agent_stats s;
+
+	get_stats(cli, &s, &exports);
+	for (size_t i = 0; i < exports.n_sinks; i++) {
+		const struct export_sink_stats *sink = &exports.sinks[i];
+		char line[320];
+
+		if (!sink->unsent_profiles)
+			continue;
+		snprintf(line, sizeof(line), "%s: %" PRIu64 " profiles are not sent: %s",
+			 sink->name, sink->unsent_profiles, sink->last_error);
+		log_export(NULL, line);
+	}
+	if (s.n_unsent)
+		fprintf(stderr,
+			"level=error msg=\"%" PRIu64 " samples are not sent: there was no time to "
+			"name them\"\n",
+			s.n_unsent);
+	return s.n_unsent ? EXIT_FAILURE : 0;
+}
+
 static int run(struct agent_cli *cli, const sigset_t *signals)
 {
-	struct sigaction sa = { .sa_handler = out_of_time };
+	struct sigaction out = { .sa_handler = out_of_time },
+			 done = { .sa_handler = late_but_done };
 	int r = pthread_create(&cli->thread, NULL, sampling_main, cli);
 	uint64_t deadline_ns;
 
@@ -380,7 +417,7 @@ static int run(struct agent_cli *cli, const sigset_t *signals)
 		return cli_fail("can't start a thread: %s", strerror(r));
 	wait_for_end(cli, signals);
 	deadline_ns = in_ms(EXPORT_STOP_MS);
-	sigaction(SIGALRM, &sa, NULL);
+	sigaction(SIGALRM, &out, NULL);
 	alarm(STOP_S);
 	agent_stop(cli->agent);
 	pthread_join(cli->thread, NULL);
@@ -388,7 +425,10 @@ static int run(struct agent_cli *cli, const sigset_t *signals)
 	log_stats(cli);
 	if (cli->status < 0)
 		return cli_fail("%s", cli->err.msg[0] ? cli->err.msg : strerror(-cli->status));
-	return 0;
+	r = tell_unsent(cli);
+	if (r == 0)
+		sigaction(SIGALRM, &done, NULL);
+	return r;
 }
 
 static int start(struct agent_cli *cli, struct err *err)

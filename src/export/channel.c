@@ -109,6 +109,8 @@ static struct export_item *dequeue(struct channel *c)
 static void drop(struct channel *c, struct export_item *i, enum export_drop reason)
 {
 	c->stats.dropped[reason]++;
+	if (reason == EXPORT_DROP_STOPPED)
+		c->stats.unsent_profiles += i->n_profiles;
 	export_item_free(i);
 }
 

@@ -122,6 +122,7 @@ struct export_sink_stats {
 	uint64_t retries;
 	uint64_t dropped[EXPORT_DROP_MAX]; /* items */
 	uint64_t rejected_profiles;        /* of items that were taken in part */
+	uint64_t unsent_profiles;          /* of items dropped because it ended */
 	uint64_t spool_errors;             /* writes that failed */
 	bool failing;                      /* the last attempt was no success */
 	char last_error[160];

@@ -14,12 +14,14 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/index.h"
@@ -91,6 +93,7 @@ static struct symbol_worker *worker_of(struct symbolizer *s)
 	struct symbol_worker_opts opts = {
 		.memory_bytes = s->opts.worker_memory_bytes,
 		.timeout_ms = s->opts.timeout_ms,
+		.until_ns = s->opts.until_ns,
 	};
 	struct err err = { 0 };
 
@@ -364,12 +367,19 @@ static int need_file(void *ctx, const struct protocol_need *need)
 	}
 }
 
-/* Is there anything in or for this file that only the worker can read? */
+static bool is_over(const struct symbolizer *s)
+{
+	uint64_t until_ns = s->opts.until_ns ? atomic_load(s->opts.until_ns) : 0;
+
+	return until_ns && clock_monotonic_ns() >= until_ns;
+}
+
+/* Is there anything in or for this file that only the worker can read, and time for it? */
 static bool worth_asking(struct need_ctx *n)
 {
 	struct debugfile_of of = debugfile_of(n);
 
-	if (n->s->opts.no_dwarf || n->f->worker.given_up)
+	if (n->s->opts.no_dwarf || n->f->worker.given_up || is_over(n->s))
 		return false;
 	if (!n->f->debug_looked) {
 		n->f->debug_looked = true;

@@ -29,6 +29,8 @@ struct symbolizer_opts {
 	size_t memory_bytes;        /* of tables in this process; 0: 64 MiB */
 	size_t worker_memory_bytes; /* of the worker's heap; 0: 256 MiB */
 	unsigned int timeout_ms;    /* of the worker, a batch; 0: 10 s */
+	/* Set by any thread: CLOCK_MONOTONIC from which on only symbol tables answer; 0: never. */
+	const _Atomic uint64_t *until_ns; /* NULL: never */
 
 	const char *symbol_cache;    /* directory for sorted tables; NULL: they are not kept */
 	uint64_t symbol_cache_bytes; /* 0: 256 MiB */

@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ enum {
 	NEEDS_MAX = 16 * 1024, /* files asked for in one batch */
 	START_TIMEOUT_MS = 5000,
 	DEFAULT_TIMEOUT_MS = 10000,
+	POLL_MS = 200, /* how soon it is seen that there is less time than there was */
 	DEFAULT_MEMORY = 256 << 20,
 	CONFINEMENT_MAX = 200,
 };
@@ -72,6 +74,14 @@ static void stop(struct symbol_worker *w)
 	w->pid = 0;
 }
 
+/* Nobody has time for answers any more. */
+static bool is_over(const struct symbol_worker *w)
+{
+	uint64_t until_ns = w->opts.until_ns ? atomic_load(w->opts.until_ns) : 0;
+
+	return until_ns && clock_monotonic_ns() >= until_ns;
+}
+
 /* Receive one packet before @deadline: 0, -ETIMEDOUT, -EPIPE when the child is gone, -EBADMSG. */
 static int receive(struct symbol_worker *w, int64_t deadline, struct protocol_msg *out)
 {
@@ -81,9 +91,9 @@ static int receive(struct symbol_worker *w, int64_t deadline, struct protocol_ms
 
 	for (;;) {
 		left = deadline - clock_monotonic_ms();
-		if (left <= 0)
+		if (left <= 0 || is_over(w))
 			return -ETIMEDOUT;
-		if (poll(&p, 1, (int)left) > 0)
+		if (poll(&p, 1, left < POLL_MS ? (int)left : POLL_MS) > 0)
 			break;
 	}
 	len = worker_recv(w->sock, w->packet, sizeof(w->packet), NULL);
@@ -268,6 +278,8 @@ static int ask_batch(struct symbol_worker *w, struct batch *b, struct err *err)
 	int r;
 
 	while (!f->given_up) {
+		if (is_over(w))
+			return -ETIMEDOUT;
 		if (!w->pid) {
 			r = start(w, err);
 			if (r < 0)
@@ -277,7 +289,8 @@ static int ask_batch(struct symbol_worker *w, struct batch *b, struct err *err)
 		if (r == 0 || b->stopped)
 			return b->stopped;
 		stop(w);
-		f->given_up = ++f->n_kills >= KILLS_MAX;
+		if (!is_over(w))
+			f->given_up = ++f->n_kills >= KILLS_MAX;
 	}
 	return -EOWNERDEAD;
 }

@@ -21,6 +21,8 @@ struct symbol_worker;
 struct symbol_worker_opts {
 	size_t memory_bytes;     /* of the child's heap; 0: 256 MiB */
 	unsigned int timeout_ms; /* for a batch of addresses; 0: 10 s */
+	/* Set by any thread: CLOCK_MONOTONIC from which on it is waited for no more; 0: none. */
+	const _Atomic uint64_t *until_ns; /* NULL: none ever */
 };
 
 /*
@@ -65,8 +67,8 @@ typedef int (*symbol_worker_answer_fn)(void *ctx, size_t index, const struct pro
  * name. When the child dies or takes too long it is started anew and asked
  * for what is missing, twice at most for a file.
  *
- * Return: 0; -EOWNERDEAD once the file is given up; @fn's non-zero result;
- * -errno when no child can be started.
+ * Return: 0; -EOWNERDEAD once the file is given up; -ETIMEDOUT when until_ns
+ * has come; @fn's non-zero result; -errno when no child can be started.
  */
 int symbol_worker_ask(struct symbol_worker *w, struct symbol_worker_file *f, const uint64_t *addrs,
 		      size_t n, symbol_worker_answer_fn fn, void *ctx, struct err *err);

@@ -75,4 +75,5 @@ class Profile:
 
     def places(self, function):
         """What is known of where FUNCTION is: (file, build id, address in it)."""
-        return {(*self.mappings[m], address) for m, address, names in self.locations.values() if function in names}
+        return {(*self.mappings[m], address) for m, address, names in self.locations.values()
+                if m and function in names}

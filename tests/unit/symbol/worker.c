@@ -84,6 +84,26 @@ static void names_come_back_from_the_child(void **state)
 	symbol_worker_free(w);
 }
 
+static void who_has_no_time_is_not_kept_waiting(void **state)
+{
+	_Atomic uint64_t until_ns = 0;
+	struct symbol_worker_opts opts = { .until_ns = &until_ns };
+	struct symbol_worker *w;
+	struct seen seen = { 0 };
+	struct symbol_worker_file f = { .key = 1, .need = on_need, .need_ctx = &seen };
+	uint64_t addr = asked_addr();
+
+	assert_int_equal(symbol_worker_new(&w, &opts, NULL), 0);
+	until_ns = 1;
+	assert_int_equal(symbol_worker_ask(w, &f, &addr, 1, on_answer, &seen, NULL), -ETIMEDOUT);
+	assert_int_equal(seen.n, 0);
+	assert_false(f.given_up);
+	until_ns = 0;
+	assert_int_equal(symbol_worker_ask(w, &f, &addr, 1, on_answer, &seen, NULL), 0);
+	assert_int_equal(seen.n, 1);
+	symbol_worker_free(w);
+}
+
 static long status_field(pid_t pid, const char *field, int base)
 {
 	char path[64], line[256];
@@ -175,7 +195,7 @@ static void a_file_without_debug_information_has_no_names(void **state)
 }
 
 TEST_GROUP(test_worker, TEST(names_come_back_from_the_child),
-	   TEST(the_child_has_nothing_left_to_lose),
+	   TEST(who_has_no_time_is_not_kept_waiting), TEST(the_child_has_nothing_left_to_lose),
 	   TEST(a_killed_child_is_started_again_and_asked_again),
 	   TEST(a_file_that_kills_it_twice_is_given_up),
 	   TEST(a_child_that_does_not_answer_is_killed),
