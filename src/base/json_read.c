@@ -275,3 +275,20 @@ int json_read_key(struct json_read *j)
 		return r;
 	return take(j, ':') ? 1 : -EBADMSG;
 }
+
+int json_read_each(struct json_read *j, char open, json_read_fn fn, void *ctx)
+{
+	int r;
+
+	if (json_read_peek(j) != open)
+		return json_read_skip(j);
+	r = json_read_open(j, open);
+	if (r < 0)
+		return r;
+	while ((r = open == '{' ? json_read_key(j) : json_read_item(j)) > 0) {
+		r = fn(j, ctx);
+		if (r)
+			return r;
+	}
+	return r;
+}

@@ -41,5 +41,19 @@ int json_read_end(struct json_read *j);  /* nothing may follow */
 int json_read_key(struct json_read *j);
 int json_read_item(struct json_read *j);
 
+static inline bool json_read_is(const struct json_read *j, const char *text)
+{
+	return !__builtin_strcmp((const char *)j->text.data, text);
+}
+
+/* Reads one value; of a member, its key is in text. 0 to go on. */
+typedef int (*json_read_fn)(struct json_read *j, void *ctx);
+
+/*
+ * All members of an object or elements of an array, as @open says; any other value is skipped
+ * (null, when there are none). 0; what @fn stopped it with; -EBADMSG; -ENOMEM.
+ */
+int json_read_each(struct json_read *j, char open, json_read_fn fn, void *ctx);
+
 /* Where it is, in bytes from the start, for messages. */
 size_t json_read_at(const struct json_read *j);

@@ -20,6 +20,7 @@
 #include "export/window.h"
 
 enum {
+	MAX_MESSAGE = 120,
 	PUSH_SERIES = 1,
 	SERIES_LABELS = 1,
 	SERIES_SAMPLES = 2,
@@ -147,23 +148,26 @@ static int pyroscope_encode(void *sink, const struct export_window *w, sink_emit
 	return r == 0 && n ? emit(ctx, &b, n) : r;
 }
 
+static int take_message(struct json_read *j, void *ctx)
+{
+	int r;
+
+	if (!json_read_is(j, "message"))
+		return json_read_skip(j);
+	r = json_read_string(j);
+	if (r == 0)
+		snprintf(ctx, MAX_MESSAGE, "%s", (char *)j->text.data);
+	return r;
+}
+
 /* The message in Connect's {"code":..., "message":...}; "" if there is none. */
-static void read_message(const struct http_answer *a, char out[120])
+static void read_message(const struct http_answer *a, char out[MAX_MESSAGE])
 {
 	struct json_read j;
 
 	out[0] = 0;
 	json_read_init(&j, a->body.data, a->body.len);
-	if (json_read_peek(&j) == '{' && json_read_open(&j, '{') == 0) {
-		while (json_read_key(&j) > 0) {
-			bool wanted = !strcmp((char *)j.text.data, "message");
-
-			if ((wanted ? json_read_string(&j) : json_read_skip(&j)) < 0)
-				break;
-			if (wanted)
-				snprintf(out, 120, "%s", (char *)j.text.data);
-		}
-	}
+	json_read_each(&j, '{', take_message, out);
 	json_read_fini(&j);
 }
 
@@ -171,7 +175,7 @@ static void pyroscope_send(void *sink, const struct export_item *item, struct si
 {
 	struct pyroscope *s = sink;
 	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
-	char message[120];
+	char message[MAX_MESSAGE];
 
 	if (!post_send(s->post, &item->body, &a, out))
 		return;

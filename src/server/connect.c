@@ -213,6 +213,22 @@ void connect_get(struct rpc *rpc, rpc_fn run)
 		connect_refuse(rpc, r);
 }
 
+void connect_resource(struct rpc *rpc, rpc_fn run)
+{
+	_cleanup_(buf_fini) struct buf room = { 0 };
+	int r;
+
+	if (strcmp(http_request_method(rpc->rq), "POST") != 0) {
+		connect_get(rpc, run);
+		return;
+	}
+	r = read_body(rpc, &room);
+	if (r == 0)
+		r = run(rpc);
+	if (r < 0)
+		connect_refuse(rpc, r);
+}
+
 /* "br, gzip;q=0.5": does the list have gzip, and not at 0? */
 bool connect_takes_gzip(const struct rpc *rpc)
 {

@@ -42,6 +42,9 @@ void connect_upload(struct rpc *rpc, rpc_fn run);
  */
 void connect_otlp(struct rpc *rpc, rpc_fn run);
 
+/* A GET, or a POST whose body is decompressed. */
+void connect_resource(struct rpc *rpc, rpc_fn run);
+
 /* A GET. */
 void connect_get(struct rpc *rpc, rpc_fn run);
 

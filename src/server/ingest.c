@@ -216,45 +216,55 @@ static const char *pprof_name(const struct profile *p)
 }
 
 /* {"units":"bytes","display-name":"inuse_space",...}: what the type is to be instead. */
-static int read_type_config(struct json_read *j, struct profile *p, size_t type)
+struct type_config {
+	struct buf name, unit;
+};
+
+static void type_config_fini(struct type_config *c)
 {
-	_cleanup_(buf_fini) struct buf name = { 0 }, unit = { 0 };
-	struct profile_value_type vt = profile_sample_type(p, type);
-	int r = json_read_open(j, '{');
-
-	buf_put_str(&name, profile_string(p, vt.type));
-	buf_put_str(&unit, profile_string(p, vt.unit));
-	while (r == 0 && (r = json_read_key(j)) > 0) {
-		struct buf *to = !strcmp((const char *)j->text.data, "display-name") ? &name
-				 : !strcmp((const char *)j->text.data, "units")      ? &unit
-										     : NULL;
-
-		r = to && json_read_peek(j) == '"' ? json_read_string(j) : json_read_skip(j);
-		if (r == 0 && to && j->text.len) {
-			to->len = 0;
-			buf_put(to, j->text.data, j->text.len);
-		}
-	}
-	buf_put_byte(&name, 0);
-	buf_put_byte(&unit, 0);
-	if (r < 0 || buf_error(&name) || buf_error(&unit))
-		return r < 0 ? r : -ENOMEM;
-	return profile_retype(p, type, (const char *)name.data, (const char *)unit.data, 1);
+	buf_fini(&c->name);
+	buf_fini(&c->unit);
 }
 
-static int read_types_config(struct json_read *j, struct profile *p)
+static int read_type_member(struct json_read *j, void *ctx)
 {
-	int r = json_read_open(j, '{');
+	struct type_config *c = ctx;
+	struct buf *to = json_read_is(j, "display-name") ? &c->name
+			 : json_read_is(j, "units")      ? &c->unit
+							 : NULL;
+	int r = to && json_read_peek(j) == '"' ? json_read_string(j) : json_read_skip(j);
 
-	while (r == 0 && (r = json_read_key(j)) > 0) {
-		size_t i = 0, n = profile_n_sample_types(p);
-
-		while (i < n && strcmp(profile_string(p, profile_sample_type(p, i).type),
-				       (const char *)j->text.data) != 0)
-			i++;
-		r = i < n ? read_type_config(j, p, i) : json_read_skip(j);
+	if (r == 0 && to && j->text.len) {
+		to->len = 0;
+		buf_put(to, j->text.data, j->text.len);
 	}
 	return r;
+}
+
+static int read_type_config(struct json_read *j, struct profile *p, size_t type)
+{
+	_cleanup_(type_config_fini) struct type_config c = { 0 };
+	struct profile_value_type vt = profile_sample_type(p, type);
+	int r;
+
+	buf_put_str(&c.name, profile_string(p, vt.type));
+	buf_put_str(&c.unit, profile_string(p, vt.unit));
+	r = json_read_each(j, '{', read_type_member, &c);
+	buf_put_byte(&c.name, 0);
+	buf_put_byte(&c.unit, 0);
+	if (r < 0 || buf_error(&c.name) || buf_error(&c.unit))
+		return r < 0 ? r : -ENOMEM;
+	return profile_retype(p, type, (const char *)c.name.data, (const char *)c.unit.data, 1);
+}
+
+static int read_types_config(struct json_read *j, void *ctx)
+{
+	struct profile *p = ctx;
+
+	for (size_t i = 0; i < profile_n_sample_types(p); i++)
+		if (json_read_is(j, profile_string(p, profile_sample_type(p, i).type)))
+			return read_type_config(j, p, i);
+	return json_read_skip(j);
 }
 
 static int configure_types(struct ingest *g, const struct multipart_part *config)
@@ -263,7 +273,7 @@ static int configure_types(struct ingest *g, const struct multipart_part *config
 	int r;
 
 	json_read_init(&j, config->data, config->len);
-	r = read_types_config(&j, g->p);
+	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_types_config, g->p) : -EBADMSG;
 	json_read_fini(&j);
 	return r == -EBADMSG ? err_set(g->rpc->err, r, "sample_type_config is not valid") : r;
 }

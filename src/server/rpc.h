@@ -8,6 +8,7 @@
 
 #include "server/answer.h"
 
+struct agents;
 struct buf;
 struct counters;
 struct err;
@@ -19,6 +20,7 @@ struct store;
 
 struct rpc {
 	struct store *store;
+	struct agents *agents;
 	struct naming *naming; /* or NULL: what has no names is kept so */
 	const struct server_options *opt;
 	struct counters *counters;
@@ -47,6 +49,9 @@ int querier_rpc(struct rpc *rpc);
 
 /* cameo.v1.PageService */
 int view_rpc(struct rpc *rpc);
+
+/* What agents say of themselves: POST and GET. */
+int agents_resource(struct rpc *rpc);
 
 /* A merged profile as a file. */
 int download_profile(struct rpc *rpc);

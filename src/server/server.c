@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "net/feed.h"
 #include "net/http_server.h"
+#include "server/agents.h"
 #include "server/connect.h"
 #include "server/counters.h"
 #include "server/grpc.h"
@@ -45,6 +46,7 @@ struct server {
 	struct server_options opt;
 	struct store *store;
 	struct naming *naming;
+	struct agents *agents;
 	struct http_server *http;
 	struct auth *auth; /* NULL: anybody may ask */
 	struct buf cert, key;
@@ -77,6 +79,7 @@ static const struct route {
 	{ "/pyroscope/render-diff", connect_get, render_diff, COUNTER_QUERIES },
 	{ "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export", grpc_call,
 	  otlp_export, COUNTER_PUSHES },
+	{ "/api/v1/agents", connect_resource, agents_resource, COUNTER_QUERIES },
 	{ "/api/v1/profile", connect_get, download_profile, COUNTER_QUERIES },
 	{ "/ready", connect_get, status_ready, COUNTER_MAX },
 	{ "/metrics", connect_get, status_metrics, COUNTER_MAX },
@@ -175,6 +178,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	struct server *s = ctx;
 	struct err err = { 0 };
 	struct rpc rpc = { .store = s->store,
+			   .agents = s->agents,
 			   .naming = s->naming,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
@@ -282,6 +286,7 @@ void server_close(struct server *s)
 	}
 	store_close(s->store);
 	naming_free(s->naming);
+	agents_free(s->agents);
 	auth_free(s->auth);
 	buf_fini(&s->cert);
 	buf_fini(&s->key);
@@ -368,6 +373,8 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 		r = store_open(&s->store, &store, err);
 	if (r == 0)
 		r = naming_new(&s->naming, &opt->naming);
+	if (r == 0)
+		r = agents_new(&s->agents);
 	if (r == 0)
 		r = open_http(s, err);
 	if (r < 0)

@@ -104,106 +104,65 @@ static int take_string(struct json_read *j, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-static bool is_key(const struct json_read *j, const char *key)
+/* Of an object, the members called @keys[i] go to @outs[i]. */
+struct wanted {
+	const char *const *keys;
+	char ***outs;
+	size_t n;
+};
+
+static int read_wanted(struct json_read *j, void *ctx)
 {
-	return !strcmp((const char *)j->text.data, key);
-}
+	const struct wanted *w = ctx;
 
-/* Enter an object or array, as @open tells; 0: there is another value, which is skipped; 1; -errno.
- */
-static int enter(struct json_read *j, char open)
-{
-	int r;
-
-	if (json_read_peek(j) != open)
-		return json_read_skip(j); /* null when there are none */
-	r = json_read_open(j, open);
-	return r < 0 ? r : 1;
-}
-
-/* Of an object, the members called @keys[i] into @outs[i]. */
-static int read_strings(struct json_read *j, const char *const *keys, char ***outs, size_t n)
-{
-	int r = enter(j, '{');
-
-	if (r <= 0)
-		return r;
-	while ((r = json_read_key(j)) > 0) {
-		char **out = NULL;
-
-		for (size_t i = 0; i < n; i++)
-			if (is_key(j, keys[i]))
-				out = outs[i];
-		r = out ? take_string(j, out) : json_read_skip(j);
-		if (r < 0)
-			return r;
-	}
-	return r;
+	for (size_t i = 0; i < w->n; i++)
+		if (json_read_is(j, w->keys[i]))
+			return take_string(j, w->outs[i]);
+	return json_read_skip(j);
 }
 
 static int read_metadata(struct json_read *j, struct pod *p)
 {
 	static const char *const keys[] = { "name", "namespace", "uid" };
 	char **outs[] = { &p->name, &p->namespace, &p->uid };
+	struct wanted w = { keys, outs, 3 };
 
-	return read_strings(j, keys, outs, 3);
+	return json_read_each(j, '{', read_wanted, &w);
 }
 
-static int read_statuses(struct json_read *j, struct pod *p)
+static int read_container(struct json_read *j, void *ctx)
 {
 	static const char *const keys[] = { "containerID", "name" };
-	int r = enter(j, '[');
+	struct status s = { 0 };
+	char **outs[] = { &s.id, &s.name };
+	struct wanted w = { keys, outs, 2 };
+	struct pod *p = ctx;
+	int r = json_read_each(j, '{', read_wanted, &w);
 
-	if (r <= 0)
-		return r;
-	while ((r = json_read_item(j)) > 0) {
-		struct status s = { 0 };
-		char **outs[] = { &s.id, &s.name };
-
-		r = read_strings(j, keys, outs, 2);
-		if (r == 0)
-			r = vec_push(&p->containers, s);
-		if (r < 0) {
-			free(s.id);
-			free(s.name);
-			return r;
-		}
+	if (r == 0)
+		r = vec_push(&p->containers, s);
+	if (r < 0) {
+		free(s.id);
+		free(s.name);
 	}
 	return r;
 }
 
-static int read_status(struct json_read *j, struct pod *p)
+static int read_status(struct json_read *j, void *ctx)
 {
-	int r = enter(j, '{');
-
-	if (r <= 0)
-		return r;
-	while ((r = json_read_key(j)) > 0) {
-		bool containers = is_key(j, "containerStatuses") ||
-				  is_key(j, "initContainerStatuses") ||
-				  is_key(j, "ephemeralContainerStatuses");
-
-		r = containers ? read_statuses(j, p) : json_read_skip(j);
-		if (r < 0)
-			return r;
-	}
-	return r;
+	if (json_read_is(j, "containerStatuses") || json_read_is(j, "initContainerStatuses") ||
+	    json_read_is(j, "ephemeralContainerStatuses"))
+		return json_read_each(j, '[', read_container, ctx);
+	return json_read_skip(j);
 }
 
-static int read_pod(struct json_read *j, struct pod *p)
+static int read_pod(struct json_read *j, void *ctx)
 {
-	int r = enter(j, '{');
-
-	if (r <= 0)
-		return r;
-	while ((r = json_read_key(j)) > 0) {
-		r = is_key(j, "metadata") ? read_metadata(j, p)
-		    : is_key(j, "status") ? read_status(j, p)
-					  : json_read_skip(j);
-		if (r < 0)
-			return r;
-	}
-	return r;
+	if (json_read_is(j, "metadata"))
+		return read_metadata(j, ctx);
+	if (json_read_is(j, "status"))
+		return json_read_each(j, '{', read_status, ctx);
+	return json_read_skip(j);
 }
 
 static int tell_pod(const struct pod *p, kubelet_fn fn, void *ctx)
@@ -226,34 +185,37 @@ static int tell_pod(const struct pod *p, kubelet_fn fn, void *ctx)
 	return r == 0 ? fn(ctx, &c) : r;
 }
 
-static int read_items(struct json_read *j, kubelet_fn fn, void *ctx)
+struct telling {
+	kubelet_fn fn;
+	void *ctx;
+};
+
+static int read_item(struct json_read *j, void *ctx)
 {
-	int r = enter(j, '[');
+	const struct telling *t = ctx;
+	struct pod p = { 0 };
+	int r = json_read_each(j, '{', read_pod, &p);
 
-	if (r <= 0)
-		return r;
-	while ((r = json_read_item(j)) > 0) {
-		struct pod p = { 0 };
-
-		r = read_pod(j, &p);
-		if (r == 0)
-			r = tell_pod(&p, fn, ctx);
-		pod_fini(&p);
-		if (r)
-			return r;
-	}
+	if (r == 0)
+		r = tell_pod(&p, t->fn, t->ctx);
+	pod_fini(&p);
 	return r;
+}
+
+static int read_list(struct json_read *j, void *ctx)
+{
+	return json_read_is(j, "items") ? json_read_each(j, '[', read_item, ctx)
+					: json_read_skip(j);
 }
 
 int kubelet_parse(const void *json, size_t len, kubelet_fn fn, void *ctx)
 {
+	struct telling t = { fn, ctx };
 	struct json_read j;
 	int r;
 
 	json_read_init(&j, json, len);
-	r = json_read_open(&j, '{');
-	while (r == 0 && (r = json_read_key(&j)) > 0)
-		r = is_key(&j, "items") ? read_items(&j, fn, ctx) : json_read_skip(&j);
+	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_list, &t) : -EBADMSG;
 	json_read_fini(&j);
 	return r;
 }

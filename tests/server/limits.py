@@ -73,6 +73,31 @@ def check_sizes(server):
     check("life goes on", lives(server))
 
 
+def check_agents(server):
+    def post(body):
+        return server.ask("/api/v1/agents", json.dumps(body).encode())[0]
+
+    def get(**headers):
+        return json.loads(server.ask("/api/v1/agents", None, headers)[2])["agents"]
+
+    check("a report is kept", post({"agent": "b", "time": 5, "labels": {"host": "n\u0001"},
+                                    "values": {"lost": 1.5, "table_bytes": 10**12}}) == 200)
+    check("the newest counts", post({"agent": "a"}) == 200 and
+          post({"agent": "a", "values": {"lost": 3}, "other": [{}]}) == 200)
+    a, b = get()
+    check("both are told", (a["agent"], a["labels"], a["values"]) == ("a", {}, {"lost": 3}) and
+          (b["time"], b["labels"], b["values"]) ==
+          (5, {"host": "n\u0001"}, {"lost": 1.5, "table_bytes": 10**12}), (a, b))
+    for wrong in ({}, [], 7, {"agent": ""}, {"agent": 5}, {"agent": "x" * 257},
+                  {"agent": "c", "values": {"a": "1"}}, {"agent": "c", "labels": {"a": 1}},
+                  {"agent": "c", "labels": {"a": "x" * 1025}}, {"agent": "c", "time": -1},
+                  {"agent": "c", "labels": {str(i): "" for i in range(65)}},
+                  {"agent": "c", "values": {str(i): 0 for i in range(257)}}):
+        check("%.40s is no report" % json.dumps(wrong), post(wrong) == 400, post(wrong))
+    check("a long one is 413", post({"agent": "c", "x": "x" * 65536}) == 413)
+    check("nothing of these is kept", len(get()) == 2)
+
+
 def check_range(cameo, directory):
     server = Server(cameo, directory, "--query-days", "1")
     for method in (QUERIER + "SelectMergeStacktraces", QUERIER + "LabelNames", PAGE + "Functions"):
@@ -139,6 +164,7 @@ def main():
         for i, (labels, time_s, folded) in enumerate(DATA):
             push(server, labels, time_s, folded, "id-%d" % i)
         check_sizes(server)
+        check_agents(server)
         check_connections(server)
         server.stop()
         check_range(sys.argv[1], directory)

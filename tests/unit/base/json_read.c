@@ -110,5 +110,58 @@ static void members_are_read_one_by_one(void **state)
 	json_read_fini(&j);
 }
 
-TEST_GROUP(test_json_read, TEST(valid_text_is_accepted), TEST(invalid_text_is_refused),
-	   TEST(nesting_has_a_limit), TEST(strings_are_decoded), TEST(members_are_read_one_by_one))
+struct seen {
+	char keys[8];
+	double sum;
+};
+
+static int add_number(struct json_read *j, void *ctx)
+{
+	struct seen *s = ctx;
+	double v = 0;
+	int r = json_read_number(j, &v);
+
+	s->sum += v;
+	return r < 0 ? r : v == 99;
+}
+
+static int add_member(struct json_read *j, void *ctx)
+{
+	strcat(((struct seen *)ctx)->keys, (const char *)j->text.data);
+	if (json_read_is(j, "n"))
+		return json_read_each(j, '[', add_number, ctx);
+	return json_read_skip(j);
+}
+
+static void each_is_told_until_somebody_stops(void **state)
+{
+	static const struct {
+		const char *text, *keys;
+		double sum;
+		int r;
+	} cases[] = {
+		{ "{\"a\":{\"n\":[7]},\"n\":[1,2,3]}", "an", 6, 0 },
+		{ "{\"n\":null,\"b\":0}", "nb", 0, 0 },
+		{ "[1]", "", 0, 0 },
+		{ "{}", "", 0, 0 },
+		{ "{\"n\":[1,99,3]}", "n", 100, 1 },
+		{ "{\"n\":[1,\"\"]}", "n", 1, -EBADMSG },
+		{ "{\"n\":[1", "n", 1, -EBADMSG },
+		{ "", "", 0, -EBADMSG },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seen s = { 0 };
+		struct json_read j;
+
+		json_read_init(&j, cases[i].text, strlen(cases[i].text));
+		assert_int_equal(json_read_each(&j, '{', add_member, &s), cases[i].r);
+		assert_string_equal(s.keys, cases[i].keys);
+		assert_true(s.sum == cases[i].sum);
+		json_read_fini(&j);
+	}
+}
+
+TEST_GROUP(test_json_read, TEST(each_is_told_until_somebody_stops), TEST(valid_text_is_accepted),
+	   TEST(invalid_text_is_refused), TEST(nesting_has_a_limit), TEST(strings_are_decoded),
+	   TEST(members_are_read_one_by_one))
