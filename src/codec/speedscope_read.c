@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The members of a JSON object come in any order, so the file is walked through
- * three times: for the frames, for the types of the profiles, and for their
- * samples. Of a profile, stacks are kept until its weights are known.
+ * The file is walked through three times: for the frames, for the types of the
+ * profiles, and for their samples. Of a profile, stacks are kept until its
+ * weights are known. One of events gives a sample for the time between two of
+ * them.
  *
  * A profile is a sample type in what we write; elsewhere it is a thread, whose
  * name becomes a label, and profiles of one unit are of one type. Times are
@@ -17,19 +18,12 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json_read.h"
 #include "base/vec.h"
-#include "codec/frame_kind.h"
-#include "codec/limits.h"
+#include "codec/json_profile.h"
 #include "profile/profile.h"
 #include "profile/unit.h"
 
 enum { SPEEDSCOPE_MAX_TYPES = 64, SPEEDSCOPE_MAX_NAME = 256 };
-
-struct frame {
-	struct profile_function function;
-	int64_t line;
-};
 
 /* What a profile of the file becomes. */
 struct part {
@@ -40,267 +34,244 @@ struct part {
 	bool is_thread; /* one of several of its type */
 };
 
+/* A frame is entered or left. */
+struct event {
+	char kind[4]; /* "O", "C" */
+	int64_t frame;
+	double at;
+};
+
 struct reader {
-	struct profile *p;
-	struct codec_limits limits;
-	struct err *err;
-	struct json_read j;
+	struct json_profile jp;
 	bool has_frames;
-	bool by_type;       /* written by us: each profile is a type */
-	struct frame frame; /* being read */
-	size_t n_read;      /* profiles whose samples were read */
+	bool by_type;            /* written by us: each profile is a type */
+	struct json_frame frame; /* being read */
+	struct event event;
+	double last_at;  /* of the event before */
+	size_t n_events; /* of the profile */
+	size_t n_read;   /* profiles whose samples were read */
 	struct {
 		VEC(struct part);
-	} parts; /* by profile of the file */
-	struct {
-		VEC(uint32_t);
-	} locations, /* by frame of the file */
-		stack, stacks;
+	} parts;                                  /* by profile of the file */
+	struct json_ids locations, stack, stacks; /* locations by frame of the file */
 	struct {
 		VEC(double);
 	} weights;
 	char name[SPEEDSCOPE_MAX_NAME], unit[SPEEDSCOPE_MAX_NAME], kind[SPEEDSCOPE_MAX_NAME];
 };
 
-/* What to do with the value of one member, whose key is in the reader's text. */
-typedef int (*member_fn)(struct reader *rd, const char *key);
-
 static void reader_fini(struct reader *rd)
 {
-	json_read_fini(&rd->j);
+	json_profile_fini(&rd->jp);
 	vec_fini(&rd->locations);
 	vec_fini(&rd->stack);
 	vec_fini(&rd->stacks);
 	vec_fini(&rd->weights);
 	vec_fini(&rd->parts);
-	profile_free(rd->p);
 }
 
-static int no_memory(struct reader *rd)
+static int read_frame_member(void *ctx, const char *key)
 {
-	return err_set(rd->err, -ENOMEM, "no memory to read the profile");
-}
-
-/* The JSON reader's errors get their place in the file. */
-static int checked(struct reader *rd, int r)
-{
-	if (r == -ENOMEM)
-		return no_memory(rd);
-	if (r < 0)
-		return err_set(rd->err, r,
-			       "byte %zu: this is not what speedscope's format has here",
-			       json_read_at(&rd->j));
-	return r;
-}
-
-static int each_member(struct reader *rd, member_fn fn)
-{
-	char key[SPEEDSCOPE_MAX_NAME];
-	int r = checked(rd, json_read_open(&rd->j, '{'));
-
-	if (r < 0)
-		return r;
-	while ((r = checked(rd, json_read_key(&rd->j))) > 0) {
-		/* a longer key is none that is looked for */
-		strncpy(key, (const char *)rd->j.text.data, sizeof(key) - 1);
-		key[sizeof(key) - 1] = '\0';
-		r = fn(rd, key);
-		if (r < 0)
-			return r;
-	}
-	return r;
-}
-
-static int each_item(struct reader *rd, int (*fn)(struct reader *rd))
-{
-	int r = checked(rd, json_read_open(&rd->j, '['));
-
-	if (r < 0)
-		return r;
-	while ((r = checked(rd, json_read_item(&rd->j))) > 0) {
-		r = fn(rd);
-		if (r < 0)
-			return r;
-	}
-	return r;
-}
-
-static int skip(struct reader *rd)
-{
-	return checked(rd, json_read_skip(&rd->j));
-}
-
-static int round_to_int(struct reader *rd, double v, int64_t *out)
-{
-	if (!(v > -9.2e18 && v < 9.2e18))
-		return err_set(rd->err, -EBADMSG, "byte %zu: the number is too large",
-			       json_read_at(&rd->j));
-	*out = (int64_t)(v < 0 ? v - 0.5 : v + 0.5);
-	return 0;
-}
-
-/* A number without a fraction, rounded if need be. */
-static int read_int(struct reader *rd, int64_t *out)
-{
-	double v;
-	int r = checked(rd, json_read_number(&rd->j, &v));
-
-	return r < 0 ? r : round_to_int(rd, v, out);
-}
-
-static int read_text(struct reader *rd, char *to)
-{
-	int r = checked(rd, json_read_string(&rd->j));
-
-	if (r < 0)
-		return r;
-	strncpy(to, (const char *)rd->j.text.data, SPEEDSCOPE_MAX_NAME - 1);
-	to[SPEEDSCOPE_MAX_NAME - 1] = '\0';
-	return 0;
-}
-
-static int read_interned(struct reader *rd, uint32_t *out)
-{
-	int r = checked(rd, json_read_string(&rd->j));
-
-	if (r < 0)
-		return r;
-	r = profile_add_string(rd->p, (const char *)rd->j.text.data, rd->j.text.len, out);
-	return r < 0 ? no_memory(rd) : 0;
-}
-
-static int read_frame_member(struct reader *rd, const char *key)
-{
-	struct frame *f = &rd->frame;
-	int c = json_read_peek(&rd->j);
+	struct reader *rd = ctx;
+	struct json_frame *f = &rd->frame;
+	int c = json_read_peek(&rd->jp.j);
 
 	if (!strcmp(key, "name"))
-		return read_interned(rd, &f->function.name);
+		return json_profile_string(&rd->jp, &f->name);
 	if (!strcmp(key, "file") && c == '"')
-		return read_interned(rd, &f->function.file);
+		return json_profile_string(&rd->jp, &f->file);
 	if (!strcmp(key, "line") && c == 0)
-		return read_int(rd, &f->line);
-	return skip(rd);
+		return json_profile_int(&rd->jp, &f->line);
+	return json_profile_skip(&rd->jp);
 }
 
-static int add_frame(struct reader *rd)
+static int read_frame(void *ctx)
 {
-	struct frame *f = &rd->frame;
-	struct profile_line line = { 0 };
-	struct profile_location l = { .mapping = PROFILE_NONE, .n_lines = 1, .lines = &line };
+	struct reader *rd = ctx;
 	uint32_t id;
-
-	line.line = f->line > 0 && f->line <= INT32_MAX ? (uint32_t)f->line : 0;
-	l.kind = (uint8_t)frame_kind_guess("", profile_string(rd->p, f->function.file));
-	f->function.system_name = f->function.name;
-	if (profile_add_function(rd->p, &f->function, &line.function) < 0 ||
-	    profile_add_location(rd->p, &l, &id) < 0 || vec_push(&rd->locations, id) < 0)
-		return no_memory(rd);
-	return 0;
-}
-
-static int read_frame(struct reader *rd)
-{
 	int r;
 
-	if (rd->locations.len == rd->limits.things)
-		return err_set(rd->err, -EFBIG, "there are more than %u frames", rd->limits.things);
-	rd->frame = (struct frame){ 0 };
-	r = each_member(rd, read_frame_member);
-	return r < 0 ? r : add_frame(rd);
+	if (rd->locations.len == rd->jp.limits.things)
+		return err_set(rd->jp.err, -EFBIG, "there are more than %u frames",
+			       rd->jp.limits.things);
+	rd->frame = (struct json_frame){ .mapping = PROFILE_NONE };
+	r = json_profile_members(&rd->jp, read_frame_member, rd);
+	if (r == 0)
+		r = json_profile_add_frame(&rd->jp, &rd->frame, &id);
+	if (r == 0 && vec_push(&rd->locations, id) < 0)
+		r = json_profile_no_memory(&rd->jp);
+	return r;
 }
 
-static int read_shared(struct reader *rd, const char *key)
+static int read_shared(void *ctx, const char *key)
 {
+	struct reader *rd = ctx;
+
 	if (strcmp(key, "frames") != 0 || rd->has_frames)
-		return skip(rd);
+		return json_profile_skip(&rd->jp);
 	rd->has_frames = true;
-	return each_item(rd, read_frame);
+	return json_profile_items(&rd->jp, read_frame, rd);
 }
 
-static int read_stack_item(struct reader *rd)
+/* Frame @i of the file is the stack's next. */
+static int push_frame(struct reader *rd, int64_t i)
 {
-	int64_t i = 0;
-	int r = read_int(rd, &i);
+	struct err *err = rd->jp.err;
 
-	if (r < 0)
-		return r;
 	if (i < 0 || (uint64_t)i >= rd->locations.len)
-		return err_set(rd->err, -EBADMSG, "sample %zu: frame %lld does not exist",
+		return err_set(err, -EBADMSG, "sample %zu: frame %lld does not exist",
 			       rd->stacks.len, (long long)i);
-	if (rd->stack.len == rd->limits.depth)
-		return err_set(rd->err, -EFBIG, "sample %zu: it has more than %u frames",
-			       rd->stacks.len, rd->limits.depth);
-	return vec_push(&rd->stack, rd->locations.data[i]) < 0 ? no_memory(rd) : 0;
+	if (rd->stack.len == rd->jp.limits.depth)
+		return err_set(err, -EFBIG, "sample %zu: it has more than %u frames",
+			       rd->stacks.len, rd->jp.limits.depth);
+	return vec_push(&rd->stack, rd->locations.data[i]) < 0 ? json_profile_no_memory(&rd->jp)
+							       : 0;
 }
 
-static int read_stack(struct reader *rd)
+/* Keep the stack as it is now, the root first. */
+static int keep_stack(struct reader *rd)
 {
-	uint32_t *ids, id;
-	size_t n;
+	uint32_t id;
+	int r;
+
+	if (rd->stacks.len == rd->jp.limits.samples)
+		return err_set(rd->jp.err, -EFBIG, "there are more than %u samples",
+			       rd->jp.limits.samples);
+	r = json_profile_add_stack(&rd->jp, &rd->stack, &id);
+	if (r == 0 && vec_push(&rd->stacks, id) < 0)
+		r = json_profile_no_memory(&rd->jp);
+	return r;
+}
+
+static int keep_weight(struct reader *rd, double v)
+{
+	return vec_push(&rd->weights, v) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+}
+
+static int read_stack_item(void *ctx)
+{
+	struct reader *rd = ctx;
+	int64_t i = 0;
+	int r = json_profile_int(&rd->jp, &i);
+
+	return r < 0 ? r : push_frame(rd, i);
+}
+
+static int read_stack(void *ctx)
+{
+	struct reader *rd = ctx;
 	int r;
 
 	rd->stack.len = 0;
-	r = each_item(rd, read_stack_item);
-	if (r < 0)
-		return r;
-	if (rd->stacks.len == rd->limits.samples)
-		return err_set(rd->err, -EFBIG, "there are more than %u samples",
-			       rd->limits.samples);
-	ids = rd->stack.data;
-	n = rd->stack.len;
-	for (size_t i = 0; i < n / 2; i++) {
-		uint32_t swap = ids[i];
+	r = json_profile_items(&rd->jp, read_stack_item, rd);
+	return r < 0 ? r : keep_stack(rd);
+}
 
-		ids[i] = ids[n - 1 - i];
-		ids[n - 1 - i] = swap;
-	}
-	if (profile_add_stack(rd->p, ids, n, &id) < 0 || vec_push(&rd->stacks, id) < 0)
-		return no_memory(rd);
+static int read_weight(void *ctx)
+{
+	struct reader *rd = ctx;
+	double v = 0;
+	int r = json_profile_number(&rd->jp, &v);
+
+	return r < 0 ? r : keep_weight(rd, v);
+}
+
+static int read_event_member(void *ctx, const char *key)
+{
+	struct reader *rd = ctx;
+
+	if (!strcmp(key, "type"))
+		return json_profile_text(&rd->jp, rd->event.kind, sizeof(rd->event.kind));
+	if (!strcmp(key, "frame"))
+		return json_profile_int(&rd->jp, &rd->event.frame);
+	if (!strcmp(key, "at"))
+		return json_profile_number(&rd->jp, &rd->event.at);
+	return json_profile_skip(&rd->jp);
+}
+
+static int bad_event(struct reader *rd, const char *why)
+{
+	return err_set(rd->jp.err, -EBADMSG, "profile %zu, event %zu: %s", rd->n_read, rd->n_events,
+		       why);
+}
+
+static int leave_frame(struct reader *rd)
+{
+	int64_t i = rd->event.frame;
+
+	if (i < 0 || (uint64_t)i >= rd->locations.len || !rd->stack.len ||
+	    rd->stack.data[rd->stack.len - 1] != rd->locations.data[i])
+		return bad_event(rd, "it leaves another frame than the innermost");
+	rd->stack.len--;
 	return 0;
 }
 
-static int read_weight(struct reader *rd)
+static int read_event(void *ctx)
 {
-	double v = 0;
-	int r = checked(rd, json_read_number(&rd->j, &v));
+	struct reader *rd = ctx;
+	const struct event *e = &rd->event;
+	int r;
 
+	rd->event = (struct event){ .at = rd->last_at, .frame = -1 };
+	r = json_profile_members(&rd->jp, read_event_member, rd);
 	if (r < 0)
 		return r;
-	return vec_push(&rd->weights, v) < 0 ? no_memory(rd) : 0;
+	if (rd->n_events && e->at < rd->last_at)
+		return bad_event(rd, "it is earlier than the one before");
+	if (rd->stack.len && e->at > rd->last_at) {
+		r = keep_stack(rd);
+		if (r == 0)
+			r = keep_weight(rd, e->at - rd->last_at);
+		if (r < 0)
+			return r;
+	}
+	rd->last_at = e->at;
+	if (!strcmp(e->kind, "O"))
+		r = push_frame(rd, e->frame);
+	else if (!strcmp(e->kind, "C"))
+		r = leave_frame(rd);
+	else
+		r = bad_event(rd, "it neither enters nor leaves a frame");
+	rd->n_events++;
+	return r;
 }
 
-static int read_type_member(struct reader *rd, const char *key)
+static int read_type_member(void *ctx, const char *key)
 {
+	struct reader *rd = ctx;
+
 	if (!strcmp(key, "type"))
-		return read_text(rd, rd->kind);
+		return json_profile_text(&rd->jp, rd->kind, sizeof(rd->kind));
 	if (!strcmp(key, "name"))
-		return read_text(rd, rd->name);
+		return json_profile_text(&rd->jp, rd->name, sizeof(rd->name));
 	if (!strcmp(key, "unit"))
-		return read_text(rd, rd->unit);
-	return skip(rd);
+		return json_profile_text(&rd->jp, rd->unit, sizeof(rd->unit));
+	return json_profile_skip(&rd->jp);
 }
 
-static int read_type(struct reader *rd)
+static int read_type(void *ctx)
 {
+	struct reader *rd = ctx;
 	struct part part = { .factor = 1 };
 	int r;
 
 	rd->kind[0] = rd->name[0] = rd->unit[0] = '\0';
-	r = each_member(rd, read_type_member);
+	r = json_profile_members(&rd->jp, read_type_member, rd);
 	if (r < 0)
 		return r;
-	if (strcmp(rd->kind, "sampled") != 0)
-		return err_set(rd->err, -ENOTSUP, "profile %zu is not a sampled one",
+	if (strcmp(rd->kind, "sampled") != 0 && strcmp(rd->kind, "evented") != 0)
+		return err_set(rd->jp.err, -ENOTSUP,
+			       "profile %zu is neither a sampled nor an evented one",
 			       rd->parts.len);
-	if (rd->parts.len == (rd->by_type ? SPEEDSCOPE_MAX_TYPES : rd->limits.things))
-		return err_set(rd->err, -EFBIG, "there are more than %zu profiles", rd->parts.len);
+	if (rd->parts.len == (rd->by_type ? SPEEDSCOPE_MAX_TYPES : rd->jp.limits.things))
+		return err_set(rd->jp.err, -EFBIG, "there are more than %zu profiles",
+			       rd->parts.len);
 	if (!strcmp(rd->unit, "none") || !rd->unit[0])
 		snprintf(rd->unit, sizeof(rd->unit), "count");
 	snprintf(part.unit, sizeof(part.unit), "%.*s", (int)sizeof(part.unit) - 1, rd->unit);
-	if (profile_add_string(rd->p, rd->name, strlen(rd->name), &part.name) < 0 ||
+	if (profile_add_string(rd->jp.p, rd->name, strlen(rd->name), &part.name) < 0 ||
 	    vec_push(&rd->parts, part) < 0)
-		return no_memory(rd);
+		return json_profile_no_memory(&rd->jp);
 	return 0;
 }
 
@@ -318,17 +289,18 @@ static int add_type(struct reader *rd, struct part *part)
 {
 	double ns = rd->by_type ? 0 : profile_unit_ns(part->unit);
 	const char *unit = ns > 0 ? "nanoseconds" : part->unit;
-	const char *name = profile_string(rd->p, part->name);
+	const char *name = profile_string(rd->jp.p, part->name);
 
 	if (ns > 0)
 		part->factor = ns;
 	if (part->is_thread)
 		name = ns > 0 ? "cpu" : !strcmp(unit, "count") ? "samples" : "space";
-	part->type = profile_n_sample_types(rd->p);
+	part->type = profile_n_sample_types(rd->jp.p);
 	if (part->type == SPEEDSCOPE_MAX_TYPES)
-		return err_set(rd->err, -EFBIG, "there are more than %d units",
+		return err_set(rd->jp.err, -EFBIG, "there are more than %d units",
 			       SPEEDSCOPE_MAX_TYPES);
-	return profile_add_sample_type(rd->p, name, unit) < 0 ? no_memory(rd) : 0;
+	return profile_add_sample_type(rd->jp.p, name, unit) < 0 ? json_profile_no_memory(&rd->jp)
+								 : 0;
 }
 
 static int add_types(struct reader *rd)
@@ -353,105 +325,107 @@ static int add_types(struct reader *rd)
 	return r;
 }
 
-static int read_samples_member(struct reader *rd, const char *key)
+static int read_samples_member(void *ctx, const char *key)
 {
+	struct reader *rd = ctx;
+
 	if (!strcmp(key, "samples"))
-		return each_item(rd, read_stack);
+		return json_profile_items(&rd->jp, read_stack, rd);
 	if (!strcmp(key, "weights"))
-		return each_item(rd, read_weight);
-	return skip(rd);
+		return json_profile_items(&rd->jp, read_weight, rd);
+	if (!strcmp(key, "events"))
+		return json_profile_items(&rd->jp, read_event, rd);
+	return json_profile_skip(&rd->jp);
 }
 
-static int read_samples(struct reader *rd)
+static int add_samples(struct reader *rd, const struct part *part)
 {
-	const struct part *part = &rd->parts.data[rd->n_read];
 	struct profile_label label = { .str = part->name };
 	int64_t values[SPEEDSCOPE_MAX_TYPES] = { 0 };
-	int r;
 
-	if (profile_add_string(rd->p, "thread", strlen("thread"), &label.key) < 0)
-		return no_memory(rd);
-	rd->stacks.len = rd->weights.len = 0;
-	r = each_member(rd, read_samples_member);
-	if (r < 0)
-		return r;
-	if (rd->stacks.len != rd->weights.len)
-		return err_set(rd->err, -EBADMSG, "profile %zu has %zu samples and %zu weights",
-			       rd->n_read, rd->stacks.len, rd->weights.len);
+	if (profile_add_string(rd->jp.p, "thread", strlen("thread"), &label.key) < 0)
+		return json_profile_no_memory(&rd->jp);
 	for (size_t i = 0; i < rd->stacks.len; i++) {
 		struct profile_sample s = { .stack = rd->stacks.data[i], .values = values };
+		double weight = rd->weights.data[i] * part->factor;
+		int r = json_profile_round(&rd->jp, weight, &values[part->type]);
 
+		if (r < 0)
+			return r;
 		if (part->is_thread && label.str) {
 			s.labels = &label;
 			s.n_labels = 1;
 		}
-		r = round_to_int(rd, rd->weights.data[i] * part->factor, &values[part->type]);
-		if (r < 0)
-			return r;
-		if (profile_add_sample(rd->p, &s) < 0)
-			return no_memory(rd);
+		if (profile_add_sample(rd->jp.p, &s) < 0)
+			return json_profile_no_memory(&rd->jp);
 	}
-	rd->n_read++;
 	return 0;
 }
 
-static int find_shared(struct reader *rd, const char *key)
+static int read_samples(void *ctx)
 {
+	struct reader *rd = ctx;
 	int r;
 
-	if (!strcmp(key, "exporter") && json_read_peek(&rd->j) == '"') {
-		r = read_text(rd, rd->name);
+	rd->stacks.len = rd->weights.len = rd->stack.len = rd->n_events = 0;
+	rd->last_at = 0;
+	r = json_profile_members(&rd->jp, read_samples_member, rd);
+	if (r < 0)
+		return r;
+	if (rd->stacks.len != rd->weights.len)
+		return err_set(rd->jp.err, -EBADMSG, "profile %zu has %zu samples and %zu weights",
+			       rd->n_read, rd->stacks.len, rd->weights.len);
+	return add_samples(rd, &rd->parts.data[rd->n_read++]);
+}
+
+static int find_shared(void *ctx, const char *key)
+{
+	struct reader *rd = ctx;
+	int r;
+
+	if (!strcmp(key, "exporter") && json_read_peek(&rd->jp.j) == '"') {
+		r = json_profile_text(&rd->jp, rd->name, sizeof(rd->name));
 		rd->by_type = !strcmp(rd->name, "cameo");
 		return r;
 	}
-	return strcmp(key, "shared") ? skip(rd) : each_member(rd, read_shared);
+	return strcmp(key, "shared") ? json_profile_skip(&rd->jp)
+				     : json_profile_members(&rd->jp, read_shared, rd);
 }
 
-static int find_types(struct reader *rd, const char *key)
+static int find_types(void *ctx, const char *key)
 {
-	return strcmp(key, "profiles") ? skip(rd) : each_item(rd, read_type);
+	struct reader *rd = ctx;
+
+	return strcmp(key, "profiles") ? json_profile_skip(&rd->jp)
+				       : json_profile_items(&rd->jp, read_type, rd);
 }
 
-static int find_samples(struct reader *rd, const char *key)
+static int find_samples(void *ctx, const char *key)
 {
-	return strcmp(key, "profiles") ? skip(rd) : each_item(rd, read_samples);
-}
+	struct reader *rd = ctx;
 
-/* Walk through the whole file. */
-static int walk(struct reader *rd, const void *data, size_t len, member_fn fn)
-{
-	int r;
-
-	json_read_fini(&rd->j);
-	json_read_init(&rd->j, data, len);
-	r = each_member(rd, fn);
-	return r < 0 ? r : checked(rd, json_read_end(&rd->j));
+	return strcmp(key, "profiles") ? json_profile_skip(&rd->jp)
+				       : json_profile_items(&rd->jp, read_samples, rd);
 }
 
 int speedscope_read(struct profile **out, const void *data, size_t len,
 		    const struct codec_limits *limits, struct err *err)
 {
-	_cleanup_(reader_fini) struct reader rd = {
-		.limits = limits ? *limits : codec_limits_default(),
-		.err = err,
-	};
-	int r;
+	_cleanup_(reader_fini) struct reader rd = { 0 };
+	int r = json_profile_init(&rd.jp, len, limits, "speedscope's format", err);
 
-	if (len > rd.limits.bytes)
-		return err_set(err, -EFBIG, "it has more than %zu bytes", rd.limits.bytes);
-	if (profile_new(&rd.p) < 0)
-		return no_memory(&rd);
-	r = walk(&rd, data, len, find_shared);
-	if (r == 0 && !rd.has_frames)
-		return err_set(err, -EBADMSG, "it has no frames: not a file of speedscope's");
 	if (r == 0)
-		r = walk(&rd, data, len, find_types);
+		r = json_profile_walk(&rd.jp, data, len, find_shared, &rd);
+	if (r == 0 && !rd.has_frames)
+		r = err_set(err, -EBADMSG, "it has no frames: not a file of speedscope's");
+	if (r == 0)
+		r = json_profile_walk(&rd.jp, data, len, find_types, &rd);
 	if (r == 0)
 		r = add_types(&rd);
 	if (r == 0)
-		r = walk(&rd, data, len, find_samples);
+		r = json_profile_walk(&rd.jp, data, len, find_samples, &rd);
 	if (r < 0)
 		return r;
-	*out = steal_ptr(&rd.p);
+	*out = steal_ptr(&rd.jp.p);
 	return 0;
 }

@@ -143,8 +143,41 @@ static void wrong_files_are_refused(void **state)
 		       "sample 1: frame -1 does not exist");
 	assert_refused(PROFILE("[[0]]", "[]"), NULL, -EBADMSG,
 		       "profile 0 has 1 samples and 0 weights");
-	assert_refused("{" FRAMES ",\"profiles\":[{\"type\":\"evented\"}]}", NULL, -ENOTSUP,
-		       "profile 0 is not a sampled one");
+	assert_refused("{" FRAMES ",\"profiles\":[{\"type\":\"other\"}]}", NULL, -ENOTSUP,
+		       "profile 0 is neither a sampled nor an evented one");
+}
+
+#define EVENTED(events)                                                                            \
+	"{" FRAMES ",\"profiles\":[{\"type\":\"evented\",\"unit\":\"milliseconds\","               \
+	"\"startValue\":5,\"endValue\":9,\"events\":[" events "]}]}"
+#define ENTER(frame, at) "{\"type\":\"O\",\"frame\":" #frame ",\"at\":" #at "}"
+#define LEAVE(frame, at) "{\"type\":\"C\",\"frame\":" #frame ",\"at\":" #at "}"
+
+static void events_are_time_in_the_stack_between_them(void **state)
+{
+	static const char text[] = EVENTED(ENTER(0, 5) "," ENTER(1, 6) "," LEAVE(1, 8.5) "," LEAVE(
+		0, 9) "," ENTER(1, 20) "," LEAVE(1, 21));
+	struct profile *p;
+	char *got;
+
+	assert_int_equal(speedscope_read(&p, text, strlen(text), NULL, NULL), 0);
+	got = plain_folded(p, 0);
+	assert_string_equal(got, "a 1500000\na;b 2500000\nb 1000000\n");
+	free(got);
+	profile_free(p);
+}
+
+static void events_that_do_not_nest_are_refused(void **state)
+{
+	assert_refused(EVENTED(ENTER(0, 5) "," ENTER(1, 6) "," LEAVE(0, 7)), NULL, -EBADMSG,
+		       "profile 0, event 2: it leaves another frame than the innermost");
+	assert_refused(EVENTED(LEAVE(0, 7)), NULL, -EBADMSG,
+		       "profile 0, event 0: it leaves another frame than the innermost");
+	assert_refused(EVENTED(ENTER(0, 5) "," ENTER(1, 4)), NULL, -EBADMSG,
+		       "profile 0, event 1: it is earlier than the one before");
+	assert_refused(EVENTED("{\"type\":\"X\",\"at\":1}"), NULL, -EBADMSG,
+		       "profile 0, event 0: it neither enters nor leaves a frame");
+	assert_refused(EVENTED(ENTER(7, 5)), NULL, -EBADMSG, "sample 0: frame 7 does not exist");
 }
 
 static void speedscope_limits_hold(void **state)
@@ -154,6 +187,10 @@ static void speedscope_limits_hold(void **state)
 	l.depth = 1;
 	assert_refused(PROFILE("[[0,1]]", "[1]"), &l, -EFBIG,
 		       "sample 0: it has more than 1 frames");
+	l.things = 2;
+	l.depth = 4;
+	assert_refused(PROFILE("[[0,1],[1]]", "[1,1]"), &l, -EFBIG,
+		       "its stacks have more than 2 frames in all");
 	l.samples = 1;
 	assert_refused(PROFILE("[[0],[1]]", "[1,1]"), &l, -EFBIG, "there are more than 1 samples");
 	l.things = 1;
@@ -165,4 +202,5 @@ static void speedscope_limits_hold(void **state)
 TEST_GROUP(test_speedscope_read, TEST(random_profiles_come_back_by_name),
 	   TEST(members_may_come_in_any_order),
 	   TEST(others_profiles_are_threads_and_their_seconds_are_kept),
-	   TEST(wrong_files_are_refused), TEST(speedscope_limits_hold))
+	   TEST(wrong_files_are_refused), TEST(events_are_time_in_the_stack_between_them),
+	   TEST(events_that_do_not_nest_are_refused), TEST(speedscope_limits_hold))
