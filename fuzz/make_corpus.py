@@ -747,8 +747,31 @@ def speedscope():
     yield text
     yield b"[" * 1000
     yield b'{"shared":{"frames":' + b"[" * 1000
+    yield (b'{"shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[{"type":"evented","unit":"ms",\n"events":['
+           b'{"type":"O","frame":0,"at":1},{"type":"O","frame":1,"at":2},\n{"type":"C","frame":1,"at":2.5},'
+           b'{"type":"C","frame":0,"at":3}]}]}')
     yield from text_mutations(text, random.Random(8), 100)
     yield from byte_mutations(text, random.Random(9), 200)
+
+
+def json_profiles():
+    event = b'"pid":1,"tid":"2","cat":"native","args":{"name":"x","file":"a.c","line":3}}'
+    chrome = (b'{"traceEvents":[{"ph":"X","name":"a","ts":0,"dur":9,' + event + b',\n{"ph":"B","name":"b","ts":1,' +
+              event + b',\n{"ph":"E","ts":2.5,' + event + b',\n{"ph":"M","name":"thread_name",' + event +
+              b',\n{"ph":"X","name":"c","ts":8,"dur":7,' + event + b',\n{"ph":"B","ts":-1e3,' + event + b']}\n')
+    v8 = (b'{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,3]},\n{"id":2,"callFrame":'
+          b'{"functionName":"","url":"a.js","lineNumber":7}},\n{"id":3,"parent":2,"callFrame":{}}],\n'
+          b'"startTime":5,"endTime":90,"samples":[2,3,3,1],"timeDeltas":[1,2,-3,4]}\n')
+    firefox = (b'{"meta":{"startTime":5.5,"categories":[{"name":"native"}]},"libs":[{"name":"l","codeId":"ab"}],\n'
+               b'"shared":{"stringArray":["f","g"],"sources":{"filename":[1]}},\n"threads":[{"pid":"1.2","tid":3,'
+               b'"name":"n","processName":"p",\n"samples":{"stack":[0,1,null],"time":[0,1.5,2],"weight":[1,2,3],'
+               b'"weightType":"tracing-ms"},\n"stackTable":{"prefix":[null,0],"frame":[0,1]},"frameTable":{"func":'
+               b'[0,1],"line":[3,null],"category":[0,0]},\n"funcTable":{"name":[0,1],"source":[0,null],'
+               b'"resource":[0,-1]},"resourceTable":{"lib":[0]}}]}\n')
+    for i, text in enumerate((chrome, v8, firefox)):
+        yield text
+        yield from text_mutations(text, random.Random(40 + i), 100)
+        yield from byte_mutations(text, random.Random(50 + i), 150)
 
 
 def walk():

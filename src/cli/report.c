@@ -490,9 +490,10 @@ int cli_report(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "FILE|URL...",
 		.doc = "Show where the time of a profile goes; several are merged. Reads pprof, "
-		       "folded "
-		       "stacks, `perf script`, speedscope and OTLP, compressed or not, and URLs of "
-		       "Pyroscope servers (?query={...}&from=now-1h&until=now); - is standard "
+		       "folded stacks, `perf script`, speedscope, Chrome's traces, V8's "
+		       ".cpuprofile, the Firefox Profiler's files and OTLP, compressed or not, "
+		       "and URLs of Pyroscope servers (?query={...}&from=now-1h&until=now); - is "
+		       "standard "
 		       "input.\v"
 		       "Examples:\n"
 		       "  cameo report cameo.pb.gz --limit 20\n"

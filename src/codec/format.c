@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file holds is told by its beginning: JSON by its brace, `perf script` by
- * the first sample's line, folded stacks by a first line of text that ends in a
- * number, and of the two protobuf
- * messages pprof's has top-level fields (its strings are one) that OTLP's has
- * not. A gzip file is looked into first.
+ * What a file holds is told by its beginning: JSON by its brace (and which, by its
+ * members), `perf script` by the first sample's line, folded stacks by a first line of text that
+ * ends in a number, and of the two protobuf messages pprof's has top-level fields (its strings are
+ * one) that OTLP's has not. A gzip file is looked into first.
  */
 #include "codec/format.h"
 
@@ -15,7 +14,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/json_read.h"
+#include "codec/chrome_read.h"
 #include "codec/chrome_write.h"
+#include "codec/cpuprofile_read.h"
+#include "codec/firefox_read.h"
 #include "codec/firefox_write.h"
 #include "codec/folded_read.h"
 #include "codec/folded_write.h"
@@ -149,10 +152,11 @@ static const struct format formats[] = {
 	{ ".speedscope.json", "speedscope", write_speedscope, speedscope_read,
 	  HOLDS_TYPES | HOLDS_SOURCE_KINDS | HOLDS_LINES },
 	{ ".svg", "svg", write_svg, NULL, HOLDS_ANY_KINDS },
-	{ ".chrome.json", "chrome", write_chrome, NULL,
+	{ ".chrome.json", "chrome", write_chrome, chrome_read,
 	  HOLDS_LABELS | HOLDS_ANY_KINDS | HOLDS_LINES },
-	{ ".firefox.json", "firefox", write_firefox, NULL,
+	{ ".firefox.json", "firefox", write_firefox, firefox_read,
 	  HOLDS_LABELS | HOLDS_ANY_KINDS | HOLDS_LINES | HOLDS_TIMES | HOLDS_META },
+	{ ".cpuprofile", "cpuprofile", NULL, cpuprofile_read, 0 },
 	{ ".perf", "perf", NULL, perfscript_read, 0 },
 };
 
@@ -166,7 +170,8 @@ const char *format_suffixes(void)
 
 const char *format_ids(void)
 {
-	return "pprof, pprof-raw, folded, html, svg, speedscope, chrome, firefox, otlp, perf";
+	return "pprof, pprof-raw, folded, html, svg, speedscope, chrome, firefox, otlp, "
+	       "cpuprofile, perf";
 }
 
 const struct format *format_by_name(const char *file_name)
@@ -325,13 +330,44 @@ static bool is_json(const uint8_t *data, size_t len)
 
 	while (i < len && data[i] && strchr(" \t\r\n", data[i]))
 		i++;
-	return i < len && data[i] == '{' && (i == 0 || (len - i > 1 && data[i + 1] == '"'));
+	if (i == len || (data[i] != '{' && data[i] != '['))
+		return false;
+	return i == 0 || (len - i > 1 && (data[i + 1] == '"' || data[i + 1] == '{'));
+}
+
+/* Which format's members the object has; an array is a trace of Chrome's. */
+static read_fn json_reader_of(const uint8_t *data, size_t len)
+{
+	static const struct {
+		const char *key;
+		read_fn read;
+	} keys[] = {
+		{ "traceEvents", chrome_read },
+		{ "nodes", cpuprofile_read },
+		{ "threads", firefox_read },
+		{ "profiles", speedscope_read },
+	};
+	_cleanup_(json_read_fini) struct json_read j = { 0 };
+
+	json_read_init(&j, data, len);
+	if (json_read_peek(&j) == '[')
+		return chrome_read;
+	if (json_read_open(&j, '{') < 0)
+		return speedscope_read;
+	while (json_read_key(&j) > 0) {
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+			if (!strcmp((const char *)j.text.data, keys[i].key))
+				return keys[i].read;
+		if (json_read_skip(&j) < 0)
+			break;
+	}
+	return speedscope_read;
 }
 
 static read_fn reader_of(const uint8_t *data, size_t len)
 {
 	if (is_json(data, len))
-		return speedscope_read;
+		return json_reader_of(data, len);
 	if (perfscript_is(data, len))
 		return perfscript_read;
 	if (is_folded(data, len))

@@ -67,15 +67,38 @@ int json_profile_items(struct json_profile *jp, json_item_fn fn, void *ctx)
 	return r;
 }
 
+static void begin(struct json_profile *jp, const void *data, size_t len)
+{
+	json_read_fini(&jp->j);
+	json_read_init(&jp->j, data, len);
+}
+
 int json_profile_walk(struct json_profile *jp, const void *data, size_t len, json_member_fn fn,
 		      void *ctx)
 {
 	int r;
 
-	json_read_fini(&jp->j);
-	json_read_init(&jp->j, data, len);
+	begin(jp, data, len);
 	r = json_profile_members(jp, fn, ctx);
 	return r < 0 ? r : checked(jp, json_read_end(&jp->j));
+}
+
+int json_profile_walk_array(struct json_profile *jp, const void *data, size_t len, json_item_fn fn,
+			    void *ctx)
+{
+	int r;
+
+	begin(jp, data, len);
+	r = json_profile_items(jp, fn, ctx);
+	return r < 0 ? r : checked(jp, json_read_end(&jp->j));
+}
+
+bool json_profile_is_array(const void *data, size_t len)
+{
+	struct json_read j;
+
+	json_read_init(&j, data, len);
+	return json_read_peek(&j) == '[';
 }
 
 int json_profile_skip(struct json_profile *jp)
@@ -171,4 +194,37 @@ int json_profile_add_stack(struct json_profile *jp, struct json_ids *stack, uint
 		return err_set(jp->err, -EFBIG, "its stacks have more than %u frames in all",
 			       jp->limits.things);
 	return 0;
+}
+
+static int add_label(struct json_profile *jp, const char *key, struct profile_label value,
+		     struct profile_label *labels, uint32_t *n)
+{
+	if (profile_add_string(jp->p, key, strlen(key), &value.key) < 0)
+		return json_profile_no_memory(jp);
+	labels[(*n)++] = value;
+	return 0;
+}
+
+int json_profile_thread_labels(struct json_profile *jp, const struct json_thread *t,
+			       struct profile_label *labels, uint32_t *n)
+{
+	int r;
+
+	*n = 0;
+	r = add_label(jp, "pid", (struct profile_label){ .num = t->pid }, labels, n);
+	if (r == 0)
+		r = add_label(jp, "tid", (struct profile_label){ .num = t->tid }, labels, n);
+	if (r == 0 && t->process)
+		r = add_label(jp, "comm", (struct profile_label){ .str = t->process }, labels, n);
+	if (r == 0 && t->name)
+		r = add_label(jp, "thread", (struct profile_label){ .str = t->name }, labels, n);
+	return r;
+}
+
+uint8_t json_profile_kind(const char *label)
+{
+	for (int k = 1; k < PROFILE_FRAME_MAX; k++)
+		if (!strcmp(label, profile_frame_kind_label((enum profile_frame_kind)k)))
+			return (uint8_t)k;
+	return PROFILE_FRAME_UNKNOWN;
 }

@@ -8,6 +8,7 @@
  * Every int is 0 or what went wrong, with its place in the file in the error:
  * -EBADMSG, -EFBIG, -ENOMEM.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@
 
 struct err;
 struct profile;
+struct profile_label;
 
 struct json_profile {
 	struct json_read j;
@@ -40,9 +42,13 @@ int json_profile_init(struct json_profile *jp, size_t len, const struct codec_li
 		      const char *format, struct err *err);
 void json_profile_fini(struct json_profile *jp);
 
-/* Walk through the file, which is an object. */
+/* Walk through the file, which is an object; or an array. */
 int json_profile_walk(struct json_profile *jp, const void *data, size_t len, json_member_fn fn,
 		      void *ctx);
+
+int json_profile_walk_array(struct json_profile *jp, const void *data, size_t len, json_item_fn fn,
+			    void *ctx);
+bool json_profile_is_array(const void *data, size_t len);
 
 /* A longer key than 63 bytes is cut. */
 int json_profile_members(struct json_profile *jp, json_member_fn fn, void *ctx);
@@ -73,5 +79,20 @@ int json_profile_add_frame(struct json_profile *jp, const struct json_frame *f, 
  * and left, stacks are much larger than the file, so their sum has a limit.
  */
 int json_profile_add_stack(struct json_profile *jp, struct json_ids *stack, uint32_t *out);
+
+/* The kind of frames that is called so (profile_frame_kind_label()); unknown. */
+uint8_t json_profile_kind(const char *label);
+
+/* Whose samples they are; names are ids of strings. */
+struct json_thread {
+	int64_t pid, tid;
+	uint32_t process, name; /* 0: not known */
+};
+
+enum { JSON_THREAD_LABELS = 4 };
+
+/* Its labels: pid, tid, comm, thread, into @labels, which are as many. */
+int json_profile_thread_labels(struct json_profile *jp, const struct json_thread *t,
+			       struct profile_label *labels, uint32_t *n);
 
 int json_profile_no_memory(struct json_profile *jp) __attribute__((cold));

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "codec/folded_read.h"
+#include "codec/folded_write.h"
 #include "profile/profile.h"
 #include "tests/test.h"
 
@@ -218,4 +221,36 @@ struct profile *fixture_random(uint32_t seed, const struct fixture_size *size)
 			   1 + next(&seed) % 99);
 	}
 	return p;
+}
+
+/* Take out the marks of kernel and inlined frames. */
+static void strip_marks(struct buf *b)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < b->len; i++) {
+		if (b->len - i > 4 &&
+		    (!memcmp(b->data + i, "_[k]", 4) || !memcmp(b->data + i, "_[i]", 4)))
+			i += 3;
+		else
+			b->data[to++] = b->data[i];
+	}
+	b->len = to;
+}
+
+/* Sorted and merged again after the marks are gone. */
+char *fixture_plain_folded(const struct profile *p, size_t value_num)
+{
+	const struct folded_options opt = { .value_num = value_num };
+	struct buf marked = { 0 }, plain = { 0 };
+	struct profile *again;
+
+	assert_int_equal(folded_write(p, &opt, &marked, NULL), 0);
+	strip_marks(&marked);
+	assert_int_equal(folded_read(&again, marked.data, marked.len, NULL, NULL), 0);
+	assert_int_equal(folded_write(again, NULL, &plain, NULL), 0);
+	buf_put_byte(&plain, 0);
+	buf_fini(&marked);
+	profile_free(again);
+	return (char *)plain.data;
 }

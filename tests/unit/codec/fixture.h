@@ -9,6 +9,7 @@
  *
  * fixture_random() is as varied as @seed makes it.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 struct profile;
@@ -30,6 +31,9 @@ enum fixture_dump_flags {
 	FIXTURE_DUMP_NO_FLAGS = 1u << 2, /* not what mappings say they have */
 };
 char *fixture_dump(const struct profile *p, unsigned int flags);
+
+/* Folded stacks of one sample type, by names alone, for formats that cannot say more. To free. */
+char *fixture_plain_folded(const struct profile *p, size_t value_num);
 
 uint32_t fixture_string(struct profile *p, const char *s);
 uint32_t fixture_function(struct profile *p, const char *name);

@@ -11,10 +11,13 @@ int test_otlp_json(void);
 int test_page_json(void);
 int test_page_times(void);
 int test_chrome_write(void);
+int test_chrome_read(void);
 int test_firefox_write(void);
+int test_firefox_read(void);
 int test_svg_write(void);
 int test_speedscope_write(void);
 int test_speedscope_read(void);
+int test_cpuprofile_read(void);
 int test_format(void);
 int test_perfscript_read(void);
 
@@ -34,10 +37,13 @@ int main(void)
 	failed += test_page_json();
 	failed += test_page_times();
 	failed += test_chrome_write();
+	failed += test_chrome_read();
 	failed += test_firefox_write();
+	failed += test_firefox_read();
 	failed += test_svg_write();
 	failed += test_speedscope_write();
 	failed += test_speedscope_read();
+	failed += test_cpuprofile_read();
 	failed += test_format();
 	failed += test_perfscript_read();
 	return failed;

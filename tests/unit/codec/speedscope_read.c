@@ -7,45 +7,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/folded_read.h"
-#include "codec/folded_write.h"
 #include "codec/limits.h"
 #include "codec/speedscope_write.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
-
-/* Take out the marks of kernel and inlined frames, which speedscope's format cannot say. */
-static void strip_marks(struct buf *b)
-{
-	size_t to = 0;
-
-	for (size_t i = 0; i < b->len; i++) {
-		if (b->len - i > 4 &&
-		    (!memcmp(b->data + i, "_[k]", 4) || !memcmp(b->data + i, "_[i]", 4)))
-			i += 3;
-		else
-			b->data[to++] = b->data[i];
-	}
-	b->len = to;
-}
-
-/* The stacks of names alone: sorted and merged again after the marks are gone. */
-static char *plain_folded(const struct profile *p, size_t value_num)
-{
-	const struct folded_options opt = { .value_num = value_num };
-	struct buf marked = { 0 }, plain = { 0 };
-	struct profile *again;
-
-	assert_int_equal(folded_write(p, &opt, &marked, NULL), 0);
-	strip_marks(&marked);
-	assert_int_equal(folded_read(&again, marked.data, marked.len, NULL, NULL), 0);
-	assert_int_equal(folded_write(again, NULL, &plain, NULL), 0);
-	buf_put_byte(&plain, 0);
-	buf_fini(&marked);
-	profile_free(again);
-	return (char *)plain.data;
-}
 
 static void random_profiles_come_back_by_name(void **state)
 {
@@ -60,7 +26,8 @@ static void random_profiles_come_back_by_name(void **state)
 		assert_int_equal(speedscope_write(p, NULL, &b, NULL), 0);
 		assert_int_equal(speedscope_read(&back, b.data, b.len, NULL, NULL), 0);
 		for (size_t k = 0; k < 2; k++) {
-			char *want = plain_folded(p, k), *got = plain_folded(back, k);
+			char *want = fixture_plain_folded(p, k),
+			     *got = fixture_plain_folded(back, k);
 
 			assert_string_equal(got, want);
 			free(want);
@@ -161,7 +128,7 @@ static void events_are_time_in_the_stack_between_them(void **state)
 	char *got;
 
 	assert_int_equal(speedscope_read(&p, text, strlen(text), NULL, NULL), 0);
-	got = plain_folded(p, 0);
+	got = fixture_plain_folded(p, 0);
 	assert_string_equal(got, "a 1500000\na;b 2500000\nb 1000000\n");
 	free(got);
 	profile_free(p);

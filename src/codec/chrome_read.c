@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A beginning and its end are made one event as they are read, by a chain of
+ * what is open in the thread. All are then sorted by thread and time, what
+ * contains another first: of two that begin and end together, the one that was
+ * written last, as they are written when they end. One walk over them, with the
+ * stack of those that are open, gives the time in each stack.
+ */
+#include "codec/chrome_read.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/vec.h"
+#include "codec/json_profile.h"
+#include "profile/profile.h"
+
+enum { NONE = -1, NS_PER_US = 1000, MAX_CAT = 32, MAX_ID = 32 };
+
+static const int64_t MAX_TIME = INT64_MAX / 4;
+
+/* A call; its end is not known before it was read. */
+struct call {
+	uint32_t thread, location;
+	int64_t start, end; /* ns */
+	size_t written;     /* how many events before its end */
+	int64_t outer;      /* the open call around it, while it is open */
+};
+
+/* What is open on the walk. */
+struct level {
+	uint32_t location;
+	int64_t end;
+};
+
+struct thread {
+	struct json_thread who;
+	int64_t open; /* innermost call that has begun, or NONE */
+	int64_t last; /* latest time seen */
+};
+
+struct process {
+	int64_t pid;
+	uint32_t name;
+};
+
+/* The event being read. */
+struct event {
+	char ph[4], cat[MAX_CAT];
+	struct json_frame frame;
+	uint32_t arg_name;
+	double ts, dur; /* us */
+	int64_t pid, tid;
+};
+
+struct reader {
+	struct json_profile jp;
+	struct event event;
+	bool has_events;
+	size_t n_events, n_others, n_unmatched, n_cut;
+	struct {
+		VEC(struct call);
+	} calls;
+	struct {
+		VEC(struct thread);
+	} threads;
+	struct index by_thread;
+	struct {
+		VEC(struct process);
+	} processes;
+	struct {
+		VEC(struct level);
+	} levels;
+	struct json_ids stack;
+};
+
+static void reader_fini(struct reader *rd)
+{
+	json_profile_fini(&rd->jp);
+	vec_fini(&rd->calls);
+	vec_fini(&rd->threads);
+	index_fini(&rd->by_thread);
+	vec_fini(&rd->processes);
+	vec_fini(&rd->levels);
+	vec_fini(&rd->stack);
+}
+
+/* ---- events ------------------------------------------------------------------- */
+
+static int read_arg(void *ctx, const char *key)
+{
+	struct reader *rd = ctx;
+	struct event *e = &rd->event;
+	int c = json_read_peek(&rd->jp.j);
+
+	if (!strcmp(key, "name") && c == '"')
+		return json_profile_string(&rd->jp, &e->arg_name);
+	if (!strcmp(key, "file") && c == '"')
+		return json_profile_string(&rd->jp, &e->frame.file);
+	if (!strcmp(key, "line") && c == 0)
+		return json_profile_int(&rd->jp, &e->frame.line);
+	return json_profile_skip(&rd->jp);
+}
+
+/* A process or thread, which some number and others name. */
+static int read_id(struct reader *rd, int64_t *out)
+{
+	char text[MAX_ID], *end;
+	int r;
+
+	if (json_read_peek(&rd->jp.j) != '"')
+		return json_profile_int(&rd->jp, out);
+	r = json_profile_text(&rd->jp, text, sizeof(text));
+	if (r < 0)
+		return r;
+	*out = strtoll(text, &end, 10);
+	if (*end)
+		*out = (int64_t)(hash_bytes(text, strlen(text)) & INT32_MAX);
+	return 0;
+}
+
+static int read_event_member(void *ctx, const char *key)
+{
+	struct reader *rd = ctx;
+	struct json_profile *jp = &rd->jp;
+	struct event *e = &rd->event;
+	int c = json_read_peek(&jp->j);
+
+	if (!strcmp(key, "ph") && c == '"')
+		return json_profile_text(jp, e->ph, sizeof(e->ph));
+	if (!strcmp(key, "name") && c == '"')
+		return json_profile_string(jp, &e->frame.name);
+	if (!strcmp(key, "cat") && c == '"')
+		return json_profile_text(jp, e->cat, sizeof(e->cat));
+	if (!strcmp(key, "ts") && c == 0)
+		return json_profile_number(jp, &e->ts);
+	if (!strcmp(key, "dur") && c == 0)
+		return json_profile_number(jp, &e->dur);
+	if (!strcmp(key, "pid"))
+		return read_id(rd, &e->pid);
+	if (!strcmp(key, "tid"))
+		return read_id(rd, &e->tid);
+	if (!strcmp(key, "args") && c == '{')
+		return json_profile_members(jp, read_arg, rd);
+	return json_profile_skip(jp);
+}
+
+struct thread_key {
+	const struct reader *rd;
+	int64_t pid, tid;
+};
+
+static bool thread_eq(const void *ctx, uint32_t id)
+{
+	const struct thread_key *k = ctx;
+	const struct json_thread *have = &k->rd->threads.data[id].who;
+
+	return have->pid == k->pid && have->tid == k->tid;
+}
+
+static int find_thread(struct reader *rd, uint32_t *out)
+{
+	const struct event *e = &rd->event;
+	const struct thread_key key = { rd, e->pid, e->tid };
+	const struct thread t = { .who = { .pid = e->pid, .tid = e->tid }, .open = NONE };
+	uint32_t hash = hash_u64((uint64_t)e->pid << 32 ^ (uint64_t)e->tid);
+
+	if (index_find(&rd->by_thread, hash, thread_eq, &key, out))
+		return 0;
+	*out = (uint32_t)rd->threads.len;
+	if (vec_push(&rd->threads, t) < 0 || index_add(&rd->by_thread, hash, *out) < 0)
+		return json_profile_no_memory(&rd->jp);
+	return 0;
+}
+
+static int take_name(struct reader *rd)
+{
+	const struct event *e = &rd->event;
+	const char *what = profile_string(rd->jp.p, e->frame.name);
+	const struct process process = { e->pid, e->arg_name };
+	uint32_t id;
+	int r;
+
+	if (!strcmp(what, "process_name"))
+		return vec_push(&rd->processes, process) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	if (strcmp(what, "thread_name") != 0)
+		return 0;
+	r = find_thread(rd, &id);
+	if (r == 0)
+		rd->threads.data[id].who.name = e->arg_name;
+	return r;
+}
+
+/* A time in nanoseconds; two of them have a difference. */
+static int time_of(struct reader *rd, double us, int64_t *out)
+{
+	int r = json_profile_round(&rd->jp, us * NS_PER_US, out);
+
+	if (r == 0 && (*out > MAX_TIME || *out < -MAX_TIME))
+		r = err_set(rd->jp.err, -EBADMSG, "event %zu: its time is out of range",
+			    rd->n_events - 1);
+	return r;
+}
+
+static int begin_call(struct reader *rd, struct thread *t, struct call *c)
+{
+	struct event *e = &rd->event;
+	int r;
+
+	if (rd->calls.len == rd->jp.limits.samples)
+		return err_set(rd->jp.err, -EFBIG, "there are more than %u events",
+			       rd->jp.limits.samples);
+	e->frame.mapping = PROFILE_NONE;
+	e->frame.kind = json_profile_kind(e->cat);
+	r = json_profile_add_frame(&rd->jp, &e->frame, &c->location);
+	if (r < 0)
+		return r;
+	c->outer = t->open;
+	if (e->ph[0] == 'B')
+		t->open = (int64_t)rd->calls.len;
+	return vec_push(&rd->calls, *c) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+}
+
+static void end_call(struct reader *rd, struct thread *t, int64_t end)
+{
+	struct call *c;
+
+	if (t->open == NONE) {
+		rd->n_unmatched++;
+		return;
+	}
+	c = &rd->calls.data[t->open];
+	c->end = end;
+	c->written = rd->n_events;
+	t->open = c->outer;
+}
+
+static int take_call(struct reader *rd)
+{
+	struct call c = { .written = rd->n_events };
+	struct thread *t;
+	int r = find_thread(rd, &c.thread);
+
+	if (r == 0)
+		r = time_of(rd, rd->event.ts, &c.start);
+	if (r == 0)
+		r = time_of(rd, rd->event.ts + rd->event.dur, &c.end);
+	if (r < 0)
+		return r;
+	t = &rd->threads.data[c.thread];
+	if (c.end > t->last)
+		t->last = c.end;
+	if (rd->event.ph[0] != 'E')
+		return begin_call(rd, t, &c);
+	end_call(rd, t, c.start);
+	return 0;
+}
+
+static int read_event(void *ctx)
+{
+	struct reader *rd = ctx;
+	int r;
+
+	rd->event = (struct event){ 0 };
+	r = json_profile_members(&rd->jp, read_event_member, rd);
+	if (r < 0)
+		return r;
+	rd->n_events++;
+	if (!strcmp(rd->event.ph, "M"))
+		return take_name(rd);
+	if (strlen(rd->event.ph) == 1 && strchr("XBE", rd->event.ph[0]))
+		return take_call(rd);
+	rd->n_others++;
+	return 0;
+}
+
+static int find_events(void *ctx, const char *key)
+{
+	struct reader *rd = ctx;
+
+	if (strcmp(key, "traceEvents") != 0 || rd->has_events)
+		return json_profile_skip(&rd->jp);
+	rd->has_events = true;
+	return json_profile_items(&rd->jp, read_event, rd);
+}
+
+/* ---- stacks ------------------------------------------------------------------- */
+
+/* What never ended was open to the last. */
+static void end_open_calls(struct reader *rd)
+{
+	for (size_t i = 0; i < rd->threads.len; i++) {
+		struct thread *t = &rd->threads.data[i];
+
+		while (t->open != NONE) {
+			rd->n_unmatched++;
+			rd->n_events++;
+			end_call(rd, t, t->last);
+		}
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
+	return (x->written < y->written) - (x->written > y->written);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct process *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void name_processes(struct reader *rd)
+{
+	if (!rd->processes.len)
+		return;
+	qsort(rd->processes.data, rd->processes.len, sizeof(*rd->processes.data), by_pid);
+	for (size_t i = 0; i < rd->threads.len; i++) {
+		struct thread *t = &rd->threads.data[i];
+		const struct process key = { .pid = t->who.pid }, *found;
+
+		found = bsearch(&key, rd->processes.data, rd->processes.len,
+				sizeof(*rd->processes.data), by_pid);
+		if (found)
+			t->who.process = found->name;
+	}
+}
+
+static int add_time(struct reader *rd, const struct thread *t, int64_t ns)
+{
+	struct profile_label labels[JSON_THREAD_LABELS];
+	struct profile_sample s = { .labels = labels, .values = &ns };
+	int r;
+
+	if (ns <= 0 || !rd->stack.len)
+		return 0;
+	if (profile_n_samples(rd->jp.p) >= rd->jp.limits.samples)
+		return err_set(rd->jp.err, -EFBIG, "there are more than %u stacks",
+			       rd->jp.limits.samples);
+	r = json_profile_thread_labels(&rd->jp, &t->who, labels, &s.n_labels);
+	if (r == 0)
+		r = json_profile_add_stack(&rd->jp, &rd->stack, &s.stack);
+	if (r < 0)
+		return r;
+	return profile_add_sample(rd->jp.p, &s) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+}
+
+/* Go on from @*now to @to, leaving what ends on the way. */
+static int go_on(struct reader *rd, const struct thread *t, int64_t *now, int64_t to)
+{
+	int r = 0;
+
+	while (r == 0 && rd->levels.len && rd->levels.data[rd->levels.len - 1].end <= to) {
+		int64_t end = rd->levels.data[rd->levels.len - 1].end;
+
+		r = add_time(rd, t, end - *now);
+		*now = end > *now ? end : *now;
+		rd->levels.len--;
+		rd->stack.len--;
+	}
+	if (r == 0)
+		r = add_time(rd, t, to - *now);
+	*now = to;
+	return r;
+}
+
+static int enter(struct reader *rd, const struct call *c)
+{
+	struct level level = { c->location, c->end };
+
+	if (rd->levels.len == rd->jp.limits.depth)
+		return err_set(rd->jp.err, -EFBIG, "more than %u calls are open at once",
+			       rd->jp.limits.depth);
+	if (rd->levels.len && rd->levels.data[rd->levels.len - 1].end < c->end) {
+		level.end = rd->levels.data[rd->levels.len - 1].end;
+		rd->n_cut += c->end - level.end > NS_PER_US;
+	}
+	if (vec_push(&rd->levels, level) < 0 || vec_push(&rd->stack, c->location) < 0)
+		return json_profile_no_memory(&rd->jp);
+	return 0;
+}
+
+static int walk_threads(struct reader *rd)
+{
+	int64_t now = 0;
+	int r = 0;
+
+	if (rd->calls.len)
+		qsort(rd->calls.data, rd->calls.len, sizeof(*rd->calls.data), by_time);
+	for (size_t i = 0; r == 0 && i < rd->calls.len; i++) {
+		const struct call *c = &rd->calls.data[i];
+		const struct thread *t = &rd->threads.data[c->thread];
+		bool last = i + 1 == rd->calls.len || c[1].thread != c->thread;
+
+		if (!rd->levels.len)
+			now = c->start;
+		r = go_on(rd, t, &now, c->start);
+		if (r == 0)
+			r = enter(rd, c);
+		if (r == 0 && last)
+			r = go_on(rd, t, &now, rd->levels.data[0].end);
+	}
+	return r;
+}
+
+static int say(struct reader *rd, size_t n, const char *what)
+{
+	char text[96];
+
+	if (!n)
+		return 0;
+	snprintf(text, sizeof(text), "%zu %s", n, what);
+	return profile_add_comment(rd->jp.p, text) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+}
+
+static int make_profile(struct reader *rd)
+{
+	int r = 0;
+
+	if (profile_add_sample_type(rd->jp.p, "wall", "nanoseconds") < 0)
+		return json_profile_no_memory(&rd->jp);
+	end_open_calls(rd);
+	name_processes(rd);
+	r = walk_threads(rd);
+	if (r == 0)
+		r = say(rd, rd->n_others, "events of the trace are no calls");
+	if (r == 0)
+		r = say(rd, rd->n_unmatched, "events of the trace begin or end nothing");
+	return r < 0 ? r : say(rd, rd->n_cut, "events end after those around them, and were cut");
+}
+
+int chrome_read(struct profile **out, const void *data, size_t len,
+		const struct codec_limits *limits, struct err *err)
+{
+	_cleanup_(reader_fini) struct reader rd = { 0 };
+	int r = json_profile_init(&rd.jp, len, limits, "Chrome's trace format", err);
+
+	if (r == 0 && json_profile_is_array(data, len)) {
+		rd.has_events = true;
+		r = json_profile_walk_array(&rd.jp, data, len, read_event, &rd);
+	} else if (r == 0) {
+		r = json_profile_walk(&rd.jp, data, len, find_events, &rd);
+	}
+	if (r == 0 && !rd.has_events)
+		r = err_set(err, -EBADMSG, "it has no events: not a trace of Chrome's");
+	if (r == 0)
+		r = make_profile(&rd);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&rd.jp.p);
+	return 0;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/firefox_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "codec/firefox_write.h"
+#include "codec/limits.h"
+#include "fixture.h"
+#include "profile/profile.h"
+#include "tests/test.h"
+
+static void what_was_written_comes_back(void **state)
+{
+	const struct fixture_size size = {
+		.n_samples = 100, .n_functions = 40, .n_mappings = 3, .n_labels = 2, .depth = 20
+	};
+
+	for (uint32_t i = 0; i < 20; i++) {
+		struct profile *p = fixture_random(i / 2, &size), *back;
+		struct buf b = { 0 };
+		char *want, *got;
+
+		assert_int_equal(firefox_write(p, i % 2, "x", &b, NULL), 0);
+		assert_int_equal(firefox_read(&back, b.data, b.len, NULL, NULL), 0);
+		want = fixture_plain_folded(p, i % 2);
+		got = fixture_plain_folded(back, 0);
+		assert_string_equal(got, want);
+		free(want);
+		free(got);
+		buf_fini(&b);
+		profile_free(p);
+		profile_free(back);
+	}
+}
+
+#define TABLES                                                                                     \
+	"\"stackTable\":{\"prefix\":[null,0],\"frame\":[0,1],\"length\":2},"                       \
+	"\"frameTable\":{\"func\":[0,1],\"line\":[null,12],\"address\":[4096,8192],"               \
+	"\"category\":[1,0],\"length\":2},"                                                        \
+	"\"funcTable\":{\"name\":[0,1],\"source\":[null,0],\"resource\":[0,-1],\"length\":2},"     \
+	"\"resourceTable\":{\"lib\":[0],\"length\":1},"                                            \
+	"\"stringArray\":[\"main\",\"work\",\"work.rs\"]"
+#define META                                                                                       \
+	"\"meta\":{\"startTime\":5000.5,\"categories\":[{\"name\":\"Other\"},"                     \
+	"{\"name\":\"native\"}]},\"libs\":[{\"name\":\"a\",\"path\":\"/bin/a\"}]"
+#define SAMPLES                                                                                    \
+	"\"samples\":{\"stack\":[1,null,0],\"timeDeltas\":[1,2,3],\"weight\":null,"                \
+	"\"weightType\":\"samples\"}"
+
+static void assert_small(const char *text)
+{
+	struct profile *p;
+	struct profile_sample s;
+	struct profile_location l;
+	struct err err = { 0 };
+	char *got;
+
+	if (firefox_read(&p, text, strlen(text), NULL, &err) < 0)
+		fail_msg("%s", err.msg);
+	got = fixture_plain_folded(p, 0);
+	assert_string_equal(got, "main 1\nmain;work 1\n");
+	free(got);
+	assert_int_equal(profile_n_sample_types(p), 1);
+	s = profile_sample(p, 1);
+	assert_int_equal(s.n_times, 1);
+	assert_int_equal(s.times[0], 5006500000);
+	l = profile_location(p, profile_stack(p, s.stack, NULL)[0]);
+	assert_int_equal(l.kind, PROFILE_FRAME_NATIVE);
+	assert_int_equal(l.address, 4096);
+	assert_string_equal(profile_string(p, profile_mapping(p, l.mapping)->file), "/bin/a");
+	l = profile_location(p, profile_stack(p, profile_sample(p, 0).stack, NULL)[0]);
+	assert_int_equal(l.lines[0].line, 12);
+	assert_string_equal(profile_string(p, profile_function(p, l.lines[0].function)->file),
+			    "work.rs");
+	profile_free(p);
+}
+
+static void tables_are_the_threads_or_shared(void **state)
+{
+	assert_small("{\"threads\":[{\"tid\":8," TABLES ",\"pid\":\"7\",\"name\":\"w\"," SAMPLES
+		     "}],\"shared\":{\"sources\":{\"filename\":[2]}}," META "}");
+	assert_small("{" META ",\"shared\":{" TABLES ",\"sources\":{\"filename\":[2]}},"
+		     "\"threads\":[{\"tid\":8,\"pid\":7," SAMPLES "}]}");
+}
+
+static void assert_refused(const char *text, const struct codec_limits *limits, int code,
+			   const char *why)
+{
+	struct profile *p;
+	struct err err = { 0 };
+
+	assert_int_equal(firefox_read(&p, text, strlen(text), limits, &err), code);
+	assert_string_equal(err.msg, why);
+}
+
+static void wrong_files_are_refused(void **state)
+{
+	struct codec_limits l = codec_limits_default();
+
+	assert_refused("{}", NULL, -EBADMSG, "it has no threads: not a file of Firefox Profiler's");
+	assert_refused("{\"threads\":[1]}", NULL, -EBADMSG,
+		       "byte 12: this is not what Firefox Profiler's format has here");
+	/* a stack that is its own caller */
+	assert_refused("{\"threads\":[{\"stackTable\":{\"prefix\":[0],\"frame\":[0]},"
+		       "\"samples\":{\"stack\":[0]}}]}",
+		       NULL, -EFBIG, "thread 0: a stack has more than 16384 frames");
+	l.samples = 1;
+	assert_refused("{" META ",\"threads\":[{" TABLES "," SAMPLES "}]}", &l, -EFBIG,
+		       "there are more than 1 samples");
+	l.things = 1;
+	assert_refused("{" META "}", &l, -EFBIG, "there are more than 1 categories");
+	assert_refused("{\"x\":0"
+		       ",\"threads\":[{" TABLES "," SAMPLES "}]}",
+		       &l, -EFBIG, "a column of stackTable has more than 1 values");
+}
+
+static void rows_that_do_not_exist_are_nothing(void **state)
+{
+	static const char text[] = "{\"threads\":[{\"stackTable\":{\"prefix\":[null],"
+				   "\"frame\":[9]},\"samples\":{\"stack\":[0,7]}}]}";
+	struct profile *p;
+
+	assert_int_equal(firefox_read(&p, text, strlen(text), NULL, NULL), 0);
+	assert_int_equal(profile_n_samples(p), 1);
+	profile_free(p);
+}
+
+TEST_GROUP(test_firefox_read, TEST(what_was_written_comes_back),
+	   TEST(tables_are_the_threads_or_shared), TEST(wrong_files_are_refused),
+	   TEST(rows_that_do_not_exist_are_nothing))
