@@ -3,6 +3,7 @@
 // What can be taken away from the page: folded stacks and a picture.
 
 import { shown } from "./format";
+import { shorter } from "./label";
 import type { Layout } from "./layout";
 import { visibleBars } from "./layout";
 import { pathOf, type Functions, type Tree } from "./tree";
@@ -34,9 +35,13 @@ export interface Picture {
 	tree: Tree;
 	layout: Layout;
 	functions: Functions;
+	/** By function, or by node. */
 	colours: string[];
+	byNode?: boolean;
+	ruler?: boolean;
 	flame: boolean;
 	zoom: number;
+	rootName: string;
 	title: string;
 	/** Says what a node is worth, for the bar's title. */
 	tell: (node: number) => string;
@@ -58,16 +63,19 @@ export function toSvg(p: Picture, width = 1200): string {
 		const y = (p.flame ? layout.rows.length - depth : depth + 1) * ROW + 4;
 		visibleBars(tree, layout, row, span, (bar) => {
 			const fn = tree.fn[bar.node];
-			const fill = fn >= 0 ? p.colours[fn] : "#bbb";
+			const run = bar.end - bar.first > 1;
+			const fill = run && bar.width > 3 ? "#e6e7ea" : p.byNode ? p.colours[bar.node] : fn >= 0 ? p.colours[fn] : "#bbb";
 			const rect = `<rect x="${bar.x.toFixed(1)}" y="${y}" width="${bar.width.toFixed(1)}" ` +
 				`height="${ROW - 1}" fill="${fill}"/>`;
-			if (bar.end - bar.first > 1) {
+			if (run) {
 				out.push(rect);
 				return;
 			}
-			const name = fn >= 0 ? shown(p.functions.name[fn], 300) : "all";
+			const name = fn >= 0 ? shown(p.functions.name[fn], 300) : p.rootName;
 			const room = Math.floor((bar.width - 6) / CHAR);
-			const text = name.length <= room ? name : room >= 3 ? name.slice(0, room - 1) + "…" : "";
+			const forms = [name, ...(name.length > room && fn >= 0 ? shorter(name, p.functions.kind[fn]) : [])];
+			const form = forms.find((f) => f.length <= room) ?? forms[forms.length - 1];
+			const text = form.length <= room ? form : room >= 3 ? form.slice(0, room - 1) + "…" : "";
 			out.push(`<g><title>${escaped(p.tell(bar.node))}</title>${rect}` +
 				(text === "" ? "" : `<text x="${(bar.x + 3).toFixed(1)}" y="${y + 13}">${escaped(text)}</text>`) +
 				"</g>");

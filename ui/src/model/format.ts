@@ -5,6 +5,9 @@
 export interface Scale {
 	unit: "count" | "nanoseconds" | "bytes";
 	periodNs: number;
+	/** What was measured ("cpu"), and for how long, where that is known. */
+	type?: string;
+	durationNs?: number;
 }
 
 const GROUPS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
@@ -20,11 +23,11 @@ export function duration(ns: number): string {
 		return `${Math.floor(s / 3600)} h ${pad(Math.floor((s % 3600) / 60))} m`;
 	if (s >= 60)
 		return `${Math.floor(s / 60)} m ${pad(Math.floor(s % 60))} s`;
-	if (s >= 1)
+	if (s >= 0.9995)
 		return `${digits(s)} s`;
-	if (ns >= 1e6)
+	if (ns >= 0.9995e6)
 		return `${digits(ns / 1e6)} ms`;
-	if (ns >= 1e3)
+	if (ns >= 999.5)
 		return `${digits(ns / 1e3)} µs`;
 	return `${Math.round(ns)} ns`;
 }
@@ -81,6 +84,23 @@ export function amount(value: number, s: Scale): string {
 		return bytesText(value);
 	const ns = timeOf(value, s);
 	return ns !== null ? duration(ns) : `${grouped(value)} samples`;
+}
+
+/** How much of it there was at any moment: cores in use, threads that waited; or null. */
+export function meanOf(value: number, s: Scale): [string, string] | null {
+	const ns = timeOf(value, s);
+	if (ns === null || !s.durationNs || s.durationNs <= 0)
+		return null;
+	const label = s.type === "off_cpu" ? "waiting" : s.type === "cpu" || s.type === "samples" ? "cores" : "";
+	return label === "" ? null : [label, round(ns / s.durationNs)];
+}
+
+export function round(v: number): string {
+	if (v === 0)
+		return "0";
+	if (Math.abs(v) < 0.001)
+		return "< 0.001";
+	return v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 1 ? v.toFixed(2) : v.toFixed(3);
 }
 
 /* Marks that turn the direction of writing or do not show at all. */

@@ -3,7 +3,7 @@
 // Lines of a time line put on one another: every line is drawn over the sum
 // of those before it, and what the server left out is one more line on top.
 
-import { bytesText } from "./format";
+import { bytesText, round } from "./format";
 
 export interface RawLine {
 	name: string;
@@ -89,12 +89,4 @@ export function rateUnit(unit: string): { factor: number; text: (v: number) => s
 	if (unit === "bytes")
 		return { factor: 1, text: (v) => `${bytesText(v)}/s`, axis: "bytes a second" };
 	return { factor: 1, text: (v) => `${round(v)} /s`, axis: "a second" };
-}
-
-export function round(v: number): string {
-	if (v === 0)
-		return "0";
-	if (Math.abs(v) < 0.001)
-		return "< 0.001";
-	return v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 1 ? v.toFixed(2) : v.toFixed(3);
 }

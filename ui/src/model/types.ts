@@ -35,8 +35,8 @@ export function typeName(type: string): string {
 /** The type that a first visitor wants: CPU time if there is any. */
 export function bestType(types: readonly string[]): string {
 	const rank = (t: string) => [
-		t.startsWith("process_cpu:cpu:nanoseconds"), unitOf(t) === "nanoseconds" && /cpu/.test(t),
-		/cpu/.test(t), true,
+		t.startsWith("process_cpu:cpu:nanoseconds"), unitOf(t) === "nanoseconds" && /(^|[^_])cpu/.test(t),
+		/(^|[^_])cpu/.test(t), true,
 	].indexOf(true);
 	return [...types].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))[0] ?? "";
 }

@@ -147,7 +147,7 @@ export const movers = (left: Query, right: Query, normalize: boolean, limit: num
 export const functions = (q: Query & { limit: number }, signal: AbortSignal) =>
 	page<{ total: number; found: number; functions: KnownFunction[] }>("Functions", q, signal);
 export const sandwich = (q: Query & { function: { name: string; binary: string; kind: string }; maxNodes: number },
-	signal: AbortSignal) => page<{ callers: unknown; callees: unknown }>("Sandwich", q, signal);
+	signal: AbortSignal) => page<{ all: number; callers: unknown; callees: unknown }>("Sandwich", q, signal);
 export const groups = (q: Query & { label: string; limit: number; step?: number }, signal: AbortSignal) =>
 	page<Groups>("Groups", q, signal);
 export const cells = (q: Query & { cellMs: number }, signal: AbortSignal) => page<Cells>("Cells", q, signal);

@@ -31,8 +31,8 @@ const PAGE_NAMES: Partial<Record<PageName, string>> = {
 	flame: "Flame graph", compare: "Compare", groups: "Groups", heat: "Heat map",
 	agents: "Agents", binaries: "Executables", storage: "Storage",
 };
-/* These draw a time line of their own. */
-const WITHOUT_LINE: PageName[] = ["compare"];
+/* These have a time line of their own. */
+const WITHOUT_LINE: PageName[] = ["compare", "heat"];
 
 function Nav({ state, update }: { state: ServerState; update: UpdateOf<ServerState> }) {
 	return (

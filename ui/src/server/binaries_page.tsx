@@ -28,8 +28,8 @@ function columnsOf(all: number, scale: Scale): Column<api.Executable>[] {
 		{ id: "self", text: "Self", number: true, value: (e) => e.self, cell: (e) => cell(e.self) },
 		{ id: "total", text: "Total", number: true, value: (e) => e.total, cell: (e) => cell(e.total) },
 		{ id: "binary", text: "Executable or library", wide: true, value: (e) => e.binary, cell: (e) => (
-			<span title={shown(e.binary, 300)}><b>{e.binary === "" ? "(not in a file)" : shown(baseName(e.binary), 60)}</b>{" "}
-				<small>{shown(e.binary, 90)}</small></span>
+			<span title={shown(e.binary, 300)}><b>{e.binary === "" ? "(not in a file)" : shown(baseName(e.binary), 60)}</b>
+				{e.binary.includes("/") && <small> {shown(e.binary, 90)}</small>}</span>
 		) },
 		{ id: "kind", text: "Kind", value: (e) => e.kind, cell: (e) => kindOf(e.kind).label },
 		{ id: "functions", text: "Functions", number: true, value: (e) => e.functions, cell: (e) => grouped(e.functions) },

@@ -94,12 +94,12 @@ function AskedSandwich({ profile, query, fn, colour, onMenu }: {
 			const p = halfOf(readProfile(json));
 			return { tree: p.tree, functions: p.functions, matched: NO_MATCH };
 		};
-		return { callers: half(rs.callers), callees: half(rs.callees) };
+		return { all: rs.all, callers: half(rs.callers), callees: half(rs.callees) };
 	}, () => false);
 	const halves = useMemo(() => {
 		const coloured = (half: Omit<Half, "colours">): Half =>
 			({ ...half, colours: functionColours(half.functions, colour, new Float64Array(half.functions.n)) });
-		return data && { callers: coloured(data.callers), callees: coloured(data.callees) };
+		return data && { all: data.all, callers: coloured(data.callers), callees: coloured(data.callees) };
 	}, [data, colour]);
 	if (!asked)
 		return fn < 0 ? <NoFunction />
@@ -117,7 +117,7 @@ export function Flame({ scope, query, title }: { scope: Scope; query: api.Query;
 	const rows = useAsk(cut && state.view !== "graph" ? questionOf(query) : null,
 		(signal) => api.functions({ ...query, limit: MOST_FUNCTIONS }, signal)).data;
 	const { profile, usage } = useMemo(() => {
-		const named = data && { ...data, title: title ?? titleOf(scope) };
+		const named = data && { ...data, title: title ?? titleOf(scope), durationNs: (query.end - query.start) * 1e6 };
 		return named && rows ? withFunctions(named, rows.functions) : { profile: named, usage: null };
 	}, [data, rows]);
 	if (!profile)

@@ -14,7 +14,7 @@ type Day = api.StorageUse["days"][number];
 
 function columnsOf(largest: number, tenants: boolean): Column<Day>[] {
 	return [
-		{ id: "day", text: "Day (UTC)", number: true, value: (d) => d.day, cell: (d) => d.day },
+		{ id: "day", text: "Day (UTC)", value: (d) => d.day, cell: (d) => d.day },
 		...(tenants ? [{ id: "tenant", text: "Tenant", value: (d: Day) => d.tenant, cell: (d: Day) => d.tenant }] : []),
 		{ id: "bytes", text: "Bytes", number: true, value: (d) => d.bytes, cell: (d) => bytesText(d.bytes) },
 		{ id: "share", text: "Share", wide: true, value: (d) => d.bytes, cell: (d) =>
@@ -55,7 +55,7 @@ export function StoragePage({ scope }: { scope: Scope }) {
 			</dl>
 			<DataTable label="What is stored, by day" rows={data.days} keyOf={(d) => `${d.day} ${d.tenant}`}
 				columns={columnsOf(Math.max(...data.days.map((d) => d.bytes)), new Set(data.days.map((d) => d.tenant)).size > 1)}
-				order={state.order} onOrder={(order) => update({ order }, "replace")} />
+				order={state.order} usual="-day" onOrder={(order) => update({ order }, "replace")} />
 			<p class="note">Days are dropped whole: <code>cameo server --keep-days N --keep-gib N</code> says when.</p>
 		</main>
 	);

@@ -7,14 +7,15 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 
-import { shown } from "../model/format";
+import { round, shown } from "../model/format";
 import { momentText, stepFor, type Range } from "../model/range";
-import { colourer, rateUnit, round, stackLines, type Stacked } from "../model/stack_lines";
+import { colourer, rateUnit, stackLines, type Stacked } from "../model/stack_lines";
 import { unitOf } from "../model/types";
 import * as api from "./api";
 import { useAsk } from "./ask";
 
-const HEIGHT = 132;
+/* The graph below is what people come for. */
+const HEIGHT = innerHeight < 1000 ? 100 : 132;
 const STEPS = 180;
 const MOST_LINES = 9;
 /* A window is sent when it is over: the newest are on their way. */
@@ -78,7 +79,7 @@ function makePlot(box: HTMLElement, s: Stacked, colours: string[], axis: string,
 	const plot = new uPlot({
 		width: Math.max(120, box.clientWidth),
 		height: HEIGHT,
-		padding: [8, 12, 0, 0],
+		padding: [8, 26, 0, 0],
 		legend: { show: false },
 		ms: 1,
 		cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },

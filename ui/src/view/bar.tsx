@@ -104,27 +104,32 @@ export function Options({ state, update, downloads }: {
 			<Toggle on={state.unwrapped} text="Fold wrappers"
 				title="Of functions that only call the next one, the first and the last of a chain are left"
 				set={(unwrapped) => update({ unwrapped, zoom: "" })} />
-			<label class="colour">
-				<span>Colour</span>{" "}
-				<select aria-label="Colour" value={state.colour}
-					onChange={(e) => update({ colour: e.currentTarget.value as ColourBy })}>
-					{COLOUR_BY.map((c) => <option key={c} value={c}>{COLOUR_NAMES[c]}</option>)}
-				</select>
-			</label>
-			<select class="save" value="" aria-label="Download" onChange={(e) => {
-				downloads.find((d) => d.text === e.currentTarget.value)?.run();
-				e.currentTarget.value = "";
-			}}>
-				<option value="" disabled>Download…</option>
-				{downloads.map((d) => <option key={d.text} value={d.text}>{d.text}</option>)}
+			<select class="colour" aria-label="Colour" value={state.colour}
+				onChange={(e) => update({ colour: e.currentTarget.value as ColourBy })}>
+				{COLOUR_BY.map((c) => <option key={c} value={c}>Colour: {COLOUR_NAMES[c]}</option>)}
 			</select>
+			<Save downloads={downloads} />
 		</div>
+	);
+}
+
+export function Save({ downloads }: { downloads: Download[] }) {
+	return (
+		<select class="save" value="" aria-label="Download" onChange={(e) => {
+			downloads.find((d) => d.text === e.currentTarget.value)?.run();
+			e.currentTarget.value = "";
+		}}>
+			<option value="" disabled>Download…</option>
+			{downloads.map((d) => <option key={d.text} value={d.text}>{d.text}</option>)}
+		</select>
 	);
 }
 
 const CRUMBS = 6;
 
 interface CrumbProps {
+	/** What else the bars answer to, where nothing is zoomed. */
+	hint?: string;
 	tree: Tree;
 	functions: Functions;
 	zoom: number;
@@ -132,7 +137,7 @@ interface CrumbProps {
 	onZoom: (node: number) => void;
 }
 
-export function Crumbs({ tree, functions, zoom, rootName, onZoom }: CrumbProps) {
+export function Crumbs({ tree, functions, zoom, rootName, hint = "right-click for more, ", onZoom }: CrumbProps) {
 	const path = ancestors(tree, zoom);
 	const cut = path.length > CRUMBS + 2;
 	const nodes = cut ? [path[0], ...path.slice(-CRUMBS)] : path;
@@ -149,7 +154,7 @@ export function Crumbs({ tree, functions, zoom, rootName, onZoom }: CrumbProps) 
 					</li>
 				))}
 			</ol>
-			{zoom === 0 && <span class="hint">Click a bar to zoom in, right-click for more, / to search</span>}
+			{zoom === 0 && <span class="hint">Click a bar to zoom in, {hint}/ to search</span>}
 			{zoom > 0 && <button class="reset" onClick={() => onZoom(0)}>Reset zoom</button>}
 		</nav>
 	);

@@ -11,11 +11,12 @@ import { search } from "../model/search";
 import { usageOf } from "../model/table";
 import { chartOf, withinSlice, type Times } from "../model/times";
 import type { State } from "../model/url";
-import { Crumbs, Search, Views } from "./bar";
-import { factsOf } from "./describe";
+import { Crumbs, Save, Search, Views } from "./bar";
+import { factsOf, sentence } from "./describe";
 import { useGlobalKeys } from "./global_keys";
 import { Graph } from "./graph";
 import { useMatches } from "./matches";
+import { pictures } from "./picture";
 import type { Update } from "./state";
 
 const MOST_THREADS = 500;
@@ -44,6 +45,11 @@ export function ChartView({ profile, times, state, update }: {
 	const zoom = zoomedNode(state.zoom, tree.n);
 	const [match, stepMatch] = useMatches(found, tree, layout, zoom, update);
 	useGlobalKeys(state, update, stepMatch);
+	const name = shown(thread.name, 60);
+	const describe = (node: number) => {
+		const facts = factsOf(tree, node, functions, scale, name, { zoom });
+		return { ...facts, lines: [["begins", duration(layout.start[node])] as [string, string], ...facts.lines] };
+	};
 	const setZoom = (node: number) => update({ zoom: node > 0 ? `@${node}` : "" });
 	return (
 		<main>
@@ -60,19 +66,20 @@ export function ChartView({ profile, times, state, update }: {
 					{state.sliceFrom !== "" && <button onClick={() => update({ sliceFrom: "", sliceTo: "", zoom: "" })}>All of the time</button>}
 					<button aria-pressed={state.flame} title="Root at the bottom"
 						onClick={() => update({ flame: !state.flame })}>Flame</button>
+					<Save downloads={pictures({
+						tree, layout, functions, colours, flame: state.flame, zoom, title: `${profile.title} ${thread.name}`,
+						rootName: name, ruler: true, tell: (n) => sentence(describe(n)),
+					})} />
 				</div>
 			</div>
 			<div class="body">
 				<section class="pane" aria-label="Flame chart">
-					<Crumbs tree={tree} functions={functions} zoom={zoom} rootName={shown(thread.name, 60)} onZoom={setZoom} />
+					<Crumbs tree={tree} functions={functions} zoom={zoom} rootName={name} hint="" onZoom={setZoom} />
 					<Graph
-						label="Flame chart. Arrows move, Enter zooms, Escape resets." rootName={shown(thread.name, 60)}
+						label="Flame chart. Arrows move, Enter zooms, Escape resets." rootName={name} ruler
 						tree={tree} layout={layout} functions={functions} colours={colours} scale={scale} flame={state.flame}
 						zoom={zoom} matched={found.functions}
-						describe={(node) => {
-							const facts = factsOf(tree, node, functions, scale, shown(thread.name, 60));
-							return { ...facts, lines: [["begins", duration(layout.start[node])], ...facts.lines] };
-						}}
+						describe={describe}
 						show={match.at >= 0 ? { node: found.nodes[match.at], turn: match.turn } : undefined}
 						onZoom={setZoom} onMenu={setZoom}
 					/>

@@ -4,7 +4,7 @@
 // the screen reader.
 
 import { kindOf } from "../model/colour";
-import { amount, baseName, duration, grouped, percent, samplesOf, shown, timeOf, type Scale } from "../model/format";
+import { amount, baseName, duration, grouped, meanOf, percent, samplesOf, shown, timeOf, type Scale } from "../model/format";
 import type { Functions, Tree } from "../model/tree";
 
 export interface Facts {
@@ -23,9 +23,17 @@ function place(fns: Functions, fn: number): string {
 	return shown(file, 200) + line;
 }
 
-/** @callers: the tree is of callers, where what a node used itself says nothing. */
-export function factsOf(tree: Tree, node: number, fns: Functions, scale: Scale, rootName: string,
-	callers = false): Facts {
+/** What shares are of, where it is not all of the tree. */
+export interface Of {
+	/** The tree is of callers, where what a node used itself says nothing. */
+	callers?: boolean;
+	/** The node that fills the graph. */
+	zoom?: number;
+	/** Everything, where the tree is of one function alone. */
+	all?: number;
+}
+
+export function factsOf(tree: Tree, node: number, fns: Functions, scale: Scale, rootName: string, of: Of = {}): Facts {
 	const fn = tree.fn[node];
 	const value = tree.total[node];
 	const lines: [string, string][] = [];
@@ -37,11 +45,19 @@ export function factsOf(tree: Tree, node: number, fns: Functions, scale: Scale, 
 		lines.push(["samples", grouped(samples)]);
 	if (time !== null)
 		lines.push(["time", duration(time)]);
-	lines.push(["of all", percent(value, tree.total[0])]);
+	const mean = meanOf(value, scale);
+	if (mean !== null)
+		lines.push(mean);
+	const { zoom = 0, all = tree.total[0] } = of;
+	lines.push(["of all", percent(value, all)]);
+	if (of.all !== undefined)
+		lines.push(["of function", percent(value, tree.total[0])]);
+	if (zoom > 0 && value < tree.total[zoom])
+		lines.push(["of zoomed", percent(value, tree.total[zoom])]);
 	if (node > 0)
 		lines.push(["of parent", percent(value, tree.total[tree.parent[node]])]);
-	if (!callers)
-		lines.push(["itself", percent(tree.self[node], tree.total[0])]);
+	if (!of.callers)
+		lines.push(["itself", percent(tree.self[node], all)]);
 	if (fn < 0)
 		return { name: rootName, where: "", lines };
 	lines.push(["kind", kindOf(fns.kind[fn]).label + (fns.inlined[fn] ? ", inlined" : "")]);

@@ -14,11 +14,12 @@ import type { Profile } from "../model/profile";
 import { search } from "../model/search";
 import { pathOf } from "../model/tree";
 import type { State } from "../model/url";
-import { Crumbs, Search } from "./bar";
-import type { Facts } from "./describe";
+import { Crumbs, Save, Search } from "./bar";
+import { sentence, type Facts } from "./describe";
 import { useGlobalKeys } from "./global_keys";
 import { Graph } from "./graph";
 import { useMatches } from "./matches";
+import { pictures } from "./picture";
 import type { Update } from "./state";
 
 const MOST_MOVERS = 200;
@@ -140,12 +141,16 @@ export function DiffView({ before, after, state, update, moved, busy }: DiffView
 				<div class="options">
 					<button aria-pressed={state.flame} title="Root at the bottom"
 						onClick={() => update({ flame: !state.flame })}>Flame</button>
+					<Save downloads={pictures({
+						tree: d.tree, layout, functions: d.functions, colours: nodeColours, byNode: true, flame: state.flame, zoom,
+						title: `${before.title} to ${after.title}`, rootName: "all", tell: (n) => sentence(factsOfDiff(d, n, read)),
+					})} />
 				</div>
 			</div>
 			<div class="body" data-view="both">
 				<Movers rows={rows} read={read} onFind={(name) => update({ query: name, regex: false })} />
 				<section class="pane" aria-label="Flame graph">
-					<Crumbs tree={d.tree} functions={d.functions} zoom={zoom} rootName="all" onZoom={setZoom} />
+					<Crumbs tree={d.tree} functions={d.functions} zoom={zoom} rootName="all" hint="" onZoom={setZoom} />
 					<Graph
 						label="Flame graph of the difference. Arrows move, Enter zooms, Escape resets."
 						rootName="all" tree={d.tree} layout={layout} functions={d.functions} colours={nodeColours}

@@ -8,7 +8,7 @@ import type { RefObject } from "preact";
 
 import type { Layout } from "../model/layout";
 import type { Tree } from "../model/tree";
-import { paint, paintMarks, ROW, type Marks, type Pane, type Scene } from "./painter";
+import { paint, paintMarks, ROW, type Marks, type Pane, type Scene, type Surface } from "./painter";
 
 export interface Stage {
 	box: RefObject<HTMLDivElement | null>;
@@ -74,6 +74,7 @@ export function useDrawing(stage: Stage, scene: Scene, zoom: number, marks: Mark
 	latest.current = { scene, marks };
 	const pane = useRef<Pane>({ width: 1, height: 1, scroll: 0, from: 0, to: 1 });
 	const frame = useRef({ id: 0, bars: false });
+	const kept = useRef<Surface>({ image: null, line: null });
 
 	const draw = useCallback(() => {
 		const { bars } = frame.current;
@@ -87,7 +88,7 @@ export function useDrawing(stage: Stage, scene: Scene, zoom: number, marks: Mark
 			const p = paneOf(stage.box.current, s, span.current);
 			pane.current = p;
 			fitCanvas(above.canvas, p.width, p.height);
-			paint(below, fitCanvas(below.canvas, p.width, p.height), s, p);
+			paint(below, fitCanvas(below.canvas, p.width, p.height), s, p, kept.current);
 		}
 		paintMarks(above, devicePixelRatio || 1, s, pane.current, m);
 	}, []);
@@ -99,8 +100,8 @@ export function useDrawing(stage: Stage, scene: Scene, zoom: number, marks: Mark
 	const redraw = useCallback(() => schedule(true), []);
 	const span = useWindow(scene.layout, scene.tree, zoom, redraw);
 
-	useLayoutEffect(redraw, [scene.tree, scene.layout, scene.names, scene.theme, scene.flame,
-		scene.rootName, scene.colours, scene.nodeColours, scene.matched]);
+	useLayoutEffect(redraw, [scene.tree, scene.layout, scene.labels, scene.theme, scene.flame,
+		scene.rootName, scene.inks, scene.matched]);
 	useLayoutEffect(() => schedule(false), [marks.hover, marks.cursor]);
 	useEffect(() => {
 		const watch = new ResizeObserver(redraw);

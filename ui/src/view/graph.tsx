@@ -7,12 +7,13 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { shown, type Scale } from "../model/format";
+import { findPath, pathKey } from "../model/hash";
 import { nodeAt, type Layout } from "../model/layout";
-import type { Functions, Tree } from "../model/tree";
+import { pathOf, type Functions, type Tree } from "../model/tree";
 import { factsOf, sentence, Tooltip, type Facts } from "./describe";
 import { useDrawing } from "./drawing";
 import { step } from "./keys";
-import { depthAt, labels, ROW, rowTop, type Scene } from "./painter";
+import { depthAt, inksOf, Labels, ROW, rowTop, type Scene } from "./painter";
 import { useTheme } from "./theme";
 
 export interface GraphProps {
@@ -26,7 +27,11 @@ export interface GraphProps {
 	scale: Scale;
 	/** The tree leads from what ran to its callers. */
 	callers?: boolean;
+	/** Everything, where the tree is of one function alone. */
+	all?: number;
 	flame: boolean;
+	/** The graph goes on with time: nanoseconds from its left edge. */
+	ruler?: boolean;
 	zoom: number;
 	matched: Uint8Array;
 	/** What is told of a node, where it is not what factsOf() says. */
@@ -46,6 +51,11 @@ interface Pointer {
 
 const NOWHERE: Pointer = { node: -1, x: 0, y: 0, touch: false };
 
+/* The node of @to with the path that @node has in @from, or -1. */
+function sameNode(from: Tree, fromFns: Functions, node: number, to: Tree, toFns: Functions): number {
+	return findPath(to, toFns.key, pathKey(pathOf(from, node).map((fn) => fromFns.key[fn])));
+}
+
 export function Graph(props: GraphProps) {
 	const { tree, layout, functions, flame, zoom } = props;
 	const box = useRef<HTMLDivElement>(null);
@@ -54,26 +64,32 @@ export function Graph(props: GraphProps) {
 	const [pointer, setPointer] = useState(NOWHERE);
 	const [cursor, setCursor] = useState(-1);
 	const theme = useTheme();
-	const names = useMemo(() => labels(functions.name), [functions]);
+	const labels = useMemo(() => new Labels(functions), [functions]);
+	const colours = props.nodeColours ?? props.colours;
+	const inks = useMemo(() => inksOf(colours, theme.shade), [colours, theme]);
 	const height = layout.rows.length * ROW;
 
 	const scene: Scene = {
-		tree, layout, names, theme, flame,
+		tree, layout, labels, theme, flame, inks,
+		byNode: props.nodeColours !== undefined,
 		rootName: props.rootName,
-		colours: props.colours,
-		nodeColours: props.nodeColours ?? null,
 		matched: props.matched,
+		ruler: props.ruler ?? false,
 	};
 	const { pane, redraw } = useDrawing({ box, below: canvas, above: over }, scene, zoom,
 		{ hover: pointer.node, cursor });
-	/* A tree that takes the place of another keeps the place that is looked at. */
-	const drawnFlame = useRef<boolean | null>(null);
+	/* A tree that takes the place of another, as it does on a live page, keeps what is looked at. */
+	const before = useRef<{ tree: Tree; functions: Functions; flame: boolean } | null>(null);
 	useLayoutEffect(() => {
-		setCursor(-1);
-		setPointer(NOWHERE);
-		if (drawnFlame.current !== flame)
+		const b = before.current;
+		before.current = { tree, functions, flame };
+		if (b?.flame !== flame)
 			box.current!.scrollTop = flame ? box.current!.scrollHeight : 0;
-		drawnFlame.current = flame;
+		if (!b || b.tree === tree)
+			return;
+		setCursor((at) => (at > 0 && at < b.tree.n && !props.ruler ? sameNode(b.tree, b.functions, at, tree, functions) : -1));
+		/* What is under the mouse now is known once it is drawn. */
+		requestAnimationFrame(() => setPointer((p) => (p.node < 0 ? p : { ...p, node: nodeUnder(p.x, p.y) })));
 	}, [tree, flame]);
 
 	const bringIntoSight = useCallback((node: number) => {
@@ -89,14 +105,17 @@ export function Graph(props: GraphProps) {
 		}
 	}, [props.show]);
 
-	const find = (e: MouseEvent): number => {
-		const r = box.current!.getBoundingClientRect();
+	const nodeUnder = (x: number, y: number): number => {
+		if (!box.current)
+			return -1;
+		const r = box.current.getBoundingClientRect();
 		const { width, scroll, from, to } = pane.current;
-		const depth = depthAt(e.clientY - r.top + scroll, layout.rows.length, flame);
-		const value = from + ((e.clientX - r.left) / width) * (to - from);
+		const depth = depthAt(y - r.top + scroll, layout.rows.length, flame);
+		const value = from + ((x - r.left) / width) * (to - from);
 		const row = layout.rows[depth];
 		return row ? nodeAt(tree, layout, row, value) : -1;
 	};
+	const find = (e: MouseEvent): number => nodeUnder(e.clientX, e.clientY);
 	const onKey = (e: KeyboardEvent) => {
 		const at = cursor >= 0 ? cursor : zoom;
 		const to = step(tree, layout, at, zoom, e.key, flame);
@@ -116,7 +135,8 @@ export function Graph(props: GraphProps) {
 	};
 	const told = pointer.node >= 0 ? pointer.node : cursor >= 0 ? cursor : zoom;
 	const facts = props.describe?.(told < tree.n ? told : 0)
-		?? factsOf(tree, told < tree.n ? told : 0, functions, props.scale, props.rootName, props.callers);
+		?? factsOf(tree, told < tree.n ? told : 0, functions, props.scale, props.rootName,
+			{ callers: props.callers, zoom, all: props.all });
 	return (
 		<div class="graph">
 			<div

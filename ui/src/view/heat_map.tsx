@@ -7,11 +7,15 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { heatColour, sliceOf, type Heat } from "../model/heat";
-import { momentText } from "../model/range";
+import { momentText, timeText } from "../model/range";
+import { clockStep } from "../model/ruler";
 import type { State } from "../model/url";
 import type { Update } from "./state";
 
-const ROOM = 220;
+const ROOM = 180;
+/* Below the map, for the axis. */
+const AXIS = 18;
+const TICK_ROOM = 90;
 const LEAST_COLUMN = 2;
 
 interface At {
@@ -21,27 +25,36 @@ interface At {
 
 function drawHeat(c: HTMLCanvasElement, h: Heat, width: number, from: At | null, to: At | null): void {
 	const ratio = devicePixelRatio || 1;
-	const [w, rowHeight] = [width / h.columns, ROOM / h.rows];
 	c.width = Math.round(width * ratio);
-	c.height = Math.round(ROOM * ratio);
+	c.height = Math.round((ROOM + AXIS) * ratio);
 	c.style.width = `${width}px`;
-	c.style.height = `${ROOM}px`;
+	c.style.height = `${ROOM + AXIS}px`;
 	const ctx = c.getContext("2d")!;
-	ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
 	const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-	for (let i = 0; i < h.value.length; i++) {
-		if (h.value[i] <= 0)
-			continue;
+	/* On whole pixels: no seams between cells. */
+	const x = (column: number) => Math.round((column * c.width) / h.columns);
+	const y = (row: number) => Math.round((1 - row / h.rows) * ROOM * ratio);
+	const cell = (i: number, colour: string) => {
 		const [column, row] = [Math.floor(i / h.rows), i % h.rows];
-		ctx.fillStyle = heatColour(h.value[i] / h.max, dark);
-		ctx.fillRect(column * w, ROOM - (row + 1) * rowHeight, w + 0.3, rowHeight + 0.3);
+		ctx.fillStyle = colour;
+		ctx.fillRect(x(column), y(row + 1), x(column + 1) - x(column), y(row) - y(row + 1));
+	};
+	for (let i = 0; i < h.value.length; i++)
+		if (h.value[i] > 0)
+			cell(i, heatColour(h.value[i] / h.max, dark));
+	if (from && to) {
+		const [a, b] = sliceOf(h, from, to);
+		for (let i = a; i <= b; i++)
+			cell(i, dark ? "rgba(140,196,255,.4)" : "rgba(11,92,173,.35)");
 	}
-	if (!from || !to)
-		return;
-	const [a, b] = sliceOf(h, from, to);
-	ctx.fillStyle = dark ? "rgba(140,196,255,.35)" : "rgba(11,92,173,.3)";
-	for (let i = a; i <= b; i++)
-		ctx.fillRect(Math.floor(i / h.rows) * w, ROOM - (i % h.rows + 1) * rowHeight, w, rowHeight);
+	ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+	ctx.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+	ctx.fillStyle = getComputedStyle(c).color;
+	const step = clockStep((TICK_ROOM * h.columns) / width);
+	for (let column = Math.ceil(h.start / 1000 / step) * step - h.start / 1000; column < h.columns; column += step) {
+		ctx.fillRect((column * width) / h.columns, ROOM, 1, 5);
+		ctx.fillText(timeText(h.start + column * 1000, true), (column * width) / h.columns + 4, ROOM + 14);
+	}
 }
 
 /** @text: what a cell's value is worth. */
@@ -78,7 +91,7 @@ export function HeatMap({ heat, state, update, text }: {
 		const clamp = (v: number, n: number) => Math.max(0, Math.min(n - 1, Math.floor(v)));
 		return {
 			column: clamp(((e.clientX - r.left) / r.width) * heat.columns, heat.columns),
-			row: clamp((1 - (e.clientY - r.top) / r.height) * heat.rows, heat.rows),
+			row: clamp((1 - (e.clientY - r.top) / ROOM) * heat.rows, heat.rows),
 		};
 	};
 	const choose = (from: At, to: At) => {

@@ -8,7 +8,7 @@ import type { ComponentChildren } from "preact";
 import { useCallback, useMemo, useState } from "preact/hooks";
 
 import { functionColours, hasKinds } from "../model/colour";
-import { toFolded, toSvg } from "../model/download";
+import { toFolded } from "../model/download";
 import { shown, type Scale } from "../model/format";
 import { isOther } from "../model/graft";
 import { findPath, pathKey } from "../model/hash";
@@ -29,6 +29,7 @@ import { Graph } from "./graph";
 import { HeatMap } from "./heat_map";
 import { useMatches } from "./matches";
 import { Menu, type Item } from "./menu";
+import { pictures } from "./picture";
 import { Sandwich, type Place } from "./sandwich";
 import { copy, fileName, openSource, save } from "./save";
 import type { Update } from "./state";
@@ -209,17 +210,14 @@ function StacksView({
 				] : []),
 		];
 	};
-	const tell = (node: number) => sentence(factsOf(drawn, node, functions, scale, "all", state.inverted));
+	const tell = (node: number) => sentence(factsOf(drawn, node, functions, scale, "all", { callers: state.inverted, zoom }));
+	const rootName = state.inverted ? "all, by the function that ran" : "all";
 	const downloads = [
 		...more,
 		{ text: "folded stacks", run: () => save(fileName(profile.title, ".folded"), toFolded(kept, functions)) },
-		{ text: "SVG picture", run: () => save(fileName(profile.title, ".svg"), toSvg({
-			tree: drawn, layout, functions, colours, flame: state.flame, zoom, title: profile.title, tell,
-		}), "image/svg+xml") },
-		{ text: "PNG picture", run: () => document.querySelector("canvas")?.toBlob((b) => {
-			if (b)
-				save(fileName(profile.title, ".png"), b);
-		}) },
+		...pictures({
+			tree: drawn, layout, functions, colours, flame: state.flame, zoom, title: profile.title, rootName, tell,
+		}),
 	];
 	const timed = profile.times !== undefined && profile.times.threads.length > 0;
 	const table = ["both", "table", "sandwich"].includes(state.view);
@@ -252,7 +250,7 @@ function StacksView({
 						<Crumbs tree={drawn} functions={functions} zoom={zoom} rootName="all" onZoom={setZoom} />
 						<Graph
 							label="Flame graph. Arrows move, Enter zooms, Escape resets, M opens the menu."
-							rootName={state.inverted ? "all, by the function that ran" : "all"}
+							rootName={rootName}
 							tree={drawn} layout={layout} functions={functions} colours={colours} scale={scale}
 							flame={state.flame} callers={state.inverted} zoom={zoom}
 							matched={found.functions.length > 0 ? found.functions

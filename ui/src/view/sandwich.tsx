@@ -29,11 +29,13 @@ export interface Half {
 
 interface Common {
 	scale: Scale;
+	/** The total of everything. */
+	all: number;
 	onMenu: (place: Place) => void;
 }
 
 /* It zooms by itself. */
-function Pane({ tree, functions, colours, matched, label, flame, scale, onMenu }: Half & Common & {
+function Pane({ tree, functions, colours, matched, label, flame, scale, all, onMenu }: Half & Common & {
 	label: string; flame: boolean;
 }) {
 	const layout = useMemo(() => layOut(tree), [tree]);
@@ -44,7 +46,7 @@ function Pane({ tree, functions, colours, matched, label, flame, scale, onMenu }
 			<h2>{label}{node > 0 && <button onClick={() => setZoom({ tree, node: 0 })}>Reset zoom</button>}</h2>
 			<Graph
 				label={label} rootName="all" tree={tree} layout={layout} functions={functions} colours={colours}
-				scale={scale} flame={flame} callers={flame} zoom={node} matched={matched}
+				scale={scale} all={all} flame={flame} callers={flame} zoom={node} matched={matched}
 				onZoom={(n) => setZoom({ tree, node: n })}
 				onMenu={(n, x, y) => onMenu({ node: n, tree, functions, x, y })}
 			/>
@@ -66,12 +68,12 @@ export function NoFunction() {
 }
 
 /** Of a profile that is all here. */
-export function Sandwich({ fn, tree, ...rest }: Half & Common & { fn: number }) {
+export function Sandwich({ fn, tree, ...rest }: Half & Omit<Common, "all"> & { fn: number }) {
 	const n = rest.functions.n;
 	const callers = useMemo(() => (fn >= 0 ? callersOf(tree, fn, n) : null), [tree, fn]);
 	const callees = useMemo(() => (fn >= 0 ? calleesOf(tree, fn) : null), [tree, fn]);
 	if (!callers || !callees)
 		return <NoFunction />;
-	return <Halves scale={rest.scale} onMenu={rest.onMenu}
+	return <Halves scale={rest.scale} all={tree.total[0]} onMenu={rest.onMenu}
 		callers={{ ...rest, tree: callers }} callees={{ ...rest, tree: callees }} />;
 }

@@ -42,6 +42,7 @@ function Head({ p, id, text }: { p: TableProps; id: Sort; text: string }) {
 function Row({ p, fn, index }: { p: TableProps; fn: number; index: number }) {
 	const f = p.functions;
 	const kind = kindOf(f.kind[fn]);
+	const place = f.binary[fn] || f.file[fn];
 	const cell = (v: number) => (
 		<td class="number" title={amount(v, p.scale)}>
 			<span>{amount(v, p.scale)}</span> <small>{percent(v, p.all)}</small>
@@ -58,7 +59,7 @@ function Row({ p, fn, index }: { p: TableProps; fn: number; index: number }) {
 			<td class="function">
 				<span class="dot" style={{ background: css(kind.rgb) }} title={kind.label} />
 				<span class="name" title={shown(f.name[fn], 300)}>{shown(f.name[fn], 300)}</span>
-				{f.binary[fn] !== "" && <small>{shown(baseName(f.binary[fn]), 60)}</small>}
+				{place !== "" && <small title={shown(place, 200)}>{shown(baseName(place), 60)}</small>}
 			</td>
 		</tr>
 	);

@@ -7,7 +7,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import type { Theme } from "./painter";
 
-function read(): Theme {
+export function readTheme(): Theme {
 	const style = getComputedStyle(document.documentElement);
 	const get = (name: string) => style.getPropertyValue(name).trim();
 	return {
@@ -18,14 +18,15 @@ function read(): Theme {
 		root: get("--bar-root"),
 		outline: get("--fg"),
 		mark: get("--mark"),
+		shade: Number(get("--bar-shade")) || 1,
 	};
 }
 
 export function useTheme(): Theme {
-	const [theme, setTheme] = useState(read);
+	const [theme, setTheme] = useState(readTheme);
 	useEffect(() => {
 		const dark = matchMedia("(prefers-color-scheme: dark)");
-		const change = () => setTheme(read());
+		const change = () => setTheme(readTheme());
 		dark.addEventListener("change", change);
 		return () => dark.removeEventListener("change", change);
 	}, []);

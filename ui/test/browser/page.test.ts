@@ -106,7 +106,7 @@ describe("the page", () => {
 	it("tells of a bar: samples, time, shares, source, binary", async () => {
 		const page = await open(plain.url);
 		const text = (await hover(page, 0.05, 4)).split(/\s*\n\s*/).join(" ");
-		expect(text).toMatch(/^encode samples 300 time 3\.03 s of all 30\.00 % of parent 75\.00 % itself 30\.00 %/);
+		expect(text).toMatch(/^encode samples 300 time 3\.03 s cores 0\.303 of all 30\.00 % of parent 75\.00 % itself 30\.00 %/);
 		expect(text).toContain("binary /usr/lib/json.so");
 		expect(await hover(page, 0.05, 3)).toContain("/srv/app.py:12");
 		await shot(page, "tooltip-1440-light");
@@ -248,7 +248,7 @@ describe("the page", () => {
 		const page = await open(plain.url);
 		const seen = new Set<string>();
 		for (const by of ["kind", "binary", "self"]) {
-			await page.selectOption("label select", by);
+			await page.selectOption("select.colour", by);
 			await settled(page);
 			seen.add(await page.evaluate(() => document.querySelector("canvas")!.toDataURL()));
 			expect(await page.locator(".legend").count()).toBe(by === "kind" ? 1 : 0);

@@ -172,7 +172,7 @@ describe("downloads", () => {
 		const p = profileOf("<script>\"&' 5\nok 5");
 		const svg = toSvg({
 			tree: p.tree, layout: layOut(p.tree), functions: p.functions,
-			colours: ["rgb(1,2,3)", "rgb(4,5,6)"], flame: true, zoom: 0, title: "<b>", tell: () => "<i>",
+			colours: ["rgb(1,2,3)", "rgb(4,5,6)"], flame: true, zoom: 0, rootName: "all", title: "<b>", tell: () => "<i>",
 		});
 		expect(svg).not.toMatch(/<script|<b>|<i>/);
 		expect(svg).toContain("&#60;script&#62;");
