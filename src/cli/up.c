@@ -52,7 +52,7 @@ static int usage(void)
 	      "  --otlp-listen HOST:PORT, --keep-days N, --keep-gib N, --insecure,\n"
 	      "  --auth-token-file FILE, --auth-basic-file FILE, --tls-cert FILE, --tls-key FILE\n"
 	      "                       as in `cameo server --help`\n"
-	      "  others               as in `cameo agent --help`; --window is 5s here\n\n"
+	      "  others               as in `cameo agent --help`; --window is 5s and --metrics no\n\n"
 	      "Example: cameo up --keep-days 7\n",
 	      stdout);
 	return 0;
@@ -93,6 +93,8 @@ static int split(int argc, char **argv, struct args *server, struct args *agent)
 		r = add(agent, "cameo agent");
 	if (r == 0)
 		r = add(agent, "--window=5s");
+	if (r == 0)
+		r = add(agent, "--metrics=no");
 	for (int i = 1; i < argc && r == 0; i++) {
 		const struct server_flag *f = server_flag(argv[i]);
 
