@@ -52,7 +52,8 @@ static int usage(void)
 	      "  --otlp-listen HOST:PORT, --keep-days N, --keep-gib N, --insecure,\n"
 	      "  --auth-token-file FILE, --auth-basic-file FILE, --tls-cert FILE, --tls-key FILE\n"
 	      "                       as in `cameo server --help`\n"
-	      "  others               as in `cameo agent --help`; --window is 5s and --metrics no\n\n"
+	      "  others               as in `cameo agent --help`; --window is 5s and --metrics "
+	      "no\n\n"
 	      "Example: cameo up --keep-days 7\n",
 	      stdout);
 	return 0;
