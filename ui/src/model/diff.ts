@@ -5,7 +5,7 @@
 // is from -1 (only in the first) to 1 (only in the second). Relative: each
 // profile counts as one, whatever its length; absolute: values as they are.
 
-import { sumTotals, TreeBuilder, type Functions, type Tree } from "./tree";
+import { joinFunctions, sumTotals, TreeBuilder, type Functions, type Tree } from "./tree";
 
 export interface Side {
 	tree: Tree;
@@ -22,31 +22,6 @@ export interface Diff {
 }
 
 export type DiffMode = "relative" | "absolute";
-
-/** The functions of both, by key, and where those of @b are among them. */
-export function joinFunctions(a: Functions, b: Functions): [Functions, Int32Array] {
-	const ids = new Map(a.key.map((k, i) => [k, i]));
-	const added: number[] = [];
-	const to = Int32Array.from(b.key, (k, i) => {
-		const id = ids.get(k);
-		if (id !== undefined)
-			return id;
-		added.push(i);
-		return a.n + added.length - 1;
-	});
-	const text = (of: "name" | "kind" | "file" | "binary" | "key") => [...a[of], ...added.map((i) => b[of][i])];
-	return [{
-		n: a.n + added.length,
-		name: text("name"),
-		kind: text("kind"),
-		file: text("file"),
-		binary: text("binary"),
-		key: text("key"),
-		lineMin: Int32Array.from([...a.lineMin, ...added.map((i) => b.lineMin[i])]),
-		lineMax: Int32Array.from([...a.lineMax, ...added.map((i) => b.lineMax[i])]),
-		inlined: Uint8Array.from([...a.inlined, ...added.map((i) => b.inlined[i])]),
-	}, to];
-}
 
 function place(b: TreeBuilder, t: Tree, fn: (id: number) => number): Int32Array {
 	const at = new Int32Array(t.n);

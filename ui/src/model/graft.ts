@@ -4,10 +4,9 @@
 // node is one child of it, of kind "other". Asked for the node's stacks alone,
 // the server has room for more of them, and they are put in place here.
 
-import { joinFunctions } from "./diff";
 import { findPath, pathKey } from "./hash";
 import type { Profile } from "./profile";
-import { linkChildren, pathOf, TreeBuilder, type Functions, type Tree } from "./tree";
+import { joinFunctions, linkChildren, pathOf, TreeBuilder, type Functions, type Tree } from "./tree";
 
 export const OTHER = "other";
 

@@ -3,12 +3,11 @@
 // A tree that was cut knows too little of the functions in what was cut: here
 // come the sums of all functions, as the server has them, beside the tree.
 
-import { joinFunctions } from "./diff";
 import { textKey } from "./hash";
 import { OTHER } from "./graft";
 import type { Profile } from "./profile";
 import type { Usage } from "./table";
-import type { Functions } from "./tree";
+import { joinFunctions, type Functions } from "./tree";
 
 export interface KnownFunction {
 	name: string;

@@ -7,11 +7,13 @@
 import type { Sparse } from "./heat";
 import type { Layout } from "./layout";
 import { need, type Json } from "./reading";
-import { TreeBuilder, type Tree } from "./tree";
+import { groupFunctions, joinFunctions, TreeBuilder, type Functions, type Tree } from "./tree";
 
 export interface Thread {
 	key: string;
+	/** With its process and number. */
 	name: string;
+	process: string;
 	/** Microseconds after the start, rising. */
 	at: Float64Array;
 	/** The node that each sample ended in. */
@@ -42,10 +44,26 @@ function readThread(v: unknown, places: Int32Array): Thread {
 		need(Number.isInteger(i) && (i as number) >= 0 && (i as number) < places.length, "a time names a node that is not there");
 		return places[i as number];
 	});
-	const of = textOf(process);
-	const own = textOf(name);
-	const title = of === "" || of === own ? own : `${of} / ${own}`;
-	return { key: `${Number(pid)}-${Number(tid)}`, name: `${title || "thread"} (${Number(tid)})`, at: when, node: place };
+	const known = { name: textOf(name), process: textOf(process), pid: Number(pid), tid: Number(tid) };
+	return { key: threadKey(known), name: threadName(known), process: known.process, at: when, node: place };
+}
+
+/** What is known of a thread: numbers are 0, texts "" where they are not. */
+export interface ThreadFacts {
+	name: string;
+	process: string;
+	pid: number;
+	tid: number;
+}
+
+/** What tells threads apart. */
+export function threadKey(t: ThreadFacts): string {
+	return t.tid > 0 ? `${t.pid}-${t.tid}` : `${t.process}/${t.name}`;
+}
+
+export function threadName(t: ThreadFacts): string {
+	const title = t.process === "" || t.process === t.name ? t.name : `${t.process} / ${t.name}`;
+	return (title || "thread") + (t.tid > 0 ? ` (${t.tid})` : "");
 }
 
 /** @places: where the nodes that the JSON names are in the tree. */
@@ -99,6 +117,27 @@ export function sliceTree(t: Tree, times: Times, fromMs: number, toMs: number, w
 	return b.finish();
 }
 
+/** The samples of all, with each thread's process as the first of its functions. */
+export function byProcess<P extends { tree: Tree; functions: Functions; times?: Times }>(p: P): P {
+	const { tree, times } = p;
+	if (!times)
+		return p;
+	const names = [...new Set(times.threads.map((t) => t.process))];
+	const [functions, to] = joinFunctions(p.functions, groupFunctions(names));
+	const group = new Map(names.map((name, i) => [name, to[i]]));
+	const ends = new Float64Array(tree.n);
+	times.threads.forEach((t) => t.node.forEach((i) => ends[i]++));
+	const b = new TreeBuilder();
+	for (const { process, node } of times.threads)
+		for (const end of node) {
+			let at = b.child(0, group.get(process)!);
+			for (const fn of pathTo(tree, end))
+				at = b.child(at, fn);
+			b.addSelf(at, tree.self[end] / ends[end]);
+		}
+	return { ...p, functions, tree: b.finish() };
+}
+
 /** The samples of [fromMs, toMs); threads without any are left out. */
 export function withinSlice(times: Times, fromMs: number, toMs: number): Times {
 	const inside = (us: number) => times.startMs + us / 1000 >= fromMs && times.startMs + us / 1000 < toMs;
@@ -111,6 +150,8 @@ export function withinSlice(times: Times, fromMs: number, toMs: number): Times {
 export interface Chart {
 	tree: Tree;
 	layout: Layout;
+	/** Nanoseconds after the start of the times: the left edge. */
+	beginNs: number;
 }
 
 /* Samples as far apart as this many periods are not one call. */
@@ -164,6 +205,7 @@ export function chartOf(t: Tree, thread: Thread, periodNs: number): Chart {
 	for (let i = 1; i < n; i++)
 		(rows[depth[i]] ??= []).push(i);
 	return {
+		beginNs: first,
 		tree: { n, parent: Int32Array.from(parent), fn: Int32Array.from(fn), self, total, depth: Int32Array.from(depth) },
 		layout: { start: Float64Array.from(start), rows: rows.map((r) => Int32Array.from(r)) },
 	};

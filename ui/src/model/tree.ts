@@ -5,6 +5,8 @@
 // children. Every view (callers, sandwich, collapsed, hidden...) is another
 // tree of this kind, so layout, search and painting know only this one.
 
+import { textKey } from "./hash";
+
 /** What runs in a frame; the functions of a profile, as columns. */
 export interface Functions {
 	n: number;
@@ -19,6 +21,42 @@ export interface Functions {
 	inlined: Uint8Array;
 	/** Stable across profiles: what a URL says to name the function. */
 	key: string[];
+}
+
+/** The functions of both, by key, and where those of @b are among them. */
+export function joinFunctions(a: Functions, b: Functions): [Functions, Int32Array] {
+	const ids = new Map(a.key.map((k, i) => [k, i]));
+	const added: number[] = [];
+	const to = Int32Array.from(b.key, (k, i) => {
+		const id = ids.get(k);
+		if (id !== undefined)
+			return id;
+		added.push(i);
+		return a.n + added.length - 1;
+	});
+	const text = (of: "name" | "kind" | "file" | "binary" | "key") => [...a[of], ...added.map((i) => b[of][i])];
+	return [{
+		n: a.n + added.length,
+		name: text("name"),
+		kind: text("kind"),
+		file: text("file"),
+		binary: text("binary"),
+		key: text("key"),
+		lineMin: Int32Array.from([...a.lineMin, ...added.map((i) => b.lineMin[i])]),
+		lineMax: Int32Array.from([...a.lineMax, ...added.map((i) => b.lineMax[i])]),
+		inlined: Uint8Array.from([...a.inlined, ...added.map((i) => b.inlined[i])]),
+	}, to];
+}
+
+/** Functions that are none: values of a label, processes. */
+export function groupFunctions(names: string[]): Functions {
+	const n = names.length;
+	const alike = (text: string) => new Array<string>(n).fill(text);
+	return {
+		n, name: names, kind: alike("group"), file: alike(""), binary: alike(""),
+		lineMin: new Int32Array(n), lineMax: new Int32Array(n), inlined: new Uint8Array(n),
+		key: names.map((name) => textKey(`group\0\0${name}`)),
+	};
 }
 
 export interface Tree {

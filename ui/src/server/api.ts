@@ -55,6 +55,17 @@ export interface Cells {
 	value: number[];
 }
 
+export interface ThreadRow {
+	pid: number;
+	tid: number;
+	name: string;
+	process: string;
+	samples: number;
+	total: number;
+	firstSeen: number;
+	lastSeen: number;
+}
+
 export interface Target {
 	labels: Record<string, string>;
 	firstSeen: number;
@@ -151,6 +162,11 @@ export const sandwich = (q: Query & { function: { name: string; binary: string; 
 export const groups = (q: Query & { label: string; limit: number; step?: number }, signal: AbortSignal) =>
 	page<Groups>("Groups", q, signal);
 export const cells = (q: Query & { cellMs: number }, signal: AbortSignal) => page<Cells>("Cells", q, signal);
+/** Of the range, at most an hour; numbers that are not known are 0. */
+export const threads = (q: Query & { limit: number }, signal: AbortSignal) =>
+	page<{ found: number; threads: ThreadRow[] }>("Threads", q, signal);
+/** A profile with times; @pid and @tid 0: of all threads. */
+export const thread = (q: Query & { pid?: number; tid?: number }, signal: AbortSignal) => page<unknown>("Thread", q, signal);
 export const executables = (q: Query & { limit: number }, signal: AbortSignal) =>
 	page<{ total: number; found: number; executables: Executable[] }>("Executables", q, signal);
 export const targets = (q: { start: number; end: number; labelSelector?: string; by: string[] }, signal: AbortSignal) =>

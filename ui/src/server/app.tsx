@@ -25,10 +25,11 @@ import { RangeBar } from "./range_bar";
 import type { Scope } from "./scope";
 import { SERVER, SERVER_START, type PageName, type ServerState } from "./state";
 import { StoragePage } from "./storage_page";
+import { ThreadsPage } from "./threads_page";
 import { Timeline } from "./timeline";
 
 const PAGE_NAMES: Partial<Record<PageName, string>> = {
-	flame: "Flame graph", compare: "Compare", groups: "Groups", heat: "Heat map",
+	flame: "Flame graph", compare: "Compare", groups: "Groups", heat: "Heat map", threads: "Threads",
 	agents: "Agents", binaries: "Executables", storage: "Storage",
 };
 /* These have a time line of their own. */
@@ -80,6 +81,7 @@ function Body({ scope }: { scope: Scope }) {
 	case "compare": return <Compare scope={scope} />;
 	case "groups": return <GroupsPage scope={scope} />;
 	case "heat": return <HeatPage scope={scope} />;
+	case "threads": return <ThreadsPage scope={scope} />;
 	case "agents": return <AgentsPage scope={scope} />;
 	case "binaries": return <BinariesPage scope={scope} />;
 	default: return <Flame scope={scope} query={scope.query} />;

@@ -75,7 +75,7 @@ export function wholeDownloads(q: api.Query): Download[] {
 }
 
 /** What a file made of the profile is called. */
-function titleOf(s: Scope): string {
+export function titleOf(s: Scope): string {
 	return `${s.state.service || "all services"}, ${typeName(s.type)}, ${momentText(s.range.from)}`;
 }
 

@@ -4,7 +4,7 @@
 
 import { readState, START, type Codec, type Params, type State } from "../model/url";
 
-export const PAGES = ["flame", "compare", "groups", "heat", "agents", "binaries", "storage"] as const;
+export const PAGES = ["flame", "compare", "groups", "heat", "threads", "agents", "binaries", "storage"] as const;
 export type PageName = (typeof PAGES)[number];
 
 export const BASES = ["before", "day", "week", "same", "custom"] as const;

@@ -4,6 +4,7 @@
 // that a pattern within a second is to be seen. A drag, or two presses of
 // Enter, choose a slice of time.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { heatColour, sliceOf, type Heat } from "../model/heat";
@@ -57,10 +58,11 @@ function drawHeat(c: HTMLCanvasElement, h: Heat, width: number, from: At | null,
 	}
 }
 
-/** @text: what a cell's value is worth. */
-export function HeatMap({ heat, state, update, text }: {
+/** @text: what a cell's value is worth. @children: what else can be done with a slice. */
+export function HeatMap({ heat, state, update, text, children }: {
 	heat: Heat; state: State; update: Update;
 	text: (v: number) => string;
+	children?: ComponentChildren;
 }) {
 	const box = useRef<HTMLDivElement>(null);
 	const canvas = useRef<HTMLCanvasElement>(null);
@@ -155,7 +157,7 @@ export function HeatMap({ heat, state, update, text }: {
 				{index >= 0 ? `${momentText(heat.start + index * heat.cellMs)} + ${(heat.start + index * heat.cellMs) % 1000} ms: ${text(heat.value[index])}`
 					: chosen ? `${momentText(Number(state.sliceFrom))}, ${Number(state.sliceTo) - Number(state.sliceFrom)} ms chosen`
 					: "A column is a second, from its start at the bottom to its end at the top. Drag over a pattern to see its flame graph."}
-				{chosen && <button onClick={() => update({ sliceFrom: "", sliceTo: "", zoom: "" })}>The whole range</button>}
+				{chosen && <><button onClick={() => update({ sliceFrom: "", sliceTo: "", zoom: "" })}>The whole range</button>{children}</>}
 			</p>
 		</>
 	);

@@ -18,7 +18,7 @@ import type { Profile } from "../model/profile";
 import { search } from "../model/search";
 import { usageOf, type Usage } from "../model/table";
 import { pathOf, type Functions, type Tree } from "../model/tree";
-import { cellsOf, sliceTree, type Times } from "../model/times";
+import { cellsOf, sliceTree, withinSlice, type Times } from "../model/times";
 import type { State } from "../model/url";
 import { collapseRecursion, collapseWrappers, FINEST, focus, hide, invert } from "../model/views";
 import { Crumbs, Legend, Options, Search, Views, type Download } from "./bar";
@@ -143,8 +143,23 @@ export function ProfileView(props: ProfileViewProps) {
 	const { profile, state, update } = props;
 	const sliced = useSlice(profile, state);
 	if (profile.times && profile.times.threads.length > 0 && state.view === "chart")
-		return <ChartView profile={profile} times={profile.times} state={state} update={update} />;
+		return <OwnChart profile={profile} times={profile.times} state={state} update={update} />;
 	return <StacksView {...props} profile={sliced} />;
+}
+
+const MOST_THREADS = 500;
+
+/* The flame chart of a profile that has all its threads. */
+function OwnChart({ profile, times, state, update }: { profile: Profile; times: Times; state: State; update: Update }) {
+	const threads = useMemo(() => (state.sliceFrom === "" ? times
+		: withinSlice(times, Number(state.sliceFrom), Number(state.sliceTo))).threads, [times, state.sliceFrom, state.sliceTo]);
+	const thread = threads.find((t) => t.key === state.thread) ?? threads[0] ?? times.threads[0];
+	return (
+		<ChartView profile={profile} startMs={times.startMs} thread={thread} state={state} update={update}
+			choices={threads.slice(0, MOST_THREADS).map((t) => ({ key: t.key, text: `${shown(t.name, 60)}: ${t.at.length} samples` }))}>
+			<Views state={state} update={update} timed />
+		</ChartView>
+	);
 }
 
 function StacksView({

@@ -345,6 +345,95 @@ describe("pages about the server", () => {
 	});
 });
 
+describe("samples that tell when they were taken", () => {
+	/* Ten seconds of two threads, a sample every 10 ms: in each second parse, then wait for its last fifth. */
+	const START_MS = Math.floor((NOW - 2 * MINUTE) / 1000) * 1000;
+	const timed = new CameoServer();
+	beforeAll(async () => {
+		await timed.start();
+		await timed.timed("timed", 42, Array.from({ length: 2000 }, (_, i) => ({
+			tid: 7 + (i % 2), ms: START_MS + (i >> 1) * 10,
+			stack: i % 2 === 0 ? ["main", (i >> 1) % 100 < 80 ? "parse" : "wait"] : ["main", "spin"],
+		})));
+		return () => timed.close();
+	});
+	const at = `service=timed&from=${START_MS - 5000}&to=${START_MS + 14_999}`;
+
+	async function drag(page: Page, from: [number, number], to: [number, number]): Promise<void> {
+		const box = (await page.locator(".heat canvas").boundingBox())!;
+		const [height, seconds] = [180, 20];
+		const point = ([s, share]: [number, number]) => [box.x + (box.width * (s + 0.5)) / seconds, box.y + height * (1 - share)] as const;
+		await page.mouse.move(...point(from));
+		await page.mouse.down();
+		await page.mouse.move(...point(to), { steps: 3 });
+		await page.mouse.up();
+		await quiet(page);
+	}
+
+	it("are a heat map, of which a slice has the very samples that were taken in it", async () => {
+		const page = await open(`#page=heat&${at}`, {}, timed);
+		expect(await fact(page, "samples")).toBe("2,000");
+		await page.waitForFunction(() => document.querySelector<HTMLElement>(".heat")!.scrollWidth > 100);
+		/* From 0.81 to 0.99 of the fourth second of the ten: cells of 20 ms. */
+		await drag(page, [8, 0.81], [8, 0.99]);
+		const p = await hash(page);
+		expect([Number(p.get("sliceFrom")) - START_MS, Number(p.get("sliceTo")) - START_MS]).toEqual([3800, 4000]);
+		expect(await fact(page, "samples")).toBe("40");
+		await page.fill("#search", "wait");
+		await settled(page);
+		expect(await page.locator(".search output").innerText()).toContain("50.00 % matched");
+		expect(await faults(page)).toEqual([]);
+		await shot(page, "server-heat");
+		await page.getByRole("button", { name: "The whole range" }).click();
+		await quiet(page);
+		expect(await fact(page, "samples")).toBe("2,000");
+	});
+
+	it("are the flame chart of each thread, of a slice too", async () => {
+		const page = await open(`#page=threads&${at}`, {}, timed);
+		expect(await page.locator(".thread option").allInnerTexts()).toEqual([
+			expect.stringMatching(/\(7\): 1,000 samples$/), expect.stringMatching(/\(8\): 1,000 samples$/)]);
+		expect(await fact(page, "time")).toBe("10.0 s");
+		await page.fill("#search", "wait");
+		await settled(page);
+		expect(await page.locator(".search output").innerText()).toMatch(/^20\.00 % matched · 10 places/);
+		await shot(page, "server-threads");
+		await page.selectOption(".thread select", "42-8");
+		await quiet(page);
+		expect(await page.locator(".search output").innerText()).toBe("no match");
+		await page.evaluate((h) => (location.hash = h), `#page=threads&${at}&sliceFrom=${START_MS + 800}&sliceTo=${START_MS + 1000}`);
+		await quiet(page);
+		expect(await fact(page, "time")).toBe("200 ms");
+		expect(await page.locator(".thread option").count()).toBe(2);
+		expect(await faults(page)).toEqual([]);
+	});
+
+	it("keep the place that is zoomed where the range is another", async () => {
+		const page = await open(`#page=threads&${at}`, {}, timed);
+		await page.focus(graph);
+		for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight", "Enter"])
+			await page.keyboard.press(key);
+		const crumbs = () => page.locator(".crumbs li button").allInnerTexts();
+		await settled(page);
+		const [, , zoomed] = await crumbs();
+		expect(["parse", "wait"]).toContain(zoomed);
+		const begins = await fact(page, "time");
+		const zoom = (await hash(page)).get("zoom")!;
+		await page.evaluate((h) => (location.hash = h), `#page=threads&service=timed&from=${START_MS}&to=${START_MS + 8000}&zoom=${zoom}`);
+		await quiet(page);
+		expect((await crumbs())[2]).toBe(zoomed);
+		expect(await fact(page, "time")).toBe(begins);
+	});
+
+	it("are wanted where there are none", async () => {
+		for (const name of ["heat", "threads"]) {
+			const page = await open(`#page=${name}&service=shop`);
+			expect(await page.locator("main").innerText()).toMatch(/do not say when they were taken[^]*cameo record/);
+			await page.context().close();
+		}
+	});
+});
+
 describe("what is stored", () => {
 	it("is told by day, with what is kept", async () => {
 		const page = await open("#page=storage");
@@ -458,7 +547,7 @@ describe("bad input", () => {
 describe("for everybody", () => {
 	const PAGES: [string, string][] = [
 		["flame", ""], ["both", "#view=both"], ["compare", "#page=compare&from=now-5m"], ["groups", "#page=groups"],
-		["agents", "#page=agents"], ["binaries", "#page=binaries"], ["storage", "#page=storage"],
+		["heat", "#page=heat"], ["threads", "#page=threads"], ["agents", "#page=agents"], ["binaries", "#page=binaries"], ["storage", "#page=storage"],
 	];
 
 	it.each(PAGES)("%s has no fault that axe-core finds, wide and on a phone, light and dark", async (name, at) => {

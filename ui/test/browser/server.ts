@@ -9,6 +9,13 @@ import { join } from "node:path";
 
 export type Labels = Record<string, string>;
 
+/** A sample: its stack from the root, and when it was taken. */
+export interface Moment {
+	tid: number;
+	stack: string[];
+	ms: number;
+}
+
 export class CameoServer {
 	url = "";
 	readonly dir = mkdtempSync(join(tmpdir(), "cameo-store-"));
@@ -62,6 +69,48 @@ export class CameoServer {
 	/** "a;b 5" lines, 100 samples a second. */
 	folded(labels: Labels, fromMs: number, lines: string[]): Promise<void> {
 		return this.ingest(labels, fromMs, 10, "folded", lines.join("\n") + "\n");
+	}
+
+	/** Samples of 10 ms each that tell when they were taken, of one process, as OTLP. */
+	async timed(service: string, pid: number, moments: Moment[]): Promise<void> {
+		const strings = ["", "samples", "count", "cpu", "nanoseconds", "thread.id"];
+		const index = (table: string[], text: string) => {
+			if (!table.includes(text))
+				table.push(text);
+			return table.indexOf(text);
+		};
+		const [names, tids, stacks] = [[""], [""], [""]];
+		const samples = moments.map((m) => ({
+			stackIndex: index(stacks, [...m.stack].reverse().map((n) => index(names, n)).join()),
+			attributeIndices: [index(tids, String(m.tid))],
+			timestampsUnixNano: [`${m.ms}000000`],
+		}));
+		const first = Math.min(...moments.map((m) => m.ms));
+		const body = {
+			resourceProfiles: [{
+				resource: { attributes: [
+					{ key: "service.name", value: { stringValue: service } }, { key: "process.pid", value: { intValue: String(pid) } },
+				] },
+				scopeProfiles: [{ profiles: [{
+					sampleType: { typeStrindex: 1, unitStrindex: 2 }, samples,
+					timeUnixNano: `${first}000000`, durationNano: "10000000000",
+					periodType: { typeStrindex: 3, unitStrindex: 4 }, period: "10000000",
+				}] }],
+			}],
+			dictionary: {
+				mappingTable: [{}], linkTable: [{}],
+				functionTable: names.map((n) => ({ nameStrindex: n === "" ? 0 : index(strings, n) })),
+				locationTable: names.map((_, i) => (i === 0 ? {} : { lines: [{ functionIndex: i }] })),
+				stackTable: stacks.map((s) => ({ locationIndices: s === "" ? [] : s.split(",").map(Number) })),
+				attributeTable: tids.map((t) => (t === "" ? {} : { keyStrindex: 5, value: { intValue: t } })),
+				stringTable: strings,
+			},
+		};
+		const rs = await fetch(`${this.url}/v1development/profiles`, {
+			method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+		});
+		if (!rs.ok)
+			throw new Error(`profiles: ${rs.status} ${await rs.text()}`);
 	}
 
 	pprof(labels: Labels, fromMs: number, file: string): Promise<void> {
