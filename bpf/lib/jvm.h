@@ -414,7 +414,10 @@ WALK_FN int jvm_stub(__u32 which)
 	if (!vm)
 		return WALK_STOP;
 	size = jvm_field(w, vm->frame_size) * 8;
-	jvm_push(w, JVM_STUB, w->blob_at, 0, vm_cookie(jvm_field(w, vm->name)));
+	/* what is returned to where nothing called puts back frames that are in the heap */
+	jvm_push(w, JVM_STUB, w->blob_at,
+		 w->is_call && jvm_is_return(which, w->regs[UREG_RIP]) != WALK_CONTINUE,
+		 vm_cookie(jvm_field(w, vm->name)));
 	w->jvm_frame = size;
 	if (size >= 8 && size <= JVM_FRAME_MAX) {
 		if (w->is_call)

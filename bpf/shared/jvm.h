@@ -37,7 +37,7 @@ enum jvm_object {
 	JVM_METHOD,        /* interpreted: the method, index of the byte code */
 	JVM_COMPILED,      /* a compiled method, offset of a return address */
 	JVM_COMPILED_LEAF, /* the same, offset of the instruction that ran */
-	JVM_STUB,          /* another blob */
+	JVM_STUB,          /* another blob; 1: it stands for frames that are not on the stack */
 };
 
 /* Which layout describes a mapping's code, and the size of its segments: unwind_mapping.file. */

@@ -44,13 +44,16 @@ static long read_user(void *dst, uint32_t len, uint64_t addr)
 {
 	const struct unwind_walk_input *in = current->in;
 	uint64_t off = addr - in->stack_at;
+	size_t n = off >= in->stack_len ? 0 : in->stack_len - off;
 
-	if (off < in->stack_len && in->stack_len - off >= len) {
-		memcpy(dst, in->stack + off, len);
+	if (n > len)
+		n = len;
+	if (n)
+		memcpy(dst, in->stack + off, n);
+	if (n == len)
 		return 0;
-	}
 	current->beyond_copy = true;
-	return in->read ? in->read(in->ctx, addr, dst, len) : -1;
+	return in->read ? in->read(in->ctx, addr + n, (uint8_t *)dst + n, len - n) : -1;
 }
 
 static struct arena_chunk *arena_chunk_get(uint32_t unit)
@@ -138,17 +141,34 @@ static int walker_step(struct unwind_walker *w)
 	return r == WALK_NEED_FILE ? walk_fail(&w->state, WALK_ERR_BAD_TABLE) : r;
 }
 
+/* Was the walk's last return address, a zero, read where the copy does not reach? */
+static bool ends_beyond_copy(const struct unwind_walker *w)
+{
+	const struct walk *s = &w->state;
+
+	return s->complete && !s->regs[UREG_RIP] &&
+	       s->regs[UREG_RSP] - w->in->stack_at > w->in->stack_len;
+}
+
 /*
  * What lies beyond the copy was read after the sample, when it may have
- * changed: a walk that goes astray there ends for that reason.
+ * changed: a walk that goes astray there ends for that reason. So does one that
+ * meets a zero: what was returned from may have been cleared since.
  */
 static void blame_the_copy(struct unwind_walker *w)
 {
 	struct sample_record *rec = &w->state.record;
 	uint32_t n = rec->head.n_words;
 
-	if (w->beyond_copy && !w->state.complete && n)
+	if (ends_beyond_copy(w)) {
+		w->state.complete = 0;
+		walk_push(&w->state, FRAME_WORD(FRAME_ERROR, WALK_ERR_STACK_CUT));
+	} else if (w->beyond_copy && !w->state.complete && n) {
+		/* where it went astray to is no frame */
+		if (n > 1 && rec->words[n - 1] == FRAME_WORD(FRAME_ERROR, WALK_ERR_PC_UNMAPPED))
+			rec->head.n_words = --n;
 		rec->words[n - 1] = FRAME_WORD(FRAME_ERROR, WALK_ERR_STACK_CUT);
+	}
 }
 
 size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,

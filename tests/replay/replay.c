@@ -4,8 +4,9 @@
  * was into a file each time, and walks the file. CHAIN is the functions that
  * must be in each walk that begins with the first of them, leaf first, with commas.
  *
- * Each snapshot is walked again with less and less of its stack: those walks
- * must give the same frames up to one that says that there is no more.
+ * Each snapshot is walked again with less and less of its stack, whose rest can't be read
+ * or has been cleared: those walks must give the same frames up to one that
+ * says that there is no more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -119,6 +120,14 @@ static int check_cut(const struct image *im, struct unwind_walk_input *in, const
 	return memcmp(words, whole, (n - 1) * sizeof(*words)) ? -EINVAL : 0;
 }
 
+static int read_zeros(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	(void)ctx;
+	(void)addr;
+	memset(dst, 0, len);
+	return 0;
+}
+
 static int check_cuts(const struct symbols *symbols, const struct image *im,
 		      struct unwind_walk_input *in, const uint64_t *words, size_t n)
 {
@@ -128,9 +137,12 @@ static int check_cuts(const struct symbols *symbols, const struct image *im,
 	size_t len = in->stack_len;
 
 	memcpy(whole, words, n * sizeof(*words));
-	for (size_t i = 0; i < CUTS; i++) {
+	for (size_t i = 0; i < 2 * CUTS; i++) {
+		size_t cut = i / 2;
+
+		in->read = i % 2 ? read_zeros : NULL;
 		/* close to its beginning, where the frames are, and then farther apart */
-		in->stack_len = i < CUTS / 2 ? i * 8 : len * i / CUTS;
+		in->stack_len = cut < CUTS / 2 ? cut * 8 : len * cut / CUTS;
 		if (in->stack_len < len && check_cut(im, in, whole, n_whole) < 0) {
 			printf("  with %zu bytes of stack the frames are others:\n", in->stack_len);
 			n = unwind_walk(im->walker, in, &words, &complete);

@@ -79,7 +79,11 @@ struct jvm_packed {
 uint32_t jvm_packed_uint(struct jvm_packed *p);
 int32_t jvm_packed_int(struct jvm_packed *p); /* signed ones have their sign in the lowest bit */
 
-enum { JVM_IS_STUB = 1 }; /* bit of an address that jvm_expand() gives: not a method's */
+/* Bits of an address that jvm_expand() gives. */
+enum {
+	JVM_IS_STUB = 1,    /* not a method's */
+	JVM_IS_BARRIER = 2, /* a stub where a virtual thread's frames come back from the heap */
+};
 
 /* ---- the rest --------------------------------------------------------------- */
 

@@ -23,6 +23,10 @@ enum {
 #define LAMBDA "$$Lambda"
 #define NEAR   " [nearest safepoint]"
 
+/* A virtual thread that was unmounted gets its outer frames back as it returns to them. */
+#define IN_HEAP "[more frames in the heap]"
+#define BARRIER "StubRoutines"
+
 struct job {
 	const struct jvm_vm *vm;
 	const struct lang_process *p;
@@ -279,8 +283,17 @@ static int read_method(struct job *j, uint64_t method, uint32_t cookie, struct l
 
 /* ---- stubs ------------------------------------------------------------------ */
 
+static void put_stub(struct buf *out, const char *name)
+{
+	buf_put_str(out, "[stub: ");
+	for (const char *s = name; *s; s++)
+		buf_put_byte(out, isprint((unsigned char)*s) ? (uint8_t)*s : '?');
+	buf_put_byte(out, ']');
+}
+
 /* A blob's own name, in brackets: "[stub: vtable chunks]". */
-static int read_stub(struct job *j, uint64_t blob, uint32_t cookie, struct lang_function *out)
+static int read_stub(struct job *j, uint64_t blob, bool barrier, uint32_t cookie,
+		     struct lang_function *out)
 {
 	char text[64] = "";
 	struct buf b = { 0 };
@@ -295,10 +308,10 @@ static int read_stub(struct job *j, uint64_t blob, uint32_t cookie, struct lang_
 	text[strcspn(text, "(")] = '\0';
 	for (size_t n = strlen(text); n && text[n - 1] == ' '; n--)
 		text[n - 1] = '\0';
-	buf_put_str(&b, "[stub: ");
-	for (const char *s = text; *s; s++)
-		buf_put_byte(&b, isprint((unsigned char)*s) ? (uint8_t)*s : '?');
-	buf_put_byte(&b, ']');
+	if (barrier && !strcmp(text, BARRIER))
+		buf_put_str(&b, IN_HEAP);
+	else
+		put_stub(&b, text);
 	out->file = strdup("");
 	if (!out->file)
 		buf_fini(&b);
@@ -311,6 +324,7 @@ int jvm_read(const struct vm_tables *tables, uint32_t vm, const struct lang_proc
 	struct job j = { .vm = &tables->jvm[vm], .p = p };
 
 	if (addr & JVM_IS_STUB)
-		return read_stub(&j, addr & ~(uint64_t)JVM_IS_STUB, cookie, out);
+		return read_stub(&j, addr & ~(uint64_t)(JVM_IS_STUB | JVM_IS_BARRIER),
+				 addr & JVM_IS_BARRIER, cookie, out);
 	return read_method(&j, addr, cookie, out);
 }

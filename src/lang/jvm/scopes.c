@@ -193,6 +193,8 @@ int jvm_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_pr
 		return expand_compiled(&j, words, out);
 	case JVM_STUB:
 		out[0] = (struct lang_call){ j.blob | JVM_IS_STUB, (uint32_t)words[1], 0 };
+		if (VM_PLACE_OF(words[1]))
+			out[0].addr |= JVM_IS_BARRIER;
 		return 1;
 	default:
 		out[0] = (struct lang_call){ j.blob, (uint32_t)words[1], VM_PLACE_OF(words[1]) };

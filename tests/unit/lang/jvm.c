@@ -272,6 +272,25 @@ static void a_stub_has_its_own_name(void **state)
 	release(&f);
 }
 
+static void a_stub_may_stand_for_frames_in_the_heap(void **state)
+{
+	const uint64_t words[2] = { VM_FRAME_WORD(JVM_STUB, 2, j.stub), VM_PLACE_WORD(1, 5) };
+	struct lang_call calls[LANG_CALLS_MAX];
+	struct lang_function f = { 0 };
+	uint64_t name;
+
+	(void)state;
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	assert_int_equal(jvm_expand(&j.m.tables, 2, &j.m.process, words, calls), 1);
+	assert_int_equal(calls[0].addr, j.stub | JVM_IS_STUB | JVM_IS_BARRIER);
+	memcpy(&name, memory_at(&j.m, j.stub + 96), sizeof(name));
+	strcpy(memory_at(&j.m, name), "StubRoutines (1)");
+	assert_int_equal(
+		jvm_read(&j.m.tables, 2, &j.m.process, calls[0].addr, lang_cookie(name), &f), 0);
+	assert_string_equal(f.name, "[more frames in the heap]");
+	release(&f);
+}
+
 /* ---- packed numbers --------------------------------------------------------- */
 
 static void numbers_of_one_to_five_bytes(void **state)
@@ -339,5 +358,5 @@ TEST_GROUP(test_jvm, WITH(a_process_tells_its_heap_and_its_interpreter),
 	   WITH(a_method_has_name_file_and_lines), WITH(parameters_are_types_of_the_language),
 	   WITH(hidden_classes_have_the_same_name_in_every_run),
 	   WITH(a_method_whose_memory_was_used_again_is_stale), WITH(a_stub_has_its_own_name),
-	   TEST(numbers_of_one_to_five_bytes), TEST(numbers_end_with_their_bytes),
-	   TEST(signed_numbers))
+	   WITH(a_stub_may_stand_for_frames_in_the_heap), TEST(numbers_of_one_to_five_bytes),
+	   TEST(numbers_end_with_their_bytes), TEST(signed_numbers))
