@@ -93,7 +93,8 @@ static int convert(const struct args *a, const char *path, struct err *err)
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	_cleanup_(outfile_freep) struct outfile *out = NULL;
 	_cleanup_(buf_fini) struct buf data = { 0 };
-	int r = input_read(&p, a->paths.data, a->paths.len - 1, a->from, err);
+	const struct input_options in = { .from = a->from };
+	int r = input_read(&p, a->paths.data, a->paths.len - 1, &in, err);
 
 	if (r < 0)
 		return r;

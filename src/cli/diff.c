@@ -290,12 +290,13 @@ static int show(const struct args *a, struct profile *const *p, const struct cha
 static int diff(const struct args *a, struct err *err)
 {
 	struct changes_options opt = { .normalize = a->normalize };
+	const struct input_options in = { .from = a->from };
 	struct profile *p[CHANGE_SIDES] = { 0 };
 	const char *type = a->type;
 	int r = 0;
 
 	for (int i = 0; r == 0 && i < CHANGE_SIDES; i++) {
-		r = input_read(&p[i], &a->paths[i], 1, a->from, err);
+		r = input_read(&p[i], &a->paths[i], 1, &in, err);
 		if (r < 0)
 			break;
 		r = top_value_num(p[i], type, &opt.value_num[i]);

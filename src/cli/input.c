@@ -25,7 +25,7 @@ enum { READ_LEN = 1 << 20 };
 struct reading {
 	const void *data;
 	size_t len;
-	const struct format *from;
+	const struct input_options *opt;
 	struct profile *p;
 	struct err *err;
 };
@@ -34,8 +34,8 @@ static int read_data(void *ctx)
 {
 	struct reading *rd = ctx;
 
-	if (rd->from)
-		return format_read_as(rd->from, &rd->p, rd->data, rd->len, NULL, rd->err);
+	if (rd->opt->from)
+		return format_read_as(rd->opt->from, &rd->p, rd->data, rd->len, NULL, rd->err);
 	return format_read(&rd->p, rd->data, rd->len, NULL, rd->err);
 }
 
@@ -84,7 +84,7 @@ static int read_stream(struct reading *rd, int fd)
 static int read_url(struct reading *rd, const char *url)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
-	int r = url_fetch(url, &b, rd->err);
+	int r = url_fetch(url, rd->opt->label, &b, rd->err);
 
 	if (r < 0)
 		return r;
@@ -126,11 +126,11 @@ static int tell(struct err *err, const char *path, int r, const struct err *why)
 		       why->msg[0] ? why->msg : strerror(-r));
 }
 
-static int read_one(struct profile **out, const char *path, const struct format *from,
+static int read_one(struct profile **out, const char *path, const struct input_options *opt,
 		    struct err *err)
 {
 	struct err why = { 0 };
-	struct reading rd = { .from = from, .err = &why };
+	struct reading rd = { .opt = opt, .err = &why };
 	int r = read_file(&rd, path);
 
 	if (r < 0)
@@ -139,16 +139,27 @@ static int read_one(struct profile **out, const char *path, const struct format 
 	return 0;
 }
 
-int input_read(struct profile **out, char *const *paths, size_t n, const struct format *from,
+const char *input_label(enum entries_by by, const char *key)
+{
+	return by == ENTRIES_BY_PROCESS  ? "comm"
+	       : by == ENTRIES_BY_THREAD ? "thread"
+	       : by == ENTRIES_BY_LABEL  ? key
+					 : NULL;
+}
+
+int input_read(struct profile **out, char *const *paths, size_t n, const struct input_options *opt,
 	       struct err *err)
 {
+	static const struct input_options none;
 	_cleanup_(profile_freep) struct profile *sum = NULL;
-	int r = n ? read_one(&sum, paths[0], from, err) : -EINVAL;
+	int r;
 
+	opt = opt ? opt : &none;
+	r = n ? read_one(&sum, paths[0], opt, err) : -EINVAL;
 	for (size_t i = 1; r == 0 && i < n; i++) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
 
-		r = read_one(&p, paths[i], from, err);
+		r = read_one(&p, paths[i], opt, err);
 		if (r == 0)
 			r = profile_merge(sum, p);
 		if (r < 0)

@@ -451,7 +451,8 @@ static int report(struct args *a, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct view v = { .a = a };
-	int r = input_read(&p, a->paths.data, a->paths.len, a->from, err);
+	const struct input_options in = { a->from, input_label(a->top.by, a->top.key) };
+	int r = input_read(&p, a->paths.data, a->paths.len, &in, err);
 
 	if (r < 0)
 		return r;

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "cli/text.h"
 #include "cli/top_rows.h"
 #include "cli/top_screen.h"
@@ -106,6 +107,7 @@ static int print_tables(const struct args *a, struct top_source *s, struct err *
 	while (r == 0 && (!a->iterations || n < a->iterations)) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
 
+		top_source_set_label(s, input_label(a->view.by, a->view.key));
 		r = top_source_wait(s, &p, err);
 		if (r < 0)
 			return r;

@@ -5,6 +5,7 @@
  * away, so that what comes after the pause is new.
  */
 #include "cli/top_screen.h"
+#include "cli/input.h"
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
@@ -272,8 +273,10 @@ static void take_keys(struct screen *s)
 static int turn(struct screen *s, struct top_source *source, struct err *err)
 {
 	struct profile *p;
-	int r = top_source_wait(source, &p, err);
+	int r;
 
+	top_source_set_label(source, input_label(s->view.by, s->view.key));
+	r = top_source_wait(source, &p, err);
 	if (r < 0)
 		return r;
 	if (r == 0) {

@@ -34,6 +34,7 @@ struct top_source {
 	struct session *session; /* NULL: of a server */
 	struct locator *locator;
 	char url[URL_CAP];
+	const char *label; /* that samples of a server have; or NULL */
 	uint64_t start_ns; /* of the interval */
 };
 
@@ -116,10 +117,21 @@ void top_source_free(struct top_source *s)
 	free(s);
 }
 
+/* What is asked otherwise is asked again at once. */
+void top_source_set_label(struct top_source *s, const char *label)
+{
+	bool same = s->label && label ? !strcmp(s->label, label) : s->label == label;
+
+	s->label = label;
+	if (s->opts.url && !same)
+		s->start_ns = clock_monotonic_ns() - s->opts.interval_ms * 1000000ULL;
+}
+
 static int ask_server(struct top_source *s, struct profile **out, struct err *err)
 {
+	const struct input_options in = { .label = s->label };
 	char *paths[] = { s->url };
-	int r = input_read(out, paths, 1, NULL, err);
+	int r = input_read(out, paths, 1, &in, err);
 
 	if (r != -ENODATA)
 		return r;

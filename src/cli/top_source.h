@@ -29,6 +29,9 @@ void top_source_free(struct top_source *s);
 
 DEFINE_FREEP(struct top_source, top_source_free)
 
+/* Of a server's profiles: that samples shall have @label, borrowed; NULL: none. */
+void top_source_set_label(struct top_source *s, const char *label);
+
 /**
  * top_source_wait() - until an interval has passed, or something was typed
  *

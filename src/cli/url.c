@@ -19,7 +19,13 @@
 enum { TIMEOUT_MS = 5 * 60 * 1000, PART_MAX = 1024, HOUR_MS = 3600 * 1000 };
 
 /* Fields of querier.v1's SelectMergeProfileRequest. */
-enum { MERGE_TYPE = 1, MERGE_SELECTOR = 2, MERGE_START = 3, MERGE_END = 4 };
+enum {
+	MERGE_TYPE = 1,
+	MERGE_SELECTOR = 2,
+	MERGE_START = 3,
+	MERGE_END = 4,
+	MERGE_GROUP_BY = 100 /* Cameo's; Pyroscope passes over it */
+};
 
 static const char merge_path[] = "/querier.v1.QuerierService/SelectMergeProfile";
 static const char default_type[] = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
@@ -182,6 +188,8 @@ int url_question(const char *url, int64_t now_ms, struct url_question *out, stru
 	snprintf(out->base, sizeof(out->base), "%.*s", (int)base_len, url);
 	snprintf(out->type, sizeof(out->type), "%s", default_type);
 	r = take_query(out, r == 0 ? text : "", err);
+	if (r == 0 && query && parameter(query + 1, "groupBy", text) == 0)
+		snprintf(out->group_by, sizeof(out->group_by), "%.255s", text);
 	if (r == 0 && query)
 		r = time_parameter(query + 1, "from", now_ms, &out->from_ms, err);
 	if (r == 0 && query)
@@ -197,6 +205,8 @@ static void put_question(const struct url_question *q, struct buf *out)
 	wire_put_text(out, MERGE_SELECTOR, q->selector, strlen(q->selector));
 	wire_put_int(out, MERGE_START, q->from_ms);
 	wire_put_int(out, MERGE_END, q->until_ms);
+	if (q->group_by[0])
+		wire_put_text(out, MERGE_GROUP_BY, q->group_by, strlen(q->group_by));
 }
 
 /* The first line of what a server says of a failure. */
@@ -237,7 +247,7 @@ static int exchange(const struct http_client_request *rq, struct buf *out, struc
 	return r;
 }
 
-int url_fetch(const char *url, struct buf *out, struct err *err)
+int url_fetch(const char *url, const char *label, struct buf *out, struct err *err)
 {
 	const char *token = getenv("CAMEO_TOKEN"), *headers[2];
 	struct http_client_request rq = { .url = url, .headers = headers };
@@ -258,6 +268,8 @@ int url_fetch(const char *url, struct buf *out, struct err *err)
 		return exchange(&rq, out, err);
 	if (r < 0)
 		return r;
+	if (label && !q.group_by[0])
+		snprintf(q.group_by, sizeof(q.group_by), "%s", label);
 	put_question(&q, &body);
 	snprintf(ask, sizeof(ask), "%s%s", q.base, merge_path);
 	headers[rq.n_headers++] = "Content-Type: application/proto";

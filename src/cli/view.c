@@ -70,7 +70,8 @@ static int make_page(const struct args *a, struct buf *out, struct err *err)
 {
 	struct format_options opt = { .root_label = "comm" };
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	int r = input_read(&p, a->paths.data, a->paths.len, a->from, err);
+	const struct input_options in = { .from = a->from };
+	int r = input_read(&p, a->paths.data, a->paths.len, &in, err);
 
 	if (r < 0)
 		return r;

@@ -20,6 +20,7 @@
 struct exporter {
 	const struct stacks *s;
 	struct profile *p;
+	const char *label;   /* that outermost frames are values of; or NULL */
 	uint32_t *locations; /* by frame */
 	struct {
 		VEC(uint32_t);
@@ -72,15 +73,33 @@ static int put_frame(struct exporter *x, uint32_t id)
 	return r < 0 ? r : profile_add_location(x->p, &l, &x->locations[id]);
 }
 
+/* The outermost frame is a label instead. */
+static int take_label(struct exporter *x, uint32_t frame, struct profile_label *out)
+{
+	int r = put_text(x, x->label, &out->key);
+
+	x->stack.len--;
+	return r < 0 ? r : put_string(x, symbols_frame(x->s->symbols, frame)->name, &out->str);
+}
+
 static int put_stack(struct exporter *x, uint32_t node)
 {
 	const struct symbols_node *nodes = symbols_nodes(x->s->symbols);
 	struct profile_sample sample = { .values = &x->s->self[node] };
+	struct profile_label label = { 0 };
+	uint32_t outermost = 0;
 	int r = 0;
 
 	x->stack.len = 0;
-	for (uint32_t i = node; r == 0 && i; i = nodes[i].parent)
-		r = vec_push(&x->stack, x->locations[nodes[i].frame]);
+	for (uint32_t i = node; r == 0 && i; i = nodes[i].parent) {
+		outermost = nodes[i].frame;
+		r = vec_push(&x->stack, x->locations[outermost]);
+	}
+	if (r == 0 && x->label && x->stack.len) {
+		r = take_label(x, outermost, &label);
+		sample.labels = &label;
+		sample.n_labels = 1;
+	}
 	if (r == 0)
 		r = profile_add_stack(x->p, x->stack.data, x->stack.len, &sample.stack);
 	return r < 0 ? r : profile_add_sample(x->p, &sample);
@@ -102,9 +121,9 @@ static int put_meta(struct exporter *x, const struct store_type *type, int64_t s
 }
 
 int export_profile(struct profile **out, const struct stacks *s, const struct store_type *type,
-		   int64_t start_ns)
+		   int64_t start_ns, const char *label)
 {
-	_cleanup_(exporter_fini) struct exporter x = { .s = s };
+	_cleanup_(exporter_fini) struct exporter x = { .s = s, .label = label };
 	uint32_t n_frames = symbols_count(s->symbols, SYMBOLS_FRAMES);
 	int r = profile_new(&x.p);
 

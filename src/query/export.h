@@ -10,10 +10,13 @@ struct profile;
 struct stacks;
 struct store_type;
 
-/* 0 and a new profile; -ENOMEM. It has the time of the range, the duration and period of the
- * windows. */
+/*
+ * 0 and a new profile; -ENOMEM. It has the time of the range, the duration and period of the
+ * windows. @label: the stacks are roots_merge()'s of it, and their outermost frames become
+ * samples' labels; NULL.
+ */
 int export_profile(struct profile **out, const struct stacks *s, const struct store_type *type,
-		   int64_t start_ns);
+		   int64_t start_ns, const char *label);
 
 /*
  * The tree of @s with what each node has itself: of its sums, or of @self where they are others.

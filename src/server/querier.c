@@ -86,6 +86,8 @@ static const struct message_field profile_fields[] = {
 	FIELD(5, "maxNodes", MESSAGE_INT, max_nodes),
 	STACK_SELECTOR(6),
 	FIELD(7, "profileIdSelector", MESSAGE_STRINGS, ids),
+	/* ours: samples have this label */
+	FIELD(100, "groupBy", MESSAGE_STRINGS, group_by),
 };
 static const struct message_field span_fields[] = {
 	FIELD(1, "profileTypeID", MESSAGE_STRING, type),

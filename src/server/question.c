@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 #include "query/cut.h"
 #include "query/export.h"
+#include "query/roots.h"
 #include "server/server.h"
 #include "store/stacks.h"
 
@@ -111,6 +112,8 @@ int query_values(struct query *q, const struct request *rq, struct rpc *rpc)
 	for (size_t i = 0; i < rq->call_site.len; i++)
 		if (!rq->call_site.data[i])
 			rq->call_site.data[i] = "";
+	q->sel.ids = rq->ids.data;
+	q->sel.n_ids = rq->ids.len;
 	return r < 0 || rq->type ? r : take_type(q, rpc);
 }
 
@@ -126,8 +129,6 @@ int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct stack
 	int r;
 
 	q->sel.names_only = names_only;
-	q->sel.ids = q->rq->ids.data;
-	q->sel.n_ids = q->rq->ids.len;
 	r = query_asked(rpc, store_merge(rpc->store, &q->sel, out, rpc->err));
 	return r < 0 ? r : query_keep_call_site(q, *out);
 }
@@ -135,9 +136,14 @@ int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct stack
 int query_profile(struct query *q, struct rpc *rpc, struct profile **out)
 {
 	_cleanup_(stacks_freep) struct stacks *s = NULL;
-	int r = query_stacks(q, false, rpc, &s);
+	const char *label = q->rq->group_by.len ? q->rq->group_by.data[0] : NULL;
+	int r;
 
-	return r < 0 ? r : export_profile(out, s, &q->type, q->sel.start_ns);
+	if (q->rq->group_by.len > 1)
+		return query_bad(rpc, "groupBy takes one label here");
+	r = label ? query_asked(rpc, roots_merge(&s, rpc->store, &q->sel, label, rpc->err))
+		  : query_stacks(q, false, rpc, &s);
+	return r < 0 ? r : export_profile(out, s, &q->type, q->sel.start_ns, label);
 }
 
 int query_max_nodes(const struct request *rq, int64_t normal, struct rpc *rpc, uint32_t *out)

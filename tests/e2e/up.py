@@ -109,12 +109,15 @@ def shows_what_runs(shop):
             up.wait(lambda: "hot" in up.names("upchain")[0], "the function that is hot")
             names, total = up.names("upchain")
             page = urllib.request.urlopen(up.url, timeout=60).read()
+            tables = {by: cameo.cameo("top", up.url, "-n", "1", "--by", by) for by in ("function", "process", "thread")}
             up.wait(lambda: "CPUs busy:" in up.text(), "the line of what is hot")
             status = up.end()
     finally:
         cameo.end(program)
     expect({"_start", "main", "outer", "middle", "hot"} <= set(names), names)
     expect(total > 0, total)
+    for by, row in (("function", "hot"), ("process", "upchain"), ("thread", "upchain")):
+        expect(re.search(rf"^ *\d+\.\d+% +\d+\.\d+%  {row}$", tables[by].stdout, re.M), by, tables[by])
     expect(b"<!doctype html>" in page.lower(), "no page")
     expect(re.search(r"\d+ % hot \(upchain\)", up.text()), "not on the line:", up.text()[-500:])
     expect(status == 0, f"status {status}", up.text())
@@ -134,7 +137,9 @@ def keeps_the_last_window(shop):
         cameo.end(program)
     with Up(data, command="server") as server:
         names, total = server.names("uplast")
-        expect("hot" in names and total > 3e8, f"{total} ns of", names)
+        # a machine that is busy for the five seconds that SIGTERM leaves has places without names
+        expect(any(re.fullmatch(r"hot|\[uplast\+0x[0-9a-f]+\]", name) for name in names) and total > 3e8,
+               f"{total} ns of", names)
 
 
 def server_without_privileges(shop):

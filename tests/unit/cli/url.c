@@ -48,6 +48,7 @@ static void a_server_is_asked_for_everything_of_the_last_hour(void **state)
 		assert_string_equal(q.base, "http://h:1");
 		assert_string_equal(q.type, "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
 		assert_string_equal(q.selector, "{}");
+		assert_string_equal(q.group_by, "");
 		assert_int_equal(q.until_ms, NOW);
 		assert_int_equal(q.from_ms, NOW - HOUR_MS);
 	}
@@ -59,11 +60,12 @@ static void selector_and_range_are_decoded(void **state)
 
 	assert_int_equal(
 		url_question("https://h/tenant/?from=now-30m&query=memory:a:b:c:d%7Bx%3D%22"
-			     "1+%26%22}&until=now-10m",
+			     "1+%26%22}&until=now-10m&groupBy=pod",
 			     NOW, &q, NULL),
 		0);
 	assert_string_equal(q.base, "https://h/tenant");
 	assert_string_equal(q.type, "memory:a:b:c:d");
+	assert_string_equal(q.group_by, "pod");
 	assert_string_equal(q.selector, "{x=\"1 &\"}");
 	assert_int_equal(q.from_ms, NOW - HOUR_MS / 2);
 	assert_int_equal(q.until_ms, NOW - 600 * 1000);

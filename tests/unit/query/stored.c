@@ -126,7 +126,7 @@ static void a_merged_profile_has_all_values_and_the_period(void **state)
 	struct profile *p = NULL;
 
 	assert_int_equal(store_merge(w.store, &sel, &st, NULL), 0);
-	assert_int_equal(export_profile(&p, st, &samples, NOON), 0);
+	assert_int_equal(export_profile(&p, st, &samples, NOON, NULL), 0);
 	assert_int_equal(profile_n_samples(p), 1);
 	assert_int_equal(profile_sample(p, 0).values[0], 21);
 	assert_int_equal(profile_meta(p)->period, 10000000);
