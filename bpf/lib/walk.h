@@ -13,6 +13,7 @@
  * there such a function takes only scalars, so it looks the state up itself.
  */
 #include "bpf/lib/jvm.h"
+#include "bpf/lib/v8.h"
 #include "bpf/lib/walk_memory.h"
 #include "bpf/lib/walk_state.h"
 
@@ -354,17 +355,14 @@ static __always_inline int rule_find(struct walk *w, __u64 word, __u32 which, __
 	}
 }
 
-/* Step by the rows of the file in w->mapping. */
-WALK_FN int walk_native(__u32 which, __u64 word)
+/* The rule at @word of the file in w->mapping, into w->rule. WALK_CONTINUE, or how the walk ends.
+ */
+static __always_inline int rule_look_up(struct walk *w, __u64 word, __u32 which)
 {
-	struct walk *w = walk_get(which);
-	const struct unwind_rule *rule;
 	struct rule_cache_slot *slot;
 	__u32 id = 0;
 	int r;
 
-	if (!w)
-		return WALK_STOP;
 	slot = &w->cache[((word * 0x9e3779b97f4a7c15ULL) >> 54) & (RULE_CACHE_SLOTS - 1)];
 	if (slot->word == word && slot->generation == walk_generation()) {
 		w->n_cache_hits++;
@@ -376,10 +374,62 @@ WALK_FN int walk_native(__u32 which, __u64 word)
 		slot->word = word;
 		slot->generation = walk_generation();
 	}
-	rule = rule_get(slot->rule);
+	w->rule = slot->rule;
+	return WALK_CONTINUE;
+}
+
+/* Step by the rows of the file in w->mapping. */
+WALK_FN int walk_native(__u32 which, __u64 word)
+{
+	struct walk *w = walk_get(which);
+	const struct unwind_rule *rule;
+	int r;
+
+	if (!w)
+		return WALK_STOP;
+	r = rule_look_up(w, word, which);
+	if (r != WALK_CONTINUE)
+		return r;
+	rule = rule_get(w->rule);
 	if (!rule)
 		return walk_fail(w, WALK_ERR_BAD_TABLE);
 	return walk_apply(w, rule, which);
+}
+
+/*
+ * Embedded code of V8's. Where it has no frame of its own, the rows say so that the agent
+ * makes of the code itself; a frame that is there is V8's.
+ */
+WALK_FN int walk_v8_embedded(__u32 which, __u64 word)
+{
+	struct walk *w = walk_get(which);
+	const struct unwind_rule *rule;
+	struct unwind_file *f;
+	int r;
+
+	if (!w)
+		return WALK_STOP;
+	w->v8_embedded = 1;
+	r = rule_look_up(w, word, which);
+	if (r != WALK_CONTINUE)
+		return r;
+	rule = rule_get(w->rule);
+	if (!rule)
+		return walk_fail(w, WALK_ERR_BAD_TABLE);
+	if (rule->cfa == UNWIND_CFA_RSP) {
+		v8_push_stub(w, V8_PLACE_NONE);
+		return walk_apply(w, rule, which);
+	}
+	f = file_get(w->mapping.file);
+	if (rule->cfa == UNWIND_CFA_NONE && f && f->state == FILE_TABLE_UNSWEPT) {
+		w->need_file = w->mapping.file;
+		return WALK_NEED_FILE;
+	}
+	r = v8_frame(which, 0);
+	if (r != V8_NEXT_OTHER)
+		return r;
+	walk_push(w, word);
+	return walk_without_rule(which);
 }
 
 /* The slot of the virtual machine whose interpreter the mapping's file is, plus 1; 0: none. */
@@ -418,6 +468,19 @@ static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
 	}
 }
 
+/* Is it V8's embedded code? */
+static __always_inline int v8_is_embedded(struct walk *w, __u32 slot, __u64 off)
+{
+	const struct vm_code *code = vm_code_get(w->process.vms[slot].vm);
+	const struct v8_vm *vm;
+
+	if (!code || code->lang != LANG_V8)
+		return 0;
+	w->v8_vm = w->process.vms[slot].vm;
+	vm = v8_get(w->v8_vm);
+	return vm && off >= vm->blob_lo && off < vm->blob_hi;
+}
+
 /* The frame has its words; more than so many are not kept. */
 static __always_inline int walk_is_full(const struct walk *w)
 {
@@ -429,6 +492,7 @@ static __always_inline int walk_is_full(const struct walk *w)
 WALK_FN int walk_unfiled(__u32 which, __u64 pc)
 {
 	struct walk *w = walk_get(which);
+	int r;
 
 	if (!w)
 		return WALK_STOP;
@@ -436,6 +500,13 @@ WALK_FN int walk_unfiled(__u32 which, __u64 pc)
 		return WALK_NEED_MAPPINGS;
 	if (w->mapping.kind != MAPPING_ANONYMOUS)
 		return jvm_step(w, which);
+	w->v8_vm = v8_vm_of(w);
+	if (w->v8_vm) {
+		r = v8_generated(w, which);
+		if (r != V8_NEXT_OTHER)
+			return r;
+	}
+	w->folded = 0;
 	walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
 	return walk_generated(which);
 }
@@ -476,6 +547,10 @@ WALK_FN int walk_step(__u32 which)
 		return walk_unfiled(which, pc);
 	word = FRAME_NATIVE_WORD(w->mapping.file, pc - w->mapping.start + w->mapping.file_off);
 	slot = vm_slot_of(w);
+	if (slot && v8_is_embedded(w, slot - 1, word & FRAME_OFFSET_MASK)) {
+		r = walk_v8_embedded(which, word);
+		return r == WALK_NEED_FILE ? walk_take_back(w, n_words, 0) : r;
+	}
 	if (slot) {
 		walk_push_vm(w, word, slot - 1);
 	} else {

@@ -63,7 +63,7 @@ struct walk {
 	__u32 window_len;
 	__u32 n_fills;
 	__u32 n_cache_hits;
-	__u32 pad2;
+	__u32 rule; /* id of the rule in force in the current frame */
 	__u64 window[WALK_WINDOW / 8];
 
 	__u64 fs_base;               /* the thread's */
@@ -83,6 +83,10 @@ struct walk {
 		__u64 words[VM_FRAME_BYTES / 8];
 		__u8 bytes[VM_FRAME_BYTES];
 	} vm_frame;
+
+	__u32 v8_vm;          /* of the frame in work */
+	__u32 v8_embedded;    /* its code is in V8's file */
+	__u64 v8_interpreter; /* where its interpreter's entry was last found to be returned to */
 
 	__u64 jvm_frame; /* bytes of it */
 	__u64 blob_at;   /* the JVM's code blob of the frame in work */
@@ -168,6 +172,7 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	for (int i = 0; i < VM_SLOTS_MAX; i++)
 		w->n_loops[i] = 0;
 	w->n_second_words = 0;
+	w->v8_interpreter = 0;
 	w->blob_at = 0;
 	w->vm_last = 0;
 	w->vm_is_new = 0;

@@ -39,10 +39,10 @@ enum {
 #define V8_CODE_WORD(shared, leaf, cookie)                                                         \
 	FRAME_WORD(FRAME_VM_PLACE, ((__u64)(shared) >> 3 & V8_SHARED_MASK) | (__u64)(leaf) << 44 | \
 					   (__u64)((cookie) >> 21) << 45)
-#define V8_SHARED_MASK            ((1ULL << 44) - 1)
-#define V8_CODE_SHARED(w)         (((w)&V8_SHARED_MASK) << 3)
-#define V8_CODE_IS_LEAF(w)        ((w) >> 44 & 1)
-#define V8_CODE_COOKIE(w)         ((__u32)((w) >> 45 & 0x7ff)) /* the cookie >> 21 */
+#define V8_SHARED_MASK     ((1ULL << 44) - 1)
+#define V8_CODE_SHARED(w)  (((w)&V8_SHARED_MASK) << 3)
+#define V8_CODE_IS_LEAF(w) ((w) >> 44 & 1)
+#define V8_CODE_COOKIE(w)  ((__u32)((w) >> 45 & 0x7ff)) /* the cookie >> 21 */
 
 struct v8_fields {
 #define X(field, symbols) __s32 field;

@@ -7,6 +7,7 @@
 #include "bpf/shared/php.h"
 #include "bpf/shared/python.h"
 #include "bpf/shared/ruby.h"
+#include "bpf/shared/v8.h"
 #include "bpf/shared/vm.h"
 
 struct vm_tables {

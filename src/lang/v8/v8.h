@@ -22,6 +22,9 @@ int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint3
 /* The fields of @img's V8 whose version is in @out, V8_ABSENT where nothing tells. */
 void v8_layout(const struct elf_image *img, struct v8_vm *out);
 
+/* Where the embedded code of @img is, all zero if it is not found. */
+void v8_find_blob(const struct elf_image *img, struct v8_vm *out);
+
 /* What no symbol tells; @vm's version is known. */
 void v8_layout_by_version(struct v8_vm *vm);
 

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The builtins that are linked into V8's file: code, and a table that describes it.
+ * Functions of a few instructions say where they are; where the file does not tell
+ * these functions' names, the code is the one long stretch without unwind information.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/eh_frame.h"
+#include "elf/gnuhash.h"
+#include "elf/image.h"
+#include "elf/rawsym.h"
+#include "lang/v8/v8.h"
+
+#define PREFIX "_ZN2v88internal"
+
+enum {
+	GETTER_BYTES = 16,
+	GAP_MIN = 512 << 10,
+	BLOB_MAX = 64 << 20,
+	BLOB_ALIGN = 64,
+};
+
+static int find_symbol(const struct elf_image *img, const char *name, struct elf_rawsym *out)
+{
+	return elf_gnuhash_lookup(img, name, out) == 0
+		       ? 0
+		       : elf_symbol_lookup(img, ELF_SYMTAB, name, out);
+}
+
+static int load(const struct elf_image *img, uint64_t vaddr, size_t len, uint64_t *out)
+{
+	struct elf_span span;
+
+	*out = 0;
+	if (elf_image_at_vaddr(img, vaddr, len, &span) < 0)
+		return -ENOENT;
+	memcpy(out, span.data, len);
+	return 0;
+}
+
+/* What a function returns that is a load or two: mov or lea; mov (%rax); ret. */
+static int getter_value(const struct elf_image *img, uint64_t vaddr, uint64_t *out)
+{
+	struct elf_span span;
+	const uint8_t *c;
+	bool wide;
+	int32_t disp;
+	size_t i;
+	int r = 0;
+
+	if (elf_image_at_vaddr(img, vaddr, GETTER_BYTES, &span) < 0)
+		return -ENOENT;
+	c = span.data;
+	wide = c[0] == 0x48;
+	i = wide ? 1 : 0;
+	if (!wide && c[0] == 0xb8) {
+		memcpy(&disp, c + 1, sizeof(disp));
+		*out = (uint32_t)disp;
+		return c[5] == 0xc3 ? 0 : -ENOENT;
+	}
+	if (c[i + 1] != 0x05 || (c[i] != 0x8d && c[i] != 0x8b))
+		return -ENOENT;
+	memcpy(&disp, c + i + 2, sizeof(disp));
+	*out = vaddr + i + 6 + (uint64_t)(int64_t)disp;
+	if (c[i] == 0x8b)
+		r = load(img, *out, wide ? 8 : 4, out);
+	i += 6;
+	if (r == 0 && c[i] == 0x8b && c[i + 1] == 0x00) {
+		r = load(img, *out, 4, out);
+		i += 2;
+	}
+	return r == 0 && c[i] == 0xc3 ? 0 : -ENOENT;
+}
+
+static uint64_t call_getter(const struct elf_image *img, const char *name)
+{
+	struct elf_rawsym sym;
+	uint64_t v = 0;
+
+	return find_symbol(img, name, &sym) == 0 && getter_value(img, sym.vaddr, &v) == 0 ? v : 0;
+}
+
+/* ---- by what is missing ------------------------------------------------------- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct eh_frame_fde *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* The longest stretch of @seg that no function of @ef covers. */
+static void longest_gap(const struct eh_frame *ef, const struct elf_segment *seg, struct v8_vm *out)
+{
+	uint64_t at = seg->vaddr;
+
+	for (size_t i = 0; i <= ef->fdes.len; i++) {
+		bool end = i == ef->fdes.len;
+		uint64_t next = end ? seg->vaddr + seg->filesz : ef->fdes.data[i].start;
+
+		if (!end && (next < seg->vaddr || next >= seg->vaddr + seg->filesz))
+			continue;
+		if (next > at && next - at > out->blob_code_bytes && next - at <= BLOB_MAX) {
+			out->blob_code = (at + BLOB_ALIGN - 1) & ~(uint64_t)(BLOB_ALIGN - 1);
+			out->blob_code_bytes = (uint32_t)(next - out->blob_code);
+		}
+		if (!end && next + ef->fdes.data[i].len > at)
+			at = next + ef->fdes.data[i].len;
+	}
+}
+
+static void find_gap(const struct elf_image *img, struct v8_vm *out)
+{
+	const struct elf_segment *seg;
+	struct eh_frame_source src;
+	struct eh_frame ef = { 0 };
+	size_t n = elf_image_segments(img, &seg);
+
+	if (eh_frame_find(img, &src) == 0 && eh_frame_read(&ef, &src, NULL) == 0) {
+		qsort(ef.fdes.data, ef.fdes.len, sizeof(*ef.fdes.data), by_start);
+		for (size_t i = 0; i < n; i++)
+			if (seg[i].exec)
+				longest_gap(&ef, &seg[i], out);
+	}
+	eh_frame_fini(&ef);
+	if (out->blob_code_bytes < GAP_MIN)
+		out->blob_code = out->blob_code_bytes = 0;
+}
+
+void v8_find_blob(const struct elf_image *img, struct v8_vm *out)
+{
+	uint64_t lo, hi, bytes;
+
+	out->blob_code = call_getter(img, PREFIX "23DefaultEmbeddedBlobCodeEv");
+	bytes = call_getter(img, PREFIX "27DefaultEmbeddedBlobCodeSizeEv");
+	out->blob_code_bytes = bytes <= BLOB_MAX ? (uint32_t)bytes : 0;
+	out->blob_data = call_getter(img, PREFIX "23DefaultEmbeddedBlobDataEv");
+	bytes = call_getter(img, PREFIX "27DefaultEmbeddedBlobDataSizeEv");
+	out->blob_data_bytes = bytes <= BLOB_MAX ? (uint32_t)bytes : 0;
+	if (!out->blob_code || !out->blob_code_bytes ||
+	    elf_image_offset_of(img, out->blob_code, &lo) < 0)
+		find_gap(img, out);
+	if (!out->blob_code_bytes || elf_image_offset_of(img, out->blob_code, &lo) < 0 ||
+	    elf_image_offset_of(img, out->blob_code + out->blob_code_bytes - 1, &hi) < 0 || hi < lo)
+		return;
+	out->blob_lo = lo;
+	out->blob_hi = hi + 1;
+}

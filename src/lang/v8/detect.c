@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file is V8 if it defines its version's numbers, which node exports for its
+ * add-ons. Its layout is what it says to debuggers (layout.c); its embedded code
+ * is found in blob.c. Nothing is asked of a process.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "elf/gnuhash.h"
+#include "elf/image.h"
+#include "elf/rawsym.h"
+#include "lang/v8/v8.h"
+
+#define VERSION "_ZN2v88internal7Version"
+/* exported by every version, and not in the embedded code, which may be mapped twice */
+#define PLACE "_ZN2v87Isolate10GetCurrentEv"
+
+enum { MAJOR_MIN = 7, NUMBER_MAX = 0xffff };
+
+static int read_number(const struct elf_image *img, const char *name, uint16_t *out)
+{
+	struct elf_rawsym sym;
+	struct elf_span span;
+	uint32_t v;
+
+	if (elf_gnuhash_lookup(img, name, &sym) < 0 ||
+	    elf_image_at_vaddr(img, sym.vaddr, sizeof(v), &span) < 0)
+		return -ENOENT;
+	memcpy(&v, span.data, sizeof(v));
+	if (v > NUMBER_MAX)
+		return -ENOENT;
+	*out = (uint16_t)v;
+	return 0;
+}
+
+static int find_version(const struct elf_image *img, struct v8_vm *out)
+{
+	if (read_number(img, VERSION "6major_E", &out->major) < 0 ||
+	    read_number(img, VERSION "6minor_E", &out->minor) < 0 ||
+	    read_number(img, VERSION "6build_E", &out->build) < 0 ||
+	    read_number(img, VERSION "6patch_E", &out->patch) < 0)
+		return -ENOENT;
+	return 0;
+}
+
+/* What the walk can't do without. */
+static bool suffices(const struct v8_vm *vm)
+{
+	return vm->f.fp_context != V8_ABSENT && vm->f.fp_function != V8_ABSENT &&
+	       vm->f.fp_bytecode_array != V8_ABSENT && vm->f.fp_bytecode_offset != V8_ABSENT &&
+	       vm->f.function_shared > 0 && vm->f.shared_name > 0 && vm->f.shared_data > 0 &&
+	       vm->f.bytecode_data > 0 && vm->blob_hi > vm->blob_lo;
+}
+
+int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
+	      struct lang_detected *d)
+{
+	struct v8_vm v8 = { 0 };
+	struct elf_rawsym place;
+	uint64_t off;
+	int r = find_version(img, &v8);
+
+	if (r < 0)
+		return r;
+	snprintf(d->name, sizeof(d->name), "V8 %u.%u", v8.major, v8.minor);
+	if (v8.major < MAJOR_MIN || elf_gnuhash_lookup(img, PLACE, &place) < 0 ||
+	    elf_image_offset_of(img, place.vaddr, &off) < 0)
+		return -ENOTSUP;
+	v8_layout(img, &v8);
+	v8_find_blob(img, &v8);
+	if (!suffices(&v8))
+		return -ENOTSUP;
+	d->code.loop[0] = (struct vm_range){ off, off };
+	d->loop_vaddr = place.vaddr;
+	tables->v8[vm] = v8;
+	return 0;
+}
+
+const struct lang v8_lang = {
+	.detect = v8_detect,
+	.expand = v8_expand,
+	.read = v8_read,
+	.line = v8_line,
+};
