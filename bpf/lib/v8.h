@@ -26,6 +26,7 @@ enum {
 enum v8_next {
 	V8_NEXT_FRAME = 16, /* it is the one at rbp */
 	V8_NEXT_OTHER,      /* not V8's */
+	V8_NEXT_DONE,       /* all of it is known */
 };
 
 /* The V8 of the process; 0: it has none. */
@@ -55,7 +56,8 @@ static __always_inline void v8_push(struct walk *w, __u32 object, __u64 addr, __
 /* Code that is no function's of the program: @type is its frame's. */
 static __always_inline void v8_push_stub(struct walk *w, __u64 type)
 {
-	v8_push(w, w->v8_embedded ? V8_BUILTIN : V8_STUB, w->regs[UREG_RIP],
+	v8_push(w, w->v8_embedded ? V8_BUILTIN : V8_STUB,
+		w->v8_embedded ? w->v8_embedded - 1 : w->regs[UREG_RIP],
 		VM_PLACE_WORD(type < V8_PLACE_NONE ? type : V8_PLACE_NONE, 1));
 }
 
@@ -96,18 +98,13 @@ static __always_inline __u64 v8_bytecode_place(struct walk *w, const struct v8_v
 	return at < V8_PLACE_NONE ? at : V8_PLACE_NONE;
 }
 
-/* Push the frame of @function, tagged, which is at the pc. -1: it is no function. */
-WALK_FN int v8_push_function(__u32 which, __u64 function)
+/* Push the frame of w->v8_function, tagged, which is at the pc. -1: it is no function. */
+static __always_inline int v8_push_function(struct walk *w, const struct v8_vm *vm)
 {
-	struct walk *w = walk_get(which);
-	const struct v8_vm *vm;
-	__u64 shared = 0, name = 0, place = V8_PLACE_NONE;
+	__u64 function = w->v8_function, shared = 0, name = 0, place = V8_PLACE_NONE;
 	__u32 cookie;
 
-	if (!w || (function & 3) != 1)
-		return -1;
-	vm = v8_get(w->v8_vm);
-	if (!vm ||
+	if ((function & 3) != 1 ||
 	    read_user(&shared, sizeof(shared), function - 1 + (__s64)vm->f.function_shared) ||
 	    (shared & 3) != 1 ||
 	    read_user(&name, sizeof(name), shared - 1 + (__s64)vm->f.shared_name))
@@ -124,30 +121,49 @@ WALK_FN int v8_push_function(__u32 which, __u64 function)
 	return 0;
 }
 
-/* ---- frames ---------------------------------------------------------------- */
-
-/* The frame at rbp, all of it there; @function: from elsewhere, or 0. */
-WALK_FN int v8_frame(__u32 which, __u64 function)
+/* Push the frame that was found, and go to where it was called. */
+WALK_FN int v8_done(__u32 which)
 {
 	struct walk *w = walk_get(which);
 	const struct v8_vm *vm;
-	__u64 rbp, kind = 0, next = 0, ra = 0;
+
+	if (!w)
+		return WALK_STOP;
+	vm = v8_get(w->v8_vm);
+	if (!vm)
+		return WALK_STOP;
+	if (!w->v8_function || v8_push_function(w, vm)) {
+		if (w->v8_type == V8_PLACE_NONE && !w->v8_embedded)
+			v8_push(w, V8_CODE, w->regs[UREG_RIP], V8_CODE_WORD(0, !w->is_call, 0));
+		else
+			v8_push_stub(w, w->v8_type);
+	}
+	return walk_to_caller(w, w->v8_ra, w->v8_sp, w->v8_rbp, w->regs[UREG_RBX]);
+}
+
+/* ---- frames ---------------------------------------------------------------- */
+
+/* The frame at rbp, all of it there but what is known already. */
+WALK_FN int v8_frame(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	const struct v8_vm *vm;
+	__u64 rbp, kind = 0;
 
 	if (!w)
 		return WALK_STOP;
 	vm = v8_get(w->v8_vm);
 	rbp = w->regs[UREG_RBP];
 	if (!vm || rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > V8_FRAME_MAX || (rbp & 7) ||
-	    stack_word(w, rbp + (__s64)vm->f.fp_context, &kind) || stack_word(w, rbp, &next) ||
-	    stack_word(w, rbp + 8, &ra))
+	    stack_word(w, rbp + (__s64)vm->f.fp_context, &kind) || stack_word(w, rbp, &w->v8_rbp) ||
+	    stack_word(w, rbp + 8, &w->v8_ra))
 		return V8_NEXT_OTHER;
-	if (!function && (kind & 1))
-		(void)stack_word(w, rbp + (__s64)vm->f.fp_function, &function);
-	if (!function && !(kind & 1))
-		v8_push_stub(w, kind >> 1);
-	else if (v8_push_function(which, function))
-		v8_push_stub(w, V8_PLACE_NONE);
-	return walk_to_caller(w, ra, rbp + 16, next, w->regs[UREG_RBX]);
+	w->v8_sp = rbp + 16;
+	if (!w->v8_function && (kind & 1))
+		(void)stack_word(w, rbp + (__s64)vm->f.fp_function, &w->v8_function);
+	else if (!w->v8_function)
+		w->v8_type = kind >> 1;
+	return V8_NEXT_DONE;
 }
 
 /* cmp $imm8, %reg; jg; ret $imm16: a function with too many arguments pops them by itself. */
@@ -204,41 +220,34 @@ static __always_inline int v8_before_prologue(const struct walk *w)
 }
 
 /* Code without a frame: rbp is the caller's. The return address is @words up the stack. */
-static __always_inline int v8_frameless(struct walk *w, __u32 which, __u64 function, __u32 words)
+static __always_inline int v8_frameless(struct walk *w, __u64 function, __u32 words)
 {
-	__u64 sp = w->regs[UREG_RSP] + words * 8, ra = 0;
-
-	if (stack_word(w, sp, &ra))
+	w->v8_function = function;
+	w->v8_sp = w->regs[UREG_RSP] + words * 8 + 8;
+	w->v8_rbp = w->regs[UREG_RBP];
+	if (stack_word(w, w->v8_sp - 8, &w->v8_ra))
 		return walk_fail(w, WALK_ERR_STACK_READ);
-	if (v8_push_function(which, function))
-		v8_push(w, V8_CODE, w->regs[UREG_RIP], V8_CODE_WORD(0, 1, 0));
-	return walk_to_caller(w, ra, sp + 8, w->regs[UREG_RBP], w->regs[UREG_RBX]);
+	return V8_NEXT_DONE;
 }
 
 /* A function that leaves: what was its frame still lies below rsp. */
-WALK_FN int v8_leaving(__u32 which)
+static __always_inline int v8_leaving(struct walk *w, const struct v8_vm *vm)
 {
-	struct walk *w = walk_get(which);
-	const struct v8_vm *vm;
-	__u64 function = 0, ra;
+	__u64 function = 0;
 	__u32 reg;
 
-	if (!w)
-		return WALK_STOP;
-	vm = v8_get(w->v8_vm);
-	if (!vm)
-		return WALK_STOP;
 	if (v8_is_return(w) || v8_is_pop(w)) {
 		(void)read_user(&function, sizeof(function),
 				w->regs[UREG_RSP] - 8 + (__s64)vm->f.fp_function);
-		return v8_frameless(w, which, function, 0);
+		return v8_frameless(w, function, 0);
 	}
 	reg = v8_popped_register(w);
 	if (!reg)
 		return V8_NEXT_FRAME;
-	ra = w->regs[reg & 15];
-	v8_push(w, V8_CODE, w->regs[UREG_RIP], V8_CODE_WORD(0, 1, 0));
-	return walk_to_caller(w, ra, w->regs[UREG_RSP], w->regs[UREG_RBP], w->regs[UREG_RBX]);
+	w->v8_ra = w->regs[reg & 15];
+	w->v8_sp = w->regs[UREG_RSP];
+	w->v8_rbp = w->regs[UREG_RBP];
+	return V8_NEXT_DONE;
 }
 
 /* Generated code that runs: is its frame all there? */
@@ -252,18 +261,25 @@ WALK_FN int v8_leaf(__u32 which)
 		return WALK_STOP;
 	vm = v8_get(w->v8_vm);
 	if (!vm || read_user(w->code, sizeof(w->code), w->regs[UREG_RIP] - V8_CODE_BEFORE))
-		return v8_frame(which, 0);
+		return V8_NEXT_FRAME;
 	/* mov %rsp, %rbp */
 	if (v8_byte(w, 0) == 0x48 && v8_byte(w, 1) == 0x89 && v8_byte(w, 2) == 0xe5)
-		return v8_frameless(w, which, w->regs[UREG_RDI], 1);
+		return v8_frameless(w, w->regs[UREG_RDI], 1);
 	if (v8_before_prologue(w) || v8_before_call_of_prologue(w))
-		return v8_frameless(w, which, w->regs[UREG_RDI], 0);
+		return v8_frameless(w, w->regs[UREG_RDI], 0);
 	/* not pushed yet; on the way out (pop %rbp) it is still there */
 	at = w->regs[UREG_RBP] + (__s64)vm->f.fp_function;
 	if (at < w->regs[UREG_RSP] && w->regs[UREG_RSP] - at <= 16 && v8_byte(w, 0) != 0x5d &&
 	    (v8_byte(w, 0) & 0xf0) == 0x50)
-		return v8_frame(which, w->regs[UREG_RDI]);
-	return V8_NEXT_FRAME;
+		w->v8_function = w->regs[UREG_RDI];
+	return v8_leaving(w, vm);
+}
+
+static __always_inline void v8_start(struct walk *w, __u64 embedded)
+{
+	w->v8_embedded = embedded;
+	w->v8_function = 0;
+	w->v8_type = V8_PLACE_NONE;
 }
 
 /* Code that V8 generated; V8_NEXT_OTHER: it is not V8's. */
@@ -271,11 +287,10 @@ static __always_inline int v8_generated(struct walk *w, __u32 which)
 {
 	int r = V8_NEXT_FRAME;
 
-	w->v8_embedded = 0;
-	if (!w->is_call) {
+	v8_start(w, 0);
+	if (!w->is_call)
 		r = v8_leaf(which);
-		if (r == V8_NEXT_FRAME)
-			r = v8_leaving(which);
-	}
-	return r == V8_NEXT_FRAME ? v8_frame(which, 0) : r;
+	if (r == V8_NEXT_FRAME)
+		r = v8_frame(which);
+	return r == V8_NEXT_DONE ? v8_done(which) : r;
 }

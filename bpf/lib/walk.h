@@ -409,7 +409,7 @@ WALK_FN int walk_v8_embedded(__u32 which, __u64 word)
 
 	if (!w)
 		return WALK_STOP;
-	w->v8_embedded = 1;
+	v8_start(w, (word & FRAME_OFFSET_MASK) + 1);
 	r = rule_look_up(w, word, which);
 	if (r != WALK_CONTINUE)
 		return r;
@@ -425,9 +425,8 @@ WALK_FN int walk_v8_embedded(__u32 which, __u64 word)
 		w->need_file = w->mapping.file;
 		return WALK_NEED_FILE;
 	}
-	r = v8_frame(which, 0);
-	if (r != V8_NEXT_OTHER)
-		return r;
+	if (v8_frame(which) == V8_NEXT_DONE)
+		return v8_done(which);
 	walk_push(w, word);
 	return walk_without_rule(which);
 }

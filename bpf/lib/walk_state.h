@@ -84,9 +84,13 @@ struct walk {
 		__u8 bytes[VM_FRAME_BYTES];
 	} vm_frame;
 
-	__u32 v8_vm;          /* of the frame in work */
-	__u32 v8_embedded;    /* its code is in V8's file */
+	__u32 v8_vm; /* of the frame in work */
+	__u32 v8_pad;
+	__u64 v8_embedded;    /* where its code is in V8's file, plus 1; 0: it is not in it */
 	__u64 v8_interpreter; /* where its interpreter's entry was last found to be returned to */
+	__u64 v8_function;    /* tagged; 0: it is no function's, or not known */
+	__u64 v8_type;        /* of the frame, or V8_PLACE_NONE */
+	__u64 v8_ra, v8_sp, v8_rbp; /* of the caller */
 
 	__u64 jvm_frame; /* bytes of it */
 	__u64 blob_at;   /* the JVM's code blob of the frame in work */

@@ -17,10 +17,10 @@
  *                word's payload: see V8_CODE_WORD; the SharedFunctionInfo is that of the
  *                frame, 0 where the frame is not made yet or gone already.
  *   V8_BUILTIN   code that is in V8's file, which is no function of the program's: the
- *                address is the pc; place: the frame's type as V8 numbers it, or
+ *                address is the offset in it; place: the frame's type as V8 numbers it, or
  *                V8_PLACE_NONE; cookie: 1.
  *   V8_STUB      generated code whose frame is of a type (WebAssembly's, a regular
- *                expression's): as V8_BUILTIN.
+ *                expression's): as V8_BUILTIN, the address is the pc.
  *
  * A pc is where the frame's code goes on: of callers, a return address.
  */

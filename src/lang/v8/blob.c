@@ -17,9 +17,9 @@
 #define PREFIX "_ZN2v88internal"
 
 enum {
-	GETTER_BYTES = 16,
+	GETTER_BYTES = 24,
 	GAP_MIN = 512 << 10,
-	BLOB_MAX = 64 << 20,
+	BLOB_MAX = 16 << 20,
 	BLOB_ALIGN = 64,
 };
 
@@ -41,25 +41,24 @@ static int load(const struct elf_image *img, uint64_t vaddr, size_t len, uint64_
 	return 0;
 }
 
-/* What a function returns that is a load or two: mov or lea; mov (%rax); ret. */
-static int getter_value(const struct elf_image *img, uint64_t vaddr, uint64_t *out)
+static bool is_return(const uint8_t *c)
 {
-	struct elf_span span;
-	const uint8_t *c;
-	bool wide;
+	return c[0] == 0xc3 || (c[0] == 0x5d && c[1] == 0xc3);
+}
+
+/* mov $imm, %eax; or lea or mov (%rip), then perhaps mov (%rax); ret. Of the code at @vaddr. */
+static int loaded_value(const struct elf_image *img, const uint8_t *c, uint64_t vaddr,
+			uint64_t *out)
+{
+	bool wide = c[0] == 0x48;
+	size_t i = wide ? 1 : 0;
 	int32_t disp;
-	size_t i;
 	int r = 0;
 
-	if (elf_image_at_vaddr(img, vaddr, GETTER_BYTES, &span) < 0)
-		return -ENOENT;
-	c = span.data;
-	wide = c[0] == 0x48;
-	i = wide ? 1 : 0;
-	if (!wide && c[0] == 0xb8) {
+	if (c[0] == 0xb8) {
 		memcpy(&disp, c + 1, sizeof(disp));
 		*out = (uint32_t)disp;
-		return c[5] == 0xc3 ? 0 : -ENOENT;
+		return is_return(c + 5) ? 0 : -ENOENT;
 	}
 	if (c[i + 1] != 0x05 || (c[i] != 0x8d && c[i] != 0x8b))
 		return -ENOENT;
@@ -72,7 +71,20 @@ static int getter_value(const struct elf_image *img, uint64_t vaddr, uint64_t *o
 		r = load(img, *out, 4, out);
 		i += 2;
 	}
-	return r == 0 && c[i] == 0xc3 ? 0 : -ENOENT;
+	return r == 0 && is_return(c + i) ? 0 : -ENOENT;
+}
+
+/* What a function returns that only loads it. */
+static int getter_value(const struct elf_image *img, uint64_t vaddr, uint64_t *out)
+{
+	static const uint8_t prologue[] = { 0x55, 0x48, 0x89, 0xe5 };
+	struct elf_span span;
+	size_t i;
+
+	if (elf_image_at_vaddr(img, vaddr, GETTER_BYTES, &span) < 0)
+		return -ENOENT;
+	i = memcmp(span.data, prologue, sizeof(prologue)) ? 0 : sizeof(prologue);
+	return loaded_value(img, span.data + i, vaddr + i, out);
 }
 
 static uint64_t call_getter(const struct elf_image *img, const char *name)
@@ -92,24 +104,33 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* The longest stretch of @seg that no function of @ef covers. */
+/* Is [@lo, @hi), which no function covers, longer than what was found? */
+static void take_gap(uint64_t lo, uint64_t hi, struct v8_vm *out)
+{
+	lo = (lo + BLOB_ALIGN - 1) & ~(uint64_t)(BLOB_ALIGN - 1);
+	if (hi <= lo || hi - lo <= out->blob_code_bytes || hi - lo > BLOB_MAX)
+		return;
+	out->blob_code = lo;
+	out->blob_code_bytes = (uint32_t)(hi - lo);
+}
+
+/* The longest stretch behind a function of @seg that @ef knows nothing of. */
 static void longest_gap(const struct eh_frame *ef, const struct elf_segment *seg, struct v8_vm *out)
 {
-	uint64_t at = seg->vaddr;
+	uint64_t at = 0;
 
-	for (size_t i = 0; i <= ef->fdes.len; i++) {
-		bool end = i == ef->fdes.len;
-		uint64_t next = end ? seg->vaddr + seg->filesz : ef->fdes.data[i].start;
+	for (size_t i = 0; i < ef->fdes.len; i++) {
+		uint64_t next = ef->fdes.data[i].start;
 
-		if (!end && (next < seg->vaddr || next >= seg->vaddr + seg->filesz))
+		if (next < seg->vaddr || next - seg->vaddr >= seg->filesz)
 			continue;
-		if (next > at && next - at > out->blob_code_bytes && next - at <= BLOB_MAX) {
-			out->blob_code = (at + BLOB_ALIGN - 1) & ~(uint64_t)(BLOB_ALIGN - 1);
-			out->blob_code_bytes = (uint32_t)(next - out->blob_code);
-		}
-		if (!end && next + ef->fdes.data[i].len > at)
+		if (at)
+			take_gap(at, next, out);
+		if (next + ef->fdes.data[i].len > at)
 			at = next + ef->fdes.data[i].len;
 	}
+	if (at)
+		take_gap(at, seg->vaddr + seg->filesz, out);
 }
 
 static void find_gap(const struct elf_image *img, struct v8_vm *out)

@@ -50,8 +50,8 @@ static bool suffices(const struct v8_vm *vm)
 {
 	return vm->f.fp_context != V8_ABSENT && vm->f.fp_function != V8_ABSENT &&
 	       vm->f.fp_bytecode_array != V8_ABSENT && vm->f.fp_bytecode_offset != V8_ABSENT &&
-	       vm->f.function_shared > 0 && vm->f.shared_name > 0 && vm->f.shared_data > 0 &&
-	       vm->f.bytecode_data > 0 && vm->blob_hi > vm->blob_lo;
+	       vm->f.function_shared > 0 && vm->f.shared_name > 0 && vm->f.bytecode_data > 0 &&
+	       vm->blob_hi > vm->blob_lo;
 }
 
 int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,

@@ -48,12 +48,20 @@ static bool nth_name(const char *names, size_t n, char out[NAME_MAX_BYTES])
 
 static bool read_number(const struct elf_image *img, const struct elf_rawsym *sym, int32_t *out)
 {
+	const struct elf_segment *seg;
+	size_t n = elf_image_segments(img, &seg);
 	struct elf_span span;
 
-	if (elf_image_at_vaddr(img, sym->vaddr, sizeof(*out), &span) < 0)
-		return false;
-	memcpy(out, span.data, sizeof(*out));
-	return true;
+	if (elf_image_at_vaddr(img, sym->vaddr, sizeof(*out), &span) == 0) {
+		memcpy(out, span.data, sizeof(*out));
+		return true;
+	}
+	/* zeros are not in the file */
+	*out = 0;
+	for (size_t i = 0; i < n; i++)
+		if (sym->vaddr >= seg[i].vaddr && sym->vaddr - seg[i].vaddr < seg[i].memsz)
+			return true;
+	return false;
 }
 
 static void layout_exported(const struct elf_image *img, struct v8_vm *out)

@@ -10,10 +10,20 @@ static void set_absent(int32_t *field, int32_t value)
 		*field = value;
 }
 
+static bool is_before(const struct v8_vm *vm, uint16_t major, uint16_t minor)
+{
+	return vm->major < major || (vm->major == major && vm->minor < minor);
+}
+
 void v8_layout_by_version(struct v8_vm *vm)
 {
 	struct v8_fields *f = &vm->f;
 
 	set_absent(&f->fp_context, -8);
 	set_absent(&f->fp_function, -16);
+	/* since 8.9 the number of arguments lies above */
+	set_absent(&f->fp_bytecode_array, is_before(vm, 8, 9) ? -24 : -32);
+	set_absent(&f->fp_bytecode_offset, f->fp_bytecode_array - 8);
+	set_absent(&f->shared_data, 8);
+	set_absent(&f->bytecode_data, 54);
 }
