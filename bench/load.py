@@ -60,12 +60,12 @@ PROGRAMS = {
 }
 
 
-def start(background):
-    """Start what can be; {name: process} and the names of those left out, when all are busy."""
+def start(background, wrapper=()):
+    """Start what can be, each behind WRAPPER; {name: process} and the names of those left out, when all are busy."""
     running, missing = {}, []
     for name, (needs, argv) in PROGRAMS.items():
         if common.have(needs):
-            running[name] = background.start(argv())
+            running[name] = background.start([*wrapper, *argv()])
         else:
             missing.append(name)
     for name, child in running.items():

@@ -46,8 +46,9 @@ enum {
 	SHARE_ANSWERS = 16,
 	SHARE_SYMBOLS = 16,
 	SHARE_WORKER = 8,
-	SHARE_WORKER_RSS = 3,
-	SHARE_COLLECT = 16,
+	SHARE_WORKER_RSS = 4,
+	SHARE_COLLECT = 24, /* a window that holds more is cut, ... */
+	SHARE_COUNTS = 12,  /* and beyond this nothing is counted until the one before is named */
 	SHARE_PART = 64,
 	SHARE_SPARE = 3,    /* of which nothing should be needed */
 	SHARE_RESERVE = 16, /* left for what may be taken until it is looked at again */
@@ -183,6 +184,7 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 			.cpus = a->cpus.len ? &a->cpus : NULL,
 		},
 		.keep_times = a->opts.keep_times,
+		.max_counts_bytes = a->memory_bytes / SHARE_COUNTS,
 		.keep_cpus = list_has(c->labels, "cpu"),
 		.exclude_self = c->exclude_self,
 		.on_thread = on_thread,

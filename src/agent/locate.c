@@ -245,8 +245,11 @@ struct open_job {
 static int open_image(void *ctx)
 {
 	struct open_job *job = ctx;
+	int r = elf_image_open(&job->known->img, job->info->fd, NULL);
 
-	return elf_image_open(&job->known->img, job->info->fd, NULL);
+	if (r == 0) /* only its segments are asked for, and these are read */
+		elf_image_rest(job->known->img);
+	return r;
 }
 
 static void file_introduce(struct locator *l, struct known_file *k, const struct file_info *info)

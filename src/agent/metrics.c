@@ -71,7 +71,8 @@ static void with_label(struct buf *out, const char *name, const char *label, con
 
 static uint64_t n_lost(const struct agent_stats *s)
 {
-	return s->session.sampler.counts.n[COUNTER_LOST] + s->session.n_bad_records;
+	return s->session.sampler.counts.n[COUNTER_LOST] + s->session.n_bad_records +
+	       s->session.n_no_room;
 }
 
 static void put_samples(struct buf *out, const struct agent_stats *s)
@@ -84,6 +85,7 @@ static void put_samples(struct buf *out, const struct agent_stats *s)
 	with_label(out, "cameo_samples_lost_total", "reason", "ring_full", c->n[COUNTER_LOST]);
 	with_label(out, "cameo_samples_lost_total", "reason", "bad_record",
 		   s->session.n_bad_records);
+	with_label(out, "cameo_samples_lost_total", "reason", "no_room", s->session.n_no_room);
 	head(out, "cameo_samples_left_out_total", "counter", "Samples that are not wanted.");
 	with_label(out, "cameo_samples_left_out_total", "reason", "idle", c->n[COUNTER_IDLE]);
 	with_label(out, "cameo_samples_left_out_total", "reason", "own", s->session.n_excluded);

@@ -2,7 +2,8 @@
 /*
  * Two passes: first every distinct word of every stack is given a location,
  * all in one batch; then the samples refer to these. Where each program has a
- * profile of its own, what none of them knows is asked for before, in one batch.
+ * profile of its own, what none of them knows is asked for before, in one batch;
+ * but a window of very many frames part by part, so that memory is bounded.
  */
 #include "agent/names.h"
 
@@ -18,7 +19,11 @@
 #include "base/index.h"
 #include "base/vec.h"
 
-enum { NS_PER_S = 1000000000, LABELS_MAX = 5 };
+enum {
+	NS_PER_S = 1000000000,
+	LABELS_MAX = 5,
+	PART_WORDS = 32 << 10, /* frames that are named together: their names are kept meanwhile */
+};
 
 struct job {
 	struct profile *p;
@@ -358,6 +363,40 @@ static int one_process(struct job *j, struct locator *l, names_process_fn fn, vo
 	return r < 0 ? r : fn(ctx, collect_thread(j->c, first->thread), p);
 }
 
+/* The end of the part that begins at @first: whole samples of so many frames, one at least. */
+static size_t part_end(const struct collect *c, const uint32_t *samples, size_t n, size_t first)
+{
+	size_t n_words = 0, end = first;
+
+	while (end < n) {
+		size_t n_more;
+
+		(void)collect_stack(c, collect_sample(c, samples[end])->stack, &n_more);
+		n_words += n_more;
+		if (n_words > PART_WORDS && end > first)
+			break;
+		end++;
+	}
+	return end;
+}
+
+/* Name the samples in work, and give each program's. */
+static int name_part(struct job *j, struct locator *l, names_process_fn fn, void *ctx)
+{
+	const uint32_t *samples = j->samples;
+	size_t n = j->n_samples, end;
+	int r = learn_all(j, l);
+
+	for (size_t i = 0; i < n && r == 0; i = end) {
+		for (end = i + 1; end < n && same_program(j->c, samples[i], samples[end]); end++)
+			continue;
+		j->samples = samples + i;
+		j->n_samples = end - i;
+		r = one_process(j, l, fn, ctx);
+	}
+	return r;
+}
+
 int names_processes(struct locator *l, const struct collect *c, const struct names_window *window,
 		    names_process_fn fn, void *ctx, struct names_stats *stats)
 {
@@ -369,15 +408,11 @@ int names_processes(struct locator *l, const struct collect *c, const struct nam
 	if (r < 0)
 		return r;
 	qsort_r(samples, n, sizeof(*samples), by_program, (void *)c);
-	j.samples = samples;
-	j.n_samples = n;
-	r = learn_all(&j, l);
 	for (size_t i = 0; i < n && r == 0; i = end) {
-		for (end = i + 1; end < n && same_program(c, samples[i], samples[end]); end++)
-			continue;
+		end = part_end(c, samples, n, i);
 		j.samples = samples + i;
 		j.n_samples = end - i;
-		r = one_process(&j, l, fn, ctx);
+		r = name_part(&j, l, fn, ctx);
 	}
 	job_fini(&j);
 	return r;

@@ -44,7 +44,8 @@ int names_profile(struct locator *l, const struct collect *c, const struct names
 typedef int (*names_process_fn)(void *ctx, const struct collect_thread *thread, struct profile *p);
 
 /*
- * The same, one profile for each program (pid and start). Adds to *@stats.
+ * The same, one profile for each program (pid and start); several of one with tens of
+ * thousands of frames. Adds to *@stats.
  * 0; -ENOMEM; what @fn returned.
  */
 int names_processes(struct locator *l, const struct collect *c, const struct names_window *window,

@@ -48,7 +48,7 @@ struct session {
 	int own_priority;               /* as it was started */
 	uint32_t read_pid;              /* whose memory is being read */
 	uint64_t woven[LANG_STACK_MAX]; /* the stack in work */
-	uint64_t n_samples, n_complete, n_raw, n_raw_failed, n_bad_records, n_excluded;
+	uint64_t n_samples, n_complete, n_raw, n_raw_failed, n_bad_records, n_excluded, n_no_room;
 	uint64_t walk_errors[WALK_ERR_MAX];
 };
 
@@ -193,6 +193,10 @@ static void count_stack(struct session *s, const struct record_header *h, const 
 	struct collect_thread t = { .pid = h->pid, .tid = h->tid };
 	int r;
 
+	if (s->opts.max_counts_bytes && collect_bytes(s->collect) > s->opts.max_counts_bytes) {
+		s->n_no_room++;
+		return;
+	}
 	if (s->opts.keep_cpus)
 		t.cpu_plus_1 = h->cpu + 1;
 	memcpy(t.comm, h->comm, sizeof(t.comm));
@@ -538,6 +542,7 @@ int session_stats(struct session *s, struct session_stats *out)
 		.n_raw_failed = s->n_raw_failed,
 		.n_excluded = s->n_excluded,
 		.n_bad_records = s->n_bad_records,
+		.n_no_room = s->n_no_room,
 	};
 	memcpy(out->walk_errors, s->walk_errors, sizeof(out->walk_errors));
 	r = sampler_stats(s->sampler, &out->sampler);

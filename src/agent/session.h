@@ -28,6 +28,7 @@ struct session_stats {
 	uint64_t n_samples;  /* counted */
 	uint64_t n_excluded; /* our own */
 	uint64_t n_bad_records;
+	uint64_t n_no_room;    /* samples that max_counts_bytes kept out */
 	uint64_t n_complete;   /* stacks that reach their outermost frame, or need none */
 	uint64_t n_raw;        /* walked by the agent */
 	uint64_t n_raw_failed; /* whose process was gone unseen */
@@ -40,7 +41,10 @@ struct session_opts {
 	bool keep_times;    /* of each sample */
 	bool keep_cpus;     /* tell a thread's samples apart by CPU */
 	uint32_t max_stack; /* frames kept, from the leaf; 0: all */
-	bool exclude_self;  /* this process and its children */
+	/* More samples than these bytes hold are not counted until the counts are swapped; 0: all.
+	 */
+	size_t max_counts_bytes;
+	bool exclude_self; /* this process and its children */
 	/* A thread has its first sample in this window. May be NULL. */
 	void (*on_thread)(void *ctx, const struct collect_thread *thread, uint32_t ppid);
 	void *ctx;

@@ -30,7 +30,13 @@
 #include "export/export.h"
 #include "net/http_server.h"
 
-enum { LOG_S = 60, STOP_S = 5, EXPORT_STOP_MS = 4500, OLD_EXPORTER_MS = 10000 };
+enum {
+	LOG_S = 60,
+	STOP_S = 5,
+	EXPORT_STOP_MS = 4500,
+	OLD_EXPORTER_MS = 10000,
+	LARGE_BYTES = 256 << 10
+};
 
 struct agent_cli {
 	const struct agent_extra *extra; /* or NULL */
@@ -501,6 +507,8 @@ int cli_agent_with(int argc, char **argv, const struct agent_extra *extra)
 	signal(SIGPIPE, SIG_IGN);
 	/* few threads allocate, and never at once for long: what one has freed serves the others */
 	mallopt(M_ARENA_MAX, 1);
+	/* what is large goes back when it is freed, whatever was freed before */
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	if (drop_privileges(&cli, &err) < 0 || start(&cli, &err) < 0)
 		status = cli_fail("%s", err.msg);
 	else

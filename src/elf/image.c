@@ -249,6 +249,13 @@ void elf_image_free(struct elf_image *img)
 	free(img);
 }
 
+void elf_image_rest(const struct elf_image *img)
+{
+	/* nothing is ever written there, so nothing is lost */
+	if (img->map)
+		(void)madvise(img->map, img->map_len, MADV_DONTNEED);
+}
+
 uint16_t elf_image_machine(const struct elf_image *img)
 {
 	return img->machine;

@@ -66,6 +66,12 @@ void elf_image_free(struct elf_image *img);
 
 DEFINE_FREEP(struct elf_image, elf_image_free)
 
+/*
+ * It will not be read for a while: the memory that the file's pages take goes
+ * back. What is read afterwards comes from the file again; spans stay valid.
+ */
+void elf_image_rest(const struct elf_image *img);
+
 uint16_t elf_image_machine(const struct elf_image *img); /* EM_* */
 uint16_t elf_image_type(const struct elf_image *img);    /* ET_* */
 uint64_t elf_image_entry(const struct elf_image *img);   /* e_entry */

@@ -106,11 +106,16 @@ static struct export_item *dequeue(struct channel *c)
 	return i;
 }
 
-static void drop(struct channel *c, struct export_item *i, enum export_drop reason)
+static void count_drop(struct channel *c, enum export_drop reason, uint64_t n_profiles)
 {
 	c->stats.dropped[reason]++;
 	if (reason == EXPORT_DROP_STOPPED)
-		c->stats.unsent_profiles += i->n_profiles;
+		c->stats.unsent_profiles += n_profiles;
+}
+
+static void drop(struct channel *c, struct export_item *i, enum export_drop reason)
+{
+	count_drop(c, reason, i->n_profiles);
 	export_item_free(i);
 }
 
@@ -550,15 +555,15 @@ void channel_put(struct channel *c, const struct export_window *w)
 	struct put p = { c, w };
 
 	if (c->opt.ops->encode(c->opt.sink, w, emit, &p) < 0) {
-		channel_count_drop(c, EXPORT_DROP_NO_MEMORY);
+		channel_count_drop(c, EXPORT_DROP_NO_MEMORY, w->series.len);
 		say(c, "no memory to write a window down");
 	}
 }
 
-void channel_count_drop(struct channel *c, enum export_drop reason)
+void channel_count_drop(struct channel *c, enum export_drop reason, uint64_t n_profiles)
 {
 	pthread_mutex_lock(&c->lock);
-	c->stats.dropped[reason]++;
+	count_drop(c, reason, n_profiles);
 	pthread_mutex_unlock(&c->lock);
 }
 

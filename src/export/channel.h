@@ -41,7 +41,7 @@ DEFINE_FREEP(struct channel, channel_free)
 void channel_put(struct channel *c, const struct export_window *w);
 
 /* Count things that never became items. */
-void channel_count_drop(struct channel *c, enum export_drop reason);
+void channel_count_drop(struct channel *c, enum export_drop reason, uint64_t n_profiles);
 
 void channel_stats(struct channel *c, struct export_sink_stats *out);
 

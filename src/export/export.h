@@ -101,7 +101,7 @@ struct exporter_options {
  */
 int exporter_new(struct exporter **out, const struct exporter_options *opt, struct err *err);
 
-/* Send a window: takes it, never waits. */
+/* Send a window: takes it. Waits while several are being written down, never for a back end. */
 void exporter_put(struct exporter *e, struct export_window *w);
 
 enum export_drop {

@@ -2,7 +2,7 @@
 /*
  * Windows that were handed over wait in a short list for the one thread that
  * writes them down for every sink; from there on each sink has its own channel.
- * A window that finds the list full pushes out the oldest.
+ * Who finds the list full waits, as that thread waits for nobody.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #include "export/spool.h"
 #include "export/window.h"
 
-enum { PENDING_MAX = 3, QUEUE_BYTES = 8 << 20, SPOOL_BYTES = 512 << 20 };
+enum { PENDING_MAX = 2, QUEUE_BYTES = 8 << 20, SPOOL_BYTES = 512 << 20 };
 
 static const int64_t MAX_AGE_NS = 86400LL * 1000000000;
 
@@ -56,25 +56,22 @@ static void shift_pending(struct exporter *e)
 
 void exporter_put(struct exporter *e, struct export_window *w)
 {
-	struct export_window *lost = NULL;
+	bool stopped;
 
 	pthread_mutex_lock(&e->lock);
-	if (e->stop) {
-		lost = w;
-	} else {
-		if (e->n_pending == PENDING_MAX) {
-			lost = e->pending[0];
-			shift_pending(e);
-		}
+	while (e->n_pending == PENDING_MAX && !e->stop)
+		pthread_cond_wait(&e->changed, &e->lock);
+	stopped = e->stop;
+	if (!stopped) {
 		e->pending[e->n_pending++] = w;
-		pthread_cond_signal(&e->changed);
+		pthread_cond_broadcast(&e->changed);
 	}
 	pthread_mutex_unlock(&e->lock);
-	if (!lost)
+	if (!stopped)
 		return;
 	for (size_t i = 0; i < e->n_channels; i++)
-		channel_count_drop(e->channels[i], EXPORT_DROP_BEHIND);
-	export_window_free(lost);
+		channel_count_drop(e->channels[i], EXPORT_DROP_STOPPED, w->series.len);
+	export_window_free(w);
 }
 
 static void *run(void *arg)
@@ -91,6 +88,7 @@ static void *run(void *arg)
 			break;
 		w = e->pending[0];
 		shift_pending(e);
+		pthread_cond_broadcast(&e->changed);
 		pthread_mutex_unlock(&e->lock);
 		for (size_t i = 0; i < e->n_channels; i++)
 			channel_put(e->channels[i], w);
@@ -240,7 +238,7 @@ void exporter_stop(struct exporter *e, uint64_t deadline_ns)
 {
 	pthread_mutex_lock(&e->lock);
 	e->stop = true;
-	pthread_cond_signal(&e->changed);
+	pthread_cond_broadcast(&e->changed);
 	pthread_mutex_unlock(&e->lock);
 	if (!e->started)
 		return;

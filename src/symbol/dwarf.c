@@ -176,6 +176,21 @@ int dwarf_from_memory(struct dwarf **out, const void *data, size_t len,
 	return r < 0 ? r : open_sections(out, sections, opts, err);
 }
 
+static void file_rest(const struct dwarf_file *f)
+{
+	if (f->sections)
+		elf_image_rest(f->sections->img);
+}
+
+void dwarf_rest(const struct dwarf *d)
+{
+	file_rest(&d->main);
+	file_rest(&d->alt);
+	file_rest(&d->dwp);
+	for (size_t i = 0; i < d->dwos.len; i++)
+		file_rest(d->dwos.data[i]);
+}
+
 static void unit_trim(struct dwarf_unit *u)
 {
 	dwarf_funcs_free(u->funcs);

@@ -63,6 +63,9 @@ void dwarf_free(struct dwarf *d);
 
 DEFINE_FREEP(struct dwarf, dwarf_free)
 
+/* It will not be asked for a while: pages of its files that were read go back. */
+void dwarf_rest(const struct dwarf *d);
+
 /**
  * dwarf_frames() - the function at @vaddr and what is inlined there
  *

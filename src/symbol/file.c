@@ -217,6 +217,12 @@ int symbol_file_go_frames(struct symbol_file *f, uint64_t vaddr, struct gopclnta
 	return f->go ? gopclntab_frames(f->go, vaddr, out, cap) : -ENOENT;
 }
 
+void symbol_file_rest(const struct symbol_file *f)
+{
+	if (f->go_image)
+		elf_image_rest(f->go_image);
+}
+
 size_t symbol_file_bytes(const struct symbol_file *f)
 {
 	size_t n = sizeof(*f);

@@ -49,6 +49,9 @@ const char *symbol_file_find(struct symbol_file *f, enum symbol_table which, uin
 int symbol_file_go_frames(struct symbol_file *f, uint64_t vaddr, struct gopclntab_frame *out,
 			  size_t cap);
 
+/* It will not be asked for a while: pages of the file that were read go back. */
+void symbol_file_rest(const struct symbol_file *f);
+
 /* Memory held by tables, and dropping them. */
 size_t symbol_file_bytes(const struct symbol_file *f);
 void symbol_file_trim(struct symbol_file *f);

@@ -639,6 +639,7 @@ int symbolizer_ask(struct symbolizer *s, uint32_t id, enum symbolizer_address ki
 		r = ask_worker(&a);
 	if (r == 0)
 		r = ask_last(&a);
+	symbol_file_rest(a.f->own);
 	obey_budget(s);
 	return r;
 }

@@ -256,3 +256,9 @@ int worker_files_frames(struct worker_files *fs, uint64_t key, uint64_t vaddr,
 		out[n - 1].linkage = sym.name;
 	return n;
 }
+
+void worker_files_rest(struct worker_files *fs)
+{
+	if (fs->last < fs->files.len && fs->files.data[fs->last].dwarf)
+		dwarf_rest(fs->files.data[fs->last].dwarf);
+}

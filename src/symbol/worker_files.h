@@ -27,3 +27,6 @@ void worker_files_free(struct worker_files *fs);
  */
 int worker_files_frames(struct worker_files *fs, uint64_t key, uint64_t vaddr,
 			struct protocol_frame *out, size_t cap);
+
+/* No more of the file asked about last for now: what was read of it takes no memory meanwhile. */
+void worker_files_rest(struct worker_files *fs);

@@ -102,6 +102,7 @@ static void answer(struct worker *w, const struct protocol_msg *ask)
 			put_answer(w, (uint32_t)i, frames, (size_t)r);
 	}
 	flush(w);
+	worker_files_rest(w->files);
 	protocol_put_result(&done, PROTOCOL_DONE, w->seq, r < 0 ? r : 0);
 	send_or_leave(w, &done);
 	buf_fini(&done);
