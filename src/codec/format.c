@@ -27,6 +27,7 @@
 #include "codec/html.h"
 #include "codec/limits.h"
 #include "codec/otlp_fields.h"
+#include "codec/otlp_json.h"
 #include "codec/otlp_read.h"
 #include "codec/otlp_write.h"
 #include "codec/page_json.h"
@@ -335,6 +336,15 @@ static bool is_json(const uint8_t *data, size_t len)
 	return i == 0 || (len - i > 1 && (data[i + 1] == '"' || data[i + 1] == '{'));
 }
 
+static int read_otlp_json(struct profile **out, const void *data, size_t len,
+			  const struct codec_limits *limits, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf proto = { 0 };
+	int r = otlp_json_read(data, len, &proto, err);
+
+	return r < 0 ? r : otlp_read(out, proto.data, proto.len, limits, err);
+}
+
 /* Which format's members the object has; an array is a trace of Chrome's. */
 static read_fn json_reader_of(const uint8_t *data, size_t len)
 {
@@ -346,6 +356,9 @@ static read_fn json_reader_of(const uint8_t *data, size_t len)
 		{ "nodes", cpuprofile_read },
 		{ "threads", firefox_read },
 		{ "profiles", speedscope_read },
+		{ "resourceProfiles", read_otlp_json },
+		{ "resource_profiles", read_otlp_json },
+		{ "dictionary", read_otlp_json },
 	};
 	_cleanup_(json_read_fini) struct json_read j = { 0 };
 

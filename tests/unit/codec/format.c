@@ -75,8 +75,9 @@ static void what_a_format_has_no_place_for_is_named(void **state)
 
 static void what_is_written_is_recognized(void **state)
 {
-	static const char *const names[] = { "x.pb", "x.pb.gz", "x.folded", "x.otlp.pb",
-					     "x.speedscope.json" };
+	static const char *const names[] = { "x.pb",          "x.pb.gz",           "x.folded",
+					     "x.otlp.pb",     "x.speedscope.json", "x.chrome.json",
+					     "x.firefox.json" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct profile *p = fixture_small(), *back;
@@ -98,6 +99,27 @@ static void what_is_written_is_recognized(void **state)
 	}
 }
 
+static void others_json_is_told_by_its_members(void **state)
+{
+	static const char *const texts[] = {
+		"{\"startTime\":1,\"nodes\":[{\"id\":1}],\"samples\":[1]}",
+		"[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":2}]",
+		"\n{\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[{\"sampleType\":"
+		"{\"typeStrindex\":1},\"samples\":[{\"stackIndex\":0,\"values\":[\"3\"]}]}]}]}],"
+		"\"dictionary\":{\"stringTable\":[\"\",\"cpu\"],\"stackTable\":[{}]}}",
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct profile *p;
+		struct err err = { 0 };
+
+		if (format_read(&p, texts[i], strlen(texts[i]), NULL, &err) < 0)
+			fail_msg("%s: %s", texts[i], err.msg);
+		assert_int_equal(profile_n_samples(p), 1);
+		profile_free(p);
+	}
+}
+
 static void what_is_no_profile_is_refused(void **state)
 {
 	struct profile *p;
@@ -116,4 +138,4 @@ static void what_is_no_profile_is_refused(void **state)
 TEST_GROUP(test_format, TEST(the_suffix_names_the_format),
 	   TEST(every_suffix_in_the_message_is_known), TEST(every_id_in_the_message_is_known),
 	   TEST(what_a_format_has_no_place_for_is_named), TEST(what_is_written_is_recognized),
-	   TEST(what_is_no_profile_is_refused))
+	   TEST(others_json_is_told_by_its_members), TEST(what_is_no_profile_is_refused))
