@@ -18,31 +18,17 @@
  */
 #include "elf/symtab.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/alias.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/vec.h"
-#include "elf/plt.h"
+#include "elf/candidates.h"
 
-enum { NESTING_MAX = 64, LABEL_PREFIX_LEN = 3 };
+enum { NESTING_MAX = 64 };
 
-/* Names are looked at a few times each, and then copied. */
-#define NAME_READS_MAX (4ull * ELF_NAMES_MAX)
-#define NO_PARENT      UINT32_MAX
-
-enum level {
-	LEVEL_SYMTAB_FUNCTION,
-	LEVEL_SYMTAB_LABEL,
-	LEVEL_DYNSYM_FUNCTION,
-	LEVEL_DYNSYM_LABEL,
-	LEVEL_PLT,
-	LEVEL_MAX
-};
+#define NO_PARENT UINT32_MAX
 
 struct symbol_info {
 	uint32_t size;
@@ -57,197 +43,6 @@ struct elf_symtab {
 	struct buf names;
 	void *block; /* that the three lie in; NULL: each has its own */
 };
-
-struct candidate {
-	uint64_t vaddr;
-	uint32_t size;
-	uint32_t name_off;
-	uint8_t level;
-	uint8_t bind; /* enum alias_bind */
-};
-
-struct range {
-	uint64_t start, end;
-};
-
-struct loader {
-	const struct elf_image *img;
-	struct err *err;
-	struct elf_rawsyms tables[2]; /* .symtab, .dynsym */
-	uint64_t n_name_bytes;        /* read so far */
-	struct {
-		VEC(struct range);
-	} exec; /* executable sections, sorted, disjoint */
-	struct {
-		VEC(struct candidate);
-	} cands;
-};
-
-static void loader_fini(struct loader *l)
-{
-	vec_fini(&l->exec);
-	vec_fini(&l->cands);
-}
-
-static int range_cmp(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-static void merge_ranges(struct loader *l)
-{
-	size_t n = 0;
-
-	if (!l->exec.len)
-		return;
-	qsort(l->exec.data, l->exec.len, sizeof(*l->exec.data), range_cmp);
-	for (size_t i = 1; i < l->exec.len; i++) {
-		const struct range *r = &l->exec.data[i];
-		struct range *last = &l->exec.data[n];
-
-		if (r->start >= last->end)
-			l->exec.data[++n] = *r;
-		else if (r->end > last->end)
-			last->end = r->end;
-	}
-	l->exec.len = n + 1;
-}
-
-static int read_exec_ranges(struct loader *l)
-{
-	size_t n = elf_image_n_sections(l->img);
-
-	for (uint32_t i = 1; i < n; i++) {
-		struct elf_section s;
-		int r;
-
-		if (elf_image_section_header(l->img, i, &s) < 0)
-			break;
-		if ((s.flags & (SHF_ALLOC | SHF_EXECINSTR)) != (SHF_ALLOC | SHF_EXECINSTR) ||
-		    !s.size || s.size > UINT64_MAX - s.vaddr)
-			continue;
-		r = vec_push(&l->exec, (struct range){ s.vaddr, s.vaddr + s.size });
-		if (r < 0)
-			return r;
-	}
-	merge_ranges(l);
-	return 0;
-}
-
-/* Bytes from @vaddr to the end of the executable section that holds it; 0: none does. */
-static uint64_t code_left(const struct loader *l, uint64_t vaddr)
-{
-	size_t lo = 0, hi = l->exec.len;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->exec.data[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || vaddr >= l->exec.data[lo - 1].end)
-		return 0;
-	return l->exec.data[lo - 1].end - vaddr;
-}
-
-static const struct elf_rawsyms *table_of(const struct loader *l, unsigned int level)
-{
-	return &l->tables[level >= LEVEL_DYNSYM_FUNCTION];
-}
-
-static uint8_t bind_rank(uint8_t bind)
-{
-	switch (bind) {
-	case STB_GLOBAL:
-	case STB_GNU_UNIQUE:
-		return ALIAS_GLOBAL;
-	case STB_WEAK:
-		return ALIAS_WEAK;
-	case STB_LOCAL:
-		return ALIAS_LOCAL;
-	default:
-		return ALIAS_OTHER;
-	}
-}
-
-/* Is a symbol without a type a person's label, and not the assembler's or a tool's own? */
-static bool is_label(const struct elf_rawsyms *table, uint32_t name_off)
-{
-	const char *name;
-	size_t len = elf_rawsyms_name(table, name_off, LABEL_PREFIX_LEN, &name);
-
-	if (!len || name[0] == '.')
-		return false;
-	/* mapping symbols (ABI of Arm and RISC-V): $x, $d, $a, $t, perhaps with a suffix */
-	return !(len >= 2 && name[0] == '$' && memchr("xdat", name[1], 4) &&
-		 (len == 2 || name[2] == '.'));
-}
-
-static int add_candidate(struct loader *l, struct candidate c, uint64_t size)
-{
-	uint64_t left = code_left(l, c.vaddr);
-
-	if (!left)
-		return 0;
-	if (size > left)
-		size = left;
-	c.size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
-	if (l->cands.len >= ELF_SYMBOLS_MAX)
-		return err_set(l->err, -E2BIG, "more than %d function symbols", ELF_SYMBOLS_MAX);
-	return vec_push(&l->cands, c);
-}
-
-static int read_symbols(struct loader *l, enum elf_symtab_source source)
-{
-	struct elf_rawsyms *table = &l->tables[source == ELF_DYNSYM];
-	uint8_t level = source == ELF_DYNSYM ? LEVEL_DYNSYM_FUNCTION : LEVEL_SYMTAB_FUNCTION;
-	int r = elf_rawsyms_open(l->img, source, table);
-
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
-		return err_set(l->err, r, "the table of %s symbols cannot be read",
-			       source == ELF_DYNSYM ? "dynamic" : "static");
-	for (size_t i = 0; i < table->n && r == 0; i++) {
-		struct elf_rawsym s;
-		struct candidate c;
-
-		elf_rawsyms_get(table, i, &s);
-		if (s.shndx == SHN_UNDEF || s.shndx == SHN_COMMON || !s.name_off)
-			continue;
-		c = (struct candidate){ s.vaddr, 0, s.name_off, level, bind_rank(s.bind) };
-		if (s.type == STT_NOTYPE && s.shndx != SHN_ABS && is_label(table, s.name_off))
-			c.level++;
-		else if (s.type != STT_FUNC && s.type != STT_GNU_IFUNC)
-			continue;
-		r = add_candidate(l, c, s.size);
-	}
-	return r;
-}
-
-static int add_plt(void *ctx, const struct elf_plt_entry *e)
-{
-	const struct candidate c = { e->vaddr, 0, e->name_off, LEVEL_PLT, ALIAS_GLOBAL };
-
-	return add_candidate(ctx, c, e->size);
-}
-
-static int collect(struct loader *l, unsigned int sources)
-{
-	int r = read_exec_ranges(l);
-
-	if (r == 0 && (sources & ELF_SYMTAB))
-		r = read_symbols(l, ELF_SYMTAB);
-	if (r == 0 && (sources & ELF_DYNSYM))
-		r = read_symbols(l, ELF_DYNSYM);
-	if (r == 0 && (sources & ELF_DYNSYM))
-		r = elf_plt_walk(l->img, &l->tables[1], add_plt, l);
-	return r;
-}
 
 /* One pass of sort_by_address(): by the byte at @shift, keeping the order of equal ones. */
 static void distribute(struct candidate *to, const struct candidate *from, size_t n, int shift)
@@ -267,16 +62,16 @@ static void distribute(struct candidate *to, const struct candidate *from, size_
 }
 
 /* A radix sort that leaves out the bytes in which all agree: a tenth of qsort()'s time. */
-static int sort_by_address(struct loader *l)
+static int sort_by_address(struct candidates *l)
 {
-	struct candidate *from = l->cands.data, *to;
+	struct candidate *from = l->all.data, *to;
 	uint64_t differ = 0;
 
-	for (size_t i = 1; i < l->cands.len; i++)
+	for (size_t i = 1; i < l->all.len; i++)
 		differ |= from[i].vaddr ^ from[0].vaddr;
 	if (!differ)
 		return 0;
-	to = malloc(l->cands.cap * sizeof(*to));
+	to = malloc(l->all.cap * sizeof(*to));
 	if (!to)
 		return -ENOMEM;
 	for (int shift = 0; shift < 64; shift += 8) {
@@ -284,67 +79,13 @@ static int sort_by_address(struct loader *l)
 
 		if (!(differ >> shift & 0xff))
 			continue;
-		distribute(to, from, l->cands.len, shift);
+		distribute(to, from, l->all.len, shift);
 		from = to;
 		to = swap;
 	}
-	l->cands.data = from;
+	l->all.data = from;
 	free(to);
 	return 0;
-}
-
-/* No name once so many bytes have been read that the file can only mean harm. */
-static struct alias_name name_of(struct loader *l, const struct candidate *c)
-{
-	struct alias_name n = { NULL, 0 };
-
-	if (l->n_name_bytes > NAME_READS_MAX)
-		return n;
-	n.len = elf_rawsyms_name(table_of(l, c->level), c->name_off, ELF_NAME_MAX, &n.s);
-	l->n_name_bytes += n.len;
-	n.len = elf_name_unversioned(n.s, n.len);
-	return n;
-}
-
-static bool has_name(const struct loader *l, const struct candidate *c)
-{
-	const char *s;
-
-	return elf_rawsyms_name(table_of(l, c->level), c->name_off, 1, &s) > 0;
-}
-
-static int rank_of(const struct candidate *c)
-{
-	return c->level * (ALIAS_OTHER + 1) + c->bind;
-}
-
-/* The best of @n candidates at one address. */
-static struct candidate choose(struct loader *l, const struct candidate *c, size_t n)
-{
-	struct candidate best = c[0];
-	struct alias_name best_name;
-
-	if (n == 1)
-		return best;
-	best_name = name_of(l, c);
-	for (size_t i = 1; i < n; i++) {
-		int worse = rank_of(&c[i]) - rank_of(&best);
-		struct alias_name name;
-
-		if (worse > 0 || (worse == 0 && c[i].name_off == best.name_off))
-			continue;
-		name = name_of(l, &c[i]);
-		if (worse < 0 || alias_name_better(&name, &best_name)) {
-			best = c[i];
-			best_name = name;
-		}
-	}
-	if (best.size)
-		return best;
-	for (size_t i = 0; i < n; i++)
-		if (c[i].level == best.level && c[i].size > best.size)
-			best.size = c[i].size;
-	return best;
 }
 
 static bool starts_inside(const struct candidate *c, const uint64_t covered[LEVEL_MAX])
@@ -356,25 +97,25 @@ static bool starts_inside(const struct candidate *c, const uint64_t covered[LEVE
 }
 
 /* Keeps one candidate an address, and none inside a function of a better level. */
-static void thin_out(struct loader *l)
+static void thin_out(struct candidates *l)
 {
 	uint64_t covered[LEVEL_MAX] = { 0 }; /* up to where each level's functions reach */
-	struct candidate *c = l->cands.data;
+	struct candidate *c = l->all.data;
 	size_t n = 0;
 
-	for (size_t i = 0, same; i < l->cands.len; i += same) {
+	for (size_t i = 0, same; i < l->all.len; i += same) {
 		struct candidate best;
 
-		for (same = 1; i + same < l->cands.len && c[i + same].vaddr == c[i].vaddr;)
+		for (same = 1; i + same < l->all.len && c[i + same].vaddr == c[i].vaddr;)
 			same++;
-		best = choose(l, &c[i], same);
-		if (starts_inside(&best, covered) || !has_name(l, &best))
+		best = candidates_choose(l, &c[i], same);
+		if (starts_inside(&best, covered) || !candidates_have_name(l, &best))
 			continue;
 		if (best.vaddr + best.size > covered[best.level])
 			covered[best.level] = best.vaddr + best.size;
 		c[n++] = best;
 	}
-	l->cands.len = n;
+	l->all.len = n;
 }
 
 /* The nearest symbol before @i that is still open where @i begins. */
@@ -388,16 +129,16 @@ static uint32_t parent_of(const struct elf_symtab *t, size_t i)
 }
 
 /* A symbol without a size reaches to the next one, to its section's end or its parent's. */
-static uint32_t size_of(const struct loader *l, const struct elf_symtab *t, size_t i,
+static uint32_t size_of(const struct candidates *l, const struct elf_symtab *t, size_t i,
 			uint32_t parent)
 {
-	const struct candidate *c = &l->cands.data[i];
+	const struct candidate *c = &l->all.data[i];
 	uint64_t size = c->size, left;
 
 	if (size)
 		return c->size;
-	size = code_left(l, c->vaddr);
-	if (i + 1 < l->cands.len && c[1].vaddr - c->vaddr < size)
+	size = candidates_code_left(l, c->vaddr);
+	if (i + 1 < l->all.len && c[1].vaddr - c->vaddr < size)
 		size = c[1].vaddr - c->vaddr;
 	if (parent != NO_PARENT) {
 		left = t->starts[parent] + t->infos[parent].size - c->vaddr;
@@ -407,10 +148,10 @@ static uint32_t size_of(const struct loader *l, const struct elf_symtab *t, size
 	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
 }
 
-static int add_symbol(struct elf_symtab *t, struct loader *l, size_t i)
+static int add_symbol(struct elf_symtab *t, struct candidates *l, size_t i)
 {
-	const struct candidate *c = &l->cands.data[i];
-	struct alias_name name = name_of(l, c);
+	const struct candidate *c = &l->all.data[i];
+	struct alias_name name = candidates_name(l, c);
 	uint32_t parent;
 
 	t->starts[i] = c->vaddr;
@@ -425,7 +166,7 @@ static int add_symbol(struct elf_symtab *t, struct loader *l, size_t i)
 	if (c->level == LEVEL_PLT)
 		buf_put_str(&t->names, "@plt");
 	buf_put_byte(&t->names, '\0');
-	if (t->names.len > ELF_NAMES_MAX || l->n_name_bytes > NAME_READS_MAX)
+	if (t->names.len > ELF_NAMES_MAX || candidates_too_many_names(l))
 		return err_set(l->err, -E2BIG, "more than %d bytes of names", ELF_NAMES_MAX);
 	return buf_error(&t->names);
 }
@@ -441,11 +182,11 @@ static void trim_names(struct buf *names)
 	}
 }
 
-static int build(struct elf_symtab *t, struct loader *l)
+static int build(struct elf_symtab *t, struct candidates *l)
 {
-	size_t n = l->cands.len;
+	size_t n = l->all.len;
 
-	if (l->n_name_bytes > NAME_READS_MAX)
+	if (candidates_too_many_names(l))
 		return err_set(l->err, -E2BIG, "more than %d bytes of names", ELF_NAMES_MAX);
 	if (!n)
 		return 0;
@@ -467,12 +208,12 @@ int elf_symtab_load(struct elf_symtab **out, const struct elf_image *img, unsign
 		    struct err *err)
 {
 	_cleanup_(elf_symtab_freep) struct elf_symtab *t = calloc(1, sizeof(*t));
-	_cleanup_(loader_fini) struct loader l = { .img = img, .err = err };
+	_cleanup_(candidates_fini) struct candidates l = { .img = img, .err = err };
 	int r;
 
 	if (!t)
 		return -ENOMEM;
-	r = collect(&l, sources);
+	r = candidates_collect(&l, sources);
 	if (r < 0)
 		return r;
 	r = sort_by_address(&l);

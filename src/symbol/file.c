@@ -12,11 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/sigbus.h"
 #include "elf/debuglink.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "elf/symtab.h"
+#include "elf/symtab_few.h"
 #include "symbol/symbol_cache.h"
 
 struct symbol_file {
@@ -31,7 +33,8 @@ struct symbol_file {
 
 	struct elf_symtab *tables[SYMBOL_TABLE_MAX];
 	bool table_failed[SYMBOL_TABLE_MAX];
-	bool ada;
+	bool ada, ada_looked;
+	struct buf few_names[SYMBOL_TABLE_MAX]; /* given last, of those looked for in the file */
 
 	bool go_tried;
 	struct elf_image *go_image; /* kept for @go, which borrows from it */
@@ -152,15 +155,6 @@ static int load_table(void *ctx)
 	return symbol_cache_load(l->f->cache, img, sources[l->which], &l->f->tables[l->which]);
 }
 
-/* GNAT's main programs have these two; its libraries are told by DWARF only. */
-static bool has_adainit(const struct elf_symtab *t)
-{
-	struct elf_symbol sym;
-
-	return elf_symtab_by_name(t, "adainit", &sym) == 0 &&
-	       elf_symtab_by_name(t, "adafinal", &sym) == 0;
-}
-
 static struct elf_symtab *table(struct symbol_file *f, enum symbol_table which)
 {
 	struct load l = { f, which };
@@ -172,11 +166,10 @@ static struct elf_symtab *table(struct symbol_file *f, enum symbol_table which)
 		elf_symtab_free(f->tables[which]);
 		f->tables[which] = NULL;
 	}
-	f->ada |= f->tables[which] && has_adainit(f->tables[which]);
 	return f->tables[which];
 }
 
-const char *symbol_file_find(struct symbol_file *f, enum symbol_table which, uint64_t vaddr)
+static const char *find_in_table(struct symbol_file *f, enum symbol_table which, uint64_t vaddr)
 {
 	struct elf_symtab *t = table(f, which);
 	struct elf_symbol sym;
@@ -184,9 +177,117 @@ const char *symbol_file_find(struct symbol_file *f, enum symbol_table which, uin
 	return t && elf_symtab_find(t, vaddr, &sym) == 0 ? sym.name : NULL;
 }
 
+/* A few addresses, rising, and where each is among those asked for. */
+struct few {
+	struct symbol_file *f;
+	enum symbol_table which;
+	size_t n;
+	uint64_t vaddrs[ELF_FEW_MAX];
+	size_t at[ELF_FEW_MAX];
+	struct elf_few answers[ELF_FEW_MAX];
+};
+
+static void few_add(struct few *few, uint64_t vaddr, size_t at)
+{
+	size_t i = few->n++;
+
+	for (; i && few->vaddrs[i - 1] > vaddr; i--) {
+		few->vaddrs[i] = few->vaddrs[i - 1];
+		few->at[i] = few->at[i - 1];
+	}
+	few->vaddrs[i] = vaddr;
+	few->at[i] = at;
+}
+
+static int ask_few(void *ctx)
+{
+	static const enum elf_symtab_source sources[] = {
+		[SYMBOL_TABLE_SYMTAB] = ELF_SYMTAB,
+		[SYMBOL_TABLE_DYNSYM] = ELF_DYNSYM,
+	};
+	struct few *few = ctx;
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	int r = elf_image_open(&img, few->f->fd, NULL);
+
+	return r < 0 ? r
+		     : elf_symtab_few(img, sources[few->which], few->vaddrs, few->n, few->answers,
+				      &few->f->few_names[few->which]);
+}
+
+/* Those that the file itself tells; @left gets the others. */
+static void find_few(struct few *few, const char **names, uint64_t *left)
+{
+	struct buf *text = &few->f->few_names[few->which];
+	int r;
+
+	text->len = 0;
+	r = sigbus_run(ask_few, few);
+	for (size_t i = 0; i < few->n; i++) {
+		const struct elf_few *a = &few->answers[i];
+
+		if (r < 0 || a->verdict == ELF_FEW_UNKNOWN)
+			continue;
+		left[few->at[i]] = UINT64_MAX;
+		if (a->verdict == ELF_FEW_NAMED)
+			names[few->at[i]] = (const char *)text->data + a->name;
+	}
+}
+
+static size_t count_wanted(const uint64_t *vaddrs, size_t n)
+{
+	size_t wanted = 0;
+
+	for (size_t i = 0; i < n; i++)
+		wanted += vaddrs[i] != UINT64_MAX;
+	return wanted;
+}
+
+void symbol_file_names(struct symbol_file *f, enum symbol_table which, uint64_t *vaddrs, size_t n,
+		       const char **names)
+{
+	struct few few = { .f = f, .which = which };
+	size_t wanted = count_wanted(vaddrs, n);
+
+	memset(names, 0, n * sizeof(*names));
+	if (!f->tables[which] && !f->table_failed[which] && wanted && wanted <= ELF_FEW_MAX) {
+		for (size_t i = 0; i < n; i++)
+			if (vaddrs[i] != UINT64_MAX)
+				few_add(&few, vaddrs[i], i);
+		find_few(&few, names, vaddrs);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (vaddrs[i] != UINT64_MAX)
+			names[i] = find_in_table(f, which, vaddrs[i]);
+}
+
+static bool has_text(const struct elf_span *s, const char *text)
+{
+	return memmem(s->data, s->len, text, strlen(text) + 1) != NULL;
+}
+
+/* GNAT's main programs have these two functions; its libraries are told by DWARF only. */
+static int look_for_ada(void *ctx)
+{
+	struct symbol_file *f = ctx;
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	struct elf_rawsyms syms;
+	struct elf_rawsym sym;
+	int r = elf_image_open(&img, f->fd, NULL);
+
+	if (r < 0 || elf_rawsyms_open(img, ELF_SYMTAB, &syms) < 0)
+		return r;
+	f->ada = has_text(&syms.strs, "adainit") && has_text(&syms.strs, "adafinal") &&
+		 elf_symbol_lookup(img, ELF_SYMTAB, "adainit", &sym) == 0 &&
+		 elf_symbol_lookup(img, ELF_SYMTAB, "adafinal", &sym) == 0;
+	return 0;
+}
+
 bool symbol_file_is_ada(struct symbol_file *f)
 {
-	return table(f, SYMBOL_TABLE_SYMTAB) && f->ada;
+	if (!f->ada_looked)
+		(void)sigbus_run(look_for_ada, f);
+	f->ada_looked = true;
+	return f->ada;
 }
 
 static int open_go(void *ctx)
@@ -238,6 +339,7 @@ void symbol_file_trim(struct symbol_file *f)
 	for (int i = 0; i < SYMBOL_TABLE_MAX; i++) {
 		elf_symtab_free(f->tables[i]);
 		f->tables[i] = NULL;
+		buf_fini(&f->few_names[i]);
 	}
 	close_go(f);
 	f->go_tried = false;

@@ -42,8 +42,13 @@ bool symbol_file_is_ada(struct symbol_file *f);
 /* 0 or -ENOENT. */
 int symbol_file_vaddr(const struct symbol_file *f, uint64_t file_off, uint64_t *out);
 
-/* The raw name at @vaddr in one table, built when first asked for; NULL if there is none. */
-const char *symbol_file_find(struct symbol_file *f, enum symbol_table which, uint64_t vaddr);
+/*
+ * The raw names at @n of @vaddrs (UINT64_MAX: not asked for) in one table; NULL where there is
+ * none. They are valid until the same table is asked for others. Few are looked for in the file;
+ * for many the table is sorted and kept. @vaddrs is written over.
+ */
+void symbol_file_names(struct symbol_file *f, enum symbol_table which, uint64_t *vaddrs, size_t n,
+		       const char **names);
 
 /* Frames of Go code, [0] the innermost: number, or -ENOENT. Reads the mapped file. */
 int symbol_file_go_frames(struct symbol_file *f, uint64_t vaddr, struct gopclntab_frame *out,

@@ -396,6 +396,7 @@ struct ask {
 	struct file *f;
 	const uint64_t *vaddrs; /* UINT64_MAX: not in the file */
 	const char **names;     /* raw, of .symtab; NULL if it has none */
+	const char **dynamic;   /* the same of .dynsym, of those that nobody else names */
 	bool *done;
 	size_t n;
 	symbol_answer_fn fn;
@@ -496,14 +497,11 @@ static int ask_own(void *ctx)
 	int r = 0;
 
 	a->ada = symbol_file_is_ada(a->f->own);
-	for (size_t i = 0; r == 0 && i < a->n; i++) {
-		if (a->vaddrs[i] == UINT64_MAX)
-			continue;
-		r = answer_go(a, i);
-		if (!a->done[i])
-			a->names[i] =
-				symbol_file_find(a->f->own, SYMBOL_TABLE_SYMTAB, a->vaddrs[i]);
-	}
+	for (size_t i = 0; r == 0 && i < a->n; i++)
+		r = a->vaddrs[i] == UINT64_MAX ? 0 : answer_go(a, i);
+	for (size_t i = 0; i < a->n; i++)
+		a->left[i] = a->done[i] ? UINT64_MAX : a->vaddrs[i];
+	symbol_file_names(a->f->own, SYMBOL_TABLE_SYMTAB, a->left, a->n, a->names);
 	return r;
 }
 
@@ -544,20 +542,16 @@ static int ask_last(struct ask *a)
 {
 	int r = 0;
 
+	for (size_t i = 0; i < a->n; i++)
+		a->left[i] = a->done[i] || a->names[i] ? UINT64_MAX : a->vaddrs[i];
+	symbol_file_names(a->f->own, SYMBOL_TABLE_DYNSYM, a->left, a->n, a->dynamic);
 	for (size_t i = 0; r == 0 && i < a->n; i++) {
-		const char *dyn;
-
 		if (a->done[i])
 			continue;
-		if (a->names[i]) {
+		if (a->names[i])
 			r = give_name(a, i, SYMBOLIZER_SYMTAB, a->names[i]);
-			continue;
-		}
-		dyn = a->vaddrs[i] == UINT64_MAX
-			      ? NULL
-			      : symbol_file_find(a->f->own, SYMBOL_TABLE_DYNSYM, a->vaddrs[i]);
-		if (dyn)
-			r = give_name(a, i, SYMBOLIZER_DYNSYM, dyn);
+		else if (a->dynamic[i])
+			r = give_name(a, i, SYMBOLIZER_DYNSYM, a->dynamic[i]);
 		else if (a->f->worker.given_up)
 			r = give_up_name(a, i);
 		else
@@ -610,12 +604,13 @@ int symbolizer_ask(struct symbolizer *s, uint32_t id, enum symbolizer_address ki
 		   const uint64_t *addrs, size_t n, symbol_answer_fn fn, void *ctx)
 {
 	_cleanup_(freep) uint64_t *vaddrs = calloc(n + 1, 2 * sizeof(*vaddrs));
-	_cleanup_(freep) const char **names = calloc(n + 1, sizeof(*names));
+	_cleanup_(freep) const char **names = calloc(n + 1, 2 * sizeof(*names));
 	_cleanup_(freep) size_t *left_index = calloc(n + 1, sizeof(*left_index));
 	_cleanup_(freep) bool *done = calloc(n + 1, sizeof(*done));
 	struct ask a = { .s = s,
 			 .vaddrs = vaddrs,
 			 .names = names,
+			 .dynamic = names ? names + n : NULL,
 			 .done = done,
 			 .n = n,
 			 .fn = fn,

@@ -2,12 +2,17 @@
 #include "elf/symtab.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/sigbus.h"
+#include "elf/symtab_few.h"
 #include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
 
@@ -443,6 +448,107 @@ static void looks_up_data_by_name(void **state)
 	symbols_fini(&s);
 }
 
+struct agreement {
+	struct elf_symtab *table;
+	size_t n_named, n_none, n_unknown;
+};
+
+/* What is known of a few addresses is what the table says of them. */
+static void agree(struct agreement *a, const struct elf_image *img, enum elf_symtab_source source,
+		  const uint64_t *vaddrs)
+{
+	struct elf_few few[ELF_FEW_MAX];
+	struct buf names = { 0 };
+
+	assert_int_equal(elf_symtab_few(img, source, vaddrs, ELF_FEW_MAX, few, &names), 0);
+	for (size_t i = 0; i < ELF_FEW_MAX; i++) {
+		struct elf_symbol sym;
+		int r = elf_symtab_find(a->table, vaddrs[i], &sym);
+
+		if (few[i].verdict == ELF_FEW_NAMED) {
+			assert_int_equal(r, 0);
+			assert_string_equal((const char *)names.data + few[i].name, sym.name);
+		} else if (few[i].verdict == ELF_FEW_NONE) {
+			assert_int_equal(r, -ENOENT);
+		}
+		a->n_named += few[i].verdict == ELF_FEW_NAMED;
+		a->n_none += few[i].verdict == ELF_FEW_NONE;
+		a->n_unknown += few[i].verdict == ELF_FEW_UNKNOWN;
+	}
+	buf_fini(&names);
+}
+
+/* Addresses all over the code of a file, some tens at a time. */
+static void agree_on_file(const char *path, enum elf_symtab_source source)
+{
+	struct agreement a = { 0 };
+	const struct elf_segment *seg;
+	struct elf_image *img;
+	uint64_t vaddrs[ELF_FEW_MAX];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t n;
+
+	assert_true(fd >= 0);
+	assert_int_equal(elf_image_open(&img, fd, NULL), 0);
+	assert_int_equal(elf_symtab_load(&a.table, img, source, NULL), 0);
+	n = elf_image_segments(img, &seg);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t step = seg[i].memsz / (ELF_FEW_MAX + 1), from = seg[i].vaddr;
+
+		for (uint64_t turn = 0; seg[i].exec && turn < 40; turn++) {
+			for (size_t k = 0; k < ELF_FEW_MAX; k++)
+				vaddrs[k] = from + k * step + turn * step / 40;
+			agree(&a, img, source, vaddrs);
+		}
+	}
+	assert_true(a.n_named > a.n_unknown);
+	elf_symtab_free(a.table);
+	elf_image_free(img);
+	close(fd);
+}
+
+static void a_few_addresses_have_the_names_of_the_table(void **state)
+{
+	agree_on_file("/proc/self/exe", ELF_SYMTAB);
+}
+
+/* Whatever stands in a table: aliases, nested functions, labels, symbols without a size. */
+static void a_few_addresses_have_the_names_of_any_table(void **state)
+{
+	static const uint8_t infos[] = { FUNC, FUNC, WEAK, LOCAL, LABEL };
+	size_t n_known = 0, n_unknown = 0;
+	unsigned int seed = 1;
+
+	for (int turn = 0; turn < 400; turn++) {
+		struct agreement a = { 0 };
+		uint64_t vaddrs[ELF_FEW_MAX];
+		struct symbols s;
+		struct fixture f;
+
+		symbols_init(&s);
+		for (int i = 0; i < 1 + turn % 23; i++) {
+			char name[24];
+
+			snprintf(name, sizeof(name), "%s%d", rand_r(&seed) % 3 ? "f" : "_",
+				 (int)(rand_r(&seed) % 30));
+			add(&s, name, TEXT + rand_r(&seed) % 64, rand_r(&seed) % 4 * 9,
+			    infos[rand_r(&seed) % sizeof(infos)]);
+		}
+		fixture_text(&f);
+		fixture_add_symbols(&f, &s, SHT_SYMTAB);
+		assert_int_equal(elf_symtab_load(&a.table, fixture_open(&f), ELF_SYMTAB, NULL), 0);
+		for (size_t i = 0; i < ELF_FEW_MAX; i++)
+			vaddrs[i] = TEXT - 2 + i * 2;
+		agree(&a, f.img, ELF_SYMTAB, vaddrs);
+		n_known += a.n_named + a.n_none;
+		n_unknown += a.n_unknown;
+		elf_symtab_free(a.table);
+		fixture_fini(&f);
+		symbols_fini(&s);
+	}
+	assert_true(n_known && n_unknown);
+}
+
 TEST_GROUP(test_symtab, TEST(finds_the_function_that_covers_an_address),
 	   TEST(chooses_among_aliases_by_binding_underscores_length_and_bytes),
 	   TEST(a_symbol_without_size_reaches_to_the_next_or_its_sections_end),
@@ -454,4 +560,6 @@ TEST_GROUP(test_symtab, TEST(finds_the_function_that_covers_an_address),
 	   TEST(a_file_truncated_while_it_is_mapped_gives_efault_and_leaks_nothing),
 	   TEST(names_without_measure_are_refused),
 	   TEST(a_table_that_lies_is_refused_or_read_to_its_end),
-	   TEST(a_file_without_symbols_has_an_empty_table), TEST(looks_up_data_by_name))
+	   TEST(a_file_without_symbols_has_an_empty_table), TEST(looks_up_data_by_name),
+	   TEST(a_few_addresses_have_the_names_of_the_table),
+	   TEST(a_few_addresses_have_the_names_of_any_table))
