@@ -70,6 +70,7 @@ int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint3
 		return -ENOTSUP;
 	v8_layout(img, &v8);
 	v8_find_blob(img, &v8);
+	v8_find_tables(img, &v8);
 	if (!suffices(&v8))
 		return -ENOTSUP;
 	d->code.loop[0] = (struct vm_range){ off, off };

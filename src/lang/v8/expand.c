@@ -1,78 +1,302 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a frame's words say. A function that has a name of its own has it; that of
- * others, and places, are not read.
+ * From a frame to the functions that ran there, each with its place in its script. The
+ * interpreter's frame has an offset in byte code, baseline code one by its table. Optimized code
+ * has a table of places in the source, with the number of an inlining position, which tells the
+ * function inlined and the place of its call, which may be in an inlined function in turn.
+ *
+ * That table has calls; what ran between two of them is near the last one.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "lang/find.h"
-#include "lang/v8/v8.h"
+#include "lang/v8/reader.h"
 
-enum { IS_CODE = 1 };
+enum {
+	TABLE_MAX = 1 << 20, /* bytes of one table */
+	INLINING_BYTES = 16, /* of an inlining position: a place, the number of a function */
+	WRAPPED = 8,         /* the function in its wrapper */
+	BYTECODE_DATA = 54,  /* where no symbol tells */
+};
+
+struct frame {
+	struct v8_heap h;
+	uint64_t pc, shared; /* shared 0: not known */
+	bool leaf;
+	struct lang_call *out;
+};
+
+/* An array's bytes, of ByteArrays; to be freed. */
+static int get_bytes(const struct v8_heap *h, uint64_t at, uint8_t **out, size_t *out_len)
+{
+	struct v8_array array;
+	uint64_t object;
+	uint8_t *bytes;
+	int r = v8_get_object(h, at, &object);
+
+	if (r == 0)
+		r = v8_get_array(h, object, &array);
+	if (r == 0 && array.n > TABLE_MAX)
+		r = -EBADMSG;
+	if (r < 0)
+		return r;
+	bytes = malloc(array.n + 1);
+	if (!bytes)
+		return -ENOMEM;
+	r = v8_get(h, array.at, bytes, array.n);
+	if (r < 0) {
+		free(bytes);
+		return r;
+	}
+	*out = bytes;
+	*out_len = array.n;
+	return 0;
+}
+
+/* What the source position table at @at has for an offset. */
+static int get_position(const struct v8_heap *h, uint64_t at, uint32_t offset, int64_t *out)
+{
+	uint8_t *table;
+	size_t len;
+	int r = get_bytes(h, at, &table, &len);
+
+	if (r < 0)
+		return r;
+	r = v8_position_at(table, len, offset, out) && !V8_SOURCE_IS_OTHER(*out) ? 0 : -ENOENT;
+	free(table);
+	return r;
+}
+
+static uint32_t place_of(int64_t position)
+{
+	int32_t offset = V8_SOURCE_OFFSET(position);
+
+	return offset >= 0 ? (uint32_t)offset : V8_POSITION_NONE;
+}
+
+/* ---- unoptimized code ------------------------------------------------------------ */
+
+/* The place of an offset in a function's byte code. */
+static uint32_t bytecode_place(const struct v8_heap *h, uint64_t shared, uint32_t offset)
+{
+	uint64_t bytecode;
+	int64_t position;
+
+	if (v8_get_bytecode(h, shared, &bytecode) < 0 ||
+	    get_position(h, bytecode + h->shape.bytecode_positions, offset, &position) < 0)
+		return V8_POSITION_NONE;
+	return place_of(position);
+}
+
+/* The offset of the byte code number @index. */
+static int get_bytecode_offset(const struct v8_heap *h, uint64_t bytecode, uint32_t index,
+			       uint32_t *out)
+{
+	uint64_t bias = h->p->bias ? h->p->bias(h->p->ctx, h->vm_index) : 0;
+	uint32_t n = h->vm->bytecode_sizes_bytes / V8_SCALES;
+	uint64_t data =
+		h->vm->f.bytecode_data > 0 ? (uint64_t)h->vm->f.bytecode_data : BYTECODE_DATA;
+	uint8_t sizes[256 * V8_SCALES], *code;
+	struct v8_array array;
+	int r = v8_get_array(h, bytecode, &array);
+
+	if (r < 0 || !n || n > 256 || !bias || array.n > TABLE_MAX)
+		return -ENOENT;
+	r = v8_get(h, h->vm->bytecode_sizes + bias, sizes, (size_t)n * V8_SCALES);
+	if (r < 0)
+		return r;
+	code = malloc(array.n + 1);
+	if (!code)
+		return -ENOMEM;
+	r = v8_get(h, bytecode + data, code, array.n);
+	if (r == 0)
+		r = v8_bytecode_at(code, array.n, sizes, n, index, out) ? 0 : -ENOENT;
+	free(code);
+	return r;
+}
+
+static int put_call(const struct frame *f, uint64_t shared, uint32_t place, int n)
+{
+	uint32_t cookie;
+
+	if (v8_type(&f->h, shared) != f->h.vm->f.type_shared ||
+	    v8_get_cookie(&f->h, shared, &cookie) < 0)
+		return -ESTALE;
+	f->out[n] = (struct lang_call){ .addr = shared, .cookie = cookie, .place = place };
+	return 0;
+}
+
+static int expand_baseline(struct frame *f, const struct v8_code *c)
+{
+	uint32_t pc = (uint32_t)(f->pc - c->start) + f->leaf, place = V8_POSITION_NONE;
+	uint32_t index, offset;
+	uint64_t bytecode;
+	uint8_t *table;
+	size_t len;
+
+	if (!f->shared)
+		return -ENOENT;
+	if (v8_get_bytecode(&f->h, f->shared, &bytecode) == 0 &&
+	    get_bytes(&f->h, c->object + f->h.shape.code_positions, &table, &len) == 0) {
+		if (v8_baseline_index(table, len, pc, &index) &&
+		    get_bytecode_offset(&f->h, bytecode, index, &offset) == 0)
+			place = bytecode_place(&f->h, f->shared, offset);
+		free(table);
+	}
+	return put_call(f, f->shared, place, 0) < 0 ? -ESTALE : 1;
+}
+
+/* ---- optimized code --------------------------------------------------------------- */
+
+struct deopt {
+	struct v8_array data, literals, inlined;
+	uint64_t shared;
+};
+
+static int get_element(const struct v8_heap *h, const struct v8_array *a, int32_t i, uint64_t *out)
+{
+	if (i < 0 || (uint32_t)i >= a->n)
+		return -EBADMSG;
+	return v8_get_object(h, a->at + (uint64_t)i * 8, out);
+}
+
+static int get_deopt(const struct v8_heap *h, const struct v8_code *c, struct deopt *out)
+{
+	uint64_t object;
+	int r = v8_get_object(h, c->object + h->shape.code_deopt, &object);
+
+	if (r == 0)
+		r = v8_get_array(h, object, &out->data);
+	if (r == 0)
+		r = get_element(h, &out->data, h->shape.deopt_shared, &out->shared);
+	if (r == 0 && h->shape.deopt_wraps)
+		r = v8_get_object(h, out->shared + WRAPPED, &out->shared);
+	if (r == 0)
+		r = get_element(h, &out->data, h->shape.deopt_literals, &object);
+	if (r == 0)
+		r = v8_get_array(h, object, &out->literals);
+	if (r == 0)
+		r = get_element(h, &out->data, h->shape.deopt_inlined, &object);
+	return r < 0 ? r : v8_get_array(h, object, &out->inlined);
+}
+
+/* The functions at a place, innermost first. */
+static int put_inlined(const struct frame *f, const struct deopt *d, int64_t position)
+{
+	struct {
+		int64_t position;
+		int32_t function, pad;
+	} inlining;
+	uint64_t shared;
+	int n = 0;
+
+	while (V8_SOURCE_INLINING(position) >= 0 && n < LANG_CALLS_MAX - 1) {
+		uint32_t at = (uint32_t)V8_SOURCE_INLINING(position) * INLINING_BYTES;
+
+		if (at + INLINING_BYTES > d->inlined.n ||
+		    v8_get(&f->h, d->inlined.at + at, &inlining, sizeof(inlining)) < 0)
+			return -ESTALE;
+		/* a builtin that was inlined is no literal */
+		if (inlining.function >= 0) {
+			if (get_element(&f->h, &d->literals, inlining.function, &shared) < 0 ||
+			    put_call(f, shared, place_of(position), n) < 0)
+				return -ESTALE;
+			n++;
+		}
+		/* a caller's number is smaller: this ends */
+		if (V8_SOURCE_INLINING(inlining.position) >= V8_SOURCE_INLINING(position))
+			return -ESTALE;
+		position = inlining.position;
+	}
+	return put_call(f, d->shared, place_of(position), n) < 0 ? -ESTALE : n + 1;
+}
+
+static int expand_optimized(struct frame *f, const struct v8_code *c)
+{
+	/* a call's place is that of the instructions in front of where it returns to */
+	uint32_t pc = (uint32_t)(f->pc - c->start) - !f->leaf;
+	struct deopt d = { 0 };
+	int64_t position;
+	int r = get_deopt(&f->h, c, &d);
+
+	if (r < 0 || (f->shared && d.shared != f->shared))
+		return -ESTALE;
+	f->shared = d.shared;
+	if (get_position(&f->h, c->object + f->h.shape.code_positions, pc, &position) < 0)
+		return put_call(f, d.shared, V8_POSITION_NONE, 0) < 0 ? -ESTALE : 1;
+	return put_inlined(f, &d, position);
+}
+
+/* Generated code that is known by its address only: that of its first instruction. */
+static int put_stub(const struct frame *f, uint64_t pc)
+{
+	struct v8_code code;
+	uint64_t at = v8_find_code(&f->h, pc, &code) == 0 ? code.start : pc;
+
+	f->out[0] = (struct lang_call){ .addr = (at & ~3ULL) | V8_IS_CODE, .cookie = 1 };
+	return 1;
+}
+
+/* ---- frames ------------------------------------------------------------------------ */
+
+static int expand_code(struct frame *f, const uint64_t words[2])
+{
+	uint32_t bits = V8_CODE_COOKIE(words[1]), cookie;
+	struct v8_code code;
+	int r;
+
+	f->pc = VM_FRAME_ADDR(words[0]);
+	f->leaf = V8_CODE_IS_LEAF(words[1]);
+	f->shared = V8_CODE_SHARED(words[1]);
+	if (f->shared && (v8_get_cookie(&f->h, f->shared, &cookie) < 0 || cookie >> 21 != bits)) {
+		/* no longer the one that was sampled */
+		f->out[0] = (struct lang_call){ .addr = f->shared };
+		return 1;
+	}
+	r = v8_find_code(&f->h, f->pc, &code);
+	if (r == 0 && v8_is_baseline(&f->h, &code))
+		r = expand_baseline(f, &code);
+	else if (r == 0 && v8_is_optimized(&f->h, &code))
+		r = expand_optimized(f, &code);
+	else if (r == 0)
+		r = -ENOENT;
+	if (r > 0)
+		return r;
+	/* the code is gone, the function not */
+	if (f->shared && put_call(f, f->shared, V8_POSITION_NONE, 0) == 0)
+		return 1;
+	return put_stub(f, f->pc);
+}
+
+static int expand_bytecode(const struct frame *f, const uint64_t words[2])
+{
+	uint64_t shared = VM_FRAME_ADDR(words[0]);
+	uint32_t offset = VM_PLACE_OF(words[1]), cookie = (uint32_t)words[1], now;
+	uint32_t place = V8_POSITION_NONE;
+
+	if (offset < V8_PLACE_NONE && v8_get_cookie(&f->h, shared, &now) == 0 && now == cookie)
+		place = bytecode_place(&f->h, shared, offset);
+	f->out[0] = (struct lang_call){ .addr = shared, .cookie = cookie, .place = place };
+	return 1;
+}
 
 int v8_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 	      const uint64_t words[2], struct lang_call out[LANG_CALLS_MAX])
 {
-	uint64_t addr = VM_FRAME_ADDR(words[0]), shared = V8_CODE_SHARED(words[1]), name;
+	struct frame f = { .out = out };
+	uint64_t addr = VM_FRAME_ADDR(words[0]);
+	int r = v8_heap_init(&f.h, &tables->v8[vm], vm, p);
 
-	(void)tables;
+	if (r < 0)
+		return r;
 	switch (VM_FRAME_SLOT(words[0])) {
 	case V8_BYTECODE:
-		out[0] = (struct lang_call){ addr, (uint32_t)words[1], 0 };
-		return 1;
+		return expand_bytecode(&f, words);
 	case V8_CODE:
-		if (shared &&
-		    !lang_read_u64(p, shared + (uint64_t)tables->v8[vm].f.shared_name, &name)) {
-			out[0] = (struct lang_call){ shared, lang_cookie(name), 0 };
-			return 1;
-		}
+		return expand_code(&f, words);
+	case V8_BUILTIN:
+		return v8_expand_builtin(&f.h, addr, tables->codes[vm].fold, out);
+	default:
+		return put_stub(&f, addr);
 	}
-	out[0] = (struct lang_call){ IS_CODE, 1, 0 };
-	return 1;
-}
-
-static int read_name(const struct v8_vm *vm, const struct lang_process *p, uint64_t string,
-		     char **out)
-{
-	uint64_t map, head[2];
-	uint16_t type;
-
-	if ((string & 3) != 1 || lang_read_u64(p, string - 1, &map) < 0 ||
-	    p->read(p->ctx, map - 1 + (uint64_t)vm->f.map_type, &type, sizeof(type)) ||
-	    p->read(p->ctx, string - 1, head, sizeof(head)))
-		return -EFAULT;
-	if (type >= vm->f.type_first_nonstring || vm->f.string_one_byte == V8_ABSENT)
-		return -ENOENT;
-	return lang_read_text(p, string - 1 + (uint64_t)vm->f.string_one_byte, head[1] >> 32, out);
-}
-
-int v8_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
-	    uint64_t addr, uint32_t cookie, struct lang_function *out)
-{
-	const struct v8_vm *v8 = &tables->v8[vm];
-	uint64_t name;
-	int r = -ENOENT;
-
-	if (!(addr & IS_CODE)) {
-		r = lang_read_u64(p, addr + (uint64_t)v8->f.shared_name, &name);
-		if (r < 0)
-			return r;
-		if (lang_check_cookie(cookie, name) < 0)
-			return -ESTALE;
-		r = read_name(v8, p, name, &out->name);
-	}
-	if (r == -ENOENT)
-		out->name = strdup(addr & IS_CODE ? "[builtin]" : "[function]");
-	out->file = strdup("");
-	return out->name && out->file ? 0 : -ENOMEM;
-}
-
-uint32_t v8_line(const struct lang_function *f, uint32_t place)
-{
-	(void)f;
-	(void)place;
-	return 0;
 }

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of code that no function of the program is. V8's builtins, and the handlers of its
+ * byte codes, are linked into its file; a table says where each one begins, another what it is
+ * called. The rows of the former have grown and shrunk: how long they are is tried. Both are
+ * read from the process, since the names are pointers.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "elf/gnuhash.h"
+#include "elf/rawsym.h"
+#include "lang/v8/reader.h"
+
+enum {
+	HASHES = 24, /* bytes in front of the rows */
+	ROWS_TRIED = 64,
+	ROWS_MAX = 8192,
+	CODE_ALIGN = 32,
+	ROW_MAX = 32,
+	NAME_ROW = 24, /* bytes for each in the table of names */
+};
+
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
+struct row {
+	uint32_t offset, len;
+};
+
+static uint64_t bias_of(const struct v8_heap *h)
+{
+	return h->p->bias ? h->p->bias(h->p->ctx, h->vm_index) : 0;
+}
+
+/* ---- from the file ----------------------------------------------------------------- */
+
+/* The first one that the file has; else all zero. */
+static struct elf_rawsym find_table(const struct elf_image *img, const char *const names[])
+{
+	struct elf_rawsym sym;
+
+	for (size_t i = 0; names[i]; i++)
+		if (elf_gnuhash_lookup(img, names[i], &sym) == 0 ||
+		    elf_symbol_lookup(img, ELF_SYMTAB, names[i], &sym) == 0)
+			return sym;
+	return (struct elf_rawsym){ 0 };
+}
+
+void v8_find_tables(const struct elf_image *img, struct v8_vm *out)
+{
+	static const char *const sizes[] = {
+		"_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE", NULL
+	};
+	static const char *const names[] = { "_ZN2v88internal12_GLOBAL__N_1L16builtin_metadataE",
+					     "_ZN2v88internal12_GLOBAL__N_116builtin_metadataE",
+					     NULL };
+	struct elf_rawsym sym = find_table(img, sizes);
+
+	out->bytecode_sizes = sym.vaddr;
+	out->bytecode_sizes_bytes = sym.size < UINT16_MAX ? (uint32_t)sym.size : 0;
+	out->builtin_names = find_table(img, names).vaddr;
+}
+
+/* ---- where it begins ------------------------------------------------------------------ */
+
+static struct row row_at(const uint8_t *rows, size_t i, size_t stride)
+{
+	struct row row;
+
+	memcpy(&row, rows + i * stride, sizeof(row));
+	return row;
+}
+
+static bool is_row(const struct row *row, uint32_t code_bytes)
+{
+	return row->len && !(row->offset % CODE_ALIGN) && row->len <= code_bytes &&
+	       row->offset <= code_bytes - row->len;
+}
+
+/* The length of a row; 0: it is none of those known. */
+static size_t find_stride(const uint8_t *rows, size_t len, uint32_t code_bytes)
+{
+	static const size_t strides[] = { 8, 12, 16, 28, 32 };
+
+	for (size_t k = 0; k < sizeof(strides) / sizeof(strides[0]); k++) {
+		size_t i = 0;
+
+		while (i < ROWS_TRIED && (i + 1) * strides[k] <= len) {
+			struct row row = row_at(rows, i, strides[k]);
+
+			if (!is_row(&row, code_bytes))
+				break;
+			i++;
+		}
+		if (i == ROWS_TRIED)
+			return strides[k];
+	}
+	return 0;
+}
+
+/* The row of the code at @offset: its number, or -1. */
+static int find_row(const uint8_t *rows, size_t len, uint32_t code_bytes, uint32_t offset,
+		    struct row *out)
+{
+	size_t stride = find_stride(rows, len, code_bytes);
+
+	for (size_t i = 0; stride && i < ROWS_MAX && (i + 1) * stride <= len; i++) {
+		*out = row_at(rows, i, stride);
+		if (!is_row(out, code_bytes))
+			break; /* what follows them */
+		if (offset >= out->offset && offset - out->offset < out->len)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* The number of the builtin that is @offset behind the first; -1: not known. */
+static int find_builtin(const struct v8_heap *h, uint64_t offset, struct row *out)
+{
+	const struct v8_vm *vm = h->vm;
+	size_t len = vm->blob_data_bytes;
+	uint8_t *rows;
+	int n = -1;
+
+	if (len > ROWS_MAX * ROW_MAX)
+		len = ROWS_MAX * ROW_MAX;
+	if (!vm->blob_data || len <= HASHES || offset >= vm->blob_code_bytes)
+		return -1;
+	rows = malloc(len);
+	if (!rows)
+		return -1;
+	if (v8_get(h, vm->blob_data + bias_of(h), rows, len) == 0)
+		n = find_row(rows + HASHES, len - HASHES, vm->blob_code_bytes, (uint32_t)offset,
+			     out);
+	free(rows);
+	return n;
+}
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+/* The name of builtin @n; false: it has none. */
+static bool get_name(const struct v8_heap *h, int32_t n, char name[V8_BUILTIN_NAME_BYTES])
+{
+	uint64_t at;
+
+	if (n < 0 || n >= ROWS_MAX || !h->vm->builtin_names ||
+	    v8_get(h, h->vm->builtin_names + bias_of(h) + (uint64_t)n * NAME_ROW, &at, sizeof(at)) <
+		    0)
+		return false;
+	memset(name, 0, V8_BUILTIN_NAME_BYTES);
+	/* it may end before its page does */
+	for (size_t len = V8_BUILTIN_NAME_BYTES - 1; len && v8_get(h, at, name, len) < 0; len /= 2)
+		memset(name, 0, V8_BUILTIN_NAME_BYTES);
+	name[strspn(name, NAME_CHARACTERS)] = '\0';
+	return *name;
+}
+
+void v8_put_builtin(const struct v8_heap *h, int32_t n, struct buf *out)
+{
+	char name[V8_BUILTIN_NAME_BYTES];
+
+	if (get_name(h, n, name))
+		buf_printf(out, "[builtin: %s]", name);
+	else
+		buf_put_str(out, "[builtin]");
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+
+	return n >= m && !strcmp(name + n - m, end);
+}
+
+/* Does it only lead to and from functions, or run byte code? */
+static bool is_passage(const char *name)
+{
+	static const char *const begins[] = { "JSEntry",
+					      "JSConstructEntry",
+					      "JSRunMicrotasksEntry",
+					      "CEntry_",
+					      "Call_",
+					      "CallFunction_",
+					      "Construct",
+					      "JSConstruct",
+					      "Interpreter",
+					      "BaselineOrInterpreter",
+					      "ArgumentsAdaptor" };
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return true;
+	return ends_with(name, "Handler");
+}
+
+int v8_expand_builtin(const struct v8_heap *h, uint64_t file_off, bool fold,
+		      struct lang_call out[LANG_CALLS_MAX])
+{
+	char name[V8_BUILTIN_NAME_BYTES];
+	struct row row = { 0 };
+	int n = -1;
+
+	if (file_off >= h->vm->blob_lo && file_off < h->vm->blob_hi)
+		n = find_builtin(h, file_off - h->vm->blob_lo, &row);
+	if (fold && n >= 0 && get_name(h, n, name) && is_passage(name))
+		return 0;
+	out[0] = (struct lang_call){ .addr = (uint64_t)(n + 1) << 2 | V8_IS_BUILTIN, .cookie = 1 };
+	return 1;
+}
+
+/* What generated code is, by what its frame or its Code says. */
+static const char *stub_name(const struct v8_heap *h, uint64_t pc)
+{
+	struct v8_code code;
+
+	if (v8_find_code(h, pc, &code) < 0)
+		return "[generated code]";
+	return code.kind == h->shape.kind_regexp ? "[regular expression]" : "[stub]";
+}
+
+int v8_read_code(const struct v8_heap *h, uint64_t addr, uint32_t cookie, struct lang_function *out)
+{
+	struct buf b = { 0 };
+
+	if (!cookie)
+		return -ESTALE;
+	if (addr & V8_IS_BUILTIN)
+		v8_put_builtin(h, (int32_t)(addr >> 2) - 1, &b);
+	else
+		buf_put_str(&b, stub_name(h, addr & ~(uint64_t)V8_IS_CODE));
+	buf_put_byte(&b, '\0');
+	out->file = strdup("");
+	if (!out->file || buf_error(&b)) {
+		buf_fini(&b);
+		return -ENOMEM;
+	}
+	out->name = (char *)b.data;
+	return 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * V8's tables from offsets in code to places in the source. The numbers are
+ * in groups of seven bits, low ones first, all but the last with the eighth bit set.
+ *
+ * A source position table has two signed numbers (sign in the lowest bit) for each entry, as
+ * differences: of the code offset, complemented where an expression rather than a statement
+ * begins; and of the source position. A baseline table has the lengths of the machine code of
+ * a function's prologue and of each of its byte codes, which have to be counted: a code's size
+ * depends on the code and on whether a prefix widens its operands.
+ */
+#include "lang/v8/heap.h"
+
+struct reader {
+	const uint8_t *data;
+	size_t len, at;
+};
+
+static bool next_uint(struct reader *r, uint64_t *out)
+{
+	uint64_t v = 0;
+
+	for (uint32_t shift = 0; shift < 64; shift += 7) {
+		uint8_t b;
+
+		if (r->at >= r->len)
+			return false;
+		b = r->data[r->at++];
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			*out = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool next_int(struct reader *r, int64_t *out)
+{
+	uint64_t v;
+
+	if (!next_uint(r, &v))
+		return false;
+	*out = (int64_t)(v >> 1 ^ -(v & 1));
+	return true;
+}
+
+bool v8_position_at(const uint8_t *table, size_t len, uint32_t code_offset, int64_t *out)
+{
+	struct reader r = { table, len, 0 };
+	uint64_t source = 0;
+	int64_t code = 0, d_code, d_source;
+	bool found = false;
+
+	while (next_int(&r, &d_code) && next_int(&r, &d_source)) {
+		if (d_code < 0)
+			d_code = ~d_code;
+		code += (int32_t)d_code;
+		source += (uint64_t)d_source;
+		if (code > (int64_t)code_offset)
+			break;
+		*out = (int64_t)source;
+		found = true;
+	}
+	return found;
+}
+
+bool v8_baseline_index(const uint8_t *table, size_t len, uint32_t pc_offset, uint32_t *out)
+{
+	struct reader r = { table, len, 0 };
+	uint64_t end, n;
+	uint32_t i;
+
+	if (!next_uint(&r, &end))
+		return false;
+	for (i = 0; end < pc_offset; i++) {
+		if (!next_uint(&r, &n) || n > UINT32_MAX)
+			return false;
+		end += n;
+	}
+	*out = i ? i - 1 : 0; /* the prologue is of the first */
+	return true;
+}
+
+bool v8_bytecode_at(const uint8_t *code, size_t len, const uint8_t *sizes, size_t n_codes,
+		    uint32_t index, uint32_t *out)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; at < len; i++) {
+		size_t begin = at, scale = 0, size;
+
+		if (code[at] < V8_PREFIXES) {
+			scale = 1 + (code[at] & 1);
+			if (++at >= len)
+				return false;
+		}
+		if (code[at] >= n_codes)
+			return false;
+		if (i == index) {
+			*out = (uint32_t)begin;
+			return true;
+		}
+		size = sizes[scale * n_codes + code[at]];
+		if (!size)
+			return false;
+		at += size;
+	}
+	return false;
+}

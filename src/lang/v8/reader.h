@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the files that read names share. */
+#include "lang/v8/heap.h"
+
+/*
+ * Low bits of an address that v8_expand() gives, of code that is no function's of the program:
+ * generated, at this address; or the builtin of the number in the rest, plus 1.
+ */
+enum { V8_IS_CODE = 1, V8_IS_BUILTIN = 2, V8_IS_NO_FUNCTION = 3 };
+
+/* Machine code that V8 made of a function. */
+struct v8_code {
+	uint64_t object; /* its Code */
+	uint64_t start;
+	uint32_t size;
+	uint8_t kind;
+};
+
+/* ---- code.c ------------------------------------------------------------------- */
+
+/* The code that holds @pc; -ENOENT: there is none. */
+int v8_find_code(const struct v8_heap *h, uint64_t pc, struct v8_code *out);
+
+bool v8_is_baseline(const struct v8_heap *h, const struct v8_code *c);
+bool v8_is_optimized(const struct v8_heap *h, const struct v8_code *c);
+
+/* ---- embedded.c --------------------------------------------------------------- */
+
+enum { V8_BUILTIN_NAME_BYTES = 96 };
+
+/* The call of what is at an offset in V8's file; none if it is a passage that @fold leaves out. */
+int v8_expand_builtin(const struct v8_heap *h, uint64_t file_off, bool fold,
+		      struct lang_call out[LANG_CALLS_MAX]);
+
+/* "[builtin: NAME]" */
+void v8_put_builtin(const struct v8_heap *h, int32_t n, struct buf *out);
+
+/* The name of code that is no function's. */
+int v8_read_code(const struct v8_heap *h, uint64_t addr, uint32_t cookie,
+		 struct lang_function *out);
