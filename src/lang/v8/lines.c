@@ -146,7 +146,7 @@ int v8_get_lines(const struct v8_heap *h, const struct v8_function *f, struct la
 	}
 	if (v8_get_smi(h, f->script + SCRIPT_LINE_OFFSET, &offset) < 0 || offset < 0)
 		offset = 0;
-	out->first_line = l.line + (uint32_t)offset;
+	out->first_line = l.line + 1 + (uint32_t)offset;
 	out->lines = (uint8_t *)l.begins;
 	out->n_lines = l.n * (uint32_t)sizeof(*l.begins);
 	return 0;

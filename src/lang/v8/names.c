@@ -54,7 +54,7 @@ static int put_anonymous(const struct v8_heap *h, uint64_t shared, const struct 
 	struct buf b = { 0 };
 	int32_t n;
 
-	if (v8_get_smi(h, shared + h->shape.shared_builtin, &n) == 0) {
+	if (!*base && v8_get_smi(h, shared + h->shape.shared_builtin, &n) == 0) {
 		v8_put_builtin(h, n, &b);
 		return take_string(&b, out);
 	}

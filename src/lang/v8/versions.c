@@ -26,4 +26,8 @@ void v8_layout_by_version(struct v8_vm *vm)
 	set_absent(&f->fp_bytecode_offset, f->fp_bytecode_array - 8);
 	set_absent(&f->shared_data, 8);
 	set_absent(&f->bytecode_data, 54);
+	/* not exported by all, and the same in all */
+	set_absent(&f->script_source, 8);
+	set_absent(&f->script_name, 16);
+	set_absent(&f->script_line_ends, 56);
 }
