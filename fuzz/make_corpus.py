@@ -844,6 +844,21 @@ def selector():
         yield bytes(data)
 
 
+def v8():
+    """A version and places, then words of the image that are replaced."""
+    rng = random.Random(23)
+    for i in range(800):
+        head = struct.pack("<4BI", rng.choice((11, 11, 12, 14 | 16, 8, rng.randrange(256))),
+                           rng.choice((0x20, 0x30, rng.randrange(256))), rng.randrange(8),
+                           rng.randrange(256), rng.choice((2, 6, rng.getrandbits(32))))
+        patches = [struct.pack("<HQ", rng.randrange(0x4000) & ~rng.choice((0, 3, 7)),
+                               rng.choice((rng.getrandbits(64), rng.choice(ODD),
+                                           rng.getrandbits(32) << 32, rng.randrange(16) << 32,
+                                           0x10001 + (rng.randrange(0x4000) & ~7))))
+                   for _ in range(i % 8)]
+        yield head + b"".join(patches)
+
+
 def main():
     target, directory, stamp = sys.argv[1:]
     shutil.rmtree(directory, ignore_errors=True)

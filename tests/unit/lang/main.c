@@ -3,6 +3,7 @@ int test_jvm(void);
 int test_python_code(void);
 int test_python_lines(void);
 int test_python_offsets(void);
+int test_v8(void);
 int test_weave(void);
 
 int main(void)
@@ -13,6 +14,7 @@ int main(void)
 	n_failed += test_python_code();
 	n_failed += test_python_lines();
 	n_failed += test_python_offsets();
+	n_failed += test_v8();
 	n_failed += test_weave();
 	return n_failed;
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A V8 made by hand (tests/unit/lang/v8_memory.c) of which any words are replaced: frames of
+ * byte code, optimized and embedded code, the functions inlined there, their names, scopes and
+ * lines, of each version's shape. And the tables of positions by themselves. All of it ends and
+ * stays in its memory.
+ *
+ * An input is a version and places, then {offset, word} to be replaced, which are the tables, too.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/v8/heap.h"
+#include "v8_memory.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+enum { HEAD = 8, PATCH = 10, READS_MAX = 200000, BYTECODES_MAX = 255 };
+
+static struct {
+	bool made;
+	struct v8_memory pristine, now;
+	size_t n_reads;
+	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len);
+} world;
+
+static int read_memory(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	return ++world.n_reads > READS_MAX ? -1 : world.read(ctx, addr, dst, len);
+}
+
+static uint64_t no_bias(void *ctx, uint32_t vm)
+{
+	(void)ctx;
+	return vm ? 8 : 0;
+}
+
+static void make_world(void)
+{
+	v8_memory_init(&world.pristine);
+	v8_memory_seal(&world.pristine);
+	world.read = world.pristine.m.process.read;
+	world.made = true;
+}
+
+/* The image with the input's words in it. */
+static void make_image(uint8_t version, const uint8_t *data, size_t len)
+{
+	struct memory *m = &world.now.m;
+
+	memcpy(&world.now, &world.pristine, sizeof(world.now));
+	m->tables = (struct vm_tables){ .codes = m->codes, .v8 = world.now.v8 };
+	m->process.read = read_memory;
+	m->process.bias = no_bias;
+	m->process.ctx = m;
+	world.now.v8[1].major = (uint16_t)(version % 16);
+	world.now.v8[1].f.scope_first_vars = version & 16 ? 5 : 3;
+	world.now.v8[1].bytecode_sizes = MEMORY_AT;
+	world.now.v8[1].bytecode_sizes_bytes = 3 * BYTECODES_MAX;
+	for (size_t i = 0; i + PATCH <= len; i += PATCH) {
+		uint16_t at;
+
+		memcpy(&at, data + i, sizeof(at));
+		memcpy(m->bytes + at % (MEMORY_BYTES - 8), data + i + 2, 8);
+	}
+}
+
+static void name_all(const uint64_t words[2])
+{
+	struct lang_call calls[LANG_CALLS_MAX];
+	struct memory *m = &world.now.m;
+	int n = v8_expand(&m->tables, 1, &m->process, words, calls);
+
+	assert(n <= LANG_CALLS_MAX);
+	for (int i = 0; i < n; i++) {
+		struct lang_function f = { 0 };
+		int r = v8_read(&m->tables, 1, &m->process, calls[i].addr, calls[i].cookie, &f);
+
+		if (r == 0) {
+			assert(f.name && f.file && strlen(f.name) < 8 * LANG_NAME_MAX);
+			(void)v8_line(&f, calls[i].place);
+		}
+		free(f.name);
+		free(f.file);
+		free(f.lines);
+	}
+}
+
+static void read_tables(const uint8_t *data, size_t len, uint32_t place)
+{
+	uint32_t n = 0;
+	int64_t position;
+
+	if (v8_position_at(data, len, place, &position))
+		(void)V8_SOURCE_OFFSET(position);
+	if (v8_baseline_index(data, len, place, &n))
+		assert(n <= len);
+	if (len > 3 * BYTECODES_MAX && v8_bytecode_at(data, len, data, BYTECODES_MAX, place, &n))
+		assert(n < len);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	uint64_t words[2];
+	uint32_t place;
+
+	if (!world.made)
+		make_world();
+	if (len < HEAD)
+		return 0;
+	memcpy(&place, data + 4, sizeof(place));
+	make_image(data[0], data + HEAD, len - HEAD);
+	world.n_reads = 0;
+	v8_memory_bytecode_frame(&world.now, world.now.outer, place & 0xff, words);
+	name_all(words);
+	v8_memory_code_frame(&world.now, data[1], data[2] & 1, words);
+	name_all(words);
+	if (data[2] & 2) {
+		words[1] = V8_CODE_WORD(0, 1, 0);
+		name_all(words);
+	}
+	words[0] = VM_FRAME_WORD(V8_BUILTIN + (data[2] >> 2 & 1), 1, V8_BLOB_OFF + data[3] * 16);
+	words[1] = VM_PLACE_WORD(V8_PLACE_NONE, 1);
+	name_all(words);
+	read_tables(data + HEAD, len - HEAD, place);
+	return 0;
+}

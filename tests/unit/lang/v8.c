@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/v8/heap.h"
+#include "tests/test.h"
+#include "v8_memory.h"
+
+int test_v8(void);
+
+static int setup(void **state)
+{
+	struct v8_memory *v = malloc(sizeof(*v));
+
+	if (!v)
+		return -1;
+	v8_memory_init(v);
+	*state = v;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static struct lang_function read_function(struct v8_memory *v, uint64_t shared, uint32_t cookie,
+					  int expected)
+{
+	struct lang_function f = { 0 };
+	int r = v8_read(&v->m.tables, 1, &v->m.process, shared, cookie, &f);
+
+	assert_int_equal(r, expected);
+	return f;
+}
+
+static void free_function(struct lang_function *f)
+{
+	free(f->name);
+	free(f->file);
+	free(f->lines);
+}
+
+/* The name of a function with these names of its own, by any form of strings. */
+static void assert_name(struct v8_memory *v, uint64_t name, uint64_t inferred, const char *expected)
+{
+	uint64_t shared = v8_memory_function(v, name, inferred, V8_INNER_START, V8_INNER_START + 9);
+	size_t len = v->m.len;
+	struct lang_function f;
+
+	v->m.len = MEMORY_BYTES;
+	f = read_function(v, shared, v8_memory_cookie(v, shared), 0);
+	v->m.len = len;
+	assert_string_equal(f.name, expected);
+	free_function(&f);
+}
+
+static void a_function_has_its_name_file_and_lines(void **state)
+{
+	struct v8_memory *v = *state;
+	struct lang_function f;
+
+	v8_memory_seal(v);
+	f = read_function(v, v->outer, v8_memory_cookie(v, v->outer), 0);
+	assert_string_equal(f.name, "outer");
+	assert_string_equal(f.file, "/srv/app.js");
+	assert_int_equal(f.first_line, 3);
+	assert_int_equal(v8_line(&f, V8_OUTER_START), 3);
+	assert_int_equal(v8_line(&f, V8_OUTER_CALL), 4);
+	assert_int_equal(v8_line(&f, V8_POSITION_NONE), 0);
+	free_function(&f);
+}
+
+static void ends_of_lines_that_v8_has_are_taken(void **state)
+{
+	struct v8_memory *v = *state;
+	const uint64_t ends[] = { 10ULL << 32, 30ULL << 32, 40ULL << 32, 80ULL << 32 };
+	uint64_t array = v8_memory_bytes(v, ends, sizeof(ends));
+	struct lang_function f;
+
+	memory_put(&v->m, array + 8, 4ULL << 32);
+	memory_put(&v->m, v->script + 56, array | 1);
+	v8_memory_seal(v);
+	f = read_function(v, v->outer, v8_memory_cookie(v, v->outer), 0);
+	assert_int_equal(f.first_line, 2);
+	assert_int_equal(v8_line(&f, V8_OUTER_CALL), 3);
+	assert_int_equal(v8_line(&f, 41), 4);
+	free_function(&f);
+}
+
+static void a_script_may_begin_at_a_later_line(void **state)
+{
+	struct v8_memory *v = *state;
+	struct lang_function f;
+
+	memory_put(&v->m, v->script + 24, 100ULL << 32);
+	v8_memory_seal(v);
+	f = read_function(v, v->inner, v8_memory_cookie(v, v->inner), 0);
+	assert_int_equal(v8_line(&f, V8_INNER_CALL), 107);
+	free_function(&f);
+}
+
+static void names_are_as_the_debugger_has_them(void **state)
+{
+	struct v8_memory *v = *state;
+
+	assert_name(v, v8_memory_string(v, "run"), v8_memory_string(v, "Task.run"), "Task.run");
+	assert_name(v, v8_memory_string(v, "run"), v8_memory_string(v, "Task.rerun"), "run");
+	assert_name(v, v8_memory_string(v, ""), v8_memory_string(v, "exports.go"), "exports.go");
+	assert_name(v, 0, 0, "(anonymous app.js:6)");
+}
+
+static void a_name_may_be_any_form_of_string(void **state)
+{
+	struct v8_memory *v = *state;
+	const uint16_t wide[] = { 'd', 0xe9, 'j', 0xe0, 0x20ac, 0xd800, 7 };
+	uint64_t left = v8_memory_string(v, "left"), right = v8_memory_string(v, ".right");
+	uint64_t cons = v8_memory_cons(v, left, right, 10);
+	uint64_t flat = v8_memory_cons(v, left, v8_memory_string(v, ""), 4);
+
+	assert_name(v, v8_memory_wide_string(v, wide, 7), 0, "d\xc3\xa9j\xc3\xa0\xe2\x82\xac??");
+	assert_name(v, cons, 0, "left.right");
+	assert_name(v, v8_memory_cons(v, cons, flat, 14), 0, "left.rightleft");
+}
+
+static void a_string_that_holds_itself_ends(void **state)
+{
+	struct v8_memory *v = *state;
+	uint64_t cons = v8_memory_cons(v, v->script, v->script, 10);
+	uint64_t shared = v8_memory_function(v, cons, 0, 1, 2);
+	struct lang_function f;
+
+	memory_put(&v->m, cons + 16, cons | 1);
+	memory_put(&v->m, cons + 24, cons | 1);
+	v8_memory_seal(v);
+	f = read_function(v, shared, v8_memory_cookie(v, shared), -ESTALE);
+	free_function(&f);
+}
+
+static void a_function_that_moved_is_stale(void **state)
+{
+	struct v8_memory *v = *state;
+	struct lang_function f;
+
+	v8_memory_seal(v);
+	f = read_function(v, v->outer, v8_memory_cookie(v, v->inner), -ESTALE);
+	free_function(&f);
+	f = read_function(v, v->script, v8_memory_cookie(v, v->script), -ESTALE);
+	free_function(&f);
+	f = read_function(v, 1ULL << 40, 1, -ESTALE);
+	free_function(&f);
+}
+
+/* ---- frames ---------------------------------------------------------------------- */
+
+static int expand(struct v8_memory *v, const uint64_t words[2], struct lang_call *out)
+{
+	return v8_expand(&v->m.tables, 1, &v->m.process, words, out);
+}
+
+static void byte_code_has_its_place(void **state)
+{
+	struct v8_memory *v = *state;
+	struct lang_call calls[LANG_CALLS_MAX];
+	uint64_t words[2];
+
+	v8_memory_seal(v);
+	v8_memory_bytecode_frame(v, v->outer, 2, words);
+	assert_int_equal(expand(v, words, calls), 1);
+	assert_int_equal(calls[0].addr, v->outer);
+	assert_int_equal(calls[0].place, V8_OUTER_START);
+	v8_memory_bytecode_frame(v, v->outer, 6, words);
+	assert_int_equal(expand(v, words, calls), 1);
+	assert_int_equal(calls[0].place, V8_OUTER_CALL);
+	v8_memory_bytecode_frame(v, v->outer, V8_PLACE_NONE, words);
+	assert_int_equal(expand(v, words, calls), 1);
+	assert_int_equal(calls[0].place, V8_POSITION_NONE);
+}
+
+static void an_inlined_function_is_a_frame_of_its_own(void **state)
+{
+	struct v8_memory *v = *state;
+	struct lang_call calls[LANG_CALLS_MAX];
+	uint64_t words[2];
+
+	v8_memory_seal(v);
+	v8_memory_code_frame(v, V8_CODE_PLACE, false, words);
+	assert_int_equal(expand(v, words, calls), 2);
+	assert_int_equal(calls[0].addr, v->inner);
+	assert_int_equal(calls[0].place, V8_INNER_CALL);
+	assert_int_equal(calls[0].cookie, v8_memory_cookie(v, v->inner));
+	assert_int_equal(calls[1].addr, v->outer);
+	assert_int_equal(calls[1].place, V8_OUTER_CALL);
+	/* behind it, where the outer one goes on */
+	v8_memory_code_frame(v, V8_CODE_PLACE + 0x10, false, words);
+	assert_int_equal(expand(v, words, calls), 1);
+	assert_int_equal(calls[0].addr, v->outer);
+	assert_int_equal(calls[0].place, V8_OUTER_CALL);
+}
+
+static void code_that_is_gone_leaves_its_function(void **state)
+{
+	struct v8_memory *v = *state;
+	struct lang_call calls[LANG_CALLS_MAX];
+	uint64_t words[2];
+
+	v8_memory_seal(v);
+	memory_put(&v->m, V8_CODE_AT - 16, 0);
+	v8_memory_code_frame(v, V8_CODE_PLACE, false, words);
+	assert_int_equal(expand(v, words, calls), 1);
+	assert_int_equal(calls[0].addr, v->outer);
+	assert_int_equal(calls[0].place, V8_POSITION_NONE);
+}
+
+static void code_of_another_function_is_not_believed(void **state)
+{
+	struct v8_memory *v = *state;
+	struct lang_call calls[LANG_CALLS_MAX];
+	uint64_t words[2];
+
+	v8_memory_seal(v);
+	words[0] = VM_FRAME_WORD(V8_CODE, 1, V8_CODE_AT + V8_CODE_PLACE);
+	words[1] = V8_CODE_WORD(v->inner, 0, v8_memory_cookie(v, v->inner));
+	assert_int_equal(expand(v, words, calls), 1);
+	assert_int_equal(calls[0].addr, v->inner);
+	assert_int_equal(calls[0].place, V8_POSITION_NONE);
+}
+
+static void an_inlining_that_leads_nowhere_is_left_out(void **state)
+{
+	struct v8_memory *v = *state;
+	struct lang_call calls[LANG_CALLS_MAX];
+	uint64_t words[2];
+
+	/* the function says that it is inlined in itself */
+	v8_memory_seal(v);
+	for (size_t at = 0; at + 16 < V8_CODE_AT - MEMORY_AT; at += 8) {
+		uint64_t inlining[2] = { (V8_OUTER_CALL + 1) << 1, 0 };
+
+		if (!memcmp(v->m.bytes + at, inlining, sizeof(inlining)))
+			memory_put(&v->m, MEMORY_AT + at, 1ULL << 31 | 2);
+	}
+	v8_memory_code_frame(v, V8_CODE_PLACE, false, words);
+	assert_int_equal(expand(v, words, calls), 1);
+	assert_int_equal(calls[0].addr, v->outer);
+	assert_int_equal(calls[0].place, V8_POSITION_NONE);
+}
+
+static void assert_builtin(struct v8_memory *v, uint32_t n, const char *expected)
+{
+	struct lang_call calls[LANG_CALLS_MAX];
+	uint64_t words[2] = { VM_FRAME_WORD(V8_BUILTIN, 1, V8_BLOB_OFF + n * 32 + 5),
+			      VM_PLACE_WORD(V8_PLACE_NONE, 1) };
+	struct lang_function f;
+
+	assert_int_equal(expand(v, words, calls), 1);
+	f = read_function(v, calls[0].addr, calls[0].cookie, 0);
+	assert_string_equal(f.name, expected);
+	free_function(&f);
+}
+
+static void builtins_have_names(void **state)
+{
+	struct v8_memory *v = *state;
+	struct lang_call calls[LANG_CALLS_MAX];
+	uint64_t words[2] = { VM_FRAME_WORD(V8_BUILTIN, 1, V8_BLOB_OFF + 2 * 32),
+			      VM_PLACE_WORD(V8_PLACE_NONE, 1) };
+
+	v8_memory_seal(v);
+	assert_builtin(v, 1, "[builtin: ArrayMap]");
+	assert_builtin(v, 2, "[builtin: AddHandler]");
+	assert_builtin(v, 3, "[builtin]");
+	assert_builtin(v, 1000, "[builtin]");
+	/* what runs byte code is the function's frame already */
+	v->m.codes[1].fold = true;
+	assert_int_equal(expand(v, words, calls), 0);
+	assert_builtin(v, 1, "[builtin: ArrayMap]");
+}
+
+/* ---- tables ----------------------------------------------------------------------- */
+
+static void the_last_entry_up_to_an_offset_counts(void **state)
+{
+	/* 0: 5; an expression at 3: 105; a statement at 3 + 200: 99 */
+	static const uint8_t table[] = { 0, 10, 7, 0xc8, 0x01, 0x90, 0x03, 11 };
+	int64_t p = 0;
+
+	(void)state;
+	assert_true(v8_position_at(table, sizeof(table), 2, &p));
+	assert_int_equal(p, 5);
+	assert_true(v8_position_at(table, sizeof(table), 3, &p));
+	assert_int_equal(p, 105);
+	assert_true(v8_position_at(table, sizeof(table), 202, &p));
+	assert_int_equal(p, 105);
+	assert_true(v8_position_at(table, sizeof(table), 203, &p));
+	assert_int_equal(p, 99);
+	assert_false(v8_position_at(table, 1, 0, &p));
+	assert_false(v8_position_at(NULL, 0, 0, &p));
+	/* none is at or in front of it */
+	assert_false(v8_position_at(table + 2, 3, 2, &p));
+}
+
+static void a_number_without_an_end_is_none(void **state)
+{
+	uint8_t table[32];
+	int64_t p;
+
+	(void)state;
+	memset(table, 0xff, sizeof(table));
+	assert_false(v8_position_at(table, sizeof(table), 100, &p));
+}
+
+static void baseline_code_is_counted_by_byte_codes(void **state)
+{
+	/* a prologue of 10 bytes, then codes of 4, 200 and 6 */
+	static const uint8_t table[] = { 10, 4, 0xc8, 0x01, 6 };
+	uint32_t n = 99;
+
+	(void)state;
+	assert_true(v8_baseline_index(table, sizeof(table), 10, &n));
+	assert_int_equal(n, 0);
+	assert_true(v8_baseline_index(table, sizeof(table), 14, &n));
+	assert_int_equal(n, 0);
+	assert_true(v8_baseline_index(table, sizeof(table), 15, &n));
+	assert_int_equal(n, 1);
+	assert_true(v8_baseline_index(table, sizeof(table), 215, &n));
+	assert_int_equal(n, 2);
+	assert_false(v8_baseline_index(table, sizeof(table), 221, &n));
+	assert_false(v8_baseline_index(table, 0, 1, &n));
+}
+
+static void prefixes_widen_byte_codes(void **state)
+{
+	/* six codes: four prefixes, one with an operand, one without */
+	static const uint8_t sizes[] = { 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 3, 1, 1, 1, 1, 1, 5, 1 };
+	static const uint8_t code[] = { 4, 0, 0, 4, 0, 0, 5, 1, 4, 0, 0, 0, 0, 5, 9 };
+	uint32_t at = 99;
+
+	(void)state;
+	assert_true(v8_bytecode_at(code, sizeof(code), sizes, 6, 1, &at));
+	assert_int_equal(at, 2);
+	assert_true(v8_bytecode_at(code, sizeof(code), sizes, 6, 2, &at));
+	assert_int_equal(at, 6);
+	assert_true(v8_bytecode_at(code, sizeof(code), sizes, 6, 4, &at));
+	assert_int_equal(at, 13);
+	assert_false(v8_bytecode_at(code, sizeof(code), sizes, 6, 5, &at)); /* none such */
+	assert_false(v8_bytecode_at(code, 1, sizes, 6, 1, &at));
+}
+
+int test_v8(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_function_has_its_name_file_and_lines, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(ends_of_lines_that_v8_has_are_taken, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_script_may_begin_at_a_later_line, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(names_are_as_the_debugger_has_them, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_name_may_be_any_form_of_string, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_string_that_holds_itself_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_function_that_moved_is_stale, setup, teardown),
+		cmocka_unit_test_setup_teardown(byte_code_has_its_place, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_inlined_function_is_a_frame_of_its_own, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(code_that_is_gone_leaves_its_function, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(code_of_another_function_is_not_believed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(an_inlining_that_leads_nowhere_is_left_out, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(builtins_have_names, setup, teardown),
+		cmocka_unit_test(the_last_entry_up_to_an_offset_counts),
+		cmocka_unit_test(a_number_without_an_end_is_none),
+		cmocka_unit_test(baseline_code_is_counted_by_byte_codes),
+		cmocka_unit_test(prefixes_widen_byte_codes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
