@@ -55,7 +55,7 @@ struct v8_vm {
 	/* addresses as linked; 0: not known */
 	__u64 blob_code, blob_data; /* of the embedded code and of what describes it */
 	__u32 blob_code_bytes, blob_data_bytes;
-	__u64 builtin_names; /* array of {char *name; ...}; in the order of builtins */
+	__u64 builtin_names;  /* array of {char *name; ...}; in the order of builtins */
 	__u64 bytecode_sizes; /* a byte for each byte code, once for each width of operands */
 	__u16 major, minor, build, patch;
 	struct v8_fields f;
