@@ -14,6 +14,7 @@
  * A return address must lead to mapped code; what does not is sought up the
  * stack, where a call stands in front of where it leads.
  */
+#include "bpf/lib/calls.h"
 #include "bpf/lib/walk_memory.h"
 
 enum {
@@ -71,11 +72,6 @@ static __always_inline __u64 jvm_address(const struct walk *w, const struct jvm_
 	if (f.base == JVM_FROM_BLOB)
 		return v + w->blob_at;
 	return f.base == JVM_FROM_CODE ? v + jvm_code_begin(w, vm) : v;
-}
-
-static __always_inline __u8 jvm_byte(const struct walk *w, __u32 i)
-{
-	return w->code[(i >> 3) & 7] >> ((i & 7) * 8);
 }
 
 static __always_inline void jvm_push(struct walk *w, __u32 object, __u64 addr, __u64 place,
@@ -158,35 +154,6 @@ WALK_FN int jvm_read_blob(__u32 which)
 	return 0;
 }
 
-static __always_inline int jvm_is_call(const struct walk *w, __u32 i, __u8 mask, __u8 mode)
-{
-	return jvm_byte(w, i) == 0xff && (jvm_byte(w, i + 1) & mask) == mode;
-}
-
-/* Is @at where a call returns to? WALK_CONTINUE: yes. */
-WALK_FN int jvm_is_return(__u32 which, __u64 at)
-{
-	struct walk *w = walk_get(which);
-
-	if (!w || !at || mapping_find(w, at - 1))
-		return WALK_STOP;
-	/* the interpreter is returned to where nothing called */
-	if (w->mapping.kind == MAPPING_JVM_LOOP || w->mapping.kind == MAPPING_JVM_ENTRY)
-		return WALK_CONTINUE;
-	if (read_user(w->code, 8, at - 8))
-		return WALK_STOP;
-	/* call rel32 */
-	if (jvm_byte(w, 3) == 0xe8)
-		return WALK_CONTINUE;
-	/* call *: reg, (reg); disp8(reg), (sib); disp8(sib); disp32(reg), (rip); disp32(sib) */
-	if (jvm_is_call(w, 6, 0xf8, 0xd0) || jvm_is_call(w, 6, 0xf8, 0x10) ||
-	    jvm_is_call(w, 5, 0xf8, 0x50) || jvm_is_call(w, 5, 0xff, 0x14) ||
-	    jvm_is_call(w, 4, 0xff, 0x54) || jvm_is_call(w, 2, 0xf8, 0x90) ||
-	    jvm_is_call(w, 2, 0xff, 0x15) || jvm_is_call(w, 1, 0xff, 0x94))
-		return WALK_CONTINUE;
-	return WALK_STOP;
-}
-
 /* The first return address up the stack. */
 WALK_FN int jvm_search(__u32 which)
 {
@@ -201,7 +168,7 @@ WALK_FN int jvm_search(__u32 which)
 		if (stack_word(w, sp, &ra))
 			return walk_fail(w, WALK_ERR_STACK_READ);
 		sp += 8;
-		if (jvm_is_return(which, ra) == WALK_CONTINUE)
+		if (walk_is_return(which, ra) == WALK_CONTINUE)
 			return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_RBX]);
 	}
 	return walk_fail(w, WALK_ERR_NO_RULE);
@@ -232,20 +199,20 @@ WALK_FN int jvm_return(__u32 which)
 static __always_inline __u32 jvm_before_prologue(const struct walk *w, __u32 i)
 {
 	/* mov %eax, disp32(%rsp): touches the stack's end */
-	if (jvm_byte(w, i) == 0x89 && jvm_byte(w, i + 1) == 0x84 && jvm_byte(w, i + 2) == 0x24)
+	if (code_byte(w, i) == 0x89 && code_byte(w, i + 1) == 0x84 && code_byte(w, i + 2) == 0x24)
 		return 7;
-	if (jvm_byte(w, i) == 0x0f && jvm_byte(w, i + 1) == 0x1f)
-		return jvm_byte(w, i + 2) == 0x44 ? 5 : 4;
-	if (jvm_byte(w, i) == 0x66 && jvm_byte(w, i + 1) == 0x90)
+	if (code_byte(w, i) == 0x0f && code_byte(w, i + 1) == 0x1f)
+		return code_byte(w, i + 2) == 0x44 ? 5 : 4;
+	if (code_byte(w, i) == 0x66 && code_byte(w, i + 1) == 0x90)
 		return 2;
-	return jvm_byte(w, i) == 0x90;
+	return code_byte(w, i) == 0x90;
 }
 
 static __always_inline __u32 jvm_sub_rsp(const struct walk *w, __u32 i)
 {
-	if (jvm_byte(w, i) != 0x48 || jvm_byte(w, i + 2) != 0xec)
+	if (code_byte(w, i) != 0x48 || code_byte(w, i + 2) != 0xec)
 		return 0;
-	return jvm_byte(w, i + 1) == 0x83 ? 4 : jvm_byte(w, i + 1) == 0x81 ? 7 : 0;
+	return code_byte(w, i + 1) == 0x83 ? 4 : code_byte(w, i + 1) == 0x81 ? 7 : 0;
 }
 
 /*
@@ -260,10 +227,10 @@ static __always_inline __u64 jvm_in_prologue(const struct walk *w, __u64 off, __
 	i += jvm_before_prologue(w, i);
 	if (off <= i)
 		return 8;
-	if (jvm_byte(w, i) == 0x55) {
+	if (code_byte(w, i) == 0x55) {
 		i++;
-		if (jvm_byte(w, i) == 0x48 &&
-		    (jvm_byte(w, i + 1) == 0x8b || jvm_byte(w, i + 1) == 0x89))
+		if (code_byte(w, i) == 0x48 &&
+		    (code_byte(w, i + 1) == 0x8b || code_byte(w, i + 1) == 0x89))
 			i += 3;
 		return off < i + jvm_sub_rsp(w, i) ? 16 : size;
 	}
@@ -273,8 +240,8 @@ static __always_inline __u64 jvm_in_prologue(const struct walk *w, __u64 off, __
 	if (off < i)
 		return 8;
 	/* mov %rbp, disp(%rsp) */
-	if (jvm_byte(w, i) == 0x48 && jvm_byte(w, i + 1) == 0x89 &&
-	    off < i + (jvm_byte(w, i + 2) == 0x6c ? 5 : 8))
+	if (code_byte(w, i) == 0x48 && code_byte(w, i + 1) == 0x89 &&
+	    off < i + (code_byte(w, i + 2) == 0x6c ? 5 : 8))
 		return size | JVM_RBP_KEPT;
 	return size;
 }
@@ -282,23 +249,23 @@ static __always_inline __u64 jvm_in_prologue(const struct walk *w, __u64 off, __
 /* The same for the code at pc, in w->code: pop rbp, (poll), ret. */
 static __always_inline __u64 jvm_in_epilogue(const struct walk *w, __u64 size)
 {
-	if (jvm_byte(w, 0) == 0x5d)
+	if (code_byte(w, 0) == 0x5d)
 		return 16;
-	if (jvm_byte(w, 0) == 0xc3)
+	if (code_byte(w, 0) == 0xc3)
 		return 8;
 	/* cmp poll(%r15), %rsp; ja; ret */
-	if (jvm_byte(w, 0) == 0x49 && jvm_byte(w, 1) == 0x3b &&
-	    (jvm_byte(w, 2) == 0xa7 || jvm_byte(w, 2) == 0x67))
+	if (code_byte(w, 0) == 0x49 && code_byte(w, 1) == 0x3b &&
+	    (code_byte(w, 2) == 0xa7 || code_byte(w, 2) == 0x67))
 		return 8;
-	if (jvm_byte(w, 0) == 0x0f && jvm_byte(w, 1) == 0x87 && jvm_byte(w, 6) == 0xc3)
+	if (code_byte(w, 0) == 0x0f && code_byte(w, 1) == 0x87 && code_byte(w, 6) == 0xc3)
 		return 8;
 	/* test %eax, poll(%rip); ret. mov poll(%r15), %r10; test %eax, (%r10); ret */
-	if (jvm_byte(w, 0) == 0x85 && jvm_byte(w, 1) == 0x05 && jvm_byte(w, 6) == 0xc3)
+	if (code_byte(w, 0) == 0x85 && code_byte(w, 1) == 0x05 && code_byte(w, 6) == 0xc3)
 		return 8;
-	if (jvm_byte(w, 0) == 0x41 && jvm_byte(w, 1) == 0x85 && jvm_byte(w, 3) == 0xc3)
+	if (code_byte(w, 0) == 0x41 && code_byte(w, 1) == 0x85 && code_byte(w, 3) == 0xc3)
 		return 8;
-	if (jvm_byte(w, 0) == 0x4d && jvm_byte(w, 1) == 0x8b && jvm_byte(w, 7) == 0x41 &&
-	    jvm_byte(w, 8) == 0x85 && jvm_byte(w, 10) == 0xc3)
+	if (code_byte(w, 0) == 0x4d && code_byte(w, 1) == 0x8b && code_byte(w, 7) == 0x41 &&
+	    code_byte(w, 8) == 0x85 && code_byte(w, 10) == 0xc3)
 		return 8;
 	return size;
 }
@@ -309,9 +276,9 @@ static __always_inline int jvm_in_string_search(struct walk *w)
 	if (read_user(w->code, sizeof(w->code), w->regs[UREG_RIP] - sizeof(w->code) / 2))
 		return 0;
 	for (__u32 i = 0; i < sizeof(w->code) - 2; i++)
-		if (jvm_byte(w, i + 2) == 0x61 &&
-		    ((jvm_byte(w, i) == 0x0f && jvm_byte(w, i + 1) == 0x3a) ||
-		     (jvm_byte(w, i) == 0xe3 && jvm_byte(w, i + 1) == 0x79)))
+		if (code_byte(w, i + 2) == 0x61 &&
+		    ((code_byte(w, i) == 0x0f && code_byte(w, i + 1) == 0x3a) ||
+		     (code_byte(w, i) == 0xe3 && code_byte(w, i + 1) == 0x79)))
 			return 1;
 	return 0;
 }
@@ -327,7 +294,7 @@ WALK_FN int jvm_old_sp(__u32 which)
 	sp = w->regs[UREG_RSP];
 	if (!stack_word(w, sp, &old) && old > sp && old - sp <= JVM_PUSHED_MAX && !(old & 7) &&
 	    !stack_word(w, old + (w->jvm_frame & ~7ULL) - 8, &ra) && jvm_in_string_search(w) &&
-	    jvm_is_return(which, ra) == WALK_CONTINUE)
+	    walk_is_return(which, ra) == WALK_CONTINUE)
 		w->regs[UREG_RSP] = old;
 	return JVM_NEXT_RETURN;
 }
@@ -395,7 +362,7 @@ static __always_inline int jvm_stub_rbp(struct walk *w, __u32 which)
 	/* a word may have been pushed first (method_entry_barrier) */
 	for (int i = 0; i < 2; i++) {
 		rbp += 8;
-		if (!stack_word(w, rbp, &ra) && jvm_is_return(which, ra) == WALK_CONTINUE)
+		if (!stack_word(w, rbp, &ra) && walk_is_return(which, ra) == WALK_CONTINUE)
 			return walk_to_caller(w, ra, rbp + 8, next, w->regs[UREG_RBX]);
 	}
 	return -1;
@@ -416,19 +383,19 @@ WALK_FN int jvm_stub(__u32 which)
 	size = jvm_field(w, vm->frame_size) * 8;
 	/* what is returned to where nothing called puts back frames that are in the heap */
 	jvm_push(w, JVM_STUB, w->blob_at,
-		 w->is_call && jvm_is_return(which, w->regs[UREG_RIP]) != WALK_CONTINUE,
+		 w->is_call && walk_is_return(which, w->regs[UREG_RIP]) != WALK_CONTINUE,
 		 vm_cookie(jvm_field(w, vm->name)));
 	w->jvm_frame = size;
 	if (size >= 8 && size <= JVM_FRAME_MAX) {
 		if (w->is_call)
 			return JVM_NEXT_RETURN;
 		if (!stack_word(w, w->regs[UREG_RSP] + size - 8, &ra) &&
-		    jvm_is_return(which, ra) == WALK_CONTINUE)
+		    walk_is_return(which, ra) == WALK_CONTINUE)
 			return JVM_NEXT_RETURN;
 	}
 	/* a leaf without a frame; else one by rbp */
 	if (!w->is_call && !stack_word(w, w->regs[UREG_RSP], &ra) &&
-	    jvm_is_return(which, ra) == WALK_CONTINUE) {
+	    walk_is_return(which, ra) == WALK_CONTINUE) {
 		w->jvm_frame = 8;
 		return JVM_NEXT_RETURN;
 	}
@@ -522,10 +489,10 @@ WALK_FN int jvm_entry(__u32 which)
 		/* pushed so far: return address, rbp, r13 */
 		if (stack_word(w, rbp + 8, &ra) || stack_word(w, rbp, &rbp))
 			return JVM_NEXT_INTERPRETED;
-	} else if (stack_word(w, sp, &ra) || jvm_is_return(which, ra) != WALK_CONTINUE) {
+	} else if (stack_word(w, sp, &ra) || walk_is_return(which, ra) != WALK_CONTINUE) {
 		ra = w->regs[UREG_RAX];
 	}
-	if (jvm_is_return(which, ra) != WALK_CONTINUE)
+	if (walk_is_return(which, ra) != WALK_CONTINUE)
 		ra = 0;
 	/* that went to another mapping */
 	if (mapping_find(w, w->regs[UREG_RIP]) || !ra ||

@@ -13,6 +13,7 @@
  * frame. The interpreter's frames are those that return to where its entry calls
  * the handlers, which begins with a load of the byte code out of the frame.
  */
+#include "bpf/lib/calls.h"
 #include "bpf/lib/walk_memory.h"
 
 enum {
@@ -219,35 +220,40 @@ static __always_inline int v8_before_prologue(const struct walk *w)
 	return 0;
 }
 
-/* Code without a frame: rbp is the caller's. The return address is @words up the stack. */
-static __always_inline int v8_frameless(struct walk *w, __u64 function, __u32 words)
+/* A frame that is not at rbp, which is the caller's; if @ra is where a call returns to. */
+static __always_inline int v8_frameless(struct walk *w, __u32 which, __u64 function, __u64 ra,
+					__u64 sp)
 {
+	if (walk_is_return(which, ra) != WALK_CONTINUE)
+		return V8_NEXT_FRAME;
 	w->v8_function = function;
-	w->v8_sp = w->regs[UREG_RSP] + words * 8 + 8;
+	w->v8_ra = ra;
+	w->v8_sp = sp;
 	w->v8_rbp = w->regs[UREG_RBP];
-	if (stack_word(w, w->v8_sp - 8, &w->v8_ra))
-		return walk_fail(w, WALK_ERR_STACK_READ);
 	return V8_NEXT_DONE;
 }
 
-/* A function that leaves: what was its frame still lies below rsp. */
-static __always_inline int v8_leaving(struct walk *w, const struct v8_vm *vm)
+/* The same, with the return address @words up the stack. */
+static __always_inline int v8_called(struct walk *w, __u32 which, __u64 function, __u32 words)
 {
-	__u64 function = 0;
+	__u64 sp = w->regs[UREG_RSP] + words * 8, ra = 0;
+
+	(void)stack_word(w, sp, &ra);
+	return v8_frameless(w, which, function, ra, sp + 8);
+}
+
+/* A function that leaves: what was its frame still lies below rsp. */
+static __always_inline int v8_leaving(struct walk *w, const struct v8_vm *vm, __u32 which)
+{
+	__u64 sp = w->regs[UREG_RSP], function = 0;
 	__u32 reg;
 
 	if (v8_is_return(w) || v8_is_pop(w)) {
-		(void)read_user(&function, sizeof(function),
-				w->regs[UREG_RSP] - 8 + (__s64)vm->f.fp_function);
-		return v8_frameless(w, function, 0);
+		(void)read_user(&function, sizeof(function), sp - 8 + (__s64)vm->f.fp_function);
+		return v8_called(w, which, function, 0);
 	}
 	reg = v8_popped_register(w);
-	if (!reg)
-		return V8_NEXT_FRAME;
-	w->v8_ra = w->regs[reg & 15];
-	w->v8_sp = w->regs[UREG_RSP];
-	w->v8_rbp = w->regs[UREG_RBP];
-	return V8_NEXT_DONE;
+	return reg ? v8_frameless(w, which, 0, w->regs[reg & 15], sp) : V8_NEXT_FRAME;
 }
 
 /* Generated code that runs: is its frame all there? */
@@ -264,15 +270,15 @@ WALK_FN int v8_leaf(__u32 which)
 		return V8_NEXT_FRAME;
 	/* mov %rsp, %rbp */
 	if (v8_byte(w, 0) == 0x48 && v8_byte(w, 1) == 0x89 && v8_byte(w, 2) == 0xe5)
-		return v8_frameless(w, w->regs[UREG_RDI], 1);
+		return v8_called(w, which, w->regs[UREG_RDI], 1);
 	if (v8_before_prologue(w) || v8_before_call_of_prologue(w))
-		return v8_frameless(w, w->regs[UREG_RDI], 0);
+		return v8_called(w, which, w->regs[UREG_RDI], 0);
 	/* not pushed yet; on the way out (pop %rbp) it is still there */
 	at = w->regs[UREG_RBP] + (__s64)vm->f.fp_function;
 	if (at < w->regs[UREG_RSP] && w->regs[UREG_RSP] - at <= 16 && v8_byte(w, 0) != 0x5d &&
 	    (v8_byte(w, 0) & 0xf0) == 0x50)
 		w->v8_function = w->regs[UREG_RDI];
-	return v8_leaving(w, vm);
+	return v8_leaving(w, vm, which);
 }
 
 static __always_inline void v8_start(struct walk *w, __u64 embedded)
