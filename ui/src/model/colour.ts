@@ -40,6 +40,14 @@ export function kindOf(kind: string): { label: string; rgb: Rgb } {
 	return Object.hasOwn(KINDS, kind) ? KINDS[kind] : KINDS.unknown;
 }
 
+const COLD_TINT: Rgb = [140, 150, 255];
+
+/** Time that was waited has colours of its own, so that it is not taken for time that was worked. */
+export function kindColour(kind: string, cold: boolean): Rgb {
+	const { rgb } = kindOf(kind);
+	return cold ? mix(rgb, COLD_TINT, 0.4) : rgb;
+}
+
 export function css([r, g, b]: Rgb): string {
 	return `rgb(${r},${g},${b})`;
 }
@@ -91,7 +99,7 @@ export function hasKinds(fns: Functions): boolean {
 }
 
 /** One colour a function. */
-export function functionColours(fns: Functions, by: ColourBy, selfShare: Float64Array): string[] {
+export function functionColours(fns: Functions, by: ColourBy, selfShare: Float64Array, cold = false): string[] {
 	const out: string[] = [];
 	if (by === "kind" && !hasKinds(fns))
 		by = "package";
@@ -104,7 +112,7 @@ export function functionColours(fns: Functions, by: ColourBy, selfShare: Float64
 			out.push(css(NO_KIND.slice(1).includes(fns.kind[i]) ? kindOf(fns.kind[i]).rgb
 				: varied(WHEEL[hash(packageOf(fns, i)) % WHEEL.length], fns.name[i])));
 		else
-			out.push(css(varied(kindOf(fns.kind[i]).rgb, fns.name[i])));
+			out.push(css(varied(kindColour(fns.kind[i], cold), fns.name[i])));
 	}
 	return out;
 }

@@ -4,6 +4,8 @@
 // of those before it, and what the server left out is one more line on top.
 
 import { bytesText, round } from "./format";
+import { isWaiting } from "./idle";
+import { unitOf } from "./types";
 
 export interface RawLine {
 	name: string;
@@ -83,7 +85,10 @@ export function colourer(): (name: string, rest: boolean) => string {
 }
 
 /** What the values of a time line are worth a second, and how that is said. */
-export function rateUnit(unit: string): { factor: number; text: (v: number) => string; axis: string } {
+export function rateUnit(type: string): { factor: number; text: (v: number) => string; axis: string } {
+	const unit = unitOf(type);
+	if (unit === "nanoseconds" && isWaiting(type))
+		return { factor: 1e-9, text: (v) => `${round(v)} waiting`, axis: "threads waiting" };
 	if (unit === "nanoseconds")
 		return { factor: 1e-9, text: (v) => `${round(v)} ${v === 1 ? "core" : "cores"}`, axis: "cores" };
 	if (unit === "bytes")

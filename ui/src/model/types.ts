@@ -6,6 +6,7 @@ const NAMES: Record<string, string> = {
 	"process_cpu:cpu": "CPU time",
 	"process_cpu:samples": "CPU samples",
 	"off_cpu:off_cpu": "Off-CPU time",
+	"process_cpu:off_cpu": "Off-CPU time",
 	"off_cpu:samples": "Off-CPU waits",
 	"memory:alloc_space": "Allocated bytes",
 	"memory:alloc_objects": "Allocated objects",

@@ -29,6 +29,8 @@ export interface State {
 	selected: string;
 	focused: string;
 	hidden: string[];
+	/** Waits of threads that have nothing to do are left out. */
+	busy: boolean;
 	sort: Sort;
 	up: boolean;
 	filter: string;
@@ -53,6 +55,7 @@ export const START: State = {
 	selected: "",
 	focused: "",
 	hidden: [],
+	busy: false,
 	sort: "self",
 	up: false,
 	filter: "",
@@ -112,6 +115,7 @@ export function readState(p: Params): State {
 		selected: p.text("selected"),
 		focused: p.text("focused"),
 		hidden: p.list("hidden", MOST_HIDDEN),
+		busy: p.flag("busy"),
 		sort: p.oneOf("sort", SORTS, START.sort),
 		up: p.flag("up"),
 		filter: p.text("filter"),

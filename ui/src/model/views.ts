@@ -193,6 +193,21 @@ export function hide(t: Tree, set: Uint8Array): Tree {
 	return b.finish();
 }
 
+/** Only samples that do not pass through a node that is @out. */
+export function leaveOut(t: Tree, out: (node: number) => boolean): Tree {
+	const b = new TreeBuilder();
+	const to = new Int32Array(t.n).fill(-1);
+	to[0] = 0;
+	b.addSelf(0, t.self[0]);
+	for (let i = 1; i < t.n; i++) {
+		if (to[t.parent[i]] < 0 || out(i))
+			continue;
+		to[i] = b.child(to[t.parent[i]], t.fn[i]);
+		b.addSelf(to[i], t.self[i]);
+	}
+	return b.finish();
+}
+
 /** Only samples that pass through @set, with their whole paths. */
 export function focus(t: Tree, set: Uint8Array): Tree {
 	const b = new TreeBuilder();

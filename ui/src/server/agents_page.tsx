@@ -7,6 +7,7 @@ import { grouped, percent, shown } from "../model/format";
 import { momentText } from "../model/range";
 import { narrowed, SERVICE } from "../model/selector";
 import * as api from "./api";
+import { AgentReports } from "./agent_reports";
 import { useAsk } from "./ask";
 import { DataTable, type Column } from "./data_table";
 import { LabelPicker, useLabels } from "./filters";
@@ -18,7 +19,7 @@ const LATE_MS = 60e3;
 const GONE_MS = 300e3;
 
 /** How it is with somebody heard of last at @lastSeen. */
-function health(lastSeen: number, now: number): { text: string; class: string; rank: number } {
+export function health(lastSeen: number, now: number): { text: string; class: string; rank: number } {
 	const age = now - lastSeen;
 	if (age < LATE_MS)
 		return { text: "sending", class: "good", rank: 0 };
@@ -67,8 +68,10 @@ export function AgentsPage({ scope }: { scope: Scope }) {
 	const { data, error } = useAsk(labels && [scope.selector, range.from, range.to, ...by].join(" "), (signal) =>
 		api.targets({ start: range.from, end: range.to, labelSelector: scope.selector, by }, signal));
 	const columns = columnsOf(by, now);
+	const { data: reports } = useAsk(String(Math.floor(now / 10e3)), api.agents);
 	return (
 		<>
+			{reports && reports.agents.length > 0 && <section class="list reports" aria-label="What agents say of themselves"><AgentReports agents={reports.agents} scope={scope} /></section>}
 			<div class="querybar" role="region" aria-label="Columns">
 				<LabelPicker prefix="Also by" label={state.group} selector={scope.selector} range={range}
 					onSet={(group) => update({ group })} />

@@ -75,6 +75,15 @@ export interface Target {
 	lost: number | null;
 }
 
+/** What an agent says of itself. */
+export interface AgentReport {
+	agent: string;
+	time: number;
+	receivedAt: number;
+	labels: Record<string, string>;
+	values: Record<string, number>;
+}
+
 export interface Executable {
 	binary: string;
 	kind: string;
@@ -122,10 +131,11 @@ async function failure(rs: Response): Promise<Error> {
 	}
 }
 
-async function call<T>(method: string, body: object, signal: AbortSignal): Promise<T> {
+/* Without a @body it is a GET. */
+async function call<T>(method: string, body: object | null, signal: AbortSignal): Promise<T> {
 	let rs: Response;
 	try {
-		rs = await fetch(method, {
+		rs = await fetch(method, body === null ? { signal } : {
 			method: "POST",
 			headers: { "Content-Type": "application/json", Accept: "application/json; allow-utf8-labelnames=true" },
 			body: JSON.stringify(body),
@@ -171,6 +181,7 @@ export const executables = (q: Query & { limit: number }, signal: AbortSignal) =
 	page<{ total: number; found: number; executables: Executable[] }>("Executables", q, signal);
 export const targets = (q: { start: number; end: number; labelSelector?: string; by: string[] }, signal: AbortSignal) =>
 	page<{ targets: Target[] }>("Targets", q, signal);
+export const agents = (signal: AbortSignal) => call<{ agents: AgentReport[] }>("api/v1/agents", null, signal);
 export const storage = (signal: AbortSignal) => page<StorageUse>("Storage", {}, signal);
 
 export async function profileTypes(start: number, end: number, signal: AbortSignal): Promise<string[]> {

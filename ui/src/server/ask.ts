@@ -49,6 +49,15 @@ export function useAway(): boolean {
 	return away;
 }
 
+/* Whether anything is being asked is an attribute of the document. */
+let open = 0;
+
+function counted<T>(answer: Promise<T>): Promise<T> {
+	const count = (by: number) => document.documentElement.toggleAttribute("data-asking", (open += by) > 0);
+	count(1);
+	return answer.finally(() => count(-1));
+}
+
 /**
  * Asks whenever @question changes; null asks nothing. @keep: whether an older
  * answer may stand meanwhile, which it may not where it would be taken for
@@ -68,7 +77,7 @@ export function useAsk<T>(question: string | null, ask: (signal: AbortSignal) =>
 		const stop = new AbortController();
 		let timer: ReturnType<typeof setTimeout> | undefined;
 		const run = (delay: number) => {
-			latest.current(stop.signal).then((data) => {
+			counted(latest.current(stop.signal)).then((data) => {
 				setWaiting(me, false);
 				if (!stop.signal.aborted)
 					setAnswer({ data, fresh: true, asking: false, error: null, to: question });

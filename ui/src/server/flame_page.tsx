@@ -7,6 +7,7 @@ import { useMemo, useState } from "preact/hooks";
 
 import { functionColours, type ColourBy } from "../model/colour";
 import { graft, keyOfPlace, placeOf, callSiteOf } from "../model/graft";
+import { isWaiting } from "../model/idle";
 import { halfOf, isCut, withFunctions } from "../model/known";
 import { readProfile, type Profile } from "../model/profile";
 import { momentText } from "../model/range";
@@ -98,7 +99,7 @@ function AskedSandwich({ profile, query, fn, colour, onMenu }: {
 	}, () => false);
 	const halves = useMemo(() => {
 		const coloured = (half: Omit<Half, "colours">): Half =>
-			({ ...half, colours: functionColours(half.functions, colour, new Float64Array(half.functions.n)) });
+			({ ...half, colours: functionColours(half.functions, colour, new Float64Array(half.functions.n), isWaiting(profile.type)) });
 		return data && { all: data.all, callers: coloured(data.callers), callees: coloured(data.callees) };
 	}, [data, colour]);
 	if (!asked)

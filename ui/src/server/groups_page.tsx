@@ -10,7 +10,6 @@ import { readProfile } from "../model/profile";
 import { stepFor, type Range } from "../model/range";
 import { filterText, narrowed, selectorOf, SERVICE } from "../model/selector";
 import { rateUnit } from "../model/stack_lines";
-import { unitOf } from "../model/types";
 import * as api from "./api";
 import { useAsk } from "./ask";
 import { LabelPicker } from "./filters";
@@ -78,7 +77,7 @@ function Card({ scope, label, group, all, max, stepMs }: CardProps) {
 	const { data } = useAsk(seen ? questionOf(query) : null,
 		async (signal) => readProfile(await api.tree({ ...query, maxNodes: SMALL_NODES }, signal)));
 	const name = group.value === "" ? `(no ${label})` : shown(group.value, 120);
-	const unit = rateUnit(unitOf(scope.type));
+	const unit = rateUnit(scope.type);
 	const rate = group.total * unit.factor / ((scope.range.to - scope.range.from) / 1000);
 	const rest = filterText({ name: label, op: "!=", value: group.value });
 	return (

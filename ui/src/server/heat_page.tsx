@@ -9,7 +9,6 @@ import { percent } from "../model/format";
 import { readProfile } from "../model/profile";
 import { rateUnit } from "../model/stack_lines";
 import { byProcess } from "../model/times";
-import { unitOf } from "../model/types";
 import { HeatMap } from "../view/heat_map";
 import { ProfileView } from "../view/profile_view";
 import * as api from "./api";
@@ -53,8 +52,8 @@ export function HeatPage({ scope }: { scope: Scope }) {
 	const asked = { ...query, start, end, cellMs };
 	const { data, error } = useAsk(questionOf(asked, cellMs), (signal) => api.cells(asked, signal));
 	const heat = useMemo(() => data && heatOf(withoutStripes(data)), [data]);
-	const unit = unitOf(scope.type);
-	const text = (v: number) => rateUnit(unit).text((v * rateUnit(unit).factor * 1000) / (heat?.cellMs ?? 1));
+	const unit = rateUnit(scope.type);
+	const text = (v: number) => unit.text((v * unit.factor * 1000) / (heat?.cellMs ?? 1));
 	const slice = sliceOfState(state);
 	if (error instanceof api.ApiError && error.code === "unimplemented")
 		return <Untimed any />;

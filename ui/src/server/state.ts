@@ -36,6 +36,7 @@ export interface ServerState extends State {
 	baseWhere: string[];
 	/** The column by which a table of the server is sorted, with '-' for falling. */
 	order: string;
+	agentOrder: string;
 	/** Places whose cut children were asked for. */
 	opened: string[];
 }
@@ -58,6 +59,7 @@ export const SERVER_START: ServerState = {
 	baseService: "",
 	baseWhere: [],
 	order: "",
+	agentOrder: "",
 	opened: [],
 };
 
@@ -84,6 +86,7 @@ function read(p: Params): ServerState {
 		baseService: text("baseService"),
 		baseWhere: p.list("baseWhere", MOST_FILTERS),
 		order: text("order"),
+		agentOrder: text("agentOrder"),
 		opened: p.list("opened", MOST_OPENED),
 	};
 }

@@ -10,7 +10,6 @@ import uPlot from "uplot";
 import { round, shown } from "../model/format";
 import { momentText, stepFor, type Range } from "../model/range";
 import { colourer, rateUnit, stackLines, type Stacked } from "../model/stack_lines";
-import { unitOf } from "../model/types";
 import * as api from "./api";
 import { useAsk } from "./ask";
 
@@ -55,7 +54,7 @@ function useLines(p: TimelineProps) {
 			api.lines({ ...q, groupBy: [], limit: 0 }, signal),
 		]);
 		const named = some.map((l) => ({ name: l.labels[p.by] ?? "", points: l.points }));
-		const { factor } = rateUnit(unitOf(p.type));
+		const { factor } = rateUnit(p.type);
 		return stackLines(named, all[0]?.points ?? [], from, to, stepMs, factor / step);
 	});
 	return { data, error };
@@ -193,7 +192,7 @@ export function Timeline(p: TimelineProps) {
 	const [cursor, setCursor] = useState<number | null>(null);
 	const colourOf = useMemo(colourer, [p.by]);
 	const colours = data ? data.lines.map((l) => colourOf(l.name, l.rest)) : [];
-	const unit = rateUnit(unitOf(p.type));
+	const unit = rateUnit(p.type);
 	useEffect(() => setCursor(null), [data]);
 	if (error && !data)
 		return <p class="timeline note bad">The time line cannot be drawn: {error.message}.</p>;

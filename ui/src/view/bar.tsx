@@ -2,7 +2,7 @@
 //
 // The row of controls over the graph, the path of the zoom, and the legend.
 
-import { COLOUR_BY, css, KINDS, kindOf, type ColourBy } from "../model/colour";
+import { COLOUR_BY, css, kindColour, KINDS, kindOf, type ColourBy } from "../model/colour";
 import { grouped, percent, shown } from "../model/format";
 import { outermost, type Found } from "../model/search";
 import type { Usage } from "../model/table";
@@ -89,8 +89,9 @@ export interface Download {
 	run: () => void;
 }
 
-export function Options({ state, update, downloads }: {
-	state: State; update: Update; downloads: Download[];
+/** @waits: the profile is of time that was waited. */
+export function Options({ state, update, downloads, waits }: {
+	state: State; update: Update; downloads: Download[]; waits: boolean;
 }) {
 	return (
 		<div class="options">
@@ -99,6 +100,9 @@ export function Options({ state, update, downloads }: {
 			<Toggle on={state.inverted} text="Callers"
 				title="Turn the stacks round: from the functions that ran to their callers"
 				set={(inverted) => update({ inverted, zoom: "" })} />
+			{waits && <Toggle on={state.busy} text="Hide idle"
+				title="Leave out waits of threads that have nothing to do: pools, event loops, timers"
+				set={(busy) => update({ busy, zoom: "" })} />}
 			<Toggle on={state.folded} text="Fold recursion" title="Calls of a function by itself become one"
 				set={(folded) => update({ folded, zoom: "" })} />
 			<Toggle on={state.unwrapped} text="Fold wrappers"
@@ -170,7 +174,7 @@ function cutShort(tree: Tree, functions: Functions): number {
 }
 
 /** The kinds that occur, with the share of samples whose last frame is of it. */
-export function Legend({ functions, usage, tree }: { functions: Functions; usage: Usage; tree: Tree }) {
+export function Legend({ functions, usage, tree, cold }: { functions: Functions; usage: Usage; tree: Tree; cold: boolean }) {
 	const share: Record<string, number> = {};
 	for (let i = 0; i < functions.n; i++) {
 		const kind = Object.hasOwn(KINDS, functions.kind[i]) ? functions.kind[i] : "unknown";
@@ -183,7 +187,7 @@ export function Legend({ functions, usage, tree }: { functions: Functions; usage
 		<ul class="legend" aria-label="Kinds of frames, with the share of samples that end in them">
 			{Object.keys(KINDS).filter((k) => share[k] !== undefined && (!SILENT.includes(k) || share[k] > 0)).map((k) => (
 				<li key={k}>
-					<span class="dot" style={{ background: css(kindOf(k).rgb) }} />
+					<span class="dot" style={{ background: css(kindColour(k, cold)) }} />
 					{kindOf(k).label} <small>{percent(share[k], tree.total[0])}</small>
 				</li>
 			))}

@@ -9,10 +9,11 @@ import { useCallback, useMemo, useState } from "preact/hooks";
 
 import { functionColours, hasKinds } from "../model/colour";
 import { toFolded } from "../model/download";
-import { shown, type Scale } from "../model/format";
+import { percent, shown, type Scale } from "../model/format";
 import { isOther } from "../model/graft";
 import { findPath, pathKey } from "../model/hash";
 import { heatOf, withoutStripes } from "../model/heat";
+import { idleNodes, isWaiting } from "../model/idle";
 import { layOut } from "../model/layout";
 import type { Profile } from "../model/profile";
 import { search } from "../model/search";
@@ -20,7 +21,7 @@ import { usageOf, type Usage } from "../model/table";
 import { pathOf, type Functions, type Tree } from "../model/tree";
 import { cellsOf, sliceTree, withinSlice, type Times } from "../model/times";
 import type { State } from "../model/url";
-import { collapseRecursion, collapseWrappers, FINEST, focus, hide, invert } from "../model/views";
+import { collapseRecursion, collapseWrappers, FINEST, focus, hide, invert, leaveOut } from "../model/views";
 import { Crumbs, Legend, Options, Search, Views, type Download } from "./bar";
 import { ChartView } from "./chart_view";
 import { factsOf, sentence } from "./describe";
@@ -62,8 +63,10 @@ function useTrees(profile: Profile, state: State, idOf: Map<string, number>) {
 		let t = out.length > 0 ? hide(profile.tree, setOf(functions, out)) : profile.tree;
 		if (into.length > 0)
 			t = focus(t, setOf(functions, into));
+		if (state.busy && isWaiting(profile.type))
+			t = leaveOut(t, idleNodes(t, functions));
 		return state.folded ? collapseRecursion(t) : t;
-	}, [profile, hidden, state.focused, state.folded]);
+	}, [profile, hidden, state.focused, state.folded, state.busy]);
 	const drawn = useMemo(() => {
 		const t = state.inverted ? callersTree(kept, functions.key, state.zoom) : kept;
 		return state.unwrapped ? collapseWrappers(t) : t;
@@ -72,21 +75,27 @@ function useTrees(profile: Profile, state: State, idOf: Map<string, number>) {
 	return { kept, drawn, layout };
 }
 
-function Chips({ profile, state, update, idOf }: {
-	profile: Profile; state: State; update: Update; idOf: Map<string, number>;
+function Chips({ profile, kept, state, update, idOf }: {
+	profile: Profile; kept: Tree; state: State; update: Update; idOf: Map<string, number>;
 }) {
 	const name = (key: string) => {
 		const id = idOf.get(key);
 		return id === undefined ? "a function that is not in this profile" : shown(profile.functions.name[id], 40);
 	};
 	const sliced = profile.times !== undefined && state.sliceFrom !== "";
-	if (state.focused === "" && state.hidden.length === 0 && !sliced)
+	const busy = state.busy && isWaiting(profile.type);
+	const all = profile.tree.total[0];
+	if (state.focused === "" && state.hidden.length === 0 && !sliced && !busy)
 		return null;
 	return (
 		<ul class="chips" aria-label="Left out">
 			{sliced && (
 				<li>only <b>{Number(state.sliceTo) - Number(state.sliceFrom)} ms</b> of the time
 					<button aria-label="All of the time" onClick={() => update({ sliceFrom: "", sliceTo: "", zoom: "" })}>×</button></li>
+			)}
+			{busy && (
+				<li>without waits of what is <b>idle</b>: {percent(kept.total[0], all)} of all is shown
+					<button aria-label="Show idle waits again" onClick={() => update({ busy: false, zoom: "" })}>×</button></li>
 			)}
 			{state.focused !== "" && (
 				<li>only through <b>{name(state.focused)}</b>
@@ -169,11 +178,12 @@ function StacksView({
 	const scale: Scale = profile;
 	const idOf = useMemo(() => new Map(functions.key.map((k, i) => [k, i])), [functions]);
 	const { kept, drawn, layout } = useTrees(profile, state, idOf);
-	const plain = state.focused === "" && state.hidden.length === 0;
+	const waits = isWaiting(profile.type);
+	const plain = state.focused === "" && state.hidden.length === 0 && !(waits && state.busy);
 	const usage = useMemo(() => (plain && known ? known : usageOf(kept, functions.n)), [kept, known, plain]);
 	const colours = useMemo(() => {
 		const share = usage.self.map((v) => v / (kept.total[0] || 1));
-		return functionColours(functions, state.colour, share);
+		return functionColours(functions, state.colour, share, waits);
 	}, [functions, usage, state.colour]);
 	const found = useMemo(() => {
 		const query = { text: state.query, regex: state.regex };
@@ -242,16 +252,16 @@ function StacksView({
 			<div class="controls">
 				<Views state={state} update={update} timed={timed} />
 				<Search state={state} found={found} all={drawn.total[0]} at={match.at} update={update} onStep={stepMatch} />
-				<Options state={state} update={update} downloads={downloads} />
+				<Options state={state} update={update} downloads={downloads} waits={waits} />
 			</div>
-			<Chips profile={profile} state={state} update={update} idOf={idOf} />
+			<Chips profile={profile} kept={kept} state={state} update={update} idOf={idOf} />
 			{timed && state.view === "heat" && <Heat profile={profile} times={profile.times!} state={state} update={update} />}
 			<div class="body" data-view={state.view}>
 				{table && (
 					<Table
 						functions={functions} usage={usage} all={kept.total[0]} scale={scale}
 						sort={state.sort} up={state.up} filter={state.filter} selected={selected}
-						matched={found.functions}
+						matched={found.functions} cold={waits}
 						onSort={(sort) => update({
 							sort, up: state.sort === sort ? !state.up : sort === "name",
 						}, "replace")}
@@ -282,7 +292,7 @@ function StacksView({
 						matched={found.functions} scale={scale} onMenu={setMenu} />)}
 			</div>
 			{state.view !== "table" && state.colour === "kind" && hasKinds(functions) &&
-				<Legend functions={functions} usage={usage} tree={kept} />}
+				<Legend functions={functions} usage={usage} tree={kept} cold={waits} />}
 			{menu && menu.tree.fn[menu.node] >= 0 && (
 				<Menu title={shown(menu.functions.name[menu.tree.fn[menu.node]], 60)} x={menu.x} y={menu.y}
 					items={items(menu)} onClose={closeMenu} />

@@ -4,7 +4,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { css, kindOf } from "../model/colour";
+import { css, kindColour, kindOf } from "../model/colour";
 import { amount, baseName, percent, shown, type Scale } from "../model/format";
 import { tableRows, type Sort, type Usage } from "../model/table";
 import type { Functions } from "../model/tree";
@@ -22,6 +22,8 @@ interface TableProps {
 	filter: string;
 	selected: number;
 	matched: Uint8Array;
+	/** Of time that was waited. */
+	cold: boolean;
 	onSort: (sort: Sort) => void;
 	onFilter: (text: string) => void;
 	onSelect: (fn: number) => void;
@@ -57,7 +59,7 @@ function Row({ p, fn, index }: { p: TableProps; fn: number; index: number }) {
 			{cell(p.usage.self[fn])}
 			{cell(p.usage.total[fn])}
 			<td class="function">
-				<span class="dot" style={{ background: css(kind.rgb) }} title={kind.label} />
+				<span class="dot" style={{ background: css(kindColour(f.kind[fn], p.cold)) }} title={kind.label} />
 				<span class="name" title={shown(f.name[fn], 300)}>{shown(f.name[fn], 300)}</span>
 				{place !== "" && <small title={shown(place, 200)}>{shown(baseName(place), 60)}</small>}
 			</td>

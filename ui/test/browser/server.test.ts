@@ -66,10 +66,14 @@ async function open(hash = "", options?: Parameters<Chromium["open"]>[1], at = s
 	return opened.page;
 }
 
+/* Nothing is asked, nor is after what was answered has been drawn. */
 async function quiet(page: Page): Promise<void> {
-	await page.waitForLoadState("networkidle");
-	await page.waitForFunction(() => document.querySelector("main.waiting, .timeline.waiting, main[aria-busy=true]") === null);
-	await settled(page);
+	for (let still = 0; still < 2;) {
+		await page.waitForFunction(() => !document.documentElement.hasAttribute("data-asking")
+			&& document.querySelector("main.waiting, .timeline.waiting, main[aria-busy=true]") === null);
+		await settled(page);
+		still = await page.evaluate(() => document.documentElement.hasAttribute("data-asking")) ? 0 : still + 1;
+	}
 }
 
 const graph = ".graph .scroll";
@@ -431,6 +435,67 @@ describe("samples that tell when they were taken", () => {
 			expect(await page.locator("main").innerText()).toMatch(/do not say when they were taken[^]*cameo record/);
 			await page.context().close();
 		}
+	});
+});
+
+describe("time off the CPU", () => {
+	const waiting = new CameoServer();
+	const SECOND = 1_000_000_000;
+	beforeAll(async () => {
+		await waiting.start();
+		await waiting.waited("pool", NOW - MINUTE, [
+			{ stack: ["main", "worker", "pthread_cond_wait", "futex_wait"], wait: "futex", ns: 40 * SECOND },
+			{ stack: ["main", "loop", "do_epoll_wait"], wait: "epoll", ns: 30 * SECOND },
+			{ stack: ["main", "save", "fsync", "io_schedule"], wait: "disk", ns: 20 * SECOND },
+			{ stack: ["main", "lock", "futex_wait"], wait: "futex", ns: 10 * SECOND },
+		]);
+		return () => waiting.close();
+	});
+
+	it("is told as time, in colours of its own, and what is idle is hidden only where that is said", async () => {
+		const page = await open("#split=", {}, waiting);
+		expect(await page.getByRole("button", { name: /^Profile type/ }).innerText()).toContain("Off-CPU time");
+		expect(await fact(page, "time")).toBe("1 m 40 s");
+		expect(await page.locator(".lines .when").innerText()).toBe("mean, threads waiting");
+		expect(await page.locator(".chips").count()).toBe(0);
+		await shot(page, "server-waiting");
+		await page.getByRole("button", { name: "Hide idle" }).click();
+		await quiet(page);
+		expect(await fact(page, "time")).toBe("30.0 s");
+		expect(await page.locator(".chips").innerText()).toContain("30.00 % of all is shown");
+		expect((await hash(page)).get("busy")).toBe("1");
+		expect(await faults(page)).toEqual([]);
+		await shot(page, "server-waiting-busy");
+		await page.getByRole("button", { name: "Show idle waits again" }).click();
+		await quiet(page);
+		expect(await fact(page, "time")).toBe("1 m 40 s");
+	});
+
+	it("is filtered by what was waited for", async () => {
+		const page = await open("#where=wait%3Dfutex&split=wait", {}, waiting);
+		expect(await fact(page, "time")).toBe("50.0 s");
+		expect(await firstRow(page)).toEqual(["futex"]);
+	});
+});
+
+describe("agents that tell of themselves", () => {
+	it("are listed, with all that one says", async () => {
+		for (const [agent, lost] of [["n1", 0], ["n2", 12]] as const)
+			await server.post("api/v1/agents", { agent, time: Date.now(), labels: { version: "0.1" },
+				values: { samples: 1900, lost, completeness: 0.996, tables_bytes: 3 << 20, other: 7 } });
+		const page = await open("#page=agents");
+		const rows = page.locator("[aria-label=Agents] tbody tr");
+		expect(await rows.count()).toBe(2);
+		expect((await rows.nth(1).innerText()).split(/\s*[\t\n]\s*/)).toEqual(
+			expect.arrayContaining(["n2", "sending", "1,900", "12", "99.60 %", "3.0 MiB", "7"]));
+		await page.getByRole("button", { name: /^lost/ }).click();
+		await settled(page);
+		expect(await rows.first().innerText()).toContain("n2");
+		await page.getByRole("button", { name: "All it says" }).first().click();
+		await settled(page);
+		expect(await page.locator(".said").innerText()).toMatch(/version\s+0\.1/);
+		expect(await faults(page)).toEqual([]);
+		await shot(page, "server-agents");
 	});
 });
 

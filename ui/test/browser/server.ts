@@ -16,6 +16,12 @@ export interface Moment {
 	ms: number;
 }
 
+export interface Wait {
+	stack: string[];
+	wait: string;
+	ns: number;
+}
+
 export class CameoServer {
 	url = "";
 	readonly dir = mkdtempSync(join(tmpdir(), "cameo-store-"));
@@ -71,46 +77,64 @@ export class CameoServer {
 		return this.ingest(labels, fromMs, 10, "folded", lines.join("\n") + "\n");
 	}
 
-	/** Samples of 10 ms each that tell when they were taken, of one process, as OTLP. */
-	async timed(service: string, pid: number, moments: Moment[]): Promise<void> {
-		const strings = ["", "samples", "count", "cpu", "nanoseconds", "thread.id"];
-		const index = (table: string[], text: string) => {
-			if (!table.includes(text))
-				table.push(text);
-			return table.indexOf(text);
+	/** Samples of 10 ms of CPU each that tell when they were taken, of one process. */
+	timed(service: string, pid: number, moments: Moment[]): Promise<void> {
+		return this.otlp(service, pid, Math.min(...moments.map((m) => m.ms)),
+			["samples", "count", { periodType: ["cpu", "nanoseconds"], period: 10e6 }], moments);
+	}
+
+	/** How long was waited in which stacks, and what for. */
+	waited(service: string, ms: number, waits: Wait[]): Promise<void> {
+		return this.otlp(service, 43, ms, ["off_cpu", "nanoseconds", null], waits);
+	}
+
+	private async otlp(service: string, pid: number, startMs: number,
+		[type, unit, period]: [string, string, { periodType: [string, string]; period: number } | null],
+		samples: (Moment | Wait)[]): Promise<void> {
+		const tables = { string: [""], function: [""], stack: [""], attribute: [""] };
+		const index = (table: keyof typeof tables, text: string) => {
+			if (!tables[table].includes(text))
+				tables[table].push(text);
+			return tables[table].indexOf(text);
 		};
-		const [names, tids, stacks] = [[""], [""], [""]];
-		const samples = moments.map((m) => ({
-			stackIndex: index(stacks, [...m.stack].reverse().map((n) => index(names, n)).join()),
-			attributeIndices: [index(tids, String(m.tid))],
-			timestampsUnixNano: [`${m.ms}000000`],
-		}));
-		const first = Math.min(...moments.map((m) => m.ms));
-		const body = {
-			resourceProfiles: [{
-				resource: { attributes: [
-					{ key: "service.name", value: { stringValue: service } }, { key: "process.pid", value: { intValue: String(pid) } },
-				] },
-				scopeProfiles: [{ profiles: [{
-					sampleType: { typeStrindex: 1, unitStrindex: 2 }, samples,
-					timeUnixNano: `${first}000000`, durationNano: "10000000000",
-					periodType: { typeStrindex: 3, unitStrindex: 4 }, period: "10000000",
-				}] }],
-			}],
-			dictionary: {
-				mappingTable: [{}], linkTable: [{}],
-				functionTable: names.map((n) => ({ nameStrindex: n === "" ? 0 : index(strings, n) })),
-				locationTable: names.map((_, i) => (i === 0 ? {} : { lines: [{ functionIndex: i }] })),
-				stackTable: stacks.map((s) => ({ locationIndices: s === "" ? [] : s.split(",").map(Number) })),
-				attributeTable: tids.map((t) => (t === "" ? {} : { keyStrindex: 5, value: { intValue: t } })),
-				stringTable: strings,
-			},
+		const valueType = (t: string, u: string) => ({ typeStrindex: index("string", t), unitStrindex: index("string", u) });
+		const profile = {
+			sampleType: valueType(type, unit),
+			...(period && { periodType: valueType(...period.periodType), period: String(period.period) }),
+			timeUnixNano: `${startMs}000000`, durationNano: "10000000000",
+			samples: samples.map((s) => ({
+				stackIndex: index("stack", [...s.stack].reverse().map((n) => index("function", n)).join()),
+				attributeIndices: [index("attribute", "tid" in s ? `thread.id ${s.tid}` : `wait ${s.wait}`)],
+				...("ms" in s ? { timestampsUnixNano: [`${s.ms}000000`] } : { values: [String(s.ns)] }),
+			})),
 		};
-		const rs = await fetch(`${this.url}/v1development/profiles`, {
+		const attribute = (text: string) => {
+			const [key, value] = text.split(" ");
+			return { keyStrindex: index("string", key),
+				value: key === "thread.id" ? { intValue: value } : { stringValue: value } };
+		};
+		const dictionary = {
+			mappingTable: [{}], linkTable: [{}],
+			functionTable: tables.function.map((n) => ({ nameStrindex: index("string", n) })),
+			locationTable: tables.function.map((_, i) => (i === 0 ? {} : { lines: [{ functionIndex: i }] })),
+			stackTable: tables.stack.map((s) => ({ locationIndices: s === "" ? [] : s.split(",").map(Number) })),
+			attributeTable: tables.attribute.map((t) => (t === "" ? {} : attribute(t))),
+			stringTable: tables.string,
+		};
+		const resource = { attributes: [
+			{ key: "service.name", value: { stringValue: service } }, { key: "process.pid", value: { intValue: String(pid) } },
+		] };
+		await this.post("v1development/profiles",
+			{ resourceProfiles: [{ resource, scopeProfiles: [{ profiles: [profile] }] }], dictionary });
+	}
+
+	/** As JSON. */
+	async post(path: string, body: object): Promise<void> {
+		const rs = await fetch(`${this.url}/${path}`, {
 			method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
 		});
 		if (!rs.ok)
-			throw new Error(`profiles: ${rs.status} ${await rs.text()}`);
+			throw new Error(`${path}: ${rs.status} ${await rs.text()}`);
 	}
 
 	pprof(labels: Labels, fromMs: number, file: string): Promise<void> {

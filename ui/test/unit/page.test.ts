@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 
 import { changeColour, COLOUR_BY, contrast, functionColours, KINDS, TEXT, type Rgb } from "../../src/model/colour";
 import { toFolded, toSvg } from "../../src/model/download";
-import { amount, baseName, duration, percent, samplesOf, shown } from "../../src/model/format";
+import { amount, baseName, duration, meanOf, percent, samplesOf, shown } from "../../src/model/format";
 import { findPath, pathKey } from "../../src/model/hash";
 import { layOut } from "../../src/model/layout";
 import { pathOf } from "../../src/model/tree";
@@ -21,7 +21,7 @@ describe("state in the URL", () => {
 	it("comes back as it was", () => {
 		const s: State = {
 			view: "both", zoom: "a-b", query: "a b&c=#%é", regex: true, inverted: true, flame: true,
-			colour: "self", folded: true, unwrapped: true, absolute: true, selected: "k", focused: "f", hidden: ["x", "y"],
+			colour: "self", folded: true, unwrapped: true, absolute: true, selected: "k", focused: "f", hidden: ["x", "y"], busy: true,
 			sort: "name", up: true, filter: "<b>", sliceFrom: "1", sliceTo: "2", thread: "3-4",
 		};
 		expect(fromHash(toHash(s, START), SINGLE)).toEqual(s);
@@ -58,7 +58,7 @@ describe("state in the URL", () => {
 
 describe("numbers", () => {
 	it.each<[number, string]>([[0, "0 ns"], [950, "950 ns"], [1500, "1.50 µs"], [2.5e6, "2.50 ms"],
-		[340e6, "340 ms"], [1.25e9, "1.25 s"], [59.94e9, "59.9 s"], [125e9, "2 m 05 s"],
+		[340e6, "340 ms"], [999.7e6, "1.00 s"], [999.6e3, "1.00 ms"], [1.25e9, "1.25 s"], [59.94e9, "59.9 s"], [125e9, "2 m 05 s"],
 		[7500e9, "2 h 05 m"]])("%d ns are %s", (ns, text) => {
 		expect(duration(ns)).toBe(text);
 	});
@@ -73,6 +73,16 @@ describe("numbers", () => {
 		expect(amount(1234, { unit: "count", periodNs: 0 })).toBe("1,234 samples");
 		expect(samplesOf(3e7, { unit: "nanoseconds", periodNs: 1e7 })).toBe(3);
 		expect(samplesOf(3e7, { unit: "nanoseconds", periodNs: 0 })).toBe(null);
+	});
+});
+
+describe("how much at any moment", () => {
+	it("is cores that are used, or threads that wait, where it is known how long was measured", () => {
+		const scale = { unit: "nanoseconds" as const, periodNs: 0, durationNs: 10e9 };
+		expect(meanOf(5e9, { ...scale, type: "cpu" })).toEqual(["cores", "0.500"]);
+		expect(meanOf(25e9, { ...scale, type: "off_cpu" })).toEqual(["waiting", "2.50"]);
+		expect(meanOf(5e9, { ...scale, type: "cpu", durationNs: 0 })).toBe(null);
+		expect(meanOf(5, { ...scale, type: "alloc", unit: "bytes" })).toBe(null);
 	});
 });
 

@@ -143,9 +143,10 @@ describe("stacked lines", () => {
 		expect(stackLines([], [], 0, 1000, 100, 1).lines).toEqual([]);
 	});
 
-	it("are told in cores and bytes", () => {
-		expect(rateUnit("nanoseconds").text(1.5)).toBe("1.50 cores");
-		expect(rateUnit("bytes").text(2048)).toBe("2.0 KiB/s");
+	it("are told in cores, threads that wait, and bytes", () => {
+		expect(rateUnit("process_cpu:cpu:nanoseconds:cpu:nanoseconds").text(1.5)).toBe("1.50 cores");
+		expect(rateUnit("off_cpu:off_cpu:nanoseconds::").text(1.5)).toBe("1.50 waiting");
+		expect(rateUnit("memory:alloc_space:bytes::").text(2048)).toBe("2.0 KiB/s");
 		expect(bytesText(1023)).toBe("1023 B");
 		expect(bytesText(3 * 2 ** 40)).toBe("3.0 TiB");
 	});

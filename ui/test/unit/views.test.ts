@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
 
+import { idleNodes, isWaiting } from "../../src/model/idle";
 import { search } from "../../src/model/search";
 import { tableRows, usageOf } from "../../src/model/table";
-import { calleesOf, callersOf, collapseRecursion, focus, hide, invert } from "../../src/model/views";
+import { calleesOf, callersOf, collapseRecursion, focus, hide, invert, leaveOut } from "../../src/model/views";
 import { fnNamed, profileOf, randomProfile, setOf, stacks, sumWhere } from "./helpers";
 
 const SEEDS = [1, 2, 3, 4, 5];
@@ -153,5 +154,29 @@ describe("table", () => {
 	it("leaves out functions that a view has no samples of", () => {
 		const hidden = usageOf(hide(p.tree, setOf(p.functions, "alpha")), p.functions.n);
 		expect(tableRows(p.functions, hidden, "self", false, "").length).toBe(2);
+	});
+});
+
+describe("waits of threads that have nothing to do", () => {
+	const p = profileOf([
+		"main;worker;pthread_cond_wait@@GLIBC_2.3.2;futex_wait 40", "main;poll 5", "main;do_epoll_wait 30",
+		"main;save;fsync;io_schedule 20", "main;lock;__lll_lock_wait;futex_wait 10",
+		"kernel:kthread;kernel:worker_thread;kernel:schedule 50",
+		"kernel:kthread;kernel:worker_thread;kernel:process_one_work;kernel:io_schedule 6",
+		"java.util.concurrent.ThreadPoolExecutor.getTask;park 9", "pollute 1",
+	].join("\n"));
+
+	it("are known by where they wait; locks, disks and work of the kernel are none", () => {
+		const busy = leaveOut(p.tree, idleNodes(p.tree, p.functions));
+		expect(stacks(busy, p.functions)).toEqual([
+			"kthread;worker_thread;process_one_work;io_schedule 6", "main;lock;__lll_lock_wait;futex_wait 10",
+			"main;save;fsync;io_schedule 20", "pollute 1",
+		]);
+		expect(busy.total[0]).toBe(37);
+	});
+
+	it("are those of profiles of waits alone", () => {
+		expect(["off_cpu", "off_cpu:off_cpu:nanoseconds::", "cpu", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"].map(isWaiting))
+			.toEqual([true, true, false, false]);
 	});
 });
