@@ -19,6 +19,7 @@
 #include "agent/config.h"
 #include "agent/metrics.h"
 #include "agent/privileges.h"
+#include "agent/report.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -43,6 +44,7 @@ struct agent_cli {
 	int argc;
 	char **argv;
 	struct agent_config *config;
+	char name[256]; /* what servers call it: the label host */
 	struct agent_prepared prepared;
 	struct agent *agent;
 	pthread_mutex_t lock; /* of the exporter */
@@ -146,19 +148,6 @@ static int open_exporter(struct exporter **out, const struct agent_cli *cli,
 	return r;
 }
 
-static void on_window(void *ctx, struct export_window *w)
-{
-	struct agent_cli *cli = ctx;
-
-	if (cli->extra && cli->extra->on_window)
-		cli->extra->on_window(cli->extra->ctx, w);
-	pthread_mutex_lock(&cli->lock);
-	exporter_put(cli->exporter, w);
-	pthread_mutex_unlock(&cli->lock);
-}
-
-/* ---- what it says of itself -------------------------------------------------------------- */
-
 static void get_stats(struct agent_cli *cli, struct agent_stats *out,
 		      struct exporter_stats *exports)
 {
@@ -167,6 +156,36 @@ static void get_stats(struct agent_cli *cli, struct agent_stats *out,
 	exporter_stats(cli->exporter, exports);
 	pthread_mutex_unlock(&cli->lock);
 }
+
+/* How the agent is, with each window. */
+static void report(struct agent_cli *cli)
+{
+	_cleanup_(buf_fini) struct buf text = { 0 };
+	struct exporter_stats exports;
+	struct agent_stats s;
+
+	get_stats(cli, &s, &exports);
+	agent_report(&text, cli->name, &s, &exports);
+	if (buf_error(&text) < 0)
+		return;
+	pthread_mutex_lock(&cli->lock);
+	exporter_report(cli->exporter, &text);
+	pthread_mutex_unlock(&cli->lock);
+}
+
+static void on_window(void *ctx, struct export_window *w)
+{
+	struct agent_cli *cli = ctx;
+
+	report(cli);
+	if (cli->extra && cli->extra->on_window)
+		cli->extra->on_window(cli->extra->ctx, w);
+	pthread_mutex_lock(&cli->lock);
+	exporter_put(cli->exporter, w);
+	pthread_mutex_unlock(&cli->lock);
+}
+
+/* ---- what it says of itself -------------------------------------------------------------- */
 
 static void answer(void *ctx, const struct http_request *rq, struct http_response *rs)
 {
@@ -449,6 +468,10 @@ static int start(struct agent_cli *cli, struct err *err)
 	};
 	int r = start_exporter(cli, &cli->exporter, cli->config, err);
 
+	if (cli->config->host)
+		snprintf(cli->name, sizeof(cli->name), "%s", cli->config->host);
+	else
+		(void)gethostname(cli->name, sizeof(cli->name) - 1);
 	if (r == 0)
 		r = agent_open(&cli->agent, &opts, err);
 	return r < 0 ? r : open_metrics(cli, err);

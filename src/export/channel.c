@@ -57,6 +57,7 @@ struct channel {
 	uint32_t spool_tries; /* and how often it was sent */
 	uint64_t next_log_ns;
 	uint64_t n_muted;
+	struct buf report; /* how the agent is, unless that was told */
 };
 
 static uint64_t random_below(uint64_t n)
@@ -374,6 +375,20 @@ static void pause_if_stuck(struct channel *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
+static void tell(struct channel *c)
+{
+	_cleanup_(buf_fini) struct buf report = { 0 };
+
+	pthread_mutex_lock(&c->lock);
+	if (!c->cancelled) {
+		report = c->report;
+		c->report = (struct buf){ 0 };
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (report.len)
+		c->opt.ops->tell(c->opt.sink, &report);
+}
+
 static void send_one(struct channel *c)
 {
 	struct sink_outcome o = { .verdict = SINK_LATER };
@@ -386,6 +401,8 @@ static void send_one(struct channel *c)
 	i->tries++;
 	c->opt.ops->send(c->opt.sink, i, &o);
 	settle(c, i, &o);
+	if (o.verdict == SINK_DONE)
+		tell(c);
 	if (o.why[0])
 		say(c, o.why);
 }
@@ -502,6 +519,7 @@ void channel_free(struct channel *c)
 		return;
 	channel_join(c, 0);
 	c->opt.ops->free(c->opt.sink);
+	buf_fini(&c->report);
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -558,6 +576,16 @@ void channel_put(struct channel *c, const struct export_window *w)
 		channel_count_drop(c, EXPORT_DROP_NO_MEMORY, w->series.len);
 		say(c, "no memory to write a window down");
 	}
+}
+
+void channel_report(struct channel *c, const struct buf *report)
+{
+	if (!c->opt.ops->tell)
+		return;
+	pthread_mutex_lock(&c->lock);
+	c->report.len = 0;
+	buf_put(&c->report, report->data, report->len);
+	pthread_mutex_unlock(&c->lock);
 }
 
 void channel_count_drop(struct channel *c, enum export_drop reason, uint64_t n_profiles)

@@ -40,6 +40,9 @@ DEFINE_FREEP(struct channel, channel_free)
 /* Write the window down as items of this sink and queue them. */
 void channel_put(struct channel *c, const struct export_window *w);
 
+/* How the agent is now, for whoever takes that: told when an item was taken next. */
+void channel_report(struct channel *c, const struct buf *report);
+
 /* Count things that never became items. */
 void channel_count_drop(struct channel *c, enum export_drop reason, uint64_t n_profiles);
 

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 
+struct buf;
 struct err;
 struct export_window;
 struct exporter;
@@ -103,6 +104,12 @@ int exporter_new(struct exporter **out, const struct exporter_options *opt, stru
 
 /* Send a window: takes it. Waits while several are being written down, never for a back end. */
 void exporter_put(struct exporter *e, struct export_window *w);
+
+/*
+ * How the agent is (docs/api.md: POST /api/v1/agents), copied; told to Cameo's own servers with
+ * what they get next, to nobody else.
+ */
+void exporter_report(struct exporter *e, const struct buf *report);
 
 enum export_drop {
 #define X(sym, label) EXPORT_DROP_##sym,

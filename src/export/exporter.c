@@ -74,6 +74,12 @@ void exporter_put(struct exporter *e, struct export_window *w)
 	export_window_free(w);
 }
 
+void exporter_report(struct exporter *e, const struct buf *report)
+{
+	for (size_t i = 0; i < e->n_channels; i++)
+		channel_report(e->channels[i], report);
+}
+
 static void *run(void *arg)
 {
 	struct exporter *e = arg;

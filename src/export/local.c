@@ -2,7 +2,8 @@
 /*
  * Cameo's own server in a process beside, at the other end of a socket (net/feed.h):
  * a profile a message, in OTLP's form since that keeps the kinds of frames and the
- * times of samples, with labels as they are.
+ * times of samples, with labels as they are. A message that begins with { is a report
+ * of the agent's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -78,6 +79,14 @@ static void local_send(void *sink, const struct export_item *item, struct sink_o
 		out->verdict = SINK_DONE;
 }
 
+static void local_tell(void *sink, const struct buf *report)
+{
+	const struct local *s = sink;
+	struct feed_answer a;
+
+	(void)feed_ask(s->fd, report->data, report->len, &a);
+}
+
 static void local_cancel(void *sink)
 {
 	const struct local *s = sink;
@@ -90,6 +99,7 @@ const struct sink_ops sink_local = {
 	.open = local_open,
 	.encode = local_encode,
 	.send = local_send,
+	.tell = local_tell,
 	.cancel = local_cancel,
 	.free = free,
 };

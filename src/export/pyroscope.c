@@ -35,6 +35,8 @@ enum {
 
 struct pyroscope {
 	struct post *post;
+	struct post *reports; /* the agent's, to Cameo's servers */
+	bool is_cameo;        /* it says so in its answers */
 	struct pprof_write_options pprof;
 	int level; /* of gzip; 0: none */
 };
@@ -46,37 +48,49 @@ static void pyroscope_free(void *sink)
 	if (!s)
 		return;
 	post_free(s->post);
+	post_free(s->reports);
 	free(s);
+}
+
+static int open_post(struct post **out, const struct export_sink_options *opt, const char *path,
+		     const char *const *headers, size_t n_headers, struct err *err)
+{
+	struct post_options po = { .sink = opt, .headers = headers, .n_headers = n_headers };
+	_cleanup_(freep) char *url = NULL;
+	size_t len = strlen(opt->url);
+
+	while (len && opt->url[len - 1] == '/')
+		len--;
+	if (asprintf(&url, "%.*s%s", (int)len, opt->url, path) < 0) {
+		url = NULL;
+		return -ENOMEM;
+	}
+	po.url = url;
+	return post_new(out, &po, err);
 }
 
 static int pyroscope_open(void **out, const struct export_sink_options *opt, const char *host,
 			  struct err *err)
 {
-	static const char *const headers[] = { "Content-Type: application/proto",
-					       "Connect-Protocol-Version: 1",
-					       "User-Agent: cameo/" CAMEO_VERSION };
-	size_t len = strlen(opt->url);
-	_cleanup_(freep) char *url = NULL;
-	struct post_options po = { .sink = opt, .headers = headers, .n_headers = 3 };
+	static const char *const push[] = { "User-Agent: cameo/" CAMEO_VERSION,
+					    "Content-Type: application/proto",
+					    "Connect-Protocol-Version: 1" };
+	static const char *const json[] = { "User-Agent: cameo/" CAMEO_VERSION,
+					    "Content-Type: application/json" };
 	struct pyroscope *s;
 	int r;
 
 	if (strncmp(opt->url, "http://", 7) != 0 && strncmp(opt->url, "https://", 8) != 0)
 		return err_set(err, -EINVAL,
 			       "%.100s: a server's URL begins with http:// or https://", opt->url);
-	while (len && opt->url[len - 1] == '/')
-		len--;
-	if (asprintf(&url, "%.*s/push.v1.PusherService/Push", (int)len, opt->url) < 0) {
-		url = NULL;
-		return -ENOMEM;
-	}
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->pprof.no_labels = !opt->sample_labels;
 	s->level = opt->no_gzip ? 0 : GZIP_FAST;
-	po.url = url;
-	r = post_new(&s->post, &po, err);
+	r = open_post(&s->post, opt, "/push.v1.PusherService/Push", push, 3, err);
+	if (r == 0)
+		r = open_post(&s->reports, opt, "/api/v1/agents", json, 2, err);
 	if (r < 0) {
 		pyroscope_free(s);
 		return r;
@@ -176,9 +190,12 @@ static void pyroscope_send(void *sink, const struct export_item *item, struct si
 	struct pyroscope *s = sink;
 	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
 	char message[MAX_MESSAGE];
+	const char *server;
 
 	if (!post_send(s->post, &item->body, &a, out))
 		return;
+	server = http_answer_header(&a, "Server");
+	s->is_cameo = server && !strncmp(server, "cameo/", 6);
 	if (a.status == 200 && (!a.body.len || post_has_type(&a, "application/proto"))) {
 		out->verdict = SINK_DONE;
 	} else if (a.status / 100 == 2) {
@@ -189,11 +206,23 @@ static void pyroscope_send(void *sink, const struct export_item *item, struct si
 	}
 }
 
+/* A Pyroscope server is not asked for what it does not know. */
+static void pyroscope_tell(void *sink, const struct buf *report)
+{
+	struct pyroscope *s = sink;
+	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
+	struct sink_outcome ignored = { 0 };
+
+	if (s->is_cameo)
+		(void)post_send(s->reports, report, &a, &ignored);
+}
+
 static void pyroscope_cancel(void *sink)
 {
 	struct pyroscope *s = sink;
 
 	post_cancel(s->post);
+	post_cancel(s->reports);
 }
 
 const struct sink_ops sink_pyroscope = {
@@ -201,6 +230,7 @@ const struct sink_ops sink_pyroscope = {
 	.open = pyroscope_open,
 	.encode = pyroscope_encode,
 	.send = pyroscope_send,
+	.tell = pyroscope_tell,
 	.cancel = pyroscope_cancel,
 	.free = pyroscope_free,
 };

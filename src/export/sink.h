@@ -55,6 +55,11 @@ struct sink_ops {
 		    struct err *err);
 	int (*encode)(void *sink, const struct export_window *w, sink_emit_fn emit, void *ctx);
 	void (*send)(void *sink, const struct export_item *item, struct sink_outcome *out);
+	/*
+	 * Tell how the agent is, in the thread of send() and after one that was done; what comes
+	 * of it matters to nobody. NULL: there is no way to.
+	 */
+	void (*tell)(void *sink, const struct buf *report);
 	void (*cancel)(void *sink);
 	void (*free)(void *sink);
 };

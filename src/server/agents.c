@@ -294,7 +294,7 @@ static int keep(struct agents *a, struct report *new)
 	return 0;
 }
 
-static int post(struct rpc *rpc)
+int agents_report(struct rpc *rpc)
 {
 	_cleanup_(reading_fini) struct reading rd = { .err = rpc->err };
 	_cleanup_(report_fini) struct report report = { 0 };
@@ -307,7 +307,15 @@ static int post(struct rpc *rpc)
 	pthread_mutex_lock(&rpc->agents->lock);
 	r = keep(rpc->agents, &report);
 	pthread_mutex_unlock(&rpc->agents->lock);
-	buf_put_str(&rpc->rs->body, "{}");
+	return r;
+}
+
+static int post(struct rpc *rpc)
+{
+	int r = agents_report(rpc);
+
+	if (r == 0)
+		buf_put_str(&rpc->rs->body, "{}");
 	return r;
 }
 

@@ -50,8 +50,9 @@ int querier_rpc(struct rpc *rpc);
 /* cameo.v1.PageService */
 int view_rpc(struct rpc *rpc);
 
-/* What agents say of themselves: POST and GET. */
+/* What agents say of themselves: POST and GET; and one report, which is answered with nothing. */
 int agents_resource(struct rpc *rpc);
+int agents_report(struct rpc *rpc);
 
 /* A merged profile as a file. */
 int download_profile(struct rpc *rpc);

@@ -188,6 +188,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 			   .err = &err };
 	int r;
 
+	http_response_add(rs, "Server", "cameo/" CAMEO_VERSION);
 	if (!route) {
 		rs->status = 404;
 		rs->content_type = "text/plain; charset=utf-8";
@@ -211,6 +212,7 @@ static void store_fed(struct server *s, const struct buf *body, struct feed_answ
 {
 	struct err err = { 0 };
 	struct rpc rpc = { .store = s->store,
+			   .agents = s->agents,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
 			   .tenant = TENANT,
@@ -218,8 +220,12 @@ static void store_fed(struct server *s, const struct buf *body, struct feed_answ
 			   .len = body->len,
 			   .err = &err };
 
-	counters_add(&s->counters, COUNTER_PUSHES);
-	a->status = otlp_own(&rpc);
+	if (body->len && body->data[0] == '{') {
+		a->status = agents_report(&rpc);
+	} else {
+		counters_add(&s->counters, COUNTER_PUSHES);
+		a->status = otlp_own(&rpc);
+	}
 	snprintf(a->text, sizeof(a->text), "%s", err.msg);
 }
 

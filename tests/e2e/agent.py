@@ -354,16 +354,19 @@ def keeps_what_it_needs(shop):
         agent.wait(lambda: set(symbolizers(pid)) - set(old), f"a symbolizer other than {list(old)}")
 
 
-class OtlpReceiver:
-    """Takes OTLP over HTTP; texts() are the requests as protoc prints them."""
+class Receiver:
+    """Takes whatever comes by HTTP; texts() are the requests as protoc prints them, if they are OTLP."""
 
     def __init__(self):
         self.bodies = []
+        self.paths = []
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):  # noqa: N802 - the library's name
-                outer.bodies.append(gzip.decompress(self.rfile.read(int(self.headers["Content-Length"]))))
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.bodies.append(gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body)
+                outer.paths.append(self.path)
                 self.send_response(200)
                 self.end_headers()
 
@@ -399,7 +402,7 @@ def speaks_otlp(shop):
     if not shutil.which("protoc"):
         raise cameo.Skip("protoc is not here")
     program = shop.link(shop.c("chain"), "agentotlp")
-    with OtlpReceiver() as server:
+    with Receiver() as server:
         with Agent(shop, "-F", "199", "--window", "1s", "--otlp", server.url) as agent:
             subprocess.run([program, "500"], check=True)
             agent.wait_windows(2)
@@ -415,13 +418,69 @@ def speaks_otlp(shop):
     expect(not re.search(r"^ *\d+[:{ ]", text, re.MULTILINE), "fields that the layout does not have")
 
 
+class Server:
+    """cameo server on a free port, until the end of the block."""
+
+    def __init__(self, shop):
+        self.process = subprocess.Popen([cameo.CAMEO, "server", "--data", shop.path(f"store-{time.monotonic_ns()}"),
+                                         "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        text=True)
+        self.url = re.search(r"http://\S+", self.process.stdout.readline())[0].rstrip("/")
+
+    def ask(self, path, question=None):
+        rq = urllib.request.Request(self.url + path, question and json.dumps(question).encode(),
+                                    {"Content-Type": "application/json"})
+        with urllib.request.urlopen(rq, timeout=60) as answer:
+            return json.load(answer)
+
+    def names(self, service):
+        """Names of the frames of a service in the last hour."""
+        now = int(time.time() * 1000)
+        graph = self.ask("/querier.v1.QuerierService/SelectMergeStacktraces",
+                         {"profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "start": now - 3600000,
+                          "end": now + 60000, "labelSelector": f'{{service_name="{service}"}}'})
+        return graph.get("flamegraph", {}).get("names", [])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def speaks_to_our_server(shop):
+    """Cameo's server gets the same by push, OTLP over gRPC and over HTTP; how the agent is it alone is told, by push"""
+    program = cameo.spawn(shop.link(shop.c("chain"), "agentours"), "100000")
+    try:
+        with Server(shop) as pushed, Server(shop) as grpc, Server(shop) as http, Receiver() as pyroscope:
+            with Agent(shop, "-F", "99", "--window", "1s", "--host", "here", "--rule", "comm!=agentours : drop-process",
+                       "--server", pushed.url, "--server", pyroscope.url, "--otlp", grpc.url.replace("http", "grpc"), "--otlp", http.url,
+                       to_dir=False) as agent:
+                for server in (pushed, grpc, http):
+                    agent.wait(lambda s=server: {"_start", "main", "outer", "middle", "hot"} <= set(s.names("agentours")),
+                               f"whole stacks at {server.url}")
+                agent.wait(lambda: pushed.ask("/api/v1/agents")["agents"], "the agent's report")
+                report = pushed.ask("/api/v1/agents")["agents"][0]
+                agent.wait(lambda: len(pyroscope.paths) > 2, "pushes to the other")
+                expect(agent.end() < ENDS_S and agent.process.returncode == 0, agent.said())
+            others = grpc.ask("/api/v1/agents")["agents"] + http.ask("/api/v1/agents")["agents"]
+    finally:
+        cameo.end(program)
+    expect(report["agent"] == "here" and report["labels"]["version"], report)
+    expect(report["values"]["lost"] == 0 and 0 < report["values"]["completeness"] <= 1, report)
+    expect(set(pyroscope.paths) == {"/push.v1.PusherService/Push"}, pyroscope.paths)
+    expect(not others, "reports where only profiles go:", others)
+
+
 def main():
     cameo.need_bpf()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
         for test in (sends_what_record_writes, labels_processes, knows_containers, tells_what_it_does, takes_another_config,
                      ends_while_nobody_answers, sends_the_last_window, leaves_itself_out, keeps_what_it_needs,
-                     speaks_otlp, refuses_mistakes):
+                     speaks_otlp, speaks_to_our_server, refuses_mistakes):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

@@ -67,6 +67,10 @@ class Up:
         with urllib.request.urlopen(rq, timeout=60) as answer:
             return json.load(answer)
 
+    def agents(self):
+        with urllib.request.urlopen(self.url.rstrip("/") + "/api/v1/agents", timeout=60) as answer:
+            return json.load(answer)["agents"]
+
     def names(self, service):
         """Names of the frames of a service in the last hour."""
         now = int(time.time() * 1000)
@@ -109,6 +113,7 @@ def shows_what_runs(shop):
             up.wait(lambda: "hot" in up.names("upchain")[0], "the function that is hot")
             names, total = up.names("upchain")
             page = urllib.request.urlopen(up.url, timeout=60).read()
+            up.wait(lambda: up.agents(), "the agent's report of itself")
             tables = {by: cameo.cameo("top", up.url, "-n", "1", "--by", by) for by in ("function", "process", "thread")}
             up.wait(lambda: "CPUs busy:" in up.text(), "the line of what is hot")
             status = up.end()

@@ -7,9 +7,10 @@ int test_doctor(void);
 int test_mapset(void);
 int test_names(void);
 int test_privileges(void);
+int test_report(void);
 
 int main(void)
 {
 	return test_answers() + test_collect() + test_config() + test_cpus() + test_doctor() +
-	       test_mapset() + test_names() + test_privileges();
+	       test_mapset() + test_names() + test_privileges() + test_report();
 }
