@@ -21,12 +21,12 @@
 #include "cli/listen.h"
 #include "cli/server.h"
 #include "server/server.h"
-#include "store/usage.h"
+#include "store/store.h"
 
 #define DAY_NS 86400000000000LL
 
 struct options {
-	const char *listen, *otlp, *dir, *tokens, *basic, *cert, *key, *debuginfod;
+	const char *listen, *otlp, *dir, *store, *tokens, *basic, *cert, *key, *debuginfod;
 	const char *days, *gigabytes, *memory, *range, *seconds;
 	int insecure, tenants, store_info;
 };
@@ -43,15 +43,18 @@ enum {
 	OPT_OTLP,
 	OPT_RANGE,
 	OPT_SECONDS,
+	OPT_STORE,
 	OPT_TOKENS,
 };
 
 static int usage(FILE *f, int status)
 {
-	fputs("Usage: cameo server --data DIR [OPTION...]\n\n"
+	fputs("Usage: cameo server --data DIR|--store URL [OPTION...]\n\n"
 	      "Keep profiles that are pushed, show them on a web page, and answer Grafana's\n"
 	      "Pyroscope data source.\n\n"
 	      "  -d, --data DIR              where profiles are kept\n"
+	      "      --store URL             or in a ClickHouse, which several servers may share:\n"
+	      "                              clickhouse://[USER[:PASSWORD]@]HOST:PORT/DATABASE\n"
 	      "  -l, --listen HOST:PORT      127.0.0.1:4040; port 0 is any that is free\n"
 	      "      --otlp-listen HOST:PORT listen there too, for OTLP's own port 4317\n"
 	      "      --keep-days N           drop days older than this (30; 0: never)\n"
@@ -69,7 +72,7 @@ static int usage(FILE *f, int status)
 	      "      --tls-cert FILE         answer by HTTPS with this certificate (PEM),\n"
 	      "      --tls-key FILE          and its key\n"
 	      "      --tenants               keep apart what X-Scope-OrgID tells apart\n"
-	      "      --store-info            say what takes the space in DIR, and do nothing else\n"
+	      "      --store-info            say what takes the space, and do nothing else\n"
 	      "      --insecure              listen on more than this machine without asking who "
 	      "it is\n",
 	      f);
@@ -104,6 +107,8 @@ static const char **text_of(struct options *o, int c)
 		return &o->range;
 	case OPT_SECONDS:
 		return &o->seconds;
+	case OPT_STORE:
+		return &o->store;
 	case OPT_TOKENS:
 		return &o->tokens;
 	default:
@@ -128,6 +133,7 @@ static int parse(int argc, char **argv, struct options *out)
 		{ "otlp-listen", required_argument, NULL, OPT_OTLP },
 		{ "query-days", required_argument, NULL, OPT_RANGE },
 		{ "query-seconds", required_argument, NULL, OPT_SECONDS },
+		{ "store", required_argument, NULL, OPT_STORE },
 		{ "store-info", no_argument, &out->store_info, 1 },
 		{ "tenants", no_argument, &out->tenants, 1 },
 		{ "tls-cert", required_argument, NULL, OPT_CERT },
@@ -146,7 +152,7 @@ static int parse(int argc, char **argv, struct options *out)
 		else if (c)
 			return usage(stderr, EXIT_USAGE);
 	}
-	if (optind < argc || !out->dir)
+	if (optind < argc || !out->dir == !out->store)
 		return usage(stderr, EXIT_USAGE);
 	return -1;
 }
@@ -218,6 +224,7 @@ static int configure(const struct options *o, char *listen, char *otlp, struct s
 	if (r < 0)
 		r = check_open(o, so);
 	so->dir = o->dir;
+	so->store_url = o->store;
 	so->auth = (struct auth_options){ o->tokens, o->basic };
 	so->naming.debuginfod = o->debuginfod;
 	so->cert_file = o->cert;
@@ -265,7 +272,20 @@ static int on_day(void *ctx, const struct usage_day *d)
 	return 0;
 }
 
-static int store_info(const char *dir)
+/* A directory is read beside the process that has it. */
+static int each_day(const struct options *o, struct sums *s, struct err *err)
+{
+	const struct store_options opt = { .url = o->store };
+	_cleanup_(store_closep) struct store *store = NULL;
+	int r;
+
+	if (!o->store)
+		return usage_days(o->dir, NULL, on_day, s, err);
+	r = store_open(&store, &opt, err);
+	return r < 0 ? r : store_days(store, NULL, on_day, s, err);
+}
+
+static int store_info(const struct options *o)
 {
 	struct sums s = { .all.tenant = "" };
 	struct err err = { 0 };
@@ -274,7 +294,7 @@ static int store_info(const char *dir)
 	for (int i = 0; i < USAGE_PARTS; i++)
 		printf(" %9s", usage_part_label(i));
 	putchar('\n');
-	if (usage_days(dir, NULL, on_day, &s, &err) < 0)
+	if (each_day(o, &s, &err) < 0)
 		return cli_fail("%s", err.msg);
 	print_day("all", &s.all);
 	if (s.all.n_windows)
@@ -318,7 +338,7 @@ int cli_server_fed(int argc, char **argv, int fd)
 	if (r >= 0)
 		return r;
 	if (opt.store_info)
-		return store_info(opt.dir);
+		return store_info(&opt);
 	listen = strdup(opt.listen);
 	otlp = opt.otlp ? strdup(opt.otlp) : NULL;
 	if (!listen || (opt.otlp && !otlp))

@@ -41,6 +41,8 @@ static const struct connect_failure failures[] = {
 	{ -ENOMEM, 429, 8, "resource_exhausted", COUNTER_LIMIT_MEMORY },
 	{ -ENOSPC, 507, 14, "unavailable", COUNTER_LIMIT_DISK },
 	{ -ENOSYS, 501, 12, "unimplemented", COUNTER_REFUSED },
+	{ -ECONNREFUSED, 503, 14, "unavailable", COUNTER_REFUSED }, /* the store's own server */
+	{ -EAGAIN, 503, 14, "unavailable", COUNTER_REFUSED },
 	{ -ETIMEDOUT, 504, 4, "deadline_exceeded", COUNTER_LIMIT_TIME },
 };
 

@@ -31,6 +31,7 @@
 
 enum {
 	N_WORKERS = 8,
+	N_WAITING = 48, /* for another server, most of their time */
 	MAX_CONNECTIONS = 16384,
 	IDLE_SECONDS = 30,
 	MAX_BODY = 64 << 20,
@@ -346,7 +347,8 @@ static int open_http(struct server *s, struct err *err)
 						  .port = s->opt.port,
 						  .grpc_host = s->opt.otlp_host,
 						  .grpc_port = s->opt.otlp_port,
-						  .n_workers = N_WORKERS,
+						  .n_workers =
+							  s->opt.store_url ? N_WAITING : N_WORKERS,
 						  .max_connections = MAX_CONNECTIONS,
 						  .idle_seconds = IDLE_SECONDS,
 						  .max_body = MAX_BODY,
@@ -364,6 +366,8 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 {
 	_cleanup_(server_closep) struct server *s = calloc(1, sizeof(*s));
 	const struct store_options store = { .dir = opt->dir,
+					     .url = opt->store_url,
+					     .keep_ns = opt->max_age_ns,
 					     .warn = opt->warn,
 					     .warn_ctx = opt->warn_ctx };
 	int r;

@@ -20,7 +20,8 @@ struct server_options {
 		otlp_host; /* another place for what the first takes, as OTLP has a port; or NULL */
 	uint16_t otlp_port;
 	const char *dir;
-	int64_t max_age_ns; /* 0: no limit */
+	const char *store_url; /* of a ClickHouse instead; or NULL */
+	int64_t max_age_ns;    /* 0: no limit */
 	uint64_t max_bytes;
 	struct auth_options auth; /* no file: anybody may ask */
 	size_t max_memory;        /* of the process; beyond it requests are refused; 0: no limit */

@@ -113,7 +113,7 @@ int view_storage(struct view *v)
 	json_object(&v->json);
 	json_key(&v->json, "days");
 	json_array(&v->json);
-	r = usage_days(opt->dir, rpc->tenant, put_day, &days, rpc->err);
+	r = store_days(rpc->store, rpc->tenant, put_day, &days, rpc->err);
 	json_array_end(&v->json);
 	view_int(v, "bytes", (int64_t)days.bytes);
 	view_int(v, "series", (int64_t)days.n_series);

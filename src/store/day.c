@@ -344,30 +344,6 @@ static int put_windows(struct day *d, const struct store_profile *p, const struc
 	return r;
 }
 
-/* Which series and node each sample belongs to. */
-static int intern_samples(struct day *d, const struct store_profile *p,
-			  const struct intern_keys *keys, struct window_entry *out)
-{
-	_cleanup_(freep) uint32_t *nodes = NULL;
-	const struct profile_label *labels = NULL;
-	uint32_t n = profile_n_samples(p->profile), series = 0;
-	int r;
-
-	nodes = malloc(((size_t)profile_n_stacks(p->profile) + 1) * sizeof(*nodes));
-	if (!nodes)
-		return -ENOMEM;
-	r = intern_stacks(&d->intern, d->state.symbols, p->profile, keys, nodes);
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		struct profile_sample s = profile_sample(p->profile, i);
-
-		if (i == 0 || s.labels != labels) /* equal sets of labels are one place */
-			r = series_of_sample(d->state.symbols, p, i, &series);
-		labels = s.labels;
-		out[i] = (struct window_entry){ series, nodes[s.stack], i };
-	}
-	return r;
-}
-
 int day_append(struct day *d, const struct store_profile *p, const struct intern_keys *keys,
 	       struct err *err)
 {
@@ -384,7 +360,7 @@ int day_append(struct day *d, const struct store_profile *p, const struct intern
 	if (!entries)
 		return -ENOMEM;
 	pthread_rwlock_wrlock(&d->state.lock);
-	r = intern_samples(d, p, keys, entries);
+	r = window_entries(entries, &d->intern, d->state.symbols, p, keys);
 	pthread_rwlock_unlock(&d->state.lock);
 	if (r == -EINVAL)
 		return err_set(err, r, "too many labels or sample types");

@@ -18,7 +18,7 @@ enum {
 	WORD_NAME,
 	WORD_PERIOD_TYPE,
 	WORD_PERIOD_UNIT,
-	WORD_N_TYPES,
+	WORD_N_TYPES = SERIES_WORD_N_TYPES,
 	WORDS_FIXED,
 	MAX_WORDS = WORDS_FIXED + 2 * BLOCK_MAX_TYPES + 2 * SERIES_MAX_LABELS,
 };
@@ -116,6 +116,13 @@ int series_of_sample(struct symbols *s, const struct store_profile *p, uint32_t 
 			r = add_text(s, &row, labels[i].value);
 	}
 	return r < 0 ? r : symbols_add_series(s, row.words, row.n, out_id);
+}
+
+int series_add(struct symbols *s, const uint32_t *words, size_t n, uint32_t *out_id)
+{
+	int r = n > MAX_WORDS ? -EBADMSG : symbols_add_series(s, words, n, out_id);
+
+	return r == 0 && !series_valid(s, *out_id) ? -EBADMSG : r;
 }
 
 bool series_valid(const struct symbols *s, uint32_t id)

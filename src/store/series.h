@@ -18,6 +18,12 @@ struct symbols;
 
 enum { SERIES_MAX_LABELS = 64 };
 
+/* The one word of a series that is a number and no string: how many sample types it has. */
+enum { SERIES_WORD_N_TYPES = 3 };
+
+/* A series from its words. 0; -EBADMSG; -ENOMEM. */
+int series_add(struct symbols *s, const uint32_t *words, size_t n, uint32_t *out_id);
+
 /* From a profile and one of its samples' labels. 0; -EINVAL for too much of something; -ENOMEM. */
 int series_of_sample(struct symbols *s, const struct store_profile *p, uint32_t sample,
 		     uint32_t *out_id);

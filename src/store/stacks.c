@@ -95,11 +95,20 @@ static int make_room(struct stacks *s, uint32_t node)
 
 	if (node >= s->cap)
 		r = vec_grow((void **)&s->self, &s->cap, node + 1, sizeof(*s->self));
-	if (r == 0 && node >= s->n) {
-		s->self[node] = 0;
-		s->n = node + 1;
-	}
+	while (r == 0 && s->n <= node)
+		s->self[s->n++] = 0;
 	return r;
+}
+
+int stacks_add_value(struct stacks *s, uint32_t node, int64_t value)
+{
+	int r = make_room(s, node);
+
+	if (r < 0)
+		return r;
+	s->self[node] = stacks_sum(s->self[node], value);
+	s->total = stacks_sum(s->total, value);
+	return 0;
 }
 
 static int carry_node(struct carry *c, uint32_t id, int64_t value)
@@ -115,13 +124,9 @@ static int carry_node(struct carry *c, uint32_t id, int64_t value)
 			r = symbols_add_node(s->symbols, c->nodes[n->parent], frame, &node);
 	}
 	if (r == 0)
-		r = make_room(s, node);
-	if (r < 0)
-		return r;
-	s->self[node] = stacks_sum(s->self[node], value);
-	s->total = stacks_sum(s->total, value);
+		r = stacks_add_value(s, node, value);
 	c->nodes[id] = node;
-	return 0;
+	return r;
 }
 
 static int carry_all(struct carry *c, const int64_t *self, size_t n)

@@ -34,6 +34,9 @@ int stacks_add(struct stacks *s, const struct symbols *symbols, const int64_t *s
 int stacks_add_mapped(struct stacks *s, const struct symbols *symbols, const int64_t *self,
 		      size_t n, uint32_t **out_nodes);
 
+/* Add to what a node of the symbols has. 0 or -ENOMEM. */
+int stacks_add_value(struct stacks *s, uint32_t node, int64_t value);
+
 /* All of @part below a frame called @name at the top. 0 or -ENOMEM. */
 int stacks_add_under(struct stacks *s, const char *name, const struct stacks *part);
 

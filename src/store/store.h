@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "store/usage.h"
 
 struct err;
 struct matcher;
@@ -28,6 +29,8 @@ typedef void (*store_warn_fn)(void *ctx, const char *message);
 
 struct store_options {
 	const char *dir;    /* made if it is missing */
+	const char *url;    /* of a ClickHouse instead (store/click.h); or NULL */
+	int64_t keep_ns;    /* how long days are kept at least; 0: for ever */
 	store_warn_fn warn; /* told of files set aside; from any thread; or NULL */
 	void *warn_ctx;
 };
@@ -74,6 +77,10 @@ struct store_point {
 typedef int (*store_series_fn)(void *ctx, const struct store_label *labels, size_t n);
 typedef int (*store_point_fn)(void *ctx, const struct store_point *point);
 
+/* A window and when its samples were taken, if that is known. */
+typedef int (*store_times_fn)(void *ctx, const struct store_point *window, const int64_t *times_ns,
+			      size_t n);
+
 struct store_stats {
 	bool has_data;
 	int64_t oldest_ns, newest_ns;
@@ -82,6 +89,33 @@ struct store_stats {
 struct store_usage {
 	uint64_t bytes;
 	uint32_t n_days;
+};
+
+/* What kinds of stores do, each as the function of its name below. */
+struct store_ops {
+	int (*append)(struct store *s, const char *tenant, const struct store_profile *profiles,
+		      size_t n, struct err *err);
+	int (*merge)(struct store *s, const struct store_select *sel, struct stacks **out,
+		     struct err *err);
+	int (*series)(struct store *s, const struct store_select *sel, store_series_fn fn,
+		      void *ctx, struct err *err);
+	int (*points)(struct store *s, const struct store_select *sel, store_series_fn series,
+		      store_point_fn point, void *ctx, struct err *err);
+	int (*times)(struct store *s, const struct store_select *sel, store_times_fn fn, void *ctx,
+		     struct err *err);
+	int (*moments)(struct store *s, const struct store_select *sel, int64_t before_ns,
+		       struct moments *out, struct err *err);
+	int (*stats)(struct store *s, const char *tenant, struct store_stats *out, struct err *err);
+	int (*usage)(struct store *s, struct store_usage *out, struct err *err);
+	int (*days)(struct store *s, const char *tenant, usage_fn fn, void *ctx, struct err *err);
+	int (*sum_up)(struct store *s, int64_t before_ns, struct err *err);
+	int (*retain)(struct store *s, int64_t oldest_ns, uint64_t max_bytes, int64_t now_ns,
+		      struct err *err);
+	void (*close)(struct store *s);
+};
+
+struct store {
+	const struct store_ops *ops;
 };
 
 /* 0; -errno, and @err says why. */
@@ -118,10 +152,6 @@ int store_series(struct store *s, const struct store_select *sel, store_series_f
 int store_points(struct store *s, const struct store_select *sel, store_series_fn series,
 		 store_point_fn point, void *ctx, struct err *err);
 
-/* A window and when its samples were taken, if that is known. */
-typedef int (*store_times_fn)(void *ctx, const struct store_point *window, const int64_t *times_ns,
-			      size_t n);
-
 /* Each window of one type, with the times of its samples. */
 int store_times(struct store *s, const struct store_select *sel, store_times_fn fn, void *ctx,
 		struct err *err);
@@ -135,6 +165,9 @@ int store_moments(struct store *s, const struct store_select *sel, int64_t befor
 
 int store_stats(struct store *s, const char *tenant, struct store_stats *out, struct err *err);
 int store_usage(struct store *s, struct store_usage *out, struct err *err);
+
+/* What takes the space, as usage_days(). */
+int store_days(struct store *s, const char *tenant, usage_fn fn, void *ctx, struct err *err);
 
 /*
  * Make sums of what has been left alone since the last time and is older than

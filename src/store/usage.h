@@ -19,7 +19,7 @@ const char *usage_part_label(enum usage_part part);
 struct usage_day {
 	const char *tenant;
 	int64_t start_ns;
-	uint64_t bytes; /* on disk */
+	uint64_t bytes; /* on disk; where tenants share files, by their windows */
 	uint64_t n_windows, n_series;
 	uint64_t parts[USAGE_PARTS]; /* bytes */
 };

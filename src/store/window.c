@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "codec/wire.h"
 #include "profile/profile.h"
+#include "store/intern.h"
+#include "store/series.h"
 #include "store/stacks.h"
 #include "store/store.h"
 
@@ -25,6 +28,29 @@ static int cmp_entry(const void *a, const void *b)
 void window_sort(struct window_entry *entries, size_t n)
 {
 	qsort(entries, n, sizeof(*entries), cmp_entry);
+}
+
+int window_entries(struct window_entry *out, struct intern *in, struct symbols *s,
+		   const struct store_profile *p, const struct intern_keys *keys)
+{
+	_cleanup_(freep) uint32_t *nodes = NULL;
+	const struct profile_label *labels = NULL;
+	uint32_t n = profile_n_samples(p->profile), series = 0;
+	int r;
+
+	nodes = malloc(((size_t)profile_n_stacks(p->profile) + 1) * sizeof(*nodes));
+	if (!nodes)
+		return -ENOMEM;
+	r = intern_stacks(in, s, p->profile, keys, nodes);
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		struct profile_sample sample = profile_sample(p->profile, i);
+
+		if (i == 0 || sample.labels != labels) /* equal sets of labels are one place */
+			r = series_of_sample(s, p, i, &series);
+		labels = sample.labels;
+		out[i] = (struct window_entry){ series, nodes[sample.stack], i };
+	}
+	return r;
 }
 
 static bool all_zero(const int64_t *values, size_t n)

@@ -11,9 +11,12 @@
 #include "store/block.h"
 
 struct buf;
+struct intern;
+struct intern_keys;
 struct profile;
 struct profile_meta;
 struct store_profile;
+struct symbols;
 
 /* One sample, and where it belongs. */
 struct window_entry {
@@ -22,6 +25,10 @@ struct window_entry {
 
 /* By series, then by node. */
 void window_sort(struct window_entry *entries, size_t n);
+
+/* Of all samples of a profile: 0; -EINVAL for what can't be a series; -ENOMEM. */
+int window_entries(struct window_entry *out, struct intern *in, struct symbols *s,
+		   const struct store_profile *p, const struct intern_keys *keys);
 
 struct window_rows {
 	uint32_t *nodes;

@@ -164,7 +164,7 @@ def check_storage(server, cameo, directory):
           (BASE_S * 1000, (BASE_S + 15) * 1000, 1, "2026-11-20", 3) and
           0 < day["parts"]["stacks"] < day["bytes"] == s["bytes"] and s["series"] == 3, s)
     check("and for how long", s["retention"] == {"days": 0, "bytes": 10 << 30}, s)
-    run = subprocess.run([cameo, "server", "--data", directory, "--store-info"],
+    run = subprocess.run([cameo, "server", *server.store, "--store-info"],
                          capture_output=True, text=True)
     check("--store-info says so too", run.returncode == 0 and
           run.stdout.split("\n")[1].split()[0] == "2026-11-20" and "1 days" in run.stdout,

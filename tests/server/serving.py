@@ -3,6 +3,8 @@
 import atexit
 import base64
 import json
+import os
+import re
 import signal
 import subprocess
 import urllib.error
@@ -90,9 +92,12 @@ DATA = [
 
 class Server:
     def __init__(self, cameo, directory, *options, stderr=None):
+        # another kind of store, where a directory is a database (clickhouse.py)
+        url = os.environ.get("CAMEO_TEST_STORE")
+        name = re.sub("[^a-z0-9]", "_", os.path.basename(directory).lower())
+        self.store = ["--store", url + "/d" + name] if url else ["--data", directory]
         self.process = subprocess.Popen(
-            [cameo, "server", "--listen", "127.0.0.1:0", "--data", directory, "--keep-days", "0",
-             *options],
+            [cameo, "server", "--listen", "127.0.0.1:0", *self.store, "--keep-days", "0", *options],
             stdout=subprocess.PIPE, stderr=stderr, text=True)
         atexit.register(self.process.kill)
         self.url = (self.process.stdout.readline().split() or [""])[-1]

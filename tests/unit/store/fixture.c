@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "codec/folded_read.h"
 #include "profile/profile.h"
 #include "store/matcher.h"
@@ -34,11 +35,29 @@ void fixture_remove(char *dir)
 	free(dir);
 }
 
+/* CAMEO_TEST_STORE is another kind of store, where a directory is a database. */
+static char *url_of(const char *dir)
+{
+	const char *base = getenv("CAMEO_TEST_STORE");
+	char *url;
+
+	if (!base)
+		return NULL;
+	assert_true(asprintf(&url, "%s/%s", base, strrchr(dir, '/') + 1) > 0);
+	for (char *c = url + strlen(base); *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	return url;
+}
+
 struct store *fixture_open(const char *dir)
 {
+	_cleanup_(freep) char *url = url_of(dir);
+	struct store_options opt = { .dir = dir, .url = url };
 	struct store *s = NULL;
+	struct err err = { 0 };
 
-	assert_int_equal(store_open(&s, &(struct store_options){ .dir = dir }, NULL), 0);
+	if (store_open(&s, &opt, &err) < 0)
+		fail_msg("%s", err.msg);
 	return s;
 }
 

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection a thread that is asking; idle ones are kept. Statements go in a POST's body, but
+ * rows to be inserted have theirs in the URL. */
+#include "store/click_http.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "net/http_client.h"
+
+enum { TIMEOUT_MS = 120000, MAX_USER = 512, MAX_URL = 1024, MAX_IDLE = 16 };
+
+struct click_http {
+	char *base; /* http://HOST:PORT/ */
+	char *database;
+	char user[MAX_USER], key[MAX_USER]; /* headers; "": none */
+	pthread_mutex_t lock;
+	struct {
+		VEC(struct http_client *);
+	} idle;
+};
+
+void click_http_free(struct click_http *h)
+{
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->idle.len; i++)
+		http_client_free(h->idle.data[i]);
+	vec_fini(&h->idle);
+	pthread_mutex_destroy(&h->lock);
+	free(h->base);
+	free(h->database);
+	free(h);
+}
+
+const char *click_http_database(const struct click_http *h)
+{
+	return h->database;
+}
+
+/* As a name in SQL needs no quotes. */
+static bool is_name(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	return n && n <= 64 && !s[n] && (s[0] < '0' || s[0] > '9');
+}
+
+static int take_user(struct click_http *h, const char *text, size_t len)
+{
+	const char *colon = memchr(text, ':', len);
+	size_t user = colon ? (size_t)(colon - text) : len;
+
+	if (len > MAX_USER / 2 || memchr(text, '\n', len) || memchr(text, '\r', len))
+		return -EINVAL;
+	snprintf(h->user, sizeof(h->user), "X-ClickHouse-User: %.*s", (int)user, text);
+	if (colon)
+		snprintf(h->key, sizeof(h->key), "X-ClickHouse-Key: %.*s", (int)(len - user - 1),
+			 colon + 1);
+	return 0;
+}
+
+static int parse_url(struct click_http *h, const char *url)
+{
+	bool tls = !strncmp(url, "clickhouses://", 14);
+	const char *host = url + (tls ? 14 : 13), *at = strrchr(host, '@'), *slash;
+
+	if (!tls && strncmp(url, "clickhouse://", 13) != 0)
+		return -EINVAL;
+	if (at && take_user(h, host, (size_t)(at - host)) < 0)
+		return -EINVAL;
+	host = at ? at + 1 : host;
+	slash = strchr(host, '/');
+	if (!slash || slash == host || !is_name(slash + 1))
+		return -EINVAL;
+	if (asprintf(&h->base, "http%s://%.*s/", tls ? "s" : "", (int)(slash - host), host) < 0)
+		h->base = NULL;
+	h->database = strdup(slash + 1);
+	return h->base && h->database ? 0 : -ENOMEM;
+}
+
+int click_http_new(struct click_http **out, const char *url, struct err *err)
+{
+	_cleanup_(click_http_freep) struct click_http *h = calloc(1, sizeof(*h));
+	int r;
+
+	if (!h)
+		return -ENOMEM;
+	pthread_mutex_init(&h->lock, NULL);
+	r = parse_url(h, url);
+	if (r == -EINVAL)
+		return err_set(err, r,
+			       "clickhouse://[USER[:PASSWORD]@]HOST:PORT/DATABASE is expected");
+	if (r == 0)
+		*out = steal_ptr(&h);
+	return r;
+}
+
+static int take_client(struct click_http *h, struct http_client **out, struct err *err)
+{
+	const struct http_client_options opt = { .timeout_ms = TIMEOUT_MS,
+						 .max_answer = CLICK_MAX_ANSWER };
+
+	pthread_mutex_lock(&h->lock);
+	*out = h->idle.len ? h->idle.data[--h->idle.len] : NULL;
+	pthread_mutex_unlock(&h->lock);
+	return *out ? 0 : http_client_new(out, &opt, err);
+}
+
+static void give_client(struct click_http *h, struct http_client *c)
+{
+	pthread_mutex_lock(&h->lock);
+	if (h->idle.len >= MAX_IDLE || vec_push(&h->idle, c) < 0)
+		http_client_free(c);
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* "Code: 159, e.displayText() = …", in later releases "Code: 159. DB::Exception: …" */
+static int failed(const struct http_answer *a, struct err *err)
+{
+	static const struct {
+		int code, error;
+	} codes[] = {
+		{ 159, -ETIMEDOUT }, /* TIMEOUT_EXCEEDED */
+		{ 160, -ETIMEDOUT }, /* TOO_SLOW */
+		{ 241, -ENOMEM },    /* MEMORY_LIMIT_EXCEEDED */
+		{ 243, -ENOSPC },    /* NOT_ENOUGH_SPACE */
+		{ 252, -EAGAIN },    /* TOO_MANY_PARTS */
+	};
+	const char *text = (const char *)a->body.data;
+	int code = 0, n = a->body.len < 150 ? (int)a->body.len : 150;
+
+	if (n > 6 && !strncmp(text, "Code: ", 6))
+		code = (int)strtol(text + 6, NULL, 10);
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i].code == code)
+			return err_set(err, codes[i].error, "ClickHouse: %.*s", n, text);
+	return err_set(err, -EIO, "ClickHouse: status %d: %.*s", a->status, n, n ? text : "");
+}
+
+static int exchange(struct click_http *h, const char *url, const struct buf *body, struct buf *out,
+		    struct err *err)
+{
+	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
+	const char *headers[] = { h->user, h->key };
+	struct http_client_request rq = { .method = "POST",
+					  .url = url,
+					  .headers = headers,
+					  .n_headers = h->key[0] ? 2 : h->user[0] != 0,
+					  .body = body->data,
+					  .body_len = body->len };
+	struct http_client *c = NULL;
+	int r = take_client(h, &c, err);
+
+	if (r < 0)
+		return r;
+	r = http_client_do(c, &rq, &a, err);
+	give_client(h, c);
+	if (r < 0)
+		return r;
+	buf_put_byte(&a.body, 0); /* an error's text is read as such */
+	if (buf_error(&a.body))
+		return -ENOMEM;
+	a.body.len--;
+	if (a.status != 200)
+		return failed(&a, err);
+	if (out)
+		buf_put(out, a.body.data, a.body.len);
+	return out ? buf_error(out) : 0;
+}
+
+int click_http_run(struct click_http *h, const struct buf *sql, int64_t deadline_ns,
+		   struct buf *out, struct err *err)
+{
+	int64_t left_ns = deadline_ns ? deadline_ns - (int64_t)clock_monotonic_ns() : 0;
+	char url[MAX_URL], limit[64] = "";
+
+	if (buf_error(sql))
+		return -ENOMEM;
+	if (deadline_ns && left_ns <= 0)
+		return err_set(err, -ETIMEDOUT, "the question takes too long");
+	if (deadline_ns)
+		snprintf(limit, sizeof(limit), "&max_execution_time=%lld",
+			 (long long)(left_ns / (int64_t)CLOCK_SECOND_NS + 1));
+	/* an answer that breaks off must not be taken for a whole one */
+	snprintf(url, sizeof(url), "%s?database=%s&wait_end_of_query=1&max_query_size=4194304%s",
+		 h->base, h->database, limit);
+	return exchange(h, url, sql, out, err);
+}
+
+int click_http_run_outside(struct click_http *h, const struct buf *sql, struct err *err)
+{
+	return buf_error(sql) ? -ENOMEM : exchange(h, h->base, sql, NULL, err);
+}
+
+int click_http_insert(struct click_http *h, const char *table, const struct buf *rows,
+		      struct err *err)
+{
+	char url[MAX_URL];
+
+	if (buf_error(rows))
+		return -ENOMEM;
+	snprintf(url, sizeof(url),
+		 "%s?database=%s&query=INSERT%%20INTO%%20%s%%20FORMAT%%20RowBinary", h->base,
+		 h->database, table);
+	return exchange(h, url, rows, NULL, err);
+}
