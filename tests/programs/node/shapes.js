@@ -6,7 +6,7 @@ const fs = require('fs');
 const vm = require('vm');
 const workers = require('worker_threads');
 
-function hot(n = 2000) {
+function hot(n = 20000) {
   let x = 0;
   for (let i = 0; i < n; i++) {
     x = (x * 31 + i * i) % 1000003; // at hot
@@ -98,18 +98,14 @@ function contexts() {
   return inContext();
 }
 
-// is inlined wherever it is called
-function small(x) {
-  return (x * 31 + 7) % 1000003;
-}
-
+// inlined wherever they are called
 function medium(x) {
-  return small(x) + small(x + 1);
+  return hot(10) + x;
 }
 
 function inlined() {
   let x = 0;
-  for (let i = 0; i < 20000; i++) x = medium(x);
+  for (let i = 0; i < 2000; i++) x = medium(x) % 7;
   return x;
 }
 
@@ -168,7 +164,7 @@ if (!workers.isMainThread) {
   (which ? workerTwo : workerOne)(until);
 } else {
   const [shape, ms] = process.argv.slice(2);
-  const until = used() + Number(ms);
+  const until = used() + Number(ms) * (shape === 'threads' ? 2 : 1);
   fs.writeFileSync('/proc/self/comm', shape);
   if (shape === 'threads') {
     for (const which of [0, 1]) new workers.Worker(__filename, { workerData: { which, until } });
