@@ -857,6 +857,9 @@ def v8():
                                            0x10001 + (rng.randrange(0x4000) & ~7))))
                    for _ in range(i % 8)]
         yield head + b"".join(patches)
+    text = b"class A extends (class { m() {} }) { n() { `${ {} }`; /[/]/ } } B = class { 'x'() {} }//"
+    for i in range(len(text)):
+        yield bytes(8) + text[:i]
 
 
 def main():

@@ -2,7 +2,8 @@
 /*
  * A V8 made by hand (tests/unit/lang/v8_memory.c) of which any words are replaced: frames of
  * byte code, optimized and embedded code, the functions inlined there, their names, scopes and
- * lines, of each version's shape. And the tables of positions by themselves. All of it ends and
+ * lines, of each version's shape. And the tables of positions and a
+ * script's text by themselves. All of it ends and
  * stays in its memory.
  *
  * An input is a version and places, then {offset, word} to be replaced, which are the tables, too.
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/v8/classes.h"
 #include "lang/v8/heap.h"
 #include "v8_memory.h"
 
@@ -89,9 +91,16 @@ static void name_all(const uint64_t words[2])
 
 static void read_tables(const uint8_t *data, size_t len, uint32_t place)
 {
+	struct v8_method *methods = NULL;
+	size_t n_methods = 0;
 	uint32_t n = 0;
 	int64_t position;
 
+	if (v8_find_methods(data, (uint32_t)len, 1, &methods, &n_methods) == 0) {
+		for (size_t i = 0; i < n_methods; i++)
+			assert(methods[i].at < len && methods[i].class + methods[i].n_class <= len);
+		free(methods);
+	}
 	if (v8_position_at(data, len, place, &position))
 		(void)V8_SOURCE_OFFSET(position);
 	if (v8_baseline_index(data, len, place, &n))

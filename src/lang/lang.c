@@ -14,6 +14,7 @@
 #include "base/index.h"
 #include "base/vec.h"
 #include "lang/functions.h"
+#include "lang/memo.h"
 
 #define X(sym, name) extern const struct lang name##_lang;
 #include "bpf/shared/langs.def"
@@ -47,6 +48,7 @@ struct langs {
 	struct vm_tables tables;
 	bool fold, signatures;
 	uint32_t n_vms; /* [0] is none */
+	struct lang_memo *memo;
 	struct {
 		VEC(struct lang_unsupported);
 	} unsupported;
@@ -77,6 +79,10 @@ int langs_new(struct langs **out, const struct vm_tables *tables, bool fold)
 
 	if (!l)
 		return -ENOMEM;
+	if (lang_memo_new(&l->memo) < 0) {
+		free(l);
+		return -ENOMEM;
+	}
 	l->tables = *tables;
 	l->fold = fold;
 	l->n_vms = 1;
@@ -111,6 +117,7 @@ void langs_free(struct langs *l)
 	vec_fini(&l->expansions);
 	vec_fini(&l->expanded);
 	index_fini(&l->by_place);
+	lang_memo_free(l->memo);
 	free(l);
 }
 
@@ -200,6 +207,7 @@ static struct lang_function function_read(struct langs *l, const struct lang_pro
 	if (lang == LANG_NONE)
 		return f;
 	of.signatures = l->signatures;
+	of.memo = l->memo;
 	r = all[lang]->read(&l->tables, VM_FRAME_INDEX(head), &of, VM_FRAME_ADDR(head), cookie, &f);
 	f.state = r == 0         ? LANG_FUNCTION_READ
 		  : r == -ESTALE ? LANG_FUNCTION_STALE
@@ -314,7 +322,8 @@ size_t langs_bytes(const struct langs *l)
 	return l->functions.cap * sizeof(*l->functions.data) + l->keys.cap * sizeof(*l->keys.data) +
 	       l->free_ids.cap * sizeof(uint32_t) + l->by_key.n_slots * sizeof(struct index_slot) +
 	       l->text_bytes + l->expansions.cap * sizeof(struct expansion) +
-	       l->expanded.cap * sizeof(uint64_t) + l->by_place.n_slots * sizeof(struct index_slot);
+	       l->expanded.cap * sizeof(uint64_t) +
+	       l->by_place.n_slots * sizeof(struct index_slot) + lang_memo_bytes(l->memo);
 }
 
 uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2])

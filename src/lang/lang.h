@@ -20,6 +20,7 @@
 #include "symbol/symbol.h"
 
 struct elf_image;
+struct lang_memo;
 struct langs;
 
 /* A file that is a virtual machine; vm 0: it is none. */
@@ -37,7 +38,8 @@ struct lang_process {
 	/* What is added to the addresses of machine @vm's file; NULL, or 0: not known. */
 	uint64_t (*bias)(void *ctx, uint32_t vm);
 	void *ctx;
-	bool signatures; /* set by langs: names are wanted with their parameters */
+	bool signatures;        /* set by langs: names are wanted with their parameters */
+	struct lang_memo *memo; /* set by langs, for read(); may be NULL */
 };
 
 enum lang_function_state {

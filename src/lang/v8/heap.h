@@ -81,6 +81,9 @@ struct v8_text {
 
 int v8_get_text(const struct v8_heap *h, uint64_t object, struct v8_text *out);
 
+/* At most @max characters of it, as above. Their number. */
+int v8_put_text(const struct v8_heap *h, const struct v8_text *t, uint32_t max, struct buf *out);
+
 /* ---- what a function is (function.c) ------------------------------------------ */
 
 /* A place in a script is the number of characters before it. */
@@ -102,10 +105,13 @@ int v8_get_bytecode(const struct v8_heap *h, uint64_t shared, uint64_t *out);
 /* The cookie of a SharedFunctionInfo, as the walk makes it. */
 int v8_get_cookie(const struct v8_heap *h, uint64_t shared, uint32_t *out);
 
-/* ---- where lines begin (lines.c) ---------------------------------------------- */
+/* ---- a script's text (script.c) ------------------------------------------------- */
 
 /* Fills first_line and lines of @out for the characters of @f in its script. */
 int v8_get_lines(const struct v8_heap *h, const struct v8_function *f, struct lang_function *out);
+
+/* The name of the class that has @f as a method; nothing if none has. */
+int v8_put_class(const struct v8_heap *h, const struct v8_function *f, struct buf *out);
 
 /* ---- tables of positions (positions.c): bytes of any content are borne ---------- */
 

@@ -67,6 +67,24 @@ static int put_anonymous(const struct v8_heap *h, uint64_t shared, const struct 
 	return take_string(&b, out);
 }
 
+/* "Class.name" of a method; its constructor has the class's name already. */
+static int add_class(const struct v8_heap *h, const struct v8_function *f, char **name)
+{
+	struct buf b = { 0 };
+	int r = v8_put_class(h, f, &b);
+
+	if (r < 0 || !b.len || buf_error(&b) ||
+	    (b.len == strlen(*name) && !memcmp(b.data, *name, b.len))) {
+		buf_fini(&b);
+		return r;
+	}
+	buf_put_byte(&b, '.');
+	buf_put_str(&b, *name);
+	free(*name);
+	*name = NULL;
+	return take_string(&b, name);
+}
+
 static int read_name(const struct v8_heap *h, uint64_t shared, const struct v8_function *f,
 		     struct lang_function *out)
 {
@@ -81,6 +99,7 @@ static int read_name(const struct v8_heap *h, uint64_t shared, const struct v8_f
 	} else if (r == 0 && *name) {
 		out->name = name;
 		name = NULL;
+		r = add_class(h, f, &out->name);
 	} else if (r == 0) {
 		r = put_anonymous(h, shared, out, &out->name);
 	}

@@ -137,8 +137,7 @@ static void put_char(struct buf *out, uint32_t c)
 	}
 }
 
-/* At most @max characters. Number of them. */
-static int put_text(const struct v8_heap *h, const struct v8_text *t, uint32_t max, struct buf *out)
+int v8_put_text(const struct v8_heap *h, const struct v8_text *t, uint32_t max, struct buf *out)
 {
 	uint32_t n = t->n < max ? t->n : max, i = 0;
 	uint8_t chunk[CHUNK];
@@ -170,7 +169,7 @@ int v8_put_string(const struct v8_heap *h, uint64_t object, struct buf *out)
 		object = pending[--n];
 		r = v8_get_text(h, object, &text);
 		if (r == 0)
-			r = put_text(h, &text, left, out);
+			r = v8_put_text(h, &text, left, out);
 		if (r >= 0) {
 			left -= (uint32_t)r;
 			continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_jvm(void);
+int test_memo(void);
 int test_python_code(void);
 int test_python_lines(void);
 int test_python_offsets(void);
@@ -11,6 +12,7 @@ int main(void)
 	int n_failed = 0;
 
 	n_failed += test_jvm();
+	n_failed += test_memo();
 	n_failed += test_python_code();
 	n_failed += test_python_lines();
 	n_failed += test_python_offsets();

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/memo.h"
+#include "lang/v8/classes.h"
 #include "lang/v8/heap.h"
 #include "tests/test.h"
 #include "v8_memory.h"
@@ -151,6 +154,100 @@ static void a_function_that_moved_is_stale(void **state)
 	free_function(&f);
 	f = read_function(v, 1ULL << 40, 1, -ESTALE);
 	free_function(&f);
+}
+
+/* ---- classes -------------------------------------------------------------------- */
+
+/* The classes whose methods begin in a text, in its order. */
+static void assert_classes(const char *text, const char *expected)
+{
+	struct v8_method *methods = NULL;
+	char all[256] = "";
+	size_t n = 0, len;
+
+	assert_int_equal(v8_find_methods(text, (uint32_t)strlen(text), 1, &methods, &n), 0);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(text[methods[i].at], '(');
+		len = strlen(all);
+		snprintf(all + len, sizeof(all) - len, "%s%.*s", i ? " " : "",
+			 (int)methods[i].n_class, text + methods[i].class);
+	}
+	free(methods);
+	assert_string_equal(all, expected);
+}
+
+static void methods_are_told_by_the_text(void **state)
+{
+	(void)state;
+	assert_classes("class A { m() { f(); } static s(x) {} }", "A A");
+	assert_classes("class A extends (class B { b() {} }) { a() {} }", "B A");
+	assert_classes("class A extends f({}) { a() { class C { c() {} } } b() {} }", "A C A");
+	assert_classes("const D = class { d() {} }, E = class extends D { e() {} };", "D E");
+	assert_classes("x.class = { y() {} }; function class_() {} ({ class: 1 })", "");
+	assert_classes("if (a == class {  m() {} }) {}", "");
+	assert_classes("class \xe9t\xe9 { m() {} }", "\xe9t\xe9");
+}
+
+static void what_is_quoted_is_no_code(void **state)
+{
+	(void)state;
+	assert_classes("'class A {'; \"\\\"}\"; /}[/}]{/.test(x); class B { m() {} }", "B");
+	assert_classes("// class A {\n/* { */ class B { m() {} }", "B");
+	assert_classes("`class A { m() ${ { a: `}` } } ${`{`}`; class B { m() { a / b } n() {} }",
+		       "B B");
+	assert_classes("class B { m() { return a++ / 2 } n() { return /[/}]/ } o() {} }", "B B B");
+}
+
+static void any_text_has_an_end(void **state)
+{
+	static char braces[10000];
+
+	(void)state;
+	assert_classes("", "");
+	assert_classes("class", "");
+	assert_classes("class A", "");
+	assert_classes("class A { m(", "A");
+	assert_classes("}}}) class A { m() {} }", "A");
+	assert_classes("'", "");
+	assert_classes("`${", "");
+	assert_classes("/*", "");
+	memset(braces, '{', sizeof(braces) - 1);
+	assert_classes(braces, "");
+}
+
+static void a_method_has_its_class(void **state)
+{
+	struct v8_memory *v = *state;
+	uint64_t name = v8_memory_string(v, "sum"), shared;
+	struct lang_function f;
+
+	memory_put(&v->m, v->script + 8,
+		   v8_memory_string(v, "class Total { sum() { } Total() { } }") | 1);
+	shared = v8_memory_function(v, name, 0, 17, 20);
+	v8_memory_seal(v);
+	f = read_function(v, shared, v8_memory_cookie(v, shared), 0);
+	assert_string_equal(f.name, "Total.sum");
+	free_function(&f);
+}
+
+static void what_is_known_of_a_script_is_kept(void **state)
+{
+	struct v8_memory *v = *state;
+	struct lang_function f;
+	int r = lang_memo_new(&v->m.process.memo);
+
+	assert_int_equal(r, 0);
+	v8_memory_seal(v);
+	f = read_function(v, v->outer, v8_memory_cookie(v, v->outer), 0);
+	free_function(&f);
+	/* the text is not read again */
+	for (size_t i = 0; i < v->m.len; i++)
+		if (v->m.bytes[i] == '\n')
+			v->m.bytes[i] = ' ';
+	f = read_function(v, v->inner, v8_memory_cookie(v, v->inner), 0);
+	assert_int_equal(f.first_line, 6);
+	free_function(&f);
+	lang_memo_free(v->m.process.memo);
 }
 
 /* ---- frames ---------------------------------------------------------------------- */
@@ -363,6 +460,11 @@ int test_v8(void)
 		cmocka_unit_test_setup_teardown(a_name_may_be_any_form_of_string, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_string_that_holds_itself_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_function_that_moved_is_stale, setup, teardown),
+		cmocka_unit_test(methods_are_told_by_the_text),
+		cmocka_unit_test(what_is_quoted_is_no_code),
+		cmocka_unit_test(any_text_has_an_end),
+		cmocka_unit_test_setup_teardown(a_method_has_its_class, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_known_of_a_script_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(byte_code_has_its_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_inlined_function_is_a_frame_of_its_own, setup,
 						teardown),
