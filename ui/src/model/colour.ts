@@ -44,7 +44,10 @@ const COLD_TINT: Rgb = [140, 150, 255];
 
 /** Time that was waited has colours of its own, so that it is not taken for time that was worked. */
 export function kindColour(kind: string, cold: boolean): Rgb {
-	const { rgb } = kindOf(kind);
+	return tinted(kindOf(kind).rgb, cold);
+}
+
+function tinted(rgb: Rgb, cold: boolean): Rgb {
 	return cold ? mix(rgb, COLD_TINT, 0.4) : rgb;
 }
 
@@ -98,23 +101,19 @@ export function hasKinds(fns: Functions): boolean {
 	return fns.kind.some((k) => Object.hasOwn(KINDS, k) && !NO_KIND.includes(k));
 }
 
-/** One colour a function. */
+/** One colour a function; @cold: of time that was waited. */
 export function functionColours(fns: Functions, by: ColourBy, selfShare: Float64Array, cold = false): string[] {
-	const out: string[] = [];
 	if (by === "kind" && !hasKinds(fns))
 		by = "package";
-	for (let i = 0; i < fns.n; i++) {
+	const wheel = (text: string) => WHEEL[hash(text) % WHEEL.length];
+	const colour = (i: number): Rgb => {
 		if (by === "self")
-			out.push(css(mix(COLD, HOT, Math.sqrt(Math.min(1, selfShare[i])))));
-		else if (by === "binary")
-			out.push(css(varied(WHEEL[hash(fns.binary[i]) % WHEEL.length], fns.name[i])));
-		else if (by === "package")
-			out.push(css(NO_KIND.slice(1).includes(fns.kind[i]) ? kindOf(fns.kind[i]).rgb
-				: varied(WHEEL[hash(packageOf(fns, i)) % WHEEL.length], fns.name[i])));
-		else
-			out.push(css(varied(kindColour(fns.kind[i], cold), fns.name[i])));
-	}
-	return out;
+			return mix(COLD, HOT, Math.sqrt(Math.min(1, selfShare[i])));
+		const apart = by === "package" && NO_KIND.slice(1).includes(fns.kind[i]);
+		const rgb = by === "kind" || apart ? kindOf(fns.kind[i]).rgb : wheel(by === "binary" ? fns.binary[i] : packageOf(fns, i));
+		return apart ? rgb : varied(tinted(rgb, cold), fns.name[i]);
+	};
+	return Array.from(fns.name, (_, i) => css(colour(i)));
 }
 
 const LESS: Rgb = [86, 160, 230];

@@ -13,7 +13,7 @@ const IDLE = new RegExp(`^(${[
 	"_*pthread_cond_(timed|clock)?wait.*", "uv__io_poll", "runtime\\.(stopm|netpoll|usleep|sysmon)",
 	".*ThreadPoolExecutor\\.getTask", ".*ForkJoinPool\\.awaitWork", ".*BlockingQueue\\.(take|poll)", ".*Thread\\.sleep0?",
 	"(.*\\.)?Queue\\.get", "Kernel#sleep", "Thread::Queue#pop",
-].join("|")})(\\(.*)?$`);
+].join("|")})(\\.(isra|constprop|part)\\..*)?(\\(.*)?$`);
 /* Threads of the kernel are idle where they sleep in their own loop. */
 const LOOPS = /^(worker_thread|smpboot_thread_fn|rcu_gp_kthread|rcu_gp_fqs_loop|kswapd|kthreadd|kthread|kthread_worker_fn|io_wq_worker|irq_thread|kjournald2|khugepaged|ksoftirqd|kcompactd|rescuer_thread)$/;
 const SLEEPS = /^(__)?schedule/;

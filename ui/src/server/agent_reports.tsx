@@ -23,7 +23,7 @@ export function valueText(name: string, v: number): string {
 	return Number.isInteger(v) ? grouped(v) : round(v);
 }
 
-const words = (name: string) => shown(name, 60).replaceAll("_", " ");
+const words = (name: string) => name[0].toUpperCase() + shown(name, 60).slice(1).replaceAll("_", " ");
 
 function columnsOf(agents: api.AgentReport[], now: number): Column<api.AgentReport>[] {
 	const said = new Set(agents.flatMap((a) => Object.keys(a.values)));

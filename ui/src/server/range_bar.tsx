@@ -7,9 +7,11 @@ import { useState } from "preact/hooks";
 import {
 	backFrom, fromLocalInput, isLive, PRESETS, rangeText, stepRange, toLocalInput, zoomOut, type Range,
 } from "../model/range";
+import { toHash } from "../model/url";
+import { copy } from "../view/save";
 import type { UpdateOf } from "../view/state";
 import { Popover } from "./popover";
-import type { ServerState } from "./state";
+import { SERVER_START, type ServerState } from "./state";
 
 function Absolute({ range, onSet }: { range: Range; onSet: (from: string, to: string) => void }) {
 	const [from, setFrom] = useState(toLocalInput(range.from));
@@ -62,6 +64,9 @@ export function RangeBar({ state, range, now, update }: {
 	state: ServerState; range: Range; now: number; update: UpdateOf<ServerState>;
 }) {
 	const live = isLive(state.to);
+	const absolute = { from: String(Math.round(range.from)), to: String(Math.round(range.to)) };
+	const link = location.href.replace(/#.*/, "") + toHash({ ...state, ...absolute }, SERVER_START);
+	const [copied, setCopied] = useState("");
 	const set = (r: { from: string; to: string }) => update({ ...r, sliceFrom: "", sliceTo: "" });
 	return (
 		<div class="rangebar" role="group" aria-label="Range of time">
@@ -73,10 +78,11 @@ export function RangeBar({ state, range, now, update }: {
 				onClick={() => set(stepRange(range, 1, now))}>›</button>
 			<button aria-label="Wider" title="A range twice as wide" onClick={() => set(zoomOut(range, now))}>−</button>
 			<button class="live" aria-pressed={live} title={live ? "The range moves with the time: stop it here" : "Move on with the time"}
-				onClick={() => set(live
-					? { from: String(Math.round(range.from)), to: String(Math.round(range.to)) }
-					: { from: backFrom(range.to - range.from), to: "now" })}>
+				onClick={() => set(live ? absolute : { from: backFrom(range.to - range.from), to: "now" })}>
 				<span class="pulse" aria-hidden="true" />Live</button>
+			<button title="For others, who see this very range whenever they look"
+				onClick={() => void copy(link).then(() => setCopied(link))}>
+				<span aria-live="polite">{copied === link ? "Copied" : "Copy link"}</span></button>
 		</div>
 	);
 }

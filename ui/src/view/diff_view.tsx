@@ -8,6 +8,7 @@ import { useMemo } from "preact/hooks";
 import { changeColour, css } from "../model/colour";
 import { diffTrees, movers, type Diff } from "../model/diff";
 import { amount, percent, shown, type Scale } from "../model/format";
+import { isOther } from "../model/graft";
 import { findPath, pathKey } from "../model/hash";
 import { layOut } from "../model/layout";
 import type { Profile } from "../model/profile";
@@ -62,7 +63,7 @@ export interface Moved {
 }
 
 function movedOf(d: Diff): Moved[] {
-	return movers(d).filter((m) => Math.abs(m.after - m.before) > 1e-9).slice(0, MOST_MOVERS).map((m) => ({
+	return movers(d).filter((m) => Math.abs(m.after - m.before) > 1e-9 && !isOther(d.functions, m.fn)).slice(0, MOST_MOVERS).map((m) => ({
 		name: d.functions.name[m.fn], binary: d.functions.binary[m.fn], before: m.before, after: m.after, noise: false,
 	}));
 }

@@ -347,6 +347,14 @@ describe("two profiles", () => {
 		expect(await faults(page)).toEqual([]);
 	});
 
+	it("are taken away as a picture", async () => {
+		const page = await open(compared(STACKS.slice(2)));
+		const [download] = await Promise.all([page.waitForEvent("download"), page.selectOption("select.save", "SVG picture")]);
+		const svg = readFileSync(await download.path(), "utf8");
+		expect(svg).toMatch(/<title>serve, before 60\.00 %, after \S+ %, change [^<]*<\/title>/);
+		expect(new Set(svg.match(/fill="rgb[^"]*"/g)).size).toBeGreaterThan(2);
+	});
+
 	it("that are the same have no movers", async () => {
 		const page = await open(compared(STACKS), { dark: true });
 		expect(await page.locator(".movers tbody tr").count()).toBe(0);
@@ -378,6 +386,8 @@ describe("downloads", () => {
 		expect(svg.bytes.toString()).toMatch(/^<svg [^]*encode[^]*<\/svg>\n$/);
 		const png = await taken(page, "PNG picture");
 		expect(png.bytes.subarray(1, 4).toString()).toBe("PNG");
+		/* The whole graph, six rows twice as fine as the screen, whatever the screen shows of it. */
+		expect([png.bytes.readUInt32BE(16), png.bytes.readUInt32BE(20)]).toEqual([2880, 6 * ROW * 2]);
 	});
 
 	it.each([["pprof", "pb.gz"], ["speedscope", "speedscope.json"]])("are %s, which cameo reads back", async (what, suffix) => {

@@ -196,6 +196,54 @@ describe("the range", () => {
 	});
 });
 
+describe("a live page", () => {
+	/* What the clock does every ten seconds. */
+	const tick = (page: Page) => page.evaluate(() => void document.dispatchEvent(new Event("visibilitychange")));
+
+	it("keeps the cursor and what is under the mouse where newer data comes", async () => {
+		const other = new CameoServer();
+		await other.start();
+		try {
+			await other.folded({ service_name: "shop" }, NOW - 2 * MINUTE, SHOP);
+			const page = await open("#split=", {}, other);
+			await page.focus(graph);
+			for (const key of ["ArrowDown", "ArrowDown", "ArrowDown"])
+				await page.keyboard.press(key);
+			await settled(page);
+			expect(await page.locator(".facts b").innerText()).toBe("parse");
+			const before = await fact(page, "samples");
+			await other.folded({ service_name: "shop" }, NOW - MINUTE, ["main;early 4000", ...SHOP]);
+			await tick(page);
+			await page.waitForFunction((old) => !document.querySelector(".facts")!.textContent!.includes(`samples ${old}`), before);
+			await quiet(page);
+			expect(await page.locator(".facts b").innerText()).toBe("parse");
+			const box = (await page.locator(graph).boundingBox())!;
+			await page.mouse.move(box.x + 5, box.y + 2.5 * 20);
+			await settled(page);
+			expect(await page.locator(".tooltip .name").innerText()).toBe("early");
+			await other.folded({ service_name: "shop" }, NOW - MINUTE, ["main;newest 90000"]);
+			await tick(page);
+			await page.waitForFunction(() => document.querySelector(".tooltip .name")?.textContent === "newest");
+		} finally {
+			await other.close();
+		}
+	});
+
+	it("is shared as a link to the very range", async () => {
+		const page = await open("#service=mail");
+		await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+		await page.getByRole("button", { name: "Copy link" }).click();
+		await page.getByRole("button", { name: "Copied" }).waitFor();
+		const link = await page.evaluate(() => navigator.clipboard.readText());
+		await page.goto("about:blank");
+		await page.goto(link);
+		await quiet(page);
+		expect(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed")).toBe("false");
+		expect(await fact(page, "time")).toBe("22.0 s");
+		opened!.requests.length = 0; // the blank page
+	});
+});
+
 describe("which profiles", () => {
 	it("a service is found by typing", async () => {
 		const page = await open();
@@ -429,6 +477,17 @@ describe("samples that tell when they were taken", () => {
 		expect(await fact(page, "time")).toBe(begins);
 	});
 
+	it("are told by the windows around a slice where they are too many", async () => {
+		const page = await open(`#page=heat&${at}`, {}, timed);
+		await page.route("**/cameo.v1.PageService/Thread", (r) => r.fulfill({
+			status: 422, contentType: "application/json", body: '{"code":"out_of_range","message":"too many samples"}',
+		}));
+		await drag(page, [8, 0.81], [8, 0.99]);
+		expect(await page.locator(".note", { hasText: "Too many samples" }).count()).toBe(1);
+		expect(await fact(page, "samples")).toBe("2,000");
+		opened!.complaints.length = 0; // the refusal
+	});
+
 	it("are wanted where there are none", async () => {
 		for (const name of ["heat", "threads"]) {
 			const page = await open(`#page=${name}&service=shop`);
@@ -488,12 +547,12 @@ describe("agents that tell of themselves", () => {
 		expect(await rows.count()).toBe(2);
 		expect((await rows.nth(1).innerText()).split(/\s*[\t\n]\s*/)).toEqual(
 			expect.arrayContaining(["n2", "sending", "1,900", "12", "99.60 %", "3.0 MiB", "7"]));
-		await page.getByRole("button", { name: /^lost/ }).click();
+		await page.getByRole("button", { name: /^Lost/ }).first().click();
 		await settled(page);
 		expect(await rows.first().innerText()).toContain("n2");
 		await page.getByRole("button", { name: "All it says" }).first().click();
 		await settled(page);
-		expect(await page.locator(".said").innerText()).toMatch(/version\s+0\.1/);
+		expect(await page.locator(".said").innerText()).toMatch(/Version\s+0\.1/);
 		expect(await faults(page)).toEqual([]);
 		await shot(page, "server-agents");
 	});

@@ -159,7 +159,7 @@ describe("table", () => {
 
 describe("waits of threads that have nothing to do", () => {
 	const p = profileOf([
-		"main;worker;pthread_cond_wait@@GLIBC_2.3.2;futex_wait 40", "main;poll 5", "main;do_epoll_wait 30",
+		"main;worker;pthread_cond_wait@@GLIBC_2.3.2;futex_wait 40", "main;poll 5", "main;do_sigtimedwait.isra.0 4", "main;do_epoll_wait 30",
 		"main;save;fsync;io_schedule 20", "main;lock;__lll_lock_wait;futex_wait 10",
 		"kernel:kthread;kernel:worker_thread;kernel:schedule 50",
 		"kernel:kthread;kernel:worker_thread;kernel:process_one_work;kernel:io_schedule 6",
