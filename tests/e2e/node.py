@@ -10,7 +10,7 @@ from interpreted import MAIN, main
 TOP = MAIN + r"\(anonymous.shapes\.js:\d+\) repeat "
 WORKER = r"... \(anonymous.shapes\.js:\d+\) "
 main("node", "node/shapes.js", {
-    "chain": [TOP + r"chain ... \(anonymous.shapes\.js:\d+\) made act mixed hot ..."],
+    "chain": [TOP + r"chain ... \(anonymous.shapes\.js:\d+\) Thing\.made Thing\.act Mixed\.mixed hot ..."],
     "recursion": [TOP + "recursion " + "down " * 501 + "hot ..."],
     "arrays": [TOP + "arrays ... mapped ... each hot ..."],
     "natives": [TOP + "natives ... toJSON ... replaced hot ..."],
