@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "unwind/arena.h"
+#include "unwind/moment.h"
 #include "unwind/tables.h"
 
 #ifndef __always_inline
@@ -24,6 +25,11 @@ struct unwind_walker {
 	struct vm_tables vms; /* each NULL, or VM_TABLE_MAX of them */
 	const struct unwind_walk_input *in;
 	bool beyond_copy; /* memory that the stack copy does not hold was read */
+	struct unwind_moment moment;
+	uint8_t live[RAW_STACK_MAX]; /* the stack as it is now */
+	const uint64_t *vm_words;
+	size_t n_vm_words;
+	uint64_t current_words[MOMENT_WORDS_MAX]; /* where vm_words had to be made anew */
 };
 
 /* The walk in progress on this thread: the step functions take only a number. */
@@ -171,19 +177,60 @@ static void blame_the_copy(struct unwind_walker *w)
 	}
 }
 
+static uint32_t loops(const struct walk *state)
+{
+	return state->n_loops[0] + state->n_loops[1];
+}
+
+/* A step, and what the frame that it left was. */
+static int moment_step(struct unwind_walker *w)
+{
+	uint32_t before = loops(&w->state), first = w->state.n_loops[0];
+	int r = walker_step(w);
+	uint32_t slot = first != w->state.n_loops[0] ? 1 : 2;
+
+	w->moment.frames[w->moment.n].cfa = w->state.regs[UREG_RSP];
+	w->moment.frames[w->moment.n++].loop = loops(&w->state) != before ? slot : 0;
+	return r;
+}
+
+/* The machines' frames were read just now: which are of the copy's instant? */
+static void check_moment(struct unwind_walker *w)
+{
+	const struct unwind_walk_input *in = w->in;
+	struct sample_record *rec = &w->state.record;
+	size_t left;
+
+	w->vm_words = (const uint64_t *)rec->words + rec->head.n_words;
+	w->n_vm_words = rec->head.n_vm_words;
+	if (!w->n_vm_words || !in->read || in->stack_len > sizeof(w->live))
+		return;
+	left = in->read(in->ctx, in->stack_at, w->live, in->stack_len)
+		       ? w->moment.n
+		       : unwind_moment_ends(&w->moment, in->stack_at, in->stack, w->live,
+					    in->stack_len);
+	if (!left)
+		return;
+	w->n_vm_words = unwind_moment_filter(&w->moment, left, w->state.complete, w->vm_words,
+					     w->n_vm_words, w->current_words);
+	w->vm_words = w->current_words;
+}
+
 size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 		   const uint64_t **out_words, bool *out_complete)
 {
 	int r = WALK_CONTINUE;
 
 	walker_begin(w, in);
+	w->moment.n = 0;
 	for (int i = 0; i < WALK_TURNS_MAX && r == WALK_CONTINUE; i++)
-		r = walker_step(w);
+		r = moment_step(w);
 	if (r == WALK_CONTINUE)
 		walk_fail(&w->state, WALK_ERR_DEPTH);
 	else
 		blame_the_copy(w);
 	vm_walk(&w->state, 0);
+	check_moment(w);
 	*out_words = (const uint64_t *)w->state.record.words;
 	*out_complete = w->state.complete;
 	return w->state.record.head.n_words;
@@ -192,11 +239,9 @@ size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 size_t unwind_walk_vm_words(const struct unwind_walker *w, const uint64_t **out_words,
 			    bool *out_cut)
 {
-	const struct sample_record *rec = &w->state.record;
-
-	*out_words = (const uint64_t *)rec->words + rec->head.n_words;
-	*out_cut = rec->head.flags & RECORD_VM_CUT;
-	return rec->head.n_vm_words;
+	*out_words = w->vm_words;
+	*out_cut = w->state.record.head.flags & RECORD_VM_CUT;
+	return w->n_vm_words;
 }
 
 int unwind_walk_step(struct unwind_walker *w, const struct unwind_walk_input *in,
