@@ -12,6 +12,7 @@
  * none), NAME_step(which, slot) appends a frame and goes to the next
  * (WALK_STOP: that was all).
  */
+#include "bpf/lib/lua.h"
 #include "bpf/lib/perl.h"
 #include "bpf/lib/php.h"
 #include "bpf/lib/python.h"

@@ -441,6 +441,19 @@ static __always_inline __u32 vm_slot_of(const struct walk *w)
 	return 0;
 }
 
+/* The frame's registers, of which one may say what the loop was called for. */
+static __always_inline void walk_note_caller(struct walk *w)
+{
+	__u32 n = bounded_here(w->n_loop_callers);
+
+	w->n_to_note--;
+	if (n >= LOOP_CALLERS_MAX)
+		return;
+	w->loop_callers[n].rbx = w->regs[UREG_RBX];
+	w->loop_callers[n].rbp = w->regs[UREG_RBP];
+	w->n_loop_callers = n + 1;
+}
+
 /*
  * Push a frame of an interpreter's file: marked, if it is the interpreter's
  * loop; not at all, if such are folded and it lies between two of the loop's
@@ -452,6 +465,8 @@ static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
 	__u64 off = word & FRAME_OFFSET_MASK;
 
 	w->folded = 0;
+	if (w->n_to_note)
+		walk_note_caller(w);
 	code = vm_code_get(w->process.vms[slot].vm);
 	if (!code) {
 		walk_push(w, word);
@@ -459,6 +474,7 @@ static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
 		   (off >= code->loop[1].lo && off < code->loop[1].hi)) {
 		if (!w->n_loops[slot]++)
 			w->loop_rbx = w->regs[UREG_RBX];
+		w->n_to_note = LOOP_CALLERS_EACH;
 		walk_push(w, word | (__u64)(slot + 1) << VM_LOOP_SHIFT);
 	} else if (code->fold && w->n_loops[slot]) {
 		w->folded = word;
@@ -515,6 +531,7 @@ static __always_inline int walk_take_back(struct walk *w, __u32 n_words, __u32 s
 {
 	w->record.head.n_words = n_words;
 	w->folded = 0;
+	w->n_to_note = 0;
 	if (slot == 1)
 		w->n_loops[0] = 0;
 	if (slot == 2)

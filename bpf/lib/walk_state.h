@@ -12,7 +12,9 @@ enum {
 	VM_THREADS_CACHED = 256,
 	VM_SEEN_SLOTS = 1024,
 	JVM_CACHE_SLOTS = 512,
-	VM_STEPS_MAX = 3072, /* not every step of a machine's list is a frame */
+	LOOP_CALLERS_MAX = 32,
+	LOOP_CALLERS_EACH = 3, /* frames outside of a loop that are noted */
+	VM_STEPS_MAX = 3072,   /* not every step of a machine's list is a frame */
 	USER_PAGE = 4096,
 	GUESS_FRAME_MAX = 1 << 20, /* bytes; larger frames are not guessed */
 };
@@ -45,6 +47,11 @@ struct jvm_cache_slot {
 	__u32 cookie; /* of what the blob was then */
 };
 
+/* Registers of a frame just outside of a machine's loop. */
+struct loop_caller {
+	__u64 rbx, rbp;
+};
+
 struct walk {
 	__u64 leaf_regs[UREG_COUNT]; /* as sampled, DWARF order */
 	__u64 regs[UREG_COUNT];      /* of the current frame */
@@ -70,9 +77,12 @@ struct walk {
 	__u64 folded;                /* the frame passed last, if it left no word */
 	__u32 n_loops[VM_SLOTS_MAX]; /* frames of each machine's loop so far */
 	__u64 loop_rbx;              /* in the innermost frame of a loop */
-	__u64 vm_at;                 /* next frame of the machine in work */
-	__u64 vm_base, vm_cop;       /* Perl's: the stack's first frame, the place reached */
-	__u64 vm_interp;             /* while its thread is sought: where the next list is */
+	__u32 n_to_note;             /* frames left of those whose registers are kept */
+	__u32 n_loop_callers;
+	struct loop_caller loop_callers[LOOP_CALLERS_MAX]; /* the innermost first */
+	__u64 vm_at;                                       /* next frame of the machine in work */
+	__u64 vm_base, vm_cop; /* Perl's: the stack's first frame, the place reached */
+	__u64 vm_interp;       /* while its thread is sought: where the next list is */
 	__u32 vm_found;
 	__u32 vm_first;       /* words of machines before the one in work */
 	__u32 n_activations;  /* of the machine in work, so far */
@@ -175,6 +185,8 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	w->folded = 0;
 	for (int i = 0; i < VM_SLOTS_MAX; i++)
 		w->n_loops[i] = 0;
+	w->n_to_note = 0;
+	w->n_loop_callers = 0;
 	w->n_second_words = 0;
 	w->v8_interpreter = 0;
 	w->blob_at = 0;

@@ -3,6 +3,7 @@
 
 /* The typed tables of every language in langs.def, by the same index as struct vm_code. */
 #include "bpf/shared/jvm.h"
+#include "bpf/shared/lua.h"
 #include "bpf/shared/perl.h"
 #include "bpf/shared/php.h"
 #include "bpf/shared/python.h"

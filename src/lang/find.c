@@ -46,6 +46,33 @@ int lang_find_text(const struct elf_image *img, const char *mark, char *out, siz
 	return -ENOENT;
 }
 
+int lang_find_function(const struct elf_image *img, size_t (*score)(const struct elf_span *code),
+		       size_t min, struct elf_rawsym *out)
+{
+	struct eh_frame_source src;
+	struct eh_frame ef = { 0 };
+	size_t best = min - 1;
+	int r = eh_frame_find(img, &src);
+
+	if (r == 0 && eh_frame_read(&ef, &src, NULL) < 0)
+		ef.fdes.len = 0;
+	for (size_t i = 0; i < ef.fdes.len; i++) {
+		const struct eh_frame_fde *fde = &ef.fdes.data[i];
+		struct elf_span code;
+		size_t n = fde->len > LOOP_BYTES_MAX ||
+					   elf_image_at_vaddr(img, fde->start, fde->len, &code) < 0
+				   ? 0
+				   : score(&code);
+
+		if (n <= best)
+			continue;
+		best = n;
+		*out = (struct elf_rawsym){ .vaddr = fde->start, .size = fde->len };
+	}
+	eh_frame_fini(&ef);
+	return best >= min ? 0 : -ENOENT;
+}
+
 /* ---- the loop ----------------------------------------------------------------- */
 
 struct cold {

@@ -9,12 +9,20 @@
 
 struct elf_image;
 struct elf_rawsym;
+struct elf_span;
 
 /*
  * What follows @mark in the file's data, up to a zero or @size - 1 bytes:
  * 0, or -ENOENT. Only segments that are not code are searched.
  */
 int lang_find_text(const struct elf_image *img, const char *mark, char *out, size_t size);
+
+/*
+ * The function of the file, by .eh_frame, whose code @score() finds best, at least @min:
+ * 0, or -ENOENT.
+ */
+int lang_find_function(const struct elf_image *img, size_t (*score)(const struct elf_span *code),
+		       size_t min, struct elf_rawsym *out);
 
 /* The function @loop, and what the compiler moved away of it, are the interpreter's loop. */
 int lang_set_loop(const struct elf_image *img, const struct elf_rawsym *loop,

@@ -261,6 +261,17 @@ static void function_retry(struct langs *l, const struct lang_process *p, uint32
 	*old = f;
 }
 
+/* Another caller may have a name for it; that is asked a few times. */
+static void function_rename(struct langs *l, const struct lang_process *p, uint32_t id,
+			    const uint64_t words[2])
+{
+	uint8_t left = l->functions.data[id].unnamed - 1;
+
+	function_retry(l, p, id, words);
+	if (l->functions.data[id].unnamed)
+		l->functions.data[id].unnamed = left;
+}
+
 /* Its number; LANG_FUNCTIONS_MAX: there is no room for it. */
 static uint32_t function_of(struct langs *l, const struct lang_process *p, const uint64_t words[2])
 {
@@ -277,6 +288,8 @@ static uint32_t function_of(struct langs *l, const struct lang_process *p, const
 	if (index_find(&l->by_key, hash, same_key, &find, &id)) {
 		if (by_cookie && l->functions.data[id].state != LANG_FUNCTION_READ)
 			function_retry(l, p, id, words);
+		else if (l->functions.data[id].unnamed && p->caller)
+			function_rename(l, p, id, words);
 		l->functions.data[id].used = l->window;
 		return id;
 	}

@@ -38,6 +38,8 @@ struct lang_process {
 	/* What is added to the addresses of machine @vm's file; NULL, or 0: not known. */
 	uint64_t (*bias)(void *ctx, uint32_t vm);
 	void *ctx;
+	/* Words of the frame that called the one being read; NULL: another machine, or C. */
+	const uint64_t *caller;
 	bool signatures;        /* set by langs: names are wanted with their parameters */
 	struct lang_memo *memo; /* set by langs, for read(); may be NULL */
 };
@@ -60,6 +62,7 @@ struct lang_function {
 	uint32_t n_lines;  /* bytes of the line table, as the process has it */
 	uint8_t *lines;
 	char *name, *file; /* owned */
+	uint8_t unnamed;   /* its name only tells where it is: who calls it may know better */
 	char *near_name;   /* owned; the raw name where only the nearest place is known; or NULL */
 	uint32_t hash, used; /* langs' own: of its key; the window that last had it */
 };

@@ -62,11 +62,13 @@ static void put_native(struct weave *w, uint64_t word)
 
 static void put_activation(struct weave *w, struct side *s)
 {
+	struct lang_process of = w->in->process;
 	bool last = false;
 
 	while (s->n >= 2 && !last) {
 		last = s->words[0] & VM_FRAME_LAST;
-		put(w, langs_script_word(w->l, &w->in->process, s->words));
+		of.caller = s->n > 2 && !last ? s->words + 2 : NULL;
+		put(w, langs_script_word(w->l, &of, s->words));
 		s->words += 2;
 		s->n -= 2;
 	}

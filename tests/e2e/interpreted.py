@@ -12,9 +12,10 @@ import re
 import shutil
 import subprocess
 
-from cameo import CAMEO, PROGRAMS, SPARE, Tap, Workshop, end, expect, need_bpf, record, \
+from cameo import CAMEO, PROGRAMS, SPARE, START, Tap, Workshop, end, expect, need_bpf, record, \
     record_while_running, spawn, together
 
+MS = 700
 RUNTIMES = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "runtimes")
 MAIN = r"(_start|\[libc.*|__libc_start.*) ... "
 
@@ -125,10 +126,10 @@ def marks(program):
     at, starts = collections.defaultdict(set), {}
     with open(program, encoding="utf-8") as f:
         for i, text in enumerate(f, 1):
-            m = re.search(r"(?:#|//) at (\w+)$", text)
+            m = re.search(r"(?:#|//|--) at (\w+)$", text)
             if m:
                 at[m[1]].add(i)
-            m = re.match(r"[\w\s]*\b(?:def|sub|function) (?:self\.)?(\w+)", text)
+            m = re.match(r"[\w\s]*\b(?:def|sub|function) (?:\w+[.:])?(\w+)", text)
             if m:
                 starts[m[1]] = i
     return at, starts
@@ -169,18 +170,18 @@ def judge_lines(shop, runtime, callers, slack=0, unknown=False):
     expect(at["hot"] & got, f"hot: lines {sorted(got)}")
 
 
-def judge_running(runtime, chain, leaf):
+def judge_running(runtime, chain, leaf, start=START):
     """Begun before Cameo, which is told the pid."""
     program = spawn(*runtime.run("chain", 60000))
     try:
         recording = record_while_running("-p", str(program.pid), processes=[program])
     finally:
         end(program)
-    recording.judge("chain", chain, leaf=leaf, most_elsewhere=0.2)
+    recording.judge("chain", chain, leaf=leaf, start=start, most_elsewhere=0.2)
 
 
-def main(pattern, program, shapes, callers, leaf, slack=0, ms=700, unknown=False):
-    """The test of a language: SHAPES is {shape: [chains]}."""
+def main(pattern, program, shapes, callers, leaf, slack=0, unknown=False, start=START):
+    """The test of a language: SHAPES is {shape: [chains]}; START begins a running process's stacks."""
     need_bpf()
     tap = Tap()
     found = runtimes(pattern, program)
@@ -188,7 +189,7 @@ def main(pattern, program, shapes, callers, leaf, slack=0, ms=700, unknown=False
         tap.skip(pattern, "there is none here")
     with Workshop() as shop:
         for runtime in found:
-            recording = record("--", *together([runtime.run(s, ms) for s in shapes]))
+            recording = record("--", *together([runtime.run(s, MS) for s in shapes]))
             for shape, chains in shapes.items():
                 tap.run(f"{runtime.name}: {shape}",
                         lambda s=shape, c=chains: recording.judge(
@@ -196,5 +197,5 @@ def main(pattern, program, shapes, callers, leaf, slack=0, ms=700, unknown=False
             tap.run(f"{runtime.name}: lines", judge_lines, shop, runtime, callers, slack,
                     unknown)
             tap.run(f"{runtime.name}: a process that runs already", judge_running, runtime,
-                    shapes["chain"][0], leaf)
+                    shapes["chain"][0], leaf, start)
     tap.done()

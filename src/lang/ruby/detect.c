@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "elf/eh_frame.h"
 #include "elf/gnuhash.h"
 #include "elf/image.h"
 #include "elf/rawsym.h"
@@ -19,7 +18,6 @@
 
 enum {
 	JUMPS_MIN = 4,
-	FUNCTION_MAX = 1 << 20,
 	CODE_LOOKED_AT = 128,
 	FIRST_TLS = 300,
 	FIRST = 207,
@@ -28,41 +26,14 @@ enum {
 
 /* ---- the loop ----------------------------------------------------------------- */
 
-static size_t count_jumps(const struct elf_image *img, const struct eh_frame_fde *fde)
+static size_t count_jumps(const struct elf_span *code)
 {
 	static const uint8_t jump[] = { 0x41, 0xff, 0x26 }; /* jmp *(%r14) */
-	struct elf_span code;
 	size_t n = 0;
 
-	if (fde->len > FUNCTION_MAX || elf_image_at_vaddr(img, fde->start, fde->len, &code) < 0)
-		return 0;
-	for (size_t i = 0; i + sizeof(jump) <= code.len; i++)
-		n += !memcmp(code.data + i, jump, sizeof(jump));
+	for (size_t i = 0; i + sizeof(jump) <= code->len; i++)
+		n += !memcmp(code->data + i, jump, sizeof(jump));
 	return n;
-}
-
-static int find_loop(const struct elf_image *img, struct elf_rawsym *out)
-{
-	struct eh_frame_source src;
-	struct eh_frame ef = { 0 };
-	size_t most = JUMPS_MIN - 1;
-	int r = eh_frame_find(img, &src);
-
-	if (r < 0 || eh_frame_read(&ef, &src, NULL) < 0) {
-		eh_frame_fini(&ef);
-		return -ENOENT;
-	}
-	for (size_t i = 0; i < ef.fdes.len; i++) {
-		size_t n = count_jumps(img, &ef.fdes.data[i]);
-
-		if (n <= most)
-			continue;
-		most = n;
-		*out = (struct elf_rawsym){ .vaddr = ef.fdes.data[i].start,
-					    .size = ef.fdes.data[i].len };
-	}
-	eh_frame_fini(&ef);
-	return most >= JUMPS_MIN ? 0 : -ENOENT;
 }
 
 /* ---- what code refers to -------------------------------------------------------- */
@@ -177,7 +148,8 @@ int ruby_detect(const struct elf_image *img, const struct vm_tables *tables, uin
 	snprintf(d->name, sizeof(d->name), "Ruby %u.%u", v[0], v[1]);
 	ruby.version = (uint16_t)(100 * v[0] + v[1]);
 	ruby.frame_bytes = ruby.version == 301 || ruby.version == 302 ? 64 : 56;
-	if (ruby.version < FIRST || ruby.version > LAST || find_loop(img, &loop) < 0 ||
+	if (ruby.version < FIRST || ruby.version > LAST ||
+	    lang_find_function(img, count_jumps, JUMPS_MIN, &loop) < 0 ||
 	    lang_set_loop(img, &loop, d) < 0 || find_context(img, &ruby) < 0)
 		return -ENOTSUP;
 	find_symbols(img, &ruby);

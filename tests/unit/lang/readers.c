@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What reads functions of PHP, Perl, Ruby and Lua, on memory made by hand: what
+ * each gives of a function as its interpreter has it, and that nothing in a process's
+ * memory leads it astray.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/lua/lua.h"
+#include "lang/perl/perl.h"
+#include "lang/php/php.h"
+#include "lang/ruby/ruby.h"
+#include "memory.h"
+#include "tests/test.h"
+
+extern const struct lang php_lang, perl_lang, ruby_lang, lua_lang;
+
+enum { VM = 1 };
+
+struct world {
+	struct memory m;
+	struct php_vm php[2];
+	struct perl_vm perl[2];
+	struct ruby_vm ruby[2];
+	struct lua_vm lua[2];
+	struct lang_function f;
+};
+
+static void world_init(struct world *w)
+{
+	memset(w, 0, sizeof(*w));
+	memory_init(&w->m, 11);
+	w->m.tables.php = w->php;
+	w->m.tables.perl = w->perl;
+	w->m.tables.ruby = w->ruby;
+	w->m.tables.lua = w->lua;
+	assert_int_equal(php_offsets(&w->php[VM], 8, 2), 0);
+	w->perl[VM].version = 36;
+	w->ruby[VM].version = 303;
+}
+
+static void forget(struct world *w)
+{
+	free(w->f.name);
+	free(w->f.file);
+	free(w->f.lines);
+	free(w->f.near_name);
+	w->f = (struct lang_function){ 0 };
+}
+
+static int read_as(struct world *w, const struct lang *lang, uint64_t addr, uint32_t place,
+		   uint32_t cookie)
+{
+	forget(w);
+	w->f.place = place;
+	return lang->read(&w->m.tables, VM, &w->m.process, addr, cookie, &w->f);
+}
+
+static uint64_t add(struct world *w, size_t len)
+{
+	return memory_add(&w->m, NULL, len);
+}
+
+static void put(struct world *w, uint64_t at, uint64_t word)
+{
+	memory_put(&w->m, at, word);
+}
+
+/* ---- PHP ---- */
+
+static uint64_t php_string(struct world *w, const char *text)
+{
+	uint64_t at = add(w, 24 + strlen(text) + 1);
+
+	put(w, at + 16, strlen(text));
+	memcpy(memory_at(&w->m, at + 24), text, strlen(text));
+	return at;
+}
+
+static uint64_t php_function(struct world *w, uint8_t type, const char *class, const char *name)
+{
+	uint64_t at = add(w, 200), scope;
+
+	*(uint8_t *)memory_at(&w->m, at) = type;
+	if (name)
+		put(w, at + PHP_FUNC_NAME, php_string(w, name));
+	if (class) {
+		scope = add(w, 16);
+		put(w, at + PHP_FUNC_SCOPE, scope);
+		put(w, scope + 8, php_string(w, class));
+	}
+	put(w, at + w->php[VM].func_filename, php_string(w, "/srv/index.php"));
+	put(w, at + w->php[VM].func_filename + 8, 17);
+	return at;
+}
+
+static void php_functions_have_class_file_and_line(void **state)
+{
+	static struct world w;
+
+	world_init(&w);
+	assert_int_equal(read_as(&w, &php_lang, php_function(&w, 2, "Thing", "act"), 20, 0), 0);
+	assert_string_equal(w.f.name, "Thing::act");
+	assert_string_equal(w.f.file, "/srv/index.php");
+	assert_int_equal(w.f.first_line, 17);
+	assert_int_equal(php_lang.line(&w.f, 20), 20);
+	assert_int_equal(read_as(&w, &php_lang, php_function(&w, 2, NULL, NULL), 0, 0), 0);
+	assert_string_equal(w.f.name, "<index.php>");
+	assert_int_equal(read_as(&w, &php_lang, php_function(&w, 1, NULL, "usort"), 0, 0), 0);
+	assert_string_equal(w.f.name, "usort");
+	assert_string_equal(w.f.file, "");
+	forget(&w);
+}
+
+static void php_functions_are_told_by_their_cookies(void **state)
+{
+	static struct world w;
+	uint64_t at;
+
+	world_init(&w);
+	at = php_function(&w, 1, NULL, "usort");
+	assert_int_equal(read_as(&w, &php_lang, at, 0, 12345), -ESTALE);
+	*(uint8_t *)memory_at(&w.m, at) = 9; /* no kind of function */
+	assert_int_equal(read_as(&w, &php_lang, at, 0, 0), -ESTALE);
+	assert_int_equal(read_as(&w, &php_lang, 0x123456789000, 0, 0), -EFAULT);
+	forget(&w);
+}
+
+/* ---- Perl ---- */
+
+static uint64_t perl_hek(struct world *w, const char *text)
+{
+	uint64_t at = add(w, 8 + strlen(text) + 1);
+
+	*(uint32_t *)memory_at(&w->m, at + 4) = (uint32_t)strlen(text);
+	memcpy(memory_at(&w->m, at + 8), text, strlen(text));
+	return at;
+}
+
+static uint64_t perl_package(struct world *w, const char *name)
+{
+	uint64_t stash = add(w, 24), body = add(w, 80);
+
+	put(w, stash, body);
+	put(w, body + 32, perl_hek(w, name));
+	return stash;
+}
+
+/* A sub with a name of its own: its body in *@out_body. */
+static uint64_t perl_sub(struct world *w, uint64_t *out_body)
+{
+	uint64_t cv = add(w, 24), body = add(w, 120);
+
+	put(w, cv, body);
+	put(w, body + 32, perl_package(w, "Some::Thing"));
+	put(w, body + PERL_CV_NAME, perl_hek(w, "act"));
+	put(w, body + PERL_CV_FILE, memory_add(&w->m, "lib/Thing.pm", 13));
+	*(uint32_t *)memory_at(&w->m, body + 92) = 0x8000;
+	*out_body = body;
+	return cv;
+}
+
+static void perl_subs_have_package_and_file(void **state)
+{
+	static struct world w;
+	uint64_t body, cv;
+
+	world_init(&w);
+	cv = perl_sub(&w, &body);
+	assert_int_equal(read_as(&w, &perl_lang, cv, 7, 0), 0);
+	assert_string_equal(w.f.name, "Some::Thing::act");
+	assert_string_equal(w.f.file, "lib/Thing.pm");
+	assert_int_equal(perl_lang.line(&w.f, 7), 7);
+	assert_int_equal(read_as(&w, &perl_lang, cv, 7, 99), -ESTALE);
+	forget(&w);
+}
+
+static void a_perl_sub_without_a_package_has_its_name(void **state)
+{
+	static struct world w;
+	uint64_t body, cv;
+
+	world_init(&w);
+	cv = perl_sub(&w, &body);
+	put(&w, body + 32, 0x123456789000);
+	assert_int_equal(read_as(&w, &perl_lang, cv, 7, 0), 0);
+	assert_string_equal(w.f.name, "act");
+	forget(&w);
+}
+
+static void perl_code_outside_of_subs_is_named_by_its_file(void **state)
+{
+	static struct world w;
+	uint64_t cop;
+
+	world_init(&w);
+	cop = add(&w, 80);
+	put(&w, cop + PERL_COP_FILE, memory_add(&w.m, "bin/job.pl\0.......", 24));
+	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_FILE, 7, 0), 0);
+	assert_string_equal(w.f.name, "<job.pl>");
+	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_SORT, 7, 0), 0);
+	assert_string_equal(w.f.name, "{sort block}");
+	forget(&w);
+}
+
+/* ---- Ruby ---- */
+
+static uint64_t ruby_object(struct world *w, uint64_t flags, size_t len)
+{
+	uint64_t at = add(w, len);
+
+	put(w, at, flags);
+	return at;
+}
+
+static uint64_t ruby_string(struct world *w, const char *text)
+{
+	uint64_t at = ruby_object(w, RUBY_T_STRING, 24 + strlen(text) + 1);
+
+	put(w, at + 16, strlen(text));
+	memcpy(memory_at(&w->m, at + 24), text, strlen(text));
+	return at;
+}
+
+static uint64_t ruby_iseq(struct world *w, const char *label)
+{
+	uint64_t iseq = ruby_object(w, RUBY_T_IMEMO | RUBY_IMEMO_ISEQ << 12, 32);
+	uint64_t body = add(w, 200);
+
+	put(w, iseq + 16, body);
+	put(w, body + 8, add(w, 64)); /* code */
+	put(w, body + 64, ruby_string(w, "/srv/app.rb"));
+	put(w, body + 80, ruby_string(w, label));
+	put(w, body + 88, 30);
+	return iseq;
+}
+
+/* A method of class Thing, as a cookie and place have it. */
+static uint64_t ruby_method(struct world *w)
+{
+	uint64_t class = ruby_object(w, RUBY_T_CLASS, 400);
+	uint64_t method = ruby_object(w, RUBY_T_IMEMO | RUBY_IMEMO_METHOD << 12, 48);
+
+	put(w, class + 48, ruby_string(w, "Thing"));
+	put(w, method + 32, class);
+	return method;
+}
+
+static void ruby_methods_and_their_blocks_have_a_class(void **state)
+{
+	static struct world w;
+	uint64_t method;
+
+	world_init(&w);
+	method = ruby_method(&w);
+	assert_int_equal(read_as(&w, &ruby_lang, ruby_iseq(&w, "act"), 0, (uint32_t)(method >> 3)),
+			 0);
+	assert_string_equal(w.f.name, "Thing#act");
+	assert_string_equal(w.f.file, "/srv/app.rb");
+	assert_int_equal(w.f.first_line, 30);
+	assert_int_equal(
+		read_as(&w, &ruby_lang, ruby_iseq(&w, "block in act"), 0, (uint32_t)(method >> 3)),
+		0);
+	assert_string_equal(w.f.name, "block in Thing#act");
+	assert_int_equal(read_as(&w, &ruby_lang, ruby_iseq(&w, "<main>"), 0, 0), 0);
+	assert_string_equal(w.f.name, "<main>");
+	forget(&w);
+}
+
+static void what_is_no_iseq_is_stale(void **state)
+{
+	static struct world w;
+
+	world_init(&w);
+	assert_int_equal(read_as(&w, &ruby_lang, ruby_string(&w, "x"), 0, 0), -ESTALE);
+	assert_int_equal(read_as(&w, &ruby_lang, ruby_string(&w, "x") | RUBY_CFUNC, 0, 0), -ESTALE);
+	forget(&w);
+}
+
+/* ---- Lua ---- */
+
+static uint64_t lua_string(struct world *w, const char *text)
+{
+	uint64_t at = add(w, 24 + strlen(text) + 1);
+	uint8_t *head = memory_at(&w->m, at);
+
+	head[LUA_TYPE] = 4;
+	head[11] = (uint8_t)strlen(text);
+	memcpy(head + 24, text, strlen(text));
+	return at;
+}
+
+static uint64_t lua_proto(struct world *w, uint32_t line, const uint32_t *code, uint32_t n_code)
+{
+	uint64_t at = add(w, LUA_PROTO_BYTES);
+
+	*(uint8_t *)memory_at(&w->m, at + LUA_TYPE) = LUA_PROTO;
+	*(uint32_t *)memory_at(&w->m, at + LUA_PROTO_N_CODE) = n_code;
+	*(uint32_t *)memory_at(&w->m, at + LUA_PROTO_LINE) = line;
+	put(w, at + LUA_PROTO_CODE, memory_add(&w->m, code, 4 * n_code));
+	put(w, at + LUA_PROTO_SOURCE, lua_string(w, "@/srv/app.lua"));
+	return at;
+}
+
+#define LUA_CODE(op, a, b, c) ((op) | (a) << 7 | (b) << 16 | (uint32_t)(c) << 24)
+
+/* Calls _ENV.hot(1), then self:act(), then a local, then the result of a call. */
+static uint64_t lua_caller(struct world *w)
+{
+	const uint32_t code[] = {
+		LUA_CODE(11, 2, 0, 0), LUA_CODE(1, 3, 0, 0),  LUA_CODE(68, 2, 2, 1),
+		LUA_CODE(20, 2, 0, 1), LUA_CODE(68, 2, 2, 1), LUA_CODE(0, 2, 1, 0),
+		LUA_CODE(68, 2, 1, 2), LUA_CODE(68, 2, 1, 1),
+	};
+	uint64_t at = lua_proto(w, 0, code, 8), constants = add(w, 32), locals = add(w, 32);
+
+	put(w, constants, lua_string(w, "hot"));
+	put(w, constants + 16, lua_string(w, "act"));
+	put(w, at + 56, constants);
+	*(uint32_t *)memory_at(&w->m, at + 20) = 2;
+	put(w, locals, lua_string(w, "self"));
+	put(w, locals + 8, 8ULL << 32);
+	put(w, locals + 16, lua_string(w, "job"));
+	put(w, locals + 24, 8ULL << 32);
+	put(w, at + 104, locals);
+	*(uint32_t *)memory_at(&w->m, at + 36) = 2;
+	return at;
+}
+
+static const char *lua_name(struct world *w, uint64_t proto, uint64_t caller, uint32_t pc)
+{
+	uint64_t words[2] = { VM_FRAME_WORD(0, VM, caller), (uint64_t)(pc + 1) << 32 };
+
+	w->m.process.caller = words;
+	assert_int_equal(read_as(w, &lua_lang, proto, 1, 0), 0);
+	w->m.process.caller = NULL;
+	return w->f.name;
+}
+
+static void lua_functions_are_named_by_who_calls_them(void **state)
+{
+	static struct world w;
+	uint64_t caller, f;
+
+	world_init(&w);
+	caller = lua_caller(&w);
+	f = lua_proto(&w, 12, (uint32_t[]){ 0 }, 1);
+	assert_string_equal(lua_name(&w, f, caller, 2), "hot");
+	assert_int_equal(w.f.unnamed, 0);
+	assert_string_equal(lua_name(&w, f, caller, 4), "act");
+	assert_string_equal(lua_name(&w, f, caller, 6), "job");
+	assert_string_equal(lua_name(&w, f, caller, 7), "<app.lua:12>");
+	assert_true(w.f.unnamed);
+	assert_string_equal(lua_name(&w, f, caller, 3), "<app.lua:12>");
+	assert_string_equal(lua_name(&w, f, caller, 800), "<app.lua:12>");
+	assert_string_equal(lua_name(&w, f, 0x123456789000, 2), "<app.lua:12>");
+	assert_string_equal(lua_name(&w, caller, caller, 2), "<app.lua>");
+	assert_string_equal(w.f.file, "/srv/app.lua");
+	forget(&w);
+}
+
+static void lua_lines_are_steps_and_marks(void **state)
+{
+	static const int8_t steps[] = { 1, 0, 2, -128, 1 };
+	static struct world w;
+	uint64_t f, marks;
+
+	world_init(&w);
+	f = lua_proto(&w, 12, (uint32_t[5]){ 0 }, 5);
+	*(uint32_t *)memory_at(&w.m, f + 28) = 5;
+	put(&w, f + 88, memory_add(&w.m, steps, sizeof(steps)));
+	marks = add(&w, 8);
+	put(&w, marks, 3 | 900ULL << 32);
+	put(&w, f + 96, marks);
+	*(uint32_t *)memory_at(&w.m, f + 40) = 1;
+	assert_int_equal(read_as(&w, &lua_lang, f, 1, 0), 0);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(lua_lang.line(&w.f, i + 1),
+				 ((uint32_t[]){ 13, 13, 15, 900, 901 })[i]);
+	assert_int_equal(lua_lang.line(&w.f, 6), 12);
+	forget(&w);
+}
+
+static void what_is_no_prototype_is_stale(void **state)
+{
+	static struct world w;
+
+	world_init(&w);
+	assert_int_equal(read_as(&w, &lua_lang, lua_string(&w, "x"), 1, 0), -ESTALE);
+	assert_int_equal(read_as(&w, &lua_lang, lua_caller(&w), 1, 77), -ESTALE);
+	assert_int_equal(read_as(&w, &lua_lang, 0x1000, LUA_PLACE_C, 77), 0);
+	assert_string_equal(w.f.name, "[C function]");
+	forget(&w);
+}
+
+/* ---- all ---- */
+
+static const struct lang *const all[] = { &php_lang, &perl_lang, &ruby_lang, &lua_lang };
+
+/* Every structure there may be in it leads to another one, and round again. */
+static void memory_that_points_into_itself_is_read_with_bounds(void **state)
+{
+	static struct world w;
+
+	world_init(&w);
+	srandom(13);
+	for (size_t turn = 0; turn < 200; turn++) {
+		w.m.len = 4096;
+		for (size_t at = 0; at < w.m.len; at += 8) {
+			uint64_t pointer = MEMORY_AT + ((uint64_t)random() & 0xff8);
+			uint64_t word = turn % 3 == 0  ? pointer
+					: random() & 1 ? pointer
+						       : (uint64_t)random() % 0x3010;
+
+			memcpy(w.m.bytes + at, &word, sizeof(word));
+		}
+		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+			uint64_t at = MEMORY_AT + ((uint64_t)random() & 0xfff);
+			int r;
+
+			w.ruby[VM].version = (uint16_t[]){ 207, 301, 302, 304 }[turn % 4];
+			w.perl[VM].aux_is_behind_array = turn & 1;
+			r = read_as(&w, all[i], at, (uint32_t)random(), 0);
+			assert_true(r <= 0);
+			assert_true(r < 0 || (w.f.name && w.f.file));
+			(void)all[i]->line(&w.f, (uint32_t)random());
+		}
+	}
+	forget(&w);
+}
+
+/* clang-format off */
+TEST_GROUP(test_readers,
+	   TEST(php_functions_have_class_file_and_line),
+	   TEST(php_functions_are_told_by_their_cookies),
+	   TEST(perl_subs_have_package_and_file),
+	   TEST(a_perl_sub_without_a_package_has_its_name),
+	   TEST(perl_code_outside_of_subs_is_named_by_its_file),
+	   TEST(ruby_methods_and_their_blocks_have_a_class),
+	   TEST(what_is_no_iseq_is_stale),
+	   TEST(lua_functions_are_named_by_who_calls_them),
+	   TEST(lua_lines_are_steps_and_marks),
+	   TEST(what_is_no_prototype_is_stale),
+	   TEST(memory_that_points_into_itself_is_read_with_bounds))
