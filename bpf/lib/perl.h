@@ -10,8 +10,9 @@
 #include "bpf/lib/walk_state.h"
 
 /* Go to the stack @info: its innermost context. */
-static __always_inline int perl_stack(struct walk *w, __u64 info)
+static __always_inline int perl_stack(struct walk *w, const struct perl_vm *perl, __u64 info)
 {
+	__u32 type = perl->info_type;
 	__u64 contexts;
 	__s32 top;
 
@@ -20,9 +21,9 @@ static __always_inline int perl_stack(struct walk *w, __u64 info)
 	w->vm_interp = info;
 	contexts = w->vm_frame.words[PERL_INFO_CONTEXTS / 8];
 	top = (__s32)w->vm_frame.words[PERL_INFO_TOP / 8];
-	w->vm_found = w->vm_frame.words[PERL_INFO_TYPE / 8] >> 32;
+	w->vm_found = (__u32)(w->vm_frame.words[(type >> 3) & 7] >> (type & 4) * 8);
 	w->vm_base = contexts;
-	w->vm_at = contexts + (__s64)top * PERL_CONTEXT_BYTES;
+	w->vm_at = contexts + (__s64)top * perl->context_bytes;
 	return top < -1 ? WALK_STOP : WALK_CONTINUE;
 }
 
@@ -33,7 +34,7 @@ static __always_inline int perl_interpreter(struct walk *w, const struct perl_vm
 	if (!at || read_user(&w->vm_cop, sizeof(w->vm_cop), at + perl->curcop) ||
 	    read_user(&info, sizeof(info), at + perl->curstackinfo) || !info)
 		return WALK_STOP;
-	return perl_stack(w, info);
+	return perl_stack(w, perl, info);
 }
 
 WALK_FN int perl_begin(__u32 which, __u32 slot)
@@ -47,6 +48,8 @@ WALK_FN int perl_begin(__u32 which, __u32 slot)
 	perl = perl_get(w->process.vms[slot].vm);
 	if (!perl)
 		return WALK_STOP;
+	if (!perl->interpreter)
+		return perl_interpreter(w, perl, w->process.vms[slot].bias);
 	if (w->n_loops[slot] && perl_interpreter(w, perl, w->loop_rbx) == WALK_CONTINUE)
 		return WALK_CONTINUE;
 	if (read_user(&at, sizeof(at), w->process.vms[slot].bias + perl->interpreter))
@@ -64,14 +67,28 @@ static __always_inline void perl_push(struct walk *w, __u32 slot, __u64 addr, __
 	vm_push(w, slot, addr, line, cookie);
 }
 
-static __always_inline void perl_push_cop(struct walk *w, __u32 slot, __u32 kind)
+/* The file's name at the COP that was reached: with threads its own, else a glob's. */
+static __always_inline int perl_file(struct walk *w, const struct perl_vm *perl, __u64 *out)
+{
+	if (read_user(out, sizeof(*out), w->vm_cop + PERL_COP_FILE))
+		return -1;
+	if (perl->interpreter)
+		return 0;
+	if (read_user(out, sizeof(*out), *out + PERL_BODY) ||
+	    read_user(out, sizeof(*out), *out + PERL_GLOB_NAME))
+		return -1;
+	*out += PERL_GLOB_FILE;
+	return 0;
+}
+
+static __always_inline void perl_push_cop(struct walk *w, const struct perl_vm *perl, __u32 slot,
+					  __u32 kind)
 {
 	__u64 file = 0, text[2] = { 0 };
 	__u32 cookie = 0;
 
 	/* names shorter than that may end where memory does */
-	if (!read_user(&file, sizeof(file), w->vm_cop + PERL_COP_FILE) &&
-	    !read_user(text, sizeof(text), file))
+	if (!perl_file(w, perl, &file) && !read_user(text, sizeof(text), file))
 		cookie = vm_cookie(PERL_FILE_BYTES(kind, file, text[0], text[1]));
 	perl_push(w, slot, (w->vm_cop & ~(__u64)PERL_KIND_MASK) | kind, cookie);
 }
@@ -88,41 +105,46 @@ static __always_inline void perl_push_sub(struct walk *w, __u32 slot, __u64 cv)
 }
 
 /* Below a stack's contexts: the program itself, or the stack that this one was begun on. */
-static __always_inline int perl_stack_end(struct walk *w, __u32 slot)
+static __always_inline int perl_stack_end(struct walk *w, const struct perl_vm *perl, __u32 slot)
 {
 	__u64 prev = 0;
 
 	if (w->vm_found == PERL_INFO_MAIN) {
-		perl_push_cop(w, slot, PERL_FILE);
+		perl_push_cop(w, perl, slot, PERL_FILE);
 		vm_mark_last(w);
 		return WALK_STOP;
 	}
 	if (read_user(&prev, sizeof(prev), w->vm_interp + PERL_INFO_PREV) || !prev)
 		return WALK_STOP;
-	return perl_stack(w, prev);
+	return perl_stack(w, perl, prev);
 }
 
 WALK_FN int perl_step(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
-	__u32 type;
+	const struct perl_vm *perl;
+	__u32 type, n;
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return WALK_STOP;
+	perl = perl_get(w->process.vms[slot].vm);
+	if (!perl)
+		return WALK_STOP;
 	if (w->vm_at < w->vm_base)
-		return perl_stack_end(w, slot);
-	if (read_user(w->vm_frame.words, PERL_CONTEXT_BYTES, w->vm_at)) {
+		return perl_stack_end(w, perl, slot);
+	n = bounded_here(perl->context_bytes);
+	if (n > PERL_CONTEXT_BYTES_MAX || n < 8 || read_user(w->vm_frame.words, n, w->vm_at)) {
 		w->record.head.flags |= RECORD_VM_CUT;
 		return WALK_STOP;
 	}
-	w->vm_at -= PERL_CONTEXT_BYTES;
+	w->vm_at -= n;
 	type = w->vm_frame.bytes[0];
 	if ((type & PERL_TYPE_MASK) == PERL_TYPE_SUB) {
-		perl_push_sub(w, slot, w->vm_frame.words[PERL_CONTEXT_CV / 8]);
+		perl_push_sub(w, slot, w->vm_frame.words[(perl->context_cv >> 3) & 15]);
 	} else if ((type & PERL_TYPE_MASK) == PERL_TYPE_EVAL && !(type & PERL_EVAL_BLOCK)) {
-		perl_push_cop(w, slot, PERL_FILE);
+		perl_push_cop(w, perl, slot, PERL_FILE);
 	} else if ((type & PERL_TYPE_MASK) == PERL_TYPE_SORT_BLOCK) {
-		perl_push_cop(w, slot, PERL_SORT);
+		perl_push_cop(w, perl, slot, PERL_SORT);
 		vm_mark_last(w);
 		w->vm_cop = w->vm_frame.words[PERL_CONTEXT_COP / 8];
 		return WALK_CONTINUE;

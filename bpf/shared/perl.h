@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* One Perl with threads: addresses as linked, offsets that differ between versions. */
+/* One Perl: addresses as linked, offsets that differ between versions. */
 #ifndef CAMEO_BPF
 #include <linux/types.h>
 #endif
 
 struct perl_vm {
-	__u64 interpreter;          /* address of the pointer to the first one */
-	__u16 curcop, curstackinfo; /* in an interpreter */
+	__u64 interpreter; /* address of the pointer to the first one; 0: built without threads */
+	__u64 curcop, curstackinfo; /* in an interpreter; without threads, addresses */
 	__u16 version;              /* 5.36: 36 */
-	__u16 aux_is_behind_array;  /* what a hash has more of: where */
+	__u8 aux_is_behind_array;   /* what a hash has more of: where */
+	__u8 info_type;             /* in a stack's description */
+	__u8 context_bytes, context_cv;
+	__u16 pad;
 };
 
-/* The same in Perl 5.32 to 5.42. */
+/* The same in Perl 5.30 to 5.42. */
 enum {
 	PERL_INFO_CONTEXTS = 8, /* of a stack's description */
 	PERL_INFO_PREV = 16,
 	PERL_INFO_TOP = 32, /* index of the innermost context */
-	PERL_INFO_TYPE = 44,
 	PERL_INFO_BYTES = 48,
 	PERL_INFO_MAIN = 1,
-	PERL_CONTEXT_BYTES = 104,
+	PERL_CONTEXT_BYTES_MAX = 104,
 	PERL_CONTEXT_COP = 16, /* where it was entered from */
 	PERL_CONTEXT_RETURN = 48,
-	PERL_CONTEXT_CV = 72,
 	PERL_TYPE_MASK = 15,
 	PERL_TYPE_SORT_BLOCK = 0,
 	PERL_TYPE_SUB = 9,
@@ -32,6 +33,8 @@ enum {
 	PERL_EVAL_BLOCK = 0xc0, /* eval {} and try {} are no code of their own */
 	PERL_COP_LINE = 36,
 	PERL_COP_FILE = 48,
+	PERL_GLOB_NAME = 32, /* of a body: a glob's name, and where in such names a file's begins */
+	PERL_GLOB_FILE = 10,
 	PERL_BODY = 0,     /* of a value: address of its body */
 	PERL_CV_ROOT = 48, /* of a body: its code, its name or glob, its file's name */
 	PERL_CV_NAME = 56,

@@ -20,7 +20,6 @@ enum {
 	CV_STASH = 32, /* in bodies */
 	CV_FLAGS = 92,
 	CV_NAMED = 0x8000, /* PERL_CV_NAME is a name, not a glob */
-	GV_NAME = 32,
 	GV_STASH = 40,
 	HV_MAX = 24,
 	HV_BYTES = 32,
@@ -85,7 +84,7 @@ static int read_glob(const struct lang_process *p, uint64_t gv, char **out_name,
 	if (gp && lang_read_u64(p, gp + GP_EGV, &egv) == 0 && egv)
 		gv = egv;
 	if (lang_read_u64(p, gv + SV_ANY, &body) < 0 ||
-	    lang_read_u64(p, body + GV_NAME, &name) < 0 ||
+	    lang_read_u64(p, body + PERL_GLOB_NAME, &name) < 0 ||
 	    lang_read_u64(p, body + GV_STASH, out_stash) < 0)
 		return -EFAULT;
 	return read_hek(p, name, out_name);
@@ -139,13 +138,27 @@ static int read_file_code(const struct lang_process *p, uint64_t file, uint32_t 
 	return out->name ? 0 : -ENOMEM;
 }
 
-static int check_file(const struct lang_process *p, uint64_t cop, uint32_t kind, uint32_t cookie,
-		      uint64_t *out_file)
+/* The file's name of a COP: with threads its own, else a glob's, "_<NAME". */
+static int find_file(const struct perl_vm *perl, const struct lang_process *p, uint64_t cop,
+		     uint64_t *out)
+{
+	if (lang_read_u64(p, cop + PERL_COP_FILE, out) < 0)
+		return -EFAULT;
+	if (perl->interpreter)
+		return 0;
+	if (lang_read_u64(p, *out + PERL_BODY, out) < 0 ||
+	    lang_read_u64(p, *out + PERL_GLOB_NAME, out) < 0)
+		return -EFAULT;
+	*out += PERL_GLOB_FILE;
+	return 0;
+}
+
+static int check_file(const struct perl_vm *perl, const struct lang_process *p, uint64_t cop,
+		      uint32_t kind, uint32_t cookie, uint64_t *out_file)
 {
 	uint64_t text[2];
 
-	if (lang_read_u64(p, cop + PERL_COP_FILE, out_file) < 0 ||
-	    p->read(p->ctx, *out_file, text, sizeof(text)))
+	if (find_file(perl, p, cop, out_file) < 0 || p->read(p->ctx, *out_file, text, sizeof(text)))
 		return -ESTALE;
 	return lang_check_cookie(cookie, PERL_FILE_BYTES(kind, *out_file, text[0], text[1]));
 }
@@ -173,7 +186,7 @@ int perl_read(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 		if (r == 0)
 			r = read_sub(perl, p, seen, out);
 	} else {
-		r = check_file(p, at, kind, cookie, &seen);
+		r = check_file(perl, p, at, kind, cookie, &seen);
 		if (r == 0)
 			r = read_file_code(p, seen, kind, out);
 	}

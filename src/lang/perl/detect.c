@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file is Perl if it defines Perl_runops_standard, its loop. Its version
- * stands in three bytes of their own. Only builds with threads are read: they
- * alone keep their state in one structure, and every distribution has them.
+ * stands in three bytes of their own. Built with threads, it keeps the state of
+ * an interpreter in one structure; without, in variables.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "lang/find.h"
 #include "lang/perl/perl.h"
 
-enum { FIRST = 32, LAST = 42, NEW_INTERPRETER = 34, NEW_AUX = 36 };
+enum { FIRST = 30, LAST = 42, NEW_CONTEXT = 32, NEW_INTERPRETER = 34, NEW_AUX = 36 };
 
 static int read_byte(const struct elf_image *img, const char *name, uint8_t *out)
 {
@@ -27,30 +27,46 @@ static int read_byte(const struct elf_image *img, const char *name, uint8_t *out
 	return 0;
 }
 
+/* Where an interpreter's state is: 0, or -ENOENT. */
+static int find_state(const struct elf_image *img, unsigned int minor, struct perl_vm *out)
+{
+	struct elf_rawsym interpreter, key, curcop, stack;
+
+	if (elf_gnuhash_lookup(img, "PL_curinterp", &interpreter) == 0 &&
+	    elf_gnuhash_lookup(img, "PL_thr_key", &key) == 0) {
+		out->interpreter = interpreter.vaddr;
+		out->curcop = minor >= NEW_INTERPRETER ? 208 : 224;
+		out->curstackinfo = minor >= NEW_INTERPRETER ? 224 : 240;
+		return 0;
+	}
+	if (elf_gnuhash_lookup(img, "PL_curcop", &curcop) < 0 ||
+	    elf_gnuhash_lookup(img, "PL_curstackinfo", &stack) < 0)
+		return -ENOENT;
+	out->curcop = curcop.vaddr;
+	out->curstackinfo = stack.vaddr;
+	return 0;
+}
+
 int perl_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 		struct lang_detected *d)
 {
-	struct elf_rawsym loop, interpreter, key;
+	struct perl_vm perl = { 0 };
+	struct elf_rawsym loop;
 	uint8_t major, minor;
 
 	if (elf_gnuhash_lookup(img, "Perl_runops_standard", &loop) < 0 || !loop.size ||
 	    read_byte(img, "PL_revision", &major) < 0 || read_byte(img, "PL_version", &minor) < 0)
 		return -ENOENT;
 	snprintf(d->name, sizeof(d->name), "Perl %u.%u", major, minor);
-	if (major != 5 || minor < FIRST || minor > LAST || lang_set_loop(img, &loop, d) < 0)
+	if (major != 5 || minor < FIRST || minor > LAST || lang_set_loop(img, &loop, d) < 0 ||
+	    find_state(img, minor, &perl) < 0)
 		return -ENOTSUP;
-	if (elf_gnuhash_lookup(img, "PL_curinterp", &interpreter) < 0 ||
-	    elf_gnuhash_lookup(img, "PL_thr_key", &key) < 0) {
-		snprintf(d->name, sizeof(d->name), "Perl %u.%u without threads", major, minor);
-		return -ENOTSUP;
-	}
-	tables->perl[vm] = (struct perl_vm){
-		.interpreter = interpreter.vaddr,
-		.curcop = minor >= NEW_INTERPRETER ? 208 : 224,
-		.curstackinfo = minor >= NEW_INTERPRETER ? 224 : 240,
-		.version = minor,
-		.aux_is_behind_array = minor < NEW_AUX,
-	};
+	perl.version = minor;
+	perl.aux_is_behind_array = minor < NEW_AUX;
+	perl.info_type = minor >= NEW_CONTEXT ? 44 : 40;
+	perl.context_bytes = minor >= NEW_CONTEXT ? 104 : 96;
+	perl.context_cv = minor >= NEW_CONTEXT ? 72 : 64;
+	tables->perl[vm] = perl;
 	return 0;
 }
 

@@ -37,7 +37,7 @@ static void world_init(struct world *w)
 	w->m.tables.ruby = w->ruby;
 	w->m.tables.lua = w->lua;
 	assert_int_equal(php_offsets(&w->php[VM], 8, 2), 0);
-	w->perl[VM].version = 36;
+	w->perl[VM] = (struct perl_vm){ .interpreter = 0x5000, .version = 36 };
 	w->ruby[VM].version = 303;
 }
 
@@ -202,6 +202,26 @@ static void perl_code_outside_of_subs_is_named_by_its_file(void **state)
 	assert_string_equal(w.f.name, "<job.pl>");
 	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_SORT, 7, 0), 0);
 	assert_string_equal(w.f.name, "{sort block}");
+	forget(&w);
+}
+
+static void without_threads_a_perl_file_is_a_glob(void **state)
+{
+	static struct world w;
+	uint64_t cop, glob, body;
+
+	world_init(&w);
+	w.perl[VM].interpreter = 0;
+	cop = add(&w, 80);
+	glob = add(&w, 24);
+	body = add(&w, 56);
+	put(&w, cop + PERL_COP_FILE, glob);
+	put(&w, glob, body);
+	put(&w, body + PERL_GLOB_NAME, perl_hek(&w, "_<bin/nightly.pl........"));
+	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_FILE, 7, 0), 0);
+	assert_string_equal(w.f.name, "<nightly.pl........>");
+	put(&w, glob, 0x123456789000);
+	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_FILE, 7, 0), -ESTALE);
 	forget(&w);
 }
 
@@ -422,6 +442,7 @@ static void memory_that_points_into_itself_is_read_with_bounds(void **state)
 
 			w.ruby[VM].version = (uint16_t[]){ 207, 301, 302, 304 }[turn % 4];
 			w.perl[VM].aux_is_behind_array = turn & 1;
+			w.perl[VM].interpreter = turn & 2;
 			r = read_as(&w, all[i], at, (uint32_t)random(), 0);
 			assert_true(r <= 0);
 			assert_true(r < 0 || (w.f.name && w.f.file));
@@ -438,6 +459,7 @@ TEST_GROUP(test_readers,
 	   TEST(perl_subs_have_package_and_file),
 	   TEST(a_perl_sub_without_a_package_has_its_name),
 	   TEST(perl_code_outside_of_subs_is_named_by_its_file),
+	   TEST(without_threads_a_perl_file_is_a_glob),
 	   TEST(ruby_methods_and_their_blocks_have_a_class),
 	   TEST(what_is_no_iseq_is_stale),
 	   TEST(lua_functions_are_named_by_who_calls_them),
