@@ -503,6 +503,48 @@ static __always_inline int walk_is_full(const struct walk *w)
 	       w->record.head.n_kernel + WALK_FRAMES_MAX + w->n_second_words;
 }
 
+/*
+ * Generated code that runs in the frame of the loop of slot @slot: its caller is the
+ * loop's, by the rule that holds in the loop's middle, or by that of a routine which it
+ * called and which pushed a word or two. -1: it is no such code.
+ */
+WALK_FN int walk_in_loop(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct unwind_rule *rule;
+	const struct vm_code *code;
+	struct unwind_file *f;
+	__u64 off, ra = 0;
+	__u32 file;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return -1;
+	file = w->process.vms[slot].file;
+	code = vm_code_get(w->process.vms[slot].vm);
+	f = file_get(file);
+	if (!code || !code->runs_generated || !f || f->state == FILE_TABLE_ABSENT ||
+	    f->state == FILE_TABLE_FULL)
+		return -1;
+	if (f->state != FILE_TABLE_READY && f->state != FILE_TABLE_UNSWEPT) {
+		w->need_file = file;
+		return WALK_NEED_FILE;
+	}
+	off = code->loop[0].lo + (code->loop[0].hi - code->loop[0].lo) / 2;
+	rule = rule_get(rule_search(f, off));
+	if (!rule || rule->cfa != UNWIND_CFA_RSP)
+		return -1;
+	for (int i = 0; i < 3; i++) {
+		__u64 cfa = w->regs[UREG_RSP] + (__s64)rule->cfa_off + 8 * i;
+
+		if (stack_word(w, cfa - 8, &ra) || mapping_find(w, ra - 1) ||
+		    w->mapping.kind != MAPPING_FILE || w->mapping.file != file)
+			continue;
+		walk_push_vm(w, FRAME_NATIVE_WORD(file, off), slot);
+		return walk_return(w, rule, cfa);
+	}
+	return -1;
+}
+
 /* Code that no file holds: a virtual machine's, or some other's, which may keep frame pointers. */
 WALK_FN int walk_unfiled(__u32 which, __u64 pc)
 {
@@ -521,6 +563,11 @@ WALK_FN int walk_unfiled(__u32 which, __u64 pc)
 		if (r != V8_NEXT_OTHER)
 			return r;
 	}
+	r = walk_in_loop(which, 0);
+	if (r < 0)
+		r = walk_in_loop(which, 1);
+	if (r >= 0)
+		return r;
 	w->folded = 0;
 	walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
 	return walk_generated(which);

@@ -36,7 +36,8 @@ struct vm_range {
 /* Where the interpreter's loop is in its file. */
 struct vm_code {
 	__u32 lang; /* enum vm_lang */
-	__u32 fold; /* leave out the interpreter's other frames between two of the loop's */
+	__u16 fold; /* leave out the interpreter's other frames between two of the loop's */
+	__u16 runs_generated; /* code that it generates runs in the frame of its loop */
 	struct vm_range loop[VM_RANGES_MAX];
 };
 

@@ -18,6 +18,7 @@ enum {
 	CURRENT_TO_84 = 488, /* in executor_globals */
 	CURRENT_85 = 512,
 	GLOBALS_MAX = 4096,
+	FIRST_JIT = 800,
 	LINENO_CODE = 64, /* bytes of the function looked at */
 };
 
@@ -107,6 +108,7 @@ int php_detect(const struct elf_image *img, const struct vm_tables *tables, uint
 	}
 	php.current = globals.vaddr + find_current(img, globals.vaddr, php.current);
 	tables->php[vm] = php;
+	d->code.runs_generated = php.version >= FIRST_JIT;
 	return 0;
 }
 
