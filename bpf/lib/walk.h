@@ -531,10 +531,12 @@ WALK_FN int walk_in_loop(__u32 which, __u32 slot)
 	}
 	off = code->loop[0].lo + (code->loop[0].hi - code->loop[0].lo) / 2;
 	rule = rule_get(rule_search(f, off));
-	if (!rule || rule->cfa != UNWIND_CFA_RSP)
+	if (!rule || (rule->cfa != UNWIND_CFA_RSP && rule->cfa != UNWIND_CFA_RBP))
 		return -1;
 	for (int i = 0; i < 3; i++) {
-		__u64 cfa = w->regs[UREG_RSP] + (__s64)rule->cfa_off + 8 * i;
+		__u64 cfa = (__s64)rule->cfa_off + (rule->cfa == UNWIND_CFA_RBP
+							    ? w->regs[UREG_RBP]
+							    : w->regs[UREG_RSP] + 8 * i);
 
 		if (stack_word(w, cfa - 8, &ra) || mapping_find(w, ra - 1) ||
 		    w->mapping.kind != MAPPING_FILE || w->mapping.file != file)
