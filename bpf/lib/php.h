@@ -10,6 +10,7 @@
 
 enum {
 	PHP_STEP_MAX = 1 << 20, /* bytes that an opline is at most from the one saved last */
+	PHP_DELEGATES_MAX = 8,  /* generators that wait in `yield from` for one another */
 };
 
 WALK_FN int php_begin(__u32 which, __u32 slot)
@@ -19,6 +20,7 @@ WALK_FN int php_begin(__u32 which, __u32 slot)
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return WALK_STOP;
+	w->vm_base = 0;
 	php = php_get(w->process.vms[slot].vm);
 	if (!php ||
 	    read_user(&w->vm_at, sizeof(w->vm_at), w->process.vms[slot].bias + php->current))
@@ -42,25 +44,67 @@ static __always_inline __u64 php_opline(const struct walk *w, __u32 slot, __u64 
 	return now;
 }
 
+/*
+ * A call without a function may be a generator's that has delegated: the one that runs was
+ * called by it. Those between, from its delegate on, are not linked: how many wait?
+ */
+static __always_inline void php_find_delegators(struct walk *w, const struct php_vm *php,
+						__u64 call)
+{
+	__u64 at = w->vm_frame.words[PHP_CALL_THIS / 8], node = call - php->generator_node - at;
+	__u64 class = 0, own = 0, next = 0;
+
+	if ((w->vm_frame.words[PHP_CALL_INFO / 8] & 0xff) != PHP_CALL_OBJECT ||
+	    node > PHP_GENERATOR_BYTES_MAX || read_user(&own, sizeof(own), at + PHP_OBJECT_CLASS))
+		return;
+	w->vm_cop = at;
+	w->vm_interp = node;
+	for (int i = 0; i < PHP_DELEGATES_MAX; i++) {
+		if (read_user(&next, sizeof(next), at + node) || !next ||
+		    read_user(&class, sizeof(class), next + PHP_OBJECT_CLASS) || class != own)
+			return;
+		at = next;
+		w->vm_base++;
+	}
+}
+
+/* The call of the innermost generator that waits and was not passed yet. */
+static __always_inline __u64 php_next_delegator(struct walk *w, const struct php_vm *php)
+{
+	__u64 at = w->vm_cop, call = 0;
+
+	w->vm_base--;
+	for (int i = 0; i < PHP_DELEGATES_MAX; i++)
+		if (i < (__s64)w->vm_base && read_user(&at, sizeof(at), at + w->vm_interp))
+			return 0;
+	return read_user(&call, sizeof(call), at + php->generator_call) ? 0 : call;
+}
+
 WALK_FN int php_step(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
 	__u64 func, call, name = 0, file[2] = { 0 };
 	const struct php_vm *php;
-	__u32 line = 0;
+	__u32 line = 0, waits;
 	__u8 type = 0;
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return WALK_STOP;
 	php = php_get(w->process.vms[slot].vm);
-	if (!php || read_user(w->vm_frame.words, PHP_CALL_BYTES, w->vm_at)) {
+	if (!php)
+		return WALK_STOP;
+	waits = w->vm_base != 0;
+	call = waits ? php_next_delegator(w, php) : w->vm_at;
+	if (read_user(w->vm_frame.words, PHP_CALL_BYTES, call)) {
 		w->record.head.flags |= RECORD_VM_CUT;
 		return WALK_STOP;
 	}
-	call = w->vm_at;
 	func = w->vm_frame.words[PHP_CALL_FUNC / 8];
-	w->vm_at = w->vm_frame.words[PHP_CALL_PREV / 8];
-	if (!func) /* a generator's link to whom it runs for, or C code's to its caller */
+	if (!waits)
+		w->vm_at = w->vm_frame.words[PHP_CALL_PREV / 8];
+	if (!func && !waits) /* a generator's link to whom it runs for, or C code's to its caller */
+		php_find_delegators(w, php, call);
+	if (!func)
 		return w->vm_at ? WALK_CONTINUE : WALK_STOP;
 	if (read_user(&type, sizeof(type), func) ||
 	    read_user(&name, sizeof(name), func + PHP_FUNC_NAME) || type == PHP_INTERNAL) {
@@ -72,7 +116,7 @@ WALK_FN int php_step(__u32 which, __u32 slot)
 	if (read_user(file, sizeof(file), func + php->func_filename))
 		file[0] = file[1] = 0;
 	vm_push(w, slot, func, line, vm_cookie(PHP_COOKIE_BYTES(name, file[0], file[1])));
-	if (w->vm_frame.words[PHP_CALL_INFO / 8] & PHP_CALL_TOP)
+	if (!waits && w->vm_frame.words[PHP_CALL_INFO / 8] & PHP_CALL_TOP)
 		vm_mark_last(w);
 	return w->vm_at ? WALK_CONTINUE : WALK_STOP;
 }

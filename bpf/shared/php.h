@@ -10,17 +10,23 @@ struct php_vm {
 	__u64 current;       /* address of the pointer to the running call */
 	__u16 func_filename; /* the first and the last line follow it */
 	__u16 version;       /* 8.2: 802 */
-	__u32 pad;
+	__u8 generator_call; /* in a generator */
+	__u8 generator_node; /* bytes from its node, where its delegate is, to its own call */
+	__u16 pad;
 };
 
 /* The same in PHP 7.3 to 8.5. */
 enum {
 	PHP_CALL_OPLINE = 0,
 	PHP_CALL_FUNC = 24,
+	PHP_CALL_THIS = 32,
 	PHP_CALL_INFO = 40,
 	PHP_CALL_PREV = 48,
 	PHP_CALL_BYTES = 56,
 	PHP_CALL_TOP = 1 << 17, /* the loop was entered with this call */
+	PHP_CALL_OBJECT = 8,    /* the type of This */
+	PHP_OBJECT_CLASS = 16,
+	PHP_GENERATOR_BYTES_MAX = 512,
 	PHP_FUNC_NAME = 8,
 	PHP_FUNC_SCOPE = 16,
 	PHP_OPLINE_LINE = 24,

@@ -5,6 +5,7 @@ Interpreters are this machine's and those of Debian's other releases, where
 scripts/runtimes has put them: those run in a chroot, another mount namespace's way.
 """
 import collections
+import copy
 import glob
 import gzip
 import os
@@ -38,6 +39,12 @@ class Runtime:
         """Into a mount namespace with /proc, whose root is ROOT."""
         return ["unshare", "--mount", "sh", "-c",
                 'mount --bind /proc "$0/proc" && exec chroot "$0" "$@"', root]
+
+    def told(self, name, more):
+        """The same with MORE arguments of its own."""
+        other = copy.copy(self)
+        other.name, other.command = f"{self.name} {name}", self.command + more
+        return other
 
     def run(self, *args):
         return [*self.command, self.path, *map(str, args)]
@@ -180,8 +187,19 @@ def judge_running(runtime, chain, leaf, start=START):
     recording.judge("chain", chain, leaf=leaf, start=start, most_elsewhere=0.2)
 
 
-def main(pattern, program, shapes, callers, leaf, slack=0, unknown=False, start=START):
-    """The test of a language: SHAPES is {shape: [chains]}; START begins a running process's stacks."""
+def judge_shapes(tap, runtime, shapes, leaf, ms):
+    recording = record("--", *together([runtime.run(s, ms) for s in shapes]))
+    for shape, chains in shapes.items():
+        tap.run(f"{runtime.name}: {shape}", lambda s=shape, c=chains: recording.judge(
+            s, *c, leaf=leaf, start=r".*", most_elsewhere=0.35))
+
+
+def main(pattern, program, shapes, callers, leaf, slack=0, unknown=False, start=START, ms=MS,
+         variants=None):
+    """The test of a language: SHAPES is {shape: [chains]}; START begins a running process's stacks.
+
+    VARIANTS is {name: what the interpreter is told more}.
+    """
     need_bpf()
     tap = Tap()
     found = runtimes(pattern, program)
@@ -189,13 +207,11 @@ def main(pattern, program, shapes, callers, leaf, slack=0, unknown=False, start=
         tap.skip(pattern, "there is none here")
     with Workshop() as shop:
         for runtime in found:
-            recording = record("--", *together([runtime.run(s, MS) for s in shapes]))
-            for shape, chains in shapes.items():
-                tap.run(f"{runtime.name}: {shape}",
-                        lambda s=shape, c=chains: recording.judge(
-                            s, *c, leaf=leaf, start=r".*", most_elsewhere=0.35))
+            judge_shapes(tap, runtime, shapes, leaf, ms)
             tap.run(f"{runtime.name}: lines", judge_lines, shop, runtime, callers, slack,
                     unknown)
             tap.run(f"{runtime.name}: a process that runs already", judge_running, runtime,
                     shapes["chain"][0], leaf, start)
+            for name, more in (variants or {}).items():
+                judge_shapes(tap, runtime.told(name, more), shapes, leaf, ms)
     tap.done()

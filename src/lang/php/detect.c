@@ -39,7 +39,9 @@ int php_offsets(struct php_vm *out, unsigned int major, unsigned int minor)
 			continue;
 		*out = (struct php_vm){ .current = version >= 805 ? CURRENT_85 : CURRENT_TO_84,
 					.func_filename = known[i].filename,
-					.version = (uint16_t)version };
+					.version = (uint16_t)version,
+					.generator_call = version >= 800 ? 56 : 64,
+					.generator_node = version >= 800 ? 32 : 40 };
 		return 0;
 	}
 	return -ENOENT;

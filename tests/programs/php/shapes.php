@@ -56,11 +56,16 @@ function callback()
 	});
 }
 
-function inner_generator()
+function innermost_generator()
 {
 	for ($i = 0; $i < 10; $i++) {
 		yield hot();
 	}
+}
+
+function inner_generator()
+{
+	yield from innermost_generator();
 }
 
 function generator()
@@ -72,6 +77,19 @@ function generators()
 {
 	foreach (generator() as $value) {
 	}
+}
+
+function fibers()
+{
+	if (!class_exists('Fiber'))
+		return down(3);
+	$fiber = new Fiber(function () {
+		down(3);
+		Fiber::suspend();
+		down(3);
+	});
+	$fiber->start();
+	$fiber->resume();
 }
 
 function included()
