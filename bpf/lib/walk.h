@@ -441,6 +441,11 @@ static __always_inline __u32 vm_slot_of(const struct walk *w)
 	return 0;
 }
 
+static __always_inline __u64 vm_loop_middle(const struct vm_code *code)
+{
+	return code->loop[0].lo + (code->loop[0].hi - code->loop[0].lo) / 2;
+}
+
 /* The frame's registers, of which one may say what the loop was called for. */
 static __always_inline void walk_note_caller(struct walk *w)
 {
@@ -503,6 +508,30 @@ static __always_inline int walk_is_full(const struct walk *w)
 	       w->record.head.n_kernel + WALK_FRAMES_MAX + w->n_second_words;
 }
 
+/* Is the loop's frame, by rule @id, where @pushed bytes lie below it? Then to its caller; else -1.
+ */
+WALK_FN int walk_loop_frame(__u32 which, __u32 slot, __u32 id, __u32 pushed)
+{
+	struct walk *w = walk_get(which);
+	const struct unwind_rule *rule = rule_get(id);
+	const struct vm_code *code;
+	__u64 cfa, ra = 0;
+	__u32 file;
+
+	if (!w || !rule)
+		return -1;
+	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
+	file = w->process.vms[slot].file;
+	code = vm_code_get(w->process.vms[slot].vm);
+	cfa = rule->cfa == UNWIND_CFA_RBP ? w->regs[UREG_RBP] : w->regs[UREG_RSP] + pushed;
+	cfa += (__s64)rule->cfa_off;
+	if (!code || stack_word(w, cfa - 8, &ra) || mapping_find(w, ra - 1) ||
+	    w->mapping.kind != MAPPING_FILE || w->mapping.file != file)
+		return -1;
+	walk_push_vm(w, FRAME_NATIVE_WORD(file, vm_loop_middle(code)), slot);
+	return walk_return(w, rule, cfa);
+}
+
 /*
  * Generated code that runs in the frame of the loop of slot @slot: its caller is the
  * loop's, by the rule that holds in the loop's middle, or by that of a routine which it
@@ -514,37 +543,28 @@ WALK_FN int walk_in_loop(__u32 which, __u32 slot)
 	const struct unwind_rule *rule;
 	const struct vm_code *code;
 	struct unwind_file *f;
-	__u64 off, ra = 0;
-	__u32 file;
+	__u32 id;
+	int r;
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return -1;
-	file = w->process.vms[slot].file;
 	code = vm_code_get(w->process.vms[slot].vm);
-	f = file_get(file);
+	f = file_get(w->process.vms[slot].file);
 	if (!code || !code->runs_generated || !f || f->state == FILE_TABLE_ABSENT ||
 	    f->state == FILE_TABLE_FULL)
 		return -1;
 	if (f->state != FILE_TABLE_READY && f->state != FILE_TABLE_UNSWEPT) {
-		w->need_file = file;
+		w->need_file = w->process.vms[slot].file;
 		return WALK_NEED_FILE;
 	}
-	off = code->loop[0].lo + (code->loop[0].hi - code->loop[0].lo) / 2;
-	rule = rule_get(rule_search(f, off));
+	id = rule_search(f, vm_loop_middle(code));
+	rule = rule_get(id);
 	if (!rule || (rule->cfa != UNWIND_CFA_RSP && rule->cfa != UNWIND_CFA_RBP))
 		return -1;
-	for (int i = 0; i < 3; i++) {
-		__u64 cfa = (__s64)rule->cfa_off + (rule->cfa == UNWIND_CFA_RBP
-							    ? w->regs[UREG_RBP]
-							    : w->regs[UREG_RSP] + 8 * i);
-
-		if (stack_word(w, cfa - 8, &ra) || mapping_find(w, ra - 1) ||
-		    w->mapping.kind != MAPPING_FILE || w->mapping.file != file)
-			continue;
-		walk_push_vm(w, FRAME_NATIVE_WORD(file, off), slot);
-		return walk_return(w, rule, cfa);
-	}
-	return -1;
+	r = walk_loop_frame(which, slot, id, 0);
+	if (r < 0)
+		r = walk_loop_frame(which, slot, id, 8);
+	return r < 0 ? walk_loop_frame(which, slot, id, 16) : r;
 }
 
 /* Code that no file holds: a virtual machine's, or some other's, which may keep frame pointers. */
