@@ -27,7 +27,7 @@
 
 struct options {
 	const char *listen, *otlp, *dir, *store, *tokens, *basic, *cert, *key, *debuginfod;
-	const char *days, *gigabytes, *memory, *range, *seconds;
+	const char *days, *gigabytes, *memory, *range, *seconds, *series;
 	int insecure, tenants, store_info;
 };
 
@@ -43,6 +43,7 @@ enum {
 	OPT_OTLP,
 	OPT_RANGE,
 	OPT_SECONDS,
+	OPT_SERIES,
 	OPT_STORE,
 	OPT_TOKENS,
 };
@@ -61,6 +62,9 @@ static int usage(FILE *f, int status)
 	      "      --keep-gib N            drop the oldest days beyond this size (10; 0: never)\n"
 	      "      --memory MIB            refuse requests beyond so much memory (512; 0: "
 	      "never)\n"
+	      "      --max-series N          refuse profiles of a service with more sets of labels "
+	      "a\n"
+	      "                              day (50000; 0: never)\n"
 	      "      --debuginfod URLS       ask these servers for debug files of what comes "
 	      "unnamed\n"
 	      "      --query-days N          refuse questions about more days (0: never)\n"
@@ -107,6 +111,8 @@ static const char **text_of(struct options *o, int c)
 		return &o->range;
 	case OPT_SECONDS:
 		return &o->seconds;
+	case OPT_SERIES:
+		return &o->series;
 	case OPT_STORE:
 		return &o->store;
 	case OPT_TOKENS:
@@ -129,6 +135,7 @@ static int parse(int argc, char **argv, struct options *out)
 		{ "keep-days", required_argument, NULL, OPT_DAYS },
 		{ "keep-gib", required_argument, NULL, OPT_BYTES },
 		{ "listen", required_argument, NULL, 'l' },
+		{ "max-series", required_argument, NULL, OPT_SERIES },
 		{ "memory", required_argument, NULL, OPT_MEMORY },
 		{ "otlp-listen", required_argument, NULL, OPT_OTLP },
 		{ "query-days", required_argument, NULL, OPT_RANGE },
@@ -189,7 +196,7 @@ static int parse_numbers(const struct options *o, struct server_options *so)
 	} n[] = {
 		{ "--keep-days", o->days, 30 },        { "--keep-gib", o->gigabytes, 10 },
 		{ "--memory", o->memory, 512 },        { "--query-days", o->range, 0 },
-		{ "--query-seconds", o->seconds, 30 },
+		{ "--query-seconds", o->seconds, 30 }, { "--max-series", o->series, 50000 },
 	};
 
 	for (size_t i = 0; i < sizeof(n) / sizeof(n[0]); i++) {
@@ -208,6 +215,7 @@ static int parse_numbers(const struct options *o, struct server_options *so)
 	so->max_bytes = (uint64_t)n[1].value << 30;
 	so->max_memory = (size_t)n[2].value << 20;
 	so->max_range_ns = (int64_t)n[3].value * DAY_NS;
+	so->max_series = n[5].value;
 	so->max_query_ns = (int64_t)n[4].value * CLOCK_SECOND_NS;
 	return -1;
 }

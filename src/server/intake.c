@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "profile/profile.h"
 #include "server/naming.h"
+#include "server/quota.h"
 #include "server/rpc.h"
 
 #define MAX_AHEAD_NS (600LL * CLOCK_SECOND_NS)
@@ -158,8 +159,13 @@ int intake_profile(struct intake *in, const struct intake_labels *l, const char 
 
 int intake_store(struct intake *in, struct rpc *rpc)
 {
+	int r;
+
 	for (size_t i = 0; rpc->naming && i < in->owned.len; i++)
 		if (naming_apply(rpc->naming, in->owned.data[i]) < 0)
 			return -ENOMEM;
+	r = quota_take(rpc->quota, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
+	if (r < 0)
+		return r;
 	return store_append(rpc->store, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
 }

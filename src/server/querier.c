@@ -154,6 +154,7 @@ static const struct method {
 	{ "SelectSeries", &points_message, query_values, querier_points },
 	{ "SelectHeatmap", &heatmap_message, query_values, querier_heatmap },
 	{ "Diff", &diff_message, query_values, querier_diff },
+	{ "AnalyzeQuery", &none_message, NULL, querier_analyze },
 	{ "GetProfileStats", &none_message, NULL, querier_stats },
 };
 

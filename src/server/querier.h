@@ -30,6 +30,7 @@ int querier_types(struct question *q);
 int querier_label_names(struct question *q);
 int querier_label_values(struct question *q);
 int querier_series(struct question *q);
+int querier_analyze(struct question *q);
 int querier_stats(struct question *q);
 int querier_stacktraces(struct question *q);
 int querier_spans(struct question *q);

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "net/http_server.h"
 #include "profile/profile.h"
 #include "query/cut.h"
 #include "query/export.h"
@@ -51,6 +52,20 @@ static int take_type(struct query *q, struct rpc *rpc)
 	return 0;
 }
 
+/* What the server allows, or less if the client won't wait so long. */
+static int64_t time_for(const struct rpc *rpc)
+{
+	int64_t most = rpc->opt->max_query_ns ? rpc->opt->max_query_ns : NORMAL_QUERY_NS;
+	const char *text = http_request_header(rpc->rq, "Connect-Timeout-Ms");
+	size_t n = text ? strspn(text, "0123456789") : 0;
+	int64_t ms;
+
+	if (!n || n > 10 || text[n])
+		return most;
+	ms = strtoll(text, NULL, 10);
+	return ms < most / CLOCK_MS_NS ? ms * CLOCK_MS_NS : most;
+}
+
 static int take_range(struct query *q, struct rpc *rpc)
 {
 	const struct request *rq = q->rq;
@@ -65,8 +80,7 @@ static int take_range(struct query *q, struct rpc *rpc)
 	q->sel.end_ns = rq->end * CLOCK_MS_NS + CLOCK_MS_NS - 1;
 	if (rpc->opt->max_range_ns && q->sel.end_ns - q->sel.start_ns > rpc->opt->max_range_ns)
 		return err_set(rpc->err, -ERANGE, "the range is longer than this server allows");
-	q->sel.deadline_ns = (int64_t)clock_monotonic_ns() +
-			     (rpc->opt->max_query_ns ? rpc->opt->max_query_ns : NORMAL_QUERY_NS);
+	q->sel.deadline_ns = (int64_t)clock_monotonic_ns() + time_for(rpc);
 	return 0;
 }
 

@@ -15,12 +15,14 @@ struct err;
 struct http_request;
 struct http_response;
 struct naming;
+struct quota;
 struct server_options;
 struct store;
 
 struct rpc {
 	struct store *store;
 	struct agents *agents;
+	struct quota *quota;   /* or NULL */
 	struct naming *naming; /* or NULL: what has no names is kept so */
 	const struct server_options *opt;
 	struct counters *counters;

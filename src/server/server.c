@@ -23,6 +23,7 @@
 #include "server/grpc.h"
 #include "server/memory.h"
 #include "server/naming.h"
+#include "server/quota.h"
 #include "server/rpc.h"
 #include "store/store.h"
 
@@ -48,6 +49,7 @@ struct server {
 	struct store *store;
 	struct naming *naming;
 	struct agents *agents;
+	struct quota *quota;
 	struct http_server *http;
 	struct auth *auth; /* NULL: anybody may ask */
 	struct buf cert, key;
@@ -180,6 +182,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	struct err err = { 0 };
 	struct rpc rpc = { .store = s->store,
 			   .agents = s->agents,
+			   .quota = s->quota,
 			   .naming = s->naming,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
@@ -294,6 +297,7 @@ void server_close(struct server *s)
 	store_close(s->store);
 	naming_free(s->naming);
 	agents_free(s->agents);
+	quota_free(s->quota);
 	auth_free(s->auth);
 	buf_fini(&s->cert);
 	buf_fini(&s->key);
@@ -385,6 +389,8 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 		r = naming_new(&s->naming, &opt->naming);
 	if (r == 0)
 		r = agents_new(&s->agents);
+	if (r == 0)
+		r = quota_new(&s->quota, opt->max_series);
 	if (r == 0)
 		r = open_http(s, err);
 	if (r < 0)

@@ -25,6 +25,7 @@ struct server_options {
 	uint64_t max_bytes;
 	struct auth_options auth; /* no file: anybody may ask */
 	size_t max_memory;        /* of the process; beyond it requests are refused; 0: no limit */
+	size_t max_series;        /* that a service begins in a day; 0: no limit */
 	int64_t max_range_ns;     /* of a question; 0: no limit */
 	int64_t max_query_ns;     /* how long one may take; 0: half a minute */
 	bool tenants;             /* told apart by X-Scope-OrgID, which must be there */

@@ -94,6 +94,8 @@ def check_own(server):
           message((10, 45 * 10**9)) in answer and message((12, 10000000)) in answer, answer)
     check_gzip(server)
     check("nothing there is 404", server.ask("/nothing")[0] == 404)
+    check("nothing is told of a query's way", server.query("AnalyzeQuery", query=CPU + "{}") ==
+          (200, {}))
     check("a method that is not there is 404", server.query("Nothing")[0] == 404)
     check("/metrics counts pushes", b"\ncameo_push_requests_total 6\n" in server.ask("/metrics")[2])
     status, _, answer = server.ask(

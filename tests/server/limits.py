@@ -98,6 +98,33 @@ def check_agents(server):
     check("nothing of these is kept", len(get()) == 2)
 
 
+def check_series(cameo, directory):
+    server = Server(cameo, directory, "--max-series", "3")
+    for i, want in enumerate([200, 200, 200, 429, 429]):
+        labels = {"service_name": "many", "request": str(i)}
+        status = push(server, labels, BASE_S, ["a 1"], "series-%d" % i)[0]
+        check("a service's series number %d is %d" % (i + 1, want), status == want, status)
+    check("each is counted", counter(server, "series") == 2)
+    check("a series that is there goes on", push(
+        server, {"service_name": "many", "request": "1"}, BASE_S + 1, ["a 1"], "again")[0] == 200)
+    check("and so do other services", push(
+        server, {"service_name": "few"}, BASE_S, ["a 1"], "few")[0] == 200)
+    server.stop()
+
+
+def check_time(cameo, directory):
+    server = Server(cameo, directory, "--query-seconds", "100")
+    for method in ("SelectMergeStacktraces", "SelectSeries", "SelectMergeProfile"):
+        body = json.dumps({**RANGE, "profileTypeID": CPU, "labelSelector": "{}", "step": 15})
+        status, _, got = server.ask(QUERIER + method, body.encode(), {
+            "Content-Type": "application/json", "Connect-Timeout-Ms": "0"})
+        check("%s without time is 504" % method, (status, json.loads(got)["code"]) ==
+              (504, "deadline_exceeded"), got)
+    check("each is counted by its limit", counter(server, "time") == 3)
+    check("a question with time is answered", lives(server))
+    server.stop()
+
+
 def check_range(cameo, directory):
     server = Server(cameo, directory, "--query-days", "1")
     for method in (QUERIER + "SelectMergeStacktraces", QUERIER + "LabelNames", PAGE + "Functions"):
@@ -168,6 +195,8 @@ def main():
         check_connections(server)
         server.stop()
         check_range(sys.argv[1], directory)
+        check_time(sys.argv[1], directory)
+        check_series(sys.argv[1], directory)
         check_memory(sys.argv[1], directory)
     return finish()
 

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A series is known by a hash of its labels, those of its samples among them. The table is
+ * bounded: when it is full it starts anew, so that a limit is rather passed than held
+ * against those who keep to it.
+ */
+#include "server/quota.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/vec.h"
+#include "profile/profile.h"
+#include "store/store.h"
+
+enum { MAX_KNOWN = 1 << 20 };
+
+#define DAY_NS (86400 * (uint64_t)CLOCK_SECOND_NS)
+
+/* Of series: n is not used. */
+struct known {
+	uint64_t hash;
+	size_t n;
+};
+
+struct table {
+	VEC(struct known);
+	struct index index;
+};
+
+struct quota {
+	pthread_mutex_t lock;
+	size_t max;
+	uint64_t seed, day;
+	struct table series, services;
+};
+
+static void table_clear(struct table *t)
+{
+	vec_fini(t);
+	index_fini(&t->index);
+}
+
+struct key {
+	const struct table *t;
+	uint64_t hash;
+};
+
+static bool is_known(const void *ctx, uint32_t id)
+{
+	const struct key *key = ctx;
+
+	return key->t->data[id].hash == key->hash;
+}
+
+/* 1: it is new. */
+static int table_add(struct table *t, uint64_t hash, uint32_t *out_id)
+{
+	const struct key key = { t, hash };
+	int r;
+
+	if (index_find(&t->index, (uint32_t)hash, is_known, &key, out_id))
+		return 0;
+	*out_id = (uint32_t)t->len;
+	r = vec_push(t, (struct known){ hash, 0 });
+	if (r == 0)
+		r = index_add(&t->index, (uint32_t)hash, *out_id);
+	return r < 0 ? r : 1;
+}
+
+int quota_new(struct quota **out, size_t max_series)
+{
+	struct quota *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return -ENOMEM;
+	pthread_mutex_init(&q->lock, NULL);
+	q->max = max_series;
+	q->seed = hash_seed();
+	*out = q;
+	return 0;
+}
+
+void quota_free(struct quota *q)
+{
+	if (!q)
+		return;
+	table_clear(&q->series);
+	table_clear(&q->services);
+	pthread_mutex_destroy(&q->lock);
+	free(q);
+}
+
+/* A text after those that made @hash. */
+static uint64_t mix(uint64_t hash, const char *text)
+{
+	return XXH3_64bits_withSeed(text, strlen(text), hash);
+}
+
+static uint64_t hash_profile(uint64_t seed, const char *tenant, const struct store_profile *p)
+{
+	uint64_t hash = mix(mix(seed, tenant), p->name);
+
+	for (size_t i = 0; i < p->n_labels; i++)
+		hash = mix(mix(hash, p->labels[i].name), p->labels[i].value);
+	return hash;
+}
+
+/* The labels of a sample that make a series; numbers do not. */
+static uint64_t hash_sample(uint64_t hash, const struct profile *p, const struct profile_sample *s)
+{
+	for (uint32_t i = 0; i < s->n_labels; i++)
+		if (s->labels[i].str)
+			hash = mix(mix(hash, profile_string(p, s->labels[i].key)),
+				   profile_string(p, s->labels[i].str));
+	return hash;
+}
+
+static uint64_t hash_service(uint64_t seed, const char *tenant, const struct store_profile *p)
+{
+	uint64_t hash = mix(seed, tenant);
+
+	for (size_t i = 0; i < p->n_labels; i++)
+		if (!strcmp(p->labels[i].name, "service_name"))
+			hash = mix(hash, p->labels[i].value);
+	return hash;
+}
+
+/* Each series of a profile; the same one may come several times. */
+static int take_series(struct quota *q, const char *tenant, const struct store_profile *p,
+		       uint32_t service)
+{
+	const struct profile_label *labels = NULL;
+	uint64_t whole = hash_profile(q->seed, tenant, p);
+	uint32_t id;
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < profile_n_samples(p->profile); i++) {
+		struct profile_sample s = profile_sample(p->profile, i);
+
+		if (i && s.labels == labels) /* equal sets of labels are one place */
+			continue;
+		labels = s.labels;
+		r = table_add(&q->series, hash_sample(whole, p->profile, &s), &id);
+		if (r > 0 && ++q->services.data[service].n > q->max)
+			r = -EDQUOT;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Those that came last are forgotten again. */
+static void undo(struct quota *q, size_t n_series)
+{
+	while (q->series.len > n_series) {
+		uint32_t id = (uint32_t)--q->series.len;
+
+		index_remove(&q->series.index, (uint32_t)q->series.data[id].hash, id);
+	}
+}
+
+static int take_all(struct quota *q, const char *tenant, const struct store_profile *profiles,
+		    size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		size_t n_series = q->series.len, before;
+		uint32_t service;
+
+		r = table_add(&q->services, hash_service(q->seed, tenant, &profiles[i]), &service);
+		if (r < 0)
+			return r;
+		before = q->services.data[service].n;
+		r = take_series(q, tenant, &profiles[i], service);
+		if (r < 0) {
+			undo(q, n_series);
+			q->services.data[service].n = before;
+		}
+	}
+	return r;
+}
+
+static void begin_day(struct quota *q)
+{
+	uint64_t day = clock_unix_ns() / DAY_NS;
+
+	if (day == q->day && q->series.len < MAX_KNOWN)
+		return;
+	table_clear(&q->series);
+	table_clear(&q->services);
+	q->day = day;
+}
+
+int quota_take(struct quota *q, const char *tenant, const struct store_profile *profiles, size_t n,
+	       struct err *err)
+{
+	int r;
+
+	if (!q || !q->max)
+		return 0;
+	pthread_mutex_lock(&q->lock);
+	begin_day(q);
+	r = take_all(q, tenant, profiles, n);
+	pthread_mutex_unlock(&q->lock);
+	if (r == -EDQUOT)
+		err_set(err, r, "a service has more than %zu series (sets of labels) today",
+			q->max);
+	return r;
+}
