@@ -15,6 +15,7 @@
  * stack, where a call stands in front of where it leads.
  */
 #include "bpf/lib/calls.h"
+#include "bpf/lib/jvm_chunk.h"
 #include "bpf/lib/walk_memory.h"
 
 enum {
@@ -27,6 +28,7 @@ enum {
 	/* words below rbp in an interpreted frame */
 	JVM_SENDER_SP = 1,
 	JVM_FRAME_METHOD = 3,
+	JVM_LOCALS = 7, /* from 21 on */
 	UREG_RAX = 0,
 	UREG_R13 = 13, /* the interpreter's byte code pointer; its callers' rsp at an entry */
 };
@@ -39,6 +41,7 @@ enum jvm_next {
 	JVM_NEXT_OLD_SP, /* was it where rsp is now? */
 	JVM_NEXT_RETURN, /* leave the frame of w->jvm_frame bytes */
 	JVM_NEXT_SEARCH, /* there is none where it should be */
+	JVM_NEXT_CHUNK,  /* it was the last in its chunk */
 };
 
 /* A field of the blob that was read. Its alignment is its width. */
@@ -162,6 +165,9 @@ WALK_FN int jvm_search(__u32 which)
 
 	if (!w)
 		return WALK_STOP;
+	/* what is in the heap may have moved */
+	if (w->chunk_end)
+		return walk_fail(w, WALK_ERR_NO_RULE);
 	sp = w->regs[UREG_RSP] & ~7ULL;
 	for (int i = 0; i < JVM_SEARCH_WORDS; i++) {
 		rbp = i ? ra : w->regs[UREG_RBP];
@@ -185,12 +191,15 @@ WALK_FN int jvm_return(__u32 which)
 	size = w->jvm_frame;
 	rbp = w->regs[UREG_RBP];
 	sp = w->regs[UREG_RSP] + (size & ~7ULL);
+	if (jvm_chunk_ends(w, sp))
+		return JVM_NEXT_CHUNK;
 	if ((size >= 16 && !(size & JVM_RBP_KEPT) && stack_word(w, sp - 16, &rbp)) ||
 	    stack_word(w, sp - 8, &ra))
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	if (!ra || mapping_find(w, ra - 1))
 		return JVM_NEXT_SEARCH;
-	return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_RBX]);
+	return walk_to_caller(w, ra, sp, w->chunk_end ? sp - JVM_CHUNK_LINK : rbp,
+			      w->regs[UREG_RBX]);
 }
 
 /* ---- compiled methods ------------------------------------------------------ */
@@ -373,7 +382,7 @@ WALK_FN int jvm_stub(__u32 which)
 	struct walk *w = walk_get(which);
 	const struct jvm_vm *vm;
 	__u64 size, ra = 0;
-	int r;
+	int in_heap, r;
 
 	if (!w)
 		return WALK_STOP;
@@ -382,9 +391,10 @@ WALK_FN int jvm_stub(__u32 which)
 		return WALK_STOP;
 	size = jvm_field(w, vm->frame_size) * 8;
 	/* what is returned to where nothing called puts back frames that are in the heap */
-	jvm_push(w, JVM_STUB, w->blob_at,
-		 w->is_call && walk_is_return(which, w->regs[UREG_RIP]) != WALK_CONTINUE,
-		 vm_cookie(jvm_field(w, vm->name)));
+	in_heap = w->is_call && walk_is_return(which, w->regs[UREG_RIP]) != WALK_CONTINUE;
+	if (in_heap && jvm_enter_chunk(which) == WALK_CONTINUE)
+		return WALK_CONTINUE;
+	jvm_push(w, JVM_STUB, w->blob_at, in_heap, vm_cookie(jvm_field(w, vm->name)));
 	w->jvm_frame = size;
 	if (size >= 8 && size <= JVM_FRAME_MAX) {
 		if (w->is_call)
@@ -453,6 +463,8 @@ WALK_FN int jvm_interpreted(__u32 which)
 		return WALK_STOP;
 	vm = jvm_get(JVM_MAPPING_VM(w->mapping.file));
 	rbp = w->regs[UREG_RBP];
+	if (w->chunk_end && jvm_relative(w, rbp, &rbp))
+		return walk_fail(w, WALK_ERR_STACK_READ);
 	/* the byte code's place, then the method */
 	if (!vm || rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > JVM_FRAME_MAX ||
 	    (rbp & 7) || stack_word(w, rbp - vm->frame_bcp, &sp) ||
@@ -462,11 +474,22 @@ WALK_FN int jvm_interpreted(__u32 which)
 		walk_push(w, FRAME_WORD(FRAME_ADDRESS, w->regs[UREG_RIP] - w->is_call));
 		return JVM_NEXT_SEARCH;
 	}
+	if (w->chunk_end) {
+		if (stack_word(w, rbp - 8 * JVM_LOCALS, &next))
+			return walk_fail(w, WALK_ERR_STACK_READ);
+		/* the first of its locals, which is the outermost, in words from rbp */
+		if (rbp + next * 8 + 8 >= w->chunk_end)
+			return JVM_NEXT_CHUNK;
+	}
 	if (stack_word(w, rbp - 8 * JVM_SENDER_SP, &sp) || stack_word(w, rbp, &next) ||
 	    stack_word(w, rbp + 8, &ra))
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	if (!ra || mapping_find(w, ra - 1))
 		return walk_fail(w, WALK_ERR_NO_RULE);
+	if (w->chunk_end) {
+		sp = rbp + sp * 8;
+		next = rbp;
+	}
 	if (sp < rbp + 16 || sp - rbp > JVM_FRAME_MAX)
 		sp = rbp + 16;
 	return walk_to_caller(w, ra, sp, next, w->regs[UREG_RBX]);
@@ -522,5 +545,7 @@ static __always_inline int jvm_step(struct walk *w, __u32 which)
 		r = jvm_old_sp(which);
 	if (r == JVM_NEXT_RETURN)
 		r = jvm_return(which);
-	return r == JVM_NEXT_SEARCH ? jvm_search(which) : r;
+	if (r == JVM_NEXT_CHUNK && jvm_leave_chunk(w, which) == WALK_CONTINUE)
+		return WALK_CONTINUE;
+	return r == JVM_NEXT_SEARCH || r == JVM_NEXT_CHUNK ? jvm_search(which) : r;
 }

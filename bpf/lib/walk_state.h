@@ -106,6 +106,8 @@ struct walk {
 	__u64 blob_at;   /* the JVM's code blob of the frame in work */
 	__u64 blob[JVM_BLOB_BYTES / 8];
 	__u64 code[8]; /* bytes of the code there */
+	/* of a virtual thread's frames in the heap: chunk, 0: none yet; its end, 0: not in it */
+	__u64 chunk, chunk_end, chunk_return; /* and rsp behind it */
 
 	/* these live from sample to sample */
 	struct rule_cache_slot cache[RULE_CACHE_SLOTS];
@@ -190,6 +192,8 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	w->n_second_words = 0;
 	w->v8_interpreter = 0;
 	w->blob_at = 0;
+	w->chunk = 0;
+	w->chunk_end = 0;
 	w->vm_last = 0;
 	w->vm_is_new = 0;
 	w->record.head.n_vm_words = 0;

@@ -45,6 +45,13 @@ enum jvm_object {
 #define JVM_MAPPING_VM(file)        ((file)&0xffff)
 #define JVM_MAPPING_SHIFT(file)     ((file) >> 16 & 31)
 
+/* How a reference to an object is written. */
+enum jvm_reference {
+	JVM_REF_PLAIN,
+	JVM_REF_NARROW, /* four bytes, to be shifted, from a base */
+	JVM_REF_COLORED,
+};
+
 struct jvm_vm {
 	/* what the walk needs */
 	__u16 blob_bytes;   /* of a blob's start, all of these fields */
@@ -56,6 +63,15 @@ struct jvm_vm {
 			       is */
 	struct jvm_field name, header_size, frame_size, frame_complete, code, entry;
 	struct jvm_field method, compile_id, orig_pc, deopt[2];
+	/* frames of virtual threads in the heap: fields of Continuation and StackChunk */
+	__u16 tail, chunk_parent, chunk_size, chunk_sp, chunk_pc;
+	__u16 chunk_bottom; /* its used part's end; of 21, the unused words there */
+	__u16 chunk_args;   /* is it so? */
+	__u16 chunk_stack;  /* in front of its stack; 0: there are no chunks */
+	__u16 ref_kind;     /* enum jvm_reference */
+	__u16 ref_shift;
+	__u16 pad_ref[2];
+	__u64 ref_base;
 	/* what only the reader of names needs */
 	struct jvm_field scopes_data, scopes_pcs, pcs_end, metadata, metadata_end;
 	struct jvm_field immutable_data, mutable_data;

@@ -42,6 +42,7 @@ MODES = {
 # what is inlined in a loop without a safepoint nobody can tell
 NOT_INLINED = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Shapes::hot"]
 VIRTUAL_THREADS = 21
+UNMOUNTED = {"": [], ", interpreted": ["-Xint"], ", with wide references": ["-XX:-UseCompressedOops"]}
 START = r"_start|\[(?!incomplete)|(__)?clone|start_thread|_dl_"
 FIRST = ["chain", "virtual", "exception"]
 
@@ -123,13 +124,14 @@ def judge_signatures(java):
            show(recording.of("chain")))
 
 
-def judge_unmounted(java):
-    """A virtual thread: its frames, then its carrier's."""
-    recording = record("--", *java.run("unmounted"))
+def judge_unmounted(java, args):
+    """A virtual thread: its frames, most of them in the heap, then its carrier's."""
+    recording = record("--", *java.run("unmounted", *args))
     recording.stacks = [s for s in recording.stacks if is_in(s, r"Shapes\.hot")]
     recording.judge("unmounted", r"... java\.util\.concurrent\.ForkJoinWorkerThread\.run ... "
-                    r"jdk\.internal\.vm\.Continuation\.run ... Shapes\.rounds Shapes\.hot ...",
-                    leaf=r"Shapes\.hot")
+                    r"jdk\.internal\.vm\.Continuation\.run ... java\.lang\.VirtualThread\.run ... "
+                    r"Shapes\.inVirtualThread " + r"Shapes\.rounds " * 9 + r"Shapes\.hot ...",
+                    leaf=r"Shapes\.hot", share=0.97)
 
 
 def judge_mixed(java):
@@ -159,7 +161,8 @@ def all_of(tap, shop, java):
         tap.run(f"{java.name}: signatures", judge_signatures, java)
         tap.run(f"{java.name}: a mixed load", judge_mixed, java)
         if java.major >= VIRTUAL_THREADS:
-            tap.run(f"{java.name}: virtual threads", judge_unmounted, java)
+            for mode, args in UNMOUNTED.items():
+                tap.run(f"{java.name}: virtual threads{mode}", judge_unmounted, java, args)
     finally:
         java.remove()
 

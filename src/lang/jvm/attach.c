@@ -287,11 +287,13 @@ int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint
 		return r;
 	j.vm.zero_free = major >= ZERO_FREE_MAJOR;
 	j.vm.file_vm = vm;
+	running = is_running(&j);
+	if (running)
+		jvm_chunks_read(j.facts, p, &j.vm);
 	r = find_layout(&j, tables, spare);
 	if (r == 0)
 		r = put_heaps(&j);
-	running = r == 0 && is_running(&j);
-	if (running)
+	if (r == 0 && running)
 		r = put_interpreter(&j);
 	if (r < 0)
 		return r;

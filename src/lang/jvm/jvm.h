@@ -67,6 +67,16 @@ int jvm_structs_read(const struct jvm_vm *vm, uint64_t bias, const struct lang_p
 /* The layout that facts make; -ENOENT when they don't suffice or can't be true. */
 int jvm_layout(const struct jvm_found facts[JVM_FACT_MAX], struct jvm_vm *out);
 
+/**
+ * jvm_chunks_read() - how a virtual thread's frames are found in the heap
+ *
+ * Of a VM that runs; @out has the rest of the layout. What has no virtual threads,
+ * or can't be understood, leaves @out->chunk_stack zero: such frames are
+ * then told as missing.
+ */
+void jvm_chunks_read(const struct jvm_found facts[JVM_FACT_MAX], const struct lang_process *p,
+		     struct jvm_vm *out);
+
 /* ---- packed numbers --------------------------------------------------------- */
 
 /* Bytes being read; past the end there are zeros. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes SHAPE MS: known stacks, each until the thread has used so much CPU time. Compiled for
 // Java 8, so that every HotSpot runs it. Lines that end in a mark are looked up by the test.
+import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.lang.reflect.Method;
@@ -164,21 +165,24 @@ public class Shapes {
 		}
 	}
 
-	/* Between two rounds it is unmounted, so that its outer frames wait in the heap. */
+	/* In between it is unmounted, so that its outer frames are in the heap from then on. */
 	static int rounds(int n, int x) throws Exception {
 		if (n > 0)
 			return rounds(n - 1, x) + 1;
-		int sum = 0;
-		for (int i = 0; i < 20; i++)
-			sum += hot(x + i);
+		int sum = hot(x);
 		Thread.sleep(1);
-		return sum + hot(x);
+		for (int i = 0; i < 50; i++)
+			sum += hot(x + i);
+		return sum;
 	}
 
+	/* A virtual thread is not told what it takes of the CPU, its process is. */
 	static void inVirtualThread(long ms) {
-		long end = System.nanoTime() + ms * 1000000;
+		OperatingSystemMXBean process =
+			(OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+		long end = process.getProcessCpuTime() + ms * 1000000;
 		try {
-			for (int x = 0; System.nanoTime() < end; x++)
+			for (int x = 0; process.getProcessCpuTime() < end; x++)
 				sink += rounds(8, x);
 		} catch (Exception e) {
 			throw new AssertionError(e);

@@ -291,6 +291,36 @@ static void a_stub_may_stand_for_frames_in_the_heap(void **state)
 	release(&f);
 }
 
+/* ---- frames in the heap ------------------------------------------------------ */
+
+static void a_machine_tells_where_frames_are_in_its_heap(void **state)
+{
+	const struct jvm_vm *vm = &j.m.tables.jvm[2];
+
+	(void)state;
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	assert_int_equal(vm->tail, 32);
+	assert_int_equal(vm->chunk_parent, 40);
+	assert_int_equal(vm->chunk_size, 12);
+	assert_int_equal(vm->chunk_sp, 24);
+	assert_int_equal(vm->chunk_bottom, 28);
+	assert_int_equal(vm->chunk_args, 0);
+	assert_int_equal(vm->chunk_pc, 16);
+	assert_int_equal(vm->chunk_stack, 48);
+	assert_int_equal(vm->ref_kind, JVM_REF_NARROW);
+	assert_int_equal(vm->ref_base, 0x100000);
+	assert_int_equal(vm->ref_shift, 3);
+}
+
+static void a_machine_without_those_classes_has_its_frames_elsewhere(void **state)
+{
+	(void)state;
+	memory_put(&j.m, j.klasses + 8, 0);
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	assert_int_equal(j.m.tables.jvm[2].chunk_stack, 0);
+	assert_int_equal(j.m.tables.jvm[2].ref_kind, JVM_REF_PLAIN);
+}
+
 /* ---- packed numbers --------------------------------------------------------- */
 
 static void numbers_of_one_to_five_bytes(void **state)
@@ -358,5 +388,7 @@ TEST_GROUP(test_jvm, WITH(a_process_tells_its_heap_and_its_interpreter),
 	   WITH(a_method_has_name_file_and_lines), WITH(parameters_are_types_of_the_language),
 	   WITH(hidden_classes_have_the_same_name_in_every_run),
 	   WITH(a_method_whose_memory_was_used_again_is_stale), WITH(a_stub_has_its_own_name),
+	   WITH(a_machine_tells_where_frames_are_in_its_heap),
+	   WITH(a_machine_without_those_classes_has_its_frames_elsewhere),
 	   WITH(a_stub_may_stand_for_frames_in_the_heap), TEST(numbers_of_one_to_five_bytes),
 	   TEST(numbers_end_with_their_bytes), TEST(signed_numbers))

@@ -46,6 +46,9 @@ static const struct field {
 	{ "ConstantPool", "_length", "int", 60 },
 	{ "ConstantPool", "_source_file_name_index", "u2", 54 },
 	{ "Klass", "_name", "Symbol*", 24 },
+	{ "Klass", "_layout_helper", "jint", 8 },
+	{ "InstanceKlass", "_constants", "ConstantPool*", 32 },
+	{ "InstanceKlass", "_fieldinfo_stream", "Array<u1>*", 40 },
 	{ "Symbol", "_length", "u2", 4 },
 	{ "Symbol", "_body", "", 6 },
 	{ "CodeHeap", "_memory", "VirtualSpace", 8 },
@@ -99,9 +102,14 @@ static void put_structs(struct jvm_memory *j, uint64_t heaps, uint64_t major)
 		{ "AbstractInterpreter", "_code", "StubQueue*", 0 },
 		{ "Threads", "_number_of_threads", "int", 0 },
 		{ "Abstract_VM_Version", "_vm_major_version", "int", 0 },
+		{ "vmClasses", "_klasses[static_cast<int>(vmClassID::Object_klass_knum)]",
+		  "InstanceKlass*", 0 },
+		{ "CompressedOops", "_base", "address", 0 },
+		{ "CompressedOops", "_shift", "int", 0 },
 	};
-	uint64_t addresses[] = { heaps, j->interpreter, j->threads, major };
-	size_t n = sizeof(fields) / sizeof(fields[0]), n_static = 4;
+	uint64_t addresses[] = { heaps,      j->interpreter,    j->threads, major,
+				 j->klasses, word(j, 0x100000), word(j, 3) };
+	size_t n = sizeof(fields) / sizeof(fields[0]), n_static = 7;
 	uint64_t at = memory_add(&j->m, NULL, (n + n_static + 1) * STRUCT_STRIDE);
 	uint64_t values[] = { word(j, at), word(j, STRUCT_STRIDE),
 			      word(j, 0),  word(j, 8),
@@ -184,6 +192,44 @@ static void put_class(struct jvm_memory *j)
 	j->inner = method(j, 3, 4);
 }
 
+/* A class whose fields are told by @stream. */
+static uint64_t put_class_of(struct jvm_memory *j, const char *name, uint64_t pool, uint32_t bytes,
+			     const uint8_t *stream, uint32_t len)
+{
+	uint64_t klass = memory_add(&j->m, NULL, 64), at = memory_add(&j->m, NULL, 4 + len);
+
+	put32(j, at, len);
+	memcpy(memory_at(&j->m, at + 4), stream, len);
+	memory_put(&j->m, klass + 24, symbol(j, name));
+	put32(j, klass + 8, bytes);
+	memory_put(&j->m, klass + 32, pool);
+	memory_put(&j->m, klass + 40, at);
+	return klass;
+}
+
+/* The classes that keep frames in the heap; a field is {name, type, offset, access, flags}. */
+static void put_chunks(struct jvm_memory *j)
+{
+	static const char *const names[] = { "tail", "parent", "size", "sp", "bottom", "Lx;", "I" };
+	static const uint8_t continuation[] = {
+		2, 0, 2, 6, 28, 0, 4, /* more: */ 9, 1, 6, 32, 0, 0
+	};
+	static const uint8_t chunk[] = { 4, 3,  2, 6,  40, 0, 0,  3, 7,  12, 0, 0,  4,
+					 7, 24, 0, 0,  5,  7, 28, 0, 0,  9,  9, 44, 0,
+					 2, 9,  9, 36, 0,  2, 9,  9, 16, 0,  2 };
+	uint64_t pool = memory_add(&j->m, NULL, POOL_BYTES + 8 * 8);
+
+	j->klasses = memory_add(&j->m, NULL, 3 * 8);
+	for (size_t i = 0; i < 7; i++)
+		memory_put(&j->m, pool + POOL_BYTES + (i + 1) * 8, symbol(j, names[i]));
+	memory_put(
+		&j->m, j->klasses + 8,
+		put_class_of(j, "jdk/internal/vm/StackChunk", pool, 48 | 1, chunk, sizeof(chunk)));
+	memory_put(&j->m, j->klasses + 16,
+		   put_class_of(j, "jdk/internal/vm/Continuation", pool, 48, continuation,
+				sizeof(continuation)));
+}
+
 /* ---- code ------------------------------------------------------------------- */
 
 static uint64_t put_heap(struct jvm_memory *j)
@@ -255,6 +301,7 @@ void jvm_memory_init(struct jvm_memory *j)
 	j->m.codes[1].lang = LANG_JVM;
 	heaps = put_heap(j);
 	put_class(j);
+	put_chunks(j);
 	j->threads = word(j, 3);
 	/* what is at a fixed place comes last, so that all of it is there */
 	put_interpreter(j);

@@ -22,6 +22,7 @@ struct jvm_memory {
 	uint64_t nmethod, stub;        /* blobs */
 	uint64_t interpreter, threads; /* addresses of variables */
 	uint64_t pool, lines;
+	uint64_t klasses; /* the VM's array of classes */
 };
 
 /* All of it; machine 1 is the file. */
