@@ -99,26 +99,40 @@ static __always_inline __u64 v8_bytecode_place(struct walk *w, const struct v8_v
 	return at < V8_PLACE_NONE ? at : V8_PLACE_NONE;
 }
 
-/* Push the frame of w->v8_function, tagged, which is at the pc. -1: it is no function. */
-static __always_inline int v8_push_function(struct walk *w, const struct v8_vm *vm)
+/* What tells w->v8_function: w->v8_shared and its cookie. -1: it is no function. */
+static __always_inline int v8_read_function(struct walk *w, const struct v8_vm *vm)
 {
-	__u64 function = w->v8_function, shared = 0, name = 0, place = V8_PLACE_NONE;
-	__u32 cookie;
+	__u64 function = w->v8_function, shared = 0, name = 0;
 
+	/* recursion */
+	if (function == w->v8_last)
+		return 0;
 	if ((function & 3) != 1 ||
 	    read_user(&shared, sizeof(shared), function - 1 + (__s64)vm->f.function_shared) ||
 	    (shared & 3) != 1 ||
 	    read_user(&name, sizeof(name), shared - 1 + (__s64)vm->f.shared_name))
 		return -1;
-	shared--;
-	cookie = vm_cookie(name);
+	w->v8_last = function;
+	w->v8_shared = shared - 1;
+	w->v8_cookie = vm_cookie(name);
+	return 0;
+}
+
+/* Push the frame of w->v8_function, tagged, which is at the pc. -1: it is no function. */
+static __always_inline int v8_push_function(struct walk *w, const struct v8_vm *vm)
+{
+	__u64 place = V8_PLACE_NONE;
+
+	if (v8_read_function(w, vm))
+		return -1;
 	if (!w->v8_embedded) {
-		v8_push(w, V8_CODE, w->regs[UREG_RIP], V8_CODE_WORD(shared, !w->is_call, cookie));
+		v8_push(w, V8_CODE, w->regs[UREG_RIP],
+			V8_CODE_WORD(w->v8_shared, !w->is_call, w->v8_cookie));
 		return 0;
 	}
 	if (v8_is_interpreter(w, vm))
 		place = v8_bytecode_place(w, vm);
-	v8_push(w, V8_BYTECODE, shared, VM_PLACE_WORD(place, cookie));
+	v8_push(w, V8_BYTECODE, w->v8_shared, VM_PLACE_WORD(place, w->v8_cookie));
 	return 0;
 }
 

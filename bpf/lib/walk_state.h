@@ -101,6 +101,8 @@ struct walk {
 	__u64 v8_function;    /* tagged; 0: it is no function's, or not known */
 	__u64 v8_type;        /* of the frame, or V8_PLACE_NONE */
 	__u64 v8_ra, v8_sp, v8_rbp; /* of the caller */
+	__u64 v8_last, v8_shared;   /* the function pushed last, tagged, and what it shares */
+	__u32 v8_cookie, v8_pad2;   /* of that */
 
 	__u64 jvm_frame; /* bytes of it */
 	__u64 blob_at;   /* the JVM's code blob of the frame in work */
@@ -191,6 +193,7 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	w->n_loop_callers = 0;
 	w->n_second_words = 0;
 	w->v8_interpreter = 0;
+	w->v8_last = 0;
 	w->blob_at = 0;
 	w->chunk = 0;
 	w->chunk_end = 0;

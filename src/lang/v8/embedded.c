@@ -210,11 +210,13 @@ int v8_expand_builtin(const struct v8_heap *h, uint64_t file_off, bool fold,
 	return 1;
 }
 
-/* What generated code is, by what its frame or its Code says. */
-static const char *stub_name(const struct v8_heap *h, uint64_t pc)
+/* What generated code is, by what its frame, of @type, or its Code says. */
+static const char *stub_name(const struct v8_heap *h, uint64_t pc, uint32_t type)
 {
 	struct v8_code code;
 
+	if (h->vm->f.frame_wasm != V8_ABSENT && type == (uint32_t)h->vm->f.frame_wasm)
+		return "[WebAssembly]";
 	if (v8_find_code(h, pc, &code) < 0)
 		return "[generated code]";
 	return code.kind == h->shape.kind_regexp ? "[regular expression]" : "[stub]";
@@ -229,7 +231,7 @@ int v8_read_code(const struct v8_heap *h, uint64_t addr, uint32_t cookie, struct
 	if (addr & V8_IS_BUILTIN)
 		v8_put_builtin(h, (int32_t)(addr >> 2) - 1, &b);
 	else
-		buf_put_str(&b, stub_name(h, addr & ~(uint64_t)V8_IS_CODE));
+		buf_put_str(&b, stub_name(h, addr & ~(uint64_t)V8_IS_CODE, out->place));
 	buf_put_byte(&b, '\0');
 	out->file = strdup("");
 	if (!out->file || buf_error(&b)) {

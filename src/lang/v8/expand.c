@@ -228,12 +228,21 @@ static int expand_optimized(struct frame *f, const struct v8_code *c)
 }
 
 /* Generated code that is known by its address only: that of its first instruction. */
-static int put_stub(const struct frame *f, uint64_t pc)
+static int put_stub(const struct frame *f, uint64_t pc, uint32_t type)
 {
 	struct v8_code code;
-	uint64_t at = v8_find_code(&f->h, pc, &code) == 0 ? code.start : pc;
+	uint64_t at = pc;
 
-	f->out[0] = (struct lang_call){ .addr = (at & ~3ULL) | V8_IS_CODE, .cookie = 1 };
+	/* WebAssembly's code is not in the heap */
+	if (type == (uint32_t)f->h.vm->f.frame_wasm)
+		at = 0;
+	else if (v8_find_code(&f->h, pc, &code) == 0)
+		at = code.start;
+	f->out[0] = (struct lang_call){
+		.addr = (at & ~3ULL) | V8_IS_CODE,
+		.cookie = 1,
+		.place = type,
+	};
 	return 1;
 }
 
@@ -265,7 +274,7 @@ static int expand_code(struct frame *f, const uint64_t words[2])
 	/* the code is gone, the function not */
 	if (f->shared && put_call(f, f->shared, V8_POSITION_NONE, 0) == 0)
 		return 1;
-	return put_stub(f, f->pc);
+	return put_stub(f, f->pc, V8_PLACE_NONE);
 }
 
 static int expand_bytecode(const struct frame *f, const uint64_t words[2])
@@ -297,6 +306,6 @@ int v8_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 	case V8_BUILTIN:
 		return v8_expand_builtin(&f.h, addr, tables->codes[vm].fold, out);
 	default:
-		return put_stub(&f, addr);
+		return put_stub(&f, addr, VM_PLACE_OF(words[1]));
 	}
 }
