@@ -43,7 +43,10 @@ static int load(const struct elf_image *img, uint64_t vaddr, size_t len, uint64_
 
 static bool is_return(const uint8_t *c)
 {
-	return c[0] == 0xc3 || (c[0] == 0x5d && c[1] == 0xc3);
+	static const uint8_t epilogue[] = { 0x48, 0x89, 0xe5, 0x5d, 0xc3 };
+
+	return c[0] == 0xc3 || (c[0] == 0x5d && c[1] == 0xc3) ||
+	       !memcmp(c, epilogue, sizeof(epilogue));
 }
 
 /* mov $imm, %eax; or lea or mov (%rip), then perhaps mov (%rax); ret. Of the code at @vaddr. */
@@ -83,7 +86,9 @@ static int getter_value(const struct elf_image *img, uint64_t vaddr, uint64_t *o
 
 	if (elf_image_at_vaddr(img, vaddr, GETTER_BYTES, &span) < 0)
 		return -ENOENT;
-	i = memcmp(span.data, prologue, sizeof(prologue)) ? 0 : sizeof(prologue);
+	i = !memcmp(span.data, prologue, sizeof(prologue)) ? sizeof(prologue)
+	    : span.data[0] == prologue[0]                  ? 1
+							   : 0;
 	return loaded_value(img, span.data + i, vaddr + i, out);
 }
 
@@ -151,13 +156,25 @@ static void find_gap(const struct elf_image *img, struct v8_vm *out)
 		out->blob_code = out->blob_code_bytes = 0;
 }
 
+static void find_code(const struct elf_image *img, struct v8_vm *out)
+{
+	uint64_t bytes;
+
+	out->blob_code = call_getter(img, PREFIX "23DefaultEmbeddedBlobCodeEv");
+	bytes = call_getter(img, PREFIX "27DefaultEmbeddedBlobCodeSizeEv");
+	if (!out->blob_code) {
+		/* up to 8.4, behind what describes it */
+		out->blob_code = call_getter(img, PREFIX "19DefaultEmbeddedBlobEv");
+		bytes = call_getter(img, PREFIX "23DefaultEmbeddedBlobSizeEv");
+	}
+	out->blob_code_bytes = bytes <= BLOB_MAX ? (uint32_t)bytes : 0;
+}
+
 void v8_find_blob(const struct elf_image *img, struct v8_vm *out)
 {
 	uint64_t lo, hi, bytes;
 
-	out->blob_code = call_getter(img, PREFIX "23DefaultEmbeddedBlobCodeEv");
-	bytes = call_getter(img, PREFIX "27DefaultEmbeddedBlobCodeSizeEv");
-	out->blob_code_bytes = bytes <= BLOB_MAX ? (uint32_t)bytes : 0;
+	find_code(img, out);
 	out->blob_data = call_getter(img, PREFIX "23DefaultEmbeddedBlobDataEv");
 	bytes = call_getter(img, PREFIX "27DefaultEmbeddedBlobDataSizeEv");
 	out->blob_data_bytes = bytes <= BLOB_MAX ? (uint32_t)bytes : 0;

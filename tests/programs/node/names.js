@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of every kind, each with much of the time: names.js [MS of CPU time].
+'use strict';
+
+function spin(n) {
+  let x = 0;
+  for (let i = 0; i < n; i++) x = (x * 31 + i) % 1000003;
+  return x;
+}
+
+const pattern = /}[/{]}/; // no brace of the program's
+const text = `${'`'} class Quoted { method( `;
+
+class Shape {
+  #scale = 2;
+
+  area(n) { return this.scaled(n); }
+  scaled(n) { return spin(n) * this.#scale; }
+  static unit(n) { return spin(n); }
+  get size() { return spin(N); }
+  *corners(n) { yield spin(n); }
+  async later(n) { await null; return spin(n); }
+}
+
+const Anonymous = class extends Shape {
+  area(n) { return spin(n / 2) + super.area(n / 2); }
+};
+
+function Old() {}
+Old.prototype.method = function (n) { return spin(n); };
+
+const object = {
+  short(n) { return spin(n); },
+  long: function (n) { return spin(n); },
+  nested: { arrow: (n) => spin(n) },
+};
+
+const N = 300000;
+const evaluated = eval('(function evaluated(n) { return spin(n); })');
+const callbacks = (n) => [n].map((x) => spin(x))[0];
+
+async function all() {
+  const shape = new Shape(), old = new Old();
+
+  shape.area(N);
+  Shape.unit(N);
+  shape.size;
+  for (const x of shape.corners(N));
+  await shape.later(N);
+  new Anonymous().area(N);
+  old.method(N);
+  object.short(N);
+  object.long(N);
+  object.nested.arrow(N);
+  evaluated(N);
+  callbacks(N);
+}
+
+async function main(ms) {
+  while (process.cpuUsage().user < ms * 1000) await all();
+}
+
+pattern.test(text);
+main(+process.argv[2] || 1000);
