@@ -9,21 +9,25 @@ import { DataTable, type Column } from "./data_table";
 import type { Scope } from "./scope";
 
 /* What is told of every agent, in this order, where agents say it. */
-const FIRST = ["samples", "lost", "completeness", "processes", "tables", "tables_bytes", "rss_bytes", "queued", "dropped"];
+const FIRST = ["samples", "lost", "completeness", "named_share", "processes", "tables_bytes", "rss_bytes", "cpu_ns_per_sample", "dropped"];
 const MOST_COLUMNS = 9;
 
 /** A value as its name's end says. */
 export function valueText(name: string, v: number): string {
 	if (/bytes$/.test(name))
 		return bytesText(v);
-	if (/(_ns|nanoseconds)$/.test(name))
+	if (/_ns(_per_sample)?$/.test(name))
 		return duration(v);
 	if (/(completeness|share|ratio)$/.test(name))
 		return percent(v, 1);
 	return Number.isInteger(v) ? grouped(v) : round(v);
 }
 
-const words = (name: string) => name[0].toUpperCase() + shown(name, 60).slice(1).replaceAll("_", " ");
+/* "cpu_ns_per_sample": its unit stands with the value. */
+function words(name: string): string {
+	const text = shown(name, 60).replace(/_ns(?=_|$)|_share$/, "").replaceAll("_", " ");
+	return text.replace(/^(cpu|rss|bpf|.)/, (t) => t.toUpperCase());
+}
 
 function columnsOf(agents: api.AgentReport[], now: number): Column<api.AgentReport>[] {
 	const said = new Set(agents.flatMap((a) => Object.keys(a.values)));
@@ -44,12 +48,12 @@ function columnsOf(agents: api.AgentReport[], now: number): Column<api.AgentRepo
 
 function All({ of }: { of: api.AgentReport }) {
 	const facts = [
-		...Object.entries(of.labels).map(([n, v]) => [words(n), shown(v, 200)]),
-		...Object.entries(of.values).map(([n, v]) => [words(n), valueText(n, v)]),
+		...Object.entries(of.labels).map(([n, v]) => [n, shown(v, 200)]),
+		...Object.entries(of.values).map(([n, v]) => [n, valueText(n, v)]),
 	];
 	return (
 		<section class="said" tabIndex={0} aria-label={`All that ${shown(of.agent, 60)} says`}>
-			<dl class="figures">{facts.map(([n, v]) => <div key={n}><dt>{n}</dt><dd>{v}</dd></div>)}</dl>
+			<dl class="figures">{facts.map(([n, v]) => <div key={n}><dt>{words(n)}</dt><dd>{v}</dd></div>)}</dl>
 		</section>
 	);
 }

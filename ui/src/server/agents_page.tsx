@@ -37,7 +37,8 @@ export function ago(ms: number): string {
 	return s < 129600 ? `${Math.round(s / 3600)} h ago` : `${Math.round(s / 86400)} days ago`;
 }
 
-function columnsOf(by: string[], now: number): Column<api.Target>[] {
+/* Samples and losses where anybody tells them. */
+function columnsOf(by: string[], now: number, targets: api.Target[]): Column<api.Target>[] {
 	const lost = (t: api.Target) => (t.lost !== null && t.samples ? t.lost / (t.samples + t.lost) : 0);
 	return [
 		...by.map((label): Column<api.Target> => ({
@@ -52,11 +53,13 @@ function columnsOf(by: string[], now: number): Column<api.Target>[] {
 		{ id: "last", text: "Last profile", number: true, value: (t) => t.lastSeen,
 			cell: (t) => <span title={momentText(t.lastSeen)}>{ago(now - t.lastSeen)}</span> },
 		{ id: "profiles", text: "Profiles", number: true, value: (t) => t.profiles, cell: (t) => grouped(t.profiles) },
-		{ id: "samples", text: "Samples", number: true, value: (t) => t.samples ?? -1,
-			cell: (t) => (t.samples === null ? "—" : grouped(t.samples)) },
-		{ id: "lost", text: "Lost", number: true, value: lost,
-			cell: (t) => (t.lost === null ? "—" : t.lost === 0 ? "0" :
-				<span class="bad">{grouped(t.lost)} ({percent(lost(t), 1)})</span>) },
+		...([
+			{ id: "samples", text: "Samples", number: true, value: (t) => t.samples ?? -1,
+				cell: (t) => (t.samples === null ? "—" : grouped(t.samples)) },
+			{ id: "lost", text: "Lost", number: true, value: lost,
+				cell: (t) => (t.lost === null ? "—" : t.lost === 0 ? "0" :
+					<span class="bad">{grouped(t.lost)} ({percent(lost(t), 1)})</span>) },
+		] as (Column<api.Target> & { id: "samples" | "lost" })[]).filter(({ id }) => targets.some((t) => t[id] !== null)),
 	];
 }
 
@@ -67,7 +70,7 @@ export function AgentsPage({ scope }: { scope: Scope }) {
 	const by = [...new Set([...(host ? [host] : []), SERVICE, ...(state.group !== SERVICE ? [state.group] : [])])];
 	const { data, error } = useAsk(labels && [scope.selector, range.from, range.to, ...by].join(" "), (signal) =>
 		api.targets({ start: range.from, end: range.to, labelSelector: scope.selector, by }, signal));
-	const columns = columnsOf(by, now);
+	const columns = columnsOf(by, now, data?.targets ?? []);
 	const { data: reports } = useAsk(String(Math.floor(now / 10e3)), api.agents);
 	return (
 		<>

@@ -59,7 +59,7 @@ export class Chromium {
 		return { url: pathToFileURL(file).href, html: made.stdout };
 	}
 
-	async open(url: string, options: { width?: number; height?: number; dark?: boolean; touch?: boolean; motion?: boolean } = {}): Promise<Opened> {
+	async open(url: string, options: { width?: number; height?: number; dark?: boolean; touch?: boolean; motion?: boolean; now?: number } = {}): Promise<Opened> {
 		const context = await this.browser.newContext({
 			viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
 			colorScheme: options.dark ? "dark" : "light",
@@ -81,6 +81,8 @@ export class Chromium {
 			if (!own && r.url().split("#")[0] !== url.split("#")[0] && !/^(data|blob):/.test(r.url()))
 				requests.push(r.url());
 		});
+		if (options.now !== undefined)
+			await page.clock.setFixedTime(options.now);
 		await page.goto(url);
 		await settled(page);
 		return { page, complaints, requests };

@@ -11,7 +11,6 @@ import { faults } from "./axe";
 import { Chromium, keep, settled, shot, type Opened } from "./browser";
 import { CameoServer, record } from "./server";
 
-const NOW = Date.now();
 const MINUTE = 60_000;
 const SERVICES = ["shop", "mail"];
 
@@ -19,12 +18,14 @@ const chromium = new Chromium();
 const server = new CameoServer();
 const work = mkdtempSync(join(tmpdir(), "cameo-ui-"));
 let opened: Opened | null = null;
-let real: string | null = null;
+/* The machine itself, where that can be recorded. */
+const real = record(work, 2);
+const NOW = Date.now();
 
 const SHOP = ["main;serve;parse 300", "main;serve;query;lock 100", "main;gc 50"];
 const MAIL = ["main;send;smtp 200", "main;gc 20"];
 
-/* Ten minutes of two services, the last two with more of parse; the machine itself, where that can be recorded. */
+/* Ten minutes of two services, the last two with more of parse. */
 async function feed(): Promise<void> {
 	for (let back = 10; back >= 1; back--) {
 		const at = NOW - back * MINUTE;
@@ -33,7 +34,6 @@ async function feed(): Promise<void> {
 				back <= 2 ? ["main;serve;parse 900", ...SHOP.slice(1)] : SHOP);
 		await server.folded({ service_name: "mail", pod: "c", region: "eu" }, at, MAIL);
 	}
-	real = record(work, 2);
 	if (real !== null)
 		await server.pprof({ service_name: "machine", pod: "d" }, NOW - MINUTE, real);
 }
@@ -59,9 +59,9 @@ afterEach(async () => {
 	expect(requests).toEqual([]);
 });
 
-/* Opened and drawn: nothing is being asked any more. */
+/* Opened and drawn: nothing is being asked any more. For the page it is always now, however long the tests take. */
 async function open(hash = "", options?: Parameters<Chromium["open"]>[1], at = server): Promise<Page> {
-	opened = await chromium.open(`${at.url}/${hash}`, options);
+	opened = await chromium.open(`${at.url}/${hash}`, { now: NOW, ...options });
 	await quiet(opened.page);
 	return opened.page;
 }
@@ -73,6 +73,18 @@ async function quiet(page: Page): Promise<void> {
 			&& document.querySelector("main.waiting, .timeline.waiting, main[aria-busy=true]") === null);
 		await settled(page);
 		still = await page.evaluate(() => document.documentElement.hasAttribute("data-asking")) ? 0 : still + 1;
+	}
+}
+
+/* @body with a server of its own, which outlives its page. */
+async function withOther(body: (other: CameoServer) => Promise<void>): Promise<void> {
+	const other = new CameoServer();
+	await other.start();
+	try {
+		await body(other);
+	} finally {
+		await opened?.page.context().close();
+		await other.close();
 	}
 }
 
@@ -198,12 +210,13 @@ describe("the range", () => {
 
 describe("a live page", () => {
 	/* What the clock does every ten seconds. */
-	const tick = (page: Page) => page.evaluate(() => void document.dispatchEvent(new Event("visibilitychange")));
+	async function tick(page: Page, seconds: number): Promise<void> {
+		await page.clock.setFixedTime(NOW + seconds * 1000);
+		await page.evaluate(() => void document.dispatchEvent(new Event("visibilitychange")));
+	}
 
 	it("keeps the cursor and what is under the mouse where newer data comes", async () => {
-		const other = new CameoServer();
-		await other.start();
-		try {
+		await withOther(async (other) => {
 			await other.folded({ service_name: "shop" }, NOW - 2 * MINUTE, SHOP);
 			const page = await open("#split=", {}, other);
 			await page.focus(graph);
@@ -213,7 +226,7 @@ describe("a live page", () => {
 			expect(await page.locator(".facts b").innerText()).toBe("parse");
 			const before = await fact(page, "samples");
 			await other.folded({ service_name: "shop" }, NOW - MINUTE, ["main;early 4000", ...SHOP]);
-			await tick(page);
+			await tick(page, 10);
 			await page.waitForFunction((old) => !document.querySelector(".facts")!.textContent!.includes(`samples ${old}`), before);
 			await quiet(page);
 			expect(await page.locator(".facts b").innerText()).toBe("parse");
@@ -222,11 +235,9 @@ describe("a live page", () => {
 			await settled(page);
 			expect(await page.locator(".tooltip .name").innerText()).toBe("early");
 			await other.folded({ service_name: "shop" }, NOW - MINUTE, ["main;newest 90000"]);
-			await tick(page);
+			await tick(page, 20);
 			await page.waitForFunction(() => document.querySelector(".tooltip .name")?.textContent === "newest");
-		} finally {
-			await other.close();
-		}
+		});
 	});
 
 	it("is shared as a link to the very range", async () => {
@@ -568,10 +579,8 @@ describe("what is stored", () => {
 
 describe("a server that goes away", () => {
 	it("is waited for: what was drawn stays, and all goes on when it is back", async () => {
-		const other = new CameoServer();
-		await other.start();
-		await other.folded({ service_name: "shop" }, NOW - MINUTE, SHOP);
-		try {
+		await withOther(async (other) => {
+			await other.folded({ service_name: "shop" }, NOW - MINUTE, SHOP);
 			const page = await open("", {}, other);
 			expect(await firstRow(page)).toEqual(["shop"]);
 			await other.stop();
@@ -586,22 +595,16 @@ describe("a server that goes away", () => {
 			await quiet(page);
 			expect(await firstRow(page)).toEqual(["shop"]);
 			opened!.complaints.length = 0; // refused connections
-		} finally {
-			await other.close();
-		}
+		});
 	});
 
 	it("tells of an empty store how to fill it", async () => {
-		const other = new CameoServer();
-		await other.start();
-		try {
+		await withOther(async (other) => {
 			const page = await open("", {}, other);
 			expect(await page.locator("main").innerText()).toMatch(/^No profiles yet[^]*sudo cameo[^]*cameo agent --server http/);
 			expect(await faults(page)).toEqual([]);
 			await shot(page, "server-empty");
-		} finally {
-			await other.close();
-		}
+		});
 	});
 });
 
@@ -609,9 +612,7 @@ describe("bad input", () => {
 	const hostile = "<img src=x onerror=alert(1)>\u202e\"'&".replace(/[;\n]/g, "");
 
 	it("is text, wherever it is shown, and a place of its own", async () => {
-		const other = new CameoServer();
-		await other.start();
-		try {
+		await withOther(async (other) => {
 			const long = "n".repeat(10_000);
 			await other.folded({ service_name: "evil" }, NOW - MINUTE, [`${hostile};x 3`, `${long} 2`, "one 1"]);
 			const page = await open("", {}, other);
@@ -625,15 +626,11 @@ describe("bad input", () => {
 			await quiet(page);
 			expect(await page.locator("td.function .name").allInnerTexts()).toContain("one");
 			await shot(page, "server-hostile");
-		} finally {
-			await other.close();
-		}
+		});
 	});
 
 	it("is one sample, or 200 000 stacks, of which the cut ones open", async () => {
-		const other = new CameoServer();
-		await other.start();
-		try {
+		await withOther(async (other) => {
 			await other.folded({ service_name: "single" }, NOW - MINUTE, ["only 1"]);
 			const rnd = random(7);
 			const lines = Array.from({ length: 200_000 }, (_, i) =>
@@ -662,9 +659,7 @@ describe("bad input", () => {
 			await quiet(page);
 			expect(await page.locator(".crumbs li").count()).toBeGreaterThan(1);
 			await shot(page, "server-large");
-		} finally {
-			await other.close();
-		}
+		});
 	});
 });
 
