@@ -7,6 +7,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -19,6 +20,17 @@ WORK = os.path.join(BUILD, "bench-programs")
 def need_root():
     if os.geteuid() != 0:
         sys.exit("as root, please: BPF programs are loaded")
+
+
+def bpf_ns(*command):
+    """BPF ns a sample of COMMAND, None if nothing was measured."""
+    with tempfile.TemporaryDirectory() as tmp:
+        said = subprocess.run([CAMEO, "record", "-v", "-F", "1999", "-o",
+                               os.path.join(tmp, "out.folded"), "--", *command],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              check=False).stderr
+    m = re.search(r"BPF (\d+) ns a sample", said)
+    return int(m[1]) if m else None
 
 
 def ninja(*targets):
