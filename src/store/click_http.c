@@ -70,11 +70,14 @@ static int take_user(struct click_http *h, const char *text, size_t len)
 
 static int parse_url(struct click_http *h, const char *url)
 {
-	bool tls = !strncmp(url, "clickhouses://", 14);
-	const char *host = url + (tls ? 14 : 13), *at = strrchr(host, '@'), *slash;
+	static const char plain[] = "clickhouse://", secure[] = "clickhouses://";
+	bool tls = !strncmp(url, secure, sizeof(secure) - 1);
+	const char *host, *at, *slash;
 
-	if (!tls && strncmp(url, "clickhouse://", 13) != 0)
+	if (!tls && strncmp(url, plain, sizeof(plain) - 1) != 0)
 		return -EINVAL;
+	host = url + (tls ? sizeof(secure) : sizeof(plain)) - 1;
+	at = strrchr(host, '@');
 	if (at && take_user(h, host, (size_t)(at - host)) < 0)
 		return -EINVAL;
 	host = at ? at + 1 : host;
