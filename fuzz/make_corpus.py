@@ -626,6 +626,22 @@ def otlp_answer():
         yield from byte_mutations(text or b"%20%c3%bc%zz%", random.Random(8), 60)
 
 
+def containers():
+    ident = "feedc0de" * 8
+    labels = {"io.kubernetes.pod.name": "web-0", "io.kubernetes.pod.namespace": "prod", "io.kubernetes.container.name": "w"}
+    pod = {"metadata": {"name": "web-0", "namespace": "prod", "uid": "1-2"},
+           "status": {"containerStatuses": [{"name": "w", "containerID": "containerd://" + ident}]}}
+    for value in ({"Name": "/web", "Config": {"Labels": labels}}, {"annotations": labels}, {"items": [pod, pod]},
+                  [{"id": ident, "names": ["web"]}], {"Name": ["a", {"Name": None}]}):
+        text = json.dumps(value).encode()
+        yield text
+        yield from byte_mutations(text, random.Random(9), 60)
+    path = f"0::/kubepods.slice/kubepods-pod1_2.slice/cri-containerd-{ident}.scope\n".encode()
+    yield path
+    yield from byte_mutations(path, random.Random(10), 60)
+    yield b"[" * 100000
+
+
 def client_hello():
     def part(n, data):
         return len(data).to_bytes(n, "big") + data

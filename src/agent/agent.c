@@ -38,7 +38,7 @@
 enum {
 	TURN_MS = 500,         /* what is urgent wakes the loop before */
 	STOP_ASKING_MS = 1500, /* for names, after agent_stop() */
-	STOP_NAMING_MS = 3000,
+	STOP_NAMING_MS = 3800,
 	UPKEEP_MS = 2000,
 	RING_BYTES_PER_CPU = 1 << 20,
 	/* Shares of the memory limit, as divisors. */

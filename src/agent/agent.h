@@ -45,7 +45,7 @@ void agent_free(struct agent *a);
 DEFINE_FREEP(struct agent, agent_free)
 
 /*
- * Sample until agent_stop(); the last window is exported before it returns, within three
+ * Sample until agent_stop(); the last window is exported before it returns, within four
  * seconds: names that are not found by then are left out. 0 or -errno.
  */
 int agent_run(struct agent *a, struct err *err);

@@ -57,15 +57,6 @@ struct work {
 
 /* ---- one window ----------------------------------------------------------------------- */
 
-static uint64_t count_samples(const struct profile *p)
-{
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < profile_n_samples(p); i++)
-		n += (uint64_t)profile_sample(p, i).values[0];
-	return n;
-}
-
 /* Labels of a program: 0; LABELER_DROPPED; -ENOMEM. */
 enum { PROGRAM_DROPPED = 1 };
 
@@ -157,6 +148,18 @@ static int export_part(struct work *w)
 	return r;
 }
 
+/* What a rule drops need not be named. */
+static bool is_wanted(void *ctx, const struct collect_thread *thread, uint64_t n)
+{
+	struct work *w = ctx;
+	struct target_labels labels;
+	bool dropped = labels_of(w, thread, &labels) == PROGRAM_DROPPED;
+
+	w->n_dropped += dropped ? n : 0;
+	target_labels_fini(&labels);
+	return !dropped;
+}
+
 static int on_process(void *ctx, const struct collect_thread *thread, struct profile *p)
 {
 	_cleanup_(profile_freep) struct profile *own = p;
@@ -164,11 +167,9 @@ static int on_process(void *ctx, const struct collect_thread *thread, struct pro
 	struct target_labels labels;
 	int r = labels_of(w, thread, &labels);
 
-	w->bytes += profile_bytes(p);
-	if (r == PROGRAM_DROPPED) {
-		w->n_dropped += count_samples(p);
+	if (r == PROGRAM_DROPPED) /* since is_wanted() was asked */
 		return 0;
-	}
+	w->bytes += profile_bytes(p);
 	if (r == 0) {
 		w->n_over += labeler_limit(w->n->labeler, &labels, w->now_ns);
 		r = group_add(w, &labels, &own);
@@ -211,8 +212,9 @@ static void note_stats(struct namer *n, const struct work *w, int r)
 static void name_window(struct namer *n, const struct collect *c, const struct names_window *window)
 {
 	struct work w = { .n = n, .window = window, .now_ns = clock_monotonic_ns() };
+	const struct names_to to = { is_wanted, on_process, &w };
 	char line[120];
-	int r = names_processes(n->locator, c, window, on_process, &w, &w.names);
+	int r = names_processes(n->locator, c, window, &to, &w.names);
 
 	if (r == 0)
 		r = export_part(&w);

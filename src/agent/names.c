@@ -353,14 +353,34 @@ static bool same_program(const struct collect *c, uint32_t a, uint32_t b)
 	return x->pid == y->pid && x->start_ns == y->start_ns;
 }
 
+/* Of @n sorted samples those of programs that are wanted, in front: their number. */
+static size_t keep_wanted(const struct collect *c, uint32_t *samples, size_t n,
+			  const struct names_to *to)
+{
+	size_t kept = 0, end;
+
+	for (size_t i = 0; i < n && to->wanted; i = end) {
+		uint64_t count = 0;
+
+		for (end = i; end < n && same_program(c, samples[i], samples[end]); end++)
+			count += collect_sample(c, samples[end])->count;
+		if (!to->wanted(to->ctx, collect_thread(c, collect_sample(c, samples[i])->thread),
+				count))
+			continue;
+		memmove(samples + kept, samples + i, (end - i) * sizeof(*samples));
+		kept += end - i;
+	}
+	return to->wanted ? kept : n;
+}
+
 /* The samples in work are those of one program. */
-static int one_process(struct job *j, struct locator *l, names_process_fn fn, void *ctx)
+static int one_process(struct job *j, struct locator *l, const struct names_to *to)
 {
 	const struct collect_sample *first = collect_sample(j->c, j->samples[0]);
 	struct profile *p = NULL;
 	int r = make_profile(j, l, &p);
 
-	return r < 0 ? r : fn(ctx, collect_thread(j->c, first->thread), p);
+	return r < 0 ? r : to->take(to->ctx, collect_thread(j->c, first->thread), p);
 }
 
 /* The end of the part that begins at @first: whole samples of so many frames, one at least. */
@@ -381,7 +401,7 @@ static size_t part_end(const struct collect *c, const uint32_t *samples, size_t 
 }
 
 /* Name the samples in work, and give each program's. */
-static int name_part(struct job *j, struct locator *l, names_process_fn fn, void *ctx)
+static int name_part(struct job *j, struct locator *l, const struct names_to *to)
 {
 	const uint32_t *samples = j->samples;
 	size_t n = j->n_samples, end;
@@ -392,13 +412,13 @@ static int name_part(struct job *j, struct locator *l, names_process_fn fn, void
 			continue;
 		j->samples = samples + i;
 		j->n_samples = end - i;
-		r = one_process(j, l, fn, ctx);
+		r = one_process(j, l, to);
 	}
 	return r;
 }
 
 int names_processes(struct locator *l, const struct collect *c, const struct names_window *window,
-		    names_process_fn fn, void *ctx, struct names_stats *stats)
+		    const struct names_to *to, struct names_stats *stats)
 {
 	_cleanup_(freep) uint32_t *samples = NULL;
 	struct job j = { .c = c, .window = window, .stats = stats };
@@ -408,11 +428,12 @@ int names_processes(struct locator *l, const struct collect *c, const struct nam
 	if (r < 0)
 		return r;
 	qsort_r(samples, n, sizeof(*samples), by_program, (void *)c);
+	n = keep_wanted(c, samples, n, to);
 	for (size_t i = 0; i < n && r == 0; i = end) {
 		end = part_end(c, samples, n, i);
 		j.samples = samples + i;
 		j.n_samples = end - i;
-		r = name_part(&j, l, fn, ctx);
+		r = name_part(&j, l, to);
 	}
 	job_fini(&j);
 	return r;

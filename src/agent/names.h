@@ -2,6 +2,7 @@
 #pragma once
 
 /* From the counts of a window to a profile with names. One thread. */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "bpf/shared/abi.h"
@@ -40,13 +41,22 @@ struct names_stats {
 int names_profile(struct locator *l, const struct collect *c, const struct names_window *window,
 		  struct profile **out, struct names_stats *out_stats, struct err *err);
 
+/* Whether the program that @thread is of is to be named; @n of its samples are at stake. */
+typedef bool (*names_wanted_fn)(void *ctx, const struct collect_thread *thread, uint64_t n);
+
 /* The profile @p of one program, which @thread is of. Takes @p. 0, or what ends the rest. */
 typedef int (*names_process_fn)(void *ctx, const struct collect_thread *thread, struct profile *p);
+
+struct names_to {
+	names_wanted_fn wanted; /* NULL: all are */
+	names_process_fn take;
+	void *ctx;
+};
 
 /*
  * The same, one profile for each program (pid and start); several of one with tens of
  * thousands of frames. Adds to *@stats.
- * 0; -ENOMEM; what @fn returned.
+ * 0; -ENOMEM; what to->take returned.
  */
 int names_processes(struct locator *l, const struct collect *c, const struct names_window *window,
-		    names_process_fn fn, void *ctx, struct names_stats *stats);
+		    const struct names_to *to, struct names_stats *stats);

@@ -270,6 +270,15 @@ def sends_the_last_window(shop):
         cameo.end(program)
 
 
+def samples_by_chance(shop):
+    """--probability: some intervals are sampled, others are not, and it says which"""
+    with Agent(shop, "--window", "1s", "--probability", "50", "--probability-interval", "1s") as agent:
+        for state in (1, 0, 1):
+            agent.wait(lambda s=state: agent.metric("cameo_paused") == s, f"an interval with cameo_paused {state}")
+        agent.wait(lambda: agent.metric("cameo_samples_total") > 0, "samples")
+        expect(agent.end() < ENDS_S and agent.process.returncode == 0, agent.said())
+
+
 def leaves_itself_out(shop):
     """--exclude-self: none of its samples; --cpus: only of those"""
     cpus = sorted(os.sched_getaffinity(0))
@@ -479,7 +488,7 @@ def main():
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
         for test in (sends_what_record_writes, labels_processes, knows_containers, tells_what_it_does, takes_another_config,
-                     ends_while_nobody_answers, sends_the_last_window, leaves_itself_out, keeps_what_it_needs,
+                     ends_while_nobody_answers, sends_the_last_window, samples_by_chance, leaves_itself_out, keeps_what_it_needs,
                      speaks_otlp, speaks_to_our_server, refuses_mistakes):
             tap.run(test.__doc__, test, shop)
     tap.done()

@@ -188,6 +188,7 @@ static void the_vdso_is_a_file_like_any_other(void **state)
 }
 
 struct got {
+	uint64_t n_unwanted;
 	size_t n;
 	uint64_t n_samples[4];
 	uint32_t pid[4];
@@ -205,6 +206,14 @@ static int on_process(void *ctx, const struct collect_thread *thread, struct pro
 	return 0;
 }
 
+static bool is_wanted(void *ctx, const struct collect_thread *thread, uint64_t n)
+{
+	struct got *got = ctx;
+
+	got->n_unwanted += thread->pid == 8 ? n : 0;
+	return thread->pid != 8;
+}
+
 static void makes_a_profile_of_each_program(void **state)
 {
 	const struct collect_thread threads[] = {
@@ -213,17 +222,20 @@ static void makes_a_profile_of_each_program(void **state)
 		{ .pid = 7, .tid = 7 },
 		{ .pid = 9, .tid = 9, .start_ns = 5 },
 	};
+	const struct collect_thread unwanted = { .pid = 8, .tid = 8 };
 	uint64_t word = FRAME_WORD(FRAME_ADDRESS, 1);
 	struct names_window window = { .freq_hz = 19 };
 	struct names_stats stats = { 0 };
 	struct got got = { 0 };
+	const struct names_to to = { is_wanted, on_process, &got };
 	struct fixture f;
 
 	fixture_init(&f);
+	assert_true(collect_add(f.collect, &unwanted, 1, &word, 1) >= 0);
 	for (int i = 0; i < 8; i++)
 		assert_true(collect_add(f.collect, &threads[i % 4], 1, &word, 1) >= 0);
-	assert_int_equal(names_processes(f.locator, f.collect, &window, on_process, &got, &stats),
-			 0);
+	assert_int_equal(names_processes(f.locator, f.collect, &window, &to, &stats), 0);
+	assert_int_equal(got.n_unwanted, 1);
 	assert_int_equal(got.n, 3);
 	assert_int_equal(got.pid[0], 7);
 	assert_int_equal(got.n_samples[0], 4);
