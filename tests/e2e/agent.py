@@ -211,7 +211,8 @@ def tells_what_it_does(shop):
     expect(re.search(r'^cameo_stacks_total\{language="native",complete="yes",reason=""\} [1-9]', text, re.MULTILINE), text)
     expect(re.search(r'^cameo_unwind_table_bytes\{exe="/', text, re.MULTILINE), text)
     expect(re.search(r"^level=info msg=agent samples=\d+ lost=0 .*sent=\d+", said, re.MULTILINE), said)
-    expect(agent.process.returncode == 0 and took < ENDS_S, f"ended after {took:.1f} s: {agent.process.returncode}")
+    # on a busy machine there may be no time to name it all, which it says
+    expect(agent.process.returncode == ("not sent" in said) and took < ENDS_S, f"ended after {took:.1f} s: {agent.process.returncode}")
 
 
 def takes_another_config(shop):
@@ -262,7 +263,7 @@ def sends_the_last_window(shop):
     """What was seen when SIGTERM comes is sent"""
     program = cameo.spawn(shop.link(shop.c("chain"), "lastseen"), "100000")
     try:
-        with Agent(shop, "-F", "99", "--window", "1h") as agent:
+        with Agent(shop, "-F", "99", "--window", "1h", "--rule", "comm!=lastseen : drop-process") as agent:
             cameo.wait_cpu(program, ms=500)
             agent.end()
             expect(count(agent.samples("lastseen")) > 10, "no last window:", agent.said())
@@ -272,7 +273,8 @@ def sends_the_last_window(shop):
 
 def samples_by_chance(shop):
     """--probability: some intervals are sampled, others are not, and it says which"""
-    with Agent(shop, "--window", "1s", "--probability", "50", "--probability-interval", "1s") as agent:
+    with Agent(shop, "--window", "1s", "--probability", "50", "--probability-interval", "1s", "--rule",
+               "comm=~. : drop-process") as agent:
         for state in (1, 0, 1):
             agent.wait(lambda s=state: agent.metric("cameo_paused") == s, f"an interval with cameo_paused {state}")
         agent.wait(lambda: agent.metric("cameo_samples_total") > 0, "samples")
