@@ -19,9 +19,9 @@
 #include "bpf/lib/walk_state.h"
 
 enum {
-	WALK_CPU, /* which per-CPU state: each kind of entry has its own, since one may interrupt
-		     another */
-	WALK_WHICH_MAX,
+	/* which per-CPU state: each kind of entry has its own, since one may interrupt another */
+	WALK_CPU,
+	WALK_OFF,
 };
 
 enum {
@@ -36,12 +36,13 @@ const volatile __u32 want_user = 1;
 const volatile __u32 want_idle = 0;
 const volatile __u32 want_targets_only = 0;
 const volatile __u32 ring_wakeup_bytes = 0;
+const volatile __u32 n_walks = 1; /* kinds of entry in use */
 volatile __u32 table_generation = 0;
 
 struct {
 	/* not a per-CPU array: those hold 32 KiB at most */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WALK_WHICH_MAX); /* times the CPUs: set before loading */
+	__uint(max_entries, 1); /* n_walks for each CPU: set before loading */
 	__type(key, __u32);
 	__type(value, struct walk);
 } walks SEC(".maps");
@@ -62,7 +63,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* one a CPU: set before loading */
+	__uint(max_entries, 1); /* as many, and one: set before loading */
 	__type(key, __u32);
 	__type(value, struct raw_record);
 } raw_records SEC(".maps");
@@ -79,9 +80,14 @@ struct {
 	__uint(max_entries, 4096); /* set before loading */
 } ring SEC(".maps");
 
+static __always_inline __u32 walk_number(__u32 which)
+{
+	return bpf_get_smp_processor_id() * n_walks + which;
+}
+
 static __always_inline struct walk *walk_get(__u32 which)
 {
-	__u32 key = bpf_get_smp_processor_id() * WALK_WHICH_MAX + which;
+	__u32 key = walk_number(which);
 
 	return bpf_map_lookup_elem(&walks, &key);
 }
@@ -135,7 +141,7 @@ static __always_inline int between_programs(struct task_struct *task, __u64 rsp)
 
 /* The registers that the task saved when it entered the kernel. 1: a kernel thread, -1: unreadable.
  */
-static __always_inline int regs_of_task(struct user_regs *out)
+static __always_inline int regs_of_current(struct user_regs *out)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u32 task_flags = BPF_CORE_READ(task, flags);
@@ -183,13 +189,14 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 /*
  * As much of the stack as is there, page by page. The page at rsp may be
  * absent: it is touched first by the instruction that faults just now. While
- * the agent lags behind, less is copied: a short stack is better than none.
+ * the agent lags behind, less is copied: a short stack is better than none. Of a thread that
+ * waits too: what is missing is read from it.
  */
-static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp)
+static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_off)
 {
 	__u32 len = 0, n = USER_PAGE - (sp & (USER_PAGE - 1)), max = RAW_STACK_MAX - USER_PAGE;
 
-	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
+	if (is_off || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
 		max = RAW_STACK_SHORT - USER_PAGE;
 
 	r->stack_at = sp;
@@ -208,10 +215,10 @@ static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp)
 }
 
 /* Registers and a copy of the stack, for the agent to walk. */
-static __always_inline void send_raw(struct counters *c, struct walk *w)
+static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 which)
 {
-	__u32 cpu = w->record.head.cpu, n_kernel = w->record.head.n_kernel, len;
-	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &cpu);
+	__u32 key = walk_number(which), n_kernel = w->record.head.n_kernel, len;
+	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &key);
 
 	if (!r)
 		return;
@@ -220,7 +227,7 @@ static __always_inline void send_raw(struct counters *c, struct walk *w)
 	if (n_kernel > KERNEL_FRAMES_MAX)
 		n_kernel = KERNEL_FRAMES_MAX;
 	bpf_probe_read_kernel(r->kernel, n_kernel * sizeof(__u64), w->record.words);
-	len = copy_stack(r, w->leaf_regs[UREG_RSP]);
+	len = copy_stack(r, w->leaf_regs[UREG_RSP], which == WALK_OFF);
 	r->head = w->record.head;
 	r->head.type = RECORD_RAW;
 	r->head.n_words = n_kernel;
@@ -255,7 +262,7 @@ static __always_inline void count_walk(struct counters *c, struct walk *w)
 		c->walk_errors[last]++;
 }
 
-static __always_inline void user_stack(struct counters *c, struct walk *w, __u32 pid)
+static __always_inline void user_stack(struct counters *c, struct walk *w, __u32 pid, __u32 which)
 {
 	struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -264,24 +271,24 @@ static __always_inline void user_stack(struct counters *c, struct walk *w, __u32
 	w->fs_base = BPF_CORE_READ(task, thread.fsbase);
 
 	if (!p) {
-		send_raw(c, w);
+		send_raw(c, w, which);
 		return;
 	}
 	walk_begin(w, p);
 	for (int i = 0; i < WALK_TURNS_MAX; i++) {
-		r = walk_step(WALK_CPU);
+		r = walk_step(which);
 		if (r)
 			break;
 	}
 	if (r == WALK_NEED_FILE || r == WALK_NEED_MAPPINGS) {
 		w->record.head.n_words = w->record.head.n_kernel;
-		send_raw(c, w);
+		send_raw(c, w, which);
 		return;
 	}
 	if (r == WALK_CONTINUE)
 		walk_fail(w, WALK_ERR_DEPTH);
 	count_walk(c, w);
-	vm_walk(w, WALK_CPU);
+	vm_walk(w, which);
 	send_walked(c, w);
 }
 
@@ -302,7 +309,7 @@ static __always_inline void record_begin(struct walk *w, __u64 id)
 	bpf_get_current_comm(h->comm, sizeof(h->comm));
 }
 
-static __always_inline void kernel_stack(struct perf_event_ctx *ctx, struct walk *w)
+static __always_inline void kernel_stack(void *ctx, struct walk *w)
 {
 	long n = bpf_get_stack(ctx, w->record.words, KERNEL_FRAMES_MAX * sizeof(__u64), 0);
 
@@ -312,17 +319,15 @@ static __always_inline void kernel_stack(struct perf_event_ctx *ctx, struct walk
 	w->record.head.n_words = n / sizeof(__u64);
 }
 
-/* The sampled thread's user registers into w->leaf_regs; false: there is no user part to walk. */
-static __always_inline int user_registers(struct perf_event_ctx *ctx, struct walk *w, int in_kernel)
+/*
+ * The registers with which the thread entered the kernel into w->leaf_regs; false: there is no
+ * user part to walk.
+ */
+static __always_inline int saved_registers(struct walk *w)
 {
 	struct user_regs regs;
-	int r;
+	int r = regs_of_current(&regs);
 
-	if (!in_kernel) {
-		regs_copy(w->leaf_regs, &ctx->regs);
-		return 1;
-	}
-	r = regs_of_task(&regs);
 	if (r > 0)
 		w->record.head.flags |= RECORD_NO_USER;
 	if (r < 0)
@@ -334,6 +339,14 @@ static __always_inline int user_registers(struct perf_event_ctx *ctx, struct wal
 		return 0;
 	}
 	regs_copy(w->leaf_regs, &regs);
+	return 1;
+}
+
+static __always_inline int user_registers(struct perf_event_ctx *ctx, struct walk *w, int in_kernel)
+{
+	if (in_kernel)
+		return saved_registers(w);
+	regs_copy(w->leaf_regs, &ctx->regs);
 	return 1;
 }
 
@@ -373,7 +386,7 @@ int on_sample(struct perf_event_ctx *ctx)
 		send_walked(c, w);
 		return 0;
 	}
-	user_stack(c, w, pid);
+	user_stack(c, w, pid, WALK_CPU);
 	return 0;
 }
 
@@ -398,5 +411,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 		bpf_map_update_elem(&targets, &child_pid, &yes, BPF_ANY);
 	return 0;
 }
+
+#include "bpf/lib/offcpu.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -37,14 +37,53 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
+/* With CONFIG_SCHED_INFO: waiting for a CPU, by the clock of its queue */
+struct sched_info {
+	unsigned long long run_delay;   /* in all, up to the last time it got one */
+	unsigned long long last_queued; /* since then; 0: it does not wait */
+};
+
+struct rq {
+	__u64 clock;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED, of every task */
+};
+
 struct task_struct {
 	unsigned int flags;
 	void *stack;
 	struct mm_struct *mm;
+	unsigned int __state;
+	int on_cpu;
 	unsigned int in_execve : 1;
 	int pid;
 	int tgid;
+	char comm[16];
+	struct sched_entity se;
+	struct sched_info sched_info;
 	struct thread_struct thread;
+};
+
+/* Before 5.14 */
+struct task_struct___state {
+	long state;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -58,8 +58,10 @@ enum {
 /* ---- ring records --------------------------------------------------------- */
 
 enum record_type {
-	RECORD_SAMPLE = 1, /* a walked stack: words */
-	RECORD_RAW = 2,    /* registers and a copy of the stack: the agent walks it */
+	RECORD_SAMPLE = 1,   /* a walked stack: words */
+	RECORD_RAW = 2,      /* registers and a copy of the stack: the agent walks it */
+	RECORD_OFF = 3,      /* a thread runs again: struct off_record */
+	RECORD_OFF_LAST = 4, /* a thread has ended: the same */
 };
 
 enum record_flags {
@@ -67,6 +69,7 @@ enum record_flags {
 	RECORD_KERNEL_MODE = 1u << 1,
 	RECORD_NO_USER = 1u << 2, /* a kernel thread, or a process that has given its memory up */
 	RECORD_VM_CUT = 1u << 3,  /* outer frames of a virtual machine are missing */
+	RECORD_OFF_CPU = 1u << 4, /* taken where the thread was switched out, at time_ns */
 };
 
 struct record_header {
@@ -79,7 +82,9 @@ struct record_header {
 	__u32 cpu;
 	__u32 stack_len;  /* RECORD_RAW: bytes of stack that were copied */
 	__u16 n_vm_words; /* they follow the n_words */
-	__u16 pad[3];
+	__u8 off_state;   /* enum off_state */
+	__u8 off_shift;   /* RECORD_OFF: the interval stands for 2^off_shift */
+	__u16 pad[2];
 	char comm[16]; /* of the thread */
 };
 _Static_assert(sizeof(struct record_header) == 56, "record header is an ABI");

@@ -55,6 +55,7 @@ struct thread_key {
 struct sample_key {
 	const struct collect *c;
 	uint32_t stack, thread;
+	uint8_t off_state;
 };
 
 static bool same_stack(const void *ctx, uint32_t id)
@@ -78,7 +79,7 @@ static bool same_sample(const void *ctx, uint32_t id)
 	const struct sample_key *k = ctx;
 	const struct collect_sample *s = &k->c->samples.data[id];
 
-	return s->stack == k->stack && s->thread == k->thread;
+	return s->stack == k->stack && s->thread == k->thread && s->off_state == k->off_state;
 }
 
 int collect_new(struct collect **out, bool keep_times)
@@ -151,15 +152,19 @@ static int thread_id(struct collect *c, const struct collect_thread *thread, uin
 	return r < 0 ? r : COLLECT_NEW_THREAD;
 }
 
-static int sample_id(struct collect *c, uint32_t stack, uint32_t thread, uint32_t *out)
+static int sample_id(struct collect *c, const struct sample_key *key, uint32_t *out)
 {
-	struct sample_key key = { c, stack, thread };
-	uint32_t hash = hash_u64((uint64_t)stack << 32 | thread), id = (uint32_t)c->samples.len;
+	uint32_t hash = hash_u64(((uint64_t)key->stack << 32 | key->thread) ^
+				 (uint64_t)key->off_state << 60);
+	uint32_t id = (uint32_t)c->samples.len;
+	struct collect_sample fresh = { .stack = key->stack,
+					.thread = key->thread,
+					.off_state = key->off_state };
 	int r;
 
-	if (index_find(&c->sample_index, hash, same_sample, &key, out))
+	if (index_find(&c->sample_index, hash, same_sample, key, out))
 		return 0;
-	r = vec_push(&c->samples, (struct collect_sample){ .stack = stack, .thread = thread });
+	r = vec_push(&c->samples, fresh);
 	if (r == 0)
 		r = index_add(&c->sample_index, hash, id);
 	*out = id;
@@ -175,33 +180,60 @@ static void add_time(struct collect *c, struct collect_sample *s, uint64_t time_
 		s->last_time = (uint32_t)c->seen.len - 1;
 }
 
+/* The sample of a thread, a state and a stack. 0, COLLECT_NEW_THREAD or -ENOMEM. */
+static int find_sample(struct collect *c, const struct collect_thread *thread, uint8_t off_state,
+		       const uint64_t *words, size_t n_words, struct collect_sample **out)
+{
+	struct sample_key key = { .c = c, .off_state = off_state };
+	uint32_t id;
+	int r, thread_r;
+
+	r = stack_id(c, words, n_words, &key.stack);
+	if (r < 0)
+		return r;
+	thread_r = thread_id(c, thread, &key.thread);
+	if (thread_r < 0)
+		return thread_r;
+	r = sample_id(c, &key, &id);
+	if (r < 0)
+		return r;
+	*out = &c->samples.data[id];
+	return thread_r;
+}
+
 int collect_add(struct collect *c, const struct collect_thread *thread, uint64_t time_ns,
 		const uint64_t *words, size_t n_words)
 {
-	uint32_t stack, thread_at, id;
-	int r, thread_r;
+	struct collect_sample *s;
+	int r = find_sample(c, thread, 0, words, n_words, &s);
 
-	r = stack_id(c, words, n_words, &stack);
-	if (r < 0)
-		return r;
-	thread_r = thread_id(c, thread, &thread_at);
-	if (thread_r < 0)
-		return thread_r;
-	r = sample_id(c, stack, thread_at, &id);
 	if (r < 0)
 		return r;
 	if (c->keep_times)
-		add_time(c, &c->samples.data[id], time_ns);
-	c->samples.data[id].count++;
+		add_time(c, s, time_ns);
+	s->count++;
 	c->total++;
-	return thread_r;
+	return r;
+}
+
+int collect_add_off(struct collect *c, const struct collect_thread *thread, uint8_t off_state,
+		    uint64_t off_ns, uint64_t count, const uint64_t *words, size_t n_words)
+{
+	struct collect_sample *s;
+	int r = find_sample(c, thread, off_state, words, n_words, &s);
+
+	if (r < 0)
+		return r;
+	s->off_ns += off_ns;
+	s->count += count;
+	return r;
 }
 
 size_t collect_times(const struct collect *c, const struct collect_sample *s, uint64_t *out)
 {
 	size_t n = 0;
 
-	if (!c->keep_times || !c->seen.len)
+	if (!c->keep_times || !c->seen.len || s->off_state)
 		return 0;
 	for (uint32_t at = s->last_time + 1; at && n < s->count;) {
 		const struct seen *seen = &c->seen.data[at - 1];

@@ -28,7 +28,9 @@ struct collect_sample {
 	uint32_t stack;
 	uint32_t thread;
 	uint64_t count;
+	uint64_t off_ns;    /* time off the CPU */
 	uint32_t last_time; /* for collect_times() */
+	uint8_t off_state;  /* enum off_state; 0: it ran */
 };
 
 /* Without times: @keep_times false. 0 or -ENOMEM. */
@@ -45,6 +47,10 @@ enum { COLLECT_NEW_THREAD = 1 };
 int collect_add(struct collect *c, const struct collect_thread *thread, uint64_t time_ns,
 		const uint64_t *words, size_t n_words);
 
+/* Count @count waits of @off_ns together in state @off_state: as collect_add(). */
+int collect_add_off(struct collect *c, const struct collect_thread *thread, uint8_t off_state,
+		    uint64_t off_ns, uint64_t count, const uint64_t *words, size_t n_words);
+
 /* Begin a new window: the counts go, and so do stacks and threads. */
 void collect_clear(struct collect *c);
 
@@ -58,4 +64,4 @@ const struct collect_sample *collect_sample(const struct collect *c, size_t i);
 size_t collect_n_stacks(const struct collect *c);
 const uint64_t *collect_stack(const struct collect *c, uint32_t id, size_t *out_n);
 const struct collect_thread *collect_thread(const struct collect *c, uint32_t id);
-uint64_t collect_total(const struct collect *c);
+uint64_t collect_total(const struct collect *c); /* of samples; waits are not among them */

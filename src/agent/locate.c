@@ -15,6 +15,7 @@
 #include "agent/answers.h"
 #include "agent/files.h"
 #include "agent/jits.h"
+#include "agent/offcpu.h"
 #include "agent/usage.h"
 #include "base/clock.h"
 #include "base/sigbus.h"
@@ -596,10 +597,12 @@ static int locate_script(struct batch *b, struct located *w)
 static int locate_error(struct batch *b, struct located *w)
 {
 	struct profile_location l = { .kind = PROFILE_FRAME_ERROR, .mapping = PROFILE_NONE };
+	uint64_t why = w->word & FRAME_PAYLOAD_MASK;
 	char name[80];
 
-	snprintf(name, sizeof(name), "[incomplete: %s]",
-		 unwind_error_text(w->word & FRAME_PAYLOAD_MASK));
+	if (why >= OFF_NO_STACK && why < OFF_WORD_MAX)
+		return add_simple(b, &l, off_word_text(why), "", &w->location);
+	snprintf(name, sizeof(name), "[incomplete: %s]", unwind_error_text(why));
 	return add_simple(b, &l, name, "", &w->location);
 }
 

@@ -160,7 +160,8 @@ static bool is_wanted(void *ctx, const struct collect_thread *thread, uint64_t n
 	return !dropped;
 }
 
-static int on_process(void *ctx, const struct collect_thread *thread, struct profile *p)
+static int on_process(void *ctx, const struct collect_thread *thread, enum names_what what,
+		      struct profile *p)
 {
 	_cleanup_(profile_freep) struct profile *own = p;
 	struct work *w = ctx;
@@ -172,6 +173,11 @@ static int on_process(void *ctx, const struct collect_thread *thread, struct pro
 	w->bytes += profile_bytes(p);
 	if (r == 0) {
 		w->n_over += labeler_limit(w->n->labeler, &labels, w->now_ns);
+		if (what == NAMES_OFF)
+			r = target_labels_put(&labels, "__name__", "off_cpu");
+		target_labels_sort(&labels);
+	}
+	if (r == 0) {
 		r = group_add(w, &labels, &own);
 	}
 	target_labels_fini(&labels);

@@ -14,6 +14,8 @@
 #include "agent/collect.h"
 #include "agent/events.h"
 #include "agent/locate.h"
+#include "agent/offcpu.h"
+#include "agent/waits.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/index.h"
@@ -21,14 +23,17 @@
 
 enum {
 	NS_PER_S = 1000000000,
-	LABELS_MAX = 5,
 	PART_WORDS = 32 << 10, /* frames that are named together: their names are kept meanwhile */
+	LABELS_MAX = 7,
+	VALUES_MAX = 4,
+	KERNEL_NAMES_MAX = KERNEL_FRAMES_MAX,
 };
 
 struct job {
 	struct profile *p;
 	const struct collect *c;
 	const struct names_window *window;
+	enum names_what what;
 	const uint32_t *samples; /* of the window's, those in work */
 	size_t n_samples;
 	struct {
@@ -44,7 +49,7 @@ struct job {
 	struct {
 		VEC(uint64_t);
 	} times; /* of the sample in work */
-	uint32_t key_pid, key_tid, key_comm, key_thread, key_cpu;
+	uint32_t key_pid, key_tid, key_comm, key_thread, key_cpu, key_state, key_wait;
 	struct names_stats *stats;
 };
 
@@ -179,25 +184,123 @@ static int64_t period_of(const struct names_window *w)
 	return NS_PER_S / w->freq_hz;
 }
 
+/* ---- what waited ------------------------------------------------------------------ */
+
+/* What a location's function is called, or "". */
+static const char *name_of(const struct job *j, uint32_t location)
+{
+	struct profile_location l = profile_location(j->p, location);
+
+	if (!l.n_lines)
+		return "";
+	return profile_string(j->p, profile_function(j->p, l.lines[0].function)->name);
+}
+
+/* Why a thread waits, as its stack says; *@out_skip: frames that are not its own. */
+static const char *find_reason(const struct job *j, const uint32_t *refs, size_t n,
+			       size_t *out_skip)
+{
+	const char *names[KERNEL_NAMES_MAX];
+	size_t n_names = 0;
+
+	while (n_names < n && n_names < KERNEL_NAMES_MAX &&
+	       j->words.data[refs[n_names]].kind == PROFILE_FRAME_KERNEL) {
+		names[n_names] = name_of(j, j->words.data[refs[n_names]].location);
+		n_names++;
+	}
+	*out_skip = wait_skip(names, n_names);
+	return wait_reason(names + *out_skip, n_names - *out_skip);
+}
+
+static int add_wait_labels(struct job *j, const struct collect_sample *s, const char *reason,
+			   struct profile_label labels[LABELS_MAX], uint32_t *io_n)
+{
+	const char *state = s->off_state ? off_state_text(s->off_state) : "running";
+	int r;
+
+	if (j->what == NAMES_CPU)
+		return 0;
+	labels[*io_n] = (struct profile_label){ .key = j->key_state };
+	r = add_string(j, state, &labels[*io_n].str);
+	(*io_n)++;
+	if (r < 0 || !s->off_state || !reason[0])
+		return r;
+	labels[*io_n] = (struct profile_label){ .key = j->key_wait };
+	r = add_string(j, reason, &labels[*io_n].str);
+	(*io_n)++;
+	return r;
+}
+
+static void count_off(struct job *j, const struct collect_sample *s, const char *reason)
+{
+	size_t n;
+	const uint64_t *words = collect_stack(j->c, s->stack, &n);
+
+	j->stats->off_ns += s->off_ns;
+	if (!strcmp(reason, "futex"))
+		j->stats->futex_ns += s->off_ns;
+	if (n == 1 && words[0] == FRAME_WORD(FRAME_ERROR, OFF_NO_STACK))
+		j->stats->untaken_ns += s->off_ns;
+}
+
+/* In the order of begin_profile()'s sample types. */
+static void make_values(const struct job *j, const struct collect_sample *s,
+			int64_t out[VALUES_MAX])
+{
+	int64_t on = s->off_state ? 0 : (int64_t)s->count;
+	int64_t on_value = on * period_of(j->window), off_ns = (int64_t)s->off_ns;
+
+	out[0] = j->what == NAMES_OFF ? (int64_t)s->count : on;
+	out[1] = j->what == NAMES_OFF ? off_ns : on_value;
+	out[2] = off_ns;
+	out[3] = on_value + off_ns;
+}
+
+/* ---- samples ------------------------------------------------------------------------ */
+
+/* Its stack, without its first @skip frames. */
+static int add_stack(struct job *j, const uint32_t *refs, size_t n, size_t skip, uint32_t *out)
+{
+	int r = vec_reserve(&j->stack, n);
+
+	for (size_t i = skip; i < n && r == 0; i++)
+		j->stack.data[i - skip] = j->words.data[refs[i]].location;
+	return r < 0 ? r : profile_add_stack(j->p, j->stack.data, n - skip, out);
+}
+
+static bool is_left_out(const struct job *j, const struct collect_sample *s, const char *reason)
+{
+	return j->window->locks_only && s->off_state && strcmp(reason, "futex") != 0;
+}
+
 /* @refs are the sample's @n frames. */
 static int add_sample(struct job *j, const struct collect_sample *s, const uint32_t *refs, size_t n)
 {
 	struct profile_label labels[LABELS_MAX];
-	int64_t values[2] = { (int64_t)s->count, (int64_t)s->count * period_of(j->window) };
+	int64_t values[VALUES_MAX];
 	struct profile_sample sample = { .labels = labels, .values = values };
-	int r = make_labels(j, collect_thread(j->c, s->thread), labels, &sample.n_labels);
+	const char *reason = "";
+	size_t skip = 0;
+	int r;
 
+	if (s->off_state)
+		reason = find_reason(j, refs, n, &skip);
+	if (s->off_state)
+		count_off(j, s, reason);
+	if (is_left_out(j, s, reason))
+		return 0;
+	r = make_labels(j, collect_thread(j->c, s->thread), labels, &sample.n_labels);
 	if (r == 0)
-		r = vec_reserve(&j->stack, n);
-	for (size_t i = 0; i < n && r == 0; i++)
-		j->stack.data[i] = j->words.data[refs[i]].location;
+		r = add_wait_labels(j, s, reason, labels, &sample.n_labels);
 	if (r == 0)
-		r = profile_add_stack(j->p, j->stack.data, n, &sample.stack);
-	if (r == 0)
+		r = add_stack(j, refs, n, skip, &sample.stack);
+	if (r == 0 && !s->off_state)
 		r = make_times(j, s, &sample);
 	if (r < 0)
 		return r;
-	count(j, s, refs, n);
+	make_values(j, s, values);
+	if (!s->off_state)
+		count(j, s, refs, n);
 	return profile_add_sample(j->p, &sample);
 }
 
@@ -217,37 +320,60 @@ static int add_samples(struct job *j)
 	return r;
 }
 
+static int add_types(struct job *j, const char *type, const char *unit)
+{
+	int r = profile_add_sample_type(j->p, "samples", "count");
+
+	if (r == 0 && j->what != NAMES_OFF)
+		r = profile_add_sample_type(j->p, type, unit);
+	if (r == 0 && j->what != NAMES_CPU)
+		r = profile_add_sample_type(j->p, "off_cpu", "nanoseconds");
+	if (r == 0 && j->what == NAMES_WALL)
+		r = profile_add_sample_type(j->p, "wall", "nanoseconds");
+	return r;
+}
+
+static int add_keys(struct job *j)
+{
+	bool has_cpus =
+		j->n_samples &&
+		collect_thread(j->c, collect_sample(j->c, j->samples[0])->thread)->cpu_plus_1;
+	bool has_waits = j->what != NAMES_CPU;
+	const struct {
+		const char *s;
+		uint32_t *id;
+		bool wanted;
+	} keys[] = {
+		{ "pid", &j->key_pid, true },        { "tid", &j->key_tid, true },
+		{ "comm", &j->key_comm, true },      { "thread", &j->key_thread, true },
+		{ "cpu", &j->key_cpu, has_cpus },    { "state", &j->key_state, has_waits },
+		{ "wait", &j->key_wait, has_waits },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && r == 0; i++)
+		if (keys[i].wanted)
+			r = add_string(j, keys[i].s, keys[i].id);
+	return r;
+}
+
 static int begin_profile(struct job *j)
 {
 	struct profile_meta *meta = profile_meta(j->p);
 	const struct event *event = j->window->event;
 	bool is_time = !event || event->is_clock;
 	const char *type = is_time ? "cpu" : event->name, *unit = is_time ? "nanoseconds" : "count";
-	const struct {
-		const char *s;
-		uint32_t *id;
-	} strings[] = {
-		{ type, &meta->period_type.type },
-		{ unit, &meta->period_type.unit },
-		{ "pid", &j->key_pid },
-		{ "tid", &j->key_tid },
-		{ "comm", &j->key_comm },
-		{ "thread", &j->key_thread },
-	};
-	int r;
+	int r = add_types(j, type, unit);
 
 	meta->time_ns = j->window->time_ns;
 	meta->duration_ns = j->window->duration_ns;
-	meta->period = period_of(j->window);
-	r = profile_add_sample_type(j->p, "samples", "count");
-	if (r == 0)
-		r = profile_add_sample_type(j->p, type, unit);
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]) && r == 0; i++)
-		r = add_string(j, strings[i].s, strings[i].id);
-	if (r == 0 && j->n_samples &&
-	    collect_thread(j->c, collect_sample(j->c, j->samples[0])->thread)->cpu_plus_1)
-		r = add_string(j, "cpu", &j->key_cpu);
-	return r;
+	if (r == 0 && j->what != NAMES_OFF) {
+		meta->period = period_of(j->window);
+		r = add_string(j, type, &meta->period_type.type);
+		if (r == 0)
+			r = add_string(j, unit, &meta->period_type.unit);
+	}
+	return r < 0 ? r : add_keys(j);
 }
 
 static void forget_words(struct job *j)
@@ -317,7 +443,7 @@ int names_profile(struct locator *l, const struct collect *c, const struct names
 		  struct profile **out, struct names_stats *out_stats, struct err *err)
 {
 	_cleanup_(freep) uint32_t *samples = NULL;
-	struct job j = { .c = c, .window = window, .stats = out_stats };
+	struct job j = { .c = c, .window = window, .what = window->what, .stats = out_stats };
 	int r = list_samples(c, &samples);
 
 	*out_stats = (struct names_stats){ 0 };
@@ -331,6 +457,11 @@ int names_profile(struct locator *l, const struct collect *c, const struct names
 	return r < 0 ? err_set(err, r, "can't build the profile: %s", strerror(-r)) : 0;
 }
 
+static bool is_off(const struct collect *c, uint32_t sample)
+{
+	return collect_sample(c, sample)->off_state != OFF_NONE;
+}
+
 static int by_program(const void *a, const void *b, void *ctx)
 {
 	const struct collect *c = ctx;
@@ -342,6 +473,8 @@ static int by_program(const void *a, const void *b, void *ctx)
 		return x->pid < y->pid ? -1 : 1;
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
+	if (is_off(c, sa) != is_off(c, sb))
+		return is_off(c, sb) ? -1 : 1;
 	return sa < sb ? -1 : sa > sb;
 }
 
@@ -350,7 +483,7 @@ static bool same_program(const struct collect *c, uint32_t a, uint32_t b)
 	const struct collect_thread *x = collect_thread(c, collect_sample(c, a)->thread);
 	const struct collect_thread *y = collect_thread(c, collect_sample(c, b)->thread);
 
-	return x->pid == y->pid && x->start_ns == y->start_ns;
+	return x->pid == y->pid && x->start_ns == y->start_ns && is_off(c, a) == is_off(c, b);
 }
 
 /* Of @n sorted samples those of programs that are wanted, in front: their number. */
@@ -378,9 +511,11 @@ static int one_process(struct job *j, struct locator *l, const struct names_to *
 {
 	const struct collect_sample *first = collect_sample(j->c, j->samples[0]);
 	struct profile *p = NULL;
-	int r = make_profile(j, l, &p);
+	int r;
 
-	return r < 0 ? r : to->take(to->ctx, collect_thread(j->c, first->thread), p);
+	j->what = first->off_state ? NAMES_OFF : NAMES_CPU;
+	r = make_profile(j, l, &p);
+	return r < 0 ? r : to->take(to->ctx, collect_thread(j->c, first->thread), j->what, p);
 }
 
 /* The end of the part that begins at @first: whole samples of so many frames, one at least. */

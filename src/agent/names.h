@@ -14,17 +14,27 @@ struct err;
 struct event;
 struct locator;
 
+/* Which of a window's samples, and how they are weighed. */
+enum names_what {
+	NAMES_CPU,  /* what ran: samples/count and cpu/nanoseconds, or what was counted */
+	NAMES_OFF,  /* what waited: samples/count (waits) and off_cpu/nanoseconds */
+	NAMES_WALL, /* both: samples/count, cpu, off_cpu and wall/nanoseconds */
+};
+
 struct names_window {
 	int64_t time_ns; /* start, since 1970 */
 	int64_t duration_ns;
 	int64_t clock_offset_ns; /* from the samples' clock to the time since 1970 */
 	uint32_t freq_hz;
 	const struct event *event; /* what was counted; NULL: the CPUs' clocks, by frequency */
+	enum names_what what;      /* for names_profile() */
+	bool locks_only;           /* of what waited, only what waited for a futex */
 };
 
 struct names_stats {
-	uint64_t n_frames;  /* of all samples together, errors left out */
-	uint64_t n_unnamed; /* of these, those without a function's name */
+	uint64_t n_frames;                     /* of all samples together, errors left out */
+	uint64_t n_unnamed;                    /* of these, those without a function's name */
+	uint64_t off_ns, futex_ns, untaken_ns; /* off the CPU; for futexes; without a stack */
 	/*
 	 * Samples by the language of their program (enum profile_frame_kind: the
 	 * highest that is on the stack) and by why the stack is cut, 0 if it is not.
@@ -35,8 +45,8 @@ struct names_stats {
 /**
  * names_profile() - the profile of a window
  *
- * Sample types samples/count and cpu/nanoseconds; labels pid, tid, comm and
- * thread, and cpu if it was kept. Return: 0 and a new profile; -ENOMEM.
+ * Labels pid, tid, comm and thread, and cpu if it was kept; where there is what waited, state
+ * ("running", or how it waits) and wait (what for). Return: 0 and a new profile; -ENOMEM.
  */
 int names_profile(struct locator *l, const struct collect *c, const struct names_window *window,
 		  struct profile **out, struct names_stats *out_stats, struct err *err);
@@ -44,8 +54,12 @@ int names_profile(struct locator *l, const struct collect *c, const struct names
 /* Whether the program that @thread is of is to be named; @n of its samples are at stake. */
 typedef bool (*names_wanted_fn)(void *ctx, const struct collect_thread *thread, uint64_t n);
 
-/* The profile @p of one program, which @thread is of. Takes @p. 0, or what ends the rest. */
-typedef int (*names_process_fn)(void *ctx, const struct collect_thread *thread, struct profile *p);
+/*
+ * The profile @p of one program, which @thread is of: NAMES_CPU or NAMES_OFF. Takes @p. 0, or what
+ * ends the rest.
+ */
+typedef int (*names_process_fn)(void *ctx, const struct collect_thread *thread,
+				enum names_what what, struct profile *p);
 
 struct names_to {
 	names_wanted_fn wanted; /* NULL: all are */
@@ -54,8 +68,8 @@ struct names_to {
 };
 
 /*
- * The same, one profile for each program (pid and start); several of one with tens of
- * thousands of frames. Adds to *@stats.
+ * The same, one profile for each program (pid and start), and one more for what waited of it;
+ * several of one with tens of thousands of frames. Adds to *@stats.
  * 0; -ENOMEM; what to->take returned.
  */
 int names_processes(struct locator *l, const struct collect *c, const struct names_window *window,

@@ -18,6 +18,7 @@
 #include <bpf/libbpf.h>
 
 #include "agent/events.h"
+#include "agent/sampler_off.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "bpf/sample.skel.h"
@@ -48,6 +49,8 @@ struct sampler {
 		VEC(uint32_t *);
 	} chunks;
 	struct bpf_link *exec_link, *fork_link;
+	struct sampler_off *off; /* NULL: not wanted, or refused: */
+	char off_refusal[sizeof(((struct err *)NULL)->msg)];
 	int stats_fd;
 	uint64_t fixed_bytes; /* of maps other than chunks */
 	uint32_t n_possible;
@@ -117,9 +120,9 @@ static uint32_t ring_bytes(const struct sampler *s)
 	return bytes;
 }
 
-static int sampler_load(struct sampler *s, struct err *err)
+static int load_programs(struct sampler *s, struct err *err)
 {
-	uint32_t bytes = ring_bytes(s);
+	uint32_t bytes = ring_bytes(s), n_walks = s->opts.off_cpu ? 2 : 1;
 	int r;
 
 	s->skel = sample_bpf__open();
@@ -132,9 +135,10 @@ static int sampler_load(struct sampler *s, struct err *err)
 	s->skel->rodata->ring_wakeup_bytes = bytes / 2;
 	if (!s->opts.targets_only)
 		bpf_map__set_max_entries(s->skel->maps.targets, 1);
-	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible);
-	bpf_map__set_max_entries(s->skel->maps.walks,
-				 s->n_possible * bpf_map__max_entries(s->skel->maps.walks));
+	s->skel->rodata->n_walks = n_walks;
+	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible * n_walks + 1);
+	bpf_map__set_max_entries(s->skel->maps.walks, s->n_possible * n_walks);
+	sampler_off_prepare(s->skel, s->opts.off_cpu, s->opts.off_min_ns, s->n_possible * n_walks);
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
 	r = sample_bpf__load(s->skel);
 	if (r == -EACCES && geteuid() == 0)
@@ -143,6 +147,20 @@ static int sampler_load(struct sampler *s, struct err *err)
 			       "CAMEO_LIBBPF_DEBUG=1 shows "
 			       "why: please report it");
 	return r < 0 ? explain(r, "load BPF programs", err) : 0;
+}
+
+/* Off-CPU time is not worth the rest: without it, if the kernel refuses. */
+static int sampler_load(struct sampler *s, struct err *err)
+{
+	struct err why = { 0 };
+	int r = load_programs(s, s->opts.off_cpu && !s->opts.no_samples ? &why : err);
+
+	if (r >= 0 || !s->opts.off_cpu || s->opts.no_samples)
+		return r;
+	snprintf(s->off_refusal, sizeof(s->off_refusal), "%s", why.msg);
+	sample_bpf__destroy(s->skel);
+	s->opts.off_cpu = false;
+	return load_programs(s, err);
 }
 
 static void *map_memory(struct bpf_map *map, size_t len)
@@ -306,6 +324,7 @@ void sampler_free(struct sampler *s)
 	if (!s)
 		return;
 	sampler_detach(s);
+	sampler_off_free(s->off);
 	vec_fini(&s->events);
 	bpf_link__destroy(s->exec_link);
 	bpf_link__destroy(s->fork_link);
@@ -468,6 +487,8 @@ int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *er
 	struct cpu_list cpus = { 0 };
 	int r;
 
+	if (s->opts.no_samples)
+		return 0;
 	/* other events, and those of a cgroup, may well not have counted */
 	if (!s->opts.in_cgroup && (!s->opts.event || s->opts.event->is_clock))
 		close_dead_events(s);
@@ -485,13 +506,28 @@ int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *er
 	return r < 0 ? r : 0;
 }
 
+/* Off-CPU time, where it is wanted besides samples, is not worth failing for. */
+static int attach_off(struct sampler *s, struct err *err)
+{
+	struct err why = { 0 };
+	int r = s->opts.off_cpu ? sampler_off_attach(&s->off, s->skel) : 0;
+
+	if (r < 0 && s->opts.no_samples)
+		return explain(r, "attach to the scheduler's tracepoints", err);
+	if (r < 0)
+		explain(r, "attach to the scheduler's tracepoints", &why);
+	if (r < 0)
+		snprintf(s->off_refusal, sizeof(s->off_refusal), "%s", why.msg);
+	return 0;
+}
+
 int sampler_attach(struct sampler *s, struct err *err)
 {
 	struct cpu_list back = { 0 };
 	int r = sampler_update_cpus(s, &back, err);
 
 	vec_fini(&back);
-	return r;
+	return r < 0 ? r : attach_off(s, err);
 }
 
 int sampler_pause(struct sampler *s, bool pause)
@@ -510,6 +546,32 @@ void sampler_detach(struct sampler *s)
 	for (size_t i = 0; i < s->events.len; i++)
 		closep(&s->events.data[i].fd);
 	s->events.len = 0;
+	sampler_off_detach(s->off);
+}
+
+const char *sampler_off_refusal(const struct sampler *s)
+{
+	return s->off_refusal[0] ? s->off_refusal : NULL;
+}
+
+int sampler_off_threads(struct sampler *s, sampler_thread_fn fn, void *ctx)
+{
+	return sampler_off_each(s->off, fn, ctx);
+}
+
+int sampler_off_asleep(struct sampler *s, uint64_t since_ns, sampler_record_fn fn, void *ctx)
+{
+	return sampler_off_scan(s->off, since_ns, fn, ctx);
+}
+
+int sampler_off_thread(struct sampler *s, uint32_t tid, struct off_thread *out)
+{
+	return sampler_off_get(s->off, tid, out);
+}
+
+void sampler_off_forget(struct sampler *s, uint32_t tid)
+{
+	sampler_off_remove(s->off, tid);
 }
 
 int sampler_consume(struct sampler *s, sampler_record_fn fn, void *ctx)

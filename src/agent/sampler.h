@@ -14,6 +14,7 @@
 #include "agent/cpus.h"
 #include "base/cleanup.h"
 #include "bpf/shared/abi.h"
+#include "bpf/shared/offcpu.h"
 #include "bpf/shared/vms.h"
 #include "unwind/tables.h"
 
@@ -31,8 +32,11 @@ struct sampler_opts {
 	int cgroup_fd;             /* its directory; borrowed */
 	bool targets_only; /* only processes added with sampler_add_target(), and their children */
 	bool all_native;   /* keep the native frames of interpreters as well */
-	bool stats;        /* measure the program's run time */
-	int stats_fd;      /* of sampler_enable_stats(), taken; 0 or -1: it is not on yet */
+	bool off_cpu;      /* also where threads wait */
+	bool no_samples;   /* nothing else */
+	uint64_t off_min_ns; /* shorter waits are left out */
+	bool stats;          /* measure the program's run time */
+	int stats_fd;        /* of sampler_enable_stats(), taken; 0 or -1: it is not on yet */
 	uint32_t max_chunks;
 	uint32_t ring_bytes_per_cpu; /* 0: 4 MiB */
 	const struct cpu_list *cpus; /* only these; NULL: all. Kept */
@@ -75,6 +79,31 @@ int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *er
 int sampler_pause(struct sampler *s, bool pause);
 /* Stop sampling; what is in the ring can still be read. */
 void sampler_detach(struct sampler *s);
+
+/*
+ * Why there is no time off the CPU although it was asked for, and what to do; NULL: there is.
+ * Valid as long as the sampler.
+ */
+const char *sampler_off_refusal(const struct sampler *s);
+
+/* A thread's state off the CPU, as the kernel has it. */
+typedef void (*sampler_thread_fn)(void *ctx, uint32_t tid, const struct off_thread *t);
+
+/* All threads that are known, off or not. 0 or -errno. */
+int sampler_off_threads(struct sampler *s, sampler_thread_fn fn, void *ctx);
+
+/*
+ * Hand out records of threads that have been off for long without a stack: RECORD_RAW
+ * without a copy of it, each once. @since_ns: threads that sleep and are not known yet
+ * are off since then; 0: leave them out. 0 or -errno.
+ */
+int sampler_off_asleep(struct sampler *s, uint64_t since_ns, sampler_record_fn fn, void *ctx);
+
+/* One of them. 0 or -ENOENT. */
+int sampler_off_thread(struct sampler *s, uint32_t tid, struct off_thread *out);
+
+/* Forget a thread that is not there any more. */
+void sampler_off_forget(struct sampler *s, uint32_t tid);
 
 /* Read all that is in the ring. Number of records, or -errno. */
 int sampler_consume(struct sampler *s, sampler_record_fn fn, void *ctx);

@@ -13,21 +13,31 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "agent/collect.h"
 #include "agent/files.h"
 #include "agent/jits.h"
+#include "agent/offcpu.h"
 #include "agent/sideband.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/vec.h"
 #include "lang/lang.h"
 #include "proc/memory.h"
+#include "proc/stat.h"
 #include "unwind/walk.h"
 
 #define UPKEEP_NS 1000000000ULL
 
-enum { PRIORITY = -15 };
+enum {
+	PRIORITY = -15,
+	DRAIN_NS = 20000000,
+	ASK_NS = 150000000,    /* how often threads are asked for their stacks at most, */
+	ASK_THREAD_NS = 50000, /* and so much later for each of them */
+};
 
 struct session {
 	struct session_opts opts;
@@ -39,15 +49,18 @@ struct session {
 	struct files *files;
 	struct procs *procs;
 	struct collect *collect;
+	struct offcpu *off;
 	struct jits *jits;
 	int epoll_fd;
 	uint64_t now_ns;      /* of this turn */
 	uint64_t sideband_ns; /* what happened up to then has been taken in */
-	uint64_t next_upkeep_ns;
+	uint64_t next_upkeep_ns, next_ask_ns;
 	bool paused;
 	int own_priority;               /* as it was started */
 	uint32_t read_pid;              /* whose memory is being read */
 	uint64_t woven[LANG_STACK_MAX]; /* the stack in work */
+	bool is_asleep;                 /* the record in work is of a thread asleep */
+	uint64_t n_off_stacks, n_off_complete;
 	uint64_t n_samples, n_complete, n_raw, n_raw_failed, n_bad_records, n_excluded, n_no_room;
 	uint64_t walk_errors[WALK_ERR_MAX];
 };
@@ -57,6 +70,26 @@ static int session_watch(struct session *s, int fd)
 	struct epoll_event ev = { .events = EPOLLIN };
 
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+/* More would be over the limit. */
+static bool is_full(const struct session *s)
+{
+	return s->opts.max_counts_bytes && collect_bytes(s->collect) > s->opts.max_counts_bytes;
+}
+
+/* Time that a thread waited. */
+static void count_wait(void *ctx, const struct off_time *t)
+{
+	struct session *s = ctx;
+	int r = collect_add_off(s->collect, t->thread, (uint8_t)t->state, t->ns, t->count, t->words,
+				t->n_words);
+
+	if (r == COLLECT_NEW_THREAD && s->opts.on_thread) {
+		const struct process *p = procs_find(s->procs, t->thread->pid, s->now_ns);
+
+		s->opts.on_thread(s->opts.ctx, t->thread, p ? p->ppid : 0);
+	}
 }
 
 static int session_make_tables(struct session *s, const struct session_opts *opts)
@@ -89,6 +122,8 @@ static int session_make_tables(struct session *s, const struct session_opts *opt
 		r = jits_new(&s->jits, s->procs);
 	if (r == 0)
 		r = collect_new(&s->collect, opts->keep_times);
+	if (r == 0)
+		r = offcpu_new(&s->off, count_wait, s);
 	return r;
 }
 
@@ -153,6 +188,7 @@ void session_free(struct session *s)
 	if (!s)
 		return;
 	jits_free(s->jits);
+	offcpu_free(s->off);
 	procs_free(s->procs);
 	collect_free(s->collect);
 	files_free(s->files);
@@ -170,15 +206,6 @@ int session_follow(struct session *s, uint32_t pid)
 	return procs_follow(s->procs, pid);
 }
 
-int session_start(struct session *s, struct err *err)
-{
-	int r = procs_scan(s->procs);
-
-	if (r < 0)
-		return err_set(err, r, "can't read /proc: %s", strerror(-r));
-	return sampler_attach(s->sampler, err);
-}
-
 int session_fd(const struct session *s)
 {
 	return s->epoll_fd;
@@ -186,19 +213,11 @@ int session_fd(const struct session *s)
 
 /* ---- samples -------------------------------------------------------------- */
 
-static void count_stack(struct session *s, const struct record_header *h, const uint64_t *words,
-			size_t n)
+static struct collect_thread thread_of(struct session *s, const struct record_header *h)
 {
 	const struct process *p = procs_find(s->procs, h->pid, h->time_ns);
 	struct collect_thread t = { .pid = h->pid, .tid = h->tid };
-	int r;
 
-	if (s->opts.max_counts_bytes && collect_bytes(s->collect) > s->opts.max_counts_bytes) {
-		s->n_no_room++;
-		return;
-	}
-	if (s->opts.keep_cpus)
-		t.cpu_plus_1 = h->cpu + 1;
 	memcpy(t.comm, h->comm, sizeof(t.comm));
 	t.comm[sizeof(t.comm) - 1] = '\0';
 	memcpy(t.process_comm, p && p->comm[0] ? p->comm : t.comm, sizeof(t.process_comm));
@@ -206,22 +225,64 @@ static void count_stack(struct session *s, const struct record_header *h, const 
 		t.exe = p->exe;
 		t.start_ns = p->start_ns;
 	}
+	return t;
+}
+
+/* The stack of a thread that waits, unless it has gone on while it was read. */
+static void keep_stack(struct session *s, const struct record_header *h,
+		       const struct collect_thread *t, const uint64_t *words, size_t n)
+{
+	struct off_thread now;
+
+	if (s->is_asleep &&
+	    (sampler_off_thread(s->sampler, h->tid, &now) < 0 || now.out_ns != h->time_ns))
+		return;
+	(void)offcpu_stack(s->off, t, h->time_ns, words, n);
+}
+
+static void count_stack(struct session *s, const struct record_header *h, const uint64_t *words,
+			size_t n)
+{
+	struct collect_thread t = thread_of(s, h);
+	const struct process *p;
+	int r;
+
+	if (is_full(s)) {
+		s->n_no_room++;
+		return;
+	}
+
+	if (s->opts.keep_cpus && !(h->flags & RECORD_OFF_CPU))
+		t.cpu_plus_1 = h->cpu + 1;
 	if (s->opts.max_stack && n > s->opts.max_stack)
 		n = s->opts.max_stack;
 	for (size_t i = h->n_kernel; i < n; i++)
 		if (words[i] >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
 			jits_note(s->jits, h->pid, t.start_ns);
+	if (h->flags & RECORD_OFF_CPU) {
+		keep_stack(s, h, &t, words, n);
+		return;
+	}
 	r = collect_add(s->collect, &t, h->time_ns, words, n);
 	s->n_samples += r >= 0;
-	if (r == COLLECT_NEW_THREAD && s->opts.on_thread)
-		s->opts.on_thread(s->opts.ctx, &t, p ? p->ppid : 0);
+	if (r != COLLECT_NEW_THREAD || !s->opts.on_thread)
+		return;
+	p = procs_find(s->procs, h->pid, h->time_ns);
+	s->opts.on_thread(s->opts.ctx, &t, p ? p->ppid : 0);
 }
 
 /* The reason that ends an incomplete stack. */
-static void count_end(struct session *s, const uint64_t *words, size_t n, bool complete)
+static void count_end(struct session *s, const struct record_header *h, const uint64_t *words,
+		      size_t n, bool complete)
 {
 	uint64_t why = n ? words[n - 1] : 0;
+	bool is_cut = n && why >> FRAME_KIND_SHIFT == FRAME_ERROR;
 
+	if (h->flags & RECORD_OFF_CPU) {
+		s->n_off_stacks++;
+		s->n_off_complete += complete && !is_cut;
+		return;
+	}
 	if (n && why >> FRAME_KIND_SHIFT == FRAME_ERROR &&
 	    (why & FRAME_PAYLOAD_MASK) < WALK_ERR_MAX)
 		s->walk_errors[why & FRAME_PAYLOAD_MASK]++;
@@ -352,7 +413,7 @@ static void on_raw(struct session *s, const struct raw_record *rec)
 		words[n++] = FRAME_WORD(FRAME_ADDRESS, rec->regs[UREG_RIP]);
 		words[n++] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_PROCESS);
 	}
-	count_end(s, words, n, complete);
+	count_end(s, &rec->head, words, n, complete);
 	stack.n_words = n;
 	weave_and_count(s, &rec->head, &stack);
 }
@@ -369,7 +430,7 @@ static void on_walked(struct session *s, const struct sample_record *rec)
 	};
 
 	/* a kernel thread, or a recording without user stacks, needs no outermost frame */
-	count_end(s, words, stack.n_words, true);
+	count_end(s, &rec->head, words, stack.n_words, true);
 	weave_and_count(s, &rec->head, &stack);
 }
 
@@ -378,6 +439,13 @@ static bool is_own(struct session *s, const struct record_header *h)
 	const struct process *p = procs_find(s->procs, h->pid, h->time_ns);
 
 	return (pid_t)h->pid == getpid() || (p && (pid_t)p->ppid == getpid());
+}
+
+static void on_wait_end(struct session *s, const struct off_record *rec)
+{
+	struct collect_thread t = thread_of(s, &rec->head);
+
+	offcpu_end(s->off, rec, &t);
 }
 
 /* The ring is ours, but a record is believed only as far as it is long. */
@@ -390,6 +458,9 @@ static void on_record(void *ctx, const void *record, size_t len)
 		(void)take_in_sideband(s);
 	if (s->opts.exclude_self && len >= sizeof(*h) && is_own(s, h))
 		s->n_excluded++;
+	else if (len >= sizeof(struct off_record) &&
+		 (h->type == RECORD_OFF || h->type == RECORD_OFF_LAST))
+		on_wait_end(s, record);
 	else if (len >= sizeof(*h) && h->type == RECORD_SAMPLE &&
 		 len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t))
 		on_walked(s, record);
@@ -399,6 +470,106 @@ static void on_record(void *ctx, const void *record, size_t len)
 		on_raw(s, record);
 	else
 		s->n_bad_records++;
+}
+
+static int session_drain(struct session *s)
+{
+	int r;
+
+	s->now_ns = clock_monotonic_ns();
+	r = take_in_sideband(s);
+	if (r < 0)
+		return r;
+	r = sampler_consume(s->sampler, on_record, s);
+	return r < 0 ? r : 0;
+}
+
+/* ---- threads that wait -------------------------------------------------------- */
+
+static void on_asleep(void *ctx, const void *record, size_t len)
+{
+	struct session *s = ctx;
+
+	s->is_asleep = true;
+	on_record(s, record, len);
+	s->is_asleep = false;
+	/* reading so many stacks takes its time, while the ring fills */
+	if (clock_monotonic_ns() - s->now_ns > DRAIN_NS)
+		(void)session_drain(s);
+}
+
+/* Threads off the CPU as they were at one time. */
+struct waiting {
+	struct {
+		VEC(uint32_t);
+	} tids;
+	struct {
+		VEC(struct off_thread);
+	} threads;
+};
+
+static void note_waiting(void *ctx, uint32_t tid, const struct off_thread *t)
+{
+	struct waiting *w = ctx;
+
+	if (vec_push(&w->tids, tid) == 0 && vec_push(&w->threads, *t) < 0)
+		w->tids.len--;
+}
+
+static bool is_gone(uint32_t pid, uint32_t tid)
+{
+	return syscall(SYS_tgkill, pid, tid, 0) < 0 && errno == ESRCH;
+}
+
+static void cut_one(struct session *s, uint32_t tid, const struct off_thread *t, uint64_t now_ns,
+		    bool is_last)
+{
+	struct record_header h = { .pid = t->pid, .tid = tid, .time_ns = now_ns };
+	struct collect_thread thread;
+
+	/* after an exec, a thread has another's number, and its own is nobody's */
+	if (is_gone(t->pid, tid)) {
+		sampler_off_forget(s->sampler, tid);
+		offcpu_forget(s->off, tid);
+		return;
+	}
+	if (s->opts.exclude_self && is_own(s, &h))
+		return;
+	if (!offcpu_knows(s->off, tid))
+		proc_comm((int)tid, h.comm);
+	thread = thread_of(s, &h);
+	(void)offcpu_cut(s->off, tid, t, &thread, now_ns, is_last);
+}
+
+/*
+ * Count what has been waited up to @now_ns. The ring is read after the threads, so that
+ * what the threads' states say has not yet happened is in it.
+ */
+static int cut_waiting(struct session *s, uint64_t now_ns, bool is_last)
+{
+	struct waiting w = { 0 };
+	int r;
+
+	r = sampler_off_asleep(s->sampler, 0, on_asleep, s);
+	if (r == 0)
+		r = sampler_off_threads(s->sampler, note_waiting, &w);
+	if (r == 0)
+		r = session_drain(s);
+	for (size_t i = 0; i < w.tids.len && r == 0; i++)
+		cut_one(s, w.tids.data[i], &w.threads.data[i], now_ns, is_last);
+	vec_fini(&w.tids);
+	vec_fini(&w.threads);
+	return r;
+}
+
+int session_cut_off(struct session *s)
+{
+	return s->opts.sampler.off_cpu ? cut_waiting(s, clock_monotonic_ns(), false) : 0;
+}
+
+const char *session_off_refusal(const struct session *s)
+{
+	return sampler_off_refusal(s->sampler);
 }
 
 /* ---- the loop's turn ------------------------------------------------------ */
@@ -417,8 +588,18 @@ static int follow_cpus(struct session *s, struct err *err)
 	return r < 0 ? r : sideband_update_cpus(s->sideband, err);
 }
 
+/* Stacks of threads that have waited for long: the more threads there are, the seldomer. */
+static void ask_waiting(struct session *s)
+{
+	if (!s->opts.sampler.off_cpu || s->now_ns < s->next_ask_ns)
+		return;
+	(void)sampler_off_asleep(s->sampler, 0, on_asleep, s);
+	s->next_ask_ns = s->now_ns + ASK_NS + offcpu_count(s->off) * ASK_THREAD_NS;
+}
+
 static int session_upkeep(struct session *s, struct err *err)
 {
+	ask_waiting(s);
 	if (s->now_ns < s->next_upkeep_ns)
 		return 0;
 	s->next_upkeep_ns = s->now_ns + UPKEEP_NS;
@@ -433,16 +614,18 @@ int session_pause(struct session *s, bool pause)
 	return sampler_pause(s->sampler, pause);
 }
 
-static int session_drain(struct session *s)
+int session_start(struct session *s, struct err *err)
 {
-	int r;
+	int r = procs_scan(s->procs);
 
-	s->now_ns = clock_monotonic_ns();
-	r = take_in_sideband(s);
 	if (r < 0)
+		return err_set(err, r, "can't read /proc: %s", strerror(-r));
+	r = sampler_attach(s->sampler, err);
+	if (r < 0 || !s->opts.sampler.off_cpu)
 		return r;
-	r = sampler_consume(s->sampler, on_record, s);
-	return r < 0 ? r : 0;
+	s->now_ns = clock_monotonic_ns();
+	(void)sampler_off_asleep(s->sampler, s->now_ns, on_asleep, s);
+	return 0;
 }
 
 int session_turn(struct session *s, struct err *err)
@@ -456,10 +639,13 @@ int session_turn(struct session *s, struct err *err)
 
 int session_stop(struct session *s, struct err *err)
 {
+	uint64_t now_ns = clock_monotonic_ns();
 	int r;
 
 	sampler_detach(s->sampler);
 	r = session_drain(s);
+	if (r == 0 && s->opts.sampler.off_cpu)
+		r = cut_waiting(s, now_ns, true);
 	go_as_before(s);
 	return r < 0 ? err_set(err, r, "reading samples: %s", strerror(-r)) : 0;
 }
@@ -543,6 +729,8 @@ int session_stats(struct session *s, struct session_stats *out)
 		.n_excluded = s->n_excluded,
 		.n_bad_records = s->n_bad_records,
 		.n_no_room = s->n_no_room,
+		.n_off_stacks = s->n_off_stacks,
+		.n_off_complete = s->n_off_complete,
 	};
 	memcpy(out->walk_errors, s->walk_errors, sizeof(out->walk_errors));
 	r = sampler_stats(s->sampler, &out->sampler);

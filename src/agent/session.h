@@ -32,7 +32,8 @@ struct session_stats {
 	uint64_t n_complete;   /* stacks that reach their outermost frame, or need none */
 	uint64_t n_raw;        /* walked by the agent */
 	uint64_t n_raw_failed; /* whose process was gone unseen */
-	uint64_t walk_errors[WALK_ERR_MAX]; /* why the others end early */
+	uint64_t walk_errors[WALK_ERR_MAX];    /* why the others end early */
+	uint64_t n_off_stacks, n_off_complete; /* of threads that wait; not among those above */
 };
 
 struct session_opts {
@@ -75,6 +76,15 @@ int session_turn(struct session *s, struct err *err);
 
 /* Stop sampling and take in the rest. */
 int session_stop(struct session *s, struct err *err);
+
+/* Why there is no time off the CPU although it was asked for; NULL: there is. */
+const char *session_off_refusal(const struct session *s);
+
+/*
+ * What has been waited up to now is counted; call it before session_swap_collect().
+ * session_stop() does so too. 0 or -errno.
+ */
+int session_cut_off(struct session *s);
 
 struct langs *session_langs(struct session *s);
 struct collect *session_collect(struct session *s);

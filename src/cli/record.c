@@ -29,9 +29,15 @@ enum {
 	OPT_NO_INHERIT,
 	OPT_SYMBOL_CACHE,
 	OPT_NATIVE_FRAMES,
+	OPT_OFF_CPU,
+	OPT_OFF_MIN,
+	OPT_WALL,
+	OPT_LOCK,
 };
 
 enum { DEFAULT_FREQ_HZ = 99, PERIOD_MIN_NS = 100000, DURATION_MAX_S = 10 * 365 * 86400 };
+
+#define OFF_MIN_MAX_NS 3600e9
 
 static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "Profile the whole machine (the default)", 0 },
@@ -47,6 +53,12 @@ static const struct argp_option options[] = {
 	  "cache-misses...",
 	  0 },
 	{ "count", 'c', "N", 0, "A sample each N events (of cpu-clock: nanoseconds of a CPU)", 0 },
+	{ "off-cpu", OPT_OFF_CPU, NULL, 0,
+	  "Where threads wait, and for how long, instead of where they run", 0 },
+	{ "wall", OPT_WALL, NULL, 0, "Both: where they run and where they wait", 0 },
+	{ "lock", OPT_LOCK, NULL, 0, "Of where they wait, only locks (futexes)", 0 },
+	{ "off-min", OPT_OFF_MIN, "TIME", 0,
+	  "Leave out waits shorter than this: 50us, 2ms... (a number alone: microseconds)", 0 },
 	{ "max-stack", OPT_MAX_STACK, "N", 0, "Keep at most N frames of a stack, from its leaf",
 	  0 },
 	{ "duration", 'd', "SECONDS", 0, "Stop after so long", 0 },
@@ -84,7 +96,7 @@ static const struct argp_option options[] = {
 struct args {
 	struct recording_opts o;
 	const char *format_name;
-	bool all, has_freq;
+	bool all, has_freq, off_cpu, wall, has_off_min;
 	struct event event;
 	uint64_t count, max_stack;
 	struct err err;
@@ -126,6 +138,26 @@ static int parse_duration(struct args *a, const char *s)
 	return 0;
 }
 
+/* A time with its unit. */
+static int parse_off_min(struct args *a, const char *s)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = { { "", 1e3 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	char *end;
+	double v = strchr("0123456789.", s[0]) && s[0] ? strtod(s, &end) : -1;
+
+	for (size_t i = 0; v >= 0 && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit) != 0 || v * units[i].ns > OFF_MIN_MAX_NS)
+			continue;
+		a->o.off_min_ns = (uint64_t)(v * units[i].ns);
+		return 0;
+	}
+	return err_set(&a->err, -EINVAL, "--off-min takes a time like 50us, 2ms or 1s, not %.40s",
+		       s);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct args *a = state->input;
@@ -155,6 +187,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_CGROUP:
 		a->o.cgroup = arg;
+		break;
+	case OPT_OFF_CPU:
+		a->off_cpu = true;
+		break;
+	case OPT_WALL:
+		a->wall = true;
+		break;
+	case OPT_LOCK:
+		a->o.locks_only = true;
+		break;
+	case OPT_OFF_MIN:
+		a->has_off_min = true;
+		parse_off_min(a, arg);
 		break;
 	case OPT_MAX_STACK:
 		args_number("max-stack", arg, 1, UINT16_MAX, &a->max_stack, &a->err);
@@ -229,6 +274,28 @@ static int check_event(struct args *a)
 	return 0;
 }
 
+/* --off-cpu, --wall and --lock: what is told of time. */
+static int check_what(struct args *a)
+{
+	bool off = a->off_cpu || a->wall || a->o.locks_only;
+
+	if (a->has_off_min && !off)
+		return err_set(&a->err, -EINVAL, "--off-min goes with --off-cpu, --wall or --lock");
+	if (!off)
+		return 0;
+	if (a->off_cpu + a->wall + a->o.locks_only > 1)
+		return err_set(&a->err, -EINVAL, "only one of --off-cpu, --wall and --lock");
+	if (a->o.event && !a->o.event->is_clock)
+		return err_set(&a->err, -EINVAL, "-e is not for time off the CPU");
+	if (a->o.cgroup)
+		return err_set(&a->err, -EINVAL,
+			       "--cgroup can't tell time off the CPU: choose processes by -p");
+	if (a->has_freq && !a->wall)
+		return err_set(&a->err, -EINVAL, "-F is for time on the CPU: say --wall");
+	a->o.what = a->wall ? NAMES_WALL : NAMES_OFF;
+	return 0;
+}
+
 /* What does not go together, and what follows from the rest. */
 static int check(struct args *a)
 {
@@ -238,7 +305,7 @@ static int check(struct args *a)
 		return a->err.code;
 	if (n > 1)
 		return err_set(&a->err, -EINVAL, "only one of -a, -p, --cgroup and a command");
-	if (check_event(a) < 0)
+	if (check_event(a) < 0 || check_what(a) < 0)
 		return a->err.code;
 	if (a->o.no_kernel && a->o.no_user)
 		return err_set(&a->err, -EINVAL, "--no-kernel and --no-user leave nothing");

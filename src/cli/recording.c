@@ -167,6 +167,9 @@ static int recording_setup(struct recording *rec, struct err *err)
 		.idle = o->idle,
 		.targets_only = o->command || o->pids.len,
 		.stats = o->verbose,
+		.off_cpu = o->what != NAMES_CPU,
+		.no_samples = o->what == NAMES_OFF,
+		.off_min_ns = o->off_min_ns,
 		.max_chunks = TABLE_CHUNKS,
 	};
 	int r;
@@ -303,6 +306,19 @@ static uint64_t own_cpu_ns(void)
 	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ULL;
 }
 
+/* The sample type that formats with only one get. */
+static size_t main_value(enum names_what what)
+{
+	switch (what) {
+	case NAMES_OFF:
+		return 1;
+	case NAMES_WALL:
+		return 3;
+	default:
+		return 0;
+	}
+}
+
 static int recording_write(struct recording *rec, struct locator *locator,
 			   struct names_stats *out_stats, struct err *err)
 {
@@ -311,9 +327,13 @@ static int recording_write(struct recording *rec, struct locator *locator,
 		.duration_ns = (int64_t)(rec->end_ns - rec->start_ns),
 		.freq_hz = rec->opts->freq_hz,
 		.event = rec->opts->event,
+		.what = rec->opts->what,
+		.locks_only = rec->opts->locks_only,
 		.clock_offset_ns = rec->start_wall_ns - (int64_t)rec->start_ns,
 	};
-	const struct format_options opt = { .title = "cameo record", .root_label = "comm" };
+	const struct format_options opt = { .title = "cameo record",
+					    .value_num = main_value(window.what),
+					    .root_label = "comm" };
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	_cleanup_(buf_fini) struct buf buf = { 0 };
 	int r;
@@ -330,6 +350,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 {
 	_cleanup_(locator_freep) struct locator *locator = NULL;
 	struct summary sum = {
+		.what = rec->opts->what,
 		.duration_ns = rec->end_ns - rec->start_ns,
 		.path = rec->opts->path,
 		.langs = session_langs(rec->session),
@@ -366,6 +387,8 @@ static int recording_record(struct recording *rec, int *out_status, struct err *
 
 	if (r < 0)
 		return r;
+	if (session_off_refusal(rec->session))
+		cli_fail("no time off the CPU: %s", session_off_refusal(rec->session));
 	rec->start_ns = clock_monotonic_ns();
 	rec->start_wall_ns = (int64_t)clock_unix_ns();
 	if (rec->child.pid) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/names.h"
 #include "cli/args.h"
 #include "symbol/symbolizer.h"
 
@@ -21,9 +22,12 @@ struct recording_opts {
 	uint32_t max_stack;        /* frames from the leaf; 0: all */
 	uint64_t duration_ns;      /* 0: until it ends by itself or by a signal */
 	bool no_kernel, no_user, idle, verbose;
-	bool no_children; /* of the processes asked for */
-	bool all_native;  /* interpreters' native frames too */
-	bool signatures;  /* Java's methods with their parameters */
+	enum names_what what; /* time on the CPU, off it, or both */
+	bool locks_only;      /* of that off it, only what waits for locks */
+	uint64_t off_min_ns;  /* shorter waits are left out */
+	bool no_children;     /* of the processes asked for */
+	bool all_native;      /* interpreters' native frames too */
+	bool signatures;      /* Java's methods with their parameters */
 	struct symbolizer_opts symbolizer;
 	const char *path;
 	const struct format *format;

@@ -69,7 +69,35 @@ static void print_costs(const struct summary *s)
 		(unsigned long long)k->counts.n[COUNTER_WINDOW_FILLS]);
 }
 
-void summary_print(const struct summary *s)
+/* What was waited, and what of it has no stack. */
+static void print_waits(const struct summary *s)
+{
+	const struct session_stats *st = &s->session;
+	const unsigned long long *n = st->sampler.counts.n;
+
+	fprintf(stderr,
+		"cameo: %.3f s off the CPU in %llu waits, %.1f %% of it for locks; %llu stacks, "
+		"%.1f %% complete, %llu lost\n",
+		(double)s->names.off_ns / 1e9, n[COUNTER_OFF_INTERVALS],
+		percent(s->names.futex_ns, s->names.off_ns), (unsigned long long)st->n_off_stacks,
+		percent(st->n_off_complete, st->n_off_stacks), n[COUNTER_LOST]);
+	if (n[COUNTER_OFF_THINNED])
+		fprintf(stderr,
+			"cameo: %llu short waits are told by the others like them, which count "
+			"for more\n",
+			n[COUNTER_OFF_THINNED]);
+	if (s->names.untaken_ns)
+		fprintf(stderr, "cameo: %.1f %% of the time has no stack: [stack not taken]\n",
+			percent(s->names.untaken_ns, s->names.off_ns));
+	if (n[COUNTER_OFF_SHORT])
+		fprintf(stderr, "cameo: left out: %llu waits below --off-min, %.3f s\n",
+			n[COUNTER_OFF_SHORT], (double)n[COUNTER_OFF_SHORT_NS] / 1e9);
+	if (n[COUNTER_OFF_NO_ROOM])
+		fprintf(stderr, "cameo: no room for %llu threads: their waits are not told\n",
+			n[COUNTER_OFF_NO_ROOM]);
+}
+
+static void print_samples(const struct summary *s)
 {
 	const struct session_stats *st = &s->session;
 
@@ -81,6 +109,16 @@ void summary_print(const struct summary *s)
 		percent(st->n_complete, st->n_samples),
 		(unsigned long long)st->sampler.counts.n[COUNTER_LOST],
 		percent(s->names.n_unnamed, s->names.n_frames));
+}
+
+void summary_print(const struct summary *s)
+{
+	const struct session_stats *st = &s->session;
+
+	if (s->what != NAMES_OFF)
+		print_samples(s);
+	if (s->what != NAMES_CPU)
+		print_waits(s);
 	print_reasons(st);
 	print_unsupported(s->langs);
 	if (st->procs.n_sideband_lost)

@@ -12,6 +12,7 @@
 struct langs;
 
 struct summary {
+	enum names_what what;
 	struct session_stats session;
 	struct names_stats names;
 	struct symbolizer_counters symbolizer;

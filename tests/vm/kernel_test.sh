@@ -31,6 +31,11 @@ guest_script()
 		echo "echo '== $chain.folded'; cat /tmp/$chain.folded"
 	done
 	cat <<-EOF
+		echo '== off'
+		cameo record --off-cpu -o /tmp/off.folded -- sleep 3 2>/tmp/err; echo status \$?
+		cat /tmp/off.folded
+		echo '== off.stderr'
+		cat /tmp/err
 		echo '== doctor'
 		cameo doctor; echo status \$?
 		echo '== agent'
@@ -96,6 +101,15 @@ hotplugged()
 	[ "$(part hotplug | head -n 1)" = 'status 0' ] && [ "$(part hotplug | sed -n 2p)" -gt 0 ]
 }
 
+# A sleep of three seconds has been so long off the CPU, where it was waited for.
+slept()
+{
+	part off
+	part off.stderr
+	part off | grep -q '^status 0$' &&
+		part off | awk '/nanosleep_\[k\]/ { ns += $NF } END { exit !(ns > 2.97e9 && ns < 3.5e9) }'
+}
+
 # A kernel that does all that an agent wants, and a stack that was recorded there.
 well()
 {
@@ -135,6 +149,7 @@ case $status in
 	for chain in "${chains[@]##*/}"; do
 		recorded "$chain"
 	done
+	check "$suite: time off the CPU is told" slept
 	check "$suite: the doctor finds nothing missing" well
 	check "$suite: an agent runs with few privileges" agent_runs
 	check "$suite: a CPU may go offline and come back" hotplugged

@@ -71,5 +71,26 @@ static void keeps_when_each_sample_was_seen(void **state)
 	collect_free(c);
 }
 
-TEST_GROUP(test_collect, TEST(keeps_when_each_sample_was_seen),
-	   TEST(counts_equal_stacks_of_a_thread_together), TEST(a_new_window_begins_empty))
+static void waits_are_counted_apart_from_what_runs(void **state)
+{
+	uint64_t x[] = { 1 };
+	struct collect *c;
+
+	assert_int_equal(collect_new(&c, true), 0);
+	collect_add(c, &thread_a, 10, x, 1);
+	assert_int_equal(collect_add_off(c, &thread_a, 2, 500, 1, x, 1), 0);
+	assert_int_equal(collect_add_off(c, &thread_a, 2, 700, 3, x, 1), 0);
+	assert_int_equal(collect_add_off(c, &thread_a, 3, 9, 0, x, 1), 0);
+	assert_int_equal(collect_total(c), 1);
+	assert_int_equal(collect_n_samples(c), 3);
+	assert_int_equal(collect_n_stacks(c), 1);
+	assert_int_equal(collect_sample(c, 1)->off_ns, 1200);
+	assert_int_equal(collect_sample(c, 1)->count, 4);
+	assert_int_equal(collect_sample(c, 2)->off_state, 3);
+	assert_int_equal(collect_times(c, collect_sample(c, 1), NULL), 0);
+	collect_free(c);
+}
+
+TEST_GROUP(test_collect, TEST(waits_are_counted_apart_from_what_runs),
+	   TEST(keeps_when_each_sample_was_seen), TEST(counts_equal_stacks_of_a_thread_together),
+	   TEST(a_new_window_begins_empty))

@@ -6,11 +6,14 @@ int test_cpus(void);
 int test_doctor(void);
 int test_mapset(void);
 int test_names(void);
+int test_offcpu(void);
 int test_privileges(void);
 int test_report(void);
+int test_waits(void);
 
 int main(void)
 {
 	return test_answers() + test_collect() + test_config() + test_cpus() + test_doctor() +
-	       test_mapset() + test_names() + test_privileges() + test_report();
+	       test_mapset() + test_names() + test_offcpu() + test_privileges() + test_report() +
+	       test_waits();
 }

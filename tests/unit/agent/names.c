@@ -194,7 +194,8 @@ struct got {
 	uint32_t pid[4];
 };
 
-static int on_process(void *ctx, const struct collect_thread *thread, struct profile *p)
+static int on_process(void *ctx, const struct collect_thread *thread, enum names_what what,
+		      struct profile *p)
 {
 	struct got *got = ctx;
 

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * Where threads wait, and for how long: the programs at the scheduler's tracepoints,
+ * loaded only when that is wanted. Part of the object of sample.bpf.c, whose maps and
+ * walk they share. bpf/shared/offcpu.h says what is counted.
+ *
+ * A thread's entry in the map is there from its first switch to its last, so a switch
+ * costs two look-ups and a clock. It is touched by one CPU at a time: where the thread is
+ * switched out, where it is woken, where it is switched in. Kernel threads are left out.
+ */
+#include "bpf/shared/offcpu.h"
+
+enum {
+	TASK_INTERRUPTIBLE = 0x1,
+	TASK_UNINTERRUPTIBLE = 0x2,
+	TASK_STOPPED = 0x4,
+	TASK_TRACED = 0x8,
+	TASK_DEAD = 0x80,
+	TASK_FROZEN = 0x8000,
+
+	OFF_PERIOD_NS = 100000000, /* in which a CPU may take so many stacks: */
+	OFF_PERIOD_STACKS = 96,
+	OFF_THRESHOLD_NS = 1024, /* the lowest */
+	OFF_THRESHOLD_MAX_NS = 1 << 30,
+	OFF_TYPICAL_NEW_NS = 16000000,
+	OFF_SHIFT_MAX = 20,
+	OFF_FADE_SHIFT = 4,
+	OFF_LONGER = 4, /* than so many typical ones: stands for itself */
+};
+
+const volatile __u32 off_switch_has_state = 0; /* sched_switch tells the state: since 5.18 */
+const volatile __u32 off_queue_clock = 0;      /* se.cfs_rq and sched_info are there */
+const volatile __u64 off_min_ns = 0;           /* shorter ones are not told */
+const volatile __u32 off_task_record = 0;      /* the iterator's of raw_records */
+volatile __u64 off_since_ns = 0; /* threads asleep are noted as off since then; 0: not now */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* OFF_THREADS_MAX: set before loading */
+	__type(key, __u32);
+	__type(value, struct off_thread);
+} off_threads SEC(".maps");
+
+/* How many stacks a CPU has taken lately, and so which intervals are worth one. */
+struct off_cpu {
+	__u64 threshold_ns; /* intervals typically shorter are thinned */
+	__u64 period_end_ns;
+	__u32 n_taken;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct off_cpu);
+} off_cpus SEC(".maps");
+
+static __always_inline struct off_thread *off_add(struct counters *c, __u32 tid, __u32 pid)
+{
+	struct off_thread fresh = { .typical_ns = OFF_TYPICAL_NEW_NS, .pid = pid };
+
+	if (want_targets_only && !bpf_map_lookup_elem(&targets, &pid))
+		return 0;
+	if (bpf_map_update_elem(&off_threads, &tid, &fresh, BPF_NOEXIST))
+		c->n[COUNTER_OFF_NO_ROOM]++;
+	return bpf_map_lookup_elem(&off_threads, &tid);
+}
+
+static __always_inline __u8 off_state_of(__u32 state)
+{
+	if (state & TASK_TRACED)
+		return OFF_TRACED;
+	if (state & TASK_STOPPED)
+		return OFF_STOPPED;
+	if (state & TASK_FROZEN)
+		return OFF_FROZEN;
+	if (state & TASK_UNINTERRUPTIBLE)
+		return OFF_DISK;
+	if (state & TASK_INTERRUPTIBLE)
+		return OFF_SLEEPING;
+	return OFF_PREEMPTED;
+}
+
+static __always_inline __u32 task_state(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return (__u32)((struct task_struct___state *)task)->state;
+}
+
+/* ---- which stacks are taken -------------------------------------------------- */
+
+/* The budget is used up, or hardly touched: other intervals are worth a stack now. */
+static __always_inline void off_adapt(struct off_cpu *cpu, __u64 now)
+{
+	if (now >= cpu->period_end_ns) {
+		if (cpu->n_taken < OFF_PERIOD_STACKS / 4 && cpu->threshold_ns > OFF_THRESHOLD_NS)
+			cpu->threshold_ns >>= 1;
+	} else if (cpu->n_taken < OFF_PERIOD_STACKS) {
+		return;
+	} else if (cpu->threshold_ns < OFF_THRESHOLD_MAX_NS) {
+		cpu->threshold_ns <<= 1;
+	}
+	cpu->period_end_ns = now + OFF_PERIOD_NS;
+	cpu->n_taken = 0;
+}
+
+/* Of 2^k intervals of the typical length, one is chosen: one step towards that k from @k. */
+static __always_inline __u8 off_shift(__u8 k, __u64 typical_ns, __u64 threshold_ns)
+{
+	__u64 stands_for = typical_ns << (k & 31);
+
+	if (stands_for < threshold_ns)
+		return k < OFF_SHIFT_MAX ? k + 1 : k;
+	return k && stands_for >> 1 >= threshold_ns ? k - 1 : k;
+}
+
+/* One of 2^k moments. */
+static __always_inline int off_draw(__u64 now, __u32 tid, __u8 k)
+{
+	__u64 random = (now ^ (__u64)tid << 40) * 0x9e3779b97f4a7c15ULL;
+
+	return !(random >> 40 & ((1u << (k & 31)) - 1));
+}
+
+/* enum off_chosen */
+static __always_inline __u8 off_choose(struct off_thread *t, __u32 tid, __u64 now)
+{
+	__u32 zero = 0;
+	struct off_cpu *cpu = bpf_map_lookup_elem(&off_cpus, &zero);
+
+	if (!cpu)
+		return OFF_NOT_CHOSEN;
+	if (!cpu->threshold_ns)
+		cpu->threshold_ns = off_min_ns > OFF_THRESHOLD_NS ? off_min_ns : OFF_THRESHOLD_NS;
+	off_adapt(cpu, now);
+	t->shift = off_shift(t->shift, t->typical_ns, cpu->threshold_ns);
+	if (!off_draw(now, tid, t->shift))
+		return OFF_NOT_CHOSEN;
+	cpu->n_taken++;
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes ? OFF_CHOSEN_BUT
+									       : OFF_CHOSEN;
+}
+
+/* ---- out ------------------------------------------------------------------------ */
+
+static __always_inline void off_stack(void *ctx, struct counters *c, struct off_thread *t)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct walk *w = walk_get(WALK_OFF);
+
+	if (!w)
+		return;
+	record_begin(w, id);
+	w->record.head.time_ns = t->out_ns;
+	w->record.head.off_state = t->state;
+	w->record.head.flags = RECORD_OFF_CPU | RECORD_KERNEL_MODE;
+	c->n[COUNTER_OFF_STACKS]++;
+	if (want_kernel)
+		kernel_stack(ctx, w);
+	if (want_user && saved_registers(w))
+		user_stack(c, w, id >> 32, WALK_OFF);
+	else
+		send_walked(c, w);
+}
+
+/* It has ended: what was not told of it yet is. */
+static __always_inline void off_last(struct counters *c, struct off_thread *t, __u32 tid)
+{
+	struct off_record r = { .head = { .type = RECORD_OFF_LAST } };
+
+	if (t->untaken_ns || t->untaken_queued_ns) {
+		r.head.pid = t->pid;
+		r.head.tid = tid;
+		r.head.time_ns = bpf_ktime_get_ns();
+		r.untaken_ns = t->untaken_ns;
+		r.untaken_queued_ns = t->untaken_queued_ns;
+		bpf_get_current_comm(r.head.comm, sizeof(r.head.comm));
+		send(c, &r, sizeof(r), BPF_RB_NO_WAKEUP);
+	}
+	bpf_map_delete_elem(&off_threads, &tid);
+}
+
+static __always_inline void off_out(void *ctx, struct counters *c, struct task_struct *task,
+				    __u32 state, __u64 now)
+{
+	__u32 tid = task->pid;
+	struct off_thread *t = bpf_map_lookup_elem(&off_threads, &tid);
+
+	if (!t) {
+		if (task->flags & PF_KTHREAD)
+			return;
+		t = off_add(c, tid, task->tgid);
+	}
+	if (!t)
+		return;
+	if (state & TASK_DEAD) {
+		off_last(c, t, tid);
+		return;
+	}
+	t->state = off_state_of(state);
+	t->wake_ns = t->state == OFF_PREEMPTED ? now : 0;
+	t->asked = 0;
+	if (off_queue_clock)
+		t->queued_ns = task->sched_info.run_delay;
+	t->out_ns = now;
+	t->chosen = off_choose(t, tid, now);
+	if (t->chosen == OFF_CHOSEN)
+		off_stack(ctx, c, t);
+}
+
+/* ---- in ------------------------------------------------------------------------- */
+
+static __always_inline void off_tell(struct counters *c, struct task_struct *task,
+				     const struct off_thread *t, __u8 shift, __u64 now)
+{
+	struct off_record r = { .head = { .type = RECORD_OFF } };
+
+	r.head.pid = task->tgid;
+	r.head.tid = task->pid;
+	r.head.time_ns = t->out_ns;
+	r.head.off_state = t->state;
+	r.head.off_shift = shift;
+	r.wake_ns = t->wake_ns;
+	r.in_ns = now;
+	bpf_probe_read_kernel(r.head.comm, sizeof(r.head.comm), &task->comm);
+	send(c, &r, sizeof(r), BPF_RB_NO_WAKEUP);
+}
+
+/* Since when the thread that is being switched in could run, by the kernel's own account. */
+static __always_inline __u64 off_woken(const struct off_thread *t, struct task_struct *task,
+				       __u64 now)
+{
+	__u64 queued = task->sched_info.run_delay - t->queued_ns;
+	__u64 since = task->sched_info.last_queued;
+	__u64 clock = task->se.cfs_rq->rq->clock;
+
+	if (since && clock > since)
+		queued += clock - since;
+	return queued < now - t->out_ns ? now - queued : t->out_ns;
+}
+
+static __always_inline void off_count(struct counters *c, struct task_struct *task,
+				      struct off_thread *t, __u64 now)
+{
+	__u64 len = now - t->out_ns;
+	__u8 is_long = len >= OFF_LONG_NS || len >= t->typical_ns * OFF_LONGER;
+	__u8 shift = is_long ? 0 : t->shift & 31;
+
+	if (off_queue_clock && !t->wake_ns)
+		t->wake_ns = off_woken(t, task, now);
+	c->n[COUNTER_OFF_INTERVALS]++;
+	if (len < off_min_ns) {
+		c->n[COUNTER_OFF_SHORT]++;
+		c->n[COUNTER_OFF_SHORT_NS] += len;
+	} else if (t->chosen == OFF_CHOSEN || t->asked || len >= OFF_LONG_NS) {
+		off_tell(c, task, t, shift, now);
+	} else if (is_long || t->chosen) {
+		__u64 wake = t->wake_ns ? t->wake_ns : now;
+
+		c->n[COUNTER_OFF_UNTAKEN]++;
+		t->untaken_ns += (wake - t->out_ns) << shift;
+		t->untaken_queued_ns += (now - wake) << shift;
+	} else {
+		c->n[COUNTER_OFF_THINNED]++;
+	}
+	t->typical_ns -= t->typical_ns >> OFF_FADE_SHIFT;
+	if (t->typical_ns < len)
+		t->typical_ns = len;
+}
+
+static __always_inline void off_in(struct counters *c, struct task_struct *task, __u64 now)
+{
+	__u32 tid = task->pid;
+	struct off_thread *t = bpf_map_lookup_elem(&off_threads, &tid);
+
+	if (t && t->out_ns && t->out_ns < now)
+		off_count(c, task, t, now);
+	if (t)
+		t->out_ns = 0;
+	else if (off_since_ns && !(task->flags & PF_KTHREAD))
+		off_add(c, tid, task->tgid); /* so that it is not taken for one asleep */
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(__u64 *ctx)
+{
+	__u32 preempt = ctx[0], state;
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	struct counters *c = counters_get();
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!c)
+		return 0;
+	state = off_switch_has_state ? (__u32)ctx[3] : task_state(prev);
+	if (next->pid)
+		off_in(c, next, now);
+	if (prev->pid)
+		off_out(ctx, c, prev, preempt ? 0 : state, now);
+	return 0;
+}
+
+/* Only where the kernel does not keep account itself: a wake-up costs as much as a switch. */
+SEC("tp_btf/sched_wakeup")
+int on_wakeup(__u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	__u32 tid = task->pid;
+	struct off_thread *t = bpf_map_lookup_elem(&off_threads, &tid);
+
+	if (t && t->out_ns && !t->wake_ns)
+		t->wake_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int on_wakeup_new(__u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct counters *c = counters_get();
+	struct off_thread *t;
+
+	if (!c || task->flags & PF_KTHREAD)
+		return 0;
+	t = off_add(c, task->pid, task->tgid);
+	if (!t)
+		return 0;
+	t->state = OFF_NEW;
+	t->out_ns = t->wake_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* ---- threads that sleep ------------------------------------------------------------- */
+
+/* Note a thread that was off before we looked. */
+static __always_inline void off_note_asleep(struct task_struct *task, __u32 tid, __u32 pid)
+{
+	struct off_thread fresh = {
+		.out_ns = off_since_ns,
+		.typical_ns = OFF_TYPICAL_NEW_NS,
+		.queued_ns = off_queue_clock ? task->sched_info.run_delay : 0,
+		.pid = pid,
+		.state = off_state_of(task_state(task)),
+	};
+
+	if (!off_since_ns || task->on_cpu ||
+	    (want_targets_only && !bpf_map_lookup_elem(&targets, &pid)))
+		return;
+	if (fresh.state == OFF_PREEMPTED)
+		fresh.wake_ns = off_since_ns;
+	/* it is not there: had it run meanwhile, it would be */
+	bpf_map_update_elem(&off_threads, &tid, &fresh, BPF_NOEXIST);
+}
+
+static __always_inline void *saved_registers_of(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (void *)bpf_task_pt_regs(task);
+	return task->stack + KERNEL_STACK_BYTES - sizeof(struct user_regs);
+}
+
+/* The record of a sleeping thread: its registers and kernel stack; the rest is read from it. */
+static __always_inline int off_fill(struct raw_record *r, struct task_struct *task,
+				    const struct off_thread *t)
+{
+	struct user_regs regs;
+	long n;
+
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), saved_registers_of(task)))
+		return -1;
+	n = want_kernel ? bpf_get_task_stack(task, r->kernel, sizeof(r->kernel), 0) : 0;
+	r->head.type = RECORD_RAW;
+	r->head.flags = RECORD_OFF_CPU | RECORD_KERNEL_MODE;
+	r->head.n_kernel = r->head.n_words = n > 0 ? n / sizeof(__u64) : 0;
+	r->head.pid = task->tgid;
+	r->head.tid = task->pid;
+	r->head.time_ns = t->out_ns;
+	r->head.off_state = t->state;
+	bpf_probe_read_kernel(r->head.comm, sizeof(r->head.comm), &task->comm);
+	regs_copy(r->regs, &regs);
+	r->fs_base = task->thread.fsbase;
+	r->stack_at = regs.rsp;
+	return regs.cs == USER_CS_32 ? -1 : 0;
+}
+
+/* Tells each thread's stack that is wanted: those that have slept for long, and have sent none. */
+SEC("iter/task")
+int off_tasks(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	__u32 key = off_task_record, tid, pid;
+	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &key);
+	struct off_thread *t;
+
+	if (!task || !r || task->flags & PF_KTHREAD || !task->mm)
+		return 0;
+	tid = task->pid;
+	pid = task->tgid;
+	t = bpf_map_lookup_elem(&off_threads, &tid);
+	if (!t) {
+		off_note_asleep(task, tid, pid);
+		t = bpf_map_lookup_elem(&off_threads, &tid);
+	}
+	if (!t || !t->out_ns || t->chosen == OFF_CHOSEN || t->asked || t->state == OFF_NEW)
+		return 0;
+	if (t->out_ns != off_since_ns && bpf_ktime_get_ns() - t->out_ns < OFF_LONG_NS)
+		return 0;
+	if (off_fill(r, task, t))
+		return 0;
+	t->asked = 1;
+	bpf_seq_write(ctx->meta->seq, r, __builtin_offsetof(struct raw_record, stack));
+	return 0;
+}

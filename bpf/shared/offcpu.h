@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * Time off the CPU. An interval begins where a thread is switched out, which is
+ * where its stack is taken, and ends where it is switched in.
+ *
+ * Not every interval's stack can be: one of 2^shift is chosen, before its length is
+ * known, and stands for so many. An interval that turns out to be long (by its thread's
+ * measure, or OFF_LONG_NS) stands for itself alone, chosen or not. So no time is counted
+ * twice, and none on average is missing.
+ */
+#include "bpf/shared/abi.h"
+
+enum off_state {
+	OFF_NONE, /* it is on */
+#define X(sym, label) OFF_##sym,
+#include "bpf/shared/off_states.def"
+#undef X
+	OFF_STATE_MAX,
+};
+
+enum {
+	OFF_LONG_NS = 50000000,
+	OFF_THREADS_MAX = 1 << 17,
+};
+
+enum off_chosen {
+	OFF_NOT_CHOSEN,
+	OFF_CHOSEN,     /* its stack was sent */
+	OFF_CHOSEN_BUT, /* it would have been, but the agent is far behind */
+};
+
+/* Value of the map of threads, by tid. */
+struct off_thread {
+	__u64 out_ns;     /* since then it is off; 0: it runs */
+	__u64 wake_ns;    /* since then it could run; 0: it waits, or that is not known yet */
+	__u64 queued_ns;  /* the kernel's own sum of that, when it was switched out */
+	__u64 typical_ns; /* length of its intervals: a maximum that fades */
+	/* so much of its time is without a stack for certain */
+	__u64 untaken_ns, untaken_queued_ns;
+	__u32 pid;
+	__u8 state;  /* enum off_state */
+	__u8 shift;  /* of this interval */
+	__u8 chosen; /* enum off_chosen */
+	__u8 asked;  /* its stack was told to who asked for those of sleeping threads */
+};
+_Static_assert(sizeof(struct off_thread) == 56, "read by the agent");
+
+/* RECORD_OFF: an interval is over. Its head's time is when it began. */
+struct off_record {
+	struct record_header head;
+	__u64 wake_ns;                       /* 0: it was never without the right to run */
+	__u64 in_ns;                         /* RECORD_OFF_LAST: 0 */
+	__u64 untaken_ns, untaken_queued_ns; /* RECORD_OFF_LAST: as in off_thread */
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/waits.h"
+
+#include "tests/test.h"
+
+#define REASON(...) reason((const char *const[]){ __VA_ARGS__, NULL })
+
+static const char *reason(const char *const *names)
+{
+	size_t n = 0;
+
+	while (names[n])
+		n++;
+	return wait_reason(names, n);
+}
+
+static void the_kernels_functions_say_what_is_waited_for(void **state)
+{
+	assert_string_equal(REASON("__schedule", "schedule", "futex_do_wait", "__futex_wait"),
+			    "futex");
+	assert_string_equal(
+		REASON("__schedule", "schedule_hrtimeout_range", "ep_poll", "do_epoll_wait"),
+		"epoll");
+	assert_string_equal(REASON("__schedule", "anon_pipe_read", "vfs_read"), "pipe");
+	assert_string_equal(REASON("__schedule", "do_nanosleep", "hrtimer_nanosleep"), "sleep");
+	assert_string_equal(
+		REASON("__schedule", "io_schedule", "folio_wait_bit_common", "filemap_read"),
+		"disk");
+}
+
+static void the_function_nearest_to_the_leaf_decides(void **state)
+{
+	assert_string_equal(REASON("__schedule", "rwsem_down_write_slowpath", "ext4_file_write"),
+			    "kernel lock");
+}
+
+static void waiting_for_the_disk_in_a_page_fault_is_a_page_fault(void **state)
+{
+	assert_string_equal(REASON("__schedule", "io_schedule", "filemap_fault", "__do_fault",
+				   "handle_mm_fault", "exc_page_fault"),
+			    "page fault");
+	assert_string_equal(REASON("__schedule", "futex_wait", "exc_page_fault"), "futex");
+}
+
+static void what_nobody_knows_has_no_reason(void **state)
+{
+	assert_string_equal(REASON("__schedule", "some_driver_read"), "");
+	assert_string_equal(wait_reason(NULL, 0), "");
+}
+
+static void what_the_tracepoint_adds_is_skipped(void **state)
+{
+	const char *const names[] = { "bpf_get_stack_raw_tp", "bpf_prog_1", "bpf_trace_run4",
+				      "__schedule", "schedule" };
+
+	assert_int_equal(wait_skip(names, 5), 3);
+	assert_int_equal(wait_skip(names + 3, 2), 0);
+	assert_int_equal(wait_skip(names, 3), 0);
+}
+
+TEST_GROUP(test_waits, TEST(the_kernels_functions_say_what_is_waited_for),
+	   TEST(the_function_nearest_to_the_leaf_decides),
+	   TEST(waiting_for_the_disk_in_a_page_fault_is_a_page_fault),
+	   TEST(what_nobody_knows_has_no_reason), TEST(what_the_tracepoint_adds_is_skipped))
