@@ -24,10 +24,10 @@ enum {
 	OFF_PERIOD_STACKS = 96,
 	OFF_THRESHOLD_NS = 1024, /* the lowest */
 	OFF_THRESHOLD_MAX_NS = 1 << 30,
-	OFF_TYPICAL_NEW_NS = 16000000,
+	OFF_TYPICAL_NEW_NS = 64000000,
 	OFF_SHIFT_MAX = 20,
 	OFF_FADE_SHIFT = 4,
-	OFF_LONGER = 4, /* than so many typical ones: stands for itself */
+	OFF_LONGER = 16, /* than so many typical ones: stands for itself */
 };
 
 const volatile __u32 off_switch_has_state = 0; /* sched_switch tells the state: since 5.18 */

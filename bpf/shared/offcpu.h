@@ -21,7 +21,7 @@ enum off_state {
 };
 
 enum {
-	OFF_LONG_NS = 50000000,
+	OFF_LONG_NS = 1000000000,
 	OFF_THREADS_MAX = 1 << 17,
 };
 

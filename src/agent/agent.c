@@ -176,6 +176,8 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 			.kernel = c->kernel,
 			.user = true,
 			.idle = c->idle,
+			.off_cpu = c->off_cpu,
+			.off_min_ns = c->off_min,
 			.all_native = !strcmp(c->native_frames, "all"),
 			.stats = true,
 			.stats_fd = a->opts.prepared ? a->opts.prepared->stats_fd : -1,
@@ -399,6 +401,8 @@ static int give_window(struct agent *a, uint64_t now_ns)
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&a->lock);
+	if (session_cut_off(a->session) < 0)
+		agent_log(a, "level=error msg=\"waits that are not over could not be counted\"");
 	reap(a);
 	old = session_swap_collect(a->session, fresh);
 	session_sweep_files(a->session, old);
@@ -545,7 +549,8 @@ static void note_stats(struct agent *a, uint64_t now_ns)
 	pthread_mutex_unlock(&a->stats_lock);
 	pthread_mutex_lock(&a->lock);
 	(void)session_stats(a->session, &s.session);
-	s.collect_bytes = collect_bytes(session_collect(a->session));
+	s.collect_bytes =
+		collect_bytes(session_collect(a->session)) + session_off_bytes(a->session);
 	s.langs_bytes = langs_bytes(session_langs(a->session));
 	note_top(a, &s);
 	pthread_mutex_unlock(&a->lock);
@@ -659,7 +664,7 @@ static int finish(struct agent *a, struct err *err)
 	if (r < 0)
 		return r;
 	left = collect_total(session_collect(a->session));
-	if (left && namer_wait(a->namer, deadline)) {
+	if (collect_n_samples(session_collect(a->session)) && namer_wait(a->namer, deadline)) {
 		r = give_window(a, clock_monotonic_ns());
 		left = 0;
 	}
@@ -670,12 +675,23 @@ static int finish(struct agent *a, struct err *err)
 	return r;
 }
 
+static void log_refusal(struct agent *a, const char *why)
+{
+	char line[320];
+
+	snprintf(line, sizeof(line),
+		 "level=warn msg=\"no time off the CPU; the rest goes on\" error=\"%s\"", why);
+	agent_log(a, line);
+}
+
 int agent_run(struct agent *a, struct err *err)
 {
 	int r = session_start(a->session, err), end;
 
 	if (r < 0)
 		return r;
+	if (session_off_refusal(a->session))
+		log_refusal(a, session_off_refusal(a->session));
 	a->started_ns = a->window_start_ns = clock_monotonic_ns();
 	a->window_end_ns = a->started_ns + a->window_ns;
 	atomic_store(&a->samples, true);

@@ -55,8 +55,13 @@ struct unit {
 };
 
 static const struct unit time_units[] = {
-	{ "ms", 1000000 },      { "s", 1000000000 },     { "m", 60000000000 },
-	{ "h", 3600000000000 }, { "d", 86400000000000 }, { 0 },
+	{ "us", 1000 },
+	{ "ms", 1000000 },
+	{ "s", 1000000000 },
+	{ "m", 60000000000 },
+	{ "h", 3600000000000 },
+	{ "d", 86400000000000 },
+	{ 0 },
 };
 
 static const struct unit size_units[] = {
@@ -101,7 +106,7 @@ static int set_number(struct agent_config *c, const struct option *o, const char
 	const struct unit *units = o->kind == KIND_DURATION ? time_units
 				   : o->kind == KIND_BYTES  ? size_units
 							    : no_units;
-	const char *what = o->kind == KIND_DURATION ? "a time as in 500ms, 15s, 1m, 2h or 1d"
+	const char *what = o->kind == KIND_DURATION ? "a time as in 50us, 500ms, 15s, 1m, 2h or 1d"
 			   : o->kind == KIND_BYTES  ? "a size as in 512K, 128M or 1G"
 						    : "a whole number";
 	uint64_t v;

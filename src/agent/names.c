@@ -250,8 +250,8 @@ static void make_values(const struct job *j, const struct collect_sample *s,
 	int64_t on = s->off_state ? 0 : (int64_t)s->count;
 	int64_t on_value = on * period_of(j->window), off_ns = (int64_t)s->off_ns;
 
-	out[0] = j->what == NAMES_OFF ? (int64_t)s->count : on;
-	out[1] = j->what == NAMES_OFF ? off_ns : on_value;
+	out[0] = j->what == NAMES_OFF ? off_ns : on;
+	out[1] = j->what == NAMES_OFF ? (int64_t)s->count : on_value;
 	out[2] = off_ns;
 	out[3] = on_value + off_ns;
 }
@@ -320,13 +320,26 @@ static int add_samples(struct job *j)
 	return r;
 }
 
+/* The first is the one that OpenTelemetry wants. */
+static int add_off_types(struct job *j)
+{
+	int r = profile_add_sample_type(j->p, "off_cpu", "nanoseconds");
+
+	if (r == 0)
+		r = profile_add_sample_type(j->p, "samples", "count");
+	return r < 0 ? r : add_string(j, "off_cpu", &profile_meta(j->p)->default_sample_type);
+}
+
 static int add_types(struct job *j, const char *type, const char *unit)
 {
-	int r = profile_add_sample_type(j->p, "samples", "count");
+	int r;
 
-	if (r == 0 && j->what != NAMES_OFF)
+	if (j->what == NAMES_OFF)
+		return add_off_types(j);
+	r = profile_add_sample_type(j->p, "samples", "count");
+	if (r == 0)
 		r = profile_add_sample_type(j->p, type, unit);
-	if (r == 0 && j->what != NAMES_CPU)
+	if (r == 0 && j->what == NAMES_WALL)
 		r = profile_add_sample_type(j->p, "off_cpu", "nanoseconds");
 	if (r == 0 && j->what == NAMES_WALL)
 		r = profile_add_sample_type(j->p, "wall", "nanoseconds");

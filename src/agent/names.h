@@ -17,7 +17,7 @@ struct locator;
 /* Which of a window's samples, and how they are weighed. */
 enum names_what {
 	NAMES_CPU,  /* what ran: samples/count and cpu/nanoseconds, or what was counted */
-	NAMES_OFF,  /* what waited: samples/count (waits) and off_cpu/nanoseconds */
+	NAMES_OFF,  /* what waited: off_cpu/nanoseconds and samples/count (waits) */
 	NAMES_WALL, /* both: samples/count, cpu, off_cpu and wall/nanoseconds */
 };
 

@@ -289,23 +289,28 @@ void offcpu_end(struct offcpu *o, const struct off_record *r, const struct colle
 	tell_part(o, &p);
 }
 
-/* Is it known by now that the interval stands for itself? */
-static bool is_sure(const struct off_thread *t, uint64_t now_ns, bool is_last)
+/* For how many an interval stands that is not over; 0: nobody knows yet. */
+static uint64_t weight_of(const struct off_thread *t, uint64_t now_ns, bool is_last)
 {
-	if (t->out_ns >= now_ns)
-		return false;
-	if (now_ns - t->out_ns >= OFF_LONG_NS)
-		return true;
-	return is_last && !t->shift;
+	bool is_told = t->chosen == OFF_CHOSEN || t->asked;
+
+	if (!t->out_ns || t->out_ns >= now_ns)
+		return 0;
+	if (now_ns - t->out_ns >= OFF_LONG_NS || (is_told && !t->shift))
+		return 1;
+	return is_last && t->chosen ? 1ULL << (t->shift & 31) : 0;
 }
 
 int offcpu_cut(struct offcpu *o, uint32_t tid, const struct off_thread *t,
 	       const struct collect_thread *thread, uint64_t now_ns, bool is_last)
 {
 	struct waiter *w = waiter_find(o, tid, NULL);
-	struct part p = { .state = t->state, .to_ns = now_ns, .wake_ns = t->wake_ns, .weight = 1 };
+	struct part p = { .state = t->state,
+			  .to_ns = now_ns,
+			  .wake_ns = t->wake_ns,
+			  .weight = weight_of(t, now_ns, is_last) };
 
-	if (!t->out_ns || !is_sure(t, now_ns, is_last)) {
+	if (!p.weight) {
 		if (!w && (t->untaken_ns || t->untaken_queued_ns))
 			w = waiter_get(o, thread);
 		if (w)

@@ -567,6 +567,11 @@ int session_cut_off(struct session *s)
 	return s->opts.sampler.off_cpu ? cut_waiting(s, clock_monotonic_ns(), false) : 0;
 }
 
+size_t session_off_bytes(const struct session *s)
+{
+	return offcpu_bytes(s->off);
+}
+
 const char *session_off_refusal(const struct session *s)
 {
 	return sampler_off_refusal(s->sampler);

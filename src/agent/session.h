@@ -80,6 +80,8 @@ int session_stop(struct session *s, struct err *err);
 /* Why there is no time off the CPU although it was asked for; NULL: there is. */
 const char *session_off_refusal(const struct session *s);
 
+size_t session_off_bytes(const struct session *s); /* held for threads that wait */
+
 /*
  * What has been waited up to now is counted; call it before session_swap_collect().
  * session_stop() does so too. 0 or -errno.

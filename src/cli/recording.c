@@ -309,14 +309,7 @@ static uint64_t own_cpu_ns(void)
 /* The sample type that formats with only one get. */
 static size_t main_value(enum names_what what)
 {
-	switch (what) {
-	case NAMES_OFF:
-		return 1;
-	case NAMES_WALL:
-		return 3;
-	default:
-		return 0;
-	}
+	return what == NAMES_WALL ? 3 : 0;
 }
 
 static int recording_write(struct recording *rec, struct locator *locator,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pprof file a window, with all its processes: the labels of a series become
- * labels of its samples. Files appear whole, are named by their window's start,
+ * A pprof file a window and kind of profile, with all its processes: the labels of a series
+ * become labels of its samples. Files appear whole, are named by their window's start,
  * and the oldest go when there are too many bytes or they are too old. Others'
  * files in the directory are left alone.
  */
@@ -94,20 +94,52 @@ static int add_series(struct profile *to, const struct export_series *s)
 	return profile_merge_labelled(to, s->profile, labels, n);
 }
 
-static int directory_encode(void *sink, const struct export_window *w, sink_emit_fn emit, void *ctx)
+/* Series of one __name__ have the same sample types. */
+static const char *name_of(const struct export_series *s)
+{
+	const char *name = export_label(s, "__name__");
+
+	return name ? name : "";
+}
+
+static int encode_name(const struct export_window *w, const char *name, sink_emit_fn emit,
+		       void *ctx)
 {
 	_cleanup_(profile_freep) struct profile *all = NULL;
 	_cleanup_(buf_fini) struct buf body = { 0 };
+	uint32_t n = 0;
 	int r = profile_new(&all);
 
-	for (size_t i = 0; r == 0 && i < w->series.len; i++)
+	for (size_t i = 0; r == 0 && i < w->series.len; i++) {
+		if (strcmp(name_of(&w->series.data[i]), name) != 0)
+			continue;
 		r = add_series(all, &w->series.data[i]);
+		n++;
+	}
 	if (r < 0 || !profile_n_samples(all))
 		return r;
 	profile_meta(all)->time_ns = w->start_ns;
 	profile_meta(all)->duration_ns = w->end_ns - w->start_ns;
 	r = pprof_write_gz(all, &body, NULL);
-	return r < 0 ? r : emit(ctx, &body, (uint32_t)w->series.len);
+	return r < 0 ? r : emit(ctx, &body, n);
+}
+
+static bool is_first_of_name(const struct export_window *w, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (!strcmp(name_of(&w->series.data[i]), name_of(&w->series.data[at])))
+			return false;
+	return true;
+}
+
+static int directory_encode(void *sink, const struct export_window *w, sink_emit_fn emit, void *ctx)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->series.len; i++)
+		if (is_first_of_name(w, i))
+			r = encode_name(w, name_of(&w->series.data[i]), emit, ctx);
+	return r;
 }
 
 /* A path that no file has; a clock that was set back gives the same one twice. */

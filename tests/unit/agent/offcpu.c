@@ -103,7 +103,9 @@ static void a_wait_whose_stack_is_lost_is_told_without(void **state)
 
 static void what_is_cut_by_a_window_is_counted_once(void **state)
 {
-	struct off_thread t = { .out_ns = 100 * MS, .pid = 1, .state = OFF_SLEEPING };
+	struct off_thread t = {
+		.out_ns = 100 * MS, .pid = 1, .state = OFF_SLEEPING, .chosen = OFF_CHOSEN
+	};
 	struct fixture f;
 
 	fixture_init(&f);
@@ -122,21 +124,42 @@ static void what_is_cut_by_a_window_is_counted_once(void **state)
 	offcpu_free(f.o);
 }
 
-static void a_short_wait_that_is_not_over_is_told_at_the_very_end_only(void **state)
+static void a_wait_that_is_not_over_is_told_if_it_is_known_what_it_stands_for(void **state)
 {
-	struct off_thread t = { .out_ns = 100 * MS, .pid = 1, .state = OFF_DISK };
+	struct off_thread t = {
+		.out_ns = 100 * MS, .pid = 1, .state = OFF_DISK, .shift = 3, .chosen = OFF_CHOSEN
+	};
 	struct fixture f;
 
 	fixture_init(&f);
 	assert_int_equal(offcpu_stack(f.o, &thread, 100 * MS, stack, 3), 0);
-	cut(&f, &t, 101 * MS, false);
+	cut(&f, &t, 101 * MS, false); /* it may get long, and stand for itself */
 	assert_int_equal(f.n, 0);
-	t.shift = 3; /* nobody knows whether it stands for others */
 	cut(&f, &t, 101 * MS, true);
-	assert_int_equal(f.n, 0);
-	t.shift = 0;
-	cut(&f, &t, 101 * MS, true);
-	assert_told(&f, 0, (struct told){ OFF_DISK, 1 * MS, 1, 11 });
+	assert_int_equal(f.n, 1);
+	assert_told(&f, 0, (struct told){ OFF_DISK, 8 * MS, 8, 11 });
+	t.chosen = OFF_NOT_CHOSEN;
+	t.out_ns = 200 * MS;
+	cut(&f, &t, 201 * MS, true); /* others stand for it */
+	assert_int_equal(f.n, 1);
+	offcpu_free(f.o);
+}
+
+static void a_long_wait_that_is_not_over_is_told_without_a_stack_too(void **state)
+{
+	struct off_thread t = { .out_ns = 100 * MS, .pid = 1, .state = OFF_SLEEPING, .shift = 3 };
+	struct fixture f;
+
+	fixture_init(&f);
+	cut(&f, &t, 100 * MS + OFF_LONG_NS, false);
+	assert_int_equal(f.n, 1);
+	assert_told(&f, 0,
+		    (struct told){ OFF_SLEEPING, OFF_LONG_NS, 1,
+				   FRAME_WORD(FRAME_ERROR, OFF_NO_STACK) });
+	/* now it was asked */
+	assert_int_equal(offcpu_stack(f.o, &thread, 100 * MS, stack, 3), 0);
+	end(&f, 100 * MS, 0, 150 * MS + OFF_LONG_NS, 0);
+	assert_told(&f, 1, (struct told){ OFF_SLEEPING, 50 * MS, 0, 11 });
 	offcpu_free(f.o);
 }
 
@@ -207,6 +230,7 @@ TEST_GROUP(test_offcpu, TEST(a_wait_is_told_with_its_stack_and_its_turn_apart),
 	   TEST(a_chosen_wait_stands_for_those_like_it),
 	   TEST(a_wait_whose_stack_is_lost_is_told_without),
 	   TEST(what_is_cut_by_a_window_is_counted_once),
-	   TEST(a_short_wait_that_is_not_over_is_told_at_the_very_end_only),
+	   TEST(a_wait_that_is_not_over_is_told_if_it_is_known_what_it_stands_for),
+	   TEST(a_long_wait_that_is_not_over_is_told_without_a_stack_too),
 	   TEST(time_without_stacks_is_told_as_it_grows), TEST(threads_come_and_go_without_a_trace),
 	   TEST(a_threads_first_turn_is_no_stack_that_was_missed))
