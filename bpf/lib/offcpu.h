@@ -172,12 +172,13 @@ static __always_inline void off_last(struct counters *c, struct off_thread *t, _
 {
 	struct off_record r = { .head = { .type = RECORD_OFF_LAST } };
 
-	if (t->untaken_ns || t->untaken_queued_ns) {
+	if (t->untaken_ns || t->untaken_queued_ns || t->thinned_ns) {
 		r.head.pid = t->pid;
 		r.head.tid = tid;
 		r.head.time_ns = bpf_ktime_get_ns();
 		r.untaken_ns = t->untaken_ns;
 		r.untaken_queued_ns = t->untaken_queued_ns;
+		r.thinned_ns = t->thinned_ns;
 		bpf_get_current_comm(r.head.comm, sizeof(r.head.comm));
 		send(c, &r, sizeof(r), BPF_RB_NO_WAKEUP);
 	}
@@ -243,6 +244,16 @@ static __always_inline __u64 off_woken(const struct off_thread *t, struct task_s
 	return queued < now - t->out_ns ? now - queued : t->out_ns;
 }
 
+/* No stack: a long one, or the agent is far behind. */
+static __always_inline void off_untaken(struct counters *c, struct off_thread *t, __u64 now)
+{
+	__u64 wake = t->wake_ns ? t->wake_ns : now;
+
+	c->n[COUNTER_OFF_UNTAKEN]++;
+	t->untaken_ns += wake - t->out_ns;
+	t->untaken_queued_ns += now - wake;
+}
+
 static __always_inline void off_count(struct counters *c, struct task_struct *task,
 				      struct off_thread *t, __u64 now)
 {
@@ -256,16 +267,15 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 	if (len < off_min_ns) {
 		c->n[COUNTER_OFF_SHORT]++;
 		c->n[COUNTER_OFF_SHORT_NS] += len;
-	} else if (t->chosen == OFF_CHOSEN || t->asked || len >= OFF_LONG_NS) {
-		off_tell(c, task, t, shift, now);
-	} else if (is_long || t->chosen) {
-		__u64 wake = t->wake_ns ? t->wake_ns : now;
-
-		c->n[COUNTER_OFF_UNTAKEN]++;
-		t->untaken_ns += (wake - t->out_ns) << shift;
-		t->untaken_queued_ns += (now - wake) << shift;
 	} else {
-		c->n[COUNTER_OFF_THINNED]++;
+		if (shift)
+			t->thinned_ns += len;
+		if (t->chosen == OFF_CHOSEN || t->asked || len >= OFF_LONG_NS)
+			off_tell(c, task, t, shift, now);
+		else if (!shift)
+			off_untaken(c, t, now);
+		else
+			c->n[COUNTER_OFF_THINNED]++;
 	}
 	t->typical_ns -= t->typical_ns >> OFF_FADE_SHIFT;
 	if (t->typical_ns < len)

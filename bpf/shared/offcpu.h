@@ -7,8 +7,9 @@
  *
  * Not every interval's stack can be: one of 2^shift is chosen, before its length is
  * known, and stands for so many. An interval that turns out to be long (by its thread's
- * measure, or OFF_LONG_NS) stands for itself alone, chosen or not. So no time is counted
- * twice, and none on average is missing.
+ * measure, or OFF_LONG_NS) stands for itself alone, chosen or not. The time of all the others
+ * is summed here, and what the chosen ones of the thread stand for is made to be that sum. So
+ * a thread's time is exact, and where it was is right on average.
  */
 #include "bpf/shared/abi.h"
 
@@ -37,20 +38,20 @@ struct off_thread {
 	__u64 wake_ns;    /* since then it could run; 0: it waits, or that is not known yet */
 	__u64 queued_ns;  /* the kernel's own sum of that, when it was switched out */
 	__u64 typical_ns; /* length of its intervals: a maximum that fades */
-	/* so much of its time is without a stack for certain */
-	__u64 untaken_ns, untaken_queued_ns;
+	/* long intervals that were not chosen; all those of which one stands for others */
+	__u64 untaken_ns, untaken_queued_ns, thinned_ns;
 	__u32 pid;
 	__u8 state;  /* enum off_state */
 	__u8 shift;  /* of this interval */
 	__u8 chosen; /* enum off_chosen */
 	__u8 asked;  /* its stack was told to who asked for those of sleeping threads */
 };
-_Static_assert(sizeof(struct off_thread) == 56, "read by the agent");
+_Static_assert(sizeof(struct off_thread) == 64, "read by the agent");
 
 /* RECORD_OFF: an interval is over. Its head's time is when it began. */
 struct off_record {
 	struct record_header head;
-	__u64 wake_ns;                       /* 0: it was never without the right to run */
-	__u64 in_ns;                         /* RECORD_OFF_LAST: 0 */
-	__u64 untaken_ns, untaken_queued_ns; /* RECORD_OFF_LAST: as in off_thread */
+	__u64 wake_ns; /* 0: it was never without the right to run */
+	__u64 in_ns;   /* RECORD_OFF_LAST: 0 */
+	__u64 untaken_ns, untaken_queued_ns, thinned_ns; /* RECORD_OFF_LAST: as in off_thread */
 };

@@ -216,17 +216,31 @@ int collect_add(struct collect *c, const struct collect_thread *thread, uint64_t
 	return r;
 }
 
-int collect_add_off(struct collect *c, const struct collect_thread *thread, uint8_t off_state,
-		    uint64_t off_ns, uint64_t count, const uint64_t *words, size_t n_words)
+int collect_add_off(struct collect *c, const struct collect_thread *thread,
+		    const struct collect_wait *wait, const uint64_t *words, size_t n_words)
 {
 	struct collect_sample *s;
-	int r = find_sample(c, thread, off_state, words, n_words, &s);
+	int r = find_sample(c, thread, wait->state, words, n_words, &s);
 
 	if (r < 0)
 		return r;
-	s->off_ns += off_ns;
-	s->count += count;
+	s->off_ns += wait->ns;
+	s->thinned_ns += wait->is_thinned ? wait->ns : 0;
+	s->count += wait->count;
 	return r;
+}
+
+void collect_scale(struct collect *c, collect_factor_fn fn, void *ctx)
+{
+	for (size_t i = 0; i < c->samples.len; i++) {
+		struct collect_sample *s = &c->samples.data[i];
+		double factor = s->thinned_ns ? fn(ctx, &c->threads.data[s->thread]) : -1;
+
+		if (factor < 0)
+			continue;
+		s->off_ns += (uint64_t)((double)s->thinned_ns * factor) - s->thinned_ns;
+		s->thinned_ns = 0;
+	}
 }
 
 size_t collect_times(const struct collect *c, const struct collect_sample *s, uint64_t *out)

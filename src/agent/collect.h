@@ -28,9 +28,10 @@ struct collect_sample {
 	uint32_t stack;
 	uint32_t thread;
 	uint64_t count;
-	uint64_t off_ns;    /* time off the CPU */
-	uint32_t last_time; /* for collect_times() */
-	uint8_t off_state;  /* enum off_state; 0: it ran */
+	uint64_t off_ns;     /* time off the CPU */
+	uint64_t thinned_ns; /* of which so much stands for other waits too */
+	uint32_t last_time;  /* for collect_times() */
+	uint8_t off_state;   /* enum off_state; 0: it ran */
 };
 
 /* Without times: @keep_times false. 0 or -ENOMEM. */
@@ -47,9 +48,20 @@ enum { COLLECT_NEW_THREAD = 1 };
 int collect_add(struct collect *c, const struct collect_thread *thread, uint64_t time_ns,
 		const uint64_t *words, size_t n_words);
 
-/* Count @count waits of @off_ns together in state @off_state: as collect_add(). */
-int collect_add_off(struct collect *c, const struct collect_thread *thread, uint8_t off_state,
-		    uint64_t off_ns, uint64_t count, const uint64_t *words, size_t n_words);
+struct collect_wait {
+	uint64_t ns;
+	uint64_t count;
+	uint8_t state;   /* enum off_state */
+	bool is_thinned; /* it stands for others: collect_scale() */
+};
+
+/* Count waits: as collect_add(). */
+int collect_add_off(struct collect *c, const struct collect_thread *thread,
+		    const struct collect_wait *wait, const uint64_t *words, size_t n_words);
+
+/* What a thread's thinned time is to be instead: a factor; negative: as it is. */
+typedef double (*collect_factor_fn)(void *ctx, const struct collect_thread *thread);
+void collect_scale(struct collect *c, collect_factor_fn fn, void *ctx);
 
 /* Begin a new window: the counts go, and so do stacks and threads. */
 void collect_clear(struct collect *c);

@@ -20,6 +20,9 @@ struct waiter {
 	uint64_t cut_ns;                        /* counted up to there; 0: not yet */
 	bool is_over;                           /* it has been counted to its end */
 	uint64_t untaken_ns, untaken_queued_ns; /* told so far */
+	/* thinned: what was told in this window; the kernel's sum before it, and now */
+	uint64_t told_ns, thinned_before_ns, thinned_ns;
+	bool has_ended;
 	uint64_t *words;
 	uint32_t n_words, cap;
 	uint32_t next_free;
@@ -127,18 +130,6 @@ static int waiter_new(struct offcpu *o, uint32_t tid, uint32_t *out_id)
 	return 0;
 }
 
-static struct waiter *waiter_get(struct offcpu *o, const struct collect_thread *thread)
-{
-	struct waiter *w = waiter_find(o, thread->tid, NULL);
-	uint32_t id;
-
-	if (!w && waiter_new(o, thread->tid, &id) == 0)
-		w = &o->waiters.data[id];
-	if (w)
-		w->thread = *thread;
-	return w;
-}
-
 void offcpu_forget(struct offcpu *o, uint32_t tid)
 {
 	uint32_t id;
@@ -152,6 +143,23 @@ void offcpu_forget(struct offcpu *o, uint32_t tid)
 	*w = (struct waiter){ .next_free = o->first_free };
 	o->first_free = id + 1;
 	o->n--;
+}
+
+static struct waiter *waiter_get(struct offcpu *o, const struct collect_thread *thread)
+{
+	struct waiter *w = waiter_find(o, thread->tid, NULL);
+	uint32_t id;
+
+	/* another thread has got its number */
+	if (w && w->has_ended) {
+		offcpu_forget(o, thread->tid);
+		w = NULL;
+	}
+	if (!w && waiter_new(o, thread->tid, &id) == 0)
+		w = &o->waiters.data[id];
+	if (w)
+		w->thread = *thread;
+	return w;
 }
 
 int offcpu_stack(struct offcpu *o, const struct collect_thread *thread, uint64_t out_ns,
@@ -197,6 +205,7 @@ struct part {
 	uint64_t from_ns, to_ns;
 	uint64_t wake_ns; /* 0: it waits still */
 	uint64_t weight;
+	bool is_thinned;
 	bool is_new; /* nothing of the interval was counted before */
 };
 
@@ -212,6 +221,7 @@ static void tell(struct offcpu *o, const struct part *p, enum off_state state, u
 		.state = state,
 		.ns = ns * p->weight,
 		.count = count * p->weight,
+		.is_thinned = p->is_thinned,
 	};
 
 	if (ns || count)
@@ -254,6 +264,31 @@ static void tell_untaken(struct offcpu *o, struct waiter *w, uint64_t ns, uint64
 	w->untaken_queued_ns = queued_ns;
 }
 
+/* No stack of what was thinned was chosen: then it is time without one. */
+static void settle(struct offcpu *o, struct waiter *w, uint64_t thinned_ns)
+{
+	struct part p = { .thread = &w->thread, .weight = 1 };
+
+	w->thinned_ns = thinned_ns;
+	if (w->told_ns || thinned_ns <= w->thinned_before_ns)
+		return;
+	tell(o, &p, OFF_SLEEPING, thinned_ns - w->thinned_before_ns, 1);
+	w->thinned_before_ns = thinned_ns;
+}
+
+/* Its sums are kept until the window is over. */
+static void end_thread(struct offcpu *o, const struct off_record *r,
+		       const struct collect_thread *thread)
+{
+	struct waiter *w = waiter_get(o, thread);
+
+	if (!w)
+		return;
+	tell_untaken(o, w, r->untaken_ns, r->untaken_queued_ns);
+	settle(o, w, r->thinned_ns);
+	w->has_ended = true;
+}
+
 void offcpu_end(struct offcpu *o, const struct off_record *r, const struct collect_thread *thread)
 {
 	struct waiter *w = waiter_find(o, r->head.tid, NULL);
@@ -264,15 +299,19 @@ void offcpu_end(struct offcpu *o, const struct off_record *r, const struct colle
 		.to_ns = r->in_ns,
 		.wake_ns = r->wake_ns,
 		.weight = 1ULL << (r->head.off_shift & 31),
+		.is_thinned = r->head.off_shift != 0,
 		.is_new = true,
 	};
 
 	if (r->head.type == RECORD_OFF_LAST) {
-		w = waiter_get(o, thread);
-		if (w)
-			tell_untaken(o, w, r->untaken_ns, r->untaken_queued_ns);
-		offcpu_forget(o, thread->tid);
+		end_thread(o, r, thread);
 		return;
+	}
+	if (p.is_thinned) {
+		if (!w)
+			w = waiter_get(o, thread);
+		if (w)
+			w->told_ns += (p.to_ns - p.from_ns) * p.weight;
 	}
 	if (is_of(w, p.from_ns)) {
 		if (w->is_over)
@@ -289,50 +328,47 @@ void offcpu_end(struct offcpu *o, const struct off_record *r, const struct colle
 	tell_part(o, &p);
 }
 
-/* For how many an interval stands that is not over; 0: nobody knows yet. */
-static uint64_t weight_of(const struct off_thread *t, uint64_t now_ns, bool is_last)
+/* Is it known what an interval that is not over stands for: itself? */
+static bool is_sure(const struct off_thread *t, uint64_t now_ns, bool is_last)
 {
 	bool is_told = t->chosen == OFF_CHOSEN || t->asked;
 
 	if (!t->out_ns || t->out_ns >= now_ns)
-		return 0;
-	if (now_ns - t->out_ns >= OFF_LONG_NS || (is_told && !t->shift))
-		return 1;
-	return is_last && t->chosen ? 1ULL << (t->shift & 31) : 0;
+		return false;
+	return now_ns - t->out_ns >= OFF_LONG_NS || (is_told && (!t->shift || is_last));
 }
 
-int offcpu_cut(struct offcpu *o, uint32_t tid, const struct off_thread *t,
-	       const struct collect_thread *thread, uint64_t now_ns, bool is_last)
+/* It has waited so long already, and others stand for it. */
+static uint64_t unsure_ns(const struct off_thread *t, uint64_t now_ns)
 {
-	struct waiter *w = waiter_find(o, tid, NULL);
-	struct part p = { .state = t->state,
+	return t->out_ns && t->out_ns < now_ns ? now_ns - t->out_ns : 0;
+}
+
+/* The interval that the thread is in is the waiter's. */
+static void begin_interval(struct waiter *w, uint64_t out_ns)
+{
+	w->out_ns = out_ns;
+	w->cut_ns = 0;
+	w->is_over = false;
+	w->n_words = 0;
+}
+
+/* Count the interval that is not over. */
+static void cut_interval(struct offcpu *o, struct waiter *w, const struct off_thread *t,
+			 uint64_t now_ns)
+{
+	struct part p = { .thread = &w->thread,
+			  .state = t->state,
 			  .to_ns = now_ns,
 			  .wake_ns = t->wake_ns,
-			  .weight = weight_of(t, now_ns, is_last) };
+			  .weight = 1 };
 
-	if (!p.weight) {
-		if (!w && (t->untaken_ns || t->untaken_queued_ns))
-			w = waiter_get(o, thread);
-		if (w)
-			tell_untaken(o, w, t->untaken_ns, t->untaken_queued_ns);
-		return 0;
-	}
-	if (!w)
-		w = waiter_get(o, thread);
-	if (!w)
-		return -ENOMEM;
-	tell_untaken(o, w, t->untaken_ns, t->untaken_queued_ns);
 	if (w->out_ns > t->out_ns) /* it has ended meanwhile, and was counted */
-		return 0;
-	if (w->out_ns < t->out_ns) {
-		w->out_ns = t->out_ns;
-		w->cut_ns = 0;
-		w->is_over = false;
-		w->n_words = 0;
-	}
+		return;
+	if (w->out_ns < t->out_ns)
+		begin_interval(w, t->out_ns);
 	if (w->is_over)
-		return 0;
-	p.thread = &w->thread;
+		return;
 	p.words = w->words;
 	p.n_words = w->n_words;
 	p.from_ns = w->cut_ns ? w->cut_ns : t->out_ns;
@@ -340,7 +376,45 @@ int offcpu_cut(struct offcpu *o, uint32_t tid, const struct off_thread *t,
 	tell_part(o, &p);
 	if (now_ns > p.from_ns)
 		w->cut_ns = now_ns;
+}
+
+int offcpu_cut(struct offcpu *o, uint32_t tid, const struct off_thread *t,
+	       const struct collect_thread *thread, uint64_t now_ns, bool is_last)
+{
+	struct waiter *w = waiter_find(o, tid, NULL);
+	bool sure = is_sure(t, now_ns, is_last);
+
+	if (!w && (sure || t->untaken_ns || t->untaken_queued_ns || t->thinned_ns))
+		w = waiter_get(o, thread);
+	if (!w)
+		return sure ? -ENOMEM : 0;
+	tell_untaken(o, w, t->untaken_ns, t->untaken_queued_ns);
+	settle(o, w, t->thinned_ns + (is_last && !sure ? unsure_ns(t, now_ns) : 0));
+	if (sure)
+		cut_interval(o, w, t, now_ns);
 	return 0;
+}
+
+double offcpu_factor(const struct offcpu *o, const struct collect_thread *thread)
+{
+	const struct waiter *w = waiter_find(o, thread->tid, NULL);
+
+	if (!w || w->thread.pid != thread->pid || !w->told_ns ||
+	    w->thinned_ns <= w->thinned_before_ns)
+		return -1;
+	return (double)(w->thinned_ns - w->thinned_before_ns) / (double)w->told_ns;
+}
+
+void offcpu_next(struct offcpu *o)
+{
+	for (size_t i = 0; i < o->waiters.len; i++) {
+		struct waiter *w = &o->waiters.data[i];
+
+		w->told_ns = 0;
+		w->thinned_before_ns = w->thinned_ns;
+		if (w->has_ended)
+			offcpu_forget(o, w->thread.tid);
+	}
 }
 
 size_t offcpu_count(const struct offcpu *o)

@@ -34,7 +34,8 @@ struct off_time {
 	size_t n_words;
 	enum off_state state;
 	uint64_t ns;
-	uint64_t count; /* intervals that began; 0: of one that was counted before */
+	uint64_t count;  /* intervals that began; 0: of one that was counted before */
+	bool is_thinned; /* it stands for others: see offcpu_factor() */
 };
 
 typedef void (*off_time_fn)(void *ctx, const struct off_time *t);
@@ -60,6 +61,14 @@ void offcpu_end(struct offcpu *o, const struct off_record *r, const struct colle
  */
 int offcpu_cut(struct offcpu *o, uint32_t tid, const struct off_thread *t,
 	       const struct collect_thread *thread, uint64_t now_ns, bool is_last);
+
+/*
+ * Of a thread, once the window is cut: by what its thinned time is to be multiplied to be what
+ * the kernel's sum says; negative: there was none. Call offcpu_next() when all were asked.
+ */
+double offcpu_factor(const struct offcpu *o, const struct collect_thread *thread);
+/* Another window begins: threads that have ended are forgotten. */
+void offcpu_next(struct offcpu *o);
 
 /* The thread is not there any more. */
 void offcpu_forget(struct offcpu *o, uint32_t tid);

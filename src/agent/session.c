@@ -82,8 +82,17 @@ static bool is_full(const struct session *s)
 static void count_wait(void *ctx, const struct off_time *t)
 {
 	struct session *s = ctx;
-	int r = collect_add_off(s->collect, t->thread, (uint8_t)t->state, t->ns, t->count, t->words,
-				t->n_words);
+	struct collect_wait wait = { .ns = t->ns,
+				     .count = t->count,
+				     .state = (uint8_t)t->state,
+				     .is_thinned = t->is_thinned };
+	int r;
+
+	if (is_full(s)) {
+		s->n_no_room += t->count;
+		return;
+	}
+	r = collect_add_off(s->collect, t->thread, &wait, t->words, t->n_words);
 
 	if (r == COLLECT_NEW_THREAD && s->opts.on_thread) {
 		const struct process *p = procs_find(s->procs, t->thread->pid, s->now_ns);
@@ -251,7 +260,6 @@ static void count_stack(struct session *s, const struct record_header *h, const 
 		s->n_no_room++;
 		return;
 	}
-
 	if (s->opts.keep_cpus && !(h->flags & RECORD_OFF_CPU))
 		t.cpu_plus_1 = h->cpu + 1;
 	if (s->opts.max_stack && n > s->opts.max_stack)
@@ -541,6 +549,11 @@ static void cut_one(struct session *s, uint32_t tid, const struct off_thread *t,
 	(void)offcpu_cut(s->off, tid, t, &thread, now_ns, is_last);
 }
 
+static double factor_of(void *ctx, const struct collect_thread *thread)
+{
+	return offcpu_factor(ctx, thread);
+}
+
 /*
  * Count what has been waited up to @now_ns. The ring is read after the threads, so that
  * what the threads' states say has not yet happened is in it.
@@ -559,6 +572,8 @@ static int cut_waiting(struct session *s, uint64_t now_ns, bool is_last)
 		cut_one(s, w.tids.data[i], &w.threads.data[i], now_ns, is_last);
 	vec_fini(&w.tids);
 	vec_fini(&w.threads);
+	collect_scale(s->collect, factor_of, s->off);
+	offcpu_next(s->off);
 	return r;
 }
 

@@ -71,16 +71,25 @@ static void keeps_when_each_sample_was_seen(void **state)
 	collect_free(c);
 }
 
+static double factor(void *ctx, const struct collect_thread *thread)
+{
+	return thread->tid == thread_a.tid ? *(double *)ctx : -1;
+}
+
 static void waits_are_counted_apart_from_what_runs(void **state)
 {
+	struct collect_wait wait = { 500, 1, 2, false };
+	double twice = 2;
 	uint64_t x[] = { 1 };
 	struct collect *c;
 
 	assert_int_equal(collect_new(&c, true), 0);
 	collect_add(c, &thread_a, 10, x, 1);
-	assert_int_equal(collect_add_off(c, &thread_a, 2, 500, 1, x, 1), 0);
-	assert_int_equal(collect_add_off(c, &thread_a, 2, 700, 3, x, 1), 0);
-	assert_int_equal(collect_add_off(c, &thread_a, 3, 9, 0, x, 1), 0);
+	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
+	wait = (struct collect_wait){ 700, 3, 2, true };
+	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
+	wait = (struct collect_wait){ 9, 0, 3, false };
+	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
 	assert_int_equal(collect_total(c), 1);
 	assert_int_equal(collect_n_samples(c), 3);
 	assert_int_equal(collect_n_stacks(c), 1);
@@ -88,6 +97,11 @@ static void waits_are_counted_apart_from_what_runs(void **state)
 	assert_int_equal(collect_sample(c, 1)->count, 4);
 	assert_int_equal(collect_sample(c, 2)->off_state, 3);
 	assert_int_equal(collect_times(c, collect_sample(c, 1), NULL), 0);
+	collect_scale(c, factor, &twice);
+	assert_int_equal(collect_sample(c, 1)->off_ns, 1900);
+	assert_int_equal(collect_sample(c, 2)->off_ns, 9);
+	collect_scale(c, factor, &twice); /* once for all */
+	assert_int_equal(collect_sample(c, 1)->off_ns, 1900);
 	collect_free(c);
 }
 

@@ -18,6 +18,7 @@ struct told {
 struct fixture {
 	struct offcpu *o;
 	struct told told[TIMES_MAX];
+	bool is_thinned[TIMES_MAX];
 	size_t n;
 };
 
@@ -26,6 +27,7 @@ static void on_time(void *ctx, const struct off_time *t)
 	struct fixture *f = ctx;
 
 	assert_true(f->n < TIMES_MAX && t->n_words);
+	f->is_thinned[f->n] = t->is_thinned;
 	f->told[f->n++] = (struct told){ t->state, t->ns, t->count, t->words[0] };
 }
 
@@ -88,6 +90,50 @@ static void a_chosen_wait_stands_for_those_like_it(void **state)
 	offcpu_free(f.o);
 }
 
+static void what_chosen_waits_stand_for_is_the_kernels_sum(void **state)
+{
+	const uint64_t none = FRAME_WORD(FRAME_ERROR, OFF_NO_STACK);
+	struct off_thread t = { .pid = 1, .thinned_ns = 240 };
+	struct fixture f;
+
+	fixture_init(&f);
+	assert_int_equal(offcpu_stack(f.o, &thread, 100, stack, 3), 0);
+	end(&f, 100, 0, 110, 4);
+	cut(&f, &t, 1000, false);
+	assert_true(f.is_thinned[0]);
+	assert_true(offcpu_factor(f.o, &thread) == 1.5); /* 240 of 160 */
+	offcpu_next(f.o);
+	assert_true(offcpu_factor(f.o, &thread) < 0);
+	/* none was chosen in this window */
+	t.thinned_ns = 300;
+	cut(&f, &t, 2000, false);
+	assert_int_equal(f.n, 2);
+	assert_told(&f, 1, (struct told){ OFF_SLEEPING, 60, 1, none });
+	assert_true(offcpu_factor(f.o, &thread) < 0);
+	offcpu_free(f.o);
+}
+
+static void a_thread_that_ends_is_settled_with_its_window(void **state)
+{
+	struct off_record last = { .head = { .type = RECORD_OFF_LAST, .pid = 1, .tid = TID },
+				   .thinned_ns = 80 };
+	struct fixture f;
+
+	fixture_init(&f);
+	assert_int_equal(offcpu_stack(f.o, &thread, 100, stack, 3), 0);
+	end(&f, 100, 0, 110, 4);
+	offcpu_end(f.o, &last, &thread);
+	assert_true(offcpu_factor(f.o, &thread) == 0.5);
+	offcpu_next(f.o);
+	assert_int_equal(offcpu_count(f.o), 0);
+	/* one that has its number already began anew */
+	end(&f, 200, 0, 210, 4);
+	offcpu_end(f.o, &last, &thread);
+	assert_int_equal(offcpu_stack(f.o, &thread, 300, stack, 3), 0);
+	assert_true(offcpu_factor(f.o, &thread) < 0);
+	offcpu_free(f.o);
+}
+
 static void a_wait_whose_stack_is_lost_is_told_without(void **state)
 {
 	const uint64_t none = FRAME_WORD(FRAME_ERROR, OFF_NO_STACK);
@@ -137,11 +183,7 @@ static void a_wait_that_is_not_over_is_told_if_it_is_known_what_it_stands_for(vo
 	assert_int_equal(f.n, 0);
 	cut(&f, &t, 101 * MS, true);
 	assert_int_equal(f.n, 1);
-	assert_told(&f, 0, (struct told){ OFF_DISK, 8 * MS, 8, 11 });
-	t.chosen = OFF_NOT_CHOSEN;
-	t.out_ns = 200 * MS;
-	cut(&f, &t, 201 * MS, true); /* others stand for it */
-	assert_int_equal(f.n, 1);
+	assert_told(&f, 0, (struct told){ OFF_DISK, 1 * MS, 1, 11 });
 	offcpu_free(f.o);
 }
 
@@ -181,6 +223,7 @@ static void time_without_stacks_is_told_as_it_grows(void **state)
 	offcpu_end(f.o, &last, &thread);
 	assert_int_equal(f.n, 3);
 	assert_told(&f, 2, (struct told){ OFF_SLEEPING, 20, 1, none });
+	offcpu_next(f.o);
 	assert_int_equal(offcpu_count(f.o), 0);
 	offcpu_free(f.o);
 }
@@ -229,6 +272,8 @@ static void a_threads_first_turn_is_no_stack_that_was_missed(void **state)
 TEST_GROUP(test_offcpu, TEST(a_wait_is_told_with_its_stack_and_its_turn_apart),
 	   TEST(a_chosen_wait_stands_for_those_like_it),
 	   TEST(a_wait_whose_stack_is_lost_is_told_without),
+	   TEST(what_chosen_waits_stand_for_is_the_kernels_sum),
+	   TEST(a_thread_that_ends_is_settled_with_its_window),
 	   TEST(what_is_cut_by_a_window_is_counted_once),
 	   TEST(a_wait_that_is_not_over_is_told_if_it_is_known_what_it_stands_for),
 	   TEST(a_long_wait_that_is_not_over_is_told_without_a_stack_too),

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Time off the CPU, judged by what each program measured of itself.
+
+A program's truth of a function is the clock's time in it less the thread's own CPU time: what
+the machine's load adds is in both, so nothing here depends on how busy it is.
+"""
+import os
+import shutil
+import subprocess
+
+from cameo import CAMEO, DEADLINE_S, PROGRAMS, Skip, Tap, Workshop, cameo, end, expect, \
+    is_whole, need, need_bpf, Stack
+from pprof import Profile
+
+TURNS = 150
+ENOUGH_NS = 50_000_000  # of a wait, to be judged
+NEAR = 0.05
+
+
+# ---- what was recorded -------------------------------------------------------------
+
+
+class Waits:
+    """A profile of where threads wait, and what the program said of itself."""
+
+    def __init__(self, path, said, truth, value):
+        with open(path, "rb") as f:
+            profile = Profile(f.read())
+        self.types = profile.types
+        self.at = [t for t, _ in profile.types].index(value)
+        self.samples = profile.samples
+        self.said = said
+        words = [line.split() for line in truth.splitlines()]
+        self.truth = {w[0]: (int(w[1]), int(w[2])) for w in words if len(w) == 3}
+
+    def under(self, function):
+        return [s for s in self.samples if function in s[0]]
+
+    def total(self, samples):
+        return sum(s[2][self.at] for s in samples)
+
+    def show(self, samples):
+        lines = [f"{s[2]} {s[1].get('thread')} {s[1].get('state')} {s[1].get('wait')} "
+                 f"{';'.join(s[0][-12:])}" for s in samples]
+        return "\n".join(sorted(lines, key=lambda s: -len(s))[:12] + [self.said])
+
+    def judge(self, function, wait):
+        """The function's time is the truth's, and most of it is a WAIT."""
+        truth = self.truth[function][0]
+        ours = self.under(function)
+        total = self.total(ours)
+        expect(truth >= ENOUGH_NS, f"{function} waited {truth} ns")
+        expect(abs(total - truth) <= NEAR * truth, f"{function}: {total} ns, truth {truth} ns",
+               self.show(ours))
+        whole = [s for s in ours if is_whole(Stack("", s[0], 0))]
+        expect(self.total(whole) >= 0.99 * total, self.show(ours))
+        reasons = [s for s in ours if s[1].get("wait") == wait]
+        expect(self.total(reasons) >= 0.9 * total, f"{function} waits for {wait}:",
+               self.show(ours))
+
+
+def record(shop, *command, how="--off-cpu", value="off_cpu", options=()):
+    out = shop.path("waits.pb.gz")
+    r = subprocess.run([CAMEO, "record", how, *options, "-o", out, "--", *command],
+                       capture_output=True, text=True, check=False, timeout=DEADLINE_S,
+                       stdin=subprocess.DEVNULL)
+    expect(r.returncode == 0, r.stderr)
+    return Waits(out, r.stderr, r.stdout, value)
+
+
+# ---- programs of known waits -----------------------------------------------------------
+
+
+def native_program(shop):
+    return shop.c("waits", "-pthread")
+
+
+def native(tap, shop):
+    program = native_program(shop)
+    waits = record(shop, program, str(TURNS), shop.path("disk"))
+    for function, wait, what in (("wait_sleep", "sleep", "sleep"),
+                                 ("wait_lock", "futex", "a lock"),
+                                 ("wait_pipe", "pipe", "a pipe"),
+                                 ("wait_fault", "page fault", "a page fault"),
+                                 ("wait_disk", "disk", "the disk")):
+        name = f"C's time off the CPU is told where it waits: {what}"
+        if waits.truth.get(function, (0, 0))[0] < ENOUGH_NS:
+            tap.skip(name, "it does not wait for that here")
+        elif function == "wait_disk":
+            tap.run(name, disk_is_near, waits)
+        else:
+            tap.run(name, waits.judge, function, wait)
+    tap.run("a thread's time off the CPU is its whole time less its CPU time", thread_total, waits)
+
+
+def disk_is_near(waits):
+    """What the file system does when it waits is its own business."""
+    truth, total = waits.truth["wait_disk"][0], waits.total(waits.under("wait_disk"))
+    expect(abs(total - truth) <= NEAR * truth, f"{total} ns, truth {truth} ns",
+           waits.show(waits.under("wait_disk")))
+
+
+def thread_total(waits):
+    for thread in ("wait_sleep", "wait_pipe"):
+        ours = [s for s in waits.samples if s[1].get("thread") == thread]
+        truth = waits.truth[thread][0]
+        expect(abs(waits.total(ours) - truth) <= NEAR * truth,
+               f"{thread}: {waits.total(ours)} ns, truth {truth} ns", waits.show(ours))
+
+
+def python(shop):
+    program = os.path.join(PROGRAMS, "python", "waits.py")
+    waits = record(shop, shutil.which("python3"), program, str(TURNS))
+    waits.judge("py_sleep", "sleep")
+    waits.judge("py_lock", "futex")
+
+
+def java(shop):
+    need("java", "javac")
+    r = subprocess.run(["javac", "-d", shop.dir, os.path.join(PROGRAMS, "java", "Waits.java")],
+                       capture_output=True, text=True, check=False)
+    expect(r.returncode == 0, r.stderr)
+    waits = record(shop, shutil.which("java"), "-cp", shop.dir, "Waits", str(TURNS))
+    waits.judge("Waits.javaSleep", "futex")
+    waits.judge("Waits.javaLock", "futex")
+
+
+def go(shop):
+    need("go")
+    r = subprocess.run(["go", "build", "-o", shop.path("gowaits"), "./waits"],
+                       cwd=os.path.join(PROGRAMS, "go"), capture_output=True, text=True,
+                       check=False, env={**os.environ, "GOENV": "off", "GOFLAGS": "-mod=mod",
+                                         "GOTOOLCHAIN": "local", "GOPROXY": "off"})
+    expect(r.returncode == 0, r.stderr)
+    waits = record(shop, shop.path("gowaits"), str(TURNS))
+    waits.judge("main.goSleep", "sleep")
+    waits.judge("main.goPipe", "pipe")
+
+
+# ---- kinds of recordings -----------------------------------------------------------------
+
+
+def wall(shop):
+    """On and off are in one profile, and are the thread's time together."""
+    waits = record(shop, native_program(shop), str(TURNS), how="--wall", value="wall")
+    expect([t for t, _ in waits.types] == ["samples", "cpu", "off_cpu", "wall"], waits.types)
+    for function in ("wait_sleep", "wait_pipe"):
+        truth = waits.truth[function][1]
+        ours = [s for s in waits.samples if s[1].get("thread") == function]
+        expect(abs(waits.total(ours) - truth) <= NEAR * truth,
+               f"{function}: {waits.total(ours)} ns, truth {truth} ns", waits.show(ours))
+        expect(all(s[2][3] == s[2][1] + s[2][2] for s in ours), waits.show(ours))
+        expect(all((s[1]["state"] == "running") == (s[2][2] == 0) for s in ours),
+               waits.show(ours))
+
+
+def lock(shop):
+    """Only what waited for locks is left."""
+    waits = record(shop, native_program(shop), str(TURNS), how="--lock")
+    waits.judge("wait_lock", "futex")
+    expect({s[1].get("wait") for s in waits.samples} == {"futex"}, waits.show(waits.samples))
+    expect(not waits.under("wait_sleep") and "of it for locks" in waits.said,
+           waits.show(waits.samples))
+
+
+def off_min(shop):
+    """What is left out is said."""
+    waits = record(shop, native_program(shop), str(TURNS), options=("--off-min", "100s"))
+    expect(not waits.total(waits.samples), waits.show(waits.samples))
+    expect("left out: " in waits.said and " waits below --off-min" in waits.said, waits.said)
+
+
+def asleep(shop):
+    """A thread that sleeps from before the beginning to the end."""
+    out = shop.path("asleep.pb.gz")
+    program = native_program(shop)
+    with subprocess.Popen([program, "0"], stdin=subprocess.PIPE) as sleeper:
+        try:
+            while True:  # until it has got there
+                with open(f"/proc/{sleeper.pid}/wchan", encoding="ascii") as f:
+                    if "pipe" in f.read():
+                        break
+            r = cameo("record", "--off-cpu", "-d", "1", "-o", out, "-p", str(sleeper.pid))
+        finally:
+            end(sleeper)
+    expect(r.returncode == 0, r.stderr)
+    waits = Waits(out, r.stderr, "", "off_cpu")
+    ours = waits.under("wait_input")
+    with open(out, "rb") as f:
+        duration = Profile(f.read()).duration_ns
+    expect(abs(waits.total(ours) - duration) <= NEAR * duration, f"of {duration}:",
+           waits.show(waits.samples))
+    expect(all(is_whole(Stack("", s[0], 0)) and s[1]["wait"] == "pipe" for s in ours),
+           waits.show(ours))
+
+
+def many_threads(shop):
+    """Threads that come and go leave nothing behind, and their time is told."""
+    need("python3")
+    code = ("import threading\n"
+            "for _ in range(3000):\n"
+            "    t = threading.Thread(target=lambda: None); t.start(); t.join()")
+    waits = record(shop, shutil.which("python3"), "-c", code)
+    expect("no room" not in waits.said and waits.samples, waits.said)
+
+
+def refusals():
+    """What does not go together is said."""
+    for args, why in ((("--off-cpu", "--wall"), "only one of"), (("--off-min", "1ms"), "goes with"),
+                      (("--off-cpu", "-e", "page-faults"), "-e is not for"),
+                      (("--off-cpu", "--off-min", "soon"), "takes a time")):
+        r = cameo("record", *args, "-d", "1")
+        expect(r.returncode == 2 and why in r.stderr, args, r.stderr)
+
+
+def main():
+    need_bpf()
+    tap = Tap()
+    with Workshop() as shop:
+        native(tap, shop)
+        tap.run("Python's time off the CPU is told where it waits", python, shop)
+        tap.run("Java's time off the CPU is told where it waits", java, shop)
+        tap.run("Go's time off the CPU is told where it waits", go, shop)
+        tap.run("--wall is what runs and what waits together", wall, shop)
+        tap.run("--lock is only what waits for locks", lock, shop)
+        tap.run("--off-min leaves out, and says so", off_min, shop)
+        tap.run("a thread that sleeps all the time is told", asleep, shop)
+        tap.run("threads may come and go", many_threads, shop)
+        tap.run("options that do not go together", refusals)
+    tap.done()
+
+
+main()

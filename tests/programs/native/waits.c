@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * waits N FILE: a thread for each way to wait, N times. Each says "NAME OFF WALL": the
+ * nanoseconds in its function without a CPU (by the clock, less its own CPU time), and all of
+ * the thread's. N 0: sleep until standard input ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "work.h"
+
+enum { PAUSE_US = 3000, PAGE = 4096, BLOCK = 1 << 16 };
+
+static long turns;
+static const char *file;
+
+static int64_t ns_of(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+static int64_t off_ns(void)
+{
+	return ns_of(CLOCK_MONOTONIC) - ns_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* ---- the ways to wait -------------------------------------------------------- */
+
+CALLED static int wait_sleep(void)
+{
+	return usleep(PAUSE_US) + 1;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t turn;
+
+CALLED static int wait_lock(void)
+{
+	pthread_mutex_lock(&lock);
+	return pthread_mutex_unlock(&lock) + 1;
+}
+
+static void *holder(void *arg)
+{
+	for (long i = 0; i < turns; i++) {
+		pthread_mutex_lock(&lock);
+		pthread_barrier_wait(&turn);
+		usleep(PAUSE_US);
+		pthread_mutex_unlock(&lock);
+		pthread_barrier_wait(&turn);
+	}
+	return arg;
+}
+
+static int ends[2];
+
+CALLED static int wait_pipe(void)
+{
+	char c = 0;
+
+	return read(ends[0], &c, 1) == 1;
+}
+
+static void *writer(void *arg)
+{
+	for (long i = 0; i < turns; i++) {
+		usleep(PAUSE_US);
+		if (write(ends[1], "x", 1) != 1)
+			abort();
+	}
+	return arg;
+}
+
+static int faults = -1;
+static volatile char *pages;
+
+CALLED static int wait_fault(long i)
+{
+	return pages[i * PAGE] + 1;
+}
+
+static void *pager(void *arg)
+{
+	static char zeros[PAGE] __attribute__((aligned(PAGE)));
+	struct uffd_msg m;
+
+	for (long i = 0; i < turns && read(faults, &m, sizeof(m)) == sizeof(m); i++) {
+		struct uffdio_copy copy = { .dst = m.arg.pagefault.address & ~(PAGE - 1ULL),
+					    .src = (uintptr_t)zeros,
+					    .len = PAGE };
+
+		usleep(PAUSE_US);
+		ioctl(faults, UFFDIO_COPY, &copy);
+	}
+	return arg;
+}
+
+static int disk = -1;
+
+CALLED static int wait_disk(void)
+{
+	static char block[BLOCK];
+
+	return write(disk, block, sizeof(block)) == BLOCK && fsync(disk) == 0;
+}
+
+/* ---- threads, each with one of them ------------------------------------------- */
+
+static void say(const char *name, int64_t off, int64_t began)
+{
+	static pthread_mutex_t out = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&out);
+	printf("%s %lld %lld\n", name, (long long)off, (long long)(ns_of(CLOCK_MONOTONIC) - began));
+	fflush(stdout);
+	pthread_mutex_unlock(&out);
+}
+
+#define THREAD(name, before, call, after)                                                          \
+	static void *name##_thread(void *arg)                                                      \
+	{                                                                                          \
+		int64_t began = ns_of(CLOCK_MONOTONIC), off = 0;                                   \
+                                                                                                   \
+		pthread_setname_np(pthread_self(), #name);                                         \
+		for (long i = 0; i < turns; i++) {                                                 \
+			int64_t at;                                                                \
+                                                                                                   \
+			before;                                                                    \
+			at = off_ns();                                                             \
+			if (!call)                                                                 \
+				abort();                                                           \
+			off += off_ns() - at;                                                      \
+			after;                                                                     \
+		}                                                                                  \
+		say(#name, off, began);                                                            \
+		return arg;                                                                        \
+	}
+
+THREAD(wait_sleep, (void)0, wait_sleep(), (void)0)
+THREAD(wait_lock, pthread_barrier_wait(&turn), wait_lock(), pthread_barrier_wait(&turn))
+THREAD(wait_pipe, (void)0, wait_pipe(), (void)0)
+THREAD(wait_fault, (void)0, wait_fault(i), (void)0)
+THREAD(wait_disk, (void)0, wait_disk(), (void)0)
+
+static pthread_t threads[16];
+static size_t n_threads;
+
+static void start(void *(*run)(void *))
+{
+	if (pthread_create(&threads[n_threads++], NULL, run, NULL))
+		abort();
+}
+
+/* What this kernel does not let us do is not said. */
+static void start_faults(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (faults < 0 || ioctl(faults, UFFDIO_API, &api) < 0)
+		return;
+	pages = mmap(NULL, (size_t)turns * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	reg.range.start = (uintptr_t)pages;
+	reg.range.len = (size_t)turns * PAGE;
+	if (ioctl(faults, UFFDIO_REGISTER, &reg) < 0)
+		return;
+	start(pager);
+	start(wait_fault_thread);
+}
+
+/* main's frame pushes the others away from what ends every stack. */
+CALLED static int wait_input(void)
+{
+	char c;
+
+	return (int)read(STDIN_FILENO, &c, 1) + 1;
+}
+
+int main(int argc, char **argv)
+{
+	turns = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
+	file = argc > 2 ? argv[2] : NULL;
+	if (!turns)
+		return !wait_input();
+	pthread_barrier_init(&turn, NULL, 2);
+	if (pipe(ends) < 0)
+		return 1;
+	start(holder);
+	start(writer);
+	start(wait_sleep_thread);
+	start(wait_lock_thread);
+	start(wait_pipe_thread);
+	start_faults();
+	if (file)
+		disk = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	if (disk >= 0)
+		start(wait_disk_thread);
+	for (size_t i = 0; i < n_threads; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
