@@ -13,7 +13,7 @@ from cameo import CAMEO, DEADLINE_S, PROGRAMS, Skip, Tap, Workshop, cameo, end, 
     is_whole, need, need_bpf, Stack
 from pprof import Profile
 
-TURNS = 150
+TURNS = 60
 ENOUGH_NS = 50_000_000  # of a wait, to be judged
 NEAR = 0.05
 
@@ -50,8 +50,14 @@ class Waits:
         truth = self.truth[function][0]
         ours = self.under(function)
         total = self.total(ours)
+        threads = {s[1].get("tid") for s in ours}
+        # the CPU is taken away between the function and the reading of the clock, too
+        beside = self.total(s for s in self.samples
+                            if s[1].get("tid") in threads and s not in ours and
+                            s[1]["state"] == "preempted")
         expect(truth >= ENOUGH_NS, f"{function} waited {truth} ns")
-        expect(abs(total - truth) <= NEAR * truth, f"{function}: {total} ns, truth {truth} ns",
+        expect(-NEAR * truth <= truth - total <= NEAR * truth + beside,
+               f"{function}: {total} ns, truth {truth} ns, preempted beside it {beside} ns",
                self.show(ours))
         whole = [s for s in ours if is_whole(Stack("", s[0], 0))]
         expect(self.total(whole) >= 0.99 * total, self.show(ours))

@@ -5,7 +5,7 @@ import java.lang.management.ThreadMXBean;
 import java.util.concurrent.CyclicBarrier;
 
 public class Waits {
-	static final int PAUSE_MS = 3;
+	static final int PAUSE_MS = 8;
 	static final ThreadMXBean cpu = ManagementFactory.getThreadMXBean();
 	static final Object monitor = new Object();
 	static final CyclicBarrier held = new CyclicBarrier(2), released = new CyclicBarrier(2);

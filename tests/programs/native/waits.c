@@ -18,7 +18,7 @@
 
 #include "work.h"
 
-enum { PAUSE_US = 3000, PAGE = 4096, BLOCK = 1 << 16 };
+enum { PAUSE_US = 8000, PAGE = 4096, BLOCK = 1 << 16 };
 
 static long turns;
 static const char *file;

@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 
-PAUSE_S = 0.003
+PAUSE_S = 0.008
 turns = int(sys.argv[1])
 lock = threading.Lock()
 held, released = threading.Barrier(2), threading.Barrier(2)

@@ -15,7 +15,7 @@ import (
 	"unsafe"
 )
 
-const pause = 3 * time.Millisecond
+const pause = 8 * time.Millisecond
 
 func clock(id uintptr) int64 {
 	var ts syscall.Timespec
