@@ -217,13 +217,15 @@ static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_o
 /* Registers and a copy of the stack, for the agent to walk. */
 static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 which)
 {
-	__u32 key = walk_number(which), n_kernel = w->record.head.n_kernel, len;
+	__u32 key = walk_number(which), n_kernel, len;
 	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &key);
 
 	if (!r)
 		return;
 	__builtin_memcpy(r->regs, w->leaf_regs, sizeof(r->regs));
 	r->fs_base = w->fs_base;
+	/* read here: up to 6.1, a bound is forgotten when half a word is put on the stack */
+	n_kernel = bounded_here(w->record.head.n_kernel);
 	if (n_kernel > KERNEL_FRAMES_MAX)
 		n_kernel = KERNEL_FRAMES_MAX;
 	bpf_probe_read_kernel(r->kernel, n_kernel * sizeof(__u64), w->record.words);
