@@ -217,23 +217,24 @@ static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_o
 /* Registers and a copy of the stack, for the agent to walk. */
 static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 which)
 {
-	__u32 key = walk_number(which), n_kernel, len;
+	__u32 key = walk_number(which), len;
 	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &key);
 
 	if (!r)
 		return;
 	__builtin_memcpy(r->regs, w->leaf_regs, sizeof(r->regs));
 	r->fs_base = w->fs_base;
-	/* read here: up to 6.1, a bound is forgotten when half a word is put on the stack */
-	n_kernel = bounded_here(w->record.head.n_kernel);
-	if (n_kernel > KERNEL_FRAMES_MAX)
-		n_kernel = KERNEL_FRAMES_MAX;
-	bpf_probe_read_kernel(r->kernel, n_kernel * sizeof(__u64), w->record.words);
+	/* a mask, used at once: of a value that was put on the stack, 5.10 and 6.1 forget bounds */
+	bpf_probe_read_kernel(r->kernel,
+			      (bounded_here(w->record.head.n_kernel) & KERNEL_FRAMES_MAX) *
+				      sizeof(__u64),
+			      w->record.words);
 	len = copy_stack(r, w->leaf_regs[UREG_RSP], which == WALK_OFF);
 	r->head = w->record.head;
 	r->head.type = RECORD_RAW;
-	r->head.n_words = n_kernel;
+	r->head.n_words = w->record.head.n_kernel;
 	r->head.stack_len = len;
+	len = bounded_here(len);
 	if (len > RAW_STACK_MAX)
 		return;
 	c->n[COUNTER_SENT_RAW]++;
@@ -413,6 +414,8 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 		bpf_map_update_elem(&targets, &child_pid, &yes, BPF_ANY);
 	return 0;
 }
+
+_Static_assert((KERNEL_FRAMES_MAX & (KERNEL_FRAMES_MAX + 1)) == 0, "used as a mask");
 
 #include "bpf/lib/offcpu.h"
 
