@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pingpong SECONDS CPU NS: two processes on one CPU send a byte to and fro, with NS of work
+ * pingpong SECONDS CPU NS: two processes on one CPU send a byte back and forth, with NS of work
  * between; says how many times a second they were switched.
  */
 #define _GNU_SOURCE

@@ -506,6 +506,12 @@ static void take_turn(struct click_write *w)
 	pthread_cond_broadcast(&w->changed);
 }
 
+static void enqueue(struct click_write *w, struct job *j)
+{
+	*w->queue_end = j;
+	w->queue_end = &j->next;
+}
+
 int click_write_append(struct click_write *w, const char *tenant,
 		       const struct store_profile *profiles, size_t n, struct err *err)
 {
@@ -515,8 +521,7 @@ int click_write_append(struct click_write *w, const char *tenant,
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&w->lock);
-	*w->queue_end = &j;
-	w->queue_end = &j.next;
+	enqueue(w, &j);
 	while (!j.finished) {
 		if (w->busy)
 			pthread_cond_wait(&w->changed, &w->lock);

@@ -165,7 +165,7 @@ int v8_get_smi(const struct v8_heap *h, uint64_t at, int32_t *out)
 int v8_type(const struct v8_heap *h, uint64_t object)
 {
 	uint64_t map;
-	uint16_t type;
+	uint16_t type = 0;
 	int r = v8_get_object(h, object + (uint64_t)h->vm->f.object_map, &map);
 
 	if (r == 0)

@@ -131,7 +131,7 @@ static int search_text(const struct v8_text *t, const uint8_t *text, struct begi
 static int use_ends(const struct script *s, struct begins *out)
 {
 	const struct v8_heap *h = s->h;
-	struct v8_array ends;
+	struct v8_array ends = { 0 };
 	uint64_t object, *words;
 	int r = v8_get_object(h, s->at + (uint64_t)h->vm->f.script_line_ends, &object);
 

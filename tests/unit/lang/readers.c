@@ -192,12 +192,13 @@ static void a_perl_sub_without_a_package_has_its_name(void **state)
 
 static void perl_code_outside_of_subs_is_named_by_its_file(void **state)
 {
+	static const char file[24] = "bin/job.pl";
 	static struct world w;
 	uint64_t cop;
 
 	world_init(&w);
 	cop = add(&w, 80);
-	put(&w, cop + PERL_COP_FILE, memory_add(&w.m, "bin/job.pl\0.......", 24));
+	put(&w, cop + PERL_COP_FILE, memory_add(&w.m, file, sizeof(file)));
 	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_FILE, 7, 0), 0);
 	assert_string_equal(w.f.name, "<job.pl>");
 	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_SORT, 7, 0), 0);
