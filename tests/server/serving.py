@@ -35,6 +35,11 @@ def skip(name, why):
     print("ok %d - %s # SKIP %s" % (number, name, why))
 
 
+def leave_out(name, why):
+    """Of what was recorded elsewhere: it is no test here."""
+    print("# left out: %s: %s" % (name, why))
+
+
 # A pprof, written by hand: fields are (number, value), value an int, bytes or a list of ints.
 
 def varint(v):
