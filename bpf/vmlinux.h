@@ -60,7 +60,7 @@ struct task_struct {
 	void *stack;
 	struct mm_struct *mm;
 	unsigned int __state;
-	int on_cpu;
+	unsigned int on_cpu; /* u8 in 7.2; unsigned, so that libbpf may fit the load to its size */
 	unsigned int in_execve : 1;
 	int pid;
 	int tgid;
