@@ -88,11 +88,12 @@ static __always_inline __u64 lua_pc(const struct walk *w, __u32 slot, __u64 save
  */
 static __always_inline void lua_tell_caller(struct walk *w, __u64 proto, __u32 place)
 {
-	__u32 n = bounded_here(w->vm_last);
+	__u32 is_there = w->vm_cop && w->vm_last;
+	__u32 n = bounded_here(w->vm_last + 1);
 
-	if (w->vm_cop && n && n < RECORD_WORDS_MAX + VM_WORDS_MAX - 1)
-		w->record.words[n + 1] = (__u64)LUA_PLACE_C << 32 |
-					 vm_cookie(w->vm_cop ^ proto ^ (__u64)place << 40);
+	if (is_there && n < RECORD_WORDS_MAX + VM_WORDS_MAX)
+		w->record.words[n] = (__u64)LUA_PLACE_C << 32 |
+				     vm_cookie(w->vm_cop ^ proto ^ (__u64)place << 40);
 	w->vm_cop = 0;
 }
 

@@ -72,7 +72,7 @@ size_t unwind_moment_filter(const struct unwind_moment *m, size_t n_left, bool w
 		p.n = (size_t)(words + at - p.words);
 		for (size_t i = 0; i < m->n; i++) {
 			p.n_loops += m->frames[i].loop == p.slot + 1;
-			p.n_left += m->frames[i].loop == p.slot + 1 && (i < n_left || !whole);
+			p.n_left += (i < n_left || !whole) && m->frames[i].loop == p.slot + 1;
 		}
 		n_out += filter_part(&p, out + n_out);
 	}
