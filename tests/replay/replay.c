@@ -25,7 +25,9 @@
 #include "snapshot.h"
 #include "unwind/walk.h"
 
-enum { STOPS = 12, STOPS_ENOUGH = 6, CUTS = 64 };
+/* A machine that is busy stops a program where it has called the kernel, rather than in its leaf.
+ */
+enum { STOPS_ENOUGH = 8, STOPS_MAX = 400, CUTS = 64 };
 
 struct symbols {
 	struct {
@@ -269,14 +271,14 @@ static pid_t start(char **argv)
 
 int main(int argc, char **argv)
 {
-	int n_good = 0, r = 0;
+	int n_good = 0, n = 0, r = 0;
 	pid_t pid = argc > 2 ? start(argv + 2) : -1;
 
 	if (pid < 0) {
 		fprintf(stderr, "usage: replay CHAIN PROGRAM [ARG...]\n");
 		return 2;
 	}
-	for (int i = 0; i < STOPS && r >= 0; i++) {
+	for (; n < STOPS_MAX && n_good < STOPS_ENOUGH && r >= 0; n++) {
 		r = run_a_while(pid);
 		if (r == 0)
 			r = check_stop(pid, argv[1]);
@@ -284,7 +286,7 @@ int main(int argc, char **argv)
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	printf("%d of %d stops hold %s%s%s\n", n_good, STOPS, argv[1], r < 0 ? ": " : "",
+	printf("%d of %d stops hold %s%s%s\n", n_good, n, argv[1], r < 0 ? ": " : "",
 	       r < 0 ? strerror(-r) : "");
 	return r < 0 || n_good < STOPS_ENOUGH;
 }
