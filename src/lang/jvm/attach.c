@@ -16,6 +16,7 @@
 enum {
 	HEAPS_MAX = 4,
 	ENTRIES_MAX = 4,
+	TRIMMED_MAJOR = 11,
 	LAYOUTS_MAX = 8,      /* of one file: a process may lie */
 	ZERO_FREE_MAJOR = 20, /* numbers are packed in another way from this version on */
 	CODELETS_MAX = 4096,
@@ -225,6 +226,22 @@ static void put_entries(struct job *j, uint64_t at, uint64_t end, const struct u
 	}
 }
 
+/*
+ * From 21 on there is a thread before the interpreter is made, codelet by codelet. What
+ * its buffer has left in the end is given back (8 keeps it, but makes it before any thread).
+ */
+static bool has_interpreter(const struct job *j, uint32_t major)
+{
+	uint64_t queue;
+	uint32_t end, limit;
+
+	if (major < TRIMMED_MAJOR || !j->facts[JVM_FACT_QUEUE_LIMIT].found)
+		return true;
+	return read_u64(j, fact(j, JVM_FACT_INTERPRETER_CODE), &queue) == 0 && queue &&
+	       read_u32(j, queue + fact(j, JVM_FACT_QUEUE_END), &end) == 0 &&
+	       read_u32(j, queue + fact(j, JVM_FACT_QUEUE_LIMIT), &limit) == 0 && end == limit;
+}
+
 static int put_interpreter(struct job *j)
 {
 	const struct unwind_mapping *heap = NULL;
@@ -287,7 +304,7 @@ int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint
 		return r;
 	j.vm.zero_free = major >= ZERO_FREE_MAJOR;
 	j.vm.file_vm = vm;
-	running = is_running(&j);
+	running = is_running(&j) && has_interpreter(&j, major);
 	if (running)
 		jvm_chunks_read(j.facts, p, &j.vm);
 	r = find_layout(&j, tables, spare);
