@@ -324,16 +324,27 @@ static bool is_otlp(const uint8_t *data, size_t len)
 	return r == 0;
 }
 
-/* pprof's first byte is a newline, too: only space before a brace is not enough. */
-static bool is_json(const uint8_t *data, size_t len)
+static size_t skip_space(const uint8_t *data, size_t len, size_t i)
 {
-	size_t i = 0;
-
 	while (i < len && data[i] && strchr(" \t\r\n", data[i]))
 		i++;
-	if (i == len || (data[i] != '{' && data[i] != '['))
+	return i;
+}
+
+/*
+ * pprof's first byte is a newline, too: only space before a brace is not enough. A folded
+ * stack may begin with a bracket ("[unknown]"): what follows it tells.
+ */
+static bool is_json(const uint8_t *data, size_t len)
+{
+	size_t i = skip_space(data, len, 0), inner;
+
+	if (i == len)
 		return false;
-	return i == 0 || (len - i > 1 && (data[i + 1] == '"' || data[i + 1] == '{'));
+	if (data[i] == '{')
+		return i == 0 || (len - i > 1 && data[i + 1] == '"');
+	inner = skip_space(data, len, i + 1);
+	return data[i] == '[' && inner < len && (data[inner] == '{' || data[inner] == ']');
 }
 
 static int read_otlp_json(struct profile **out, const void *data, size_t len,

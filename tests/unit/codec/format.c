@@ -120,6 +120,16 @@ static void others_json_is_told_by_its_members(void **state)
 	}
 }
 
+static void folded_stacks_may_begin_with_a_bracket(void **state)
+{
+	static const char text[] = "[libc.so.6+0x27249];main;b 3\n[unknown] 2\n";
+	struct profile *p;
+
+	assert_int_equal(format_read(&p, text, strlen(text), NULL, NULL), 0);
+	assert_int_equal(profile_n_samples(p), 2);
+	profile_free(p);
+}
+
 static void what_is_no_profile_is_refused(void **state)
 {
 	struct profile *p;
@@ -138,4 +148,5 @@ static void what_is_no_profile_is_refused(void **state)
 TEST_GROUP(test_format, TEST(the_suffix_names_the_format),
 	   TEST(every_suffix_in_the_message_is_known), TEST(every_id_in_the_message_is_known),
 	   TEST(what_a_format_has_no_place_for_is_named), TEST(what_is_written_is_recognized),
-	   TEST(others_json_is_told_by_its_members), TEST(what_is_no_profile_is_refused))
+	   TEST(others_json_is_told_by_its_members), TEST(folded_stacks_may_begin_with_a_bracket),
+	   TEST(what_is_no_profile_is_refused))
