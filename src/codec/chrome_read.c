@@ -20,7 +20,6 @@
 #include "base/index.h"
 #include "base/vec.h"
 #include "codec/json_profile.h"
-#include "profile/profile.h"
 
 enum { NONE = -1, NS_PER_US = 1000, MAX_CAT = 32, MAX_ID = 32 };
 
@@ -189,7 +188,7 @@ static int take_name(struct reader *rd)
 	int r;
 
 	if (!strcmp(what, "process_name"))
-		return vec_push(&rd->processes, process) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+		return json_profile_kept(&rd->jp, vec_push(&rd->processes, process));
 	if (strcmp(what, "thread_name") != 0)
 		return 0;
 	r = find_thread(rd, &id);
@@ -214,9 +213,9 @@ static int begin_call(struct reader *rd, struct thread *t, struct call *c)
 	struct event *e = &rd->event;
 	int r;
 
-	if (rd->calls.len == rd->jp.limits.samples)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u events",
-			       rd->jp.limits.samples);
+	r = json_profile_room(&rd->jp, rd->calls.len, rd->jp.limits.samples, "events");
+	if (r < 0)
+		return r;
 	e->frame.mapping = PROFILE_NONE;
 	e->frame.kind = json_profile_kind(e->cat);
 	r = json_profile_add_frame(&rd->jp, &e->frame, &c->location);
@@ -225,7 +224,7 @@ static int begin_call(struct reader *rd, struct thread *t, struct call *c)
 	c->outer = t->open;
 	if (e->ph[0] == 'B')
 		t->open = (int64_t)rd->calls.len;
-	return vec_push(&rd->calls, *c) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	return json_profile_kept(&rd->jp, vec_push(&rd->calls, *c));
 }
 
 static void end_call(struct reader *rd, struct thread *t, int64_t end)
@@ -327,39 +326,44 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static void name_processes(struct reader *rd)
+static uint32_t process_name(const struct reader *rd, int64_t pid)
 {
-	if (!rd->processes.len)
-		return;
-	qsort(rd->processes.data, rd->processes.len, sizeof(*rd->processes.data), by_pid);
-	for (size_t i = 0; i < rd->threads.len; i++) {
-		struct thread *t = &rd->threads.data[i];
-		const struct process key = { .pid = t->who.pid }, *found;
+	const struct process key = { .pid = pid }, *found = NULL;
 
+	if (rd->processes.len)
 		found = bsearch(&key, rd->processes.data, rd->processes.len,
 				sizeof(*rd->processes.data), by_pid);
-		if (found)
-			t->who.process = found->name;
+	return found ? found->name : 0;
+}
+
+static int label_threads(struct reader *rd)
+{
+	int r = 0;
+
+	if (rd->processes.len)
+		qsort(rd->processes.data, rd->processes.len, sizeof(*rd->processes.data), by_pid);
+	for (size_t i = 0; r == 0 && i < rd->threads.len; i++) {
+		struct json_thread *who = &rd->threads.data[i].who;
+
+		who->process = process_name(rd, who->pid);
+		r = json_profile_label_thread(&rd->jp, who);
 	}
+	return r;
 }
 
 static int add_time(struct reader *rd, const struct thread *t, int64_t ns)
 {
-	struct profile_label labels[JSON_THREAD_LABELS];
-	struct profile_sample s = { .labels = labels, .values = &ns };
+	struct profile_sample s = {
+		.labels = t->who.labels,
+		.n_labels = t->who.n_labels,
+		.values = &ns,
+	};
 	int r;
 
 	if (ns <= 0 || !rd->stack.len)
 		return 0;
-	if (profile_n_samples(rd->jp.p) >= rd->jp.limits.samples)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u stacks",
-			       rd->jp.limits.samples);
-	r = json_profile_thread_labels(&rd->jp, &t->who, labels, &s.n_labels);
-	if (r == 0)
-		r = json_profile_add_stack(&rd->jp, &rd->stack, &s.stack);
-	if (r < 0)
-		return r;
-	return profile_add_sample(rd->jp.p, &s) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	r = json_profile_add_stack(&rd->jp, &rd->stack, &s.stack);
+	return r < 0 ? r : json_profile_add_sample(&rd->jp, &s);
 }
 
 /* Go on from @*now to @to, leaving what ends on the way. */
@@ -427,18 +431,19 @@ static int say(struct reader *rd, size_t n, const char *what)
 	if (!n)
 		return 0;
 	snprintf(text, sizeof(text), "%zu %s", n, what);
-	return profile_add_comment(rd->jp.p, text) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	return json_profile_kept(&rd->jp, profile_add_comment(rd->jp.p, text));
 }
 
 static int make_profile(struct reader *rd)
 {
-	int r = 0;
+	int r;
 
 	if (profile_add_sample_type(rd->jp.p, "wall", "nanoseconds") < 0)
 		return json_profile_no_memory(&rd->jp);
 	end_open_calls(rd);
-	name_processes(rd);
-	r = walk_threads(rd);
+	r = label_threads(rd);
+	if (r == 0)
+		r = walk_threads(rd);
 	if (r == 0)
 		r = say(rd, rd->n_others, "events of the trace are no calls");
 	if (r == 0)

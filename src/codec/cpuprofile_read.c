@@ -14,7 +14,6 @@
 #include "base/vec.h"
 #include "codec/idmap.h"
 #include "codec/json_profile.h"
-#include "profile/profile.h"
 
 enum { NS_PER_US = 1000, N_TYPES = 2 };
 
@@ -90,10 +89,10 @@ static int read_child(void *ctx)
 
 	if (r < 0)
 		return r;
-	if (rd->edges.len == rd->jp.limits.things)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u nodes",
-			       rd->jp.limits.things);
-	return vec_push(&rd->edges, edge) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	r = json_profile_room(&rd->jp, rd->edges.len, rd->jp.limits.things, "nodes");
+	if (r < 0)
+		return r;
+	return json_profile_kept(&rd->jp, vec_push(&rd->edges, edge));
 }
 
 static int read_node_member(void *ctx, const char *key)
@@ -115,11 +114,9 @@ static int read_node_member(void *ctx, const char *key)
 static int read_node(void *ctx)
 {
 	struct reader *rd = ctx;
-	int r;
-
-	if (rd->nodes.len == rd->jp.limits.things)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u nodes",
-			       rd->jp.limits.things);
+	int r = json_profile_room(&rd->jp, rd->nodes.len, rd->jp.limits.things, "nodes");
+	if (r < 0)
+		return r;
 	rd->node = (struct node){ .parent = PROFILE_NONE, .stack = PROFILE_NONE };
 	rd->frame = (struct json_frame){ .mapping = PROFILE_NONE, .kind = PROFILE_FRAME_V8 };
 	r = json_profile_members(&rd->jp, read_node_member, rd);
@@ -147,10 +144,10 @@ static int read_sample(void *ctx)
 
 	if (r < 0)
 		return r;
-	if (rd->samples.len == rd->jp.limits.samples)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u samples",
-			       rd->jp.limits.samples);
-	return vec_push(&rd->samples, id) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	r = json_profile_room(&rd->jp, rd->samples.len, rd->jp.limits.samples, "samples");
+	if (r < 0)
+		return r;
+	return json_profile_kept(&rd->jp, vec_push(&rd->samples, id));
 }
 
 static int read_delta(void *ctx)
@@ -161,7 +158,7 @@ static int read_delta(void *ctx)
 
 	if (r < 0)
 		return r;
-	return vec_push(&rd->deltas, us) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	return json_profile_kept(&rd->jp, vec_push(&rd->deltas, us));
 }
 
 static int read_member(void *ctx, const char *key)
@@ -260,10 +257,10 @@ static int add_samples(struct reader *rd)
 			values[1] = 0; /* samples of several threads may be out of order */
 		if (r == 0)
 			r = stack_of(rd, node, &s.stack);
+		if (r == 0)
+			r = json_profile_add_sample(&rd->jp, &s);
 		if (r < 0)
 			return r;
-		if (profile_add_sample(rd->jp.p, &s) < 0)
-			return json_profile_no_memory(&rd->jp);
 	}
 	return 0;
 }

@@ -16,7 +16,6 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "codec/json_profile.h"
-#include "profile/profile.h"
 
 enum { MAX_TEXT = 32, NS_PER_MS = 1000000 };
 
@@ -105,7 +104,7 @@ struct reader {
 	size_t type_of[N_WEIGHTS]; /* sample type */
 	enum weight weight;        /* of the thread */
 	struct json_thread thread;
-	struct json_ids stack;
+	struct json_ids stack, frames_made, stacks_made; /* of the thread */
 	size_t n_threads;
 	char text[MAX_TEXT];
 };
@@ -132,6 +131,8 @@ static void reader_fini(struct reader *rd)
 	vec_fini(&rd->libs);
 	vec_fini(&rd->categories);
 	vec_fini(&rd->stack);
+	vec_fini(&rd->frames_made);
+	vec_fini(&rd->stacks_made);
 }
 
 /* ---- tables ------------------------------------------------------------------- */
@@ -154,18 +155,16 @@ static int read_cell(void *ctx)
 	if (c->len == rd->jp.limits.things)
 		return err_set(rd->jp.err, -EFBIG, "a column of %s has more than %u values",
 			       columns[rd->column].table, rd->jp.limits.things);
-	return vec_push(c, v) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	return json_profile_kept(&rd->jp, vec_push(c, v));
 }
 
 static int read_weight_type(struct reader *rd)
 {
 	int r = json_profile_text(&rd->jp, rd->text, sizeof(rd->text));
 
-	for (size_t i = 0; r == 0 && i < N_WEIGHTS; i++) {
-		if (strcmp(rd->text, weights[i].weight_type) != 0)
-			continue;
-		rd->weight = (enum weight)i;
-	}
+	for (size_t i = 0; r == 0 && i < N_WEIGHTS; i++)
+		if (!strcmp(rd->text, weights[i].weight_type))
+			rd->weight = (enum weight)i;
 	return r;
 }
 
@@ -195,10 +194,10 @@ static int read_string(void *ctx)
 
 	if (r < 0)
 		return r;
-	if (strings->len == rd->jp.limits.strings)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u strings",
-			       rd->jp.limits.strings);
-	return vec_push(strings, id) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	r = json_profile_room(&rd->jp, strings->len, rd->jp.limits.strings, "strings");
+	if (r < 0)
+		return r;
+	return json_profile_kept(&rd->jp, vec_push(strings, id));
 }
 
 /* A table of a thread, or one that threads share. */
@@ -246,7 +245,18 @@ static uint32_t string_cell(const struct reader *rd, enum column_id id, int64_t 
 
 /* ---- a thread's profile ------------------------------------------------------- */
 
-static int add_frame(struct reader *rd, int64_t frame)
+/* What is made of each of @n_rows: nothing yet. */
+static int clear_made(struct reader *rd, struct json_ids *made, size_t n_rows)
+{
+	int r = 0;
+
+	made->len = 0;
+	for (size_t i = 0; r == 0 && i < n_rows; i++)
+		r = vec_push(made, PROFILE_NONE);
+	return json_profile_kept(&rd->jp, r);
+}
+
+static int add_frame(struct reader *rd, int64_t frame, uint32_t *out)
 {
 	int64_t func = cell(rd, FRAME_FUNC, frame), address = cell(rd, FRAME_ADDRESS, frame);
 	int64_t category = cell(rd, FRAME_CATEGORY, frame);
@@ -260,8 +270,6 @@ static int add_frame(struct reader *rd, int64_t frame)
 		.mapping = PROFILE_NONE,
 		.address = address > 0 ? (uint64_t)address : 0,
 	};
-	uint32_t id;
-	int r;
 
 	if (!f.file)
 		f.file = string_cell(rd, SOURCE_FILE, cell(rd, FUNC_SOURCE, func));
@@ -269,10 +277,20 @@ static int add_frame(struct reader *rd, int64_t frame)
 		f.mapping = rd->libs.data[lib];
 	if (category >= 0 && (uint64_t)category < rd->categories.len)
 		f.kind = rd->categories.data[category];
-	r = json_profile_add_frame(&rd->jp, &f, &id);
-	if (r == 0 && vec_push(&rd->stack, id) < 0)
-		r = json_profile_no_memory(&rd->jp);
-	return r;
+	return json_profile_add_frame(&rd->jp, &f, out);
+}
+
+static int push_frame(struct reader *rd, int64_t frame)
+{
+	bool is_row = frame >= 0 && (uint64_t)frame < rd->frames_made.len;
+	uint32_t id = is_row ? rd->frames_made.data[frame] : PROFILE_NONE;
+	int r = id == PROFILE_NONE ? add_frame(rd, frame, &id) : 0;
+
+	if (r < 0)
+		return r;
+	if (is_row)
+		rd->frames_made.data[frame] = id;
+	return json_profile_kept(&rd->jp, vec_push(&rd->stack, id));
 }
 
 /* The stack of row @row, from its leaf to its root. */
@@ -286,12 +304,25 @@ static int add_stack(struct reader *rd, int64_t row, uint32_t *out)
 			return err_set(rd->jp.err, -EFBIG,
 				       "thread %zu: a stack has more than %u frames", rd->n_threads,
 				       rd->jp.limits.depth);
-		r = add_frame(rd, cell(rd, STACK_FRAME, row));
+		r = push_frame(rd, cell(rd, STACK_FRAME, row));
 	}
 	if (r < 0)
 		return r;
 	vec_reverse(&rd->stack);
 	return json_profile_add_stack(&rd->jp, &rd->stack, out);
+}
+
+static int stack_of(struct reader *rd, int64_t row, uint32_t *out)
+{
+	bool is_row = (uint64_t)row < rd->stacks_made.len;
+	int r = 0;
+
+	*out = is_row ? rd->stacks_made.data[row] : PROFILE_NONE;
+	if (*out == PROFILE_NONE)
+		r = add_stack(rd, row, out);
+	if (r == 0 && is_row)
+		rd->stacks_made.data[row] = *out;
+	return r;
 }
 
 /* When sample @i was, in ns since 1970; 0: not known. @since_start: the sum of deltas, in ms. */
@@ -312,15 +343,15 @@ static uint64_t time_of(const struct reader *rd, size_t i, double *since_start)
 static int add_sample(struct reader *rd, size_t i, uint64_t time)
 {
 	const struct column *weight = &rd->own.columns[SAMPLE_WEIGHT];
-	struct profile_label labels[JSON_THREAD_LABELS];
 	int64_t values[N_WEIGHTS] = { 0 };
-	struct profile_sample s = { .labels = labels, .values = values };
+	struct profile_sample s = {
+		.labels = rd->thread.labels,
+		.n_labels = rd->thread.n_labels,
+		.values = values,
+	};
 	double v = i < weight->len ? weight->data[i] : 1;
 	int r;
 
-	if (profile_n_samples(rd->jp.p) >= rd->jp.limits.samples)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u samples",
-			       rd->jp.limits.samples);
 	if (time) {
 		s.times = &time;
 		s.n_times = 1;
@@ -328,20 +359,20 @@ static int add_sample(struct reader *rd, size_t i, uint64_t time)
 	r = json_profile_round(&rd->jp, v * weights[rd->weight].factor,
 			       &values[rd->type_of[rd->weight]]);
 	if (r == 0)
-		r = json_profile_thread_labels(&rd->jp, &rd->thread, labels, &s.n_labels);
-	if (r == 0)
-		r = add_stack(rd, cell(rd, SAMPLE_STACK, (int64_t)i), &s.stack);
-	if (r < 0)
-		return r;
-	return profile_add_sample(rd->jp.p, &s) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+		r = stack_of(rd, cell(rd, SAMPLE_STACK, (int64_t)i), &s.stack);
+	return r < 0 ? r : json_profile_add_sample(&rd->jp, &s);
 }
 
 /* A sample without a stack is none: the thread was not there to be sampled. */
 static int add_samples(struct reader *rd)
 {
 	double since_start = 0;
-	int r = 0;
+	int r = json_profile_label_thread(&rd->jp, &rd->thread);
 
+	if (r == 0)
+		r = clear_made(rd, &rd->frames_made, column(rd, FRAME_FUNC)->len);
+	if (r == 0)
+		r = clear_made(rd, &rd->stacks_made, column(rd, STACK_FRAME)->len);
 	for (size_t i = 0; r == 0 && i < rd->own.columns[SAMPLE_STACK].len; i++) {
 		uint64_t time = time_of(rd, i, &since_start);
 
@@ -448,9 +479,9 @@ static int read_lib(void *ctx)
 	r = json_profile_members(&rd->jp, read_lib_member, rd);
 	if (r < 0)
 		return r;
-	if (rd->libs.len == rd->jp.limits.things)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u libraries",
-			       rd->jp.limits.things);
+	r = json_profile_room(&rd->jp, rd->libs.len, rd->jp.limits.things, "libraries");
+	if (r < 0)
+		return r;
 	if (profile_add_mapping(rd->jp.p, &rd->lib, &id) < 0 || vec_push(&rd->libs, id) < 0)
 		return json_profile_no_memory(&rd->jp);
 	return 0;
@@ -472,12 +503,11 @@ static int read_category_member(void *ctx, const char *key)
 static int read_category(void *ctx)
 {
 	struct reader *rd = ctx;
-
-	if (rd->categories.len == rd->jp.limits.things)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u categories",
-			       rd->jp.limits.things);
-	if (vec_push(&rd->categories, PROFILE_FRAME_UNKNOWN) < 0)
-		return json_profile_no_memory(&rd->jp);
+	int r = json_profile_room(&rd->jp, rd->categories.len, rd->jp.limits.things, "categories");
+	if (r == 0)
+		r = json_profile_kept(&rd->jp, vec_push(&rd->categories, PROFILE_FRAME_UNKNOWN));
+	if (r < 0)
+		return r;
 	return json_profile_members(&rd->jp, read_category_member, rd);
 }
 
@@ -526,7 +556,7 @@ static int add_types(struct reader *rd)
 		rd->type_of[i] = profile_n_sample_types(rd->jp.p);
 		r = profile_add_sample_type(rd->jp.p, weights[i].type, weights[i].unit);
 	}
-	return r < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	return json_profile_kept(&rd->jp, r);
 }
 
 int firefox_read(struct profile **out, const void *data, size_t len,

@@ -6,13 +6,24 @@
 
 #include "base/err.h"
 #include "codec/frame_kind.h"
-#include "profile/profile.h"
 
 enum { MAX_KEY = 64 };
 
 int json_profile_no_memory(struct json_profile *jp)
 {
 	return err_set(jp->err, -ENOMEM, "no memory to read the profile");
+}
+
+int json_profile_kept(struct json_profile *jp, int r)
+{
+	return r < 0 ? json_profile_no_memory(jp) : 0;
+}
+
+int json_profile_room(struct json_profile *jp, size_t n, size_t limit, const char *things)
+{
+	if (n < limit)
+		return 0;
+	return err_set(jp->err, -EFBIG, "there are more than %zu %s", limit, things);
 }
 
 int json_profile_init(struct json_profile *jp, size_t len, const struct codec_limits *limits,
@@ -25,7 +36,7 @@ int json_profile_init(struct json_profile *jp, size_t len, const struct codec_li
 	};
 	if (len > jp->limits.bytes)
 		return err_set(err, -EFBIG, "it has more than %zu bytes", jp->limits.bytes);
-	return profile_new(&jp->p) < 0 ? json_profile_no_memory(jp) : 0;
+	return json_profile_kept(jp, profile_new(&jp->p));
 }
 
 void json_profile_fini(struct json_profile *jp)
@@ -146,7 +157,7 @@ int json_profile_string(struct json_profile *jp, uint32_t *out)
 	if (r < 0)
 		return r;
 	r = profile_add_string(jp->p, (const char *)jp->j.text.data, jp->j.text.len, out);
-	return r < 0 ? json_profile_no_memory(jp) : 0;
+	return json_profile_kept(jp, r);
 }
 
 static uint32_t position(int64_t v)
@@ -196,28 +207,34 @@ int json_profile_add_stack(struct json_profile *jp, struct json_ids *stack, uint
 	return 0;
 }
 
-static int add_label(struct json_profile *jp, const char *key, struct profile_label value,
-		     struct profile_label *labels, uint32_t *n)
+int json_profile_add_sample(struct json_profile *jp, const struct profile_sample *s)
+{
+	int r = json_profile_room(jp, profile_n_samples(jp->p), jp->limits.samples, "samples");
+
+	return r < 0 ? r : json_profile_kept(jp, profile_add_sample(jp->p, s));
+}
+
+static int add_label(struct json_profile *jp, struct json_thread *t, const char *key,
+		     struct profile_label value)
 {
 	if (profile_add_string(jp->p, key, strlen(key), &value.key) < 0)
 		return json_profile_no_memory(jp);
-	labels[(*n)++] = value;
+	t->labels[t->n_labels++] = value;
 	return 0;
 }
 
-int json_profile_thread_labels(struct json_profile *jp, const struct json_thread *t,
-			       struct profile_label *labels, uint32_t *n)
+int json_profile_label_thread(struct json_profile *jp, struct json_thread *t)
 {
 	int r;
 
-	*n = 0;
-	r = add_label(jp, "pid", (struct profile_label){ .num = t->pid }, labels, n);
+	t->n_labels = 0;
+	r = add_label(jp, t, "pid", (struct profile_label){ .num = t->pid });
 	if (r == 0)
-		r = add_label(jp, "tid", (struct profile_label){ .num = t->tid }, labels, n);
+		r = add_label(jp, t, "tid", (struct profile_label){ .num = t->tid });
 	if (r == 0 && t->process)
-		r = add_label(jp, "comm", (struct profile_label){ .str = t->process }, labels, n);
+		r = add_label(jp, t, "comm", (struct profile_label){ .str = t->process });
 	if (r == 0 && t->name)
-		r = add_label(jp, "thread", (struct profile_label){ .str = t->name }, labels, n);
+		r = add_label(jp, t, "thread", (struct profile_label){ .str = t->name });
 	return r;
 }
 

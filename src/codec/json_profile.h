@@ -15,10 +15,9 @@
 #include "base/json_read.h"
 #include "base/vec.h"
 #include "codec/limits.h"
+#include "profile/profile.h"
 
 struct err;
-struct profile;
-struct profile_label;
 
 struct json_profile {
 	struct json_read j;
@@ -83,16 +82,24 @@ int json_profile_add_stack(struct json_profile *jp, struct json_ids *stack, uint
 /* The kind of frames that is called so (profile_frame_kind_label()); unknown. */
 uint8_t json_profile_kind(const char *label);
 
+enum { JSON_THREAD_LABELS = 4 };
+
 /* Whose samples they are; names are ids of strings. */
 struct json_thread {
 	int64_t pid, tid;
 	uint32_t process, name; /* 0: not known */
+	uint32_t n_labels;
+	struct profile_label labels[JSON_THREAD_LABELS];
 };
 
-enum { JSON_THREAD_LABELS = 4 };
+/* Make its labels, when all else of it is known: pid, tid, comm, thread. */
+int json_profile_label_thread(struct json_profile *jp, struct json_thread *t);
 
-/* Its labels: pid, tid, comm, thread, into @labels, which are as many. */
-int json_profile_thread_labels(struct json_profile *jp, const struct json_thread *t,
-			       struct profile_label *labels, uint32_t *n);
+int json_profile_add_sample(struct json_profile *jp, const struct profile_sample *s);
 
+/* May one more be added to @n? There can be @limit of these @things. */
+int json_profile_room(struct json_profile *jp, size_t n, size_t limit, const char *things);
+
+/* What adding to a vector or to the profile gave, as an error of the file's reader. */
+int json_profile_kept(struct json_profile *jp, int r);
 int json_profile_no_memory(struct json_profile *jp) __attribute__((cold));

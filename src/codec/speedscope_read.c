@@ -89,11 +89,9 @@ static int read_frame(void *ctx)
 {
 	struct reader *rd = ctx;
 	uint32_t id;
-	int r;
-
-	if (rd->locations.len == rd->jp.limits.things)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u frames",
-			       rd->jp.limits.things);
+	int r = json_profile_room(&rd->jp, rd->locations.len, rd->jp.limits.things, "frames");
+	if (r < 0)
+		return r;
 	rd->frame = (struct json_frame){ .mapping = PROFILE_NONE };
 	r = json_profile_members(&rd->jp, read_frame_member, rd);
 	if (r == 0)
@@ -124,19 +122,16 @@ static int push_frame(struct reader *rd, int64_t i)
 	if (rd->stack.len == rd->jp.limits.depth)
 		return err_set(err, -EFBIG, "sample %zu: it has more than %u frames",
 			       rd->stacks.len, rd->jp.limits.depth);
-	return vec_push(&rd->stack, rd->locations.data[i]) < 0 ? json_profile_no_memory(&rd->jp)
-							       : 0;
+	return json_profile_kept(&rd->jp, vec_push(&rd->stack, rd->locations.data[i]));
 }
 
 /* Keep the stack as it is now, the root first. */
 static int keep_stack(struct reader *rd)
 {
 	uint32_t id;
-	int r;
-
-	if (rd->stacks.len == rd->jp.limits.samples)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %u samples",
-			       rd->jp.limits.samples);
+	int r = json_profile_room(&rd->jp, rd->stacks.len, rd->jp.limits.samples, "samples");
+	if (r < 0)
+		return r;
 	r = json_profile_add_stack(&rd->jp, &rd->stack, &id);
 	if (r == 0 && vec_push(&rd->stacks, id) < 0)
 		r = json_profile_no_memory(&rd->jp);
@@ -145,7 +140,7 @@ static int keep_stack(struct reader *rd)
 
 static int keep_weight(struct reader *rd, double v)
 {
-	return vec_push(&rd->weights, v) < 0 ? json_profile_no_memory(&rd->jp) : 0;
+	return json_profile_kept(&rd->jp, vec_push(&rd->weights, v));
 }
 
 static int read_stack_item(void *ctx)
@@ -263,9 +258,11 @@ static int read_type(void *ctx)
 		return err_set(rd->jp.err, -ENOTSUP,
 			       "profile %zu is neither a sampled nor an evented one",
 			       rd->parts.len);
-	if (rd->parts.len == (rd->by_type ? SPEEDSCOPE_MAX_TYPES : rd->jp.limits.things))
-		return err_set(rd->jp.err, -EFBIG, "there are more than %zu profiles",
-			       rd->parts.len);
+	r = json_profile_room(&rd->jp, rd->parts.len,
+			      rd->by_type ? SPEEDSCOPE_MAX_TYPES : rd->jp.limits.things,
+			      "profiles");
+	if (r < 0)
+		return r;
 	if (!strcmp(rd->unit, "none") || !rd->unit[0])
 		snprintf(rd->unit, sizeof(rd->unit), "count");
 	snprintf(part.unit, sizeof(part.unit), "%.*s", (int)sizeof(part.unit) - 1, rd->unit);
@@ -290,17 +287,17 @@ static int add_type(struct reader *rd, struct part *part)
 	double ns = rd->by_type ? 0 : profile_unit_ns(part->unit);
 	const char *unit = ns > 0 ? "nanoseconds" : part->unit;
 	const char *name = profile_string(rd->jp.p, part->name);
+	int r;
 
 	if (ns > 0)
 		part->factor = ns;
 	if (part->is_thread)
 		name = ns > 0 ? "cpu" : !strcmp(unit, "count") ? "samples" : "space";
 	part->type = profile_n_sample_types(rd->jp.p);
-	if (part->type == SPEEDSCOPE_MAX_TYPES)
-		return err_set(rd->jp.err, -EFBIG, "there are more than %d units",
-			       SPEEDSCOPE_MAX_TYPES);
-	return profile_add_sample_type(rd->jp.p, name, unit) < 0 ? json_profile_no_memory(&rd->jp)
-								 : 0;
+	r = json_profile_room(&rd->jp, part->type, SPEEDSCOPE_MAX_TYPES, "units");
+	if (r < 0)
+		return r;
+	return json_profile_kept(&rd->jp, profile_add_sample_type(rd->jp.p, name, unit));
 }
 
 static int add_types(struct reader *rd)
@@ -356,8 +353,9 @@ static int add_samples(struct reader *rd, const struct part *part)
 			s.labels = &label;
 			s.n_labels = 1;
 		}
-		if (profile_add_sample(rd->jp.p, &s) < 0)
-			return json_profile_no_memory(&rd->jp);
+		r = json_profile_add_sample(&rd->jp, &s);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
