@@ -32,10 +32,8 @@ static struct profile *read_text(const char *text)
 static void assert_stacks(const char *text, const char *want)
 {
 	struct profile *p = read_text(text);
-	char *got = fixture_plain_folded(p, 0);
 
-	assert_string_equal(got, want);
-	free(got);
+	fixture_assert_folded(p, 0, want);
 	profile_free(p);
 }
 
@@ -48,15 +46,10 @@ static void what_was_written_comes_back(void **state)
 	for (uint32_t seed = 0; seed < 10; seed++) {
 		struct profile *p = fixture_random(seed, &size), *back;
 		struct buf b = { 0 };
-		char *want, *got;
 
 		assert_int_equal(chrome_write(p, 1, &b, NULL), 0);
 		assert_int_equal(chrome_read(&back, b.data, b.len, NULL, NULL), 0);
-		want = fixture_plain_folded(p, 1);
-		got = fixture_plain_folded(back, 0);
-		assert_string_equal(got, want);
-		free(want);
-		free(got);
+		fixture_assert_alike(p, 1, back, 0);
 		buf_fini(&b);
 		profile_free(p);
 		profile_free(back);
@@ -122,33 +115,24 @@ static void what_does_not_nest_is_cut_and_said(void **state)
 	profile_free(p);
 }
 
-static void assert_refused(const char *text, const struct codec_limits *limits, int code,
-			   const char *why)
-{
-	struct profile *p;
-	struct err err = { 0 };
-
-	assert_int_equal(chrome_read(&p, text, strlen(text), limits, &err), code);
-	assert_string_equal(err.msg, why);
-}
-
 static void wrong_traces_are_refused(void **state)
 {
 	struct codec_limits l = codec_limits_default();
 
-	assert_refused("{}", NULL, -EBADMSG, "it has no events: not a trace of Chrome's");
-	assert_refused("[1]", NULL, -EBADMSG,
-		       "byte 1: this is not what Chrome's trace format has here");
-	assert_refused("[" CALL("a", 1e300, 1) "]", NULL, -EBADMSG,
-		       "byte 57: the number is too large");
-	assert_refused("[" CALL("a", 9e15, 1) "]", NULL, -EBADMSG,
-		       "event 0: its time is out of range");
+	fixture_assert_refused(chrome_read, "{}", NULL, -EBADMSG,
+			       "it has no events: not a trace of Chrome's");
+	fixture_assert_refused(chrome_read, "[1]", NULL, -EBADMSG,
+			       "byte 1: this is not what Chrome's trace format has here");
+	fixture_assert_refused(chrome_read, "[" CALL("a", 1e300, 1) "]", NULL, -EBADMSG,
+			       "byte 57: the number is too large");
+	fixture_assert_refused(chrome_read, "[" CALL("a", 9e15, 1) "]", NULL, -EBADMSG,
+			       "event 0: its time is out of range");
 	l.depth = 1;
-	assert_refused("[" CALL("a", 0, 3) "," CALL("b", 1, 1) "]", &l, -EFBIG,
-		       "more than 1 calls are open at once");
+	fixture_assert_refused(chrome_read, "[" CALL("a", 0, 3) "," CALL("b", 1, 1) "]", &l, -EFBIG,
+			       "more than 1 calls are open at once");
 	l.samples = 1;
-	assert_refused("[" CALL("a", 0, 3) "," CALL("b", 1, 1) "]", &l, -EFBIG,
-		       "there are more than 1 events");
+	fixture_assert_refused(chrome_read, "[" CALL("a", 0, 3) "," CALL("b", 1, 1) "]", &l, -EFBIG,
+			       "there are more than 1 events");
 }
 
 TEST_GROUP(test_chrome_read, TEST(what_was_written_comes_back),

@@ -2,7 +2,6 @@
 #include "codec/cpuprofile_read.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -24,15 +23,10 @@ static void a_sample_lasts_until_the_next(void **state)
 			2, "main", CHILDREN(3)) "," NODE(3, "", "") "]}";
 	struct profile *p;
 	struct profile_location l;
-	char *got;
 
 	assert_int_equal(cpuprofile_read(&p, text, strlen(text), NULL, NULL), 0);
-	got = fixture_plain_folded(p, 0);
-	assert_string_equal(got, "main 1\nmain;(anonymous) 3\n");
-	free(got);
-	got = fixture_plain_folded(p, 1);
-	assert_string_equal(got, "main 20000\nmain;(anonymous) 80000\n");
-	free(got);
+	fixture_assert_folded(p, 0, "main 1\nmain;(anonymous) 3\n");
+	fixture_assert_folded(p, 1, "main 20000\nmain;(anonymous) 80000\n");
 	l = profile_location(p, profile_stack(p, profile_sample(p, 0).stack, NULL)[0]);
 	assert_int_equal(l.kind, PROFILE_FRAME_V8);
 	assert_int_equal(profile_function(p, l.lines[0].function)->start_line, 5);
@@ -44,44 +38,38 @@ static void parents_may_be_told_instead_of_children(void **state)
 	static const char text[] = "{\"nodes\":[" NODE(90, "b", ",\"parent\":7") "," NODE(
 		7, "a", ",\"parent\":5") "," NODE(5, "(root)", "") "],\"samples\":[90,7]}";
 	struct profile *p;
-	char *got;
 
 	assert_int_equal(cpuprofile_read(&p, text, strlen(text), NULL, NULL), 0);
-	got = fixture_plain_folded(p, 0);
-	assert_string_equal(got, "a 1\na;b 1\n");
-	free(got);
+	fixture_assert_folded(p, 0, "a 1\na;b 1\n");
 	profile_free(p);
-}
-
-static void assert_refused(const char *text, const struct codec_limits *limits, int code,
-			   const char *why)
-{
-	struct profile *p;
-	struct err err = { 0 };
-
-	assert_int_equal(cpuprofile_read(&p, text, strlen(text), limits, &err), code);
-	assert_string_equal(err.msg, why);
 }
 
 static void wrong_cpu_profiles_are_refused(void **state)
 {
 	struct codec_limits l = codec_limits_default();
 
-	assert_refused("{}", NULL, -EBADMSG, "it has no nodes: not a CPU profile of V8's");
-	assert_refused("{\"nodes\":[{}]}", NULL, -EBADMSG, "node 0 has no id");
-	assert_refused("{\"nodes\":[" NODE(2, "a", "") "," NODE(2, "b", "") "]}", NULL, -EBADMSG,
-		       "node 2 is there twice");
-	assert_refused("{\"nodes\":[" NODE(1, "a", "") "],\"samples\":[2]}", NULL, -EBADMSG,
-		       "sample 0: there is no node 2");
+	fixture_assert_refused(cpuprofile_read, "{}", NULL, -EBADMSG,
+			       "it has no nodes: not a CPU profile of V8's");
+	fixture_assert_refused(cpuprofile_read, "{\"nodes\":[{}]}", NULL, -EBADMSG,
+			       "node 0 has no id");
+	fixture_assert_refused(cpuprofile_read,
+			       "{\"nodes\":[" NODE(2, "a", "") "," NODE(2, "b", "") "]}", NULL,
+			       -EBADMSG, "node 2 is there twice");
+	fixture_assert_refused(cpuprofile_read,
+			       "{\"nodes\":[" NODE(1, "a", "") "],\"samples\":[2]}", NULL, -EBADMSG,
+			       "sample 0: there is no node 2");
 	/* its own parent */
-	assert_refused("{\"nodes\":[" NODE(1, "a", ",\"parent\":1") "],\"samples\":[1]}", NULL,
-		       -EFBIG, "node 1 has more than 16384 parents");
+	fixture_assert_refused(cpuprofile_read,
+			       "{\"nodes\":[" NODE(1, "a", ",\"parent\":1") "],\"samples\":[1]}",
+			       NULL, -EFBIG, "node 1 has more than 16384 parents");
 	l.samples = 1;
-	assert_refused("{\"nodes\":[" NODE(1, "a", "") "],\"samples\":[1,1]}", &l, -EFBIG,
-		       "there are more than 1 samples");
+	fixture_assert_refused(cpuprofile_read,
+			       "{\"nodes\":[" NODE(1, "a", "") "],\"samples\":[1,1]}", &l, -EFBIG,
+			       "there are more than 1 samples");
 	l.things = 1;
-	assert_refused("{\"nodes\":[" NODE(1, "a", "") "," NODE(2, "b", "") "]}", &l, -EFBIG,
-		       "there are more than 1 nodes");
+	fixture_assert_refused(cpuprofile_read,
+			       "{\"nodes\":[" NODE(1, "a", "") "," NODE(2, "b", "") "]}", &l,
+			       -EFBIG, "there are more than 1 nodes");
 }
 
 TEST_GROUP(test_cpuprofile_read, TEST(a_sample_lasts_until_the_next),

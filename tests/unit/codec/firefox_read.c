@@ -2,7 +2,6 @@
 #include "codec/firefox_read.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -22,15 +21,10 @@ static void what_was_written_comes_back(void **state)
 	for (uint32_t i = 0; i < 20; i++) {
 		struct profile *p = fixture_random(i / 2, &size), *back;
 		struct buf b = { 0 };
-		char *want, *got;
 
 		assert_int_equal(firefox_write(p, i % 2, "x", &b, NULL), 0);
 		assert_int_equal(firefox_read(&back, b.data, b.len, NULL, NULL), 0);
-		want = fixture_plain_folded(p, i % 2);
-		got = fixture_plain_folded(back, 0);
-		assert_string_equal(got, want);
-		free(want);
-		free(got);
+		fixture_assert_alike(p, i % 2, back, 0);
 		buf_fini(&b);
 		profile_free(p);
 		profile_free(back);
@@ -57,13 +51,10 @@ static void assert_small(const char *text)
 	struct profile_sample s;
 	struct profile_location l;
 	struct err err = { 0 };
-	char *got;
 
 	if (firefox_read(&p, text, strlen(text), NULL, &err) < 0)
 		fail_msg("%s", err.msg);
-	got = fixture_plain_folded(p, 0);
-	assert_string_equal(got, "main 1\nmain;work 1\n");
-	free(got);
+	fixture_assert_folded(p, 0, "main 1\nmain;work 1\n");
 	assert_int_equal(profile_n_sample_types(p), 1);
 	s = profile_sample(p, 1);
 	assert_int_equal(s.n_times, 1);
@@ -87,35 +78,29 @@ static void tables_are_the_threads_or_shared(void **state)
 		     "\"threads\":[{\"tid\":8,\"pid\":7," SAMPLES "}]}");
 }
 
-static void assert_refused(const char *text, const struct codec_limits *limits, int code,
-			   const char *why)
-{
-	struct profile *p;
-	struct err err = { 0 };
-
-	assert_int_equal(firefox_read(&p, text, strlen(text), limits, &err), code);
-	assert_string_equal(err.msg, why);
-}
-
 static void wrong_files_are_refused(void **state)
 {
 	struct codec_limits l = codec_limits_default();
 
-	assert_refused("{}", NULL, -EBADMSG, "it has no threads: not a file of Firefox Profiler's");
-	assert_refused("{\"threads\":[1]}", NULL, -EBADMSG,
-		       "byte 12: this is not what Firefox Profiler's format has here");
+	fixture_assert_refused(firefox_read, "{}", NULL, -EBADMSG,
+			       "it has no threads: not a file of Firefox Profiler's");
+	fixture_assert_refused(firefox_read, "{\"threads\":[1]}", NULL, -EBADMSG,
+			       "byte 12: this is not what Firefox Profiler's format has here");
 	/* a stack that is its own caller */
-	assert_refused("{\"threads\":[{\"stackTable\":{\"prefix\":[0],\"frame\":[0]},"
-		       "\"samples\":{\"stack\":[0]}}]}",
-		       NULL, -EFBIG, "thread 0: a stack has more than 16384 frames");
+	fixture_assert_refused(firefox_read,
+			       "{\"threads\":[{\"stackTable\":{\"prefix\":[0],\"frame\":[0]},"
+			       "\"samples\":{\"stack\":[0]}}]}",
+			       NULL, -EFBIG, "thread 0: a stack has more than 16384 frames");
 	l.samples = 1;
-	assert_refused("{" META ",\"threads\":[{" TABLES "," SAMPLES "}]}", &l, -EFBIG,
-		       "there are more than 1 samples");
+	fixture_assert_refused(firefox_read, "{" META ",\"threads\":[{" TABLES "," SAMPLES "}]}",
+			       &l, -EFBIG, "there are more than 1 samples");
 	l.things = 1;
-	assert_refused("{" META "}", &l, -EFBIG, "there are more than 1 categories");
-	assert_refused("{\"x\":0"
-		       ",\"threads\":[{" TABLES "," SAMPLES "}]}",
-		       &l, -EFBIG, "a column of stackTable has more than 1 values");
+	fixture_assert_refused(firefox_read, "{" META "}", &l, -EFBIG,
+			       "there are more than 1 categories");
+	fixture_assert_refused(firefox_read,
+			       "{\"x\":0"
+			       ",\"threads\":[{" TABLES "," SAMPLES "}]}",
+			       &l, -EFBIG, "a column of stackTable has more than 1 values");
 }
 
 static void rows_that_do_not_exist_are_nothing(void **state)

@@ -2,9 +2,11 @@
 #include "fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "codec/folded_read.h"
 #include "codec/folded_write.h"
 #include "profile/profile.h"
@@ -253,4 +255,32 @@ char *fixture_plain_folded(const struct profile *p, size_t value_num)
 	buf_fini(&marked);
 	profile_free(again);
 	return (char *)plain.data;
+}
+
+void fixture_assert_folded(const struct profile *p, size_t value_num, const char *want)
+{
+	char *got = fixture_plain_folded(p, value_num);
+
+	assert_string_equal(got, want);
+	free(got);
+}
+
+void fixture_assert_alike(const struct profile *p, size_t value_num, const struct profile *have,
+			  size_t have_num)
+{
+	char *want = fixture_plain_folded(p, value_num);
+
+	fixture_assert_folded(have, have_num, want);
+	free(want);
+}
+
+void fixture_assert_refused(fixture_read_fn read, const char *text,
+			    const struct codec_limits *limits, int code, const char *why)
+{
+	struct profile *p = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(read(&p, text, strlen(text), limits, &err), code);
+	assert_string_equal(err.msg, why);
+	assert_null(p);
 }

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct codec_limits;
+struct err;
 struct profile;
 
 struct fixture_size {
@@ -39,3 +41,16 @@ uint32_t fixture_string(struct profile *p, const char *s);
 uint32_t fixture_function(struct profile *p, const char *name);
 /* A location of one line. */
 uint32_t fixture_location(struct profile *p, uint32_t mapping, uint64_t address, const char *name);
+
+/* That text is @want; or that of @value_num of @have. */
+void fixture_assert_folded(const struct profile *p, size_t value_num, const char *want);
+void fixture_assert_alike(const struct profile *p, size_t value_num, const struct profile *have,
+			  size_t have_num);
+
+/* A codec's reader. */
+typedef int (*fixture_read_fn)(struct profile **out, const void *data, size_t len,
+			       const struct codec_limits *limits, struct err *err);
+
+/* It takes no such text, and says @why. */
+void fixture_assert_refused(fixture_read_fn read, const char *text,
+			    const struct codec_limits *limits, int code, const char *why);

@@ -74,23 +74,16 @@ static void inlined_frames_share_a_location(void **state)
 	profile_free(p);
 }
 
-static void assert_refused(const char *text, const struct codec_limits *limits, int code,
-			   const char *why)
-{
-	struct profile *p;
-	struct err err = { 0 };
-
-	assert_int_equal(folded_read(&p, text, strlen(text), limits, &err), code);
-	assert_string_equal(err.msg, why);
-}
-
 static void lines_without_a_count_are_refused(void **state)
 {
-	assert_refused("a;b 1\na;b\n", NULL, -EBADMSG, "line 2: it does not end in a count");
-	assert_refused("a;b \n", NULL, -EBADMSG, "line 1: it does not end in a count");
-	assert_refused("a;b 1x\n", NULL, -EBADMSG, "line 1: it does not end in a count");
-	assert_refused("a;b 9223372036854775808\n", NULL, -EBADMSG,
-		       "line 1: it does not end in a count");
+	fixture_assert_refused(folded_read, "a;b 1\na;b\n", NULL, -EBADMSG,
+			       "line 2: it does not end in a count");
+	fixture_assert_refused(folded_read, "a;b \n", NULL, -EBADMSG,
+			       "line 1: it does not end in a count");
+	fixture_assert_refused(folded_read, "a;b 1x\n", NULL, -EBADMSG,
+			       "line 1: it does not end in a count");
+	fixture_assert_refused(folded_read, "a;b 9223372036854775808\n", NULL, -EBADMSG,
+			       "line 1: it does not end in a count");
 }
 
 static void folded_limits_hold(void **state)
@@ -98,11 +91,13 @@ static void folded_limits_hold(void **state)
 	struct codec_limits l = codec_limits_default();
 
 	l.depth = 2;
-	assert_refused("a;b;c;d 1\n", &l, -EFBIG, "line 1: it has too many frames");
+	fixture_assert_refused(folded_read, "a;b;c;d 1\n", &l, -EFBIG,
+			       "line 1: it has too many frames");
 	l.samples = 1;
-	assert_refused("a 1\nb 1\n", &l, -EFBIG, "line 2: there are too many stacks");
+	fixture_assert_refused(folded_read, "a 1\nb 1\n", &l, -EFBIG,
+			       "line 2: there are too many stacks");
 	l.bytes = 5;
-	assert_refused("a;b;c 1\n", &l, -EFBIG, "it has more than 5 bytes");
+	fixture_assert_refused(folded_read, "a;b;c 1\n", &l, -EFBIG, "it has more than 5 bytes");
 }
 
 TEST_GROUP(test_folded_read, TEST(folded_text_comes_back), TEST(random_profiles_come_back_as_text),

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "codec/folded_write.h"
 #include "codec/limits.h"
+#include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
 
@@ -112,24 +113,14 @@ static void lines_about_processes_are_skipped(void **state)
 	profile_free(p);
 }
 
-static void assert_refused(const char *text, const struct codec_limits *limits, int code,
-			   const char *why)
-{
-	struct profile *p;
-	struct err err = { 0 };
-
-	assert_int_equal(perfscript_read(&p, text, strlen(text), limits, &err), code);
-	assert_string_equal(err.msg, why);
-}
-
 static void other_lines_are_refused_by_their_number(void **state)
 {
-	assert_refused("a 1 1.0: c:\n\t1 f (x)\nwords\n", NULL, -EBADMSG,
-		       "line 3: it is neither a sample nor a frame of one");
-	assert_refused("words\n", NULL, -EBADMSG,
-		       "line 1: it is not the line of a sample of `perf script`");
-	assert_refused("\t1 f (x)\n", NULL, -EBADMSG,
-		       "line 1: it is neither a sample nor a frame of one");
+	fixture_assert_refused(perfscript_read, "a 1 1.0: c:\n\t1 f (x)\nwords\n", NULL, -EBADMSG,
+			       "line 3: it is neither a sample nor a frame of one");
+	fixture_assert_refused(perfscript_read, "words\n", NULL, -EBADMSG,
+			       "line 1: it is not the line of a sample of `perf script`");
+	fixture_assert_refused(perfscript_read, "\t1 f (x)\n", NULL, -EBADMSG,
+			       "line 1: it is neither a sample nor a frame of one");
 }
 
 static void perfscript_limits_hold(void **state)
@@ -137,10 +128,11 @@ static void perfscript_limits_hold(void **state)
 	struct codec_limits l = codec_limits_default();
 
 	l.depth = 1;
-	assert_refused("a 1 1.0: c:\n\t1 f (x)\n\t2 g (x)\n", &l, -EFBIG,
-		       "line 3: the stack has too many frames");
+	fixture_assert_refused(perfscript_read, "a 1 1.0: c:\n\t1 f (x)\n\t2 g (x)\n", &l, -EFBIG,
+			       "line 3: the stack has too many frames");
 	l.bytes = 3;
-	assert_refused("a 1 1.0: c:\n", &l, -EFBIG, "it has more than 3 bytes");
+	fixture_assert_refused(perfscript_read, "a 1 1.0: c:\n", &l, -EFBIG,
+			       "it has more than 3 bytes");
 }
 
 static void other_texts_are_not_of_perf(void **state)

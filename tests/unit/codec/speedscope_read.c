@@ -2,7 +2,6 @@
 #include "codec/speedscope_read.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -25,14 +24,8 @@ static void random_profiles_come_back_by_name(void **state)
 
 		assert_int_equal(speedscope_write(p, NULL, &b, NULL), 0);
 		assert_int_equal(speedscope_read(&back, b.data, b.len, NULL, NULL), 0);
-		for (size_t k = 0; k < 2; k++) {
-			char *want = fixture_plain_folded(p, k),
-			     *got = fixture_plain_folded(back, k);
-
-			assert_string_equal(got, want);
-			free(want);
-			free(got);
-		}
+		fixture_assert_alike(p, 0, back, 0);
+		fixture_assert_alike(p, 1, back, 1);
 		buf_fini(&b);
 		profile_free(p);
 		profile_free(back);
@@ -85,16 +78,6 @@ static void others_profiles_are_threads_and_their_seconds_are_kept(void **state)
 	profile_free(p);
 }
 
-static void assert_refused(const char *text, const struct codec_limits *limits, int code,
-			   const char *why)
-{
-	struct profile *p;
-	struct err err = { 0 };
-
-	assert_int_equal(speedscope_read(&p, text, strlen(text), limits, &err), code);
-	assert_string_equal(err.msg, why);
-}
-
 #define FRAMES "\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\"}]}"
 #define PROFILE(samples, weights)                                                                  \
 	"{" FRAMES ",\"profiles\":[{\"type\":\"sampled\",\"samples\":" samples                     \
@@ -102,16 +85,18 @@ static void assert_refused(const char *text, const struct codec_limits *limits, 
 
 static void wrong_files_are_refused(void **state)
 {
-	assert_refused("{}", NULL, -EBADMSG, "it has no frames: not a file of speedscope's");
-	assert_refused("{\"shared\":[]}", NULL, -EBADMSG,
-		       "byte 10: this is not what speedscope's format has here");
-	assert_refused(PROFILE("[[2]]", "[1]"), NULL, -EBADMSG, "sample 0: frame 2 does not exist");
-	assert_refused(PROFILE("[[0],[-1]]", "[1]"), NULL, -EBADMSG,
-		       "sample 1: frame -1 does not exist");
-	assert_refused(PROFILE("[[0]]", "[]"), NULL, -EBADMSG,
-		       "profile 0 has 1 samples and 0 weights");
-	assert_refused("{" FRAMES ",\"profiles\":[{\"type\":\"other\"}]}", NULL, -ENOTSUP,
-		       "profile 0 is neither a sampled nor an evented one");
+	fixture_assert_refused(speedscope_read, "{}", NULL, -EBADMSG,
+			       "it has no frames: not a file of speedscope's");
+	fixture_assert_refused(speedscope_read, "{\"shared\":[]}", NULL, -EBADMSG,
+			       "byte 10: this is not what speedscope's format has here");
+	fixture_assert_refused(speedscope_read, PROFILE("[[2]]", "[1]"), NULL, -EBADMSG,
+			       "sample 0: frame 2 does not exist");
+	fixture_assert_refused(speedscope_read, PROFILE("[[0],[-1]]", "[1]"), NULL, -EBADMSG,
+			       "sample 1: frame -1 does not exist");
+	fixture_assert_refused(speedscope_read, PROFILE("[[0]]", "[]"), NULL, -EBADMSG,
+			       "profile 0 has 1 samples and 0 weights");
+	fixture_assert_refused(speedscope_read, "{" FRAMES ",\"profiles\":[{\"type\":\"other\"}]}",
+			       NULL, -ENOTSUP, "profile 0 is neither a sampled nor an evented one");
 }
 
 #define EVENTED(events)                                                                            \
@@ -125,26 +110,26 @@ static void events_are_time_in_the_stack_between_them(void **state)
 	static const char text[] = EVENTED(ENTER(0, 5) "," ENTER(1, 6) "," LEAVE(1, 8.5) "," LEAVE(
 		0, 9) "," ENTER(1, 20) "," LEAVE(1, 21));
 	struct profile *p;
-	char *got;
 
 	assert_int_equal(speedscope_read(&p, text, strlen(text), NULL, NULL), 0);
-	got = fixture_plain_folded(p, 0);
-	assert_string_equal(got, "a 1500000\na;b 2500000\nb 1000000\n");
-	free(got);
+	fixture_assert_folded(p, 0, "a 1500000\na;b 2500000\nb 1000000\n");
 	profile_free(p);
 }
 
 static void events_that_do_not_nest_are_refused(void **state)
 {
-	assert_refused(EVENTED(ENTER(0, 5) "," ENTER(1, 6) "," LEAVE(0, 7)), NULL, -EBADMSG,
-		       "profile 0, event 2: it leaves another frame than the innermost");
-	assert_refused(EVENTED(LEAVE(0, 7)), NULL, -EBADMSG,
-		       "profile 0, event 0: it leaves another frame than the innermost");
-	assert_refused(EVENTED(ENTER(0, 5) "," ENTER(1, 4)), NULL, -EBADMSG,
-		       "profile 0, event 1: it is earlier than the one before");
-	assert_refused(EVENTED("{\"type\":\"X\",\"at\":1}"), NULL, -EBADMSG,
-		       "profile 0, event 0: it neither enters nor leaves a frame");
-	assert_refused(EVENTED(ENTER(7, 5)), NULL, -EBADMSG, "sample 0: frame 7 does not exist");
+	fixture_assert_refused(speedscope_read,
+			       EVENTED(ENTER(0, 5) "," ENTER(1, 6) "," LEAVE(0, 7)), NULL, -EBADMSG,
+			       "profile 0, event 2: it leaves another frame than the innermost");
+	fixture_assert_refused(speedscope_read, EVENTED(LEAVE(0, 7)), NULL, -EBADMSG,
+			       "profile 0, event 0: it leaves another frame than the innermost");
+	fixture_assert_refused(speedscope_read, EVENTED(ENTER(0, 5) "," ENTER(1, 4)), NULL,
+			       -EBADMSG, "profile 0, event 1: it is earlier than the one before");
+	fixture_assert_refused(speedscope_read, EVENTED("{\"type\":\"X\",\"at\":1}"), NULL,
+			       -EBADMSG,
+			       "profile 0, event 0: it neither enters nor leaves a frame");
+	fixture_assert_refused(speedscope_read, EVENTED(ENTER(7, 5)), NULL, -EBADMSG,
+			       "sample 0: frame 7 does not exist");
 }
 
 static void speedscope_limits_hold(void **state)
@@ -152,18 +137,21 @@ static void speedscope_limits_hold(void **state)
 	struct codec_limits l = codec_limits_default();
 
 	l.depth = 1;
-	assert_refused(PROFILE("[[0,1]]", "[1]"), &l, -EFBIG,
-		       "sample 0: it has more than 1 frames");
+	fixture_assert_refused(speedscope_read, PROFILE("[[0,1]]", "[1]"), &l, -EFBIG,
+			       "sample 0: it has more than 1 frames");
 	l.things = 2;
 	l.depth = 4;
-	assert_refused(PROFILE("[[0,1],[1]]", "[1,1]"), &l, -EFBIG,
-		       "its stacks have more than 2 frames in all");
+	fixture_assert_refused(speedscope_read, PROFILE("[[0,1],[1]]", "[1,1]"), &l, -EFBIG,
+			       "its stacks have more than 2 frames in all");
 	l.samples = 1;
-	assert_refused(PROFILE("[[0],[1]]", "[1,1]"), &l, -EFBIG, "there are more than 1 samples");
+	fixture_assert_refused(speedscope_read, PROFILE("[[0],[1]]", "[1,1]"), &l, -EFBIG,
+			       "there are more than 1 samples");
 	l.things = 1;
-	assert_refused(PROFILE("[]", "[]"), &l, -EFBIG, "there are more than 1 frames");
+	fixture_assert_refused(speedscope_read, PROFILE("[]", "[]"), &l, -EFBIG,
+			       "there are more than 1 frames");
 	l.bytes = 10;
-	assert_refused(PROFILE("[]", "[]"), &l, -EFBIG, "it has more than 10 bytes");
+	fixture_assert_refused(speedscope_read, PROFILE("[]", "[]"), &l, -EFBIG,
+			       "it has more than 10 bytes");
 }
 
 TEST_GROUP(test_speedscope_read, TEST(random_profiles_come_back_by_name),
