@@ -28,6 +28,7 @@
 #include "codec/limits.h"
 #include "codec/otlp_fields.h"
 #include "codec/otlp_json.h"
+#include "codec/otlp_labels.h"
 #include "codec/otlp_read.h"
 #include "codec/otlp_write.h"
 #include "codec/page_json.h"
@@ -112,8 +113,10 @@ static int write_html(const struct profile *p, const struct format_options *opt,
 static int write_otlp(const struct profile *p, const struct format_options *opt, struct buf *out,
 		      struct err *err)
 {
+	const struct otlp_options otlp = { .labels = otlp_labels, .n_labels = otlp_n_labels };
+
 	(void)opt;
-	return otlp_write(p, NULL, out, err);
+	return otlp_write(p, &otlp, out, err);
 }
 
 static int write_speedscope(const struct profile *p, const struct format_options *opt,

@@ -16,6 +16,7 @@
 
 #include "codec/frame_kind.h"
 #include "codec/otlp_frame_type.h"
+#include "codec/otlp_labels.h"
 
 enum {
 	OTLP_MAX_LINES = 1024, /* of one location */
@@ -163,6 +164,15 @@ int otlp_any_value(struct otlp_dictionary *d, struct wire w, struct otlp_attribu
 	return r < 0 ? reading_bad(&d->at, r, "its value is malformed") : 0;
 }
 
+int otlp_label_key(struct otlp_dictionary *d, uint32_t *io_key)
+{
+	const char *is = profile_string(d->p, *io_key), *ours = otlp_label_of(is);
+
+	if (!d->own_labels || ours == is)
+		return 0;
+	return otlp_add_text(d, ours, strlen(ours), io_key);
+}
+
 static int read_attribute(struct otlp_dictionary *d, struct wire w,
 			  struct otlp_attribute_entry *out)
 {
@@ -174,6 +184,8 @@ static int read_attribute(struct otlp_dictionary *d, struct wire w,
 
 	if (r == 0)
 		r = otlp_string(d, s.v[OTLP_ATTRIBUTE_KEY], &a.label.key);
+	if (r == 0)
+		r = otlp_label_key(d, &a.label.key);
 	if (r == 0)
 		r = otlp_string(d, s.v[OTLP_ATTRIBUTE_UNIT], &a.label.num_unit);
 	if (r == 0)

@@ -36,6 +36,7 @@ struct otlp_dictionary {
 	struct otlp_id *ids[OTLP_DICT_STACK + 1]; /* by table and index in the file */
 	struct otlp_attribute_entry *attributes;
 	uint32_t turn;
+	bool own_labels;  /* labels have our names, not OpenTelemetry's */
 	bool *symbolized; /* by mapping: has it locations with lines? */
 	struct {
 		VEC(uint32_t);
@@ -69,6 +70,9 @@ int otlp_next_attribute(struct otlp_dictionary *d, struct wire_nums *it,
 
 /* An AnyValue that a label can have: text or a number. Lists and bytes are not usable. */
 int otlp_any_value(struct otlp_dictionary *d, struct wire w, struct otlp_attribute_entry *out);
+
+/* The key of a label, as it is called here. 0 or -ENOMEM. */
+int otlp_label_key(struct otlp_dictionary *d, uint32_t *io_key);
 
 /* Intern a text of the file: 0 or -ENOMEM. */
 int otlp_add_text(struct otlp_dictionary *d, const void *s, size_t len, uint32_t *out);

@@ -121,8 +121,10 @@ static int read_key_value(struct reader *rd, struct wire w, struct labels *to)
 		if (r < 0)
 			return r;
 	}
-	return r < 0 ? reading_bad(&rd->d.at, r, "an attribute is malformed")
-		     : add_label(rd, to, &a);
+	if (r < 0)
+		return reading_bad(&rd->d.at, r, "an attribute is malformed");
+	r = otlp_label_key(&rd->d, &a.label.key);
+	return r < 0 ? r : add_label(rd, to, &a);
 }
 
 static int read_key_values(struct reader *rd, struct wire w, uint32_t number, struct labels *to)
@@ -539,6 +541,7 @@ int otlp_read(struct profile **out, const void *data, size_t len, const struct c
 	_cleanup_(reader_fini) struct reader rd = {
 		.d.limits = limits ? *limits : codec_limits_default(),
 		.d.at.err = err,
+		.d.own_labels = true,
 	};
 	int r = read_bytes(&rd, data, len);
 

@@ -15,7 +15,8 @@ struct profile_label;
 
 /*
  * All profiles of the request as one, which has all their sample types.
- * Attributes of resources, profiles and samples become labels of the samples.
+ * Attributes of resources, profiles and samples become labels of the samples,
+ * under our names (otlp_labels.h).
  *
  * 0 and a new profile; -EBADMSG when it is not valid, and @err says what is
  * wrong where; -EFBIG beyond @limits (NULL: the default ones); -ENOMEM.
@@ -35,6 +36,7 @@ struct otlp_part {
 /* Return below 0 to stop: it is what the caller gets. */
 typedef int (*otlp_part_fn)(void *ctx, const struct otlp_part *part);
 
-/* The same, a profile after the other; a request without a dictionary is not valid. */
+/* The same, a profile after the other, labels as they are called there; a request without a
+ * dictionary is not valid. */
 int otlp_read_parts(const void *data, size_t len, const struct codec_limits *limits,
 		    otlp_part_fn fn, void *ctx, struct err *err);

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "codec/limits.h"
 #include "codec/otlp_fields.h"
+#include "codec/otlp_labels.h"
 #include "codec/otlp_read.h"
 #include "codec/otlp_write.h"
 #include "codec/wire.h"
@@ -94,7 +95,7 @@ static void attributes_of_the_resource_become_labels(void **state)
 	assert_int_equal(profile_n_samples(back), 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_true(has_label(back, i, "service.name", "shop", 0));
-		assert_true(has_label(back, i, "process.pid", "", 42));
+		assert_true(has_label(back, i, "pid", "", 42));
 	}
 	assert_int_equal(profile_sample(back, 1).n_labels, 2);
 	buf_fini(&b);
@@ -227,9 +228,29 @@ static void a_profile_of_nothing_is_left_out(void **state)
 	profile_free(p);
 }
 
+static void files_have_the_conventions_names(void **state)
+{
+	const struct otlp_options opt = { .labels = otlp_labels,
+					  .n_labels = otlp_n_labels,
+					  .first_type_only = true };
+	struct profile *p = fixture_small(), *back;
+	struct buf b = { 0 };
+
+	assert_int_equal(otlp_write(p, &opt, &b, NULL), 0);
+	assert_non_null(memmem(b.data, b.len, "process.executable.name", 23));
+	assert_non_null(memmem(b.data, b.len, "process.pid", 11));
+	assert_int_equal(otlp_read(&back, b.data, b.len, NULL, NULL), 0);
+	assert_true(has_label(back, 0, "comm", "sh", 0));
+	assert_true(has_label(back, 0, "pid", "", 7));
+	assert_int_equal(profile_sample(back, 0).n_labels, 2);
+	buf_fini(&b);
+	profile_free(p);
+	profile_free(back);
+}
+
 static void labels_are_renamed_and_left_out(void **state)
 {
-	static const struct otlp_rename rename[] = { { "comm", "thread.name" }, { "pid", NULL } };
+	static const struct otlp_rename rename[] = { { "comm", "program" }, { "pid", NULL } };
 	const struct otlp_options opt = { .labels = rename,
 					  .n_labels = 2,
 					  .first_type_only = true };
@@ -238,7 +259,7 @@ static void labels_are_renamed_and_left_out(void **state)
 
 	assert_int_equal(otlp_write(p, &opt, &b, NULL), 0);
 	assert_int_equal(otlp_read(&back, b.data, b.len, NULL, NULL), 0);
-	assert_true(has_label(back, 0, "thread.name", "sh", 0));
+	assert_true(has_label(back, 0, "program", "sh", 0));
 	assert_int_equal(profile_sample(back, 0).n_labels, 1);
 	buf_fini(&b);
 	profile_free(p);
@@ -537,7 +558,8 @@ TEST_GROUP(test_otlp, TEST(random_profiles_come_back), TEST(times_come_back),
 	   TEST(profiles_of_a_request_share_what_is_equal),
 	   TEST(a_profile_that_is_too_large_goes_on_in_another_request),
 	   TEST(a_profile_of_nothing_is_left_out), TEST(labels_are_renamed_and_left_out),
-	   TEST(text_that_is_not_utf8_is_mended), TEST(both_numberings_of_samples_are_understood),
+	   TEST(files_have_the_conventions_names), TEST(text_that_is_not_utf8_is_mended),
+	   TEST(both_numberings_of_samples_are_understood),
 	   TEST(references_of_a_resource_are_resolved), TEST(references_to_nothing_are_refused),
 	   TEST(tables_that_refer_to_nothing_are_refused),
 	   TEST(a_request_without_a_dictionary_is_refused), TEST(otlp_limits_hold),
