@@ -16,6 +16,8 @@ import { deflateSync, gzipSync } from "node:zlib";
 
 import { build } from "esbuild";
 
+import { forEsbuild } from "./idle_def.mjs";
+
 const here = dirname(fileURLToPath(import.meta.url));
 const option = (name) => {
 	const at = process.argv.indexOf(name);
@@ -38,6 +40,7 @@ async function bundle(entry) {
 		legalComments: "none",
 		charset: "ascii",
 		metafile: true,
+		plugins: [forEsbuild],
 	});
 	Object.keys(result.metafile.inputs).forEach((file) => read.add(resolve(file)));
 	return result.outputFiles[0].text.trim();
@@ -111,6 +114,6 @@ const depfile = option("--depfile");
 if (depfile !== undefined) {
 	const made = ["single.html", "ui_page.h", "server.html", "ui_server_page.h"].map((file) => join(out, file));
 	const escape = (file) => file.replace(/ /g, "\\ ");
-	const files = [...read, join(here, "build.mjs")].map(escape);
+	const files = [...read, join(here, "build.mjs"), join(here, "idle_def.mjs")].map(escape);
 	writeFileSync(depfile, `${made.join(" ")}: ${files.join(" ")}\n`);
 }

@@ -20,7 +20,7 @@
 #include "profile/profile.h"
 #include "query/top.h"
 
-enum { OPT_FROM = 256, OPT_TO, OPT_TYPE, OPT_TITLE };
+enum { OPT_FROM = 256, OPT_TO, OPT_TYPE, OPT_TITLE, OPT_HIDE_IDLE };
 
 static const struct argp_option options[] = {
 	{ "from", OPT_FROM, "FORMAT", 0, "Format of the inputs, if it can't be told", 0 },
@@ -28,6 +28,8 @@ static const struct argp_option options[] = {
 	  "Format of the output, whatever its suffix: pprof, pprof-raw, folded, html, svg, "
 	  "speedscope, chrome, firefox, otlp",
 	  0 },
+	{ "hide-idle", OPT_HIDE_IDLE, NULL, 0,
+	  "Leave out waits of threads with nothing to do: pools, event loops, timers", 0 },
 	{ "sample-type", OPT_TYPE, "NAME", 0,
 	  "Which values, where a format has one (default: what the profile says, else its last)",
 	  0 },
@@ -42,7 +44,7 @@ struct args {
 	} paths;
 	const struct format *from, *to;
 	const char *to_name, *type, *title;
-	bool quiet;
+	bool quiet, hide_idle;
 	struct err err;
 };
 
@@ -56,6 +58,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_TO:
 		a->to_name = arg;
+		break;
+	case OPT_HIDE_IDLE:
+		a->hide_idle = true;
 		break;
 	case OPT_TYPE:
 		a->type = arg;
@@ -93,7 +98,7 @@ static int convert(const struct args *a, const char *path, struct err *err)
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	_cleanup_(outfile_freep) struct outfile *out = NULL;
 	_cleanup_(buf_fini) struct buf data = { 0 };
-	const struct input_options in = { .from = a->from };
+	const struct input_options in = { .from = a->from, .hide_idle = a->hide_idle };
 	int r = input_read(&p, a->paths.data, a->paths.len - 1, &in, err);
 
 	if (r < 0)

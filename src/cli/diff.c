@@ -25,7 +25,15 @@
 #include "profile/profile.h"
 #include "query/change.h"
 
-enum { OPT_NORMALIZE = 256, OPT_FAIL_ABOVE, OPT_TYPE, OPT_LIMIT, OPT_JSON, OPT_FROM };
+enum {
+	OPT_NORMALIZE = 256,
+	OPT_FAIL_ABOVE,
+	OPT_TYPE,
+	OPT_LIMIT,
+	OPT_JSON,
+	OPT_FROM,
+	OPT_HIDE_IDLE
+};
 
 static const struct argp_option options[] = {
 	{ "normalize", OPT_NORMALIZE, NULL, 0,
@@ -36,6 +44,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "output", 'o', "FILE.html", 0, "Write a page that shows the difference as a flame graph",
 	  0 },
+	{ "hide-idle", OPT_HIDE_IDLE, NULL, 0,
+	  "Leave out waits of threads with nothing to do: pools, event loops, timers", 0 },
 	{ "sample-type", OPT_TYPE, "NAME", 0,
 	  "Which values (default: what the profile says, else its last)", 0 },
 	{ "limit", OPT_LIMIT, "N", 0, "At most so many rows", 0 },
@@ -49,7 +59,7 @@ struct args {
 	unsigned int n_paths;
 	const struct format *from;
 	const char *type, *output;
-	bool normalize, json, has_fail_above;
+	bool normalize, json, hide_idle, has_fail_above;
 	double fail_above;
 	uint64_t limit; /* 0: none */
 	struct err err;
@@ -69,6 +79,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'o':
 		a->output = arg;
+		break;
+	case OPT_HIDE_IDLE:
+		a->hide_idle = true;
 		break;
 	case OPT_TYPE:
 		a->type = arg;
@@ -290,7 +303,7 @@ static int show(const struct args *a, struct profile *const *p, const struct cha
 static int diff(const struct args *a, struct err *err)
 {
 	struct changes_options opt = { .normalize = a->normalize };
-	const struct input_options in = { .from = a->from };
+	const struct input_options in = { .from = a->from, .hide_idle = a->hide_idle };
 	struct profile *p[CHANGE_SIDES] = { 0 };
 	const char *type = a->type;
 	int r = 0;

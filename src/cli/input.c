@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,10 +16,12 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/sigbus.h"
+#include "cli/text.h"
 #include "cli/url.h"
 #include "codec/format.h"
 #include "codec/limits.h"
 #include "profile/profile.h"
+#include "query/idle.h"
 
 enum { READ_LEN = 1 << 20 };
 
@@ -147,6 +150,29 @@ const char *input_label(enum entries_by by, const char *key)
 					 : NULL;
 }
 
+/* @p becomes what is left of it. */
+static int hide_idle(struct profile **p, struct err *err)
+{
+	struct profile *left;
+	struct idle_sum sum;
+	int r = idle_leave_out(&left, *p, &sum);
+
+	if (r < 0)
+		return err_set(err, r, "no memory to leave out what is idle");
+	profile_free(*p);
+	*p = left;
+	if (sum.has_waits)
+		fprintf(stderr,
+			"cameo: --hide-idle left out %.3f s of %.3f s off the CPU (%.1f %%): waits "
+			"of threads with nothing to do\n",
+			(double)sum.hidden / 1e9, (double)sum.all / 1e9,
+			text_percent(sum.hidden, sum.all));
+	else
+		fprintf(stderr, "cameo: --hide-idle left out nothing: there is no sample type "
+				"off_cpu\n");
+	return 0;
+}
+
 int input_read(struct profile **out, char *const *paths, size_t n, const struct input_options *opt,
 	       struct err *err)
 {
@@ -168,6 +194,8 @@ int input_read(struct profile **out, char *const *paths, size_t n, const struct 
 					     : "no memory to merge it with",
 				paths[0]);
 	}
+	if (r == 0 && opt->hide_idle)
+		r = hide_idle(&sum, err);
 	if (r == 0)
 		*out = steal_ptr(&sum);
 	return r;

@@ -2,6 +2,7 @@
 #pragma once
 
 /* Profiles that a command line names. */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "query/entries.h"
@@ -12,6 +13,7 @@ struct profile;
 
 struct input_options {
 	const struct format *from; /* of files; NULL: as each looks */
+	bool hide_idle;            /* waits of threads with nothing to do: said on standard error */
 	const char *label;         /* that a server's samples shall have; NULL: none */
 };
 

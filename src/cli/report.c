@@ -35,7 +35,8 @@ enum {
 	OPT_TYPE,
 	OPT_LIMIT,
 	OPT_MIN,
-	OPT_FROM
+	OPT_FROM,
+	OPT_HIDE_IDLE
 };
 
 /* A tree's branches below this share of the whole are left out, unless asked for. */
@@ -53,6 +54,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "focus", OPT_FOCUS, "REGEX", 0, "Only stacks with a function that matches", 0 },
 	{ "ignore", OPT_IGNORE, "REGEX", 0, "No stacks with a function that matches", 0 },
+	{ "hide-idle", OPT_HIDE_IDLE, NULL, 0,
+	  "Leave out waits of threads with nothing to do: pools, event loops, timers", 0 },
 	{ "sample-type", OPT_TYPE, "NAME", 0,
 	  "Which values (default: what the profile says, else its last)", 0 },
 	{ "limit", OPT_LIMIT, "N", 0, "At most so many rows, or branches of a node of a tree", 0 },
@@ -71,7 +74,7 @@ struct args {
 	struct top_options top;
 	enum calls_direction direction;
 	const char *function;
-	bool tree, json;
+	bool tree, json, hide_idle;
 	uint64_t limit; /* 0: none */
 	double min_percent;
 	regex_t focus, ignore;
@@ -144,6 +147,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPT_JSON:
 		a->json = true;
+		break;
+	case OPT_HIDE_IDLE:
+		a->hide_idle = true;
 		break;
 	case OPT_TYPE:
 		a->type = arg;
@@ -451,7 +457,9 @@ static int report(struct args *a, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct view v = { .a = a };
-	const struct input_options in = { a->from, input_label(a->top.by, a->top.key) };
+	const struct input_options in = { .from = a->from,
+					  .hide_idle = a->hide_idle,
+					  .label = input_label(a->top.by, a->top.key) };
 	int r = input_read(&p, a->paths.data, a->paths.len, &in, err);
 
 	if (r < 0)

@@ -23,6 +23,7 @@ struct merge {
 	} labels;
 	const struct profile_label *more; /* in the new profile's strings */
 	size_t n_more;
+	const uint8_t *wanted; /* by sample of @from; NULL: all are */
 	struct {
 		VEC(uint32_t);
 	} ids;
@@ -175,6 +176,8 @@ static int merge_samples(struct merge *m)
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		struct profile_sample s = profile_sample(m->from, i);
 
+		if (m->wanted && !m->wanted[i])
+			continue;
 		r = merge_labels(m, &s);
 		if (r < 0)
 			return r;
@@ -267,40 +270,46 @@ static int adopt_sample_types(struct profile *p, const struct profile *from)
 	return 0;
 }
 
-static int merge_all(struct profile *p, const struct profile *from,
-		     const struct profile_label *more, size_t n_more)
+static int merge_all(struct merge *m)
 {
 	static int (*const steps[])(struct merge *) = {
 		merge_strings, merge_mappings, merge_functions, merge_locations,
 		merge_stacks,  merge_samples,  merge_comments,
 	};
-	_cleanup_(merge_fini) struct merge m = {
-		.to = p, .from = from, .more = more, .n_more = n_more
-	};
-	int r = p == from ? -EINVAL : adopt_sample_types(p, from);
+	int r = m->to == m->from ? -EINVAL : adopt_sample_types(m->to, m->from);
 
 	if (r < 0)
 		return r;
-	if (!same_sample_types(p, from))
+	if (!same_sample_types(m->to, m->from))
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		r = steps[i](&m);
+		r = steps[i](m);
 		if (r < 0)
 			return r;
 	}
-	merge_meta(&m);
+	merge_meta(m);
 	return 0;
 }
 
 int profile_merge(struct profile *p, const struct profile *from)
 {
-	return merge_all(p, from, NULL, 0);
+	return profile_merge_chosen(p, from, NULL);
+}
+
+int profile_merge_chosen(struct profile *p, const struct profile *from, const uint8_t *wanted)
+{
+	_cleanup_(merge_fini) struct merge m = { .to = p, .from = from, .wanted = wanted };
+
+	return merge_all(&m);
 }
 
 int profile_merge_labelled(struct profile *p, const struct profile *from,
 			   const struct profile_text_label *labels, size_t n_labels)
 {
 	_cleanup_(freep) struct profile_label *more = calloc(n_labels + 1, sizeof(*more));
+	_cleanup_(merge_fini) struct merge m = {
+		.to = p, .from = from, .more = more, .n_more = n_labels
+	};
 	int r = more ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < n_labels; i++) {
@@ -309,5 +318,5 @@ int profile_merge_labelled(struct profile *p, const struct profile *from,
 			r = profile_add_string(p, labels[i].str, strlen(labels[i].str),
 					       &more[i].str);
 	}
-	return r < 0 ? r : merge_all(p, from, more, n_labels);
+	return r < 0 ? r : merge_all(&m);
 }

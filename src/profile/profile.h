@@ -146,6 +146,9 @@ int profile_retype(struct profile *p, size_t i, const char *type, const char *un
  */
 int profile_merge(struct profile *p, const struct profile *from);
 
+/* The same without the samples @i for which @wanted[i] is 0. */
+int profile_merge_chosen(struct profile *p, const struct profile *from, const uint8_t *wanted);
+
 struct profile_text_label {
 	const char *key, *str;
 };

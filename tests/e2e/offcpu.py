@@ -5,6 +5,7 @@
 A program's truth of a function is the clock's time in it less the thread's own CPU time: what
 the machine's load adds is in both, so nothing here depends on how busy it is.
 """
+import json
 import os
 import shutil
 import subprocess
@@ -30,7 +31,7 @@ class Waits:
         self.types = profile.types
         self.at = [t for t, _ in profile.types].index(value)
         self.samples = profile.samples
-        self.said = said
+        self.path, self.said = path, said
         words = [line.split() for line in truth.splitlines()]
         self.truth = {w[0]: (int(w[1]), int(w[2])) for w in words if len(w) == 3}
 
@@ -98,6 +99,7 @@ def native(tap, shop):
         else:
             tap.run(name, waits.judge, function, wait)
     tap.run("a thread's time off the CPU is its whole time less its CPU time", thread_total, waits)
+    tap.run("what is idle is left out when that is asked for, and told", hide_idle, waits)
 
 
 def disk_is_near(waits):
@@ -113,6 +115,13 @@ def thread_total(waits):
         truth = waits.truth[thread][0]
         expect(abs(waits.total(ours) - truth) <= NEAR * truth,
                f"{thread}: {waits.total(ours)} ns, truth {truth} ns", waits.show(ours))
+
+
+def hide_idle(waits):
+    r = cameo("report", "--hide-idle", "--json", waits.path)
+    expect(r.returncode == 0 and "--hide-idle left out " in r.stderr, r.stderr)
+    names = {row["name"] for row in json.loads(r.stdout)["rows"]}
+    expect("wait_lock" in names and "wait_sleep" not in names, names)
 
 
 def python(shop):

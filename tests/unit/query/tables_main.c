@@ -3,8 +3,9 @@ int test_entries(void);
 int test_top(void);
 int test_calls(void);
 int test_change(void);
+int test_idle(void);
 
 int main(void)
 {
-	return test_entries() + test_top() + test_calls() + test_change();
+	return test_entries() + test_top() + test_calls() + test_change() + test_idle();
 }

@@ -2,27 +2,19 @@
 //
 // Of the time that threads wait most is no delay of anything: threads of a
 // pool that have nothing to do, loops that wait for the next event, timers.
-// They are known by the functions that they wait in.
+// They are known by the functions that they wait in, which are in idle.def.
 
+import { LOCK, LOOP, SLEEP, WAIT } from "../../../src/query/idle.def";
 import type { Functions, Tree } from "./tree";
-
-const IDLE = new RegExp(`^(${[
-	"(__x64_sys_|do_)?epoll_p?wait2?", "ep_poll", "(do_sys_)?p?poll", "do_select", "core_sys_select",
-	"(do|hrtimer|clock)_nanosleep", "do_sigtimedwait", "sigsuspend", "__x64_sys_pause", "do_wait",
-	"inet_csk_accept", "unix_accept", "inotify_read", "signalfd_read", "timerfd_read", "io_cqring_wait",
-	"_*pthread_cond_(timed|clock)?wait.*", "uv__io_poll", "runtime\\.(stopm|netpoll|usleep|sysmon)",
-	".*ThreadPoolExecutor\\.getTask", ".*ForkJoinPool\\.awaitWork", ".*BlockingQueue\\.(take|poll)", ".*Thread\\.sleep0?",
-	"(.*\\.)?Queue\\.get", "Kernel#sleep", "Thread::Queue#pop",
-].join("|")})(\\.(isra|constprop|part)\\..*)?(\\(.*)?$`);
-/* Threads of the kernel are idle where they sleep in their own loop. */
-const LOOPS = /^(worker_thread|smpboot_thread_fn|rcu_gp_kthread|rcu_gp_fqs_loop|kswapd|kthreadd|kthread|kthread_worker_fn|io_wq_worker|irq_thread|kjournald2|khugepaged|ksoftirqd|kcompactd|rescuer_thread)$/;
-const SLEEPS = /^(__)?schedule/;
 
 /** Whether a node of @t is where a thread with nothing to do waits. */
 export function idleNodes(t: Tree, fns: Functions): (node: number) => boolean {
-	const is = (re: RegExp) => Uint8Array.from(fns.name, (name) => (re.test(name.slice(0, 300)) ? 1 : 0));
-	const [idle, loops, sleeps] = [IDLE, LOOPS, SLEEPS].map(is);
-	return (node) => idle[t.fn[node]] === 1 || (sleeps[t.fn[node]] === 1 && loops[t.fn[t.parent[node]]] === 1);
+	const [wait, lock, loop, sleep] = [WAIT, LOCK, LOOP, SLEEP].map((re) =>
+		fns.name.map((name) => re.test(name.slice(0, 300))));
+	const locked = [false];
+	for (let i = 1; i < t.n; i++)
+		locked[i] = locked[t.parent[i]] || lock[t.fn[i]];
+	return (i) => !locked[i] && (wait[t.fn[i]] || (sleep[t.fn[i]] && loop[t.fn[t.parent[i]]]));
 }
 
 /** Is this a profile of time that was waited? */

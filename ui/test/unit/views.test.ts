@@ -164,6 +164,7 @@ describe("waits of threads that have nothing to do", () => {
 		"kernel:kthread;kernel:worker_thread;kernel:schedule 50",
 		"kernel:kthread;kernel:worker_thread;kernel:process_one_work;kernel:io_schedule 6",
 		"java.util.concurrent.ThreadPoolExecutor.getTask;park 9", "pollute 1",
+		"work;ObjectMonitor::enter(JavaThread*);pthread_cond_timedwait 7",
 	].join("\n"));
 
 	it("are known by where they wait; locks, disks and work of the kernel are none", () => {
@@ -171,8 +172,9 @@ describe("waits of threads that have nothing to do", () => {
 		expect(stacks(busy, p.functions)).toEqual([
 			"kthread;worker_thread;process_one_work;io_schedule 6", "main;lock;__lll_lock_wait;futex_wait 10",
 			"main;save;fsync;io_schedule 20", "pollute 1",
+			"work;ObjectMonitor::enter(JavaThread*);pthread_cond_timedwait 7",
 		]);
-		expect(busy.total[0]).toBe(37);
+		expect(busy.total[0]).toBe(44);
 	});
 
 	it("are those of profiles of waits alone", () => {
