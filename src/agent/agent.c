@@ -6,7 +6,8 @@
  *
  * One lock is held for each turn of the loop; the naming thread takes it for a
  * moment when it reads what the sampling thread writes. What the naming thread may
- * be reading of is freed only between two of its windows.
+ * be reading of is freed only between two of its windows. The naming thread alone
+ * does not go before others; so in the end the sampling thread does its work.
  */
 #include "agent/agent.h"
 
@@ -69,7 +70,6 @@ struct agent {
 
 	uint64_t started_ns, window_start_ns, window_end_ns, next_upkeep_ns;
 	uint64_t next_draw_ns;
-	uint64_t n_given; /* samples of the window that was given last */
 	bool window_is_late;
 
 	pthread_mutex_t lock; /* of the session, see above */
@@ -80,11 +80,7 @@ struct agent {
 
 void agent_prepare(struct agent_prepared *out)
 {
-	/* what goes as it is wanted may go first when it has to end */
-	const struct rlimit nice = { RLIM_INFINITY, RLIM_INFINITY };
-
 	out->priority = getpriority(PRIO_PROCESS, 0);
-	(void)setrlimit(RLIMIT_NICE, &nice);
 	out->stats_fd = sampler_enable_stats();
 	session_go_first();
 }
@@ -189,6 +185,7 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 		.max_counts_bytes = a->memory_bytes / SHARE_COUNTS,
 		.keep_cpus = list_has(c->labels, "cpu"),
 		.exclude_self = c->exclude_self,
+		.stays_first = true,
 		.on_thread = on_thread,
 		.ctx = a,
 	};
@@ -408,7 +405,6 @@ static int give_window(struct agent *a, uint64_t now_ns)
 	session_sweep_files(a->session, old);
 	langs_window(session_langs(a->session));
 	pthread_mutex_unlock(&a->lock);
-	a->n_given = collect_total(old);
 	namer_give(a->namer, old, &window);
 	a->window_start_ns = now_ns;
 	a->window_end_ns = now_ns + a->window_ns;
@@ -652,7 +648,7 @@ static void note_unsent(struct agent *a, uint64_t n)
 /* The rest of the samples, as one more window. */
 static int finish(struct agent *a, struct err *err)
 {
-	uint64_t now_ns = clock_monotonic_ns(), left = 0;
+	uint64_t now_ns = clock_monotonic_ns(), left;
 	uint64_t deadline = now_ns + (uint64_t)STOP_NAMING_MS * CLOCK_MS_NS;
 	int r;
 
@@ -660,16 +656,15 @@ static int finish(struct agent *a, struct err *err)
 	pthread_mutex_lock(&a->lock);
 	r = session_stop(a->session, err);
 	pthread_mutex_unlock(&a->lock);
-	session_all_go_first();
 	if (r < 0)
 		return r;
-	left = collect_total(session_collect(a->session));
-	if (collect_n_samples(session_collect(a->session)) && namer_wait(a->namer, deadline)) {
+	left = namer_finish(a->namer, deadline);
+	if (!namer_is_idle(a->namer)) {
+		left += collect_total(session_collect(a->session));
+	} else if (collect_n_samples(session_collect(a->session))) {
 		r = give_window(a, clock_monotonic_ns());
-		left = 0;
+		left += namer_finish(a->namer, deadline);
 	}
-	if (!namer_wait(a->namer, deadline))
-		left += a->n_given;
 	note_unsent(a, left);
 	note_stats(a, clock_monotonic_ns());
 	return r;

@@ -457,11 +457,11 @@ static bool is_over(const struct locator *l)
 	return until_ns && clock_monotonic_ns() >= until_ns;
 }
 
-/* Ask for the native ones of @words whose names are not known yet, file by file. */
-static int learn(struct batch *b, const struct located *words, size_t n)
+/* The native ones of @words whose names are not known yet, in order. 0 or -ENOMEM. */
+static int find_unknown(struct batch *b, const struct located *words, size_t n)
 {
 	const struct symbol_frame *frames;
-	size_t n_frames, end;
+	size_t n_frames;
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++) {
@@ -478,6 +478,16 @@ static int learn(struct batch *b, const struct located *words, size_t n)
 	}
 	if (b->unknown.len)
 		qsort(b->unknown.data, b->unknown.len, sizeof(*b->unknown.data), by_value);
+	return r;
+}
+
+/* Ask for those, file by file, until it is not wanted any more: -EAGAIN. */
+static int learn(struct batch *b, const struct located *words, size_t n,
+		 const atomic_bool *gives_way)
+{
+	int r = find_unknown(b, words, n);
+	size_t end;
+
 	for (size_t i = 0; i < b->unknown.len && r == 0 && !is_over(b->l); i = end) {
 		uint32_t file = file_of(b->unknown.data[i]);
 
@@ -485,6 +495,8 @@ static int learn(struct batch *b, const struct located *words, size_t n)
 			if (file_of(b->unknown.data[end]) != file)
 				break;
 		r = ask_file(b, b->unknown.data + i, end - i);
+		if (r == 0 && end < b->unknown.len && gives_way && atomic_load(gives_way))
+			r = -EAGAIN;
 	}
 	vec_fini(&b->unknown);
 	return r;
@@ -633,13 +645,13 @@ int locator_learn(struct locator *l, const struct located *words, size_t n)
 	struct batch b = { .l = l };
 
 	jits_refresh(l->opts.jits);
-	return learn(&b, words, n);
+	return learn(&b, words, n, l->opts.gives_way);
 }
 
 int locator_locate(struct locator *l, struct profile *p, struct located *words, size_t n)
 {
 	struct batch b = { .l = l, .p = p };
-	int r = learn(&b, words, n);
+	int r = learn(&b, words, n, NULL);
 
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = locate_one(&b, &words[i]);

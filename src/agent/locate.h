@@ -9,6 +9,7 @@
  * another than the one that samples: then a lock keeps what they share.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,8 @@ struct locator_opts {
 	/* RSS of the symbolizer's worker, files that it has mapped too; beyond, it is started anew.
 	 */
 	size_t worker_rss_bytes; /* 0: whatever it takes */
+	/* While it is set, locator_learn() soon returns. NULL: never. */
+	const atomic_bool *gives_way;
 	struct symbolizer_opts symbolizer;
 };
 
@@ -51,7 +54,7 @@ DEFINE_FREEP(struct locator, locator_free)
 
 /*
  * Ask for all of @words at once, so that locator_locate() of parts of them need
- * not: 0 or -ENOMEM. Their locations stay as they are.
+ * not: 0 or -ENOMEM; -EAGAIN when it gave way, and there is more. Their locations stay as they are.
  */
 int locator_learn(struct locator *l, const struct located *words, size_t n);
 

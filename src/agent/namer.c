@@ -24,13 +24,31 @@ struct group {
 	struct profile *profile;
 };
 
+/* A window being made. */
+struct work {
+	struct namer *n;
+	const struct collect *collect;
+	struct names_window window;
+	struct names_run *run; /* NULL: nothing is in work */
+	uint64_t now_ns;       /* when it was begun */
+	struct {
+		VEC(struct group);
+	} groups;
+	size_t bytes;      /* of their profiles */
+	uint64_t n_groups; /* of all parts */
+	struct names_stats names;
+	uint64_t n_over, n_dropped;
+};
+
 struct namer {
 	struct namer_opts opts;
 	struct locator *locator; /* the thread's, as is the labeler */
 	struct labeler *labeler;
 	pthread_t thread;
 	bool started;
+	atomic_bool gives_way;     /* to namer_finish() */
 	_Atomic uint64_t until_ns; /* of namer_hurry(); 0: there is time */
+	struct work work;          /* the window being named: the thread's, too */
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
@@ -39,20 +57,6 @@ struct namer {
 	struct names_window window;
 	struct labeler *next_labeler; /* NULL: the same */
 	struct namer_stats stats;
-};
-
-/* A window being made. */
-struct work {
-	struct namer *n;
-	const struct names_window *window;
-	uint64_t now_ns;
-	struct {
-		VEC(struct group);
-	} groups;
-	size_t bytes;      /* of their profiles */
-	uint64_t n_groups; /* of all parts */
-	struct names_stats names;
-	uint64_t n_over, n_dropped;
 };
 
 /* ---- one window ----------------------------------------------------------------------- */
@@ -136,7 +140,7 @@ static void groups_fini(struct work *w)
 static int export_part(struct work *w)
 {
 	_cleanup_(export_window_freep) struct export_window *out = NULL;
-	const struct names_window *window = w->window;
+	const struct names_window *window = &w->window;
 	int r = export_window_new(&out, window->time_ns, window->time_ns + window->duration_ns);
 
 	for (size_t i = 0; i < w->groups.len && r == 0; i++)
@@ -215,23 +219,60 @@ static void note_stats(struct namer *n, const struct work *w, int r)
 	pthread_mutex_unlock(&n->lock);
 }
 
-static void name_window(struct namer *n, const struct collect *c, const struct names_window *window)
+static void work_fini(struct work *w)
 {
-	struct work w = { .n = n, .window = window, .now_ns = clock_monotonic_ns() };
-	const struct names_to to = { is_wanted, on_process, &w };
+	names_run_free(w->run);
+	groups_fini(w);
+	*w = (struct work){ 0 };
+}
+
+static int begin_window(struct namer *n, const struct collect *c, const struct names_window *window)
+{
+	struct work *w = &n->work;
+	const struct names_to to = { is_wanted, on_process, w };
+
+	*w = (struct work){
+		.n = n, .collect = c, .window = *window, .now_ns = clock_monotonic_ns()
+	};
+	return names_run_new(&w->run, n->locator, c, &w->window, &to, &w->names);
+}
+
+/* The window in work goes out, as far as it is named. */
+static void end_window(struct namer *n, int r)
+{
+	struct work *w = &n->work;
 	char line[120];
-	int r = names_processes(n->locator, c, window, &to, &w.names);
 
 	if (r == 0)
-		r = export_part(&w);
+		r = export_part(w);
 	if (r < 0 && n->opts.log) {
 		snprintf(line, sizeof(line), "level=error msg=\"a window is lost\" error=\"%s\"",
 			 strerror(-r));
 		n->opts.log(n->opts.ctx, line);
 	}
-	groups_fini(&w);
 	locator_rest(n->locator);
-	note_stats(n, &w, r);
+	note_stats(n, w, r);
+	work_fini(w);
+}
+
+/*
+ * Go on with the window @c, or begin it; until there is no time or another thread is to do
+ * it. Whether it is done.
+ */
+static bool name_window(struct namer *n, const struct collect *c, const struct names_window *window,
+			uint64_t deadline_ns)
+{
+	int r = n->work.run ? 1 : begin_window(n, c, window);
+
+	if (r == 0)
+		r = 1;
+	while (r > 0) {
+		if (atomic_load(&n->gives_way) || clock_monotonic_ns() > deadline_ns)
+			return false;
+		r = names_run_step(n->work.run);
+	}
+	end_window(n, r);
+	return true;
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */
@@ -275,6 +316,13 @@ static struct collect *next_window(struct namer *n, struct names_window *out)
 	return c;
 }
 
+static void drop_window(struct namer *n)
+{
+	pthread_mutex_lock(&n->lock);
+	collect_free(steal_ptr(&n->collect));
+	pthread_mutex_unlock(&n->lock);
+}
+
 static void *namer_main(void *arg)
 {
 	struct namer *n = arg;
@@ -284,12 +332,9 @@ static void *namer_main(void *arg)
 	/* the sampling thread goes first; this one need not */
 	(void)setpriority(PRIO_PROCESS, 0, n->opts.priority);
 	while ((c = next_window(n, &window))) {
-		name_window(n, c, &window);
-		collect_free(c);
-		pthread_mutex_lock(&n->lock);
-		n->collect = NULL;
-		pthread_cond_broadcast(&n->changed);
-		pthread_mutex_unlock(&n->lock);
+		if (!name_window(n, c, &window, UINT64_MAX))
+			break;
+		drop_window(n);
 	}
 	return NULL;
 }
@@ -298,7 +343,6 @@ int namer_new(struct namer **out, const struct namer_opts *opts)
 {
 	_cleanup_(namer_freep) struct namer *n = calloc(1, sizeof(*n));
 	struct locator_opts lo = *opts->locator;
-	pthread_condattr_t attr;
 	int r;
 
 	if (!n) {
@@ -308,11 +352,9 @@ int namer_new(struct namer **out, const struct namer_opts *opts)
 	n->opts = *opts;
 	n->labeler = opts->labeler;
 	pthread_mutex_init(&n->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&n->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_cond_init(&n->changed, NULL);
 	lo.symbolizer.until_ns = &n->until_ns;
+	lo.gives_way = &n->gives_way;
 	r = locator_new(&n->locator, &lo);
 	if (r < 0)
 		return r;
@@ -325,17 +367,24 @@ int namer_new(struct namer **out, const struct namer_opts *opts)
 	return 0;
 }
 
+static void end_thread(struct namer *n)
+{
+	pthread_mutex_lock(&n->lock);
+	n->ends = true;
+	pthread_cond_broadcast(&n->changed);
+	pthread_mutex_unlock(&n->lock);
+}
+
 void namer_free(struct namer *n)
 {
 	if (!n)
 		return;
 	if (n->started) {
-		pthread_mutex_lock(&n->lock);
-		n->ends = true;
-		pthread_cond_broadcast(&n->changed);
-		pthread_mutex_unlock(&n->lock);
+		end_thread(n);
 		pthread_join(n->thread, NULL);
 	}
+	work_fini(&n->work);
+	collect_free(n->collect);
 	locator_free(n->locator);
 	labeler_free(n->labeler);
 	labeler_free(n->next_labeler);
@@ -363,21 +412,41 @@ void namer_give(struct namer *n, struct collect *c, const struct names_window *w
 	pthread_mutex_unlock(&n->lock);
 }
 
-bool namer_wait(struct namer *n, uint64_t deadline_ns)
+/* The thread leaves what it is at. 0, or ETIMEDOUT. */
+static int relieve(struct namer *n, uint64_t deadline_ns)
 {
-	struct timespec until = {
+	const struct timespec until = {
 		.tv_sec = (time_t)(deadline_ns / CLOCK_SECOND_NS),
 		.tv_nsec = (long)(deadline_ns % CLOCK_SECOND_NS),
 	};
-	bool idle;
-	int r = 0;
+	int r;
 
-	pthread_mutex_lock(&n->lock);
-	while (n->collect && r != ETIMEDOUT)
-		r = pthread_cond_timedwait(&n->changed, &n->lock, &until);
-	idle = !n->collect;
-	pthread_mutex_unlock(&n->lock);
-	return idle;
+	if (!n->started)
+		return 0;
+	atomic_store(&n->gives_way, true);
+	end_thread(n);
+	r = pthread_clockjoin_np(n->thread, NULL, CLOCK_MONOTONIC, &until);
+	if (r)
+		return r;
+	n->started = false;
+	atomic_store(&n->gives_way, false);
+	return 0;
+}
+
+uint64_t namer_finish(struct namer *n, uint64_t deadline_ns)
+{
+	uint64_t left = 0;
+
+	if (relieve(n, deadline_ns) != 0)
+		return n->collect ? collect_total(n->collect) : 0;
+	if (!n->collect)
+		return 0;
+	if (!name_window(n, n->collect, &n->window, deadline_ns)) {
+		left = names_run_left(n->work.run);
+		end_window(n, 0);
+	}
+	drop_window(n);
+	return left;
 }
 
 void namer_hurry(struct namer *n, uint64_t until_ns)

@@ -3,7 +3,9 @@
 
 /*
  * The thread that names: it is given the counts of a window and makes
- * profiles of them, one for each set of labels. One window at a time.
+ * profiles of them, one for each set of labels. One window at a time. Its
+ * priority may be low, and a thread's can't be raised again without the right
+ * to: who is in a hurry in the end goes on in its place.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -43,11 +45,15 @@ DEFINE_FREEP(struct namer, namer_free)
 
 bool namer_is_idle(struct namer *n);
 
-/* The counts of a window, which are taken: only when it is idle. */
+/* The counts of a window, which are taken: only when it is idle, or finished. */
 void namer_give(struct namer *n, struct collect *c, const struct names_window *window);
 
-/* Wait until it is idle, but not after CLOCK_MONOTONIC says @deadline_ns. */
-bool namer_wait(struct namer *n, uint64_t deadline_ns);
+/*
+ * Do in the calling thread what is left of the window it is at, or was given since: the
+ * thread is over. When CLOCK_MONOTONIC says @deadline_ns what is named goes out. Return: the number
+ * of samples that are not.
+ */
+uint64_t namer_finish(struct namer *n, uint64_t deadline_ns);
 
 /*
  * It is to be done soon: when CLOCK_MONOTONIC says @until_ns nothing is asked for any more, and

@@ -548,41 +548,92 @@ static size_t part_end(const struct collect *c, const uint32_t *samples, size_t 
 	return end;
 }
 
-/* Name the samples in work, and give each program's. */
-static int name_part(struct job *j, struct locator *l, const struct names_to *to)
+/* ---- one program after the other ------------------------------------------------------ */
+
+struct names_run {
+	struct job job;
+	struct locator *locator;
+	struct names_window window;
+	struct names_to to;
+	uint32_t *samples; /* by program */
+	size_t n;
+	size_t at;        /* the next program's first */
+	size_t learnt_to; /* the names of those before were asked for */
+};
+
+int names_run_new(struct names_run **out, struct locator *l, const struct collect *c,
+		  const struct names_window *window, const struct names_to *to,
+		  struct names_stats *stats)
 {
-	const uint32_t *samples = j->samples;
-	size_t n = j->n_samples, end;
-	int r = learn_all(j, l);
+	_cleanup_(names_run_freep) struct names_run *run = calloc(1, sizeof(*run));
+	int r;
 
-	for (size_t i = 0; i < n && r == 0; i = end) {
-		for (end = i + 1; end < n && same_program(j->c, samples[i], samples[end]); end++)
-			continue;
-		j->samples = samples + i;
-		j->n_samples = end - i;
-		r = one_process(j, l, to);
-	}
-	return r;
-}
-
-int names_processes(struct locator *l, const struct collect *c, const struct names_window *window,
-		    const struct names_to *to, struct names_stats *stats)
-{
-	_cleanup_(freep) uint32_t *samples = NULL;
-	struct job j = { .c = c, .window = window, .stats = stats };
-	size_t n = collect_n_samples(c), end;
-	int r = list_samples(c, &samples);
-
+	if (!run)
+		return -ENOMEM;
+	run->locator = l;
+	run->window = *window;
+	run->to = *to;
+	run->job = (struct job){ .c = c, .window = &run->window, .stats = stats };
+	r = list_samples(c, &run->samples);
 	if (r < 0)
 		return r;
-	qsort_r(samples, n, sizeof(*samples), by_program, (void *)c);
-	n = keep_wanted(c, samples, n, to);
-	for (size_t i = 0; i < n && r == 0; i = end) {
-		end = part_end(c, samples, n, i);
-		j.samples = samples + i;
-		j.n_samples = end - i;
-		r = name_part(&j, l, to);
+	run->n = collect_n_samples(c);
+	qsort_r(run->samples, run->n, sizeof(*run->samples), by_program, (void *)c);
+	run->n = keep_wanted(c, run->samples, run->n, to);
+	*out = steal_ptr(&run);
+	return 0;
+}
+
+void names_run_free(struct names_run *run)
+{
+	if (!run)
+		return;
+	job_fini(&run->job);
+	free(run->samples);
+	free(run);
+}
+
+uint64_t names_run_left(const struct names_run *run)
+{
+	uint64_t n = 0;
+
+	for (size_t i = run->at; i < run->n; i++)
+		n += collect_sample(run->job.c, run->samples[i])->count;
+	return n;
+}
+
+/* Ask for the names of the next part: 0, or 1 if it was left for later. */
+static int learn_part(struct names_run *run)
+{
+	size_t end = part_end(run->job.c, run->samples, run->n, run->at);
+	int r;
+
+	run->job.samples = run->samples + run->at;
+	run->job.n_samples = end - run->at;
+	r = learn_all(&run->job, run->locator);
+	if (r == 0)
+		run->learnt_to = end;
+	return r == -EAGAIN ? 1 : r;
+}
+
+int names_run_step(struct names_run *run)
+{
+	const struct collect *c = run->job.c;
+	size_t end = run->at;
+	int r;
+
+	if (run->at == run->n)
+		return 0;
+	if (run->at == run->learnt_to) {
+		r = learn_part(run);
+		if (r != 0)
+			return r;
 	}
-	job_fini(&j);
-	return r;
+	while (end < run->learnt_to && same_program(c, run->samples[run->at], run->samples[end]))
+		end++;
+	run->job.samples = run->samples + run->at;
+	run->job.n_samples = end - run->at;
+	run->at = end;
+	r = one_process(&run->job, run->locator, &run->to);
+	return r < 0 ? r : run->at < run->n;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "bpf/shared/abi.h"
 #include "profile/profile.h"
 
@@ -67,10 +68,23 @@ struct names_to {
 	void *ctx;
 };
 
+/* A window whose programs are named one after the other, by one thread at a time. */
+struct names_run;
+
 /*
- * The same, one profile for each program (pid and start), and one more for what waited of it;
- * several of one with tens of thousands of frames. Adds to *@stats.
- * 0; -ENOMEM; what to->take returned.
+ * One profile for each program (pid and start), and one more for what waited of it; several of
+ * one with tens of thousands of frames. Adds to *@stats; keeps @l, @c and @stats, copies the rest.
+ * 0 or -ENOMEM; what to->take returned.
  */
-int names_processes(struct locator *l, const struct collect *c, const struct names_window *window,
-		    const struct names_to *to, struct names_stats *stats);
+int names_run_new(struct names_run **out, struct locator *l, const struct collect *c,
+		  const struct names_window *window, const struct names_to *to,
+		  struct names_stats *stats);
+void names_run_free(struct names_run *run);
+
+DEFINE_FREEP(struct names_run, names_run_free)
+
+/* Samples that are not named yet, of those wanted. */
+uint64_t names_run_left(const struct names_run *run);
+
+/* Go on by a little, which locator_opts.gives_way makes less. 1: there is more; 0: done; -errno. */
+int names_run_step(struct names_run *run);

@@ -6,7 +6,6 @@
  */
 #include "agent/session.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -146,19 +145,10 @@ void session_go_first(void)
 	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 }
 
-void session_all_go_first(void)
-{
-	_cleanup_(closedirp) DIR *dir = opendir("/proc/self/task");
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir)))
-		if (e->d_name[0] != '.')
-			(void)setpriority(PRIO_PROCESS, (id_t)atoi(e->d_name), PRIORITY);
-}
-
 static void go_as_before(const struct session *s)
 {
-	(void)setpriority(PRIO_PROCESS, 0, s->own_priority);
+	if (!s->opts.stays_first)
+		(void)setpriority(PRIO_PROCESS, 0, s->own_priority);
 }
 
 int session_open(struct session **out, const struct session_opts *opts, struct err *err)

@@ -46,6 +46,7 @@ struct session_opts {
 	 */
 	size_t max_counts_bytes;
 	bool exclude_self; /* this process and its children */
+	bool stays_first;  /* the calling thread goes before others after session_stop(), too */
 	/* A thread has its first sample in this window. May be NULL. */
 	void (*on_thread)(void *ctx, const struct collect_thread *thread, uint32_t ppid);
 	void *ctx;
@@ -53,9 +54,6 @@ struct session_opts {
 
 /* The calling thread goes before others, as session_open() lets it, where that is allowed. */
 void session_go_first(void);
-
-/* So do all threads that this process has now. */
-void session_all_go_first(void);
 
 /* 0; or why sampling is not possible here, with the remedy. */
 int session_open(struct session **out, const struct session_opts *opts, struct err *err);

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -272,38 +271,6 @@ static uint64_t in_ms(uint64_t ms)
 	return clock_monotonic_ns() + ms * CLOCK_MS_NS;
 }
 
-/* open_exporter() on a thread with the priority that cameo was started with. */
-struct exporter_job {
-	struct agent_cli *cli;
-	struct exporter **out;
-	const struct agent_config *config;
-	struct err *err;
-	int result;
-};
-
-static void *exporter_job_main(void *arg)
-{
-	struct exporter_job *job = arg;
-
-	(void)setpriority(PRIO_PROCESS, 0, job->cli->prepared.priority);
-	job->result = open_exporter(job->out, job->cli, job->config, job->err);
-	return NULL;
-}
-
-/* The main thread goes first, since the one that samples inherits that; the exporter's need not. */
-static int start_exporter(struct agent_cli *cli, struct exporter **out,
-			  const struct agent_config *config, struct err *err)
-{
-	struct exporter_job job = { cli, out, config, err, 0 };
-	pthread_t thread;
-	int r = pthread_create(&thread, NULL, exporter_job_main, &job);
-
-	if (r)
-		return err_set(err, -r, "can't start a thread: %s", strerror(r));
-	pthread_join(thread, NULL);
-	return job.result;
-}
-
 /* The way to a server beside stays as it is: its socket has one user. *@out_old: to be stopped. */
 static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 			    struct exporter **out_old, struct err *err)
@@ -314,7 +281,7 @@ static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 	*out_old = NULL;
 	if (cli->extra)
 		return 0;
-	r = start_exporter(cli, &fresh, c, err);
+	r = open_exporter(&fresh, cli, c, err);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&cli->lock);
@@ -466,7 +433,7 @@ static int start(struct agent_cli *cli, struct err *err)
 		.log = log_line,
 		.ctx = cli,
 	};
-	int r = start_exporter(cli, &cli->exporter, cli->config, err);
+	int r = open_exporter(&cli->exporter, cli, cli->config, err);
 
 	if (cli->config->host)
 		snprintf(cli->name, sizeof(cli->name), "%s", cli->config->host);

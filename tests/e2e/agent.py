@@ -259,16 +259,30 @@ def ends_while_nobody_answers(shop):
     expect(took < ENDS_S, f"it took {took:.1f} s")
 
 
+def thread_of(pid, name):
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/comm", encoding="ascii") as f:
+            if f.read().strip() == name:
+                return int(tid)
+    raise cameo.Failure(f"there is no thread {name}")
+
+
 def sends_the_last_window(shop):
-    """What was seen when SIGTERM comes is sent"""
-    program = cameo.spawn(shop.link(shop.c("chain"), "lastseen"), "100000")
+    """What was seen when SIGTERM comes is sent, though the thread that names gets no CPU"""
+    cpu = min(os.sched_getaffinity(0))
+    programs = [cameo.spawn(shop.link(shop.c("chain"), name), "100000") for name in ("lastseen", "inthew", "inthew")]
     try:
         with Agent(shop, "-F", "99", "--window", "1h", "--rule", "comm!=lastseen : drop-process") as agent:
-            cameo.wait_cpu(program, ms=500)
+            naming = thread_of(agent.process.pid, "cameo-names")
+            os.sched_setscheduler(naming, os.SCHED_IDLE, os.sched_param(0))
+            for pid in (naming, programs[1].pid, programs[2].pid):
+                os.sched_setaffinity(pid, {cpu})
+            cameo.wait_cpu(programs[0], ms=500)
             agent.end()
             expect(count(agent.samples("lastseen")) > 10, "no last window:", agent.said())
+            expect(agent.process.returncode == 0, agent.said())
     finally:
-        cameo.end(program)
+        cameo.end(*programs)
 
 
 def samples_by_chance(shop):

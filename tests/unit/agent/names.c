@@ -229,13 +229,23 @@ static void makes_a_profile_of_each_program(void **state)
 	struct names_stats stats = { 0 };
 	struct got got = { 0 };
 	const struct names_to to = { is_wanted, on_process, &got };
+	struct names_run *run;
 	struct fixture f;
+	int r;
 
 	fixture_init(&f);
 	assert_true(collect_add(f.collect, &unwanted, 1, &word, 1) >= 0);
 	for (int i = 0; i < 8; i++)
 		assert_true(collect_add(f.collect, &threads[i % 4], 1, &word, 1) >= 0);
-	assert_int_equal(names_processes(f.locator, f.collect, &window, &to, &stats), 0);
+	assert_int_equal(names_run_new(&run, f.locator, f.collect, &window, &to, &stats), 0);
+	assert_int_equal(names_run_left(run), 8);
+	assert_int_equal(names_run_step(run), 1);
+	assert_int_equal(names_run_left(run), 4);
+	while ((r = names_run_step(run)) > 0)
+		continue;
+	assert_int_equal(r, 0);
+	assert_int_equal(names_run_left(run), 0);
+	names_run_free(run);
 	assert_int_equal(got.n_unwanted, 1);
 	assert_int_equal(got.n, 3);
 	assert_int_equal(got.pid[0], 7);
