@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,7 @@
 
 enum {
 	TURN_MS = 500,         /* what is urgent wakes the loop before */
+	REST_MS = 10,          /* from one turn to the next, unless the ring fills */
 	STOP_ASKING_MS = 1500, /* for names, after agent_stop() */
 	STOP_NAMING_MS = 3800,
 	UPKEEP_MS = 2000,
@@ -70,6 +72,9 @@ struct agent {
 
 	uint64_t started_ns, window_start_ns, window_end_ns, next_upkeep_ns;
 	uint64_t next_draw_ns;
+	uint64_t turn_ns;         /* when the last one began */
+	uint64_t longest_gap_ns;  /* from one turn to the next, in this window, */
+	uint64_t last_longest_ns; /* and in the one before */
 	bool window_is_late;
 
 	pthread_mutex_t lock; /* of the session, see above */
@@ -409,6 +414,8 @@ static int give_window(struct agent *a, uint64_t now_ns)
 	a->window_start_ns = now_ns;
 	a->window_end_ns = now_ns + a->window_ns;
 	a->window_is_late = false;
+	a->last_longest_ns = a->longest_gap_ns;
+	a->longest_gap_ns = 0;
 	return 0;
 }
 
@@ -552,6 +559,8 @@ static void note_stats(struct agent *a, uint64_t now_ns)
 	pthread_mutex_unlock(&a->lock);
 	s.jits_bytes = jits_bytes(session_jits(a->session));
 	s.n_facts = facts_count(a->facts);
+	s.longest_gap_ns =
+		a->longest_gap_ns > a->last_longest_ns ? a->longest_gap_ns : a->last_longest_ns;
 	namer_stats(a->namer, &s.namer);
 	note_usage(a, &s);
 	if (s.namer.n_windows && !s.first_window_ns)
@@ -617,6 +626,27 @@ static int turn(struct agent *a, struct err *err)
 	return r;
 }
 
+/*
+ * A program that starts maps a dozen files, and each of them wakes: what they are is not
+ * wanted before its first sample.
+ */
+static void rest(const struct agent *a)
+{
+	struct pollfd urgent[] = {
+		{ .fd = a->wake_fd, .events = POLLIN },
+		{ .fd = session_ring_fd(a->session), .events = POLLIN },
+	};
+
+	(void)poll(urgent, 2, REST_MS);
+}
+
+static void note_gap(struct agent *a, uint64_t now_ns)
+{
+	if (a->turn_ns && now_ns - a->turn_ns > a->longest_gap_ns)
+		a->longest_gap_ns = now_ns - a->turn_ns;
+	a->turn_ns = now_ns;
+}
+
 static int agent_loop(struct agent *a, struct err *err)
 {
 	struct epoll_event ev[4];
@@ -629,11 +659,13 @@ static int agent_loop(struct agent *a, struct err *err)
 		    errno != EINTR)
 			return err_set(err, -errno, "epoll: %s", strerror(errno));
 		(void)!read(a->wake_fd, &drained, sizeof(drained));
+		note_gap(a, clock_monotonic_ns());
 		r = turn(a, err);
 		if (r < 0)
 			return r;
 		turn_window(a, clock_monotonic_ns());
 		upkeep(a, clock_monotonic_ns());
+		rest(a);
 	}
 	return 0;
 }

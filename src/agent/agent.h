@@ -74,8 +74,9 @@ struct agent_stats {
 	uint64_t n_short;         /* that were cut because they were too large */
 	uint64_t n_shrunk;        /* how often the memory limit made it forget what it only kept */
 	uint64_t first_window_ns; /* from agent_run() to the first export; 0: not yet */
-	uint64_t cpu_ns;          /* of the process and of the symbolizer's worker */
-	uint64_t rss_bytes;       /* of the process, without BPF maps */
+	uint64_t longest_gap_ns; /* between two readings of the ring, in this window and the last */
+	uint64_t cpu_ns;         /* of the process and of the symbolizer's worker */
+	uint64_t rss_bytes;      /* of the process, without BPF maps */
 	uint64_t worker_rss_bytes;
 	uint64_t maps_bytes;
 	uint64_t langs_bytes, jits_bytes, collect_bytes;

@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "export/export.h"
 #include "unwind/walk.h"
@@ -95,6 +96,8 @@ static void put_samples(struct buf *out, const struct agent_stats *s)
 		"Samples whose stack was walked in user space.");
 	counter(out, "cameo_samples_raw_unknown_total", s->session.n_raw_failed,
 		"Of these, those whose process was gone unseen.");
+	one(out, "cameo_ring_read_gap_seconds", "gauge", (double)s->longest_gap_ns / NS_PER_S,
+	    "Longest time between two readings of the ring, in this window and the last.");
 	gauge(out, "cameo_paused", s->paused, "1 while this interval is not sampled.");
 }
 
@@ -321,7 +324,7 @@ void agent_metrics_line(struct buf *out, const struct agent_stats *s,
 		   "level=info msg=agent samples=%.0f lost=%" PRIu64 " complete_percent=%.2f "
 		   "bpf_ns_per_sample=%.0f cpu_us_per_sample=%.1f rss_mib=%.1f symbolizer_mib=%.1f "
 		   "maps_mib=%.1f tables=%u processes=%u windows=%" PRIu64 " profiles=%" PRIu64
-		   " symbolizer_restarts=%" PRIu64,
+		   " symbolizer_restarts=%" PRIu64 " ring_read_gap_ms=%" PRIu64,
 		   n, n_lost(s) - n_lost(before),
 		   100 * ratio((double)(complete - complete_before), (double)(all - all_before)),
 		   ratio(bpf_ns(s) - bpf_ns(before), n),
@@ -330,7 +333,7 @@ void agent_metrics_line(struct buf *out, const struct agent_stats *s,
 		   (double)s->maps_bytes / (1 << 20), s->session.tables.n_files,
 		   s->session.procs.n_running, s->namer.n_windows - before->namer.n_windows,
 		   s->namer.n_profiles - before->namer.n_profiles,
-		   s->namer.symbolizer.worker_restarts);
+		   s->namer.symbolizer.worker_restarts, s->longest_gap_ns / CLOCK_MS_NS);
 	if (exports)
 		put_export_line(out, exports);
 }

@@ -210,6 +210,11 @@ int session_fd(const struct session *s)
 	return s->epoll_fd;
 }
 
+int session_ring_fd(const struct session *s)
+{
+	return sampler_fd(s->sampler);
+}
+
 /* ---- samples -------------------------------------------------------------- */
 
 static struct collect_thread thread_of(struct session *s, const struct record_header *h)

@@ -70,6 +70,8 @@ int session_start(struct session *s, struct err *err);
 /* An epoll descriptor; when it is readable, or at least every 100 ms, call session_turn(). */
 int session_fd(const struct session *s);
 enum { SESSION_TURN_MS = 100 };
+/* Readable when samples will not fit any more soon; session_fd() is then, too. */
+int session_ring_fd(const struct session *s);
 int session_turn(struct session *s, struct err *err);
 
 /* Stop sampling and take in the rest. */
