@@ -42,8 +42,10 @@ struct entry {
 	struct entry *older;
 	uint32_t n_threads; /* besides the first; meaningful only if all_threads_seen */
 	bool all_threads_seen;
-	bool reread;            /* /proc must be read before the mappings are right */
-	bool dirty;             /* in the list of changes */
+	bool first_lives; /* its first thread was there when last looked at, and did not end since
+			   */
+	bool reread;      /* /proc must be read before the mappings are right */
+	bool dirty;       /* in the list of changes */
 	bool unmapped_is_final; /* struct unwind_process */
 	bool attached;          /* its virtual machine's code is among the mappings */
 	uint32_t attach_tries;
@@ -376,16 +378,26 @@ static void on_fork(struct procs *p, const struct sideband_event *ev)
 	e->maps = mapset_ref(parent->maps);
 }
 
+/* Threads may outlive the first one: the process ends with its last. */
+static bool lives_on(struct entry *e, const struct sideband_event *ev)
+{
+	bool first = ev->pid == ev->tid;
+
+	if (!first && e->n_threads)
+		e->n_threads--;
+	if (e->all_threads_seen)
+		return e->n_threads || !first;
+	if (!first && e->first_lives)
+		return true;
+	e->first_lives = !first && proc_first_thread_lives((int)ev->pid);
+	return e->first_lives || proc_is_alive((int)ev->pid);
+}
+
 static void on_exit_event(struct procs *p, const struct sideband_event *ev)
 {
 	struct entry *e = entry_get(p, ev->pid);
 
-	if (!e)
-		return;
-	if (ev->pid != ev->tid && e->n_threads)
-		e->n_threads--;
-	/* threads may outlive the first one: the process ends with its last */
-	if (e->all_threads_seen ? e->n_threads || ev->pid != ev->tid : proc_is_alive((int)ev->pid))
+	if (!e || lives_on(e, ev))
 		return;
 	entry_end(p, e, ev->time_ns);
 	sampler_end_process(p->sampler, ev->pid);

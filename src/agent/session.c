@@ -34,6 +34,7 @@
 enum {
 	PRIORITY = -15,
 	DRAIN_NS = 20000000,
+	CUT_FRAMES = 31,       /* of a stack for which there is no room */
 	ASK_NS = 150000000,    /* how often threads are asked for their stacks at most, */
 	ASK_THREAD_NS = 50000, /* and so much later for each of them */
 };
@@ -74,7 +75,19 @@ static int session_watch(struct session *s, int fd)
 /* More would be over the limit. */
 static bool is_full(const struct session *s)
 {
-	return s->opts.max_counts_bytes && collect_bytes(s->collect) > s->opts.max_counts_bytes;
+	size_t max = s->opts.max_counts_bytes;
+
+	return max && collect_bytes(s->collect) > max + max / 4;
+}
+
+/* So nearly full that a deep stack is too much: the length that is kept of one of @n in work. */
+static size_t cut_for_room(struct session *s, size_t n)
+{
+	if (!s->opts.max_counts_bytes || n <= CUT_FRAMES + 1 ||
+	    collect_bytes(s->collect) <= s->opts.max_counts_bytes)
+		return n;
+	s->woven[CUT_FRAMES] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_ROOM);
+	return CUT_FRAMES + 1;
 }
 
 /* Time that a thread waited. */
@@ -244,9 +257,10 @@ static void keep_stack(struct session *s, const struct record_header *h,
 	(void)offcpu_stack(s->off, t, h->time_ns, words, n);
 }
 
-static void count_stack(struct session *s, const struct record_header *h, const uint64_t *words,
-			size_t n)
+/* The stack in work, of @n words. */
+static void count_stack(struct session *s, const struct record_header *h, size_t n)
 {
+	const uint64_t *words = s->woven;
 	struct collect_thread t = thread_of(s, h);
 	const struct process *p;
 	int r;
@@ -259,6 +273,7 @@ static void count_stack(struct session *s, const struct record_header *h, const 
 		t.cpu_plus_1 = h->cpu + 1;
 	if (s->opts.max_stack && n > s->opts.max_stack)
 		n = s->opts.max_stack;
+	n = cut_for_room(s, n);
 	for (size_t i = h->n_kernel; i < n; i++)
 		if (words[i] >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
 			jits_note(s->jits, h->pid, t.start_ns);
@@ -324,7 +339,7 @@ static void weave_and_count(struct session *s, const struct record_header *h,
 		.ctx = s,
 	};
 	n = langs_weave(s->langs, stack, s->woven);
-	count_stack(s, h, s->woven, n);
+	count_stack(s, h, n);
 }
 
 static void need_file(void *ctx, uint32_t file)

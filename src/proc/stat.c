@@ -39,21 +39,36 @@ void proc_comm(int pid, char out[16])
 	snprintf(out, 16, "%.15s", buf);
 }
 
-bool proc_is_alive(int pid)
+/* False when the process is gone. */
+static bool read_state(int pid, char *out_state, long *out_threads)
 {
-	char buf[1024], state;
-	long n_threads;
+	char buf[1024];
 	const char *p;
 
 	if (read_proc_file(pid, "stat", buf, sizeof(buf)) <= 0)
 		return false;
 	p = strrchr(buf, ')');
-	if (!p)
-		return false;
-	if (sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
-		   &state, &n_threads) != 2)
-		return false;
-	return state != 'X' && (state != 'Z' || n_threads > 1);
+	return p &&
+	       sscanf(p + 1,
+		      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
+		      out_state, out_threads) == 2 &&
+	       *out_state != 'X';
+}
+
+bool proc_is_alive(int pid)
+{
+	long n_threads;
+	char state;
+
+	return read_state(pid, &state, &n_threads) && (state != 'Z' || n_threads > 1);
+}
+
+bool proc_first_thread_lives(int pid)
+{
+	long n_threads;
+	char state;
+
+	return read_state(pid, &state, &n_threads) && state != 'Z';
 }
 
 int proc_each_pid(int (*fn)(void *ctx, int pid), void *ctx)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_maps(void);
+int test_stat(void);
 
 int main(void)
 {
-	return test_maps();
+	return test_maps() + test_stat();
 }

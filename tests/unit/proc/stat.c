@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process whose first thread ends before the others. */
+#include "proc/stat.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/test.h"
+
+static void *wait_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static pid_t start_child(bool first_ends)
+{
+	pid_t pid = fork();
+	pthread_t t;
+
+	if (pid != 0)
+		return pid;
+	if (first_ends && pthread_create(&t, NULL, wait_for_ever, NULL) == 0)
+		pthread_exit(NULL);
+	wait_for_ever(NULL);
+	return 0;
+}
+
+static void end_child(pid_t pid)
+{
+	assert_return_code(kill(pid, SIGKILL), 0);
+	assert_return_code(waitpid(pid, NULL, 0), 0);
+}
+
+static void a_process_lives_as_long_as_its_last_thread(void **state)
+{
+	pid_t pid = start_child(true);
+
+	while (proc_first_thread_lives(pid))
+		usleep(1000);
+	assert_true(proc_is_alive(pid));
+	end_child(pid);
+	assert_false(proc_is_alive(pid));
+}
+
+static void a_zombie_does_not_live(void **state)
+{
+	pid_t pid = start_child(false);
+
+	assert_true(proc_is_alive(pid));
+	assert_true(proc_first_thread_lives(pid));
+	assert_return_code(kill(pid, SIGKILL), 0);
+	while (proc_is_alive(pid))
+		usleep(1000);
+	assert_false(proc_first_thread_lives(pid));
+	assert_return_code(waitpid(pid, NULL, 0), 0);
+}
+
+TEST_GROUP(test_stat, TEST(a_process_lives_as_long_as_its_last_thread),
+	   TEST(a_zombie_does_not_live))
