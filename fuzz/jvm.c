@@ -62,6 +62,13 @@ static void make_world(void)
 	world.read = world.pristine.m.process.read;
 }
 
+static uint64_t no_bias(void *ctx, uint32_t vm)
+{
+	(void)ctx;
+	(void)vm;
+	return 0;
+}
+
 /* The image with the input's words in it. */
 static void make_image(const uint8_t *data, size_t len)
 {
@@ -72,6 +79,7 @@ static void make_image(const uint8_t *data, size_t len)
 		(struct vm_tables){ .codes = m->codes, .python = m->python, .jvm = world.now.jvm };
 	m->process.read = read_memory;
 	m->process.ctx = m;
+	m->process.bias = no_bias;
 	m->process.signatures = true;
 	for (size_t i = 0; i + PATCH <= len; i += PATCH) {
 		uint16_t at;

@@ -381,7 +381,7 @@ WALK_FN int jvm_stub(__u32 which)
 {
 	struct walk *w = walk_get(which);
 	const struct jvm_vm *vm;
-	__u64 size, ra = 0;
+	__u64 size, off, ra = 0;
 	int in_heap, r;
 
 	if (!w)
@@ -394,7 +394,10 @@ WALK_FN int jvm_stub(__u32 which)
 	in_heap = w->is_call && walk_is_return(which, w->regs[UREG_RIP]) != WALK_CONTINUE;
 	if (in_heap && jvm_enter_chunk(which) == WALK_CONTINUE)
 		return WALK_CONTINUE;
-	jvm_push(w, JVM_STUB, w->blob_at, in_heap, vm_cookie(jvm_field(w, vm->name)));
+	off = w->regs[UREG_RIP] - w->is_call - jvm_code_begin(w, vm);
+	jvm_push(w, JVM_STUB, w->blob_at,
+		 (off & (JVM_STUB_IN_HEAP - 1)) | (in_heap ? JVM_STUB_IN_HEAP : 0),
+		 vm_cookie(jvm_field(w, vm->name)));
 	w->jvm_frame = size;
 	if (size >= 8 && size <= JVM_FRAME_MAX) {
 		if (w->is_call)

@@ -28,6 +28,7 @@ struct jvm_field {
 enum {
 	JVM_BLOB_BYTES = 512, /* as much of a blob's start is read at most */
 	JVM_PLACE_NONE = 0x3fffff,
+	JVM_STUB_IN_HEAP = 1 << 20, /* it stands for frames that are not on the stack */
 	JVM_SYMBOLS_MAX = 16,
 	JVM_SEGMENT_FREE = 0xff, /* in the segment map: no blob is there */
 };
@@ -37,7 +38,7 @@ enum jvm_object {
 	JVM_METHOD,        /* interpreted: the method, index of the byte code */
 	JVM_COMPILED,      /* a compiled method, offset of a return address */
 	JVM_COMPILED_LEAF, /* the same, offset of the instruction that ran */
-	JVM_STUB,          /* another blob; 1: it stands for frames that are not on the stack */
+	JVM_STUB,          /* another blob, offset in its code, and JVM_STUB_IN_HEAP */
 };
 
 /* Which layout describes a mapping's code, and the size of its segments: unwind_mapping.file. */

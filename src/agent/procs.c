@@ -532,14 +532,14 @@ static void entry_attach(struct procs *p, struct entry *e, uint64_t now_ns)
 uint64_t procs_vm_bias(const struct procs *p, uint32_t pid, uint32_t vm)
 {
 	const struct entry *e = entry_get(p, pid);
-	struct unwind_process out;
+	uint64_t bias;
 
-	if (!e)
-		return 0;
-	entry_vms(p, e, &out);
-	for (uint32_t i = 0; i < VM_SLOTS_MAX; i++)
-		if (out.vms[i].vm == vm)
-			return out.vms[i].bias;
+	for (uint32_t i = 0; e && i < mapset_count(e->maps); i++) {
+		const struct lang_file *file = mapping_vm(p, mapset_get(e->maps, i), &bias);
+
+		if (file && file->vm == vm)
+			return bias;
+	}
 	return 0;
 }
 

@@ -394,10 +394,12 @@ static int expansion_add(struct langs *l, const struct lang_process *p, struct e
 	uint32_t vm = VM_FRAME_INDEX(e->key.head), lang = l->tables.codes[vm].lang;
 	uint64_t words[2] = { e->key.head, e->place };
 	struct lang_call calls[LANG_CALLS_MAX];
+	struct lang_process of = *p;
 	int n = 0, r = 0;
 
+	of.memo = l->memo;
 	if (lang != LANG_NONE && lang < LANG_MAX && all[lang]->expand)
-		n = all[lang]->expand(&l->tables, vm, p, words, calls);
+		n = all[lang]->expand(&l->tables, vm, &of, words, calls);
 	e->first = (uint32_t)l->expanded.len;
 	for (int i = 0; i < n && r == 0; i++) {
 		words[0] = VM_FRAME_WORD(0, vm, calls[i].addr);

@@ -41,7 +41,7 @@ struct lang_process {
 	/* Words of the frame that called the one being read; NULL: another machine, or C. */
 	const uint64_t *caller;
 	bool signatures;        /* set by langs: names are wanted with their parameters */
-	struct lang_memo *memo; /* set by langs, for read(); may be NULL */
+	struct lang_memo *memo; /* set by langs, for read() and expand(); may be NULL */
 };
 
 enum lang_function_state {

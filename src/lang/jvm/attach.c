@@ -39,11 +39,13 @@ int jvm_detect(const struct elf_image *img, const struct vm_tables *tables, uint
 	struct elf_rawsym sym;
 	uint64_t off;
 
-	for (size_t i = 0; i < JVM_SYMBOL_MAX; i++) {
+	for (size_t i = 0; i < JVM_SYMBOL_ROUTINES; i++) {
 		if (elf_gnuhash_lookup(img, symbol_names[i], &sym) < 0)
 			return -ENOENT;
 		jvm.symbols[i] = sym.vaddr;
 	}
+	if (elf_symbol_lookup(img, ELF_SYMTAB, symbol_names[JVM_SYMBOL_ROUTINES], &sym) == 0)
+		jvm.symbols[JVM_SYMBOL_ROUTINES] = sym.vaddr;
 	/* any code will do to tell where a mapping puts the file */
 	if (elf_gnuhash_lookup(img, "JNI_CreateJavaVM", &sym) < 0 ||
 	    elf_image_offset_of(img, sym.vaddr, &off) < 0)

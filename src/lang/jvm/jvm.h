@@ -14,7 +14,10 @@ struct jvm_structs;
 
 /* ---- what libjvm says of itself -------------------------------------------- */
 
-/* X(symbol, name): the exported variables that lead to the tables, in struct jvm_vm's order. */
+/*
+ * X(symbol, name): the exported variables that lead to the tables, in struct jvm_vm's order. The
+ * last one is not exported, and only known where libjvm has a table of symbols.
+ */
 #define JVM_SYMBOLS(X)                                                                             \
 	X(STRUCTS, gHotSpotVMStructs)                                                              \
 	X(STRUCT_STRIDE, gHotSpotVMStructEntryArrayStride)                                         \
@@ -30,7 +33,8 @@ struct jvm_structs;
 	X(INTS, gHotSpotVMIntConstants)                                                            \
 	X(INT_STRIDE, gHotSpotVMIntConstantEntryArrayStride)                                       \
 	X(INT_NAME, gHotSpotVMIntConstantEntryNameOffset)                                          \
-	X(INT_VALUE, gHotSpotVMIntConstantEntryValueOffset)
+	X(INT_VALUE, gHotSpotVMIntConstantEntryValueOffset)                                        \
+	X(ROUTINES, _ZN12StubCodeDesc5_listE)
 
 enum jvm_symbol {
 #define X(sym, name) JVM_SYMBOL_##sym,
@@ -94,6 +98,17 @@ enum {
 	JVM_IS_STUB = 1,    /* not a method's */
 	JVM_IS_BARRIER = 2, /* a stub where a virtual thread's frames come back from the heap */
 };
+
+/* The same, of a routine's first byte: addresses of user space do not have this bit. */
+#define JVM_IS_ROUTINE (1ULL << 47)
+
+/* Where the routine begins that holds @pc; 0: none is told of. */
+uint64_t jvm_routine_at(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
+			uint64_t pc);
+
+/* The name of a blob that is no method, or of a routine, by its address with one of these bits. */
+int jvm_stub_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
+		  uint64_t addr, uint32_t cookie, struct lang_function *out);
 
 /* ---- the rest --------------------------------------------------------------- */
 

@@ -23,10 +23,6 @@ enum {
 #define LAMBDA "$$Lambda"
 #define NEAR   " [nearest safepoint]"
 
-/* A virtual thread that was unmounted gets its outer frames back as it returns to them. */
-#define IN_HEAP "[more frames in the heap]"
-#define BARRIER "StubRoutines"
-
 struct job {
 	const struct jvm_vm *vm;
 	const struct lang_process *p;
@@ -281,50 +277,12 @@ static int read_method(struct job *j, uint64_t method, uint32_t cookie, struct l
 	return r == 0 || r == -ENOMEM ? r : -ESTALE;
 }
 
-/* ---- stubs ------------------------------------------------------------------ */
-
-static void put_stub(struct buf *out, const char *name)
-{
-	buf_put_str(out, "[stub: ");
-	for (const char *s = name; *s; s++)
-		buf_put_byte(out, isprint((unsigned char)*s) ? (uint8_t)*s : '?');
-	buf_put_byte(out, ']');
-}
-
-/* A blob's own name, in brackets: "[stub: vtable chunks]". */
-static int read_stub(struct job *j, uint64_t blob, bool barrier, uint32_t cookie,
-		     struct lang_function *out)
-{
-	char text[64] = "";
-	struct buf b = { 0 };
-	uint64_t at;
-
-	if (read_at(j, blob + j->vm->name.off, &at, sizeof(at)) < 0 || lang_cookie(at) != cookie)
-		return -ESTALE;
-	/* it may end before its page does */
-	for (size_t len = sizeof(text) - 1; len && read_at(j, at, text, len) < 0; len /= 2)
-		memset(text, 0, sizeof(text));
-	/* adapters tell their signature in parentheses; a stub's number means nothing to anybody */
-	text[strcspn(text, "(")] = '\0';
-	for (size_t n = strlen(text); n && text[n - 1] == ' '; n--)
-		text[n - 1] = '\0';
-	if (barrier && !strcmp(text, BARRIER))
-		buf_put_str(&b, IN_HEAP);
-	else
-		put_stub(&b, text);
-	out->file = strdup("");
-	if (!out->file)
-		buf_fini(&b);
-	return out->file ? buf_to_string(&b, &out->name) : -ENOMEM;
-}
-
 int jvm_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 	     uint64_t addr, uint32_t cookie, struct lang_function *out)
 {
 	struct job j = { .vm = &tables->jvm[vm], .p = p };
 
-	if (addr & JVM_IS_STUB)
-		return read_stub(&j, addr & ~(uint64_t)(JVM_IS_STUB | JVM_IS_BARRIER),
-				 addr & JVM_IS_BARRIER, cookie, out);
+	if (addr & (JVM_IS_STUB | JVM_IS_ROUTINE))
+		return jvm_stub_read(tables, vm, p, addr, cookie, out);
 	return read_method(&j, addr, cookie, out);
 }

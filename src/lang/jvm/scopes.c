@@ -182,6 +182,27 @@ static int expand_compiled(struct job *j, const uint64_t words[2], struct lang_c
 	return 1;
 }
 
+/* A routine, if it is told of; else the blob. */
+static void expand_stub(struct job *j, const struct vm_tables *tables, uint32_t vm,
+			const uint64_t words[2], struct lang_call *out)
+{
+	uint32_t cookie = (uint32_t)words[1], place = VM_PLACE_OF(words[1]);
+	uint64_t begin = 0, code;
+
+	*out = (struct lang_call){ j->blob | JVM_IS_STUB, cookie, 0 };
+	if (place & JVM_STUB_IN_HEAP) {
+		out->addr |= JVM_IS_BARRIER;
+		return;
+	}
+	if (read_at(j, j->blob, j->head, j->vm->blob_bytes) == 0 &&
+	    lang_cookie(value(j, j->vm->name)) == cookie) {
+		code = address(j, j->vm->code);
+		begin = jvm_routine_at(tables, vm, j->p, code + place);
+	}
+	if (begin)
+		*out = (struct lang_call){ begin | JVM_IS_ROUTINE, lang_cookie(begin), 0 };
+}
+
 int jvm_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 	       const uint64_t words[2], struct lang_call out[LANG_CALLS_MAX])
 {
@@ -192,9 +213,7 @@ int jvm_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_pr
 	case JVM_COMPILED_LEAF:
 		return expand_compiled(&j, words, out);
 	case JVM_STUB:
-		out[0] = (struct lang_call){ j.blob | JVM_IS_STUB, (uint32_t)words[1], 0 };
-		if (VM_PLACE_OF(words[1]))
-			out[0].addr |= JVM_IS_BARRIER;
+		expand_stub(&j, tables, vm, words, out);
 		return 1;
 	default:
 		out[0] = (struct lang_call){ j.blob, (uint32_t)words[1], VM_PLACE_OF(words[1]) };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "jvm_memory.h"
+#include "lang/memo.h"
 #include "tests/test.h"
 
 static struct jvm_memory j;
@@ -274,7 +275,8 @@ static void a_stub_has_its_own_name(void **state)
 
 static void a_stub_may_stand_for_frames_in_the_heap(void **state)
 {
-	const uint64_t words[2] = { VM_FRAME_WORD(JVM_STUB, 2, j.stub), VM_PLACE_WORD(1, 5) };
+	const uint64_t words[2] = { VM_FRAME_WORD(JVM_STUB, 2, j.stub),
+				    VM_PLACE_WORD(JVM_STUB_IN_HEAP, 5) };
 	struct lang_call calls[LANG_CALLS_MAX];
 	struct lang_function f = { 0 };
 	uint64_t name;
@@ -289,6 +291,80 @@ static void a_stub_may_stand_for_frames_in_the_heap(void **state)
 		jvm_read(&j.m.tables, 2, &j.m.process, calls[0].addr, lang_cookie(name), &f), 0);
 	assert_string_equal(f.name, "[more frames in the heap]");
 	release(&f);
+}
+
+/* ---- routines ---------------------------------------------------------------- */
+
+static uint64_t no_bias(void *ctx, uint32_t vm)
+{
+	(void)ctx;
+	assert_int_equal(vm, 1);
+	return 0;
+}
+
+/* The name of the frame that is @place bytes behind the first of the stub's code; to be freed. */
+static char *routine_name(uint32_t place)
+{
+	_cleanup_(lang_memo_freep) struct lang_memo *memo = NULL;
+	struct lang_call calls[LANG_CALLS_MAX];
+	struct lang_function f = { 0 };
+	uint64_t words[2];
+
+	assert_int_equal(lang_memo_new(&memo), 0);
+	j.m.process.memo = memo;
+	j.m.process.bias = no_bias;
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	jvm_memory_frame(&j, JVM_STUB, place, words);
+	assert_int_equal(jvm_expand(&j.m.tables, 2, &j.m.process, words, calls), 1);
+	assert_int_equal(jvm_read(&j.m.tables, 2, &j.m.process, calls[0].addr, calls[0].cookie, &f),
+			 0);
+	free(f.file);
+	return f.name;
+}
+
+static void assert_routine(uint32_t place, const char *name)
+{
+	char *is = routine_name(place);
+
+	assert_string_equal(is, name);
+	free(is);
+}
+
+static void a_stub_of_many_routines_is_the_one_that_ran(void **state)
+{
+	(void)state;
+	assert_routine(0, "[stub: whole]");
+	assert_routine(0x3f, "[stub: whole]");
+	assert_routine(0x40, "[stub: part]");
+	assert_routine(0x7f, "[stub: part]");
+	assert_routine(0x80, "[stub: I2C/C2I adapters]");
+}
+
+static void routines_had_a_number_once(void **state)
+{
+	(void)state;
+	memory_put(&j.m, j.routines + 40, j.stub + JVM_STUB_CODE + 0x80);
+	memory_put(&j.m, j.routines + 32, j.stub + JVM_STUB_CODE + 0x40);
+	memory_put(&j.m, j.routines + 24, 0xffff000000000007);
+	assert_routine(0x40, "[stub: part]");
+}
+
+static void routines_that_lead_in_a_circle_or_nowhere_end(void **state)
+{
+	(void)state;
+	memory_put(&j.m, j.routines, j.routines);
+	assert_routine(0x40, "[stub: part]");
+	assert_routine(0, "[stub: I2C/C2I adapters]");
+	memory_put(&j.m, j.routines, 16);
+	assert_routine(0x40, "[stub: part]");
+}
+
+static void routines_of_any_size_are_none(void **state)
+{
+	(void)state;
+	memory_put(&j.m, j.routines + 24, 0);
+	memory_put(&j.m, j.routines + 32, ~0ULL);
+	assert_routine(0x40, "[stub: whole]");
 }
 
 /* ---- frames in the heap ------------------------------------------------------ */
@@ -390,5 +466,8 @@ TEST_GROUP(test_jvm, WITH(a_process_tells_its_heap_and_its_interpreter),
 	   WITH(a_method_whose_memory_was_used_again_is_stale), WITH(a_stub_has_its_own_name),
 	   WITH(a_machine_tells_where_frames_are_in_its_heap),
 	   WITH(a_machine_without_those_classes_has_its_frames_elsewhere),
-	   WITH(a_stub_may_stand_for_frames_in_the_heap), TEST(numbers_of_one_to_five_bytes),
-	   TEST(numbers_end_with_their_bytes), TEST(signed_numbers))
+	   WITH(a_stub_may_stand_for_frames_in_the_heap),
+	   WITH(a_stub_of_many_routines_is_the_one_that_ran), WITH(routines_had_a_number_once),
+	   WITH(routines_that_lead_in_a_circle_or_nowhere_end), WITH(routines_of_any_size_are_none),
+	   TEST(numbers_of_one_to_five_bytes), TEST(numbers_end_with_their_bytes),
+	   TEST(signed_numbers))

@@ -289,6 +289,25 @@ static void put_compiled(struct jvm_memory *j)
 	memcpy(memory_at(&j->m, at + 0x480), pcs, sizeof(pcs));
 	j->stub = JVM_HEAP_AT + 0x2000;
 	memory_put(&j->m, j->stub + 96, text(j, "I2C/C2I adapters(0xba)"));
+	memory_put(&j->m, j->stub + 32, j->stub + JVM_STUB_CODE);
+}
+
+/* Two routines in the stub; the older one, all of it, is told of last. */
+static void put_routines(struct jvm_memory *j)
+{
+	static const char *const names[] = { "whole", "part" };
+	uint64_t at = 0, next;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		next = at;
+		at = memory_add(&j->m, NULL, 48);
+		memory_put(&j->m, at, next);
+		memory_put(&j->m, at + 16, text(j, names[i]));
+		memory_put(&j->m, at + 24, j->stub + JVM_STUB_CODE + 0x40 * i);
+		memory_put(&j->m, at + 32, j->stub + JVM_STUB_CODE + 0x80);
+	}
+	j->routines = at;
+	j->jvm[1].symbols[JVM_SYMBOL_ROUTINES] = word(j, at);
 }
 
 void jvm_memory_init(struct jvm_memory *j)
@@ -306,6 +325,7 @@ void jvm_memory_init(struct jvm_memory *j)
 	/* what is at a fixed place comes last, so that all of it is there */
 	put_interpreter(j);
 	put_compiled(j);
+	put_routines(j);
 	put_structs(j, heaps, word(j, 17));
 	put_numbers(j);
 	assert(MEMORY_AT + j->m.len < JVM_HEAP_AT);
@@ -320,6 +340,10 @@ int jvm_memory_attach(struct jvm_memory *j, struct unwind_mapping out[LANG_REGIO
 void jvm_memory_frame(struct jvm_memory *j, enum jvm_object object, uint32_t place,
 		      uint64_t words[2])
 {
-	words[0] = VM_FRAME_WORD(object, 2, j->nmethod);
-	words[1] = VM_PLACE_WORD(place, lang_cookie(j->outer ^ 77ULL << 40));
+	uint64_t name;
+
+	memcpy(&name, memory_at(&j->m, j->stub + 96), sizeof(name));
+	words[0] = VM_FRAME_WORD(object, 2, object == JVM_STUB ? j->stub : j->nmethod);
+	words[1] = VM_PLACE_WORD(place, object == JVM_STUB ? lang_cookie(name)
+							   : lang_cookie(j->outer ^ 77ULL << 40));
 }

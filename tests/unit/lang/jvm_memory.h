@@ -12,6 +12,7 @@ enum {
 	JVM_HEAP_AT = MEMORY_AT + 0x8000, /* in the memory's upper half */
 	JVM_HEAP_BYTES = 0x4000,
 	JVM_SEGMENT_SHIFT = 7,
+	JVM_STUB_CODE = 0x180, /* behind the stub's head */
 	JVM_CODE_PLACE = 0x30, /* of the place in the compiled method that has a note */
 };
 
@@ -22,7 +23,8 @@ struct jvm_memory {
 	uint64_t nmethod, stub;        /* blobs */
 	uint64_t interpreter, threads; /* addresses of variables */
 	uint64_t pool, lines;
-	uint64_t klasses; /* the VM's array of classes */
+	uint64_t klasses;  /* the VM's array of classes */
+	uint64_t routines; /* the newest node of their list */
 };
 
 /* All of it; machine 1 is the file. */
@@ -31,6 +33,6 @@ void jvm_memory_init(struct jvm_memory *j);
 /* Ask it for its code, as the agent does. */
 int jvm_memory_attach(struct jvm_memory *j, struct unwind_mapping out[LANG_REGIONS_MAX]);
 
-/* A compiled method's frame. */
+/* The frame of the compiled method, or of the stub. */
 void jvm_memory_frame(struct jvm_memory *j, enum jvm_object object, uint32_t place,
 		      uint64_t words[2]);
