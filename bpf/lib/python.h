@@ -170,11 +170,11 @@ static __always_inline __u32 python_place(const struct walk *w, const struct pyt
 
 static __always_inline __u32 python_cookie(const struct python_vm *py, __u64 code)
 {
-	__u64 v = 0;
+	__u64 words[PYTHON_COOKIE_WORDS];
 
-	if (read_user(&v, sizeof(v), code + py->code_cookie))
+	if (read_user(words, sizeof(words), python_cookie_at(py, code)))
 		return 0;
-	return vm_cookie(v);
+	return vm_cookie(python_cookie_of(words));
 }
 
 WALK_FN int python_step(__u32 which, __u32 slot)

@@ -15,6 +15,7 @@ enum python_entry {
 enum {
 	PYTHON_NONE = 0xffff,  /* an offset that this version has not */
 	PYTHON_OWNER_SHIM = 3, /* from 3.12: this and above */
+	PYTHON_COOKIE_WORDS = 8,
 };
 
 struct python_vm {
@@ -27,7 +28,6 @@ struct python_vm {
 	__u16 frame_owner;  /* of the byte that decides on entry */
 	__u8 entry;         /* enum python_entry */
 	__u8 place_is_addr; /* frame_place holds an address; else a 32-bit index */
-	__u16 code_cookie;  /* of eight bytes that differ between code objects */
 	/* what only the reader of names needs */
 	__u16 minor;
 	__u16 code_filename, code_name, code_qualname, code_lines, code_first_line, code_bytecode;
@@ -35,3 +35,22 @@ struct python_vm {
 	__u16 ascii_data; /* of the text of a compact ASCII string */
 	__u16 kind_shift; /* in a string's state */
 };
+
+/*
+ * What a code object's cookie is made of: the words up to the one that leads to
+ * its line table. They do not change, and some are another object's own: names,
+ * file, line table, from 3.12 on a number that each code object has to itself.
+ */
+static inline __u64 python_cookie_at(const struct python_vm *py, __u64 code)
+{
+	return code + py->code_lines + 8 - 8 * PYTHON_COOKIE_WORDS;
+}
+
+static inline __u64 python_cookie_of(const __u64 words[PYTHON_COOKIE_WORDS])
+{
+	__u64 v = 0;
+
+	for (int i = 0; i < PYTHON_COOKIE_WORDS; i++)
+		v = (v ^ words[i]) * 0x9e3779b97f4a7c15ULL;
+	return v ^ v >> 32;
+}

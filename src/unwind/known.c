@@ -142,9 +142,17 @@ bool unwind_known_makecontext(const struct elf_image *img)
 
 uint64_t unwind_known_greenlet(const struct elf_image *img)
 {
-	static const char name[] =
-		"_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object";
+	/* of 3.x and of 2.x */
+	static const char *const names[] = {
+		"_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object",
+		"_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs14_OwnedGreenletI9_greenlet"
+		"XadL_ZNS1_15GreenletCheckerEPvEEEERNS1_14OwnedReferenceI7_objectXadL_ZNS1_11NoOp"
+		"CheckerES4_EEEE",
+	};
 	struct elf_rawsym sym;
 
-	return elf_gnuhash_lookup(img, name, &sym) == 0 ? sym.vaddr : 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (elf_gnuhash_lookup(img, names[i], &sym) == 0)
+			return sym.vaddr;
+	return 0;
 }

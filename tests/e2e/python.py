@@ -8,6 +8,7 @@ those of the program, unless they are asked for.
 import glob
 import os
 import re
+import subprocess
 
 from cameo import PROGRAMS, SPARE, Skip, Tap, Workshop, expect, is_in, need, need_bpf, record, show, \
     together, total
@@ -88,6 +89,16 @@ def judge_trampolines(python):
     expect(total(doubled) <= 0.01 * total(recording.of("chain")), show(doubled))
 
 
+def judge_greenlets():
+    """Such a stack ends where its greenlet began: behind that lies another's."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import greenlet"], check=False,
+                      stderr=subprocess.DEVNULL).returncode:
+        raise Skip("no greenlet here")
+    recording = record("--", "/usr/bin/python3", PROGRAM, "greenlets", str(MS))
+    recording.judge("greenlets", [r"greenlet::UserGreenlet::inner_bootstrap.*", "green", "hot", "..."],
+                    leaf="hot", most_elsewhere=0.4)
+
+
 def judge_old():
     """Python 2: it is said that it is not supported."""
     found = glob.glob(os.path.expanduser("~/.pyenv/versions/2.*/bin/python2"))
@@ -137,6 +148,7 @@ def main():
             tap.run("--native-frames=all", judge_all_native, found[-1])
         tap.run("Python in a library", judge_embedded, shop, False)
         tap.run("Python in a library that is loaded late", judge_embedded, shop, True)
+        tap.run("greenlets", judge_greenlets)
         tap.run("Python 2", judge_old)
     tap.done()
 

@@ -129,11 +129,11 @@ static bool is_of_type(const struct python_vm *py, const struct lang_process *p,
 static int check_cookie(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
 			uint32_t cookie)
 {
-	uint64_t now;
+	__u64 now[PYTHON_COOKIE_WORDS];
 
-	if (lang_read_u64(p, addr + py->code_cookie, &now) < 0)
+	if (p->read(p->ctx, python_cookie_at(py, addr), now, sizeof(now)))
 		return -EFAULT;
-	return lang_check_cookie(cookie, now);
+	return lang_check_cookie(cookie, python_cookie_of(now));
 }
 
 static int read_parts(const struct python_vm *py, const struct lang_process *p, uint64_t addr,

@@ -13,10 +13,10 @@
 enum { FIRST_MINOR = 6, LAST_WITHOUT_TABLE = 12 };
 
 #define COMMON_CODE_36                                                                             \
-	.code_cookie = 32, .code_first_line = 36, .code_filename = 96, .code_name = 104,           \
+	.code_first_line = 36, .code_filename = 96, .code_name = 104,                              \
 	.code_qualname = PYTHON_NONE, .code_lines = 112
 #define COMMON_CODE_38                                                                             \
-	.code_cookie = 36, .code_first_line = 40, .code_filename = 104, .code_name = 112,          \
+	.code_first_line = 40, .code_filename = 104, .code_name = 112,                             \
 	.code_qualname = PYTHON_NONE, .code_lines = 120
 #define COMMON_CODE_311                                                                            \
 	.code_filename = 112, .code_name = 120, .code_qualname = 128, .code_lines = 136
@@ -36,24 +36,26 @@ static const struct python_vm known[LAST_WITHOUT_TABLE + 1] = {
 		.frame_place = 104 },
 	[10] = { COMMON_OLD, COMMON_CODE_38, .interp_head = 32, .thread_id = 176,
 		 .frame_place = 96 },
-	[11] = { COMMON_CODE_311,    .interp_head = 40,          .interp_threads = 16,
-		 .thread_next = 8,   .thread_interp = 16,        .thread_id = 152,
-		 .thread_frame = 56, .cframe_frame = 8,          .frame_bytes = 80,
-		 .frame_code = 32,   .frame_back = 48,           .frame_place = 56,
-		 .frame_owner = 68,  .entry = PYTHON_ENTRY_FLAG, .place_is_addr = 1,
-		 .code_cookie = 72,  .code_first_line = 72,      .code_bytecode = 184,
-		 .object = 16,       .ascii_data = 48,           .kind_shift = 2 },
-	[12] = { COMMON_CODE_311,       .interp_head = 40,
-		 .interp_threads = 72,  .thread_next = 8,
-		 .thread_interp = 16,   .thread_id = 136,
-		 .thread_frame = 56,    .cframe_frame = 0,
-		 .frame_bytes = 80,     .frame_code = 0,
-		 .frame_back = 8,       .frame_place = 56,
-		 .frame_owner = 70,     .entry = PYTHON_ENTRY_SHIM,
-		 .place_is_addr = 1,    .code_cookie = 68,
-		 .code_first_line = 68, .code_bytecode = 192,
-		 .object = 16,          .ascii_data = 40,
-		 .kind_shift = 2 },
+	[11] = { COMMON_CODE_311,      .interp_head = 40,
+		 .interp_threads = 16, .thread_next = 8,
+		 .thread_interp = 16,  .thread_id = 152,
+		 .thread_frame = 56,   .cframe_frame = 8,
+		 .frame_bytes = 80,    .frame_code = 32,
+		 .frame_back = 48,     .frame_place = 56,
+		 .frame_owner = 68,    .entry = PYTHON_ENTRY_FLAG,
+		 .place_is_addr = 1,   .code_first_line = 72,
+		 .code_bytecode = 184, .object = 16,
+		 .ascii_data = 48,     .kind_shift = 2 },
+	[12] = { COMMON_CODE_311,      .interp_head = 40,
+		 .interp_threads = 72, .thread_next = 8,
+		 .thread_interp = 16,  .thread_id = 136,
+		 .thread_frame = 56,   .cframe_frame = 0,
+		 .frame_bytes = 80,    .frame_code = 0,
+		 .frame_back = 8,      .frame_place = 56,
+		 .frame_owner = 70,    .entry = PYTHON_ENTRY_SHIM,
+		 .place_is_addr = 1,   .code_first_line = 68,
+		 .code_bytecode = 192, .object = 16,
+		 .ascii_data = 40,     .kind_shift = 2 },
 };
 
 /* ---- 3.13 and later -------------------------------------------------------- */
@@ -125,7 +127,6 @@ static int from_table(struct python_vm *out, unsigned int minor, struct table *t
 	out->code_lines = field(t, s->code, 4);
 	out->code_first_line = field(t, s->code, 5);
 	out->code_bytecode = field(t, s->code, 9);
-	out->code_cookie = out->code_first_line;
 	out->entry = PYTHON_ENTRY_SHIM;
 	out->place_is_addr = 1;
 	out->object = (uint16_t)word(t, s->object);

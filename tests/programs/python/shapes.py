@@ -11,6 +11,11 @@ import sys
 import threading
 import time
 
+try:
+    import greenlet
+except ImportError:
+    greenlet = None
+
 
 def hot(n=3000):
     x = 0
@@ -115,6 +120,18 @@ def threads(seconds):
         w.start()
     for w in workers:
         w.join()
+
+
+def green():
+    greenlet.getcurrent().parent.switch()
+    hot()
+
+
+def greenlets():
+    """One that another began, whose stack is gone when it goes on."""
+    inner = greenlet.greenlet(green)
+    greenlet.greenlet(inner.switch).switch()
+    inner.switch()
 
 
 def forked(seconds):

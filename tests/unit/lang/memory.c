@@ -90,8 +90,8 @@ uint64_t memory_code(struct memory *m, const char *name, uint32_t line, const vo
 
 uint32_t memory_cookie(struct memory *m, uint64_t code)
 {
-	uint64_t v;
+	__u64 words[PYTHON_COOKIE_WORDS];
 
-	memcpy(&v, memory_at(m, code + m->python[1].code_cookie), sizeof(v));
-	return (uint32_t)((v * 0x9e3779b97f4a7c15ULL) >> 32) | 1;
+	memcpy(words, memory_at(m, python_cookie_at(&m->python[1], code)), sizeof(words));
+	return lang_cookie(python_cookie_of(words));
 }

@@ -51,6 +51,20 @@ static void another_cookie_is_stale(void **state)
 	function_fini(&f);
 }
 
+static void another_code_object_of_the_same_line_is_stale(void **state)
+{
+	struct memory m;
+	struct lang_function f;
+	uint64_t one, two;
+
+	(void)state;
+	memory_init(&m, 11);
+	one = memory_code(&m, "<module>", 1, LINES, sizeof(LINES));
+	two = memory_code(&m, "<module>", 1, LINES, sizeof(LINES));
+	assert_int_equal(read_code(&m, two, memory_cookie(&m, one), &f), -ESTALE);
+	function_fini(&f);
+}
+
 static void what_is_no_code_object_is_stale(void **state)
 {
 	struct memory m;
@@ -61,6 +75,7 @@ static void what_is_no_code_object_is_stale(void **state)
 	memory_init(&m, 11);
 	code = memory_string(&m, "a string, of some length that is not that of a code object", 58,
 			     1, true);
+	memory_add(&m, NULL, 100); /* more is there */
 	assert_int_equal(read_code(&m, code, 0, &f), -ESTALE);
 	function_fini(&f);
 }
@@ -174,6 +189,7 @@ static void an_endless_line_table_is_left_out(void **state)
 }
 
 TEST_GROUP(test_python_code, TEST(a_code_object_is_read), TEST(another_cookie_is_stale),
+	   TEST(another_code_object_of_the_same_line_is_stale),
 	   TEST(what_is_no_code_object_is_stale), TEST(what_is_not_mapped_is_an_error),
 	   TEST(names_of_all_widths_become_utf8), TEST(a_long_name_is_cut),
 	   TEST(a_name_without_its_end_is_stale), TEST(a_string_of_no_width_is_stale),
