@@ -95,8 +95,8 @@ def judge_greenlets():
                       stderr=subprocess.DEVNULL).returncode:
         raise Skip("no greenlet here")
     recording = record("--", "/usr/bin/python3", PROGRAM, "greenlets", str(MS))
-    recording.judge("greenlets", [r"greenlet::UserGreenlet::inner_bootstrap.*", "green", "hot", "..."],
-                    leaf="hot", most_elsewhere=0.4)
+    recording.judge("greenlets", r".*UserGreenlet::inner_bootstrap.* green hot ...",
+                    leaf="hot", start=r"_start|.*inner_bootstrap.*", most_elsewhere=0.4)
 
 
 def judge_old():
