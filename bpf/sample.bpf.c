@@ -19,12 +19,6 @@
 #include "bpf/lib/walk_state.h"
 
 enum {
-	/* which per-CPU state: each kind of entry has its own, since one may interrupt another */
-	WALK_CPU,
-	WALK_OFF,
-};
-
-enum {
 	PF_EXITING = 0x00000004,
 	PF_KTHREAD = 0x00200000,
 	USER_CS_32 = 0x23,
@@ -37,6 +31,12 @@ const volatile __u32 want_idle = 0;
 const volatile __u32 want_targets_only = 0;
 const volatile __u32 ring_wakeup_bytes = 0;
 const volatile __u32 n_walks = 1; /* kinds of entry in use */
+/* a recording's events have numbers; where there are several of a kind, attachments carry them */
+const volatile __u32 want_cookies = 0;
+const volatile __u32 event_of_tracepoint = 0;
+const volatile __u32 event_of_uprobe = 0;
+const volatile __u32 event_of_perf = 0;
+const volatile __u64 event_periods[EVENTS_MAX] = {}; /* of tracepoints and uprobes */
 volatile __u32 table_generation = 0;
 
 struct {
@@ -304,6 +304,7 @@ static __always_inline void record_begin(struct walk *w, __u64 id)
 	h->n_kernel = 0;
 	h->n_words = 0;
 	h->n_vm_words = 0;
+	h->event = 0;
 	h->pid = id >> 32;
 	h->tid = (__u32)id;
 	h->time_ns = bpf_ktime_get_ns();
@@ -353,6 +354,16 @@ static __always_inline int user_registers(struct perf_event_ctx *ctx, struct wal
 	return 1;
 }
 
+/* Which of the recording's events that is; @alone where it is the only one of its kind. */
+static __always_inline __u32 event_number(void *ctx, __u32 alone)
+{
+	/* since 5.15 */
+	if (want_cookies &&
+	    bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
+		return bpf_get_attach_cookie(ctx);
+	return alone;
+}
+
 SEC("perf_event")
 int on_sample(struct perf_event_ctx *ctx)
 {
@@ -375,6 +386,7 @@ int on_sample(struct perf_event_ctx *ctx)
 		return 0;
 	}
 	record_begin(w, id);
+	w->record.head.event = event_number(ctx, event_of_perf);
 	if (in_kernel) {
 		w->record.head.flags |= RECORD_KERNEL_MODE;
 		if (want_kernel)
@@ -418,5 +430,6 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 _Static_assert((KERNEL_FRAMES_MAX & (KERNEL_FRAMES_MAX + 1)) == 0, "used as a mask");
 
 #include "bpf/lib/offcpu.h"
+#include "bpf/lib/probes.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

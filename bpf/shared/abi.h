@@ -84,7 +84,8 @@ struct record_header {
 	__u16 n_vm_words; /* they follow the n_words */
 	__u8 off_state;   /* enum off_state */
 	__u8 off_shift;   /* RECORD_OFF: the interval stands for 2^off_shift */
-	__u16 pad[2];
+	__u16 event;      /* number of what was sampled, below EVENTS_MAX */
+	__u16 pad;
 	char comm[16]; /* of the thread */
 };
 _Static_assert(sizeof(struct record_header) == 56, "record header is an ABI");
@@ -115,6 +116,15 @@ struct raw_record {
 	__u64 kernel[KERNEL_FRAMES_MAX];
 	__u64 stack_at; /* address of stack[0]: rsp, or the page above if that is absent */
 	__u8 stack[RAW_STACK_MAX]; /* upwards; stack_len bytes of it are sent */
+};
+
+/* Which of a CPU's states a walk has: each kind of entry its own, since one may interrupt another.
+ */
+enum {
+	WALK_CPU,
+	WALK_OFF,
+	WALK_UPROBE,      /* the first of those of uprobes */
+	WALK_UPROBES = 2, /* so many */
 };
 
 /* ---- tables in arena chunks ------------------------------------------------
@@ -191,7 +201,10 @@ struct unwind_process {
 	struct vm_slot vms[VM_SLOTS_MAX];
 };
 
-enum { PROCESSES_MAX = 32768 };
+enum {
+	PROCESSES_MAX = 32768,
+	EVENTS_MAX = 8, /* of one recording; a power of two */
+};
 
 enum counter {
 #define X(sym, label) COUNTER_##sym,

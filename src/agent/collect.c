@@ -53,9 +53,9 @@ struct thread_key {
 };
 
 struct sample_key {
-	const struct collect *c;
+	struct collect *c;
 	uint32_t stack, thread;
-	uint8_t off_state;
+	uint8_t off_state, event;
 };
 
 static bool same_stack(const void *ctx, uint32_t id)
@@ -79,7 +79,8 @@ static bool same_sample(const void *ctx, uint32_t id)
 	const struct sample_key *k = ctx;
 	const struct collect_sample *s = &k->c->samples.data[id];
 
-	return s->stack == k->stack && s->thread == k->thread && s->off_state == k->off_state;
+	return s->stack == k->stack && s->thread == k->thread && s->off_state == k->off_state &&
+	       s->event == k->event;
 }
 
 int collect_new(struct collect **out, bool keep_times)
@@ -155,11 +156,12 @@ static int thread_id(struct collect *c, const struct collect_thread *thread, uin
 static int sample_id(struct collect *c, const struct sample_key *key, uint32_t *out)
 {
 	uint32_t hash = hash_u64(((uint64_t)key->stack << 32 | key->thread) ^
-				 (uint64_t)key->off_state << 60);
+				 (uint64_t)key->off_state << 60 ^ (uint64_t)key->event << 28);
 	uint32_t id = (uint32_t)c->samples.len;
 	struct collect_sample fresh = { .stack = key->stack,
 					.thread = key->thread,
-					.off_state = key->off_state };
+					.off_state = key->off_state,
+					.event = key->event };
 	int r;
 
 	if (index_find(&c->sample_index, hash, same_sample, key, out))
@@ -180,11 +182,12 @@ static void add_time(struct collect *c, struct collect_sample *s, uint64_t time_
 		s->last_time = (uint32_t)c->seen.len - 1;
 }
 
-/* The sample of a thread, a state and a stack. 0, COLLECT_NEW_THREAD or -ENOMEM. */
-static int find_sample(struct collect *c, const struct collect_thread *thread, uint8_t off_state,
+/* The sample of a thread, a state and an event as @key has them, and a stack. 0, COLLECT_NEW_THREAD
+ * or -ENOMEM. */
+static int find_sample(struct sample_key key, const struct collect_thread *thread,
 		       const uint64_t *words, size_t n_words, struct collect_sample **out)
 {
-	struct sample_key key = { .c = c, .off_state = off_state };
+	struct collect *c = key.c;
 	uint32_t id;
 	int r, thread_r;
 
@@ -204,8 +207,15 @@ static int find_sample(struct collect *c, const struct collect_thread *thread, u
 int collect_add(struct collect *c, const struct collect_thread *thread, uint64_t time_ns,
 		const uint64_t *words, size_t n_words)
 {
+	return collect_add_of(c, thread, 0, time_ns, words, n_words);
+}
+
+int collect_add_of(struct collect *c, const struct collect_thread *thread, uint8_t event,
+		   uint64_t time_ns, const uint64_t *words, size_t n_words)
+{
+	struct sample_key key = { .c = c, .event = event };
 	struct collect_sample *s;
-	int r = find_sample(c, thread, 0, words, n_words, &s);
+	int r = find_sample(key, thread, words, n_words, &s);
 
 	if (r < 0)
 		return r;
@@ -219,8 +229,9 @@ int collect_add(struct collect *c, const struct collect_thread *thread, uint64_t
 int collect_add_off(struct collect *c, const struct collect_thread *thread,
 		    const struct collect_wait *wait, const uint64_t *words, size_t n_words)
 {
+	struct sample_key key = { .c = c, .off_state = wait->state };
 	struct collect_sample *s;
-	int r = find_sample(c, thread, wait->state, words, n_words, &s);
+	int r = find_sample(key, thread, words, n_words, &s);
 
 	if (r < 0)
 		return r;

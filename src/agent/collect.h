@@ -32,6 +32,7 @@ struct collect_sample {
 	uint64_t thinned_ns; /* of which so much stands for other waits too */
 	uint32_t last_time;  /* for collect_times() */
 	uint8_t off_state;   /* enum off_state; 0: it ran */
+	uint8_t event;       /* number of what was sampled */
 };
 
 /* Without times: @keep_times false. 0 or -ENOMEM. */
@@ -47,6 +48,10 @@ DEFINE_FREEP(struct collect, collect_free)
 enum { COLLECT_NEW_THREAD = 1 };
 int collect_add(struct collect *c, const struct collect_thread *thread, uint64_t time_ns,
 		const uint64_t *words, size_t n_words);
+
+/* The same, of event number @event; above it is 0. */
+int collect_add_of(struct collect *c, const struct collect_thread *thread, uint8_t event,
+		   uint64_t time_ns, const uint64_t *words, size_t n_words);
 
 struct collect_wait {
 	uint64_t ns;

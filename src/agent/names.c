@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/collect.h"
@@ -25,7 +26,7 @@ enum {
 	NS_PER_S = 1000000000,
 	PART_WORDS = 32 << 10, /* frames that are named together: their names are kept meanwhile */
 	LABELS_MAX = 7,
-	VALUES_MAX = 4,
+	VALUES_MAX = EVENTS_MAX, /* 4 where there is what waited */
 	KERNEL_NAMES_MAX = KERNEL_FRAMES_MAX,
 };
 
@@ -108,6 +109,7 @@ static int add_string(struct job *j, const char *s, uint32_t *out)
 static int make_labels(struct job *j, const struct collect_thread *t,
 		       struct profile_label out[LABELS_MAX], uint32_t *out_n)
 {
+	char thread[sizeof(t->comm) + 16];
 	int r;
 
 	out[0] = (struct profile_label){ .key = j->key_pid, .num = t->pid };
@@ -116,8 +118,9 @@ static int make_labels(struct job *j, const struct collect_thread *t,
 	out[3] = (struct profile_label){ .key = j->key_thread };
 	out[4] = (struct profile_label){ .key = j->key_cpu, .num = (int64_t)t->cpu_plus_1 - 1 };
 	*out_n = t->cpu_plus_1 ? 5 : 4;
+	snprintf(thread, sizeof(thread), j->window->per_thread ? "%s-%u" : "%s", t->comm, t->tid);
 	r = add_string(j, t->process_comm, &out[2].str);
-	return r < 0 ? r : add_string(j, t->comm, &out[3].str);
+	return r < 0 ? r : add_string(j, thread, &out[3].str);
 }
 
 /* Generated and interpreted code says more of a program than the machine's own. */
@@ -152,6 +155,7 @@ static void count(struct job *j, const struct collect_sample *s, const uint32_t 
 	if (last >> FRAME_KIND_SHIFT == FRAME_ERROR && (last & FRAME_PAYLOAD_MASK) < WALK_ERR_MAX)
 		why = last & FRAME_PAYLOAD_MASK;
 	j->stats->by_kind[kind][why] += s->count;
+	j->stats->by_event[s->event] += s->count;
 }
 
 /* When it was seen, oldest first, by the clock on the wall. */
@@ -176,11 +180,11 @@ static int make_times(struct job *j, const struct collect_sample *s, struct prof
 	return 0;
 }
 
-/* How much a sample stands for. */
-static int64_t period_of(const struct names_window *w)
+/* How much a sample of that event stands for. */
+static int64_t period_of(const struct names_window *w, size_t event)
 {
-	if (w->event && w->event->period)
-		return (int64_t)w->event->period;
+	if (event < w->n_events && w->events[event].period)
+		return (int64_t)w->events[event].period;
 	return NS_PER_S / w->freq_hz;
 }
 
@@ -248,8 +252,13 @@ static void make_values(const struct job *j, const struct collect_sample *s,
 			int64_t out[VALUES_MAX])
 {
 	int64_t on = s->off_state ? 0 : (int64_t)s->count;
-	int64_t on_value = on * period_of(j->window), off_ns = (int64_t)s->off_ns;
+	int64_t on_value = on * period_of(j->window, s->event), off_ns = (int64_t)s->off_ns;
 
+	if (j->window->n_events > 1) {
+		for (size_t i = 0; i < j->window->n_events; i++)
+			out[i] = i == s->event ? on_value : 0;
+		return;
+	}
 	out[0] = j->what == NAMES_OFF ? off_ns : on;
 	out[1] = j->what == NAMES_OFF ? (int64_t)s->count : on_value;
 	out[2] = off_ns;
@@ -330,12 +339,35 @@ static int add_off_types(struct job *j)
 	return r < 0 ? r : add_string(j, "off_cpu", &profile_meta(j->p)->default_sample_type);
 }
 
+/* What is counted, of event number @i, and its unit. */
+static const char *type_of(const struct names_window *w, size_t i, const char **out_unit)
+{
+	bool is_time = i >= w->n_events || w->events[i].is_clock;
+
+	*out_unit = is_time ? "nanoseconds" : "count";
+	return is_time ? "cpu" : w->events[i].name;
+}
+
+static int add_event_types(struct job *j)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < j->window->n_events && r == 0; i++) {
+		const char *unit, *type = type_of(j->window, i, &unit);
+
+		r = profile_add_sample_type(j->p, type, unit);
+	}
+	return r;
+}
+
 static int add_types(struct job *j, const char *type, const char *unit)
 {
 	int r;
 
 	if (j->what == NAMES_OFF)
 		return add_off_types(j);
+	if (j->window->n_events > 1)
+		return add_event_types(j);
 	r = profile_add_sample_type(j->p, "samples", "count");
 	if (r == 0)
 		r = profile_add_sample_type(j->p, type, unit);
@@ -373,15 +405,13 @@ static int add_keys(struct job *j)
 static int begin_profile(struct job *j)
 {
 	struct profile_meta *meta = profile_meta(j->p);
-	const struct event *event = j->window->event;
-	bool is_time = !event || event->is_clock;
-	const char *type = is_time ? "cpu" : event->name, *unit = is_time ? "nanoseconds" : "count";
+	const char *unit, *type = type_of(j->window, 0, &unit);
 	int r = add_types(j, type, unit);
 
 	meta->time_ns = j->window->time_ns;
 	meta->duration_ns = j->window->duration_ns;
 	if (r == 0 && j->what != NAMES_OFF) {
-		meta->period = period_of(j->window);
+		meta->period = period_of(j->window, 0);
 		r = add_string(j, type, &meta->period_type.type);
 		if (r == 0)
 			r = add_string(j, unit, &meta->period_type.unit);

@@ -17,7 +17,11 @@ struct locator;
 
 /* Which of a window's samples, and how they are weighed. */
 enum names_what {
-	NAMES_CPU,  /* what ran: samples/count and cpu/nanoseconds, or what was counted */
+	/*
+	 * What ran: samples/count and cpu/nanoseconds, or what was counted; where that was
+	 * several events, one sample type for each of them.
+	 */
+	NAMES_CPU,
 	NAMES_OFF,  /* what waited: off_cpu/nanoseconds and samples/count (waits) */
 	NAMES_WALL, /* both: samples/count, cpu, off_cpu and wall/nanoseconds */
 };
@@ -27,14 +31,17 @@ struct names_window {
 	int64_t duration_ns;
 	int64_t clock_offset_ns; /* from the samples' clock to the time since 1970 */
 	uint32_t freq_hz;
-	const struct event *event; /* what was counted; NULL: the CPUs' clocks, by frequency */
-	enum names_what what;      /* for names_profile() */
-	bool locks_only;           /* of what waited, only what waited for a futex */
+	const struct event *events; /* what was counted, by their numbers */
+	size_t n_events;            /* 0: the CPUs' clocks, by frequency */
+	enum names_what what;       /* for names_profile() */
+	bool locks_only;            /* of what waited, only what waited for a futex */
+	bool per_thread;            /* threads are called NAME-TID: each is told apart */
 };
 
 struct names_stats {
 	uint64_t n_frames;                     /* of all samples together, errors left out */
 	uint64_t n_unnamed;                    /* of these, those without a function's name */
+	uint64_t by_event[EVENTS_MAX];         /* samples of each */
 	uint64_t off_ns, futex_ns, untaken_ns; /* off the CPU; for futexes; without a stack */
 	/*
 	 * Samples by the language of their program (enum profile_frame_kind: the

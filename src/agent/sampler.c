@@ -18,6 +18,8 @@
 #include <bpf/libbpf.h>
 
 #include "agent/events.h"
+#include "agent/refusal.h"
+#include "agent/sampler_events.h"
 #include "agent/sampler_off.h"
 #include "base/err.h"
 #include "base/vec.h"
@@ -29,12 +31,6 @@ enum {
 	RING_BYTES_MAX = 64 << 20,
 };
 
-struct cpu_event {
-	int fd;         /* -1: none */
-	uint64_t count; /* when it was last read */
-	bool was_dead;  /* its CPU has been offline */
-};
-
 struct sampler {
 	struct sample_bpf *skel;
 	struct ring_buffer *ring;
@@ -42,9 +38,7 @@ struct sampler {
 	struct unwind_rule *rules;
 	struct unwind_file *files;
 	struct vm_tables vms;
-	struct {
-		VEC(struct cpu_event);
-	} events; /* by CPU */
+	struct sampler_events *events;
 	struct {
 		VEC(uint32_t *);
 	} chunks;
@@ -76,30 +70,6 @@ uint32_t sampler_max_freq(void)
 	return f && fscanf(f, "%u", &hz) == 1 ? hz : 0;
 }
 
-static bool kernel_is_locked_down(void)
-{
-	_cleanup_(fclosep) FILE *f = fopen("/sys/kernel/security/lockdown", "re");
-	char line[128] = "";
-
-	return f && fgets(line, sizeof(line), f) && strstr(line, "[confidentiality]");
-}
-
-/* Say why the kernel refused, and how to mend it. */
-static int explain(int r, const char *what, struct err *err)
-{
-	if (kernel_is_locked_down())
-		return err_set(
-			err, r,
-			"the kernel is locked down (confidentiality): boot with lockdown=integrity "
-			"or without it");
-	if (r == -EPERM || r == -EACCES)
-		return err_set(err, r,
-			       "no permission to %s: run as root (or with CAP_BPF, CAP_PERFMON, "
-			       "CAP_SYS_PTRACE)",
-			       what);
-	return err_set(err, r, "can't %s: %s", what, strerror(-r));
-}
-
 static int on_ring_record(void *ctx, void *data, size_t len)
 {
 	struct sampler *s = ctx;
@@ -122,7 +92,7 @@ static uint32_t ring_bytes(const struct sampler *s)
 
 static int load_programs(struct sampler *s, struct err *err)
 {
-	uint32_t bytes = ring_bytes(s), n_walks = s->opts.off_cpu ? 2 : 1;
+	uint32_t bytes = ring_bytes(s), n_walks = sampler_events_walks(&s->opts);
 	int r;
 
 	s->skel = sample_bpf__open();
@@ -138,6 +108,7 @@ static int load_programs(struct sampler *s, struct err *err)
 	s->skel->rodata->n_walks = n_walks;
 	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible * n_walks + 1);
 	bpf_map__set_max_entries(s->skel->maps.walks, s->n_possible * n_walks);
+	sampler_events_prepare(s->skel, &s->opts, s->n_possible);
 	sampler_off_prepare(s->skel, s->opts.off_cpu, s->opts.off_min_ns, s->n_possible * n_walks);
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
 	r = sample_bpf__load(s->skel);
@@ -146,7 +117,7 @@ static int load_programs(struct sampler *s, struct err *err)
 			       "this kernel's verifier refuses the BPF program; "
 			       "CAMEO_LIBBPF_DEBUG=1 shows "
 			       "why: please report it");
-	return r < 0 ? explain(r, "load BPF programs", err) : 0;
+	return r < 0 ? refusal(r, "load BPF programs", err) : 0;
 }
 
 /* Off-CPU time is not worth the rest: without it, if the kernel refuses. */
@@ -219,12 +190,12 @@ static int sampler_attach_tracepoints(struct sampler *s, struct err *err)
 {
 	s->exec_link = bpf_program__attach(s->skel->progs.on_exec);
 	if (!s->exec_link)
-		return explain(-errno, "attach to sched_process_exec", err);
+		return refusal(-errno, "attach to sched_process_exec", err);
 	if (s->opts.no_children)
 		return 0;
 	s->fork_link = bpf_program__attach(s->skel->progs.on_fork);
 	if (!s->fork_link)
-		return explain(-errno, "attach to sched_process_fork", err);
+		return refusal(-errno, "attach to sched_process_fork", err);
 	return 0;
 }
 
@@ -310,6 +281,9 @@ int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct e
 	if (r < 0)
 		return r;
 	measure_maps(s);
+	r = sampler_events_new(&s->events, &s->opts, s->skel);
+	if (r < 0)
+		return r;
 	r = sampler_attach_tracepoints(s, err);
 	if (r < 0)
 		return r;
@@ -325,7 +299,7 @@ void sampler_free(struct sampler *s)
 		return;
 	sampler_detach(s);
 	sampler_off_free(s->off);
-	vec_fini(&s->events);
+	sampler_events_free(s->events);
 	bpf_link__destroy(s->exec_link);
 	bpf_link__destroy(s->fork_link);
 	closep(&s->stats_fd);
@@ -386,124 +360,9 @@ void sampler_vm_tables(struct sampler *s, struct vm_tables *out)
 	*out = s->vms;
 }
 
-static int no_event(const struct event *event, int r, struct err *err)
-{
-	return err_set(err, r, "this machine has no event %s%s: -e cpu-clock is everywhere",
-		       event->name,
-		       event->is_hardware ? " (virtual ones often have no hardware's)" : "");
-}
-
-/* One CPU-clock event; at once when @cpu is not there any more: -ENODEV. */
-static int event_open(const struct sampler *s, int cpu)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.freq = 1,
-		.sample_freq = s->opts.freq_hz,
-		.disabled = 1,
-	};
-	const struct event *event = s->opts.event;
-	_cleanup_(closep) int fd = -1;
-
-	if (event) {
-		attr.type = event->type;
-		attr.config = event->config;
-		attr.freq = !event->period;
-		if (event->period)
-			attr.sample_period = event->period;
-	}
-	fd = (int)syscall(SYS_perf_event_open, &attr, s->opts.in_cgroup ? s->opts.cgroup_fd : -1,
-			  cpu, -1,
-			  PERF_FLAG_FD_CLOEXEC | (s->opts.in_cgroup ? PERF_FLAG_PID_CGROUP : 0));
-	if (fd < 0)
-		return -errno;
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(s->skel->progs.on_sample)) < 0)
-		return -errno;
-	if (ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		return -errno;
-	return steal_fd(&fd);
-}
-
-static bool is_wanted(const struct sampler *s, int cpu)
-{
-	if (!s->opts.cpus)
-		return true;
-	for (size_t i = 0; i < s->opts.cpus->len; i++)
-		if (s->opts.cpus->data[i] == cpu)
-			return true;
-	return false;
-}
-
-static int sampler_add_cpu(struct sampler *s, int cpu, struct err *err)
-{
-	int fd, r;
-
-	while (s->events.len <= (size_t)cpu) {
-		r = vec_push(&s->events, (struct cpu_event){ .fd = -1 });
-		if (r < 0)
-			return r;
-	}
-	if (s->events.data[cpu].fd >= 0)
-		return 0;
-	fd = event_open(s, cpu);
-	if (fd == -ENODEV || fd == -ENXIO)
-		return 0; /* went offline meanwhile */
-	if (s->opts.event && (fd == -ENOENT || fd == -EOPNOTSUPP || fd == -EINVAL))
-		return no_event(s->opts.event, fd, err);
-	if (s->opts.in_cgroup && (fd == -EBADF || fd == -EINVAL))
-		return err_set(err, fd,
-			       "that is no cgroup of the hierarchy that perf events are in");
-	if (fd < 0)
-		return explain(fd, "open a perf event", err);
-	s->events.data[cpu].fd = fd;
-	s->events.data[cpu].count = 0;
-	return 1;
-}
-
-/* A CPU's clock event counts as long as it is scheduled there; close those that do not any more. */
-static void close_dead_events(struct sampler *s)
-{
-	for (size_t i = 0; i < s->events.len; i++) {
-		struct cpu_event *ev = &s->events.data[i];
-		uint64_t count = 0;
-		ssize_t n;
-
-		if (ev->fd < 0)
-			continue;
-		n = read(ev->fd, &count, sizeof(count));
-		if (n == sizeof(count) && (!count || count != ev->count)) {
-			ev->count = count;
-			continue;
-		}
-		close(ev->fd);
-		*ev = (struct cpu_event){ .fd = -1, .was_dead = true };
-	}
-}
-
 int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *err)
 {
-	struct cpu_list cpus = { 0 };
-	int r;
-
-	if (s->opts.no_samples)
-		return 0;
-	/* other events, and those of a cgroup, may well not have counted */
-	if (!s->opts.in_cgroup && (!s->opts.event || s->opts.event->is_clock))
-		close_dead_events(s);
-	r = cpus_online(&cpus, err);
-	for (size_t i = 0; i < cpus.len && r >= 0; i++) {
-		int cpu = cpus.data[i];
-
-		if (!is_wanted(s, cpu))
-			continue;
-		r = sampler_add_cpu(s, cpu, err);
-		if (r > 0 && s->events.data[cpu].was_dead)
-			r = vec_push(back, cpu);
-	}
-	vec_fini(&cpus);
-	return r < 0 ? r : 0;
+	return s->opts.no_samples ? 0 : sampler_events_update(s->events, back, err);
 }
 
 /* Off-CPU time, where it is wanted besides samples, is not worth failing for. */
@@ -513,9 +372,9 @@ static int attach_off(struct sampler *s, struct err *err)
 	int r = s->opts.off_cpu ? sampler_off_attach(&s->off, s->skel) : 0;
 
 	if (r < 0 && s->opts.no_samples)
-		return explain(r, "attach to the scheduler's tracepoints", err);
+		return refusal(r, "attach to the scheduler's tracepoints", err);
 	if (r < 0)
-		explain(r, "attach to the scheduler's tracepoints", &why);
+		refusal(r, "attach to the scheduler's tracepoints", &why);
 	if (r < 0)
 		snprintf(s->off_refusal, sizeof(s->off_refusal), "%s", why.msg);
 	return 0;
@@ -532,20 +391,12 @@ int sampler_attach(struct sampler *s, struct err *err)
 
 int sampler_pause(struct sampler *s, bool pause)
 {
-	unsigned long request = pause ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE;
-	int r = 0;
-
-	for (size_t i = 0; i < s->events.len; i++)
-		if (s->events.data[i].fd >= 0 && ioctl(s->events.data[i].fd, request, 0) < 0)
-			r = -errno;
-	return r;
+	return sampler_events_pause(s->events, pause);
 }
 
 void sampler_detach(struct sampler *s)
 {
-	for (size_t i = 0; i < s->events.len; i++)
-		closep(&s->events.data[i].fd);
-	s->events.len = 0;
+	sampler_events_detach(s->events);
 	sampler_off_detach(s->off);
 }
 
@@ -623,8 +474,7 @@ static void counters_add(struct counters *sum, const struct counters *c)
 int sampler_stats(const struct sampler *s, struct sampler_stats *out)
 {
 	_cleanup_(freep) struct counters *per_cpu = calloc(s->n_possible, sizeof(*per_cpu));
-	struct bpf_prog_info info = { 0 };
-	uint32_t zero = 0, info_len = sizeof(info);
+	uint32_t zero = 0;
 	int r;
 
 	if (!per_cpu)
@@ -640,12 +490,5 @@ int sampler_stats(const struct sampler *s, struct sampler_stats *out)
 		return r;
 	for (uint32_t i = 0; i < s->n_possible; i++)
 		counters_add(&out->counts, &per_cpu[i]);
-	if (s->stats_fd < 0)
-		return 0;
-	r = bpf_obj_get_info_by_fd(bpf_program__fd(s->skel->progs.on_sample), &info, &info_len);
-	if (r < 0)
-		return r;
-	out->run_ns = info.run_time_ns;
-	out->run_count = info.run_cnt;
-	return 0;
+	return s->stats_fd < 0 ? 0 : sampler_events_cost(s->events, &out->run_ns, &out->run_count);
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The kernel half: loads the BPF programs, attaches them to a CPU-clock event
- * on every online CPU, and hands over what arrives in the ring. It knows no
+ * The kernel half: loads the BPF programs, attaches them to events (a clock's
+ * on every online CPU, or others), and hands over what arrives in the ring. It knows no
  * process and no file; it owns the memory that unwind tables are written to.
  * One thread.
  */
@@ -24,12 +24,13 @@ struct sampler;
 
 struct sampler_opts {
 	uint32_t freq_hz;
-	const struct event *event; /* NULL: the CPUs' clocks, by frequency. Kept */
-	bool kernel, user;         /* which halves of the stack */
-	bool idle;                 /* sample idle CPUs too */
-	bool no_children;          /* of the targets, only themselves */
-	bool in_cgroup;            /* only what runs in this one, and in those below it */
-	int cgroup_fd;             /* its directory; borrowed */
+	const struct event *events; /* what is sampled, with their numbers. Kept */
+	size_t n_events;            /* 0: the CPUs' clocks, by frequency */
+	bool kernel, user;          /* which halves of the stack */
+	bool idle;                  /* sample idle CPUs too */
+	bool no_children;           /* of the targets, only themselves */
+	bool in_cgroup;             /* only what runs in this one, and in those below it */
+	int cgroup_fd;              /* its directory; borrowed */
 	bool targets_only; /* only processes added with sampler_add_target(), and their children */
 	bool all_native;   /* keep the native frames of interpreters as well */
 	bool off_cpu;      /* also where threads wait */
@@ -119,7 +120,7 @@ void sampler_end_process(struct sampler *s, uint32_t pid);
 
 struct sampler_stats {
 	struct counters counts; /* of all CPUs */
-	uint64_t run_ns;        /* of the sampling program, with sampler_opts.stats */
+	uint64_t run_ns;        /* of the sampling programs, with sampler_opts.stats */
 	uint64_t run_count;
 	uint32_t n_cpus;
 	uint64_t maps_bytes;   /* kernel memory of the BPF maps */

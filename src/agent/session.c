@@ -281,7 +281,7 @@ static void count_stack(struct session *s, const struct record_header *h, size_t
 		keep_stack(s, h, &t, words, n);
 		return;
 	}
-	r = collect_add(s->collect, &t, h->time_ns, words, n);
+	r = collect_add_of(s->collect, &t, (uint8_t)h->event, h->time_ns, words, n);
 	s->n_samples += r >= 0;
 	if (r != COLLECT_NEW_THREAD || !s->opts.on_thread)
 		return;
@@ -474,7 +474,9 @@ static void on_record(void *ctx, const void *record, size_t len)
 
 	if (len >= sizeof(*h) && h->time_ns > s->sideband_ns)
 		(void)take_in_sideband(s);
-	if (s->opts.exclude_self && len >= sizeof(*h) && is_own(s, h))
+	if (len >= sizeof(*h) && h->event >= EVENTS_MAX)
+		s->n_bad_records++;
+	else if (s->opts.exclude_self && len >= sizeof(*h) && is_own(s, h))
 		s->n_excluded++;
 	else if (len >= sizeof(struct off_record) &&
 		 (h->type == RECORD_OFF || h->type == RECORD_OFF_LAST))

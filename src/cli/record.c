@@ -24,6 +24,7 @@ enum {
 	OPT_DEMANGLE,
 	OPT_DEBUGINFOD,
 	OPT_MAX_STACK,
+	OPT_PER_THREAD,
 	OPT_CGROUP,
 	OPT_INHERIT,
 	OPT_NO_INHERIT,
@@ -49,8 +50,9 @@ static const struct argp_option options[] = {
 	{ "inherit", OPT_INHERIT, NULL, 0, "Do not (the default)", 0 },
 	{ "freq", 'F', "HZ", 0, "Samples a second and CPU (default 99)", 0 },
 	{ "event", 'e', "NAME", 0,
-	  "Sample what happens there instead of time: page-faults, context-switches, cycles, "
-	  "cache-misses...",
+	  "Sample what happens instead of time: page-faults, context-switches, cycles..., the "
+	  "kernel's tracepoints (sched:sched_switch), uprobe:FILE:FUNCTION[+OFFSET] or "
+	  "uretprobe:FILE:FUNCTION; again for more",
 	  0 },
 	{ "count", 'c', "N", 0, "A sample each N events (of cpu-clock: nanoseconds of a CPU)", 0 },
 	{ "off-cpu", OPT_OFF_CPU, NULL, 0,
@@ -61,6 +63,8 @@ static const struct argp_option options[] = {
 	  "Leave out waits shorter than this: 50us, 2ms... (a number alone: microseconds)", 0 },
 	{ "max-stack", OPT_MAX_STACK, "N", 0, "Keep at most N frames of a stack, from its leaf",
 	  0 },
+	{ "per-thread", OPT_PER_THREAD, NULL, 0,
+	  "Tell threads apart by their ids, each with a root of its own", 0 },
 	{ "duration", 'd', "SECONDS", 0, "Stop after so long", 0 },
 	{ "output", 'o', "FILE", 0,
 	  "Where to write (default cameo.pb.gz); the suffix picks the format: .pb.gz or .pb "
@@ -97,7 +101,9 @@ struct args {
 	struct recording_opts o;
 	const char *format_name;
 	bool all, has_freq, off_cpu, wall, has_off_min;
-	struct event event;
+	struct {
+		VEC(char *);
+	} event_names; /* as they were said */
 	uint64_t count, max_stack;
 	struct err err;
 };
@@ -158,92 +164,123 @@ static int parse_off_min(struct args *a, const char *s)
 		       s);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+/* Who is profiled. false: @key is none of these options, as below. */
+static bool parse_whom(struct args *a, int key, char *arg)
 {
-	struct args *a = state->input;
-
 	switch (key) {
 	case 'a':
 		a->all = true;
-		break;
+		return true;
 	case 'p':
 		args_pids(arg, &a->o.pids, &a->err);
-		break;
-	case 'F':
-		a->has_freq = true;
-		parse_freq(a, arg);
-		break;
-	case 'e':
-		if (event_find(arg, &a->event) < 0)
-			err_set(&a->err, -EINVAL, "-e: there is no event %.40s: one of %s", arg,
-				event_names());
-		break;
-	case 'c':
-		args_number("count", arg, 1, INT64_MAX, &a->count, &a->err);
-		break;
+		return true;
 	case OPT_INHERIT:
 	case OPT_NO_INHERIT:
 		a->o.no_children = key == OPT_NO_INHERIT;
-		break;
+		return true;
 	case OPT_CGROUP:
 		a->o.cgroup = arg;
-		break;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What is sampled, how often and for how long. */
+static bool parse_what(struct args *a, int key, char *arg)
+{
+	switch (key) {
+	case 'F':
+		a->has_freq = true;
+		parse_freq(a, arg);
+		return true;
+	case 'e':
+		if (vec_push(&a->event_names, arg) < 0)
+			err_set(&a->err, -ENOMEM, "out of memory");
+		return true;
+	case 'c':
+		args_number("count", arg, 1, INT64_MAX, &a->count, &a->err);
+		return true;
+	case 'd':
+		parse_duration(a, arg);
+		return true;
 	case OPT_OFF_CPU:
 		a->off_cpu = true;
-		break;
+		return true;
 	case OPT_WALL:
 		a->wall = true;
-		break;
+		return true;
 	case OPT_LOCK:
 		a->o.locks_only = true;
-		break;
+		return true;
 	case OPT_OFF_MIN:
 		a->has_off_min = true;
 		parse_off_min(a, arg);
-		break;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Which frames, and their names. */
+static bool parse_frames(struct args *a, int key, char *arg)
+{
+	switch (key) {
 	case OPT_MAX_STACK:
 		args_number("max-stack", arg, 1, UINT16_MAX, &a->max_stack, &a->err);
 		a->o.max_stack = (uint32_t)a->max_stack;
-		break;
-	case 'd':
-		parse_duration(a, arg);
-		break;
-	case 'o':
-		a->o.path = arg;
-		break;
-	case 'v':
-		a->o.verbose = true;
-		break;
-	case OPT_FORMAT:
-		a->format_name = arg;
-		break;
+		return true;
+	case OPT_PER_THREAD:
+		a->o.per_thread = true;
+		return true;
+	case OPT_NO_KERNEL:
+		a->o.no_kernel = true;
+		return true;
+	case OPT_NO_USER:
+		a->o.no_user = true;
+		return true;
+	case OPT_IDLE:
+		a->o.idle = true;
+		return true;
 	case OPT_DEMANGLE:
 		if (!demangle_mode_parse(arg, &a->o.symbolizer.demangle))
 			err_set(&a->err, -EINVAL, "--demangle takes full, short or no, not %.40s",
 				arg);
 		a->o.signatures = a->o.symbolizer.demangle == DEMANGLE_FULL;
-		break;
+		return true;
 	case OPT_DEBUGINFOD:
 		a->o.symbolizer.debuginfod = arg;
-		break;
+		return true;
 	case OPT_SYMBOL_CACHE:
 		a->o.symbolizer.symbol_cache = arg;
 		symbol_cache_check(arg, &a->err);
-		break;
+		return true;
 	case OPT_NATIVE_FRAMES:
 		a->o.all_native = !strcmp(arg, "all");
 		if (!a->o.all_native && strcmp(arg, "some") != 0)
 			err_set(&a->err, -EINVAL, "--native-frames takes some or all, not %.40s",
 				arg);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct args *a = state->input;
+
+	if (parse_whom(a, key, arg) || parse_what(a, key, arg) || parse_frames(a, key, arg))
+		return 0;
+	switch (key) {
+	case 'o':
+		a->o.path = arg;
 		break;
-	case OPT_NO_KERNEL:
-		a->o.no_kernel = true;
+	case OPT_FORMAT:
+		a->format_name = arg;
 		break;
-	case OPT_NO_USER:
-		a->o.no_user = true;
-		break;
-	case OPT_IDLE:
-		a->o.idle = true;
+	case 'v':
+		a->o.verbose = true;
 		break;
 	case ARGP_KEY_ARGS:
 		a->o.command = state->argv + state->next;
@@ -254,24 +291,55 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* -e, -c and -F: what is sampled, and how often. */
-static int check_event(struct args *a)
+/* The events by name; none: the CPUs' clock. */
+static int find_events(struct args *a)
 {
-	bool is_clock = !a->event.name || a->event.is_clock;
+	uint32_t pid = a->o.pids.len ? a->o.pids.data[0] : 0;
+	bool wants_clock = !a->event_names.len && a->count;
+	int r = wants_clock ? event_list_parse("cpu-clock", 0, &a->o.events, &a->err) : 0;
 
-	if (a->has_freq && (a->count || !is_clock))
-		return err_set(&a->err, -EINVAL, "-F is for clocks without -c: say -c N");
-	if (is_clock && a->count && a->count < PERIOD_MIN_NS)
-		return err_set(&a->err, -EINVAL, "-c: a sample each %d ns of a CPU is the most",
-			       PERIOD_MIN_NS);
-	if (is_clock && !a->count)
-		return 0;
-	if (!a->event.name)
-		(void)event_find("cpu-clock", &a->event);
-	if (a->count)
-		a->event.period = a->count;
-	a->o.event = &a->event;
+	for (size_t i = 0; i < a->event_names.len && r == 0; i++)
+		r = event_list_parse(a->event_names.data[i], pid, &a->o.events, &a->err);
+	return r < 0 ? err_set(&a->err, r, "out of memory") : 0;
+}
+
+/* -c is for a clock only if that is all there is. */
+static int set_periods(struct args *a)
+{
+	for (size_t i = 0; i < a->o.events.len && a->count; i++) {
+		struct event *e = &a->o.events.data[i];
+
+		if (e->is_clock && a->o.events.len > 1)
+			continue;
+		if (e->is_clock && a->count < PERIOD_MIN_NS)
+			return err_set(&a->err, -EINVAL,
+				       "-c: a sample each %d ns of a CPU is the most",
+				       PERIOD_MIN_NS);
+		e->period = a->count;
+	}
 	return 0;
+}
+
+/* -e, -c and -F: what is sampled, and how often. */
+static int check_events(struct args *a)
+{
+	bool any_clock, any_probe = false;
+	int r = find_events(a);
+
+	any_clock = !a->o.events.len;
+	if (r == 0)
+		r = set_periods(a);
+	for (size_t i = 0; i < a->o.events.len && r == 0; i++) {
+		any_clock |= a->o.events.data[i].is_clock && !a->o.events.data[i].period;
+		any_probe |= a->o.events.data[i].kind != EVENT_PERF;
+	}
+	if (r == 0 && a->has_freq && !any_clock)
+		return err_set(&a->err, -EINVAL, "-F is for clocks without -c: say -c N");
+	if (r == 0 && any_probe && a->o.cgroup)
+		return err_set(&a->err, -EINVAL,
+			       "--cgroup can't choose at tracepoints and uprobes: choose processes "
+			       "by -p");
+	return r;
 }
 
 /* --off-cpu, --wall and --lock: what is told of time. */
@@ -285,7 +353,7 @@ static int check_what(struct args *a)
 		return 0;
 	if (a->off_cpu + a->wall + a->o.locks_only > 1)
 		return err_set(&a->err, -EINVAL, "only one of --off-cpu, --wall and --lock");
-	if (a->o.event && !a->o.event->is_clock)
+	if (a->event_names.len)
 		return err_set(&a->err, -EINVAL, "-e is not for time off the CPU");
 	if (a->o.cgroup)
 		return err_set(&a->err, -EINVAL,
@@ -305,7 +373,7 @@ static int check(struct args *a)
 		return a->err.code;
 	if (n > 1)
 		return err_set(&a->err, -EINVAL, "only one of -a, -p, --cgroup and a command");
-	if (check_event(a) < 0 || check_what(a) < 0)
+	if (check_events(a) < 0 || check_what(a) < 0)
 		return a->err.code;
 	if (a->o.no_kernel && a->o.no_user)
 		return err_set(&a->err, -EINVAL, "--no-kernel and --no-user leave nothing");
@@ -334,24 +402,29 @@ int cli_record(int argc, char **argv)
 		       "Examples:\n"
 		       "  cameo record -d 10 -o cameo.html\n"
 		       "  cameo record -p 1234 -F 199 -d 30\n"
-		       "  cameo record -o build.folded -- make -j8\n",
+		       "  cameo record -o build.folded -- make -j8\n"
+		       "  cameo record -p 1234 -e uprobe:libc:malloc -o mallocs.html\n",
 	};
 	struct args a = { .o = { .freq_hz = DEFAULT_FREQ_HZ, .path = "cameo.pb.gz" } };
 	char cache[PATH_MAX] = "";
 	int status = 0, r;
+	bool usage;
 
 	a.o.symbolizer.debuginfod = getenv("DEBUGINFOD_URLS");
 	set_cache(&a.o.symbolizer, cache, sizeof(cache));
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a);
 	r = check(&a);
-	if (r < 0) {
+	vec_fini(&a.event_names);
+	usage = r < 0;
+	if (r == 0)
+		r = recording_run(&a.o, &status, &a.err);
+	vec_fini(&a.o.pids);
+	event_list_fini(&a.o.events);
+	if (usage) {
 		cli_fail("%s", a.err.msg);
-		vec_fini(&a.o.pids);
 		return EXIT_USAGE;
 	}
-	r = recording_run(&a.o, &status, &a.err);
-	vec_fini(&a.o.pids);
 	if (r < 0)
 		return cli_fail("%s", a.err.msg[0] ? a.err.msg : strerror(-r));
 	if (a.err.code)

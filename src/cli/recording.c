@@ -159,7 +159,8 @@ static int recording_setup(struct recording *rec, struct err *err)
 	struct session_opts session = { 0 };
 	struct sampler_opts so = {
 		.freq_hz = o->freq_hz,
-		.event = o->event,
+		.events = o->events.data,
+		.n_events = o->events.len,
 		.kernel = !o->no_kernel,
 		.all_native = o->all_native,
 		.no_children = o->no_children,
@@ -319,14 +320,17 @@ static int recording_write(struct recording *rec, struct locator *locator,
 		.time_ns = rec->start_wall_ns,
 		.duration_ns = (int64_t)(rec->end_ns - rec->start_ns),
 		.freq_hz = rec->opts->freq_hz,
-		.event = rec->opts->event,
+		.events = rec->opts->events.data,
+		.n_events = rec->opts->events.len,
 		.what = rec->opts->what,
 		.locks_only = rec->opts->locks_only,
+		.per_thread = rec->opts->per_thread,
 		.clock_offset_ns = rec->start_wall_ns - (int64_t)rec->start_ns,
 	};
 	const struct format_options opt = { .title = "cameo record",
 					    .value_num = main_value(window.what),
-					    .root_label = "comm" };
+					    .root_label =
+						    rec->opts->per_thread ? "thread" : "comm" };
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	_cleanup_(buf_fini) struct buf buf = { 0 };
 	int r;
@@ -344,6 +348,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 	_cleanup_(locator_freep) struct locator *locator = NULL;
 	struct summary sum = {
 		.what = rec->opts->what,
+		.events = &rec->opts->events,
 		.duration_ns = rec->end_ns - rec->start_ns,
 		.path = rec->opts->path,
 		.langs = session_langs(rec->session),

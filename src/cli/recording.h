@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/events.h"
 #include "agent/names.h"
 #include "cli/args.h"
 #include "symbol/symbolizer.h"
 
 struct err;
-struct event;
 struct format;
 
 struct recording_opts {
@@ -18,9 +18,10 @@ struct recording_opts {
 	char **command;       /* NULL: none */
 	const char *cgroup;   /* its name or directory; NULL: all */
 	uint32_t freq_hz;
-	const struct event *event; /* what is sampled; NULL: the CPUs' clocks, by frequency */
-	uint32_t max_stack;        /* frames from the leaf; 0: all */
-	uint64_t duration_ns;      /* 0: until it ends by itself or by a signal */
+	struct event_list events; /* what is sampled; none: the CPUs' clocks, by frequency */
+	uint32_t max_stack;       /* frames from the leaf; 0: all */
+	bool per_thread;          /* a root for each thread */
+	uint64_t duration_ns;     /* 0: until it ends by itself or by a signal */
 	bool no_kernel, no_user, idle, verbose;
 	enum names_what what; /* time on the CPU, off it, or both */
 	bool locks_only;      /* of that off it, only what waits for locks */

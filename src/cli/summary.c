@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/events.h"
 #include "lang/lang.h"
 #include "unwind/walk.h"
 
@@ -111,12 +112,25 @@ static void print_samples(const struct summary *s)
 		percent(s->names.n_unnamed, s->names.n_frames));
 }
 
+/* Of several events, how many samples each has. */
+static void print_events(const struct summary *s)
+{
+	if (s->events->len < 2)
+		return;
+	fputs("cameo:", stderr);
+	for (size_t i = 0; i < s->events->len; i++)
+		fprintf(stderr, "%s %llu samples of %s", i ? "," : "",
+			(unsigned long long)s->names.by_event[i], s->events->data[i].name);
+	fputc('\n', stderr);
+}
+
 void summary_print(const struct summary *s)
 {
 	const struct session_stats *st = &s->session;
 
 	if (s->what != NAMES_OFF)
 		print_samples(s);
+	print_events(s);
 	if (s->what != NAMES_CPU)
 		print_waits(s);
 	print_reasons(st);

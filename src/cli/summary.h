@@ -9,6 +9,7 @@
 #include "agent/session.h"
 #include "symbol/symbolizer.h"
 
+struct event_list;
 struct langs;
 
 struct summary {
@@ -20,6 +21,7 @@ struct summary {
 	uint64_t n_stacks;
 	uint64_t sampling_cpu_ns,
 		total_cpu_ns; /* our own CPU time: while sampling, and with the naming */
+	const struct event_list *events;
 	const char *path;
 	const struct langs *langs; /* may be NULL */
 	bool verbose;

@@ -68,10 +68,10 @@ static void put_frame(struct folded *f, const struct profile_location *l, uint32
 		buf_put_str(&f->line, "_[i]");
 }
 
-static void put_comm(struct folded *f, const struct profile_sample *s)
+static void put_label(struct folded *f, const struct profile_sample *s)
 {
 	for (uint32_t i = 0; i < s->n_labels; i++) {
-		if (!strcmp(profile_string(f->p, s->labels[i].key), "comm")) {
+		if (!strcmp(profile_string(f->p, s->labels[i].key), f->opt.root_label)) {
 			buf_put_str(&f->line, profile_string(f->p, s->labels[i].str));
 			escape_from(&f->line, 0);
 			return;
@@ -98,8 +98,8 @@ static int count_sample(struct folded *f, const struct profile_sample *s)
 	int r;
 
 	f->line.len = 0;
-	if (f->opt.comm)
-		put_comm(f, s);
+	if (f->opt.root_label)
+		put_label(f, s);
 	put_stack(f, s);
 	if (buf_error(&f->line))
 		return -ENOMEM;

@@ -89,7 +89,7 @@ static int write_folded(const struct profile *p, const struct format_options *op
 			struct err *err)
 {
 	const struct folded_options folded = {
-		.comm = opt->root_label && !strcmp(opt->root_label, "comm"),
+		.root_label = opt->root_label,
 		.value_num = opt->value_num,
 	};
 

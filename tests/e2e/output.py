@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Files and exit statuses: whatever ends a recording, its file is whole or not there at all."""
+import collections
 import gzip
+import json
 import os
 import re
 import shutil
@@ -9,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 
-from cameo import CAMEO, TOP, Recorder, Recording, Tap, Workshop, cameo, end, expect, is_in, need, \
+from cameo import CAMEO, TOP, Recorder, Recording, Skip, Tap, Workshop, cameo, end, expect, is_in, need, \
     need_bpf, parse_folded, record, show, spawn, summary, together, total, \
     wait_cpu
 
@@ -154,6 +156,36 @@ def other_events(shop):
     expect(all(len(s.frames) <= 2 for s in ours), show(ours))
 
 
+def record_folded(*args):
+    r = cameo("record", "--format", "folded", "-o", "-", *args)
+    expect(r.returncode == 0, r.stderr)
+    return Recording(parse_folded(r.stdout), r.stderr, 0)
+
+
+def probes(shop):
+    """-e at a tracepoint and at a function: each is one sample, and each event a sample type."""
+    writes, n = shop.c("writes", "-pthread"), 2000
+    pprof = shop.path("probes.pb.gz")
+    recording = record_folded("-e", f"uprobe:{writes}:put", "--per-thread", "--", writes, str(n))
+    by_root = collections.Counter()
+    for s in recording.stacks:
+        by_root[re.sub(r"-\d+$", "-TID", s.comm)] += s.count
+    expect(by_root == {"writes-TID": n, "second-TID": 2 * n}, by_root, recording.said)
+    expect(all(s.frames[-1] == "put" for s in recording.stacks), show(recording.stacks))
+    events = ["-e", "syscalls:sys_enter_write,sched:sched_process_exit", "-e", f"uprobe:{writes}:put+0"]
+    r = cameo("record", *events, "-c", "1", "-o", pprof, "--", writes, str(n))
+    if r.returncode and "tracepoint" in r.stderr:
+        raise Skip(r.stderr.strip())
+    expect(r.returncode == 0, r.stderr)
+    for name, want in (("syscalls:sys_enter_write", 3 * n), ("sched:sched_process_exit", 2),
+                       ("uprobe:writes:put+0", 3 * n)):
+        expect(f"{want} samples of {name}" in r.stderr, name, r.stderr)
+        table = json.loads(cameo("report", "--json", "--sample-type", name, pprof).stdout)
+        expect(table["total"] == want, name, table)
+    recording = record_folded("-e", f"uprobe:{writes}:put", "-c", "100", "--", writes, str(n))
+    expect(abs(summary(recording.said)["samples"] - 3 * n / 100) <= os.cpu_count(), recording.said)
+
+
 def record_events(*args):
     """A recording whose counts are of its last sample type."""
     with tempfile.TemporaryDirectory(prefix="cameo-e2e.") as tmp:
@@ -169,6 +201,8 @@ def record_events(*args):
 def events_that_are_not(shop):
     for args, message in ((["-e", "colour"], r"there is no event colour: one of cpu-clock, "),
                           (["-e", "page-faults", "-F", "9"], r"-F is for clocks"),
+                          (["-e", "sched:*"], r"no pattern"), (["-e", "sched:"], r"GROUP:NAME"),
+                          (["-e", "uprobe:cat:no_such"], r"no function no_such in cat"),
                           (["-c", "5"], r"-c: a sample each \d+ ns"), (["-c", "x"], r"--count takes")):
         r = cameo("record", *args, "--", "true")
         expect(r.returncode == 2 and re.search(message, r.stderr) and r.stderr.count("\n") == 1, r.stderr)
@@ -208,6 +242,7 @@ def main():
         tap.run("protoc decodes the pprof", by_protoc, shop)
         tap.run("go tool pprof reads it", by_go, shop)
         tap.run("-e, -c and --max-stack", other_events, shop)
+        tap.run("-e at tracepoints and functions", probes, shop)
         tap.run("events that there are not", events_that_are_not, shop)
         tap.run("cameo top of one process", live_tables, shop)
     tap.done()

@@ -36,6 +36,9 @@ guest_script()
 		cat /tmp/off.folded
 		echo '== off.stderr'
 		cat /tmp/err
+		echo '== probes'
+		cameo record -e sched:sched_process_exit -e uprobe:/bin/${chains[0]##*/}:main \
+			--format folded -o - -- ${chains[0]##*/} 1 2>&1 >/dev/null
 		echo '== doctor'
 		cameo doctor; echo status \$?
 		echo '== agent'
@@ -110,6 +113,13 @@ slept()
 		part off | awk '/nanosleep_\[k\]/ { ns += $NF } END { exit !(ns > 2.97e9 && ns < 3.5e9) }'
 }
 
+# A tracepoint and a function, each as often as they were met.
+probed()
+{
+	part probes
+	part probes | grep -q ' 1 samples of sched:sched_process_exit, 1 samples of uprobe:.*:main$'
+}
+
 # A kernel that does all that an agent wants, and a stack that was recorded there.
 well()
 {
@@ -150,6 +160,7 @@ case $status in
 		recorded "$chain"
 	done
 	check "$suite: time off the CPU is told" slept
+	check "$suite: samples of a tracepoint and of a function" probed
 	check "$suite: the doctor finds nothing missing" well
 	check "$suite: an agent runs with few privileges" agent_runs
 	check "$suite: a CPU may go offline and come back" hotplugged

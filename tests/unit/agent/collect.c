@@ -34,6 +34,22 @@ static void counts_equal_stacks_of_a_thread_together(void **state)
 	collect_free(c);
 }
 
+static void tells_events_of_one_stack_apart(void **state)
+{
+	uint64_t x[] = { 1, 2 };
+	struct collect *c;
+
+	assert_int_equal(collect_new(&c, false), 0);
+	collect_add(c, &thread_a, 0, x, 2);
+	collect_add_of(c, &thread_a, 3, 0, x, 2);
+	collect_add_of(c, &thread_a, 3, 0, x, 2);
+	assert_int_equal(collect_n_samples(c), 2);
+	assert_int_equal(collect_sample(c, 1)->event, 3);
+	assert_int_equal(collect_sample(c, 1)->count, 2);
+	assert_int_equal(collect_n_stacks(c), 1);
+	collect_free(c);
+}
+
 static void a_new_window_begins_empty(void **state)
 {
 	uint64_t x[] = { 7 };
@@ -107,4 +123,4 @@ static void waits_are_counted_apart_from_what_runs(void **state)
 
 TEST_GROUP(test_collect, TEST(waits_are_counted_apart_from_what_runs),
 	   TEST(keeps_when_each_sample_was_seen), TEST(counts_equal_stacks_of_a_thread_together),
-	   TEST(a_new_window_begins_empty))
+	   TEST(tells_events_of_one_stack_apart), TEST(a_new_window_begins_empty))

@@ -4,6 +4,7 @@ int test_collect(void);
 int test_config(void);
 int test_cpus(void);
 int test_doctor(void);
+int test_events(void);
 int test_mapset(void);
 int test_names(void);
 int test_offcpu(void);
@@ -14,6 +15,6 @@ int test_waits(void);
 int main(void)
 {
 	return test_answers() + test_collect() + test_config() + test_cpus() + test_doctor() +
-	       test_mapset() + test_names() + test_offcpu() + test_privileges() + test_report() +
-	       test_waits();
+	       test_events() + test_mapset() + test_names() + test_offcpu() + test_privileges() +
+	       test_report() + test_waits();
 }

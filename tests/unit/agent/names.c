@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/collect.h"
+#include "agent/events.h"
 #include "agent/files.h"
 #include "agent/jits.h"
 #include "agent/locate.h"
@@ -154,6 +155,38 @@ static void names_code_by_its_file_and_keeps_what_has_no_name(void **state)
 	assert_int_equal(stats.by_kind[PROFILE_FRAME_NATIVE][WALK_ERR_NO_RULE], 3);
 	assert_int_equal(stats.n_frames, 9);
 	assert_int_equal(stats.n_unnamed, 6);
+	profile_free(p);
+	fixture_fini(&f);
+}
+
+static void several_events_are_sample_types_of_one_profile(void **state)
+{
+	struct event events[] = {
+		{ .kind = EVENT_TRACEPOINT, .name = (char *)"sched:x", .period = 5 },
+		{ .kind = EVENT_PERF, .name = (char *)"cpu-clock", .is_clock = true },
+	};
+	const struct collect_thread thread = { .pid = 7, .tid = 8, .comm = "t" };
+	struct names_window window = {
+		.freq_hz = 100, .events = events, .n_events = 2, .per_thread = true
+	};
+	uint64_t word = FRAME_WORD(FRAME_ADDRESS, 0x1234);
+	struct names_stats stats;
+	struct profile *p;
+	struct fixture f;
+
+	fixture_init(&f);
+	for (uint8_t i = 0; i < 3; i++)
+		assert_true(collect_add_of(f.collect, &thread, i / 2, 1, &word, 1) >= 0);
+	assert_int_equal(names_profile(f.locator, f.collect, &window, &p, &stats, NULL), 0);
+	assert_int_equal(profile_n_sample_types(p), 2);
+	assert_string_equal(profile_string(p, profile_sample_type(p, 0).type), "sched:x");
+	assert_string_equal(profile_string(p, profile_sample_type(p, 1).type), "cpu");
+	assert_int_equal(profile_n_samples(p), 1);
+	assert_int_equal(profile_sample(p, 0).values[0], 10);
+	assert_int_equal(profile_sample(p, 0).values[1], 10000000);
+	assert_int_equal(stats.by_event[0], 2);
+	assert_int_equal(stats.by_event[1], 1);
+	assert_string_equal(profile_string(p, profile_sample(p, 0).labels[3].str), "t-8");
 	profile_free(p);
 	fixture_fini(&f);
 }
@@ -318,4 +351,5 @@ static void files_that_nobody_has_mapped_are_forgotten(void **state)
 TEST_GROUP(test_names, TEST(files_that_nobody_has_mapped_are_forgotten),
 	   TEST(makes_a_profile_of_each_program),
 	   TEST(names_code_by_its_file_and_keeps_what_has_no_name),
+	   TEST(several_events_are_sample_types_of_one_profile),
 	   TEST(a_file_that_is_gone_still_has_an_id), TEST(the_vdso_is_a_file_like_any_other))

@@ -35,7 +35,7 @@ static void the_comm_is_the_root_when_asked_for(void **state)
 {
 	struct profile *p = fixture_small();
 
-	assert_folded(p, &(struct folded_options){ .comm = true, .value_num = 1 },
+	assert_folded(p, &(struct folded_options){ .root_label = "comm", .value_num = 1 },
 		      "main;[lib.so+0x234];vfs_read_[k] 10\n"
 		      "sh;main;work;inlined_[i] 30\n");
 	profile_free(p);

@@ -40,10 +40,11 @@ static void assert_folded(const struct profile *p, size_t value_num, const char 
 {
 	struct buf b = { 0 };
 
-	assert_int_equal(
-		folded_write(p, &(struct folded_options){ .comm = true, .value_num = value_num },
-			     &b, NULL),
-		0);
+	assert_int_equal(folded_write(p,
+				      &(struct folded_options){ .root_label = "comm",
+								.value_num = value_num },
+				      &b, NULL),
+			 0);
 	buf_put_byte(&b, 0);
 	assert_string_equal((const char *)b.data, want);
 	buf_fini(&b);
