@@ -10,8 +10,8 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export async function faults(page: Page): Promise<string[]> {
 	await page.evaluate(axe);
 	return page.evaluate(async () => {
-		const run = (window as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
-		const { violations } = await run.run();
+		const run = (window as unknown as { axe: { run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
+		const { violations } = await run.run({ resultTypes: ["violations"] });
 		return violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")}`);
 	});
 }
