@@ -80,13 +80,23 @@ static __always_inline __u64 ruby_method(__u64 env[3])
 	return 0;
 }
 
+/* Was the loop itself running, rather than what entered it or generated code? */
+static __always_inline int ruby_leaf_is_loop(const struct walk *w, __u32 slot)
+{
+	const struct vm_code *code = vm_code_get(w->process.vms[slot].vm);
+	__u32 n = w->record.head.n_kernel;
+
+	return code && vm_leaf_is_loop(w, slot) && n < RECORD_WORDS_MAX &&
+	       vm_is_in(code->loop, w->record.words[n] & FRAME_OFFSET_MASK);
+}
+
 /* The next instruction: in the loop itself it is in r14, as GCC keeps it. */
 static __always_inline __u64 ruby_pc(const struct walk *w, __u32 slot)
 {
 	__u64 saved = w->vm_frame.words[RUBY_FRAME_PC / 8], now = w->leaf_regs[14];
 
-	if (!vm_is_first(w) || !vm_leaf_is_loop(w, slot) || (now & 7) ||
-	    now - saved + RUBY_STEP_MAX > 2 * RUBY_STEP_MAX)
+	if (!vm_is_first(w) || (now & 7) || now - saved + RUBY_STEP_MAX > 2 * RUBY_STEP_MAX ||
+	    !ruby_leaf_is_loop(w, slot))
 		return saved;
 	return now;
 }

@@ -13,6 +13,7 @@
  * there such a function takes only scalars, so it looks the state up itself.
  */
 #include "bpf/lib/jvm.h"
+#include "bpf/lib/loop.h"
 #include "bpf/lib/v8.h"
 #include "bpf/lib/walk_memory.h"
 #include "bpf/lib/walk_state.h"
@@ -431,63 +432,6 @@ WALK_FN int walk_v8_embedded(__u32 which, __u64 word)
 	return walk_without_rule(which);
 }
 
-/* The slot of the virtual machine whose interpreter the mapping's file is, plus 1; 0: none. */
-static __always_inline __u32 vm_slot_of(const struct walk *w)
-{
-	if (w->process.vms[0].vm && w->mapping.file == w->process.vms[0].file)
-		return 1;
-	if (w->process.vms[1].vm && w->mapping.file == w->process.vms[1].file)
-		return 2;
-	return 0;
-}
-
-static __always_inline __u64 vm_loop_middle(const struct vm_code *code)
-{
-	return code->loop[0].lo + (code->loop[0].hi - code->loop[0].lo) / 2;
-}
-
-/* The frame's registers, of which one may say what the loop was called for. */
-static __always_inline void walk_note_caller(struct walk *w)
-{
-	__u32 n = bounded_here(w->n_loop_callers);
-
-	w->n_to_note--;
-	if (n >= LOOP_CALLERS_MAX)
-		return;
-	w->loop_callers[n].rbx = w->regs[UREG_RBX];
-	w->loop_callers[n].rbp = w->regs[UREG_RBP];
-	w->n_loop_callers = n + 1;
-}
-
-/*
- * Push a frame of an interpreter's file: marked, if it is the interpreter's
- * loop; not at all, if such are folded and it lies between two of the loop's
- * (or outside of all: nobody knows yet).
- */
-static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
-{
-	const struct vm_code *code;
-	__u64 off = word & FRAME_OFFSET_MASK;
-
-	w->folded = 0;
-	if (w->n_to_note)
-		walk_note_caller(w);
-	code = vm_code_get(w->process.vms[slot].vm);
-	if (!code) {
-		walk_push(w, word);
-	} else if ((off >= code->loop[0].lo && off < code->loop[0].hi) ||
-		   (off >= code->loop[1].lo && off < code->loop[1].hi)) {
-		if (!w->n_loops[slot]++)
-			w->loop_rbx = w->regs[UREG_RBX];
-		w->n_to_note = LOOP_CALLERS_EACH;
-		walk_push(w, word | (__u64)(slot + 1) << VM_LOOP_SHIFT);
-	} else if (code->fold && w->n_loops[slot]) {
-		w->folded = word;
-	} else {
-		walk_push(w, word);
-	}
-}
-
 /* Is it V8's embedded code? */
 static __always_inline int v8_is_embedded(struct walk *w, __u32 slot, __u64 off)
 {
@@ -550,8 +494,8 @@ WALK_FN int walk_in_loop(__u32 which, __u32 slot)
 		return -1;
 	code = vm_code_get(w->process.vms[slot].vm);
 	f = file_get(w->process.vms[slot].file);
-	if (!code || !code->runs_generated || !f || f->state == FILE_TABLE_ABSENT ||
-	    f->state == FILE_TABLE_FULL)
+	if (!code || code->generated != VM_GENERATED_IN_LOOP || !f ||
+	    f->state == FILE_TABLE_ABSENT || f->state == FILE_TABLE_FULL)
 		return -1;
 	if (f->state != FILE_TABLE_READY && f->state != FILE_TABLE_UNSWEPT) {
 		w->need_file = w->process.vms[slot].file;
@@ -588,6 +532,10 @@ WALK_FN int walk_unfiled(__u32 which, __u64 pc)
 	r = walk_in_loop(which, 0);
 	if (r < 0)
 		r = walk_in_loop(which, 1);
+	if (r < 0)
+		r = walk_called(which, 0);
+	if (r < 0)
+		r = walk_called(which, 1);
 	if (r >= 0)
 		return r;
 	w->folded = 0;
@@ -601,10 +549,14 @@ static __always_inline int walk_take_back(struct walk *w, __u32 n_words, __u32 s
 	w->record.head.n_words = n_words;
 	w->folded = 0;
 	w->n_to_note = 0;
-	if (slot == 1)
+	if (slot == 1) {
 		w->n_loops[0] = 0;
-	if (slot == 2)
+		w->vm_run[0] = WALK_RUN_NONE;
+	}
+	if (slot == 2) {
 		w->n_loops[1] = 0;
+		w->vm_run[1] = WALK_RUN_NONE;
+	}
 	return WALK_NEED_FILE;
 }
 

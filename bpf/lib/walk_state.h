@@ -9,12 +9,14 @@ enum {
 	WALK_WINDOW = 1024,
 	WALK_SEARCH_STEPS = 17, /* 2^17 mappings, or rows of a page */
 	RULE_CACHE_SLOTS = 1024,
+	PUSHED_WORDS_MAX = 24, /* that generated code without a frame has on the stack */
 	VM_THREADS_CACHED = 256,
 	VM_SEEN_SLOTS = 1024,
 	JVM_CACHE_SLOTS = 512,
 	LOOP_CALLERS_MAX = 32,
-	LOOP_CALLERS_EACH = 3, /* frames outside of a loop that are noted */
-	VM_STEPS_MAX = 3072,   /* not every step of a machine's list is a frame */
+	LOOP_CALLERS_EACH = 3,        /* frames outside of a loop that are noted */
+	VM_STEPS_MAX = 3072,          /* not every step of a machine's list is a frame */
+	VM_FILE_BYTES_MAX = 64 << 20, /* of a file whose generated code is stepped through */
 	USER_PAGE = 4096,
 	GUESS_FRAME_MAX = 1 << 20, /* bytes; larger frames are not guessed */
 };
@@ -24,6 +26,13 @@ enum walk_step_result {
 	WALK_STOP,          /* complete, or an error frame says why not */
 	WALK_NEED_FILE,     /* the table of walk.need_file is not built yet */
 	WALK_NEED_MAPPINGS, /* those known may be behind the times */
+};
+
+/* The native frames of one activation, where functions of their own enter the loop. */
+enum walk_run {
+	WALK_RUN_NONE,
+	WALK_RUN_OPEN,  /* its loop, or code that it generated, was passed */
+	WALK_RUN_ENTRY, /* and what entered that */
 };
 
 struct rule_cache_slot {
@@ -76,6 +85,7 @@ struct walk {
 	__u64 fs_base;               /* the thread's */
 	__u64 folded;                /* the frame passed last, if it left no word */
 	__u32 n_loops[VM_SLOTS_MAX]; /* frames of each machine's loop so far */
+	__u32 vm_run[VM_SLOTS_MAX];  /* enum walk_run: how far through an activation */
 	__u64 loop_rbx;              /* in the innermost frame of a loop */
 	__u32 n_to_note;             /* frames left of those whose registers are kept */
 	__u32 n_loop_callers;
@@ -187,8 +197,10 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	w->complete = 0;
 	w->need_file = 0;
 	w->folded = 0;
-	for (int i = 0; i < VM_SLOTS_MAX; i++)
+	for (int i = 0; i < VM_SLOTS_MAX; i++) {
 		w->n_loops[i] = 0;
+		w->vm_run[i] = WALK_RUN_NONE;
+	}
 	w->n_to_note = 0;
 	w->n_loop_callers = 0;
 	w->n_second_words = 0;
@@ -241,6 +253,12 @@ static __always_inline void vm_start(struct walk *w)
 static __always_inline int vm_is_first(const struct walk *w)
 {
 	return w->record.head.n_vm_words == w->vm_first;
+}
+
+static __always_inline int vm_is_in(const struct vm_range ranges[VM_RANGES_MAX], __u64 off)
+{
+	return (off >= ranges[0].lo && off < ranges[0].hi) ||
+	       (off >= ranges[1].lo && off < ranges[1].hi);
 }
 
 /* Was the machine's loop itself running, so that the sampled registers are its? */

@@ -33,12 +33,21 @@ struct vm_range {
 	__u64 lo, hi; /* file offsets; hi 0: unused */
 };
 
+/* How code that a machine generates stands on the stack, where it has no frames of its own. */
+enum vm_generated {
+	VM_GENERATED_NONE,
+	VM_GENERATED_IN_LOOP, /* it runs in the frame of the loop */
+	VM_GENERATED_CALLED,  /* it was called by the file's code, and pushed a few words */
+};
+
 /* Where the interpreter's loop is in its file. */
 struct vm_code {
-	__u32 lang; /* enum vm_lang */
-	__u16 fold; /* leave out the interpreter's other frames between two of the loop's */
-	__u16 runs_generated; /* code that it generates runs in the frame of its loop */
+	__u32 lang;      /* enum vm_lang */
+	__u16 fold;      /* leave out the interpreter's other frames between two of the loop's */
+	__u16 generated; /* enum vm_generated */
 	struct vm_range loop[VM_RANGES_MAX];
+	/* functions that call the loop, or generated code, or both; unused where the loop is all */
+	struct vm_range entry[VM_RANGES_MAX];
 };
 
 /* A virtual machine in a process. */

@@ -185,6 +185,58 @@ int lang_set_loop(const struct elf_image *img, const struct elf_rawsym *loop,
 	return 0;
 }
 
+/* call rel32 to @to, wherever their bytes stand. */
+static size_t count_calls(const struct elf_span *code, uint64_t to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i + 5 <= code->len; i++) {
+		int32_t rel;
+
+		if (code->data[i] != 0xe8)
+			continue;
+		memcpy(&rel, code->data + i + 1, sizeof(rel));
+		n += code->vaddr + i + 5 + (uint64_t)(int64_t)rel == to;
+	}
+	return n;
+}
+
+static void set_entry(const struct elf_image *img, const struct eh_frame *ef,
+		      const struct elf_rawsym *loop, struct lang_detected *d)
+{
+	size_t most[VM_RANGES_MAX] = { 0 };
+
+	for (size_t i = 0; i < ef->fdes.len; i++) {
+		const struct eh_frame_fde *fde = &ef->fdes.data[i];
+		struct elf_rawsym sym = { .vaddr = fde->start, .size = fde->len };
+		struct elf_span code;
+		size_t n = fde->len > LOOP_BYTES_MAX || fde->start == loop->vaddr ||
+					   elf_image_at_vaddr(img, fde->start, fde->len, &code) < 0
+				   ? 0
+				   : count_calls(&code, loop->vaddr);
+
+		if (n > most[0]) {
+			most[1] = most[0];
+			d->code.entry[1] = d->code.entry[0];
+			most[0] = set_range(img, &sym, &d->code.entry[0]) < 0 ? 0 : n;
+		} else if (n > most[1]) {
+			most[1] = set_range(img, &sym, &d->code.entry[1]) < 0 ? 0 : n;
+		}
+	}
+}
+
+int lang_set_entry(const struct elf_image *img, const struct elf_rawsym *loop,
+		   struct lang_detected *d)
+{
+	struct eh_frame_source src;
+	struct eh_frame ef = { 0 };
+
+	if (eh_frame_find(img, &src) == 0 && eh_frame_read(&ef, &src, NULL) == 0)
+		set_entry(img, &ef, loop, d);
+	eh_frame_fini(&ef);
+	return d->code.entry[0].hi ? 0 : -ENOENT;
+}
+
 /* ---- a process's memory ------------------------------------------------------- */
 
 int lang_read_u64(const struct lang_process *p, uint64_t addr, uint64_t *out)

@@ -28,6 +28,10 @@ int lang_find_function(const struct elf_image *img, size_t (*score)(const struct
 int lang_set_loop(const struct elf_image *img, const struct elf_rawsym *loop,
 		  struct lang_detected *d);
 
+/* The functions that call @loop are what enters it: the two that do so most. */
+int lang_set_entry(const struct elf_image *img, const struct elf_rawsym *loop,
+		   struct lang_detected *d);
+
 /* ---- a process's memory ---- */
 
 int lang_read_u64(const struct lang_process *p, uint64_t addr, uint64_t *out);

@@ -272,6 +272,19 @@ static void function_rename(struct langs *l, const struct lang_process *p, uint3
 		l->functions.data[id].unnamed = left;
 }
 
+/* Another one has its place: who looks for it finds that from now on. */
+static bool function_is_gone(struct langs *l, const struct lang *lang, const struct lang_process *p,
+			     uint32_t id, const uint64_t words[2])
+{
+	const struct lang_function *f = &l->functions.data[id];
+
+	if (!lang || !lang->is_still || f->state != LANG_FUNCTION_READ ||
+	    lang->is_still(p, VM_FRAME_ADDR(words[0]), f, words[1] >> 32))
+		return false;
+	index_remove(&l->by_key, f->hash, id);
+	return true;
+}
+
 /* Its number; LANG_FUNCTIONS_MAX: there is no room for it. */
 static uint32_t function_of(struct langs *l, const struct lang_process *p, const uint64_t words[2])
 {
@@ -285,7 +298,8 @@ static uint32_t function_of(struct langs *l, const struct lang_process *p, const
 
 	find.key.head = FRAME_WORD(FRAME_VM, (words[0] & ~VM_FRAME_ADDR(UINT64_MAX)) | addr);
 	hash = hash_u64(find.key.head ^ p->start_ns ^ (uint64_t)find.key.cookie << 20 ^ p->pid);
-	if (index_find(&l->by_key, hash, same_key, &find, &id)) {
+	if (index_find(&l->by_key, hash, same_key, &find, &id) &&
+	    !function_is_gone(l, lang, p, id, words)) {
 		if (by_cookie && l->functions.data[id].state != LANG_FUNCTION_READ)
 			function_retry(l, p, id, words);
 		else if (l->functions.data[id].unnamed && p->caller)

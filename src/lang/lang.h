@@ -108,6 +108,12 @@ struct lang {
 	/* Read what is at @addr. 0; -ESTALE if @cookie says it is another thing now; -errno. */
 	int (*read)(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 		    uint64_t addr, uint32_t cookie, struct lang_function *out);
+	/*
+	 * Is what was read as @f still at @addr, if @place is in it? NULL: cookies tell.
+	 * What can't be read any more is still there.
+	 */
+	bool (*is_still)(const struct lang_process *p, uint64_t addr, const struct lang_function *f,
+			 uint32_t place);
 	/* The line of a place; 0: not known. */
 	uint32_t (*line)(const struct lang_function *f, uint32_t place);
 	/*

@@ -195,10 +195,10 @@ def judge_shapes(tap, runtime, shapes, leaf, ms):
 
 
 def main(pattern, program, shapes, callers, leaf, slack=0, unknown=False, start=START, ms=MS,
-         variants=None):
+         variants=None, has=lambda runtime, more: True):
     """The test of a language: SHAPES is {shape: [chains]}; START begins a running process's stacks.
 
-    VARIANTS is {name: what the interpreter is told more}.
+    VARIANTS is {name: what the interpreter is told more}, for those of which HAS says yes.
     """
     need_bpf()
     tap = Tap()
@@ -213,5 +213,8 @@ def main(pattern, program, shapes, callers, leaf, slack=0, unknown=False, start=
             tap.run(f"{runtime.name}: a process that runs already", judge_running, runtime,
                     shapes["chain"][0], leaf, start)
             for name, more in (variants or {}).items():
+                if not has(runtime, more):
+                    tap.skip(f"{runtime.name} {name}", "it was built without")
+                    continue
                 judge_shapes(tap, runtime.told(name, more), shapes, leaf, ms)
     tap.done()

@@ -1,7 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every Ruby that is found: known stacks with known lines."""
+import subprocess
+
 from interpreted import MAIN, main
+
+
+def has_yjit(runtime, more):
+    r = subprocess.run([*runtime.command, *more, "-v"], capture_output=True, text=True,
+                       check=False)
+    return "+YJIT" in r.stdout
+
 
 TOP = MAIN + r"<main> Object#repeat Integer#times block.in.Object#repeat "
 THREAD = r"... block.in.Object#threads "
@@ -18,4 +27,5 @@ main("ruby[23].[0-9]", "ruby/shapes.rb", {
     "failing": [TOP + "Object#failing rescue.in.Object#failing Object#hot ..."],
     "threads": [THREAD + "Object#worker_one Object#spin Object#hot ...",
                 THREAD + "Object#worker_two Object#spin Object#hot ..."],
-}, callers=("act", "made", "mixed"), leaf="Object#hot")
+}, callers=("act", "made", "mixed"), leaf="Object#hot",
+    variants={"with YJIT": ["--yjit", "--yjit-exec-mem-size=16"]}, has=has_yjit)

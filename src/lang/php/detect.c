@@ -110,7 +110,8 @@ int php_detect(const struct elf_image *img, const struct vm_tables *tables, uint
 	}
 	php.current = globals.vaddr + find_current(img, globals.vaddr, php.current);
 	tables->php[vm] = php;
-	d->code.runs_generated = php.version >= FIRST_JIT;
+	if (php.version >= FIRST_JIT)
+		d->code.generated = VM_GENERATED_IN_LOOP;
 	return 0;
 }
 

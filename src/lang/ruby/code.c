@@ -32,6 +32,7 @@ enum {
 	DEF_NAME = 32,
 	SVAR_METHOD = 8,
 	CODE_WORDS_MAX = LANG_LINES_MAX / 4,
+	PLACE_MASK = (1 << RUBY_PLACE_BITS) - 1,
 	INDEX_SMALL = 54, /* words counted in the first part of an index, nine in each */
 	INDEX_SMALL_BYTES = 48,
 	INDEX_BLOCK_BITS = 512,
@@ -145,9 +146,15 @@ static int read_lines(const struct ruby_vm *ruby, const struct lang_process *p, 
 	return 0;
 }
 
+/* An address in code as the low part of a frame's place has it. */
+static uint32_t code_place(uint64_t at)
+{
+	return (uint32_t)(at >> 3) & PLACE_MASK;
+}
+
 uint32_t ruby_line(const struct lang_function *f, uint32_t place)
 {
-	uint32_t pos = (place - f->bytecode) & ((1u << RUBY_PLACE_BITS) - 1), line = 0;
+	uint32_t pos = (place - f->bytecode) & PLACE_MASK, line = 0;
 
 	/* a frame's place is its next instruction */
 	if (pos)
@@ -155,6 +162,18 @@ uint32_t ruby_line(const struct lang_function *f, uint32_t place)
 	if (4 * pos + 4 <= f->n_lines)
 		memcpy(&line, f->lines + 4 * pos, sizeof(line));
 	return line && line <= INT32_MAX ? line : f->first_line;
+}
+
+bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lang_function *f,
+		   uint32_t place)
+{
+	uint32_t pos = (place - f->bytecode) & PLACE_MASK;
+	uint64_t body, code;
+
+	/* generated code may have left an older one's place */
+	return (addr & RUBY_KIND_MASK) == RUBY_CFUNC || 4 * pos <= f->n_lines ||
+	       lang_read_u64(p, addr + ISEQ_BODY, &body) < 0 ||
+	       lang_read_u64(p, body + BODY_CODE, &code) < 0 || code_place(code) == f->bytecode;
 }
 
 /* ---- names ---------------------------------------------------------------------- */
@@ -231,7 +250,7 @@ static int read_iseq(const struct ruby_vm *ruby, const struct lang_process *p, u
 	/* a small integer as an object, or as it is */
 	first = ruby->version < FIRST_PLAIN_LINE ? first >> 1 : first & UINT32_MAX;
 	out->first_line = first <= INT32_MAX ? (uint32_t)first : 0;
-	out->bytecode = (uint32_t)(code >> 3) & ((1u << RUBY_PLACE_BITS) - 1);
+	out->bytecode = code_place(code);
 	r = read_iseq_name(ruby, p, body, method, out);
 	return r < 0 ? r : read_lines(ruby, p, body, n_words, out);
 }

@@ -20,6 +20,7 @@ enum {
 	JUMPS_MIN = 4,
 	CODE_LOOKED_AT = 128,
 	FIRST_TLS = 300,
+	FIRST_JIT = 301, /* that does not make libraries */
 	FIRST = 207,
 	LAST = 304,
 };
@@ -150,15 +151,19 @@ int ruby_detect(const struct elf_image *img, const struct vm_tables *tables, uin
 	ruby.frame_bytes = ruby.version == 301 || ruby.version == 302 ? 64 : 56;
 	if (ruby.version < FIRST || ruby.version > LAST ||
 	    lang_find_function(img, count_jumps, JUMPS_MIN, &loop) < 0 ||
-	    lang_set_loop(img, &loop, d) < 0 || find_context(img, &ruby) < 0)
+	    lang_set_loop(img, &loop, d) < 0 || lang_set_entry(img, &loop, d) < 0 ||
+	    find_context(img, &ruby) < 0)
 		return -ENOTSUP;
 	find_symbols(img, &ruby);
 	tables->ruby[vm] = ruby;
+	if (ruby.version >= FIRST_JIT)
+		d->code.generated = VM_GENERATED_CALLED;
 	return 0;
 }
 
 const struct lang ruby_lang = {
 	.detect = ruby_detect,
 	.read = ruby_read,
+	.is_still = ruby_is_still,
 	.line = ruby_line,
 };

@@ -16,6 +16,10 @@ int ruby_read(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 /* The line of a place in @f, whose lines are one for each word of its code. */
 uint32_t ruby_line(const struct lang_function *f, uint32_t place);
 
+/* Instruction sequences come and go with what they are of: is the one at @addr that of @f? */
+bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lang_function *f,
+		   uint32_t place);
+
 /*
  * The number, from 1, of the entry of an iseq's line table in force at its
  * word @pos, by the @len bytes of its succinct index: small counts for the first

@@ -236,6 +236,14 @@ static uint64_t ruby_object(struct world *w, uint64_t flags, size_t len)
 	return at;
 }
 
+static uint64_t word_at(struct world *w, uint64_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, memory_at(&w->m, at), sizeof(v));
+	return v;
+}
+
 static uint64_t ruby_string(struct world *w, const char *text)
 {
 	uint64_t at = ruby_object(w, RUBY_T_STRING, 24 + strlen(text) + 1);
@@ -287,6 +295,24 @@ static void ruby_methods_and_their_blocks_have_a_class(void **state)
 	assert_string_equal(w.f.name, "block in Thing#act");
 	assert_int_equal(read_as(&w, &ruby_lang, ruby_iseq(&w, "<main>"), 0, 0), 0);
 	assert_string_equal(w.f.name, "<main>");
+	forget(&w);
+}
+
+static void an_iseq_with_other_code_is_another(void **state)
+{
+	static struct world w;
+	uint64_t iseq, body, code;
+
+	world_init(&w);
+	iseq = ruby_iseq(&w, "act");
+	body = word_at(&w, iseq + 16);
+	code = word_at(&w, body + 8);
+	assert_int_equal(read_as(&w, &ruby_lang, iseq, (uint32_t)(code >> 3) & 0xfffff, 0), 0);
+	assert_true(ruby_lang.is_still(&w.m.process, iseq, &w.f, (uint32_t)(code >> 3)));
+	assert_true(ruby_lang.is_still(&w.m.process, iseq, &w.f, 77));
+	put(&w, body + 8, code + 4096);
+	assert_false(ruby_lang.is_still(&w.m.process, iseq, &w.f, (uint32_t)(code >> 3) + 512));
+	assert_true(ruby_lang.is_still(&w.m.process, 0x10, &w.f, 77)); /* it can't be read */
 	forget(&w);
 }
 
@@ -462,6 +488,7 @@ TEST_GROUP(test_readers,
 	   TEST(perl_code_outside_of_subs_is_named_by_its_file),
 	   TEST(without_threads_a_perl_file_is_a_glob),
 	   TEST(ruby_methods_and_their_blocks_have_a_class),
+	   TEST(an_iseq_with_other_code_is_another),
 	   TEST(what_is_no_iseq_is_stale),
 	   TEST(lua_functions_are_named_by_who_calls_them),
 	   TEST(lua_lines_are_steps_and_marks),

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * Native frames of an interpreter's file. Those that stand for an activation,
+ * whose frames the machine keeps in a list of its own, are marked: the loop's,
+ * or where functions enter the loop or generated code by turns, the innermost
+ * of what one of them entered.
+ */
+#include "bpf/lib/walk_memory.h"
+
+/* The slot of the virtual machine whose interpreter the mapping's file is, plus 1; 0: none. */
+static __always_inline __u32 vm_slot_of(const struct walk *w)
+{
+	if (w->process.vms[0].vm && w->mapping.file == w->process.vms[0].file)
+		return 1;
+	if (w->process.vms[1].vm && w->mapping.file == w->process.vms[1].file)
+		return 2;
+	return 0;
+}
+
+static __always_inline __u64 vm_loop_middle(const struct vm_code *code)
+{
+	return code->loop[0].lo + (code->loop[0].hi - code->loop[0].lo) / 2;
+}
+
+/* The frame's registers, of which one may say what the loop was called for. */
+static __always_inline void walk_note_caller(struct walk *w)
+{
+	__u32 n = bounded_here(w->n_loop_callers);
+
+	w->n_to_note--;
+	if (n >= LOOP_CALLERS_MAX)
+		return;
+	w->loop_callers[n].rbx = w->regs[UREG_RBX];
+	w->loop_callers[n].rbp = w->regs[UREG_RBP];
+	w->n_loop_callers = n + 1;
+}
+
+/* A frame that stands for an activation's. */
+static __always_inline void walk_push_loop(struct walk *w, __u64 word, __u32 slot)
+{
+	if (!w->n_loops[slot]++)
+		w->loop_rbx = w->regs[UREG_RBX];
+	w->n_to_note = LOOP_CALLERS_EACH;
+	walk_push(w, word | (__u64)(slot + 1) << VM_LOOP_SHIFT);
+}
+
+static __always_inline void walk_push_other(struct walk *w, const struct vm_code *code, __u64 word,
+					    __u32 slot)
+{
+	if (code->fold && w->n_loops[slot])
+		w->folded = word;
+	else
+		walk_push(w, word);
+}
+
+/*
+ * A frame of the loop, or of code that was generated, @runs; or of what enters them: the
+ * innermost of an activation stands for all.
+ */
+static __always_inline void walk_push_run(struct walk *w, const struct vm_code *code, __u64 word,
+					  __u32 slot, __u32 runs)
+{
+	__u32 was = w->vm_run[slot];
+
+	w->vm_run[slot] = runs ? WALK_RUN_OPEN : WALK_RUN_ENTRY;
+	if (was == WALK_RUN_NONE || (runs && was == WALK_RUN_ENTRY))
+		walk_push_loop(w, word, slot);
+	else
+		walk_push_other(w, code, word, slot);
+}
+
+/*
+ * Push a frame of an interpreter's file: marked, if it is the interpreter's
+ * loop; not at all, if such are folded and it lies between two of the loop's
+ * (or outside of all: nobody knows yet).
+ */
+static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
+{
+	const struct vm_code *code;
+	__u64 off = word & FRAME_OFFSET_MASK;
+
+	w->folded = 0;
+	if (w->n_to_note)
+		walk_note_caller(w);
+	code = vm_code_get(w->process.vms[slot].vm);
+	if (!code) {
+		walk_push(w, word);
+	} else if (vm_is_in(code->loop, off)) {
+		if (code->entry[0].hi)
+			walk_push_run(w, code, word, slot, 1);
+		else
+			walk_push_loop(w, word, slot);
+	} else if (vm_is_in(code->entry, off)) {
+		walk_push_run(w, code, word, slot, 0);
+	} else {
+		if (w->vm_run[slot] == WALK_RUN_ENTRY)
+			w->vm_run[slot] = WALK_RUN_NONE;
+		walk_push_other(w, code, word, slot);
+	}
+}
+
+/*
+ * Generated code that was called by the file of slot @slot, for some activation of its loop: its
+ * caller is where the first of the words that it pushed leads to. -1: it is no such code.
+ */
+WALK_FN int walk_called(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct vm_code *code;
+	__u64 at, ra = 0, rbp;
+	__u32 file;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return -1;
+	code = vm_code_get(w->process.vms[slot].vm);
+	if (!code || code->generated != VM_GENERATED_CALLED)
+		return -1;
+	file = w->process.vms[slot].file;
+	rbp = w->regs[UREG_RBP];
+	at = w->regs[UREG_RSP];
+	for (int i = 0; i < PUSHED_WORDS_MAX; i++, at += 8) {
+		if (stack_word(w, at, &ra))
+			return -1;
+		if (ra - w->process.vms[slot].bias > VM_FILE_BYTES_MAX || mapping_find(w, ra - 1) ||
+		    w->mapping.kind != MAPPING_FILE || w->mapping.file != file)
+			continue;
+		w->folded = 0;
+		walk_push_run(w, code, FRAME_NATIVE_WORD(file, code->entry[0].lo), slot, 1);
+		if (rbp == at - 8 && stack_word(w, rbp, &rbp))
+			return -1;
+		return walk_to_caller(w, ra, at + 8, rbp, w->regs[UREG_RBX]);
+	}
+	return -1;
+}
