@@ -68,11 +68,20 @@ WALK_FN int ruby_begin(__u32 which, __u32 slot)
 	return w->vm_at >= stack[0] ? WALK_CONTINUE : WALK_STOP;
 }
 
-/* The method that an environment belongs to; @env: its last words, as read. */
+/* Is @v a method, rather than where constants are looked for? */
+static __always_inline int ruby_is_method(__u64 v)
+{
+	__u64 flags = 0;
+
+	return v && !(v & 7) && !read_user(&flags, sizeof(flags), v) &&
+	       (flags & RUBY_METHOD_MASK) == RUBY_METHOD_TYPE;
+}
+
+/* The method that an environment belongs to, or that a block was made; @env: its last words. */
 static __always_inline __u64 ruby_method(__u64 env[3])
 {
 	for (int i = 0; i < RUBY_ENV_DEPTH_MAX; i++) {
-		if (env[2] & RUBY_ENV_LOCAL)
+		if (env[2] & RUBY_ENV_LOCAL || ruby_is_method(env[0]))
 			return env[0];
 		if (read_user(env, 24, (env[1] & ~3ULL) - 16))
 			return 0;

@@ -20,6 +20,7 @@ struct ruby_vm {
 	__u16 version;       /* 3.1: 301 */
 	__u32 last_operator; /* the largest symbol that is its own number */
 	__u64 symbols;       /* address of the table of symbols; 0: not known */
+	__u64 object_class;  /* of the pointer to the class Object */
 };
 
 /* The same in Ruby 2.7 to 3.4. */
@@ -36,6 +37,8 @@ enum {
 	RUBY_TYPE_DUMMY = 0x79990001,
 	RUBY_FLAG_FINISH = 0x20, /* the loop was entered with this frame */
 	RUBY_ENV_LOCAL = 2,
+	RUBY_METHOD_MASK = 0xf01f, /* of an object's flags */
+	RUBY_METHOD_TYPE = 0x601a, /* an internal object: a method */
 	RUBY_METHOD_DEF = 16,
 	/*
 	 * A frame's place: the address of its instruction in words, and above

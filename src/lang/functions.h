@@ -17,4 +17,7 @@ bool langs_may_hold_foreign(const struct langs *l, uint32_t vm);
 size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_t words[2],
 		    const uint64_t **out);
 
+/* Is the FRAME_SCRIPT word @word of a part of its caller, whose frame is left out? */
+bool langs_covers_caller(const struct langs *l, uint64_t word);
+
 bool langs_fold(const struct langs *l);

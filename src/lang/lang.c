@@ -381,6 +381,13 @@ bool langs_may_hold_foreign(const struct langs *l, uint32_t vm)
 	return lang && lang->may_hold_foreign;
 }
 
+bool langs_covers_caller(const struct langs *l, uint64_t word)
+{
+	uint64_t id = (word & FRAME_PAYLOAD_MASK) >> 32;
+
+	return id < l->functions.len && l->functions.data[id].covers_caller;
+}
+
 bool langs_fold(const struct langs *l)
 {
 	return l->fold;

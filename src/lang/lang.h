@@ -61,9 +61,10 @@ struct lang_function {
 	uint32_t bytecode; /* where a place's zero is */
 	uint32_t n_lines;  /* bytes of the line table, as the process has it */
 	uint8_t *lines;
-	char *name, *file; /* owned */
-	uint8_t unnamed;   /* its name only tells where it is: who calls it may know better */
-	char *near_name;   /* owned; the raw name where only the nearest place is known; or NULL */
+	char *name, *file;  /* owned */
+	bool covers_caller; /* it is a part of its caller, which is shown as this */
+	uint8_t unnamed;    /* its name only tells where it is: who calls it may know better */
+	char *near_name;    /* owned; the raw name where only the nearest place is known; or NULL */
 	uint32_t hash, used; /* langs' own: of its key; the window that last had it */
 };
 

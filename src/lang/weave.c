@@ -63,12 +63,17 @@ static void put_native(struct weave *w, uint64_t word)
 static void put_activation(struct weave *w, struct side *s)
 {
 	struct lang_process of = w->in->process;
-	bool last = false;
+	bool last = false, covered = false;
 
 	while (s->n >= 2 && !last) {
+		uint64_t word;
+
 		last = s->words[0] & VM_FRAME_LAST;
 		of.caller = s->n > 2 && !last ? s->words + 2 : NULL;
-		put(w, langs_script_word(w->l, &of, s->words));
+		word = langs_script_word(w->l, &of, s->words);
+		if (!covered)
+			put(w, word);
+		covered = langs_covers_caller(w->l, word);
 		s->words += 2;
 		s->n -= 2;
 	}

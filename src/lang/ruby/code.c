@@ -4,6 +4,7 @@
  * whose method tells the class; or a method written in C. Both must be of the
  * type that they are taken for.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +23,15 @@ enum {
 	BODY_FIRST_LINE = 88,
 	BODY_LINES_OLD = 120,
 	BODY_LINES = 112,
+	BODY_PARENT = 160, /* in 3.4, and from 4.0 on */
+	BODY_PARENT_40 = 168,
 	LINES_COUNT = 16, /* of its line table */
 	LINES_POSITIONS = 8,
 	LINES_INDEX = 24,
 	FIRST_WITH_NODES = 301, /* entries have a number more */
 	FIRST_PLAIN_LINE = 302,
+	FIRST_COMPILED = 304,
+	EVALS_MAX = 16, /* within one another */
 	METHOD_OWNER = 32,
 	METHOD_DEF = RUBY_METHOD_DEF,
 	DEF_NAME = 32,
@@ -40,6 +45,8 @@ enum {
 };
 
 /* ---- lines ---------------------------------------------------------------------- */
+
+#define SINGLETON "singleton class"
 
 static uint64_t index_word(const uint8_t *p)
 {
@@ -180,7 +187,7 @@ bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lan
 
 /* The class of the method that a frame's environment names; NULL: it has none. */
 static char *read_method_class(const struct ruby_vm *ruby, const struct lang_process *p,
-			       uint64_t method)
+			       uint64_t bias, uint64_t method)
 {
 	uint64_t owner;
 	char *class = NULL;
@@ -192,50 +199,105 @@ static char *read_method_class(const struct ruby_vm *ruby, const struct lang_pro
 					 ruby_type_of(p, method, &imemo) != RUBY_T_IMEMO))
 		return NULL;
 	if (imemo != RUBY_IMEMO_METHOD || lang_read_u64(p, method + METHOD_OWNER, &owner) < 0 ||
-	    ruby_read_class(ruby, p, owner, &class) < 0)
+	    ruby_read_class(ruby, p, bias, owner, &class) < 0)
 		return NULL;
 	return class;
 }
 
-/* "foo" is Thing#foo, "block in foo" is block in Thing#foo. */
-static int join_label(const char *class, const char *label, char **out)
+/* What a label is of: "foo" in "block (2 levels) in foo". */
+static const char *label_method(const char *label)
 {
-	const char *in = NULL, *method = label;
+	const char *method = label;
 
 	for (const char *at = label; (at = strstr(at, " in ")); at += 4)
-		in = at;
-	if (in)
-		method = in + 4;
-	if (!class || method[0] == '<')
-		class = "";
-	return asprintf(out, "%.*s%s%s", (int)(method - label), label, class, method) < 0 ? -ENOMEM
-											  : 0;
+		method = at + 4;
+	return method;
 }
 
-static int read_iseq_name(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
-			  uint64_t method, struct lang_function *out)
+/* From 3.4 on Ruby itself shows a method and what rescues in it as one. */
+static const char *skip_rescue(const struct ruby_vm *ruby, const char *label)
 {
-	_cleanup_(freep) char *label = NULL, *class = NULL;
-	uint64_t label_at, path;
+	while (ruby->version >= FIRST_COMPILED &&
+	       (!strncmp(label, "rescue in ", 10) || !strncmp(label, "ensure in ", 10)))
+		label += 10;
+	return label;
+}
+
+/* "foo" is Thing#foo, "block in foo" is block in Thing#foo, "<main>" is of no class. */
+static int join_label(const char *class, const char *label, const char *method, const char *of,
+		      char **out)
+{
+	if (!class || (of[0] == '<' && isalpha((unsigned char)of[1])) || !strcmp(of, SINGLETON))
+		class = "";
+	return asprintf(out, "%.*s%s%s", (int)(method - label), label, class, of) < 0 ? -ENOMEM : 0;
+}
+
+static int read_label(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
+		      char **out)
+{
+	uint64_t at;
+
+	return lang_read_u64(p, body + BODY_LABEL, &at) < 0 ? -EFAULT
+							    : ruby_read_string(ruby, p, at, out);
+}
+
+/*
+ * From 3.4 on the code that eval() compiles is called after that in which it is evaluated; what
+ * that is, into *@out, else it is NULL.
+ */
+static int read_surrounding(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
+			    const char *method, char **out)
+{
+	_cleanup_(freep) char *label = NULL;
+	uint64_t parent;
+
+	*out = NULL;
+	for (int i = 0; i < EVALS_MAX && ruby->version >= FIRST_COMPILED; i++) {
+		if (strcmp(label ? label_method(label) : method, "<compiled>") != 0)
+			break;
+		freep(&label);
+		label = NULL;
+		if (lang_read_u64(p, body + (ruby->version < 400 ? BODY_PARENT : BODY_PARENT_40),
+				  &parent) < 0 ||
+		    lang_read_u64(p, parent + ISEQ_BODY, &body) < 0 ||
+		    read_label(ruby, p, body, &label) < 0)
+			return 0;
+	}
+	if (label)
+		*out = strdup(label_method(label));
+	return label && !*out ? -ENOMEM : 0;
+}
+
+static int read_iseq_name(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
+			  uint64_t body, uint64_t method, struct lang_function *out)
+{
+	_cleanup_(freep) char *label = NULL, *class = NULL, *around = NULL;
+	const char *of, *own;
+	uint64_t path;
 	int r;
 
-	if (lang_read_u64(p, body + BODY_LABEL, &label_at) < 0 ||
-	    lang_read_u64(p, body + BODY_PATH, &path) < 0)
+	if (lang_read_u64(p, body + BODY_PATH, &path) < 0)
 		return -EFAULT;
 	/* the path, or an array of it and the real one */
 	if (ruby_type_of(p, path, NULL) == RUBY_T_ARRAY && lang_read_u64(p, path + 16, &path) < 0)
 		return -EFAULT;
-	r = ruby_read_string(ruby, p, label_at, &label);
+	r = read_label(ruby, p, body, &label);
 	if (r == 0)
 		r = ruby_read_string(ruby, p, path, &out->file);
 	if (r < 0)
 		return r;
-	class = read_method_class(ruby, p, method);
-	return join_label(class, label, &out->name);
+	of = label_method(label);
+	r = read_surrounding(ruby, p, body, of, &around);
+	if (r < 0)
+		return r;
+	class = read_method_class(ruby, p, bias, method);
+	own = skip_rescue(ruby, label);
+	out->covers_caller = own != label;
+	return join_label(class, own, of, around ? around : of, &out->name);
 }
 
-static int read_iseq(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t iseq,
-		     uint64_t method, struct lang_function *out)
+static int read_iseq(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
+		     uint64_t iseq, uint64_t method, struct lang_function *out)
 {
 	uint64_t body, code, first;
 	uint32_t n_words;
@@ -251,7 +313,7 @@ static int read_iseq(const struct ruby_vm *ruby, const struct lang_process *p, u
 	first = ruby->version < FIRST_PLAIN_LINE ? first >> 1 : first & UINT32_MAX;
 	out->first_line = first <= INT32_MAX ? (uint32_t)first : 0;
 	out->bytecode = code_place(code);
-	r = read_iseq_name(ruby, p, body, method, out);
+	r = read_iseq_name(ruby, p, bias, body, method, out);
 	return r < 0 ? r : read_lines(ruby, p, body, n_words, out);
 }
 
@@ -271,7 +333,7 @@ static int read_cfunc(const struct ruby_vm *ruby, const struct lang_process *p, 
 	r = ruby_read_symbol(ruby, p, bias, id, &name);
 	if (r < 0)
 		return r;
-	class = read_method_class(ruby, p, method);
+	class = read_method_class(ruby, p, bias, method);
 	out->file = strdup("");
 	return !out->file || asprintf(&out->name, "%s%s", class ? class : "", name) < 0 ? -ENOMEM
 											: 0;
@@ -283,11 +345,12 @@ int ruby_read(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 	const struct ruby_vm *ruby = &tables->ruby[vm];
 	uint64_t at = addr & ~(uint64_t)RUBY_KIND_MASK;
 	uint64_t top = out->place >> RUBY_PLACE_BITS, method = (top << 32 | cookie) << 3;
+	uint64_t bias = p->bias ? p->bias(p->ctx, vm) : 0;
 	int r;
 
 	if ((addr & RUBY_KIND_MASK) == RUBY_CFUNC)
-		r = read_cfunc(ruby, p, p->bias ? p->bias(p->ctx, vm) : 0, at, cookie, out);
+		r = read_cfunc(ruby, p, bias, at, cookie, out);
 	else
-		r = read_iseq(ruby, p, at, method, out);
+		r = read_iseq(ruby, p, bias, at, method, out);
 	return r == 0 || r == -ENOMEM ? r : -ESTALE;
 }

@@ -18,11 +18,12 @@
 
 enum {
 	JUMPS_MIN = 4,
-	CODE_LOOKED_AT = 128,
+	CODE_LOOKED_AT = 192,
+	FIELDS_MAX = 8,
 	FIRST_TLS = 300,
 	FIRST_JIT = 301, /* that does not make libraries */
 	FIRST = 207,
-	LAST = 304,
+	LAST = 400,
 };
 
 /* ---- the loop ----------------------------------------------------------------- */
@@ -52,14 +53,35 @@ static int code_of(const struct elf_image *img, uint64_t at, struct elf_span *ou
 	return elf_image_at_vaddr(img, at, CODE_LOOKED_AT, out);
 }
 
-/* cmp disp(%rip),%edi or cmp %edi,disp(%rip): the table's first field is the last symbol. */
-static uint64_t find_compare(const struct elf_span *code, size_t len)
+/* An instruction of op and modrm whose operand is disp(%rip): that address; else 0. */
+static uint64_t rip_operand(const struct elf_span *code, size_t i)
 {
-	for (size_t i = 0; i + 6 <= len && i + 6 <= code->len; i++) {
-		const uint8_t *c = code->data + i;
+	const uint8_t *c = code->data + i;
 
-		if ((c[0] == 0x39 || c[0] == 0x3b) && c[1] == 0x3d)
-			return code->vaddr + i + 6 + (uint64_t)(int64_t)disp_at(c + 2);
+	return (c[1] & 0xc7) == 0x05 ? code->vaddr + i + 6 + (uint64_t)(int64_t)disp_at(c + 2) : 0;
+}
+
+/*
+ * The table's first field is the last symbol, with which the number is compared: cmp
+ * disp(%rip),%reg or the other way round. Where it is read before, 32 bits, what tells it
+ * is that the word behind the next is read too: mov.
+ */
+static uint64_t find_table(const struct elf_span *code, size_t len)
+{
+	uint64_t read[FIELDS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i + 6 <= len && i + 6 <= code->len; i++) {
+		uint8_t op = code->data[i];
+		uint64_t at = op == 0x39 || op == 0x3b || op == 0x8b ? rip_operand(code, i) : 0;
+
+		if (at && op != 0x8b)
+			return at;
+		for (size_t j = 0; j < n && at; j++)
+			if (at == read[j] + RUBY_SYMBOLS_IDS)
+				return read[j];
+		if (at && n < FIELDS_MAX)
+			read[n++] = at;
 	}
 	return 0;
 }
@@ -69,20 +91,21 @@ static void find_symbols(const struct elf_image *img, struct ruby_vm *ruby)
 {
 	struct elf_rawsym sym;
 	struct elf_span code;
+	size_t len;
 
-	if (elf_gnuhash_lookup(img, "rb_id2str", &sym) < 0 || !sym.size ||
-	    sym.size > CODE_LOOKED_AT || code_of(img, sym.vaddr, &code) < 0)
+	if (elf_gnuhash_lookup(img, "rb_id2str", &sym) < 0 || code_of(img, sym.vaddr, &code) < 0)
 		return;
-	for (size_t i = 0; i + 7 <= sym.size && !ruby->last_operator; i++)
+	len = sym.size < code.len ? sym.size : code.len;
+	for (size_t i = 0; i + 7 <= len && !ruby->last_operator; i++)
 		if (!memcmp(code.data + i, "\x48\x81\xff", 3))
 			ruby->last_operator = (uint32_t)disp_at(code.data + i + 3);
-	ruby->symbols = find_compare(&code, sym.size);
-	for (size_t i = 0; i + 5 <= sym.size && !ruby->symbols; i++) {
+	ruby->symbols = find_table(&code, len);
+	for (size_t i = 0; i + 5 <= len && !ruby->symbols; i++) {
 		uint64_t to = sym.vaddr + i + 5 + (uint64_t)(int64_t)disp_at(code.data + i + 1);
 		struct elf_span target;
 
 		if (code.data[i] == 0xe9 && code_of(img, to, &target) == 0)
-			ruby->symbols = find_compare(&target, target.len);
+			ruby->symbols = find_table(&target, target.len);
 	}
 }
 
@@ -140,7 +163,7 @@ static int find_version(const struct elf_image *img, unsigned int out[2])
 int ruby_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 		struct lang_detected *d)
 {
-	struct elf_rawsym loop, frames;
+	struct elf_rawsym loop, frames, object;
 	struct ruby_vm ruby = { 0 };
 	unsigned int v[2];
 
@@ -155,6 +178,8 @@ int ruby_detect(const struct elf_image *img, const struct vm_tables *tables, uin
 	    find_context(img, &ruby) < 0)
 		return -ENOTSUP;
 	find_symbols(img, &ruby);
+	if (elf_gnuhash_lookup(img, "rb_cObject", &object) == 0)
+		ruby.object_class = object.vaddr;
 	tables->ruby[vm] = ruby;
 	if (ruby.version >= FIRST_JIT)
 		d->code.generated = VM_GENERATED_CALLED;

@@ -29,6 +29,8 @@ uint32_t ruby_index_rank(const uint8_t *index, size_t len, uint32_t pos);
 
 /* ---- values ---- */
 
+enum { RUBY_SYMBOLS_IDS = 16 }; /* in the table of symbols: its pages */
+
 enum ruby_type {
 	RUBY_T_CLASS = 2,
 	RUBY_T_MODULE = 3,
@@ -52,5 +54,5 @@ int ruby_read_symbol(const struct ruby_vm *ruby, const struct lang_process *p, u
 		     uint64_t id, char **out);
 
 /* The name of the class or module @v and of its methods' sign: "Thing#"; "Thing." for its own. */
-int ruby_read_class(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t v,
-		    char **out);
+int ruby_read_class(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
+		    uint64_t v, char **out);

@@ -2,7 +2,7 @@
 /*
  * Ruby's objects, as far as names need them: strings, symbols and the names of
  * classes. Where in a class its name is differs from version to version, so it
- * is looked for: the first string that reads like a constant.
+ * is looked for in one whose name is known.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -20,10 +20,11 @@ enum {
 	NOT_EMBEDDED = 1 << 13, /* of a string */
 	EMBEDDED_ARRAY = 1 << 13,
 	FIRST_VARIABLE = 302, /* from here on an object's size varies */
+	FIRST_FIELDS = 303,   /* and a class's name is a field of it */
 	EMBEDDED_LEN_SHIFT = 14,
 	SYMBOL_SHIFT = 4,
 	SYMBOLS_A_PAGE = 512,
-	SYMBOLS_IDS = 16, /* in the table of symbols: its pages */
+	OBJECT_CLASS = 8,
 	CLASS_EXT = 24,   /* a class's more, behind it, or pointed to */
 	CLASS_WORDS = 32, /* that are looked at */
 	EXT_VARIABLES = 8,
@@ -81,7 +82,7 @@ int ruby_read_symbol(const struct ruby_vm *ruby, const struct lang_process *p, u
 
 	if (!ruby->symbols || !id || serial > UINT32_MAX)
 		return -ENOENT;
-	r = lang_read_u64(p, bias + ruby->symbols + SYMBOLS_IDS, &ids);
+	r = lang_read_u64(p, bias + ruby->symbols + RUBY_SYMBOLS_IDS, &ids);
 	if (r == 0)
 		r = read_element(p, ids, serial / SYMBOLS_A_PAGE, &page);
 	if (r == 0)
@@ -108,81 +109,111 @@ static int read_constant(const struct ruby_vm *ruby, const struct lang_process *
 	return 0;
 }
 
-/* To 3.1: among the class's variables, of which it is the first. */
-static int name_from_variables(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t v,
-			       char **out)
+/* To 3.1: the class's variable @name; its table's entries are hash, symbol, value. */
+static int read_variable(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
+			 uint64_t v, const char *name, uint64_t *out)
 {
-	uint64_t ext, table, entries, n, value;
+	uint64_t ext, table, entries, n, entry[3];
 
 	if (lang_read_u64(p, v + CLASS_EXT, &ext) < 0 ||
 	    lang_read_u64(p, ext + EXT_VARIABLES, &table) < 0 || !table ||
 	    lang_read_u64(p, table + TABLE_ENTRIES, &entries) < 0 ||
 	    lang_read_u64(p, table + TABLE_BOUND, &n) < 0)
 		return -ENOENT;
-	for (uint64_t i = 0; i < n && i < VARIABLES_MAX; i++)
-		if (lang_read_u64(p, entries + 24 * i + 16, &value) == 0 &&
-		    read_constant(ruby, p, value, out) == 0)
+	for (uint64_t i = 0; i < n && i < VARIABLES_MAX; i++) {
+		_cleanup_(freep) char *text = NULL;
+
+		if (p->read(p->ctx, entries + sizeof(entry) * i, entry, sizeof(entry)) == 0 &&
+		    ruby_read_symbol(ruby, p, bias, entry[1], &text) == 0 && !strcmp(text, name)) {
+			*out = entry[2];
 			return 0;
+		}
+	}
 	return -ENOENT;
 }
 
-/* From 3.2: a field of what lies behind the class. */
-static int name_from_fields(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t v,
-			    char **out)
+/*
+ * From 3.3 on: where in a class its name is, and in a singleton class what it is of; the
+ * class Object tells. The singleton class of an object is what it has as its class.
+ */
+struct class_layout {
+	uint64_t name, attached; /* offsets */
+};
+
+static uint64_t find_word(const uint64_t *words, size_t n, uint64_t what)
 {
-	uint64_t value;
-
-	for (uint64_t i = 0; i < CLASS_WORDS; i++)
-		if (lang_read_u64(p, v + CLASS_EXT + 8 * i, &value) == 0 &&
-		    read_constant(ruby, p, value, out) == 0)
-			return 0;
-	return -ENOENT;
+	for (size_t i = 0; i < n; i++)
+		if (words[i] == what)
+			return CLASS_EXT + 8 * i;
+	return 0;
 }
 
-static int read_own_name(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t v,
-			 char **out)
+static int find_layout(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
+		       struct class_layout *out)
+{
+	uint64_t object, singleton, words[CLASS_WORDS];
+
+	*out = (struct class_layout){ 0 };
+	if (!ruby->object_class || lang_read_u64(p, bias + ruby->object_class, &object) < 0 ||
+	    lang_read_u64(p, object + OBJECT_CLASS, &singleton) < 0 ||
+	    p->read(p->ctx, singleton + CLASS_EXT, words, sizeof(words)))
+		return -ENOENT;
+	out->attached = find_word(words, CLASS_WORDS, object);
+	if (p->read(p->ctx, object + CLASS_EXT, words, sizeof(words)))
+		return -ENOENT;
+	for (size_t i = 0; i < CLASS_WORDS && !out->name; i++) {
+		_cleanup_(freep) char *text = NULL;
+
+		if (read_constant(ruby, p, words[i], &text) == 0 && !strcmp(text, "Object"))
+			out->name = CLASS_EXT + 8 * i;
+	}
+	return out->name ? 0 : -ENOENT;
+}
+
+/* The word of the class @v that says its @name; or, @attached, what it is the singleton class of.
+ */
+static int read_part(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
+		     uint64_t v, bool attached, uint64_t *out)
+{
+	struct class_layout layout;
+	uint64_t at;
+
+	if (ruby->version < FIRST_VARIABLE)
+		return read_variable(ruby, p, bias, v, attached ? "__attached__" : "__classpath__",
+				     out);
+	if (ruby->version < FIRST_FIELDS)
+		/* the first of its variables, whose names are nowhere near */
+		return lang_read_u64(p, v + CLASS_EXT, &at) < 0 ? -ENOENT
+								: lang_read_u64(p, at, out);
+	if (find_layout(ruby, p, bias, &layout) < 0 || (attached && !layout.attached))
+		return -ENOENT;
+	return lang_read_u64(p, v + (attached ? layout.attached : layout.name), out);
+}
+
+static int read_own_name(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
+			 uint64_t v, char **out)
 {
 	int type = ruby_type_of(p, v, NULL);
+	uint64_t name;
 
-	if (type != RUBY_T_CLASS && type != RUBY_T_MODULE)
+	if ((type != RUBY_T_CLASS && type != RUBY_T_MODULE) ||
+	    read_part(ruby, p, bias, v, false, &name) < 0)
 		return -ENOENT;
-	return ruby->version < FIRST_VARIABLE ? name_from_variables(ruby, p, v, out)
-					      : name_from_fields(ruby, p, v, out);
+	return read_constant(ruby, p, name, out);
 }
 
-/* The class that the singleton class @v is of: a variable of it, or a field. */
-static int read_attached(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t v,
-			 char **out)
-{
-	bool old = ruby->version < FIRST_VARIABLE;
-	uint64_t at = v + CLASS_EXT, n = CLASS_WORDS, step = 8, ext, table, value;
-
-	if (old) {
-		if (lang_read_u64(p, v + CLASS_EXT, &ext) < 0 ||
-		    lang_read_u64(p, ext + EXT_VARIABLES, &table) < 0 || !table ||
-		    lang_read_u64(p, table + TABLE_ENTRIES, &at) < 0 ||
-		    lang_read_u64(p, table + TABLE_BOUND, &n) < 0)
-			return -ENOENT;
-		at += 16;
-		step = 24;
-	}
-	for (uint64_t i = 0; i < n && i < VARIABLES_MAX; i++)
-		if (lang_read_u64(p, at + step * i, &value) == 0 && value != v &&
-		    read_own_name(ruby, p, value, out) == 0)
-			return 0;
-	return -ENOENT;
-}
-
-int ruby_read_class(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t v,
-		    char **out)
+int ruby_read_class(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
+		    uint64_t v, char **out)
 {
 	_cleanup_(freep) char *name = NULL;
 	const char *sign = "#";
+	uint64_t of;
 
-	if (read_own_name(ruby, p, v, &name) < 0) {
+	if (read_own_name(ruby, p, bias, v, &name) < 0) {
 		sign = ".";
 		if (ruby_type_of(p, v, NULL) != RUBY_T_CLASS ||
-		    read_attached(ruby, p, v, &name) < 0)
+		    read_part(ruby, p, bias, v, true, &of) < 0 || of == v ||
+		    read_own_name(ruby, p, bias, of, &name) < 0)
 			return -ENOENT;
 	}
 	return asprintf(out, "%s%s", name, sign) < 0 ? -ENOMEM : 0;

@@ -253,6 +253,19 @@ static uint64_t ruby_string(struct world *w, const char *text)
 	return at;
 }
 
+/* The class Object, in which it is looked for where a class has its name, and of what it is. */
+static void ruby_classes(struct world *w)
+{
+	uint64_t object = ruby_object(w, RUBY_T_CLASS, 400);
+	uint64_t singleton = ruby_object(w, RUBY_T_CLASS, 400);
+
+	w->ruby[VM].object_class = add(w, 8);
+	put(w, w->ruby[VM].object_class, object);
+	put(w, object + 8, singleton);
+	put(w, object + 48, ruby_string(w, "Object"));
+	put(w, singleton + 64, object);
+}
+
 static uint64_t ruby_iseq(struct world *w, const char *label)
 {
 	uint64_t iseq = ruby_object(w, RUBY_T_IMEMO | RUBY_IMEMO_ISEQ << 12, 32);
@@ -266,15 +279,28 @@ static uint64_t ruby_iseq(struct world *w, const char *label)
 	return iseq;
 }
 
-/* A method of class Thing, as a cookie and place have it. */
-static uint64_t ruby_method(struct world *w)
+/* A method of @class, as a cookie and place have it. */
+static uint64_t ruby_method(struct world *w, uint64_t class)
 {
-	uint64_t class = ruby_object(w, RUBY_T_CLASS, 400);
 	uint64_t method = ruby_object(w, RUBY_T_IMEMO | RUBY_IMEMO_METHOD << 12, 48);
 
-	put(w, class + 48, ruby_string(w, "Thing"));
 	put(w, method + 32, class);
 	return method;
+}
+
+static uint64_t ruby_thing(struct world *w)
+{
+	uint64_t class = ruby_object(w, RUBY_T_CLASS, 400);
+
+	put(w, class + 48, ruby_string(w, "Thing"));
+	return class;
+}
+
+static const char *ruby_name(struct world *w, const char *label, uint64_t method)
+{
+	assert_int_equal(read_as(w, &ruby_lang, ruby_iseq(w, label), 0, (uint32_t)(method >> 3)),
+			 0);
+	return w->f.name;
 }
 
 static void ruby_methods_and_their_blocks_have_a_class(void **state)
@@ -283,18 +309,55 @@ static void ruby_methods_and_their_blocks_have_a_class(void **state)
 	uint64_t method;
 
 	world_init(&w);
-	method = ruby_method(&w);
-	assert_int_equal(read_as(&w, &ruby_lang, ruby_iseq(&w, "act"), 0, (uint32_t)(method >> 3)),
-			 0);
-	assert_string_equal(w.f.name, "Thing#act");
+	ruby_classes(&w);
+	method = ruby_method(&w, ruby_thing(&w));
+	assert_string_equal(ruby_name(&w, "act", method), "Thing#act");
 	assert_string_equal(w.f.file, "/srv/app.rb");
 	assert_int_equal(w.f.first_line, 30);
-	assert_int_equal(
-		read_as(&w, &ruby_lang, ruby_iseq(&w, "block in act"), 0, (uint32_t)(method >> 3)),
-		0);
+	assert_string_equal(ruby_name(&w, "block in act", method), "block in Thing#act");
+	assert_string_equal(ruby_name(&w, "rescue in act", method), "rescue in Thing#act");
+	assert_false(w.f.covers_caller);
+	assert_string_equal(ruby_name(&w, "<=>", method), "Thing#<=>");
+	assert_string_equal(ruby_name(&w, "<main>", method), "<main>");
+	forget(&w);
+}
+
+static void ruby_singleton_classes_are_named_after_what_they_are_of(void **state)
+{
+	static struct world w;
+	uint64_t singleton;
+
+	world_init(&w);
+	ruby_classes(&w);
+	singleton = ruby_object(&w, RUBY_T_CLASS, 400);
+	put(&w, singleton + 64, ruby_thing(&w));
+	assert_string_equal(ruby_name(&w, "made", ruby_method(&w, singleton)), "Thing.made");
+	/* of an object, and next to a name that is another field's */
+	put(&w, singleton + 64, ruby_object(&w, 1, 40));
+	put(&w, singleton + 80, ruby_thing(&w));
+	assert_string_equal(ruby_name(&w, "made", ruby_method(&w, singleton)), "made");
+	forget(&w);
+}
+
+static void ruby_34_calls_what_rescues_and_what_is_evaluated_as_its_method(void **state)
+{
+	static struct world w;
+	uint64_t method, iseq, around;
+
+	world_init(&w);
+	w.ruby[VM].version = 304;
+	ruby_classes(&w);
+	method = ruby_method(&w, ruby_thing(&w));
+	assert_string_equal(ruby_name(&w, "rescue in rescue in act", method), "Thing#act");
+	assert_true(w.f.covers_caller);
+	iseq = ruby_iseq(&w, "block in <compiled>");
+	around = ruby_iseq(&w, "act");
+	put(&w, word_at(&w, iseq + 16) + 160, around);
+	assert_int_equal(read_as(&w, &ruby_lang, iseq, 0, (uint32_t)(method >> 3)), 0);
 	assert_string_equal(w.f.name, "block in Thing#act");
-	assert_int_equal(read_as(&w, &ruby_lang, ruby_iseq(&w, "<main>"), 0, 0), 0);
-	assert_string_equal(w.f.name, "<main>");
+	put(&w, word_at(&w, iseq + 16) + 160, iseq); /* a cycle */
+	assert_int_equal(read_as(&w, &ruby_lang, iseq, 0, (uint32_t)(method >> 3)), 0);
+	assert_false(w.f.covers_caller);
 	forget(&w);
 }
 
@@ -488,6 +551,8 @@ TEST_GROUP(test_readers,
 	   TEST(perl_code_outside_of_subs_is_named_by_its_file),
 	   TEST(without_threads_a_perl_file_is_a_glob),
 	   TEST(ruby_methods_and_their_blocks_have_a_class),
+	   TEST(ruby_singleton_classes_are_named_after_what_they_are_of),
+	   TEST(ruby_34_calls_what_rescues_and_what_is_evaluated_as_its_method),
 	   TEST(an_iseq_with_other_code_is_another),
 	   TEST(what_is_no_iseq_is_stale),
 	   TEST(lua_functions_are_named_by_who_calls_them),
