@@ -12,44 +12,12 @@
  * it once, not once a frame, and so a plain loop of 1024 turns passes on 5.10;
  * there such a function takes only scalars, so it looks the state up itself.
  */
+#include "bpf/lib/generated.h"
 #include "bpf/lib/jvm.h"
 #include "bpf/lib/loop.h"
 #include "bpf/lib/v8.h"
 #include "bpf/lib/walk_memory.h"
 #include "bpf/lib/walk_state.h"
-
-/* Id of the rule in force at @off of a file; UNWIND_RULE_NONE if there is none. */
-static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
-{
-	__u32 page = (__u32)(off >> FILE_PAGE_SHIFT) - f->page_lo;
-	__u32 low = off & ((1u << FILE_PAGE_SHIFT) - 1);
-	__u32 at = f->first_page + page * (sizeof(struct unwind_page) / 4);
-	struct arena_chunk *c;
-	__u32 lo, n;
-
-	if (page >= f->n_pages)
-		return UNWIND_RULE_NONE;
-	c = arena_chunk_get(at);
-	if (!c)
-		return UNWIND_RULE_NONE;
-	at &= ARENA_CHUNK_MASK & ~1u;
-	lo = c->units[at];
-	n = c->units[at + 1];
-	if (!n)
-		return UNWIND_RULE_NONE;
-	c = arena_chunk_get(lo);
-	if (!c)
-		return UNWIND_RULE_NONE;
-	/* a row is {lo, rule}, little endian: its low half is the offset in the page */
-	for (int i = 0; i < WALK_SEARCH_STEPS && n > 1; i++) {
-		__u32 half = n >> 1, mid = lo + half;
-
-		if ((c->units[mid & ARENA_CHUNK_MASK] & 0xffff) <= low)
-			lo = mid;
-		n -= half;
-	}
-	return c->units[lo & ARENA_CHUNK_MASK] >> 16;
-}
 
 /* The value of a register that a rule names; past the leaf only rbx, rbp and rsp are known. */
 static __always_inline int rule_register(struct walk *w, __u32 reg, __u64 *out)
@@ -120,69 +88,6 @@ WALK_FN int walk_go_asmcgocall(__u32 which, __u32 off)
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	w->cfa = g ? hi - depth : depth;
 	return WALK_CONTINUE;
-}
-
-/* Frame-pointer convention, for generated code and files without tables. */
-WALK_FN int walk_frame_pointer(__u32 which)
-{
-	struct walk *w = walk_get(which);
-	__u64 rbp, next = 0, ra = 0;
-
-	if (!w)
-		return WALK_STOP;
-	rbp = w->regs[UREG_RBP];
-	if (!rbp)
-		return walk_done(w);
-	if (rbp < w->regs[UREG_RSP] || (rbp & 7))
-		return walk_fail(w, WALK_ERR_NO_FRAME_POINTER);
-	if (stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra))
-		return walk_fail(w, WALK_ERR_NO_FRAME_POINTER);
-	return walk_to_caller(w, ra, rbp + 16, next, w->regs[UREG_RBX]);
-}
-
-/* Has the function that this code is of just begun, or does it end here? */
-static __always_inline int is_frameless(__u64 code)
-{
-	return (code & 0xffffffff) == 0x08ec8348 || /* sub $8, %rsp */
-	       (code & 0xffffffff) == 0xe5894855 || /* push %rbp; mov %rsp, %rbp */
-	       (code & 0xffffffff) == 0xfa1e0ff3 || /* endbr64 */
-	       (code & 0xff) == 0xc3;               /* ret */
-}
-
-/*
- * Bytes of stack that a trampoline without a frame pointer (CPython's for
- * perf) has below its return address, by the code that ends it, which stands
- * behind its one call: add $N, %rsp; ret. -1: it is something else.
- */
-static __always_inline int trampoline_bytes(const struct walk *w)
-{
-	__u64 code = 0;
-
-	if (read_user(&code, sizeof(code), w->regs[UREG_RIP]))
-		return -1;
-	if (!w->is_call && is_frameless(code))
-		return 0;
-	if (!w->is_call && (code & 0xf8ff) == 0xd0ff) /* call *%reg */
-		code >>= 16;
-	if ((code & 0xff80ffffff) != 0xc300c48348)
-		return -1;
-	return (code >> 24) & 0x78;
-}
-
-/* Generated code has no table: it is a trampoline, or keeps a frame pointer. */
-WALK_FN int walk_generated(__u32 which)
-{
-	struct walk *w = walk_get(which);
-	__u64 ra = 0;
-	int bytes;
-
-	if (!w)
-		return WALK_STOP;
-	bytes = trampoline_bytes(w);
-	if (bytes < 0 || stack_word(w, w->regs[UREG_RSP] + bytes, &ra))
-		return walk_frame_pointer(which);
-	return walk_to_caller(w, ra, w->regs[UREG_RSP] + bytes + 8, w->regs[UREG_RBP],
-			      w->regs[UREG_RBX]);
 }
 
 /*
@@ -580,8 +485,12 @@ WALK_FN int walk_step(__u32 which)
 		walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
 		return walk_fail(w, WALK_ERR_PC_UNMAPPED);
 	}
-	if (w->mapping.kind != MAPPING_FILE)
-		return walk_unfiled(which, pc);
+	if (w->mapping.kind != MAPPING_FILE) {
+		r = walk_unfiled(which, pc);
+		if (r != GENERATED_SEARCH || walk_search_caller(which) != WALK_CONTINUE)
+			return r;
+		return walk_found_caller(which);
+	}
 	word = FRAME_NATIVE_WORD(w->mapping.file, pc - w->mapping.start + w->mapping.file_off);
 	slot = vm_slot_of(w);
 	if (slot && v8_is_embedded(w, slot - 1, word & FRAME_OFFSET_MASK)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* What every kind of step does: read the stack, find a mapping, go to the caller. */
+/* What every kind of step does: read the stack, find a mapping or a rule, go to the caller. */
 #include "bpf/lib/walk_state.h"
 
 /* Copy a window that begins at @addr; shorter at the top of the stack's mapping. */
@@ -77,6 +77,39 @@ static __always_inline int mapping_find(struct walk *w, __u64 pc)
 		return -1;
 	}
 	return 0;
+}
+
+/* Id of the rule in force at @off of a file; UNWIND_RULE_NONE if there is none. */
+static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
+{
+	__u32 page = (__u32)(off >> FILE_PAGE_SHIFT) - f->page_lo;
+	__u32 low = off & ((1u << FILE_PAGE_SHIFT) - 1);
+	__u32 at = f->first_page + page * (sizeof(struct unwind_page) / 4);
+	struct arena_chunk *c;
+	__u32 lo, n;
+
+	if (page >= f->n_pages)
+		return UNWIND_RULE_NONE;
+	c = arena_chunk_get(at);
+	if (!c)
+		return UNWIND_RULE_NONE;
+	at &= ARENA_CHUNK_MASK & ~1u;
+	lo = c->units[at];
+	n = c->units[at + 1];
+	if (!n)
+		return UNWIND_RULE_NONE;
+	c = arena_chunk_get(lo);
+	if (!c)
+		return UNWIND_RULE_NONE;
+	/* a row is {lo, rule}, little endian: its low half is the offset in the page */
+	for (int i = 0; i < WALK_SEARCH_STEPS && n > 1; i++) {
+		__u32 half = n >> 1, mid = lo + half;
+
+		if ((c->units[mid & ARENA_CHUNK_MASK] & 0xffff) <= low)
+			lo = mid;
+		n -= half;
+	}
+	return c->units[lo & ARENA_CHUNK_MASK] >> 16;
 }
 
 /* A zero return address is how hand-made stacks (coroutines) mark their bottom. */

@@ -10,6 +10,7 @@ CASES = {
     "gen-map": ("map", "mapped_function"),
     "gen-dump": ("dump", "dumped_function"),
     "gen-none": ("none", r"\[anonymous.code\]"),
+    "gen-bare": ("bare", r"\[anonymous.code\]"),
 }
 
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Code made at run time: main -> outer -> generated(), which keeps a frame
- * pointer as runtimes' code does. What it is called is told by a perf map
- * ("map"), by a jitdump ("dump"), or by nobody.
+ * pointer as runtimes' code does, or ("bare") none, as PCRE's regular expressions do, which have
+ * their argument in rbp. What it is called is told by a perf map ("map"), by a jitdump ("dump"),
+ * or by nobody.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +17,16 @@
 static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xb9, 0x40, 0x42, 0x0f,
 				0x00, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3 };
 
-typedef void (*generated_fn)(void);
+/*
+ * push %rbx, %r15, %r14, %r13, %rbp; sub $112,%rsp; mov %rdi,%rbp; mov $1000000,%ecx;
+ * 1: dec %ecx; jnz 1b; add $112,%rsp; pop %rbp, %r13, %r14, %r15, %rbx; ret
+ */
+static const uint8_t bare[] = { 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x55, 0x48, 0x83,
+				0xec, 0x70, 0x48, 0x89, 0xfd, 0xb9, 0x40, 0x42, 0x0f, 0x00,
+				0xff, 0xc9, 0x75, 0xfc, 0x48, 0x83, 0xc4, 0x70, 0x5d, 0x41,
+				0x5d, 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0xc3 };
+
+typedef void (*generated_fn)(uint64_t *argument);
 
 static void write_map(const void *at)
 {
@@ -72,8 +82,10 @@ static void write_dump(const void *at)
 
 CALLED static int outer(generated_fn generated)
 {
-	generated();
-	return 1;
+	uint64_t argument[2] = { 1, 0 };
+
+	generated(argument);
+	return (int)*(volatile uint64_t *)argument;
 }
 
 int main(int argc, char **argv)
@@ -87,6 +99,8 @@ int main(int argc, char **argv)
 	if (at == MAP_FAILED)
 		return 1;
 	memcpy(at, code, sizeof(code));
+	if (!strcmp(how, "bare"))
+		memcpy(at, bare, sizeof(bare));
 	if (!strcmp(how, "map"))
 		write_map(at);
 	if (!strcmp(how, "dump"))
