@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * PHP's calls, from executor_globals. A call says whether the loop was entered
- * with it; functions written in C are calls too, and never that. The line goes
- * up as the place: it stands in the instruction.
+ * PHP's calls, from executor_globals, which with thread safety each thread has
+ * its own of. A call says whether the loop was entered with it; functions written in C are calls
+ * too, and never that. The line goes up as the place: it stands in the instruction.
  */
 #include "bpf/lib/walk_state.h"
 
@@ -13,17 +13,41 @@ enum {
 	PHP_DELEGATES_MAX = 8,  /* generators that wait in `yield from` for one another */
 };
 
+/* What php->current is counted from; 0: it can't be read. */
+static __always_inline __u64 php_find_globals(const struct walk *w, const struct php_vm *php,
+					      __u64 bias)
+{
+	__u64 tls = (__u64)php->tls, storage = 0, globals = 0;
+
+	if (php->globals_kind == PHP_GLOBALS_LINKED)
+		return bias;
+	if (read_user(&globals, sizeof(globals), bias + php->globals))
+		return 0;
+	if (php->globals_kind == PHP_GLOBALS_SLOT)
+		return globals;
+	if (php->is_indirect && read_user(&globals, sizeof(globals), globals))
+		return 0;
+	if (php->globals_kind == PHP_GLOBALS_TLS_SLOT && read_user(&tls, sizeof(tls), bias + tls))
+		return 0;
+	if (read_user(&storage, sizeof(storage), w->fs_base + tls) || !storage)
+		return 0;
+	return storage + globals;
+}
+
 WALK_FN int php_begin(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
 	const struct php_vm *php;
+	__u64 globals;
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return WALK_STOP;
 	w->vm_base = 0;
 	php = php_get(w->process.vms[slot].vm);
-	if (!php ||
-	    read_user(&w->vm_at, sizeof(w->vm_at), w->process.vms[slot].bias + php->current))
+	if (!php)
+		return WALK_STOP;
+	globals = php_find_globals(w, php, w->process.vms[slot].bias);
+	if (read_user(&w->vm_at, sizeof(w->vm_at), globals + php->current))
 		return WALK_STOP;
 	return w->vm_at ? WALK_CONTINUE : WALK_STOP;
 }
@@ -83,10 +107,9 @@ static __always_inline __u64 php_next_delegator(struct walk *w, const struct php
 WALK_FN int php_step(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
-	__u64 func, call, name = 0, file[2] = { 0 };
+	__u64 func, call, head[PHP_FUNC_BYTES / 8] = { 0 }, file[2] = { 0 };
 	const struct php_vm *php;
 	__u32 line = 0, waits;
-	__u8 type = 0;
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return WALK_STOP;
@@ -106,16 +129,16 @@ WALK_FN int php_step(__u32 which, __u32 slot)
 		php_find_delegators(w, php, call);
 	if (!func)
 		return w->vm_at ? WALK_CONTINUE : WALK_STOP;
-	if (read_user(&type, sizeof(type), func) ||
-	    read_user(&name, sizeof(name), func + PHP_FUNC_NAME) || type == PHP_INTERNAL) {
-		vm_push(w, slot, func, 0, vm_cookie(name));
+	if (read_user(head, sizeof(head), func) || (head[0] & 0xff) == PHP_INTERNAL) {
+		vm_push(w, slot, func, 0, vm_cookie(PHP_HEAD_BYTES(head[1], head[2])));
 		return w->vm_at ? WALK_CONTINUE : WALK_STOP;
 	}
 	if (read_user(&line, sizeof(line), php_opline(w, slot, call) + PHP_OPLINE_LINE))
 		line = 0;
 	if (read_user(file, sizeof(file), func + php->func_filename))
 		file[0] = file[1] = 0;
-	vm_push(w, slot, func, line, vm_cookie(PHP_COOKIE_BYTES(name, file[0], file[1])));
+	vm_push(w, slot, func, line,
+		vm_cookie(PHP_COOKIE_BYTES(head[1], head[2], file[0], file[1])));
 	if (!waits && w->vm_frame.words[PHP_CALL_INFO / 8] & PHP_CALL_TOP)
 		vm_mark_last(w);
 	return w->vm_at ? WALK_CONTINUE : WALK_STOP;

@@ -56,14 +56,15 @@ static int make_name(const struct lang_process *p, uint64_t addr, struct lang_fu
 static int check_cookie(const struct php_vm *php, const struct lang_process *p, uint64_t addr,
 			uint8_t type, uint32_t cookie)
 {
-	uint64_t name, file[2] = { 0 };
+	uint64_t head[PHP_FUNC_BYTES / 8], file[2] = { 0 };
 
-	if (lang_read_u64(p, addr + PHP_FUNC_NAME, &name) < 0 ||
+	if (p->read(p->ctx, addr, head, sizeof(head)) ||
 	    (type != PHP_INTERNAL &&
 	     p->read(p->ctx, addr + php->func_filename, file, sizeof(file))))
 		return -ESTALE;
-	return lang_check_cookie(
-		cookie, type == PHP_INTERNAL ? name : PHP_COOKIE_BYTES(name, file[0], file[1]));
+	return lang_check_cookie(cookie, type == PHP_INTERNAL ? PHP_HEAD_BYTES(head[1], head[2])
+							      : PHP_COOKIE_BYTES(head[1], head[2],
+										 file[0], file[1]));
 }
 
 static int read_parts(const struct php_vm *php, const struct lang_process *p, uint64_t addr,

@@ -2,9 +2,11 @@
 /*
  * A file is PHP if it defines execute_ex, its loop, which is exported for
  * extensions. Its version stands in the header that it sends of itself. Where
- * the running call is kept is seen in the code of zend_get_executed_lineno().
+ * the running call is kept is seen in the code of zend_get_executed_lineno(),
+ * with thread safety also in which thread-local variable each thread's state is.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,59 +58,167 @@ static int find_version(const struct elf_image *img, unsigned int out[2])
 	return r == 0 && sscanf(text, "%2u.%2u", &out[0], &out[1]) == 2 ? 0 : -ENOENT;
 }
 
+/* The code of zend_get_executed_lineno(), as much as is looked at. */
+static int find_code(const struct elf_image *img, struct elf_span *out)
+{
+	struct elf_rawsym sym;
+
+	return elf_gnuhash_lookup(img, "zend_get_executed_lineno", &sym) < 0
+		       ? -ENOENT
+		       : elf_image_at_vaddr(img, sym.vaddr, LINENO_CODE, out);
+}
+
+/* mov x(%rip), %reg: x's address, else 0. */
+static uint64_t loaded_from(const struct elf_span *code, size_t i, unsigned int reg)
+{
+	const uint8_t *c = code->data + i;
+	int32_t disp;
+
+	if (c[0] != 0x48 || c[1] != 0x8b || c[2] != (0x05 | reg << 3))
+		return 0;
+	memcpy(&disp, c + 3, sizeof(disp));
+	return code->vaddr + i + 7 + (uint64_t)(int64_t)disp;
+}
+
+/* What is loaded into register @reg last in front of @end. */
+struct load {
+	uint64_t from; /* an address; 0: a constant */
+	int32_t value;
+};
+
+static bool find_load(const struct elf_span *code, size_t end, unsigned int reg, struct load *out)
+{
+	for (size_t i = end < 7 ? 0 : end - 6; i-- > 0;) {
+		const uint8_t *c = code->data + i;
+
+		if (c[0] != 0x48)
+			continue;
+		if (c[1] == 0x8d && c[2] == (0x05 | reg << 3)) /* lea x(%rip), %reg */
+			return false;
+		out->from = loaded_from(code, i, reg);
+		memcpy(&out->value, c + 3, sizeof(out->value));
+		if (out->from || (c[1] == 0xc7 && c[2] == (0xc0 | reg))) /* mov $value, %reg */
+			return true;
+	}
+	return false;
+}
+
 /*
  * The first field of executor_globals whose value goes into %rax and is a
  * pointer that is tested at once: lea globals(%rip),%reg; mov N(%reg),%rax;
- * test %rax,%rax, or with the address in the instruction.
+ * test %rax,%rax, or with the address in the instruction. In a library the register may
+ * be loaded from the global offset table instead: who links with it may have a copy.
  */
-static uint64_t find_current(const struct elf_image *img, uint64_t globals, uint64_t otherwise)
+static void find_current(const struct elf_image *img, uint64_t linked, struct php_vm *out)
 {
 	static const uint8_t test[] = { 0x48, 0x85, 0xc0 };
-	struct elf_rawsym sym;
 	struct elf_span code;
+	struct load load;
 
-	if (elf_gnuhash_lookup(img, "zend_get_executed_lineno", &sym) < 0 ||
-	    elf_image_at_vaddr(img, sym.vaddr, LINENO_CODE, &code) < 0)
-		return otherwise;
+	if (find_code(img, &code) < 0)
+		return;
 	for (size_t i = 0; i + 10 <= code.len; i++) {
 		const uint8_t *c = code.data + i;
-		uint64_t off;
+		uint64_t off = loaded_from(&code, i, 0) - linked;
 		int32_t disp;
 
 		if (c[0] != 0x48 || c[1] != 0x8b || memcmp(c + 7, test, sizeof(test)) != 0)
 			continue;
 		memcpy(&disp, c + 3, sizeof(disp));
-		if (c[2] == 0x05)
-			off = sym.vaddr + i + 7 + (uint64_t)(int64_t)disp - globals;
-		else if ((c[2] & 0xf8) == 0x80)
+		if ((c[2] & 0xf8) == 0x80)
 			off = (uint64_t)(int64_t)disp;
-		else
+		if (!off || off >= GLOBALS_MAX || (off & 7))
 			continue;
-		if (off && off < GLOBALS_MAX && !(off & 7))
-			return off;
+		out->current = off;
+		if (linked && c[2] != 0x05 && find_load(&code, i, c[2] & 7, &load) && load.from) {
+			out->globals_kind = PHP_GLOBALS_SLOT;
+			out->globals = load.from;
+		}
+		return;
 	}
-	return otherwise;
+}
+
+/*
+ * mov slot(%rip), %r; mov (%r), %reg: in a library, what is in register @reg in front of @end
+ * is a variable that who links with it may have a copy of. Its slot's address, or 0.
+ */
+static uint64_t find_slot(const struct elf_span *code, size_t end, unsigned int reg)
+{
+	struct load load;
+
+	for (size_t i = end < 3 ? 0 : end - 2; i-- > 0;) {
+		const uint8_t *c = code->data + i;
+
+		if (c[0] == 0x48 && c[1] == 0x8b && (c[2] & 0xf8) == reg << 3 && (c[2] & 6) != 4)
+			return find_load(code, i, c[2] & 7, &load) ? load.from : 0;
+	}
+	return 0;
+}
+
+/*
+ * The first thread-local word that is read, or added to what tells where in it the globals
+ * are: %fs:(%reg), %reg being loaded in front of it, or %fs:N.
+ */
+static int find_tls(const struct elf_image *img, struct php_vm *out)
+{
+	struct elf_span code;
+	struct load load;
+	uint64_t slot;
+
+	if (find_code(img, &code) < 0)
+		return -ENOENT;
+	for (size_t i = 0; i + 9 <= code.len; i++) {
+		const uint8_t *c = code.data + i;
+
+		if (c[0] != 0x64 || c[1] != 0x48 || (c[2] != 0x8b && c[2] != 0x03) || (c[3] & 0xc0))
+			continue;
+		load.from = 0;
+		if ((c[3] & 7) == 4 && c[4] == 0x25)
+			memcpy(&load.value, c + 5, sizeof(load.value));
+		else if ((c[3] & 6) == 4 || !find_load(&code, i, c[3] & 7, &load))
+			return -ENOENT;
+		out->globals_kind = load.from ? PHP_GLOBALS_TLS_SLOT : PHP_GLOBALS_TLS;
+		out->tls = load.from ? (int64_t)load.from : load.value;
+		slot = c[2] == 0x03 ? find_slot(&code, i, (c[3] >> 3) & 7) : 0;
+		out->is_indirect = slot != 0;
+		out->globals = slot ? slot : out->globals;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Where an executor's state is: 0, or -ENOENT. */
+static int find_globals(const struct elf_image *img, struct php_vm *out)
+{
+	struct elf_rawsym globals;
+
+	if (elf_gnuhash_lookup(img, "executor_globals", &globals) == 0) {
+		find_current(img, globals.vaddr, out);
+		if (out->globals_kind == PHP_GLOBALS_LINKED)
+			out->current += globals.vaddr;
+		return 0;
+	}
+	if (elf_gnuhash_lookup(img, "executor_globals_offset", &globals) < 0)
+		return -ENOENT;
+	out->globals = globals.vaddr;
+	find_current(img, 0, out);
+	return find_tls(img, out);
 }
 
 int php_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 	       struct lang_detected *d)
 {
-	struct elf_rawsym loop, globals;
+	struct elf_rawsym loop;
 	unsigned int version[2] = { 0 };
 	struct php_vm php;
 
 	if (elf_gnuhash_lookup(img, "execute_ex", &loop) < 0 || find_version(img, version) < 0)
 		return -ENOENT;
-	if (elf_gnuhash_lookup(img, "executor_globals", &globals) < 0) {
-		snprintf(d->name, sizeof(d->name), "PHP %u.%u with thread safety", version[0],
-			 version[1]);
-		return -ENOTSUP;
-	}
-	if (php_offsets(&php, version[0], version[1]) < 0 || lang_set_loop(img, &loop, d) < 0) {
+	if (php_offsets(&php, version[0], version[1]) < 0 || lang_set_loop(img, &loop, d) < 0 ||
+	    find_globals(img, &php) < 0) {
 		snprintf(d->name, sizeof(d->name), "PHP %u.%u", version[0], version[1]);
 		return -ENOTSUP;
 	}
-	php.current = globals.vaddr + find_current(img, globals.vaddr, php.current);
 	tables->php[vm] = php;
 	if (php.version >= FIRST_JIT)
 		d->code.generated = VM_GENERATED_IN_LOOP;

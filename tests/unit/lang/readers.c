@@ -117,11 +117,17 @@ static void php_functions_have_class_file_and_line(void **state)
 static void php_functions_are_told_by_their_cookies(void **state)
 {
 	static struct world w;
-	uint64_t at;
+	uint64_t at, name;
+	uint32_t cookie;
 
 	world_init(&w);
 	at = php_function(&w, 1, NULL, "usort");
 	assert_int_equal(read_as(&w, &php_lang, at, 0, 12345), -ESTALE);
+	memcpy(&name, memory_at(&w.m, at + PHP_FUNC_NAME), sizeof(name));
+	cookie = lang_cookie(PHP_HEAD_BYTES(name, UINT64_C(0)));
+	assert_int_equal(read_as(&w, &php_lang, at, 0, cookie), 0);
+	put(&w, at + PHP_FUNC_SCOPE, 0x7000); /* the same name, but a method */
+	assert_int_equal(read_as(&w, &php_lang, at, 0, cookie), -ESTALE);
 	*(uint8_t *)memory_at(&w.m, at) = 9; /* no kind of function */
 	assert_int_equal(read_as(&w, &php_lang, at, 0, 0), -ESTALE);
 	assert_int_equal(read_as(&w, &php_lang, 0x123456789000, 0, 0), -EFAULT);
