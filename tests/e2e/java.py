@@ -42,6 +42,7 @@ MODES = {
 # what is inlined in a loop without a safepoint nobody can tell
 NOT_INLINED = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Shapes::hot"]
 VIRTUAL_THREADS = 21
+WITH_SYMBOLS = 11  # Debian's 8 is stripped
 UNMOUNTED = {"": [], ", interpreted": ["-Xint"], ", with wide references": ["-XX:-UseCompressedOops"]}
 START = r"_start|\[(?!incomplete)|(__)?clone|start_thread|_dl_"
 FIRST = ["chain", "virtual", "exception"]
@@ -117,6 +118,12 @@ def judge_running(java):
     judge(recording, "chain")
 
 
+def judge_stubs(recording):
+    """Java code is called by a routine, whose name a libjvm with symbols leads to."""
+    expect(any(is_in(s, re.escape("[stub: call_stub]")) for s in recording.of("chain")),
+           show(recording.of("chain")))
+
+
 def judge_signatures(java):
     recording = record("--demangle=full", "--", *java.run("chain"))
     expect(any(is_in(s, re.escape("Shapes.main(java.lang.String[])")) and
@@ -155,6 +162,8 @@ def all_of(tap, shop, java):
         recording = record("--", *together([java.run(s) for s in SHAPES]))
         for shape in SHAPES:
             tap.run(f"{java.name}: {shape}", judge, recording, shape)
+        if java.major >= WITH_SYMBOLS:
+            tap.run(f"{java.name}: a stub's routine", judge_stubs, recording)
         for mode, args in MODES.items():
             tap.run(f"{java.name}: {mode}", judge_modes, java, args)
         tap.run(f"{java.name}: a process that runs already", judge_running, java)

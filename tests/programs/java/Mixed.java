@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixed MS: a bit of everything that servers do, in a few threads, each for so much CPU time.
+// Mixed MS: a bit of everything that servers do, in a few threads, each for so much CPU time; prints
+// how many microseconds of it each kind took.
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.math.BigInteger;
@@ -14,6 +15,7 @@ import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.RecursiveTask;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -158,13 +160,21 @@ public class Mixed {
 	static final Work[] WORK = { Mixed::sort, Mixed::regex, Mixed::streams, Mixed::strings, Mixed::maps,
 		Mixed::digest, Mixed::deflate, Mixed::numbers, Mixed::forkJoin, Mixed::exceptions,
 		Mixed::garbage };
+	static final String[] NAMES = { "sort", "regex", "streams", "strings", "maps", "digest", "deflate",
+		"numbers", "forkJoin", "exceptions", "garbage" };
+	static final AtomicLongArray spent = new AtomicLongArray(WORK.length);
 
 	static void worker(long ms, int seed) {
 		Random random = new Random(seed);
-		long end = cpu.getCurrentThreadCpuTime() + ms * 1000000;
+		long at = cpu.getCurrentThreadCpuTime(), end = at + ms * 1000000;
 		try {
-			while (cpu.getCurrentThreadCpuTime() < end)
-				sink += WORK[random.nextInt(WORK.length)].run(random);
+			while (at < end) {
+				int i = random.nextInt(WORK.length);
+				sink += WORK[i].run(random);
+				long now = cpu.getCurrentThreadCpuTime();
+				spent.addAndGet(i, now - at);
+				at = now;
+			}
 		} catch (Exception e) {
 			throw new AssertionError(e);
 		}
@@ -180,5 +190,7 @@ public class Mixed {
 		}
 		for (Thread t : workers)
 			t.join();
+		for (int i = 0; i < NAMES.length; i++)
+			System.out.println(NAMES[i] + " " + spent.get(i) / 1000);
 	}
 }
