@@ -740,6 +740,23 @@ def folded():
     yield from text_mutations(text, random.Random(7), 200)
 
 
+def producers():
+    text = (b"# austin: 3.7.0\n# mode: full\n\nP1;T0:1;a.py:<module>:1;b:c:d:2 10,0,5\n"
+            b"P1;T0x1f;a.py:f:3 7,1,-4\r\nP2;T4 1,0,0\n# duration: 3\n")
+    yield text
+    yield text.replace(b"full", b"wall").replace(b",0,5", b"")
+    yield b"# austin: 3\nP1;T1;" + b"a:b:1;" * 20000 + b"a:b:1 1\n"
+    yield from text_mutations(text, random.Random(24), 200)
+    words = (0, 3, 0, 10000, 0, 2, 3, 0x1010, 0x100F, 0x2020, 5, 1, 0x1030, 0, 1, 0)
+    maps = (b"00001000-00002000 r-xp 00000400 08:01 77   /bin/a b\n"
+            b"2000-3000 r--p 0 0:0 0\nbuild=x\n")
+    whole = struct.pack("<%dQ" % len(words), *words) + maps
+    yield whole
+    for i in range(0, len(whole), 5):
+        yield whole[:i]
+    yield from byte_mutations(whole, random.Random(25), 400)
+
+
 def perfscript():
     text = (b"# captured on: Sat Nov 21 2026\n#\n"
             b"my app 1200/1234 [000]  7115.396268:     250000 cpu-clock:ppp: \n"

@@ -22,6 +22,7 @@
 #include "codec/limits.h"
 #include "profile/profile.h"
 #include "query/idle.h"
+#include "server/naming.h"
 
 enum { READ_LEN = 1 << 20 };
 
@@ -150,6 +151,21 @@ const char *input_label(enum entries_by by, const char *key)
 					 : NULL;
 }
 
+/* Addresses alone say nothing to people: a profile without any name gets those that are here. */
+static int name_places(struct profile *p, struct err *err)
+{
+	const struct naming_options opt = { .by_path = true };
+	_cleanup_(naming_freep) struct naming *n = NULL;
+	int r = 0;
+
+	if (profile_n_functions(p) || !profile_n_mappings(p))
+		return 0;
+	r = naming_new(&n, &opt);
+	if (r == 0)
+		r = naming_apply(n, p);
+	return r < 0 ? err_set(err, r, "no memory to name its places") : 0;
+}
+
 /* @p becomes what is left of it. */
 static int hide_idle(struct profile **p, struct err *err)
 {
@@ -194,6 +210,8 @@ int input_read(struct profile **out, char *const *paths, size_t n, const struct 
 					     : "no memory to merge it with",
 				paths[0]);
 	}
+	if (r == 0)
+		r = name_places(sum, err);
 	if (r == 0 && opt->hide_idle)
 		r = hide_idle(&sum, err);
 	if (r == 0)

@@ -500,8 +500,9 @@ int cli_report(int argc, char **argv)
 		.args_doc = "FILE|URL...",
 		.doc = "Show where the time of a profile goes; several are merged. Reads pprof, "
 		       "folded stacks, `perf script`, speedscope, Chrome's traces, V8's "
-		       ".cpuprofile, the Firefox Profiler's files and OTLP, compressed or not, "
-		       "and URLs of Pyroscope servers (?query={...}&from=now-1h&until=now); - is "
+		       ".cpuprofile, gperftools, Austin, the Firefox Profiler's files and OTLP, "
+		       "compressed or not, and URLs of Pyroscope servers "
+		       "(?query={...}&from=now-1h&until=now); - is "
 		       "standard "
 		       "input.\v"
 		       "Examples:\n"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a file holds is told by its beginning: JSON by its brace (and which, by its
- * members), `perf script` by the first sample's line, folded stacks by a first line of text that
- * ends in a number, and of the two protobuf messages pprof's has top-level fields (its strings are
- * one) that OTLP's has not. A gzip file is looked into first.
+ * members), gperftools' and Austin's by theirs, `perf script` by the first sample's line, folded
+ * stacks by a first line of text that ends in a number, and of the two protobuf messages pprof's
+ * has top-level fields (its strings are one) that OTLP's has not. A gzip file is looked into first.
  */
 #include "codec/format.h"
 
@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json_read.h"
+#include "codec/austin_read.h"
 #include "codec/chrome_read.h"
 #include "codec/chrome_write.h"
 #include "codec/cpuprofile_read.h"
@@ -23,6 +24,7 @@
 #include "codec/folded_read.h"
 #include "codec/folded_write.h"
 #include "codec/frame_kind.h"
+#include "codec/gperftools_read.h"
 #include "codec/gzip.h"
 #include "codec/html.h"
 #include "codec/limits.h"
@@ -162,6 +164,8 @@ static const struct format formats[] = {
 	  HOLDS_LABELS | HOLDS_ANY_KINDS | HOLDS_LINES | HOLDS_TIMES | HOLDS_META },
 	{ ".cpuprofile", "cpuprofile", NULL, cpuprofile_read, 0 },
 	{ ".perf", "perf", NULL, perfscript_read, 0 },
+	{ ".prof", "gperftools", NULL, gperftools_read, 0 },
+	{ ".austin", "austin", NULL, austin_read, 0 },
 };
 
 enum { N_FORMATS = sizeof(formats) / sizeof(formats[0]) };
@@ -175,7 +179,7 @@ const char *format_suffixes(void)
 const char *format_ids(void)
 {
 	return "pprof, pprof-raw, folded, html, svg, speedscope, chrome, firefox, otlp, "
-	       "cpuprofile, perf";
+	       "cpuprofile, perf, gperftools, austin";
 }
 
 const struct format *format_by_name(const char *file_name)
@@ -395,6 +399,10 @@ static read_fn reader_of(const uint8_t *data, size_t len)
 {
 	if (is_json(data, len))
 		return json_reader_of(data, len);
+	if (gperftools_is(data, len))
+		return gperftools_read;
+	if (austin_is(data, len))
+		return austin_read;
 	if (perfscript_is(data, len))
 		return perfscript_read;
 	if (is_folded(data, len))

@@ -50,6 +50,7 @@ struct naming {
 	struct symbolizer *symbolizer;
 	struct debuginfod *debuginfod; /* or NULL */
 	int root;
+	bool by_path;
 	struct {
 		VEC(struct named_file);
 	} files;
@@ -80,6 +81,7 @@ int naming_new(struct naming **out, const struct naming_options *opt)
 	if (!n)
 		return -ENOMEM;
 	pthread_mutex_init(&n->lock, NULL);
+	n->by_path = opt->by_path;
 	n->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = symbolizer_new(&n->symbolizer, &symbols);
 	if (r == 0 && opt->debuginfod)
@@ -189,6 +191,25 @@ static int find_file(struct naming *n, const struct elf_build_id *id, const char
 	return 0;
 }
 
+/* The file at a path whose build id nobody told, if that is good enough. */
+static int find_unchecked(struct naming *n, const char *path, struct named_file *f,
+			  const struct named_file **out)
+{
+	struct symbolizer_file file = { .root_fd = -1, .debug_fd = -1, .path = path };
+
+	*out = NULL;
+	if (!n->by_path || path[0] != '/')
+		return 0;
+	file.fd = debugfile_open_at(n->root, path);
+	if (file.fd < 0)
+		return 0;
+	*f = (struct named_file){ .found = true };
+	if (symbolizer_add_file(n->symbolizer, &file, &f->file) == 0)
+		*out = f;
+	close(file.fd);
+	return 0;
+}
+
 /* Places of one file, asked about together. */
 struct places {
 	struct profile *p;
@@ -274,12 +295,14 @@ static int name_mapping(struct naming *n, struct profile *p, uint32_t mapping)
 	_cleanup_(places_fini) struct places pl = { .p = p };
 	const struct profile_mapping *m = profile_mapping(p, mapping);
 	const struct named_file *f;
+	struct named_file unchecked;
 	struct elf_build_id id;
 	int r;
 
-	if (!read_build_id(p, m, &id))
-		return 0;
-	r = find_file(n, &id, profile_string(p, m->file), &f);
+	if (read_build_id(p, m, &id))
+		r = find_file(n, &id, profile_string(p, m->file), &f);
+	else
+		r = find_unchecked(n, profile_string(p, m->file), &unchecked, &f);
 	if (r < 0 || !f)
 		return r;
 	r = ask(n, f, &pl, mapping, true);
@@ -289,7 +312,7 @@ static int name_mapping(struct naming *n, struct profile *p, uint32_t mapping)
 }
 
 /* Which mappings have places without names. */
-static bool *find_unnamed(const struct profile *p, bool *out_any)
+static bool *find_unnamed(const struct naming *n, const struct profile *p, bool *out_any)
 {
 	bool *unnamed = calloc((size_t)profile_n_mappings(p) + 1, sizeof(*unnamed));
 
@@ -298,7 +321,7 @@ static bool *find_unnamed(const struct profile *p, bool *out_any)
 		struct profile_location l = profile_location(p, i);
 
 		if (l.n_lines || l.mapping == PROFILE_NONE ||
-		    !profile_mapping(p, l.mapping)->build_id)
+		    (!n->by_path && !profile_mapping(p, l.mapping)->build_id))
 			continue;
 		unnamed[l.mapping] = true;
 		*out_any = true;
@@ -309,7 +332,7 @@ static bool *find_unnamed(const struct profile *p, bool *out_any)
 int naming_apply(struct naming *n, struct profile *p)
 {
 	bool any;
-	_cleanup_(freep) bool *unnamed = find_unnamed(p, &any);
+	_cleanup_(freep) bool *unnamed = find_unnamed(n, p, &any);
 	uint32_t n_asked = 0;
 	int r = unnamed ? 0 : -ENOMEM;
 

@@ -6,6 +6,8 @@ int test_pprof_write(void);
 int test_pprof_read(void);
 int test_folded_write(void);
 int test_folded_read(void);
+int test_austin_read(void);
+int test_gperftools_read(void);
 int test_otlp(void);
 int test_otlp_json(void);
 int test_page_json(void);
@@ -32,6 +34,8 @@ int main(void)
 	failed += test_pprof_read();
 	failed += test_folded_write();
 	failed += test_folded_read();
+	failed += test_austin_read();
+	failed += test_gperftools_read();
 	failed += test_otlp();
 	failed += test_otlp_json();
 	failed += test_page_json();

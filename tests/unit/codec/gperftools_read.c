@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/gperftools_read.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "codec/limits.h"
+#include "profile/profile.h"
+#include "tests/test.h"
+
+static const uint64_t words[] = {
+	0, 3, 0,      10000,  0,      /* header: 10 ms */
+	2, 3, 0x1010, 0x1021, 0x2020, /* a leaf, a caller, one in no mapping */
+	5, 3, 0x1030, 0x1030, 0x1011, /* a leaf that is told twice */
+	0, 1, 0,
+};
+static const char maps[] = "1000-2000 r-xp 00000400 08:01 77   /bin/a b\n"
+			   "2000-3000 rw-p 00000000 00:00 0 \nbuild=x\nodd\n";
+
+static size_t make(char *out)
+{
+	memcpy(out, words, sizeof(words));
+	memcpy(out + sizeof(words), maps, sizeof(maps) - 1);
+	return sizeof(words) + sizeof(maps) - 1;
+}
+
+static void assert_bad(const void *data, size_t len, const char *why)
+{
+	struct profile *p = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(gperftools_read(&p, data, len, NULL, &err), -EBADMSG);
+	assert_string_equal(err.msg, why);
+	assert_null(p);
+}
+
+static void reads_stacks_and_what_they_are_mapped_from(void **state)
+{
+	char data[sizeof(words) + sizeof(maps)];
+	size_t len = make(data), n;
+	struct profile *p;
+	struct profile_location l;
+	const uint32_t *stack;
+
+	assert_true(gperftools_is(data, len));
+	assert_int_equal(gperftools_read(&p, data, len, NULL, NULL), 0);
+	assert_int_equal(profile_n_samples(p), 2);
+	assert_int_equal(profile_sample(p, 0).values[0], 2);
+	assert_int_equal(profile_sample(p, 0).values[1], 20000000);
+	stack = profile_stack(p, profile_sample(p, 0).stack, &n);
+	assert_int_equal(n, 3);
+	l = profile_location(p, stack[1]);
+	assert_int_equal(l.address, 0x1020);
+	assert_string_equal(profile_string(p, profile_mapping(p, l.mapping)->file), "/bin/a b");
+	assert_int_equal(profile_mapping(p, l.mapping)->file_off, 0x400);
+	assert_int_equal(profile_location(p, stack[2]).mapping, PROFILE_NONE);
+	stack = profile_stack(p, profile_sample(p, 1).stack, &n);
+	assert_int_equal(n, 2);
+	profile_free(p);
+}
+
+static void says_at_which_byte_it_is_wrong(void **state)
+{
+	uint64_t bad[sizeof(words) / sizeof(words[0])];
+
+	assert_bad("nothing", 7, "byte 0: this is no CPU profile of gperftools");
+	assert_bad(words, 100, "byte 100: it is cut short");
+	assert_bad(words, sizeof(words) - 8, "byte 136: it is cut short");
+	memcpy(bad, words, sizeof(words));
+	bad[3] = 0;
+	assert_bad(bad, sizeof(bad), "byte 24: the period is no number of microseconds");
+	bad[3] = 10000;
+	bad[6] = 0;
+	assert_bad(bad, sizeof(bad), "byte 48: a stack has no frames, or too many");
+	bad[6] = UINT64_MAX;
+	assert_bad(bad, sizeof(bad), "byte 48: a stack has no frames, or too many");
+	bad[6] = 3;
+	bad[5] = UINT64_MAX;
+	assert_bad(bad, sizeof(bad), "byte 40: its count is too large");
+}
+
+static void keeps_the_limits(void **state)
+{
+	struct codec_limits limits = codec_limits_default();
+	char data[sizeof(words) + sizeof(maps)];
+	size_t len = make(data);
+	struct profile *p;
+
+	limits.samples = 1;
+	assert_int_equal(gperftools_read(&p, data, len, &limits, NULL), -EFBIG);
+	limits.samples = 2;
+	limits.things = 0;
+	assert_int_equal(gperftools_read(&p, data, len, &limits, NULL), -EFBIG);
+}
+
+TEST_GROUP(test_gperftools_read, TEST(reads_stacks_and_what_they_are_mapped_from),
+	   TEST(says_at_which_byte_it_is_wrong), TEST(keeps_the_limits))
