@@ -114,6 +114,7 @@ WALK_FN int walk_called(__u32 which, __u32 slot)
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return -1;
+	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
 	code = vm_code_get(w->process.vms[slot].vm);
 	if (!code || code->generated != VM_GENERATED_CALLED)
 		return -1;

@@ -13,6 +13,8 @@ enum {
 	RUBY_ENV_DEPTH_MAX = 8,  /* blocks in blocks; deeper ones have no class's name */
 	RUBY_STEP_MAX = 1 << 20, /* bytes that an instruction is at most from the one saved last */
 	RUBY_THREAD_WORDS = VM_FRAME_BYTES / 8,
+	RUBY_GC_LEAVES_MAX =
+		3, /* frames of C's library, which frees and clears, inside of Ruby's */
 };
 
 /* Where the thread's block of thread-local storage holds the pointer: glibc's dtv. */
@@ -41,6 +43,62 @@ static __always_inline int ruby_is_own(struct walk *w, __u64 ec)
 	return own;
 }
 
+/* Was the loop itself running, rather than what entered it or generated code? */
+static __always_inline int ruby_leaf_is_loop(const struct walk *w, __u32 slot)
+{
+	const struct vm_code *code = vm_code_get(w->process.vms[slot].vm);
+	__u32 n = w->record.head.n_kernel;
+
+	return code && vm_leaf_is_loop(w, slot) && n < RECORD_WORDS_MAX &&
+	       vm_is_in(code->loop, w->record.words[n] & FRAME_OFFSET_MASK);
+}
+
+/*
+ * Does Ruby's own code run, or what it calls directly? Other threads wait, in the kernel, or
+ * run some extension's code while one collects garbage.
+ */
+static __always_inline int ruby_leaf_may_collect(const struct walk *w, __u32 slot)
+{
+	__u32 n = w->record.head.n_kernel, most = n ? 1 : RUBY_GC_LEAVES_MAX;
+
+	if (ruby_leaf_is_loop(w, slot))
+		return 0;
+	for (__u32 i = 0; i < RUBY_GC_LEAVES_MAX; i++) {
+		__u32 at = bounded_here(n + i);
+		__u64 word;
+
+		if (i >= most || at >= RECORD_WORDS_MAX || at >= w->record.head.n_words)
+			return 0;
+		word = w->record.words[at];
+		if (word >> FRAME_KIND_SHIFT != FRAME_NATIVE)
+			return 0;
+		if (((word & FRAME_PAYLOAD_MASK) >> FRAME_OFFSET_BITS) == w->process.vms[slot].file)
+			return 1;
+	}
+	return 0;
+}
+
+/* A frame of its own for the collector, whose functions mostly have no names. */
+WALK_FN int ruby_push_gc(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	const struct ruby_vm *ruby;
+	__u64 machine = 0, heap = 0;
+	__u8 flags = 0;
+
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
+	ruby = ruby_get(w->process.vms[slot].vm);
+	if (!ruby || !ruby->machine || !ruby_leaf_may_collect(w, slot) ||
+	    read_user(&machine, sizeof(machine), w->process.vms[slot].bias + ruby->machine) ||
+	    read_user(&heap, sizeof(heap), machine + ruby->machine_heap) ||
+	    read_user(&flags, sizeof(flags), heap + ruby->heap_flags) || !(flags & RUBY_GC_RUNS))
+		return WALK_STOP;
+	vm_push(w, slot, RUBY_GC | (flags & RUBY_GC_PHASE_MASK) << RUBY_KIND_BITS, 0, 1);
+	return WALK_CONTINUE;
+}
+
 WALK_FN int ruby_begin(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
@@ -65,7 +123,10 @@ WALK_FN int ruby_begin(__u32 which, __u32 slot)
 		return WALK_STOP;
 	w->vm_at = stack[2];
 	w->vm_base = stack[0] + stack[1] * 8;
-	return w->vm_at >= stack[0] ? WALK_CONTINUE : WALK_STOP;
+	if (w->vm_at < stack[0])
+		return WALK_STOP;
+	(void)ruby_push_gc(which, slot);
+	return WALK_CONTINUE;
 }
 
 /* Is @v a method, rather than where constants are looked for? */
@@ -87,16 +148,6 @@ static __always_inline __u64 ruby_method(__u64 env[3])
 			return 0;
 	}
 	return 0;
-}
-
-/* Was the loop itself running, rather than what entered it or generated code? */
-static __always_inline int ruby_leaf_is_loop(const struct walk *w, __u32 slot)
-{
-	const struct vm_code *code = vm_code_get(w->process.vms[slot].vm);
-	__u32 n = w->record.head.n_kernel;
-
-	return code && vm_leaf_is_loop(w, slot) && n < RECORD_WORDS_MAX &&
-	       vm_is_in(code->loop, w->record.words[n] & FRAME_OFFSET_MASK);
 }
 
 /* The next instruction: in the loop itself it is in r14, as GCC keeps it. */

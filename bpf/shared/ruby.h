@@ -21,6 +21,11 @@ struct ruby_vm {
 	__u32 last_operator; /* the largest symbol that is its own number */
 	__u64 symbols;       /* address of the table of symbols; 0: not known */
 	__u64 object_class;  /* of the pointer to the class Object */
+	/* Is garbage collected? The pointer to the machine, and offsets; 0: not known. */
+	__u64 machine;
+	__u16 machine_heap;
+	__u16 heap_flags;
+	__u32 pad;
 };
 
 /* The same in Ruby 2.7 to 3.4. */
@@ -47,5 +52,14 @@ enum {
 	RUBY_PLACE_BITS = 20,
 };
 
-/* What an address is of, in its low bits: an iseq, a method written in C. */
-enum { RUBY_ISEQ = 0, RUBY_CFUNC = 1, RUBY_KIND_MASK = 7 };
+/* What an address is of, in its low bits. */
+enum {
+	RUBY_ISEQ = 0,
+	RUBY_CFUNC = 1,
+	RUBY_GC = 2, /* garbage collection; above it the phase */
+	RUBY_KIND_BITS = 3,
+	RUBY_KIND_MASK = (1 << RUBY_KIND_BITS) - 1,
+};
+
+/* Of the heap's flags. */
+enum { RUBY_GC_PHASE_MASK = 3, RUBY_GC_RUNS = 1 << 5 };

@@ -178,7 +178,7 @@ bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lan
 	uint64_t body, code;
 
 	/* generated code may have left an older one's place */
-	return (addr & RUBY_KIND_MASK) == RUBY_CFUNC || 4 * pos <= f->n_lines ||
+	return (addr & RUBY_KIND_MASK) != RUBY_ISEQ || 4 * pos <= f->n_lines ||
 	       lang_read_u64(p, addr + ISEQ_BODY, &body) < 0 ||
 	       lang_read_u64(p, body + BODY_CODE, &code) < 0 || code_place(code) == f->bytecode;
 }
@@ -339,6 +339,19 @@ static int read_cfunc(const struct ruby_vm *ruby, const struct lang_process *p, 
 											: 0;
 }
 
+/* The phase is that of the sample. */
+static int read_gc(uint64_t addr, struct lang_function *out)
+{
+	static const char *const names[] = { "(garbage collection)",
+					     "(garbage collection: marking)",
+					     "(garbage collection: sweeping)",
+					     "(garbage collection: compacting)" };
+
+	out->name = strdup(names[addr >> RUBY_KIND_BITS & RUBY_GC_PHASE_MASK]);
+	out->file = strdup("");
+	return out->name && out->file ? 0 : -ENOMEM;
+}
+
 int ruby_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 	      uint64_t addr, uint32_t cookie, struct lang_function *out)
 {
@@ -348,6 +361,8 @@ int ruby_read(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 	uint64_t bias = p->bias ? p->bias(p->ctx, vm) : 0;
 	int r;
 
+	if ((addr & RUBY_KIND_MASK) == RUBY_GC)
+		return read_gc(addr, out);
 	if ((addr & RUBY_KIND_MASK) == RUBY_CFUNC)
 		r = read_cfunc(ruby, p, bias, at, cookie, out);
 	else

@@ -20,6 +20,7 @@ enum {
 	JUMPS_MIN = 4,
 	CODE_LOOKED_AT = 192,
 	FIELDS_MAX = 8,
+	GC_INSN_BYTES = 8,
 	FIRST_TLS = 300,
 	FIRST_JIT = 301, /* that does not make libraries */
 	FIRST = 207,
@@ -147,6 +148,40 @@ static int find_context(const struct elf_image *img, struct ruby_vm *ruby)
 	return -ENOENT;
 }
 
+/*
+ * rb_during_gc(): the machine's address, by mov or lea disp(%rip),%rax; mov heap(%rax),%rax;
+ * movzbl flags(%rax),%eax; shr $5.
+ */
+static void find_gc(const struct elf_image *img, struct ruby_vm *ruby)
+{
+	struct elf_rawsym sym, machine;
+	struct elf_span code;
+	int32_t heap = 0;
+
+	if (elf_gnuhash_lookup(img, "rb_during_gc", &sym) < 0 || code_of(img, sym.vaddr, &code) < 0)
+		return;
+	if (elf_gnuhash_lookup(img, "ruby_current_vm_ptr", &machine) < 0)
+		machine.vaddr = 0;
+	for (size_t i = 0; i + GC_INSN_BYTES <= code.len && i < sym.size; i++) {
+		const uint8_t *c = code.data + i;
+
+		if (!machine.vaddr && !memcmp(c, "\x48\x8d\x05", 3))
+			machine.vaddr = code.vaddr + i + 7 + (uint64_t)(int64_t)disp_at(c + 3);
+		if (!machine.vaddr && !memcmp(c, "\x48\x8b\x05", 3) && !heap)
+			machine.vaddr = code.vaddr + i + 7 + (uint64_t)(int64_t)disp_at(c + 3);
+		if (!memcmp(c, "\x48\x8b\x80", 3))
+			heap = disp_at(c + 3);
+		if (memcmp(c, "\x0f\xb6\x40", 3) != 0 || c[5] != 0xe8 || c[6] != 5)
+			continue;
+		if (heap <= 0 || heap > UINT16_MAX || !machine.vaddr || c[3] > INT8_MAX)
+			return;
+		ruby->machine = machine.vaddr;
+		ruby->machine_heap = (uint16_t)heap;
+		ruby->heap_flags = c[3];
+		return;
+	}
+}
+
 static int find_version(const struct elf_image *img, unsigned int out[2])
 {
 	struct elf_rawsym sym;
@@ -178,6 +213,7 @@ int ruby_detect(const struct elf_image *img, const struct vm_tables *tables, uin
 	    find_context(img, &ruby) < 0)
 		return -ENOTSUP;
 	find_symbols(img, &ruby);
+	find_gc(img, &ruby);
 	if (elf_gnuhash_lookup(img, "rb_cObject", &object) == 0)
 		ruby.object_class = object.vaddr;
 	tables->ruby[vm] = ruby;

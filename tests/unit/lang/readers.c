@@ -367,6 +367,19 @@ static void ruby_34_calls_what_rescues_and_what_is_evaluated_as_its_method(void 
 	forget(&w);
 }
 
+static void ruby_collects_garbage_in_phases(void **state)
+{
+	static struct world w;
+
+	world_init(&w);
+	assert_int_equal(read_as(&w, &ruby_lang, RUBY_GC, 0, 1), 0);
+	assert_string_equal(w.f.name, "(garbage collection)");
+	assert_int_equal(read_as(&w, &ruby_lang, RUBY_GC | 2 << RUBY_KIND_BITS, 0, 1), 0);
+	assert_string_equal(w.f.name, "(garbage collection: sweeping)");
+	assert_true(ruby_lang.is_still(&w.m.process, RUBY_GC, &w.f, 9));
+	forget(&w);
+}
+
 static void an_iseq_with_other_code_is_another(void **state)
 {
 	static struct world w;
@@ -559,6 +572,7 @@ TEST_GROUP(test_readers,
 	   TEST(ruby_methods_and_their_blocks_have_a_class),
 	   TEST(ruby_singleton_classes_are_named_after_what_they_are_of),
 	   TEST(ruby_34_calls_what_rescues_and_what_is_evaluated_as_its_method),
+	   TEST(ruby_collects_garbage_in_phases),
 	   TEST(an_iseq_with_other_code_is_another),
 	   TEST(what_is_no_iseq_is_stale),
 	   TEST(lua_functions_are_named_by_who_calls_them),
