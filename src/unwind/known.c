@@ -154,5 +154,9 @@ uint64_t unwind_known_greenlet(const struct elf_image *img)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (elf_gnuhash_lookup(img, names[i], &sym) == 0)
 			return sym.vaddr;
+	/* of 1.x, in C: as long as its symbols are there */
+	if (elf_gnuhash_lookup(img, "PyInit__greenlet", &sym) == 0 &&
+	    elf_symbol_lookup(img, ELF_SYMTAB, "g_initialstub", &sym) == 0)
+		return sym.vaddr;
 	return 0;
 }
