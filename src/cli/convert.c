@@ -11,27 +11,17 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/outfile.h"
-#include "base/vec.h"
-#include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/text.h"
+#include "cli/sources.h"
 #include "codec/format.h"
 #include "profile/profile.h"
-#include "query/top.h"
 
-enum { OPT_FROM = 256, OPT_TO, OPT_TYPE, OPT_TITLE, OPT_HIDE_IDLE };
+enum { OPT_TO = 256, OPT_TITLE };
 
 static const struct argp_option options[] = {
-	{ "from", OPT_FROM, "FORMAT", 0, "Format of the inputs, if it can't be told", 0 },
 	{ "to", OPT_TO, "FORMAT", 0,
 	  "Format of the output, whatever its suffix: pprof, pprof-raw, folded, html, svg, "
 	  "speedscope, chrome, firefox, otlp",
-	  0 },
-	{ "hide-idle", OPT_HIDE_IDLE, NULL, 0,
-	  "Leave out waits of threads with nothing to do: pools, event loops, timers", 0 },
-	{ "sample-type", OPT_TYPE, "NAME", 0,
-	  "Which values, where a format has one (default: what the profile says, else its last)",
 	  0 },
 	{ "title", OPT_TITLE, "TEXT", 0, "Title, where a format has one", 0 },
 	{ "quiet", 'q', NULL, 0, "Do not tell what the format can't hold", 0 },
@@ -39,12 +29,10 @@ static const struct argp_option options[] = {
 };
 
 struct args {
-	struct {
-		VEC(char *);
-	} paths;
-	const struct format *from, *to;
-	const char *to_name, *type, *title;
-	bool quiet, hide_idle;
+	struct sources in; /* and the output, last */
+	const struct format *to;
+	const char *to_name, *title;
+	bool quiet;
 	struct err err;
 };
 
@@ -53,27 +41,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct args *a = state->input;
 
 	switch (key) {
-	case OPT_FROM:
-		args_from(arg, &a->from, &a->err);
+	case ARGP_KEY_INIT:
+		a->in.err = &a->err;
+		state->child_inputs[0] = &a->in;
 		break;
 	case OPT_TO:
 		a->to_name = arg;
-		break;
-	case OPT_HIDE_IDLE:
-		a->hide_idle = true;
-		break;
-	case OPT_TYPE:
-		a->type = arg;
 		break;
 	case OPT_TITLE:
 		a->title = arg;
 		break;
 	case 'q':
 		a->quiet = true;
-		break;
-	case ARGP_KEY_ARG:
-		if (vec_push(&a->paths, arg) < 0)
-			return ENOMEM;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -98,17 +77,12 @@ static int convert(const struct args *a, const char *path, struct err *err)
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	_cleanup_(outfile_freep) struct outfile *out = NULL;
 	_cleanup_(buf_fini) struct buf data = { 0 };
-	const struct input_options in = { .from = a->from, .hide_idle = a->hide_idle };
-	int r = input_read(&p, a->paths.data, a->paths.len - 1, &in, err);
+	int r = sources_read(&a->in, 0, a->in.paths.len - 1, NULL, &p, &opt.value_num, err);
 
 	if (r < 0)
 		return r;
-	r = top_value_num(p, a->type, &opt.value_num);
-	if (r < 0)
-		return err_set(err, r, "%.100s: there is no sample type %.60s", a->paths.data[0],
-			       a->type ? a->type : "at all");
 	if (!opt.title)
-		opt.title = strcmp(a->paths.data[0], "-") ? text_base_name(a->paths.data[0]) : NULL;
+		opt.title = sources_title(&a->in);
 	r = outfile_open(&out, path, err);
 	if (r == 0)
 		r = format_write(a->to, p, &opt, &data, err);
@@ -121,9 +95,10 @@ static int convert(const struct args *a, const char *path, struct err *err)
 
 int cli_convert(int argc, char **argv)
 {
-	static const struct argp argp = {
+	const struct argp argp = {
 		.options = options,
 		.parser = parse,
+		.children = sources_options(),
 		.args_doc = "IN... OUT",
 		.doc = "Turn profiles into another format; several are merged. The suffix of OUT "
 		       "names the format; - is standard input or output.\v"
@@ -138,8 +113,8 @@ int cli_convert(int argc, char **argv)
 
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	path = a.paths.len ? a.paths.data[a.paths.len - 1] : "-";
-	if (!a.err.code && a.paths.len < 2)
+	path = a.in.paths.len ? a.in.paths.data[a.in.paths.len - 1] : "-";
+	if (!a.err.code && a.in.paths.len < 2)
 		err_set(&a.err, -EINVAL, "from which file to which? (`cameo convert --help`)");
 	if (a.err.code || cli_output_format(path, a.to_name, NULL, &a.to, &a.err) < 0) {
 		cli_fail("%s", a.err.msg);
@@ -147,6 +122,6 @@ int cli_convert(int argc, char **argv)
 	} else if (convert(&a, path, &a.err) < 0) {
 		status = cli_fail("%s", a.err.msg);
 	}
-	vec_fini(&a.paths);
+	sources_fini(&a.in);
 	return status;
 }

@@ -17,7 +17,7 @@
 #include "base/outfile.h"
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/input.h"
+#include "cli/sources.h"
 #include "cli/text.h"
 #include "codec/format.h"
 #include "codec/html.h"
@@ -25,15 +25,7 @@
 #include "profile/profile.h"
 #include "query/change.h"
 
-enum {
-	OPT_NORMALIZE = 256,
-	OPT_FAIL_ABOVE,
-	OPT_TYPE,
-	OPT_LIMIT,
-	OPT_JSON,
-	OPT_FROM,
-	OPT_HIDE_IDLE
-};
+enum { OPT_NORMALIZE = 256, OPT_FAIL_ABOVE, OPT_JSON };
 
 static const struct argp_option options[] = {
 	{ "normalize", OPT_NORMALIZE, NULL, 0,
@@ -44,22 +36,15 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "output", 'o', "FILE.html", 0, "Write a page that shows the difference as a flame graph",
 	  0 },
-	{ "hide-idle", OPT_HIDE_IDLE, NULL, 0,
-	  "Leave out waits of threads with nothing to do: pools, event loops, timers", 0 },
-	{ "sample-type", OPT_TYPE, "NAME", 0,
-	  "Which values (default: what the profile says, else its last)", 0 },
-	{ "limit", OPT_LIMIT, "N", 0, "At most so many rows", 0 },
+	{ "limit", 'l', "N", 0, "At most so many rows", 0 },
 	{ "json", OPT_JSON, NULL, 0, "JSON instead of text", 0 },
-	{ "from", OPT_FROM, "FORMAT", 0, "Format of the files, if it can't be told", 0 },
 	{ 0 },
 };
 
 struct args {
-	char *paths[CHANGE_SIDES];
-	unsigned int n_paths;
-	const struct format *from;
-	const char *type, *output;
-	bool normalize, json, hide_idle, has_fail_above;
+	struct sources in;
+	const char *output;
+	bool normalize, json, has_fail_above;
 	double fail_above;
 	uint64_t limit; /* 0: none */
 	struct err err;
@@ -70,6 +55,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct args *a = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		a->in.err = &a->err;
+		state->child_inputs[0] = &a->in;
+		break;
 	case OPT_NORMALIZE:
 		a->normalize = true;
 		break;
@@ -80,26 +69,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'o':
 		a->output = arg;
 		break;
-	case OPT_HIDE_IDLE:
-		a->hide_idle = true;
-		break;
-	case OPT_TYPE:
-		a->type = arg;
-		break;
-	case OPT_LIMIT:
+	case 'l':
 		args_limit(arg, &a->limit, &a->err);
 		break;
 	case OPT_JSON:
 		a->json = true;
-		break;
-	case OPT_FROM:
-		args_from(arg, &a->from, &a->err);
-		break;
-	case ARGP_KEY_ARG:
-		if (a->n_paths == CHANGE_SIDES)
-			err_set(&a->err, -EINVAL, "only two profiles can be compared");
-		else
-			a->paths[a->n_paths++] = arg;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -224,7 +198,7 @@ static int write_page(const struct args *a, struct profile *const *p, const size
 	int r = outfile_open(&f, a->output, err);
 
 	for (int i = 0; r == 0 && i < CHANGE_SIDES; i++) {
-		struct page_options opt = { .title = text_base_name(a->paths[i]),
+		struct page_options opt = { .title = text_base_name(a->in.paths.data[i]),
 					    .value_num = value_num[i],
 					    .root_label = "comm" };
 
@@ -232,8 +206,8 @@ static int write_page(const struct args *a, struct profile *const *p, const size
 		r = page_json_write(p[i], &opt, &json, err);
 	}
 	buf_put_byte(&json, '}');
-	buf_printf(&title, "%s - %s", text_base_name(a->paths[CHANGE_BEFORE]),
-		   text_base_name(a->paths[CHANGE_AFTER]));
+	buf_printf(&title, "%s - %s", text_base_name(a->in.paths.data[CHANGE_BEFORE]),
+		   text_base_name(a->in.paths.data[CHANGE_AFTER]));
 	buf_put_byte(&title, '\0');
 	if (r == 0 && (buf_error(&json) || buf_error(&title)))
 		r = err_set(err, -ENOMEM, "no memory for the page");
@@ -303,22 +277,15 @@ static int show(const struct args *a, struct profile *const *p, const struct cha
 static int diff(const struct args *a, struct err *err)
 {
 	struct changes_options opt = { .normalize = a->normalize };
-	const struct input_options in = { .from = a->from, .hide_idle = a->hide_idle };
 	struct profile *p[CHANGE_SIDES] = { 0 };
-	const char *type = a->type;
+	struct sources in = a->in;
 	int r = 0;
 
-	for (int i = 0; r == 0 && i < CHANGE_SIDES; i++) {
-		r = input_read(&p[i], &a->paths[i], 1, &in, err);
-		if (r < 0)
-			break;
-		r = top_value_num(p[i], type, &opt.value_num[i]);
-		if (r < 0)
-			err_set(err, r, "%.100s: there is no sample type %.60s", a->paths[i],
-				type ? type : "at all");
-		else if (!type)
-			type = profile_string(p[i],
-					      profile_sample_type(p[i], opt.value_num[i]).type);
+	for (size_t i = 0; r == 0 && i < CHANGE_SIDES; i++) {
+		r = sources_read(&in, i, 1, NULL, &p[i], &opt.value_num[i], err);
+		if (r == 0 && !in.type)
+			in.type = profile_string(p[i],
+						 profile_sample_type(p[i], opt.value_num[i]).type);
 	}
 	if (r == 0 && a->output)
 		r = write_page(a, p, opt.value_num, err);
@@ -331,7 +298,9 @@ static int diff(const struct args *a, struct err *err)
 
 static int check(struct args *a)
 {
-	if (!a->err.code && a->n_paths != CHANGE_SIDES)
+	if (!a->err.code && a->in.paths.len > CHANGE_SIDES)
+		err_set(&a->err, -EINVAL, "only two profiles can be compared");
+	if (!a->err.code && a->in.paths.len != CHANGE_SIDES)
 		err_set(&a->err, -EINVAL, "which two profiles? (`cameo diff --help`)");
 	if (!a->err.code && a->output && strcmp(a->output, "-") != 0 &&
 	    (strlen(a->output) < 6 || strcmp(a->output + strlen(a->output) - 5, ".html") != 0))
@@ -343,9 +312,10 @@ static int check(struct args *a)
 
 int cli_diff(int argc, char **argv)
 {
-	static const struct argp argp = {
+	const struct argp argp = {
 		.options = options,
 		.parser = parse,
+		.children = sources_options(),
 		.args_doc = "BEFORE AFTER",
 		.doc = "Compare two profiles of any format. Each function's change in its own time "
 		       "and in all is given in percent of the whole BEFORE, with a word that says "
@@ -363,8 +333,11 @@ int cli_diff(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
 	if (check(&a) < 0) {
 		cli_fail("%s", a.err.msg);
-		return EXIT_USAGE;
+		r = EXIT_USAGE;
+	} else {
+		r = diff(&a, &a.err);
+		r = r < 0 ? cli_fail("%s", a.err.msg) : r;
 	}
-	r = diff(&a, &a.err);
-	return r < 0 ? cli_fail("%s", a.err.msg) : r;
+	sources_fini(&a.in);
+	return r;
 }

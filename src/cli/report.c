@@ -18,26 +18,13 @@
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/sources.h"
 #include "cli/text.h"
-#include "codec/format.h"
 #include "profile/profile.h"
 #include "query/calls.h"
 #include "query/top.h"
 
-enum {
-	OPT_TREE = 256,
-	OPT_CALLERS,
-	OPT_CALLEES,
-	OPT_BY,
-	OPT_FOCUS,
-	OPT_IGNORE,
-	OPT_JSON,
-	OPT_TYPE,
-	OPT_LIMIT,
-	OPT_MIN,
-	OPT_FROM,
-	OPT_HIDE_IDLE
-};
+enum { OPT_TREE = 256, OPT_CALLERS, OPT_CALLEES, OPT_BY, OPT_FOCUS, OPT_IGNORE, OPT_JSON, OPT_MIN };
 
 /* A tree's branches below this share of the whole are left out, unless asked for. */
 static const double TREE_MIN_PERCENT = 0.5;
@@ -54,27 +41,18 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "focus", OPT_FOCUS, "REGEX", 0, "Only stacks with a function that matches", 0 },
 	{ "ignore", OPT_IGNORE, "REGEX", 0, "No stacks with a function that matches", 0 },
-	{ "hide-idle", OPT_HIDE_IDLE, NULL, 0,
-	  "Leave out waits of threads with nothing to do: pools, event loops, timers", 0 },
-	{ "sample-type", OPT_TYPE, "NAME", 0,
-	  "Which values (default: what the profile says, else its last)", 0 },
-	{ "limit", OPT_LIMIT, "N", 0, "At most so many rows, or branches of a node of a tree", 0 },
+	{ "limit", 'l', "N", 0, "At most so many rows, or branches of a node of a tree", 0 },
 	{ "min", OPT_MIN, "PERCENT", 0, "Leave out what has less in all (trees: 0.5)", 0 },
 	{ "json", OPT_JSON, NULL, 0, "JSON instead of text", 0 },
-	{ "from", OPT_FROM, "FORMAT", 0, "Format of the files, if it can't be told", 0 },
 	{ 0 },
 };
 
 struct args {
-	struct {
-		VEC(char *);
-	} paths;
-	const struct format *from;
-	const char *type;
+	struct sources in;
 	struct top_options top;
 	enum calls_direction direction;
 	const char *function;
-	bool tree, json, hide_idle;
+	bool tree, json;
 	uint64_t limit; /* 0: none */
 	double min_percent;
 	regex_t focus, ignore;
@@ -107,9 +85,18 @@ static int parse_tree(struct args *a, enum calls_direction direction, const char
 	return 0;
 }
 
-static error_t parse_option(int key, char *arg, struct args *a)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
+	struct args *a = state->input;
+
 	switch (key) {
+	case ARGP_KEY_INIT:
+		a->in.err = &a->err;
+		state->child_inputs[0] = &a->in;
+		break;
+	case OPT_JSON:
+		a->json = true;
+		break;
 	case OPT_TREE:
 		parse_tree(a, CALLS_ALL, NULL);
 		break;
@@ -128,7 +115,7 @@ static error_t parse_option(int key, char *arg, struct args *a)
 	case OPT_IGNORE:
 		parse_regex(a, arg, &a->ignore, &a->top.filter.ignore);
 		break;
-	case OPT_LIMIT:
+	case 'l':
 		args_limit(arg, &a->limit, &a->err);
 		break;
 	case OPT_MIN:
@@ -136,33 +123,6 @@ static error_t parse_option(int key, char *arg, struct args *a)
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
-
-	switch (key) {
-	case OPT_JSON:
-		a->json = true;
-		break;
-	case OPT_HIDE_IDLE:
-		a->hide_idle = true;
-		break;
-	case OPT_TYPE:
-		a->type = arg;
-		break;
-	case OPT_FROM:
-		args_from(arg, &a->from, &a->err);
-		break;
-	case ARGP_KEY_ARG:
-		if (vec_push(&a->paths, arg) < 0)
-			return ENOMEM;
-		break;
-	default:
-		return parse_option(key, arg, a);
 	}
 	return 0;
 }
@@ -440,35 +400,15 @@ static int report_tree(struct view *v, struct err *err)
 	return r < 0 ? err_set(err, r, "no memory for the tree") : 0;
 }
 
-static int no_such_type(const struct args *a, const struct profile *p, struct err *err)
-{
-	_cleanup_(buf_fini) struct buf names = { 0 };
-
-	for (size_t i = 0; i < profile_n_sample_types(p); i++) {
-		buf_put_str(&names, i ? ", " : "");
-		text_put_safe(&names, profile_string(p, profile_sample_type(p, i).type));
-	}
-	buf_put_byte(&names, '\0');
-	return err_set(err, -ENOENT, "there is no sample type %.60s: the profile has %.120s",
-		       a->type, buf_error(&names) ? "others" : (const char *)names.data);
-}
-
 static int report(struct args *a, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct view v = { .a = a };
-	const struct input_options in = { .from = a->from,
-					  .hide_idle = a->hide_idle,
-					  .label = input_label(a->top.by, a->top.key) };
-	int r = input_read(&p, a->paths.data, a->paths.len, &in, err);
+	int r = sources_read(&a->in, 0, a->in.paths.len, input_label(a->top.by, a->top.key), &p,
+			     &a->top.value_num, err);
 
 	if (r < 0)
 		return r;
-	r = top_value_num(p, a->type, &a->top.value_num);
-	if (r == -ENOENT)
-		return no_such_type(a, p, err);
-	if (r < 0)
-		return err_set(err, r, "%.100s: it has no sample types", a->paths.data[0]);
 	v.p = p;
 	v.type = profile_string(p, profile_sample_type(p, a->top.value_num).type);
 	v.unit = profile_string(p, profile_sample_type(p, a->top.value_num).unit);
@@ -483,7 +423,7 @@ static int report(struct args *a, struct err *err)
 
 static int check(struct args *a)
 {
-	if (!a->err.code && !a->paths.len)
+	if (!a->err.code && !a->in.paths.len)
 		err_set(&a->err, -EINVAL, "which file? (`cameo report --help`)");
 	if (!a->err.code && a->tree && a->top.by != ENTRIES_BY_FUNCTION)
 		err_set(&a->err, -EINVAL, "trees are of functions: no --by with them");
@@ -494,9 +434,10 @@ static int check(struct args *a)
 
 int cli_report(int argc, char **argv)
 {
-	static const struct argp argp = {
+	const struct argp argp = {
 		.options = options,
 		.parser = parse,
+		.children = sources_options(),
 		.args_doc = "FILE|URL...",
 		.doc = "Show where the time of a profile goes; several are merged. Reads pprof, "
 		       "folded stacks, `perf script`, speedscope, Chrome's traces, V8's "
@@ -525,6 +466,6 @@ int cli_report(int argc, char **argv)
 		regfree(&a.focus);
 	if (a.top.filter.ignore)
 		regfree(&a.ignore);
-	vec_fini(&a.paths);
+	sources_fini(&a.in);
 	return status;
 }

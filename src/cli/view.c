@@ -13,33 +13,23 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/vec.h"
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/input.h"
-#include "cli/text.h"
+#include "cli/sources.h"
 #include "codec/format.h"
 #include "net/http_server.h"
 #include "profile/profile.h"
-#include "query/top.h"
 
-enum { OPT_FROM = 256, OPT_TYPE, OPT_PORT };
+enum { OPT_PORT = 256 };
 enum { N_WORKERS = 2, MAX_CONNECTIONS = 32, IDLE_S = 30, MAX_BODY = 4096 };
 
 static const struct argp_option options[] = {
-	{ "from", OPT_FROM, "FORMAT", 0, "Format of the files, if it can't be told", 0 },
-	{ "sample-type", OPT_TYPE, "NAME", 0,
-	  "Which values (default: what the profile says, else its last)", 0 },
 	{ "port", OPT_PORT, "N", 0, "Listen there (default: any port that is free)", 0 },
 	{ 0 },
 };
 
 struct args {
-	struct {
-		VEC(char *);
-	} paths;
-	const struct format *from;
-	const char *type;
+	struct sources in;
 	uint64_t port;
 	struct err err;
 };
@@ -49,17 +39,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct args *a = state->input;
 
 	switch (key) {
-	case OPT_FROM:
-		args_from(arg, &a->from, &a->err);
-		break;
-	case OPT_TYPE:
-		a->type = arg;
+	case ARGP_KEY_INIT:
+		a->in.err = &a->err;
+		state->child_inputs[0] = &a->in;
 		break;
 	case OPT_PORT:
 		args_number("port", arg, 1, UINT16_MAX, &a->port, &a->err);
 		break;
-	case ARGP_KEY_ARG:
-		return vec_push(&a->paths, arg) < 0 ? ENOMEM : 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -70,16 +56,11 @@ static int make_page(const struct args *a, struct buf *out, struct err *err)
 {
 	struct format_options opt = { .root_label = "comm" };
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	const struct input_options in = { .from = a->from };
-	int r = input_read(&p, a->paths.data, a->paths.len, &in, err);
+	int r = sources_read(&a->in, 0, a->in.paths.len, NULL, &p, &opt.value_num, err);
 
 	if (r < 0)
 		return r;
-	r = top_value_num(p, a->type, &opt.value_num);
-	if (r < 0)
-		return err_set(err, r, "%.100s: there is no sample type %.60s", a->paths.data[0],
-			       a->type ? a->type : "at all");
-	opt.title = strcmp(a->paths.data[0], "-") ? text_base_name(a->paths.data[0]) : NULL;
+	opt.title = sources_title(&a->in);
 	return format_write(format_by_id("html"), p, &opt, out, err);
 }
 
@@ -150,9 +131,10 @@ static int view(const struct args *a, struct err *err)
 
 int cli_view(int argc, char **argv)
 {
-	static const struct argp argp = {
+	const struct argp argp = {
 		.options = options,
 		.parser = parse,
+		.children = sources_options(),
 		.args_doc = "FILE...",
 		.doc = "Show a profile of any format in the browser: prints where, and serves it "
 		       "to this machine until Ctrl-C. Several files are merged; - is standard "
@@ -166,7 +148,7 @@ int cli_view(int argc, char **argv)
 
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	if (!a.err.code && !a.paths.len)
+	if (!a.err.code && !a.in.paths.len)
 		err_set(&a.err, -EINVAL, "which file? (`cameo view --help`)");
 	if (a.err.code) {
 		cli_fail("%s", a.err.msg);
@@ -174,6 +156,6 @@ int cli_view(int argc, char **argv)
 	} else if (view(&a, &a.err) < 0) {
 		status = cli_fail("%s", a.err.msg);
 	}
-	vec_fini(&a.paths);
+	sources_fini(&a.in);
 	return status;
 }
