@@ -13,10 +13,8 @@
 #include "lang/v8/reader.h"
 
 enum {
-	TABLE_MAX = 1 << 20, /* bytes of one table */
-	INLINING_BYTES = 16, /* of an inlining position: a place, the number of a function */
-	WRAPPED = 8,         /* the function in its wrapper */
-	BYTECODE_DATA = 54,  /* where no symbol tells */
+	BYTECODE_DATA = 54, /* where no symbol tells */
+	BYTECODE_MAX = 1 << 20,
 };
 
 struct frame {
@@ -26,39 +24,12 @@ struct frame {
 	struct lang_call *out;
 };
 
-/* An array's bytes, of ByteArrays; to be freed. */
-static int get_bytes(const struct v8_heap *h, uint64_t at, uint8_t **out, size_t *out_len)
-{
-	struct v8_array array;
-	uint64_t object;
-	uint8_t *bytes;
-	int r = v8_get_object(h, at, &object);
-
-	if (r == 0)
-		r = v8_get_array(h, object, &array);
-	if (r == 0 && array.n > TABLE_MAX)
-		r = -EBADMSG;
-	if (r < 0)
-		return r;
-	bytes = malloc(array.n + 1);
-	if (!bytes)
-		return -ENOMEM;
-	r = v8_get(h, array.at, bytes, array.n);
-	if (r < 0) {
-		free(bytes);
-		return r;
-	}
-	*out = bytes;
-	*out_len = array.n;
-	return 0;
-}
-
 /* What the source position table at @at has for an offset. */
 static int get_position(const struct v8_heap *h, uint64_t at, uint32_t offset, int64_t *out)
 {
 	uint8_t *table;
 	size_t len;
-	int r = get_bytes(h, at, &table, &len);
+	int r = v8_get_bytes(h, at, &table, &len);
 
 	if (r < 0)
 		return r;
@@ -100,7 +71,7 @@ static int get_bytecode_offset(const struct v8_heap *h, uint64_t bytecode, uint3
 	struct v8_array array;
 	int r = v8_get_array(h, bytecode, &array);
 
-	if (r < 0 || !n || n > 256 || !bias || array.n > TABLE_MAX)
+	if (r < 0 || !n || n > 256 || !bias || array.n > BYTECODE_MAX)
 		return -ENOENT;
 	r = v8_get(h, h->vm->bytecode_sizes + bias, sizes, (size_t)n * V8_SCALES);
 	if (r < 0)
@@ -137,7 +108,7 @@ static int expand_baseline(struct frame *f, const struct v8_code *c)
 	if (!f->shared)
 		return -ENOENT;
 	if (v8_get_bytecode(&f->h, f->shared, &bytecode) == 0 &&
-	    get_bytes(&f->h, c->object + f->h.shape.code_positions, &table, &len) == 0) {
+	    v8_get_bytes(&f->h, c->object + f->h.shape.code_positions, &table, &len) == 0) {
 		if (v8_baseline_index(table, len, pc, &index) &&
 		    get_bytecode_offset(&f->h, bytecode, index, &offset) == 0)
 			place = bytecode_place(&f->h, f->shared, offset);
@@ -148,57 +119,19 @@ static int expand_baseline(struct frame *f, const struct v8_code *c)
 
 /* ---- optimized code --------------------------------------------------------------- */
 
-struct deopt {
-	struct v8_array data, literals, inlined;
-	uint64_t shared;
-};
-
-static int get_element(const struct v8_heap *h, const struct v8_array *a, int32_t i, uint64_t *out)
-{
-	if (i < 0 || (uint32_t)i >= a->n)
-		return -EBADMSG;
-	return v8_get_object(h, a->at + (uint64_t)i * 8, out);
-}
-
-static int get_deopt(const struct v8_heap *h, const struct v8_code *c, struct deopt *out)
-{
-	uint64_t object;
-	int r = v8_get_object(h, c->object + h->shape.code_deopt, &object);
-
-	if (r == 0)
-		r = v8_get_array(h, object, &out->data);
-	if (r == 0)
-		r = get_element(h, &out->data, h->shape.deopt_shared, &out->shared);
-	if (r == 0 && h->shape.deopt_wraps)
-		r = v8_get_object(h, out->shared + WRAPPED, &out->shared);
-	if (r == 0)
-		r = get_element(h, &out->data, h->shape.deopt_literals, &object);
-	if (r == 0)
-		r = v8_get_array(h, object, &out->literals);
-	if (r == 0)
-		r = get_element(h, &out->data, h->shape.deopt_inlined, &object);
-	return r < 0 ? r : v8_get_array(h, object, &out->inlined);
-}
-
 /* The functions at a place, innermost first. */
-static int put_inlined(const struct frame *f, const struct deopt *d, int64_t position)
+static int put_inlined(const struct frame *f, const struct v8_deopt *d, int64_t position)
 {
-	struct {
-		int64_t position;
-		int32_t function, pad;
-	} inlining;
+	struct v8_inlining inlining;
 	uint64_t shared;
 	int n = 0;
 
 	while (V8_SOURCE_INLINING(position) >= 0 && n < LANG_CALLS_MAX - 1) {
-		uint32_t at = (uint32_t)V8_SOURCE_INLINING(position) * INLINING_BYTES;
-
-		if (at + INLINING_BYTES > d->inlined.n ||
-		    v8_get(&f->h, d->inlined.at + at, &inlining, sizeof(inlining)) < 0)
+		if (v8_get_inlining(&f->h, d, V8_SOURCE_INLINING(position), &inlining) < 0)
 			return -ESTALE;
 		/* a builtin that was inlined is no literal */
 		if (inlining.function >= 0) {
-			if (get_element(&f->h, &d->literals, inlining.function, &shared) < 0 ||
+			if (v8_get_element(&f->h, &d->literals, inlining.function, &shared) < 0 ||
 			    put_call(f, shared, place_of(position), n) < 0)
 				return -ESTALE;
 			n++;
@@ -215,15 +148,19 @@ static int expand_optimized(struct frame *f, const struct v8_code *c)
 {
 	/* a call's place is that of the instructions in front of where it returns to */
 	uint32_t pc = (uint32_t)(f->pc - c->start) - !f->leaf;
-	struct deopt d = { 0 };
+	struct v8_deopt d = { 0 };
 	int64_t position;
-	int r = get_deopt(&f->h, c, &d);
+	int r = v8_get_deopt(&f->h, c, &d);
 
 	if (r < 0 || (f->shared && d.shared != f->shared))
 		return -ESTALE;
 	f->shared = d.shared;
-	if (get_position(&f->h, c->object + f->h.shape.code_positions, pc, &position) < 0)
-		return put_call(f, d.shared, V8_POSITION_NONE, 0) < 0 ? -ESTALE : 1;
+	if (get_position(&f->h, c->object + f->h.shape.code_positions, pc, &position) < 0) {
+		position = V8_SOURCE(-1, -1);
+		v8_correct_call(&f->h, &d, pc + !f->leaf, f->leaf, &position);
+	} else if (!f->leaf) {
+		v8_correct_call(&f->h, &d, pc + 1, false, &position);
+	}
 	return put_inlined(f, &d, position);
 }
 

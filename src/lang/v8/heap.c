@@ -7,6 +7,7 @@
 #include "lang/v8/heap.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 enum {
 	TAG_MASK = 3,
@@ -15,6 +16,7 @@ enum {
 	ARRAY_LENGTH = 8,
 	ARRAY_ELEMENTS = 16,
 	ARRAY_MAX = 1 << 24,
+	BYTES_MAX = 1 << 20, /* of one array */
 	SMI_SHIFT = 32,
 };
 
@@ -61,7 +63,7 @@ static void shape_code(uint32_t version, struct v8_shape *s)
 	s->code_size = 40;
 	s->code_flags = version >= 900 ? 48 : 44;
 	s->kind_shift = version >= 900 ? 0 : 1;
-	s->kind_mask = version >= 900 ? 0xf : 0x1f;
+	s->kind_mask = version >= 806 ? 0xf : 0x1f;
 	s->kind_baseline = 11;
 	s->kind_top = 13;
 	s->code_deopt = 16;
@@ -75,12 +77,21 @@ static void shape_split_code(uint32_t version, struct v8_shape *s)
 	s->split = true;
 	s->code_stream = 32;
 	s->kind_mask = 0xf;
-	if (version < 1200) {
+	if (version < 1108) {
 		s->instructions = 16;
 		s->code_flags = 48;
 		s->code_size = 56;
 		s->code_deopt = 16;
 		s->code_positions = 24;
+		s->kind_baseline = 11;
+		s->bytecode_positions = 32;
+	} else if (version < 1200) {
+		s->instructions = 32;
+		s->code_stream = 24;
+		s->code_flags = 40;
+		s->code_size = 44;
+		s->code_deopt = 8;
+		s->code_positions = 16;
 		s->kind_baseline = 11;
 		s->bytecode_positions = 32;
 	} else {
@@ -95,12 +106,19 @@ static void shape_split_code(uint32_t version, struct v8_shape *s)
 	s->kind_top = (uint8_t)(s->kind_baseline + 2);
 }
 
-static void shape_deopt(uint32_t version, struct v8_shape *s)
+/* What is exported, is by its name; what is not, is that of older versions. */
+static uint8_t index_or(int32_t exported, uint8_t usual)
 {
-	s->deopt_wraps = version >= 1300;
-	s->deopt_literals = s->deopt_wraps ? 3 : 2;
-	s->deopt_shared = s->deopt_wraps ? 7 : 6;
-	s->deopt_inlined = s->deopt_wraps ? 8 : 7;
+	return exported > 0 && exported < UINT8_MAX ? (uint8_t)exported : usual;
+}
+
+static void shape_deopt(const struct v8_vm *vm, uint32_t version, struct v8_shape *s)
+{
+	uint8_t more = version >= 1300;
+
+	s->deopt_literals = index_or(vm->f.deopt_literals, 2 + more);
+	s->deopt_shared = index_or(vm->f.deopt_shared, 6 + more);
+	s->deopt_inlined = index_or(vm->f.deopt_positions, 7 + more);
 }
 
 int v8_heap_init(struct v8_heap *h, const struct v8_vm *vm, uint32_t index,
@@ -112,8 +130,8 @@ int v8_heap_init(struct v8_heap *h, const struct v8_vm *vm, uint32_t index,
 	if (version < 700)
 		return -ENOENT;
 	shape_scope(vm, version, &h->shape);
-	shape_deopt(version, &h->shape);
-	h->shape.shared_builtin = version >= 1300 ? 16 : 8;
+	shape_deopt(vm, version, &h->shape);
+	h->shape.shared_builtin = vm->f.shared_name > 16 ? 16 : 8;
 	h->shape.kind_regexp = version < 900 ? 4 : version < 1400 ? 3 : 4;
 	if (version < 1100) {
 		shape_code(version, &h->shape);
@@ -123,6 +141,8 @@ int v8_heap_init(struct v8_heap *h, const struct v8_vm *vm, uint32_t index,
 	} else {
 		shape_split_code(version, &h->shape);
 	}
+	if (vm->f.code_start > 0)
+		h->shape.instructions = (uint16_t)vm->f.code_start;
 	return 0;
 }
 
@@ -183,5 +203,31 @@ int v8_get_array(const struct v8_heap *h, uint64_t object, struct v8_array *out)
 	if (n < 0 || n > ARRAY_MAX)
 		return -EBADMSG;
 	*out = (struct v8_array){ object + ARRAY_ELEMENTS, (uint32_t)n };
+	return 0;
+}
+
+int v8_get_bytes(const struct v8_heap *h, uint64_t at, uint8_t **out, size_t *out_len)
+{
+	struct v8_array array;
+	uint64_t object;
+	uint8_t *bytes;
+	int r = v8_get_object(h, at, &object);
+
+	if (r == 0)
+		r = v8_get_array(h, object, &array);
+	if (r == 0 && array.n > BYTES_MAX)
+		r = -EBADMSG;
+	if (r < 0)
+		return r;
+	bytes = malloc(array.n + 1);
+	if (!bytes)
+		return -ENOMEM;
+	r = v8_get(h, array.at, bytes, array.n);
+	if (r < 0) {
+		free(bytes);
+		return r;
+	}
+	*out = bytes;
+	*out_len = array.n;
 	return 0;
 }

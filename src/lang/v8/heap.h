@@ -25,7 +25,6 @@ struct v8_shape {
 	uint8_t kind_baseline, kind_top; /* those above the first, to the second, optimize */
 	uint16_t code_deopt, code_positions;
 	uint8_t deopt_literals, deopt_shared, deopt_inlined; /* indices */
-	bool deopt_wraps;                                    /* the function is in a wrapper */
 	uint16_t bytecode_positions;
 	uint16_t shared_builtin; /* of a function of V8's own: the builtin's number */
 	/* ScopeInfo: where its slots begin, which flags mean what */
@@ -64,6 +63,9 @@ struct v8_array {
 };
 
 int v8_get_array(const struct v8_heap *h, uint64_t object, struct v8_array *out);
+
+/* The bytes of the array of bytes that the word at @at refers to; to be freed. */
+int v8_get_bytes(const struct v8_heap *h, uint64_t at, uint8_t **out, size_t *out_len);
 
 /* ---- strings (strings.c) ------------------------------------------------------ */
 
@@ -116,9 +118,10 @@ int v8_put_class(const struct v8_heap *h, const struct v8_function *f, struct bu
 /* ---- tables of positions (positions.c): bytes of any content are borne ---------- */
 
 /* A place in the source as V8 packs it. */
-#define V8_SOURCE_OFFSET(raw)   ((int32_t)((raw) >> 1 & 0x3fffffff) - 1)
-#define V8_SOURCE_INLINING(raw) ((int32_t)((raw) >> 31 & 0xffff) - 1) /* -1: not inlined */
-#define V8_SOURCE_IS_OTHER(raw) ((raw)&1)                             /* not of a script */
+#define V8_SOURCE_OFFSET(raw)       ((int32_t)((raw) >> 1 & 0x3fffffff) - 1)
+#define V8_SOURCE_INLINING(raw)     ((int32_t)((raw) >> 31 & 0xffff) - 1) /* -1: not inlined */
+#define V8_SOURCE_IS_OTHER(raw)     ((raw)&1)                             /* not of a script */
+#define V8_SOURCE(offset, inlining) (((int64_t)(offset) + 1) << 1 | ((int64_t)(inlining) + 1) << 31)
 
 /* What the source position table says of @code_offset: that of the last entry up to it. */
 bool v8_position_at(const uint8_t *table, size_t len, uint32_t code_offset, int64_t *out);

@@ -26,6 +26,36 @@ int v8_find_code(const struct v8_heap *h, uint64_t pc, struct v8_code *out);
 bool v8_is_baseline(const struct v8_heap *h, const struct v8_code *c);
 bool v8_is_optimized(const struct v8_heap *h, const struct v8_code *c);
 
+/* ---- deopt.c -------------------------------------------------------------------- */
+
+/* What optimized code has to leave it by: which functions it holds, and what calls which. */
+struct v8_deopt {
+	struct v8_array data, literals, inlined;
+	uint64_t shared; /* of the function that it was made for */
+};
+
+/* A function that was inlined: where, and the number of the literal that it is. */
+struct v8_inlining {
+	int64_t position;
+	int32_t function, pad;
+};
+
+int v8_get_deopt(const struct v8_heap *h, const struct v8_code *c, struct v8_deopt *out);
+
+/* Element @i of an array, an object. */
+int v8_get_element(const struct v8_heap *h, const struct v8_array *a, int32_t i, uint64_t *out);
+
+/* The inlining number @i. */
+int v8_get_inlining(const struct v8_heap *h, const struct v8_deopt *d, int32_t i,
+		    struct v8_inlining *out);
+
+/*
+ * Replaces what the table of positions says of a call that returns to @pc, where it errs. @near: or
+ * of the last one before.
+ */
+void v8_correct_call(const struct v8_heap *h, const struct v8_deopt *d, uint32_t pc, bool near,
+		     int64_t *position);
+
 /* ---- embedded.c --------------------------------------------------------------- */
 
 enum { V8_BUILTIN_NAME_BYTES = 96 };

@@ -30,4 +30,10 @@ void v8_layout_by_version(struct v8_vm *vm)
 	set_absent(&f->script_source, 8);
 	set_absent(&f->script_name, 16);
 	set_absent(&f->script_line_ends, 56);
+	set_absent(&f->string_first, 16);
+	set_absent(&f->string_second, 24);
+	set_absent(&f->string_actual, 16);
+	set_absent(&f->string_parent, 16);
+	set_absent(&f->string_parent_offset, 24);
+	set_absent(&f->string_resource, 16);
 }

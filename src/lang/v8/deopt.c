@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What optimized code keeps in order to be left: the functions that were inlined, and for each
+ * call the frames that the interpreter would have there. The table of positions is made for
+ * profilers only, and the optimizer loses track: of calls of an inlined function it may say the
+ * place where that was called itself, or another one. The frames are never wrong.
+ *
+ * They are written in a language whose words change with nearly every version. What does not
+ * change is that a frame's begins with the place in its byte code and the literal that is its
+ * function; and the place of the innermost one is there without any words. So a
+ * function is the one that called if the pair is there. The numbers come in two
+ * encodings, with their sign or without.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/v8/reader.h"
+
+enum {
+	WRAPPED = 8, /* the function in its wrapper */
+	/* the entries: place in the byte code, begin of the frames, where a call returns to */
+	ENTRY_WORDS = 3,
+	BEFORE_ENTRIES = 2, /* at least so many elements follow the index of the inlinings */
+	ENTRIES_MAX = 1 << 14,
+	INLININGS_MAX = 1 << 10,
+	FRAMES = 0, /* the index of what describes them */
+	PAIR_MAX = 16,
+	SMI_SHIFT = 32,
+};
+
+int v8_get_element(const struct v8_heap *h, const struct v8_array *a, int32_t i, uint64_t *out)
+{
+	if (i < 0 || (uint32_t)i >= a->n)
+		return -EBADMSG;
+	return v8_get_object(h, a->at + (uint64_t)i * 8, out);
+}
+
+int v8_get_inlining(const struct v8_heap *h, const struct v8_deopt *d, int32_t i,
+		    struct v8_inlining *out)
+{
+	if (i < 0 || (uint64_t)(i + 1) * sizeof(*out) > d->inlined.n)
+		return -EBADMSG;
+	return v8_get(h, d->inlined.at + (uint64_t)i * sizeof(*out), out, sizeof(*out));
+}
+
+int v8_get_deopt(const struct v8_heap *h, const struct v8_code *c, struct v8_deopt *out)
+{
+	uint64_t object;
+	int r = v8_get_object(h, c->object + h->shape.code_deopt, &object);
+
+	if (r == 0)
+		r = v8_get_array(h, object, &out->data);
+	if (r == 0)
+		r = v8_get_element(h, &out->data, h->shape.deopt_shared, &out->shared);
+	if (r == 0 && v8_type(h, out->shared) != h->vm->f.type_shared)
+		r = v8_get_object(h, out->shared + WRAPPED, &out->shared);
+	if (r == 0)
+		r = v8_get_element(h, &out->data, h->shape.deopt_literals, &object);
+	if (r == 0)
+		r = v8_get_array(h, object, &out->literals);
+	if (r == 0)
+		r = v8_get_element(h, &out->data, h->shape.deopt_inlined, &object);
+	return r < 0 ? r : v8_get_array(h, object, &out->inlined);
+}
+
+/* ---- a call's entry ---------------------------------------------------------------- */
+
+struct entry {
+	uint32_t place, begin, end; /* in the byte code; of its frames */
+};
+
+/*
+ * That of the last call that returns to @pc or before; without @near, to @pc. Its frames end where
+ * others begin.
+ */
+static bool find_entry(const uint64_t *words, uint32_t n, uint32_t pc, bool near, struct entry *out)
+{
+	uint32_t last = near ? 0 : pc;
+	bool found = false;
+
+	for (uint32_t i = 0; i + ENTRY_WORDS <= n; i += ENTRY_WORDS) {
+		uint32_t at = (uint32_t)(words[i + 2] >> SMI_SHIFT);
+
+		/* those that nothing returns to have -1 */
+		if (at < last || at > pc)
+			continue;
+		*out = (struct entry){ .place = (uint32_t)(words[i] >> SMI_SHIFT),
+				       .begin = (uint32_t)(words[i + 1] >> SMI_SHIFT) };
+		last = at;
+		found = true;
+	}
+	out->end = UINT32_MAX;
+	for (uint32_t i = 0; i + ENTRY_WORDS <= n; i += ENTRY_WORDS) {
+		uint32_t begin = (uint32_t)(words[i + 1] >> SMI_SHIFT);
+
+		if (begin > out->begin && begin < out->end)
+			out->end = begin;
+	}
+	return found;
+}
+
+static int get_entry(const struct v8_heap *h, const struct v8_deopt *d, uint32_t pc, bool near,
+		     struct entry *out)
+{
+	uint32_t first = h->shape.deopt_inlined + BEFORE_ENTRIES;
+	uint64_t *words;
+	uint32_t n;
+	int r;
+
+	while (first < d->data.n && (d->data.n - first) % ENTRY_WORDS)
+		first++;
+	if (first >= d->data.n || d->data.n > ENTRIES_MAX)
+		return -ENOENT;
+	n = d->data.n - first;
+	words = calloc(n, sizeof(*words));
+	if (!words)
+		return -ENOMEM;
+	r = v8_get(h, d->data.at + first * 8ULL, words, n * sizeof(*words));
+	if (r == 0)
+		r = find_entry(words, n, pc, near, out) ? 0 : -ENOENT;
+	free(words);
+	return r;
+}
+
+/* ---- its frames ---------------------------------------------------------------------- */
+
+enum encoding { ENCODING_SIGNED, ENCODING_MIXED, ENCODING_OLD, N_ENCODINGS };
+
+static size_t put_number(uint32_t v, bool is_signed, bool old, uint8_t *out)
+{
+	size_t n = 0;
+	uint64_t u = is_signed ? (uint64_t)v << 1 : v;
+
+	do {
+		uint8_t bits = u & 0x7f;
+
+		u >>= 7;
+		out[n++] = (uint8_t)(old ? bits << 1 | (u != 0) : bits | (u ? 0x80 : 0));
+	} while (u);
+	return n;
+}
+
+static size_t put_pair(uint32_t place, uint32_t literal, enum encoding e, uint8_t out[PAIR_MAX])
+{
+	size_t n = put_number(place, true, e == ENCODING_OLD, out);
+
+	return n + put_number(literal, e != ENCODING_MIXED, e == ENCODING_OLD, out + n);
+}
+
+/* Where in @frames the last one is of @literal, plus 1; 0: none is. */
+static size_t find_pair(const uint8_t *frames, size_t len, uint32_t place, uint32_t literal,
+			enum encoding e)
+{
+	uint8_t pair[PAIR_MAX];
+	size_t n = put_pair(place, literal, e, pair);
+
+	for (size_t at = len; at > n; at--)
+		if (!memcmp(frames + at - n, pair, n))
+			return at;
+	return 0;
+}
+
+/* The place in the source of the byte code at @place. */
+static bool get_source(const struct v8_heap *h, uint64_t shared, uint32_t place, int32_t *out)
+{
+	uint64_t bytecode;
+	int64_t position;
+	uint8_t *table;
+	bool found;
+	size_t len;
+
+	if (v8_get_bytecode(h, shared, &bytecode) < 0 ||
+	    v8_get_bytes(h, bytecode + h->shape.bytecode_positions, &table, &len) < 0)
+		return false;
+	found = v8_position_at(table, len, place, &position);
+	free(table);
+	*out = V8_SOURCE_OFFSET(position);
+	return found && !V8_SOURCE_IS_OTHER(position);
+}
+
+/* The function that inlining @i is of; -1: that of the code. */
+static int get_shared(const struct v8_heap *h, const struct v8_deopt *d, int32_t i, uint64_t *out)
+{
+	struct v8_inlining inlining;
+	int r;
+
+	if (i < 0) {
+		*out = d->shared;
+		return 0;
+	}
+	r = v8_get_inlining(h, d, i, &inlining);
+	return r < 0 ? r : v8_get_element(h, &d->literals, inlining.function, out);
+}
+
+/* Is the byte code at @place what the table says that the source is? */
+static bool is_confirmed(const struct v8_heap *h, const struct v8_deopt *d, uint32_t place,
+			 int64_t position)
+{
+	uint64_t shared;
+	int32_t source;
+
+	return get_shared(h, d, V8_SOURCE_INLINING(position), &shared) == 0 &&
+	       get_source(h, shared, place, &source) && source == V8_SOURCE_OFFSET(position);
+}
+
+/* The number of the literal that inlining @i is of; -1: none. */
+static int32_t literal_of(const struct v8_heap *h, const struct v8_deopt *d, int32_t i)
+{
+	struct v8_inlining inlining;
+	uint64_t object;
+
+	if (i >= 0)
+		return v8_get_inlining(h, d, i, &inlining) < 0 ? -1 : inlining.function;
+	for (int32_t n = 0; n < INLININGS_MAX && (uint32_t)n < d->literals.n; n++)
+		if (v8_get_element(h, &d->literals, n, &object) == 0 && object == d->shared)
+			return n;
+	return -1;
+}
+
+/* Where the last frame is in @frames that is inlining @i's at @place, plus 1; 0: nowhere. */
+static size_t find_frame(const struct v8_heap *h, const struct v8_deopt *d, int32_t i,
+			 uint32_t place, const uint8_t *frames, size_t len)
+{
+	int32_t literal = literal_of(h, d, i);
+	size_t last = 0;
+
+	for (int e = 0; e < N_ENCODINGS && literal >= 0; e++) {
+		size_t at = find_pair(frames, len, place, (uint32_t)literal, (enum encoding)e);
+
+		if (at > last)
+			last = at;
+	}
+	return last;
+}
+
+/* Was inlining @i called at @position? */
+static bool is_called_at(const struct v8_heap *h, const struct v8_deopt *d, int32_t i,
+			 int64_t position)
+{
+	struct v8_inlining inlining;
+
+	return i >= 0 && v8_get_inlining(h, d, i, &inlining) == 0 && inlining.position == position;
+}
+
+/*
+ * The inlining whose frame is the last of those in @frames; of several of one function, that
+ * which was called at @position.
+ */
+static void find_inlining(const struct v8_heap *h, const struct v8_deopt *d, uint32_t place,
+			  const uint8_t *frames, size_t len, int64_t *position)
+{
+	int32_t n = (int32_t)(d->inlined.n / sizeof(struct v8_inlining)), source;
+	int64_t said = *position;
+	size_t best = 0, at;
+	uint64_t shared;
+
+	if (n > INLININGS_MAX)
+		n = INLININGS_MAX;
+	for (int32_t i = -1; i < n; i++) {
+		at = 2 * find_frame(h, d, i, place, frames, len);
+		at += at && is_called_at(h, d, i, said);
+		if (at > best && get_shared(h, d, i, &shared) == 0 &&
+		    get_source(h, shared, place, &source)) {
+			best = at;
+			*position = V8_SOURCE(source, i);
+		}
+	}
+}
+
+void v8_correct_call(const struct v8_heap *h, const struct v8_deopt *d, uint32_t pc, bool near,
+		     int64_t *position)
+{
+	uint8_t *frames;
+	struct entry e = { 0 };
+	size_t len;
+
+	if (!d->inlined.n || get_entry(h, d, pc, near, &e) < 0 ||
+	    is_confirmed(h, d, e.place, *position) ||
+	    v8_get_bytes(h, d->data.at + 8ULL * FRAMES, &frames, &len) < 0)
+		return;
+	if (e.end < len)
+		len = e.end;
+	if (e.begin < len)
+		find_inlining(h, d, e.place, frames + e.begin, len - e.begin, position);
+	free(frames);
+}
