@@ -128,7 +128,10 @@ static int take_values(struct reader *rd, struct text *line, int64_t out[VALUES_
 
 /* ---- stacks --------------------------------------------------------------------------- */
 
-/* FILE:FUNCTION:LINE, from its end, as files may have colons in their names. */
+/*
+ * FILE:FUNCTION:LINE, from its end, as files may have colons in their names. Others are names:
+ * :GC:, :INVALID:.
+ */
 static int read_frame(struct reader *rd, struct text frame)
 {
 	struct profile_location l = { .mapping = PROFILE_NONE, .kind = PROFILE_FRAME_PYTHON };
@@ -137,10 +140,13 @@ static int read_frame(struct reader *rd, struct text frame)
 	struct text file = frame, digits = take_last(&file, ':'), name;
 	int64_t n;
 
-	if (!number(digits, &n) || n > INT32_MAX)
-		return text_reading_bad(&rd->at, -EBADMSG, "a frame is not FILE:FUNCTION:LINE");
-	name = take_last(&file, ':');
-	line.line = (uint32_t)n;
+	if (digits.s > frame.s && number(digits, &n) && n <= INT32_MAX) {
+		name = take_last(&file, ':');
+		line.line = (uint32_t)n;
+	} else {
+		name = frame;
+		file.len = 0;
+	}
 	if (rd->at.ids.len == rd->at.limits.depth)
 		return text_reading_bad(&rd->at, -EFBIG, "it has too many frames");
 	if (profile_add_string(rd->at.p, name.s, name.len, &f.name) < 0 ||

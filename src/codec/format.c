@@ -395,6 +395,25 @@ static read_fn json_reader_of(const uint8_t *data, size_t len)
 	return speedscope_read;
 }
 
+static bool is_text(const uint8_t *data, size_t len)
+{
+	enum { LOOKED_AT = 512 };
+	bool printable = false;
+
+	for (size_t i = 0; i < len && i < LOOKED_AT; i++) {
+		if (data[i] == 0x7f || (data[i] < ' ' && !(data[i] >= '\t' && data[i] <= '\r')))
+			return false;
+		printable |= data[i] > ' ';
+	}
+	return printable;
+}
+
+static int read_unknown(struct profile **out, const void *data, size_t len,
+			const struct codec_limits *limits, struct err *err)
+{
+	return err_set(err, -EBADMSG, "line 1: this is text, but of no profile (--from names one)");
+}
+
 static read_fn reader_of(const uint8_t *data, size_t len)
 {
 	if (is_json(data, len))
@@ -407,6 +426,8 @@ static read_fn reader_of(const uint8_t *data, size_t len)
 		return perfscript_read;
 	if (is_folded(data, len))
 		return folded_read;
+	if (is_text(data, len))
+		return read_unknown;
 	return is_otlp(data, len) ? otlp_read : pprof_read;
 }
 

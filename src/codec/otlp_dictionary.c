@@ -402,7 +402,7 @@ static int read_stack_locations(struct otlp_dictionary *d, const struct wire_fie
 		if (vec_push(&d->stack, id) < 0)
 			return reading_no_memory(&d->at);
 	}
-	return r < 0 ? reading_bad(&d->at, r, "it is malformed or cut short") : 0;
+	return r < 0 ? reading_bad(&d->at, r, "its places are malformed or cut short") : 0;
 }
 
 static int read_stack(struct otlp_dictionary *d, struct wire w, uint32_t *out)
@@ -417,7 +417,7 @@ static int read_stack(struct otlp_dictionary *d, struct wire w, uint32_t *out)
 			return r;
 	}
 	if (r < 0)
-		return reading_bad(&d->at, r, "it is malformed or cut short");
+		return reading_malformed(&d->at, w);
 	return reading_interned(&d->at, profile_add_stack(d->p, d->stack.data, d->stack.len, out));
 }
 

@@ -73,7 +73,7 @@ static int cut_request(struct reader *rd, struct wire w)
 			return r;
 	}
 	if (r < 0)
-		return reading_bad(&rd->d.at, r, "it is malformed or cut short");
+		return reading_malformed(&rd->d.at, w);
 	if ((rd->resource_profiles.len || rd->fn) && !has_dictionary)
 		return reading_bad(&rd->d.at, -EBADMSG,
 				   "it has no dictionary: a layout before 1.8 is not read");
@@ -382,7 +382,7 @@ static int read_sample(struct reader *rd, struct wire w, size_t type)
 			return r;
 	}
 	if (r < 0)
-		return reading_bad(&rd->d.at, r, "it is malformed or cut short");
+		return reading_malformed(&rd->d.at, w);
 	if (!n_values && !rd->times.len)
 		return 0;
 	/* times alone count one each */
@@ -532,6 +532,7 @@ static int read_bytes(struct reader *rd, const void *data, size_t len)
 	if (len > rd->d.limits.bytes)
 		return err_set(rd->d.at.err, -EFBIG, "it has more than %zu bytes",
 			       rd->d.limits.bytes);
+	rd->d.at.begin = data;
 	return read_request(rd, wire_of(data, len));
 }
 

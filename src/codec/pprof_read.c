@@ -130,7 +130,7 @@ static int cut(struct reader *rd, struct wire w)
 		if (r < 0)
 			return r;
 	}
-	return r < 0 ? reading_bad(&rd->at, r, "it is malformed or cut short") : 0;
+	return r < 0 ? reading_malformed(&rd->at, w) : 0;
 }
 
 static int check_limits(struct reader *rd)
@@ -410,7 +410,7 @@ static int read_sample(struct reader *rd, struct wire w)
 			return r;
 	}
 	if (r < 0)
-		return reading_bad(&rd->at, r, "it is malformed or cut short");
+		return reading_malformed(&rd->at, w);
 	if (rd->values.len != profile_n_sample_types(rd->p) || !rd->values.len)
 		return reading_bad(&rd->at, -EBADMSG, "it has %zu values for %zu sample types",
 				   rd->values.len, profile_n_sample_types(rd->p));
@@ -529,6 +529,7 @@ int pprof_read(struct profile **out, const void *data, size_t len,
 	r = profile_new(&rd.p);
 	if (r < 0)
 		return reading_no_memory(&rd.at);
+	rd.at.begin = data;
 	r = read_message(&rd, wire_of(data, len));
 	if (r < 0)
 		return r;

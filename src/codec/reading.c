@@ -20,6 +20,14 @@ int reading_bad(struct reading *at, int code, const char *fmt, ...)
 	return err_set(at->err, code, "%s %zu: %s", at->what, at->nth, why);
 }
 
+int reading_malformed(struct reading *at, struct wire w)
+{
+	if (!at->begin)
+		return reading_bad(at, -EBADMSG, "it is malformed or cut short");
+	return reading_bad(at, -EBADMSG, "it is malformed or cut short at byte %zu",
+			   (size_t)(w.p - at->begin));
+}
+
 int reading_no_memory(struct reading *at)
 {
 	return err_set(at->err, -ENOMEM, "no memory to read the profile");
@@ -43,7 +51,7 @@ int reading_scalars(struct reading *at, struct wire w, uint32_t mask, struct wir
 			return reading_bad(at, -EBADMSG, "field %u is not a number", f.number);
 		out->v[f.number] = f.value;
 	}
-	return r < 0 ? reading_bad(at, r, "it is malformed or cut short") : 0;
+	return r < 0 ? reading_malformed(at, w) : 0;
 }
 
 int reading_keep(struct reading *at, const struct wire_field *f, struct wire_parts *parts)
@@ -66,5 +74,5 @@ int reading_next_message(struct reading *at, struct wire *w, uint32_t number, st
 		*out = f.bytes;
 		return 1;
 	}
-	return r < 0 ? reading_bad(at, r, "it is malformed or cut short") : 0;
+	return r < 0 ? reading_malformed(at, *w) : 0;
 }

@@ -17,6 +17,7 @@ struct reading {
 	struct err *err;
 	const char *what; /* "sample" 17; NULL: the whole */
 	size_t nth;
+	const uint8_t *begin; /* of the data; NULL: bytes are not told */
 };
 
 /* Varint fields of a message by number; what was not there is 0. */
@@ -36,6 +37,9 @@ struct wire_parts {
 /* Say what is wrong with what is being read; @code. */
 int reading_bad(struct reading *at, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));
+
+/* The message is malformed or cut short where @w stands: -EBADMSG. */
+int reading_malformed(struct reading *at, struct wire w) __attribute__((cold));
 
 /* -ENOMEM */
 int reading_no_memory(struct reading *at) __attribute__((cold));
