@@ -55,7 +55,7 @@ void agent_stop(struct agent *a);
 
 /*
  * From any thread: go on with this config, which is taken. What can't change while it
- * runs stays as it was (config.def's memory, cpus, idle, kernel, ...).
+ * runs (config.def's ONCE) has to be as it was: agent_config_keep().
  */
 void agent_reload(struct agent *a, struct agent_config *config);
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "agent/cpus.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol_cache.h"
@@ -27,12 +28,13 @@ struct option {
 	const char *arg, *preset;
 	uint64_t least, most;
 	const char *help;
+	bool once;         /* not while the agent runs */
 	const char *group; /* not NULL: a title instead */
 };
 
 static const struct option options[] = {
 #define GROUP(title) { .group = title },
-#define X(kind_, field, name_, letter_, arg_, preset_, least_, most_, help_)                       \
+#define OPTION(once_, kind_, field, name_, letter_, arg_, preset_, least_, most_, help_)           \
 	{ .kind = KIND_##kind_,                                                                    \
 	  .at = offsetof(struct agent_config, field),                                              \
 	  .name = name_,                                                                           \
@@ -41,9 +43,14 @@ static const struct option options[] = {
 	  .preset = preset_,                                                                       \
 	  .least = least_,                                                                         \
 	  .most = most_,                                                                           \
-	  .help = help_ },
+	  .help = help_,                                                                           \
+	  .once = once_ },
+#define X(...)    OPTION(false, __VA_ARGS__)
+#define ONCE(...) OPTION(true, __VA_ARGS__)
 #include "agent/config.def"
+#undef ONCE
 #undef X
+#undef OPTION
 #undef GROUP
 };
 
@@ -251,6 +258,72 @@ void agent_config_free(struct agent_config *c)
 			texts_fini(field_of(c, &options[i]));
 	}
 	free(c);
+}
+
+/* ---- while it runs ---------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool same_value(const struct option *o, const void *a, const void *b)
+{
+	const struct config_texts *x = a, *y = b;
+	size_t i = 0;
+
+	switch (o->kind) {
+	case KIND_TEXT:
+		return same_text(*(char *const *)a, *(char *const *)b);
+	case KIND_TEXTS:
+		while (i < x->len && i < y->len && !strcmp(x->data[i], y->data[i]))
+			i++;
+		return i == x->len && i == y->len;
+	case KIND_FLAG:
+		return *(const bool *)a == *(const bool *)b;
+	default:
+		return *(const uint64_t *)a == *(const uint64_t *)b;
+	}
+}
+
+static int copy_value(struct agent_config *c, const struct option *o, const void *from)
+{
+	const struct config_texts *texts = from;
+	const char *text;
+	int r = 0;
+
+	switch (o->kind) {
+	case KIND_TEXT:
+		text = *(char *const *)from;
+		return set_text(c, o, text ? text : "");
+	case KIND_TEXTS:
+		texts_fini(field_of(c, o));
+		for (size_t i = 0; i < texts->len && r == 0; i++)
+			r = add_text(c, o, texts->data[i], NULL);
+		return r;
+	case KIND_FLAG:
+		*(bool *)field_of(c, o) = *(const bool *)from;
+		return 0;
+	default:
+		*(uint64_t *)field_of(c, o) = *(const uint64_t *)from;
+		return 0;
+	}
+}
+
+int agent_config_keep(struct agent_config *c, const struct agent_config *old, struct buf *out_kept)
+{
+	int r = 0;
+
+	for (int i = 0; i < N_OPTIONS && r == 0; i++) {
+		const struct option *o = &options[i];
+		const void *was = (const char *)old + o->at;
+
+		if (!o->once || same_value(o, field_of(c, o), was))
+			continue;
+		buf_printf(out_kept, "%s%s", out_kept->len ? " " : "", o->name);
+		r = copy_value(c, o, was);
+	}
+	return r < 0 ? r : buf_error(out_kept);
 }
 
 /* ---- the file -------------------------------------------------------------- */
@@ -492,7 +565,7 @@ static void man_option(FILE *to, const struct option *o)
 	put_man(to, o->arg);
 	fputs("\\fR\n", to);
 	put_man(to, o->help);
-	fputs(".\n", to);
+	fputs(o->once ? ".\nNot while the agent runs.\n" : ".\n", to);
 	if (o->preset[0]) {
 		fputs("Default: ", to);
 		put_man(to, o->preset);

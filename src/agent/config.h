@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 
+struct buf;
 struct err;
 
 struct config_texts {
@@ -30,7 +31,9 @@ struct config_texts {
 struct agent_config {
 #define GROUP(title)
 #define X(kind, field, ...) CONFIG_TYPE_##kind field;
+#define ONCE(...)           X(__VA_ARGS__)
 #include "agent/config.def"
+#undef ONCE
 #undef X
 #undef GROUP
 };
@@ -59,6 +62,12 @@ int agent_config_file(struct agent_config *c, const char *path, struct err *err)
  * names a file that is read before all flags.
  */
 int agent_config_flags(struct agent_config *c, int argc, char *const *argv, struct err *err);
+
+/*
+ * Of an agent that runs: what can't change stays as @old has it, and the names of those
+ * keys are added to @out_kept, with blanks between them. 0 or -ENOMEM.
+ */
+int agent_config_keep(struct agent_config *c, const struct agent_config *old, struct buf *out_kept);
 
 /* What does not go together. 0 or -EINVAL. */
 int agent_config_check(const struct agent_config *c, struct err *err);

@@ -291,6 +291,20 @@ static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 	return 0;
 }
 
+/* What can't change while it runs does not, and is told. */
+static int keep_the_rest(const struct agent_cli *cli, struct agent_config *c)
+{
+	_cleanup_(buf_fini) struct buf kept = { 0 };
+	int r = agent_config_keep(c, cli->config, &kept);
+
+	if (r == 0 && kept.len)
+		fprintf(stderr,
+			"level=warn msg=\"not while the agent runs: start it again\" "
+			"keys=\"%.*s\"\n",
+			(int)kept.len, (const char *)kept.data);
+	return r;
+}
+
 /* What is wrong leaves everything as it was. */
 static void reload(struct agent_cli *cli)
 {
@@ -299,6 +313,8 @@ static void reload(struct agent_cli *cli)
 	struct err err = { 0 };
 	int r = read_config(cli, &c, &err);
 
+	if (r == 0)
+		r = keep_the_rest(cli, c);
 	if (r == 0)
 		r = replace_exporter(cli, c, &old, &err);
 	if (r < 0) {

@@ -216,7 +216,7 @@ def tells_what_it_does(shop):
 
 
 def takes_another_config(shop):
-    """SIGHUP: a new rule holds at once; a mistake is told and changes nothing"""
+    """SIGHUP: a new rule holds at once; a mistake is told and changes nothing; what can't change is told"""
     config = shop.path("agent.conf")
     program = cameo.spawn(shop.link(shop.c("chain"), "reloaded"), "100000")
 
@@ -231,7 +231,7 @@ def takes_another_config(shop):
     try:
         with Agent(shop, "--config", config) as agent:
             agent.wait(lambda: "reloaded" in service(), "samples")
-            write("freq = 99\nwindow = 1s\nrule = comm=reloaded : set service_name second\n")
+            write("freq = 19\nwindow = 1s\nenv = HOME\nrule = comm=reloaded : set service_name second\n")
             agent.process.send_signal(signal.SIGHUP)
             agent.wait(lambda: "second" in service(), "the new name")
             write("freq = 99\nwidnow = 1s\n")
@@ -243,6 +243,8 @@ def takes_another_config(shop):
     finally:
         cameo.end(program)
     expect(f"{config}:2: there is no key" in agent.said(), agent.said())
+    expect('keys="freq env"' in agent.said(), "nothing of what can't change:", agent.said())
+    expect("env_HOME" not in last[0][1], last[:2])
     expect({s[1]["service_name"] for s in last} == {"second"}, last[:2])
 
 

@@ -51,7 +51,7 @@ def the_image_names_them():
 
 
 def configs_have_keys_that_there_are():
-    keys = set(re.findall(r"^X\(\w+, \w+, \"([\w-]+)\"", text("src", "agent", "config.def"), re.MULTILINE))
+    keys = set(re.findall(r"^(?:X|ONCE)\(\w+, \w+, \"([\w-]+)\"", text("src", "agent", "config.def"), re.MULTILINE))
     try:
         inner = manifest()[0]["data"]["agent.conf"]
     except Skip:

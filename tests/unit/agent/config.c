@@ -214,13 +214,43 @@ static void checks_what_does_not_go_together(void **state)
 	}
 }
 
+/* One that runs takes what can change, and keeps the rest. */
+static void keeps_what_can_not_change(void **state)
+{
+	struct agent_config *old = fresh(), *c = fresh();
+	struct buf kept = { 0 };
+
+	assert_int_equal(text(old, "freq = 99\ncpus = 0\nenv = A\nenv = B\nidle = yes\n", NULL), 0);
+	assert_int_equal(
+		text(c, "freq = 98\nenv = A\nidle = yes\nwindow = 2s\nrule = comm=a : drop x\n",
+		     NULL),
+		0);
+	assert_int_equal(agent_config_keep(c, old, &kept), 0);
+	buf_put_byte(&kept, 0);
+	assert_string_equal(kept.data, "freq cpus env");
+	assert_int_equal(c->freq, 99);
+	assert_string_equal(c->cpus, "0");
+	assert_int_equal(c->env.len, 2);
+	assert_string_equal(c->env.data[1], "B");
+	assert_int_equal(c->window, 2000000000);
+	assert_int_equal(c->rule.len, 1);
+	kept.len = 0;
+	assert_int_equal(agent_config_keep(c, old, &kept), 0);
+	assert_int_equal(kept.len, 0);
+	buf_fini(&kept);
+	agent_config_free(old);
+	agent_config_free(c);
+}
+
 /* Whatever help and man page say, they say it of every key. */
 static void help_and_man_page_have_every_key(void **state)
 {
 	static const char *const keys[] = {
 #define GROUP(title)
 #define X(kind, field, name, ...) name,
+#define ONCE(...)                 X(__VA_ARGS__)
 #include "agent/config.def"
+#undef ONCE
 #undef X
 #undef GROUP
 	};
@@ -251,4 +281,4 @@ TEST_GROUP(test_config, TEST(has_defaults), TEST(reads_a_file),
 	   TEST(every_mistake_is_told_with_its_line), TEST(refuses_what_is_too_long_or_no_text),
 	   TEST(flags_are_the_same_keys), TEST(wrong_flags_are_refused),
 	   TEST(flags_go_before_the_file), TEST(checks_what_does_not_go_together),
-	   TEST(help_and_man_page_have_every_key))
+	   TEST(keeps_what_can_not_change), TEST(help_and_man_page_have_every_key))
