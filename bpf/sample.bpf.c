@@ -364,15 +364,32 @@ static __always_inline __u32 event_number(void *ctx, __u32 alone)
 	return alone;
 }
 
+static __always_inline void take_sample(struct perf_event_ctx *ctx, struct counters *c,
+					struct walk *w, __u32 pid)
+{
+	__u64 cs = *(volatile __u64 *)&ctx->regs.cs;
+	int in_kernel = !(cs & 3);
+
+	if (in_kernel) {
+		w->record.head.flags |= RECORD_KERNEL_MODE;
+		if (want_kernel)
+			kernel_stack(ctx, w);
+	}
+	if (cs == USER_CS_32)
+		walk_fail(w, WALK_ERR_COMPAT_32BIT);
+	if (cs == USER_CS_32 || !pid || !want_user || !user_registers(ctx, w, in_kernel))
+		send_walked(c, w);
+	else
+		user_stack(c, w, pid, WALK_CPU);
+}
+
 SEC("perf_event")
 int on_sample(struct perf_event_ctx *ctx)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	__u64 cs = *(volatile __u64 *)&ctx->regs.cs;
 	struct counters *c = counters_get();
 	struct walk *w = walk_get(WALK_CPU);
 	__u32 pid = id >> 32;
-	int in_kernel = !(cs & 3);
 
 	if (!c || !w)
 		return 0;
@@ -387,21 +404,9 @@ int on_sample(struct perf_event_ctx *ctx)
 	}
 	record_begin(w, id);
 	w->record.head.event = event_number(ctx, event_of_perf);
-	if (in_kernel) {
-		w->record.head.flags |= RECORD_KERNEL_MODE;
-		if (want_kernel)
-			kernel_stack(ctx, w);
-	}
-	if (cs == USER_CS_32) {
-		walk_fail(w, WALK_ERR_COMPAT_32BIT);
-		send_walked(c, w);
-		return 0;
-	}
-	if (!pid || !want_user || !user_registers(ctx, w, in_kernel)) {
-		send_walked(c, w);
-		return 0;
-	}
-	user_stack(c, w, pid, WALK_CPU);
+	take_sample(ctx, c, w, pid);
+	/* the kernel's own account of it takes CAP_SYS_ADMIN */
+	c->n[COUNTER_RUN_NS] += bpf_ktime_get_ns() - w->record.head.time_ns;
 	return 0;
 }
 

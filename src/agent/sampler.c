@@ -490,5 +490,7 @@ int sampler_stats(const struct sampler *s, struct sampler_stats *out)
 		return r;
 	for (uint32_t i = 0; i < s->n_possible; i++)
 		counters_add(&out->counts, &per_cpu[i]);
+	out->run_ns = out->counts.n[COUNTER_RUN_NS];
+	out->run_count = out->counts.n[COUNTER_SENT] + out->counts.n[COUNTER_LOST];
 	return s->stats_fd < 0 ? 0 : sampler_events_cost(s->events, &out->run_ns, &out->run_count);
 }

@@ -120,7 +120,8 @@ void sampler_end_process(struct sampler *s, uint32_t pid);
 
 struct sampler_stats {
 	struct counters counts; /* of all CPUs */
-	uint64_t run_ns;        /* of the sampling programs, with sampler_opts.stats */
+	uint64_t
+		run_ns; /* of the sampling programs; with sampler_opts.stats the kernel's account */
 	uint64_t run_count;
 	uint32_t n_cpus;
 	uint64_t maps_bytes;   /* kernel memory of the BPF maps */

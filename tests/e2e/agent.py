@@ -27,10 +27,10 @@ ENDS_S = 20  # it takes five; what the machine has to do beside it comes on top
 class Agent:
     """An agent that writes windows into a directory of the workshop's, until the end of the block."""
 
-    def __init__(self, shop, *flags, to_dir=True):
+    def __init__(self, shop, *flags, to_dir=True, wrapper=()):
         self.dir = shop.path(f"windows-{time.monotonic_ns()}")
         self.log = shop.path(f"log-{time.monotonic_ns()}")
-        argv = [cameo.CAMEO, "agent", "--metrics", "127.0.0.1:0", *flags]
+        argv = [*wrapper, cameo.CAMEO, "agent", "--metrics", "127.0.0.1:0", *flags]
         if to_dir:
             argv += ["--dir", self.dir]
         with open(self.log, "w", encoding="utf-8") as log:
@@ -362,10 +362,20 @@ def symbolizers(pid):
     return {child: s for child, s in found.items() if s and int(s["Seccomp_filters"]) > 1}
 
 
+def as_in_a_pod():
+    """What packaging/kubernetes.yaml lets it have from the start; [] where the machine asks for more."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        if int(f.read()) > 2 or not shutil.which("setpriv"):
+            return []
+    with open(os.path.join(cameo.TOP, "packaging", "kubernetes.yaml"), encoding="utf-8") as f:
+        added = re.search(r"add: \[(.*)\]", f.read())[1]
+    return ["setpriv", "--no-new-privs", "--bounding-set", ",".join(["-all", *("+" + c.strip().lower() for c in added.split(","))])]
+
+
 def keeps_what_it_needs(shop):
-    """It keeps seven capabilities, all its threads a filter; its symbolizer comes back when it is killed"""
+    """It starts with and keeps seven capabilities, all its threads a filter; its symbolizer comes back when it is killed"""
     program = shop.link(shop.c("chain"), "agentkept")
-    with Agent(shop, "-F", "199", "--window", "1s") as agent:
+    with Agent(shop, "-F", "199", "--window", "1s", wrapper=as_in_a_pod()) as agent:
         pid = agent.process.pid
         for s in filter(None, (status_of(f"{pid}/task/{tid}") for tid in os.listdir(f"/proc/{pid}/task"))):
             expect(int(s["CapPrm"], 16) & ~SEVEN == 0 and int(s["CapBnd"], 16) & ~SEVEN == 0, f"capabilities: {s}")
@@ -379,6 +389,7 @@ def keeps_what_it_needs(shop):
         subprocess.run([shop.link(shop.c("chain"), "agentagain"), "1000"], check=True)
         agent.wait(lambda: any("hot" in s[0] for s in agent.samples("agentagain")), "named samples")
         agent.wait(lambda: set(symbolizers(pid)) - set(old), f"a symbolizer other than {list(old)}")
+        expect(agent.metric("cameo_bpf_nanoseconds_per_sample") > 0, agent.get("/metrics")[1])
 
 
 class Receiver:
