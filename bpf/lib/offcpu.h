@@ -7,8 +7,9 @@
  * walk they share. bpf/shared/offcpu.h says what is counted.
  *
  * A thread's entry in the map is there from its first switch to its last, so a switch
- * costs two look-ups and a clock. It is touched by one CPU at a time: where the thread is
- * switched out, where it is woken, where it is switched in. Kernel threads are left out.
+ * costs two look-ups; the time is the scheduler's own, where that can be read. It is touched by one
+ * CPU at a time: where the thread is switched out, where it is woken, where it is switched in.
+ * Kernel threads are left out.
  */
 #include "bpf/shared/offcpu.h"
 
@@ -28,6 +29,10 @@ enum {
 	OFF_SHIFT_MAX = 20,
 	OFF_FADE_SHIFT = 4,
 	OFF_LONGER = 16, /* than so many typical ones: stands for itself */
+
+	OFF_SYNC_NS = 100000000, /* so often the two clocks are compared; a larger step is one: */
+	OFF_STEP_NS = 1000000,
+	OFF_DRIFT_SHIFT = 3,
 };
 
 const volatile __u32 off_switch_has_state = 0; /* sched_switch tells the state: since 5.18 */
@@ -47,6 +52,7 @@ struct {
 struct off_cpu {
 	__u64 threshold_ns; /* intervals typically shorter are thinned */
 	__u64 period_end_ns;
+	__u64 synced_at, ahead_ns; /* by its run queue's clock; how far ours is ahead of that */
 	__u32 n_taken;
 	__u32 pad;
 };
@@ -57,6 +63,38 @@ struct {
 	__type(key, __u32);
 	__type(value, struct off_cpu);
 } off_cpus SEC(".maps");
+
+static __always_inline struct off_cpu *off_cpu_get(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&off_cpus, &zero);
+}
+
+/* The run queue's clock was read a moment ago: the least that it was behind is the truth. */
+static __always_inline void off_sync(struct off_cpu *cpu, __u64 clock)
+{
+	__u64 ahead = bpf_ktime_get_ns() - clock, more = ahead - cpu->ahead_ns;
+
+	if (more < OFF_STEP_NS)
+		cpu->ahead_ns += more >> OFF_DRIFT_SHIFT;
+	else
+		cpu->ahead_ns = ahead;
+	cpu->synced_at = clock;
+}
+
+/* The time of a switch: reading a clock is a third of what all the rest costs. */
+static __always_inline __u64 off_now(struct off_cpu *cpu, struct task_struct *task)
+{
+	__u64 clock;
+
+	if (!off_queue_clock)
+		return bpf_ktime_get_ns();
+	clock = task->se.cfs_rq->rq->clock;
+	if (clock - cpu->synced_at >= OFF_SYNC_NS)
+		off_sync(cpu, clock);
+	return clock + cpu->ahead_ns;
+}
 
 static __always_inline struct off_thread *off_add(struct counters *c, __u32 tid, __u32 pid)
 {
@@ -127,13 +165,9 @@ static __always_inline int off_draw(__u64 now, __u32 tid, __u8 k)
 }
 
 /* enum off_chosen */
-static __always_inline __u8 off_choose(struct off_thread *t, __u32 tid, __u64 now)
+static __always_inline __u8 off_choose(struct off_cpu *cpu, struct off_thread *t, __u32 tid,
+				       __u64 now)
 {
-	__u32 zero = 0;
-	struct off_cpu *cpu = bpf_map_lookup_elem(&off_cpus, &zero);
-
-	if (!cpu)
-		return OFF_NOT_CHOSEN;
 	if (!cpu->threshold_ns)
 		cpu->threshold_ns = off_min_ns > OFF_THRESHOLD_NS ? off_min_ns : OFF_THRESHOLD_NS;
 	off_adapt(cpu, now);
@@ -185,17 +219,17 @@ static __always_inline void off_last(struct counters *c, struct off_thread *t, _
 	bpf_map_delete_elem(&off_threads, &tid);
 }
 
-static __always_inline void off_out(void *ctx, struct counters *c, struct task_struct *task,
-				    __u32 state, __u64 now)
+static __always_inline void off_out(void *ctx, struct counters *c, struct off_cpu *cpu,
+				    struct task_struct *task, __u32 state, __u64 now)
 {
 	__u32 tid = task->pid;
-	struct off_thread *t = bpf_map_lookup_elem(&off_threads, &tid);
+	struct off_thread *t;
 
-	if (!t) {
-		if (task->flags & PF_KTHREAD)
-			return;
+	if (task->flags & PF_KTHREAD)
+		return;
+	t = bpf_map_lookup_elem(&off_threads, &tid);
+	if (!t)
 		t = off_add(c, tid, task->tgid);
-	}
 	if (!t)
 		return;
 	if (state & TASK_DEAD) {
@@ -208,28 +242,12 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct task_s
 	if (off_queue_clock)
 		t->queued_ns = task->sched_info.run_delay;
 	t->out_ns = now;
-	t->chosen = off_choose(t, tid, now);
+	t->chosen = off_choose(cpu, t, tid, now);
 	if (t->chosen == OFF_CHOSEN)
 		off_stack(ctx, c, t);
 }
 
 /* ---- in ------------------------------------------------------------------------- */
-
-static __always_inline void off_tell(struct counters *c, struct task_struct *task,
-				     const struct off_thread *t, __u8 shift, __u64 now)
-{
-	struct off_record r = { .head = { .type = RECORD_OFF } };
-
-	r.head.pid = task->tgid;
-	r.head.tid = task->pid;
-	r.head.time_ns = t->out_ns;
-	r.head.off_state = t->state;
-	r.head.off_shift = shift;
-	r.wake_ns = t->wake_ns;
-	r.in_ns = now;
-	bpf_probe_read_kernel(r.head.comm, sizeof(r.head.comm), &task->comm);
-	send(c, &r, sizeof(r), BPF_RB_NO_WAKEUP);
-}
 
 /* Since when the thread that is being switched in could run, by the kernel's own account. */
 static __always_inline __u64 off_woken(const struct off_thread *t, struct task_struct *task,
@@ -244,12 +262,38 @@ static __always_inline __u64 off_woken(const struct off_thread *t, struct task_s
 	return queued < now - t->out_ns ? now - queued : t->out_ns;
 }
 
-/* No stack: a long one, or the agent is far behind. */
-static __always_inline void off_untaken(struct counters *c, struct off_thread *t, __u64 now)
+/* When it was woken; 0: it is not known. */
+static __always_inline __u64 off_wake(const struct off_thread *t, struct task_struct *task,
+				      __u64 now)
 {
-	__u64 wake = t->wake_ns ? t->wake_ns : now;
+	return off_queue_clock && !t->wake_ns ? off_woken(t, task, now) : t->wake_ns;
+}
+
+static __always_inline void off_tell(struct counters *c, struct task_struct *task,
+				     const struct off_thread *t, __u8 shift, __u64 now)
+{
+	struct off_record r = { .head = { .type = RECORD_OFF } };
+
+	r.head.pid = task->tgid;
+	r.head.tid = task->pid;
+	r.head.time_ns = t->out_ns;
+	r.head.off_state = t->state;
+	r.head.off_shift = shift;
+	r.wake_ns = off_wake(t, task, now);
+	r.in_ns = now;
+	bpf_probe_read_kernel(r.head.comm, sizeof(r.head.comm), &task->comm);
+	send(c, &r, sizeof(r), BPF_RB_NO_WAKEUP);
+}
+
+/* No stack: a long one, or the agent is far behind. */
+static __always_inline void off_untaken(struct counters *c, struct task_struct *task,
+					struct off_thread *t, __u64 now)
+{
+	__u64 wake = off_wake(t, task, now);
 
 	c->n[COUNTER_OFF_UNTAKEN]++;
+	if (!wake)
+		wake = now;
 	t->untaken_ns += wake - t->out_ns;
 	t->untaken_queued_ns += now - wake;
 }
@@ -261,8 +305,6 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 	__u8 is_long = len >= OFF_LONG_NS || len >= t->typical_ns * OFF_LONGER;
 	__u8 shift = is_long ? 0 : t->shift & 31;
 
-	if (off_queue_clock && !t->wake_ns)
-		t->wake_ns = off_woken(t, task, now);
 	c->n[COUNTER_OFF_INTERVALS]++;
 	if (len < off_min_ns) {
 		c->n[COUNTER_OFF_SHORT]++;
@@ -273,7 +315,7 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 		if (t->chosen == OFF_CHOSEN || t->asked || len >= OFF_LONG_NS)
 			off_tell(c, task, t, shift, now);
 		else if (!shift)
-			off_untaken(c, t, now);
+			off_untaken(c, task, t, now);
 		else
 			c->n[COUNTER_OFF_THINNED]++;
 	}
@@ -285,13 +327,16 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 static __always_inline void off_in(struct counters *c, struct task_struct *task, __u64 now)
 {
 	__u32 tid = task->pid;
-	struct off_thread *t = bpf_map_lookup_elem(&off_threads, &tid);
+	struct off_thread *t;
 
+	if (task->flags & PF_KTHREAD)
+		return;
+	t = bpf_map_lookup_elem(&off_threads, &tid);
 	if (t && t->out_ns && t->out_ns < now)
 		off_count(c, task, t, now);
 	if (t)
 		t->out_ns = 0;
-	else if (off_since_ns && !(task->flags & PF_KTHREAD))
+	else if (off_since_ns)
 		off_add(c, tid, task->tgid); /* so that it is not taken for one asleep */
 }
 
@@ -301,15 +346,17 @@ int on_switch(__u64 *ctx)
 	__u32 preempt = ctx[0], state;
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct counters *c = counters_get();
-	__u64 now = bpf_ktime_get_ns();
+	struct off_cpu *cpu = off_cpu_get();
+	__u64 now;
 
-	if (!c)
+	if (!c || !cpu)
 		return 0;
+	now = off_now(cpu, next);
 	state = off_switch_has_state ? (__u32)ctx[3] : task_state(prev);
 	if (next->pid)
 		off_in(c, next, now);
 	if (prev->pid)
-		off_out(ctx, c, prev, preempt ? 0 : state, now);
+		off_out(ctx, c, cpu, prev, preempt ? 0 : state, now);
 	return 0;
 }
 
