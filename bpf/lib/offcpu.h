@@ -23,6 +23,8 @@ enum {
 
 	OFF_PERIOD_NS = 100000000, /* in which a CPU may take so many stacks: */
 	OFF_PERIOD_STACKS = 96,
+	OFF_STORM = 2000, /* switches in a period: fewer stacks, as switches cost by themselves */
+	OFF_STORM_STACKS = 16,
 	OFF_THRESHOLD_NS = 1024, /* the lowest */
 	OFF_THRESHOLD_MAX_NS = 1 << 30,
 	OFF_TYPICAL_NEW_NS = 64000000,
@@ -53,8 +55,7 @@ struct off_cpu {
 	__u64 threshold_ns; /* intervals typically shorter are thinned */
 	__u64 period_end_ns;
 	__u64 synced_at, ahead_ns; /* by its run queue's clock; how far ours is ahead of that */
-	__u32 n_taken;
-	__u32 pad;
+	__u32 n_taken, n_out;      /* stacks, and all intervals, of this period */
 };
 
 struct {
@@ -134,16 +135,18 @@ static __always_inline __u32 task_state(struct task_struct *task)
 /* The budget is used up, or hardly touched: other intervals are worth a stack now. */
 static __always_inline void off_adapt(struct off_cpu *cpu, __u64 now)
 {
+	__u32 budget = ++cpu->n_out < OFF_STORM ? OFF_PERIOD_STACKS : OFF_STORM_STACKS;
+
 	if (now >= cpu->period_end_ns) {
-		if (cpu->n_taken < OFF_PERIOD_STACKS / 4 && cpu->threshold_ns > OFF_THRESHOLD_NS)
+		if (cpu->n_taken < budget / 4 && cpu->threshold_ns > OFF_THRESHOLD_NS)
 			cpu->threshold_ns >>= 1;
-	} else if (cpu->n_taken < OFF_PERIOD_STACKS) {
+	} else if (cpu->n_taken < budget) {
 		return;
 	} else if (cpu->threshold_ns < OFF_THRESHOLD_MAX_NS) {
 		cpu->threshold_ns <<= 1;
 	}
 	cpu->period_end_ns = now + OFF_PERIOD_NS;
-	cpu->n_taken = 0;
+	cpu->n_taken = cpu->n_out = 0;
 }
 
 /* Of 2^k intervals of the typical length, one is chosen: one step towards that k from @k. */
