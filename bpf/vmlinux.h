@@ -39,8 +39,9 @@ struct thread_struct {
 
 /* With CONFIG_SCHED_INFO: waiting for a CPU, by the clock of its queue */
 struct sched_info {
-	unsigned long long run_delay;   /* in all, up to the last time it got one */
-	unsigned long long last_queued; /* since then; 0: it does not wait */
+	unsigned long long last_arrival; /* when it was switched in, by the run queue's clock */
+	unsigned long long run_delay;    /* in all, up to the last time it got one */
+	unsigned long long last_queued;  /* since then; 0: it does not wait */
 };
 
 struct rq {

@@ -222,34 +222,6 @@ static __always_inline void off_last(struct counters *c, struct off_thread *t, _
 	bpf_map_delete_elem(&off_threads, &tid);
 }
 
-static __always_inline void off_out(void *ctx, struct counters *c, struct off_cpu *cpu,
-				    struct task_struct *task, __u32 state, __u64 now)
-{
-	__u32 tid = task->pid;
-	struct off_thread *t;
-
-	if (task->flags & PF_KTHREAD)
-		return;
-	t = bpf_map_lookup_elem(&off_threads, &tid);
-	if (!t)
-		t = off_add(c, tid, task->tgid);
-	if (!t)
-		return;
-	if (state & TASK_DEAD) {
-		off_last(c, t, tid);
-		return;
-	}
-	t->state = off_state_of(state);
-	t->wake_ns = t->state == OFF_PREEMPTED ? now : 0;
-	t->asked = 0;
-	if (off_queue_clock)
-		t->queued_ns = task->sched_info.run_delay;
-	t->out_ns = now;
-	t->chosen = off_choose(cpu, t, tid, now);
-	if (t->chosen == OFF_CHOSEN)
-		off_stack(ctx, c, t);
-}
-
 /* ---- in ------------------------------------------------------------------------- */
 
 /* Since when the thread that is being switched in could run, by the kernel's own account. */
@@ -327,7 +299,8 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 		t->typical_ns = len;
 }
 
-static __always_inline void off_in(struct counters *c, struct task_struct *task, __u64 now)
+static __always_inline void off_in(struct counters *c, struct off_cpu *cpu,
+				   struct task_struct *task, __u64 now)
 {
 	__u32 tid = task->pid;
 	struct off_thread *t;
@@ -335,12 +308,64 @@ static __always_inline void off_in(struct counters *c, struct task_struct *task,
 	if (task->flags & PF_KTHREAD)
 		return;
 	t = bpf_map_lookup_elem(&off_threads, &tid);
+	/* how far one clock is ahead of the other is an estimate, and may have changed */
+	if (t && t->out_clock)
+		now = t->out_ns + (now - cpu->ahead_ns - t->out_clock);
 	if (t && t->out_ns && t->out_ns < now)
 		off_count(c, task, t, now);
 	if (t)
-		t->out_ns = 0;
+		t->out_ns = t->out_clock = 0;
 	else if (off_since_ns)
 		off_add(c, tid, task->tgid); /* so that it is not taken for one asleep */
+}
+
+/*
+ * It has run since, and no tracepoint told when it was switched in. 6.18 leaves some out, of
+ * threads that a timer wakes on a busy machine.
+ */
+static __noinline int off_missed(struct counters *c, struct task_struct *task, struct off_thread *t,
+				 __u64 now)
+{
+	__u64 len = now - t->out_ns, until;
+
+	if (off_queue_clock && t->out_clock) {
+		until = task->sched_info.last_arrival - t->out_clock;
+		if (until < len)
+			len = until;
+	}
+	off_count(c, task, t, t->out_ns + len);
+	return 0;
+}
+
+static __always_inline void off_out(void *ctx, struct counters *c, struct off_cpu *cpu,
+				    struct task_struct *task, __u32 state, __u64 now)
+{
+	__u32 tid = task->pid;
+	struct off_thread *t;
+
+	if (task->flags & PF_KTHREAD)
+		return;
+	t = bpf_map_lookup_elem(&off_threads, &tid);
+	if (!t)
+		t = off_add(c, tid, task->tgid);
+	if (!t)
+		return;
+	if (t->out_ns && t->out_ns < now)
+		off_missed(c, task, t, now);
+	if (state & TASK_DEAD) {
+		off_last(c, t, tid);
+		return;
+	}
+	t->state = off_state_of(state);
+	t->wake_ns = t->state == OFF_PREEMPTED ? now : 0;
+	t->asked = 0;
+	if (off_queue_clock)
+		t->queued_ns = task->sched_info.run_delay;
+	t->out_ns = now;
+	t->out_clock = now - cpu->ahead_ns;
+	t->chosen = off_choose(cpu, t, tid, now);
+	if (t->chosen == OFF_CHOSEN)
+		off_stack(ctx, c, t);
 }
 
 SEC("tp_btf/sched_switch")
@@ -357,7 +382,7 @@ int on_switch(__u64 *ctx)
 	now = off_now(cpu, next);
 	state = off_switch_has_state ? (__u32)ctx[3] : task_state(prev);
 	if (next->pid)
-		off_in(c, next, now);
+		off_in(c, cpu, next, now);
 	if (prev->pid)
 		off_out(ctx, c, cpu, prev, preempt ? 0 : state, now);
 	return 0;

@@ -35,6 +35,7 @@ enum off_chosen {
 /* Value of the map of threads, by tid. */
 struct off_thread {
 	__u64 out_ns;     /* since then it is off; 0: it runs */
+	__u64 out_clock;  /* the same by the clock that measures it; 0: it is not known */
 	__u64 wake_ns;    /* since then it could run; 0: it waits, or that is not known yet */
 	__u64 queued_ns;  /* the kernel's own sum of that, when it was switched out */
 	__u64 typical_ns; /* length of its intervals: a maximum that fades */
@@ -46,7 +47,7 @@ struct off_thread {
 	__u8 chosen; /* enum off_chosen */
 	__u8 asked;  /* its stack was told to who asked for those of sleeping threads */
 };
-_Static_assert(sizeof(struct off_thread) == 64, "read by the agent");
+_Static_assert(sizeof(struct off_thread) == 72, "read by the agent");
 
 /* RECORD_OFF: an interval is over. Its head's time is when it began. */
 struct off_record {

@@ -17,6 +17,7 @@ from pprof import Profile
 TURNS = 60
 ENOUGH_NS = 50_000_000  # of a wait, to be judged
 NEAR = 0.05
+SUM_NEAR = 0.02
 
 
 # ---- what was recorded -------------------------------------------------------------
@@ -158,13 +159,18 @@ def go(shop):
 
 def wall(shop):
     """On and off are in one profile, and are the thread's time together."""
-    waits = record(shop, native_program(shop), str(TURNS), how="--wall", value="wall")
+    waits = record(shop, native_program(shop), str(TURNS), how="--wall", value="wall",
+                   options=("-F", "997"))  # at 99 Hz a sample is 2 % of the thread's time
     expect([t for t, _ in waits.types] == ["samples", "cpu", "off_cpu", "wall"], waits.types)
     for function in ("wait_sleep", "wait_pipe"):
         truth = waits.truth[function][1]
         ours = [s for s in waits.samples if s[1].get("thread") == function]
-        expect(abs(waits.total(ours) - truth) <= NEAR * truth,
-               f"{function}: {waits.total(ours)} ns, truth {truth} ns", waits.show(ours))
+        more = waits.total(ours) - truth
+        # before it read the clock, and after that, it may have waited for a CPU
+        beside = waits.total(s for s in ours if s[1]["state"] in ("preempted", "runnable", "new"))
+        expect(-SUM_NEAR * truth <= more <= SUM_NEAR * truth + beside,
+               f"{function}: {waits.total(ours)} ns, truth {truth} ns, for a CPU {beside} ns",
+               waits.show(ours))
         expect(all(s[2][3] == s[2][1] + s[2][2] for s in ours), waits.show(ours))
         expect(all((s[1]["state"] == "running") == (s[2][2] == 0) for s in ours),
                waits.show(ours))
