@@ -129,21 +129,26 @@ WALK_FN int ruby_begin(__u32 which, __u32 slot)
 	return WALK_CONTINUE;
 }
 
-/* Is @v a method, rather than where constants are looked for? */
-static __always_inline int ruby_is_method(__u64 v)
+/* The method that @v is, or that is kept with what a call's last match left; else 0. */
+static __always_inline __u64 ruby_method_of(__u64 v)
 {
-	__u64 flags = 0;
+	__u64 object[2] = { 0 }; /* its flags, and a field */
 
-	return v && !(v & 7) && !read_user(&flags, sizeof(flags), v) &&
-	       (flags & RUBY_METHOD_MASK) == RUBY_METHOD_TYPE;
+	if (!v || (v & 7) || read_user(object, sizeof(object), v))
+		return 0;
+	if ((object[0] & RUBY_INTERNAL_MASK) == RUBY_INTERNAL_MATCH)
+		return object[1];
+	return (object[0] & RUBY_INTERNAL_MASK) == RUBY_INTERNAL_METHOD ? v : 0;
 }
 
 /* The method that an environment belongs to, or that a block was made; @env: its last words. */
 static __always_inline __u64 ruby_method(__u64 env[3])
 {
 	for (int i = 0; i < RUBY_ENV_DEPTH_MAX; i++) {
-		if (env[2] & RUBY_ENV_LOCAL || ruby_is_method(env[0]))
-			return env[0];
+		__u64 method = ruby_method_of(env[0]);
+
+		if (method || env[2] & RUBY_ENV_LOCAL)
+			return method;
 		if (read_user(env, 24, (env[1] & ~3ULL) - 16))
 			return 0;
 	}

@@ -42,8 +42,9 @@ enum {
 	RUBY_TYPE_DUMMY = 0x79990001,
 	RUBY_FLAG_FINISH = 0x20, /* the loop was entered with this frame */
 	RUBY_ENV_LOCAL = 2,
-	RUBY_METHOD_MASK = 0xf01f, /* of an object's flags */
-	RUBY_METHOD_TYPE = 0x601a, /* an internal object: a method */
+	RUBY_INTERNAL_MASK = 0xf01f, /* of an object's flags: what kind of an internal one it is */
+	RUBY_INTERNAL_METHOD = 0x601a,
+	RUBY_INTERNAL_MATCH = 0x201a,
 	RUBY_METHOD_DEF = 16,
 	/*
 	 * A frame's place: the address of its instruction in words, and above

@@ -21,6 +21,7 @@ enum {
 	CODE_LOOKED_AT = 192,
 	FIELDS_MAX = 8,
 	GC_INSN_BYTES = 8,
+	TLS_USED_WITHIN = 16, /* bytes */
 	FIRST_TLS = 300,
 	FIRST_JIT = 301, /* that does not make libraries */
 	FIRST = 207,
@@ -112,8 +113,17 @@ static void find_symbols(const struct elf_image *img, struct ruby_vm *ruby)
 
 /*
  * From 3.0 on the context is thread-local: data16 lea index(%rip),%rdi; call
- * __tls_get_addr in a library, mov %fs:offset,%reg in a program.
+ * __tls_get_addr in a library; in a program mov %fs:offset,%reg, or mov $offset,%reg and soon
+ * mov %fs:(%reg),%reg.
  */
+static bool uses_fs(const struct elf_span *code, size_t from)
+{
+	static const uint8_t load[] = { 0x64, 0x48, 0x8b }; /* mov %fs:...,%reg */
+
+	return from + TLS_USED_WITHIN <= code->len &&
+	       memmem(code->data + from, TLS_USED_WITHIN, load, sizeof(load));
+}
+
 static int find_context(const struct elf_image *img, struct ruby_vm *ruby)
 {
 	struct elf_rawsym sym;
@@ -142,6 +152,12 @@ static int find_context(const struct elf_image *img, struct ruby_vm *ruby)
 		    (c[3] & 0xc7) == 0x04 && c[4] == 0x25 && disp_at(c + 5) < 0) {
 			ruby->how = RUBY_CONTEXT_STATIC;
 			ruby->context = (uint64_t)(int64_t)disp_at(c + 5);
+			return 0;
+		}
+		if (c[0] == 0x48 && c[1] == 0xc7 && (c[2] & 0xf8) == 0xc0 && disp_at(c + 3) < 0 &&
+		    uses_fs(&code, i + 7)) {
+			ruby->how = RUBY_CONTEXT_STATIC;
+			ruby->context = (uint64_t)(int64_t)disp_at(c + 3);
 			return 0;
 		}
 	}
