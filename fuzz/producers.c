@@ -26,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (r < 0)
 		return 0;
 	if (pprof_write(p, &b, NULL) < 0 || pprof_read(&again, b.data, b.len, NULL, NULL) < 0 ||
-	    profile_n_samples(again) != profile_n_samples(p))
+	    profile_n_samples(again) >
+		    profile_n_samples(p)) /* names that are no UTF-8 may become alike */
 		abort();
 	return 0;
 }
