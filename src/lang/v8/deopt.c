@@ -10,6 +10,11 @@
  * function; and the place of the innermost one is there without any words. So a
  * function is the one that called if the pair is there. The numbers come in two
  * encodings, with their sign or without.
+ *
+ * Maglev's entries have the place where the code is left instead of that of the call; which call
+ * that is of, the table of safepoints says behind the instructions: where the call returns to, the
+ * entry's number and its place, each of as many bytes as are needed. These last two are
+ * looked for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +31,8 @@ enum {
 	INLININGS_MAX = 1 << 10,
 	FRAMES = 0, /* the index of what describes them */
 	PAIR_MAX = 16,
+	SAFEPOINTS_MAX = 8192, /* bytes read of the table */
+	SAFEPOINTS_MIN = 64,
 	SMI_SHIFT = 32,
 };
 
@@ -48,6 +55,10 @@ int v8_get_deopt(const struct v8_heap *h, const struct v8_code *c, struct v8_deo
 {
 	uint64_t object;
 	int r = v8_get_object(h, c->object + h->shape.code_deopt, &object);
+
+	out->end = c->start + c->size;
+	out->size = c->size;
+	out->is_maglev = c->kind + 1 == h->shape.kind_top;
 
 	if (r == 0)
 		r = v8_get_array(h, object, &out->data);
@@ -100,6 +111,59 @@ static bool find_entry(const uint64_t *words, uint32_t n, uint32_t pc, bool near
 	return found;
 }
 
+static size_t bytes_of(uint32_t v)
+{
+	return v < 1 << 8 ? 1 : v < 1 << 16 ? 2 : v < 1 << 24 ? 3 : 4;
+}
+
+/* Where the call of entry @i returns to, which leaves at @place; 0: not known. */
+static uint32_t find_safepoint(const uint8_t *table, size_t len, const uint32_t sizes[2],
+			       uint32_t i, uint32_t place)
+{
+	/* either may be one more, so that none is negative */
+	for (uint32_t more = 0; more < 2; more++) {
+		uint32_t number = i + more, left = place + more, pc = 0;
+		uint8_t wanted[2 * sizeof(uint32_t)];
+
+		memcpy(wanted, &number, sizes[1]);
+		memcpy(wanted + sizes[1], &left, sizes[0]);
+		for (size_t at = sizes[0]; at + sizes[0] + sizes[1] <= len; at++) {
+			if (memcmp(table + at, wanted, sizes[0] + sizes[1]) != 0)
+				continue;
+			memcpy(&pc, table + at - sizes[0], sizes[0]);
+			if (pc < place)
+				return pc;
+		}
+	}
+	return 0;
+}
+
+/* Puts in place of where Maglev's code is left where the call returns to. */
+static void resolve_safepoints(const struct v8_heap *h, const struct v8_deopt *d, uint64_t *words,
+			       uint32_t n)
+{
+	uint8_t table[SAFEPOINTS_MAX];
+	uint32_t last = 0, sizes[2];
+	size_t len = sizeof(table);
+
+	while (len >= SAFEPOINTS_MIN && v8_get(h, d->end, table, len) < 0)
+		len /= 2;
+	for (uint32_t i = 2; i < n; i += ENTRY_WORDS)
+		if ((int32_t)(words[i] >> SMI_SHIFT) > (int32_t)last)
+			last = (uint32_t)(words[i] >> SMI_SHIFT);
+	if (len < SAFEPOINTS_MIN || last > d->size)
+		return;
+	sizes[0] = (uint32_t)bytes_of(last + 1);
+	sizes[1] = (uint32_t)bytes_of(n / ENTRY_WORDS);
+	for (uint32_t i = 2; i < n; i += ENTRY_WORDS) {
+		uint32_t place = (uint32_t)(words[i] >> SMI_SHIFT), pc = UINT32_MAX;
+
+		if (place <= last)
+			pc = find_safepoint(table, len, sizes, i / ENTRY_WORDS, place);
+		words[i] = (uint64_t)(pc ? pc : UINT32_MAX) << SMI_SHIFT;
+	}
+}
+
 static int get_entry(const struct v8_heap *h, const struct v8_deopt *d, uint32_t pc, bool near,
 		     struct entry *out)
 {
@@ -117,6 +181,8 @@ static int get_entry(const struct v8_heap *h, const struct v8_deopt *d, uint32_t
 	if (!words)
 		return -ENOMEM;
 	r = v8_get(h, d->data.at + first * 8ULL, words, n * sizeof(*words));
+	if (r == 0 && d->is_maglev)
+		resolve_safepoints(h, d, words, n);
 	if (r == 0)
 		r = find_entry(words, n, pc, near, out) ? 0 : -ENOENT;
 	free(words);
@@ -247,7 +313,7 @@ static bool is_called_at(const struct v8_heap *h, const struct v8_deopt *d, int3
  * The inlining whose frame is the last of those in @frames; of several of one function, that
  * which was called at @position.
  */
-static void find_inlining(const struct v8_heap *h, const struct v8_deopt *d, uint32_t place,
+static bool find_inlining(const struct v8_heap *h, const struct v8_deopt *d, uint32_t place,
 			  const uint8_t *frames, size_t len, int64_t *position)
 {
 	int32_t n = (int32_t)(d->inlined.n / sizeof(struct v8_inlining)), source;
@@ -266,6 +332,25 @@ static void find_inlining(const struct v8_heap *h, const struct v8_deopt *d, uin
 			*position = V8_SOURCE(source, i);
 		}
 	}
+	return best > 0;
+}
+
+/*
+ * Those frames that are the same as another call's are not repeated: the first number tells how far
+ * back that is. 0: it is none.
+ */
+static size_t find_repeated(const uint8_t *frames, uint32_t begin, size_t len)
+{
+	size_t back = 0;
+
+	for (uint32_t i = 0; i < 4 && begin + 1 + i < len; i++) {
+		uint8_t b = frames[begin + 1 + i];
+
+		back |= (size_t)(b & 0x7f) << (7 * i);
+		if (!(b & 0x80))
+			break;
+	}
+	return back <= begin ? back : 0;
 }
 
 void v8_correct_call(const struct v8_heap *h, const struct v8_deopt *d, uint32_t pc, bool near,
@@ -281,7 +366,11 @@ void v8_correct_call(const struct v8_heap *h, const struct v8_deopt *d, uint32_t
 		return;
 	if (e.end < len)
 		len = e.end;
-	if (e.begin < len)
-		find_inlining(h, d, e.place, frames + e.begin, len - e.begin, position);
+	if (e.begin < len &&
+	    !find_inlining(h, d, e.place, frames + e.begin, len - e.begin, position)) {
+		size_t back = find_repeated(frames, e.begin, len);
+
+		(void)find_inlining(h, d, e.place, frames + e.begin - back, back, position);
+	}
 	free(frames);
 }

@@ -32,6 +32,9 @@ bool v8_is_optimized(const struct v8_heap *h, const struct v8_code *c);
 struct v8_deopt {
 	struct v8_array data, literals, inlined;
 	uint64_t shared; /* of the function that it was made for */
+	uint64_t end;    /* of the instructions */
+	uint32_t size;
+	bool is_maglev;
 };
 
 /* A function that was inlined: where, and the number of the literal that it is. */
