@@ -8,8 +8,8 @@
  * They are written in a language whose words change with nearly every version. What does not
  * change is that a frame's begins with the place in its byte code and the literal that is its
  * function; and the place of the innermost one is there without any words. So a
- * function is the one that called if the pair is there. The numbers come in two
- * encodings, with their sign or without.
+ * function is the one that called if the pair is there. The numbers' encoding has
+ * changed once.
  *
  * Maglev's entries have the place where the code is left instead of that of the call; which call
  * that is of, the table of safepoints says behind the instructions: where the call returns to, the
@@ -33,6 +33,7 @@ enum {
 	PAIR_MAX = 16,
 	SAFEPOINTS_MAX = 8192, /* bytes read of the table */
 	SAFEPOINTS_MIN = 64,
+	ABOVE_SINCE = 9, /* the version */
 	SMI_SHIFT = 32,
 };
 
@@ -191,36 +192,29 @@ static int get_entry(const struct v8_heap *h, const struct v8_deopt *d, uint32_t
 
 /* ---- its frames ---------------------------------------------------------------------- */
 
-enum encoding { ENCODING_SIGNED, ENCODING_MIXED, ENCODING_OLD, N_ENCODINGS };
-
-static size_t put_number(uint32_t v, bool is_signed, bool old, uint8_t *out)
+/* Seven bits in a byte, with whether more follow above them, or below them; the sign is below. */
+static size_t put_number(uint32_t v, bool below, uint8_t *out)
 {
+	uint64_t rest = (uint64_t)v << 1;
 	size_t n = 0;
-	uint64_t u = is_signed ? (uint64_t)v << 1 : v;
 
 	do {
-		uint8_t bits = u & 0x7f;
+		uint8_t bits = rest & 0x7f;
 
-		u >>= 7;
-		out[n++] = (uint8_t)(old ? bits << 1 | (u != 0) : bits | (u ? 0x80 : 0));
-	} while (u);
+		rest >>= 7;
+		out[n++] = (uint8_t)(below ? bits << 1 | (rest != 0) : bits | (rest ? 0x80 : 0));
+	} while (rest);
 	return n;
-}
-
-static size_t put_pair(uint32_t place, uint32_t literal, enum encoding e, uint8_t out[PAIR_MAX])
-{
-	size_t n = put_number(place, true, e == ENCODING_OLD, out);
-
-	return n + put_number(literal, e != ENCODING_MIXED, e == ENCODING_OLD, out + n);
 }
 
 /* Where in @frames the last one is of @literal, plus 1; 0: none is. */
 static size_t find_pair(const uint8_t *frames, size_t len, uint32_t place, uint32_t literal,
-			enum encoding e)
+			bool below)
 {
 	uint8_t pair[PAIR_MAX];
-	size_t n = put_pair(place, literal, e, pair);
+	size_t n = put_number(place, below, pair);
 
+	n += put_number(literal, below, pair + n);
 	for (size_t at = len; at > n; at--)
 		if (!memcmp(frames + at - n, pair, n))
 			return at;
@@ -289,15 +283,14 @@ static size_t find_frame(const struct v8_heap *h, const struct v8_deopt *d, int3
 			 uint32_t place, const uint8_t *frames, size_t len)
 {
 	int32_t literal = literal_of(h, d, i);
-	size_t last = 0;
+	size_t at;
 
-	for (int e = 0; e < N_ENCODINGS && literal >= 0; e++) {
-		size_t at = find_pair(frames, len, place, (uint32_t)literal, (enum encoding)e);
-
-		if (at > last)
-			last = at;
-	}
-	return last;
+	if (literal < 0)
+		return 0;
+	at = find_pair(frames, len, place, (uint32_t)literal, false);
+	if (!at && h->vm->major < ABOVE_SINCE)
+		at = find_pair(frames, len, place, (uint32_t)literal, true);
+	return at;
 }
 
 /* Was inlining @i called at @position? */
