@@ -139,7 +139,9 @@ WALK_FN int perl_step(__u32 which, __u32 slot)
 	}
 	w->vm_at -= n;
 	type = w->vm_frame.bytes[0];
-	if ((type & PERL_TYPE_MASK) == PERL_TYPE_SUB) {
+	if ((type & PERL_TYPE_MASK) == PERL_TYPE_SUB && type & PERL_SUB_REGEX) {
+		perl_push_cop(w, perl, slot, PERL_REGEX);
+	} else if ((type & PERL_TYPE_MASK) == PERL_TYPE_SUB) {
 		perl_push_sub(w, slot, w->vm_frame.words[(perl->context_cv >> 3) & 15]);
 	} else if ((type & PERL_TYPE_MASK) == PERL_TYPE_EVAL && !(type & PERL_EVAL_BLOCK)) {
 		perl_push_cop(w, perl, slot, PERL_FILE);

@@ -29,6 +29,8 @@ enum {
 	PERL_TYPE_MASK = 15,
 	PERL_TYPE_SORT_BLOCK = 0,
 	PERL_TYPE_SUB = 9,
+	PERL_SUB_REGEX =
+		0x80, /* code in a regular expression: no sub of its own, though it has a CV */
 	PERL_TYPE_EVAL = 11,
 	PERL_EVAL_BLOCK = 0xc0, /* eval {} and try {} are no code of their own */
 	PERL_COP_LINE = 36,
@@ -41,8 +43,8 @@ enum {
 	PERL_CV_FILE = 64,
 };
 
-/* What an address is of, in its low bits: a sub, a file's code, a block of sort. */
-enum { PERL_SUB = 0, PERL_FILE = 1, PERL_SORT = 2, PERL_KIND_MASK = 7 };
+/* What an address is of, in its low bits: a sub, a file's code, a block of sort, of a regex. */
+enum { PERL_SUB = 0, PERL_FILE = 1, PERL_SORT = 2, PERL_REGEX = 3, PERL_KIND_MASK = 7 };
 
 /*
  * What cookies are made of. Closures are copies of one sub, and what eval()

@@ -9,6 +9,7 @@ main("perl", "perl/shapes.pl", {
     "recursion": [TOP + "main::recursion " + "main::down " * 501 + "main::hot ..."],
     "callback": [TOP + "main::callback main::by_number main::hot ..."],
     "sort_block": [TOP + r"main::sort_block \{sort.block\} main::hot ..."],
+    "regex_code": [TOP + r"main::regex_code \{regex.code\} main::hot ..."],
     "closures": [TOP + "main::closures main::__ANON__ main::__ANON__ main::hot ..."],
     "evaluated": [TOP + r"main::evaluated main::hot ...", TOP + r"main::evaluated .* main::hot ..."],
     "handled": [TOP + "main::handled main::__ANON__ main::hot ..."],

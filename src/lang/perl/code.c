@@ -133,6 +133,8 @@ static int read_file_code(const struct lang_process *p, uint64_t file, uint32_t 
 	base = base ? base + 1 : out->file;
 	if (kind == PERL_SORT)
 		out->name = strdup("{sort block}");
+	else if (kind == PERL_REGEX)
+		out->name = strdup("{regex code}");
 	else if (asprintf(&out->name, "<%s>", base) < 0)
 		out->name = NULL;
 	return out->name ? 0 : -ENOMEM;

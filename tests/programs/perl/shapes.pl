@@ -50,6 +50,8 @@ sub callback { my @sorted = sort by_number 1 .. 20; return }
 
 sub sort_block { my @sorted = sort { hot(200); $a <=> $b } 1 .. 20; return }
 
+sub regex_code { return 'ab' =~ /a(?{ hot() })b/ }
+
 sub closures {
 	my $inner = sub { return hot() };
 	my $outer = sub { return $inner->() };

@@ -207,6 +207,8 @@ static void perl_code_outside_of_subs_is_named_by_its_file(void **state)
 	put(&w, cop + PERL_COP_FILE, memory_add(&w.m, file, sizeof(file)));
 	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_FILE, 7, 0), 0);
 	assert_string_equal(w.f.name, "<job.pl>");
+	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_REGEX, 7, 0), 0);
+	assert_string_equal(w.f.name, "{regex code}");
 	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_SORT, 7, 0), 0);
 	assert_string_equal(w.f.name, "{sort block}");
 	forget(&w);
