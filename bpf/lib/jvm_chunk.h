@@ -74,7 +74,7 @@ WALK_FN int jvm_enter_chunk(__u32 which)
 {
 	struct walk *w = walk_get(which);
 	const struct jvm_vm *vm;
-	__u32 sp = 0, size = 0, bottom = 0;
+	__u32 sp = 0, size = 0, bottom = 0, end = 0;
 	__u64 chunk, at, pc = 0;
 
 	if (!w)
@@ -83,21 +83,23 @@ WALK_FN int jvm_enter_chunk(__u32 which)
 	if (!vm || !vm->chunk_stack || w->chunk_end)
 		return WALK_STOP;
 	chunk = jvm_next_chunk(w, vm);
-	/* an empty one may be the last */
-	for (int i = 0; i < 2 && chunk && sp >= size; i++) {
+	/* an empty one may be the last; what its outermost frame was called with may be left */
+	for (int i = 0; i < 2 && chunk && sp >= end; i++) {
 		if (i)
 			chunk = jvm_reference(vm, chunk + vm->chunk_parent);
 		if (read_user(&sp, sizeof(sp), chunk + vm->chunk_sp) ||
 		    read_user(&size, sizeof(size), chunk + vm->chunk_size) ||
 		    read_user(&bottom, sizeof(bottom), chunk + vm->chunk_bottom) ||
-		    read_user(&pc, sizeof(pc), chunk + vm->chunk_pc))
+		    read_user(&pc, sizeof(pc), chunk + vm->chunk_pc) ||
+		    size > JVM_CHUNK_WORDS_MAX || bottom > size)
 			return WALK_STOP;
+		end = vm->chunk_args ? size - bottom : bottom;
 	}
-	if (!chunk || sp >= size || size > JVM_CHUNK_WORDS_MAX || bottom > size || !pc)
+	if (!chunk || sp >= end || !pc)
 		return WALK_STOP;
 	at = chunk + vm->chunk_stack;
 	w->chunk = chunk;
-	w->chunk_end = at + (vm->chunk_args ? size - bottom : bottom) * 8ULL;
+	w->chunk_end = at + end * 8ULL;
 	w->chunk_return = w->regs[UREG_RSP];
 	at += sp * 8ULL;
 	return walk_to_caller(w, pc, at, at - JVM_CHUNK_LINK, w->regs[UREG_RBX]);

@@ -134,11 +134,14 @@ def judge_signatures(java):
 def judge_unmounted(java, args):
     """A virtual thread: its frames, most of them in the heap, then its carrier's."""
     recording = record("--", *java.run("unmounted", *args))
-    recording.stacks = [s for s in recording.stacks if is_in(s, r"Shapes\.hot")]
-    recording.judge("unmounted", r"... java\.util\.concurrent\.ForkJoinWorkerThread\.run ... "
-                    r"jdk\.internal\.vm\.Continuation\.run ... java\.lang\.VirtualThread\.run ... "
-                    r"Shapes\.inVirtualThread " + r"Shapes\.rounds " * 9 + r"Shapes\.hot ...",
-                    leaf=r"Shapes\.hot", share=0.97)
+    hot = [s for s in recording.stacks if is_in(s, r"Shapes\.hot")]
+    for within, chain in (("twice", ""), ("rounds", r"Shapes\.rounds " * 8)):
+        Recording([s for s in hot if is_in(s, rf"Shapes\.{within}")], recording.said,
+                  recording.status).judge(
+            "unmounted", r"... java\.util\.concurrent\.ForkJoinWorkerThread\.run ... "
+            r"jdk\.internal\.vm\.Continuation\.run ... java\.lang\.VirtualThread\.run ... "
+            rf"Shapes\.inVirtualThread {chain}Shapes\.{within} Shapes\.hot ...",
+            leaf=r"Shapes\.hot", share=0.97)
 
 
 def judge_mixed(java):

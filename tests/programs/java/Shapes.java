@@ -176,6 +176,22 @@ public class Shapes {
 		return sum;
 	}
 
+	static int deeper(int n) throws Exception {
+		if (n > 0)
+			return deeper(n - 1) + 1;
+		Thread.sleep(1);
+		return 1;
+	}
+
+	/* Unmounted once more, with more frames than fit where the outer ones are: what is there is used up. */
+	static int twice(int x) throws Exception {
+		Thread.sleep(1);
+		int sum = deeper(40);
+		for (int i = 0; i < 50; i++)
+			sum += hot(x + i);
+		return sum;
+	}
+
 	/* A virtual thread is not told what it takes of the CPU, its process is. */
 	static void inVirtualThread(long ms) {
 		OperatingSystemMXBean process =
@@ -183,7 +199,7 @@ public class Shapes {
 		long end = process.getProcessCpuTime() + ms * 1000000;
 		try {
 			for (int x = 0; process.getProcessCpuTime() < end; x++)
-				sink += rounds(8, x);
+				sink += rounds(8, x) + twice(x);
 		} catch (Exception e) {
 			throw new AssertionError(e);
 		}
