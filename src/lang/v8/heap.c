@@ -100,7 +100,7 @@ static void shape_split_code(uint32_t version, struct v8_shape *s)
 		s->code_size = (uint16_t)(s->code_flags + 4);
 		s->code_deopt = 8;
 		s->code_positions = 16;
-		s->kind_baseline = version >= 1400 ? 11 : 10;
+		s->kind_baseline = version >= 1402 ? 11 : 10;
 		s->bytecode_positions = 24;
 	}
 	s->kind_top = (uint8_t)(s->kind_baseline + 2);
@@ -132,7 +132,7 @@ int v8_heap_init(struct v8_heap *h, const struct v8_vm *vm, uint32_t index,
 	shape_scope(vm, version, &h->shape);
 	shape_deopt(vm, version, &h->shape);
 	h->shape.shared_builtin = vm->f.shared_name > 16 ? 16 : 8;
-	h->shape.kind_regexp = version < 900 ? 4 : version < 1400 ? 3 : 4;
+	h->shape.kind_regexp = version < 900 ? 4 : version < 1402 ? 3 : 4;
 	if (version < 1100) {
 		shape_code(version, &h->shape);
 		/* before there was baseline code, one kind was what it was compiled to */
