@@ -23,6 +23,7 @@
 #include "lang/lang.h"
 #include "proc/maps.h"
 #include "snapshot.h"
+#include "unwind/moment.h"
 #include "unwind/walk.h"
 
 enum { REGIONS_MAX = 1024, REGION_BYTES_MAX = 64 << 20, SPOTS_MAX = 8192, TEXT_MAX = 1 << 16 };
@@ -148,7 +149,7 @@ static size_t walk(struct langs *l, struct image *im, struct unwind_walk_input *
 	in->process = im->process;
 	stack.n_words = unwind_walk(im->walker, in, &stack.words, &complete);
 	stack.n_vm_words = unwind_walk_vm_words(im->walker, &stack.vm_words, &stack.cut);
-	assert(stack.n_vm_words <= VM_WORDS_MAX && stack.n_vm_words % 2 == 0);
+	assert(stack.n_vm_words <= MOMENT_WORDS_MAX && stack.n_vm_words % 2 == 0);
 	return langs_weave(l, &stack, world.woven);
 }
 
