@@ -172,12 +172,12 @@ def probes(shop):
         by_root[re.sub(r"-\d+$", "-TID", s.comm)] += s.count
     expect(by_root == {"writes-TID": n, "second-TID": 2 * n}, by_root, recording.said)
     expect(all(s.frames[-1] == "put" for s in recording.stacks), show(recording.stacks))
-    events = ["-e", "syscalls:sys_enter_write,sched:sched_process_exit", "-e", f"uprobe:{writes}:put+0"]
+    events = ["-e", "syscalls:sys_enter_write,sched:sched_process_exec", "-e", f"uprobe:{writes}:put+0"]
     r = cameo("record", *events, "-c", "1", "-o", pprof, "--", writes, str(n))
     if r.returncode and "tracepoint" in r.stderr:
         raise Skip(r.stderr.strip())
     expect(r.returncode == 0, r.stderr)
-    for name, want in (("syscalls:sys_enter_write", 3 * n), ("sched:sched_process_exit", 2),
+    for name, want in (("syscalls:sys_enter_write", 3 * n), ("sched:sched_process_exec", 1),
                        ("uprobe:writes:put+0", 3 * n)):
         expect(f"{want} samples of {name}" in r.stderr, name, r.stderr)
         table = json.loads(cameo("report", "--json", "--sample-type", name, pprof).stdout)

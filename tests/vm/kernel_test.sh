@@ -37,7 +37,7 @@ guest_script()
 		echo '== off.stderr'
 		cat /tmp/err
 		echo '== probes'
-		cameo record -e sched:sched_process_exit -e uprobe:/bin/${chains[0]##*/}:main \
+		cameo record -e sched:sched_process_exec -e uprobe:/bin/${chains[0]##*/}:main \
 			--format folded -o - -- ${chains[0]##*/} 1 2>&1 >/dev/null
 		echo '== doctor'
 		cameo doctor; echo status \$?
@@ -117,7 +117,7 @@ slept()
 probed()
 {
 	part probes
-	part probes | grep -q ' 1 samples of sched:sched_process_exit, 1 samples of uprobe:.*:main$'
+	part probes | grep -q ' 1 samples of sched:sched_process_exec, 1 samples of uprobe:.*:main$'
 }
 
 # A kernel that does all that an agent wants, and a stack that was recorded there.
