@@ -227,7 +227,7 @@ static void keeps_what_can_not_change(void **state)
 		0);
 	assert_int_equal(agent_config_keep(c, old, &kept), 0);
 	buf_put_byte(&kept, 0);
-	assert_string_equal(kept.data, "freq cpus env");
+	assert_string_equal((const char *)kept.data, "freq cpus env");
 	assert_int_equal(c->freq, 99);
 	assert_string_equal(c->cpus, "0");
 	assert_int_equal(c->env.len, 2);
