@@ -63,7 +63,7 @@ SHAPES = [
     stop, functools.partial(down, 40), lambda: list(generate()), lambda: sorted([Thing(), Thing()]),
     lambda: Thing().value, lambda: Thing().other, lambda: run(Thing().outer()), closed,
     lambda: re.sub("a", lambda m: str(stop()), "a"), lambda: [stop() for _ in "x"],
-    lambda: exec("def nam\u00e9():\n    stop()\n\nnam\u00e9()", {"stop": stop}),
+    lambda: exec("def \u00e9t\u00e9():\n    stop()\n\n\u00e9t\u00e9()", {"stop": stop}),
     lambda: functools.reduce(stop, map(functools.partial(stop, 1), [1, 2])),
     lambda: type("Made", (), {"__init__": lambda self: stop() and None or None})(),
 ]
