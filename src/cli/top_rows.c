@@ -50,6 +50,57 @@ static int add(struct top_rows *out, enum top_section section, const struct entr
 	return vec_push(&out->rows, row);
 }
 
+/* Who calls a function, or whom it calls. */
+struct neighbours {
+	VEC(struct calls_node);
+};
+
+static void neighbours_fini(struct neighbours *n)
+{
+	vec_fini(n);
+}
+
+static int count_neighbour(struct neighbours *to, const struct calls_node *n)
+{
+	for (size_t i = 0; i < to->len; i++) {
+		struct calls_node *have = &to->data[i];
+
+		if (have->entry != n->entry)
+			continue;
+		have->self = top_add(have->self, n->self);
+		have->total = top_add(have->total, n->total);
+		return 0;
+	}
+	return vec_push(to, *n);
+}
+
+/* Those of the function at node @of; where it calls itself, those of that call. */
+static int find_neighbours(struct neighbours *to, const struct calls *c, uint32_t of)
+{
+	int r = 0;
+
+	while (r == 0 && of != CALLS_NONE) {
+		const struct calls_node *f = calls_node(c, of);
+
+		of = CALLS_NONE;
+		for (uint32_t i = f->first_child; r == 0 && i != CALLS_NONE;
+		     i = calls_node(c, i)->next) {
+			if (calls_node(c, i)->entry == f->entry)
+				of = i;
+			else
+				r = count_neighbour(to, calls_node(c, i));
+		}
+	}
+	return r;
+}
+
+static int by_node_total(const void *a, const void *b)
+{
+	const struct calls_node *x = a, *y = b;
+
+	return x->total > y->total ? -1 : x->total < y->total;
+}
+
 static int add_calls(struct top_rows *out, const struct profile *p, const struct top_view *v,
 		     size_t value_num, enum top_section section)
 {
@@ -58,17 +109,22 @@ static int add_calls(struct top_rows *out, const struct profile *p, const struct
 		.direction = section == TOP_SECTION_CALLERS ? CALLS_CALLERS : CALLS_CALLEES,
 		.name = v->function,
 	};
+	_cleanup_(neighbours_fini) struct neighbours found = { 0 };
 	_cleanup_(calls_freep) struct calls *c = NULL;
 	int r = calls_build(&c, p, &opt);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	for (uint32_t i = calls_node(c, 0)->first_child; r == 0 && i != CALLS_NONE;) {
-		const struct calls_node *n = calls_node(c, i);
-		struct entry e = calls_entry(c, n);
+	/* the functions that are called so are below the root */
+	for (uint32_t i = calls_node(c, 0)->first_child; r == 0 && i != CALLS_NONE;
+	     i = calls_node(c, i)->next)
+		r = find_neighbours(&found, c, i);
+	if (found.len)
+		qsort(found.data, found.len, sizeof(*found.data), by_node_total);
+	for (size_t i = 0; r == 0 && i < found.len; i++) {
+		struct entry e = calls_entry(c, &found.data[i]);
 
-		r = add(out, section, &e, n->self, n->total);
-		i = n->next;
+		r = add(out, section, &e, found.data[i].self, found.data[i].total);
 	}
 	return r;
 }
