@@ -883,7 +883,8 @@ def v8():
     for i in range(800):
         head = struct.pack("<4BI", rng.choice((11, 11, 12, 14 | 16, 8, rng.randrange(256))),
                            rng.choice((0x20, 0x30, rng.randrange(256))), rng.randrange(8),
-                           rng.randrange(256), rng.choice((2, 6, rng.getrandbits(32))))
+                           rng.randrange(256),
+                           rng.choice((2, 6, 0x20, 0x30, 0x40, rng.getrandbits(32))))
         patches = [struct.pack("<HQ", rng.randrange(0x4000) & ~rng.choice((0, 3, 7)),
                                rng.choice((rng.getrandbits(64), rng.choice(ODD),
                                            rng.getrandbits(32) << 32, rng.randrange(16) << 32,

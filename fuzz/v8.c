@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A V8 made by hand (tests/unit/lang/v8_memory.c) of which any words are replaced: frames of
- * byte code, optimized and embedded code, the functions inlined there, their names, scopes and
- * lines, of each version's shape. And the tables of positions and a
- * script's text by themselves. All of it ends and
- * stays in its memory.
+ * byte code, optimized and embedded code, the functions inlined there and what the code keeps in
+ * order to be left, their names, scopes and lines, of each version's shape. And the tables of
+ * positions and a script's text by themselves. All of it ends and stays in its memory.
  *
  * An input is a version and places, then {offset, word} to be replaced, which are the tables, too.
  */
@@ -13,7 +12,7 @@
 #include <string.h>
 
 #include "lang/v8/classes.h"
-#include "lang/v8/heap.h"
+#include "lang/v8/reader.h"
 #include "v8_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -38,9 +37,30 @@ static uint64_t no_bias(void *ctx, uint32_t vm)
 	return vm ? 8 : 0;
 }
 
+/* Calls of both functions, by either compiler; frames of the one are the other's. */
+static void put_deopt(struct v8_memory *v)
+{
+	static const struct v8_inlining inlined = { V8_SOURCE(V8_OUTER_CALL, -1), V8_INNER_LITERAL,
+						    0 };
+	static const uint8_t frames[] = { 9, 8, 2, 9, 8, 0, 9, 16, 4, 9, 4, 9 };
+	static const uint8_t table[] = { 0x18, 0, 0x60, 0x28, 1, 0x80, 0x30, 2, 0x90 };
+	struct v8_memory_deopt d = {
+		.entries = { { 0, 0, 0x20 }, { 4, 3, 0x30 }, { 4, 9, 0x40 } },
+		.n_entries = 3,
+		.inlined = &inlined,
+		.n_inlined = 1,
+		.frames = frames,
+		.frames_len = sizeof(frames),
+	};
+
+	v8_memory_put_deopt(v, &d);
+	memcpy(memory_at(&v->m, V8_CODE_AT + V8_CODE_BYTES), table, sizeof(table));
+}
+
 static void make_world(void)
 {
 	v8_memory_init(&world.pristine);
+	put_deopt(&world.pristine);
 	v8_memory_seal(&world.pristine);
 	world.read = world.pristine.m.process.read;
 	world.made = true;
@@ -89,6 +109,25 @@ static void name_all(const uint64_t words[2])
 	}
 }
 
+/* A call of the optimized code, by its frames; @bits: Maglev made it; the last one before counts.
+ */
+static void correct(uint32_t place, uint8_t bits)
+{
+	struct v8_code c = { world.now.code, V8_CODE_AT, V8_CODE_BYTES, 0 };
+	int64_t said = V8_SOURCE(place >> 8 & 0x7f, -1), position = said;
+	struct v8_deopt d;
+	struct v8_heap h;
+
+	if (v8_heap_init(&h, &world.now.v8[1], 1, &world.now.m.process) < 0)
+		return;
+	c.kind = (uint8_t)(h.shape.kind_top - (bits & 1));
+	if (v8_get_deopt(&h, &c, &d) < 0)
+		return;
+	v8_correct_call(&h, &d, place & 0xff, bits & 2, &position);
+	assert(position == said || V8_SOURCE_INLINING(position) < 0 ||
+	       (size_t)V8_SOURCE_INLINING(position) < d.inlined.n / sizeof(struct v8_inlining));
+}
+
 static void read_tables(const uint8_t *data, size_t len, uint32_t place)
 {
 	struct v8_method *methods = NULL;
@@ -132,6 +171,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	words[0] = VM_FRAME_WORD(V8_BUILTIN + (data[2] >> 2 & 1), 1, V8_BLOB_OFF + data[3] * 16);
 	words[1] = VM_PLACE_WORD(V8_PLACE_NONE, 1);
 	name_all(words);
+	for (uint8_t bits = 0; bits < 4; bits++)
+		correct(place, bits);
 	read_tables(data + HEAD, len - HEAD, place);
 	return 0;
 }

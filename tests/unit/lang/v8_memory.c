@@ -17,7 +17,14 @@ enum {
 	TYPE_ARRAY = 175,
 	TYPE_STREAM = 252,
 	MAP_BYTES = 24,
+	KIND_MAGLEV = 12,
 	KIND_TURBOFAN = 13,
+	/* what deoptimization data begins with */
+	DEOPT_FRAMES = 0,
+	DEOPT_LITERALS = 2,
+	DEOPT_SHARED = 6,
+	DEOPT_INLINED = 7,
+	DEOPT_HEAD = 9,
 	/* function scope; a name is kept; an inferred one, too */
 	SCOPE_FLAGS = 2 | 3 << 12 | 1 << 14,
 	N_BUILTINS = 64,
@@ -95,7 +102,8 @@ uint64_t v8_memory_bytes(struct v8_memory *v, const void *data, size_t n)
 	uint64_t at = object(v, TYPE_BYTES, 16 + n);
 
 	memory_put(&v->m, at + 8, smi((int32_t)n));
-	memcpy(memory_at(&v->m, at + 16), data, n);
+	if (n)
+		memcpy(memory_at(&v->m, at + 16), data, n);
 	return at;
 }
 
@@ -160,36 +168,40 @@ static uint64_t code_positions(struct v8_memory *v)
 	return v8_memory_bytes(v, table, n);
 }
 
-static uint64_t deopt_data(struct v8_memory *v)
+void v8_memory_put_deopt(struct v8_memory *v, const struct v8_memory_deopt *d)
 {
-	const struct {
-		uint64_t position;
-		int32_t function, pad;
-	} inlining = { (V8_OUTER_CALL + 1) << 1, 0, 0 };
-	const uint64_t literals[] = { tagged(v->inner) };
-	const uint64_t data[] = { 0,
-				  0,
-				  tagged(array(v, literals, 1)),
-				  0,
-				  0,
-				  0,
-				  tagged(v->outer),
-				  tagged(v8_memory_bytes(v, &inlining, sizeof(inlining))) };
+	const uint64_t literals[] = { tagged(v->inner), tagged(v->outer) };
+	uint64_t words[DEOPT_HEAD + 3 * V8_ENTRIES_MAX] = {
+		[DEOPT_FRAMES] = tagged(v8_memory_bytes(v, d->frames, d->frames_len)),
+		[DEOPT_LITERALS] = tagged(array(v, literals, 2)),
+		[DEOPT_SHARED] = tagged(v->outer),
+		[DEOPT_INLINED] = tagged(
+			v8_memory_bytes(v, d->inlined, d->n_inlined * sizeof(d->inlined[0]))),
+	};
+	size_t n = DEOPT_HEAD;
 
-	return array(v, data, sizeof(data) / sizeof(data[0]));
+	assert(d->n_entries <= V8_ENTRIES_MAX);
+	for (size_t i = 0; i < d->n_entries; i++) {
+		words[n++] = smi(d->entries[i].place);
+		words[n++] = smi(d->entries[i].begin);
+		words[n++] = smi(d->entries[i].pc);
+	}
+	memory_put(&v->m, v->code + 16, tagged(array(v, words, n)));
+	put_u32(v, v->code + 48, d->is_maglev ? KIND_MAGLEV : KIND_TURBOFAN);
 }
 
 static void add_code(struct v8_memory *v)
 {
-	uint64_t stream = V8_CODE_AT - 16, positions = code_positions(v), deopt = deopt_data(v);
+	const struct v8_inlining inlined = { (V8_OUTER_CALL + 1) << 1, V8_INNER_LITERAL, 0 };
+	const struct v8_memory_deopt deopt = { .inlined = &inlined, .n_inlined = 1 };
+	uint64_t stream = V8_CODE_AT - 16, positions = code_positions(v);
 
 	v->code = object(v, TYPE_CODE, 80);
-	memory_put(&v->m, v->code + 16, tagged(deopt));
+	v8_memory_put_deopt(v, &deopt);
 	memory_put(&v->m, v->code + 24, tagged(positions));
 	memory_put(&v->m, v->code + 32, tagged(stream));
 	memory_put(&v->m, v->code + 40, V8_CODE_AT);
-	put_u32(v, v->code + 48, KIND_TURBOFAN);
-	put_u32(v, v->code + 56, 0x100);
+	put_u32(v, v->code + 56, V8_CODE_BYTES);
 	memory_put(&v->m, stream, tagged(map_of(v, TYPE_STREAM)));
 	memory_put(&v->m, stream + 8, tagged(v->code));
 }

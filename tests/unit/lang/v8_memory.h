@@ -5,17 +5,21 @@
  * The heap of a V8 like 11.3's, made by hand in a process's memory: a script with two
  * functions, byte code, and optimized code of the one with the other inlined.
  */
-#include "lang/v8/v8.h"
+#include "lang/v8/reader.h"
 #include "memory.h"
 
 enum {
 	V8_CODE_AT = MEMORY_AT + 0x9000, /* a page of the memory's upper half */
-	V8_CODE_PLACE = 0x20,            /* of a call in the inlined function */
-	V8_BLOB_OFF = 0x5000,            /* offset of the embedded code in the file */
-	V8_OUTER_START = 27,             /* of the functions in the script */
+	V8_CODE_BYTES = 0x100,
+	V8_CODE_PLACE = 0x20, /* of a call in the inlined function */
+	V8_BLOB_OFF = 0x5000, /* offset of the embedded code in the file */
+	V8_OUTER_START = 27,  /* of the functions in the script */
 	V8_INNER_START = 57,
 	V8_INNER_CALL = 64, /* where something is called in the inner one; it, in the outer one */
 	V8_OUTER_CALL = 35,
+	V8_INNER_LITERAL = 0, /* the functions as literals of the code */
+	V8_OUTER_LITERAL = 1,
+	V8_ENTRIES_MAX = 8,
 };
 
 struct v8_memory {
@@ -37,6 +41,22 @@ uint64_t v8_memory_cons(struct v8_memory *v, uint64_t first, uint64_t second, ui
 /* A function in the script. Strings may be 0. */
 uint64_t v8_memory_function(struct v8_memory *v, uint64_t name, uint64_t inferred, int32_t start,
 			    int32_t end);
+
+/* What the code keeps in order to be left. */
+struct v8_memory_deopt {
+	struct v8_memory_entry {
+		int32_t place, begin, pc; /* in the byte code; of its frames; returned to */
+	} entries[V8_ENTRIES_MAX];
+	size_t n_entries;
+	const struct v8_inlining *inlined;
+	size_t n_inlined;
+	const uint8_t *frames;
+	size_t frames_len;
+	bool is_maglev;
+};
+
+/* Gives it to the code, instead of what it has. */
+void v8_memory_put_deopt(struct v8_memory *v, const struct v8_memory_deopt *d);
 
 /* Nothing more is added: the process has all of the memory. */
 void v8_memory_seal(struct v8_memory *v);
