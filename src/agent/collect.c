@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/vec.h"
+#include "bpf/shared/abi.h"
 
 struct stack {
 	size_t at; /* in words */
@@ -277,6 +278,19 @@ size_t collect_bytes(const struct collect *c)
 	       ((size_t)c->stack_index.n_slots + c->thread_index.n_slots +
 		c->sample_index.n_slots) *
 		       sizeof(struct index_slot);
+}
+
+size_t collect_cut(const struct collect *c, size_t max_bytes, uint64_t *words, size_t n)
+{
+	if (!max_bytes || n <= COLLECT_CUT_FRAMES + 1 || collect_bytes(c) <= max_bytes)
+		return n;
+	words[COLLECT_CUT_FRAMES] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_ROOM);
+	return COLLECT_CUT_FRAMES + 1;
+}
+
+bool collect_is_full(const struct collect *c, size_t max_bytes)
+{
+	return max_bytes && collect_bytes(c) > max_bytes + max_bytes / 4;
 }
 
 size_t collect_n_samples(const struct collect *c)

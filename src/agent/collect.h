@@ -76,6 +76,16 @@ size_t collect_times(const struct collect *c, const struct collect_sample *s, ui
 
 size_t collect_bytes(const struct collect *c); /* memory held, for budgets */
 
+/*
+ * Of the @n words of a stack, how many are to be counted: when more than @max_bytes are held,
+ * of a deep one the innermost COLLECT_CUT_FRAMES, and then why there are no more. 0 bytes: no
+ * limit.
+ */
+enum { COLLECT_CUT_FRAMES = 31 };
+size_t collect_cut(const struct collect *c, size_t max_bytes, uint64_t *words, size_t n);
+/* A quarter more than @max_bytes is held: the rest of the samples is to be left out. */
+bool collect_is_full(const struct collect *c, size_t max_bytes);
+
 size_t collect_n_samples(const struct collect *c);
 const struct collect_sample *collect_sample(const struct collect *c, size_t i);
 size_t collect_n_stacks(const struct collect *c);

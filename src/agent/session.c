@@ -34,7 +34,6 @@
 enum {
 	PRIORITY = -15,
 	DRAIN_NS = 20000000,
-	CUT_FRAMES = 31,       /* of a stack for which there is no room */
 	ASK_NS = 150000000,    /* how often threads are asked for their stacks at most, */
 	ASK_THREAD_NS = 50000, /* and so much later for each of them */
 };
@@ -75,19 +74,7 @@ static int session_watch(struct session *s, int fd)
 /* More would be over the limit. */
 static bool is_full(const struct session *s)
 {
-	size_t max = s->opts.max_counts_bytes;
-
-	return max && collect_bytes(s->collect) > max + max / 4;
-}
-
-/* So nearly full that a deep stack is too much: the length that is kept of one of @n in work. */
-static size_t cut_for_room(struct session *s, size_t n)
-{
-	if (!s->opts.max_counts_bytes || n <= CUT_FRAMES + 1 ||
-	    collect_bytes(s->collect) <= s->opts.max_counts_bytes)
-		return n;
-	s->woven[CUT_FRAMES] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_ROOM);
-	return CUT_FRAMES + 1;
+	return collect_is_full(s->collect, s->opts.max_counts_bytes);
 }
 
 /* Time that a thread waited. */
@@ -273,7 +260,7 @@ static void count_stack(struct session *s, const struct record_header *h, size_t
 		t.cpu_plus_1 = h->cpu + 1;
 	if (s->opts.max_stack && n > s->opts.max_stack)
 		n = s->opts.max_stack;
-	n = cut_for_room(s, n);
+	n = collect_cut(s->collect, s->opts.max_counts_bytes, s->woven, n);
 	for (size_t i = h->n_kernel; i < n; i++)
 		if (words[i] >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
 			jits_note(s->jits, h->pid, t.start_ns);

@@ -43,8 +43,8 @@ struct session_opts {
 	bool keep_cpus;     /* tell a thread's samples apart by CPU */
 	uint32_t max_stack; /* frames kept, from the leaf; 0: all */
 	/*
-	 * When the counts hold so much, only the innermost frames of a stack are kept until they
-	 * are swapped; with a quarter more, nothing is counted. 0: all.
+	 * When the counts hold so much, deep stacks are cut until they are swapped: collect_cut();
+	 * when they are full, nothing is counted: collect_is_full(). 0: all.
 	 */
 	size_t max_counts_bytes;
 	bool exclude_self; /* this process and its children */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bpf/shared/abi.h"
 #include "tests/test.h"
 
 static const struct collect_thread thread_a = { .pid = 1, .tid = 1, .comm = "a" };
@@ -121,6 +122,47 @@ static void waits_are_counted_apart_from_what_runs(void **state)
 	collect_free(c);
 }
 
-TEST_GROUP(test_collect, TEST(waits_are_counted_apart_from_what_runs),
-	   TEST(keeps_when_each_sample_was_seen), TEST(counts_equal_stacks_of_a_thread_together),
-	   TEST(tells_events_of_one_stack_apart), TEST(a_new_window_begins_empty))
+/* Shallow stacks are not; without a limit, none is. */
+static void deep_stacks_are_cut_when_there_is_hardly_any_room(void **state)
+{
+	enum { DEEP = COLLECT_CUT_FRAMES + 2 };
+	uint64_t words[DEEP], as_it_was[DEEP];
+	struct collect *c;
+	size_t held;
+
+	for (size_t i = 0; i < DEEP; i++)
+		words[i] = as_it_was[i] = i;
+	assert_int_equal(collect_new(&c, false), 0);
+	collect_add(c, &thread_a, 0, words, DEEP);
+	held = collect_bytes(c);
+	assert_int_equal(collect_cut(c, 0, words, DEEP), DEEP);
+	assert_int_equal(collect_cut(c, held, words, DEEP), DEEP);
+	assert_int_equal(collect_cut(c, held - 1, words, DEEP - 1), DEEP - 1);
+	assert_memory_equal(words, as_it_was, sizeof(words));
+	assert_int_equal(collect_cut(c, held - 1, words, DEEP), COLLECT_CUT_FRAMES + 1);
+	assert_memory_equal(words, as_it_was, COLLECT_CUT_FRAMES * sizeof(*words));
+	assert_int_equal(words[COLLECT_CUT_FRAMES], FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_ROOM));
+	collect_free(c);
+}
+
+static void counts_are_full_a_quarter_beyond_the_limit(void **state)
+{
+	uint64_t x[64] = { 1 };
+	struct collect *c;
+	size_t held;
+
+	assert_int_equal(collect_new(&c, false), 0);
+	collect_add(c, &thread_a, 0, x, 64);
+	held = collect_bytes(c);
+	assert_false(collect_is_full(c, 0));
+	assert_false(collect_is_full(c, held));
+	assert_false(collect_is_full(c, held - held / 8));
+	assert_true(collect_is_full(c, held / 2));
+	collect_free(c);
+}
+
+TEST_GROUP(test_collect, TEST(deep_stacks_are_cut_when_there_is_hardly_any_room),
+	   TEST(counts_are_full_a_quarter_beyond_the_limit),
+	   TEST(waits_are_counted_apart_from_what_runs), TEST(keeps_when_each_sample_was_seen),
+	   TEST(counts_equal_stacks_of_a_thread_together), TEST(tells_events_of_one_stack_apart),
+	   TEST(a_new_window_begins_empty))
