@@ -496,6 +496,7 @@ static void apply_config(struct agent *a)
 		return;
 	}
 	take_config(a, c);
+	session_keep_cpus(a->session, list_has(c->labels, "cpu"));
 	a->next_draw_ns = 0;
 	namer_set_labeler(a->namer, labeler);
 	agent_log(a, "level=info msg=\"config taken\"");

@@ -669,6 +669,11 @@ int session_stop(struct session *s, struct err *err)
 	return r < 0 ? err_set(err, r, "reading samples: %s", strerror(-r)) : 0;
 }
 
+void session_keep_cpus(struct session *s, bool keep)
+{
+	s->opts.keep_cpus = keep;
+}
+
 struct langs *session_langs(struct session *s)
 {
 	return s->langs;

@@ -103,6 +103,8 @@ void session_sweep_files(struct session *s, const struct collect *kept);
 size_t session_table_bytes(const struct session *s, uint32_t id, uint64_t *out_rows);
 /* Whether that program has ended. */
 bool session_has_ended(struct session *s, uint32_t pid, uint64_t start_ns);
+/* Tell a thread's samples apart by CPU from now on, or no more. */
+void session_keep_cpus(struct session *s, bool keep);
 /* Sampling stops for a while, or goes on. */
 int session_pause(struct session *s, bool pause);
 struct files *session_files(struct session *s);

@@ -30,6 +30,7 @@ class Agent:
     def __init__(self, shop, *flags, to_dir=True, wrapper=()):
         self.dir = shop.path(f"windows-{time.monotonic_ns()}")
         self.log = shop.path(f"log-{time.monotonic_ns()}")
+        self.read = {}  # the samples of each window's file: it is whole when it gets its name
         argv = [*wrapper, cameo.CAMEO, "agent", "--metrics", "127.0.0.1:0", *flags]
         if to_dir:
             argv += ["--dir", self.dir]
@@ -69,11 +70,15 @@ class Agent:
 
     def samples(self, comm):
         """The samples of a program in all windows."""
-        found = []
-        for path in self.files():
-            with open(path, "rb") as f:
-                found += [s for s in Profile(f.read()).samples if s[1].get("comm") == comm[:15]]
-        return found
+        return [s for s in self.all_samples() if s[1].get("comm") == comm[:15]]
+
+    def all_samples(self):
+        paths = self.files()
+        for path in paths:
+            if path not in self.read:
+                with open(path, "rb") as f:
+                    self.read[path] = Profile(f.read()).samples
+        return [s for path in paths for s in self.read[path]]
 
     def get(self, path):
         url = re.search(r"http://[^/\s\"]+", self.said())[0]
@@ -216,7 +221,7 @@ def tells_what_it_does(shop):
 
 
 def takes_another_config(shop):
-    """SIGHUP: a new rule holds at once; a mistake is told and changes nothing; what can't change is told"""
+    """SIGHUP: a new rule and label hold at once; a mistake is told and changes nothing; what can't change is told"""
     config = shop.path("agent.conf")
     program = cameo.spawn(shop.link(shop.c("chain"), "reloaded"), "100000")
 
@@ -231,9 +236,11 @@ def takes_another_config(shop):
     try:
         with Agent(shop, "--config", config) as agent:
             agent.wait(lambda: "reloaded" in service(), "samples")
-            write("freq = 19\nwindow = 1s\nenv = HOME\nrule = comm=reloaded : set service_name second\n")
+            write("freq = 19\nwindow = 1s\nenv = HOME\nrule = comm=reloaded : set service_name second\n"
+                  "labels = comm,cpu\n")
             agent.process.send_signal(signal.SIGHUP)
             agent.wait(lambda: "second" in service(), "the new name")
+            agent.wait(lambda: any("cpu" in s[1] for s in agent.samples("reloaded")), "its CPUs")
             write("freq = 99\nwidnow = 1s\n")
             agent.process.send_signal(signal.SIGHUP)
             agent.wait(lambda: "widnow" in agent.said(), "the complaint")
@@ -310,7 +317,7 @@ def leaves_itself_out(shop):
             agent.wait(lambda: agent.samples(f"oncpu{cpus[0]}"), "samples of that CPU")
     finally:
         cameo.end(*programs)
-    samples = [s for path in agent.files() for s in Profile(open(path, "rb").read()).samples]
+    samples = agent.all_samples()
     expect(samples, "nothing was sampled", agent.said())
     own = [s for s in samples if s[1].get("pid") == agent.process.pid]
     expect(not own, "its own samples:", *own[:3])
