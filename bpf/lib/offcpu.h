@@ -167,6 +167,13 @@ static __always_inline int off_draw(__u64 now, __u32 tid, __u8 k)
 	return !(random >> 40 & ((1u << (k & 31)) - 1));
 }
 
+/* enum off_chosen, of one that is worth telling */
+static __always_inline __u8 off_chosen_now(void)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes ? OFF_CHOSEN_BUT
+									       : OFF_CHOSEN;
+}
+
 /* enum off_chosen */
 static __always_inline __u8 off_choose(struct off_cpu *cpu, struct off_thread *t, __u32 tid,
 				       __u64 now)
@@ -178,8 +185,7 @@ static __always_inline __u8 off_choose(struct off_cpu *cpu, struct off_thread *t
 	if (!off_draw(now, tid, t->shift))
 		return OFF_NOT_CHOSEN;
 	cpu->n_taken++;
-	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes ? OFF_CHOSEN_BUT
-									       : OFF_CHOSEN;
+	return off_chosen_now();
 }
 
 /* ---- out ------------------------------------------------------------------------ */
@@ -415,6 +421,7 @@ int on_wakeup_new(__u64 *ctx)
 		return 0;
 	t->state = OFF_NEW;
 	t->out_ns = t->wake_ns = bpf_ktime_get_ns();
+	t->chosen = off_chosen_now();
 	return 0;
 }
 

@@ -28,7 +28,7 @@ enum {
 
 enum off_chosen {
 	OFF_NOT_CHOSEN,
-	OFF_CHOSEN,     /* its stack was sent */
+	OFF_CHOSEN,     /* its stack was sent; a new thread has none */
 	OFF_CHOSEN_BUT, /* it would have been, but the agent is far behind */
 };
 
