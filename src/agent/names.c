@@ -216,16 +216,25 @@ static const char *find_reason(const struct job *j, const uint32_t *refs, size_t
 	return wait_reason(names + *out_skip, n_names - *out_skip);
 }
 
+/* The second cgroup hierarchy freezes by an ordinary sleep: where it is tells. */
+static const char *state_name(const struct collect_sample *s, const char *reason)
+{
+	if (!s->off_state)
+		return "running";
+	if (s->off_state == OFF_SLEEPING && !strcmp(reason, "frozen"))
+		return off_state_text(OFF_FROZEN);
+	return off_state_text(s->off_state);
+}
+
 static int add_wait_labels(struct job *j, const struct collect_sample *s, const char *reason,
 			   struct profile_label labels[LABELS_MAX], uint32_t *io_n)
 {
-	const char *state = s->off_state ? off_state_text(s->off_state) : "running";
 	int r;
 
 	if (j->what == NAMES_CPU)
 		return 0;
 	labels[*io_n] = (struct profile_label){ .key = j->key_state };
-	r = add_string(j, state, &labels[*io_n].str);
+	r = add_string(j, state_name(s, reason), &labels[*io_n].str);
 	(*io_n)++;
 	if (r < 0 || !s->off_state || !reason[0])
 		return r;

@@ -127,9 +127,22 @@ static bool is_page_fault(const char *const *names, size_t n)
 	return false;
 }
 
+/*
+ * Frozen by the second cgroup hierarchy: an ordinary sleep, where signals are taken. The function
+ * that does it is mostly inlined there; whatever else sleeps in it has one of its own.
+ */
+static bool is_frozen(const char *const *names, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (begins_with(names[i], "__schedule") || begins_with(names[i], "schedule")))
+		i++;
+	return i < n && begins_with(names[i], "get_signal");
+}
+
 const char *wait_reason(const char *const *names, size_t n)
 {
-	const char *reason = NULL;
+	const char *reason = is_frozen(names, n) ? "frozen" : NULL;
 
 	for (size_t i = 0; i < n && !reason; i++)
 		reason = reason_of(names[i]);

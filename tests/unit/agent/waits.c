@@ -42,6 +42,17 @@ static void waiting_for_the_disk_in_a_page_fault_is_a_page_fault(void **state)
 	assert_string_equal(REASON("__schedule", "futex_wait", "exc_page_fault"), "futex");
 }
 
+static void a_sleep_where_signals_are_taken_is_the_freezers(void **state)
+{
+	assert_string_equal(
+		REASON("__schedule", "schedule", "get_signal", "exit_to_user_mode_loop"), "frozen");
+	assert_string_equal(REASON("get_signal", "exit_to_user_mode_loop"), "frozen");
+	assert_string_equal(REASON("__schedule", "schedule", "do_signal_stop", "get_signal"),
+			    "stopped");
+	assert_string_equal(REASON("__schedule", "__cond_resched", "get_signal"), "cpu");
+	assert_string_equal(REASON("__schedule", "some_exit", "get_signal"), "");
+}
+
 static void what_nobody_knows_has_no_reason(void **state)
 {
 	assert_string_equal(REASON("__schedule", "some_driver_read"), "");
@@ -61,4 +72,5 @@ static void what_the_tracepoint_adds_is_skipped(void **state)
 TEST_GROUP(test_waits, TEST(the_kernels_functions_say_what_is_waited_for),
 	   TEST(the_function_nearest_to_the_leaf_decides),
 	   TEST(waiting_for_the_disk_in_a_page_fault_is_a_page_fault),
+	   TEST(a_sleep_where_signals_are_taken_is_the_freezers),
 	   TEST(what_nobody_knows_has_no_reason), TEST(what_the_tracepoint_adds_is_skipped))
