@@ -216,6 +216,66 @@ def asleep(shop):
            waits.show(ours))
 
 
+# ---- held from outside ------------------------------------------------------------------
+
+
+def freezer():
+    """A new cgroup of the second hierarchy that can be frozen; None where there is none."""
+    for top in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        group = f"{top}/cameo-held-{os.getpid()}"
+        if not os.path.exists(f"{top}/cgroup.controllers"):
+            continue
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        if os.path.exists(f"{group}/cgroup.freeze"):
+            return group
+        os.rmdir(group)
+    return None
+
+
+def held(tap, shop):
+    names = {"stop": "a process that is stopped", "trace": "a process that is traced",
+             "kill": "a process that is killed while it waits", "freeze": "a process that is frozen"}
+    states = {"stop": "stopped", "trace": "traced", "kill": "sleeping", "freeze": "frozen"}
+    group = freezer()
+    try:
+        waits = record(shop, shop.c("held", "-pthread"), *filter(None, (group,)))
+    finally:
+        if group:
+            os.rmdir(group)
+    for way, what in names.items():
+        name = f"{what} is told once, and why"
+        if way == "freeze" and not group:
+            tap.skip(name, "no cgroup that can be frozen can be made here")
+        else:
+            tap.run(name, is_held, waits, f"held_{way}", states[way])
+    tap.run("a thread that is moved between CPUs while it sleeps is told once", waits.judge,
+            "wait_moved", "sleep")
+    tap.run("a thread that comes and goes while others wait is told once", waits.judge,
+            "wait_short", "sleep")
+
+
+def is_held(waits, name, state):
+    """It was in that STATE as long as it was held, and its time is the clock's."""
+    ours = [s for s in waits.samples if s[1].get("thread") == name]
+    there = [s for s in ours if "wait_held" in s[0]]
+    found = waits.total(s for s in there if s[1]["state"] == state)
+    beside = waits.total(s for s in ours if s[1]["state"] in ("preempted", "runnable"))
+    least, most = waits.truth[f"{name}.held"]
+    expect(least - NEAR * least - beside <= found <= most + NEAR * most,
+           f"{found} ns {state}, held for {least} to {most} ns", waits.show(ours))
+    expect(all(is_whole(Stack("", s[0], 0)) for s in there), waits.show(there))
+    if name in waits.truth:  # the killed one can't say
+        truth, total = waits.truth[name][0], waits.total(there)
+        expect(-NEAR * truth <= truth - total <= NEAR * truth + beside,
+               f"{total} ns, truth {truth} ns", waits.show(ours))
+
+
+# ---- what comes and goes, and what is refused ---------------------------------------------
+
+
 def many_threads(shop):
     """Threads that come and go leave nothing behind, and their time is told."""
     need("python3")
@@ -224,6 +284,8 @@ def many_threads(shop):
             "    t = threading.Thread(target=lambda: None); t.start(); t.join()")
     waits = record(shop, shutil.which("python3"), "-c", code)
     expect("no room" not in waits.said and waits.samples, waits.said)
+    new = [s for s in waits.samples if s[1]["state"] == "new"]
+    expect(new and {s[0] for s in new} == {("[thread not started]",)}, waits.show(waits.samples))
 
 
 def refusals():
@@ -247,6 +309,7 @@ def main():
         tap.run("--lock is only what waits for locks", lock, shop)
         tap.run("--off-min leaves out, and says so", off_min, shop)
         tap.run("a thread that sleeps all the time is told", asleep, shop)
+        held(tap, shop)
         tap.run("threads may come and go", many_threads, shop)
         tap.run("options that do not go together", refusals)
     tap.done()
