@@ -238,6 +238,35 @@ static void what_a_server_is_too_busy_for_is_sent_again(void **state)
 	end(&s);
 }
 
+static void an_item_goes_where_the_same_server_sends_it_and_nowhere_else(void **state)
+{
+	static const char *const answers[] = {
+		"HTTP/1.1 308 There\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n",
+		STATUS("503 Busy"),
+		"HTTP/1.1 308 There\r\nLocation: http://127.0.0.2:1/x\r\nContent-Length: 0\r\n\r\n",
+		OK,
+	};
+	struct scene s;
+
+	prepare(&s, answers, 4);
+	s.sink.bearer = "secret";
+	assert_int_equal(exporter_new(&s.exporter, &s.opt, NULL), 0);
+	put(&s);
+	fake_server_wait(s.server, 4);
+	stop(&s, FOR_EVER_S);
+	assert_int_equal(s.stats.sinks[0].sent_items, 1);
+	assert_int_equal(fake_server_n_requests(s.server), 4);
+	assert_non_null(strstr(fake_server_request(s.server, 1), "POST /there HTTP/1.1\r\n"));
+	assert_non_null(
+		strstr(fake_server_request(s.server, 1), "Authorization: Bearer secret\r\n"));
+	assert_null(strstr(fake_server_request(s.server, 2), "POST /there "));
+	for (size_t i = 1; i < 4; i++) {
+		assert_int_equal(wire_len(body_of(&s, i)), wire_len(body_of(&s, 0)));
+		assert_memory_equal(body_of(&s, i).p, body_of(&s, 0).p, wire_len(body_of(&s, 0)));
+	}
+	end(&s);
+}
+
 static void what_a_server_refuses_is_dropped_and_said_once(void **state)
 {
 	static const char *const answers[] = {
@@ -364,6 +393,7 @@ TEST_GROUP(test_exporter, TEST(a_pyroscope_server_gets_series_with_labels_and_a_
 	   TEST(credentials_tenant_and_headers_go_with_it),
 	   TEST(a_token_is_read_anew_for_every_request),
 	   TEST(what_a_server_is_too_busy_for_is_sent_again),
+	   TEST(an_item_goes_where_the_same_server_sends_it_and_nowhere_else),
 	   TEST(what_a_server_refuses_is_dropped_and_said_once),
 	   TEST(an_item_that_breaks_the_server_is_not_sent_for_ever),
 	   TEST(a_server_that_never_answers_does_not_hold_up_the_end),
