@@ -3,7 +3,8 @@
 """What functions of Node programs are called, and how much of the time each has.
 
 V8's own profiler is asked about the same run. It names a method without its class, and does not
-tell all that was inlined: what is compared is the time of a function with what it calls.
+tell all that was inlined: what is compared is the time of a function with what it calls. That run
+writes a perf map, too, which has names for the same code.
 """
 import collections
 import glob
@@ -46,8 +47,12 @@ def shares_of_stacks(stacks):
     return {name: weight / whole for name, weight in total.items()} if whole else {}
 
 
+def find_profile(directory):
+    return glob.glob(os.path.join(directory, "*.cpuprofile"))[0]
+
+
 def shares_by_v8(directory):
-    with open(glob.glob(os.path.join(directory, "*.cpuprofile"))[0], encoding="utf-8") as f:
+    with open(find_profile(directory), encoding="utf-8") as f:
         profile = json.load(f)
     nodes = {n["id"]: n for n in profile["nodes"]}
     parents = {c: n["id"] for n in profile["nodes"] for c in n.get("children", ())}
@@ -84,6 +89,22 @@ def judge_names(recording):
     expect(stale * 20 < all_of_them, f"{stale} of {all_of_them} stacks with stale functions")
 
 
+def judge_perf_map(recording, directory):
+    """A function has one frame: by V8's objects, not once more by the map."""
+    pid = os.path.basename(find_profile(directory)).split(".")[3]
+    path = f"/tmp/perf-{pid}.map"
+    expect(os.path.exists(path), f"no {path} was written")
+    with open(path, encoding="utf-8", errors="replace") as f:
+        expect(re.search(r":\S*spin ", f.read()), f"{path} has no name for spin")
+    os.unlink(path)
+    seen = collections.Counter()
+    for stack in recording.stacks:
+        seen["once", [base(n) for n in stack.frames].count("spin") == 1] += stack.count
+        seen["mapped", any(re.match(r"[A-Z]\w+:[*~^+]?\w", n) for n in stack.frames)] += stack.count
+    expect(seen["once", True] > seen["once", False], dict(seen))
+    expect(seen["mapped", True] * 50 < seen["mapped", False], dict(seen))
+
+
 def main():
     need_bpf()
     tap = Tap()
@@ -96,8 +117,10 @@ def main():
             directory = shop.path("profiles")
             os.makedirs(directory)
             recording = record("--", *runtime.command, "--cpu-prof", "--cpu-prof-dir", directory,
-                               runtime.path, str(MS), freq=499)
+                               "--perf-basic-prof", runtime.path, str(MS), freq=499)
             tap.run(f"{runtime.name}: as V8's own profiler", judge_shares, recording, directory)
+            tap.run(f"{runtime.name}: a perf map doubles no names", judge_perf_map, recording,
+                    directory)
     tap.done()
 
 
