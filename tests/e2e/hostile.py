@@ -118,6 +118,21 @@ def false_python(shop, kind, shown):
         expect(all(len(f) < 2000 for f in s.frames), "a very long name")
 
 
+def false_node(shop):
+    """Programs that say they are V8, with nothing true behind it: their frames are whole."""
+    program = shop.c("false_node", "-rdynamic", "-Wl,--hash-style=both")
+    kinds = ("garbage", "circle", "name")
+    recording = record("--", *together([[shop.link(program, f"v8-{kind}"), MS, kind]
+                                        for kind in kinds]))
+    sound(recording)
+    for kind in kinds:
+        shown = "generated code" if kind == "garbage" else "(stale|unreadable) function"
+        shown = rf"\[{shown}\]".replace(" ", ".")
+        recording.judge(f"v8-{kind}", MAIN + "outer " + shown, leaf=shown)
+    for s in recording.stacks:
+        expect(all(len(f) < 2000 for f in s.frames), "a very long name")
+
+
 def main():
     need_bpf()
     tap = Tap()
@@ -134,6 +149,7 @@ def main():
                 "circle", r"\[(stale|unreadable) function\]")
         tap.run("a name of a billion characters", false_python, shop, "name",
                 r"\[(stale|unreadable) function\]")
+        tap.run("programs that say they are V8", false_node, shop)
     tap.done()
 
 
