@@ -5,12 +5,16 @@
 A program's truth of a function is the clock's time in it less the thread's own CPU time: what
 the machine's load adds is in both, so nothing here depends on how busy it is.
 """
+import ctypes
+import errno
 import json
 import os
+import platform
 import shutil
+import struct
 import subprocess
 
-from cameo import CAMEO, DEADLINE_S, PROGRAMS, Skip, Tap, Workshop, cameo, end, expect, \
+from cameo import CAMEO, DEADLINE_S, PROGRAMS, SYS_BPF, Skip, Tap, Workshop, cameo, end, expect, \
     is_whole, need, need_bpf, Stack
 from pprof import Profile
 
@@ -18,6 +22,11 @@ TURNS = 60
 ENOUGH_NS = 50_000_000  # of a wait, to be judged
 NEAR = 0.05
 SUM_NEAR = 0.02
+
+BPF_LINK_CREATE = 28
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
+SECCOMP_RET_ERRNO, SECCOMP_RET_ALLOW = 0x50000, 0x7fff0000
+LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06  # words of a filter
 
 
 # ---- what was recorded -------------------------------------------------------------
@@ -236,21 +245,20 @@ def freezer():
 
 
 def held(tap, shop):
-    names = {"stop": "a process that is stopped", "trace": "a process that is traced",
-             "kill": "a process that is killed while it waits", "freeze": "a process that is frozen"}
-    states = {"stop": "stopped", "trace": "traced", "kill": "sleeping", "freeze": "frozen"}
+    ways = (("stop", "stopped", "is stopped"), ("trace", "traced", "is traced"),
+            ("kill", "sleeping", "is killed while it waits"), ("freeze", "frozen", "is frozen"))
     group = freezer()
     try:
         waits = record(shop, shop.c("held", "-pthread"), *filter(None, (group,)))
     finally:
         if group:
             os.rmdir(group)
-    for way, what in names.items():
-        name = f"{what} is told once, and why"
+    for way, state, what in ways:
+        name = f"a process that {what} is told once, and why"
         if way == "freeze" and not group:
             tap.skip(name, "no cgroup that can be frozen can be made here")
         else:
-            tap.run(name, is_held, waits, f"held_{way}", states[way])
+            tap.run(name, is_held, waits, f"held_{way}", state)
     tap.run("a thread that is moved between CPUs while it sleeps is told once", waits.judge,
             "wait_moved", "sleep")
     tap.run("a thread that comes and goes while others wait is told once", waits.judge,
@@ -288,6 +296,36 @@ def many_threads(shop):
     expect(new and {s[0] for s in new} == {("[thread not started]",)}, waits.show(waits.samples))
 
 
+def refuse_links():
+    """No program can be attached by a link: those at the scheduler's tracepoints are."""
+    words = ((LOAD, 0, 0, 0), (EQUAL, 0, 3, SYS_BPF[platform.machine()]),  # the call's number
+             (LOAD, 0, 0, 16), (EQUAL, 0, 1, BPF_LINK_CREATE),  # its first argument
+             (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EOPNOTSUPP),
+             (RETURN, 0, 0, SECCOMP_RET_ALLOW))
+    code = b"".join(struct.pack("<HBBI", *w) for w in words)
+    code = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("<HxxxxxxQ", len(words), ctypes.addressof(code))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.create_string_buffer(program)):
+        raise OSError(ctypes.get_errno(), "no filter")
+
+
+def unattachable(shop):
+    """Where the scheduler's tracepoints are refused, one line says so and the rest goes on."""
+    out = shop.path("refused.pb.gz")
+    says = "can't attach to the scheduler's tracepoints: Operation not supported"
+    try:
+        wall = cameo("record", "--wall", "-F", "997", "-o", out, "--", shop.c("chain"), "200",
+                     preexec_fn=refuse_links)
+    except subprocess.SubprocessError as e:
+        raise Skip(f"no filter of system calls here: {e}") from e
+    waits = Waits(out, wall.stderr, "", "wall")
+    expect(wall.returncode == 0 and wall.stderr.count(says) == 1, wall.stderr)
+    expect(any("hot" in s[0] for s in waits.samples), waits.show(waits.samples))
+    alone = cameo("record", "--off-cpu", "-o", out, "--", "true", preexec_fn=refuse_links)
+    expect(alone.returncode == 1 and alone.stderr == f"cameo: {says}\n", alone.stderr)
+
+
 def refusals():
     """What does not go together is said."""
     for args, why in ((("--off-cpu", "--wall"), "only one of"), (("--off-min", "1ms"), "goes with"),
@@ -311,6 +349,7 @@ def main():
         tap.run("a thread that sleeps all the time is told", asleep, shop)
         held(tap, shop)
         tap.run("threads may come and go", many_threads, shop)
+        tap.run("without the scheduler's tracepoints the rest goes on", unattachable, shop)
         tap.run("options that do not go together", refusals)
     tap.done()
 
