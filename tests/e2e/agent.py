@@ -21,6 +21,7 @@ from cameo import expect
 from pprof import Profile
 
 
+OFF_CPU = "off_cpu:off_cpu:nanoseconds::"
 ENDS_S = 20  # it takes five; what the machine has to do beside it comes on top
 
 
@@ -482,12 +483,12 @@ class Server:
         with urllib.request.urlopen(rq, timeout=60) as answer:
             return json.load(answer)
 
-    def names(self, service):
+    def names(self, service, what="process_cpu:cpu:nanoseconds:cpu:nanoseconds"):
         """Names of the frames of a service in the last hour."""
         now = int(time.time() * 1000)
         graph = self.ask("/querier.v1.QuerierService/SelectMergeStacktraces",
-                         {"profileTypeID": "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "start": now - 3600000,
-                          "end": now + 60000, "labelSelector": f'{{service_name="{service}"}}'})
+                         {"profileTypeID": what, "start": now - 3600000, "end": now + 60000,
+                          "labelSelector": f'{{service_name="{service}"}}'})
         return graph.get("flamegraph", {}).get("names", [])
 
     def __enter__(self):
@@ -500,23 +501,27 @@ class Server:
 
 
 def speaks_to_our_server(shop):
-    """Cameo's server gets the same by push, OTLP over gRPC and over HTTP; how the agent is it alone is told, by push"""
-    program = cameo.spawn(shop.link(shop.c("chain"), "agentours"), "100000")
+    """Cameo's server gets the same by push, OTLP over gRPC and over HTTP, waits too; how the agent is it alone is told, by push"""
+    programs = [cameo.spawn(shop.link(shop.c("chain"), "agentours"), "100000"),
+                cameo.spawn(shop.link(shop.c("waits", "-pthread"), "agentwaits"), "0", stdin=subprocess.PIPE)]
     try:
         with Server(shop) as pushed, Server(shop) as grpc, Server(shop) as http, Receiver() as pyroscope:
-            with Agent(shop, "-F", "99", "--window", "1s", "--host", "here", "--rule", "comm!=agentours : drop-process",
+            with Agent(shop, "-F", "99", "--window", "1s", "--off-cpu", "--host", "here",
+                       "--rule", "comm!~^agent(ours|waits)$ : drop-process",
                        "--server", pushed.url, "--server", pyroscope.url, "--otlp", grpc.url.replace("http", "grpc"), "--otlp", http.url,
                        to_dir=False) as agent:
                 for server in (pushed, grpc, http):
                     agent.wait(lambda s=server: {"_start", "main", "outer", "middle", "hot"} <= set(s.names("agentours")),
                                f"whole stacks at {server.url}")
+                    agent.wait(lambda s=server: {"_start", "main", "wait_input"} <= set(s.names("agentwaits", OFF_CPU)),
+                               f"where it waits at {server.url}")
                 agent.wait(lambda: pushed.ask("/api/v1/agents")["agents"], "the agent's report")
                 report = pushed.ask("/api/v1/agents")["agents"][0]
                 agent.wait(lambda: len(pyroscope.paths) > 2, "pushes to the other")
                 expect(agent.end() < ENDS_S and agent.process.returncode == 0, agent.said())
             others = grpc.ask("/api/v1/agents")["agents"] + http.ask("/api/v1/agents")["agents"]
     finally:
-        cameo.end(program)
+        cameo.end(*programs)
     expect(report["agent"] == "here" and report["labels"]["version"], report)
     expect(report["values"]["lost"] == 0 and 0 < report["values"]["completeness"] <= 1, report)
     expect(set(pyroscope.paths) == {"/push.v1.PusherService/Push"}, pyroscope.paths)

@@ -344,7 +344,7 @@ class Recorder:
 
 def spawn(*command, **kw):
     return subprocess.Popen([str(w) for w in command], stdout=subprocess.DEVNULL,
-                            stdin=subprocess.DEVNULL, **kw)
+                            **{"stdin": subprocess.DEVNULL, **kw})
 
 
 def end(*processes):

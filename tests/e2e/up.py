@@ -17,6 +17,7 @@ import cameo
 from cameo import expect
 
 TYPE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+OFF_CPU = "off_cpu:off_cpu:nanoseconds::"
 
 
 class Up:
@@ -71,10 +72,10 @@ class Up:
         with urllib.request.urlopen(self.url.rstrip("/") + "/api/v1/agents", timeout=60) as answer:
             return json.load(answer)["agents"]
 
-    def names(self, service):
+    def names(self, service, what=TYPE):
         """Names of the frames of a service in the last hour."""
         now = int(time.time() * 1000)
-        graph = self.ask("SelectMergeStacktraces", profileTypeID=TYPE, start=now - 3600000, end=now + 60000,
+        graph = self.ask("SelectMergeStacktraces", profileTypeID=what, start=now - 3600000, end=now + 60000,
                          labelSelector=f'{{service_name="{service}"}}').get("flamegraph", {})
         return graph.get("names", []), int(graph.get("total", 0))
 
@@ -106,11 +107,14 @@ def only(comm):
 
 
 def shows_what_runs(shop):
-    """What runs can be asked for while it runs, by the program's name and with its functions"""
-    program = cameo.spawn(shop.link(shop.c("chain"), "upchain"), "100000")
+    """What runs, and what waits, can be asked for meanwhile, by the program's name and with its functions"""
+    programs = [cameo.spawn(shop.link(shop.c("chain"), "upchain"), "100000"),
+                cameo.spawn(shop.link(shop.c("waits", "-pthread"), "upwaits"), "0", stdin=subprocess.PIPE)]
     try:
-        with Up(shop.path("shown"), "-F", "99", "--window", "1s", *only("upchain")) as up:
+        with Up(shop.path("shown"), "-F", "99", "--window", "1s", "--off-cpu", "--rule",
+                "comm!~^up(chain|waits)$ : drop-process") as up:
             up.wait(lambda: "hot" in up.names("upchain")[0], "the function that is hot")
+            up.wait(lambda: {"_start", "main", "wait_input"} <= set(up.names("upwaits", OFF_CPU)[0]), "where it waits")
             names, total = up.names("upchain")
             page = urllib.request.urlopen(up.url, timeout=60).read()
             up.wait(lambda: up.agents(), "the agent's report of itself")
@@ -118,7 +122,7 @@ def shows_what_runs(shop):
             up.wait(lambda: "CPUs busy:" in up.text(), "the line of what is hot")
             status = up.end()
     finally:
-        cameo.end(program)
+        cameo.end(*programs)
     expect({"_start", "main", "outer", "middle", "hot"} <= set(names), names)
     expect(total > 0, total)
     for by, row in (("function", "hot"), ("process", "upchain"), ("thread", "upchain")):
