@@ -347,7 +347,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 {
 	_cleanup_(locator_freep) struct locator *locator = NULL;
 	struct summary sum = {
-		.what = rec->opts->what,
+		.what = session_off_refusal(rec->session) ? NAMES_CPU : rec->opts->what,
 		.events = &rec->opts->events,
 		.duration_ns = rec->end_ns - rec->start_ns,
 		.path = rec->opts->path,
