@@ -29,7 +29,8 @@ enum {
 	BEFORE_ENTRIES = 2, /* at least so many elements follow the index of the inlinings */
 	ENTRIES_MAX = 1 << 14,
 	INLININGS_MAX = 1 << 10,
-	FRAMES = 0, /* the index of what describes them */
+	FRAMES = 0,           /* the index of what describes them */
+	FRAMES_MAX = 1 << 14, /* bytes of those of one call */
 	PAIR_MAX = 16,
 	SAFEPOINTS_MAX = 8192, /* bytes read of the table */
 	SAFEPOINTS_MIN = 64,
@@ -304,7 +305,7 @@ static bool is_called_at(const struct v8_heap *h, const struct v8_deopt *d, int3
 
 /*
  * The inlining whose frame is the last of those in @frames; of several of one function, that
- * which was called at @position.
+ * which was called at @position. What is longer than any call's is none.
  */
 static bool find_inlining(const struct v8_heap *h, const struct v8_deopt *d, uint32_t place,
 			  const uint8_t *frames, size_t len, int64_t *position)
@@ -314,6 +315,8 @@ static bool find_inlining(const struct v8_heap *h, const struct v8_deopt *d, uin
 	size_t best = 0, at;
 	uint64_t shared;
 
+	if (len > FRAMES_MAX)
+		return false;
 	if (n > INLININGS_MAX)
 		n = INLININGS_MAX;
 	for (int32_t i = -1; i < n; i++) {

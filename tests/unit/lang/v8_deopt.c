@@ -225,6 +225,23 @@ static void a_corrected_call_is_what_is_shown(void **state)
 	assert_int_equal(calls[1].place, V8_OUTER_START);
 }
 
+static void frames_longer_than_any_calls_are_not_searched(void **state)
+{
+	struct v8_memory *v = *state;
+	static uint8_t frames[1 << 14];
+	struct v8_memory_deopt d = one_call(CALL, frames, sizeof(frames));
+
+	memset(frames, WORD, sizeof(frames));
+	frames[100] = 8;
+	frames[101] = 2 * V8_OUTER_LITERAL;
+	v8_memory_put_deopt(v, &d);
+	assert_int_equal(correct(v, V8_CODE_PLACE, false, V8_SOURCE(V8_INNER_START, 0)),
+			 V8_SOURCE(V8_OUTER_CALL, -1));
+	memory_put(&v->m, v->frames + 8, (uint64_t)(sizeof(frames) + 1) << 32);
+	assert_int_equal(correct(v, V8_CODE_PLACE, false, V8_SOURCE(V8_INNER_START, 0)),
+			 V8_SOURCE(V8_INNER_START, 0));
+}
+
 /* ---- garbage ------------------------------------------------------------------------ */
 
 struct counted {
@@ -338,6 +355,8 @@ int test_v8_deopt(void)
 		cmocka_unit_test_setup_teardown(maglevs_calls_are_found_by_their_safepoints, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_corrected_call_is_what_is_shown, setup, teardown),
+		cmocka_unit_test_setup_teardown(frames_longer_than_any_calls_are_not_searched,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(garbage_in_any_word_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(frames_of_any_bytes_end, setup, teardown),
 	};

@@ -172,7 +172,6 @@ void v8_memory_put_deopt(struct v8_memory *v, const struct v8_memory_deopt *d)
 {
 	const uint64_t literals[] = { tagged(v->inner), tagged(v->outer) };
 	uint64_t words[DEOPT_HEAD + 3 * V8_ENTRIES_MAX] = {
-		[DEOPT_FRAMES] = tagged(v8_memory_bytes(v, d->frames, d->frames_len)),
 		[DEOPT_LITERALS] = tagged(array(v, literals, 2)),
 		[DEOPT_SHARED] = tagged(v->outer),
 		[DEOPT_INLINED] = tagged(
@@ -181,6 +180,8 @@ void v8_memory_put_deopt(struct v8_memory *v, const struct v8_memory_deopt *d)
 	size_t n = DEOPT_HEAD;
 
 	assert(d->n_entries <= V8_ENTRIES_MAX);
+	v->frames = v8_memory_bytes(v, d->frames, d->frames_len);
+	words[DEOPT_FRAMES] = tagged(v->frames);
 	for (size_t i = 0; i < d->n_entries; i++) {
 		words[n++] = smi(d->entries[i].place);
 		words[n++] = smi(d->entries[i].begin);

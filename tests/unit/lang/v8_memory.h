@@ -28,6 +28,7 @@ struct v8_memory {
 	uint64_t maps[512];            /* by instance type */
 	uint64_t script, outer, inner; /* SharedFunctionInfos of the latter */
 	uint64_t code;                 /* the Code; its instructions are at V8_CODE_AT */
+	uint64_t frames;               /* those that its calls have; an array of bytes */
 };
 
 /* All of it; machine 1 is the file. */
