@@ -228,6 +228,19 @@ def asleep(shop):
 # ---- held from outside ------------------------------------------------------------------
 
 
+def can_hold(group):
+    """Can a process be put there, and is it one of those that can be frozen?"""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        try:
+            with open(f"{group}/cgroup.procs", "w", encoding="ascii") as f:
+                f.write(str(process.pid))
+        except OSError:
+            return False
+        finally:
+            end(process)
+    return os.path.exists(f"{group}/cgroup.freeze")
+
+
 def freezer():
     """A new cgroup of the second hierarchy that can be frozen; None where there is none."""
     for top in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
@@ -238,7 +251,7 @@ def freezer():
             os.mkdir(group)
         except OSError:
             continue
-        if os.path.exists(f"{group}/cgroup.freeze"):
+        if can_hold(group):
             return group
         os.rmdir(group)
     return None

@@ -59,6 +59,7 @@ static void wait_in(const char *name, int fd, int ready)
 {
 	int64_t began = now_ns(), at;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, name);
 	at = off_ns();
 	if (write(ready, "x", 1) != 1 || wait_held(fd) != 1)
