@@ -117,7 +117,8 @@ def main():
             directory = shop.path("profiles")
             os.makedirs(directory)
             recording = record("--", *runtime.command, "--cpu-prof", "--cpu-prof-dir", directory,
-                               "--perf-basic-prof", runtime.path, str(MS), freq=499)
+                               "--perf-basic-prof", runtime.path, str(MS), freq=499,
+                               cwd=directory)  # it leaves a log
             tap.run(f"{runtime.name}: as V8's own profiler", judge_shares, recording, directory)
             tap.run(f"{runtime.name}: a perf map doubles no names", judge_perf_map, recording,
                     directory)
