@@ -81,6 +81,9 @@ class Agent:
                     self.read[path] = Profile(f.read()).samples
         return [s for path in paths for s in self.read[path]]
 
+    def idle_samples(self):
+        return [s for s in self.all_samples() if s[1].get("comm", "").startswith("swapper/")]
+
     def get(self, path):
         url = re.search(r"http://[^/\s\"]+", self.said())[0]
         try:
@@ -154,6 +157,7 @@ def labels_processes(shop):
             agent.wait(lambda: all(count(agent.samples(c)) > 20 for c in ("withenv", "ruled", "plain")), "samples")
             agent.wait(lambda: agent.metric("cameo_samples_left_out_total") > 0, "the dropped samples to be counted")
             got = {c: agent.samples(c) for c in ("withenv", "ruled", "dropped", "plain")}
+            idle = agent.idle_samples()
     finally:
         cameo.end(*programs)
     labels = {c: samples[0][1] for c, samples in got.items() if samples}
@@ -164,6 +168,7 @@ def labels_processes(shop):
     expect("host" not in labels["plain"], labels["plain"])
     expect({s[1].get("cpu") for s in got["plain"]} <= set(range(os.cpu_count())), "cpus", *got["plain"][:3])
     expect(not got["dropped"], "samples of a process that a rule drops", *got["dropped"][:3])
+    expect(not idle, "samples of idle CPUs:", *idle[:3])
 
 
 def knows_containers(shop):
@@ -193,12 +198,21 @@ def knows_containers(shop):
     expect(labels.get("service_name") == "prod/web" and labels.get("pod") == "web-0", labels)
 
 
+def idle_seconds():
+    """Of all CPUs together, since the machine runs."""
+    with open("/proc/stat", encoding="ascii") as f:
+        return sum(map(int, f.readline().split()[4:6])) / os.sysconf("SC_CLK_TCK")
+
+
 def tells_what_it_does(shop):
-    """/metrics and /healthz; a line a minute and at the end"""
+    """/metrics and /healthz; a line a minute and at the end; --idle: CPUs with nothing to do are counted"""
     program = cameo.spawn(shop.link(shop.c("chain"), "measured"), "100000")
     try:
-        with Agent(shop, "-F", "99", "--window", "1s") as agent:
+        with Agent(shop, "-F", "99", "--window", "1s", "--idle") as agent:
+            agent.wait(lambda: agent.metric("cameo_windows_total") >= 1, "a window")
+            before = idle_seconds()
             agent.wait(lambda: agent.metric("cameo_windows_total") >= 2, "two windows")
+            idle = idle_seconds() - before
             status, health = agent.get("/healthz")
             text = agent.get("/metrics")[1]
             missing = agent.get("/other")[0]
@@ -217,6 +231,8 @@ def tells_what_it_does(shop):
     expect(re.search(r'^cameo_stacks_total\{language="native",complete="yes",reason=""\} [1-9]', text, re.MULTILINE), text)
     expect(re.search(r'^cameo_unwind_table_bytes\{exe="/', text, re.MULTILINE), text)
     expect(re.search(r"^level=info msg=agent samples=\d+ lost=0 .*sent=\d+", said, re.MULTILINE), said)
+    # a busy machine has no such time
+    expect(idle < 0.5 or agent.idle_samples(), f"{idle} s of nothing to do, and none of it was sampled")
     # on a busy machine there may be no time to name it all, which it says
     expect(agent.process.returncode == ("samples are not sent" in said) and took < ENDS_S, f"ended after {took:.1f} s: {agent.process.returncode}")
 
