@@ -27,7 +27,8 @@ PROGRAMS = {
 
 def chains_of_perf(program, args, data):
     """{chain of symbols, root first: samples} as perf sees it."""
-    r = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "499", "--call-graph",
+    # perf 6.1 aborts on build ids longer than 20 bytes, whose ever they are
+    r = subprocess.run(["perf", "record", "-q", "-B", "-e", "cpu-clock", "-F", "499", "--call-graph",
                         "dwarf,16384", "-o", data, "--", program, *args], capture_output=True,
                        text=True, check=False)
     if r.returncode:

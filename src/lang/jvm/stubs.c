@@ -198,6 +198,19 @@ static int read_blob(const struct vm_tables *tables, uint32_t vm, const struct l
 	return put_name(text, out);
 }
 
+/* "Stub Generator call_stub_stub" is what 26 calls call_stub. */
+static const char *routine_name(char text[TEXT_MAX])
+{
+	static const char before[] = "Stub Generator ", behind[] = "_stub";
+	size_t skip = sizeof(before) - 1, drop = sizeof(behind) - 1, n = strlen(text);
+
+	if (strncmp(text, before, skip) != 0)
+		return text;
+	if (n > skip + drop && !strcmp(text + n - drop, behind))
+		text[n - drop] = '\0';
+	return text + skip;
+}
+
 static int read_routine(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 			uint64_t begin, struct lang_function *out)
 {
@@ -209,7 +222,7 @@ static int read_routine(const struct vm_tables *tables, uint32_t vm, const struc
 		if (all.data[i].begin != begin)
 			continue;
 		read_text(p, all.data[i].name, text);
-		return put_name(text, out);
+		return put_name(routine_name(text), out);
 	}
 	return -ESTALE;
 }

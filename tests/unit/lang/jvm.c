@@ -349,6 +349,20 @@ static void routines_had_a_number_once(void **state)
 	assert_routine(0x40, "[stub: part]");
 }
 
+static void names_of_26_are_those_of_before(void **state)
+{
+	static const char name[] = "Stub Generator part_stub", other[] = "Stub Generator _stub";
+
+	uint64_t at = j.stub + JVM_STUB_CODE; /* its code is not read */
+
+	(void)state;
+	memory_put(&j.m, j.routines + 16, at);
+	memcpy(memory_at(&j.m, at), name, sizeof(name));
+	assert_routine(0x40, "[stub: part]");
+	memcpy(memory_at(&j.m, at), other, sizeof(other));
+	assert_routine(0x40, "[stub: _stub]");
+}
+
 static void routines_that_lead_in_a_circle_or_nowhere_end(void **state)
 {
 	(void)state;
@@ -468,6 +482,7 @@ TEST_GROUP(test_jvm, WITH(a_process_tells_its_heap_and_its_interpreter),
 	   WITH(a_machine_without_those_classes_has_its_frames_elsewhere),
 	   WITH(a_stub_may_stand_for_frames_in_the_heap),
 	   WITH(a_stub_of_many_routines_is_the_one_that_ran), WITH(routines_had_a_number_once),
+	   WITH(names_of_26_are_those_of_before),
 	   WITH(routines_that_lead_in_a_circle_or_nowhere_end), WITH(routines_of_any_size_are_none),
 	   TEST(numbers_of_one_to_five_bytes), TEST(numbers_end_with_their_bytes),
 	   TEST(signed_numbers))
