@@ -12,23 +12,6 @@
 
 int test_v8(void);
 
-static int setup(void **state)
-{
-	struct v8_memory *v = malloc(sizeof(*v));
-
-	if (!v)
-		return -1;
-	v8_memory_init(v);
-	*state = v;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	free(*state);
-	return 0;
-}
-
 static struct lang_function read_function(struct v8_memory *v, uint64_t shared, uint32_t cookie,
 					  int expected)
 {
@@ -449,32 +432,39 @@ static void prefixes_widen_byte_codes(void **state)
 int test_v8(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_function_has_its_name_file_and_lines, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(ends_of_lines_that_v8_has_are_taken, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_script_may_begin_at_a_later_line, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(names_are_as_the_debugger_has_them, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_name_may_be_any_form_of_string, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_string_that_holds_itself_ends, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_function_that_moved_is_stale, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_function_has_its_name_file_and_lines,
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(ends_of_lines_that_v8_has_are_taken,
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(a_script_may_begin_at_a_later_line, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(names_are_as_the_debugger_has_them, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(a_name_may_be_any_form_of_string, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(a_string_that_holds_itself_ends, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(a_function_that_moved_is_stale, v8_memory_setup,
+						v8_memory_teardown),
 		cmocka_unit_test(methods_are_told_by_the_text),
 		cmocka_unit_test(what_is_quoted_is_no_code),
 		cmocka_unit_test(any_text_has_an_end),
-		cmocka_unit_test_setup_teardown(a_method_has_its_class, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_known_of_a_script_is_kept, setup, teardown),
-		cmocka_unit_test_setup_teardown(byte_code_has_its_place, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_inlined_function_is_a_frame_of_its_own, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(code_that_is_gone_leaves_its_function, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(code_of_another_function_is_not_believed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(an_inlining_that_leads_nowhere_is_left_out, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(builtins_have_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_method_has_its_class, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(what_is_known_of_a_script_is_kept, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(byte_code_has_its_place, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(an_inlined_function_is_a_frame_of_its_own,
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(code_that_is_gone_leaves_its_function,
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(code_of_another_function_is_not_believed,
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(an_inlining_that_leads_nowhere_is_left_out,
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(builtins_have_names, v8_memory_setup,
+						v8_memory_teardown),
 		cmocka_unit_test(the_last_entry_up_to_an_offset_counts),
 		cmocka_unit_test(a_number_without_an_end_is_none),
 		cmocka_unit_test(baseline_code_is_counted_by_byte_codes),

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "lang/v8/reader.h"
@@ -20,23 +19,6 @@ static const struct v8_inlining inlined[] = {
 	{ V8_SOURCE(V8_OUTER_START, -1), V8_INNER_LITERAL, 0 },
 	{ V8_SOURCE(V8_OUTER_CALL, -1), V8_INNER_LITERAL, 0 },
 };
-
-static int setup(void **state)
-{
-	struct v8_memory *v = malloc(sizeof(*v));
-
-	if (!v)
-		return -1;
-	v8_memory_init(v);
-	*state = v;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	free(*state);
-	return 0;
-}
 
 /* What is made of @said for a call that returns to @pc. */
 static int64_t correct(struct v8_memory *v, uint32_t pc, bool near, int64_t said)
@@ -341,24 +323,30 @@ static void frames_of_any_bytes_end(void **state)
 int test_v8_deopt(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_call_is_of_the_function_that_its_frame_has, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(the_innermost_frame_is_the_last, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_the_byte_code_says_too_stays, setup, teardown),
-		cmocka_unit_test_setup_teardown(older_frames_have_their_numbers_from_below, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(a_call_is_of_the_function_that_its_frame_has,
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(the_innermost_frame_is_the_last, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(what_the_byte_code_says_too_stays, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(older_frames_have_their_numbers_from_below,
+						v8_memory_setup, v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(frames_that_are_not_repeated_are_another_calls,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(a_calls_frames_end_where_the_next_begin, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(what_ran_after_a_call_is_near_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(maglevs_calls_are_found_by_their_safepoints, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_corrected_call_is_what_is_shown, setup, teardown),
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(a_calls_frames_end_where_the_next_begin,
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(what_ran_after_a_call_is_near_it, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(maglevs_calls_are_found_by_their_safepoints,
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(a_corrected_call_is_what_is_shown, v8_memory_setup,
+						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(frames_longer_than_any_calls_are_not_searched,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(garbage_in_any_word_ends, setup, teardown),
-		cmocka_unit_test_setup_teardown(frames_of_any_bytes_end, setup, teardown),
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(garbage_in_any_word_ends, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(frames_of_any_bytes_end, v8_memory_setup,
+						v8_memory_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "v8_memory.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -319,4 +320,21 @@ void v8_memory_code_frame(struct v8_memory *v, uint32_t offset, bool leaf, uint6
 
 	words[0] = VM_FRAME_WORD(V8_CODE, 1, V8_CODE_AT + offset);
 	words[1] = V8_CODE_WORD(v->outer, leaf, cookie);
+}
+
+int v8_memory_setup(void **state)
+{
+	struct v8_memory *v = malloc(sizeof(*v));
+
+	if (!v)
+		return -1;
+	v8_memory_init(v);
+	*state = v;
+	return 0;
+}
+
+int v8_memory_teardown(void **state)
+{
+	free(*state);
+	return 0;
 }

@@ -34,6 +34,10 @@ struct v8_memory {
 /* All of it; machine 1 is the file. */
 void v8_memory_init(struct v8_memory *v);
 
+/* For a test of its own: *@state is one, then freed. */
+int v8_memory_setup(void **state);
+int v8_memory_teardown(void **state);
+
 /* Objects, without tags. A text has one byte a character. */
 uint64_t v8_memory_string(struct v8_memory *v, const char *text);
 uint64_t v8_memory_wide_string(struct v8_memory *v, const uint16_t *text, size_t n);
