@@ -9,7 +9,7 @@ import struct
 import time
 
 import cameo
-from cameo import PROGRAMS, Recorder, Tap, Workshop, end, expect, need_bpf, spawn
+from cameo import PROGRAMS, Recorder, Tap, Workshop, expect, need_bpf, spawn
 from interpreted import MAIN
 
 BEGIN, PARAMS, STDIN, STDOUT = 1, 4, 5, 6
@@ -61,7 +61,8 @@ def serves(shop, fpm):
                           QUERY_STRING=f"ms={MS}")
             recording = recorder.finish(signal.SIGINT)
     finally:
-        end(server)
+        server.terminate()  # it ends its workers, who have our standard output
+        server.wait(cameo.DEADLINE_S)
     expect(said.endswith(b"served"), said)
     recording.judge(os.path.basename(fpm), MAIN + r"<serve\.php> handle hot ...")
 
