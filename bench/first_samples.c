@@ -60,11 +60,13 @@ static void look(const struct collect *c, struct seen *s, double ms)
 
 static int run(uint32_t hz, uint64_t launch_ns, struct seen *seen, int n, struct err *err)
 {
-	struct sampler_opts opts = {
-		.freq_hz = hz,
-		.kernel = true,
-		.user = true,
-		.max_chunks = TABLE_CHUNKS,
+	struct session_opts opts = {
+		.sampler = {
+			.freq_hz = hz,
+			.kernel = true,
+			.user = true,
+			.max_chunks = TABLE_CHUNKS,
+		},
 	};
 	_cleanup_(session_freep) struct session *s = NULL;
 	double ms = 0;

@@ -9,11 +9,16 @@
 
 #include "bpf/shared/abi.h"
 
+struct fp_record {
+	struct record_header head;
+	__u64 words[KERNEL_FRAMES_MAX];
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct sample_record);
+	__type(value, struct fp_record);
 } records SEC(".maps");
 
 struct {
@@ -29,7 +34,7 @@ SEC("perf_event")
 int on_sample(void *ctx)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	struct sample_record *r;
+	struct fp_record *r;
 	__u32 zero = 0;
 	long n;
 
@@ -42,8 +47,8 @@ int on_sample(void *ctx)
 	r->head.cpu = bpf_get_smp_processor_id();
 	bpf_get_current_comm(r->head.comm, sizeof(r->head.comm));
 	/* no larger than what the kernel fills by default: it zeroes the rest */
-	n = bpf_get_stack(ctx, r->words, KERNEL_FRAMES_MAX * sizeof(__u64), BPF_F_USER_STACK);
-	if (n < 0 || n > (long)(KERNEL_FRAMES_MAX * sizeof(__u64)))
+	n = bpf_get_stack(ctx, r->words, sizeof(r->words), BPF_F_USER_STACK);
+	if (n < 0 || n > (long)sizeof(r->words))
 		return 0;
 	n_samples++;
 	n_frames += n / sizeof(__u64);

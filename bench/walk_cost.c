@@ -103,12 +103,14 @@ static int cameo_warm_up(struct session *s, int tid, struct err *err)
 
 static int cameo_cost(int tid, uint64_t n, struct cost *out, struct err *err)
 {
-	struct sampler_opts opts = {
-		.freq_hz = FREQ_HZ,
-		.user = true,
-		.targets_only = true,
-		.stats = true,
-		.max_chunks = 256,
+	struct session_opts opts = {
+		.sampler = {
+			.freq_hz = FREQ_HZ,
+			.user = true,
+			.targets_only = true,
+			.stats = true,
+			.max_chunks = 256,
+		},
 	};
 	_cleanup_(session_freep) struct session *s = NULL;
 	struct cost before = { 0 }, now;
