@@ -20,10 +20,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <gnutls/crypto.h>
+
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/index.h"
-#include "base/sha256.h"
 #include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
@@ -33,7 +34,7 @@
 #include "symbol/debugfile.h"
 #include "unwind/tables.h"
 
-enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096 };
+enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096, HTL_SHA256 = 32 };
 
 struct file {
 	struct file_info info;
@@ -273,7 +274,7 @@ static int identify(void *ctx)
 /* OpenTelemetry's: of the first and the last 4 KiB, both whole in a small file, and the size. */
 static void hash_htl(struct file *file)
 {
-	uint8_t bytes[2 * HTL_EDGE + 8], sum[SHA256_LEN];
+	uint8_t bytes[2 * HTL_EDGE + 8], sum[HTL_SHA256];
 	uint64_t size = (uint64_t)file->st.st_size, be = htobe64(size);
 	size_t edge = size < HTL_EDGE ? size : HTL_EDGE;
 
@@ -281,7 +282,8 @@ static void hash_htl(struct file *file)
 	    pread(file->info.fd, bytes + edge, edge, (off_t)(size - edge)) != (ssize_t)edge)
 		return;
 	memcpy(bytes + 2 * edge, &be, sizeof(be));
-	sha256(bytes, 2 * edge + sizeof(be), sum);
+	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes, 2 * edge + sizeof(be), sum) < 0)
+		return;
 	for (int i = 0; i < 16; i++)
 		snprintf(file->info.htl_hash + 2 * i, 3, "%02x", sum[i]);
 }

@@ -3,13 +3,23 @@
 
 #include <string.h>
 
+#define OF_THREADS                                                                                 \
+	{ "thread", "thread.name" }, { "tid", "thread.id" },                                       \
+	{                                                                                          \
+		"cpu", "cpu.logical_number"                                                        \
+	}
+
 const struct otlp_rename otlp_labels[] = {
-	{ "thread", "thread.name" },     { "tid", "thread.id" },
-	{ "pid", "process.pid" },        { "comm", "process.executable.name" },
-	{ "cpu", "cpu.logical_number" },
+	OF_THREADS,
+	{ "pid", "process.pid" },
+	{ "comm", "process.executable.name" },
 };
 
 const size_t otlp_n_labels = sizeof(otlp_labels) / sizeof(otlp_labels[0]);
+
+const struct otlp_rename otlp_thread_labels[] = { OF_THREADS, { "pid", NULL }, { "comm", NULL } };
+
+const size_t otlp_n_thread_labels = sizeof(otlp_thread_labels) / sizeof(otlp_thread_labels[0]);
 
 const char *otlp_label_of(const char *attribute)
 {

@@ -13,6 +13,7 @@
 #include "base/armour.h"
 #include "base/err.h"
 #include "codec/gzip.h"
+#include "codec/otlp_labels.h"
 #include "codec/otlp_write.h"
 #include "export/otlp_answer.h"
 #include "export/otlp_resource.h"
@@ -192,8 +193,8 @@ static int add_series(struct encoding *e, const struct export_series *s)
 	const struct otlp_options opt = {
 		.resource = resource,
 		.n_resource = otlp_resource(s, e->sink->host, resource),
-		.labels = otlp_sample_labels,
-		.n_labels = otlp_n_sample_labels,
+		.labels = otlp_thread_labels,
+		.n_labels = otlp_n_thread_labels,
 		.scope_name = "cameo",
 		.scope_version = CAMEO_VERSION,
 		.profile_id = id,

@@ -31,17 +31,6 @@ static const struct name {
 	{ "cgroup", "process.linux.cgroup", false },
 };
 
-const struct otlp_rename otlp_sample_labels[] = {
-	{ "thread", "thread.name" },
-	{ "tid", "thread.id" },
-	{ "cpu", "cpu.logical_number" },
-	/* these are the resource's */
-	{ "pid", NULL },
-	{ "comm", NULL },
-};
-
-const size_t otlp_n_sample_labels = sizeof(otlp_sample_labels) / sizeof(otlp_sample_labels[0]);
-
 static const struct name *name_of(const char *label)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

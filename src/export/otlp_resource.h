@@ -16,7 +16,3 @@ enum { OTLP_RESOURCE_MAX = 64 };
  */
 size_t otlp_resource(const struct export_series *s, const char *host,
 		     struct otlp_attribute out[OTLP_RESOURCE_MAX]);
-
-/* What becomes of the labels of samples. */
-extern const struct otlp_rename otlp_sample_labels[];
-extern const size_t otlp_n_sample_labels;

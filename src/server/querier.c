@@ -47,42 +47,44 @@ static const struct message stack_selector_message = { stack_selector_fields, 1,
 			&stack_selector_message, NULL                                              \
 	}
 
+#define RANGE_FIELDS(first)                                                                        \
+	FIELD(first, "start", MESSAGE_INT, start), FIELD((first) + 1, "end", MESSAGE_INT, end)
+#define QUERY_FIELDS                                                                               \
+	FIELD(1, "profileTypeID", MESSAGE_STRING, type),                                           \
+		FIELD(2, "labelSelector", MESSAGE_STRING, selector), RANGE_FIELDS(3)
+#define FORMAT_FIELD(number)                                                                       \
+	{                                                                                          \
+		number, "format", MESSAGE_INT, offsetof(struct request, format), NULL,             \
+			format_names                                                               \
+	}
+
 static const struct message_field types_fields[] = {
-	FIELD(1, "start", MESSAGE_INT, start),
-	FIELD(2, "end", MESSAGE_INT, end),
+	RANGE_FIELDS(1),
 };
 static const struct message_field names_fields[] = {
 	FIELD(1, "matchers", MESSAGE_STRINGS, matchers),
-	FIELD(2, "start", MESSAGE_INT, start),
-	FIELD(3, "end", MESSAGE_INT, end),
+	RANGE_FIELDS(2),
 };
 static const struct message_field values_fields[] = {
 	FIELD(1, "name", MESSAGE_STRING, name),
 	FIELD(2, "matchers", MESSAGE_STRINGS, matchers),
-	FIELD(3, "start", MESSAGE_INT, start),
-	FIELD(4, "end", MESSAGE_INT, end),
+	RANGE_FIELDS(3),
 };
 static const struct message_field series_fields[] = {
 	FIELD(1, "matchers", MESSAGE_STRINGS, matchers),
 	FIELD(2, "labelNames", MESSAGE_STRINGS, label_names),
-	FIELD(3, "start", MESSAGE_INT, start),
-	FIELD(4, "end", MESSAGE_INT, end),
+	RANGE_FIELDS(3),
 };
 static const struct message_field stacks_fields[] = {
-	FIELD(1, "profileTypeID", MESSAGE_STRING, type),
-	FIELD(2, "labelSelector", MESSAGE_STRING, selector),
-	FIELD(3, "start", MESSAGE_INT, start),
-	FIELD(4, "end", MESSAGE_INT, end),
+	QUERY_FIELDS,
 	FIELD(5, "maxNodes", MESSAGE_INT, max_nodes),
-	{ 6, "format", MESSAGE_INT, offsetof(struct request, format), NULL, format_names },
+	FORMAT_FIELD(6),
 	STACK_SELECTOR(7),
+	/* only these */
 	FIELD(8, "profileIdSelector", MESSAGE_STRINGS, ids),
 };
 static const struct message_field profile_fields[] = {
-	FIELD(1, "profileTypeID", MESSAGE_STRING, type),
-	FIELD(2, "labelSelector", MESSAGE_STRING, selector),
-	FIELD(3, "start", MESSAGE_INT, start),
-	FIELD(4, "end", MESSAGE_INT, end),
+	QUERY_FIELDS,
 	FIELD(5, "maxNodes", MESSAGE_INT, max_nodes),
 	STACK_SELECTOR(6),
 	FIELD(7, "profileIdSelector", MESSAGE_STRINGS, ids),
@@ -93,26 +95,19 @@ static const struct message_field span_fields[] = {
 	FIELD(1, "profileTypeID", MESSAGE_STRING, type),
 	FIELD(2, "labelSelector", MESSAGE_STRING, selector),
 	FIELD(3, "spanSelector", MESSAGE_STRINGS, spans),
-	FIELD(4, "start", MESSAGE_INT, start),
-	FIELD(5, "end", MESSAGE_INT, end),
+	RANGE_FIELDS(4),
 	FIELD(6, "maxNodes", MESSAGE_INT, max_nodes),
-	{ 7, "format", MESSAGE_INT, offsetof(struct request, format), NULL, format_names },
+	FORMAT_FIELD(7),
 };
 static const struct message_field heatmap_fields[] = {
-	FIELD(1, "profileTypeID", MESSAGE_STRING, type),
-	FIELD(2, "labelSelector", MESSAGE_STRING, selector),
-	FIELD(3, "start", MESSAGE_INT, start),
-	FIELD(4, "end", MESSAGE_INT, end),
+	QUERY_FIELDS,
 	FIELD(5, "step", MESSAGE_DOUBLE, step),
 	FIELD(6, "groupBy", MESSAGE_STRINGS, group_by),
 	{ 7, "queryType", MESSAGE_INT, offsetof(struct request, heatmap), NULL, heatmap_names },
 	FIELD(9, "limit", MESSAGE_INT, limit),
 };
 static const struct message_field points_fields[] = {
-	FIELD(1, "profileTypeID", MESSAGE_STRING, type),
-	FIELD(2, "labelSelector", MESSAGE_STRING, selector),
-	FIELD(3, "start", MESSAGE_INT, start),
-	FIELD(4, "end", MESSAGE_INT, end),
+	QUERY_FIELDS,
 	FIELD(5, "groupBy", MESSAGE_STRINGS, group_by),
 	FIELD(6, "step", MESSAGE_DOUBLE, step),
 	{ 7, "aggregation", MESSAGE_INT, offsetof(struct request, aggregation), NULL,

@@ -158,6 +158,30 @@ static int add_block(struct asking *a)
 	return 0;
 }
 
+/* What is done with a window of a series: its time is column 0, its head was column 1. */
+typedef int (*window_fn)(struct asking *a, struct sqlite3_stmt *row, const struct window_head *head,
+			 void *ctx);
+
+static int each_window(struct asking *a, struct sqlite3_stmt *stmt, uint32_t type, window_fn fn,
+		       void *ctx)
+{
+	struct window_head head;
+	int r;
+
+	while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
+		r = window_read_head(sqlite3_column_blob(stmt, 1),
+				     (size_t)sqlite3_column_bytes(stmt, 1), type, &head);
+		if (r == 0)
+			r = fn(a, stmt, &head, ctx);
+		if (r == 0)
+			r = check_deadline(a);
+		if (r < 0)
+			break;
+	}
+	sqlite3_reset(stmt);
+	return damaged(a, r);
+}
+
 static int cmp_ids(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -197,33 +221,30 @@ struct merging {
 	struct stacks *out;
 };
 
+static int merge_window(struct asking *a, struct sqlite3_stmt *row, const struct window_head *head,
+			void *ctx)
+{
+	struct merging *m = ctx;
+	int r;
+
+	if (!is_wanted(a, sqlite3_column_int64(row, 3)))
+		return 0;
+	r = read_block(a, row, 2, m->c->type);
+	if (r == 0)
+		r = add_block(a);
+	if (r < 0)
+		return r;
+	m->out->period = m->out->n_windows++ ? m->out->period : head->period;
+	m->out->duration_ns = stacks_sum(m->out->duration_ns, head->duration_ns);
+	return 0;
+}
+
 static int merge_windows(void *ctx, int64_t start_ns, int64_t end_ns)
 {
 	struct merging *m = ctx;
-	struct asking *a = m->a;
-	struct sqlite3_stmt *stmt = a->rd->blocks;
-	struct window_head head;
-	int r;
 
-	bind_range(stmt, m->c->series, start_ns, end_ns);
-	while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
-		if (!is_wanted(a, sqlite3_column_int64(stmt, 3)))
-			continue;
-		r = window_read_head(sqlite3_column_blob(stmt, 1),
-				     (size_t)sqlite3_column_bytes(stmt, 1), m->c->type, &head);
-		if (r == 0)
-			r = read_block(a, stmt, 2, m->c->type);
-		if (r == 0)
-			r = add_block(a);
-		if (r == 0)
-			r = check_deadline(a);
-		if (r < 0)
-			break;
-		m->out->period = m->out->n_windows++ ? m->out->period : head.period;
-		m->out->duration_ns = stacks_sum(m->out->duration_ns, head.duration_ns);
-	}
-	sqlite3_reset(stmt);
-	return r;
+	bind_range(m->a->rd->blocks, m->c->series, start_ns, end_ns);
+	return each_window(m->a, m->a->rd->blocks, m->c->type, merge_window, m);
 }
 
 static int merge_sum(void *ctx, struct sqlite3_stmt *row)
@@ -326,31 +347,31 @@ static int sum_within(struct asking *a, struct sqlite3_stmt *stmt, uint32_t type
 	return 0;
 }
 
-static int points_of(struct asking *a, const struct chosen *c, const uint8_t *within,
-		     store_point_fn fn, void *ctx)
+/* Who is told of the points of a series. */
+struct pointing {
+	uint32_t type;
+	const uint8_t *within; /* NULL: all nodes count */
+	store_point_fn fn;
+	void *ctx;
+};
+
+static int tell_point(struct asking *a, struct sqlite3_stmt *row, const struct window_head *head,
+		      void *ctx)
 {
-	struct sqlite3_stmt *stmt = within ? a->rd->blocks : a->rd->windows;
-	struct window_head head;
-	int r;
+	const struct pointing *to = ctx;
+	struct store_point p = { .time_ns = sqlite3_column_int64(row, 0), .value = head->total };
+	int r = to->within ? sum_within(a, row, to->type, to->within, &p.value) : 0;
 
+	return r < 0 ? r : to->fn(to->ctx, &p);
+}
+
+static int points_of(struct asking *a, const struct chosen *c, struct pointing *to)
+{
+	struct sqlite3_stmt *stmt = to->within ? a->rd->blocks : a->rd->windows;
+
+	to->type = c->type;
 	bind_range(stmt, c->series, a->sel->start_ns, a->sel->end_ns);
-	while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
-		struct store_point p = { .time_ns = sqlite3_column_int64(stmt, 0) };
-
-		r = window_read_head(sqlite3_column_blob(stmt, 1),
-				     (size_t)sqlite3_column_bytes(stmt, 1), c->type, &head);
-		p.value = head.total;
-		if (r == 0 && within)
-			r = sum_within(a, stmt, c->type, within, &p.value);
-		if (r == 0)
-			r = fn(ctx, &p);
-		if (r == 0)
-			r = check_deadline(a);
-		if (r < 0)
-			break;
-	}
-	sqlite3_reset(stmt);
-	return damaged(a, r);
+	return each_window(a, stmt, c->type, tell_point, to);
 }
 
 int ask_points(struct day_state *d, const struct store_select *sel, store_series_fn series,
@@ -358,6 +379,7 @@ int ask_points(struct day_state *d, const struct store_select *sel, store_series
 {
 	_cleanup_(asking_fini) struct asking a = asking_of(d, sel, err);
 	_cleanup_(freep) uint8_t *within = NULL;
+	struct pointing to = { .fn = point, .ctx = ctx };
 	int r = choose(&a);
 
 	if (r == 0 && sel->n_call_site) {
@@ -367,64 +389,67 @@ int ask_points(struct day_state *d, const struct store_select *sel, store_series
 		r = within ? 0 : -ENOMEM;
 		pthread_rwlock_unlock(&d->lock);
 	}
+	to.within = within;
 	for (size_t i = 0; r == 0 && i < a.chosen.len; i++) {
 		r = view_chosen(&a, &a.chosen.data[i]);
 		if (r == 0)
 			r = series(ctx, a.view.labels.data, a.view.labels.len);
 		if (r == 0)
-			r = points_of(&a, &a.chosen.data[i], within, point, ctx);
+			r = points_of(&a, &a.chosen.data[i], &to);
 	}
 	return r;
 }
 
-static int times_of(struct asking *a, const struct chosen *c, store_times_fn fn, void *ctx)
+/* Who is told of the times in the windows. */
+struct timing {
+	store_times_fn fn;
+	void *ctx;
+};
+
+static int tell_times(struct asking *a, struct sqlite3_stmt *row, const struct window_head *head,
+		      void *ctx)
 {
-	struct sqlite3_stmt *stmt = a->rd->times;
-	struct window_head head;
-	int r;
+	const struct timing *to = ctx;
+	struct store_point p = { .time_ns = sqlite3_column_int64(row, 0), .value = head->total };
+	int r = times_read(&a->times, sqlite3_column_blob(row, 2),
+			   (size_t)sqlite3_column_bytes(row, 2), p.time_ns);
 
-	bind_range(stmt, c->series, a->sel->start_ns, a->sel->end_ns);
-	while ((r = db_step(a->rd->db, stmt, a->err)) > 0) {
-		struct store_point p = { .time_ns = sqlite3_column_int64(stmt, 0) };
-
-		r = window_read_head(sqlite3_column_blob(stmt, 1),
-				     (size_t)sqlite3_column_bytes(stmt, 1), c->type, &head);
-		p.value = head.total;
-		if (r == 0)
-			r = times_read(&a->times, sqlite3_column_blob(stmt, 2),
-				       (size_t)sqlite3_column_bytes(stmt, 2), p.time_ns);
-		if (r == 0)
-			r = fn(ctx, &p, a->times.data, a->times.len);
-		if (r == 0)
-			r = check_deadline(a);
-		if (r < 0)
-			break;
-	}
-	sqlite3_reset(stmt);
-	return damaged(a, r);
+	return r < 0 ? r : to->fn(to->ctx, &p, a->times.data, a->times.len);
 }
 
 int ask_times(struct day_state *d, const struct store_select *sel, store_times_fn fn, void *ctx,
 	      struct err *err)
 {
 	_cleanup_(asking_fini) struct asking a = asking_of(d, sel, err);
+	struct timing to = { fn, ctx };
 	int r = choose(&a);
 
-	for (size_t i = 0; r == 0 && i < a.chosen.len; i++)
-		r = times_of(&a, &a.chosen.data[i], fn, ctx);
+	for (size_t i = 0; r == 0 && i < a.chosen.len; i++) {
+		const struct chosen *c = &a.chosen.data[i];
+
+		bind_range(a.rd->times, c->series, sel->start_ns, sel->end_ns);
+		r = each_window(&a, a.rd->times, c->type, tell_times, &to);
+	}
 	return r;
 }
 
+/* Whose samples are added to which. */
+struct gathering {
+	uint32_t type;
+	struct moments_series series;
+	struct moments *out;
+};
+
 /* One window's samples, with the day's nodes. */
-static int add_moments(struct asking *a, struct sqlite3_stmt *row, uint32_t type,
-		       const struct moments_series *series, struct moments *out)
+static int add_moments(struct asking *a, struct sqlite3_stmt *row, const struct window_head *head,
+		       void *ctx)
 {
-	int64_t time_ns = sqlite3_column_int64(row, 0);
-	int r = read_block(a, row, 2, type);
+	const struct gathering *g = ctx;
+	int r = read_block(a, row, 2, g->type);
 
 	if (r == 0)
 		r = times_read(&a->times, sqlite3_column_blob(row, 3),
-			       (size_t)sqlite3_column_bytes(row, 3), time_ns);
+			       (size_t)sqlite3_column_bytes(row, 3), sqlite3_column_int64(row, 0));
 	if (r == 0)
 		r = times_read_owners(&a->owners, sqlite3_column_blob(row, 4),
 				      (size_t)sqlite3_column_bytes(row, 4), a->times.len,
@@ -433,7 +458,8 @@ static int add_moments(struct asking *a, struct sqlite3_stmt *row, uint32_t type
 		r = grow_sums(a, a->block.nodes[a->block.n - 1]);
 	if (r < 0)
 		return r;
-	return moments_add(out, series,
+	g->out->stacks->period = head->period;
+	return moments_add(g->out, &g->series,
 			   &(struct moments_window){ .times_ns = a->times.data,
 						     .owners = &a->owners,
 						     .nodes = a->block.nodes,
@@ -444,25 +470,14 @@ static int add_moments(struct asking *a, struct sqlite3_stmt *row, uint32_t type
 
 static int moments_of(struct asking *a, const struct chosen *c, struct moments *out)
 {
-	struct sqlite3_stmt *stmt = a->rd->moments;
-	struct window_head head;
+	struct gathering g = { .type = c->type, .out = out };
 	int r = view_chosen(a, c);
-	struct moments_series series = moments_series_of(a->view.labels.data, a->view.labels.len);
 
-	bind_range(stmt, c->series, a->from_ns, a->sel->end_ns);
-	while (r == 0 && (r = db_step(a->rd->db, stmt, a->err)) > 0) {
-		r = window_read_head(sqlite3_column_blob(stmt, 1),
-				     (size_t)sqlite3_column_bytes(stmt, 1), c->type, &head);
-		if (r == 0)
-			r = add_moments(a, stmt, c->type, &series, out);
-		if (r == 0)
-			r = check_deadline(a);
-		if (r < 0)
-			break;
-		out->stacks->period = head.period;
-	}
-	sqlite3_reset(stmt);
-	return damaged(a, r);
+	if (r < 0)
+		return r;
+	g.series = moments_series_of(a->view.labels.data, a->view.labels.len);
+	bind_range(a->rd->moments, c->series, a->from_ns, a->sel->end_ns);
+	return each_window(a, a->rd->moments, c->type, add_moments, &g);
 }
 
 /* The day's nodes become those of the answer. */
