@@ -18,10 +18,9 @@ import urllib.request
 
 import cameo
 from cameo import expect
+from our_server import OFF_CPU, Server
 from pprof import Profile
 
-
-OFF_CPU = "off_cpu:off_cpu:nanoseconds::"
 ENDS_S = 20  # it takes five; what the machine has to do beside it comes on top
 
 
@@ -368,21 +367,9 @@ def status_of(pid):
         return None
 
 
-def children_of(pid):
-    """Of all its threads."""
-    found = []
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        try:
-            with open(f"/proc/{pid}/task/{tid}/children", encoding="ascii") as f:
-                found += [int(p) for p in f.read().split()]
-        except (FileNotFoundError, ProcessLookupError):  # a thread that has ended
-            continue
-    return found
-
-
 def symbolizers(pid):
     """{pid: status} of the children with a filter beside the agent's: the last thing they do to confine themselves."""
-    found = {child: status_of(child) for child in children_of(pid)}
+    found = {child: status_of(child) for child in cameo.children_of(pid)}
     return {child: s for child, s in found.items() if s and int(s["Seccomp_filters"]) > 1}
 
 
@@ -484,58 +471,27 @@ def speaks_otlp(shop):
     expect(not re.search(r"^ *\d+[:{ ]", text, re.MULTILINE), "fields that the layout does not have")
 
 
-class Server:
-    """cameo server on a free port, until the end of the block."""
-
-    def __init__(self, shop):
-        self.process = subprocess.Popen([cameo.CAMEO, "server", "--data", shop.path(f"store-{time.monotonic_ns()}"),
-                                         "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                        text=True)
-        self.url = re.search(r"http://\S+", self.process.stdout.readline())[0].rstrip("/")
-
-    def ask(self, path, question=None):
-        rq = urllib.request.Request(self.url + path, question and json.dumps(question).encode(),
-                                    {"Content-Type": "application/json"})
-        with urllib.request.urlopen(rq, timeout=60) as answer:
-            return json.load(answer)
-
-    def names(self, service, what="process_cpu:cpu:nanoseconds:cpu:nanoseconds"):
-        """Names of the frames of a service in the last hour."""
-        now = int(time.time() * 1000)
-        graph = self.ask("/querier.v1.QuerierService/SelectMergeStacktraces",
-                         {"profileTypeID": what, "start": now - 3600000, "end": now + 60000,
-                          "labelSelector": f'{{service_name="{service}"}}'})
-        return graph.get("flamegraph", {}).get("names", [])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-        self.process.stdout.close()
-
-
 def speaks_to_our_server(shop):
     """Cameo's server gets the same by push, OTLP over gRPC and over HTTP, waits too; how the agent is it alone is told, by push"""
     programs = [cameo.spawn(shop.link(shop.c("chain"), "agentours"), "100000"),
                 cameo.spawn(shop.link(shop.c("waits", "-pthread"), "agentwaits"), "0", stdin=subprocess.PIPE)]
     try:
-        with Server(shop) as pushed, Server(shop) as grpc, Server(shop) as http, Receiver() as pyroscope:
+        with Server(shop.path("pushed")) as pushed, Server(shop.path("grpc")) as grpc, Server(shop.path("http")) as http, \
+                Receiver() as pyroscope:
             with Agent(shop, "-F", "99", "--window", "1s", "--off-cpu", "--host", "here",
                        "--rule", "comm!~^agent(ours|waits)$ : drop-process",
                        "--server", pushed.url, "--server", pyroscope.url, "--otlp", grpc.url.replace("http", "grpc"), "--otlp", http.url,
                        to_dir=False) as agent:
                 for server in (pushed, grpc, http):
-                    agent.wait(lambda s=server: {"_start", "main", "outer", "middle", "hot"} <= set(s.names("agentours")),
+                    agent.wait(lambda s=server: {"_start", "main", "outer", "middle", "hot"} <= s.names("agentours")[0],
                                f"whole stacks at {server.url}")
-                    agent.wait(lambda s=server: {"_start", "main", "wait_input"} <= set(s.names("agentwaits", OFF_CPU)),
+                    agent.wait(lambda s=server: {"_start", "main", "wait_input"} <= s.names("agentwaits", OFF_CPU)[0],
                                f"where it waits at {server.url}")
-                agent.wait(lambda: pushed.ask("/api/v1/agents")["agents"], "the agent's report")
-                report = pushed.ask("/api/v1/agents")["agents"][0]
+                agent.wait(pushed.agents, "the agent's report")
+                report = pushed.agents()[0]
                 agent.wait(lambda: len(pyroscope.paths) > 2, "pushes to the other")
                 expect(agent.end() < ENDS_S and agent.process.returncode == 0, agent.said())
-            others = grpc.ask("/api/v1/agents")["agents"] + http.ask("/api/v1/agents")["agents"]
+            others = grpc.agents() + http.agents()
     finally:
         cameo.end(*programs)
     expect(report["agent"] == "here" and report["labels"]["version"], report)

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CAMEO = os.path.abspath(
@@ -25,10 +26,13 @@ CAMEO = os.path.abspath(
 PROGRAMS = os.path.join(TOP, "tests", "programs")
 DEADLINE_S = 240
 
-# Samples below which a share says nothing, and how many may always be other than they should:
-# a process's first ones are walked from a copy of the stack, which may lack a part.
+# Samples below which a share says nothing; and what may be other than it should: this share of
+# them, or so many in all. A process's first ones are walked from a copy of the stack, which may
+# lack a part; an interrupt may meet a few instructions of the kernel's or the loader's that nobody
+# thought of. What is wrong in Cameo is wrong again and again.
 ENOUGH = 100
-SPARE = 2
+RARE = 0.01
+SPARE = 3
 
 
 # ---- TAP ----------------------------------------------------------------------
@@ -68,8 +72,8 @@ class Tap:
             self.skip(name, e)
         except Failure as e:
             self.line(False, name, str(e))
-        except (OSError, ValueError, subprocess.SubprocessError) as e:
-            self.line(False, name, f"{type(e).__name__}: {e}")
+        except Exception:  # pylint: disable=broad-except  # the other tests go on
+            self.line(False, name, traceback.format_exc())
         else:
             self.line(True, name)
 
@@ -197,6 +201,11 @@ def total(stacks):
     return sum(s.count for s in stacks)
 
 
+def are_rare(some, of, share=RARE):
+    """SOME are so few OF those stacks that nothing follows from them."""
+    return total(some) <= max(share * total(of), SPARE)
+
+
 def user_frames(stack):
     return [f for f in stack.frames if not f.endswith("_[k]")]
 
@@ -242,28 +251,29 @@ class Recording:
         self.stacks = [s._replace(frames=tuple(map(name, s.frames))) if s.comm == comm[:15] else s
                        for s in self.stacks]
 
-    def judge(self, comm, *chains, leaf=".*hot.*", share=0.99, start=START, enough=ENOUGH,
+    def judge(self, comm, *chains, leaf=".*hot.*", share=1 - RARE, start=START, enough=ENOUGH,
               most_elsewhere=0.1):
         """At least SHARE of the samples in LEAF hold one of the whole CHAINS, and nothing is cut.
 
         Each of the chains must be there. What a program does before and after
         (its loader, libc's exit) is not LEAF's, but must reach the bottom of
-        its stack too, and be little.
+        its stack too, and be little. A share never decides over the first SPARE samples.
         """
         ours = self.of(comm)
         expect(total(ours) >= enough, f"{comm}: {total(ours)} samples", show(ours), self.said)
         hot = [s for s in ours if is_in(s, leaf) or not is_whole(s)]
         good = [s for s in hot if is_whole(s) and any(holds(s, c) for c in chains)]
-        expect(total(hot) - total(good) <= max((1 - share) * total(hot), SPARE),
+        bad = [s for s in hot if s not in good]
+        expect(are_rare(bad, hot, 1 - share),
                f"{comm}: {total(good)} of {total(hot)} samples hold {' | '.join(chains)}",
-               "the others:", show([s for s in hot if s not in good]), self.said)
+               "the others:", show(bad), self.said)
         for chain in chains:
             expect(any(holds(s, chain) for s in good), f"{comm}: never {chain}", show(good))
         rest = [s for s in ours if s not in hot]
-        expect(total(rest) <= most_elsewhere * total(ours),
-               f"{comm}: elsewhere than in {leaf}:", show(rest))
+        expect(are_rare(rest, ours, most_elsewhere), f"{comm}: elsewhere than in {leaf}:",
+               show(rest))
         lost = [s for s in rest if not re.fullmatch(start, user_frames(s)[0])]
-        expect(not lost, f"{comm}: does not begin at {start}:", show(lost))
+        expect(are_rare(lost, ours), f"{comm}: does not begin at {start}:", show(lost))
 
 
 def summary(said):
@@ -273,6 +283,12 @@ def summary(said):
     expect(m, "no summary:", said)
     return {"samples": int(m[1]), "processes": int(m[3]), "complete": float(m[5]),
             "lost": int(m[6])}
+
+
+def expect_kept(said):
+    """Of its samples hardly one was lost, on however busy a machine."""
+    n = summary(said)
+    expect(n["lost"] <= RARE * n["samples"], said)
 
 
 def cameo(*args, **kw):
@@ -353,6 +369,29 @@ def end(*processes):
         p.wait()
 
 
+def children_of(pid):
+    """Child processes of PID, of whichever of its threads; none once it has ended."""
+    pids = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
+                pids += map(int, f.read().split())
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return pids
+
+
+def until(event, what, pause_s=0.0):
+    """Wait for what EVENT returns to be true."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        result = event()
+        if result:
+            return result
+        expect(time.monotonic() < deadline, "never happened:", what)
+        time.sleep(pause_s)
+
+
 def cpu_ticks(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii") as f:
         words = f.read().rpartition(")")[2].split()
@@ -361,11 +400,9 @@ def cpu_ticks(pid):
 
 def wait_cpu(*processes, ms=400):
     """Until each process has had so much CPU time more."""
-    until = [cpu_ticks(p.pid) + os.sysconf("SC_CLK_TCK") * ms / 1000 for p in processes]
-    deadline = time.monotonic() + DEADLINE_S
-    while any(cpu_ticks(p.pid) < t for p, t in zip(processes, until)):
-        expect(time.monotonic() < deadline, "processes that do not run")
-        time.sleep(0.02)
+    then = [cpu_ticks(p.pid) + os.sysconf("SC_CLK_TCK") * ms / 1000 for p in processes]
+    until(lambda: all(cpu_ticks(p.pid) >= t for p, t in zip(processes, then)), "processes that run",
+          0.02)
 
 
 def record_while_running(*args, processes):

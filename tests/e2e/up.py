@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """cameo up: what runs is on its page, and nothing is lost when it ends."""
-import json
 import os
 import pty
 import re
@@ -10,17 +9,14 @@ import signal
 import socket
 import subprocess
 import time
-import urllib.error
 import urllib.request
 
 import cameo
 from cameo import expect
-
-TYPE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
-OFF_CPU = "off_cpu:off_cpu:nanoseconds::"
+from our_server import OFF_CPU, Asked, listening
 
 
-class Up:
+class Up(Asked):
     """`cameo COMMAND --data DIR` on a free port, until the end of the block."""
 
     def __init__(self, data, *flags, command="up"):
@@ -32,13 +28,11 @@ class Up:
             argv += ["--metrics", "no"]
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=stderr, stdin=subprocess.DEVNULL)
         os.close(stderr)
-        self.url = None
 
     def __enter__(self):
         line = self.process.stdout.readline().decode()
-        found = re.search(r"http://\S+", line)
-        expect(found, "no URL:", line, self.text())
-        self.url = found[0]
+        expect(line, "it has ended:", self.text())
+        self.url = listening(line)
         return self
 
     def __exit__(self, *_):
@@ -62,23 +56,6 @@ class Up:
             self.said += piece
         return self.said.decode(errors="replace")
 
-    def ask(self, method, **question):
-        rq = urllib.request.Request(f"{self.url}/querier.v1.QuerierService/{method}", json.dumps(question).encode(),
-                                    {"Content-Type": "application/json"})
-        with urllib.request.urlopen(rq, timeout=60) as answer:
-            return json.load(answer)
-
-    def agents(self):
-        with urllib.request.urlopen(self.url.rstrip("/") + "/api/v1/agents", timeout=60) as answer:
-            return json.load(answer)["agents"]
-
-    def names(self, service, what=TYPE):
-        """Names of the frames of a service in the last hour."""
-        now = int(time.time() * 1000)
-        graph = self.ask("SelectMergeStacktraces", profileTypeID=what, start=now - 3600000, end=now + 60000,
-                         labelSelector=f'{{service_name="{service}"}}').get("flamegraph", {})
-        return graph.get("names", []), int(graph.get("total", 0))
-
     def wait(self, condition, what):
         deadline = time.monotonic() + cameo.DEADLINE_S
         while not condition():
@@ -86,18 +63,21 @@ class Up:
             expect(time.monotonic() < deadline, f"waited for {what} in vain:", self.text())
             time.sleep(0.1)
 
+    def is_attached(self):
+        ls = subprocess.run(["ls", "-l", f"/proc/{self.process.pid}/fd"], capture_output=True, text=True, check=False)
+        return "perf_event" in ls.stdout
+
     def end(self):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(cameo.DEADLINE_S)
 
     def server(self):
         """The pid of the process that serves."""
-        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as f:
-            for pid in f.read().split():
-                with open(f"/proc/{pid}/status", encoding="ascii") as status:
-                    if "CapPrm:\t0000000000000000" in status.read() and os.readlink(f"/proc/{pid}/exe") == \
-                            os.readlink(f"/proc/{self.process.pid}/exe"):
-                        return int(pid)
+        for pid in cameo.children_of(self.process.pid):
+            with open(f"/proc/{pid}/status", encoding="ascii") as status:
+                if "CapPrm:\t0000000000000000" in status.read() and os.readlink(f"/proc/{pid}/exe") == \
+                        os.readlink(f"/proc/{self.process.pid}/exe"):
+                    return pid
         return None
 
 
@@ -113,22 +93,22 @@ def shows_what_runs(shop):
     try:
         with Up(shop.path("shown"), "-F", "99", "--window", "1s", "--off-cpu", "--rule",
                 "comm!~^up(chain|waits)$ : drop-process") as up:
-            up.wait(lambda: "hot" in up.names("upchain")[0], "the function that is hot")
-            up.wait(lambda: {"_start", "main", "wait_input"} <= set(up.names("upwaits", OFF_CPU)[0]), "where it waits")
-            names, total = up.names("upchain")
+            chain = {"_start", "main", "outer", "middle", "hot"}
+            up.wait(lambda: chain <= up.names("upchain")[0], "the functions that run")
+            up.wait(lambda: {"_start", "main", "wait_input"} <= up.names("upwaits", OFF_CPU)[0], "where it waits")
+            _, total = up.names("upchain")
             page = urllib.request.urlopen(up.url, timeout=60).read()
-            up.wait(lambda: up.agents(), "the agent's report of itself")
+            up.wait(up.agents, "the agent's report of itself")
             tables = {by: cameo.cameo("top", up.url, "-n", "1", "--by", by) for by in ("function", "process", "thread")}
-            up.wait(lambda: "CPUs busy:" in up.text(), "the line of what is hot")
+            up.wait(lambda: re.search(r"CPUs busy:.*\d+ % hot \(upchain\)", up.text()),
+                    "the line of what is hot")
             status = up.end()
     finally:
         cameo.end(*programs)
-    expect({"_start", "main", "outer", "middle", "hot"} <= set(names), names)
     expect(total > 0, total)
     for by, row in (("function", "hot"), ("process", "upchain"), ("thread", "upchain")):
         expect(re.search(rf"^ *\d+\.\d+% +\d+\.\d+%  {row}$", tables[by].stdout, re.M), by, tables[by])
     expect(b"<!doctype html>" in page.lower(), "no page")
-    expect(re.search(r"\d+ % hot \(upchain\)", up.text()), "not on the line:", up.text()[-500:])
     expect(status == 0, f"status {status}", up.text())
 
 
@@ -138,8 +118,8 @@ def keeps_the_last_window(shop):
     data = shop.path("last")
     try:
         with Up(data, "-F", "199", "--window", "1h", *only("uplast")) as up:
-            time_before = cameo.cpu_ticks(program.pid)
-            up.wait(lambda: cameo.cpu_ticks(program.pid) > time_before + 100, "the program to run")
+            up.wait(up.is_attached, "it samples")
+            cameo.wait_cpu(program, ms=1000)
             expect("hot" not in up.names("uplast")[0], "a window of an hour is over already")
             expect(up.end() == 0, up.text())
     finally:

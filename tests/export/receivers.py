@@ -24,6 +24,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 from cameo import CAMEO, Failure, Skip, Tap  # noqa: E402
+from our_server import Server  # noqa: E402
 
 TOOL = os.path.abspath(sys.argv[2])
 PROTO = os.path.join(os.path.dirname(HERE), "oracle", "otlp.proto")
@@ -748,47 +749,22 @@ def https_checks_the_server():
 
 # Cameo's own server
 
-class Server:
-    def __init__(self):
-        self.dir = tempfile.mkdtemp(dir=WORK)
-        self.process = subprocess.Popen([CAMEO, "server", "--data", self.dir, "--listen", "127.0.0.1:0"],
-                                        stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        need("http://" in line, "the server does not start")
-        self.url = line.split()[-1]
-
-    def query(self, profile_type, selector):
-        import urllib.request
-        body = {"profileTypeID": profile_type, "labelSelector": selector, "maxNodes": 100,
-                "start": START_NS // 10**6 - 60000, "end": START_NS // 10**6 + 60000}
-        request = urllib.request.Request(self.url + "/querier.v1.QuerierService/SelectMergeStacktraces",
-                                         json.dumps(body).encode(), {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request) as f:
-            return json.load(f)["flamegraph"]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-        self.process.stdout.close()
-
 
 def own_server():
     want = sorted(["total", *{n for s in STACKS for n in s}])
-    with Server() as server:
+    around = START_NS // 10**6 - 60000, START_NS // 10**6 + 60000
+    with Server(new_dir()) as server:
         with Exporter("pyroscope=" + server.url) as e:
             e.put(2)
             equal(e.stop()["sent_items"], 1, "sent: " + e.log())
-        graph = server.query("process_cpu:samples:count:cpu:nanoseconds", '{service_name="shop",pid="101"}')
+        graph = server.graph(*around, '{service_name="shop",pid="101"}', "process_cpu:samples:count:cpu:nanoseconds")
         equal(sorted(graph["names"]), want, "functions")
         equal(int(graph["total"]), 6, "samples")
-    with Server() as server:
+    with Server(new_dir()) as server:
         with Exporter("otlp=" + server.url) as e:
             e.put(2)
             equal(e.stop()["sent_items"], 1, "sent: " + e.log())
-        graph = server.query("process_cpu:cpu:nanoseconds:cpu:nanoseconds", '{service_name="shop"}')
+        graph = server.graph(*around, '{service_name="shop"}')
         equal(sorted(graph["names"]), want, "functions")
         equal(int(graph["total"]), 12 * PERIOD_NS, "time")
 
