@@ -6,6 +6,7 @@ A ClickHouse of its own is started on loopback, with its data in a directory of 
 CAMEO_TEST_CLICKHOUSE is one that runs already (http://HOST:PORT).
 """
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -30,10 +31,19 @@ USERS = """<yandex><profiles><default/></profiles><users><default><password></pa
 """
 
 
+# The kernel gives ports above these to whoever connects: other tests do so by the thousand.
+PORTS = range(20000, 32000)
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    for port in random.sample(PORTS, 100):
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise SystemExit("no port is free")
 
 
 class ClickHouse:
@@ -102,7 +112,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="cameo-clickhouse-") as directory:
         own = None if given else ClickHouse(directory)
         url = given or own.url
-        what = version(url, 60)
+        what = version(url, 180)
         check("ClickHouse is there", what is not None)
         print("# release %s" % what)
         store = url.replace("http://", "clickhouse://")

@@ -598,7 +598,8 @@ describe("100 000 nodes", () => {
 		keep("frames.txt", [small, large].map(({ nodes, ms }) =>
 			`${nodes} nodes: ${at(ms, 0.5).toFixed(1)} ms a frame, ${at(ms, 0.95).toFixed(1)} ms at 95 %\n`).join(""));
 		expect(large.nodes).toBeGreaterThan(100_000);
-		const ratio = at(large.ms, 0.5) / Math.max(0.1, at(small.ms, 0.5));
+		/* The fast ones: others on the machine have the CPU during some, and rather during long ones. */
+		const ratio = at(large.ms, 0.1) / Math.max(0.1, at(small.ms, 0.1));
 		expect(ratio).toBeLessThan(large.nodes / small.nodes / 3);
 	});
 
