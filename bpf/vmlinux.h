@@ -56,6 +56,26 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED, of every task */
 };
 
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp; /* in the unified hierarchy */
+};
+
 struct task_struct {
 	unsigned int flags;
 	void *stack;
@@ -68,6 +88,7 @@ struct task_struct {
 	char comm[16];
 	struct sched_entity se;
 	struct sched_info sched_info;
+	struct css_set *cgroups;
 	struct thread_struct thread;
 };
 

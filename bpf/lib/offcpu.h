@@ -35,11 +35,14 @@ enum {
 	OFF_SYNC_NS = 100000000, /* so often the two clocks are compared; a larger step is one: */
 	OFF_STEP_NS = 1000000,
 	OFF_DRIFT_SHIFT = 3,
+
+	OFF_CGROUPS_DEEP = 24, /* below the root, looked at */
 };
 
 const volatile __u32 off_switch_has_state = 0; /* sched_switch tells the state: since 5.18 */
 const volatile __u32 off_queue_clock = 0;      /* se.cfs_rq and sched_info are there */
 const volatile __u64 off_min_ns = 0;           /* shorter ones are not told */
+const volatile __u64 off_cgroup_id = 0;        /* of threads in this one and below it; 0: of all */
 const volatile __u32 off_task_record = 0;      /* the iterator's of raw_records */
 volatile __u64 off_since_ns = 0; /* threads asleep are noted as off since then; 0: not now */
 
@@ -97,11 +100,35 @@ static __always_inline __u64 off_now(struct off_cpu *cpu, struct task_struct *ta
 	return clock + cpu->ahead_ns;
 }
 
-static __always_inline struct off_thread *off_add(struct counters *c, __u32 tid, __u32 pid)
+/* In the chosen cgroup, or in one below it? */
+static __noinline int off_in_cgroup(struct task_struct *task)
 {
-	struct off_thread fresh = { .typical_ns = OFF_TYPICAL_NEW_NS, .pid = pid };
+	struct cgroup *group = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+
+	for (int i = 0; i < OFF_CGROUPS_DEEP && group; i++) {
+		if (BPF_CORE_READ(group, kn, id) == off_cgroup_id)
+			return 1;
+		group = BPF_CORE_READ(group, self.parent, cgroup);
+	}
+	return 0;
+}
+
+/* Of a thread that is not known yet: is it one of those that are told? */
+static __always_inline int off_is_wanted(struct task_struct *task)
+{
+	__u32 pid = task->tgid;
 
 	if (want_targets_only && !bpf_map_lookup_elem(&targets, &pid))
+		return 0;
+	return !off_cgroup_id || off_in_cgroup(task);
+}
+
+static __always_inline struct off_thread *off_add(struct counters *c, struct task_struct *task)
+{
+	__u32 tid = task->pid;
+	struct off_thread fresh = { .typical_ns = OFF_TYPICAL_NEW_NS, .pid = task->tgid };
+
+	if (!off_is_wanted(task))
 		return 0;
 	if (bpf_map_update_elem(&off_threads, &tid, &fresh, BPF_NOEXIST))
 		c->n[COUNTER_OFF_NO_ROOM]++;
@@ -322,7 +349,7 @@ static __always_inline void off_in(struct counters *c, struct off_cpu *cpu,
 	if (t)
 		t->out_ns = t->out_clock = 0;
 	else if (off_since_ns)
-		off_add(c, tid, task->tgid); /* so that it is not taken for one asleep */
+		off_add(c, task); /* so that it is not taken for one asleep */
 }
 
 /*
@@ -353,7 +380,7 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct off_cp
 		return;
 	t = bpf_map_lookup_elem(&off_threads, &tid);
 	if (!t)
-		t = off_add(c, tid, task->tgid);
+		t = off_add(c, task);
 	if (!t)
 		return;
 	if (t->out_ns && t->out_ns < now)
@@ -416,7 +443,7 @@ int on_wakeup_new(__u64 *ctx)
 
 	if (!c || task->flags & PF_KTHREAD)
 		return 0;
-	t = off_add(c, task->pid, task->tgid);
+	t = off_add(c, task);
 	if (!t)
 		return 0;
 	t->state = OFF_NEW;
@@ -428,18 +455,17 @@ int on_wakeup_new(__u64 *ctx)
 /* ---- threads that sleep ------------------------------------------------------------- */
 
 /* Note a thread that was off before we looked. */
-static __always_inline void off_note_asleep(struct task_struct *task, __u32 tid, __u32 pid)
+static __always_inline void off_note_asleep(struct task_struct *task, __u32 tid)
 {
 	struct off_thread fresh = {
 		.out_ns = off_since_ns,
 		.typical_ns = OFF_TYPICAL_NEW_NS,
 		.queued_ns = off_queue_clock ? task->sched_info.run_delay : 0,
-		.pid = pid,
+		.pid = task->tgid,
 		.state = off_state_of(task_state(task)),
 	};
 
-	if (!off_since_ns || task->on_cpu ||
-	    (want_targets_only && !bpf_map_lookup_elem(&targets, &pid)))
+	if (!off_since_ns || task->on_cpu || !off_is_wanted(task))
 		return;
 	if (fresh.state == OFF_PREEMPTED)
 		fresh.wake_ns = off_since_ns;
@@ -483,17 +509,16 @@ SEC("iter/task")
 int off_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	__u32 key = off_task_record, tid, pid;
+	__u32 key = off_task_record, tid;
 	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &key);
 	struct off_thread *t;
 
 	if (!task || !r || task->flags & PF_KTHREAD || !task->mm)
 		return 0;
 	tid = task->pid;
-	pid = task->tgid;
 	t = bpf_map_lookup_elem(&off_threads, &tid);
 	if (!t) {
-		off_note_asleep(task, tid, pid);
+		off_note_asleep(task, tid);
 		t = bpf_map_lookup_elem(&off_threads, &tid);
 	}
 	if (!t || !t->out_ns || t->chosen == OFF_CHOSEN || t->asked || t->state == OFF_NEW)

@@ -109,7 +109,7 @@ static int load_programs(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible * n_walks + 1);
 	bpf_map__set_max_entries(s->skel->maps.walks, s->n_possible * n_walks);
 	sampler_events_prepare(s->skel, &s->opts, s->n_possible);
-	sampler_off_prepare(s->skel, s->opts.off_cpu, s->opts.off_min_ns, s->n_possible * n_walks);
+	sampler_off_prepare(s->skel, &s->opts, s->n_possible * n_walks);
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
 	r = sample_bpf__load(s->skel);
 	if (r == -EACCES && geteuid() == 0)

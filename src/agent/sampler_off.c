@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -85,16 +86,26 @@ static uint32_t threads_max(void)
 	return n;
 }
 
-void sampler_off_prepare(struct sample_bpf *skel, bool wanted, uint64_t min_ns, uint32_t raw_record)
+/* What the kernel calls it: its directory's inode has the same number. */
+static uint64_t cgroup_id(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+void sampler_off_prepare(struct sample_bpf *skel, const struct sampler_opts *opts,
+			 uint32_t raw_record)
 {
 	struct bpf_program *programs[] = { skel->progs.on_switch, skel->progs.on_wakeup,
 					   skel->progs.on_wakeup_new, skel->progs.off_tasks };
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-		bpf_program__set_autoload(programs[i], wanted);
-	if (!wanted)
+		bpf_program__set_autoload(programs[i], opts->off_cpu);
+	if (!opts->off_cpu)
 		return;
-	skel->rodata->off_min_ns = min_ns;
+	skel->rodata->off_min_ns = opts->off_min_ns;
+	skel->rodata->off_cgroup_id = opts->in_cgroup ? cgroup_id(opts->cgroup_fd) : 0;
 	skel->rodata->off_task_record = raw_record;
 	ask_kernel(skel);
 	if (skel->rodata->off_queue_clock)

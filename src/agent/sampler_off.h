@@ -12,9 +12,9 @@ struct sampler_off;
 
 /*
  * Before the object is loaded: with these programs or without, and @raw_record, the one of
- * the raw records that is for threads asleep.
+ * the raw records that is for threads asleep. A cgroup must be one of the unified hierarchy.
  */
-void sampler_off_prepare(struct sample_bpf *skel, bool wanted, uint64_t min_ns,
+void sampler_off_prepare(struct sample_bpf *skel, const struct sampler_opts *opts,
 			 uint32_t raw_record);
 
 /* 0; -errno where one of the tracepoints can't be had. Keeps @skel. */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* The first that fits; NULL: what called it tells. */
 static const struct {
 	const char *begins, *reason;
 } table[] = {
@@ -32,14 +33,23 @@ static const struct {
 	{ "unix_", "socket" },
 	{ "sk_", "socket" },
 	{ "sock_", "socket" },
-	{ "__skb_wait", "socket" },
-	{ "skb_", "socket" },
 	{ "netlink_", "socket" },
 	{ "vsock_", "socket" },
+	{ "do_wait_intr", NULL },
 	{ "do_wait", "child" },
 	{ "kernel_wait", "child" },
 	{ "wait_for_vfork", "child" },
-	{ "nfs_", "network file" },
+	{ "kernel_clone", "child" },
+	{ "locks_lock_", "file lock" },
+	{ "flock_", "file lock" },
+	{ "posix_lock_", "file lock" },
+	{ "do_lock_file_wait", "file lock" },
+	{ "fcntl_setlk", "file lock" },
+	{ "__break_lease", "file lock" },
+	{ "nfs", "network file" },
+	{ "cifs_", "network file" },
+	{ "smb2_", "network file" },
+	{ "ceph_", "network file" },
 	{ "rpc_", "network file" },
 	{ "fuse_", "fuse" },
 	{ "request_wait_answer", "fuse" },
@@ -47,6 +57,8 @@ static const struct {
 	{ "io_cqring_", "io_uring" },
 	{ "io_wq_", "io_uring" },
 	{ "io_sq_", "io_uring" },
+	{ "read_events", "aio" },
+	{ "do_io_getevents", "aio" },
 	{ "io_schedule", "disk" },
 	{ "folio_wait", "disk" },
 	{ "wait_on_page", "disk" },
@@ -62,6 +74,7 @@ static const struct {
 	{ "xfs_", "disk" },
 	{ "btrfs_", "disk" },
 	{ "f2fs_", "disk" },
+	{ "zfs_", "disk" },
 	{ "writeback_", "disk" },
 	{ "rwsem_", "kernel lock" },
 	{ "__rwsem", "kernel lock" },
@@ -127,22 +140,38 @@ static bool is_page_fault(const char *const *names, size_t n)
 	return false;
 }
 
+/* The first name that begins with none of these; "" if there is none. */
+static const char *past(const char *const *names, size_t n, const char *const *begins, size_t n_of)
+{
+	for (size_t i = 0, k; i < n; i++) {
+		for (k = 0; k < n_of && !begins_with(names[i], begins[k]); k++)
+			;
+		if (k == n_of)
+			return names[i];
+	}
+	return "";
+}
+
+static const char *const below[] = { "__schedule", "schedule", "rt_mutex_", "__rt_mutex_" };
+
 /*
  * Frozen by the second cgroup hierarchy: an ordinary sleep, where signals are taken. The function
  * that does it is mostly inlined there; whatever else sleeps in it has one of its own.
  */
 static bool is_frozen(const char *const *names, size_t n)
 {
-	size_t i = 0;
+	return begins_with(past(names, n, below, 2), "get_signal");
+}
 
-	while (i < n && (begins_with(names[i], "__schedule") || begins_with(names[i], "schedule")))
-		i++;
-	return i < n && begins_with(names[i], "get_signal");
+/* A mutex of user space with priority inheritance is made of one of the kernel's. */
+static bool is_lending(const char *const *names, size_t n)
+{
+	return begins_with(past(names, n, below, 4), "futex_");
 }
 
 const char *wait_reason(const char *const *names, size_t n)
 {
-	const char *reason = is_frozen(names, n) ? "frozen" : NULL;
+	const char *reason = is_frozen(names, n) ? "frozen" : is_lending(names, n) ? "futex" : NULL;
 
 	for (size_t i = 0; i < n && !reason; i++)
 		reason = reason_of(names[i]);

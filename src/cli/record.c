@@ -355,9 +355,6 @@ static int check_what(struct args *a)
 		return err_set(&a->err, -EINVAL, "only one of --off-cpu, --wall and --lock");
 	if (a->event_names.len)
 		return err_set(&a->err, -EINVAL, "-e is not for time off the CPU");
-	if (a->o.cgroup)
-		return err_set(&a->err, -EINVAL,
-			       "--cgroup can't tell time off the CPU: choose processes by -p");
 	if (a->has_freq && !a->wall)
 		return err_set(&a->err, -EINVAL, "-F is for time on the CPU: say --wall");
 	a->o.what = a->wall ? NAMES_WALL : NAMES_OFF;

@@ -147,10 +147,14 @@ static int open_cgroup(struct recording *rec, struct err *err)
 	const char *name = rec->opts->cgroup;
 
 	rec->cgroup_fd = cgroup_open(name);
-	if (rec->cgroup_fd >= 0)
-		return 0;
-	return err_set(err, rec->cgroup_fd, "no cgroup %.120s: %s", name,
-		       strerror(-rec->cgroup_fd));
+	if (rec->cgroup_fd < 0)
+		return err_set(err, rec->cgroup_fd, "no cgroup %.120s: %s", name,
+			       strerror(-rec->cgroup_fd));
+	if (rec->opts->what != NAMES_CPU && !cgroup_is_unified(rec->cgroup_fd))
+		return err_set(err, -ENOTSUP,
+			       "where a cgroup waits is told only in the unified hierarchy "
+			       "(cgroup2): choose processes by -p");
+	return 0;
 }
 
 static int recording_setup(struct recording *rec, struct err *err)

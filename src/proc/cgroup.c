@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <mntent.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/vfs.h>
@@ -47,4 +46,11 @@ int cgroup_open(const char *name)
 	if (mounts)
 		endmntent(mounts);
 	return fd < 0 && name[0] == '/' ? open_cgroup(name) : fd;
+}
+
+bool cgroup_is_unified(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
 }

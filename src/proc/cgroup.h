@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include <stdbool.h>
+
 /**
  * cgroup_open() - the directory of a cgroup
  *
@@ -11,3 +13,6 @@
  * Return: a descriptor; -ENOENT, -errno.
  */
 int cgroup_open(const char *name);
+
+/* Is the directory @fd a cgroup of the unified hierarchy? */
+bool cgroup_is_unified(int fd);

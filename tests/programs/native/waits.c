@@ -2,20 +2,25 @@
 /*
  * waits N FILE: a thread for each way to wait, N times. Each says "NAME OFF WALL": the
  * nanoseconds in its function without a CPU (by the clock, less its own CPU time), and all of
- * the thread's. N 0: sleep until standard input ends.
+ * the thread's. FILE is written to, and FILE.slow is where a slow disk is mounted for a moment.
+ * N 0: sleep until standard input ends.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "slow_file.h"
 #include "work.h"
 
 enum { PAUSE_US = 8000, PAGE = 4096, BLOCK = 1 << 16 };
@@ -107,13 +112,47 @@ static void *pager(void *arg)
 	return arg;
 }
 
-static int disk = -1;
+static int written = -1;
 
-CALLED static int wait_disk(void)
+CALLED static int wait_sync(void)
 {
 	static char block[BLOCK];
 
-	return write(disk, block, sizeof(block)) == BLOCK && fsync(disk) == 0;
+	return write(written, block, sizeof(block)) == BLOCK && fsync(written) == 0;
+}
+
+static int disk = -1;
+static volatile char *mapped;
+
+CALLED static int wait_disk(long i)
+{
+	char c;
+
+	return pread(disk, &c, 1, i * BLOCK) == 1;
+}
+
+CALLED static int wait_page(long i)
+{
+	return mapped[(turns + i) * BLOCK] + 1;
+}
+
+static int child_sleeps(void *arg)
+{
+	return usleep(PAUSE_US) + !!arg;
+}
+
+/* As by vfork(): until the child ends, its parent is not woken. */
+CALLED static int wait_child(pid_t *out)
+{
+	static char stack[1 << 14] __attribute__((aligned(16)));
+
+	*out = clone(child_sleeps, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+	return *out > 0;
+}
+
+static int bury(pid_t child)
+{
+	return waitpid(child, NULL, 0) == child;
 }
 
 /* ---- threads, each with one of them ------------------------------------------- */
@@ -152,7 +191,10 @@ THREAD(wait_sleep, (void)0, wait_sleep(), (void)0)
 THREAD(wait_lock, pthread_barrier_wait(&turn), wait_lock(), pthread_barrier_wait(&turn))
 THREAD(wait_pipe, (void)0, wait_pipe(), (void)0)
 THREAD(wait_fault, (void)0, wait_fault(i), (void)0)
-THREAD(wait_disk, (void)0, wait_disk(), (void)0)
+THREAD(wait_sync, (void)0, wait_sync(), (void)0)
+THREAD(wait_disk, (void)0, wait_disk(i), (void)0)
+THREAD(wait_page, (void)0, wait_page(i), (void)0)
+THREAD(wait_child, pid_t child, wait_child(&child), bury(child))
 
 static pthread_t threads[16];
 static size_t n_threads;
@@ -182,6 +224,21 @@ static void start_faults(void)
 	start(wait_fault_thread);
 }
 
+static void start_disk(const char *dir)
+{
+	static struct slow_file slow = { .pause_us = PAUSE_US };
+
+	slow.size = 2ULL * BLOCK * (size_t)turns;
+	disk = slow_file_open(&slow, dir, 2);
+	if (disk < 0)
+		return;
+	mapped = mmap(NULL, slow.size, PROT_READ, MAP_SHARED, disk, 0);
+	if (mapped == MAP_FAILED)
+		abort();
+	start(wait_disk_thread);
+	start(wait_page_thread);
+}
+
 /* main's frame pushes the others away from what ends every stack. */
 CALLED static int wait_input(void)
 {
@@ -192,6 +249,8 @@ CALLED static int wait_input(void)
 
 int main(int argc, char **argv)
 {
+	char slow[4096];
+
 	turns = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
 	file = argc > 2 ? argv[2] : NULL;
 	if (!turns)
@@ -205,10 +264,14 @@ int main(int argc, char **argv)
 	start(wait_lock_thread);
 	start(wait_pipe_thread);
 	start_faults();
-	if (file)
-		disk = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-	if (disk >= 0)
-		start(wait_disk_thread);
+	start(wait_child_thread);
+	if (file) {
+		written = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+		snprintf(slow, sizeof(slow), "%s.slow", file);
+		start_disk(slow);
+	}
+	if (written >= 0)
+		start(wait_sync_thread);
 	for (size_t i = 0; i < n_threads; i++)
 		pthread_join(threads[i], NULL);
 	return 0;

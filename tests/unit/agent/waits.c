@@ -26,6 +26,28 @@ static void the_kernels_functions_say_what_is_waited_for(void **state)
 	assert_string_equal(
 		REASON("__schedule", "io_schedule", "folio_wait_bit_common", "filemap_read"),
 		"disk");
+	assert_string_equal(REASON("__schedule", "locks_lock_inode_wait", "__do_sys_flock"),
+			    "file lock");
+	assert_string_equal(REASON("__schedule", "schedule", "fcntl_setlk", "do_fcntl"),
+			    "file lock");
+	assert_string_equal(REASON("__schedule", "schedule", "read_events", "do_io_getevents"),
+			    "aio");
+	assert_string_equal(REASON("__schedule", "schedule", "do_wait_intr_irq", "eventfd_read"),
+			    "eventfd");
+	assert_string_equal(REASON("__schedule", "schedule", "do_wait", "kernel_wait4"), "child");
+	assert_string_equal(REASON("__schedule", "wait_for_completion_state", "kernel_clone"),
+			    "child");
+	assert_string_equal(REASON("__schedule", "__skb_wait_for_more_packets", "unix_accept"),
+			    "accept");
+}
+
+static void a_mutex_that_lends_its_priority_is_a_lock_as_any_other(void **state)
+{
+	assert_string_equal(REASON("__schedule", "rt_mutex_schedule", "rt_mutex_slowlock_block",
+				   "rt_mutex_wait_proxy_lock", "futex_lock_pi"),
+			    "futex");
+	assert_string_equal(REASON("__schedule", "rt_mutex_slowlock", "rt_mutex_lock", "i2c_lock"),
+			    "kernel lock");
 }
 
 static void the_function_nearest_to_the_leaf_decides(void **state)
@@ -70,6 +92,7 @@ static void what_the_tracepoint_adds_is_skipped(void **state)
 }
 
 TEST_GROUP(test_waits, TEST(the_kernels_functions_say_what_is_waited_for),
+	   TEST(a_mutex_that_lends_its_priority_is_a_lock_as_any_other),
 	   TEST(the_function_nearest_to_the_leaf_decides),
 	   TEST(waiting_for_the_disk_in_a_page_fault_is_a_page_fault),
 	   TEST(a_sleep_where_signals_are_taken_is_the_freezers),
