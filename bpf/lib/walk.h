@@ -200,6 +200,14 @@ static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *ru
 	return WALK_CONTINUE;
 }
 
+/* Whose stack it is, and so whose machine's frames would belong to it, nobody can tell now. */
+static __always_inline int walk_switched(struct walk *w)
+{
+	for (int i = 0; i < VM_SLOTS_MAX; i++)
+		w->process.vms[i].vm = 0;
+	return walk_fail(w, WALK_ERR_STACK_SWITCHED);
+}
+
 /* Rules by rsp only lead up the stack; other registers may lead to another (Go, coroutines). */
 static __always_inline int rule_goes_up(const struct unwind_rule *rule)
 {
@@ -216,6 +224,8 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 		return walk_without_rule(which);
 	case UNWIND_CFA_END:
 		return walk_done(w);
+	case UNWIND_CFA_SWITCHED:
+		return walk_switched(w);
 	case UNWIND_CFA_FP:
 		return walk_frame_pointer(which);
 	case UNWIND_CFA_SIGNAL:

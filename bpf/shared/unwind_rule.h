@@ -34,6 +34,8 @@ enum unwind_cfa {
 				  leaf frames only */
 	UNWIND_CFA_RSP_INDEX,  /* *(rsp + cfa_off + register cfa_reg * 8) + cfa_add (OpenSSL's
 				  bn_mul_mont); leaf frames only */
+	UNWIND_CFA_SWITCHED,   /* rsp is another stack's, which is not in its place yet: the walk
+				  ends, WALK_ERR_STACK_SWITCHED */
 	UNWIND_CFA_MAX,
 };
 

@@ -14,12 +14,13 @@
 #include "unwind/rows.h"
 
 static const char *const cfa_text[UNWIND_CFA_MAX] = {
-	[UNWIND_CFA_NONE] = "none",        [UNWIND_CFA_END] = "end",
-	[UNWIND_CFA_RSP] = "rsp",          [UNWIND_CFA_RBP] = "rbp",
-	[UNWIND_CFA_RBX] = "rbx",          [UNWIND_CFA_REG] = "reg",
-	[UNWIND_CFA_RSP_DEREF] = "*rsp",   [UNWIND_CFA_RBP_DEREF] = "*rbp",
-	[UNWIND_CFA_PLT] = "plt",          [UNWIND_CFA_SIGNAL] = "signal",
-	[UNWIND_CFA_FP] = "frame-pointer", [UNWIND_CFA_GO_ASMCGOCALL] = "go-asmcgocall",
+	[UNWIND_CFA_NONE] = "none",         [UNWIND_CFA_END] = "end",
+	[UNWIND_CFA_RSP] = "rsp",           [UNWIND_CFA_RBP] = "rbp",
+	[UNWIND_CFA_RBX] = "rbx",           [UNWIND_CFA_REG] = "reg",
+	[UNWIND_CFA_RSP_DEREF] = "*rsp",    [UNWIND_CFA_RBP_DEREF] = "*rbp",
+	[UNWIND_CFA_PLT] = "plt",           [UNWIND_CFA_SIGNAL] = "signal",
+	[UNWIND_CFA_FP] = "frame-pointer",  [UNWIND_CFA_GO_ASMCGOCALL] = "go-asmcgocall",
+	[UNWIND_CFA_SWITCHED] = "switched",
 };
 
 static void print_saved(const char *reg, uint8_t how, int off)

@@ -15,6 +15,7 @@
 enum {
 	ENTRY_LEN = 64, /* as much as the longest _start has before its last call (glibc's ld.so) */
 	LIBC_TEXT_MAX = 8 << 20, /* of a C library, or a program that is linked with it */
+	SWITCH_MAX = 1024,       /* bytes of slp_switch(), which has 200 */
 };
 
 static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
@@ -140,23 +141,54 @@ bool unwind_known_makecontext(const struct elf_image *img)
 	return true;
 }
 
-uint64_t unwind_known_greenlet(const struct elf_image *img)
+struct unwind_greenlet unwind_known_greenlet(const struct elf_image *img)
 {
 	/* of 3.x and of 2.x */
-	static const char *const names[] = {
+	static const char *const bottoms[] = {
 		"_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object",
 		"_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs14_OwnedGreenletI9_greenlet"
 		"XadL_ZNS1_15GreenletCheckerEPvEEEERNS1_14OwnedReferenceI7_objectXadL_ZNS1_11NoOp"
 		"CheckerES4_EEEE",
 	};
+	struct unwind_greenlet g = { 0 };
 	struct elf_rawsym sym;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (elf_gnuhash_lookup(img, names[i], &sym) == 0)
-			return sym.vaddr;
-	/* of 1.x, in C: as long as its symbols are there */
-	if (elf_gnuhash_lookup(img, "PyInit__greenlet", &sym) == 0 &&
-	    elf_symbol_lookup(img, ELF_SYMTAB, "g_initialstub", &sym) == 0)
-		return sym.vaddr;
+	if (elf_gnuhash_lookup(img, "PyInit__greenlet", &sym) < 0 &&
+	    elf_gnuhash_lookup(img, "PyInit_greenlet", &sym) < 0)
+		return g;
+	g.is_here = true;
+	for (size_t i = 0; i < sizeof(bottoms) / sizeof(bottoms[0]); i++)
+		if (elf_gnuhash_lookup(img, bottoms[i], &sym) == 0)
+			g.bottom = sym.vaddr;
+	if (elf_gnuhash_lookup(img, "_ZN8greenlet8Greenlet21g_switchstack_successEv", &sym) == 0)
+		g.restores = sym.vaddr;
+	/* of 1.x and before, in C: as long as its symbols are there */
+	if (!g.bottom && elf_symbol_lookup(img, ELF_SYMTAB, "g_initialstub", &sym) == 0)
+		g.bottom = sym.vaddr;
+	return g;
+}
+
+/* add %reg,%rsp: its register; -1 for other code */
+static int adds_to(const uint8_t *p, uint8_t base)
+{
+	if ((p[0] & 0xfb) != 0x48 || p[1] != 0x01 || (p[2] & 0xc7) != (0xc0 | base))
+		return -1;
+	return (p[0] & 4) << 1 | (p[2] >> 3 & 7);
+}
+
+uint64_t unwind_known_switch(const struct elf_image *img, uint64_t start, uint64_t len)
+{
+	enum { RSP = 4, RBP = 5, ADD = 3 };
+	struct elf_span code;
+
+	if (len < 2 * ADD || len > SWITCH_MAX ||
+	    elf_image_at_vaddr(img, start, (size_t)len, &code) < 0)
+		return 0;
+	for (size_t i = 0; i + 2 * ADD <= len; i++) {
+		int reg = adds_to(code.data + i, RSP);
+
+		if (reg >= 0 && adds_to(code.data + i + ADD, RBP) == reg)
+			return i + ADD;
+	}
 	return 0;
 }

@@ -31,8 +31,22 @@ void unwind_known_find(struct unwind_known_code *k, const struct elf_image *img)
 bool unwind_known_makecontext(const struct elf_image *img);
 
 /*
- * Address of the function at the bottom of each of greenlet's stacks, in the
- * file that holds it; 0 in all others. Below it lies the stack of whoever
- * started the greenlet, or what was copied over that since.
+ * greenlet's stacks. At the bottom of each lies a function; below it that of whoever started
+ * the greenlet, or what was copied over that since. slp_switch() moves rsp and rbp to where
+ * another stack will be and copies that there only then; until the function behind it has run,
+ * the interpreter still has the frames of whoever was left.
  */
-uint64_t unwind_known_greenlet(const struct elf_image *img);
+struct unwind_greenlet {
+	bool is_here;      /* it is greenlet's library */
+	uint64_t bottom;   /* address of the function; 0: not known */
+	uint64_t restores; /* of that which gives the interpreter its frames, or 0: it is no own one
+			    */
+};
+
+struct unwind_greenlet unwind_known_greenlet(const struct elf_image *img);
+
+/*
+ * From how many bytes on rsp is another stack's in the function of @len bytes at @start, if
+ * that is slp_switch(); 0: it is another function.
+ */
+uint64_t unwind_known_switch(const struct elf_image *img, uint64_t start, uint64_t len);

@@ -40,6 +40,7 @@ enum {
 
 static const struct unwind_rule rule_none = { .cfa = UNWIND_CFA_NONE };
 static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
+static const struct unwind_rule rule_switched = { .cfa = UNWIND_CFA_SWITCHED };
 static const struct unwind_rule rule_fp = { .cfa = UNWIND_CFA_FP };
 static const struct unwind_rule rule_restorer = { .cfa = UNWIND_CFA_SIGNAL };
 
@@ -118,7 +119,7 @@ struct cfi_build {
 	struct unwind_rows *rows;
 	const struct elf_image *img;
 	bool may_end_contexts; /* it has makecontext() */
-	uint64_t greenlet;     /* the function that ends greenlet's stacks */
+	struct unwind_greenlet greenlet;
 	const struct eh_frame *ef;
 	const struct eh_frame_fde *fde;
 	const struct elf_segment *segs;
@@ -234,6 +235,16 @@ static bool is_context_end(const struct cfi_build *b, const struct eh_frame_fde 
 	       !memcmp(code.data, begin, sizeof(begin));
 }
 
+/* Where greenlet's function has moved the stack pointer, it is too early for the rows of CFI. */
+static int put_switch(struct cfi_build *b, const struct eh_frame_fde *fde)
+{
+	uint64_t at = unwind_known_switch(b->img, fde->start, fde->len);
+
+	if (!at || fde->start + at >= b->done)
+		return 0;
+	return rows_put(b->rows, fde->start + at - b->bias, &rule_switched);
+}
+
 /* The rows of one function up to @limit. Where its program ends early, nothing is known. */
 static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uint64_t limit,
 			struct err *err)
@@ -260,14 +271,19 @@ static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uin
 		r = rows_put(rows, off - 1, &rule_end);
 	if (r)
 		return r;
-	if (b->greenlet && fde->start == b->greenlet) {
+	if (b->greenlet.is_here &&
+	    (fde->start == b->greenlet.bottom || fde->start == b->greenlet.restores)) {
 		b->covered += fde->len;
-		return rows_put(rows, off, &rule_end);
+		return rows_put(rows, off,
+				fde->start == b->greenlet.bottom ? &rule_end : &rule_switched);
 	}
 	r = eh_frame_run(b->ef, fde, put_cfi_row, b, err);
 	if (r && r != -EBADMSG)
 		return r;
 	b->covered += b->done - fde->start;
+	put = b->greenlet.is_here ? put_switch(b, fde) : 0;
+	if (put)
+		return put;
 	put = rows_put(rows, b->done - b->bias, &rule_none);
 	return put ? put : r;
 }
@@ -301,7 +317,6 @@ static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
 		.rows = rows,
 		.img = img,
 		.may_end_contexts = unwind_known_makecontext(img),
-		.greenlet = unwind_known_greenlet(img),
 		.ef = &ef,
 		.known = known,
 	};
@@ -310,6 +325,7 @@ static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
 
 	if (eh_frame_find(cfi, &src) < 0)
 		return 0;
+	b.greenlet = unwind_known_greenlet(img);
 	bad = eh_frame_read(&ef, &src, err);
 	if (bad < 0 && bad != -EBADMSG)
 		return bad;

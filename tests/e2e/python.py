@@ -29,6 +29,7 @@ SHAPES = {
                 THREAD + WORKER + "worker_two spin hot ..."],
     "forked": [MAIN + r"forked repeat chain key (Thing\.)?method hot ..."],
 }
+SWITCHED = "[incomplete: the stack is just being switched]"
 INTERNAL = "_PyEval_.*|_?PyObject_(Vector)?[cC]all.*|_PyFunction_.*|call_function"
 
 
@@ -90,13 +91,24 @@ def judge_trampolines(python):
 
 
 def judge_greenlets():
-    """Such a stack ends where its greenlet began: behind that lies another's."""
+    """Such a stack ends where its greenlet began: behind that lies another's.
+
+    While it is copied to its place, it is said that nobody knows whose it is.
+    """
     if subprocess.run(["/usr/bin/python3", "-c", "import greenlet"], check=False,
                       stderr=subprocess.DEVNULL).returncode:
         raise Skip("no greenlet here")
-    recording = record("--", "/usr/bin/python3", PROGRAM, "greenlets", str(MS))
+    python = Runtime("python3", ["/usr/bin/python3"], PROGRAM)
+    recording = record("--", *together([python.run(s, MS) for s in ("greenlets", "switching")]))
+    switched = [s for s in recording.stacks if s.frames[0] == SWITCHED]
+    mixed = [s for s in switched if is_in(s, "green|hot|dig|switch(ing|er)|repeat|<module>|main")]
+    expect(not mixed, "frames of who knows whom:", show(mixed))
+    expect(any(s.comm == "switching" for s in switched), "no switch was seen", recording.said)
+    recording.stacks = [s for s in recording.stacks if s not in switched]
     recording.judge("greenlets", r".*UserGreenlet::inner_bootstrap.* green hot ...",
                     leaf="hot", start=r"_start|.*inner_bootstrap.*", most_elsewhere=0.4)
+    recording.judge("switching", r".*UserGreenlet::inner_bootstrap.* " + "dig " * 101 + "switcher ...",
+                    leaf="switcher", start=r"_start|.*inner_bootstrap.*", most_elsewhere=0.9)
 
 
 def judge_old():

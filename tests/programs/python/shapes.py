@@ -130,8 +130,33 @@ def green():
 def greenlets():
     """One that another began, whose stack is gone when it goes on."""
     inner = greenlet.greenlet(green)
-    greenlet.greenlet(inner.switch).switch()
+    outer = greenlet.greenlet(inner.switch)
+    outer.switch()
     inner.switch()
+    outer.switch()
+
+
+def switcher():
+    me = greenlet.getcurrent()
+    while True:
+        me.parent.switch(me)
+
+
+def dig(n):
+    """A stack that takes long to copy."""
+    if n:
+        sorted([n - 1], key=dig)
+    else:
+        switcher()
+
+
+def switching(seconds):
+    """Greenlets that do nothing but switch."""
+    waiting = [greenlet.greenlet(dig).switch(100) for _ in range(2)]
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        for green_one in waiting:
+            green_one.switch()
 
 
 def forked(seconds):
@@ -153,7 +178,7 @@ def main():
     sys.setrecursionlimit(2000)
     with open("/proc/self/comm", "w") as f:
         f.write(name)
-    if name in ("threads", "forked"):
+    if name in ("threads", "forked", "switching"):
         globals()[name](seconds)
     else:
         repeat(globals()[name], seconds)

@@ -2,6 +2,7 @@
 int test_arena(void);
 int test_cfi(void);
 int test_go(void);
+int test_known(void);
 int test_moment(void);
 int test_pages(void);
 int test_rows(void);
@@ -18,6 +19,7 @@ int main(void)
 	n_failed += test_arena();
 	n_failed += test_cfi();
 	n_failed += test_go();
+	n_failed += test_known();
 	n_failed += test_moment();
 	n_failed += test_pages();
 	n_failed += test_rows();
