@@ -199,7 +199,7 @@ static int add_line(struct batch *b, const struct symbol_frame *f, struct profil
 	if (r == 0)
 		r = profile_add_function(b->p, &fn, &out->function);
 	out->line = f->line;
-	out->column = 0;
+	out->column = f->column;
 	return r;
 }
 

@@ -55,7 +55,7 @@ int args_by(const char *text, enum entries_by *out, const char **out_key, struct
 		[ENTRIES_BY_FUNCTION] = "function", [ENTRIES_BY_BINARY] = "binary",
 		[ENTRIES_BY_FILE] = "file",         [ENTRIES_BY_LINE] = "line",
 		[ENTRIES_BY_LANGUAGE] = "language", [ENTRIES_BY_PROCESS] = "process",
-		[ENTRIES_BY_THREAD] = "thread",
+		[ENTRIES_BY_THREAD] = "thread",     [ENTRIES_BY_COLUMN] = "column",
 	};
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -66,8 +66,8 @@ int args_by(const char *text, enum entries_by *out, const char **out_key, struct
 	}
 	if (strncmp(text, "label", 5) != 0 || !text[5] || !strchr(":= ", text[5]) || !text[6])
 		return err_set(err, -EINVAL,
-			       "--by takes function, binary, file, line, language, process, thread "
-			       "or label:KEY, not %.40s",
+			       "--by takes function, binary, file, line, column, language, "
+			       "process, thread or label:KEY, not %.40s",
 			       text);
 	*out = ENTRIES_BY_LABEL;
 	*out_key = text + 6;

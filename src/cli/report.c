@@ -36,8 +36,8 @@ static const struct argp_option options[] = {
 	{ "callers", OPT_CALLERS, "NAME", 0, "Who calls this function", 0 },
 	{ "callees", OPT_CALLEES, "NAME", 0, "What this function calls", 0 },
 	{ "by", OPT_BY, "WHAT", 0,
-	  "Rows are function (the default), binary, file, line, language, process, thread, or "
-	  "label:KEY",
+	  "Rows are function (the default), binary, file, line, column (of its line, where that "
+	  "is known), language, process, thread, or label:KEY",
 	  0 },
 	{ "focus", OPT_FOCUS, "REGEX", 0, "Only stacks with a function that matches", 0 },
 	{ "ignore", OPT_IGNORE, "REGEX", 0, "No stacks with a function that matches", 0 },

@@ -28,8 +28,8 @@ static const struct argp_option options[] = {
 	{ "interval", 'i', "SECONDS", 0, "How long each table is sampled (default 2)", 0 },
 	{ "iterations", 'n', "N", 0, "End after so many tables (without a terminal)", 0 },
 	{ "by", OPT_BY, "WHAT", 0,
-	  "Rows to begin with: function (the default), binary, file, line, language, process, "
-	  "thread, or label:KEY",
+	  "Rows to begin with: function (the default), binary, file, line, column, language, "
+	  "process, thread, or label:KEY",
 	  0 },
 	{ "limit", 'l', "N", 0, "Without a terminal: rows of a table (default 20)", 0 },
 	{ 0 },

@@ -26,6 +26,8 @@ const char *top_by_label(enum entries_by by)
 		return "files";
 	case ENTRIES_BY_LINE:
 		return "lines";
+	case ENTRIES_BY_COLUMN:
+		return "columns";
 	case ENTRIES_BY_LABEL:
 		return "labels";
 	default:

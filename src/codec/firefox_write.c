@@ -306,6 +306,11 @@ static int64_t at_line(const struct writer *w, size_t i)
 	return function(w, i)->line ? (int64_t)function(w, i)->line : NONE;
 }
 
+static int64_t at_column(const struct writer *w, size_t i)
+{
+	return function(w, i)->column ? (int64_t)function(w, i)->column : NONE;
+}
+
 static int64_t at_kind(const struct writer *w, size_t i)
 {
 	return function(w, i)->kind;
@@ -348,7 +353,7 @@ static void put_frames(struct writer *w)
 	put_column(w, "innerWindowID", n, at_zero);
 	put_column(w, "nativeSymbol", n, at_null);
 	put_column(w, "implementation", n, at_null);
-	put_column(w, "column", n, at_null);
+	put_column(w, "column", n, at_column);
 	put_number(&w->j, "length", (int64_t)n);
 	json_object_end(&w->j);
 }

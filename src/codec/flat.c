@@ -74,6 +74,7 @@ static int add_location(struct builder *b, const struct profile_location *l)
 			uint32_t file = profile_function(p, l->lines[i].function)->file;
 
 			frame.line = l->lines[i].line;
+			frame.column = l->lines[i].column;
 			r = strtab_add(b->f->strings, profile_string(p, file),
 				       profile_string_len(p, file), &frame.file);
 		}

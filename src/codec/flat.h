@@ -14,9 +14,9 @@ struct profile;
 struct strtab;
 
 struct flat_frame {
-	uint32_t name, file; /* strings of flat.strings; file 0: not known */
-	uint32_t line;       /* where it was first seen */
-	uint8_t kind;        /* enum profile_frame_kind */
+	uint32_t name, file;   /* strings of flat.strings; file 0: not known */
+	uint32_t line, column; /* where it was first seen */
+	uint8_t kind;          /* enum profile_frame_kind */
 };
 
 /* By the labels pid, tid, comm and thread; 0 and "" for what a profile does not tell. */

@@ -82,6 +82,8 @@ static int read_frame_member(void *ctx, const char *key)
 		return json_profile_string(&rd->jp, &f->file);
 	if (!strcmp(key, "line") && c == 0)
 		return json_profile_int(&rd->jp, &f->line);
+	if (!strcmp(key, "col") && c == 0)
+		return json_profile_int(&rd->jp, &f->column);
 	return json_profile_skip(&rd->jp);
 }
 

@@ -50,6 +50,10 @@ static void put_frame(struct writer *w, const struct profile_location *l, uint32
 			json_key(&w->j, "line");
 			json_uint(&w->j, l->lines[i].line);
 		}
+		if (l->lines[i].column) {
+			json_key(&w->j, "col");
+			json_uint(&w->j, l->lines[i].column);
+		}
 	}
 	json_object_end(&w->j);
 }

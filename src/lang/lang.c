@@ -477,6 +477,8 @@ enum vm_lang langs_name(const struct langs *l, uint64_t word, struct symbol_fram
 		out->start_line = f->first_line;
 		place = all[f->lang]->expand ? (uint32_t)word & ~LANG_PLACE_NEAR : (uint32_t)word;
 		out->line = all[f->lang]->line(f, place);
+		if (all[f->lang]->column)
+			out->column = all[f->lang]->column(f, place);
 		break;
 	case LANG_FUNCTION_STALE:
 		out->name = "[stale function]";

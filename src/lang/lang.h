@@ -117,6 +117,8 @@ struct lang {
 			 uint32_t place);
 	/* The line of a place; 0: not known. */
 	uint32_t (*line)(const struct lang_function *f, uint32_t place);
+	/* Its column in that line, in characters from 1; NULL, or 0: not known. */
+	uint32_t (*column)(const struct lang_function *f, uint32_t place);
 	/*
 	 * The rest is of machines that generate code; else NULL.
 	 *

@@ -149,11 +149,14 @@ static void put_name(struct entries *e, const struct profile_location *l, uint32
 		buf_put_str(&e->text, profile_frame_kind_label(l->kind));
 		break;
 	case ENTRIES_BY_LINE:
+	case ENTRIES_BY_COLUMN:
 		profile_put_frame_name(e->p, l, i, &e->text);
 		buf_put_byte(&e->text, ' ');
 		put_file(e, f);
 		if (f && l->lines[i].line)
 			buf_printf(&e->text, ":%u", l->lines[i].line);
+		if (f && l->lines[i].line && l->lines[i].column && e->by == ENTRIES_BY_COLUMN)
+			buf_printf(&e->text, ":%u", l->lines[i].column);
 		break;
 	default:
 		profile_put_frame_name(e->p, l, i, &e->text);
@@ -165,7 +168,8 @@ static int add_frame(struct entries *e, const struct profile_location *l, uint32
 {
 	const struct profile_function *f =
 		i < l->n_lines ? profile_function(e->p, l->lines[i].function) : NULL;
-	bool code = e->by == ENTRIES_BY_FUNCTION || e->by == ENTRIES_BY_LINE;
+	bool code = e->by == ENTRIES_BY_FUNCTION || e->by == ENTRIES_BY_LINE ||
+		    e->by == ENTRIES_BY_COLUMN;
 	bool has_kind = code || e->by == ENTRIES_BY_LANGUAGE;
 	struct entry_row row = { .kind = has_kind ? l->kind : PROFILE_FRAME_UNKNOWN };
 	int r;

@@ -21,6 +21,7 @@ enum entries_by {
 	ENTRIES_BY_BINARY,
 	ENTRIES_BY_FILE,
 	ENTRIES_BY_LINE,
+	ENTRIES_BY_COLUMN, /* lines, those apart whose columns differ */
 	ENTRIES_BY_LANGUAGE,
 	ENTRIES_BY_PROCESS, /* from here on: of samples, not of frames */
 	ENTRIES_BY_THREAD,

@@ -15,6 +15,7 @@ struct symbol_frame {
 	const char *file;        /* "" if not known */
 	uint32_t line;           /* 0 if not known */
 	uint32_t start_line;
+	uint32_t column; /* of @line, from 1; 0 if not known */
 };
 
 /*

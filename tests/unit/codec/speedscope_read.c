@@ -48,6 +48,7 @@ static void members_may_come_in_any_order(void **state)
 	assert_string_equal(profile_string(p, profile_sample_type(p, 0).unit), "count");
 	l = profile_location(p, profile_stack(p, profile_sample(p, 1).stack, NULL)[0]);
 	assert_int_equal(l.lines[0].line, 3);
+	assert_int_equal(l.lines[0].column, 1);
 	l = profile_location(p, profile_stack(p, profile_sample(p, 1).stack, NULL)[1]);
 	assert_int_equal(l.kind, PROFILE_FRAME_PYTHON);
 	profile_free(p);

@@ -15,7 +15,7 @@ static void each_sample_type_is_a_profile(void **state)
 		"\"exporter\":\"cameo\",\"name\":\"a \\\"title\\\"\",\"activeProfileIndex\":0,"
 		"\"shared\":{\"frames\":[{\"name\":\"main\"},"
 		"{\"name\":\"inlined\",\"file\":\"work.h\",\"line\":6},"
-		"{\"name\":\"work\",\"file\":\"work.c\",\"line\":12},"
+		"{\"name\":\"work\",\"file\":\"work.c\",\"line\":12,\"col\":3},"
 		"{\"name\":\"[lib.so+0x234]\"},{\"name\":\"vfs_read\"}]},"
 		"\"profiles\":[{\"type\":\"sampled\",\"name\":\"samples\",\"unit\":\"none\","
 		"\"samples\":[[0,2,1],[0,3,4]],\"weights\":[3,1],\"startValue\":0,\"endValue\":4},"

@@ -55,7 +55,7 @@ static struct profile *new_labelled(void)
 	struct profile *p;
 	struct profile_mapping m = { 0 };
 	struct profile_function f = { 0 };
-	struct profile_line line = { .line = 7 };
+	struct profile_line line = { .line = 7, .column = 3 };
 	struct profile_location l = { .n_lines = 1, .lines = &line };
 	int64_t one = 1;
 	struct profile_sample s = { .values = &one };
@@ -104,6 +104,7 @@ static void frames_are_told_by_binary_file_and_line(void **state)
 	assert_frame(p, ENTRIES_BY_BINARY, "/bin/x");
 	assert_frame(p, ENTRIES_BY_FILE, "f.c");
 	assert_frame(p, ENTRIES_BY_LINE, "f f.c:7");
+	assert_frame(p, ENTRIES_BY_COLUMN, "f f.c:7:3");
 	profile_free(p);
 }
 
