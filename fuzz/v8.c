@@ -102,6 +102,7 @@ static void name_all(const uint64_t words[2])
 		if (r == 0) {
 			assert(f.name && f.file && strlen(f.name) < 8 * LANG_NAME_MAX);
 			(void)v8_line(&f, calls[i].place);
+			(void)v8_column(&f, calls[i].place);
 		}
 		free(f.name);
 		free(f.file);
@@ -140,7 +141,7 @@ static void read_tables(const uint8_t *data, size_t len, uint32_t place)
 			assert(methods[i].at < len && methods[i].class + methods[i].n_class <= len);
 		free(methods);
 	}
-	if (v8_position_at(data, len, place, &position))
+	if (v8_position_at((enum v8_positions)(place % 3), data, len, place, &position))
 		(void)V8_SOURCE_OFFSET(position);
 	if (v8_baseline_index(data, len, place, &n))
 		assert(n <= len);
@@ -168,8 +169,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		words[1] = V8_CODE_WORD(0, 1, 0);
 		name_all(words);
 	}
-	words[0] = VM_FRAME_WORD(V8_BUILTIN + (data[2] >> 2 & 1), 1, V8_BLOB_OFF + data[3] * 16);
+	words[0] = VM_FRAME_WORD(V8_BUILTIN, 1, V8_BLOB_OFF + data[3] * 16);
 	words[1] = VM_PLACE_WORD(V8_PLACE_NONE, 1);
+	name_all(words);
+	/* of WebAssembly, whose instance is any place in the memory */
+	world.now.v8[1].f.frame_wasm = 5;
+	words[0] = VM_FRAME_WORD(V8_STUB, 1, V8_CODE_AT + data[1]);
+	words[1] =
+		V8_STUB_WORD(MEMORY_AT + 8 * (place & 0x1fff), data[2] & 1, 3 + (data[2] >> 2 & 3));
 	name_all(words);
 	for (uint8_t bits = 0; bits < 4; bits++)
 		correct(place, bits);

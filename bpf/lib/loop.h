@@ -71,6 +71,17 @@ static __always_inline void walk_push_run(struct walk *w, const struct vm_code *
 		walk_push_other(w, code, word, slot);
 }
 
+/* A frame that says that garbage is collected, around the function that does so. */
+static __always_inline void walk_push_collector(struct walk *w, __u32 slot)
+{
+	__u64 head = VM_FRAME_WORD(V8_STUB, w->process.vms[slot].vm, 0);
+
+	w->n_second_words++;
+	walk_push(w, head);
+	walk_push(w, V8_STUB_WORD(0, 0, V8_TYPE_COLLECTOR));
+	vm_note(w, head, 0);
+}
+
 /*
  * Push a frame of an interpreter's file: marked, if it is the interpreter's
  * loop; not at all, if such are folded and it lies between two of the loop's
@@ -98,6 +109,8 @@ static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
 		if (w->vm_run[slot] == WALK_RUN_ENTRY)
 			w->vm_run[slot] = WALK_RUN_NONE;
 		walk_push_other(w, code, word, slot);
+		if (vm_is_in(code->collector, off))
+			walk_push_collector(w, slot);
 	}
 }
 

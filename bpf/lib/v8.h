@@ -54,12 +54,18 @@ static __always_inline void v8_push(struct walk *w, __u32 object, __u64 addr, __
 	vm_note(w, head, (__u32)second);
 }
 
-/* Code that is no function's of the program: @type is its frame's. */
-static __always_inline void v8_push_stub(struct walk *w, __u64 type)
+/* Embedded code that is no function's of the program. */
+static __always_inline void v8_push_builtin(struct walk *w)
 {
-	v8_push(w, w->v8_embedded ? V8_BUILTIN : V8_STUB,
-		w->v8_embedded ? w->v8_embedded - 1 : w->regs[UREG_RIP],
-		VM_PLACE_WORD(type < V8_PLACE_NONE ? type : V8_PLACE_NONE, 1));
+	v8_push(w, V8_BUILTIN, w->v8_embedded - 1, VM_PLACE_WORD(V8_PLACE_NONE, 1));
+}
+
+/* Generated code that is none, with what its frame, if it is made, says. */
+static __always_inline void v8_push_stub(struct walk *w)
+{
+	v8_push(w, V8_STUB, w->regs[UREG_RIP],
+		V8_STUB_WORD(w->v8_instance, !w->is_call,
+			     w->v8_type < V8_TYPE_NONE ? w->v8_type : V8_TYPE_NONE));
 }
 
 static __always_inline __u8 v8_byte(const struct walk *w, __u32 i)
@@ -80,9 +86,9 @@ static __always_inline int v8_is_interpreter(struct walk *w, const struct v8_vm 
 		return 0;
 	if (w->v8_interpreter == pc)
 		return 1;
-	/* mov disp8(%rbp), %r12 */
+	/* mov disp8(%rbp), %r12; up to 8.8 %r14 */
 	if (read_user(&code, sizeof(code), pc) ||
-	    code != (0x00658b4c | (__u32)(vm->f.fp_bytecode_array & 0xff) << 24))
+	    (code & 0xffefffff) != (0x00658b4c | (__u32)(vm->f.fp_bytecode_array & 0xff) << 24))
 		return 0;
 	w->v8_interpreter = pc;
 	return 1;
@@ -148,10 +154,12 @@ WALK_FN int v8_done(__u32 which)
 	if (!vm)
 		return WALK_STOP;
 	if (!w->v8_function || v8_push_function(w, vm)) {
-		if (w->v8_type == V8_PLACE_NONE && !w->v8_embedded)
+		if (w->v8_embedded)
+			v8_push_builtin(w);
+		else if (w->v8_type == V8_PLACE_NONE)
 			v8_push(w, V8_CODE, w->regs[UREG_RIP], V8_CODE_WORD(0, !w->is_call, 0));
 		else
-			v8_push_stub(w, w->v8_type);
+			v8_push_stub(w);
 	}
 	return walk_to_caller(w, w->v8_ra, w->v8_sp, w->v8_rbp, w->regs[UREG_RBX]);
 }
@@ -178,6 +186,8 @@ WALK_FN int v8_frame(__u32 which)
 		(void)stack_word(w, rbp + (__s64)vm->f.fp_function, &w->v8_function);
 	else if (!w->v8_function)
 		w->v8_type = kind >> 1;
+	if (w->v8_type == (__u64)(__s64)vm->f.frame_wasm)
+		(void)stack_word(w, rbp + (__s64)vm->f.fp_function, &w->v8_instance);
 	return V8_NEXT_DONE;
 }
 
@@ -300,6 +310,7 @@ static __always_inline void v8_start(struct walk *w, __u64 embedded)
 	w->v8_embedded = embedded;
 	w->v8_function = 0;
 	w->v8_type = V8_PLACE_NONE;
+	w->v8_instance = 0;
 }
 
 /* Code that V8 generated; V8_NEXT_OTHER: it is not V8's. */

@@ -333,7 +333,7 @@ WALK_FN int walk_v8_embedded(__u32 which, __u64 word)
 	if (!rule)
 		return walk_fail(w, WALK_ERR_BAD_TABLE);
 	if (rule->cfa == UNWIND_CFA_RSP) {
-		v8_push_stub(w, V8_PLACE_NONE);
+		v8_push_builtin(w);
 		return walk_apply(w, rule, which);
 	}
 	f = file_get(w->mapping.file);

@@ -110,6 +110,7 @@ struct walk {
 	__u64 v8_interpreter; /* where its interpreter's entry was last found to be returned to */
 	__u64 v8_function;    /* tagged; 0: it is no function's, or not known */
 	__u64 v8_type;        /* of the frame, or V8_PLACE_NONE */
+	__u64 v8_instance;    /* of WebAssembly, tagged; 0: it has none */
 	__u64 v8_ra, v8_sp, v8_rbp; /* of the caller */
 	__u64 v8_last, v8_shared;   /* the function pushed last, tagged, and what it shares */
 	__u32 v8_cookie, v8_pad2;   /* of that */

@@ -17,10 +17,11 @@
  *                word's payload: see V8_CODE_WORD; the SharedFunctionInfo is that of the
  *                frame, 0 where the frame is not made yet or gone already.
  *   V8_BUILTIN   code that is in V8's file, which is no function of the program's: the
- *                address is the offset in it; place: the frame's type as V8 numbers it, or
- *                V8_PLACE_NONE; cookie: 1.
+ *                address is the offset in it; place: V8_PLACE_NONE; cookie: 1.
  *   V8_STUB      generated code whose frame is of a type (WebAssembly's, a regular
- *                expression's): as V8_BUILTIN, the address is the pc.
+ *                expression's): the address is the pc. The second word is V8_CODE's: in the
+ *                SharedFunctionInfo's place the instance of WebAssembly, 0 of others; in
+ *                the cookie's the type, V8_TYPE_NONE or V8_TYPE_COLLECTOR.
  *
  * A pc is where the frame's code goes on: of callers, a return address.
  */
@@ -32,17 +33,22 @@ enum v8_object { V8_BYTECODE, V8_CODE, V8_BUILTIN, V8_STUB };
 
 enum {
 	V8_PLACE_NONE = 0xffffff,
-	V8_ABSENT = -1, /* a field that this version does not have */
+	V8_TYPE_NONE = 0x7ff,
+	V8_TYPE_COLLECTOR = 0x7fe, /* garbage is collected: what was called for that follows */
+	V8_ABSENT = -1,            /* a field that this version does not have */
 };
 
 /* Second word of V8_CODE: a SharedFunctionInfo >> 3, is it the leaf, upper bits of its cookie. */
-#define V8_CODE_WORD(shared, leaf, cookie)                                                         \
-	FRAME_WORD(FRAME_VM_PLACE, ((__u64)(shared) >> 3 & V8_SHARED_MASK) | (__u64)(leaf) << 44 | \
-					   (__u64)((cookie) >> 21) << 45)
+#define V8_CODE_WORD(shared, leaf, cookie) V8_STUB_WORD(shared, leaf, (cookie) >> 21)
+/* Of V8_STUB: an object >> 3, is it the leaf, the frame's type. */
+#define V8_STUB_WORD(object, leaf, type)                                                           \
+	FRAME_WORD(FRAME_VM_PLACE, ((__u64)(object) >> 3 & V8_SHARED_MASK) | (__u64)(leaf) << 44 | \
+					   (__u64)((type)&V8_TYPE_NONE) << 45)
 #define V8_SHARED_MASK     ((1ULL << 44) - 1)
 #define V8_CODE_SHARED(w)  (((w)&V8_SHARED_MASK) << 3)
 #define V8_CODE_IS_LEAF(w) ((w) >> 44 & 1)
 #define V8_CODE_COOKIE(w)  ((__u32)((w) >> 45 & 0x7ff)) /* the cookie >> 21 */
+#define V8_STUB_TYPE(w)    V8_CODE_COOKIE(w)
 
 struct v8_fields {
 #define X(field, symbols) __s32 field;

@@ -48,6 +48,7 @@ struct vm_code {
 	struct vm_range loop[VM_RANGES_MAX];
 	/* functions that call the loop, or generated code, or both; unused where the loop is all */
 	struct vm_range entry[VM_RANGES_MAX];
+	struct vm_range collector[VM_RANGES_MAX]; /* V8: functions that collect garbage */
 };
 
 /* A virtual machine in a process. */

@@ -232,9 +232,9 @@ static bool get_source(const struct v8_heap *h, uint64_t shared, uint32_t place,
 	size_t len;
 
 	if (v8_get_bytecode(h, shared, &bytecode) < 0 ||
-	    v8_get_bytes(h, bytecode + h->shape.bytecode_positions, &table, &len) < 0)
+	    v8_get_positions(h, bytecode + h->shape.bytecode_positions, &table, &len) < 0)
 		return false;
-	found = v8_position_at(table, len, place, &position);
+	found = v8_position_at(h->shape.positions, table, len, place, &position);
 	free(table);
 	*out = V8_SOURCE_OFFSET(position);
 	return found && !V8_SOURCE_IS_OTHER(position);

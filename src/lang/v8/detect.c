@@ -17,7 +17,7 @@
 /* exported by every version, and not in the embedded code, which may be mapped twice */
 #define PLACE "_ZN2v87Isolate10GetCurrentEv"
 
-enum { MAJOR_MIN = 7, NUMBER_MAX = 0xffff };
+enum { MAJOR_MIN = 7, NUMBER_MAX = 0xffff, COLLECTOR_NAME_MAX = 64 };
 
 static int read_number(const struct elf_image *img, const char *name, uint16_t *out)
 {
@@ -54,6 +54,46 @@ static bool suffices(const struct v8_vm *vm)
 	       vm->blob_hi > vm->blob_lo;
 }
 
+/* ---- the collector ------------------------------------------------------------- */
+
+/* Mangled names begin so, of which the parameters differ between versions. */
+static const char *const collectors[VM_RANGES_MAX] = {
+	"_ZN2v88internal4Heap14CollectGarbageE",
+	"_ZN2v88internal18IncrementalMarking4StepE",
+};
+
+static void set_collector(const struct elf_image *img, const struct elf_rawsym *sym,
+			  struct vm_range *out)
+{
+	uint64_t off;
+
+	/* the compiler may have moved a part of it away, which is smaller */
+	if (sym->size > out->hi - out->lo && elf_image_offset_of(img, sym->vaddr, &off) == 0)
+		*out = (struct vm_range){ off, off + sym->size };
+}
+
+static bool find_collector(const struct elf_image *img, enum elf_symtab_source source,
+			   struct vm_code *code)
+{
+	struct elf_rawsyms syms;
+	struct elf_rawsym sym;
+
+	if (elf_rawsyms_open(img, source, &syms) < 0)
+		return false;
+	for (size_t i = 0; i < syms.n; i++) {
+		const char *text;
+		size_t len;
+
+		elf_rawsyms_get(&syms, i, &sym);
+		len = elf_rawsyms_name(&syms, sym.name_off, COLLECTOR_NAME_MAX, &text);
+		for (size_t k = 0; k < VM_RANGES_MAX; k++)
+			if (len > strlen(collectors[k]) && sym.shndx &&
+			    !memcmp(text, collectors[k], strlen(collectors[k])))
+				set_collector(img, &sym, &code->collector[k]);
+	}
+	return code->collector[0].hi;
+}
+
 int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 	      struct lang_detected *d)
 {
@@ -75,6 +115,8 @@ int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint3
 		return -ENOTSUP;
 	d->code.loop[0] = (struct vm_range){ off, off };
 	d->loop_vaddr = place.vaddr;
+	if (!find_collector(img, ELF_DYNSYM, &d->code))
+		(void)find_collector(img, ELF_SYMTAB, &d->code);
 	tables->v8[vm] = v8;
 	return 0;
 }
@@ -84,4 +126,5 @@ const struct lang v8_lang = {
 	.expand = v8_expand,
 	.read = v8_read,
 	.line = v8_line,
+	.column = v8_column,
 };

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "elf/gnuhash.h"
+#include "elf/image.h"
 #include "elf/rawsym.h"
 #include "lang/v8/reader.h"
 
@@ -21,6 +22,8 @@ enum {
 	CODE_ALIGN = 32,
 	ROW_MAX = 32,
 	NAME_ROW = 24, /* bytes for each in the table of names */
+	NAME_CODE_MAX = 64,
+	NAME_CODE_INSN = 8,
 };
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
@@ -48,6 +51,52 @@ static struct elf_rawsym find_table(const struct elf_image *img, const char *con
 	return (struct elf_rawsym){ 0 };
 }
 
+/* lea (%rdi,%rdi,2), %reg: a number, times three */
+static bool is_tripled(const uint8_t *c)
+{
+	return (c[0] & 0xf8) == 0x48 && c[1] == 0x8d && (c[2] & 0xc7) == 0x04 && c[3] == 0x7f;
+}
+
+/* The address that the instruction at @c, linked at @vaddr, has; 0: it has none. */
+static uint64_t table_at(const uint8_t *c, uint64_t vaddr)
+{
+	int32_t disp;
+
+	/* lea disp(%rip), %reg */
+	if ((c[0] & 0xfb) == 0x48 && c[1] == 0x8d && (c[2] & 0xc7) == 0x05) {
+		memcpy(&disp, c + 3, sizeof(disp));
+		return vaddr + 7 + (uint64_t)(int64_t)disp;
+	}
+	/* mov disp(,%reg,8), %rax */
+	if (c[0] == 0x48 && c[1] == 0x8b && c[2] == 0x04 && (c[3] & 0xc7) == 0xc5) {
+		memcpy(&disp, c + 4, sizeof(disp));
+		return (uint64_t)(int64_t)disp;
+	}
+	return 0;
+}
+
+/* The table of names, which is V8's own, by the code of the function that looks into it. */
+static uint64_t find_names_by_code(const struct elf_image *img)
+{
+	static const char *const functions[] = {
+		"_ZN2v88internal8Builtins4nameENS0_7BuiltinE", /* by number, until 9.2 */
+		"_ZN2v88internal8Builtins4nameEi", NULL
+	};
+	struct elf_rawsym sym = find_table(img, functions);
+	uint64_t table = 0;
+	struct elf_span code;
+	bool tripled = false;
+
+	if (sym.size > NAME_CODE_MAX || elf_image_at_vaddr(img, sym.vaddr, sym.size, &code) < 0)
+		return 0;
+	for (size_t i = 0; i + NAME_CODE_INSN <= sym.size; i++) {
+		tripled |= is_tripled(code.data + i);
+		if (!table)
+			table = table_at(code.data + i, sym.vaddr + i);
+	}
+	return tripled ? table : 0;
+}
+
 void v8_find_tables(const struct elf_image *img, struct v8_vm *out)
 {
 	static const char *const sizes[] = {
@@ -61,6 +110,8 @@ void v8_find_tables(const struct elf_image *img, struct v8_vm *out)
 	out->bytecode_sizes = sym.vaddr;
 	out->bytecode_sizes_bytes = sym.size < UINT16_MAX ? (uint32_t)sym.size : 0;
 	out->builtin_names = find_table(img, names).vaddr;
+	if (!out->builtin_names)
+		out->builtin_names = find_names_by_code(img);
 }
 
 /* ---- where it begins ------------------------------------------------------------------ */
@@ -215,6 +266,8 @@ static const char *stub_name(const struct v8_heap *h, uint64_t pc, uint32_t type
 {
 	struct v8_code code;
 
+	if (type == V8_TYPE_COLLECTOR)
+		return "(garbage collection)";
 	if (h->vm->f.frame_wasm != V8_ABSENT && type == (uint32_t)h->vm->f.frame_wasm)
 		return "[WebAssembly]";
 	if (v8_find_code(h, pc, &code) < 0)
@@ -222,21 +275,35 @@ static const char *stub_name(const struct v8_heap *h, uint64_t pc, uint32_t type
 	return code.kind == h->shape.kind_regexp ? "[regular expression]" : "[stub]";
 }
 
+/* Its name, of what its address's low bits say. */
+static int put_code(const struct v8_heap *h, uint64_t addr, uint32_t cookie, uint32_t type,
+		    struct buf *out)
+{
+	switch (addr & V8_IS_MASK) {
+	case V8_IS_WASM:
+		return v8_put_wasm(h, addr & ~(uint64_t)V8_IS_MASK, cookie, out);
+	case V8_IS_BUILTIN:
+		v8_put_builtin(h, (int32_t)(addr >> 2) - 1, out);
+		return 0;
+	default:
+		buf_put_str(out, stub_name(h, addr & ~(uint64_t)V8_IS_MASK, type));
+		return 0;
+	}
+}
+
 int v8_read_code(const struct v8_heap *h, uint64_t addr, uint32_t cookie, struct lang_function *out)
 {
 	struct buf b = { 0 };
+	int r = cookie ? put_code(h, addr, cookie, out->place, &b) : -ESTALE;
 
-	if (!cookie)
-		return -ESTALE;
-	if (addr & V8_IS_BUILTIN)
-		v8_put_builtin(h, (int32_t)(addr >> 2) - 1, &b);
-	else
-		buf_put_str(&b, stub_name(h, addr & ~(uint64_t)V8_IS_CODE, out->place));
 	buf_put_byte(&b, '\0');
-	out->file = strdup("");
-	if (!out->file || buf_error(&b)) {
+	if (r == 0)
+		out->file = strdup("");
+	if (r == 0 && (!out->file || buf_error(&b)))
+		r = -ENOMEM;
+	if (r < 0) {
 		buf_fini(&b);
-		return -ENOMEM;
+		return r;
 	}
 	out->name = (char *)b.data;
 	return 0;

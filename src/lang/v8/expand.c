@@ -15,6 +15,7 @@
 enum {
 	BYTECODE_DATA = 54, /* where no symbol tells */
 	BYTECODE_MAX = 1 << 20,
+	COLLECTOR_COOKIE = 2, /* other code that has no address has 1 */
 };
 
 struct frame {
@@ -29,11 +30,13 @@ static int get_position(const struct v8_heap *h, uint64_t at, uint32_t offset, i
 {
 	uint8_t *table;
 	size_t len;
-	int r = v8_get_bytes(h, at, &table, &len);
+	int r = v8_get_positions(h, at, &table, &len);
 
 	if (r < 0)
 		return r;
-	r = v8_position_at(table, len, offset, out) && !V8_SOURCE_IS_OTHER(*out) ? 0 : -ENOENT;
+	r = v8_position_at(h->shape.positions, table, len, offset, out) && !V8_SOURCE_IS_OTHER(*out)
+		    ? 0
+		    : -ENOENT;
 	free(table);
 	return r;
 }
@@ -211,7 +214,23 @@ static int expand_code(struct frame *f, const uint64_t words[2])
 	/* the code is gone, the function not */
 	if (f->shared && put_call(f, f->shared, V8_POSITION_NONE, 0) == 0)
 		return 1;
-	return put_stub(f, f->pc, V8_PLACE_NONE);
+	return put_stub(f, f->pc, V8_TYPE_NONE);
+}
+
+static int expand_stub(const struct frame *f, const uint64_t words[2])
+{
+	uint64_t pc = VM_FRAME_ADDR(words[0]);
+	uint32_t type = V8_STUB_TYPE(words[1]);
+
+	if (type == V8_TYPE_COLLECTOR) {
+		f->out[0] = (struct lang_call){ V8_IS_CODE, COLLECTOR_COOKIE, type };
+		return 1;
+	}
+	if (type == (uint32_t)f->h.vm->f.frame_wasm &&
+	    v8_find_wasm(&f->h, V8_CODE_SHARED(words[1]), pc - !V8_CODE_IS_LEAF(words[1]),
+			 f->out) == 0)
+		return 1;
+	return put_stub(f, pc, type);
 }
 
 static int expand_bytecode(const struct frame *f, const uint64_t words[2])
@@ -243,6 +262,6 @@ int v8_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 	case V8_BUILTIN:
 		return v8_expand_builtin(&f.h, addr, tables->codes[vm].fold, out);
 	default:
-		return put_stub(&f, addr, VM_PLACE_OF(words[1]));
+		return expand_stub(&f, words);
 	}
 }

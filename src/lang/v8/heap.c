@@ -18,6 +18,7 @@ enum {
 	ARRAY_MAX = 1 << 24,
 	BYTES_MAX = 1 << 20, /* of one array */
 	SMI_SHIFT = 32,
+	PAIR_FIRST = 8,
 };
 
 /* ---- versions ------------------------------------------------------------------ */
@@ -132,6 +133,9 @@ int v8_heap_init(struct v8_heap *h, const struct v8_vm *vm, uint32_t index,
 	shape_scope(vm, version, &h->shape);
 	shape_deopt(vm, version, &h->shape);
 	h->shape.shared_builtin = vm->f.shared_name > 16 ? 16 : 8;
+	h->shape.positions = version < 804    ? V8_POSITIONS_FROM_START
+			     : version < 1401 ? V8_POSITIONS_FROM_ENTRY
+					      : V8_POSITIONS_FLAGGED;
 	h->shape.kind_regexp = version < 900 ? 4 : version < 1402 ? 3 : 4;
 	if (version < 1100) {
 		shape_code(version, &h->shape);
@@ -230,4 +234,15 @@ int v8_get_bytes(const struct v8_heap *h, uint64_t at, uint8_t **out, size_t *ou
 	*out = bytes;
 	*out_len = array.n;
 	return 0;
+}
+
+int v8_get_positions(const struct v8_heap *h, uint64_t at, uint8_t **out, size_t *out_len)
+{
+	uint64_t pair;
+	int r = v8_get_bytes(h, at, out, out_len);
+
+	/* up to 8.x it is in a pair with frames that were shown once */
+	if (r == -EBADMSG && h->vm->major < 9 && v8_get_object(h, at, &pair) == 0)
+		r = v8_get_bytes(h, pair + PAIR_FIRST, out, out_len);
+	return r;
 }

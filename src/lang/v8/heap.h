@@ -14,6 +14,14 @@
 
 struct buf;
 
+/* How entries of a source position table tell the code's offset: by its difference to the last's.
+ */
+enum v8_positions {
+	V8_POSITIONS_FROM_START, /* complemented where an expression begins, no statement */
+	V8_POSITIONS_FROM_ENTRY, /* so, too; the first one's to -1 */
+	V8_POSITIONS_FLAGGED,    /* above two bits; the first one's to -1 */
+};
+
 /* What differs between versions and no symbol tells. */
 struct v8_shape {
 	bool split; /* instructions are in an object of their own, which leads to their Code */
@@ -26,6 +34,7 @@ struct v8_shape {
 	uint16_t code_deopt, code_positions;
 	uint8_t deopt_literals, deopt_shared, deopt_inlined; /* indices */
 	uint16_t bytecode_positions;
+	uint8_t positions;       /* enum v8_positions */
 	uint16_t shared_builtin; /* of a function of V8's own: the builtin's number */
 	/* ScopeInfo: where its slots begin, which flags mean what */
 	uint16_t scope_slots;
@@ -67,6 +76,9 @@ int v8_get_array(const struct v8_heap *h, uint64_t object, struct v8_array *out)
 /* The bytes of the array of bytes that the word at @at refers to; to be freed. */
 int v8_get_bytes(const struct v8_heap *h, uint64_t at, uint8_t **out, size_t *out_len);
 
+/* The source position table that the word at @at refers to, likewise. */
+int v8_get_positions(const struct v8_heap *h, uint64_t at, uint8_t **out, size_t *out_len);
+
 /* ---- strings (strings.c) ------------------------------------------------------ */
 
 bool v8_is_string(const struct v8_heap *h, uint64_t object);
@@ -107,6 +119,9 @@ int v8_get_bytecode(const struct v8_heap *h, uint64_t shared, uint64_t *out);
 /* The cookie of a SharedFunctionInfo, as the walk makes it. */
 int v8_get_cookie(const struct v8_heap *h, uint64_t shared, uint32_t *out);
 
+/* What is kept of a process (lang/memo.h): of scripts, and of an instance of WebAssembly. */
+enum v8_memo { V8_MEMO_LINES, V8_MEMO_METHODS, V8_MEMO_MODULE };
+
 /* ---- a script's text (script.c) ------------------------------------------------- */
 
 /* Fills first_line and lines of @out for the characters of @f in its script. */
@@ -124,7 +139,8 @@ int v8_put_class(const struct v8_heap *h, const struct v8_function *f, struct bu
 #define V8_SOURCE(offset, inlining) (((int64_t)(offset) + 1) << 1 | ((int64_t)(inlining) + 1) << 31)
 
 /* What the source position table says of @code_offset: that of the last entry up to it. */
-bool v8_position_at(const uint8_t *table, size_t len, uint32_t code_offset, int64_t *out);
+bool v8_position_at(enum v8_positions form, const uint8_t *table, size_t len, uint32_t code_offset,
+		    int64_t *out);
 
 /* Which of the byte codes baseline code ran that ends behind @pc_offset - 1, by its table. */
 bool v8_baseline_index(const uint8_t *table, size_t len, uint32_t pc_offset, uint32_t *out);

@@ -96,6 +96,10 @@ static int read_name(const struct v8_heap *h, uint64_t shared, const struct v8_f
 	if (r == 0 && *inferred && (!*name || extends(inferred, name))) {
 		out->name = inferred;
 		inferred = NULL;
+	} else if (r == 0 && *name && !f->script && !name[strspn(name, "0123456789")]) {
+		/* what JavaScript calls a function of WebAssembly by is called as its number */
+		out->name = strdup("js-to-wasm");
+		r = out->name ? 0 : -ENOMEM;
 	} else if (r == 0 && *name) {
 		out->name = name;
 		name = NULL;
@@ -161,6 +165,6 @@ int v8_read(const struct vm_tables *tables, uint32_t vm, const struct lang_proce
 
 	if (r < 0)
 		return r;
-	return addr & V8_IS_NO_FUNCTION ? v8_read_code(&h, addr, cookie, out)
-					: read_function(&h, addr, cookie, out);
+	return addr & V8_IS_MASK ? v8_read_code(&h, addr, cookie, out)
+				 : read_function(&h, addr, cookie, out);
 }

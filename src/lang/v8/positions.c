@@ -4,10 +4,10 @@
  * in groups of seven bits, low ones first, all but the last with the eighth bit set.
  *
  * A source position table has two signed numbers (sign in the lowest bit) for each entry, as
- * differences: of the code offset, complemented where an expression rather than a statement
- * begins; and of the source position. A baseline table has the lengths of the machine code of
- * a function's prologue and of each of its byte codes, which have to be counted: a code's size
- * depends on the code and on whether a prefix widens its operands.
+ * differences: of the code offset (enum v8_positions); and of the source position. A baseline table
+ * has the lengths of the machine code of a function's prologue and of each of its byte codes, which
+ * have to be counted: a code's size depends on the code and on whether a prefix widens its
+ * operands.
  */
 #include "lang/v8/heap.h"
 
@@ -45,17 +45,35 @@ static bool next_int(struct reader *r, int64_t *out)
 	return true;
 }
 
-bool v8_position_at(const uint8_t *table, size_t len, uint32_t code_offset, int64_t *out)
+/* How far the next entry's code is behind the last one's. */
+static bool next_step(struct reader *r, enum v8_positions form, int64_t *out)
+{
+	uint64_t bits;
+
+	if (form != V8_POSITIONS_FLAGGED) {
+		if (!next_int(r, out))
+			return false;
+		if (*out < 0)
+			*out = ~*out;
+	} else {
+		if (!next_uint(r, &bits))
+			return false;
+		*out = (int64_t)(bits >> 2);
+	}
+	*out = (int32_t)*out;
+	return true;
+}
+
+bool v8_position_at(enum v8_positions form, const uint8_t *table, size_t len, uint32_t code_offset,
+		    int64_t *out)
 {
 	struct reader r = { table, len, 0 };
 	uint64_t source = 0;
-	int64_t code = 0, d_code, d_source;
+	int64_t code = form == V8_POSITIONS_FROM_START ? 0 : -1, step, d_source;
 	bool found = false;
 
-	while (next_int(&r, &d_code) && next_int(&r, &d_source)) {
-		if (d_code < 0)
-			d_code = ~d_code;
-		code += (int32_t)d_code;
+	while (next_step(&r, form, &step) && next_int(&r, &d_source)) {
+		code += step;
 		source += (uint64_t)d_source;
 		if (code > (int64_t)code_offset)
 			break;

@@ -5,10 +5,11 @@
 #include "lang/v8/heap.h"
 
 /*
- * Low bits of an address that v8_expand() gives, of code that is no function's of the program:
- * generated, at this address; or the builtin of the number in the rest, plus 1.
+ * Low bits of an address that v8_expand() gives, of what is no function of JavaScript: code that
+ * was generated, at this address; the builtin of the number in the rest, plus 1; a function of
+ * WebAssembly, of the module at this address.
  */
-enum { V8_IS_CODE = 1, V8_IS_BUILTIN = 2, V8_IS_NO_FUNCTION = 3 };
+enum { V8_IS_CODE = 1, V8_IS_BUILTIN = 2, V8_IS_WASM = 3, V8_IS_MASK = 3 };
 
 /* Machine code that V8 made of a function. */
 struct v8_code {
@@ -58,6 +59,14 @@ int v8_get_inlining(const struct v8_heap *h, const struct v8_deopt *d, int32_t i
  */
 void v8_correct_call(const struct v8_heap *h, const struct v8_deopt *d, uint32_t pc, bool near,
 		     int64_t *position);
+
+/* ---- wasm.c ------------------------------------------------------------------- */
+
+/* The function of WebAssembly that @pc is in, in a frame of @instance; -ENOENT: not known. */
+int v8_find_wasm(const struct v8_heap *h, uint64_t instance, uint64_t pc, struct lang_call *out);
+
+/* Its name. @module and @cookie are what v8_find_wasm() gave. */
+int v8_put_wasm(const struct v8_heap *h, uint64_t module, uint32_t cookie, struct buf *out);
 
 /* ---- embedded.c --------------------------------------------------------------- */
 

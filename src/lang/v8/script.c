@@ -16,12 +16,11 @@
 enum {
 	SOURCE_MAX = 1 << 23, /* characters */
 	SCRIPT_LINE_OFFSET = 24,
+	SCRIPT_COLUMN_OFFSET = 32, /* of its first line */
 	SCRIPT_ID = 64,
 	LINE_SEPARATOR = 0x2028, /* and the next one: of paragraphs */
 	CLASS_NAME_MAX = 200,
 };
-
-enum memo_what { MEMO_LINES, MEMO_METHODS };
 
 /* A script, and what is made of all of it. */
 struct script {
@@ -156,7 +155,7 @@ static int find_lines(struct script *s, const uint32_t **out, size_t *out_n)
 	size_t len = 0;
 	int r;
 
-	s->key.what = MEMO_LINES;
+	s->key.what = V8_MEMO_LINES;
 	*out = lang_memo_get(s->h->p->memo, &s->key, &len);
 	*out_n = len / sizeof(**out);
 	if (*out)
@@ -211,6 +210,8 @@ static int take_lines(const struct script *s, const struct v8_function *f, const
 	if (v8_get_smi(s->h, s->at + SCRIPT_LINE_OFFSET, &offset) < 0 || offset < 0)
 		offset = 0;
 	out->first_line = first + 1 + (uint32_t)offset;
+	if (!first && v8_get_smi(s->h, s->at + SCRIPT_COLUMN_OFFSET, &offset) == 0 && offset > 0)
+		((uint32_t *)(void *)out->lines)[0] -= (uint32_t)offset;
 	return 0;
 }
 
@@ -242,6 +243,17 @@ uint32_t v8_line(const struct lang_function *f, uint32_t place)
 	return f->first_line + line_of((const uint32_t *)(const void *)f->lines, n, place);
 }
 
+uint32_t v8_column(const struct lang_function *f, uint32_t place)
+{
+	const uint32_t *begins = (const uint32_t *)(const void *)f->lines;
+	size_t n = f->n_lines / sizeof(*begins);
+
+	if (place == V8_POSITION_NONE || !n)
+		return 0;
+	/* the first may be below 0: what stands in front of the script in its line */
+	return place - begins[line_of(begins, n, place)] + 1;
+}
+
 /* ---- classes ---------------------------------------------------------------------- */
 
 static int find_methods(struct script *s, const struct v8_method **out, size_t *out_n)
@@ -251,7 +263,7 @@ static int find_methods(struct script *s, const struct v8_method **out, size_t *
 	size_t len = 0;
 	int r;
 
-	s->key.what = MEMO_METHODS;
+	s->key.what = V8_MEMO_METHODS;
 	*out = lang_memo_get(s->h->p->memo, &s->key, &len);
 	*out_n = *out ? len / sizeof(**out) : 0;
 	if (*out)

@@ -44,3 +44,4 @@ int v8_read(const struct vm_tables *tables, uint32_t vm, const struct lang_proce
 	    uint64_t addr, uint32_t cookie, struct lang_function *out);
 
 uint32_t v8_line(const struct lang_function *f, uint32_t place);
+uint32_t v8_column(const struct lang_function *f, uint32_t place);

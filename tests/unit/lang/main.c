@@ -6,6 +6,7 @@ int test_python_lines(void);
 int test_python_offsets(void);
 int test_v8(void);
 int test_v8_deopt(void);
+int test_v8_wasm(void);
 int test_readers(void);
 int test_weave(void);
 
@@ -20,6 +21,7 @@ int main(void)
 	n_failed += test_python_offsets();
 	n_failed += test_v8();
 	n_failed += test_v8_deopt();
+	n_failed += test_v8_wasm();
 	n_failed += test_readers();
 	n_failed += test_weave();
 	return n_failed;

@@ -56,6 +56,9 @@ static void a_function_has_its_name_file_and_lines(void **state)
 	assert_int_equal(v8_line(&f, V8_OUTER_START), 3);
 	assert_int_equal(v8_line(&f, V8_OUTER_CALL), 4);
 	assert_int_equal(v8_line(&f, V8_POSITION_NONE), 0);
+	assert_int_equal(v8_column(&f, V8_OUTER_START), 11);
+	assert_int_equal(v8_column(&f, V8_OUTER_CALL), 3);
+	assert_int_equal(v8_column(&f, V8_POSITION_NONE), 0);
 	free_function(&f);
 }
 
@@ -73,6 +76,8 @@ static void ends_of_lines_that_v8_has_are_taken(void **state)
 	assert_int_equal(f.first_line, 2);
 	assert_int_equal(v8_line(&f, V8_OUTER_CALL), 3);
 	assert_int_equal(v8_line(&f, 41), 4);
+	assert_int_equal(v8_column(&f, V8_OUTER_CALL), 5);
+	assert_int_equal(v8_column(&f, 41), 1);
 	free_function(&f);
 }
 
@@ -85,6 +90,23 @@ static void a_script_may_begin_at_a_later_line(void **state)
 	v8_memory_seal(v);
 	f = read_function(v, v->inner, v8_memory_cookie(v, v->inner), 0);
 	assert_int_equal(v8_line(&f, V8_INNER_CALL), 107);
+	free_function(&f);
+}
+
+static void a_script_may_begin_within_a_line(void **state)
+{
+	struct v8_memory *v = *state;
+	uint64_t first = v8_memory_function(v, v8_memory_string(v, "first"), 0, 4, 40);
+	struct lang_function f;
+
+	memory_put(&v->m, v->script + 24, 100ULL << 32);
+	memory_put(&v->m, v->script + 32, 60ULL << 32);
+	v8_memory_seal(v);
+	f = read_function(v, first, v8_memory_cookie(v, first), 0);
+	assert_int_equal(v8_line(&f, 5), 101);
+	assert_int_equal(v8_column(&f, 5), 66);
+	assert_int_equal(v8_line(&f, V8_OUTER_CALL), 104);
+	assert_int_equal(v8_column(&f, V8_OUTER_CALL), 3);
 	free_function(&f);
 }
 
@@ -368,18 +390,43 @@ static void the_last_entry_up_to_an_offset_counts(void **state)
 	int64_t p = 0;
 
 	(void)state;
-	assert_true(v8_position_at(table, sizeof(table), 2, &p));
+	assert_true(v8_position_at(V8_POSITIONS_FROM_START, table, sizeof(table), 2, &p));
 	assert_int_equal(p, 5);
-	assert_true(v8_position_at(table, sizeof(table), 3, &p));
+	assert_true(v8_position_at(V8_POSITIONS_FROM_START, table, sizeof(table), 3, &p));
 	assert_int_equal(p, 105);
-	assert_true(v8_position_at(table, sizeof(table), 202, &p));
+	assert_true(v8_position_at(V8_POSITIONS_FROM_START, table, sizeof(table), 202, &p));
 	assert_int_equal(p, 105);
-	assert_true(v8_position_at(table, sizeof(table), 203, &p));
+	assert_true(v8_position_at(V8_POSITIONS_FROM_START, table, sizeof(table), 203, &p));
 	assert_int_equal(p, 99);
-	assert_false(v8_position_at(table, 1, 0, &p));
-	assert_false(v8_position_at(NULL, 0, 0, &p));
+	assert_false(v8_position_at(V8_POSITIONS_FROM_START, table, 1, 0, &p));
+	assert_false(v8_position_at(V8_POSITIONS_FROM_START, NULL, 0, 0, &p));
 	/* none is at or in front of it */
-	assert_false(v8_position_at(table + 2, 3, 2, &p));
+	assert_false(v8_position_at(V8_POSITIONS_FROM_START, table + 2, 3, 2, &p));
+}
+
+static void later_tables_begin_in_front_of_the_code(void **state)
+{
+	/* 2: 5; an expression at 5: 105; at 12: 104 */
+	static const uint8_t signs[] = { 6, 10, 7, 0xc8, 0x01, 14, 1 };
+	static const uint8_t flags[] = { 14, 10, 12, 0xc8, 0x01, 29, 1 };
+	const struct {
+		enum v8_positions form;
+		const uint8_t *table;
+	} each[] = { { V8_POSITIONS_FROM_ENTRY, signs }, { V8_POSITIONS_FLAGGED, flags } };
+	int64_t p = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		assert_false(v8_position_at(each[i].form, each[i].table, 7, 1, &p));
+		assert_true(v8_position_at(each[i].form, each[i].table, 7, 2, &p));
+		assert_int_equal(p, 5);
+		assert_true(v8_position_at(each[i].form, each[i].table, 7, 5, &p));
+		assert_int_equal(p, 105);
+		assert_true(v8_position_at(each[i].form, each[i].table, 7, 11, &p));
+		assert_int_equal(p, 105);
+		assert_true(v8_position_at(each[i].form, each[i].table, 7, 12, &p));
+		assert_int_equal(p, 104);
+	}
 }
 
 static void a_number_without_an_end_is_none(void **state)
@@ -389,7 +436,7 @@ static void a_number_without_an_end_is_none(void **state)
 
 	(void)state;
 	memset(table, 0xff, sizeof(table));
-	assert_false(v8_position_at(table, sizeof(table), 100, &p));
+	assert_false(v8_position_at(V8_POSITIONS_FROM_START, table, sizeof(table), 100, &p));
 }
 
 static void baseline_code_is_counted_by_byte_codes(void **state)
@@ -438,6 +485,8 @@ int test_v8(void)
 						v8_memory_setup, v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(a_script_may_begin_at_a_later_line, v8_memory_setup,
 						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(a_script_may_begin_within_a_line, v8_memory_setup,
+						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(names_are_as_the_debugger_has_them, v8_memory_setup,
 						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(a_name_may_be_any_form_of_string, v8_memory_setup,
@@ -466,6 +515,7 @@ int test_v8(void)
 		cmocka_unit_test_setup_teardown(builtins_have_names, v8_memory_setup,
 						v8_memory_teardown),
 		cmocka_unit_test(the_last_entry_up_to_an_offset_counts),
+		cmocka_unit_test(later_tables_begin_in_front_of_the_code),
 		cmocka_unit_test(a_number_without_an_end_is_none),
 		cmocka_unit_test(baseline_code_is_counted_by_byte_codes),
 		cmocka_unit_test(prefixes_widen_byte_codes),

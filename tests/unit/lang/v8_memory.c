@@ -134,10 +134,11 @@ uint64_t v8_memory_function(struct v8_memory *v, uint64_t name, uint64_t inferre
 /* A statement at offset 0, an expression at 4. */
 static void put_bytecode(struct v8_memory *v, uint64_t shared, uint8_t first, uint8_t second)
 {
-	/* 0, the first place; ~4, from there to the second: a place is {place + 1} << 1, and signed
+	/* 0 (from -1), the first place; ~4, from there to the second: a place is {place + 1} << 1,
+	 * and signed
 	 */
 	uint32_t from = (first + 1u) * 4, more = (second - first) * 4u;
-	const uint8_t table[] = { 0, (uint8_t)(from % 128 + 128), (uint8_t)(from / 128), 9,
+	const uint8_t table[] = { 2, (uint8_t)(from % 128 + 128), (uint8_t)(from / 128), 9,
 				  (uint8_t)more };
 	static const uint8_t code[] = { 0x0b, 0x02, 0xc3, 0x00, 0x0c, 0x0d, 0x0e, 0xaa };
 	uint64_t at = object(v, TYPE_BYTECODE, 64 + sizeof(code));
@@ -155,7 +156,8 @@ static uint64_t code_positions(struct v8_memory *v)
 {
 	/* inlining 0, and a place: {id + 1} << 31 | {place + 1} << 1 */
 	uint64_t inlined = 1ULL << 31 | (V8_INNER_CALL + 1) << 1, outer = (V8_OUTER_CALL + 1) << 1;
-	const uint64_t numbers[] = { 2 * (V8_CODE_PLACE - 8), inlined * 2, 2 * 16,
+	/* offsets of code begin at -1 */
+	const uint64_t numbers[] = { 2 * (V8_CODE_PLACE - 8 + 1), inlined * 2, 2 * 16,
 				     (outer - inlined) << 1 ^
 					     (uint64_t)((int64_t)(outer - inlined) >> 63) };
 	uint8_t table[40];
