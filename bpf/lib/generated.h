@@ -15,7 +15,10 @@ enum {
 	GENERATED_SEARCH = 64,
 };
 
-/* Frame-pointer convention, for generated code and files without tables. */
+/*
+ * Frame-pointer convention, for generated code and files without tables. An rbp of zero ends the
+ * chain; where no chain led to it, it is a register like any other (Erlang's code).
+ */
 WALK_FN int walk_frame_pointer(__u32 which)
 {
 	struct walk *w = walk_get(which);
@@ -24,13 +27,13 @@ WALK_FN int walk_frame_pointer(__u32 which)
 	if (!w)
 		return WALK_STOP;
 	rbp = w->regs[UREG_RBP];
-	if (!rbp)
+	if (!rbp && w->by_frame_pointer)
 		return walk_done(w);
 	if (rbp < w->regs[UREG_RSP] || (rbp & 7))
 		return walk_fail(w, WALK_ERR_NO_FRAME_POINTER);
 	if (stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra))
 		return walk_fail(w, WALK_ERR_NO_FRAME_POINTER);
-	return walk_to_caller(w, ra, rbp + 16, next, w->regs[UREG_RBX]);
+	return walk_up_frame_pointer(w, ra, next);
 }
 
 /* Has the function that this code is of just begun, or does it end here? */

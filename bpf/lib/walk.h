@@ -52,7 +52,17 @@ static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, 
 	}
 }
 
-/* Go to the caller's frame: its stack pointer is @cfa. */
+static __always_inline int rule_is_swept(const struct unwind_rule *rule)
+{
+	return (rule->cfa == UNWIND_CFA_RSP || rule->cfa == UNWIND_CFA_RBP) &&
+	       rule->cfa_reg == UNWIND_SWEPT;
+}
+
+/*
+ * Go to the caller's frame: its stack pointer is @cfa. A return address of zero is believed to
+ * end the stack where CFI says that it is one; of a guess, only beside a cleared rbp
+ * (psABI, 3.4.1).
+ */
 static __always_inline int walk_return(struct walk *w, const struct unwind_rule *rule, __u64 cfa)
 {
 	__u64 rbx = 0, rbp = 0, ra = 0;
@@ -67,6 +77,8 @@ static __always_inline int walk_return(struct walk *w, const struct unwind_rule 
 	} else if (stack_word(w, cfa + rule->ra_off, &ra)) {
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	}
+	if (!ra && rbp && rule_is_swept(rule))
+		return walk_fail(w, WALK_ERR_NO_RULE);
 	return walk_to_caller(w, ra, cfa, rbp, rbx);
 }
 
@@ -113,7 +125,7 @@ WALK_FN int walk_without_rule(__u32 which)
 			return WALK_NEED_FILE;
 		return walk_fail(w, WALK_ERR_NO_RULE);
 	}
-	return walk_to_caller(w, ra, rbp + 16, next, w->regs[UREG_RBX]);
+	return walk_up_frame_pointer(w, ra, next);
 }
 
 /*

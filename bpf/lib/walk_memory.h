@@ -121,5 +121,15 @@ static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __
 	w->regs[UREG_RBX] = rbx;
 	w->all_regs = 0;
 	w->is_call = 1;
+	w->by_frame_pointer = 0;
 	return pc ? WALK_CONTINUE : walk_done(w);
+}
+
+/* The same, by a frame that rbp led to: @next is the rbp that it saved. */
+static __always_inline int walk_up_frame_pointer(struct walk *w, __u64 pc, __u64 next)
+{
+	int r = walk_to_caller(w, pc, w->regs[UREG_RBP] + 16, next, w->regs[UREG_RBX]);
+
+	w->by_frame_pointer = 1;
+	return r;
 }

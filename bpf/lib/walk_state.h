@@ -67,7 +67,7 @@ struct walk {
 	__u8 all_regs; /* leaf or interrupted by a signal; else only rbx, rbp, rsp, rip hold */
 	__u8 is_call;  /* rip is a return address: look up rip - 1 */
 	__u8 complete;
-	__u8 pad;
+	__u8 by_frame_pointer; /* so was this frame reached: its rbp is what its callee saved */
 	__u32 need_file;
 
 	struct unwind_process process;
@@ -195,6 +195,7 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	w->n_cache_hits = 0;
 	w->all_regs = 1;
 	w->is_call = 0;
+	w->by_frame_pointer = 0;
 	w->complete = 0;
 	w->need_file = 0;
 	w->folded = 0;

@@ -48,11 +48,18 @@ enum unwind_saved {
 	UNWIND_SAVED_REG,   /* in the register with the DWARF number off; leaf frames only */
 };
 
+/* The rule was guessed from the code, which may not keep to C's calling convention (Haskell's). */
+enum { UNWIND_SWEPT = 1 };
+
 struct unwind_rule {
-	uint8_t cfa;     /* enum unwind_cfa */
-	uint8_t cfa_reg; /* UNWIND_CFA_REG, _RSP_RA_REG and _RSP_INDEX only */
-	uint8_t rbp;     /* enum unwind_saved */
-	uint8_t rbx;     /* enum unwind_saved */
+	uint8_t cfa; /* enum unwind_cfa */
+	/*
+	 * UNWIND_CFA_REG, _RSP_RA_REG and _RSP_INDEX: the register. _RSP and _RBP: UNWIND_SWEPT, or
+	 * nothing.
+	 */
+	uint8_t cfa_reg;
+	uint8_t rbp; /* enum unwind_saved */
+	uint8_t rbx; /* enum unwind_saved */
 	int32_t cfa_off;
 	int16_t rbp_off;
 	int16_t rbx_off;

@@ -11,9 +11,10 @@
 #include "elf/gnuhash.h"
 #include "elf/image.h"
 #include "elf/rawsym.h"
+#include "unwind/x86_insn.h"
 
 enum {
-	ENTRY_LEN = 64, /* as much as the longest _start has before its last call (glibc's ld.so) */
+	ENTRY_MAX = 128,         /* of code at the entry point */
 	LIBC_TEXT_MAX = 8 << 20, /* of a C library, or a program that is linked with it */
 	SWITCH_MAX = 1024,       /* bytes of slp_switch(), which has 200 */
 };
@@ -68,12 +69,30 @@ static void known_add(struct unwind_known_code *k, uint64_t lo, uint64_t hi,
 	k->n++;
 }
 
+/* Bytes from @vaddr on until nothing follows an instruction. */
+static size_t straight_code(const struct elf_image *img, uint64_t vaddr)
+{
+	struct elf_span code = { 0 };
+	struct x86_insn insn;
+	size_t len = ENTRY_MAX, at = 0;
+
+	while (len && elf_image_at_vaddr(img, vaddr, len, &code) < 0)
+		len /= 2; /* the last code of a small program */
+	while (at < code.len && x86_decode(code.data + at, code.len - at, &insn)) {
+		at += insn.len;
+		if (insn.kind == X86_RET || insn.kind == X86_JUMP ||
+		    insn.kind == X86_JUMP_INDIRECT || insn.kind == X86_TRAP)
+			break;
+	}
+	return at;
+}
+
 static void known_entry(struct unwind_known_code *k, const struct elf_image *img)
 {
-	uint64_t off;
+	uint64_t start = elf_image_entry(img), off;
 
-	if (entry_is_start(img) && elf_image_offset_of(img, elf_image_entry(img), &off) == 0)
-		known_add(k, off, off + ENTRY_LEN, rule_end);
+	if (entry_is_start(img) && elf_image_offset_of(img, start, &off) == 0)
+		known_add(k, off, off + straight_code(img, start), rule_end);
 }
 
 /*

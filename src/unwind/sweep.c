@@ -634,6 +634,7 @@ static struct unwind_rule rule_of(const struct unwind_sweep_state *s)
 	rule.cfa = s->frame ? UNWIND_CFA_RBP : UNWIND_CFA_RSP;
 	rule.cfa_off = s->frame ? 2 * WORD : (int32_t)(s->depth + 1) * WORD;
 	rule.ra_off = -WORD;
+	rule.cfa_reg = UNWIND_SWEPT;
 	saved(s->rbp, &rule.rbp, &rule.rbp_off);
 	saved(s->rbx, &rule.rbx, &rule.rbx_off);
 	return rule;

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One chain of C functions, in every way that compilers and linkers make programs of it."""
+import re
 import subprocess
 
-from cameo import Failure, Skip, Tap, Workshop, need_bpf, record, together
+from cameo import (ENOUGH, Failure, Skip, Tap, Workshop, expect, need_bpf, record, show, together, total,
+                   user_frames)
 
 MS = 300
 LIBC = "_start __libc_start_main(_impl|@@.*)? ... main outer middle hot"
@@ -42,6 +44,21 @@ def judge_stripped(recording, twin):
     recording.judge("stripped", LIBC)
 
 
+# What an assembler makes of no_cfi.S: how its stacks end.
+NO_CFI = {"no_cfi_chain": "_start", "no_cfi_other_calls": r"\[incomplete: no unwind rule\]",
+          "no_cfi_generated": r"\[incomplete: no unwind table and no frame pointer\]"}
+
+
+def judge_no_cfi(recording, name):
+    """A stack is called whole where its bottom was reached, and only there."""
+    ours = recording.of(name)
+    expect(total(ours) >= ENOUGH, f"{total(ours)} samples", recording.said)
+    wrong = [s for s in ours if not re.fullmatch(NO_CFI[name], user_frames(s)[0])]
+    expect(total(wrong) <= 0.02 * total(ours), f"do not begin at {NO_CFI[name]}:", show(wrong))
+    if name == "no_cfi_chain":
+        recording.judge(name, "_start outer hot", start="_start")
+
+
 def build(shop):
     """All programs, or the reason why there is not one."""
     built, skipped = {}, {}
@@ -62,14 +79,18 @@ def main():
         built, skipped = build(shop)
         twin = shop.build("chain-twin", "gcc", "chain.c", "-O2")
         subprocess.run(["strip", "-o", shop.path("stripped"), twin], check=True)
+        strange = [shop.build(name, "gcc", "no_cfi.S", "-nostdlib", "-static",
+                              "-D" + name.removeprefix("no_cfi_").upper()) for name in NO_CFI]
         recording = record("--", *together([[p, MS] for p in built.values()] +
-                                           [[shop.path("stripped"), MS]]))
+                                           [[shop.path("stripped"), MS]] + [[p] for p in strange]))
         for name, (_, _, chain) in PROGRAMS.items():
             if name in skipped:
                 tap.skip(name, skipped[name])
             else:
                 tap.run(name, recording.judge, name, chain)
         tap.run("stripped", judge_stripped, recording, twin)
+        for name in NO_CFI:
+            tap.run(name, judge_no_cfi, recording, name)
     tap.done()
 
 
