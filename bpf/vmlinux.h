@@ -72,6 +72,12 @@ struct cgroup {
 	struct kernfs_node *kn;
 };
 
+/* What a thread entered the kernel with */
+struct pt_regs {
+	unsigned long orig_ax;
+	unsigned long sp;
+};
+
 struct css_set {
 	struct cgroup *dfl_cgrp; /* in the unified hierarchy */
 };

@@ -27,7 +27,9 @@ enum {
 	OFF_STORM_STACKS = 16,
 	OFF_THRESHOLD_NS = 1024, /* the lowest */
 	OFF_THRESHOLD_MAX_NS = 1 << 30,
-	OFF_TYPICAL_NEW_NS = 64000000,
+	OFF_RELAX_MAX = 4,             /* halvings of it in a period */
+	OFF_TYPICAL_NEW_NS = 64000000, /* where nothing is known */
+	OFF_TYPICAL_FIRST_NS = 1000000,
 	OFF_SHIFT_MAX = 20,
 	OFF_FADE_SHIFT = 4,
 	OFF_LONGER = 16, /* than so many typical ones: stands for itself */
@@ -123,10 +125,11 @@ static __always_inline int off_is_wanted(struct task_struct *task)
 	return !off_cgroup_id || off_in_cgroup(task);
 }
 
-static __always_inline struct off_thread *off_add(struct counters *c, struct task_struct *task)
+/* With a stack frame of its own: on_switch() has no room for the entry. */
+static __noinline struct off_thread *off_add(struct counters *c, struct task_struct *task)
 {
 	__u32 tid = task->pid;
-	struct off_thread fresh = { .typical_ns = OFF_TYPICAL_NEW_NS, .pid = task->tgid };
+	struct off_thread fresh = { .pid = task->tgid };
 
 	if (!off_is_wanted(task))
 		return 0;
@@ -159,19 +162,83 @@ static __always_inline __u32 task_state(struct task_struct *task)
 
 /* ---- which stacks are taken -------------------------------------------------- */
 
-/* The budget is used up, or hardly touched: other intervals are worth a stack now. */
+static __always_inline void *saved_registers_of(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (void *)bpf_task_pt_regs(task);
+	return task->stack + KERNEL_STACK_BYTES - sizeof(struct user_regs);
+}
+
+/*
+ * Where the current thread waits, as far as that costs nothing: a function's waits have the same
+ * stack pointer, whoever is called from there. Different places may well be taken for one.
+ */
+static __always_inline __u8 off_place(struct task_struct *task)
+{
+	__u64 sp = 0, call = 0;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
+		struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+
+		sp = regs->sp;
+		call = regs->orig_ax;
+	} else {
+		struct user_regs *regs = saved_registers_of(task);
+
+		bpf_probe_read_kernel(&sp, sizeof(sp), &regs->rsp);
+	}
+	return (sp ^ call << 32) * 0x9e3779b97f4a7c15ULL >> 61;
+}
+
+static __always_inline __u32 *off_typical(struct off_thread *t)
+{
+	return &t->typical[bounded_here(t->place) & (OFF_PLACES - 1)];
+}
+
+static __always_inline __u64 off_typical_ns(struct off_thread *t)
+{
+	__u64 typical = *off_typical(t);
+
+	return typical ? typical << OFF_TYPICAL_SHIFT : OFF_TYPICAL_NEW_NS;
+}
+
+/* Another interval of that place was so long. */
+static __always_inline void off_learn(struct off_thread *t, __u64 len)
+{
+	__u32 *typical = off_typical(t);
+	__u64 most = *typical ? *typical - (*typical >> OFF_FADE_SHIFT)
+			      : OFF_TYPICAL_FIRST_NS >> OFF_TYPICAL_SHIFT;
+
+	len >>= OFF_TYPICAL_SHIFT;
+	if (most < len)
+		most = len < 0xffffffff ? len : 0xffffffff;
+	*typical = most;
+}
+
+/* Fewer than there is room for: by so many halvings their number may have doubled. */
+static __always_inline void off_relax(struct off_cpu *cpu, __u32 budget)
+{
+	__u32 n = cpu->n_taken;
+
+	for (int i = 0; i < OFF_RELAX_MAX; i++) {
+		if (n > budget / 2 || cpu->threshold_ns <= OFF_THRESHOLD_NS)
+			break;
+		cpu->threshold_ns >>= 1;
+		n = 2 * n + 1;
+	}
+}
+
+/* The budget is used up, or half of it was not needed: other intervals are worth a stack now. */
 static __always_inline void off_adapt(struct off_cpu *cpu, __u64 now)
 {
 	__u32 budget = ++cpu->n_out < OFF_STORM ? OFF_PERIOD_STACKS : OFF_STORM_STACKS;
 
-	if (now >= cpu->period_end_ns) {
-		if (cpu->n_taken < budget / 4 && cpu->threshold_ns > OFF_THRESHOLD_NS)
-			cpu->threshold_ns >>= 1;
-	} else if (cpu->n_taken < budget) {
+	if (now >= cpu->period_end_ns)
+		off_relax(cpu, budget);
+	else if (cpu->n_taken < budget)
 		return;
-	} else if (cpu->threshold_ns < OFF_THRESHOLD_MAX_NS) {
+	else if (cpu->threshold_ns < OFF_THRESHOLD_MAX_NS)
 		cpu->threshold_ns <<= 1;
-	}
 	cpu->period_end_ns = now + OFF_PERIOD_NS;
 	cpu->n_taken = cpu->n_out = 0;
 }
@@ -205,10 +272,14 @@ static __always_inline __u8 off_chosen_now(void)
 static __always_inline __u8 off_choose(struct off_cpu *cpu, struct off_thread *t, __u32 tid,
 				       __u64 now)
 {
+	__u8 *shift;
+
 	if (!cpu->threshold_ns)
 		cpu->threshold_ns = off_min_ns > OFF_THRESHOLD_NS ? off_min_ns : OFF_THRESHOLD_NS;
 	off_adapt(cpu, now);
-	t->shift = off_shift(t->shift, t->typical_ns, cpu->threshold_ns);
+	shift = &t->shifts[bounded_here(t->place) & (OFF_PLACES - 1)];
+	*shift = off_shift(*shift, off_typical_ns(t), cpu->threshold_ns);
+	t->shift = *shift;
 	if (!off_draw(now, tid, t->shift))
 		return OFF_NOT_CHOSEN;
 	cpu->n_taken++;
@@ -310,7 +381,7 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 				      struct off_thread *t, __u64 now)
 {
 	__u64 len = now - t->out_ns;
-	__u8 is_long = len >= OFF_LONG_NS || len >= t->typical_ns * OFF_LONGER;
+	__u8 is_long = len >= OFF_LONG_NS || len >= off_typical_ns(t) * OFF_LONGER;
 	__u8 shift = is_long ? 0 : t->shift & 31;
 
 	c->n[COUNTER_OFF_INTERVALS]++;
@@ -327,9 +398,7 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 		else
 			c->n[COUNTER_OFF_THINNED]++;
 	}
-	t->typical_ns -= t->typical_ns >> OFF_FADE_SHIFT;
-	if (t->typical_ns < len)
-		t->typical_ns = len;
+	off_learn(t, len);
 }
 
 static __always_inline void off_in(struct counters *c, struct off_cpu *cpu,
@@ -392,6 +461,7 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct off_cp
 	t->state = off_state_of(state);
 	t->wake_ns = t->state == OFF_PREEMPTED ? now : 0;
 	t->asked = 0;
+	t->place = off_place(task);
 	if (off_queue_clock)
 		t->queued_ns = task->sched_info.run_delay;
 	t->out_ns = now;
@@ -459,7 +529,6 @@ static __always_inline void off_note_asleep(struct task_struct *task, __u32 tid)
 {
 	struct off_thread fresh = {
 		.out_ns = off_since_ns,
-		.typical_ns = OFF_TYPICAL_NEW_NS,
 		.queued_ns = off_queue_clock ? task->sched_info.run_delay : 0,
 		.pid = task->tgid,
 		.state = off_state_of(task_state(task)),
@@ -471,13 +540,6 @@ static __always_inline void off_note_asleep(struct task_struct *task, __u32 tid)
 		fresh.wake_ns = off_since_ns;
 	/* it is not there: had it run meanwhile, it would be */
 	bpf_map_update_elem(&off_threads, &tid, &fresh, BPF_NOEXIST);
-}
-
-static __always_inline void *saved_registers_of(struct task_struct *task)
-{
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return (void *)bpf_task_pt_regs(task);
-	return task->stack + KERNEL_STACK_BYTES - sizeof(struct user_regs);
 }
 
 /* The record of a sleeping thread: its registers and kernel stack; the rest is read from it. */

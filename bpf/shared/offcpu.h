@@ -6,10 +6,11 @@
  * where its stack is taken, and ends where it is switched in.
  *
  * Not every interval's stack can be: one of 2^shift is chosen, before its length is
- * known, and stands for so many. An interval that turns out to be long (by its thread's
- * measure, or OFF_LONG_NS) stands for itself alone, chosen or not. The time of all the others
- * is summed here, and what the chosen ones of the thread stand for is made to be that sum. So
- * a thread's time is exact, and where it was is right on average.
+ * known, and stands for so many: how many, is by how long the thread's intervals mostly were in
+ * that place, which is known by its stack pointer and system call. An interval that turns out to
+ * be long (by that measure, or OFF_LONG_NS) stands for itself alone, chosen or not. The time of all
+ * the others is summed here, and what the chosen ones of the thread stand for is made to be that
+ * sum. So a thread's time is exact, and where it was is right on average.
  */
 #include "bpf/shared/abi.h"
 
@@ -24,6 +25,8 @@ enum off_state {
 enum {
 	OFF_LONG_NS = 1000000000,
 	OFF_THREADS_MAX = 1 << 17,
+	OFF_PLACES = 8,        /* where a thread waits: so many are told apart */
+	OFF_TYPICAL_SHIFT = 6, /* lengths of intervals are kept in units of 64 ns */
 };
 
 enum off_chosen {
@@ -34,11 +37,10 @@ enum off_chosen {
 
 /* Value of the map of threads, by tid. */
 struct off_thread {
-	__u64 out_ns;     /* since then it is off; 0: it runs */
-	__u64 out_clock;  /* the same by the clock that measures it; 0: it is not known */
-	__u64 wake_ns;    /* since then it could run; 0: it waits, or that is not known yet */
-	__u64 queued_ns;  /* the kernel's own sum of that, when it was switched out */
-	__u64 typical_ns; /* length of its intervals: a maximum that fades */
+	__u64 out_ns;    /* since then it is off; 0: it runs */
+	__u64 out_clock; /* the same by the clock that measures it; 0: it is not known */
+	__u64 wake_ns;   /* since then it could run; 0: it waits, or that is not known yet */
+	__u64 queued_ns; /* the kernel's own sum of that, when it was switched out */
 	/* long intervals that were not chosen; all those of which one stands for others */
 	__u64 untaken_ns, untaken_queued_ns, thinned_ns;
 	__u32 pid;
@@ -46,8 +48,12 @@ struct off_thread {
 	__u8 shift;  /* of this interval */
 	__u8 chosen; /* enum off_chosen */
 	__u8 asked;  /* its stack was told to who asked for those of sleeping threads */
+	__u8 place;  /* of this interval, and of each place: */
+	__u8 reserved[7];
+	__u8 shifts[OFF_PLACES];
+	__u32 typical[OFF_PLACES]; /* length of intervals: a maximum that fades; 0: not known yet */
 };
-_Static_assert(sizeof(struct off_thread) == 72, "read by the agent");
+_Static_assert(sizeof(struct off_thread) == 112, "read by the agent");
 
 /* RECORD_OFF: an interval is over. Its head's time is when it began. */
 struct off_record {
