@@ -720,7 +720,7 @@ int agent_run(struct agent *a, struct err *err)
 		return r;
 	if (session_off_refusal(a->session))
 		log_refusal(a, session_off_refusal(a->session));
-	a->started_ns = a->window_start_ns = clock_monotonic_ns();
+	a->started_ns = a->window_start_ns = session_start_ns(a->session);
 	a->window_end_ns = a->started_ns + a->window_ns;
 	atomic_store(&a->samples, true);
 	r = agent_loop(a, err);

@@ -109,7 +109,9 @@ static int load_programs(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible * n_walks + 1);
 	bpf_map__set_max_entries(s->skel->maps.walks, s->n_possible * n_walks);
 	sampler_events_prepare(s->skel, &s->opts, s->n_possible);
-	sampler_off_prepare(s->skel, &s->opts, s->n_possible * n_walks);
+	r = sampler_off_prepare(s->skel, &s->opts, s->n_possible * n_walks, err);
+	if (r < 0)
+		return r;
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
 	r = sample_bpf__load(s->skel);
 	if (r == -EACCES && geteuid() == 0)
@@ -117,6 +119,10 @@ static int load_programs(struct sampler *s, struct err *err)
 			       "this kernel's verifier refuses the BPF program; "
 			       "CAMEO_LIBBPF_DEBUG=1 shows "
 			       "why: please report it");
+	if (r == -ESRCH)
+		return err_set(err, r,
+			       "/sys/kernel/btf/vmlinux does not describe this kernel's functions: "
+			       "it is cut or another kernel's; boot one with its own BTF");
 	return r < 0 ? refusal(r, "load BPF programs", err) : 0;
 }
 

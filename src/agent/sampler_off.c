@@ -15,6 +15,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "base/err.h"
 #include "base/vec.h"
 #include "bpf/sample.skel.h"
 
@@ -59,18 +60,38 @@ static bool has_queue_clock(const struct btf *btf)
 	       has_member(btf, "sched_entity", "cfs_rq") && has_member(btf, "cfs_rq", "rq");
 }
 
+static int need_tracepoint(const struct btf *btf, const char *name, struct err *err)
+{
+	char type[64];
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	if (tracepoint_parameters(btf, type))
+		return 0;
+	return err_set(err, -ENOENT,
+		       "this kernel has no tracepoint %s (in /sys/kernel/btf/vmlinux): one with "
+		       "CONFIG_TRACEPOINTS=y is needed",
+		       name);
+}
+
 /* What differs between kernels. */
-static void ask_kernel(struct sample_bpf *skel)
+static int ask_kernel(struct sample_bpf *skel, struct err *err)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
+	int r;
 
 	if (!btf)
-		return;
+		return 0; /* loading will tell */
 	/* preempt, prev, next; since 5.18 prev's state */
 	skel->rodata->off_switch_has_state =
 		tracepoint_parameters(btf, "btf_trace_sched_switch") >= 4;
 	skel->rodata->off_queue_clock = has_queue_clock(btf);
+	r = need_tracepoint(btf, "sched_switch", err);
+	if (r == 0)
+		r = need_tracepoint(btf, "sched_wakeup_new", err);
+	if (r == 0 && !skel->rodata->off_queue_clock)
+		r = need_tracepoint(btf, "sched_wakeup", err);
 	btf__free(btf);
+	return r;
 }
 
 /* How many threads at once there is room for. */
@@ -94,23 +115,25 @@ static uint64_t cgroup_id(int fd)
 	return fstat(fd, &st) == 0 ? st.st_ino : 0;
 }
 
-void sampler_off_prepare(struct sample_bpf *skel, const struct sampler_opts *opts,
-			 uint32_t raw_record)
+int sampler_off_prepare(struct sample_bpf *skel, const struct sampler_opts *opts,
+			uint32_t raw_record, struct err *err)
 {
 	struct bpf_program *programs[] = { skel->progs.on_switch, skel->progs.on_wakeup,
 					   skel->progs.on_wakeup_new, skel->progs.off_tasks };
+	int r;
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		bpf_program__set_autoload(programs[i], opts->off_cpu);
 	if (!opts->off_cpu)
-		return;
+		return 0;
 	skel->rodata->off_min_ns = opts->off_min_ns;
 	skel->rodata->off_cgroup_id = opts->in_cgroup ? cgroup_id(opts->cgroup_fd) : 0;
 	skel->rodata->off_task_record = raw_record;
-	ask_kernel(skel);
+	r = ask_kernel(skel, err);
 	if (skel->rodata->off_queue_clock)
 		bpf_program__set_autoload(skel->progs.on_wakeup, false);
 	bpf_map__set_max_entries(skel->maps.off_threads, threads_max());
+	return r;
 }
 
 int sampler_off_attach(struct sampler_off **out, struct sample_bpf *skel)

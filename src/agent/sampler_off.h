@@ -13,9 +13,10 @@ struct sampler_off;
 /*
  * Before the object is loaded: with these programs or without, and @raw_record, the one of
  * the raw records that is for threads asleep. A cgroup must be one of the unified hierarchy.
+ * 0; -ENOENT: the kernel lacks one of the tracepoints.
  */
-void sampler_off_prepare(struct sample_bpf *skel, const struct sampler_opts *opts,
-			 uint32_t raw_record);
+int sampler_off_prepare(struct sample_bpf *skel, const struct sampler_opts *opts,
+			uint32_t raw_record, struct err *err);
 
 /* 0; -errno where one of the tracepoints can't be had. Keeps @skel. */
 int sampler_off_attach(struct sampler_off **out, struct sample_bpf *skel);

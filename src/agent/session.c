@@ -51,7 +51,8 @@ struct session {
 	struct offcpu *off;
 	struct jits *jits;
 	int epoll_fd;
-	uint64_t now_ns;      /* of this turn */
+	uint64_t now_ns; /* of this turn */
+	uint64_t start_ns;
 	uint64_t sideband_ns; /* what happened up to then has been taken in */
 	uint64_t next_upkeep_ns, next_ask_ns;
 	bool paused;
@@ -640,11 +641,16 @@ int session_start(struct session *s, struct err *err)
 	if (r < 0)
 		return err_set(err, r, "can't read /proc: %s", strerror(-r));
 	r = sampler_attach(s->sampler, err);
+	s->start_ns = s->now_ns = clock_monotonic_ns();
 	if (r < 0 || !s->opts.sampler.off_cpu)
 		return r;
-	s->now_ns = clock_monotonic_ns();
-	(void)sampler_off_asleep(s->sampler, s->now_ns, on_asleep, s);
+	(void)sampler_off_asleep(s->sampler, s->start_ns, on_asleep, s);
 	return 0;
+}
+
+uint64_t session_start_ns(const struct session *s)
+{
+	return s->start_ns;
 }
 
 int session_turn(struct session *s, struct err *err)

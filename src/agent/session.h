@@ -68,6 +68,8 @@ int session_follow(struct session *s, uint32_t pid);
 
 /* Read what runs already, then attach; what happens in between the side-band tells. */
 int session_start(struct session *s, struct err *err);
+/* CLOCK_MONOTONIC of when that was: what waits is counted from then on. */
+uint64_t session_start_ns(const struct session *s);
 
 /* An epoll descriptor; when it is readable, or at least every 100 ms, call session_turn(). */
 int session_fd(const struct session *s);

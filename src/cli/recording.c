@@ -391,8 +391,8 @@ static int recording_record(struct recording *rec, int *out_status, struct err *
 		return r;
 	if (session_off_refusal(rec->session))
 		cli_fail("no time off the CPU: %s", session_off_refusal(rec->session));
-	rec->start_ns = clock_monotonic_ns();
-	rec->start_wall_ns = (int64_t)clock_unix_ns();
+	rec->start_ns = session_start_ns(rec->session);
+	rec->start_wall_ns = (int64_t)(clock_unix_ns() - (clock_monotonic_ns() - rec->start_ns));
 	if (rec->child.pid) {
 		r = child_release(&rec->child, rec->opts->command[0], err);
 		if (r < 0) {

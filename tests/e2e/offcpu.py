@@ -206,8 +206,8 @@ def off_min(shop):
     expect("left out: " in waits.said and " waits below --off-min" in waits.said, waits.said)
 
 
-def asleep(shop):
-    """A thread that sleeps from before the beginning to the end."""
+def asleep(shop, group=None):
+    """A thread that sleeps from before the beginning to the end; known by its process, or cgroup."""
     out = shop.path("asleep.pb.gz")
     program = native_program(shop)
     with subprocess.Popen([program, "0"], stdin=subprocess.PIPE) as sleeper:
@@ -216,12 +216,17 @@ def asleep(shop):
                 with open(f"/proc/{sleeper.pid}/wchan", encoding="ascii") as f:
                     if "pipe" in f.read():
                         break
-            r = cameo("record", "--off-cpu", "-d", "1", "-o", out, "-p", str(sleeper.pid))
+            if group:
+                with open(f"{group}/cgroup.procs", "w", encoding="ascii") as f:
+                    f.write(str(sleeper.pid))
+            which = ("--cgroup", group) if group else ("-p", str(sleeper.pid))
+            r = cameo("record", "--off-cpu", "-d", "1", "-o", out, *which)
         finally:
             end(sleeper)
     expect(r.returncode == 0, r.stderr)
     waits = Waits(out, r.stderr, "", "off_cpu")
     ours = waits.under("wait_input")
+    expect({s[1]["pid"] for s in waits.samples} == {sleeper.pid}, waits.show(waits.samples))
     with open(out, "rb") as f:
         duration = Profile(f.read()).duration_ns
     expect(abs(waits.total(ours) - duration) <= NEAR * duration, f"of {duration}:",
@@ -260,6 +265,17 @@ def freezer():
             return group
         os.rmdir(group)
     return None
+
+
+def in_cgroup(tap, shop):
+    name, group = "a thread that sleeps all the time is told of its cgroup", freezer()
+    if not group:
+        tap.skip(name, "no cgroup can be made here")
+        return
+    try:
+        tap.run(name, asleep, shop, group)
+    finally:
+        os.rmdir(group)
 
 
 def held(tap, shop):
@@ -345,6 +361,45 @@ def unattachable(shop):
     expect(alone.returncode == 1 and alone.stderr == f"cameo: {says}\n", alone.stderr)
 
 
+def cameo_where(setup, *args):
+    """Run cameo where SETUP has changed what is mounted below /sys, for it alone."""
+    r = subprocess.run(["unshare", "--mount", "--propagation", "unchanged", "--", "sh", "-c",
+                        f"mount --make-rprivate /sys && {setup} || exit 77; exec \"$@\"", "sh", CAMEO,
+                        *args], capture_output=True, text=True, check=False, timeout=DEADLINE_S,
+                       stdin=subprocess.DEVNULL)
+    if r.returncode == 77 or "unshare" in r.stderr:
+        raise Skip(f"nothing can be mounted here: {r.stderr}")
+    return r
+
+
+def no_tracepoint(shop):
+    """Where the kernel has no such tracepoint, one line says what is needed and the rest goes on."""
+    types, out = "/sys/kernel/btf/vmlinux", shop.path("none.pb.gz")
+    with open(types, "rb") as f, open(shop.path("types"), "wb") as other:
+        other.write(f.read().replace(b"\0btf_trace_sched_switch\0", b"\0btf_trace_sched_swotch\0"))
+    setup = f"mount --bind {shop.path('types')} {types}"
+    says = "this kernel has no tracepoint sched_switch"
+    both = cameo_where(setup, "record", "--wall", "-F", "997", "-o", out, "--", shop.c("chain"), "200")
+    expect(both.returncode == 0 and both.stderr.count(f"no time off the CPU: {says}") == 1, both.stderr)
+    waits = Waits(out, both.stderr, "", "samples")
+    expect(any("hot" in s[0] for s in waits.samples), waits.show(waits.samples))
+    alone = cameo_where(setup, "record", "--off-cpu", "-o", out, "--", "true")
+    expect(alone.returncode == 1 and alone.stderr.startswith(f"cameo: {says}") and
+           alone.stderr.count("\n") == 1 and "needed" in alone.stderr, alone.stderr)
+
+
+def no_tracefs(shop):
+    """Where tracefs is not mounted, nothing is different."""
+    out = shop.path("tracefs.pb.gz")
+    r = cameo_where("for d in tracing debug; do "
+                    "[ ! -d /sys/kernel/$d ] || mount -t tmpfs none /sys/kernel/$d; done",
+                    "record", "--off-cpu", "-o", out, "--", "sleep", "0.1")
+    expect(r.returncode == 0, r.stderr)
+    waits = Waits(out, r.stderr, "", "off_cpu")
+    slept = waits.total(s for s in waits.samples if s[1].get("wait") == "sleep")
+    expect(slept >= ENOUGH_NS, waits.show(waits.samples))
+
+
 def refusals():
     """What does not go together is said."""
     for args, why in ((("--off-cpu", "--wall"), "only one of"), (("--off-min", "1ms"), "goes with"),
@@ -366,9 +421,12 @@ def main():
         tap.run("--lock is only what waits for locks", lock, shop)
         tap.run("--off-min leaves out, and says so", off_min, shop)
         tap.run("a thread that sleeps all the time is told", asleep, shop)
+        in_cgroup(tap, shop)
         held(tap, shop)
         tap.run("threads may come and go", many_threads, shop)
         tap.run("without the scheduler's tracepoints the rest goes on", unattachable, shop)
+        tap.run("without a tracepoint the rest goes on", no_tracepoint, shop)
+        tap.run("without tracefs all goes on", no_tracefs, shop)
         tap.run("options that do not go together", refusals)
     tap.done()
 
