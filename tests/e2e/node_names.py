@@ -8,12 +8,15 @@ writes a perf map, too, which has names for the same code.
 """
 import collections
 import glob
+import gzip
 import json
 import os
 import re
+import subprocess
 
-from cameo import PROGRAMS, Tap, Workshop, expect, need_bpf, record
+from cameo import CAMEO, PROGRAMS, Tap, Workshop, expect, need_bpf, record
 from interpreted import runtimes
+from pprof import fields, get, numbers
 
 PROGRAM = "node/names.js"
 MS = 1500
@@ -105,12 +108,44 @@ def judge_perf_map(recording, directory):
     expect(seen["mapped", True] * 50 < seen["mapped", False], dict(seen))
 
 
+def places_of(path, function):
+    """{(line, column): samples that have it} of a pprof file's FUNCTION."""
+    with gzip.open(path) as f:
+        message = list(fields(f.read()))
+    strings = [v.decode() for n, v in message if n == 6]
+    mine = {get(v, 1) for n, v in message if n == 5 and strings[get(v, 2)] == function}
+    places = {get(v, 1): [(get(line, 2), get(line, 3)) for n, line in fields(v)
+                          if n == 4 and get(line, 1) in mine] for n, v in message if n == 4}
+    found = collections.Counter()
+    for n, v in message:
+        if n == 2:
+            for place in {p for i in numbers(get(v, 1)) for p in places[i]}:
+                found[place] += numbers(get(v, 2))[0]
+    return found
+
+
+def judge_columns(shop, runtime):
+    """Those of calls are those that V8 shows for an error."""
+    out = shop.path("columns.pb.gz")
+    program = os.path.join(os.path.dirname(runtime.path), "columns.js")
+    r = subprocess.run([CAMEO, "record", "-F", "499", "-o", out, "--", *runtime.command, program,
+                        "500"], capture_output=True, text=True, check=False)
+    expect(r.returncode == 0, r.stderr)
+    right = {(int(line), int(column)) for line, column in
+             re.findall(r"at called .*columns\.js:(\d+):(\d+)", r.stdout)}
+    found = places_of(out, "called")
+    expect(len(right) == 2 and right <= set(found), right, found)
+    expect(sum(found[p] for p in right) > 0.8 * sum(found.values()), right, found)
+
+
 def main():
     need_bpf()
     tap = Tap()
     for runtime in find_node(tap):
         recording = record("--", *runtime.command, runtime.path, str(MS), freq=499)
         tap.run(f"{runtime.name}: names", judge_names, recording)
+        with Workshop() as shop:
+            tap.run(f"{runtime.name}: columns", judge_columns, shop, runtime)
         if not runtime.path.startswith(PROGRAMS):
             continue  # its files are in another root
         with Workshop() as shop:

@@ -99,7 +99,7 @@ int v8_find_code(const struct v8_heap *h, uint64_t pc, struct v8_code *out)
 
 bool v8_is_baseline(const struct v8_heap *h, const struct v8_code *c)
 {
-	return c->kind == h->shape.kind_baseline && h->vm->major >= 9;
+	return c->kind == h->shape.kind_baseline && h->vm->major >= V8_BASELINE_SINCE;
 }
 
 bool v8_is_optimized(const struct v8_heap *h, const struct v8_code *c)

@@ -10,9 +10,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "elf/gnuhash.h"
-#include "elf/image.h"
-#include "elf/rawsym.h"
 #include "lang/v8/reader.h"
 
 enum {
@@ -22,8 +19,6 @@ enum {
 	CODE_ALIGN = 32,
 	ROW_MAX = 32,
 	NAME_ROW = 24, /* bytes for each in the table of names */
-	NAME_CODE_MAX = 64,
-	NAME_CODE_INSN = 8,
 };
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
@@ -35,83 +30,6 @@ struct row {
 static uint64_t bias_of(const struct v8_heap *h)
 {
 	return h->p->bias ? h->p->bias(h->p->ctx, h->vm_index) : 0;
-}
-
-/* ---- from the file ----------------------------------------------------------------- */
-
-/* The first one that the file has; else all zero. */
-static struct elf_rawsym find_table(const struct elf_image *img, const char *const names[])
-{
-	struct elf_rawsym sym;
-
-	for (size_t i = 0; names[i]; i++)
-		if (elf_gnuhash_lookup(img, names[i], &sym) == 0 ||
-		    elf_symbol_lookup(img, ELF_SYMTAB, names[i], &sym) == 0)
-			return sym;
-	return (struct elf_rawsym){ 0 };
-}
-
-/* lea (%rdi,%rdi,2), %reg: a number, times three */
-static bool is_tripled(const uint8_t *c)
-{
-	return (c[0] & 0xf8) == 0x48 && c[1] == 0x8d && (c[2] & 0xc7) == 0x04 && c[3] == 0x7f;
-}
-
-/* The address that the instruction at @c, linked at @vaddr, has; 0: it has none. */
-static uint64_t table_at(const uint8_t *c, uint64_t vaddr)
-{
-	int32_t disp;
-
-	/* lea disp(%rip), %reg */
-	if ((c[0] & 0xfb) == 0x48 && c[1] == 0x8d && (c[2] & 0xc7) == 0x05) {
-		memcpy(&disp, c + 3, sizeof(disp));
-		return vaddr + 7 + (uint64_t)(int64_t)disp;
-	}
-	/* mov disp(,%reg,8), %rax */
-	if (c[0] == 0x48 && c[1] == 0x8b && c[2] == 0x04 && (c[3] & 0xc7) == 0xc5) {
-		memcpy(&disp, c + 4, sizeof(disp));
-		return (uint64_t)(int64_t)disp;
-	}
-	return 0;
-}
-
-/* The table of names, which is V8's own, by the code of the function that looks into it. */
-static uint64_t find_names_by_code(const struct elf_image *img)
-{
-	static const char *const functions[] = {
-		"_ZN2v88internal8Builtins4nameENS0_7BuiltinE", /* by number, until 9.2 */
-		"_ZN2v88internal8Builtins4nameEi", NULL
-	};
-	struct elf_rawsym sym = find_table(img, functions);
-	uint64_t table = 0;
-	struct elf_span code;
-	bool tripled = false;
-
-	if (sym.size > NAME_CODE_MAX || elf_image_at_vaddr(img, sym.vaddr, sym.size, &code) < 0)
-		return 0;
-	for (size_t i = 0; i + NAME_CODE_INSN <= sym.size; i++) {
-		tripled |= is_tripled(code.data + i);
-		if (!table)
-			table = table_at(code.data + i, sym.vaddr + i);
-	}
-	return tripled ? table : 0;
-}
-
-void v8_find_tables(const struct elf_image *img, struct v8_vm *out)
-{
-	static const char *const sizes[] = {
-		"_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE", NULL
-	};
-	static const char *const names[] = { "_ZN2v88internal12_GLOBAL__N_1L16builtin_metadataE",
-					     "_ZN2v88internal12_GLOBAL__N_116builtin_metadataE",
-					     NULL };
-	struct elf_rawsym sym = find_table(img, sizes);
-
-	out->bytecode_sizes = sym.vaddr;
-	out->bytecode_sizes_bytes = sym.size < UINT16_MAX ? (uint32_t)sym.size : 0;
-	out->builtin_names = find_table(img, names).vaddr;
-	if (!out->builtin_names)
-		out->builtin_names = find_names_by_code(img);
 }
 
 /* ---- where it begins ------------------------------------------------------------------ */

@@ -66,6 +66,7 @@ static uint32_t bytecode_place(const struct v8_heap *h, uint64_t shared, uint32_
 static int get_bytecode_offset(const struct v8_heap *h, uint64_t bytecode, uint32_t index,
 			       uint32_t *out)
 {
+	/* 0 of a file that is mapped where it was linked to be; of others nothing is there */
 	uint64_t bias = h->p->bias ? h->p->bias(h->p->ctx, h->vm_index) : 0;
 	uint32_t n = h->vm->bytecode_sizes_bytes / V8_SCALES;
 	uint64_t data =
@@ -74,7 +75,7 @@ static int get_bytecode_offset(const struct v8_heap *h, uint64_t bytecode, uint3
 	struct v8_array array;
 	int r = v8_get_array(h, bytecode, &array);
 
-	if (r < 0 || !n || n > 256 || !bias || array.n > BYTECODE_MAX)
+	if (r < 0 || !n || n > 256 || array.n > BYTECODE_MAX)
 		return -ENOENT;
 	r = v8_get(h, h->vm->bytecode_sizes + bias, sizes, (size_t)n * V8_SCALES);
 	if (r < 0)

@@ -145,6 +145,7 @@ bool v8_position_at(enum v8_positions form, const uint8_t *table, size_t len, ui
 /* Which of the byte codes baseline code ran that ends behind @pc_offset - 1, by its table. */
 bool v8_baseline_index(const uint8_t *table, size_t len, uint32_t pc_offset, uint32_t *out);
 
+enum { V8_BASELINE_SINCE = 9 /* the version */ };
 enum { V8_PREFIXES = 4, V8_SCALES = 3 }; /* the first byte codes widen the one behind them */
 
 /*

@@ -25,7 +25,7 @@ void v8_layout(const struct elf_image *img, struct v8_vm *out);
 /* Where the embedded code of @img is, all zero if it is not found. */
 void v8_find_blob(const struct elf_image *img, struct v8_vm *out);
 
-/* The tables that names are read by, where the file has symbols for them (embedded.c). */
+/* The tables that names are read by, which may have no symbols (tables.c). */
 void v8_find_tables(const struct elf_image *img, struct v8_vm *out);
 
 /* What no symbol tells; @vm's version is known. */
