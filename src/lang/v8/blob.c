@@ -177,6 +177,11 @@ void v8_find_blob(const struct elf_image *img, struct v8_vm *out)
 	find_code(img, out);
 	out->blob_data = call_getter(img, PREFIX "23DefaultEmbeddedBlobDataEv");
 	bytes = call_getter(img, PREFIX "27DefaultEmbeddedBlobDataSizeEv");
+	if (!out->blob_data) {
+		/* from 8.5 to 8.8 */
+		out->blob_data = call_getter(img, PREFIX "27DefaultEmbeddedBlobMetadataEv");
+		bytes = call_getter(img, PREFIX "31DefaultEmbeddedBlobMetadataSizeEv");
+	}
 	out->blob_data_bytes = bytes <= BLOB_MAX ? (uint32_t)bytes : 0;
 	if (!out->blob_code || !out->blob_code_bytes ||
 	    elf_image_offset_of(img, out->blob_code, &lo) < 0)

@@ -17,6 +17,10 @@ enum {
 	ROWS_TRIED = 64,
 	ROWS_MAX = 8192,
 	CODE_ALIGN = 32,
+	CODE_MAX = 1 << 20, /* bytes of a builtin */
+	BLOBS_SINCE = 9,    /* the version; earlier ones may have one blob for both */
+	FIRST_HASHES = 16,
+	FIRST_ROW_BYTES = 8,
 	ROW_MAX = 32,
 	NAME_ROW = 24, /* bytes for each in the table of names */
 };
@@ -70,11 +74,9 @@ static size_t find_stride(const uint8_t *rows, size_t len, uint32_t code_bytes)
 }
 
 /* The row of the code at @offset: its number, or -1. */
-static int find_row(const uint8_t *rows, size_t len, uint32_t code_bytes, uint32_t offset,
-		    struct row *out)
+static int find_row(const uint8_t *rows, size_t len, size_t stride, uint32_t code_bytes,
+		    uint32_t offset, struct row *out)
 {
-	size_t stride = find_stride(rows, len, code_bytes);
-
 	for (size_t i = 0; stride && i < ROWS_MAX && (i + 1) * stride <= len; i++) {
 		*out = row_at(rows, i, stride);
 		if (!is_row(out, code_bytes))
@@ -85,24 +87,80 @@ static int find_row(const uint8_t *rows, size_t len, uint32_t code_bytes, uint32
 	return -1;
 }
 
-/* The number of the builtin that is @offset behind the first; -1: not known. */
+/* The blob's first bytes that describe it, at most; to be freed. */
+static uint8_t *read_table(const struct v8_heap *h, uint64_t at, size_t len)
+{
+	uint8_t *table = malloc(len + 1);
+
+	if (table && v8_get(h, at + bias_of(h), table, len) == 0)
+		return table;
+	free(table);
+	return NULL;
+}
+
+/* Up to 8.4 the rows lie in front of the code, each for what follows the last one's: their number.
+ */
+static size_t count_first_rows(const uint8_t *rows, size_t len)
+{
+	uint32_t next = 0;
+	size_t i = 0;
+
+	while ((i + 1) * FIRST_ROW_BYTES <= len) {
+		struct row row = row_at(rows, i, FIRST_ROW_BYTES);
+
+		if (row.offset != next || !row.len || row.len > CODE_MAX)
+			break;
+		next = (row.offset + row.len + CODE_ALIGN) & ~(uint32_t)(CODE_ALIGN - 1);
+		i++;
+	}
+	return i;
+}
+
+static int find_first_builtin(const struct v8_heap *h, uint64_t offset, struct row *out)
+{
+	const struct v8_vm *vm = h->vm;
+	size_t len = FIRST_HASHES + ROWS_MAX * FIRST_ROW_BYTES, n, code;
+	uint8_t *table;
+	int r = -1;
+
+	if (len > vm->blob_code_bytes)
+		len = vm->blob_code_bytes;
+	if (len < FIRST_HASHES)
+		return -1;
+	table = read_table(h, vm->blob_code, len);
+	if (!table)
+		return -1;
+	n = count_first_rows(table + FIRST_HASHES, len - FIRST_HASHES) * FIRST_ROW_BYTES;
+	code = (FIRST_HASHES + n + CODE_ALIGN) & ~(size_t)(CODE_ALIGN - 1);
+	if (offset >= code)
+		r = find_row(table + FIRST_HASHES, n, FIRST_ROW_BYTES,
+			     vm->blob_code_bytes - (uint32_t)code, (uint32_t)(offset - code), out);
+	free(table);
+	return r;
+}
+
+/* The number of the builtin that is @offset behind where the blob begins; -1: not known. */
 static int find_builtin(const struct v8_heap *h, uint64_t offset, struct row *out)
 {
 	const struct v8_vm *vm = h->vm;
-	size_t len = vm->blob_data_bytes;
+	size_t len = vm->blob_data_bytes, head = vm->major < BLOBS_SINCE ? FIRST_HASHES : HASHES;
 	uint8_t *rows;
-	int n = -1;
+	int n;
 
+	if (offset >= vm->blob_code_bytes)
+		return -1;
+	if (!vm->blob_data && vm->major < BLOBS_SINCE)
+		return find_first_builtin(h, offset, out);
 	if (len > ROWS_MAX * ROW_MAX)
 		len = ROWS_MAX * ROW_MAX;
-	if (!vm->blob_data || len <= HASHES || offset >= vm->blob_code_bytes)
+	if (!vm->blob_data || len <= head)
 		return -1;
-	rows = malloc(len);
+	rows = read_table(h, vm->blob_data, len);
 	if (!rows)
 		return -1;
-	if (v8_get(h, vm->blob_data + bias_of(h), rows, len) == 0)
-		n = find_row(rows + HASHES, len - HASHES, vm->blob_code_bytes, (uint32_t)offset,
-			     out);
+	n = find_row(rows + head, len - head,
+		     find_stride(rows + head, len - head, vm->blob_code_bytes), vm->blob_code_bytes,
+		     (uint32_t)offset, out);
 	free(rows);
 	return n;
 }

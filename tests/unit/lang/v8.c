@@ -383,6 +383,31 @@ static void builtins_have_names(void **state)
 
 /* ---- tables ----------------------------------------------------------------------- */
 
+static void first_builtins_lie_behind_what_describes_them(void **state)
+{
+	/* hashes; of two builtins; the code, from the next 32 bytes on */
+	static const uint32_t blob[] = { 1, 2, 3, 4, 0, 40, 64, 20, 0xcccccccc };
+	struct v8_memory *v = *state;
+	struct v8_vm *vm = &v->v8[1];
+	uint8_t *table = memory_at(&v->m, MEMORY_AT + MEMORY_BYTES / 2);
+	struct lang_call calls[LANG_CALLS_MAX];
+	uint64_t words[2] = { VM_FRAME_WORD(V8_BUILTIN, 1, V8_BLOB_OFF + 64 + 64),
+			      VM_PLACE_WORD(V8_PLACE_NONE, 1) };
+	struct lang_function f;
+
+	v8_memory_seal(v);
+	memcpy(table, blob, sizeof(blob));
+	vm->major = 8;
+	vm->blob_data = 0;
+	vm->blob_code = MEMORY_AT + MEMORY_BYTES / 2;
+	vm->blob_code_bytes = MEMORY_BYTES / 2;
+	vm->blob_hi = vm->blob_lo + vm->blob_code_bytes;
+	assert_int_equal(expand(v, words, calls), 1);
+	f = read_function(v, calls[0].addr, calls[0].cookie, 0);
+	assert_string_equal(f.name, "[builtin: ArrayMap]");
+	free_function(&f);
+}
+
 static void the_last_entry_up_to_an_offset_counts(void **state)
 {
 	/* 0: 5; an expression at 3: 105; a statement at 3 + 200: 99 */
@@ -514,6 +539,8 @@ int test_v8(void)
 						v8_memory_setup, v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(builtins_have_names, v8_memory_setup,
 						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(first_builtins_lie_behind_what_describes_them,
+						v8_memory_setup, v8_memory_teardown),
 		cmocka_unit_test(the_last_entry_up_to_an_offset_counts),
 		cmocka_unit_test(later_tables_begin_in_front_of_the_code),
 		cmocka_unit_test(a_number_without_an_end_is_none),
