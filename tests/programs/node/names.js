@@ -39,6 +39,19 @@ const N = 300000;
 const evaluated = eval('(function evaluated(n) { return spin(n); })');
 const callbacks = (n) => [n].map((x) => spin(x))[0];
 
+// two functions: a loop, and what calls it, which is exported as run and has the name assembled
+const wasm = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 1, 127, 0, 3, 3, 2, 0, 0, 7, 7, 1, 3, 114, 117, 110, 0,
+  1, 10, 23, 2, 14, 0, 3, 64, 32, 0, 65, 1, 107, 34, 0, 13, 0, 11, 11, 6, 0, 32, 0, 16, 0, 11, 0, 19,
+  4, 110, 97, 109, 101, 1, 12, 1, 1, 9, 97, 115, 115, 101, 109, 98, 108, 101, 100]))).exports;
+
+// what lives is copied twice
+let kept = [];
+function waste(n) {
+  if (kept.length > 200000) kept = [];
+  for (let i = 0; i < n; i++) kept.push({ i, text: `${i}` });
+}
+
 async function all() {
   const shape = new Shape(), old = new Old();
 
@@ -54,6 +67,8 @@ async function all() {
   object.nested.arrow(N);
   evaluated(N);
   callbacks(N);
+  wasm.run(10 * N);
+  waste(20000);
 }
 
 async function main(ms) {
