@@ -437,6 +437,20 @@ WALK_FN int jvm_code(__u32 which)
 
 /* ---- the interpreter ------------------------------------------------------- */
 
+/*
+ * A hash that the class's name has, of the constant part of a method at @part; 0: it can't be read.
+ * Where a class was unloaded, the next one of its size gets its place.
+ */
+static __always_inline __u64 jvm_class_hash(struct walk *w, const struct jvm_vm *vm, __u64 part)
+{
+	__u64 *at = w->code;
+
+	if (read_user(at, 8, part + vm->const_pool) || read_user(at, 8, *at + vm->pool_holder) ||
+	    read_user(at, 8, *at + vm->klass_name) || read_user(at, 8, *at + vm->symbol_hash))
+		return 0;
+	return *at << 48;
+}
+
 /* Push the frame of @method, which is at @bcp. -1: it is no method. */
 WALK_FN int jvm_push_method(__u32 which, __u64 method, __u64 bcp)
 {
@@ -451,7 +465,8 @@ WALK_FN int jvm_push_method(__u32 which, __u64 method, __u64 bcp)
 	    !part || (part & 7))
 		return -1;
 	bcp -= part + vm->const_bytes;
-	jvm_push(w, JVM_METHOD, method, bcp <= 0xffff ? bcp : JVM_PLACE_NONE, vm_cookie(part));
+	jvm_push(w, JVM_METHOD, method, bcp <= 0xffff ? bcp : JVM_PLACE_NONE,
+		 vm_cookie(part ^ jvm_class_hash(w, vm, part)));
 	return 0;
 }
 

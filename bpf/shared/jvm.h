@@ -71,7 +71,8 @@ struct jvm_vm {
 	__u16 chunk_stack;  /* in front of its stack; 0: there are no chunks */
 	__u16 ref_kind;     /* enum jvm_reference */
 	__u16 ref_shift;
-	__u16 pad_ref[2];
+	__u16 symbol_hash; /* two bytes of a Symbol that another one in its place has not */
+	__u16 pad_ref;
 	__u64 ref_base;
 	/* what only the reader of names needs */
 	struct jvm_field scopes_data, scopes_pcs, pcs_end, metadata, metadata_end;
@@ -83,7 +84,8 @@ struct jvm_vm {
 	__u16 symbol_length, symbol_body;
 	__u16 has_lines; /* bit of const_flags */
 	__u8 zero_free;  /* from 20 on, numbers are packed without zero bytes */
-	__u8 pad;
+	__u8 block_used; /* of what is in front of a blob: not zero when there is one; 0: not known
+			  */
 	__u32 file_vm; /* the entry that has the symbols, of whose layouts this is one; 0: no layout
 			*/
 	/* addresses as linked, of what libjvm says of itself (src/lang/jvm/structs.h) */

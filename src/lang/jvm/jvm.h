@@ -110,6 +110,18 @@ uint64_t jvm_routine_at(const struct vm_tables *tables, uint32_t vm, const struc
 int jvm_stub_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 		  uint64_t addr, uint32_t cookie, struct lang_function *out);
 
+/*
+ * What tells the method at @method apart from others that were or will be there: its constant part
+ * and its class's name. Both are bytes of which a frame's cookie may be: the walk can't
+ * always read the second. 0 or -EFAULT.
+ */
+struct jvm_identity {
+	uint64_t part, whole;
+};
+
+int jvm_identity_read(const struct jvm_vm *vm, const struct lang_process *p, uint64_t method,
+		      struct jvm_identity *out);
+
 /* ---- the rest --------------------------------------------------------------- */
 
 int jvm_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,

@@ -78,6 +78,8 @@ static void make_blob(struct maker *m)
 
 	vm->block_bytes = number(m, JVM_FACT_SIZE_HEAP_BLOCK);
 	vm->nmethod_size = number(m, JVM_FACT_SIZE_NMETHOD);
+	if (has(m, JVM_FACT_BLOCK_USED) && m->facts[JVM_FACT_BLOCK_USED].value < vm->block_bytes)
+		vm->block_used = (uint8_t)m->facts[JVM_FACT_BLOCK_USED].value;
 	vm->name = required(m, JVM_FACT_BLOB_NAME);
 	vm->header_size = required(m, JVM_FACT_BLOB_HEADER_SIZE);
 	vm->frame_size = required(m, JVM_FACT_BLOB_FRAME_SIZE);
@@ -138,6 +140,14 @@ static void make_scopes(struct maker *m)
 		m->bad = true;
 }
 
+/* Above the count of references, or a field of its own. */
+static uint16_t symbol_hash(struct maker *m)
+{
+	if (has(m, JVM_FACT_SYMBOL_HASH))
+		return number(m, JVM_FACT_SYMBOL_HASH) + 2;
+	return number_of(m, JVM_FACT_SYMBOL_HASH_11, JVM_FACT_SYMBOL_LENGTH);
+}
+
 static void make_names(struct maker *m)
 {
 	struct jvm_vm *vm = m->out;
@@ -159,6 +169,7 @@ static void make_names(struct maker *m)
 	vm->klass_name = number(m, JVM_FACT_KLASS_NAME);
 	vm->symbol_length = number(m, JVM_FACT_SYMBOL_LENGTH);
 	vm->symbol_body = number(m, JVM_FACT_SYMBOL_BODY);
+	vm->symbol_hash = symbol_hash(m);
 	vm->has_lines = number_of(m, JVM_FACT_HAS_LINES, JVM_FACT_HAS_LINES_21);
 	if (has(m, JVM_FACT_POOL_SOURCE))
 		vm->pool_source = number(m, JVM_FACT_POOL_SOURCE);

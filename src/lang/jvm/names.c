@@ -252,12 +252,32 @@ static int read_parts(const struct job *j, struct lang_function *out)
 	return r < 0 ? r : read_lines(j, out);
 }
 
-/* The method's constant part, if it still has the one that the sample saw. */
+int jvm_identity_read(const struct jvm_vm *vm, const struct lang_process *p, uint64_t method,
+		      struct jvm_identity *out)
+{
+	const struct job j = { .vm = vm, .p = p };
+	uint64_t at, hash = 0;
+
+	if (read_at(&j, method + vm->method_const, &out->part, sizeof(out->part)) < 0)
+		return -EFAULT;
+	if (read_at(&j, out->part + vm->const_pool, &at, sizeof(at)) == 0 &&
+	    read_at(&j, at + vm->pool_holder, &at, sizeof(at)) == 0 &&
+	    read_at(&j, at + vm->klass_name, &at, sizeof(at)) == 0 &&
+	    read_at(&j, at + vm->symbol_hash, &hash, 2) < 0)
+		hash = 0;
+	out->whole = out->part ^ hash << 48;
+	return 0;
+}
+
+/* The method's constant part, if it still is the method that the sample saw. */
 static int read_part(struct job *j, uint64_t method, uint32_t cookie)
 {
-	if (read_at(j, method + j->vm->method_const, &j->part, sizeof(j->part)) < 0)
+	struct jvm_identity id;
+
+	if (jvm_identity_read(j->vm, j->p, method, &id) < 0)
 		return -EFAULT;
-	return lang_cookie(j->part) == cookie ? 0 : -ESTALE;
+	j->part = id.part;
+	return lang_cookie(id.whole) == cookie || lang_cookie(id.part) == cookie ? 0 : -ESTALE;
 }
 
 static int read_method(struct job *j, uint64_t method, uint32_t cookie, struct lang_function *out)

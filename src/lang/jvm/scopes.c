@@ -61,10 +61,20 @@ static uint64_t address(const struct job *j, struct jvm_field f)
 	}
 }
 
+/* Was its memory given back? What is in it stays as it was, but not what that leads to. */
+static bool is_freed(const struct job *j)
+{
+	uint8_t used = 1;
+
+	return j->vm->block_used &&
+	       (read_at(j, j->blob - j->vm->block_bytes + j->vm->block_used, &used, 1) < 0 ||
+		!used);
+}
+
 /* The compiled method's head, if it still is the one that the sample saw. */
 static int read_head(struct job *j, uint32_t cookie)
 {
-	if (read_at(j, j->blob, j->head, j->vm->blob_bytes) < 0)
+	if (read_at(j, j->blob, j->head, j->vm->blob_bytes) < 0 || is_freed(j))
 		return -ESTALE;
 	return lang_cookie(value(j, j->vm->method) ^ value(j, j->vm->compile_id) << 40) == cookie
 		       ? 0
@@ -104,13 +114,13 @@ static int find_desc(const struct job *j, uint32_t place, struct pc_desc *out)
 static int put_call(const struct job *j, uint64_t method, uint32_t place, bool near,
 		    struct lang_call *out)
 {
-	uint64_t part;
+	struct jvm_identity id;
 
-	if (!method || method & 7 || read_at(j, method + j->vm->method_const, &part, 8) < 0)
+	if (!method || method & 7 || jvm_identity_read(j->vm, j->p, method, &id) < 0)
 		return -EBADMSG;
 	*out = (struct lang_call){
 		.addr = method,
-		.cookie = lang_cookie(part),
+		.cookie = lang_cookie(id.whole),
 		.place = (place <= UINT16_MAX ? place : JVM_PLACE_NONE) |
 			 (near ? LANG_PLACE_NEAR : 0),
 	};

@@ -160,6 +160,19 @@ static void code_that_was_replaced_is_stale(void **state)
 			 -ESTALE);
 }
 
+static void code_whose_memory_was_given_back_is_stale(void **state)
+{
+	struct lang_call calls[LANG_CALLS_MAX];
+	struct lang_function f = { 0 };
+
+	(void)state;
+	/* it still stands there as it was */
+	memory_put(&j.m, JVM_HEAP_AT + JVM_BLOCK_USED, 0);
+	assert_int_equal(expand(JVM_COMPILED, JVM_CODE_PLACE, calls), 1);
+	assert_int_equal(jvm_read(&j.m.tables, 2, &j.m.process, calls[0].addr, calls[0].cookie, &f),
+			 -ESTALE);
+}
+
 static void scopes_that_lead_in_a_circle_end(void **state)
 {
 	struct lang_call calls[LANG_CALLS_MAX];
@@ -256,6 +269,38 @@ static void a_method_whose_memory_was_used_again_is_stale(void **state)
 	assert_int_equal(jvm_memory_attach(&j, regions), 3);
 	assert_int_equal(jvm_read(&j.m.tables, 2, &j.m.process, j.outer, 5, &f), -ESTALE);
 	assert_null(f.name);
+}
+
+static void a_class_in_another_one_s_place_is_not_taken_for_it(void **state)
+{
+	struct lang_function f = { 0 };
+	struct jvm_identity id;
+
+	(void)state;
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	assert_int_equal(jvm_identity_read(&j.jvm[2], &j.m.process, j.outer, &id), 0);
+	assert_int_not_equal(id.whole, id.part);
+	assert_int_equal(jvm_read(&j.m.tables, 2, &j.m.process, j.outer, lang_cookie(id.whole), &f),
+			 0);
+	release(&f);
+	f = (struct lang_function){ 0 };
+	name_class("pkg/Other");
+	assert_int_equal(jvm_read(&j.m.tables, 2, &j.m.process, j.outer, lang_cookie(id.whole), &f),
+			 -ESTALE);
+	assert_null(f.name);
+}
+
+static void a_method_whose_class_can_t_be_read_is_told_by_itself(void **state)
+{
+	struct jvm_identity id;
+	uint64_t klass;
+
+	(void)state;
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	memcpy(&klass, memory_at(&j.m, j.pool + 24), sizeof(klass));
+	memory_put(&j.m, klass + 24, 16);
+	assert_int_equal(jvm_identity_read(&j.jvm[2], &j.m.process, j.outer, &id), 0);
+	assert_int_equal(id.whole, id.part);
 }
 
 static void a_stub_has_its_own_name(void **state)
@@ -474,7 +519,10 @@ TEST_GROUP(test_jvm, WITH(a_process_tells_its_heap_and_its_interpreter),
 	   WITH(an_inlined_method_is_a_call_of_its_own),
 	   WITH(a_leaf_between_notes_is_near_the_next),
 	   WITH(a_place_behind_the_last_note_is_the_method_s),
-	   WITH(code_that_was_replaced_is_stale), WITH(scopes_that_lead_in_a_circle_end),
+	   WITH(code_that_was_replaced_is_stale), WITH(code_whose_memory_was_given_back_is_stale),
+	   WITH(scopes_that_lead_in_a_circle_end),
+	   WITH(a_class_in_another_one_s_place_is_not_taken_for_it),
+	   WITH(a_method_whose_class_can_t_be_read_is_told_by_itself),
 	   WITH(a_method_has_name_file_and_lines), WITH(parameters_are_types_of_the_language),
 	   WITH(hidden_classes_have_the_same_name_in_every_run),
 	   WITH(a_method_whose_memory_was_used_again_is_stale), WITH(a_stub_has_its_own_name),

@@ -49,6 +49,7 @@ static const struct field {
 	{ "Klass", "_layout_helper", "jint", 8 },
 	{ "InstanceKlass", "_constants", "ConstantPool*", 32 },
 	{ "InstanceKlass", "_fieldinfo_stream", "Array<u1>*", 40 },
+	{ "Symbol", "_hash_and_refcount", "unsigned int", 0 },
 	{ "Symbol", "_length", "u2", 4 },
 	{ "Symbol", "_body", "", 6 },
 	{ "CodeHeap", "_memory", "VirtualSpace", 8 },
@@ -63,6 +64,7 @@ static const struct field {
 	{ "StubQueue", "_queue_begin", "int", 24 },
 	{ "StubQueue", "_queue_end", "int", 28 },
 	{ "InterpreterCodelet", "_size", "int", 8 },
+	{ "HeapBlock::Header", "_used", "bool", JVM_BLOCK_USED },
 	{ "InterpreterCodelet", "_description", "const char*", 0 },
 };
 
@@ -152,6 +154,7 @@ static uint64_t symbol(struct jvm_memory *j, const char *s)
 {
 	uint64_t at = memory_add(&j->m, NULL, 6 + strlen(s));
 
+	put16(j, at + 2, (uint16_t)(strlen(s) << 8 | (uint8_t)s[0]));
 	put16(j, at + 4, (uint16_t)strlen(s));
 	memcpy(memory_at(&j->m, at + 6), s, strlen(s));
 	return at;
@@ -273,6 +276,7 @@ static void put_compiled(struct jvm_memory *j)
 	uint64_t at = JVM_HEAP_AT + BLOCK_BYTES;
 
 	j->nmethod = at;
+	put32(j, at - BLOCK_BYTES + JVM_BLOCK_USED, 1);
 	memory_put(&j->m, at + 96, text(j, "nmethod"));
 	put32(j, at + 16, NMETHOD_BYTES);
 	put32(j, at + 28, 4);

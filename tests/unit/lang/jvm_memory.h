@@ -12,6 +12,7 @@ enum {
 	JVM_HEAP_AT = MEMORY_AT + 0x8000, /* in the memory's upper half */
 	JVM_HEAP_BYTES = 0x4000,
 	JVM_SEGMENT_SHIFT = 7,
+	JVM_BLOCK_USED = 8,    /* in front of a blob, from its block's start */
 	JVM_STUB_CODE = 0x180, /* behind the stub's head */
 	JVM_CODE_PLACE = 0x30, /* of the place in the compiled method that has a note */
 };
