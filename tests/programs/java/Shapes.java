@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes SHAPE MS: known stacks, each until the thread has used so much CPU time. Compiled for
-// Java 8, so that every HotSpot runs it. Lines that end in a mark are looked up by the test.
+// Shapes SHAPE[,SHAPE...] MS: known stacks, one after the other, each until the thread has used so much
+// CPU time. Compiled for Java 8, so that every HotSpot runs it.
 import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
@@ -37,21 +37,21 @@ public class Shapes {
 	/* Long enough, and with a loop of its own, that it is where the samples are. */
 	static int hot(int x) {
 		int h = x;
-		for (int i = 0; i < 20000; i++) // at hot
-			h = h * 31 + (h >>> 7) + sink; // at hot
+		for (int i = 0; i < 20000; i++)
+			h = h * 31 + (h >>> 7) + sink;
 		return h;
 	}
 
 	static int chainC(int x) {
-		return hot(x) + 1; // at chainC
+		return hot(x) + 1;
 	}
 
 	static int chainB(int x) {
-		return chainC(x) + 1; // at chainB
+		return chainC(x) + 1;
 	}
 
 	static int chainA(int x) {
-		return chainB(x) + 1; // at chainA
+		return chainB(x) + 1;
 	}
 
 	static int deep(int n, int x) {
@@ -159,7 +159,7 @@ public class Shapes {
 		long end = cpu.getCurrentThreadCpuTime() + ms * 1000000;
 		try {
 			for (int x = 0; cpu.getCurrentThreadCpuTime() < end; x++)
-				once(shape, x); // at repeat
+				once(shape, x);
 		} catch (Exception e) {
 			throw new AssertionError(e);
 		}
@@ -205,22 +205,30 @@ public class Shapes {
 		}
 	}
 
+	static void inThreads(String shape, long ms) throws Exception {
+		Thread[] workers = new Thread[3];
+		for (int i = 0; i < workers.length; i++) {
+			workers[i] = new Thread(() -> repeat(shape, ms), "worker-" + i);
+			workers[i].start();
+		}
+		for (Thread t : workers)
+			t.join();
+	}
+
+	static void unmounted(long ms) throws Exception {
+		Runnable r = () -> inVirtualThread(ms);
+		((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, r)).join();
+	}
+
 	public static void main(String[] args) throws Exception {
-		String shape = args[0];
 		long ms = Long.parseLong(args[1]);
-		if (shape.equals("threads")) {
-			Thread[] workers = new Thread[3];
-			for (int i = 0; i < workers.length; i++) {
-				workers[i] = new Thread(() -> repeat(shape, ms), "worker-" + i);
-				workers[i].start();
-			}
-			for (Thread t : workers)
-				t.join();
-		} else if (shape.equals("unmounted")) {
-			Runnable r = () -> inVirtualThread(ms);
-			((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, r)).join();
-		} else {
-			repeat(shape, ms); // at main
+		for (String shape : args[0].split(",")) {
+			if (shape.equals("threads"))
+				inThreads(shape, ms / 3);
+			else if (shape.equals("unmounted"))
+				unmounted(ms);
+			else
+				repeat(shape, ms);
 		}
 	}
 }
