@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every HotSpot that is found, here and in the chroots of scripts/runtimes: known stacks.
 
-The programs are compiled once, for Java 8. All that can run beside each other is one recording, a
-few processes at a time, each by a name of its own, which is a link to the launcher.
+The programs are compiled once, for Java 8. All that can run beside each other on one of them is one
+recording, a few processes at a time, each by a name of its own, which is a link to the launcher.
 """
 import glob
 import os
@@ -275,13 +275,13 @@ def liars(shop):
 
 def all_of(tap, shop, all_javas):
     liar_commands = liars(shop)
-    commands = [*liar_commands, *(c for j in all_javas for c in commands_of(j))]
-    recording = record_all(shop, commands)
-    tap.run("HotSpot: all programs end well", judge_ends, recording)
-    if liar_commands:
-        tap.run("a library that calls itself libjvm", judge_liars, recording)
     for java in all_javas:
+        recording = record_all(shop, [*liar_commands, *commands_of(java)])
+        tap.run(f"{java.name}: all programs end well", judge_ends, recording)
+        if liar_commands:
+            tap.run(f"{java.name}: a library that calls itself libjvm beside it", judge_liars, recording)
         judge_all(tap, recording, java)
+        liar_commands = []
     recording = record_running(all_javas)
     for java in all_javas:
         tap.run(f"{java.name}: a process that runs already", judge, recording, f"{java.major}r",
