@@ -27,7 +27,8 @@ PROGRAMS = {
 
 def chains_of_perf(program, args, data):
     """{chain of symbols, root first: samples} as perf sees it."""
-    # perf 6.1 aborts on build ids longer than 20 bytes, whose ever they are
+    # While others record with build ids, Linux marks the mappings that it tells perf so, too: then
+    # perf takes device and inode for a build id, and aborts.
     r = subprocess.run(["perf", "record", "-q", "-B", "-e", "cpu-clock", "-F", "499", "--call-graph",
                         "dwarf,16384", "-o", data, "--", program, *args], capture_output=True,
                        text=True, check=False)
@@ -35,6 +36,8 @@ def chains_of_perf(program, args, data):
         raise Skip(f"perf record does not work here: {r.stderr.strip()[:100]}")
     r = subprocess.run(["perf", "script", "-F", "ip,sym", "-i", data], capture_output=True,
                        text=True, check=False)
+    if r.returncode < 0:
+        raise Skip(f"perf script dies here: {r.stderr.strip()[:100]}")
     expect(r.returncode == 0, r.stderr)
     chains = collections.Counter()
     for sample in r.stdout.split("\n\n"):
