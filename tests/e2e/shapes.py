@@ -85,8 +85,9 @@ def late(shop):
 
 def openssl(cipher):
     need("openssl")
-    args = [cipher] if cipher.startswith("rsa") else ["-evp", cipher]
-    recording = record("--", "openssl", "speed", "-seconds", "1", *args)
+    args = ["-seconds", "1", cipher] if cipher.startswith("rsa") else \
+        ["-seconds", "2", "-bytes", "1024", "-evp", cipher]
+    recording = record("--", "openssl", "speed", *args)
     ours = recording.of("openssl")
     bottom = r"_start|\[openssl.* __libc_start_main.* ..."
     begun = [s for s in ours if is_whole(s) and holds(s, bottom)]
