@@ -6,8 +6,8 @@
  *
  * One lock is held for each turn of the loop; the naming thread takes it for a
  * moment when it reads what the sampling thread writes. What the naming thread may
- * be reading of is freed only between two of its windows. The naming thread alone
- * does not go before others; so in the end the sampling thread does its work.
+ * be reading of is freed only between two of its windows. The naming thread does
+ * not go before others; so in the end the sampling thread does its work.
  */
 #include "agent/agent.h"
 
@@ -28,6 +28,7 @@
 #include "agent/files.h"
 #include "agent/jits.h"
 #include "agent/locate.h"
+#include "agent/setup.h"
 #include "agent/usage.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -40,6 +41,7 @@
 enum {
 	TURN_MS = 500,         /* what is urgent wakes the loop before */
 	REST_MS = 10,          /* from one turn to the next, unless the ring fills */
+	STOP_TABLES_MS = 1000, /* for tables of what was sampled last, after agent_stop() */
 	STOP_ASKING_MS = 1500, /* for names, after agent_stop() */
 	STOP_NAMING_MS = 3800,
 	UPKEEP_MS = 2000,
@@ -53,6 +55,7 @@ enum {
 	SHARE_COLLECT = 24, /* a window that holds more is cut, ... */
 	SHARE_COUNTS = 12,  /* and beyond this nothing is counted until the one before is named */
 	SHARE_PART = 64,
+	SHARE_BACKLOG = 16, /* samples that wait while tables are built */
 	SHARE_SPARE = 3,    /* of which nothing should be needed */
 	SHARE_RESERVE = 16, /* left for what may be taken until it is looked at again */
 };
@@ -72,8 +75,7 @@ struct agent {
 
 	uint64_t started_ns, window_start_ns, window_end_ns, next_upkeep_ns;
 	uint64_t next_draw_ns;
-	uint64_t turn_ns;         /* when the last one began */
-	uint64_t longest_gap_ns;  /* from one turn to the next, in this window, */
+	uint64_t longest_gap_ns;  /* in which the ring was not read, in this window, */
 	uint64_t last_longest_ns; /* and in the one before */
 	bool window_is_late;
 
@@ -98,52 +100,6 @@ static void agent_log(struct agent *a, const char *line)
 		a->opts.log(a->opts.ctx, line);
 }
 
-/* The variables that are read of processes: those that name services first. */
-struct env_names {
-	const char *names[FACTS_ENV_MAX];
-	size_t n, n_service;
-};
-
-static int env_names(const struct agent_config *c, struct env_names *out, struct err *err)
-{
-	*out = (struct env_names){ .names = { "OTEL_SERVICE_NAME" }, .n = 1 };
-	if (1 + c->service_env.len + c->env.len > FACTS_ENV_MAX)
-		return err_set(err, -EINVAL, "env and service-env: more than %d in all",
-			       FACTS_ENV_MAX - 1);
-	for (size_t i = 0; i < c->service_env.len; i++)
-		out->names[out->n++] = c->service_env.data[i];
-	out->n_service = out->n;
-	for (size_t i = 0; i < c->env.len; i++)
-		out->names[out->n++] = c->env.data[i];
-	return 0;
-}
-
-static int make_labeler(struct labeler **out, const struct agent_config *c, struct err *err)
-{
-	struct env_names env;
-	char host[256] = "";
-	struct labeler_opts opts = {
-		.labels = c->labels ? c->labels : "",
-		.rules = (const char *const *)c->rule.data,
-		.n_rules = c->rule.len,
-		.max_series = c->max_series,
-		.host = c->host ? c->host : host,
-		.containers = { .root = c->root ? c->root : "/",
-				.kubelet_url = c->kubelet,
-				.kubelet_token_file = c->kubelet_token_file,
-				.kubelet_ca_file = c->kubelet_ca_file },
-	};
-	int r = env_names(c, &env, err);
-
-	if (r < 0)
-		return r;
-	(void)gethostname(host, sizeof(host) - 1);
-	opts.env = env.names;
-	opts.n_env = env.n;
-	opts.n_service = env.n_service;
-	return labeler_new(out, &opts, err);
-}
-
 static void on_thread(void *ctx, const struct collect_thread *t, uint32_t ppid)
 {
 	struct agent *a = ctx;
@@ -157,16 +113,6 @@ static void on_thread(void *ctx, const struct collect_thread *t, uint32_t ppid)
 	};
 
 	facts_note(a->facts, &of);
-}
-
-static bool list_has(const char *list, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (const char *p = list; p && (p = strstr(p, word)); p += n)
-		if ((p == list || strchr(", ", p[-1])) && (!p[n] || strchr(", ", p[n])))
-			return true;
-	return false;
 }
 
 static int open_session(struct agent *a, const struct agent_config *c, struct err *err)
@@ -188,7 +134,9 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 		},
 		.keep_times = a->opts.keep_times,
 		.max_counts_bytes = a->memory_bytes / SHARE_COUNTS,
-		.keep_cpus = list_has(c->labels, "cpu"),
+		.max_backlog_bytes = a->memory_bytes / SHARE_BACKLOG,
+		.stop_ns = (uint64_t)STOP_TABLES_MS * CLOCK_MS_NS,
+		.keep_cpus = setup_wants_cpu(c),
 		.exclude_self = c->exclude_self,
 		.stays_first = true,
 		.on_thread = on_thread,
@@ -196,25 +144,6 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 	};
 
 	return session_open(&a->session, &so, err);
-}
-
-/* The debuginfod URLs as one text, with blanks between them; and where symbols are kept. */
-static int copy_symbol_places(struct agent *a, const struct agent_config *c)
-{
-	struct buf b = { 0 };
-
-	if (c->symbol_cache) {
-		a->symbol_cache = strdup(c->symbol_cache);
-		if (!a->symbol_cache)
-			return -ENOMEM;
-	}
-
-	for (size_t i = 0; i < c->debuginfod.len; i++)
-		buf_printf(&b, "%s%s", i ? " " : "", c->debuginfod.data[i]);
-	if (b.len)
-		buf_put_byte(&b, 0);
-	a->debuginfod = (char *)b.data;
-	return buf_error(&b);
 }
 
 static int open_namer(struct agent *a, const struct agent_config *c, struct labeler *labeler,
@@ -247,29 +176,20 @@ static int open_namer(struct agent *a, const struct agent_config *c, struct labe
 	return namer_new(&a->namer, &opts);
 }
 
-/* Every executable that is mapped somewhere is kept open. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int open_parts(struct agent *a, const struct agent_config *c, struct err *err)
 {
 	int priority = a->opts.prepared ? a->opts.prepared->priority : getpriority(PRIO_PROCESS, 0);
 	struct labeler *labeler = NULL;
-	struct env_names env;
-	int r = env_names(c, &env, err);
+	int r = setup_facts(&a->facts, c, err);
 
 	if (r == 0)
-		r = facts_new(&a->facts, "/proc", env.names, env.n);
+		r = setup_labeler(&labeler, c, err);
 	if (r == 0)
-		r = make_labeler(&labeler, c, err);
-	if (r == 0)
-		r = copy_symbol_places(a, c);
+		r = setup_debuginfod(&a->debuginfod, c);
+	if (r == 0 && c->symbol_cache) {
+		a->symbol_cache = strdup(c->symbol_cache);
+		r = a->symbol_cache ? 0 : -ENOMEM;
+	}
 	if (r == 0)
 		r = open_session(a, c, err);
 	if (r < 0) {
@@ -317,7 +237,7 @@ int agent_open(struct agent **out, const struct agent_opts *opts, struct err *er
 		r = cpus_parse(&a->cpus, c->cpus, err);
 	if (r < 0)
 		return r;
-	raise_file_limit();
+	setup_file_limit();
 	r = open_parts(a, c, err);
 	if (r == 0)
 		r = watch(a, session_fd(a->session));
@@ -432,24 +352,6 @@ static bool is_full(const struct agent *a)
 	return collect_bytes(session_collect(a->session)) > a->memory_bytes / SHARE_COLLECT;
 }
 
-static void turn_window(struct agent *a, uint64_t now_ns)
-{
-	bool full = is_full(a);
-
-	if (now_ns < a->window_end_ns && !full)
-		return;
-	if (!namer_is_idle(a->namer)) {
-		if (!a->window_is_late)
-			count(a, &a->stats.n_late);
-		a->window_is_late = true;
-		return;
-	}
-	if (full && now_ns < a->window_end_ns)
-		count(a, &a->stats.n_short);
-	if (give_window(a, now_ns) < 0)
-		agent_log(a, "level=error msg=\"no memory for another window\"");
-}
-
 /* ---- upkeep ------------------------------------------------------------------------------ */
 
 static uint32_t random_below(uint32_t n)
@@ -489,14 +391,14 @@ static void apply_config(struct agent *a)
 
 	if (!c)
 		return;
-	if (make_labeler(&labeler, c, &err) < 0) {
+	if (setup_labeler(&labeler, c, &err) < 0) {
 		snprintf(line, sizeof(line),
 			 "level=error msg=\"labels stay as they were\" error=\"%s\"", err.msg);
 		agent_log(a, line);
 		return;
 	}
 	take_config(a, c);
-	session_keep_cpus(a->session, list_has(c->labels, "cpu"));
+	session_keep_cpus(a->session, setup_wants_cpu(c));
 	a->next_draw_ns = 0;
 	namer_set_labeler(a->namer, labeler);
 	agent_log(a, "level=info msg=\"config taken\"");
@@ -578,6 +480,26 @@ void agent_stats(struct agent *a, struct agent_stats *out)
 	pthread_mutex_unlock(&a->stats_lock);
 }
 
+static void turn_window(struct agent *a, uint64_t now_ns)
+{
+	bool full = is_full(a);
+
+	if (now_ns < a->window_end_ns && !full)
+		return;
+	if (!namer_is_idle(a->namer)) {
+		if (!a->window_is_late)
+			count(a, &a->stats.n_late);
+		a->window_is_late = true;
+		return;
+	}
+	if (full && now_ns < a->window_end_ns)
+		count(a, &a->stats.n_short);
+	/* what is told with this window is of its end */
+	note_stats(a, now_ns);
+	if (give_window(a, now_ns) < 0)
+		agent_log(a, "level=error msg=\"no memory for another window\"");
+}
+
 /*
  * Over the limit, what is only kept for later goes first: it costs time to get it
  * again. Before that, memory that is only not given back is.
@@ -619,11 +541,15 @@ static int wait_ms(const struct agent *a, uint64_t now_ns)
 
 static int turn(struct agent *a, struct err *err)
 {
+	uint64_t gap_ns;
 	int r;
 
 	pthread_mutex_lock(&a->lock);
 	r = session_turn(a->session, err);
+	gap_ns = session_take_gap(a->session);
 	pthread_mutex_unlock(&a->lock);
+	if (gap_ns > a->longest_gap_ns)
+		a->longest_gap_ns = gap_ns;
 	return r;
 }
 
@@ -641,13 +567,6 @@ static void rest(const struct agent *a)
 	(void)poll(urgent, 2, REST_MS);
 }
 
-static void note_gap(struct agent *a, uint64_t now_ns)
-{
-	if (a->turn_ns && now_ns - a->turn_ns > a->longest_gap_ns)
-		a->longest_gap_ns = now_ns - a->turn_ns;
-	a->turn_ns = now_ns;
-}
-
 static int agent_loop(struct agent *a, struct err *err)
 {
 	struct epoll_event ev[4];
@@ -660,7 +579,6 @@ static int agent_loop(struct agent *a, struct err *err)
 		    errno != EINTR)
 			return err_set(err, -errno, "epoll: %s", strerror(errno));
 		(void)!read(a->wake_fd, &drained, sizeof(drained));
-		note_gap(a, clock_monotonic_ns());
 		r = turn(a, err);
 		if (r < 0)
 			return r;
@@ -714,8 +632,12 @@ static void log_refusal(struct agent *a, const char *why)
 
 int agent_run(struct agent *a, struct err *err)
 {
-	int r = session_start(a->session, err), end;
+	int r, end;
 
+	/* they have the priority of who made them */
+	if (a->opts.prepared)
+		setup_lower_others(a->opts.prepared->priority);
+	r = session_start(a->session, err);
 	if (r < 0)
 		return r;
 	if (session_off_refusal(a->session))

@@ -20,7 +20,7 @@ struct export_window;
 
 /* What takes privileges that privileges_drop() gives up. */
 struct agent_prepared {
-	int priority; /* of this thread as it was: what the other threads get */
+	int priority; /* of this thread as it was: what others get when sampling begins */
 	int stats_fd; /* keeps the kernel's statistics of BPF programs on; -1: not allowed */
 };
 
@@ -28,9 +28,10 @@ struct agent_prepared {
 void agent_prepare(struct agent_prepared *out);
 
 struct agent_opts {
-	const struct agent_prepared *prepared; /* NULL: it was not called. stats_fd is taken */
-	const struct agent_config *config;     /* borrowed for agent_open() */
-	bool keep_times;                       /* of each sample */
+	const struct agent_prepared
+		*prepared;                 /* kept; NULL: it was not called. stats_fd is taken */
+	const struct agent_config *config; /* borrowed for agent_open() */
+	bool keep_times;                   /* of each sample */
 	/* A window is complete: takes it. From a thread of the agent's; may not be NULL. */
 	void (*export)(void *ctx, struct export_window *w);
 	/* One line for the operator, from any of its threads. May be NULL. */
@@ -45,7 +46,8 @@ void agent_free(struct agent *a);
 DEFINE_FREEP(struct agent, agent_free)
 
 /*
- * Sample until agent_stop(); the last window is exported before it returns, within four
+ * Sample until agent_stop(). If it was prepared, of this process's threads the calling one
+ * alone goes first from then on. The last window is exported before it returns, within four
  * seconds: names that are not found by then are left out. 0 or -errno.
  */
 int agent_run(struct agent *a, struct err *err);

@@ -19,6 +19,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <gnutls/crypto.h>
 
@@ -212,7 +213,29 @@ static uint32_t find_by_build_id(struct files *f, const struct file_ref *ref)
 	return id;
 }
 
-/* Open what the process has mapped, even if its path leads elsewhere by now. */
+/*
+ * The file of that name that this process sees: whoever opens another's waits for its locks,
+ * and one that gets no CPU may hold them for seconds. Nothing but a regular file is opened.
+ */
+static int open_here(const struct file_ref *ref)
+{
+	_cleanup_(closep) int at = -1;
+	char path[32];
+	struct stat st;
+
+	if (ref->path[0] != '/' || (!ref->inode && !(ref->build_id && ref->build_id->len)))
+		return -1;
+	at = open(ref->path, O_PATH | O_CLOEXEC);
+	if (at < 0 || fstat(at, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	if (ref->inode && (st.st_ino != ref->inode || major(st.st_dev) != ref->dev_major ||
+			   minor(st.st_dev) != ref->dev_minor))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* What the process has mapped, even if its path leads elsewhere by now. */
 static int open_mapped(const struct file_ref *ref)
 {
 	char path[PATH_MAX + 64];
@@ -224,11 +247,7 @@ static int open_mapped(const struct file_ref *ref)
 	if (fd >= 0 || ref->path[0] != '/')
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%u/root%s", ref->pid, ref->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0)
-		return fd;
-	/* the process is gone: the host's file of that name, if it proves to be the same */
-	return open(ref->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 static bool is_the_file_sought(const struct file *file, const struct file_ref *ref)
@@ -266,9 +285,41 @@ static int identify(void *ctx)
 	file->info.is_elf = true;
 	elf_note_gnu_build_id(img, &file->info.build_id);
 	elf_build_id_hex(&file->info.build_id, file->info.build_id_hex);
-	if (job->f->langs)
-		langs_detect(job->f->langs, img, &file->info.lang);
 	return 0;
+}
+
+static int detect_machine(void *ctx)
+{
+	struct identify_job *job = ctx;
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	int r = elf_image_open(&img, job->file->info.fd, NULL);
+
+	if (r == 0)
+		langs_detect(job->f->langs, img, &job->file->info.lang);
+	return r;
+}
+
+/* Take @fd, which may be negative, if it is on the file that is sought. */
+static bool file_take(const struct files *f, struct file *file, const struct file_ref *ref, int fd)
+{
+	struct identify_job job = { f, file };
+
+	file->info.fd = fd;
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &file->st) == 0 && S_ISREG(file->st.st_mode))
+		(void)sigbus_run(identify, &job);
+	if (is_the_file_sought(file, ref)) {
+		if (file->info.is_elf && f->langs)
+			(void)sigbus_run(detect_machine, &job);
+		return true;
+	}
+	closep(&file->info.fd);
+	file->info.fd = -1;
+	file->info.is_elf = false;
+	file->info.build_id.len = 0;
+	file->info.build_id_hex[0] = '\0';
+	return false;
 }
 
 /* OpenTelemetry's: of the first and the last 4 KiB, both whole in a small file, and the size. */
@@ -319,27 +370,18 @@ static void look_in_other_root(const struct files *f, struct file_info *info, ui
 static struct file *file_open(const struct files *f, const struct file_ref *ref)
 {
 	struct file *file = calloc(1, sizeof(*file));
-	struct identify_job job = { f, file };
 
 	if (!file)
 		return NULL;
 	file->info.root_fd = file->info.debug_fd = -1;
 	file->info.path = strdup(ref->path);
-	file->info.fd = open_mapped(ref);
+	file->info.fd = -1;
 	if (!file->info.path) {
 		file_free(file);
 		return NULL;
 	}
-	if (file->info.fd < 0 || fstat(file->info.fd, &file->st) < 0)
+	if (!file_take(f, file, ref, open_here(ref)) && !file_take(f, file, ref, open_mapped(ref)))
 		return file;
-	if (S_ISREG(file->st.st_mode))
-		(void)sigbus_run(identify, &job);
-	if (!is_the_file_sought(file, ref)) {
-		close(file->info.fd);
-		file->info.fd = -1;
-		file->info.is_elf = false;
-		return file;
-	}
 	hash_content(file);
 	if (file->info.is_elf)
 		hash_htl(file);

@@ -70,31 +70,27 @@ static void with_label(struct buf *out, const char *name, const char *label, con
 
 /* ---- sampling -------------------------------------------------------------------------- */
 
-static uint64_t n_lost(const struct agent_stats *s)
-{
-	return s->session.sampler.counts.n[COUNTER_LOST] + s->session.n_bad_records +
-	       s->session.n_no_room;
-}
-
 static void put_samples(struct buf *out, const struct agent_stats *s)
 {
 	const struct counters *c = &s->session.sampler.counts;
 
-	counter(out, "cameo_samples_total", s->session.n_samples, "Samples counted.");
+	counter(out, "cameo_samples_total", s->session.records.n_samples, "Samples counted.");
 	head(out, "cameo_samples_lost_total", "counter",
 	     "Samples that were taken and not counted.");
 	with_label(out, "cameo_samples_lost_total", "reason", "ring_full", c->n[COUNTER_LOST]);
 	with_label(out, "cameo_samples_lost_total", "reason", "bad_record",
-		   s->session.n_bad_records);
-	with_label(out, "cameo_samples_lost_total", "reason", "no_room", s->session.n_no_room);
+		   s->session.records.n_bad);
+	with_label(out, "cameo_samples_lost_total", "reason", "no_room",
+		   s->session.records.n_no_room);
 	head(out, "cameo_samples_left_out_total", "counter", "Samples that are not wanted.");
 	with_label(out, "cameo_samples_left_out_total", "reason", "idle", c->n[COUNTER_IDLE]);
-	with_label(out, "cameo_samples_left_out_total", "reason", "own", s->session.n_excluded);
+	with_label(out, "cameo_samples_left_out_total", "reason", "own",
+		   s->session.records.n_excluded);
 	with_label(out, "cameo_samples_left_out_total", "reason", "rule",
 		   s->namer.n_samples_dropped);
-	counter(out, "cameo_samples_raw_total", s->session.n_raw,
+	counter(out, "cameo_samples_raw_total", s->session.records.n_raw,
 		"Samples whose stack was walked in user space.");
-	counter(out, "cameo_samples_raw_unknown_total", s->session.n_raw_failed,
+	counter(out, "cameo_samples_raw_unknown_total", s->session.records.n_raw_failed,
 		"Of these, those whose process was gone unseen.");
 	one(out, "cameo_ring_read_gap_seconds", "gauge", (double)s->longest_gap_ns / NS_PER_S,
 	    "Longest time between two readings of the ring, in this window and the last.");
@@ -125,7 +121,7 @@ static void put_stacks(struct buf *out, const struct agent_stats *s)
 
 static double per_sample(double v, const struct agent_stats *s)
 {
-	return s->session.n_samples ? v / (double)s->session.n_samples : 0;
+	return s->session.records.n_samples ? v / (double)s->session.records.n_samples : 0;
 }
 
 static double bpf_ns(const struct agent_stats *s)
@@ -164,6 +160,7 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	with_label(out, of, "of", "scripts", s->langs_bytes);
 	with_label(out, of, "of", "generated_code", s->jits_bytes);
 	with_label(out, of, "of", "window", s->collect_bytes);
+	with_label(out, of, "of", "backlog", s->session.backlog_bytes);
 	with_label(out, of, "of", "unwind_tables", t->used_bytes);
 	counter(out, "cameo_memory_shrunk_total", s->n_shrunk,
 		"How often the limit made the agent forget what it only kept for later.");
@@ -293,6 +290,15 @@ static void sum_stacks(const struct names_stats *s, uint64_t *out_complete, uint
 	}
 }
 
+/* "-": of nothing. */
+static void put_percent(struct buf *out, uint64_t part, uint64_t of)
+{
+	if (of)
+		buf_printf(out, "%.2f", 100 * (double)part / (double)of);
+	else
+		buf_put_byte(out, '-');
+}
+
 static void put_export_line(struct buf *out, const struct exporter_stats *e)
 {
 	uint64_t sent = 0, queued = 0, spooled = 0, dropped = 0;
@@ -315,25 +321,26 @@ static void put_export_line(struct buf *out, const struct exporter_stats *e)
 void agent_metrics_line(struct buf *out, const struct agent_stats *s,
 			const struct agent_stats *before, const struct exporter_stats *exports)
 {
-	double n = (double)(s->session.n_samples - before->session.n_samples);
+	double n = (double)(s->session.records.n_samples - before->session.records.n_samples);
 	uint64_t complete, all, complete_before, all_before;
 
 	sum_stacks(&s->namer.names, &complete, &all);
 	sum_stacks(&before->namer.names, &complete_before, &all_before);
-	buf_printf(out,
-		   "level=info msg=agent samples=%.0f lost=%" PRIu64 " complete_percent=%.2f "
-		   "bpf_ns_per_sample=%.0f cpu_us_per_sample=%.1f rss_mib=%.1f symbolizer_mib=%.1f "
-		   "maps_mib=%.1f tables=%u processes=%u windows=%" PRIu64 " profiles=%" PRIu64
-		   " symbolizer_restarts=%" PRIu64 " ring_read_gap_ms=%" PRIu64,
-		   n, n_lost(s) - n_lost(before),
-		   100 * ratio((double)(complete - complete_before), (double)(all - all_before)),
-		   ratio(bpf_ns(s) - bpf_ns(before), n),
-		   ratio((double)(s->cpu_ns - before->cpu_ns) / 1000, n),
-		   (double)s->rss_bytes / (1 << 20), (double)s->worker_rss_bytes / (1 << 20),
-		   (double)s->maps_bytes / (1 << 20), s->session.tables.n_files,
-		   s->session.procs.n_running, s->namer.n_windows - before->namer.n_windows,
-		   s->namer.n_profiles - before->namer.n_profiles,
-		   s->namer.symbolizer.worker_restarts, s->longest_gap_ns / CLOCK_MS_NS);
+	buf_printf(out, "level=info msg=agent samples=%.0f lost=%" PRIu64 " complete_percent=", n,
+		   session_n_lost(&s->session) - session_n_lost(&before->session));
+	put_percent(out, complete - complete_before, all - all_before);
+	buf_printf(
+		out,
+		" bpf_ns_per_sample=%.0f cpu_us_per_sample=%.1f rss_mib=%.1f symbolizer_mib=%.1f "
+		"maps_mib=%.1f tables=%u processes=%u windows=%" PRIu64 " profiles=%" PRIu64
+		" symbolizer_restarts=%" PRIu64 " ring_read_gap_ms=%" PRIu64,
+		ratio(bpf_ns(s) - bpf_ns(before), n),
+		ratio((double)(s->cpu_ns - before->cpu_ns) / 1000, n),
+		(double)s->rss_bytes / (1 << 20), (double)s->worker_rss_bytes / (1 << 20),
+		(double)s->maps_bytes / (1 << 20), s->session.tables.n_files,
+		s->session.procs.n_running, s->namer.n_windows - before->namer.n_windows,
+		s->namer.n_profiles - before->namer.n_profiles, s->namer.symbolizer.worker_restarts,
+		s->longest_gap_ns / CLOCK_MS_NS);
 	if (exports)
 		put_export_line(out, exports);
 }

@@ -15,22 +15,20 @@
 #include <string.h>
 
 #include "agent/files.h"
+#include "agent/machines.h"
 #include "agent/mapset.h"
 #include "agent/sampler.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/vec.h"
-#include "lang/lang.h"
 #include "proc/maps.h"
-#include "proc/memory.h"
 #include "proc/stat.h"
 #include "symbol/jitdump.h"
 
 #define KEEP_ENDED_NS 3000000000ULL
 
 enum {
-	ATTACH_TRIES_MAX = 1000, /* so often a virtual machine may say that it is not far enough */
 	EAGER_MAPPINGS_MAX = 1024, /* larger sets are published when a sample wants them */
 	REREAD_COST_SHARE = 20,    /* reading a process again may take 1/20 of the time */
 };
@@ -47,8 +45,7 @@ struct entry {
 	bool reread;      /* /proc must be read before the mappings are right */
 	bool dirty;       /* in the list of changes */
 	bool unmapped_is_final; /* struct unwind_process */
-	bool attached;          /* its virtual machine's code is among the mappings */
-	uint32_t attach_tries;
+	struct machines machines;
 	uint64_t next_reread_ns;
 };
 
@@ -272,7 +269,7 @@ static int entry_reread(struct procs *p, struct entry *e, uint64_t now_ns)
 {
 	struct reread_job job = { p, e };
 	struct mapset *own;
-	uint64_t cost;
+	uint64_t begun_ns = clock_monotonic_ns(), ended_ns;
 	int r;
 
 	if (e->next_reread_ns > now_ns)
@@ -281,12 +278,12 @@ static int entry_reread(struct procs *p, struct entry *e, uint64_t now_ns)
 	if (!own)
 		return -ENOMEM;
 	e->maps = own;
-	e->attached = false;
+	machines_detach(&e->machines);
 	mapset_clear(own);
 	r = proc_maps_read((int)e->info.pid, PROC_MAPS_EXEC, on_proc_map, &job, NULL);
 	e->reread = false;
-	cost = clock_monotonic_ns() - now_ns;
-	e->next_reread_ns = now_ns + cost * REREAD_COST_SHARE;
+	ended_ns = clock_monotonic_ns();
+	e->next_reread_ns = ended_ns + (ended_ns - begun_ns) * REREAD_COST_SHARE;
 	return r;
 }
 
@@ -371,8 +368,7 @@ static void on_fork(struct procs *p, const struct sideband_event *ev)
 	}
 	memcpy(e->info.comm, parent->info.comm, sizeof(e->info.comm));
 	e->info.exe = parent->info.exe;
-	e->attached = parent->attached;
-	e->attach_tries = parent->attach_tries;
+	e->machines = parent->machines;
 	e->reread = parent->reread;
 	mapset_unref(e->maps, p->tables, ev->time_ns);
 	e->maps = mapset_ref(parent->maps);
@@ -447,100 +443,19 @@ void procs_handle(struct procs *p, const struct sideband_event *ev)
 
 /* ---- publishing ----------------------------------------------------------- */
 
-/* The virtual machine that a mapping holds, and where that puts its file; NULL: none. */
-static const struct lang_file *mapping_vm(const struct procs *p, const struct unwind_mapping *m,
-					  uint64_t *out_bias)
-{
-	const struct file_info *info =
-		m->kind == MAPPING_FILE ? files_get(p->files, m->file) : NULL;
-	uint64_t off = info ? info->lang.loop_off : 0;
-
-	if (!info || !info->lang.vm || off < m->file_off || off - m->file_off >= m->end - m->start)
-		return NULL;
-	*out_bias = m->start + off - m->file_off - info->lang.loop_vaddr;
-	return &info->lang;
-}
-
-/* The virtual machines among the mappings: the address of each one's loop tells where it is. */
-static void entry_vms(const struct procs *p, const struct entry *e, struct unwind_process *out)
-{
-	uint64_t bias;
-	uint32_t n = 0;
-
-	memset(out->vms, 0, sizeof(out->vms));
-	out->generated_wanted = 0;
-	for (uint32_t i = 0; i < mapset_count(e->maps) && n < VM_SLOTS_MAX; i++) {
-		const struct unwind_mapping *m = mapset_get(e->maps, i);
-		const struct lang_file *lang = mapping_vm(p, m, &bias);
-
-		if (!lang)
-			continue;
-		if (lang->attaches)
-			out->generated_wanted = !e->attached && e->attach_tries < ATTACH_TRIES_MAX;
-		else
-			out->vms[n++] = (struct vm_slot){
-				.vm = lang->vm,
-				.file = m->file,
-				.bias = bias,
-			};
-	}
-}
-
-static int read_entry(void *ctx, uint64_t addr, void *dst, size_t len)
-{
-	const struct entry *e = ctx;
-
-	return proc_memory_read(e->info.pid, addr, dst, len);
-}
-
-/* Add the code that the virtual machine @file generates. */
-static void entry_attach_to(struct procs *p, struct entry *e, const struct lang_file *file,
-			    uint64_t bias, uint64_t now_ns)
-{
-	const struct lang_process of = { .pid = e->info.pid, .read = read_entry, .ctx = e };
-	struct unwind_mapping regions[LANG_REGIONS_MAX];
-	struct mapset *own;
-	int n = langs_attach(p->langs, file, bias, &of, regions);
-	bool partly = n > 0 && n & LANG_ATTACH_PARTLY;
-
-	e->attach_tries = partly || n == -EAGAIN ? e->attach_tries + 1 : ATTACH_TRIES_MAX;
-	own = n > 0 ? mapset_own(e->maps, p->tables, now_ns) : NULL;
-	if (!own)
-		return;
-	e->maps = own;
-	for (int i = 0; i < (n & ~LANG_ATTACH_PARTLY); i++)
-		(void)mapset_add(own, &regions[i]);
-	e->attached = !partly;
-}
-
 static void entry_attach(struct procs *p, struct entry *e, uint64_t now_ns)
 {
-	uint64_t bias;
+	const struct machines_of of = { p->langs, p->files, p->tables, &e->maps, e->info.pid };
 
-	if (!p->langs || e->attached || e->attach_tries >= ATTACH_TRIES_MAX || e->info.end_ns)
-		return;
-	for (uint32_t i = 0; i < mapset_count(e->maps); i++) {
-		const struct lang_file *file = mapping_vm(p, mapset_get(e->maps, i), &bias);
-
-		if (!file || !file->attaches)
-			continue;
-		entry_attach_to(p, e, file, bias, now_ns);
-		return;
-	}
+	if (!e->info.end_ns)
+		machines_attach(&e->machines, &of, now_ns);
 }
 
 uint64_t procs_vm_bias(const struct procs *p, uint32_t pid, uint32_t vm)
 {
 	const struct entry *e = entry_get(p, pid);
-	uint64_t bias;
 
-	for (uint32_t i = 0; e && i < mapset_count(e->maps); i++) {
-		const struct lang_file *file = mapping_vm(p, mapset_get(e->maps, i), &bias);
-
-		if (file && file->vm == vm)
-			return bias;
-	}
-	return 0;
+	return e ? machines_bias(p->files, e->maps, vm) : 0;
 }
 
 static int entry_publish(struct procs *p, struct entry *e, uint64_t now_ns,
@@ -556,7 +471,7 @@ static int entry_publish(struct procs *p, struct entry *e, uint64_t now_ns,
 	if (r < 0)
 		return r;
 	out->unmapped_is_final = e->unmapped_is_final;
-	entry_vms(p, e, out);
+	machines_put(&e->machines, p->files, e->maps, out);
 	/* an ended program must not answer for its successor's pid */
 	if (!e->info.end_ns)
 		r = sampler_put_process(p->sampler, e->info.pid, out);

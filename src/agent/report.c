@@ -51,10 +51,8 @@ static void put_samples(struct json *j, const struct agent_stats *s)
 		for (int why = 0; why < WALK_ERR_MAX; why++)
 			all += names->by_kind[k][why];
 	}
-	number(j, "samples", s->session.n_samples);
-	number(j, "lost",
-	       s->session.sampler.counts.n[COUNTER_LOST] + s->session.n_bad_records +
-		       s->session.n_no_room);
+	number(j, "samples", s->session.records.n_samples);
+	number(j, "lost", session_n_lost(&s->session));
 	share(j, "completeness", complete, all);
 	share(j, "named_share", names->n_frames - names->n_unnamed, names->n_frames);
 	number(j, "processes", s->session.procs.n_running);
@@ -65,7 +63,7 @@ static void put_samples(struct json *j, const struct agent_stats *s)
 
 static void put_costs(struct json *j, const struct agent_stats *s)
 {
-	uint64_t n = s->session.n_samples ? s->session.n_samples : 1;
+	uint64_t n = s->session.records.n_samples ? s->session.records.n_samples : 1;
 
 	number(j, "bpf_ns_per_sample", s->session.sampler.run_ns / n);
 	number(j, "cpu_ns_per_sample", s->cpu_ns / n);

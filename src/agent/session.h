@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "agent/procs.h"
+#include "agent/records.h"
 #include "agent/sampler.h"
 #include "base/cleanup.h"
 #include "unwind/tables.h"
@@ -25,15 +26,8 @@ struct session_stats {
 	struct sampler_stats sampler;
 	struct procs_stats procs;
 	struct unwind_tables_stats tables;
-	uint64_t n_samples;  /* counted */
-	uint64_t n_excluded; /* our own */
-	uint64_t n_bad_records;
-	uint64_t n_no_room;    /* samples that max_counts_bytes kept out */
-	uint64_t n_complete;   /* stacks that reach their outermost frame, or need none */
-	uint64_t n_raw;        /* walked by the agent */
-	uint64_t n_raw_failed; /* whose process was gone unseen */
-	uint64_t walk_errors[WALK_ERR_MAX];    /* why the others end early */
-	uint64_t n_off_stacks, n_off_complete; /* of threads that wait; not among those above */
+	struct records_stats records;
+	size_t backlog_bytes; /* of records that wait for their turn */
 };
 
 struct session_opts {
@@ -47,6 +41,9 @@ struct session_opts {
 	 * when they are full, nothing is counted: collect_is_full(). 0: all.
 	 */
 	size_t max_counts_bytes;
+	/* What may wait while tables are built; beyond, stacks that want one are cut. 0: 64 MiB. */
+	size_t max_backlog_bytes;
+	uint64_t stop_ns;  /* session_stop() builds tables for so long at most; 0: for all */
 	bool exclude_self; /* this process and its children */
 	bool stays_first;  /* the calling thread goes before others after session_stop(), too */
 	/* A thread has its first sample in this window. May be NULL. */
@@ -74,7 +71,7 @@ uint64_t session_start_ns(const struct session *s);
 /* An epoll descriptor; when it is readable, or at least every 100 ms, call session_turn(). */
 int session_fd(const struct session *s);
 enum { SESSION_TURN_MS = 100 };
-/* Readable when samples will not fit any more soon; session_fd() is then, too. */
+/* Readable when samples wait that are urgent, or were left; session_fd() is then, too. */
 int session_ring_fd(const struct session *s);
 int session_turn(struct session *s, struct err *err);
 
@@ -112,3 +109,7 @@ int session_pause(struct session *s, bool pause);
 struct files *session_files(struct session *s);
 struct jits *session_jits(struct session *s);
 int session_stats(struct session *s, struct session_stats *out);
+/* Samples that were taken and not counted, of all reasons. */
+uint64_t session_n_lost(const struct session_stats *st);
+/* The longest time between two readings of the ring since the last call. */
+uint64_t session_take_gap(struct session *s);

@@ -13,8 +13,9 @@ void summary_progress(const struct session_stats *st, uint64_t elapsed_ns)
 	double s = (double)elapsed_ns / 1e9;
 
 	fprintf(stderr, "\r%6.1f s  %llu samples (%.0f/s)  %u processes  %llu lost \033[K", s,
-		(unsigned long long)st->n_samples, s > 0 ? (double)st->n_samples / s : 0,
-		st->procs.n_running, (unsigned long long)st->sampler.counts.n[COUNTER_LOST]);
+		(unsigned long long)st->records.n_samples,
+		s > 0 ? (double)st->records.n_samples / s : 0, st->procs.n_running,
+		(unsigned long long)session_n_lost(st));
 }
 
 void summary_progress_end(void)
@@ -31,9 +32,9 @@ static double percent(uint64_t part, uint64_t of)
 static void print_reasons(const struct session_stats *st)
 {
 	for (int i = 0; i < WALK_ERR_MAX; i++)
-		if (st->walk_errors[i])
+		if (st->records.walk_errors[i])
 			fprintf(stderr, "cameo: %llu stacks end early: %s\n",
-				(unsigned long long)st->walk_errors[i],
+				(unsigned long long)st->records.walk_errors[i],
 				unwind_error_text((uint64_t)i));
 }
 
@@ -53,7 +54,7 @@ static void print_costs(const struct summary *s)
 {
 	const struct sampler_stats *k = &s->session.sampler;
 	const struct unwind_tables_stats *t = &s->session.tables;
-	uint64_t n = s->session.n_samples ? s->session.n_samples : 1;
+	uint64_t n = s->session.records.n_samples ? s->session.records.n_samples : 1;
 
 	fprintf(stderr,
 		"cameo: own CPU a sample: %.2f us while sampling, %.2f us with names and output; "
@@ -64,8 +65,9 @@ static void print_costs(const struct summary *s)
 	fprintf(stderr,
 		"cameo: %llu walked by the agent; %u unwind tables, %llu rows, %u rules, %zu KiB; "
 		"%llu frames, rule cache %.0f %%, %llu stack reads\n",
-		(unsigned long long)s->session.n_raw, t->n_files, (unsigned long long)t->n_rows,
-		t->n_rules, t->used_bytes / 1024, (unsigned long long)k->counts.n[COUNTER_FRAMES],
+		(unsigned long long)s->session.records.n_raw, t->n_files,
+		(unsigned long long)t->n_rows, t->n_rules, t->used_bytes / 1024,
+		(unsigned long long)k->counts.n[COUNTER_FRAMES],
 		percent(k->counts.n[COUNTER_CACHE_HITS], k->counts.n[COUNTER_FRAMES]),
 		(unsigned long long)k->counts.n[COUNTER_WINDOW_FILLS]);
 }
@@ -80,8 +82,9 @@ static void print_waits(const struct summary *s)
 		"cameo: %.3f s off the CPU in %llu waits, %.1f %% of it for locks; %llu stacks, "
 		"%.1f %% complete, %llu lost\n",
 		(double)s->names.off_ns / 1e9, n[COUNTER_OFF_INTERVALS],
-		percent(s->names.futex_ns, s->names.off_ns), (unsigned long long)st->n_off_stacks,
-		percent(st->n_off_complete, st->n_off_stacks), n[COUNTER_LOST]);
+		percent(s->names.futex_ns, s->names.off_ns),
+		(unsigned long long)st->records.n_off_stacks,
+		percent(st->records.n_off_complete, st->records.n_off_stacks), n[COUNTER_LOST]);
 	if (n[COUNTER_OFF_THINNED])
 		fprintf(stderr,
 			"cameo: %llu short waits are told by the others like them, which count "
@@ -105,10 +108,10 @@ static void print_samples(const struct summary *s)
 	fprintf(stderr,
 		"cameo: %llu samples in %.1f s, %llu processes, %llu stacks, %.1f %% complete, "
 		"%llu lost, %.1f %% of frames without a name\n",
-		(unsigned long long)st->n_samples, (double)s->duration_ns / 1e9,
+		(unsigned long long)st->records.n_samples, (double)s->duration_ns / 1e9,
 		(unsigned long long)st->procs.n_seen, (unsigned long long)s->n_stacks,
-		percent(st->n_complete, st->n_samples),
-		(unsigned long long)st->sampler.counts.n[COUNTER_LOST],
+		percent(st->records.n_complete, st->records.n_samples),
+		(unsigned long long)session_n_lost(st),
 		percent(s->names.n_unnamed, s->names.n_frames));
 }
 

@@ -19,12 +19,18 @@
 #define WALK_FN static
 #include "bpf/lib/walk_state.h"
 
+enum {
+	STACK_REACH = 1 << 30, /* so far above a copy may its stack be */
+	FRAMES_ALIKE = 8, /* of a copy, the outermost: while they stand, so does what called them */
+};
+
 struct unwind_walker {
 	struct walk state;
 	struct unwind_tables *tables;
 	struct vm_tables vms; /* each NULL, or VM_TABLE_MAX of them */
 	const struct unwind_walk_input *in;
 	bool beyond_copy; /* memory that the stack copy does not hold was read */
+	bool copy_alone;  /* no other stack is */
 	struct unwind_moment moment;
 	uint8_t live[RAW_STACK_MAX]; /* the stack as it is now */
 	const uint64_t *vm_words;
@@ -59,6 +65,8 @@ static long read_user(void *dst, uint32_t len, uint64_t addr)
 	if (n == len)
 		return 0;
 	current->beyond_copy = true;
+	if (current->copy_alone && off < STACK_REACH)
+		return -1;
 	return in->read ? in->read(in->ctx, addr + n, (uint8_t *)dst + n, len - n) : -1;
 }
 
@@ -121,6 +129,7 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	current = w;
 	w->in = in;
 	w->beyond_copy = false;
+	w->copy_alone = false;
 	memcpy(w->state.leaf_regs, in->regs, sizeof(in->regs));
 	w->state.fs_base = in->fs_base;
 	w->state.record.head.flags = 0;
@@ -144,7 +153,9 @@ static int walker_step(struct unwind_walker *w)
 		w->in->need_file(w->in->ctx, w->state.need_file);
 		r = walk_step(0);
 	}
-	return r == WALK_NEED_FILE ? walk_fail(&w->state, WALK_ERR_BAD_TABLE) : r;
+	if (r != WALK_NEED_FILE)
+		return r;
+	return walk_fail(&w->state, w->in->need_file ? WALK_ERR_BAD_TABLE : WALK_ERR_NO_TABLE_YET);
 }
 
 /* Was the walk's last return address, a zero, read where the copy does not reach? */
@@ -216,12 +227,46 @@ static void check_moment(struct unwind_walker *w)
 	w->vm_words = w->current_words;
 }
 
-size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
-		   const uint64_t **out_words, bool *out_complete)
+/* Where the copy has the return address of frame @i; false: it does not. */
+static bool in_copy(const struct unwind_walker *w, size_t i, uint64_t *out_off)
+{
+	const struct unwind_walk_input *in = w->in;
+
+	*out_off = w->moment.frames[i].cfa - sizeof(uint64_t) - in->stack_at;
+	return *out_off < in->stack_len && in->stack_len - *out_off >= sizeof(uint64_t);
+}
+
+/*
+ * What the walk has read of the stack beyond its copy is of the copy's instant only if the
+ * copy's outermost frames have not been left since. Without a copy, whoever asks has to know.
+ */
+static bool stands_as_copied(struct unwind_walker *w)
+{
+	const struct unwind_walk_input *in = w->in;
+	size_t n = 0, first;
+	uint64_t low, off;
+
+	while (n < w->moment.n && in_copy(w, n, &off))
+		n++;
+	if (n == w->moment.n || !in->stack_len || !in->read)
+		return true;
+	first = n > FRAMES_ALIKE ? n - FRAMES_ALIKE : 0;
+	if (!n || !in_copy(w, first, &low) || in->stack_len > sizeof(w->live) ||
+	    in->read(in->ctx, in->stack_at + low, w->live + low, in->stack_len - low))
+		return false;
+	for (size_t i = first; i < n; i++)
+		if (!in_copy(w, i, &off) || off < low ||
+		    memcmp(in->stack + off, w->live + off, sizeof(uint64_t)) != 0)
+			return false;
+	return true;
+}
+
+static void walk_all(struct unwind_walker *w, const struct unwind_walk_input *in, bool copy_alone)
 {
 	int r = WALK_CONTINUE;
 
 	walker_begin(w, in);
+	w->copy_alone = copy_alone;
 	w->moment.n = 0;
 	for (int i = 0; i < WALK_TURNS_MAX && r == WALK_CONTINUE; i++)
 		r = moment_step(w);
@@ -229,6 +274,14 @@ size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 		walk_fail(&w->state, WALK_ERR_DEPTH);
 	else
 		blame_the_copy(w);
+}
+
+size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
+		   const uint64_t **out_words, bool *out_complete)
+{
+	walk_all(w, in, false);
+	if (!stands_as_copied(w))
+		walk_all(w, in, true);
 	vm_walk(&w->state, 0);
 	check_moment(w);
 	*out_words = (const uint64_t *)w->state.record.words;

@@ -26,7 +26,10 @@ struct unwind_walk_input {
 	uint64_t fs_base; /* the thread's */
 	/* Reads memory that the copy does not hold; NULL: there is no more. 0 or negative. */
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len);
-	/* Makes the table of a file; the walk goes on if it is there afterwards. NULL: it ends. */
+	/*
+	 * Makes the table of a file; the walk goes on if it is there afterwards. NULL: there is no
+	 * time to, and it ends.
+	 */
 	void (*need_file)(void *ctx, uint32_t file);
 	void *ctx;
 };

@@ -10,7 +10,7 @@
 
 static void says_how_much_is_whole_and_what_waits(void **state)
 {
-	struct agent_stats s = { .session = { .n_samples = 10, .n_bad_records = 2 } };
+	struct agent_stats s = { .session = { .records.n_samples = 10, .records.n_bad = 2 } };
 	struct exporter_stats e = { .n_sinks = 2 };
 	struct buf b = { 0 };
 

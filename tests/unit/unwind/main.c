@@ -10,6 +10,7 @@ int test_row_list(void);
 int test_rules(void);
 int test_sweep(void);
 int test_tables(void);
+int test_walk(void);
 int test_x86_insn(void);
 
 int main(void)
@@ -27,6 +28,7 @@ int main(void)
 	n_failed += test_rules();
 	n_failed += test_sweep();
 	n_failed += test_tables();
+	n_failed += test_walk();
 	n_failed += test_x86_insn();
 	return n_failed;
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "base/buf.h"
+#include "tests/test.h"
+
+/* The line about what was between two readings. */
+static void line(struct buf *out, const struct agent_stats *s, const struct agent_stats *before)
+{
+	agent_metrics_line(out, s, before, NULL);
+	buf_put_byte(out, 0);
+	assert_int_equal(buf_error(out), 0);
+}
+
+static void says_nothing_of_how_complete_no_stacks_are(void **state)
+{
+	_cleanup_(freep) struct agent_stats *s = calloc(2, sizeof(*s));
+	_cleanup_(buf_fini) struct buf none = { 0 }, half = { 0 };
+
+	s[0].session.records.n_samples = s[1].session.records.n_samples = 7;
+	s[1].namer.names.by_kind[0][WALK_OK] = 7;
+	s[0].namer.names = s[1].namer.names;
+	line(&none, &s[0], &s[1]);
+	assert_non_null(strstr((char *)none.data, " samples=0 lost=0 complete_percent=- "));
+	s[0].session.records.n_samples += 2;
+	s[0].namer.names.by_kind[0][WALK_OK]++;
+	s[0].namer.names.by_kind[0][WALK_ERR_NO_RULE]++;
+	line(&half, &s[0], &s[1]);
+	assert_non_null(strstr((char *)half.data, " samples=2 lost=0 complete_percent=50.00 "));
+}
+
+static void counts_what_is_lost_by_reason(void **state)
+{
+	_cleanup_(freep) struct agent_stats *s = calloc(2, sizeof(*s));
+	_cleanup_(buf_fini) struct buf text = { 0 }, said = { 0 };
+
+	s[0].session.sampler.counts.n[COUNTER_LOST] = 5;
+	s[0].session.records.n_bad = 2;
+	s[0].session.records.n_no_room = 1;
+	agent_metrics_text(&text, &s[0], NULL);
+	buf_put_byte(&text, 0);
+	assert_non_null(
+		strstr((char *)text.data, "cameo_samples_lost_total{reason=\"ring_full\"} 5\n"));
+	assert_non_null(
+		strstr((char *)text.data, "cameo_samples_lost_total{reason=\"bad_record\"} 2\n"));
+	assert_non_null(
+		strstr((char *)text.data, "cameo_samples_lost_total{reason=\"no_room\"} 1\n"));
+	line(&said, &s[0], &s[1]);
+	assert_non_null(strstr((char *)said.data, " lost=8 "));
+}
+
+TEST_GROUP(test_metrics, TEST(says_nothing_of_how_complete_no_stacks_are),
+	   TEST(counts_what_is_lost_by_reason))

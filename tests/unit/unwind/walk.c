@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/test.h"
+#include "unwind/tables.h"
+
+/* so that a copy ends with a page, as those in the kernel do */
+#define STACK (0x7fff0000ULL - 8ULL * FRAME_WORDS * COPIED)
+
+enum {
+	CODE = 0x400000,
+	CODE_LEN = 0x100000,
+	FRAME_WORDS = 8,
+	N_FRAMES = 40,
+	COPIED = 20,                        /* frames */
+	WORDS = FRAME_WORDS * COPIED + 512, /* and a page */
+};
+
+/* Forty frames with frame pointers, of which a copy has the inner ones. */
+struct scene {
+	struct unwind_rule *rules;
+	struct unwind_file *files;
+	uint32_t generation;
+	uint32_t *chunk;
+	struct unwind_tables *tables;
+	struct unwind_walker *walker;
+	uint64_t copy[WORDS], live[WORDS];
+	struct unwind_walk_input in;
+	uint32_t wanted; /* the file that was asked for */
+};
+
+static int add_chunk(void *ctx, uint32_t n, uint32_t **out)
+{
+	struct scene *s = ctx;
+
+	s->chunk = calloc(1, ARENA_CHUNK_BYTES);
+	*out = s->chunk;
+	return n;
+}
+
+/* All code is calls. */
+static int read_live(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	struct scene *s = ctx;
+
+	if (addr >= STACK && addr - STACK < sizeof(s->live)) {
+		if (len > sizeof(s->live) - (addr - STACK))
+			return -1;
+		memcpy(dst, (uint8_t *)s->live + (addr - STACK), len);
+		return 0;
+	}
+	memset(dst, 0xe8, len);
+	return addr >= CODE && addr < CODE + CODE_LEN ? 0 : -1;
+}
+
+static void note_file(void *ctx, uint32_t file)
+{
+	struct scene *s = ctx;
+
+	s->wanted = file;
+}
+
+static uint64_t return_address(unsigned int chain, unsigned int frame)
+{
+	return CODE + 0x10000 * chain + 0x100 * frame;
+}
+
+/* Frame @i, of @chain, on the stack @at; the function that the last one returns to has none. */
+static void put_frame(uint64_t *at, unsigned int i, unsigned int chain)
+{
+	at[FRAME_WORDS * i] = i + 1 == N_FRAMES ? 0 : STACK + 8 * FRAME_WORDS * (i + 1);
+	at[FRAME_WORDS * i + 1] = return_address(chain, i + 1);
+}
+
+static void begin(struct scene *s)
+{
+	const struct unwind_mapping map = {
+		.start = CODE, .end = CODE + CODE_LEN, .file = 1, .kind = MAPPING_FILE
+	};
+	struct unwind_tables_memory mem = { .add_chunk = add_chunk, .ctx = s, .max_chunks = 1 };
+
+	memset(s, 0, sizeof(*s));
+	s->rules = calloc(UNWIND_RULES_MAX, sizeof(*s->rules));
+	s->files = calloc(UNWIND_FILES_MAX, sizeof(*s->files));
+	mem.rules = s->rules;
+	mem.files = s->files;
+	mem.generation = &s->generation;
+	assert_int_equal(unwind_tables_new(&s->tables, &mem), 0);
+	assert_int_equal(unwind_walker_new(&s->walker, s->tables), 0);
+	assert_int_equal(unwind_tables_add_mappings(s->tables, &map, 1, &s->in.process), 0);
+	unwind_tables_set_absent(s->tables, 1);
+	for (unsigned int i = 0; i < N_FRAMES; i++)
+		put_frame(s->copy, i, 1);
+	memcpy(s->live, s->copy, sizeof(s->live));
+	s->in.regs[UREG_RIP] = return_address(1, 0);
+	s->in.regs[UREG_RSP] = s->in.regs[UREG_RBP] = s->in.stack_at = STACK;
+	s->in.stack = (const uint8_t *)s->copy;
+	s->in.stack_len = 8 * FRAME_WORDS * COPIED;
+	s->in.read = read_live;
+	s->in.need_file = note_file;
+	s->in.ctx = s;
+}
+
+static void end(struct scene *s)
+{
+	unwind_walker_free(s->walker);
+	unwind_tables_free(s->tables);
+	free(s->chunk);
+	free(s->rules);
+	free(s->files);
+}
+
+/* How many functions the stack has, and why it ends; 0: it is whole. */
+static size_t walk(struct scene *s, uint64_t *out_why)
+{
+	const uint64_t *words;
+	bool complete;
+	size_t n = unwind_walk(s->walker, &s->in, &words, &complete);
+
+	*out_why = complete ? 0 : words[n - 1] & FRAME_PAYLOAD_MASK;
+	n -= !complete;
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(words[i] & FRAME_OFFSET_MASK,
+				 return_address(1, (unsigned int)i) - CODE - (i > 0));
+	return n;
+}
+
+static void reads_what_is_beyond_a_copy_that_still_stands(void **state)
+{
+	struct scene s;
+	uint64_t why;
+
+	begin(&s);
+	/* what is innermost may have gone on */
+	for (unsigned int i = 0; i < COPIED - 8; i++)
+		put_frame(s.live, i, 2);
+	assert_int_equal(walk(&s, &why), N_FRAMES + 1);
+	assert_int_equal(why, 0);
+	end(&s);
+}
+
+static void leaves_another_calls_stack_alone(void **state)
+{
+	struct scene s;
+	uint64_t why;
+
+	begin(&s);
+	for (unsigned int i = 0; i < N_FRAMES; i++)
+		put_frame(s.live, i, 2);
+	assert_int_equal(walk(&s, &why), COPIED + 1);
+	assert_int_equal(why, WALK_ERR_STACK_CUT);
+	/* one that was entered where the copy's was, but came there otherwise */
+	memcpy(s.live, s.copy, sizeof(s.live));
+	for (unsigned int i = COPIED - 3; i < N_FRAMES; i++)
+		put_frame(s.live, i, 2);
+	assert_int_equal(walk(&s, &why), COPIED + 1);
+	assert_int_equal(why, WALK_ERR_STACK_CUT);
+	end(&s);
+}
+
+static void a_copy_that_holds_all_needs_nothing_else(void **state)
+{
+	struct scene s;
+	uint64_t why;
+
+	begin(&s);
+	s.in.stack_len = 8 * FRAME_WORDS * N_FRAMES;
+	memset(s.live, 0, sizeof(s.live));
+	assert_int_equal(walk(&s, &why), N_FRAMES + 1);
+	assert_int_equal(why, 0);
+	end(&s);
+}
+
+static void says_when_there_was_no_time_for_a_table(void **state)
+{
+	struct scene s;
+	uint64_t why;
+
+	begin(&s);
+	unwind_tables_drop(s.tables, 1, 0);
+	assert_int_equal(walk(&s, &why), 0);
+	assert_int_equal(why, WALK_ERR_BAD_TABLE);
+	assert_int_equal(s.wanted, 1);
+	s.in.need_file = NULL;
+	assert_int_equal(walk(&s, &why), 0);
+	assert_int_equal(why, WALK_ERR_NO_TABLE_YET);
+	end(&s);
+}
+
+TEST_GROUP(test_walk, TEST(reads_what_is_beyond_a_copy_that_still_stands),
+	   TEST(leaves_another_calls_stack_alone), TEST(a_copy_that_holds_all_needs_nothing_else),
+	   TEST(says_when_there_was_no_time_for_a_table))
