@@ -256,10 +256,8 @@ static void settle_done(struct channel *c, const struct export_item *i,
 			clock_monotonic_ns() + random_below(2 * BACKLOG_PAUSE_MS) * CLOCK_MS_NS;
 }
 
-static void settle_later(struct channel *c, const struct export_item *i,
-			 const struct sink_outcome *o)
+static void settle_later(struct channel *c, const struct sink_outcome *o)
 {
-	c->stats.retries += i->tries > 1;
 	c->stats.failing = true;
 	pause_after_failure(c, o);
 }
@@ -283,7 +281,7 @@ static void settle(struct channel *c, struct export_item *i, struct sink_outcome
 	if (o->verdict == SINK_DONE)
 		settle_done(c, i, o);
 	else if (later)
-		settle_later(c, i, o);
+		settle_later(c, o);
 	else
 		c->stats.dropped[EXPORT_DROP_REFUSED]++;
 	if (later && !kept) {
@@ -389,6 +387,13 @@ static void tell(struct channel *c)
 		c->opt.ops->tell(c->opt.sink, &report);
 }
 
+static void count_retry(struct channel *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->stats.retries++;
+	pthread_mutex_unlock(&c->lock);
+}
+
 static void send_one(struct channel *c)
 {
 	struct sink_outcome o = { .verdict = SINK_LATER };
@@ -398,7 +403,8 @@ static void send_one(struct channel *c)
 		pause_if_stuck(c);
 		return;
 	}
-	i->tries++;
+	if (i->tries++)
+		count_retry(c);
 	c->opt.ops->send(c->opt.sink, i, &o);
 	settle(c, i, &o);
 	if (o.verdict == SINK_DONE)

@@ -126,7 +126,7 @@ struct export_sink_stats {
 	uint64_t queued_items, queued_bytes; /* in memory, the one being sent among them */
 	uint64_t spooled_items, spooled_bytes;
 	uint64_t sent_items, sent_bytes, sent_profiles;
-	uint64_t retries;
+	uint64_t retries;                  /* attempts after an item's first */
 	uint64_t dropped[EXPORT_DROP_MAX]; /* items */
 	uint64_t rejected_profiles;        /* of items that were taken in part */
 	uint64_t unsent_profiles;          /* of items dropped because it ended */

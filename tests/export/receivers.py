@@ -453,7 +453,7 @@ def unavailable_comes_again():
         for _ in answers[1:]:
             equal(server.next().message, first, "the same again")
         s = e.stop()
-        equal((s["sent_items"], s["retries"], server.n), (1, 3, 5), "sent, retries, requests")
+        equal((s["sent_items"], s["retries"], server.n), (1, 4, 5), "sent, retries, requests")
 
 
 def message(number, data):
@@ -526,7 +526,7 @@ def http_says_wait():
         for _ in answers:
             server.next()
         s = e.stop()
-        equal((s["sent_items"], s["retries"], server.n), (1, 3, 5), "sent, retries, requests")
+        equal((s["sent_items"], s["retries"], server.n), (1, 4, 5), "sent, retries, requests")
 
 
 def http_refuses():
