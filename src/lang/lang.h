@@ -88,7 +88,7 @@ enum {
 struct lang_detected {
 	struct vm_code code;
 	uint64_t loop_vaddr;
-	char name[32]; /* "Python 2.7" */
+	char name[48]; /* "Python 2.7" */
 };
 
 /* What a language does; NAME_lang, for each in langs.def. */

@@ -109,6 +109,11 @@ int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint3
 	    elf_image_offset_of(img, place.vaddr, &off) < 0)
 		return -ENOTSUP;
 	v8_layout(img, &v8);
+	if (!v8.f.smi_shift) {
+		snprintf(d->name, sizeof(d->name), "V8 %u.%u (compressed pointers)", v8.major,
+			 v8.minor);
+		return -ENOTSUP;
+	}
 	v8_find_blob(img, &v8);
 	v8_find_tables(img, &v8);
 	if (!suffices(&v8))
