@@ -11,13 +11,12 @@ import gzip
 import os
 import re
 import shutil
-import subprocess
 
-from cameo import CAMEO, PROGRAMS, SPARE, START, Tap, Workshop, end, expect, need_bpf, record, \
-    record_while_running, spawn, together
+from cameo import PROGRAMS, Recording, SPARE, START, Tap, Workshop, cameo, end, expect, need_bpf, \
+    parse_folded, record_while_running, spawn, together
 from pprof import fields, numbers
 
-MS = 700
+MS = 450
 RUNTIMES = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "runtimes")
 MAIN = r"(_start|\[libc.*|__libc_start.*) ... "
 
@@ -107,13 +106,15 @@ def marks(program):
     return at, starts
 
 
-def lines_of(shop, command):
-    """function_lines() of what COMMAND does."""
-    out = shop.path("lines.pb.gz")
-    r = subprocess.run([CAMEO, "record", "-F", "997", "-o", out, "--", *command],
-                       capture_output=True, text=True, check=False)
-    expect(r.returncode == 0, r.stderr)
-    return function_lines(out)
+def record_with_lines(shop, commands):
+    """What COMMANDS do at once: its Recording, and a pprof file for function_lines()."""
+    path, folded = shop.path("shapes.pb.gz"), shop.path("shapes.folded")
+    made = cameo("record", "-F", "997", "-o", path, "--", *together(commands))
+    expect(made.returncode == 0, made.stderr)
+    turned = cameo("convert", "-q", "--sample-type", "samples", path, folded)
+    expect(turned.returncode == 0, turned.stderr)
+    with open(folded, encoding="utf-8") as f:
+        return Recording(parse_folded(f.read()), made.stderr, made.returncode), path
 
 
 def expect_lines(name, counts, right):
@@ -123,15 +124,15 @@ def expect_lines(name, counts, right):
            f"{name}: lines {dict(counts)}, not {sorted(right)}")
 
 
-def judge_lines(shop, runtime, callers, slack=0, unknown=False):
-    """The lines that called in the shape `chain`, and that `hot` ran those that it must.
+def judge_lines(path, runtime, callers, slack=0, unknown=False):
+    """The lines of a pprof file that called in the shape `chain`, and those that `hot` ran.
 
     SLACK: how many lines of CALLERS a line may be off, where an instruction is of the
     statement around it. Such interpreters have the call's own line until the first
     statement of a function begins, so a sample may show that of a caller. UNKNOWN: there are
     places without a line, in a function's first and last instructions.
     """
-    lines = lines_of(shop, runtime.run("chain", 800))
+    lines = function_lines(path)
     at, _ = marks(runtime.program)
     called = {m for marked in at.values() for m in marked} if slack else set()
     for name in callers:
@@ -152,11 +153,12 @@ def judge_running(runtime, chain, leaf, start=START):
     recording.judge("chain", chain, leaf=leaf, start=start, most_elsewhere=0.2)
 
 
-def judge_shapes(tap, runtime, shapes, leaf, ms):
-    recording = record("--", *together([runtime.run(s, ms) for s in shapes]))
+def judge_shapes(tap, shop, runtime, shapes, leaf, ms):
+    recording, path = record_with_lines(shop, [runtime.run(s, ms) for s in shapes])
     for shape, chains in shapes.items():
         tap.run(f"{runtime.name}: {shape}", lambda s=shape, c=chains: recording.judge(
             s, *c, leaf=leaf, start=r".*", most_elsewhere=0.35))
+    return path
 
 
 def main(pattern, program, shapes, callers, leaf, slack=0, unknown=False, start=START, ms=MS,
@@ -172,8 +174,8 @@ def main(pattern, program, shapes, callers, leaf, slack=0, unknown=False, start=
         tap.skip(pattern, "there is none here")
     with Workshop() as shop:
         for runtime in found:
-            judge_shapes(tap, runtime, shapes, leaf, ms)
-            tap.run(f"{runtime.name}: lines", judge_lines, shop, runtime, callers, slack,
+            path = judge_shapes(tap, shop, runtime, shapes, leaf, ms)
+            tap.run(f"{runtime.name}: lines", judge_lines, path, runtime, callers, slack,
                     unknown)
             tap.run(f"{runtime.name}: a process that runs already", judge_running, runtime,
                     shapes["chain"][0], leaf, start)
@@ -181,5 +183,5 @@ def main(pattern, program, shapes, callers, leaf, slack=0, unknown=False, start=
                 if not has(runtime, more):
                     tap.skip(f"{runtime.name} {name}", "it was built without")
                     continue
-                judge_shapes(tap, runtime.told(name, more), shapes, leaf, ms)
+                judge_shapes(tap, shop, runtime.told(name, more), shapes, leaf, ms)
     tap.done()

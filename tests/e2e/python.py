@@ -12,9 +12,10 @@ import subprocess
 
 from cameo import PROGRAMS, SPARE, Skip, Tap, Workshop, expect, is_in, need, need_bpf, record, show, \
     together, total
-from interpreted import Runtime, expect_lines, judge_running, lines_of, marks, runtimes
+from interpreted import Runtime, expect_lines, function_lines, judge_running, marks, \
+    record_with_lines, runtimes
 
-MS = 600
+MS = 400
 PROGRAM = os.path.join(PROGRAMS, "python", "shapes.py")
 MAIN = r"(_start|\[libc.*|__libc_start_main.*) ... <module> main "
 THREAD = r"((__)?clone3?|\[libc.*) (start_thread|\[libc.*) ... "
@@ -45,9 +46,9 @@ def pythons():
 # ---- lines ---------------------------------------------------------------------
 
 
-def judge_lines(shop, python):
-    """The lines that were running, and those that called."""
-    lines = lines_of(shop, python.run("chain", MS))
+def judge_lines(path):
+    """The lines of a pprof file that were running, and those that called."""
+    lines = function_lines(path)
     at, starts = marks(PROGRAM)
     for name in ("chain", "key", "method"):
         # and the statements beside it, which take no time
@@ -107,7 +108,7 @@ def judge_greenlets():
     recording.stacks = [s for s in recording.stacks if s not in switched]
     recording.judge("greenlets", r".*UserGreenlet::inner_bootstrap.* green hot ...",
                     leaf="hot", start=r"_start|.*inner_bootstrap.*", most_elsewhere=0.4)
-    recording.judge("switching", r".*UserGreenlet::inner_bootstrap.* " + "dig " * 101 + "switcher ...",
+    recording.judge("switching", r".*UserGreenlet::inner_bootstrap.* " + "dig " * 31 + "switcher ...",
                     leaf="switcher", start=r"_start|.*inner_bootstrap.*", most_elsewhere=0.9)
 
 
@@ -135,13 +136,13 @@ def judge_embedded(shop, late):
 
 def shapes(tap, shop, python):
     name = python.name
-    recording = record("--", *together([python.run(s, MS) for s in SHAPES]))
+    recording, path = record_with_lines(shop, [python.run(s, MS) for s in SHAPES])
     for shape, chains in SHAPES.items():
         tap.run(f"{name}: {shape}",
                 lambda s=shape, c=chains: recording.judge(s, *c, start=r"_start|_dl_.*|\[.*|.*clone3?|"
                                                           "start_thread|.*libc_start_main.*"))
     tap.run(f"{name}: nothing of the interpreter's in between", judge_folded, recording)
-    tap.run(f"{name}: lines", judge_lines, shop, python)
+    tap.run(f"{name}: lines", judge_lines, path)
     tap.run(f"{name}: a process that runs already", judge_running, python, SHAPES["chain"][0],
             "hot")
 

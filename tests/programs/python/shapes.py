@@ -152,7 +152,7 @@ def dig(n):
 
 def switching(seconds):
     """Greenlets that do nothing but switch."""
-    waiting = [greenlet.greenlet(dig).switch(100) for _ in range(2)]
+    waiting = [greenlet.greenlet(dig).switch(30) for _ in range(2)]
     end = time.process_time() + seconds
     while time.process_time() < end:
         for green_one in waiting:
