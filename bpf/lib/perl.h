@@ -7,7 +7,7 @@
  * a context that returns to nowhere, by which it is known. What a frame ran
  * when it called the next one is that one's old COP, which has the line.
  */
-#include "bpf/lib/walk_state.h"
+#include "bpf/lib/vm_near.h"
 
 /* Go to the stack @info: its innermost context. */
 static __always_inline int perl_stack(struct walk *w, const struct perl_vm *perl, __u64 info)
@@ -124,6 +124,7 @@ WALK_FN int perl_step(__u32 which, __u32 slot)
 	struct walk *w = walk_get(which);
 	const struct perl_vm *perl;
 	__u32 type, n;
+	__u64 from;
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return WALK_STOP;
@@ -132,8 +133,10 @@ WALK_FN int perl_step(__u32 which, __u32 slot)
 		return WALK_STOP;
 	if (w->vm_at < w->vm_base)
 		return perl_stack_end(w, perl, slot);
-	n = bounded_here(perl->context_bytes);
-	if (n > PERL_CONTEXT_BYTES_MAX || n < 8 || read_user(w->vm_frame.words, n, w->vm_at)) {
+	n = perl->context_bytes;
+	from = w->vm_at - w->vm_base > VM_NEAR_BEFORE ? w->vm_at - VM_NEAR_BEFORE : w->vm_base;
+	if (n > PERL_CONTEXT_BYTES_MAX || n < 8 ||
+	    vm_near_frame(w, PERL_CONTEXT_BYTES_MAX, w->vm_at, from)) {
 		w->record.head.flags |= RECORD_VM_CUT;
 		return WALK_STOP;
 	}

@@ -6,7 +6,7 @@
  * its own of. A call says whether the loop was entered with it; functions written in C are calls
  * too, and never that. The line goes up as the place: it stands in the instruction.
  */
-#include "bpf/lib/walk_state.h"
+#include "bpf/lib/vm_near.h"
 
 enum {
 	PHP_STEP_MAX = 1 << 20, /* bytes that an opline is at most from the one saved last */
@@ -104,12 +104,29 @@ static __always_inline __u64 php_next_delegator(struct walk *w, const struct php
 	return read_user(&call, sizeof(call), at + php->generator_call) ? 0 : call;
 }
 
+/* A function's words up to its file's name and lines, or some of them, in one read; or NULL. */
+static __always_inline const __u64 *php_function(struct walk *w, const struct php_vm *php,
+						 __u64 func)
+{
+	__u64 *words = w->window + VM_NEAR_STRETCH / 8;
+	__u32 len = bounded_here(php->func_filename + 16);
+
+	if (len < PHP_FUNC_BYTES || len > VM_NEAR_STRETCH)
+		return NULL;
+	if (!read_user(words, len, func))
+		return words;
+	words[0] = PHP_INTERNAL; /* it may be shorter, at the end of what is mapped */
+	return read_user(words, PHP_FUNC_BYTES, func) || (words[0] & 0xff) != PHP_INTERNAL ? NULL
+											   : words;
+}
+
 WALK_FN int php_step(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
-	__u64 func, call, head[PHP_FUNC_BYTES / 8] = { 0 }, file[2] = { 0 };
 	const struct php_vm *php;
-	__u32 line = 0, waits;
+	const __u64 *words;
+	__u32 line = 0, waits, n;
+	__u64 func, call;
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return WALK_STOP;
@@ -118,7 +135,7 @@ WALK_FN int php_step(__u32 which, __u32 slot)
 		return WALK_STOP;
 	waits = w->vm_base != 0;
 	call = waits ? php_next_delegator(w, php) : w->vm_at;
-	if (read_user(w->vm_frame.words, PHP_CALL_BYTES, call)) {
+	if (vm_near_frame(w, PHP_CALL_BYTES, call, call - VM_NEAR_BEFORE)) {
 		w->record.head.flags |= RECORD_VM_CUT;
 		return WALK_STOP;
 	}
@@ -129,16 +146,19 @@ WALK_FN int php_step(__u32 which, __u32 slot)
 		php_find_delegators(w, php, call);
 	if (!func)
 		return w->vm_at ? WALK_CONTINUE : WALK_STOP;
-	if (read_user(head, sizeof(head), func) || (head[0] & 0xff) == PHP_INTERNAL) {
-		vm_push(w, slot, func, 0, vm_cookie(PHP_HEAD_BYTES(head[1], head[2])));
+	words = php_function(w, php, func);
+	if (!words || (words[0] & 0xff) == PHP_INTERNAL) {
+		vm_push(w, slot, func, 0,
+			words ? vm_cookie(PHP_HEAD_BYTES(words[1], words[2])) : vm_cookie(0));
 		return w->vm_at ? WALK_CONTINUE : WALK_STOP;
 	}
 	if (read_user(&line, sizeof(line), php_opline(w, slot, call) + PHP_OPLINE_LINE))
 		line = 0;
-	if (read_user(file, sizeof(file), func + php->func_filename))
-		file[0] = file[1] = 0;
+	n = bounded_here(php->func_filename / 8);
+	if (n > VM_NEAR_STRETCH / 8 - 2)
+		return WALK_STOP;
 	vm_push(w, slot, func, line,
-		vm_cookie(PHP_COOKIE_BYTES(head[1], head[2], file[0], file[1])));
+		vm_cookie(PHP_COOKIE_BYTES(words[1], words[2], words[n], words[n + 1])));
 	if (!waits && w->vm_frame.words[PHP_CALL_INFO / 8] & PHP_CALL_TOP)
 		vm_mark_last(w);
 	return w->vm_at ? WALK_CONTINUE : WALK_STOP;

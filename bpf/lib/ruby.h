@@ -7,10 +7,11 @@
  * have a flag where the loop was entered. The method of a block is that of the
  * environment in which the block was made.
  */
-#include "bpf/lib/walk_state.h"
+#include "bpf/lib/vm_near.h"
 
 enum {
 	RUBY_ENV_DEPTH_MAX = 8,  /* blocks in blocks; deeper ones have no class's name */
+	RUBY_ERA_SHIFT = 29,     /* what is known of a method is believed for half a second */
 	RUBY_STEP_MAX = 1 << 20, /* bytes that an instruction is at most from the one saved last */
 	RUBY_THREAD_WORDS = VM_FRAME_BYTES / 8,
 	RUBY_GC_LEAVES_MAX =
@@ -122,6 +123,7 @@ WALK_FN int ruby_begin(__u32 which, __u32 slot)
 	if (read_user(stack, sizeof(stack), ec + RUBY_CONTEXT_STACK))
 		return WALK_STOP;
 	w->vm_at = stack[2];
+	w->vm_interp = stack[0];
 	w->vm_base = stack[0] + stack[1] * 8;
 	if (w->vm_at < stack[0])
 		return WALK_STOP;
@@ -129,23 +131,54 @@ WALK_FN int ruby_begin(__u32 which, __u32 slot)
 	return WALK_CONTINUE;
 }
 
+/* What is kept of a method that was seen: in this process, and not long ago. 0: nothing is. */
+static __always_inline __u64 ruby_method_key(const struct walk *w, __u64 method)
+{
+	__u64 era = w->record.head.time_ns >> RUBY_ERA_SHIFT;
+
+	return era ? method ^ (era * RUBY_METHODS_CACHED + w->record.head.pid) << 48 : 0;
+}
+
 /* The method that @v is, or that is kept with what a call's last match left; else 0. */
-static __always_inline __u64 ruby_method_of(__u64 v)
+static __always_inline __u64 ruby_method_of(struct walk *w, __u64 v)
 {
 	__u64 object[2] = { 0 }; /* its flags, and a field */
+	__u64 key = ruby_method_key(w, v);
+	__u64 *seen = &w->ruby_methods[(v >> 3 ^ v >> 11) & (RUBY_METHODS_CACHED - 1)];
 
-	if (!v || (v & 7) || read_user(object, sizeof(object), v))
+	if (!v || (v & 7))
+		return 0;
+	if (key && *seen == key)
+		return v;
+	if (read_user(object, sizeof(object), v))
 		return 0;
 	if ((object[0] & RUBY_INTERNAL_MASK) == RUBY_INTERNAL_MATCH)
 		return object[1];
-	return (object[0] & RUBY_INTERNAL_MASK) == RUBY_INTERNAL_METHOD ? v : 0;
+	if ((object[0] & RUBY_INTERNAL_MASK) != RUBY_INTERNAL_METHOD)
+		return 0;
+	*seen = key;
+	return v;
+}
+
+/* The last words of the environment at @at; those that were not taken to the heap are near. */
+static __always_inline long ruby_env(struct walk *w, __u64 env[3], __u64 at)
+{
+	__u64 from = at - VM_NEAR_BEFORE;
+	const __u64 *words = NULL;
+
+	if (at >= w->vm_interp && at < w->vm_base)
+		words = vm_near(w, 1, at, from < w->vm_interp ? w->vm_interp : from);
+	if (!words)
+		return read_user(env, 24, at);
+	__builtin_memcpy(env, words, 24);
+	return 0;
 }
 
 /* The method that an environment belongs to, or that a block was made; @env: its last words. */
-static __always_inline __u64 ruby_method(__u64 env[3])
+static __always_inline __u64 ruby_method(struct walk *w, __u64 env[3])
 {
 	for (int i = 0; i < RUBY_ENV_DEPTH_MAX; i++) {
-		__u64 method = ruby_method_of(env[0]);
+		__u64 method = ruby_method_of(w, env[0]);
 
 		if (method || env[2] & RUBY_ENV_LOCAL)
 			return method;
@@ -190,7 +223,7 @@ WALK_FN int ruby_step(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
 	const struct ruby_vm *ruby;
-	__u64 env[3] = { 0 };
+	__u64 env[3] = { 0 }, last;
 	__u32 n, type, finish;
 
 	if (!w || slot >= VM_SLOTS_MAX)
@@ -201,8 +234,9 @@ WALK_FN int ruby_step(__u32 which, __u32 slot)
 	n = bounded_here(ruby->frame_bytes);
 	if (n > RUBY_FRAME_BYTES_MAX || n < 8 || w->vm_at + n > w->vm_base)
 		return WALK_STOP;
-	if (read_user(w->vm_frame.words, n, w->vm_at) ||
-	    read_user(env, sizeof(env), w->vm_frame.words[RUBY_FRAME_EP / 8] - 16)) {
+	last = w->vm_base - VM_NEAR_STRETCH; /* where the last stretch of the stack begins */
+	if (vm_near_frame(w, RUBY_FRAME_BYTES, w->vm_at, w->vm_at < last ? w->vm_at : last) ||
+	    ruby_env(w, env, w->vm_frame.words[RUBY_FRAME_EP / 8] - 16)) {
 		w->record.head.flags |= RECORD_VM_CUT;
 		return WALK_STOP;
 	}
@@ -214,7 +248,7 @@ WALK_FN int ruby_step(__u32 which, __u32 slot)
 	if (type == RUBY_TYPE_CFUNC)
 		ruby_push_cfunc(w, slot, env[0]);
 	else if (w->vm_frame.words[RUBY_FRAME_ISEQ / 8])
-		ruby_push_iseq(w, slot, ruby_method(env));
+		ruby_push_iseq(w, slot, ruby_method(w, env));
 	else
 		return WALK_CONTINUE;
 	if (finish)

@@ -12,6 +12,7 @@ enum {
 	PUSHED_WORDS_MAX = 24, /* that generated code without a frame has on the stack */
 	VM_THREADS_CACHED = 256,
 	VM_SEEN_SLOTS = 1024,
+	RUBY_METHODS_CACHED = 256,
 	JVM_CACHE_SLOTS = 512,
 	LOOP_CALLERS_MAX = 32,
 	LOOP_CALLERS_EACH = 3,        /* frames outside of a loop that are noted */
@@ -104,6 +105,8 @@ struct walk {
 		__u8 bytes[VM_FRAME_BYTES];
 	} vm_frame;
 
+	__u64 vm_near_at[2]; /* addresses of what the halves of the window hold; see vm_near.h */
+
 	__u32 v8_vm; /* of the frame in work */
 	__u32 v8_pad;
 	__u64 v8_embedded;    /* where its code is in V8's file, plus 1; 0: it is not in it */
@@ -127,6 +130,7 @@ struct walk {
 	struct vm_thread threads[VM_THREADS_CACHED];
 	struct jvm_cache_slot blobs[JVM_CACHE_SLOTS];
 	__u32 vm_seen[VM_SEEN_SLOTS]; /* hashes of frames of virtual machines */
+	__u64 ruby_methods[RUBY_METHODS_CACHED];
 
 	struct sample_record record; /* frames are appended here */
 };
@@ -249,6 +253,7 @@ static __always_inline void vm_start(struct walk *w)
 	w->vm_first = w->record.head.n_vm_words;
 	w->vm_last = 0;
 	w->n_activations = 0;
+	w->vm_near_at[0] = w->vm_near_at[1] = 0;
 }
 
 /* Is the frame in work the machine's innermost? */

@@ -35,6 +35,7 @@ enum {
 	RUBY_FRAME_PC = 0,
 	RUBY_FRAME_ISEQ = 16,
 	RUBY_FRAME_EP = 32,
+	RUBY_FRAME_BYTES = 40, /* that are read of it */
 	RUBY_FRAME_BYTES_MAX = 64,
 	RUBY_TYPE_MASK = 0x7fff0001, /* of a frame's flags */
 	RUBY_TYPE_CFUNC = 0x55550001,
