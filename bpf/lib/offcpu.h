@@ -27,9 +27,9 @@ enum {
 	OFF_STORM_STACKS = 16,
 	OFF_THRESHOLD_NS = 1024, /* the lowest */
 	OFF_THRESHOLD_MAX_NS = 1 << 30,
-	OFF_RELAX_MAX = 4,             /* halvings of it in a period */
+	OFF_RELAX_MAX = 2,             /* halvings of it in a period */
 	OFF_TYPICAL_NEW_NS = 64000000, /* where nothing is known */
-	OFF_TYPICAL_FIRST_NS = 1000000,
+	OFF_TYPICAL_FIRST_NS = 100000,
 	OFF_SHIFT_MAX = 20,
 	OFF_FADE_SHIFT = 4,
 	OFF_LONGER = 16, /* than so many typical ones: stands for itself */
@@ -195,40 +195,37 @@ static __always_inline __u32 *off_typical(struct off_thread *t)
 	return &t->typical[bounded_here(t->place) & (OFF_PLACES - 1)];
 }
 
-static __always_inline __u64 off_typical_ns(struct off_thread *t)
+static __always_inline __u64 off_typical_ns(__u32 typical)
 {
-	__u64 typical = *off_typical(t);
-
-	return typical ? typical << OFF_TYPICAL_SHIFT : OFF_TYPICAL_NEW_NS;
+	return typical ? (__u64)typical << OFF_TYPICAL_SHIFT : OFF_TYPICAL_NEW_NS;
 }
 
-/* Another interval of that place was so long. */
-static __always_inline void off_learn(struct off_thread *t, __u64 len)
+/* Another interval of that place was so long: what is typical of it then. */
+static __always_inline __u32 off_learned(__u32 typical, __u64 len)
 {
-	__u32 *typical = off_typical(t);
-	__u64 most = *typical ? *typical - (*typical >> OFF_FADE_SHIFT)
-			      : OFF_TYPICAL_FIRST_NS >> OFF_TYPICAL_SHIFT;
+	const __u32 first = OFF_TYPICAL_FIRST_NS >> OFF_TYPICAL_SHIFT;
 
+	typical = typical ? typical - (typical >> OFF_FADE_SHIFT) : first;
 	len >>= OFF_TYPICAL_SHIFT;
-	if (most < len)
-		most = len < 0xffffffff ? len : 0xffffffff;
-	*typical = most;
+	if (len > 0xffffffff)
+		len = 0xffffffff;
+	return typical < len ? len : typical;
 }
 
 /* Fewer than there is room for: by so many halvings their number may have doubled. */
 static __always_inline void off_relax(struct off_cpu *cpu, __u32 budget)
 {
-	__u32 n = cpu->n_taken;
+	__u32 n = cpu->n_taken, enough = budget == OFF_PERIOD_STACKS ? budget / 2 : budget / 4;
 
 	for (int i = 0; i < OFF_RELAX_MAX; i++) {
-		if (n > budget / 2 || cpu->threshold_ns <= OFF_THRESHOLD_NS)
+		if (n >= enough || cpu->threshold_ns <= OFF_THRESHOLD_NS)
 			break;
 		cpu->threshold_ns >>= 1;
 		n = 2 * n + 1;
 	}
 }
 
-/* The budget is used up, or half of it was not needed: other intervals are worth a stack now. */
+/* The budget is used up, or much of it was not needed: other intervals are worth a stack now. */
 static __always_inline void off_adapt(struct off_cpu *cpu, __u64 now)
 {
 	__u32 budget = ++cpu->n_out < OFF_STORM ? OFF_PERIOD_STACKS : OFF_STORM_STACKS;
@@ -278,7 +275,9 @@ static __always_inline __u8 off_choose(struct off_cpu *cpu, struct off_thread *t
 		cpu->threshold_ns = off_min_ns > OFF_THRESHOLD_NS ? off_min_ns : OFF_THRESHOLD_NS;
 	off_adapt(cpu, now);
 	shift = &t->shifts[bounded_here(t->place) & (OFF_PLACES - 1)];
-	*shift = off_shift(*shift, off_typical_ns(t), cpu->threshold_ns);
+	if (!*off_typical(t))
+		*shift = t->shift; /* of where it was before: the best guess */
+	*shift = off_shift(*shift, off_typical_ns(*off_typical(t)), cpu->threshold_ns);
 	t->shift = *shift;
 	if (!off_draw(now, tid, t->shift))
 		return OFF_NOT_CHOSEN;
@@ -381,7 +380,8 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 				      struct off_thread *t, __u64 now)
 {
 	__u64 len = now - t->out_ns;
-	__u8 is_long = len >= OFF_LONG_NS || len >= off_typical_ns(t) * OFF_LONGER;
+	__u32 *typical = off_typical(t);
+	__u8 is_long = len >= OFF_LONG_NS || len >= off_typical_ns(*typical) * OFF_LONGER;
 	__u8 shift = is_long ? 0 : t->shift & 31;
 
 	c->n[COUNTER_OFF_INTERVALS]++;
@@ -398,7 +398,7 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 		else
 			c->n[COUNTER_OFF_THINNED]++;
 	}
-	off_learn(t, len);
+	*typical = off_learned(*typical, len);
 }
 
 static __always_inline void off_in(struct counters *c, struct off_cpu *cpu,
@@ -461,7 +461,8 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct off_cp
 	t->state = off_state_of(state);
 	t->wake_ns = t->state == OFF_PREEMPTED ? now : 0;
 	t->asked = 0;
-	t->place = off_place(task);
+	/* in a storm that would cost too much */
+	t->place = cpu->n_out < OFF_STORM ? off_place(task) : 0;
 	if (off_queue_clock)
 		t->queued_ns = task->sched_info.run_delay;
 	t->out_ns = now;
