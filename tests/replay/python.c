@@ -14,38 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "lang/lang.h"
-#include "proc/maps.h"
+#include "memory.h"
 #include "snapshot.h"
 #include "unwind/moment.h"
 #include "unwind/walk.h"
 
-enum { REGIONS_MAX = 1024, REGION_BYTES_MAX = 64 << 20, SPOTS_MAX = 8192, TEXT_MAX = 1 << 16 };
-
-struct region {
-	uint64_t start, len;
-	uint8_t *data;
-};
-
-struct spot {
-	uint8_t *at;
-	uint64_t addr;
-};
-
-/* A process as it was, and which words of it were read. */
-struct memory {
-	struct region regions[REGIONS_MAX];
-	size_t n_regions;
-	struct spot spots[SPOTS_MAX];
-	size_t n_spots;
-	bool noting;
-};
+enum { TEXT_MAX = 1 << 16 };
 
 static struct world {
 	struct vm_code codes[VM_TABLE_MAX];
@@ -53,68 +33,8 @@ static struct world {
 #include "bpf/shared/langs.def"
 #undef X
 	struct vm_tables vms;
-	struct memory memory;
 	uint64_t woven[LANG_STACK_MAX];
 } world;
-
-/* ---- the copy --------------------------------------------------------------- */
-
-struct taking {
-	struct memory *m;
-	pid_t pid;
-};
-
-static int on_map(void *ctx, const struct proc_map *map)
-{
-	struct taking *t = ctx;
-	struct region *r = &t->m->regions[t->m->n_regions];
-	struct iovec local, remote;
-
-	*r = (struct region){ .start = map->start, .len = map->end - map->start };
-	if (!(map->prot & PROC_MAP_READ) || r->len > REGION_BYTES_MAX ||
-	    t->m->n_regions == REGIONS_MAX - 1)
-		return 0;
-	r->data = malloc(r->len);
-	local = (struct iovec){ r->data, r->len };
-	remote = (struct iovec){ (void *)r->start, r->len }; /* NOLINT */
-	if (r->data && process_vm_readv(t->pid, &local, 1, &remote, 1, 0) == (ssize_t)r->len)
-		t->m->n_regions++;
-	else
-		free(r->data);
-	return 0;
-}
-
-static void memory_fini(struct memory *m)
-{
-	for (size_t i = 0; i < m->n_regions; i++)
-		free(m->regions[i].data);
-	m->n_regions = 0;
-	m->n_spots = 0;
-}
-
-static void note(struct memory *m, uint8_t *at, uint64_t addr, size_t len)
-{
-	for (size_t i = 0; i + 8 <= len && m->n_spots < SPOTS_MAX; i += 8)
-		m->spots[m->n_spots++] = (struct spot){ at + i, addr + i };
-}
-
-static int read_memory(void *ctx, uint64_t addr, void *dst, size_t len)
-{
-	struct memory *m = ctx;
-
-	for (size_t i = 0; i < m->n_regions; i++) {
-		struct region *r = &m->regions[i];
-
-		if (addr < r->start || addr - r->start >= r->len ||
-		    len > r->len - (addr - r->start))
-			continue;
-		memcpy(dst, r->data + (addr - r->start), len);
-		if (m->noting)
-			note(m, r->data + (addr - r->start), addr, len);
-		return 0;
-	}
-	return -EFAULT;
-}
 
 /* ---- the walk ----------------------------------------------------------------- */
 
@@ -143,7 +63,7 @@ static int find_machine(struct langs *l, struct image *im)
 static size_t walk(struct langs *l, struct image *im, struct unwind_walk_input *in, uint32_t pid)
 {
 	struct lang_stack stack = { .process = {
-					    .pid = pid, .read = read_memory, .ctx = in->ctx } };
+					    .pid = pid, .read = memory_read, .ctx = in->ctx } };
 	bool complete;
 
 	in->process = im->process;
@@ -171,48 +91,17 @@ static void describe(const struct langs *l, size_t n, char *out)
 	}
 }
 
-static uint64_t odd_word(const struct memory *m)
-{
-	static const uint64_t odd[] = {
-		0, 1, 8, UINT64_MAX, INT64_MAX, 1ULL << 47, 4096, 1000000000
-	};
-	uint64_t rnd = (uint64_t)random();
-
-	switch (rnd % 4) {
-	case 0:
-		return odd[rnd / 4 % (sizeof(odd) / sizeof(odd[0]))];
-	case 1:
-		return rnd * 0x9e3779b97f4a7c15ULL;
-	default: /* somewhere that is read too: circles, one thing for another */
-		return m->spots[rnd / 4 % m->n_spots].addr - 8 * (rnd / 64 % 16);
-	}
-}
-
 static void lie(struct image *im, struct unwind_walk_input *in, long rounds)
 {
 	static char text[TEXT_MAX];
-	struct memory *m = in->ctx;
 
-	for (long i = 0; i < rounds && m->n_spots; i++) {
-		struct {
-			uint8_t *at;
-			uint64_t was;
-		} changed[3];
-		size_t n = 1 + (size_t)random() % 3;
+	for (long i = 0; i < rounds && memory_lie(in->ctx); i++) {
 		struct langs *l;
 		int r = langs_new(&l, &world.vms, true);
 
 		assert(r == 0);
-		for (size_t j = 0; j < n; j++) {
-			uint64_t word = odd_word(m);
-
-			changed[j].at = m->spots[(size_t)random() % m->n_spots].at;
-			memcpy(&changed[j].was, changed[j].at, 8);
-			memcpy(changed[j].at, &word, 1u << random() % 4);
-		}
 		describe(l, walk(l, im, in, 1), text);
-		while (n--)
-			memcpy(changed[n].at, &changed[n].was, 8);
+		memory_restore(in->ctx);
 		langs_free(l);
 	}
 }
@@ -222,8 +111,8 @@ static int check(pid_t pid, const char *expected, long rounds)
 	_cleanup_(image_fini) struct image im;
 	_cleanup_(snapshot_fini) struct snapshot snap = { 0 };
 	_cleanup_(langs_freep) struct langs *l = NULL;
-	struct unwind_walk_input in = { .read = read_memory, .ctx = &world.memory };
-	struct taking t = { &world.memory, pid };
+	_cleanup_(memory_freep) struct memory *memory = NULL;
+	struct unwind_walk_input in = { .read = memory_read };
 	struct user_regs_struct u;
 	static char text[TEXT_MAX];
 	int r = image_init(&im);
@@ -235,7 +124,7 @@ static int check(pid_t pid, const char *expected, long rounds)
 	if (r == 0)
 		r = snapshot_image(&snap, &im);
 	if (r == 0)
-		r = proc_maps_read(pid, PROC_MAPS_ALL, on_map, &t, NULL);
+		r = memory_new(&memory, pid);
 	if (r == 0)
 		r = find_machine(l, &im);
 	if (r < 0 || ptrace(PTRACE_GETREGS, pid, NULL, &u) < 0)
@@ -246,16 +135,16 @@ static int check(pid_t pid, const char *expected, long rounds)
 	in.stack_len = snap.stack.len;
 	in.stack_at = in.regs[UREG_RSP];
 	in.fs_base = u.fs_base;
-	world.memory.noting = true;
+	in.ctx = memory;
+	memory_note(memory, true);
 	describe(l, walk(l, &im, &in, 1), text);
-	world.memory.noting = false;
+	memory_note(memory, false);
 	if (strcmp(text, expected)) {
 		printf("not what it wrote:\n%s---\n%s", text, expected);
 		r = -EINVAL;
 	} else {
 		lie(&im, &in, rounds);
 	}
-	memory_fini(&world.memory);
 	return r;
 }
 

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay-jvm ROUNDS STACK JAVA [ARG...]: runs a Java program and stops it a few times where its
+ * busiest thread is. Its code is asked for, its stack is walked (bpf/lib, built for the host) and
+ * named, and must hold STACK: methods with a comma between them, innermost first.
+ *
+ * Then words that were read, on the stack, in the heaps and in what the VM says of itself, are
+ * replaced by others, ROUNDS times each: attaching to a process that lies, walk and names come to
+ * an end, take no more steps than they may, and a stack that is not whole says why.
+ */
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "lang/jvm/jvm.h"
+#include "lang/lang.h"
+#include "memory.h"
+#include "snapshot.h"
+#include "unwind/tables.h"
+#include "unwind/walk.h"
+
+enum {
+	STOPS = 3,      /* in which STACK was found */
+	TRIES_MAX = 40, /* not all of them are in it */
+	BUSY_MS = 700,  /* of CPU time: it is compiled by then */
+	BETWEEN_MS = 30,
+	TEXT_MAX = 1 << 16,
+	STACK_LIES = 8192,   /* bytes of the stack, from its top, that may be lies */
+	READS_MAX = 1 << 20, /* for one stack, with its names */
+};
+
+static struct world {
+	struct vm_code codes[VM_TABLE_MAX];
+#define X(sym, name) struct name##_vm name[VM_TABLE_MAX];
+#include "bpf/shared/langs.def"
+#undef X
+	struct vm_tables vms;
+	uint64_t woven[LANG_STACK_MAX];
+	size_t n_reads;
+} world;
+
+/* One process, as it stands. */
+struct target {
+	pid_t pid, tid;
+	struct image im;
+	struct snapshot snap;
+	struct memory *memory;
+	struct langs *langs;
+	struct lang_file file; /* the machine, and where it is */
+	uint64_t bias;
+	struct unwind_walk_input in;
+	struct unwind_mapping *plain; /* mappings without generated code */
+	size_t n_plain;
+};
+
+static int counted_read(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	world.n_reads++;
+	return memory_read(ctx, addr, dst, len);
+}
+
+static struct lang_process process_of(const struct target *t)
+{
+	return (struct lang_process){
+		.pid = (uint32_t)t->pid,
+		.read = counted_read,
+		.ctx = t->memory,
+	};
+}
+
+/* ---- mappings ------------------------------------------------------------------ */
+
+/* Put @r over what is there; a mapping that it is in the middle of becomes two. */
+static int image_cover(struct image *im, const struct unwind_mapping *r)
+{
+	struct image old = { .mappings = im->mappings };
+	int e = 0;
+
+	memset(&im->mappings, 0, sizeof(im->mappings));
+	for (size_t i = 0; i < old.mappings.len && e == 0; i++) {
+		struct unwind_mapping m = old.mappings.data[i], rest = m;
+
+		if (m.end > r->start && m.start < r->start)
+			m.end = r->start;
+		if (m.end <= r->start || m.start >= r->end)
+			e = vec_push(&im->mappings, m);
+		if (rest.start < r->end && rest.end > r->end) {
+			if (rest.kind == MAPPING_FILE)
+				rest.file_off += r->end - rest.start;
+			rest.start = r->end;
+			e = e < 0 ? e : vec_push(&im->mappings, rest);
+		}
+	}
+	vec_fini(&old.mappings);
+	return e < 0 ? e : vec_push(&im->mappings, *r);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct unwind_mapping *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* The process's mappings with the code that it generates, @n regions. */
+static int publish(struct target *t, const struct unwind_mapping *regions, int n)
+{
+	int r = 0;
+
+	t->im.mappings.len = 0;
+	for (size_t i = 0; i < t->n_plain && r == 0; i++)
+		r = vec_push(&t->im.mappings, t->plain[i]);
+	for (int i = 0; i < n && r == 0; i++)
+		r = image_cover(&t->im, &regions[i]);
+	if (r < 0)
+		return r;
+	qsort(t->im.mappings.data, t->im.mappings.len, sizeof(*regions), by_start);
+	unwind_tables_retire_mappings(t->im.tables, &t->im.process, 0);
+	unwind_tables_reap(t->im.tables, UINT64_MAX);
+	return image_seal(&t->im);
+}
+
+static int find_machine(struct target *t)
+{
+	for (size_t i = 0; i < t->im.mappings.len; i++) {
+		const struct unwind_mapping *m = &t->im.mappings.data[i];
+
+		if (m->kind != MAPPING_FILE || !t->im.files.data[m->file].elf)
+			continue;
+		langs_detect(t->langs, t->im.files.data[m->file].elf, &t->file);
+		if (!t->file.vm)
+			continue;
+		t->bias = m->start + t->file.loop_off - m->file_off - t->file.loop_vaddr;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* ---- one stack -------------------------------------------------------------------- */
+
+/* Walk and name; the methods are written one after the other, innermost first. */
+static void tell(struct target *t, struct langs *l, char *out)
+{
+	struct lang_stack stack = { .process = process_of(t) };
+	struct symbol_frame f;
+	bool complete;
+	size_t n, at = 0;
+
+	world.n_reads = 0;
+	t->in.process = t->im.process;
+	stack.n_words = unwind_walk(t->im.walker, &t->in, &stack.words, &complete);
+	assert(stack.n_words > 0 && stack.n_words <= RECORD_WORDS_MAX);
+	assert(complete || stack.words[stack.n_words - 1] >> FRAME_KIND_SHIFT == FRAME_ERROR);
+	n = langs_weave(l, &stack, world.woven);
+	assert(n > 0 && n <= LANG_STACK_MAX);
+	out[0] = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (world.woven[i] >> FRAME_KIND_SHIFT != FRAME_SCRIPT)
+			continue;
+		langs_name(l, world.woven[i], &f);
+		assert(f.name && f.file && strlen(f.name) <= 4 * LANG_NAME_MAX);
+		if (at < TEXT_MAX - 5 * LANG_NAME_MAX)
+			at += (size_t)snprintf(out + at, TEXT_MAX - at, "%s,", f.name);
+	}
+	assert(world.n_reads <= READS_MAX);
+}
+
+static void lie_while_walking(struct target *t, long rounds)
+{
+	static char text[TEXT_MAX];
+
+	for (long i = 0; i < rounds && memory_lie(t->memory); i++) {
+		struct langs *l;
+		int r = langs_new(&l, &world.vms, true);
+
+		assert(r == 0);
+		tell(t, l, text);
+		memory_restore(t->memory);
+		langs_free(l);
+	}
+}
+
+/* What is told of the code may be lies too; layouts of those stay out of the true one's way. */
+static void lie_while_attaching(struct target *t, long rounds, uint32_t spare)
+{
+	static char text[TEXT_MAX];
+	struct unwind_mapping regions[LANG_REGIONS_MAX];
+	struct lang_process p = process_of(t);
+
+	for (long i = 0; i < rounds && memory_lie(t->memory); i++) {
+		struct langs *l;
+		int r = langs_new(&l, &world.vms, true), n;
+
+		assert(r == 0);
+		world.n_reads = 0;
+		n = jvm_attach(&world.vms, t->file.vm, spare, t->bias, &p, regions);
+		assert(world.n_reads <= READS_MAX);
+		n = n > 0 ? n & ~LANG_ATTACH_PARTLY : 0;
+		assert(n <= LANG_REGIONS_MAX);
+		world.codes[spare] = world.codes[t->file.vm];
+		r = publish(t, regions, n);
+		assert(r == 0);
+		unwind_walker_set_vms(t->im.walker, &world.vms);
+		tell(t, l, text);
+		memory_restore(t->memory);
+		langs_free(l);
+	}
+}
+
+/* ---- a stop ------------------------------------------------------------------------- */
+
+static int take(struct target *t)
+{
+	int r = image_init(&t->im);
+
+	memset(world.codes, 0, sizeof(world.codes));
+	memset(world.jvm, 0, sizeof(world.jvm));
+	if (r == 0)
+		r = langs_new(&t->langs, &world.vms, true);
+	if (r == 0)
+		r = snapshot_take(&t->snap, t->tid);
+	if (r == 0)
+		r = snapshot_image(&t->snap, &t->im);
+	if (r == 0)
+		r = memory_new(&t->memory, t->pid);
+	if (r == 0)
+		r = find_machine(t);
+	if (r < 0)
+		return r;
+	t->n_plain = t->im.mappings.len;
+	t->plain = calloc(t->n_plain, sizeof(*t->plain));
+	if (!t->plain)
+		return -ENOMEM;
+	memcpy(t->plain, t->im.mappings.data, t->n_plain * sizeof(*t->plain));
+	t->in = (struct unwind_walk_input){
+		.read = counted_read,
+		.ctx = t->memory,
+		.stack = t->snap.stack.data,
+		.stack_len = t->snap.stack.len,
+		.stack_at = t->snap.regs[UREG_RSP],
+	};
+	memcpy(t->in.regs, t->snap.regs, sizeof(t->in.regs));
+	return 0;
+}
+
+static void target_fini(struct target *t)
+{
+	langs_free(t->langs);
+	memory_free(t->memory);
+	snapshot_fini(&t->snap);
+	image_fini(&t->im);
+	free(t->plain);
+}
+
+/* 1: it holds @expected, and lies were borne; 0: it was elsewhere; -errno. */
+static int check(pid_t pid, pid_t tid, const char *expected, long rounds)
+{
+	_cleanup_(target_fini) struct target t = { .pid = pid, .tid = tid };
+	struct unwind_mapping regions[LANG_REGIONS_MAX];
+	static char text[TEXT_MAX];
+	struct lang_process p;
+	size_t len;
+	int r = take(&t), n;
+
+	if (r < 0)
+		return r;
+	p = process_of(&t);
+	memory_note(t.memory, true);
+	n = langs_attach(t.langs, &t.file, t.bias, &p, regions);
+	if (n <= 0 || n & LANG_ATTACH_PARTLY)
+		return -EINVAL;
+	r = publish(&t, regions, n);
+	if (r < 0)
+		return r;
+	unwind_walker_set_vms(t.im.walker, &world.vms);
+	tell(&t, t.langs, text);
+	if (!strstr(text, expected)) {
+		printf("elsewhere: %.400s\n", text);
+		return 0;
+	}
+	len = t.snap.stack.len < STACK_LIES ? t.snap.stack.len : STACK_LIES;
+	for (size_t i = 0; i + 64 <= len; i += 64)
+		memory_note_words(t.memory, t.snap.stack.data + i, t.in.stack_at + i, 64);
+	memory_note_words(t.memory, t.in.regs, t.in.stack_at, sizeof(t.in.regs));
+	memory_note(t.memory, false);
+	lie_while_walking(&t, rounds);
+	lie_while_attaching(&t, rounds, JVM_MAPPING_VM(regions[0].file) + 1);
+	return 1;
+}
+
+/* ---- the program ---------------------------------------------------------------------- */
+
+static long ticks_of(pid_t pid, const char *tid)
+{
+	unsigned long user = 0;
+	char path[64], line[1024];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stat", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fgets(line, sizeof(line), f) && strrchr(line, ')'))
+		sscanf(strrchr(line, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu",
+		       &user);
+	fclose(f);
+	return (long)user;
+}
+
+/* The thread that has run for longest, and for how long. */
+static pid_t busiest(pid_t pid, long *out_ms)
+{
+	char path[32];
+	struct dirent *d;
+	pid_t best = 0;
+	long most = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir))) {
+		/* .. is the process's sum */
+		long ticks = d->d_name[0] == '.' ? 0 : ticks_of(pid, d->d_name);
+
+		if (ticks <= most)
+			continue;
+		most = ticks;
+		best = (pid_t)strtol(d->d_name, NULL, 10);
+	}
+	if (dir)
+		closedir(dir);
+	*out_ms = most * 1000 / sysconf(_SC_CLK_TCK);
+	return best;
+}
+
+/* Until its busiest thread has run for @ms; 0: it has ended. */
+static pid_t wait_busy(pid_t pid, long ms)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+	long had;
+	pid_t tid;
+
+	while (waitpid(pid, NULL, WNOHANG) == 0) {
+		tid = busiest(pid, &had);
+		if (tid && had >= ms)
+			return tid;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+/* Stop all of it, and take hold of @tid. */
+static int stop(pid_t pid, pid_t tid)
+{
+	int status;
+
+	if (kill(pid, SIGSTOP) < 0 || waitpid(pid, &status, WUNTRACED) != pid ||
+	    !WIFSTOPPED(status))
+		return -ESRCH;
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0 ||
+	    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
+		return -errno;
+	return waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status) ? 0 : -ESRCH;
+}
+
+static void go_on(pid_t pid, pid_t tid)
+{
+	ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	kill(pid, SIGCONT);
+}
+
+static int look(pid_t pid, const char *expected, long rounds)
+{
+	int found = 0, r = 0;
+	pid_t tid;
+
+	for (long i = 0; i < TRIES_MAX && found < STOPS && r >= 0; i++) {
+		tid = wait_busy(pid, BUSY_MS + i * BETWEEN_MS);
+		r = tid ? stop(pid, tid) : -ESRCH;
+		if (r == 0)
+			r = check(pid, tid, expected, rounds);
+		if (r > 0)
+			found++;
+		if (tid)
+			go_on(pid, tid);
+	}
+	printf("%d stacks as they should be%s%s\n", found, r < 0 ? ", then: " : "",
+	       r < 0 ? strerror(-r) : "");
+	return r < 0 || found < STOPS;
+}
+
+int main(int argc, char **argv)
+{
+	int failed;
+	pid_t pid;
+
+	if (argc < 4) {
+		fprintf(stderr, "usage: replay-jvm ROUNDS STACK JAVA [ARG...]\n");
+		return 2;
+	}
+	world.vms.codes = world.codes;
+#define X(sym, name) world.vms.name = world.name;
+#include "bpf/shared/langs.def"
+#undef X
+	srandom(9);
+	pid = fork();
+	if (pid == 0) {
+		execv(argv[3], argv + 3);
+		_exit(127);
+	}
+	failed = look(pid, argv[2], strtol(argv[1], NULL, 10));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return failed;
+}
