@@ -30,7 +30,7 @@
 
 enum {
 	STOPS = 3,      /* in which STACK was found */
-	TRIES_MAX = 40, /* not all of them are in it */
+	TRIES_MAX = 200, /* not all of them are in it */
 	BUSY_MS = 700,  /* of CPU time: it is compiled by then */
 	BETWEEN_MS = 30,
 	TEXT_MAX = 1 << 16,
