@@ -29,9 +29,9 @@
 #include "unwind/walk.h"
 
 enum {
-	STOPS = 3,      /* in which STACK was found */
+	STOPS = 3,       /* in which STACK was found */
 	TRIES_MAX = 200, /* not all of them are in it */
-	BUSY_MS = 700,  /* of CPU time: it is compiled by then */
+	BUSY_MS = 700,   /* of CPU time: it is compiled by then */
 	BETWEEN_MS = 30,
 	TEXT_MAX = 1 << 16,
 	STACK_LIES = 8192,   /* bytes of the stack, from its top, that may be lies */
