@@ -40,7 +40,7 @@
 
 enum {
 	TURN_MS = 500,         /* what is urgent wakes the loop before */
-	REST_MS = 10,          /* from one turn to the next, unless the ring fills */
+	REST_MS = 50,          /* from one turn to the next, unless the ring fills */
 	STOP_TABLES_MS = 1000, /* for tables of what was sampled last, after agent_stop() */
 	STOP_ASKING_MS = 1500, /* for names, after agent_stop() */
 	STOP_NAMING_MS = 3800,
