@@ -29,7 +29,7 @@ enum {
 	OFF_THRESHOLD_MAX_NS = 1 << 30,
 	OFF_RELAX_MAX = 2,             /* halvings of it in a period */
 	OFF_TYPICAL_NEW_NS = 64000000, /* where nothing is known */
-	OFF_TYPICAL_FIRST_NS = 100000,
+	OFF_TYPICAL_FIRST_NS = 1000000,
 	OFF_SHIFT_MAX = 20,
 	OFF_FADE_SHIFT = 4,
 	OFF_LONGER = 16, /* than so many typical ones: stands for itself */
@@ -275,8 +275,6 @@ static __always_inline __u8 off_choose(struct off_cpu *cpu, struct off_thread *t
 		cpu->threshold_ns = off_min_ns > OFF_THRESHOLD_NS ? off_min_ns : OFF_THRESHOLD_NS;
 	off_adapt(cpu, now);
 	shift = &t->shifts[bounded_here(t->place) & (OFF_PLACES - 1)];
-	if (!*off_typical(t))
-		*shift = t->shift; /* of where it was before: the best guess */
 	*shift = off_shift(*shift, off_typical_ns(*off_typical(t)), cpu->threshold_ns);
 	t->shift = *shift;
 	if (!off_draw(now, tid, t->shift))
