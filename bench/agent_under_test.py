@@ -32,9 +32,9 @@ class Metrics:
 
 
 class Agent:
-    """cameo agent pushing to cameo server, until the end of the block."""
+    """cameo agent sending to a cameo server, or into a directory, until the end of the block."""
 
-    def __init__(self, *flags, server=True):
+    def __init__(self, *flags, server=True, sink="pyroscope"):
         self.dir = tempfile.mkdtemp(prefix="cameo-bench.")
         self.server = None
         self.url = "http://127.0.0.1:1"
@@ -44,7 +44,9 @@ class Agent:
             self.url = re.search(r"http://\S+", self.server.stdout.readline())[0]
         self.log = open(os.path.join(self.dir, "log"), "w+", encoding="utf-8")
         self.launched = time.monotonic()
-        self.process = subprocess.Popen([common.CAMEO, "agent", "--server", self.url, "--metrics", "127.0.0.1:0", *flags],
+        to = {"pyroscope": ("--server", self.url), "otlp": ("--otlp", self.url.rstrip("/").replace("http", "grpc", 1)),
+              "dir": ("--dir", os.path.join(self.dir, "windows"))}[sink]
+        self.process = subprocess.Popen([common.CAMEO, "agent", *to, "--metrics", "127.0.0.1:0", *flags],
                                         stderr=self.log)
         self.metrics_url = self.wait_for(r"metrics are at (http://[^\s\"]+)")
 
