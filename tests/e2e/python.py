@@ -121,6 +121,13 @@ def judge_old():
     expect("Python before 3.6 is not supported" in recording.said, recording.said)
 
 
+def judge_pypy():
+    """It is said that PyPy is not supported, rather than nothing."""
+    need("pypy3")
+    recording = record("--", "pypy3", "-c", "print(sum(i * i for i in range(10000000)))")
+    expect("PyPy is not supported" in recording.said, recording.said)
+
+
 def judge_embedded(shop, late):
     """A C program that has Python in a library, from its start or by dlopen()."""
     need("python3-config")
@@ -163,6 +170,7 @@ def main():
         tap.run("Python in a library that is loaded late", judge_embedded, shop, True)
         tap.run("greenlets", judge_greenlets)
         tap.run("Python 2", judge_old)
+        tap.run("PyPy", judge_pypy)
     tap.done()
 
 

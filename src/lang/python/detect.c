@@ -91,11 +91,18 @@ static int find_offsets(const struct elf_image *img, unsigned int minor, struct 
 	return python_offsets(out, minor, runtime, span.data, span.len);
 }
 
-/* Before 3.6 the loop was this one, without parts; who has the newer one defines it too. */
-static int detect_old(const struct elf_image *img, struct lang_detected *d)
+/*
+ * PyPy, or before 3.6, when the loop was this one, without parts; who has the newer one defines
+ * it too.
+ */
+static int detect_other(const struct elf_image *img, struct lang_detected *d)
 {
 	struct elf_rawsym sym;
 
+	if (elf_gnuhash_lookup(img, "pypy_execute_source", &sym) == 0 && sym.vaddr) {
+		snprintf(d->name, sizeof(d->name), "PyPy");
+		return -ENOTSUP;
+	}
 	if (elf_gnuhash_lookup(img, "PyEval_EvalFrameEx", &sym) < 0 || !sym.vaddr)
 		return -ENOENT;
 	snprintf(d->name, sizeof(d->name), "Python before 3.6");
@@ -111,7 +118,7 @@ int python_detect(const struct elf_image *img, const struct vm_tables *tables, u
 	int r;
 
 	if (elf_gnuhash_lookup(img, LOOP, &loop) < 0)
-		return detect_old(img, d);
+		return detect_other(img, d);
 	minor = find_minor(img);
 	r = find_offsets(img, minor, &py);
 	if (r == 0)
