@@ -45,13 +45,6 @@ const wasm = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array([
   1, 10, 23, 2, 14, 0, 3, 64, 32, 0, 65, 1, 107, 34, 0, 13, 0, 11, 11, 6, 0, 32, 0, 16, 0, 11, 0, 19,
   4, 110, 97, 109, 101, 1, 12, 1, 1, 9, 97, 115, 115, 101, 109, 98, 108, 101, 100]))).exports;
 
-// none of it lives for long: functions stay where they are
-function waste(n) {
-  const kept = [];
-  for (let i = 0; i < n; i++) kept.push({ i, text: `${i}` });
-  return kept.length;
-}
-
 async function all() {
   const shape = new Shape(), old = new Old();
 
@@ -68,7 +61,6 @@ async function all() {
   evaluated(N);
   callbacks(N);
   wasm.run(10 * N);
-  waste(5000);
 }
 
 async function main(ms) {
