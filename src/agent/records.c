@@ -254,7 +254,7 @@ static void on_raw(struct records *rs, const struct raw_record *rec)
 	uint64_t words[RECORD_WORDS_MAX];
 	const uint64_t *walked;
 	size_t n = rec->head.n_kernel, n_walked;
-	struct lang_stack stack = { .words = words };
+	struct lang_stack stack = { .words = words, .later = true };
 	bool complete = false;
 
 	rs->stats.n_raw++;

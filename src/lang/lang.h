@@ -38,7 +38,7 @@ struct lang_process {
 	/* What is added to the addresses of machine @vm's file; NULL, or 0: not known. */
 	uint64_t (*bias)(void *ctx, uint32_t vm);
 	void *ctx;
-	/* Words of the frame that called the one being read; NULL: another machine, or C. */
+	/* Words of the frame that called the one being read; NULL: another machine, C, not sure. */
 	const uint64_t *caller;
 	bool signatures;        /* set by langs: names are wanted with their parameters */
 	struct lang_memo *memo; /* set by langs, for read() and expand(); may be NULL */
@@ -173,7 +173,8 @@ struct lang_stack {
 	struct lang_process process;
 	const uint64_t *words, *vm_words;
 	size_t n_words, n_vm_words;
-	bool cut; /* outer frames are missing in vm_words */
+	bool cut;   /* outer frames are missing in vm_words */
+	bool later; /* vm_words were read after the sample, while the process ran on */
 };
 
 enum { LANG_STACK_MAX = RECORD_WORDS_MAX + 2 * VM_FRAMES_MAX };

@@ -69,7 +69,7 @@ static void put_activation(struct weave *w, struct side *s)
 		uint64_t word;
 
 		last = s->words[0] & VM_FRAME_LAST;
-		of.caller = s->n > 2 && !last ? s->words + 2 : NULL;
+		of.caller = s->n > 2 && !last && !w->in->later ? s->words + 2 : NULL;
 		word = langs_script_word(w->l, &of, s->words);
 		if (!covered)
 			put(w, word);

@@ -21,7 +21,7 @@
 
 enum {
 	STACK_REACH = 1 << 30, /* so far above a copy may its stack be */
-	FRAMES_ALIKE = 8, /* of a copy, the outermost: while they stand, so does what called them */
+	FRAMES_ALIKE = 2, /* of a copy, the outermost: while they stand, so does what called them */
 };
 
 struct unwind_walker {

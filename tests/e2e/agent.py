@@ -198,31 +198,33 @@ def knows_containers(shop):
     expect(labels.get("service_name") == "prod/web" and labels.get("pod") == "web-0", labels)
 
 
-def idle_seconds():
-    """Of all CPUs together, since the machine runs."""
+def idle_seconds(cpu):
+    """Since the machine runs."""
     with open("/proc/stat", encoding="ascii") as f:
-        return sum(map(int, f.readline().split()[4:6])) / os.sysconf("SC_CLK_TCK")
+        line = next(line for line in f if line.startswith(f"cpu{cpu} "))
+    return sum(map(int, line.split()[4:6])) / os.sysconf("SC_CLK_TCK")
 
 
 def counts_idle_cpus(idle, samples):
     """--idle: CPUs with nothing to do are counted"""
     if idle < IDLE_ENOUGH_S and not samples:
-        raise cameo.Skip(f"no CPU had nothing to do for long: {idle:.2f} s of all")
-    expect(samples, f"{idle} s of nothing to do, and none of it was sampled")
+        raise cameo.Skip(f"no CPU had nothing to do for long: {idle:.2f} s")
+    expect(samples, f"{idle:.2f} s of nothing to do, and none of it was sampled")
 
 
 def tells_what_it_does(shop, tap):
     """/metrics and /healthz; a line a minute and at the end"""
     program = cameo.spawn(shop.link(shop.c("chain"), "measured"), "100000")
-    # the others are for nobody
-    os.sched_setaffinity(program.pid, {min(os.sched_getaffinity(0))})
+    # The first is for nobody: kernels of virtual machines may park the others, and their timers.
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(program.pid, {max(cpus)})
     try:
         with Agent(shop, "-F", "99", "--window", "1s", "--idle") as agent:
             agent.wait(lambda: agent.metric("cameo_windows_total") >= 1, "a window")
-            before = idle_seconds()
+            before = idle_seconds(min(cpus))
             for windows in range(2, 6):
                 agent.wait(lambda n=windows: agent.metric("cameo_windows_total") >= n, f"{windows} windows")
-                idle = idle_seconds() - before
+                idle = idle_seconds(min(cpus)) - before
                 if idle >= IDLE_ENOUGH_S:
                     break
             status, health = agent.get("/healthz")

@@ -53,7 +53,7 @@ static void activation(struct stack *s, const char *names)
 static const char *woven(struct stack *s, bool cut)
 {
 	uint64_t out[LANG_STACK_MAX];
-	struct lang_stack in = { s->m.process, s->words, s->vm_words, s->n, s->n_vm, cut };
+	struct lang_stack in = { s->m.process, s->words, s->vm_words, s->n, s->n_vm, cut, false };
 	size_t n = langs_weave(s->langs, &in, out), at = 0;
 
 	for (size_t i = 0; i < n && at < sizeof(s->text) - 4; i++) {
@@ -191,7 +191,9 @@ static void a_function_of_another_process_is_another(void **state)
 	natives(&s, "L");
 	activation(&s, "x");
 	for (int i = 0; i < 2; i++) {
-		struct lang_stack in = { s.m.process, s.words, s.vm_words, s.n, s.n_vm, false };
+		struct lang_stack in = {
+			s.m.process, s.words, s.vm_words, s.n, s.n_vm, false, false
+		};
 
 		in.process.start_ns = (uint64_t)i;
 		assert_int_equal(langs_weave(s.langs, &in, out[i]), 1);
@@ -212,7 +214,9 @@ static void what_two_windows_did_not_see_is_forgotten_when_there_is_much(void **
 	natives(&s, "L");
 	activation(&s, "x");
 	for (uint64_t i = 0; i < MANY; i++) {
-		struct lang_stack in = { s.m.process, s.words, s.vm_words, s.n, s.n_vm, false };
+		struct lang_stack in = {
+			s.m.process, s.words, s.vm_words, s.n, s.n_vm, false, false
+		};
 
 		in.process.start_ns = i;
 		langs_weave(s.langs, &in, out);

@@ -135,7 +135,7 @@ static void reads_what_is_beyond_a_copy_that_still_stands(void **state)
 
 	begin(&s);
 	/* what is innermost may have gone on */
-	for (unsigned int i = 0; i < COPIED - 8; i++)
+	for (unsigned int i = 0; i < COPIED - 2; i++)
 		put_frame(s.live, i, 2);
 	assert_int_equal(walk(&s, &why), N_FRAMES + 1);
 	assert_int_equal(why, 0);
