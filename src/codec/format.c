@@ -59,10 +59,11 @@ enum holds {
 	HOLDS_MAPPINGS = 1u << 6,
 	HOLDS_LINES = 1u << 7,
 	HOLDS_META = 1u << 8,
+	HOLDS_INLINED = 1u << 9, /* which frames are */
 
 	HOLDS_ANY_KINDS = HOLDS_KINDS | HOLDS_BINARY_KINDS | HOLDS_SOURCE_KINDS,
 	HOLDS_PPROF = HOLDS_TYPES | HOLDS_LABELS | HOLDS_BINARY_KINDS | HOLDS_SOURCE_KINDS |
-		      HOLDS_MAPPINGS | HOLDS_LINES | HOLDS_META,
+		      HOLDS_MAPPINGS | HOLDS_LINES | HOLDS_META | HOLDS_INLINED,
 };
 
 struct format {
@@ -152,9 +153,10 @@ static const struct format formats[] = {
 	{ ".pb.gz", "pprof", write_pprof_gz, pprof_read, HOLDS_PPROF },
 	{ ".otlp.pb", "otlp", write_otlp, otlp_read, HOLDS_PPROF | HOLDS_ANY_KINDS | HOLDS_TIMES },
 	{ ".pb", "pprof-raw", write_pprof, pprof_read, HOLDS_PPROF },
-	{ ".folded", "folded", write_folded, folded_read, 0 },
+	{ ".folded", "folded", write_folded, folded_read, HOLDS_INLINED },
 	{ ".html", "html", write_html, NULL,
-	  HOLDS_ANY_KINDS | HOLDS_MAPPINGS | HOLDS_LINES | HOLDS_TIMES | HOLDS_META },
+	  HOLDS_ANY_KINDS | HOLDS_MAPPINGS | HOLDS_LINES | HOLDS_TIMES | HOLDS_META |
+		  HOLDS_INLINED },
 	{ ".speedscope.json", "speedscope", write_speedscope, speedscope_read,
 	  HOLDS_TYPES | HOLDS_SOURCE_KINDS | HOLDS_LINES },
 	{ ".svg", "svg", write_svg, NULL, HOLDS_ANY_KINDS },
@@ -227,7 +229,7 @@ bool format_can_write(const struct format *f)
 static unsigned int location_has(const struct profile *p, const struct profile_location *l)
 {
 	const char *binary = "", *file = "";
-	unsigned int has = 0;
+	unsigned int has = l->n_lines > 1 ? HOLDS_INLINED : 0;
 
 	if (l->mapping != PROFILE_NONE) {
 		binary = profile_string(p, profile_mapping(p, l->mapping)->file);
@@ -280,6 +282,7 @@ void format_losses(const struct format *f, const struct profile *p, struct buf *
 		{ HOLDS_LABELS, "labels" },
 		{ HOLDS_TIMES, "the times of samples" },
 		{ HOLDS_ANY_KINDS, "the kinds of frames" },
+		{ HOLDS_INLINED, "which frames are inlined" },
 		{ HOLDS_MAPPINGS, "binaries and addresses" },
 		{ HOLDS_LINES, "source files and lines" },
 		{ HOLDS_META, "period and duration" },

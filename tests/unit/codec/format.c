@@ -64,8 +64,13 @@ static void what_a_format_has_no_place_for_is_named(void **state)
 	assert_losses("folded", p,
 		      "all sample types but one, labels, the kinds of frames, binaries and "
 		      "addresses, source files and lines, period and duration");
-	assert_losses("speedscope", p,
-		      "labels, the kinds of frames, binaries and addresses, period and duration");
+	assert_losses(
+		"speedscope", p,
+		"labels, the kinds of frames, which frames are inlined, binaries and addresses, "
+		"period and duration");
+	assert_losses("chrome", p,
+		      "all sample types but one, which frames are inlined, binaries and addresses, "
+		      "period and duration");
 	profile_free(p);
 	assert_int_equal(format_read_as(format_by_id("folded"), &back, "a;b 1\n", 6, NULL, NULL),
 			 0);
