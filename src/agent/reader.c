@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "agent/sampler.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/thread.h"
 
 struct reader {
 	struct sampler *sampler;
@@ -152,18 +152,12 @@ static void *reader_main(void *arg)
 
 int reader_start(struct reader *r)
 {
-	sigset_t all, old;
-	int n;
+	int n = thread_start(&r->thread, reader_main, r);
 
-	/* signals are for the others */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	n = pthread_create(&r->thread, NULL, reader_main, r);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	r->started = n == 0;
 	if (r->started)
 		(void)pthread_setname_np(r->thread, "cameo-ring");
-	return -n;
+	return n;
 }
 
 /* ---- who takes ---------------------------------------------------------------------- */

@@ -16,13 +16,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "export/sink.h"
 #include "export/spool.h"
 #include "export/window.h"
@@ -447,7 +447,6 @@ static void *run(void *arg)
 static int start(struct channel *c)
 {
 	pthread_condattr_t attr;
-	sigset_t all, old;
 	int r;
 
 	pthread_mutex_init(&c->lock, NULL);
@@ -455,13 +454,9 @@ static int start(struct channel *c)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&c->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	/* signals are for the others */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&c->thread, NULL, run, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	r = thread_start(&c->thread, run, c);
 	c->started = r == 0;
-	return -r;
+	return r;
 }
 
 int channel_new(struct channel **out, const struct channel_options *opt)

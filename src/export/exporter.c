@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "base/err.h"
+#include "base/thread.h"
 #include "export/channel.h"
 #include "export/export.h"
 #include "export/sink.h"
@@ -198,15 +198,10 @@ static int add_channel(struct exporter *e, const struct exporter_options *opt,
 
 static int start(struct exporter *e)
 {
-	sigset_t all, old;
-	int r;
+	int r = thread_start(&e->thread, run, e);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(&e->thread, NULL, run, e);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	e->started = r == 0;
-	return -r;
+	return r;
 }
 
 int exporter_new(struct exporter **out, const struct exporter_options *opt, struct err *err)
