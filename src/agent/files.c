@@ -269,6 +269,7 @@ void files_set_langs(struct files *f, struct langs *langs)
 
 struct identify_job {
 	const struct files *f;
+	const struct file_ref *ref; /* NULL: no machine is looked for */
 	struct file *file;
 };
 
@@ -285,35 +286,23 @@ static int identify(void *ctx)
 	file->info.is_elf = true;
 	elf_note_gnu_build_id(img, &file->info.build_id);
 	elf_build_id_hex(&file->info.build_id, file->info.build_id_hex);
+	if (job->ref && job->f->langs && is_the_file_sought(file, job->ref))
+		langs_detect(job->f->langs, img, &file->info.lang);
 	return 0;
-}
-
-static int detect_machine(void *ctx)
-{
-	struct identify_job *job = ctx;
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	int r = elf_image_open(&img, job->file->info.fd, NULL);
-
-	if (r == 0)
-		langs_detect(job->f->langs, img, &job->file->info.lang);
-	return r;
 }
 
 /* Take @fd, which may be negative, if it is on the file that is sought. */
 static bool file_take(const struct files *f, struct file *file, const struct file_ref *ref, int fd)
 {
-	struct identify_job job = { f, file };
+	struct identify_job job = { f, ref, file };
 
 	file->info.fd = fd;
 	if (fd < 0)
 		return false;
 	if (fstat(fd, &file->st) == 0 && S_ISREG(file->st.st_mode))
 		(void)sigbus_run(identify, &job);
-	if (is_the_file_sought(file, ref)) {
-		if (file->info.is_elf && f->langs)
-			(void)sigbus_run(detect_machine, &job);
+	if (is_the_file_sought(file, ref))
 		return true;
-	}
 	closep(&file->info.fd);
 	file->info.fd = -1;
 	file->info.is_elf = false;
@@ -501,7 +490,7 @@ static int vdso_fd(void)
 
 uint32_t files_vdso(struct files *f)
 {
-	struct identify_job job = { f, NULL };
+	struct identify_job job = { .f = f };
 	struct file *file;
 
 	if (f->vdso_tried)
