@@ -27,6 +27,7 @@
 #include "snapshot.h"
 #include "unwind/tables.h"
 #include "unwind/walk.h"
+#include "vms.h"
 
 enum {
 	STOPS = 3,       /* in which STACK was found */
@@ -39,11 +40,7 @@ enum {
 };
 
 static struct world {
-	struct vm_code codes[VM_TABLE_MAX];
-#define X(sym, name) struct name##_vm name[VM_TABLE_MAX];
-#include "bpf/shared/langs.def"
-#undef X
-	struct vm_tables vms;
+	struct replay_vms vms;
 	uint64_t woven[LANG_STACK_MAX];
 	size_t n_reads;
 } world;
@@ -180,7 +177,7 @@ static void lie_while_walking(struct target *t, long rounds)
 
 	for (long i = 0; i < rounds && memory_lie(t->memory); i++) {
 		struct langs *l;
-		int r = langs_new(&l, &world.vms, true);
+		int r = langs_new(&l, &world.vms.tables, true);
 
 		assert(r == 0);
 		tell(t, l, text);
@@ -198,18 +195,18 @@ static void lie_while_attaching(struct target *t, long rounds, uint32_t spare)
 
 	for (long i = 0; i < rounds && memory_lie(t->memory); i++) {
 		struct langs *l;
-		int r = langs_new(&l, &world.vms, true), n;
+		int r = langs_new(&l, &world.vms.tables, true), n;
 
 		assert(r == 0);
 		world.n_reads = 0;
-		n = jvm_attach(&world.vms, t->file.vm, spare, t->bias, &p, regions);
+		n = jvm_attach(&world.vms.tables, t->file.vm, spare, t->bias, &p, regions);
 		assert(world.n_reads <= READS_MAX);
 		n = n > 0 ? n & ~LANG_ATTACH_PARTLY : 0;
 		assert(n <= LANG_REGIONS_MAX);
-		world.codes[spare] = world.codes[t->file.vm];
+		world.vms.codes[spare] = world.vms.codes[t->file.vm];
 		r = publish(t, regions, n);
 		assert(r == 0);
-		unwind_walker_set_vms(t->im.walker, &world.vms);
+		unwind_walker_set_vms(t->im.walker, &world.vms.tables);
 		tell(t, l, text);
 		memory_restore(t->memory);
 		langs_free(l);
@@ -222,10 +219,10 @@ static int take(struct target *t)
 {
 	int r = image_init(&t->im);
 
-	memset(world.codes, 0, sizeof(world.codes));
-	memset(world.jvm, 0, sizeof(world.jvm));
+	memset(world.vms.codes, 0, sizeof(world.vms.codes));
+	memset(world.vms.jvm, 0, sizeof(world.vms.jvm));
 	if (r == 0)
-		r = langs_new(&t->langs, &world.vms, true);
+		r = langs_new(&t->langs, &world.vms.tables, true);
 	if (r == 0)
 		r = snapshot_take(&t->snap, t->tid);
 	if (r == 0)
@@ -281,7 +278,7 @@ static int check(pid_t pid, pid_t tid, const char *expected, long rounds)
 	r = publish(&t, regions, n);
 	if (r < 0)
 		return r;
-	unwind_walker_set_vms(t.im.walker, &world.vms);
+	unwind_walker_set_vms(t.im.walker, &world.vms.tables);
 	tell(&t, t.langs, text);
 	if (!strstr(text, expected)) {
 		printf("elsewhere: %.400s\n", text);
@@ -407,10 +404,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: replay-jvm ROUNDS STACK JAVA [ARG...]\n");
 		return 2;
 	}
-	world.vms.codes = world.codes;
-#define X(sym, name) world.vms.name = world.name;
-#include "bpf/shared/langs.def"
-#undef X
+	replay_vms_init(&world.vms);
 	srandom(9);
 	pid = fork();
 	if (pid == 0) {

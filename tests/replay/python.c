@@ -24,15 +24,12 @@
 #include "snapshot.h"
 #include "unwind/moment.h"
 #include "unwind/walk.h"
+#include "vms.h"
 
 enum { TEXT_MAX = 1 << 16 };
 
 static struct world {
-	struct vm_code codes[VM_TABLE_MAX];
-#define X(sym, name) struct name##_vm name[VM_TABLE_MAX];
-#include "bpf/shared/langs.def"
-#undef X
-	struct vm_tables vms;
+	struct replay_vms vms;
 	uint64_t woven[LANG_STACK_MAX];
 } world;
 
@@ -97,7 +94,7 @@ static void lie(struct image *im, struct unwind_walk_input *in, long rounds)
 
 	for (long i = 0; i < rounds && memory_lie(in->ctx); i++) {
 		struct langs *l;
-		int r = langs_new(&l, &world.vms, true);
+		int r = langs_new(&l, &world.vms.tables, true);
 
 		assert(r == 0);
 		describe(l, walk(l, im, in, 1), text);
@@ -118,7 +115,7 @@ static int check(pid_t pid, const char *expected, long rounds)
 	int r = image_init(&im);
 
 	if (r == 0)
-		r = langs_new(&l, &world.vms, true);
+		r = langs_new(&l, &world.vms.tables, true);
 	if (r == 0)
 		r = snapshot_take(&snap, pid);
 	if (r == 0)
@@ -129,7 +126,7 @@ static int check(pid_t pid, const char *expected, long rounds)
 		r = find_machine(l, &im);
 	if (r < 0 || ptrace(PTRACE_GETREGS, pid, NULL, &u) < 0)
 		return r < 0 ? r : -errno;
-	unwind_walker_set_vms(im.walker, &world.vms);
+	unwind_walker_set_vms(im.walker, &world.vms.tables);
 	memcpy(in.regs, snap.regs, sizeof(in.regs));
 	in.stack = snap.stack.data;
 	in.stack_len = snap.stack.len;
@@ -186,10 +183,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: replay-python ROUNDS PYTHON [ARG...]\n");
 		return 2;
 	}
-	world.vms.codes = world.codes;
-#define X(sym, name) world.vms.name = world.name;
-#include "bpf/shared/langs.def"
-#undef X
+	replay_vms_init(&world.vms);
 	srandom(9);
 	pid = start(argv + 2, fds[1]);
 	close(fds[1]);

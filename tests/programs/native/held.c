@@ -22,22 +22,9 @@ enum { HELD_US = 250000, NAP_US = 5000, NAPS = 60, SHORT_US = 100000 };
 
 static const char *cgroup;
 
-static int64_t ns_of(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
-
 static int64_t now_ns(void)
 {
 	return ns_of(CLOCK_MONOTONIC);
-}
-
-static int64_t off_ns(void)
-{
-	return now_ns() - ns_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void say(const char *name, const char *what, int64_t a, int64_t b)

@@ -28,19 +28,6 @@ enum { PAUSE_US = 8000, PAGE = 4096, BLOCK = 1 << 16 };
 static long turns;
 static const char *file;
 
-static int64_t ns_of(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
-
-static int64_t off_ns(void)
-{
-	return ns_of(CLOCK_MONOTONIC) - ns_of(CLOCK_THREAD_CPUTIME_ID);
-}
-
 /* ---- the ways to wait -------------------------------------------------------- */
 
 CALLED static int wait_sleep(void)

@@ -29,6 +29,20 @@ static inline long busy_ms(int argc, char **argv)
 	return argc > 1 ? strtol(argv[1], NULL, 10) : 100;
 }
 
+static inline int64_t ns_of(clockid_t id)
+{
+	struct timespec ts;
+
+	clock_gettime(id, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+/* How long this thread was without a CPU, and a constant. */
+static inline int64_t off_ns(void)
+{
+	return ns_of(CLOCK_MONOTONIC) - ns_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static inline __attribute__((always_inline)) uint64_t spin(uint64_t n, int turns)
 {
 	for (int i = 0; i < turns; i++)
