@@ -52,10 +52,11 @@ static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, 
 	}
 }
 
-static __always_inline int rule_is_swept(const struct unwind_rule *rule)
+/* Does the rule say @what besides: UNWIND_SWEPT, UNWIND_INJECTED? */
+static __always_inline int rule_says(const struct unwind_rule *rule, __u32 what)
 {
 	return (rule->cfa == UNWIND_CFA_RSP || rule->cfa == UNWIND_CFA_RBP) &&
-	       rule->cfa_reg == UNWIND_SWEPT;
+	       rule->cfa_reg == what;
 }
 
 /*
@@ -66,6 +67,7 @@ static __always_inline int rule_is_swept(const struct unwind_rule *rule)
 static __always_inline int walk_return(struct walk *w, const struct unwind_rule *rule, __u64 cfa)
 {
 	__u64 rbx = 0, rbp = 0, ra = 0;
+	int r;
 
 	/* lowest first: one window then holds all three */
 	if (saved_register(w, rule->rbx, cfa, rule->rbx_off, UREG_RBX, &rbx) ||
@@ -77,9 +79,12 @@ static __always_inline int walk_return(struct walk *w, const struct unwind_rule 
 	} else if (stack_word(w, cfa + rule->ra_off, &ra)) {
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	}
-	if (!ra && rbp && rule_is_swept(rule))
+	if (!ra && rbp && rule_says(rule, UNWIND_SWEPT))
 		return walk_fail(w, WALK_ERR_NO_RULE);
-	return walk_to_caller(w, ra, cfa, rbp, rbx);
+	r = walk_to_caller(w, ra, cfa, rbp, rbx);
+	if (rule_says(rule, UNWIND_INJECTED))
+		w->is_call = 0;
+	return r;
 }
 
 /*

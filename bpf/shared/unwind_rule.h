@@ -48,14 +48,20 @@ enum unwind_saved {
 	UNWIND_SAVED_REG,   /* in the register with the DWARF number off; leaf frames only */
 };
 
-/* The rule was guessed from the code, which may not keep to C's calling convention (Haskell's). */
-enum { UNWIND_SWEPT = 1 };
+/* What rules by rsp or rbp may say besides. */
+enum {
+	/* guessed from the code, which may not keep to C's calling convention (Haskell's) */
+	UNWIND_SWEPT = 1,
+	/* nobody called this: a handler put its frame here, and the return address is that of the
+	   next instruction of what it had interrupted (Go's preemption) */
+	UNWIND_INJECTED = 2,
+};
 
 struct unwind_rule {
 	uint8_t cfa; /* enum unwind_cfa */
 	/*
-	 * UNWIND_CFA_REG, _RSP_RA_REG and _RSP_INDEX: the register. _RSP and _RBP: UNWIND_SWEPT, or
-	 * nothing.
+	 * UNWIND_CFA_REG, _RSP_RA_REG and _RSP_INDEX: the register. _RSP and _RBP: UNWIND_SWEPT,
+	 * UNWIND_INJECTED or 0.
 	 */
 	uint8_t cfa_reg;
 	uint8_t rbp; /* enum unwind_saved */

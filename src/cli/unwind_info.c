@@ -14,12 +14,20 @@
 #include "unwind/rows.h"
 
 static const char *const cfa_text[UNWIND_CFA_MAX] = {
-	[UNWIND_CFA_NONE] = "none",         [UNWIND_CFA_END] = "end",
-	[UNWIND_CFA_RSP] = "rsp",           [UNWIND_CFA_RBP] = "rbp",
-	[UNWIND_CFA_RBX] = "rbx",           [UNWIND_CFA_REG] = "reg",
-	[UNWIND_CFA_RSP_DEREF] = "*rsp",    [UNWIND_CFA_RBP_DEREF] = "*rbp",
-	[UNWIND_CFA_PLT] = "plt",           [UNWIND_CFA_SIGNAL] = "signal",
-	[UNWIND_CFA_FP] = "frame-pointer",  [UNWIND_CFA_GO_ASMCGOCALL] = "go-asmcgocall",
+	[UNWIND_CFA_NONE] = "none",
+	[UNWIND_CFA_END] = "end",
+	[UNWIND_CFA_RSP] = "rsp",
+	[UNWIND_CFA_RBP] = "rbp",
+	[UNWIND_CFA_RBX] = "rbx",
+	[UNWIND_CFA_REG] = "reg",
+	[UNWIND_CFA_RSP_DEREF] = "*rsp",
+	[UNWIND_CFA_RBP_DEREF] = "*rbp",
+	[UNWIND_CFA_PLT] = "plt",
+	[UNWIND_CFA_SIGNAL] = "signal",
+	[UNWIND_CFA_FP] = "frame-pointer",
+	[UNWIND_CFA_GO_ASMCGOCALL] = "go-asmcgocall",
+	[UNWIND_CFA_RSP_RA_REG] = "rsp, ra in reg",
+	[UNWIND_CFA_RSP_INDEX] = "*rsp+8*reg",
 	[UNWIND_CFA_SWITCHED] = "switched",
 };
 
@@ -48,12 +56,15 @@ static void print_row(const struct elf_image *img, const struct unwind_rows *row
 	(void)elf_image_vaddr_of(img, off, &vaddr);
 	printf("%10" PRIx64 "  %10" PRIx64 "  %s", vaddr, off,
 	       u->cfa < UNWIND_CFA_MAX && cfa_text[u->cfa] ? cfa_text[u->cfa] : "?");
-	if (u->cfa == UNWIND_CFA_REG)
+	if (u->cfa == UNWIND_CFA_REG || u->cfa == UNWIND_CFA_RSP_RA_REG ||
+	    u->cfa == UNWIND_CFA_RSP_INDEX)
 		printf("%u", u->cfa_reg);
 	if (u->cfa >= UNWIND_CFA_RSP && u->cfa <= UNWIND_CFA_SIGNAL)
 		printf("%+d", u->cfa_off);
 	if (u->cfa == UNWIND_CFA_RSP_DEREF || u->cfa == UNWIND_CFA_RBP_DEREF)
 		printf(" %+d", u->cfa_add);
+	if ((u->cfa == UNWIND_CFA_RSP || u->cfa == UNWIND_CFA_RBP) && u->cfa_reg)
+		printf("  %s", u->cfa_reg == UNWIND_SWEPT ? "guessed" : "injected");
 	print_saved("rbp", u->rbp, u->rbp_off);
 	print_saved("rbx", u->rbx, u->rbx_off);
 	if (u->ra_off != -8 && u->cfa > UNWIND_CFA_END)

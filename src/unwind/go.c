@@ -42,6 +42,7 @@ enum kind {
 	KIND_SYSTEMSTACK, /* the same, but up to Go 1.20 it has no frame of its own */
 	KIND_ASMCGOCALL,  /* see go.h */
 	KIND_SAVES,       /* called from C: keeps rbx for it */
+	KIND_INJECTED,    /* a signal's handler makes it the callee of what it interrupted */
 	KIND_SIGRETURN,
 };
 
@@ -70,6 +71,11 @@ static const struct {
 	{ "time.now", KIND_FRAME },
 	{ "crosscall2", KIND_SAVES },
 	{ "_rt0_amd64_lib", KIND_SAVES },
+	{ "runtime.asyncPreempt", KIND_INJECTED },
+	{ "runtime.debugCallV1", KIND_INJECTED },
+	{ "runtime.debugCallV2", KIND_INJECTED },
+	{ "runtime.sigpanic", KIND_INJECTED },
+	{ "runtime.sigpanic0", KIND_INJECTED },
 	{ "runtime.sigreturn", KIND_SIGRETURN },
 	{ "runtime.sigreturn__sigaction", KIND_SIGRETURN },
 };
@@ -403,6 +409,7 @@ static struct unwind_rule rule_at(const struct build *b, uint64_t at, int32_t de
 	const struct mark *m = mark_at(b, at);
 	struct unwind_rule rule = {
 		.cfa = UNWIND_CFA_RSP,
+		.cfa_reg = b->kind == KIND_INJECTED ? UNWIND_INJECTED : 0,
 		.cfa_off = depth + 8,
 		.ra_off = -8,
 		.rbx = b->kind == KIND_SAVES ? UNWIND_SAVED_SAME : UNWIND_SAVED_UNDEF,

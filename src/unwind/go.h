@@ -20,6 +20,8 @@
  *                                            and of the C code that called back into Go
  *   asmcgocall, while C runs                 UNWIND_CFA_GO_ASMCGOCALL
  *   sigreturn                                UNWIND_CFA_SIGNAL, from one byte before it
+ *   asyncPreempt, sigpanic, debugCall        UNWIND_INJECTED: a handler made them callees of
+ *                                            the function at its very instruction
  *
  * UNWIND_CFA_GO_ASMCGOCALL: the goroutine g whose stack asmcgocall left, and
  * how deep in it it was (the stack may move meanwhile, so it keeps no

@@ -26,13 +26,16 @@ RUST = "_start ... main ... .*chain.*main.* .*outer.* .*middle.* ... .*hot.*"
 GO_MAIN = r"... main\.main main\.outer main\.middle main\.hot"
 GO_WORKERS = r"... main\.worker main\.outer main\.middle main\.hot"
 GO_START = r"runtime\..*|_rt0.*|_start|\[ld-.*|\[libc\.so.*|(__)?clone3?|start_thread|\[go-.*"
+FAULT = r"... main\.main main\.attempt main\.load runtime\.sigpanic ... main\.rescue main\.hot"
 CGO = r"... main\.main main\.outer ... c_outer c_middle ... .*goCallback main\.inner ... c_hot"
+CHAINS = {"chain": GO_MAIN, "fault": FAULT, "cgo": CGO}
 # name: what it is, the unstripped program that its addresses are named by
 GO = {
     "chain-plain": ("Go", None),
     "chain-stripped": ("Go, stripped", "chain-plain"),
     "chain-pie": ("Go, PIE", None),
     "chain-pie-external": ("Go, stripped PIE of the system's linker", "chain-twin"),
+    "fault-plain": ("Go, above a fault", None),
     "cgo-plain": ("Go, into C and back", None),
     "cgo-stripped": ("Go, into C and back, stripped", "cgo-plain"),
 }
@@ -81,7 +84,7 @@ def judge_go(recording, shop, name):
     twin = GO[name][1]
     if twin:
         recording.name_by("go-" + name, "go-" + name, shop.path("go-" + twin))
-    recording.judge("go-" + name, CGO if name.startswith("cgo") else GO_MAIN, start=GO_START,
+    recording.judge("go-" + name, CHAINS[name.split("-")[0]], start=GO_START,
                     leaf=r"main\.hot|c_hot", most_elsewhere=0.5, enough=FEW)
 
 
@@ -92,7 +95,8 @@ def go(tap, shop):
         for what, _ in GO.values():
             tap.skip(what, e)
         return
-    for names in [n for n in GO if n.startswith("chain")], [n for n in GO if n.startswith("cgo")]:
+    for names in ([n for n in GO if n.startswith("chain")],
+                  [n for n in GO if not n.startswith("chain")]):
         recording = record("--", *together([[built[n], SECONDS] for n in names]))
         for name in names:
             tap.run(GO[name][0], judge_go, recording, shop, name)

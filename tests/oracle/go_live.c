@@ -285,7 +285,7 @@ static bool step(const struct target *t, struct walk *w, const struct unwind_rul
 	w->regs[RSP] = cfa;
 	w->regs[RIP] = ra;
 	w->leaf = false;
-	w->is_return = true;
+	w->is_return = r.cfa != UNWIND_CFA_RSP || r.cfa_reg != UNWIND_INJECTED;
 	return true;
 }
 

@@ -25,6 +25,7 @@ for program in chain selfdump; do
 	CGO_ENABLED=1 build "$program-pie-external" "$program" -buildmode=pie \
 		-ldflags='-linkmode=external -s -w'
 done
+CGO_ENABLED=0 build fault-plain fault
 CGO_ENABLED=1 build cgo-plain cgo
 CGO_ENABLED=1 build cgo-stripped cgo -ldflags='-s -w'
 touch "$stamp"

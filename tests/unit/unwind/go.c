@@ -208,6 +208,22 @@ static void outermost_functions_end_the_walk(void **state)
 	}
 }
 
+static void what_a_handler_makes_a_callee_says_so(void **state)
+{
+	static const char *const names[] = { "runtime.asyncPreempt", "runtime.sigpanic",
+					     "runtime.sigpanic0", "runtime.debugCallV2" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct program p;
+
+		BUILD(&p, names[i], "\x55\x90\x5d\xc3", { 1, 0 }, { 2, 8 }, { 1, 0 });
+		check(&p, 2, UNWIND_CFA_RSP, 16, false);
+		assert_int_equal(at(&p, 0)->cfa_reg, UNWIND_INJECTED);
+		assert_int_equal(at(&p, 2)->cfa_reg, UNWIND_INJECTED);
+		unwind_rows_fini(&p.rows);
+	}
+}
+
 static void a_function_that_leaves_its_stack_ends_the_walk_from_there(void **state)
 {
 	struct program p;
@@ -389,6 +405,7 @@ TEST_GROUP(test_go, TEST(a_leaf_has_its_return_address_on_top),
 	   TEST(rbp_is_saved_by_the_push_that_begins_a_frame),
 	   TEST(rbp_is_saved_after_the_store_of_older_frames),
 	   TEST(assembler_that_only_pushes_keeps_rbp), TEST(outermost_functions_end_the_walk),
+	   TEST(what_a_handler_makes_a_callee_says_so),
 	   TEST(a_function_that_leaves_its_stack_ends_the_walk_from_there),
 	   TEST(systemstack_is_left_by_its_frame_pointer),
 	   TEST(systemstack_without_a_frame_is_left_by_its_callers),
