@@ -21,7 +21,7 @@
 #include "unwind/sweep.h"
 
 enum {
-	LONE_MIN = 256, /* a gap between functions with CFI: shorter ones are not worth it */
+	LONE_MIN = 128, /* a gap between functions with CFI; C's start-up code is a little longer */
 	OBJECTS_MIN = 64 << 10, /* so much without CFI in one piece is no assembler function */
 	OBJECTS_MAX = 1 << 20,  /* what is larger is data, or keeps frame pointers as browsers do */
 };

@@ -461,6 +461,24 @@ static void begin_at_symbols(struct unwind_sweep *sw, const struct elf_image *im
 	}
 }
 
+/* What the dynamic loader calls: the C compiler's own code there has neither CFI nor symbols. */
+static void begin_at_arrays(struct unwind_sweep *sw, const struct elf_image *img)
+{
+	static const char *const names[] = { ".init_array", ".fini_array" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct elf_span array;
+		uint64_t vaddr;
+
+		if (elf_image_section(img, names[i], &array) < 0)
+			continue;
+		for (size_t at = 0; at + sizeof(vaddr) <= array.len; at += sizeof(vaddr)) {
+			memcpy(&vaddr, array.data + at, sizeof(vaddr));
+			begin(sw, vaddr);
+		}
+	}
+}
+
 static void begin_at_calls(struct unwind_sweep *sw)
 {
 	for (size_t i = 0; i < sw->gaps.len; i++) {
@@ -541,6 +559,7 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 
 struct passing {
 	struct unwind_sweep_state jump; /* at the indirect jump before */
+	bool binds;                     /* which is a PLT's: only its own other half follows */
 	size_t code_end;                /* code, or padding, has been seen up to about here */
 };
 
@@ -580,10 +599,12 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 		++*at;
 		return r;
 	}
-	if (s->seen && insn.kind == X86_JUMP_INDIRECT)
+	if (s->seen && insn.kind == X86_JUMP_INDIRECT) {
 		w->jump = *s;
-	else if (!g->whole) /* the second half of a PLT's entry follows its jump */
+		w->binds = is_plt_entry(g, *at);
+	} else if (w->binds && !g->whole) {
 		w->jump = (struct unwind_sweep_state){ 0 };
+	}
 	*at += insn.len;
 	return r;
 }
@@ -599,6 +620,7 @@ int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img)
 		return -ENOMEM;
 	begin_at_calls(sw);
 	begin_at_symbols(sw, img);
+	begin_at_arrays(sw, img);
 	for (size_t i = 0; !r && i < sw->gaps.len; i++) {
 		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
 

@@ -220,6 +220,33 @@ static void finds_cfi_without_section_headers(void **state)
 	assert_int_equal(rows.len, 0);
 }
 
+static void sweeps_what_only_the_array_of_ends_leads_to(void **state)
+{
+	static const char names[] = "\0.text\0.fini_array\0.shstrtab";
+	/* sub $8,%rsp; add $8,%rsp; ret */
+	static const uint8_t end[] = { 0x48, 0x83, 0xec, 8, 0x48, 0x83, 0xc4, 8, 0xc3 };
+	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { .sweep_all = true };
+	const uint64_t called = CODE + 400;
+	struct cfi_bytes b = { 0 };
+	struct file f;
+
+	CFI_FDE(&b, cfi_put_cie(&b, 0), CODE, 320, 0);
+	file_init(&f, &b);
+	memcpy(f.code + 400, end, sizeof(end));
+	memcpy(f.names, names, sizeof(names));
+	memcpy(f.cfi + 1024, &called, sizeof(called));
+	f.sh[1].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	f.sh[2].sh_addr += 1024;
+	f.sh[2].sh_offset += 1024;
+	f.sh[2].sh_size = sizeof(called);
+	f.sh[3].sh_name = 19;
+	assert_int_equal(build(&f, &rows, NULL), 0);
+	assert_rsp(&rows, 399, NONE);
+	assert_rsp(&rows, 400, 8);
+	assert_rsp(&rows, 404, 16);
+	assert_rsp(&rows, 408, 8);
+}
+
 static void ends_the_walk_at_an_entry_point_without_cfi(void **state)
 {
 	/* xor %rbp,%rbp; call; ret; then another function */
@@ -395,6 +422,7 @@ TEST_GROUP(test_rows, TEST(sorts_functions_and_leaves_gaps),
 	   TEST(leaves_out_functions_that_are_not_in_the_text),
 	   TEST(keeps_the_good_rows_of_a_malformed_file), TEST(counts_what_it_cannot_express),
 	   TEST(finds_cfi_without_section_headers),
+	   TEST(sweeps_what_only_the_array_of_ends_leads_to),
 	   TEST(ends_the_walk_at_an_entry_point_without_cfi),
 	   TEST(knows_signal_restorers_by_their_code),
 	   TEST(ends_the_walk_at_musls_callers_of_main_and_threads),

@@ -161,6 +161,27 @@ static void code_behind_a_call_that_never_returns_is_another_function(void **sta
 	assert_rsp(&s, 18, 16);
 }
 
+static void a_table_of_jumps_leads_to_code_among_other_things(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\xe8\x01\x00\x00\x00\xcc" /* 0 call 6 */
+	      "\x48\x83\xec\x18"         /* 6 sub $24,%rsp */
+	      "\xff\xe0"                 /* 10 jmp *%rax */
+	      "\x31\xc0"                 /* 12 xor %eax,%eax */
+	      "\x48\x83\xc4\x18"         /* 14 add $24,%rsp */
+	      "\xc3"                     /* 18 ret */
+	      "\xeb\xf7"                 /* 19 jmp 12 */
+	      "\x31\xc0"                 /* 21 xor %eax,%eax */
+	      "\xeb\xf3",                /* 23 jmp 12 */
+	      false);
+	assert_rsp(&s, 12, 32);
+	assert_rsp(&s, 18, 8);
+	assert_rsp(&s, 19, 32);
+	assert_rsp(&s, 21, 32);
+}
+
 static void lazy_plt_entries_count_what_they_push(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -213,6 +234,7 @@ static void leaves_padding_and_too_much_code_out(void **state)
 TEST_GROUP(test_sweep, TEST(follows_pushes_and_an_early_return),
 	   TEST(a_frame_pointer_holds_where_rsp_is_lost), TEST(knows_nothing_after_rsp_is_lost),
 	   TEST(code_behind_a_call_that_never_returns_is_another_function),
+	   TEST(a_table_of_jumps_leads_to_code_among_other_things),
 	   TEST(lazy_plt_entries_count_what_they_push),
 	   TEST(between_functions_with_cfi_only_what_is_called_is_code),
 	   TEST(leaves_padding_and_too_much_code_out))
