@@ -6,8 +6,9 @@
  * loaded only when that is wanted. Part of the object of sample.bpf.c, whose maps and
  * walk they share. bpf/shared/offcpu.h says what is counted.
  *
- * A thread's entry in the map is there from its first switch to its last, so a switch
- * costs two look-ups; the time is the scheduler's own, where that can be read. It is touched by one
+ * A thread's entry is there from its first switch to its last, so a switch
+ * costs two look-ups; they are cheap, since nearly all threads have their entry where
+ * their number says. The time is the scheduler's own, where that can be read. It is touched by one
  * CPU at a time: where the thread is switched out, where it is woken, where it is switched in.
  * Kernel threads are left out.
  */
@@ -23,8 +24,10 @@ enum {
 
 	OFF_PERIOD_NS = 100000000, /* in which a CPU may take so many stacks: */
 	OFF_PERIOD_STACKS = 96,
-	OFF_STORM = 2000, /* switches in a period: fewer stacks, as switches cost by themselves */
+	OFF_STORM = 2000, /* switches in one: fewer stacks in the next, as switches cost by
+			     themselves */
 	OFF_STORM_STACKS = 16,
+	OFF_STORM_LEAST = 256,
 	OFF_THRESHOLD_NS = 1024, /* the lowest */
 	OFF_THRESHOLD_MAX_NS = 1 << 30,
 	OFF_RELAX_MAX = 2,             /* halvings of it in a period */
@@ -45,15 +48,34 @@ const volatile __u32 off_switch_has_state = 0; /* sched_switch tells the state: 
 const volatile __u32 off_queue_clock = 0;      /* se.cfs_rq and sched_info are there */
 const volatile __u64 off_min_ns = 0;           /* shorter ones are not told */
 const volatile __u64 off_cgroup_id = 0;        /* of threads in this one and below it; 0: of all */
+const volatile __u32 off_threads_mask = 0;     /* of off_threads: its entries less one */
 const volatile __u32 off_task_record = 0;      /* the iterator's of raw_records */
 volatile __u64 off_since_ns = 0; /* threads asleep are noted as off since then; 0: not now */
 
+/* Threads by the low bits of their numbers: the first that comes has the entry. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* OFF_THREADS_MAX: set before loading */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* a power of two: set before loading */
 	__type(key, __u32);
 	__type(value, struct off_thread);
 } off_threads SEC(".maps");
+
+/* Whose each of them is, so that two CPUs do not give it away twice (5.10 can't compare and swap).
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* as many: set before loading */
+	__type(key, __u32);
+	__type(value, __u32);
+} off_owners SEC(".maps");
+
+/* The others, by tid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, struct off_thread);
+} off_others SEC(".maps");
 
 /* How many stacks a CPU has taken lately, and so which intervals are worth one. */
 struct off_cpu {
@@ -61,6 +83,7 @@ struct off_cpu {
 	__u64 period_end_ns;
 	__u64 synced_at, ahead_ns; /* by its run queue's clock; how far ours is ahead of that */
 	__u32 n_taken, n_out;      /* stacks, and all intervals, of this period */
+	__u32 is_storm, reserved;  /* the one before had OFF_STORM intervals, by its length */
 };
 
 struct {
@@ -125,17 +148,61 @@ static __always_inline int off_is_wanted(struct task_struct *task)
 	return !off_cgroup_id || off_in_cgroup(task);
 }
 
+/* ---- a thread's entry ---------------------------------------------------------- */
+
+static __noinline struct off_thread *off_find_other(__u32 tid)
+{
+	return bpf_map_lookup_elem(&off_others, &tid);
+}
+
+static __always_inline struct off_thread *off_find(__u32 tid)
+{
+	__u32 at = tid & off_threads_mask;
+	struct off_thread *t = bpf_map_lookup_elem(&off_threads, &at);
+
+	if (t && t->tid == tid)
+		return t;
+	return off_find_other(tid);
+}
+
+/* A new one for who has none; NULL: there is no room, or it is being made just now. */
+static __always_inline struct off_thread *off_new(const struct off_thread *fresh)
+{
+	__u32 tid = fresh->tid, at = tid & off_threads_mask, *owner;
+
+	if (!bpf_map_update_elem(&off_owners, &at, &tid, BPF_NOEXIST)) {
+		bpf_map_update_elem(&off_threads, &at, fresh, BPF_ANY);
+		return bpf_map_lookup_elem(&off_threads, &at);
+	}
+	owner = bpf_map_lookup_elem(&off_owners, &at);
+	if (owner && *owner == tid)
+		return 0;
+	bpf_map_update_elem(&off_others, &tid, fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&off_others, &tid);
+}
+
 /* With a stack frame of its own: on_switch() has no room for the entry. */
 static __noinline struct off_thread *off_add(struct counters *c, struct task_struct *task)
 {
-	__u32 tid = task->pid;
-	struct off_thread fresh = { .pid = task->tgid };
+	struct off_thread fresh = { .tid = task->pid, .pid = task->tgid }, *t;
 
 	if (!off_is_wanted(task))
 		return 0;
-	if (bpf_map_update_elem(&off_threads, &tid, &fresh, BPF_NOEXIST))
+	t = off_new(&fresh);
+	if (!t)
 		c->n[COUNTER_OFF_NO_ROOM]++;
-	return bpf_map_lookup_elem(&off_threads, &tid);
+	return t;
+}
+
+static __noinline int off_remove(__u32 tid)
+{
+	__u32 at = tid & off_threads_mask;
+	struct off_thread *t = bpf_map_lookup_elem(&off_threads, &at);
+
+	if (!t || t->tid != tid)
+		return bpf_map_delete_elem(&off_others, &tid);
+	t->tid = 0;
+	return bpf_map_delete_elem(&off_owners, &at);
 }
 
 static __always_inline __u8 off_state_of(__u32 state)
@@ -213,9 +280,10 @@ static __always_inline __u32 off_learned(__u32 typical, __u64 len)
 }
 
 /* Fewer than there is room for: by so many halvings their number may have doubled. */
-static __always_inline void off_relax(struct off_cpu *cpu, __u32 budget)
+static __always_inline void off_relax(struct off_cpu *cpu)
 {
-	__u32 n = cpu->n_taken, enough = budget == OFF_PERIOD_STACKS ? budget / 2 : budget / 4;
+	__u32 n = cpu->n_taken,
+	      enough = cpu->is_storm ? OFF_STORM_STACKS / 4 : OFF_PERIOD_STACKS / 2;
 
 	for (int i = 0; i < OFF_RELAX_MAX; i++) {
 		if (n >= enough || cpu->threshold_ns <= OFF_THRESHOLD_NS)
@@ -225,17 +293,26 @@ static __always_inline void off_relax(struct off_cpu *cpu, __u32 budget)
 	}
 }
 
+/* Were switches so many, for so long? A burst of a few is none. */
+static __always_inline __u32 off_is_storm(const struct off_cpu *cpu, __u64 now)
+{
+	__u64 took = now + OFF_PERIOD_NS - cpu->period_end_ns;
+
+	return cpu->n_out >= OFF_STORM_LEAST &&
+	       cpu->n_out * (__u64)OFF_PERIOD_NS > took * OFF_STORM;
+}
+
 /* The budget is used up, or much of it was not needed: other intervals are worth a stack now. */
 static __always_inline void off_adapt(struct off_cpu *cpu, __u64 now)
 {
-	__u32 budget = ++cpu->n_out < OFF_STORM ? OFF_PERIOD_STACKS : OFF_STORM_STACKS;
-
+	cpu->n_out++;
 	if (now >= cpu->period_end_ns)
-		off_relax(cpu, budget);
-	else if (cpu->n_taken < budget)
+		off_relax(cpu);
+	else if (cpu->n_taken < (cpu->is_storm ? OFF_STORM_STACKS : OFF_PERIOD_STACKS))
 		return;
 	else if (cpu->threshold_ns < OFF_THRESHOLD_MAX_NS)
 		cpu->threshold_ns <<= 1;
+	cpu->is_storm = off_is_storm(cpu, now);
 	cpu->period_end_ns = now + OFF_PERIOD_NS;
 	cpu->n_taken = cpu->n_out = 0;
 }
@@ -320,7 +397,7 @@ static __always_inline void off_last(struct counters *c, struct off_thread *t, _
 		bpf_get_current_comm(r.head.comm, sizeof(r.head.comm));
 		send(c, &r, sizeof(r), BPF_RB_NO_WAKEUP);
 	}
-	bpf_map_delete_elem(&off_threads, &tid);
+	off_remove(tid);
 }
 
 /* ---- in ------------------------------------------------------------------------- */
@@ -407,7 +484,7 @@ static __always_inline void off_in(struct counters *c, struct off_cpu *cpu,
 
 	if (task->flags & PF_KTHREAD)
 		return;
-	t = bpf_map_lookup_elem(&off_threads, &tid);
+	t = off_find(tid);
 	/* how far one clock is ahead of the other is an estimate, and may have changed */
 	if (t && t->out_clock)
 		now = t->out_ns + (now - cpu->ahead_ns - t->out_clock);
@@ -445,7 +522,7 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct off_cp
 
 	if (task->flags & PF_KTHREAD)
 		return;
-	t = bpf_map_lookup_elem(&off_threads, &tid);
+	t = off_find(tid);
 	if (!t)
 		t = off_add(c, task);
 	if (!t)
@@ -460,7 +537,7 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct off_cp
 	t->wake_ns = t->state == OFF_PREEMPTED ? now : 0;
 	t->asked = 0;
 	/* in a storm that would cost too much */
-	t->place = cpu->n_out < OFF_STORM ? off_place(task) : 0;
+	t->place = cpu->is_storm ? 0 : off_place(task);
 	if (off_queue_clock)
 		t->queued_ns = task->sched_info.run_delay;
 	t->out_ns = now;
@@ -496,7 +573,7 @@ int on_wakeup(__u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	__u32 tid = task->pid;
-	struct off_thread *t = bpf_map_lookup_elem(&off_threads, &tid);
+	struct off_thread *t = off_find(tid);
 
 	if (t && t->out_ns && !t->wake_ns)
 		t->wake_ns = bpf_ktime_get_ns();
@@ -512,7 +589,9 @@ int on_wakeup_new(__u64 *ctx)
 
 	if (!c || task->flags & PF_KTHREAD)
 		return 0;
-	t = off_add(c, task);
+	t = off_find(task->pid);
+	if (!t)
+		t = off_add(c, task);
 	if (!t)
 		return 0;
 	t->state = OFF_NEW;
@@ -529,6 +608,7 @@ static __always_inline void off_note_asleep(struct task_struct *task, __u32 tid)
 	struct off_thread fresh = {
 		.out_ns = off_since_ns,
 		.queued_ns = off_queue_clock ? task->sched_info.run_delay : 0,
+		.tid = tid,
 		.pid = task->tgid,
 		.state = off_state_of(task_state(task)),
 	};
@@ -538,7 +618,7 @@ static __always_inline void off_note_asleep(struct task_struct *task, __u32 tid)
 	if (fresh.state == OFF_PREEMPTED)
 		fresh.wake_ns = off_since_ns;
 	/* it is not there: had it run meanwhile, it would be */
-	bpf_map_update_elem(&off_threads, &tid, &fresh, BPF_NOEXIST);
+	off_new(&fresh);
 }
 
 /* The record of a sleeping thread: its registers and kernel stack; the rest is read from it. */
@@ -577,10 +657,10 @@ int off_tasks(struct bpf_iter__task *ctx)
 	if (!task || !r || task->flags & PF_KTHREAD || !task->mm)
 		return 0;
 	tid = task->pid;
-	t = bpf_map_lookup_elem(&off_threads, &tid);
+	t = off_find(tid);
 	if (!t) {
 		off_note_asleep(task, tid);
-		t = bpf_map_lookup_elem(&off_threads, &tid);
+		t = off_find(tid);
 	}
 	if (!t || !t->out_ns || t->chosen == OFF_CHOSEN || t->asked || t->state == OFF_NEW)
 		return 0;

@@ -35,7 +35,7 @@ enum off_chosen {
 	OFF_CHOSEN_BUT, /* it would have been, but the agent is far behind */
 };
 
-/* Value of the map of threads, by tid. */
+/* Value of the maps of threads. */
 struct off_thread {
 	__u64 out_ns;    /* since then it is off; 0: it runs */
 	__u64 out_clock; /* the same by the clock that measures it; 0: it is not known */
@@ -48,8 +48,9 @@ struct off_thread {
 	__u8 shift;  /* of this interval */
 	__u8 chosen; /* enum off_chosen */
 	__u8 asked;  /* its stack was told to who asked for those of sleeping threads */
-	__u8 place;  /* of this interval, and of each place: */
-	__u8 reserved[7];
+	__u8 place;  /* of this interval, and of each place, below: */
+	__u8 reserved[3];
+	__u32 tid; /* 0: the entry is nobody's */
 	__u8 shifts[OFF_PLACES];
 	__u32 typical[OFF_PLACES]; /* length of intervals: a maximum that fades; 0: not known yet */
 };

@@ -107,6 +107,15 @@ static uint32_t threads_max(void)
 	return n;
 }
 
+/* @n is a power of two. If they are as many as that, a third finds its place taken. */
+static void set_room(struct sample_bpf *skel, uint32_t n)
+{
+	skel->rodata->off_threads_mask = n - 1;
+	bpf_map__set_max_entries(skel->maps.off_threads, n);
+	bpf_map__set_max_entries(skel->maps.off_owners, n);
+	bpf_map__set_max_entries(skel->maps.off_others, n / 2);
+}
+
 /* What the kernel calls it: its directory's inode has the same number. */
 static uint64_t cgroup_id(int fd)
 {
@@ -132,7 +141,7 @@ int sampler_off_prepare(struct sample_bpf *skel, const struct sampler_opts *opts
 	r = ask_kernel(skel, err);
 	if (skel->rodata->off_queue_clock)
 		bpf_program__set_autoload(skel->progs.on_wakeup, false);
-	bpf_map__set_max_entries(skel->maps.off_threads, threads_max());
+	set_room(skel, threads_max());
 	return r;
 }
 
@@ -174,31 +183,39 @@ void sampler_off_free(struct sampler_off *off)
 	free(off);
 }
 
-int sampler_off_each(struct sampler_off *off, sampler_thread_fn fn, void *ctx)
+/* Of one of the maps. */
+static int each_thread(const struct bpf_map *map, sampler_thread_fn fn, void *ctx)
 {
-	_cleanup_(freep) uint32_t *tids = NULL;
-	_cleanup_(freep) struct off_thread *threads = NULL;
+	_cleanup_(freep) uint32_t *keys = calloc(THREADS_BATCH, sizeof(*keys));
+	_cleanup_(freep) struct off_thread *threads = calloc(THREADS_BATCH, sizeof(*threads));
 	uint32_t at, n;
 	bool first = true;
-	int fd, r = 0;
+	int r = 0;
 
-	if (!off)
-		return 0;
-	fd = bpf_map__fd(off->skel->maps.off_threads);
-	tids = calloc(THREADS_BATCH, sizeof(*tids));
-	threads = calloc(THREADS_BATCH, sizeof(*threads));
-	if (!tids || !threads)
+	if (!keys || !threads)
 		return -ENOMEM;
 	while (r == 0) {
 		n = THREADS_BATCH;
-		r = bpf_map_lookup_batch(fd, first ? NULL : &at, &at, tids, threads, &n, NULL);
+		r = bpf_map_lookup_batch(bpf_map__fd(map), first ? NULL : &at, &at, keys, threads,
+					 &n, NULL);
 		if (r < 0 && r != -ENOENT)
 			return r;
 		first = false;
 		for (uint32_t i = 0; i < n; i++)
-			fn(ctx, tids[i], &threads[i]);
+			if (threads[i].tid)
+				fn(ctx, threads[i].tid, &threads[i]);
 	}
 	return 0;
+}
+
+int sampler_off_each(struct sampler_off *off, sampler_thread_fn fn, void *ctx)
+{
+	int r;
+
+	if (!off)
+		return 0;
+	r = each_thread(off->skel->maps.off_threads, fn, ctx);
+	return r < 0 ? r : each_thread(off->skel->maps.off_others, fn, ctx);
 }
 
 /* The records in what an iterator says: whole ones, in pieces of any length. */
@@ -239,16 +256,38 @@ int sampler_off_scan(struct sampler_off *off, uint64_t since_ns, sampler_record_
 	return r;
 }
 
+/* Does the thread have the entry that its number says? */
+static bool has_own(const struct sampler_off *off, uint32_t tid, struct off_thread *out)
+{
+	uint32_t at = tid & off->skel->rodata->off_threads_mask;
+
+	return bpf_map__lookup_elem(off->skel->maps.off_threads, &at, sizeof(at), out, sizeof(*out),
+				    0) == 0 &&
+	       out->tid == tid;
+}
+
 int sampler_off_get(struct sampler_off *off, uint32_t tid, struct off_thread *out)
 {
 	if (!off)
 		return -ENOENT;
-	return bpf_map__lookup_elem(off->skel->maps.off_threads, &tid, sizeof(tid), out,
+	if (has_own(off, tid, out))
+		return 0;
+	return bpf_map__lookup_elem(off->skel->maps.off_others, &tid, sizeof(tid), out,
 				    sizeof(*out), 0);
 }
 
 void sampler_off_remove(struct sampler_off *off, uint32_t tid)
 {
-	if (off)
-		bpf_map__delete_elem(off->skel->maps.off_threads, &tid, sizeof(tid), 0);
+	struct off_thread t, none = { 0 };
+	uint32_t at;
+
+	if (!off)
+		return;
+	if (!has_own(off, tid, &t)) {
+		bpf_map__delete_elem(off->skel->maps.off_others, &tid, sizeof(tid), 0);
+		return;
+	}
+	at = tid & off->skel->rodata->off_threads_mask;
+	bpf_map__update_elem(off->skel->maps.off_threads, &at, sizeof(at), &none, sizeof(none), 0);
+	bpf_map__delete_elem(off->skel->maps.off_owners, &at, sizeof(at), 0);
 }
