@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three indices lead to an id: device and inode (what /proc/PID/maps tells),
- * the build id (what the kernel's side-band tells), and the content's
- * identity (build id and a hash of both ends and the size), which joins equal
- * files of different containers. The first two are short cuts that save
- * opening the file; a short cut is taken only while the open file is
- * unchanged.
+ * Two indices lead to an id: device and inode, which is a short cut that saves
+ * opening the file and is taken only while the open file is unchanged; and a
+ * hash of build id, both ends and size, which finds the equal files of
+ * containers. Whether they are equal, their bytes decide: any file can claim
+ * libc's build id, and a stripped copy has that of what it was made from.
  */
 #include "agent/files.h"
 
@@ -14,12 +13,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include <gnutls/crypto.h>
 
@@ -33,6 +34,7 @@
 #include "elf/image.h"
 #include "proc/root.h"
 #include "symbol/debugfile.h"
+#include "symbol/same_file.h"
 #include "unwind/tables.h"
 
 enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096, HTL_SHA256 = 32 };
@@ -66,7 +68,7 @@ struct files {
 		VEC(struct inode);
 	} inodes;
 	struct index by_inode; /* into inodes */
-	struct index by_build_id, by_content;
+	struct index by_content;
 	uint32_t vdso;
 	bool vdso_tried;
 	uint64_t last_serial;
@@ -80,7 +82,7 @@ struct files {
 struct find_key {
 	const struct files *f;
 	const struct file_ref *ref;
-	const uint64_t *content;
+	const struct file *file;
 };
 
 int files_new(struct files **out, struct unwind_tables *tables)
@@ -123,7 +125,6 @@ void files_free(struct files *f)
 	vec_fini(&f->inodes);
 	vec_fini(&f->free_ids);
 	index_fini(&f->by_inode);
-	index_fini(&f->by_build_id);
 	index_fini(&f->by_content);
 	closep(&f->own_root);
 	free(f);
@@ -153,28 +154,13 @@ static bool same_inode(const void *ctx, uint32_t id)
 	       inode->dev_minor == k->ref->dev_minor;
 }
 
-static bool same_build_id(const void *ctx, uint32_t id)
-{
-	const struct find_key *k = ctx;
-	const struct elf_build_id *have = &k->f->all.data[id]->info.build_id;
-
-	/* the kernel tells at most 20 bytes */
-	return have->len >= k->ref->build_id->len &&
-	       !memcmp(have->bytes, k->ref->build_id->bytes, k->ref->build_id->len);
-}
-
 static bool same_content(const void *ctx, uint32_t id)
 {
 	const struct find_key *k = ctx;
 	const struct file *file = k->f->all.data[id];
 
-	return file->content[0] == k->content[0] && file->content[1] == k->content[1];
-}
-
-/* The kernel's side-band has the first 20 bytes only. */
-static uint32_t build_id_hash(const struct elf_build_id *id)
-{
-	return hash_bytes(id->bytes, id->len < 20 ? id->len : 20);
+	return file->content[0] == k->file->content[0] && file->content[1] == k->file->content[1] &&
+	       same_file(file->info.fd, k->file->info.fd);
 }
 
 /* Overwritten in place since? Then it is another file, though the inode is the same. */
@@ -201,16 +187,15 @@ static uint32_t find_by_inode(struct files *f, const struct file_ref *ref)
 	return FILE_ID_NONE;
 }
 
-static uint32_t find_by_build_id(struct files *f, const struct file_ref *ref)
+/* stat() of a layered file system has another device than its files' mappings. */
+static bool same_device(int fd, const struct stat *st, const struct file_ref *ref)
 {
-	struct find_key key = { f, ref, NULL };
-	uint32_t id;
+	struct statfs fs;
 
-	if (!ref->build_id || !ref->build_id->len)
-		return FILE_ID_NONE;
-	if (!index_find(&f->by_build_id, build_id_hash(ref->build_id), same_build_id, &key, &id))
-		return FILE_ID_NONE;
-	return id;
+	if (major(st->st_dev) == ref->dev_major && minor(st->st_dev) == ref->dev_minor)
+		return true;
+	return fstatfs(fd, &fs) == 0 && ((unsigned long)fs.f_type == OVERLAYFS_SUPER_MAGIC ||
+					 (unsigned long)fs.f_type == BTRFS_SUPER_MAGIC);
 }
 
 /*
@@ -223,13 +208,12 @@ static int open_here(const struct file_ref *ref)
 	char path[32];
 	struct stat st;
 
-	if (ref->path[0] != '/' || (!ref->inode && !(ref->build_id && ref->build_id->len)))
+	if (ref->path[0] != '/' || !ref->inode)
 		return -1;
 	at = open(ref->path, O_PATH | O_CLOEXEC);
 	if (at < 0 || fstat(at, &st) < 0 || !S_ISREG(st.st_mode))
 		return -1;
-	if (ref->inode && (st.st_ino != ref->inode || major(st.st_dev) != ref->dev_major ||
-			   minor(st.st_dev) != ref->dev_minor))
+	if (st.st_ino != ref->inode || !same_device(at, &st, ref))
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
 	return open(path, O_RDONLY | O_CLOEXEC);
@@ -252,14 +236,7 @@ static int open_mapped(const struct file_ref *ref)
 
 static bool is_the_file_sought(const struct file *file, const struct file_ref *ref)
 {
-	const struct elf_build_id *id = ref->build_id;
-
-	if (!S_ISREG(file->st.st_mode))
-		return false;
-	if (id && id->len)
-		return file->info.build_id.len >= id->len &&
-		       !memcmp(file->info.build_id.bytes, id->bytes, id->len);
-	return !ref->inode || file->st.st_ino == ref->inode;
+	return S_ISREG(file->st.st_mode) && (!ref->inode || file->st.st_ino == ref->inode);
 }
 
 void files_set_langs(struct files *f, struct langs *langs)
@@ -328,7 +305,7 @@ static void hash_htl(struct file *file)
 		snprintf(file->info.htl_hash + 2 * i, 3, "%02x", sum[i]);
 }
 
-/* Hash of both ends, the size and the build id: what makes two files one. */
+/* Hash of both ends, the size and the build id: which files may be one. */
 static void hash_content(struct file *file)
 {
 	uint8_t edge[2 * IDENTITY_EDGE + 8 + ELF_BUILD_ID_MAX] = { 0 };
@@ -431,8 +408,6 @@ static uint32_t file_add(struct files *f, struct file *file)
 		return id;
 	}
 	(void)index_add(&f->by_content, (uint32_t)file->content[0], id);
-	if (file->info.build_id.len)
-		(void)index_add(&f->by_build_id, build_id_hash(&file->info.build_id), id);
 	return id;
 }
 
@@ -444,14 +419,12 @@ uint32_t files_find(struct files *f, const struct file_ref *ref)
 	uint32_t id;
 
 	id = find_by_inode(f, ref);
-	if (!id)
-		id = find_by_build_id(f, ref);
 	if (id)
 		return id;
 	file = file_open(f, ref);
 	if (!file)
 		return FILE_ID_NONE;
-	key.content = file->content;
+	key.file = file;
 	if (file->info.fd >= 0 &&
 	    index_find(&f->by_content, (uint32_t)file->content[0], same_content, &key, &id)) {
 		fd = steal_fd(&file->info.fd);
@@ -629,8 +602,6 @@ static void forget(struct files *f, uint32_t id, uint64_t now_ns)
 	    vec_reserve(&f->free_ids, f->free_ids.len + 1) < 0)
 		return;
 	index_remove(&f->by_content, (uint32_t)file->content[0], id);
-	if (file->info.build_id.len)
-		index_remove(&f->by_build_id, build_id_hash(&file->info.build_id), id);
 	unwind_tables_drop(f->tables, id, now_ns);
 	f->all.data[id] = NULL;
 	f->free_ids.data[f->free_ids.len++] = id;

@@ -24,8 +24,7 @@ struct file_ref {
 	uint32_t pid;
 	uint64_t start, end; /* of the mapping */
 	uint32_t dev_major, dev_minor;
-	uint64_t inode; /* 0: not told; then the build id may be */
-	const struct elf_build_id *build_id;
+	uint64_t inode;   /* 0: not told */
 	const char *path; /* as the process sees it */
 };
 

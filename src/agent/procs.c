@@ -313,7 +313,6 @@ static void on_map(struct procs *p, const struct sideband_event *ev)
 		.dev_major = ev->dev_major,
 		.dev_minor = ev->dev_minor,
 		.inode = ev->inode,
-		.build_id = &ev->build_id,
 		.path = ev->name,
 	};
 	struct mapset *own;

@@ -40,7 +40,6 @@ struct pending {
 struct sideband {
 	int epoll_fd;
 	size_t page;
-	bool no_build_id; /* kernels before 5.12 */
 	struct {
 		VEC(struct cpu_ring);
 	} rings; /* by CPU; fd -1: none */
@@ -58,7 +57,7 @@ struct sample_id {
 	uint64_t time;
 };
 
-static int ring_open_event(struct sideband *sb, int cpu)
+static int ring_open_event(int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -75,14 +74,9 @@ static int ring_open_event(struct sideband *sb, int cpu)
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		.wakeup_watermark = 1,
-		.build_id = !sb->no_build_id,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-	if (fd < 0 && errno == EINVAL && !sb->no_build_id) {
-		sb->no_build_id = true;
-		return ring_open_event(sb, cpu);
-	}
 	return fd < 0 ? -errno : fd;
 }
 
@@ -93,7 +87,7 @@ static int ring_open(struct sideband *sb, int cpu, struct cpu_ring *out)
 	size_t len = sb->page * (RING_PAGES + 1);
 	void *mem;
 
-	fd = ring_open_event(sb, cpu);
+	fd = ring_open_event(cpu);
 	if (fd < 0)
 		return fd;
 	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -262,16 +256,8 @@ struct mmap2_record {
 	struct perf_event_header h;
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
-	union {
-		struct {
-			uint32_t maj, min;
-			uint64_t ino, ino_generation;
-		};
-		struct {
-			uint8_t build_id_size, reserved[3];
-			uint8_t build_id[20];
-		};
-	};
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
 	uint32_t prot, flags;
 	char filename[];
 };
@@ -285,14 +271,9 @@ static void decode_mmap2(const struct mmap2_record *m, struct sideband_event *ev
 	ev->len = m->len;
 	ev->file_off = m->pgoff;
 	ev->name = m->filename;
-	if (!(m->h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)) {
-		ev->dev_major = m->maj;
-		ev->dev_minor = m->min;
-		ev->inode = m->ino;
-		return;
-	}
-	ev->build_id.len = m->build_id_size <= 20 ? m->build_id_size : 20;
-	memcpy(ev->build_id.bytes, m->build_id, ev->build_id.len);
+	ev->dev_major = m->maj;
+	ev->dev_minor = m->min;
+	ev->inode = m->ino;
 }
 
 struct task_record { /* PERF_RECORD_FORK, PERF_RECORD_EXIT */

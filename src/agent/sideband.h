@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "elf/note.h"
 
 struct err;
 struct sideband;
@@ -29,8 +28,6 @@ struct sideband_event {
 	uint32_t pid, tid, ppid;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t start, len, file_off;
-	/* Which file: the kernel tells its build id, or its device and inode, never both. */
-	struct elf_build_id build_id;
 	uint32_t dev_major, dev_minor;
 	uint64_t inode;
 	uint64_t n_lost;

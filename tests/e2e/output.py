@@ -156,7 +156,8 @@ def other_events(shop):
     ours = recording.of("chain")
     # what a virtual machine's host takes away has no samples
     expect(200 <= total(ours) / 1e6 <= 480, total(ours), recording.said)
-    expect(all(len(s.frames) <= 2 for s in ours), show(ours))
+    # an inlined function stands beside the frame that it is in
+    expect(all(sum(not f.endswith("_[i]") for f in s.frames) <= 2 for s in ours), show(ours))
 
 
 def record_folded(*args):

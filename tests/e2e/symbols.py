@@ -8,7 +8,7 @@ import subprocess
 
 from cameo import CAMEO, DEADLINE_S, ENOUGH, PROGRAMS, Recorder, Recording, Skip, Tap, Workshop, \
     cameo, children_of, end, expect, expect_kept, is_in, need, need_bpf, parse_folded, record, \
-    record_while_running, show, spawn, total, until, user_frames
+    record_while_running, show, spawn, together, total, until, user_frames
 
 MS = 500
 CHAIN = "_start __libc_start_main.* ... main outer middle hot"
@@ -250,6 +250,29 @@ def on_overlay(shop):
 # ---- Go ------------------------------------------------------------------------
 
 
+def one_build_id(shop):
+    """A program, its stripped copy, and one that only differs in a name; all say the same build id."""
+    need("strip")
+    program = shop.path("claimed")
+    os.rename(shop.c("chain", "-Wl,--build-id=sha1"), program)
+    subprocess.run(["strip", "-o", shop.path("bare"), program], check=True)
+    with open(program, "ab") as f:
+        f.write(bytes(8192))  # the name is not among the last bytes, nor the first
+    with open(program, "rb") as f:
+        text = f.read()
+    expect(text.count(b"\0middle\0") == 1, "no name")
+    with open(shop.path("forged"), "wb") as f:
+        f.write(text.replace(b"\0middle\0", b"\0muddle\0"))
+    os.chmod(shop.path("forged"), 0o755)
+    recording = record("--", *together([[shop.path(n), MS] for n in ("bare", "forged", "claimed")]))
+    recording.judge("claimed", CHAIN)
+    recording.judge("forged", CHAIN.replace("middle", "muddle"))
+    named = [s for s in recording.of("bare") if is_in(s, "hot|outer|m[iu]ddle")]
+    expect(not named, "it has no names:", show(named))
+    expect(any(is_in(s, r"\[bare\+0x[0-9a-f]+\]") for s in recording.of("bare")), "not itself:",
+           show(recording.of("bare")))
+
+
 def go_raw(profile, *options):
     """Locations of a profile as `go tool pprof` has them: address -> [(function, file:line)]."""
     r = subprocess.run(["go", "tool", "pprof", "-raw", "-lines", *options, profile],
@@ -332,6 +355,7 @@ def main():
         tap.run("a debug file in a container that has ended", debug_in_container, shop)
         tap.run("a debug file of the host for a process in a chroot", debug_on_host, shop)
         tap.run("a program on an overlay", on_overlay, shop)
+        tap.run("three files of one build id", one_build_id, shop)
         tap.run("Go's inlined calls are those of go tool pprof", go_inlined, shop)
         tap.run("the share of frames without a name", share_of_unnamed, shop)
     tap.done()
