@@ -9,12 +9,13 @@
  *                   its frame, which its code tells
  *   the interpreter rbp is the frame's; it holds the method, the byte code's
  *                   address and the caller's rsp
- *   stubs           a frame's size, or rbp, or none
+ *   stubs           the call that goes into their code; a frame's size, or rbp
  *
  * A return address must lead to mapped code; what does not is sought up the
  * stack, where a call stands in front of where it leads.
  */
 #include "bpf/lib/calls.h"
+#include "bpf/lib/jvm_called.h"
 #include "bpf/lib/jvm_chunk.h"
 #include "bpf/lib/walk_memory.h"
 
@@ -42,6 +43,8 @@ enum jvm_next {
 	JVM_NEXT_RETURN, /* leave the frame of w->jvm_frame bytes */
 	JVM_NEXT_SEARCH, /* there is none where it should be */
 	JVM_NEXT_CHUNK,  /* it was the last in its chunk */
+	JVM_NEXT_CALLED, /* a stub that runs: who called it? */
+	JVM_NEXT_STUB_FRAME,
 };
 
 /* A field of the blob that was read. Its alignment is its width. */
@@ -292,6 +295,13 @@ static __always_inline int jvm_in_string_search(struct walk *w)
 	return 0;
 }
 
+/* A compiled method may have pushed what a call takes. */
+static __always_inline void jvm_pop_arguments(struct walk *w)
+{
+	if (!read_user(w->code, 2 * JVM_AROUND, w->regs[UREG_RIP] - JVM_AROUND))
+		w->regs[UREG_RSP] += jvm_pushed_at(w);
+}
+
 /* String searches that are inlined keep the frame's rsp on top of what they push. */
 WALK_FN int jvm_old_sp(__u32 which)
 {
@@ -305,6 +315,8 @@ WALK_FN int jvm_old_sp(__u32 which)
 	    !stack_word(w, old + (w->jvm_frame & ~7ULL) - 8, &ra) && jvm_in_string_search(w) &&
 	    walk_is_return(which, ra) == WALK_CONTINUE)
 		w->regs[UREG_RSP] = old;
+	else
+		jvm_pop_arguments(w);
 	return JVM_NEXT_RETURN;
 }
 
@@ -377,19 +389,19 @@ static __always_inline int jvm_stub_rbp(struct walk *w, __u32 which)
 	return -1;
 }
 
+/* Push its frame. */
 WALK_FN int jvm_stub(__u32 which)
 {
 	struct walk *w = walk_get(which);
 	const struct jvm_vm *vm;
-	__u64 size, off, ra = 0;
-	int in_heap, r;
+	__u64 off;
+	int in_heap;
 
 	if (!w)
 		return WALK_STOP;
 	vm = jvm_get(JVM_MAPPING_VM(w->mapping.file));
 	if (!vm)
 		return WALK_STOP;
-	size = jvm_field(w, vm->frame_size) * 8;
 	/* what is returned to where nothing called puts back frames that are in the heap */
 	in_heap = w->is_call && walk_is_return(which, w->regs[UREG_RIP]) != WALK_CONTINUE;
 	if (in_heap && jvm_enter_chunk(which) == WALK_CONTINUE)
@@ -398,11 +410,54 @@ WALK_FN int jvm_stub(__u32 which)
 	jvm_push(w, JVM_STUB, w->blob_at,
 		 (off & (JVM_STUB_IN_HEAP - 1)) | (in_heap ? JVM_STUB_IN_HEAP : 0),
 		 vm_cookie(jvm_field(w, vm->name)));
-	w->jvm_frame = size;
-	if (size >= 8 && size <= JVM_FRAME_MAX) {
+	w->jvm_frame = jvm_field(w, vm->frame_size) * 8;
+	return w->is_call ? JVM_NEXT_STUB_FRAME : JVM_NEXT_CALLED;
+}
+
+/* Leave the stub that runs by the call that goes into its code, if that is to be seen. */
+WALK_FN int jvm_leave_called(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	const struct jvm_vm *vm;
+	__u64 sp, begin, ra, target;
+
+	if (!w)
+		return WALK_STOP;
+	vm = jvm_get(JVM_MAPPING_VM(w->mapping.file));
+	if (!vm)
+		return WALK_STOP;
+	begin = jvm_code_begin(w, vm);
+	sp = w->regs[UREG_RSP];
+	for (int i = 0; i < JVM_SAVED_WORDS && !(sp & 7); i++, sp += 8) {
+		ra = 0;
+		if (stack_word(w, sp, &ra))
+			break;
+		target = jvm_call_target(w, ra);
+		if (target < begin || target > w->regs[UREG_RIP] || mapping_find(w, ra - 1))
+			continue;
+		/* it may have pushed rbp first */
+		if (i && !read_user(w->code, 8, target) && code_byte(w, 0) == 0x55 &&
+		    stack_word(w, sp - 8, &w->regs[UREG_RBP]))
+			break;
+		if (!read_user(w->code, 8, ra) && jvm_pops_two(w, 0))
+			sp += 16;
+		return walk_to_caller(w, ra, sp + 8, w->regs[UREG_RBP], w->regs[UREG_RBX]);
+	}
+	return JVM_NEXT_STUB_FRAME;
+}
+
+WALK_FN int jvm_leave_stub(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 ra = 0;
+	int r;
+
+	if (!w)
+		return WALK_STOP;
+	if (w->jvm_frame >= 8 && w->jvm_frame <= JVM_FRAME_MAX) {
 		if (w->is_call)
 			return JVM_NEXT_RETURN;
-		if (!stack_word(w, w->regs[UREG_RSP] + size - 8, &ra) &&
+		if (!stack_word(w, w->regs[UREG_RSP] + w->jvm_frame - 8, &ra) &&
 		    walk_is_return(which, ra) == WALK_CONTINUE)
 			return JVM_NEXT_RETURN;
 	}
@@ -557,6 +612,10 @@ static __always_inline int jvm_step(struct walk *w, __u32 which)
 		r = jvm_interpreted(which);
 	if (r == JVM_NEXT_STUB)
 		r = jvm_stub(which);
+	if (r == JVM_NEXT_CALLED)
+		r = jvm_leave_called(which);
+	if (r == JVM_NEXT_STUB_FRAME)
+		r = jvm_leave_stub(which);
 	if (r == JVM_NEXT_LEAF)
 		r = jvm_leaf(which);
 	if (r == JVM_NEXT_OLD_SP)

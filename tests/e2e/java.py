@@ -47,6 +47,9 @@ SHAPES = {
         VIRTUAL + r"Shapes\.rounds " * 9 + r"Shapes\.hot ..."]),
 }
 FIRST = ["chain", "virtual", "exception"]
+# C1 calls a stub, which pushes registers, with arguments that it pushed.
+CASTS = MAIN + r"Shapes\.castA Shapes\.castB Shapes\.hotCasts ..."
+IN_CASTS = r"\[stub: .*slow_subtype.*|Shapes\.hotCasts"
 # Ways to run it: a letter for its process's name, the JVM's arguments, shapes.
 WAYS = {
     "": ("d", [], list(SHAPES)),
@@ -59,6 +62,7 @@ WAYS = {
 }
 # what is inlined in a loop without a safepoint nobody can tell
 NOT_INLINED = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Shapes::hot"]
+CASTS_NOT_INLINED = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Shapes::*ast*"]
 VIRTUAL_THREADS = 21
 WITH_SYMBOLS = 11  # Debian's 8 is stripped
 COLLECTED_OFTEN = ["-XX:+UseSerialGC", "-Xmx32m"]
@@ -128,6 +132,7 @@ def commands_of(java):
     for letter, args, shapes in WAYS.values():
         if java.shapes(shapes):
             yield java.run(letter, *args, *NOT_INLINED, "Shapes", ",".join(java.shapes(shapes)), MS)
+    yield java.run("c", "-XX:TieredStopAtLevel=1", *CASTS_NOT_INLINED, "Shapes", "casts", MS)
     yield java.run("m", "Mixed", 2 * MS)
     yield java.run("u", *COLLECTED_OFTEN, "Unloads", 2 * MS)
     yield java.run("v", *COLLECTED_OFTEN, "-Xint", "Unloads", 2 * MS)
@@ -163,6 +168,11 @@ def judge(recording, comm, shapes):
 def judge_shape(recording, comm, methods, chains):
     of_program(recording, comm, rf"Shapes\.({methods})").judge(
         comm, *chains, leaf=r"Shapes\.hot", most_elsewhere=0.6)
+
+
+def judge_casts(recording, comm):
+    """Of a stub that has pushed what it saves the callers are there, all of them."""
+    of_program(recording, comm, IN_CASTS).judge(comm, CASTS, leaf=IN_CASTS)
 
 
 def judge_stubs(recording, comm):
@@ -223,6 +233,7 @@ def judge_all(tap, recording, java):
             same = [s for s in mine if SHAPES[s][0] == methods]
             tap.run(f"{java.name}: {' and '.join(same)}{way}", judge_shape, recording, comm, methods,
                     [c for s in same for c in SHAPES[s][1]])
+    tap.run(f"{java.name}: casts, by C1", judge_casts, recording, f"{java.major}c")
     if java.major >= WITH_SYMBOLS:
         tap.run(f"{java.name}: a stub's routine", judge_stubs, recording, f"{java.major}d")
     tap.run(f"{java.name}: a mixed load", judge_mixed, recording, f"{java.major}m")

@@ -88,6 +88,31 @@ public class Shapes {
 		return to[1];
 	}
 
+	interface Named {
+	}
+
+	interface Sized {
+	}
+
+	/* What it is asked for last is not where a class notes what it was asked for before. */
+	static class Both implements Named, Sized {
+	}
+
+	static int hotCasts(Object o) {
+		int n = 0;
+		for (int i = 0; i < 2000; i++)
+			n += (o instanceof Named ? 1 : 0) + (o instanceof Sized ? 1 : 0);
+		return n;
+	}
+
+	static int castB(Object o) {
+		return hotCasts(o) + 1;
+	}
+
+	static int castA(Object o) {
+		return castB(o) + 1;
+	}
+
 	static int thrown(int x) {
 		try {
 			throwing(x);
@@ -132,6 +157,9 @@ public class Shapes {
 		case "copy":
 			sink += copied(FROM, TO);
 			break;
+		case "casts":
+			sink += castA(BOTH);
+			break;
 		case "exception":
 			sink += thrown(x);
 			break;
@@ -144,6 +172,7 @@ public class Shapes {
 	}
 
 	static final Shape[] SHAPES = { new Square(), new Circle(), new Line() };
+	static final Object BOTH = new Both();
 	static final byte[] FROM = new byte[1 << 16], TO = new byte[1 << 16];
 	static final Method REFLECTED;
 
