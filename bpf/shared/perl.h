@@ -52,4 +52,12 @@ enum { PERL_SUB = 0, PERL_FILE = 1, PERL_SORT = 2, PERL_REGEX = 3, PERL_KIND_MAS
  */
 #define PERL_SUB_BYTES(root, name, file) ((root) ^ (name) << 16 ^ (file) << 32 ^ (file) >> 32)
 #define PERL_FILE_BYTES(kind, file, text0, text1)                                                  \
-	((file) ^ (text0) ^ ((text1) << 24 | (text1) >> 40) ^ (__u64)(kind) << 56)
+	(PERL_IS_EVALUATED(text0)                                                                  \
+		 ? (__u64)(kind) << 56 | 1                                                         \
+		 : ((file) ^ (text0) ^ ((text1) << 24 | (text1) >> 40) ^ (__u64)(kind) << 56))
+
+/*
+ * What is evaluated has a number for its file's name, "(eval 17)". All is one function: a program
+ * that evaluates in a loop would have thousands, gone before anybody could read their names.
+ */
+#define PERL_IS_EVALUATED(text0) (((text0)&0xffffffffffffULL) == 0x206c61766528ULL)

@@ -95,7 +95,10 @@ struct collect_thread records_thread(struct records *rs, const struct record_hea
 
 	memcpy(t.comm, h->comm, sizeof(t.comm));
 	t.comm[sizeof(t.comm) - 1] = '\0';
-	memcpy(t.process_comm, p && p->comm[0] ? p->comm : t.comm, sizeof(t.process_comm));
+	/* a process's name is its first thread's, of which the sample knows the one of its moment
+	 */
+	memcpy(t.process_comm, p && p->comm[0] && h->tid != h->pid ? p->comm : t.comm,
+	       sizeof(t.process_comm));
 	if (p) {
 		t.exe = p->exe;
 		t.start_ns = p->start_ns;

@@ -129,6 +129,8 @@ static int read_file_code(const struct lang_process *p, uint64_t file, uint32_t 
 
 	if (r < 0)
 		return r;
+	if (!strncmp(out->file, "(eval ", 6))
+		memcpy(out->file, "(eval)", sizeof("(eval)"));
 	base = strrchr(out->file, '/');
 	base = base ? base + 1 : out->file;
 	if (kind == PERL_SORT)
@@ -183,14 +185,19 @@ int perl_read(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 	uint64_t at = addr & ~(uint64_t)PERL_KIND_MASK, seen;
 	int r;
 
+	/* once more behind: what was evaluated may be freed, and used again, meanwhile */
 	if (kind == PERL_SUB) {
 		r = check_sub(p, at, cookie, &seen);
 		if (r == 0)
 			r = read_sub(perl, p, seen, out);
+		if (r == 0)
+			r = check_sub(p, at, cookie, &seen);
 	} else {
 		r = check_file(perl, p, at, kind, cookie, &seen);
 		if (r == 0)
 			r = read_file_code(p, seen, kind, out);
+		if (r == 0)
+			r = check_file(perl, p, at, kind, cookie, &seen);
 	}
 	return r == 0 || r == -ENOMEM ? r : -ESTALE;
 }

@@ -214,6 +214,64 @@ static void perl_code_outside_of_subs_is_named_by_its_file(void **state)
 	forget(&w);
 }
 
+static void evaluated_perl_has_one_name_however_often_it_is(void **state)
+{
+	static const char file[24] = "(eval 2681)";
+	static struct world w;
+	uint64_t cop, text[2] = { 0 };
+
+	world_init(&w);
+	cop = add(&w, 80);
+	put(&w, cop + PERL_COP_FILE, memory_add(&w.m, file, sizeof(file)));
+	/* a sample saw the first, whose name is gone */
+	memcpy(text, "(eval 1)", sizeof("(eval 1)"));
+	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_FILE, 7,
+				 lang_cookie(PERL_FILE_BYTES(PERL_FILE, 1, text[0], text[1]))),
+			 0);
+	assert_string_equal(w.f.name, "<(eval)>");
+	assert_string_equal(w.f.file, "(eval)");
+	forget(&w);
+}
+
+/* Memory that is used again when a file's name of ten bytes has been read. */
+struct used_again {
+	struct world w;
+	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len);
+	uint64_t file;
+	unsigned int n_bytes;
+};
+
+static int read_used_again(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	struct used_again *u = ctx;
+	int r = u->read(&u->w.m, addr, dst, len);
+
+	u->n_bytes += len == 1;
+	if (u->n_bytes == 10)
+		memcpy(memory_at(&u->w.m, u->file), "else", 4);
+	return r;
+}
+
+static void what_perl_frees_while_it_is_read_is_stale(void **state)
+{
+	static const char file[24] = "bin/job.pl";
+	static struct used_again u;
+	uint64_t cop, text[2];
+
+	world_init(&u.w);
+	cop = add(&u.w, 80);
+	u.file = memory_add(&u.w.m, file, sizeof(file));
+	put(&u.w, cop + PERL_COP_FILE, u.file);
+	memcpy(text, file, sizeof(text));
+	u.read = u.w.m.process.read;
+	u.w.m.process.read = read_used_again;
+	u.w.m.process.ctx = &u;
+	assert_int_equal(read_as(&u.w, &perl_lang, cop | PERL_FILE, 7,
+				 lang_cookie(PERL_FILE_BYTES(PERL_FILE, u.file, text[0], text[1]))),
+			 -ESTALE);
+	forget(&u.w);
+}
+
 static void without_threads_a_perl_file_is_a_glob(void **state)
 {
 	static struct world w;
@@ -570,6 +628,8 @@ TEST_GROUP(test_readers,
 	   TEST(perl_subs_have_package_and_file),
 	   TEST(a_perl_sub_without_a_package_has_its_name),
 	   TEST(perl_code_outside_of_subs_is_named_by_its_file),
+	   TEST(evaluated_perl_has_one_name_however_often_it_is),
+	   TEST(what_perl_frees_while_it_is_read_is_stale),
 	   TEST(without_threads_a_perl_file_is_a_glob),
 	   TEST(ruby_methods_and_their_blocks_have_a_class),
 	   TEST(ruby_singleton_classes_are_named_after_what_they_are_of),
