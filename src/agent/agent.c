@@ -42,6 +42,7 @@ enum {
 	TURN_MS = 500,         /* what is urgent wakes the loop before */
 	REST_MS = 50,          /* from one turn to the next, unless the ring fills */
 	STOP_TABLES_MS = 1000, /* for tables of what was sampled last, after agent_stop() */
+	STOP_FACTS_MS = 200,   /* for what labels are made of, after agent_stop() */
 	STOP_ASKING_MS = 1500, /* for names, after agent_stop() */
 	STOP_NAMING_MS = 3800,
 	UPKEEP_MS = 2000,
@@ -609,6 +610,7 @@ static int finish(struct agent *a, struct err *err)
 	pthread_mutex_unlock(&a->lock);
 	if (r < 0)
 		return r;
+	facts_settle(a->facts, clock_monotonic_ns() + (uint64_t)STOP_FACTS_MS * CLOCK_MS_NS);
 	left = namer_finish(a->namer, deadline);
 	if (!namer_is_idle(a->namer)) {
 		left += collect_total(session_collect(a->session));
@@ -637,6 +639,9 @@ int agent_run(struct agent *a, struct err *err)
 	/* they have the priority of who made them */
 	if (a->opts.prepared)
 		setup_lower_others(a->opts.prepared->priority);
+	r = facts_start(a->facts);
+	if (r < 0)
+		return err_set(err, r, "can't start a thread: %s", strerror(-r));
 	r = session_start(a->session, err);
 	if (r < 0)
 		return r;

@@ -197,6 +197,10 @@ static void put_windows(struct buf *out, const struct agent_stats *s)
 	gauge(out, "cameo_series", s->namer.n_series, "Distinct sets of labels lately.");
 	counter(out, "cameo_series_over_limit_total", s->namer.n_series_over,
 		"Profiles that lost labels to max-series.");
+	gauge(out, "cameo_profiles_held", s->namer.n_held,
+	      "Profiles that wait until their process can be read.");
+	counter(out, "cameo_profiles_unread_total", s->namer.n_unread,
+		"Profiles labelled without what could not be read of their process in time.");
 	counter(out, "cameo_symbolizer_restarts_total", s->namer.symbolizer.worker_restarts,
 		"How often the symbolizer's worker was started again.");
 	counter(out, "cameo_symbolizer_files_given_up_total", s->namer.symbolizer.files_given_up,

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program of which not all is read yet that its labels are made of (target/facts.h) has its
+ * profile held back, named: it goes out with the next window that finds it read, under the time
+ * of its own; after a few windows, or at the end, with the labels that there are, which is counted.
+ */
 #include "agent/namer.h"
 
 #include <errno.h>
@@ -24,6 +29,16 @@ struct group {
 	struct profile *profile;
 };
 
+/* The profile of a program of which not all is read that its labels are made of. */
+struct held {
+	struct collect_thread thread;
+	enum names_what what;
+	struct names_window window;
+	unsigned int n_windows; /* that it was held for */
+	size_t bytes;
+	struct profile *profile;
+};
+
 /* A window being made. */
 struct work {
 	struct namer *n;
@@ -37,7 +52,7 @@ struct work {
 	size_t bytes;      /* of their profiles */
 	uint64_t n_groups; /* of all parts */
 	struct names_stats names;
-	uint64_t n_over, n_dropped;
+	uint64_t n_over, n_dropped, n_unread;
 };
 
 struct namer {
@@ -49,6 +64,10 @@ struct namer {
 	atomic_bool gives_way;     /* to namer_finish() */
 	_Atomic uint64_t until_ns; /* of namer_hurry(); 0: there is time */
 	struct work work;          /* the window being named: the thread's, too */
+	struct {
+		VEC(struct held);
+	} held; /* oldest first: the thread's, too */
+	size_t held_bytes;
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
@@ -61,12 +80,20 @@ struct namer {
 
 /* ---- one window ----------------------------------------------------------------------- */
 
-/* Labels of a program: 0; LABELER_DROPPED; -ENOMEM. */
-enum { PROGRAM_DROPPED = 1 };
+/* Labels of a program: 0; PROGRAM_DROPPED; -ENOMEM. */
+enum {
+	PROGRAM_DROPPED = 1,
+	HELD_WINDOWS = 4, /* so long a program's profiles wait for their labels */
+};
+
+static struct facts_process *facts_of(struct work *w, const struct collect_thread *t)
+{
+	return facts_find(w->n->opts.facts, t->pid, t->start_ns);
+}
 
 static int labels_of(struct work *w, const struct collect_thread *t, struct target_labels *out)
 {
-	struct facts_process *facts = facts_find(w->n->opts.facts, t->pid, t->start_ns);
+	struct facts_process *facts = facts_of(w, t);
 	const struct target_labels *labels;
 
 	*out = (struct target_labels){ 0 };
@@ -156,24 +183,46 @@ static int export_part(struct work *w)
 static bool is_wanted(void *ctx, const struct collect_thread *thread, uint64_t n)
 {
 	struct work *w = ctx;
+	const struct facts_process *facts = facts_of(w, thread);
 	struct target_labels labels;
-	bool dropped = labels_of(w, thread, &labels) == PROGRAM_DROPPED;
+	bool dropped;
 
+	if (facts && facts->waits)
+		return true;
+	dropped = labels_of(w, thread, &labels) == PROGRAM_DROPPED;
 	w->n_dropped += dropped ? n : 0;
 	target_labels_fini(&labels);
 	return !dropped;
 }
 
-static int on_process(void *ctx, const struct collect_thread *thread, enum names_what what,
-		      struct profile *p)
+/* What it has of the type "samples". */
+static uint64_t count_samples(const struct profile *p)
+{
+	uint64_t n = 0;
+
+	for (size_t k = 0; k < profile_n_sample_types(p); k++) {
+		if (strcmp(profile_string(p, profile_sample_type(p, k).type), "samples") != 0)
+			continue;
+		for (uint32_t i = 0; i < profile_n_samples(p); i++)
+			n += (uint64_t)profile_sample(p, i).values[k];
+	}
+	return n;
+}
+
+/* Takes @p. */
+static int put_program(struct work *w, const struct collect_thread *thread, enum names_what what,
+		       struct profile *p)
 {
 	_cleanup_(profile_freep) struct profile *own = p;
-	struct work *w = ctx;
+	const struct facts_process *facts = facts_of(w, thread);
 	struct target_labels labels;
 	int r = labels_of(w, thread, &labels);
 
-	if (r == PROGRAM_DROPPED) /* since is_wanted() was asked */
+	w->n_unread += facts && !facts->is_read;
+	if (r == PROGRAM_DROPPED) { /* since is_wanted() was asked, or it was not */
+		w->n_dropped += count_samples(p);
 		return 0;
+	}
 	w->bytes += profile_bytes(p);
 	if (r == 0) {
 		w->n_over += labeler_limit(w->n->labeler, &labels, w->now_ns);
@@ -191,6 +240,105 @@ static int on_process(void *ctx, const struct collect_thread *thread, enum names
 	return r;
 }
 
+/* ---- programs that wait for their labels -------------------------------------------------- */
+
+/* Takes @p. */
+static int hold(struct work *w, const struct collect_thread *thread, enum names_what what,
+		struct profile *p)
+{
+	struct held h = {
+		.thread = *thread,
+		.what = what,
+		.window = w->window,
+		.bytes = profile_bytes(p),
+		.profile = p,
+	};
+	int r = vec_push(&w->n->held, h);
+
+	if (r < 0)
+		profile_free(p);
+	else
+		w->n->held_bytes += h.bytes;
+	return r;
+}
+
+static int on_process(void *ctx, const struct collect_thread *thread, enum names_what what,
+		      struct profile *p)
+{
+	struct work *w = ctx;
+	const struct facts_process *facts = facts_of(w, thread);
+
+	return facts && facts->waits ? hold(w, thread, what, p) : put_program(w, thread, what, p);
+}
+
+/* It has its labels now, or can't wait for them any more. */
+static bool is_due(struct work *w, const struct held *h)
+{
+	const struct facts_process *facts = facts_of(w, &h->thread);
+
+	return !facts || !facts->waits || h->n_windows >= HELD_WINDOWS || !w->n->started ||
+	       (w->n->opts.part_bytes && w->n->held_bytes > w->n->opts.part_bytes);
+}
+
+/* What is due of the window of @w. */
+static int release_into(struct work *w)
+{
+	struct namer *n = w->n;
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < n->held.len; i++) {
+		struct held h = n->held.data[i];
+
+		if (r < 0 || h.window.time_ns != w->window.time_ns || !is_due(w, &h)) {
+			n->held.data[kept++] = h;
+			continue;
+		}
+		n->held_bytes -= h.bytes;
+		r = put_program(w, &h.thread, h.what, h.profile);
+	}
+	n->held.len = kept;
+	return r;
+}
+
+/* What is due of windows before that of @w, each as a part of its own. */
+static int release_before(struct work *w)
+{
+	struct namer *n = w->n;
+	size_t i = 0;
+	int r = 0;
+
+	while (i < n->held.len && r == 0) {
+		struct work before = { .n = n,
+				       .window = n->held.data[i].window,
+				       .now_ns = w->now_ns };
+		size_t n_held = n->held.len;
+
+		if (is_due(w, &n->held.data[i]))
+			r = release_into(&before);
+		if (r == 0 && before.groups.len)
+			r = export_part(&before);
+		groups_fini(&before);
+		w->n_groups += before.n_groups;
+		w->n_over += before.n_over;
+		w->n_dropped += before.n_dropped;
+		w->n_unread += before.n_unread;
+		i += n->held.len == n_held;
+	}
+	return r;
+}
+
+static int release(struct work *w)
+{
+	int r = release_into(w);
+
+	if (r == 0)
+		r = release_before(w);
+	for (size_t i = 0; i < w->n->held.len; i++)
+		w->n->held.data[i].n_windows++;
+	return r;
+}
+
 static void note_names(struct names_stats *sum, const struct names_stats *s)
 {
 	sum->n_frames += s->n_frames;
@@ -198,6 +346,17 @@ static void note_names(struct names_stats *sum, const struct names_stats *s)
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++)
 		for (int why = 0; why < WALK_ERR_MAX; why++)
 			sum->by_kind[k][why] += s->by_kind[k][why];
+}
+
+static void note_counts(struct namer *n, const struct work *w)
+{
+	struct namer_stats *s = &n->stats;
+
+	s->n_profiles += w->n_groups;
+	s->n_series_over += w->n_over;
+	s->n_samples_dropped += w->n_dropped;
+	s->n_unread += w->n_unread;
+	s->n_held = n->held.len;
 }
 
 static void note_stats(struct namer *n, const struct work *w, int r)
@@ -209,9 +368,7 @@ static void note_stats(struct namer *n, const struct work *w, int r)
 	locator_counters(n->locator, &s->symbolizer);
 	s->n_windows += r == 0;
 	s->n_failed += r < 0;
-	s->n_profiles += w->n_groups;
-	s->n_series_over += w->n_over;
-	s->n_samples_dropped += w->n_dropped;
+	note_counts(n, w);
 	s->names_bytes = locator_bytes(n->locator);
 	s->worker_pid = locator_worker_pid(n->locator);
 	s->n_series = labeler_series(n->labeler);
@@ -244,6 +401,8 @@ static void end_window(struct namer *n, int r)
 	char line[120];
 
 	if (r == 0)
+		r = release(w);
+	if (r == 0)
 		r = export_part(w);
 	if (r < 0 && n->opts.log) {
 		snprintf(line, sizeof(line), "level=error msg=\"a window is lost\" error=\"%s\"",
@@ -253,6 +412,17 @@ static void end_window(struct namer *n, int r)
 	locator_rest(n->locator);
 	note_stats(n, w, r);
 	work_fini(w);
+}
+
+/* Nothing waits any more. */
+static void flush_held(struct namer *n)
+{
+	struct work w = { .n = n, .now_ns = clock_monotonic_ns() };
+
+	(void)release(&w);
+	pthread_mutex_lock(&n->lock);
+	note_counts(n, &w);
+	pthread_mutex_unlock(&n->lock);
 }
 
 /*
@@ -384,6 +554,9 @@ void namer_free(struct namer *n)
 		pthread_join(n->thread, NULL);
 	}
 	work_fini(&n->work);
+	for (size_t i = 0; i < n->held.len; i++)
+		profile_free(n->held.data[i].profile);
+	vec_fini(&n->held);
 	collect_free(n->collect);
 	locator_free(n->locator);
 	labeler_free(n->labeler);
@@ -439,8 +612,10 @@ uint64_t namer_finish(struct namer *n, uint64_t deadline_ns)
 
 	if (relieve(n, deadline_ns) != 0)
 		return n->collect ? collect_total(n->collect) : 0;
-	if (!n->collect)
+	if (!n->collect) {
+		flush_held(n);
 		return 0;
+	}
 	if (!name_window(n, n->collect, &n->window, deadline_ns)) {
 		left = names_run_left(n->work.run);
 		end_window(n, 0);

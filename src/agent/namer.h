@@ -72,7 +72,9 @@ struct namer_stats {
 	struct symbolizer_counters symbolizer;
 	uint64_t n_windows, n_profiles, n_failed;
 	uint64_t n_series_over, n_samples_dropped;
-	uint64_t last_ns; /* that the last window took */
+	uint64_t n_unread; /* profiles labelled without what could not be read of their program */
+	uint64_t n_held;   /* that wait for it */
+	uint64_t last_ns;  /* that the last window took */
 	size_t names_bytes, n_series;
 	int worker_pid; /* the symbolizer's; 0: none */
 };

@@ -4,7 +4,8 @@
 /*
  * What is noted of a process when it is first sampled, since later it may be
  * gone: its cgroup, its program, some variables of its environment. One thread
- * notes and reaps, another may find meanwhile.
+ * notes and reaps, another may find meanwhile. Variables and where the program is may take
+ * the process's locks: they are read by threads of this module, once it is told to.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,8 @@ struct facts_process {
 	char *exe;    /* as the process sees it; "" for a kernel thread */
 	char *cgroup; /* text of /proc/PID/cgroup, or of its parent's; "" if both were gone */
 	char *env[FACTS_ENV_MAX]; /* values of the variables asked for; NULL: not set */
+	bool is_read;             /* else @env is empty and @exe what was said when it was noted: */
+	bool waits;               /* for now; or for ever */
 
 	/* The labeler's: what it made of this, and when. */
 	struct target_labels labels;
@@ -46,10 +49,16 @@ void facts_free(struct facts *f);
 
 DEFINE_FREEP(struct facts, facts_free)
 
+/* From now on nobody who notes waits for a process. 0 or -errno. */
+int facts_start(struct facts *f);
+
+/* Wait until all that was noted is read, or CLOCK_MONOTONIC says @deadline_ns. */
+void facts_settle(struct facts *f, uint64_t deadline_ns);
+
 /* Cheap for a process that was noted before. */
 void facts_note(struct facts *f, const struct facts_of *of);
 
-/* NULL if it was not noted. Borrowed until it is reaped. */
+/* NULL if it was not noted. Borrowed until it is reaped; with what was read up to now. */
 struct facts_process *facts_find(struct facts *f, uint32_t pid, uint64_t start_ns);
 
 /*

@@ -2,6 +2,8 @@
 /* From frame words to a profile: this program's own code, the kernel, and what has no name. */
 #include "agent/names.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +17,14 @@
 #include "agent/files.h"
 #include "agent/jits.h"
 #include "agent/locate.h"
+#include "agent/namer.h"
+#include "base/clock.h"
 #include "bpf/shared/abi.h"
+#include "export/window.h"
 #include "proc/maps.h"
 #include "profile/profile.h"
+#include "target/facts.h"
+#include "target/labeler.h"
 #include "tests/test.h"
 #include "unwind/tables.h"
 
@@ -348,8 +355,166 @@ static void files_that_nobody_has_mapped_are_forgotten(void **state)
 	fixture_fini(&f);
 }
 
-TEST_GROUP(test_names, TEST(files_that_nobody_has_mapped_are_forgotten),
-	   TEST(makes_a_profile_of_each_program),
+/* ---- labels that have to be waited for ------------------------------------------------ */
+
+/* What came out: start and service of each series. */
+struct handed_over {
+	size_t n;
+	int64_t start_ns[4];
+	char service[4][16];
+};
+
+static void on_window(void *ctx, struct export_window *w)
+{
+	struct handed_over *out = ctx;
+
+	for (size_t i = 0; i < w->series.len; i++) {
+		assert_true(out->n < 4);
+		out->start_ns[out->n] = w->start_ns;
+		snprintf(out->service[out->n++], 16, "%s",
+			 export_label(&w->series.data[i], "service_name"));
+	}
+	export_window_free(w);
+}
+
+/* A /proc where the environment of process 7 can be read once it is written to. */
+struct slow_proc {
+	char dir[32], process[40], environ[64];
+};
+
+static void slow_proc_init(struct slow_proc *s)
+{
+	snprintf(s->dir, sizeof(s->dir), "/tmp/cameo-namer.XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	snprintf(s->process, sizeof(s->process), "%s/7", s->dir);
+	snprintf(s->environ, sizeof(s->environ), "%s/environ", s->process);
+	assert_int_equal(mkdir(s->process, 0700), 0);
+	assert_int_equal(mkfifo(s->environ, 0600), 0);
+}
+
+static void slow_proc_answer(const struct slow_proc *s, const char *text)
+{
+	int fd = open(s->environ, O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(write(fd, text, strlen(text) + 1), strlen(text) + 1);
+	close(fd);
+}
+
+static void slow_proc_fini(const struct slow_proc *s)
+{
+	assert_int_equal(unlink(s->environ) + rmdir(s->process) + rmdir(s->dir), 0);
+}
+
+/* One sample of process 7 in the window that begins at @time_ns; until that is named. */
+static void name_one(struct namer *n, int64_t time_ns)
+{
+	const struct collect_thread thread = { .pid = 7, .tid = 7, .process_comm = "p" };
+	const struct names_window window = { .time_ns = time_ns, .duration_ns = 5, .freq_hz = 100 };
+	uint64_t word = FRAME_WORD(FRAME_ADDRESS, 1);
+	struct namer_stats stats;
+	struct collect *c;
+	uint64_t before;
+
+	namer_stats(n, &stats);
+	before = stats.n_windows;
+	assert_int_equal(collect_new(&c, false), 0);
+	assert_true(collect_add(c, &thread, 1, &word, 1) >= 0);
+	namer_give(n, c, &window);
+	while (!namer_is_idle(n))
+		sched_yield();
+	namer_stats(n, &stats);
+	assert_int_equal(stats.n_windows, before + 1);
+}
+
+/* A namer, and the process 7 that it can't label yet. */
+struct late {
+	struct fixture f;
+	struct slow_proc proc;
+	struct facts *facts;
+	struct namer *namer;
+	struct handed_over out;
+};
+
+static void late_init(struct late *l)
+{
+	static const char *const env[] = { "OTEL_SERVICE_NAME" };
+	const struct facts_of of = { .pid = 7, .comm = "p", .exe = "/bin/exe" };
+	const struct labeler_opts labels = { .labels = "",
+					     .max_series = 10,
+					     .env = env,
+					     .n_env = 1,
+					     .n_service = 1,
+					     .host = "",
+					     .containers.root = "/" };
+	struct locator_opts lo = { .symbolizer.no_dwarf = true };
+	struct namer_opts opts = { .locator = &lo, .export = on_window, .ctx = &l->out };
+
+	*l = (struct late){ 0 };
+	fixture_init(&l->f);
+	slow_proc_init(&l->proc);
+	lo.files = l->f.files;
+	lo.jits = l->f.jits;
+	assert_int_equal(facts_new(&l->facts, l->proc.dir, env, 1), 0);
+	assert_int_equal(facts_start(l->facts), 0);
+	facts_note(l->facts, &of);
+	opts.facts = l->facts;
+	assert_int_equal(labeler_new(&opts.labeler, &labels, NULL), 0);
+	assert_int_equal(namer_new(&l->namer, &opts), 0);
+}
+
+static void late_fini(struct late *l)
+{
+	namer_free(l->namer);
+	facts_free(l->facts);
+	slow_proc_fini(&l->proc);
+	fixture_fini(&l->f);
+}
+
+static void a_program_whose_labels_are_late_goes_out_with_them(void **state)
+{
+	struct namer_stats stats;
+	struct late l;
+
+	late_init(&l);
+	/* two windows wait, and go out with the third */
+	for (int64_t window = 1; window <= 2; window++)
+		name_one(l.namer, window);
+	assert_int_equal(l.out.n, 0);
+	namer_stats(l.namer, &stats);
+	assert_int_equal(stats.n_held, 2);
+	slow_proc_answer(&l.proc, "OTEL_SERVICE_NAME=cart");
+	facts_settle(l.facts, UINT64_MAX);
+	name_one(l.namer, 3);
+	assert_int_equal(l.out.n, 3);
+	for (size_t i = 0; i < l.out.n; i++)
+		assert_string_equal(l.out.service[i], "cart");
+	assert_int_equal(l.out.start_ns[0] + l.out.start_ns[1] + l.out.start_ns[2], 6);
+	namer_stats(l.namer, &stats);
+	assert_int_equal(stats.n_held, 0);
+	assert_int_equal(stats.n_unread, 0);
+	late_fini(&l);
+}
+
+static void what_is_never_read_is_counted_and_goes_out_in_the_end(void **state)
+{
+	struct namer_stats stats;
+	struct late l;
+
+	late_init(&l);
+	name_one(l.namer, 1);
+	assert_int_equal(l.out.n, 0);
+	assert_int_equal(namer_finish(l.namer, UINT64_MAX), 0);
+	assert_int_equal(l.out.n, 1);
+	assert_string_equal(l.out.service[0], "exe");
+	namer_stats(l.namer, &stats);
+	assert_int_equal(stats.n_unread, 1);
+	slow_proc_answer(&l.proc, "");
+	late_fini(&l);
+}
+
+TEST_GROUP(test_names, TEST(a_program_whose_labels_are_late_goes_out_with_them),
+	   TEST(what_is_never_read_is_counted_and_goes_out_in_the_end),
+	   TEST(files_that_nobody_has_mapped_are_forgotten), TEST(makes_a_profile_of_each_program),
 	   TEST(names_code_by_its_file_and_keeps_what_has_no_name),
 	   TEST(several_events_are_sample_types_of_one_profile),
 	   TEST(a_file_that_is_gone_still_has_an_id), TEST(the_vdso_is_a_file_like_any_other))

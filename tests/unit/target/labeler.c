@@ -3,8 +3,12 @@
 #include "target/labeler.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -145,6 +149,56 @@ static void what_ended_is_forgotten_after_its_last_samples(void **state)
 	fixture_fini(&f);
 }
 
+/* An environment that is not there to be read before it is written. */
+static void make_slow_environ(const struct fixture *f, const char *pid, char path[PATH_MAX])
+{
+	tree_dir(&f->t, pid);
+	snprintf(path, PATH_MAX, "%s/%s/environ", f->t.dir, pid);
+	assert_int_equal(mkfifo(path, 0644), 0);
+}
+
+static const char *service_of(struct fixture *f, uint32_t pid)
+{
+	struct facts_process *p = facts_find(f->facts, pid, 0);
+
+	return target_labels_get(labeler_labels(f->labeler, p, 1), "service_name");
+}
+
+static void nobody_waits_for_a_process_but_the_readers(void **state)
+{
+	struct facts_of slow = { .pid = 2, .comm = "x", .exe = "/usr/bin/prog" };
+	struct facts_of quick = { .pid = 3, .comm = "y", .exe = "/usr/bin/other" };
+	char path[PATH_MAX];
+	struct fixture f;
+	int fd;
+
+	fixture_init(&f, "", NULL, 0, 100);
+	make_slow_environ(&f, "2", path);
+	tree_file(&f.t, "3/environ", "APP=shop", 9);
+	assert_int_equal(facts_start(f.facts), 0);
+	facts_note(f.facts, &slow);
+	facts_note(f.facts, &quick);
+	while (facts_find(f.facts, 3, 0)->waits)
+		facts_settle(f.facts, clock_monotonic_ns() + CLOCK_MS_NS);
+	assert_string_equal(service_of(&f, 3), "shop");
+	assert_true(facts_find(f.facts, 2, 0)->waits);
+	assert_string_equal(service_of(&f, 2), "prog");
+	/* it is kept for as long as it is being read, and thrice thereafter */
+	for (int i = 0; i < 5; i++)
+		facts_reap(f.facts, always, NULL);
+	assert_int_equal(facts_count(f.facts), 1);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(write(fd, "APP=cart", 9), 9);
+	close(fd);
+	facts_settle(f.facts, UINT64_MAX);
+	assert_true(facts_find(f.facts, 2, 0)->is_read);
+	assert_false(facts_find(f.facts, 2, 0)->waits);
+	assert_string_equal(service_of(&f, 2), "cart");
+	facts_reap(f.facts, always, NULL);
+	assert_int_equal(facts_count(f.facts), 1);
+	fixture_fini(&f);
+}
+
 static void series_beyond_the_limit_lose_labels(void **state)
 {
 	const uint64_t hour = 3600ULL * CLOCK_SECOND_NS;
@@ -212,5 +266,6 @@ static void finds_variables_in_a_text(void **state)
 TEST_GROUP(test_labeler, TEST(names_the_service_by_what_says_most),
 	   TEST(a_process_that_is_gone_has_its_parents_cgroup), TEST(rules_see_what_is_not_kept),
 	   TEST(what_ended_is_forgotten_after_its_last_samples),
+	   TEST(nobody_waits_for_a_process_but_the_readers),
 	   TEST(series_beyond_the_limit_lose_labels), TEST(refuses_what_makes_no_sense),
 	   TEST(finds_variables_in_a_text))
