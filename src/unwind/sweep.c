@@ -50,7 +50,16 @@ void unwind_sweep_fini(struct unwind_sweep *sw)
 
 static bool decode_at(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn)
 {
-	return x86_decode(g->code + at, g->len - at, insn);
+	struct x86_insn next;
+
+	if (!x86_decode(g->code + at, g->len - at, insn))
+		return false;
+	/* a copy of rsp is where it is kept only if rsp is aligned next */
+	if (insn->kind == X86_REG_FROM_RSP &&
+	    (!x86_decode(g->code + at + insn->len, g->len - at - insn->len, &next) ||
+	     next.kind != X86_RSP_ALIGN))
+		insn->kind = X86_OTHER;
+	return true;
 }
 
 /* Between functions: what fills up to the next one. Its length, 0 if it is code. */
@@ -293,6 +302,9 @@ static bool ahead_step(struct ahead *a, const struct x86_insn *insn)
 	case X86_CALL_INDIRECT:
 		a->n_calls++;
 		return true;
+	case X86_RSP_FROM_REG:
+	case X86_RSP_ALIGN:
+	case X86_RSP_LOAD:
 	case X86_RSP_LOST:
 	case X86_JUMP_INDIRECT:
 	case X86_TRAP:
@@ -527,8 +539,8 @@ static bool looks_like_function(const struct unwind_sweep_gap *g, size_t at)
 
 	if (g->len - at >= sizeof(endbr) && !memcmp(g->code + at, endbr, sizeof(endbr)))
 		return true;
-	return decode_at(g, at, &insn) &&
-	       (insn.kind == X86_PUSH || (insn.kind == X86_RSP_ADD && insn.value < 0));
+	return decode_at(g, at, &insn) && (insn.kind == X86_PUSH || insn.kind == X86_REG_FROM_RSP ||
+					   (insn.kind == X86_RSP_ADD && insn.value < 0));
 }
 
 /* The state with which code begins that nothing leads to; @jump is that of an indirect jump. */
@@ -641,27 +653,6 @@ int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img)
 
 /* ---- rows ---- */
 
-static void saved(uint32_t slot, uint8_t *how, int16_t *off)
-{
-	*how = slot ? UNWIND_SAVED_CFA : UNWIND_SAVED_SAME;
-	*off = (int16_t)(-WORD * (int)slot);
-}
-
-static struct unwind_rule rule_of(const struct unwind_sweep_state *s)
-{
-	struct unwind_rule rule = { .cfa = UNWIND_CFA_NONE };
-
-	if (!s->seen || s->lost)
-		return rule;
-	rule.cfa = s->frame ? UNWIND_CFA_RBP : UNWIND_CFA_RSP;
-	rule.cfa_off = s->frame ? 2 * WORD : (int32_t)(s->depth + 1) * WORD;
-	rule.ra_off = -WORD;
-	rule.cfa_reg = UNWIND_SWEPT;
-	saved(s->rbp, &rule.rbp, &rule.rbp_off);
-	saved(s->rbx, &rule.rbx, &rule.rbx_off);
-	return rule;
-}
-
 static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap *g,
 		   struct unwind_rows *rows, size_t first)
 {
@@ -670,7 +661,7 @@ static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap 
 
 	for (size_t at = 0; !r && at < g->len;) {
 		const struct unwind_sweep_state *s = &sw->states[g->first + at];
-		struct unwind_rule rule = rule_of(s);
+		struct unwind_rule rule = unwind_sweep_rule(s);
 		struct x86_insn insn = { .len = 1 };
 
 		if (s->seen && !decode_at(g, at, &insn)) {

@@ -2,6 +2,10 @@
 /*
  * What single instructions do to the stack. What cannot be told (rsp from
  * elsewhere without a frame pointer, more pops than pushes) loses the state.
+ *
+ * Assembler for SIMD aligns rsp and keeps the old one in a register, then mostly
+ * in a word above the new one. While that holds, a state's depth is two numbers:
+ * the depth of the old rsp, and where that is.
  */
 #include "unwind/sweep_step.h"
 
@@ -14,6 +18,75 @@ static void lose(struct unwind_sweep_state *s)
 	*s = (struct unwind_sweep_state){ .seen = 1, .lost = 1 };
 }
 
+/* ---- while rsp is aligned ---- */
+
+enum {
+	OLD_DEPTH_BITS = 5,
+	OLD_DEPTH_MAX = (1 << OLD_DEPTH_BITS) - 1,
+	OLD_AT_MAX = 2000, /* words above rsp; more: in the register with that number */
+};
+
+static bool is_aligned(const struct unwind_sweep_state *s)
+{
+	return s->rsp_moved && !s->frame;
+}
+
+static int32_t old_at(const struct unwind_sweep_state *s)
+{
+	return s->depth >> OLD_DEPTH_BITS;
+}
+
+static void set_old_at(struct unwind_sweep_state *s, int32_t at)
+{
+	s->depth = (uint16_t)((s->depth & OLD_DEPTH_MAX) | (uint32_t)at << OLD_DEPTH_BITS);
+}
+
+static bool is_old_in(const struct unwind_sweep_state *s, uint8_t reg)
+{
+	return is_aligned(s) && old_at(s) == OLD_AT_MAX + 1 + reg;
+}
+
+static bool is_old_at(const struct unwind_sweep_state *s, int32_t value)
+{
+	return is_aligned(s) && value >= 0 && !(value % WORD) && old_at(s) == value / WORD;
+}
+
+/* rsp = rsp + @value */
+static void move_from_old(struct unwind_sweep_state *s, int32_t value)
+{
+	int32_t at = old_at(s) - value / WORD;
+
+	if (old_at(s) > OLD_AT_MAX)
+		return;
+	if (value % WORD || at < 0 || at > OLD_AT_MAX)
+		lose(s);
+	else
+		set_old_at(s, at);
+}
+
+static void keep_old(struct unwind_sweep_state *s, uint8_t reg)
+{
+	if (s->frame || s->rsp_moved || s->depth > OLD_DEPTH_MAX)
+		return;
+	s->rsp_moved = 1;
+	set_old_at(s, OLD_AT_MAX + 1 + reg);
+}
+
+static void store_old(struct unwind_sweep_state *s, const struct x86_insn *insn)
+{
+	if (is_old_in(s, insn->reg) && insn->value >= 0 && !(insn->value % WORD) &&
+	    insn->value / WORD <= OLD_AT_MAX)
+		set_old_at(s, insn->value / WORD);
+}
+
+static void restore_old(struct unwind_sweep_state *s)
+{
+	s->rsp_moved = 0;
+	s->depth &= OLD_DEPTH_MAX;
+}
+
+/* ---- the depth ---- */
+
 static void set_depth(struct unwind_sweep_state *s, int64_t depth)
 {
 	if (depth < 0 || depth > DEPTH_MAX)
@@ -24,7 +97,9 @@ static void set_depth(struct unwind_sweep_state *s, int64_t depth)
 
 static void push(struct unwind_sweep_state *s, uint8_t reg)
 {
-	if (s->rsp_moved)
+	if (is_aligned(s))
+		move_from_old(s, -WORD);
+	if (s->rsp_moved || s->lost)
 		return;
 	set_depth(s, s->depth + 1);
 	if (s->lost || s->depth + 1 > SLOT_MAX)
@@ -39,6 +114,10 @@ static void pop(struct unwind_sweep_state *s, uint8_t reg)
 {
 	uint32_t slot = s->depth + 1u;
 
+	if (is_aligned(s)) {
+		move_from_old(s, WORD);
+		return;
+	}
 	if (reg == X86_RBP)
 		s->frame = 0;
 	if (s->rsp_moved) {
@@ -66,9 +145,11 @@ static void rsp_from_rbp(struct unwind_sweep_state *s, int32_t value)
 
 static void rsp_add(struct unwind_sweep_state *s, int32_t value)
 {
-	if (s->rsp_moved)
+	if (is_aligned(s))
+		move_from_old(s, value);
+	else if (s->rsp_moved)
 		return;
-	if (value % WORD)
+	else if (value % WORD)
 		lose(s);
 	else
 		set_depth(s, (int64_t)s->depth - value / WORD);
@@ -77,8 +158,18 @@ static void rsp_add(struct unwind_sweep_state *s, int32_t value)
 /* rbp no longer points to the frame. */
 static void rbp_lost(struct unwind_sweep_state *s)
 {
+	if (is_aligned(s))
+		return;
 	s->frame = 0;
 	if (s->rsp_moved)
+		lose(s);
+}
+
+/* rsp becomes something that only rbp may tell. */
+static void rsp_lost(struct unwind_sweep_state *s)
+{
+	s->rsp_moved = s->frame;
+	if (!s->frame)
 		lose(s);
 }
 
@@ -102,16 +193,37 @@ void unwind_sweep_step(struct unwind_sweep_state *s, const struct x86_insn *insn
 		break;
 	case X86_RBP_FROM_RSP:
 		rbp_lost(s);
-		if (!s->lost && s->rbp == 2 && s->depth * WORD == (uint32_t)insn->value + WORD)
+		if (!s->lost && !s->rsp_moved && s->rbp == 2 &&
+		    s->depth * WORD == (uint32_t)insn->value + WORD)
 			s->frame = 1;
 		break;
 	case X86_RBP_LOST:
 		rbp_lost(s);
 		break;
+	case X86_REG_FROM_RSP:
+		keep_old(s, insn->reg);
+		break;
+	case X86_STORE:
+		store_old(s, insn);
+		break;
+	case X86_RSP_FROM_REG:
+		if (is_old_in(s, insn->reg))
+			restore_old(s);
+		else
+			rsp_lost(s);
+		break;
+	case X86_RSP_LOAD:
+		if (is_old_at(s, insn->value))
+			restore_old(s);
+		else
+			rsp_lost(s);
+		break;
+	case X86_RSP_ALIGN:
+		if (!is_aligned(s) || old_at(s) <= OLD_AT_MAX)
+			rsp_lost(s);
+		break;
 	case X86_RSP_LOST:
-		s->rsp_moved = s->frame;
-		if (!s->frame)
-			lose(s);
+		rsp_lost(s);
 		break;
 	case X86_LEAVE:
 		rsp_from_rbp(s, 0);
@@ -119,4 +231,50 @@ void unwind_sweep_step(struct unwind_sweep_state *s, const struct x86_insn *insn
 			pop(s, X86_RBP);
 		break;
 	}
+}
+
+/* ---- rules ---- */
+
+static void saved(uint32_t slot, uint8_t *how, int16_t *off)
+{
+	*how = slot ? UNWIND_SAVED_CFA : UNWIND_SAVED_SAME;
+	*off = (int16_t)(-WORD * (int)slot);
+}
+
+static void cfa_of_old(const struct unwind_sweep_state *s, struct unwind_rule *rule)
+{
+	/* DWARF's numbers of rax, rcx, rdx, rbx, rsp, rbp, rsi and rdi; the others have their own
+	 */
+	static const uint8_t numbers[8] = { 0, 2, 1, 3, 7, 6, 4, 5 };
+	int16_t off = (int16_t)(((s->depth & OLD_DEPTH_MAX) + 1) * WORD);
+	int32_t at = old_at(s), reg = at - OLD_AT_MAX - 1;
+
+	if (at <= OLD_AT_MAX) {
+		rule->cfa = UNWIND_CFA_RSP_DEREF;
+		rule->cfa_off = at * WORD;
+		rule->cfa_add = off;
+	} else {
+		rule->cfa = UNWIND_CFA_REG;
+		rule->cfa_reg = (uint8_t)(reg < 8 ? numbers[reg] : reg);
+		rule->cfa_off = off;
+	}
+}
+
+struct unwind_rule unwind_sweep_rule(const struct unwind_sweep_state *s)
+{
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_NONE };
+
+	if (!s->seen || s->lost)
+		return rule;
+	if (is_aligned(s)) {
+		cfa_of_old(s, &rule);
+	} else {
+		rule.cfa = s->frame ? UNWIND_CFA_RBP : UNWIND_CFA_RSP;
+		rule.cfa_off = s->frame ? 2 * WORD : (int32_t)(s->depth + 1) * WORD;
+		rule.cfa_reg = UNWIND_SWEPT;
+	}
+	rule.ra_off = -WORD;
+	saved(s->rbp, &rule.rbp, &rule.rbp_off);
+	saved(s->rbx, &rule.rbx, &rule.rbx_off);
+	return rule;
 }

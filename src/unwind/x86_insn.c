@@ -256,18 +256,40 @@ static void writes(struct x86_insn *out, uint8_t reg)
 		out->kind = X86_RBP_LOST;
 }
 
-/* mov and lea between rsp and rbp: @to = @from + @value */
+/* mov and lea from and to rsp and rbp: @to = @from + @value */
 static void moves(struct x86_insn *out, uint8_t to, uint8_t from, int32_t value)
 {
 	out->value = value;
-	if (to == X86_RSP && from == X86_RSP)
+	if (to == X86_RSP && from == X86_RSP) {
 		out->kind = X86_RSP_ADD;
-	else if (to == X86_RSP && from == X86_RBP)
+	} else if (to == X86_RSP && from == X86_RBP) {
 		out->kind = X86_RSP_FROM_RBP;
-	else if (to == X86_RBP && from == X86_RSP)
+	} else if (to == X86_RBP && from == X86_RSP) {
 		out->kind = X86_RBP_FROM_RSP;
-	else
+	} else if (to == X86_RSP && from != X86_NO_REG && !value) {
+		out->kind = X86_RSP_FROM_REG;
+		out->reg = from;
+	} else if (from == X86_RSP && !value) {
+		out->kind = X86_REG_FROM_RSP;
+		out->reg = to;
+	} else {
 		writes(out, to);
+	}
+}
+
+/* A whole register between memory at rsp + value: @to_memory or from it. */
+static void moves_memory(const struct decoder *d, struct x86_insn *out, bool to_memory)
+{
+	bool at_rsp = (d->rex & 8) && d->base == X86_RSP && !d->has_index;
+
+	if (at_rsp && to_memory)
+		out->kind = X86_STORE;
+	else if (at_rsp && d->reg == X86_RSP)
+		out->kind = X86_RSP_LOAD;
+	else if (!to_memory)
+		writes(out, d->reg);
+	out->reg = d->reg;
+	out->value = d->disp;
 }
 
 /* add, or, adc, sbb, and, sub, xor, cmp by an immediate (80-83) */
@@ -278,6 +300,8 @@ static void effect_of_arithmetic(const struct decoder *d, struct x86_insn *out)
 	if (d->mod != 3 || (d->reg & 7) == 7 || d->opcode == 0x80)
 		return;
 	writes(out, d->rm);
+	if (whole && (d->reg & 7) == 4 && d->imm < 0)
+		out->kind = X86_RSP_ALIGN;
 	if (!whole || ((d->reg & 7) != 0 && (d->reg & 7) != 5))
 		return;
 	if (d->imm == INT32_MIN)
@@ -344,12 +368,16 @@ static void effect_of_moves(const struct decoder *d, struct x86_insn *out)
 			moves(out, d->rm, d->reg, 0);
 		else if (is_register)
 			writes(out, d->rm);
+		else
+			moves_memory(d, out, true);
 		return;
 	case 0x8b:
 		if (is_register && whole)
 			moves(out, d->reg, d->rm, 0);
-		else
+		else if (is_register)
 			writes(out, d->reg);
+		else
+			moves_memory(d, out, false);
 		return;
 	case 0x8d:
 		if (whole && !d->has_index && !d->rip_relative)

@@ -13,6 +13,11 @@ enum x86_kind {
 	X86_RSP_ADD,      /* rsp += value */
 	X86_RSP_FROM_RBP, /* rsp = rbp + value */
 	X86_RBP_FROM_RSP, /* rbp = rsp + value */
+	X86_REG_FROM_RSP, /* reg = rsp */
+	X86_RSP_FROM_REG, /* rsp = reg, which is not rbp */
+	X86_RSP_ALIGN,    /* some low bits of rsp become zero */
+	X86_RSP_LOAD,     /* rsp = *(rsp + value) */
+	X86_STORE,        /* *(rsp + value) = reg */
 	X86_RSP_LOST,     /* rsp becomes something else */
 	X86_RBP_LOST,
 	X86_LEAVE,

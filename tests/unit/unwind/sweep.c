@@ -139,6 +139,56 @@ static void knows_nothing_after_rsp_is_lost(void **state)
 	assert_rsp(&s, 7, LOST);
 }
 
+static void where_rsp_is_aligned_the_old_one_leads_up(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+	struct unwind_rule rule;
+
+	SWEEP(&s,
+	      "\x55"                          /* 0 push %rbp */
+	      "\x49\x89\xe2"                  /* 1 mov %rsp,%r10 */
+	      "\x48\x83\xe4\xe0"              /* 4 and $-32,%rsp */
+	      "\x48\x83\xec\x40"              /* 8 sub $64,%rsp */
+	      "\x4c\x89\x54\x24\x20"          /* 12 mov %r10,32(%rsp) */
+	      "\x48\x89\xe5"                  /* 17 mov %rsp,%rbp */
+	      "\x50"                          /* 20 push %rax */
+	      "\x58"                          /* 21 pop %rax */
+	      "\x48\x8b\x64\x24\x20\x5d\xc3", /* 22 mov 32(%rsp),%rsp; pop %rbp; ret */
+	      true);
+	assert_rsp(&s, 1, 16);
+	rule = rule_at(&s, 8);
+	assert_int_equal(rule.cfa, UNWIND_CFA_REG);
+	assert_int_equal(rule.cfa_reg, 10);
+	assert_int_equal(rule.cfa_off, 16);
+	rule = rule_at(&s, 20);
+	assert_int_equal(rule.cfa, UNWIND_CFA_RSP_DEREF);
+	assert_int_equal(rule.cfa_off, 32);
+	assert_int_equal(rule.cfa_add, 16);
+	assert_int_equal(rule.rbp_off, -16);
+	assert_int_equal(rule_at(&s, 21).cfa_off, 40);
+	assert_int_equal(rule_at(&s, 22).cfa_off, 32);
+	assert_rsp(&s, 27, 16);
+	assert_rsp(&s, 28, 8);
+}
+
+static void a_register_may_keep_the_old_rsp_until_the_end(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\x48\x89\xe6"                         /* 0 mov %rsp,%rsi */
+	      "\x48\x83\xe4\xc0"                     /* 3 and $-64,%rsp */
+	      "\x48\x83\xec\x40"                     /* 7 sub $64,%rsp */
+	      "\x48\x89\xf4\xc3"                     /* 11 mov %rsi,%rsp; ret */
+	      "\xcc\xcc\x48\x89\xe6\x48\x83\xe4\xc0" /* 15 the same */
+	      "\x48\x89\xfc\xc3",                    /* 24 mov %rdi,%rsp; ret */
+	      true);
+	assert_int_equal(rule_at(&s, 11).cfa, UNWIND_CFA_REG);
+	assert_int_equal(rule_at(&s, 11).cfa_reg, 4);
+	assert_rsp(&s, 14, 8);
+	assert_rsp(&s, 27, LOST);
+}
+
 static void code_behind_a_call_that_never_returns_is_another_function(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -233,6 +283,8 @@ static void leaves_padding_and_too_much_code_out(void **state)
 
 TEST_GROUP(test_sweep, TEST(follows_pushes_and_an_early_return),
 	   TEST(a_frame_pointer_holds_where_rsp_is_lost), TEST(knows_nothing_after_rsp_is_lost),
+	   TEST(where_rsp_is_aligned_the_old_one_leads_up),
+	   TEST(a_register_may_keep_the_old_rsp_until_the_end),
 	   TEST(code_behind_a_call_that_never_returns_is_another_function),
 	   TEST(a_table_of_jumps_leads_to_code_among_other_things),
 	   TEST(lazy_plt_entries_count_what_they_push),

@@ -79,11 +79,20 @@ static void knows_what_moves_the_stack(void **state)
 	assert_int_equal(DECODE("\x48\x89\xe5").kind, X86_RBP_FROM_RSP);
 	assert_int_equal(DECODE("\x48\x8d\x65\xd8").kind, X86_RSP_FROM_RBP);
 	assert_int_equal(DECODE("\x48\x8d\x65\xd8").value, -40);
-	assert_int_equal(DECODE("\x48\x83\xe4\xf0").kind, X86_RSP_LOST); /* and $-16,%rsp */
-	assert_int_equal(DECODE("\x48\x29\xc4").kind, X86_RSP_LOST);     /* sub %rax,%rsp */
-	assert_int_equal(DECODE("\x48\x89\xfd").kind, X86_RBP_LOST);     /* mov %rdi,%rbp */
-	assert_int_equal(DECODE("\x48\x83\xfc\x10").kind, X86_OTHER);    /* cmp $16,%rsp */
-	assert_int_equal(DECODE("\x0f\x28\xe0").kind, X86_OTHER);        /* movaps to %xmm4 */
+	assert_int_equal(DECODE("\x48\x83\xe4\xf0").kind, X86_RSP_ALIGN); /* and $-16,%rsp */
+	assert_int_equal(DECODE("\x48\x83\xe4\x0f").kind, X86_RSP_LOST);  /* and $15,%rsp */
+	assert_int_equal(DECODE("\x49\x89\xe3").kind, X86_REG_FROM_RSP);  /* mov %rsp,%r11 */
+	assert_int_equal(DECODE("\x49\x89\xe3").reg, 11);
+	assert_int_equal(DECODE("\x4c\x89\xdc").kind, X86_RSP_FROM_REG);  /* mov %r11,%rsp */
+	assert_int_equal(DECODE("\x4c\x89\x5c\x24\x08").kind, X86_STORE); /* mov %r11,8(%rsp) */
+	assert_int_equal(DECODE("\x4c\x89\x5c\x24\x08").value, 8);
+	assert_int_equal(DECODE("\x48\x8b\x64\x24\x08").kind, X86_RSP_LOAD);
+	assert_int_equal(DECODE("\x48\x8b\x60\x08").kind, X86_RSP_LOST);     /* mov 8(%rax),%rsp */
+	assert_int_equal(DECODE("\x49\x8b\x64\x24\x08").kind, X86_RSP_LOST); /* of %r12 */
+	assert_int_equal(DECODE("\x48\x29\xc4").kind, X86_RSP_LOST);         /* sub %rax,%rsp */
+	assert_int_equal(DECODE("\x48\x89\xfd").kind, X86_RBP_LOST);         /* mov %rdi,%rbp */
+	assert_int_equal(DECODE("\x48\x83\xfc\x10").kind, X86_OTHER);        /* cmp $16,%rsp */
+	assert_int_equal(DECODE("\x0f\x28\xe0").kind, X86_OTHER);            /* movaps to %xmm4 */
 	assert_int_equal(DECODE("\xc9").kind, X86_LEAVE);
 }
 
