@@ -86,7 +86,7 @@ def judge_trampolines(python):
     recording = record("--", *with_perf.run("chain", MS))
     if "requires" in recording.said or not recording.of("chain"):
         raise Skip("not a Python with -X perf")
-    recording.judge("chain", *SHAPES["chain"], leaf="hot")
+    recording.judge("chain", *SHAPES["chain"], leaf="hot", most_elsewhere=0.35)
     doubled = [s for s in recording.of("chain") if any(f.startswith("py::") for f in s.frames)]
     expect(total(doubled) <= 0.01 * total(recording.of("chain")), show(doubled))
 
@@ -146,8 +146,9 @@ def shapes(tap, shop, python):
     recording, path = record_with_lines(shop, [python.run(s, MS) for s in SHAPES])
     for shape, chains in SHAPES.items():
         tap.run(f"{name}: {shape}",
-                lambda s=shape, c=chains: recording.judge(s, *c, start=r"_start|_dl_.*|\[.*|.*clone3?|"
-                                                          "start_thread|.*libc_start_main.*"))
+                lambda s=shape, c=chains: recording.judge(
+                    s, *c, most_elsewhere=0.35, start=r"_start|_dl_.*|\[.*|.*clone3?|start_thread|"
+                                                      r".*libc_start_main.*"))
     tap.run(f"{name}: nothing of the interpreter's in between", judge_folded, recording)
     tap.run(f"{name}: lines", judge_lines, path)
     tap.run(f"{name}: a process that runs already", judge_running, python, SHAPES["chain"][0],
