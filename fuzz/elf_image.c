@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "elf/debuglink.h"
+#include "elf/eh_frame_hdr.h"
 #include "elf/note.h"
 #include "elf/symtab.h"
 
@@ -80,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct elf_debuglink link;
 	struct elf_build_id id;
 	char go_id[128];
+	uint64_t start;
 
 	if (elf_image_from_memory(&img, data, len, NULL) < 0)
 		return 0;
@@ -92,5 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	elf_debugaltlink(img, &altlink);
 	walk_symbols(img, ELF_SYMTAB | ELF_DYNSYM);
 	walk_symbols(img, ELF_DYNSYM);
+	if (eh_frame_function_at(img, elf_image_entry(img), &start) == 0 &&
+	    start > elf_image_entry(img))
+		abort();
 	return 0;
 }

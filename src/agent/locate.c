@@ -21,6 +21,7 @@
 #include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
+#include "elf/eh_frame_hdr.h"
 #include "elf/image.h"
 #include "lang/lang.h"
 #include "profile/profile.h"
@@ -349,12 +350,29 @@ static uint8_t native_kind(const struct symbol_frame *f)
 	return PROFILE_FRAME_NATIVE;
 }
 
+struct start_job {
+	const struct elf_image *img;
+	uint64_t vaddr, start;
+};
+
+static int find_start(void *ctx)
+{
+	struct start_job *job = ctx;
+
+	return eh_frame_function_at(job->img, job->vaddr, &job->start);
+}
+
+/* One name for all of a function: the address where it begins, if its file tells. */
 static int locate_unnamed(struct batch *b, const struct profile_location *l, struct located *w)
 {
+	struct start_job job = { .img = b->known->img, .vaddr = l->address };
+	uint64_t at = l->address;
 	char name[320];
 
+	if (job.img && sigbus_run(find_start, &job) == 0)
+		at = job.start;
 	snprintf(name, sizeof(name), "[%.255s+0x%llx]", base_name(b->info->path),
-		 (unsigned long long)l->address);
+		 (unsigned long long)at);
 	return add_unnamed(b, l, name, w);
 }
 

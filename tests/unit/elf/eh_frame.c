@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf/eh_frame.h"
 
+#include <elf.h>
 #include <errno.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "elf/eh_frame_hdr.h"
+#include "elf/image.h"
 #include "tests/cfi.h"
 #include "tests/test.h"
 
@@ -477,6 +480,101 @@ static void skips_functions_whose_cie_is_none(void **state)
 	assert_int_equal(ef.fdes.data[1].start, START + 48);
 }
 
+/* A file with a search table of two functions, at 0x1000 and 0x1040, of 16 bytes each. */
+struct searched {
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph[2];
+	struct {
+		uint8_t form[4];
+		int32_t frame;
+		uint32_t count;
+		int32_t entries[2][2];
+	} hdr;
+	struct {
+		uint32_t len, cie;
+		int32_t start;
+		uint32_t code_len;
+	} fdes[2];
+};
+
+static struct searched two_functions(void)
+{
+	static const int32_t starts[] = { 0x1000, 0x1040 };
+	const int32_t hdr = offsetof(struct searched, hdr), fdes = offsetof(struct searched, fdes);
+	struct searched f = {
+		.eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_phoff = offsetof(struct searched, ph),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_phnum = 2 },
+		.ph = { { .p_type = PT_LOAD,
+			  .p_filesz = sizeof(struct searched),
+			  .p_memsz = sizeof(struct searched) },
+			{ .p_type = PT_GNU_EH_FRAME,
+			  .p_offset = (Elf64_Off)hdr,
+			  .p_vaddr = (Elf64_Addr)hdr,
+			  .p_filesz = sizeof(f.hdr) } },
+		.hdr = { .form = { 1, 0x1b, 0x03, 0x3b }, .count = 2 },
+	};
+
+	for (int i = 0; i < 2; i++) {
+		int32_t at = fdes + i * (int32_t)sizeof(f.fdes[0]);
+
+		f.hdr.entries[i][0] = starts[i] - hdr;
+		f.hdr.entries[i][1] = at - hdr;
+		f.fdes[i].start = starts[i] - at - 8;
+		f.fdes[i].code_len = 16;
+	}
+	return f;
+}
+
+/* Where the function at @vaddr begins, or an error. */
+static int64_t search(const struct searched *f, uint64_t vaddr)
+{
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	uint64_t start = 0;
+	int r;
+
+	assert_int_equal(elf_image_from_memory(&img, f, sizeof(*f), NULL), 0);
+	r = eh_frame_function_at(img, vaddr, &start);
+	return r < 0 ? r : (int64_t)start;
+}
+
+static void finds_a_functions_beginning_by_the_search_table(void **state)
+{
+	const struct searched f = two_functions();
+
+	assert_int_equal(search(&f, 0x1000), 0x1000);
+	assert_int_equal(search(&f, 0x100f), 0x1000);
+	assert_int_equal(search(&f, 0x1010), -ENOENT);
+	assert_int_equal(search(&f, 0x104f), 0x1040);
+	assert_int_equal(search(&f, 0xfff), -ENOENT);
+	assert_int_equal(search(&f, 0x1050), -ENOENT);
+}
+
+static void a_search_table_that_lies_finds_nothing(void **state)
+{
+	struct searched f = two_functions();
+
+	f.hdr.count = UINT32_MAX;
+	assert_int_equal(search(&f, 0x104f), 0x1040);
+	f.hdr.entries[1][1] = INT32_MAX;
+	assert_int_equal(search(&f, 0x104f), -ENOENT);
+	f = two_functions();
+	f.fdes[0].start++;
+	assert_int_equal(search(&f, 0x1000), -ENOENT);
+	f = two_functions();
+	f.hdr.form[3] = 0x1b;
+	assert_int_equal(search(&f, 0x1000), -ENOENT);
+	f = two_functions();
+	f.ph[1].p_type = PT_NOTE;
+	assert_int_equal(search(&f, 0x1000), -ENOENT);
+	f = two_functions();
+	f.ph[1].p_filesz = 7;
+	assert_int_equal(search(&f, 0x1000), -ENOENT);
+}
+
 TEST_GROUP(test_eh_frame, TEST(advances_by_every_instruction),
 	   TEST(keeps_the_rules_of_four_registers), TEST(follows_every_definition_of_the_cfa),
 	   TEST(goes_back_from_an_expression_with_the_last_offset),
@@ -488,4 +586,6 @@ TEST_GROUP(test_eh_frame, TEST(advances_by_every_instruction),
 	   TEST(reads_every_cie_version_and_augmentation), TEST(reads_debug_frame_of_both_widths),
 	   TEST(leaves_out_functions_without_code),
 	   TEST(reads_on_after_a_terminator_only_inside_a_section),
-	   TEST(keeps_what_stands_before_a_lie), TEST(skips_functions_whose_cie_is_none))
+	   TEST(keeps_what_stands_before_a_lie), TEST(skips_functions_whose_cie_is_none),
+	   TEST(finds_a_functions_beginning_by_the_search_table),
+	   TEST(a_search_table_that_lies_finds_nothing))
