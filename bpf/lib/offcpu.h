@@ -33,7 +33,8 @@ enum {
 	OFF_RELAX_MAX = 2,             /* halvings of it in a period */
 	OFF_TYPICAL_NEW_NS = 64000000, /* where nothing is known */
 	OFF_TYPICAL_FIRST_NS = 1000000,
-	OFF_SHIFT_MAX = 20,
+	OFF_SHIFT_MAX = 15, /* it has 4 bits, and turns have 16 */
+	OFF_PLACES_TRIED = 8,
 	OFF_FADE_SHIFT = 4,
 	OFF_LONGER = 16, /* than so many typical ones: stands for itself */
 
@@ -43,6 +44,10 @@ enum {
 
 	OFF_CGROUPS_DEEP = 24, /* below the root, looked at */
 };
+
+#define OFF_MIX                                                                                    \
+	0x9e3779b97f4a7c15ULL /* the golden ratio: bits of a product depend on all below           \
+			       */
 
 const volatile __u32 off_switch_has_state = 0; /* sched_switch tells the state: since 5.18 */
 const volatile __u32 off_queue_clock = 0;      /* se.cfs_rq and sched_info are there */
@@ -76,6 +81,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct off_thread);
 } off_others SEC(".maps");
+
+/* What a new entry is: too large for the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct off_thread);
+} off_none SEC(".maps");
 
 /* How many stacks a CPU has taken lately, and so which intervals are worth one. */
 struct off_cpu {
@@ -165,32 +178,38 @@ static __always_inline struct off_thread *off_find(__u32 tid)
 	return off_find_other(tid);
 }
 
-/* A new one for who has none; NULL: there is no room, or it is being made just now. */
-static __always_inline struct off_thread *off_new(const struct off_thread *fresh)
+/* With no thread's number; NULL: there is no room, or it is being made just now. */
+static __always_inline struct off_thread *off_new(__u32 tid)
 {
-	__u32 tid = fresh->tid, at = tid & off_threads_mask, *owner;
+	__u32 at = tid & off_threads_mask, zero = 0, *owner;
+	const struct off_thread *none = bpf_map_lookup_elem(&off_none, &zero);
 
+	if (!none)
+		return 0;
 	if (!bpf_map_update_elem(&off_owners, &at, &tid, BPF_NOEXIST)) {
-		bpf_map_update_elem(&off_threads, &at, fresh, BPF_ANY);
+		bpf_map_update_elem(&off_threads, &at, none, BPF_ANY);
 		return bpf_map_lookup_elem(&off_threads, &at);
 	}
 	owner = bpf_map_lookup_elem(&off_owners, &at);
 	if (owner && *owner == tid)
 		return 0;
-	bpf_map_update_elem(&off_others, &tid, fresh, BPF_NOEXIST);
+	bpf_map_update_elem(&off_others, &tid, none, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&off_others, &tid);
 }
 
-/* With a stack frame of its own: on_switch() has no room for the entry. */
 static __noinline struct off_thread *off_add(struct counters *c, struct task_struct *task)
 {
-	struct off_thread fresh = { .tid = task->pid, .pid = task->tgid }, *t;
+	struct off_thread *t;
 
 	if (!off_is_wanted(task))
 		return 0;
-	t = off_new(&fresh);
-	if (!t)
+	t = off_new(task->pid);
+	if (!t) {
 		c->n[COUNTER_OFF_NO_ROOM]++;
+		return 0;
+	}
+	t->pid = task->tgid;
+	t->tid = task->pid;
 	return t;
 }
 
@@ -236,11 +255,10 @@ static __always_inline void *saved_registers_of(struct task_struct *task)
 	return task->stack + KERNEL_STACK_BYTES - sizeof(struct user_regs);
 }
 
-/*
- * Where the current thread waits, as far as that costs nothing: a function's waits have the same
+/* What tells places apart, as far as that costs nothing: a function's waits have the same
  * stack pointer, whoever is called from there. Different places may well be taken for one.
  */
-static __always_inline __u8 off_place(struct task_struct *task)
+static __always_inline __u64 off_place_hash(struct task_struct *task)
 {
 	__u64 sp = 0, call = 0;
 
@@ -254,12 +272,34 @@ static __always_inline __u8 off_place(struct task_struct *task)
 
 		bpf_probe_read_kernel(&sp, sizeof(sp), &regs->rsp);
 	}
-	return (sp ^ call << 32) * 0x9e3779b97f4a7c15ULL >> 61;
+	return (sp ^ call << 32) * OFF_MIX;
 }
 
-static __always_inline __u32 *off_typical(struct off_thread *t)
+/*
+ * Where the current thread waits: one of its places but the first, which is for all the rest. If
+ * it waits in more than there is room for, some share one.
+ */
+static __noinline int off_find_place(struct off_thread *t, struct task_struct *task)
 {
-	return &t->typical[bounded_here(t->place) & (OFF_PLACES - 1)];
+	__u64 hash = off_place_hash(task);
+	__u32 home = hash >> 60, at;
+	__u16 tag = (hash >> 48 & 0xfff) ?: 1;
+
+	for (int i = 0; i < OFF_PLACES_TRIED; i++) {
+		at = bounded_here(home + i) & (OFF_PLACES - 1);
+		if (!at)
+			continue;
+		if (!t->places[at].tag)
+			t->places[at].tag = tag;
+		if (t->places[at].tag == tag)
+			return at;
+	}
+	return home;
+}
+
+static __always_inline struct off_place *off_place(struct off_thread *t)
+{
+	return &t->places[bounded_here(t->place) & (OFF_PLACES - 1)];
 }
 
 static __always_inline __u64 off_typical_ns(__u32 typical)
@@ -327,12 +367,13 @@ static __always_inline __u8 off_shift(__u8 k, __u64 typical_ns, __u64 threshold_
 	return k && stands_for >> 1 >= threshold_ns ? k - 1 : k;
 }
 
-/* One of 2^k moments. */
-static __always_inline int off_draw(__u64 now, __u32 tid, __u8 k)
+/* One of 2^k turns in a row: as many are chosen as are meant, and no pattern is followed. */
+static __always_inline int off_draw(__u32 turn, __u32 seed, __u8 k)
 {
-	__u64 random = (now ^ (__u64)tid << 40) * 0x9e3779b97f4a7c15ULL;
+	__u64 random = ((__u64)seed << 32 | turn >> (k & 31)) * OFF_MIX;
 
-	return !(random >> 40 & ((1u << (k & 31)) - 1));
+	random = (random ^ random >> 32) * OFF_MIX;
+	return !((random >> 40 ^ turn) & ((1u << (k & 31)) - 1));
 }
 
 /* enum off_chosen, of one that is worth telling */
@@ -346,15 +387,14 @@ static __always_inline __u8 off_chosen_now(void)
 static __always_inline __u8 off_choose(struct off_cpu *cpu, struct off_thread *t, __u32 tid,
 				       __u64 now)
 {
-	__u8 *shift;
+	struct off_place *place = off_place(t);
 
 	if (!cpu->threshold_ns)
 		cpu->threshold_ns = off_min_ns > OFF_THRESHOLD_NS ? off_min_ns : OFF_THRESHOLD_NS;
 	off_adapt(cpu, now);
-	shift = &t->shifts[bounded_here(t->place) & (OFF_PLACES - 1)];
-	*shift = off_shift(*shift, off_typical_ns(*off_typical(t)), cpu->threshold_ns);
-	t->shift = *shift;
-	if (!off_draw(now, tid, t->shift))
+	place->shift = off_shift(place->shift, off_typical_ns(place->typical), cpu->threshold_ns);
+	t->shift = place->shift;
+	if (!off_draw(place->turns++, tid << 4 ^ t->place, t->shift))
 		return OFF_NOT_CHOSEN;
 	cpu->n_taken++;
 	return off_chosen_now();
@@ -383,21 +423,25 @@ static __always_inline void off_stack(void *ctx, struct counters *c, struct off_
 }
 
 /* It has ended: what was not told of it yet is. */
-static __always_inline void off_last(struct counters *c, struct off_thread *t, __u32 tid)
+static __noinline int off_last(struct counters *c, struct off_thread *t, __u32 tid)
 {
-	struct off_record r = { .head = { .type = RECORD_OFF_LAST } };
+	struct off_last_record r = { .head = { .type = RECORD_OFF_LAST } };
+	__u64 any = t->untaken_ns | t->untaken_queued_ns;
 
-	if (t->untaken_ns || t->untaken_queued_ns || t->thinned_ns) {
+	for (int i = 0; i < OFF_PLACES; i++) {
+		r.thinned_ns[i] = t->places[i].thinned_ns;
+		any |= t->places[i].thinned_ns;
+	}
+	if (any) {
 		r.head.pid = t->pid;
 		r.head.tid = tid;
 		r.head.time_ns = bpf_ktime_get_ns();
 		r.untaken_ns = t->untaken_ns;
 		r.untaken_queued_ns = t->untaken_queued_ns;
-		r.thinned_ns = t->thinned_ns;
 		bpf_get_current_comm(r.head.comm, sizeof(r.head.comm));
 		send(c, &r, sizeof(r), BPF_RB_NO_WAKEUP);
 	}
-	off_remove(tid);
+	return off_remove(tid);
 }
 
 /* ---- in ------------------------------------------------------------------------- */
@@ -432,6 +476,7 @@ static __always_inline void off_tell(struct counters *c, struct task_struct *tas
 	r.head.time_ns = t->out_ns;
 	r.head.off_state = t->state;
 	r.head.off_shift = shift;
+	r.head.off_place = t->place;
 	r.wake_ns = off_wake(t, task, now);
 	r.in_ns = now;
 	bpf_probe_read_kernel(r.head.comm, sizeof(r.head.comm), &task->comm);
@@ -455,8 +500,8 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 				      struct off_thread *t, __u64 now)
 {
 	__u64 len = now - t->out_ns;
-	__u32 *typical = off_typical(t);
-	__u8 is_long = len >= OFF_LONG_NS || len >= off_typical_ns(*typical) * OFF_LONGER;
+	struct off_place *place = off_place(t);
+	__u8 is_long = len >= OFF_LONG_NS || len >= off_typical_ns(place->typical) * OFF_LONGER;
 	__u8 shift = is_long ? 0 : t->shift & 31;
 
 	c->n[COUNTER_OFF_INTERVALS]++;
@@ -465,7 +510,7 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 		c->n[COUNTER_OFF_SHORT_NS] += len;
 	} else {
 		if (shift)
-			t->thinned_ns += len;
+			place->thinned_ns += len;
 		if (t->chosen == OFF_CHOSEN || t->asked || len >= OFF_LONG_NS)
 			off_tell(c, task, t, shift, now);
 		else if (!shift)
@@ -473,7 +518,7 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 		else
 			c->n[COUNTER_OFF_THINNED]++;
 	}
-	*typical = off_learned(*typical, len);
+	place->typical = off_learned(place->typical, len);
 }
 
 static __always_inline void off_in(struct counters *c, struct off_cpu *cpu,
@@ -536,8 +581,8 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct off_cp
 	t->state = off_state_of(state);
 	t->wake_ns = t->state == OFF_PREEMPTED ? now : 0;
 	t->asked = 0;
-	/* in a storm that would cost too much */
-	t->place = cpu->is_storm ? 0 : off_place(task);
+	/* where it was preempted says nothing, and in a storm that would cost too much */
+	t->place = t->state == OFF_PREEMPTED || cpu->is_storm ? 0 : off_find_place(t, task);
 	if (off_queue_clock)
 		t->queued_ns = task->sched_info.run_delay;
 	t->out_ns = now;
@@ -602,23 +647,25 @@ int on_wakeup_new(__u64 *ctx)
 
 /* ---- threads that sleep ------------------------------------------------------------- */
 
-/* Note a thread that was off before we looked. */
-static __always_inline void off_note_asleep(struct task_struct *task, __u32 tid)
+/* Note a thread that was off before we looked. It is not there: had it run meanwhile, it would be.
+ */
+static __noinline struct off_thread *off_note_asleep(struct task_struct *task)
 {
-	struct off_thread fresh = {
-		.out_ns = off_since_ns,
-		.queued_ns = off_queue_clock ? task->sched_info.run_delay : 0,
-		.tid = tid,
-		.pid = task->tgid,
-		.state = off_state_of(task_state(task)),
-	};
+	struct off_thread *t;
 
 	if (!off_since_ns || task->on_cpu || !off_is_wanted(task))
-		return;
-	if (fresh.state == OFF_PREEMPTED)
-		fresh.wake_ns = off_since_ns;
-	/* it is not there: had it run meanwhile, it would be */
-	off_new(&fresh);
+		return 0;
+	t = off_new(task->pid);
+	if (!t)
+		return 0;
+	t->out_ns = off_since_ns;
+	t->queued_ns = off_queue_clock ? task->sched_info.run_delay : 0;
+	t->state = off_state_of(task_state(task));
+	if (t->state == OFF_PREEMPTED)
+		t->wake_ns = off_since_ns;
+	t->pid = task->tgid;
+	t->tid = task->pid;
+	return t;
 }
 
 /* The record of a sleeping thread: its registers and kernel stack; the rest is read from it. */
@@ -658,10 +705,8 @@ int off_tasks(struct bpf_iter__task *ctx)
 		return 0;
 	tid = task->pid;
 	t = off_find(tid);
-	if (!t) {
-		off_note_asleep(task, tid);
-		t = off_find(tid);
-	}
+	if (!t)
+		t = off_note_asleep(task);
 	if (!t || !t->out_ns || t->chosen == OFF_CHOSEN || t->asked || t->state == OFF_NEW)
 		return 0;
 	if (t->out_ns != off_since_ns && bpf_ktime_get_ns() - t->out_ns < OFF_LONG_NS)

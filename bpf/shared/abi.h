@@ -61,7 +61,7 @@ enum record_type {
 	RECORD_SAMPLE = 1,   /* a walked stack: words */
 	RECORD_RAW = 2,      /* registers and a copy of the stack: the agent walks it */
 	RECORD_OFF = 3,      /* a thread runs again: struct off_record */
-	RECORD_OFF_LAST = 4, /* a thread has ended: the same */
+	RECORD_OFF_LAST = 4, /* a thread has ended: struct off_last_record */
 };
 
 enum record_flags {
@@ -85,7 +85,8 @@ struct record_header {
 	__u8 off_state;   /* enum off_state */
 	__u8 off_shift;   /* RECORD_OFF: the interval stands for 2^off_shift */
 	__u16 event;      /* number of what was sampled, below EVENTS_MAX */
-	__u16 pad;
+	__u8 off_place;   /* RECORD_OFF: one of OFF_PLACES */
+	__u8 pad;
 	char comm[16]; /* of the thread */
 };
 _Static_assert(sizeof(struct record_header) == 56, "record header is an ABI");

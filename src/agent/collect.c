@@ -56,7 +56,7 @@ struct thread_key {
 struct sample_key {
 	struct collect *c;
 	uint32_t stack, thread;
-	uint8_t off_state, event;
+	uint8_t off_state, event, place;
 };
 
 static bool same_stack(const void *ctx, uint32_t id)
@@ -81,7 +81,7 @@ static bool same_sample(const void *ctx, uint32_t id)
 	const struct collect_sample *s = &k->c->samples.data[id];
 
 	return s->stack == k->stack && s->thread == k->thread && s->off_state == k->off_state &&
-	       s->event == k->event;
+	       s->event == k->event && s->place == k->place;
 }
 
 int collect_new(struct collect **out, bool keep_times)
@@ -157,12 +157,14 @@ static int thread_id(struct collect *c, const struct collect_thread *thread, uin
 static int sample_id(struct collect *c, const struct sample_key *key, uint32_t *out)
 {
 	uint32_t hash = hash_u64(((uint64_t)key->stack << 32 | key->thread) ^
-				 (uint64_t)key->off_state << 60 ^ (uint64_t)key->event << 28);
+				 (uint64_t)key->off_state << 60 ^ (uint64_t)key->event << 28 ^
+				 (uint64_t)key->place << 52);
 	uint32_t id = (uint32_t)c->samples.len;
 	struct collect_sample fresh = { .stack = key->stack,
 					.thread = key->thread,
 					.off_state = key->off_state,
-					.event = key->event };
+					.event = key->event,
+					.place = key->place };
 	int r;
 
 	if (index_find(&c->sample_index, hash, same_sample, key, out))
@@ -230,7 +232,9 @@ int collect_add_of(struct collect *c, const struct collect_thread *thread, uint8
 int collect_add_off(struct collect *c, const struct collect_thread *thread,
 		    const struct collect_wait *wait, const uint64_t *words, size_t n_words)
 {
-	struct sample_key key = { .c = c, .off_state = wait->state };
+	struct sample_key key = { .c = c,
+				  .off_state = wait->state,
+				  .place = wait->is_thinned ? wait->place : 0 };
 	struct collect_sample *s;
 	int r = find_sample(key, thread, words, n_words, &s);
 
@@ -246,7 +250,7 @@ void collect_scale(struct collect *c, collect_factor_fn fn, void *ctx)
 {
 	for (size_t i = 0; i < c->samples.len; i++) {
 		struct collect_sample *s = &c->samples.data[i];
-		double factor = s->thinned_ns ? fn(ctx, &c->threads.data[s->thread]) : -1;
+		double factor = s->thinned_ns ? fn(ctx, &c->threads.data[s->thread], s->place) : -1;
 
 		if (factor < 0)
 			continue;

@@ -33,6 +33,7 @@ struct collect_sample {
 	uint32_t last_time;  /* for collect_times() */
 	uint8_t off_state;   /* enum off_state; 0: it ran */
 	uint8_t event;       /* number of what was sampled */
+	uint8_t place;       /* of what is thinned */
 };
 
 /* Without times: @keep_times false. 0 or -ENOMEM. */
@@ -57,15 +58,16 @@ struct collect_wait {
 	uint64_t ns;
 	uint64_t count;
 	uint8_t state;   /* enum off_state */
-	bool is_thinned; /* it stands for others: collect_scale() */
+	bool is_thinned; /* it stands for others in its place: collect_scale() */
+	uint8_t place;
 };
 
 /* Count waits: as collect_add(). */
 int collect_add_off(struct collect *c, const struct collect_thread *thread,
 		    const struct collect_wait *wait, const uint64_t *words, size_t n_words);
 
-/* What a thread's thinned time is to be instead: a factor; negative: as it is. */
-typedef double (*collect_factor_fn)(void *ctx, const struct collect_thread *thread);
+/* What a thread's thinned time in a place is to be instead: a factor; negative: as it is. */
+typedef double (*collect_factor_fn)(void *ctx, const struct collect_thread *thread, uint8_t place);
 void collect_scale(struct collect *c, collect_factor_fn fn, void *ctx);
 
 /* Begin a new window: the counts go, and so do stacks and threads. */

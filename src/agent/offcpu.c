@@ -14,14 +14,19 @@
 #include "base/index.h"
 #include "base/vec.h"
 
+/* Waits of which one stands for others, in one place. */
+struct thinned {
+	uint64_t told_ns;           /* by those that do, in this window */
+	uint64_t before_ns, now_ns; /* the kernel's sum of all, before it and now */
+};
+
 struct waiter {
 	struct collect_thread thread;
 	uint64_t out_ns;                        /* of the interval whose stack is here; 0: none */
 	uint64_t cut_ns;                        /* counted up to there; 0: not yet */
 	bool is_over;                           /* it has been counted to its end */
 	uint64_t untaken_ns, untaken_queued_ns; /* told so far */
-	/* thinned: what was told in this window; the kernel's sum before it, and now */
-	uint64_t told_ns, thinned_before_ns, thinned_ns;
+	struct thinned thinned[OFF_PLACES];
 	bool has_ended;
 	uint64_t *words;
 	uint32_t n_words, cap;
@@ -206,6 +211,7 @@ struct part {
 	uint64_t wake_ns; /* 0: it waits still */
 	uint64_t weight;
 	bool is_thinned;
+	uint8_t place;
 	bool is_new; /* nothing of the interval was counted before */
 };
 
@@ -222,6 +228,7 @@ static void tell(struct offcpu *o, const struct part *p, enum off_state state, u
 		.ns = ns * p->weight,
 		.count = count * p->weight,
 		.is_thinned = p->is_thinned,
+		.place = p->place,
 	};
 
 	if (ns || count)
@@ -264,21 +271,27 @@ static void tell_untaken(struct offcpu *o, struct waiter *w, uint64_t ns, uint64
 	w->untaken_queued_ns = queued_ns;
 }
 
-/* No stack of what was thinned was chosen: then it is time without one. */
-static void settle(struct offcpu *o, struct waiter *w, uint64_t thinned_ns)
+/* No stack of what was thinned in a place was chosen: then it is time without one. */
+static void settle(struct offcpu *o, struct waiter *w, const __u64 *thinned_ns)
 {
 	struct part p = { .thread = &w->thread, .weight = 1 };
+	uint64_t without = 0;
 
-	w->thinned_ns = thinned_ns;
-	if (w->told_ns || thinned_ns <= w->thinned_before_ns)
-		return;
-	tell(o, &p, OFF_SLEEPING, thinned_ns - w->thinned_before_ns, 1);
-	w->thinned_before_ns = thinned_ns;
+	for (size_t i = 0; i < OFF_PLACES; i++) {
+		struct thinned *t = &w->thinned[i];
+
+		t->now_ns = thinned_ns[i];
+		if (t->told_ns || t->now_ns <= t->before_ns)
+			continue;
+		without += t->now_ns - t->before_ns;
+		t->before_ns = t->now_ns;
+	}
+	tell(o, &p, OFF_SLEEPING, without, without != 0);
 }
 
 /* Its sums are kept until the window is over. */
-static void end_thread(struct offcpu *o, const struct off_record *r,
-		       const struct collect_thread *thread)
+void offcpu_last(struct offcpu *o, const struct off_last_record *r,
+		 const struct collect_thread *thread)
 {
 	struct waiter *w = waiter_get(o, thread);
 
@@ -300,18 +313,15 @@ void offcpu_end(struct offcpu *o, const struct off_record *r, const struct colle
 		.wake_ns = r->wake_ns,
 		.weight = 1ULL << (r->head.off_shift & 31),
 		.is_thinned = r->head.off_shift != 0,
+		.place = r->head.off_place & (OFF_PLACES - 1),
 		.is_new = true,
 	};
 
-	if (r->head.type == RECORD_OFF_LAST) {
-		end_thread(o, r, thread);
-		return;
-	}
 	if (p.is_thinned) {
 		if (!w)
 			w = waiter_get(o, thread);
 		if (w)
-			w->told_ns += (p.to_ns - p.from_ns) * p.weight;
+			w->thinned[p.place].told_ns += (p.to_ns - p.from_ns) * p.weight;
 	}
 	if (is_of(w, p.from_ns)) {
 		if (w->is_over)
@@ -378,31 +388,45 @@ static void cut_interval(struct offcpu *o, struct waiter *w, const struct off_th
 		w->cut_ns = now_ns;
 }
 
+static bool has_thinned(const struct off_thread *t)
+{
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < OFF_PLACES; i++)
+		any |= t->places[i].thinned_ns;
+	return any != 0;
+}
+
 int offcpu_cut(struct offcpu *o, uint32_t tid, const struct off_thread *t,
 	       const struct collect_thread *thread, uint64_t now_ns, bool is_last)
 {
 	struct waiter *w = waiter_find(o, tid, NULL);
 	bool sure = is_sure(t, now_ns, is_last);
+	__u64 thinned_ns[OFF_PLACES];
 
-	if (!w && (sure || t->untaken_ns || t->untaken_queued_ns || t->thinned_ns))
+	for (size_t i = 0; i < OFF_PLACES; i++)
+		thinned_ns[i] = t->places[i].thinned_ns;
+	if (is_last && !sure)
+		thinned_ns[t->place & (OFF_PLACES - 1)] += unsure_ns(t, now_ns);
+	if (!w && (sure || t->untaken_ns || t->untaken_queued_ns || has_thinned(t)))
 		w = waiter_get(o, thread);
 	if (!w)
 		return sure ? -ENOMEM : 0;
 	tell_untaken(o, w, t->untaken_ns, t->untaken_queued_ns);
-	settle(o, w, t->thinned_ns + (is_last && !sure ? unsure_ns(t, now_ns) : 0));
+	settle(o, w, thinned_ns);
 	if (sure)
 		cut_interval(o, w, t, now_ns);
 	return 0;
 }
 
-double offcpu_factor(const struct offcpu *o, const struct collect_thread *thread)
+double offcpu_factor(const struct offcpu *o, const struct collect_thread *thread, uint8_t place)
 {
 	const struct waiter *w = waiter_find(o, thread->tid, NULL);
+	const struct thinned *t = w ? &w->thinned[place & (OFF_PLACES - 1)] : NULL;
 
-	if (!w || w->thread.pid != thread->pid || !w->told_ns ||
-	    w->thinned_ns <= w->thinned_before_ns)
+	if (!w || w->thread.pid != thread->pid || !t->told_ns || t->now_ns <= t->before_ns)
 		return -1;
-	return (double)(w->thinned_ns - w->thinned_before_ns) / (double)w->told_ns;
+	return (double)(t->now_ns - t->before_ns) / (double)t->told_ns;
 }
 
 void offcpu_next(struct offcpu *o)
@@ -410,8 +434,9 @@ void offcpu_next(struct offcpu *o)
 	for (size_t i = 0; i < o->waiters.len; i++) {
 		struct waiter *w = &o->waiters.data[i];
 
-		w->told_ns = 0;
-		w->thinned_before_ns = w->thinned_ns;
+		for (size_t k = 0; k < OFF_PLACES; k++)
+			w->thinned[k] =
+				(struct thinned){ 0, w->thinned[k].now_ns, w->thinned[k].now_ns };
 		if (w->has_ended)
 			offcpu_forget(o, w->thread.tid);
 	}

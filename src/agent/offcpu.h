@@ -35,7 +35,8 @@ struct off_time {
 	enum off_state state;
 	uint64_t ns;
 	uint64_t count;  /* intervals that began; 0: of one that was counted before */
-	bool is_thinned; /* it stands for others: see offcpu_factor() */
+	bool is_thinned; /* it stands for others in its place: see offcpu_factor() */
+	uint8_t place;
 };
 
 typedef void (*off_time_fn)(void *ctx, const struct off_time *t);
@@ -52,8 +53,10 @@ int offcpu_stack(struct offcpu *o, const struct collect_thread *thread, uint64_t
 
 bool offcpu_knows(const struct offcpu *o, uint32_t tid);
 
-/* RECORD_OFF or RECORD_OFF_LAST; @thread: who it was, where its stack is not here. */
+/* An interval is over, or the thread is; @thread: who it was, where its stack is not here. */
 void offcpu_end(struct offcpu *o, const struct off_record *r, const struct collect_thread *thread);
+void offcpu_last(struct offcpu *o, const struct off_last_record *r,
+		 const struct collect_thread *thread);
 
 /*
  * A window ends at @now_ns with this thread as it is: what is sure of its interval is
@@ -63,10 +66,10 @@ int offcpu_cut(struct offcpu *o, uint32_t tid, const struct off_thread *t,
 	       const struct collect_thread *thread, uint64_t now_ns, bool is_last);
 
 /*
- * Of a thread, once the window is cut: by what its thinned time is to be multiplied to be what
- * the kernel's sum says; negative: there was none. Call offcpu_next() when all were asked.
+ * Of a thread, once the window is cut: by what its thinned time in @place is to be multiplied to be
+ * what the kernel's sum says; negative: there was none. Call offcpu_next() when all were asked.
  */
-double offcpu_factor(const struct offcpu *o, const struct collect_thread *thread);
+double offcpu_factor(const struct offcpu *o, const struct collect_thread *thread, uint8_t place);
 /* Another window begins: threads that have ended are forgotten. */
 void offcpu_next(struct offcpu *o);
 

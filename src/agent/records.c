@@ -44,7 +44,8 @@ static void count_wait(void *ctx, const struct off_time *t)
 	struct collect_wait wait = { .ns = t->ns,
 				     .count = t->count,
 				     .state = (uint8_t)t->state,
-				     .is_thinned = t->is_thinned };
+				     .is_thinned = t->is_thinned,
+				     .place = t->place };
 	int r;
 
 	if (is_full(rs)) {
@@ -310,6 +311,13 @@ static void on_wait_end(struct records *rs, const struct off_record *rec)
 	offcpu_end(rs->off, rec, &t);
 }
 
+static void on_thread_end(struct records *rs, const struct off_last_record *rec)
+{
+	struct collect_thread t = records_thread(rs, &rec->head);
+
+	offcpu_last(rs->off, rec, &t);
+}
+
 void records_take(struct records *rs, const void *record, size_t len, unsigned int how,
 		  uint64_t now_ns)
 {
@@ -323,9 +331,10 @@ void records_take(struct records *rs, const void *record, size_t len, unsigned i
 		rs->stats.n_bad++;
 	else if (rs->opts.exclude_self && len >= sizeof(*h) && records_is_own(rs, h))
 		rs->stats.n_excluded++;
-	else if (len >= sizeof(struct off_record) &&
-		 (h->type == RECORD_OFF || h->type == RECORD_OFF_LAST))
+	else if (len >= sizeof(struct off_record) && h->type == RECORD_OFF)
 		on_wait_end(rs, record);
+	else if (len >= sizeof(struct off_last_record) && h->type == RECORD_OFF_LAST)
+		on_thread_end(rs, record);
 	else if (len >= sizeof(*h) && h->type == RECORD_SAMPLE &&
 		 len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t))
 		on_walked(rs, record);

@@ -351,9 +351,9 @@ static void cut_one(struct session *s, uint32_t tid, const struct off_thread *t,
 	(void)offcpu_cut(off, tid, t, &thread, now_ns, is_last);
 }
 
-static double factor_of(void *ctx, const struct collect_thread *thread)
+static double factor_of(void *ctx, const struct collect_thread *thread, uint8_t place)
 {
-	return offcpu_factor(ctx, thread);
+	return offcpu_factor(ctx, thread, place);
 }
 
 /*

@@ -88,14 +88,14 @@ static void keeps_when_each_sample_was_seen(void **state)
 	collect_free(c);
 }
 
-static double factor(void *ctx, const struct collect_thread *thread)
+static double factor(void *ctx, const struct collect_thread *thread, uint8_t place)
 {
-	return thread->tid == thread_a.tid ? *(double *)ctx : -1;
+	return thread->tid == thread_a.tid && !place ? *(double *)ctx : -1;
 }
 
 static void waits_are_counted_apart_from_what_runs(void **state)
 {
-	struct collect_wait wait = { 500, 1, 2, false };
+	struct collect_wait wait = { 500, 1, 2, false, 0 };
 	double twice = 2;
 	uint64_t x[] = { 1 };
 	struct collect *c;
@@ -103,12 +103,14 @@ static void waits_are_counted_apart_from_what_runs(void **state)
 	assert_int_equal(collect_new(&c, true), 0);
 	collect_add(c, &thread_a, 10, x, 1);
 	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
-	wait = (struct collect_wait){ 700, 3, 2, true };
+	wait = (struct collect_wait){ 700, 3, 2, true, 0 };
 	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
-	wait = (struct collect_wait){ 9, 0, 3, false };
+	wait = (struct collect_wait){ 9, 0, 3, false, 0 };
+	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
+	wait = (struct collect_wait){ 70, 2, 2, true, 5 }; /* in another place, which is as it is */
 	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
 	assert_int_equal(collect_total(c), 1);
-	assert_int_equal(collect_n_samples(c), 3);
+	assert_int_equal(collect_n_samples(c), 4);
 	assert_int_equal(collect_n_stacks(c), 1);
 	assert_int_equal(collect_sample(c, 1)->off_ns, 1200);
 	assert_int_equal(collect_sample(c, 1)->count, 4);
@@ -117,6 +119,7 @@ static void waits_are_counted_apart_from_what_runs(void **state)
 	collect_scale(c, factor, &twice);
 	assert_int_equal(collect_sample(c, 1)->off_ns, 1900);
 	assert_int_equal(collect_sample(c, 2)->off_ns, 9);
+	assert_int_equal(collect_sample(c, 3)->off_ns, 70);
 	collect_scale(c, factor, &twice); /* once for all */
 	assert_int_equal(collect_sample(c, 1)->off_ns, 1900);
 	collect_free(c);

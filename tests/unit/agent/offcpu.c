@@ -93,7 +93,7 @@ static void a_chosen_wait_stands_for_those_like_it(void **state)
 static void what_chosen_waits_stand_for_is_the_kernels_sum(void **state)
 {
 	const uint64_t none = FRAME_WORD(FRAME_ERROR, OFF_NO_STACK);
-	struct off_thread t = { .pid = 1, .thinned_ns = 240 };
+	struct off_thread t = { .pid = 1, .places[0].thinned_ns = 240 };
 	struct fixture f;
 
 	fixture_init(&f);
@@ -101,36 +101,68 @@ static void what_chosen_waits_stand_for_is_the_kernels_sum(void **state)
 	end(&f, 100, 0, 110, 4);
 	cut(&f, &t, 1000, false);
 	assert_true(f.is_thinned[0]);
-	assert_true(offcpu_factor(f.o, &thread) == 1.5); /* 240 of 160 */
+	assert_true(offcpu_factor(f.o, &thread, 0) == 1.5); /* 240 of 160 */
+	assert_true(offcpu_factor(f.o, &thread, 1) < 0);    /* each place has its own */
 	offcpu_next(f.o);
-	assert_true(offcpu_factor(f.o, &thread) < 0);
+	assert_true(offcpu_factor(f.o, &thread, 0) < 0);
 	/* none was chosen in this window */
-	t.thinned_ns = 300;
+	t.places[0].thinned_ns = 300;
 	cut(&f, &t, 2000, false);
 	assert_int_equal(f.n, 2);
 	assert_told(&f, 1, (struct told){ OFF_SLEEPING, 60, 1, none });
-	assert_true(offcpu_factor(f.o, &thread) < 0);
+	assert_true(offcpu_factor(f.o, &thread, 0) < 0);
+	offcpu_free(f.o);
+}
+
+static void what_was_thinned_in_one_place_is_not_anothers(void **state)
+{
+	const uint64_t none = FRAME_WORD(FRAME_ERROR, OFF_NO_STACK);
+	struct off_thread t = { .pid = 1 };
+	struct off_record r = { .head = { .type = RECORD_OFF,
+					  .pid = 1,
+					  .tid = TID,
+					  .time_ns = 100,
+					  .off_state = OFF_SLEEPING,
+					  .off_shift = 4,
+					  .off_place = 3 },
+				.in_ns = 110 };
+	struct fixture f;
+
+	fixture_init(&f);
+	assert_int_equal(offcpu_stack(f.o, &thread, 100, stack, 3), 0);
+	offcpu_end(f.o, &r, &thread);
+	t.places[3].thinned_ns = 320;
+	t.places[4].thinned_ns = 70;
+	t.places[5].thinned_ns = 7;
+	cut(&f, &t, 1000, false);
+	assert_int_equal(f.n, 2);
+	assert_told(&f, 1, (struct told){ OFF_SLEEPING, 77, 1, none });
+	assert_true(offcpu_factor(f.o, &thread, 3) == 2);
+	assert_true(offcpu_factor(f.o, &thread, 4) < 0);
+	/* a place that is none is no other's memory */
+	r.head.off_place = 255;
+	offcpu_end(f.o, &r, &thread);
 	offcpu_free(f.o);
 }
 
 static void a_thread_that_ends_is_settled_with_its_window(void **state)
 {
-	struct off_record last = { .head = { .type = RECORD_OFF_LAST, .pid = 1, .tid = TID },
-				   .thinned_ns = 80 };
+	struct off_last_record last = { .head = { .type = RECORD_OFF_LAST, .pid = 1, .tid = TID },
+					.thinned_ns = { 80 } };
 	struct fixture f;
 
 	fixture_init(&f);
 	assert_int_equal(offcpu_stack(f.o, &thread, 100, stack, 3), 0);
 	end(&f, 100, 0, 110, 4);
-	offcpu_end(f.o, &last, &thread);
-	assert_true(offcpu_factor(f.o, &thread) == 0.5);
+	offcpu_last(f.o, &last, &thread);
+	assert_true(offcpu_factor(f.o, &thread, 0) == 0.5);
 	offcpu_next(f.o);
 	assert_int_equal(offcpu_count(f.o), 0);
 	/* one that has its number already began anew */
 	end(&f, 200, 0, 210, 4);
-	offcpu_end(f.o, &last, &thread);
+	offcpu_last(f.o, &last, &thread);
 	assert_int_equal(offcpu_stack(f.o, &thread, 300, stack, 3), 0);
-	assert_true(offcpu_factor(f.o, &thread) < 0);
+	assert_true(offcpu_factor(f.o, &thread, 0) < 0);
 	offcpu_free(f.o);
 }
 
@@ -209,9 +241,9 @@ static void time_without_stacks_is_told_as_it_grows(void **state)
 {
 	const uint64_t none = FRAME_WORD(FRAME_ERROR, OFF_NO_STACK);
 	struct off_thread t = { .pid = 1, .untaken_ns = 30, .untaken_queued_ns = 4 };
-	struct off_record last = { .head = { .type = RECORD_OFF_LAST, .pid = 1, .tid = TID },
-				   .untaken_ns = 50,
-				   .untaken_queued_ns = 4 };
+	struct off_last_record last = { .head = { .type = RECORD_OFF_LAST, .pid = 1, .tid = TID },
+					.untaken_ns = 50,
+					.untaken_queued_ns = 4 };
 	struct fixture f;
 
 	fixture_init(&f);
@@ -220,7 +252,7 @@ static void time_without_stacks_is_told_as_it_grows(void **state)
 	assert_int_equal(f.n, 2);
 	assert_told(&f, 0, (struct told){ OFF_SLEEPING, 30, 1, none });
 	assert_told(&f, 1, (struct told){ OFF_RUNNABLE, 4, 0, none });
-	offcpu_end(f.o, &last, &thread);
+	offcpu_last(f.o, &last, &thread);
 	assert_int_equal(f.n, 3);
 	assert_told(&f, 2, (struct told){ OFF_SLEEPING, 20, 1, none });
 	offcpu_next(f.o);
@@ -273,6 +305,7 @@ TEST_GROUP(test_offcpu, TEST(a_wait_is_told_with_its_stack_and_its_turn_apart),
 	   TEST(a_chosen_wait_stands_for_those_like_it),
 	   TEST(a_wait_whose_stack_is_lost_is_told_without),
 	   TEST(what_chosen_waits_stand_for_is_the_kernels_sum),
+	   TEST(what_was_thinned_in_one_place_is_not_anothers),
 	   TEST(a_thread_that_ends_is_settled_with_its_window),
 	   TEST(what_is_cut_by_a_window_is_counted_once),
 	   TEST(a_wait_that_is_not_over_is_told_if_it_is_known_what_it_stands_for),
