@@ -52,6 +52,7 @@ struct job {
 	} times; /* of the sample in work */
 	uint32_t key_pid, key_tid, key_comm, key_thread, key_cpu, key_state, key_wait;
 	struct names_stats *stats;
+	uint64_t generated_votes; /* for stats->generated_by, less those for others */
 };
 
 struct word_key {
@@ -139,8 +140,26 @@ static int kind_rank(uint8_t kind)
 	}
 }
 
+/* A sample with generated code of no name. Programs vote: what more than half of them are, wins. */
+static void count_generated(struct job *j, const struct collect_sample *s)
+{
+	struct names_stats *st = j->stats;
+	const char *comm = collect_thread(j->c, s->thread)->process_comm;
+
+	st->n_generated += s->count;
+	if (!strncmp(st->generated_by, comm, sizeof(st->generated_by) - 1)) {
+		j->generated_votes += s->count;
+	} else if (j->generated_votes >= s->count) {
+		j->generated_votes -= s->count;
+	} else {
+		j->generated_votes = s->count - j->generated_votes;
+		snprintf(st->generated_by, sizeof(st->generated_by), "%s", comm);
+	}
+}
+
 static void count(struct job *j, const struct collect_sample *s, const uint32_t *refs, size_t n)
 {
+	bool generated = false;
 	uint8_t kind = PROFILE_FRAME_UNKNOWN;
 	uint64_t last = n ? j->words.data[refs[n - 1]].word : 0, why = WALK_OK;
 
@@ -151,7 +170,10 @@ static void count(struct job *j, const struct collect_sample *s, const uint32_t 
 			kind = w->kind;
 		j->stats->n_frames += w->kind != PROFILE_FRAME_ERROR ? s->count : 0;
 		j->stats->n_unnamed += w->unnamed ? s->count : 0;
+		generated |= w->unnamed && w->word >> FRAME_KIND_SHIFT == FRAME_ADDRESS;
 	}
+	if (generated)
+		count_generated(j, s);
 	if (last >> FRAME_KIND_SHIFT == FRAME_ERROR && (last & FRAME_PAYLOAD_MASK) < WALK_ERR_MAX)
 		why = last & FRAME_PAYLOAD_MASK;
 	j->stats->by_kind[kind][why] += s->count;

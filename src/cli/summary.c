@@ -50,6 +50,19 @@ static void print_unsupported(const struct langs *l)
 			name);
 }
 
+/* Generated code without names, where it is more than a regular expression here and there. */
+static void print_generated(const struct summary *s)
+{
+	enum { ONE_IN = 20 };
+
+	if (s->names.n_generated * ONE_IN < s->session.records.n_samples || !s->names.n_generated)
+		return;
+	fprintf(stderr,
+		"cameo: %llu samples hold code without names that %s generated: a perf map would "
+		"name it (see GENERATED CODE in cameo(1))\n",
+		(unsigned long long)s->names.n_generated, s->names.generated_by);
+}
+
 static void print_costs(const struct summary *s)
 {
 	const struct sampler_stats *k = &s->session.sampler;
@@ -138,6 +151,7 @@ void summary_print(const struct summary *s)
 		print_waits(s);
 	print_reasons(st);
 	print_unsupported(s->langs);
+	print_generated(s);
 	if (st->procs.n_sideband_lost)
 		fprintf(stderr, "cameo: %llu process events lost; the processes were read again\n",
 			(unsigned long long)st->procs.n_sideband_lost);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Code that a program makes at run time: named by perf maps and jitdumps, never dropped."""
-from cameo import Tap, Workshop, need_bpf, record, together
+from cameo import Tap, Workshop, expect, need_bpf, record, together
 
 MS = 400
 MAIN = "_start __libc_start_main.* ... main outer "
@@ -19,6 +19,10 @@ def judge(recording, comm, name):
     recording.judge(comm, MAIN + name, leaf=name)
 
 
+def judge_summary(recording):
+    expect("samples hold code without names that " in recording.said, recording.said)
+
+
 def main():
     need_bpf()
     tap = Tap()
@@ -28,6 +32,7 @@ def main():
                                             for comm, (how, _) in CASES.items()]))
         for comm, (how, name) in CASES.items():
             tap.run(f"generated code of {comm}, {how}: {name}", judge, recording, comm, name)
+        tap.run("what has no names is told", judge_summary, recording)
     tap.done()
 
 

@@ -162,6 +162,8 @@ static void names_code_by_its_file_and_keeps_what_has_no_name(void **state)
 	assert_int_equal(stats.by_kind[PROFILE_FRAME_NATIVE][WALK_ERR_NO_RULE], 3);
 	assert_int_equal(stats.n_frames, 9);
 	assert_int_equal(stats.n_unnamed, 6);
+	assert_int_equal(stats.n_generated, 3);
+	assert_string_equal(stats.generated_by, "p");
 	profile_free(p);
 	fixture_fini(&f);
 }
