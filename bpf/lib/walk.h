@@ -240,6 +240,7 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 	case UNWIND_CFA_NONE:
 		return walk_without_rule(which);
 	case UNWIND_CFA_END:
+		w->record.head.n_words -= rule->cfa_reg == UNWIND_NO_FRAME;
 		return walk_done(w);
 	case UNWIND_CFA_SWITCHED:
 		return walk_switched(w);

@@ -57,11 +57,14 @@ enum {
 	UNWIND_INJECTED = 2,
 };
 
+/* What _END may say besides: the address to return to is only the mark of a stack's beginning. */
+enum { UNWIND_NO_FRAME = 1 };
+
 struct unwind_rule {
 	uint8_t cfa; /* enum unwind_cfa */
 	/*
 	 * UNWIND_CFA_REG, _RSP_RA_REG and _RSP_INDEX: the register. _RSP and _RBP: UNWIND_SWEPT,
-	 * UNWIND_INJECTED or 0.
+	 * UNWIND_INJECTED or 0. _END: UNWIND_NO_FRAME or 0.
 	 */
 	uint8_t cfa_reg;
 	uint8_t rbp; /* enum unwind_saved */

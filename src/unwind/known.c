@@ -160,6 +160,16 @@ bool unwind_known_makecontext(const struct elf_image *img)
 	return true;
 }
 
+uint64_t unwind_known_abort(const struct elf_image *img)
+{
+	struct elf_rawsym abort, makecontext;
+
+	return elf_gnuhash_lookup(img, "makecontext", &makecontext) == 0 &&
+			       elf_gnuhash_lookup(img, "abort", &abort) == 0
+		       ? abort.vaddr
+		       : 0;
+}
+
 struct unwind_greenlet unwind_known_greenlet(const struct elf_image *img)
 {
 	/* of 3.x and of 2.x */

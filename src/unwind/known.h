@@ -31,6 +31,12 @@ void unwind_known_find(struct unwind_known_code *k, const struct elf_image *img)
 bool unwind_known_makecontext(const struct elf_image *img);
 
 /*
+ * Where abort() is, if @img is the C library; else 0. libcoro (Perl's Coro) has its address where
+ * stacks begin; no call but one in front of it returns there.
+ */
+uint64_t unwind_known_abort(const struct elf_image *img);
+
+/*
  * greenlet's stacks. At the bottom of each lies a function; below it that of whoever started
  * the greenlet, or what was copied over that since. slp_switch() moves rsp and rbp to where
  * another stack will be and copies that there only then; until the function behind it has run,

@@ -40,6 +40,7 @@ enum {
 
 static const struct unwind_rule rule_none = { .cfa = UNWIND_CFA_NONE };
 static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
+static const struct unwind_rule rule_bottom = { .cfa = UNWIND_CFA_END, .cfa_reg = UNWIND_NO_FRAME };
 static const struct unwind_rule rule_switched = { .cfa = UNWIND_CFA_SWITCHED };
 static const struct unwind_rule rule_fp = { .cfa = UNWIND_CFA_FP };
 static const struct unwind_rule rule_restorer = { .cfa = UNWIND_CFA_SIGNAL };
@@ -119,6 +120,7 @@ struct cfi_build {
 	struct unwind_rows *rows;
 	const struct elf_image *img;
 	bool may_end_contexts; /* it has makecontext() */
+	uint64_t abort;        /* that function's address, where stacks may begin; 0: none */
 	struct unwind_greenlet greenlet;
 	const struct eh_frame *ef;
 	const struct eh_frame_fde *fde;
@@ -245,6 +247,19 @@ static int put_switch(struct cfi_build *b, const struct eh_frame_fde *fde)
 	return rows_put(b->rows, fde->start + at - b->bias, &rule_switched);
 }
 
+/*
+ * A stack begins with the address @off to return to, which is looked up one byte before it: that
+ * is in no function here, or ends one whose last instruction is a call.
+ */
+static int put_bottom(struct unwind_rows *rows, uint64_t off, const struct unwind_rule *rule)
+{
+	if (rows->len && rows->data[rows->len - 1].file_off == off)
+		rows->len--;
+	return rows->len && rows->data[rows->len - 1].file_off < off - 1
+		       ? rows_put(rows, off - 1, rule)
+		       : 0;
+}
+
 /* The rows of one function up to @limit. Where its program ends early, nothing is known. */
 static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uint64_t limit,
 			struct err *err)
@@ -265,10 +280,10 @@ static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uin
 	if (rows->len && off < rows->data[rows->len - 1].file_off)
 		return err_set(err, -EBADMSG, "text segments out of order");
 	r = put_known_code(b, off);
-	/* a return address is looked up one byte before it: that is in no function here */
-	if (!r && is_context_end(b, fde) && rows->len &&
-	    rows->data[rows->len - 1].file_off < off - 1)
-		r = rows_put(rows, off - 1, &rule_end);
+	if (!r && fde->start == b->abort)
+		r = put_bottom(rows, off, &rule_bottom);
+	else if (!r && is_context_end(b, fde))
+		r = put_bottom(rows, off, &rule_end);
 	if (r)
 		return r;
 	if (b->greenlet.is_here &&
@@ -317,6 +332,7 @@ static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
 		.rows = rows,
 		.img = img,
 		.may_end_contexts = unwind_known_makecontext(img),
+		.abort = unwind_known_abort(img),
 		.ef = &ef,
 		.known = known,
 	};

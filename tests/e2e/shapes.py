@@ -22,8 +22,11 @@ SHAPES = {
          {"leaf": ".*vdso.*|middle|clock_gettime", "share": 0.5}),
     "a coroutine of makecontext": ("makecontext", ["makecontext"], ["... body middle hot"], {}),
     "a stack switched by hand": ("switch", ["switch"], ["body middle hot"], {"start": ".*"}),
+    "a stack that begins with abort()":
+        ("abort", ["abort"], ["body middle hot"], {"start": ".*"}),
 }
-ALIAS = {"altstack": "signals", "makecontext": "coroutine", "switch": "coroutine"}
+ALIAS = {"altstack": "signals", "makecontext": "coroutine", "switch": "coroutine",
+         "abort": "coroutine"}
 
 CIPHERS = "aes-256-cbc", "sha256", "rsa2048"
 

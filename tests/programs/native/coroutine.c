@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coroutine MS makecontext|switch: body -> middle -> hot on a stack of its
+ * coroutine MS makecontext|switch|abort: body -> middle -> hot on a stack of its
  * own, which ends where it was made: at makecontext's trampoline, or at the
- * zero that a hand-made stack begins with.
+ * zero that a hand-made stack begins with, or the address of abort() (libcoro's).
  */
+#include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
@@ -69,12 +70,12 @@ static void by_makecontext(void)
 	swapcontext(&back, &there);
 }
 
-/* From the top down: zero as body's return address, body as the switch's, rbp, rbx. */
-static void by_switch(void)
+/* From the top down: @bottom as body's return address, body as the switch's, rbp, rbx. */
+static void by_switch(uint64_t bottom)
 {
 	uint64_t *top = stack + sizeof(stack) / sizeof(stack[0]) - 4;
 
-	*--top = 0;
+	*--top = bottom;
 	*--top = (uint64_t)(uintptr_t)body;
 	*--top = 0;
 	*--top = 0;
@@ -85,7 +86,9 @@ int main(int argc, char **argv)
 {
 	limit_ms = busy_ms(argc, argv);
 	if (argc > 2 && !strcmp(argv[2], "switch"))
-		by_switch();
+		by_switch(0);
+	else if (argc > 2 && !strcmp(argv[2], "abort"))
+		by_switch((uint64_t)(uintptr_t)abort);
 	else
 		by_makecontext();
 	return 0;
