@@ -45,6 +45,14 @@ static bool is_v8(const struct elf_image *img)
 	       elf_symbol_lookup(img, ELF_SYMTAB, name, &sym) == 0;
 }
 
+/* GraalVM's native images: programs of megabytes without CFI, all from one compiler. */
+static bool is_native_image(const struct elf_image *img)
+{
+	uint32_t index;
+
+	return elf_image_section_index(img, ".svm_heap", &index) == 0;
+}
+
 static int add(struct finder *f, uint64_t lo, uint64_t hi)
 {
 	uint64_t len = hi - lo;
@@ -150,6 +158,7 @@ int unwind_gap_rows(struct unwind_rows *out, const struct unwind_rows *rows,
 	int r;
 
 	f.lacks_cfi = lacks_cfi(&f, covered);
+	sw.one_frame = is_native_image(img);
 	r = find_in_sections(&f);
 	out->unswept = f.unswept;
 	if (!r)

@@ -27,7 +27,7 @@
 
 enum {
 	COVERED_SHARE = 2, /* more than 1/2 of the text has CFI: so have the special functions */
-	SEARCHED_MAX = 8 << 20, /* bytes of text */
+	SEARCHED_MAX = 32 << 20, /* bytes of text */
 	RESERVE_MAX = 1 << 20,
 	CONTEXT_END_MIN = 24, /* bytes of __start_context: few functions are looked at */
 	CONTEXT_END_MAX = 32,
@@ -414,32 +414,45 @@ static bool indirect_call_before(const uint8_t *p, size_t before)
 	return before >= 4 && p[-4] == 0xff && p[-3] == 0x54 && p[-2] == 0x24;
 }
 
-/*
- * musl calls main() and a thread's function from C code without CFI, as in
- * exit(main()): call *...; mov %eax,%edi (or %rax,%rdi); call. Such frames are
- * the outermost that matter.
- */
-static int patch_last_callers(struct unwind_rows *rows, const struct elf_span *text)
+/* Where @passed stands behind an indirect call, which @tail more bytes belong to, stacks end. */
+static int patch_callers(struct unwind_rows *rows, const struct elf_span *text,
+			 const struct elf_span *passed, size_t tail)
 {
-	static const uint8_t pass_on[] = { 0x89, 0xc7, 0xe8 };
 	const uint8_t *p = text->data, *end = p + text->len;
 	unsigned int n = 0;
 	int r = 0;
 
 	while (!r && n < LAST_CALLERS_MAX &&
-	       (p = memmem(p, (size_t)(end - p), pass_on, sizeof(pass_on)))) {
+	       (p = memmem(p, (size_t)(end - p), passed->data, passed->len))) {
 		size_t at = (size_t)(p - text->data);
 		size_t rex = at && p[-1] == 0x48;
 
 		if (at > rex + 4 && indirect_call_before(p - rex, at - rex)) {
 			/* from the call's last byte, where its return address is looked up */
 			r = rows_patch(rows, text->file_off + at - rex - 1,
-				       1 + rex + sizeof(pass_on) + 4, &rule_end);
+				       1 + rex + passed->len + tail, &rule_end);
 			n++;
 		}
-		p += sizeof(pass_on);
+		p += passed->len;
 	}
 	return r;
+}
+
+/*
+ * musl calls main() and a thread's function from C code without CFI, as in
+ * exit(main()): call *...; mov %eax,%edi (or %rax,%rdi); call. Its clone() calls
+ * what exits with the result. Such frames are the outermost that matter.
+ */
+static int patch_last_callers(struct unwind_rows *rows, const struct elf_span *text)
+{
+	static const uint8_t call[] = { 0x89, 0xc7, 0xe8 };
+	/* xor %eax,%eax; mov $SYS_exit,%al; syscall */
+	static const uint8_t leave[] = { 0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05 };
+	const struct elf_span calls = { .data = call, .len = sizeof(call) };
+	const struct elf_span leaves = { .data = leave, .len = sizeof(leave) };
+	int r = patch_callers(rows, text, &calls, 4);
+
+	return r ? r : patch_callers(rows, text, &leaves, 0);
 }
 
 /* A file without CFI: its text is taken to keep frame pointers. */

@@ -32,6 +32,7 @@ enum {
 	SLOT_MAX = 31,
 	DEPTH_MAX = 0xffff,
 	LOOK_AHEAD = 192, /* instructions */
+	SURELY_CODE = 8,  /* instructions in a row */
 	FUNCTION_ALIGN = 16,
 	ROUNDS_MAX = 64, /* of finding functions that return because those that they call do */
 };
@@ -169,8 +170,10 @@ static void owner_returns(struct unwind_sweep *sw, uint64_t owner)
 {
 	struct unwind_sweep_state *s = state_at(sw, owner);
 
-	if (s && s->start)
-		s->returns = 1;
+	if (!s || !s->start || s->returns)
+		return;
+	s->returns = 1;
+	sw->more_return = true;
 }
 
 /* A jump to code that is followed already, or that we do not have: may it end in a return? */
@@ -415,16 +418,15 @@ static int follow_all(struct unwind_sweep *sw, uint64_t vaddr, uint64_t owner)
 	return r ? r : follow_pending(sw);
 }
 
-/* Go on behind the calls of functions that have turned out to return. */
+/* Go on behind the calls of functions that have turned out to return since the last time. */
 static int follow_calls(struct unwind_sweep *sw)
 {
-	bool more = true;
 	int r = 0;
 
-	for (unsigned int round = 0; !r && more && round < ROUNDS_MAX; round++) {
+	for (unsigned int round = 0; !r && sw->more_return && round < ROUNDS_MAX; round++) {
 		size_t n = sw->calls.len, kept = 0;
 
-		more = false;
+		sw->more_return = false;
 		for (size_t i = 0; !r && i < n; i++) {
 			struct unwind_sweep_call c = sw->calls.data[i];
 
@@ -432,7 +434,6 @@ static int follow_calls(struct unwind_sweep *sw)
 				sw->calls.data[kept++] = c;
 				continue;
 			}
-			more = true;
 			if (reach(sw, c.next.vaddr, &c.state))
 				r = vec_push(&sw->returns, c.next);
 		}
@@ -543,12 +544,24 @@ static bool looks_like_function(const struct unwind_sweep_gap *g, size_t at)
 					   (insn.kind == X86_RSP_ADD && insn.value < 0));
 }
 
+/* Tables of jumps stand among code: few of their bytes are instructions for long. */
+static bool looks_like_code(const struct unwind_sweep_gap *g, size_t at)
+{
+	struct x86_insn insn;
+
+	for (unsigned int n = 0; n < SURELY_CODE; n++, at += insn.len)
+		if (at >= g->len || !decode_at(g, at, &insn) || insn.kind == X86_TRAP)
+			return false;
+	return true;
+}
+
 /* The state with which code begins that nothing leads to; @jump is that of an indirect jump. */
 static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t at,
 			       const struct unwind_sweep_state *jump,
 			       struct unwind_sweep_state *out)
 {
 	struct ahead a = { .sw = sw };
+	bool function;
 
 	*out = entry;
 	if (is_lazy_binding(g, at)) {
@@ -564,9 +577,12 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 			*out = *jump;
 		return true;
 	}
-	*out = jump->seen ? *jump : entry;
+	function = looks_like_function(g, at);
+	*out = jump->seen && !function ? *jump : entry;
 	out->start = 0;
-	return g->whole && !jump->seen && looks_like_function(g, at);
+	if (!g->whole || !jump->seen)
+		return g->whole && function;
+	return sw->one_frame && (function || looks_like_code(g, at));
 }
 
 struct passing {
@@ -612,7 +628,8 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 		return r;
 	}
 	if (s->seen && insn.kind == X86_JUMP_INDIRECT) {
-		w->jump = *s;
+		/* of which nothing is known where it is a table's byte that was taken for code */
+		w->jump = s->lost ? (struct unwind_sweep_state){ 0 } : *s;
 		w->binds = is_plt_entry(g, *at);
 	} else if (w->binds && !g->whole) {
 		w->jump = (struct unwind_sweep_state){ 0 };

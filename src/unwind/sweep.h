@@ -49,8 +49,8 @@ struct unwind_sweep_gap {
 };
 
 enum {
-	UNWIND_SWEEP_MAX = 8 << 20, /* bytes of code that are swept in a file */
-	UNWIND_SWEEP_GAP_MIN = 16,  /* shorter ones are padding */
+	UNWIND_SWEEP_MAX = 32 << 20, /* bytes of code that are swept in a file */
+	UNWIND_SWEEP_GAP_MIN = 16,   /* shorter ones are padding */
 };
 
 struct unwind_sweep {
@@ -58,6 +58,8 @@ struct unwind_sweep {
 		VEC(struct unwind_sweep_gap);
 	} gaps; /* ascending */
 	size_t n_bytes, last_gap;
+	bool one_frame;   /* in: functions have one depth from prologue to epilogue */
+	bool more_return; /* functions whose calls wait */
 	struct unwind_sweep_state *states;
 	struct {
 		VEC(struct unwind_sweep_path);

@@ -309,6 +309,8 @@ static void ends_the_walk_at_musls_callers_of_main_and_threads(void **state)
 	static const uint8_t main_call[] = { 0xff, 0xd3, 0x89, 0xc7, 0xe8, 1, 2, 3, 4 };
 	static const uint8_t thread_call[] = { 0xff, 0x13, 0x48, 0x89, 0xc7, 0xe8, 1, 2, 3, 4 };
 	static const uint8_t direct[] = { 0xe8, 1, 2, 3, 4, 0x89, 0xc7, 0xe8, 1, 2, 3, 4 };
+	static const uint8_t clone[] = { 0x41, 0xff, 0xd1, 0x89, 0xc7, 0x31,
+					 0xc0, 0xb0, 0x3c, 0x0f, 0x05 };
 	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };
 	struct cfi_bytes b = { 0 };
 	struct file f;
@@ -318,6 +320,7 @@ static void ends_the_walk_at_musls_callers_of_main_and_threads(void **state)
 	memcpy(f.code + 100, main_call, sizeof(main_call));
 	memcpy(f.code + 200, thread_call, sizeof(thread_call));
 	memcpy(f.code + 300, direct, sizeof(direct));
+	memcpy(f.code + 400, clone, sizeof(clone));
 	assert_int_equal(build(&f, &rows, NULL), 0);
 	assert_well_formed(&rows);
 	assert_int_equal(rule_at(&rows, 100).cfa, UNWIND_CFA_NONE);
@@ -326,6 +329,10 @@ static void ends_the_walk_at_musls_callers_of_main_and_threads(void **state)
 	assert_int_equal(rule_at(&rows, 109).cfa, UNWIND_CFA_NONE);
 	assert_int_equal(rule_at(&rows, 201).cfa, UNWIND_CFA_END);
 	assert_int_equal(rule_at(&rows, 304).cfa, UNWIND_CFA_NONE);
+	assert_int_equal(rule_at(&rows, 401).cfa, UNWIND_CFA_NONE);
+	assert_int_equal(rule_at(&rows, 402).cfa, UNWIND_CFA_END);
+	assert_int_equal(rule_at(&rows, 410).cfa, UNWIND_CFA_END);
+	assert_int_equal(rule_at(&rows, 411).cfa, UNWIND_CFA_NONE);
 }
 
 static void ends_the_walk_where_a_context_returns_to(void **state)

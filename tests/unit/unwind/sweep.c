@@ -31,7 +31,7 @@ static void swept_fini(struct swept *s)
 	elf_image_free(s->img);
 }
 
-static void sweep(struct swept *s, const char *code, size_t len, bool whole)
+static void swept_init(struct swept *s, const char *code, size_t len)
 {
 	*s = (struct swept){
 		.file = {
@@ -52,10 +52,20 @@ static void sweep(struct swept *s, const char *code, size_t len, bool whole)
 	memset(s->file.code, 0xcc, CODE_LEN);
 	memcpy(s->file.code, code, len);
 	assert_int_equal(elf_image_from_memory(&s->img, &s->file, sizeof(s->file), NULL), 0);
+}
+
+static void run(struct swept *s, size_t len, bool whole)
+{
 	assert_int_equal(
 		unwind_sweep_add_gap(&s->sw, s->img, offsetof(struct file, code), len, whole), 0);
 	assert_int_equal(unwind_sweep_run(&s->sw, s->img), 0);
 	assert_int_equal(unwind_sweep_rows(&s->sw, &s->rows), 0);
+}
+
+static void sweep(struct swept *s, const char *code, size_t len, bool whole)
+{
+	swept_init(s, code, len);
+	run(s, len, whole);
 }
 
 #define SWEEP(s, code, whole) sweep(s, code, sizeof(code) - 1, whole)
@@ -232,6 +242,34 @@ static void a_table_of_jumps_leads_to_code_among_other_things(void **state)
 	assert_rsp(&s, 21, 32);
 }
 
+static void where_functions_have_one_frame_nothing_else_need_tell(void **state)
+{
+	static const char code[] = "\xe8\x01\x00\x00\x00\xcc" /* 0 call 6 */
+				   "\x48\x83\xec\x18"         /* 6 sub $24,%rsp */
+				   "\xff\xe0"                 /* 10 jmp *%rax */
+				   "\x31\xc0\x31\xc0\x31\xc0" /* 12 xor %eax,%eax, ... */
+				   "\x31\xc0\x31\xc0\x31\xc0\x31\xc0\x31\xc0"
+				   "\x0f\x0b"          /* 28 ud2 */
+				   "\xcc\xcc"          /* 30 */
+				   "\x48\x83\xec\x08"  /* 32 sub $8,%rsp */
+				   "\x0f\x0b"          /* 36 ud2 */
+				   "\x31\xc0\x0f\x0b"; /* 38 xor %eax,%eax; ud2 */
+	_cleanup_(swept_fini) struct swept one = { 0 };
+	_cleanup_(swept_fini) struct swept any = { 0 };
+
+	swept_init(&one, code, sizeof(code) - 1);
+	one.sw.one_frame = true;
+	run(&one, sizeof(code) - 1, true);
+	assert_rsp(&one, 12, 32);
+	assert_rsp(&one, 26, 32);
+	assert_rsp(&one, 32, 8);
+	assert_rsp(&one, 36, 16);
+	assert_rsp(&one, 38, LOST); /* too little to be taken for code */
+	SWEEP(&any, code, true);
+	assert_rsp(&any, 10, 32);
+	assert_rsp(&any, 12, LOST);
+}
+
 static void lazy_plt_entries_count_what_they_push(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -287,6 +325,7 @@ TEST_GROUP(test_sweep, TEST(follows_pushes_and_an_early_return),
 	   TEST(a_register_may_keep_the_old_rsp_until_the_end),
 	   TEST(code_behind_a_call_that_never_returns_is_another_function),
 	   TEST(a_table_of_jumps_leads_to_code_among_other_things),
+	   TEST(where_functions_have_one_frame_nothing_else_need_tell),
 	   TEST(lazy_plt_entries_count_what_they_push),
 	   TEST(between_functions_with_cfi_only_what_is_called_is_code),
 	   TEST(leaves_padding_and_too_much_code_out))
