@@ -27,7 +27,6 @@ enum {
 	OFF_STORM = 2000, /* switches in one: fewer stacks in the next, as switches cost by
 			     themselves */
 	OFF_STORM_STACKS = 16,
-	OFF_STORM_LEAST = 256,
 	OFF_THRESHOLD_NS = 1024, /* the lowest */
 	OFF_THRESHOLD_MAX_NS = 1 << 30,
 	OFF_RELAX_MAX = 2,             /* halvings of it in a period */
@@ -276,7 +275,7 @@ static __always_inline __u64 off_place_hash(struct task_struct *task)
 }
 
 /*
- * Where the current thread waits: one of its places but the first, which is for all the rest. If
+ * Where the current thread waits: one of its places but the first, which is for being preempted. If
  * it waits in more than there is room for, some share one.
  */
 static __noinline int off_find_place(struct off_thread *t, struct task_struct *task)
@@ -333,13 +332,13 @@ static __always_inline void off_relax(struct off_cpu *cpu)
 	}
 }
 
-/* Were switches so many, for so long? A burst of a few is none. */
+/* Were switches so many, for so long? A burst is no storm, but one goes on in a short period. */
 static __always_inline __u32 off_is_storm(const struct off_cpu *cpu, __u64 now)
 {
 	__u64 took = now + OFF_PERIOD_NS - cpu->period_end_ns;
 
-	return cpu->n_out >= OFF_STORM_LEAST &&
-	       cpu->n_out * (__u64)OFF_PERIOD_NS > took * OFF_STORM;
+	return (cpu->is_storm || cpu->n_out >= OFF_STORM) &&
+	       cpu->n_out * (__u64)OFF_PERIOD_NS >= took * OFF_STORM;
 }
 
 /* The budget is used up, or much of it was not needed: other intervals are worth a stack now. */
@@ -581,8 +580,8 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct off_cp
 	t->state = off_state_of(state);
 	t->wake_ns = t->state == OFF_PREEMPTED ? now : 0;
 	t->asked = 0;
-	/* where it was preempted says nothing, and in a storm that would cost too much */
-	t->place = t->state == OFF_PREEMPTED || cpu->is_storm ? 0 : off_find_place(t, task);
+	/* where it was preempted says nothing */
+	t->place = t->state == OFF_PREEMPTED ? 0 : off_find_place(t, task);
 	if (off_queue_clock)
 		t->queued_ns = task->sched_info.run_delay;
 	t->out_ns = now;
