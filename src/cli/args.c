@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "codec/format.h"
@@ -88,6 +90,18 @@ int args_pids(const char *s, struct pid_list *out, struct err *err)
 		s = end + 1;
 	} while (*end);
 	return 0;
+}
+
+int args_open_process(uint32_t pid, struct err *err)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd >= 0)
+		return fd;
+	/* a thread: EINVAL, and ENOENT in newer kernels */
+	if (errno == EINVAL || errno == ENOENT)
+		return err_set(err, -errno, "%u is a thread's id: -p takes processes", pid);
+	return err_set(err, -errno, "no process %u: %s", pid, strerror(errno));
 }
 
 int args_from(const char *text, const struct format **out, struct err *err)

@@ -30,6 +30,9 @@ struct pid_list {
 /* -p: process ids with commas between, added to @out. */
 int args_pids(const char *text, struct pid_list *out, struct err *err);
 
+/* A descriptor of the process @pid, or why there is none: it is gone, or a thread's id. */
+int args_open_process(uint32_t pid, struct err *err);
+
 /* --from: a format that can be read. */
 int args_from(const char *text, const struct format **out, struct err *err);
 

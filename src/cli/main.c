@@ -95,6 +95,11 @@ int main(int argc, char **argv)
 	symbol_worker_main(argc, argv);
 	if (argc < 2)
 		return cli_up(argc, argv);
+	if (argc > 2 && !strcmp(argv[1], "help")) { /* help COMMAND is COMMAND --help */
+		argv[1] = argv[2];
+		argv[2] = (char *)"--help";
+		argc = 3;
+	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return usage(stdout, 0);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {

@@ -13,7 +13,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 
 #include "agent/collect.h"
 #include "agent/files.h"
@@ -25,6 +24,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/outfile.h"
+#include "cli/args.h"
 #include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/summary.h"
@@ -85,10 +85,10 @@ static int hold_pids(struct recording *rec, struct err *err)
 {
 	for (size_t i = 0; i < rec->opts->pids.len; i++) {
 		uint32_t pid = rec->opts->pids.data[i];
-		int fd = (int)syscall(SYS_pidfd_open, pid, 0), r;
+		int fd = args_open_process(pid, err), r;
 
 		if (fd < 0)
-			return err_set(err, -errno, "no process %u: %s", pid, strerror(errno));
+			return fd;
 		r = vec_push(&rec->pid_fds, fd);
 		if (r < 0) {
 			close(fd);

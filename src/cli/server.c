@@ -156,12 +156,17 @@ static int parse(int argc, char **argv, struct options *out)
 			return usage(stdout, 0);
 		if (text)
 			*text = optarg;
-		else if (c)
-			return usage(stderr, EXIT_USAGE);
+		else if (c) /* getopt has said what is wrong */
+			return EXIT_USAGE;
 	}
-	if (optind < argc || !out->dir == !out->store)
-		return usage(stderr, EXIT_USAGE);
-	return -1;
+	if (optind == argc && !out->dir != !out->store)
+		return -1;
+	if (optind < argc)
+		cli_fail("%s: nothing is expected there (`cameo server --help`)", argv[optind]);
+	else
+		cli_fail("say where profiles are kept: either --data DIR or --store URL "
+			 "(`cameo server --help`)");
+	return EXIT_USAGE;
 }
 
 /* Cut HOST:PORT, which is told of as @option. -1: go on. */

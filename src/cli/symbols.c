@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "cli/cli.h"
+#include "elf/image.h"
 #include "symbol/symbol_cache.h"
 #include "symbol/symbolizer.h"
 
@@ -111,16 +112,20 @@ static void show_stats(struct symbolizer *s)
 static int run(const char *path, const struct options *o, const struct addrs *addrs)
 {
 	_cleanup_(symbolizer_freep) struct symbolizer *s = NULL;
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	_cleanup_(freep) char *real = realpath(path, NULL);
 	struct symbolizer_file f = {
 		.fd = fd, .root_fd = -1, .debug_fd = -1, .path = real ? real : path
 	};
+	struct err err = { 0 };
 	uint32_t id;
 	int r;
 
 	if (fd < 0)
 		return cli_fail("can't open %s: %s", path, strerror(errno));
+	if (elf_image_open(&img, fd, &err) < 0)
+		return cli_fail("%s: %s", path, err.msg);
 	r = symbolizer_new(&s, &o->symbolizer);
 	if (r == 0)
 		r = symbolizer_add_file(s, &f, &id);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/collect.h"
 #include "agent/locate.h"
@@ -20,6 +21,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "cli/args.h"
 #include "cli/input.h"
 #include "profile/profile.h"
 
@@ -74,6 +76,10 @@ static int open_session(struct top_source *s, struct err *err)
 	}
 	r = session_open(&s->session, &so, err);
 	for (size_t i = 0; r == 0 && i < s->opts.n_pids; i++) {
+		r = args_open_process(s->opts.pids[i], err);
+		if (r < 0)
+			return r;
+		close(r);
 		r = session_follow(s->session, s->opts.pids[i]);
 		if (r < 0)
 			return err_set(err, r, "can't follow process %u: %s", s->opts.pids[i],

@@ -44,6 +44,8 @@ refused 'refuses a negative duration' 2 '-d.*number' "$cameo" record -d -1
 refused 'refuses a process id that is no number' 2 '-p.*process' "${record[@]}" -p init
 refused 'refuses -p beside a command' 2 'only one of' "${record[@]}" -p 1 -- true
 refused 'refuses a command it does not have' 2 'no such command' "$cameo" rekord
+refused 'says what a server lacks' 2 '--data DIR' "$cameo" server
+refused 'has no symbols of a text' 1 'ELF' "$cameo" symbols /etc/passwd 1
 
 unprivileged=()
 if [ "$(id -u)" -eq 0 ]; then
@@ -52,7 +54,7 @@ fi
 refused 'tells a user without privileges to be root' 1 'root' "${unprivileged[@]}" "${record[@]}" -o x.folded
 
 if [ "$(id -u)" -ne 0 ]; then
-	for name in 'no such process' 'no such command' 'a file that is no program' 'an unwritable place' 'no BTF'; do
+	for name in 'no such process' 'no such process, of cameo top' 'no such command' 'a file that is no program' 'an unwritable place' 'no BTF'; do
 		skip "says so: $name" 'needs root'
 	done
 	tap_done
@@ -62,6 +64,7 @@ sleep 0 &
 gone=$!
 wait "$gone"
 refused 'says so: no such process' 1 "no.* process.*$gone|$gone.*no such process" "${record[@]}" -p "$gone"
+refused 'cameo top says so: no such process' 1 "no process $gone" "$cameo" top -p "$gone"
 refused 'says so: no such command' 127 'not found|no such file' "${record[@]}" -- "$work/nothing"
 refused 'says so: a file that is no program' 126 'permission|not executable|cannot execute|exec format' \
 	"${record[@]}" -- "$work/stderr"
