@@ -176,13 +176,20 @@ static void owner_returns(struct unwind_sweep *sw, uint64_t owner)
 	sw->more_return = true;
 }
 
-/* A jump to code that is followed already, or that we do not have: may it end in a return? */
-static void owner_jumps(struct unwind_sweep *sw, uint64_t owner, uint64_t target)
+/*
+ * A jump to code that is followed already, or that we do not have: may it end in a return? Of
+ * another function that may turn out later.
+ */
+static int owner_jumps(struct unwind_sweep *sw, uint64_t owner, uint64_t target)
 {
 	const struct unwind_sweep_state *s = state_at(sw, target);
 
 	if (!s || (s->start && (s->returns || target == owner)))
 		owner_returns(sw, owner);
+	else if (s->start && owner)
+		return vec_push(&sw->calls,
+				(struct unwind_sweep_call){ target, { .owner = owner }, *s });
+	return 0;
 }
 
 static int put_call(struct unwind_sweep *sw, const struct x86_insn *insn, uint64_t next,
@@ -219,7 +226,7 @@ static int follow(struct unwind_sweep *sw, struct unwind_sweep_path path)
 				r = vec_push(&sw->jumps,
 					     (struct unwind_sweep_path){ target, path.owner });
 			else
-				owner_jumps(sw, path.owner, target);
+				r = owner_jumps(sw, path.owner, target);
 		}
 		if (r || insn.kind == X86_JUMP || insn.kind == X86_JUMP_INDIRECT ||
 		    insn.kind == X86_RET || insn.kind == X86_TRAP)
@@ -228,10 +235,8 @@ static int follow(struct unwind_sweep *sw, struct unwind_sweep_path path)
 			return 0;
 		if (insn.kind == X86_CALL || insn.kind == X86_CALL_INDIRECT)
 			return put_call(sw, &insn, next, path.owner, &s);
-		if (!reach(sw, next, &s)) {
-			owner_jumps(sw, path.owner, next);
-			return 0;
-		}
+		if (!reach(sw, next, &s))
+			return owner_jumps(sw, path.owner, next);
 		vaddr = next;
 	}
 	return r;
@@ -418,7 +423,10 @@ static int follow_all(struct unwind_sweep *sw, uint64_t vaddr, uint64_t owner)
 	return r ? r : follow_pending(sw);
 }
 
-/* Go on behind the calls of functions that have turned out to return since the last time. */
+/*
+ * Go on behind the calls of functions that have turned out to return since the last time; who
+ * jumps to one returns.
+ */
 static int follow_calls(struct unwind_sweep *sw)
 {
 	int r = 0;
@@ -434,7 +442,9 @@ static int follow_calls(struct unwind_sweep *sw)
 				sw->calls.data[kept++] = c;
 				continue;
 			}
-			if (reach(sw, c.next.vaddr, &c.state))
+			if (!c.next.vaddr)
+				owner_returns(sw, c.next.owner);
+			else if (reach(sw, c.next.vaddr, &c.state))
 				r = vec_push(&sw->returns, c.next);
 		}
 		sw->calls.len = kept;
@@ -555,6 +565,12 @@ static bool looks_like_code(const struct unwind_sweep_gap *g, size_t at)
 	return true;
 }
 
+/* A jump from there is another function's call, or leads to what may as well begin one. */
+static bool is_as_entered(const struct unwind_sweep_state *s)
+{
+	return !s->lost && !s->rsp_moved && !s->depth;
+}
+
 /* The state with which code begins that nothing leads to; @jump is that of an indirect jump. */
 static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t at,
 			       const struct unwind_sweep_state *jump,
@@ -582,7 +598,8 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 	out->start = 0;
 	if (!g->whole || !jump->seen)
 		return g->whole && function;
-	return sw->one_frame && (function || looks_like_code(g, at));
+	return (function && is_as_entered(jump)) ||
+	       (sw->one_frame && (function || looks_like_code(g, at)));
 }
 
 struct passing {
@@ -665,38 +682,5 @@ int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img)
 		for (size_t at = 0; !r && at < g->len;)
 			r = pass(sw, g, &at, &w);
 	}
-	return r;
-}
-
-/* ---- rows ---- */
-
-static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap *g,
-		   struct unwind_rows *rows, size_t first)
-{
-	static const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
-	int r = 0;
-
-	for (size_t at = 0; !r && at < g->len;) {
-		const struct unwind_sweep_state *s = &sw->states[g->first + at];
-		struct unwind_rule rule = unwind_sweep_rule(s);
-		struct x86_insn insn = { .len = 1 };
-
-		if (s->seen && !decode_at(g, at, &insn)) {
-			rule = none;
-			insn.len = 1;
-		}
-		r = unwind_rows_put(rows, first, g->file_off + at, &rule);
-		at += insn.len;
-	}
-	return r ? r : unwind_rows_put(rows, first, g->file_off + g->len, &none);
-}
-
-int unwind_sweep_rows(const struct unwind_sweep *sw, struct unwind_rows *rows)
-{
-	size_t first = rows->len;
-	int r = 0;
-
-	for (size_t i = 0; !r && i < sw->gaps.len; i++)
-		r = put_gap(sw, &sw->gaps.data[i], rows, first);
 	return r;
 }

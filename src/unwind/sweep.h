@@ -33,7 +33,7 @@ struct unwind_sweep_path {
 	uint64_t vaddr, owner;
 };
 
-/* What follows a call of @callee, if that returns. */
+/* What follows a call of @callee, if that returns; next.vaddr 0: next.owner jumps there. */
 struct unwind_sweep_call {
 	uint64_t callee;
 	struct unwind_sweep_path next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What single instructions do to the stack. What cannot be told (rsp from
- * elsewhere without a frame pointer, more pops than pushes) loses the state.
+ * What single instructions do to the stack, and the rows of what is known then. What cannot be told
+ * (rsp from elsewhere without a frame pointer, more pops than pushes) loses the state.
  *
  * Assembler for SIMD aligns rsp and keeps the old one in a register, then mostly
  * in a word above the new one. While that holds, a state's depth is two numbers:
@@ -233,7 +233,7 @@ void unwind_sweep_step(struct unwind_sweep_state *s, const struct x86_insn *insn
 	}
 }
 
-/* ---- rules ---- */
+/* ---- rows ---- */
 
 static void saved(uint32_t slot, uint8_t *how, int16_t *off)
 {
@@ -260,7 +260,7 @@ static void cfa_of_old(const struct unwind_sweep_state *s, struct unwind_rule *r
 	}
 }
 
-struct unwind_rule unwind_sweep_rule(const struct unwind_sweep_state *s)
+static struct unwind_rule rule_of(const struct unwind_sweep_state *s)
 {
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_NONE };
 
@@ -277,4 +277,35 @@ struct unwind_rule unwind_sweep_rule(const struct unwind_sweep_state *s)
 	saved(s->rbp, &rule.rbp, &rule.rbp_off);
 	saved(s->rbx, &rule.rbx, &rule.rbx_off);
 	return rule;
+}
+
+static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap *g,
+		   struct unwind_rows *rows, size_t first)
+{
+	static const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
+	int r = 0;
+
+	for (size_t at = 0; !r && at < g->len;) {
+		const struct unwind_sweep_state *s = &sw->states[g->first + at];
+		struct unwind_rule rule = rule_of(s);
+		struct x86_insn insn = { .len = 1 };
+
+		if (s->seen && !x86_decode(g->code + at, g->len - at, &insn)) {
+			rule = none;
+			insn.len = 1;
+		}
+		r = unwind_rows_put(rows, first, g->file_off + at, &rule);
+		at += insn.len;
+	}
+	return r ? r : unwind_rows_put(rows, first, g->file_off + g->len, &none);
+}
+
+int unwind_sweep_rows(const struct unwind_sweep *sw, struct unwind_rows *rows)
+{
+	size_t first = rows->len;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < sw->gaps.len; i++)
+		r = put_gap(sw, &sw->gaps.data[i], rows, first);
+	return r;
 }

@@ -270,6 +270,38 @@ static void where_functions_have_one_frame_nothing_else_need_tell(void **state)
 	assert_rsp(&any, 12, LOST);
 }
 
+static void a_function_returns_if_the_one_that_it_jumps_to_does(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\x53"                 /* 0 push %rbx */
+	      "\xe8\x05\x00\x00\x00" /* 1 call 11 */
+	      "\x31\xc0\x0f\x0b"     /* 6 xor %eax,%eax; ud2: nothing that tells by itself */
+	      "\xcc"                 /* 10 */
+	      "\xeb\x07\xcc"         /* 11 jmp 20 */
+	      "\xe8\x01\x00\x00\x00" /* 14 call 20: a function begins there */
+	      "\xcc\x31\xc0\xc3",    /* 20 xor %eax,%eax; ret */
+	      true);
+	assert_rsp(&s, 1, 16);
+	assert_rsp(&s, 6, 16);
+	assert_rsp(&s, 11, 8);
+}
+
+static void a_function_behind_one_that_ends_in_an_indirect_jump_is_seen(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\x53\x5b\xff\xe0"                          /* 0 push %rbx; pop %rbx; jmp *%rax */
+	      "\xcc\xcc\xcc\xcc\xcc\xcc"                  /* 4 */
+	      "\xcc\xcc\xcc\xcc\xcc\xcc\x53\x5b\xff\xe0", /* 16 the same */
+	      true);
+	assert_rsp(&s, 2, 8);
+	assert_rsp(&s, 16, 8);
+	assert_rsp(&s, 17, 16);
+}
+
 static void lazy_plt_entries_count_what_they_push(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -326,6 +358,8 @@ TEST_GROUP(test_sweep, TEST(follows_pushes_and_an_early_return),
 	   TEST(code_behind_a_call_that_never_returns_is_another_function),
 	   TEST(a_table_of_jumps_leads_to_code_among_other_things),
 	   TEST(where_functions_have_one_frame_nothing_else_need_tell),
+	   TEST(a_function_returns_if_the_one_that_it_jumps_to_does),
+	   TEST(a_function_behind_one_that_ends_in_an_indirect_jump_is_seen),
 	   TEST(lazy_plt_entries_count_what_they_push),
 	   TEST(between_functions_with_cfi_only_what_is_called_is_code),
 	   TEST(leaves_padding_and_too_much_code_out))
