@@ -25,6 +25,7 @@
 #include "elf/image.h"
 #include "lang/lang.h"
 #include "profile/profile.h"
+#include "symbol/demangle.h"
 #include "symbol/kallsyms.h"
 #include "unwind/walk.h"
 
@@ -618,6 +619,9 @@ static int locate_script(struct batch *b, struct located *w)
 	/* the name is borrowed from what the sampling thread reads into */
 	lock(b->l);
 	l.kind = kinds[langs_name(b->l->opts.langs, w->word, &frame)];
+	w->near = frame.system_name != frame.name;
+	if (b->l->opts.symbolizer.demangle == DEMANGLE_NO)
+		frame.name = frame.system_name;
 	r = add_frame(b, &l, &frame, &w->location);
 	unlock(b->l);
 	w->kind = l.kind;

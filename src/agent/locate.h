@@ -29,6 +29,7 @@ struct located {
 	uint32_t pid;      /* 0 where it does not matter; else whose address it is */
 	uint32_t location; /* the answer */
 	bool unnamed;      /* the answer is no function's name */
+	bool near;         /* it is told by the nearest place that the machine knows */
 	uint8_t kind;      /* enum profile_frame_kind */
 };
 

@@ -159,7 +159,7 @@ static void count_generated(struct job *j, const struct collect_sample *s)
 
 static void count(struct job *j, const struct collect_sample *s, const uint32_t *refs, size_t n)
 {
-	bool generated = false;
+	bool generated = false, near = false;
 	uint8_t kind = PROFILE_FRAME_UNKNOWN;
 	uint64_t last = n ? j->words.data[refs[n - 1]].word : 0, why = WALK_OK;
 
@@ -170,8 +170,10 @@ static void count(struct job *j, const struct collect_sample *s, const uint32_t 
 			kind = w->kind;
 		j->stats->n_frames += w->kind != PROFILE_FRAME_ERROR ? s->count : 0;
 		j->stats->n_unnamed += w->unnamed ? s->count : 0;
+		near |= w->near;
 		generated |= w->unnamed && w->word >> FRAME_KIND_SHIFT == FRAME_ADDRESS;
 	}
+	j->stats->n_near += near ? s->count : 0;
 	if (generated)
 		count_generated(j, s);
 	if (last >> FRAME_KIND_SHIFT == FRAME_ERROR && (last & FRAME_PAYLOAD_MASK) < WALK_ERR_MAX)

@@ -41,6 +41,7 @@ struct names_window {
 struct names_stats {
 	uint64_t n_frames;                     /* of all samples together, errors left out */
 	uint64_t n_unnamed;                    /* of these, those without a function's name */
+	uint64_t n_near;                       /* samples whose lines are the nearest known */
 	uint64_t n_generated;                  /* samples with generated code that has no name */
 	char generated_by[16];                 /* the program that has most of these, if one has */
 	uint64_t by_event[EVENTS_MAX];         /* samples of each */

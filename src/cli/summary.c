@@ -63,6 +63,21 @@ static void print_generated(const struct summary *s)
 		(unsigned long long)s->names.n_generated, s->names.generated_by);
 }
 
+/* A JVM's innermost methods, where they are more than a few. */
+static void print_near(const struct summary *s)
+{
+	enum { ONE_IN = 20 };
+
+	if (!s->names.n_near || s->names.n_near * ONE_IN < s->session.records.n_samples)
+		return;
+	fprintf(stderr,
+		"cameo: %llu samples (%.1f %%) ran in compiled Java code, whose line and inlined "
+		"methods are those of the next safepoint: -XX:+UnlockDiagnosticVMOptions "
+		"-XX:+DebugNonSafepoints tells more\n",
+		(unsigned long long)s->names.n_near,
+		percent(s->names.n_near, s->session.records.n_samples));
+}
+
 static void print_costs(const struct summary *s)
 {
 	const struct sampler_stats *k = &s->session.sampler;
@@ -152,6 +167,7 @@ void summary_print(const struct summary *s)
 	print_reasons(st);
 	print_unsupported(s->langs);
 	print_generated(s);
+	print_near(s);
 	if (st->procs.n_sideband_lost)
 		fprintf(stderr, "cameo: %llu process events lost; the processes were read again\n",
 			(unsigned long long)st->procs.n_sideband_lost);

@@ -154,7 +154,45 @@ static void read_text(const struct lang_process *p, uint64_t at, char out[TEXT_M
 		memset(out, 0, TEXT_MAX);
 }
 
-/* "[stub: vtable chunks]" */
+/* What HotSpot calls blobs in words of its own. */
+static const struct {
+	const char *theirs, *ours;
+} plain_names[] = {
+	{ "vtable chunks", "vtable/itable stub" },
+	{ "I2C/C2I adapters", "interpreter/compiled adapter" },
+	{ "UncommonTrapBlob", "uncommon trap" },
+	{ "DeoptimizationBlob", "deoptimization" },
+	{ "ExceptionBlob", "exception" },
+	{ "SafepointBlob", "safepoint" },
+	{ "InlineCacheBuffer", "inline cache" },
+	{ "nep_invoker_blob", "foreign function" },
+};
+
+/* "C1 Runtime new_instance_blob" is 26's name of "new_instance Runtime1 stub": what was asked for.
+ */
+static const char *blob_name(char text[TEXT_MAX])
+{
+	static const char *const before[] = { "C1 Runtime ", "C2 Runtime ", "Shared Runtime ",
+					      "_" };
+	static const char *const behind[] = { " Runtime1 stub", "_blob", "_Java" };
+	const char *name = text;
+
+	for (size_t i = 0; i < sizeof(plain_names) / sizeof(plain_names[0]); i++)
+		if (!strcmp(text, plain_names[i].theirs))
+			return plain_names[i].ours;
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
+		if (!strncmp(name, before[i], strlen(before[i])) && name[strlen(before[i])])
+			name += strlen(before[i]);
+	for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++) {
+		size_t n = strlen(name), drop = strlen(behind[i]);
+
+		if (n > drop && !strcmp(name + n - drop, behind[i]))
+			text[(size_t)(name - text) + n - drop] = '\0';
+	}
+	return name;
+}
+
+/* "[stub: call_stub]" */
 static int put_name(const char *name, struct lang_function *out)
 {
 	struct buf b = { 0 };
@@ -195,7 +233,7 @@ static int read_blob(const struct vm_tables *tables, uint32_t vm, const struct l
 		text[n - 1] = '\0';
 	if (addr & JVM_IS_BARRIER && !strcmp(text, BARRIER))
 		return put_barrier(out);
-	return put_name(text, out);
+	return put_name(blob_name(text), out);
 }
 
 /* "Stub Generator call_stub_stub" is what 26 calls call_stub. */

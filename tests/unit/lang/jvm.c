@@ -314,8 +314,34 @@ static void a_stub_has_its_own_name(void **state)
 	assert_int_equal(
 		jvm_read(&j.m.tables, 2, &j.m.process, j.stub | JVM_IS_STUB, lang_cookie(name), &f),
 		0);
-	assert_string_equal(f.name, "[stub: I2C/C2I adapters]");
+	assert_string_equal(f.name, "[stub: interpreter/compiled adapter]");
 	release(&f);
+}
+
+static void assert_blob_name(const char *theirs, const char *ours)
+{
+	struct lang_function f = { 0 };
+	uint64_t name;
+
+	memcpy(&name, memory_at(&j.m, j.stub + 96), sizeof(name));
+	memcpy(memory_at(&j.m, name), theirs, strlen(theirs) + 1);
+	assert_int_equal(
+		jvm_read(&j.m.tables, 2, &j.m.process, j.stub | JVM_IS_STUB, lang_cookie(name), &f),
+		0);
+	assert_string_equal(f.name, ours);
+	release(&f);
+}
+
+static void names_of_stubs_are_the_same_in_all_versions(void **state)
+{
+	(void)state;
+	assert_int_equal(jvm_memory_attach(&j, regions), 3);
+	assert_blob_name("vtable chunks", "[stub: vtable/itable stub]");
+	assert_blob_name("C1 Runtime a_blob", "[stub: a]");
+	assert_blob_name("a Runtime1 stub", "[stub: a]");
+	assert_blob_name("_a_Java", "[stub: a]");
+	assert_blob_name("_blob", "[stub: blob]");
+	assert_blob_name("_", "[stub: _]");
 }
 
 static void a_stub_may_stand_for_frames_in_the_heap(void **state)
@@ -382,7 +408,7 @@ static void a_stub_of_many_routines_is_the_one_that_ran(void **state)
 	assert_routine(0x3f, "[stub: whole]");
 	assert_routine(0x40, "[stub: part]");
 	assert_routine(0x7f, "[stub: part]");
-	assert_routine(0x80, "[stub: I2C/C2I adapters]");
+	assert_routine(0x80, "[stub: interpreter/compiled adapter]");
 }
 
 static void routines_had_a_number_once(void **state)
@@ -413,7 +439,7 @@ static void routines_that_lead_in_a_circle_or_nowhere_end(void **state)
 	(void)state;
 	memory_put(&j.m, j.routines, j.routines);
 	assert_routine(0x40, "[stub: part]");
-	assert_routine(0, "[stub: I2C/C2I adapters]");
+	assert_routine(0, "[stub: interpreter/compiled adapter]");
 	memory_put(&j.m, j.routines, 16);
 	assert_routine(0x40, "[stub: part]");
 }
@@ -528,6 +554,7 @@ TEST_GROUP(test_jvm, WITH(a_process_tells_its_heap_and_its_interpreter),
 	   WITH(a_method_whose_memory_was_used_again_is_stale), WITH(a_stub_has_its_own_name),
 	   WITH(a_machine_tells_where_frames_are_in_its_heap),
 	   WITH(a_machine_without_those_classes_has_its_frames_elsewhere),
+	   WITH(names_of_stubs_are_the_same_in_all_versions),
 	   WITH(a_stub_may_stand_for_frames_in_the_heap),
 	   WITH(a_stub_of_many_routines_is_the_one_that_ran), WITH(routines_had_a_number_once),
 	   WITH(names_of_26_are_those_of_before),
