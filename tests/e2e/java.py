@@ -149,6 +149,8 @@ def record_all(shop, commands, *args):
 def judge_ends(recording):
     """Each program says by its status whether it did what it is for."""
     expect(recording.status == 0, recording.said)
+    expect(re.search(r"\d+ samples \([\d.]+ %\) ran in compiled Java code", recording.said),
+           recording.said)
 
 
 # ---- what is judged --------------------------------------------------------------
@@ -185,6 +187,13 @@ def judge_signatures(recording, comm):
     ours = recording.of(comm)
     expect(any(is_in(s, re.escape("Shapes.main(java.lang.String[])")) and
                is_in(s, re.escape("Shapes.hot(int)")) for s in ours), show(ours))
+
+
+def judge_near(recording, comm):
+    """Raw names tell what is known by the next safepoint only."""
+    ours = recording.of(comm)
+    expect(any(is_in(s, r"Shapes\.hot \[nearest safepoint\]") and is_in(s, r"Shapes\.chainC")
+               for s in ours), show(ours))
 
 
 def judge_mixed(recording, comm):
@@ -258,9 +267,9 @@ def record_running(all_javas):
         end(*programs)
 
 
-def record_signatures(shop, all_javas):
+def record_chains(shop, all_javas, names):
     commands = [j.run("g", *NOT_INLINED, "Shapes", "chain", MS) for j in all_javas]
-    return record_all(shop, commands, "--demangle=full")
+    return record_all(shop, commands, f"--demangle={names}")
 
 
 # ---- what runs ---------------------------------------------------------------------
@@ -297,9 +306,12 @@ def all_of(tap, shop, all_javas):
     for java in all_javas:
         tap.run(f"{java.name}: a process that runs already", judge, recording, f"{java.major}r",
                 ["chain"])
-    recording = record_signatures(shop, all_javas)
+    recording = record_chains(shop, all_javas, "full")
     for java in all_javas:
         tap.run(f"{java.name}: signatures", judge_signatures, recording, f"{java.major}g")
+    java = all_javas[-1]
+    recording = record_chains(shop, [java], "no")
+    tap.run(f"{java.name}: the nearest safepoint", judge_near, recording, f"{java.major}g")
 
 
 def main():
