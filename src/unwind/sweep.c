@@ -34,6 +34,7 @@ enum {
 	LOOK_AHEAD = 192, /* instructions */
 	SURELY_CODE = 8,  /* instructions in a row */
 	FUNCTION_ALIGN = 16,
+	SAVED_MIN = 4,   /* registers */
 	ROUNDS_MAX = 64, /* of finding functions that return because those that they call do */
 };
 
@@ -281,7 +282,7 @@ static bool found_at(const struct ahead *a, const struct unwind_sweep_state *at,
 		out->rbp = at->rbp;
 	if (!a->pops_rbx)
 		out->rbx = at->rbx;
-	if (at->frame && out->rbp == 2)
+	if (at->frame && out->rbp == at->rbp)
 		out->frame = 1;
 	return true;
 }
@@ -571,6 +572,18 @@ static bool is_as_entered(const struct unwind_sweep_state *s)
 	return !s->lost && !s->rsp_moved && !s->depth;
 }
 
+/* Between functions with CFI: assembler saves several registers at once, and stands alone. */
+static bool looks_like_assembler(const struct unwind_sweep_gap *g, size_t at)
+{
+	struct x86_insn insn;
+
+	for (unsigned int n = 0; n < SAVED_MIN; n++, at += insn.len)
+		if (at >= g->len || !decode_at(g, at, &insn) || insn.kind != X86_PUSH ||
+		    insn.reg == X86_NO_REG)
+			return false;
+	return true;
+}
+
 /* The state with which code begins that nothing leads to; @jump is that of an indirect jump. */
 static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t at,
 			       const struct unwind_sweep_state *jump,
@@ -587,7 +600,7 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 	if (is_plt_entry(g, at))
 		return true;
 	if (!g->whole && !jump->seen)
-		return false;
+		return !((g->vaddr + at) % FUNCTION_ALIGN) && looks_like_assembler(g, at);
 	if (look_ahead(&a, g->vaddr + at, out)) {
 		if (jump->seen && jump->depth == out->depth)
 			*out = *jump;

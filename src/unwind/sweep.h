@@ -20,7 +20,7 @@ struct unwind_sweep_state {
 	uint32_t depth : 16; /* words between rsp and the return address; see sweep_step.c */
 	uint32_t rbp : 5;    /* saved so many words below the CFA; 0: not saved */
 	uint32_t rbx : 5;
-	uint32_t frame : 1;     /* rbp is CFA - 16 */
+	uint32_t frame : 1;     /* rbp is where it was saved, CFA - 16 mostly */
 	uint32_t rsp_moved : 1; /* depth is unknown: frame is set, or rsp was aligned */
 	uint32_t seen : 1;
 	uint32_t start : 1;   /* a function begins here */

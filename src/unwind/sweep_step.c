@@ -140,7 +140,7 @@ static void rsp_from_rbp(struct unwind_sweep_state *s, int32_t value)
 		return;
 	}
 	s->rsp_moved = 0;
-	set_depth(s, 1 - value / WORD);
+	set_depth(s, (int64_t)s->rbp - 1 - value / WORD);
 }
 
 static void rsp_add(struct unwind_sweep_state *s, int32_t value)
@@ -193,8 +193,8 @@ void unwind_sweep_step(struct unwind_sweep_state *s, const struct x86_insn *insn
 		break;
 	case X86_RBP_FROM_RSP:
 		rbp_lost(s);
-		if (!s->lost && !s->rsp_moved && s->rbp == 2 &&
-		    s->depth * WORD == (uint32_t)insn->value + WORD)
+		if (!s->lost && !s->rsp_moved && s->rbp &&
+		    ((int32_t)s->depth + 1 - (int32_t)s->rbp) * WORD == insn->value)
 			s->frame = 1;
 		break;
 	case X86_RBP_LOST:
@@ -270,7 +270,7 @@ static struct unwind_rule rule_of(const struct unwind_sweep_state *s)
 		cfa_of_old(s, &rule);
 	} else {
 		rule.cfa = s->frame ? UNWIND_CFA_RBP : UNWIND_CFA_RSP;
-		rule.cfa_off = s->frame ? 2 * WORD : (int32_t)(s->depth + 1) * WORD;
+		rule.cfa_off = (int32_t)(s->frame ? s->rbp : s->depth + 1) * WORD;
 		rule.cfa_reg = UNWIND_SWEPT;
 	}
 	rule.ra_off = -WORD;

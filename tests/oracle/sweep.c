@@ -40,7 +40,7 @@ static bool same_cfa(const struct unwind_sweep_state *s, const struct unwind_rul
 {
 	if (r->cfa == UNWIND_CFA_RSP)
 		return !s->rsp_moved && ((int)s->depth + 1) * 8 == r->cfa_off;
-	return r->cfa == UNWIND_CFA_RBP && s->frame && r->cfa_off == 16;
+	return r->cfa == UNWIND_CFA_RBP && s->frame && r->cfa_off == (int)s->rbp * 8;
 }
 
 /* Popped registers may still be found below rsp, as compilers say. */

@@ -134,6 +134,29 @@ static void a_frame_pointer_holds_where_rsp_is_lost(void **state)
 	assert_rsp(&s, 15, 8);
 }
 
+static void a_frame_pointer_may_be_set_behind_other_pushes(void **state)
+{
+	static const char code[] =
+		"\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc" /* 0 up to where it is aligned */
+		"\x41\x57\x41\x56\x53"             /* 8 push %r15; push %r14; push %rbx */
+		"\x55\x48\x89\xe5"                 /* 13 push %rbp; mov %rsp,%rbp */
+		"\x48\x83\xe4\xc0"                 /* 17 and $-64,%rsp */
+		"\x48\x89\xec\x5d"                 /* 21 mov %rbp,%rsp; pop %rbp */
+		"\x5b\x41\x5e\x41\x5f\xc3";        /* 25 pop %rbx, %r14, %r15; ret */
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	/* four registers saved at once: that is a function, with CFI all around it or not */
+	sweep(&s, code, sizeof(code) - 1, false);
+	assert_rsp(&s, 13, 32);
+	assert_int_equal(rule_at(&s, 21).cfa, UNWIND_CFA_RBP);
+	assert_int_equal(rule_at(&s, 21).cfa_off, 40);
+	assert_int_equal(rule_at(&s, 21).rbp_off, -40);
+	assert_int_equal(rule_at(&s, 21).rbx_off, -32);
+	assert_int_equal(rule_at(&s, 24).cfa_off, 40);
+	assert_rsp(&s, 25, 32);
+	assert_rsp(&s, 30, 8);
+}
+
 static void knows_nothing_after_rsp_is_lost(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -352,8 +375,9 @@ static void leaves_padding_and_too_much_code_out(void **state)
 }
 
 TEST_GROUP(test_sweep, TEST(follows_pushes_and_an_early_return),
-	   TEST(a_frame_pointer_holds_where_rsp_is_lost), TEST(knows_nothing_after_rsp_is_lost),
-	   TEST(where_rsp_is_aligned_the_old_one_leads_up),
+	   TEST(a_frame_pointer_holds_where_rsp_is_lost),
+	   TEST(a_frame_pointer_may_be_set_behind_other_pushes),
+	   TEST(knows_nothing_after_rsp_is_lost), TEST(where_rsp_is_aligned_the_old_one_leads_up),
 	   TEST(a_register_may_keep_the_old_rsp_until_the_end),
 	   TEST(code_behind_a_call_that_never_returns_is_another_function),
 	   TEST(a_table_of_jumps_leads_to_code_among_other_things),
