@@ -56,7 +56,7 @@ struct thread_key {
 struct sample_key {
 	struct collect *c;
 	uint32_t stack, thread;
-	uint8_t off_state, event, place;
+	uint8_t off_state, event, place_plus_1;
 };
 
 static bool same_stack(const void *ctx, uint32_t id)
@@ -81,7 +81,7 @@ static bool same_sample(const void *ctx, uint32_t id)
 	const struct collect_sample *s = &k->c->samples.data[id];
 
 	return s->stack == k->stack && s->thread == k->thread && s->off_state == k->off_state &&
-	       s->event == k->event && s->place == k->place;
+	       s->event == k->event && s->place_plus_1 == k->place_plus_1;
 }
 
 int collect_new(struct collect **out, bool keep_times)
@@ -158,13 +158,13 @@ static int sample_id(struct collect *c, const struct sample_key *key, uint32_t *
 {
 	uint32_t hash = hash_u64(((uint64_t)key->stack << 32 | key->thread) ^
 				 (uint64_t)key->off_state << 60 ^ (uint64_t)key->event << 28 ^
-				 (uint64_t)key->place << 52);
+				 (uint64_t)key->place_plus_1 << 52);
 	uint32_t id = (uint32_t)c->samples.len;
 	struct collect_sample fresh = { .stack = key->stack,
 					.thread = key->thread,
 					.off_state = key->off_state,
 					.event = key->event,
-					.place = key->place };
+					.place_plus_1 = key->place_plus_1 };
 	int r;
 
 	if (index_find(&c->sample_index, hash, same_sample, key, out))
@@ -234,7 +234,7 @@ int collect_add_off(struct collect *c, const struct collect_thread *thread,
 {
 	struct sample_key key = { .c = c,
 				  .off_state = wait->state,
-				  .place = wait->is_thinned ? wait->place : 0 };
+				  .place_plus_1 = wait->place_plus_1 };
 	struct collect_sample *s;
 	int r = find_sample(key, thread, words, n_words, &s);
 
@@ -246,15 +246,17 @@ int collect_add_off(struct collect *c, const struct collect_thread *thread,
 	return r;
 }
 
-void collect_scale(struct collect *c, collect_factor_fn fn, void *ctx)
+void collect_scale(struct collect *c, collect_scale_fn fn, void *ctx)
 {
 	for (size_t i = 0; i < c->samples.len; i++) {
 		struct collect_sample *s = &c->samples.data[i];
-		double factor = s->thinned_ns ? fn(ctx, &c->threads.data[s->thread], s->place) : -1;
+		struct collect_scale by;
+		double alone = (double)(s->off_ns - s->thinned_ns);
 
-		if (factor < 0)
+		if (!s->place_plus_1)
 			continue;
-		s->off_ns += (uint64_t)((double)s->thinned_ns * factor) - s->thinned_ns;
+		by = fn(ctx, &c->threads.data[s->thread], s->place_plus_1 - 1);
+		s->off_ns = (uint64_t)((alone + (double)s->thinned_ns * by.thinned) * by.all);
 		s->thinned_ns = 0;
 	}
 }

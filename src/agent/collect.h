@@ -28,12 +28,12 @@ struct collect_sample {
 	uint32_t stack;
 	uint32_t thread;
 	uint64_t count;
-	uint64_t off_ns;     /* time off the CPU */
-	uint64_t thinned_ns; /* of which so much stands for other waits too */
-	uint32_t last_time;  /* for collect_times() */
-	uint8_t off_state;   /* enum off_state; 0: it ran */
-	uint8_t event;       /* number of what was sampled */
-	uint8_t place;       /* of what is thinned */
+	uint64_t off_ns;      /* time off the CPU */
+	uint64_t thinned_ns;  /* of which so much stands for other waits too */
+	uint32_t last_time;   /* for collect_times() */
+	uint8_t off_state;    /* enum off_state; 0: it ran */
+	uint8_t event;        /* number of what was sampled */
+	uint8_t place_plus_1; /* 0: none */
 };
 
 /* Without times: @keep_times false. 0 or -ENOMEM. */
@@ -57,18 +57,22 @@ int collect_add_of(struct collect *c, const struct collect_thread *thread, uint8
 struct collect_wait {
 	uint64_t ns;
 	uint64_t count;
-	uint8_t state;   /* enum off_state */
-	bool is_thinned; /* it stands for others in its place: collect_scale() */
-	uint8_t place;
+	uint8_t state;        /* enum off_state */
+	bool is_thinned;      /* it stands for others in its place: collect_scale() */
+	uint8_t place_plus_1; /* where the thread waited, for that; 0: nowhere that is known */
 };
 
 /* Count waits: as collect_add(). */
 int collect_add_off(struct collect *c, const struct collect_thread *thread,
 		    const struct collect_wait *wait, const uint64_t *words, size_t n_words);
 
-/* What a thread's thinned time in a place is to be instead: a factor; negative: as it is. */
-typedef double (*collect_factor_fn)(void *ctx, const struct collect_thread *thread, uint8_t place);
-void collect_scale(struct collect *c, collect_factor_fn fn, void *ctx);
+/* By what a thread's time in a place is to be multiplied: what is thinned, and then all. */
+struct collect_scale {
+	double thinned, all;
+};
+typedef struct collect_scale (*collect_scale_fn)(void *ctx, const struct collect_thread *thread,
+						 uint8_t place);
+void collect_scale(struct collect *c, collect_scale_fn fn, void *ctx);
 
 /* Begin a new window: the counts go, and so do stacks and threads. */
 void collect_clear(struct collect *c);

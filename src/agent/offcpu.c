@@ -14,10 +14,15 @@
 #include "base/index.h"
 #include "base/vec.h"
 
-/* Waits of which one stands for others, in one place. */
-struct thinned {
-	uint64_t told_ns;           /* by those that do, in this window */
-	uint64_t before_ns, now_ns; /* the kernel's sum of all, before it and now */
+/* Where a thread waits. */
+struct place {
+	/* waits of which one stands for others: what those that do told, and the kernel's sum of
+	 * all */
+	uint64_t told_ns, before_ns, now_ns;
+	uint64_t alone_ns; /* those with a stack that stand for themselves */
+	uint64_t left_ns; /* of which no stack was chosen, where there is only one that it can be */
+	uint32_t stack;   /* hash of it, ever since; 0: none yet */
+	bool has_more;    /* than that one stack */
 };
 
 struct waiter {
@@ -26,7 +31,7 @@ struct waiter {
 	uint64_t cut_ns;                        /* counted up to there; 0: not yet */
 	bool is_over;                           /* it has been counted to its end */
 	uint64_t untaken_ns, untaken_queued_ns; /* told so far */
-	struct thinned thinned[OFF_PLACES];
+	struct place places[OFF_PLACES];
 	bool has_ended;
 	uint64_t *words;
 	uint32_t n_words, cap;
@@ -210,7 +215,7 @@ struct part {
 	uint64_t from_ns, to_ns;
 	uint64_t wake_ns; /* 0: it waits still */
 	uint64_t weight;
-	bool is_thinned;
+	bool is_thinned, has_place;
 	uint8_t place;
 	bool is_new; /* nothing of the interval was counted before */
 };
@@ -228,7 +233,7 @@ static void tell(struct offcpu *o, const struct part *p, enum off_state state, u
 		.ns = ns * p->weight,
 		.count = count * p->weight,
 		.is_thinned = p->is_thinned,
-		.place = p->place,
+		.place_plus_1 = p->has_place ? p->place + 1 : 0,
 	};
 
 	if (ns || count)
@@ -271,22 +276,28 @@ static void tell_untaken(struct offcpu *o, struct waiter *w, uint64_t ns, uint64
 	w->untaken_queued_ns = queued_ns;
 }
 
-/* No stack of what was thinned in a place was chosen: then it is time without one. */
+/*
+ * No stack of what was thinned in a place was chosen: the place's, if it has one alone and that was
+ * told in this window, else it is time without one.
+ */
 static void settle(struct offcpu *o, struct waiter *w, const __u64 *thinned_ns)
 {
-	struct part p = { .thread = &w->thread, .weight = 1 };
+	struct part rest = { .thread = &w->thread, .weight = 1 };
 	uint64_t without = 0;
 
 	for (size_t i = 0; i < OFF_PLACES; i++) {
-		struct thinned *t = &w->thinned[i];
+		struct place *p = &w->places[i];
 
-		t->now_ns = thinned_ns[i];
-		if (t->told_ns || t->now_ns <= t->before_ns)
+		p->now_ns = thinned_ns[i];
+		if (p->told_ns || p->now_ns <= p->before_ns)
 			continue;
-		without += t->now_ns - t->before_ns;
-		t->before_ns = t->now_ns;
+		if (p->alone_ns && !p->has_more)
+			p->left_ns += p->now_ns - p->before_ns;
+		else
+			without += p->now_ns - p->before_ns;
+		p->before_ns = p->now_ns;
 	}
-	tell(o, &p, OFF_SLEEPING, without, without != 0);
+	tell(o, &rest, OFF_SLEEPING, without, without != 0);
 }
 
 /* Its sums are kept until the window is over. */
@@ -302,6 +313,20 @@ void offcpu_last(struct offcpu *o, const struct off_last_record *r,
 	w->has_ended = true;
 }
 
+/* The stack of a wait that is over is the one of its thread. */
+static void note_stack(struct waiter *w, const struct part *part)
+{
+	struct place *p = &w->places[part->place];
+	uint32_t hash = hash_bytes(w->words, w->n_words * sizeof(*w->words));
+
+	if (!hash)
+		hash = 1;
+	if (!part->is_thinned)
+		p->alone_ns += part->to_ns - part->from_ns;
+	p->has_more |= p->stack && p->stack != hash;
+	p->stack = hash;
+}
+
 void offcpu_end(struct offcpu *o, const struct off_record *r, const struct collect_thread *thread)
 {
 	struct waiter *w = waiter_find(o, r->head.tid, NULL);
@@ -313,6 +338,7 @@ void offcpu_end(struct offcpu *o, const struct off_record *r, const struct colle
 		.wake_ns = r->wake_ns,
 		.weight = 1ULL << (r->head.off_shift & 31),
 		.is_thinned = r->head.off_shift != 0,
+		.has_place = true,
 		.place = r->head.off_place & (OFF_PLACES - 1),
 		.is_new = true,
 	};
@@ -321,7 +347,7 @@ void offcpu_end(struct offcpu *o, const struct off_record *r, const struct colle
 		if (!w)
 			w = waiter_get(o, thread);
 		if (w)
-			w->thinned[p.place].told_ns += (p.to_ns - p.from_ns) * p.weight;
+			w->places[p.place].told_ns += (p.to_ns - p.from_ns) * p.weight;
 	}
 	if (is_of(w, p.from_ns)) {
 		if (w->is_over)
@@ -335,6 +361,8 @@ void offcpu_end(struct offcpu *o, const struct off_record *r, const struct colle
 		p.from_ns = w->cut_ns;
 		p.is_new = false;
 	}
+	if (is_of(w, r->head.time_ns))
+		note_stack(w, &p);
 	tell_part(o, &p);
 }
 
@@ -419,14 +447,20 @@ int offcpu_cut(struct offcpu *o, uint32_t tid, const struct off_thread *t,
 	return 0;
 }
 
-double offcpu_factor(const struct offcpu *o, const struct collect_thread *thread, uint8_t place)
+struct collect_scale offcpu_scale(const struct offcpu *o, const struct collect_thread *thread,
+				  uint8_t place)
 {
 	const struct waiter *w = waiter_find(o, thread->tid, NULL);
-	const struct thinned *t = w ? &w->thinned[place & (OFF_PLACES - 1)] : NULL;
+	const struct place *p = w ? &w->places[place & (OFF_PLACES - 1)] : NULL;
+	struct collect_scale scale = { 1, 1 };
 
-	if (!w || w->thread.pid != thread->pid || !t->told_ns || t->now_ns <= t->before_ns)
-		return -1;
-	return (double)(t->now_ns - t->before_ns) / (double)t->told_ns;
+	if (!w || w->thread.pid != thread->pid)
+		return scale;
+	if (p->told_ns && p->now_ns > p->before_ns)
+		scale.thinned = (double)(p->now_ns - p->before_ns) / (double)p->told_ns;
+	if (p->left_ns)
+		scale.all = 1 + (double)p->left_ns / (double)p->alone_ns;
+	return scale;
 }
 
 void offcpu_next(struct offcpu *o)
@@ -434,9 +468,12 @@ void offcpu_next(struct offcpu *o)
 	for (size_t i = 0; i < o->waiters.len; i++) {
 		struct waiter *w = &o->waiters.data[i];
 
-		for (size_t k = 0; k < OFF_PLACES; k++)
-			w->thinned[k] =
-				(struct thinned){ 0, w->thinned[k].now_ns, w->thinned[k].now_ns };
+		for (size_t k = 0; k < OFF_PLACES; k++) {
+			struct place *p = &w->places[k];
+
+			p->before_ns = p->now_ns;
+			p->told_ns = p->alone_ns = p->left_ns = 0;
+		}
 		if (w->has_ended)
 			offcpu_forget(o, w->thread.tid);
 	}

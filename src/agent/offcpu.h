@@ -34,9 +34,9 @@ struct off_time {
 	size_t n_words;
 	enum off_state state;
 	uint64_t ns;
-	uint64_t count;  /* intervals that began; 0: of one that was counted before */
-	bool is_thinned; /* it stands for others in its place: see offcpu_factor() */
-	uint8_t place;
+	uint64_t count;       /* intervals that began; 0: of one that was counted before */
+	bool is_thinned;      /* it stands for others in its place: see offcpu_scale() */
+	uint8_t place_plus_1; /* 0: that is not known */
 };
 
 typedef void (*off_time_fn)(void *ctx, const struct off_time *t);
@@ -66,10 +66,11 @@ int offcpu_cut(struct offcpu *o, uint32_t tid, const struct off_thread *t,
 	       const struct collect_thread *thread, uint64_t now_ns, bool is_last);
 
 /*
- * Of a thread, once the window is cut: by what its thinned time in @place is to be multiplied to be
- * what the kernel's sum says; negative: there was none. Call offcpu_next() when all were asked.
+ * Of a thread, once the window is cut: by what its time in @place is to be multiplied to be what
+ * the kernel's sums say. Call offcpu_next() when all were asked.
  */
-double offcpu_factor(const struct offcpu *o, const struct collect_thread *thread, uint8_t place);
+struct collect_scale offcpu_scale(const struct offcpu *o, const struct collect_thread *thread,
+				  uint8_t place);
 /* Another window begins: threads that have ended are forgotten. */
 void offcpu_next(struct offcpu *o);
 

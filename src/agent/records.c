@@ -45,7 +45,7 @@ static void count_wait(void *ctx, const struct off_time *t)
 				     .count = t->count,
 				     .state = (uint8_t)t->state,
 				     .is_thinned = t->is_thinned,
-				     .place = t->place };
+				     .place_plus_1 = t->place_plus_1 };
 	int r;
 
 	if (is_full(rs)) {

@@ -351,9 +351,9 @@ static void cut_one(struct session *s, uint32_t tid, const struct off_thread *t,
 	(void)offcpu_cut(off, tid, t, &thread, now_ns, is_last);
 }
 
-static double factor_of(void *ctx, const struct collect_thread *thread, uint8_t place)
+static struct collect_scale scale_of(void *ctx, const struct collect_thread *thread, uint8_t place)
 {
-	return offcpu_factor(ctx, thread, place);
+	return offcpu_scale(ctx, thread, place);
 }
 
 /*
@@ -377,7 +377,7 @@ static int cut_waiting(struct session *s, uint64_t now_ns, bool is_last)
 		cut_one(s, w.tids.data[i], &w.threads.data[i], now_ns, is_last);
 	vec_fini(&w.tids);
 	vec_fini(&w.threads);
-	collect_scale(records_collect(s->records), factor_of, off);
+	collect_scale(records_collect(s->records), scale_of, off);
 	offcpu_next(off);
 	return r;
 }

@@ -88,26 +88,30 @@ static void keeps_when_each_sample_was_seen(void **state)
 	collect_free(c);
 }
 
-static double factor(void *ctx, const struct collect_thread *thread, uint8_t place)
+static struct collect_scale twice_thinned(void *ctx, const struct collect_thread *thread,
+					  uint8_t place)
 {
-	return thread->tid == thread_a.tid && !place ? *(double *)ctx : -1;
+	struct collect_scale as_it_is = { 1, 1 }, twice = { 2, 1 }, all = { 1, 3 };
+
+	if (thread->tid != thread_a.tid)
+		return as_it_is;
+	return place ? all : twice;
 }
 
 static void waits_are_counted_apart_from_what_runs(void **state)
 {
-	struct collect_wait wait = { 500, 1, 2, false, 0 };
-	double twice = 2;
+	struct collect_wait wait = { 500, 1, 2, false, 1 };
 	uint64_t x[] = { 1 };
 	struct collect *c;
 
 	assert_int_equal(collect_new(&c, true), 0);
 	collect_add(c, &thread_a, 10, x, 1);
 	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
-	wait = (struct collect_wait){ 700, 3, 2, true, 0 };
+	wait = (struct collect_wait){ 700, 3, 2, true, 1 };
 	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
 	wait = (struct collect_wait){ 9, 0, 3, false, 0 };
 	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
-	wait = (struct collect_wait){ 70, 2, 2, true, 5 }; /* in another place, which is as it is */
+	wait = (struct collect_wait){ 70, 2, 2, false, 5 }; /* in another place */
 	assert_int_equal(collect_add_off(c, &thread_a, &wait, x, 1), 0);
 	assert_int_equal(collect_total(c), 1);
 	assert_int_equal(collect_n_samples(c), 4);
@@ -116,12 +120,11 @@ static void waits_are_counted_apart_from_what_runs(void **state)
 	assert_int_equal(collect_sample(c, 1)->count, 4);
 	assert_int_equal(collect_sample(c, 2)->off_state, 3);
 	assert_int_equal(collect_times(c, collect_sample(c, 1), NULL), 0);
-	collect_scale(c, factor, &twice);
+	collect_scale(c, twice_thinned, NULL);
 	assert_int_equal(collect_sample(c, 1)->off_ns, 1900);
 	assert_int_equal(collect_sample(c, 2)->off_ns, 9);
-	assert_int_equal(collect_sample(c, 3)->off_ns, 70);
-	collect_scale(c, factor, &twice); /* once for all */
-	assert_int_equal(collect_sample(c, 1)->off_ns, 1900);
+	assert_int_equal(collect_sample(c, 3)->off_ns, 210);
+	assert_int_equal(collect_sample(c, 1)->thinned_ns, 0);
 	collect_free(c);
 }
 

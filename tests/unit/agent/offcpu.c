@@ -101,16 +101,16 @@ static void what_chosen_waits_stand_for_is_the_kernels_sum(void **state)
 	end(&f, 100, 0, 110, 4);
 	cut(&f, &t, 1000, false);
 	assert_true(f.is_thinned[0]);
-	assert_true(offcpu_factor(f.o, &thread, 0) == 1.5); /* 240 of 160 */
-	assert_true(offcpu_factor(f.o, &thread, 1) < 0);    /* each place has its own */
+	assert_true(offcpu_scale(f.o, &thread, 0).thinned == 1.5); /* 240 of 160 */
+	assert_true(offcpu_scale(f.o, &thread, 1).thinned == 1);   /* each place has its own */
 	offcpu_next(f.o);
-	assert_true(offcpu_factor(f.o, &thread, 0) < 0);
+	assert_true(offcpu_scale(f.o, &thread, 0).thinned == 1);
 	/* none was chosen in this window */
 	t.places[0].thinned_ns = 300;
 	cut(&f, &t, 2000, false);
 	assert_int_equal(f.n, 2);
 	assert_told(&f, 1, (struct told){ OFF_SLEEPING, 60, 1, none });
-	assert_true(offcpu_factor(f.o, &thread, 0) < 0);
+	assert_true(offcpu_scale(f.o, &thread, 0).thinned == 1);
 	offcpu_free(f.o);
 }
 
@@ -137,11 +137,36 @@ static void what_was_thinned_in_one_place_is_not_anothers(void **state)
 	cut(&f, &t, 1000, false);
 	assert_int_equal(f.n, 2);
 	assert_told(&f, 1, (struct told){ OFF_SLEEPING, 77, 1, none });
-	assert_true(offcpu_factor(f.o, &thread, 3) == 2);
-	assert_true(offcpu_factor(f.o, &thread, 4) < 0);
+	assert_true(offcpu_scale(f.o, &thread, 3).thinned == 2);
+	assert_true(offcpu_scale(f.o, &thread, 4).thinned == 1);
 	/* a place that is none is no other's memory */
 	r.head.off_place = 255;
 	offcpu_end(f.o, &r, &thread);
+	offcpu_free(f.o);
+}
+
+static void what_no_stack_was_chosen_of_is_the_only_one_of_its_place(void **state)
+{
+	const uint64_t none = FRAME_WORD(FRAME_ERROR, OFF_NO_STACK), other[] = { 14 };
+	struct off_thread t = { .pid = 1, .places[0].thinned_ns = 50 };
+	struct fixture f;
+
+	fixture_init(&f);
+	assert_int_equal(offcpu_stack(f.o, &thread, 100, stack, 3), 0);
+	end(&f, 100, 0, 200, 0);
+	cut(&f, &t, 1000, false);
+	assert_int_equal(f.n, 1);
+	assert_true(offcpu_scale(f.o, &thread, 0).all == 1.5);
+	offcpu_next(f.o);
+	assert_true(offcpu_scale(f.o, &thread, 0).all == 1);
+	/* now it has two */
+	assert_int_equal(offcpu_stack(f.o, &thread, 1100, other, 1), 0);
+	end(&f, 1100, 0, 1200, 0);
+	t.places[0].thinned_ns = 90;
+	cut(&f, &t, 2000, false);
+	assert_int_equal(f.n, 3);
+	assert_told(&f, 2, (struct told){ OFF_SLEEPING, 40, 1, none });
+	assert_true(offcpu_scale(f.o, &thread, 0).all == 1);
 	offcpu_free(f.o);
 }
 
@@ -155,14 +180,14 @@ static void a_thread_that_ends_is_settled_with_its_window(void **state)
 	assert_int_equal(offcpu_stack(f.o, &thread, 100, stack, 3), 0);
 	end(&f, 100, 0, 110, 4);
 	offcpu_last(f.o, &last, &thread);
-	assert_true(offcpu_factor(f.o, &thread, 0) == 0.5);
+	assert_true(offcpu_scale(f.o, &thread, 0).thinned == 0.5);
 	offcpu_next(f.o);
 	assert_int_equal(offcpu_count(f.o), 0);
 	/* one that has its number already began anew */
 	end(&f, 200, 0, 210, 4);
 	offcpu_last(f.o, &last, &thread);
 	assert_int_equal(offcpu_stack(f.o, &thread, 300, stack, 3), 0);
-	assert_true(offcpu_factor(f.o, &thread, 0) < 0);
+	assert_true(offcpu_scale(f.o, &thread, 0).thinned == 1);
 	offcpu_free(f.o);
 }
 
@@ -306,6 +331,7 @@ TEST_GROUP(test_offcpu, TEST(a_wait_is_told_with_its_stack_and_its_turn_apart),
 	   TEST(a_wait_whose_stack_is_lost_is_told_without),
 	   TEST(what_chosen_waits_stand_for_is_the_kernels_sum),
 	   TEST(what_was_thinned_in_one_place_is_not_anothers),
+	   TEST(what_no_stack_was_chosen_of_is_the_only_one_of_its_place),
 	   TEST(a_thread_that_ends_is_settled_with_its_window),
 	   TEST(what_is_cut_by_a_window_is_counted_once),
 	   TEST(a_wait_that_is_not_over_is_told_if_it_is_known_what_it_stands_for),
