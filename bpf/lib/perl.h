@@ -93,7 +93,7 @@ static __always_inline void perl_push_cop(struct walk *w, const struct perl_vm *
 	perl_push(w, slot, (w->vm_cop & ~(__u64)PERL_KIND_MASK) | kind, cookie);
 }
 
-static __always_inline void perl_push_sub(struct walk *w, __u32 slot, __u64 cv)
+static __always_inline void perl_push_sub(struct walk *w, __u32 slot, __u64 cv, int begins)
 {
 	__u64 body = 0, key[3] = { 0 };
 	__u32 cookie = 0;
@@ -101,7 +101,7 @@ static __always_inline void perl_push_sub(struct walk *w, __u32 slot, __u64 cv)
 	if (!read_user(&body, sizeof(body), cv + PERL_BODY) &&
 	    !read_user(key, sizeof(key), body + PERL_CV_ROOT))
 		cookie = vm_cookie(PERL_SUB_BYTES(key[0], key[1], key[2]));
-	perl_push(w, slot, cv, cookie);
+	perl_push(w, slot, begins ? cv | PERL_BEGIN : cv, cookie);
 }
 
 /* Below a stack's contexts: the program itself, or the stack that this one was begun on. */
@@ -124,7 +124,7 @@ WALK_FN int perl_step(__u32 which, __u32 slot)
 	struct walk *w = walk_get(which);
 	const struct perl_vm *perl;
 	__u32 type, n;
-	__u64 from;
+	__u64 from, cv;
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return WALK_STOP;
@@ -145,7 +145,10 @@ WALK_FN int perl_step(__u32 which, __u32 slot)
 	if ((type & PERL_TYPE_MASK) == PERL_TYPE_SUB && type & PERL_SUB_REGEX) {
 		perl_push_cop(w, perl, slot, PERL_REGEX);
 	} else if ((type & PERL_TYPE_MASK) == PERL_TYPE_SUB) {
-		perl_push_sub(w, slot, w->vm_frame.words[(perl->context_cv >> 3) & 15]);
+		/* the outermost sub of its stack, but for the eval that it is called in */
+		cv = w->vm_frame.words[(perl->context_cv >> 3) & 15];
+		perl_push_sub(w, slot, cv,
+			      w->vm_found == PERL_INFO_REQUIRE && w->vm_at <= w->vm_base);
 	} else if ((type & PERL_TYPE_MASK) == PERL_TYPE_EVAL && !(type & PERL_EVAL_BLOCK)) {
 		perl_push_cop(w, perl, slot, PERL_FILE);
 	} else if ((type & PERL_TYPE_MASK) == PERL_TYPE_SORT_BLOCK) {

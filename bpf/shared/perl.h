@@ -23,6 +23,7 @@ enum {
 	PERL_INFO_TOP = 32, /* index of the innermost context */
 	PERL_INFO_BYTES = 48,
 	PERL_INFO_MAIN = 1,
+	PERL_INFO_REQUIRE = 9, /* of a stack that BEGIN {} runs on */
 	PERL_CONTEXT_BYTES_MAX = 104,
 	PERL_CONTEXT_COP = 16, /* where it was entered from */
 	PERL_CONTEXT_RETURN = 48,
@@ -43,8 +44,15 @@ enum {
 	PERL_CV_FILE = 64,
 };
 
-/* What an address is of, in its low bits: a sub, a file's code, a block of sort, of a regex. */
-enum { PERL_SUB = 0, PERL_FILE = 1, PERL_SORT = 2, PERL_REGEX = 3, PERL_KIND_MASK = 7 };
+/* What an address is of, in its low bits. */
+enum {
+	PERL_SUB = 0,
+	PERL_FILE = 1, /* a file's code */
+	PERL_SORT = 2, /* a block of sort, of a regex */
+	PERL_REGEX = 3,
+	PERL_BEGIN = 4, /* a sub that is freed when it has run */
+	PERL_KIND_MASK = 7,
+};
 
 /*
  * What cookies are made of. Closures are copies of one sub, and what eval()

@@ -177,6 +177,16 @@ static int check_sub(const struct lang_process *p, uint64_t cv, uint32_t cookie,
 	return lang_check_cookie(cookie, PERL_SUB_BYTES(key[0], key[1], key[2]));
 }
 
+/* BEGIN {} of some package: that is mostly gone before its name could be read. */
+static int read_begin(struct lang_function *out)
+{
+	freep(&out->name);
+	freep(&out->file);
+	out->name = strdup("BEGIN");
+	out->file = strdup("");
+	return out->name && out->file ? 0 : -ENOMEM;
+}
+
 int perl_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 	      uint64_t addr, uint32_t cookie, struct lang_function *out)
 {
@@ -186,12 +196,14 @@ int perl_read(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 	int r;
 
 	/* once more behind: what was evaluated may be freed, and used again, meanwhile */
-	if (kind == PERL_SUB) {
+	if (kind == PERL_SUB || kind == PERL_BEGIN) {
 		r = check_sub(p, at, cookie, &seen);
 		if (r == 0)
 			r = read_sub(perl, p, seen, out);
 		if (r == 0)
 			r = check_sub(p, at, cookie, &seen);
+		if (r < 0 && r != -ENOMEM && kind == PERL_BEGIN)
+			r = read_begin(out);
 	} else {
 		r = check_file(perl, p, at, kind, cookie, &seen);
 		if (r == 0)

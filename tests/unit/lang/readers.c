@@ -180,6 +180,11 @@ static void perl_subs_have_package_and_file(void **state)
 	assert_string_equal(w.f.file, "lib/Thing.pm");
 	assert_int_equal(perl_lang.line(&w.f, 7), 7);
 	assert_int_equal(read_as(&w, &perl_lang, cv, 7, 99), -ESTALE);
+	assert_int_equal(read_as(&w, &perl_lang, cv | PERL_BEGIN, 7, 0), 0);
+	assert_string_equal(w.f.name, "Some::Thing::act");
+	/* it is freed when it has run */
+	assert_int_equal(read_as(&w, &perl_lang, cv | PERL_BEGIN, 7, 99), 0);
+	assert_string_equal(w.f.name, "BEGIN");
 	forget(&w);
 }
 
