@@ -34,15 +34,19 @@ struct finder {
 	bool lacks_cfi;    /* most of the file does */
 	bool all, unswept; /* of struct unwind_rows */
 	uint64_t min_len;  /* of a gap, in the section at hand */
+	bool v8, v8_asked; /* is it V8's? */
 };
 
-static bool is_v8(const struct elf_image *img)
+static bool is_v8(struct finder *f)
 {
 	static const char name[] = "v8dbg_SmiTag";
 	struct elf_rawsym sym;
 
-	return elf_symbol_lookup(img, ELF_DYNSYM, name, &sym) == 0 ||
-	       elf_symbol_lookup(img, ELF_SYMTAB, name, &sym) == 0;
+	if (!f->v8_asked)
+		f->v8 = elf_symbol_lookup(f->img, ELF_DYNSYM, name, &sym) == 0 ||
+			elf_symbol_lookup(f->img, ELF_SYMTAB, name, &sym) == 0;
+	f->v8_asked = true;
+	return f->v8;
 }
 
 /* GraalVM's native images: programs of megabytes without CFI, all from one compiler. */
@@ -56,17 +60,18 @@ static bool is_native_image(const struct elf_image *img)
 static int add(struct finder *f, uint64_t lo, uint64_t hi)
 {
 	uint64_t len = hi - lo;
-	bool objects = !f->lacks_cfi && len >= OBJECTS_MIN;
+	bool lone = f->min_len == LONE_MIN;
 
 	if (lo >= hi || len < f->min_len)
 		return 0;
-	if (f->min_len == LONE_MIN && !f->all) {
+	if (lone && !f->all) {
 		f->unswept = true;
 		return 0;
 	}
-	if (objects && (len > OBJECTS_MAX || is_v8(f->img)))
+	if (!f->lacks_cfi && len >= OBJECTS_MIN && (len > OBJECTS_MAX || is_v8(f)))
 		return 0;
-	return unwind_sweep_add_gap(f->sw, f->img, lo, len, f->lacks_cfi || objects);
+	/* assembler's functions are mostly called by pointers alone */
+	return unwind_sweep_add_gap(f->sw, f->img, lo, len, f->lacks_cfi || (lone && !is_v8(f)));
 }
 
 static int add_outside_of_skipped(struct finder *f, uint64_t lo, uint64_t hi)

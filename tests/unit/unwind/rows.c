@@ -247,6 +247,27 @@ static void sweeps_what_only_the_array_of_ends_leads_to(void **state)
 	assert_rsp(&rows, 408, 8);
 }
 
+static void assembler_between_functions_with_cfi_needs_nobody_that_calls_it(void **state)
+{
+	static const uint8_t leaf[] = { 0x31, 0xc0, 0xc3 }; /* xor %eax,%eax; ret */
+	_cleanup_(unwind_rows_fini) struct unwind_rows later = { 0 };
+	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { .sweep_all = true };
+	struct cfi_bytes b = { 0 };
+	struct file f;
+
+	CFI_FDE(&b, cfi_put_cie(&b, 0), CODE, 320, 0);
+	file_init(&f, &b);
+	memcpy(f.code + 400, leaf, sizeof(leaf));
+	f.sh[1].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	assert_int_equal(build(&f, &rows, NULL), 0);
+	assert_rsp(&rows, 400, 8);
+	assert_rsp(&rows, 402, 8);
+	assert_rsp(&rows, 403, NONE);
+	assert_int_equal(build(&f, &later, NULL), 0);
+	assert_rsp(&later, 400, NONE);
+	assert_true(later.unswept);
+}
+
 static void ends_the_walk_at_an_entry_point_without_cfi(void **state)
 {
 	/* xor %rbp,%rbp; call; ret; then another function */
@@ -430,6 +451,7 @@ TEST_GROUP(test_rows, TEST(sorts_functions_and_leaves_gaps),
 	   TEST(keeps_the_good_rows_of_a_malformed_file), TEST(counts_what_it_cannot_express),
 	   TEST(finds_cfi_without_section_headers),
 	   TEST(sweeps_what_only_the_array_of_ends_leads_to),
+	   TEST(assembler_between_functions_with_cfi_needs_nobody_that_calls_it),
 	   TEST(ends_the_walk_at_an_entry_point_without_cfi),
 	   TEST(knows_signal_restorers_by_their_code),
 	   TEST(ends_the_walk_at_musls_callers_of_main_and_threads),
