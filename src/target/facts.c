@@ -52,8 +52,8 @@ struct facts {
 	pthread_t readers[READERS];
 	size_t n_readers;
 
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t changed;
+	pthread_mutex_t lock;           /* of what follows */
+	pthread_cond_t queued, settled; /* or the end; nothing waits any more */
 	bool ends;
 	struct {
 		VEC(struct entry *);
@@ -76,7 +76,8 @@ int facts_new(struct facts **out, const char *proc, const char *const *env, size
 	if (!f)
 		return -ENOMEM;
 	pthread_mutex_init(&f->lock, NULL);
-	pthread_cond_init(&f->changed, NULL);
+	pthread_cond_init(&f->queued, NULL);
+	pthread_cond_init(&f->settled, NULL);
 	f->last = &f->first;
 	f->proc = strdup(proc);
 	if (!f->proc)
@@ -117,7 +118,7 @@ static void end_readers(struct facts *f)
 {
 	pthread_mutex_lock(&f->lock);
 	f->ends = true;
-	pthread_cond_broadcast(&f->changed);
+	pthread_cond_broadcast(&f->queued);
 	pthread_mutex_unlock(&f->lock);
 	while (f->n_readers)
 		pthread_join(f->readers[--f->n_readers], NULL);
@@ -135,7 +136,8 @@ void facts_free(struct facts *f)
 	for (size_t i = 0; i < f->n_env; i++)
 		free(f->env[i]);
 	free(f->proc);
-	pthread_cond_destroy(&f->changed);
+	pthread_cond_destroy(&f->queued);
+	pthread_cond_destroy(&f->settled);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -311,7 +313,7 @@ static struct entry *queue_take(struct facts *f)
 	struct entry *e;
 
 	while (!f->first && !f->ends)
-		pthread_cond_wait(&f->changed, &f->lock);
+		pthread_cond_wait(&f->queued, &f->lock);
 	if (f->ends)
 		return NULL;
 	e = f->first;
@@ -330,7 +332,7 @@ static void queue_put(struct facts *f, struct entry *e)
 	f->last = &e->next;
 	f->n_queued++;
 	f->n_waiting++;
-	pthread_cond_broadcast(&f->changed);
+	pthread_cond_signal(&f->queued);
 }
 
 static void *reader_main(void *arg)
@@ -346,7 +348,7 @@ static void *reader_main(void *arg)
 		e->waits = false;
 		f->n_waiting--;
 		if (!f->n_waiting)
-			pthread_cond_broadcast(&f->changed);
+			pthread_cond_broadcast(&f->settled);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return NULL;
@@ -374,7 +376,7 @@ void facts_settle(struct facts *f, uint64_t deadline_ns)
 
 	pthread_mutex_lock(&f->lock);
 	while (f->n_waiting && r == 0)
-		r = pthread_cond_clockwait(&f->changed, &f->lock, CLOCK_MONOTONIC, &until);
+		r = pthread_cond_clockwait(&f->settled, &f->lock, CLOCK_MONOTONIC, &until);
 	pthread_mutex_unlock(&f->lock);
 }
 

@@ -24,15 +24,12 @@
 
 #include "elf/image.h"
 #include "elf/rawsym.h"
+#include "unwind/sweep_ahead.h"
 #include "unwind/sweep_step.h"
 #include "unwind/x86_insn.h"
 
 enum {
-	WORD = 8,
-	SLOT_MAX = 31,
-	DEPTH_MAX = 0xffff,
-	LOOK_AHEAD = 192, /* instructions */
-	SURELY_CODE = 8,  /* instructions in a row */
+	SURELY_CODE = 8, /* instructions in a row */
 	FUNCTION_ALIGN = 16,
 	SAVED_MIN = 4,   /* registers */
 	ROUNDS_MAX = 64, /* of finding functions that return because those that they call do */
@@ -50,7 +47,7 @@ void unwind_sweep_fini(struct unwind_sweep *sw)
 	sw->states = NULL;
 }
 
-static bool decode_at(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn)
+bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn)
 {
 	struct x86_insn next;
 
@@ -82,7 +79,7 @@ static size_t padding_at(const struct unwind_sweep_gap *g, size_t at)
 	if (left - n >= 3 && p[n] == 0x0f && p[n + 1] == 0x1f) {
 		struct x86_insn nop;
 
-		return decode_at(g, at, &nop) ? nop.len : 0;
+		return unwind_sweep_decode(g, at, &nop) ? nop.len : 0;
 	}
 	return 0;
 }
@@ -124,8 +121,7 @@ int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, u
 	return r;
 }
 
-/* The gap that holds @vaddr, or NULL. */
-static const struct unwind_sweep_gap *gap_at(struct unwind_sweep *sw, uint64_t vaddr)
+const struct unwind_sweep_gap *unwind_sweep_gap_at(struct unwind_sweep *sw, uint64_t vaddr)
 {
 	size_t lo = 0, hi = sw->gaps.len;
 	const struct unwind_sweep_gap *g = &sw->gaps.data[sw->last_gap];
@@ -146,9 +142,9 @@ static const struct unwind_sweep_gap *gap_at(struct unwind_sweep *sw, uint64_t v
 	return &sw->gaps.data[lo - 1];
 }
 
-static struct unwind_sweep_state *state_at(struct unwind_sweep *sw, uint64_t vaddr)
+struct unwind_sweep_state *unwind_sweep_state_at(struct unwind_sweep *sw, uint64_t vaddr)
 {
-	const struct unwind_sweep_gap *g = gap_at(sw, vaddr);
+	const struct unwind_sweep_gap *g = unwind_sweep_gap_at(sw, vaddr);
 
 	return g ? &sw->states[g->first + (size_t)(vaddr - g->vaddr)] : NULL;
 }
@@ -158,7 +154,7 @@ static struct unwind_sweep_state *state_at(struct unwind_sweep *sw, uint64_t vad
 /* @s holds at @vaddr: is that new, so that the path is to be followed? */
 static bool reach(struct unwind_sweep *sw, uint64_t vaddr, const struct unwind_sweep_state *s)
 {
-	struct unwind_sweep_state *at = state_at(sw, vaddr);
+	struct unwind_sweep_state *at = unwind_sweep_state_at(sw, vaddr);
 
 	if (!at || at->start || (at->seen && (!at->lost || s->lost)))
 		return false;
@@ -169,7 +165,7 @@ static bool reach(struct unwind_sweep *sw, uint64_t vaddr, const struct unwind_s
 /* Where @path's function ends, or goes on in another one that may return. */
 static void owner_returns(struct unwind_sweep *sw, uint64_t owner)
 {
-	struct unwind_sweep_state *s = state_at(sw, owner);
+	struct unwind_sweep_state *s = unwind_sweep_state_at(sw, owner);
 
 	if (!s || !s->start || s->returns)
 		return;
@@ -183,7 +179,7 @@ static void owner_returns(struct unwind_sweep *sw, uint64_t owner)
  */
 static int owner_jumps(struct unwind_sweep *sw, uint64_t owner, uint64_t target)
 {
-	const struct unwind_sweep_state *s = state_at(sw, target);
+	const struct unwind_sweep_state *s = unwind_sweep_state_at(sw, target);
 
 	if (!s || (s->start && (s->returns || target == owner)))
 		owner_returns(sw, owner);
@@ -197,7 +193,7 @@ static int put_call(struct unwind_sweep *sw, const struct x86_insn *insn, uint64
 		    uint64_t owner, const struct unwind_sweep_state *s)
 {
 	uint64_t callee = next + (uint64_t)(int64_t)insn->value;
-	const struct unwind_sweep_state *begins = state_at(sw, callee);
+	const struct unwind_sweep_state *begins = unwind_sweep_state_at(sw, callee);
 
 	if (insn->kind == X86_CALL && begins && begins->start && !begins->returns)
 		return vec_push(&sw->calls,
@@ -210,13 +206,13 @@ static int put_call(struct unwind_sweep *sw, const struct x86_insn *insn, uint64
 /* From the instruction at @path, whose state is known, to the end of the path. */
 static int follow(struct unwind_sweep *sw, struct unwind_sweep_path path)
 {
-	const struct unwind_sweep_gap *g = gap_at(sw, path.vaddr);
-	struct unwind_sweep_state s = *state_at(sw, path.vaddr);
+	const struct unwind_sweep_gap *g = unwind_sweep_gap_at(sw, path.vaddr);
+	struct unwind_sweep_state s = *unwind_sweep_state_at(sw, path.vaddr);
 	uint64_t vaddr = path.vaddr;
 	struct x86_insn insn;
 	int r = 0;
 
-	while (!r && decode_at(g, (size_t)(vaddr - g->vaddr), &insn)) {
+	while (!r && unwind_sweep_decode(g, (size_t)(vaddr - g->vaddr), &insn)) {
 		uint64_t next = vaddr + insn.len, target = next + (uint64_t)(int64_t)insn.value;
 
 		unwind_sweep_step(&s, &insn);
@@ -243,134 +239,7 @@ static int follow(struct unwind_sweep *sw, struct unwind_sweep_path path)
 	return r;
 }
 
-/* ---- looking ahead ---- */
-
-/* A path from an instruction whose depth is sought, counted from there. */
-struct ahead {
-	struct unwind_sweep *sw;
-	int64_t depth;    /* words pushed since */
-	int64_t rbp, rbx; /* depth at which they are popped */
-	bool pops_rbp, pops_rbx;
-	unsigned int n_calls; /* on the way */
-};
-
-/* The state sought, when at the path's end @depth words are above the return address. */
-static bool found(const struct ahead *a, int64_t depth, struct unwind_sweep_state *out)
-{
-	int64_t rbp = depth - a->depth + a->rbp + 1, rbx = depth - a->depth + a->rbx + 1;
-
-	*out = entry;
-	if (depth - a->depth < 0 || depth - a->depth > DEPTH_MAX)
-		return false;
-	out->depth = (uint16_t)(depth - a->depth);
-	if (a->pops_rbp && rbp > 1 && rbp <= SLOT_MAX)
-		out->rbp = rbp & SLOT_MAX;
-	if (a->pops_rbx && rbx > 1 && rbx <= SLOT_MAX)
-		out->rbx = rbx & SLOT_MAX;
-	return true;
-}
-
-/* The same, when the path leads to code whose state is known. */
-static bool found_at(const struct ahead *a, const struct unwind_sweep_state *at,
-		     struct unwind_sweep_state *out)
-{
-	if (at->start)
-		return found(a, 0, out);
-	if (at->rsp_moved || !found(a, at->depth, out))
-		return false;
-	if (!a->pops_rbp)
-		out->rbp = at->rbp;
-	if (!a->pops_rbx)
-		out->rbx = at->rbx;
-	if (at->frame && out->rbp == at->rbp)
-		out->frame = 1;
-	return true;
-}
-
-/* One instruction further: false where the path can't be followed. */
-static bool ahead_step(struct ahead *a, const struct x86_insn *insn)
-{
-	switch (insn->kind) {
-	case X86_PUSH:
-		a->depth++;
-		return true;
-	case X86_POP:
-		if (a->depth <= 0 && insn->reg == X86_RBP) {
-			a->pops_rbp = true;
-			a->rbp = a->depth;
-		} else if (a->depth <= 0 && insn->reg == X86_RBX) {
-			a->pops_rbx = true;
-			a->rbx = a->depth;
-		}
-		a->depth--;
-		return true;
-	case X86_RSP_ADD:
-		a->depth -= insn->value / WORD;
-		return insn->value % WORD == 0;
-	case X86_CALL:
-	case X86_CALL_INDIRECT:
-		a->n_calls++;
-		return true;
-	case X86_RSP_FROM_REG:
-	case X86_RSP_ALIGN:
-	case X86_RSP_LOAD:
-	case X86_RSP_LOST:
-	case X86_JUMP_INDIRECT:
-	case X86_TRAP:
-		return false;
-	}
-	return true;
-}
-
-static const struct unwind_sweep_state *known_at(struct unwind_sweep *sw, uint64_t vaddr)
-{
-	const struct unwind_sweep_state *s = state_at(sw, vaddr);
-
-	return s && s->seen && !s->lost ? s : NULL;
-}
-
-/*
- * The state at @vaddr by what follows: a return must find the return address at
- * rsp, and a jump must bring what holds at its target. False if nothing tells.
- */
-static bool look_ahead(struct ahead *a, uint64_t vaddr, struct unwind_sweep_state *out)
-{
-	for (unsigned int n = 0; n < LOOK_AHEAD; n++) {
-		const struct unwind_sweep_gap *g = gap_at(a->sw, vaddr);
-		const struct unwind_sweep_state *known;
-		struct x86_insn insn;
-		uint64_t target;
-
-		if (!g || !decode_at(g, (size_t)(vaddr - g->vaddr), &insn))
-			return false;
-		vaddr += insn.len;
-		target = vaddr + (uint64_t)(int64_t)insn.value;
-		if (insn.kind == X86_RET)
-			return found(a, 0, out);
-		if (insn.kind == X86_LEAVE || insn.kind == X86_RSP_FROM_RBP) {
-			*out = entry;
-			out->frame = out->rsp_moved = 1;
-			out->rbp = 2;
-			return true;
-		}
-		known = known_at(a->sw, target);
-		if (!ahead_step(a, &insn) ||
-		    (insn.kind == X86_CALL && known && known->start && !known->returns))
-			return false;
-		if (insn.kind == X86_JUMP || insn.kind == X86_JUMP_IF) {
-			if (known)
-				return found_at(a, known, out);
-		}
-		if (insn.kind == X86_JUMP)
-			vaddr = target;
-		known = known_at(a->sw, vaddr);
-		if (known && (!known->start || insn.kind == X86_JUMP))
-			return found_at(a, known, out);
-		if (known)
-			return false;
-	}
-	return false;
-}
+/* ---- calls ---- */
 
 /*
  * Does the call before @vaddr not return? Then what follows is of another path
@@ -379,15 +248,16 @@ static bool look_ahead(struct ahead *a, uint64_t vaddr, struct unwind_sweep_stat
  */
 static bool call_never_returns(struct unwind_sweep *sw, uint64_t vaddr)
 {
-	struct unwind_sweep_state *s = state_at(sw, vaddr), before = *s, other;
-	const struct unwind_sweep_gap *g = gap_at(sw, vaddr);
-	struct ahead a = { .sw = sw };
+	struct unwind_sweep_state *s = unwind_sweep_state_at(sw, vaddr), before = *s, other;
+	const struct unwind_sweep_gap *g = unwind_sweep_gap_at(sw, vaddr);
+	struct unwind_ahead a = { .sw = sw };
 	bool differs;
 
 	if (before.lost || before.rsp_moved)
 		return false;
 	s->seen = 0; /* lest the path find itself */
-	differs = look_ahead(&a, vaddr, &other) && other.depth != before.depth && !other.rsp_moved;
+	differs = unwind_ahead_look(&a, vaddr, &other) && other.depth != before.depth &&
+		  !other.rsp_moved;
 	if (differs && a.n_calls && !padding_at(g, (size_t)(vaddr - g->vaddr)))
 		differs = false;
 	if (!differs)
@@ -439,7 +309,8 @@ static int follow_calls(struct unwind_sweep *sw)
 		for (size_t i = 0; !r && i < n; i++) {
 			struct unwind_sweep_call c = sw->calls.data[i];
 
-			if (!state_at(sw, c.callee)->returns && round < ROUNDS_MAX - 1) {
+			if (!unwind_sweep_state_at(sw, c.callee)->returns &&
+			    round < ROUNDS_MAX - 1) {
 				sw->calls.data[kept++] = c;
 				continue;
 			}
@@ -459,7 +330,7 @@ static int follow_calls(struct unwind_sweep *sw)
 
 static void begin(struct unwind_sweep *sw, uint64_t vaddr)
 {
-	struct unwind_sweep_state *at = state_at(sw, vaddr);
+	struct unwind_sweep_state *at = unwind_sweep_state_at(sw, vaddr);
 
 	if (at) {
 		*at = entry;
@@ -510,7 +381,7 @@ static void begin_at_calls(struct unwind_sweep *sw)
 		struct x86_insn insn;
 
 		for (size_t at = 0; at < g->len;) {
-			if (!decode_at(g, at, &insn)) {
+			if (!unwind_sweep_decode(g, at, &insn)) {
 				at++;
 				continue;
 			}
@@ -551,8 +422,9 @@ static bool looks_like_function(const struct unwind_sweep_gap *g, size_t at)
 
 	if (g->len - at >= sizeof(endbr) && !memcmp(g->code + at, endbr, sizeof(endbr)))
 		return true;
-	return decode_at(g, at, &insn) && (insn.kind == X86_PUSH || insn.kind == X86_REG_FROM_RSP ||
-					   (insn.kind == X86_RSP_ADD && insn.value < 0));
+	return unwind_sweep_decode(g, at, &insn) &&
+	       (insn.kind == X86_PUSH || insn.kind == X86_REG_FROM_RSP ||
+		(insn.kind == X86_RSP_ADD && insn.value < 0));
 }
 
 /* Tables of jumps stand among code: few of their bytes are instructions for long. */
@@ -561,7 +433,7 @@ static bool looks_like_code(const struct unwind_sweep_gap *g, size_t at)
 	struct x86_insn insn;
 
 	for (unsigned int n = 0; n < SURELY_CODE; n++, at += insn.len)
-		if (at >= g->len || !decode_at(g, at, &insn) || insn.kind == X86_TRAP)
+		if (at >= g->len || !unwind_sweep_decode(g, at, &insn) || insn.kind == X86_TRAP)
 			return false;
 	return true;
 }
@@ -578,18 +450,25 @@ static bool looks_like_assembler(const struct unwind_sweep_gap *g, size_t at)
 	struct x86_insn insn;
 
 	for (unsigned int n = 0; n < SAVED_MIN; n++, at += insn.len)
-		if (at >= g->len || !decode_at(g, at, &insn) || insn.kind != X86_PUSH ||
+		if (at >= g->len || !unwind_sweep_decode(g, at, &insn) || insn.kind != X86_PUSH ||
 		    insn.reg == X86_NO_REG)
 			return false;
 	return true;
 }
 
-/* The state with which code begins that nothing leads to; @jump is that of an indirect jump. */
+struct passing {
+	struct unwind_sweep_state jump; /* at the indirect jump before */
+	bool binds;                     /* which is a PLT's: only its own other half follows */
+	size_t code_end;                /* code, or padding, has been seen up to about here */
+	struct unwind_outlook outlook;
+};
+
+/* The state with which code begins that nothing leads to. */
 static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t at,
-			       const struct unwind_sweep_state *jump,
-			       struct unwind_sweep_state *out)
+			       struct passing *w, struct unwind_sweep_state *out)
 {
-	struct ahead a = { .sw = sw };
+	const struct unwind_sweep_state *jump = &w->jump;
+	struct unwind_ahead a = { .sw = sw };
 	bool function;
 
 	*out = entry;
@@ -601,7 +480,8 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 		return true;
 	if (!g->whole && !jump->seen)
 		return !((g->vaddr + at) % FUNCTION_ALIGN) && looks_like_assembler(g, at);
-	if (look_ahead(&a, g->vaddr + at, out)) {
+	if (!unwind_outlook_is_bleak(sw, &w->outlook, g->vaddr + at) &&
+	    unwind_ahead_look(&a, g->vaddr + at, out)) {
 		if (jump->seen && jump->depth == out->depth)
 			*out = *jump;
 		return true;
@@ -614,12 +494,6 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 	return (function && is_as_entered(jump)) ||
 	       (sw->one_frame && (function || looks_like_code(g, at)));
 }
-
-struct passing {
-	struct unwind_sweep_state jump; /* at the indirect jump before */
-	bool binds;                     /* which is a PLT's: only its own other half follows */
-	size_t code_end;                /* code, or padding, has been seen up to about here */
-};
 
 /* Functions begin behind others, or aligned: nothing else is tried, since data has many bytes. */
 static bool may_begin(const struct unwind_sweep_gap *g, const struct passing *w, size_t at)
@@ -636,6 +510,7 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 	size_t padding;
 	int r = 0;
 
+	unwind_outlook_step(&w->outlook);
 	if (s->seen)
 		w->code_end = *at + 1;
 	if (!s->seen) {
@@ -645,15 +520,16 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 			w->code_end = *at;
 			return 0;
 		}
-		if (may_begin(g, w, *at) && state_of_unreached(sw, g, *at, &w->jump, &begins)) {
+		if (may_begin(g, w, *at) && state_of_unreached(sw, g, *at, w, &begins)) {
 			*s = begins;
+			w->outlook = (struct unwind_outlook){ 0 };
 			r = follow_all(sw, g->vaddr + *at, 0);
 			r = r ? r : follow_calls(sw);
 		}
 	}
 	if (s->start)
 		w->jump = (struct unwind_sweep_state){ 0 };
-	if (!decode_at(g, *at, &insn)) {
+	if (!unwind_sweep_decode(g, *at, &insn)) {
 		++*at;
 		return r;
 	}

@@ -14,6 +14,7 @@
 #include "unwind/rows.h"
 
 struct elf_image;
+struct x86_insn;
 
 /* What is known at an instruction; all zero: nothing. */
 struct unwind_sweep_state {
@@ -70,6 +71,13 @@ struct unwind_sweep {
 };
 
 void unwind_sweep_fini(struct unwind_sweep *sw);
+
+/* The gap that holds @vaddr, and the state there; NULL: none does. */
+const struct unwind_sweep_gap *unwind_sweep_gap_at(struct unwind_sweep *sw, uint64_t vaddr);
+struct unwind_sweep_state *unwind_sweep_state_at(struct unwind_sweep *sw, uint64_t vaddr);
+
+/* The instruction @at bytes behind the beginning of @g: as what it counts among those around it. */
+bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn);
 
 /*
  * [file_off, +len) of @img has no rows; gaps come in ascending order. Those

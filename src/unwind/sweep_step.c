@@ -9,6 +9,8 @@
  */
 #include "unwind/sweep_step.h"
 
+#include <string.h>
+
 #include "unwind/x86_insn.h"
 
 enum { WORD = 8, SLOT_MAX = 31, DEPTH_MAX = 0xffff };
@@ -282,22 +284,29 @@ static struct unwind_rule rule_of(const struct unwind_sweep_state *s)
 static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap *g,
 		   struct unwind_rows *rows, size_t first)
 {
-	static const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
+	static const struct unwind_sweep_state nothing = { 0 };
+	const struct unwind_sweep_state *before = NULL;
+	struct unwind_rule rule;
 	int r = 0;
 
 	for (size_t at = 0; !r && at < g->len;) {
 		const struct unwind_sweep_state *s = &sw->states[g->first + at];
-		struct unwind_rule rule = rule_of(s);
 		struct x86_insn insn = { .len = 1 };
 
 		if (s->seen && !x86_decode(g->code + at, g->len - at, &insn)) {
-			rule = none;
+			s = &nothing;
 			insn.len = 1;
 		}
-		r = unwind_rows_put(rows, first, g->file_off + at, &rule);
+		/* most instructions leave all as it is */
+		if (!before || memcmp(s, before, sizeof(*s)) != 0) {
+			rule = rule_of(s);
+			r = unwind_rows_put(rows, first, g->file_off + at, &rule);
+		}
+		before = s;
 		at += insn.len;
 	}
-	return r ? r : unwind_rows_put(rows, first, g->file_off + g->len, &none);
+	rule = rule_of(&nothing);
+	return r ? r : unwind_rows_put(rows, first, g->file_off + g->len, &rule);
 }
 
 int unwind_sweep_rows(const struct unwind_sweep *sw, struct unwind_rows *rows)

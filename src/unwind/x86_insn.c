@@ -155,17 +155,18 @@ static void take_opcode(struct decoder *d)
 
 static enum operand operand_of(const struct decoder *d)
 {
-	static const char letters[] = ".mbv123irfo";
+	static const uint8_t of_letter[128] = {
+		['.'] = PLAIN, ['m'] = MODRM,    ['b'] = MODRM_I1, ['v'] = MODRM_IV,
+		['1'] = IMM1,  ['2'] = IMM2,     ['3'] = IMM3,     ['i'] = IMMV,
+		['r'] = REL4,  ['f'] = IMM_FULL, ['o'] = OFFSET,   ['x'] = INVALID,
+	};
 
 	if (d->map >= 2)
 		return d->map == 3 ? MODRM_I1 : d->map <= 6 && d->map != 4 ? MODRM : INVALID;
-	if (d->map == 1) {
-		const char *at = strchr(letters, two_byte_map[d->opcode]);
-
-		if (d->is_vector && d->opcode == 0x77)
-			return PLAIN;
-		return at ? (enum operand)(at - letters) : INVALID;
-	}
+	if (d->map == 1)
+		return d->is_vector && d->opcode == 0x77
+			       ? PLAIN
+			       : of_letter[(unsigned char)two_byte_map[d->opcode]];
 	if (d->is_vector)
 		return INVALID;
 	if ((d->opcode & 0xfe) == 0xf6) { /* test has an immediate, its neighbours do not */
@@ -173,10 +174,7 @@ static enum operand operand_of(const struct decoder *d)
 
 		return !test ? MODRM : d->opcode & 1 ? MODRM_IV : MODRM_I1;
 	}
-	for (size_t i = 0; letters[i]; i++)
-		if (letters[i] == one_byte_map[d->opcode])
-			return (enum operand)i;
-	return INVALID;
+	return of_letter[(unsigned char)one_byte_map[d->opcode]];
 }
 
 static void take_modrm(struct decoder *d)
