@@ -55,6 +55,7 @@ enum {
 	SHARE_WORKER_RSS = 4,
 	SHARE_COLLECT = 24, /* a window that holds more is cut, ... */
 	SHARE_COUNTS = 12,  /* and beyond this nothing is counted until the one before is named */
+	SHARE_SCRIPTS = 16, /* names and lines of interpreters' functions that are not in use */
 	SHARE_PART = 64,
 	SHARE_BACKLOG = 16, /* samples that wait while tables are built */
 	SHARE_SPARE = 3,    /* of which nothing should be needed */
@@ -329,7 +330,7 @@ static int give_window(struct agent *a, uint64_t now_ns)
 	reap(a);
 	old = session_swap_collect(a->session, fresh);
 	session_sweep_files(a->session, old);
-	langs_window(session_langs(a->session));
+	langs_window(session_langs(a->session), a->memory_bytes / SHARE_SCRIPTS);
 	pthread_mutex_unlock(&a->lock);
 	namer_give(a->namer, old, &window);
 	a->window_start_ns = now_ns;

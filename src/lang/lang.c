@@ -328,10 +328,10 @@ static void function_forget(struct langs *l, uint32_t id)
 	*f = (struct lang_function){ .state = LANG_FUNCTION_FORGOTTEN };
 }
 
-void langs_window(struct langs *l)
+void langs_window(struct langs *l, size_t text_max)
 {
 	l->window++;
-	if (l->functions.len - l->free_ids.len <= LANG_FUNCTIONS_KEPT)
+	if (l->functions.len - l->free_ids.len <= LANG_FUNCTIONS_KEPT && l->text_bytes <= text_max)
 		return;
 	/* made again when wanted: they refer to functions */
 	index_fini(&l->by_place);

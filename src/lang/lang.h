@@ -191,9 +191,10 @@ size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out);
 
 /*
  * A window of a long recording has ended: the words of this one are still to be named, those
- * before it are not any more. What neither holds is forgotten, once there is much of it.
+ * before it are not any more. What neither holds is forgotten, once there are many functions or
+ * more than @text_max bytes of their names and lines.
  */
-void langs_window(struct langs *l);
+void langs_window(struct langs *l, size_t text_max);
 
 size_t langs_bytes(const struct langs *l); /* held by what was read */
 

@@ -202,18 +202,17 @@ static void a_function_of_another_process_is_another(void **state)
 	langs_free(s.langs);
 }
 
-static void what_two_windows_did_not_see_is_forgotten_when_there_is_much(void **state)
+/* The first of @many functions is gone after two windows without it, the last is not. */
+static void check_forgets(uint64_t many, size_t text_max)
 {
-	enum { MANY = LANG_FUNCTIONS_KEPT + 10 };
 	uint64_t out[LANG_STACK_MAX], first = 0, last = 0;
 	struct stack s;
 	struct symbol_frame frame;
 
-	(void)state;
 	stack_init(&s, true);
 	natives(&s, "L");
 	activation(&s, "x");
-	for (uint64_t i = 0; i < MANY; i++) {
+	for (uint64_t i = 0; i < many; i++) {
 		struct lang_stack in = {
 			s.m.process, s.words, s.vm_words, s.n, s.n_vm, false, false
 		};
@@ -222,10 +221,10 @@ static void what_two_windows_did_not_see_is_forgotten_when_there_is_much(void **
 		langs_weave(s.langs, &in, out);
 		first = i ? first : out[0];
 		last = out[0];
-		if (i == MANY - 2)
-			langs_window(s.langs);
+		if (i == many - 2)
+			langs_window(s.langs, text_max);
 	}
-	langs_window(s.langs);
+	langs_window(s.langs, text_max);
 	assert_int_equal(langs_name(s.langs, last, &frame), LANG_PYTHON);
 	assert_string_equal(frame.name, "x");
 	langs_name(s.langs, first, &frame);
@@ -233,6 +232,18 @@ static void what_two_windows_did_not_see_is_forgotten_when_there_is_much(void **
 	assert_true(langs_bytes(s.langs) > 0);
 	/* and is read again, under a number that was free */
 	assert_string_equal(woven(&s, false), "(x)");
+}
+
+static void what_two_windows_did_not_see_is_forgotten_when_there_is_much(void **state)
+{
+	(void)state;
+	check_forgets(LANG_FUNCTIONS_KEPT + 10, SIZE_MAX);
+}
+
+static void what_two_windows_did_not_see_is_forgotten_when_names_take_much(void **state)
+{
+	(void)state;
+	check_forgets(10, 5);
 }
 
 TEST_GROUP(test_weave, TEST(an_activation_stands_for_its_loop),
@@ -243,4 +254,5 @@ TEST_GROUP(test_weave, TEST(an_activation_stands_for_its_loop),
 	   TEST(loops_of_another_stack_are_not_believed), TEST(trampolines_are_left_out),
 	   TEST(without_the_machines_frames_loops_are_native),
 	   TEST(a_function_of_another_process_is_another),
-	   TEST(what_two_windows_did_not_see_is_forgotten_when_there_is_much))
+	   TEST(what_two_windows_did_not_see_is_forgotten_when_there_is_much),
+	   TEST(what_two_windows_did_not_see_is_forgotten_when_names_take_much))
