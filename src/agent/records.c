@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,13 +94,16 @@ struct collect_thread records_thread(struct records *rs, const struct record_hea
 {
 	const struct process *p = procs_find(rs->opts.procs, h->pid, h->time_ns);
 	struct collect_thread t = { .pid = h->pid, .tid = h->tid };
+	bool own;
 
 	memcpy(t.comm, h->comm, sizeof(t.comm));
 	t.comm[sizeof(t.comm) - 1] = '\0';
 	/* a process's name is its first thread's, of which the sample knows the one of its moment
 	 */
-	memcpy(t.process_comm, p && p->comm[0] && h->tid != h->pid ? p->comm : t.comm,
-	       sizeof(t.process_comm));
+	own = h->tid == h->pid && t.comm[0];
+	memcpy(t.process_comm, p && p->comm[0] && !own ? p->comm : t.comm, sizeof(t.process_comm));
+	if (!t.process_comm[0]) /* prctl() takes that, and Perl does so for a moment */
+		snprintf(t.process_comm, sizeof(t.process_comm), "[no name]");
 	if (p) {
 		t.exe = p->exe;
 		t.start_ns = p->start_ns;

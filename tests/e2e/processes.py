@@ -124,6 +124,22 @@ def clone_and_vfork(shop):
     recording.judge("chain", CHAIN)
 
 
+RENAMED = """
+import ctypes, time
+for name in b"first", b"", b"third":
+    ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+"""
+
+
+def renamed():
+    """A process that names itself: each sample has the name of its moment, if it is one."""
+    names = {s.comm for s in record("--", sys.executable, "-c", RENAMED).stacks}
+    expect({"first", "[no name]", "third"} <= names and "_start" not in names, sorted(names))
+
+
 def short_command(shop):
     """A command of 30 ms."""
     recording = record("--", shop.c("chain"), "30")
@@ -290,6 +306,7 @@ def main():
         tap.run("three programs under one pid", exec_again, shop)
         tap.run("clone with a stack of its own, vfork and exec", clone_and_vfork, shop)
         tap.run("a command of 30 ms appears", short_command, shop)
+        tap.run("a process that names itself", renamed)
         tap.run("programs of 20 ms appear with whole stacks", short_programs, shop)
         tap.run("-p follows children that start later", follow_children, shop)
         tap.run("--no-inherit leaves children out", without_children, shop)
