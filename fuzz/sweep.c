@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <elf.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,17 +43,34 @@ static struct elf_image *image_of(const uint8_t *code, size_t len, uint8_t *file
 	return img;
 }
 
+static void check_rule(const struct unwind_rule *rule)
+{
+	switch (rule->cfa) {
+	case UNWIND_CFA_NONE:
+		return;
+	case UNWIND_CFA_RSP:
+	case UNWIND_CFA_RBP:
+		assert(rule->cfa_off >= 8);
+		return;
+	case UNWIND_CFA_REG: /* while rsp is aligned */
+		assert(rule->cfa_off >= 8 && rule->cfa_reg < 16);
+		return;
+	case UNWIND_CFA_RSP_DEREF:
+		assert(rule->cfa_off >= 0 && rule->cfa_add >= 8);
+		return;
+	default:
+		assert(false);
+	}
+}
+
 static void check_rows(const struct unwind_rows *rows, size_t file_len)
 {
 	for (size_t i = 0; i < rows->len; i++) {
 		const struct unwind_full_row *row = &rows->data[i];
-		const struct unwind_rule *rule = unwind_rows_rule(rows, i);
 
 		assert(row->file_off >= HEAD && row->file_off <= file_len);
 		assert(!i || row[-1].file_off < row->file_off);
-		assert(rule->cfa == UNWIND_CFA_NONE || rule->cfa == UNWIND_CFA_RSP ||
-		       rule->cfa == UNWIND_CFA_RBP);
-		assert(rule->cfa == UNWIND_CFA_NONE || rule->cfa_off >= 8);
+		check_rule(unwind_rows_rule(rows, i));
 	}
 	assert(!rows->len || rows->data[rows->len - 1].rule == UNWIND_RULE_NONE);
 }
