@@ -68,12 +68,12 @@ class Agent:
             return Metrics(answer.read().decode())
 
     def wait_windows(self, n):
-        """Until so many windows were handed over; the reading then."""
+        """Until so many windows were handed over; the reading then. An answer is 0.2 ms of the agent's CPU time."""
         while True:
             metrics = self.read()
             if metrics.sum("cameo_windows_total") >= n:
                 return metrics
-            time.sleep(0.1)
+            time.sleep(2 if metrics.sum("cameo_windows_total") else 0.1)
 
     def __enter__(self):
         return self
