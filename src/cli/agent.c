@@ -60,13 +60,13 @@ static void log_line(void *ctx, const char *message)
 	fprintf(stderr, "%s\n", message);
 }
 
-/* The exporter's are plain text. */
-static void log_export(void *ctx, const char *message)
+/* A line that begins with @begin and ends with the value @text: plain text, maybe a stranger's. */
+static void log_text(const char *begin, const char *text)
 {
 	_cleanup_(buf_fini) struct buf line = { 0 };
 
-	buf_put_str(&line, "level=warn msg=\"");
-	for (const char *p = message; *p; p++) {
+	buf_printf(&line, "%s=\"", begin);
+	for (const char *p = text; *p; p++) {
 		if (*p == '"' || *p == '\\')
 			buf_put_byte(&line, '\\');
 		buf_put_byte(&line, (uint8_t)*p);
@@ -74,6 +74,11 @@ static void log_export(void *ctx, const char *message)
 	buf_put(&line, "\"", 2);
 	if (buf_error(&line) == 0)
 		log_line(NULL, (const char *)line.data);
+}
+
+static void log_export(void *ctx, const char *message)
+{
+	log_text("level=warn msg", message);
 }
 
 /* ---- the exporter --------------------------------------------------------------------- */
@@ -318,8 +323,8 @@ static void reload(struct agent_cli *cli)
 	if (r == 0)
 		r = replace_exporter(cli, c, &old, &err);
 	if (r < 0) {
-		fprintf(stderr, "level=error msg=\"config not taken\" error=\"%s\"\n",
-			err.msg[0] ? err.msg : strerror(-r));
+		log_text("level=error msg=\"config not taken\" error",
+			 err.msg[0] ? err.msg : strerror(-r));
 		agent_config_free(c);
 		return;
 	}

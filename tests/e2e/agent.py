@@ -279,7 +279,7 @@ def takes_another_config(shop):
             last = agent.samples("reloaded")[n:]
     finally:
         cameo.end(program)
-    expect(f"{config}:2: there is no key" in agent.said(), agent.said())
+    expect(f'error="{config}:2: there is no key \\"widnow\\""' in agent.said(), agent.said())
     expect('keys="freq env"' in agent.said(), "nothing of what can't change:", agent.said())
     expect("env_HOME" not in last[0][1], last[:2])
     expect({s[1]["service_name"] for s in last} == {"second"}, last[:2])
