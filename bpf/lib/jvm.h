@@ -494,16 +494,27 @@ WALK_FN int jvm_code(__u32 which)
 
 /*
  * A hash that the class's name has, of the constant part of a method at @part; 0: it can't be read.
- * Where a class was unloaded, the next one of its size gets its place.
+ * Where a class was unloaded, the next one of its size gets its place. A method that
+ * is on the stack keeps its class, so what was read holds until the walk ends.
  */
-static __always_inline __u64 jvm_class_hash(struct walk *w, const struct jvm_vm *vm, __u64 part)
+static __always_inline __u32 jvm_class_hash(struct walk *w, const struct jvm_vm *vm, __u64 part)
 {
+	struct jvm_class_slot *slot = &w->classes[(part >> 3) & (JVM_CLASS_SLOTS - 1)];
 	__u64 *at = w->code;
 
-	if (read_user(at, 8, part + vm->const_pool) || read_user(at, 8, *at + vm->pool_holder) ||
-	    read_user(at, 8, *at + vm->klass_name) || read_user(at, 8, *at + vm->symbol_hash))
-		return 0;
-	return *at << 48;
+	if (slot->at != part || slot->time_ns != w->record.head.time_ns ||
+	    slot->pid != w->record.head.pid) {
+		if (read_user(at, 8, part + vm->const_pool) ||
+		    read_user(at, 8, *at + vm->pool_holder) ||
+		    read_user(at, 8, *at + vm->klass_name) ||
+		    read_user(at, 8, *at + vm->symbol_hash))
+			return 0;
+		slot->at = part;
+		slot->time_ns = w->record.head.time_ns;
+		slot->pid = w->record.head.pid;
+		slot->hash = *at & 0xffff;
+	}
+	return slot->hash;
 }
 
 /* Push the frame of @method, which is at @bcp. -1: it is no method. */
@@ -521,7 +532,7 @@ WALK_FN int jvm_push_method(__u32 which, __u64 method, __u64 bcp)
 		return -1;
 	bcp -= part + vm->const_bytes;
 	jvm_push(w, JVM_METHOD, method, bcp <= 0xffff ? bcp : JVM_PLACE_NONE,
-		 vm_cookie(part ^ jvm_class_hash(w, vm, part)));
+		 vm_cookie(part ^ (__u64)jvm_class_hash(w, vm, part) << 48));
 	return 0;
 }
 

@@ -14,6 +14,7 @@ enum {
 	VM_SEEN_SLOTS = 1024,
 	RUBY_METHODS_CACHED = 256,
 	JVM_CACHE_SLOTS = 512,
+	JVM_CLASS_SLOTS = 64,
 	LOOP_CALLERS_MAX = 32,
 	LOOP_CALLERS_EACH = 3,        /* frames outside of a loop that are noted */
 	VM_STEPS_MAX = 3072,          /* not every step of a machine's list is a frame */
@@ -55,6 +56,13 @@ struct jvm_cache_slot {
 	__u64 pc, blob_at;
 	__u32 pid;
 	__u32 cookie; /* of what the blob was then */
+};
+
+/* What a walk read of a class. */
+struct jvm_class_slot {
+	__u64 at, time_ns;
+	__u32 pid;
+	__u32 hash;
 };
 
 /* Registers of a frame just outside of a machine's loop. */
@@ -129,6 +137,7 @@ struct walk {
 	struct rule_cache_slot cache[RULE_CACHE_SLOTS];
 	struct vm_thread threads[VM_THREADS_CACHED];
 	struct jvm_cache_slot blobs[JVM_CACHE_SLOTS];
+	struct jvm_class_slot classes[JVM_CLASS_SLOTS];
 	__u32 vm_seen[VM_SEEN_SLOTS]; /* hashes of frames of virtual machines */
 	__u64 ruby_methods[RUBY_METHODS_CACHED];
 
