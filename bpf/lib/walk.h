@@ -24,7 +24,7 @@ static __always_inline int rule_register(struct walk *w, __u32 reg, __u64 *out)
 {
 	if (reg >= UREG_RIP)
 		return -1;
-	if (!w->all_regs && reg != UREG_RBX && reg != UREG_RBP && reg != UREG_RSP)
+	if (w->other_regs != WALK_REGS_ALL && reg != UREG_RBX && reg != UREG_RBP && reg != UREG_RSP)
 		return -1;
 	*out = w->regs[bounded_here(reg) & 15];
 	return 0;
@@ -164,7 +164,7 @@ WALK_FN int walk_signal(__u32 which, __u32 off)
 	w->regs[2] = c[14];
 	w->regs[UREG_RSP] = c[15];
 	w->regs[UREG_RIP] = c[16];
-	w->all_regs = 1;
+	w->other_regs = WALK_REGS_ALL;
 	w->is_call = 0;
 	return WALK_CONTINUE;
 }
@@ -232,6 +232,25 @@ static __always_inline int rule_goes_up(const struct unwind_rule *rule)
 	       rule->cfa != UNWIND_CFA_RBP_DEREF && rule->cfa != UNWIND_CFA_REG;
 }
 
+/*
+ * OpenSSL's assembler keeps the CFA in a register that its own leaf functions leave alone. It is
+ * believed if a call returns to what lies there. WALK_CONTINUE and w->cfa, or the walk has ended.
+ */
+WALK_FN int walk_kept_cfa(__u32 which, __u32 id)
+{
+	struct walk *w = walk_get(which);
+	const struct unwind_rule *rule = rule_get(id);
+	__u64 ra = 0;
+
+	if (!w || !rule)
+		return WALK_STOP;
+	w->cfa = w->regs[bounded_here(rule->cfa_reg) & 15] + (__s64)rule->cfa_off;
+	if (w->cfa - w->regs[UREG_RSP] - 1 >= KEPT_FRAME_MAX ||
+	    stack_word(w, w->cfa + rule->ra_off, &ra) || walk_is_return(which, ra) != WALK_CONTINUE)
+		return walk_fail(w, WALK_ERR_REGISTER_LOST);
+	return WALK_CONTINUE;
+}
+
 static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *rule, __u32 which)
 {
 	int r;
@@ -256,7 +275,10 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 	}
 	if (rule->cfa >= UNWIND_CFA_MAX)
 		return walk_fail(w, WALK_ERR_BAD_TABLE);
-	r = rule_cfa(w, rule);
+	if (rule->cfa == UNWIND_CFA_REG && w->other_regs == WALK_REGS_KEPT)
+		r = walk_kept_cfa(which, w->rule);
+	else
+		r = rule_cfa(w, rule);
 	if (r != WALK_CONTINUE)
 		return r;
 	if (rule_goes_up(rule) && w->cfa < w->regs[UREG_RSP] + (rule->cfa != UNWIND_CFA_RSP_RA_REG))

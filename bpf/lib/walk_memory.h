@@ -119,7 +119,7 @@ static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __
 	w->regs[UREG_RSP] = sp;
 	w->regs[UREG_RBP] = rbp;
 	w->regs[UREG_RBX] = rbx;
-	w->all_regs = 0;
+	w->other_regs = w->other_regs == WALK_REGS_ALL ? WALK_REGS_KEPT : WALK_REGS_LOST;
 	w->is_call = 1;
 	w->by_frame_pointer = 0;
 	return pc ? WALK_CONTINUE : walk_done(w);

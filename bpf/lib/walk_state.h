@@ -21,6 +21,7 @@ enum {
 	VM_FILE_BYTES_MAX = 64 << 20, /* of a file whose generated code is stepped through */
 	USER_PAGE = 4096,
 	GUESS_FRAME_MAX = 1 << 20, /* bytes; larger frames are not guessed */
+	KEPT_FRAME_MAX = 4096,     /* by a register that may have been left alone */
 };
 
 enum walk_step_result {
@@ -70,11 +71,18 @@ struct loop_caller {
 	__u64 rbx, rbp;
 };
 
+/* Which registers of the frame in work are known besides rbx, rbp, rsp, rip? */
+enum walk_regs {
+	WALK_REGS_LOST,
+	WALK_REGS_ALL,  /* leaf or interrupted by a signal */
+	WALK_REGS_KEPT, /* those that the leaf, which it called, may have left alone */
+};
+
 struct walk {
 	__u64 leaf_regs[UREG_COUNT]; /* as sampled, DWARF order */
 	__u64 regs[UREG_COUNT];      /* of the current frame */
-	__u8 all_regs; /* leaf or interrupted by a signal; else only rbx, rbp, rsp, rip hold */
-	__u8 is_call;  /* rip is a return address: look up rip - 1 */
+	__u8 other_regs;             /* enum walk_regs */
+	__u8 is_call;                /* rip is a return address: look up rip - 1 */
 	__u8 complete;
 	__u8 by_frame_pointer; /* so was this frame reached: its rbp is what its callee saved */
 	__u32 need_file;
@@ -206,7 +214,7 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	w->window_at = 0;
 	w->n_fills = 0;
 	w->n_cache_hits = 0;
-	w->all_regs = 1;
+	w->other_regs = WALK_REGS_ALL;
 	w->is_call = 0;
 	w->by_frame_pointer = 0;
 	w->complete = 0;

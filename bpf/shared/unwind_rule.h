@@ -20,7 +20,8 @@ enum unwind_cfa {
 	UNWIND_CFA_RSP,       /* rsp + cfa_off */
 	UNWIND_CFA_RBP,       /* rbp + cfa_off */
 	UNWIND_CFA_RBX,       /* rbx + cfa_off */
-	UNWIND_CFA_REG,       /* register cfa_reg (DWARF number) + cfa_off; leaf frames only */
+	UNWIND_CFA_REG,       /* register cfa_reg (DWARF number) + cfa_off; leaf frames, and their
+				 callers where it leads to what a call returns to */
 	UNWIND_CFA_RSP_DEREF, /* *(rsp + cfa_off) + cfa_add */
 	UNWIND_CFA_RBP_DEREF, /* *(rbp + cfa_off) + cfa_add */
 	UNWIND_CFA_PLT,       /* rsp + 8 + ((rip & 15) >= cfa_off) * 8 (ld's .plt expression) */

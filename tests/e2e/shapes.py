@@ -28,7 +28,7 @@ SHAPES = {
 ALIAS = {"altstack": "signals", "makecontext": "coroutine", "switch": "coroutine",
          "abort": "coroutine"}
 
-CIPHERS = "aes-256-cbc", "sha256", "rsa2048"
+CIPHERS = "aes-256-cbc", "aes-128-gcm", "sha256", "rsa2048"
 
 
 def judge_depth(recording, depth):
@@ -89,7 +89,7 @@ def late(shop):
 def openssl(cipher):
     need("openssl")
     args = ["-seconds", "1", cipher] if cipher.startswith("rsa") else \
-        ["-seconds", "2", "-bytes", "1024", "-evp", cipher]
+        ["-seconds", "2", "-bytes", "16384", "-evp", cipher]
     recording = record("--", "openssl", "speed", *args)
     ours = recording.of("openssl")
     bottom = r"_start|\[openssl.* __libc_start_main.* ..."
