@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "elf/gnuhash.h"
 #include "elf/image.h"
 #include "unwind/rows.h"
 
@@ -30,6 +31,7 @@ struct range {
 struct oracle {
 	Dwarf_CFI *cfi;
 	struct range known[4];
+	uint64_t bottom; /* before abort(), where libcoro's stacks begin; 0: nowhere */
 	unsigned long n_rows, n_probes, n_none, n_wrong;
 };
 
@@ -238,6 +240,7 @@ static void find_known(struct oracle *o, const struct elf_image *img)
 	static const uint8_t context_end[] = { 0x48, 0x89, 0xdc, 0x48, 0x8b,
 					       0x3c, 0x24, 0x48, 0x85, 0xff };
 	const uint8_t *at = NULL;
+	struct elf_rawsym abort;
 	struct elf_span s;
 
 	for (size_t i = 0; i < 2; i++) {
@@ -251,6 +254,14 @@ static void find_known(struct oracle *o, const struct elf_image *img)
 	if (at)
 		o->known[3] = (struct range){ s.vaddr + (uint64_t)(at - s.data) - 1,
 					      s.vaddr + (uint64_t)(at - s.data) };
+	if (at && elf_gnuhash_lookup(img, "abort", &abort) == 0)
+		o->bottom = abort.vaddr - 1;
+}
+
+/* Looked up for whoever has that as the address to return to; a call may stand there. */
+static bool is_bottom(const struct oracle *o, uint64_t vaddr, const struct unwind_rule *r)
+{
+	return vaddr == o->bottom && r->cfa == UNWIND_CFA_END && r->cfa_reg == UNWIND_NO_FRAME;
 }
 
 /* Rules that code without CFI may have: tests/oracle/sweep.c judges them. */
@@ -272,7 +283,8 @@ static void probe(struct oracle *o, uint64_t vaddr, const struct unwind_rule *ou
 	free(frame);
 	o->n_none += theirs.cfa == UNWIND_CFA_NONE;
 	if (!memcmp(&theirs, ours, sizeof(theirs)) ||
-	    (theirs.cfa == UNWIND_CFA_NONE && is_known(o, vaddr)) || (no_cfi && is_swept(ours)))
+	    (theirs.cfa == UNWIND_CFA_NONE && is_known(o, vaddr)) || (no_cfi && is_swept(ours)) ||
+	    is_bottom(o, vaddr, ours))
 		return;
 	if (o->n_wrong++ < MISMATCHES_SHOWN) {
 		printf("  at %#lx\n", vaddr);
