@@ -253,6 +253,8 @@ static bool call_never_returns(struct unwind_sweep *sw, uint64_t vaddr)
 	struct unwind_ahead a = { .sw = sw };
 	bool differs;
 
+	if (!before.seen)
+		return true; /* so it has turned out already: the call was reached twice */
 	if (before.lost || before.rsp_moved)
 		return false;
 	s->seen = 0; /* lest the path find itself */

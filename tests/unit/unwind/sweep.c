@@ -244,6 +244,23 @@ static void code_behind_a_call_that_never_returns_is_another_function(void **sta
 	assert_rsp(&s, 18, 16);
 }
 
+static void what_follows_a_call_may_be_forgotten_while_it_waits_twice(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\xe8\x01\x00\x00\x00\xcc" /* 0 call 6 */
+	      "\x53\x74\x0a"             /* 6 push %rbx; je 19 */
+	      "\x48\x89\xc4"             /* 9 mov %rax,%rsp */
+	      "\xff\xd0"                 /* 12 call *%rax: first with nothing known */
+	      "\xff\xc8\x75\xfc\xc3"     /* 14 dec %eax; jne 14; ret */
+	      "\xeb\xf7",                /* 19 jmp 12 */
+	      true);
+	assert_rsp(&s, 12, 16);
+	assert_rsp(&s, 14, 8);
+	assert_rsp(&s, 18, 8);
+}
+
 static void a_table_of_jumps_leads_to_code_among_other_things(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -380,6 +397,7 @@ TEST_GROUP(test_sweep, TEST(follows_pushes_and_an_early_return),
 	   TEST(knows_nothing_after_rsp_is_lost), TEST(where_rsp_is_aligned_the_old_one_leads_up),
 	   TEST(a_register_may_keep_the_old_rsp_until_the_end),
 	   TEST(code_behind_a_call_that_never_returns_is_another_function),
+	   TEST(what_follows_a_call_may_be_forgotten_while_it_waits_twice),
 	   TEST(a_table_of_jumps_leads_to_code_among_other_things),
 	   TEST(where_functions_have_one_frame_nothing_else_need_tell),
 	   TEST(a_function_returns_if_the_one_that_it_jumps_to_does),
