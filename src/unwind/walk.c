@@ -136,6 +136,8 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	w->state.record.head.n_words = 0;
 	w->state.record.head.n_kernel = 0;
 	w->state.vm_is_new = 0;
+	/* here it is not known which process or time one was read of */
+	memset(w->state.classes, 0, sizeof(w->state.classes));
 	walk_begin(&w->state, &in->process);
 	w->state.process.unmapped_is_final = 1;
 	w->state.process.generated_wanted = 0;

@@ -190,6 +190,63 @@ static void says_when_there_was_no_time_for_a_table(void **state)
 	end(&s);
 }
 
+/* Where the words of an interpreted frame and of its method are in the copy. */
+enum { FRAME = 8, METHOD = 100, PART = 110, POOL = 120, CLASS = 130, NAME = 140 };
+
+static void put_pointer(struct scene *s, unsigned int at, unsigned int to)
+{
+	s->copy[at] = STACK + 8 * to;
+}
+
+/* The second word of the frame, which has the method's cookie. */
+static uint64_t walk_interpreted(struct scene *s)
+{
+	const uint64_t *words;
+	bool complete;
+
+	assert_int_equal(unwind_walk(s->walker, &s->in, &words, &complete), 3);
+	return words[1];
+}
+
+static void reads_of_a_class_hold_for_one_walk(void **state)
+{
+	const struct unwind_mapping map = { .start = CODE,
+					    .end = CODE + CODE_LEN,
+					    .file = JVM_MAPPING_FILE(1, 0),
+					    .kind = MAPPING_JVM_LOOP };
+	struct jvm_vm *jvms = calloc(VM_TABLE_MAX, sizeof(*jvms));
+	const struct vm_tables tables = { .jvm = jvms };
+	uint64_t first;
+	struct scene s;
+
+	assert_non_null(jvms);
+	jvms[1] = (struct jvm_vm){ .method_const = 8,
+				   .frame_bcp = 16,
+				   .const_pool = 8,
+				   .pool_holder = 8,
+				   .klass_name = 8 };
+	begin(&s);
+	assert_int_equal(unwind_tables_add_mappings(s.tables, &map, 1, &s.in.process), 0);
+	unwind_walker_set_vms(s.walker, &tables);
+	memset(s.copy, 0, sizeof(s.copy));
+	put_pointer(&s, FRAME - 3, METHOD);
+	put_pointer(&s, METHOD + 1, PART);
+	put_pointer(&s, PART + 1, POOL);
+	put_pointer(&s, POOL + 1, CLASS);
+	put_pointer(&s, CLASS + 1, NAME);
+	s.copy[NAME] = 1;
+	s.in.stack_len = sizeof(s.copy);
+	s.in.regs[UREG_RBP] = STACK + 8 * FRAME;
+	s.in.read = NULL;
+	first = walk_interpreted(&s);
+	assert_true(walk_interpreted(&s) == first);
+	/* another process has another class there */
+	s.copy[NAME] = 2;
+	assert_true(walk_interpreted(&s) != first);
+	end(&s);
+	free(jvms);
+}
+
 TEST_GROUP(test_walk, TEST(reads_what_is_beyond_a_copy_that_still_stands),
 	   TEST(leaves_another_calls_stack_alone), TEST(a_copy_that_holds_all_needs_nothing_else),
-	   TEST(says_when_there_was_no_time_for_a_table))
+	   TEST(says_when_there_was_no_time_for_a_table), TEST(reads_of_a_class_hold_for_one_walk))
