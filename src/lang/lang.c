@@ -467,6 +467,7 @@ enum vm_lang langs_name(const struct langs *l, uint64_t word, struct symbol_fram
 	uint32_t place;
 
 	*out = (struct symbol_frame){ .name = "[too many functions]", .file = "" };
+	out->system_name = out->name;
 	if (id >= l->functions.len)
 		return LANG_NONE;
 	f = &l->functions.data[id];

@@ -246,6 +246,20 @@ static void what_two_windows_did_not_see_is_forgotten_when_names_take_much(void 
 	check_forgets(10, 5);
 }
 
+static void a_function_that_has_no_room_has_a_name(void **state)
+{
+	const uint64_t none = FRAME_WORD(FRAME_SCRIPT, (uint64_t)LANG_FUNCTIONS_MAX << 32);
+	struct symbol_frame frame;
+	struct stack s;
+
+	(void)state;
+	stack_init(&s, true);
+	assert_int_equal(langs_name(s.langs, none, &frame), LANG_NONE);
+	assert_string_equal(frame.name, "[too many functions]");
+	assert_ptr_equal(frame.system_name, frame.name);
+	langs_free(s.langs);
+}
+
 TEST_GROUP(test_weave, TEST(an_activation_stands_for_its_loop),
 	   TEST(native_frames_stay_when_asked_for), TEST(a_loop_just_entered_has_no_frame),
 	   TEST(a_frame_that_has_no_loop_yet_is_the_innermost),
@@ -255,4 +269,5 @@ TEST_GROUP(test_weave, TEST(an_activation_stands_for_its_loop),
 	   TEST(without_the_machines_frames_loops_are_native),
 	   TEST(a_function_of_another_process_is_another),
 	   TEST(what_two_windows_did_not_see_is_forgotten_when_there_is_much),
-	   TEST(what_two_windows_did_not_see_is_forgotten_when_names_take_much))
+	   TEST(what_two_windows_did_not_see_is_forgotten_when_names_take_much),
+	   TEST(a_function_that_has_no_room_has_a_name))
