@@ -321,7 +321,7 @@ static void note_stack(struct waiter *w, const struct part *part)
 
 	if (!hash)
 		hash = 1;
-	if (!part->is_thinned)
+	if (!part->is_thinned && part->to_ns > part->from_ns)
 		p->alone_ns += part->to_ns - part->from_ns;
 	p->has_more |= p->stack && p->stack != hash;
 	p->stack = hash;
@@ -361,8 +361,10 @@ void offcpu_end(struct offcpu *o, const struct off_record *r, const struct colle
 		p.from_ns = w->cut_ns;
 		p.is_new = false;
 	}
-	if (is_of(w, r->head.time_ns))
+	if (p.n_words)
 		note_stack(w, &p);
+	else if (!p.is_thinned) /* what its place's only stack is made to be more is not its */
+		p.has_place = false;
 	tell_part(o, &p);
 }
 

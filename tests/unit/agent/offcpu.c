@@ -19,6 +19,7 @@ struct fixture {
 	struct offcpu *o;
 	struct told told[TIMES_MAX];
 	bool is_thinned[TIMES_MAX];
+	uint8_t place_plus_1[TIMES_MAX];
 	size_t n;
 };
 
@@ -28,6 +29,7 @@ static void on_time(void *ctx, const struct off_time *t)
 
 	assert_true(f->n < TIMES_MAX && t->n_words);
 	f->is_thinned[f->n] = t->is_thinned;
+	f->place_plus_1[f->n] = t->place_plus_1;
 	f->told[f->n++] = (struct told){ t->state, t->ns, t->count, t->words[0] };
 }
 
@@ -166,6 +168,46 @@ static void what_no_stack_was_chosen_of_is_the_only_one_of_its_place(void **stat
 	cut(&f, &t, 2000, false);
 	assert_int_equal(f.n, 3);
 	assert_told(&f, 2, (struct told){ OFF_SLEEPING, 40, 1, none });
+	assert_true(offcpu_scale(f.o, &thread, 0).all == 1);
+	offcpu_free(f.o);
+}
+
+static void what_has_no_stack_is_no_stack_of_its_place(void **state)
+{
+	struct off_thread t = { .pid = 1, .places[0].thinned_ns = 50 };
+	struct fixture f;
+
+	fixture_init(&f);
+	end(&f, 10, 0, 90, 0); /* its stack was lost */
+	assert_int_equal(offcpu_stack(f.o, &thread, 100, stack, 3), 0);
+	end(&f, 100, 0, 200, 0);
+	cut(&f, &t, 1000, false);
+	assert_int_equal(f.n, 2);
+	assert_int_equal(f.place_plus_1[0], 0);
+	assert_int_equal(f.place_plus_1[1], 1);
+	assert_true(offcpu_scale(f.o, &thread, 0).all == 1.5);
+	offcpu_free(f.o);
+}
+
+/* The clock that measures waits is not the one by which windows end. */
+static void what_ended_before_it_was_cut_has_no_time_left(void **state)
+{
+	const uint64_t none = FRAME_WORD(FRAME_ERROR, OFF_NO_STACK);
+	struct off_thread t = {
+		.out_ns = 100, .pid = 1, .state = OFF_SLEEPING, .chosen = OFF_CHOSEN
+	};
+	struct fixture f;
+
+	fixture_init(&f);
+	assert_int_equal(offcpu_stack(f.o, &thread, 100, stack, 3), 0);
+	cut(&f, &t, 300, false);
+	offcpu_next(f.o);
+	end(&f, 100, 0, 290, 0);
+	t = (struct off_thread){ .pid = 1, .places[0].thinned_ns = 50 };
+	cut(&f, &t, 1000, false);
+	assert_int_equal(f.n, 2);
+	assert_told(&f, 0, (struct told){ OFF_SLEEPING, 200, 1, 11 });
+	assert_told(&f, 1, (struct told){ OFF_SLEEPING, 50, 1, none });
 	assert_true(offcpu_scale(f.o, &thread, 0).all == 1);
 	offcpu_free(f.o);
 }
@@ -332,6 +374,8 @@ TEST_GROUP(test_offcpu, TEST(a_wait_is_told_with_its_stack_and_its_turn_apart),
 	   TEST(what_chosen_waits_stand_for_is_the_kernels_sum),
 	   TEST(what_was_thinned_in_one_place_is_not_anothers),
 	   TEST(what_no_stack_was_chosen_of_is_the_only_one_of_its_place),
+	   TEST(what_has_no_stack_is_no_stack_of_its_place),
+	   TEST(what_ended_before_it_was_cut_has_no_time_left),
 	   TEST(a_thread_that_ends_is_settled_with_its_window),
 	   TEST(what_is_cut_by_a_window_is_counted_once),
 	   TEST(a_wait_that_is_not_over_is_told_if_it_is_known_what_it_stands_for),
