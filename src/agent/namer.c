@@ -262,13 +262,20 @@ static int hold(struct work *w, const struct collect_thread *thread, enum names_
 	return r;
 }
 
+/* More wait than may. */
+static bool is_crowded(const struct namer *n)
+{
+	return n->opts.part_bytes && n->held_bytes > n->opts.part_bytes;
+}
+
 static int on_process(void *ctx, const struct collect_thread *thread, enum names_what what,
 		      struct profile *p)
 {
 	struct work *w = ctx;
 	const struct facts_process *facts = facts_of(w, thread);
+	bool waits = facts && facts->waits && !is_crowded(w->n);
 
-	return facts && facts->waits ? hold(w, thread, what, p) : put_program(w, thread, what, p);
+	return waits ? hold(w, thread, what, p) : put_program(w, thread, what, p);
 }
 
 /* It has its labels now, or can't wait for them any more. */
@@ -277,7 +284,7 @@ static bool is_due(struct work *w, const struct held *h)
 	const struct facts_process *facts = facts_of(w, &h->thread);
 
 	return !facts || !facts->waits || h->n_windows >= HELD_WINDOWS || !w->n->started ||
-	       (w->n->opts.part_bytes && w->n->held_bytes > w->n->opts.part_bytes);
+	       is_crowded(w->n);
 }
 
 /* What is due of the window of @w. */
