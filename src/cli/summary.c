@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "agent/events.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "cli/text.h"
 #include "lang/lang.h"
 #include "unwind/walk.h"
 
@@ -54,13 +57,17 @@ static void print_unsupported(const struct langs *l)
 static void print_generated(const struct summary *s)
 {
 	enum { ONE_IN = 20 };
+	_cleanup_(buf_fini) struct buf program = { 0 };
 
 	if (s->names.n_generated * ONE_IN < s->session.records.n_samples || !s->names.n_generated)
 		return;
+	text_put_safe(&program, s->names.generated_by);
+	buf_put_byte(&program, '\0');
 	fprintf(stderr,
 		"cameo: %llu samples hold code without names that %s generated: a perf map would "
 		"name it (see GENERATED CODE in cameo(1))\n",
-		(unsigned long long)s->names.n_generated, s->names.generated_by);
+		(unsigned long long)s->names.n_generated,
+		buf_error(&program) ? "a program" : (const char *)program.data);
 }
 
 /* A JVM's innermost methods, where they are more than a few. */
