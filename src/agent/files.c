@@ -51,6 +51,7 @@ struct file {
 struct inode {
 	uint32_t dev_major, dev_minor;
 	uint64_t number; /* 0: it is another file now */
+	uint32_t path;   /* path_hash(), where others may have device and number too; else 0 */
 	int fd;
 	bool owns_fd; /* the first inode of a file has the file's own */
 	struct stat st;
@@ -145,13 +146,21 @@ static uint32_t inode_hash(uint32_t major, uint32_t minor, uint64_t inode)
 	return hash_u64(inode * 0x9e3779b97f4a7c15ULL + ((uint64_t)major << 32 | minor));
 }
 
+static uint32_t path_hash(const struct file_ref *ref)
+{
+	uint32_t hash = hash_bytes(ref->path, strlen(ref->path));
+
+	return hash ? hash : 1;
+}
+
 static bool same_inode(const void *ctx, uint32_t id)
 {
 	const struct find_key *k = ctx;
 	const struct inode *inode = &k->f->inodes.data[id];
 
 	return inode->number == k->ref->inode && inode->dev_major == k->ref->dev_major &&
-	       inode->dev_minor == k->ref->dev_minor;
+	       inode->dev_minor == k->ref->dev_minor &&
+	       (!inode->path || inode->path == path_hash(k->ref));
 }
 
 static bool same_content(const void *ctx, uint32_t id)
@@ -187,15 +196,23 @@ static uint32_t find_by_inode(struct files *f, const struct file_ref *ref)
 	return FILE_ID_NONE;
 }
 
-/* stat() of a layered file system has another device than its files' mappings. */
-static bool same_device(int fd, const struct stat *st, const struct file_ref *ref)
+/* The kind of file system; 0: that is not known. */
+static unsigned long fs_magic(int fd)
 {
 	struct statfs fs;
 
+	return fstatfs(fd, &fs) == 0 ? (unsigned long)fs.f_type : 0;
+}
+
+/* stat() of a layered file system has another device than its files' mappings. */
+static bool same_device(int fd, const struct stat *st, const struct file_ref *ref)
+{
+	unsigned long magic;
+
 	if (major(st->st_dev) == ref->dev_major && minor(st->st_dev) == ref->dev_minor)
 		return true;
-	return fstatfs(fd, &fs) == 0 && ((unsigned long)fs.f_type == OVERLAYFS_SUPER_MAGIC ||
-					 (unsigned long)fs.f_type == BTRFS_SUPER_MAGIC);
+	magic = fs_magic(fd);
+	return magic == OVERLAYFS_SUPER_MAGIC || magic == BTRFS_SUPER_MAGIC;
 }
 
 /*
@@ -371,6 +388,9 @@ static void add_inode(struct files *f, const struct file_ref *ref, uint32_t id, 
 
 	if (!ref->inode || inode.fd < 0 || fstat(inode.fd, &inode.st) < 0)
 		return;
+	/* subvolumes number their files each by itself; mappings have the device of all of them */
+	if (fs_magic(inode.fd) == BTRFS_SUPER_MAGIC)
+		inode.path = path_hash(ref);
 	if (vec_push(&f->inodes, inode) < 0)
 		return;
 	*fd = -1;
