@@ -250,7 +250,7 @@ static int open_image(void *ctx)
 	struct open_job *job = ctx;
 	int r = elf_image_open(&job->known->img, job->info->fd, NULL);
 
-	if (r == 0) /* only its segments are asked for, and these are read */
+	if (r == 0) /* its segments are read; of the rest a page here and there is asked for */
 		elf_image_rest(job->known->img);
 	return r;
 }
