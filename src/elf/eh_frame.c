@@ -12,12 +12,12 @@
  */
 #include "elf/eh_frame.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "elf/eh_frame_hdr.h"
 
 struct eh_frame_cie {
 	uint64_t off; /* in the section */
@@ -302,25 +302,13 @@ static int rest_of_segment(const struct elf_image *img, uint64_t vaddr, struct e
 	return -ENOENT;
 }
 
-/* .eh_frame_hdr: version 1, three encodings, then the pointer to .eh_frame. */
 static int find_by_header(const struct elf_image *img, struct eh_frame_source *out)
 {
-	struct eh_frame_source hdr = { 0 };
-	struct eh_cursor c = { .src = &hdr };
 	uint64_t vaddr;
-	uint8_t enc;
+	int r = eh_frame_hdr_frame(img, &vaddr);
 
-	if (elf_image_phdr(img, PT_GNU_EH_FRAME, &hdr.span) < 0)
-		return -ENOENT;
-	hdr.data_base = hdr.span.vaddr;
-	c.p = hdr.span.data;
-	c.end = c.p + hdr.span.len;
-	if (eh_take_uint(&c, 1) != 1)
-		return -ENOENT;
-	enc = (uint8_t)eh_take_uint(&c, 1);
-	eh_take_uint(&c, 2);
-	if (!eh_take_address(&c, enc, &vaddr) || c.bad)
-		return -ENOENT;
+	if (r < 0)
+		return r;
 	out->open_ended = true;
 	return rest_of_segment(img, vaddr, &out->span);
 }

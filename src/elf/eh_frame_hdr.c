@@ -17,6 +17,13 @@ enum {
 	FDE_LEN = 16,  /* of an FDE: its length, its CIE, the function's beginning and length */
 };
 
+struct header {
+	struct eh_frame_source src;
+	struct eh_cursor rest; /* behind @frame */
+	uint8_t count, form;   /* encodings of the table's length and of its numbers */
+	uint64_t frame;        /* where .eh_frame is */
+};
+
 struct table {
 	uint64_t base; /* what its numbers count from */
 	const uint8_t *entries;
@@ -31,30 +38,50 @@ static int32_t signed_at(const uint8_t *p)
 	return v;
 }
 
+/* Version 1, three encodings, then the pointer to .eh_frame. */
+static int header_begin(const struct elf_image *img, struct header *h)
+{
+	struct eh_cursor *c = &h->rest;
+	uint8_t frame;
+
+	h->src = (struct eh_frame_source){ 0 };
+	if (elf_image_phdr(img, PT_GNU_EH_FRAME, &h->src.span) < 0)
+		return -ENOENT;
+	h->src.data_base = h->src.span.vaddr;
+	*c = (struct eh_cursor){ .src = &h->src,
+				 .p = h->src.span.data,
+				 .end = h->src.span.data + h->src.span.len };
+	if (eh_take_uint(c, 1) != 1)
+		return -ENOENT;
+	frame = (uint8_t)eh_take_uint(c, 1);
+	h->count = (uint8_t)eh_take_uint(c, 1);
+	h->form = (uint8_t)eh_take_uint(c, 1);
+	return eh_take_address(c, frame, &h->frame) && !c->bad ? 0 : -ENOENT;
+}
+
+int eh_frame_hdr_frame(const struct elf_image *img, uint64_t *out_vaddr)
+{
+	struct header h;
+	int r = header_begin(img, &h);
+
+	if (r == 0)
+		*out_vaddr = h.frame;
+	return r;
+}
+
 static int table_open(struct table *t, const struct elf_image *img)
 {
-	struct eh_frame_source hdr = { 0 };
-	struct eh_cursor c = { .src = &hdr };
-	uint8_t version, frame, count, form;
-	uint64_t v;
+	struct header h;
+	uint64_t count;
 
-	if (elf_image_phdr(img, PT_GNU_EH_FRAME, &hdr.span) < 0)
+	if (header_begin(img, &h) < 0 || h.form != (EH_PE_DATAREL | EH_PE_SDATA4) ||
+	    !eh_take_address(&h.rest, h.count, &count) || h.rest.bad)
 		return -ENOENT;
-	hdr.data_base = hdr.span.vaddr;
-	c.p = hdr.span.data;
-	c.end = c.p + hdr.span.len;
-	version = (uint8_t)eh_take_uint(&c, 1);
-	frame = (uint8_t)eh_take_uint(&c, 1);
-	count = (uint8_t)eh_take_uint(&c, 1);
-	form = (uint8_t)eh_take_uint(&c, 1);
-	if (version != 1 || form != (EH_PE_DATAREL | EH_PE_SDATA4) ||
-	    !eh_take_address(&c, frame, &v) || !eh_take_address(&c, count, &v) || c.bad)
-		return -ENOENT;
-	t->base = hdr.span.vaddr;
-	t->entries = c.p;
-	t->n = (uint64_t)(c.end - c.p) / ENTRY_LEN;
-	if (t->n > v)
-		t->n = v;
+	t->base = h.src.span.vaddr;
+	t->entries = h.rest.p;
+	t->n = (uint64_t)(h.rest.end - h.rest.p) / ENTRY_LEN;
+	if (t->n > count)
+		t->n = count;
 	return 0;
 }
 
