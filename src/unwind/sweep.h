@@ -29,6 +29,9 @@ struct unwind_sweep_state {
 	uint32_t returns : 1; /* of a start: its function may return */
 };
 
+/* What such a state has room for, in words. */
+enum { UNWIND_SWEEP_DEPTH_MAX = 0xffff, UNWIND_SWEEP_SLOT_MAX = 31 /* rbp, rbx */ };
+
 /* Code still to be followed, of the function that begins at @owner (0: unknown). */
 struct unwind_sweep_path {
 	uint64_t vaddr, owner;

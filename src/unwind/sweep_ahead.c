@@ -11,8 +11,6 @@
 
 enum {
 	WORD = 8,
-	SLOT_MAX = 31,
-	DEPTH_MAX = 0xffff,
 	LOOK_AHEAD = 192, /* instructions */
 };
 
@@ -24,13 +22,13 @@ static bool found(const struct unwind_ahead *a, int64_t depth, struct unwind_swe
 	int64_t rbp = depth - a->depth + a->rbp + 1, rbx = depth - a->depth + a->rbx + 1;
 
 	*out = entry;
-	if (depth - a->depth < 0 || depth - a->depth > DEPTH_MAX)
+	if (depth - a->depth < 0 || depth - a->depth > UNWIND_SWEEP_DEPTH_MAX)
 		return false;
 	out->depth = (uint16_t)(depth - a->depth);
-	if (a->pops_rbp && rbp > 1 && rbp <= SLOT_MAX)
-		out->rbp = rbp & SLOT_MAX;
-	if (a->pops_rbx && rbx > 1 && rbx <= SLOT_MAX)
-		out->rbx = rbx & SLOT_MAX;
+	if (a->pops_rbp && rbp > 1 && rbp <= UNWIND_SWEEP_SLOT_MAX)
+		out->rbp = rbp & UNWIND_SWEEP_SLOT_MAX;
+	if (a->pops_rbx && rbx > 1 && rbx <= UNWIND_SWEEP_SLOT_MAX)
+		out->rbx = rbx & UNWIND_SWEEP_SLOT_MAX;
 	return true;
 }
 

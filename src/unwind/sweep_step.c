@@ -13,7 +13,7 @@
 
 #include "unwind/x86_insn.h"
 
-enum { WORD = 8, SLOT_MAX = 31, DEPTH_MAX = 0xffff };
+enum { WORD = 8 };
 
 static void lose(struct unwind_sweep_state *s)
 {
@@ -51,6 +51,12 @@ static bool is_old_in(const struct unwind_sweep_state *s, uint8_t reg)
 static bool is_old_at(const struct unwind_sweep_state *s, int32_t value)
 {
 	return is_aligned(s) && value >= 0 && !(value % WORD) && old_at(s) == value / WORD;
+}
+
+/* Does @insn make it rsp again? */
+static bool is_old_from(const struct unwind_sweep_state *s, const struct x86_insn *insn)
+{
+	return insn->kind == X86_RSP_LOAD ? is_old_at(s, insn->value) : is_old_in(s, insn->reg);
 }
 
 /* rsp = rsp + @value */
@@ -91,7 +97,7 @@ static void restore_old(struct unwind_sweep_state *s)
 
 static void set_depth(struct unwind_sweep_state *s, int64_t depth)
 {
-	if (depth < 0 || depth > DEPTH_MAX)
+	if (depth < 0 || depth > UNWIND_SWEEP_DEPTH_MAX)
 		lose(s);
 	else
 		s->depth = (uint16_t)depth;
@@ -104,12 +110,12 @@ static void push(struct unwind_sweep_state *s, uint8_t reg)
 	if (s->rsp_moved || s->lost)
 		return;
 	set_depth(s, s->depth + 1);
-	if (s->lost || s->depth + 1 > SLOT_MAX)
+	if (s->lost || s->depth + 1 > UNWIND_SWEEP_SLOT_MAX)
 		return;
 	if (reg == X86_RBP && !s->rbp)
-		s->rbp = (s->depth + 1) & SLOT_MAX;
+		s->rbp = (s->depth + 1) & UNWIND_SWEEP_SLOT_MAX;
 	if (reg == X86_RBX && !s->rbx)
-		s->rbx = (s->depth + 1) & SLOT_MAX;
+		s->rbx = (s->depth + 1) & UNWIND_SWEEP_SLOT_MAX;
 }
 
 static void pop(struct unwind_sweep_state *s, uint8_t reg)
@@ -209,13 +215,8 @@ void unwind_sweep_step(struct unwind_sweep_state *s, const struct x86_insn *insn
 		store_old(s, insn);
 		break;
 	case X86_RSP_FROM_REG:
-		if (is_old_in(s, insn->reg))
-			restore_old(s);
-		else
-			rsp_lost(s);
-		break;
 	case X86_RSP_LOAD:
-		if (is_old_at(s, insn->value))
+		if (is_old_from(s, insn))
 			restore_old(s);
 		else
 			rsp_lost(s);
