@@ -53,13 +53,20 @@ static void print_unsupported(const struct langs *l)
 			name);
 }
 
+/* Are @n samples so many that the user may want to do something about it? */
+static bool is_much(const struct summary *s, uint64_t n)
+{
+	enum { ONE_IN = 20 };
+
+	return n && n * ONE_IN >= s->session.records.n_samples;
+}
+
 /* Generated code without names, where it is more than a regular expression here and there. */
 static void print_generated(const struct summary *s)
 {
-	enum { ONE_IN = 20 };
 	_cleanup_(buf_fini) struct buf program = { 0 };
 
-	if (s->names.n_generated * ONE_IN < s->session.records.n_samples || !s->names.n_generated)
+	if (!is_much(s, s->names.n_generated))
 		return;
 	text_put_safe(&program, s->names.generated_by);
 	buf_put_byte(&program, '\0');
@@ -73,9 +80,7 @@ static void print_generated(const struct summary *s)
 /* A JVM's innermost methods, where they are more than a few. */
 static void print_near(const struct summary *s)
 {
-	enum { ONE_IN = 20 };
-
-	if (!s->names.n_near || s->names.n_near * ONE_IN < s->session.records.n_samples)
+	if (!is_much(s, s->names.n_near))
 		return;
 	fprintf(stderr,
 		"cameo: %llu samples (%.1f %%) ran in compiled Java code, whose line and inlined "
