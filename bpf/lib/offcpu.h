@@ -44,9 +44,8 @@ enum {
 	OFF_CGROUPS_DEEP = 24, /* below the root, looked at */
 };
 
-#define OFF_MIX                                                                                    \
-	0x9e3779b97f4a7c15ULL /* the golden ratio: bits of a product depend on all below           \
-			       */
+/* The golden ratio: bits of a product depend on all below. */
+#define OFF_MIX 0x9e3779b97f4a7c15ULL
 
 const volatile __u32 off_switch_has_state = 0; /* sched_switch tells the state: since 5.18 */
 const volatile __u32 off_queue_clock = 0;      /* se.cfs_rq and sched_info are there */
