@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The front door only: Meson builds, ./test tests.
+# Shortcuts: Meson does the building and ./test the testing.
 .PHONY: all bench check check-root check-vm lint fmt install clean
 
 all:
@@ -17,6 +17,7 @@ check-vm:
 
 bench: all
 	@for b in unwind-tables unwind record footprint compare symbolize; do echo; bench/$$b || exit; done
+	@bench/report
 
 lint:
 	@./test lint

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent with a server of ours to push to, and what its /metrics say; for bench/agent and bench/soak."""
+"""An agent, a Cameo server that it pushes to, and its /metrics; for bench/agent and bench/soak."""
 import os
 import re
 import shutil
@@ -15,7 +15,7 @@ LINE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 
 
 class Metrics:
-    """One reading: values by name, sums over labels, and one by its labels' text."""
+    """One reading of /metrics: values by name, and by the text of their labels."""
 
     def __init__(self, text):
         self.at = time.monotonic()
@@ -32,7 +32,7 @@ class Metrics:
 
 
 class Agent:
-    """cameo agent sending to a cameo server, or into a directory, until the end of the block."""
+    """cameo agent, exporting to a cameo server or to a directory until the end of the block."""
 
     def __init__(self, *flags, server=True, sink="pyroscope"):
         self.dir = tempfile.mkdtemp(prefix="cameo-bench.")
@@ -48,27 +48,27 @@ class Agent:
               "dir": ("--dir", os.path.join(self.dir, "windows"))}[sink]
         self.process = subprocess.Popen([common.CAMEO, "agent", *to, "--metrics", "127.0.0.1:0", *flags],
                                         stderr=self.log)
-        self.metrics_url = self.wait_for(r"metrics are at (http://[^\s\"]+)")
+        self.metrics_url = self.wait_for(r"serving metrics at (http://[^\s\"]+)")
 
-    def said(self):
+    def output(self):
         with open(self.log.name, encoding="utf-8") as f:
             return f.read()
 
     def wait_for(self, pattern):
         while True:
-            m = re.search(pattern, self.said())
+            m = re.search(pattern, self.output())
             if m:
                 return m[1]
             if self.process.poll() is not None:
-                sys.exit(f"cameo agent has ended: {self.said()}")
+                sys.exit(f"cameo agent exited: {self.output()}")
             time.sleep(0.02)
 
     def read(self):
-        with urllib.request.urlopen(self.metrics_url, timeout=30) as answer:
-            return Metrics(answer.read().decode())
+        with urllib.request.urlopen(self.metrics_url, timeout=30) as response:
+            return Metrics(response.read().decode())
 
     def wait_windows(self, n):
-        """Until so many windows were handed over; the reading then. An answer is 0.2 ms of the agent's CPU time."""
+        """Waits for N exported windows and returns the reading. Polling is slow, because a response costs 0.2 ms of CPU time."""
         while True:
             metrics = self.read()
             if metrics.sum("cameo_windows_total") >= n:

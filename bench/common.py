@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the measuring scripts share: programs to measure with, what a process costs, tables."""
+"""Shared by the programs of bench/: building, running, reading costs of processes, tables, results."""
 import json
 import os
 import re
@@ -19,11 +19,11 @@ WORK = os.path.join(BUILD, "bench-programs")
 
 def need_root():
     if os.geteuid() != 0:
-        sys.exit("as root, please: BPF programs are loaded")
+        sys.exit("root is required to load BPF programs")
 
 
 def bpf_ns(*command):
-    """BPF ns a sample of COMMAND, None if nothing was measured."""
+    """BPF time in ns per sample of recording COMMAND; None if there were no samples."""
     with tempfile.TemporaryDirectory() as tmp:
         said = subprocess.run([CAMEO, "record", "-v", "-F", "1999", "-o",
                                os.path.join(tmp, "out.folded"), "--", *command],
@@ -34,7 +34,7 @@ def bpf_ns(*command):
 
 
 def ninja(*targets):
-    """Bring targets of the build up to date, and say where it is."""
+    """Builds Ninja targets and makes the working directory."""
     subprocess.run(["ninja", "-C", BUILD, *targets], check=True, stdout=subprocess.DEVNULL)
     os.makedirs(WORK, exist_ok=True)
 
@@ -44,7 +44,7 @@ def newer(path, *than):
 
 
 def compile_c(name, source, *flags):
-    """A program of C, made again only when its source is newer. Its path."""
+    """Compiles a C program unless it is newer than its source; returns its path."""
     out = os.path.join(WORK, name)
     if not newer(out, source, os.path.join(PROGRAMS, "leaf.h")):
         subprocess.run([os.environ.get("CC", "gcc"), *flags, "-I", PROGRAMS, source, "-o", out], check=True)
@@ -52,7 +52,7 @@ def compile_c(name, source, *flags):
 
 
 class Background:
-    """Processes that run until the end of the block; only these are ended."""
+    """Processes that run until the end of the block."""
 
     def __init__(self):
         self.children = []
@@ -76,7 +76,7 @@ class Background:
 
 
 def cpu_s(pid):
-    """CPU seconds that a process has used; 0 if it has gone."""
+    """CPU seconds that a process has used; 0 if it has exited."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
             fields = f.read().rpartition(")")[2].split()
@@ -86,7 +86,7 @@ def cpu_s(pid):
 
 
 class Finished:
-    """A command that has ended: what it said and used, its waited-for children included."""
+    """A command that has exited: its standard error and its costs, including those of its children."""
 
     def __init__(self, argv, **more):
         t = time.monotonic()
@@ -116,11 +116,11 @@ COSTS = {
 
 
 def cameo_costs(stderr):
-    """The numbers of `cameo record -v`."""
+    """The numbers that `cameo record -v` reports."""
     found = {k: re.search(v, stderr) for k, v in COSTS.items()}
     missing = [k for k, m in found.items() if not m]
     if missing:
-        sys.exit(f"cameo record -v does not tell {', '.join(missing)}:\n{stderr}")
+        sys.exit(f"cameo record -v did not report {', '.join(missing)}:\n{stderr}")
     return {k: float(m[1]) for k, m in found.items()}
 
 
@@ -138,7 +138,7 @@ def number(v, digits=1):
 
 
 def table(head, rows):
-    """Print columns, aligned: the first to the left, the others to the right."""
+    """Prints aligned columns: the first one to the left, the others to the right."""
     rows = [[str(c) for c in row] for row in [head, *rows]]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     for n, row in enumerate(rows):
@@ -149,12 +149,56 @@ def table(head, rows):
     sys.stdout.flush()
 
 
-def machine():
-    """One line on where this was measured."""
+def hardware():
+    """Processors and kernel."""
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         model = re.search(r"model name\s*: (.*)", f.read())
-    return (f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} x {model[1] if model else os.uname().machine}, "
-            f"Linux {os.uname().release}, load average {os.getloadavg()[0]:.1f}")
+    return f"{os.cpu_count()} x {model[1] if model else os.uname().machine}, Linux {os.uname().release}"
+
+
+def machine():
+    """One line about the conditions of a measurement."""
+    return f"{time.strftime('%Y-%m-%d')}, {hardware()}, load average {os.getloadavg()[0]:.1f}"
+
+
+class Results:
+    """The figures of one run, for bench/results/NAME.json; bench/report makes RESULTS.md from these files.
+
+    figure() adds a line of the overview, table() prints a table and adds it. Everything is
+    text as it appears in the report.
+    """
+
+    def __init__(self, name, title):
+        self.path = os.path.join(TOP, "bench", "results", f"{name}.json")
+        self.title = title
+        self.figures, self.tables = [], []
+        self.load = os.getloadavg()[0]  # before the measurement adds its own
+
+    def figure(self, figure, value, against="", ratio=""):
+        self.figures.append({"figure": figure, "value": str(value), "against": against,
+                             "ratio": f"{ratio:.2f}" if isinstance(ratio, float) else ratio})
+
+    def table(self, head, rows, caption=""):
+        table(head, rows)
+        self.tables.append({"caption": caption, "head": [str(c) for c in head],
+                            "rows": [[str(c) for c in row] for row in rows]})
+
+    def write(self):
+        """Replaces the results of the previous run; one row per line, which makes for readable differences."""
+        program = os.path.relpath(os.path.realpath(sys.argv[0]), TOP)
+        fields = {"command": " ".join([program, *sys.argv[1:]]), "title": self.title, "date": time.strftime("%Y-%m-%d"),
+                  "machine": hardware(), "load": f"{self.load:.0f}"}
+
+        def lines(indent, items):
+            return ",\n".join(" " * indent + json.dumps(item, ensure_ascii=False) for item in items)
+
+        tables = ",\n".join(
+            f'  {{"caption": {json.dumps(t["caption"])},\n   "head": {json.dumps(t["head"])},\n'
+            f'   "rows": [\n{lines(4, t["rows"])}\n   ]}}' for t in self.tables)
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write("{\n" + "".join(f" {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)},\n" for k, v in fields.items()) +
+                    f' "figures": [\n{lines(2, self.figures)}\n ],\n "tables": [\n{tables}\n ]\n}}\n')
+        print(f"\nwrote {os.path.relpath(self.path)}; bench/report makes RESULTS.md from it", file=sys.stderr)
 
 
 def descriptors(pid):
@@ -177,7 +221,7 @@ def bpftool(*args):
 
 
 def inner_maps(map_id):
-    """{id: bytes} of the maps in a map of maps: their descriptors may be closed long ago."""
+    """{id: bytes} of the maps in a map of maps, whose own descriptors may be closed."""
     ids = {e.get("inner_map_id") for e in bpftool("map", "dump", "id", str(map_id))} - {None}
     return {i: int(bpftool("map", "show", "id", str(i)).get("bytes_memlock", 0)) for i in ids}
 
@@ -201,7 +245,7 @@ def bpf_time(pid):
 
 
 class Memory:
-    """KiB of a process: rss, peak, maps (BPF's, in the kernel), and all, mapped maps counted once."""
+    """KiB of a process: rss, peak, maps (BPF maps in the kernel), and all, which counts mapped maps once."""
 
     def __init__(self, pid):
         with open(f"/proc/{pid}/status", encoding="utf-8") as f:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a file's unwind table takes, beside libdw doing the same on the
- * same file in the same run, and how large it is. Each figure is the best of a
- * few runs, with the file in the page cache.
+ * Measures the time to build the unwind table of a file, the time that libdw needs to compute
+ * the same rows in the same run, and the size of the table. Each figure is the best of RUNS,
+ * with the file in the page cache.
  */
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 #include "base/err.h"
 #include "elf/eh_frame.h"
 #include "elf/image.h"
+#include "unwind/file_rows.h"
 #include "unwind/pages.h"
-#include "unwind/rows.h"
 #include "unwind/rules.h"
 
 enum { RUNS = 5 };
@@ -40,7 +40,7 @@ static double best(double a, double b)
 	return !a || b < a ? b : a;
 }
 
-/* From a descriptor to rows and pages: what the agent does at a file's first sight. */
+/* Opens the file and builds its rows and pages, as the agent does for every new file. */
 static int measure_ours(int fd, struct unwind_rows *rows, struct figures *f, struct err *err)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
@@ -64,7 +64,8 @@ static int measure_ours(int fd, struct unwind_rows *rows, struct figures *f, str
 	return 0;
 }
 
-/* libdw's rows: each address range with one rule, and the CFA and the registers in it. */
+/* Has libdw compute the CFA and the registers for each row, that is, each address range with one
+ * rule. */
 static void measure_libdw(int fd, const struct elf_image *img, const struct unwind_rows *rows,
 			  struct figures *f)
 {
@@ -115,7 +116,7 @@ static int bench_file(const char *path)
 	struct err err = { 0 };
 
 	if (fd < 0 || elf_image_open(&img, fd, &err) < 0)
-		return 0; /* not on this machine */
+		return 0; /* not installed */
 	measure_sizes(img, &f);
 	for (int i = 0; i < RUNS; i++) {
 		_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };

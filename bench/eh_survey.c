@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What unwind information there is on a machine: reads every ELF file under
- * the directories named, and tells how many rows and distinct rules they have,
- * which rows the walk cannot express and why, and what the tables take.
+ * Surveys the unwind information of a machine: reads every ELF file in the given directories
+ * and prints the numbers of rows and distinct rules, the rows that the walk cannot express,
+ * with the reason, and the size of the tables.
  */
 #include <elf.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "elf/eh_frame.h"
 #include "elf/image.h"
 #include "unwind/cfi.h"
+#include "unwind/file_rows.h"
 #include "unwind/pages.h"
-#include "unwind/rows.h"
 #include "unwind/rules.h"
 
 enum { KINDS_MAX = 256, KIND_LEN = 120 };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * first_samples HZ LAUNCH-NS PID...: how long after LAUNCH-NS (CLOCK_MONOTONIC)
- * a whole-machine session is attached, and has taken in the first sample and
- * the first complete sample of each process. Prints `attached MS`, then for
- * each process `PID FIRST-MS COMPLETE-MS SAMPLES COMPLETE`; -1: never within
- * ten seconds. The ring is read every millisecond, so that is the resolution.
+ * first_samples HZ LAUNCH-NS PID...: measures the time from LAUNCH-NS (CLOCK_MONOTONIC) until a
+ * whole-machine session is attached, and until it has processed the first sample and the first
+ * complete stack trace of each process. Prints `attached MS`, then for each process `PID FIRST-MS
+ * COMPLETE-MS SAMPLES COMPLETE`; -1 stands for none within ten seconds. The ring is read once per
+ * millisecond, which is the resolution.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "agent/collect.h"
-#include "agent/session.h"
 #include "base/err.h"
+#include "profiler/sample_counts.h"
+#include "profiler/session.h"
 
 enum { TABLE_CHUNKS = 512, PIDS_MAX = 64, DEADLINE_MS = 10000 };
 
@@ -31,22 +31,22 @@ static double ms_since(uint64_t ns)
 	return ((double)t.tv_sec * 1e9 + (double)t.tv_nsec - (double)ns) / 1e6;
 }
 
-static bool is_complete(const struct collect *c, uint32_t stack)
+static bool is_complete(const struct sample_counts *c, uint32_t stack)
 {
 	size_t n;
-	const uint64_t *words = collect_stack(c, stack, &n);
+	const uint64_t *words = sample_counts_stack(c, stack, &n);
 
 	return n && words[n - 1] >> FRAME_KIND_SHIFT != FRAME_ERROR;
 }
 
-/* What was collected of a process, with each stack counted so often as it was seen. */
-static void look(const struct collect *c, struct seen *s, double ms)
+/* Updates the figures of one process from everything that was collected. */
+static void update(const struct sample_counts *c, struct seen *s, double ms)
 {
 	s->n_samples = s->n_complete = 0;
-	for (size_t i = 0; i < collect_n_samples(c); i++) {
-		const struct collect_sample *sample = collect_sample(c, i);
+	for (size_t i = 0; i < sample_counts_n_samples(c); i++) {
+		const struct sample_counts_sample *sample = sample_counts_sample(c, i);
 
-		if (collect_thread(c, sample->thread)->pid != s->pid)
+		if (sample_counts_thread(c, sample->thread)->pid != s->pid)
 			continue;
 		s->n_samples += sample->count;
 		if (is_complete(c, sample->stack))
@@ -80,11 +80,11 @@ static int run(uint32_t hz, uint64_t launch_ns, struct seen *seen, int n, struct
 	printf("attached %.1f\n", ms_since(launch_ns));
 	while (missing && ms < DEADLINE_MS && r == 0) {
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-		r = session_turn(s, err);
+		r = session_poll(s, err);
 		ms = ms_since(launch_ns);
 		missing = 0;
 		for (int i = 0; i < n; i++) {
-			look(session_collect(s), &seen[i], ms);
+			update(session_counts(s), &seen[i], ms);
 			missing += seen[i].complete_ms < 0;
 		}
 	}

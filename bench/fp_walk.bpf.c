@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What Cameo's walk is measured against: the kernel's own frame-pointer walk
- * of the user stack, sent in a record like Cameo's.
+ * The reference for Cameo's stack walk: the kernel's own frame-pointer walk of the user stack,
+ * written to a ring buffer in a record like Cameo's.
  */
 #include "bpf/vmlinux.h"
 
@@ -26,7 +26,7 @@ struct {
 	__uint(max_entries, 4 << 20);
 } ring SEC(".maps");
 
-/* The one thread that is sampled counts without atomics. */
+/* Only one thread is sampled, so these need no atomic operations. */
 __u64 n_samples = 0;
 __u64 n_frames = 0;
 
@@ -46,7 +46,8 @@ int on_sample(void *ctx)
 	r->head.time_ns = bpf_ktime_get_ns();
 	r->head.cpu = bpf_get_smp_processor_id();
 	bpf_get_current_comm(r->head.comm, sizeof(r->head.comm));
-	/* no larger than what the kernel fills by default: it zeroes the rest */
+	/* The kernel zeroes the unused part, so the buffer is only as large as it fills by default.
+	 */
 	n = bpf_get_stack(ctx, r->words, sizeof(r->words), BPF_F_USER_STACK);
 	if (n < 0 || n > (long)sizeof(r->words))
 		return 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A JVMTI agent that asks HotSpot itself: at each tick of the process's CPU time
- * the thread that runs calls AsyncGetCallTrace in its signal handler. What
- * bench/java compares Cameo's stacks with; it slows what it measures.
+ * A JVMTI agent that records HotSpot's own stack traces, the reference for Cameo's in bench/java.
+ * At each tick of the process's CPU time, the running thread calls AsyncGetCallTrace in its
+ * signal handler, which slows the process down.
  *
- * Options: FILE, where the stacks go when the machine ends, as folded lines of
- * methods, outermost first; what could not be walked is "[N]", N what the call gave.
+ * The agent's option is the FILE to which it writes the stack traces when the JVM exits, as folded
+ * lines of methods, outermost first. A failed walk is written as "[N]", where N is the result of
+ * AsyncGetCallTrace.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -19,7 +20,7 @@
 
 enum { DEPTH_MAX = 128, SAMPLES_MAX = 1 << 16, TICK_US = 2003 };
 
-/* As HotSpot has them; in no header. */
+/* HotSpot's structures, which no header declares. */
 struct call_frame {
 	jint bci;
 	jmethodID method;
@@ -73,8 +74,8 @@ static void set_timer(long us)
 	setitimer(ITIMER_PROF, &t, NULL);
 }
 
-/* Methods have numbers only once they were asked for. */
-static void number_methods(jvmtiEnv *jvmti, jclass klass)
+/* Makes the JVM allocate the method ids, without which AsyncGetCallTrace fails. */
+static void allocate_method_ids(jvmtiEnv *jvmti, jclass klass)
 {
 	jmethodID *methods;
 	jint n;
@@ -87,7 +88,7 @@ static void JNICALL on_prepare(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jcl
 {
 	(void)env;
 	(void)thread;
-	number_methods(jvmti, klass);
+	allocate_method_ids(jvmti, klass);
 }
 
 static void JNICALL on_load(jvmtiEnv *jvmti, JNIEnv *env, jthread thread, jclass klass)
@@ -108,14 +109,14 @@ static void JNICALL on_init(jvmtiEnv *jvmti, JNIEnv *env, jthread thread)
 	(void)thread;
 	if (!(*jvmti)->GetLoadedClasses(jvmti, &n, &classes)) {
 		for (jint i = 0; i < n; i++)
-			number_methods(jvmti, classes[i]);
+			allocate_method_ids(jvmti, classes[i]);
 		(*jvmti)->Deallocate(jvmti, (unsigned char *)classes);
 	}
 	sigaction(SIGPROF, &act, NULL);
 	set_timer(TICK_US);
 }
 
-/* "Lpkg/Outer;" and "run" as "pkg.Outer.run" */
+/* Writes class "Lpkg/Outer;" and method "run" as "pkg.Outer.run". */
 static void write_method(FILE *f, jmethodID id)
 {
 	char *name = NULL, *signature = NULL;

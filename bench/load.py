@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mixed load: ten busy programs, those whose compiler or interpreter is here."""
+"""The mixed load: up to ten busy programs, those whose compiler or interpreter is installed."""
 import os
 import subprocess
 import time
 
 import common
 
-IDLE = ["chrt", "--idle", "0", "nice", "-n", "19"]  # whatever else the machine does goes before the load
-# whose outermost frame has a name; dd's _start is stripped
+IDLE = ["chrt", "--idle", "0", "nice", "-n", "19"]  # everything else on the machine has priority over the load
+# Programs whose outermost frame has a symbol; that of dd is stripped.
 NATIVE = ("c", "c 400 deep", "go", "rust")
 
 
@@ -16,7 +16,7 @@ def source(name):
 
 
 def built(name, src, command):
-    """The program that a command makes of a source, made again only when that is newer."""
+    """Builds a program with a command, unless it is newer than its source; returns its path."""
     out = os.path.join(common.WORK, name)
     if not common.newer(out, source(src)):
         env = {"HOME": common.WORK, "GOFLAGS": "-mod=mod", "GO111MODULE": "off", **os.environ}
@@ -46,7 +46,7 @@ def java():
     return ["java", "-cp", common.WORK, "Burn"]
 
 
-# name: command it needs, its argument list
+# {name: (the command that must exist, a function that returns the argument list)}
 PROGRAMS = {
     "c": ("gcc", c_chain),
     "c 400 deep": ("gcc", c_deep),
@@ -62,7 +62,10 @@ PROGRAMS = {
 
 
 def start(background, wrapper=()):
-    """Start what can be, each behind WRAPPER; {name: process} and the names of those left out, when all are busy."""
+    """Starts the programs, each with the prefix WRAPPER, and waits until all are busy.
+
+    Returns {name: process} and the names of those that are not installed.
+    """
     running, missing = {}, []
     for name, (needs, argv) in PROGRAMS.items():
         if common.have(needs):
@@ -72,6 +75,6 @@ def start(background, wrapper=()):
     for name, child in running.items():
         while common.cpu_s(child.pid) < 0.3:
             if child.poll() is not None:
-                raise SystemExit(f"the program {name} has ended")
+                raise SystemExit(f"the program {name} exited")
             time.sleep(0.05)
     return running, missing

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk_cost cameo|kernel TID N: what one sample of a thread costs in BPF, over
- * N samples: of Cameo's program, or of one with the kernel's frame-pointer
- * walk. Prints `runs ns frames complete`: runs of the program, their time by
- * the kernel's BPF statistics, user frames, and stacks that were complete.
+ * walk_cost cameo|kernel TID N: measures the BPF time of N samples of a thread, with Cameo's
+ * program or with the kernel's frame-pointer walk. Prints `runs ns frames complete`: runs of the
+ * program, their time by the kernel's BPF statistics, user frames, and complete stack traces.
  *
- * The event is the thread's own, not the CPU's, so that every run is a sample
- * of it. Cameo's program is taken over from a session that has been sampling
- * in the ordinary way until the thread's tables were built.
+ * The perf event belongs to the thread, not to the CPU, so every run is a sample of that thread.
+ * Cameo's program comes from a session that sampled normally until the unwind tables of the
+ * thread were built.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -22,9 +21,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "agent/session.h"
 #include "base/err.h"
 #include "bench/fp_walk.skel.h"
+#include "profiler/session.h"
 
 enum { FREQ_HZ = 997, WARM_UP_TURNS = 8, DEADLINE_S = 60, FD_MAX = 4096 };
 
@@ -57,7 +56,7 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
 }
 
-/* Which of this process's descriptors is the sampling program. */
+/* Returns the descriptor of the sampling program in this process; -1 if there is none. */
 static int sampling_program(void)
 {
 	for (int fd = 3; fd < FD_MAX; fd++) {
@@ -87,7 +86,7 @@ static int cameo_read(struct session *s, struct cost *out)
 	return 0;
 }
 
-/* Sample the ordinary way until the thread's tables are there; then stop. */
+/* Samples normally until the thread's unwind tables are built, then stops. */
 static int cameo_warm_up(struct session *s, int tid, struct err *err)
 {
 	int r = session_follow(s, (uint32_t)tid);
@@ -96,7 +95,7 @@ static int cameo_warm_up(struct session *s, int tid, struct err *err)
 		r = session_start(s, err);
 	for (int i = 0; i < WARM_UP_TURNS && r == 0; i++) {
 		nap();
-		r = session_turn(s, err);
+		r = session_poll(s, err);
 	}
 	return r < 0 ? r : session_stop(s, err);
 }
@@ -127,7 +126,7 @@ static int cameo_cost(int tid, uint64_t n, struct cost *out, struct err *err)
 	event = event_open(tid, sampling_program());
 	for (int i = 0; i < DEADLINE_S * 20 && now.runs - before.runs < n && r == 0; i++) {
 		nap();
-		r = session_stop(s, err); /* nothing is attached: only reads the ring */
+		r = session_stop(s, err); /* no event is attached; this only reads the ring */
 		if (r == 0)
 			r = cameo_read(s, &now);
 	}

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One sample: kernel stack, user stack, one record in the ring. Runs at each
- * perf event of each CPU. Nothing is counted here; the agent counts.
+ * One sample: a kernel stack, a user stack and one record in the ring. on_sample() runs at each
+ * perf event of each CPU. Nothing is aggregated here; the agent counts equal stacks.
  *
- * A process or a file whose tables are not there yet is sent raw (registers
- * and a copy of its stack), and the agent walks it with the same code.
+ * A sample whose process or file has no tables yet is sent raw (registers and a copy of the stack),
+ * and the agent walks it with the same code.
  *
- * The two raw tracepoints keep what must not wait for the agent: an exec
- * makes the process's old mappings void, and a child of a chosen process is
- * chosen from its first instruction.
+ * Two raw tracepoints do what cannot wait for the agent: an exec invalidates the mappings of the
+ * process, and a child of a selected process is selected from its first instruction on.
  */
 #include "bpf/vmlinux.h"
 
@@ -25,24 +24,28 @@ enum {
 	KERNEL_STACK_BYTES = 16384,
 };
 
-const volatile __u32 want_kernel = 1;
-const volatile __u32 want_user = 1;
-const volatile __u32 want_idle = 0;
-const volatile __u32 want_targets_only = 0;
+const volatile __u32 collect_kernel = 1;
+const volatile __u32 collect_user = 1;
+const volatile __u32 collect_idle = 0;
+const volatile __u32 selected_only = 0;
 const volatile __u32 ring_wakeup_bytes = 0;
-const volatile __u32 n_walks = 1; /* kinds of entry in use */
-/* a recording's events have numbers; where there are several of a kind, attachments carry them */
-const volatile __u32 want_cookies = 0;
+const volatile __u32 n_walks = 1; /* states of walks per CPU */
+/*
+ * Events of a recording are numbered. With several of one kind the attachment carries the number in
+ * its cookie.
+ */
+const volatile __u32 use_cookies = 0;
 const volatile __u32 event_of_tracepoint = 0;
 const volatile __u32 event_of_uprobe = 0;
 const volatile __u32 event_of_perf = 0;
-const volatile __u64 event_periods[EVENTS_MAX] = {}; /* of tracepoints and uprobes */
+const volatile __u64
+	event_periods[EVENTS_MAX] = {}; /* sampling periods of tracepoints and uprobes, in events */
 volatile __u32 table_generation = 0;
 
 struct {
-	/* not a per-CPU array: those hold 32 KiB at most */
+	/* not a per-CPU array, because those are limited to 32 KiB per value */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* n_walks for each CPU: set before loading */
+	__uint(max_entries, 1); /* n_walks for each CPU; set before loading */
 	__type(key, __u32);
 	__type(value, struct walk);
 } walks SEC(".maps");
@@ -59,11 +62,11 @@ struct {
 	__uint(max_entries, PROCESSES_MAX);
 	__type(key, __u32);
 	__type(value, __u8);
-} targets SEC(".maps");
+} selected SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* as many, and one: set before loading */
+	__uint(max_entries, 1); /* one more than walks, for the task iterator; set before loading */
 	__type(key, __u32);
 	__type(value, struct raw_record);
 } raw_records SEC(".maps");
@@ -77,7 +80,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096); /* set before loading */
+	__uint(max_entries, 4096); /* a power of two of at least a page; set before loading */
 } ring SEC(".maps");
 
 static __always_inline __u32 walk_number(__u32 which)
@@ -128,7 +131,7 @@ static __always_inline void regs_copy(__u64 *to, const struct user_regs *r)
 	to[16] = r->rip;
 }
 
-/* In exec, once the old program's memory is gone? Its registers lead nowhere then. */
+/* True during an exec after the old program's memory is gone: its registers lead nowhere then. */
 static __always_inline int between_programs(struct task_struct *task, __u64 rsp)
 {
 	__u64 word;
@@ -139,13 +142,15 @@ static __always_inline int between_programs(struct task_struct *task, __u64 rsp)
 	return bpf_probe_read_user(&word, sizeof(word), (void *)rsp) != 0;
 }
 
-/* The registers that the task saved when it entered the kernel. 1: a kernel thread, -1: unreadable.
+/*
+ * Reads the registers that the current task saved when it entered the kernel. Returns 0, 1 for a
+ * task without a user part (kernel thread, exiting, in exec), or -1 if they are not readable.
  */
 static __always_inline int regs_of_current(struct user_regs *out)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u32 task_flags = BPF_CORE_READ(task, flags);
-	void *stack; /* where the registers lie in it */
+	void *stack; /* address of the registers on the kernel stack */
 
 	if (task_flags & PF_KTHREAD)
 		return 1;
@@ -156,7 +161,7 @@ static __always_inline int regs_of_current(struct user_regs *out)
 
 		stack = (void *)bpf_task_pt_regs(btf_task);
 	} else {
-		/* before 5.15: at the top of the kernel stack */
+		/* before 5.15 there is no helper: they are at the top of the kernel stack */
 		stack = BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - sizeof(*out);
 	}
 	if (bpf_probe_read_kernel(out, sizeof(*out), stack))
@@ -166,7 +171,7 @@ static __always_inline int regs_of_current(struct user_regs *out)
 
 static __always_inline void send(struct counters *c, void *record, __u64 len, __u64 flags)
 {
-	/* the agent drains by a timer; it is woken only when that would be too late */
+	/* The agent drains the ring by a timer; it is woken only if that would be too late. */
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&ring, record, len, flags))
@@ -181,16 +186,16 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 
 	if (n > RECORD_WORDS_MAX + VM_WORDS_MAX)
 		n = RECORD_WORDS_MAX + VM_WORDS_MAX;
-	/* what is new of a virtual machine is read now, while it is still there */
+	/* The agent reads a function that it has not seen before while it still exists. */
 	send(c, &w->record, sizeof(struct record_header) + n * sizeof(__u64),
 	     w->vm_is_new ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 /*
- * As much of the stack as is there, page by page. The page at rsp may be
- * absent: it is touched first by the instruction that faults just now. While
- * the agent lags behind, less is copied: a short stack is better than none. Of a thread that
- * waits too: what is missing is read from it.
+ * Copies the stack upwards from @sp, page by page, until a page is absent; returns the number of
+ * bytes. The page at rsp may be absent if the instruction that touches it first is just faulting.
+ * While the agent lags behind less is copied, because a short stack is better than none; so it is
+ * for a thread that waits, whose stack the agent can still read.
  */
 static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_off)
 {
@@ -214,7 +219,7 @@ static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_o
 	return len;
 }
 
-/* Registers and a copy of the stack, for the agent to walk. */
+/* Sends registers and a copy of the stack for the agent to walk. */
 static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 which)
 {
 	__u32 key = walk_number(which), len;
@@ -224,7 +229,10 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 		return;
 	__builtin_memcpy(r->regs, w->leaf_regs, sizeof(r->regs));
 	r->fs_base = w->fs_base;
-	/* a mask, used at once: of a value that was put on the stack, 5.10 and 6.1 forget bounds */
+	/*
+	 * A mask, used at once: of a value that was spilled to the stack, verifiers of 5.10 and 6.1
+	 * forget the bounds.
+	 */
 	bpf_probe_read_kernel(r->kernel,
 			      (bounded_here(w->record.head.n_kernel) & KERNEL_FRAMES_MAX) *
 				      sizeof(__u64),
@@ -238,12 +246,14 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 	if (len > RAW_STACK_MAX)
 		return;
 	c->n[COUNTER_SENT_RAW]++;
-	/* at once: what the copy does not hold is read from the process while it is still as it was
+	/*
+	 * The agent is woken at once: it reads what the copy does not hold before the process
+	 * changes it.
 	 */
 	send(c, r, __builtin_offsetof(struct raw_record, stack) + len, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Count why the walk ended. */
+/* Counts frames and the reason why the walk ended. */
 static __always_inline void count_walk(struct counters *c, struct walk *w)
 {
 	__u32 n = w->record.head.n_words;
@@ -324,8 +334,8 @@ static __always_inline void kernel_stack(void *ctx, struct walk *w)
 }
 
 /*
- * The registers with which the thread entered the kernel into w->leaf_regs; false: there is no
- * user part to walk.
+ * Puts the registers with which the thread entered the kernel into w->leaf_regs. Returns false if
+ * there is no user part to walk; if that is an error, an error frame has the reason.
  */
 static __always_inline int saved_registers(struct walk *w)
 {
@@ -354,12 +364,11 @@ static __always_inline int user_registers(struct perf_event_ctx *ctx, struct wal
 	return 1;
 }
 
-/* Which of the recording's events that is; @alone where it is the only one of its kind. */
+/* The number of the event that fired; @alone is the number of the only one of its kind. */
 static __always_inline __u32 event_number(void *ctx, __u32 alone)
 {
-	/* since 5.15 */
-	if (want_cookies &&
-	    bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
+	/* bpf_get_attach_cookie() exists since 5.15 */
+	if (use_cookies && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
 		return bpf_get_attach_cookie(ctx);
 	return alone;
 }
@@ -372,12 +381,12 @@ static __always_inline void take_sample(struct perf_event_ctx *ctx, struct count
 
 	if (in_kernel) {
 		w->record.head.flags |= RECORD_KERNEL_MODE;
-		if (want_kernel)
+		if (collect_kernel)
 			kernel_stack(ctx, w);
 	}
 	if (cs == USER_CS_32)
 		walk_fail(w, WALK_ERR_COMPAT_32BIT);
-	if (cs == USER_CS_32 || !pid || !want_user || !user_registers(ctx, w, in_kernel))
+	if (cs == USER_CS_32 || !pid || !collect_user || !user_registers(ctx, w, in_kernel))
 		send_walked(c, w);
 	else
 		user_stack(c, w, pid, WALK_CPU);
@@ -394,18 +403,18 @@ int on_sample(struct perf_event_ctx *ctx)
 	if (!c || !w)
 		return 0;
 	c->n[COUNTER_SAMPLES]++;
-	if (!pid && !want_idle) {
+	if (!pid && !collect_idle) {
 		c->n[COUNTER_IDLE]++;
 		return 0;
 	}
-	if (want_targets_only && !bpf_map_lookup_elem(&targets, &pid)) {
+	if (selected_only && !bpf_map_lookup_elem(&selected, &pid)) {
 		c->n[COUNTER_FILTERED]++;
 		return 0;
 	}
 	record_begin(w, id);
 	w->record.head.event = event_number(ctx, event_of_perf);
 	take_sample(ctx, c, w, pid);
-	/* the kernel's own account of it takes CAP_SYS_ADMIN */
+	/* the kernel's own statistics (run_time_ns) need CAP_SYS_ADMIN */
 	c->n[COUNTER_RUN_NS] += bpf_ktime_get_ns() - w->record.head.time_ns;
 	return 0;
 }
@@ -426,9 +435,8 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 	__u32 parent_pid = BPF_CORE_READ(parent, tgid), child_pid = BPF_CORE_READ(child, tgid);
 	__u8 yes = 1;
 
-	if (want_targets_only && parent_pid != child_pid &&
-	    bpf_map_lookup_elem(&targets, &parent_pid))
-		bpf_map_update_elem(&targets, &child_pid, &yes, BPF_ANY);
+	if (selected_only && parent_pid != child_pid && bpf_map_lookup_elem(&selected, &parent_pid))
+		bpf_map_update_elem(&selected, &child_pid, &yes, BPF_ANY);
 	return 0;
 }
 

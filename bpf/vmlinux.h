@@ -72,7 +72,7 @@ struct cgroup {
 	struct kernfs_node *kn;
 };
 
-/* What a thread entered the kernel with */
+/* The registers with which a thread entered the kernel. */
 struct pt_regs {
 	unsigned long orig_ax;
 	unsigned long sp;

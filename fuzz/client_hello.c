@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first bytes of a client that may want TLS: looked at before any library does. */
+/*
+ * Feeds the first bytes of a client that may use TLS, which Cameo parses before any library does.
+ */
 #include <stdint.h>
 
 #include "net/h2_tls.h"
@@ -8,6 +10,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	h2_tls_is_wanted(data, len);
+	h2_tls_offers_http2_only(data, len);
 	return 0;
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kubelet answers, what container runtimes keep on the disk, and cgroups' paths. */
+/* Parses responses of the kubelet, state files of container runtimes, and cgroup paths. */
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "target/cgroup.h"
-#include "target/container_files.h"
-#include "target/kubelet.h"
+#include "metadata/cgroup.h"
+#include "metadata/container_files.h"
+#include "metadata/kubelet.h"
 
 #define ID "feedc0defeedc0defeedc0defeedc0defeedc0defeedc0defeedc0defeedc0de"
 
-/* One file by the names of three runtimes' state. */
+/* The input is one file, linked under the names of three runtimes' state files. */
 static const char *const names[] = {
 	"var/lib/docker/containers/" ID "/config.v2.json",
 	"run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID "/config.json",
@@ -27,7 +28,7 @@ static char root[] = "/tmp/cameo-fuzz.XXXXXX";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Each directory above @name, made or, from the innermost, removed. */
+/* Creates each directory above @name or, with @make false, removes them, innermost first. */
 static void each_directory(const char *name, bool make)
 {
 	char path[256];
@@ -55,7 +56,7 @@ static void clean_up(void)
 	rmdir(root);
 }
 
-/* The file, which all the names are links to; the working directory is the root. */
+/* All names are links to this file; the working directory is the root. */
 static int set_up(void)
 {
 	int fd = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names out of strangers' symbol tables: bounded in length, and back in time. */
+/* Mangled names from untrusted symbol tables: the result is bounded, and so is the time. */
 #include "symbol/demangle.h"
 
 #include <stdint.h>

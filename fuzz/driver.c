@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a fuzz target over files, without libFuzzer: every file named on the
- * command line, and every file in each directory named there. So a corpus is a
- * regression test with any compiler. Running over nothing at all is a failure.
+ * command line, and every file in each directory named there. So a corpus is a regression test
+ * with any compiler. A run without any input fails.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* In a block of exactly its size, so that a sanitizer sees one byte too many. */
+/* A block of exactly the input's size lets a sanitizer detect a read beyond it. */
 static int run_file(int fd, size_t len)
 {
 	_cleanup_(freep) uint8_t *data = malloc(len ? len : 1);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions, inlined calls and lines of a file that lies about them. */
-#include "symbol/dwarf.h"
+/* Looks up functions, inlined calls and lines in a file with false DWARF data. */
+#include "dwarf/dwarf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* The answer's strings must be readable to their ends. */
+/* Reads the strings of a result to their ends. */
 static size_t touch(const struct dwarf_frame *f)
 {
 	return strlen(f->name) + strlen(f->linkage) + strlen(f->file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind tables from hostile bytes. The first byte chooses: a whole ELF file,
- * through rows to pages, or the bytes of an .eh_frame or .debug_frame alone.
+ * Builds unwind tables from hostile bytes. The first byte selects either a whole ELF file, through
+ * rows to pages, or the bytes of an .eh_frame or .debug_frame alone.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "elf/eh_frame.h"
 #include "elf/image.h"
 #include "unwind/cfi.h"
+#include "unwind/file_rows.h"
 #include "unwind/pages.h"
-#include "unwind/rows.h"
 #include "unwind/rules.h"
 
 enum { DEBUG_FRAME = 1, OPEN_ENDED = 2, ELF_FILE = 4 };
@@ -50,7 +50,10 @@ static void replay_section(const struct eh_frame_source *src)
 	}
 }
 
-/* Rows ascend and differ from their neighbours; pages give the same answers as rows. */
+/*
+ * Checks that rows ascend and differ from their neighbours, and that pages and rows give the same
+ * rule.
+ */
 static void check_table(const struct unwind_rows *rows)
 {
 	_cleanup_(unwind_pages_fini) struct unwind_pages pages = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that is read from an ELF file before its code is looked at. */
+/* Reads everything from an ELF file that is needed before its code. */
 #include "elf/image.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* Reads every byte, so that a sanitizer sees a span that is not in the file. */
+/* Reads every byte, so that a sanitizer detects a span outside of the file. */
 static void touch(const struct elf_span *s)
 {
 	volatile uint8_t sum = 0;
@@ -56,7 +56,7 @@ static void walk_segments(const struct elf_image *img)
 	}
 }
 
-/* Every symbol is found at its own address, under some name that starts there. */
+/* Checks that every symbol is found at its own address, under some name that starts there. */
 static void walk_symbols(const struct elf_image *img, unsigned int sources)
 {
 	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
@@ -77,7 +77,6 @@ static void walk_symbols(const struct elf_image *img, unsigned int sources)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	struct elf_debugaltlink altlink;
 	struct elf_debuglink link;
 	struct elf_build_id id;
 	char go_id[128];
@@ -91,7 +90,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	elf_note_go_build_id(img, go_id, sizeof(go_id));
 	if (elf_debuglink(img, &link) == 0 && strchr(link.name, '/'))
 		abort();
-	elf_debugaltlink(img, &altlink);
 	walk_symbols(img, ELF_SYMTAB | ELF_DYNSYM);
 	walk_symbols(img, ELF_DYNSYM);
 	if (eh_frame_function_at(img, elf_image_entry(img), &start) == 0 &&

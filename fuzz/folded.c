@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folded text from strangers: what is accepted is written again and must come back the same. */
+/* Untrusted folded stacks: accepted input is written and must be the same when it is read again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "codec/folded_read.h"
-#include "codec/folded_write.h"
-#include "codec/page_json.h"
+#include "codec/page/page_json.h"
+#include "codec/text/text.h"
 #include "profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Go's function table from hostile bytes: a whole ELF file, through names to unwind rows. */
+/* Reads Go's function table from a hostile ELF file, from names to unwind rows. */
 #include "elf/gopclntab.h"
 
 #include <assert.h>

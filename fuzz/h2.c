@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client's HTTP/2: whatever it sends, in pieces of any size; nobody answers its requests. */
+/* A client sends arbitrary HTTP/2 bytes in pieces of any size; its requests get no response. */
 #include <stdint.h>
 #include <string.h>
 

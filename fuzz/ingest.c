@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies of /ingest: the first byte says which format. A form's part lies within the form. */
+/* Bodies of /ingest: the first byte selects the format. A part of a form lies within the form. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A jitdump in two pieces, and what it says at some addresses. */
+/* Reads a jitdump in two pieces, then looks up some addresses. */
 #include "symbol/jitdump.h"
 
 #include <stdlib.h>

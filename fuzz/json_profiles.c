@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles in JSON from strangers, to each of the readers; speedscope has a target of its own. */
+/* Untrusted JSON profiles, for each of the readers except speedscope's, which has a target of its
+ * own. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "codec/chrome_read.h"
-#include "codec/cpuprofile_read.h"
-#include "codec/firefox_read.h"
-#include "codec/limits.h"
-#include "codec/pprof_write.h"
+#include "codec/chrome/chrome.h"
+#include "codec/common/limits.h"
+#include "codec/firefox/firefox.h"
+#include "codec/pprof/pprof.h"
 #include "profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

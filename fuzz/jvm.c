@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A HotSpot made by hand (tests/unit/lang/jvm_memory.c) of which any words are
- * replaced: what its process says of itself, where its code is, the walk through
- * it, what was inlined, names and line tables. All of it ends, stays in its
- * memory and gives a frame for each.
+ * An artificial HotSpot process (tests/unit/lang/jvm_memory.c) with arbitrary words replaced:
+ * its own metadata, the location of its code, the walk through it, inlined calls, symbols and
+ * line tables. Every reader terminates, stays within its memory and returns a frame for each word.
  *
- * An input is a place and registers, then {offset, word} to be replaced.
+ * An input is an address and registers, followed by {offset, word} pairs to replace.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -69,7 +68,7 @@ static uint64_t no_bias(void *ctx, uint32_t vm)
 	return 0;
 }
 
-/* The image with the input's words in it. */
+/* Applies the input's words to the image. */
 static void make_image(const uint8_t *data, size_t len)
 {
 	struct memory *m = &world.now.m;
@@ -89,7 +88,7 @@ static void make_image(const uint8_t *data, size_t len)
 	}
 }
 
-/* Name what the walk and the input say was running. */
+/* Symbolizes the frames of the walk and of the input. */
 static void name_all(const uint64_t *words, size_t n)
 {
 	static uint64_t out[LANG_STACK_MAX];
@@ -99,10 +98,10 @@ static void name_all(const uint64_t *words, size_t n)
 	int r = langs_new(&l, &world.now.m.tables, true);
 
 	assert(r == 0);
-	langs_want_signatures(l);
+	langs_enable_signatures(l);
 	n = langs_weave(l, &in, out);
 	for (size_t i = 0; i < n; i++) {
-		langs_name(l, out[i], &frame);
+		langs_symbolize(l, out[i], &frame);
 		assert(frame.name && frame.file && strlen(frame.name) < 8 * LANG_NAME_MAX);
 	}
 	langs_free(l);
@@ -145,12 +144,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	n = jvm_memory_attach(&world.now, regions);
 	if (n <= 0)
 		return 0;
-	n &= ~LANG_ATTACH_PARTLY;
+	n &= ~LANG_ATTACH_PARTIAL;
 	assert(n <= LANG_REGIONS_MAX);
 	world.now.m.codes[2].lang = LANG_JVM;
 	jvm_memory_frame(&world.now, head[0] & 3, head[0] >> 2 & JVM_PLACE_NONE, words);
 	name_all(words, 2);
-	/* the table takes disjoint ones: any one of them */
+	/* the table needs disjoint mappings, so only one of them is used */
 	last = regions[head[1] % (uint32_t)n];
 	walk(&last, 1, last.start + head[2] % JVM_HEAP_BYTES, MEMORY_AT + head[3] % MEMORY_BYTES);
 	return 0;

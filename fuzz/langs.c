@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Virtual machines whose tables and memory are arbitrary bytes: the walk of
- * their frames (bpf/lib, built for the host), and the reading and naming of
- * what it found. Both end, stay in their memory and give a frame for each.
+ * their frames (bpf/lib, built for the host), and the reading and symbolization of the frames
+ * found. Both terminate, stay within their memory and return a frame for each.
  *
- * An input is a language, its tables' entry, then memory of the process.
+ * An input is a language, the entry in its table, then memory of the process.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 enum { ENTRY_MAX = 256, READS_MAX = 100000 };
 
-/* What the agent has in BPF maps; made once. */
+/* The BPF maps of the agent, allocated once. */
 static struct {
 	struct unwind_rule rules[UNWIND_RULES_MAX];
 	struct unwind_file files[UNWIND_FILES_MAX];
@@ -64,7 +64,7 @@ static void make_world(void)
 	unwind_walker_set_vms(world.walker, &world.vms);
 }
 
-/* The same bytes again and again, but for the upper half of the address space. */
+/* The input's bytes repeat throughout the lower half of the address space. */
 static int read_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	struct memory *m = ctx;
@@ -77,7 +77,7 @@ static int read_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 	return 0;
 }
 
-/* The first bytes are the entry of the language's table. Return: how many they were. */
+/* Copies the first bytes to the entry of the language's table. Returns their number. */
 static size_t set_machine(uint32_t lang, const uint8_t *data, size_t len)
 {
 	memset(&world.codes[1], 0, sizeof(world.codes[1]));
@@ -112,7 +112,7 @@ static void name_all(struct memory *m, const uint64_t *vm_words, size_t n)
 	n_out = langs_weave(l, &in, out);
 	assert(n_out == n / 2);
 	for (size_t i = 0; i < n_out; i++) {
-		langs_name(l, out[i], &frame);
+		langs_symbolize(l, out[i], &frame);
 		assert(frame.name && frame.file && strlen(frame.name) < 4 * LANG_NAME_MAX);
 	}
 	langs_free(l);

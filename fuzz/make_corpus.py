@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_corpus.py TARGET DIR STAMP: the inputs that fuzz/TARGET.c runs over.
+"""make_corpus.py TARGET DIR STAMP: generate the inputs that fuzz/TARGET.c runs on.
 
-Each target has a function of its name below that yields bytes. They are made
-from programs compiled on the spot and are the same on every run.
+Each target has a function of the same name below that yields byte strings, derived from
+programs that are compiled here. They are the same in every run.
 """
 import base64
 import gzip
@@ -30,7 +30,7 @@ __asm__(".text\\n.globl label\\nlabel: nop\\nret\\n");
 int main(int argc, char **argv) { return add(weight(argv[0]), maybe(argc)); }
 """
 
-# Values that overflow, wrap or point back where a count, an offset or a size is expected.
+# Values that overflow, wrap around or point backwards when used as a count, an offset or a size.
 ODD = [0, 1, 7, 8, 0x40, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 8,
        (1 << 64) - 1]
 
@@ -66,7 +66,7 @@ def programs():
 
 
 def patched(data, at, fmt, value):
-    """@data with one number replaced; None when it does not fit there."""
+    """@data with one number replaced; None if the number does not fit there."""
     size = struct.calcsize(fmt)
     if at + size > len(data):
         return None
@@ -89,7 +89,7 @@ def header_fields(data):
 
 
 def mutations(data, rng, n):
-    """@n files that differ from @data by a header's number, a few bytes, or their end."""
+    """@n files that differ from @data by a number of a header, a few bytes, or their end."""
     fields = list(header_fields(data))
     for i in range(n):
         kind = i % 4
@@ -101,7 +101,7 @@ def mutations(data, rng, n):
             at, fmt = rng.choice(fields)
             if kind == 3:
                 at, fmt = rng.randrange(len(data)), "B"
-            # another field's value makes tables overlap and links go round
+            # The value of another field makes tables overlap and links form a cycle.
             other = rng.choice(fields)
             copied = int.from_bytes(data[other[0]:other[0] + struct.calcsize(other[1])], "little")
             value = copied if kind == 2 else rng.choice(ODD)
@@ -116,7 +116,7 @@ def elf_image():
         yield from mutations(data, rng, 40)
 
 
-# Every instruction that the assembler can be made to emit.
+# Every CFI instruction that the assembler can emit.
 CFI_PROGRAM = """
 .cfi_sections %s
 .text
@@ -197,7 +197,7 @@ def eh_frame():
 
 
 def sweep():
-    """Code by itself: how compilers write it, and then worse."""
+    """Machine code alone: first as compilers generate it, then increasingly invalid."""
     rng = random.Random(9)
     lazy = bytes.fromhex("ff3500100000ff2500100000" "0f1f4000" "ff2500100000" "6800000000" "e9e0ffffff")
     frame = bytes.fromhex("554889e5" "53" "4883ec18" "4883e4e0" "e800000000" "488d65f8" "5b5dc3")
@@ -265,13 +265,13 @@ def kallsyms():
 
 
 class GoFile:
-    """A Go program that is nothing but tables; see src/elf/gopclntab.c for the formats."""
+    """A Go program that consists of tables only; src/elf/gopclntab.c describes the formats."""
 
     BASE, TABLE, MODULE, TREE, RELA, DYNAMIC, TEXT, LEN = (
         0x400000, 0x400, 0x1000, 0x1200, 0x1280, 0x1600, 0x1800, 0x2000)
     NAMES, UNITS, FILES, VALUES, FUNCS, RECORDS, RECORD_LEN = (
         0x100, 0x1c0, 0x1d0, 0x1e0, 0x240, 0x340, 0x60)
-    # Functions with rules of their own, and the beginnings of what they may hold.
+    # Functions with unwind rules of their own, and the first bytes of their tables.
     FUNCTIONS = [
         (b"main.outer", b"\x55\x48\x89\xe5\x48\x83\xec\x10"),
         (b"runtime.asmcgocall", b"\x48\x89\xe2\x48\x8b\x66\x38\x48\x89\x7c\x24\x30\x48\x89\x7c\x24"
@@ -427,7 +427,7 @@ def varint(v):
 
 
 def message(*fields):
-    """A protobuf message of (number, value): an int is a varint, a list packed, a float fixed64."""
+    """Encodes a protobuf message of (number, value): an int as varint, a list packed, a float as fixed64."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):
@@ -808,7 +808,7 @@ def json_profiles():
 
 
 def walk():
-    """Tables that hang together, with rules of every kind; then with less and less sense."""
+    """Consistent tables with rules of every kind; then increasingly inconsistent ones."""
     rng = random.Random(6)
     text, stack = 0x400000, 0x7FFF0000
     for n in range(400):
@@ -838,7 +838,7 @@ def walk():
 
 
 def langs():
-    """A language's number, its table of small offsets and bits, memory that points into itself."""
+    """The number of a language, its table of small offsets and flags, and memory that points into itself."""
     rng = random.Random(21)
     for i in range(600):
         entry = b"".join(struct.pack("<H", rng.choice((0, 1, 2, 3, 8, 16, 24, 32, 40, 56, 72, 104,
@@ -851,7 +851,7 @@ def langs():
 
 
 def jvm():
-    """A place and registers, then words of the image that are replaced."""
+    """An address and registers, then the words of the image to replace."""
     rng = random.Random(22)
     for i in range(800):
         head = struct.pack("<4I", rng.choice((0x30 << 2 | 1, 0x20 << 2 | 2, rng.getrandbits(32))),
@@ -878,7 +878,7 @@ def selector():
 
 
 def v8():
-    """A version and places, then words of the image that are replaced."""
+    """A version and addresses, then the words of the image to replace."""
     rng = random.Random(23)
     for i in range(800):
         head = struct.pack("<4BI", rng.choice((11, 11, 12, 14 | 16, 8, rng.randrange(256))),
@@ -894,6 +894,44 @@ def v8():
     text = b"class A extends (class { m() {} }) { n() { `${ {} }`; /[/]/ } } B = class { 'x'() {} }//"
     for i in range(len(text)):
         yield bytes(8) + text[:i]
+
+
+def core():
+    """Core files as a capture writes them, whole, with patched words and cut short."""
+    def note(owner, kind, desc):
+        name = owner + b"\0"
+        return (struct.pack("<III", len(name), len(desc), kind) + name.ljust(-(-len(name) // 4) * 4, b"\0") +
+                desc.ljust(-(-len(desc) // 4) * 4, b"\0"))
+
+    rng = random.Random(31)
+    text, stack = 0x400000, 0x7FFF0000
+    elf = pathlib.Path("/bin/true").read_bytes()
+    registers = bytearray(336)
+    struct.pack_into("<i", registers, 32, 42)
+    regs = [0] * 27
+    regs[4], regs[16], regs[19] = stack + 64, text + 0x1234, stack + 16
+    struct.pack_into("<27Q", registers, 112, *regs)
+    words = [rng.choice([text + rng.randrange(0x4000), stack + 8 * rng.randrange(512), 0])
+             for _ in range(512)]
+    notes = (note(b"CORE", 1, bytes(registers)) +
+             note(b"CORE", 0x46494C45, struct.pack("<5Q", 1, 4096, text, text + 0x8000, 0) + b"/x\0") +
+             note(b"Cameo", 1, struct.pack("<9Q", stack, *[(1 << 64) - 1] * 8)) +
+             note(b"Cameo", 2, struct.pack("<2Q", 0, len(elf)) + b"\x02\xab\xcd".ljust(65, b"\0") + b"/x\0") +
+             note(b"Cameo", 3, struct.pack("<2Q", 0, 0) + elf) + note(b"Cameo", 4, b"#0 x\n"))
+    at = 64 + 3 * 56 + len(notes)
+    head = (b"\x7fELF\2\1\1".ljust(16, b"\0") + struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 3, 0, 0, 0) +
+            struct.pack("<IIQQQQQQ", 4, 0, 64 + 3 * 56, 0, 0, len(notes), 0, 4) +
+            struct.pack("<IIQQQQQQ", 1, 5, at, text, 0, 0, 0x8000, 4096) +
+            struct.pack("<IIQQQQQQ", 1, 6, at, stack, 0, 4096, 4096, 4096))
+    whole = head + notes + struct.pack("<512Q", *words)
+    yield whole
+    for i in range(200):
+        data = bytearray(whole)
+        places = [(0, 232), (232, 800), (len(data) - 4096, len(data))]
+        for _ in range(1 + i // 50):
+            lo, hi = rng.choice(places)
+            struct.pack_into("<Q", data, rng.randrange(lo, hi - 8), rng.choice(ODD))
+        yield bytes(data[:len(data) if i % 3 else rng.randrange(len(data))])
 
 
 def main():

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP requests from strangers: what is accepted is written again and must be accepted again. */
+/* Untrusted OTLP requests: accepted input is written and must be accepted again. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "codec/limits.h"
-#include "codec/otlp_read.h"
-#include "codec/otlp_write.h"
+#include "codec/common/limits.h"
+#include "codec/otlp/otlp_read.h"
+#include "codec/otlp/otlp_write.h"
 #include "profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

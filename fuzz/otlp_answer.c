@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an OTLP receiver answers, in all its places. */
+/* Responses of an OTLP receiver: headers, trailers and messages. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/armour.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "export/otlp_answer.h"
 
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (a.retry_ms < 0 || a.retry_ms > 86400000 || (int64_t)a.rejected < 0)
 		abort();
 	otlp_answer_read_message(text, &a);
-	if (armour_base64(text, strlen(text), &plain) == 0)
+	if (base64_decode(text, strlen(text), &plain) == 0)
 		otlp_answer_read_status(plain.data, plain.len, &a);
 	buf_fini(&plain);
 	free(text);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP's JSON from strangers, and what the reader of protobuf makes of it, a profile at a time. */
+/* Untrusted OTLP JSON, which the protobuf reader then reads, one profile at a time. */
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "codec/otlp_json.h"
-#include "codec/otlp_read.h"
+#include "codec/otlp/otlp_json.h"
+#include "codec/otlp/otlp_read.h"
 #include "profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static int drop(void *ctx, const struct otlp_part *part)
+static int drop(void *ctx, const struct otlp_profile *part)
 {
 	profile_free(part->profile);
 	return 0;
@@ -21,6 +21,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	if (otlp_json_read(data, len, &b, NULL) == 0)
-		otlp_read_parts(b.data, b.len, NULL, drop, NULL, NULL);
+		otlp_read_profiles(b.data, b.len, NULL, drop, NULL, NULL);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A perf map in two pieces, and what it says at some addresses. */
+/* Reads a perf map in two pieces, then looks up some addresses. */
 #include "symbol/perfmap.h"
 
 #include <stdlib.h>

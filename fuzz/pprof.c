@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof from strangers: what is accepted is written again and must be accepted again. */
-#include "codec/pprof_read.h"
+/* Untrusted pprof files: accepted input is written and must be accepted again. */
+#include "codec/pprof/pprof.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "codec/chrome_write.h"
-#include "codec/firefox_write.h"
-#include "codec/limits.h"
-#include "codec/pprof_write.h"
-#include "codec/svg_write.h"
+#include "codec/chrome/chrome.h"
+#include "codec/common/limits.h"
+#include "codec/firefox/firefox.h"
+#include "codec/svg/svg_write.h"
 #include "profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -29,11 +28,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	    profile_n_samples(again) != profile_n_samples(p))
 		abort();
 	for (size_t i = 0; i < profile_n_sample_types(p); i++) {
-		const struct svg_options svg = { .value_num = i };
+		const struct format_options opt = { .value_num = i };
 
 		b.len = 0;
-		if (svg_write(p, &svg, &b, NULL) < 0 || chrome_write(p, i, &b, NULL) < 0 ||
-		    firefox_write(p, i, NULL, &b, NULL) < 0)
+		if (svg_write(p, &opt, &b, NULL) < 0 || chrome_write(p, &opt, &b, NULL) < 0 ||
+		    firefox_write(p, &opt, &b, NULL) < 0)
 			abort();
 	}
 	return 0;

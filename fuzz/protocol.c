@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets of a symbol worker that has been taken over. */
+/* Parses packets of a compromised symbol worker. */
 #include "symbol/protocol.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static void walk_answers(struct protocol_msg *m)
 	uint32_t index;
 	int n;
 
-	while ((n = protocol_next_answer(m, &index, frames)) > 0)
+	while ((n = protocol_next_response(m, &index, frames)) > 0)
 		for (int i = 0; i < n; i++)
 			if (strlen(frames[i].name) + strlen(frames[i].linkage) +
 				    strlen(frames[i].file) >
@@ -28,9 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (protocol_parse(&m, data, len) < 0)
 		return 0;
-	if (m.type == PROTOCOL_ANSWER)
+	if (m.type == PROTOCOL_RESPONSE)
 		walk_answers(&m);
-	for (size_t i = 0; m.type == PROTOCOL_ASK && i < m.n_addrs; i++)
+	for (size_t i = 0; m.type == PROTOCOL_REQUEST && i < m.n_addrs; i++)
 		sum += protocol_addr(&m, i);
 	if (m.type == PROTOCOL_NEED)
 		sum += strlen(m.need.name) + strlen(m.need.dir) +

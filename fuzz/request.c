@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of the RPCs: the first byte says JSON or protobuf. All kinds of fields are there. */
+/*
+ * Parses requests of the API; the first byte selects JSON or protobuf. The message has all kinds of
+ * fields.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,7 +47,7 @@ static const struct message_field outer_fields[] = {
 };
 static const struct message outer = { outer_fields, 7, sizeof(struct outer) };
 
-/* What was read can be read: the strings end, the bytes are there. */
+/* Checks that the result is readable: strings are terminated, and byte ranges exist. */
 static void touch(const struct outer *o)
 {
 	volatile size_t sum = 0;

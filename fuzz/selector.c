@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selectors from strangers. */
+/* Parses untrusted selectors. */
 #include <stdint.h>
 #include <string.h>
 

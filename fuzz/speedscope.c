@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* speedscope files from strangers: what is accepted is written and read again. */
+/* Untrusted speedscope files: accepted input is written and read again. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "codec/speedscope_read.h"
-#include "codec/speedscope_write.h"
+#include "codec/speedscope/speedscope.h"
 #include "profile/profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -18,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (speedscope_read(&p, data, len, NULL, NULL) < 0)
 		return 0;
-	if (speedscope_write(p, NULL, &b, NULL) < 0)
+	if (speedscope_write(p, &(struct format_options){ 0 }, &b, NULL) < 0)
 		abort();
 	/* sums of weights may have grown beyond what a double holds */
 	speedscope_read(&again, b.data, b.len, NULL, NULL);

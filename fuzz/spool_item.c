@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the spool: what is accepted is written again and comes out the same. */
+/* Files of the spool: accepted input is written again and must be unchanged. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind rows from arbitrary code: the bytes are the text of a file, the first
- * of them says how much of it is a gap of its own, and whether all is swept.
+ * Unwind rows from arbitrary code: the input is the text section of a file. Its first byte selects
+ * the size of a separate gap, and whether everything is swept.
  */
 #include <assert.h>
 #include <elf.h>

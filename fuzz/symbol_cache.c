@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of the symbol cache; and what follows its checksum, as if that were right. */
+/* Parses a file of the symbol cache, then restores a table from the same bytes without checksum. */
 #include "symbol/symbol_cache.h"
 
 #include <stdlib.h>

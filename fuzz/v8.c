@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A V8 made by hand (tests/unit/lang/v8_memory.c) of which any words are replaced: frames of
- * byte code, optimized and embedded code, the functions inlined there and what the code keeps in
- * order to be left, their names, scopes and lines, of each version's shape. And the tables of
- * positions and a script's text by themselves. All of it ends and stays in its memory.
+ * An artificial V8 process (tests/unit/lang/v8_memory.c) with arbitrary words replaced: frames of
+ * bytecode, optimized and embedded code, inlined functions and deoptimization data, with their
+ * names, scopes and lines, in the layout of each version. The position tables and the text of a
+ * script are also tested alone. Every reader terminates and stays within its memory.
  *
- * An input is a version and places, then {offset, word} to be replaced, which are the tables, too.
+ * An input is a version and addresses, followed by {offset, word} pairs to replace, which also
+ * serve as the tables.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -37,7 +38,9 @@ static uint64_t no_bias(void *ctx, uint32_t vm)
 	return vm ? 8 : 0;
 }
 
-/* Calls of both functions, by either compiler; frames of the one are the other's. */
+/*
+ * Calls of both functions, compiled by either compiler, with the frames of one passed to the other.
+ */
 static void put_deopt(struct v8_memory *v)
 {
 	static const struct v8_inlining inlined = { V8_SOURCE(V8_OUTER_CALL, -1), V8_INNER_LITERAL,
@@ -66,7 +69,7 @@ static void make_world(void)
 	world.made = true;
 }
 
-/* The image with the input's words in it. */
+/* Applies the input's words to the image. */
 static void make_image(uint8_t version, const uint8_t *data, size_t len)
 {
 	struct memory *m = &world.now.m;
@@ -110,7 +113,8 @@ static void name_all(const uint64_t words[2])
 	}
 }
 
-/* A call of the optimized code, by its frames; @bits: Maglev made it; the last one before counts.
+/*
+ * A call of the optimized code, by its frames; @bits: Maglev made it; the last one before counts.
  */
 static void correct(uint32_t place, uint8_t bits)
 {
@@ -172,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	words[0] = VM_FRAME_WORD(V8_BUILTIN, 1, V8_BLOB_OFF + data[3] * 16);
 	words[1] = VM_PLACE_WORD(V8_PLACE_NONE, 1);
 	name_all(words);
-	/* of WebAssembly, whose instance is any place in the memory */
+	/* a WebAssembly frame, whose instance is an arbitrary address */
 	world.now.v8[1].f.frame_wasm = 5;
 	words[0] = VM_FRAME_WORD(V8_STUB, 1, V8_CODE_AT + data[1]);
 	words[1] =

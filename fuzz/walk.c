@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stack walk (bpf/lib/walk.h, built for the host) over tables, rules,
- * registers and a stack of arbitrary bytes: it stays in its memory, ends within
- * its limit, and either reaches a bottom or says why not.
+ * The stack walk (bpf/lib/walk.h, built for the host) with tables, rules, registers and a stack of
+ * arbitrary bytes: it stays within its memory, ends within its limit, and either reaches the
+ * outermost frame or reports an error.
  *
- * An input is a struct head, and what follows is arena units in its first half
- * and memory of the process in its second.
+ * An input is a struct head, followed by arena units in the first half of the rest and by memory of
+ * the process in the second half.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -22,13 +22,14 @@ enum { N_RULES = 16, N_FILES = 4, FIRST_RULE = UNWIND_RULE_FP + 1, UNITS_MAX = 8
 
 struct head {
 	struct unwind_process process;
-	uint32_t stack_part; /* of 256: how much of the memory is sent as a copy of the stack */
+	uint32_t stack_part; /* share of the memory, in 256ths, that is passed as a copy of the
+				stack */
 	uint64_t regs[UREG_COUNT];
 	struct unwind_rule rules[N_RULES];
 	struct unwind_file files[N_FILES]; /* 1 to N_FILES */
 };
 
-/* What the agent has in BPF maps; made once, and overwritten by each input. */
+/* The BPF maps of the agent, allocated once and overwritten by each input. */
 static struct {
 	struct unwind_rule rules[UNWIND_RULES_MAX];
 	struct unwind_file files[UNWIND_FILES_MAX];
@@ -51,7 +52,7 @@ static int add_chunk(void *ctx, uint32_t n, uint32_t **out)
 	return *out ? 0 : -1;
 }
 
-/* This program's own table: for the chunk, and a dictionary of some length. */
+/* Entries of the BPF maps for the arena's chunk and for a dictionary of arbitrary length. */
 static void make_world(void)
 {
 	struct unwind_tables_memory mem = { .rules = world.rules,
@@ -76,7 +77,7 @@ static void make_world(void)
 	assert(stats.n_rules >= FIRST_RULE + N_RULES && world.chunk);
 }
 
-/* The same bytes again and again, but for the upper half of the address space. */
+/* The input's bytes repeat throughout the lower half of the address space. */
 static int read_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	const struct memory *m = ctx;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the scripts share: how they speak, and how they become root.
+# Shared by the scripts: messages, and becoming root.
 
 say()
 {
@@ -13,7 +13,7 @@ die()
 	exit 1
 }
 
-# Can as_root work? A terminal may ask for a password, a script must not.
+# Can as_root() succeed? sudo may ask for a password only if there is a terminal.
 can_be_root()
 {
 	[ "$(id -u)" -eq 0 ] && return 0

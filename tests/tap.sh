@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What a test in shell reports with: the Test Anything Protocol, which Meson
-# reads (protocol: 'tap') and ./test adds up. Source it, call ok, not_ok or skip
-# once for each test, and tap_done at the end.
+# The Test Anything Protocol for tests in shell; Meson reads it (protocol: 'tap') and ./test adds
+# the results up. Source this file, call ok, not_ok, skip or check once per test, and tap_done at the end.
 
 tap_n=0
 
@@ -12,7 +11,7 @@ ok()
 	echo "ok $tap_n - $1"
 }
 
-# not_ok NAME WHY...: each further word is a line of its own, and may hold lines.
+# not_ok NAME REASON...: each REASON starts a new line and may have several.
 not_ok()
 {
 	tap_n=$((tap_n + 1))
@@ -27,7 +26,7 @@ skip()
 	echo "ok $tap_n - $1 # SKIP $2"
 }
 
-# check NAME COMMAND...: the test is that the command succeeds; what it says is the reason if not.
+# check NAME COMMAND...: a test that passes if the command succeeds; otherwise its output is the reason.
 check()
 {
 	local name=$1 words

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// src/query/idle.def, which `cameo report` is built with, as a module of the page: a
-// regular expression of each sort.
+// Converts src/tables/idle.def, which `cameo report` is also built with, to a module of the
+// page with one regular expression per type of entry.
 
 import { readFileSync } from "node:fs";
 
-const BEHIND = { WAIT: "(\\.(isra|constprop|part)\\..*)?(\\(.*)?", LOCK: "", LOOP: "", SLEEP: "" };
+/* Patterns of what may follow the names of each type: suffixes of the compiler and arguments. */
+const SUFFIXES = { WAIT: "(\\.(isra|constprop|part)\\..*)?(\\(.*)?", LOCK: "", LOOP: "", SLEEP: "" };
 
 function idleModule(text) {
 	const lines = [...text.matchAll(/^X\((\w+), (".*")\)$/gm)];
-	return Object.entries(BEHIND).map(([sort, behind]) => {
-		const names = lines.filter((l) => l[1] === sort).map((l) => JSON.parse(l[2]));
+	return Object.entries(SUFFIXES).map(([type, suffix]) => {
+		const names = lines.filter((l) => l[1] === type).map((l) => JSON.parse(l[2]));
 		if (names.length === 0)
-			throw new Error(`idle.def has no ${sort}`);
-		return `export const ${sort} = /^(${names.join("|")})${behind}$/;\n`;
+			throw new Error(`idle.def has no entry of type ${type}`);
+		return `export const ${type} = /^(${names.join("|")})${suffix}$/;\n`;
 	}).join("");
 }
 

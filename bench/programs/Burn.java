@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** main, outer, middle, hot, for ever. */
+/** Runs main, outer, middle, hot, until killed. */
 public class Burn {
 	static long hot(long sum) {
 		for (int i = 0; i < 50000; i++)

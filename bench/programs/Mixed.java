@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
-/** beginning, then the same kinds of work in turn, for ever; every piece of work is a do_NAME. */
+/** Runs beginning(), which repeats the same kinds of work until killed; each kind of work is a function do_NAME. */
 public class Mixed {
 	static final Pattern NUMBER = Pattern.compile("[0-9]+");
 	static long sum;

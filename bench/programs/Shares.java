@@ -4,9 +4,9 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
 /**
- * Shares MS: small methods that C2 inlines into one another, for so much CPU time. What share each has
- * does not change where they are kept from being inlined (-XX:CompileCommand=dontinline,Shares::*), and
- * then their code tells them apart.
+ * Shares MS: runs small methods that C2 inlines into one another, for MS of CPU time. Their shares do
+ * not change if inlining is disabled (-XX:CompileCommand=dontinline,Shares::*), and then the
+ * address alone identifies the method.
  */
 public class Shares {
 	static final ThreadMXBean cpu = ManagementFactory.getThreadMXBean();
@@ -30,14 +30,14 @@ public class Shares {
 		}
 	}
 
-	/* one chain of multiplications */
+	/* One chain of dependent multiplications. */
 	static long chain(long x) {
 		for (int i = 0; i < 400; i++)
 			x = x * 6364136223846793005L + i;
 		return x;
 	}
 
-	/* what C2 makes vectors of */
+	/* C2 vectorizes this. */
 	static long vector(long x) {
 		int sum = (int) x;
 		for (int i = 0; i < numbers.length; i++)
@@ -61,7 +61,7 @@ public class Shares {
 		return (long) y;
 	}
 
-	/* no loop: many of these make one */
+	/* This has no loop of its own; its caller repeats it. */
 	static long step(long x) {
 		x ^= x >>> 33;
 		x *= 0xff51afd7ed558ccdL;

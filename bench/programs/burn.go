@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// burn: main.main -> outer -> middle -> hot, for ever.
+// burn runs main.main -> outer -> middle -> hot, until killed.
 package main
 
 //go:noinline

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""burn.py DEPTH: a recursion, and work at its end, for ever."""
+"""burn.py DEPTH: recurses, and works at the innermost level, until killed."""
 import json
 import sys
 

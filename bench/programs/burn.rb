@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A recursion, and work at its end, for ever.
+# Recurses, and works at the innermost level, until killed.
 def work
   (0...500).map { |n| "#{n}:#{n * n}" }.join(",").length
 end

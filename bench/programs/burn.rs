@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! burn: main -> outer -> middle -> hot, for ever.
+//! burn: runs main -> outer -> middle -> hot, until killed.
 use std::hint::black_box;
 
 #[inline(never)]

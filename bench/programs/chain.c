@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chain [CPU-MS]: main -> outer -> middle -> hot, for so long (0 or none: for ever). */
+/* chain [CPU-MS]: main -> outer -> middle -> hot, for CPU-MS of CPU time (default 0: until killed).
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>

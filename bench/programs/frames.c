@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frames N warm|cold: a stack of N frames, _start and leaf included, for ever. */
+/* frames N warm|cold: runs with a stack of N frames, _start and leaf included, until killed. */
 #include "leaf.h"
 
 enum { OTHER_FRAMES = 5 }; /* _start, two of libc, main, leaf */

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The innermost function: stays in registers (warm), or streams through 64 MiB
- * so that the caches hold nothing of the profiler's (cold), for about 0.2 ms.
+ * The innermost function runs for about 0.2 ms. It either works in registers only (warm), or
+ * streams through 64 MiB, which evicts the profiler's data from the caches (cold).
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { STREAM_BYTES = 64 << 20, STREAM_STEP = 64, LEAF_LINES = 1 << 14, LEAF_SPINS = 1 << 18 };
 
-static uint8_t *stream; /* NULL: warm */
+static uint8_t *stream; /* NULL if warm */
 static uint32_t stream_at;
 
 static void leaf_setup(int argc, char **argv)

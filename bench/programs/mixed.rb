@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# beginning, then the same kinds of work in turn, for ever; every piece of work is a do_NAME.
+# Runs beginning(), which repeats the same kinds of work until killed; each kind of work is a function do_NAME.
 class Shape
   attr_reader :n
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pingpong SECONDS CPU NS: two processes on one CPU send a byte back and forth, with NS of work
- * between; says how many times a second they were switched.
+ * pingpong SECONDS CPU TURNS: two processes on one CPU send a byte back and forth, with TURNS
+ * iterations of work in between; prints the number of context switches per second.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -21,7 +21,7 @@ static long long now_ns(clockid_t id)
 
 static volatile unsigned long sink;
 
-/* So many turns, however fast the machine is: what is lost is told by the clock. */
+/* The amount of work is fixed, so any slowdown shows in the number of switches per second. */
 static void work(long turns)
 {
 	for (long i = 0; i < turns; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storm N: start and reap /bin/true N times a second, for ever. */
+/* storm N: starts and reaps /bin/true N times per second, until killed. */
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -25,7 +25,8 @@ int main(int argc, char **argv)
 		if (posix_spawn(&pid, "/bin/true", NULL, NULL, child, env) == 0)
 			waitpid(pid, NULL, 0);
 		next += step;
-		if (next < now_ns() - 1000000000LL) /* far behind: there is no catching up */
+		if (next <
+		    now_ns() - 1000000000LL) /* more than a second behind: skip the missed starts */
 			next = now_ns();
 		until.tv_sec = next / 1000000000LL;
 		until.tv_nsec = next % 1000000000LL;

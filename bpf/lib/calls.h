@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* Does a word of the stack lead to where a call returns to? By the code in front of that place. */
+/*
+ * Recognizes return addresses by the instruction before them. Every form of x86-64's call is
+ * covered (Intel SDM, CALL: E8, FF /2).
+ */
 #include "bpf/lib/walk_memory.h"
 
-/* A byte of the code that was read last. */
+/* Byte @i of w->code. */
 static __always_inline __u8 code_byte(const struct walk *w, __u32 i)
 {
 	return w->code[(i >> 3) & 7] >> ((i & 7) * 8);
@@ -15,15 +18,16 @@ static __always_inline int is_indirect_call(const struct walk *w, __u32 i, __u8 
 	return code_byte(w, i) == 0xff && (code_byte(w, i + 1) & mask) == mode;
 }
 
-/* Is @at where a call returns to? WALK_CONTINUE: yes. */
+/*
+ * WALK_CONTINUE if a call returns to @at, that is, a call instruction ends there in mapped memory.
+ */
 WALK_FN int walk_is_return(__u32 which, __u64 at)
 {
 	struct walk *w = walk_get(which);
 
 	if (!w || !at || mapping_find(w, at - 1))
 		return WALK_STOP;
-	/* the interpreter is returned to where nothing called */
-	if (w->mapping.kind == MAPPING_JVM_LOOP || w->mapping.kind == MAPPING_JVM_ENTRY)
+	if (w->mapping.kind & MAPPING_ENTERED_BY_JUMP)
 		return WALK_CONTINUE;
 	if (read_user(w->code, 8, at - 8))
 		return WALK_STOP;

@@ -2,22 +2,27 @@
 #pragma once
 
 /*
- * Code that no file holds and no virtual machine that is known made: a frame pointer, a few
- * forms of trampolines, or the first caller that is found up the stack.
+ * Code that neither a file nor a known runtime holds. Three attempts, cheapest first: a few known
+ * forms of trampolines, a frame pointer that leads to a return address, and a search up the stack
+ * for the first plausible return address.
  */
 #include "bpf/lib/calls.h"
 #include "bpf/lib/walk_memory.h"
 
 enum {
-	SEARCH_WORDS_MAX = 256, /* of stack, for a return address */
+	SEARCH_WORDS_MAX = 256, /* words of stack that are searched for a return address */
 	SLJIT_PUSHES = 5,
-	/* of walk_generated(): walk_search_caller() is next, called where more stack is left */
+	/*
+	 * result of walk_generated(): the caller continues with walk_search_caller(), where more
+	 * of the BPF stack is available
+	 */
 	GENERATED_SEARCH = 64,
 };
 
 /*
- * Frame-pointer convention, for generated code and files without tables. An rbp of zero ends the
- * chain; where no chain led to it, it is a register like any other (Erlang's code).
+ * Steps by the frame-pointer convention, for generated code and files without tables. An rbp of
+ * zero ends the chain. If no chain led here, rbp is a register like any other (Erlang's code uses
+ * it so).
  */
 WALK_FN int walk_frame_pointer(__u32 which)
 {
@@ -36,7 +41,10 @@ WALK_FN int walk_frame_pointer(__u32 which)
 	return walk_up_frame_pointer(w, ra, next);
 }
 
-/* Has the function that this code is of just begun, or does it end here? */
+/*
+ * True if the code is that of a function that has just begun or is about to return: it has no
+ * frame.
+ */
 static __always_inline int is_frameless(__u64 code)
 {
 	return (code & 0xffffffff) == 0x08ec8348 || /* sub $8, %rsp */
@@ -46,9 +54,8 @@ static __always_inline int is_frameless(__u64 code)
 }
 
 /*
- * Bytes of stack that a trampoline without a frame pointer (CPython's for
- * perf) has below its return address, by the code that ends it, which stands
- * behind its one call: add $N, %rsp; ret. -1: it is something else.
+ * The number of bytes that a trampoline without a frame pointer (CPython's for perf) has below its
+ * return address, from the code behind its only call: add $N, %rsp; ret. Returns -1 for other code.
  */
 static __always_inline int trampoline_bytes(const struct walk *w)
 {
@@ -65,7 +72,7 @@ static __always_inline int trampoline_bytes(const struct walk *w)
 	return (code >> 24) & 0x78;
 }
 
-/* Does rbp lead to a frame whose caller called? */
+/* True if rbp leads to a frame whose return address is one. */
 static __always_inline int walk_has_frame_pointer(struct walk *w, __u32 which)
 {
 	__u64 rbp = w->regs[UREG_RBP], ra = 0;
@@ -74,11 +81,10 @@ static __always_inline int walk_has_frame_pointer(struct walk *w, __u32 which)
 	       walk_is_return(which, ra) == WALK_CONTINUE;
 }
 
-/* How sure is a caller of generated code that has no frame pointer? */
+/* How certain the caller of generated code without a frame pointer is. */
 enum { CALLER_NONE, CALLER_LIKELY, CALLER_SURE };
 
-/* The rule behind return address @ra into a file; NULL: none that goes up the stack, or none yet.
- */
+/* The rule at the return address @ra into a file; NULL if there is none that leads up the stack. */
 static __always_inline const struct unwind_rule *rule_behind(struct walk *w, __u64 ra)
 {
 	struct unwind_file *f = file_get(w->mapping.file);
@@ -91,8 +97,9 @@ static __always_inline const struct unwind_rule *rule_behind(struct walk *w, __u
 }
 
 /*
- * Is a file's code called at the stack's word @at, which was itself called? What an earlier
- * call left may look so too: sure is whose frame holds what rbp leads to, PCRE's arguments.
+ * Is the word at @at of the stack a return address into a file, whose function was itself called?
+ * Earlier calls may leave such words behind. It is sure if rbp points into that function's frame,
+ * where PCRE's arguments are.
  */
 WALK_FN int walk_is_caller(__u32 which, __u64 at)
 {
@@ -114,8 +121,9 @@ WALK_FN int walk_is_caller(__u32 which, __u64 at)
 }
 
 /*
- * Generated code without a frame pointer, as that of regular expressions: where its return address
- * is, into w->cfa; 0: it was not found. A step in two, as there is little stack.
+ * Searches for the return address of generated code without a frame pointer, such as regular
+ * expressions; its address goes into w->cfa, 0 if none was found. The step is divided in two
+ * because little BPF stack remains.
  */
 WALK_FN int walk_search_caller(__u32 which)
 {
@@ -137,7 +145,9 @@ WALK_FN int walk_search_caller(__u32 which)
 	return WALK_CONTINUE;
 }
 
-/* To the caller found. Below the address that it returns to, sljit saves rbx, three more, and rbp.
+/*
+ * Moves to the caller that was found. Below the return address sljit saves rbx, three other
+ * registers and rbp.
  */
 WALK_FN int walk_found_caller(__u32 which)
 {
@@ -158,7 +168,7 @@ WALK_FN int walk_found_caller(__u32 which)
 	return walk_to_caller(w, ra, at + 8, rbp, rbx);
 }
 
-/* Generated code has no table: it is a trampoline, keeps a frame pointer, or neither. */
+/* Steps out of generated code: a trampoline, code with a frame pointer, or neither. */
 WALK_FN int walk_generated(__u32 which)
 {
 	struct walk *w = walk_get(which);

@@ -2,14 +2,15 @@
 #pragma once
 
 /*
- * Native frames of an interpreter's file. Those that stand for an activation,
- * whose frames the machine keeps in a list of its own, are marked: the loop's,
- * or where functions enter the loop or generated code by turns, the innermost
- * of what one of them entered.
+ * Native frames of an interpreter's file. Frames that stand for an activation, whose script frames
+ * the runtime keeps in a list of its own, are marked: each frame of the loop or, where functions of
+ * the file enter the loop and generated code in turn, the innermost frame of what one of them
+ * entered.
  */
+#include "bpf/lib/lang_headers.h"
 #include "bpf/lib/walk_memory.h"
 
-/* The slot of the virtual machine whose interpreter the mapping's file is, plus 1; 0: none. */
+/* The slot of the runtime whose interpreter the mapping's file is, plus 1; 0 if there is none. */
 static __always_inline __u32 vm_slot_of(const struct walk *w)
 {
 	if (w->process.vms[0].vm && w->mapping.file == w->process.vms[0].file)
@@ -24,7 +25,10 @@ static __always_inline __u64 vm_loop_middle(const struct vm_code *code)
 	return code->loop[0].lo + (code->loop[0].hi - code->loop[0].lo) / 2;
 }
 
-/* The frame's registers, of which one may say what the loop was called for. */
+/*
+ * Stores the frame's registers, one of which may identify the state for which the loop was called
+ * (Lua).
+ */
 static __always_inline void walk_note_caller(struct walk *w)
 {
 	__u32 n = bounded_here(w->n_loop_callers);
@@ -37,7 +41,7 @@ static __always_inline void walk_note_caller(struct walk *w)
 	w->n_loop_callers = n + 1;
 }
 
-/* A frame that stands for an activation's. */
+/* Pushes a frame that stands for an activation. */
 static __always_inline void walk_push_loop(struct walk *w, __u64 word, __u32 slot)
 {
 	if (!w->n_loops[slot]++)
@@ -56,8 +60,8 @@ static __always_inline void walk_push_other(struct walk *w, const struct vm_code
 }
 
 /*
- * A frame of the loop, or of code that was generated, @runs; or of what enters them: the
- * innermost of an activation stands for all.
+ * Pushes a frame of the loop or of generated code (@runs), or of the function that enters them. The
+ * innermost frame of an activation stands for all.
  */
 static __always_inline void walk_push_run(struct walk *w, const struct vm_code *code, __u64 word,
 					  __u32 slot, __u32 runs)
@@ -71,21 +75,22 @@ static __always_inline void walk_push_run(struct walk *w, const struct vm_code *
 		walk_push_other(w, code, word, slot);
 }
 
-/* A frame that says that garbage is collected, around the function that does so. */
-static __always_inline void walk_push_collector(struct walk *w, __u32 slot)
+/* Pushes a frame of the language around a function of its file that is in code->marked. */
+static __always_inline void walk_push_marker(struct walk *w, const struct vm_code *code, __u32 slot)
 {
-	__u64 head = VM_FRAME_WORD(V8_STUB, w->process.vms[slot].vm, 0);
-
-	w->n_second_words++;
-	walk_push(w, head);
-	walk_push(w, V8_STUB_WORD(0, 0, V8_TYPE_COLLECTOR));
-	vm_note(w, head, 0);
+	switch (code->lang) {
+#define LANG_CODE(sym, name)                                                                       \
+	case LANG_##sym:                                                                           \
+		name##_push_marker(w, slot);                                                       \
+		break;
+#include "bpf/shared/langs.def"
+	}
 }
 
 /*
- * Push a frame of an interpreter's file: marked, if it is the interpreter's
- * loop; not at all, if such are folded and it lies between two of the loop's
- * (or outside of all: nobody knows yet).
+ * Pushes a frame of an interpreter's file. The loop's is marked. With code->fold other frames
+ * between two of the loop's are omitted; the one passed last is held back, because it may turn out
+ * to be the outermost.
  */
 static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
 {
@@ -109,14 +114,15 @@ static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
 		if (w->vm_run[slot] == WALK_RUN_ENTRY)
 			w->vm_run[slot] = WALK_RUN_NONE;
 		walk_push_other(w, code, word, slot);
-		if (vm_is_in(code->collector, off))
-			walk_push_collector(w, slot);
+		if (vm_is_in(code->marked, off))
+			walk_push_marker(w, code, slot);
 	}
 }
 
 /*
- * Generated code that was called by the file of slot @slot, for some activation of its loop: its
- * caller is where the first of the words that it pushed leads to. -1: it is no such code.
+ * Generated code that the file of slot @slot called (YJIT), for some activation of its loop. Its
+ * caller is the first word among those that it pushed that leads into that file. Returns -1 if this
+ * is no such code.
  */
 WALK_FN int walk_called(__u32 which, __u32 slot)
 {

@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Samples of what happens at a place: the programs at tracepoints and at uprobes, loaded only
- * when such an event is wanted. Part of the object of sample.bpf.c. A program is attached
- * once and runs on all CPUs; periods are counted here, on each CPU.
+ * Samples of events at a place in code: the programs at tracepoints and uprobes, loaded only if
+ * such an event was requested. Part of the object of sample.bpf.c. A program is attached once and
+ * runs on all CPUs; periods are counted here, per CPU.
  *
- * A tracepoint's program is never interrupted by another of its kind or by on_sample(): the
- * kernel lets only one of these run on a CPU at a time. A uprobe's may be preempted by a
- * thread that meets a uprobe too (since 6.0), so it takes one of the CPU's states for itself.
+ * A tracepoint's program is never interrupted by another of its kind or by on_sample(), because the
+ * kernel runs only one of these at a time on a CPU. A uprobe's program may be preempted by a thread
+ * that hits a uprobe too (since 6.0), so it reserves one of the CPU's states.
  */
 
-/* One period's events so far on this CPU. */
+/* The events of the current period on this CPU, by number of the event. */
 struct probe_counts {
 	__u64 n[EVENTS_MAX];
 };
@@ -23,15 +23,15 @@ struct {
 	__type(value, struct probe_counts);
 } probe_counts SEC(".maps");
 
-/* The states of walks that a uprobe's program is using. */
+/* The states of walks that uprobes' programs have reserved. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* WALK_UPROBES for each CPU: set before loading */
+	__uint(max_entries, 1); /* WALK_UPROBES for each CPU; set before loading */
 	__type(key, __u32);
 	__type(value, __u8);
 } uprobe_walks SEC(".maps");
 
-/* Has the event happened often enough for a sample? */
+/* True once per period of the event. */
 static __always_inline int probe_is_due(__u32 event)
 {
 	__u32 zero = 0, i = event & (EVENTS_MAX - 1);
@@ -47,11 +47,11 @@ static __always_inline int probe_is_due(__u32 event)
 	return 1;
 }
 
-/* Is it a sample? Then it is begun. */
+/* True if the event becomes a sample. */
 static __always_inline int probe_begin(struct counters *c, __u32 event, __u32 pid)
 {
 	c->n[COUNTER_SAMPLES]++;
-	if (want_targets_only && !bpf_map_lookup_elem(&targets, &pid)) {
+	if (selected_only && !bpf_map_lookup_elem(&selected, &pid)) {
 		c->n[COUNTER_FILTERED]++;
 		return 0;
 	}
@@ -71,9 +71,9 @@ int on_tracepoint(void *ctx)
 	record_begin(w, id);
 	w->record.head.event = event;
 	w->record.head.flags |= RECORD_KERNEL_MODE;
-	if (want_kernel)
+	if (collect_kernel)
 		kernel_stack(ctx, w);
-	if (!pid || !want_user || !saved_registers(w)) {
+	if (!pid || !collect_user || !saved_registers(w)) {
 		send_walked(c, w);
 		return 0;
 	}
@@ -81,7 +81,7 @@ int on_tracepoint(void *ctx)
 	return 0;
 }
 
-/* A state that nobody else on this CPU is using; 0: there is none. */
+/* Reserves a state that no other program on this CPU is using; 0 if there is none. */
 static __always_inline __u32 uprobe_take_walk(void)
 {
 	__u8 yes = 1;
@@ -107,7 +107,7 @@ static __always_inline void uprobe_sample(struct user_regs *ctx, struct counters
 	w->record.head.event = event;
 	if (ctx->cs == USER_CS_32)
 		walk_fail(w, WALK_ERR_COMPAT_32BIT);
-	if (ctx->cs == USER_CS_32 || !want_user) {
+	if (ctx->cs == USER_CS_32 || !collect_user) {
 		send_walked(c, w);
 		return;
 	}

@@ -2,17 +2,16 @@
 #pragma once
 
 /*
- * How the walk reaches the sampled process's memory and the tables: the one
- * place where the kernel and the host builds differ. The host side
- * (src/unwind/walk.c) defines the same functions before it includes
- * bpf/lib/walk.h.
+ * How the walk reaches the memory of the sampled process and the tables: the only place where the
+ * kernel's build and the host's differ. The host (src/unwind/walk.c) defines the same functions
+ * before it includes bpf/lib/walk.h.
  */
 #include "bpf/shared/abi.h"
 #include "bpf/shared/vms.h"
 
 #include <bpf/bpf_helpers.h>
 
-/* Each step is a global function, verified by itself. */
+/* A step: a global function, which the verifier checks by itself and only once. */
 #define WALK_FN __attribute__((noinline))
 
 struct chunk_template {
@@ -54,7 +53,7 @@ struct {
 	__type(value, struct vm_code);
 } vm_codes SEC(".maps");
 
-/* What one language's frames are read by; the same index. */
+/* The layouts of one language's runtimes, by the index of vm_codes. */
 #define VM_MAP(lang)                                                                               \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
@@ -71,7 +70,10 @@ struct {
 #include "bpf/shared/langs.def"
 #undef X
 
-/* @len bytes of the process at @addr; 0, or negative when they are not there. */
+/*
+ * Copies @len bytes of the process at @addr. Returns 0, or a negative number if they are not all
+ * readable.
+ */
 static __always_inline long read_user(void *dst, __u32 len, __u64 addr)
 {
 	return bpf_probe_read_user(dst, len, (const void *)addr);

@@ -2,24 +2,17 @@
 #pragma once
 
 /*
- * Frames of virtual machines, after the native walk. The walk marks each
- * frame of an interpreter's loop; here the machine's own list of frames is
- * appended to the record. The reader puts the two together, from their outer
- * ends: the innermost loop may not have linked its frame yet.
+ * Frames that runtimes keep in lists of their own, after the native walk. The walk marks each frame
+ * of an interpreter's loop; here the runtime's list is appended to the record. The reader
+ * (src/lang/weave.c) joins the two from their outer ends, since the innermost loop may not have
+ * linked its frame yet.
  *
- * A language has two global functions in bpf/lib/NAME.h: NAME_begin(which, slot)
- * finds the thread's innermost frame (WALK_CONTINUE, or WALK_STOP: there is
- * none), NAME_step(which, slot) appends a frame and goes to the next
- * (WALK_STOP: that was all).
+ * Each LANG_LIST language has two functions in bpf/lib/lang/NAME.h: NAME_begin(which, slot) finds
+ * the thread's innermost frame (WALK_STOP: there is none), NAME_step(which, slot) appends a frame
+ * and moves to the next (WALK_STOP: that was the last).
  */
-#include "bpf/lib/lua.h"
-#include "bpf/lib/perl.h"
-#include "bpf/lib/php.h"
-#include "bpf/lib/python.h"
-#include "bpf/lib/ruby.h"
+#include "bpf/lib/lang_headers.h"
 #include "bpf/lib/walk_state.h"
-
-#define LANGS_WITH_LISTS
 
 WALK_FN int vm_begin(__u32 which, __u32 slot)
 {
@@ -30,11 +23,10 @@ WALK_FN int vm_begin(__u32 which, __u32 slot)
 		return WALK_STOP;
 	code = vm_code_get(w->process.vms[slot].vm);
 	switch (code ? code->lang : LANG_NONE) {
-#define X(sym, name)                                                                               \
+#define LANG_LIST(sym, name)                                                                       \
 	case LANG_##sym:                                                                           \
 		return name##_begin(which, slot);
 #include "bpf/shared/langs.def"
-#undef X
 	}
 	return WALK_STOP;
 }
@@ -47,21 +39,23 @@ WALK_FN int vm_step(__u32 which, __u32 slot)
 	if (!w || slot >= VM_SLOTS_MAX)
 		return WALK_STOP;
 	if (w->record.head.n_vm_words > VM_WORDS_MAX - 2) {
-		w->record.head.flags |= RECORD_VM_CUT;
+		w->record.head.flags |= RECORD_VM_TRUNCATED;
 		return WALK_STOP;
 	}
 	code = vm_code_get(w->process.vms[slot].vm);
 	switch (code ? code->lang : LANG_NONE) {
-#define X(sym, name)                                                                               \
+#define LANG_LIST(sym, name)                                                                       \
 	case LANG_##sym:                                                                           \
 		return name##_step(which, slot);
 #include "bpf/shared/langs.def"
-#undef X
 	}
 	return WALK_STOP;
 }
 
-/* The frames of one machine; a stack without its loop has none, unless it is cut short. */
+/*
+ * Appends the frames of one runtime. A stack without a frame of its loop has none, unless it is
+ * incomplete.
+ */
 static __always_inline void vm_walk_slot(struct walk *w, __u32 which, __u32 slot)
 {
 	if (!w->process.vms[slot].vm || (w->complete && !w->n_loops[slot]))
@@ -79,5 +73,3 @@ static __always_inline void vm_walk(struct walk *w, __u32 which)
 	vm_walk_slot(w, which, 0);
 	vm_walk_slot(w, which, 1);
 }
-
-#undef LANGS_WITH_LISTS

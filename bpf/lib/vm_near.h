@@ -2,20 +2,22 @@
 #pragma once
 
 /*
- * A machine's frames mostly lie side by side: one read gets several. The walk of the native
- * stack is over by then, so its window is free: each half holds one stretch of memory.
+ * Reads several frames of a runtime at once, because most are adjacent in memory. The native walk
+ * is over by then, so its window is free: each half of it holds one stretch of memory.
  */
 #include "bpf/lib/walk_state.h"
 
 enum {
-	VM_NEAR_BYTES = 104, /* as much of one frame is asked for */
+	VM_NEAR_BYTES = 104, /* bytes of one frame that are read */
 	VM_NEAR_STRETCH = WALK_WINDOW / 2,
-	VM_NEAR_BEFORE = VM_NEAR_STRETCH - VM_NEAR_BYTES, /* bytes before it that fit in as well */
+	VM_NEAR_BEFORE =
+		VM_NEAR_STRETCH - VM_NEAR_BYTES, /* bytes before the frame that fit in as well */
 };
 
 /*
- * The words at @at, which stay until the next call: of the stretch that is there, else of one
- * that begins at @from, VM_NEAR_BEFORE in front of them at most. NULL: they are not to be had so.
+ * Returns the words at @at, which stay valid until the next call for this @half: from the stretch
+ * in the window, or from a new one that begins at @from, at most VM_NEAR_BEFORE bytes before @at.
+ * NULL if the stretch cannot be read.
  */
 static __always_inline const __u64 *vm_near(struct walk *w, __u32 half, __u64 at, __u64 from)
 {
@@ -35,7 +37,10 @@ static __always_inline const __u64 *vm_near(struct walk *w, __u32 half, __u64 at
 	return w->window + half * (VM_NEAR_STRETCH / 8) + i;
 }
 
-/* The @n bytes at @at, a constant below VM_NEAR_BYTES, into w->vm_frame: 0, or not 0. */
+/*
+ * Copies the @n bytes at @at into w->vm_frame; @n is a constant below VM_NEAR_BYTES. Returns 0 or
+ * another number.
+ */
 static __always_inline long vm_near_frame(struct walk *w, __u32 n, __u64 at, __u64 from)
 {
 	const __u64 *words = vm_near(w, 0, at, from);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* What every kind of step does: read the stack, find a mapping or a rule, go to the caller. */
+/*
+ * Primitives of every kind of step: reading the stack through a window, finding a mapping or a row,
+ * and moving to the caller.
+ */
 #include "bpf/lib/walk_state.h"
 
-/* Copy a window that begins at @addr; shorter at the top of the stack's mapping. */
+/*
+ * Fills the window from @addr on; it is shorter at the top of the stack's mapping. Returns 0 or -1.
+ */
 static __always_inline int window_fill(struct walk *w, __u64 addr)
 {
 	__u32 len = WALK_WINDOW;
@@ -24,7 +29,7 @@ static __always_inline int window_fill(struct walk *w, __u64 addr)
 	return 0;
 }
 
-/* The word of the stack at @addr: 0, or -1 when it can't be read. */
+/* Reads the word of the stack at @addr. Returns 0, or -1 if it is not readable. */
 static __always_inline int stack_word(struct walk *w, __u64 addr, __u64 *out)
 {
 	__u64 off;
@@ -41,7 +46,10 @@ static __always_inline int stack_word(struct walk *w, __u64 addr, __u64 *out)
 	return 0;
 }
 
-/* Last of the sorted mappings whose start is not above @pc: into w->mapping. */
+/*
+ * Puts the last of the sorted mappings whose start is not above @pc into w->mapping. Returns 0 or
+ * -1.
+ */
 static __always_inline int mapping_search(struct walk *w, __u64 pc)
 {
 	const __u32 units = sizeof(struct unwind_mapping) / 4;
@@ -79,7 +87,7 @@ static __always_inline int mapping_find(struct walk *w, __u64 pc)
 	return 0;
 }
 
-/* Id of the rule in force at @off of a file; UNWIND_RULE_NONE if there is none. */
+/* The id of the rule at @off of a file; UNWIND_RULE_NONE if there is none. */
 static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
 {
 	__u32 page = (__u32)(off >> FILE_PAGE_SHIFT) - f->page_lo;
@@ -101,7 +109,7 @@ static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
 	c = arena_chunk_get(lo);
 	if (!c)
 		return UNWIND_RULE_NONE;
-	/* a row is {lo, rule}, little endian: its low half is the offset in the page */
+	/* a row is {lo, rule} in little endian: the low half is the offset in the page */
 	for (int i = 0; i < WALK_SEARCH_STEPS && n > 1; i++) {
 		__u32 half = n >> 1, mid = lo + half;
 
@@ -112,7 +120,10 @@ static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
 	return c->units[lo & ARENA_CHUNK_MASK] >> 16;
 }
 
-/* A zero return address is how hand-made stacks (coroutines) mark their bottom. */
+/*
+ * Moves to the caller. A return address of zero ends the walk: hand-made stacks (coroutines) mark
+ * their bottom so.
+ */
 static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __u64 rbp, __u64 rbx)
 {
 	w->regs[UREG_RIP] = pc;
@@ -125,7 +136,7 @@ static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __
 	return pc ? WALK_CONTINUE : walk_done(w);
 }
 
-/* The same, by a frame that rbp led to: @next is the rbp that it saved. */
+/* Moves to the caller of a frame that rbp points to; @next is the rbp that it saved. */
 static __always_inline int walk_up_frame_pointer(struct walk *w, __u64 pc, __u64 next)
 {
 	int r = walk_to_caller(w, pc, w->regs[UREG_RBP] + 16, next, w->regs[UREG_RBX]);

@@ -1,161 +1,131 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* The state of a walk between two frames, and the few ways to end it. */
+/*
+ * The state of a walk between two frames, what may end it, and pushing frames. struct walk is too
+ * large for the BPF stack (512 bytes), so it lives in a map; each step looks it up with walk_get().
+ */
 #include "bpf/shared/abi.h"
 #include "bpf/shared/vms.h"
 
 enum {
 	WALK_WINDOW = 1024,
-	WALK_SEARCH_STEPS = 17, /* 2^17 mappings, or rows of a page */
+	WALK_SEARCH_STEPS = 17, /* bisection over at most 2^17 mappings, or rows of a page */
 	RULE_CACHE_SLOTS = 1024,
-	PUSHED_WORDS_MAX = 24, /* that generated code without a frame has on the stack */
-	VM_THREADS_CACHED = 256,
+	PUSHED_WORDS_MAX = 24, /* words that generated code without a frame may have pushed */
 	VM_SEEN_SLOTS = 1024,
-	RUBY_METHODS_CACHED = 256,
-	JVM_CACHE_SLOTS = 512,
-	JVM_CLASS_SLOTS = 64,
 	LOOP_CALLERS_MAX = 32,
-	LOOP_CALLERS_EACH = 3,        /* frames outside of a loop that are noted */
-	VM_STEPS_MAX = 3072,          /* not every step of a machine's list is a frame */
-	VM_FILE_BYTES_MAX = 64 << 20, /* of a file whose generated code is stepped through */
+	LOOP_CALLERS_EACH = 3, /* frames outside of a loop whose registers are stored */
+	VM_STEPS_MAX = 3072,   /* more than VM_FRAMES_MAX: not every step of a list is a frame */
+	VM_FILE_BYTES_MAX = 64 << 20, /* size of a file whose generated code is stepped through */
 	USER_PAGE = 4096,
-	GUESS_FRAME_MAX = 1 << 20, /* bytes; larger frames are not guessed */
-	KEPT_FRAME_MAX = 4096,     /* by a register that may have been left alone */
+	GUESS_FRAME_MAX =
+		1 << 20, /* bytes; a frame pointer without a rule is not believed beyond this */
+	KEPT_FRAME_MAX =
+		4096, /* bytes; the same for a register that the callee may have preserved */
 };
 
 enum walk_step_result {
 	WALK_CONTINUE,
-	WALK_STOP,          /* complete, or an error frame says why not */
+	WALK_STOP,          /* the walk is complete, or an error frame has the reason */
 	WALK_NEED_FILE,     /* the table of walk.need_file is not built yet */
-	WALK_NEED_MAPPINGS, /* those known may be behind the times */
+	WALK_NEED_MAPPINGS, /* the published mappings may be out of date */
+	WALK_OTHER,         /* result of a language's step: the code is not its runtime's */
 };
 
-/* The native frames of one activation, where functions of their own enter the loop. */
+/*
+ * How far the walk is through the native frames of one activation, for runtimes where functions of
+ * their own enter the loop.
+ */
 enum walk_run {
 	WALK_RUN_NONE,
 	WALK_RUN_OPEN,  /* its loop, or code that it generated, was passed */
-	WALK_RUN_ENTRY, /* and what entered that */
+	WALK_RUN_ENTRY, /* the function that entered them was passed as well */
 };
 
 struct rule_cache_slot {
-	__u64 word; /* the frame's word; 0: empty */
+	__u64 word; /* the frame's word; 0 if the slot is empty */
 	__u32 rule;
-	__u32 generation; /* when tables have moved or gone, older slots are void */
+	__u32 generation; /* slots of an older generation are void: tables have moved or were
+			     dropped */
 };
 
-/* Where a thread's state in a virtual machine was last found. */
-struct vm_thread {
-	__u64 fs_base;
-	__u64 state;
-	__u32 pid;
-	__u32 pad;
-};
-
-/* Which of the JVM's blobs a pc was found in. */
-struct jvm_cache_slot {
-	__u64 pc, blob_at;
-	__u32 pid;
-	__u32 cookie; /* of what the blob was then */
-};
-
-/* What a walk read of a class. */
-struct jvm_class_slot {
-	__u64 at, time_ns;
-	__u32 pid;
-	__u32 hash;
-};
-
-/* Registers of a frame just outside of a machine's loop. */
+/* Registers of a frame just outside of a runtime's loop. */
 struct loop_caller {
 	__u64 rbx, rbp;
 };
 
-/* Which registers of the frame in work are known besides rbx, rbp, rsp, rip? */
+/* Registers of the current frame that are known besides rbx, rbp, rsp and rip. */
 enum walk_regs {
 	WALK_REGS_LOST,
-	WALK_REGS_ALL,  /* leaf or interrupted by a signal */
-	WALK_REGS_KEPT, /* those that the leaf, which it called, may have left alone */
+	WALK_REGS_ALL,  /* all: the leaf, or a frame that a signal interrupted */
+	WALK_REGS_KEPT, /* the leaf's, if it left them alone: its caller */
+};
+
+struct lang_walks {
+#define X(sym, name) struct name##_walk name;
+#include "bpf/shared/langs.def"
+#undef X
 };
 
 struct walk {
-	__u64 leaf_regs[UREG_COUNT]; /* as sampled, DWARF order */
-	__u64 regs[UREG_COUNT];      /* of the current frame */
+	__u64 leaf_regs[UREG_COUNT]; /* as sampled, in DWARF order */
+	__u64 regs[UREG_COUNT];      /* registers of the current frame */
 	__u8 other_regs;             /* enum walk_regs */
-	__u8 is_call;                /* rip is a return address: look up rip - 1 */
+	__u8 is_call;                /* rip is a return address: rip - 1 is looked up */
 	__u8 complete;
-	__u8 by_frame_pointer; /* so was this frame reached: its rbp is what its callee saved */
+	__u8 by_frame_pointer; /* the frame was reached by a frame pointer: its rbp is what its
+				  callee saved */
 	__u32 need_file;
 
 	struct unwind_process process;
-	struct unwind_mapping mapping; /* the one that held the last pc, tried first */
+	struct unwind_mapping mapping; /* mapping of the last pc, tried first */
 
-	__u64 cfa; /* of the current frame, where a step function leaves it */
+	__u64 cfa; /* CFA of the current frame, as a result of a step function */
 
-	__u64 window_at; /* address of window[0]; 0: nothing copied */
+	__u64 window_at; /* address of window[0]; 0 if nothing is in the window */
 	__u32 window_len;
 	__u32 n_fills;
 	__u32 n_cache_hits;
-	__u32 rule; /* id of the rule in force in the current frame */
+	__u32 rule; /* id of the current frame's rule */
 	__u64 window[WALK_WINDOW / 8];
 
-	__u64 fs_base;               /* the thread's */
-	__u64 folded;                /* the frame passed last, if it left no word */
-	__u32 n_loops[VM_SLOTS_MAX]; /* frames of each machine's loop so far */
-	__u32 vm_run[VM_SLOTS_MAX];  /* enum walk_run: how far through an activation */
-	__u64 loop_rbx;              /* in the innermost frame of a loop */
-	__u32 n_to_note;             /* frames left of those whose registers are kept */
+	__u64 fs_base; /* TLS base of the thread */
+	__u64 folded;  /* the frame passed last, if its word was omitted; 0 otherwise */
+	__u32 n_loops[VM_SLOTS_MAX]; /* frames of each runtime's loop so far */
+	__u32 vm_run[VM_SLOTS_MAX];  /* enum walk_run */
+	__u64 loop_rbx;              /* rbx in the innermost frame of a loop */
+	__u32 n_to_note;             /* further frames whose registers must be stored */
 	__u32 n_loop_callers;
-	struct loop_caller loop_callers[LOOP_CALLERS_MAX]; /* the innermost first */
-	__u64 vm_at;                                       /* next frame of the machine in work */
-	__u64 vm_base, vm_cop; /* Perl's: the stack's first frame, the place reached */
-	__u64 vm_interp;       /* while its thread is sought: where the next list is */
-	__u32 vm_found;
-	__u32 vm_first;       /* words of machines before the one in work */
-	__u32 n_activations;  /* of the machine in work, so far */
-	__u32 n_second_words; /* of frames that have two */
-	__u32 vm_last;        /* index of the words of the one before; 0: none */
-	__u32 vm_is_new;      /* one of them was not seen lately on this CPU */
+	struct loop_caller loop_callers[LOOP_CALLERS_MAX]; /* the innermost frame first */
+	__u64 vm_at;          /* address of the next frame in the current runtime's list */
+	__u32 vm_first;       /* n_vm_words where the current runtime's list begins */
+	__u32 n_activations;  /* activations of the current runtime so far */
+	__u32 n_second_words; /* number of frames with two words */
+	__u32 vm_last;   /* index of the first word of the list's frame pushed last; 0 if none */
+	__u32 vm_is_new; /* a frame was pushed that this CPU has not seen lately */
 	union {
 		__u64 words[VM_FRAME_BYTES / 8];
 		__u8 bytes[VM_FRAME_BYTES];
 	} vm_frame;
 
-	__u64 vm_near_at[2]; /* addresses of what the halves of the window hold; see vm_near.h */
+	__u64 vm_near_at[2]; /* addresses of the memory in the window's halves; see vm_near.h */
 
-	__u32 v8_vm; /* of the frame in work */
-	__u32 v8_pad;
-	__u64 v8_embedded;    /* where its code is in V8's file, plus 1; 0: it is not in it */
-	__u64 v8_interpreter; /* where its interpreter's entry was last found to be returned to */
-	__u64 v8_function;    /* tagged; 0: it is no function's, or not known */
-	__u64 v8_type;        /* of the frame, or V8_PLACE_NONE */
-	__u64 v8_instance;    /* of WebAssembly, tagged; 0: it has none */
-	__u64 v8_ra, v8_sp, v8_rbp; /* of the caller */
-	__u64 v8_last, v8_shared;   /* the function pushed last, tagged, and what it shares */
-	__u32 v8_cookie, v8_pad2;   /* of that */
+	__u64 code[8]; /* bytes of the process's code, read last */
 
-	__u64 jvm_frame; /* bytes of it */
-	__u64 blob_at;   /* the JVM's code blob of the frame in work */
-	__u64 blob[JVM_BLOB_BYTES / 8];
-	__u64 code[8]; /* bytes of the code there */
-	/* of a virtual thread's frames in the heap: chunk, 0: none yet; its end, 0: not in it */
-	__u64 chunk, chunk_end, chunk_return; /* and rsp behind it */
+	struct lang_walks lang; /* state of each language; parts of it live from sample to sample */
 
-	/* these live from sample to sample */
+	/* The rest lives from sample to sample. */
 	struct rule_cache_slot cache[RULE_CACHE_SLOTS];
-	struct vm_thread threads[VM_THREADS_CACHED];
-	struct jvm_cache_slot blobs[JVM_CACHE_SLOTS];
-	struct jvm_class_slot classes[JVM_CLASS_SLOTS];
-	__u32 vm_seen[VM_SEEN_SLOTS]; /* hashes of frames of virtual machines */
-	__u64 ruby_methods[RUBY_METHODS_CACHED];
+	__u32 vm_seen[VM_SEEN_SLOTS]; /* hashes of runtimes' frames */
 
-	struct sample_record record; /* frames are appended here */
+	struct sample_record record; /* the record in work; frames are appended to it */
 };
 
 /*
- * @n as the compiler knows nothing about it: of two pushes in a row it would
- * fold the second bound into a test for equality, from which verifiers up to
- * 6.12 learn nothing.
+ * Returns @n in a way that hides its range from the compiler. Otherwise the compiler folds
+ * the second bounds check of two consecutive pushes into a test for equality, from which verifiers
+ * up to 6.12 learn nothing.
  */
 static __always_inline __u32 bounded_here(__u32 n)
 {
@@ -173,7 +143,7 @@ static __always_inline void walk_push(struct walk *w, __u64 word)
 	w->record.head.n_words = n + 1;
 }
 
-/* Move the frame pushed last up by @n bytes. */
+/* Moves the frame pushed last up by @n bytes. */
 static __always_inline void walk_repush(struct walk *w, __u32 n)
 {
 	__u32 last = w->record.head.n_words - 1;
@@ -182,7 +152,7 @@ static __always_inline void walk_repush(struct walk *w, __u32 n)
 		w->record.words[last] += n;
 }
 
-/* The outermost frame stays, whatever it is. */
+/* The outermost frame keeps its word, whatever it is. */
 static __always_inline void walk_unfold(struct walk *w)
 {
 	if (w->folded)
@@ -204,40 +174,7 @@ static __always_inline int walk_done(struct walk *w)
 	return WALK_STOP;
 }
 
-/* Begin the walk of a process's stack at the registers in w->leaf_regs. */
-static __always_inline void walk_begin(struct walk *w, const struct unwind_process *p)
-{
-	__builtin_memcpy(w->regs, w->leaf_regs, sizeof(w->regs));
-	w->process = *p;
-	w->mapping.start = 0;
-	w->mapping.end = 0;
-	w->window_at = 0;
-	w->n_fills = 0;
-	w->n_cache_hits = 0;
-	w->other_regs = WALK_REGS_ALL;
-	w->is_call = 0;
-	w->by_frame_pointer = 0;
-	w->complete = 0;
-	w->need_file = 0;
-	w->folded = 0;
-	for (int i = 0; i < VM_SLOTS_MAX; i++) {
-		w->n_loops[i] = 0;
-		w->vm_run[i] = WALK_RUN_NONE;
-	}
-	w->n_to_note = 0;
-	w->n_loop_callers = 0;
-	w->n_second_words = 0;
-	w->v8_interpreter = 0;
-	w->v8_last = 0;
-	w->blob_at = 0;
-	w->chunk = 0;
-	w->chunk_end = 0;
-	w->vm_last = 0;
-	w->vm_is_new = 0;
-	w->record.head.n_vm_words = 0;
-}
-
-/* Has a frame of a virtual machine been seen lately? Else it should be read soon. */
+/* Notes whether a runtime's frame is new to this CPU; the agent is woken to read new ones soon. */
 static __always_inline void vm_note(struct walk *w, __u64 head, __u32 cookie)
 {
 	__u32 hash = (__u32)(((head ^ ((__u64)cookie << 20)) * 0x9e3779b97f4a7c15ULL) >> 32);
@@ -248,7 +185,7 @@ static __always_inline void vm_note(struct walk *w, __u64 head, __u32 cookie)
 	w->vm_seen[seen] = hash;
 }
 
-/* Two words of a virtual machine's frame, behind all others. */
+/* Appends the two words of a frame in a runtime's list. */
 static __always_inline void vm_push(struct walk *w, __u32 slot, __u64 addr, __u32 place,
 				    __u32 cookie)
 {
@@ -264,7 +201,7 @@ static __always_inline void vm_push(struct walk *w, __u32 slot, __u64 addr, __u3
 	vm_note(w, head, cookie);
 }
 
-/* A machine's frames follow. */
+/* Begins the list of a runtime. */
 static __always_inline void vm_start(struct walk *w)
 {
 	w->vm_first = w->record.head.n_vm_words;
@@ -273,7 +210,7 @@ static __always_inline void vm_start(struct walk *w)
 	w->vm_near_at[0] = w->vm_near_at[1] = 0;
 }
 
-/* Is the frame in work the machine's innermost? */
+/* True while the list of the current runtime is empty, that is, for its innermost frame. */
 static __always_inline int vm_is_first(const struct walk *w)
 {
 	return w->record.head.n_vm_words == w->vm_first;
@@ -285,7 +222,9 @@ static __always_inline int vm_is_in(const struct vm_range ranges[VM_RANGES_MAX],
 	       (off >= ranges[1].lo && off < ranges[1].hi);
 }
 
-/* Was the machine's loop itself running, so that the sampled registers are its? */
+/*
+ * True if the sampled function is the loop of @slot, so that the sampled registers are the loop's.
+ */
 static __always_inline int vm_leaf_is_loop(const struct walk *w, __u32 slot)
 {
 	__u32 n = w->record.head.n_kernel;
@@ -294,7 +233,7 @@ static __always_inline int vm_leaf_is_loop(const struct walk *w, __u32 slot)
 	       w->record.words[n] >> FRAME_KIND_SHIFT == FRAME_NATIVE;
 }
 
-/* They are read once more. */
+/* Empties the list of the current runtime, so that it is read again. */
 static __always_inline void vm_restart(struct walk *w)
 {
 	w->record.head.n_vm_words = w->vm_first;
@@ -302,7 +241,7 @@ static __always_inline void vm_restart(struct walk *w)
 	w->n_activations = 0;
 }
 
-/* The frame pushed last is the one that its loop was entered with. */
+/* Marks the frame pushed last as the one with which its loop was entered. */
 static __always_inline void vm_mark_last(struct walk *w)
 {
 	__u32 n = w->vm_last;
@@ -316,7 +255,7 @@ static __always_inline void vm_mark_last(struct walk *w)
 		w->record.words[n] |= VM_FRAME_LAST;
 }
 
-/* Never 0: that says that the bytes could not be read. */
+/* A fingerprint of @bytes; never 0, which stands for bytes that could not be read. */
 static __always_inline __u32 vm_cookie(__u64 bytes)
 {
 	return (__u32)((bytes * 0x9e3779b97f4a7c15ULL) >> 32) | 1;

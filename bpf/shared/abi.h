@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * What the BPF programs and the agent share: records in the ring, frame
- * words, and the memory that the agent fills and the walk reads.
+ * The contract between the BPF programs and the agent: the records in the ring, the words that
+ * stand for frames, and the tables that the agent fills and the walk reads. Layouts are fixed; both
+ * sides are always built together, so there is no version.
  */
 #include "bpf/shared/unwind_rule.h"
 #include "bpf/shared/vm.h"
@@ -12,21 +13,21 @@
 #include <linux/types.h>
 #endif
 
-/* ---- frames ---------------------------------------------------------------
+/*
+ * ---- frames ---------------------------------------------------------------
  *
- * A frame is one or more 64-bit words. The first has the kind in its top five
- * bits, flags in the next three, and 56 bits of payload. A kernel address is a
- * frame word as it is: its top byte is all ones.
+ * A frame is one or more 64-bit words. The first has the kind in its top five bits, flags in the
+ * next three, and 56 bits of payload. A kernel address needs no conversion: its top byte is all
+ * ones, which makes it a FRAME_KERNEL.
  */
 enum frame_kind {
-	FRAME_ERROR = 1,  /* payload: enum walk_error; ends an incomplete stack */
-	FRAME_NATIVE = 2, /* payload: file id (20 bits) << 36 | file offset (36 bits) */
-	FRAME_ADDRESS =
-		3,    /* payload: address in the process, in no known file (JIT code, garbage) */
-	FRAME_VM = 4, /* a virtual machine's, see vm.h */
-	FRAME_SCRIPT = 5,   /* the same, read: payload: function id (24 bits) << 32 | place; in the
-			       agent only */
-	FRAME_VM_PLACE = 6, /* second word of generated code's, see vm.h */
+	FRAME_ERROR = 1,   /* payload: enum walk_error; the last word of an incomplete stack */
+	FRAME_NATIVE = 2,  /* payload: file id (20 bits) << 36 | file offset (36 bits) */
+	FRAME_ADDRESS = 3, /* payload: address in the process, outside of any known file */
+	FRAME_VM = 4,      /* a frame of a language's runtime, see vm.h */
+	FRAME_SCRIPT =
+		5, /* the same after the agent has read it: function id (24 bits) << 32 | place */
+	FRAME_VM_PLACE = 6, /* second word of a frame in generated code, see vm.h */
 	FRAME_KERNEL = 31,  /* payload: low 56 bits of the address */
 };
 
@@ -36,7 +37,10 @@ enum frame_kind {
 #define FRAME_OFFSET_MASK   ((1ULL << FRAME_OFFSET_BITS) - 1)
 #define FRAME_WORD(kind, v) (((__u64)(kind) << FRAME_KIND_SHIFT) | ((v)&FRAME_PAYLOAD_MASK))
 
-/* Payload of FRAME_NATIVE; the offset is that of the call for callers: return address - 1. */
+/*
+ * Payload of FRAME_NATIVE. For callers @off is the return address - 1, which lies within the call
+ * instruction and so in the calling function.
+ */
 #define FRAME_NATIVE_WORD(file, off)                                                               \
 	FRAME_WORD(FRAME_NATIVE, ((__u64)(file) << FRAME_OFFSET_BITS) | ((off)&FRAME_OFFSET_MASK))
 
@@ -50,7 +54,8 @@ enum walk_error {
 
 enum {
 	WALK_FRAMES_MAX = 1024,
-	WALK_TURNS_MAX = 3072,   /* steps; those of an interpreter's own frames leave no word */
+	WALK_TURNS_MAX =
+		3072, /* steps; frames of an interpreter's own functions are steps without a word */
 	KERNEL_FRAMES_MAX = 127, /* sysctl kernel.perf_event_max_stack's default */
 	RECORD_WORDS_MAX = KERNEL_FRAMES_MAX + 2 * WALK_FRAMES_MAX + 1,
 };
@@ -58,40 +63,41 @@ enum {
 /* ---- ring records --------------------------------------------------------- */
 
 enum record_type {
-	RECORD_SAMPLE = 1,   /* a walked stack: words */
-	RECORD_RAW = 2,      /* registers and a copy of the stack: the agent walks it */
-	RECORD_OFF = 3,      /* a thread runs again: struct off_record */
-	RECORD_OFF_LAST = 4, /* a thread has ended: struct off_last_record */
+	RECORD_SAMPLE = 1, /* a walked stack: struct sample_record */
+	RECORD_RAW =
+		2, /* registers and a copy of the stack, for the agent to walk: struct raw_record */
+	RECORD_OFF = 3,      /* an off-CPU interval has ended: struct off_record */
+	RECORD_OFF_LAST = 4, /* a thread has exited: struct off_last_record */
 };
 
 enum record_flags {
 	RECORD_COMPLETE = 1u << 0, /* the walk reached the outermost frame */
 	RECORD_KERNEL_MODE = 1u << 1,
-	RECORD_NO_USER = 1u << 2, /* a kernel thread, or a process that has given its memory up */
-	RECORD_VM_CUT = 1u << 3,  /* outer frames of a virtual machine are missing */
-	RECORD_OFF_CPU = 1u << 4, /* taken where the thread was switched out, at time_ns */
+	RECORD_NO_USER = 1u << 2, /* a kernel thread, or a process that has released its memory */
+	RECORD_VM_TRUNCATED = 1u << 3, /* outer frames of a runtime's list are missing */
+	RECORD_OFF_CPU = 1u << 4,      /* taken where the thread was switched out, at time_ns */
 };
 
 struct record_header {
 	__u16 type;
 	__u16 flags;
-	__u16 n_kernel; /* words that are kernel frames; they come first */
-	__u16 n_words;  /* all words but those of virtual machines, leaf first */
+	__u16 n_kernel; /* kernel frames, which are the first of words[] */
+	__u16 n_words;  /* kernel and native frames, leaf first */
 	__u32 pid, tid;
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u32 cpu;
-	__u32 stack_len;  /* RECORD_RAW: bytes of stack that were copied */
-	__u16 n_vm_words; /* they follow the n_words */
+	__u32 stack_len;  /* RECORD_RAW: bytes of stack[] that are valid */
+	__u16 n_vm_words; /* words of runtimes' lists, which follow the n_words */
 	__u8 off_state;   /* enum off_state */
-	__u8 off_shift;   /* RECORD_OFF: the interval stands for 2^off_shift */
-	__u16 event;      /* number of what was sampled, below EVENTS_MAX */
-	__u8 off_place;   /* RECORD_OFF: one of OFF_PLACES */
+	__u8 off_shift;   /* RECORD_OFF: the interval represents 2^off_shift intervals */
+	__u16 event;      /* index of the event that was sampled, below EVENTS_MAX */
+	__u8 off_place;   /* RECORD_OFF: index of the wait place, below OFF_PLACES */
 	__u8 pad;
-	char comm[16]; /* of the thread */
+	char comm[16]; /* name of the thread */
 };
 _Static_assert(sizeof(struct record_header) == 56, "record header is an ABI");
 
-/* User registers in DWARF order (System V psABI AMD64, fig. 3.36); [16] is rip. */
+/* User registers in DWARF order (System V psABI AMD64, figure 3.36); [16] is rip. */
 enum {
 	UREG_RBX = 3,
 	UREG_RBP = 6,
@@ -102,37 +108,40 @@ enum {
 
 enum {
 	RAW_STACK_MAX = 32 * 1024,
-	RAW_STACK_SHORT = 8 * 1024, /* when the ring is half full */
+	RAW_STACK_SHORT = 8 * 1024, /* used when the ring is half full */
 };
 
 struct sample_record {
 	struct record_header head;
-	__u64 words[RECORD_WORDS_MAX + VM_WORDS_MAX]; /* n_words + n_vm_words of them are sent */
+	__u64 words[RECORD_WORDS_MAX + VM_WORDS_MAX]; /* the first n_words + n_vm_words are sent */
 };
 
 struct raw_record {
 	struct record_header head; /* n_words == n_kernel */
 	__u64 regs[UREG_COUNT];
-	__u64 fs_base; /* the thread's own, by which virtual machines know it */
+	__u64 fs_base; /* TLS base of the thread, by which runtimes identify it */
 	__u64 kernel[KERNEL_FRAMES_MAX];
-	__u64 stack_at; /* address of stack[0]: rsp, or the page above if that is absent */
-	__u8 stack[RAW_STACK_MAX]; /* upwards; stack_len bytes of it are sent */
+	__u64 stack_at; /* address of stack[0]: rsp, or the next page if the one at rsp is absent */
+	__u8 stack[RAW_STACK_MAX]; /* ascending addresses; the first stack_len bytes are sent */
 };
 
-/* Which of a CPU's states a walk has: each kind of entry its own, since one may interrupt another.
+/*
+ * The states of walks that each CPU has. Programs that may interrupt each other on one CPU need
+ * separate states.
  */
 enum {
 	WALK_CPU,
 	WALK_OFF,
-	WALK_UPROBE,      /* the first of those of uprobes */
-	WALK_UPROBES = 2, /* so many */
+	WALK_UPROBE,      /* the first state for uprobes */
+	WALK_UPROBES = 2, /* number of states for uprobes */
 };
 
-/* ---- tables in arena chunks ------------------------------------------------
+/*
+ * ---- tables in arena chunks ------------------------------------------------
  *
- * The arena is an address space of 4-byte units in chunks of 1 MiB: rows (1
- * unit), page entries (2), mappings (8). An object never straddles a chunk;
- * arrays of page entries and of mappings may, so each access finds its chunk.
+ * The arena is an address space of 4-byte units in chunks of 1 MiB. It holds rows (1 unit), page
+ * entries (2 units) and mappings (8 units). No object straddles two chunks; arrays of page entries
+ * and of mappings may, so each access looks up its chunk.
  */
 #define ARENA_CHUNK_SHIFT 18
 #define ARENA_CHUNK_UNITS (1u << ARENA_CHUNK_SHIFT)
@@ -146,18 +155,19 @@ struct arena_chunk {
 
 #define FILE_PAGE_SHIFT 16
 
-/* The rows of one 64 KiB page of a file's text; n_rows 0: nothing known there. */
+/* The rows of one 64 KiB page of a file's text. With n_rows 0 nothing is known about the page. */
 struct unwind_page {
-	__u32 first_row; /* arena unit; the rows lie in one chunk */
+	__u32 first_row; /* arena unit; all rows lie in one chunk */
 	__u32 n_rows;
 };
 
 enum file_table_state {
-	FILE_TABLE_NOT_READY, /* not built yet: the sample goes up raw */
+	FILE_TABLE_NOT_READY, /* not built yet: the sample is sent raw */
 	FILE_TABLE_READY,
-	FILE_TABLE_ABSENT,  /* the file has no unwind information: frame pointers */
-	FILE_TABLE_FULL,    /* did not fit under the memory limit */
-	FILE_TABLE_UNSWEPT, /* ready, but for code without CFI that nobody has run so far */
+	FILE_TABLE_ABSENT, /* the file has no unwind information: the walk follows frame pointers */
+	FILE_TABLE_FULL,   /* the table did not fit under the memory limit */
+	FILE_TABLE_UNSWEPT, /* ready, except for code without CFI, which is analysed once a walk
+			       meets it */
 };
 
 struct unwind_file {
@@ -165,46 +175,67 @@ struct unwind_file {
 	__u32 page_lo;    /* number (file offset >> 16) of that page */
 	__u32 n_pages;
 	__u16 state; /* enum file_table_state */
-	__u16 used;  /* set by the walk when it looks a rule up; the agent clears it */
+	__u16 used;  /* set by the walk when it looks up a rule, cleared by the agent, for eviction
+		      */
 };
 
 enum { UNWIND_FILES_MAX = 1 << 15 };
 
 enum mapping_kind {
-	MAPPING_FILE,      /* unwind by the file's rows */
-	MAPPING_ANONYMOUS, /* generated code without a table: frame pointers */
-	/* generated code of a virtual machine, which tells where it is */
-	MAPPING_JVM,       /* file_off: add pc >> shift to find its segment's entry in the map */
-	MAPPING_JVM_LOOP,  /* the same, of the interpreter */
-	MAPPING_JVM_ENTRY, /* the same, where interpreted frames are made */
+	MAPPING_FILE,      /* unwound by the rows of the file */
+	MAPPING_ANONYMOUS, /* memory without a file: runtimes, trampolines or frame pointers */
+	MAPPING_LANG,      /* code that a language's runtime generated: MAPPING_LANG_KIND() */
 };
+
+/*
+ * The kind of memory that a language has registered (struct lang's attach()): the walk steps
+ * through it with NAME_step_generated(). @part is a distinction of the language's own. The flag
+ * MAPPING_ENTERED_BY_JUMP marks code to which the runtime returns without a call: there any address
+ * may be a return address.
+ */
+#define MAPPING_LANG_KIND(lang, part) (MAPPING_LANG | (__u32)(lang) << 8 | (__u32)(part) << 16)
+#define MAPPING_ENTERED_BY_JUMP       (1u << 31)
+#define MAPPING_KIND_OF(kind)         ((kind)&0xff)
+#define MAPPING_LANG_OF(kind)         ((kind) >> 8 & 0xff)
+#define MAPPING_PART_OF(kind)         ((kind) >> 16 & 0x7fff)
+
+/*
+ * unwind_mapping.file of such memory: the index of the runtime's tables, and 16 bits for the
+ * language.
+ */
+#define MAPPING_LANG_FILE(vm, data) ((__u32)(vm) | (__u32)(data) << 16)
+#define MAPPING_LANG_VM(file)       ((file)&0xffff)
+#define MAPPING_LANG_DATA(file)     ((file) >> 16)
 
 struct unwind_mapping {
 	__u64 start, end;
-	__u64 file_off; /* of start */
-	__u32 file;     /* file id; 0 for MAPPING_ANONYMOUS; JVM_MAPPING_FILE */
-	__u32 kind;     /* enum mapping_kind */
+	__u64 file_off; /* file offset of start; a language's own value for MAPPING_LANG */
+	__u32 file;     /* file id; 0 for MAPPING_ANONYMOUS; MAPPING_LANG_FILE() */
+	__u32 kind;     /* enum mapping_kind, or MAPPING_LANG_KIND() */
 };
 _Static_assert(sizeof(struct unwind_mapping) == 32, "8 arena units");
 
-/* Value of the map of processes, by pid (thread group id). */
+/* Value of the map of processes, keyed by pid (thread group id). */
 struct unwind_process {
-	__u32 first_mapping; /* arena unit of the first struct unwind_mapping, sorted by start */
+	__u32 first_mapping; /* arena unit of the first struct unwind_mapping; they are sorted by
+				start */
 	__u32 n_mappings;
 	/*
-	 * The agent has looked and found no mapping for some address, so that
-	 * one more is an error; else the sample goes up raw, since mappings
-	 * may have appeared that are not published yet.
+	 * Set when the agent has searched for an unmapped address and found none: a further one is
+	 * an error. While it is 0 such a sample is sent raw, because mappings may have appeared
+	 * that are not published yet.
 	 */
 	__u32 unmapped_is_final;
-	/* A virtual machine has not told yet where its code is: samples of such go up raw. */
-	__u32 generated_wanted;
+	/*
+	 * A runtime has not reported yet where its code is: samples in anonymous code are sent raw.
+	 */
+	__u32 generated_pending;
 	struct vm_slot vms[VM_SLOTS_MAX];
 };
 
 enum {
 	PROCESSES_MAX = 32768,
-	EVENTS_MAX = 8, /* of one recording; a power of two */
+	EVENTS_MAX = 8, /* events of one recording; a power of two, used as a mask */
 };
 
 enum counter {
@@ -214,7 +245,7 @@ enum counter {
 	COUNTER_MAX,
 };
 
-/* One for each CPU; walk errors are counted by reason beside the rest. */
+/* The counters of one CPU; walk errors are counted by reason. */
 struct counters {
 	__u64 n[COUNTER_MAX];
 	__u64 walk_errors[WALK_ERR_MAX];

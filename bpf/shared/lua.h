@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* Lua 5.4: what differs between builds is only where the loop is. */
+/* The layout of Lua 5.4. Builds differ only in where the loop is. */
 #ifndef CAMEO_BPF
 #include <linux/types.h>
 #endif
@@ -12,30 +12,38 @@ struct lua_vm {
 };
 
 enum {
-	LUA_TYPE = 8, /* of an object */
+	LUA_TYPE = 8, /* in an object */
 	LUA_STATE = 8,
 	LUA_STATE_CALL = 32,
 	LUA_STATE_BYTES = 40,
-	LUA_CALL_FUNC = 0, /* of a call: where on Lua's stack its function is */
+	LUA_CALL_FUNC = 0, /* in a call: where its function is on Lua's stack */
 	LUA_CALL_PREV = 16,
 	LUA_CALL_PC = 32,
 	LUA_CALL_STATUS = 62,
 	LUA_CALL_BYTES = 64,
-	LUA_CALL_C = 1 << 1,     /* a function written in C */
+	LUA_CALL_C = 1 << 1,     /* the function is written in C */
 	LUA_CALL_FRESH = 1 << 2, /* the loop was entered with this call */
-	LUA_C_FUNCTION = 0x16,   /* type of a value: the address of code; else there is an object */
-	LUA_CLOSURE_CODE = 24,   /* its prototype, or its C function */
+	LUA_C_FUNCTION = 0x16,   /* type of a value that is the address of code; for others there is
+				    an object */
+	LUA_CLOSURE_CODE = 24,   /* offset of its prototype, or of its C function */
 	LUA_PROTO = 10,
 	LUA_PROTO_N_CODE = 24,
 	LUA_PROTO_LINE = 44,
 	LUA_PROTO_CODE = 64,
 	LUA_PROTO_SOURCE = 112,
 	LUA_PROTO_BYTES = 120,
-	LUA_CODE_MAX = 1 << 24, /* instructions */
+	LUA_CODE_MAX = 1 << 24, /* instructions, at most */
 };
 
 /* The place of a function written in C. */
 #define LUA_PLACE_C 0xffffffffU
 
-/* What a function's cookie is made of. */
+/* Combines the fields that a function's cookie consists of. */
 #define LUA_COOKIE_BYTES(line, code, source) ((code) ^ (source) << 20 ^ (__u64)(line) << 44)
+
+struct lua_walk {
+	__u64 state;      /* the lua_State in work; 0: none yet */
+	__u64 c_function; /* of the frame pushed last, if C code: 0 otherwise */
+	__u32 n_words;    /* of the record up to the last call that entered the loop */
+	__u32 caller;     /* index of the next of walk.loop_callers to be tried */
+};

@@ -7,14 +7,14 @@
 #endif
 
 enum python_entry {
-	PYTHON_ENTRY_ALWAYS, /* to 3.10: each frame has the loop to itself */
-	PYTHON_ENTRY_FLAG,   /* 3.11: the frame says so */
-	PYTHON_ENTRY_SHIM,   /* from 3.12: a frame of another owner lies behind it */
+	PYTHON_ENTRY_ALWAYS, /* up to 3.10: each frame has the loop to itself */
+	PYTHON_ENTRY_FLAG,   /* 3.11: a flag of the frame */
+	PYTHON_ENTRY_SHIM,   /* from 3.12: a frame of another owner follows it */
 };
 
 enum {
-	PYTHON_NONE = 0xffff,  /* an offset that this version has not */
-	PYTHON_OWNER_SHIM = 3, /* from 3.12: this and above */
+	PYTHON_NONE = 0xffff,  /* an offset that this version does not have */
+	PYTHON_OWNER_SHIM = 3, /* from 3.12: this value and above */
 	PYTHON_COOKIE_WORDS = 8,
 };
 
@@ -22,24 +22,25 @@ struct python_vm {
 	__u64 interp_head; /* address of the pointer to the first interpreter */
 	__u16 interp_next, interp_threads;
 	__u16 thread_prev, thread_next, thread_interp, thread_id, thread_frame;
-	__u16 cframe_frame; /* 3.11, 3.12: thread_frame leads to a struct with the frame there */
-	__u16 frame_bytes;  /* as much as is there to be read */
+	__u16 cframe_frame; /* 3.11 and 3.12: thread_frame leads to a struct that holds the frame at
+			       this offset */
+	__u16 frame_bytes;  /* bytes of a frame that are read */
 	__u16 frame_code, frame_back, frame_place;
-	__u16 frame_owner;  /* of the byte that decides on entry */
+	__u16 frame_owner;  /* offset of the byte that decides on entry */
 	__u8 entry;         /* enum python_entry */
-	__u8 place_is_addr; /* frame_place holds an address; else a 32-bit index */
-	/* what only the reader of names needs */
+	__u8 place_is_addr; /* frame_place holds an address; otherwise a 32-bit index */
+	/* used only by the symbolizer */
 	__u16 minor;
 	__u16 code_filename, code_name, code_qualname, code_lines, code_first_line, code_bytecode;
 	__u16 object;     /* size of PyObject */
-	__u16 ascii_data; /* of the text of a compact ASCII string */
-	__u16 kind_shift; /* in a string's state */
+	__u16 ascii_data; /* offset of the text in a compact ASCII string */
+	__u16 kind_shift; /* shift of the kind in a string's state */
 };
 
 /*
- * What a code object's cookie is made of: the words up to the one that leads to
- * its line table. They do not change, and some are another object's own: names,
- * file, line table, from 3.12 on a number that each code object has to itself.
+ * A code object's cookie is made of its words up to the one that leads to its line table. They
+ * never change, and some belong to this object alone: the names, the file, the line table and, from
+ * 3.12 on, a unique number.
  */
 static inline __u64 python_cookie_at(const struct python_vm *py, __u64 code)
 {
@@ -54,3 +55,20 @@ static inline __u64 python_cookie_of(const __u64 words[PYTHON_COOKIE_WORDS])
 		v = (v ^ words[i]) * 0x9e3779b97f4a7c15ULL;
 	return v ^ v >> 32;
 }
+
+/* Where the state of a thread was last found. */
+struct python_thread {
+	__u64 fs_base;
+	__u64 state;
+	__u32 pid;
+	__u32 pad;
+};
+
+enum { PYTHON_THREADS_CACHED = 256 };
+
+struct python_walk {
+	__u64 interp; /* while the thread is searched for: address of the next interpreter's link */
+	__u32 found;
+	__u32 pad;
+	struct python_thread threads[PYTHON_THREADS_CACHED]; /* lives from sample to sample */
+};

@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Virtual machines whose frames are not native ones: what the walk must know
- * of each. Everything here is said in a file's own terms (file offsets,
- * addresses as linked): a process only adds where the file is mapped. So
- * there is one entry for each interpreter or library, however many processes
- * run it, and a fork, an exec or a dlopen needs no words but the mappings'.
+ * Language runtimes whose frames are not plain native ones: what the walk must know about each.
+ * Everything is expressed in terms of a file (file offsets, addresses as linked); a process only
+ * adds where the file is mapped. So there is one entry per interpreter or library, however many
+ * processes run it, and fork, exec and dlopen only change mappings.
  */
 #ifndef CAMEO_BPF
 #include <linux/types.h>
@@ -21,50 +20,57 @@ enum vm_lang {
 };
 
 enum {
-	VM_TABLE_MAX = 256, /* interpreters; [0] stands for none */
-	VM_SLOTS_MAX = 2,   /* virtual machines in one process */
-	VM_RANGES_MAX = 2,  /* the loop, and the parts of it that the compiler moved away */
+	VM_TABLE_MAX = 256, /* interpreters and libraries; index 0 stands for none */
+	VM_SLOTS_MAX = 2,   /* runtimes in one process */
+	VM_RANGES_MAX = 2,  /* the loop, and the part of it that the compiler moved away (.cold) */
 	VM_FRAMES_MAX = 1024,
-	VM_FRAME_BYTES = 128, /* as much of a machine's frame as is read at once */
+	VM_FRAME_BYTES = 128, /* bytes of a runtime's frame that are read at once */
 	VM_WORDS_MAX = 2 * VM_FRAMES_MAX,
 };
 
 struct vm_range {
-	__u64 lo, hi; /* file offsets; hi 0: unused */
+	__u64 lo, hi; /* file offsets; with hi 0 the range is unused */
 };
 
-/* How code that a machine generates stands on the stack, where it has no frames of its own. */
+/* How code that a runtime generates stands on the stack, if it has no frames of its own. */
 enum vm_generated {
 	VM_GENERATED_NONE,
-	VM_GENERATED_IN_LOOP, /* it runs in the frame of the loop */
-	VM_GENERATED_CALLED,  /* it was called by the file's code, and pushed a few words */
+	VM_GENERATED_IN_LOOP, /* it runs in the frame of the interpreter's loop (PHP's JIT) */
+	VM_GENERATED_CALLED,  /* the file's code called it, and it pushed a few words (YJIT) */
+	VM_GENERATED_STEPPED, /* it lies in anonymous memory, where NAME_step_generated() steps
+				 through it (V8) */
 };
 
-/* Where the interpreter's loop is in its file. */
+/* Where the code of a runtime is in its file. */
 struct vm_code {
-	__u32 lang;      /* enum vm_lang */
-	__u16 fold;      /* leave out the interpreter's other frames between two of the loop's */
+	__u32 lang; /* enum vm_lang */
+	__u16 fold; /* omit the interpreter's other native frames between two frames of its loop */
 	__u16 generated; /* enum vm_generated */
 	struct vm_range loop[VM_RANGES_MAX];
-	/* functions that call the loop, or generated code, or both; unused where the loop is all */
+	/*
+	 * functions that enter the loop, generated code, or both; unused if each loop frame is an
+	 * activation
+	 */
 	struct vm_range entry[VM_RANGES_MAX];
-	struct vm_range collector[VM_RANGES_MAX]; /* V8: functions that collect garbage */
+	/* functions around which the language puts a frame of its own: garbage collection */
+	struct vm_range marked[VM_RANGES_MAX];
+	/* code in the file that NAME_step_file() steps through */
+	struct vm_range stepped[VM_RANGES_MAX];
 };
 
-/* A virtual machine in a process. */
+/* A runtime in a process. */
 struct vm_slot {
-	__u32 vm;   /* index of the tables; 0: unused */
+	__u32 vm;   /* index of the tables; 0 if the slot is unused */
 	__u32 file; /* id of the file that holds the loop */
-	__u64 bias; /* added to an address of that file */
+	__u64 bias; /* load bias: added to an address as linked */
 };
 
 /*
- * The frames of a virtual machine follow a record's words, leaf first, two
- * words each: FRAME_VM with the machine's index and the address of what was
- * running (a code object), then a place in it (upper half) and a cookie (lower
- * half; 0: it could not be read), by which the reader knows that the address
- * still holds the same thing. VM_FRAME_LAST: the C function that runs the
- * loop was entered with this frame. The slot's number is above that.
+ * The frames of a runtime's list follow a record's words, leaf first, two words each: FRAME_VM with
+ * the runtime's index and the address of the code object, then the place in it (upper half) and a
+ * cookie (lower half). The cookie is a fingerprint of the object, by which the agent notices that
+ * the memory was reused; it is 0 if the object could not be read. VM_FRAME_LAST marks a frame with
+ * which the C function that runs the loop was entered. The number of the slot is above that bit.
  */
 #define VM_FRAME_LAST     (1ULL << 56)
 #define VM_FRAME_INDEX(w) ((__u32)((w) >> 48) & 0xff)
@@ -74,14 +80,14 @@ struct vm_slot {
 	(FRAME_WORD(FRAME_VM, ((__u64)(vm) << 48) | VM_FRAME_ADDR(addr)) | (__u64)(slot) << 57)
 
 /*
- * Frames of code that a virtual machine generated stand among the native ones,
- * two words each: the first as above, with what kind of object the address is
- * of in the slot's place, and FRAME_VM_PLACE. A frame so made counts as one.
+ * Frames of generated code are among the native ones, two words each: the first as above, with the
+ * kind of object that the address belongs to in place of the slot, and FRAME_VM_PLACE. Such a frame
+ * counts as one.
  */
 #define VM_PLACE_WORD(place, cookie) FRAME_WORD(FRAME_VM_PLACE, ((__u64)(place) << 32) | (cookie))
 
 #define VM_PLACE_OF(w) ((__u32)(((w)&FRAME_PAYLOAD_MASK) >> 32))
 
-/* Two flag bits of a native frame of the loop: the number of its slot, plus 1. */
+/* The flag bits of a native frame of the loop: the number of its slot, plus 1. */
 #define VM_LOOP_SHIFT   56
 #define VM_LOOP_SLOT(w) ((__u32)((w) >> VM_LOOP_SHIFT) & 7)

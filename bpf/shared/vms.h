@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* The typed tables of every language in langs.def, by the same index as struct vm_code. */
-#include "bpf/shared/jvm.h"
-#include "bpf/shared/lua.h"
-#include "bpf/shared/perl.h"
-#include "bpf/shared/php.h"
-#include "bpf/shared/python.h"
-#include "bpf/shared/ruby.h"
-#include "bpf/shared/v8.h"
+/*
+ * The tables that describe runtimes: one array of the part that all have in common, and one array
+ * for each language of its own layouts. All have VM_TABLE_MAX entries and the same index.
+ */
+#include "bpf/shared/lang_headers.h"
 #include "bpf/shared/vm.h"
 
 struct vm_tables {

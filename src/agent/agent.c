@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sampling thread turns the session's loop and, when a window is over, swaps
- * the counts and gives the old ones to the naming thread. If that is still at the
- * window before, this one goes on: windows get longer, nothing piles up.
+ * The sampling thread polls the session and, at the end of a window, swaps the counts and
+ * submits the old ones to the symbolizer thread. If that is still busy with the previous
+ * window, the present one is extended: windows get longer, nothing piles up.
  *
- * One lock is held for each turn of the loop; the naming thread takes it for a
- * moment when it reads what the sampling thread writes. What the naming thread may
- * be reading of is freed only between two of its windows. The naming thread does
- * not go before others; so in the end the sampling thread does its work.
+ * One lock is held during each poll. The symbolizer thread takes it briefly to read what the
+ * sampling thread writes (file table, runtimes). Objects that the symbolizer thread may hold
+ * pointers to are freed only while it is idle, in submit_window(). The symbolizer thread runs
+ * at normal priority; at the end, the sampling thread therefore completes its work.
  */
 #include "agent/agent.h"
 
@@ -23,43 +23,43 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/collect.h"
 #include "agent/config.h"
-#include "agent/files.h"
-#include "agent/jits.h"
-#include "agent/locate.h"
 #include "agent/setup.h"
-#include "agent/usage.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "export/export.h"
 #include "lang/lang.h"
-#include "target/facts.h"
-#include "target/labeler.h"
+#include "metadata/labeler.h"
+#include "metadata/process_info.h"
+#include "proc/usage.h"
+#include "process/file_table.h"
+#include "process/jit_symbols.h"
+#include "profiler/sample_counts.h"
+#include "symbolize/frame_symbols.h"
 
 enum {
-	TURN_MS = 500,         /* what is urgent wakes the loop before */
-	REST_MS = 50,          /* from one turn to the next, unless the ring fills */
-	STOP_TABLES_MS = 1000, /* for tables of what was sampled last, after agent_stop() */
-	STOP_FACTS_MS = 200,   /* for what labels are made of, after agent_stop() */
-	STOP_ASKING_MS = 1500, /* for names, after agent_stop() */
-	STOP_NAMING_MS = 3800,
+	POLL_MS = 500,         /* longest sleep; urgent samples end it */
+	PAUSE_MS = 50,         /* pause between two polls, unless samples are urgent */
+	STOP_TABLES_MS = 1000, /* after agent_stop(): limit for building unwind tables, */
+	STOP_INFO_MS = 200,    /* for reading process attributes, */
+	STOP_LOOKUP_MS = 1500, /* and for looking up symbols */
+	STOP_SYMBOLIZE_MS = 3800,
 	UPKEEP_MS = 2000,
 	RING_BYTES_PER_CPU = 1 << 20,
 	/* Shares of the memory limit, as divisors. */
 	SHARE_TABLES = 4,
-	SHARE_ANSWERS = 16,
+	SHARE_ADDRESSES = 16,
 	SHARE_SYMBOLS = 16,
 	SHARE_WORKER = 8,
 	SHARE_WORKER_RSS = 4,
-	SHARE_COLLECT = 24, /* a window that holds more is cut, ... */
-	SHARE_COUNTS = 12,  /* and beyond this nothing is counted until the one before is named */
-	SHARE_SCRIPTS = 16, /* names and lines of interpreters' functions that are not in use */
+	SHARE_WINDOW = 24,  /* counts of a window: above this, it is ended early */
+	SHARE_COUNTS = 12,  /* above this, samples are dropped until the previous window is done */
+	SHARE_SCRIPTS = 16, /* symbols of interpreted functions that are no longer in use */
 	SHARE_PART = 64,
-	SHARE_BACKLOG = 16, /* samples that wait while tables are built */
-	SHARE_SPARE = 3,    /* of which nothing should be needed */
-	SHARE_RESERVE = 16, /* left for what may be taken until it is looked at again */
+	SHARE_BACKLOG = 16, /* records queued while unwind tables are built */
+	SHARE_TRIM = 3,     /* free part below which unused heap is returned to the system */
+	SHARE_RESERVE = 16, /* free part below which caches are dropped */
 };
 
 struct agent {
@@ -67,23 +67,23 @@ struct agent {
 	uint64_t window_ns, memory_bytes, probability_interval_ns;
 	uint32_t freq_hz, probability;
 	struct cpu_list cpus;
-	char *debuginfod, *symbol_cache; /* URLs, a directory; NULL: none */
+	char *debuginfod, *symbol_cache; /* URLs and a directory, or NULL */
 	struct session *session;
-	struct facts *facts;
-	struct namer *namer;
+	struct process_info_store *process_info;
+	struct symbolizer_thread *symbolizer_thread;
 	int epoll_fd, wake_fd;
-	atomic_bool stops, samples;
+	atomic_bool is_stopping, is_sampling;
 	_Atomic(struct agent_config *) next_config;
 
 	uint64_t started_ns, window_start_ns, window_end_ns, next_upkeep_ns;
 	uint64_t next_draw_ns;
-	uint64_t longest_gap_ns;  /* in which the ring was not read, in this window, */
-	uint64_t last_longest_ns; /* and in the one before */
+	uint64_t longest_gap_ns;  /* longest time between two reads of the ring, in this window */
+	uint64_t last_longest_ns; /* and in the previous one */
 	bool window_is_late;
 
-	pthread_mutex_t lock; /* of the session, see above */
+	pthread_mutex_t lock; /* protects the session: see above */
 
-	pthread_mutex_t stats_lock; /* of what follows */
+	pthread_mutex_t stats_lock; /* protects the statistics */
 	struct agent_stats stats;
 };
 
@@ -91,10 +91,10 @@ void agent_prepare(struct agent_prepared *out)
 {
 	out->priority = getpriority(PRIO_PROCESS, 0);
 	out->stats_fd = sampler_enable_stats();
-	session_go_first();
+	session_raise_priority();
 }
 
-/* ---- set-up ---------------------------------------------------------------------------- */
+/* ---- setup ------------------------------------------------------------------------- */
 
 static void agent_log(struct agent *a, const char *line)
 {
@@ -102,11 +102,11 @@ static void agent_log(struct agent *a, const char *line)
 		a->opts.log(a->opts.ctx, line);
 }
 
-static void on_thread(void *ctx, const struct collect_thread *t, uint32_t ppid)
+static void on_thread(void *ctx, const struct sample_counts_thread *t, uint32_t ppid)
 {
 	struct agent *a = ctx;
-	const struct file_info *exe = files_get(session_files(a->session), t->exe);
-	struct facts_of of = {
+	const struct file_info *exe = file_table_get(session_files(a->session), t->exe);
+	struct process_info_key of = {
 		.pid = t->pid,
 		.ppid = ppid,
 		.start_ns = t->start_ns,
@@ -114,12 +114,12 @@ static void on_thread(void *ctx, const struct collect_thread *t, uint32_t ppid)
 		.exe = exe ? exe->path : "",
 	};
 
-	facts_note(a->facts, &of);
+	process_info_store_note(a->process_info, &of);
 }
 
 static int open_session(struct agent *a, const struct agent_config *c, struct err *err)
 {
-	struct session_opts so = {
+	struct session_opts session_opts = {
 		.sampler = {
 			.freq_hz = a->freq_hz,
 			.kernel = c->kernel,
@@ -127,7 +127,7 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 			.idle = c->idle,
 			.off_cpu = c->off_cpu,
 			.off_min_ns = c->off_min,
-			.all_native = !strcmp(c->native_frames, "all"),
+			.all_native = c->native_frames == NATIVE_FRAMES_ALL,
 			.stats = true,
 			.stats_fd = a->opts.prepared ? a->opts.prepared->stats_fd : -1,
 			.max_chunks = (uint32_t)(a->memory_bytes / SHARE_TABLES / ARENA_CHUNK_BYTES),
@@ -138,34 +138,35 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 		.max_counts_bytes = a->memory_bytes / SHARE_COUNTS,
 		.max_backlog_bytes = a->memory_bytes / SHARE_BACKLOG,
 		.stop_ns = (uint64_t)STOP_TABLES_MS * CLOCK_MS_NS,
-		.keep_cpus = setup_wants_cpu(c),
+		.keep_cpus = setup_has_cpu_label(c),
 		.exclude_self = c->exclude_self,
-		.stays_first = true,
+		.keeps_priority = true,
 		.on_thread = on_thread,
 		.ctx = a,
 	};
 
-	return session_open(&a->session, &so, err);
+	return session_open(&a->session, &session_opts, err);
 }
 
-static int open_namer(struct agent *a, const struct agent_config *c, struct labeler *labeler,
-		      int priority)
+static int open_symbolizer(struct agent *a, const struct agent_config *c, struct labeler *labeler,
+			   int priority)
 {
-	struct locator_opts lo = {
+	struct frame_symbols_opts symbols_opts = {
 		.files = session_files(a->session),
 		.jits = session_jits(a->session),
 		.langs = session_langs(a->session),
 		.lock = &a->lock,
-		.answers_bytes = a->memory_bytes / SHARE_ANSWERS,
+		.address_cache_bytes = a->memory_bytes / SHARE_ADDRESSES,
 		.worker_rss_bytes = a->memory_bytes / SHARE_WORKER_RSS,
 		.symbolizer = { .memory_bytes = a->memory_bytes / SHARE_SYMBOLS,
 				.worker_memory_bytes = a->memory_bytes / SHARE_WORKER,
 				.debuginfod = a->debuginfod,
+				.demangle = c->demangle,
 				.symbol_cache = a->symbol_cache },
 	};
-	struct namer_opts opts = {
-		.locator = &lo,
-		.facts = a->facts,
+	struct symbolizer_thread_opts opts = {
+		.frame_symbols = &symbols_opts,
+		.process_info = a->process_info,
 		.labeler = labeler,
 		.export = a->opts.export,
 		.log = a->opts.log,
@@ -174,15 +175,14 @@ static int open_namer(struct agent *a, const struct agent_config *c, struct labe
 		.priority = priority,
 	};
 
-	(void)demangle_mode_parse(c->demangle, &lo.symbolizer.demangle);
-	return namer_new(&a->namer, &opts);
+	return symbolizer_thread_new(&a->symbolizer_thread, &opts);
 }
 
 static int open_parts(struct agent *a, const struct agent_config *c, struct err *err)
 {
 	int priority = a->opts.prepared ? a->opts.prepared->priority : getpriority(PRIO_PROCESS, 0);
 	struct labeler *labeler = NULL;
-	int r = setup_facts(&a->facts, c, err);
+	int r = setup_process_info(&a->process_info, c, err);
 
 	if (r == 0)
 		r = setup_labeler(&labeler, c, err);
@@ -198,10 +198,10 @@ static int open_parts(struct agent *a, const struct agent_config *c, struct err 
 		labeler_free(labeler);
 		return r;
 	}
-	return open_namer(a, c, labeler, priority);
+	return open_symbolizer(a, c, labeler, priority);
 }
 
-static void take_config(struct agent *a, const struct agent_config *c)
+static void set_reloadable(struct agent *a, const struct agent_config *c)
 {
 	a->window_ns = c->window;
 	a->probability = (uint32_t)c->probability;
@@ -229,14 +229,15 @@ int agent_open(struct agent **out, const struct agent_opts *opts, struct err *er
 	pthread_mutex_init(&a->stats_lock, NULL);
 	a->freq_hz = (uint32_t)c->freq;
 	a->memory_bytes = c->memory;
-	take_config(a, c);
+	set_reloadable(a, c);
 	a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->epoll_fd < 0 || a->wake_fd < 0)
-		return err_set(err, -errno, "epoll: %s", strerror(errno));
+		return err_set(err, -errno, "cannot create an epoll instance or eventfd: %s",
+			       strerror(errno));
 	r = agent_config_check(c, err);
 	if (r == 0 && c->cpus)
-		r = cpus_parse(&a->cpus, c->cpus, err);
+		r = cpu_list_parse(&a->cpus, c->cpus, err);
 	if (r < 0)
 		return r;
 	setup_file_limit();
@@ -246,7 +247,7 @@ int agent_open(struct agent **out, const struct agent_opts *opts, struct err *er
 	if (r == 0)
 		r = watch(a, a->wake_fd);
 	if (r < 0)
-		return err_set(err, r, "can't set up the agent: %s", strerror(-r));
+		return err_set(err, r, "cannot set up the agent: %s", strerror(-r));
 	*out = steal_ptr(&a);
 	return 0;
 }
@@ -255,9 +256,9 @@ void agent_free(struct agent *a)
 {
 	if (!a)
 		return;
-	namer_free(a->namer);
+	symbolizer_thread_free(a->symbolizer_thread);
 	session_free(a->session);
-	facts_free(a->facts);
+	process_info_store_free(a->process_info);
 	vec_fini(&a->cpus);
 	free(a->debuginfod);
 	free(a->symbol_cache);
@@ -278,7 +279,7 @@ static void wake(struct agent *a)
 
 void agent_stop(struct agent *a)
 {
-	atomic_store(&a->stops, true);
+	atomic_store(&a->is_stopping, true);
 	wake(a);
 }
 
@@ -288,51 +289,51 @@ void agent_reload(struct agent *a, struct agent_config *config)
 	wake(a);
 }
 
-bool agent_is_well(struct agent *a)
+bool agent_is_healthy(struct agent *a)
 {
-	return atomic_load(&a->samples);
+	return atomic_load(&a->is_sampling);
 }
 
-/* ---- windows ---------------------------------------------------------------------------- */
+/* ---- windows ----------------------------------------------------------------------- */
 
 static bool has_ended(void *ctx, uint32_t pid, uint64_t start_ns)
 {
 	struct agent *a = ctx;
 
-	return session_has_ended(a->session, pid, start_ns);
+	return session_program_has_ended(a->session, pid, start_ns);
 }
 
-/* Nobody is naming: what ended programs have left can go. */
+/* Drops what belongs to ended programs. The symbolizer thread is idle. */
 static void reap(struct agent *a)
 {
-	jits_reap(session_jits(a->session), has_ended, a);
-	facts_reap(a->facts, has_ended, a);
+	jit_symbols_reap(session_jits(a->session), has_ended, a);
+	process_info_store_reap(a->process_info, has_ended, a);
 }
 
-/* Give the counts to the naming thread, which is idle. */
-static int give_window(struct agent *a, uint64_t now_ns)
+/* Submits the counts to the symbolizer thread, which is idle, and starts a new window. */
+static int submit_window(struct agent *a, uint64_t now_ns)
 {
 	uint64_t offset = clock_unix_ns() - now_ns;
-	struct names_window window = {
+	struct symbolize_window window = {
 		.time_ns = (int64_t)(a->window_start_ns + offset),
 		.duration_ns = (int64_t)(now_ns - a->window_start_ns),
 		.clock_offset_ns = (int64_t)offset,
 		.freq_hz = a->freq_hz,
 	};
-	struct collect *fresh, *old;
-	int r = collect_new(&fresh, a->opts.keep_times);
+	struct sample_counts *fresh, *old;
+	int r = sample_counts_new(&fresh, a->opts.keep_times);
 
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&a->lock);
-	if (session_cut_off(a->session) < 0)
-		agent_log(a, "level=error msg=\"waits that are not over could not be counted\"");
+	if (session_count_waits(a->session) < 0)
+		agent_log(a, "level=error msg=\"cannot count waits that have not ended\"");
 	reap(a);
-	old = session_swap_collect(a->session, fresh);
+	old = session_swap_counts(a->session, fresh);
 	session_sweep_files(a->session, old);
 	langs_window(session_langs(a->session), a->memory_bytes / SHARE_SCRIPTS);
 	pthread_mutex_unlock(&a->lock);
-	namer_give(a->namer, old, &window);
+	symbolizer_thread_submit(a->symbolizer_thread, old, &window);
 	a->window_start_ns = now_ns;
 	a->window_end_ns = now_ns + a->window_ns;
 	a->window_is_late = false;
@@ -348,13 +349,13 @@ static void count(struct agent *a, uint64_t *counter)
 	pthread_mutex_unlock(&a->stats_lock);
 }
 
-/* More than a window should hold: then it is over now. */
+/* Returns true if the window holds so much that it should end now. */
 static bool is_full(const struct agent *a)
 {
-	return collect_bytes(session_collect(a->session)) > a->memory_bytes / SHARE_COLLECT;
+	return sample_counts_bytes(session_counts(a->session)) > a->memory_bytes / SHARE_WINDOW;
 }
 
-/* ---- upkeep ------------------------------------------------------------------------------ */
+/* ---- upkeep ------------------------------------------------------------------------ */
 
 static uint32_t random_below(uint32_t n)
 {
@@ -364,8 +365,8 @@ static uint32_t random_below(uint32_t n)
 	return v % n;
 }
 
-/* Whether this interval is sampled is drawn once, for the whole machine. */
-static void draw(struct agent *a, uint64_t now_ns)
+/* Decides at random, at the start of each interval, whether the machine is sampled during it. */
+static void draw_interval(struct agent *a, uint64_t now_ns)
 {
 	bool pause;
 
@@ -395,42 +396,44 @@ static void apply_config(struct agent *a)
 		return;
 	if (setup_labeler(&labeler, c, &err) < 0) {
 		snprintf(line, sizeof(line),
-			 "level=error msg=\"labels stay as they were\" error=\"%s\"", err.msg);
+			 "level=error msg=\"cannot apply the new labels, keeping the old ones\" "
+			 "error=\"%s\"",
+			 err.msg);
 		agent_log(a, line);
 		return;
 	}
-	take_config(a, c);
-	session_keep_cpus(a->session, setup_wants_cpu(c));
+	set_reloadable(a, c);
+	session_set_keep_cpus(a->session, setup_has_cpu_label(c));
 	a->next_draw_ns = 0;
-	namer_set_labeler(a->namer, labeler);
-	agent_log(a, "level=info msg=\"config taken\"");
+	symbolizer_thread_set_labeler(a->symbolizer_thread, labeler);
+	agent_log(a, "level=info msg=\"configuration applied\"");
 }
 
-static void note_usage(struct agent *a, struct agent_stats *s)
+static void collect_usage(struct agent *a, struct agent_stats *s)
 {
-	struct usage own, worker = { 0 };
+	struct proc_usage self, worker = { 0 };
 
-	usage_read(0, &own);
-	if (s->namer.worker_pid)
-		usage_read(s->namer.worker_pid, &worker);
+	proc_usage_read(0, &self);
+	if (s->symbolizer_thread.worker_pid)
+		proc_usage_read(s->symbolizer_thread.worker_pid, &worker);
 	s->maps_bytes = s->session.sampler.maps_bytes;
-	s->rss_bytes = own.rss_bytes > s->session.sampler.mapped_bytes
-			       ? own.rss_bytes - s->session.sampler.mapped_bytes
+	s->rss_bytes = self.rss_bytes > s->session.sampler.mapped_bytes
+			       ? self.rss_bytes - s->session.sampler.mapped_bytes
 			       : 0;
 	s->worker_rss_bytes = worker.rss_bytes;
-	s->cpu_ns = own.cpu_ns + worker.cpu_ns;
+	s->cpu_ns = self.cpu_ns + worker.cpu_ns;
 }
 
-/* The largest tables, without sorting them all. */
-static void note_top(struct agent *a, struct agent_stats *s)
+/* Lists the largest unwind tables by insertion, without sorting all. */
+static void list_top_files(struct agent *a, struct agent_stats *s)
 {
-	const struct files *files = session_files(a->session);
+	const struct file_table *files = session_files(a->session);
 
-	s->n_files = files_n_live(files);
-	s->n_files_forgotten = files_n_forgotten(files);
+	s->n_files = file_table_n_live(files);
+	s->n_files_forgotten = file_table_n_forgotten(files);
 	s->n_top = 0;
-	for (uint32_t id = 1; id <= files_count(files); id++) {
-		const struct file_info *info = files_get(files, id);
+	for (uint32_t id = 1; id <= file_table_count(files); id++) {
+		const struct file_info *info = file_table_get(files, id);
 		struct agent_file f = { 0 };
 		size_t i;
 
@@ -448,7 +451,7 @@ static void note_top(struct agent *a, struct agent_stats *s)
 	}
 }
 
-static void note_stats(struct agent *a, uint64_t now_ns)
+static void update_stats(struct agent *a, uint64_t now_ns)
 {
 	struct agent_stats s;
 
@@ -457,18 +460,18 @@ static void note_stats(struct agent *a, uint64_t now_ns)
 	pthread_mutex_unlock(&a->stats_lock);
 	pthread_mutex_lock(&a->lock);
 	(void)session_stats(a->session, &s.session);
-	s.collect_bytes =
-		collect_bytes(session_collect(a->session)) + session_off_bytes(a->session);
+	s.sample_counts_bytes =
+		sample_counts_bytes(session_counts(a->session)) + session_offcpu_bytes(a->session);
 	s.langs_bytes = langs_bytes(session_langs(a->session));
-	note_top(a, &s);
+	list_top_files(a, &s);
 	pthread_mutex_unlock(&a->lock);
-	s.jits_bytes = jits_bytes(session_jits(a->session));
-	s.n_facts = facts_count(a->facts);
+	s.jit_symbols_bytes = jit_symbols_bytes(session_jits(a->session));
+	s.n_facts = process_info_store_count(a->process_info);
 	s.longest_gap_ns =
 		a->longest_gap_ns > a->last_longest_ns ? a->longest_gap_ns : a->last_longest_ns;
-	namer_stats(a->namer, &s.namer);
-	note_usage(a, &s);
-	if (s.namer.n_windows && !s.first_window_ns)
+	symbolizer_thread_stats(a->symbolizer_thread, &s.symbolizer_thread);
+	collect_usage(a, &s);
+	if (s.symbolizer_thread.n_windows && !s.first_window_ns)
 		s.first_window_ns = now_ns - a->started_ns;
 	pthread_mutex_lock(&a->stats_lock);
 	a->stats = s;
@@ -482,13 +485,13 @@ void agent_stats(struct agent *a, struct agent_stats *out)
 	pthread_mutex_unlock(&a->stats_lock);
 }
 
-static void turn_window(struct agent *a, uint64_t now_ns)
+static void end_window_if_due(struct agent *a, uint64_t now_ns)
 {
 	bool full = is_full(a);
 
 	if (now_ns < a->window_end_ns && !full)
 		return;
-	if (!namer_is_idle(a->namer)) {
+	if (!symbolizer_thread_is_idle(a->symbolizer_thread)) {
 		if (!a->window_is_late)
 			count(a, &a->stats.n_late);
 		a->window_is_late = true;
@@ -496,58 +499,58 @@ static void turn_window(struct agent *a, uint64_t now_ns)
 	}
 	if (full && now_ns < a->window_end_ns)
 		count(a, &a->stats.n_short);
-	/* what is told with this window is of its end */
-	note_stats(a, now_ns);
-	if (give_window(a, now_ns) < 0)
-		agent_log(a, "level=error msg=\"no memory for another window\"");
+	/* the statistics that go with a window are those of its end */
+	update_stats(a, now_ns);
+	if (submit_window(a, now_ns) < 0)
+		agent_log(a, "level=error msg=\"not enough memory for a new window\"");
 }
 
 /*
- * Over the limit, what is only kept for later goes first: it costs time to get it
- * again. Before that, memory that is only not given back is.
+ * Keeps memory within the limit. Unused heap is returned to the system first; then caches go,
+ * whose content costs time to obtain again.
  */
-static void obey_limit(struct agent *a)
+static void enforce_limit(struct agent *a)
 {
 	const struct agent_stats *s = &a->stats;
 	uint64_t held = s->rss_bytes + s->worker_rss_bytes + s->maps_bytes;
 
-	if (held > a->memory_bytes - a->memory_bytes / SHARE_SPARE)
+	if (held > a->memory_bytes - a->memory_bytes / SHARE_TRIM)
 		malloc_trim(0);
 	if (held <= a->memory_bytes - a->memory_bytes / SHARE_RESERVE)
 		return;
-	namer_shrink(a->namer);
+	symbolizer_thread_shrink(a->symbolizer_thread);
 	count(a, &a->stats.n_shrunk);
 }
 
 static void upkeep(struct agent *a, uint64_t now_ns)
 {
-	draw(a, now_ns);
+	draw_interval(a, now_ns);
 	apply_config(a);
 	if (now_ns < a->next_upkeep_ns)
 		return;
 	a->next_upkeep_ns = now_ns + (uint64_t)UPKEEP_MS * CLOCK_MS_NS;
-	note_stats(a, now_ns);
-	obey_limit(a);
+	update_stats(a, now_ns);
+	enforce_limit(a);
 }
 
-/* ---- the loop ------------------------------------------------------------------------------ */
+/* ---- the loop ---------------------------------------------------------------------- */
 
-static int wait_ms(const struct agent *a, uint64_t now_ns)
+static int timeout_ms(const struct agent *a, uint64_t now_ns)
 {
-	uint64_t left = a->window_end_ns > now_ns && !a->window_is_late
-				? (a->window_end_ns - now_ns) / CLOCK_MS_NS + 1
-				: TURN_MS;
+	uint64_t n_left = a->window_end_ns > now_ns && !a->window_is_late
+				  ? (a->window_end_ns - now_ns) / CLOCK_MS_NS + 1
+				  : POLL_MS;
 
-	return (int)(left < TURN_MS ? left : TURN_MS);
+	return (int)(n_left < POLL_MS ? n_left : POLL_MS);
 }
 
-static int turn(struct agent *a, struct err *err)
+static int poll_session(struct agent *a, struct err *err)
 {
 	uint64_t gap_ns;
 	int r;
 
 	pthread_mutex_lock(&a->lock);
-	r = session_turn(a->session, err);
+	r = session_poll(a->session, err);
 	gap_ns = session_take_gap(a->session);
 	pthread_mutex_unlock(&a->lock);
 	if (gap_ns > a->longest_gap_ns)
@@ -556,17 +559,17 @@ static int turn(struct agent *a, struct err *err)
 }
 
 /*
- * A program that starts maps a dozen files, and each of them wakes: what they are is not
- * wanted before its first sample.
+ * A starting program maps a dozen files, each of which would wake the loop. None of them
+ * matters before its first sample, so the loop sleeps through all but urgent events.
  */
-static void rest(const struct agent *a)
+static void sleep_briefly(const struct agent *a)
 {
 	struct pollfd urgent[] = {
 		{ .fd = a->wake_fd, .events = POLLIN },
 		{ .fd = session_ring_fd(a->session), .events = POLLIN },
 	};
 
-	(void)poll(urgent, 2, REST_MS);
+	(void)poll(urgent, 2, PAUSE_MS);
 }
 
 static int agent_loop(struct agent *a, struct err *err)
@@ -574,85 +577,89 @@ static int agent_loop(struct agent *a, struct err *err)
 	struct epoll_event ev[4];
 	uint64_t drained;
 
-	while (!atomic_load(&a->stops)) {
+	while (!atomic_load(&a->is_stopping)) {
 		int r;
 
-		if (epoll_wait(a->epoll_fd, ev, 4, wait_ms(a, clock_monotonic_ns())) < 0 &&
+		if (epoll_wait(a->epoll_fd, ev, 4, timeout_ms(a, clock_monotonic_ns())) < 0 &&
 		    errno != EINTR)
-			return err_set(err, -errno, "epoll: %s", strerror(errno));
+			return err_set(err, -errno, "cannot wait for events: %s", strerror(errno));
 		(void)!read(a->wake_fd, &drained, sizeof(drained));
-		r = turn(a, err);
+		r = poll_session(a, err);
 		if (r < 0)
 			return r;
-		turn_window(a, clock_monotonic_ns());
+		end_window_if_due(a, clock_monotonic_ns());
 		upkeep(a, clock_monotonic_ns());
-		rest(a);
+		sleep_briefly(a);
 	}
 	return 0;
 }
 
-static void note_unsent(struct agent *a, uint64_t n)
+static void set_unsent(struct agent *a, uint64_t n)
 {
 	pthread_mutex_lock(&a->stats_lock);
 	a->stats.n_unsent = n;
 	pthread_mutex_unlock(&a->stats_lock);
 }
 
-/* The rest of the samples, as one more window. */
+/* Stops sampling and exports the remaining samples as a last window. */
 static int finish(struct agent *a, struct err *err)
 {
-	uint64_t now_ns = clock_monotonic_ns(), left;
-	uint64_t deadline = now_ns + (uint64_t)STOP_NAMING_MS * CLOCK_MS_NS;
+	uint64_t now_ns = clock_monotonic_ns(), n_left;
+	uint64_t deadline = now_ns + (uint64_t)STOP_SYMBOLIZE_MS * CLOCK_MS_NS;
 	int r;
 
-	namer_hurry(a->namer, now_ns + (uint64_t)STOP_ASKING_MS * CLOCK_MS_NS);
+	symbolizer_thread_set_deadline(a->symbolizer_thread,
+				       now_ns + (uint64_t)STOP_LOOKUP_MS * CLOCK_MS_NS);
 	pthread_mutex_lock(&a->lock);
 	r = session_stop(a->session, err);
 	pthread_mutex_unlock(&a->lock);
 	if (r < 0)
 		return r;
-	facts_settle(a->facts, clock_monotonic_ns() + (uint64_t)STOP_FACTS_MS * CLOCK_MS_NS);
-	left = namer_finish(a->namer, deadline);
-	if (!namer_is_idle(a->namer)) {
-		left += collect_total(session_collect(a->session));
-	} else if (collect_n_samples(session_collect(a->session))) {
-		r = give_window(a, clock_monotonic_ns());
-		left += namer_finish(a->namer, deadline);
+	process_info_store_wait(a->process_info,
+				clock_monotonic_ns() + (uint64_t)STOP_INFO_MS * CLOCK_MS_NS);
+	n_left = symbolizer_thread_finish(a->symbolizer_thread, deadline);
+	if (!symbolizer_thread_is_idle(a->symbolizer_thread)) {
+		n_left += sample_counts_total(session_counts(a->session));
+	} else if (sample_counts_n_samples(session_counts(a->session))) {
+		r = submit_window(a, clock_monotonic_ns());
+		n_left += symbolizer_thread_finish(a->symbolizer_thread, deadline);
 	}
-	note_unsent(a, left);
-	note_stats(a, clock_monotonic_ns());
+	set_unsent(a, n_left);
+	update_stats(a, clock_monotonic_ns());
 	return r;
 }
 
-static void log_refusal(struct agent *a, const char *why)
+static void log_offcpu_error(struct agent *a, const char *why)
 {
 	char line[320];
 
 	snprintf(line, sizeof(line),
-		 "level=warn msg=\"no time off the CPU; the rest goes on\" error=\"%s\"", why);
+		 "level=warn msg=\"cannot record off-CPU time, sampling CPU time only\" "
+		 "error=\"%s\"",
+		 why);
 	agent_log(a, line);
 }
 
 int agent_run(struct agent *a, struct err *err)
 {
-	int r, end;
+	int r, finish_r;
 
-	/* they have the priority of who made them */
+	/* threads inherit the raised priority of their creator */
 	if (a->opts.prepared)
 		setup_lower_others(a->opts.prepared->priority);
-	r = facts_start(a->facts);
+	r = process_info_store_start(a->process_info);
 	if (r < 0)
-		return err_set(err, r, "can't start a thread: %s", strerror(-r));
+		return err_set(err, r, "cannot start the process reader threads: %s", strerror(-r));
 	r = session_start(a->session, err);
 	if (r < 0)
 		return r;
-	if (session_off_refusal(a->session))
-		log_refusal(a, session_off_refusal(a->session));
+	if (session_offcpu_error(a->session))
+		log_offcpu_error(a, session_offcpu_error(a->session));
 	a->started_ns = a->window_start_ns = session_start_ns(a->session);
 	a->window_end_ns = a->started_ns + a->window_ns;
-	atomic_store(&a->samples, true);
+	atomic_store(&a->is_sampling, true);
 	r = agent_loop(a, err);
-	atomic_store(&a->samples, false);
-	end = finish(a, err);
-	return r < 0 ? r : end;
+	atomic_store(&a->is_sampling, false);
+	finish_r = finish(a, err);
+	return r < 0 ? r : finish_r;
 }

@@ -2,68 +2,88 @@
 #pragma once
 
 /*
- * Sampling for ever: windows of profiles, one for each set of labels, handed to
- * whoever asked. Two threads: the caller's samples, another names what a window
- * has and hands it over, so that neither names nor the way out hold up sampling.
+ * The agent: continuous sampling in windows, with one profile per label set, handed to an
+ * exporter. Two threads: the caller's samples, the symbolizer thread turns each window into
+ * profiles, so that neither symbolization nor the network delays sampling. Where profiles go
+ * is decided by the callback (src/export); configuration files are config.h's.
+ *
+ * Use: agent_prepare() and privileges_drop() first, if privileges are dropped; then
+ * agent_open(), agent_run() until agent_stop().
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/namer.h"
-#include "agent/session.h"
 #include "base/cleanup.h"
+#include "profiler/session.h"
+#include "symbolize/symbolizer_thread.h"
 
 struct agent;
 struct agent_config;
 struct err;
 struct export_window;
 
-/* What takes privileges that privileges_drop() gives up. */
+/* What agent_prepare() sets up, because it needs privileges that privileges_drop() gives up. */
 struct agent_prepared {
-	int priority; /* of this thread as it was: what others get when sampling begins */
-	int stats_fd; /* keeps the kernel's statistics of BPF programs on; -1: not allowed */
+	int priority; /* nice value of this thread before; the other threads get it */
+	int stats_fd; /* keeps the kernel's BPF statistics on; -1: not permitted */
 };
 
-/* Before privileges_drop(), where that is called; the calling thread goes first from now on. */
+/*
+ * Raises the priority of the calling thread and turns BPF statistics on. Call it before
+ * privileges_drop().
+ */
 void agent_prepare(struct agent_prepared *out);
 
 struct agent_opts {
 	const struct agent_prepared
-		*prepared;                 /* kept; NULL: it was not called. stats_fd is taken */
-	const struct agent_config *config; /* borrowed for agent_open() */
-	bool keep_times;                   /* of each sample */
-	/* A window is complete: takes it. From a thread of the agent's; may not be NULL. */
+		/*
+		 * Borrowed; NULL: agent_prepare() was not called. The agent takes over
+		 * stats_fd.
+		 */
+		*prepared;
+	const struct agent_config *config; /* borrowed during agent_open() */
+	bool keep_times;                   /* remember the time of each sample */
+	/*
+	 * Called on the symbolizer thread (at the end, on the caller's) with a complete
+	 * window or a part of one; owns @w. Must not be NULL.
+	 */
+
 	void (*export)(void *ctx, struct export_window *w);
-	/* One line for the operator, from any of its threads. May be NULL. */
+	/* Called with one line in logfmt, without a newline, from any thread. May be NULL. */
+
 	void (*log)(void *ctx, const char *message);
 	void *ctx;
 };
 
-/* Load and set up; nothing is sampled yet. 0; why it is not possible here, with the remedy. */
+/*
+ * Loads the BPF programs and sets everything up; samples nothing yet. Returns 0, or -errno
+ * with the reason and the remedy in @err.
+ */
 int agent_open(struct agent **out, const struct agent_opts *opts, struct err *err);
 void agent_free(struct agent *a);
 
 DEFINE_FREEP(struct agent, agent_free)
 
 /*
- * Sample until agent_stop(). If it was prepared, of this process's threads the calling one
- * alone goes first from then on. The last window is exported before it returns, within four
- * seconds: names that are not found by then are left out. 0 or -errno.
+ * Samples until agent_stop(). If agent_prepare() was called, the calling thread alone keeps
+ * the raised priority. The last window is exported before it returns, within four seconds:
+ * symbols that are not found by then are omitted. Returns 0 or -errno.
  */
 int agent_run(struct agent *a, struct err *err);
 
-/* From any thread, or a signal handler. */
+/* Makes agent_run() return. May be called from any thread or a signal handler. */
 void agent_stop(struct agent *a);
 
 /*
- * From any thread: go on with this config, which is taken. What can't change while it
- * runs (config.def's ONCE) has to be as it was: agent_config_keep().
+ * Applies a new configuration, which it owns, while running. May be called from any thread.
+ * Settings that cannot change at run time (FIXED in config.def) must have their old values:
+ * agent_config_keep() sees to that.
  */
 void agent_reload(struct agent *a, struct agent_config *config);
 
 enum { AGENT_TOP_FILES = 20 };
 
-/* An executable's unwind table. */
+/* An executable with its unwind table. */
 struct agent_file {
 	char path[256];
 	uint64_t bytes, rows;
@@ -71,28 +91,29 @@ struct agent_file {
 
 struct agent_stats {
 	struct session_stats session;
-	struct namer_stats namer;
-	uint64_t n_late;          /* windows that had to wait for the one before */
-	uint64_t n_short;         /* that were cut because they were too large */
-	uint64_t n_shrunk;        /* how often the memory limit made it forget what it only kept */
-	uint64_t first_window_ns; /* from agent_run() to the first export; 0: not yet */
-	uint64_t longest_gap_ns; /* between two readings of the ring, in this window and the last */
-	uint64_t cpu_ns;         /* of the process and of the symbolizer's worker */
-	uint64_t rss_bytes;      /* of the process, without BPF maps */
+	struct symbolizer_thread_stats symbolizer_thread;
+	uint64_t n_late;   /* windows that started late because the previous one was not done */
+	uint64_t n_short;  /* windows that were ended early because they were too large */
+	uint64_t n_shrunk; /* how often caches were dropped to stay within the memory limit */
+	uint64_t first_window_ns; /* from agent_run() to the first export; 0: none yet */
+	/* Longest time between two reads of the ring in this window and the previous one. */
+	uint64_t longest_gap_ns;
+	uint64_t cpu_ns;    /* of this process and the symbolizer's worker */
+	uint64_t rss_bytes; /* of this process, without BPF maps */
 	uint64_t worker_rss_bytes;
 	uint64_t maps_bytes;
-	uint64_t langs_bytes, jits_bytes, collect_bytes;
+	uint64_t langs_bytes, jit_symbols_bytes, sample_counts_bytes;
 	uint64_t n_facts; /* processes with labels */
 	uint32_t n_files;
 	uint64_t n_files_forgotten;
-	bool paused;       /* by probability */
-	uint64_t n_unsent; /* samples that there was no time to name when it ended */
+	bool paused;       /* by the probability setting */
+	uint64_t n_unsent; /* samples not symbolized in time at the end */
 	size_t n_top;
-	struct agent_file top[AGENT_TOP_FILES]; /* by size */
+	struct agent_file top[AGENT_TOP_FILES]; /* the largest, in descending order */
 };
 
-/* As of about two seconds ago. From any thread. */
+/* Statistics as of about two seconds ago. May be called from any thread. */
 void agent_stats(struct agent *a, struct agent_stats *out);
 
-/* Whether it samples as it should: what /healthz says. */
-bool agent_is_well(struct agent *a);
+/* Returns true while the agent samples: the answer of /healthz. */
+bool agent_is_healthy(struct agent *a);

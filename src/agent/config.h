@@ -2,76 +2,79 @@
 #pragma once
 
 /*
- * What the agent is told: by flags and by one file of KEY = VALUE lines, with
- * the same names in both. config.def has them all.
+ * The agent's configuration: built-in defaults, then the file named by --config, then the command
+ * line. All options are listed in config.def. A struct agent_config does not change once it was
+ * read, so threads may share it; SIGHUP makes a new one.
  */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/cleanup.h"
-#include "base/vec.h"
+#include "options/option.h"
 
 struct buf;
 struct err;
 
-struct config_texts {
-	VEC(char *);
-};
-
-/* The kinds of config.def, and what holds their values. */
-#define CONFIG_TYPE_TEXT     char *              /* NULL: not said */
-#define CONFIG_TYPE_TEXTS    struct config_texts /* every time it is said adds one */
-#define CONFIG_TYPE_FLAG     bool
-#define CONFIG_TYPE_NUMBER   uint64_t
-#define CONFIG_TYPE_DURATION uint64_t /* ns */
-#define CONFIG_TYPE_BYTES    uint64_t
+/* The types of the fields by their kinds in config.def; see enum option_kind. */
+#define CONFIG_TYPE_BOOL      bool
+#define CONFIG_TYPE_CHOICE    unsigned int
+#define CONFIG_TYPE_DURATION  uint64_t
+#define CONFIG_TYPE_FREQUENCY uint64_t
+#define CONFIG_TYPE_NUMBER    uint64_t
+#define CONFIG_TYPE_SIZE      uint64_t
+#define CONFIG_TYPE_TEXT      char *
+#define CONFIG_TYPE_TEXTS     struct option_texts
 
 struct agent_config {
-#define GROUP(title)
+#define HEADING(title)
 #define X(kind, field, ...) CONFIG_TYPE_##kind field;
-#define ONCE(...)           X(__VA_ARGS__)
+#define FIXED(...)          X(__VA_ARGS__)
 #include "agent/config.def"
-#undef ONCE
+#undef FIXED
 #undef X
-#undef GROUP
+#undef HEADING
 };
 
-enum { CONFIG_FILE_MAX = 1 << 20, CONFIG_TEXTS_MAX = 1000, CONFIG_VALUE_MAX = 8192 };
+/* Values of native_frames, in the order of config.def. The field demangle is an enum demangle_mode.
+ */
+enum native_frames { NATIVE_FRAMES_SOME, NATIVE_FRAMES_ALL };
 
-/* With the defaults. 0 or -ENOMEM. */
+/* The table of config.def, whose values struct is struct agent_config. */
+extern const struct option_spec agent_config_options[];
+
+/* Options that exist on the command line only: --config. */
+extern const struct option_spec agent_config_flags[];
+
+/* Where a configuration is read from; SIGHUP reads the same source again. */
+struct agent_config_source {
+	int argc;
+	char *const *argv; /* argv[0] is skipped */
+	/* Further options that the command line may contain; NULL: none. Values are overwritten. */
+	const struct option_set *others;
+	const char *defaults; /* KEY = VALUE lines that replace built-in defaults; NULL: none */
+};
+
+/* With the built-in defaults. 0 or -ENOMEM. */
 int agent_config_new(struct agent_config **out);
 void agent_config_free(struct agent_config *c);
 
 DEFINE_FREEP(struct agent_config, agent_config_free)
 
-/* 0; -EINVAL for an unknown key or a value that is none, and @err says why. */
-int agent_config_set(struct agent_config *c, const char *key, const char *value, struct err *err);
-
-/* Lines KEY = VALUE; blank ones and those that begin with # or ; say nothing. @name: for messages.
+/**
+ * agent_config_read() - read and check a configuration
+ *
+ * Return: 0 and a new configuration; ARGUMENTS_HELP if the command line has --help; -EINVAL,
+ * -ENOMEM or the error of reading the file, with the reason in @err.
  */
-int agent_config_text(struct agent_config *c, const char *name, const char *text, size_t len,
+int agent_config_read(struct agent_config **out, const struct agent_config_source *source,
 		      struct err *err);
 
-/* The same from a file. */
-int agent_config_file(struct agent_config *c, const char *path, struct err *err);
-
-/*
- * --KEY VALUE, --KEY=VALUE; a yes|no may stand alone. argv[0] is skipped. "config"
- * names a file that is read before all flags.
+/* Checks what option tables cannot express: combinations, CPU lists, the symbol cache. 0, -EINVAL.
  */
-int agent_config_flags(struct agent_config *c, int argc, char *const *argv, struct err *err);
-
-/*
- * Of an agent that runs: what can't change stays as @old has it, and the names of those
- * keys are added to @out_kept, with blanks between them. 0 or -ENOMEM.
- */
-int agent_config_keep(struct agent_config *c, const struct agent_config *old, struct buf *out_kept);
-
-/* What does not go together. 0 or -EINVAL. */
 int agent_config_check(const struct agent_config *c, struct err *err);
 
-/* The flags for people; the same for man(7). */
-void agent_config_help(FILE *to);
-void agent_config_man(FILE *to);
+/*
+ * Restores the options that a running agent cannot change to their values in @old, and appends
+ * their names to @out_kept, separated by spaces. 0 or -ENOMEM.
+ */
+int agent_config_keep(struct agent_config *c, const struct agent_config *old, struct buf *out_kept);

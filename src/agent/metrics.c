@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every metric has its HELP and TYPE; counters end in _total and only grow. Paths
- * and back ends' messages are strangers' text: escaped.
+ * Every metric has HELP and TYPE; names of counters end in _total. Paths and messages of back
+ * ends are untrusted text and are escaped.
  */
 #include "agent/metrics.h"
 
@@ -23,7 +23,8 @@ static void head(struct buf *out, const char *name, const char *type, const char
 	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void one(struct buf *out, const char *name, const char *type, double value, const char *help)
+static void put_gauge_or_counter(struct buf *out, const char *name, const char *type, double value,
+				 const char *help)
 {
 	head(out, name, type, help);
 	buf_printf(out, "%s %.15g\n", name, value);
@@ -41,7 +42,7 @@ static void gauge(struct buf *out, const char *name, uint64_t value, const char 
 	buf_printf(out, "%s %" PRIu64 "\n", name, value);
 }
 
-/* A label's value: backslash, quote and line break are escaped. */
+/* Appends a label value with backslashes, quotes and line breaks escaped. */
 static void put_value(struct buf *out, const char *s)
 {
 	struct buf clean = { 0 };
@@ -60,15 +61,15 @@ static void put_value(struct buf *out, const char *s)
 	buf_fini(&clean);
 }
 
-static void with_label(struct buf *out, const char *name, const char *label, const char *value,
-		       uint64_t v)
+static void put_labelled(struct buf *out, const char *name, const char *label, const char *value,
+			 uint64_t v)
 {
 	buf_printf(out, "%s{%s=\"", name, label);
 	put_value(out, value);
 	buf_printf(out, "\"} %" PRIu64 "\n", v);
 }
 
-/* ---- sampling -------------------------------------------------------------------------- */
+/* ---- sampling ---------------------------------------------------------------------- */
 
 static void put_samples(struct buf *out, const struct agent_stats *s)
 {
@@ -76,47 +77,53 @@ static void put_samples(struct buf *out, const struct agent_stats *s)
 
 	counter(out, "cameo_samples_total", s->session.records.n_samples, "Samples counted.");
 	head(out, "cameo_samples_lost_total", "counter",
-	     "Samples that were taken and not counted.");
-	with_label(out, "cameo_samples_lost_total", "reason", "ring_full", c->n[COUNTER_LOST]);
-	with_label(out, "cameo_samples_lost_total", "reason", "bad_record",
-		   s->session.records.n_bad);
-	with_label(out, "cameo_samples_lost_total", "reason", "no_room",
-		   s->session.records.n_no_room);
-	head(out, "cameo_samples_left_out_total", "counter", "Samples that are not wanted.");
-	with_label(out, "cameo_samples_left_out_total", "reason", "idle", c->n[COUNTER_IDLE]);
-	with_label(out, "cameo_samples_left_out_total", "reason", "own",
-		   s->session.records.n_excluded);
-	with_label(out, "cameo_samples_left_out_total", "reason", "rule",
-		   s->namer.n_samples_dropped);
+	     "Samples that were taken but not counted, by reason.");
+	put_labelled(out, "cameo_samples_lost_total", "reason", "ring_full", c->n[COUNTER_LOST]);
+	put_labelled(out, "cameo_samples_lost_total", "reason", "bad_record",
+		     s->session.records.n_bad);
+	put_labelled(out, "cameo_samples_lost_total", "reason", "no_room",
+		     s->session.records.n_no_room);
+	head(out, "cameo_samples_excluded_total", "counter",
+	     "Samples that were excluded on purpose, by reason.");
+	put_labelled(out, "cameo_samples_excluded_total", "reason", "idle", c->n[COUNTER_IDLE]);
+	put_labelled(out, "cameo_samples_excluded_total", "reason", "own",
+		     s->session.records.n_excluded);
+	put_labelled(out, "cameo_samples_excluded_total", "reason", "rule",
+		     s->symbolizer_thread.n_samples_dropped);
 	counter(out, "cameo_samples_raw_total", s->session.records.n_raw,
 		"Samples whose stack was walked in user space.");
 	counter(out, "cameo_samples_raw_unknown_total", s->session.records.n_raw_failed,
-		"Of these, those whose process was gone unseen.");
-	one(out, "cameo_ring_read_gap_seconds", "gauge", (double)s->longest_gap_ns / NS_PER_S,
-	    "Longest time between two readings of the ring, in this window and the last.");
-	gauge(out, "cameo_paused", s->paused, "1 while this interval is not sampled.");
+		"Raw samples dropped because the process exited before its mappings were read.");
+	put_gauge_or_counter(out, "cameo_ring_read_gap_seconds", "gauge",
+			     (double)s->longest_gap_ns / NS_PER_S,
+			     "Longest time between two reads of the ring buffer, in this window "
+			     "and the previous one.");
+	gauge(out, "cameo_paused", s->paused,
+	      "1 while sampling is paused by the probability setting, otherwise 0.");
 }
 
 static void put_stacks(struct buf *out, const struct agent_stats *s)
 {
 	static const char name[] = "cameo_stacks_total";
 
-	head(out, name, "counter", "Stacks by language and by why they are cut.");
+	head(out, name, "counter",
+	     "Stacks, by language, completeness and reason for being incomplete.");
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++) {
-		for (int why = 0; why < WALK_ERR_MAX; why++) {
-			uint64_t v = s->namer.names.by_kind[k][why];
+		for (int reason = 0; reason < WALK_ERR_MAX; reason++) {
+			uint64_t v = s->symbolizer_thread.symbolize.by_kind[k][reason];
 
 			if (v)
 				buf_printf(out,
 					   "%s{language=\"%s\",complete=\"%s\",reason=\"%s\"} "
 					   "%" PRIu64 "\n",
-					   name, profile_frame_kind_label(k), why ? "no" : "yes",
-					   why ? unwind_error_text((uint64_t)why) : "", v);
+					   name, profile_frame_kind_label(k), reason ? "no" : "yes",
+					   reason ? unwind_error_text((uint64_t)reason) : "", v);
 		}
 	}
-	counter(out, "cameo_frames_total", s->namer.names.n_frames, "Frames of all samples.");
-	counter(out, "cameo_frames_unnamed_total", s->namer.names.n_unnamed,
-		"Of these, those without a function's name.");
+	counter(out, "cameo_frames_total", s->symbolizer_thread.symbolize.n_frames,
+		"Frames of all samples, without error frames.");
+	counter(out, "cameo_frames_unnamed_total", s->symbolizer_thread.symbolize.n_unnamed,
+		"Frames for which no symbol was found.");
 }
 
 static double per_sample(double v, const struct agent_stats *s)
@@ -126,103 +133,114 @@ static double per_sample(double v, const struct agent_stats *s)
 
 static double bpf_ns(const struct agent_stats *s)
 {
-	/* idle CPUs run the program too; what is told is what a sample costs */
+	/* includes runs on idle CPUs: this is the cost per useful sample */
 	return (double)s->session.sampler.run_ns;
 }
 
 static void put_costs(struct buf *out, const struct agent_stats *s)
 {
-	one(out, "cameo_bpf_seconds_total", "counter", bpf_ns(s) / NS_PER_S,
-	    "Time of the sampling BPF program.");
-	one(out, "cameo_bpf_nanoseconds_per_sample", "gauge", per_sample(bpf_ns(s), s),
-	    "The same a sample, since the start.");
-	one(out, "cameo_cpu_seconds_total", "counter", (double)s->cpu_ns / NS_PER_S,
-	    "CPU time of the agent and its symbolizer.");
-	one(out, "cameo_cpu_microseconds_per_sample", "gauge",
-	    per_sample((double)s->cpu_ns / 1000, s), "The same a sample, since the start.");
-	one(out, "cameo_first_window_seconds", "gauge", (double)s->first_window_ns / NS_PER_S,
-	    "From the start of sampling to the first window handed over.");
+	put_gauge_or_counter(out, "cameo_bpf_seconds_total", "counter", bpf_ns(s) / NS_PER_S,
+			     "Run time of the BPF sampling programs in seconds.");
+	put_gauge_or_counter(out, "cameo_bpf_nanoseconds_per_sample", "gauge",
+			     per_sample(bpf_ns(s), s),
+			     "BPF run time per sample in nanoseconds, averaged since start.");
+	put_gauge_or_counter(out, "cameo_cpu_seconds_total", "counter",
+			     (double)s->cpu_ns / NS_PER_S,
+			     "CPU time of the agent and its symbolizer worker in seconds.");
+	put_gauge_or_counter(out, "cameo_cpu_microseconds_per_sample", "gauge",
+			     per_sample((double)s->cpu_ns / 1000, s),
+			     "CPU time per sample in microseconds, averaged since start.");
+	put_gauge_or_counter(out, "cameo_first_window_seconds", "gauge",
+			     (double)s->first_window_ns / NS_PER_S,
+			     "Time from the start of sampling to the first exported window.");
 }
 
-/* ---- memory ------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------ */
 
 static void put_memory(struct buf *out, const struct agent_stats *s)
 {
-	static const char name[] = "cameo_resident_bytes", of[] = "cameo_memory_bytes";
+	static const char name[] = "cameo_resident_bytes", memory[] = "cameo_memory_bytes";
 	const struct unwind_tables_stats *t = &s->session.tables;
 
-	head(out, name, "gauge", "RSS without BPF maps.");
-	with_label(out, name, "process", "agent", s->rss_bytes);
-	with_label(out, name, "process", "symbolizer", s->worker_rss_bytes);
-	gauge(out, "cameo_maps_bytes", s->maps_bytes, "Kernel memory of BPF maps.");
-	head(out, of, "gauge", "What the agent holds, by what it is for.");
-	with_label(out, of, "of", "names", s->namer.names_bytes);
-	with_label(out, of, "of", "scripts", s->langs_bytes);
-	with_label(out, of, "of", "generated_code", s->jits_bytes);
-	with_label(out, of, "of", "window", s->collect_bytes);
-	with_label(out, of, "of", "backlog", s->session.backlog_bytes);
-	with_label(out, of, "of", "unwind_tables", t->used_bytes);
+	head(out, name, "gauge", "Resident set size without BPF maps, by process.");
+	put_labelled(out, name, "process", "agent", s->rss_bytes);
+	put_labelled(out, name, "process", "symbolizer", s->worker_rss_bytes);
+	gauge(out, "cameo_maps_bytes", s->maps_bytes, "Kernel memory of BPF maps in bytes.");
+	head(out, memory, "gauge", "Memory held by the agent, by purpose.");
+	put_labelled(out, memory, "of", "symbols", s->symbolizer_thread.symbols_bytes);
+	put_labelled(out, memory, "of", "scripts", s->langs_bytes);
+	put_labelled(out, memory, "of", "generated_code", s->jit_symbols_bytes);
+	put_labelled(out, memory, "of", "window", s->sample_counts_bytes);
+	put_labelled(out, memory, "of", "backlog", s->session.backlog_bytes);
+	put_labelled(out, memory, "of", "unwind_tables", t->used_bytes);
 	counter(out, "cameo_memory_shrunk_total", s->n_shrunk,
-		"How often the limit made the agent forget what it only kept for later.");
+		"Times that caches were dropped to stay within the memory limit.");
 	gauge(out, "cameo_unwind_tables", t->n_files, "Executables with an unwind table.");
 	gauge(out, "cameo_unwind_rows", t->n_rows, "Rows of all unwind tables.");
 	counter(out, "cameo_unwind_tables_evicted_total", t->n_evicted,
-		"Unwind tables dropped to make room.");
-	head(out, "cameo_unwind_table_bytes", "gauge", "The largest unwind tables.");
+		"Unwind tables evicted to stay within the memory limit.");
+	head(out, "cameo_unwind_table_bytes", "gauge",
+	     "Size of the largest unwind tables, by executable.");
 	for (size_t i = 0; i < s->n_top; i++)
-		with_label(out, "cameo_unwind_table_bytes", "exe", s->top[i].path, s->top[i].bytes);
-	gauge(out, "cameo_files", s->n_files, "Files known.");
+		put_labelled(out, "cameo_unwind_table_bytes", "exe", s->top[i].path,
+			     s->top[i].bytes);
+	gauge(out, "cameo_files", s->n_files, "Executables and libraries known.");
 	counter(out, "cameo_files_forgotten_total", s->n_files_forgotten,
-		"Files that nobody had mapped any more.");
-	gauge(out, "cameo_processes", s->session.procs.n_running, "Processes known.");
+		"Files evicted because no process had them mapped any more.");
+	gauge(out, "cameo_processes", s->session.procs.n_running, "Running processes known.");
 	gauge(out, "cameo_processes_labelled", s->n_facts, "Processes with labels.");
 	counter(out, "cameo_sideband_lost_total", s->session.procs.n_sideband_lost,
-		"Events of processes that the kernel dropped.");
+		"Process events (exec, fork, mmap, exit) lost because a kernel buffer was full.");
 }
 
-/* ---- the way out ---------------------------------------------------------------------------- */
+/* ---- export ------------------------------------------------------------------------ */
 
 static void put_windows(struct buf *out, const struct agent_stats *s)
 {
-	counter(out, "cameo_windows_total", s->namer.n_windows, "Windows handed over.");
-	counter(out, "cameo_windows_failed_total", s->namer.n_failed,
-		"Windows lost for want of memory.");
+	counter(out, "cameo_windows_total", s->symbolizer_thread.n_windows, "Windows exported.");
+	counter(out, "cameo_windows_failed_total", s->symbolizer_thread.n_failed,
+		"Windows lost because memory ran out.");
 	counter(out, "cameo_windows_late_total", s->n_late,
-		"Windows that waited for the one before to be named.");
+		"Windows delayed because the previous one was still being symbolized.");
 	counter(out, "cameo_windows_short_total", s->n_short,
-		"Windows cut because they were too large.");
-	one(out, "cameo_naming_seconds", "gauge", (double)s->namer.last_ns / NS_PER_S,
-	    "What naming the last window took.");
-	counter(out, "cameo_profiles_total", s->namer.n_profiles, "Profiles handed over.");
-	gauge(out, "cameo_series", s->namer.n_series, "Distinct sets of labels lately.");
-	counter(out, "cameo_series_over_limit_total", s->namer.n_series_over,
-		"Profiles that lost labels to max-series.");
-	gauge(out, "cameo_profiles_held", s->namer.n_held,
-	      "Profiles that wait until their process can be read.");
-	counter(out, "cameo_profiles_unread_total", s->namer.n_unread,
-		"Profiles labelled without what could not be read of their process in time.");
-	counter(out, "cameo_symbolizer_restarts_total", s->namer.symbolizer.worker_restarts,
-		"How often the symbolizer's worker was started again.");
-	counter(out, "cameo_symbolizer_files_given_up_total", s->namer.symbolizer.files_given_up,
-		"Files that killed it twice.");
+		"Windows ended early because they reached the size limit.");
+	put_gauge_or_counter(out, "cameo_symbolize_seconds", "gauge",
+			     (double)s->symbolizer_thread.last_ns / NS_PER_S,
+			     "Time it took to symbolize the last window.");
+	counter(out, "cameo_profiles_total", s->symbolizer_thread.n_profiles, "Profiles exported.");
+	gauge(out, "cameo_series", s->symbolizer_thread.n_series,
+	      "Distinct label sets in the last hour.");
+	counter(out, "cameo_series_over_limit_total", s->symbolizer_thread.n_series_over,
+		"Profiles that lost labels because of the max-series limit.");
+	gauge(out, "cameo_profiles_held", s->symbolizer_thread.n_waiting,
+	      "Profiles waiting for the attributes of their process.");
+	counter(out, "cameo_profiles_unread_total", s->symbolizer_thread.n_unread,
+		"Profiles exported before all attributes of their process were read.");
+	counter(out, "cameo_symbolizer_restarts_total",
+		s->symbolizer_thread.symbolizer.worker_restarts,
+		"Restarts of the symbolizer worker.");
+	counter(out, "cameo_symbolizer_files_given_up_total",
+		s->symbolizer_thread.symbolizer.files_given_up,
+		"Files that are no longer symbolized because they crashed the symbolizer worker "
+		"twice.");
 }
 
 struct sink_metric {
 	const char *name, *type, *help;
-	size_t at; /* of a uint64_t in struct export_sink_stats */
+	size_t offset; /* offset of a uint64_t in struct export_sink_stats */
 };
 
 static void put_drops(struct buf *out, const struct exporter_stats *e)
 {
 	static const char name[] = "cameo_export_dropped_total";
 
-	head(out, name, "counter", "Requests given up.");
+	head(out, name, "counter", "Export requests dropped, by reason.");
 	for (size_t i = 0; i < e->n_sinks; i++) {
-		for (int why = 0; why < EXPORT_DROP_MAX; why++) {
+		for (int reason = 0; reason < EXPORT_DROP_MAX; reason++) {
 			buf_printf(out, "%s{sink=\"", name);
 			put_value(out, e->sinks[i].name);
-			buf_printf(out, "\",reason=\"%s\"} %" PRIu64 "\n", export_drop_label(why),
-				   e->sinks[i].dropped[why]);
+			buf_printf(out, "\",reason=\"%s\"} %" PRIu64 "\n",
+				   export_drop_label(reason), e->sinks[i].dropped[reason]);
 		}
 	}
 }
@@ -231,22 +249,26 @@ static void put_exports(struct buf *out, const struct exporter_stats *e)
 {
 #define FIELD(name) offsetof(struct export_sink_stats, name)
 	static const struct sink_metric metrics[] = {
-		{ "cameo_export_queued", "gauge", "Requests waiting in memory.",
+		{ "cameo_export_queued", "gauge", "Export requests queued in memory.",
 		  FIELD(queued_items) },
-		{ "cameo_export_queued_bytes", "gauge", "Their size.", FIELD(queued_bytes) },
-		{ "cameo_export_spooled", "gauge", "Requests waiting on disk.",
+		{ "cameo_export_queued_bytes", "gauge",
+		  "Size of the export requests queued in memory.", FIELD(queued_bytes) },
+		{ "cameo_export_spooled", "gauge", "Export requests spooled to disk.",
 		  FIELD(spooled_items) },
-		{ "cameo_export_spooled_bytes", "gauge", "Their size.", FIELD(spooled_bytes) },
-		{ "cameo_export_sent_total", "counter", "Requests acknowledged.",
-		  FIELD(sent_items) },
-		{ "cameo_export_sent_bytes_total", "counter", "Their size.", FIELD(sent_bytes) },
-		{ "cameo_export_sent_profiles_total", "counter", "Profiles in them.",
-		  FIELD(sent_profiles) },
-		{ "cameo_export_retries_total", "counter", "Attempts after the first.",
+		{ "cameo_export_spooled_bytes", "gauge",
+		  "Size of the export requests spooled to disk.", FIELD(spooled_bytes) },
+		{ "cameo_export_sent_total", "counter",
+		  "Export requests acknowledged by the receiver.", FIELD(sent_items) },
+		{ "cameo_export_sent_bytes_total", "counter",
+		  "Size of the acknowledged export requests.", FIELD(sent_bytes) },
+		{ "cameo_export_sent_profiles_total", "counter",
+		  "Profiles in acknowledged export requests.", FIELD(sent_profiles) },
+		{ "cameo_export_retries_total", "counter", "Export attempts after the first.",
 		  FIELD(retries) },
 		{ "cameo_export_rejected_profiles_total", "counter",
-		  "Profiles refused out of requests that were taken.", FIELD(rejected_profiles) },
-		{ "cameo_export_spool_errors_total", "counter", "Writes to the spool that failed.",
+		  "Profiles rejected by the receiver in otherwise accepted requests.",
+		  FIELD(rejected_profiles) },
+		{ "cameo_export_spool_errors_total", "counter", "Failed writes to the spool.",
 		  FIELD(spool_errors) },
 	};
 #undef FIELD
@@ -254,13 +276,15 @@ static void put_exports(struct buf *out, const struct exporter_stats *e)
 	for (size_t m = 0; m < sizeof(metrics) / sizeof(metrics[0]); m++) {
 		head(out, metrics[m].name, metrics[m].type, metrics[m].help);
 		for (size_t i = 0; i < e->n_sinks; i++)
-			with_label(out, metrics[m].name, "sink", e->sinks[i].name,
-				   *(const uint64_t *)((const char *)&e->sinks[i] + metrics[m].at));
+			put_labelled(out, metrics[m].name, "sink", e->sinks[i].name,
+				     *(const uint64_t *)((const char *)&e->sinks[i] +
+							 metrics[m].offset));
 	}
-	head(out, "cameo_export_failing", "gauge", "1 if the last attempt was no success.");
+	head(out, "cameo_export_failing", "gauge",
+	     "1 if the last export attempt failed, otherwise 0.");
 	for (size_t i = 0; i < e->n_sinks; i++)
-		with_label(out, "cameo_export_failing", "sink", e->sinks[i].name,
-			   e->sinks[i].failing);
+		put_labelled(out, "cameo_export_failing", "sink", e->sinks[i].name,
+			     e->sinks[i].failing);
 	put_drops(out, e);
 }
 
@@ -276,29 +300,28 @@ void agent_metrics_text(struct buf *out, const struct agent_stats *s,
 		put_exports(out, exports);
 }
 
-/* ---- the line ----------------------------------------------------------------------------------
- */
+/* ---- the log line ------------------------------------------------------------------ */
 
 static double ratio(double a, double b)
 {
 	return b > 0 ? a / b : 0;
 }
 
-static void sum_stacks(const struct names_stats *s, uint64_t *out_complete, uint64_t *out_all)
+static void sum_stacks(const struct symbolize_stats *s, uint64_t *out_complete, uint64_t *out_all)
 {
 	*out_complete = *out_all = 0;
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++) {
 		*out_complete += s->by_kind[k][WALK_OK];
-		for (int why = 0; why < WALK_ERR_MAX; why++)
-			*out_all += s->by_kind[k][why];
+		for (int reason = 0; reason < WALK_ERR_MAX; reason++)
+			*out_all += s->by_kind[k][reason];
 	}
 }
 
-/* "-": of nothing. */
-static void put_percent(struct buf *out, uint64_t part, uint64_t of)
+/* Appends a percentage, or "-" if @of is 0. */
+static void put_percent(struct buf *out, uint64_t part, uint64_t memory)
 {
-	if (of)
-		buf_printf(out, "%.2f", 100 * (double)part / (double)of);
+	if (memory)
+		buf_printf(out, "%.2f", 100 * (double)part / (double)memory);
 	else
 		buf_put_byte(out, '-');
 }
@@ -313,8 +336,8 @@ static void put_export_line(struct buf *out, const struct exporter_stats *e)
 		queued += e->sinks[i].queued_items;
 		spooled += e->sinks[i].spooled_items;
 		failing |= e->sinks[i].failing;
-		for (int why = 0; why < EXPORT_DROP_MAX; why++)
-			dropped += e->sinks[i].dropped[why];
+		for (int reason = 0; reason < EXPORT_DROP_MAX; reason++)
+			dropped += e->sinks[i].dropped[reason];
 	}
 	buf_printf(out,
 		   " sent=%" PRIu64 " queued=%" PRIu64 " spooled=%" PRIu64 " dropped=%" PRIu64
@@ -328,8 +351,8 @@ void agent_metrics_line(struct buf *out, const struct agent_stats *s,
 	double n = (double)(s->session.records.n_samples - before->session.records.n_samples);
 	uint64_t complete, all, complete_before, all_before;
 
-	sum_stacks(&s->namer.names, &complete, &all);
-	sum_stacks(&before->namer.names, &complete_before, &all_before);
+	sum_stacks(&s->symbolizer_thread.symbolize, &complete, &all);
+	sum_stacks(&before->symbolizer_thread.symbolize, &complete_before, &all_before);
 	buf_printf(out, "level=info msg=agent samples=%.0f lost=%" PRIu64 " complete_percent=", n,
 		   session_n_lost(&s->session) - session_n_lost(&before->session));
 	put_percent(out, complete - complete_before, all - all_before);
@@ -342,9 +365,10 @@ void agent_metrics_line(struct buf *out, const struct agent_stats *s,
 		ratio((double)(s->cpu_ns - before->cpu_ns) / 1000, n),
 		(double)s->rss_bytes / (1 << 20), (double)s->worker_rss_bytes / (1 << 20),
 		(double)s->maps_bytes / (1 << 20), s->session.tables.n_files,
-		s->session.procs.n_running, s->namer.n_windows - before->namer.n_windows,
-		s->namer.n_profiles - before->namer.n_profiles, s->namer.symbolizer.worker_restarts,
-		s->longest_gap_ns / CLOCK_MS_NS);
+		s->session.procs.n_running,
+		s->symbolizer_thread.n_windows - before->symbolizer_thread.n_windows,
+		s->symbolizer_thread.n_profiles - before->symbolizer_thread.n_profiles,
+		s->symbolizer_thread.symbolizer.worker_restarts, s->longest_gap_ns / CLOCK_MS_NS);
 	if (exports)
 		put_export_line(out, exports);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter is a list of what is forbidden, not of what is allowed: an agent
- * resolves names, speaks TLS and starts its symbolizer again, all in ways that
- * other libraries choose. What is forbidden takes capabilities that are gone, or
- * has been a way into kernels: it closes what a bug in the filter of
- * capabilities, or in the kernel, would leave open.
+ * The filter denies a list of system calls rather than allowing one: an agent resolves host
+ * names, uses TLS and restarts its symbolizer, with system calls that other libraries choose.
+ * The denied ones either need capabilities that are gone or have been used to attack kernels,
+ * so the filter is a second line of defense against bugs in the first.
  */
 #include "agent/privileges.h"
 
@@ -58,7 +57,7 @@ const char *privileges_name(unsigned int capability)
 
 #define DENY(name) CONFINE_CALL(__NR_##name, SECCOMP_RET_ERRNO | EPERM)
 
-/* Families of sockets that an agent has no use for. The number is loaded again behind it. */
+/* Allows a socket family. The system call number is loaded again after the list. */
 #define ALLOW_FAMILY(family)                                                                       \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (family), 0, 1), CONFINE_RETURN(SECCOMP_RET_ALLOW)
 
@@ -71,14 +70,14 @@ static int install_filter(void)
 		ALLOW_FAMILY(AF_UNIX),
 		ALLOW_FAMILY(AF_INET),
 		ALLOW_FAMILY(AF_INET6),
-		ALLOW_FAMILY(AF_NETLINK), /* glibc asks which addresses there are */
+		ALLOW_FAMILY(AF_NETLINK), /* getaddrinfo() queries the interfaces' addresses */
 		CONFINE_RETURN(SECCOMP_RET_ERRNO | EAFNOSUPPORT),
 		/* other processes, which are only read */
 		DENY(ptrace),
 		DENY(process_vm_writev),
 		DENY(setns),
 		DENY(open_by_handle_at),
-		/* the file system's shape */
+		/* the layout of the file system */
 		DENY(mount),
 		DENY(umount2),
 		DENY(pivot_root),
@@ -116,7 +115,7 @@ static int install_filter(void)
 		DENY(iopl),
 		DENY(ioperm),
 #endif
-		/* parts of the kernel that have been ways into it */
+		/* kernel subsystems that have often been exploited */
 		DENY(add_key),
 		DENY(request_key),
 		DENY(keyctl),
@@ -130,7 +129,7 @@ static int install_filter(void)
 	return confine_syscalls(code, sizeof(code) / sizeof(*code));
 }
 
-static bool is_alone(void)
+static bool is_single_threaded(void)
 {
 	_cleanup_(closedirp) DIR *dir = opendir("/proc/self/task");
 	struct dirent *e;
@@ -141,7 +140,7 @@ static bool is_alone(void)
 	return n <= 1;
 }
 
-/* Before 5.11 BPF maps count as locked memory, whatever the capabilities. */
+/* Before Linux 5.11, BPF maps count as locked memory, whatever the capabilities. */
 static void raise_limits(void)
 {
 	struct rlimit l = { RLIM_INFINITY, RLIM_INFINITY };
@@ -163,7 +162,7 @@ int privileges_try_clock(void)
 	};
 	int r = 0;
 
-	/* CPUs may be offline: it is enough that one can be opened */
+	/* a CPU may be offline; one that works is enough */
 	for (int cpu = 0; cpu < CPUS_TRIED; cpu++) {
 		_cleanup_(closep) int fd =
 			(int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -182,7 +181,10 @@ static bool is_refused(int r)
 	return r == -EACCES || r == -EPERM;
 }
 
-/* Would what is kept be too little here? A child finds out, as nobody gets back what he dropped. */
+/*
+ * Tests in a child process whether the kept capabilities would be too few, because dropped
+ * ones cannot be regained.
+ */
 static bool needs_admin(void)
 {
 	int status = 0;
@@ -199,22 +201,22 @@ static bool needs_admin(void)
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
-static void tell(char *report, size_t len)
+static void write_report(char *report, size_t len)
 {
 	uint64_t have = confine_capabilities();
-	size_t at = (size_t)snprintf(report, len, "capabilities");
+	size_t used = (size_t)snprintf(report, len, "capabilities");
 
-	for (int i = 0; i < N_KEPT && at < len; i++)
+	for (int i = 0; i < N_KEPT && used < len; i++)
 		if (have >> kept[i].number & 1)
-			at += (size_t)snprintf(report + at, len - at, " %s", kept[i].name);
-	if (have >> CAP_SYS_ADMIN & 1 && at < len)
-		at += (size_t)snprintf(report + at, len - at,
-				       " sys_admin (sysctl kernel.perf_event_paranoid=2 would do "
-				       "without)");
-	if (!have && at < len)
-		at += (size_t)snprintf(report + at, len - at, " none");
-	if (at < len)
-		snprintf(report + at, len - at, ", no_new_privs, seccomp");
+			used += (size_t)snprintf(report + used, len - used, " %s", kept[i].name);
+	if (have >> CAP_SYS_ADMIN & 1 && used < len)
+		used += (size_t)snprintf(
+			report + used, len - used,
+			" sys_admin (not needed with sysctl kernel.perf_event_paranoid=2)");
+	if (!have && used < len)
+		used += (size_t)snprintf(report + used, len - used, " none");
+	if (used < len)
+		snprintf(report + used, len - used, ", no_new_privs, seccomp");
 }
 
 int privileges_drop(char *report, size_t len, struct err *err)
@@ -222,17 +224,17 @@ int privileges_drop(char *report, size_t len, struct err *err)
 	uint64_t keep = privileges_kept();
 	int r;
 
-	if (!is_alone())
-		return err_set(err, -EBUSY, "privileges are dropped before threads are started");
+	if (!is_single_threaded())
+		return err_set(err, -EBUSY, "cannot drop privileges: other threads are running");
 	raise_limits();
 	if (needs_admin())
 		keep |= 1ULL << CAP_SYS_ADMIN;
 	r = confine_drop_capabilities(keep);
 	if (r < 0)
-		return err_set(err, r, "can't drop capabilities: %s", strerror(-r));
+		return err_set(err, r, "cannot drop capabilities: %s", strerror(-r));
 	r = install_filter();
 	if (r < 0)
-		return err_set(err, r, "can't filter system calls: %s", strerror(-r));
-	tell(report, len);
+		return err_set(err, r, "cannot install the system call filter: %s", strerror(-r));
+	write_report(report, len);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A few numbers that say whether the profiles of a machine can be believed and what
- * they cost; /metrics (metrics.c) has them all.
+ * A selection of statistics that show whether the profiles of a machine can be trusted and
+ * what they cost; /metrics (metrics.c) has all of them.
  */
 #include "agent/report.h"
 
@@ -15,20 +15,17 @@
 
 static void text(struct json *j, const char *name, const char *value)
 {
-	json_key(j, name);
-	json_str(j, value);
+	json_member_str(j, name, value);
 }
 
 static void number(struct json *j, const char *name, uint64_t value)
 {
-	json_key(j, name);
-	json_uint(j, value);
+	json_member_uint(j, name, value);
 }
 
 static void share(struct json *j, const char *name, uint64_t part, uint64_t all)
 {
-	json_key(j, name);
-	json_double(j, all ? (double)part / (double)all : 1);
+	json_member_double(j, name, all ? (double)part / (double)all : 1);
 }
 
 static void put_labels(struct json *j)
@@ -43,22 +40,22 @@ static void put_labels(struct json *j)
 
 static void put_samples(struct json *j, const struct agent_stats *s)
 {
-	const struct names_stats *names = &s->namer.names;
+	const struct symbolize_stats *symbolize = &s->symbolizer_thread.symbolize;
 	uint64_t complete = 0, all = 0;
 
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++) {
-		complete += names->by_kind[k][WALK_OK];
+		complete += symbolize->by_kind[k][WALK_OK];
 		for (int why = 0; why < WALK_ERR_MAX; why++)
-			all += names->by_kind[k][why];
+			all += symbolize->by_kind[k][why];
 	}
 	number(j, "samples", s->session.records.n_samples);
 	number(j, "lost", session_n_lost(&s->session));
 	share(j, "completeness", complete, all);
-	share(j, "named_share", names->n_frames - names->n_unnamed, names->n_frames);
+	share(j, "named_share", symbolize->n_frames - symbolize->n_unnamed, symbolize->n_frames);
 	number(j, "processes", s->session.procs.n_running);
-	number(j, "windows", s->namer.n_windows);
+	number(j, "windows", s->symbolizer_thread.n_windows);
 	number(j, "windows_late", s->n_late);
-	number(j, "symbolizer_restarts", s->namer.symbolizer.worker_restarts);
+	number(j, "symbolizer_restarts", s->symbolizer_thread.symbolizer.worker_restarts);
 }
 
 static void put_costs(struct json *j, const struct agent_stats *s)
@@ -94,12 +91,10 @@ void agent_report(struct buf *out, const char *agent, const struct agent_stats *
 	json_object(&j);
 	text(&j, "agent", agent);
 	number(&j, "time", clock_unix_ns() / CLOCK_MS_NS);
-	json_key(&j, "labels");
-	json_object(&j);
+	json_member_object(&j, "labels");
 	put_labels(&j);
 	json_object_end(&j);
-	json_key(&j, "values");
-	json_object(&j);
+	json_member_object(&j, "values");
 	put_samples(&j, s);
 	put_costs(&j, s);
 	put_exports(&j, exports);

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* How the agent is, for Cameo's servers: docs/api.md, POST /api/v1/agents. */
+/*
+ * The status report of an agent to Cameo servers: docs/api.md, POST /api/v1/agents. Any
+ * thread.
+ */
 struct agent_stats;
 struct buf;
 struct exporter_stats;
 
-/* Rates are since the start. @agent is its name. Ask @out for buf_error(). */
+/*
+ * Appends the report as JSON. @agent is the agent's name; rates are averages since start.
+ * Check buf_error() of @out.
+ */
 void agent_report(struct buf *out, const char *agent, const struct agent_stats *s,
 		  const struct exporter_stats *exports);

@@ -12,21 +12,21 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "target/facts.h"
-#include "target/labeler.h"
+#include "metadata/labeler.h"
+#include "metadata/process_info.h"
 
-/* The variables that are read of processes: those that name services first. */
+/* Environment variables that are read of each process; those that name services come first. */
 struct env_names {
-	const char *names[FACTS_ENV_MAX];
+	const char *names[PROCESS_INFO_ENV_MAX];
 	size_t n, n_service;
 };
 
 static int env_names(const struct agent_config *c, struct env_names *out, struct err *err)
 {
 	*out = (struct env_names){ .names = { "OTEL_SERVICE_NAME" }, .n = 1 };
-	if (1 + c->service_env.len + c->env.len > FACTS_ENV_MAX)
-		return err_set(err, -EINVAL, "env and service-env: more than %d in all",
-			       FACTS_ENV_MAX - 1);
+	if (1 + c->service_env.len + c->env.len > PROCESS_INFO_ENV_MAX)
+		return err_set(err, -EINVAL, "env and service-env name more than %d variables",
+			       PROCESS_INFO_ENV_MAX - 1);
 	for (size_t i = 0; i < c->service_env.len; i++)
 		out->names[out->n++] = c->service_env.data[i];
 	out->n_service = out->n;
@@ -35,12 +35,13 @@ static int env_names(const struct agent_config *c, struct env_names *out, struct
 	return 0;
 }
 
-int setup_facts(struct facts **out, const struct agent_config *c, struct err *err)
+int setup_process_info(struct process_info_store **out, const struct agent_config *c,
+		       struct err *err)
 {
 	struct env_names env;
 	int r = env_names(c, &env, err);
 
-	return r < 0 ? r : facts_new(out, "/proc", env.names, env.n);
+	return r < 0 ? r : process_info_store_new(out, "/proc", env.names, env.n);
 }
 
 int setup_labeler(struct labeler **out, const struct agent_config *c, struct err *err)
@@ -69,6 +70,7 @@ int setup_labeler(struct labeler **out, const struct agent_config *c, struct err
 	return labeler_new(out, &opts, err);
 }
 
+/* Is @word an element of @list, which is separated by commas or spaces? */
 static bool list_has(const char *list, const char *word)
 {
 	size_t n = strlen(word);
@@ -79,7 +81,7 @@ static bool list_has(const char *list, const char *word)
 	return false;
 }
 
-bool setup_wants_cpu(const struct agent_config *c)
+bool setup_has_cpu_label(const struct agent_config *c)
 {
 	return list_has(c->labels, "cpu");
 }

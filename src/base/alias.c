@@ -12,7 +12,7 @@ static size_t underscores(const struct alias_name *n)
 	return i;
 }
 
-bool alias_name_better(const struct alias_name *a, const struct alias_name *b)
+bool alias_name_is_better(const struct alias_name *a, const struct alias_name *b)
 {
 	size_t ua = underscores(a), ub = underscores(b);
 

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Which of several names of one address is shown? The same everywhere, so that
- * one function has one name whatever the order in which tables list it: by
- * binding (enum alias_bind), then by fewest leading underscores, then the
- * shortest, then bytewise.
+ * The choice among several symbols at one address. It is the same everywhere, so that a
+ * function has one name whatever the order in which symbol tables list its aliases: first by
+ * binding (enum alias_bind), then fewest leading underscores, then shortest, then bytewise.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Bindings from the most to the least preferred. */
 enum alias_bind {
 	ALIAS_GLOBAL,
 	ALIAS_WEAK,
@@ -17,10 +17,11 @@ enum alias_bind {
 	ALIAS_OTHER,
 };
 
+/* A name that is borrowed and not terminated. */
 struct alias_name {
 	const char *s;
-	size_t len; /* 0: no name, which is worse than any */
+	size_t len; /* 0: no name, which loses to any other */
 };
 
-/* Is @a the better of two names of equal binding? */
-bool alias_name_better(const struct alias_name *a, const struct alias_name *b);
+/* Is @a preferable to @b, given that both have the same binding? */
+bool alias_name_is_better(const struct alias_name *a, const struct alias_name *b);

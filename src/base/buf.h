@@ -2,21 +2,25 @@
 #pragma once
 
 /*
- * A growing byte buffer to write into. The first failure to grow sticks:
- * later calls do nothing, and the writer asks once, at its end, with
- * buf_error(). So writers need no check a byte.
+ * A growing byte buffer for writers. The first failed allocation sticks: later calls do
+ * nothing, and the writer checks buf_error() once, at its end, instead of after each call.
+ *
+ * A zeroed struct is an empty buffer. @data is not NUL-terminated.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 struct buf {
 	uint8_t *data;
-	size_t len;
+	size_t len; /* bytes */
 	size_t cap;
 	int error; /* 0 or -ENOMEM */
 };
 
+/* Frees the data; the buffer is empty and usable again. */
 void buf_fini(struct buf *b);
+
+/* Append; buf_put_str() without the terminating NUL. */
 void buf_put(struct buf *b, const void *data, size_t len);
 void buf_put_str(struct buf *b, const char *s);
 void buf_put_byte(struct buf *b, uint8_t c);

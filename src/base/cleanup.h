@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Ownership by scope: a local marked _cleanup_(f) is released when it goes
- * out of scope; steal_ptr() and steal_fd() hand it to somebody else.
+ * Ownership by scope. f(&variable) runs when a local marked _cleanup_(f) goes out of scope;
+ * steal_ptr() and steal_fd() return its value and leave NULL or -1, which f ignores.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 
 #define _cleanup_(f) __attribute__((cleanup(f)))
 
+/* Defines fn##p() for _cleanup_(), from a function that takes the pointer itself. */
 #define DEFINE_FREEP(type, fn)                                                                     \
 	static inline void fn##p(type **p)                                                         \
 	{                                                                                          \

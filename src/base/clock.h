@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What time it is, in nanoseconds: since 1970, or since some fixed moment that nobody sets. */
+/*
+ * Clocks as integers. CLOCK_REALTIME counts from 1970 and can be set; CLOCK_MONOTONIC counts
+ * from an unspecified point and cannot.
+ */
 #include <stdint.h>
 #include <time.h>
 
+/* Nanoseconds in a millisecond and in a second. */
 enum { CLOCK_MS_NS = 1000000, CLOCK_SECOND_NS = 1000000000 };
 
 static inline uint64_t clock_ns(clockid_t id)

@@ -31,7 +31,7 @@ int confine_read_only(void)
 
 	if (fd < 0)
 		return -errno;
-	/* no rule allows anything */
+	/* The ruleset gets no rules, so all handled accesses are denied. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		r = -errno;
@@ -39,7 +39,7 @@ int confine_read_only(void)
 	return r;
 }
 
-static int get(struct __user_cap_data_struct data[2])
+static int get_capabilities(struct __user_cap_data_struct data[2])
 {
 	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
 
@@ -50,9 +50,12 @@ int confine_drop_capabilities(uint64_t keep)
 {
 	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 };
-	int r = get(data);
+	int r = get_capabilities(data);
 
-	/* without CAP_SETPCAP the bounding set stays; then no_new_privs has to do */
+	/*
+	 * Without CAP_SETPCAP the bounding set cannot be reduced; no_new_privs, which the
+	 * caller sets with its filter, then prevents an exec from gaining capabilities.
+	 */
 	for (int cap = 0; cap < CAPABILITIES_MAX; cap++)
 		if (!(keep >> cap & 1))
 			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
@@ -71,6 +74,6 @@ uint64_t confine_capabilities(void)
 {
 	struct __user_cap_data_struct data[2] = { 0 };
 
-	get(data);
+	get_capabilities(data);
 	return (uint64_t)data[1].effective << 32 | data[0].effective;
 }

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Giving up, for good, what a process does not need: capabilities and system
- * calls. Both are of the calling thread and of what it starts afterwards.
+ * Irrevocably drops what a process does not need: system calls (seccomp), writes to file
+ * systems (Landlock) and capabilities. All of it applies to the calling thread and to the
+ * threads and processes that it starts afterwards, so call these before starting threads.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -15,7 +16,7 @@
 
 #if defined(__x86_64__)
 #define CONFINE_ARCH AUDIT_ARCH_X86_64
-/* Those of x32 have this bit, and the same numbers otherwise. */
+/* System calls of the x32 ABI have this bit set and could bypass a filter by number. */
 #define CONFINE_FOREIGN_SYSCALLS 0x40000000
 #elif defined(__aarch64__)
 #define CONFINE_ARCH             AUDIT_ARCH_AARCH64
@@ -24,7 +25,11 @@
 #error "the seccomp filter knows x86-64 and arm64"
 #endif
 
-/* Parts of a filter; the first is CONFINE_BEGIN, behind which the call's number is loaded. */
+/*
+ * Building blocks of a seccomp filter. It starts with CONFINE_BEGIN, which kills the process on
+ * a call of another architecture and loads the number of the call; CONFINE_CALL() then decides
+ * on one number each, and a CONFINE_RETURN() ends the filter.
+ */
 #define CONFINE_LOAD(member)                                                                       \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, member))
 #define CONFINE_RETURN(action) BPF_STMT(BPF_RET | BPF_K, (action))
@@ -36,16 +41,20 @@
 #define CONFINE_CALL(number, action)                                                               \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), CONFINE_RETURN(action)
 
-/* Set no_new_privs and the filter. 0 or -errno. */
+/* Sets no_new_privs and installs the filter of @n instructions. Returns 0 or -errno. */
 int confine_syscalls(struct sock_filter *code, size_t n);
 
-/* Nothing on any file system can be changed any more (Landlock). 0; -ENOSYS before Linux 5.13. */
+/*
+ * Denies every change to every file system (Landlock); descriptors that are already open for
+ * writing stay usable. Returns 0; -ENOSYS before Linux 5.13; -EOPNOTSUPP if it is disabled.
+ */
 int confine_read_only(void);
 
 /*
- * Drop all capabilities but those of @keep (bits by number), and what an exec
- * could bring back. 0 or -errno. What is left can be asked with
- * confine_capabilities().
+ * Drops all capabilities except @keep, a mask of 1 << CAP_x, from the permitted, effective,
+ * inheritable, ambient and bounding sets. Returns 0 or -errno.
  */
 int confine_drop_capabilities(uint64_t keep);
-uint64_t confine_capabilities(void); /* effective */
+
+/* The effective capabilities, as such a mask. */
+uint64_t confine_capabilities(void);

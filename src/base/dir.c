@@ -20,15 +20,18 @@ static int check_owner(int fd, const char *path, struct err *err)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return err_set(err, -errno, "can't look at %.100s: %s", path, strerror(errno));
+		return err_set(err, -errno, "cannot stat \"%.100s\": %s", path, strerror(errno));
 	if (st.st_uid != geteuid())
-		return err_set(err, -EPERM, "%.100s belongs to another user", path);
+		return err_set(err, -EPERM, "directory \"%.100s\" belongs to another user", path);
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return err_set(err, -EPERM, "%.100s can be written to by others", path);
+		return err_set(
+			err, -EPERM,
+			"directory \"%.100s\" is writable by other users: run chmod go-w on it",
+			path);
 	return 0;
 }
 
-/* As `mkdir -p`; what can't be made can't be opened either. */
+/* Like `mkdir -p`. Errors are ignored, as opening the directory reports them. */
 static void make_path(const char *path)
 {
 	char part[PATH_MAX];
@@ -43,7 +46,7 @@ static void make_path(const char *path)
 	(void)mkdir(part, 0700);
 }
 
-int dir_open_own(const char *path, struct err *err)
+int dir_open_private(const char *path, struct err *err)
 {
 	_cleanup_(closep) int fd = -1;
 	int r;
@@ -51,12 +54,13 @@ int dir_open_own(const char *path, struct err *err)
 	make_path(path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return err_set(err, -errno, "can't open %.100s: %s", path, strerror(errno));
+		return err_set(err, -errno, "cannot open directory \"%.100s\": %s", path,
+			       strerror(errno));
 	r = check_owner(fd, path, err);
 	return r < 0 ? r : steal_fd(&fd);
 }
 
-static bool is_wanted(const char *name, const char *prefix, const char *suffix)
+static bool matches(const char *name, const char *prefix, const char *suffix)
 {
 	size_t len = strlen(name), before = strlen(prefix), after = strlen(suffix);
 
@@ -90,7 +94,7 @@ int dir_list(int fd, const char *prefix, const char *suffix, struct dir_files *o
 		struct dir_file f;
 		struct stat st;
 
-		if (!is_wanted(e->d_name, prefix, suffix) ||
+		if (!matches(e->d_name, prefix, suffix) ||
 		    fstatat(own, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 			continue;
 		f.mtime = st.st_mtim;

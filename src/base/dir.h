@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Directories that hold files of ours: caches, queues on disk, output. */
-#include <stddef.h>
+/* Directories that hold files of this program only: caches, queues on disk, output. */
 #include <stdint.h>
 #include <time.h>
 
@@ -12,8 +11,8 @@ struct err;
 
 struct dir_file {
 	struct timespec mtime;
-	uint64_t bytes;
-	char name[256];
+	uint64_t bytes; /* size */
+	char name[256]; /* without the directory */
 };
 
 struct dir_files {
@@ -21,18 +20,20 @@ struct dir_files {
 };
 
 /**
- * dir_open_own() - open a directory, make it and what leads to it
+ * dir_open_private() - open a directory, creating it and its parents
  *
- * It must belong to this user, and nobody else may write to it: others could
- * put anything under any name.
+ * The directory must belong to the effective user and must not be writable by anybody else,
+ * who could replace files in it. New directories get mode 0700.
  *
- * Return: a descriptor; -EPERM for a directory that is not ours alone; -errno.
+ * Return: a descriptor, which the caller closes; -EPERM if somebody else may write to the
+ * directory; another -errno. @err names the directory and the reason.
  */
-int dir_open_own(const char *path, struct err *err);
+int dir_open_private(const char *path, struct err *err);
 
 /*
- * The regular files whose names begin and end so, the one changed longest ago
- * first; those of the same moment by name. 0 or -errno.
+ * Appends to @out the regular files in @fd whose names start with @prefix and end with @suffix,
+ * least recently modified first, ties by name. Symbolic links are not followed. Returns 0 or
+ * -errno; the caller frees @out in either case.
  */
 int dir_list(int fd, const char *prefix, const char *suffix, struct dir_files *out);
 

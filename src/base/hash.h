@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* XXH3 of bytes, for the indices in memory; not stable across versions, never stored. */
+/*
+ * Hash functions for tables in memory (struct index). The values depend on the version of
+ * libxxhash and are never stored or sent.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,8 +19,8 @@ static inline uint32_t hash_bytes(const void *data, size_t len)
 }
 
 /*
- * What strangers send goes into tables that they must not be able to fill with
- * texts of one hash: the seed is the kernel's, another in each process.
+ * A random seed that the kernel gives each process. Tables of untrusted keys need one, so that
+ * nobody can choose keys whose hashes collide.
  */
 static inline uint64_t hash_seed(void)
 {
@@ -34,7 +37,7 @@ static inline uint32_t hash_seeded(uint64_t seed, const void *data, size_t len)
 	return (uint32_t)XXH3_64bits_withSeed(data, len, seed);
 }
 
-/* Of one word: Murmur3's finalizer, cheap and good enough for pids and ids. */
+/* Hashes one word with Murmur3's finalizer: cheap, and good enough for pids and ids. */
 static inline uint32_t hash_u64(uint64_t v)
 {
 	v ^= v >> 33;

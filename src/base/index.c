@@ -69,7 +69,7 @@ int index_add(struct index *ix, uint32_t hash, uint32_t id)
 {
 	if (id == UINT32_MAX || ix->n_used >= UINT32_MAX / 4)
 		return -ENOMEM;
-	/* at most three quarters full, so that a probe always ends */
+	/* At least a quarter of the slots stay empty, so every probe ends. */
 	if ((uint64_t)(ix->n_used + 1) * 4 > (uint64_t)ix->n_slots * 3) {
 		uint32_t n = ix->n_slots ? ix->n_slots * 2 : INDEX_MIN_SLOTS;
 		int r = index_resize(ix, n);
@@ -82,8 +82,12 @@ int index_add(struct index *ix, uint32_t hash, uint32_t id)
 	return 0;
 }
 
-/* Close the hole at @i: later members of its probe run move back into it. */
-static void index_close_hole(struct index *ix, uint32_t i)
+/*
+ * Empties slot @i without a tombstone: later entries of the same probe run move back into the
+ * hole as long as that does not take them in front of their home slot (Knuth, vol. 3, 6.4,
+ * algorithm R).
+ */
+static void remove_slot(struct index *ix, uint32_t i)
 {
 	uint32_t mask = ix->n_slots - 1;
 
@@ -106,7 +110,7 @@ void index_remove(struct index *ix, uint32_t hash, uint32_t id)
 		return;
 	for (uint32_t i = hash & mask; ix->slots[i].id_plus_1; i = (i + 1) & mask) {
 		if (ix->slots[i].id_plus_1 == id + 1) {
-			index_close_hole(ix, i);
+			remove_slot(ix, i);
 			ix->n_used--;
 			return;
 		}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strings are copied in runs of plain characters; what lies between is
- * escaped. `<` is among it, because `</script` would end the element that
- * holds the JSON, and U+2028/9 are, because JavaScript once took them for line
- * ends. Bytes that are not UTF-8 become U+FFFD, one each.
+ * Strings are copied in runs of plain characters; the characters between the runs are escaped.
+ * These include `<`, because `</script` would end the element that holds the JSON; U+2028 and
+ * U+2029, which JavaScript before ES2019 treats as line ends; and DEL and the C1 controls, which
+ * a terminal may execute. Each byte that is not valid UTF-8 becomes U+FFFD.
  */
 #include "base/json.h"
 
@@ -57,7 +57,7 @@ void json_array_end(struct json *j)
 
 static bool is_plain(uint8_t c)
 {
-	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\' && c != '<';
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\' && c != '<';
 }
 
 static void put_escaped(struct buf *b, uint32_t code)
@@ -80,7 +80,7 @@ static void put_escaped(struct buf *b, uint32_t code)
 	}
 }
 
-/* One character that is not plain; how many bytes it had. */
+/* Writes one character that is not plain. Returns its length in bytes. */
 static size_t put_special(struct buf *b, const uint8_t *s, size_t len)
 {
 	uint32_t code;
@@ -90,7 +90,7 @@ static size_t put_special(struct buf *b, const uint8_t *s, size_t len)
 		buf_put_str(b, "\xef\xbf\xbd");
 		return 1;
 	}
-	if (n == 1 || code == 0x2028 || code == 0x2029)
+	if (code < 0xa0 || code == 0x2028 || code == 0x2029)
 		put_escaped(b, code);
 	else
 		buf_put(b, s, n);
@@ -135,7 +135,7 @@ void json_str(struct json *j, const char *s)
 	json_strn(j, s, strlen(s));
 }
 
-/* Decimal digits with a sign and in quotes, either of which may be 0: none. */
+/* Writes decimal digits with @sign in front and @quote around them; 0 omits either. */
 static void put_number(struct buf *out, uint64_t v, char sign, char quote)
 {
 	char text[24];
@@ -185,7 +185,7 @@ void json_double(struct json *j, double v)
 		return;
 	}
 	begin_value(j);
-	/* as few digits as say the same; 17 always do */
+	/* The shortest text that reads back as the same number; 17 digits always do. */
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, v);
 		if (strtod(text, NULL) == v)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * That a comma is due is known from one flag: nothing has been read yet after
- * an opening brace, something has after any value or closing brace. So only
- * skipping needs depth, and has a limit of it.
+ * One flag determines whether a comma is due: it is not after an opening brace or bracket, and is
+ * after any value or closing one. No stack of open objects is needed for that, so only
+ * json_read_skip() recurses, to a limited depth.
  */
 #include "base/json_read.h"
 
@@ -34,7 +34,7 @@ static void skip_space(struct json_read *j)
 		j->p++;
 }
 
-/* The next character that is not space, still unread; -EBADMSG at the end. */
+/* Peeks at the next character after white space; -EBADMSG at the end. */
 static int next_char(struct json_read *j)
 {
 	skip_space(j);
@@ -68,7 +68,7 @@ int json_read_open(struct json_read *j, char c)
 	return 0;
 }
 
-/* Four hexadecimal digits. */
+/* Consumes four hexadecimal digits. */
 static int take_hex(struct json_read *j, uint32_t *out)
 {
 	uint32_t v = 0;
@@ -109,7 +109,7 @@ static void put_utf8(struct buf *b, uint32_t code)
 	buf_put_byte(b, (uint8_t)(0x80 | (code & 0x3f)));
 }
 
-/* What \u stands for; a half of a pair alone is U+FFFD. */
+/* Consumes what follows \u. An unpaired surrogate becomes U+FFFD. */
 static int take_unicode(struct json_read *j)
 {
 	uint32_t code, low;
@@ -246,8 +246,8 @@ int json_read_end(struct json_read *j)
 	return next_char(j) < 0 ? 0 : -EBADMSG;
 }
 
-/* One more before @close: 1; 0 and @close is read. */
-static int one_more(struct json_read *j, char close)
+/* Returns 1 if another element follows, 0 after consuming @close, or -EBADMSG. */
+static int next_element(struct json_read *j, char close)
 {
 	if (take(j, close)) {
 		j->first = false;
@@ -261,12 +261,12 @@ static int one_more(struct json_read *j, char close)
 
 int json_read_item(struct json_read *j)
 {
-	return one_more(j, ']');
+	return next_element(j, ']');
 }
 
 int json_read_key(struct json_read *j)
 {
-	int r = one_more(j, '}');
+	int r = next_element(j, '}');
 
 	if (r <= 0)
 		return r;

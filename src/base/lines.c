@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text files of the kernel (maps, kallsyms) are long, and a stranger decides on
- * what is in some of their lines: so they are streamed, and a line has no
- * length that one could rely on.
+ * Text files of the kernel (maps, kallsyms) may have many megabytes, and other users' processes
+ * choose part of their content, so they are streamed and a line may have any length.
  */
 #include "base/lines.h"
 
@@ -24,7 +23,7 @@ void lines_fini(struct lines *l)
 	*l = (struct lines){ .fd = -1 };
 }
 
-/* Bytes read behind those in the buffer, which move to its beginning; 0 at the end. */
+/* Moves the unread bytes to the front and appends more. Returns their number, 0 or -errno. */
 static int refill(struct lines *l)
 {
 	ssize_t n;
@@ -41,13 +40,13 @@ static int refill(struct lines *l)
 	return (int)n;
 }
 
-/* The whole buffer is one line without its end. */
+/* Is the whole buffer one line without its end? */
 static bool is_full(const struct lines *l)
 {
 	return !l->start && l->len == LINES_BUF_LEN - 1;
 }
 
-int lines_next(struct lines *l, char **out, bool *out_cut)
+int lines_next(struct lines *l, char **out, bool *out_truncated)
 {
 	for (;;) {
 		char *line = l->buf + l->start;
@@ -66,7 +65,7 @@ int lines_next(struct lines *l, char **out, bool *out_cut)
 			if (skip)
 				continue;
 			*out = line;
-			*out_cut = l->in_long;
+			*out_truncated = l->in_long;
 			return 1;
 		}
 		n = refill(l);

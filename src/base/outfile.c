@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -13,7 +11,7 @@
 struct outfile {
 	int fd;
 	char *path; /* NULL: standard output */
-	char *temp; /* NULL: written in place (a device, a pipe) */
+	char *temp; /* the name until the commit; NULL: written in place (a device, a pipe) */
 };
 
 void outfile_free(struct outfile *f)
@@ -29,7 +27,7 @@ void outfile_free(struct outfile *f)
 	free(f);
 }
 
-/* What is no regular file (/dev/null, a pipe) can't be replaced: it is written to. */
+/* A file that is not a regular one (/dev/null, a pipe) is written to, not replaced. */
 static int open_special(struct outfile *f)
 {
 	f->fd = open(f->path, O_WRONLY | O_CLOEXEC);
@@ -78,13 +76,13 @@ int outfile_open(struct outfile **out, const char *path, struct err *err)
 		else
 			r = open_temp(f);
 		if (r < 0)
-			return err_set(err, r, "can't write %.150s: %s", path, strerror(-r));
+			return err_set(err, r, "cannot write \"%.150s\": %s", path, strerror(-r));
 	}
 	*out = steal_ptr(&f);
 	return 0;
 }
 
-int outfile_give(struct outfile *f, uid_t uid, gid_t gid)
+int outfile_chown(struct outfile *f, uid_t uid, gid_t gid)
 {
 	if (!f->temp)
 		return 0;
@@ -113,7 +111,7 @@ int outfile_commit(struct outfile *f, const void *data, size_t len, struct err *
 	if (r == 0 && f->temp && rename(f->temp, f->path) < 0)
 		r = -errno;
 	if (r < 0)
-		return err_set(err, r, "can't write %.150s: %s",
+		return err_set(err, r, "cannot write \"%.150s\": %s",
 			       f->path ? f->path : "standard output", strerror(-r));
 	free(f->temp);
 	f->temp = NULL;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A file that appears whole or not at all: it is written beside its name and
- * renamed when it is complete. That it can be written is known at the start.
+ * Writes a file atomically: the data goes to a temporary file in the same directory, which is
+ * renamed when it is complete. Opening fails early if the directory is not writable.
  */
 #include <stddef.h>
 #include <sys/types.h>
@@ -13,17 +13,22 @@
 struct err;
 struct outfile;
 
-/* @path "-" is standard output. 0, or why it can't be written. */
+/* Opens @path for writing; "-" is standard output. Returns 0 or -errno with @err. */
 int outfile_open(struct outfile **out, const char *path, struct err *err);
 
-/* Write everything and give the file its name. 0 or -errno; the old file is then untouched. */
+/*
+ * Writes all of @data and gives the file its name. Returns 0, or -errno with @err; an existing
+ * file is then unchanged. Call once.
+ */
 int outfile_commit(struct outfile *f, const void *data, size_t len, struct err *err);
 
-/* Make somebody else the owner of the file that will appear; what was there before it keeps its
- * own. */
-int outfile_give(struct outfile *f, uid_t uid, gid_t gid);
+/*
+ * Sets the owner of the new file, for a program under sudo. Does nothing for standard output
+ * and for files that are written in place. Returns 0 or -errno.
+ */
+int outfile_chown(struct outfile *f, uid_t uid, gid_t gid);
 
-/* Without a commit nothing is left behind. */
+/* Closes the file; without a commit the temporary file is removed. */
 void outfile_free(struct outfile *f);
 
 DEFINE_FREEP(struct outfile, outfile_free)

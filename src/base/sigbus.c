@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard around reads of mapped files.
+ * A thread inside sigbus_run() has a guard. The signal handler, which runs on the thread that
+ * faulted, replaces the missing page by an anonymous page of zeros and marks the guard. A jump
+ * out of the parser would leak its memory instead, as often as the owner of a file likes.
+ * Signal handlers have no argument of their own, so the guard is thread-local and the previous
+ * action static; there is no other such state in this folder.
  *
- * Model: a thread inside sigbus_run() has a guard; the handler, which runs on
- * the thread that faulted, replaces the missing page by an anonymous one and
- * marks the guard. Jumping out instead would leak whatever the parser held,
- * and a stranger could repeat that at will. Signal handlers have no argument of
- * their own, so the guard is thread-local and the former action is static:
- * the only such state in this folder.
- *
- * It does not cover system calls on such memory (they return -EFAULT) nor
- * memory errors of the hardware.
+ * Not covered are system calls on such memory (they return -EFAULT) and memory errors of the
+ * hardware.
  */
 #include "base/sigbus.h"
 
@@ -18,7 +15,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,18 +25,19 @@ struct guard {
 };
 
 static __thread struct guard *volatile thread_guard;
-static struct sigaction former;
+static struct sigaction previous;
 static uintptr_t page_len;
 
 static void pass_on(int sig, siginfo_t *info, void *uc)
 {
-	if (former.sa_flags & SA_SIGINFO) {
-		former.sa_sigaction(sig, info, uc);
-	} else if (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN) {
-		former.sa_handler(sig);
+	if (previous.sa_flags & SA_SIGINFO) {
+		previous.sa_sigaction(sig, info, uc);
+	} else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+		previous.sa_handler(sig);
 	} else {
-		/* back to the default action; a fault is raised anew by the same instruction */
-		sigaction(SIGBUS, &former, NULL);
+		/* With the default action restored, the faulting instruction raises the signal
+		 * again. */
+		sigaction(SIGBUS, &previous, NULL);
 		if (info->si_code <= 0)
 			raise(sig);
 	}
@@ -64,7 +61,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *uc)
 	errno = saved_errno;
 }
 
-/* Again whenever somebody else has taken the signal meanwhile, as test frameworks do. */
+/* Reinstalls the handler if other code, such as a test framework, has replaced it. */
 static int install(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -77,7 +74,7 @@ static int install(void)
 	if (sigaction(SIGBUS, NULL, &now) < 0) {
 		r = -errno;
 	} else if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_sigbus) {
-		former = now;
+		previous = now;
 		page_len = (uintptr_t)sysconf(_SC_PAGESIZE);
 		if (sigaction(SIGBUS, &sa, NULL) < 0)
 			r = -errno;

@@ -2,25 +2,24 @@
 #pragma once
 
 /*
- * Reading a mapping of a file that its owner may truncate meanwhile: the
- * kernel answers reads beyond the new end with SIGBUS.
+ * Safe reads of a mapped file that its owner may truncate at any time: the kernel raises SIGBUS
+ * for a read beyond the new end.
  */
 typedef int (*sigbus_fn)(void *ctx);
 
 /**
- * sigbus_run() - run @fn(@ctx), which reads mapped files of strangers
+ * sigbus_run() - run @fn(@ctx), which reads mapped files that others can change
  *
- * A page that is gone reads as zeros from then on, and @fn runs on to its end:
- * so what it allocated is freed, what it locked is unlocked, and it must only
- * be able to bear zeros, as it bears any other bytes. Whatever it made then is
- * the caller's to throw away; it still owns it. When not even zeros can be
- * mapped, @fn is left by siglongjmp and what it allocated is lost.
+ * A missing page reads as zeros from then on and @fn runs to its end, so it frees and unlocks as
+ * usual; it must tolerate zeros as it tolerates any other content. The caller owns its result
+ * but must discard it on -EFAULT. If no page of zeros can be mapped, siglongjmp()
+ * leaves @fn, which leaks its allocations.
  *
- * Calls may nest; the innermost one that was running when the page was missed
- * returns the error. Any thread may call it. It takes over the
- * process's SIGBUS for good; a SIGBUS that has nothing to do with a guarded
- * read goes on to the action installed before it.
+ * Calls may nest: the innermost call that was active reports the error. Any thread may call it.
+ * The first call installs a SIGBUS handler for the process; signals that have nothing to do with
+ * guarded reads are passed on to the previous action.
  *
- * Return: @fn's result; -EFAULT when a page was missing.
+ * Return: the result of @fn; -EFAULT if a page was missing; -errno if the handler cannot be
+ * installed.
  */
 int sigbus_run(sigbus_fn fn, void *ctx);

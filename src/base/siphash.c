@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* After Aumasson and Bernstein, "SipHash: a fast short-input PRF"; little endian. */
+/*
+ * J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF" (2012), with the output
+ * of 128 bits of their reference code. Words are loaded in little-endian order.
+ */
 #include "base/siphash.h"
 
 #include <string.h>
@@ -49,7 +52,7 @@ void siphash_init(struct siphash *s, const struct siphash_key *key)
 	};
 }
 
-/* Whole words of @data; the state stays in registers meanwhile. */
+/* Compresses @n words. The local copy keeps the state in registers. */
 static void add_words(struct siphash *s, const uint8_t *p, size_t n)
 {
 	uint64_t v[4];

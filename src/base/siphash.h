@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * SipHash-2-4 with 128 bits: a keyed hash for which somebody who does not know
- * the key cannot make two inputs that meet. For what is stored by the hash of a
- * stranger's bytes; indices in memory have base/hash.h.
+ * SipHash-2-4 with 128 bits: a keyed hash for which nobody without the key can construct a
+ * collision. Use it where untrusted data is stored under its hash; tables in memory have
+ * base/hash.h. Among Debian's libraries, libsodium and OpenSSL have this function; the program
+ * links neither otherwise.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,8 +16,8 @@ struct siphash_key {
 
 struct siphash {
 	uint64_t v[4];
-	uint64_t len;
-	uint8_t rest[8]; /* len % 8 bytes that wait for more */
+	uint64_t len;    /* bytes added */
+	uint8_t rest[8]; /* the last len % 8 bytes, not yet compressed */
 };
 
 struct siphash_value {
@@ -26,5 +27,5 @@ struct siphash_value {
 void siphash_init(struct siphash *s, const struct siphash_key *key);
 void siphash_add(struct siphash *s, const void *data, size_t len);
 
-/* Of everything added; @s is used up. */
+/* Computes the hash of everything added. @s must be initialized again before its next use. */
 void siphash_end(struct siphash *s, struct siphash_value *out);

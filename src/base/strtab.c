@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strings are packed into blocks that never move; a vector of {pointer,
- * length} gives each its id, and an index finds the id of equal bytes.
+ * Strings are packed into blocks that never move. The id of a string is its position in a vector
+ * of {pointer, length}; an index finds the id of equal bytes.
  */
 #include "base/strtab.h"
 
@@ -52,7 +52,7 @@ static bool strtab_eq(const void *ctx, uint32_t id)
 	return e->len == k->len && (!k->len || !memcmp(e->s, k->s, k->len));
 }
 
-/* Copy @s into a block, opening a new one when it does not fit; NULL: no memory. */
+/* Copies @s into the newest block, or into a new one if it does not fit. NULL: no memory. */
 static const char *strtab_store(struct strtab *t, const char *s, size_t len)
 {
 	struct strtab_block *b;

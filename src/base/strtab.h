@@ -2,29 +2,31 @@
 #pragma once
 
 /*
- * Interned strings: equal bytes have one id, ids are dense from 0, and id 0
- * is always "". Strings are kept with a terminating NUL and never move.
+ * A table of interned strings: equal strings have one id, ids are dense from 0, and id 0 is
+ * always "". Strings may contain NUL bytes, are stored with a terminating NUL and never move.
+ * Safe for untrusted strings (the hash is seeded); not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 struct strtab;
 
-/* 0 and a new table, or -ENOMEM. */
+/* Returns 0 and a new table, or -ENOMEM. */
 int strtab_new(struct strtab **out);
 void strtab_free(struct strtab *t);
 
-/* Make room for @n strings in all: 0 or -ENOMEM. */
+/* Allocates space for @n strings in total, without their bytes. Returns 0 or -ENOMEM. */
 int strtab_reserve(struct strtab *t, size_t n);
 
-/* The id of @len bytes at @s, added if new. 0 or -ENOMEM. */
+/* Finds or adds the string of @len bytes at @s, which is copied. Returns 0 or -ENOMEM. */
 int strtab_add(struct strtab *t, const char *s, size_t len, uint32_t *out_id);
 
-/* Borrowed; valid as long as the table is. @id must be one it gave out. */
+/* The string with this id, which must exist; borrowed until the table is freed. */
 const char *strtab_get(const struct strtab *t, uint32_t id);
 size_t strtab_len(const struct strtab *t, uint32_t id);
 
-/* Number of strings; ids are below it. */
+/* The number of strings; all ids are below it. */
 uint32_t strtab_count(const struct strtab *t);
-/* Bytes it holds, for budgets. */
+
+/* Memory in bytes, for budgets. */
 size_t strtab_bytes(const struct strtab *t);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mask is the new thread's from its beginning: it begins with that of who makes it. */
+/*
+ * A new thread inherits the signal mask of its creator, so blocking the signals here leaves no
+ * window in which the thread could receive one.
+ */
 #include "base/thread.h"
 
 #include <signal.h>

@@ -3,5 +3,8 @@
 
 #include <pthread.h>
 
-/* A thread that gets no signals: they are for the others. 0 or -errno. */
+/*
+ * Starts a thread with all signals blocked, so that the main thread gets them. The caller joins
+ * it. Returns 0 or -errno.
+ */
 int thread_start(pthread_t *out, void *(*run)(void *arg), void *arg);

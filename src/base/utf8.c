@@ -38,6 +38,42 @@ size_t utf8_valid(const char *s, size_t len)
 	return i;
 }
 
+static bool is_control(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+bool utf8_is_line(const char *s, size_t len)
+{
+	const uint8_t *p = (const uint8_t *)s;
+	uint32_t code;
+
+	for (size_t i = 0, n; i < len; i += n) {
+		n = utf8_at(p + i, len - i, &code);
+		if (!n || is_control(code))
+			return false;
+	}
+	return true;
+}
+
+void utf8_put_line(struct buf *out, const char *s, size_t len)
+{
+	const uint8_t *p = (const uint8_t *)s;
+	uint32_t code;
+
+	for (size_t i = 0, n; i < len; i += n) {
+		n = utf8_at(p + i, len - i, &code);
+		if (!n) {
+			buf_put_str(out, "\xef\xbf\xbd");
+			n = 1;
+		} else if (is_control(code)) {
+			buf_put_byte(out, ' ');
+		} else {
+			buf_put(out, p + i, n);
+		}
+	}
+}
+
 void utf8_put(struct buf *out, const char *s, size_t len)
 {
 	while (len) {

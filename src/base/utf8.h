@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Text of strangers for formats that take nothing but UTF-8. */
+/* Validates untrusted text, for formats that require UTF-8 (RFC 3629). */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct buf;
 
-/* The length of the UTF-8 sequence at @s and its code point; 0: it is not one. @len is not 0. */
+/*
+ * The length in bytes of the sequence at @s, and its code point; 0 if it is not valid. @len must
+ * not be 0.
+ */
 size_t utf8_at(const uint8_t *s, size_t len, uint32_t *out_code);
 
-/* How many bytes of @s are UTF-8 from its start: @len if all are. */
+/* The length of the longest valid prefix of @s in bytes; @len if all of it is valid. */
 size_t utf8_valid(const char *s, size_t len);
 
-/* Append @s; bytes that are not UTF-8 become U+FFFD, one each. */
+/* Appends @s with each invalid byte replaced by U+FFFD. */
 void utf8_put(struct buf *out, const char *s, size_t len);
+
+/*
+ * Appends @s as one line that is safe on a terminal: each control character (C0, DEL, C1)
+ * becomes a space and each invalid byte U+FFFD.
+ */
+void utf8_put_line(struct buf *out, const char *s, size_t len);
+
+/* Would utf8_put_line() append @s unmodified? */
+bool utf8_is_line(const char *s, size_t len);

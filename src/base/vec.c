@@ -7,23 +7,23 @@
 
 int vec_grow(void **data, size_t *cap, size_t n, size_t elem_len)
 {
-	size_t want = *cap ? *cap : 8;
+	size_t new_cap = *cap ? *cap : 8;
 	void *p;
 
 	if (n <= *cap)
 		return 0;
-	while (want < n) {
-		if (want > SIZE_MAX / 2)
+	while (new_cap < n) {
+		if (new_cap > SIZE_MAX / 2)
 			return -ENOMEM;
-		want *= 2;
+		new_cap *= 2;
 	}
-	if (want > SIZE_MAX / elem_len)
+	if (new_cap > SIZE_MAX / elem_len)
 		return -ENOMEM;
-	p = realloc(*data, want * elem_len);
+	p = realloc(*data, new_cap * elem_len);
 	if (!p)
 		return -ENOMEM;
 	*data = p;
-	*cap = want;
+	*cap = new_cap;
 	return 0;
 }
 

@@ -2,14 +2,15 @@
 #pragma once
 
 /*
- * A growing array of any element type:
+ * A growing array of any element type. A zeroed struct is an empty vector:
  *
  *	struct { VEC(uint32_t); } ids = { 0 };
  *	r = vec_push(&ids, 7);         (0 or -ENOMEM)
  *	ids.data[0], ids.len
  *	vec_fini(&ids);
  *
- * Elements move when it grows: keep indices, not pointers.
+ * Elements move when the vector grows, so hold indices, not pointers. Macros evaluate @v more
+ * than once.
  */
 #include <stddef.h>
 
@@ -18,7 +19,7 @@
 	size_t len;                                                                                \
 	size_t cap
 
-/* Make room for @n elements in all, doubling; 0 or -ENOMEM. */
+/* Grows the array by doubling to at least @n elements in total. Returns 0 or -ENOMEM. */
 int vec_grow(void **data, size_t *cap, size_t n, size_t elem_len);
 
 #define vec_reserve(v, n)                                                                          \
@@ -46,7 +47,7 @@ int vec_grow(void **data, size_t *cap, size_t n, size_t elem_len);
 		}                                                                                  \
 	} while (0)
 
-/* Free the elements' memory; the vector is empty and usable again. */
+/* Frees the array; the vector is empty and usable again. */
 void vec_release(void **data, size_t *len, size_t *cap);
 
 #define vec_fini(v) vec_release((void **)&(v)->data, &(v)->len, &(v)->cap)

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cameo agent`: the main thread waits for signals; another samples. SIGHUP reads the
- * config again and gives what can change to the agent and to a new exporter;
- * SIGTERM and SIGINT send what there is, within five seconds.
+ * `cameo agent`. The main thread waits for signals and writes the log line; another thread runs the
+ * agent. SIGHUP reads the configuration again and hands what can change to the agent and to a new
+ * exporter. SIGTERM and SIGINT export what is pending, within STOP_S seconds.
+ *
+ * Threads: this one, the agent's own (agent.h), one per exporter channel, and one of the metrics'
+ * server. Signals are blocked in all of them and received by sigtimedwait() here, so no handler
+ * runs except that of the final alarm. The end is bounded: whatever hangs (a server that does not
+ * respond, a file system), the process ends STOP_S seconds after the signal and reports that
+ * profiles may be missing. systemd would kill it without a word after its own limit.
  */
+#include "cli/agent.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
@@ -24,44 +32,50 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "cli/agent.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/listen.h"
 #include "export/export.h"
 #include "net/http_server.h"
+#include "options/arguments.h"
 
 enum {
-	LOG_S = 60,
-	STOP_S = 5,
-	EXPORT_STOP_MS = 4800,
-	OLD_EXPORTER_MS = 10000,
+	LOG_S = 60,              /* between two log lines of statistics */
+	STOP_S = 5,              /* from a signal to the end of the process */
+	EXPORT_STOP_MS = 4800,   /* of that, the share of the exporter */
+	OLD_EXPORTER_MS = 10000, /* for what an exporter still holds when another replaces it */
 	LARGE_BYTES = 256 << 10
 };
 
+/*
+ * config is the configuration of the start, which agent_reload() may replace within the agent; it
+ * is kept because fixed options are compared with it.
+ */
 struct agent_cli {
-	const struct agent_extra *extra; /* or NULL */
-	int argc;
-	char **argv;
+	const struct agent_config_source *source;
+	const struct agent_server *server; /* NULL: none */
 	struct agent_config *config;
-	char name[256]; /* what servers call it: the label host */
+	char host[256]; /* the label host, by which servers know this agent */
 	struct agent_prepared prepared;
 	struct agent *agent;
-	pthread_mutex_t lock; /* of the exporter */
+	pthread_mutex_t lock; /* protects the pointer @exporter */
 	struct exporter *exporter;
-	struct http_server *metrics; /* NULL: nowhere */
-	struct agent_stats logged;   /* what the last line was about */
+	struct http_server *metrics; /* NULL: turned off */
+	struct agent_stats logged;   /* as of the last log line */
 	pthread_t thread;
 	int status; /* of agent_run() */
 	struct err err;
 };
+
+/* ---- the log ------------------------------------------------------------------------- */
 
 static void log_line(void *ctx, const char *message)
 {
 	fprintf(stderr, "%s\n", message);
 }
 
-/* A line that begins with @begin and ends with the value @text: plain text, maybe a stranger's. */
-static void log_text(const char *begin, const char *text)
+/* Logs @begin followed by ="@text". The text may come from elsewhere, so it is quoted. */
+static void log_quoted(const char *begin, const char *text)
 {
 	_cleanup_(buf_fini) struct buf line = { 0 };
 
@@ -76,9 +90,9 @@ static void log_text(const char *begin, const char *text)
 		log_line(NULL, (const char *)line.data);
 }
 
-static void log_export(void *ctx, const char *message)
+static void log_warning(void *ctx, const char *message)
 {
-	log_text("level=warn msg", message);
+	log_quoted("level=warn msg", message);
 }
 
 /* ---- the exporter --------------------------------------------------------------------- */
@@ -88,7 +102,7 @@ struct sinks {
 };
 
 static int add_sinks(struct sinks *out, const struct agent_config *c, enum export_kind kind,
-		     const struct config_texts *urls)
+		     const struct option_texts *urls)
 {
 	int r = 0;
 
@@ -116,7 +130,33 @@ static int add_sinks(struct sinks *out, const struct agent_config *c, enum expor
 	return r;
 }
 
-/* In the place of the one there is, if any. */
+/*
+ * At least one destination is required: an agent that exports nothing would be a mistake that
+ * nobody notices.
+ */
+static int all_sinks(struct sinks *out, const struct agent_cli *cli, const struct agent_config *c,
+		     struct err *err)
+{
+	int r = add_sinks(out, c, EXPORT_PYROSCOPE, &c->server);
+
+	if (r == 0)
+		r = add_sinks(out, c, EXPORT_OTLP, &c->otlp);
+	if (r == 0)
+		r = add_sinks(out, c, EXPORT_DIR, &c->dir);
+	if (r == 0 && cli->server)
+		r = vec_push(out, (struct export_sink_options){ .kind = EXPORT_LOCAL,
+								.url = "store",
+								.fd = cli->server->fd });
+	if (r == 0 && !out->len)
+		r = err_set(err, -EINVAL,
+			    "no destination for profiles: use --server, --otlp or --dir");
+	if (r == 0 && out->len > EXPORT_MAX_SINKS)
+		r = err_set(err, -EINVAL, "server, otlp and dir name more than %d destinations",
+			    EXPORT_MAX_SINKS);
+	return r;
+}
+
+/* The new exporter takes over what the current one, if any, has not sent. */
 static int open_exporter(struct exporter **out, const struct agent_cli *cli,
 			 const struct agent_config *c, struct err *err)
 {
@@ -128,30 +168,19 @@ static int open_exporter(struct exporter **out, const struct agent_cli *cli,
 		.max_age_ns = (int64_t)c->max_age,
 		.host = c->host,
 		.previous = cli->exporter,
-		.log = log_export,
+		.log = log_warning,
 	};
-	int r = add_sinks(&sinks, c, EXPORT_PYROSCOPE, &c->server);
+	int r = all_sinks(&sinks, cli, c, err);
 
-	if (r == 0)
-		r = add_sinks(&sinks, c, EXPORT_OTLP, &c->otlp);
-	if (r == 0)
-		r = add_sinks(&sinks, c, EXPORT_DIR, &c->dir);
-	if (r == 0 && cli->extra)
-		r = vec_push(&sinks, (struct export_sink_options){ .kind = EXPORT_LOCAL,
-								   .url = "store",
-								   .fd = cli->extra->fd });
 	opt.sinks = sinks.data;
 	opt.n_sinks = sinks.len;
-	if (r == 0 && !sinks.len)
-		r = err_set(err, -EINVAL, "say where profiles go: --server, --otlp or --dir");
-	if (r == 0 && sinks.len > EXPORT_MAX_SINKS)
-		r = err_set(err, -EINVAL, "more than %d of server, otlp and dir", EXPORT_MAX_SINKS);
 	if (r == 0)
 		r = exporter_new(out, &opt, err);
 	vec_fini(&sinks);
 	return r;
 }
 
+/* The lock protects the exporter from being replaced while its counters are read. */
 static void get_stats(struct agent_cli *cli, struct agent_stats *out,
 		      struct exporter_stats *exports)
 {
@@ -161,15 +190,15 @@ static void get_stats(struct agent_cli *cli, struct agent_stats *out,
 	pthread_mutex_unlock(&cli->lock);
 }
 
-/* How the agent is, with each window. */
-static void report(struct agent_cli *cli)
+/* Sends the agent's state to the servers. */
+static void send_report(struct agent_cli *cli)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
 	struct exporter_stats exports;
 	struct agent_stats s;
 
 	get_stats(cli, &s, &exports);
-	agent_report(&text, cli->name, &s, &exports);
+	agent_report(&text, cli->host, &s, &exports);
 	if (buf_error(&text) < 0)
 		return;
 	pthread_mutex_lock(&cli->lock);
@@ -177,21 +206,25 @@ static void report(struct agent_cli *cli)
 	pthread_mutex_unlock(&cli->lock);
 }
 
+/*
+ * Called in the agent's symbolizer thread. The exporter takes ownership of the window, so it comes
+ * last.
+ */
 static void on_window(void *ctx, struct export_window *w)
 {
 	struct agent_cli *cli = ctx;
 
-	report(cli);
-	if (cli->extra && cli->extra->on_window)
-		cli->extra->on_window(cli->extra->ctx, w);
+	send_report(cli);
+	if (cli->server && cli->server->on_window)
+		cli->server->on_window(cli->server->ctx, w);
 	pthread_mutex_lock(&cli->lock);
 	exporter_put(cli->exporter, w);
 	pthread_mutex_unlock(&cli->lock);
 }
 
-/* ---- what it says of itself -------------------------------------------------------------- */
+/* ---- metrics ------------------------------------------------------------------------------ */
 
-static void answer(void *ctx, const struct http_request *rq, struct http_response *rs)
+static void handle_request(void *ctx, const struct http_request *rq, struct http_response *rs)
 {
 	const char *path = http_request_path(rq);
 	struct exporter_stats exports;
@@ -200,43 +233,45 @@ static void answer(void *ctx, const struct http_request *rq, struct http_respons
 
 	rs->content_type = "text/plain; version=0.0.4; charset=utf-8";
 	if (!strcmp(path, "/healthz")) {
-		rs->status = agent_is_well(cli->agent) ? 200 : 503;
+		rs->status = agent_is_healthy(cli->agent) ? 200 : 503;
 		buf_put_str(&rs->body, rs->status == 200 ? "ok\n" : "not sampling\n");
 	} else if (!strcmp(path, "/metrics")) {
 		get_stats(cli, &s, &exports);
 		agent_metrics_text(&rs->body, &s, &exports);
 	} else {
 		rs->status = 404;
-		buf_put_str(&rs->body, "/metrics and /healthz are here\n");
+		buf_put_str(&rs->body, "not found: use /metrics or /healthz\n");
 	}
 }
 
+/* Loopback only: the metrics name processes and servers, and there is no authentication. */
 static int open_metrics(struct agent_cli *cli, struct err *err)
 {
-	_cleanup_(freep) char *listen = NULL;
+	struct listen_address address;
 	struct http_server_options opt = {
 		.n_workers = 1,
 		.max_connections = 16,
 		.idle_seconds = 10,
 		.max_body = 1024,
 		.max_memory = 64 << 10,
-		.handler = answer,
+		.handler = handle_request,
 		.ctx = cli,
 	};
+	const char *text = cli->config->metrics;
 	int r;
 
-	if (!cli->config->metrics || !strcmp(cli->config->metrics, "no"))
+	if (!text || !strcmp(text, "no"))
 		return 0;
-	listen = strdup(cli->config->metrics);
-	if (!listen)
-		return -ENOMEM;
-	if (!listen_split(listen, &opt.host, &opt.port))
-		return err_set(err, -EINVAL, "metrics takes HOST:PORT or no");
-	if (!listen_is_loopback(opt.host))
-		return err_set(err, -EINVAL, "metrics: %.80s is not this machine alone", opt.host);
+	if (listen_parse(&address, text, NULL) < 0)
+		return err_set(err, -EINVAL, "metrics \"%.80s\": expected HOST:PORT or no", text);
+	if (!listen_is_loopback(address.host))
+		return err_set(err, -EINVAL, "metrics \"%.80s\": expected a loopback address",
+			       text);
+	opt.host = address.host;
+	opt.port = address.port;
 	r = http_server_open(&cli->metrics, &opt, err);
 	if (r == 0)
-		fprintf(stderr, "level=info msg=\"metrics are at http://%s:%u/metrics\"\n",
+		fprintf(stderr, "level=info msg=\"serving metrics at http://%s:%u/metrics\"\n",
 			opt.host, http_server_port(cli->metrics));
 	return r;
 }
@@ -255,28 +290,17 @@ static void log_stats(struct agent_cli *cli)
 	cli->logged = s;
 }
 
-/* ---- config ---------------------------------------------------------------------------- */
-
-static int read_config(const struct agent_cli *cli, struct agent_config **out, struct err *err)
-{
-	_cleanup_(agent_config_freep) struct agent_config *c = NULL;
-	int r = agent_config_new(&c);
-
-	if (r == 0)
-		r = agent_config_flags(c, cli->argc, cli->argv, err);
-	if (r == 0)
-		r = agent_config_check(c, err);
-	if (r == 0)
-		*out = steal_ptr(&c);
-	return r;
-}
+/* ---- SIGHUP ---------------------------------------------------------------------------- */
 
 static uint64_t in_ms(uint64_t ms)
 {
 	return clock_monotonic_ns() + ms * CLOCK_MS_NS;
 }
 
-/* The way to a server beside stays as it is: its socket has one user. *@out_old: to be stopped. */
+/*
+ * Puts a new exporter in the place of the current one, which becomes *@out_old, to be stopped by
+ * the caller. In `cameo up` the exporter stays: its socket cannot have two users.
+ */
 static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 			    struct exporter **out_old, struct err *err)
 {
@@ -284,7 +308,7 @@ static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 	int r;
 
 	*out_old = NULL;
-	if (cli->extra)
+	if (cli->server)
 		return 0;
 	r = open_exporter(&fresh, cli, c, err);
 	if (r < 0)
@@ -296,35 +320,38 @@ static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 	return 0;
 }
 
-/* What can't change while it runs does not, and is told. */
-static int keep_the_rest(const struct agent_cli *cli, struct agent_config *c)
+/*
+ * Options that need a restart keep their old values; the log names them, so a reload never fails
+ * for their sake.
+ */
+static int keep_fixed_options(const struct agent_cli *cli, struct agent_config *c)
 {
 	_cleanup_(buf_fini) struct buf kept = { 0 };
 	int r = agent_config_keep(c, cli->config, &kept);
 
 	if (r == 0 && kept.len)
 		fprintf(stderr,
-			"level=warn msg=\"not while the agent runs: start it again\" "
+			"level=warn msg=\"these changes require a restart of the agent\" "
 			"keys=\"%.*s\"\n",
 			(int)kept.len, (const char *)kept.data);
 	return r;
 }
 
-/* What is wrong leaves everything as it was. */
+/* An error leaves the running configuration in place. */
 static void reload(struct agent_cli *cli)
 {
 	struct exporter *old = NULL;
 	struct agent_config *c = NULL;
 	struct err err = { 0 };
-	int r = read_config(cli, &c, &err);
+	int r = agent_config_read(&c, cli->source, &err);
 
 	if (r == 0)
-		r = keep_the_rest(cli, c);
+		r = keep_fixed_options(cli, c);
 	if (r == 0)
 		r = replace_exporter(cli, c, &old, &err);
 	if (r < 0) {
-		log_text("level=error msg=\"config not taken\" error",
-			 err.msg[0] ? err.msg : strerror(-r));
+		log_quoted("level=error msg=\"cannot reload the configuration\" error",
+			   err.msg[0] ? err.msg : strerror(-r));
 		agent_config_free(c);
 		return;
 	}
@@ -336,42 +363,46 @@ static void reload(struct agent_cli *cli)
 
 /* ---- running --------------------------------------------------------------------------- */
 
-static void *sampling_main(void *arg)
+static void *agent_main(void *arg)
 {
 	struct agent_cli *cli = arg;
 
 	cli->status = agent_run(cli->agent, &cli->err);
-	/* by itself only when it failed: the main thread is to hear of it */
+	/* Without a request to stop it returns only after a failure: notify the main thread. */
 	kill(getpid(), SIGTERM);
 	return NULL;
 }
 
-static void out_of_time(int sig)
+/* A signal handler: only async-signal-safe calls. */
+static void on_stop_timeout(int sig)
 {
-	static const char said[] = "level=error msg=\"out of time: what was seen last may not "
-				   "have been sent\"\n";
+	static const char message[] = "level=error msg=\"shutdown timed out: the latest profiles "
+				      "may not have been sent\"\n";
 
-	(void)!write(STDERR_FILENO, said, sizeof(said) - 1);
+	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
 	_exit(1);
 }
 
-/* Everything is sent: only what the kernel frees anyway is not freed yet. */
-static void late_but_done(int sig)
+/* Everything was sent; the memory that is still being freed returns to the kernel anyway. */
+static void on_stop_timeout_after_success(int sig)
 {
 	_exit(0);
 }
 
-/* The server beside has ended? It is left for its parent to take note of. */
+/* WNOWAIT leaves the exit status for `cameo up` to collect. */
 static bool server_has_ended(const struct agent_cli *cli)
 {
 	siginfo_t info = { 0 };
 
-	return cli->extra &&
-	       waitid(P_PID, (id_t)cli->extra->server, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	return cli->server &&
+	       waitid(P_PID, (id_t)cli->server->server, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	       info.si_pid;
 }
 
-/* Until a signal says so, or the server beside has ended. */
+/*
+ * Returns after SIGINT or SIGTERM, or when the server of `cameo up` has ended. Statistics are
+ * logged at fixed times, whatever signals arrive in between.
+ */
 static void wait_for_end(struct agent_cli *cli, const sigset_t *signals)
 {
 	uint64_t next_log_ms = in_ms(LOG_S * 1000) / CLOCK_MS_NS;
@@ -394,8 +425,8 @@ static void wait_for_end(struct agent_cli *cli, const sigset_t *signals)
 	}
 }
 
-/* What could not be sent, exactly. 0: nothing. */
-static int tell_unsent(struct agent_cli *cli)
+/* Logs what was lost at the end. Returns an exit status: lost samples are a failure. */
+static int log_unsent(struct agent_cli *cli)
 {
 	struct exporter_stats exports;
 	struct agent_stats s;
@@ -407,30 +438,34 @@ static int tell_unsent(struct agent_cli *cli)
 
 		if (!sink->unsent_profiles)
 			continue;
-		snprintf(line, sizeof(line), "%s: %" PRIu64 " profiles are not sent: %s",
+		snprintf(line, sizeof(line), "%s: %" PRIu64 " profiles were not sent: %s",
 			 sink->name, sink->unsent_profiles, sink->last_error);
-		log_export(NULL, line);
+		log_warning(NULL, line);
 	}
 	if (s.n_unsent)
 		fprintf(stderr,
-			"level=error msg=\"%" PRIu64 " samples are not sent: there was no time to "
-			"name them\"\n",
+			"level=error msg=\"%" PRIu64 " samples were not sent: there was no time to "
+			"symbolize them\"\n",
 			s.n_unsent);
 	return s.n_unsent ? EXIT_FAILURE : 0;
 }
 
+/*
+ * The order of the end: the agent symbolizes its last window and hands it to the exporter, which
+ * has the rest of the time to send it.
+ */
 static int run(struct agent_cli *cli, const sigset_t *signals)
 {
-	struct sigaction out = { .sa_handler = out_of_time },
-			 done = { .sa_handler = late_but_done };
-	int r = pthread_create(&cli->thread, NULL, sampling_main, cli);
+	struct sigaction timeout = { .sa_handler = on_stop_timeout },
+			 done = { .sa_handler = on_stop_timeout_after_success };
+	int r = pthread_create(&cli->thread, NULL, agent_main, cli);
 	uint64_t deadline_ns;
 
 	if (r)
-		return cli_fail("can't start a thread: %s", strerror(r));
+		return cli_fail("cannot start the agent thread: %s", strerror(r));
 	wait_for_end(cli, signals);
 	deadline_ns = in_ms(EXPORT_STOP_MS);
-	sigaction(SIGALRM, &out, NULL);
+	sigaction(SIGALRM, &timeout, NULL);
 	alarm(STOP_S);
 	agent_stop(cli->agent);
 	pthread_join(cli->thread, NULL);
@@ -438,18 +473,18 @@ static int run(struct agent_cli *cli, const sigset_t *signals)
 	log_stats(cli);
 	if (cli->status < 0)
 		return cli_fail("%s", cli->err.msg[0] ? cli->err.msg : strerror(-cli->status));
-	r = tell_unsent(cli);
+	r = log_unsent(cli);
 	if (r == 0)
 		sigaction(SIGALRM, &done, NULL);
 	return r;
 }
 
-static int start(struct agent_cli *cli, struct err *err)
+static int open_agent(struct agent_cli *cli, struct err *err)
 {
 	struct agent_opts opts = {
 		.prepared = &cli->prepared,
 		.config = cli->config,
-		.keep_times = cli->config->otlp.len > 0 || cli->extra,
+		.keep_times = cli->config->otlp.len > 0 || cli->server,
 		.export = on_window,
 		.log = log_line,
 		.ctx = cli,
@@ -457,15 +492,15 @@ static int start(struct agent_cli *cli, struct err *err)
 	int r = open_exporter(&cli->exporter, cli, cli->config, err);
 
 	if (cli->config->host)
-		snprintf(cli->name, sizeof(cli->name), "%s", cli->config->host);
+		snprintf(cli->host, sizeof(cli->host), "%s", cli->config->host);
 	else
-		(void)gethostname(cli->name, sizeof(cli->name) - 1);
+		(void)gethostname(cli->host, sizeof(cli->host) - 1);
 	if (r == 0)
 		r = agent_open(&cli->agent, &opts, err);
 	return r < 0 ? r : open_metrics(cli, err);
 }
 
-/* Nothing of what follows takes more, and threads have what they are started with. */
+/* Runs before any thread is started, since threads inherit what is dropped here. */
 static int drop_privileges(struct agent_cli *cli, struct err *err)
 {
 	char report[256];
@@ -480,47 +515,44 @@ static int drop_privileges(struct agent_cli *cli, struct err *err)
 	return r;
 }
 
-static int usage(void)
+/* Signals that wait_for_end() receives; they have to be blocked in all threads. */
+static void block_signals(sigset_t *signals, bool has_child)
 {
-	fputs("Usage: cameo agent [--config FILE] [--KEY VALUE...]\n\n"
-	      "Profile this machine until told to stop, and send what was seen.\n"
-	      "Each flag is a key of the config file too (KEY = VALUE) and the other way round.\n"
-	      "SIGHUP reads the file again; SIGTERM sends the rest and ends.\n",
-	      stdout);
-	agent_config_help(stdout);
-	fputs("\nExample: cameo agent --server http://127.0.0.1:4040 --rule 'comm=~^test : "
-	      "drop-process'\n",
-	      stdout);
-	return 0;
+	sigemptyset(signals);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGHUP);
+	if (has_child)
+		sigaddset(signals, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
 }
 
-int cli_agent_with(int argc, char **argv, const struct agent_extra *extra)
+/*
+ * Few threads allocate, and none for long, so one arena lets each reuse what another has freed.
+ * A fixed threshold returns large blocks to the kernel whenever they are freed.
+ */
+static void limit_heap(void)
 {
-	struct agent_cli cli = { .argc = argc, .argv = argv, .extra = extra };
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+}
+
+int agent_run_command(const struct agent_config_source *source, const struct agent_server *server)
+{
+	struct agent_cli cli = { .source = source, .server = server };
 	sigset_t signals;
 	struct err err = { 0 };
-	int status;
+	int status = agent_config_read(&cli.config, source, &err);
 
-	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
-		return usage();
-	if (read_config(&cli, &cli.config, &err) < 0) {
-		cli_fail("%s", err.msg);
-		return EXIT_USAGE;
-	}
+	if (status == ARGUMENTS_HELP)
+		return cli_help(&agent_command);
+	if (status < 0)
+		return cli_fail_usage("%s", err.msg[0] ? err.msg : strerror(-status));
 	pthread_mutex_init(&cli.lock, NULL);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	if (extra)
-		sigaddset(&signals, SIGCHLD);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	/* few threads allocate, and never at once for long: what one has freed serves the others */
-	mallopt(M_ARENA_MAX, 1);
-	/* what is large goes back when it is freed, whatever was freed before */
-	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
-	if (drop_privileges(&cli, &err) < 0 || start(&cli, &err) < 0)
+	block_signals(&signals, server != NULL);
+	limit_heap();
+	if (drop_privileges(&cli, &err) < 0 || open_agent(&cli, &err) < 0)
 		status = cli_fail("%s", err.msg);
 	else
 		status = run(&cli, &signals);
@@ -532,7 +564,31 @@ int cli_agent_with(int argc, char **argv, const struct agent_extra *extra)
 	return status;
 }
 
-int cli_agent(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-	return cli_agent_with(argc, argv, NULL);
+	const struct agent_config_source source = { .argc = argc, .argv = argv };
+
+	return agent_run_command(&source, NULL);
 }
+
+const struct command agent_command = {
+	.name = "agent",
+	.summary = "profile this machine continuously and export profiles",
+	.synopsis = "[--config FILE] [OPTION...]",
+	.description =
+		"Profile this machine until SIGTERM or SIGINT, and export one profile per label "
+		"set and window.\n\n"
+		"Every option is a key of the config file too (KEY = VALUE). SIGHUP reads the "
+		"file again.",
+	.options = COMMAND_OPTIONS(agent_config_flags, agent_config_options),
+	.examples = COMMAND_EXAMPLES(
+		{ "Profile this machine and push to a server on the same machine",
+		  "cameo agent --server http://127.0.0.1:4040" },
+		{ "Exclude the processes called \"test\"",
+		  "cameo agent --server http://127.0.0.1:4040 --rule 'comm=~^test : "
+		  "drop-process'" },
+		{ "Export OpenTelemetry profiles, and buffer them on disk while the receiver is "
+		  "down",
+		  "cameo agent --otlp grpc://collector:4317 --spool /var/lib/cameo-agent/spool" }),
+	.run = run_command,
+};

@@ -4,15 +4,24 @@
 /* `cameo agent` as a part of `cameo up`. */
 #include <sys/types.h>
 
+struct agent_config_source;
 struct export_window;
 
-struct agent_extra {
-	int fd;       /* the server's end of this socket gets all windows (EXPORT_LOCAL) */
-	pid_t server; /* its process: when that ends, so does the agent */
-	/* Each window, before it is sent. From a thread of the agent's; or NULL. */
+/*
+ * The server process that an agent of `cameo up` feeds. It is borrowed until agent_run_command()
+ * returns. on_window may read the window but not keep it.
+ */
+struct agent_server {
+	int fd;       /* a socket whose other end receives all windows (EXPORT_LOCAL) */
+	pid_t server; /* when this process ends, so does the agent */
+	/* Called from the agent's symbolizer thread with each window before it is exported; or
+	 * NULL. */
 	void (*on_window)(void *ctx, const struct export_window *w);
 	void *ctx;
 };
 
-/* @extra may be NULL. Returns an exit status. */
-int cli_agent_with(int argc, char **argv, const struct agent_extra *extra);
+/*
+ * Reads the configuration from @source and profiles until SIGINT or SIGTERM, or until the agent
+ * fails. @server may be NULL. Returns an exit status.
+ */
+int agent_run_command(const struct agent_config_source *source, const struct agent_server *server);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The messages in @why complete an error that already names the option and its value, as in
+ * `--by "x": expected function, binary, ...`; see option_assign().
+ */
 #include "cli/args.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -11,47 +13,16 @@
 
 #include "base/err.h"
 #include "codec/format.h"
+#include "options/value.h"
+#include "sampler/sampler.h"
 
-enum { PIDS_MAX = 4096 };
+enum { PIDS_MAX = 4096, FREQUENCY_MAX = 100000 };
 
-static bool whole_number(const char *text, uint64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return !errno && *text >= '0' && *text <= '9' && !*end;
-}
-
-int args_limit(const char *text, uint64_t *out, struct err *err)
-{
-	if (!whole_number(text, out))
-		return err_set(err, -EINVAL, "--limit takes a number of rows, not %.40s", text);
-	return 0;
-}
-
-int args_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out,
-		struct err *err)
-{
-	if (!whole_number(text, out) || *out < min || *out > max)
-		return err_set(err, -EINVAL,
-			       "--%s takes a whole number from %" PRIu64 " to %" PRIu64
-			       ", not %.40s",
-			       option, min, max, text);
-	return 0;
-}
-
-int args_percent(const char *option, const char *text, double max, double *out, struct err *err)
-{
-	char *end;
-
-	*out = strtod(text, &end);
-	if (end == text || (*end && strcmp(end, "%") != 0) || !(*out >= 0) || !(*out <= max))
-		return err_set(err, -EINVAL, "--%s takes a percentage, not %.40s", option, text);
-	return 0;
-}
-
-int args_by(const char *text, enum entries_by *out, const char **out_key, struct err *err)
+/*
+ * "label:KEY", "label=KEY" and "label KEY" are equal: the first is documented, the others are what
+ * people type.
+ */
+int args_parse_by(void *out, const char *text, struct err *why)
 {
 	static const char *const names[] = {
 		[ENTRIES_BY_FUNCTION] = "function", [ENTRIES_BY_BINARY] = "binary",
@@ -59,36 +30,64 @@ int args_by(const char *text, enum entries_by *out, const char **out_key, struct
 		[ENTRIES_BY_LANGUAGE] = "language", [ENTRIES_BY_PROCESS] = "process",
 		[ENTRIES_BY_THREAD] = "thread",     [ENTRIES_BY_COLUMN] = "column",
 	};
+	struct row_key *key = out;
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!strcmp(text, names[i])) {
-			*out = i;
+			*key = (struct row_key){ .by = i };
 			return 0;
 		}
 	}
 	if (strncmp(text, "label", 5) != 0 || !text[5] || !strchr(":= ", text[5]) || !text[6])
-		return err_set(err, -EINVAL,
-			       "--by takes function, binary, file, line, column, language, "
-			       "process, thread or label:KEY, not %.40s",
-			       text);
-	*out = ENTRIES_BY_LABEL;
-	*out_key = text + 6;
+		return err_set(why, -EINVAL, "expected " ARGS_BY_LIST);
+	*key = (struct row_key){ .by = ENTRIES_BY_LABEL, .label = text + 6 };
 	return 0;
 }
 
-int args_pids(const char *s, struct pid_list *out, struct err *err)
+int args_parse_pids(void *out, const char *text, struct err *why)
 {
+	struct pid_list *pids = out;
 	char *end;
 
 	do {
-		unsigned long pid = strtoul(s, &end, 10);
+		unsigned long pid = strtoul(text, &end, 10);
 
-		if (*s < '0' || *s > '9' || !pid || pid > INT32_MAX || (*end && *end != ','))
-			return err_set(err, -EINVAL, "-p takes process ids, not %.40s", s);
-		if (out->len >= PIDS_MAX || vec_push(out, (uint32_t)pid) < 0)
-			return err_set(err, -EINVAL, "-p: too many processes");
-		s = end + 1;
+		if (*text < '0' || *text > '9' || !pid || pid > INT32_MAX || (*end && *end != ','))
+			return err_set(why, -EINVAL, "expected process ids separated by commas");
+		if (pids->len >= PIDS_MAX)
+			return err_set(why, -EINVAL, "expected at most %d processes", PIDS_MAX);
+		if (vec_push(pids, (uint32_t)pid) < 0)
+			return err_set(why, -ENOMEM, "out of memory");
+		text = end + 1;
 	} while (*end);
+	return 0;
+}
+
+/*
+ * The kernel refuses more than its sysctl allows, which it also lowers by itself when interrupts
+ * take too long.
+ */
+int args_parse_frequency(void *out, const char *text, struct err *why)
+{
+	uint32_t limit = sampler_max_freq(), max = limit ? limit : FREQUENCY_MAX;
+	uint64_t *hz = out, v;
+
+	if (!value_parse_number(text, &v) || !v || v > max)
+		return err_set(why, -EINVAL,
+			       "expected a number of samples per second between 1 and %u "
+			       "(kernel.perf_event_max_sample_rate)",
+			       max);
+	*hz = v;
+	return 0;
+}
+
+int args_parse_input_format(void *out, const char *text, struct err *why)
+{
+	const struct format *f = format_by_id(text);
+
+	if (!f || !format_can_read(f))
+		return err_set(why, -EINVAL, "expected one of %s", format_readable_ids());
+	*(const struct format **)out = f;
 	return 0;
 }
 
@@ -98,18 +97,8 @@ int args_open_process(uint32_t pid, struct err *err)
 
 	if (fd >= 0)
 		return fd;
-	/* a thread: EINVAL, and ENOENT in newer kernels */
+	/* the id of a thread: EINVAL, and ENOENT in newer kernels */
 	if (errno == EINVAL || errno == ENOENT)
-		return err_set(err, -errno, "%u is a thread's id: -p takes processes", pid);
-	return err_set(err, -errno, "no process %u: %s", pid, strerror(errno));
-}
-
-int args_from(const char *text, const struct format **out, struct err *err)
-{
-	const struct format *f = format_by_id(text);
-
-	if (!f || !format_can_read(f))
-		return err_set(err, -EINVAL, "--from: %.60s is no format that can be read", text);
-	*out = f;
-	return 0;
+		return err_set(err, -errno, "%u is the id of a thread, not of a process", pid);
+	return err_set(err, -errno, "cannot open process %u: %s", pid, strerror(errno));
 }

@@ -2,40 +2,43 @@
 #pragma once
 
 /*
- * Options that several commands have, checked alike. Each returns 0, or
- * -EINVAL with a message in @err, which keeps the first: so a parser goes on
- * after a mistake, and the first one is told.
+ * Values that several commands accept. The functions args_parse_*() are parse functions of struct
+ * option_spec: they fill the field that their comment names and return 0, or -errno with the
+ * reason in @why.
  */
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "query/entries.h"
+#include "tables/entries.h"
 
 struct err;
-struct format;
 
-/* --limit: a number of rows. */
-int args_limit(const char *text, uint64_t *out, struct err *err);
+/* The rows of a table: --by. */
+struct row_key {
+	enum entries_by by;
+	const char *label; /* of ENTRIES_BY_LABEL; borrowed from the command line */
+};
 
-/* --OPTION: a percentage from 0 to @max, with or without its sign. */
-int args_percent(const char *option, const char *text, double max, double *out, struct err *err);
+#define ARGS_BY_LIST "function, binary, file, line, column, language, process, thread or label:KEY"
 
-/* --by: what rows are; *@out_key is of "label:KEY", a part of @text. */
-int args_by(const char *text, enum entries_by *out, const char **out_key, struct err *err);
+/* struct row_key. */
+int args_parse_by(void *out, const char *text, struct err *why);
 
 struct pid_list {
 	VEC(uint32_t);
 };
 
-/* -p: process ids with commas between, added to @out. */
-int args_pids(const char *text, struct pid_list *out, struct err *err);
+/* struct pid_list: process ids separated by commas are appended. Freed with vec_fini(). */
+int args_parse_pids(void *out, const char *text, struct err *why);
 
-/* A descriptor of the process @pid, or why there is none: it is gone, or a thread's id. */
+/* uint64_t: samples per second, up to the current limit of the kernel. */
+int args_parse_frequency(void *out, const char *text, struct err *why);
+
+/* const struct format *: a format that can be read. */
+int args_parse_input_format(void *out, const char *text, struct err *why);
+
+/*
+ * Opens a pidfd of the process @pid. A thread's id is refused. Returns the descriptor or -errno
+ * with the reason.
+ */
 int args_open_process(uint32_t pid, struct err *err);
-
-/* --from: a format that can be read. */
-int args_from(const char *text, const struct format **out, struct err *err);
-
-/* --OPTION: a whole number from @min to @max. */
-int args_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out,
-		struct err *err);

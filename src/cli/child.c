@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two pipes: the child reads one until we are attached; the other closes by
- * itself when exec succeeds, and carries errno when it does not.
+ * The child blocks on one pipe until it is released. The other carries errno if exec fails; if exec
+ * succeeds it closes by itself, because it is close-on-exec. Nothing else of the child is special:
+ * it is not traced, and its parent is this process.
  */
 #include "cli/child.h"
 
@@ -18,6 +19,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 
+/* Runs between fork and exec: it must neither allocate nor use stdio. */
 static _Noreturn void child_main(char **argv, const struct rlimit *n_files, int go_fd, int exec_fd)
 {
 	sigset_t none;
@@ -28,7 +30,7 @@ static _Noreturn void child_main(char **argv, const struct rlimit *n_files, int 
 	do {
 		n = read(go_fd, &c, 1);
 	} while (n < 0 && errno == EINTR);
-	if (n != 1) /* nobody is there to profile us any more */
+	if (n != 1) /* the profiler has ended */
 		_exit(EXIT_NOT_FOUND);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -45,11 +47,11 @@ int child_start(struct child *c, char **argv, const struct rlimit *n_files, stru
 	pid_t pid;
 
 	if (pipe2(go, O_CLOEXEC) < 0)
-		return err_set(err, -errno, "pipe: %s", strerror(errno));
+		return err_set(err, -errno, "cannot create a pipe: %s", strerror(errno));
 	if (pipe2(ex, O_CLOEXEC) < 0) {
 		close(go[0]);
 		close(go[1]);
-		return err_set(err, -errno, "pipe: %s", strerror(errno));
+		return err_set(err, -errno, "cannot create a pipe: %s", strerror(errno));
 	}
 	pid = fork();
 	if (pid == 0) {
@@ -61,10 +63,12 @@ int child_start(struct child *c, char **argv, const struct rlimit *n_files, stru
 	c->go_fd = go[1];
 	c->exec_fd = ex[0];
 	if (pid < 0)
-		return err_set(err, -errno, "can't fork: %s", strerror(errno));
+		return err_set(err, -errno, "cannot fork: %s", strerror(errno));
 	c->pid = pid;
 	c->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	return c->pid_fd < 0 ? err_set(err, -errno, "pidfd_open: %s", strerror(errno)) : 0;
+	return c->pid_fd < 0 ? err_set(err, -errno, "cannot open a pidfd of the command: %s",
+				       strerror(errno))
+			     : 0;
 }
 
 int child_release(struct child *c, const char *name, struct err *err)
@@ -82,8 +86,8 @@ int child_release(struct child *c, const char *name, struct err *err)
 		return 0;
 	(void)child_wait(c);
 	if (e == ENOENT)
-		return err_set(err, -e, "command not found: %.150s", name);
-	return err_set(err, -e, "can't run %.150s: %s", name, strerror(e));
+		return err_set(err, -e, "cannot run \"%.150s\": command not found", name);
+	return err_set(err, -e, "cannot run \"%.150s\": %s", name, strerror(e));
 }
 
 int child_wait(struct child *c)
@@ -98,7 +102,7 @@ int child_wait(struct child *c)
 
 void child_fini(struct child *c)
 {
-	/* one that was never released must not run */
+	/* A child that was never released must not run. */
 	if (c->pid && c->go_fd >= 0) {
 		kill(c->pid, SIGKILL);
 		(void)child_wait(c);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cameo diff BEFORE AFTER`: the functions that changed, as a table, as JSON or
- * as a page, and an exit status for those who test with it.
+ * `cameo diff BEFORE AFTER`: prints the functions that changed, as a table or JSON, or writes a
+ * page; for use in tests, a regression determines the exit status.
+ *
+ * Percentages are shares of the whole before, also for shares that are compared with --normalize; a
+ * function that is new has no other base. "noise" means that chance explains the difference
+ * (tables/change.h). With --output the page replaces the table; JSON is printed in any case.
  */
-#include <argp.h>
 #include <errno.h>
-#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -15,87 +16,57 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/outfile.h"
-#include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/sources.h"
 #include "cli/text.h"
 #include "codec/format.h"
-#include "codec/html.h"
-#include "codec/page_json.h"
+#include "codec/page/html.h"
+#include "codec/page/page_json.h"
 #include "profile/profile.h"
-#include "query/change.h"
+#include "tables/change.h"
 
-enum { OPT_NORMALIZE = 256, OPT_FAIL_ABOVE, OPT_JSON };
+struct diff_args {
+	char *output;
+	bool normalize, json;
+	double fail_above; /* percent; negative: not given */
+	uint64_t limit;    /* 0: none */
+};
 
-static const struct argp_option options[] = {
-	{ "normalize", OPT_NORMALIZE, NULL, 0,
-	  "Compare shares: for recordings of different length or load", 0 },
-	{ "fail-above", OPT_FAIL_ABOVE, "PERCENT", 0,
-	  "Exit status 1 if a function, or the whole, grew by more than so much of the whole, and "
-	  "not by chance",
-	  0 },
-	{ "output", 'o', "FILE.html", 0, "Write a page that shows the difference as a flame graph",
-	  0 },
-	{ "limit", 'l', "N", 0, "At most so many rows", 0 },
-	{ "json", OPT_JSON, NULL, 0, "JSON instead of text", 0 },
+#define OPTION_VALUES struct diff_args
+
+static const struct option_spec options[] = {
+	OPTION_SECTION("Comparison"),
+	OPTION(FLAG, 0, "normalize", NULL, normalize,
+	       "Compare shares of the whole, for recordings of different length or load"),
+	OPTION(PERCENT, 0, "fail-above", "PERCENT", fail_above,
+	       "Exit with status 1 if a function, or the whole, grew by more than this share of "
+	       "the whole, unless chance explains it"),
+
+	OPTION_SECTION("Output"),
+	OPTION(TEXT, 'o', "output", "FILE.html", output,
+	       "Write a page that shows the difference as a flame graph"),
+	OPTION(NUMBER, 'l', "limit", "N", limit, "Print at most N rows"),
+	OPTION(FLAG, 0, "json", NULL, json, "Print JSON instead of text"),
 	{ 0 },
 };
 
-struct args {
-	struct sources in;
-	const char *output;
-	bool normalize, json, has_fail_above;
-	double fail_above;
-	uint64_t limit; /* 0: none */
-	struct err err;
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		a->in.err = &a->err;
-		state->child_inputs[0] = &a->in;
-		break;
-	case OPT_NORMALIZE:
-		a->normalize = true;
-		break;
-	case OPT_FAIL_ABOVE:
-		a->has_fail_above = true;
-		args_percent("fail-above", arg, DBL_MAX, &a->fail_above, &a->err);
-		break;
-	case 'o':
-		a->output = arg;
-		break;
-	case 'l':
-		args_limit(arg, &a->limit, &a->err);
-		break;
-	case OPT_JSON:
-		a->json = true;
-		break;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
-
-struct view {
-	const struct args *a;
+/* A comparison in the making. */
+struct comparison {
+	const struct diff_args *a;
 	const struct changes *c;
 	const char *type, *unit;
-	int64_t base; /* what shares are of */
+	int64_t base; /* the whole before, of which percentages are shares */
 	struct buf out;
 };
 
-/* The change in percent of the whole before. */
-static double share(const struct view *v, const struct change *c)
+/* A change in percent of the whole before. */
+static double share(const struct comparison *v, const struct change *c)
 {
 	return text_percent(change_delta(c), v->base);
 }
 
-static const char *verdict(const struct view *v, const struct change *c)
+static const char *verdict(const struct comparison *v, const struct change *c)
 {
 	if (!changes_counted(v->c))
 		return "?";
@@ -104,7 +75,7 @@ static const char *verdict(const struct view *v, const struct change *c)
 	return c->z > 0 ? "more" : "less";
 }
 
-static void put_row(struct view *v, const struct change_row *row)
+static void put_row(struct comparison *v, const struct change_row *row)
 {
 	char before[TEXT_VALUE_LEN], after[TEXT_VALUE_LEN];
 
@@ -120,7 +91,7 @@ static void put_row(struct view *v, const struct change_row *row)
 	buf_put_byte(&v->out, '\n');
 }
 
-static void put_table(struct view *v)
+static void put_table(struct comparison *v)
 {
 	const struct change *sum = changes_sum(v->c);
 	char before[TEXT_VALUE_LEN], after[TEXT_VALUE_LEN];
@@ -129,57 +100,45 @@ static void put_table(struct view *v)
 	buf_printf(&v->out, ": %s before, %s after (%+.2f%%, %s)%s\n",
 		   text_value(sum->value[CHANGE_BEFORE], v->unit, before),
 		   text_value(sum->value[CHANGE_AFTER], v->unit, after), share(v, sum),
-		   verdict(v, sum), v->a->normalize ? "; shares are compared" : "");
+		   verdict(v, sum), v->a->normalize ? "; compared as shares" : "");
 	if (!changes_counted(v->c))
-		buf_put_str(&v->out, "How many samples the values stand for is not known: noise "
-				     "can't be told.\n");
-	buf_put_str(&v->out, "self before  self after      self        in all\n");
+		buf_put_str(&v->out, "The profiles have no sample counts, so noise cannot be "
+				     "distinguished.\n");
+	buf_put_str(&v->out, "self before  self after      self          total\n");
 	for (size_t i = 0; i < changes_n_rows(v->c) && (!v->a->limit || i < v->a->limit); i++)
 		put_row(v, changes_row(v->c, i));
 }
 
-static void json_change(struct json *j, const struct view *v, const char *key,
+static void json_change(struct json *j, const struct comparison *v, const char *key,
 			const struct change *c)
 {
-	json_key(j, key);
-	json_object(j);
-	json_key(j, "before");
-	json_int(j, c->value[CHANGE_BEFORE]);
-	json_key(j, "after");
-	json_int(j, c->value[CHANGE_AFTER]);
-	json_key(j, "percent");
-	json_double(j, share(v, c));
+	json_member_object(j, key);
+	json_member_int(j, "before", c->value[CHANGE_BEFORE]);
+	json_member_int(j, "after", c->value[CHANGE_AFTER]);
+	json_member_double(j, "percent", share(v, c));
 	if (changes_counted(v->c)) {
-		json_key(j, "z");
-		json_double(j, c->z);
-		json_key(j, "noise");
-		json_bool(j, change_is_noise(c));
+		json_member_double(j, "z", c->z);
+		json_member_bool(j, "noise", change_is_noise(c));
 	}
 	json_object_end(j);
 }
 
-static void put_json(struct view *v)
+static void put_json(struct comparison *v)
 {
 	struct json j = json_to(&v->out);
 
 	json_object(&j);
-	json_key(&j, "type");
-	json_str(&j, v->type);
-	json_key(&j, "unit");
-	json_str(&j, v->unit);
-	json_key(&j, "normalized");
-	json_bool(&j, v->a->normalize);
+	json_member_str(&j, "type", v->type);
+	json_member_str(&j, "unit", v->unit);
+	json_member_bool(&j, "normalized", v->a->normalize);
 	json_change(&j, v, "total", changes_sum(v->c));
-	json_key(&j, "rows");
-	json_array(&j);
+	json_member_array(&j, "rows");
 	for (size_t i = 0; i < changes_n_rows(v->c) && (!v->a->limit || i < v->a->limit); i++) {
 		const struct change_row *row = changes_row(v->c, i);
 
 		json_object(&j);
-		json_key(&j, "name");
-		json_str(&j, row->entry.name);
-		json_key(&j, "binary");
-		json_str(&j, row->entry.binary);
+		json_member_str(&j, "name", row->entry.name);
+		json_member_str(&j, "binary", row->entry.binary);
 		json_change(&j, v, "self", &row->self);
 		json_change(&j, v, "total", &row->total);
 		json_object_end(&j);
@@ -189,45 +148,45 @@ static void put_json(struct view *v)
 	buf_put_byte(&v->out, '\n');
 }
 
-static int write_page(const struct args *a, struct profile *const *p, const size_t *value_num,
-		      struct err *err)
+static int write_page(const struct sources *in, const char *path, struct profile *const *p,
+		      const size_t *value_num, struct err *err)
 {
 	static const char *const heads[] = { "{\"before\":", ",\"after\":" };
 	_cleanup_(outfile_freep) struct outfile *f = NULL;
 	_cleanup_(buf_fini) struct buf json = { 0 }, page = { 0 }, title = { 0 };
-	int r = outfile_open(&f, a->output, err);
+	int r = outfile_open(&f, path, err);
 
 	for (int i = 0; r == 0 && i < CHANGE_SIDES; i++) {
-		struct page_options opt = { .title = text_base_name(a->in.paths.data[i]),
-					    .value_num = value_num[i],
-					    .root_label = "comm" };
+		struct format_options opt = { .title = text_base_name(in->paths.data[i]),
+					      .value_num = value_num[i],
+					      .root_label = "comm" };
 
 		buf_put_str(&json, heads[i]);
 		r = page_json_write(p[i], &opt, &json, err);
 	}
 	buf_put_byte(&json, '}');
-	buf_printf(&title, "%s - %s", text_base_name(a->in.paths.data[CHANGE_BEFORE]),
-		   text_base_name(a->in.paths.data[CHANGE_AFTER]));
+	buf_printf(&title, "%s - %s", text_base_name(in->paths.data[CHANGE_BEFORE]),
+		   text_base_name(in->paths.data[CHANGE_AFTER]));
 	buf_put_byte(&title, '\0');
 	if (r == 0 && (buf_error(&json) || buf_error(&title)))
-		r = err_set(err, -ENOMEM, "no memory for the page");
+		r = err_set(err, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = html_page_write(json.data, json.len, (const char *)title.data, &page, err);
 	return r < 0 ? r : outfile_commit(f, page.data, page.len, err);
 }
 
-/* Has it grown by more than is allowed, and not by chance? */
-static bool grew(const struct view *v, const struct change *c)
+/* Has a value grown by more than --fail-above, and not by chance? */
+static bool grew(const struct comparison *v, const struct change *c)
 {
 	return share(v, c) > v->a->fail_above && (!changes_counted(v->c) || !change_is_noise(c));
 }
 
-/* What --fail-above is about: one line for the worst, and an exit status. */
-static int judge(const struct view *v)
+/* Reports the largest regression above --fail-above. Returns an exit status. */
+static int check_growth(const struct comparison *v)
 {
 	const struct change_row *worst = NULL;
 
-	if (!v->a->has_fail_above)
+	if (v->a->fail_above < 0)
 		return 0;
 	for (size_t i = 0; i < changes_n_rows(v->c); i++) {
 		const struct change_row *row = changes_row(v->c, i);
@@ -238,24 +197,24 @@ static int judge(const struct view *v)
 	}
 	if (worst)
 		return cli_fail(
-			"%.120s takes %.2f%% of the whole more, above %g%%", worst->entry.name,
+			"\"%.120s\" grew by %.2f%% of the whole, more than %g%%", worst->entry.name,
 			fmax(share(v, &worst->total), share(v, &worst->self)), v->a->fail_above);
 	if (!v->a->normalize && grew(v, changes_sum(v->c)))
-		return cli_fail("the whole has grown by %.2f%%, above %g%%",
+		return cli_fail("the whole grew by %.2f%%, more than %g%%",
 				share(v, changes_sum(v->c)), v->a->fail_above);
 	return 0;
 }
 
-static int show(const struct args *a, struct profile *const *p, const struct changes_options *opt,
-		struct err *err)
+static int print_changes(const struct diff_args *a, struct profile *const *p,
+			 const struct changes_options *opt, struct err *err)
 {
 	_cleanup_(changes_freep) struct changes *c = NULL;
-	struct view v = { .a = a };
+	struct comparison v = { .a = a };
 	struct profile_value_type type;
 	int r = changes_build(&c, p[CHANGE_BEFORE], p[CHANGE_AFTER], opt);
 
 	if (r < 0)
-		return err_set(err, r, "no memory to compare the profiles");
+		return err_set(err, r, "out of memory");
 	type = profile_sample_type(p[CHANGE_BEFORE], opt->value_num[CHANGE_BEFORE]);
 	v.c = c;
 	v.type = profile_string(p[CHANGE_BEFORE], type.type);
@@ -266,78 +225,88 @@ static int show(const struct args *a, struct profile *const *p, const struct cha
 	else
 		put_table(&v);
 	if (buf_error(&v.out))
-		r = err_set(err, -ENOMEM, "no memory for the table");
+		r = err_set(err, -ENOMEM, "out of memory");
 	else if (!a->output || a->json)
 		r = text_print(&v.out, err);
 	buf_fini(&v.out);
-	return r < 0 ? r : judge(&v);
+	return r < 0 ? r : check_growth(&v);
 }
 
-/* 0, an exit status, or -errno. */
-static int diff(const struct args *a, struct err *err)
+/* Returns 0, an exit status above 0, or -errno. */
+static int compare(const struct sources *sources, const struct diff_args *a, struct err *err)
 {
 	struct changes_options opt = { .normalize = a->normalize };
 	struct profile *p[CHANGE_SIDES] = { 0 };
-	struct sources in = a->in;
+	struct sources in = *sources;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < CHANGE_SIDES; i++) {
 		r = sources_read(&in, i, 1, NULL, &p[i], &opt.value_num[i], err);
-		if (r == 0 && !in.type)
-			in.type = profile_string(p[i],
-						 profile_sample_type(p[i], opt.value_num[i]).type);
+		/* The second profile has to be read as the same sample type. */
+		if (r == 0 && !in.sample_type)
+			in.sample_type = (char *)profile_string(
+				p[i], profile_sample_type(p[i], opt.value_num[i]).type);
 	}
 	if (r == 0 && a->output)
-		r = write_page(a, p, opt.value_num, err);
+		r = write_page(&in, a->output, p, opt.value_num, err);
 	if (r == 0)
-		r = show(a, p, &opt, err);
+		r = print_changes(a, p, &opt, err);
 	profile_free(p[CHANGE_BEFORE]);
 	profile_free(p[CHANGE_AFTER]);
 	return r;
 }
 
-static int check(struct args *a)
+static bool is_html(const char *path)
 {
-	if (!a->err.code && a->in.paths.len > CHANGE_SIDES)
-		err_set(&a->err, -EINVAL, "only two profiles can be compared");
-	if (!a->err.code && a->in.paths.len != CHANGE_SIDES)
-		err_set(&a->err, -EINVAL, "which two profiles? (`cameo diff --help`)");
-	if (!a->err.code && a->output && strcmp(a->output, "-") != 0 &&
-	    (strlen(a->output) < 6 || strcmp(a->output + strlen(a->output) - 5, ".html") != 0))
-		err_set(&a->err, -EINVAL, "-o: a difference can only be written as .html");
-	if (!a->err.code && a->output && !strcmp(a->output, "-") && a->json)
-		err_set(&a->err, -EINVAL, "only one of -o - and --json on standard output");
-	return a->err.code;
+	size_t len = strlen(path);
+
+	return len > 5 && !strcmp(path + len - 5, ".html");
 }
 
-int cli_diff(int argc, char **argv)
+static int diff(const struct sources *in, const struct diff_args *a)
 {
-	const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.children = sources_options(),
-		.args_doc = "BEFORE AFTER",
-		.doc = "Compare two profiles of any format. Each function's change in its own time "
-		       "and in all is given in percent of the whole BEFORE, with a word that says "
-		       "whether chance alone explains it (noise: below three standard "
-		       "deviations).\v"
-		       "Examples:\n"
-		       "  cameo diff before.pb.gz after.pb.gz --limit 20\n"
-		       "  cameo diff before.pb.gz after.pb.gz --normalize -o diff.html\n"
-		       "  cameo diff main.pb.gz branch.pb.gz --fail-above 5% || exit 1\n",
-	};
-	struct args a = { 0 };
+	bool to_stdout = a->output && !strcmp(a->output, "-");
+	struct err err = { 0 };
 	int r;
 
-	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	if (check(&a) < 0) {
-		cli_fail("%s", a.err.msg);
-		r = EXIT_USAGE;
-	} else {
-		r = diff(&a, &a.err);
-		r = r < 0 ? cli_fail("%s", a.err.msg) : r;
-	}
-	sources_fini(&a.in);
+	if (in->paths.len != CHANGE_SIDES)
+		return cli_fail_usage("expected two profiles, not %zu", in->paths.len);
+	if (a->output && !to_stdout && !is_html(a->output))
+		return cli_fail_usage("--output \"%.60s\": expected a name that ends in .html",
+				      a->output);
+	if (to_stdout && a->json)
+		return cli_fail_usage("--output - and --json exclude each other");
+	r = compare(in, a, &err);
+	return r < 0 ? cli_fail("%s", err.msg) : r;
+}
+
+static int run_command(int argc, char **argv)
+{
+	struct diff_args a = { .fail_above = -1 };
+	struct sources in = { 0 };
+	const struct option_set sets[] = { { options, &a }, { sources_options, &in }, { 0 } };
+	int r = cli_parse(&diff_command, sets, 0, argc, argv, &in.paths);
+
+	if (r == CLI_CONTINUE)
+		r = diff(&in, &a);
+	cli_fini(sets, &in.paths);
 	return r;
 }
+
+const struct command diff_command = {
+	.name = "diff",
+	.summary = "compare two profiles and separate changes from noise",
+	.synopsis = "[OPTION...] BEFORE AFTER",
+	.description =
+		"Compare two profiles of any format. For each function, print the change of its "
+		"own time and of its total time in percent of the whole of BEFORE, and whether "
+		"chance alone explains it (noise: less than three standard deviations).",
+	.options = COMMAND_OPTIONS(options, sources_options),
+	.examples = COMMAND_EXAMPLES(
+		{ "Show the 20 largest changes", "cameo diff before.pb.gz after.pb.gz --limit 20" },
+		{ "Write a page that compares recordings of different length",
+		  "cameo diff before.pb.gz after.pb.gz --normalize -o diff.html" },
+		{ "Fail a test if a function became much slower",
+		  "cameo diff main.pb.gz branch.pb.gz --fail-above 5% || exit 1" }),
+	.run = run_command,
+};

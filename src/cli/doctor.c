@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cameo doctor: what this machine allows, and two seconds of what it is for. The
- * self-test is `cameo record` itself, as a process of its own, on a child whose
- * stack is known; so what is tested is what people use.
+ * `cameo doctor`: checks what this machine supports, and records for two seconds. The self-test
+ * runs `cameo record` itself, as a separate process, on a child whose stack is known, and so tests
+ * what people use.
+ *
+ * The child is this program itself, in functions that the compiler may neither inline nor merge;
+ * the test needs no compiler and no debug information on the machine. It proves the complete chain
+ * from perf events to symbols, which single checks cannot.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -16,22 +19,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/doctor.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/input.h"
+#include "doctor/doctor.h"
+#include "options/arguments.h"
 #include "profile/profile.h"
 
 extern char **environ;
 
-enum { OPT_JSON = 256, OPT_QUICK, FEW_SAMPLES = 10, GOOD_PERCENT = 90 };
-enum { SECONDS = 2, MORE_SECONDS = 12 };
+enum {
+	SECONDS = 2,       /* length of the recording */
+	MORE_SECONDS = 12, /* of the second one, after too few samples */
+	FEW_SAMPLES = 10,  /* fewer do not prove anything */
+	GOOD_PERCENT = 90  /* of samples that must have the whole stack */
+};
 
-/* The child's stack, by names that a stripped program still has (see meson.build). */
+/* Functions of the child's stack. They are exported, so a stripped program has their names. */
+#ifdef __clang__ /* does not clone functions, and has no attribute for it */
+#define KNOWN __attribute__((noinline, visibility("default"), used))
+#else
 #define KNOWN __attribute__((noinline, noclone, visibility("default"), used))
+#endif
 
 void cameo_doctor_inner(volatile unsigned long *n);
 void cameo_doctor_middle(volatile unsigned long *n);
@@ -43,7 +56,7 @@ KNOWN void cameo_doctor_inner(volatile unsigned long *n)
 		(*n)++;
 }
 
-/* No last statement is a call: it would become a jump, and its caller vanish. */
+/* The call is not the last statement: it would become a jump, and this frame would vanish. */
 KNOWN void cameo_doctor_middle(volatile unsigned long *n)
 {
 	cameo_doctor_inner(n);
@@ -59,6 +72,7 @@ KNOWN void cameo_doctor_outer(volatile unsigned long *n)
 static const char *const known_stack[] = { "cameo_doctor_inner", "cameo_doctor_middle",
 					   "cameo_doctor_outer" };
 
+/* The child ends with this process, even if that is killed. */
 static pid_t start_known(void)
 {
 	volatile unsigned long n = 0;
@@ -80,8 +94,11 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-/* `cameo record -p @pid -d @s -o @path`, what it says into @log: its wait status, or -errno. */
-static int record(pid_t pid, int s, const char *path, int log)
+/*
+ * Runs `cameo record -p @pid -d @s -o @path` with its standard error in @log. Returns its wait
+ * status, or -errno.
+ */
+static int run_recorder(pid_t pid, int s, const char *path, int log)
 {
 	char target[16], arg_path[128], name[] = "cameo", command[] = "record", p[] = "-p",
 					d[] = "-d", seconds[16], o[] = "-o";
@@ -100,27 +117,28 @@ static int record(pid_t pid, int s, const char *path, int log)
 	return r ? -r : wait_for(recorder);
 }
 
+/* Does the stack contain the three functions, one directly below the other? */
 static bool is_known(const struct profile *p, uint32_t stack)
 {
-	size_t n, met = 0;
+	size_t n, n_found = 0;
 	const uint32_t *ids = profile_stack(p, stack, &n);
 
-	for (size_t i = 0; i < n && met < 3; i++) {
+	for (size_t i = 0; i < n && n_found < 3; i++) {
 		struct profile_location l = profile_location(p, ids[i]);
 
 		if (!l.n_lines)
 			continue;
 		if (!strcmp(profile_string(p, profile_function(p, l.lines[0].function)->name),
-			    known_stack[met]))
-			met++;
-		else if (met)
+			    known_stack[n_found]))
+			n_found++;
+		else if (n_found)
 			return false;
 	}
-	return met == 3;
+	return n_found == 3;
 }
 
-/* Whether there were enough samples to judge by. */
-static bool judge(const struct profile *p, int seconds, struct doctor_check *c)
+/* Evaluates the recording. Returns false if it has too few samples. */
+static bool evaluate(const struct profile *p, int seconds, struct doctor_check *c)
 {
 	int64_t all = 0, known = 0;
 
@@ -133,13 +151,13 @@ static bool judge(const struct profile *p, int seconds, struct doctor_check *c)
 	c->status = DOCTOR_OK;
 	if (all < FEW_SAMPLES || known * 100 < all * GOOD_PERCENT)
 		c->status = known ? DOCTOR_DEGRADED : DOCTOR_MISSING;
-	snprintf(c->text, sizeof(c->text), "%lld samples in %d seconds, %lld with the whole stack",
+	snprintf(c->text, sizeof(c->text), "%lld samples in %d seconds, %lld with a complete stack",
 		 (long long)all, seconds, (long long)known);
 	return all >= FEW_SAMPLES;
 }
 
-/* The last line of what the recorder said. */
-static void quote(int log, struct doctor_check *c)
+/* Quotes the last line of the recorder's standard error as the reason. */
+static void quote_log(int log, struct doctor_check *c)
 {
 	char text[2048], *line;
 	ssize_t n = pread(log, text, sizeof(text) - 1, 0);
@@ -148,36 +166,35 @@ static void quote(int log, struct doctor_check *c)
 	while (n > 0 && text[n - 1] == '\n')
 		text[--n] = 0;
 	line = strrchr(text, '\n');
-	snprintf(c->text, sizeof(c->text), "it could not be recorded: %.200s",
-		 line ? line + 1 : text);
+	snprintf(c->text, sizeof(c->text), "cannot record: %.200s", line ? line + 1 : text);
 }
 
-static bool read_and_judge(const char *path, int seconds, struct doctor_check *c)
+static bool read_and_evaluate(const char *path, int seconds, struct doctor_check *c)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	char *const paths[] = { (char *)path };
 	struct err err = { 0 };
 
 	if (input_read(&p, paths, 1, NULL, &err) < 0)
-		snprintf(c->text, sizeof(c->text), "what was recorded can't be read: %.180s",
-			 err.msg);
-	return !p || judge(p, seconds, c);
+		snprintf(c->text, sizeof(c->text), "cannot read the recording: %.180s", err.msg);
+	return !p || evaluate(p, seconds, c);
 }
 
-/* On a machine that is very busy two seconds may be too few: then more, once. */
-static int record_and_judge(pid_t pid, const char *path, int log, struct doctor_check *c)
+/* On a very busy machine two seconds may yield too few samples: then a longer run follows. */
+static int record_and_evaluate(pid_t pid, const char *path, int log, struct doctor_check *c)
 {
 	static const int seconds[] = { SECONDS, MORE_SECONDS };
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(seconds) / sizeof(seconds[0]); i++) {
-		r = record(pid, seconds[i], path, log);
-		if (r || read_and_judge(path, seconds[i], c))
+		r = run_recorder(pid, seconds[i], path, log);
+		if (r || read_and_evaluate(path, seconds[i], c))
 			break;
 	}
 	return r;
 }
 
+/* Files are created in a new directory with mode 0700, because /tmp is shared. */
 static void self_test(struct doctor_check *c)
 {
 	char dir[] = "/tmp/cameo-doctor-XXXXXX", path[64];
@@ -187,8 +204,7 @@ static void self_test(struct doctor_check *c)
 
 	*c = (struct doctor_check){ .name = "self-test", .status = DOCTOR_MISSING };
 	if (!mkdtemp(dir)) {
-		snprintf(c->text, sizeof(c->text), "nothing can be written to /tmp: %s",
-			 strerror(errno));
+		snprintf(c->text, sizeof(c->text), "cannot write to /tmp: %s", strerror(errno));
 		return;
 	}
 	snprintf(path, sizeof(path), "%s/log", dir);
@@ -196,15 +212,15 @@ static void self_test(struct doctor_check *c)
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/profile.pb.gz", dir);
 	pid = start_known();
-	r = pid < 0 || log < 0 ? -errno : record_and_judge(pid, path, log, c);
+	r = pid < 0 || log < 0 ? -errno : record_and_evaluate(pid, path, log, c);
 	if (pid > 0) {
 		kill(pid, SIGKILL);
 		wait_for(pid);
 	}
 	if (r < 0)
-		snprintf(c->text, sizeof(c->text), "no process can be started: %s", strerror(-r));
+		snprintf(c->text, sizeof(c->text), "cannot start a process: %s", strerror(-r));
 	else if (r > 0)
-		quote(log, c);
+		quote_log(log, c);
 	unlink(path);
 	rmdir(dir);
 }
@@ -218,12 +234,9 @@ static void print_text(const struct doctor_check *c)
 static void put_json(struct json *j, const struct doctor_check *c)
 {
 	json_object(j);
-	json_key(j, "name");
-	json_str(j, c->name);
-	json_key(j, "status");
-	json_str(j, doctor_status_name(c->status));
-	json_key(j, "text");
-	json_str(j, c->text);
+	json_member_str(j, "name", c->name);
+	json_member_str(j, "status", doctor_status_name(c->status));
+	json_member_str(j, "text", c->text);
 	json_object_end(j);
 }
 
@@ -233,10 +246,8 @@ static void print_json(const struct doctor_check *all, size_t n, enum doctor_sta
 	struct json j = json_to(&b);
 
 	json_object(&j);
-	json_key(&j, "status");
-	json_str(&j, doctor_status_name(worst));
-	json_key(&j, "checks");
-	json_array(&j);
+	json_member_str(&j, "status", doctor_status_name(worst));
+	json_member_array(&j, "checks");
 	for (size_t i = 0; i < n; i++)
 		put_json(&j, &all[i]);
 	json_array_end(&j);
@@ -245,20 +256,7 @@ static void print_json(const struct doctor_check *all, size_t n, enum doctor_sta
 	fputs(buf_error(&b) ? "" : (char *)b.data, stdout);
 }
 
-static int usage(FILE *f, int status)
-{
-	fputs("Usage: cameo doctor [--json] [--quick]\n\n"
-	      "Tell what this kernel and these privileges allow, and record a known stack for two\n"
-	      "seconds. Each line begins with ok, degraded (what is lost) or missing (how to mend\n"
-	      "it). The exit status is 0 when nothing is missing, else 1.\n\n"
-	      "      --json   one object: {\"status\", \"checks\": [{\"name\", \"status\", "
-	      "\"text\"}]}\n"
-	      "      --quick  without the two seconds\n\n"
-	      "Example: sudo cameo doctor\n",
-	      f);
-	return status;
-}
-
+/* Returns the exit status. Each result is printed at once, since the self-test takes seconds. */
 static int examine(bool json, bool quick)
 {
 	struct doctor_check all[DOCTOR_CHECKS_MAX + 1];
@@ -266,7 +264,7 @@ static int examine(bool json, bool quick)
 	struct doctor_env env;
 	size_t n, printed = 0;
 
-	doctor_here(&env);
+	doctor_env_detect(&env);
 	n = doctor_check(&env, all);
 	for (; !json && printed < n; printed++)
 		print_text(&all[printed]);
@@ -282,24 +280,38 @@ static int examine(bool json, bool quick)
 	return worst == DOCTOR_MISSING;
 }
 
-int cli_doctor(int argc, char **argv)
-{
-	static const struct option options[] = { { "help", no_argument, NULL, 'h' },
-						 { "json", no_argument, NULL, OPT_JSON },
-						 { "quick", no_argument, NULL, OPT_QUICK },
-						 { 0 } };
-	bool json = false, quick = false;
-	int c;
+struct doctor_args {
+	bool json, quick;
+};
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (c == 'h')
-			return usage(stdout, 0);
-		else if (c == OPT_JSON)
-			json = true;
-		else if (c == OPT_QUICK)
-			quick = true;
-		else
-			return usage(stderr, EXIT_USAGE);
-	}
-	return optind < argc ? usage(stderr, EXIT_USAGE) : examine(json, quick);
+#define OPTION_VALUES struct doctor_args
+
+static const struct option_spec options[] = {
+	OPTION(FLAG, 0, "json", NULL, json, "Print one JSON object instead of text",
+	       .details = "It has the form {\"status\", \"checks\": [{\"name\", \"status\", "
+			  "\"text\"}]}."),
+	OPTION(FLAG, 0, "quick", NULL, quick, "Skip the recording of two seconds"),
+	{ 0 },
+};
+
+static int run_command(int argc, char **argv)
+{
+	struct doctor_args a = { 0 };
+	const struct option_set sets[] = { { options, &a }, { 0 } };
+	int r = cli_parse(&doctor_command, sets, ARGUMENTS_NO_OPERANDS, argc, argv, NULL);
+
+	return r == CLI_CONTINUE ? examine(a.json, a.quick) : r;
 }
+
+const struct command doctor_command = {
+	.name = "doctor",
+	.summary = "check what this machine supports, and explain how to fix problems",
+	.synopsis = "[--json] [--quick]",
+	.description =
+		"Check what the kernel and the privileges of this user allow, and record a known "
+		"stack for two seconds. Each line begins with ok, degraded (and what is lost) or "
+		"missing (and how to fix it). The exit status is 1 if something is missing.",
+	.options = COMMAND_OPTIONS(options),
+	.examples = COMMAND_EXAMPLES({ "Check this machine", "sudo cameo doctor" }),
+	.run = run_command,
+};

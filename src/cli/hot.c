@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Self times are added up by function and service over all series of the window. Profiles of CPU
+ * time hold numbers of samples, which their period converts to nanoseconds.
+ */
 #include "cli/hot.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/saturate.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "export/window.h"
 #include "profile/profile.h"
-#include "query/top.h"
+#include "tables/top.h"
 
-enum { NAME_MAX_SHOWN = 60 };
+enum { NAME_MAX_LEN = 60 };
 
 struct hot {
 	struct strtab *names; /* "function (service)" */
@@ -30,18 +34,21 @@ static void hot_fini(struct hot *h)
 	vec_fini(&h->self);
 }
 
+/*
+ * Names are cut to NAME_MAX_LEN, so that the line shows several functions whatever symbols contain.
+ */
 static int add(struct hot *h, const char *function, const char *service, int64_t self)
 {
-	char name[NAME_MAX_SHOWN * 4];
+	char name[NAME_MAX_LEN * 4];
 	uint32_t id;
-	int n = snprintf(name, sizeof(name), "%.*s (%.*s)", NAME_MAX_SHOWN, function,
-			 NAME_MAX_SHOWN, service ? service : "?");
+	int n = snprintf(name, sizeof(name), "%.*s (%.*s)", NAME_MAX_LEN, function, NAME_MAX_LEN,
+			 service ? service : "?");
 	int r = strtab_add(h->names, name, (size_t)n, &id);
 
 	while (r == 0 && h->self.len <= id)
 		r = vec_push(&h->self, (int64_t)0);
 	if (r == 0)
-		h->self.data[id] = top_add(h->self.data[id], self);
+		h->self.data[id] = saturating_add(h->self.data[id], self);
 	return r;
 }
 
@@ -60,12 +67,12 @@ static int add_series(struct hot *h, const struct export_series *s)
 				row->self * period);
 	}
 	if (r == 0)
-		h->all = top_add(h->all, top_sum(top) * period);
+		h->all = saturating_add(h->all, top_sum(top) * period);
 	return r;
 }
 
-/* The name with the most time, which is then 0; 0: there is none. */
-static uint32_t take_hottest(struct hot *h, int64_t *out_self)
+/* Finds the name with the most time and resets that; 0: none has any. */
+static uint32_t pop_hottest(struct hot *h, int64_t *out_self)
 {
 	uint32_t best = 0;
 
@@ -87,7 +94,7 @@ static void print(struct hot *h, const struct export_window *w, unsigned int n_c
 		return;
 	buf_printf(b, "%.1f of %u CPUs busy:", (double)h->all / seconds, n_cpus);
 	for (int i = 0; i < HOT_FUNCTIONS; i++) {
-		uint32_t id = take_hottest(h, &self);
+		uint32_t id = pop_hottest(h, &self);
 
 		if (self > 0)
 			buf_printf(b, "%s %.0f %% %s", i ? "," : "",

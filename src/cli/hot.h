@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One line of what takes the time in a window, for a terminal. */
+/* The status line of `cameo up`: what took the time in the last window. */
 #include <stddef.h>
 
 struct export_window;
@@ -9,7 +9,8 @@ struct export_window;
 enum { HOT_FUNCTIONS = 3 };
 
 /*
- * "1.3 of 2 CPUs busy: 41 % spin (python3), 12 % sha256_block (openssl), ..." into @out, cut to
- * @len bytes; "" when nothing ran. The shares are of what ran. 0 or -ENOMEM.
+ * Writes "1.3 of 2 CPUs busy: 41 % spin (python3), 12 % sha256_block (openssl), ..." to @out,
+ * truncated to @len bytes; "" if nothing ran. Percentages are shares of the busy time. 0 or
+ * -ENOMEM. @w is not changed. Any thread.
  */
 int hot_line(const struct export_window *w, unsigned int n_cpus, char *out, size_t len);

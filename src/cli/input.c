@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files are mapped, for they may be larger than what one would copy; pipes are
- * read to their end. A file that shrinks meanwhile is refused.
+ * Files are mapped rather than read, since they may be large; pipes are read to their end. A file
+ * that shrinks while it is being decoded is refused (see base/sigbus.h).
  */
 #include "cli/input.h"
 
@@ -18,11 +18,11 @@
 #include "base/sigbus.h"
 #include "cli/text.h"
 #include "cli/url.h"
+#include "codec/common/limits.h"
 #include "codec/format.h"
-#include "codec/limits.h"
 #include "profile/profile.h"
-#include "query/idle.h"
-#include "server/naming.h"
+#include "server/ingest_symbolizer.h"
+#include "tables/idle.h"
 
 enum { READ_LEN = 1 << 20 };
 
@@ -43,13 +43,17 @@ static int read_data(void *ctx)
 	return format_read(&rd->p, rd->data, rd->len, NULL, rd->err);
 }
 
+/*
+ * If the file shrank, the decoder read zeros in place of the missing part, so its result is
+ * discarded.
+ */
 static int read_mapped(struct reading *rd, int fd, size_t len)
 {
 	void *map = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
 	int r;
 
 	if (map == MAP_FAILED)
-		return err_set(rd->err, -errno, "can't map it: %s", strerror(errno));
+		return err_set(rd->err, -errno, "cannot map the file: %s", strerror(errno));
 	rd->data = map;
 	rd->len = len;
 	r = sigbus_run(read_data, rd);
@@ -57,11 +61,12 @@ static int read_mapped(struct reading *rd, int fd, size_t len)
 	if (r == -EFAULT) {
 		profile_free(rd->p);
 		rd->p = NULL;
-		return err_set(rd->err, r, "it was cut short while it was read");
+		return err_set(rd->err, r, "the file was truncated while it was being read");
 	}
 	return r;
 }
 
+/* Stops at the decoder's own limit, so an endless pipe ends with an error. */
 static int read_stream(struct reading *rd, int fd)
 {
 	struct codec_limits max = codec_limits_default();
@@ -75,16 +80,20 @@ static int read_stream(struct reading *rd, int fd)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_set(rd->err, -errno, "can't read it: %s", strerror(errno));
+			return err_set(rd->err, -errno, "%s", strerror(errno));
 		buf_put(&b, part, (size_t)n);
 		if (buf_error(&b) || b.len > max.bytes)
-			return err_set(rd->err, -EFBIG, "it has more than %zu bytes", max.bytes);
+			return err_set(rd->err, -EFBIG, "larger than %zu bytes", max.bytes);
 	}
 	rd->data = b.data;
 	rd->len = b.len;
 	return read_data(rd);
 }
 
+/*
+ * A response without samples is an error with its own text, as an empty table would look like an
+ * idle machine.
+ */
 static int read_url(struct reading *rd, const char *url)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -100,7 +109,9 @@ static int read_url(struct reading *rd, const char *url)
 		rd->p = NULL;
 		r = -ENODATA;
 	}
-	return r == -ENODATA ? err_set(rd->err, r, "the server has no samples of that then") : r;
+	return r == -ENODATA ? err_set(rd->err, r,
+				       "the server has no samples for this query and time range")
+			     : r;
 }
 
 static int read_file(struct reading *rd, const char *path)
@@ -114,20 +125,23 @@ static int read_file(struct reading *rd, const char *path)
 	if (strcmp(path, "-") != 0) {
 		fd = opened = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
-			return err_set(rd->err, -errno, "can't open it: %s", strerror(errno));
+			return err_set(rd->err, -errno, "%s", strerror(errno));
 	}
 	if (fstat(fd, &st) < 0)
-		return err_set(rd->err, -errno, "can't read it: %s", strerror(errno));
+		return err_set(rd->err, -errno, "%s", strerror(errno));
 	if (S_ISREG(st.st_mode) && st.st_size > 0 && fd == opened)
 		return read_mapped(rd, fd, (size_t)st.st_size);
 	return read_stream(rd, fd);
 }
 
-/* The innermost reason, behind the name of the file. */
-static int tell(struct err *err, const char *path, int r, const struct err *why)
+/* Reports the innermost reason together with the name of the file. */
+static int fail_to_read(struct err *err, const char *path, int r, const struct err *why)
 {
-	return err_set(err, r, "%.100s: %s", strcmp(path, "-") ? path : "standard input",
-		       why->msg[0] ? why->msg : strerror(-r));
+	const char *reason = why->msg[0] ? why->msg : strerror(-r);
+
+	if (!strcmp(path, "-"))
+		return err_set(err, r, "cannot read standard input: %s", reason);
+	return err_set(err, r, "cannot read \"%.100s\": %s", path, reason);
 }
 
 static int read_one(struct profile **out, const char *path, const struct input_options *opt,
@@ -138,7 +152,7 @@ static int read_one(struct profile **out, const char *path, const struct input_o
 	int r = read_file(&rd, path);
 
 	if (r < 0)
-		return tell(err, path, r, &why);
+		return fail_to_read(err, path, r, &why);
 	*out = rd.p;
 	return 0;
 }
@@ -151,41 +165,46 @@ const char *input_label(enum entries_by by, const char *key)
 					 : NULL;
 }
 
-/* Addresses alone say nothing to people: a profile without any name gets those that are here. */
-static int name_places(struct profile *p, struct err *err)
+/*
+ * Symbolizes a profile without any function names from the files on this machine. Profiles of
+ * gperftools have addresses only, and were usually recorded on this machine.
+ */
+static int symbolize_addresses(struct profile *p, struct err *err)
 {
-	const struct naming_options opt = { .by_path = true };
-	_cleanup_(naming_freep) struct naming *n = NULL;
+	const struct ingest_symbolizer_options opt = { .by_path = true };
+	_cleanup_(ingest_symbolizer_freep) struct ingest_symbolizer *n = NULL;
 	int r = 0;
 
 	if (profile_n_functions(p) || !profile_n_mappings(p))
 		return 0;
-	r = naming_new(&n, &opt);
+	r = ingest_symbolizer_new(&n, &opt);
 	if (r == 0)
-		r = naming_apply(n, p);
-	return r < 0 ? err_set(err, r, "no memory to name its places") : 0;
+		r = ingest_symbolizer_apply(n, p);
+	return r < 0 ? err_set(err, r, "cannot symbolize the profile: out of memory") : 0;
 }
 
-/* @p becomes what is left of it. */
+/* Replaces *@p by a copy without idle waits, and reports how much that excluded. */
 static int hide_idle(struct profile **p, struct err *err)
 {
 	struct profile *left;
 	struct idle_sum sum;
-	int r = idle_leave_out(&left, *p, &sum);
+	int r = idle_exclude(&left, *p, &sum);
 
 	if (r < 0)
-		return err_set(err, r, "no memory to leave out what is idle");
+		return err_set(err, r, "out of memory");
 	profile_free(*p);
 	*p = left;
 	if (sum.has_waits)
 		fprintf(stderr,
-			"cameo: --hide-idle left out %.3f s of %.3f s off the CPU (%.1f %%): waits "
-			"of threads with nothing to do\n",
+			"cameo: --hide-idle excluded %.3f s of %.3f s off-CPU time (%.1f %%): "
+			"waits "
+			"of threads that have nothing to do\n",
 			(double)sum.hidden / 1e9, (double)sum.all / 1e9,
 			text_percent(sum.hidden, sum.all));
 	else
-		fprintf(stderr, "cameo: --hide-idle left out nothing: there is no sample type "
-				"off_cpu\n");
+		fprintf(stderr,
+			"cameo: --hide-idle excluded nothing: the profile has no sample type "
+			"off_cpu\n");
 	return 0;
 }
 
@@ -205,13 +224,11 @@ int input_read(struct profile **out, char *const *paths, size_t n, const struct 
 		if (r == 0)
 			r = profile_merge(sum, p);
 		if (r < 0)
-			err_set(err, r, "%.80s: %s %.80s", paths[i],
-				r == -EINVAL ? "its sample types are not those of"
-					     : "no memory to merge it with",
-				paths[0]);
+			err_set(err, r, "cannot merge \"%.80s\" with \"%.80s\": %s", paths[i],
+				paths[0], r == -EINVAL ? "different sample types" : strerror(-r));
 	}
 	if (r == 0)
-		r = name_places(sum, err);
+		r = symbolize_addresses(sum, err);
 	if (r == 0 && opt->hide_idle)
 		r = hide_idle(&sum, err);
 	if (r == 0)

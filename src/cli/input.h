@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Profiles that a command line names. */
+/*
+ * Reading profiles from files, standard input and servers. Everything that is read is untrusted.
+ * Standard input can be read once; a URL is fetched each time.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "query/entries.h"
+#include "tables/entries.h"
 
 struct err;
 struct format;
-struct profile;
 
 struct input_options {
-	const struct format *from; /* of files; NULL: as each looks */
-	bool hide_idle;            /* waits of threads with nothing to do: said on standard error */
-	const char *label;         /* that a server's samples shall have; NULL: none */
+	const struct format *from; /* of all files; NULL: detected for each */
+	bool hide_idle;            /* excludes idle waits, and reports on standard error how many */
+	const char *label;         /* that the samples of a server should have; NULL: none */
 };
 
-/* Of the labels that the agent gives, the one that rows are of; NULL: none is. */
+/* The label whose values are the rows of a table by @by, with the label @key of "label:KEY"; NULL:
+ * rows are not of a label. */
 const char *input_label(enum entries_by by, const char *key);
 
-/*
- * Read the profiles at @paths ("-" is standard input, or a URL: see url.h) and merge them into one.
- * @opt: NULL for the defaults. 0 and a new profile; -errno, and
- * @err names the file and what is wrong with it.
+/**
+ * input_read() - read profiles and merge them into one
+ *
+ * @paths are files, "-" for standard input, or URLs (see url.h). @opt may be NULL. A profile
+ * without any function names is symbolized from the files on this machine.
+ *
+ * The caller frees the profile. Profiles with different sample types cannot be merged (-EINVAL); a
+ * query without samples is -ENODATA.
+ *
+ * Return: 0 and a new profile; -errno, with the file and the reason in @err.
  */
 int input_read(struct profile **out, char *const *paths, size_t n, const struct input_options *opt,
 	       struct err *err);

@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host names are not resolved here: the server does that when it opens the address.
+ */
 #include "cli/listen.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-bool listen_split(char *listen, const char **out_host, uint16_t *out_port)
-{
-	char *colon = strrchr(listen, ':'), *end;
-	unsigned long port;
+#include "base/err.h"
+#include "options/value.h"
 
-	if (!colon || !colon[1])
-		return false;
-	errno = 0;
-	port = strtoul(colon + 1, &end, 10);
-	if (errno || *end || port > 65535)
-		return false;
-	*colon = 0;
-	if (listen[0] == '[' && colon > listen + 1 && colon[-1] == ']') {
-		colon[-1] = 0;
-		listen++;
+int listen_parse(void *out, const char *text, struct err *why)
+{
+	const char *colon = strrchr(text, ':');
+	struct listen_address *a = out;
+	size_t len = colon ? (size_t)(colon - text) : 0;
+	uint64_t port;
+
+	if (!colon || !value_parse_number(colon + 1, &port) || port > UINT16_MAX ||
+	    len >= sizeof(a->host))
+		return err_set(why, -EINVAL, "expected HOST:PORT");
+	if (len > 2 && text[0] == '[' && colon[-1] == ']') {
+		text++;
+		len -= 2;
 	}
-	*out_host = listen[0] ? listen : "0.0.0.0";
-	*out_port = (uint16_t)port;
-	return true;
+	snprintf(a->host, sizeof(a->host), "%.*s", len ? (int)len : 7, len ? text : "0.0.0.0");
+	a->port = (uint16_t)port;
+	return 0;
 }
 
 bool listen_is_loopback(const char *host)

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Where a server listens, as command lines say it. */
+/* The address at which a server listens, as a command line or a config file names it. */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Cut "host:port" or "[host]:port"; false if it is neither. */
-bool listen_split(char *listen, const char **out_host, uint16_t *out_port);
+struct err;
 
+struct listen_address {
+	char host[256]; /* "": not given */
+	uint16_t port;  /* 0: any free one */
+};
+
+/*
+ * Reads "HOST:PORT", "[HOST]:PORT" or ":PORT" (all addresses) into *@out, a struct listen_address;
+ * an option_spec's parse function. 0 or -EINVAL.
+ */
+int listen_parse(void *out, const char *text, struct err *why);
+
+/*
+ * Is @host reachable from this machine alone? Only literal loopback addresses and "localhost" are:
+ * a name that resolves to one is not trusted to stay so.
+ */
 bool listen_is_loopback(const char *host);

@@ -1,384 +1,283 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cameo record`: the options. */
-#include <argp.h>
+/*
+ * `cameo record`: its options, and the checks that concern several of them. It translates the
+ * command line to struct recording_opts (recording.h); nothing here touches the kernel except to
+ * read limits. Combinations that would silently do something else than expected are errors.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/events.h"
-#include "agent/sampler.h"
 #include "base/err.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/recording.h"
 #include "codec/format.h"
+#include "options/arguments.h"
+#include "sampler/events.h"
+#include "symbol/demangle.h"
 #include "symbol/symbol_cache.h"
 
-enum {
-	OPT_NO_KERNEL = 256,
-	OPT_NO_USER,
-	OPT_IDLE,
-	OPT_FORMAT,
-	OPT_DEMANGLE,
-	OPT_DEBUGINFOD,
-	OPT_MAX_STACK,
-	OPT_PER_THREAD,
-	OPT_CGROUP,
-	OPT_INHERIT,
-	OPT_NO_INHERIT,
-	OPT_SYMBOL_CACHE,
-	OPT_NATIVE_FRAMES,
-	OPT_OFF_CPU,
-	OPT_OFF_MIN,
-	OPT_WALL,
-	OPT_LOCK,
+enum { DEFAULT_FREQ_HZ = 99, PERIOD_MIN_NS = 100000, MAX_STACK_MAX = UINT16_MAX };
+
+#define SECOND_NS 1000000000ULL
+
+/* Values that no option can have: the option was not given. */
+#define NO_DURATION UINT64_MAX
+#define NO_CHOICE   UINT_MAX
+
+/*
+ * Values of the option table. 0, NULL, NO_DURATION and NO_CHOICE mean that an option was not given,
+ * where the difference from its default matters.
+ */
+struct record_args {
+	bool all, inherit;
+	struct pid_list pids;
+	char *cgroup;
+
+	uint64_t freq_hz; /* 0: not given */
+	struct option_texts events;
+	uint64_t count;
+	bool off_cpu, wall, lock;
+	uint64_t off_min_ns;
+	uint64_t duration_ns;
+	bool idle;
+
+	uint64_t max_stack;
+	bool per_thread, kernel, user;
+	unsigned int demangle, native_frames;
+	char *debuginfod, *symbol_cache;
+
+	char *output, *format;
+	bool verbose;
 };
 
-enum { DEFAULT_FREQ_HZ = 99, PERIOD_MIN_NS = 100000, DURATION_MAX_S = 10 * 365 * 86400 };
+#define OPTION_VALUES struct record_args
 
-#define OFF_MIN_MAX_NS 3600e9
+static const struct option_spec options[] = {
+	OPTION_SECTION("What to profile"),
+	OPTION(FLAG, 'a', "all", NULL, all, "Profile the whole machine (default)"),
+	OPTION(CUSTOM, 'p', "pid", "PID,...", pids, "Profile these processes and their descendants",
+	       .parse = args_parse_pids),
+	OPTION(TEXT, 0, "cgroup", "NAME", cgroup, "Profile this cgroup and those below it",
+	       .details = "NAME is the path of the cgroup in the hierarchy, as in "
+			  "/proc/PID/cgroup, or its directory."),
+	OPTION(FLAG, 0, "inherit", NULL, inherit, "Profile child processes too (default)"),
+	OPTION(FLAG, 0, "no-inherit", NULL, inherit,
+	       "Do not profile the children of --pid processes or of the command",
+	       .flags = OPTION_CLEARS),
 
-static const struct argp_option options[] = {
-	{ "all", 'a', NULL, 0, "Profile the whole machine (the default)", 0 },
-	{ "pid", 'p', "PID,...", 0, "Profile these processes and the children they start", 0 },
-	{ "cgroup", OPT_CGROUP, "NAME", 0,
-	  "Profile what runs in this cgroup, by its path in the hierarchy or its directory", 0 },
-	{ "no-inherit", OPT_NO_INHERIT, NULL, 0,
-	  "Leave out the children of -p's processes and of the command", 0 },
-	{ "inherit", OPT_INHERIT, NULL, 0, "Do not (the default)", 0 },
-	{ "freq", 'F', "HZ", 0, "Samples a second and CPU (default 99)", 0 },
-	{ "event", 'e', "NAME", 0,
-	  "Sample what happens instead of time: page-faults, context-switches, cycles..., the "
-	  "kernel's tracepoints (sched:sched_switch), uprobe:FILE:FUNCTION[+OFFSET] or "
-	  "uretprobe:FILE:FUNCTION; again for more",
-	  0 },
-	{ "count", 'c', "N", 0, "A sample each N events (of cpu-clock: nanoseconds of a CPU)", 0 },
-	{ "off-cpu", OPT_OFF_CPU, NULL, 0,
-	  "Where threads wait, and for how long, instead of where they run", 0 },
-	{ "wall", OPT_WALL, NULL, 0, "Both: where they run and where they wait", 0 },
-	{ "lock", OPT_LOCK, NULL, 0, "Of where they wait, only locks (futexes)", 0 },
-	{ "off-min", OPT_OFF_MIN, "TIME", 0,
-	  "Leave out waits shorter than this: 50us, 2ms... (a number alone: microseconds)", 0 },
-	{ "max-stack", OPT_MAX_STACK, "N", 0, "Keep at most N frames of a stack, from its leaf",
-	  0 },
-	{ "per-thread", OPT_PER_THREAD, NULL, 0,
-	  "Tell threads apart by their ids, each with a root of its own", 0 },
-	{ "duration", 'd', "SECONDS", 0, "Stop after so long", 0 },
-	{ "output", 'o', "FILE", 0,
-	  "Where to write (default cameo.pb.gz); the suffix picks the format: .pb.gz or .pb "
-	  "(pprof), "
-	  ".folded, .html, .svg, .speedscope.json, .chrome.json, .firefox.json, .otlp.pb; - is "
-	  "standard output",
-	  0 },
-	{ "format", OPT_FORMAT, "NAME", 0,
-	  "Format whatever the suffix: pprof, pprof-raw, folded, html, svg, speedscope, chrome, "
-	  "firefox, otlp",
-	  0 },
-	{ "no-kernel", OPT_NO_KERNEL, NULL, 0, "Leave kernel frames out", 0 },
-	{ "no-user", OPT_NO_USER, NULL, 0, "Leave user frames out", 0 },
-	{ "idle", OPT_IDLE, NULL, 0, "Count idle CPUs too", 0 },
-	{ "demangle", OPT_DEMANGLE, "full|short|no", 0,
-	  "C++, Rust, D and Ada names: whole, without parameters and template arguments, or as "
-	  "they "
-	  "are (default full)",
-	  0 },
-	{ "debuginfod", OPT_DEBUGINFOD, "URL", 0,
-	  "Ask these servers for debug files (default $DEBUGINFOD_URLS); what they send is kept in "
-	  "~/.cache/cameo/debuginfod",
-	  0 },
-	{ "symbol-cache", OPT_SYMBOL_CACHE, "DIR", 0,
-	  "Keep sorted symbol tables there, at most 256 MiB of them", 0 },
-	{ "native-frames", OPT_NATIVE_FRAMES, "some|all", 0,
-	  "all: also the native frames of interpreters between those of the program (default some)",
-	  0 },
-	{ "verbose", 'v', NULL, 0, "Also tell what the profiling itself cost", 0 },
+	OPTION_SECTION("What to sample"),
+	OPTION(CUSTOM, 'F', "freq", "HZ", freq_hz, "Take this many samples per second on each CPU",
+	       .preset = "99", .flags = OPTION_LAZY_PRESET, .parse = args_parse_frequency),
+	OPTION(TEXTS, 'e', "event", "NAME,...", events,
+	       "Sample these events instead of CPU time: page-faults, cycles, a tracepoint such as "
+	       "sched:sched_switch, uprobe:FILE:FUNCTION[+OFFSET] or uretprobe:FILE:FUNCTION",
+	       .details = "Software events are page-faults, minor-faults, major-faults, "
+			  "context-switches and cpu-migrations. Hardware events are cycles, "
+			  "instructions, cache-references, cache-misses, branches and "
+			  "branch-misses; virtual machines often lack them. GROUP:NAME is a "
+			  "tracepoint of the kernel; /sys/kernel/tracing/events lists them.\n\n"
+			  "uprobe:FILE:FUNCTION is the entry of a function in a program or "
+			  "library, uprobe:FILE:FUNCTION+OFFSET an instruction inside it (OFFSET "
+			  "must be that of its first byte), and uretprobe:FILE:FUNCTION the return "
+			  "to its caller. An address 0x... may replace the name. FILE is a path, "
+			  "or a name without a slash such as libc, which is looked up in the "
+			  "mappings of the first --pid process and then where the loader and the "
+			  "shell search. Functions are named as in the symbol table, or demangled "
+			  "without parameters. A uprobe costs every process that runs the function "
+			  "a few microseconds per call, even if it is not being profiled.\n\n"
+			  "Each event becomes a sample type of the profile; there may be 8. "
+			  "Kernels before 5.15 can only distinguish events of different kinds "
+			  "(perf events, tracepoints, uprobes)."),
+	OPTION(NUMBER, 'c', "count", "N", count,
+	       "Take one sample every N events (for cpu-clock: every N ns of CPU time)", .min = 1,
+	       .max = INT64_MAX,
+	       .details = "N is counted on each CPU. By default every event is sampled, and "
+			  "hardware events at a period that yields some hundred samples per second "
+			  "on a busy CPU. Without --event, CPU time is sampled. The second sample "
+			  "type holds the number of events."),
+	OPTION(FLAG, 0, "off-cpu", NULL, off_cpu,
+	       "Record where threads wait, and for how long, instead of where they run",
+	       .details =
+		       "The sample types are off_cpu, in nanoseconds, and samples, the number of "
+		       "waits. A wait lasts from when a thread is switched out until it runs "
+		       "again, and has the stack with which it was switched out. Threads that "
+		       "sleep during the whole recording are included, kernel threads are not.\n\n"
+		       "The label state is sleeping, uninterruptible, stopped, traced or frozen; "
+		       "runnable for the time that a thread then waits for a free CPU; preempted "
+		       "when another thread got the CPU; and new before its first turn. The label "
+		       "wait names the cause by the functions of the kernel: futex, epoll, poll, "
+		       "sleep, pipe, socket, accept, disk, page fault, child, file lock, kernel "
+		       "lock and others.\n\n"
+		       "With --cgroup, which must belong to the unified hierarchy, threads count "
+		       "that were in the cgroup when they were first seen. Only threads of the "
+		       "kernel wait: a goroutine, coroutine or virtual thread that waits hands its "
+		       "thread to another, and is not recorded.\n\n"
+		       "When recording every stack would cost too much, short waits are sampled "
+		       "and weighted. A wait that is much longer than usual for its thread always "
+		       "counts itself, under [stack not taken] if it was not sampled."),
+	OPTION(FLAG, 0, "wall", NULL, wall, "Record both: where threads run and where they wait",
+	       .details = "The sample types are samples, cpu, off_cpu and wall, their sum. The "
+			  "label state is running for CPU time."),
+	OPTION(FLAG, 0, "lock", NULL, lock,
+	       "Like --off-cpu, but record only waits for locks (futex)",
+	       .details = "These are locks, condition variables and semaphores."),
+	OPTION(DURATION, 0, "off-min", "TIME", off_min_ns,
+	       "With --off-cpu, --wall or --lock, skip shorter waits, such as 50us or 2ms",
+	       .unit = "us", .max = 3600 * SECOND_NS,
+	       .details = "A number without a unit is in microseconds. The summary reports how "
+			  "many waits were skipped, and their total time."),
+	OPTION(FLAG, 0, "idle", NULL, idle, "Sample idle CPUs too"),
+	OPTION(DURATION, 'd', "duration", "TIME", duration_ns,
+	       "Stop after this time, such as 10 (seconds) or 5m", .unit = "s", .min = 1,
+	       .max = 3650 * 86400 * SECOND_NS, .details = "A command keeps running."),
+
+	OPTION_SECTION("Stack traces and symbols"),
+	OPTION(NUMBER, 0, "max-stack", "N", max_stack,
+	       "Record only the innermost N frames of a stack", .min = 1, .max = MAX_STACK_MAX,
+	       .details = "Calls that were inlined into these frames do not count."),
+	OPTION(FLAG, 0, "per-thread", NULL, per_thread,
+	       "Distinguish threads by id, each with a root of its own",
+	       .details = "The label thread is NAME-TID. In formats without labels each thread has "
+			  "a root frame."),
+	OPTION(FLAG, 0, "no-kernel", NULL, kernel, "Omit kernel frames", .flags = OPTION_CLEARS),
+	OPTION(FLAG, 0, "no-user", NULL, user, "Omit user frames", .flags = OPTION_CLEARS),
+	OPTION(CHOICE, 0, "native-frames", "some|all", native_frames,
+	       "Hide the interpreter's own frames between those of the program (some) or show them "
+	       "(all)",
+	       .preset = "some"),
+	OPTION(CHOICE, 0, "demangle", "full|short|no", demangle,
+	       "Show C++, Rust, D and Ada names in full, short (without parameters and template "
+	       "arguments) or, with no, as stored in the file",
+	       .preset = "full", .flags = OPTION_LAZY_PRESET,
+	       .details = "Java methods are shown with their parameters only if full is given "
+			  "explicitly."),
+	OPTION(TEXT, 0, "debuginfod", "URLS", debuginfod,
+	       "Download missing debug information from these servers, separated by spaces",
+	       .preset = "$DEBUGINFOD_URLS", .flags = OPTION_LAZY_PRESET,
+	       .details = "Files are cached in $XDG_CACHE_HOME/cameo/debuginfod or "
+			  "~/.cache/cameo/debuginfod, up to 1 GiB."),
+	OPTION(TEXT, 0, "symbol-cache", "DIR", symbol_cache,
+	       "Cache sorted symbol tables in DIR, at most 256 MiB",
+	       .details = "The directory is created if necessary, and must be accessible to its "
+			  "user alone. The least recently used tables are evicted."),
+
+	OPTION_SECTION("Output"),
+	OPTION(TEXT, 'o', "output", "FILE", output,
+	       "Write the profile to FILE, or to standard output (-); the suffix selects the "
+	       "format",
+	       .preset = "cameo.pb.gz", .list = format_suffixes,
+	       .details = "Under sudo(8), the file belongs to the user who ran it."),
+	OPTION(TEXT, 0, "format", "FORMAT", format, "Write this format, whatever the suffix",
+	       .list = format_writable_ids),
+	OPTION(FLAG, 'v', "verbose", NULL, verbose,
+	       "Report the cost of the recording: CPU time, BPF time, unwind tables"),
 	{ 0 },
 };
 
-struct args {
-	struct recording_opts o;
-	const char *format_name;
-	bool all, has_freq, off_cpu, wall, has_off_min;
-	struct {
-		VEC(char *);
-	} event_names; /* as they were said */
-	uint64_t count, max_stack;
-	struct err err;
-};
-
-static bool parse_number(const char *s, double max, double *out)
+/* The events by name; without any, -c N samples the CPU clock. */
+static int find_events(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
-	char *end;
+	uint32_t pid = a->pids.len ? a->pids.data[0] : 0;
+	bool uses_clock = !a->events.len && a->count;
+	int r = uses_clock ? event_list_parse("cpu-clock", 0, &o->events, err) : 0;
 
-	if (!strchr("0123456789.", s[0]) || !s[0])
-		return false;
-	errno = 0;
-	*out = strtod(s, &end);
-	return !errno && end != s && !*end && *out > 0 && *out <= max;
+	for (size_t i = 0; i < a->events.len && r == 0; i++)
+		r = event_list_parse(a->events.data[i], pid, &o->events, err);
+	return r < 0 ? err_set(err, r, "out of memory") : 0;
 }
 
-static int parse_freq(struct args *a, const char *s)
+/*
+ * --count applies to a clock only if that is the sole event. Hardware events count whatever they
+ * count; a clock's period is nanoseconds, and one below PERIOD_MIN_NS would only measure the
+ * interrupts.
+ */
+static int set_periods(struct recording_opts *o, uint64_t count, struct err *err)
 {
-	uint32_t max = sampler_max_freq();
-	double hz;
+	for (size_t i = 0; i < o->events.len && count; i++) {
+		struct event *e = &o->events.data[i];
 
-	if (!parse_number(s, max ? max : 1e5, &hz) || hz != (uint32_t)hz)
-		return err_set(
-			&a->err, -EINVAL,
-			"-F takes a whole number from 1 to %u (kernel.perf_event_max_sample_rate), "
-			"not %.40s",
-			max ? max : 100000, s);
-	a->o.freq_hz = (uint32_t)hz;
-	return 0;
-}
-
-static int parse_duration(struct args *a, const char *s)
-{
-	double seconds;
-
-	if (!parse_number(s, DURATION_MAX_S, &seconds))
-		return err_set(&a->err, -EINVAL, "-d takes a number of seconds, not %.40s", s);
-	a->o.duration_ns = (uint64_t)(seconds * 1e9);
-	return 0;
-}
-
-/* A time with its unit. */
-static int parse_off_min(struct args *a, const char *s)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "", 1e3 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-	char *end;
-	double v = strchr("0123456789.", s[0]) && s[0] ? strtod(s, &end) : -1;
-
-	for (size_t i = 0; v >= 0 && i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(end, units[i].unit) != 0 || v * units[i].ns > OFF_MIN_MAX_NS)
+		if (e->is_clock && o->events.len > 1)
 			continue;
-		a->o.off_min_ns = (uint64_t)(v * units[i].ns);
-		return 0;
-	}
-	return err_set(&a->err, -EINVAL, "--off-min takes a time like 50us, 2ms or 1s, not %.40s",
-		       s);
-}
-
-/* Who is profiled. false: @key is none of these options, as below. */
-static bool parse_whom(struct args *a, int key, char *arg)
-{
-	switch (key) {
-	case 'a':
-		a->all = true;
-		return true;
-	case 'p':
-		args_pids(arg, &a->o.pids, &a->err);
-		return true;
-	case OPT_INHERIT:
-	case OPT_NO_INHERIT:
-		a->o.no_children = key == OPT_NO_INHERIT;
-		return true;
-	case OPT_CGROUP:
-		a->o.cgroup = arg;
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* What is sampled, how often and for how long. */
-static bool parse_what(struct args *a, int key, char *arg)
-{
-	switch (key) {
-	case 'F':
-		a->has_freq = true;
-		parse_freq(a, arg);
-		return true;
-	case 'e':
-		if (vec_push(&a->event_names, arg) < 0)
-			err_set(&a->err, -ENOMEM, "out of memory");
-		return true;
-	case 'c':
-		args_number("count", arg, 1, INT64_MAX, &a->count, &a->err);
-		return true;
-	case 'd':
-		parse_duration(a, arg);
-		return true;
-	case OPT_OFF_CPU:
-		a->off_cpu = true;
-		return true;
-	case OPT_WALL:
-		a->wall = true;
-		return true;
-	case OPT_LOCK:
-		a->o.locks_only = true;
-		return true;
-	case OPT_OFF_MIN:
-		a->has_off_min = true;
-		parse_off_min(a, arg);
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Which frames, and their names. */
-static bool parse_frames(struct args *a, int key, char *arg)
-{
-	switch (key) {
-	case OPT_MAX_STACK:
-		args_number("max-stack", arg, 1, UINT16_MAX, &a->max_stack, &a->err);
-		a->o.max_stack = (uint32_t)a->max_stack;
-		return true;
-	case OPT_PER_THREAD:
-		a->o.per_thread = true;
-		return true;
-	case OPT_NO_KERNEL:
-		a->o.no_kernel = true;
-		return true;
-	case OPT_NO_USER:
-		a->o.no_user = true;
-		return true;
-	case OPT_IDLE:
-		a->o.idle = true;
-		return true;
-	case OPT_DEMANGLE:
-		if (!demangle_mode_parse(arg, &a->o.symbolizer.demangle))
-			err_set(&a->err, -EINVAL, "--demangle takes full, short or no, not %.40s",
-				arg);
-		a->o.signatures = a->o.symbolizer.demangle == DEMANGLE_FULL;
-		return true;
-	case OPT_DEBUGINFOD:
-		a->o.symbolizer.debuginfod = arg;
-		return true;
-	case OPT_SYMBOL_CACHE:
-		a->o.symbolizer.symbol_cache = arg;
-		symbol_cache_check(arg, &a->err);
-		return true;
-	case OPT_NATIVE_FRAMES:
-		a->o.all_native = !strcmp(arg, "all");
-		if (!a->o.all_native && strcmp(arg, "some") != 0)
-			err_set(&a->err, -EINVAL, "--native-frames takes some or all, not %.40s",
-				arg);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
-
-	if (parse_whom(a, key, arg) || parse_what(a, key, arg) || parse_frames(a, key, arg))
-		return 0;
-	switch (key) {
-	case 'o':
-		a->o.path = arg;
-		break;
-	case OPT_FORMAT:
-		a->format_name = arg;
-		break;
-	case 'v':
-		a->o.verbose = true;
-		break;
-	case ARGP_KEY_ARGS:
-		a->o.command = state->argv + state->next;
-		break;
-	default:
-		return ARGP_ERR_UNKNOWN;
+		if (e->is_clock && count < PERIOD_MIN_NS)
+			return err_set(err, -EINVAL,
+				       "--count \"%llu\": expected at least %d ns of CPU time",
+				       (unsigned long long)count, PERIOD_MIN_NS);
+		e->period = count;
 	}
 	return 0;
 }
 
-/* The events by name; none: the CPUs' clock. */
-static int find_events(struct args *a)
-{
-	uint32_t pid = a->o.pids.len ? a->o.pids.data[0] : 0;
-	bool wants_clock = !a->event_names.len && a->count;
-	int r = wants_clock ? event_list_parse("cpu-clock", 0, &a->o.events, &a->err) : 0;
-
-	for (size_t i = 0; i < a->event_names.len && r == 0; i++)
-		r = event_list_parse(a->event_names.data[i], pid, &a->o.events, &a->err);
-	return r < 0 ? err_set(&a->err, r, "out of memory") : 0;
-}
-
-/* -c is for a clock only if that is all there is. */
-static int set_periods(struct args *a)
-{
-	for (size_t i = 0; i < a->o.events.len && a->count; i++) {
-		struct event *e = &a->o.events.data[i];
-
-		if (e->is_clock && a->o.events.len > 1)
-			continue;
-		if (e->is_clock && a->count < PERIOD_MIN_NS)
-			return err_set(&a->err, -EINVAL,
-				       "-c: a sample each %d ns of a CPU is the most",
-				       PERIOD_MIN_NS);
-		e->period = a->count;
-	}
-	return 0;
-}
-
-/* -e, -c and -F: what is sampled, and how often. */
-static int check_events(struct args *a)
+/*
+ * What --event, --count and --freq mean together. -F is accepted as long as any event has a
+ * frequency at all.
+ */
+static int set_events(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
 	bool any_clock, any_probe = false;
-	int r = find_events(a);
+	int r = find_events(o, a, err);
 
-	any_clock = !a->o.events.len;
+	any_clock = !o->events.len;
 	if (r == 0)
-		r = set_periods(a);
-	for (size_t i = 0; i < a->o.events.len && r == 0; i++) {
-		any_clock |= a->o.events.data[i].is_clock && !a->o.events.data[i].period;
-		any_probe |= a->o.events.data[i].kind != EVENT_PERF;
+		r = set_periods(o, a->count, err);
+	for (size_t i = 0; i < o->events.len && r == 0; i++) {
+		any_clock |= o->events.data[i].is_clock && !o->events.data[i].period;
+		any_probe |= o->events.data[i].kind != EVENT_PERF;
 	}
-	if (r == 0 && a->has_freq && !any_clock)
-		return err_set(&a->err, -EINVAL, "-F is for clocks without -c: say -c N");
-	if (r == 0 && any_probe && a->o.cgroup)
-		return err_set(&a->err, -EINVAL,
-			       "--cgroup can't choose at tracepoints and uprobes: choose processes "
-			       "by -p");
+	if (r == 0 && a->freq_hz && !any_clock)
+		return err_set(err, -EINVAL,
+			       "--freq applies to clocks without --count: use --count N");
+	if (r == 0 && any_probe && a->cgroup)
+		return err_set(err, -EINVAL,
+			       "--cgroup cannot be combined with tracepoints and uprobes: use "
+			       "--pid");
 	return r;
 }
 
-/* --off-cpu, --wall and --lock: what is told of time. */
-static int check_what(struct args *a)
+/* What --off-cpu, --wall and --lock mean together with the rest. */
+static int set_clock(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
-	bool off = a->off_cpu || a->wall || a->o.locks_only;
+	bool off = a->off_cpu || a->wall || a->lock;
 
-	if (a->has_off_min && !off)
-		return err_set(&a->err, -EINVAL, "--off-min goes with --off-cpu, --wall or --lock");
+	if (a->off_min_ns != NO_DURATION && !off)
+		return err_set(err, -EINVAL, "--off-min requires --off-cpu, --wall or --lock");
 	if (!off)
 		return 0;
-	if (a->off_cpu + a->wall + a->o.locks_only > 1)
-		return err_set(&a->err, -EINVAL, "only one of --off-cpu, --wall and --lock");
-	if (a->event_names.len)
-		return err_set(&a->err, -EINVAL, "-e is not for time off the CPU");
-	if (a->has_freq && !a->wall)
-		return err_set(&a->err, -EINVAL, "-F is for time on the CPU: say --wall");
-	a->o.what = a->wall ? NAMES_WALL : NAMES_OFF;
+	if (a->off_cpu + a->wall + a->lock > 1)
+		return err_set(err, -EINVAL, "--off-cpu, --wall and --lock exclude each other");
+	if (a->events.len)
+		return err_set(err, -EINVAL, "--event cannot be combined with off-CPU time");
+	if (a->freq_hz && !a->wall)
+		return err_set(err, -EINVAL, "--freq applies to CPU time: use --wall");
+	o->what = a->wall ? SYMBOLIZE_WALL : SYMBOLIZE_OFF;
+	o->locks_only = a->lock;
+	o->off_min_ns = a->off_min_ns == NO_DURATION ? 0 : a->off_min_ns;
 	return 0;
 }
 
-/* What does not go together, and what follows from the rest. */
-static int check(struct args *a)
+/* The machine as a whole is the default, so --all only documents the choice. */
+static int check_selection(const struct record_args *a, bool command, struct err *err)
 {
-	int n = (a->o.command != NULL) + (a->o.pids.len > 0) + a->all + (a->o.cgroup != NULL);
+	int n = command + (a->pids.len > 0) + a->all + (a->cgroup != NULL);
 
-	if (a->err.code)
-		return a->err.code;
 	if (n > 1)
-		return err_set(&a->err, -EINVAL, "only one of -a, -p, --cgroup and a command");
-	if (check_events(a) < 0 || check_what(a) < 0)
-		return a->err.code;
-	if (a->o.no_kernel && a->o.no_user)
-		return err_set(&a->err, -EINVAL, "--no-kernel and --no-user leave nothing");
-	return cli_output_format(a->o.path, a->format_name, "pprof", &a->o.format, &a->err);
+		return err_set(err, -EINVAL,
+			       "--all, --pid, --cgroup and a command exclude each other");
+	if (!a->kernel && !a->user)
+		return err_set(err, -EINVAL,
+			       "--no-kernel and --no-user together would record nothing");
+	if (a->symbol_cache && symbol_cache_check(a->symbol_cache, err) < 0)
+		return -EINVAL;
+	return 0;
 }
 
-/* Where fetched debug files are kept: the XDG base directory specification. */
-static void set_cache(struct symbolizer_opts *o, char *path, size_t cap)
+/* Where downloaded debug files are cached: the XDG base directory specification. */
+static void set_debuginfod(struct symbolizer_opts *o, const struct record_args *a, char *path,
+			   size_t cap)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
@@ -387,44 +286,107 @@ static void set_cache(struct symbolizer_opts *o, char *path, size_t cap)
 	else if (home && home[0] == '/')
 		snprintf(path, cap, "%s/.cache/cameo/debuginfod", home);
 	o->debuginfod_cache = path[0] ? path : NULL;
+	o->debuginfod = a->debuginfod ? a->debuginfod : getenv("DEBUGINFOD_URLS");
 }
 
-int cli_record(int argc, char **argv)
+/* Options that need no more than copying. */
+static void copy_options(struct recording_opts *o, const struct record_args *a)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "[-- COMMAND [ARG...]]",
-		.doc = "Profile this machine, some processes or a command into a file.\v"
-		       "Examples:\n"
-		       "  cameo record -d 10 -o cameo.html\n"
-		       "  cameo record -p 1234 -F 199 -d 30\n"
-		       "  cameo record -o build.folded -- make -j8\n"
-		       "  cameo record -p 1234 -e uprobe:libc:malloc -o mallocs.html\n",
-	};
-	struct args a = { .o = { .freq_hz = DEFAULT_FREQ_HZ, .path = "cameo.pb.gz" } };
-	char cache[PATH_MAX] = "";
-	int status = 0, r;
-	bool usage;
+	bool explicit = a->demangle != NO_CHOICE;
 
-	a.o.symbolizer.debuginfod = getenv("DEBUGINFOD_URLS");
-	set_cache(&a.o.symbolizer, cache, sizeof(cache));
-	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a);
-	r = check(&a);
-	vec_fini(&a.event_names);
-	usage = r < 0;
+	o->pids = a->pids;
+	o->cgroup = a->cgroup;
+	o->freq_hz = a->freq_hz ? (uint32_t)a->freq_hz : DEFAULT_FREQ_HZ;
+	o->max_stack = (uint32_t)a->max_stack;
+	o->per_thread = a->per_thread;
+	o->duration_ns = a->duration_ns;
+	o->no_kernel = !a->kernel;
+	o->no_user = !a->user;
+	o->idle = a->idle;
+	o->verbose = a->verbose;
+	o->no_children = !a->inherit;
+	o->all_native = a->native_frames == 1;
+	o->signatures = explicit && a->demangle == DEMANGLE_FULL;
+	o->symbolizer.demangle = explicit ? a->demangle : DEMANGLE_FULL;
+	o->symbolizer.symbol_cache = a->symbol_cache;
+	o->path = a->output;
+}
+
+static int make_options(struct recording_opts *o, const struct record_args *a, struct err *err)
+{
+	int r = check_selection(a, o->command != NULL, err);
+
+	copy_options(o, a);
 	if (r == 0)
-		r = recording_run(&a.o, &status, &a.err);
-	vec_fini(&a.o.pids);
-	event_list_fini(&a.o.events);
-	if (usage) {
-		cli_fail("%s", a.err.msg);
-		return EXIT_USAGE;
+		r = set_events(o, a, err);
+	if (r == 0)
+		r = set_clock(o, a, err);
+	return r < 0 ? r
+		     : cli_output_format(a->output, "--format", a->format, "pprof", &o->format,
+					 err);
+}
+
+/*
+ * err may be set although the result is 0: the recording worked but the command could not be
+ * executed.
+ */
+static int record(const struct record_args *a, char **command)
+{
+	struct recording_opts o = { .command = command };
+	char cache[PATH_MAX] = "";
+	struct err err = { 0 };
+	int status = 0, r;
+
+	set_debuginfod(&o.symbolizer, a, cache, sizeof(cache));
+	if (make_options(&o, a, &err) < 0) {
+		event_list_fini(&o.events);
+		return cli_fail_usage("%s", err.msg);
 	}
+	r = recording_run(&o, &status, &err);
+	event_list_fini(&o.events);
 	if (r < 0)
-		return cli_fail("%s", a.err.msg[0] ? a.err.msg : strerror(-r));
-	if (a.err.code)
-		cli_fail("%s", a.err.msg);
+		return cli_fail("%s", err.msg[0] ? err.msg : strerror(-r));
+	if (err.code)
+		cli_fail("%s", err.msg);
 	return status;
 }
+
+static int run_command(int argc, char **argv)
+{
+	struct record_args a = {
+		.inherit = true,
+		.kernel = true,
+		.user = true,
+		.off_min_ns = NO_DURATION,
+		.demangle = NO_CHOICE,
+	};
+	const struct option_set sets[] = { { options, &a }, { 0 } };
+	struct operands command = { 0 };
+	int r = cli_parse(&record_command, sets, ARGUMENTS_STOP_AT_OPERAND, argc, argv, &command);
+
+	/* execvp() needs the NULL, which argv has behind its last word too. */
+	if (r == CLI_CONTINUE)
+		r = record(&a, command.len ? argv + argc - command.len : NULL);
+	vec_fini(&a.pids);
+	cli_fini(sets, &command);
+	return r;
+}
+
+const struct command record_command = {
+	.name = "record",
+	.summary = "record a profile of this machine, a process or a command to a file",
+	.synopsis = "[OPTION...]\n[OPTION...] [--] COMMAND [ARG...]",
+	.description = "Sample this machine, some processes or a command, and write a profile "
+		       "when the recording ends: after --duration, when the command or all "
+		       "processes have ended, or on SIGINT or SIGTERM.",
+	.options = COMMAND_OPTIONS(options),
+	.examples = COMMAND_EXAMPLES(
+		{ "Record the whole machine for 10 seconds into a flame graph page",
+		  "cameo record -d 10 -o cameo.html" },
+		{ "Record one process at a higher frequency", "cameo record -p 1234 -F 199 -d 30" },
+		{ "Record a command and its children", "cameo record -o build.folded -- make -j8" },
+		{ "Record where a process waits for locks", "cameo record -p 1234 --lock -d 10" },
+		{ "Record the callers of malloc()",
+		  "cameo record -p 1234 -e uprobe:libc:malloc -o mallocs.html" }),
+	.run = run_command,
+};

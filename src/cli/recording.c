@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording ends by its duration, by SIGINT or SIGTERM, when the command
- * has ended, or when all the processes asked for have. Each of these writes
- * the whole file.
+ * A recording ends after its duration, on SIGINT, SIGTERM or SIGHUP, or when the command or all
+ * selected processes have ended. In each case the complete file is written. One thread does all of
+ * it: it polls the session, processes, signals and the command through one epoll descriptor.
+ *
+ * Order of the setup, each step for a reason: the cgroup and the output first, since wrong
+ * arguments should fail before anything is attached; then pidfds, so that a pid cannot be reused
+ * meanwhile; then the command, which must not inherit a raised priority; then BPF; the command is
+ * released when sampling runs.
  */
 #include "cli/recording.h"
 
@@ -14,11 +19,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
-#include "agent/collect.h"
-#include "agent/files.h"
-#include "agent/locate.h"
-#include "agent/names.h"
-#include "agent/session.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -30,14 +30,19 @@
 #include "cli/summary.h"
 #include "codec/format.h"
 #include "proc/cgroup.h"
+#include "process/file_table.h"
 #include "profile/profile.h"
+#include "profiler/sample_counts.h"
+#include "profiler/session.h"
+#include "symbolize/frame_symbols.h"
+#include "symbolize/symbolize.h"
 
 enum {
 	TABLE_CHUNKS = 512, /* of 1 MiB */
 	PROGRESS_MS = 500,
 };
 
-/* What epoll tells us about; the rest of the values are indices of pidfds. */
+/* Values of epoll_event.data; values from 0 on are indices of pid_fds. */
 enum { WAKE_SESSION = -1, WAKE_SIGNAL = -2, WAKE_CHILD = -3 };
 
 struct recording {
@@ -47,17 +52,17 @@ struct recording {
 	struct child child;
 	int epoll_fd, signal_fd;
 	int cgroup_fd;         /* -1: none */
-	struct rlimit n_files; /* as we found it: the command's */
+	struct rlimit n_files; /* the initial limit of open files, for the command */
 	struct {
 		VEC(int);
-	} pid_fds; /* -1: ended */
+	} pid_fds; /* of the selected processes; -1: ended */
 	size_t n_running;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	int64_t start_wall_ns;
 	uint64_t next_progress_ns;
 	bool ended;
-	int signal; /* that ended it */
-	bool progress;
+	int signal;    /* that ended the recording; 0: none */
+	bool progress; /* show the progress line */
 };
 
 static int watch(struct recording *rec, int fd, int what)
@@ -67,6 +72,10 @@ static int watch(struct recording *rec, int fd, int what)
 	return epoll_ctl(rec->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
+/*
+ * Signals become a descriptor, so they interrupt nothing and end the recording at a well-defined
+ * place.
+ */
 static int setup_signals(struct recording *rec)
 {
 	sigset_t set;
@@ -80,8 +89,8 @@ static int setup_signals(struct recording *rec)
 	return rec->signal_fd < 0 ? -errno : watch(rec, rec->signal_fd, WAKE_SIGNAL);
 }
 
-/* Hold on to each process asked for, so that its end is seen and its pid can't be another's. */
-static int hold_pids(struct recording *rec, struct err *err)
+/* Opens a pidfd of each selected process, which reports its end and prevents reuse of its pid. */
+static int open_pids(struct recording *rec, struct err *err)
 {
 	for (size_t i = 0; i < rec->opts->pids.len; i++) {
 		uint32_t pid = rec->opts->pids.data[i];
@@ -96,12 +105,13 @@ static int hold_pids(struct recording *rec, struct err *err)
 		}
 		r = watch(rec, fd, (int)i);
 		if (r < 0)
-			return err_set(err, r, "can't watch process %u: %s", pid, strerror(-r));
+			return err_set(err, r, "cannot watch process %u: %s", pid, strerror(-r));
 		rec->n_running++;
 	}
 	return 0;
 }
 
+/* From here on the session follows these processes and what they start. */
 static int follow_all(struct recording *rec, struct err *err)
 {
 	int r = 0;
@@ -110,10 +120,13 @@ static int follow_all(struct recording *rec, struct err *err)
 		r = session_follow(rec->session, rec->opts->pids.data[i]);
 	if (r == 0 && rec->child.pid)
 		r = session_follow(rec->session, (uint32_t)rec->child.pid);
-	return r < 0 ? err_set(err, r, "can't follow a process: %s", strerror(-r)) : 0;
+	return r < 0 ? err_set(err, r, "cannot follow a process: %s", strerror(-r)) : 0;
 }
 
-/* Every executable that is mapped somewhere is kept open. */
+/*
+ * Every mapped executable stays open during the recording. n_files keeps the old limit, which the
+ * command gets.
+ */
 static void raise_file_limit(struct recording *rec)
 {
 	struct rlimit raised;
@@ -132,95 +145,117 @@ static bool id_from_env(const char *name, unsigned int *out)
 	return value && sscanf(value, "%u%c", out, &rest) == 1;
 }
 
-/* Under sudo the file is for who called it, though root writes it. */
+/* Under sudo the file belongs to the user who ran sudo. */
 static int give_to_caller(struct outfile *out)
 {
 	unsigned int uid, gid;
 
 	if (geteuid() != 0 || !id_from_env("SUDO_UID", &uid) || !id_from_env("SUDO_GID", &gid))
 		return 0;
-	return outfile_give(out, uid, gid);
+	return outfile_chown(out, uid, gid);
 }
 
+/*
+ * Off-CPU accounting runs in the scheduler, where the helper that finds a task's cgroup works for
+ * the unified hierarchy only.
+ */
 static int open_cgroup(struct recording *rec, struct err *err)
 {
 	const char *name = rec->opts->cgroup;
 
 	rec->cgroup_fd = cgroup_open(name);
 	if (rec->cgroup_fd < 0)
-		return err_set(err, rec->cgroup_fd, "no cgroup %.120s: %s", name,
+		return err_set(err, rec->cgroup_fd, "cannot open cgroup \"%.120s\": %s", name,
 			       strerror(-rec->cgroup_fd));
-	if (rec->opts->what != NAMES_CPU && !cgroup_is_unified(rec->cgroup_fd))
+	if (rec->opts->what != SYMBOLIZE_CPU && !cgroup_is_unified(rec->cgroup_fd))
 		return err_set(err, -ENOTSUP,
-			       "where a cgroup waits is told only in the unified hierarchy "
-			       "(cgroup2): choose processes by -p");
+			       "off-CPU time of a cgroup requires the unified hierarchy (cgroup2): "
+			       "use --pid");
 	return 0;
+}
+
+/* Opens the output before anything is recorded, so that a wrong path is reported at once. */
+static int open_output(struct recording *rec, struct err *err)
+{
+	const char *path = rec->opts->path;
+	int r = outfile_open(&rec->out, path, err);
+
+	if (r < 0)
+		return r;
+	r = give_to_caller(rec->out);
+	return r < 0 ? err_set(err, r, "cannot change the owner of \"%.100s\": %s", path,
+			       strerror(-r))
+		     : 0;
+}
+
+static int open_session(struct recording *rec, struct err *err)
+{
+	const struct recording_opts *o = rec->opts;
+	const struct session_opts opts = {
+		.sampler = {
+			.freq_hz = o->freq_hz,
+			.events = o->events.data,
+			.n_events = o->events.len,
+			.kernel = !o->no_kernel,
+			.all_native = o->all_native,
+			.no_children = o->no_children,
+			.user = !o->no_user,
+			.idle = o->idle,
+			.targets_only = o->command || o->pids.len,
+			.stats = o->verbose,
+			.off_cpu = o->what != SYMBOLIZE_CPU,
+			.no_samples = o->what == SYMBOLIZE_OFF,
+			.off_min_ns = o->off_min_ns,
+			.max_chunks = TABLE_CHUNKS,
+			.in_cgroup = o->cgroup != NULL,
+			.cgroup_fd = rec->cgroup_fd,
+		},
+		.max_stack = o->max_stack,
+		.signatures = o->signatures,
+		.keep_times = format_has_times(o->format),
+	};
+
+	return session_open(&rec->session, &opts, err);
+}
+
+static int watch_all(struct recording *rec)
+{
+	int r = setup_signals(rec);
+
+	if (r == 0)
+		r = watch(rec, session_fd(rec->session), WAKE_SESSION);
+	if (r == 0 && rec->child.pid)
+		r = watch(rec, rec->child.pid_fd, WAKE_CHILD);
+	return r;
 }
 
 static int recording_setup(struct recording *rec, struct err *err)
 {
 	const struct recording_opts *o = rec->opts;
-	struct session_opts session = { 0 };
-	struct sampler_opts so = {
-		.freq_hz = o->freq_hz,
-		.events = o->events.data,
-		.n_events = o->events.len,
-		.kernel = !o->no_kernel,
-		.all_native = o->all_native,
-		.no_children = o->no_children,
-		.user = !o->no_user,
-		.idle = o->idle,
-		.targets_only = o->command || o->pids.len,
-		.stats = o->verbose,
-		.off_cpu = o->what != NAMES_CPU,
-		.no_samples = o->what == NAMES_OFF,
-		.off_min_ns = o->off_min_ns,
-		.max_chunks = TABLE_CHUNKS,
-	};
-	int r;
+	int r = o->cgroup ? open_cgroup(rec, err) : 0;
 
-	if (o->cgroup) {
-		r = open_cgroup(rec, err);
-		if (r < 0)
-			return r;
-		so.in_cgroup = true;
-		so.cgroup_fd = rec->cgroup_fd;
-	}
-	session.sampler = so;
-	session.max_stack = o->max_stack;
-	session.signatures = o->signatures;
-	session.keep_times = format_has_times(o->format);
-	r = outfile_open(&rec->out, o->path, err);
+	if (r == 0)
+		r = open_output(rec, err);
 	if (r < 0)
 		return r;
-	r = give_to_caller(rec->out);
-	if (r < 0)
-		return err_set(err, r, "can't make you the owner of %.100s: %s", o->path,
-			       strerror(-r));
 	raise_file_limit(rec);
 	rec->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (rec->epoll_fd < 0)
-		return err_set(err, -errno, "epoll: %s", strerror(errno));
-	r = hold_pids(rec, err);
-	if (r < 0)
-		return r;
-	/* before the session, whose priority it is not to inherit */
-	if (o->command)
+		return err_set(err, -errno, "cannot create an epoll instance: %s", strerror(errno));
+	r = open_pids(rec, err);
+	/* The command starts before session_open() raises the priority, which it would inherit. */
+	if (r == 0 && o->command)
 		r = child_start(&rec->child, o->command, &rec->n_files, err);
 	if (r == 0)
-		r = session_open(&rec->session, &session, err);
-	if (r < 0)
-		return r;
-	r = setup_signals(rec);
+		r = open_session(rec, err);
+	if (r == 0)
+		r = watch_all(rec);
 	if (r == 0)
 		r = follow_all(rec, err);
-	if (r == 0)
-		r = watch(rec, session_fd(rec->session), WAKE_SESSION);
-	if (r == 0 && rec->child.pid)
-		r = watch(rec, rec->child.pid_fd, WAKE_CHILD);
-	return r < 0 ? err_set(err, r, "can't set up the recording: %s", strerror(-r)) : 0;
+	return r < 0 ? err_set(err, r, "cannot set up the recording: %s", strerror(-r)) : 0;
 }
 
+/* Events of a descriptor that was closed in the same batch are ignored. */
 static void on_pid_end(struct recording *rec, int i)
 {
 	if ((size_t)i >= rec->pid_fds.len || rec->pid_fds.data[i] < 0)
@@ -231,6 +266,7 @@ static void on_pid_end(struct recording *rec, int i)
 		rec->ended = true;
 }
 
+/* Sessions are polled after each wake-up in any case, so their event needs no action. */
 static void on_wake(struct recording *rec, int what)
 {
 	struct signalfd_siginfo si;
@@ -262,9 +298,10 @@ static void show_progress(struct recording *rec, uint64_t now_ns)
 		summary_progress(&st, now_ns - rec->start_ns);
 }
 
+/* How long to wait for events: until the session needs its turn, or the end of the recording. */
 static int wait_ms(const struct recording *rec, uint64_t now_ns)
 {
-	uint64_t left = SESSION_TURN_MS;
+	uint64_t left = SESSION_POLL_MS;
 
 	if (rec->opts->duration_ns) {
 		uint64_t end = rec->start_ns + rec->opts->duration_ns;
@@ -276,6 +313,7 @@ static int wait_ms(const struct recording *rec, uint64_t now_ns)
 	return (int)left;
 }
 
+/* Polls the session until the recording ends, then processes the remaining samples. */
 static int recording_loop(struct recording *rec, struct err *err)
 {
 	struct epoll_event ev[16];
@@ -288,10 +326,10 @@ static int recording_loop(struct recording *rec, struct err *err)
 			break;
 		n = epoll_wait(rec->epoll_fd, ev, 16, wait_ms(rec, now));
 		if (n < 0 && errno != EINTR)
-			return err_set(err, -errno, "epoll: %s", strerror(errno));
+			return err_set(err, -errno, "cannot wait for events: %s", strerror(errno));
 		for (int i = 0; i < n; i++)
 			on_wake(rec, ev[i].data.fd);
-		r = session_turn(rec->session, err);
+		r = session_poll(rec->session, err);
 		if (r < 0)
 			return r;
 		show_progress(rec, now);
@@ -302,6 +340,7 @@ static int recording_loop(struct recording *rec, struct err *err)
 	return session_stop(rec->session, err);
 }
 
+/* User and system time of all threads, without that of the symbolizer process. */
 static uint64_t own_cpu_ns(void)
 {
 	struct rusage ru;
@@ -311,35 +350,37 @@ static uint64_t own_cpu_ns(void)
 	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ULL;
 }
 
-/* The sample type that formats with only one get. */
-static size_t main_value(enum names_what what)
+/* The number of the sample type for formats that hold only one; see enum symbolize_mode. */
+static size_t main_value(enum symbolize_mode what)
 {
-	return what == NAMES_WALL ? 3 : 0;
+	return what == SYMBOLIZE_WALL ? 3 : 0;
 }
 
-static int recording_write(struct recording *rec, struct locator *locator,
-			   struct names_stats *out_stats, struct err *err)
+/* Symbolizes the counts and writes the complete file, which replaces an existing one at once. */
+static int recording_write(struct recording *rec, struct frame_symbols *frame_symbols,
+			   struct symbolize_stats *out_stats, struct err *err)
 {
-	struct names_window window = {
+	struct symbolize_window window = {
 		.time_ns = rec->start_wall_ns,
 		.duration_ns = (int64_t)(rec->end_ns - rec->start_ns),
 		.freq_hz = rec->opts->freq_hz,
 		.events = rec->opts->events.data,
 		.n_events = rec->opts->events.len,
-		.what = rec->opts->what,
+		.mode = rec->opts->what,
 		.locks_only = rec->opts->locks_only,
 		.per_thread = rec->opts->per_thread,
 		.clock_offset_ns = rec->start_wall_ns - (int64_t)rec->start_ns,
 	};
 	const struct format_options opt = { .title = "cameo record",
-					    .value_num = main_value(window.what),
+					    .value_num = main_value(window.mode),
 					    .root_label =
 						    rec->opts->per_thread ? "thread" : "comm" };
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	_cleanup_(buf_fini) struct buf buf = { 0 };
 	int r;
 
-	r = names_profile(locator, session_collect(rec->session), &window, &p, out_stats, err);
+	r = symbolize_profile(frame_symbols, session_counts(rec->session), &window, &p, out_stats,
+			      err);
 	if (r == 0)
 		r = format_write(rec->opts->format, p, &opt, &buf, err);
 	if (r == 0)
@@ -347,11 +388,15 @@ static int recording_write(struct recording *rec, struct locator *locator,
 	return r;
 }
 
+/*
+ * Writes the profile and prints the summary. @sampling_cpu_ns is the CPU time used until now. The
+ * session is read after symbolization, because its counters include what that found.
+ */
 static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, struct err *err)
 {
-	_cleanup_(locator_freep) struct locator *locator = NULL;
+	_cleanup_(frame_symbols_freep) struct frame_symbols *frame_symbols = NULL;
 	struct summary sum = {
-		.what = session_off_refusal(rec->session) ? NAMES_CPU : rec->opts->what,
+		.what = session_offcpu_error(rec->session) ? SYMBOLIZE_CPU : rec->opts->what,
 		.events = &rec->opts->events,
 		.duration_ns = rec->end_ns - rec->start_ns,
 		.path = rec->opts->path,
@@ -359,7 +404,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 		.verbose = rec->opts->verbose,
 		.sampling_cpu_ns = sampling_cpu_ns,
 	};
-	struct locator_opts lo = {
+	struct frame_symbols_opts lo = {
 		.files = session_files(rec->session),
 		.jits = session_jits(rec->session),
 		.langs = session_langs(rec->session),
@@ -367,21 +412,26 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 	};
 	int r;
 
-	r = locator_new(&locator, &lo);
+	r = frame_symbols_new(&frame_symbols, &lo);
 	if (r == 0)
-		r = recording_write(rec, locator, &sum.names, err);
+		r = recording_write(rec, frame_symbols, &sum.symbols, err);
 	if (r < 0)
 		return r;
 	r = session_stats(rec->session, &sum.session);
 	if (r < 0)
-		return err_set(err, r, "can't read the counters: %s", strerror(-r));
+		return err_set(err, r, "cannot read the BPF counters: %s", strerror(-r));
 	sum.total_cpu_ns = own_cpu_ns();
-	sum.n_stacks = collect_n_stacks(session_collect(rec->session));
-	locator_counters(locator, &sum.symbolizer);
+	sum.n_stacks = sample_counts_n_stacks(session_counts(rec->session));
+	frame_symbols_counters(frame_symbols, &sum.symbolizer);
 	summary_print(&sum);
 	return 0;
 }
 
+/*
+ * Records from session_start() to the end. The command is released only when sampling runs, so its
+ * first instructions are sampled. A command that is still running keeps running, unless SIGTERM or
+ * SIGHUP ended the recording: it gets the same signal.
+ */
 static int recording_record(struct recording *rec, int *out_status, struct err *err)
 {
 	uint64_t cpu_ns;
@@ -389,8 +439,8 @@ static int recording_record(struct recording *rec, int *out_status, struct err *
 
 	if (r < 0)
 		return r;
-	if (session_off_refusal(rec->session))
-		cli_fail("no time off the CPU: %s", session_off_refusal(rec->session));
+	if (session_offcpu_error(rec->session))
+		cli_fail("cannot record off-CPU time: %s", session_offcpu_error(rec->session));
 	rec->start_ns = session_start_ns(rec->session);
 	rec->start_wall_ns = (int64_t)(clock_unix_ns() - (clock_monotonic_ns() - rec->start_ns));
 	if (rec->child.pid) {

@@ -1,44 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What `cameo record` does once its options are known. */
+/*
+ * The recording itself, once the options of `cameo record` are known. It owns all resources of one
+ * recording and releases them before it returns. It changes the process: signals are blocked and
+ * the limit of open files is raised.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/events.h"
-#include "agent/names.h"
 #include "cli/args.h"
+#include "sampler/events.h"
 #include "symbol/symbolizer.h"
-
-struct err;
-struct format;
+#include "symbolize/symbolize.h"
 
 struct recording_opts {
-	struct pid_list pids; /* none and no command: everything */
-	char **command;       /* NULL: none */
-	const char *cgroup;   /* its name or directory; NULL: all */
+	struct pid_list pids; /* empty, without a command and a cgroup: the whole machine */
+	char **command;       /* ends with NULL; NULL: none */
+	const char *cgroup;   /* its path in the hierarchy or its directory; NULL: none */
 	uint32_t freq_hz;
-	struct event_list events; /* what is sampled; none: the CPUs' clocks, by frequency */
+	struct event_list events; /* what is sampled; empty: CPU time, at freq_hz */
 	uint32_t max_stack;       /* frames from the leaf; 0: all */
 	bool per_thread;          /* a root for each thread */
-	uint64_t duration_ns;     /* 0: until it ends by itself or by a signal */
-	bool no_kernel, no_user, idle, verbose;
-	enum names_what what; /* time on the CPU, off it, or both */
-	bool locks_only;      /* of that off it, only what waits for locks */
-	uint64_t off_min_ns;  /* shorter waits are left out */
-	bool no_children;     /* of the processes asked for */
-	bool all_native;      /* interpreters' native frames too */
-	bool signatures;      /* Java's methods with their parameters */
+	uint64_t duration_ns;     /* 0: unlimited */
+	bool no_kernel, no_user;  /* omit these frames */
+	bool idle, verbose;
+	enum symbolize_mode what; /* CPU time, off-CPU time, or both */
+	bool locks_only;          /* of off-CPU time, only waits for locks */
+	uint64_t off_min_ns;      /* shorter waits are skipped */
+	bool no_children;         /* exclude children of the selected processes */
+	bool all_native;          /* keep the native frames of interpreters */
+	bool signatures;          /* show Java methods with their parameters */
 	struct symbolizer_opts symbolizer;
-	const char *path;
+	const char *path; /* "-": standard output */
 	const struct format *format;
 };
 
 /**
- * recording_run() - sample, and write the file
+ * recording_run() - record, write the profile and print the summary
  *
- * Return: 0 and *@out_status, the exit status (a command's own); -errno with
- * the reason. A command that can't be run is no error here: its status is 126
- * or 127 and the reason is in @err.
+ * Everything that @o points to is borrowed for the call.
+ *
+ * Return: 0 and in *@out_status the exit status, which is the command's if there is one; -errno
+ * with the reason. A command that cannot be executed is not an error here: *@out_status is 126 or
+ * 127, and the reason is in @err.
  */
 int recording_run(const struct recording_opts *o, int *out_status, struct err *err);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cameo report FILE...`: the table of functions (or of what --by says), or a
- * tree of calls, of profiles from anybody, as text or JSON.
+ * `cameo report FILE...`: a table of functions (or of what --by selects) or a call tree, as text or
+ * JSON.
+ *
+ * Numbers are exact sums of the profile; --limit and --min only hide rows. A tree is printed
+ * without recursion and its indentation is limited, because a profile may have stacks of thousands
+ * of frames.
  */
-#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <regex.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -17,144 +18,125 @@
 #include "base/vec.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/sources.h"
 #include "cli/text.h"
 #include "profile/profile.h"
-#include "query/calls.h"
-#include "query/top.h"
-
-enum { OPT_TREE = 256, OPT_CALLERS, OPT_CALLEES, OPT_BY, OPT_FOCUS, OPT_IGNORE, OPT_JSON, OPT_MIN };
-
-/* A tree's branches below this share of the whole are left out, unless asked for. */
-static const double TREE_MIN_PERCENT = 0.5;
+#include "tables/calls.h"
+#include "tables/top.h"
 
 enum { TREE_MAX_INDENT = 60 };
 
-static const struct argp_option options[] = {
-	{ "tree", OPT_TREE, NULL, 0, "The tree of calls from the roots, largest first", 0 },
-	{ "callers", OPT_CALLERS, "NAME", 0, "Who calls this function", 0 },
-	{ "callees", OPT_CALLEES, "NAME", 0, "What this function calls", 0 },
-	{ "by", OPT_BY, "WHAT", 0,
-	  "Rows are function (the default), binary, file, line, column (of its line, where that "
-	  "is known), language, process, thread, or label:KEY",
-	  0 },
-	{ "focus", OPT_FOCUS, "REGEX", 0, "Only stacks with a function that matches", 0 },
-	{ "ignore", OPT_IGNORE, "REGEX", 0, "No stacks with a function that matches", 0 },
-	{ "limit", 'l', "N", 0, "At most so many rows, or branches of a node of a tree", 0 },
-	{ "min", OPT_MIN, "PERCENT", 0, "Leave out what has less in all (trees: 0.5)", 0 },
-	{ "json", OPT_JSON, NULL, 0, "JSON instead of text", 0 },
+/* Branches of a tree below this share of the whole are hidden by default. */
+static const double TREE_MIN_PERCENT = 0.5;
+
+/* A --focus or --ignore expression. */
+struct pattern {
+	regex_t regex;
+	bool given;
+};
+
+struct report_args {
+	bool tree, json;
+	char *callers, *callees;
+	struct row_key by;
+	struct pattern focus, ignore;
+	uint64_t limit;     /* 0: none */
+	double min_percent; /* negative: not given */
+};
+
+/*
+ * POSIX extended expressions: they come from the user's own command line, so their run time needs
+ * no limit.
+ */
+static int parse_pattern(void *out, const char *text, struct err *why)
+{
+	struct pattern *p = out;
+	char reason[120];
+	int code;
+
+	if (p->given)
+		regfree(&p->regex);
+	code = regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB);
+	p->given = !code;
+	if (!code)
+		return 0;
+	regerror(code, &p->regex, reason, sizeof(reason));
+	return err_set(why, -EINVAL, "not a regular expression: %s", reason);
+}
+
+static void pattern_fini(struct pattern *p)
+{
+	if (p->given)
+		regfree(&p->regex);
+}
+
+#define OPTION_VALUES struct report_args
+
+static const struct option_spec options[] = {
+	OPTION_SECTION("Report"),
+	OPTION(CUSTOM, 0, "by", "KEY", by, "Print one row per " ARGS_BY_LIST, .preset = "function",
+	       .parse = args_parse_by,
+	       .details = "column distinguishes several places in one line, where the profile has "
+			  "them (JavaScript)."),
+	OPTION(FLAG, 0, "tree", NULL, tree,
+	       "Print the call tree from the roots, largest branch first"),
+	OPTION(TEXT, 0, "callers", "NAME", callers, "Print the tree of callers of this function"),
+	OPTION(TEXT, 0, "callees", "NAME", callees,
+	       "Print the tree of functions that this function calls"),
+	OPTION(FLAG, 0, "json", NULL, json, "Print JSON instead of text"),
+
+	OPTION_SECTION("Filters"),
+	OPTION(CUSTOM, 0, "focus", "REGEX", focus,
+	       "Include only stacks with a function that matches", .parse = parse_pattern),
+	OPTION(CUSTOM, 0, "ignore", "REGEX", ignore, "Exclude stacks with a function that matches",
+	       .parse = parse_pattern),
+	OPTION(NUMBER, 'l', "limit", "N", limit,
+	       "Print at most N rows, or N branches of each node of a tree"),
+	OPTION(PERCENT, 0, "min", "PERCENT", min_percent,
+	       "Hide rows and branches with a smaller total (default for trees: 0.5)", .max = 100),
 	{ 0 },
 };
 
-struct args {
-	struct sources in;
-	struct top_options top;
-	enum calls_direction direction;
-	const char *function;
-	bool tree, json;
-	uint64_t limit; /* 0: none */
-	double min_percent;
-	regex_t focus, ignore;
-	struct err err;
-};
-
-static int parse_regex(struct args *a, const char *text, regex_t *re, const regex_t **out)
-{
-	char why[120];
-	int code;
-
-	if (*out)
-		return err_set(&a->err, -EINVAL, "--focus and --ignore may be given once each");
-	code = regcomp(re, text, REG_EXTENDED | REG_NOSUB);
-	if (code) {
-		regerror(code, re, why, sizeof(why));
-		return err_set(&a->err, -EINVAL, "%.60s: %s", text, why);
-	}
-	*out = re;
-	return 0;
-}
-
-static int parse_tree(struct args *a, enum calls_direction direction, const char *name)
-{
-	if (a->tree)
-		return err_set(&a->err, -EINVAL, "only one of --tree, --callers and --callees");
-	a->tree = true;
-	a->direction = direction;
-	a->function = name;
-	return 0;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		a->in.err = &a->err;
-		state->child_inputs[0] = &a->in;
-		break;
-	case OPT_JSON:
-		a->json = true;
-		break;
-	case OPT_TREE:
-		parse_tree(a, CALLS_ALL, NULL);
-		break;
-	case OPT_CALLERS:
-		parse_tree(a, CALLS_CALLERS, arg);
-		break;
-	case OPT_CALLEES:
-		parse_tree(a, CALLS_CALLEES, arg);
-		break;
-	case OPT_BY:
-		args_by(arg, &a->top.by, &a->top.key, &a->err);
-		break;
-	case OPT_FOCUS:
-		parse_regex(a, arg, &a->focus, &a->top.filter.focus);
-		break;
-	case OPT_IGNORE:
-		parse_regex(a, arg, &a->ignore, &a->top.filter.ignore);
-		break;
-	case 'l':
-		args_limit(arg, &a->limit, &a->err);
-		break;
-	case OPT_MIN:
-		args_percent("min", arg, 100, &a->min_percent, &a->err);
-		break;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
-
-/* What is reported: one sample type of one profile. */
-struct view {
-	const struct args *a;
+/* A report in the making: of one sample type of one profile. */
+struct report {
+	const struct report_args *a;
 	const struct profile *p;
+	size_t value_num;
+	struct stack_filter filter;
 	const char *type, *unit;
 	struct buf out;
 };
 
-static bool shown(const struct view *v, int64_t total, int64_t sum)
+static bool is_tree(const struct report_args *a)
+{
+	return a->tree || a->callers || a->callees;
+}
+
+/* True if the share of @sum is at least --min-percent. Values may be negative. */
+static bool is_above_minimum(const struct report *v, int64_t total, int64_t sum)
 {
 	double percent = text_percent(total, sum);
 
 	return (percent < 0 ? -percent : percent) >= v->a->min_percent;
 }
 
-static void put_head(struct view *v, int64_t sum, int64_t counted)
+/* Writes the line above a table or tree: the sum of all stacks and, with a filter, of those that
+ * match. */
+static void put_head(struct report *v, int64_t sum, int64_t counted)
 {
 	char text[TEXT_VALUE_LEN];
 
 	text_put_safe(&v->out, v->type);
-	buf_printf(&v->out, ": %s in all", text_value(sum, v->unit, text));
+	buf_printf(&v->out, ": %s total", text_value(sum, v->unit, text));
 	if (counted != sum)
-		buf_printf(&v->out, ", %s (%.1f%%) of it here", text_value(counted, v->unit, text),
-			   text_percent(counted, sum));
+		buf_printf(&v->out, ", of which %s (%.1f%%) match",
+			   text_value(counted, v->unit, text), text_percent(counted, sum));
 	buf_put_str(&v->out, "\n");
 }
 
-static void put_numbers(struct view *v, int64_t self, int64_t total, int64_t sum)
+static void put_numbers(struct report *v, int64_t self, int64_t total, int64_t sum)
 {
 	char a[TEXT_VALUE_LEN], b[TEXT_VALUE_LEN];
 
@@ -163,7 +145,7 @@ static void put_numbers(struct view *v, int64_t self, int64_t total, int64_t sum
 		   text_percent(total, sum));
 }
 
-static void put_entry(struct view *v, const struct entry *e)
+static void put_entry(struct report *v, const struct entry *e)
 {
 	text_put_safe(&v->out, e->name);
 	if (*e->binary) {
@@ -173,7 +155,7 @@ static void put_entry(struct view *v, const struct entry *e)
 	buf_put_byte(&v->out, '\n');
 }
 
-static void put_table(struct view *v, const struct top *t)
+static void put_table(struct report *v, const struct top *t)
 {
 	uint64_t n = 0;
 
@@ -183,7 +165,8 @@ static void put_table(struct view *v, const struct top *t)
 		const struct top_row *row = top_row(t, i);
 		struct entry e = top_entry(t, row);
 
-		if ((v->a->limit && n == v->a->limit) || !shown(v, row->total, top_sum(t)))
+		if ((v->a->limit && n == v->a->limit) ||
+		    !is_above_minimum(v, row->total, top_sum(t)))
 			continue;
 		n++;
 		put_numbers(v, row->self, row->total, top_sum(t));
@@ -191,60 +174,49 @@ static void put_table(struct view *v, const struct top *t)
 	}
 }
 
-static void json_head(struct json *j, const struct view *v, int64_t sum, int64_t counted)
+static void json_head(struct json *j, const struct report *v, int64_t sum, int64_t counted)
 {
 	const struct profile_meta *m = profile_meta_const(v->p);
 
-	json_key(j, "type");
-	json_str(j, v->type);
-	json_key(j, "unit");
-	json_str(j, v->unit);
-	json_key(j, "total");
-	json_int(j, sum);
-	json_key(j, "counted");
-	json_int(j, counted);
-	json_key(j, "period");
-	json_int(j, m->period);
-	json_key(j, "duration_ns");
-	json_int(j, m->duration_ns);
+	json_member_str(j, "type", v->type);
+	json_member_str(j, "unit", v->unit);
+	json_member_int(j, "total", sum);
+	json_member_int(j, "counted", counted);
+	json_member_int(j, "period", m->period);
+	json_member_int(j, "duration_ns", m->duration_ns);
 }
 
 static void json_entry(struct json *j, const struct entry *e, int64_t self, int64_t total)
 {
-	json_key(j, "name");
-	json_str(j, e->name);
+	json_member_str(j, "name", e->name);
 	if (*e->binary) {
-		json_key(j, "binary");
-		json_str(j, e->binary);
+		json_member_str(j, "binary", e->binary);
 	}
 	if (*e->file) {
-		json_key(j, "file");
-		json_str(j, e->file);
+		json_member_str(j, "file", e->file);
 	}
 	if (e->kind) {
-		json_key(j, "kind");
-		json_str(j, profile_frame_kind_label(e->kind));
+		json_member_str(j, "kind", profile_frame_kind_label(e->kind));
 	}
-	json_key(j, "self");
-	json_int(j, self);
-	json_key(j, "total");
-	json_int(j, total);
+	json_member_int(j, "self", self);
+	json_member_int(j, "total", total);
 }
 
-static void put_table_json(struct view *v, const struct top *t)
+/* Rows are those of the text, in the same order. */
+static void put_table_json(struct report *v, const struct top *t)
 {
 	struct json j = json_to(&v->out);
 	uint64_t n = 0;
 
 	json_object(&j);
 	json_head(&j, v, top_sum(t), top_counted(t));
-	json_key(&j, "rows");
-	json_array(&j);
+	json_member_array(&j, "rows");
 	for (size_t i = 0; i < top_n_rows(t); i++) {
 		const struct top_row *row = top_row(t, i);
 		struct entry e = top_entry(t, row);
 
-		if ((v->a->limit && n == v->a->limit) || !shown(v, row->total, top_sum(t)))
+		if ((v->a->limit && n == v->a->limit) ||
+		    !is_above_minimum(v, row->total, top_sum(t)))
 			continue;
 		n++;
 		json_object(&j);
@@ -256,13 +228,20 @@ static void put_table_json(struct view *v, const struct top *t)
 	buf_put_byte(&v->out, '\n');
 }
 
-static int report_table(struct view *v, struct err *err)
+/* Prints one row per function, or per value of --by. */
+static int report_table(struct report *v, struct err *err)
 {
+	const struct top_options opt = {
+		.value_num = v->value_num,
+		.filter = v->filter,
+		.by = v->a->by.by,
+		.key = v->a->by.label,
+	};
 	_cleanup_(top_freep) struct top *t = NULL;
-	int r = top_build(&t, v->p, &v->a->top);
+	int r = top_build(&t, v->p, &opt);
 
 	if (r < 0)
-		return err_set(err, r, "no memory for the table");
+		return err_set(err, r, "out of memory");
 	if (v->a->json)
 		put_table_json(v, t);
 	else
@@ -270,18 +249,19 @@ static int report_table(struct view *v, struct err *err)
 	return 0;
 }
 
-/* Walks a tree without recursion, for stacks may be deep. */
+/* A depth-first walk of a call tree. It does not recurse, since stacks may be deep. */
 struct walk {
 	const struct calls *c;
 	struct {
 		VEC(uint32_t);
-	} next; /* of each level: the sibling that comes next */
+	} next; /* for each level, the sibling that comes next */
 	struct {
 		VEC(uint64_t);
-	} left; /* of each level: how many more are shown */
+	} left; /* for each level, how many more siblings --limit allows */
 };
 
-static int walk_enter(struct walk *w, const struct args *a, uint32_t node)
+/* Begins the level of the children of @node. */
+static int walk_enter(struct walk *w, const struct report_args *a, uint32_t node)
 {
 	uint32_t first = calls_node(w->c, node)->first_child;
 
@@ -297,8 +277,11 @@ static void walk_fini(struct walk *w)
 	vec_fini(&w->left);
 }
 
-/* The next node in the order of the tree, and its depth: true; false at the end. */
-static bool walk_next(struct walk *w, const struct view *v, int64_t sum, struct json *j,
+/*
+ * Finds the next node to print, and its depth; false at the end of the tree. With @j, closes the
+ * JSON objects of the nodes that are complete.
+ */
+static bool walk_next(struct walk *w, const struct report *v, int64_t sum, struct json *j,
 		      uint32_t *out, size_t *out_depth)
 {
 	while (w->next.len) {
@@ -317,7 +300,7 @@ static bool walk_next(struct walk *w, const struct view *v, int64_t sum, struct 
 		}
 		n = calls_node(w->c, id);
 		w->next.data[top] = n->next;
-		if (!shown(v, n->total, sum))
+		if (!is_above_minimum(v, n->total, sum))
 			continue;
 		w->left.data[top]--;
 		*out = id;
@@ -327,7 +310,7 @@ static bool walk_next(struct walk *w, const struct view *v, int64_t sum, struct 
 	return false;
 }
 
-static int put_tree(struct view *v, struct walk *w)
+static int put_tree(struct report *v, struct walk *w)
 {
 	const struct calls_node *root = calls_node(w->c, 0);
 	int64_t sum = calls_sum(w->c);
@@ -352,7 +335,7 @@ static int put_tree(struct view *v, struct walk *w)
 	return r;
 }
 
-static int put_tree_json(struct view *v, struct walk *w)
+static int put_tree_json(struct report *v, struct walk *w)
 {
 	struct json j = json_to(&v->out);
 	int64_t sum = calls_sum(w->c);
@@ -362,16 +345,14 @@ static int put_tree_json(struct view *v, struct walk *w)
 
 	json_object(&j);
 	json_head(&j, v, sum, calls_node(w->c, 0)->total);
-	json_key(&j, "children");
-	json_array(&j);
+	json_member_array(&j, "children");
 	while (r == 0 && walk_next(w, v, sum, &j, &id, &depth)) {
 		const struct calls_node *n = calls_node(w->c, id);
 		struct entry e = calls_entry(w->c, n);
 
 		json_object(&j);
 		json_entry(&j, &e, n->self, n->total);
-		json_key(&j, "children");
-		json_array(&j);
+		json_member_array(&j, "children");
 		r = walk_enter(w, v->a, id);
 	}
 	json_array_end(&j);
@@ -380,92 +361,105 @@ static int put_tree_json(struct view *v, struct walk *w)
 	return r;
 }
 
-static int report_tree(struct view *v, struct err *err)
+static int report_tree(struct report *v, struct err *err)
 {
+	const struct report_args *a = v->a;
 	const struct calls_options opt = {
-		.value_num = v->a->top.value_num,
-		.filter = v->a->top.filter,
-		.direction = v->a->direction,
-		.name = v->a->function,
+		.value_num = v->value_num,
+		.filter = v->filter,
+		.direction = a->callers   ? CALLS_CALLERS
+			     : a->callees ? CALLS_CALLEES
+					  : CALLS_ALL,
+		.name = a->callers ? a->callers : a->callees,
 	};
 	_cleanup_(calls_freep) struct calls *c = NULL;
 	_cleanup_(walk_fini) struct walk w = { 0 };
 	int r = calls_build(&c, v->p, &opt);
 
 	if (r == -ENOENT)
-		return err_set(err, r, "no function is called %.100s", opt.name);
+		return err_set(err, r, "the profile has no function \"%.100s\"", opt.name);
 	w.c = c;
 	if (r == 0)
 		r = v->a->json ? put_tree_json(v, &w) : put_tree(v, &w);
-	return r < 0 ? err_set(err, r, "no memory for the tree") : 0;
+	return r < 0 ? err_set(err, r, "out of memory") : 0;
 }
 
-static int report(struct args *a, struct err *err)
+/* The profile must outlive the report, which borrows its strings. */
+static int print_report(const struct sources *in, const struct report_args *a, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	struct view v = { .a = a };
-	int r = sources_read(&a->in, 0, a->in.paths.len, input_label(a->top.by, a->top.key), &p,
-			     &a->top.value_num, err);
+	struct report v = { .a = a };
+	int r = sources_read(in, 0, in->paths.len, input_label(a->by.by, a->by.label), &p,
+			     &v.value_num, err);
 
 	if (r < 0)
 		return r;
 	v.p = p;
-	v.type = profile_string(p, profile_sample_type(p, a->top.value_num).type);
-	v.unit = profile_string(p, profile_sample_type(p, a->top.value_num).unit);
-	r = a->tree ? report_tree(&v, err) : report_table(&v, err);
+	v.filter.focus = a->focus.given ? &a->focus.regex : NULL;
+	v.filter.ignore = a->ignore.given ? &a->ignore.regex : NULL;
+	v.type = profile_string(p, profile_sample_type(p, v.value_num).type);
+	v.unit = profile_string(p, profile_sample_type(p, v.value_num).unit);
+	r = is_tree(a) ? report_tree(&v, err) : report_table(&v, err);
 	if (r == 0 && buf_error(&v.out))
-		r = err_set(err, -ENOMEM, "no memory for the report");
+		r = err_set(err, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = text_print(&v.out, err);
 	buf_fini(&v.out);
 	return r;
 }
 
-static int check(struct args *a)
+static int report(const struct sources *in, struct report_args *a)
 {
-	if (!a->err.code && !a->in.paths.len)
-		err_set(&a->err, -EINVAL, "which file? (`cameo report --help`)");
-	if (!a->err.code && a->tree && a->top.by != ENTRIES_BY_FUNCTION)
-		err_set(&a->err, -EINVAL, "trees are of functions: no --by with them");
+	struct err err = { 0 };
+
+	if (!in->paths.len)
+		return cli_fail_usage("expected a profile");
+	if (a->tree + (a->callers != NULL) + (a->callees != NULL) > 1)
+		return cli_fail_usage("--tree, --callers and --callees exclude each other");
+	if (is_tree(a) && a->by.by != ENTRIES_BY_FUNCTION)
+		return cli_fail_usage(
+			"--by cannot be combined with --tree, --callers or --callees");
 	if (a->min_percent < 0)
-		a->min_percent = a->tree ? TREE_MIN_PERCENT : 0;
-	return a->err.code;
+		a->min_percent = is_tree(a) ? TREE_MIN_PERCENT : 0;
+	return print_report(in, a, &err) < 0 ? cli_fail("%s", err.msg) : 0;
 }
 
-int cli_report(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-	const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.children = sources_options(),
-		.args_doc = "FILE|URL...",
-		.doc = "Show where the time of a profile goes; several are merged. Reads pprof, "
-		       "folded stacks, `perf script`, speedscope, Chrome's traces, V8's "
-		       ".cpuprofile, gperftools, Austin, the Firefox Profiler's files and OTLP, "
-		       "compressed or not, and URLs of Pyroscope servers "
-		       "(?query={...}&from=now-1h&until=now); - is "
-		       "standard "
-		       "input.\v"
-		       "Examples:\n"
-		       "  cameo report cameo.pb.gz --limit 20\n"
-		       "  cameo report cpu.pprof --callers malloc\n"
-		       "  perf script | cameo report - --by binary\n",
-	};
-	struct args a = { .min_percent = -1 };
-	int status = 0;
+	struct report_args a = { .min_percent = -1 };
+	struct sources in = { 0 };
+	const struct option_set sets[] = { { options, &a }, { sources_options, &in }, { 0 } };
+	int r = cli_parse(&report_command, sets, 0, argc, argv, &in.paths);
 
-	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	if (check(&a) < 0) {
-		cli_fail("%s", a.err.msg);
-		status = EXIT_USAGE;
-	} else if (report(&a, &a.err) < 0) {
-		status = cli_fail("%s", a.err.msg);
-	}
-	if (a.top.filter.focus)
-		regfree(&a.focus);
-	if (a.top.filter.ignore)
-		regfree(&a.ignore);
-	sources_fini(&a.in);
-	return status;
+	if (r == CLI_CONTINUE)
+		r = report(&in, &a);
+	pattern_fini(&a.focus);
+	pattern_fini(&a.ignore);
+	cli_fini(sets, &in.paths);
+	return r;
 }
+
+const struct command report_command = {
+	.name = "report",
+	.summary = "print where the time of a profile is spent",
+	.synopsis = "[OPTION...] FILE|URL...",
+	.description =
+		"Print where the time of a profile is spent: what each function took itself, and "
+		"in total with the functions that it calls. Several profiles are merged; - is "
+		"standard input.\n\n"
+		"Reads pprof, folded stacks, \"perf script\", speedscope, Chrome traces, V8's "
+		".cpuprofile, gperftools, Austin, Firefox Profiler and OTLP files, compressed or "
+		"not, and profiles of a Cameo or Pyroscope server: "
+		"http://HOST:PORT/?query=TYPE{LABEL=\"VALUE\"}&from=now-1h&until=now, where each "
+		"part may be omitted.",
+	.options = COMMAND_OPTIONS(options, sources_options),
+	.examples = COMMAND_EXAMPLES(
+		{ "Show the 20 most expensive functions", "cameo report cameo.pb.gz --limit 20" },
+		{ "Show the callers of malloc()", "cameo report cpu.pprof --callers malloc" },
+		{ "Summarize the output of perf by binary",
+		  "perf script | cameo report - --by binary" },
+		{ "Report the last hour of a server",
+		  "cameo report "
+		  "'http://127.0.0.1:4040/?query={service_name=\"api\"}&from=now-1h'" }),
+	.run = run_command,
+};

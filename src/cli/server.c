@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cameo server: keep profiles and answer questions about them until told to stop. */
-#include <errno.h>
-#include <getopt.h>
+/*
+ * `cameo server`: stores profiles that are pushed to it and serves queries until a signal.
+ *
+ * Without authentication the server refuses to listen on anything but loopback, unless --insecure
+ * is given: profiles reveal names of functions, files and arguments, and anyone who can push can
+ * fill the disk.
+ */
+#include "cli/server.h"
+
 #include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -18,232 +20,117 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/cli.h"
-#include "cli/listen.h"
-#include "cli/server.h"
+#include "cli/commands.h"
+#include "options/arguments.h"
 #include "server/server.h"
+#include "server/server_options.h"
+#include "store/kinds/store_open.h"
 #include "store/store.h"
 
-#define DAY_NS 86400000000000LL
+#define DAY_NS   86400000000000LL
+#define DAYS_MAX 99999
 
-struct options {
-	const char *listen, *otlp, *dir, *store, *tokens, *basic, *cert, *key, *debuginfod;
-	const char *days, *gigabytes, *memory, *range, *seconds, *series;
-	int insecure, tenants, store_info;
+#define OPTION_VALUES struct server_args
+
+const struct option_spec server_common_options[] = {
+	OPTION_SECTION("Storage"),
+	OPTION(TEXT, 'd', "data", "DIR", dir, "Store profiles in this directory",
+	       .details = "There is one file per tenant and UTC day. A push that was answered with "
+			  "success is on disk. A file that is damaged is renamed to NAME.damaged-N "
+			  "with a warning, and a new one is begun."),
+	OPTION(NUMBER, 0, "keep-days", "N", keep_days,
+	       "Delete data that is more than N days old; 0 keeps all of it", .preset = "30",
+	       .max = DAYS_MAX),
+	OPTION(NUMBER, 0, "keep-gib", "N", keep_gib,
+	       "Delete the oldest days while the store exceeds N GiB; 0 disables the limit",
+	       .preset = "10", .max = DAYS_MAX),
+
+	OPTION_SECTION("Network"),
+	OPTION(CUSTOM, 'l', "listen", "HOST:PORT", listen,
+	       "Listen at this address; port 0 picks a free port", .preset = "127.0.0.1:4040",
+	       .parse = listen_parse,
+	       .details = "The web page, the API, pushes over HTTP and OTLP over gRPC share it."),
+	OPTION(CUSTOM, 0, "otlp-listen", "HOST:PORT", otlp_listen,
+	       "Listen at a second address, such as OTLP's own port 4317", .parse = listen_parse),
+	OPTION(TEXT, 0, "tls-cert", "FILE", cert_file,
+	       "Serve HTTPS with the certificate in FILE (PEM)"),
+	OPTION(TEXT, 0, "tls-key", "FILE", key_file,
+	       "Use the private key in FILE (PEM) for the certificate"),
+
+	OPTION_SECTION("Access"),
+	OPTION(TEXT, 0, "auth-token-file", "FILE", token_file,
+	       "Require a bearer token that is listed in FILE, one per line",
+	       .details = "A token may be followed by a tenant, which then is the only one that "
+			  "its clients can use."),
+	OPTION(TEXT, 0, "auth-basic-file", "FILE", basic_file,
+	       "Require a user name and password listed in FILE, one USER:PASSWORD per line",
+	       .details = "A tenant may follow, as in --auth-token-file. With both options either "
+			  "kind of credentials is accepted."),
+	OPTION(TEXT, 0, "host-name", "NAME,...", host_names, "Accept requests for these host names",
+	       .details =
+		       "Without authentication, a server on a loopback address or with this "
+		       "option refuses requests for other names than localhost, the machine's and "
+		       "these, so that web pages cannot reach it by DNS rebinding. Numeric "
+		       "addresses are always accepted."),
+	OPTION(FLAG, 0, "insecure", NULL, insecure,
+	       "Allow access from other machines without authentication"),
+	{ 0 },
 };
 
-/* Options without a letter. */
-enum {
-	OPT_BASIC = 256,
-	OPT_BYTES,
-	OPT_CERT,
-	OPT_DAYS,
-	OPT_DEBUGINFOD,
-	OPT_KEY,
-	OPT_MEMORY,
-	OPT_OTLP,
-	OPT_RANGE,
-	OPT_SECONDS,
-	OPT_SERIES,
-	OPT_STORE,
-	OPT_TOKENS,
+const struct option_spec server_only_options[] = {
+	OPTION_SECTION("Limits"),
+	OPTION(SIZE, 0, "memory", "SIZE", memory,
+	       "Reject requests while they use more memory than this; 0 disables the limit",
+	       .preset = "512M", .unit = "M", .max = (uint64_t)DAYS_MAX << 20),
+	OPTION(NUMBER, 0, "max-series", "N", max_series,
+	       "Reject profiles of a service that already has N label sets that day; 0 disables "
+	       "the limit",
+	       .preset = "50000", .max = DAYS_MAX),
+	OPTION(NUMBER, 0, "query-days", "N", query_days,
+	       "Reject queries over more than N days; 0 disables the limit", .preset = "0",
+	       .max = DAYS_MAX),
+	OPTION(DURATION, 0, "query-seconds", "TIME", query_ns,
+	       "Cancel queries that take longer; 0 disables the limit", .preset = "30s",
+	       .unit = "s", .max = (uint64_t)DAYS_MAX * CLOCK_SECOND_NS),
+
+	OPTION_SECTION("Other"),
+	OPTION(TEXT, 0, "store", "URL", store_url,
+	       "Store profiles in ClickHouse: clickhouse://[USER[:PASSWORD]@]HOST:PORT/DATABASE",
+	       .details = "It replaces --data, requires ClickHouse 18.16 or later, and may be "
+			  "shared by any number of servers. clickhouses:// uses TLS. A push that "
+			  "was answered with success is as durable as ClickHouse makes an insert."),
+	OPTION(FLAG, 0, "store-info", NULL, store_info,
+	       "Print the disk space used by each day and tenant, and exit",
+	       .details = "It may be used while a server is running."),
+	OPTION(FLAG, 0, "tenants", NULL, tenants,
+	       "Separate data by the tenant in the header X-Scope-OrgID"),
+	OPTION(TEXT, 0, "debuginfod", "URLS", debuginfod,
+	       "Symbolize pushed addresses with debug information from these debuginfod servers, "
+	       "separated by spaces",
+	       .details = "Profiles that arrive without symbols but with build ids are symbolized "
+			  "from the files of this machine in any case."),
+	{ 0 },
 };
 
-static int usage(FILE *f, int status)
+/*
+ * Checks what the option tables cannot express. Returns CLI_CONTINUE or an exit status. The second
+ * address is checked like the first.
+ */
+static int check(const struct server_args *a)
 {
-	fputs("Usage: cameo server --data DIR|--store URL [OPTION...]\n\n"
-	      "Keep profiles that are pushed, show them on a web page, and answer Grafana's\n"
-	      "Pyroscope data source.\n\n"
-	      "  -d, --data DIR              where profiles are kept\n"
-	      "      --store URL             or in a ClickHouse, which several servers may share:\n"
-	      "                              clickhouse://[USER[:PASSWORD]@]HOST:PORT/DATABASE\n"
-	      "  -l, --listen HOST:PORT      127.0.0.1:4040; port 0 is any that is free\n"
-	      "      --otlp-listen HOST:PORT listen there too, for OTLP's own port 4317\n"
-	      "      --keep-days N           drop days older than this (30; 0: never)\n"
-	      "      --keep-gib N            drop the oldest days beyond this size (10; 0: never)\n"
-	      "      --memory MIB            refuse requests beyond so much memory (512; 0: "
-	      "never)\n"
-	      "      --max-series N          refuse profiles of a service with more sets of labels "
-	      "a\n"
-	      "                              day (50000; 0: never)\n"
-	      "      --debuginfod URLS       ask these servers for debug files of what comes "
-	      "unnamed\n"
-	      "      --query-days N          refuse questions about more days (0: never)\n"
-	      "      --query-seconds N       end questions that take longer (30)\n"
-	      "      --auth-token-file FILE  only who has a token of FILE may ask: one a line\n"
-	      "      --auth-basic-file FILE  or a name and password: USER:PASSWORD a line; after\n"
-	      "                              either a tenant may stand, the only one of this "
-	      "client\n"
-	      "      --tls-cert FILE         answer by HTTPS with this certificate (PEM),\n"
-	      "      --tls-key FILE          and its key\n"
-	      "      --tenants               keep apart what X-Scope-OrgID tells apart\n"
-	      "      --store-info            say what takes the space, and do nothing else\n"
-	      "      --insecure              listen on more than this machine without asking who "
-	      "it is\n",
-	      f);
-	return status;
-}
+	const struct listen_address *l = &a->listen;
 
-/* Where the text of an option goes; NULL: it is none of these. */
-static const char **text_of(struct options *o, int c)
-{
-	switch (c) {
-	case 'd':
-		return &o->dir;
-	case 'l':
-		return &o->listen;
-	case OPT_BASIC:
-		return &o->basic;
-	case OPT_BYTES:
-		return &o->gigabytes;
-	case OPT_CERT:
-		return &o->cert;
-	case OPT_DAYS:
-		return &o->days;
-	case OPT_DEBUGINFOD:
-		return &o->debuginfod;
-	case OPT_KEY:
-		return &o->key;
-	case OPT_MEMORY:
-		return &o->memory;
-	case OPT_OTLP:
-		return &o->otlp;
-	case OPT_RANGE:
-		return &o->range;
-	case OPT_SECONDS:
-		return &o->seconds;
-	case OPT_SERIES:
-		return &o->series;
-	case OPT_STORE:
-		return &o->store;
-	case OPT_TOKENS:
-		return &o->tokens;
-	default:
-		return NULL;
-	}
-}
-
-/* -1: go on; else an exit status. */
-static int parse(int argc, char **argv, struct options *out)
-{
-	const struct option long_options[] = {
-		{ "auth-basic-file", required_argument, NULL, OPT_BASIC },
-		{ "auth-token-file", required_argument, NULL, OPT_TOKENS },
-		{ "data", required_argument, NULL, 'd' },
-		{ "debuginfod", required_argument, NULL, OPT_DEBUGINFOD },
-		{ "help", no_argument, NULL, 'h' },
-		{ "insecure", no_argument, &out->insecure, 1 },
-		{ "keep-days", required_argument, NULL, OPT_DAYS },
-		{ "keep-gib", required_argument, NULL, OPT_BYTES },
-		{ "listen", required_argument, NULL, 'l' },
-		{ "max-series", required_argument, NULL, OPT_SERIES },
-		{ "memory", required_argument, NULL, OPT_MEMORY },
-		{ "otlp-listen", required_argument, NULL, OPT_OTLP },
-		{ "query-days", required_argument, NULL, OPT_RANGE },
-		{ "query-seconds", required_argument, NULL, OPT_SECONDS },
-		{ "store", required_argument, NULL, OPT_STORE },
-		{ "store-info", no_argument, &out->store_info, 1 },
-		{ "tenants", no_argument, &out->tenants, 1 },
-		{ "tls-cert", required_argument, NULL, OPT_CERT },
-		{ "tls-key", required_argument, NULL, OPT_KEY },
-		{ 0 },
-	};
-	int c;
-
-	while ((c = getopt_long(argc, argv, "d:hl:", long_options, NULL)) != -1) {
-		const char **text = text_of(out, c);
-
-		if (c == 'h')
-			return usage(stdout, 0);
-		if (text)
-			*text = optarg;
-		else if (c) /* getopt has said what is wrong */
-			return EXIT_USAGE;
-	}
-	if (optind == argc && !out->dir != !out->store)
-		return -1;
-	if (optind < argc)
-		cli_fail("%s: nothing is expected there (`cameo server --help`)", argv[optind]);
-	else
-		cli_fail("say where profiles are kept: either --data DIR or --store URL "
-			 "(`cameo server --help`)");
-	return EXIT_USAGE;
-}
-
-/* Cut HOST:PORT, which is told of as @option. -1: go on. */
-static int take_listen(const char *option, char *text, const char **out_host, uint16_t *out_port)
-{
-	if (listen_split(text, out_host, out_port))
-		return -1;
-	cli_fail("%s: HOST:PORT is expected", option);
-	return EXIT_USAGE;
-}
-
-/* More than this machine, and nobody is asked who he is? -1: no. */
-static int check_open(const struct options *o, const struct server_options *so)
-{
-	bool open = !listen_is_loopback(so->host);
-	const char *host = open || !so->otlp_host ? so->host : so->otlp_host;
-
-	if (o->insecure || o->tokens || o->basic || listen_is_loopback(host))
-		return -1;
-	return cli_fail("%s is not this machine alone, and anybody there could read and write: "
-			"give --auth-token-file or --auth-basic-file, or say --insecure if that is "
-			"meant",
-			host);
-}
-
-/* -1: go on; else an exit status. */
-static int parse_numbers(const struct options *o, struct server_options *so)
-{
-	struct {
-		const char *option, *text;
-		unsigned long value;
-	} n[] = {
-		{ "--keep-days", o->days, 30 },        { "--keep-gib", o->gigabytes, 10 },
-		{ "--memory", o->memory, 512 },        { "--query-days", o->range, 0 },
-		{ "--query-seconds", o->seconds, 30 }, { "--max-series", o->series, 50000 },
-	};
-
-	for (size_t i = 0; i < sizeof(n) / sizeof(n[0]); i++) {
-		char *end;
-
-		if (!n[i].text)
-			continue;
-		errno = 0;
-		n[i].value = strtoul(n[i].text, &end, 10);
-		if (errno || *n[i].text < '0' || *n[i].text > '9' || *end || n[i].value >= 100000) {
-			cli_fail("%s: %s is not a number", n[i].option, n[i].text);
-			return EXIT_USAGE;
-		}
-	}
-	so->max_age_ns = (int64_t)n[0].value * DAY_NS;
-	so->max_bytes = (uint64_t)n[1].value << 30;
-	so->max_memory = (size_t)n[2].value << 20;
-	so->max_range_ns = (int64_t)n[3].value * DAY_NS;
-	so->max_series = n[5].value;
-	so->max_query_ns = (int64_t)n[4].value * CLOCK_SECOND_NS;
-	return -1;
-}
-
-/* -1: go on; else an exit status. */
-static int configure(const struct options *o, char *listen, char *otlp, struct server_options *so)
-{
-	int r = take_listen("--listen", listen, &so->host, &so->port);
-
-	if (r < 0 && otlp)
-		r = take_listen("--otlp-listen", otlp, &so->otlp_host, &so->otlp_port);
-	if (r < 0)
-		r = parse_numbers(o, so);
-	if (r < 0)
-		r = check_open(o, so);
-	so->dir = o->dir;
-	so->store_url = o->store;
-	so->auth = (struct auth_options){ o->tokens, o->basic };
-	so->naming.debuginfod = o->debuginfod;
-	so->cert_file = o->cert;
-	so->key_file = o->key;
-	so->tenants = o->tenants;
-	return r;
+	if (!a->dir == !a->store_url)
+		return cli_fail_usage("either --data DIR or --store URL is required");
+	if (listen_is_loopback(l->host) && a->otlp_listen.host[0])
+		l = &a->otlp_listen;
+	if (a->insecure || a->token_file || a->basic_file || a->store_info ||
+	    listen_is_loopback(l->host))
+		return CLI_CONTINUE;
+	return cli_fail("\"%s\" is reachable from other machines, so anybody could read and write "
+			"profiles: use --auth-token-file or --auth-basic-file, or --insecure to "
+			"allow that",
+			l->host);
 }
 
 static void warn(void *ctx, const char *message)
@@ -251,23 +138,49 @@ static void warn(void *ctx, const char *message)
 	cli_fail("%s", message);
 }
 
-/* What takes the space */
+static struct server_options server_options_of(const struct server_args *a)
+{
+	return (struct server_options){
+		.host = a->listen.host,
+		.port = a->listen.port,
+		.otlp_host = a->otlp_listen.host[0] ? a->otlp_listen.host : NULL,
+		.otlp_port = a->otlp_listen.port,
+		.max_age_ns = (int64_t)a->keep_days * DAY_NS,
+		.max_bytes = a->keep_gib << 30,
+		.max_memory = a->memory,
+		.max_range_ns = (int64_t)a->query_days * DAY_NS,
+		.max_series = a->max_series,
+		.max_query_ns = (int64_t)a->query_ns,
+		.dir = a->dir,
+		.store_url = a->store_url,
+		.auth = { a->token_file, a->basic_file },
+		.check_host = a->host_names || listen_is_loopback(a->listen.host),
+		.host_names = a->host_names,
+		.symbolizer.debuginfod = a->debuginfod,
+		.cert_file = a->cert_file,
+		.key_file = a->key_file,
+		.tenants = a->tenants,
+		.warn = warn,
+	};
+}
+
+/* ---- --store-info ------------------------------------------------------------------- */
 
 struct sums {
-	struct usage_day all;
+	struct store_usage_day all;
 	unsigned int n_days;
 };
 
-static void print_day(const char *day, const struct usage_day *d)
+static void print_day(const char *day, const struct store_usage_day *d)
 {
 	printf("%-10s %-16s %10.1f %9" PRIu64 " %9" PRIu64, day, d->tenant, (double)d->bytes / 1024,
 	       d->n_series, d->n_windows);
-	for (int i = 0; i < USAGE_PARTS; i++)
+	for (int i = 0; i < STORE_USAGE_PARTS; i++)
 		printf(" %9.1f", (double)d->parts[i] / 1024);
 	putchar('\n');
 }
 
-static int on_day(void *ctx, const struct usage_day *d)
+static int on_day(void *ctx, const struct store_usage_day *d)
 {
 	time_t t = (time_t)(d->start_ns / CLOCK_SECOND_NS);
 	struct sums *s = ctx;
@@ -280,55 +193,58 @@ static int on_day(void *ctx, const struct usage_day *d)
 	s->n_days++;
 	s->all.bytes += d->bytes;
 	s->all.n_windows += d->n_windows;
-	for (int i = 0; i < USAGE_PARTS; i++)
+	for (int i = 0; i < STORE_USAGE_PARTS; i++)
 		s->all.parts[i] += d->parts[i];
 	return 0;
 }
 
-/* A directory is read beside the process that has it. */
-static int each_day(const struct options *o, struct sums *s, struct err *err)
+/* A directory can be read while a server has it open. */
+static int each_day(const struct server_args *a, struct sums *s, struct err *err)
 {
-	const struct store_options opt = { .url = o->store };
+	const struct store_options opt = { .url = a->store_url };
 	_cleanup_(store_closep) struct store *store = NULL;
 	int r;
 
-	if (!o->store)
-		return usage_days(o->dir, NULL, on_day, s, err);
+	if (!a->store_url)
+		return store_directory_usage(a->dir, on_day, s, err);
 	r = store_open(&store, &opt, err);
 	return r < 0 ? r : store_days(store, NULL, on_day, s, err);
 }
 
-static int store_info(const struct options *o)
+/* Prints what it can before a failure, as the table is for people. */
+static int store_info(const struct server_args *a)
 {
 	struct sums s = { .all.tenant = "" };
 	struct err err = { 0 };
 
 	printf("%-10s %-16s %10s %9s %9s", "day", "tenant", "KiB", "series", "profiles");
-	for (int i = 0; i < USAGE_PARTS; i++)
-		printf(" %9s", usage_part_label(i));
+	for (int i = 0; i < STORE_USAGE_PARTS; i++)
+		printf(" %9s", store_usage_part_label(i));
 	putchar('\n');
-	if (each_day(o, &s, &err) < 0)
+	if (each_day(a, &s, &err) < 0)
 		return cli_fail("%s", err.msg);
 	print_day("all", &s.all);
 	if (s.all.n_windows)
-		printf("%u days, %.1f KiB a profile\n", s.n_days,
+		printf("%u days, %.1f KiB per profile\n", s.n_days,
 		       (double)s.all.bytes / 1024 / (double)s.all.n_windows);
 	return 0;
 }
 
+/* ---- serving ------------------------------------------------------------------------ */
+
 /*
- * What a question takes for an instant is taken again by the next: fresh pages from the kernel
- * would cost a tenth of it. Few arenas, so that not each thread keeps some.
+ * Memory of one query is reused by the next: getting fresh pages from the kernel would cost a
+ * tenth of a query's time. Few arenas prevent every thread from retaining its own.
  */
-static void keep_memory(void)
+static void retain_heap(void)
 {
 	mallopt(M_ARENA_MAX, 2);
 	mallopt(M_MMAP_THRESHOLD, 8 << 20);
 	mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
-/* A connection is a file. */
-static void allow_connections(void)
+/* Raises the limit of open files, of which every connection is one. */
+static void raise_file_limit(void)
 {
 	struct rlimit l;
 
@@ -338,49 +254,71 @@ static void allow_connections(void)
 	}
 }
 
-int cli_server_fed(int argc, char **argv, int fd)
+/*
+ * Signals are blocked before threads start, so that only sigwait() receives them. With @fd the
+ * feed's end is the signal.
+ */
+int server_run_command(const struct server_args *a, int fd)
 {
 	_cleanup_(server_closep) struct server *s = NULL;
-	_cleanup_(freep) char *listen = NULL, *otlp = NULL;
-	struct options opt = { .listen = "127.0.0.1:4040" };
-	struct server_options so = { .warn = warn };
+	struct server_options so = server_options_of(a);
+	const char *scheme = so.cert_file ? "https" : "http";
 	struct err err = { 0 };
 	sigset_t stop;
-	int r = parse(argc, argv, &opt), sig;
+	int r = check(a), sig;
 
-	if (r >= 0)
+	if (r != CLI_CONTINUE)
 		return r;
-	if (opt.store_info)
-		return store_info(&opt);
-	listen = strdup(opt.listen);
-	otlp = opt.otlp ? strdup(opt.otlp) : NULL;
-	if (!listen || (opt.otlp && !otlp))
-		return cli_fail("no memory");
-	r = configure(&opt, listen, otlp, &so);
-	if (r >= 0)
-		return r;
+	if (a->store_info)
+		return store_info(a);
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	keep_memory();
-	allow_connections();
+	retain_heap();
+	raise_file_limit();
 	if (server_open(&s, &so, &err) < 0)
 		return cli_fail("%s", err.msg);
-	printf("cameo server: http%s://%s:%u\n", so.cert_file ? "s" : "", so.host, server_port(s));
+	printf("cameo server: %s://%s:%u\n", scheme, so.host, server_port(s));
 	if (so.otlp_host)
-		printf("OTLP, too: http%s://%s:%u\n", so.cert_file ? "s" : "", so.otlp_host,
-		       server_otlp_port(s));
+		printf("OTLP: %s://%s:%u\n", scheme, so.otlp_host, server_otlp_port(s));
 	fflush(stdout);
 	if (fd < 0)
 		sigwait(&stop, &sig);
 	else if (server_feed(s, fd) < 0)
-		return cli_fail("the agent's profiles can't be read");
+		return cli_fail("cannot read profiles from the agent: invalid data");
 	return 0;
 }
 
-int cli_server(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-	return cli_server_fed(argc, argv, -1);
+	struct server_args a = { 0 };
+	const struct option_set sets[] = { { server_common_options, &a },
+					   { server_only_options, &a },
+					   { 0 } };
+	int r = cli_parse(&server_command, sets, ARGUMENTS_NO_OPERANDS, argc, argv, NULL);
+
+	if (r == CLI_CONTINUE)
+		r = server_run_command(&a, -1);
+	cli_fini(sets, NULL);
+	return r;
 }
+
+const struct command server_command = {
+	.name = "server",
+	.summary = "store profiles and serve the web page and the API",
+	.synopsis = "--data DIR [OPTION...]\n--store URL [OPTION...]",
+	.description =
+		"Store the profiles that agents and SDKs push, show them on a web page, and serve "
+		"Grafana's Pyroscope data source, until SIGTERM or SIGINT.",
+	.options = COMMAND_OPTIONS(server_common_options, server_only_options),
+	.examples = COMMAND_EXAMPLES(
+		{ "Store profiles below /var/lib/cameo and serve the page at http://127.0.0.1:4040",
+		  "cameo server --data /var/lib/cameo" },
+		{ "Accept pushes from other machines that have a token",
+		  "cameo server --data /var/lib/cameo --listen :4040 --auth-token-file tokens" },
+		{ "Show the space taken by each day and tenant",
+		  "cameo server --data /var/lib/cameo --store-info" }),
+	.run = run_command,
+};

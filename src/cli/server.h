@@ -1,8 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+/* `cameo server` as a part of `cameo up`. */
+#include "cli/listen.h"
+#include "options/option.h"
+
+/* The values of both tables below. */
+struct server_args {
+	char *dir, *store_url;
+	struct listen_address listen, otlp_listen;
+	char *token_file, *basic_file, *cert_file, *key_file, *debuginfod;
+	char *host_names;
+	uint64_t keep_days, keep_gib, query_days, max_series;
+	uint64_t memory; /* bytes */
+	uint64_t query_ns;
+	bool insecure, tenants, store_info;
+};
+
+/* The options that `cameo up` has too, and those of `cameo server` alone. */
+extern const struct option_spec server_common_options[];
+extern const struct option_spec server_only_options[];
+
 /*
- * `cameo server`, which stores what comes from @fd as well (server_feed()) and ends
- * with that; -1: until a signal says so. Returns an exit status.
+ * Runs a server. It also stores what arrives at @fd (see server_feed()) and ends when that is
+ * closed; with an @fd of -1 it ends with SIGINT or SIGTERM. Returns an exit status.
  */
-int cli_server_fed(int argc, char **argv, int fd);
+int server_run_command(const struct server_args *a, int fd);

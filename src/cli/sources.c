@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by report, diff, convert and view. A sample type is a name as in the profile; which one is
+ * the default is decided in tables/top.h, so all commands agree.
+ */
 #include "cli/sources.h"
 
 #include <errno.h>
@@ -10,54 +14,27 @@
 #include "cli/args.h"
 #include "cli/input.h"
 #include "cli/text.h"
+#include "codec/format.h"
 #include "profile/profile.h"
-#include "query/top.h"
+#include "tables/top.h"
 
-enum { OPT_FROM = 1024, OPT_TYPE, OPT_HIDE_IDLE };
+#define OPTION_VALUES struct sources
 
-static const struct argp_option options[] = {
-	{ "from", OPT_FROM, "FORMAT", 0, "Format of the files, if it can't be told", 0 },
-	{ "hide-idle", OPT_HIDE_IDLE, NULL, 0,
-	  "Leave out waits of threads with nothing to do: pools, event loops, timers", 0 },
-	{ "sample-type", OPT_TYPE, "NAME", 0,
-	  "Which values, where only one is shown (default: what the profile says, else its last)",
-	  0 },
+const struct option_spec sources_options[] = {
+	OPTION_SECTION("Input"),
+	OPTION(CUSTOM, 0, "from", "FORMAT", from,
+	       "Read files as this format instead of detecting it",
+	       .parse = args_parse_input_format, .list = format_readable_ids),
+	OPTION(TEXT, 0, "sample-type", "NAME", sample_type,
+	       "Use the values of this sample type (default: the profile's own choice, else its "
+	       "last)"),
+	OPTION(FLAG, 0, "hide-idle", NULL, hide_idle,
+	       "Exclude waits of threads that have nothing to do: pools, event loops, timers",
+	       .details = "This applies to profiles recorded with --off-cpu or --wall. Such waits "
+			  "are recognized by the functions in which they happen; standard error "
+			  "reports how much was excluded."),
 	{ 0 },
 };
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct sources *s = state->input;
-
-	switch (key) {
-	case OPT_FROM:
-		args_from(arg, &s->from, s->err);
-		return 0;
-	case OPT_TYPE:
-		s->type = arg;
-		return 0;
-	case OPT_HIDE_IDLE:
-		s->hide_idle = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		return vec_push(&s->paths, arg) < 0 ? ENOMEM : 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-const struct argp_child *sources_options(void)
-{
-	static const struct argp argp = { .options = options, .parser = parse };
-	static const struct argp_child children[] = { { .argp = &argp }, { 0 } };
-
-	return children;
-}
-
-void sources_fini(struct sources *s)
-{
-	vec_fini(&s->paths);
-}
 
 static int no_such_type(const struct profile *p, const char *path, const char *type,
 			struct err *err)
@@ -70,9 +47,9 @@ static int no_such_type(const struct profile *p, const char *path, const char *t
 	}
 	buf_put_byte(&names, '\0');
 	if (!profile_n_sample_types(p))
-		return err_set(err, -ENOENT, "%.100s: it has no sample types", path);
-	return err_set(err, -ENOENT, "there is no sample type %.60s: the profile has %.120s", type,
-		       buf_error(&names) ? "others" : (const char *)names.data);
+		return err_set(err, -ENOENT, "\"%.100s\": the profile has no sample types", path);
+	return err_set(err, -ENOENT, "--sample-type \"%.60s\": expected one of %.120s", type,
+		       buf_error(&names) ? "those of the profile" : (const char *)names.data);
 }
 
 int sources_read(const struct sources *s, size_t first, size_t n, const char *label,
@@ -81,14 +58,15 @@ int sources_read(const struct sources *s, size_t first, size_t n, const char *la
 	const struct input_options in = { .from = s->from,
 					  .hide_idle = s->hide_idle,
 					  .label = label };
+	const char *type = s->sample_type;
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	int r = input_read(&p, s->paths.data + first, n, &in, err);
 
 	if (r < 0)
 		return r;
-	r = top_value_num(p, s->type, out_value_num);
+	r = top_value_num(p, type, out_value_num);
 	if (r < 0)
-		return no_such_type(p, s->paths.data[first], s->type ? s->type : "", err);
+		return no_such_type(p, s->paths.data[first], type ? type : "", err);
 	*out = steal_ptr(&p);
 	return 0;
 }

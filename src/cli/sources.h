@@ -2,42 +2,37 @@
 #pragma once
 
 /*
- * What report, diff, convert and view have in common: the profiles that a command line
- * names, and how they are read.
+ * The input of report, diff, convert and view: the profiles named by the operands, and the options
+ * that determine how they are read.
  */
-#include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/vec.h"
+#include "options/arguments.h"
+#include "options/option.h"
 
-struct err;
 struct format;
 struct profile;
 
 struct sources {
-	struct {
-		VEC(char *);
-	} paths;
-	const struct format *from; /* --from; NULL: as each file looks */
-	const char *type;          /* --sample-type; NULL: the profile's own choice */
+	struct operands paths;     /* freed with cli_fini() */
+	const struct format *from; /* --from; NULL: detected for each file */
+	char *sample_type;         /* --sample-type; NULL: the profile's default */
 	bool hide_idle;
-	struct err *err; /* where a wrong option is told; set by the command */
 };
 
-/*
- * Their options, and arguments as paths: a child of the command's parser, which hands it
- * the sources at ARGP_KEY_INIT (child_inputs).
- */
-const struct argp_child *sources_options(void);
-void sources_fini(struct sources *s);
+/* The table of these options; its values struct is struct sources. */
+extern const struct option_spec sources_options[];
 
-/*
- * The profiles @first to @first + @n, merged, and which of its sample types is meant; @label:
- * one that a server's samples shall have, or NULL. 0 and a new profile; -errno with the reason.
+/**
+ * sources_read() - read and merge the profiles @first to @first + @n
+ *
+ * @label is a label that the samples of a server should have, or NULL.
+ *
+ * Return: 0, a new profile and the number of the chosen sample type; -errno with the reason.
  */
 int sources_read(const struct sources *s, size_t first, size_t n, const char *label,
 		 struct profile **out, size_t *out_value_num, struct err *err);
 
-/* What a page of them is called: the first one's name, or NULL. */
+/* A title for a page about the sources: the name of the first file; NULL for standard input. */
 const char *sources_title(const struct sources *s);

@@ -1,62 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cameo symbols FILE [ADDRESS...]`: what the symbolizer says of addresses, in
- * the layout of `addr2line -a -f -i`, for debugging and for comparison with it.
+ * `cameo symbols FILE [ADDRESS...]`: symbolizes addresses of a file and prints them in the format
+ * of `addr2line -a -f -i`, for debugging and for comparison with it. Addresses are looked up in
+ * batches, as in a recording, so it also measures the symbolizer.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "elf/image.h"
+#include "options/arguments.h"
 #include "symbol/symbol_cache.h"
 #include "symbol/symbolizer.h"
 
-enum { BATCH = 4096 };
+enum { BATCH = 4096, ADDRESS_DIGITS = 16, LINE_CAP = 64 };
 
 struct addrs {
 	VEC(uint64_t);
 };
 
-struct options {
-	struct symbolizer_opts symbolizer;
-	enum symbolizer_address kind;
-	bool stats, help;
+struct symbols_args {
+	unsigned int demangle; /* enum demangle_mode */
+	bool offsets, no_dwarf, stats;
+	char *debuginfod, *debuginfod_cache, *symbol_cache;
 };
 
-/* One batch's answers as text: where each begins in @text, plus 1; 0: no name. */
-struct answers {
+#define OPTION_VALUES struct symbols_args
+
+static const struct option_spec options[] = {
+	OPTION(CHOICE, 0, "demangle", "full|short|no", demangle,
+	       "Show names in full, short (without parameters and template arguments) or, with no, "
+	       "as stored in the file",
+	       .preset = "full"),
+	OPTION(FLAG, 0, "offsets", NULL, offsets, "Interpret ADDRESS as an offset in the file"),
+	OPTION(FLAG, 0, "no-dwarf", NULL, no_dwarf, "Use symbol tables only"),
+	OPTION(TEXT, 0, "debuginfod", "URLS", debuginfod,
+	       "Download missing debug information from these servers, separated by spaces",
+	       .preset = "$DEBUGINFOD_URLS", .flags = OPTION_LAZY_PRESET),
+	OPTION(TEXT, 0, "debuginfod-cache", "DIR", debuginfod_cache,
+	       "Cache downloaded files in DIR"),
+	OPTION(TEXT, 0, "symbol-cache", "DIR", symbol_cache,
+	       "Cache sorted symbol tables in DIR, at most 256 MiB"),
+	OPTION(FLAG, 0, "stats", NULL, stats,
+	       "Print where symbols were found, and how the worker process is confined"),
+	{ 0 },
+};
+
+/* The symbols of one batch as text. */
+struct symbolized {
 	struct buf text;
-	size_t at[BATCH];
+	size_t start[BATCH]; /* of each address in @text, plus 1; 0: no symbol */
 	bool raw;
 };
 
-static const char help[] =
-	"Usage: cameo symbols [OPTION...] FILE [ADDRESS...]\n"
-	"Names addresses of FILE (or those on standard input) as `addr2line -a -f -i` does:\n"
-	"the address, then function and file:line of each inlined call and of the function.\n\n"
-	"  --demangle=full|short|no  how names are shown (full)\n"
-	"  --offsets                 ADDRESS is an offset in the file\n"
-	"  --no-dwarf                symbol tables only\n"
-	"  --debuginfod=URL...       fetch missing debug files (DEBUGINFOD_URLS)\n"
-	"  --debuginfod-cache=DIR    keep them there\n"
-	"  --symbol-cache=DIR        keep sorted symbol tables there, at most 256 MiB of them\n"
-	"  --stats                   sources of the names, and how the worker is confined\n"
-	"\nExample: cameo symbols /bin/bash 0x30f90\n";
-
-static int on_answer(void *ctx, size_t i, const struct symbol_frame *f, size_t n)
+/*
+ * Called in any order of addresses; texts are stored and printed in the order of the command line.
+ */
+static int on_symbol(void *ctx, size_t i, const struct symbol_frame *f, size_t n)
 {
-	struct answers *a = ctx;
+	struct symbolized *a = ctx;
 
-	a->at[i] = a->text.len + 1;
+	a->start[i] = a->text.len + 1;
 	for (size_t k = 0; k < n; k++) {
 		buf_printf(&a->text, "%s\n", a->raw ? f[k].system_name : f[k].name);
 		buf_printf(&a->text, "%s:%u\n", *f[k].file ? f[k].file : "??", f[k].line);
@@ -65,42 +79,71 @@ static int on_answer(void *ctx, size_t i, const struct symbol_frame *f, size_t n
 	return 0;
 }
 
-static int show_batch(struct symbolizer *s, uint32_t id, const struct options *o,
-		      const uint64_t *addrs, size_t n)
+static int print_batch(struct symbolizer *s, uint32_t id, const struct symbols_args *args,
+		       const uint64_t *addrs, size_t n)
 {
-	_cleanup_(freep) struct answers *a = calloc(1, sizeof(*a));
+	_cleanup_(freep) struct symbolized *a = calloc(1, sizeof(*a));
 	int r;
 
 	if (!a)
 		return -ENOMEM;
-	a->raw = o->symbolizer.demangle == DEMANGLE_NO;
-	r = symbolizer_ask(s, id, o->kind, addrs, n, on_answer, a);
+	a->raw = args->demangle == DEMANGLE_NO;
+	r = symbolizer_resolve(s, id, args->offsets ? SYMBOLIZER_OFFSET : SYMBOLIZER_VADDR, addrs,
+			       n, on_symbol, a);
 	if (r == 0)
 		r = buf_error(&a->text);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		printf("0x%016" PRIx64 "\n%s", addrs[i],
-		       a->at[i] ? (char *)a->text.data + a->at[i] - 1 : "??\n??:0\n");
+		       a->start[i] ? (char *)a->text.data + a->start[i] - 1 : "??\n??:0\n");
 	buf_fini(&a->text);
 	return r;
 }
 
-static int read_addrs(struct addrs *addrs)
+/* Appends the address @text: hexadecimal digits, with or without 0x. 0 or -errno. */
+static int add_address(struct addrs *addrs, const char *text, struct err *err)
 {
-	char line[64];
+	const char *digits = strncasecmp(text, "0x", 2) ? text : text + 2;
+	size_t n = strspn(digits, "0123456789abcdefABCDEF");
 
-	while (fgets(line, sizeof(line), stdin))
-		if (vec_push(addrs, strtoull(line, NULL, 16)) < 0)
-			return -ENOMEM;
-	return 0;
+	if (!n || n > ADDRESS_DIGITS || digits[n])
+		return err_set(err, -EINVAL,
+			       "address \"%.60s\": expected at most %d hexadecimal digits", text,
+			       ADDRESS_DIGITS);
+	return vec_push(addrs, strtoull(digits, NULL, 16));
 }
 
-static void show_stats(struct symbolizer *s)
+/* Reads addresses from standard input, one per line; empty lines are skipped. */
+static int read_addrs(struct addrs *addrs, struct err *err)
+{
+	char line[LINE_CAP];
+	int r = 0;
+
+	while (r == 0 && fgets(line, sizeof(line), stdin)) {
+		line[strcspn(line, "\r\n")] = '\0';
+		r = *line ? add_address(addrs, line, err) : 0;
+	}
+	return r;
+}
+
+/* The addresses are the operands behind the file, or come from standard input. */
+static int get_addrs(struct addrs *addrs, const struct operands *operands, struct err *err)
+{
+	int r = 0;
+
+	if (operands->len == 1)
+		return read_addrs(addrs, err);
+	for (size_t i = 1; i < operands->len && r == 0; i++)
+		r = add_address(addrs, operands->data[i], err);
+	return r;
+}
+
+static void print_stats(struct symbolizer *s)
 {
 	struct symbolizer_counters c;
 
 	symbolizer_counters(s, &c);
 	fprintf(stderr, "worker: %s\n", symbolizer_confinement(s));
-	fprintf(stderr, "asked %" PRIu64, c.asked);
+	fprintf(stderr, "%" PRIu64 " addresses", c.addresses);
 	for (int i = 0; i < SYMBOLIZER_SOURCE_MAX; i++)
 		if (c.by_source[i])
 			fprintf(stderr, ", %s %" PRIu64, symbolizer_source_label(i),
@@ -109,8 +152,15 @@ static void show_stats(struct symbolizer *s)
 		c.worker_restarts);
 }
 
-static int run(const char *path, const struct options *o, const struct addrs *addrs)
+static int symbolize(const char *path, const struct symbols_args *a, const struct addrs *addrs)
 {
+	const struct symbolizer_opts opts = {
+		.demangle = a->demangle,
+		.no_dwarf = a->no_dwarf,
+		.debuginfod = a->debuginfod ? a->debuginfod : getenv("DEBUGINFOD_URLS"),
+		.debuginfod_cache = a->debuginfod_cache,
+		.symbol_cache = a->symbol_cache,
+	};
 	_cleanup_(symbolizer_freep) struct symbolizer *s = NULL;
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -123,96 +173,65 @@ static int run(const char *path, const struct options *o, const struct addrs *ad
 	int r;
 
 	if (fd < 0)
-		return cli_fail("can't open %s: %s", path, strerror(errno));
+		return cli_fail("cannot open \"%s\": %s", path, strerror(errno));
 	if (elf_image_open(&img, fd, &err) < 0)
-		return cli_fail("%s: %s", path, err.msg);
-	r = symbolizer_new(&s, &o->symbolizer);
+		return cli_fail("\"%s\": %s", path, err.msg);
+	r = symbolizer_new(&s, &opts);
 	if (r == 0)
 		r = symbolizer_add_file(s, &f, &id);
 	for (size_t i = 0; r == 0 && i < addrs->len; i += BATCH)
-		r = show_batch(s, id, o, addrs->data + i,
-			       addrs->len - i < BATCH ? addrs->len - i : BATCH);
+		r = print_batch(s, id, a, addrs->data + i,
+				addrs->len - i < BATCH ? addrs->len - i : BATCH);
 	if (r < 0)
-		return cli_fail("%s: %s", path, strerror(-r));
-	if (o->stats)
-		show_stats(s);
+		return cli_fail("\"%s\": %s", path, strerror(-r));
+	if (a->stats)
+		print_stats(s);
 	return 0;
 }
 
-/* Options into @o: 0, or an exit status. */
-static int parse(int argc, char **argv, struct options *o)
+static int symbols(const struct symbols_args *a, const struct operands *operands)
 {
-	static const struct option longs[] = {
-		{ "demangle", required_argument, NULL, 'd' },
-		{ "offsets", no_argument, NULL, 'o' },
-		{ "no-dwarf", no_argument, NULL, 'n' },
-		{ "stats", no_argument, NULL, 's' },
-		{ "debuginfod", required_argument, NULL, 'u' },
-		{ "debuginfod-cache", required_argument, NULL, 'c' },
-		{ "symbol-cache", required_argument, NULL, 'k' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	struct err err = { 0 };
-	int c;
-
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		switch (c) {
-		case 'd':
-			if (!demangle_mode_parse(optarg, &o->symbolizer.demangle))
-				return cli_fail("--demangle takes full, short or no, not %s",
-						optarg);
-			break;
-		case 'o':
-			o->kind = SYMBOLIZER_OFFSET;
-			break;
-		case 'n':
-			o->symbolizer.no_dwarf = true;
-			break;
-		case 'u':
-			o->symbolizer.debuginfod = optarg;
-			break;
-		case 'c':
-			o->symbolizer.debuginfod_cache = optarg;
-			break;
-		case 'k':
-			o->symbolizer.symbol_cache = optarg;
-			if (symbol_cache_check(optarg, &err) < 0)
-				return cli_fail("%s", err.msg);
-			break;
-		case 's':
-			o->stats = true;
-			break;
-		case 'h':
-			o->help = true;
-			break;
-		default:
-			return EXIT_USAGE;
-		}
-	}
-	return 0;
-}
-
-int cli_symbols(int argc, char **argv)
-{
-	struct options o = {
-		.symbolizer.debuginfod = getenv("DEBUGINFOD_URLS"),
-		.kind = SYMBOLIZER_VADDR,
-	};
 	struct addrs addrs = { 0 };
-	int r = parse(argc, argv, &o);
+	struct err err = { 0 };
+	int r;
 
-	if (r)
-		return r;
-	if (o.help || optind >= argc) {
-		fputs(help, o.help ? stdout : stderr);
-		return o.help ? 0 : EXIT_USAGE;
-	}
-	for (int i = optind + 1; i < argc; i++)
-		if (vec_push(&addrs, strtoull(argv[i], NULL, 16)) < 0)
-			return cli_fail("out of memory");
-	r = optind + 1 < argc ? 0 : read_addrs(&addrs);
-	r = r < 0 ? cli_fail("out of memory") : run(argv[optind], &o, &addrs);
+	if (!operands->len)
+		return cli_fail_usage("expected an ELF file");
+	if (a->symbol_cache && symbol_cache_check(a->symbol_cache, &err) < 0)
+		return cli_fail("%s", err.msg);
+	r = get_addrs(&addrs, operands, &err);
+	if (r < 0)
+		r = cli_fail_usage("%s", err.msg[0] ? err.msg : strerror(-r));
+	else
+		r = symbolize(operands->data[0], a, &addrs);
 	vec_fini(&addrs);
 	return r;
 }
+
+static int run_command(int argc, char **argv)
+{
+	struct symbols_args a = { 0 };
+	const struct option_set sets[] = { { options, &a }, { 0 } };
+	struct operands operands = { 0 };
+	int r = cli_parse(&symbols_command, sets, 0, argc, argv, &operands);
+
+	if (r == CLI_CONTINUE)
+		r = symbols(&a, &operands);
+	cli_fini(sets, &operands);
+	return r;
+}
+
+const struct command symbols_command = {
+	.name = "symbols",
+	.summary = "symbolize addresses of an executable",
+	.synopsis = "[OPTION...] FILE [ADDRESS...]",
+	.description =
+		"Print the symbols of hexadecimal addresses of an ELF file, in the format of "
+		"\"addr2line -a -f -i\": the address, then the function and FILE:LINE of each "
+		"inlined call and of the function. Without ADDRESS, addresses are read from "
+		"standard input, one per line.",
+	.options = COMMAND_OPTIONS(options),
+	.examples = COMMAND_EXAMPLES(
+		{ "Symbolize an address of bash", "cameo symbols /bin/bash 0x30f90" }),
+	.run = run_command,
+};

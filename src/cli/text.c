@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Symbols, paths and labels come from profiles that anybody may have written. text_put_safe() has
+ * to be used for each of them that reaches a terminal.
+ */
 #include "cli/text.h"
 
 #include <errno.h>
@@ -35,7 +39,7 @@ static const char *scaled(double v, const struct scale *scales, size_t n, char *
 {
 	size_t i = 0;
 
-	/* minutes and hours only where seconds would be many */
+	/* Minutes and hours are used from ten of them on, so "90.00s" is not "1.50min". */
 	while (i + 1 < n && fabs(v) < (i < 2 && scales == times ? 10 : 1) * scales[i].factor)
 		i++;
 	snprintf(out, TEXT_VALUE_LEN, i + 1 == n ? "%.0f%s" : "%.2f%s", v / scales[i].factor,
@@ -65,7 +69,7 @@ void text_put_safe(struct buf *out, const char *s)
 	for (; *s; s++) {
 		uint8_t c = (uint8_t)*s;
 
-		/* C1 controls are two bytes in UTF-8, 0xc2 0x80 to 0xc2 0x9f */
+		/* C1 control characters are two bytes in UTF-8: 0xc2 0x80 to 0xc2 0x9f. */
 		if (c < ' ' || c == 0x7f)
 			buf_put_byte(out, '?');
 		else if (c == 0xc2 && (uint8_t)s[1] >= 0x80 && (uint8_t)s[1] < 0xa0)
@@ -96,14 +100,14 @@ static int print_paged(const struct buf *text)
 	int r;
 
 	fflush(stdout);
-	/* quits by itself when one screen is enough */
+	/* F: less quits at once if the text fits on one screen. */
 	setenv("LESS", "FRX", 0);
 	signal(SIGPIPE, SIG_IGN);
 	f = popen(pager && *pager ? pager : "less", "w");
 	if (!f)
 		return -errno;
 	r = put_all(f, text);
-	/* 127: the shell has found no pager */
+	/* 127: the shell did not find the pager. */
 	if (pclose(f) == 127 << 8)
 		return put_all(stdout, text);
 	return r;
@@ -115,5 +119,5 @@ int text_print(const struct buf *text, struct err *err)
 
 	if (r == 0 || r == -EPIPE)
 		return 0;
-	return err_set(err, r, "can't write to standard output: %s", strerror(-r));
+	return err_set(err, r, "cannot write to standard output: %s", strerror(-r));
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What commands print: numbers with units, names of strangers, pages on a terminal. */
-#include <stddef.h>
+/* Text for terminals: values with units, untrusted names, paged output. */
 #include <stdint.h>
 
 struct buf;
@@ -10,20 +9,20 @@ struct err;
 
 enum { TEXT_VALUE_LEN = 32 };
 
-/* "4.02s", "1.5MB", "17": a value of this unit for people. Returns @out. */
+/* Formats a value of this unit for people: "4.02s", "1.5MB", "17". Returns @out. */
 const char *text_value(int64_t v, const char *unit, char out[TEXT_VALUE_LEN]);
 
-/* 100 * part / of; 0 when there is nothing to be part of. */
+/* 100 * part / of; 0 if @of is 0. */
 double text_percent(int64_t part, int64_t of);
 
-/* Append @s without the control characters that a terminal would obey. */
+/* Appends untrusted text, with control characters, which a terminal would obey, replaced by "?". */
 void text_put_safe(struct buf *out, const char *s);
 
-/* The file's name without its folders. */
+/* The last component of a path. */
 const char *text_base_name(const char *path);
 
 /*
- * Print it: through $PAGER when standard output is a terminal. A reader that has
- * gone away is no error. 0 or -errno.
+ * Prints @text to standard output, through $PAGER on a terminal. It is no error if the reader
+ * closes the pipe. 0 or -errno. If the pager cannot be started, the text is printed without it.
  */
 int text_print(const struct buf *text, struct err *err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cameo top`: what takes the time now; a screen on a terminal, rows elsewhere. */
-#include <argp.h>
+/*
+ * `cameo top`: where CPU time is spent now, on a full screen on a terminal, else as printed tables.
+ * Sampling and display share one thread; see top_source.h and top_screen.h.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,82 +13,53 @@
 #include "base/err.h"
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/text.h"
 #include "cli/top_rows.h"
 #include "cli/top_screen.h"
 #include "cli/top_source.h"
 #include "cli/url.h"
+#include "options/arguments.h"
 #include "profile/profile.h"
 
-enum { OPT_BY = 256 };
-enum { DEFAULT_FREQ_HZ = 99, DEFAULT_INTERVAL_S = 2, DEFAULT_ROWS = 20 };
+struct top_args {
+	struct pid_list pids;
+	uint64_t freq_hz, interval_ns, iterations, limit;
+	struct row_key by;
+};
 
-static const struct argp_option options[] = {
-	{ "pid", 'p', "PID,...", 0, "Only these processes and the children they start", 0 },
-	{ "freq", 'F', "HZ", 0, "Samples a second and CPU (default 99)", 0 },
-	{ "interval", 'i', "SECONDS", 0, "How long each table is sampled (default 2)", 0 },
-	{ "iterations", 'n', "N", 0, "End after so many tables (without a terminal)", 0 },
-	{ "by", OPT_BY, "WHAT", 0,
-	  "Rows to begin with: function (the default), binary, file, line, column, language, "
-	  "process, thread, or label:KEY",
-	  0 },
-	{ "limit", 'l', "N", 0, "Without a terminal: rows of a table (default 20)", 0 },
+#define OPTION_VALUES struct top_args
+
+static const struct option_spec options[] = {
+	OPTION_SECTION("What to profile"),
+	OPTION(CUSTOM, 'p', "pid", "PID,...", pids,
+	       "Profile only these processes and their descendants", .parse = args_parse_pids),
+	OPTION(CUSTOM, 'F', "freq", "HZ", freq_hz, "Take this many samples per second on each CPU",
+	       .preset = "99", .parse = args_parse_frequency),
+	OPTION(DURATION, 'i', "interval", "TIME", interval_ns, "Sample this long for each table",
+	       .preset = "2s", .unit = "s", .min = 1000000000, .max = 3600000000000),
+
+	OPTION_SECTION("Output"),
+	OPTION(CUSTOM, 0, "by", "KEY", by, "Begin with one row per " ARGS_BY_LIST,
+	       .preset = "function", .parse = args_parse_by),
+	OPTION(NUMBER, 'n', "iterations", "N", iterations,
+	       "Without a terminal, exit after N tables", .min = 1, .max = UINT32_MAX),
+	OPTION(NUMBER, 'l', "limit", "N", limit,
+	       "Without a terminal, print at most N rows of each table", .preset = "20"),
 	{ 0 },
 };
 
-struct args {
-	struct pid_list pids;
-	uint64_t freq_hz, interval_s, iterations, limit;
-	struct top_view view;
-	const char *url;
-	struct err err;
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
-
-	switch (key) {
-	case 'p':
-		args_pids(arg, &a->pids, &a->err);
-		break;
-	case 'F':
-		args_number("freq", arg, 1, 10000, &a->freq_hz, &a->err);
-		break;
-	case 'i':
-		args_number("interval", arg, 1, 3600, &a->interval_s, &a->err);
-		break;
-	case 'n':
-		args_number("iterations", arg, 1, UINT32_MAX, &a->iterations, &a->err);
-		break;
-	case 'l':
-		args_limit(arg, &a->limit, &a->err);
-		break;
-	case OPT_BY:
-		args_by(arg, &a->view.by, &a->view.key, &a->err);
-		break;
-	case ARGP_KEY_ARG:
-		if (a->url || !url_is(arg))
-			err_set(&a->err, -EINVAL, "only one server's URL is taken, not %.60s", arg);
-		a->url = arg;
-		break;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
-
-static int print_table(const struct args *a, const struct profile *p, struct buf *line)
+static int print_table(const struct top_view *view, uint64_t limit, const struct profile *p,
+		       struct buf *line)
 {
 	struct top_rows rows = { 0 };
 	char value[TEXT_VALUE_LEN];
-	int r = top_rows_make(&rows, p, &a->view);
+	int r = top_rows_make(&rows, p, view);
 
 	if (r == 0)
-		printf("%s  %s\n", top_by_label(a->view.by),
-		       text_value(rows.sum, rows.unit, value));
-	for (size_t i = 0; r == 0 && i < rows.rows.len && i < a->limit; i++) {
+		printf("%s  %s\n", top_by_label(view->by), text_value(rows.sum, rows.unit, value));
+	for (size_t i = 0; r == 0 && i < rows.rows.len && i < limit; i++) {
 		top_rows_format(&rows, &rows.rows.data[i], line);
 		if (!buf_error(line))
 			puts((const char *)line->data);
@@ -97,8 +70,9 @@ static int print_table(const struct args *a, const struct profile *p, struct buf
 	return r;
 }
 
-/* A reader that has gone away is no error. */
-static int print_tables(const struct args *a, struct top_source *s, struct err *err)
+/* A closed pipe ends the output and is not an error. */
+static int print_tables(const struct top_args *a, const struct top_view *view, struct top_source *s,
+			struct err *err)
 {
 	_cleanup_(buf_fini) struct buf line = { 0 };
 	uint64_t n = 0;
@@ -107,27 +81,29 @@ static int print_tables(const struct args *a, struct top_source *s, struct err *
 	while (r == 0 && (!a->iterations || n < a->iterations)) {
 		_cleanup_(profile_freep) struct profile *p = NULL;
 
-		top_source_set_label(s, input_label(a->view.by, a->view.key));
+		top_source_set_label(s, input_label(view->by, view->key));
 		r = top_source_wait(s, &p, err);
 		if (r < 0)
 			return r;
-		if (r == 0) /* a signal */
+		if (r == 0) /* interrupted by a signal */
 			continue;
 		n++;
-		r = print_table(a, p, &line);
+		r = print_table(view, a->limit, p, &line);
 	}
 	return r == -EPIPE ? 0 : r;
 }
 
-static int top(const struct args *a, struct err *err)
+static int top(const struct top_args *a, const char *url, struct err *err)
 {
 	bool screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	const struct top_view view = { .by = a->by.by, .key = a->by.label };
+	const char *title = url ? url : a->pids.len ? "selected processes" : "this machine";
 	const struct top_source_opts opts = {
-		.url = a->url,
+		.url = url,
 		.pids = a->pids.data,
 		.n_pids = a->pids.len,
 		.freq_hz = (uint32_t)a->freq_hz,
-		.interval_ms = (uint32_t)a->interval_s * 1000,
+		.interval_ms = (uint32_t)(a->interval_ns / 1000000),
 		.wake_fd = screen ? STDIN_FILENO : -1,
 	};
 	_cleanup_(top_source_freep) struct top_source *s = NULL;
@@ -135,48 +111,54 @@ static int top(const struct args *a, struct err *err)
 
 	if (r < 0)
 		return r;
-	if (!screen)
-		return print_tables(a, s, err);
-	return top_screen_run(s, &a->view,
-			      a->url        ? a->url
-			      : a->pids.len ? "chosen processes"
-					    : "this machine",
-			      err);
+	return screen ? top_screen_run(s, &view, title, err) : print_tables(a, &view, s, err);
 }
 
-int cli_top(int argc, char **argv)
+static int check_and_run(const struct top_args *a, const struct operands *urls)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "[URL]",
-		.doc = "Show what takes the time now: of this machine, of some processes, or of a "
-		       "server that has it (nothing is sampled twice then). On a terminal keys "
-		       "choose what is shown; elsewhere tables are printed.\v"
-		       "Examples:\n"
-		       "  cameo top\n"
-		       "  cameo top http://127.0.0.1:4040\n"
-		       "  cameo top -p 1234 -n 1 --by thread | cat\n",
-	};
-	struct args a = {
-		.freq_hz = DEFAULT_FREQ_HZ,
-		.interval_s = DEFAULT_INTERVAL_S,
-		.limit = DEFAULT_ROWS,
-	};
-	int status = 0, r;
+	const char *url = urls->len ? urls->data[0] : NULL;
+	struct err err = { 0 };
+	int r;
 
-	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	if (!a.err.code && a.url && a.pids.len)
-		err_set(&a.err, -EINVAL, "only one of -p and a URL");
-	if (a.err.code) {
-		cli_fail("%s", a.err.msg);
-		status = EXIT_USAGE;
-	} else {
-		r = top(&a, &a.err);
-		if (r < 0)
-			status = cli_fail("%s", a.err.msg[0] ? a.err.msg : strerror(-r));
-	}
-	vec_fini(&a.pids);
-	return status;
+	if (urls->len > 1)
+		return cli_fail_usage("expected at most one URL, not %zu", urls->len);
+	if (url && !url_is(url))
+		return cli_fail_usage("\"%.60s\" is not the URL of a server", url);
+	if (url && a->pids.len)
+		return cli_fail_usage("--pid and a URL exclude each other");
+	r = top(a, url, &err);
+	return r < 0 ? cli_fail("%s", err.msg[0] ? err.msg : strerror(-r)) : 0;
 }
+
+static int run_command(int argc, char **argv)
+{
+	struct top_args a = { 0 };
+	const struct option_set sets[] = { { options, &a }, { 0 } };
+	struct operands urls = { 0 };
+	int r = cli_parse(&top_command, sets, 0, argc, argv, &urls);
+
+	if (r == CLI_CONTINUE)
+		r = check_and_run(&a, &urls);
+	vec_fini(&a.pids);
+	cli_fini(sets, &urls);
+	return r;
+}
+
+const struct command top_command = {
+	.name = "top",
+	.summary = "show live where CPU time is spent",
+	.synopsis = "[OPTION...] [URL]",
+	.description =
+		"Show live where CPU time is spent on this machine, in some processes, or, with a "
+		"URL, "
+		"on the machines whose profiles a Cameo or Pyroscope server stores. On a terminal, "
+		"the bottom line lists the keys; otherwise tables are printed.",
+	.options = COMMAND_OPTIONS(options),
+	.examples =
+		COMMAND_EXAMPLES({ "Watch this machine", "cameo top" },
+				 { "Watch what a server collects, without sampling anything twice",
+				   "cameo top http://127.0.0.1:4040" },
+				 { "Print one table of the threads of a process",
+				   "cameo top -p 1234 -n 1 --by thread | cat" }),
+	.run = run_command,
+};

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows are copied out of the profile, so they stay valid when it is replaced by the next one. Names
+ * lie one behind the other in one buffer, and rows refer to them by offset, because it moves.
+ */
 #include "cli/top_rows.h"
 
 #include <errno.h>
@@ -6,10 +10,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/saturate.h"
 #include "cli/text.h"
 #include "profile/profile.h"
-#include "query/calls.h"
-#include "query/top.h"
+#include "tables/calls.h"
+#include "tables/top.h"
 
 const char *top_by_label(enum entries_by by)
 {
@@ -44,7 +49,7 @@ void top_rows_fini(struct top_rows *r)
 static int add(struct top_rows *out, enum top_section section, const struct entry *e, int64_t self,
 	       int64_t total)
 {
-	const struct top_shown row = { section, (uint32_t)out->text.len, e->kind, self, total };
+	const struct top_line row = { section, (uint32_t)out->text.len, e->kind, self, total };
 
 	buf_put(&out->text, e->name, strlen(e->name) + 1);
 	if (buf_error(&out->text))
@@ -52,7 +57,7 @@ static int add(struct top_rows *out, enum top_section section, const struct entr
 	return vec_push(&out->rows, row);
 }
 
-/* Who calls a function, or whom it calls. */
+/* Callers or callees of a function, one element per function. */
 struct neighbours {
 	VEC(struct calls_node);
 };
@@ -62,21 +67,25 @@ static void neighbours_fini(struct neighbours *n)
 	vec_fini(n);
 }
 
-static int count_neighbour(struct neighbours *to, const struct calls_node *n)
+/* A linear search: a function has few different callers and callees. */
+static int add_neighbour(struct neighbours *to, const struct calls_node *n)
 {
 	for (size_t i = 0; i < to->len; i++) {
 		struct calls_node *have = &to->data[i];
 
 		if (have->entry != n->entry)
 			continue;
-		have->self = top_add(have->self, n->self);
-		have->total = top_add(have->total, n->total);
+		have->self = saturating_add(have->self, n->self);
+		have->total = saturating_add(have->total, n->total);
 		return 0;
 	}
 	return vec_push(to, *n);
 }
 
-/* Those of the function at node @of; where it calls itself, those of that call. */
+/*
+ * Adds the neighbours of the function at node @of. Where the function calls itself, the neighbours
+ * of the inner call are added instead of the function.
+ */
 static int find_neighbours(struct neighbours *to, const struct calls *c, uint32_t of)
 {
 	int r = 0;
@@ -90,7 +99,7 @@ static int find_neighbours(struct neighbours *to, const struct calls *c, uint32_
 			if (calls_node(c, i)->entry == f->entry)
 				of = i;
 			else
-				r = count_neighbour(to, calls_node(c, i));
+				r = add_neighbour(to, calls_node(c, i));
 		}
 	}
 	return r;
@@ -117,7 +126,7 @@ static int add_calls(struct top_rows *out, const struct profile *p, const struct
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	/* the functions that are called so are below the root */
+	/* Each occurrence of the function is a child of the root. */
 	for (uint32_t i = calls_node(c, 0)->first_child; r == 0 && i != CALLS_NONE;
 	     i = calls_node(c, i)->next)
 		r = find_neighbours(&found, c, i);
@@ -133,7 +142,7 @@ static int add_calls(struct top_rows *out, const struct profile *p, const struct
 
 static int by_size(const void *a, const void *b, void *ctx)
 {
-	const struct top_shown *x = a, *y = b;
+	const struct top_line *x = a, *y = b;
 	const bool *by_total = ctx;
 	int64_t v = *by_total ? x->total : x->self, w = *by_total ? y->total : y->self;
 
@@ -142,6 +151,7 @@ static int by_size(const void *a, const void *b, void *ctx)
 	return x->total > y->total ? -1 : x->total < y->total;
 }
 
+/* The filter is applied after sums were made, so percentages stay shares of everything. */
 static int add_table(struct top_rows *out, const struct profile *p, const struct top_view *v,
 		     size_t value_num)
 {
@@ -167,7 +177,7 @@ static int64_t sum_of(const struct profile *p, size_t value_num)
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; i < profile_n_samples(p); i++)
-		sum = top_add(sum, profile_sample(p, i).values[value_num]);
+		sum = saturating_add(sum, profile_sample(p, i).values[value_num]);
 	return sum;
 }
 
@@ -190,7 +200,7 @@ int top_rows_make(struct top_rows *out, const struct profile *p, const struct to
 	return r < 0 ? r : add_calls(out, p, v, value_num, TOP_SECTION_CALLEES);
 }
 
-void top_rows_format(const struct top_rows *r, const struct top_shown *row, struct buf *out)
+void top_rows_format(const struct top_rows *r, const struct top_line *row, struct buf *out)
 {
 	out->len = 0;
 	buf_printf(out, "%6.2f%% %6.2f%%  ", text_percent(row->self, r->sum),

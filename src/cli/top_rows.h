@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What `cameo top` shows of a profile: rows of a table, the largest first. */
+/* The rows that `cameo top` displays of a profile, largest first. */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/vec.h"
-#include "query/entries.h"
+#include "tables/entries.h"
 
 struct err;
 struct profile;
 
+/* Changing the view needs no new profile. */
 struct top_view {
 	enum entries_by by;
-	const char *key;    /* of ENTRIES_BY_LABEL */
-	bool by_total;      /* else by what they took themselves */
-	char filter[64];    /* a part of their names; "": all */
-	char function[512]; /* its callers and callees instead; "": the table */
+	const char *key;    /* label of ENTRIES_BY_LABEL */
+	bool by_total;      /* sort by total instead of self */
+	char filter[64];    /* part of the names to include, ignoring case; "": all */
+	char function[512]; /* show callers and callees of this one; "": show the table */
 };
 
 enum top_section { TOP_SECTION_TABLE, TOP_SECTION_CALLERS, TOP_SECTION_CALLEES };
 
-struct top_shown {
+struct top_line {
 	enum top_section section;
 	uint32_t name; /* offset in text */
 	uint8_t kind;  /* enum profile_frame_kind */
@@ -32,24 +32,27 @@ struct top_shown {
 
 struct top_rows {
 	struct {
-		VEC(struct top_shown);
+		VEC(struct top_line);
 	} rows;
 	struct buf text;
 	int64_t sum;
 	const char *unit; /* the profile's */
 };
 
-/* In place of what @out held. 0, -ENOMEM. A function that is not there has no rows. */
+/*
+ * Replaces the rows of @out, which is zeroed at first. A function that the profile does not contain
+ * has no rows. 0 or -ENOMEM.
+ */
 int top_rows_make(struct top_rows *out, const struct profile *p, const struct top_view *v);
 void top_rows_fini(struct top_rows *r);
 
-static inline const char *top_rows_name(const struct top_rows *r, const struct top_shown *row)
+static inline const char *top_rows_name(const struct top_rows *r, const struct top_line *row)
 {
 	return (const char *)r->text.data + row->name;
 }
 
-/* "12.5%  30.0%  name" of a row, NUL-terminated in @out, without what a terminal would obey. */
-void top_rows_format(const struct top_rows *r, const struct top_shown *row, struct buf *out);
+/* Formats a row as "12.5%  30.0%  name", NUL-terminated, in @out; safe for a terminal. */
+void top_rows_format(const struct top_rows *r, const struct top_line *row, struct buf *out);
 
-/* "functions", "processes", ... */
+/* The heading of the table: "functions", "processes", ... */
 const char *top_by_label(enum entries_by by);

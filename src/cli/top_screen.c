@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One loop: wait for a profile or a key, change the view, draw everything anew
- * (curses sends what differs). While it is paused profiles are taken and thrown
- * away, so that what comes after the pause is new.
+ * One loop waits for a profile or a key, changes the view and redraws everything; curses sends only
+ * what differs. While paused, profiles are read and discarded, so that the first one after the
+ * pause is recent. Names are drawn as wide characters and cut at the edge; control characters were
+ * replaced before (text_put_safe()).
  */
 #include "cli/top_screen.h"
-#include "cli/input.h"
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
@@ -13,13 +13,13 @@
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <wchar.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "cli/input.h"
 #include "cli/text.h"
 #include "cli/top_rows.h"
 #include "cli/top_source.h"
@@ -28,20 +28,21 @@
 enum { HEAD_LINES = 3, KEY_ESCAPE = 27, ESCAPE_DELAY_MS = 25 };
 
 struct screen {
-	const char *what;
+	const char *title; /* what is being profiled */
 	struct top_view view;
 	struct top_rows rows;
-	struct profile *p;      /* the last; NULL: none yet */
-	size_t selected, first; /* rows */
+	struct profile *p;      /* the latest; NULL: none yet */
+	size_t selected, first; /* indices of rows: the selected one, the first on the screen */
 	bool paused, typing_filter, quit;
 	struct buf line;
 };
 
-static volatile sig_atomic_t told_to_stop;
+static volatile sig_atomic_t stop_requested;
 
+/* The handler only sets a flag: wait_for_input() returns when a signal arrives. */
 static void on_stop(int sig)
 {
-	told_to_stop = 1;
+	stop_requested = 1;
 }
 
 static attr_t colour_of(uint8_t kind)
@@ -57,7 +58,8 @@ static attr_t colour_of(uint8_t kind)
 									 : A_NORMAL;
 }
 
-static size_t room(void)
+/* The number of rows that fit on the screen. */
+static size_t visible_rows(void)
 {
 	return LINES > HEAD_LINES + 1 ? (size_t)(LINES - HEAD_LINES - 1) : 1;
 }
@@ -68,15 +70,15 @@ static void keep_selection_visible(struct screen *s)
 		s->selected = s->rows.rows.len ? s->rows.rows.len - 1 : 0;
 	if (s->selected < s->first)
 		s->first = s->selected;
-	if (s->selected >= s->first + room())
-		s->first = s->selected - room() + 1;
+	if (s->selected >= s->first + visible_rows())
+		s->first = s->selected - visible_rows() + 1;
 }
 
 static void draw_head(const struct screen *s)
 {
 	char value[TEXT_VALUE_LEN];
 
-	mvprintw(0, 0, "cameo top  %s  %s%s", s->what,
+	mvprintw(0, 0, "cameo top  %s  %s%s", s->title,
 		 s->p ? text_value(s->rows.sum, s->rows.unit, value) : "sampling...",
 		 s->paused ? "  [paused]" : "");
 	if (*s->view.function)
@@ -93,8 +95,8 @@ static void draw_head(const struct screen *s)
 	attrset(A_NORMAL);
 }
 
-/* As much of @text as the line has room for: curses would go on in the next. */
-static void put_cut(const char *text)
+/* Draws as much of @text as fits into the line; curses would continue in the next one. */
+static void draw_truncated(const char *text)
 {
 	size_t len = strlen(text);
 	mbstate_t state = { 0 };
@@ -120,7 +122,7 @@ static void put_cut(const char *text)
 
 static void draw_row(struct screen *s, size_t i, int y)
 {
-	const struct top_shown *row = &s->rows.rows.data[i];
+	const struct top_line *row = &s->rows.rows.data[i];
 	attr_t attributes = i == s->selected ? A_REVERSE : colour_of(row->kind);
 	const char *mark = row->section == TOP_SECTION_CALLERS   ? "caller "
 			   : row->section == TOP_SECTION_CALLEES ? "callee "
@@ -132,7 +134,7 @@ static void draw_row(struct screen *s, size_t i, int y)
 	attrset(attributes);
 	move(y, 0);
 	addstr(mark);
-	put_cut((const char *)s->line.data);
+	draw_truncated((const char *)s->line.data);
 	attrset(A_NORMAL);
 }
 
@@ -141,12 +143,12 @@ static void draw(struct screen *s)
 	erase();
 	keep_selection_visible(s);
 	draw_head(s);
-	for (size_t i = 0; i < room() && s->first + i < s->rows.rows.len; i++)
+	for (size_t i = 0; i < visible_rows() && s->first + i < s->rows.rows.len; i++)
 		draw_row(s, s->first + i, HEAD_LINES + (int)i);
 	move(LINES - 1, 0);
 	clrtoeol();
 	addnstr(s->typing_filter
-			? "type a part of a name; Enter: keep, Esc: drop"
+			? "type part of a name; Enter: apply, Esc: clear"
 			: "f functions  p processes  t threads  l languages  b binaries  s sort  "
 			  "/ filter  Enter callers and callees  Esc back  space pause  q quit",
 		COLS - 1);
@@ -160,7 +162,7 @@ static int make_rows(struct screen *s)
 
 /* ---- keys -------------------------------------------------------------------- */
 
-static void filter_key(struct screen *s, int c)
+static void handle_filter_key(struct screen *s, int c)
 {
 	size_t len = strlen(s->view.filter);
 
@@ -174,14 +176,15 @@ static void filter_key(struct screen *s, int c)
 		snprintf(s->view.filter + len, sizeof(s->view.filter) - len, "%c", c);
 }
 
-static void show_by(struct screen *s, enum entries_by by)
+static void select_key(struct screen *s, enum entries_by by)
 {
 	s->view.by = by;
 	s->view.function[0] = '\0';
 	s->selected = s->first = 0;
 }
 
-static void drill(struct screen *s)
+/* Shows callers and callees of the selected function. */
+static void show_neighbours(struct screen *s)
 {
 	if (s->selected >= s->rows.rows.len ||
 	    (s->view.by != ENTRIES_BY_FUNCTION && !*s->view.function))
@@ -191,14 +194,14 @@ static void drill(struct screen *s)
 	s->selected = s->first = 0;
 }
 
-static void move_by(struct screen *s, long n)
+static void move_selection(struct screen *s, long n)
 {
 	long at = (long)s->selected + n;
 
 	s->selected = at < 0 ? 0 : (size_t)at;
 }
 
-static void key(struct screen *s, int c)
+static void handle_key(struct screen *s, int c)
 {
 	switch (c) {
 	case 'q':
@@ -212,26 +215,26 @@ static void key(struct screen *s, int c)
 		s->view.by_total = !s->view.by_total;
 		break;
 	case 'f':
-		show_by(s, ENTRIES_BY_FUNCTION);
+		select_key(s, ENTRIES_BY_FUNCTION);
 		break;
 	case 'p':
-		show_by(s, ENTRIES_BY_PROCESS);
+		select_key(s, ENTRIES_BY_PROCESS);
 		break;
 	case 't':
-		show_by(s, ENTRIES_BY_THREAD);
+		select_key(s, ENTRIES_BY_THREAD);
 		break;
 	case 'l':
-		show_by(s, ENTRIES_BY_LANGUAGE);
+		select_key(s, ENTRIES_BY_LANGUAGE);
 		break;
 	case 'b':
-		show_by(s, ENTRIES_BY_BINARY);
+		select_key(s, ENTRIES_BY_BINARY);
 		break;
 	case '/':
 		s->typing_filter = !*s->view.function;
 		break;
 	case '\n':
 	case KEY_ENTER:
-		drill(s);
+		show_neighbours(s);
 		break;
 	case KEY_ESCAPE:
 	case KEY_BACKSPACE:
@@ -239,17 +242,17 @@ static void key(struct screen *s, int c)
 		break;
 	case KEY_UP:
 	case 'k':
-		move_by(s, -1);
+		move_selection(s, -1);
 		break;
 	case KEY_DOWN:
 	case 'j':
-		move_by(s, 1);
+		move_selection(s, 1);
 		break;
 	case KEY_PPAGE:
-		move_by(s, -(long)room());
+		move_selection(s, -(long)visible_rows());
 		break;
 	case KEY_NPAGE:
-		move_by(s, (long)room());
+		move_selection(s, (long)visible_rows());
 		break;
 	default:
 		break;
@@ -258,19 +261,20 @@ static void key(struct screen *s, int c)
 
 /* ---- the loop ---------------------------------------------------------------- */
 
-static void take_keys(struct screen *s)
+static void read_keys(struct screen *s)
 {
 	int c;
 
 	while ((c = getch()) != ERR) {
 		if (s->typing_filter)
-			filter_key(s, c);
+			handle_filter_key(s, c);
 		else
-			key(s, c);
+			handle_key(s, c);
 	}
 }
 
-static int turn(struct screen *s, struct top_source *source, struct err *err)
+/* One iteration: waits for a profile or a key and redraws. */
+static int iterate(struct screen *s, struct top_source *source, struct err *err)
 {
 	struct profile *p;
 	int r;
@@ -280,20 +284,21 @@ static int turn(struct screen *s, struct top_source *source, struct err *err)
 	if (r < 0)
 		return r;
 	if (r == 0) {
-		take_keys(s);
+		read_keys(s);
 	} else if (s->paused) {
 		profile_free(p);
 	} else {
 		profile_free(s->p);
 		s->p = p;
 	}
-	s->quit |= told_to_stop;
+	s->quit |= stop_requested;
 	r = make_rows(s);
 	if (r == 0)
 		draw(s);
 	return r;
 }
 
+/* newterm() instead of initscr(), which would end the process if the terminal is unknown. */
 static int open_terminal(struct err *err)
 {
 	SCREEN *terminal;
@@ -301,7 +306,9 @@ static int open_terminal(struct err *err)
 	setlocale(LC_CTYPE, "");
 	terminal = newterm(NULL, stdout, stdin);
 	if (!terminal)
-		return err_set(err, -ENOTTY, "this terminal ($TERM) is not known: try | cat");
+		return err_set(err, -ENOTTY,
+			       "unknown terminal type ($TERM): pipe the output, as in \"cameo top "
+			       "| cat\"");
 	set_term(terminal);
 	cbreak();
 	noecho();
@@ -318,11 +325,11 @@ static int open_terminal(struct err *err)
 	return 0;
 }
 
-int top_screen_run(struct top_source *source, const struct top_view *view, const char *what,
+int top_screen_run(struct top_source *source, const struct top_view *view, const char *title,
 		   struct err *err)
 {
 	const struct sigaction stop = { .sa_handler = on_stop };
-	struct screen s = { .what = what, .view = *view };
+	struct screen s = { .title = title, .view = *view };
 	int r = open_terminal(err);
 
 	if (r < 0)
@@ -331,7 +338,7 @@ int top_screen_run(struct top_source *source, const struct top_view *view, const
 	sigaction(SIGTERM, &stop, NULL);
 	draw(&s);
 	while (r == 0 && !s.quit)
-		r = turn(&s, source, err);
+		r = iterate(&s, source, err);
 	endwin();
 	profile_free(s.p);
 	top_rows_fini(&s.rows);

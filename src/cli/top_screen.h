@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* `cameo top` on a terminal. */
+/* The full-screen display of `cameo top`. */
 struct err;
 struct top_source;
 struct top_view;
 
-/* Show what @s gives, first as @view, until the user quits: 0, or -errno. @what is named at the
- * top. */
-int top_screen_run(struct top_source *s, const struct top_view *view, const char *what,
+/*
+ * Displays the profiles of @s, at first as @view, until the user quits or a signal arrives. @title
+ * names what is being profiled. 0 or -errno. The terminal is restored before it returns, also after
+ * an error.
+ */
+int top_screen_run(struct top_source *s, const struct top_view *view, const char *title,
 		   struct err *err);

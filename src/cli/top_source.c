@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Naming happens between two intervals, in the same thread: the ring holds
- * seconds of samples meanwhile. A server is asked for its last minute, as what
- * is pushed to it arrives in windows.
+ * A local profile is symbolized between two intervals, in the same thread; the ring buffer holds
+ * seconds of samples meanwhile. From a server the last minute is queried, since profiles are pushed
+ * to it in windows.
  */
 #include "cli/top_source.h"
 
@@ -14,42 +14,41 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/collect.h"
-#include "agent/locate.h"
-#include "agent/names.h"
-#include "agent/session.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/args.h"
 #include "cli/input.h"
 #include "profile/profile.h"
+#include "profiler/sample_counts.h"
+#include "profiler/session.h"
+#include "symbolize/frame_symbols.h"
+#include "symbolize/symbolize.h"
 
 enum {
 	TABLE_CHUNKS = 512, /* of 1 MiB */
-	ANSWERS_BYTES = 32 << 20,
+	ADDRESS_CACHE_BYTES = 32 << 20,
 	URL_CAP = 4096,
 };
 
 struct top_source {
 	struct top_source_opts opts;
-	struct session *session; /* NULL: of a server */
-	struct locator *locator;
+	struct session *session; /* NULL: profiles are those of a server */
+	struct frame_symbols *frame_symbols;
 	char url[URL_CAP];
-	const char *label; /* that samples of a server have; or NULL */
-	uint64_t start_ns; /* of the interval */
+	const char *label; /* that samples of a server should have; NULL: none */
+	uint64_t start_ns; /* of the current interval, CLOCK_MONOTONIC */
 };
 
-/* The server's last minute, unless the URL says another time. */
+/* Queries the last minute, unless the URL names another range. */
 static int set_url(struct top_source *s, const char *url, struct err *err)
 {
-	const char *behind = strstr(url, "from=")          ? ""
+	const char *suffix = strstr(url, "from=")          ? ""
 			     : strchr(url, '?')            ? "&from=now-1m"
 			     : url[strlen(url) - 1] == '/' ? "?query=&from=now-1m"
 							   : "/?query=&from=now-1m";
 
-	if (snprintf(s->url, sizeof(s->url), "%s%s", url, behind) >= URL_CAP)
-		return err_set(err, -EINVAL, "the URL is too long");
+	if (snprintf(s->url, sizeof(s->url), "%s%s", url, suffix) >= URL_CAP)
+		return err_set(err, -EINVAL, "the URL is longer than %d bytes", URL_CAP - 1);
 	return 0;
 }
 
@@ -65,11 +64,11 @@ static int open_session(struct top_source *s, struct err *err)
 		},
 		.exclude_self = true,
 	};
-	struct locator_opts lo = { .answers_bytes = ANSWERS_BYTES };
+	struct frame_symbols_opts lo = { .address_cache_bytes = ADDRESS_CACHE_BYTES };
 	struct rlimit files;
 	int r;
 
-	/* every executable that is mapped somewhere is kept open */
+	/* Every mapped executable stays open. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
@@ -82,7 +81,7 @@ static int open_session(struct top_source *s, struct err *err)
 		close(r);
 		r = session_follow(s->session, s->opts.pids[i]);
 		if (r < 0)
-			return err_set(err, r, "can't follow process %u: %s", s->opts.pids[i],
+			return err_set(err, r, "cannot follow process %u: %s", s->opts.pids[i],
 				       strerror(-r));
 	}
 	if (r == 0)
@@ -92,7 +91,7 @@ static int open_session(struct top_source *s, struct err *err)
 	lo.files = session_files(s->session);
 	lo.jits = session_jits(s->session);
 	lo.langs = session_langs(s->session);
-	return locator_new(&s->locator, &lo);
+	return frame_symbols_new(&s->frame_symbols, &lo);
 }
 
 int top_source_open(struct top_source **out, const struct top_source_opts *opts, struct err *err)
@@ -107,7 +106,7 @@ int top_source_open(struct top_source **out, const struct top_source_opts *opts,
 	if (r < 0)
 		return r;
 	s->start_ns = clock_monotonic_ns();
-	/* a server has something at once */
+	/* A server has profiles at once. */
 	if (opts->url)
 		s->start_ns -= opts->interval_ms * 1000000ULL;
 	*out = steal_ptr(&s);
@@ -118,12 +117,12 @@ void top_source_free(struct top_source *s)
 {
 	if (!s)
 		return;
-	locator_free(s->locator);
+	frame_symbols_free(s->frame_symbols);
 	session_free(s->session);
 	free(s);
 }
 
-/* What is asked otherwise is asked again at once. */
+/* After a change of label a server is queried again at once. */
 void top_source_set_label(struct top_source *s, const char *label)
 {
 	bool same = s->label && label ? !strcmp(s->label, label) : s->label == label;
@@ -133,7 +132,8 @@ void top_source_set_label(struct top_source *s, const char *label)
 		s->start_ns = clock_monotonic_ns() - s->opts.interval_ms * 1000000ULL;
 }
 
-static int ask_server(struct top_source *s, struct profile **out, struct err *err)
+/* No samples are an empty profile here: a server may be idle for a minute. */
+static int query_server(struct top_source *s, struct profile **out, struct err *err)
 {
 	const struct input_options in = { .label = s->label };
 	char *paths[] = { s->url };
@@ -147,23 +147,27 @@ static int ask_server(struct top_source *s, struct profile **out, struct err *er
 	return r < 0 ? r : profile_add_sample_type(*out, "cpu", "nanoseconds");
 }
 
+/*
+ * Symbolizes the interval, then clears its counts. Files that no stack refers to any more are
+ * released.
+ */
 static int take_window(struct top_source *s, uint64_t now_ns, struct profile **out, struct err *err)
 {
-	struct collect *c = session_collect(s->session);
-	struct names_stats stats = { 0 };
-	struct names_window window = {
+	struct sample_counts *c = session_counts(s->session);
+	struct symbolize_stats stats = { 0 };
+	struct symbolize_window window = {
 		.duration_ns = (int64_t)(now_ns - s->start_ns),
 		.freq_hz = s->opts.freq_hz,
 	};
-	int r = names_profile(s->locator, c, &window, out, &stats, err);
+	int r = symbolize_profile(s->frame_symbols, c, &window, out, &stats, err);
 
-	collect_clear(c);
+	sample_counts_clear(c);
 	session_sweep_files(s->session, c);
 	return r;
 }
 
-/* Wait for at most @ms; true if something was typed or a signal came. */
-static bool wait_a_bit(struct top_source *s, int ms)
+/* Waits for at most @ms; true if wake_fd is readable or a signal has arrived. */
+static bool wait_for_input(struct top_source *s, int ms)
 {
 	struct pollfd fds[] = {
 		{ .fd = s->opts.wake_fd, .events = POLLIN },
@@ -182,14 +186,14 @@ int top_source_wait(struct top_source *s, struct profile **out, struct err *err)
 		int ms = end > now ? (int)((end - now) / 1000000 + 1) : 0, r = 0;
 
 		if (!ms) {
-			r = s->session ? take_window(s, now, out, err) : ask_server(s, out, err);
+			r = s->session ? take_window(s, now, out, err) : query_server(s, out, err);
 			s->start_ns = clock_monotonic_ns();
 			return r < 0 ? r : 1;
 		}
-		if (wait_a_bit(s, s->session && ms > SESSION_TURN_MS ? SESSION_TURN_MS : ms))
+		if (wait_for_input(s, s->session && ms > SESSION_POLL_MS ? SESSION_POLL_MS : ms))
 			return 0;
 		if (s->session)
-			r = session_turn(s->session, err);
+			r = session_poll(s->session, err);
 		if (r < 0)
 			return r;
 	}

@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * Where `cameo top` has its profiles from: this machine, sampled here, or a
- * server that has them already, so that nothing is sampled twice.
+ * The profiles that `cameo top` displays: of this machine, which is sampled here, or of a server
+ * that already stores them. One thread.
  */
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,24 +17,25 @@ struct top_source;
 struct top_source_opts {
 	const char *url; /* of a server; NULL: this machine */
 	const uint32_t *pids;
-	size_t n_pids; /* 0: everything */
+	size_t n_pids; /* 0: the whole machine */
 	uint32_t freq_hz;
 	uint32_t interval_ms;
-	int wake_fd; /* what the user types; -1: nobody does */
+	int wake_fd; /* ends a wait when it is readable; -1: none */
 };
 
+/* Starts sampling, unless @opts names a server. @opts is copied, what it points to is borrowed. */
 int top_source_open(struct top_source **out, const struct top_source_opts *opts, struct err *err);
 void top_source_free(struct top_source *s);
 
 DEFINE_FREEP(struct top_source, top_source_free)
 
-/* Of a server's profiles: that samples shall have @label, borrowed; NULL: none. */
+/* Sets the label that samples of a server should have, which is borrowed; NULL: none. */
 void top_source_set_label(struct top_source *s, const char *label);
 
 /**
- * top_source_wait() - until an interval has passed, or something was typed
+ * top_source_wait() - wait until an interval has passed or a key was typed
  *
- * Return: 1 and a new profile of the interval (without samples if there were
- * none); 0: wake_fd is readable, or a signal came; -errno.
+ * Return: 1 and a new profile of the interval, which may have no samples; 0 if wake_fd is readable
+ * or a signal has arrived; -errno.
  */
 int top_source_wait(struct top_source *s, struct profile **out, struct err *err);

@@ -1,75 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cameo unwind-info FILE [OFFSET...]`: the rows that the walk would use, for debugging. */
+/*
+ * `cameo unwind-info FILE`: prints the rows from which stacks are unwound, for debugging. Rows come
+ * from .eh_frame, and from the code itself where that has gaps, like those of a recording
+ * (unwind/rows.h); gaps are swept completely, not only where samples need it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/sigbus.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "elf/image.h"
-#include "unwind/rows.h"
-
-static const char *const cfa_text[UNWIND_CFA_MAX] = {
-	[UNWIND_CFA_NONE] = "none",
-	[UNWIND_CFA_END] = "end",
-	[UNWIND_CFA_RSP] = "rsp",
-	[UNWIND_CFA_RBP] = "rbp",
-	[UNWIND_CFA_RBX] = "rbx",
-	[UNWIND_CFA_REG] = "reg",
-	[UNWIND_CFA_RSP_DEREF] = "*rsp",
-	[UNWIND_CFA_RBP_DEREF] = "*rbp",
-	[UNWIND_CFA_PLT] = "plt",
-	[UNWIND_CFA_SIGNAL] = "signal",
-	[UNWIND_CFA_FP] = "frame-pointer",
-	[UNWIND_CFA_GO_ASMCGOCALL] = "go-asmcgocall",
-	[UNWIND_CFA_RSP_RA_REG] = "rsp, ra in reg",
-	[UNWIND_CFA_RSP_INDEX] = "*rsp+8*reg",
-	[UNWIND_CFA_SWITCHED] = "switched",
-};
-
-static void print_saved(const char *reg, uint8_t how, int off)
-{
-	switch (how) {
-	case UNWIND_SAVED_CFA:
-		printf("  %s at cfa%+d", reg, off);
-		break;
-	case UNWIND_SAVED_RBP:
-		printf("  %s at rbp%+d", reg, off);
-		break;
-	case UNWIND_SAVED_UNDEF:
-		printf("  %s lost", reg);
-		break;
-	default:
-		break;
-	}
-}
+#include "options/arguments.h"
+#include "unwind/file_rows.h"
+#include "unwind/rule_text.h"
 
 static void print_row(const struct elf_image *img, const struct unwind_rows *rows, size_t i)
 {
-	const struct unwind_rule *u = unwind_rows_rule(rows, i);
+	char text[UNWIND_RULE_TEXT_MAX];
 	uint64_t off = rows->data[i].file_off, vaddr = off;
 
 	(void)elf_image_vaddr_of(img, off, &vaddr);
-	printf("%10" PRIx64 "  %10" PRIx64 "  %s", vaddr, off,
-	       u->cfa < UNWIND_CFA_MAX && cfa_text[u->cfa] ? cfa_text[u->cfa] : "?");
-	if (u->cfa == UNWIND_CFA_REG || u->cfa == UNWIND_CFA_RSP_RA_REG ||
-	    u->cfa == UNWIND_CFA_RSP_INDEX)
-		printf("%u", u->cfa_reg);
-	if (u->cfa >= UNWIND_CFA_RSP && u->cfa <= UNWIND_CFA_SIGNAL)
-		printf("%+d", u->cfa_off);
-	if (u->cfa == UNWIND_CFA_RSP_DEREF || u->cfa == UNWIND_CFA_RBP_DEREF)
-		printf(" %+d", u->cfa_add);
-	if ((u->cfa == UNWIND_CFA_RSP || u->cfa == UNWIND_CFA_RBP) && u->cfa_reg)
-		printf("  %s", u->cfa_reg == UNWIND_SWEPT ? "guessed" : "injected");
-	print_saved("rbp", u->rbp, u->rbp_off);
-	print_saved("rbx", u->rbx, u->rbx_off);
-	if (u->ra_off != -8 && u->cfa > UNWIND_CFA_END)
-		printf("  ra at cfa%+d", u->ra_off);
-	putchar('\n');
+	unwind_rule_text(unwind_rows_rule(rows, i), text);
+	printf("%10" PRIx64 "  %10" PRIx64 "  %s\n", vaddr, off, text);
 }
 
 struct job {
@@ -77,7 +34,8 @@ struct job {
 	struct err err;
 };
 
-static int show(void *ctx)
+/* Runs under sigbus_run(), since the file may shrink. */
+static int print_table(void *ctx)
 {
 	struct job *job = ctx;
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
@@ -90,30 +48,46 @@ static int show(void *ctx)
 	puts("   address      offset  cfa");
 	for (size_t i = 0; i < rows.len; i++)
 		print_row(img, &rows, i);
-	printf("%zu rows, %u not supported\n", rows.len, rows.n_unsupported);
+	printf("%zu rows, %u unsupported\n", rows.len, rows.n_unsupported);
 	unwind_rows_fini(&rows);
 	return r;
 }
 
-int cli_unwind_info(int argc, char **argv)
+static int unwind_info(const char *path)
 {
-	_cleanup_(closep) int fd = -1;
-	struct job job = { 0 };
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct job job = { .fd = fd };
 	int r;
 
-	if (argc != 2 || !strcmp(argv[1], "--help")) {
-		fputs("Usage: cameo unwind-info FILE\nShows each row of FILE's unwind table: "
-		      "address, file "
-		      "offset, where the caller's frame is.\nExample: cameo unwind-info /bin/ls\n",
-		      argc == 2 ? stdout : stderr);
-		return argc == 2 ? 0 : EXIT_USAGE;
-	}
-	fd = open(argv[1], O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return cli_fail("can't open %s: %s", argv[1], strerror(errno));
-	job.fd = fd;
-	r = sigbus_run(show, &job);
+		return cli_fail("cannot open \"%s\": %s", path, strerror(errno));
+	r = sigbus_run(print_table, &job);
 	if (r < 0)
-		return cli_fail("%s: %s", argv[1], job.err.msg[0] ? job.err.msg : strerror(-r));
+		return cli_fail("\"%s\": %s", path, job.err.msg[0] ? job.err.msg : strerror(-r));
 	return 0;
 }
+
+static int run_command(int argc, char **argv)
+{
+	const struct option_set no_options[] = { { 0 } };
+	struct operands paths = { 0 };
+	int r = cli_parse(&unwind_info_command, no_options, 0, argc, argv, &paths);
+
+	if (r == CLI_CONTINUE)
+		r = paths.len == 1 ? unwind_info(paths.data[0])
+				   : cli_fail_usage("expected one ELF file");
+	cli_fini(no_options, &paths);
+	return r;
+}
+
+const struct command unwind_info_command = {
+	.name = "unwind-info",
+	.summary = "print the unwind table of an executable",
+	.synopsis = "FILE",
+	.description = "Print each row of the unwind table of an ELF file: the address, the offset "
+		       "in the file, and how the caller's frame is found from there.",
+	.options = COMMAND_OPTIONS(NULL),
+	.examples =
+		COMMAND_EXAMPLES({ "Print the unwind table of ls", "cameo unwind-info /bin/ls" }),
+	.run = run_command,
+};

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cameo up`: an agent and a server for it, two processes with a socket between
- * them. The server has no privileges, since strangers speak to it; it ends when the
- * agent does, after it has stored what that still had.
+ * `cameo up`: an agent and a server for it, two processes connected by a socket. The server has
+ * no privileges, since its clients are untrusted. It ends after the agent, when it has stored the
+ * agent's last profiles.
+ *
+ * Why processes and not threads: the agent reads memory of every process and needs capabilities for
+ * that; the server parses what clients send. fork() comes before any thread exists in either. The
+ * child's exit status wins over the agent's, since a server that cannot start is the usual reason
+ * for both to end.
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,102 +20,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/config.h"
 #include "base/confine.h"
-#include "base/vec.h"
+#include "base/err.h"
 #include "cli/agent.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/hot.h"
 #include "cli/server.h"
+#include "options/arguments.h"
 
 #define DEFAULT_DATA "/var/lib/cameo"
 
 enum { LINE_MAX = 512, DEFAULT_COLUMNS = 80 };
 
-struct args {
-	VEC(char *);
-};
-
-/* The server's options that `up` has too; the others are the agent's. */
-static const struct server_flag {
-	const char *name;
-	bool has_value;
-} server_flags[] = {
-	{ "--auth-basic-file", true }, { "--auth-token-file", true }, { "--data", true },
-	{ "--insecure", false },       { "--keep-days", true },       { "--keep-gib", true },
-	{ "--listen", true },          { "--otlp-listen", true },     { "--tls-cert", true },
-	{ "--tls-key", true },
-};
-
-static int usage(void)
-{
-	fputs("Usage: cameo up [OPTION...]\n\n"
-	      "Profile this machine and show it: an agent, and a server for it with a web page on\n"
-	      "http://127.0.0.1:4040 (`cameo` without a command is the same).\n\n"
-	      "  --data DIR           where profiles are kept (" DEFAULT_DATA ")\n"
-	      "  --listen HOST:PORT   127.0.0.1:4040; port 0 is any that is free\n"
-	      "  --otlp-listen HOST:PORT, --keep-days N, --keep-gib N, --insecure,\n"
-	      "  --auth-token-file FILE, --auth-basic-file FILE, --tls-cert FILE, --tls-key FILE\n"
-	      "                       as in `cameo server --help`\n"
-	      "  others               as in `cameo agent --help`; --window is 5s and --metrics "
-	      "no\n\n"
-	      "Example: cameo up --keep-days 7\n",
-	      stdout);
-	return 0;
-}
-
-static const struct server_flag *server_flag(const char *arg)
-{
-	for (size_t i = 0; i < sizeof(server_flags) / sizeof(server_flags[0]); i++) {
-		size_t len = strlen(server_flags[i].name);
-
-		if (!strncmp(arg, server_flags[i].name, len) && (!arg[len] || arg[len] == '='))
-			return &server_flags[i];
-	}
-	return NULL;
-}
-
-static bool has(const struct args *a, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (size_t i = 0; i < a->len; i++)
-		if (!strncmp(a->data[i], name, len) && (!a->data[i][len] || a->data[i][len] == '='))
-			return true;
-	return false;
-}
-
-static int add(struct args *a, const char *text)
-{
-	return vec_push(a, (char *)text); /* getopt() wants no const */
-}
-
-/* Deal out the arguments, with the defaults of `up`. */
-static int split(int argc, char **argv, struct args *server, struct args *agent)
-{
-	int r = add(server, "cameo server");
-
-	if (r == 0)
-		r = add(agent, "cameo agent");
-	if (r == 0)
-		r = add(agent, "--window=5s");
-	if (r == 0)
-		r = add(agent, "--metrics=no");
-	for (int i = 1; i < argc && r == 0; i++) {
-		const struct server_flag *f = server_flag(argv[i]);
-
-		r = add(f ? server : agent, argv[i]);
-		if (f && f->has_value && !strchr(argv[i], '=') && i + 1 < argc && r == 0)
-			r = add(server, argv[++i]);
-	}
-	if (r == 0 && !has(server, "--data"))
-		r = add(server, "--data=" DEFAULT_DATA);
-	return r;
-}
-
 /* ---- the server ------------------------------------------------------------------------ */
 
-/* It ends when the agent's end of the socket is closed, not when the terminal says so to both. */
-static int serve(struct args *args, int fd)
+/*
+ * Runs in the child. Signals of the terminal reach both processes; the server ignores them and
+ * ends when the agent has closed its end of the socket.
+ */
+static int serve(const struct server_args *args, int fd)
 {
 	int r;
 
@@ -121,13 +50,13 @@ static int serve(struct args *args, int fd)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	r = confine_drop_capabilities(0);
 	if (r < 0)
-		return cli_fail("server: capabilities can't be dropped: %s", strerror(-r));
-	return cli_server_fed((int)args->len, args->data, fd);
+		return cli_fail("server: cannot drop capabilities: %s", strerror(-r));
+	return server_run_command(args, fd);
 }
 
 /* ---- the agent ------------------------------------------------------------------------- */
 
-static unsigned int columns(void)
+static unsigned int terminal_columns(void)
 {
 	struct winsize size;
 
@@ -135,48 +64,51 @@ static unsigned int columns(void)
 									   : DEFAULT_COLUMNS;
 }
 
-static void show(void *ctx, const struct export_window *w)
+/* Overwrites the status line on the terminal. */
+static void show_hottest(void *ctx, const struct export_window *w)
 {
 	char line[LINE_MAX];
 	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (hot_line(w, n_cpus > 0 ? (unsigned int)n_cpus : 1, line, sizeof(line)) == 0 && line[0])
-		fprintf(stderr, "\r\033[K%.*s", (int)columns() - 1, line);
+		fprintf(stderr, "\r\033[K%.*s", (int)terminal_columns() - 1, line);
 }
 
-static int profile(struct args *args, int fd, pid_t server)
+static int profile(const struct agent_config_source *source, int fd, pid_t server)
 {
-	struct agent_extra extra = { .fd = fd,
-				     .server = server,
-				     .on_window = isatty(STDERR_FILENO) ? show : NULL };
+	const struct agent_server link = {
+		.fd = fd,
+		.server = server,
+		.on_window = isatty(STDERR_FILENO) ? show_hottest : NULL,
+	};
 
-	return cli_agent_with((int)args->len, args->data, &extra);
+	return agent_run_command(source, &link);
 }
 
-/* The exit status of both; the server has stored the rest when it ends. */
+/* Returns the exit status of both processes. */
 static int wait_for_server(pid_t pid, int agent_status)
 {
 	int status;
 
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return 1;
+			return EXIT_FAILURE;
 	if (WIFSIGNALED(status))
 		return cli_fail("the server was killed by signal %d", WTERMSIG(status));
 	return WEXITSTATUS(status) ? WEXITSTATUS(status) : agent_status;
 }
 
-static int run(struct args *server, struct args *agent)
+static int run(const struct server_args *server, const struct agent_config_source *agent)
 {
 	int fd[2], status;
 	pid_t child;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) < 0)
-		return cli_fail("can't make a socket: %s", strerror(errno));
+		return cli_fail("cannot create a socket: %s", strerror(errno));
 	fflush(NULL);
 	child = fork();
 	if (child < 0)
-		return cli_fail("can't fork: %s", strerror(errno));
+		return cli_fail("cannot fork: %s", strerror(errno));
 	if (child == 0) {
 		close(fd[0]);
 		exit(serve(server, fd[1]));
@@ -187,18 +119,61 @@ static int run(struct args *server, struct args *agent)
 	return wait_for_server(child, status);
 }
 
-int cli_up(int argc, char **argv)
+/* Reports errors of the agent's configuration before the server is started. */
+static int check_agent_config(const struct agent_config_source *source)
 {
-	struct args server = { 0 }, agent = { 0 };
-	int status;
+	struct agent_config *c = NULL;
+	struct err err = { 0 };
+	int r = agent_config_read(&c, source, &err);
 
-	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
-		return usage();
-	if (split(argc, argv, &server, &agent) < 0)
-		status = cli_fail("no memory");
-	else
-		status = run(&server, &agent);
-	vec_fini(&server);
-	vec_fini(&agent);
-	return status;
+	agent_config_free(c);
+	if (r == ARGUMENTS_HELP)
+		return cli_help(&up_command);
+	return r < 0 ? cli_fail_usage("%s", err.msg[0] ? err.msg : strerror(-r)) : CLI_CONTINUE;
 }
+
+static int run_command(int argc, char **argv)
+{
+	struct server_args server = { 0 };
+	const struct option_set sets[] = { { server_common_options, &server },
+					   { server_only_options, &server },
+					   { 0 } };
+	const struct agent_config_source agent = {
+		.argc = argc,
+		.argv = argv,
+		.others = &sets[0],
+		.defaults = "window = 5s\nmetrics = no\n",
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && sets[i].specs; i++)
+		r = option_set_init(&sets[i]);
+	if (r == 0)
+		r = check_agent_config(&agent);
+	if (r == CLI_CONTINUE && !server.dir) {
+		server.dir = strdup(DEFAULT_DATA);
+		r = server.dir ? r : -ENOMEM;
+	}
+	if (r == CLI_CONTINUE)
+		r = run(&server, &agent);
+	cli_fini(sets, NULL);
+	return r == -ENOMEM ? cli_fail("out of memory") : r;
+}
+
+const struct command up_command = {
+	.name = "up",
+	.summary = "profile this machine, store and show the profiles; the default command",
+	.synopsis = "[OPTION...]",
+	.description =
+		"Run an agent and a server for it: profile this machine, store the profiles in "
+		"--data (" DEFAULT_DATA " by default) and show them at http://127.0.0.1:4040.\n\n"
+		"\"cameo\" without a command is the same. The options are those of \"cameo "
+		"agent\", "
+		"where --window defaults to 5s and --metrics to no, and some of \"cameo server\".",
+	.options = COMMAND_OPTIONS(server_common_options, agent_config_flags, agent_config_options),
+	.examples = COMMAND_EXAMPLES(
+		{ "Profile this machine and show it at http://127.0.0.1:4040", "cameo up" },
+		{ "Keep a week of profiles in another directory",
+		  "cameo up --data /srv/profiles --keep-days 7" }),
+	.run = run_command,
+};

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A query becomes a call of SelectMergeProfile, which responds with the merged profile as pprof.
+ * The request is encoded by hand, since it has five fields. All other URLs are plain GET requests.
+ */
 #include "cli/url.h"
 
 #include <ctype.h>
@@ -12,8 +16,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "codec/limits.h"
-#include "codec/wire.h"
+#include "codec/common/limits.h"
+#include "codec/common/wire.h"
 #include "net/http_client.h"
 
 enum { TIMEOUT_MS = 5 * 60 * 1000, PART_MAX = 1024, HOUR_MS = 3600 * 1000 };
@@ -24,7 +28,7 @@ enum {
 	MERGE_SELECTOR = 2,
 	MERGE_START = 3,
 	MERGE_END = 4,
-	MERGE_GROUP_BY = 100 /* Cameo's; Pyroscope passes over it */
+	MERGE_GROUP_BY = 100 /* an extension of Cameo, which Pyroscope ignores */
 };
 
 static const char merge_path[] = "/querier.v1.QuerierService/SelectMergeProfile";
@@ -53,8 +57,8 @@ static int64_t unit_ms(char unit)
 	}
 }
 
-/* "-90m" behind "now". */
-static int before_now(const char *text, int64_t now_ms, int64_t *out_ms)
+/* Reads what follows "now": nothing, or "-90m". */
+static int parse_before_now(const char *text, int64_t now_ms, int64_t *out_ms)
 {
 	char *end;
 	long n;
@@ -72,7 +76,7 @@ static int before_now(const char *text, int64_t now_ms, int64_t *out_ms)
 	return 0;
 }
 
-static int since_1970(const char *text, int64_t *out_ms)
+static int parse_since_1970(const char *text, int64_t *out_ms)
 {
 	char *end;
 	long long n;
@@ -81,21 +85,21 @@ static int since_1970(const char *text, int64_t *out_ms)
 	n = strtoll(text, &end, 10);
 	if (errno || !isdigit((unsigned char)*text) || *end)
 		return -EINVAL;
-	/* seconds until the year 5138, milliseconds since 1973 */
+	/* Smaller numbers are seconds, up to the year 5138; larger ones ms, from 1973 on. */
 	*out_ms = n < 100000000000LL ? n * 1000 : n;
 	return 0;
 }
 
-int url_time(const char *text, int64_t now_ms, int64_t *out_ms)
+int url_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
 {
 	struct tm tm = { 0 };
 	const char *rest;
 
 	if (!strncmp(text, "now", 3))
-		return before_now(text + 3, now_ms, out_ms);
+		return parse_before_now(text + 3, now_ms, out_ms);
 	rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
 	if (!rest)
-		return since_1970(text, out_ms);
+		return parse_since_1970(text, out_ms);
 	if (strcmp(rest, "Z") != 0)
 		return -EINVAL;
 	*out_ms = (int64_t)timegm(&tm) * 1000;
@@ -109,8 +113,11 @@ static int hex(char c)
 					    : -1;
 }
 
-/* The value of @name in "a=b&c=d", decoded: 0, -ENOENT, -EINVAL if it is too long. */
-static int parameter(const char *query, const char *name, char out[PART_MAX])
+/*
+ * Decodes the value of @name in "a=b&c=d". 0, -ENOENT, or -EINVAL if it is too long. %XX and + are
+ * decoded. A parameter that occurs twice counts once, the first time.
+ */
+static int get_parameter(const char *query, const char *name, char out[PART_MAX])
 {
 	size_t name_len = strlen(name), n = 0;
 
@@ -138,68 +145,69 @@ static int parameter(const char *query, const char *name, char out[PART_MAX])
 	return 0;
 }
 
-static int time_parameter(const char *query, const char *name, int64_t now_ms, int64_t *io_ms,
-			  struct err *err)
+static int get_time_parameter(const char *query, const char *name, int64_t now_ms, int64_t *io_ms,
+			      struct err *err)
 {
 	char text[PART_MAX];
-	int r = parameter(query, name, text);
+	int r = get_parameter(query, name, text);
 
 	if (r == -ENOENT)
 		return 0;
 	if (r == 0)
-		r = url_time(text, now_ms, io_ms);
+		r = url_parse_time(text, now_ms, io_ms);
 	return r < 0 ? err_set(err, r,
-			       "%s= takes now-1h, seconds since 1970 or 2026-11-21T08:00:00Z, "
-			       "not %.40s",
+			       "%s=%.40s: expected now-1h, seconds since 1970 or "
+			       "2026-11-21T08:00:00Z",
 			       name, text)
 		     : 0;
 }
 
-/* "TYPE{LABELS}", "TYPE" or "{LABELS}". */
-static int take_query(struct url_question *q, const char *text, struct err *err)
+/* Splits "TYPE{LABELS}", "TYPE" or "{LABELS}". */
+static int split_query(struct url_query *q, const char *text, struct err *err)
 {
 	const char *brace = strchr(text, '{');
 	size_t n = brace ? (size_t)(brace - text) : strlen(text);
 
 	if (n >= sizeof(q->type))
-		return err_set(err, -EINVAL, "the profile's type is too long: %.60s...", text);
+		return err_set(err, -EINVAL, "profile type too long: \"%.60s...\"", text);
 	if (n)
 		snprintf(q->type, sizeof(q->type), "%.*s", (int)n, text);
 	snprintf(q->selector, sizeof(q->selector), "%s", brace ? brace : "{}");
 	return 0;
 }
 
-int url_question(const char *url, int64_t now_ms, struct url_question *out, struct err *err)
+/* A path without a query is a file; the root, or no path at all, is the server. */
+int url_parse_query(const char *url, int64_t now_ms, struct url_query *out, struct err *err)
 {
 	const char *authority = strstr(url, "://") + 3, *query = strchr(url, '?');
 	const char *path = authority + strcspn(authority, "/?#");
 	size_t base_len = query ? (size_t)(query - url) : strlen(url);
 	char text[PART_MAX];
-	int r = query ? parameter(query + 1, "query", text) : -ENOENT;
+	int r = query ? get_parameter(query + 1, "query", text) : -ENOENT;
 
-	/* without a question: the server itself, or a file there */
+	/* Without a query this is the server itself, or a file that it serves. */
 	if (r == -ENOENT && (query || (*path && strcmp(path, "/") != 0)))
 		return -ENOENT;
 	while (base_len && url[base_len - 1] == '/')
 		base_len--;
 	if (r == -EINVAL || base_len >= sizeof(out->base))
-		return err_set(err, -EINVAL, "the URL is too long");
-	*out = (struct url_question){ .from_ms = now_ms - HOUR_MS, .until_ms = now_ms };
+		return err_set(err, -EINVAL, "URL too long");
+	*out = (struct url_query){ .from_ms = now_ms - HOUR_MS, .until_ms = now_ms };
 	snprintf(out->base, sizeof(out->base), "%.*s", (int)base_len, url);
 	snprintf(out->type, sizeof(out->type), "%s", default_type);
-	r = take_query(out, r == 0 ? text : "", err);
-	if (r == 0 && query && parameter(query + 1, "groupBy", text) == 0)
+	r = split_query(out, r == 0 ? text : "", err);
+	if (r == 0 && query && get_parameter(query + 1, "groupBy", text) == 0)
 		snprintf(out->group_by, sizeof(out->group_by), "%.255s", text);
 	if (r == 0 && query)
-		r = time_parameter(query + 1, "from", now_ms, &out->from_ms, err);
+		r = get_time_parameter(query + 1, "from", now_ms, &out->from_ms, err);
 	if (r == 0 && query)
-		r = time_parameter(query + 1, "until", now_ms, &out->until_ms, err);
+		r = get_time_parameter(query + 1, "until", now_ms, &out->until_ms, err);
 	if (r == 0 && out->from_ms >= out->until_ms)
-		r = err_set(err, -EINVAL, "from= is not before until=");
+		r = err_set(err, -EINVAL, "from= must be before until=");
 	return r;
 }
 
-static void put_question(const struct url_question *q, struct buf *out)
+static void put_query(const struct url_query *q, struct buf *out)
 {
 	wire_put_text(out, MERGE_TYPE, q->type, strlen(q->type));
 	wire_put_text(out, MERGE_SELECTOR, q->selector, strlen(q->selector));
@@ -209,8 +217,11 @@ static void put_question(const struct url_question *q, struct buf *out)
 		wire_put_text(out, MERGE_GROUP_BY, q->group_by, strlen(q->group_by));
 }
 
-/* The first line of what a server says of a failure. */
-static int refused(const struct http_answer *a, struct err *err)
+/*
+ * Reports a failed request with the first line of the response. Control characters are replaced,
+ * because a server is as untrusted as its profiles.
+ */
+static int report_failure(const struct http_answer *a, struct err *err)
 {
 	size_t n = a->body.len < 120 ? a->body.len : 120;
 	char text[121];
@@ -221,10 +232,12 @@ static int refused(const struct http_answer *a, struct err *err)
 	for (char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
-	return err_set(err, a->status == 404 ? -ENOENT : -EACCES, "the server answers %d%s%s",
-		       a->status, *text ? ": " : "", text);
+	return err_set(err, a->status == 404 ? -ENOENT : -EACCES,
+		       "the server responded with status %d%s%s", a->status, *text ? ": " : "",
+		       text);
 }
 
+/* A client per request: commands make one or two. */
 static int exchange(const struct http_client_request *rq, struct buf *out, struct err *err)
 {
 	const struct http_client_options opt = {
@@ -238,7 +251,7 @@ static int exchange(const struct http_client_request *rq, struct buf *out, struc
 	if (r == 0)
 		r = http_client_do(c, rq, &a, err);
 	if (r == 0 && a.status != 200)
-		r = refused(&a, err);
+		r = report_failure(&a, err);
 	if (r == 0) {
 		buf_put(out, a.body.data, a.body.len);
 		r = buf_error(out);
@@ -252,8 +265,8 @@ int url_fetch(const char *url, const char *label, struct buf *out, struct err *e
 	const char *token = getenv("CAMEO_TOKEN"), *headers[2];
 	struct http_client_request rq = { .url = url, .headers = headers };
 	_cleanup_(buf_fini) struct buf body = { 0 }, bearer = { 0 };
-	char ask[sizeof(((struct url_question *)NULL)->base) + sizeof(merge_path)];
-	struct url_question q;
+	char merge_url[sizeof(((struct url_query *)NULL)->base) + sizeof(merge_path)];
+	struct url_query q;
 	int r;
 
 	if (token && !strpbrk(token, "\r\n")) {
@@ -263,17 +276,17 @@ int url_fetch(const char *url, const char *label, struct buf *out, struct err *e
 			return -ENOMEM;
 		headers[rq.n_headers++] = (const char *)bearer.data;
 	}
-	r = url_question(url, (int64_t)(clock_unix_ns() / CLOCK_MS_NS), &q, err);
+	r = url_parse_query(url, (int64_t)(clock_unix_ns() / CLOCK_MS_NS), &q, err);
 	if (r == -ENOENT)
 		return exchange(&rq, out, err);
 	if (r < 0)
 		return r;
 	if (label && !q.group_by[0])
 		snprintf(q.group_by, sizeof(q.group_by), "%s", label);
-	put_question(&q, &body);
-	snprintf(ask, sizeof(ask), "%s%s", q.base, merge_path);
+	put_query(&q, &body);
+	snprintf(merge_url, sizeof(merge_url), "%s%s", q.base, merge_path);
 	headers[rq.n_headers++] = "Content-Type: application/proto";
-	rq.url = ask;
+	rq.url = merge_url;
 	rq.body = body.data;
 	rq.body_len = body.len;
 	return buf_error(&body) ? -ENOMEM : exchange(&rq, out, err);

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Profiles that a server has. A Pyroscope server's (Cameo's own among them) is
- * named by its address with selector and range,
+ * Profiles of servers. A query to a Pyroscope server, such as Cameo's own, is its address with
+ * selector and range:
  *
  *	http://HOST:PORT[/TENANT...]?query=TYPE{LABEL="VALUE"}&from=now-1h&until=now&groupBy=LABEL
  *
- * each of which may be left out (groupBy is Cameo's: samples have that label, else none); any other
- *URL is one that answers with a profile, as Go's /debug/pprof/profile does. $CAMEO_TOKEN is sent as
- *a bearer's.
+ * Each part may be omitted. groupBy is an extension of Cameo: samples have that label only. Any
+ * other URL must respond with a profile, as Go's /debug/pprof/profile does. $CAMEO_TOKEN is sent as
+ * a bearer token.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,17 +19,27 @@ struct err;
 
 bool url_is(const char *text);
 
-/* The bytes of the profile, with @label (or NULL) unless @url has a groupBy: 0, -EINVAL for a URL
- * that makes no sense, or why there are none. */
+/**
+ * url_fetch() - fetch a profile
+ *
+ * @label: the label that samples should have unless the URL has a groupBy; or NULL.
+ *
+ * Redirects to another server and responses beyond the codecs' limit of bytes are errors of the
+ * client (net/http_client.h). A request takes at most five minutes.
+ *
+ * Return: 0 and the bytes of the profile, appended to @out; -EINVAL for a malformed URL; the
+ * client's or server's error, with the reason in @err.
+ */
 int url_fetch(const char *url, const char *label, struct buf *out, struct err *err);
 
-/* "now-90m", seconds or milliseconds since 1970, "2026-11-21T08:00:00Z": 0 or -EINVAL. */
-int url_time(const char *text, int64_t now_ms, int64_t *out_ms);
+/* Reads "now-90m", seconds or milliseconds since 1970, or "2026-11-21T08:00:00Z". 0 or -EINVAL. */
+int url_parse_time(const char *text, int64_t now_ms, int64_t *out_ms);
 
-/* What @url asks of a Pyroscope server; 0, -ENOENT if it is a plain URL, -EINVAL. */
-struct url_question {
+struct url_query {
 	char base[512], type[256], selector[1024];
 	char group_by[256]; /* "": none */
 	int64_t from_ms, until_ms;
 };
-int url_question(const char *url, int64_t now_ms, struct url_question *out, struct err *err);
+
+/* Splits the URL of a query. 0; -ENOENT if it is not a query; -EINVAL with the reason. */
+int url_parse_query(const char *url, int64_t now_ms, struct url_query *out, struct err *err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cameo view FILE...`: the page on one profile, for a browser on this machine.
- * It is made once and served as long as this runs; nothing is written.
+ * `cameo view FILE...`: serves the page of one profile to browsers on this machine. The page is
+ * made once and stays in memory; nothing is written. The server listens on the loopback address and
+ * answers requests that name it; anyone who can connect to ports of this machine can see the
+ * profile while the command runs.
  */
-#include <argp.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,59 +13,46 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/sources.h"
 #include "codec/format.h"
 #include "net/http_server.h"
 #include "profile/profile.h"
 
-enum { OPT_PORT = 256 };
 enum { N_WORKERS = 2, MAX_CONNECTIONS = 32, IDLE_S = 30, MAX_BODY = 4096 };
 
-static const struct argp_option options[] = {
-	{ "port", OPT_PORT, "N", 0, "Listen there (default: any port that is free)", 0 },
+struct view_args {
+	uint64_t port;
+};
+
+#define OPTION_VALUES struct view_args
+
+static const struct option_spec options[] = {
+	OPTION_SECTION("Server"),
+	OPTION(NUMBER, 0, "port", "N", port,
+	       "Listen on this port of 127.0.0.1 (default: any free port)", .min = 1,
+	       .max = UINT16_MAX),
 	{ 0 },
 };
 
-struct args {
-	struct sources in;
-	uint64_t port;
-	struct err err;
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		a->in.err = &a->err;
-		state->child_inputs[0] = &a->in;
-		break;
-	case OPT_PORT:
-		args_number("port", arg, 1, UINT16_MAX, &a->port, &a->err);
-		break;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
-
-static int make_page(const struct args *a, struct buf *out, struct err *err)
+static int make_page(const struct sources *in, struct buf *out, struct err *err)
 {
 	struct format_options opt = { .root_label = "comm" };
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	int r = sources_read(&a->in, 0, a->in.paths.len, NULL, &p, &opt.value_num, err);
+	int r = sources_read(in, 0, in->paths.len, NULL, &p, &opt.value_num, err);
 
 	if (r < 0)
 		return r;
-	opt.title = sources_title(&a->in);
+	opt.title = sources_title(in);
 	return format_write(format_by_id("html"), p, &opt, out, err);
 }
 
-/* A page of the web that has its name point here has another name in its Host. */
-static bool is_asked_for_us(const struct http_request *rq)
+/*
+ * Guards against DNS rebinding: a page of the web whose host name resolves to this machine sends
+ * another Host than these.
+ */
+static bool has_local_host(const struct http_request *rq)
 {
 	const char *host = http_request_header(rq, "Host");
 
@@ -77,7 +64,7 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 	const struct buf *page = ctx;
 
 	http_response_add(rs, "Cache-Control", "no-store");
-	if (!is_asked_for_us(rq)) {
+	if (!has_local_host(rq)) {
 		rs->status = 403;
 		return;
 	}
@@ -90,11 +77,11 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 	buf_put(&rs->body, page->data, page->len);
 }
 
-static int serve(const struct args *a, struct buf *page, struct err *err)
+static int serve(uint16_t port, struct buf *page, struct err *err)
 {
 	const struct http_server_options opt = {
 		.host = "127.0.0.1",
-		.port = (uint16_t)a->port,
+		.port = port,
 		.n_workers = N_WORKERS,
 		.max_connections = MAX_CONNECTIONS,
 		.idle_seconds = IDLE_S,
@@ -121,41 +108,43 @@ static int serve(const struct args *a, struct buf *page, struct err *err)
 	return 0;
 }
 
-static int view(const struct args *a, struct err *err)
+static int view(const struct sources *in, const struct view_args *a)
 {
 	_cleanup_(buf_fini) struct buf page = { 0 };
-	int r = make_page(a, &page, err);
+	struct err err = { 0 };
+	int r;
 
-	return r < 0 ? r : serve(a, &page, err);
+	if (!in->paths.len)
+		return cli_fail_usage("expected a profile");
+	r = make_page(in, &page, &err);
+	if (r == 0)
+		r = serve((uint16_t)a->port, &page, &err);
+	return r < 0 ? cli_fail("%s", err.msg) : 0;
 }
 
-int cli_view(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-	const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.children = sources_options(),
-		.args_doc = "FILE...",
-		.doc = "Show a profile of any format in the browser: prints where, and serves it "
-		       "to this machine until Ctrl-C. Several files are merged; - is standard "
-		       "input.\v"
-		       "Examples:\n"
-		       "  cameo view cameo.pb.gz\n"
-		       "  perf script | cameo view - --port 8000\n",
-	};
-	struct args a = { 0 };
-	int status = 0;
+	struct view_args a = { 0 };
+	struct sources in = { 0 };
+	const struct option_set sets[] = { { options, &a }, { sources_options, &in }, { 0 } };
+	int r = cli_parse(&view_command, sets, 0, argc, argv, &in.paths);
 
-	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	if (!a.err.code && !a.in.paths.len)
-		err_set(&a.err, -EINVAL, "which file? (`cameo view --help`)");
-	if (a.err.code) {
-		cli_fail("%s", a.err.msg);
-		status = EXIT_USAGE;
-	} else if (view(&a, &a.err) < 0) {
-		status = cli_fail("%s", a.err.msg);
-	}
-	sources_fini(&a.in);
-	return status;
+	if (r == CLI_CONTINUE)
+		r = view(&in, &a);
+	cli_fini(sets, &in.paths);
+	return r;
 }
+
+const struct command view_command = {
+	.name = "view",
+	.summary = "show a profile in the browser",
+	.synopsis = "[OPTION...] FILE|URL...",
+	.description = "Print the address of a page that shows a profile of any format, and serve "
+		       "it to this machine until Ctrl-C. Several files are merged; - is standard "
+		       "input.",
+	.options = COMMAND_OPTIONS(options, sources_options),
+	.examples = COMMAND_EXAMPLES(
+		{ "Explore a recording in the browser", "cameo view cameo.pb.gz" },
+		{ "Explore the output of perf", "perf script | cameo view - --port 8000" }),
+	.run = run_command,
+};

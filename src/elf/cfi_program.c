@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A CFA program changes one row and says, now and then, from which address on
- * it holds. The machine is that row, a location and a stack of remembered
- * rows. Registers that nobody asks for are read over.
+ * A CFA program changes one row and now and then advances the address from which on the row holds.
+ * The machine's state is that row, an address and a stack of remembered rows. Rules of registers
+ * that are not tracked are skipped.
  */
 #include "elf/cfi_program.h"
 
 #include <errno.h>
 
 enum {
-	CFA_ADVANCE_LOC = 0x40, /* the high two bits, as of the next two */
+	CFA_ADVANCE_LOC = 0x40, /* in the high two bits of the opcode, as the next two */
 	CFA_OFFSET = 0x80,
 	CFA_RESTORE = 0xc0,
 	CFA_NOP = 0x00,
@@ -45,7 +45,7 @@ struct program {
 	struct eh_cursor c;
 	const struct cfi_common *common;
 	struct cfi_state st;
-	int64_t cfa_off; /* of the last register + offset */
+	int64_t cfa_off; /* offset of the last register + offset */
 	uint64_t loc, end;
 	cfi_row_fn fn;
 	void *ctx;
@@ -53,7 +53,7 @@ struct program {
 	unsigned int n_stack;
 };
 
-/* Where the rule of a register is kept; NULL for those that nobody needs. */
+/* Where the rule of a register is stored; NULL if it is not tracked. */
 static inline struct cfi_value *column_of(struct cfi_state *st, const struct cfi_common *common,
 					  uint64_t reg)
 {
@@ -87,7 +87,7 @@ static inline struct cfi_value value_of(enum cfi_how how, uint64_t reg, int64_t 
 				   .off = (int32_t)off };
 }
 
-/* An offset in units of the CIE's data alignment. */
+/* Converts an offset in units of the CIE's data alignment to bytes. */
 static int64_t factored(const struct program *pg, int64_t n)
 {
 	int64_t v;
@@ -111,7 +111,7 @@ static struct cfi_value take_expression(struct program *pg, enum cfi_how how)
 	return value_of(how, 0, (int64_t)off);
 }
 
-/* Returns what the row's consumer returns; 0 if there is no row to tell it of. */
+/* Ends the current row at @to. Returns the consumer's result; 0 if the row is empty. */
 static inline int advance(struct program *pg, uint64_t to)
 {
 	uint64_t from = pg->loc;
@@ -143,7 +143,7 @@ static int set_loc(struct program *pg)
 	return advance(pg, to);
 }
 
-/* A restored register has the rule that the CIE gave it. */
+/* Restores the rule that the CIE gave a register. */
 static void restore(struct program *pg, uint64_t reg)
 {
 	struct cfi_value *col = column_of(&pg->st, pg->common, reg);
@@ -171,9 +171,9 @@ static int restore_state(struct program *pg)
 }
 
 /*
- * def_cfa_register and def_cfa_offset change one half of a register + offset.
- * After an expression, the register comes with the last offset (as in libgcc;
- * libgcrypt's code relies on it), an offset alone changes nothing yet.
+ * Changes one half of a register + offset (def_cfa_register and def_cfa_offset). After an
+ * expression the register is combined with the last offset (as in libgcc; libgcrypt's code relies
+ * on it), and an offset alone has no effect yet.
  */
 static int define_half_cfa(struct program *pg, uint8_t op)
 {
@@ -199,7 +199,7 @@ static void define_cfa(struct program *pg, uint64_t reg, int64_t off)
 	pg->st.cfa = value_of(CFI_REGISTER, reg, off);
 }
 
-/* Register rules with two operands, of which the first is the register. */
+/* Executes register rules with two operands, of which the first is the register. */
 static int register_rule(struct program *pg, uint8_t op)
 {
 	uint64_t reg = eh_take_uleb(&pg->c);
@@ -237,7 +237,7 @@ static int register_rule(struct program *pg, uint8_t op)
 	return 0;
 }
 
-/* Everything that is not in the high two bits of the opcode. */
+/* Executes the opcodes that do not use the high two bits. */
 static int extended_insn(struct program *pg, uint8_t op)
 {
 	uint64_t reg;
@@ -308,8 +308,8 @@ static int insn(struct program *pg, uint8_t op)
 }
 
 /*
- * Nine in ten instructions are one of three, with an operand of one byte at
- * most: those are done in place, the others in insn().
+ * Nine of ten instructions are one of three, with an operand of one byte at most: these are
+ * executed in place, the others in insn().
  */
 static inline int program_run(struct program *pg)
 {
@@ -352,7 +352,7 @@ int cfi_program_init(struct cfi_common *common, const struct eh_cursor *insns)
 int cfi_program_run(const struct cfi_common *common, const struct eh_frame_source *src,
 		    const struct eh_frame_fde *fde, cfi_row_fn fn, void *ctx)
 {
-	struct program pg; /* the stack of states needs no zeroing */
+	struct program pg; /* not initialized: the stack of states needs no zeroing */
 	int r;
 
 	pg.c.src = src;

@@ -2,33 +2,33 @@
 #pragma once
 
 /*
- * The CFA programs of call frame information (DWARF 5, 6.4.2): replays one and
- * tells where the caller's registers are at each address. Only the CFA and the
- * four registers are kept that unwinding needs.
+ * The CFA programs of call frame information (DWARF 5, 6.4.2): replays a program and reports where
+ * the caller's registers are at each address. It tracks only the CFA and the four registers
+ * that unwinding needs.
  */
 #include <stdint.h>
 
 #include "elf/eh_cursor.h"
 
-/* The registers whose rules are kept (x86-64 psABI, fig. 3.36: 3, 6, 7 and 16). */
+/* The registers whose rules are tracked (x86-64 psABI, figure 3.36: 3, 6, 7 and 16). */
 enum cfi_column { CFI_RBX, CFI_RBP, CFI_RSP, CFI_RA, CFI_N_COLUMNS };
 
 enum cfi_how {
-	CFI_UNSPECIFIED, /* no instruction has named it: the ABI's default */
+	CFI_UNSPECIFIED, /* no instruction has set it: the ABI's default applies */
 	CFI_SAME,
 	CFI_UNDEFINED,
-	CFI_OFFSET,      /* saved at CFA + off */
-	CFI_VAL_OFFSET,  /* is CFA + off */
-	CFI_REGISTER,    /* is in register reg; of the CFA: is reg + off */
-	CFI_EXPR,        /* saved where the expression points; of the CFA: is the expression */
-	CFI_VAL_EXPR,    /* is the expression */
+	CFI_OFFSET,     /* saved at CFA + off */
+	CFI_VAL_OFFSET, /* the value is CFA + off */
+	CFI_REGISTER,   /* is in register reg; for the CFA: the value is reg + off */
+	CFI_EXPR, /* saved where the expression points; for the CFA: the value is the expression */
+	CFI_VAL_EXPR,    /* the value is the expression */
 	CFI_OUT_OF_RANGE /* a register or offset that no x86-64 code can have */
 };
 
 struct cfi_value {
 	uint16_t how; /* enum cfi_how */
 	uint16_t reg;
-	int32_t off; /* of expressions: where the section has it, see eh_frame_expression() */
+	int32_t off; /* for expressions: the offset in the section, see eh_frame_expression() */
 };
 
 struct cfi_state {
@@ -36,16 +36,16 @@ struct cfi_state {
 	struct cfi_value col[CFI_N_COLUMNS];
 };
 
-/* What the functions of a CIE have in common. */
+/* The state that the functions of a CIE share. */
 struct cfi_common {
 	uint64_t code_align;
 	int64_t data_align;
 	struct cfi_state initial;
 	uint8_t ra_reg;
-	uint8_t encoding; /* of code addresses */
+	uint8_t encoding; /* encoding of code addresses */
 };
 
-/* The function at [start, start + len); its CIE, and where in the section its program is. */
+/* The function at [start, start + len), its CIE, and the position of its program in the section. */
 struct eh_frame_fde {
 	uint64_t start;
 	uint32_t len;
@@ -56,10 +56,10 @@ struct eh_frame_fde {
 
 enum { CFI_REMEMBER_MAX = 16 }; /* nested DW_CFA_remember_state; compilers emit one */
 
-/* Run a CIE's own instructions: sets @common->initial. 0, or -EBADMSG. */
+/* Runs a CIE's own instructions and sets @common->initial. Returns 0 or -EBADMSG. */
 int cfi_program_init(struct cfi_common *common, const struct eh_cursor *insns);
 
-/* @s holds in [start, end); a non-zero return ends the run. */
+/* Called for a row: @s holds in [start, end). A non-zero result ends the run. */
 typedef int (*cfi_row_fn)(void *ctx, uint64_t start, uint64_t end, const struct cfi_state *s);
 
 /**

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers and addresses in unwind sections. Pointers through memory
- * (DW_EH_PE_indirect) are refused: no linker uses them for code, and the
- * memory is not in the file.
+ * Numbers and addresses in unwind sections. Pointers through memory (DW_EH_PE_indirect) are
+ * refused, since no linker uses them for code, and the memory is not in the file.
  */
 #include "elf/eh_cursor.h"
 

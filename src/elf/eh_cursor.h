@@ -2,9 +2,8 @@
 #pragma once
 
 /*
- * Reads numbers and code addresses from an unwind section, forward and never
- * past the end: such a read gives 0 and sets bad, which the reader asks for
- * once, at its end.
+ * Reads numbers and code addresses from an unwind section, forward and never past the end. A read
+ * past the end returns 0 and sets bad, which the caller checks once, when it is done.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,13 +13,13 @@
 
 struct eh_frame_source {
 	struct elf_span span;
-	bool debug_frame; /* the format of .debug_frame, not of .eh_frame */
-	bool open_ended;  /* the span is longer than the section: a zero length ends it */
+	bool debug_frame; /* the section is .debug_frame, not .eh_frame */
+	bool open_ended;  /* the span is longer than the section, which ends at a zero length */
 	uint64_t text_base;
-	uint64_t data_base; /* for DW_EH_PE_textrel and _datarel */
+	uint64_t data_base; /* bases of DW_EH_PE_textrel and _datarel */
 };
 
-/* How addresses are encoded (LSB 5.0, 10.5.1): a format, what it is relative to, a flag. */
+/* The encodings of addresses (LSB 5.0, 10.5.1): a format, a base and a flag. */
 enum {
 	EH_PE_ABSPTR = 0x00,
 	EH_PE_ULEB128 = 0x01,
@@ -46,13 +45,13 @@ struct eh_cursor {
 	bool bad;
 };
 
-/* Where in the section it stands. */
+/* The current offset in the section. */
 static inline uint64_t eh_cursor_off(const struct eh_cursor *c)
 {
 	return (uint64_t)(c->p - c->src->span.data);
 }
 
-/* The next @n bytes, or NULL. */
+/* Reads the next @n bytes; NULL at the end. */
 static inline const uint8_t *eh_take(struct eh_cursor *c, uint64_t n)
 {
 	const uint8_t *p = c->p;
@@ -66,7 +65,7 @@ static inline const uint8_t *eh_take(struct eh_cursor *c, uint64_t n)
 	return p;
 }
 
-/* A little-endian number of @n bytes, at most 8. */
+/* Reads a little-endian number of @n bytes, at most 8. */
 static inline uint64_t eh_take_uint(struct eh_cursor *c, unsigned int n)
 {
 	const uint8_t *p = eh_take(c, n);
@@ -77,7 +76,7 @@ static inline uint64_t eh_take_uint(struct eh_cursor *c, unsigned int n)
 	return v;
 }
 
-/* LEB128; bits past the 64th are dropped, as every other reader does. */
+/* Reads a LEB128. Bits past the 64th are dropped, as other readers do. */
 uint64_t eh_take_leb(struct eh_cursor *c, bool is_signed);
 
 static inline uint64_t eh_take_uleb(struct eh_cursor *c)
@@ -92,8 +91,8 @@ static inline int64_t eh_take_sleb(struct eh_cursor *c)
 	return (int64_t)eh_take_leb(c, true);
 }
 
-/* A value in the format of @enc's low bits; false if there is no such format. */
+/* Reads a value in the format of @enc's low bits; false if there is no such format. */
 bool eh_take_formatted(struct eh_cursor *c, uint8_t enc, uint64_t *out);
 
-/* A code address; false if it is encoded in a way that has no meaning here. */
+/* Reads a code address; false if its encoding has no meaning here. */
 bool eh_take_address(struct eh_cursor *c, uint8_t enc, uint64_t *out);

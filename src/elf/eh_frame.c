@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call frame information: DWARF 5, 6.4, and the LSB's .eh_frame. A section is
- * read twice: once to list its functions (FDEs) and the CIEs they share, then,
- * in the order that the caller wants, to replay each function's program. A
- * CIE's initial instructions run once; a function starts with a copy of the
- * state they left. Nothing is allocated a function or a row.
+ * Call frame information: DWARF 5, 6.4, and the LSB's .eh_frame. A section is read twice: once to
+ * list its functions (FDEs) and the CIEs that they share, then, in the order that the caller
+ * chooses, to replay each function's program. A CIE's initial instructions run once; a function
+ * starts with a copy of the resulting state. Nothing is allocated per function or per row.
  *
- * A malformed length ends the listing, a malformed program only its function.
- * .eh_frame_hdr's search table is not read: it can lie, and all functions are
- * wanted anyway.
+ * A malformed length ends the listing, a malformed program only its function. .eh_frame_hdr's
+ * search table is not used: it may be false, and all functions are needed anyway.
  */
 #include "elf/eh_frame.h"
 
@@ -20,14 +18,14 @@
 #include "elf/eh_frame_hdr.h"
 
 struct eh_frame_cie {
-	uint64_t off; /* in the section */
+	uint64_t off; /* offset in the section */
 	struct cfi_common common;
 	bool has_z;
 	bool signal;
 	bool usable;
 };
 
-/* The letters after 'z'; those that we do not know are skipped by z's length. */
+/* Reads the letters after 'z'. The data of unknown ones is skipped by z's length. */
 static bool cie_augmentation(struct eh_cursor *c, const char *letters, struct eh_frame_cie *cie)
 {
 	uint64_t unused;
@@ -59,7 +57,7 @@ static bool cie_augmentation(struct eh_cursor *c, const char *letters, struct eh
 	return true;
 }
 
-/* The header up to the initial instructions; false if it cannot be used. */
+/* Reads the header up to the initial instructions; false if it cannot be used. */
 static bool cie_header(struct eh_cursor *c, struct eh_frame_cie *cie)
 {
 	uint8_t version = (uint8_t)eh_take_uint(c, 1);
@@ -96,16 +94,16 @@ static bool cie_header(struct eh_cursor *c, struct eh_frame_cie *cie)
 	return !*augmentation && !c->bad;
 }
 
-/* A CFI entry's length and id fields; the cursor then ends where the entry does. */
+/* The length and id fields of a CFI entry; the cursor then ends at the entry's end. */
 struct entry {
 	uint64_t off;
 	uint64_t next; /* offset of the entry after this one */
-	uint64_t cie;  /* offset of the CIE it belongs to */
+	uint64_t cie;  /* offset of its CIE */
 	bool is_cie;
 	struct eh_cursor body;
 };
 
-/* 1 and the entry at @off, 0 if a terminator is there, or -EBADMSG. */
+/* Reads the entry at @off: 1, 0 at a terminator, or -EBADMSG. */
 static int entry_at(const struct eh_frame *ef, uint64_t off, struct entry *e)
 {
 	const struct elf_span *span = &ef->src.span;
@@ -150,7 +148,7 @@ static bool cie_is_at(const void *ctx, uint32_t id)
 	return key->cies[id].off == key->off;
 }
 
-/* Reads the CIE at @off for the first time. One that lies stays, unusable. */
+/* Reads the CIE at @off for the first time. An invalid one is stored as unusable. */
 static int cie_add(struct eh_frame *ef, uint64_t off)
 {
 	struct eh_frame_cie cie = { .off = off };
@@ -188,7 +186,7 @@ static int cie_get(struct eh_frame *ef, uint64_t off, uint32_t *out)
 	return 0;
 }
 
-/* Lists one function; -EBADMSG if it cannot be, which the others survive. */
+/* Lists one function; -EBADMSG if it is invalid, which does not affect the others. */
 static int fde_add(struct eh_frame *ef, struct entry *e)
 {
 	struct eh_frame_fde fde = { 0 };
@@ -210,7 +208,7 @@ static int fde_add(struct eh_frame *ef, struct entry *e)
 		eh_take(c, eh_take_uleb(c));
 	if (c->bad || len > UINT32_MAX)
 		return -EBADMSG;
-	/* Linkers that discard a function leave its FDE, with the address 0. */
+	/* Linkers leave the FDE of a discarded function, with the address 0. */
 	if (!len || !fde.start)
 		return 0;
 	fde.len = (uint32_t)len;
@@ -226,19 +224,20 @@ int eh_frame_read(struct eh_frame *ef, const struct eh_frame_source *src, struct
 	int r;
 
 	if (src->span.len > UINT32_MAX)
-		return err_set(err, -E2BIG, "unwind section of %zu bytes", src->span.len);
+		return err_set(err, -E2BIG, "unwind section exceeds 4 GiB: %zu bytes",
+			       src->span.len);
 	ef->src = *src;
 	while (off < src->span.len) {
 		r = entry_at(ef, off, &e);
 		if (r < 0)
-			return err_set(err, r, "unwind entry at %#lx runs out of its section", off);
+			return err_set(err, r, "unwind entry at %#lx exceeds its section", off);
 		if (!r && src->open_ended)
 			break;
 		r = r && !e.is_cie ? fde_add(ef, &e) : 0;
 		if (r == -EBADMSG)
 			n_bad++;
 		else if (r < 0)
-			return err_set(err, r, "unwind section with too many functions");
+			return err_set(err, r, "unwind section has too many functions");
 		off = e.next;
 	}
 	return n_bad ? err_set(err, -EBADMSG, "%lu malformed unwind entries", n_bad) : 0;
@@ -276,7 +275,7 @@ void eh_frame_expression(const struct eh_frame *ef, const struct cfi_value *v,
 	uint64_t len = eh_take_uleb(&c);
 
 	*out_data = c.p;
-	*out_len = (size_t)len; /* take_expression() has seen that it fits */
+	*out_len = (size_t)len; /* take_expression() has checked that it fits */
 }
 
 /* ---- finding the section ---- */
@@ -288,7 +287,7 @@ static uint64_t section_base(const struct elf_image *img, const char *name)
 	return elf_image_section(img, name, &s) < 0 ? 0 : s.vaddr;
 }
 
-/* From @vaddr to the end of its segment. */
+/* The span from @vaddr to the end of its segment. */
 static int rest_of_segment(const struct elf_image *img, uint64_t vaddr, struct elf_span *out)
 {
 	const struct elf_segment *seg;

@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * Call frame information (.eh_frame and .debug_frame): finds the functions
- * that a section describes and replays their CFA programs. Only what unwinding
- * needs is kept: the CFA and four registers. The section is a stranger's:
- * every read is checked.
+ * Call frame information (.eh_frame and .debug_frame): finds the functions that a section describes
+ * and replays their CFA programs. It tracks only the CFA and the four registers that unwinding
+ * needs. The section may be hostile: every read is checked.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,8 +16,6 @@
 #include "elf/eh_cursor.h"
 #include "elf/image.h"
 
-struct err;
-
 enum {
 	EH_FRAME_FDES_MAX = 4 << 20,
 	EH_FRAME_CIES_MAX = 1 << 18,
@@ -26,7 +23,7 @@ enum {
 
 struct eh_frame_cie;
 
-/* All functions of a section, in its order: the caller may filter and sort fdes. */
+/* All functions of a section, in its order. The caller may filter and sort fdes. */
 struct eh_frame {
 	struct eh_frame_source src;
 	struct {
@@ -54,19 +51,18 @@ int eh_frame_find(const struct elf_image *img, struct eh_frame_source *out);
 /**
  * eh_frame_read() - list the functions of a section
  *
- * @ef must be zeroed. It borrows what @src spans. Functions without code are
- * left out.
+ * @ef must be zeroed. It borrows what @src spans. Functions without code are omitted.
  *
- * Return: 0; -EBADMSG if the section is malformed (@ef then has what stands
- * before that point); -ENOMEM; -E2BIG.
+ * Return: 0; -EBADMSG if the section is malformed (@ef then has what precedes that point); -ENOMEM;
+ * -E2BIG.
  */
 int eh_frame_read(struct eh_frame *ef, const struct eh_frame_source *src, struct err *err);
 
-/* Replay a function's CFA program: see cfi_program_run(). */
+/* Replays a function's CFA program: see cfi_program_run(). */
 int eh_frame_run(const struct eh_frame *ef, const struct eh_frame_fde *fde, cfi_row_fn fn,
 		 void *ctx, struct err *err);
 
-/* Is this the frame of a signal handler's return (augmentation 'S')? */
+/* True if the function is a signal handler's return (augmentation 'S'). */
 bool eh_frame_is_signal(const struct eh_frame *ef, const struct eh_frame_fde *fde);
 
 /* The DWARF expression of a value whose how is CFI_EXPR or CFI_VAL_EXPR. */

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linkers write one form of the search table, and compilers one form of
- * addresses in what it leads to: 32 bits, relative to the table and to the
- * place itself. Other forms are taken for no table.
+ * Linkers write one form of the search table, and compilers one form of addresses in the FDEs to
+ * which it leads: 32 bits, relative to the table and to the place of the address itself. A table of
+ * another form is ignored.
  */
 #include "elf/eh_frame_hdr.h"
 
 #include <elf.h>
 #include <errno.h>
 
+#include "base/bisect.h"
 #include "elf/eh_cursor.h"
 #include "elf/image.h"
 
 enum {
-	ENTRY_LEN = 8, /* where a function begins, and where its FDE is */
-	FDE_LEN = 16,  /* of an FDE: its length, its CIE, the function's beginning and length */
+	ENTRY_LEN = 8, /* start of a function, and address of its FDE */
+	FDE_LEN =
+		16, /* the start of an FDE: its length, its CIE, the function's start and length */
 };
 
 struct header {
 	struct eh_frame_source src;
-	struct eh_cursor rest; /* behind @frame */
+	struct eh_cursor rest; /* position behind @frame */
 	uint8_t count, form;   /* encodings of the table's length and of its numbers */
-	uint64_t frame;        /* where .eh_frame is */
+	uint64_t frame;        /* address of .eh_frame */
 };
 
 struct table {
-	uint64_t base; /* what its numbers count from */
+	uint64_t base; /* address to which its numbers are relative */
 	const uint8_t *entries;
 	uint64_t n;
 };
@@ -38,7 +40,7 @@ static int32_t signed_at(const uint8_t *p)
 	return v;
 }
 
-/* Version 1, three encodings, then the pointer to .eh_frame. */
+/* Reads version 1, three encodings and the pointer to .eh_frame. */
 static int header_begin(const struct elf_image *img, struct header *h)
 {
 	struct eh_cursor *c = &h->rest;
@@ -85,40 +87,55 @@ static int table_open(struct table *t, const struct elf_image *img)
 	return 0;
 }
 
-/* The last entry that begins at or before @vaddr, or NULL. */
-static const uint8_t *table_find(const struct table *t, uint64_t vaddr)
+static uint64_t entry_start(const struct table *t, uint64_t i)
 {
-	uint64_t lo = 0, hi = t->n;
+	return t->base + (uint64_t)(int64_t)signed_at(t->entries + i * ENTRY_LEN);
+}
 
-	while (lo < hi) {
-		uint64_t mid = lo + (hi - lo) / 2;
+/* The number of entries that begin at or before @vaddr. */
+static uint64_t table_rank(const struct table *t, uint64_t vaddr)
+{
+	return bisect(t->n, i, entry_start(t, i) <= vaddr);
+}
 
-		if (t->base + (uint64_t)(int64_t)signed_at(t->entries + mid * ENTRY_LEN) <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? t->entries + (lo - 1) * ENTRY_LEN : NULL;
+/* The function of entry @i; -ENOENT if its FDE does not begin there. */
+static int entry_function(const struct elf_image *img, const struct table *t, uint64_t i,
+			  uint64_t *start, uint64_t *end)
+{
+	uint64_t fde = t->base + (uint64_t)(int64_t)signed_at(t->entries + i * ENTRY_LEN + 4);
+	struct elf_span span;
+
+	*start = entry_start(t, i);
+	if (elf_image_at_vaddr(img, fde, FDE_LEN, &span) < 0 ||
+	    fde + 8 + (uint64_t)(int64_t)signed_at(span.data + 8) != *start)
+		return -ENOENT;
+	*end = *start + (uint32_t)signed_at(span.data + 12);
+	return 0;
 }
 
 int eh_frame_function_at(const struct elf_image *img, uint64_t vaddr, uint64_t *out_start)
 {
-	const uint8_t *entry;
-	struct elf_span span;
-	uint64_t start, fde;
+	uint64_t start, end, rank;
 	struct table t;
 
 	if (table_open(&t, img) < 0)
 		return -ENOENT;
-	entry = table_find(&t, vaddr);
-	if (!entry)
-		return -ENOENT;
-	start = t.base + (uint64_t)(int64_t)signed_at(entry);
-	fde = t.base + (uint64_t)(int64_t)signed_at(entry + 4);
-	if (elf_image_at_vaddr(img, fde, FDE_LEN, &span) < 0 ||
-	    fde + 8 + (uint64_t)(int64_t)signed_at(span.data + 8) != start ||
-	    vaddr - start >= (uint32_t)signed_at(span.data + 12))
+	rank = table_rank(&t, vaddr);
+	if (!rank || entry_function(img, &t, rank - 1, &start, &end) < 0 || vaddr >= end)
 		return -ENOENT;
 	*out_start = start;
 	return 0;
+}
+
+uint64_t eh_frame_function_bound(const struct elf_image *img, uint64_t vaddr)
+{
+	uint64_t start, end, rank;
+	struct table t;
+
+	if (table_open(&t, img) < 0)
+		return UINT64_MAX;
+	rank = table_rank(&t, vaddr);
+	if (rank && entry_function(img, &t, rank - 1, &start, &end) == 0 && vaddr < end)
+		return end;
+	return rank < t.n ? entry_start(&t, rank) : UINT64_MAX;
 }

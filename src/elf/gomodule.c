@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the tables of Go's run time in a file.
- *
- * The table of functions begins with a magic number and is aligned; the
- * module data (runtime/symtab.go, type moduledata) begins with a pointer to
- * it and repeats its number of functions and its bounds, so that a chance hit
- * is told from the real thing. Pointers are read as the dynamic linker would
- * leave them: RELATIVE entries of DT_RELA override what the file holds.
- *
- * Every search is one pass over the file's segments or relocations, and
- * gives up after CANDIDATES_MAX hits. It does not know the format of the
- * table itself: that is elf/gopclntab.c.
+ * Finds the tables of Go's runtime in a file. The function table begins with a magic number and is
+ * aligned; the module data (runtime/symtab.go, type moduledata) begins with a pointer to it and
+ * repeats its number of functions and its bounds, which distinguishes it from a chance match.
+ * Go 1.20, 1.26 and 1.27 inserted words after the bounds. The words after those are therefore
+ * recognized by what they point to: textsectmap by its first section, which begins at text, and
+ * gofunc as the word before it. Pointers are read as the dynamic linker would relocate them:
+ * RELATIVE entries of DT_RELA override the file's bytes. Every search is one pass over the file's
+ * segments or relocations, and gives up after CANDIDATES_MAX matches. The format of the table
+ * itself is read by elf/gopclntab.c.
  */
 #include "elf/gomodule.h"
 
@@ -23,15 +21,21 @@
 enum {
 	CANDIDATES_MAX = 16,
 	NOTES_MAX = 64,
-	BUILDINFO_SEARCH = 64 * 1024, /* as debug/buildinfo does */
+	BUILDINFO_SEARCH = 64 * 1024, /* bytes that are searched, as in Go's debug/buildinfo */
 	BUILDINFO_ALIGN = 16,
 
 	/* words of moduledata, the same since Go 1.16 */
+	MODULE_PCLNTABLE = 13, /* address, length */
 	MODULE_FTAB_LEN = 17,
 	MODULE_MINPC = 20,
 	MODULE_MAXPC = 21,
 	MODULE_TEXT = 22,
-	MODULE_WORDS = 42,
+	/* gofunc has been word 38 (Go 1.18) to 43 (1.27); textsectmap is one or two words after it
+	 */
+	MODULE_SECTIONS_MIN = 39,
+	MODULE_WORDS = 64,
+
+	PCLNTABLE_ALIGN = 64, /* gofunc follows pclntable, aligned to this at most */
 };
 
 static const char *const table_sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
@@ -103,7 +107,10 @@ static bool is_go_note(const struct elf_span *note)
 	return h.n_namesz == sizeof(name) && !memcmp(note->data + sizeof(h), name, sizeof(name));
 }
 
-/* Cheap evidence, so that files of other languages are not searched from end to end. */
+/*
+ * True if there is cheap evidence of Go, so that files of other languages are not searched
+ * entirely.
+ */
 static bool is_go(const struct elf_image *img)
 {
 	struct elf_span s;
@@ -154,7 +161,7 @@ int gomodule_find_table(const struct elf_image *img, gomodule_table_fn accept, v
 		return -ENOENT;
 
 	n = elf_image_segments(img, &segs);
-	/* data first: only old linkers put constants beside the code */
+	/* data segments first: only old linkers put constants next to the code */
 	for (int exec = 0; exec < 2; exec++)
 		for (size_t i = 0; i < n; i++)
 			if (segs[i].exec == exec &&
@@ -177,7 +184,7 @@ static uint64_t dynamic_value(const struct elf_span *dyn, int64_t tag)
 	return 0;
 }
 
-/* The entries of DT_RELA; an empty span if there are none that lie in the file. */
+/* The entries of DT_RELA; an empty span if there are none in the file. */
 static struct elf_span relocations(const struct elf_image *img)
 {
 	struct elf_span dyn, rela;
@@ -216,10 +223,49 @@ void gomodule_relocate(const struct elf_image *img, uint64_t vaddr, uint8_t *cop
 	}
 }
 
+/* True if the three words at @slice are textsectmap: {address, length, capacity}. */
+static bool is_section_map(const struct elf_image *img, const uint64_t *slice, uint64_t text)
+{
+	uint64_t first[3]; /* of type textsect: offset from text, offset of its end, address */
+	struct elf_span s;
+
+	if (!slice[1] || slice[1] != slice[2] ||
+	    elf_image_at_vaddr(img, slice[0], sizeof(first), &s) < 0)
+		return false;
+	memcpy(first, s.data, sizeof(first));
+	gomodule_relocate(img, slice[0], (uint8_t *)first, sizeof(first));
+	return first[0] == 0 && first[1] != 0 && first[2] == text;
+}
+
+/* The word before textsectmap; since Go 1.26 epclntab is between them, and gofunc is in the table.
+ */
+static uint64_t gofunc_before(const uint64_t *words, size_t sections)
+{
+	uint64_t end = words[MODULE_PCLNTABLE] + words[MODULE_PCLNTABLE + 1];
+	uint64_t gofunc = words[sections - 2], epclntab = words[sections - 1];
+
+	return gofunc - end < PCLNTABLE_ALIGN && epclntab >= gofunc ? gofunc : epclntab;
+}
+
+/* Finds go:func.*. Return: 0, or -ENOENT. */
+static int find_gofunc(const struct elf_image *img, const uint64_t words[MODULE_WORDS],
+		       uint64_t *out)
+{
+	uint64_t off;
+
+	for (size_t i = MODULE_SECTIONS_MIN; i + 3 <= MODULE_WORDS; i++) {
+		if (!is_section_map(img, words + i, words[MODULE_TEXT]))
+			continue;
+		*out = gofunc_before(words, i);
+		return elf_image_offset_of(img, *out, &off);
+	}
+	return -ENOENT;
+}
+
 static int check_data(const struct elf_image *img, const struct gomodule_key *key, uint64_t vaddr,
 		      struct gomodule_data *out)
 {
-	uint64_t words[MODULE_WORDS], text, off;
+	uint64_t words[MODULE_WORDS], text;
 	struct elf_span s;
 
 	if (elf_image_at_vaddr(img, vaddr, sizeof(words), &s) < 0)
@@ -232,10 +278,9 @@ static int check_data(const struct elf_image *img, const struct gomodule_key *ke
 	    words[MODULE_MINPC] != text + key->first_off ||
 	    words[MODULE_MAXPC] != text + key->end_off)
 		return -ENOENT;
-	if (elf_image_offset_of(img, words[key->gofunc_word], &off) < 0)
-		return -ENOENT;
-
-	*out = (struct gomodule_data){ .text = text, .gofunc = words[key->gofunc_word] };
+	*out = (struct gomodule_data){ .text = text };
+	if (find_gofunc(img, words, &out->gofunc) < 0)
+		out->gofunc = 0;
 	return 0;
 }
 
@@ -247,7 +292,7 @@ static int find_data_in_place(const struct elf_image *img, const struct gomodule
 	unsigned int budget = CANDIDATES_MAX;
 	struct elf_span s;
 
-	/* from the last one: writable data comes after constants, which are large */
+	/* from the last segment on: writable data follows constants, which are large */
 	while (n--) {
 		if (segs[n].exec || elf_image_at_vaddr(img, segs[n].vaddr, segs[n].filesz, &s) < 0)
 			continue;
@@ -284,7 +329,7 @@ int gomodule_find_data(const struct elf_image *img, const struct gomodule_key *k
 {
 	int r;
 
-	/* the pass over the relocations is the shorter one, where there are any */
+	/* the pass over the relocations is shorter, if there are any */
 	r = find_data_relocated(img, key, out);
 	if (r < 0)
 		r = find_data_in_place(img, key, out);

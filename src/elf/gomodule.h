@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Where Go's linker put a program's run-time tables: candidates for the start
- * of .gopclntab, and the two addresses of runtime.firstmoduledata that the
- * table is relative to since Go 1.18. Works on stripped files, on files
- * without section headers, and on position-independent ones, whose pointers
- * are in the relocations instead of in the data.
+ * Finds where Go's linker put the runtime's tables: candidates for the start of .gopclntab, and the
+ * two addresses in runtime.firstmoduledata to which the table is relative since Go 1.18. Works on
+ * stripped files, on files without section headers, and on position-independent ones, whose
+ * pointers are in the relocations instead of in the data.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,18 +14,24 @@
 struct elf_image;
 struct elf_span;
 
-/* A span from where a table may begin to the end of what may hold it; 0 accepts it. */
+/*
+ * Called with a span from where a table may begin to the end of its container; returns 0 to accept
+ * it.
+ */
 typedef int (*gomodule_table_fn)(void *ctx, const struct elf_span *at);
 
-/* Tries the known sections, then a search of a Go file's segments; -ENOENT if none is accepted. */
+/*
+ * Tries the known sections, then searches a Go file's segments; -ENOENT if no candidate is
+ * accepted.
+ */
 int gomodule_find_table(const struct elf_image *img, gomodule_table_fn accept, void *ctx);
 
-/* What the table says about itself, by which its module data is recognized. */
+/* Properties of the table by which its module data is recognized. */
 struct gomodule_key {
 	uint64_t table_vaddr;
 	uint64_t n_funcs;
-	uint64_t first_off, end_off; /* of the first function and after the last, from text */
-	unsigned int gofunc_word;    /* index of moduledata.gofunc, in words of 8 bytes */
+	uint64_t first_off,
+		end_off; /* offsets from text of the first function and of the end of the last */
 };
 
 struct gomodule_data {
@@ -34,12 +39,15 @@ struct gomodule_data {
 	uint64_t gofunc; /* go:func.* */
 };
 
-/* -ENOENT if no word of the data points to the table from what looks like its module data. */
+/*
+ * Finds the module data; -ENOENT if no word of the data points to the table from what looks like
+ * module data.
+ */
 int gomodule_find_data(const struct elf_image *img, const struct gomodule_key *key,
 		       struct gomodule_data *out);
 
-/* Apply the relative dynamic relocations of [@vaddr, @vaddr + @len) to a copy of it. */
+/* Applies the relative dynamic relocations of [@vaddr, @vaddr + @len) to a copy of it. */
 void gomodule_relocate(const struct elf_image *img, uint64_t vaddr, uint8_t *copy, size_t len);
 
-/* Was it linked by Go 1.13 or later, which leave their version in the file? */
+/* True if the file was linked by Go 1.13 or later, which leaves its version in the file. */
 bool gomodule_has_buildinfo(const struct elf_image *img);

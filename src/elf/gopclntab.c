@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading Go's run-time function table.
+ * Reads Go's runtime function table. Four formats share one model: a sorted array {entry, offset of
+ * a function's record}, and records with offsets of a name and of tables that map instruction
+ * ranges to a value (stack depth, file, line, index in the inline tree). They differ in the width
+ * of addresses and in the position of fields, which one table below describes; elf/gomodule.h finds
+ * the table and what it refers to.
  *
- * Four formats share one model: a sorted array {entry, offset of a function's
- * record}; records with offsets of a name and of tables that map instruction
- * ranges to a value (stack depth, file, line, index in the inline tree). They
- * differ in the width of addresses and the place of fields, which one table
- * below describes; elf/gomodule.h finds where the table and what it refers to
- * are.
- *
- * Nothing is decoded ahead: opening checks the header and the order of the
- * function array, everything else is read, and checked, when it is asked for.
- * The file may change meanwhile, so no check is relied on later. A lookup
- * costs at most RUNS_MAX steps a table, walking all stack depths at most one
- * step a byte of text.
+ * Nothing is decoded in advance: opening checks the header and the order of the function array;
+ * everything else is read, and checked, on demand. The file may change meanwhile, so no earlier
+ * check is relied on. A lookup costs at most RUNS_MAX steps per table; iterating over all stack
+ * depths costs at most one step per byte of text.
  */
 #include "elf/gopclntab.h"
 
@@ -29,41 +25,41 @@
 
 enum {
 	COPY_MAX = 128 << 20, /* bytes copied to apply relocations to an old table */
-	RUNS_MAX = 1 << 18,   /* of a table of values, in one lookup */
+	RUNS_MAX = 1 << 18,   /* runs of one table of values in one lookup */
 	NAME_MAX_LEN = 1 << 16,
 	FUNCDATA_MAX = 256,
 };
 
-/* Where things are in one version of the format; offsets in a record are from its second field. */
+/* The layout of one version of the format; offsets in a record are relative to its second field. */
 struct format {
 	uint32_t magic;
-	uint8_t addr_len;   /* of an entry address or offset, and of an offset in the array */
+	uint8_t addr_len;   /* bytes of an entry address or offset, and of an offset in the array */
 	uint8_t cu;         /* offset of the compilation unit's first file; 0: files are global */
-	uint8_t start_line; /* offset; 0: none */
+	uint8_t start_line; /* offset of the start line; 0: none */
 	uint8_t tail;       /* offset of {function id, flags, -, number of funcdata} */
 	bool wide_count;    /* the tail is a 32-bit number of funcdata instead */
 	uint8_t inl_pcdata, inl_funcdata; /* indices */
 	uint8_t inl_len;                  /* bytes of an entry of the inline tree */
-	uint8_t gofunc_word;              /* see struct gomodule_key; 0: absolute addresses */
+	bool relative;                    /* addresses are relative to what the module data says */
 };
 
-enum { WRAPPER_SEARCH = 8192 }; /* functions; the run time's are among the first */
+enum { WRAPPER_SEARCH = 8192 }; /* functions that are searched; the runtime's are among the first */
 enum { HEADER_TEXT = 24 };      /* Go 1.18 to 1.25 */
 enum { FUNC_NAME = 0, FUNC_PCSP = 12, FUNC_PCFILE = 16, FUNC_PCLN = 20, FUNC_N_PCDATA = 24 };
 
 static const struct format formats[] = {
 	/* Go 1.2 to 1.11, inline trees since 1.9 */
-	{ 0xfffffffb, 8, 0, 0, 28, true, 1, 2, 16, 0 },
+	{ 0xfffffffb, 8, 0, 0, 28, true, 1, 2, 16, false },
 	/* 1.12 */
-	{ 0xfffffffb, 8, 0, 0, 28, false, 1, 2, 20, 0 },
+	{ 0xfffffffb, 8, 0, 0, 28, false, 1, 2, 20, false },
 	/* 1.13 to 1.15 */
-	{ 0xfffffffb, 8, 0, 0, 28, false, 2, 4, 20, 0 },
+	{ 0xfffffffb, 8, 0, 0, 28, false, 2, 4, 20, false },
 	/* 1.16, 1.17 */
-	{ 0xfffffffa, 8, 28, 0, 32, false, 2, 3, 20, 0 },
+	{ 0xfffffffa, 8, 28, 0, 32, false, 2, 3, 20, false },
 	/* 1.18, 1.19 */
-	{ 0xfffffff0, 4, 28, 0, 32, false, 2, 3, 20, 38 },
+	{ 0xfffffff0, 4, 28, 0, 32, false, 2, 3, 20, true },
 	/* since 1.20 */
-	{ 0xfffffff1, 4, 28, 32, 36, false, 2, 3, 16, 40 },
+	{ 0xfffffff1, 4, 28, 32, 36, false, 2, 3, 16, true },
 };
 
 enum {
@@ -84,13 +80,13 @@ struct range {
 struct gopclntab {
 	const struct elf_image *img;
 	const struct format *fmt;
-	uint8_t *copy; /* of the table, with relocations applied; or NULL */
+	uint8_t *copy; /* copy of the table with relocations applied; or NULL */
 	uint64_t vaddr;
 	uint8_t quantum;    /* instruction unit */
-	uint8_t wrapper_id; /* of functions that the compiler generates; 0: unknown */
+	uint8_t wrapper_id; /* function id of wrappers that the compiler generates; 0: unknown */
 	size_t n;
-	uint64_t text;   /* what entries are relative to */
-	uint64_t gofunc; /* what funcdata is relative to */
+	uint64_t text;   /* address to which entries are relative */
+	uint64_t gofunc; /* address to which funcdata is relative */
 	struct range all;
 	struct range names, cus, files, pcs; /* each up to the end of the whole */
 	struct range funcs;                  /* the array {entry, offset in records} */
@@ -99,7 +95,7 @@ struct gopclntab {
 
 /* A function's record. */
 struct func {
-	struct range rec; /* from its second field to the table's end */
+	struct range rec; /* from its second field to the end of the table */
 	uint64_t start, end;
 	uint32_t n_pcdata, n_funcdata;
 	uint32_t cu;
@@ -141,7 +137,7 @@ static const char *get_string(const struct range *r, uint64_t off)
 	return memchr(r->data + off, 0, len) ? (const char *)r->data + off : NULL;
 }
 
-/* What follows @off; false if that is outside. */
+/* The range from @off on; false if that is outside. */
 static bool sub_range(const struct range *r, uint64_t off, struct range *out)
 {
 	if (off > r->len)
@@ -150,7 +146,7 @@ static bool sub_range(const struct range *r, uint64_t off, struct range *out)
 	return true;
 }
 
-/* Word @word of the array of functions, whose words are as wide as an entry. */
+/* Reads word @word of the function array, whose words are as wide as an entry. */
 static bool array_word(const struct gopclntab *t, uint64_t word, uint64_t *out)
 {
 	uint32_t v;
@@ -171,7 +167,7 @@ static bool array_entry(const struct gopclntab *t, uint64_t i, uint64_t *out)
 	return true;
 }
 
-/* Function @i's record, from its second field. */
+/* Finds function @i's record, from its second field on. */
 static bool record_at(const struct gopclntab *t, uint64_t i, struct range *out)
 {
 	uint64_t off;
@@ -196,7 +192,7 @@ static int parse_1_2(struct gopclntab *t)
 static int parse_1_16(struct gopclntab *t)
 {
 	struct range *const parts[] = { &t->names, &t->cus, &t->files, &t->pcs, &t->funcs };
-	uint64_t off, at = t->fmt->gofunc_word ? 32 : 24;
+	uint64_t off, at = t->fmt->relative ? 32 : 24;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (!get64(&t->all, at + 8 * i, &off) || !sub_range(&t->all, off, parts[i]))
@@ -218,7 +214,7 @@ static bool is_sorted(const struct gopclntab *t)
 	return true;
 }
 
-/* The header at @t->all; entries stay as they stand until the text is known. */
+/* Parses the header at @t->all; entries are converted once the text address is known. */
 static int parse_header(struct gopclntab *t)
 {
 	uint32_t magic;
@@ -237,7 +233,7 @@ static int parse_header(struct gopclntab *t)
 	return t->fmt->cu ? parse_1_16(t) : parse_1_2(t);
 }
 
-/* Addresses in the older tables of position-independent files are relocations. */
+/* In the older tables of position-independent files, addresses are relocations. */
 static int copy_relocated(struct gopclntab *t)
 {
 	size_t len = t->all.len < COPY_MAX ? t->all.len : COPY_MAX;
@@ -268,8 +264,8 @@ static int accept_table(void *ctx, const struct elf_span *at)
 }
 
 /*
- * Which of the three that share a magic number. Go 1.12 put a function id and
- * a byte's count where there had been a 32-bit count, always below 256.
+ * Distinguishes the three formats that share a magic number. Go 1.12 put a function id and a
+ * one-byte count where a 32-bit count had been, which was always below 256.
  */
 static const struct format *old_format(const struct gopclntab *t)
 {
@@ -282,13 +278,12 @@ static const struct format *old_format(const struct gopclntab *t)
 	return &formats[FORMAT_1_2];
 }
 
-/* What offsets are relative to, from the module data, or from the header up to Go 1.25. */
+/* Finds the base of offsets, in the module data, or in the header up to Go 1.25. */
 static int find_text(struct gopclntab *t, struct err *err)
 {
 	struct gomodule_key key = {
 		.table_vaddr = t->vaddr,
 		.n_funcs = t->n,
-		.gofunc_word = t->fmt->gofunc_word,
 	};
 	struct gomodule_data data = { 0 };
 	uint8_t header[8];
@@ -302,7 +297,7 @@ static int find_text(struct gopclntab *t, struct err *err)
 		memcpy(&data.text, header, sizeof(header));
 	}
 	if (elf_image_offset_of(t->img, data.text + key.first_off, &off) < 0)
-		return err_set(err, -EBADMSG, "no module data for Go's function table");
+		return err_set(err, -EBADMSG, "Go function table (pclntab) has no module data");
 	t->text = data.text;
 	t->gofunc = data.gofunc;
 	return 0;
@@ -336,11 +331,11 @@ int gopclntab_open(struct gopclntab **out, const struct elf_image *img, struct e
 		return err_set(err, -ENOMEM, "out of memory");
 	t->img = img;
 	if (gomodule_find_table(img, accept_table, t) < 0)
-		return err_set(err, -ENOENT, "no function table of Go's");
+		return err_set(err, -ENOENT, "no Go function table (pclntab)");
 
 	if (t->fmt == &formats[FORMAT_1_13])
 		t->fmt = old_format(t);
-	if (t->fmt->gofunc_word) {
+	if (t->fmt->relative) {
 		r = find_text(t, err);
 		if (r < 0)
 			return r;
@@ -479,7 +474,7 @@ static bool run_begin(const struct gopclntab *t, const struct func *f, uint32_t 
 	return true;
 }
 
-/* The next run, which always ends after where it starts: false at the table's end. */
+/* Reads the next run, which is never empty; false at the table's end. */
 static bool run_next(const struct gopclntab *t, const struct func *f, struct run *run)
 {
 	uint32_t delta, len;
@@ -493,7 +488,7 @@ static bool run_next(const struct gopclntab *t, const struct func *f, struct run
 	return run->start < f->end;
 }
 
-/* The value at @vaddr in the table at @off, or -1, which is also what "none" looks like. */
+/* The value at @vaddr in the table at @off, or -1, which also is the table's own "none". */
 static int32_t value_at(const struct gopclntab *t, const struct func *f, uint32_t off,
 			uint64_t vaddr)
 {
@@ -554,13 +549,16 @@ static bool inline_entry(const struct gopclntab *t, const struct func *f, int32_
 
 	if (t->fmt->inl_funcdata >= f->n_funcdata || f->n_funcdata > FUNCDATA_MAX)
 		return false;
-	if (t->fmt->gofunc_word) {
+	if (t->fmt->relative) {
 		off += (uint64_t)t->fmt->inl_funcdata * 4;
 		if (!t->gofunc || !get32(&f->rec, off, &short_tree) || short_tree == UINT32_MAX)
 			return false;
 		tree = t->gofunc + short_tree;
 	} else {
-		/* addresses are aligned to 8; a record is, its second field follows 8 bytes */
+		/*
+		 * addresses are aligned to 8, relative to the record, whose second field is at byte
+		 * 8
+		 */
 		off = (off + 7) / 8 * 8 + (uint64_t)t->fmt->inl_funcdata * 8;
 		if (!get64(&f->rec, off, &tree) || !tree)
 			return false;
@@ -579,7 +577,7 @@ static int32_t inline_index(const struct gopclntab *t, const struct func *f, uin
 	return field_at(t, f, t->fmt->tail + 4 + t->fmt->inl_pcdata * 4u, vaddr);
 }
 
-/* Where a frame is: a position in the source, and the inlined call it is in, or -1. */
+/* The place of a frame: a position in the source, and the inlined call that it is in, or -1. */
 struct position {
 	int32_t file, line, index;
 };
@@ -594,8 +592,8 @@ static struct position position_at(const struct gopclntab *t, const struct func 
 }
 
 /*
- * The inlined call at @pos as a frame; @pos becomes the place of the call. A
- * call's index is higher than its parent's, so this comes to an end.
+ * Makes the inlined call at @pos a frame and sets @pos to the place of the call. The index of a
+ * call is higher than its parent's, so this ends.
  */
 static bool pop_inlined(const struct gopclntab *t, const struct func *f, struct position *pos,
 			struct gopclntab_frame *out, uint8_t *out_id)
@@ -631,8 +629,8 @@ static bool pop_inlined(const struct gopclntab *t, const struct func *f, struct 
 }
 
 /*
- * Wrappers that the compiler generates are not frames when what they call is
- * inlined into them; Go's own tracebacks and profiles leave them out, too.
+ * Wrappers that the compiler generates are omitted if their callee is inlined into them, as in Go's
+ * own tracebacks and profiles.
  */
 static void push_frame(const struct gopclntab *t, struct gopclntab_frame *out, size_t *n,
 		       const struct gopclntab_frame *frame, uint8_t id)

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one place that turns offsets of an ELF file into pointers.
- *
- * The file's header and program headers are checked and copied when it is
- * opened; section headers are read from the mapping each time, and each time
- * checked, since the file may be written to while we look at it. Every range
- * is checked as "offset <= length and size <= length - offset", which no
- * 64-bit value can overflow.
- *
- * It does not interpret what sections hold, relocate or decompress anything.
+ * The only place that converts offsets of an ELF file into pointers. The file's header and program
+ * headers are checked and copied when it is opened. Section headers are read from the mapping each
+ * time, and checked each time, since the file may be written to meanwhile. Every range is checked
+ * as "offset <= length and size <= length - offset", which cannot overflow. The content of sections
+ * is not interpreted, relocated or decompressed.
  */
 #include "elf/image.h"
 
@@ -67,19 +63,19 @@ static int check_ident(const struct elf_image *img, struct err *err)
 	if (img->len < EI_NIDENT || memcmp(img->data, ELFMAG, SELFMAG))
 		return err_set(err, -ENOEXEC, "not an ELF file");
 	if (img->data[EI_CLASS] == ELFCLASS32)
-		return err_set(err, -ENOEXEC, "a 32-bit ELF file: only 64-bit ones are read");
+		return err_set(err, -ENOEXEC, "32-bit ELF files are not supported");
 	if (img->data[EI_CLASS] != ELFCLASS64)
-		return err_set(err, -ENOEXEC, "ELF class %u is not known", img->data[EI_CLASS]);
+		return err_set(err, -ENOEXEC, "unknown ELF class %u", img->data[EI_CLASS]);
 	if (img->data[EI_DATA] != ELFDATA2LSB)
-		return err_set(err, -ENOEXEC, "a big-endian ELF file: only little-endian are read");
+		return err_set(err, -ENOEXEC, "big-endian ELF files are not supported");
 	if (img->len < sizeof(Elf64_Ehdr))
-		return err_set(err, -EBADMSG, "the file ends in its ELF header");
+		return err_set(err, -EBADMSG, "ELF header is truncated");
 	return 0;
 }
 
 /*
- * Counts that do not fit their fields in the header are in section 0 (gABI,
- * "ELF Header"): e_shnum 0, e_shstrndx SHN_XINDEX, e_phnum PN_XNUM.
+ * Counts that do not fit into the header are in section 0 (gABI, "ELF Header"): e_shnum 0,
+ * e_shstrndx SHN_XINDEX, e_phnum PN_XNUM.
  */
 static void parse_sections(struct elf_image *img, const Elf64_Ehdr *eh)
 {
@@ -106,17 +102,18 @@ static int count_phdrs(struct elf_image *img, const Elf64_Ehdr *eh, struct err *
 		Elf64_Shdr first;
 
 		if (!img->n_shdrs)
-			return err_set(err, -EBADMSG, "program headers are not counted anywhere");
+			return err_set(err, -EBADMSG, "number of program headers is missing");
 		read_shdr(img, 0, &first);
 		img->n_phdrs = first.sh_info;
 	}
 	if (!img->n_phdrs)
 		return 0;
-	/* the kernel runs nothing with more than 64 KiB of them; we look through them often */
+	/* the kernel runs no file with more than 64 KiB of them, and they are searched often */
 	if (img->n_phdrs > PHDRS_MAX)
 		return err_set(err, -EBADMSG, "more than %d program headers", PHDRS_MAX);
 	if (eh->e_phentsize != sizeof(Elf64_Phdr))
-		return err_set(err, -EBADMSG, "program headers of %u bytes", eh->e_phentsize);
+		return err_set(err, -EBADMSG, "program headers of %u bytes each are not supported",
+			       eh->e_phentsize);
 	if (!table_in(img->phoff, img->n_phdrs, sizeof(Elf64_Phdr), img->len))
 		return err_set(err, -EBADMSG, "program headers lie outside the file");
 	return 0;
@@ -128,7 +125,7 @@ static int add_segment(struct elf_image *img, const Elf64_Phdr *ph, struct err *
 	uint64_t in_file = ph->p_offset < img->len ? img->len - ph->p_offset : 0;
 
 	if (ph->p_memsz > UINT64_MAX - ph->p_vaddr)
-		return err_set(err, -EBADMSG, "a segment at %#lx wraps round the address space",
+		return err_set(err, -EBADMSG, "segment at %#lx wraps around the address space",
 			       (unsigned long)ph->p_vaddr);
 	*s = (struct elf_segment){
 		.vaddr = ph->p_vaddr,
@@ -180,8 +177,8 @@ static int image_parse(struct elf_image *img, struct err *err)
 }
 
 /*
- * The file is mapped in front of a page of zeros, so that a string which was
- * seen to end in the file still ends when the file's owner overwrites its NUL.
+ * The file is mapped before a page of zeros, so that a string that was terminated when it was
+ * checked stays so when the file's owner overwrites its NUL.
  */
 static int image_map(struct elf_image *img, int fd, struct err *err)
 {
@@ -189,19 +186,19 @@ static int image_map(struct elf_image *img, int fd, struct err *err)
 	void *p;
 
 	if (fstat(fd, &st) < 0)
-		return err_set(err, -errno, "cannot stat: %m");
+		return err_set(err, -errno, "cannot stat the file: %m");
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -ENOEXEC, "not a regular file");
 	if (!st.st_size)
-		return err_set(err, -ENOEXEC, "an empty file");
+		return err_set(err, -ENOEXEC, "file is empty");
 
 	img->map_len = (size_t)st.st_size + (size_t)sysconf(_SC_PAGESIZE);
 	p = mmap(NULL, img->map_len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
-		return err_set(err, -errno, "cannot map: %m");
+		return err_set(err, -errno, "cannot map the file: %m");
 	img->map = p;
 	if (mmap(p, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
-		return err_set(err, -errno, "cannot map: %m");
+		return err_set(err, -errno, "cannot map the file: %m");
 	img->data = p;
 	img->len = (size_t)st.st_size;
 	return 0;
@@ -249,9 +246,9 @@ void elf_image_free(struct elf_image *img)
 	free(img);
 }
 
-void elf_image_rest(const struct elf_image *img)
+void elf_image_release_pages(const struct elf_image *img)
 {
-	/* nothing is ever written there, so nothing is lost */
+	/* the memory is read-only, so munmap() cannot lose data */
 	if (img->map)
 		(void)madvise(img->map, img->map_len, MADV_DONTNEED);
 }
@@ -298,7 +295,7 @@ int elf_image_vaddr_of(const struct elf_image *img, uint64_t file_off, uint64_t 
 	return -ENOENT;
 }
 
-/* The segment whose bytes in the file hold [@vaddr, @vaddr + @len); @len is not 0. */
+/* The segment whose bytes in the file hold [@vaddr, @vaddr + @len), with @len > 0. */
 static const struct elf_segment *segment_of(const struct elf_image *img, uint64_t vaddr,
 					    uint64_t len)
 {

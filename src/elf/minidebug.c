@@ -21,14 +21,15 @@ static int error_of(lzma_ret ret, struct err *err)
 	case LZMA_MEM_ERROR:
 		return -ENOMEM;
 	case LZMA_MEMLIMIT_ERROR:
-		return err_set(err, -E2BIG, ".gnu_debugdata wants more than %d MiB to decompress",
+		return err_set(err, -E2BIG,
+			       ".gnu_debugdata requires more than %d MiB to decompress",
 			       ELF_MINIDEBUG_MEMORY_MAX >> 20);
 	default:
-		return err_set(err, -EBADMSG, ".gnu_debugdata is not a whole xz file");
+		return err_set(err, -EBADMSG, ".gnu_debugdata is not a complete xz file");
 	}
 }
 
-/* Decompress all of @in into @out. */
+/* Decompresses all of @in into @out. */
 static int inflate_all(lzma_stream *z, const struct elf_span *in, struct buf *out, struct err *err)
 {
 	uint8_t chunk[CHUNK_LEN];
@@ -44,7 +45,7 @@ static int inflate_all(lzma_stream *z, const struct elf_span *in, struct buf *ou
 		if (buf_error(out))
 			return buf_error(out);
 		if (out->len > ELF_MINIDEBUG_MAX)
-			return err_set(err, -E2BIG, ".gnu_debugdata holds more than %d MiB",
+			return err_set(err, -E2BIG, ".gnu_debugdata expands to more than %d MiB",
 				       ELF_MINIDEBUG_MAX >> 20);
 	}
 	return ret == LZMA_STREAM_END ? 0 : error_of(ret, err);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Identifiers of a file's content, from its notes.
- *
- * Notes are looked for in PT_NOTE segments, which every loaded file has, and
- * then in note sections, which is all that a relocatable or debug file may
- * have. The work is bounded: a file may claim any number of note tables, all
- * of them the whole file.
- *
- * A note is read with four-byte padding. GNU property notes are padded to
- * eight, but their sizes are multiples of it, so both readings agree.
+ * Identifiers of a file's content, from its notes. Notes are searched in PT_NOTE segments, which
+ * every loaded file has, and then in note sections, which is all that a relocatable or debug file
+ * may have. The work is bounded, because a file may declare any number of note tables, each of the
+ * size of the file. Notes are read with four-byte padding; GNU property notes are padded to eight,
+ * but their sizes are multiples of eight, so both agree.
  */
 #include "elf/note.h"
 
@@ -28,7 +24,7 @@ struct note_query {
 	uint32_t name_len;
 	uint32_t type;
 	uint32_t n_read;
-	const uint8_t *desc; /* the answer */
+	const uint8_t *desc; /* result */
 	uint32_t desc_len;
 };
 
@@ -37,7 +33,7 @@ static uint64_t padded(uint64_t len)
 	return (len + 3) & ~3ull;
 }
 
-/* True when the note is found in @s. */
+/* True if the note was found in @s. */
 static bool search_span(struct note_query *q, const struct elf_span *s)
 {
 	uint64_t at = 0;

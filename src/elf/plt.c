@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which function does a PLT stub call?
- *
- * Linkers lay stubs out in several ways (.plt alone; .plt.sec behind a lazy
- * .plt with -z ibtplt; .plt.got; lld's and mold's own), and their order need
- * not be that of the relocations. So each stub is asked itself: all of them
- * jump through a slot of the GOT, "jmp *disp32(%rip)", and the relocation of
- * that slot names the function. What jumps through no known slot (the lazy
- * binding's first entry, IRELATIVE slots of functions without a name) is left
- * out.
+ * Finds the function that a PLT stub calls. Linkers arrange stubs in several ways (.plt alone;
+ * .plt.sec behind a lazy .plt with -z ibtplt; .plt.got; lld's and mold's own), and their order need
+ * not be that of the relocations. So each stub is decoded: all of them jump through a slot of the
+ * GOT, "jmp *disp32(%rip)", and the relocation of that slot names the function. Stubs that jump
+ * through no known slot (the first entry of lazy binding, IRELATIVE slots of functions without a
+ * name) are omitted.
  */
 #include "elf/plt.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +39,7 @@ static int slot_cmp(const void *a, const void *b)
 	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
 }
 
-/* The GOT's slots that @section's relocations bind to functions with a name. */
+/* Reads the GOT slots that @section's relocations bind to functions with a name. */
 static int read_slots(struct slots *slots, const struct elf_image *img,
 		      const struct elf_rawsyms *dynsym, const char *section)
 {
@@ -72,7 +68,7 @@ static int read_slots(struct slots *slots, const struct elf_image *img,
 	return 0;
 }
 
-/* The slot through which the stub of @len bytes at @code jumps, or NULL. */
+/* The slot through which the stub of @len bytes at @code jumps; NULL if there is none. */
 static const struct slot *slot_of(const struct slots *slots, const uint8_t *code, size_t len,
 				  uint64_t vaddr)
 {
@@ -104,7 +100,7 @@ static int walk_section(const struct elf_image *img, const char *name, const str
 	    elf_image_section_header(img, index, &sec) < 0 ||
 	    elf_image_section_at(img, index, &s) < 0)
 		return 0;
-	/* linkers do not agree on what they state for .plt: 16, 4 or 0 */
+	/* linkers disagree on the entry size of .plt: 16, 4 or 0 */
 	if (sec.entsize == 8 || sec.entsize == 32)
 		step = sec.entsize;
 	for (size_t at = 0; s.len - at >= step; at += step) {
@@ -122,7 +118,7 @@ static int walk_section(const struct elf_image *img, const char *name, const str
 	return 0;
 }
 
-/* .rela.dyn, which may be large, binds slots of stubs in .plt.got only. */
+/* .rela.dyn, which may be large, only binds slots of stubs in .plt.got. */
 const char *elf_plt_section(const struct elf_image *img, size_t i)
 {
 	static const char *const names[] = { ".rela.plt", ".plt", ".plt.sec", ".plt.got",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads Elf64_Sym entries. Each entry is copied out and each name is bounded
- * by its string table and by ELF_NAME_MAX, since a file may give a million
- * symbols one name of many megabytes.
+ * Reads Elf64_Sym entries. Each entry is copied out, and each name is bounded by its string table
+ * and by ELF_NAME_MAX, because a file may give a million symbols one name of many megabytes.
  */
 #include "elf/rawsym.h"
 
@@ -66,7 +65,7 @@ size_t elf_name_unversioned(const char *name, size_t len)
 	return at ? (size_t)(at - name) : len;
 }
 
-/* Does a symbol have this name, perhaps with a version behind it? */
+/* True if a symbol has this name, optionally followed by a version. */
 static bool name_is(const struct elf_rawsyms *syms, uint32_t name_off, const char *name,
 		    size_t name_len)
 {

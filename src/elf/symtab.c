@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From symbol tables to one sorted table of functions.
+ * Builds one sorted table of functions from symbol tables. Every symbol that names code becomes a
+ * candidate of 24 bytes, with a level: functions before labels, .symtab before .dynsym before PLT
+ * stubs. Candidates are sorted once by address; among those at one address the best is kept, and
+ * one that begins inside a function of a better level is dropped. The result is two arrays and one
+ * block of names, 20 bytes per symbol; a search only reads the 8 bytes of addresses.
  *
- * Every symbol that names code becomes a candidate of 24 bytes, with a level:
- * functions before assembler's labels, .symtab before .dynsym before PLT
- * stubs. Candidates are sorted once by address; of those at one address the best
- * is kept, and one that begins inside a function of a
- * better level is dropped. The result is two arrays and one block of names: 20
- * bytes a symbol, with the search touching only the 8 bytes of its address.
+ * Ranges may overlap and nest. Each symbol has a link to the nearest one before it that is still
+ * open at its start, so a search that misses the last symbol before an address follows these links
+ * outwards.
  *
- * Ranges may overlap and nest. Each symbol knows the nearest one before it that
- * was still open at its start, so a search that misses the last symbol before
- * an address follows these links outwards.
- *
- * A lying file costs no more than a large one: everything is linear or a sort,
- * names are bounded one by one and in sum.
+ * A malicious file costs no more than a large one: everything is linear or a sort, and names are
+ * bounded one by one and in sum.
  */
 #include "elf/symtab.h"
 
@@ -22,9 +19,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "elf/candidates.h"
+#include "elf/eh_frame_hdr.h"
+#include "elf/symbol_candidates.h"
 
 enum { NESTING_MAX = 64 };
 
@@ -41,7 +40,7 @@ struct elf_symtab {
 	struct symbol_info *infos;
 	size_t n;
 	struct buf names;
-	void *block; /* that the three lie in; NULL: each has its own */
+	void *block; /* the block that holds the three arrays; NULL if each has its own */
 };
 
 /* One pass of sort_by_address(): by the byte at @shift, keeping the order of equal ones. */
@@ -61,7 +60,7 @@ static void distribute(struct candidate *to, const struct candidate *from, size_
 		to[at[from[i].vaddr >> shift & 0xff]++] = from[i];
 }
 
-/* A radix sort that leaves out the bytes in which all agree: a tenth of qsort()'s time. */
+/* A radix sort that skips the bytes in which all keys agree: it takes a tenth of qsort()'s time. */
 static int sort_by_address(struct candidates *l)
 {
 	struct candidate *from = l->all.data, *to;
@@ -96,10 +95,12 @@ static bool starts_inside(const struct candidate *c, const uint64_t covered[LEVE
 	return false;
 }
 
-/* Keeps one candidate an address, and none inside a function of a better level. */
+/* Keeps one candidate per address, and none inside a function of a better level. */
 static void thin_out(struct candidates *l)
 {
-	uint64_t covered[LEVEL_MAX] = { 0 }; /* up to where each level's functions reach */
+	uint64_t covered[LEVEL_MAX] = {
+		0
+	}; /* address up to which the functions of each level reach */
 	struct candidate *c = l->all.data;
 	size_t n = 0;
 
@@ -128,16 +129,23 @@ static uint32_t parent_of(const struct elf_symtab *t, size_t i)
 	return p;
 }
 
-/* A symbol without a size reaches to the next one, to its section's end or its parent's. */
+/*
+ * A symbol without a size extends to the next one, to its section's end or its parent's, or to
+ * where the unwind information says that a function ends or another begins: functions whose symbols
+ * were stripped would otherwise carry the name of a label before them.
+ */
 static uint32_t size_of(const struct candidates *l, const struct elf_symtab *t, size_t i,
 			uint32_t parent)
 {
 	const struct candidate *c = &l->all.data[i];
-	uint64_t size = c->size, left;
+	uint64_t size, left;
 
-	if (size)
+	if (c->size)
 		return c->size;
 	size = candidates_code_left(l, c->vaddr);
+	left = eh_frame_function_bound(l->img, c->vaddr) - c->vaddr;
+	if (left < size)
+		size = left;
 	if (i + 1 < l->all.len && c[1].vaddr - c->vaddr < size)
 		size = c[1].vaddr - c->vaddr;
 	if (parent != NO_PARENT) {
@@ -171,7 +179,7 @@ static int add_symbol(struct elf_symtab *t, struct candidates *l, size_t i)
 	return buf_error(&t->names);
 }
 
-/* Give back what the doubling of the names' block took too much. */
+/* Frees the unused part of the block of names, which grew by doubling. */
 static void trim_names(struct buf *names)
 {
 	void *p = names->len ? realloc(names->data, names->len) : NULL;
@@ -255,7 +263,7 @@ void elf_symtab_save(const struct elf_symtab *t, struct buf *out)
 	buf_put(out, t->names.data, t->names.len);
 }
 
-/* Everything that looking things up relies on. */
+/* Checks everything on which lookups rely. */
 static bool is_sound(const struct elf_symtab *t)
 {
 	if (t->n && (!t->names.len || t->names.data[t->names.len - 1]))
@@ -318,17 +326,9 @@ void elf_symtab_at(const struct elf_symtab *t, size_t i, struct elf_symbol *out)
 
 int elf_symtab_find(const struct elf_symtab *t, uint64_t vaddr, struct elf_symbol *out)
 {
-	size_t lo = 0, hi = t->n;
+	size_t lo = bisect(t->n, i, t->starts[i] <= vaddr);
 	uint32_t at;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->starts[mid] <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	at = lo ? (uint32_t)lo - 1 : NO_PARENT;
 	for (int i = 0; i < NESTING_MAX && at != NO_PARENT; i++) {
 		if (vaddr - t->starts[at] < t->infos[at].size) {

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One lock for the queue and the numbers; nothing slow happens under it. The item
- * that is being sent belongs to the thread and is in no queue, so what is dropped
- * for lack of room is never the one under way.
+ * One lock protects the queue and the statistics; nothing slow happens under it. The item being
+ * sent belongs to the thread and is in no queue, so an item dropped for lack of room is never
+ * the current one.
  *
- * With a spool, memory is for items that are sent at once: after a failure, and
- * when there is no room, they go to disk, which then is emptied before memory.
+ * With a spool, memory holds only items that are sent immediately. After a failure, and when the
+ * queue is full, items go to disk, which is then emptied before memory.
  *
- * Pauses are random, between half and one and a half of what they are nominally:
- * a fleet whose back end was away does not come back as one. For the same reason
- * what has piled up is sent with short random pauses in between.
+ * Pauses are random, between half and one and a half times their nominal length, so that a fleet
+ * does not return at once when its back end recovers. For the same reason a backlog is sent with
+ * short random pauses between its items.
+ *
+ * Verdicts. LATER is retried without a limit of tries, only of age, since an outage may last for
+ * days. DOUBTFUL (status 500, gRPC UNKNOWN) may be the item's own fault, so it is dropped after
+ * DOUBTFUL_TRIES: one profile that crashes a server must not block all others behind it. Tries of
+ * spooled items are counted for the last one only and start again after a restart. Age is measured
+ * by CLOCK_BOOTTIME, which neither a changed clock nor suspension confuses.
  */
 #include "export/channel.h"
 
@@ -32,11 +38,15 @@ enum {
 	DOUBLINGS_MAX = 6,
 	BACKLOG_PAUSE_MS = 200,
 	DOUBTFUL_TRIES = 8,
-	ITEM_OVERHEAD = 128, /* so that many small items are not free */
+	ITEM_OVERHEAD = 128, /* bytes counted per item besides its body */
 };
 
 static const uint64_t LOG_EVERY_NS = 60ULL * CLOCK_SECOND_NS;
 
+/*
+ * opt and name are constant. The members after lock belong to it, except spool_seq and spool_tries,
+ * which belong to the thread.
+ */
 struct channel {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -47,19 +57,20 @@ struct channel {
 
 	struct export_item *queue, **queue_end;
 	struct export_sink_stats stats;
-	size_t n_sending, sending_bytes; /* the item that the thread has, if any */
-	unsigned int n_failures;         /* in a row */
-	bool backlog;                    /* since a failure the queue was never empty */
+	size_t n_sending, sending_bytes; /* 0 or 1, and the size of that item */
+	unsigned int n_failures;         /* consecutive */
+	bool backlog;                    /* the queue has not been empty since the last failure */
 	uint64_t not_before_ns;          /* CLOCK_MONOTONIC */
 	bool finishing, cancelled;       /* no pauses; no more sends */
 	bool done;
-	uint64_t spool_seq;   /* the last that was read from the spool, ... */
-	uint32_t spool_tries; /* and how often it was sent */
+	uint64_t spool_seq;   /* the item read last from the spool, */
+	uint32_t spool_tries; /* and its number of attempts */
 	uint64_t next_log_ns;
 	uint64_t n_muted;
-	struct buf report; /* how the agent is, unless that was told */
+	struct buf report; /* not sent yet; empty: none */
 };
 
+/* Pauses need no cryptographic quality: without entropy the clock will do. */
 static uint64_t random_below(uint64_t n)
 {
 	uint64_t v = 0;
@@ -74,7 +85,7 @@ static size_t item_bytes(const struct export_item *i)
 	return i->body.len + ITEM_OVERHEAD;
 }
 
-/* All that follow, with the lock held, unless they say otherwise. */
+/* The following functions require the lock unless their comment says otherwise. */
 
 static void enqueue(struct channel *c, struct export_item *i, bool in_front)
 {
@@ -120,6 +131,7 @@ static void drop(struct channel *c, struct export_item *i, enum export_drop reas
 	export_item_free(i);
 }
 
+/* Drops from the front: the newest profiles are the most useful ones. */
 static void make_room(struct channel *c)
 {
 	while (c->queue && c->stats.queued_bytes + c->sending_bytes > c->opt.queue_bytes)
@@ -135,7 +147,7 @@ static uint64_t total_drops(const struct channel *c)
 	return n;
 }
 
-/* That nobody else has. */
+/* The number of spooled items of this sink. Requires the lock. */
 static uint64_t n_spooled(const struct channel *c)
 {
 	struct spool_usage u = { 0 };
@@ -145,7 +157,10 @@ static uint64_t n_spooled(const struct channel *c)
 	return u.unclaimed;
 }
 
-/* What there is to say, if it is time to say something: true and @line. */
+/*
+ * Formats a log line if one is due. One line per minute and sink: an outage of a day would
+ * otherwise fill the log.
+ */
 static bool log_line(struct channel *c, const char *what, char line[400])
 {
 	uint64_t now = clock_monotonic_ns(), drops = total_drops(c);
@@ -162,7 +177,7 @@ static bool log_line(struct channel *c, const char *what, char line[400])
 	if (drops && n < 400)
 		n += snprintf(line + n, 400 - (size_t)n, "; %" PRIu64 " dropped so far", drops);
 	if (c->n_muted && n < 400)
-		snprintf(line + n, 400 - (size_t)n, " (and %" PRIu64 " such messages more)",
+		snprintf(line + n, 400 - (size_t)n, " (and %" PRIu64 " more such messages)",
 			 c->n_muted);
 	c->next_log_ns = now + LOG_EVERY_NS;
 	c->n_muted = 0;
@@ -173,12 +188,12 @@ static bool log_line(struct channel *c, const char *what, char line[400])
 static void say(struct channel *c, const char *what)
 {
 	char line[400];
-	bool told;
+	bool logged;
 
 	pthread_mutex_lock(&c->lock);
-	told = !c->cancelled && log_line(c, what, line);
+	logged = !c->cancelled && log_line(c, what, line);
 	pthread_mutex_unlock(&c->lock);
-	if (told)
+	if (logged)
 		c->opt.log(c->opt.log_ctx, line);
 }
 
@@ -195,7 +210,7 @@ static void pause_after_failure(struct channel *c, const struct sink_outcome *o)
 	c->backlog = true;
 }
 
-/* Without the lock: is it on disk? */
+/* Writes an item to the spool, without the lock. False: it is not on disk. */
 static bool keep_on_disk(struct channel *c, const struct export_item *i)
 {
 	int r;
@@ -213,11 +228,14 @@ static bool keep_on_disk(struct channel *c, const struct export_item *i)
 	c->stats.spool_errors++;
 	snprintf(c->stats.last_error, sizeof(c->stats.last_error), "spool: %s", strerror(-r));
 	pthread_mutex_unlock(&c->lock);
-	say(c, r == -ENOSPC ? "the spool's disk is full" : "the spool can't be written to");
+	say(c, r == -ENOSPC ? "disk of the spool is full" : "cannot write to the spool");
 	return false;
 }
 
-/* Without the lock: everything that waits in memory goes to disk, as far as it can. */
+/*
+ * Moves the queue to the spool as far as possible, without the lock. On the first failure the item
+ * returns to the front of the queue and the rest stays in memory.
+ */
 static void spill(struct channel *c)
 {
 	struct export_item *i;
@@ -241,6 +259,7 @@ static void spill(struct channel *c)
 	}
 }
 
+/* The backlog ends when neither queue nor spool has an item. */
 static void settle_done(struct channel *c, const struct export_item *i,
 			const struct sink_outcome *o)
 {
@@ -262,7 +281,10 @@ static void settle_later(struct channel *c, const struct sink_outcome *o)
 	pause_after_failure(c, o);
 }
 
-/* Without the lock. Takes @i. */
+/*
+ * Takes ownership of @i. Without the lock. Disk operations come before the lock is held: while an
+ * item is being written it belongs to this thread only.
+ */
 static void settle(struct channel *c, struct export_item *i, struct sink_outcome *o)
 {
 	bool kept = false, later;
@@ -300,7 +322,10 @@ static bool is_too_old(const struct channel *c, const struct export_item *i)
 	return (int64_t)clock_ns(CLOCK_BOOTTIME) - i->born_ns > (int64_t)c->opt.max_age_ns;
 }
 
-/* With the lock: wait until there is something to send, and its time has come. */
+/*
+ * Waits, with the lock, until an item is due. False: the thread should end. While finishing, one
+ * failure is enough to stop.
+ */
 static bool wait_for_work(struct channel *c)
 {
 	for (;;) {
@@ -321,7 +346,7 @@ static bool wait_for_work(struct channel *c)
 	}
 }
 
-/* The next of the spool, without the lock; NULL: there is none that can be read. */
+/* Claims the next item of the spool, without the lock; NULL: none can be read. */
 static struct export_item *take_spooled(struct channel *c)
 {
 	struct export_item *i = NULL;
@@ -335,7 +360,7 @@ static struct export_item *take_spooled(struct channel *c)
 	return i;
 }
 
-/* The oldest that is not too old; NULL: there is none. Without the lock. */
+/* Takes the oldest item that has not expired, without the lock; NULL: there is none. */
 static struct export_item *next_item(struct channel *c)
 {
 	for (;;) {
@@ -360,7 +385,7 @@ static struct export_item *next_item(struct channel *c)
 	}
 }
 
-/* Something is in the spool, but can't be read now: no memory, or no descriptors. */
+/* The spool has items that cannot be read now, for lack of memory or descriptors. */
 static void pause_if_stuck(struct channel *c)
 {
 	static const struct sink_outcome none;
@@ -373,7 +398,8 @@ static void pause_if_stuck(struct channel *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void tell(struct channel *c)
+/* Called after a success only, so a report never delays profiles during an outage. */
+static void send_report(struct channel *c)
 {
 	_cleanup_(buf_fini) struct buf report = { 0 };
 
@@ -384,7 +410,7 @@ static void tell(struct channel *c)
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (report.len)
-		c->opt.ops->tell(c->opt.sink, &report);
+		c->opt.ops->report(c->opt.sink, &report);
 }
 
 static void count_retry(struct channel *c)
@@ -408,12 +434,15 @@ static void send_one(struct channel *c)
 	c->opt.ops->send(c->opt.sink, i, &o);
 	settle(c, i, &o);
 	if (o.verdict == SINK_DONE)
-		tell(c);
+		send_report(c);
 	if (o.why[0])
 		say(c, o.why);
 }
 
-/* What is left at the end. */
+/*
+ * Spools or drops the remaining items at the end. Items claimed from the spool are released, so
+ * that the next process sends them.
+ */
 static void put_away(struct channel *c)
 {
 	struct export_item *i;
@@ -487,7 +516,7 @@ void channel_finish(struct channel *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->finishing = true;
-	/* one more attempt, whatever was before */
+	/* One more attempt, without the pause after earlier failures. */
 	c->stats.failing = false;
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
@@ -531,7 +560,7 @@ struct put {
 	const struct export_window *w;
 };
 
-/* Without the lock. Takes @i. */
+/* Takes ownership of @i. Without the lock. */
 static void queue_item(struct channel *c, struct export_item *i)
 {
 	bool to_disk;
@@ -553,6 +582,7 @@ static void queue_item(struct channel *c, struct export_item *i)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Takes the body out of @body, which the encoder reuses for the next item. */
 static int emit(void *ctx, struct buf *body, uint32_t n_profiles)
 {
 	struct put *p = ctx;
@@ -575,13 +605,13 @@ void channel_put(struct channel *c, const struct export_window *w)
 
 	if (c->opt.ops->encode(c->opt.sink, w, emit, &p) < 0) {
 		channel_count_drop(c, EXPORT_DROP_NO_MEMORY, w->series.len);
-		say(c, "no memory to write a window down");
+		say(c, "out of memory while encoding a window");
 	}
 }
 
 void channel_report(struct channel *c, const struct buf *report)
 {
-	if (!c->opt.ops->tell)
+	if (!c->opt.ops->report)
 		return;
 	pthread_mutex_lock(&c->lock);
 	c->report.len = 0;

@@ -2,9 +2,11 @@
 #pragma once
 
 /*
- * What waits for one sink, and the thread that sends it: one item at a time, the
- * oldest first, until the sink has taken it or never will. When it is away the
- * pauses grow, and what waits goes to the spool if there is one.
+ * The queue of one sink and the thread that sends its items: one at a time, oldest first, each
+ * until the sink accepts it or rejects it permanently. While the sink is unavailable the thread
+ * backs off, and the queue moves to the spool if there is one. All functions may be called from any
+ * thread. An item is sent at least once: after a lost response it is sent again, and the receiver
+ * recognizes the profile's id or counts it twice.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,43 +15,57 @@
 #include "export/export.h"
 
 struct channel;
-struct err;
-struct export_window;
-struct sink_ops;
 struct spool;
 
 struct channel_options {
 	const struct sink_ops *ops;
-	void *sink; /* taken, also on failure */
+	void *sink; /* owned by the channel, also after a failure */
 	const char *name;
-	struct spool *spool; /* outlives the channel; or NULL */
+	struct spool *spool; /* must outlive the channel; NULL: none */
 	uint32_t spool_sink;
-	size_t queue_bytes;
-	uint64_t max_age_ns;
-	unsigned int retry_ms; /* the first pause after a failure; it doubles up to 64 times that */
+	size_t queue_bytes;    /* limit of items in memory */
+	uint64_t max_age_ns;   /* older items are dropped */
+	unsigned int retry_ms; /* first pause after a failure; doubles up to 64 times this */
 	void (*log)(void *ctx, const char *message);
 	void *log_ctx;
 };
 
-/* 0, -ENOMEM, -EAGAIN. Texts are copied. */
+/*
+ * Strings are copied. Returns 0, -ENOMEM, or -EAGAIN if no thread can be started. @opt->ops, log
+ * and spool must outlive the channel. The thread starts at once.
+ */
 int channel_new(struct channel **out, const struct channel_options *opt);
 void channel_free(struct channel *c);
 
 DEFINE_FREEP(struct channel, channel_free)
 
-/* Write the window down as items of this sink and queue them. */
+/*
+ * Encodes the window as items of this sink and queues them. @w remains the caller's. It may write
+ * to the spool, but never waits for the back end. Call it from one thread at a time, since encode()
+ * is.
+ */
 void channel_put(struct channel *c, const struct export_window *w);
 
-/* How the agent is now, for whoever takes that: told when an item was taken next. */
+/*
+ * Replaces the agent's report, a copy of which is sent after the next delivered item. Without
+ * memory the report is lost; the next one replaces it anyway. Sinks without reports ignore it.
+ */
 void channel_report(struct channel *c, const struct buf *report);
 
-/* Count things that never became items. */
+/* Counts profiles that never became items. */
 void channel_count_drop(struct channel *c, enum export_drop reason, uint64_t n_profiles);
 
+/* The queue's part is a consistent snapshot; the spool's part is read after it. */
 void channel_stats(struct channel *c, struct export_sink_stats *out);
 
-/* Nothing will be put any more: send what is there, without pauses; return at once. */
+/*
+ * Starts sending the queue without pauses. Does not block; no channel_put() may follow. From then
+ * on a failure ends sending instead of a pause, because the process is about to end.
+ */
 void channel_finish(struct channel *c);
 
-/* Wait for that until CLOCK_MONOTONIC says @deadline_ns, then break it off. */
+/*
+ * Waits until the queue is empty or CLOCK_MONOTONIC reaches @deadline_ns, then cancels. Remaining
+ * items go to the spool or are counted as dropped. The thread has ended when it returns.
+ */
 void channel_join(struct channel *c, uint64_t deadline_ns);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pprof file a window and kind of profile, with all its processes: the labels of a series
- * become labels of its samples. Files appear whole, are named by their window's start,
- * and the oldest go when there are too many bytes or they are too old. Others'
- * files in the directory are left alone.
+ * Writes one pprof file per window and profile type with all processes; the labels of a series
+ * become labels of its samples. Files are created atomically and named after the start of their
+ * window. The oldest are removed beyond the limits of size and age; other files in the directory
+ * are not touched.
+ *
+ * The directory must not be writable for others (dir_open_private()), because names of files are
+ * predictable. A file system that hangs only blocks this sink's thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,8 +18,8 @@
 #include "base/dir.h"
 #include "base/err.h"
 #include "base/outfile.h"
-#include "codec/gzip.h"
-#include "codec/pprof_write.h"
+#include "codec/common/gzip.h"
+#include "codec/pprof/pprof.h"
 #include "export/sink.h"
 #include "export/window.h"
 #include "profile/profile.h"
@@ -47,7 +50,7 @@ static void directory_free(void *sink)
 	free(d);
 }
 
-/* What a process that was killed left of files it was writing. */
+/* Removes temporary files of a process that was killed while writing. */
 static void remove_unfinished(struct directory *d)
 {
 	struct dir_files files = { 0 };
@@ -69,7 +72,7 @@ static int directory_open(void **out, const struct export_sink_options *opt, con
 	d->max_bytes = opt->dir_bytes ? opt->dir_bytes : DIR_BYTES;
 	d->max_age_ns = opt->dir_age_ns ? opt->dir_age_ns : DIR_AGE_NS;
 	d->path = strdup(opt->url);
-	d->fd = d->path ? dir_open_own(d->path, err) : -ENOMEM;
+	d->fd = d->path ? dir_open_private(d->path, err) : -ENOMEM;
 	if (d->fd < 0) {
 		r = d->fd;
 		directory_free(d);
@@ -91,7 +94,7 @@ static int add_series(struct profile *to, const struct export_series *s)
 		if (l->value[0] && strncmp(l->name, "__", 2) != 0)
 			labels[n++] = (struct profile_text_label){ l->name, l->value };
 	}
-	return profile_merge_labelled(to, s->profile, labels, n);
+	return profile_merge_with_labels(to, s->profile, labels, n);
 }
 
 /* Series of one __name__ have the same sample types. */
@@ -102,6 +105,10 @@ static const char *name_of(const struct export_series *s)
 	return name ? name : "";
 }
 
+/*
+ * Profiles of all processes become one file, because people open files one by one; the labels keep
+ * processes apart.
+ */
 static int encode_name(const struct export_window *w, const char *name, sink_emit_fn emit,
 		       void *ctx)
 {
@@ -142,7 +149,7 @@ static int directory_encode(void *sink, const struct export_window *w, sink_emit
 	return r;
 }
 
-/* A path that no file has; a clock that was set back gives the same one twice. */
+/* Finds an unused path: a clock that was set back would give the same name twice. */
 static int new_path(const struct directory *d, int64_t time_ns, char *out, size_t len)
 {
 	time_t s = (time_t)(time_ns / CLOCK_SECOND_NS);
@@ -164,6 +171,10 @@ static int new_path(const struct directory *d, int64_t time_ns, char *out, size_
 	return -EEXIST;
 }
 
+/*
+ * Ages are those of modification times. The newest file is never removed, even if it alone exceeds
+ * the limit.
+ */
 static void trim(const struct directory *d)
 {
 	struct dir_files files = { 0 };
@@ -186,6 +197,7 @@ static void trim(const struct directory *d)
 	dir_files_fini(&files);
 }
 
+/* A full disk is retried: trim() may free space meanwhile. */
 static void directory_send(void *sink, const struct export_item *item, struct sink_outcome *out)
 {
 	struct directory *d = sink;
@@ -205,7 +217,7 @@ static void directory_send(void *sink, const struct export_item *item, struct si
 		out->verdict = SINK_DONE;
 }
 
-/* Nothing here waits for anybody. */
+/* Writes to a file system are not cancelled. */
 static void directory_cancel(void *sink)
 {
 }

@@ -2,11 +2,15 @@
 #pragma once
 
 /*
- * The way out of the machine: windows of profiles are handed over and sent to
- * any number of back ends, each with a queue and a thread of its own, so that one
- * that is away or slow holds up neither sampling nor the others. What can't be
- * delivered waits in memory, then on disk, within limits; what is dropped is
- * counted. Nothing here knows how profiles are made.
+ * The exporter sends windows of profiles to up to EXPORT_MAX_SINKS back ends. Each has its own
+ * queue and thread, so that a slow or unavailable one delays neither sampling nor the others.
+ * Undelivered items wait in memory and then on disk, within limits; drops are counted by reason.
+ * The exporter does not depend on how profiles are made.
+ *
+ * Threads: one that encodes, and one per sink. Functions may be called from any thread, but
+ * exporter_put() from one at a time and nothing after exporter_stop() except exporter_stats() and
+ * exporter_free(). Memory: queue_bytes per sink, plus the windows that wait to be encoded (two) and
+ * one item per sink that is being sent.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +23,7 @@ struct err;
 struct export_window;
 struct exporter;
 struct profile;
+struct sink_ops;
 
 enum { EXPORT_MAX_SINKS = 8 };
 
@@ -26,21 +31,20 @@ struct export_label {
 	const char *name, *value;
 };
 
-/* A window of time, for as long as it is being filled. Times are ns since 1970. */
+/* A window of time to be filled with series. Times are ns since 1970. Returns 0 or -ENOMEM. */
 int export_window_new(struct export_window **out, int64_t start_ns, int64_t end_ns);
 void export_window_free(struct export_window *w);
 
 DEFINE_FREEP(struct export_window, export_window_free)
 
 /**
- * export_window_add() - one series of the window: usually a process
+ * export_window_add() - add a series, usually the profile of one process
  *
- * @p is taken, also on failure. Its first sample type and its period are what
- * OTLP sends; times of samples are kept where a format has a place for them.
- * @labels are copied, "service_name" first; names as Pyroscope wants them
- * ("pid", "exe", "container_id", ...): for OTLP they get OpenTelemetry's names.
- * "__name__" is "process_cpu" unless a label says otherwise. Values are cut to what
- * is sent (2 048 bytes) and made UTF-8.
+ * Takes ownership of @p, also on failure. OTLP sends its first sample type and its period;
+ * timestamps of samples are sent in formats that have them. @labels are copied, "service_name"
+ * must be first. They have Pyroscope's names ("pid", "exe", "container_id", ...), which are
+ * translated for OTLP. "__name__" is "process_cpu" unless it is among them. Values are made
+ * UTF-8 and truncated to 2048 bytes.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -48,66 +52,75 @@ int export_window_add(struct export_window *w, struct profile *p, const struct e
 		      size_t n_labels);
 
 enum export_kind {
-	EXPORT_PYROSCOPE, /* push.v1.PusherService/Push below an http(s) URL */
-	EXPORT_OTLP,      /* grpc(s)://HOST:PORT, or http(s)://HOST:PORT[/PATH] */
-	EXPORT_DIR,       /* a directory that gets pprof files */
-	EXPORT_LOCAL,     /* a server in a process beside: server_feed() at the other end of fd */
+#define X(sym, name) EXPORT_##sym,
+#include "export/sinks.def"
+#undef X
+	EXPORT_KIND_MAX,
 };
 
-/* Texts are borrowed until exporter_new() returns, and NULL where nothing is meant. */
+/*
+ * Strings are borrowed until exporter_new() returns. NULL: not set. Zero-initialize it; a sink kind
+ * ignores what does not apply to it. Contradictory credentials are an error.
+ */
 struct export_sink_options {
 	enum export_kind kind;
-	const char *url; /* or the directory; "store" for EXPORT_LOCAL */
-	int fd;          /* EXPORT_LOCAL only; it stays the caller's */
+	const struct sink_ops *ops; /* a kind that sinks.def does not have; NULL: that of @kind */
+	const char *url;            /* or the directory; "store" for EXPORT_LOCAL */
+	int fd;                     /* socket of EXPORT_LOCAL; remains the caller's */
 
 	const char *tenant;               /* X-Scope-OrgID */
-	const char *bearer, *bearer_file; /* a file is read for every request */
+	const char *bearer, *bearer_file; /* the file is read for every request */
 	const char *basic, *basic_file;   /* "user:password" */
 	const char *const *headers;       /* "Name: value" */
 	size_t n_headers;
 	const char *ca_file, *cert_file, *key_file; /* PEM */
 	bool tls_insecure;
-	unsigned int timeout_ms; /* of one request; 0: 10 s */
+	unsigned int timeout_ms; /* per request; 0: 10 s */
 	bool no_gzip;
 	/*
-	 * Pyroscope makes a series of every distinct set of a sample's labels
-	 * (thread, tid): they are left out unless this is set.
+	 * Send the labels of samples (thread, tid) to Pyroscope, which creates a series for each
+	 * distinct set of them. They are omitted by default.
 	 */
 	bool sample_labels;
 
-	uint64_t dir_bytes; /* of all files; 0: 1 GiB */
-	int64_t dir_age_ns; /* of a file; 0: a day */
+	uint64_t dir_bytes; /* limit of all files together; 0: 1 GiB */
+	int64_t dir_age_ns; /* older files are removed; 0: a day */
 };
 
+/* Zero-initialize it. spool_dir must belong to this user alone. */
 struct exporter_options {
 	const struct export_sink_options *sinks;
 	size_t n_sinks;
-	size_t queue_bytes;    /* in memory, of each sink; 0: 8 MiB */
-	const char *spool_dir; /* made if it is not there; NULL: none */
-	uint64_t spool_bytes;  /* of all sinks; 0: 512 MiB */
-	/* Whose place it takes, if that is not freed yet: both use one spool, if it is one. */
+	size_t queue_bytes;    /* memory limit of each sink; 0: 8 MiB */
+	const char *spool_dir; /* created if missing; NULL: no spool */
+	uint64_t spool_bytes;  /* limit of all sinks together; 0: 512 MiB */
+	/* The exporter that this one replaces, if it still exists: both may share a spool. */
 	struct exporter *previous;
-	int64_t max_age_ns; /* older windows are not sent any more; 0: a day */
+	int64_t max_age_ns; /* older windows are dropped; 0: a day */
 	unsigned int
-		retry_ms; /* the first pause after a failure, doubled up to 64 times that; 0: 1 s */
-	const char *host; /* host.name for OTLP; NULL: what the kernel says */
-	/* From the exporter's threads; about each sink at most a line a minute. May be NULL. */
+		retry_ms; /* first pause after a failure; doubles up to 64 times this; 0: 1 s */
+	const char *host; /* host.name for OTLP; NULL: the kernel's host name */
+	/* Called on the exporter's threads, at most once per minute and sink. May be NULL. */
 	void (*log)(void *ctx, const char *message);
 	void *log_ctx;
 };
 
 /*
- * 0; -EINVAL for options that make no sense, or a file or directory that can't be
- * used, and @err says which. That a back end is away is no error.
+ * Returns 0; -EINVAL for invalid options or an unusable file or directory, which @err names. An
+ * unavailable back end is not an error. The caller frees *@out. Files of credentials and
+ * certificates are checked now, so that a typing error is found at start.
  */
 int exporter_new(struct exporter **out, const struct exporter_options *opt, struct err *err);
 
-/* Send a window: takes it. Waits while several are being written down, never for a back end. */
+/*
+ * Takes ownership of a window and sends it. Blocks while several windows are being encoded, but
+ * never for a back end. After exporter_stop() the window is counted as dropped and freed.
+ */
 void exporter_put(struct exporter *e, struct export_window *w);
 
 /*
- * How the agent is (docs/api.md: POST /api/v1/agents), copied; told to Cameo's own servers with
- * what they get next, to nobody else.
+ * Replaces the report on the agent (docs/api.md: POST /api/v1/agents), which is copied and sent to
+ * Cameo servers after their next item. Other back ends do not get it.
  */
 void exporter_report(struct exporter *e, const struct buf *report);
 
@@ -120,18 +133,18 @@ enum export_drop {
 
 const char *export_drop_label(enum export_drop reason);
 
-/* An item is one request: some or all profiles of a window. */
+/* An item is one request with some or all profiles of a window. */
 struct export_sink_stats {
 	char name[80];                       /* "otlp grpc://host:4317", without credentials */
-	uint64_t queued_items, queued_bytes; /* in memory, the one being sent among them */
+	uint64_t queued_items, queued_bytes; /* in memory, with the one being sent */
 	uint64_t spooled_items, spooled_bytes;
 	uint64_t sent_items, sent_bytes, sent_profiles;
 	uint64_t retries;                  /* attempts after an item's first */
 	uint64_t dropped[EXPORT_DROP_MAX]; /* items */
-	uint64_t rejected_profiles;        /* of items that were taken in part */
-	uint64_t unsent_profiles;          /* of items dropped because it ended */
-	uint64_t spool_errors;             /* writes that failed */
-	bool failing;                      /* the last attempt was no success */
+	uint64_t rejected_profiles;        /* of partially accepted items */
+	uint64_t unsent_profiles;          /* of items dropped at the end */
+	uint64_t spool_errors;             /* failed writes */
+	bool failing;                      /* the last attempt failed */
 	char last_error[160];
 };
 
@@ -140,15 +153,16 @@ struct exporter_stats {
 	struct export_sink_stats sinks[EXPORT_MAX_SINKS];
 };
 
+/* It may be called from any thread while the exporter exists. */
 void exporter_stats(struct exporter *e, struct exporter_stats *out);
 
 /*
- * Send what is there until CLOCK_MONOTONIC says @deadline_ns, then put the rest
- * into the spool, or drop it. Nothing is put afterwards.
+ * Sends queued items until CLOCK_MONOTONIC reaches @deadline_ns, then moves the remaining ones to
+ * the spool or drops them. No exporter_put() may follow.
  */
 void exporter_stop(struct exporter *e, uint64_t deadline_ns);
 
-/* Stops at once if that was not done. */
+/* Stops immediately unless exporter_stop() was called before. */
 void exporter_free(struct exporter *e);
 
 DEFINE_FREEP(struct exporter, exporter_free)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows that were handed over wait in a short list for the one thread that
- * writes them down for every sink; from there on each sink has its own channel.
- * Who finds the list full waits, as that thread waits for nobody.
+ * Windows wait in a short list for the one thread that encodes them for every sink; each sink
+ * then has its own channel. A caller that finds the list full blocks, which is short, as the
+ * encoding thread never waits for a back end.
+ *
+ * A window is encoded once per sink because formats, labels and compression differ. Encoding is the
+ * only thing that sinks share, so a slow encoder delays the others' next window but no delivery.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,15 +28,15 @@ enum { PENDING_MAX = 2, QUEUE_BYTES = 8 << 20, SPOOL_BYTES = 512 << 20 };
 static const int64_t MAX_AGE_NS = 86400LL * 1000000000;
 
 struct exporter {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* of pending and stop */
 	pthread_cond_t changed;
 	pthread_t thread;
 	bool started, stop;
-	struct export_window *pending[PENDING_MAX];
+	struct export_window *pending[PENDING_MAX]; /* oldest first; owned */
 	size_t n_pending;
 	struct spool *spool;
 	struct channel *channels[EXPORT_MAX_SINKS];
-	uint32_t spool_sinks[EXPORT_MAX_SINKS];
+	uint32_t spool_sinks[EXPORT_MAX_SINKS]; /* by channel: see spool_name() */
 	size_t n_channels;
 };
 
@@ -80,6 +83,7 @@ void exporter_report(struct exporter *e, const struct buf *report)
 		channel_report(e->channels[i], report);
 }
 
+/* The encoding thread. After exporter_stop() it encodes the pending windows before it ends. */
 static void *run(void *arg)
 {
 	struct exporter *e = arg;
@@ -105,14 +109,13 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static const struct sink_ops *const kinds[] = {
-	[EXPORT_PYROSCOPE] = &sink_pyroscope,
-	[EXPORT_LOCAL] = &sink_local,
-	[EXPORT_OTLP] = &sink_otlp,
-	[EXPORT_DIR] = &sink_directory,
+static const struct sink_ops *const kinds[EXPORT_KIND_MAX] = {
+#define X(sym, name) [EXPORT_##sym] = &sink_##name,
+#include "export/sinks.def"
+#undef X
 };
 
-/* "otlp grpc://host:4317", without what may be secret in a URL. */
+/* Formats "otlp grpc://host:4317", without the credentials that a URL may contain. */
 static void name_of(const struct sink_ops *ops, const char *url, char out[80])
 {
 	const char *host = strstr(url, "://"), *at;
@@ -125,7 +128,11 @@ static void name_of(const struct sink_ops *ops, const char *url, char out[80])
 		 (int)strcspn(at ? at + 1 : host, "?#"), at ? at + 1 : host);
 }
 
-/* Items that wait belong to a place and a tenant, whatever the other options are by then. */
+/*
+ * Spooled items belong to a destination and a tenant and survive changes of other options.
+ * Therefore changing a timeout or a certificate does not orphan what waits on disk, while another
+ * tenant never gets it.
+ */
 static uint32_t spool_name(const char *name, const char *tenant)
 {
 	char text[256];
@@ -134,6 +141,10 @@ static uint32_t spool_name(const char *name, const char *tenant)
 	return spool_sink(text);
 }
 
+/*
+ * The exporter that is being replaced may still write to the same directory; the lock file would
+ * exclude a second user, so both share one object.
+ */
 static int open_spool(struct exporter *e, const struct exporter_options *opt, struct err *err)
 {
 	struct spool *theirs = opt->previous ? opt->previous->spool : NULL;
@@ -148,20 +159,22 @@ static int open_spool(struct exporter *e, const struct exporter_options *opt, st
 			  opt->spool_bytes ? opt->spool_bytes : SPOOL_BYTES, err);
 }
 
-/* What waits for a back end that is none any more goes when it is the oldest. */
-static void tell_strange(const struct exporter *e, const struct exporter_options *opt)
+/* Items for a back end that is no longer configured remain until they are evicted. */
+static void warn_unconfigured(const struct exporter *e, const struct exporter_options *opt)
 {
 	char line[200];
-	uint64_t n = e->spool ? spool_n_strange(e->spool, e->spool_sinks, e->n_channels) : 0;
+	uint64_t n = e->spool ? spool_n_unconfigured(e->spool, e->spool_sinks, e->n_channels) : 0;
 
 	if (!n || !opt->log)
 		return;
 	snprintf(line, sizeof(line),
-		 "%.100s: %" PRIu64 " requests are for back ends that are not among the options",
+		 "spool \"%.100s\": %" PRIu64
+		 " requests are for destinations that are not configured",
 		 opt->spool_dir, n);
 	opt->log(opt->log_ctx, line);
 }
 
+/* The channel owns the sink from channel_new() on, also if that fails. */
 static int add_channel(struct exporter *e, const struct exporter_options *opt,
 		       const struct export_sink_options *so, struct err *err)
 {
@@ -176,11 +189,11 @@ static int add_channel(struct exporter *e, const struct exporter_options *opt,
 	char name[80];
 	int r;
 
-	if ((size_t)so->kind >= sizeof(kinds) / sizeof(kinds[0]))
-		return err_set(err, -EINVAL, "an unknown kind of back end");
-	co.ops = kinds[so->kind];
+	if ((unsigned int)so->kind >= EXPORT_KIND_MAX)
+		return err_set(err, -EINVAL, "unknown type of destination");
+	co.ops = so->ops ? so->ops : kinds[so->kind];
 	if (!so->url || !so->url[0])
-		return err_set(err, -EINVAL, "%s: where to?", co.ops->name);
+		return err_set(err, -EINVAL, "%s: the URL or directory is missing", co.ops->name);
 	uname(&uts);
 	r = co.ops->open(&co.sink, so, opt->host ? opt->host : uts.nodename, err);
 	if (r < 0)
@@ -214,7 +227,7 @@ int exporter_new(struct exporter **out, const struct exporter_options *opt, stru
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->changed, NULL);
 	if (!opt->n_sinks || opt->n_sinks > EXPORT_MAX_SINKS)
-		return err_set(err, -EINVAL, "profiles can go to 1 to %d places",
+		return err_set(err, -EINVAL, "expected 1 to %d destinations for profiles",
 			       (int)EXPORT_MAX_SINKS);
 	r = open_spool(e, opt, err);
 	for (size_t i = 0; r == 0 && i < opt->n_sinks; i++)
@@ -223,7 +236,7 @@ int exporter_new(struct exporter **out, const struct exporter_options *opt, stru
 		r = start(e);
 	if (r < 0)
 		return err_set(err, r, "%s", strerror(-r));
-	tell_strange(e, opt);
+	warn_unconfigured(e, opt);
 	*out = steal_ptr(&e);
 	return 0;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cameo's own server in a process beside, at the other end of a socket (net/feed.h):
- * a profile a message, in OTLP's form since that keeps the kinds of frames and the
- * times of samples, with labels as they are. A message that begins with { is a report
- * of the agent's.
+ * Sends to a Cameo server in another process over a socket (net/feed.h), one profile per message.
+ * Messages are OTLP requests, which represent frame kinds and timestamps, with unmodified label
+ * names. A message that starts with { is a report of the agent.
+ *
+ * One profile per message keeps the messages small and the server's transactions short. Answers
+ * come when the profile is durable, so the channel's queue is also the flow control.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/err.h"
-#include "codec/otlp_write.h"
+#include "codec/otlp/otlp_write.h"
 #include "export/sink.h"
 #include "export/window.h"
 #include "net/feed.h"
@@ -19,7 +20,7 @@
 enum { LABELS_MAX = 64 };
 
 struct local {
-	int fd; /* somebody else's */
+	int fd; /* borrowed */
 };
 
 static int local_open(void **out, const struct export_sink_options *opt, const char *host,
@@ -61,6 +62,10 @@ static int local_encode(void *sink, const struct export_window *w, sink_emit_fn 
 	return r;
 }
 
+/*
+ * Statuses are those of the store and of ingestion: an invalid profile is refused for good, a full
+ * disk or lack of memory is retried.
+ */
 static void local_send(void *sink, const struct export_item *item, struct sink_outcome *out)
 {
 	const struct local *s = sink;
@@ -68,9 +73,9 @@ static void local_send(void *sink, const struct export_item *item, struct sink_o
 	int r = feed_ask(s->fd, item->body.data, item->body.len, &a);
 
 	if (r == -EMSGSIZE)
-		sink_end(out, SINK_NEVER, "a profile of %zu bytes is too large", item->body.len);
+		sink_end(out, SINK_NEVER, "profile of %zu bytes exceeds the limit", item->body.len);
 	else if (r < 0)
-		sink_end(out, SINK_LATER, "the store's process is gone");
+		sink_end(out, SINK_LATER, "server process has ended");
 	else if (a.status == -EINVAL || a.status == -EBADMSG || a.status == -EFBIG)
 		sink_end(out, SINK_NEVER, "%s", a.text);
 	else if (a.status < 0)
@@ -79,7 +84,8 @@ static void local_send(void *sink, const struct export_item *item, struct sink_o
 		out->verdict = SINK_DONE;
 }
 
-static void local_tell(void *sink, const struct buf *report)
+/* An answer is read even though it is ignored, because the next message must not find it. */
+static void local_report(void *sink, const struct buf *report)
 {
 	const struct local *s = sink;
 	struct feed_answer a;
@@ -87,6 +93,7 @@ static void local_tell(void *sink, const struct buf *report)
 	(void)feed_ask(s->fd, report->data, report->len, &a);
 }
 
+/* Wakes a thread that waits for an answer; afterwards every message fails. */
 static void local_cancel(void *sink)
 {
 	const struct local *s = sink;
@@ -99,7 +106,7 @@ const struct sink_ops sink_local = {
 	.open = local_open,
 	.encode = local_encode,
 	.send = local_send,
-	.tell = local_tell,
+	.report = local_report,
 	.cancel = local_cancel,
 	.free = free,
 };

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ExportProfilesServiceRequests, by gRPC or by HTTP. Profiles of many processes
- * share a request and its dictionary; it is kept well below the 4 MiB that gRPC
- * servers take by default, and a profile that is larger is cut.
+ * Sends ExportProfilesServiceRequests over gRPC or HTTP. The profiles of many processes share a
+ * request and its dictionary. A request stays well below the 4 MiB that gRPC servers accept by
+ * default; a larger profile is split.
  *
- * gRPC is spoken in its simplest form: one message there, one back, over HTTP/2.
+ * gRPC is used in its simplest form, a unary call over HTTP/2.
+ *
+ * The specification of exporters (OTLP 1.x, "Failures") decides what is retried; RetryInfo and
+ * Retry-After override the channel's own pause. Partial success counts as success: the receiver has
+ * named how many profiles it rejected, and sending them again would store the others twice.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/armour.h"
+#include "base/base64.h"
 #include "base/err.h"
-#include "codec/gzip.h"
-#include "codec/otlp_labels.h"
-#include "codec/otlp_write.h"
+#include "codec/common/gzip.h"
+#include "codec/otlp/otlp_labels.h"
+#include "codec/otlp/otlp_write.h"
 #include "export/otlp_answer.h"
 #include "export/otlp_resource.h"
 #include "export/post.h"
@@ -26,9 +30,9 @@
 #define HTTP_PATH "/v1development/profiles"
 
 enum {
-	REQUEST_BYTES = 1 << 20, /* a new one is begun then */
-	PROFILE_BYTES = 2 << 20, /* a profile is cut then */
-	FRAME_HEADER = 5,        /* of gRPC: is it compressed, and its length */
+	REQUEST_BYTES = 1 << 20, /* a new request starts at this size */
+	PROFILE_BYTES = 2 << 20, /* a profile is split at this size */
+	FRAME_HEADER = 5,        /* gRPC: compression flag and length */
 	DETAILS_MAX = 8192,
 	DEFAULT_GRPC_PORT = 4317,
 };
@@ -63,7 +67,7 @@ static void otlp_free(void *sink)
 	free(s);
 }
 
-/* Where requests go: grpc://HOST[:PORT] and http://HOST[:PORT][/PATH], and the same with an s. */
+/* Parses grpc[s]://HOST[:PORT] and http[s]://HOST[:PORT][/PATH]. */
 static int target_of(const char *url, bool *out_grpc, char **out, struct err *err)
 {
 	const char *rest = strstr(url, "://"), *path, *at, *port;
@@ -74,16 +78,19 @@ static int target_of(const char *url, bool *out_grpc, char **out, struct err *er
 	grpc = scheme >= 4 && !strncmp(url, "grpc", 4);
 	tls = scheme && url[scheme - 1] == 's';
 	if (scheme != 4u + tls || (!grpc && strncmp(url, "http", 4) != 0) || !rest[3])
-		return err_set(err, -EINVAL,
-			       "%.100s: OTLP goes to grpc://, grpcs://, http:// or https://", url);
+		return err_set(
+			err, -EINVAL,
+			"OTLP URL \"%.100s\": expected grpc://, grpcs://, http:// or https://",
+			url);
 	rest += 3;
 	path = rest + strcspn(rest, "/?#");
 	at = memchr(rest, '@', (size_t)(path - rest));
 	port = memrchr(at ? at : rest, ':', (size_t)(path - (at ? at : rest)));
 	if (port && memchr(port, ']', (size_t)(path - port)))
-		port = NULL; /* it is within an IPv6 address */
+		port = NULL; /* the colon is part of an IPv6 address */
 	if (grpc && *path && strcmp(path, "/") != 0)
-		return err_set(err, -EINVAL, "%.100s: gRPC has no path", url);
+		return err_set(err, -EINVAL, "OTLP URL \"%.100s\": a gRPC URL cannot have a path",
+			       url);
 	if (grpc && !port)
 		n = asprintf(out, "http%s://%.*s:%d" SERVICE, tls ? "s" : "", (int)(path - rest),
 			     rest, DEFAULT_GRPC_PORT);
@@ -98,20 +105,22 @@ static int target_of(const char *url, bool *out_grpc, char **out, struct err *er
 	return *out ? 0 : -ENOMEM;
 }
 
+/*
+ * The header of compression is the last one of each list, so leaving it off is a matter of the
+ * count.
+ */
 static int open_post(struct otlp *s, const struct export_sink_options *opt, const char *url,
 		     struct err *err)
 {
 	static const char *const grpc[] = { "Content-Type: application/grpc", "TE: trailers",
-					    "User-Agent: cameo/" CAMEO_VERSION,
-					    "grpc-accept-encoding: identity",
+					    POST_USER_AGENT, "grpc-accept-encoding: identity",
 					    "grpc-encoding: gzip" };
-	static const char *const http[] = { "Content-Type: application/x-protobuf",
-					    "User-Agent: cameo/" CAMEO_VERSION,
+	static const char *const http[] = { "Content-Type: application/x-protobuf", POST_USER_AGENT,
 					    "Content-Encoding: gzip" };
 	struct post_options po = { .sink = opt, .url = url, .http2_only = s->grpc };
 
 	po.headers = s->grpc ? grpc : http;
-	po.n_headers = (s->grpc ? 5u : 3u) - !s->gzip; /* the last is about compression */
+	po.n_headers = (s->grpc ? 5u : 3u) - !s->gzip; /* the last header is about compression */
 	return post_new(&s->post, &po, err);
 }
 
@@ -137,7 +146,7 @@ static int otlp_open(void **out, const struct export_sink_options *opt, const ch
 	return 0;
 }
 
-/* A request under way. */
+/* A request being assembled. */
 struct encoding {
 	const struct otlp *sink;
 	struct otlp_request *q; /* or NULL */
@@ -146,6 +155,10 @@ struct encoding {
 	void *ctx;
 };
 
+/*
+ * Reserves the five bytes in front of a gRPC message (flag, length in big endian); the length is
+ * set when the message is complete.
+ */
 static void put_frame_header(struct buf *b, bool compressed)
 {
 	static const uint8_t room[FRAME_HEADER - 1];
@@ -162,6 +175,7 @@ static void set_frame_length(struct buf *b)
 		b->data[1 + i] = (uint8_t)(len >> (24 - 8 * i));
 }
 
+/* Encodes, compresses and emits the request; afterwards the encoding has none. */
 static int flush(struct encoding *e)
 {
 	_cleanup_(buf_fini) struct buf raw = { 0 }, body = { 0 };
@@ -186,6 +200,10 @@ static int flush(struct encoding *e)
 	return r;
 }
 
+/*
+ * A profile that is split gets a different id for each piece, because a receiver may drop profiles
+ * whose id it has seen.
+ */
 static int add_series(struct encoding *e, const struct export_series *s)
 {
 	struct otlp_attribute resource[OTLP_RESOURCE_MAX];
@@ -213,7 +231,7 @@ static int add_series(struct encoding *e, const struct export_series *s)
 			break;
 		e->n_profiles += (uint32_t)r;
 		r = 0;
-		id[0]++; /* of the next piece, if there is one */
+		id[0]++; /* the id of the next piece, if any */
 		if (at < n || otlp_request_bytes(e->q) >= REQUEST_BYTES)
 			r = flush(e);
 	}
@@ -243,13 +261,17 @@ static void done(const struct otlp_answer *a, const struct export_item *item,
 			 (unsigned int)out->rejected_profiles, item->n_profiles, a->message);
 }
 
+/*
+ * grpc-status-details-bin is base64 (gRPC over HTTP2, "Binary-Header"); it is limited because
+ * headers of a server are untrusted.
+ */
 static void read_details(const struct http_answer *a, struct otlp_answer *out)
 {
 	const char *details = http_answer_header(a, "grpc-status-details-bin");
 	_cleanup_(buf_fini) struct buf status = { 0 };
 
 	if (details && strlen(details) <= DETAILS_MAX &&
-	    armour_base64(details, strlen(details), &status) == 0)
+	    base64_decode(details, strlen(details), &status) == 0)
 		otlp_answer_read_status(status.data, status.len, out);
 }
 
@@ -263,7 +285,7 @@ static enum sink_verdict grpc_verdict(long status, bool may_retry)
 	case GRPC_UNAVAILABLE:
 	case GRPC_DATA_LOSS:
 		return SINK_LATER;
-	case GRPC_RESOURCE_EXHAUSTED: /* of a quota, which comes back, or of a message's size */
+	case GRPC_RESOURCE_EXHAUSTED: /* a quota, which refills, or the size of the message */
 		return may_retry ? SINK_LATER : SINK_DOUBTFUL;
 	case GRPC_UNKNOWN:
 	case GRPC_INTERNAL:
@@ -273,6 +295,10 @@ static enum sink_verdict grpc_verdict(long status, bool may_retry)
 	}
 }
 
+/*
+ * An answer without grpc-status is not gRPC: a proxy in between may have responded, so the item is
+ * kept.
+ */
 static void judge_grpc(const struct http_answer *a, const struct export_item *item,
 		       struct sink_outcome *out)
 {
@@ -283,7 +309,7 @@ static void judge_grpc(const struct http_answer *a, const struct export_item *it
 
 	if (a->status != 200 || !status) {
 		if (a->status == 200)
-			sink_end(out, SINK_LATER, "an answer, but not gRPC's");
+			sink_end(out, SINK_LATER, "response is not gRPC");
 		else
 			post_judge(a, NULL, out);
 		return;
@@ -313,6 +339,10 @@ static bool is_protobuf(const struct http_answer *a)
 	       post_has_type(a, "application/protobuf");
 }
 
+/*
+ * Errors may be protobuf or text. A success of another content type is treated like an outage: a
+ * captive portal or a wrong port answers 200 to everything.
+ */
 static void judge_http(const struct http_answer *a, const struct export_item *item,
 		       struct sink_outcome *out)
 {
@@ -325,7 +355,8 @@ static void judge_http(const struct http_answer *a, const struct export_item *it
 		if (!a->body.len || is_protobuf(a) || post_has_type(a, "application/json"))
 			done(&said, item, out);
 		else
-			sink_end(out, SINK_LATER, "status %d, but not from an OTLP receiver",
+			sink_end(out, SINK_LATER,
+				 "status %d, but the response is not from an OTLP receiver",
 				 a->status);
 		return;
 	}

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A parser for the few messages of OTLP responses that matter: partial success
+ * (opentelemetry/proto/collector/profiles), google.rpc.Status and google.rpc.RetryInfo. Unknown
+ * fields are skipped, and parsing stops at malformed data with the fields read so far.
+ */
 #include "export/otlp_answer.h"
 
 #include <string.h>
 
-#include "codec/wire.h"
+#include "codec/common/wire.h"
 
 enum {
 	RESPONSE_PARTIAL = 1,
@@ -19,6 +24,7 @@ enum {
 	DAY_S = 86400,
 };
 
+/* Truncates; the text stays unchecked until sink_end(). */
 static void copy_message(struct otlp_answer *out, struct wire w)
 {
 	size_t len = wire_len(w) < OTLP_MESSAGE_LEN - 1 ? wire_len(w) : OTLP_MESSAGE_LEN - 1;
@@ -45,6 +51,7 @@ void otlp_answer_read(const void *data, size_t len, struct otlp_answer *out)
 	}
 }
 
+/* Reads a google.protobuf.Duration. The delay is limited to one day. */
 static void read_delay(struct wire w, struct otlp_answer *out)
 {
 	struct wire_field f;
@@ -61,6 +68,7 @@ static void read_delay(struct wire w, struct otlp_answer *out)
 	out->retry_ms = s >= DAY_S ? DAY_S * 1000LL : s * 1000 + ns / 1000000;
 }
 
+/* Reads a google.protobuf.Any. Its type is a URL that ends in the name of the message. */
 static void read_detail(struct wire w, struct otlp_answer *out)
 {
 	static const char type[] = "google.rpc.RetryInfo";

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What OTLP receivers say of a request. From anybody: what is malformed says nothing. */
+/*
+ * Parses responses of OTLP receivers. They are untrusted; malformed ones are read as empty. Texts
+ * are truncated and may contain control characters, which sink_end() replaces. The structs must be
+ * zeroed before; fields that a response lacks are unchanged.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,16 +14,16 @@ enum { OTLP_MESSAGE_LEN = 120 };
 
 struct otlp_answer {
 	char message[OTLP_MESSAGE_LEN]; /* "" if there is none */
-	uint64_t rejected;              /* profiles that were not taken */
-	bool may_retry;                 /* google.rpc.RetryInfo is there */
-	int64_t retry_ms;               /* of it: at most a day */
+	uint64_t rejected;              /* number of rejected profiles */
+	bool may_retry;                 /* google.rpc.RetryInfo is present */
+	int64_t retry_ms;               /* its delay, at most a day */
 };
 
-/* An ExportProfilesServiceResponse. */
+/* Parses an ExportProfilesServiceResponse. */
 void otlp_answer_read(const void *data, size_t len, struct otlp_answer *out);
 
-/* A google.rpc.Status: of an HTTP answer's body, or of gRPC's details. */
+/* Parses a google.rpc.Status: the body of an HTTP error, or gRPC's status details. */
 void otlp_answer_read_status(const void *data, size_t len, struct otlp_answer *out);
 
-/* grpc-message: percent-encoded text. */
+/* Parses grpc-message, which is percent-encoded. */
 void otlp_answer_read_message(const char *s, struct otlp_answer *out);

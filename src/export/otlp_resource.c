@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names are those of OpenTelemetry's semantic conventions, as its own
- * profiler sends them. Labels that have no such name keep theirs.
+ * The names are those of OpenTelemetry's semantic conventions, as opentelemetry-ebpf-profiler
+ * sends them. Other labels keep their names.
  */
 #include "export/otlp_resource.h"
 
@@ -58,7 +58,7 @@ static struct otlp_attribute attribute_of(const struct export_label *l)
 	return a;
 }
 
-/* What the others call the program: the file's name, or else what it calls itself. */
+/* The executable name: that of the file or, if unknown, the process name. */
 static const char *executable_name(const struct export_series *s)
 {
 	const char *exe = export_label(s, "exe"), *slash = exe ? strrchr(exe, '/') : NULL;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Labels as OpenTelemetry names them. */
+/* Translates a series' labels to OpenTelemetry's resource attributes. */
 #include <stddef.h>
 
-#include "codec/otlp_write.h"
+#include "codec/otlp/otlp_write.h"
 
 struct export_series;
 
 enum { OTLP_RESOURCE_MAX = 64 };
 
 /*
- * The attributes of a series' resource; texts are borrowed from it and @host.
- * Returns how many there are, at most OTLP_RESOURCE_MAX.
+ * Fills in the attributes of a series' resource. Strings are borrowed from @s and @host. Returns
+ * their number, at most OTLP_RESOURCE_MAX. Labels that begin with "__" and empty ones are omitted.
+ * host.name is added unless the series has it.
  */
 size_t otlp_resource(const struct export_series *s, const char *host,
 		     struct otlp_attribute out[OTLP_RESOURCE_MAX]);

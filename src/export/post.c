@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Headers are put together for each request, because what is read from files (a
- * token that somebody renews) changes. The credentials never appear in messages.
+ * Headers are assembled for each request, because files of credentials may change (a token that
+ * is renewed). Credentials never appear in messages.
  */
 #include "export/post.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/armour.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
@@ -28,7 +28,7 @@ struct post {
 	struct http_client *client;
 	char *url;
 	struct strings headers;
-	char *secret, *secret_file; /* one of them, or none */
+	char *secret, *secret_file; /* at most one is set */
 	bool is_basic;
 };
 
@@ -39,7 +39,7 @@ static void strings_fini(struct strings *s)
 	vec_fini(s);
 }
 
-/* Takes @s, which may be NULL for lack of memory. */
+/* Takes ownership of @s; NULL means that memory ran out. */
 static int strings_take(struct strings *s, char *text)
 {
 	int r = text ? vec_push(s, text) : -ENOMEM;
@@ -78,17 +78,19 @@ static int add_headers(struct post *p, const struct post_options *opt, struct er
 		r = strings_take(&p->headers, strdup(opt->headers[i]));
 	for (size_t i = 0; r == 0 && i < o->n_headers; i++) {
 		if (!is_header(o->headers[i]))
-			return err_set(err, -EINVAL, "a header must be \"Name: value\"");
+			return err_set(err, -EINVAL,
+				       "expected a header of the form \"Name: value\"");
 		r = strings_take(&p->headers, strdup(o->headers[i]));
 	}
 	if (r < 0 || !o->tenant)
 		return r;
 	if (strpbrk(o->tenant, "\r\n"))
-		return err_set(err, -EINVAL, "a tenant is one line");
+		return err_set(err, -EINVAL, "tenant must be one line");
 	return strings_take(&p->headers,
 			    asprintf(&tenant, "X-Scope-OrgID: %s", o->tenant) < 0 ? NULL : tenant);
 }
 
+/* Checks the readability of the file now; its contents are read for each request. */
 static int copy_secret(struct post *p, const struct export_sink_options *o, struct err *err)
 {
 	const char *text = o->bearer ? o->bearer : o->basic;
@@ -96,12 +98,12 @@ static int copy_secret(struct post *p, const struct export_sink_options *o, stru
 
 	if (!!o->bearer + !!o->basic + !!o->bearer_file + !!o->basic_file > 1)
 		return err_set(err, -EINVAL,
-			       "one of bearer and basic authentication, and one place for it");
+			       "set only one of bearer token, bearer file, basic and basic file");
 	p->is_basic = o->basic || o->basic_file;
 	if (file && access(file, R_OK) < 0)
-		return err_set(err, -EINVAL, "can't read %.150s: %s", file, strerror(errno));
+		return err_set(err, -EINVAL, "cannot read \"%.150s\": %s", file, strerror(errno));
 	if (text && strpbrk(text, "\r\n"))
-		return err_set(err, -EINVAL, "credentials are one line");
+		return err_set(err, -EINVAL, "credentials must be one line");
 	p->secret = text ? strdup(text) : NULL;
 	p->secret_file = file ? strdup(file) : NULL;
 	return (text && !p->secret) || (file && !p->secret_file) ? -ENOMEM : 0;
@@ -138,23 +140,26 @@ int post_new(struct post **out, const struct post_options *opt, struct err *err)
 	return 0;
 }
 
-/* The first line of a file, which must be all of it but for white space behind. */
+/*
+ * Reads the only line of a file; trailing white space is ignored. O_NONBLOCK: a named pipe in its
+ * place must not block the thread.
+ */
 static int read_secret(const char *path, char out[SECRET_MAX], struct err *err)
 {
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t n = fd < 0 ? -1 : read(fd, out, SECRET_MAX);
 
 	if (n < 0)
-		return err_set(err, -errno, "can't read %.100s: %s", path, strerror(errno));
+		return err_set(err, -errno, "cannot read \"%.100s\": %s", path, strerror(errno));
 	while (n && strchr(" \t\r\n", out[n - 1]))
 		n--;
 	if (!n || n == SECRET_MAX || memchr(out, '\n', (size_t)n) || memchr(out, 0, (size_t)n))
-		return err_set(err, -EINVAL, "%.100s does not hold one line", path);
+		return err_set(err, -EINVAL, "\"%.100s\" must contain exactly one line", path);
 	out[n] = 0;
 	return 0;
 }
 
-/* The header for the credentials: *@out is NULL when there are none. */
+/* Formats the Authorization header; *@out is NULL without credentials. */
 static int authorization(const struct post *p, char **out, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf header = { 0 };
@@ -173,7 +178,7 @@ static int authorization(const struct post *p, char **out, struct err *err)
 	}
 	buf_put_str(&header, p->is_basic ? "Authorization: Basic " : "Authorization: Bearer ");
 	if (p->is_basic)
-		armour_put_base64(secret, strlen(secret), &header);
+		base64_encode(secret, strlen(secret), &header);
 	else
 		buf_put_str(&header, secret);
 	buf_put_byte(&header, 0);
@@ -183,6 +188,7 @@ static int authorization(const struct post *p, char **out, struct err *err)
 	return 0;
 }
 
+/* Headers of the caller follow those of the protocol, and Authorization comes last. */
 static int send_with(struct post *p, const char *auth, const struct buf *body,
 		     struct http_answer *answer, struct err *err)
 {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * push.v1.PusherService/Push, a Connect unary call: series of labels with
- * gzip-compressed pprofs. A request holds as many series as fit into a piece of
- * bounded size: a server that limits rates may take a part of a request and refuse
- * the whole, so it is not made large.
+ * Sends push.v1.PusherService/Push, a unary call of the Connect protocol: series of labels with
+ * gzip-compressed pprof profiles. Requests are limited in size, because a server that limits rates
+ * may accept a part of a request and then reject all of it.
+ *
+ * Pyroscope's rate limit applies to each series of a batch (recorded: 12 series over the limit gave
+ * 429 and some were stored), and a push is not idempotent there. Small requests bound what is
+ * counted twice after such an answer.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,9 +15,9 @@
 
 #include "base/err.h"
 #include "base/json_read.h"
-#include "codec/gzip.h"
-#include "codec/pprof_write.h"
-#include "codec/wire.h"
+#include "codec/common/gzip.h"
+#include "codec/common/wire.h"
+#include "codec/pprof/pprof.h"
 #include "export/post.h"
 #include "export/sink.h"
 #include "export/window.h"
@@ -35,10 +38,10 @@ enum {
 
 struct pyroscope {
 	struct post *post;
-	struct post *reports; /* the agent's, to Cameo's servers */
-	bool is_cameo;        /* it says so in its answers */
+	struct post *reports; /* for reports of the agent to Cameo servers */
+	bool is_cameo;        /* recognized by a header of its responses */
 	struct pprof_write_options pprof;
-	int level; /* of gzip; 0: none */
+	int level; /* gzip level; 0: uncompressed */
 };
 
 static void pyroscope_free(void *sink)
@@ -72,17 +75,15 @@ static int open_post(struct post **out, const struct export_sink_options *opt, c
 static int pyroscope_open(void **out, const struct export_sink_options *opt, const char *host,
 			  struct err *err)
 {
-	static const char *const push[] = { "User-Agent: cameo/" CAMEO_VERSION,
-					    "Content-Type: application/proto",
+	static const char *const push[] = { POST_USER_AGENT, "Content-Type: application/proto",
 					    "Connect-Protocol-Version: 1" };
-	static const char *const json[] = { "User-Agent: cameo/" CAMEO_VERSION,
-					    "Content-Type: application/json" };
+	static const char *const json[] = { POST_USER_AGENT, "Content-Type: application/json" };
 	struct pyroscope *s;
 	int r;
 
 	if (strncmp(opt->url, "http://", 7) != 0 && strncmp(opt->url, "https://", 8) != 0)
-		return err_set(err, -EINVAL,
-			       "%.100s: a server's URL begins with http:// or https://", opt->url);
+		return err_set(err, -EINVAL, "server URL \"%.100s\": expected http:// or https://",
+			       opt->url);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
@@ -108,6 +109,7 @@ static void put_label(struct buf *b, const char *name, const char *value)
 	wire_end(b, at);
 }
 
+/* The id lets Cameo's server recognize a repeated push; Pyroscope ignores it. */
 static int put_profile(const struct pyroscope *p, struct buf *b, const struct export_series *s)
 {
 	_cleanup_(buf_fini) struct buf raw = { 0 }, packed = { 0 };
@@ -130,6 +132,7 @@ static int put_profile(const struct pyroscope *p, struct buf *b, const struct ex
 	return 0;
 }
 
+/* Empty values are omitted: a missing label matches like an empty one. */
 static int put_series(const struct pyroscope *p, struct buf *b, const struct export_series *s)
 {
 	size_t at = wire_begin(b, PUSH_SERIES);
@@ -145,6 +148,7 @@ static int put_series(const struct pyroscope *p, struct buf *b, const struct exp
 	return r < 0 ? r : buf_error(b);
 }
 
+/* A piece is emitted when it has PIECE_BYTES or PIECE_SERIES. One profile is never split. */
 static int pyroscope_encode(void *sink, const struct export_window *w, sink_emit_fn emit, void *ctx)
 {
 	const struct pyroscope *s = sink;
@@ -174,7 +178,7 @@ static int take_message(struct json_read *j, void *ctx)
 	return r;
 }
 
-/* The message in Connect's {"code":..., "message":...}; "" if there is none. */
+/* Extracts the message of a Connect error, {"code":..., "message":...}; "" if there is none. */
 static void read_message(const struct http_answer *a, char out[MAX_MESSAGE])
 {
 	struct json_read j;
@@ -185,6 +189,7 @@ static void read_message(const struct http_answer *a, char out[MAX_MESSAGE])
 	json_read_fini(&j);
 }
 
+/* The server is recognized again with each response, since a URL may lead to another one later. */
 static void pyroscope_send(void *sink, const struct export_item *item, struct sink_outcome *out)
 {
 	struct pyroscope *s = sink;
@@ -199,15 +204,16 @@ static void pyroscope_send(void *sink, const struct export_item *item, struct si
 	if (a.status == 200 && (!a.body.len || post_has_type(&a, "application/proto"))) {
 		out->verdict = SINK_DONE;
 	} else if (a.status / 100 == 2) {
-		sink_end(out, SINK_LATER, "status %d, but not from a Pyroscope server", a.status);
+		sink_end(out, SINK_LATER,
+			 "status %d, but the response is not from a Pyroscope server", a.status);
 	} else {
 		read_message(&a, message);
 		post_judge(&a, message[0] ? message : NULL, out);
 	}
 }
 
-/* A Pyroscope server is not asked for what it does not know. */
-static void pyroscope_tell(void *sink, const struct buf *report)
+/* Only Cameo servers accept reports. */
+static void pyroscope_report(void *sink, const struct buf *report)
 {
 	struct pyroscope *s = sink;
 	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
@@ -230,7 +236,7 @@ const struct sink_ops sink_pyroscope = {
 	.open = pyroscope_open,
 	.encode = pyroscope_encode,
 	.send = pyroscope_send,
-	.tell = pyroscope_tell,
+	.report = pyroscope_report,
 	.cancel = pyroscope_cancel,
 	.free = pyroscope_free,
 };

@@ -13,7 +13,7 @@ void export_item_free(struct export_item *i)
 	free(i);
 }
 
-/* What a server said ends in logs: it must not have lines of its own there. */
+/* Text from a server is logged, so it must not contain line breaks. */
 void sink_end(struct sink_outcome *out, enum sink_verdict verdict, const char *fmt, ...)
 {
 	va_list ap;

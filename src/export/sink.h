@@ -2,12 +2,14 @@
 #pragma once
 
 /*
- * A kind of back end. encode() runs in the exporter's thread that writes windows
- * down, send() in the one that belongs to the sink, cancel() in any: so encode()
- * and send() share nothing that changes.
+ * The interface of a kind of back end. encode() runs on the exporter's encoding thread, send()
+ * on the thread of the sink and cancel() on any, so encode() and send() must not share mutable
+ * state.
+ *
+ * Life of a sink: open() validates options and copies what it needs; encode() turns a window into
+ * requests and passes each to emit(); send() delivers one request and judges the response; cancel()
+ * makes a running send() return soon; free() comes last, when no other call is in progress.
  */
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -17,13 +19,16 @@ struct err;
 struct export_sink_options;
 struct export_window;
 
-/* One request, as it will be sent. */
+/*
+ * One encoded request. Owned by one place at a time: the queue, the thread that sends it, or the
+ * spool's caller.
+ */
 struct export_item {
 	int64_t time_ns; /* of its window's start, since 1970 */
-	int64_t born_ns; /* when it was made, by CLOCK_BOOTTIME, which nobody sets */
+	int64_t born_ns; /* time of encoding by CLOCK_BOOTTIME, which cannot be set */
 	uint32_t n_profiles;
 	uint32_t tries;
-	uint64_t seq; /* in the spool; 0: it is not there */
+	uint64_t seq; /* sequence number in the spool; 0: only in memory */
 	struct buf body;
 	struct export_item *next;
 };
@@ -34,19 +39,23 @@ DEFINE_FREEP(struct export_item, export_item_free)
 
 enum sink_verdict {
 	SINK_DONE,
-	SINK_LATER,    /* the back end is away or busy */
-	SINK_DOUBTFUL, /* as above, but it may be this item's fault: not for ever */
-	SINK_NEVER,    /* it will not take this item */
+	SINK_LATER,    /* the back end is unavailable or busy: retry */
+	SINK_DOUBTFUL, /* the item may be the cause: retry a limited number of times */
+	SINK_NEVER,    /* the back end rejects this item permanently */
 };
 
+/* send() fills it in; it is zeroed before, with the verdict SINK_LATER. */
 struct sink_outcome {
 	enum sink_verdict verdict;
-	int64_t retry_ms; /* for how long it wants to be left alone; 0: not said */
+	int64_t retry_ms; /* pause requested by the back end; 0: none */
 	uint64_t rejected_profiles;
-	char why[160]; /* unless it is done without remark */
+	char why[160]; /* reason or warning; "" if there is none */
 };
 
-/* Take the content of @body, which is @n_profiles, as a request of its own. 0 or -ENOMEM. */
+/*
+ * Takes the content of @body as a request with @n_profiles profiles. Returns 0 or -ENOMEM. @body is
+ * empty afterwards and can be reused; on failure it remains the caller's.
+ */
 typedef int (*sink_emit_fn)(void *ctx, struct buf *body, uint32_t n_profiles);
 
 struct sink_ops {
@@ -56,19 +65,18 @@ struct sink_ops {
 	int (*encode)(void *sink, const struct export_window *w, sink_emit_fn emit, void *ctx);
 	void (*send)(void *sink, const struct export_item *item, struct sink_outcome *out);
 	/*
-	 * Tell how the agent is, in the thread of send() and after one that was done; what comes
-	 * of it matters to nobody. NULL: there is no way to.
+	 * Sends the agent's report, on the thread of send() after a successful one. Errors are
+	 * ignored. NULL: the back end does not accept reports.
 	 */
-	void (*tell)(void *sink, const struct buf *report);
+	void (*report)(void *sink, const struct buf *report);
 	void (*cancel)(void *sink);
 	void (*free)(void *sink);
 };
 
-extern const struct sink_ops sink_directory;
-extern const struct sink_ops sink_otlp;
-extern const struct sink_ops sink_pyroscope;
-extern const struct sink_ops sink_local;
+#define X(sym, name) extern const struct sink_ops sink_##name;
+#include "export/sinks.def"
+#undef X
 
-/* Fill @out: one statement where a send ends. */
+/* Fills in @out, so that the end of a send is one statement. Control characters are replaced. */
 void sink_end(struct sink_outcome *out, enum sink_verdict verdict, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

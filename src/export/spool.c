@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SINK-SEQUENCE.item; sequence numbers are the time of writing, but never less
- * than one that is there already, so that a clock which is set back does not
- * change the order. The index in memory is what counts: files are written,
- * read and removed without the lock, which so is never held for a disk.
+ * Files are named SINK-SEQUENCE.item. A sequence number is the time of writing, but always larger
+ * than existing ones, so that setting the clock back does not change the order. The index in memory
+ * is authoritative: files are written, read and removed without the lock, which is thus never held
+ * during disk operations.
  *
- * Files are not flushed: after a crash of the machine the last may be damaged,
- * which their sum tells.
+ * Files are not flushed. After a crash of the machine the last ones may be damaged, which their
+ * checksums reveal.
+ *
+ * The directory must be private, so nobody else can write to it. Contents are checked all the same,
+ * since a disk may err and an older version may have written them.
  */
 #include "export/spool.h"
 
@@ -19,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <libdeflate.h>
@@ -38,6 +40,7 @@
 
 enum { ITEMS_MAX = 16384, ASIDE_MAX = 8, NAME_CAP = 48 };
 
+/* born_ns of an item found on disk is computed from its age, so it may lie before the boot. */
 struct entry {
 	uint64_t seq, bytes;
 	int64_t born_ns; /* CLOCK_BOOTTIME */
@@ -55,7 +58,7 @@ struct spool {
 	int fd, lock_fd;
 	uint64_t max_bytes;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	unsigned int n_owners;
 	uint64_t bytes, last_seq;
 	struct {
@@ -76,6 +79,10 @@ static void name_of(uint32_t sink, uint64_t seq, char out[NAME_CAP])
 	snprintf(out, NAME_CAP, "%08" PRIx32 "-%016" PRIx64 SUFFIX, sink, seq);
 }
 
+/*
+ * Parses the name of an item's file. Names are compared with their canonical form, so other files
+ * in the directory are never mistaken for items.
+ */
 static bool read_name(const char *name, uint32_t *sink, uint64_t *seq)
 {
 	char again[NAME_CAP];
@@ -86,7 +93,7 @@ static bool read_name(const char *name, uint32_t *sink, uint64_t *seq)
 	return !strcmp(name, again);
 }
 
-/* With the lock. NULL: no memory to count a sink that was never met. */
+/* Requires the lock. NULL: no memory to count a new sink. */
 static struct spool_usage *usage_of(struct spool *s, uint32_t sink)
 {
 	for (size_t i = 0; i < s->sinks.len; i++)
@@ -97,7 +104,7 @@ static struct spool_usage *usage_of(struct spool *s, uint32_t sink)
 	return &s->sinks.data[s->sinks.len - 1].usage;
 }
 
-/* With the lock. */
+/* Adds an entry, which is unclaimed. Requires the lock. 0 or -ENOMEM. */
 static int add_entry(struct spool *s, const struct entry *e)
 {
 	struct spool_usage *u = usage_of(s, e->sink);
@@ -111,7 +118,7 @@ static int add_entry(struct spool *s, const struct entry *e)
 	return 0;
 }
 
-/* With the lock. */
+/* Removes the entry at index @at and returns it. Requires the lock. */
 static struct entry take_entry(struct spool *s, size_t at)
 {
 	struct entry e = s->entries.data[at];
@@ -134,7 +141,7 @@ static void unlink_item(struct spool *s, const struct entry *e)
 	unlinkat(s->fd, name, 0);
 }
 
-/* Below the limits again. Without the lock. */
+/* Evicts items until the limits hold, without the lock. */
 static void evict(struct spool *s)
 {
 	for (;;) {
@@ -161,7 +168,7 @@ static int by_seq(const void *a, const void *b)
 	return x->seq < y->seq ? -1 : x->seq > y->seq;
 }
 
-/* What an earlier process left. */
+/* Adds the files of an earlier process to the index. */
 static int find_items(struct spool *s)
 {
 	int64_t now = (int64_t)clock_unix_ns(), boot = (int64_t)clock_ns(CLOCK_BOOTTIME);
@@ -186,7 +193,7 @@ static int find_items(struct spool *s)
 	return r;
 }
 
-/* What was being written when an earlier process was killed. */
+/* Removes temporary files of a process that was killed while writing. */
 static void remove_unfinished(struct spool *s)
 {
 	struct dir_files files = { 0 };
@@ -198,16 +205,18 @@ static void remove_unfinished(struct spool *s)
 	dir_files_fini(&files);
 }
 
+/* O_NOFOLLOW: the name is fixed, the directory might once have been shared. */
 static int open_locked(struct spool *s, struct err *err)
 {
-	s->fd = dir_open_own(s->path, err);
+	s->fd = dir_open_private(s->path, err);
 	if (s->fd < 0)
 		return s->fd;
 	s->lock_fd = openat(s->fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (s->lock_fd < 0)
-		return err_set(err, -errno, "can't write to %.100s: %s", s->path, strerror(errno));
+		return err_set(err, -errno, "cannot write to \"%.100s\": %s", s->path,
+			       strerror(errno));
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return err_set(err, -EBUSY, "%.100s is in use by another process", s->path);
+		return err_set(err, -EBUSY, "\"%.100s\" is in use by another process", s->path);
 	return 0;
 }
 
@@ -229,7 +238,7 @@ int spool_open(struct spool **out, const char *dir, uint64_t max_bytes, struct e
 		r = find_items(s);
 	}
 	if (r < 0)
-		return err_set(err, r, "%.100s: %s", dir, strerror(-r));
+		return err_set(err, r, "cannot open spool \"%.100s\": %s", dir, strerror(-r));
 	evict(s);
 	*out = steal_ptr(&s);
 	return 0;
@@ -271,6 +280,7 @@ void spool_close(struct spool *s)
 	free(s);
 }
 
+/* Written to a temporary file and renamed, so an item is complete or absent. */
 static int write_file(struct spool *s, const struct entry *e, const struct buf *data)
 {
 	_cleanup_(outfile_freep) struct outfile *f = NULL;
@@ -307,7 +317,8 @@ int spool_put(struct spool *s, uint32_t sink, const struct export_item *item)
 	pthread_mutex_unlock(&s->lock);
 	r = write_file(s, &e, &data);
 	if (r == 0) {
-		/* another sink's that was written meanwhile may have a greater number: no matter */
+		/* another sink may have added a greater number meanwhile; the order matters only
+		 * per sink */
 		pthread_mutex_lock(&s->lock);
 		r = add_entry(s, &e);
 		pthread_mutex_unlock(&s->lock);
@@ -318,7 +329,10 @@ int spool_put(struct spool *s, uint32_t sink, const struct export_item *item)
 	return r;
 }
 
-/* With the lock: the place of an entry of @sink, or how many there are. @seq 0: one to claim. */
+/*
+ * The index of an entry of @sink, or the number of entries if there is none; @seq 0 finds the
+ * oldest unclaimed one. Requires the lock.
+ */
 static size_t find_entry(const struct spool *s, uint32_t sink, uint64_t seq)
 {
 	size_t i = 0;
@@ -332,6 +346,7 @@ static size_t find_entry(const struct spool *s, uint32_t sink, uint64_t seq)
 	return i;
 }
 
+/* Stops at the maximum, whatever the file's size is by now. */
 static int read_file(struct spool *s, const struct entry *e, struct export_item **out)
 {
 	_cleanup_(buf_fini) struct buf data = { 0 };
@@ -354,6 +369,7 @@ static int read_file(struct spool *s, const struct entry *e, struct export_item 
 	return buf_error(&data) ? -ENOMEM : spool_item_read(out, data.data, data.len);
 }
 
+/* Keeps the newest ASIDE_MAX damaged files for an investigation. */
 static void trim_aside(struct spool *s)
 {
 	struct dir_files files = { 0 };
@@ -408,7 +424,7 @@ void spool_release(struct spool *s, uint32_t sink, uint64_t seq)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* From the index; its file stays. */
+/* Removes an entry from the index, not its file. */
 static void forget(struct spool *s, const struct entry *e)
 {
 	size_t at;
@@ -420,6 +436,10 @@ static void forget(struct spool *s, const struct entry *e)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/*
+ * Lack of memory or descriptors is not damage: the claim is released and the caller pauses. Any
+ * other failure removes the item from the index, so a bad file cannot block its sink.
+ */
 int spool_claim(struct spool *s, uint32_t sink, struct export_item **out)
 {
 	struct entry e;
@@ -461,19 +481,19 @@ void spool_usage(struct spool *s, uint32_t sink, struct spool_usage *out)
 	pthread_mutex_unlock(&s->lock);
 }
 
-uint64_t spool_n_strange(struct spool *s, const uint32_t *sinks, size_t n)
+uint64_t spool_n_unconfigured(struct spool *s, const uint32_t *sinks, size_t n_sinks)
 {
-	uint64_t strange = 0;
+	uint64_t n = 0;
 
 	pthread_mutex_lock(&s->lock);
 	for (size_t i = 0; i < s->sinks.len; i++) {
 		bool known = false;
 
-		for (size_t k = 0; k < n; k++)
+		for (size_t k = 0; k < n_sinks; k++)
 			known |= s->sinks.data[i].sink == sinks[k];
 		if (!known)
-			strange += s->sinks.data[i].usage.items;
+			n += s->sinks.data[i].usage.items;
 	}
 	pthread_mutex_unlock(&s->lock);
-	return strange;
+	return n;
 }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The header is 32 bytes: magic, time, length of the body, number of profiles and a CRC-32 over
+ * both parts. A CRC is enough, because it must detect torn writes, not forgery. born_ns is not
+ * stored: CLOCK_BOOTTIME means nothing after a reboot.
+ */
 #include "export/spool_item.h"
 
 #include <endian.h>
@@ -12,7 +17,7 @@
 
 static const char magic[8] = "CAMEOSP1";
 
-/* Little-endian, as it lies in the file. */
+/* The header of a file, little-endian. */
 struct head {
 	char magic[8];
 	uint64_t time_ns;
@@ -29,7 +34,7 @@ static uint32_t sum_of(struct head h, const void *body, size_t len)
 
 	h.sum = 0;
 	sum = libdeflate_crc32(0, &h, sizeof(h));
-	return len ? libdeflate_crc32(sum, body, len) : sum; /* of NULL it is 0 */
+	return len ? libdeflate_crc32(sum, body, len) : sum; /* libdeflate returns 0 for NULL */
 }
 
 void spool_item_write(const struct export_item *i, struct buf *out)

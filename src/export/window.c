@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labels come from strangers' command lines and files: here they become text that can be sent. */
+/*
+ * Label values come from command lines and files, so they are sanitized when a series is added.
+ * Lengths are those that Pyroscope accepts.
+ */
 #include "export/window.h"
 
 #include <errno.h>
@@ -46,7 +49,7 @@ void export_window_free(struct export_window *w)
 	free(w);
 }
 
-/* A copy that is UTF-8 and at most @max bytes long; NULL without memory. */
+/* A copy as UTF-8 of at most @max bytes; NULL: no memory. */
 static char *clean_text(const char *s, size_t max)
 {
 	struct buf b = { 0 };
@@ -54,7 +57,7 @@ static char *clean_text(const char *s, size_t max)
 
 	utf8_put(&b, s, strnlen(s, max));
 	len = b.len > max ? max : b.len;
-	/* a character that was cut in two goes whole */
+	/* Drops a truncated character at the end. */
 	if (len)
 		len = utf8_valid((char *)b.data, len);
 	b.len = len;
@@ -84,6 +87,10 @@ static int copy_labels(struct export_series *s, const struct export_label *label
 	return 0;
 }
 
+/*
+ * The id is random rather than a hash of the content, because two windows of an idle process may be
+ * equal and still count twice.
+ */
 int export_window_add(struct export_window *w, struct profile *p, const struct export_label *labels,
 		      size_t n_labels)
 {
@@ -105,15 +112,6 @@ const char *export_label(const struct export_series *s, const char *name)
 		if (!strcmp(s->labels[i].name, name))
 			return s->labels[i].value;
 	return NULL;
-}
-
-size_t export_window_bytes(const struct export_window *w)
-{
-	size_t n = sizeof(*w) + w->series.cap * sizeof(*w->series.data);
-
-	for (size_t i = 0; i < w->series.len; i++)
-		n += profile_bytes(w->series.data[i].profile);
-	return n;
 }
 
 void export_id_text(const uint8_t id[16], char out[EXPORT_ID_TEXT_LEN])

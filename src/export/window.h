@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a window holds, for those that write it down. */
+/*
+ * The content of a window, for the encoders of sinks. It is filled by one thread and constant
+ * afterwards; encoders only read it.
+ */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,9 +13,9 @@
 
 struct export_series {
 	struct profile *profile;
-	struct export_label *labels; /* owned, and so are their texts */
+	struct export_label *labels; /* owned, with their strings */
 	size_t n_labels;
-	uint8_t id[16]; /* random: the same whenever it is sent */
+	uint8_t id[16]; /* random; the same in every attempt and for every sink */
 };
 
 struct export_window {
@@ -22,13 +25,10 @@ struct export_window {
 	} series;
 };
 
-/* The value of a label, or NULL. */
+/* The value of a label; NULL: the series does not have it. */
 const char *export_label(const struct export_series *s, const char *name);
-
-/* Bytes it holds, for budgets. */
-size_t export_window_bytes(const struct export_window *w);
 
 enum { EXPORT_ID_TEXT_LEN = 37 };
 
-/* "0b5c...-...": the id as a UUID. */
+/* Formats an id as a UUID. */
 void export_id_text(const uint8_t id[16], char out[EXPORT_ID_TEXT_LEN]);

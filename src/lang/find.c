@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compilers move unlikely parts of an interpreter's loop away. That part is
- * the function, by .eh_frame, into whose middle the loop jumps most: its name
- * need not be known.
+ * Functions are found by their code, because libraries are usually stripped. Compilers split
+ * unlikely parts of an interpreter's loop off into a cold part. It has an FDE of its own in
+ * .eh_frame and is the function into whose middle the loop jumps most often.
+ *
+ * Instructions are not decoded. The bytes of a jump or a call are searched at every offset:
+ * a chance match has a random target, and random targets rarely hit one function twice.
  */
 #include "lang/find.h"
 
@@ -17,7 +20,7 @@
 
 enum {
 	LOOP_BYTES_MAX = 1 << 20,
-	COLD_JUMPS_MIN = 4, /* fewer may be chance */
+	COLD_JUMPS_MIN = 4, /* fewer may be chance matches */
 };
 
 int lang_find_text(const struct elf_image *img, const char *mark, char *out, size_t size)
@@ -77,8 +80,8 @@ int lang_find_function(const struct elf_image *img, size_t (*score)(const struct
 
 struct cold {
 	const struct eh_frame *ef;
-	uint64_t lo, hi; /* the loop itself, addresses */
-	uint32_t *hits;  /* by function of ef */
+	uint64_t lo, hi; /* addresses of the loop itself */
+	uint32_t *hits;  /* number of jumps into each function of ef */
 };
 
 static int by_start(const void *a, const void *b)
@@ -88,7 +91,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* A jump to @to: into the middle of another function? */
+/* Counts a jump to @to if that is in the middle of another function. */
 static void count_jump(struct cold *c, uint64_t to)
 {
 	size_t lo = 0, n = c->ef->fdes.len;
@@ -107,7 +110,7 @@ static void count_jump(struct cold *c, uint64_t to)
 		c->hits[lo]++;
 }
 
-/* jmp rel32 and jcc rel32, wherever their bytes stand: chance hits few functions twice. */
+/* Counts the targets of jmp rel32 (e9) and jcc rel32 (0f 80-8f). */
 static void count_jumps(struct cold *c, const struct elf_span *code)
 {
 	for (size_t i = 0; i + 6 <= code->len; i++) {
@@ -185,7 +188,7 @@ int lang_set_loop(const struct elf_image *img, const struct elf_rawsym *loop,
 	return 0;
 }
 
-/* call rel32 to @to, wherever their bytes stand. */
+/* Counts the instructions call rel32 (e8) with target @to. */
 static size_t count_calls(const struct elf_span *code, uint64_t to)
 {
 	size_t n = 0;
@@ -237,7 +240,7 @@ int lang_set_entry(const struct elf_image *img, const struct elf_rawsym *loop,
 	return d->code.entry[0].hi ? 0 : -ENOENT;
 }
 
-/* ---- a process's memory ------------------------------------------------------- */
+/* ---- the memory of a process -------------------------------------------------- */
 
 int lang_read_u64(const struct lang_process *p, uint64_t addr, uint64_t *out)
 {
@@ -265,6 +268,5 @@ int lang_read_text(const struct lang_process *p, uint64_t addr, uint64_t len, ch
 
 int lang_check_cookie(uint32_t cookie, uint64_t bytes)
 {
-	return cookie && cookie != ((uint32_t)((bytes * 0x9e3779b97f4a7c15ULL) >> 32) | 1) ? -ESTALE
-											   : 0;
+	return cookie && cookie != lang_cookie(bytes) ? -ESTALE : 0;
 }

@@ -1,23 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What weaving asks of the registry. */
-#include "lang/lang.h"
+/*
+ * The part of the registry that langs_weave() uses: it turns the frames that a walk recorded into
+ * FRAME_SCRIPT words and reports how the language of a virtual machine weaves. lang.c implements
+ * these functions; nothing outside of src/lang calls them.
+ *
+ * A frame of a virtual machine is two words, VM_FRAME_WORD() and then the place and the cookie.
+ * @vm is an index into the VM tables.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* The FRAME_SCRIPT word of a virtual machine's frame, read if it was not seen before. */
+struct lang_process;
+struct langs;
+
+/* Returns the FRAME_SCRIPT word of a frame; reads its function from @p when it is new. */
 uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2]);
 
-/* Is generated code that calls the loop of the machine @vm to be left out? */
+/* Returns true if generated code that calls the loop of @vm is a trampoline, which stacks omit. */
 bool langs_is_trampoline(const struct langs *l, uint32_t vm);
 
-/* May a stack hold loops that are not the running coroutine's? */
+/* Returns true if a native stack may contain loops that do not belong to the running coroutine. */
 bool langs_may_hold_foreign(const struct langs *l, uint32_t vm);
 
-/* What a frame of generated code shows: FRAME_SCRIPT words, borrowed until the next call. */
+/*
+ * Translates a frame of generated code into the FRAME_SCRIPT words of the functions inlined there,
+ * innermost first. *@out is borrowed until the next call. Return: the number of words; 0 if the
+ * frame could not be translated.
+ */
 size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_t words[2],
 		    const uint64_t **out);
 
-/* Is the FRAME_SCRIPT word @word of a part of its caller, whose frame is left out? */
+/* Returns true if the function of the FRAME_SCRIPT word is part of its caller, which is omitted. */
 bool langs_covers_caller(const struct langs *l, uint64_t word);
 
+/* Returns true if native frames of virtual machines are omitted from stacks. */
 bool langs_fold(const struct langs *l);

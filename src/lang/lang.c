@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registry of languages and what was read of their functions. A function
- * is known by its process, its address and its cookie, and read when it is
- * first seen on a stack: later it, or its process, may be gone. Nothing is
- * read twice, but what langs_window() has forgotten.
+ * The registry of languages and the table of the functions that were read. A function is identified
+ * by its process, its address and its cookie. It is read when a stack first contains it, because
+ * the function or its process may be gone later, and is not read again until langs_window() has
+ * forgotten it.
+ *
+ * The functions inlined at a place of generated code are recorded in the same way, as an expansion.
  */
 #include "lang/lang.h"
 
@@ -20,34 +22,35 @@
 #include "bpf/shared/langs.def"
 #undef X
 
-static const struct lang *const all[LANG_MAX] = {
+static const struct lang *const languages[LANG_MAX] = {
 #define X(sym, name) [LANG_##sym] = &name##_lang,
 #include "bpf/shared/langs.def"
 #undef X
 };
 
+/* The identity of a function, or the first part of that of an expansion. */
 struct key {
 	uint32_t pid, cookie;
-	uint64_t start_ns, head;
+	uint64_t start_ns, head; /* head: the first word of a frame, without its slot and flags */
 };
 
-enum { UNSUPPORTED_MAX = 16 };
+enum { UNSUPPORTED_MAX = 16 }; /* more are not reported */
 
 struct lang_unsupported {
 	char name[sizeof(((struct lang_detected *)NULL)->name)];
 };
 
-/* What a frame of generated code was found to show. */
+/* The FRAME_SCRIPT words that replace a frame of generated code. */
 struct expansion {
 	struct key key;
 	uint64_t place;    /* the frame's second word */
-	uint32_t first, n; /* words */
+	uint32_t first, n; /* range of langs.expanded */
 };
 
 struct langs {
 	struct vm_tables tables;
 	bool fold, signatures;
-	uint32_t n_vms; /* [0] is none */
+	uint32_t n_vms; /* entries used in the tables; [0] stands for no VM */
 	struct lang_memo *memo;
 	struct {
 		VEC(struct lang_unsupported);
@@ -57,20 +60,20 @@ struct langs {
 	} functions;
 	struct {
 		VEC(struct key);
-	} keys; /* of functions */
-	struct index by_key;
-	size_t text_bytes; /* of the functions' names and lines */
+	} keys;              /* parallel to functions */
+	struct index by_key; /* ids of functions */
+	size_t text_bytes;   /* memory of the functions' names and lines */
 	struct {
 		VEC(uint32_t);
-	} free_ids;      /* numbers of forgotten functions */
-	uint32_t window; /* the one that runs */
+	} free_ids;      /* ids of forgotten functions */
+	uint32_t window; /* number of the current window */
 	struct {
 		VEC(struct expansion);
 	} expansions;
 	struct {
 		VEC(uint64_t);
-	} expanded; /* words of all of them */
-	struct index by_place;
+	} expanded;            /* words of all expansions */
+	struct index by_place; /* positions in expansions */
 };
 
 int langs_new(struct langs **out, const struct vm_tables *tables, bool fold)
@@ -90,7 +93,7 @@ int langs_new(struct langs **out, const struct vm_tables *tables, bool fold)
 	return 0;
 }
 
-void langs_want_signatures(struct langs *l)
+void langs_enable_signatures(struct langs *l)
 {
 	l->signatures = true;
 }
@@ -130,7 +133,7 @@ static void add_unsupported(struct langs *l, const struct lang_detected *d)
 		if (!strcmp(l->unsupported.data[i].name, u.name))
 			return;
 	if (l->unsupported.len < UNSUPPORTED_MAX)
-		(void)vec_push(&l->unsupported, u); /* only not told of */
+		(void)vec_push(&l->unsupported, u); /* on failure it is not reported */
 }
 
 const char *langs_unsupported(const struct langs *l, size_t i)
@@ -143,7 +146,7 @@ void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file
 	*out = (struct lang_file){ 0 };
 	for (uint32_t i = LANG_NONE + 1; i < LANG_MAX && l->n_vms < VM_TABLE_MAX; i++) {
 		struct lang_detected d = { .code = { .lang = i, .fold = l->fold } };
-		int r = all[i]->detect(img, &l->tables, l->n_vms, &d);
+		int r = languages[i]->detect(img, &l->tables, l->n_vms, &d);
 
 		if (r == -ENOTSUP)
 			add_unsupported(l, &d);
@@ -151,7 +154,7 @@ void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file
 			continue;
 		out->loop_vaddr = d.loop_vaddr;
 		out->loop_off = d.code.loop[0].lo;
-		out->attaches = all[i]->attach;
+		out->attaches = languages[i]->attach;
 		out->vm = l->n_vms++;
 		l->tables.codes[out->vm] = d.code;
 		return;
@@ -162,11 +165,11 @@ int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
 		 const struct lang_process *p, struct unwind_mapping *out)
 {
 	struct vm_code *code = &l->tables.codes[file->vm];
-	int n = all[code->lang]->attach(&l->tables, file->vm, l->n_vms, bias, p, out);
+	int n = languages[code->lang]->attach(&l->tables, file->vm, l->n_vms, bias, p, out);
 	uint32_t used = 0;
 
-	for (int i = 0; n > 0 && i < (n & ~LANG_ATTACH_PARTLY); i++)
-		used |= JVM_MAPPING_VM(out[i].file) == l->n_vms;
+	for (int i = 0; n > 0 && i < (n & ~LANG_ATTACH_PARTIAL); i++)
+		used |= MAPPING_LANG_VM(out[i].file) == l->n_vms;
 	if (used)
 		l->tables.codes[l->n_vms++] = *code;
 	return n;
@@ -174,18 +177,18 @@ int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
 
 /* ---- functions ------------------------------------------------------------ */
 
-struct find {
+struct key_query {
 	const struct langs *l;
 	struct key key;
 };
 
 static bool same_key(const void *ctx, uint32_t id)
 {
-	const struct find *f = ctx;
-	const struct key *k = &f->l->keys.data[id];
+	const struct key_query *q = ctx;
+	const struct key *k = &q->l->keys.data[id];
 
-	return k->pid == f->key.pid && k->cookie == f->key.cookie &&
-	       k->start_ns == f->key.start_ns && k->head == f->key.head;
+	return k->pid == q->key.pid && k->cookie == q->key.cookie &&
+	       k->start_ns == q->key.start_ns && k->head == q->key.head;
 }
 
 static uint32_t lang_of(const struct langs *l, uint64_t head)
@@ -195,20 +198,22 @@ static uint32_t lang_of(const struct langs *l, uint64_t head)
 	return lang < LANG_MAX ? lang : LANG_NONE;
 }
 
+/* Reads a function; its state records the failure if it could not be read. */
 static struct lang_function function_read(struct langs *l, const struct lang_process *p,
 					  const uint64_t words[2])
 {
 	uint64_t head = words[0];
 	uint32_t lang = lang_of(l, head), cookie = (uint32_t)words[1];
 	struct lang_function f = { .lang = (uint8_t)lang, .place = words[1] >> 32 };
-	struct lang_process of = *p;
+	struct lang_process process = *p;
 	int r;
 
 	if (lang == LANG_NONE)
 		return f;
-	of.signatures = l->signatures;
-	of.memo = l->memo;
-	r = all[lang]->read(&l->tables, VM_FRAME_INDEX(head), &of, VM_FRAME_ADDR(head), cookie, &f);
+	process.signatures = l->signatures;
+	process.memo = l->memo;
+	r = languages[lang]->read(&l->tables, VM_FRAME_INDEX(head), &process, VM_FRAME_ADDR(head),
+				  cookie, &f);
 	f.state = r == 0         ? LANG_FUNCTION_READ
 		  : r == -ESTALE ? LANG_FUNCTION_STALE
 				 : LANG_FUNCTION_UNREADABLE;
@@ -221,23 +226,23 @@ static size_t text_bytes(const struct lang_function *f)
 	       (f->file ? strlen(f->file) + 1 : 0) + (f->near_name ? strlen(f->near_name) + 1 : 0);
 }
 
-/* Under a number that was free, or a new one. */
+/* Adds a function under an id that is free, or else a new one. Takes ownership of *@f. */
 static int function_add(struct langs *l, const struct key *key, const struct lang_function *f,
 			uint32_t *out_id)
 {
-	bool again = l->free_ids.len > 0;
-	uint32_t id = again ? l->free_ids.data[l->free_ids.len - 1] : (uint32_t)l->functions.len;
+	bool reused = l->free_ids.len > 0;
+	uint32_t id = reused ? l->free_ids.data[l->free_ids.len - 1] : (uint32_t)l->functions.len;
 	int r = id < LANG_FUNCTIONS_MAX ? 0 : -ENOSPC;
 
-	if (r == 0 && !again)
+	if (r == 0 && !reused)
 		r = vec_reserve(&l->functions, l->functions.len + 1);
-	if (r == 0 && !again)
+	if (r == 0 && !reused)
 		r = vec_reserve(&l->keys, l->keys.len + 1);
 	if (r == 0)
 		r = index_add(&l->by_key, f->hash, id);
 	if (r < 0)
 		return r;
-	if (again)
+	if (reused)
 		l->free_ids.len--;
 	else
 		l->keys.len = ++l->functions.len;
@@ -248,7 +253,7 @@ static int function_add(struct langs *l, const struct key *key, const struct lan
 	return 0;
 }
 
-/* Another copy of a function that could not be read: perhaps this one can. */
+/* Reads the function @id again, from the copy that the frame @words refers to. */
 static void function_retry(struct langs *l, const struct lang_process *p, uint32_t id,
 			   const uint64_t words[2])
 {
@@ -261,18 +266,21 @@ static void function_retry(struct langs *l, const struct lang_process *p, uint32
 	*old = f;
 }
 
-/* Another caller may have a name for it; that is asked a few times. */
+/* Reads an unnamed function again, as this caller may have a name for it; limits the attempts. */
 static void function_rename(struct langs *l, const struct lang_process *p, uint32_t id,
 			    const uint64_t words[2])
 {
-	uint8_t left = l->functions.data[id].unnamed - 1;
+	uint8_t n_attempts = l->functions.data[id].unnamed - 1;
 
 	function_retry(l, p, id, words);
 	if (l->functions.data[id].unnamed)
-		l->functions.data[id].unnamed = left;
+		l->functions.data[id].unnamed = n_attempts;
 }
 
-/* Another one has its place: who looks for it finds that from now on. */
+/*
+ * Returns true if another function has replaced the function @id in the process. Its key is then
+ * removed, so that the new one is read; words that refer to @id remain valid.
+ */
 static bool function_is_gone(struct langs *l, const struct lang *lang, const struct lang_process *p,
 			     uint32_t id, const uint64_t words[2])
 {
@@ -285,20 +293,20 @@ static bool function_is_gone(struct langs *l, const struct lang *lang, const str
 	return true;
 }
 
-/* Its number; LANG_FUNCTIONS_MAX: there is no room for it. */
+/* Returns the id of a frame's function; LANG_FUNCTIONS_MAX if the table is full. */
 static uint32_t function_of(struct langs *l, const struct lang_process *p, const uint64_t words[2])
 {
-	struct find find = { l, { p->pid, (uint32_t)words[1], p->start_ns, 0 } };
-	const struct lang *lang = all[lang_of(l, words[0])];
-	/* no cookie: nothing could be read, and nothing is alike */
-	bool by_cookie = lang && lang->by_cookie && find.key.cookie;
+	struct key_query query = { l, { p->pid, (uint32_t)words[1], p->start_ns, 0 } };
+	const struct lang *lang = languages[lang_of(l, words[0])];
+	/* without a cookie, the walk could not read the function, and only its address remains */
+	bool by_cookie = lang && lang->by_cookie && query.key.cookie;
 	uint64_t addr = by_cookie ? 0 : VM_FRAME_ADDR(words[0]);
 	struct lang_function f;
 	uint32_t hash, id;
 
-	find.key.head = FRAME_WORD(FRAME_VM, (words[0] & ~VM_FRAME_ADDR(UINT64_MAX)) | addr);
-	hash = hash_u64(find.key.head ^ p->start_ns ^ (uint64_t)find.key.cookie << 20 ^ p->pid);
-	if (index_find(&l->by_key, hash, same_key, &find, &id) &&
+	query.key.head = FRAME_WORD(FRAME_VM, (words[0] & ~VM_FRAME_ADDR(UINT64_MAX)) | addr);
+	hash = hash_u64(query.key.head ^ p->start_ns ^ (uint64_t)query.key.cookie << 20 ^ p->pid);
+	if (index_find(&l->by_key, hash, same_key, &query, &id) &&
 	    !function_is_gone(l, lang, p, id, words)) {
 		if (by_cookie && l->functions.data[id].state != LANG_FUNCTION_READ)
 			function_retry(l, p, id, words);
@@ -310,7 +318,7 @@ static uint32_t function_of(struct langs *l, const struct lang_process *p, const
 	f = function_read(l, p, words);
 	f.hash = hash;
 	f.used = l->window;
-	if (function_add(l, &find.key, &f, &id) == 0)
+	if (function_add(l, &query.key, &f, &id) == 0)
 		return id;
 	function_fini(&f);
 	return LANG_FUNCTIONS_MAX;
@@ -321,7 +329,7 @@ static void function_forget(struct langs *l, uint32_t id)
 	struct lang_function *f = &l->functions.data[id];
 
 	if (vec_push(&l->free_ids, id) < 0)
-		return; /* it stays */
+		return; /* without memory for the free id, the function stays */
 	index_remove(&l->by_key, f->hash, id);
 	l->text_bytes -= text_bytes(f);
 	function_fini(f);
@@ -331,9 +339,10 @@ static void function_forget(struct langs *l, uint32_t id)
 void langs_window(struct langs *l, size_t text_max)
 {
 	l->window++;
-	if (l->functions.len - l->free_ids.len <= LANG_FUNCTIONS_KEPT && l->text_bytes <= text_max)
+	if (l->functions.len - l->free_ids.len <= LANG_FUNCTIONS_RETAINED &&
+	    l->text_bytes <= text_max)
 		return;
-	/* made again when wanted: they refer to functions */
+	/* expansions refer to function ids; they are computed again when needed */
 	index_fini(&l->by_place);
 	l->by_place = (struct index){ 0 };
 	l->expansions.len = 0;
@@ -364,7 +373,7 @@ static const struct lang *lang_of_vm(const struct langs *l, uint32_t vm)
 {
 	uint32_t lang = vm < VM_TABLE_MAX ? l->tables.codes[vm].lang : LANG_NONE;
 
-	return lang < LANG_MAX ? all[lang] : NULL;
+	return lang < LANG_MAX ? languages[lang] : NULL;
 }
 
 bool langs_is_trampoline(const struct langs *l, uint32_t vm)
@@ -395,7 +404,7 @@ bool langs_fold(const struct langs *l)
 
 /* ---- generated code --------------------------------------------------------- */
 
-struct find_place {
+struct place_query {
 	const struct langs *l;
 	const struct key *key;
 	uint64_t place;
@@ -403,24 +412,25 @@ struct find_place {
 
 static bool same_place(const void *ctx, uint32_t id)
 {
-	const struct find_place *f = ctx;
-	const struct expansion *e = &f->l->expansions.data[id];
+	const struct place_query *q = ctx;
+	const struct expansion *e = &q->l->expansions.data[id];
 
-	return e->place == f->place && !memcmp(&e->key, f->key, sizeof(e->key));
+	return e->place == q->place && !memcmp(&e->key, q->key, sizeof(e->key));
 }
 
+/* Computes the expansion of the frame in @e and adds it; @e->first and @e->n are set. */
 static int expansion_add(struct langs *l, const struct lang_process *p, struct expansion *e,
 			 uint32_t hash)
 {
 	uint32_t vm = VM_FRAME_INDEX(e->key.head), lang = l->tables.codes[vm].lang;
 	uint64_t words[2] = { e->key.head, e->place };
 	struct lang_call calls[LANG_CALLS_MAX];
-	struct lang_process of = *p;
+	struct lang_process process = *p;
 	int n = 0, r = 0;
 
-	of.memo = l->memo;
-	if (lang != LANG_NONE && lang < LANG_MAX && all[lang]->expand)
-		n = all[lang]->expand(&l->tables, vm, &of, words, calls);
+	process.memo = l->memo;
+	if (lang != LANG_NONE && lang < LANG_MAX && languages[lang]->expand)
+		n = languages[lang]->expand(&l->tables, vm, &process, words, calls);
 	e->first = (uint32_t)l->expanded.len;
 	for (int i = 0; i < n && r == 0; i++) {
 		words[0] = VM_FRAME_WORD(0, vm, calls[i].addr);
@@ -433,24 +443,25 @@ static int expansion_add(struct langs *l, const struct lang_process *p, struct e
 	return r < 0 ? r : index_add(&l->by_place, hash, (uint32_t)l->expansions.len - 1);
 }
 
+/* Protects the function of a FRAME_SCRIPT word from being forgotten in this window. */
 static void function_use(struct langs *l, uint64_t word)
 {
-	uint64_t n = (word & FRAME_PAYLOAD_MASK) >> 32;
+	uint64_t id = (word & FRAME_PAYLOAD_MASK) >> 32;
 
-	if (n < l->functions.len)
-		l->functions.data[n].used = l->window;
+	if (id < l->functions.len)
+		l->functions.data[id].used = l->window;
 }
 
 size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_t words[2],
 		    const uint64_t **out)
 {
 	struct expansion e = { .place = words[1] };
-	struct find_place find = { l, &e.key, e.place };
+	struct place_query query = { l, &e.key, e.place };
 	uint32_t hash, id;
 
 	e.key = (struct key){ p->pid, (uint32_t)words[1], p->start_ns, words[0] };
 	hash = hash_u64(e.key.head ^ e.place << 7 ^ p->start_ns ^ p->pid);
-	if (index_find(&l->by_place, hash, same_place, &find, &id))
+	if (index_find(&l->by_place, hash, same_place, &query, &id))
 		e = l->expansions.data[id];
 	else if (l->expansions.len >= LANG_FUNCTIONS_MAX || expansion_add(l, p, &e, hash) < 0)
 		return 0;
@@ -460,7 +471,7 @@ size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_
 	return e.n;
 }
 
-enum vm_lang langs_name(const struct langs *l, uint64_t word, struct symbol_frame *out)
+enum vm_lang langs_symbolize(const struct langs *l, uint64_t word, struct symbol_frame *out)
 {
 	uint64_t id = (word & FRAME_PAYLOAD_MASK) >> 32;
 	const struct lang_function *f;
@@ -476,10 +487,11 @@ enum vm_lang langs_name(const struct langs *l, uint64_t word, struct symbol_fram
 		out->name = f->name;
 		out->file = f->file;
 		out->start_line = f->first_line;
-		place = all[f->lang]->expand ? (uint32_t)word & ~LANG_PLACE_NEAR : (uint32_t)word;
-		out->line = all[f->lang]->line(f, place);
-		if (all[f->lang]->column)
-			out->column = all[f->lang]->column(f, place);
+		place = languages[f->lang]->expand ? (uint32_t)word & ~LANG_PLACE_NEAR
+						   : (uint32_t)word;
+		out->line = languages[f->lang]->line(f, place);
+		if (languages[f->lang]->column)
+			out->column = languages[f->lang]->column(f, place);
 		break;
 	case LANG_FUNCTION_STALE:
 		out->name = "[stale function]";

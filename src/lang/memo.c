@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A handful of entries, searched one by one. Keys are compared bytewise: they have no padding.
+ * A fixed array that is searched linearly: entries are few and large, so the search costs nothing
+ * next to the computation that a hit saves.
  */
 #include "lang/memo.h"
 
@@ -12,15 +13,15 @@ enum { ENTRIES_MAX = 64 };
 
 struct entry {
 	struct lang_memo_key key;
-	void *data; /* NULL: free */
+	void *data; /* owned; NULL: the entry is free */
 	size_t len;
-	uint64_t used;
+	uint64_t used; /* value of the clock at the last use; 0: the entry is free */
 };
 
 struct lang_memo {
 	struct entry entries[ENTRIES_MAX];
-	size_t bytes;
-	uint64_t now;
+	size_t bytes;   /* sum of len */
+	uint64_t clock; /* counts uses */
 };
 
 int lang_memo_new(struct lang_memo **out)
@@ -48,21 +49,21 @@ const void *lang_memo_get(struct lang_memo *m, const struct lang_memo_key *key, 
 
 		if (!e->data || memcmp(&e->key, key, sizeof(*key)))
 			continue;
-		e->used = ++m->now;
+		e->used = ++m->clock;
 		*out_len = e->len;
 		return e->data;
 	}
 	return NULL;
 }
 
-static void forget(struct lang_memo *m, struct entry *e)
+static void evict(struct lang_memo *m, struct entry *e)
 {
 	free(e->data);
 	m->bytes -= e->len;
 	*e = (struct entry){ 0 };
 }
 
-/* A free entry, or the one used longest ago. */
+/* Returns a free entry, or the least recently used one if there is none. */
 static struct entry *oldest(struct lang_memo *m)
 {
 	struct entry *best = &m->entries[0];
@@ -92,10 +93,10 @@ void lang_memo_put(struct lang_memo *m, const struct lang_memo_key *key, void *d
 		return;
 	}
 	while (m->bytes + len > LANG_MEMO_BYTES)
-		forget(m, oldest_in_use(m));
+		evict(m, oldest_in_use(m));
 	e = oldest(m);
 	if (e->data)
-		forget(m, e);
-	*e = (struct entry){ .key = *key, .data = data, .len = len, .used = ++m->now };
+		evict(m, e);
+	*e = (struct entry){ .key = *key, .data = data, .len = len, .used = ++m->clock };
 	m->bytes += len;
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two lists make one stack: native frames, of which some are an interpreter's
- * loop, and the interpreter's own frames in activations (those that one call
- * of the loop ran). Whole lists are matched from their outer ends: a loop
- * just entered or just left has not linked its frame, and is left out. A list
- * whose outer end is missing is matched from the inner one.
+ * Merges two lists into one stack: the native frames, some of which are calls of an interpreter's
+ * loop, and the interpreter's own frames, grouped into activations. An activation is the frames
+ * that one call of the loop ran; VM_FRAME_LAST marks its outermost frame.
+ *
+ * Complete lists are matched from their outer ends, because an innermost loop that was just entered
+ * or is about to return has no activation; such a loop is omitted. If the outer end of either list
+ * is missing, they are matched from the inner end. Each slot of a walk, that is each virtual
+ * machine in the stack, is matched separately.
  */
 #include "lang/lang.h"
 
-#include <string.h>
-
 #include "lang/functions.h"
 
-/* The two lists of one slot, as far as they are used up. */
+/* The part of one slot that has not been matched yet. */
 struct side {
-	const uint64_t *words; /* of the activations that are left */
-	size_t n;
-	size_t n_loops, n_activations;
-	size_t loop; /* number of loops passed */
-	uint32_t vm; /* 0: no frames */
+	const uint64_t *words; /* frames of the remaining activations, two words each */
+	size_t n;              /* number of these words */
+	size_t n_loops;        /* in the whole native list */
+	size_t n_activations;  /* that remain */
+	size_t n_passed;       /* loops that were matched */
+	uint32_t vm;           /* index into the VM tables; 0: the slot has no frames */
 };
 
 struct weave {
@@ -30,6 +32,7 @@ struct weave {
 	size_t n_out;
 };
 
+/* Returns the slot, from 1, of which @word is a loop frame; 0: it is another frame. */
 static uint32_t loop_slot(uint64_t word)
 {
 	uint32_t slot = VM_LOOP_SLOT(word);
@@ -43,16 +46,17 @@ static void put(struct weave *w, uint64_t word)
 		w->out[w->n_out++] = word;
 }
 
-/* A frame of generated code, two words: the functions that it shows. */
+/* Puts the functions that a frame of generated code, which has two words, stands for. */
 static void put_generated(struct weave *w, const uint64_t *words)
 {
-	const uint64_t *shown;
-	size_t n = langs_expand(w->l, &w->in->process, words, &shown);
+	const uint64_t *expanded;
+	size_t n = langs_expand(w->l, &w->in->process, words, &expanded);
 
 	for (size_t i = 0; i < n; i++)
-		put(w, shown[i]);
+		put(w, expanded[i]);
 }
 
+/* Puts a frame without the bits that mark a loop. */
 static void put_native(struct weave *w, uint64_t word)
 {
 	put(w, word >> FRAME_KIND_SHIFT == FRAME_NATIVE
@@ -60,17 +64,19 @@ static void put_native(struct weave *w, uint64_t word)
 		       : word);
 }
 
+/* Moves the innermost remaining activation to the output. */
 static void put_activation(struct weave *w, struct side *s)
 {
-	struct lang_process of = w->in->process;
+	struct lang_process process = w->in->process;
 	bool last = false, covered = false;
 
 	while (s->n >= 2 && !last) {
 		uint64_t word;
 
 		last = s->words[0] & VM_FRAME_LAST;
-		of.caller = s->n > 2 && !last && !w->in->later ? s->words + 2 : NULL;
-		word = langs_script_word(w->l, &of, s->words);
+		/* frames that were read later may not match: their caller is not certain */
+		process.caller = s->n > 2 && !last && !w->in->later ? s->words + 2 : NULL;
+		word = langs_script_word(w->l, &process, s->words);
 		if (!covered)
 			put(w, word);
 		covered = langs_covers_caller(w->l, word);
@@ -80,15 +86,15 @@ static void put_activation(struct weave *w, struct side *s)
 	s->n_activations--;
 }
 
-/* A frame of the loop: by what it is replaced. */
+/* Replaces a frame of the loop by the activation that belongs to it, if there is one. */
 static void put_loop(struct weave *w, struct side *s, uint64_t word)
 {
-	size_t left = s->n_loops - s->loop++; /* this one and those outside it */
+	size_t n_left = s->n_loops - s->n_passed++; /* this loop and those outside of it */
 
 	if (!w->from_inner) {
-		while (s->n_activations > left)
+		while (s->n_activations > n_left)
 			put_activation(w, s);
-		if (s->n_activations == left)
+		if (s->n_activations == n_left)
 			put_activation(w, s);
 		else if (!s->n_activations)
 			put_native(w, word);
@@ -123,23 +129,25 @@ static void count_lists(struct weave *w)
 	for (int i = 0; i < VM_SLOTS_MAX; i++) {
 		struct side *s = &w->side[i];
 
-		/* the outermost one has no mark when the list was cut */
+		/* a truncated list lacks the mark of its outermost activation */
 		if (s->n && !(s->words[s->n - 2] & VM_FRAME_LAST))
 			s->n_activations++;
 	}
 }
 
 /*
- * More loops than a thread can have entered without a frame: the outer ones
- * are not of the running coroutine but of whoever lay on its stack before.
+ * Returns true if the outer loops belong to another coroutine than the running one. greenlet saves
+ * and restores only a part of the C stack when it switches, so the outer native frames may be those
+ * of the coroutine that used the stack before. Otherwise at most one loop lacks an activation: the
+ * innermost one, before it has linked its frame.
  */
-static bool are_foreign(const struct langs *l, const struct side *s)
+static bool has_foreign_loops(const struct langs *l, const struct side *s)
 {
 	return langs_may_hold_foreign(l, s->vm) && s->n_activations &&
 	       s->n_loops > s->n_activations + 1;
 }
 
-/* Activations without a loop: the native stack ends too early. */
+/* Puts activations that have no loop frame, as the native stack ended too early. */
 static void put_rest(struct weave *w)
 {
 	for (int i = 0; i < VM_SLOTS_MAX; i++)
@@ -147,7 +155,7 @@ static void put_rest(struct weave *w)
 			put_activation(w, &w->side[i]);
 }
 
-/* One frame, or what stands for it. Return: how many of the words that was. */
+/* Puts one frame or its replacement. Return: the number of words consumed. */
 static size_t put_word(struct weave *w, const uint64_t *words, size_t n)
 {
 	uint32_t slot = loop_slot(words[0]);
@@ -177,9 +185,9 @@ size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out)
 	bool incomplete = last >> FRAME_KIND_SHIFT == FRAME_ERROR;
 
 	count_lists(&w);
-	w.from_inner = in->cut || incomplete;
+	w.from_inner = in->truncated || incomplete;
 	for (int i = 0; i < VM_SLOTS_MAX; i++)
-		w.from_inner |= are_foreign(l, &w.side[i]);
+		w.from_inner |= has_foreign_loops(l, &w.side[i]);
 	if (incomplete)
 		n--;
 	for (size_t i = 0; i < n;)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocking reads and writes of whole messages. A peer that closes its end, also in the middle of a
+ * message, is reported as -EPIPE and not by SIGPIPE.
+ */
 #include "net/feed.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -12,6 +15,7 @@ struct head {
 	uint32_t len;
 };
 
+/* The text follows without a terminating NUL, which the zeroed struct of the reader provides. */
 struct answer_head {
 	int32_t status;
 	uint32_t len;
@@ -34,6 +38,7 @@ static int send_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+/* Signals do not end a read; a closed peer does. */
 static int recv_all(int fd, void *data, size_t len)
 {
 	char *p = data;
@@ -74,7 +79,7 @@ int feed_ask(int fd, const void *data, size_t len, struct feed_answer *out)
 	return r;
 }
 
-/* By pieces: what the head promises is not believed before it is there. */
+/* Reads in pieces, so that a forged length does not cause a large allocation. */
 int feed_next(int fd, struct buf *out)
 {
 	uint8_t piece[1 << 14];

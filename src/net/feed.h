@@ -2,27 +2,35 @@
 #pragma once
 
 /*
- * Messages from one process to another over a stream socket, each answered before
- * the next: {u32 length, bytes}; {i32 status, u32 length, text}. Both ends are
- * Cameo's, of one build; lengths are checked all the same.
+ * Messages between two processes of this program over a stream socket; each gets its response
+ * before the next is sent. A message is {u32 length, bytes}, an answer {i32 status, u32 length,
+ * text}, in host byte order. Lengths are checked although both ends are of the same build. The
+ * socket is blocking and used by one thread per end, or by several that exclude each other.
  */
 #include <stddef.h>
-#include <stdint.h>
 
 struct buf;
 
 enum { FEED_MESSAGE_MAX = 64 << 20, FEED_TEXT_MAX = 240 };
 
-/* What became of a message. */
+/* The result of a message. */
 struct feed_answer {
 	int status;               /* 0 or -errno */
-	char text[FEED_TEXT_MAX]; /* why not */
+	char text[FEED_TEXT_MAX]; /* reason of a failure */
 };
 
-/* Send a message and wait for its answer. 0; -EMSGSIZE; -EPIPE when the other end is gone. */
+/*
+ * Sends a message and waits for its answer. 0; -EMSGSIZE; -EPIPE if the peer has closed. After an
+ * error the stream is not synchronized any more and should be closed.
+ */
 int feed_ask(int fd, const void *data, size_t len, struct feed_answer *out);
 
-/* The next message in the place of what @out holds. 0; -EPIPE at the end; -EBADMSG; -ENOMEM. */
+/*
+ * Replaces the content of @out by the next message. 0; -EPIPE at the end; -EBADMSG; -ENOMEM. -EPIPE
+ * also if the peer closes in the middle of a message, which is then lost; it had no answer, so the
+ * sender knows.
+ */
 int feed_next(int fd, struct buf *out);
 
+/* Answers the last message. 0 or -EPIPE. */
 int feed_answer(int fd, const struct feed_answer *a);

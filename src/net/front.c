@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One epoll, edge-triggered. A connection is new (nothing known), then either gone
- * to the other server or a session of HTTP/2. Workers put what they have done on
- * a list and wake the thread. Sessions whose workers are not done outlive their
- * sockets.
+ * One thread with one edge-triggered epoll descriptor. A new connection is inspected until its
+ * protocol is known; then it is either passed to the other server or becomes an HTTP/2 session.
+ * Workers append finished requests to a list and wake the thread. A session outlives its socket
+ * while workers still process its requests.
  *
- * A client that lets nothing through for too long is dropped: soon while it is
- * new or in the middle of something, late between requests, as agents keep their
- * connections for the next report.
+ * A client that transfers nothing for too long is disconnected: after idle_seconds while it is new
+ * or has an open request, and much later between requests, because agents keep their connections
+ * for the next window. So is one that transfers too slowly (deadline.h).
+ *
+ * Edge-triggered events need no change of interest sets: each event leads to reading and writing
+ * until the kernel reports EAGAIN. While a client does not accept responses nothing is read from
+ * it, so a client that sends requests and never reads costs one response in memory and the kernel's
+ * buffers. Connections beyond the limit are closed at once rather than left in the backlog, so that
+ * clients see the failure.
  */
 #include "net/front.h"
 
@@ -35,18 +41,19 @@ enum {
 	MAX_EVENTS = 64,
 	READ_LEN = 64 * 1024,
 	SWEEP_MS = 1000,
-	IDLE_FACTOR = 10, /* between requests, as many times idle_seconds */
+	IDLE_FACTOR = 10, /* idle_seconds are multiplied by this between requests */
 };
 
+/* fd is -1 for a connection whose socket is closed while workers still have its requests. */
 struct connection {
 	struct front *front;
 	int fd;
 	bool is_listener;
-	struct h2_session *h2;      /* NULL: new */
-	struct h2_tls_session *tls; /* below it, or NULL */
-	const uint8_t *out;         /* of the session, not sent yet */
+	struct h2_session *h2;      /* NULL: the protocol is not known yet */
+	struct h2_tls_session *tls; /* NULL: not encrypted */
+	const uint8_t *out;         /* unsent bytes of the session; borrowed from it */
 	size_t out_len;
-	int64_t moved_ms; /* when bytes went either way */
+	int64_t moved_ms; /* time of the last transfer in either direction */
 	struct connection *prev, *next;
 };
 
@@ -54,6 +61,7 @@ struct front {
 	struct front_options opt;
 	int epoll, wake;
 	struct connection *connections; /* and listeners */
+	bool is_deaf;                   /* listeners are not polled: accept() failed */
 	unsigned int n_connections;
 	pthread_mutex_t lock;
 	struct http_request *done;
@@ -71,6 +79,7 @@ static void wake(struct front *f)
 		;
 }
 
+/* @fd becomes the connection's on success only. */
 static int add_connection(struct front *f, int fd, bool is_listener, struct connection **out)
 {
 	struct connection *c = calloc(1, sizeof(*c));
@@ -113,7 +122,7 @@ static void unlink_connection(struct connection *c)
 	free(c);
 }
 
-/* Free it, or wait until its workers are done. */
+/* Frees a connection, or marks it to be freed when its workers have finished. */
 static void drop(struct connection *c)
 {
 	if (c->fd >= 0)
@@ -123,6 +132,7 @@ static void drop(struct connection *c)
 		unlink_connection(c);
 }
 
+/* The bytes were only peeked at, so the other server reads them again. */
 static void hand_on(struct connection *c)
 {
 	struct front *f = c->front;
@@ -136,7 +146,7 @@ static void hand_on(struct connection *c)
 	f->opt.other(f->opt.ctx, fd, (const struct sockaddr *)&addr, len);
 }
 
-/* By a worker. */
+/* Called by a worker. */
 static void on_done(void *ctx, struct http_request *rq)
 {
 	struct front *f = ((struct connection *)ctx)->front;
@@ -148,7 +158,7 @@ static void on_done(void *ctx, struct http_request *rq)
 	wake(f);
 }
 
-/* 0; -errno when the connection is of no more use. */
+/* Returns 0, or -errno if the connection must be closed. */
 static int flush_out(struct connection *c)
 {
 	for (;;) {
@@ -172,7 +182,7 @@ static int flush_out(struct connection *c)
 	}
 }
 
-/* Read as long as the client takes what it is sent: else it could make us hold anything. */
+/* Reads only while the client accepts responses, so that its unsent data stays bounded. */
 static int pump(struct connection *c)
 {
 	int r = flush_out(c);
@@ -195,14 +205,14 @@ static int pump(struct connection *c)
 	return r;
 }
 
-/* Is it HTTP/2? No method of HTTP/1 begins as its preface does. -EAGAIN: who knows. */
+/* Does the connection start with the HTTP/2 preface? 1, 0, or -EAGAIN if bytes are missing. */
 static int is_h2(const struct front *f, size_t len)
 {
 	static const char preface[] = "PRI * HTTP/2.0";
 	size_t n = len < sizeof(preface) - 1 ? len : sizeof(preface) - 1;
 
 	if (f->opt.tls)
-		return h2_tls_is_wanted(f->buf, len);
+		return h2_tls_offers_http2_only(f->buf, len);
 	if (memcmp(f->buf, preface, n) != 0)
 		return 0;
 	return n < sizeof(preface) - 1 ? -EAGAIN : 1;
@@ -218,6 +228,7 @@ static int begin_h2(struct connection *c)
 	return r < 0 ? r : pump(c);
 }
 
+/* Peeks: with TLS the ClientHello may arrive in parts and is inspected again with each. */
 static void sniff(struct connection *c)
 {
 	ssize_t n = recv(c->fd, c->front->buf, READ_LEN, MSG_PEEK);
@@ -236,6 +247,27 @@ static void sniff(struct connection *c)
 		drop(c);
 }
 
+/*
+ * Without free descriptors or memory, accept() fails at once while the listeners stay readable, so
+ * they are not polled until the next sweep.
+ */
+static void listen_again(struct front *f, bool listen)
+{
+	f->is_deaf = !listen;
+	for (struct connection *c = f->connections; c; c = c->next) {
+		struct epoll_event ev = { .events = listen ? EPOLLIN : 0, .data.ptr = c };
+
+		if (c->is_listener)
+			epoll_ctl(f->epoll, EPOLL_CTL_MOD, c->fd, &ev);
+	}
+}
+
+static bool is_transient(int error)
+{
+	return error == EAGAIN || error == EINTR || error == ECONNABORTED;
+}
+
+/* TCP_NODELAY: responses are written whole, so Nagle's algorithm could only delay them. */
 static void accept_all(struct connection *listener)
 {
 	struct front *f = listener->front;
@@ -245,8 +277,11 @@ static void accept_all(struct connection *listener)
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		struct connection *c = NULL;
 
-		if (fd < 0)
+		if (fd < 0) {
+			if (!is_transient(errno))
+				listen_again(f, false);
 			return;
+		}
 		if (f->n_connections >= f->opt.max_connections) {
 			close(fd);
 			continue;
@@ -273,6 +308,7 @@ static void on_event(struct connection *c)
 		drop(c);
 }
 
+/* Requests may belong to connections that were closed meanwhile; the last one of these frees it. */
 static void respond_all(struct front *f)
 {
 	struct http_request *rq, *next;
@@ -294,6 +330,10 @@ static void respond_all(struct front *f)
 	}
 }
 
+/*
+ * A session gets GOAWAY before it is closed, so that its client opens a new connection for the next
+ * request.
+ */
 static void sweep(struct front *f, int64_t now_ms)
 {
 	int64_t limit = (int64_t)f->opt.idle_seconds * 1000;
@@ -304,7 +344,13 @@ static void sweep(struct front *f, int64_t now_ms)
 		int64_t idle = now_ms - c->moved_ms;
 
 		next = c->next;
-		if (c->is_listener || c->fd < 0 || (c->h2 && h2_session_working(c->h2)) ||
+		if (c->is_listener || c->fd < 0)
+			continue;
+		if (c->h2 && h2_session_is_late(c->h2, f->opt.idle_seconds, now_ms)) {
+			drop(c);
+			continue;
+		}
+		if ((c->h2 && h2_session_working(c->h2)) ||
 		    idle < (between ? limit * IDLE_FACTOR : limit))
 			continue;
 		if (c->h2) {
@@ -325,8 +371,10 @@ static void *front_main(void *arg)
 		int n = epoll_wait(f->epoll, events, MAX_EVENTS, SWEEP_MS);
 		bool done = false;
 
-		/* a connection is dropped at its own event, and has one a turn; but workers' may be
-		 * any's, so they are last */
+		/*
+		 * An event may free its own connection, of which a turn has one event. Finished
+		 * requests may free any connection, so they come last.
+		 */
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.ptr)
 				on_event(events[i].data.ptr);
@@ -338,6 +386,9 @@ static void *front_main(void *arg)
 		if (clock_monotonic_ms() - swept >= SWEEP_MS) {
 			swept = clock_monotonic_ms();
 			sweep(f, swept);
+			f->opt.sweep(f->opt.ctx, swept);
+			if (f->is_deaf)
+				listen_again(f, true);
 		}
 	}
 	respond_all(f);
@@ -358,13 +409,13 @@ int front_listen(struct front *f, const char *host, uint16_t port, uint16_t *out
 	snprintf(text, sizeof(text), "%u", port);
 	r = getaddrinfo(host, text, &hints, &ai);
 	if (r)
-		return err_set(err, -EINVAL, "%s: %s", host, gai_strerror(r));
+		return err_set(err, -EINVAL, "cannot resolve \"%s\": %s", host, gai_strerror(r));
 	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, 1024) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&bound, &len) < 0)
-		r = err_set(err, -errno, "%s:%s: %s", host, text, strerror(errno));
+		r = err_set(err, -errno, "cannot listen on %s:%s: %s", host, text, strerror(errno));
 	freeaddrinfo(ai);
 	if (r == 0)
 		r = add_connection(f, fd, true, &c);
@@ -379,8 +430,10 @@ int front_listen(struct front *f, const char *host, uint16_t port, uint16_t *out
 
 int front_start(struct front *f, struct err *err)
 {
-	if (pthread_create(&f->thread, NULL, front_main, f) != 0)
-		return err_set(err, -EAGAIN, "can't start a thread");
+	int r = pthread_create(&f->thread, NULL, front_main, f);
+
+	if (r)
+		return err_set(err, -r, "cannot start the listener thread: %s", strerror(r));
 	f->started = true;
 	return 0;
 }
@@ -421,7 +474,7 @@ int front_open(struct front **out, const struct front_options *opt, struct err *
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
 	f->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->epoll < 0 || f->wake < 0 || epoll_ctl(f->epoll, EPOLL_CTL_ADD, f->wake, &ev) < 0)
-		return err_set(err, -errno, "epoll: %s", strerror(errno));
+		return err_set(err, -errno, "cannot set up epoll: %s", strerror(errno));
 	*out = steal_ptr(&f);
 	return 0;
 }

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * The listening sockets. A thread accepts connections and looks at their first
- * bytes: those that begin as HTTP/2 does it serves itself, the others are handed
- * on. So gRPC needs no port of its own, though it may have one.
+ * The listening sockets. One thread accepts connections and inspects their first bytes: it serves
+ * HTTP/2 itself and passes other connections on. gRPC therefore does not need its own port, but may
+ * have one. Call order: front_open(), front_listen() once or twice, front_start(), front_quiesce(),
+ * http_work_stop(), front_close().
  */
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -20,23 +20,32 @@ struct http_work;
 struct front_options {
 	struct http_work *work;
 	unsigned int max_connections, idle_seconds;
-	struct h2_tls *tls; /* everything is encrypted; NULL: nothing is */
-	/* Takes @fd: a connection that is not HTTP/2. */
+	struct h2_tls *tls; /* NULL: no encryption */
+	/* Takes ownership of @fd, a connection that is not HTTP/2. */
 	void (*other)(void *ctx, int fd, const struct sockaddr *addr, socklen_t len);
+	void (*sweep)(void *ctx, int64_t now_ms); /* called about once a second */
 	void *ctx;
 };
 
+/*
+ * Returns 0, -EAGAIN, -ENOMEM or another -errno. The caller frees *@out with front_close().
+ * @opt->work must outlive it.
+ */
 int front_open(struct front **out, const struct front_options *opt, struct err *err);
 
-/* Listen, before front_start(); @out_port is the one that it is. */
+/*
+ * Listens on an address; call before front_start(). @out_port is the actual port. @host is numeric
+ * or a name; the first of its addresses is used. Returns 0, -EINVAL if it cannot be resolved, or
+ * -errno.
+ */
 int front_listen(struct front *f, const char *host, uint16_t port, uint16_t *out_port,
 		 struct err *err);
 int front_start(struct front *f, struct err *err);
 
-/* Accept nothing more. */
+/* Stops accepting connections. Connections that exist continue. */
 void front_quiesce(struct front *f);
 
-/* After the workers: send what they had, as far as clients take it at once. */
+/* Call after the workers have stopped. Sends their responses as far as clients accept them now. */
 void front_close(struct front *f);
 
 DEFINE_FREEP(struct front, front_close)

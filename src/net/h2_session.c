@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nghttp2 knows the protocol; here a stream becomes a request when its client has
- * said all, goes to the workers, and comes back with a response. A client may
- * leave meanwhile: then the stream waits for its worker and is dropped.
+ * nghttp2 implements the protocol. This module turns each stream into a request, queues it for the
+ * workers when it is complete, and sends the response. A client may disconnect in the meantime:
+ * the stream is then freed when its worker has finished.
  *
- * What a client can make us hold is bounded: streams at once, headers, and bodies
- * by http_work.
+ * The memory that a client can occupy is bounded: this module limits concurrent streams and
+ * headers, http_work limits bodies.
+ *
+ * Flow control. Windows of 1 MiB per stream and 8 MiB per connection let an agent send a window of
+ * profiles without waiting for a round trip. nghttp2 extends them as data arrives, since a body is
+ * complete in memory before it is handled; max_body and max_memory are what bounds it. Responses
+ * obey the client's windows: nghttp2 calls read_response() for as much as it may send. Floods of
+ * frames that make the server work without a request (SETTINGS, PING, resets) are limited within
+ * nghttp2.
  */
 #include "net/h2_session.h"
 
@@ -18,7 +25,9 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
+#include "net/deadline.h"
 #include "net/http_work.h"
 
 enum {
@@ -30,14 +39,18 @@ enum {
 	SESSION_WINDOW = 8 << 20,
 };
 
-struct pair {
+struct name_value {
 	char *name, *value;
 };
 
 struct pairs {
-	VEC(struct pair);
+	VEC(struct name_value);
 };
 
+/*
+ * rq is NULL until the headers are complete. The stream is freed when both the protocol and the
+ * worker have finished with it.
+ */
 struct stream {
 	struct h2_session *session;
 	int32_t id;
@@ -45,7 +58,9 @@ struct stream {
 	char *method, *target;
 	struct pairs headers, args;
 	size_t header_bytes, sent;
-	bool working, closed;
+	int64_t since_ms; /* when the request began, or its response */
+	bool working;     /* a worker has the request */
+	bool closed;      /* by the client or nghttp2 */
 	struct stream *next;
 };
 
@@ -67,10 +82,11 @@ static void pairs_fini(struct pairs *p)
 	vec_fini(p);
 }
 
+/* Copies both; a NUL within a value ends it. */
 static int add_pair(struct pairs *to, const char *name, size_t name_len, const char *value,
 		    size_t value_len)
 {
-	struct pair p = { strndup(name, name_len), strndup(value, value_len) };
+	struct name_value p = { strndup(name, name_len), strndup(value, value_len) };
 
 	if (p.name && p.value && vec_push(to, p) == 0)
 		return 0;
@@ -136,7 +152,10 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Undo %XX, and + in arguments, in place. */
+/*
+ * Undoes percent-encoding in place, and + for a space if @plus. %00 stays, because it would end the
+ * string.
+ */
 static void unescape(char *s, bool plus)
 {
 	char *to = s;
@@ -154,6 +173,7 @@ static void unescape(char *s, bool plus)
 	*to = 0;
 }
 
+/* Arguments without "=" have the value "". */
 static int read_args(struct stream *st, char *query)
 {
 	char *pair;
@@ -176,7 +196,7 @@ static int read_args(struct stream *st, char *query)
 	return 0;
 }
 
-/* The headers are complete. */
+/* Creates the request when its headers are complete. */
 static int make_request(struct stream *st)
 {
 	char *query;
@@ -202,7 +222,7 @@ struct fields {
 	size_t n;
 };
 
-/* HTTP/2 has names in small letters. */
+/* HTTP/2 requires field names in lower case (RFC 9113, 8.2). */
 static void add_field(struct fields *f, const char *name, const char *value)
 {
 	char *to = f->names[f->n];
@@ -216,6 +236,7 @@ static void add_field(struct fields *f, const char *name, const char *value)
 				      .valuelen = strlen(value) };
 }
 
+/* Values live in the response until the stream is freed. */
 static void send_trailers(struct stream *st)
 {
 	const struct http_response *rs = &st->rq->response;
@@ -226,6 +247,10 @@ static void send_trailers(struct stream *st)
 	nghttp2_submit_trailer(st->session->h2, st->id, f.nv, f.n);
 }
 
+/*
+ * Copies the next part of the response body into a frame of nghttp2. Trailers must be submitted
+ * before the last part is returned. NO_END_STREAM announces to nghttp2 that trailers follow.
+ */
 static ssize_t read_response(nghttp2_session *h2, int32_t id, uint8_t *to, size_t room,
 			     uint32_t *flags, nghttp2_data_source *source, void *ctx)
 {
@@ -254,6 +279,7 @@ static void submit(struct stream *st)
 	struct fields f = { .n = 0 };
 	char status[12];
 
+	st->since_ms = clock_monotonic_ms();
 	if (buf_error(&rs->body)) {
 		st->rq->response.status = 500;
 		st->rq->response.body.len = 0;
@@ -267,6 +293,10 @@ static void submit(struct stream *st)
 	nghttp2_submit_response(st->session->h2, st->id, f.nv, f.n, &data);
 }
 
+/*
+ * Responds without a worker. gRPC clients need status 200 and the error in trailers. The client may
+ * still be sending its body, which is then ignored.
+ */
 static void refuse(struct stream *st, int status, const char *message)
 {
 	const char *type = find_pair(&st->headers, "content-type");
@@ -276,7 +306,8 @@ static void refuse(struct stream *st, int status, const char *message)
 		st->rq->response.status = 200;
 		st->rq->response.content_type = "application/grpc";
 		st->rq->response.body.len = 0;
-		http_response_add_trailer(&st->rq->response, "grpc-status", "8");
+		http_response_add_trailer(&st->rq->response, "grpc-status",
+					  http_refusal_grpc_status(status));
 		http_response_add_trailer(&st->rq->response, "grpc-message", message);
 	}
 	submit(st);
@@ -294,12 +325,27 @@ void h2_session_respond(struct http_request *rq)
 		submit(st);
 }
 
+/* Creates the request, or refuses it before its body arrives. */
+static int begin(struct stream *st)
+{
+	const char *message = NULL;
+	int status, r = make_request(st);
+
+	if (r < 0)
+		return r;
+	status = http_request_admit(st->rq, &message);
+	if (status)
+		refuse(st, status, message);
+	return 0;
+}
+
+/* Queues the complete request of a stream for a worker. */
 static void dispatch(struct stream *st)
 {
 	if (st->rq->refused || st->working)
 		return;
-	if (http_work_is_full(st->session->work)) {
-		refuse(st, 429, "too many requests at once");
+	if (st->rq->over_memory) {
+		refuse(st, 429, "too many concurrent requests");
 		return;
 	}
 	st->working = true;
@@ -307,7 +353,7 @@ static void dispatch(struct stream *st)
 	http_work_put(st->rq);
 }
 
-/* What nghttp2 tells */
+/* Callbacks of nghttp2 */
 
 static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
 {
@@ -321,6 +367,7 @@ static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, voi
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	st->session = s;
 	st->id = frame->hd.stream_id;
+	st->since_ms = clock_monotonic_ms();
 	st->next = s->streams;
 	s->streams = st;
 	s->n_open++;
@@ -328,6 +375,7 @@ static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, voi
 	return 0;
 }
 
+/* Bounds the headers of a stream. A stream over the limits is reset, its connection stays. */
 static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name,
 		     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
 		     void *ctx)
@@ -335,7 +383,7 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
 	struct stream *st = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
 	char **own = NULL;
 
-	if (!st || st->rq) /* trailers say nothing to us */
+	if (!st || st->rq) /* trailers of requests are ignored */
 		return 0;
 	st->header_bytes += name_len + value_len;
 	if (st->header_bytes > MAX_HEADER_BYTES || st->headers.len == MAX_HEADERS)
@@ -352,6 +400,7 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
 	return 0;
 }
 
+/* END_STREAM may come with the headers (a GET) or with data. */
 static int on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
 {
 	struct stream *st;
@@ -361,7 +410,7 @@ static int on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
 	st = nghttp2_session_get_stream_user_data(h2, frame->hd.stream_id);
 	if (!st)
 		return 0;
-	if (!st->rq && make_request(st) < 0)
+	if (!st->rq && begin(st) < 0)
 		return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, st->id,
 						 NGHTTP2_INTERNAL_ERROR);
 	if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
@@ -377,10 +426,14 @@ static int on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8_t
 	if (!st || !st->rq || st->rq->refused)
 		return 0;
 	if (http_request_receive(st->rq, data, len) < 0)
-		refuse(st, 413, "the request is too large");
+		refuse(st, 413, "request is too large");
 	return 0;
 }
 
+/*
+ * The stream has ended, possibly before its response. A request at a worker is freed by
+ * h2_session_respond().
+ */
 static int on_close(nghttp2_session *h2, int32_t id, uint32_t error, void *ctx)
 {
 	struct stream *st = nghttp2_session_get_stream_user_data(h2, id);
@@ -480,6 +533,23 @@ size_t h2_session_working(const struct h2_session *s)
 size_t h2_session_open(const struct h2_session *s)
 {
 	return s->n_open;
+}
+
+static bool is_late(const struct stream *st, unsigned int idle_seconds, int64_t now_ms)
+{
+	bool responding = st->rq && (st->rq->refused || st->rq->done);
+	size_t bytes = !st->rq ? 0 : responding ? st->rq->response.body.len : st->rq->body.len;
+
+	return !st->working && !st->closed &&
+	       deadline_is_over(st->since_ms, bytes, idle_seconds, now_ms);
+}
+
+bool h2_session_is_late(const struct h2_session *s, unsigned int idle_seconds, int64_t now_ms)
+{
+	for (const struct stream *st = s->streams; st; st = st->next)
+		if (is_late(st, idle_seconds, now_ms))
+			return true;
+	return false;
 }
 
 bool h2_session_ended(const struct h2_session *s)

@@ -2,8 +2,10 @@
 #pragma once
 
 /*
- * One client's HTTP/2: bytes in, requests out, responses in, bytes out. No
- * sockets. One thread; only the callback of h2_session_new() is called by others.
+ * The HTTP/2 connection of one client, without its socket: bytes in, requests out, responses in,
+ * bytes out. All functions are called on one thread; only the callback of h2_session_new() runs on
+ * others. The caller moves bytes in both directions and frees the session; it learns from
+ * h2_session_ended() when there is nothing more to do.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,33 +18,40 @@ struct h2_session;
 struct http_request;
 struct http_work;
 
-/* By a worker: hand @rq to h2_session_respond() in the session's own thread. */
+/* Called by a worker: passes @rq to h2_session_respond() on the session's thread. */
 typedef void (*h2_done_fn)(void *ctx, struct http_request *rq);
 
+/* @work must outlive the session. Returns 0 or -ENOMEM. */
 int h2_session_new(struct h2_session **out, struct http_work *work, h2_done_fn done, void *ctx);
 
-/* No request may be with a worker. */
+/* No worker may still process a request. h2_session_working() must be 0. */
 void h2_session_free(struct h2_session *s);
 
 DEFINE_FREEP(struct h2_session, h2_session_free)
 
-/* Bytes from the client: 0; -EPROTO when the connection is of no more use; -ENOMEM. */
+/*
+ * Processes bytes from the client. Returns 0; -EPROTO if the connection must be closed; -ENOMEM.
+ * Requests are queued for workers from within this call.
+ */
 int h2_session_feed(struct h2_session *s, const void *data, size_t len);
 
-/* Bytes for the client: how many, borrowed until the next call; 0: none now; -EPROTO. */
+/* Bytes for the client, borrowed until the next call. Returns their number, 0 or -EPROTO. */
 ssize_t h2_session_take(struct h2_session *s, const uint8_t **out);
 
-/* The response is filled in; nothing happens if the client has gone. */
+/* Sends a response that has been filled in; drops it if the client has disconnected. */
 void h2_session_respond(struct http_request *rq);
 
 void *h2_session_ctx(const struct http_request *rq);
 
-/* Requests with workers; requests that are not answered yet. */
+/* The numbers of requests that workers process and of unanswered requests. */
 size_t h2_session_working(const struct h2_session *s);
 size_t h2_session_open(const struct h2_session *s);
 
-/* Neither side will say more. */
+/* True if a client takes too long to send a request or to receive its response: see deadline.h. */
+bool h2_session_is_late(const struct h2_session *s, unsigned int idle_seconds, int64_t now_ms);
+
+/* Is the connection finished in both directions? */
 bool h2_session_ended(const struct h2_session *s);
 
-/* Say goodbye: what is open is answered, nothing new is taken. */
+/* Sends GOAWAY: open requests are answered, new ones refused. */
 void h2_session_end(struct h2_session *s);

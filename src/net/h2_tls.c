@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TLS for connections of clients that speak only HTTP/2, such as gRPC. libmicrohttpd terminates TLS
+ * itself, but only for HTTP/1. So the listener looks at the ClientHello, which is not encrypted: a
+ * client that offers "h2" and nothing else in ALPN (RFC 7301) is served here, all others there.
+ */
 #include "net/h2_tls.h"
 
 #include <errno.h>
@@ -15,7 +20,7 @@ struct h2_tls {
 
 struct h2_tls_session {
 	gnutls_session_t gnutls;
-	bool shaken;
+	bool handshake_done;
 };
 
 void h2_tls_free(struct h2_tls *t)
@@ -47,7 +52,7 @@ int h2_tls_new(struct h2_tls **out, const char *cert, const char *key, struct er
 	return 0;
 }
 
-/* Bytes of a message, never beyond its end. */
+/* A cursor in a message that cannot leave it. */
 struct hello {
 	const uint8_t *p, *end;
 };
@@ -62,7 +67,7 @@ static bool take(struct hello *h, size_t n, size_t *out)
 	return true;
 }
 
-/* What follows a length of @n bytes. */
+/* Reads a length of @n bytes and the data of that length. */
 static bool take_part(struct hello *h, size_t n, struct hello *out)
 {
 	size_t len;
@@ -74,6 +79,10 @@ static bool take_part(struct hello *h, size_t n, struct hello *out)
 	return true;
 }
 
+/*
+ * True if the ALPN extension @alpn offers HTTP/2 and no HTTP/1. "grpc-exp" is offered by gRPC
+ * clients in addition to h2.
+ */
 static bool is_h2_alone(struct hello alpn)
 {
 	struct hello names, name;
@@ -92,7 +101,10 @@ static bool is_h2_alone(struct hello alpn)
 	return any;
 }
 
-/* RFC 8446, 4.1.2; ALPN is RFC 7301. */
+/*
+ * Parses a ClientHello (RFC 8446, 4.1.2), which comes from an untrusted client. A malformed one is
+ * left to the other TLS implementation, which rejects it.
+ */
 static bool offers_h2_alone(struct hello h)
 {
 	enum { ALPN = 16 };
@@ -111,7 +123,7 @@ static bool offers_h2_alone(struct hello h)
 	return false;
 }
 
-int h2_tls_is_wanted(const uint8_t *data, size_t len)
+int h2_tls_offers_http2_only(const uint8_t *data, size_t len)
 {
 	enum { HANDSHAKE = 22, HEAD = 5 };
 	size_t need;
@@ -156,7 +168,7 @@ void h2_tls_session_free(struct h2_tls_session *s)
 	free(s);
 }
 
-/* GnuTLS's result as a system call's. */
+/* Converts the result of GnuTLS to that of a system call, with errno. */
 static ssize_t result(ssize_t r)
 {
 	if (r >= 0)
@@ -165,20 +177,24 @@ static ssize_t result(ssize_t r)
 	return -1;
 }
 
-static int shake(struct h2_tls_session *s)
+/*
+ * Continues the handshake. It needs several turns on a non-blocking socket: -1 with EAGAIN until
+ * it is complete.
+ */
+static int handshake(struct h2_tls_session *s)
 {
-	int r = s->shaken ? 0 : gnutls_handshake(s->gnutls);
+	int r = s->handshake_done ? 0 : gnutls_handshake(s->gnutls);
 
-	s->shaken = r == 0;
+	s->handshake_done = r == 0;
 	return (int)result(r);
 }
 
 ssize_t h2_tls_recv(struct h2_tls_session *s, void *data, size_t len)
 {
-	return shake(s) < 0 ? -1 : result(gnutls_record_recv(s->gnutls, data, len));
+	return handshake(s) < 0 ? -1 : result(gnutls_record_recv(s->gnutls, data, len));
 }
 
 ssize_t h2_tls_send(struct h2_tls_session *s, const void *data, size_t len)
 {
-	return shake(s) < 0 ? -1 : result(gnutls_record_send(s->gnutls, data, len));
+	return handshake(s) < 0 ? -1 : result(gnutls_record_send(s->gnutls, data, len));
 }

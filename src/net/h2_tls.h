@@ -2,8 +2,10 @@
 #pragma once
 
 /*
- * TLS below HTTP/2, for clients that offer nothing else, as gRPC's do. What a client
- * offers stands in its first message, before anything is encrypted.
+ * TLS for clients that offer only HTTP/2, as gRPC clients do. A client lists the protocols that it
+ * offers in its ClientHello (ALPN, RFC 7301), which is not encrypted. Clients need no certificates:
+ * they are authenticated above HTTP. One session belongs to one thread, the credentials are shared
+ * and constant.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,19 +18,25 @@ struct err;
 struct h2_tls;
 struct h2_tls_session;
 
-/* With a certificate and its key, PEM. 0; -EINVAL; -ENOMEM. */
+/* Loads PEM files of a certificate and its key. Returns 0, -EINVAL or -ENOMEM. */
 int h2_tls_new(struct h2_tls **out, const char *cert, const char *key, struct err *err);
 void h2_tls_free(struct h2_tls *t);
 
 DEFINE_FREEP(struct h2_tls, h2_tls_free)
 
-/* Do the first bytes offer HTTP/2 alone? 1; 0; -EAGAIN: there are not enough of them yet. */
-int h2_tls_is_wanted(const uint8_t *data, size_t len);
+/*
+ * Do the first bytes offer HTTP/2 only? Returns 1, 0, or -EAGAIN if more bytes are needed. @data is
+ * untrusted. Data that is not a ClientHello gives 0.
+ */
+int h2_tls_offers_http2_only(const uint8_t *data, size_t len);
 
-/* On a socket that does not block; 0 or -ENOMEM. */
+/* @fd is a non-blocking socket. Returns 0 or -ENOMEM. */
 int h2_tls_session_new(struct h2_tls_session **out, struct h2_tls *t, int fd);
 void h2_tls_session_free(struct h2_tls_session *s);
 
-/* As recv() and send(), with errno; the handshake is made on the way. */
+/*
+ * Like recv() and send(), with errno. The first calls do the handshake. -1 with EAGAIN means that
+ * the socket must become readable or writable first; EPROTO is fatal. 0 is the end.
+ */
 ssize_t h2_tls_recv(struct h2_tls_session *s, void *data, size_t len);
 ssize_t h2_tls_send(struct h2_tls_session *s, const void *data, size_t len);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl's multi interface with one transfer in it: unlike the easy one it can
- * be woken by another thread, so that a server which never answers does not hold
- * up the end of the process. Redirects are not curl's, as its rules for them
- * would send a body, and what goes with it, to any host.
+ * One transfer in libcurl's multi interface, which another thread can wake, unlike the easy
+ * interface: a server that never answers must not delay the end of the process. Redirects are
+ * handled here, because curl would send the body and the credentials in headers to any host.
+ *
+ * Responses are untrusted: headers, body and redirects are limited, and the body's limit applies
+ * after decompression, so a small response cannot expand without bound.
  */
 #include "net/http_client.h"
 
@@ -27,6 +29,10 @@ enum {
 	DAY_MS = 86400 * 1000,
 };
 
+/*
+ * easy keeps connections alive between requests. Only cancelled and multi's wake-up are used by
+ * other threads.
+ */
 struct http_client {
 	CURL *easy;
 	CURLM *multi;
@@ -43,7 +49,7 @@ void http_answer_fini(struct http_answer *a)
 	buf_fini(&a->body);
 }
 
-/* An intermediate answer (100, or 401 of a handshake) begins with a status line like the last. */
+/* Every response, also an intermediate one (100), starts with a status line. */
 static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 {
 	struct http_client *c = ctx;
@@ -67,6 +73,10 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 	return buf_error(h) ? 0 : len;
 }
 
+/*
+ * Called with decompressed data. A short count makes curl fail with CURLE_WRITE_ERROR, which
+ * failure() distinguishes by too_big.
+ */
 static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 {
 	struct http_client *c = ctx;
@@ -161,7 +171,7 @@ static int check_file(const char *path, struct err *err)
 {
 	if (!path || access(path, R_OK) == 0)
 		return 0;
-	return err_set(err, -EINVAL, "can't read %.150s: %s", path, strerror(errno));
+	return err_set(err, -EINVAL, "cannot read \"%.150s\": %s", path, strerror(errno));
 }
 
 int http_client_new(struct http_client **out, const struct http_client_options *opt,
@@ -203,14 +213,16 @@ void http_client_cancel(struct http_client *c)
 	curl_multi_wakeup(c->multi);
 }
 
+/* Translates an error of curl into an errno; see http_client_do() for the values. */
 static int failure(const struct http_client *c, CURLcode code, struct err *err)
 {
 	const char *why = c->why[0] ? c->why : curl_easy_strerror(code);
 	int r = -EBADMSG;
-	long asked = 0;
+	long request_bytes = 0;
 
 	if (c->too_big)
-		return err_set(err, -EFBIG, "the answer is larger than %zu bytes", c->max_answer);
+		return err_set(err, -EFBIG, "response exceeds the limit of %zu bytes",
+			       c->max_answer);
 	switch (code) {
 	case CURLE_OUT_OF_MEMORY:
 	case CURLE_WRITE_ERROR:
@@ -219,9 +231,10 @@ static int failure(const struct http_client *c, CURLcode code, struct err *err)
 	case CURLE_URL_MALFORMAT:
 		r = -EINVAL;
 		break;
-	case CURLE_UNSUPPORTED_PROTOCOL: /* of the URL, or of what was answered */
-		curl_easy_getinfo(c->easy, CURLINFO_REQUEST_SIZE, &asked);
-		r = asked ? -EBADMSG : -EINVAL;
+	case CURLE_UNSUPPORTED_PROTOCOL: /* the scheme of the URL, or the protocol of the response
+					  */
+		curl_easy_getinfo(c->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
+		r = request_bytes ? -EBADMSG : -EINVAL;
 		break;
 	case CURLE_OPERATION_TIMEDOUT:
 		r = -ETIMEDOUT;
@@ -243,7 +256,10 @@ static int failure(const struct http_client *c, CURLcode code, struct err *err)
 	return err_set(err, r, "%.200s", why);
 }
 
-/* Turn the transfer until it ends: its result, or -ECANCELED. */
+/*
+ * Runs the transfer to its end. Returns its result or -ECANCELED. It polls at most POLL_MS at a
+ * time, in case a wake-up is lost between the check and the poll.
+ */
 static int turn(struct http_client *c, CURLcode *out)
 {
 	CURLMsg *m;
@@ -264,6 +280,7 @@ static int turn(struct http_client *c, CURLcode *out)
 	return 0;
 }
 
+/* Sends one request, without following redirects, and receives the response into c->answer. */
 static int exchange(struct http_client *c, const char *url, struct err *err)
 {
 	CURLcode code;
@@ -280,8 +297,7 @@ static int exchange(struct http_client *c, const char *url, struct err *err)
 	r = turn(c, &code);
 	curl_multi_remove_handle(c->multi, c->easy);
 	if (r < 0)
-		return err_set(err, r, "%s",
-			       r == -ECANCELED ? "broken off, as the program ends" : "no memory");
+		return err_set(err, r, "%s", r == -ECANCELED ? "canceled" : "out of memory");
 	if (code != CURLE_OK)
 		return failure(c, code, err);
 	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -289,7 +305,7 @@ static int exchange(struct http_client *c, const char *url, struct err *err)
 	return 0;
 }
 
-/* Part @what of two URLs is the same. */
+/* Is part @what of both URLs equal? */
 static bool same_part(CURLU *a, CURLU *b, CURLUPart what)
 {
 	char *pa = NULL, *pb = NULL;
@@ -311,7 +327,7 @@ static void curl_freep(char **p)
 	curl_free(*p);
 }
 
-/* May the request be repeated elsewhere as it is? */
+/* May the request be repeated unmodified after this status? */
 static bool is_redirect(const struct http_client *c)
 {
 	int s = c->answer->status;
@@ -319,7 +335,7 @@ static bool is_redirect(const struct http_client *c)
 	return s == 307 || s == 308 || (!c->has_body && (s == 301 || s == 302 || s == 303));
 }
 
-/* Where an answer of @url sends us, if that is the same server: to be freed by curl; or NULL. */
+/* The target of a redirect if it is on the same server, else NULL; to be freed with curl_free(). */
 static char *redirect_of(const struct http_client *c, const char *url)
 {
 	const char *location = http_answer_header(c->answer, "Location");
@@ -336,6 +352,7 @@ static char *redirect_of(const struct http_client *c, const char *url)
 	return out;
 }
 
+/* A fourth redirect is returned as the response. */
 static int exchange_redirected(struct http_client *c, const char *url, struct err *err)
 {
 	_cleanup_(curl_freep) char *to = NULL;
@@ -353,6 +370,7 @@ static int exchange_redirected(struct http_client *c, const char *url, struct er
 	return r;
 }
 
+/* CUSTOMREQUEST must be reset for each request, since the handle is reused. */
 static void set_body(struct http_client *c, const struct http_client_request *rq)
 {
 	c->has_body = rq->body || (rq->method && !strcmp(rq->method, "POST"));
@@ -392,7 +410,7 @@ int http_client_do(struct http_client *c, const struct http_client_request *rq,
 	for (size_t i = 0; r == 0 && i < rq->n_headers; i++)
 		r = add_header(&list, rq->headers[i]);
 	if (r < 0)
-		return err_set(err, r, "a header can't be sent: it contains a line break");
+		return err_set(err, r, "header contains a line break");
 	c->answer = out;
 	set_body(c, rq);
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, list);

@@ -1,32 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libmicrohttpd's one thread does all input and output of HTTP/1 with epoll. A
- * request whose body is complete is suspended and queued; a worker fills in the
- * response and resumes it. The server is closed in that order: workers first, so
- * that nothing stays suspended.
+ * One thread of libmicrohttpd does all HTTP/1 input and output with epoll. A request whose body
+ * is complete is suspended and queued; a worker fills in the response and resumes it. Closing
+ * stops the workers first, so that no request remains suspended, and then waits until the thread
+ * has sent their responses: MHD_stop_daemon() would close the connections before that.
+ *
+ * libmicrohttpd parses HTTP/1 and does TLS for it; it does not listen itself, since the front
+ * decides by the first bytes which server gets a connection. Its memory per connection is limited
+ * to CONNECTION_MEMORY, which also limits headers.
  */
 #include "net/http_server.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <microhttpd.h>
 
 #include "base/err.h"
 #include "net/front.h"
 #include "net/h2_tls.h"
+#include "net/http1_guard.h"
 #include "net/http_work.h"
 
-enum { CONNECTION_MEMORY = 32 * 1024 };
+enum {
+	CONNECTION_MEMORY = 32 * 1024,
+	LAST_RESPONSES_S = 5, /* that closing waits for clients which do not read */
+};
 
 struct http_server {
 	struct http_server_options opt;
 	struct MHD_Daemon *daemon;
 	struct http_work *work;
+	struct http1_guard *guard;
 	struct front *front;
 	struct h2_tls *tls;
 	uint16_t port, grpc_port;
+	pthread_mutex_t lock; /* guards n_unanswered */
+	pthread_cond_t answered;
+	size_t n_unanswered; /* HTTP/1 requests passed to workers whose response is not sent */
 };
 
 static const char *mhd_header(const struct http_request *rq, const char *name)
@@ -46,7 +60,10 @@ static void mhd_finish(struct http_request *rq)
 
 static const struct http_connection_ops ops = { mhd_header, mhd_arg, mhd_finish };
 
-static enum MHD_Result send_response(struct http_request *rq)
+/*
+ * The response's buffer stays in the request until the request is freed, so it need not be copied.
+ */
+static enum MHD_Result send_response(struct http_server *s, struct http_request *rq)
 {
 	struct http_response *rs = &rq->response;
 	struct MHD_Response *m;
@@ -56,6 +73,7 @@ static enum MHD_Result send_response(struct http_request *rq)
 		rs->status = 500;
 		rs->body.len = 0;
 	}
+	http1_guard_response(s->guard, rq->connection, rs->body.len);
 	m = MHD_create_response_from_buffer(rs->body.len, rs->body.data, MHD_RESPMEM_PERSISTENT);
 	if (!m)
 		return MHD_NO;
@@ -68,74 +86,145 @@ static enum MHD_Result send_response(struct http_request *rq)
 	return r;
 }
 
-static enum MHD_Result refuse(struct http_request *rq, int status, const char *message)
+/* The rest of a refused request is not read, so its connection cannot be used again. */
+static enum MHD_Result refuse(struct http_server *s, struct http_request *rq, int status,
+			      const char *message)
 {
 	http_request_refuse(rq, status, message);
-	return send_response(rq);
+	http_response_add(&rq->response, "Connection", "close");
+	return send_response(s, rq);
 }
 
+/* Refuses what the headers suffice to refuse, before the body is sent. */
 static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, const char *path,
-			     const char *method, void **out)
+			     const char *method, const char *version, void **out)
 {
 	struct http_request *rq = http_request_new(s->work, method, path, &ops, c);
-	const char *len;
+	const char *len, *message;
+	int status;
 
 	if (!rq)
 		return MHD_NO;
 	*out = rq;
+	http1_guard_body(s->guard, c, 0);
+	message = http1_framing_error(c, version);
+	if (message)
+		return refuse(s, rq, 400, message);
+	status = http_request_admit(rq, &message);
+	if (status)
+		return refuse(s, rq, status, message);
 	len = http_request_header(rq, "Content-Length");
 	if (len && strtoull(len, NULL, 10) > s->opt.max_body)
-		return refuse(rq, 413, "the request is too large");
+		return refuse(s, rq, 413, "request is too large");
 	return MHD_YES;
 }
 
-/* A refusal in the middle of a body is the end of the connection. */
-static enum MHD_Result receive(struct http_request *rq, const char *data, size_t *len)
+/*
+ * Nothing can be answered in the middle of a body, so the connection ends; the refusal is counted.
+ */
+static enum MHD_Result receive(struct http_server *s, struct http_request *rq, const char *data,
+			       size_t *len)
 {
-	if (rq->refused || http_request_receive(rq, data, *len) < 0)
+	if (rq->refused)
 		return MHD_NO;
+	if (http_request_receive(rq, data, *len) < 0) {
+		http_request_refuse(rq, 413, "request is too large");
+		return MHD_NO;
+	}
+	http1_guard_body(s->guard, rq->connection, rq->body.len);
 	*len = 0;
 	return MHD_YES;
 }
 
-static enum MHD_Result dispatch(struct http_request *rq)
+static enum MHD_Result dispatch(struct http_server *s, struct http_request *rq)
 {
-	if (http_work_is_full(rq->work))
-		return refuse(rq, 429, "too many requests at once");
+	if (rq->over_memory)
+		return refuse(s, rq, 429, "too many concurrent requests");
+	pthread_mutex_lock(&s->lock);
+	s->n_unanswered++;
+	pthread_mutex_unlock(&s->lock);
+	http1_guard_work(s->guard, rq->connection);
 	MHD_suspend_connection(rq->connection);
 	http_work_put(rq);
 	return MHD_YES;
 }
 
+/*
+ * libmicrohttpd calls it for the headers, for each part of the body, once for the end, and again
+ * after a resume.
+ */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *path,
 				  const char *method, const char *version, const char *data,
 				  size_t *len, void **own)
 {
+	struct http_server *s = cls;
 	struct http_request *rq = *own;
 
 	if (!rq)
-		return begin(cls, c, path, method, own);
+		return begin(s, c, path, method, version, own);
 	if (*len)
-		return receive(rq, data, len);
+		return receive(s, rq, data, len);
 	if (rq->refused)
 		return MHD_YES;
-	return rq->done ? send_response(rq) : dispatch(rq);
+	return rq->done ? send_response(s, rq) : dispatch(s, rq);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *c, void **own,
 			 enum MHD_RequestTerminationCode how)
 {
+	const struct http_request *rq = *own;
+	struct http_server *s = cls;
+
+	if (rq && rq->done) {
+		pthread_mutex_lock(&s->lock);
+		s->n_unanswered--;
+		pthread_cond_signal(&s->answered);
+		pthread_mutex_unlock(&s->lock);
+	}
 	http_request_free(*own);
 	*own = NULL;
+	http1_guard_over(s->guard, c);
 }
 
-/* A connection that is not HTTP/2. */
+static void on_connection(void *cls, struct MHD_Connection *c, void **own,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct http_server *s = cls;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		http1_guard_opened(s->guard, c, own);
+	else
+		http1_guard_closed(s->guard, own);
+}
+
+static void on_sweep(void *ctx, int64_t now_ms)
+{
+	struct http_server *s = ctx;
+
+	http1_guard_sweep(s->guard, now_ms);
+}
+
+/* Takes a connection that is not HTTP/2. */
 static void take_connection(void *ctx, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct http_server *s = ctx;
 
-	/* it closes what it does not take */
+	/* MHD closes the socket if it refuses it. */
 	MHD_add_connection(s->daemon, fd, addr, len);
+}
+
+/* Call after the workers have stopped: from then on requests are refused without a worker. */
+static void wait_until_answered(struct http_server *s)
+{
+	struct timespec until;
+	int r = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LAST_RESPONSES_S;
+	pthread_mutex_lock(&s->lock);
+	while (s->n_unanswered && r == 0)
+		r = pthread_cond_timedwait(&s->answered, &s->lock, &until);
+	pthread_mutex_unlock(&s->lock);
 }
 
 void http_server_close(struct http_server *s)
@@ -147,10 +236,14 @@ void http_server_close(struct http_server *s)
 	if (s->work)
 		http_work_stop(s->work);
 	front_close(s->front);
+	wait_until_answered(s);
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
 	http_work_close(s->work);
+	http1_guard_free(s->guard);
 	h2_tls_free(s->tls);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->answered);
 	free(s);
 }
 
@@ -164,17 +257,18 @@ static int start_daemon(struct http_server *s, struct err *err)
 	};
 
 	if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
-		return err_set(err, -ENOTSUP, "this libmicrohttpd has no TLS");
+		return err_set(err, -ENOTSUP, "this libmicrohttpd was built without TLS");
 	s->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
 			MHD_USE_NO_LISTEN_SOCKET | (tls ? MHD_USE_TLS : 0),
 		0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, tls ? secrets : secrets + 2,
 		MHD_OPTION_CONNECTION_LIMIT, s->opt.max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
 		s->opt.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
 	if (s->daemon)
 		return 0;
-	return err_set(err, -EIO, "the HTTP server does not start%s",
+	return err_set(err, -EIO, "cannot start the HTTP server%s",
 		       tls ? ": are these a certificate and its key?" : "");
 }
 
@@ -185,6 +279,7 @@ static int listen_all(struct http_server *s, struct err *err)
 					   .idle_seconds = s->opt.idle_seconds,
 					   .tls = s->tls,
 					   .other = take_connection,
+					   .sweep = on_sweep,
 					   .ctx = s };
 	int r = front_open(&s->front, &opt, err);
 
@@ -204,9 +299,14 @@ int http_server_open(struct http_server **out, const struct http_server_options 
 	if (!s)
 		return -ENOMEM;
 	s->opt = *opt;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->answered, NULL);
+	s->guard = http1_guard_new(opt->idle_seconds);
+	if (!s->guard)
+		return -ENOMEM;
 	r = http_work_open(&s->work, opt);
 	if (r < 0)
-		return err_set(err, r, "can't start threads");
+		return err_set(err, r, "cannot start the HTTP worker threads: %s", strerror(-r));
 	if (opt->tls_cert)
 		r = h2_tls_new(&s->tls, opt->tls_cert, opt->tls_key, err);
 	if (r == 0)

@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A queue of complete requests and the threads that process them. A connection creates a request,
+ * appends the body as it arrives, and queues the request. From then on it belongs to a worker,
+ * which calls the handler and returns the request with http_connection_ops.finish.
+ *
+ * The bodies of all requests count against max_memory from their arrival until the request is
+ * freed. A request that would exceed it loses its body and is refused at its end. Workers are
+ * threads with blocking handlers: a query computes for milliseconds to seconds, and a few of them
+ * are enough for any number of connections.
+ */
 #include "net/http_work.h"
 
 #include <errno.h>
@@ -10,8 +20,8 @@ enum { MAX_WORKERS = 64 };
 
 struct http_work {
 	struct http_server_options opt;
-	atomic_size_t memory;
-	pthread_mutex_t lock;
+	atomic_size_t memory; /* bytes of the bodies of all requests */
+	pthread_mutex_t lock; /* of queue, queue_end and stop */
 	pthread_cond_t more;
 	struct http_request *queue, **queue_end;
 	bool stop;
@@ -73,10 +83,29 @@ void http_request_free(struct http_request *rq)
 	free(rq);
 }
 
+int http_request_admit(const struct http_request *rq, const char **out_message)
+{
+	const struct http_server_options *opt = &rq->work->opt;
+
+	return opt->admit ? opt->admit(opt->ctx, rq, out_message) : 0;
+}
+
+static void drop_body(struct http_request *rq)
+{
+	atomic_fetch_sub(&rq->work->memory, rq->body.len);
+	buf_fini(&rq->body);
+	rq->body = (struct buf){ 0 };
+	rq->over_memory = true;
+}
+
 int http_request_receive(struct http_request *rq, const void *data, size_t len)
 {
 	if (rq->body.len + len > rq->work->opt.max_body)
 		return -EMSGSIZE;
+	if (rq->over_memory || atomic_load(&rq->work->memory) + len > rq->work->opt.max_memory) {
+		drop_body(rq);
+		return 0;
+	}
 	buf_put(&rq->body, data, len);
 	if (buf_error(&rq->body))
 		return -ENOMEM;
@@ -84,9 +113,29 @@ int http_request_receive(struct http_request *rq, const void *data, size_t len)
 	return 0;
 }
 
-bool http_work_is_full(const struct http_work *w)
+/* The codes of the Connect protocol and gRPC for refusals without a handler. */
+struct refusal {
+	int status;
+	const char *code, *grpc;
+};
+
+static const struct refusal *refusal_of(int status)
 {
-	return atomic_load(&w->memory) > w->opt.max_memory;
+	static const struct refusal all[] = {
+		{ 400, "invalid_argument", "3" },  { 401, "unauthenticated", "16" },
+		{ 403, "permission_denied", "7" }, { 421, "permission_denied", "7" },
+		{ 503, "unavailable", "14" },      { 0, "resource_exhausted", "8" },
+	};
+	const struct refusal *r = all;
+
+	while (r->status && r->status != status)
+		r++;
+	return r;
+}
+
+const char *http_refusal_grpc_status(int status)
+{
+	return refusal_of(status)->grpc;
 }
 
 void http_request_refuse(struct http_request *rq, int status, const char *message)
@@ -98,11 +147,18 @@ void http_request_refuse(struct http_request *rq, int status, const char *messag
 	rq->refused = true;
 	rq->response.status = status;
 	rq->response.content_type = "application/json";
-	buf_put_str(&rq->response.body, "{\"code\":\"resource_exhausted\",\"message\":\"");
+	if (status == 401)
+		http_response_add(&rq->response, "WWW-Authenticate", "Basic realm=\"cameo\"");
+	if (status == 429 || status == 503)
+		http_response_add(&rq->response, "Retry-After", "1");
+	buf_put_str(&rq->response.body, "{\"code\":\"");
+	buf_put_str(&rq->response.body, refusal_of(status)->code);
+	buf_put_str(&rq->response.body, "\",\"message\":\"");
 	buf_put_str(&rq->response.body, message);
 	buf_put_str(&rq->response.body, "\"}");
 }
 
+/* After http_work_stop() the request is answered at once in the caller's thread. */
 void http_work_put(struct http_request *rq)
 {
 	struct http_work *w = rq->work;
@@ -118,12 +174,14 @@ void http_work_put(struct http_request *rq)
 	}
 	pthread_mutex_unlock(&w->lock);
 	if (stopped) {
-		http_request_refuse(rq, 503, "the server stops");
+		http_request_refuse(rq, 503, "server is shutting down");
 		rq->done = true;
 		rq->ops->finish(rq);
 	}
 }
 
+/* Runs the handler without the lock. After http_work_stop() it empties the queue before it returns.
+ */
 static void *worker_main(void *arg)
 {
 	struct http_work *w = arg;

@@ -11,7 +11,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* The directory @path if it is a cgroup's: a descriptor or -errno. */
+/*
+ * Opens the directory @path if it belongs to a cgroup file system. Returns a descriptor or
+ * -errno.
+ */
 static int open_cgroup(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

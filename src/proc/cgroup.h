@@ -4,15 +4,15 @@
 #include <stdbool.h>
 
 /**
- * cgroup_open() - the directory of a cgroup
+ * cgroup_open() - open the directory of a cgroup
  *
- * @name is its path in the hierarchy, as /proc/PID/cgroup has it, or its
- * directory. The hierarchy is the one that perf events are in: the unified
- * one, or version 1's perf_event.
+ * @name is its path in the hierarchy, as in /proc/PID/cgroup, or its directory in the file
+ * system. The hierarchy is the one that perf events use: the unified hierarchy, or version
+ * 1's perf_event.
  *
- * Return: a descriptor; -ENOENT, -errno.
+ * Return: a descriptor, which the caller closes; -ENOENT if there is no such cgroup; -errno.
  */
 int cgroup_open(const char *name);
 
-/* Is the directory @fd a cgroup of the unified hierarchy? */
+/* Returns true if the directory @fd is a cgroup of the unified hierarchy (v2). */
 bool cgroup_is_unified(int fd);

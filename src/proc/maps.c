@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process's mappings, in either of the forms the kernel gives.
+ * The ioctl returns one mapping per call and filters in the kernel: of the thousands of
+ * mappings of a large process, a dozen are executable, and the others are neither formatted
+ * nor parsed. The text is read through one buffer, line by line; of a line that does not fit,
+ * only the path is lost.
  *
- * The ioctl answers one mapping a call and filters in the kernel: of the
- * thousands of mappings of a large process a dozen are executable, and neither
- * side formats or parses the rest. The text is read through one buffer, line
- * by line; a line that does not fit it loses its path, not its mapping.
- *
- * In the text a newline in a path is "\012" and a backslash is itself, so a
- * path that really holds "\012" cannot be told from it; the ioctl is exact.
+ * In the text, a newline in a path appears as "\012" but a backslash is not escaped, so a
+ * path that really contains "\012" is misread; the ioctl is exact.
  */
 #include "proc/maps.h"
 
@@ -22,7 +20,7 @@
 #include "base/err.h"
 #include "base/lines.h"
 
-/* From <linux/fs.h> of 6.11; older systems' headers do not have it. */
+/* From <linux/fs.h> of Linux 6.11, which older systems lack. */
 struct procmap_query {
 	uint64_t size;
 	uint64_t query_flags;
@@ -53,20 +51,20 @@ enum {
 
 _Static_assert(sizeof(struct procmap_query) == 104, "the kernel checks this size");
 
-/* Cut " (deleted)", which the kernel appends to names that are no more. */
-static void cut_deleted(struct proc_map *m, char *path)
+/* Removes the suffix " (deleted)", which the kernel appends to the path of a deleted file. */
+static void strip_deleted(struct proc_map *m, char *path)
 {
 	static const char suffix[] = " (deleted)";
-	size_t len = strlen(path), cut = sizeof(suffix) - 1;
+	size_t len = strlen(path), suffix_len = sizeof(suffix) - 1;
 
-	if (m->inode && len > cut && !strcmp(path + len - cut, suffix)) {
-		path[len - cut] = '\0';
+	if (m->inode && len > suffix_len && !strcmp(path + len - suffix_len, suffix)) {
+		path[len - suffix_len] = '\0';
 		m->deleted = true;
 	}
 	m->path = path;
 }
 
-/* 1 and the first mapping at or behind @addr; 0 when there is none. */
+/* Queries the first mapping at or above @addr. Returns 1, 0 if there is none, or -errno. */
 static int query(int fd, enum proc_maps_filter filter, uint64_t addr, char path[PROC_PATH_MAX],
 		 struct proc_map *out)
 {
@@ -101,7 +99,7 @@ static int query(int fd, enum proc_maps_filter filter, uint64_t addr, char path[
 			(q.vma_flags & QUERY_EXECUTABLE ? PROC_MAP_EXEC : 0) |
 			(q.vma_flags & QUERY_SHARED ? PROC_MAP_SHARED : 0),
 	};
-	cut_deleted(out, path);
+	strip_deleted(out, path);
 	return 1;
 }
 
@@ -127,7 +125,7 @@ static int read_queries(int fd, enum proc_maps_filter filter, proc_maps_fn fn, v
 	}
 }
 
-static const char *take_prot(const char *s, uint32_t *out)
+static const char *parse_prot(const char *s, uint32_t *out)
 {
 	static const char letters[] = "rwxs";
 
@@ -156,8 +154,11 @@ static void unescape_newlines(char *s)
 	*to = '\0';
 }
 
-/* "start-end rwxp offset major:minor inode   path", without its newline */
-static int parse_line(char *line, bool cut_short, struct proc_map *out)
+/*
+ * Parses "start-end rwxp offset major:minor inode   path", without a newline. @is_truncated:
+ * the path is incomplete.
+ */
+static int parse_line(char *line, bool is_truncated, struct proc_map *out)
 {
 	uint64_t major = 0, minor = 0;
 	struct proc_map m = { 0 };
@@ -166,7 +167,7 @@ static int parse_line(char *line, bool cut_short, struct proc_map *out)
 
 	s = lines_number(s, 16, '-', &m.start);
 	s = s ? lines_number(s, 16, ' ', &m.end) : NULL;
-	s = s ? take_prot(s, &m.prot) : NULL;
+	s = s ? parse_prot(s, &m.prot) : NULL;
 	s = s ? lines_number(s, 16, ' ', &m.file_off) : NULL;
 	s = s ? lines_number(s, 16, ':', &major) : NULL;
 	s = s ? lines_number(s, 16, ' ', &minor) : NULL;
@@ -179,21 +180,21 @@ static int parse_line(char *line, bool cut_short, struct proc_map *out)
 	path = line + (s - line);
 	path += strspn(path, " ");
 	unescape_newlines(path);
-	if (cut_short || strlen(path) >= PROC_PATH_MAX)
+	if (is_truncated || strlen(path) >= PROC_PATH_MAX)
 		*path = '\0';
-	cut_deleted(&m, path);
+	strip_deleted(&m, path);
 	*out = m;
 	return 0;
 }
 
-static int give_line(char *line, bool cut_short, enum proc_maps_filter filter, proc_maps_fn fn,
-		     void *ctx, struct err *err)
+static int report_line(char *line, bool is_truncated, enum proc_maps_filter filter, proc_maps_fn fn,
+		       void *ctx, struct err *err)
 {
 	struct proc_map m;
-	int r = parse_line(line, cut_short, &m);
+	int r = parse_line(line, is_truncated, &m);
 
 	if (r < 0)
-		return err_set(err, r, "not a line of a maps file: %.80s", line);
+		return err_set(err, r, "invalid line in a maps file: \"%.80s\"", line);
 	if (m.start >> 63 || (filter == PROC_MAPS_EXEC && !(m.prot & PROC_MAP_EXEC)))
 		return 0;
 	return fn(ctx, &m);
@@ -203,15 +204,15 @@ int proc_maps_read_text(int fd, enum proc_maps_filter filter, proc_maps_fn fn, v
 			struct err *err)
 {
 	_cleanup_(lines_fini) struct lines lines;
-	bool cut, any = false;
+	bool suffix_len, any = false;
 	char *line;
 	int n, r = lines_init(&lines, fd);
 
 	if (r < 0)
 		return r;
-	while ((n = lines_next(&lines, &line, &cut)) > 0) {
+	while ((n = lines_next(&lines, &line, &suffix_len)) > 0) {
 		any = true;
-		r = give_line(line, cut, filter, fn, ctx, err);
+		r = report_line(line, suffix_len, filter, fn, ctx, err);
 		if (r)
 			return r;
 	}

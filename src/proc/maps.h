@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a process has mapped, from /proc/PID/maps. */
+/* Reads the mappings of a process from /proc/PID/maps. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,13 +20,13 @@ struct proc_map {
 	uint64_t file_off;
 	uint32_t dev_major, dev_minor;
 	uint64_t inode; /* 0: no file */
-	uint32_t prot;  /* enum proc_maps_prot */
-	bool deleted;   /* the file has no name any more */
+	uint32_t prot;  /* set of enum proc_maps_prot */
+	bool deleted;   /* the file was deleted */
 	/*
-	 * "" for anonymous memory and for paths of PROC_PATH_MAX bytes or more; a
-	 * name in brackets for special mappings ("[vdso]"); else the file's path
-	 * as the process sees it ("/memfd:NAME" is one), without the " (deleted)"
-	 * that the kernel appends. Valid for the call.
+	 * "" for anonymous memory and for paths of PROC_PATH_MAX bytes or more; a name in
+	 * brackets for special mappings ("[vdso]"); otherwise the file's path as the process
+	 * sees it ("/memfd:NAME" is one), without the suffix " (deleted)" that the kernel
+	 * appends. Valid during the call.
 	 */
 	const char *path;
 };
@@ -35,27 +35,27 @@ enum { PROC_PATH_MAX = 4096 };
 
 enum proc_maps_filter {
 	PROC_MAPS_ALL,
-	PROC_MAPS_EXEC, /* executable mappings only */
+	PROC_MAPS_EXEC, /* only executable mappings */
 };
 
-/* Non-zero ends the reading and is returned by it. */
+/* A non-zero result ends the reading, which returns it. */
 typedef int (*proc_maps_fn)(void *ctx, const struct proc_map *m);
 
 /**
  * proc_maps_read() - call @fn for each mapping, in order of address
  *
- * Streamed: a process may have hundreds of thousands. Asks the kernel mapping
- * by mapping where it can be asked (PROCMAP_QUERY, from 6.11), else reads the
- * text; both give the same. The mappings change meanwhile unless the process
- * is stopped: each one was true at some moment. The vsyscall page, which is
- * not the process's, is left out.
+ * The mappings are streamed: a process may have hundreds of thousands. They are queried one
+ * by one where the kernel supports that (PROCMAP_QUERY, Linux 6.11), otherwise read as text;
+ * both give the same result. Unless the process is stopped, mappings change meanwhile: each
+ * was right at some point in time. The vsyscall page is omitted, since it belongs to no
+ * process.
  *
- * Return: 0 or @fn's result; -ESRCH when the process is gone or has no address
- * space (a kernel thread); -errno.
+ * Return: 0 or @fn's result; -ESRCH when the process is gone or has no address space (a
+ * kernel thread); -errno.
  */
 int proc_maps_read(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
 		   struct err *err);
 
-/* The same from text in the format of /proc/PID/maps. -EBADMSG: it is not. */
+/* Does the same with text in the format of /proc/PID/maps. Returns -EBADMSG for other text. */
 int proc_maps_read_text(int fd, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
 			struct err *err);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Another process's memory. */
+/* Reads the memory of another process. */
 #include <stddef.h>
 #include <stdint.h>
 
-/* @len bytes at @addr, all of them: 0 or -errno. */
+/*
+ * Reads @len bytes at @addr. Returns 0, -EFAULT if not all of them are mapped, or -errno.
+ * Does not stop the process.
+ */
 int proc_memory_read(uint32_t pid, uint64_t addr, void *dst, size_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mount namespaces that share a root directory differ in what is mounted below
- * it; their mounts have different numbers, by which they are told apart.
+ * Mount namespaces may share a root directory and differ in what is mounted below it. Their
+ * mounts have different ids, which distinguishes them.
  */
 #include "proc/root.h"
 
@@ -20,7 +20,7 @@ int proc_root_open(int pid)
 	return fd < 0 ? -errno : fd;
 }
 
-static bool look(int fd, struct statx *st)
+static bool get_identity(int fd, struct statx *st)
 {
 	return statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, st) == 0;
 }
@@ -29,7 +29,7 @@ bool proc_root_same(int fd_a, int fd_b)
 {
 	struct statx a, b;
 
-	return look(fd_a, &a) && look(fd_b, &b) && a.stx_ino == b.stx_ino &&
+	return get_identity(fd_a, &a) && get_identity(fd_b, &b) && a.stx_ino == b.stx_ino &&
 	       a.stx_dev_major == b.stx_dev_major && a.stx_dev_minor == b.stx_dev_minor &&
 	       a.stx_mnt_id == b.stx_mnt_id;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fields of /proc/PID/stat: proc(5). The name in it may hold anything, brackets too. */
+/*
+ * Fields of /proc/PID/stat: see proc(5). The name in it may contain any characters, including
+ * parentheses, so parsing starts at the last one.
+ */
 #include "proc/stat.h"
 
 #include <ctype.h>
@@ -10,7 +13,9 @@
 
 #include "base/cleanup.h"
 
-/* The file's first bytes, NUL-terminated: their number, or -errno. */
+enum { STAT_MAX = 1024 }; /* bytes of /proc/PID/stat */
+
+/* Reads the start of a file, NUL-terminated. Returns the number of bytes or -errno. */
 static int read_proc_file(int pid, const char *name, char *buf, size_t cap)
 {
 	_cleanup_(closep) int fd = -1;
@@ -39,18 +44,25 @@ void proc_comm(int pid, char out[16])
 	snprintf(out, 16, "%.15s", buf);
 }
 
-/* False when the process is gone. */
-static bool read_state(int pid, char *out_state, long *out_threads)
+/* Reads /proc/PID/stat to @buf. Returns the fields after the name; NULL if the process is gone. */
+static const char *read_fields(int pid, char *buf, size_t cap)
 {
-	char buf[1024];
 	const char *p;
 
-	if (read_proc_file(pid, "stat", buf, sizeof(buf)) <= 0)
-		return false;
+	if (read_proc_file(pid, "stat", buf, cap) <= 0)
+		return NULL;
 	p = strrchr(buf, ')');
+	return p ? p + 1 : NULL;
+}
+
+/* Returns false if the process is gone. */
+static bool read_state(int pid, char *out_state, long *out_threads)
+{
+	char buf[STAT_MAX];
+	const char *p = read_fields(pid, buf, sizeof(buf));
+
 	return p &&
-	       sscanf(p + 1,
-		      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
+	       sscanf(p, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
 		      out_state, out_threads) == 2 &&
 	       *out_state != 'X';
 }
@@ -63,12 +75,21 @@ bool proc_is_alive(int pid)
 	return read_state(pid, &state, &n_threads) && (state != 'Z' || n_threads > 1);
 }
 
-bool proc_first_thread_lives(int pid)
+bool proc_main_thread_is_alive(int pid)
 {
 	long n_threads;
 	char state;
 
 	return read_state(pid, &state, &n_threads) && state != 'Z';
+}
+
+int proc_parent(int pid)
+{
+	char buf[STAT_MAX];
+	const char *p = read_fields(pid, buf, sizeof(buf));
+	int parent;
+
+	return p && sscanf(p, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
 int proc_each_pid(int (*fn)(void *ctx, int pid), void *ctx)

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Small facts about processes, from /proc. */
+/* Basic state of processes, from /proc. */
 #include <stdbool.h>
 
-/* Name of the process's first thread into @out (NUL-terminated); "" when it is gone. */
+/*
+ * Stores the name of the process's main thread in @out, NUL-terminated; "" if the process is
+ * gone.
+ */
 void proc_comm(int pid, char out[16]);
 
-/* False when the process is gone, or a zombie of which no thread runs any more. */
+/* Returns false if the process is gone, or is a zombie without running threads. */
 bool proc_is_alive(int pid);
 
-/* False as well when its first thread has ended and others go on. */
-bool proc_first_thread_lives(int pid);
+/* Returns false also if the main thread has ended while others run. */
+bool proc_main_thread_is_alive(int pid);
 
-/* Calls @fn for every process; stops at its first negative answer and returns it. */
+/* Returns the pid of the parent; 0 if there is none, or the process is gone. */
+int proc_parent(int pid);
+
+/* Calls @fn for every process. Stops at the first negative result and returns it. */
 int proc_each_pid(int (*fn)(void *ctx, int pid), void *ctx);

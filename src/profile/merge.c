@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adding one profile to another: each table of the one is interned into the
- * other, from the strings upwards, with an array from old ids to new ones in
- * between. Uses nothing but the public face of struct profile.
+ * Merges one profile into another: each table of the source is interned into the destination,
+ * from the strings upwards, and an array maps the old ids to the new ones. Uses only the public
+ * interface of struct profile.
+ *
+ * The order is that of the references: an id can be mapped only after everything that the entry
+ * refers to. Interning makes this the only correct way to merge, because copying tables would give
+ * equal entries two ids. It costs one hash per entry of the source, whatever the size of the
+ * destination. Arrays of ids have one element more than needed, which spares empty tables a special
+ * case.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,16 +20,16 @@
 struct merge {
 	struct profile *to;
 	const struct profile *from;
-	uint32_t *strings, *mappings, *functions, *locations, *stacks; /* old id -> new */
+	uint32_t *strings, *mappings, *functions, *locations, *stacks; /* new ids by old ids */
 	struct {
 		VEC(struct profile_line);
 	} lines;
 	struct {
 		VEC(struct profile_label);
 	} labels;
-	const struct profile_label *more; /* in the new profile's strings */
-	size_t n_more;
-	const uint8_t *wanted; /* by sample of @from; NULL: all are */
+	const struct profile_label *added; /* to all samples; ids are those of @to */
+	size_t n_added;
+	const uint8_t *selected; /* by sample of @from; NULL: all */
 	struct {
 		VEC(uint32_t);
 	} ids;
@@ -144,11 +150,11 @@ static bool has_key(const struct profile_label *labels, size_t n, uint32_t key)
 	return false;
 }
 
-/* The labels of @s with the new ids, and those that all samples get. */
+/* Translates the labels of @s and appends those that all samples get. */
 static int merge_labels(struct merge *m, struct profile_sample *s)
 {
 	uint32_t n = s->n_labels;
-	int r = vec_reserve(&m->labels, s->n_labels + m->n_more);
+	int r = vec_reserve(&m->labels, s->n_labels + m->n_added);
 
 	if (r < 0)
 		return r;
@@ -160,14 +166,18 @@ static int merge_labels(struct merge *m, struct profile_sample *s)
 		l.num_unit = m->strings[l.num_unit];
 		m->labels.data[k] = l;
 	}
-	for (size_t k = 0; k < m->n_more; k++)
-		if (!has_key(m->labels.data, s->n_labels, m->more[k].key))
-			m->labels.data[n++] = m->more[k];
+	for (size_t k = 0; k < m->n_added; k++)
+		if (!has_key(m->labels.data, s->n_labels, m->added[k].key))
+			m->labels.data[n++] = m->added[k];
 	s->labels = m->labels.data;
 	s->n_labels = n;
 	return 0;
 }
 
+/*
+ * profile_add_sample() adds values of equal samples and appends their times, so nothing more is
+ * needed here.
+ */
 static int merge_samples(struct merge *m)
 {
 	uint32_t n = profile_n_samples(m->from);
@@ -176,7 +186,7 @@ static int merge_samples(struct merge *m)
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		struct profile_sample s = profile_sample(m->from, i);
 
-		if (m->wanted && !m->wanted[i])
+		if (m->selected && !m->selected[i])
 			continue;
 		r = merge_labels(m, &s);
 		if (r < 0)
@@ -191,11 +201,11 @@ static int merge_comments(struct merge *m)
 {
 	for (size_t i = 0; i < profile_n_comments(m->from); i++) {
 		uint32_t id = m->strings[profile_comment(m->from, i)];
-		bool there = false;
+		bool found = false;
 
-		for (size_t k = 0; !there && k < profile_n_comments(m->to); k++)
-			there = profile_comment(m->to, k) == id;
-		if (!there) {
+		for (size_t k = 0; !found && k < profile_n_comments(m->to); k++)
+			found = profile_comment(m->to, k) == id;
+		if (!found) {
 			int r = profile_add_comment(m->to, profile_string(m->to, id));
 
 			if (r < 0)
@@ -205,12 +215,12 @@ static int merge_comments(struct merge *m)
 	return 0;
 }
 
-static uint32_t pick_string(const struct merge *m, uint32_t mine, uint32_t theirs)
+static uint32_t pick_string(const struct merge *m, uint32_t to, uint32_t from)
 {
-	return mine ? mine : m->strings[theirs];
+	return to ? to : m->strings[from];
 }
 
-/* As pprof merges: from the earliest start, durations add up, the longest period. */
+/* As pprof merges: the earliest start, the sum of durations, the longest period. */
 static void merge_meta(struct merge *m)
 {
 	struct profile_meta *to = profile_meta(m->to);
@@ -254,7 +264,7 @@ static bool same_sample_types(const struct profile *a, const struct profile *b)
 	return true;
 }
 
-/* An empty profile takes the other's sample types. */
+/* An empty profile adopts the sample types of the other one. */
 static int adopt_sample_types(struct profile *p, const struct profile *from)
 {
 	if (profile_n_sample_types(p) || profile_n_samples(p))
@@ -270,6 +280,7 @@ static int adopt_sample_types(struct profile *p, const struct profile *from)
 	return 0;
 }
 
+/* Adoption of types comes before the comparison, which it makes true. */
 static int merge_all(struct merge *m)
 {
 	static int (*const steps[])(struct merge *) = {
@@ -293,30 +304,30 @@ static int merge_all(struct merge *m)
 
 int profile_merge(struct profile *p, const struct profile *from)
 {
-	return profile_merge_chosen(p, from, NULL);
+	return profile_merge_selected(p, from, NULL);
 }
 
-int profile_merge_chosen(struct profile *p, const struct profile *from, const uint8_t *wanted)
+int profile_merge_selected(struct profile *p, const struct profile *from, const uint8_t *selected)
 {
-	_cleanup_(merge_fini) struct merge m = { .to = p, .from = from, .wanted = wanted };
+	_cleanup_(merge_fini) struct merge m = { .to = p, .from = from, .selected = selected };
 
 	return merge_all(&m);
 }
 
-int profile_merge_labelled(struct profile *p, const struct profile *from,
-			   const struct profile_text_label *labels, size_t n_labels)
+int profile_merge_with_labels(struct profile *p, const struct profile *from,
+			      const struct profile_text_label *labels, size_t n_labels)
 {
-	_cleanup_(freep) struct profile_label *more = calloc(n_labels + 1, sizeof(*more));
+	_cleanup_(freep) struct profile_label *added = calloc(n_labels + 1, sizeof(*added));
 	_cleanup_(merge_fini) struct merge m = {
-		.to = p, .from = from, .more = more, .n_more = n_labels
+		.to = p, .from = from, .added = added, .n_added = n_labels
 	};
-	int r = more ? 0 : -ENOMEM;
+	int r = added ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < n_labels; i++) {
-		r = profile_add_string(p, labels[i].key, strlen(labels[i].key), &more[i].key);
+		r = profile_add_string(p, labels[i].key, strlen(labels[i].key), &added[i].key);
 		if (r == 0)
 			r = profile_add_string(p, labels[i].str, strlen(labels[i].str),
-					       &more[i].str);
+					       &added[i].str);
 	}
 	return r < 0 ? r : merge_all(&m);
 }

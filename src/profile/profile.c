@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strings are one strtab; mappings, functions, locations, the lines of
- * locations, stacks and label sets are one seqtab each. So a location is a
- * fixed-size row that names its lines by an id, a sample is a pair (stack,
- * label set), and finding an equal one is a hash of a few words.
+ * Strings are one strtab; mappings, functions, locations, the lines of locations, stacks and
+ * label sets are one seqtab each. A location is thus a row of fixed size that refers to its lines
+ * by an id, a sample is a pair of a stack and a label set, and finding an equal one takes a hash
+ * of a few words.
  *
- * Ids that callers pass are checked here, so that whoever reads a profile
- * need not. Nothing is ever removed: a new window is a new profile.
+ * Ids that callers pass are checked here, so that readers of a profile need not check them.
+ * Nothing is ever removed: each window of sampling gets a new profile.
+ *
+ * Merging equal samples at once bounds a profile by its distinct stacks and label sets
+ * rather than by time. Timestamps are the exception, since each of them is kept.
  */
 #include "profile/profile.h"
 
@@ -16,17 +19,23 @@
 
 #include "base/hash.h"
 #include "base/index.h"
+#include "base/saturate.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "profile/seqtab.h"
 
+/* @kind has 64 bits so that the row has no padding, which seqtab would compare. */
 struct location_row {
 	uint64_t address;
 	uint32_t mapping;
-	uint32_t lines; /* id in the table of line runs */
+	uint32_t lines; /* id in the table of line sequences */
 	uint64_t kind;
 };
 
+/*
+ * @times is an array of its own per sample, because samples grow in any order; most profiles have
+ * no times.
+ */
 struct sample_row {
 	uint32_t stack;
 	uint32_t labels; /* id in the table of label sets */
@@ -48,7 +57,7 @@ struct profile {
 		VEC(struct sample_row);
 	} samples;
 	struct {
-		VEC(int64_t); /* types.len a sample */
+		VEC(int64_t); /* types.len per sample */
 	} values;
 	struct index sample_index;
 	struct {
@@ -143,7 +152,8 @@ int profile_add_sample_type(struct profile *p, const char *type, const char *uni
 	return vec_push(&p->types, vt);
 }
 
-int profile_retype(struct profile *p, size_t i, const char *type, const char *unit, int64_t factor)
+int profile_convert_sample_type(struct profile *p, size_t i, const char *type, const char *unit,
+				int64_t factor)
 {
 	struct profile_value_type *vt = &p->types.data[i];
 	int r = strtab_add(p->strings, type, strlen(type), &vt->type);
@@ -156,18 +166,18 @@ int profile_retype(struct profile *p, size_t i, const char *type, const char *un
 	return r;
 }
 
-int profile_reserve(struct profile *p, const struct profile_room *room)
+int profile_reserve(struct profile *p, const struct profile_counts *room)
 {
 	int r = strtab_reserve(p->strings, room->strings + 1);
 
 	if (r == 0)
-		r = seqtab_make_room(&p->functions, room->functions);
+		r = seqtab_reserve(&p->functions, room->functions);
 	if (r == 0)
-		r = seqtab_make_room(&p->lines, room->locations);
+		r = seqtab_reserve(&p->lines, room->locations);
 	if (r == 0)
-		r = seqtab_make_room(&p->locations, room->locations);
+		r = seqtab_reserve(&p->locations, room->locations);
 	if (r == 0)
-		r = seqtab_make_room(&p->stacks, room->samples);
+		r = seqtab_reserve(&p->stacks, room->samples);
 	if (r == 0)
 		r = vec_reserve(&p->samples, room->samples);
 	return r < 0 ? r : index_reserve(&p->sample_index, room->samples);
@@ -192,7 +202,7 @@ int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint
 
 	if (!has_string(p, m->file) || !has_string(p, m->build_id) || !has_string(p, m->htl_hash))
 		return -EINVAL;
-	/* field by field on zeroed memory: rows are compared with their padding */
+	/* Copied field by field onto zeros, as seqtab compares padding too. */
 	memset(&row, 0, sizeof(row));
 	row.start = m->start;
 	row.limit = m->limit;
@@ -207,6 +217,7 @@ int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint
 	return seqtab_add(&p->mappings, &row, 1, out_id);
 }
 
+/* No copy onto zeros is needed here: the structure has no padding. */
 int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *out_id)
 {
 	if (!has_string(p, f->name) || !has_string(p, f->system_name) || !has_string(p, f->file))
@@ -230,8 +241,8 @@ int profile_add_location(struct profile *p, const struct profile_location *l, ui
 	return seqtab_add(&p->locations, &row, 1, out_id);
 }
 
-int profile_name_location(struct profile *p, uint32_t id, const struct profile_line *lines,
-			  size_t n)
+int profile_set_location_lines(struct profile *p, uint32_t id, const struct profile_line *lines,
+			       size_t n)
 {
 	struct location_row *rows = p->locations.elems;
 	uint32_t lines_id;
@@ -272,7 +283,7 @@ static int cmp_label_qsort(const void *a, const void *b)
 	return cmp_label(a, b);
 }
 
-/* Labels are few and mostly come in order: only what is not is sorted. */
+/* Labels are few and usually in order already, so the order is checked first. */
 static void sort_labels(struct profile_label *l, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -283,6 +294,10 @@ static void sort_labels(struct profile_label *l, size_t n)
 	}
 }
 
+/*
+ * Sorting makes the order of labels irrelevant. Fields that have no meaning for a label are zeroed,
+ * or equal labels would differ in them.
+ */
 static int intern_labels(struct profile *p, const struct profile_sample *s, uint32_t *out_id)
 {
 	struct profile_label *to;
@@ -319,7 +334,7 @@ static bool sample_eq(const void *ctx, uint32_t id)
 	return s->stack == k->stack && s->labels == k->labels;
 }
 
-/* The row of (stack, labels), made with zero values if it is new. */
+/* Finds the sample of a stack and a label set, or adds it with values of 0. */
 static int intern_sample(struct profile *p, uint32_t stack, uint32_t labels, uint32_t *out_i)
 {
 	struct sample_key key = { p, stack, labels };
@@ -349,6 +364,7 @@ static int intern_sample(struct profile *p, uint32_t stack, uint32_t labels, uin
 	return 0;
 }
 
+/* The limit keeps the doubling of the capacity within 32 bits. */
 static int append_times(struct profile *p, struct sample_row *row, const struct profile_sample *s)
 {
 	size_t cap = row->times_cap;
@@ -368,16 +384,7 @@ static int append_times(struct profile *p, struct sample_row *row, const struct 
 	return 0;
 }
 
-/* Values of strangers may be anything: a sum stops at the ends of its range. */
-static int64_t add_saturated(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
-}
-
+/* Values are added last, when nothing can fail any more. */
 int profile_add_sample(struct profile *p, const struct profile_sample *s)
 {
 	uint32_t labels, i;
@@ -397,7 +404,7 @@ int profile_add_sample(struct profile *p, const struct profile_sample *s)
 		return r;
 	to = p->values.data + i * p->types.len;
 	for (size_t k = 0; k < p->types.len; k++)
-		to[k] = add_saturated(to[k], s->values[k]);
+		to[k] = saturating_add(to[k], s->values[k]);
 	return 0;
 }
 
@@ -507,6 +514,7 @@ struct profile_sample profile_sample(const struct profile *p, uint32_t i)
 	};
 }
 
+/* It counts capacities rather than lengths, because the memory is what a budget has to bound. */
 size_t profile_bytes(const struct profile *p)
 {
 	return sizeof(*p) + strtab_bytes(p->strings) + seqtab_bytes(&p->mappings) +

@@ -2,13 +2,17 @@
 #pragma once
 
 /*
- * The profile in memory: what a window of sampling, a file or an upload is
- * made of. Shaped like pprof (which everything reads and writes): strings,
- * mappings, functions, locations, stacks, samples; each interned, so that
- * equal things have one id, and referred to by dense 32-bit ids.
+ * A profile in memory: the result of a window of sampling, a file or an upload. Its structure is
+ * that of pprof: strings, mappings, functions, locations, stacks and samples. All of them are
+ * interned, so equal entries have one id, and ids are dense from 0. PROFILE_NONE stands for a
+ * missing mapping, string 0 is "".
  *
- * No I/O, no kernel types, not thread-safe. Function, location, mapping and
- * stack ids start at 0; PROFILE_NONE stands for "none".
+ * Add sample types first, then strings, mappings, functions, locations, stacks and samples,
+ * each after the entries that it refers to. Not thread-safe.
+ *
+ * Size: ids have 32 bits, and a table that is full makes its function return -ENOMEM. Nothing here
+ * limits the memory of a profile: readers of untrusted data limit their input. After -ENOMEM a
+ * profile is still consistent, but the entry that was being added may be incomplete.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +24,7 @@ struct profile;
 
 #define PROFILE_NONE UINT32_MAX
 
-/* What runs in a frame: decides colour, `_[k]` marks and OTLP's profile.frame.type. */
+/* The kind of code in a frame: its language, native code or the kernel. */
 enum profile_frame_kind {
 	PROFILE_FRAME_UNKNOWN,
 #define X(sym, label, otel) PROFILE_FRAME_##sym,
@@ -29,7 +33,7 @@ enum profile_frame_kind {
 	PROFILE_FRAME_MAX,
 };
 
-/* "native", "kernel", "python", ...; "unknown" for what is not in the list. */
+/* "native", "kernel", "python" and so on, a constant; "unknown" for any other value. */
 const char *profile_frame_kind_label(enum profile_frame_kind kind);
 
 struct profile_value_type {
@@ -37,28 +41,38 @@ struct profile_value_type {
 	uint32_t unit; /* "nanoseconds" */
 };
 
+/*
+ * The flags are those of pprof's Mapping: they promise that functions, file names, lines or inlined
+ * calls need not be looked up again. The two hashes identify the file's content where its name does
+ * not.
+ */
 struct profile_mapping {
-	uint64_t start, limit, file_off;
-	uint32_t file;     /* string id */
-	uint32_t build_id; /* string id, hex */
-	uint32_t htl_hash; /* string id, hex: OpenTelemetry's process.executable.build_id.htlhash */
+	uint64_t start, limit, file_off; /* addresses [start, limit) and the offset of start */
+	uint32_t file;                   /* string id */
+	uint32_t build_id;               /* string id, hex */
+	uint32_t
+		htl_hash; /* string id, hex: process.executable.build_id.htlhash of OpenTelemetry */
 	bool has_functions, has_filenames, has_lines, has_inlines;
 };
 
+/*
+ * Two functions with one name but different files are different entries; which of them a viewer
+ * merges is up to the viewer.
+ */
 struct profile_function {
-	uint32_t name;        /* string id: for people */
+	uint32_t name;        /* string id: demangled */
 	uint32_t system_name; /* string id: as in the symbol table */
-	uint32_t file;        /* string id, 0 if not known */
-	uint32_t start_line;
+	uint32_t file;        /* string id; 0: unknown */
+	uint32_t start_line;  /* 0: unknown */
 };
 
 struct profile_line {
 	uint32_t function; /* function id */
-	uint32_t line;     /* 0: not known */
-	uint32_t column;
+	uint32_t line;     /* 0: unknown */
+	uint32_t column;   /* 0: unknown */
 };
 
-/* One place in the program: an address, and the lines (inlined calls) it stands for. */
+/* An address in the program and the source lines of the calls that are inlined there. */
 struct profile_location {
 	uint32_t mapping; /* id or PROFILE_NONE */
 	uint64_t address;
@@ -67,97 +81,136 @@ struct profile_location {
 	const struct profile_line *lines; /* [0] is the innermost inlined call */
 };
 
+/*
+ * Either @str or @num is the value: a label with a text loses its number when it is added. The text
+ * "" cannot be a value, for id 0 means that there is none.
+ */
 struct profile_label {
-	uint32_t key; /* string ids; when @str is 0 the value is @num */
-	uint32_t str;
+	uint32_t key; /* string id */
+	uint32_t str; /* string id of the value; 0: the value is @num */
 	int64_t num;
-	uint32_t num_unit;
+	uint32_t num_unit; /* string id; 0: none */
 };
 
+/*
+ * @values of one sample are totals over everything that was merged into it. Timestamps are kept in
+ * the order in which they were added and need not be as many as the sample counts.
+ */
 struct profile_sample {
 	uint32_t stack;
 	uint32_t n_labels;
 	const struct profile_label *labels; /* sorted by key */
-	const int64_t *values;              /* as many as there are sample types */
-	uint32_t n_times;                   /* 0: no times are kept */
+	const int64_t *values;              /* one per sample type */
+	uint32_t n_times;                   /* 0: timestamps are unknown */
 	const uint64_t *times;              /* ns since 1970 */
 };
 
+/*
+ * Times and durations are those of the recording, and 0 where they are unknown. @period is the
+ * distance of two samples in units of @period_type, such as 10,000,000 ns at 100 Hz.
+ */
 struct profile_meta {
 	int64_t time_ns; /* start, since 1970 */
 	int64_t duration_ns;
 	struct profile_value_type period_type;
 	int64_t period;
-	uint32_t default_sample_type; /* string id, 0: the last */
-	uint32_t doc_url, drop_frames, keep_frames;
+	uint32_t default_sample_type;               /* string id; 0: the last one */
+	uint32_t doc_url, drop_frames, keep_frames; /* string ids, see profile.proto */
 };
 
+/* Returns 0 or -ENOMEM. */
 int profile_new(struct profile **out);
 void profile_free(struct profile *p);
 
 DEFINE_FREEP(struct profile, profile_free)
 
-/*
- * Set-up: 0 or -ENOMEM. Sample types are added before the first sample: after
- * it, -EINVAL.
- */
+/* Metadata, to be set and read in place. */
 struct profile_meta *profile_meta(struct profile *p);
 const struct profile_meta *profile_meta_const(const struct profile *p);
+
+/*
+ * Adds a sample type. Returns 0; -EINVAL after the first sample; -ENOMEM. The order of types is the
+ * order of each sample's values, and it is the order in which viewers list them.
+ */
 int profile_add_sample_type(struct profile *p, const char *type, const char *unit);
 
-/* How much of each is about to come; more may. */
-struct profile_room {
+/*
+ * Allocates space for the expected numbers of entries; more may follow. 0 or -ENOMEM. It only saves
+ * time: too small and too large numbers are equally correct.
+ */
+struct profile_counts {
 	size_t strings, functions, locations, samples;
 };
-int profile_reserve(struct profile *p, const struct profile_room *room);
+int profile_reserve(struct profile *p, const struct profile_counts *counts);
+
+/*
+ * Adds a comment, which may have several lines. 0 or -ENOMEM. Comments are not interned, so adding
+ * one twice keeps both.
+ */
 int profile_add_comment(struct profile *p, const char *text);
 
-/* Interning: an equal one's id, or a new one. 0, -ENOMEM, -EINVAL for an id that is not there. */
+/*
+ * Find or add an entry and return its id. Everything is copied. Return 0; -EINVAL if the entry
+ * refers to an id that does not exist; -ENOMEM.
+ */
 int profile_add_string(struct profile *p, const char *s, size_t len, uint32_t *out_id);
 int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *out_id);
 int profile_add_function(struct profile *p, const struct profile_function *f, uint32_t *out_id);
 int profile_add_location(struct profile *p, const struct profile_location *l, uint32_t *out_id);
 /*
- * Say what a place without lines stands for. It is no longer found as the equal of one
- * that is added later. 0; -EINVAL; -ENOMEM.
+ * Sets the lines of a location after its symbolization. Adding an equal location later gives a new
+ * id. Returns 0, -EINVAL for an id that does not exist, -ENOMEM. The location keeps its id, so
+ * stacks that contain it change with it.
  */
-int profile_name_location(struct profile *p, uint32_t id, const struct profile_line *lines,
-			  size_t n);
+int profile_set_location_lines(struct profile *p, uint32_t id, const struct profile_line *lines,
+			       size_t n);
 int profile_add_stack(struct profile *p, const uint32_t *locations, size_t n, /* leaf first */
 		      uint32_t *out_id);
 
 /**
- * profile_add_sample() - count a sample
+ * profile_add_sample() - add a sample
  *
- * Samples with the same stack and labels are one: their values are added and
- * their times appended. @labels are copied and sorted.
+ * A sample with the stack and labels of an existing one is merged into it: its values are added,
+ * without overflow, and its timestamps are appended. Labels may be in any order.
+ *
+ * Return: 0; -EINVAL for an id that does not exist; -ENOMEM.
  */
 int profile_add_sample(struct profile *p, const struct profile_sample *s);
 
 /*
- * Say what the values of a type are instead, and multiply them: samples as time. 0;
- * -EFBIG when one gets too large, -ENOMEM; the profile is of no use after these.
+ * Replaces sample type @i and multiplies its values, which turns counts into time. Returns 0;
+ * -EFBIG if a value overflows; -ENOMEM. After an error the profile can only be freed. @i is not
+ * checked.
  */
-int profile_retype(struct profile *p, size_t i, const char *type, const char *unit, int64_t factor);
+int profile_convert_sample_type(struct profile *p, size_t i, const char *type, const char *unit,
+				int64_t factor);
 
 /*
- * Add everything of @from, whose sample types must be the same, or @p have none
- * yet: 0, -EINVAL, -ENOMEM.
+ * Adds all samples of @from, and its comments and metadata. Returns 0; -EINVAL if the sample types
+ * differ, unless @p has none yet; -ENOMEM. Merging a profile into itself is refused with -EINVAL.
+ * After an error @p may hold a part of @from.
  */
 int profile_merge(struct profile *p, const struct profile *from);
 
-/* The same without the samples @i for which @wanted[i] is 0. */
-int profile_merge_chosen(struct profile *p, const struct profile *from, const uint8_t *wanted);
+/*
+ * Like profile_merge(), without the samples @i for which @selected[i] is 0. Strings, functions and
+ * stacks of the other samples are still added, so it filters samples and does not make @p smaller.
+ */
+int profile_merge_selected(struct profile *p, const struct profile *from, const uint8_t *selected);
 
 struct profile_text_label {
 	const char *key, *str;
 };
 
-/* The same; its samples get these labels too, unless they have one of that key. */
-int profile_merge_labelled(struct profile *p, const struct profile *from,
-			   const struct profile_text_label *labels, size_t n_labels);
+/*
+ * Like profile_merge(); adds these labels to samples that have no label with the same key. Files in
+ * an agent's directory get the labels of their series this way.
+ */
+int profile_merge_with_labels(struct profile *p, const struct profile *from,
+			      const struct profile_text_label *labels, size_t n_labels);
 
-/* Reading. Ids run from 0 to the count; what is given out is borrowed until the next add. */
+/* Read access. Ids are below the count and are not checked; pointers are valid until the next add.
+ */
 size_t profile_n_sample_types(const struct profile *p);
 struct profile_value_type profile_sample_type(const struct profile *p, size_t i);
 size_t profile_n_comments(const struct profile *p);
@@ -175,4 +228,4 @@ uint32_t profile_n_stacks(const struct profile *p);
 const uint32_t *profile_stack(const struct profile *p, uint32_t id, size_t *out_n);
 uint32_t profile_n_samples(const struct profile *p);
 struct profile_sample profile_sample(const struct profile *p, uint32_t i);
-size_t profile_bytes(const struct profile *p); /* memory held, for budgets */
+size_t profile_bytes(const struct profile *p); /* memory in bytes, for budgets */

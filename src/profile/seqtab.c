@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All elements lie in one growing array; a row says where a sequence starts
- * and how long it is, and an index finds the row of an equal one. Nothing is
- * ever removed.
+ * All elements lie in one growing array. A row stores where a sequence starts and its length; an
+ * index finds the row of an equal sequence. Nothing is ever removed.
  */
 #include "profile/seqtab.h"
 
@@ -50,8 +49,8 @@ static bool seqtab_eq(const void *ctx, uint32_t id)
 	return n == k->n && (!n || !memcmp(elems, k->elems, n * k->t->elem_len));
 }
 
-/* Everything that can fail before anything is changed. */
-static int seqtab_reserve(struct seqtab *t, size_t n)
+/* Allocates space for one sequence, so that seqtab_add() changes nothing if it fails. */
+static int reserve_one(struct seqtab *t, size_t n)
 {
 	int r;
 
@@ -63,7 +62,8 @@ static int seqtab_reserve(struct seqtab *t, size_t n)
 	return vec_reserve(&t->rows, t->rows.len + 1);
 }
 
-int seqtab_make_room(struct seqtab *t, size_t n)
+/* Longer sequences make the array grow later. */
+int seqtab_reserve(struct seqtab *t, size_t n)
 {
 	int r = vec_grow(&t->elems, &t->cap, n, t->elem_len);
 
@@ -81,7 +81,7 @@ int seqtab_add(struct seqtab *t, const void *elems, size_t n, uint32_t *out_id)
 
 	if (index_find(&t->index, hash, seqtab_eq, &key, out_id))
 		return 0;
-	r = seqtab_reserve(t, n);
+	r = reserve_one(t, n);
 	if (r < 0)
 		return r;
 	r = index_add(&t->index, hash, id);

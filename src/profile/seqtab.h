@@ -2,10 +2,14 @@
 #pragma once
 
 /*
- * Interned sequences: equal runs of fixed-size elements have one id, ids are
- * dense from 0. A table of single things is a table of sequences of one.
+ * A table of interned sequences of elements of fixed size: equal sequences have one id, ids are
+ * dense from 0. A table of single entries is a table of sequences of length 1.
  *
- * Elements are compared by their bytes: the caller zeroes their padding.
+ * Elements are compared bytewise, so callers must zero their padding. Safe for untrusted data
+ * (the hash is seeded); not thread-safe.
+ *
+ * It stands for what would otherwise be six hash tables with their own keys: mappings, functions,
+ * lines, locations, stacks and label sets of a profile are all interned by this code.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,9 +22,9 @@ struct seqtab_row {
 };
 
 struct seqtab {
-	size_t elem_len;
+	size_t elem_len; /* bytes */
 	void *elems;
-	size_t n_elems, cap;
+	size_t n_elems, cap; /* in elements */
 	struct {
 		VEC(struct seqtab_row);
 	} rows;
@@ -29,15 +33,17 @@ struct seqtab {
 };
 
 void seqtab_init(struct seqtab *t, size_t elem_len);
+
+/* Frees the entries; the table is empty and usable again. */
 void seqtab_fini(struct seqtab *t);
 
-/* Make room for @n sequences of one in all: 0 or -ENOMEM. */
-int seqtab_make_room(struct seqtab *t, size_t n);
+/* Allocates space for @n sequences of length 1 in total. Returns 0 or -ENOMEM. */
+int seqtab_reserve(struct seqtab *t, size_t n);
 
-/* The id of the @n elements at @elems, added if new. 0 or -ENOMEM. */
+/* Finds or adds the sequence of @n elements at @elems, which is copied. Returns 0 or -ENOMEM. */
 int seqtab_add(struct seqtab *t, const void *elems, size_t n, uint32_t *out_id);
 
-/* Borrowed until the next add; @id must be one it gave out. @out_n may be NULL. */
+/* The sequence with this id, which must exist; valid until the next add. @out_n may be NULL. */
 const void *seqtab_get(const struct seqtab *t, uint32_t id, size_t *out_n);
 
 static inline uint32_t seqtab_count(const struct seqtab *t)
@@ -45,5 +51,5 @@ static inline uint32_t seqtab_count(const struct seqtab *t)
 	return (uint32_t)t->rows.len;
 }
 
-/* Bytes it holds, for budgets. */
+/* Memory in bytes, for budgets. */
 size_t seqtab_bytes(const struct seqtab *t);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A location's frames are looked up once and kept by its id, a stack's node
- * likewise: a sample whose stack was seen under the same root costs one
- * addition. Names are interned anew, because a location without a function
- * has one that the profile does not hold.
+ * The frames of a location and the node of a stack are looked up once and cached by id, so a
+ * sample whose stack occurred under the same root before costs one addition. The tree interns
+ * its own strings, because the name of a location without a function is not in the profile.
+ *
+ * The cache of a stack's node holds one root. A stack that occurs below several roots in turn is
+ * looked up frame by frame each time, which is slower but needs no table of pairs. Frames of a
+ * location are stored outermost first, which is the reverse of a profile's order, because nodes are
+ * created from the root.
  */
 #include "profile/tree.h"
 
@@ -15,9 +19,10 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "base/saturate.h"
 #include "base/strtab.h"
 #include "base/vec.h"
-#include "profile/name.h"
+#include "profile/frame_name.h"
 #include "profile/profile.h"
 
 struct tree {
@@ -38,13 +43,13 @@ struct builder {
 	struct tree *t;
 	const struct tree_options *opt;
 	struct index frame_index, node_index;
-	uint32_t *first_frame; /* by location: where its frames start below, plus 1 */
+	uint32_t *first_frame; /* by location: 1 + index of its frames in frame_ids; 0: none yet */
 	struct {
 		VEC(uint32_t);
 	} frame_ids; /* of locations, outermost first */
 	struct {
 		uint32_t under, node;
-	} * stack_nodes; /* by stack: the leaf's node, when its root was @under */
+	} * stack_nodes; /* by stack: the node of its leaf below @under; node 0: none yet */
 	struct buf name;
 };
 
@@ -69,20 +74,15 @@ void tree_free(struct tree *t)
 	free(t);
 }
 
-static int64_t add_saturated(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
-}
-
 struct frame_key {
 	const struct tree *t;
 	const struct tree_frame *f;
 };
 
+/*
+ * Source file and line are not compared: the same function compiled into two files with two start
+ * lines is one frame to a reader of a flame graph.
+ */
 static bool frame_eq(const void *ctx, uint32_t id)
 {
 	const struct frame_key *k = ctx;
@@ -140,9 +140,12 @@ static int add_string(struct builder *b, uint32_t id, uint32_t *out_id)
 			  out_id);
 }
 
-/* Frame @i of a location, as people see it. */
-static int describe(struct builder *b, const struct profile_location *l, uint32_t i,
-		    struct tree_frame *out)
+/*
+ * Fills in frame @i of a location. The start line of a function is preferred to the line of a call,
+ * since calls from one function at two lines are one frame.
+ */
+static int make_frame(struct builder *b, const struct profile_location *l, uint32_t i,
+		      struct tree_frame *out)
 {
 	int r;
 
@@ -163,7 +166,7 @@ static int describe(struct builder *b, const struct profile_location *l, uint32_
 	return r;
 }
 
-/* Where the frames of a location are in frame_ids; it has profile_n_frames() of them. */
+/* Finds or appends the frames of a location in frame_ids; *@out_first is the outermost. */
 static int location_frames(struct builder *b, uint32_t id, const struct profile_location *l,
 			   uint32_t *out_first)
 {
@@ -173,10 +176,10 @@ static int location_frames(struct builder *b, uint32_t id, const struct profile_
 		*out_first = b->first_frame[id] - 1;
 		return 0;
 	}
-	for (uint32_t i = profile_n_frames(l); i-- > 0;) {
+	for (uint32_t i = profile_location_n_frames(l); i-- > 0;) {
 		struct tree_frame f;
 		uint32_t frame;
-		int r = describe(b, l, i, &f);
+		int r = make_frame(b, l, i, &f);
 
 		if (r == 0)
 			r = add_frame(b, &f, &frame);
@@ -196,12 +199,12 @@ static int add_location(struct builder *b, uint32_t id, uint32_t *node)
 	uint32_t first;
 	int r = location_frames(b, id, &l, &first);
 
-	for (uint32_t i = 0; r == 0 && i < profile_n_frames(&l); i++)
+	for (uint32_t i = 0; r == 0 && i < profile_location_n_frames(&l); i++)
 		r = add_node(b, *node, b->frame_ids.data[first + i], node);
 	return r;
 }
 
-/* The node of a stack's leaf below node @under. */
+/* Finds or adds the node of a stack's leaf, with the stack's root below node @under. */
 static int stack_node(struct builder *b, uint32_t stack, uint32_t under, uint32_t *out_node)
 {
 	uint32_t node = under;
@@ -224,7 +227,7 @@ static int stack_node(struct builder *b, uint32_t stack, uint32_t under, uint32_
 	return 0;
 }
 
-/* The node that stands for the sample's value of the root label; the root if it has none. */
+/* The node for the value of the root label; the root if the sample does not have the label. */
 static int root_node(struct builder *b, const struct profile_sample *s, uint32_t *out_node)
 {
 	struct tree_frame f = { .group = true };
@@ -268,20 +271,21 @@ static int add_samples(struct builder *b)
 		if (r < 0)
 			return r;
 		n = &b->t->nodes.data[node];
-		n->self = add_saturated(n->self, s.values[b->opt->value_num]);
+		n->self = saturating_add(n->self, s.values[b->opt->value_num]);
 	}
 	return 0;
 }
 
-static void sum_up(struct tree *t)
+/* Children have larger numbers than their parents, so their totals are complete first. */
+static void compute_totals(struct tree *t)
 {
 	for (size_t i = t->nodes.len; i-- > 0;) {
 		struct tree_node *n = &t->nodes.data[i], *parent;
 
-		n->total = add_saturated(n->total, n->self);
+		n->total = saturating_add(n->total, n->self);
 		if (i) {
 			parent = &t->nodes.data[n->parent];
-			parent->total = add_saturated(parent->total, n->total);
+			parent->total = saturating_add(parent->total, n->total);
 		}
 	}
 }
@@ -315,7 +319,7 @@ int tree_build(struct tree **out, const struct profile *p, const struct tree_opt
 		tree_free(b.t);
 		return r;
 	}
-	sum_up(b.t);
+	compute_totals(b.t);
 	*out = b.t;
 	return 0;
 }
@@ -345,17 +349,7 @@ const struct tree_frame *tree_frame(const struct tree *t, uint32_t i)
 	return &t->frames.data[i];
 }
 
-uint32_t tree_n_strings(const struct tree *t)
-{
-	return strtab_count(t->strings);
-}
-
 const char *tree_string(const struct tree *t, uint32_t id)
 {
 	return strtab_get(t->strings, id);
-}
-
-size_t tree_string_len(const struct tree *t, uint32_t id)
-{
-	return strtab_len(t->strings, id);
 }

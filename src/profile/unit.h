@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Nanoseconds in one of a sample type's unit ("milliseconds", "ms"); 0 if it is no time. */
+/* Nanoseconds per unit of time ("milliseconds", "ms", ...); 0 for any other unit. */
 double profile_unit_ns(const char *unit);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A frame becomes a function and a location of it; frames of one binary share
- * a mapping. Addresses are not kept in the store and stay 0.
+ * A frame becomes a location with one function; frames of one binary share a mapping. The store has
+ * no addresses, so they are 0.
+ *
+ * The kind of a stored frame is the profile's kind shifted left by one, with the inlined flag in
+ * bit 0. A profile cannot express that flag without the addresses that share a location, so only
+ * the page's tree shows it.
  */
 #include "query/export.h"
 
@@ -9,18 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "base/vec.h"
-#include "codec/page_json.h"
+#include "codec/page/page_json.h"
+#include "flame/merged_stacks.h"
+#include "flame/stack_dict.h"
 #include "profile/profile.h"
-#include "query/calls.h"
-#include "store/stacks.h"
 #include "store/store.h"
-#include "store/symbols.h"
+#include "tables/calls.h"
 
 struct exporter {
-	const struct stacks *s;
+	const struct merged_stacks *s;
 	struct profile *p;
-	const char *label;   /* that outermost frames are values of; or NULL */
+	const char *label;   /* the label whose values the outermost frames are; or NULL */
 	uint32_t *locations; /* by frame */
 	struct {
 		VEC(uint32_t);
@@ -36,8 +41,8 @@ static void exporter_fini(struct exporter *x)
 
 static int put_string(struct exporter *x, uint32_t id, uint32_t *out)
 {
-	return profile_add_string(x->p, symbols_string(x->s->symbols, id),
-				  symbols_string_len(x->s->symbols, id), out);
+	return profile_add_string(x->p, stack_dict_string(x->s->dict, id),
+				  stack_dict_string_len(x->s->dict, id), out);
 }
 
 static int put_text(struct exporter *x, const char *s, uint32_t *out)
@@ -53,9 +58,10 @@ static int put_mapping(struct exporter *x, uint32_t binary, uint32_t *out)
 	return r < 0 ? r : profile_add_mapping(x->p, &m, out);
 }
 
+/* The line of a stored frame is where its function begins. */
 static int put_frame(struct exporter *x, uint32_t id)
 {
-	const struct symbols_frame *f = symbols_frame(x->s->symbols, id);
+	const struct stack_dict_frame *f = stack_dict_frame(x->s->dict, id);
 	struct profile_function fn = { .start_line = f->line };
 	struct profile_line line = { 0 };
 	struct profile_location l = { .n_lines = 1,
@@ -73,18 +79,21 @@ static int put_frame(struct exporter *x, uint32_t id)
 	return r < 0 ? r : profile_add_location(x->p, &l, &x->locations[id]);
 }
 
-/* The outermost frame is a label instead. */
-static int take_label(struct exporter *x, uint32_t frame, struct profile_label *out)
+/* Turns the outermost frame into a label of the sample. */
+static int extract_label(struct exporter *x, uint32_t frame, struct profile_label *out)
 {
 	int r = put_text(x, x->label, &out->key);
 
 	x->stack.len--;
-	return r < 0 ? r : put_string(x, symbols_frame(x->s->symbols, frame)->name, &out->str);
+	return r < 0 ? r : put_string(x, stack_dict_frame(x->s->dict, frame)->name, &out->str);
 }
 
+/*
+ * Adds a sample for the value of a node; profile stacks are leaf first, as is the walk to the root.
+ */
 static int put_stack(struct exporter *x, uint32_t node)
 {
-	const struct symbols_node *nodes = symbols_nodes(x->s->symbols);
+	const struct stack_dict_node *nodes = stack_dict_nodes(x->s->dict);
 	struct profile_sample sample = { .values = &x->s->self[node] };
 	struct profile_label label = { 0 };
 	uint32_t outermost = 0;
@@ -96,7 +105,7 @@ static int put_stack(struct exporter *x, uint32_t node)
 		r = vec_push(&x->stack, x->locations[outermost]);
 	}
 	if (r == 0 && x->label && x->stack.len) {
-		r = take_label(x, outermost, &label);
+		r = extract_label(x, outermost, &label);
 		sample.labels = &label;
 		sample.n_labels = 1;
 	}
@@ -120,11 +129,11 @@ static int put_meta(struct exporter *x, const struct store_type *type, int64_t s
 	return r;
 }
 
-int export_profile(struct profile **out, const struct stacks *s, const struct store_type *type,
-		   int64_t start_ns, const char *label)
+int export_profile(struct profile **out, const struct merged_stacks *s,
+		   const struct store_type *type, int64_t start_ns, const char *label)
 {
 	_cleanup_(exporter_fini) struct exporter x = { .s = s, .label = label };
-	uint32_t n_frames = symbols_count(s->symbols, SYMBOLS_FRAMES);
+	uint32_t n_frames = stack_dict_count(s->dict, STACK_DICT_FRAMES);
 	int r = profile_new(&x.p);
 
 	if (r < 0)
@@ -143,18 +152,18 @@ int export_profile(struct profile **out, const struct stacks *s, const struct st
 	return r;
 }
 
-static int add_stack_frames(struct page_tree *out, const struct symbols *s)
+static int add_stack_frames(struct page_tree *out, const struct stack_dict *s)
 {
-	uint32_t n = symbols_count(s, SYMBOLS_FRAMES);
+	uint32_t n = stack_dict_count(s, STACK_DICT_FRAMES);
 	int r = vec_reserve(&out->frames, (size_t)n + 1);
 
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		const struct symbols_frame *f = symbols_frame(s, i);
+		const struct stack_dict_frame *f = stack_dict_frame(s, i);
 
 		out->frames.data[out->frames.len++] = (struct page_frame){
-			.name = symbols_string(s, f->name),
-			.file = symbols_string(s, f->file),
-			.binary = symbols_string(s, f->binary),
+			.name = stack_dict_string(s, f->name),
+			.file = stack_dict_string(s, f->file),
+			.binary = stack_dict_string(s, f->binary),
 			.kind = profile_frame_kind_label(f->kind >> 1),
 			.line = f->line,
 			.inlined = f->kind & 1,
@@ -163,11 +172,15 @@ static int add_stack_frames(struct page_tree *out, const struct symbols *s)
 	return r;
 }
 
-int export_tree(struct page_tree *out, const struct stacks *s, const int64_t *self,
+/*
+ * Nodes keep their numbers. Samples refer to them, and trees of several value arrays of one merge
+ * have equal nodes.
+ */
+int export_tree(struct page_tree *out, const struct merged_stacks *s, const int64_t *self,
 		const struct store_type *type, int64_t start_ns)
 {
-	const struct symbols_node *nodes = symbols_nodes(s->symbols);
-	int r = add_stack_frames(out, s->symbols);
+	const struct stack_dict_node *nodes = stack_dict_nodes(s->dict);
+	int r = add_stack_frames(out, s->dict);
 
 	if (r == 0)
 		r = vec_reserve(&out->nodes, s->n);
@@ -187,11 +200,15 @@ int export_tree(struct page_tree *out, const struct stacks *s, const int64_t *se
 			n.frame = nodes[i].frame;
 		}
 		out->nodes.data[out->nodes.len++] = n;
-		out->total = stacks_sum(out->total, v);
+		out->total = saturating_add(out->total, v);
 	}
 	return 0;
 }
 
+/*
+ * Nodes refer to entries by number, and an entry can appear in nodes in any order, so the list of
+ * frames is padded until it holds the entry.
+ */
 static int add_call(struct page_tree *out, const struct calls *c, uint32_t i)
 {
 	const struct calls_node *n = calls_node(c, i);
@@ -200,7 +217,7 @@ static int add_call(struct page_tree *out, const struct calls *c, uint32_t i)
 	struct entry e;
 	int r = 0;
 
-	out->total = stacks_sum(out->total, n->self);
+	out->total = saturating_add(out->total, n->self);
 	if (i) {
 		e = calls_entry(c, n);
 		f = (struct page_frame){ .name = e.name,

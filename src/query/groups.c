@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A group's key is, for each label, a byte HAS or LACKS and the value with its end. */
+/*
+ * The key of a group has for each label a byte HAS or LACKS and the value with its NUL.
+ *
+ * A missing label differs from an empty one in the result, not in matching, so the key stores which
+ * it is. Group numbers are string ids minus one, because id 0 is the empty string.
+ */
 #include "query/groups.h"
 
 #include <errno.h>
@@ -35,7 +40,9 @@ int groups_find(struct groups *g, const struct store_label *labels, size_t n, ui
 	int r;
 
 	g->key.len = 0;
-	buf_put_byte(&g->key, START); /* the key of no labels is not "", which has an id already */
+	buf_put_byte(
+		&g->key,
+		START); /* distinguishes the key of no labels from "", which has an id already */
 	for (size_t i = 0; i < g->n_by; i++) {
 		const char *v = groups_label(labels, n, g->by[i]);
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recursive-descent parser without recursion: matchers are separated by commas and have no
+ * nesting. Label names may be quoted, because OpenTelemetry's contain dots.
+ */
 #include "query/selector.h"
 
 #include <errno.h>
@@ -28,10 +32,10 @@ void selector_fini(struct selector *s)
 	vec_fini(s);
 }
 
-static int bad(struct parser *in, const char *what)
+static int syntax_error(struct parser *in, const char *what)
 {
-	return err_set(in->err, -EINVAL, "selector, at byte %zu: %s", (size_t)(in->p - in->start),
-		       what);
+	return err_set(in->err, -EINVAL, "invalid selector at byte %zu: %s",
+		       (size_t)(in->p - in->start), what);
 }
 
 static void skip_space(struct parser *in)
@@ -41,7 +45,7 @@ static void skip_space(struct parser *in)
 		in->p++;
 }
 
-static bool take(struct parser *in, char c)
+static bool accept(struct parser *in, char c)
 {
 	skip_space(in);
 	if (in->p == in->end || *in->p != c)
@@ -50,7 +54,7 @@ static bool take(struct parser *in, char c)
 	return true;
 }
 
-/* The character after a backslash into what both stand for; others keep their backslash. */
+/* Appends the character for which backslash @c stands. An unknown escape keeps its backslash. */
 static void put_escaped(struct buf *out, char c)
 {
 	static const char from[] = "\\\"'ntr", to[] = "\\\"'\n\t\r";
@@ -61,8 +65,11 @@ static void put_escaped(struct buf *out, char c)
 	buf_put_byte(out, (uint8_t)(at ? to[at - from] : c));
 }
 
-/* A string in ", ' or `: in the last a backslash is just that. */
-static int quoted(struct parser *in, struct buf *out)
+/*
+ * Parses a string in double quotes, single quotes or backquotes; in the last, a backslash is
+ * literal.
+ */
+static int parse_string(struct parser *in, struct buf *out)
 {
 	char quote = *in->p++;
 
@@ -72,14 +79,14 @@ static int quoted(struct parser *in, struct buf *out)
 
 		in->p += escaped;
 		if (!*in->p)
-			return bad(in, "a zero byte");
+			return syntax_error(in, "unexpected NUL byte");
 		if (escaped)
 			put_escaped(out, *in->p);
 		else
 			buf_put_byte(out, (uint8_t)*in->p);
 	}
 	if (in->p == in->end)
-		return bad(in, "a string does not end");
+		return syntax_error(in, "unterminated string");
 	in->p++;
 	buf_put_byte(out, 0);
 	return buf_error(out);
@@ -102,12 +109,12 @@ static int parse_name(struct parser *in)
 
 	skip_space(in);
 	if (is_quote(in))
-		return quoted(in, &in->name);
+		return parse_string(in, &in->name);
 	from = in->p;
 	while (in->p < in->end && is_name(*in->p, in->p == from))
 		in->p++;
 	if (in->p == from)
-		return bad(in, "a label's name is expected");
+		return syntax_error(in, "expected a label name");
 	in->name.len = 0;
 	buf_put(&in->name, from, (size_t)(in->p - from));
 	buf_put_byte(&in->name, 0);
@@ -116,7 +123,7 @@ static int parse_name(struct parser *in)
 
 static int parse_op(struct parser *in, enum matcher_op *out)
 {
-	bool not = take(in, '!');
+	bool not = accept(in, '!');
 	char c = in->p < in->end ? *in->p : 0;
 
 	if (!not &&c == '=') {
@@ -127,7 +134,7 @@ static int parse_op(struct parser *in, enum matcher_op *out)
 		return 0;
 	}
 	if (!not || (c != '=' && c != '~'))
-		return bad(in, "= != =~ or !~ is expected");
+		return syntax_error(in, "expected =, !=, =~ or !~");
 	in->p++;
 	*out = c == '~' ? MATCHER_NOT_RE : MATCHER_NE;
 	return 0;
@@ -145,12 +152,12 @@ static int parse_matcher(struct parser *in, struct selector *s)
 		return r;
 	skip_space(in);
 	if (!is_quote(in))
-		return bad(in, "a value in quotes is expected");
-	r = quoted(in, &in->value);
+		return syntax_error(in, "expected a quoted value");
+	r = parse_string(in, &in->value);
 	if (r < 0)
 		return r;
 	if (s->len >= SELECTOR_MAX_MATCHERS)
-		return bad(in, "too many conditions");
+		return syntax_error(in, "too many matchers");
 	r = matcher_new(&m, op, (const char *)in->name.data, (const char *)in->value.data, in->err);
 	if (r < 0)
 		return r;
@@ -160,24 +167,25 @@ static int parse_matcher(struct parser *in, struct selector *s)
 	return r;
 }
 
+/* A comma after the last matcher is accepted, as in Prometheus. */
 static int parse(struct parser *in, struct selector *s)
 {
 	int r;
 
-	if (!take(in, '{'))
-		return bad(in, "{ is expected");
-	while (!take(in, '}')) {
+	if (!accept(in, '{'))
+		return syntax_error(in, "expected {");
+	while (!accept(in, '}')) {
 		r = parse_matcher(in, s);
 		if (r < 0)
 			return r;
-		if (take(in, ','))
+		if (accept(in, ','))
 			continue;
-		if (!take(in, '}'))
-			return bad(in, ", or } is expected");
+		if (!accept(in, '}'))
+			return syntax_error(in, "expected , or }");
 		break;
 	}
 	skip_space(in);
-	return in->p == in->end ? 0 : bad(in, "something follows the }");
+	return in->p == in->end ? 0 : syntax_error(in, "unexpected text after }");
 }
 
 int selector_parse(struct selector *s, const char *text, size_t len, struct err *err)
@@ -185,6 +193,6 @@ int selector_parse(struct selector *s, const char *text, size_t len, struct err 
 	_cleanup_(parser_fini) struct parser in = { text, text, text + len, .err = err };
 
 	if (len > SELECTOR_MAX_LEN)
-		return err_set(err, -EINVAL, "a selector may have %d bytes", SELECTOR_MAX_LEN);
+		return err_set(err, -EINVAL, "selector is longer than %d bytes", SELECTOR_MAX_LEN);
 	return parse(&in, s);
 }

@@ -2,8 +2,13 @@
 #pragma once
 
 /*
- * `{service_name="shop", "host.name"=~"n.*"}` as matchers, from anybody. `{}`
- * is everything.
+ * Parses selectors such as `{service_name="shop", "host.name"=~"n.*"}`, which come from untrusted
+ * clients. `{}` matches everything.
+ *
+ * The grammar is that of Prometheus without a metric name, as Pyroscope uses it. A missing label
+ * equals the empty value, as there. Limits bound the work per series rather than the text: each
+ * matcher is applied to each series of a query. Regular expressions have limits of their own
+ * (matcher_new()).
  */
 #include <stddef.h>
 
@@ -23,5 +28,10 @@ struct selector {
 
 void selector_fini(struct selector *s);
 
-/* Add what @text says. 0; -EINVAL, and @err says what is wrong at which byte; -ENOMEM. */
+/*
+ * Adds the matchers of @text to @s. Returns 0, -EINVAL with the mistake and its position in @err,
+ * or -ENOMEM. After an error @s may hold the matchers before the mistake; free it with
+ * selector_fini() in any case. Several texts can be parsed into one selector, and the limit then
+ * applies to all of them.
+ */
 int selector_parse(struct selector *s, const char *text, size_t len, struct err *err);

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each window is added to the point at the end of its step as the store reports it. All lines have
+ * all points, so the number of lines times steps is limited.
+ *
+ * All points of a line are allocated at once. The limit is checked before that, so a query with too
+ * many groups fails before it uses the memory.
+ */
 #include "query/timeline.h"
 
 #include <errno.h>
@@ -6,20 +13,21 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "store/stacks.h"
+#include "base/saturate.h"
+#include "flame/merged_stacks.h"
 
 #define MS_NS 1000000LL
 
 struct builder {
 	struct timeline *out;
-	uint32_t line; /* numbered as groups are */
+	uint32_t line; /* index of the group */
 	struct err *err;
 };
 
 void timeline_fini(struct timeline *t)
 {
 	for (size_t i = 0; i < t->len; i++)
-		free(t->data[i].cells);
+		free(t->data[i].points);
 	groups_fini(&t->groups);
 	vec_fini(t);
 }
@@ -30,12 +38,15 @@ static int add_line(struct builder *b)
 	struct timeline_line line = { .group = b->line };
 	int r;
 
-	if ((t->len + 1) * t->n_steps > TIMELINE_MAX_CELLS)
-		return err_set(b->err, -EFBIG, "too many series for so many steps");
-	line.cells = calloc(t->n_steps, sizeof(*line.cells));
-	r = line.cells ? vec_push(t, line) : -ENOMEM;
+	if ((t->len + 1) * t->n_steps > TIMELINE_MAX_POINTS)
+		return err_set(
+			b->err, -EFBIG,
+			"%zu series of %zu steps are too many; use a longer step or fewer groups",
+			t->len + 1, t->n_steps);
+	line.points = calloc(t->n_steps, sizeof(*line.points));
+	r = line.points ? vec_push(t, line) : -ENOMEM;
 	if (r < 0)
-		free(line.cells);
+		free(line.points);
 	return r;
 }
 
@@ -47,6 +58,7 @@ static int on_series(void *ctx, const struct store_label *labels, size_t n)
 	return r == 0 && b->line == b->out->len ? add_line(b) : r;
 }
 
+/* Adds a window to its point; windows outside of the steps are ignored. */
 static int on_point(void *ctx, const struct store_point *p)
 {
 	struct builder *b = ctx;
@@ -57,9 +69,9 @@ static int on_point(void *ctx, const struct store_point *p)
 
 	if (after < 0 || i >= t->n_steps)
 		return 0;
-	line->cells[i].sum = stacks_sum(line->cells[i].sum, p->value);
-	line->cells[i].n++;
-	line->sum = stacks_sum(line->sum, p->value);
+	line->points[i].sum = saturating_add(line->points[i].sum, p->value);
+	line->points[i].n++;
+	line->sum = saturating_add(line->sum, p->value);
 	return 0;
 }
 
@@ -68,6 +80,7 @@ static int cmp_value(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
+/* Orders lines by their sum, greatest first, then by their labels, so that the result is stable. */
 static int cmp_line(const void *a, const void *b, void *ctx)
 {
 	const struct timeline_line *x = a, *y = b;
@@ -81,15 +94,19 @@ static int cmp_line(const void *a, const void *b, void *ctx)
 	return r;
 }
 
-static void cut(struct timeline *t, size_t limit)
+/*
+ * Sums and the number of lines are those before the limit, which callers report besides the lines
+ * that remain.
+ */
+static void apply_limit(struct timeline *t, size_t limit)
 {
 	t->n_found = t->len;
 	for (size_t i = 0; i < t->len; i++)
-		t->sum = stacks_sum(t->sum, t->data[i].sum);
+		t->sum = saturating_add(t->sum, t->data[i].sum);
 	if (t->len)
 		qsort_r(t->data, t->len, sizeof(*t->data), cmp_line, t);
 	while (limit && t->len > limit)
-		free(t->data[--t->len].cells);
+		free(t->data[--t->len].points);
 }
 
 int timeline_build(struct timeline *out, struct store *s, const struct store_select *sel,
@@ -100,9 +117,10 @@ int timeline_build(struct timeline *out, struct store *s, const struct store_sel
 	int r;
 
 	if (opt->step_ms < 1)
-		return err_set(err, -EINVAL, "step must be at least a millisecond");
+		return err_set(err, -EINVAL, "step is less than 1 ms");
 	if (range_ms < 0 || range_ms / opt->step_ms > TIMELINE_MAX_STEPS)
-		return err_set(err, -EINVAL, "more than %d steps", TIMELINE_MAX_STEPS);
+		return err_set(err, -EINVAL, "range has more than %d steps; use a longer step",
+			       TIMELINE_MAX_STEPS);
 	out->start_ms = sel->start_ns / MS_NS;
 	out->step_ms = opt->step_ms;
 	out->n_steps = (size_t)(range_ms / opt->step_ms) + 2;
@@ -111,6 +129,6 @@ int timeline_build(struct timeline *out, struct store *s, const struct store_sel
 	if (r == 0)
 		r = store_points(s, sel, on_series, on_point, &b, err);
 	if (r == 0)
-		cut(out, opt->limit);
+		apply_limit(out, opt->limit);
 	return r;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report is read and written anew when it comes, so that what is kept is bounded and
- * needs only to be joined when somebody asks.
+ * A report is validated and rendered as JSON when it arrives. Its size is therefore bounded, and a
+ * response only concatenates reports.
+ *
+ * The array is sorted, so that one tenant's reports are neighbours and a response needs no sorting.
+ * Inserting moves up to 20,000 small structs, at a rate of one report per agent and window.
  */
 #include "server/agents.h"
 
@@ -11,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -18,6 +22,8 @@
 #include "base/json_read.h"
 #include "base/vec.h"
 #include "net/http_server.h"
+#include "server/api.h"
+#include "server/connect.h"
 #include "server/rpc.h"
 
 enum { MAX_NAME = 256, MAX_TEXT = 1024 };
@@ -34,7 +40,7 @@ struct agents {
 	pthread_mutex_t lock;
 	struct {
 		VEC(struct report);
-	} reports; /* by tenant, then by agent */
+	} reports; /* sorted by tenant, then by agent */
 	size_t bytes;
 };
 
@@ -67,10 +73,12 @@ void agents_free(struct agents *a)
 	free(a);
 }
 
-/* Reading a report */
-
+/*
+ * The report being read. Labels and values are rendered into buffers of their own, because the
+ * members of a JSON object come in any order but are written in a fixed one.
+ */
 struct reading {
-	struct json out; /* the list in work */
+	struct json out; /* the object being written */
 	struct buf labels, values;
 	char *agent;
 	int64_t time_ms;
@@ -85,13 +93,16 @@ static void reading_fini(struct reading *rd)
 	free(rd->agent);
 }
 
-/* A member's name, as it is written. */
+/* Copies the name of a member. A NUL within a name is refused: names are C strings from here on. */
 static int put_name(struct json_read *j, struct reading *rd, size_t most)
 {
 	if (j->text.len > MAX_NAME || strlen((const char *)j->text.data) != j->text.len)
-		return err_set(rd->err, -EINVAL, "a name is longer than %d bytes", MAX_NAME);
+		return err_set(rd->err, -EINVAL,
+			       "agent report: name of a label or value is longer than %d bytes",
+			       MAX_NAME);
 	if (rd->n++ == most)
-		return err_set(rd->err, -EINVAL, "more than %zu labels or values", most);
+		return err_set(rd->err, -EINVAL, "agent report: more than %zu labels or values",
+			       most);
 	json_key(&rd->out, (const char *)j->text.data);
 	return 0;
 }
@@ -104,12 +115,14 @@ static int read_label(struct json_read *j, void *ctx)
 	if (r == 0)
 		r = json_read_string(j);
 	if (r == 0 && j->text.len > MAX_TEXT)
-		r = err_set(rd->err, -EINVAL, "a label is longer than %d bytes", MAX_TEXT);
+		r = err_set(rd->err, -EINVAL, "agent report: label value is longer than %d bytes",
+			    MAX_TEXT);
 	if (r == 0)
 		json_strn(&rd->out, (const char *)j->text.data, j->text.len);
 	return r;
 }
 
+/* Whole numbers are written without a fraction, so that counters stay exact up to 2^53. */
 static int read_value(struct json_read *j, void *ctx)
 {
 	struct reading *rd = ctx;
@@ -125,6 +138,7 @@ static int read_value(struct json_read *j, void *ctx)
 	return r;
 }
 
+/* A member that occurs twice replaces the first one. */
 static int read_list(struct json_read *j, struct reading *rd, struct buf *out, json_read_fn fn)
 {
 	int r;
@@ -146,12 +160,18 @@ static int read_agent(struct json_read *j, struct reading *rd)
 		return r;
 	if (!j->text.len || j->text.len > MAX_NAME ||
 	    strlen((const char *)j->text.data) != j->text.len)
-		return err_set(rd->err, -EINVAL, "agent is a name of at most %d bytes", MAX_NAME);
+		return err_set(rd->err, -EINVAL,
+			       "agent report: \"agent\" must be 1 to %d bytes without NUL",
+			       MAX_NAME);
 	free(rd->agent);
 	rd->agent = strdup((const char *)j->text.data);
 	return rd->agent ? 0 : -ENOMEM;
 }
 
+/*
+ * Reads a member of the report; unknown members are skipped, so agents may be newer than the
+ * server.
+ */
 static int read_member(struct json_read *j, void *ctx)
 {
 	struct reading *rd = ctx;
@@ -168,28 +188,32 @@ static int read_member(struct json_read *j, void *ctx)
 		return json_read_skip(j);
 	r = json_read_number(j, &ms);
 	if (r == 0 && !(ms >= 0 && ms < 0x1p53))
-		return err_set(rd->err, -EINVAL, "time is milliseconds since 1970");
+		return err_set(rd->err, -EINVAL,
+			       "agent report: \"time\" must be milliseconds since 1970");
 	rd->time_ms = (int64_t)ms;
 	return r;
 }
 
+/* Everything is validated before the lock is held. */
 static int read_report(struct reading *rd, const struct rpc *rpc)
 {
 	struct json_read j;
 	int r;
 
 	if (rpc->len > AGENTS_MAX_REPORT)
-		return err_set(rpc->err, -EMSGSIZE, "a report is longer than %d bytes",
+		return err_set(rpc->err, -EMSGSIZE, "agent report is longer than %d bytes",
 			       AGENTS_MAX_REPORT);
 	json_read_init(&j, rpc->body, rpc->len);
 	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_member, rd) : -EBADMSG;
 	if (r == 0)
 		r = json_read_end(&j);
 	if (r == -EBADMSG)
-		err_set(rpc->err, r, "not a report, at byte %zu", json_read_at(&j));
+		err_set(rpc->err, r,
+			"agent report is not valid JSON of the expected form at byte %zu",
+			json_read_at(&j));
 	json_read_fini(&j);
 	if (r == 0 && !rd->agent)
-		r = err_set(rpc->err, -EINVAL, "agent is missing");
+		r = err_set(rpc->err, -EINVAL, "agent report: \"agent\" is missing");
 	return r;
 }
 
@@ -203,18 +227,16 @@ static void put_list(struct json *j, const char *key, const struct buf *list)
 	j->comma = true;
 }
 
+/* Renders the report as it will be listed, with the time of its arrival. */
 static int make_report(struct report *out, struct reading *rd, const struct rpc *rpc)
 {
 	struct json j = json_to(&out->json);
 	int64_t now_ns = (int64_t)clock_unix_ns();
 
 	json_object(&j);
-	json_key(&j, "agent");
-	json_str(&j, rd->agent);
-	json_key(&j, "time");
-	json_int(&j, rd->time_ms ? rd->time_ms : now_ns / CLOCK_MS_NS);
-	json_key(&j, "receivedAt");
-	json_int(&j, now_ns / CLOCK_MS_NS);
+	json_member_str(&j, "agent", rd->agent);
+	json_member_int(&j, "time", rd->time_ms ? rd->time_ms : now_ns / CLOCK_MS_NS);
+	json_member_int(&j, "receivedAt", now_ns / CLOCK_MS_NS);
 	put_list(&j, "labels", &rd->labels);
 	put_list(&j, "values", &rd->values);
 	json_object_end(&j);
@@ -226,8 +248,6 @@ static int make_report(struct report *out, struct reading *rd, const struct rpc 
 	return buf_error(&out->json);
 }
 
-/* Keeping it */
-
 static int cmp_report(const struct report *r, const char *tenant, const char *agent)
 {
 	int c = strcmp(r->tenant, tenant);
@@ -235,20 +255,10 @@ static int cmp_report(const struct report *r, const char *tenant, const char *ag
 	return c ? c : strcmp(r->agent, agent);
 }
 
-/* Where it is, or should be. */
+/* The index of the report, or where to insert it. */
 static size_t find(const struct agents *a, const char *tenant, const char *agent)
 {
-	size_t lo = 0, hi = a->reports.len;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (cmp_report(&a->reports.data[mid], tenant, agent) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return bisect(a->reports.len, i, cmp_report(&a->reports.data[i], tenant, agent) < 0);
 }
 
 static void drop(struct agents *a, size_t i)
@@ -261,6 +271,7 @@ static void drop(struct agents *a, size_t i)
 	memmove(r, r + 1, (a->reports.len - i) * sizeof(*r));
 }
 
+/* A linear search: it only runs when the limits are reached. */
 static void drop_oldest(struct agents *a)
 {
 	size_t oldest = 0;
@@ -271,7 +282,12 @@ static void drop_oldest(struct agents *a)
 	drop(a, oldest);
 }
 
-static int keep(struct agents *a, struct report *new)
+/*
+ * Replaces the agent's report and drops the oldest ones beyond the limits. Takes over the contents
+ * of @new. Called with the lock. After a failure the agent's previous report is lost, which its
+ * next one repairs.
+ */
+static int store_report(struct agents *a, struct report *new)
 {
 	size_t at = find(a, new->tenant, new->agent);
 	int r;
@@ -305,7 +321,7 @@ int agents_report(struct rpc *rpc)
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&rpc->agents->lock);
-	r = keep(rpc->agents, &report);
+	r = store_report(rpc->agents, &report);
 	pthread_mutex_unlock(&rpc->agents->lock);
 	return r;
 }
@@ -319,6 +335,7 @@ static int post(struct rpc *rpc)
 	return r;
 }
 
+/* Writes the reports of the last day of the request's tenant. */
 static int get(struct rpc *rpc)
 {
 	int64_t after_ns = (int64_t)clock_unix_ns() - FORGOTTEN_AFTER_NS;
@@ -344,8 +361,14 @@ static int get(struct rpc *rpc)
 	return buf_error(out);
 }
 
-int agents_resource(struct rpc *rpc)
+static int agents_resource(struct rpc *rpc)
 {
 	rpc->rs->content_type = "application/json";
 	return strcmp(http_request_method(rpc->rq), "POST") != 0 ? get(rpc) : post(rpc);
 }
+
+static const struct api_method methods[] = {
+	{ "/api/v1/agents", connect_resource, agents_resource, API_TENANT, API_QUERY,
+	  "Store an agent's report (POST) or list the reports (GET)", NULL },
+};
+API_LIST(agents_api, methods);

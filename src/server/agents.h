@@ -2,14 +2,19 @@
 #pragma once
 
 /*
- * How agents say that they are: of each the newest report, in memory. An agent
- * reports every window, so who has restarted knows them again soon; what was not
- * heard of for a day is forgotten. Any thread.
+ * The latest status report of each agent, in memory only. Agents report once per window, so a
+ * restarted server knows them again soon. A report is dropped after a day without a new one. Any
+ * thread. Reports are untrusted: an agent may send anything under any name of its own tenant. The
+ * limits below bound memory, not correctness.
  */
 #include "base/cleanup.h"
 
 struct agents;
 
+/*
+ * Reports in total, their bytes as JSON, the bytes of one request, and the labels and values of one
+ * report. Beyond the first two the oldest reports are dropped.
+ */
 enum {
 	AGENTS_MAX = 20000,
 	AGENTS_MAX_BYTES = 32 << 20,
@@ -18,6 +23,7 @@ enum {
 	AGENTS_MAX_VALUES = 256,
 };
 
+/* Returns 0 or -ENOMEM. agents_free() requires that no request is in progress. */
 int agents_new(struct agents **out);
 void agents_free(struct agents *a);
 

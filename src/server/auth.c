@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets are compared whole, whatever the first difference is, and all of them
- * each time: how long it takes tells nothing of them.
+ * Secrets are compared in constant time: every byte of every secret is compared on each check, so
+ * the duration reveals nothing about them. That costs time in proportion to the number of clients,
+ * at most ten thousand short comparisons. The number of clients and the lengths of their secrets
+ * may show in the duration; their contents do not.
  */
 #include "server/auth.h"
 
@@ -11,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/armour.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
@@ -21,7 +23,7 @@ enum { MAX_SECRET = 1024, MIN_SECRET = 8, MAX_CLIENTS = 10000 };
 
 struct client {
 	char *secret; /* a token, or user:password */
-	char *tenant; /* NULL: any */
+	char *tenant; /* NULL allows any tenant */
 	bool is_token;
 };
 
@@ -41,6 +43,7 @@ void auth_free(struct auth *a)
 	free(a);
 }
 
+/* Copies both texts. */
 static int add_client(struct auth *a, const char *secret, const char *tenant, bool is_token)
 {
 	struct client c = { .is_token = is_token };
@@ -56,22 +59,24 @@ static int add_client(struct auth *a, const char *secret, const char *tenant, bo
 	return r;
 }
 
-/* What is wrong with a line's parts; NULL: nothing. */
-static const char *wrong(const char *secret, const char *tenant, const char *more, bool is_token)
+/* Describes the mistake in a line; NULL if the line is valid. */
+static const char *find_mistake(const char *secret, const char *tenant, const char *more,
+				bool is_token)
 {
 	const char *colon = strchr(secret, ':');
 
 	if (more)
-		return "it has more than a secret and a tenant";
+		return "expected a secret and an optional tenant, found more";
 	if (tenant && !store_tenant_valid(tenant))
-		return "not a name for a tenant";
+		return "invalid tenant name";
 	if (!is_token && (!colon || colon == secret))
-		return "USER:PASSWORD is expected";
+		return "expected USER:PASSWORD";
 	if (strlen(is_token ? secret : colon + 1) < MIN_SECRET)
-		return "a secret shorter than 8 characters";
-	return strlen(secret) > MAX_SECRET ? "too long" : NULL;
+		return "secret is shorter than 8 characters";
+	return strlen(secret) > MAX_SECRET ? "secret is longer than 1024 characters" : NULL;
 }
 
+/* Adds the client of one line, if it has one. *@out_why describes what is wrong with the line. */
 static int read_line(struct auth *a, char *line, bool is_token, const char **out_why)
 {
 	static const char blanks[] = " \t\r\n";
@@ -82,9 +87,9 @@ static int read_line(struct auth *a, char *line, bool is_token, const char **out
 		return 0;
 	tenant = strtok_r(NULL, blanks, &rest);
 	more = strtok_r(NULL, blanks, &rest);
-	*out_why = wrong(secret, tenant, more, is_token);
+	*out_why = find_mistake(secret, tenant, more, is_token);
 	if (!*out_why && a->len >= MAX_CLIENTS)
-		*out_why = "too many";
+		*out_why = "more than 10000 clients";
 	return *out_why ? -EINVAL : add_client(a, secret, tenant, is_token);
 }
 
@@ -96,17 +101,17 @@ static int read_file(struct auth *a, const char *path, bool is_token, struct err
 	int r = 0, n = 0;
 
 	if (!f)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+		return err_set(err, -errno, "cannot open \"%s\": %s", path, strerror(errno));
 	while (r == 0 && fgets(line, sizeof(line), f)) {
 		const char *why = NULL;
 
 		n++;
 		r = read_line(a, line, is_token, &why);
 		if (why)
-			err_set(err, r, "%s, line %d: %s", path, n, why);
+			err_set(err, r, "\"%s\", line %d: %s", path, n, why);
 	}
 	if (r == 0 && a->len == before)
-		return err_set(err, -EINVAL, "%s has nobody", path);
+		return err_set(err, -EINVAL, "\"%s\" has no clients", path);
 	return r;
 }
 
@@ -124,6 +129,10 @@ int auth_load(struct auth **out, const struct auth_options *opt, struct err *err
 	return r;
 }
 
+/*
+ * Compares in time that depends on @len only, never on where the first difference is. A secret of
+ * another length is compared too, modulo its own length, so that the loop always runs @len times.
+ */
 static bool same(const char *secret, const char *said, size_t len)
 {
 	size_t n = strlen(secret);
@@ -134,7 +143,7 @@ static bool same(const char *secret, const char *said, size_t len)
 	return !differs;
 }
 
-/* Whose secret is it? Tokens are the password alone. */
+/* Finds the client with this secret. A token is compared with the password alone. */
 static const struct client *find(const struct auth *a, const char *said, size_t len, bool is_token)
 {
 	const struct client *found = NULL;
@@ -145,13 +154,17 @@ static const struct client *find(const struct auth *a, const char *said, size_t 
 	return found;
 }
 
+/*
+ * A password file has USER:PASSWORD, so the decoded text is compared as a whole. A token is
+ * compared with the part behind the first colon.
+ */
 static const struct client *find_basic(const struct auth *a, const char *coded)
 {
 	_cleanup_(buf_fini) struct buf plain = { 0 };
 	const struct client *c;
 	const char *text, *colon;
 
-	if (armour_base64(coded, strlen(coded), &plain) < 0)
+	if (base64_decode(coded, strlen(coded), &plain) < 0)
 		return NULL;
 	text = (const char *)plain.data;
 	colon = plain.len ? memchr(text, ':', plain.len) : NULL;

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Who may ask. A token file has a token a line, a password file USER:PASSWORD; either
- * may go on with a tenant, which is then the only one that this client has. Empty lines
- * and those that begin with # say nothing.
+ * Authentication of clients. A token file has one token per line, a password file one
+ * USER:PASSWORD. Either may be followed by a tenant, to which the client is then restricted. Empty
+ * lines and lines that begin with # are ignored. Immutable after loading; any thread. A secret has
+ * 8 to 1024 characters; a file has at most 10,000 clients. Files are read once, at start.
  */
 #include <stdbool.h>
 
@@ -18,15 +19,19 @@ struct auth_options {
 	const char *basic_file;
 };
 
-/* 0; -EINVAL: a file has nobody, or a line is none; -errno. */
+/*
+ * Returns 0, -EINVAL for a file without clients or with an invalid line, or -errno. With neither
+ * file the result accepts nobody: a server without authentication has no struct auth at all.
+ */
 int auth_load(struct auth **out, const struct auth_options *opt, struct err *err);
 void auth_free(struct auth *a);
 
 DEFINE_FREEP(struct auth, auth_free)
 
 /*
- * Is the header `Authorization` that of somebody who may? A browser knows only names and
- * passwords: a token is taken as the password of any name. *@out_tenant is the client's, or
- * NULL if it may choose.
+ * Checks an `Authorization` header, which may be NULL. Browsers know only user and password, so a
+ * token is accepted as the password of any user. *@out_tenant is the tenant to which the client is
+ * restricted, or NULL. The scheme is compared without regard to case. The tenant is valid until
+ * auth_free().
  */
 bool auth_check(const struct auth *a, const char *header, const char **out_tenant);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors travel as -errno and leave here as status and code. Which code belongs
- * to which status is Connect's, except that too much is 413 or 422 where HTTP has
- * a word of its own: clients go by the code in the body.
+ * A handler fails with -errno; failure.h decides what that is on the wire. Nothing here trusts
+ * lengths or encodings of a client: a body is decompressed up to a limit that follows from the
+ * memory budget, and only after the request was admitted.
  */
 #include "server/connect.h"
 
@@ -15,55 +15,17 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "codec/gzip.h"
+#include "codec/common/gzip.h"
 #include "net/http_server.h"
-#include "server/counters.h"
+#include "server/failure.h"
 #include "server/grpc.h"
 #include "server/rpc.h"
-#include "server/server.h"
 
-enum {
-	WORTH_COMPRESSING = 1024,
-	MAX_DECOMPRESSED = 128 << 20,
-};
-
-static const struct connect_failure failures[] = {
-	{ -EINVAL, 400, 3, "invalid_argument", COUNTER_REFUSED },
-	{ -EBADMSG, 400, 3, "invalid_argument", COUNTER_REFUSED },
-	{ -EACCES, 401, 16, "unauthenticated", COUNTER_UNKNOWN_CLIENT },
-	{ -EPERM, 403, 7, "permission_denied", COUNTER_UNKNOWN_CLIENT },
-	{ -ENOENT, 404, 5, "not_found", COUNTER_REFUSED },
-	{ -ENXIO, 404, 12, "unimplemented", COUNTER_REFUSED }, /* a method nobody knows */
-	{ -EMSGSIZE, 413, 8, "resource_exhausted", COUNTER_LIMIT_BODY },
-	{ -EFBIG, 422, 3, "invalid_argument", COUNTER_LIMIT_SIZE },
-	{ -ERANGE, 422, 3, "invalid_argument", COUNTER_LIMIT_RANGE },
-	{ -EDQUOT, 429, 8, "resource_exhausted", COUNTER_LIMIT_SERIES },
-	{ -ENOMEM, 429, 8, "resource_exhausted", COUNTER_LIMIT_MEMORY },
-	{ -ENOSPC, 507, 14, "unavailable", COUNTER_LIMIT_DISK },
-	{ -ENOSYS, 501, 12, "unimplemented", COUNTER_REFUSED },
-	{ -ECONNREFUSED, 503, 14, "unavailable", COUNTER_REFUSED }, /* the store's own server */
-	{ -EAGAIN, 503, 14, "unavailable", COUNTER_REFUSED },
-	{ -ETIMEDOUT, 504, 4, "deadline_exceeded", COUNTER_LIMIT_TIME },
-};
-
-static const struct connect_failure unknown = { 0, 500, 2, "unknown", COUNTER_REFUSED };
-
-const struct connect_failure *connect_failed(struct rpc *rpc, int r)
-{
-	const struct connect_failure *f = &unknown;
-
-	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
-		if (failures[i].error == r)
-			f = &failures[i];
-	counters_add(rpc->counters, COUNTER_REFUSED);
-	if (f->counter != COUNTER_REFUSED)
-		counters_add(rpc->counters, f->counter);
-	return f;
-}
+enum { MIN_COMPRESSED_BYTES = 1024 };
 
 void connect_refuse(struct rpc *rpc, int r)
 {
-	const struct connect_failure *f = connect_failed(rpc, r);
+	const struct failure *f = failure_record(rpc, r);
 	struct http_response *rs = rpc->rs;
 	struct json j;
 
@@ -72,22 +34,13 @@ void connect_refuse(struct rpc *rpc, int r)
 	rs->body.len = 0;
 	j = json_to(&rs->body);
 	json_object(&j);
-	json_key(&j, "code");
-	json_str(&j, f->code);
-	json_key(&j, "message");
-	json_str(&j, rpc->err->msg[0] ? rpc->err->msg : strerror(-r));
+	json_member_str(&j, "code", f->code);
+	json_member_str(&j, "message", rpc->err->msg[0] ? rpc->err->msg : strerror(-r));
 	json_object_end(&j);
 }
 
-size_t connect_max_decompressed(const struct rpc *rpc)
-{
-	size_t part = rpc->opt->max_memory / 8;
-
-	return part && part < MAX_DECOMPRESSED ? part : MAX_DECOMPRESSED;
-}
-
-/* Undo the body's compression, if any. */
-static int read_body(struct rpc *rpc, struct buf *room)
+/* Decompresses the request's body if it is compressed. */
+static int read_body(struct rpc *rpc, struct buf *decompressed)
 {
 	const char *encoding = http_request_header(rpc->rq, "Content-Encoding");
 	int r;
@@ -96,10 +49,12 @@ static int read_body(struct rpc *rpc, struct buf *room)
 	if (!encoding || !strcmp(encoding, "identity") || !encoding[0])
 		return 0;
 	if (strcmp(encoding, "gzip") != 0)
-		return err_set(rpc->err, -ENOSYS, "encoding %.40s is not taken", encoding);
-	r = gzip_read(rpc->body, rpc->len, connect_max_decompressed(rpc), room, rpc->err);
-	rpc->body = room->data;
-	rpc->len = room->len;
+		return err_set(rpc->err, -ENOSYS,
+			       "Content-Encoding \"%.40s\" is not supported; use gzip or identity",
+			       encoding);
+	r = gzip_read(rpc->body, rpc->len, request_max_decompressed(rpc), decompressed, rpc->err);
+	rpc->body = decompressed->data;
+	rpc->len = decompressed->len;
 	return r == -EFBIG ? -EMSGSIZE : r;
 }
 
@@ -112,16 +67,20 @@ static bool is_method(struct rpc *rpc, const char *method)
 	return is;
 }
 
+/* Parameters such as charset are accepted; the text must be UTF-8 anyway. */
 static bool is_json(const char *type)
 {
 	return !strncasecmp(type, "application/json", 16) && (!type[16] || type[16] == ';');
 }
 
+/*
+ * Checks method and content type as Connect requires, then decodes the body and runs the handler.
+ */
 static void call(struct rpc *rpc, rpc_fn run, bool json_only)
 {
 	const char *type = http_request_header(rpc->rq, "Content-Type");
 	const char *version = http_request_header(rpc->rq, "Connect-Protocol-Version");
-	_cleanup_(buf_fini) struct buf room = { 0 };
+	_cleanup_(buf_fini) struct buf decompressed = { 0 };
 	int r;
 
 	if (!is_method(rpc, "POST"))
@@ -138,7 +97,7 @@ static void call(struct rpc *rpc, rpc_fn run, bool json_only)
 	rpc->rs->content_type = rpc->json ? "application/json" : "application/proto";
 	r = version && strcmp(version, "1") != 0
 		    ? err_set(rpc->err, -EINVAL, "Connect-Protocol-Version must be 1")
-		    : read_body(rpc, &room);
+		    : read_body(rpc, &decompressed);
 	if (r == 0)
 		r = run(rpc);
 	if (r < 0)
@@ -155,14 +114,18 @@ void connect_call_json(struct rpc *rpc, rpc_fn run)
 	call(rpc, run, true);
 }
 
+/*
+ * 422 instead of 400 for data that is not of the declared format: this status was recorded from
+ * Pyroscope.
+ */
 void connect_upload(struct rpc *rpc, rpc_fn run)
 {
-	_cleanup_(buf_fini) struct buf room = { 0 };
+	_cleanup_(buf_fini) struct buf decompressed = { 0 };
 	int r;
 
 	if (!is_method(rpc, "POST"))
 		return;
-	r = read_body(rpc, &room);
+	r = read_body(rpc, &decompressed);
 	if (r == 0)
 		r = run(rpc);
 	if (r < 0)
@@ -183,7 +146,7 @@ static void put_text(struct rpc *rpc, int status, const char *text)
 void connect_otlp(struct rpc *rpc, rpc_fn run)
 {
 	const char *type = http_request_header(rpc->rq, "Content-Type");
-	_cleanup_(buf_fini) struct buf room = { 0 };
+	_cleanup_(buf_fini) struct buf decompressed = { 0 };
 	int r;
 
 	if (!is_method(rpc, "POST"))
@@ -191,11 +154,13 @@ void connect_otlp(struct rpc *rpc, rpc_fn run)
 	rpc->json = type && is_json(type);
 	if (!type || (!rpc->json && strcmp(type, "application/x-protobuf") != 0 &&
 		      strcmp(type, "application/protobuf") != 0)) {
-		put_text(rpc, 415, "application/x-protobuf or application/json is expected");
+		put_text(
+			rpc, 415,
+			"unsupported Content-Type: use application/x-protobuf or application/json");
 		return;
 	}
 	rpc->rs->content_type = "application/x-protobuf";
-	r = read_body(rpc, &room);
+	r = read_body(rpc, &decompressed);
 	if (r == 0)
 		r = run(rpc);
 	if (r == 0)
@@ -217,22 +182,22 @@ void connect_get(struct rpc *rpc, rpc_fn run)
 
 void connect_resource(struct rpc *rpc, rpc_fn run)
 {
-	_cleanup_(buf_fini) struct buf room = { 0 };
+	_cleanup_(buf_fini) struct buf decompressed = { 0 };
 	int r;
 
 	if (strcmp(http_request_method(rpc->rq), "POST") != 0) {
 		connect_get(rpc, run);
 		return;
 	}
-	r = read_body(rpc, &room);
+	r = read_body(rpc, &decompressed);
 	if (r == 0)
 		r = run(rpc);
 	if (r < 0)
 		connect_refuse(rpc, r);
 }
 
-/* "br, gzip;q=0.5": does the list have gzip, and not at 0? */
-bool connect_takes_gzip(const struct rpc *rpc)
+/* True if a list such as "br, gzip;q=0.5" accepts gzip with a quality above 0. */
+bool connect_accepts_gzip(const struct rpc *rpc)
 {
 	const char *accept = http_request_header(rpc->rq, "Accept-Encoding");
 
@@ -252,7 +217,8 @@ bool connect_takes_gzip(const struct rpc *rpc)
 	return false;
 }
 
-static bool is_packed(const struct http_response *rs)
+/* The page is stored compressed and sets the header itself. */
+static bool is_compressed(const struct http_response *rs)
 {
 	for (size_t i = 0; i < rs->n_headers; i++)
 		if (!strcmp(rs->headers[i].name, "Content-Encoding"))
@@ -263,17 +229,17 @@ static bool is_packed(const struct http_response *rs)
 void connect_compress(struct rpc *rpc)
 {
 	struct http_response *rs = rpc->rs;
-	struct buf packed = { 0 };
+	struct buf compressed = { 0 };
 
-	if (rs->body.len < WORTH_COMPRESSING || rs->n_trailers || is_packed(rs) ||
-	    buf_error(&rs->body) || !connect_takes_gzip(rpc))
+	if (rs->body.len < MIN_COMPRESSED_BYTES || rs->n_trailers || is_compressed(rs) ||
+	    buf_error(&rs->body) || !connect_accepts_gzip(rpc))
 		return;
-	if (gzip_write(rs->body.data, rs->body.len, GZIP_FAST, &packed, NULL) < 0 ||
-	    packed.len >= rs->body.len) {
-		buf_fini(&packed);
+	if (gzip_write(rs->body.data, rs->body.len, GZIP_FAST, &compressed, NULL) < 0 ||
+	    compressed.len >= rs->body.len) {
+		buf_fini(&compressed);
 		return;
 	}
 	buf_fini(&rs->body);
-	rs->body = packed;
+	rs->body = compressed;
 	http_response_add(rs, "Content-Encoding", "gzip");
 }

@@ -2,56 +2,56 @@
 #pragma once
 
 /*
- * How requests and answers are wrapped: Connect's unary calls, its errors,
- * and compression either way.
+ * The framing of requests and responses over HTTP: Connect's unary calls and its errors, plain
+ * resources, and compression in both directions. Each function answers one request completely. They
+ * are the framing of API methods (api.h): the function decodes and checks what surrounds a call,
+ * runs the handler, and writes its response or error. Wrong methods and content types are answered
+ * with a bare 405 or 415, as Pyroscope does.
  */
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "server/counters.h"
+#include "server/rpc.h"
 
-struct rpc;
-
-/* How long a body may be when it is decompressed: an eighth of the memory, at most 128 MiB. */
-size_t connect_max_decompressed(const struct rpc *rpc);
-
-/* What an -errno is to clients. */
-struct connect_failure {
-	int error, status, grpc;
-	const char *code;
-	enum counter counter; /* beside COUNTER_REFUSED */
-};
-
-/* Counts it, too. */
-const struct connect_failure *connect_failed(struct rpc *rpc, int r);
-
-typedef int (*rpc_fn)(struct rpc *rpc);
-
-/* A call in protobuf or JSON: answers it, with what @run says or with why not. */
+/*
+ * A unary call in protobuf or JSON; gRPC requests are passed on to grpc_call(). The response has
+ * the request's content type. Connect-Protocol-Version is optional; any other value than 1 is an
+ * error.
+ */
 void connect_call(struct rpc *rpc, rpc_fn run);
 
-/* The same in JSON only. */
+/* A unary call in JSON only. */
 void connect_call_json(struct rpc *rpc, rpc_fn run);
 
-/* A body of any type; one that can't be read is 422, as clients of /ingest know it. */
+/*
+ * An upload of any content type. A body that cannot be read is answered with 422, as clients of
+ * /ingest expect.
+ */
 void connect_upload(struct rpc *rpc, rpc_fn run);
 
 /*
- * OTLP over HTTP: protobuf or JSON, told by the content type alone; an answer without a
- * body, and errors in plain text.
+ * OTLP over HTTP in protobuf or JSON, depending on the content type. Success has an empty body,
+ * errors are plain text. 415 for any other content type, as the protocol has it. An error of gzip
+ * or of the message is 400 with a text.
  */
 void connect_otlp(struct rpc *rpc, rpc_fn run);
 
-/* A GET, or a POST whose body is decompressed. */
+/* A GET without a body, or a POST with one. */
 void connect_resource(struct rpc *rpc, rpc_fn run);
 
-/* A GET. */
+/* A GET without a body. HEAD is accepted; the HTTP server sends no body for it. */
 void connect_get(struct rpc *rpc, rpc_fn run);
 
-bool connect_takes_gzip(const struct rpc *rpc);
+/* True if the request's Accept-Encoding includes gzip. */
+bool connect_accepts_gzip(const struct rpc *rpc);
 
-/* Answer with an error. */
+/*
+ * Answers with the error @r, which is below 0, and the message in rpc->err. Counts the error,
+ * replaces whatever the handler wrote, and sets status, code and message in Connect's JSON form.
+ */
 void connect_refuse(struct rpc *rpc, int r);
 
-/* Compress the answer if the client takes that and it is worth it. */
+/*
+ * Compresses the response if the client accepts gzip and the body is large enough. Must be called
+ * last. Responses with trailers (gRPC) are not compressed, since their frames would need a flag.
+ */
 void connect_compress(struct rpc *rpc);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles as files: everything that a query chooses, merged, in any format there is. */
+/*
+ * GET /api/v1/profile: the merged profiles of a query as a file, in any writable format. It uses
+ * the same codecs as `cameo convert`.
+ */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,16 +12,22 @@
 #include "codec/format.h"
 #include "net/http_server.h"
 #include "profile/profile.h"
-#include "server/question.h"
+#include "server/api.h"
+#include "server/connect.h"
+#include "server/query_request.h"
 
-/* What is fetched is a file and nothing to be shown, whatever is in it. */
+/* Browsers must save the file and never display it, whatever it contains. */
 static const struct {
 	const char *id, *disposition;
 } files[] = {
-	{ "pprof", "attachment; filename=\"profile.pb.gz\"" },
-	{ "folded", "attachment; filename=\"profile.folded\"" },
-	{ "speedscope", "attachment; filename=\"profile.speedscope.json\"" },
-	{ "html", "attachment; filename=\"profile.html\"" },
+#define FORMAT_READ_WRITE(codec, id, suffix, description)                                          \
+	{ id, "attachment; filename=\"profile" suffix "\"" },
+#define FORMAT_READ(...)
+#define FORMAT_WRITE(...) FORMAT_READ_WRITE(__VA_ARGS__)
+#include "codec/formats.def"
+#undef FORMAT_READ_WRITE
+#undef FORMAT_READ
+#undef FORMAT_WRITE
 };
 
 static const char *disposition_of(const struct format *f)
@@ -30,6 +38,10 @@ static const char *disposition_of(const struct format *f)
 	return "attachment";
 }
 
+/*
+ * The complete text must be a number: a truncated link should fail instead of selecting another
+ * range.
+ */
 static int read_ms(const char *text, int64_t *out)
 {
 	char *end;
@@ -46,14 +58,19 @@ static int read_request(struct rpc *rpc, struct request *out)
 	*out = (struct request){ .type = http_request_arg(rpc->rq, "type"),
 				 .selector = selector ? selector : "{}" };
 	if (!out->type)
-		return query_bad(rpc, "type is missing");
+		return query_invalid(rpc, "argument \"type\" is missing");
 	if (read_ms(http_request_arg(rpc->rq, "from"), &out->start) < 0 ||
 	    read_ms(http_request_arg(rpc->rq, "until"), &out->end) < 0)
-		return query_bad(rpc, "from and until are milliseconds since 1970");
+		return query_invalid(
+			rpc, "arguments \"from\" and \"until\" must be milliseconds since 1970");
 	return 0;
 }
 
-int download_profile(struct rpc *rpc)
+/*
+ * An error that occurs while the file is written replaces it by an error response, because nothing
+ * is sent before the handler returns.
+ */
+static int download_profile(struct rpc *rpc)
 {
 	const char *id = http_request_arg(rpc->rq, "format");
 	const struct format *f = format_by_id(id ? id : "pprof");
@@ -64,9 +81,10 @@ int download_profile(struct rpc *rpc)
 	int r = read_request(rpc, &rq);
 
 	if (r == 0 && (!f || !format_can_write(f)))
-		r = err_set(rpc->err, -EINVAL, "format is one of %s", format_ids());
+		r = err_set(rpc->err, -EINVAL, "unknown format; use one of %s",
+			    format_writable_ids());
 	if (r == 0)
-		r = query_values(&q, &rq, rpc);
+		r = query_check_profiles(&q, &rq, rpc);
 	if (r == 0)
 		r = query_profile(&q, rpc, &p);
 	if (r < 0)
@@ -76,3 +94,9 @@ int download_profile(struct rpc *rpc)
 	http_response_add(rpc->rs, "X-Content-Type-Options", "nosniff");
 	return format_write(f, p, &opt, &rpc->rs->body, rpc->err);
 }
+
+static const struct api_method methods[] = {
+	{ "/api/v1/profile", connect_get, download_profile, API_TENANT, API_QUERY,
+	  "Download merged profiles as a file", NULL },
+};
+API_LIST(download_api, methods);

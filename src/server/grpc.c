@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A frame is a byte that says whether the message is compressed, four bytes of
- * its length, and the message. The status of HTTP is always 200.
+ * A gRPC frame is a flag for compression, its length in four bytes, and the message. The HTTP
+ * status is always 200; the call's status is in the trailers. See "gRPC over HTTP2" in the gRPC
+ * repository. A request is complete before it is handled, so the frame's length must be that of the
+ * body: a second message or a partial one is an error.
  */
 #include "server/grpc.h"
 
@@ -13,9 +15,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "codec/gzip.h"
+#include "codec/common/gzip.h"
 #include "net/http_server.h"
-#include "server/rpc.h"
+#include "server/failure.h"
 
 enum {
 	FRAME_HEAD = 5,
@@ -33,7 +35,11 @@ bool grpc_is(const struct rpc *rpc)
 	       (!type[len] || type[len] == ';' || !strcmp(type + len, "+proto"));
 }
 
-static int read_message(struct rpc *rpc, struct buf *room)
+/*
+ * Takes the message out of its frame and decompresses it. A message of another codec is refused as
+ * unimplemented, as the specification demands.
+ */
+static int read_message(struct rpc *rpc, struct buf *decompressed)
 {
 	const char *encoding = http_request_header(rpc->rq, "grpc-encoding");
 	const uint8_t *p = http_request_body(rpc->rq, &rpc->len);
@@ -41,19 +47,21 @@ static int read_message(struct rpc *rpc, struct buf *room)
 
 	if (rpc->len < FRAME_HEAD || ((size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 |
 				      p[4]) != rpc->len - FRAME_HEAD)
-		return err_set(rpc->err, -EBADMSG, "one whole message is expected");
+		return err_set(rpc->err, -EBADMSG, "gRPC: body is not one complete message");
 	rpc->len -= FRAME_HEAD;
 	rpc->body = p + FRAME_HEAD;
 	if (!p[0])
 		return 0;
 	if (p[0] != 1 || !encoding || strcmp(encoding, "gzip") != 0)
-		return err_set(rpc->err, -ENOSYS, "of compressions only gzip is taken");
-	r = gzip_read(rpc->body, rpc->len, connect_max_decompressed(rpc), room, rpc->err);
-	rpc->body = room->data;
-	rpc->len = room->len;
+		return err_set(rpc->err, -ENOSYS,
+			       "gRPC: unsupported grpc-encoding; use gzip or identity");
+	r = gzip_read(rpc->body, rpc->len, request_max_decompressed(rpc), decompressed, rpc->err);
+	rpc->body = decompressed->data;
+	rpc->len = decompressed->len;
 	return r == -EFBIG ? -EMSGSIZE : r;
 }
 
+/* Puts the head in front of the response's message. Responses are never compressed here. */
 static void put_message(struct http_response *rs)
 {
 	uint32_t len = (uint32_t)rs->body.len;
@@ -68,25 +76,25 @@ static void put_message(struct http_response *rs)
 	rs->body = framed;
 }
 
-/* A trailer's value may have no bytes that are not printed, so they are escaped. */
-static void escape(const char *from, char *to, size_t room)
+/* Trailers must be printable ASCII, so other bytes are percent-encoded. */
+static void escape(const char *from, char *to, size_t size)
 {
 	size_t n = 0;
 
-	for (; *from && n + 4 < room; from++) {
+	for (; *from && n + 4 < size; from++) {
 		unsigned char c = (unsigned char)*from;
 
 		if (c >= ' ' && c < 0x7f && c != '%')
 			to[n++] = *from;
 		else
-			n += (size_t)snprintf(to + n, room - n, "%%%02X", c);
+			n += (size_t)snprintf(to + n, size - n, "%%%02X", c);
 	}
 	to[n] = 0;
 }
 
 void grpc_refuse(struct rpc *rpc, int r)
 {
-	const struct connect_failure *f = connect_failed(rpc, r);
+	const struct failure *f = failure_record(rpc, r);
 	struct http_response *rs = rpc->rs;
 	char *message = rs->trailer_text + STATUS_ROOM;
 
@@ -101,7 +109,7 @@ void grpc_refuse(struct rpc *rpc, int r)
 
 void grpc_call(struct rpc *rpc, rpc_fn run)
 {
-	_cleanup_(buf_fini) struct buf room = { 0 };
+	_cleanup_(buf_fini) struct buf decompressed = { 0 };
 	int r;
 
 	if (!grpc_is(rpc)) {
@@ -110,7 +118,7 @@ void grpc_call(struct rpc *rpc, rpc_fn run)
 	}
 	rpc->rs->content_type = kind;
 	rpc->json = false;
-	r = read_message(rpc, &room);
+	r = read_message(rpc, &decompressed);
 	if (r == 0)
 		r = run(rpc);
 	if (r < 0) {

@@ -1,371 +1,201 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /ingest, which Pyroscope's SDKs and old agents speak: what the profile is says
- * the query string. Stacks with counts have their kind in the last part of the
- * application's name; a pprof has it in its sample types.
+ * Labels from clients are checked against stricter limits than the store's own. Timestamps may be
+ * MAX_AHEAD_NS in the future, because the clocks of machines differ.
  */
+#include "server/ingest.h"
+
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <time.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/json_read.h"
-#include "codec/folded_read.h"
-#include "codec/pprof_read.h"
-#include "codec/speedscope_read.h"
-#include "net/http_server.h"
 #include "profile/profile.h"
-#include "server/ingest_text.h"
-#include "server/intake.h"
-#include "server/multipart.h"
+#include "server/ingest_symbolizer.h"
+#include "server/quota.h"
 #include "server/rpc.h"
-#include "server/when.h"
 
-enum { MAX_HZ = 1000000 };
+#define MAX_AHEAD_NS (600LL * CLOCK_SECOND_NS)
 
-/* What the last part of an application's name stands for. */
-static const struct kind {
-	const char *suffix, *name, *type, *unit, *period_type, *period_unit;
-	bool sampled; /* counts are samples, each so much time */
-} kinds[] = {
-	{ "cpu", "process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds", true },
-	{ "itimer", "process_cpu", "itimer", "nanoseconds", "cpu", "nanoseconds", true },
-	{ "wall", "wall", "wall", "nanoseconds", "", "", true },
-	{ "inuse_space", "memory", "inuse_space", "bytes", "", "", false },
-	{ "inuse_objects", "memory", "inuse_objects", "count", "", "", false },
-	{ "alloc_space", "memory", "alloc_space", "bytes", "", "", false },
-	{ "alloc_objects", "memory", "alloc_objects", "count", "", "", false },
-	{ "alloc_in_new_tlab_bytes", "memory", "alloc_in_new_tlab_bytes", "bytes", "", "", false },
-	{ "alloc_in_new_tlab_objects", "memory", "alloc_in_new_tlab_objects", "count", "", "",
-	  false },
-	{ "goroutine", "goroutines", "goroutine", "count", "", "", false },
-	{ "goroutines", "goroutines", "goroutines", "count", "", "", false },
-	{ "mutex_count", "mutex", "contentions", "count", "", "", false },
-	{ "mutex_duration", "mutex", "delay", "nanoseconds", "", "", false },
-	{ "block_count", "block", "contentions", "count", "", "", false },
-	{ "block_duration", "block", "delay", "nanoseconds", "", "", false },
-	{ "lock_count", "block", "contentions", "count", "", "", false },
-	{ "lock_duration", "block", "delay", "nanoseconds", "", "", false },
-	{ "exceptions", "exceptions", "exceptions", "count", "", "", false },
+enum {
+	MAX_NAME = 1024,
+	MAX_VALUE = 2048,
+	MAX_PROFILES = 10000,
 };
 
-/* How many of a kind's unit one of @unit is; 0: not said, or no time. */
-static int64_t unit_ns(const char *unit)
+void ingest_init(struct ingest *in)
 {
-	static const struct {
-		const char *name;
-		int64_t ns;
-	} units[] = { { "nanoseconds", 1 },
-		      { "microseconds", 1000 },
-		      { "milliseconds", CLOCK_MS_NS },
-		      { "seconds", CLOCK_SECOND_NS } };
-
-	for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(unit, units[i].name))
-			return units[i].ns;
-	return 0;
+	*in = (struct ingest){ .now_ns = (int64_t)clock_unix_ns() };
 }
 
-/* Cut "app.cpu"; NULL: not a known kind. */
-static const struct kind *cut_kind(char *app)
+void ingest_fini(struct ingest *in)
 {
-	char *dot = strrchr(app, '.');
+	for (size_t i = 0; i < in->owned.len; i++)
+		profile_free(in->owned.data[i]);
+	vec_fini(&in->owned);
+	vec_fini(&in->profiles);
+	message_memory_fini(&in->memory);
+}
 
-	if (!dot)
-		return &kinds[0];
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (!strcmp(dot + 1, kinds[i].suffix)) {
-			*dot = 0;
-			return &kinds[i];
-		}
+struct codec_limits ingest_limits(void)
+{
+	return (struct codec_limits){
+		.bytes = 64 << 20,
+		.strings = 1 << 20,
+		.entries = 1 << 20,
+		.samples = 1 << 20,
+		.depth = 4096,
+		.labels = 64,
+		.label_sum = 4 << 20,
+	};
+}
+
+const char *ingest_copy_text(struct ingest *in, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy && vec_push(&in->memory, copy) < 0) {
+		free(copy);
+		return NULL;
 	}
+	return copy;
+}
+
+static int cmp_label(const void *a, const void *b)
+{
+	return strcmp(((const struct store_label *)a)->name, ((const struct store_label *)b)->name);
+}
+
+static const struct store_label *find_label(const struct ingest_labels *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->v[i].name, name))
+			return &l->v[i];
 	return NULL;
 }
 
-/* "app{k=v,k2=v2}": cut @name into its parts. */
-static int read_name(char *name, struct intake_labels *out, struct err *err)
+bool ingest_has_label(const struct ingest_labels *l, const char *name)
 {
-	char *brace = strchr(name, '{'), *rest, *pair;
-	int r = 0;
+	return find_label(l, name) != NULL;
+}
 
-	if (!brace)
+int ingest_label(struct ingest_labels *l, const char *name, const char *value, struct err *err)
+{
+	const struct store_label *same;
+
+	if (!name || !name[0])
+		return err_set(err, -EINVAL, "label without a name");
+	value = value ? value : "";
+	if (strlen(name) > MAX_NAME || strlen(value) > MAX_VALUE)
+		return err_set(
+			err, -EINVAL,
+			"label \"%.60s\": name is longer than 1024 bytes or value longer than 2048",
+			name);
+	if (!strcmp(name, "__name__"))
+		l->name = value;
+	/* these labels control the client; they do not describe the series */
+	if (!strcmp(name, "__name__") || !strcmp(name, "__delta__") ||
+	    !strcmp(name, "__session_id__"))
 		return 0;
-	rest = brace + 1;
-	*brace = 0;
-	rest[strcspn(rest, "}")] = 0;
-	while (r == 0 && (pair = strsep(&rest, ","))) {
-		char *value = strchr(pair, '=');
-
-		if (!*pair)
-			continue;
-		if (!value)
-			return err_set(err, -EINVAL, "name: k=v is expected within the braces");
-		*value++ = 0;
-		r = intake_label(out, pair, value, err);
-	}
-	return r;
-}
-
-/* One request. */
-struct ingest {
-	struct rpc *rpc;
-	char *app;
-	struct intake in;
-	struct intake_labels labels;
-	struct profile *p;
-	int64_t from, until;
-};
-
-static void ingest_fini(struct ingest *g)
-{
-	profile_free(g->p);
-	intake_fini(&g->in);
-	free(g->app);
-}
-
-static const char *arg(const struct ingest *g, const char *name)
-{
-	return http_request_arg(g->rpc->rq, name);
-}
-
-static int set_period(struct profile *p, const struct kind *k, int64_t period)
-{
-	struct profile_meta *m = profile_meta(p);
-	int r = profile_add_string(p, k->period_type, strlen(k->period_type), &m->period_type.type);
-
-	if (r == 0)
-		r = profile_add_string(p, k->period_unit, strlen(k->period_unit),
-				       &m->period_type.unit);
-	m->period = period;
-	return r;
-}
-
-/* The profile's only sample type becomes what the application's name says. */
-static int retype(struct ingest *g, const char *unit)
-{
-	const char *rate = arg(g, "sampleRate");
-	long long hz = rate ? strtoll(rate, NULL, 10) : 100;
-	const struct kind *k = cut_kind(g->app);
-	int64_t factor = 1, period;
-	int r;
-
-	if (!k)
-		return err_set(g->rpc->err, -EINVAL, "%.60s: not a known kind of profile", g->app);
-	if (hz <= 0 || hz > MAX_HZ)
-		return err_set(g->rpc->err, -EINVAL, "sampleRate is not one");
-	period = k->sampled ? CLOCK_SECOND_NS / hz : 1;
-	if (!strcmp(k->unit, "nanoseconds"))
-		factor = unit_ns(unit) ? unit_ns(unit) : period;
-	g->labels.name = k->name;
-	r = profile_retype(g->p, 0, k->type, k->unit, factor);
-	if (r == -EFBIG)
-		return err_set(g->rpc->err, r, "a count is too large");
-	if (r == 0)
-		r = set_period(g->p, k, period);
-	profile_meta(g->p)->time_ns = g->from;
-	profile_meta(g->p)->duration_ns = g->until > g->from ? g->until - g->from : 0;
-	return r;
-}
-
-static int read_stacks(struct ingest *g, enum ingest_text kind)
-{
-	const struct codec_limits max = intake_limits();
-	_cleanup_(buf_fini) struct buf text = { 0 };
-	int r = ingest_text(kind, g->rpc->body, g->rpc->len, &text, g->rpc->err);
-
-	if (r == 0)
-		r = folded_read(&g->p, text.data, text.len, &max, g->rpc->err);
-	return r < 0 ? r : retype(g, arg(g, "units"));
-}
-
-static int read_speedscope(struct ingest *g)
-{
-	const struct codec_limits max = intake_limits();
-	int r = speedscope_read(&g->p, g->rpc->body, g->rpc->len, &max, g->rpc->err);
-
-	if (r < 0)
-		return r == -ENOTSUP ? -EBADMSG : r;
-	if (profile_n_sample_types(g->p) != 1)
-		return err_set(g->rpc->err, -EBADMSG, "one profile in the file is expected");
-	return retype(g, profile_string(g->p, profile_sample_type(g->p, 0).unit));
-}
-
-/* What clients of Pyroscope call a pprof with these sample types. */
-static const char *pprof_name(const struct profile *p)
-{
-	static const struct {
-		const char *part, *name;
-	} names[] = {
-		{ "wall", "wall" },     { "cpu", "process_cpu" }, { "alloc_", "memory" },
-		{ "inuse_", "memory" }, { "space", "memory" },    { "objects", "memory" },
-		{ "mutex_", "mutex" },  { "block_", "block" },    { "goroutine", "goroutines" },
-	};
-
-	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-		for (size_t i = 0; i < profile_n_sample_types(p); i++)
-			if (strstr(profile_string(p, profile_sample_type(p, i).type),
-				   names[k].part))
-				return names[k].name;
-	return profile_n_sample_types(p) ? profile_string(p, profile_sample_type(p, 0).type)
-					 : "process_cpu";
-}
-
-/* {"units":"bytes","display-name":"inuse_space",...}: what the type is to be instead. */
-struct type_config {
-	struct buf name, unit;
-};
-
-static void type_config_fini(struct type_config *c)
-{
-	buf_fini(&c->name);
-	buf_fini(&c->unit);
-}
-
-static int read_type_member(struct json_read *j, void *ctx)
-{
-	struct type_config *c = ctx;
-	struct buf *to = json_read_is(j, "display-name") ? &c->name
-			 : json_read_is(j, "units")      ? &c->unit
-							 : NULL;
-	int r = to && json_read_peek(j) == '"' ? json_read_string(j) : json_read_skip(j);
-
-	if (r == 0 && to && j->text.len) {
-		to->len = 0;
-		buf_put(to, j->text.data, j->text.len);
-	}
-	return r;
-}
-
-static int read_type_config(struct json_read *j, struct profile *p, size_t type)
-{
-	_cleanup_(type_config_fini) struct type_config c = { 0 };
-	struct profile_value_type vt = profile_sample_type(p, type);
-	int r;
-
-	buf_put_str(&c.name, profile_string(p, vt.type));
-	buf_put_str(&c.unit, profile_string(p, vt.unit));
-	r = json_read_each(j, '{', read_type_member, &c);
-	buf_put_byte(&c.name, 0);
-	buf_put_byte(&c.unit, 0);
-	if (r < 0 || buf_error(&c.name) || buf_error(&c.unit))
-		return r < 0 ? r : -ENOMEM;
-	return profile_retype(p, type, (const char *)c.name.data, (const char *)c.unit.data, 1);
-}
-
-static int read_types_config(struct json_read *j, void *ctx)
-{
-	struct profile *p = ctx;
-
-	for (size_t i = 0; i < profile_n_sample_types(p); i++)
-		if (json_read_is(j, profile_string(p, profile_sample_type(p, i).type)))
-			return read_type_config(j, p, i);
-	return json_read_skip(j);
-}
-
-static int configure_types(struct ingest *g, const struct multipart_part *config)
-{
-	struct json_read j;
-	int r;
-
-	json_read_init(&j, config->data, config->len);
-	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_types_config, g->p) : -EBADMSG;
-	json_read_fini(&j);
-	return r == -EBADMSG ? err_set(g->rpc->err, r, "sample_type_config is not valid") : r;
-}
-
-static int read_pprof(struct ingest *g, const void *data, size_t len)
-{
-	const struct codec_limits max = intake_limits();
-	struct profile_meta *m;
-	int r = pprof_read(&g->p, data, len, &max, g->rpc->err);
-
-	if (r < 0)
-		return r;
-	m = profile_meta(g->p);
-	if (!m->time_ns)
-		m->time_ns = g->from;
-	if (!m->duration_ns && g->until > g->from)
-		m->duration_ns = g->until - g->from;
+	same = find_label(l, name);
+	if (same && !strcmp(same->value, value))
+		return 0;
+	if (same)
+		return err_set(err, -EINVAL, "label \"%.60s\" has two different values", name);
+	if (l->n == INGEST_MAX_LABELS)
+		return err_set(err, -EINVAL, "series has more than %d labels", INGEST_MAX_LABELS);
+	l->v[l->n++] = (struct store_label){ name, value };
 	return 0;
 }
 
-static int read_multipart(struct ingest *g, const char *type)
+void ingest_labels_finish(struct ingest_labels *l, const char *service)
 {
-	struct multipart_part profile, config;
-	int r = multipart_find(type, g->rpc->body, g->rpc->len, "profile", &profile);
+	struct store_label *own = NULL;
 
-	if (r < 0)
-		return err_set(g->rpc->err, -EBADMSG, "the form has no part \"profile\"");
-	r = read_pprof(g, profile.data, profile.len);
-	if (r == 0 &&
-	    multipart_find(type, g->rpc->body, g->rpc->len, "sample_type_config", &config) == 0)
-		r = configure_types(g, &config);
-	return r;
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->v[i].name, "service_name"))
+			own = &l->v[i];
+	if (!own) {
+		own = &l->v[l->n++];
+		*own = (struct store_label){ "service_name", "" };
+	}
+	if (!own->value[0])
+		own->value = service && service[0] ? service : "unknown_service";
+	qsort(l->v, l->n, sizeof(*l->v), cmp_label);
 }
 
-static int read_body(struct ingest *g)
+static int copy_labels(struct ingest *in, const struct ingest_labels *l,
+		       const struct store_label **out)
 {
-	static const char *const texts[] = { "folded", "lines", "trie", "tree" };
-	const char *format = arg(g, "format");
-	const char *type = http_request_header(g->rpc->rq, "Content-Type");
+	struct store_label *labels = malloc((l->n + 1) * sizeof(*labels));
+
+	if (!labels)
+		return -ENOMEM;
+	if (vec_push(&in->memory, labels) < 0) {
+		free(labels);
+		return -ENOMEM;
+	}
+	memcpy(labels, l->v, l->n * sizeof(*labels));
+	*out = labels;
+	return 0;
+}
+
+/* The message contains the time, because a wrong clock of the agent is the usual cause. */
+static int reject_time(int64_t time_ns, struct err *err)
+{
+	time_t t = (time_t)(time_ns / (int64_t)CLOCK_SECOND_NS);
+	char text[32];
+	struct tm tm;
+
+	if (time_ns < 0)
+		return err_set(err, -EINVAL, "profile timestamp is before 1970");
+	gmtime_r(&t, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return err_set(err, -EINVAL,
+		       "profile timestamp %s is more than 10 min in the future; check the clock",
+		       text);
+}
+
+/*
+ * The profile's own time is part of its identity (id_time_ns), the time of arrival is not: a
+ * profile without time that is sent twice with one id counts once.
+ */
+int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char *id,
+		   struct profile *p, struct err *err)
+{
+	struct store_profile sp = { .name = l->name, .n_labels = l->n, .id = id, .profile = p };
+	int64_t time_ns = profile_meta(p)->time_ns;
 	int r;
 
-	if (!format || !format[0])
-		format = type && !strncasecmp(type, "multipart/", 10) ? "multipart" : "folded";
-	if (!strcmp(format, "groups"))
-		format = "folded";
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (!strcmp(format, texts[i]))
-			return read_stacks(g, (enum ingest_text)i);
-	if (!strcmp(format, "speedscope"))
-		return read_speedscope(g);
-	if (!strcmp(format, "jfr"))
-		return err_set(g->rpc->err, -EBADMSG, "Java's flight recordings are not read");
-	if (!strcmp(format, "multipart"))
-		r = read_multipart(g, type);
-	else if (!strcmp(format, "pprof"))
-		r = read_pprof(g, g->rpc->body, g->rpc->len);
-	else
-		return err_set(g->rpc->err, -EINVAL, "format %.20s is not known", format);
-	if (r == 0)
-		g->labels.name = pprof_name(g->p);
-	return r;
-}
-
-static int begin(struct ingest *g)
-{
-	const char *name = arg(g, "name"), *spy = arg(g, "spyName");
-	int r;
-
-	intake_init(&g->in);
-	g->app = name && name[0] ? strdup(name) : NULL;
-	if (!g->app)
-		return err_set(g->rpc->err, -EINVAL, "name is missing");
-	g->from = when_read(arg(g, "from"), g->in.now_ns);
-	g->until = when_read(arg(g, "until"), g->in.now_ns);
-	r = read_name(g->app, &g->labels, g->rpc->err);
-	if (r == 0 && !g->app[0])
-		r = err_set(g->rpc->err, -EINVAL, "name has no application");
-	return r < 0 ? r
-		     : intake_label(&g->labels, "pyroscope_spy", spy ? spy : "unknown",
-				    g->rpc->err);
-}
-
-int push_ingest(struct rpc *rpc)
-{
-	_cleanup_(ingest_fini) struct ingest g = { .rpc = rpc };
-	int r = begin(&g);
-
-	if (r == 0)
-		r = read_body(&g);
+	if (vec_push(&in->owned, p) < 0) {
+		profile_free(p);
+		return -ENOMEM;
+	}
+	if (time_ns < 0 || time_ns > in->now_ns + MAX_AHEAD_NS)
+		return reject_time(time_ns, err);
+	if (in->profiles.len >= MAX_PROFILES)
+		return err_set(err, -EINVAL, "request has more than %d profiles; split it",
+			       MAX_PROFILES);
+	r = copy_labels(in, l, &sp.labels);
 	if (r < 0)
 		return r;
-	intake_labels_end(&g.labels, g.app);
-	r = intake_profile(&g.in, &g.labels, NULL, steal_ptr(&g.p), rpc->err);
-	return r < 0 ? r : intake_store(&g.in, rpc);
+	sp.id_time_ns = time_ns;
+	sp.time_ns = time_ns ? time_ns : in->now_ns;
+	return vec_push(&in->profiles, sp);
+}
+
+/* Symbolizing fails only without memory, never for lack of symbols. */
+int ingest_store(struct ingest *in, struct rpc *rpc)
+{
+	int r;
+
+	for (size_t i = 0; rpc->symbolizer && i < in->owned.len; i++)
+		if (ingest_symbolizer_apply(rpc->symbolizer, in->owned.data[i]) < 0)
+			return -ENOMEM;
+	r = quota_charge(rpc->quota, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
+	if (r < 0)
+		return r;
+	return store_append(rpc->store, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
 }

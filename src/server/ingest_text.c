@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tree comes depth first, a node at a time: varint length of its name, the
- * name, varint of what it has itself, varint number of children. The way to the
- * node that is read is kept as text, and for each node on it how long that text
- * is and how many children are still to come: depth costs no stack.
+ * A tree arrives depth first. A node is: varint length of its name, the name, varint self value,
+ * varint number of children. The path to the current node is stored as text, with its length and
+ * the number of children to come for each node on it, so that a deep tree needs no recursion.
  */
 #include "server/ingest_text.h"
 
@@ -16,13 +15,14 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "codec/wire.h"
+#include "codec/common/wire.h"
 
 enum {
 	MAX_TEXT = 128 << 20,
-	MAX_DEPTH = 65536, /* a trie has a level where stacks part */
+	MAX_DEPTH = 65536, /* a trie has a level wherever two stacks differ */
 };
 
+/* True if the line ends in a space and digits. */
 static bool has_count(const char *line, size_t len)
 {
 	size_t digits = 0;
@@ -32,6 +32,9 @@ static bool has_count(const char *line, size_t len)
 	return digits && digits < len && line[len - 1 - digits] == ' ';
 }
 
+/*
+ * Text is copied line by line without interpreting it; the reader of folded stacks checks the rest.
+ */
 static void put_lines(enum ingest_text kind, const char *text, size_t len, struct buf *out)
 {
 	const char *end = text + len;
@@ -52,7 +55,7 @@ static void put_lines(enum ingest_text kind, const char *text, size_t len, struc
 
 struct level {
 	size_t path_len;
-	uint64_t children; /* still to come */
+	uint64_t children; /* not read yet */
 };
 
 struct walk {
@@ -70,6 +73,10 @@ static void walk_fini(struct walk *w)
 	vec_fini(&w->levels);
 }
 
+/*
+ * A fragment of a trie continues the text of its parent; a node of a tree begins a frame. Line
+ * breaks would end the line and are replaced.
+ */
 static void put_name(struct walk *w, const uint8_t *name, size_t len)
 {
 	if (w->kind == INGEST_TREE && w->path.len)
@@ -78,6 +85,10 @@ static void put_name(struct walk *w, const uint8_t *name, size_t len)
 		buf_put_byte(&w->path, name[i] == '\n' ? ' ' : name[i]);
 }
 
+/*
+ * Reads one node, writes a line if it has a self value, and pushes it as the parent of the next
+ * nodes.
+ */
 static int put_node(struct walk *w, struct buf *out)
 {
 	uint64_t len, self, children;
@@ -100,6 +111,10 @@ static int put_node(struct walk *w, struct buf *out)
 	return vec_push(&w->levels, (struct level){ w->path.len, children });
 }
 
+/*
+ * Nodes beyond the announced children mean that the tree is damaged, so the input must end with the
+ * last one.
+ */
 static int put_tree(enum ingest_text kind, struct wire in, struct buf *out)
 {
 	_cleanup_(walk_fini) struct walk w = { .in = in, .kind = kind };
@@ -130,6 +145,8 @@ int ingest_text(enum ingest_text kind, const void *data, size_t len, struct buf 
 	}
 	r = len ? put_tree(kind, wire_of(data, len), out) : 0;
 	if (r == -EBADMSG)
-		return err_set(err, r, "the tree is malformed or cut short");
-	return r == -EFBIG ? err_set(err, r, "the tree is too large") : r;
+		return err_set(err, r, "tree is malformed or truncated");
+	return r == -EFBIG ? err_set(err, r,
+				     "tree is too large: more than 128 MiB of text or 65536 levels")
+			   : r;
 }

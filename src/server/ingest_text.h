@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The bodies of /ingest that are stacks and counts, as folded text: `a;b;c 12`, a line each. */
+/*
+ * Converts bodies of /ingest that are stacks with counts to folded text, one `a;b;c 12` per line.
+ * Input is untrusted. The result may be larger than the body, because a tree repeats the path in
+ * each line; it is limited to 128 MiB.
+ */
 #include <stddef.h>
 
 struct buf;
 struct err;
 
 enum ingest_text {
-	INGEST_FOLDED, /* lines without a count are left out */
-	INGEST_LINES,  /* each counts one */
-	INGEST_TRIE,   /* nodes hold parts of the text of a stack */
+	INGEST_FOLDED, /* lines without a count are dropped */
+	INGEST_LINES,  /* each line counts one */
+	INGEST_TRIE,   /* nodes hold fragments of a stack's text */
 	INGEST_TREE,   /* nodes hold frames */
 };
 
-/* 0; -EBADMSG for a tree that is none; -EFBIG when it would be too much text; -ENOMEM. */
+/*
+ * Appends to @out. Returns 0, -EBADMSG for a malformed tree, -EFBIG if the text would be too large,
+ * or -ENOMEM.
+ */
 int ingest_text(enum ingest_text kind, const void *data, size_t len, struct buf *out,
 		struct err *err);

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two decoders, for protobuf and for proto3 JSON, fill the same structs by the same tables of
+ * fields. Unknown fields are skipped in both, as proto3 requires; nesting is limited because
+ * requests come from untrusted clients.
+ *
+ * Offsets in the tables must fit the struct into which a message is decoded; the compiler checks
+ * neither, so both are next to each other in the file of the method. Lists grow by doubling, and
+ * their old arrays stay in the memory until the end, which costs at most as much again.
+ */
 #include "server/message.h"
 
 #include <errno.h>
@@ -6,12 +15,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/armour.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json_read.h"
-#include "codec/wire.h"
+#include "codec/common/wire.h"
 
 enum { MAX_NESTING = 8 };
 
@@ -34,7 +43,8 @@ void message_memory_fini(struct message_memory *m)
 	vec_fini(m);
 }
 
-static void *keep(struct reader *rd, size_t len)
+/* Allocates memory that lives as long as the message. */
+static void *allocate(struct reader *rd, size_t len)
 {
 	void *p = malloc(len ? len : 1);
 
@@ -45,14 +55,14 @@ static void *keep(struct reader *rd, size_t len)
 	return p;
 }
 
-/* Strings end at a zero byte everywhere behind this: one within is refused. */
-static int keep_string(struct reader *rd, const void *data, size_t len, const char **out)
+/* Strings are NUL-terminated from here on, so a NUL inside is rejected. */
+static int copy_string(struct reader *rd, const void *data, size_t len, const char **out)
 {
 	char *s;
 
 	if (len && memchr(data, 0, len))
-		return err_set(rd->err, -EBADMSG, "a string has a zero byte");
-	s = keep(rd, len + 1);
+		return err_set(rd->err, -EBADMSG, "request: string contains a NUL byte");
+	s = allocate(rd, len + 1);
 	if (!s)
 		return -ENOMEM;
 	if (len)
@@ -62,14 +72,15 @@ static int keep_string(struct reader *rd, const void *data, size_t len, const ch
 	return 0;
 }
 
-/* Room for one more element of @size: zeroed. The list's memory moves as it doubles. */
+/* Adds a zeroed element of @size bytes to a list, which moves when it grows. */
 static int add_element(struct reader *rd, struct message_list *list, size_t size, void **out)
 {
 	if (list->len >= MESSAGE_MAX_ELEMENTS)
-		return err_set(rd->err, -EBADMSG, "too many elements");
+		return err_set(rd->err, -EBADMSG, "request: list has more than %d elements",
+			       MESSAGE_MAX_ELEMENTS);
 	if (list->len == list->cap) {
 		size_t cap = list->cap ? list->cap * 2 : 4;
-		uint8_t *to = keep(rd, cap * size);
+		uint8_t *to = allocate(rd, cap * size);
 
 		if (!to)
 			return -ENOMEM;
@@ -83,11 +94,12 @@ static int add_element(struct reader *rd, struct message_list *list, size_t size
 	return 0;
 }
 
+/* Elements are stored by memcpy(), since the array of a message_list is not typed. */
 static int add_string(struct reader *rd, void *at, const void *data, size_t len)
 {
 	void *slot = NULL;
 	const char *s = NULL;
-	int r = keep_string(rd, data, len, &s);
+	int r = copy_string(rd, data, len, &s);
 
 	if (r == 0)
 		r = add_element(rd, at, sizeof(s), &slot);
@@ -98,6 +110,7 @@ static int add_string(struct reader *rd, void *at, const void *data, size_t len)
 
 _Static_assert(sizeof(struct message_list) == sizeof(struct message_strings), "one layout");
 
+/* Tables have some ten entries, so a linear search is the fastest. */
 static const struct message_field *field_by_number(const struct message *m, uint32_t number)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -108,6 +121,10 @@ static const struct message_field *field_by_number(const struct message *m, uint
 
 static int read_proto(struct reader *rd, const struct message *m, struct wire w, void *out);
 
+/*
+ * Stores one field of a protobuf message. A field of another wire type than expected is an error.
+ * Packed numbers do not occur in these requests.
+ */
 static int proto_field(struct reader *rd, const struct message_field *f, const struct wire_field *w,
 		       void *out)
 {
@@ -128,7 +145,7 @@ static int proto_field(struct reader *rd, const struct message_field *f, const s
 			memcpy(at, &w->value, sizeof(double));
 		return w->type == WIRE_FIXED64 ? 0 : -EBADMSG;
 	case MESSAGE_STRING:
-		return is_bytes ? keep_string(rd, w->bytes.p, wire_len(w->bytes), at) : -EBADMSG;
+		return is_bytes ? copy_string(rd, w->bytes.p, wire_len(w->bytes), at) : -EBADMSG;
 	case MESSAGE_STRINGS:
 		return is_bytes ? add_string(rd, at, w->bytes.p, wire_len(w->bytes)) : -EBADMSG;
 	case MESSAGE_BYTES:
@@ -161,8 +178,10 @@ static int read_proto(struct reader *rd, const struct message *m, struct wire w,
 	return r;
 }
 
-/* JSON */
-
+/*
+ * Compares names without regard to case and underscores: clients send labelNames, label_names or
+ * LabelNames.
+ */
 static bool same_name(const char *a, const char *b)
 {
 	for (;; a++, b++) {
@@ -183,6 +202,7 @@ static const struct message_field *field_by_name(const struct message *m, const 
 	return NULL;
 }
 
+/* Reads an integer: a number, a string of digits (as proto3 writes int64) or an enum's name. */
 static int json_int(struct reader *rd, const struct message_field *f, int64_t *out)
 {
 	char *end;
@@ -217,9 +237,9 @@ static int json_bytes(struct reader *rd, struct message_bytes *out)
 	int r = json_read_string(&rd->json);
 
 	if (r == 0)
-		r = armour_base64((const char *)rd->json.text.data, rd->json.text.len, &bytes);
+		r = base64_decode((const char *)rd->json.text.data, rd->json.text.len, &bytes);
 	if (r == -EBADMSG)
-		return err_set(rd->err, r, "bytes are not base64");
+		return err_set(rd->err, r, "request: bytes are not valid base64");
 	if (r < 0)
 		return r;
 	*out = (struct message_bytes){ NULL, bytes.len };
@@ -236,6 +256,7 @@ static int json_bytes(struct reader *rd, struct message_bytes *out)
 
 static int read_json(struct reader *rd, const struct message *m, void *out);
 
+/* Elements are strings or messages; other lists do not occur in these requests. */
 static int json_element(struct reader *rd, const struct message_field *f, void *at)
 {
 	void *element = NULL;
@@ -258,6 +279,7 @@ static int json_elements(struct reader *rd, const struct message_field *f, void 
 	return r;
 }
 
+/* Values of the wrong kind are errors, except that doubles may be strings, as in proto3. */
 static int json_value(struct reader *rd, const struct message_field *f, void *out)
 {
 	void *at = (char *)out + f->offset;
@@ -281,7 +303,7 @@ static int json_value(struct reader *rd, const struct message_field *f, void *ou
 		return r;
 	case MESSAGE_STRING:
 		r = json_read_string(&rd->json);
-		return r < 0 ? r : keep_string(rd, rd->json.text.data, rd->json.text.len, at);
+		return r < 0 ? r : copy_string(rd, rd->json.text.data, rd->json.text.len, at);
 	case MESSAGE_BYTES:
 		return json_bytes(rd, at);
 	case MESSAGE_INNER:
@@ -291,6 +313,7 @@ static int json_value(struct reader *rd, const struct message_field *f, void *ou
 	}
 }
 
+/* Reads an object by the table @m; members that the table lacks are skipped whole. */
 static int read_json(struct reader *rd, const struct message *m, void *out)
 {
 	int r = ++rd->nesting > MAX_NESTING ? -EBADMSG : json_read_open(&rd->json, '{');
@@ -312,14 +335,17 @@ int message_read(const struct message *m, bool json, const void *data, size_t le
 
 	if (!json) {
 		r = read_proto(&rd, m, wire_of(data, len), out);
-		return r == -EBADMSG ? err_set(err, r, "not the protobuf message expected") : r;
+		return r == -EBADMSG
+			       ? err_set(err, r,
+					 "request is not a valid protobuf message of this method")
+			       : r;
 	}
 	json_read_init(&rd.json, data, len);
 	r = read_json(&rd, m, out);
 	if (r == 0)
 		r = json_read_end(&rd.json);
 	if (r == -EBADMSG)
-		return err_set(err, r, "not the JSON expected, at byte %zu",
+		return err_set(err, r, "request is not valid JSON of this method at byte %zu",
 			       json_read_at(&rd.json));
 	return r;
 }

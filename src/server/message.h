@@ -2,8 +2,13 @@
 #pragma once
 
 /*
- * The requests of the RPCs: a table of fields says where in a struct a message's
- * fields go, read alike from protobuf and from proto3 JSON.
+ * Decodes request messages from protobuf or proto3 JSON. A table of fields describes where in a
+ * struct each field goes.
+ *
+ * proto3 semantics: absent fields keep their zero, null in JSON is the same as absent, the last
+ * occurrence of a scalar counts, repeated fields append, unknown fields are skipped. Names in JSON
+ * are matched loosely, because clients send labelNames, label_names and profile_typeID for the same
+ * field.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +18,7 @@
 
 struct err;
 
+/* Elements live in the message_memory; so do the strings. */
 struct message_strings {
 	VEC(const char *);
 };
@@ -39,11 +45,11 @@ enum message_kind {
 
 struct message_field {
 	uint32_t number;
-	const char *name; /* as in JSON; case and _ don't matter */
+	const char *name; /* in JSON; matched without regard to case and underscores */
 	enum message_kind kind;
 	size_t offset;
 	const struct message *nested;
-	const char *const *names; /* of an enum's values, from 0, up to NULL */
+	const char *const *names; /* the enum's names from value 0 on, ended by NULL; or NULL */
 };
 
 struct message {
@@ -51,7 +57,10 @@ struct message {
 	size_t n, size;
 };
 
-/* What the strings and lists of messages lie in. */
+/*
+ * Owns the strings and lists of decoded messages. Zero-initialize it. It must outlive the decoded
+ * struct and is freed as a whole.
+ */
 struct message_memory {
 	VEC(void *);
 };
@@ -61,8 +70,10 @@ enum { MESSAGE_MAX_ELEMENTS = 1 << 20 };
 void message_memory_fini(struct message_memory *m);
 
 /*
- * Read into the zeroed struct @out. Byte strings of protobuf stay in @data. 0; -EBADMSG,
- * and @err says why; -ENOMEM.
+ * Decodes into the zeroed struct @out. Byte strings of protobuf point into @data. Returns 0,
+ * -EBADMSG with the reason in @err, or -ENOMEM. @data must outlive @out. Strings are copied and
+ * contain no NUL; they may be invalid UTF-8. Nesting is limited to eight levels and lists to
+ * MESSAGE_MAX_ELEMENTS. After an error @out may be filled in part.
  */
 int message_read(const struct message *m, bool json, const void *data, size_t len,
 		 struct message_memory *memory, void *out, struct err *err);

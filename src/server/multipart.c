@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts are few: each question walks through the body again. */
+/*
+ * Forms have few parts, so each lookup scans the body. All searches end at the body's length:
+ * nothing is terminated, and a body without its last boundary is an error, because it may be
+ * truncated.
+ */
 #include "server/multipart.h"
 
 #include <errno.h>
@@ -10,8 +14,8 @@
 
 enum { BOUNDARY_MAX = 70 }; /* RFC 2046 */
 
-/* "--BOUNDARY", as it stands before each part. */
-static int read_boundary(const char *type, char *out, size_t room)
+/* Writes "--BOUNDARY", the line before each part, to @out. */
+static int read_boundary(const char *type, char *out, size_t size)
 {
 	const char *at = strcasestr(type, "boundary=");
 	size_t n;
@@ -27,23 +31,27 @@ static int read_boundary(const char *type, char *out, size_t room)
 	}
 	if (!n || n > BOUNDARY_MAX)
 		return -EBADMSG;
-	snprintf(out, room, "--%.*s", (int)n, at);
+	snprintf(out, size, "--%.*s", (int)n, at);
 	return 0;
 }
 
-/* Does a header among @head say name="@name"? */
+/* True if a header of the part has the parameter name="@name". */
 static bool has_name(const char *head, size_t len, const char *name)
 {
-	char want[128];
-	size_t n = (size_t)snprintf(want, sizeof(want), " name=\"%s\"", name);
+	char pattern[128];
+	size_t n = (size_t)snprintf(pattern, sizeof(pattern), " name=\"%s\"", name);
 	const char *at;
 
-	if (n >= sizeof(want))
+	if (n >= sizeof(pattern))
 		return false;
-	at = memmem(head, len, want, n);
-	return at || ((at = memmem(head, len, want + 1, n - 1)) && at > head && at[-1] == ';');
+	at = memmem(head, len, pattern, n);
+	return at || ((at = memmem(head, len, pattern + 1, n - 1)) && at > head && at[-1] == ';');
 }
 
+/*
+ * head_end points to the line break before the empty line, so the search for the next boundary
+ * starts two bytes later and also finds one directly behind the head, as in an empty part.
+ */
 int multipart_find(const char *type, const void *body, size_t len, const char *name,
 		   struct multipart_part *out)
 {

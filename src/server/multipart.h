@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The parts of a multipart/form-data body by name (RFC 7578), borrowed from it. */
+/*
+ * Finds parts of a multipart/form-data body (RFC 7578) by name. Parts are borrowed from the body.
+ * The body is complete and in memory. Neither encodings of parts (RFC 7578, 4.7) nor nested
+ * multiparts are supported; no client sends them.
+ */
 #include <stddef.h>
 
 struct multipart_part {
@@ -10,8 +14,10 @@ struct multipart_part {
 };
 
 /*
- * The part @name of the body, whose Content-Type is @type. 0; -ENOENT when there is
- * none; -EBADMSG when it is no such body.
+ * Finds the part @name of a body with Content-Type @type. Returns 0, -ENOENT if there is no such
+ * part, or -EBADMSG if the body is malformed. @type may be any Content-Type; another one than
+ * multipart/form-data is -EBADMSG. The first part of that name is returned. @name must not contain
+ * quotes.
  */
 int multipart_find(const char *type, const void *body, size_t len, const char *name,
 		   struct multipart_part *out);

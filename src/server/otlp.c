@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenTelemetry's profiles, over HTTP and gRPC. What resource and scope say are
- * labels of the series, what a sample says (a thread's name) is one of its own.
- * Samples that stand for so much time each are kept as time, under the names
- * that Pyroscope's queries know.
+ * OpenTelemetry profiles over HTTP and gRPC. Attributes of resource and scope become labels of the
+ * series; attributes of a sample (the thread's name) make a series of their own. Samples of CPU
+ * time are stored as time, under the names that Pyroscope's queries use.
+ *
+ * The recorded contract: samples/count with the period cpu/nanoseconds becomes process_cpu with
+ * values times the period; every resource and scope attribute with text or an integer becomes a
+ * label under its own name, plus service_name and __otel__="true". Resources of Cameo's own agent
+ * have Cameo's labels already, so only service_name is completed. An id that is not 16 bytes, or
+ * all zeros, is none: the profile is then stored each time it is sent.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,24 +19,28 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "codec/otlp_json.h"
-#include "codec/otlp_read.h"
+#include "codec/otlp/otlp_json.h"
+#include "codec/otlp/otlp_read.h"
 #include "profile/profile.h"
-#include "server/intake.h"
+#include "server/api.h"
+#include "server/connect.h"
+#include "server/grpc.h"
+#include "server/ingest.h"
 #include "server/rpc.h"
 
-struct taking {
-	struct intake in;
-	bool own; /* Cameo's agent's: labels are as they should be */
+struct otlp_request {
+	struct ingest in;
+	bool own; /* from Cameo's own agent, whose labels are used unmodified */
 	struct err *err;
 };
 
-static void taking_fini(struct taking *t)
+static void otlp_request_fini(struct otlp_request *t)
 {
-	intake_fini(&t->in);
+	ingest_fini(&t->in);
 }
 
-static const char *label_value(struct taking *t, const struct profile *p,
+/* Numbers become text, because labels of a series are text. NULL if memory runs out. */
+static const char *label_value(struct otlp_request *t, const struct profile *p,
 			       const struct profile_label *l)
 {
 	char text[32];
@@ -39,10 +48,15 @@ static const char *label_value(struct taking *t, const struct profile *p,
 	if (l->str)
 		return profile_string(p, l->str);
 	snprintf(text, sizeof(text), "%" PRId64, l->num);
-	return intake_text(&t->in, text);
+	return ingest_copy_text(&t->in, text);
 }
 
-static int add_labels(struct taking *t, const struct otlp_part *part, struct intake_labels *out)
+/*
+ * Turns resource attributes into labels. The service name falls back to the executable, as
+ * OpenTelemetry's SDKs do.
+ */
+static int add_labels(struct otlp_request *t, const struct otlp_profile *part,
+		      struct ingest_labels *out)
 {
 	const char *service = NULL, *exe = NULL, *fallback = NULL;
 	int r = 0;
@@ -57,21 +71,21 @@ static int add_labels(struct taking *t, const struct otlp_part *part, struct int
 			service = value;
 		else if (!strcmp(key, "process.executable.name"))
 			exe = value;
-		if (key[0] && !intake_has_label(out, key))
-			r = intake_label(out, key, value, t->err);
+		if (key[0] && !ingest_has_label(out, key))
+			r = ingest_label(out, key, value, t->err);
 	}
 	if (r == 0 && !t->own)
-		r = intake_label(out, "__otel__", "true", t->err);
-	if (r == 0 && service && !intake_has_label(out, "service_name"))
-		r = intake_label(out, "service_name", service, t->err);
+		r = ingest_label(out, "__otel__", "true", t->err);
+	if (r == 0 && service && !ingest_has_label(out, "service_name"))
+		r = ingest_label(out, "service_name", service, t->err);
 	if (r == 0 && exe) {
 		char text[256];
 
 		snprintf(text, sizeof(text), "unknown_service:%s", exe);
-		fallback = intake_text(&t->in, text);
+		fallback = ingest_copy_text(&t->in, text);
 	}
 	if (r == 0)
-		intake_labels_end(out, fallback);
+		ingest_labels_finish(out, fallback);
 	return r;
 }
 
@@ -81,7 +95,7 @@ static bool is_type(const struct profile *p, struct profile_value_type t, const 
 	return !strcmp(profile_string(p, t.type), type) && !strcmp(profile_string(p, t.unit), unit);
 }
 
-/* What the profile is called, and samples of CPU time as time. */
+/* Chooses the profile's name and converts counts of CPU samples to time. */
 static int name_profile(struct profile *p, const char **out_name)
 {
 	const struct profile_meta *meta = profile_meta_const(p);
@@ -90,7 +104,8 @@ static int name_profile(struct profile *p, const char **out_name)
 	if (is_type(p, meta->period_type, "cpu", "nanoseconds")) {
 		*out_name = "process_cpu";
 		if (is_type(p, type, "samples", "count") && meta->period > 0)
-			return profile_retype(p, 0, "cpu", "nanoseconds", meta->period);
+			return profile_convert_sample_type(p, 0, "cpu", "nanoseconds",
+							   meta->period);
 		return 0;
 	}
 	*out_name = profile_string(p, meta->period_type.type ? meta->period_type.type : type.type);
@@ -99,8 +114,8 @@ static int name_profile(struct profile *p, const char **out_name)
 	return 0;
 }
 
-/* A profile's identity as text; one that is all zeros is none. */
-static const char *profile_id(struct taking *t, const struct otlp_part *part)
+/* A profile's id as hexadecimal text; "" for an id of zeros or another length. */
+static const char *profile_id(struct otlp_request *t, const struct otlp_profile *part)
 {
 	const uint8_t *id = part->id;
 	char text[2 * 16 + 1];
@@ -112,50 +127,63 @@ static const char *profile_id(struct taking *t, const struct otlp_part *part)
 		snprintf(text + 2 * i, 3, "%02x", id[i]);
 		any |= id[i];
 	}
-	return any ? intake_text(&t->in, text) : "";
+	return any ? ingest_copy_text(&t->in, text) : "";
 }
 
-static int take_part(void *ctx, const struct otlp_part *part)
+/* The callback owns the profile even when it fails. */
+static int add_profile(void *ctx, const struct otlp_profile *part)
 {
 	_cleanup_(profile_freep) struct profile *p = part->profile;
-	struct taking *t = ctx;
-	struct intake_labels labels = { 0 };
+	struct otlp_request *t = ctx;
+	struct ingest_labels labels = { 0 };
 	const char *id = profile_id(t, part);
 	int r = id ? add_labels(t, part, &labels) : -ENOMEM;
 
 	if (r == 0)
 		r = name_profile(p, &labels.name);
 	if (r == -EFBIG)
-		return err_set(t->err, r, "a value times the period is too large");
-	return r < 0 ? r : intake_profile(&t->in, &labels, id, steal_ptr(&p), t->err);
+		return err_set(t->err, r, "a sample count times the period exceeds 64 bits");
+	return r < 0 ? r : ingest_profile(&t->in, &labels, id, steal_ptr(&p), t->err);
 }
 
-static int take(struct rpc *rpc, bool own)
+/*
+ * All profiles are collected before any is stored: otlp_read_profiles() may fail after some were
+ * delivered.
+ */
+static int ingest_otlp(struct rpc *rpc, bool own)
 {
-	_cleanup_(taking_fini) struct taking t = { .err = rpc->err, .own = own };
+	_cleanup_(otlp_request_fini) struct otlp_request t = { .err = rpc->err, .own = own };
 	_cleanup_(buf_fini) struct buf binary = { 0 };
-	const struct codec_limits max = intake_limits();
+	const struct codec_limits max = ingest_limits();
 	const void *data = rpc->body;
 	size_t len = rpc->len;
 	int r = 0;
 
-	intake_init(&t.in);
+	ingest_init(&t.in);
 	if (rpc->json) {
 		r = otlp_json_read(rpc->body, rpc->len, &binary, rpc->err);
 		data = binary.data;
 		len = binary.len;
 	}
 	if (r == 0)
-		r = otlp_read_parts(data, len, &max, take_part, &t, rpc->err);
-	return r < 0 ? r : intake_store(&t.in, rpc);
+		r = otlp_read_profiles(data, len, &max, add_profile, &t, rpc->err);
+	return r < 0 ? r : ingest_store(&t.in, rpc);
 }
 
-int otlp_export(struct rpc *rpc)
+static int otlp_export(struct rpc *rpc)
 {
-	return take(rpc, false);
+	return ingest_otlp(rpc, false);
 }
 
 int otlp_own(struct rpc *rpc)
 {
-	return take(rpc, true);
+	return ingest_otlp(rpc, true);
 }
+
+static const struct api_method methods[] = {
+	{ "/v1development/profiles", connect_otlp, otlp_export, API_TENANT, API_PUSH,
+	  "Store OTLP profiles sent over HTTP", NULL },
+	{ "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export", grpc_call,
+	  otlp_export, API_TENANT, API_PUSH, "Store OTLP profiles sent over gRPC", NULL },
+};
+API_LIST(otlp_api, methods);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page is one file, compressed when the program was built. Browsers get it
- * as it is and keep it until its hash changes; its policy lets it talk to this
- * server and to nobody else.
+ * The web page is one file, compressed at build time. Browsers cache it until its hash (ETag)
+ * changes. Its content security policy restricts it to this server. The policy lists the hashes of
+ * script and style, which the build computes. The page needs authentication like everything else;
+ * its data comes from the API.
  */
 #include <string.h>
 
-#include "codec/gzip.h"
+#include "codec/common/gzip.h"
 #include "net/http_server.h"
+#include "server/api.h"
 #include "server/connect.h"
 #include "server/rpc.h"
 #include "ui_server_page.h"
@@ -23,7 +25,11 @@ static const struct http_header headers[] = {
 	{ "ETag", UI_SERVER_PAGE_ETAG },
 };
 
-int page_get(struct rpc *rpc)
+/*
+ * A client without gzip gets the decompressed file. The ETag is compared as a substring, which
+ * accepts lists and weak tags.
+ */
+static int page_get(struct rpc *rpc)
 {
 	const char *known = http_request_header(rpc->rq, "If-None-Match");
 	struct http_response *rs = rpc->rs;
@@ -35,10 +41,15 @@ int page_get(struct rpc *rpc)
 		rs->status = 304;
 		return 0;
 	}
-	if (!connect_takes_gzip(rpc))
+	if (!connect_accepts_gzip(rpc))
 		return gzip_read(ui_server_page, sizeof(ui_server_page), UI_SERVER_PAGE_LEN,
 				 &rs->body, rpc->err);
 	http_response_add(rs, "Content-Encoding", "gzip");
 	buf_put(&rs->body, ui_server_page, sizeof(ui_server_page));
 	return 0;
 }
+
+static const struct api_method methods[] = {
+	{ "/", connect_get, page_get, API_CLIENT, API_FREE, "Return the web page", NULL },
+};
+API_LIST(web_page_api, methods);

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for page.c in a build without the page (-Dui=disabled). */
+/* Replaces page.c in a build without the web page (-Dui=disabled). */
 #include <errno.h>
 
 #include "base/err.h"
+#include "server/api.h"
+#include "server/connect.h"
 #include "server/rpc.h"
 
-int page_get(struct rpc *rpc)
+static int page_get(struct rpc *rpc)
 {
-	return err_set(rpc->err, -ENOENT, "this cameo was built without the page (-Dui=disabled)");
+	return err_set(rpc->err, -ENOENT, "this build has no web page (-Dui=disabled)");
 }
+
+static const struct api_method methods[] = {
+	{ "/", connect_get, page_get, API_CLIENT, API_FREE, "Return the web page", NULL },
+};
+API_LIST(web_page_api, methods);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * By tables of profile.proto's fields. A list's elements may lie anywhere in a
- * message, so a message is gone through once for each of its fields.
+ * Driven by tables of the fields in profile.proto. The elements of a list may be anywhere in a
+ * message, so a message is scanned once for each of its fields. That is quadratic only in the
+ * number of fields, at most 14. The recursion is as deep as the schema, three levels.
  */
 #include "server/pprof_json.h"
 
-#include <errno.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "codec/wire.h"
+#include "codec/common/wire.h"
 
 enum kind {
 	INT,
@@ -28,7 +28,7 @@ struct field {
 	const struct schema *of;
 };
 
-/* Fields by number, from 1. */
+/* Indexed by field number minus 1. */
 struct schema {
 	const struct field *fields;
 	uint32_t n;
@@ -126,6 +126,7 @@ static int put_ints(const struct wire_field *f, struct json *j)
 	return r;
 }
 
+/* Writes one value; a repeated field of numbers may be packed. */
 static int put_value(const struct field *field, const struct wire_field *f, struct json *j)
 {
 	switch (field->kind) {
@@ -146,7 +147,7 @@ static int put_value(const struct field *field, const struct wire_field *f, stru
 	}
 }
 
-/* The key is put before the first value; a list is begun with it. */
+/* Writes the key, and opens the list, at the first value found. */
 static int put_field(const struct field *field, uint32_t number, struct wire w, struct json *j)
 {
 	bool is_list = field->kind >= INTS, any = false;

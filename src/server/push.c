@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push.v1: profiles as pprof, with the labels of their series. */
+/*
+ * push.v1.PusherService: pprof profiles with the labels of their series.
+ *
+ * A profile of a push has its own id and its own time; labels belong to all samples of a series.
+ * Push is atomic except for its days: Pyroscope may store a part of a batch and answer 429, here an
+ * error means that nothing of a day was stored.
+ */
 #include <errno.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "codec/pprof_read.h"
+#include "codec/pprof/pprof.h"
 #include "net/http_server.h"
-#include "server/intake.h"
+#include "server/api.h"
+#include "server/connect.h"
+#include "server/ingest.h"
 #include "server/message.h"
 #include "server/rpc.h"
 
-/* As the messages have them. */
+/* The decoded messages. */
 struct pushed_sample {
 	struct message_bytes raw;
 	const char *id;
@@ -49,41 +57,46 @@ static const struct message_field push_fields[] = {
 };
 static const struct message push_message = { push_fields, 1, sizeof(struct pushed) };
 
-static int read_labels(const struct message_list *from, struct intake_labels *out, struct err *err)
+/* __name__ is the only label that must exist. Labels need no order. */
+static int read_labels(const struct message_list *from, struct ingest_labels *out, struct err *err)
 {
 	const struct store_label *l = (const void *)from->data;
 	int r = 0;
 
-	*out = (struct intake_labels){ 0 };
+	*out = (struct ingest_labels){ 0 };
 	for (size_t i = 0; r == 0 && i < from->len; i++)
-		r = intake_label(out, l[i].name, l[i].value, err);
+		r = ingest_label(out, l[i].name, l[i].value, err);
 	if (r == 0 && (!out->name || !out->name[0]))
-		r = err_set(err, -EINVAL, "a series has no label __name__");
+		r = err_set(err, -EINVAL, "series has no label \"__name__\"");
 	if (r == 0)
-		intake_labels_end(out, NULL);
+		ingest_labels_finish(out, NULL);
 	return r;
 }
 
-static int read_series(struct intake *in, const struct pushed_series *s, struct err *err)
+/*
+ * rawProfile may be gzip-compressed or not. Pyroscope answers 500 for one that cannot be read; here
+ * it is 400, since a retry cannot succeed.
+ */
+static int read_series(struct ingest *in, const struct pushed_series *s, struct err *err)
 {
 	const struct pushed_sample *samples = (const void *)s->samples.data;
-	const struct codec_limits max = intake_limits();
-	struct intake_labels labels;
+	const struct codec_limits max = ingest_limits();
+	struct ingest_labels labels;
 	int r = read_labels(&s->labels, &labels, err);
 
 	for (size_t i = 0; r == 0 && i < s->samples.len; i++) {
 		struct profile *p = NULL;
 
 		if (!samples[i].raw.len)
-			return err_set(err, -EINVAL, "a profile is empty");
+			return err_set(err, -EINVAL, "rawProfile is empty");
 		r = pprof_read(&p, samples[i].raw.data, samples[i].raw.len, &max, err);
 		if (r == 0)
-			r = intake_profile(in, &labels, samples[i].id, p, err);
+			r = ingest_profile(in, &labels, samples[i].id, p, err);
 	}
 	return r;
 }
 
-static int read_push(struct rpc *rpc, struct intake *in, struct message_memory *memory)
+static int read_push(struct rpc *rpc, struct ingest *in, struct message_memory *memory)
 {
 	struct pushed pushed = { 0 };
 	const struct pushed_series *series;
@@ -92,26 +105,33 @@ static int read_push(struct rpc *rpc, struct intake *in, struct message_memory *
 
 	series = (const void *)pushed.series.data;
 	if (r == 0 && !pushed.series.len)
-		return err_set(rpc->err, -EINVAL, "no profiles");
+		return err_set(rpc->err, -EINVAL, "request has no series");
 	for (size_t i = 0; r == 0 && i < pushed.series.len; i++)
 		r = read_series(in, &series[i], rpc->err);
 	return r;
 }
 
-int push_rpc(struct rpc *rpc)
+/* The response is an empty message: 0 bytes or {}. */
+static int push(struct rpc *rpc)
 {
 	_cleanup_(message_memory_fini) struct message_memory memory = { 0 };
-	_cleanup_(intake_fini) struct intake in;
-	struct answer a;
+	_cleanup_(ingest_fini) struct ingest in;
+	struct response resp;
 	int r;
 
-	intake_init(&in);
+	ingest_init(&in);
 	r = read_push(rpc, &in, &memory);
 	if (r == 0)
-		r = intake_store(&in, rpc);
+		r = ingest_store(&in, rpc);
 	if (r < 0)
 		return r;
-	a = answer_to(&rpc->rs->body, rpc->json);
-	answer_end(&a, answer_begin(&a, 0, NULL));
+	resp = response_to(&rpc->rs->body, rpc->json);
+	response_end(&resp, response_begin(&resp, 0, NULL));
 	return 0;
 }
+
+static const struct api_method methods[] = {
+	{ "/push.v1.PusherService/Push", connect_call, push, API_TENANT, API_PUSH,
+	  "Store pprof profiles with the labels of their series", NULL },
+};
+API_LIST(push_api, methods);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which method is which, which of its fields has which number, and reading its
- * request: what it asks for is checked before the method runs.
+ * The methods of querier.v1.QuerierService and the fields of their requests. A request is decoded
+ * and its queries are validated before the method runs.
+ *
+ * Messages differ in their numbers for the same field (start is 1, 2, 3 or 4), which is why each
+ * has a table. All are decoded into struct request, so handlers do not depend on the message. Field
+ * 100 is not Pyroscope's.
  */
 #include "server/querier.h"
-
-#include <errno.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "net/http_server.h"
+#include "server/api.h"
+#include "server/connect.h"
 
 static const char *const format_names[] = {
 	"PROFILE_FORMAT_UNSPECIFIED", "PROFILE_FORMAT_FLAMEGRAPH", "PROFILE_FORMAT_TREE",
@@ -41,6 +44,10 @@ static const struct message_field stack_selector_fields[] = {
 static const struct message stack_selector_message = { stack_selector_fields, 1,
 						       sizeof(struct message_list) };
 
+/*
+ * A list of messages of one string and a list of strings have the same layout in memory, so
+ * callSite is decoded as the strings themselves.
+ */
 #define STACK_SELECTOR(number)                                                                     \
 	{                                                                                          \
 		number, "stackTraceSelector", MESSAGE_INNER, offsetof(struct request, call_site),  \
@@ -80,7 +87,7 @@ static const struct message_field stacks_fields[] = {
 	FIELD(5, "maxNodes", MESSAGE_INT, max_nodes),
 	FORMAT_FIELD(6),
 	STACK_SELECTOR(7),
-	/* only these */
+	/* selects profiles by the id with which they were pushed */
 	FIELD(8, "profileIdSelector", MESSAGE_STRINGS, ids),
 };
 static const struct message_field profile_fields[] = {
@@ -88,7 +95,7 @@ static const struct message_field profile_fields[] = {
 	FIELD(5, "maxNodes", MESSAGE_INT, max_nodes),
 	STACK_SELECTOR(6),
 	FIELD(7, "profileIdSelector", MESSAGE_STRINGS, ids),
-	/* ours: samples have this label */
+	/* an addition of Cameo: samples of the response get this label */
 	FIELD(100, "groupBy", MESSAGE_STRINGS, group_by),
 };
 static const struct message_field span_fields[] = {
@@ -133,57 +140,83 @@ static const struct message_field diff_fields[] = {
 };
 static const struct message diff_message = { diff_fields, 2, 2 * sizeof(struct request) };
 
-static const struct method {
-	const char *name;
-	const struct message *message;
+struct querier_method {
+	const struct message *request;
 	int (*check)(struct query *q, const struct request *rq, struct rpc *rpc); /* or NULL */
-	int (*run)(struct question *q);
-} methods[] = {
-	{ "ProfileTypes", &types_message, NULL, querier_types },
-	{ "LabelNames", &names_message, query_labels, querier_label_names },
-	{ "LabelValues", &values_message, query_labels, querier_label_values },
-	{ "Series", &series_message, query_labels, querier_series },
-	{ "SelectMergeStacktraces", &stacks_message, query_values, querier_stacktraces },
-	{ "SelectMergeSpanProfile", &span_message, query_values, querier_spans },
-	{ "SelectMergeProfile", &profile_message, query_values, querier_profile },
-	{ "SelectSeries", &points_message, query_values, querier_points },
-	{ "SelectHeatmap", &heatmap_message, query_values, querier_heatmap },
-	{ "Diff", &diff_message, query_values, querier_diff },
-	{ "AnalyzeQuery", &none_message, NULL, querier_analyze },
-	{ "GetProfileStats", &none_message, NULL, querier_stats },
+	int (*run)(struct querier_call *q);
 };
 
-static void question_fini(struct question *q)
+static void querier_call_fini(struct querier_call *q)
 {
 	message_memory_fini(&q->memory);
-	for (int i = 0; i < QUESTION_SIDES; i++)
+	for (int i = 0; i < QUERIER_SIDES; i++)
 		query_fini(&q->query[i]);
 }
 
-static int run(struct question *q, const struct method *m)
+/*
+ * Decodes and validates before the response begins. After a failure the framing discards what was
+ * written.
+ */
+static int run(struct querier_call *q, const struct querier_method *m)
 {
-	size_t n = m->message == &diff_message ? QUESTION_SIDES : 1, whole;
+	size_t n = m->request == &diff_message ? QUERIER_SIDES : 1, whole;
 	struct rpc *rpc = q->rpc;
-	int r = message_read(m->message, rpc->json, rpc->body, rpc->len, &q->memory, q->rq,
+	int r = message_read(m->request, rpc->json, rpc->body, rpc->len, &q->memory, q->rq,
 			     rpc->err);
 
 	for (size_t i = 0; r == 0 && m->check && i < n; i++)
 		r = m->check(&q->query[i], &q->rq[i], rpc);
 	if (r < 0)
 		return r;
-	q->answer = answer_to(&rpc->rs->body, rpc->json);
-	whole = answer_begin(&q->answer, 0, NULL);
+	q->response = response_to(&rpc->rs->body, rpc->json);
+	whole = response_begin(&q->response, 0, NULL);
 	r = m->run(q);
-	answer_end(&q->answer, whole);
+	response_end(&q->response, whole);
 	return r;
 }
 
-int querier_rpc(struct rpc *rpc)
+static int handle(struct rpc *rpc)
 {
-	_cleanup_(question_fini) struct question q = { .rpc = rpc };
+	_cleanup_(querier_call_fini) struct querier_call q = { .rpc = rpc };
 
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		if (!strcmp(methods[i].name, rpc->method))
-			return run(&q, &methods[i]);
-	return err_set(rpc->err, -ENXIO, "%.60s is not there", rpc->method);
+	return run(&q, rpc->api->args);
 }
+
+#define METHOD(name, request, check, fn, what)                                                     \
+	{                                                                                          \
+		.path = "/querier.v1.QuerierService/" name, .framing = connect_call,               \
+		.run = handle, .access = API_TENANT, .cost = API_QUERY, .doc = what,               \
+		.args = &(const struct querier_method)                                             \
+		{                                                                                  \
+			request, check, fn                                                         \
+		}                                                                                  \
+	}
+
+static const struct api_method methods[] = {
+	METHOD("ProfileTypes", &types_message, NULL, querier_types, "List the profile types"),
+	METHOD("LabelNames", &names_message, query_check_labels, querier_label_names,
+	       "List the names of labels"),
+	METHOD("LabelValues", &values_message, query_check_labels, querier_label_values,
+	       "List the values of a label"),
+	METHOD("Series", &series_message, query_check_labels, querier_series,
+	       "List the label sets of series"),
+	METHOD("SelectMergeStacktraces", &stacks_message, query_check_profiles, querier_stacktraces,
+	       "Merge profiles into a flame graph, a tree or a pprof"),
+	METHOD("SelectMergeSpanProfile", &span_message, query_check_profiles, querier_spans,
+	       "Merge the profiles of spans into a flame graph"),
+	METHOD("SelectMergeProfile", &profile_message, query_check_profiles, querier_profile,
+	       "Merge profiles into a pprof"),
+	METHOD("SelectSeries", &points_message, query_check_profiles, querier_points,
+	       "Sum values over time"),
+	METHOD("SelectHeatmap", &heatmap_message, query_check_profiles, querier_heatmap,
+	       "Count profiles by value over time"),
+	METHOD("Diff", &diff_message, query_check_profiles, querier_diff,
+	       "Compare two merged profiles in a flame graph"),
+	METHOD("AnalyzeQuery", &none_message, NULL, querier_analyze,
+	       "Return an empty analysis, which clients accept"),
+	METHOD("GetProfileStats", &none_message, NULL, querier_stats,
+	       "Return the time range of the stored profiles"),
+	{ "/querier.v1.QuerierService/", connect_call, api_unknown_method, API_TENANT, API_QUERY,
+	  "Reject an unknown method", NULL },
+};
+API_LIST(querier_api, methods);

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* querier.v1.QuerierService: a request that was read and checked, and the methods. */
-#include "server/question.h"
+/*
+ * querier.v1.QuerierService: the methods of Pyroscope that Grafana calls. Field numbers, enums and
+ * defaults are those of Pyroscope's querier.proto. start and end are milliseconds since 1970, and
+ * both belong to the range. Methods that this store cannot answer return what clients accept as
+ * empty rather than an error.
+ */
+#include "server/query_request.h"
 
-/* Diff asks two; the others the first. */
-enum { QUESTION_SIDES = 2 };
+/* Diff has two queries, the other methods one. */
+enum { QUERIER_SIDES = 2 };
 
-struct question {
+/* One request, in one thread. Members of query borrow from rq. */
+struct querier_call {
 	struct rpc *rpc;
-	struct message_memory memory;
-	struct request rq[QUESTION_SIDES];
-	struct query query[QUESTION_SIDES];
-	struct answer answer;
+	struct message_memory memory; /* owns the strings of rq */
+	struct request rq[QUERIER_SIDES];
+	struct query query[QUERIER_SIDES]; /* validated unless the method has no check */
+	struct response response;
 };
 
+/* Values of Pyroscope's ProfileFormat. */
 enum {
 	FORMAT_UNSPECIFIED,
 	FORMAT_FLAMEGRAPH,
@@ -23,37 +30,42 @@ enum {
 	FORMAT_PPROF,
 };
 
+/* Values of Pyroscope's HeatmapQueryType. */
 enum { HEATMAP_UNSPECIFIED, HEATMAP_INDIVIDUAL, HEATMAP_SPAN };
 
-/* 0 and the answer is written; -errno. */
-int querier_types(struct question *q);
-int querier_label_names(struct question *q);
-int querier_label_values(struct question *q);
-int querier_series(struct question *q);
-int querier_analyze(struct question *q);
-int querier_stats(struct question *q);
-int querier_stacktraces(struct question *q);
-int querier_spans(struct question *q);
-int querier_profile(struct question *q);
-int querier_diff(struct question *q);
-int querier_points(struct question *q);
-int querier_heatmap(struct question *q);
+/* The methods (querier.c). They write their fields into the open response and return 0 or -errno.
+ */
+int querier_types(struct querier_call *q);
+int querier_label_names(struct querier_call *q);
+int querier_label_values(struct querier_call *q);
+int querier_series(struct querier_call *q);
+int querier_analyze(struct querier_call *q);
+int querier_stats(struct querier_call *q);
+int querier_stacktraces(struct querier_call *q);
+int querier_spans(struct querier_call *q);
+int querier_profile(struct querier_call *q);
+int querier_diff(struct querier_call *q);
+int querier_points(struct querier_call *q);
+int querier_heatmap(struct querier_call *q);
 
-/* Labels as one field of an answer. */
-void querier_put_label(struct answer *a, const char *name, const char *value);
+/* Writes a label as the next element of the open list. */
+void querier_put_label(struct response *resp, const char *name, const char *value);
 
-/* The step in milliseconds: 0 or -EINVAL. */
-int querier_step(struct question *q, int64_t *out_ms);
+/*
+ * Reads the step in milliseconds. Returns 0 or -EINVAL. The step of the contract is a double of
+ * seconds.
+ */
+int querier_step(struct querier_call *q, int64_t *out_ms);
 
-/* The list @name of messages or strings is there only if it isn't empty. */
-static inline void querier_list(struct answer *a, const char *name, size_t n)
+/* A list is written only if it has elements; call both with the same @n. */
+static inline void querier_list(struct response *resp, const char *name, size_t n)
 {
 	if (n)
-		answer_list(a, name);
+		response_begin_list(resp, name);
 }
 
-static inline void querier_list_end(struct answer *a, size_t n)
+static inline void querier_list_end(struct response *resp, size_t n)
 {
 	if (n)
-		answer_list_end(a);
+		response_end_list(resp);
 }

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which types, labels, values and series there are, and since when. */
-#include <errno.h>
-#include <stdlib.h>
+/*
+ * Methods that list profile types, label names, label values and series, and the stored time range.
+ *
+ * Label names that are not [A-Za-z_][A-Za-z0-9_]* are stored, matched and grouped by like all
+ * others, but clients that did not announce support for them may fail to parse them; Pyroscope
+ * omits them in the same way.
+ */
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "net/http_server.h"
-#include "query/labels.h"
+#include "query/label_set.h"
 #include "server/querier.h"
 
-static int put_names(struct question *q, const struct label_set *s)
+/* An empty list is an absent field, as proto3 has it. */
+static int put_names(struct querier_call *q, const struct label_set *s)
 {
-	struct answer *a = &q->answer;
+	struct response *resp = &q->response;
 
-	querier_list(a, "names", s->len);
+	querier_list(resp, "names", s->len);
 	for (size_t i = 0; i < s->len; i++)
-		answer_item(a, 1, s->data[i]);
-	querier_list_end(a, s->len);
+		response_put_item(resp, 1, s->data[i]);
+	querier_list_end(resp, s->len);
 	return 0;
 }
 
@@ -30,31 +35,33 @@ static bool is_plain(const char *name)
 	return name[0] != 0;
 }
 
-/* Clients that can't bear names such as host.name don't say that they can. */
-static bool takes_any_name(const struct question *q)
+/* Label names such as host.name are sent only to clients that announce support for them. */
+static bool accepts_any_name(const struct querier_call *q)
 {
 	const char *accept = http_request_header(q->rpc->rq, "Accept");
 
 	return accept && strstr(accept, "allow-utf8-labelnames=true");
 }
 
-int querier_label_names(struct question *q)
+int querier_label_names(struct querier_call *q)
 {
 	_cleanup_(label_set_fini) struct label_set s = { 0 };
 	struct rpc *rpc = q->rpc;
-	int r = query_asked(rpc, labels_names(&s, rpc->store, &q->query[0].sel, rpc->err));
+	int r = query_store_status(
+		rpc, label_set_query_names(&s, rpc->store, &q->query[0].sel, rpc->err));
 	size_t n = 0;
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < s.len; i++)
-		if (is_plain(s.data[i]) || takes_any_name(q))
+		if (is_plain(s.data[i]) || accepts_any_name(q))
 			s.data[n++] = s.data[i];
 	s.len = n;
 	return put_names(q, &s);
 }
 
-int querier_label_values(struct question *q)
+/* The name is required; a name that no series has gives an empty list. */
+int querier_label_values(struct querier_call *q)
 {
 	_cleanup_(label_set_fini) struct label_set s = { 0 };
 	const char *name = q->rq[0].name;
@@ -62,57 +69,60 @@ int querier_label_values(struct question *q)
 	int r;
 
 	if (!name || !name[0])
-		return query_bad(rpc, "name is missing");
-	r = query_asked(rpc, labels_values(&s, rpc->store, &q->query[0].sel, name, rpc->err));
+		return query_invalid(rpc, "\"name\" is missing");
+	r = query_store_status(
+		rpc, label_set_query_values(&s, rpc->store, &q->query[0].sel, name, rpc->err));
 	return r < 0 ? r : put_names(q, &s);
 }
 
-void querier_put_label(struct answer *a, const char *name, const char *value)
+void querier_put_label(struct response *resp, const char *name, const char *value)
 {
-	size_t begun = answer_begin(a, 1, NULL);
+	size_t mark = response_begin(resp, 1, NULL);
 
-	answer_string(a, 1, "name", name);
-	answer_string(a, 2, "value", value);
-	answer_end(a, begun);
+	response_put_string(resp, 1, "name", name);
+	response_put_string(resp, 2, "value", value);
+	response_end(resp, mark);
 }
 
-static void put_series(struct question *q, const char *row)
+static void put_series(struct querier_call *q, const char *row)
 {
-	struct answer *a = &q->answer;
-	size_t begun = answer_begin(a, 2, NULL);
-	bool any = takes_any_name(q);
+	struct response *resp = &q->response;
+	size_t mark = response_begin(resp, 2, NULL);
+	bool any = accepts_any_name(q);
 
-	answer_list(a, "labels");
+	response_begin_list(resp, "labels");
 	while (*row) {
 		const char *name = row, *value = name + strlen(name) + 1;
 
 		if (is_plain(name) || any)
-			querier_put_label(a, name, value);
+			querier_put_label(resp, name, value);
 		row = value + strlen(value) + 1;
 	}
-	answer_list_end(a);
-	answer_end(a, begun);
+	response_end_list(resp);
+	response_end(resp, mark);
 }
 
-int querier_series(struct question *q)
+/* Without labelNames all labels are returned. Sets that occur several times are returned once. */
+int querier_series(struct querier_call *q)
 {
 	_cleanup_(label_set_fini) struct label_set s = { 0 };
 	const struct message_strings *names = &q->rq[0].label_names;
-	struct answer *a = &q->answer;
+	struct response *resp = &q->response;
 	struct rpc *rpc = q->rpc;
-	int r = query_asked(rpc, labels_series(&s, rpc->store, &q->query[0].sel, names->data,
-					       names->len, rpc->err));
+	int r = query_store_status(rpc, label_set_query_series(&s, rpc->store, &q->query[0].sel,
+							       names->data, names->len, rpc->err));
 
 	if (r < 0)
 		return r;
-	querier_list(a, "labelsSet", s.len);
+	querier_list(resp, "labelsSet", s.len);
 	for (size_t i = 0; i < s.len; i++)
 		put_series(q, s.data[i]);
-	querier_list_end(a, s.len);
+	querier_list_end(resp, s.len);
 	return 0;
 }
 
-static void put_type(struct answer *a, const char *id)
+/* Splits the id into its five parts, which are fields of the message. */
+static void put_type(struct response *resp, const char *id)
 {
 	static const struct {
 		uint32_t number;
@@ -123,56 +133,56 @@ static void put_type(struct answer *a, const char *id)
 		      { 6, "periodType" },
 		      { 7, "periodUnit" } };
 	_cleanup_(freep) char *copy = strdup(id);
-	size_t begun = answer_begin(a, 1, NULL);
+	size_t mark = response_begin(resp, 1, NULL);
 	char *rest = copy;
 
-	answer_string(a, 1, "ID", id);
+	response_put_string(resp, 1, "ID", id);
 	for (size_t i = 0; rest && i < 5; i++)
-		answer_string(a, parts[i].number, parts[i].name, strsep(&rest, ":"));
-	answer_end(a, begun);
+		response_put_string(resp, parts[i].number, parts[i].name, strsep(&rest, ":"));
+	response_end(resp, mark);
 }
 
-int querier_types(struct question *q)
+int querier_types(struct querier_call *q)
 {
 	_cleanup_(label_set_fini) struct label_set s = { 0 };
-	struct answer *a = &q->answer;
+	struct response *resp = &q->response;
 	struct rpc *rpc = q->rpc;
 	int r;
 
-	/* no range is no question here, and no error */
+	/* for this method a request without a range is valid and has an empty response */
 	if (!q->rq[0].start && !q->rq[0].end)
 		return 0;
-	r = query_labels(&q->query[0], &q->rq[0], rpc);
+	r = query_check_labels(&q->query[0], &q->rq[0], rpc);
 	if (r == 0)
-		r = query_asked(rpc, labels_values(&s, rpc->store, &q->query[0].sel,
-						   "__profile_type__", rpc->err));
+		r = query_store_status(rpc, label_set_query_values(&s, rpc->store, &q->query[0].sel,
+								   "__profile_type__", rpc->err));
 	if (r < 0)
 		return r;
-	querier_list(a, "profileTypes", s.len);
+	querier_list(resp, "profileTypes", s.len);
 	for (size_t i = 0; i < s.len; i++)
-		put_type(a, s.data[i]);
-	querier_list_end(a, s.len);
+		put_type(resp, s.data[i]);
+	querier_list_end(resp, s.len);
 	return 0;
 }
 
-/* Where the answer would be looked for, which is one place here: an empty message is what clients
- * know. */
-int querier_analyze(struct question *q)
+/* Clients expect the message but not its fields, which describe Pyroscope's distributed storage. */
+int querier_analyze(struct querier_call *q)
 {
 	return 0;
 }
 
-int querier_stats(struct question *q)
+/* Times are those of windows, in milliseconds. */
+int querier_stats(struct querier_call *q)
 {
 	struct store_stats s = { 0 };
-	struct answer *a = &q->answer;
+	struct response *resp = &q->response;
 	struct rpc *rpc = q->rpc;
-	int r = query_asked(rpc, store_stats(rpc->store, rpc->tenant, &s, rpc->err));
+	int r = query_store_status(rpc, store_stats(rpc->store, rpc->tenant, &s, rpc->err));
 
 	if (r < 0)
 		return r;
-	answer_bool(a, 1, "dataIngested", s.has_data);
-	answer_int(a, 2, "oldestProfileTime", s.oldest_ns / CLOCK_MS_NS);
-	answer_int(a, 3, "newestProfileTime", s.newest_ns / CLOCK_MS_NS);
+	response_put_bool(resp, 1, "dataIngested", s.has_data);
+	response_put_int(resp, 2, "oldestProfileTime", s.oldest_ns / CLOCK_MS_NS);
+	response_put_int(resp, 3, "newestProfileTime", s.newest_ns / CLOCK_MS_NS);
 	return 0;
 }

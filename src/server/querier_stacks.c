@@ -1,89 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Merged stacks: as flame graphs, trees and profiles, and two beside each other. */
+/*
+ * Methods that merge stacks: as flame graph, tree or profile, and two compared.
+ *
+ * Flame graphs show names only, so frames of equal names are merged (names_only); pprof keeps files
+ * and lines. The bars' layout is that of flame/flame_graph.h: four numbers per bar, seven when two
+ * sides are compared.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "codec/pprof_write.h"
+#include "codec/pprof/pprof.h"
+#include "flame/flame_graph.h"
+#include "flame/merged_stacks.h"
+#include "flame/profile_pair.h"
 #include "net/http_server.h"
 #include "profile/profile.h"
-#include "query/flame.h"
-#include "query/pair.h"
 #include "server/pprof_json.h"
 #include "server/querier.h"
-#include "store/stacks.h"
 
-static void put_bar(struct answer *a, const struct flame_bar *b, size_t n_sides)
+/*
+ * Numbers of a bar in their order on the wire: offset, total and self of each side, then the index
+ * of the name.
+ */
+static void put_bar(struct response *resp, const struct flame_graph_bar *b, size_t n_sides)
 {
 	for (size_t k = 0; k < n_sides; k++) {
-		answer_number(a, b->side[k].offset);
-		answer_number(a, b->side[k].total);
-		answer_number(a, b->side[k].self);
+		response_put_number(resp, b->side[k].offset);
+		response_put_number(resp, b->side[k].total);
+		response_put_number(resp, b->side[k].self);
 	}
-	answer_number(a, b->name);
+	response_put_number(resp, b->name);
 }
 
-static void put_flame(struct answer *a, const struct flame *f)
+static void put_flame(struct response *resp, const struct flame_graph *f)
 {
-	size_t begun = answer_begin(a, 1, "flamegraph"), level, values;
+	size_t mark = response_begin(resp, 1, "flamegraph"), level, values;
 
-	answer_list(a, "names");
+	response_begin_list(resp, "names");
 	for (size_t i = 0; i < f->names.len; i++)
-		answer_item(a, 1, f->names.data[i]);
-	answer_list_end(a);
-	answer_list(a, "levels");
+		response_put_item(resp, 1, f->names.data[i]);
+	response_end_list(resp);
+	response_begin_list(resp, "levels");
 	for (size_t i = 0; i < f->levels.len; i++) {
-		level = answer_begin(a, 2, NULL);
-		values = answer_numbers(a, 1, "values");
+		level = response_begin(resp, 2, NULL);
+		values = response_begin_numbers(resp, 1, "values");
 		for (size_t k = 0; k < f->levels.data[i].len; k++)
-			put_bar(a, &f->levels.data[i].data[k], f->n_sides);
-		answer_numbers_end(a, values);
-		answer_end(a, level);
+			put_bar(resp, &f->levels.data[i].data[k], f->n_sides);
+		response_end_numbers(resp, values);
+		response_end(resp, level);
 	}
-	answer_list_end(a);
-	answer_int(a, 3, "total", f->total);
-	answer_int(a, 4, "maxSelf", f->max_self);
+	response_end_list(resp);
+	response_put_int(resp, 3, "total", f->total);
+	response_put_int(resp, 4, "maxSelf", f->max_self);
 	if (f->n_sides > 1) {
-		answer_int(a, 5, "leftTicks", f->ticks[PAIR_LEFT]);
-		answer_int(a, 6, "rightTicks", f->ticks[PAIR_RIGHT]);
+		response_put_int(resp, 5, "leftTicks", f->ticks[PROFILE_PAIR_LEFT]);
+		response_put_int(resp, 6, "rightTicks", f->ticks[PROFILE_PAIR_RIGHT]);
 	}
-	answer_end(a, begun);
+	response_end(resp, mark);
 }
 
-static int max_nodes(struct question *q, uint32_t *out)
+static int max_nodes(struct querier_call *q, uint32_t *out)
 {
-	return query_max_nodes(&q->rq[0], FLAME_DEFAULT_NODES, q->rpc, out);
+	return query_max_nodes(&q->rq[0], FLAME_GRAPH_DEFAULT_NODES, q->rpc, out);
 }
 
-static int answer_flame(struct question *q, const struct stacks *s, uint32_t max)
+/* Cuts the tree to @max nodes and lays it out. */
+static int respond_flame_graph(struct querier_call *q, const struct merged_stacks *s, uint32_t max)
 {
-	_cleanup_(shown_fini) struct shown shown = { 0 };
-	_cleanup_(flame_fini) struct flame f = { 0 };
-	int r = shown_of(&shown, s, max);
+	_cleanup_(flame_tree_fini) struct flame_tree tree = { 0 };
+	_cleanup_(flame_graph_fini) struct flame_graph f = { 0 };
+	int r = flame_tree_build(&tree, s, max);
 
 	if (r == 0)
-		r = flame_build(&f, &shown);
+		r = flame_graph_build(&f, &tree);
 	if (r == 0)
-		put_flame(&q->answer, &f);
+		put_flame(&q->response, &f);
 	return r;
 }
 
-static int answer_tree(struct question *q, const struct stacks *s, uint32_t max)
+/* Writes Pyroscope's binary tree, by which its clients merge responses of several servers. */
+static int respond_tree(struct querier_call *q, const struct merged_stacks *s, uint32_t max)
 {
-	_cleanup_(shown_fini) struct shown shown = { 0 };
-	_cleanup_(buf_fini) struct buf tree = { 0 };
-	int r = shown_of(&shown, s, max);
+	_cleanup_(flame_tree_fini) struct flame_tree tree = { 0 };
+	_cleanup_(buf_fini) struct buf bytes = { 0 };
+	int r = flame_tree_build(&tree, s, max);
 
 	if (r == 0)
-		r = flame_tree(&shown, &tree);
+		r = flame_graph_write_tree(&tree, &bytes);
 	if (r == 0)
-		answer_bytes(&q->answer, 2, "tree", tree.data, tree.len);
+		response_put_bytes(&q->response, 2, "tree", bytes.data, bytes.len);
 	return r;
 }
 
-/* The fields of the message Profile, into whatever is open. */
-static int answer_profile(struct question *q)
+/*
+ * Writes the fields of the message Profile into whatever is open. SelectMergeProfile returns the
+ * profile itself, not a message around it. In protobuf it is therefore written directly into the
+ * body.
+ */
+static int respond_profile(struct querier_call *q)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	_cleanup_(buf_fini) struct buf proto = { 0 };
@@ -91,89 +107,93 @@ static int answer_profile(struct question *q)
 
 	if (r == 0)
 		r = pprof_write(p, q->rpc->json ? &proto : &q->rpc->rs->body, q->rpc->err);
-	return r < 0 || !q->rpc->json ? r : pprof_json(proto.data, proto.len, &q->answer.json);
+	return r < 0 || !q->rpc->json ? r : pprof_json(proto.data, proto.len, &q->response.json);
 }
 
-static int answer_wrapped_profile(struct question *q)
+static int respond_wrapped_profile(struct querier_call *q)
 {
-	size_t outer = answer_begin(&q->answer, 5, "pprof");
-	size_t inner = answer_begin(&q->answer, 1, "profile");
-	int r = answer_profile(q);
+	size_t outer = response_begin(&q->response, 5, "pprof");
+	size_t inner = response_begin(&q->response, 1, "profile");
+	int r = respond_profile(q);
 
-	answer_end(&q->answer, inner);
-	answer_end(&q->answer, outer);
+	response_end(&q->response, inner);
+	response_end(&q->response, outer);
 	return r;
 }
 
-int querier_stacktraces(struct question *q)
+/* maxNodes does not apply to a pprof. */
+int querier_stacktraces(struct querier_call *q)
 {
-	_cleanup_(stacks_freep) struct stacks *s = NULL;
+	_cleanup_(merged_stacks_freep) struct merged_stacks *s = NULL;
 	uint32_t max = 0;
 	int r = max_nodes(q, &max);
 
 	if (r == 0 && q->rq[0].format == FORMAT_PPROF)
-		return answer_wrapped_profile(q);
+		return respond_wrapped_profile(q);
 	if (r == 0 && (q->rq[0].format < 0 || q->rq[0].format == FORMAT_DOT ||
 		       q->rq[0].format > FORMAT_PPROF))
-		r = err_set(q->rpc->err, -ENOSYS, "this format is not there");
+		r = err_set(q->rpc->err, -ENOSYS,
+			    "unsupported \"format\"; use flamegraph, tree or pprof");
 	if (r == 0)
 		r = query_stacks(&q->query[0], true, q->rpc, &s);
 	if (r < 0)
 		return r;
-	return q->rq[0].format == FORMAT_TREE ? answer_tree(q, s, max) : answer_flame(q, s, max);
+	return q->rq[0].format == FORMAT_TREE ? respond_tree(q, s, max)
+					      : respond_flame_graph(q, s, max);
 }
 
-/* Which samples belong to which span is not kept: of a span there is nothing. */
-int querier_spans(struct question *q)
+/* The store does not know which samples belong to a span, so the profile of a span is empty. */
+int querier_spans(struct querier_call *q)
 {
-	_cleanup_(stacks_freep) struct stacks *none = NULL;
+	_cleanup_(merged_stacks_freep) struct merged_stacks *none = NULL;
 	uint32_t max = 0;
 	int r = max_nodes(q, &max);
 
 	if (r < 0 || !q->rq[0].spans.len)
 		return r < 0 ? r : querier_stacktraces(q);
-	r = stacks_new(&none);
-	return r < 0 ? r : answer_flame(q, none, max);
+	r = merged_stacks_new(&none);
+	return r < 0 ? r : respond_flame_graph(q, none, max);
 }
 
-int querier_profile(struct question *q)
+int querier_profile(struct querier_call *q)
 {
-	return answer_profile(q);
+	return respond_profile(q);
 }
 
 struct comparison {
-	struct stacks *side[QUESTION_SIDES];
-	struct pair pair;
-	struct shown shown;
-	struct flame flame;
+	struct merged_stacks *side[QUERIER_SIDES];
+	struct profile_pair pair;
+	struct flame_tree tree;
+	struct flame_graph flame;
 };
 
 static void comparison_fini(struct comparison *c)
 {
-	flame_fini(&c->flame);
-	shown_fini(&c->shown);
-	pair_fini(&c->pair);
-	for (int i = 0; i < QUESTION_SIDES; i++)
-		stacks_free(c->side[i]);
+	flame_graph_fini(&c->flame);
+	flame_tree_fini(&c->tree);
+	profile_pair_fini(&c->pair);
+	for (int i = 0; i < QUERIER_SIDES; i++)
+		merged_stacks_free(c->side[i]);
 }
 
-int querier_diff(struct question *q)
+/* Both sides must have the same profile type, since their values are compared. */
+int querier_diff(struct querier_call *q)
 {
 	_cleanup_(comparison_fini) struct comparison c = { 0 };
 	uint32_t max = 0;
 	int r = max_nodes(q, &max);
 
 	if (r == 0 && strcmp(q->rq[0].type, q->rq[1].type) != 0)
-		r = query_bad(q->rpc, "both sides must have the same profile type");
-	for (int i = 0; r == 0 && i < QUESTION_SIDES; i++)
+		r = query_invalid(q->rpc, "\"left\" and \"right\" must have the same profile type");
+	for (int i = 0; r == 0 && i < QUERIER_SIDES; i++)
 		r = query_stacks(&q->query[i], true, q->rpc, &c.side[i]);
 	if (r == 0)
-		r = pair_build(&c.pair, c.side[0], c.side[1]);
+		r = profile_pair_build(&c.pair, c.side[0], c.side[1]);
 	if (r == 0)
-		r = shown_of_pair(&c.shown, &c.pair, max);
+		r = flame_tree_build_pair(&c.tree, &c.pair, max);
 	if (r == 0)
-		r = flame_build(&c.flame, &c.shown);
+		r = flame_graph_build(&c.flame, &c.tree);
 	if (r == 0)
-		put_flame(&q->answer, &c.flame);
+		put_flame(&q->response, &c.flame);
 	return r;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A series is known by a hash of its labels, those of its samples among them. The table is
- * bounded: when it is full it starts anew, so that a limit is rather passed than held
- * against those who keep to it.
+ * A series is identified by a hash of its labels, including those of its samples. The table is
+ * bounded; when it is full it is cleared, which rather lets a service exceed its quota than reject
+ * one that does not.
+ *
+ * Hashes have 64 bits and a seed, so a client cannot aim at collisions; a chance collision only
+ * lets one series pass uncounted. Sizes: 16 bytes and an index entry for each of at most a million
+ * series.
  */
 #include "server/quota.h"
 
@@ -22,9 +26,7 @@
 
 enum { MAX_KNOWN = 1 << 20 };
 
-#define DAY_NS (86400 * (uint64_t)CLOCK_SECOND_NS)
-
-/* Of series: n is not used. */
+/* For series, n is unused. */
 struct known {
 	uint64_t hash;
 	size_t n;
@@ -60,7 +62,7 @@ static bool is_known(const void *ctx, uint32_t id)
 	return key->t->data[id].hash == key->hash;
 }
 
-/* 1: it is new. */
+/* Returns 1 if the hash is new, 0 if it is known. @out_id is its position in the table. */
 static int table_add(struct table *t, uint64_t hash, uint32_t *out_id)
 {
 	const struct key key = { t, hash };
@@ -98,7 +100,7 @@ void quota_free(struct quota *q)
 	free(q);
 }
 
-/* A text after those that made @hash. */
+/* Hashes a text on top of @hash. */
 static uint64_t mix(uint64_t hash, const char *text)
 {
 	return XXH3_64bits_withSeed(text, strlen(text), hash);
@@ -113,7 +115,7 @@ static uint64_t hash_profile(uint64_t seed, const char *tenant, const struct sto
 	return hash;
 }
 
-/* The labels of a sample that make a series; numbers do not. */
+/* Labels with text are part of a series; numbers are not. */
 static uint64_t hash_sample(uint64_t hash, const struct profile *p, const struct profile_sample *s)
 {
 	for (uint32_t i = 0; i < s->n_labels; i++)
@@ -133,9 +135,9 @@ static uint64_t hash_service(uint64_t seed, const char *tenant, const struct sto
 	return hash;
 }
 
-/* Each series of a profile; the same one may come several times. */
-static int take_series(struct quota *q, const char *tenant, const struct store_profile *p,
-		       uint32_t service)
+/* Counts each series of a profile; a series may occur several times. */
+static int charge_series(struct quota *q, const char *tenant, const struct store_profile *p,
+			 uint32_t service)
 {
 	const struct profile_label *labels = NULL;
 	uint64_t whole = hash_profile(q->seed, tenant, p);
@@ -145,7 +147,7 @@ static int take_series(struct quota *q, const char *tenant, const struct store_p
 	for (uint32_t i = 0; r >= 0 && i < profile_n_samples(p->profile); i++) {
 		struct profile_sample s = profile_sample(p->profile, i);
 
-		if (i && s.labels == labels) /* equal sets of labels are one place */
+		if (i && s.labels == labels) /* equal label sets are stored once */
 			continue;
 		labels = s.labels;
 		r = table_add(&q->series, hash_sample(whole, p->profile, &s), &id);
@@ -155,7 +157,7 @@ static int take_series(struct quota *q, const char *tenant, const struct store_p
 	return r < 0 ? r : 0;
 }
 
-/* Those that came last are forgotten again. */
+/* Removes the series that were added last. */
 static void undo(struct quota *q, size_t n_series)
 {
 	while (q->series.len > n_series) {
@@ -165,8 +167,12 @@ static void undo(struct quota *q, size_t n_series)
 	}
 }
 
-static int take_all(struct quota *q, const char *tenant, const struct store_profile *profiles,
-		    size_t n)
+/*
+ * Charges profile by profile; the one that exceeds the limit is rolled back, those before it stay
+ * charged.
+ */
+static int charge_all(struct quota *q, const char *tenant, const struct store_profile *profiles,
+		      size_t n)
 {
 	int r = 0;
 
@@ -178,7 +184,7 @@ static int take_all(struct quota *q, const char *tenant, const struct store_prof
 		if (r < 0)
 			return r;
 		before = q->services.data[service].n;
-		r = take_series(q, tenant, &profiles[i], service);
+		r = charge_series(q, tenant, &profiles[i], service);
 		if (r < 0) {
 			undo(q, n_series);
 			q->services.data[service].n = before;
@@ -187,9 +193,10 @@ static int take_all(struct quota *q, const char *tenant, const struct store_prof
 	return r;
 }
 
+/* Clears all counts at midnight UTC, and when the table of series is full. */
 static void begin_day(struct quota *q)
 {
-	uint64_t day = clock_unix_ns() / DAY_NS;
+	uint64_t day = clock_unix_ns() / (uint64_t)STORE_DAY_NS;
 
 	if (day == q->day && q->series.len < MAX_KNOWN)
 		return;
@@ -198,8 +205,8 @@ static void begin_day(struct quota *q)
 	q->day = day;
 }
 
-int quota_take(struct quota *q, const char *tenant, const struct store_profile *profiles, size_t n,
-	       struct err *err)
+int quota_charge(struct quota *q, const char *tenant, const struct store_profile *profiles,
+		 size_t n, struct err *err)
 {
 	int r;
 
@@ -207,10 +214,12 @@ int quota_take(struct quota *q, const char *tenant, const struct store_profile *
 		return 0;
 	pthread_mutex_lock(&q->lock);
 	begin_day(q);
-	r = take_all(q, tenant, profiles, n);
+	r = charge_all(q, tenant, profiles, n);
 	pthread_mutex_unlock(&q->lock);
 	if (r == -EDQUOT)
-		err_set(err, r, "a service has more than %zu series (sets of labels) today",
+		err_set(err, r,
+			"service has more than %zu series (sets of labels) today; use fewer label "
+			"values",
 			q->max);
 	return r;
 }

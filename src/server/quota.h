@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * How many series a service may begin in a day: who makes a label of what is new each
- * time would have every question read them all. What is known is of this process,
- * since it started or since midnight (UTC). Any thread.
+ * A limit on the number of series that a service may create per day. A client that puts something
+ * new into a label each time would otherwise make every query read all of its series. Counts are
+ * per process, since its start or midnight UTC. Any thread. A restart begins a new count, so a
+ * service may exceed its quota on that day; the limit protects queries and need not be exact.
  */
 #include <stddef.h>
 
@@ -14,15 +15,17 @@ struct err;
 struct quota;
 struct store_profile;
 
-/* At most @max_series; 0: any number. */
+/* At most @max_series per service; 0 for no limit. */
 int quota_new(struct quota **out, size_t max_series);
 void quota_free(struct quota *q);
 
 DEFINE_FREEP(struct quota, quota_free)
 
 /*
- * Count the series of these profiles: 0; -EDQUOT when a service would have too many, and
- * those of its profile are not counted; -ENOMEM. @q NULL: there is no limit.
+ * Charges the series of these profiles. Returns 0; -EDQUOT if a service would exceed its limit, in
+ * which case the profile that did is not charged; -ENOMEM. @q may be NULL for no limit. Profiles
+ * before the one that exceeded the limit stay charged although the request fails; sending them
+ * again costs nothing, because their series are known then.
  */
-int quota_take(struct quota *q, const char *tenant, const struct store_profile *profiles, size_t n,
-	       struct err *err);
+int quota_charge(struct quota *q, const char *tenant, const struct store_profile *profiles,
+		 size_t n, struct err *err);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /pyroscope/render and render-diff: what older clients of Pyroscope ask, as
- * GETs with everything in the address and plain JSON numbers in the answer.
+ * GET /pyroscope/render and render-diff, the API of older Pyroscope clients: arguments in the URL,
+ * a response with plain JSON numbers.
+ *
+ * The response's fields and units are recorded from Pyroscope: cpu has the units "samples" and the
+ * rate 10^9, which makes clients divide nanoseconds to seconds. With groupBy the timeline itself
+ * has only zeros and the groups carry the values. Times may be relative ("now-1h").
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,33 +16,35 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "flame/flame_graph.h"
+#include "flame/merged_stacks.h"
+#include "flame/profile_pair.h"
 #include "net/http_server.h"
-#include "query/flame.h"
-#include "query/pair.h"
 #include "query/timeline.h"
-#include "server/question.h"
-#include "server/when.h"
-#include "store/stacks.h"
+#include "server/api.h"
+#include "server/connect.h"
+#include "server/query_request.h"
+#include "server/time_arg.h"
 
 enum { MIN_STEP_SECONDS = 15, MAX_POINTS = 1500, HOUR_SECONDS = 3600 };
 
-/* One side of what is asked: TYPE{SELECTOR} cut in two. */
+/* One side of a request: TYPE{SELECTOR} split in two. */
 struct side {
 	struct request rq;
 	struct query query;
 	char *type;
 	const char *by; /* the label to group by */
-	struct stacks *stacks;
+	struct merged_stacks *stacks;
 };
 
 static void side_fini(struct side *s)
 {
 	query_fini(&s->query);
-	stacks_free(s->stacks);
+	merged_stacks_free(s->stacks);
 	free(s->type);
 }
 
-/* Names of arguments as one side has them. */
+/* The names of one side's arguments. */
 struct side_names {
 	const char *query, *from, *until;
 };
@@ -47,6 +53,7 @@ static const struct side_names single = { "query", "from", "until" };
 static const struct side_names left = { "leftQuery", "leftFrom", "leftUntil" };
 static const struct side_names right = { "rightQuery", "rightFrom", "rightUntil" };
 
+/* Both spellings of the argument are in use. */
 static int read_max_nodes(struct rpc *rpc, struct request *rq)
 {
 	const char *text = http_request_arg(rpc->rq, "maxNodes");
@@ -58,18 +65,19 @@ static int read_max_nodes(struct rpc *rpc, struct request *rq)
 		return 0;
 	errno = 0;
 	rq->max_nodes = strtoll(text, &end, 10);
-	return errno || *end ? query_bad(rpc, "maxNodes is no number") : 0;
+	return errno || *end ? query_invalid(rpc, "argument \"maxNodes\" is not a number") : 0;
 }
 
+/* Reads the query and range of one side; the range defaults to the last hour. */
 static int read_side(struct rpc *rpc, const struct side_names *names, struct side *s)
 {
 	const char *query = http_request_arg(rpc->rq, names->query), *brace;
 	int64_t now = (int64_t)clock_unix_ns();
-	int64_t from = when_read(http_request_arg(rpc->rq, names->from), now);
-	int64_t until = when_read(http_request_arg(rpc->rq, names->until), now);
+	int64_t from = time_arg_parse(http_request_arg(rpc->rq, names->from), now);
+	int64_t until = time_arg_parse(http_request_arg(rpc->rq, names->until), now);
 
 	if (!query || !query[0])
-		return err_set(rpc->err, -EINVAL, "%s is missing", names->query);
+		return err_set(rpc->err, -EINVAL, "argument \"%s\" is missing", names->query);
 	brace = strchr(query, '{');
 	s->type = strndup(query, brace ? (size_t)(brace - query) : strlen(query));
 	if (!s->type)
@@ -81,24 +89,21 @@ static int read_side(struct rpc *rpc, const struct side_names *names, struct sid
 	s->rq.selector = brace ? brace : "{}";
 	s->rq.start = from / CLOCK_MS_NS;
 	s->rq.end = until / CLOCK_MS_NS;
-	return query_values(&s->query, &s->rq, rpc);
+	return query_check_profiles(&s->query, &s->rq, rpc);
 }
 
-static void put_flamebearer(struct json *j, const struct flame *f)
+static void put_flamebearer(struct json *j, const struct flame_graph *f)
 {
-	json_key(j, "flamebearer");
-	json_object(j);
-	json_key(j, "names");
-	json_array(j);
+	json_member_object(j, "flamebearer");
+	json_member_array(j, "names");
 	for (size_t i = 0; i < f->names.len; i++)
 		json_str(j, f->names.data[i]);
 	json_array_end(j);
-	json_key(j, "levels");
-	json_array(j);
+	json_member_array(j, "levels");
 	for (size_t i = 0; i < f->levels.len; i++) {
 		json_array(j);
 		for (size_t b = 0; b < f->levels.data[i].len; b++) {
-			const struct flame_bar *bar = &f->levels.data[i].data[b];
+			const struct flame_graph_bar *bar = &f->levels.data[i].data[b];
 
 			for (size_t k = 0; k < f->n_sides; k++) {
 				json_int(j, bar->side[k].offset);
@@ -110,14 +115,12 @@ static void put_flamebearer(struct json *j, const struct flame *f)
 		json_array_end(j);
 	}
 	json_array_end(j);
-	json_key(j, "numTicks");
-	json_int(j, f->total);
-	json_key(j, "maxSelf");
-	json_int(j, f->max_self);
+	json_member_int(j, "numTicks", f->total);
+	json_member_int(j, "maxSelf", f->max_self);
 	json_object_end(j);
 }
 
-/* Units as the clients of this answer call them. */
+/* The units that clients of this response expect. */
 static const struct unit {
 	const char *type, *units;
 	unsigned int rate;
@@ -127,6 +130,7 @@ static const struct unit {
 	{ "alloc_objects", "objects", 100 },
 };
 
+/* Writes sample rate and units, by which clients convert values for display. */
 static void put_metadata(struct json *j, const char *type, const char *format)
 {
 	struct unit unit = { type, type, 100 };
@@ -134,40 +138,33 @@ static void put_metadata(struct json *j, const char *type, const char *format)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(units[i].type, type))
 			unit = units[i];
-	json_key(j, "metadata");
-	json_object(j);
-	json_key(j, "format");
-	json_str(j, format);
-	json_key(j, "spyName");
-	json_str(j, "");
-	json_key(j, "sampleRate");
-	json_uint(j, unit.rate);
-	json_key(j, "units");
-	json_str(j, unit.units);
-	json_key(j, "name");
-	json_str(j, type);
+	json_member_object(j, "metadata");
+	json_member_str(j, "format", format);
+	json_member_str(j, "spyName", "");
+	json_member_uint(j, "sampleRate", unit.rate);
+	json_member_str(j, "units", unit.units);
+	json_member_str(j, "name", type);
 	json_object_end(j);
 }
 
-/* @line NULL: nothing but zeros. Steps beyond the last whole one only if there is something. */
+/*
+ * Writes zeros if @line is NULL. Steps after the last whole one are written only if they have
+ * values.
+ */
 static void put_timeline(struct json *j, const struct timeline *t, const struct timeline_line *line)
 {
 	size_t n = t->n_steps - 2;
 
 	for (size_t i = n; line && i < t->n_steps; i++)
-		n = line->cells[i].n ? i + 1 : n;
+		n = line->points[i].n ? i + 1 : n;
 	json_object(j);
-	json_key(j, "startTime");
-	json_int(j, t->start_ms / 1000);
-	json_key(j, "samples");
-	json_array(j);
+	json_member_int(j, "startTime", t->start_ms / 1000);
+	json_member_array(j, "samples");
 	for (size_t i = 0; i < n; i++)
-		json_double(j, line ? timeline_value(t, &line->cells[i]) : 0);
+		json_double(j, line ? timeline_value(t, &line->points[i]) : 0);
 	json_array_end(j);
-	json_key(j, "durationDelta");
-	json_int(j, t->step_ms / 1000);
-	json_key(j, "watermarks");
-	json_null(j);
+	json_member_int(j, "durationDelta", t->step_ms / 1000);
+	json_member_null(j, "watermarks");
 	json_object_end(j);
 }
 
@@ -192,6 +189,7 @@ static void put_timelines(struct json *j, const struct timeline *t)
 	json_object_end(j);
 }
 
+/* The step grows with the range, to at most MAX_POINTS points, and is never below 15 seconds. */
 static int build_timeline(struct rpc *rpc, const struct side *s, struct timeline *out)
 {
 	const char *aggregation = http_request_arg(rpc->rq, "aggregation");
@@ -203,72 +201,73 @@ static int build_timeline(struct rpc *rpc, const struct side *s, struct timeline
 		.average = aggregation && !strcmp(aggregation, "avg"),
 	};
 
-	return query_asked(rpc, timeline_build(out, rpc->store, &s->query.sel, &opt, rpc->err));
+	return query_store_status(rpc,
+				  timeline_build(out, rpc->store, &s->query.sel, &opt, rpc->err));
 }
 
-static int build_flame(struct rpc *rpc, struct side *s, struct shown *shown, struct flame *out)
+/* The stacks stay in @s: the graph borrows names from them. */
+static int build_flame(struct rpc *rpc, struct side *s, struct flame_tree *tree,
+		       struct flame_graph *out)
 {
 	uint32_t max = 0;
 	int r = read_max_nodes(rpc, &s->rq);
 
 	if (r == 0)
-		r = query_max_nodes(&s->rq, FLAME_DEFAULT_NODES, rpc, &max);
+		r = query_max_nodes(&s->rq, FLAME_GRAPH_DEFAULT_NODES, rpc, &max);
 	if (r == 0)
 		r = query_stacks(&s->query, true, rpc, &s->stacks);
 	if (r == 0)
-		r = shown_of(shown, s->stacks, max);
-	return r < 0 ? r : flame_build(out, shown);
+		r = flame_tree_build(tree, s->stacks, max);
+	return r < 0 ? r : flame_graph_build(out, tree);
 }
 
-/* What both answers begin with. */
-static struct json begin(struct rpc *rpc, const struct flame *f, const char *type)
+/* Writes what both responses begin with. */
+static struct json begin(struct rpc *rpc, const struct flame_graph *f, const char *type)
 {
 	struct json j = json_to(&rpc->rs->body);
 
 	rpc->rs->content_type = "application/json";
 	json_object(&j);
-	json_key(&j, "version");
-	json_uint(&j, 1);
+	json_member_uint(&j, "version", 1);
 	put_flamebearer(&j, f);
 	put_metadata(&j, type, f->n_sides > 1 ? "double" : "single");
 	return j;
 }
 
-int render_single(struct rpc *rpc)
+static int render_single(struct rpc *rpc)
 {
 	_cleanup_(timeline_fini) struct timeline t = { 0 };
-	_cleanup_(shown_fini) struct shown shown = { 0 };
-	_cleanup_(flame_fini) struct flame f = { 0 };
+	_cleanup_(flame_tree_fini) struct flame_tree tree = { 0 };
+	_cleanup_(flame_graph_fini) struct flame_graph f = { 0 };
 	_cleanup_(side_fini) struct side s = { 0 };
 	struct json j;
 	int r = read_side(rpc, &single, &s);
 
 	if (r == 0)
-		r = build_flame(rpc, &s, &shown, &f);
+		r = build_flame(rpc, &s, &tree, &f);
 	if (r == 0)
 		r = build_timeline(rpc, &s, &t);
 	if (r < 0)
 		return r;
 	j = begin(rpc, &f, s.query.type.type);
 	put_timelines(&j, &t);
-	json_key(&j, "heatmap");
-	json_null(&j);
+	json_member_null(&j, "heatmap");
 	json_object_end(&j);
 	return 0;
 }
 
 struct comparison {
 	struct side left, right;
-	struct pair pair;
-	struct shown shown;
-	struct flame flame;
+	struct profile_pair pair;
+	struct flame_tree tree;
+	struct flame_graph flame;
 };
 
 static void comparison_fini(struct comparison *c)
 {
-	flame_fini(&c->flame);
-	shown_fini(&c->shown);
-	pair_fini(&c->pair);
+	flame_graph_fini(&c->flame);
+	flame_tree_fini(&c->tree);
+	profile_pair_fini(&c->pair);
 	side_fini(&c->left);
 	side_fini(&c->right);
 }
@@ -279,19 +278,20 @@ static int compare(struct rpc *rpc, struct comparison *c)
 	int r = read_max_nodes(rpc, &c->left.rq);
 
 	if (r == 0)
-		r = query_max_nodes(&c->left.rq, FLAME_DEFAULT_NODES, rpc, &max);
+		r = query_max_nodes(&c->left.rq, FLAME_GRAPH_DEFAULT_NODES, rpc, &max);
 	if (r == 0)
 		r = query_stacks(&c->left.query, true, rpc, &c->left.stacks);
 	if (r == 0)
 		r = query_stacks(&c->right.query, true, rpc, &c->right.stacks);
 	if (r == 0)
-		r = pair_build(&c->pair, c->left.stacks, c->right.stacks);
+		r = profile_pair_build(&c->pair, c->left.stacks, c->right.stacks);
 	if (r == 0)
-		r = shown_of_pair(&c->shown, &c->pair, max);
-	return r < 0 ? r : flame_build(&c->flame, &c->shown);
+		r = flame_tree_build_pair(&c->tree, &c->pair, max);
+	return r < 0 ? r : flame_graph_build(&c->flame, &c->tree);
 }
 
-int render_diff(struct rpc *rpc)
+/* Both sides need the same type; the first query's type names the response. */
+static int render_diff(struct rpc *rpc)
 {
 	static const char *const nothing[] = { "timeline", "groups", "heatmap" };
 	_cleanup_(comparison_fini) struct comparison c = { 0 };
@@ -301,20 +301,25 @@ int render_diff(struct rpc *rpc)
 	if (r == 0)
 		r = read_side(rpc, &right, &c.right);
 	if (r == 0 && strcmp(c.left.type, c.right.type) != 0)
-		r = query_bad(rpc, "both sides must have the same profile type");
+		r = query_invalid(rpc, "left and right query must have the same profile type");
 	if (r == 0)
 		r = compare(rpc, &c);
 	if (r < 0)
 		return r;
 	j = begin(rpc, &c.flame, c.left.query.type.type);
 	for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
-		json_key(&j, nothing[i]);
-		json_null(&j);
+		json_member_null(&j, nothing[i]);
 	}
-	json_key(&j, "leftTicks");
-	json_int(&j, c.flame.ticks[PAIR_LEFT]);
-	json_key(&j, "rightTicks");
-	json_int(&j, c.flame.ticks[PAIR_RIGHT]);
+	json_member_int(&j, "leftTicks", c.flame.ticks[PROFILE_PAIR_LEFT]);
+	json_member_int(&j, "rightTicks", c.flame.ticks[PROFILE_PAIR_RIGHT]);
 	json_object_end(&j);
 	return 0;
 }
+
+static const struct api_method methods[] = {
+	{ "/pyroscope/render", connect_get, render_single, API_TENANT, API_QUERY,
+	  "Merge profiles into a flame graph and a timeline", NULL },
+	{ "/pyroscope/render-diff", connect_get, render_diff, API_TENANT, API_QUERY,
+	  "Compare two merged profiles in a flame graph", NULL },
+};
+API_LIST(render_api, methods);

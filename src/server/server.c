@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which path is what, who may ask it, and the threads' lives.
+ * Dispatches requests to API methods (api.h) and owns the threads: HTTP workers, and one thread
+ * that applies retention and computes rollups.
+ *
+ * Admission in this order: the HTTP server bounds connections and bodies; the client is
+ * authenticated; memory is reserved by an estimate; the framing decodes. The cost of a request is
+ * unknown before it is decoded, so the factors are generous: a body is charged eight times its
+ * length, since a pprof decompresses and is interned next to it. More workers than processors are
+ * useless with SQLite, whose queries compute; with ClickHouse a worker mostly waits.
  */
 #include "server/server.h"
+#include "server/server_options.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,152 +25,117 @@
 #include "base/err.h"
 #include "net/feed.h"
 #include "net/http_server.h"
+#include "net/origin.h"
 #include "server/agents.h"
+#include "server/api.h"
 #include "server/connect.h"
 #include "server/counters.h"
 #include "server/grpc.h"
-#include "server/memory.h"
-#include "server/naming.h"
+#include "server/ingest_symbolizer.h"
+#include "server/memory_budget.h"
 #include "server/quota.h"
 #include "server/rpc.h"
+#include "store/kinds/store_open.h"
 #include "store/store.h"
 
-#define TENANT       "anonymous"
-#define SUM_AFTER_NS (60LL * CLOCK_SECOND_NS)
+#define TENANT           "anonymous"
+#define ROLL_UP_AFTER_NS (60LL * CLOCK_SECOND_NS)
 
 enum {
 	N_WORKERS = 8,
-	N_WAITING = 48, /* for another server, most of their time */
+	N_WAITING_WORKERS = 48, /* with ClickHouse, for which workers mostly wait */
 	MAX_CONNECTIONS = 16384,
 	IDLE_SECONDS = 30,
 	MAX_BODY = 64 << 20,
 	MAX_BODIES = 128 << 20,
 	MAX_PEM = 1 << 20,
-	BODIES_PART = 4,        /* of all memory */
-	QUERY_BYTES = 16 << 20, /* what a question may take, as a rule */
-	PUSH_FACTOR = 8,
+	BODIES_DIVISOR = 4,     /* bodies may take this part of the memory budget */
+	QUERY_BYTES = 16 << 20, /* estimate for one query */
+	PUSH_FACTOR = 8,        /* estimate: memory of a profile by bytes of its body */
 	RETAIN_SECONDS = 30,
 };
 
 struct server {
 	struct server_options opt;
 	struct store *store;
-	struct naming *naming;
+	struct ingest_symbolizer *symbolizer;
 	struct agents *agents;
 	struct quota *quota;
 	struct http_server *http;
-	struct auth *auth; /* NULL: anybody may ask */
+	struct auth *auth; /* NULL: no authentication */
 	struct buf cert, key;
 	struct counters counters;
-	struct memory memory;
+	struct memory_budget memory;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop, retaining;
 	pthread_t retainer;
 };
 
-/* A path that ends in / is all below it: what is behind is the method. */
-static const struct route {
-	const char *path;
-	void (*wrap)(struct rpc *rpc, rpc_fn run);
-	rpc_fn run;
-	enum counter counter; /* COUNTER_MAX: none, and no tenant is asked */
-} routes[] = {
-	{ "/querier.v1.QuerierService/", connect_call, querier_rpc, COUNTER_QUERIES },
-	{ "/cameo.v1.PageService/", connect_call_json, view_rpc, COUNTER_QUERIES },
-	{ "/push.v1.PusherService/Push", connect_call, push_rpc, COUNTER_PUSHES },
-	{ "/ingest", connect_upload, push_ingest, COUNTER_PUSHES },
-	{ "/pyroscope/ingest", connect_upload, push_ingest, COUNTER_PUSHES },
-	{ "/v1development/profiles", connect_otlp, otlp_export, COUNTER_PUSHES },
-	{ "/version.v1.Version/Version", connect_call, status_version, COUNTER_MAX },
-	{ "/capabilities.v1.FeatureFlagsService/GetFeatureFlags", connect_call, status_features,
-	  COUNTER_MAX },
-	{ "/settings.v1.SettingsService/Get", connect_call, status_settings, COUNTER_MAX },
-	{ "/pyroscope/render", connect_get, render_single, COUNTER_QUERIES },
-	{ "/pyroscope/render-diff", connect_get, render_diff, COUNTER_QUERIES },
-	{ "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export", grpc_call,
-	  otlp_export, COUNTER_PUSHES },
-	{ "/api/v1/agents", connect_resource, agents_resource, COUNTER_QUERIES },
-	{ "/api/v1/profile", connect_get, download_profile, COUNTER_QUERIES },
-	{ "/ready", connect_get, status_ready, COUNTER_MAX },
-	{ "/metrics", connect_get, status_metrics, COUNTER_MAX },
-	{ "/api/v1/status/buildinfo", connect_get, status_build, COUNTER_MAX },
-	{ "/", connect_get, page_get, COUNTER_MAX },
-};
-
-/* Of "/" itself nothing is below. */
-static bool is_on(const struct route *route, const char *path)
+/* Uses the client's own tenant, or the one that the request names if the server has several. */
+static int select_tenant(const struct server *s, struct rpc *rpc, const char *own)
 {
-	size_t len = strlen(route->path);
+	const char *requested = http_request_header(rpc->rq, "X-Scope-OrgID");
 
-	if (len > 1 && route->path[len - 1] == '/')
-		return !strncmp(path, route->path, len);
-	return !strcmp(path, route->path);
-}
-
-static const struct route *find_route(const char *path)
-{
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
-		if (is_on(&routes[i], path))
-			return &routes[i];
-	return NULL;
-}
-
-/* A client's own tenant is the only one it has; else it says which, if there are any. */
-static int choose_tenant(const struct server *s, struct rpc *rpc, const char *own)
-{
-	const char *said = http_request_header(rpc->rq, "X-Scope-OrgID");
-
-	if (own && said && strcmp(own, said) != 0)
-		return err_set(rpc->err, -EPERM, "this is another's tenant");
+	if (own && requested && strcmp(own, requested) != 0)
+		return err_set(rpc->err, -EPERM, "this client may not use tenant \"%.64s\"",
+			       requested);
 	if (own)
 		rpc->tenant = own;
-	else if (s->opt.tenants && !said)
-		return err_set(rpc->err, -EACCES, "X-Scope-OrgID is missing");
-	else if (s->opt.tenants && !store_tenant_valid(said))
-		return err_set(rpc->err, -EINVAL, "X-Scope-OrgID is no name for a tenant");
+	else if (s->opt.tenants && !requested)
+		return err_set(rpc->err, -EACCES, "header X-Scope-OrgID is missing");
+	else if (s->opt.tenants && !store_tenant_valid(requested))
+		return err_set(rpc->err, -EINVAL,
+			       "header X-Scope-OrgID is not a valid tenant name");
 	else if (s->opt.tenants)
-		rpc->tenant = said;
+		rpc->tenant = requested;
 	return 0;
 }
 
-/* Whether somebody is there may be asked by anybody. */
-static int admit(const struct server *s, const struct route *route, struct rpc *rpc)
+/*
+ * Authenticates the client and chooses the tenant. Open methods skip authentication even if the
+ * client sends a wrong secret.
+ */
+static int admit(const struct server *s, struct rpc *rpc)
 {
 	const char *own = NULL;
 
-	if (s->auth && route->run != status_ready &&
+	if (s->auth && rpc->api->access != API_OPEN &&
 	    !auth_check(s->auth, http_request_header(rpc->rq, "Authorization"), &own)) {
 		http_response_add(rpc->rs, "WWW-Authenticate", "Basic realm=\"cameo\"");
-		return err_set(rpc->err, -EACCES, "a token or a password is needed");
+		return err_set(
+			rpc->err, -EACCES,
+			"authentication required: send a bearer token or a user and password");
 	}
-	return route->counter == COUNTER_MAX ? 0 : choose_tenant(s, rpc, own);
+	return rpc->api->access == API_TENANT ? select_tenant(s, rpc, own) : 0;
 }
 
-/* What a request may take: a body becomes a profile of several times its size. */
-static size_t appetite(const struct route *route, const struct http_request *rq)
+/* Estimates the memory of a request. A body becomes a profile of several times its size. */
+static size_t memory_needed(const struct api_method *m, const struct http_request *rq)
 {
 	size_t len;
 
-	http_request_body(rq, &len);
-	if (route->counter == COUNTER_QUERIES)
+	if (m->cost == API_QUERY)
 		return QUERY_BYTES;
-	return route->counter == COUNTER_PUSHES ? PUSH_FACTOR * len : 0;
+	http_request_body(rq, &len);
+	return m->cost == API_PUSH ? PUSH_FACTOR * len : 0;
 }
 
-/* Run it if there is memory for it. What takes none is always answered: who watches must see. */
-static int serve(struct server *s, const struct route *route, struct rpc *rpc)
+/* Runs the method if the memory budget allows. Free methods always run: monitoring depends on them.
+ */
+static int serve(struct server *s, struct rpc *rpc)
 {
-	size_t want = appetite(route, rpc->rq);
+	size_t bytes = memory_needed(rpc->api, rpc->rq);
 
-	if (want && !memory_take(&s->memory, want))
-		return err_set(rpc->err, -ENOMEM, "too much is under way, ask again later");
-	route->wrap(rpc, route->run);
-	memory_give(&s->memory, want);
+	if (bytes && !memory_budget_reserve(&s->memory, bytes))
+		return err_set(rpc->err, -ENOMEM,
+			       "memory budget of the server is exhausted; retry later");
+	rpc->api->framing(rpc, rpc->api->run);
+	memory_budget_release(&s->memory, bytes);
 	return 0;
 }
 
-/* Refused before anybody looked at it. */
+/* Counts a request that the HTTP server refused by itself. */
 static void on_refused(void *ctx, int status)
 {
 	struct server *s = ctx;
@@ -174,37 +147,77 @@ static void on_refused(void *ctx, int status)
 		counters_add(&s->counters, COUNTER_LIMIT_MEMORY);
 }
 
+static const char *host_of(const struct http_request *rq)
+{
+	const char *host = http_request_header(rq, "Host");
+
+	return host ? host : http_request_header(rq, ":authority");
+}
+
+/*
+ * Refuses what the headers suffice to refuse. A page that got here by rebinding has no credentials,
+ * so the host matters only where none are required.
+ */
+static int on_headers(void *ctx, const struct http_request *rq, const char **out_message)
+{
+	const struct api_method *api = api_find(api_lists, http_request_path(rq));
+	const char *host = host_of(rq), *own;
+	struct server *s = ctx;
+
+	if (s->opt.check_host && !s->auth && host &&
+	    !origin_host_is_ours(host, s->opt.host_names)) {
+		*out_message = "the Host header names another server: see --host-name";
+		return 421;
+	}
+	if (origin_is_foreign(rq)) {
+		*out_message = "pages of other origins may not send this";
+		return 403;
+	}
+	if (s->auth && api && api->access != API_OPEN &&
+	    !auth_check(s->auth, http_request_header(rq, "Authorization"), &own)) {
+		counters_add(&s->counters, COUNTER_UNKNOWN_CLIENT);
+		*out_message =
+			"authentication required: send a bearer token or a user and password";
+		return 401;
+	}
+	return 0;
+}
+
+/*
+ * Answers one request in a worker thread: finds the method, admits the client, runs it and
+ * compresses the response.
+ */
 static void on_request(void *ctx, const struct http_request *rq, struct http_response *rs)
 {
-	const char *path = http_request_path(rq);
-	const struct route *route = find_route(path);
+	const struct api_method *api = api_find(api_lists, http_request_path(rq));
 	struct server *s = ctx;
 	struct err err = { 0 };
 	struct rpc rpc = { .store = s->store,
 			   .agents = s->agents,
 			   .quota = s->quota,
-			   .naming = s->naming,
+			   .symbolizer = s->symbolizer,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
 			   .tenant = TENANT,
+			   .api = api,
 			   .rq = rq,
 			   .rs = rs,
 			   .err = &err };
 	int r;
 
 	http_response_add(rs, "Server", "cameo/" CAMEO_VERSION);
-	if (!route) {
+	if (!api) {
 		rs->status = 404;
 		rs->content_type = "text/plain; charset=utf-8";
 		buf_put_str(&rs->body, "404 page not found\n");
 		return;
 	}
-	if (route->counter != COUNTER_MAX)
-		counters_add(&s->counters, route->counter);
-	rpc.method = path + strlen(route->path);
-	r = admit(s, route, &rpc);
+	if (api->cost != API_FREE)
+		counters_add(&s->counters,
+			     api->cost == API_PUSH ? COUNTER_PUSHES : COUNTER_QUERIES);
+	r = admit(s, &rpc);
 	if (r == 0)
-		r = serve(s, route, &rpc);
+		r = serve(s, &rpc);
 	if (r < 0 && grpc_is(&rpc))
 		grpc_refuse(&rpc, r);
 	else if (r < 0)
@@ -212,7 +225,8 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	connect_compress(&rpc);
 }
 
-static void store_fed(struct server *s, const struct buf *body, struct feed_answer *a)
+/* Stores one message of the local agent: a status report in JSON, or an OTLP request. */
+static void store_feed_request(struct server *s, const struct buf *body, struct feed_answer *a)
 {
 	struct err err = { 0 };
 	struct rpc rpc = { .store = s->store,
@@ -241,7 +255,7 @@ int server_feed(struct server *s, int fd)
 	while ((r = feed_next(fd, &body)) == 0) {
 		struct feed_answer a = { 0 };
 
-		store_fed(s, &body, &a);
+		store_feed_request(s, &body, &a);
 		r = feed_answer(fd, &a);
 		if (r < 0)
 			break;
@@ -249,6 +263,10 @@ int server_feed(struct server *s, int fd)
 	return r == -EPIPE ? 0 : r;
 }
 
+/*
+ * Retention precedes rollups, so that no sums are computed for days about to be dropped. Failures
+ * are reported and retried in the next round.
+ */
 static void retain(struct server *s)
 {
 	struct err err = { 0 };
@@ -259,10 +277,11 @@ static void retain(struct server *s)
 	    s->opt.warn)
 		s->opt.warn(s->opt.warn_ctx, err.msg);
 	err = (struct err){ 0 };
-	if (store_sum_up(s->store, now - SUM_AFTER_NS, &err) < 0 && s->opt.warn)
+	if (store_roll_up(s->store, now - ROLL_UP_AFTER_NS, &err) < 0 && s->opt.warn)
 		s->opt.warn(s->opt.warn_ctx, err.msg);
 }
 
+/* The first round runs at once, so a store that grew while the server was down is cut at start. */
 static void *retainer_main(void *arg)
 {
 	struct server *s = arg;
@@ -282,6 +301,7 @@ static void *retainer_main(void *arg)
 	return NULL;
 }
 
+/* The HTTP server goes first: its workers use everything else. */
 void server_close(struct server *s)
 {
 	if (!s)
@@ -295,7 +315,7 @@ void server_close(struct server *s)
 		pthread_join(s->retainer, NULL);
 	}
 	store_close(s->store);
-	naming_free(s->naming);
+	ingest_symbolizer_free(s->symbolizer);
 	agents_free(s->agents);
 	quota_free(s->quota);
 	auth_free(s->auth);
@@ -306,7 +326,7 @@ void server_close(struct server *s)
 	free(s);
 }
 
-/* With its end, as the TLS library wants it. */
+/* Reads a file with a terminating NUL, which the TLS library requires. */
 static int read_pem(const char *path, struct buf *out, struct err *err)
 {
 	_cleanup_(fclosep) FILE *f = fopen(path, "re");
@@ -314,13 +334,14 @@ static int read_pem(const char *path, struct buf *out, struct err *err)
 	size_t n;
 
 	if (!f)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+		return err_set(err, -errno, "cannot open \"%s\": %s", path, strerror(errno));
 	while ((n = fread(part, 1, sizeof(part), f)) > 0 && out->len < MAX_PEM)
 		buf_put(out, part, n);
 	buf_put_byte(out, 0);
 	return buf_error(out);
 }
 
+/* Files are read once, at start; a new certificate needs a restart. */
 static int read_secrets(struct server *s, struct err *err)
 {
 	const struct server_options *opt = &s->opt;
@@ -329,7 +350,7 @@ static int read_secrets(struct server *s, struct err *err)
 	if (opt->auth.token_file || opt->auth.basic_file)
 		r = auth_load(&s->auth, &opt->auth, err);
 	if (r == 0 && !opt->cert_file != !opt->key_file)
-		return err_set(err, -EINVAL, "TLS needs a certificate and its key");
+		return err_set(err, -EINVAL, "TLS requires both a certificate and its key");
 	if (r == 0 && opt->cert_file)
 		r = read_pem(opt->cert_file, &s->cert, err);
 	if (r == 0 && opt->key_file)
@@ -337,10 +358,10 @@ static int read_secrets(struct server *s, struct err *err)
 	return r;
 }
 
-/* Bodies alone leave room for what becomes of them. */
+/* The limit of all bodies together, which leaves room for the profiles decoded from them. */
 static size_t max_bodies(const struct server_options *opt)
 {
-	size_t part = opt->max_memory / BODIES_PART;
+	size_t part = opt->max_memory / BODIES_DIVISOR;
 
 	return part && part < MAX_BODIES ? part : MAX_BODIES;
 }
@@ -351,8 +372,8 @@ static int open_http(struct server *s, struct err *err)
 						  .port = s->opt.port,
 						  .grpc_host = s->opt.otlp_host,
 						  .grpc_port = s->opt.otlp_port,
-						  .n_workers =
-							  s->opt.store_url ? N_WAITING : N_WORKERS,
+						  .n_workers = s->opt.store_url ? N_WAITING_WORKERS
+										: N_WORKERS,
 						  .max_connections = MAX_CONNECTIONS,
 						  .idle_seconds = IDLE_SECONDS,
 						  .max_body = MAX_BODY,
@@ -361,6 +382,7 @@ static int open_http(struct server *s, struct err *err)
 						  .tls_key = (const char *)s->key.data,
 						  .handler = on_request,
 						  .refused = on_refused,
+						  .admit = on_headers,
 						  .ctx = s };
 
 	return http_server_open(&s->http, &http, err);
@@ -386,7 +408,7 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 	if (r == 0)
 		r = store_open(&s->store, &store, err);
 	if (r == 0)
-		r = naming_new(&s->naming, &opt->naming);
+		r = ingest_symbolizer_new(&s->symbolizer, &opt->symbolizer);
 	if (r == 0)
 		r = agents_new(&s->agents);
 	if (r == 0)
@@ -395,8 +417,9 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 		r = open_http(s, err);
 	if (r < 0)
 		return r;
-	if (pthread_create(&s->retainer, NULL, retainer_main, s) != 0)
-		return err_set(err, -EAGAIN, "can't start a thread");
+	r = -pthread_create(&s->retainer, NULL, retainer_main, s);
+	if (r < 0)
+		return err_set(err, r, "cannot start the retention thread: %s", strerror(-r));
 	s->retaining = true;
 	*out = steal_ptr(&s);
 	return 0;

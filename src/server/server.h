@@ -1,54 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The server: a store behind HTTP, and retention once a minute. */
+/*
+ * The server: a store behind HTTP, with retention and rollups in the background.
+ *
+ * Threads: those of the HTTP server and its workers, the store's own, and one for retention and
+ * rollups every 30 seconds. server_feed() runs in the caller's thread.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "server/auth.h"
-#include "server/naming.h"
 
 struct err;
 struct server;
+struct server_options;
 
-struct server_options {
-	const char *host;
-	uint16_t port; /* 0: any that is free */
-	const char *
-		otlp_host; /* another place for what the first takes, as OTLP has a port; or NULL */
-	uint16_t otlp_port;
-	const char *dir;
-	const char *store_url; /* of a ClickHouse instead; or NULL */
-	int64_t max_age_ns;    /* 0: no limit */
-	uint64_t max_bytes;
-	struct auth_options auth; /* no file: anybody may ask */
-	size_t max_memory;        /* of the process; beyond it requests are refused; 0: no limit */
-	size_t max_series;        /* that a service begins in a day; 0: no limit */
-	int64_t max_range_ns;     /* of a question; 0: no limit */
-	int64_t max_query_ns;     /* how long one may take; 0: half a minute */
-	bool tenants;             /* told apart by X-Scope-OrgID, which must be there */
-	const char *cert_file;    /* PEM; NULL: no TLS */
-	const char *key_file;
-	struct naming_options naming;
-	void (*warn)(void *ctx, const char *message); /* from any thread; or NULL */
-	void *warn_ctx;
-};
-
-/* 0 and a server that answers; -errno, and @err says why. */
+/*
+ * Opens the store and starts serving. Returns 0, or -errno with the reason in @err. The caller
+ * frees *@out. Failures of retention and of the store later on are reported to opt->warn.
+ */
 int server_open(struct server **out, const struct server_options *opt, struct err *err);
-/* What is under way is answered first. */
+/* Finishes the requests in progress first. @s may be NULL. */
 void server_close(struct server *s);
 
 DEFINE_FREEP(struct server, server_close)
 
 /*
- * Store what comes from @fd (net/feed.h: OTLP requests of this program's own agent,
- * whose attributes are labels as they are), until its other end is closed.
- * Returns 0 then; -EBADMSG.
+ * Stores what arrives on @fd (net/feed.h) until the other end is closed: OTLP requests and reports
+ * of this program's own agent, whose attributes are used as labels unmodified. Returns 0 at the
+ * end, or -EBADMSG. A request that cannot be stored is answered with its error and does not end the
+ * feed. Quota and symbolizing do not apply.
  */
 int server_feed(struct server *s, int fd);
 
+/* The ports on which the server listens, also if the options leave the choice to the kernel. */
 uint16_t server_port(const struct server *s);
 uint16_t server_otlp_port(const struct server *s);

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server says of itself to those who watch over it. */
+/*
+ * The server's status for monitoring, and the small services that clients probe first.
+ *
+ * Free methods are answered when memory is short, so they must not allocate in proportion to the
+ * data. /ready needs no authentication, because load balancers have none; /metrics does, like
+ * everything else.
+ */
 #include <inttypes.h>
 
 #include "net/http_server.h"
+#include "server/api.h"
+#include "server/connect.h"
 #include "server/counters.h"
-#include "server/memory.h"
+#include "server/memory_budget.h"
 #include "server/rpc.h"
 #include "store/store.h"
 
-int status_ready(struct rpc *rpc)
+static int status_ready(struct rpc *rpc)
 {
 	rpc->rs->content_type = "text/plain; charset=utf-8";
 	buf_put_str(&rpc->rs->body, "ready");
 	return 0;
 }
 
-int status_metrics(struct rpc *rpc)
+/* If the store cannot be queried, its sizes are 0: metrics of the process matter most then. */
+static int status_metrics(struct rpc *rpc)
 {
 	struct buf *out = &rpc->rs->body;
 	struct store_usage usage = { 0 };
@@ -24,17 +33,21 @@ int status_metrics(struct rpc *rpc)
 	rpc->rs->content_type = "text/plain; version=0.0.4";
 	counters_put(rpc->counters, out);
 	buf_printf(out,
+		   "# HELP cameo_memory_bytes Resident memory of the server.\n"
 		   "# TYPE cameo_memory_bytes gauge\n"
 		   "cameo_memory_bytes %zu\n"
+		   "# HELP cameo_store_bytes Disk space of the store, all tenants.\n"
 		   "# TYPE cameo_store_bytes gauge\n"
 		   "cameo_store_bytes %" PRIu64 "\n"
+		   "# HELP cameo_store_days Day files (SQLite) or days (ClickHouse) in the store.\n"
 		   "# TYPE cameo_store_days gauge\n"
 		   "cameo_store_days %" PRIu32 "\n",
-		   memory_used(), usage.bytes, usage.n_days);
+		   memory_budget_resident(), usage.bytes, usage.n_days);
 	return 0;
 }
 
-int status_build(struct rpc *rpc)
+/* The form of Prometheus' buildinfo, by which Grafana recognizes the data source. */
+static int status_build(struct rpc *rpc)
 {
 	rpc->rs->content_type = "application/json";
 	buf_put_str(&rpc->rs->body, "{\"status\":\"success\",\"data\":{\"version\":\"" CAMEO_VERSION
@@ -43,19 +56,19 @@ int status_build(struct rpc *rpc)
 	return 0;
 }
 
-/* Clients ask these before they ask anything else; what they read is the same for all servers. */
+/* Responses that are the same for every server. */
 
-int status_version(struct rpc *rpc)
+static int status_version(struct rpc *rpc)
 {
-	struct answer a = answer_to(&rpc->rs->body, rpc->json);
-	size_t whole = answer_begin(&a, 0, NULL);
+	struct response resp = response_to(&rpc->rs->body, rpc->json);
+	size_t whole = response_begin(&resp, 0, NULL);
 
-	answer_int(&a, 1, "QuerierAPI", 1);
-	answer_end(&a, whole);
+	response_put_int(&resp, 1, "QuerierAPI", 1);
+	response_end(&resp, whole);
 	return 0;
 }
 
-int status_features(struct rpc *rpc)
+static int status_features(struct rpc *rpc)
 {
 	static const struct {
 		const char *name;
@@ -64,27 +77,43 @@ int status_features(struct rpc *rpc)
 		      { "pyroscopeRulerFunctions", false },
 		      { "utf8LabelNames", false },
 		      { "v2StorageLayer", true } };
-	struct answer a = answer_to(&rpc->rs->body, rpc->json);
-	size_t whole = answer_begin(&a, 0, NULL);
+	struct response resp = response_to(&rpc->rs->body, rpc->json);
+	size_t whole = response_begin(&resp, 0, NULL);
 
-	answer_list(&a, "featureFlags");
+	response_begin_list(&resp, "featureFlags");
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		size_t flag = answer_begin(&a, 1, NULL);
+		size_t flag = response_begin(&resp, 1, NULL);
 
-		answer_string(&a, 1, "name", flags[i].name);
-		answer_bool(&a, 2, "enabled", flags[i].enabled);
-		answer_end(&a, flag);
+		response_put_string(&resp, 1, "name", flags[i].name);
+		response_put_bool(&resp, 2, "enabled", flags[i].enabled);
+		response_end(&resp, flag);
 	}
-	answer_list_end(&a);
-	answer_end(&a, whole);
+	response_end_list(&resp);
+	response_end(&resp, whole);
 	return 0;
 }
 
-/* Nobody has kept any. */
-int status_settings(struct rpc *rpc)
+/* No settings are stored. */
+static int status_settings(struct rpc *rpc)
 {
-	struct answer a = answer_to(&rpc->rs->body, rpc->json);
+	struct response resp = response_to(&rpc->rs->body, rpc->json);
 
-	answer_end(&a, answer_begin(&a, 0, NULL));
+	response_end(&resp, response_begin(&resp, 0, NULL));
 	return 0;
 }
+
+static const struct api_method methods[] = {
+	{ "/version.v1.Version/Version", connect_call, status_version, API_CLIENT, API_FREE,
+	  "Return the version of the query API", NULL },
+	{ "/capabilities.v1.FeatureFlagsService/GetFeatureFlags", connect_call, status_features,
+	  API_CLIENT, API_FREE, "List the supported features", NULL },
+	{ "/settings.v1.SettingsService/Get", connect_call, status_settings, API_CLIENT, API_FREE,
+	  "Return the stored settings, of which there are none", NULL },
+	{ "/ready", connect_get, status_ready, API_OPEN, API_FREE,
+	  "Report that the server is ready", NULL },
+	{ "/metrics", connect_get, status_metrics, API_CLIENT, API_FREE,
+	  "Return metrics for Prometheus", NULL },
+	{ "/api/v1/status/buildinfo", connect_get, status_build, API_CLIENT, API_FREE,
+	  "Return the version of the server", NULL },
+};
+API_LIST(status_api, methods);

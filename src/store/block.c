@@ -1,37 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A byte 0, or else one zstd frame, of: varint n, varint number of types, for each column its
- * length in bytes, then the columns. Column 0 has the differences of the ids;
- * the others begin with a byte: OWN, and n zigzag varints follow, or TIMES, and
- * one follows: the factor of the first type's values.
+ * Format of a block: a STORED byte followed by the raw data, or a single zstd frame of the raw
+ * data. The raw data is varint n, varint number of types, the length of each column in bytes as a
+ * varint, then the columns.
  *
- * Small blocks are stored as they are: they are hardly smaller compressed, and
- * a question reads thousands of them.
+ * Column 0 holds the differences between consecutive node ids. Every other column begins with a
+ * byte: after COLUMN_OWN follow n zigzag varints, after COLUMN_TIMES follows one, the factor by
+ * which the values of the first type are multiplied.
+ *
+ * Small blocks are stored uncompressed: compression hardly shrinks them, and a single query reads
+ * thousands.
+ *
+ * The factor is tried before anything else because it is the normal case: CPU profiles have samples
+ * and nanoseconds, and the second column is the first one times the period. A column without that
+ * property (bytes and objects of an allocation profile) is stored in full. Differences of node ids
+ * are small because nodes are numbered in the order in which stacks are first seen and a profile
+ * mostly consists of stacks that were seen together before.
  */
 #include "store/block.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <zstd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "codec/wire.h"
+#include "codec/common/wire.h"
 
 enum {
 	COLUMN_OWN,
 	COLUMN_TIMES,
 	LEVEL = 3,
 	MAX_RAW = 256 << 20,
-	STORED = 0, /* zstd's frames begin otherwise */
+	STORED = 0, /* a zstd frame begins with another byte */
 	MAX_STORED = 4096,
 };
 
-/* Is column @k of the rows a multiple of column 0? */
+/*
+ * Finds the factor by which all values of column 0 give those of column @k; false if there is none.
+ * The factor is computed from the first nonzero value and checked against all others. -1 is
+ * excluded as a divisor because INT64_MIN / -1 traps.
+ */
 static bool find_factor(const int64_t *values, size_t n, size_t n_types, size_t k, int64_t *out)
 {
 	int64_t factor = 0, product;
@@ -127,6 +139,10 @@ void block_fini(struct block *b)
 	*b = (struct block){ 0 };
 }
 
+/*
+ * Finds the raw data of a block. The size in a zstd frame's header is checked before memory is
+ * allocated.
+ */
 static int decompress(struct block *b, const void *data, size_t len, struct wire *out)
 {
 	unsigned long long raw_len;
@@ -137,7 +153,7 @@ static int decompress(struct block *b, const void *data, size_t len, struct wire
 		return 0;
 	}
 	raw_len = ZSTD_getFrameContentSize(data, len);
-	if (raw_len > MAX_RAW) /* both of its errors are huge */
+	if (raw_len > MAX_RAW) /* both error codes are huge numbers */
 		return -EBADMSG;
 	if (raw_len > b->raw.cap &&
 	    vec_grow((void **)&b->raw.data, &b->raw.cap, (size_t)raw_len, 1) < 0)
@@ -153,6 +169,10 @@ static int decompress(struct block *b, const void *data, size_t len, struct wire
 	return 0;
 }
 
+/*
+ * Both arrays grow together; cap is only raised when both have room, so that a failure between the
+ * two allocations leaves cap at a size that both have.
+ */
 static int make_room(struct block *b, size_t n)
 {
 	size_t cap = b->cap;
@@ -168,7 +188,7 @@ static int make_room(struct block *b, size_t n)
 	return 0;
 }
 
-/* Most are one byte; the general reader takes the others. */
+/* Most numbers take one byte, which is read inline. */
 static inline bool next_number(struct wire *w, uint64_t *out)
 {
 	if (w->p < w->end && *w->p < 0x80) {
@@ -205,7 +225,10 @@ static int read_values(struct block *b, struct wire column)
 	return 0;
 }
 
-static int multiply(struct block *b, struct wire column)
+/*
+ * Multiplies the values of the first sample type, which are in @b already, by the column's factor.
+ */
+static int apply_factor(struct block *b, struct wire column)
 {
 	uint64_t v;
 
@@ -218,7 +241,10 @@ static int multiply(struct block *b, struct wire column)
 	return 0;
 }
 
-/* The columns' lengths stand before them: cut @w into them. */
+/*
+ * Splits @w into its columns, whose lengths precede them. A column is bounded by its own length, so
+ * a damaged column cannot shift the start of the ones behind it.
+ */
 static int split(struct wire w, size_t n_columns, struct wire *out)
 {
 	uint64_t lens[BLOCK_MAX_TYPES + 1];
@@ -237,7 +263,7 @@ static int split(struct wire w, size_t n_columns, struct wire *out)
 
 int block_read(struct block *b, const void *data, size_t len, size_t type)
 {
-	struct wire columns[BLOCK_MAX_TYPES + 1], w, *asked = &columns[type + 1];
+	struct wire columns[BLOCK_MAX_TYPES + 1], w, *column = &columns[type + 1];
 	uint64_t n, n_types;
 	int r = decompress(b, data, len, &w);
 	size_t raw_len;
@@ -257,8 +283,8 @@ int block_read(struct block *b, const void *data, size_t len, size_t type)
 		r = read_nodes(b, columns[0]);
 	if (r < 0)
 		return r;
-	if (asked->p == asked->end || *asked->p != COLUMN_TIMES)
-		return read_values(b, *asked);
+	if (column->p == column->end || *column->p != COLUMN_TIMES)
+		return read_values(b, *column);
 	r = read_values(b, columns[1]);
-	return r < 0 ? r : multiply(b, *asked);
+	return r < 0 ? r : apply_factor(b, *column);
 }

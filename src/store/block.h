@@ -2,18 +2,27 @@
 #pragma once
 
 /*
- * The counts of one window as bytes: rising node ids and, for each sample type,
- * a value each. A type whose values are a multiple of the first's (nanoseconds
- * of samples) costs three bytes. What is read is checked: disks err.
+ * Encodes the values of one window: ascending node ids and, for each sample type, one value per
+ * node. A type whose values are a constant multiple of the first type's (nanoseconds of samples)
+ * costs three bytes. Reading validates everything, because disks err. A block carries neither a
+ * checksum nor a version: SQLite's file format and its application id (sqlite/db.c) cover both, and
+ * a damaged block only fails the queries that read it, with -EBADMSG.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 
+/*
+ * The number of sample types in one profile is bounded, so that readers can hold the columns'
+ * bounds on the stack. Go's heap profile has four.
+ */
 enum { BLOCK_MAX_TYPES = 16 };
 
-/* What compressing needs, kept from block to block. */
+/*
+ * Buffers and compression state, reused from block to block. Zero-initialize it. One thread at a
+ * time.
+ */
 struct block_writer {
 	struct ZSTD_CCtx_s *zstd;
 	struct buf columns, raw;
@@ -22,13 +31,19 @@ struct block_writer {
 void block_writer_fini(struct block_writer *w);
 
 /*
- * Append the block of @n rising node ids with @n_types values each, row by row.
- * 0, -ENOMEM.
+ * Appends to @out the block of @n ascending node ids. @values has @n rows of @n_types values each.
+ * Returns 0 or -ENOMEM. @n_types is at most BLOCK_MAX_TYPES. After an error the contents of @out
+ * are undefined, but the writer can be used again.
  */
 int block_write(struct block_writer *w, const uint32_t *nodes, const int64_t *values, size_t n,
 		size_t n_types, struct buf *out);
 
-/* A block to read from, reused so that it allocates only when it must grow. */
+/*
+ * Buffers for reading, reused so that memory is allocated only when a block is larger than all
+ * before. Zero-initialize it. nodes and values have n elements and are valid until the next
+ * block_read(); nodes ascend, which lets callers check the last one against their own tables
+ * instead of each. One thread at a time.
+ */
 struct block {
 	struct ZSTD_DCtx_s *zstd;
 	struct {
@@ -42,5 +57,12 @@ struct block {
 
 void block_fini(struct block *b);
 
-/* Read the ids and the values of one type. 0; -EBADMSG; -ENOMEM. */
+/*
+ * Reads the node ids and the values of one sample type into @b, replacing what it held. Returns 0,
+ * -EBADMSG if the data is malformed or has no such type, or -ENOMEM. @data comes from disk and is
+ * not trusted: counts are checked against the length of the data before memory is allocated, a
+ * frame that claims to decompress to more than 256 MiB is refused, and products of factors may not
+ * overflow. Duplicate node ids pass, which only means that they are added twice. After an error the
+ * contents of @b are undefined, but it can be reused or freed.
+ */
 int block_read(struct block *b, const void *data, size_t len, size_t type);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A frame is what people tell apart: name, file, binary, where the function
- * starts, kind. Addresses are not kept: a place without a function has a name
- * made of its file and offset.
+ * A frame is identified by what users distinguish: name, file, binary, start line and kind.
+ * Addresses are not stored; a location without a function gets a name made of its file and offset.
+ *
+ * A key covers texts, never ids, because ids of strings differ from profile to profile. It must
+ * cover everything that make_frame() stores: a field that is missing here would give two different
+ * frames one id. A stack's key is a hash over the keys of its locations, and a location's key one
+ * over its frames, so each text is hashed once per profile however often it occurs.
  */
 #include "store/intern.h"
 
@@ -13,29 +17,28 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "profile/name.h"
+#include "flame/stack_dict.h"
+#include "profile/frame_name.h"
 #include "profile/profile.h"
-#include "store/symbols.h"
 
-/* Keys */
-
+/* Keys: computed before the writer's turn, by the thread that appends. */
 struct function_key {
-	struct memo_key name, file;
+	struct id_cache_key name, file;
 	bool made;
 };
 
-struct making {
+struct key_builder {
 	const struct profile *p;
-	struct function_key *functions; /* by function */
-	struct memo_key *binaries;      /* by mapping */
-	struct memo_key *locations;     /* by location */
+	struct function_key *functions; /* indexed by function */
+	struct id_cache_key *binaries;  /* indexed by mapping */
+	struct id_cache_key *locations; /* indexed by location */
 	struct {
-		VEC(struct memo_key);
+		VEC(struct id_cache_key);
 	} frames, stack;
 	struct buf name;
 };
 
-static void making_fini(struct making *m)
+static void key_builder_fini(struct key_builder *m)
 {
 	free(m->functions);
 	free(m->binaries);
@@ -53,13 +56,17 @@ void intern_keys_fini(struct intern_keys *k)
 	*k = (struct intern_keys){ 0 };
 }
 
-static struct memo_key text_key(const struct profile *p, uint32_t id)
+static struct id_cache_key text_key(const struct profile *p, uint32_t id)
 {
-	return memo_key(profile_string(p, id), profile_string_len(p, id));
+	return id_cache_key(profile_string(p, id), profile_string_len(p, id));
 }
 
-/* The same for all frames of a function, if it has a name; else the place is in it. */
-static struct memo_key name_key(struct making *m, const struct profile_location *l, uint32_t i)
+/*
+ * All frames of a named function share the key; a function without a name is keyed by the
+ * location's address.
+ */
+static struct id_cache_key name_key(struct key_builder *m, const struct profile_location *l,
+				    uint32_t i)
 {
 	const struct profile_function *fn;
 	uint32_t name = 0;
@@ -72,13 +79,19 @@ static struct memo_key name_key(struct making *m, const struct profile_location 
 		return text_key(m->p, name);
 	m->name.len = 0;
 	profile_put_frame_name(m->p, l, i, &m->name);
-	return memo_key(m->name.data, m->name.len);
+	return id_cache_key(m->name.data, m->name.len);
 }
 
-static struct memo_key frame_key(struct making *m, const struct profile_location *l, uint32_t i)
+/*
+ * Hashes what identifies a frame. Keys of functions are computed once per profile. A function
+ * without any name gets its name from the location, so its cached key is computed again for each
+ * location.
+ */
+static struct id_cache_key frame_key(struct key_builder *m, const struct profile_location *l,
+				     uint32_t i)
 {
 	struct {
-		struct memo_key name, file, binary;
+		struct id_cache_key name, file, binary;
 		uint64_t line, kind;
 	} whole = { .kind = (uint64_t)l->kind << 1 | profile_frame_inlined(l, i) };
 
@@ -97,24 +110,24 @@ static struct memo_key frame_key(struct making *m, const struct profile_location
 	} else {
 		whole.name = name_key(m, l, i);
 	}
-	return memo_key(&whole, sizeof(whole));
+	return id_cache_key(&whole, sizeof(whole));
 }
 
-static int make_location_key(struct making *m, uint32_t id)
+static int make_location_key(struct key_builder *m, uint32_t id)
 {
 	struct profile_location l = profile_location(m->p, id);
-	uint32_t n = profile_n_frames(&l);
+	uint32_t n = profile_location_n_frames(&l);
 	size_t at = m->frames.len;
 
 	for (uint32_t i = 0; i < n; i++)
 		if (vec_push(&m->frames, frame_key(m, &l, i)) < 0)
 			return -ENOMEM;
 	m->locations[id] = n == 1 ? m->frames.data[at]
-				  : memo_key(m->frames.data + at, n * sizeof(*m->frames.data));
+				  : id_cache_key(m->frames.data + at, n * sizeof(*m->frames.data));
 	return 0;
 }
 
-static int make_stack_key(struct making *m, uint32_t stack, struct memo_key *out)
+static int make_stack_key(struct key_builder *m, uint32_t stack, struct id_cache_key *out)
 {
 	size_t n;
 	const uint32_t *ids = profile_stack(m->p, stack, &n);
@@ -123,11 +136,11 @@ static int make_stack_key(struct making *m, uint32_t stack, struct memo_key *out
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		m->stack.data[i] = m->locations[ids[i]];
-	*out = memo_key(m->stack.data, n * sizeof(*m->stack.data));
+	*out = id_cache_key(m->stack.data, n * sizeof(*m->stack.data));
 	return 0;
 }
 
-static int make_all(struct making *m, struct intern_keys *out)
+static int build_keys(struct key_builder *m, struct intern_keys *out)
 {
 	int r = 0;
 
@@ -142,9 +155,9 @@ static int make_all(struct making *m, struct intern_keys *out)
 	return r < 0 ? r : buf_error(&m->name);
 }
 
-int intern_keys_make(struct intern_keys *out, const struct profile *p)
+int intern_keys_build(struct intern_keys *out, const struct profile *p)
 {
-	_cleanup_(making_fini) struct making m = { .p = p };
+	_cleanup_(key_builder_fini) struct key_builder m = { .p = p };
 	_cleanup_(intern_keys_fini) struct intern_keys k = { 0 };
 	int r;
 
@@ -155,7 +168,7 @@ int intern_keys_make(struct intern_keys *out, const struct profile *p)
 	m.locations = calloc((size_t)profile_n_locations(p) + 1, sizeof(*m.locations));
 	if (!k.stacks || !k.first || !m.functions || !m.binaries || !m.locations)
 		return -ENOMEM;
-	r = make_all(&m, &k);
+	r = build_keys(&m, &k);
 	if (r < 0)
 		return r;
 	k.frames = steal_ptr(&m.frames.data);
@@ -164,44 +177,48 @@ int intern_keys_make(struct intern_keys *out, const struct profile *p)
 	return 0;
 }
 
-/* Nodes */
-
 void intern_fini(struct intern *in)
 {
-	memo_fini(&in->frames);
-	memo_fini(&in->stacks);
+	id_cache_fini(&in->frames);
+	id_cache_fini(&in->stacks);
 }
 
-struct interning {
+/* Nodes: looked up or added by the writer thread. */
+struct interner {
 	struct intern *in;
-	struct symbols *s;
+	struct stack_dict *s;
 	const struct profile *p;
 	const struct intern_keys *keys;
 	struct buf name;
 };
 
-static void interning_fini(struct interning *w)
+static void interner_fini(struct interner *w)
 {
 	buf_fini(&w->name);
 }
 
-static int add_string(struct interning *w, uint32_t id, uint32_t *out)
+static int add_string(struct interner *w, uint32_t id, uint32_t *out)
 {
-	return symbols_add_string(w->s, profile_string(w->p, id), profile_string_len(w->p, id),
-				  out);
+	return stack_dict_add_string(w->s, profile_string(w->p, id), profile_string_len(w->p, id),
+				     out);
 }
 
-static int make_frame(struct interning *w, const struct profile_location *l, uint32_t i,
+/*
+ * Adds a frame to the dictionary. Its fields must be those of frame_key(). The lowest bit of kind
+ * is set for an inlined frame; the bits above are enum frame_kind.
+ */
+static int make_frame(struct interner *w, const struct profile_location *l, uint32_t i,
 		      uint32_t *out)
 {
-	struct symbols_frame f = { .kind = (uint32_t)l->kind << 1 | profile_frame_inlined(l, i) };
+	struct stack_dict_frame f = { .kind = (uint32_t)l->kind << 1 |
+					      profile_frame_inlined(l, i) };
 	int r;
 
 	w->name.len = 0;
 	profile_put_frame_name(w->p, l, i, &w->name);
 	if (buf_error(&w->name))
 		return -ENOMEM;
-	r = symbols_add_string(w->s, (const char *)w->name.data, w->name.len, &f.name);
+	r = stack_dict_add_string(w->s, (const char *)w->name.data, w->name.len, &f.name);
 	if (r == 0 && l->mapping != PROFILE_NONE)
 		r = add_string(w, profile_mapping(w->p, l->mapping)->file, &f.binary);
 	if (r == 0 && i < l->n_lines) {
@@ -210,60 +227,64 @@ static int make_frame(struct interning *w, const struct profile_location *l, uin
 		f.line = fn->start_line;
 		r = add_string(w, fn->file, &f.file);
 	}
-	return r < 0 ? r : symbols_add_frame(w->s, &f, out);
+	return r < 0 ? r : stack_dict_add_frame(w->s, &f, out);
 }
 
-static int add_frame(struct interning *w, const struct profile_location *l, uint32_t i,
-		     struct memo_key key, uint32_t *out)
+static int add_frame(struct interner *w, const struct profile_location *l, uint32_t i,
+		     struct id_cache_key key, uint32_t *out)
 {
 	int r;
 
-	if (memo_find(&w->in->frames, key, out))
+	if (id_cache_find(&w->in->frames, key, out))
 		return 0;
 	r = make_frame(w, l, i, out);
 	if (r == 0)
-		memo_add(&w->in->frames, key, *out);
+		id_cache_add(&w->in->frames, key, *out);
 	return r;
 }
 
-/* The frames of a location below @node, outermost first. */
-static int add_location(struct interning *w, uint32_t id, uint32_t *node)
+/* Adds the frames of a location below *@node, outermost first, and moves *@node to the last one. */
+static int add_location(struct interner *w, uint32_t id, uint32_t *node)
 {
 	struct profile_location l = profile_location(w->p, id);
-	const struct memo_key *keys = w->keys->frames + w->keys->first[id];
+	const struct id_cache_key *keys = w->keys->frames + w->keys->first[id];
 	uint32_t frame = 0;
 	int r = 0;
 
-	for (uint32_t i = profile_n_frames(&l); r == 0 && i-- > 0;) {
+	for (uint32_t i = profile_location_n_frames(&l); r == 0 && i-- > 0;) {
 		r = add_frame(w, &l, i, keys[i], &frame);
 		if (r == 0)
-			r = symbols_add_node(w->s, *node, frame, node);
+			r = stack_dict_add_node(w->s, *node, frame, node);
 	}
 	return r;
 }
 
-static int intern_stack(struct interning *w, uint32_t stack, uint32_t *out_node)
+/*
+ * Profiles store stacks leaf first, trees grow from the root, so locations are added from the last
+ * to the first.
+ */
+static int intern_stack(struct interner *w, uint32_t stack, uint32_t *out_node)
 {
-	struct memo_key key = w->keys->stacks[stack];
+	struct id_cache_key key = w->keys->stacks[stack];
 	const uint32_t *ids;
 	size_t depth;
 	int r = 0;
 
-	if (memo_find(&w->in->stacks, key, out_node))
+	if (id_cache_find(&w->in->stacks, key, out_node))
 		return 0;
 	*out_node = 0;
 	ids = profile_stack(w->p, stack, &depth);
 	while (r == 0 && depth-- > 0)
 		r = add_location(w, ids[depth], out_node);
 	if (r == 0)
-		memo_add(&w->in->stacks, key, *out_node);
+		id_cache_add(&w->in->stacks, key, *out_node);
 	return r;
 }
 
-int intern_stacks(struct intern *in, struct symbols *s, const struct profile *p,
+int intern_stacks(struct intern *in, struct stack_dict *s, const struct profile *p,
 		  const struct intern_keys *keys, uint32_t *out_nodes)
 {
-	_cleanup_(interning_fini) struct interning w = { .in = in, .s = s, .p = p, .keys = keys };
+	_cleanup_(interner_fini) struct interner w = { .in = in, .s = s, .p = p, .keys = keys };
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < profile_n_stacks(p); i++)

@@ -2,37 +2,51 @@
 #pragma once
 
 /*
- * The stacks of a profile as nodes of a day's symbols.
+ * Translates the stacks of a profile into nodes of a stack dictionary.
  *
- * A profile of a service is mostly made of what those before it had. So each
- * frame and each stack has a key, a hash of all its texts; keys are made by
- * whoever brings the profile, and the one thread that writes looks up a key a
- * stack. Only what is new goes through the tables of strings, frames and nodes.
+ * Most of what a service's profile contains was in the profiles before it. Each frame and each
+ * stack therefore has a key, a hash of all its texts. The thread that appends a profile computes
+ * the keys; the single writer thread then needs one cache lookup per stack, and only new stacks go
+ * through the tables of strings, frames and nodes.
+ *
+ * Ids are never freed while the dictionary lives. A key that is forgotten or computed differently
+ * only costs time, because the dictionary itself interns by contents.
  */
 #include <stdint.h>
 
-#include "store/memo.h"
+#include "store/id_cache.h"
 
 struct profile;
-struct symbols;
+struct stack_dict;
 
+/*
+ * All arrays belong to the profile for which they were built and have one element per object of it.
+ */
 struct intern_keys {
-	struct memo_key *stacks; /* by stack */
-	struct memo_key *frames; /* of all locations, innermost first */
-	uint32_t *first;         /* by location: its first frame */
+	struct id_cache_key *stacks; /* indexed by stack */
+	struct id_cache_key *frames; /* of all locations in sequence, each innermost frame first */
+	uint32_t *first;             /* indexed by location: where its keys begin in frames */
 };
 
-/* 0 or -ENOMEM. */
-int intern_keys_make(struct intern_keys *out, const struct profile *p);
+/* Any thread. Returns 0 or -ENOMEM; free @out with intern_keys_fini(). */
+int intern_keys_build(struct intern_keys *out, const struct profile *p);
 void intern_keys_fini(struct intern_keys *k);
 
-/* What a day had before. */
+/*
+ * Frames and stacks that were interned recently. Belongs to the writer thread. Both caches hold ids
+ * of one dictionary and must be freed with it. Zero-initialize it.
+ */
 struct intern {
-	struct memo frames, stacks;
+	struct id_cache frames, stacks;
 };
 
 void intern_fini(struct intern *in);
 
-/* A node for each stack, by its id. 0 or -ENOMEM. */
-int intern_stacks(struct intern *in, struct symbols *s, const struct profile *p,
+/*
+ * Writes the node of each stack of @p to @out_nodes, which has room for profile_n_stacks(). New
+ * strings, frames and nodes are added to @s. Returns 0 or -ENOMEM. @keys must have been built from
+ * @p. The caller holds the lock under which @s may change. After an error @s may hold some of the
+ * strings, frames and nodes, which is harmless.
+ */
+int intern_stacks(struct intern *in, struct stack_dict *s, const struct profile *p,
 		  const struct intern_keys *keys, uint32_t *out_nodes);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expressions come from anybody: PCRE2 runs them with a limit of steps and of
- * memory, and without its compiler to machine code.
+ * Regular expressions come from untrusted clients. PCRE2 therefore runs them with limits on match
+ * steps and heap, and without its JIT compiler. A pattern such as (a+)+b needs time exponential in
+ * the length of the value when it backtracks; MATCH_STEPS bounds that. The JIT is off because it
+ * needs memory that is both writable and executable.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "store/matcher.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +22,10 @@ enum {
 	MATCH_HEAP_KIB = 1024,
 };
 
+/*
+ * code, limits and data are NULL unless op is a regular expression. data holds the state of one
+ * match, the reason why a matcher belongs to one thread at a time.
+ */
 struct matcher {
 	enum matcher_op op;
 	char *name, *value;
@@ -39,13 +46,14 @@ void matcher_free(struct matcher *m)
 	free(m);
 }
 
+/* Compiles the regular expression in UTF mode; invalid UTF-8 in values is tolerated. */
 static int compile(struct matcher *m, struct err *err)
 {
 	PCRE2_SIZE at;
 	int error;
 
 	if (strlen(m->value) > MATCHER_MAX_PATTERN)
-		return err_set(err, -EINVAL, "an expression may have %d bytes",
+		return err_set(err, -EINVAL, "regular expression is longer than %d bytes",
 			       MATCHER_MAX_PATTERN);
 	m->code = pcre2_compile((PCRE2_SPTR)m->value, PCRE2_ZERO_TERMINATED,
 				PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_UTF |
@@ -55,8 +63,8 @@ static int compile(struct matcher *m, struct err *err)
 		PCRE2_UCHAR why[120] = "";
 
 		pcre2_get_error_message(error, why, sizeof(why));
-		return err_set(err, -EINVAL, "regular expression, at byte %zu: %s", (size_t)at,
-			       (const char *)why);
+		return err_set(err, -EINVAL, "regular expression: error at byte %zu: %s",
+			       (size_t)at, (const char *)why);
 	}
 	m->limits = pcre2_match_context_create(NULL);
 	m->data = pcre2_match_data_create_from_pattern(m->code, NULL);

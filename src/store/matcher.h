@@ -2,8 +2,11 @@
 #pragma once
 
 /*
- * One condition on a label: = != =~ !~. A label that is missing equals "". Regular
- * expressions are anchored at both ends; how long one may run is limited.
+ * A condition on one label: =, !=, =~ or !~. A missing label matches like an empty one. Regular
+ * expressions are anchored at both ends (PCRE2 syntax) and limited in run time. A matcher may not
+ * be used by two threads at once. Matching follows Prometheus, as the recorded contract of
+ * Pyroscope does: a client that sends {a!="x"} also selects series without the label a, and {a=""}
+ * selects exactly these.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,16 +25,24 @@ enum matcher_op {
 
 enum { MATCHER_MAX_PATTERN = 4096 };
 
-/* 0; -EINVAL for an expression that is none or is too long; -ENOMEM. The strings are copied. */
+/*
+ * Copies both strings. Returns 0, -EINVAL if the regular expression is invalid or longer than
+ * MATCHER_MAX_PATTERN bytes (@err has the reason), or -ENOMEM.
+ */
 int matcher_new(struct matcher **out, enum matcher_op op, const char *name, const char *value,
 		struct err *err);
 void matcher_free(struct matcher *m);
 
 DEFINE_FREEP(struct matcher, matcher_free)
 
+/* The results of these functions are borrowed and valid until matcher_free(). */
 const char *matcher_name(const struct matcher *m);
 enum matcher_op matcher_op(const struct matcher *m);
 const char *matcher_value(const struct matcher *m);
 
-/* An expression that ran too long matches nothing. */
+/*
+ * Tests a label's value. An expression that exceeds its limits does not match. It matches neither
+ * with =~ nor with !~, so a hostile pattern can only select less. @value need not be terminated and
+ * may be invalid UTF-8.
+ */
 bool matcher_test(const struct matcher *m, const char *value, size_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words: name, period type, period unit, number of sample types, (type, unit)
- * each, then (label, value) each. All but the number are strings.
+ * The words of a series are: name, period type, period unit, number of sample types, a pair (type,
+ * unit) for each, then a pair (label, value) for each label. All but the number are string ids.
  */
 #include "store/series.h"
 
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flame/stack_dict.h"
 #include "profile/profile.h"
 #include "store/block.h"
 #include "store/matcher.h"
-#include "store/symbols.h"
 
 enum {
 	WORD_NAME,
@@ -28,9 +28,9 @@ struct row {
 	size_t n;
 };
 
-static int add_text(struct symbols *s, struct row *row, const char *str)
+static int add_text(struct stack_dict *s, struct row *row, const char *str)
 {
-	return symbols_add_string(s, str, strlen(str), &row->words[row->n++]);
+	return stack_dict_add_string(s, str, strlen(str), &row->words[row->n++]);
 }
 
 static int cmp_label(const void *a, const void *b)
@@ -38,7 +38,7 @@ static int cmp_label(const void *a, const void *b)
 	return strcmp(((const struct store_label *)a)->name, ((const struct store_label *)b)->name);
 }
 
-/* These name single profiles and spans, not kinds of them. */
+/* These labels identify a single profile or span, so they must not begin a series. */
 static bool is_identity(const char *key)
 {
 	return !strcmp(key, "profile_id") || !strcmp(key, "span_id") || !strcmp(key, "trace_id");
@@ -52,7 +52,10 @@ static bool has_label(const struct store_label *labels, size_t n, const char *na
 	return false;
 }
 
-/* The profile's labels and the sample's, which give way; sorted. -EINVAL: too many. */
+/*
+ * Collects the labels of the profile and the sample, sorted; the profile's take precedence. Returns
+ * -EINVAL if there are more than SERIES_MAX_LABELS.
+ */
 static int gather_labels(const struct store_profile *p, uint32_t sample, struct store_label *out,
 			 size_t *out_n)
 {
@@ -77,7 +80,11 @@ static int gather_labels(const struct store_profile *p, uint32_t sample, struct 
 	return 0;
 }
 
-static int add_types(struct symbols *s, struct row *row, const struct profile *p)
+/*
+ * Adds the words of period and sample types; the number of sample types is at most BLOCK_MAX_TYPES,
+ * which the caller has checked.
+ */
+static int add_types(struct stack_dict *s, struct row *row, const struct profile *p)
 {
 	const struct profile_meta *meta = profile_meta_const(p);
 	size_t n = profile_n_sample_types(p);
@@ -95,7 +102,7 @@ static int add_types(struct symbols *s, struct row *row, const struct profile *p
 	return r;
 }
 
-int series_of_sample(struct symbols *s, const struct store_profile *p, uint32_t sample,
+int series_of_sample(struct stack_dict *s, const struct store_profile *p, uint32_t sample,
 		     uint32_t *out_id)
 {
 	struct store_label labels[SERIES_MAX_LABELS];
@@ -115,21 +122,21 @@ int series_of_sample(struct symbols *s, const struct store_profile *p, uint32_t 
 		if (r == 0)
 			r = add_text(s, &row, labels[i].value);
 	}
-	return r < 0 ? r : symbols_add_series(s, row.words, row.n, out_id);
+	return r < 0 ? r : stack_dict_add_series(s, row.words, row.n, out_id);
 }
 
-int series_add(struct symbols *s, const uint32_t *words, size_t n, uint32_t *out_id)
+int series_add(struct stack_dict *s, const uint32_t *words, size_t n, uint32_t *out_id)
 {
-	int r = n > MAX_WORDS ? -EBADMSG : symbols_add_series(s, words, n, out_id);
+	int r = n > MAX_WORDS ? -EBADMSG : stack_dict_add_series(s, words, n, out_id);
 
 	return r == 0 && !series_valid(s, *out_id) ? -EBADMSG : r;
 }
 
-bool series_valid(const struct symbols *s, uint32_t id)
+bool series_valid(const struct stack_dict *s, uint32_t id)
 {
-	uint32_t n_strings = symbols_count(s, SYMBOLS_STRINGS);
+	uint32_t n_strings = stack_dict_count(s, STACK_DICT_STRINGS);
 	size_t n;
-	const uint32_t *w = symbols_series(s, id, &n);
+	const uint32_t *w = stack_dict_series(s, id, &n);
 
 	if (n < WORDS_FIXED || n > MAX_WORDS || n % 2 || w[WORD_N_TYPES] > BLOCK_MAX_TYPES ||
 	    n < WORDS_FIXED + 2 * (size_t)w[WORD_N_TYPES])
@@ -140,26 +147,26 @@ bool series_valid(const struct symbols *s, uint32_t id)
 	return true;
 }
 
-uint32_t series_n_types(const struct symbols *s, uint32_t id)
+uint32_t series_n_types(const struct stack_dict *s, uint32_t id)
 {
-	return symbols_series(s, id, NULL)[WORD_N_TYPES];
+	return stack_dict_series(s, id, NULL)[WORD_N_TYPES];
 }
 
-/* The strings of one sample type of a row. */
-static struct store_type type_of(const struct symbols *s, const uint32_t *w, uint32_t k)
+/* The strings of the @k-th sample type; @w are the words of the series. */
+static struct store_type type_of(const struct stack_dict *s, const uint32_t *w, uint32_t k)
 {
 	return (struct store_type){
-		.name = symbols_string(s, w[WORD_NAME]),
-		.type = symbols_string(s, w[WORDS_FIXED + 2 * k]),
-		.unit = symbols_string(s, w[WORDS_FIXED + 2 * k + 1]),
-		.period_type = symbols_string(s, w[WORD_PERIOD_TYPE]),
-		.period_unit = symbols_string(s, w[WORD_PERIOD_UNIT]),
+		.name = stack_dict_string(s, w[WORD_NAME]),
+		.type = stack_dict_string(s, w[WORDS_FIXED + 2 * k]),
+		.unit = stack_dict_string(s, w[WORDS_FIXED + 2 * k + 1]),
+		.period_type = stack_dict_string(s, w[WORD_PERIOD_TYPE]),
+		.period_unit = stack_dict_string(s, w[WORD_PERIOD_UNIT]),
 	};
 }
 
-bool series_is(const struct symbols *s, uint32_t id, uint32_t k, const struct store_type *type)
+bool series_is(const struct stack_dict *s, uint32_t id, uint32_t k, const struct store_type *type)
 {
-	struct store_type t = type_of(s, symbols_series(s, id, NULL), k);
+	struct store_type t = type_of(s, stack_dict_series(s, id, NULL), k);
 
 	return !strcmp(t.name, type->name) && !strcmp(t.type, type->type) &&
 	       !strcmp(t.unit, type->unit) && !strcmp(t.period_type, type->period_type) &&
@@ -172,24 +179,30 @@ void series_view_fini(struct series_view *v)
 	buf_fini(&v->type);
 }
 
-/* Names that the store gives are not to be had otherwise. */
-static bool is_own(const char *name)
+/*
+ * Labels that the store derives itself; a profile's labels of the same name are ignored. A client
+ * may push labels of these names. They are stored unmodified but hidden, so that the store's own
+ * values are the only ones.
+ */
+static bool is_derived(const char *name)
 {
-	static const char *const own[] = { "__name__",        "__profile_type__", "__type__",
-					   "__unit__",        "__period_type__",  "__period_unit__",
-					   "__service_name__" };
+	static const char *const derived[] = { "__name__",        "__profile_type__",
+					       "__type__",        "__unit__",
+					       "__period_type__", "__period_unit__",
+					       "__service_name__" };
 
 	if (name[0] != '_' || name[1] != '_')
 		return false;
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (!strcmp(name, own[i]))
+	for (size_t i = 0; i < sizeof(derived) / sizeof(derived[0]); i++)
+		if (!strcmp(name, derived[i]))
 			return true;
 	return false;
 }
 
-static int view_own(struct series_view *v, const struct store_type *t)
+/* Parts that are empty are omitted, as Pyroscope does for types without a period. */
+static int view_derived(struct series_view *v, const struct store_type *t)
 {
-	const struct store_label own[] = {
+	const struct store_label derived[] = {
 		{ "__name__", t->name },
 		{ "__profile_type__", (const char *)v->type.data },
 		{ "__type__", t->type },
@@ -199,16 +212,16 @@ static int view_own(struct series_view *v, const struct store_type *t)
 	};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(own) / sizeof(own[0]); i++)
-		if (own[i].value[0])
-			r = vec_push(&v->labels, own[i]);
+	for (size_t i = 0; r == 0 && i < sizeof(derived) / sizeof(derived[0]); i++)
+		if (derived[i].value[0])
+			r = vec_push(&v->labels, derived[i]);
 	return r;
 }
 
-int series_view(struct series_view *v, const struct symbols *s, uint32_t id, uint32_t k)
+int series_view(struct series_view *v, const struct stack_dict *s, uint32_t id, uint32_t k)
 {
 	size_t n;
-	const uint32_t *w = symbols_series(s, id, &n);
+	const uint32_t *w = stack_dict_series(s, id, &n);
 	struct store_type t = type_of(s, w, k);
 	int r;
 
@@ -219,11 +232,12 @@ int series_view(struct series_view *v, const struct symbols *s, uint32_t id, uin
 	buf_put_byte(&v->type, 0);
 	if (buf_error(&v->type))
 		return -ENOMEM;
-	r = view_own(v, &t);
+	r = view_derived(v, &t);
 	for (size_t i = WORDS_FIXED + 2 * (size_t)w[WORD_N_TYPES]; r == 0 && i < n; i += 2) {
-		struct store_label l = { symbols_string(s, w[i]), symbols_string(s, w[i + 1]) };
+		struct store_label l = { stack_dict_string(s, w[i]),
+					 stack_dict_string(s, w[i + 1]) };
 
-		if (!is_own(l.name))
+		if (!is_derived(l.name))
 			r = vec_push(&v->labels, l);
 		if (r == 0 && !strcmp(l.name, "service_name"))
 			r = vec_push(&v->labels,

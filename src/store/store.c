@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kind of store it is. */
+/* Dispatches each operation to the kind of store. */
 #include "store/store.h"
 
-#include "store/click.h"
-#include "store/local.h"
+#include <string.h>
 
-int store_open(struct store **out, const struct store_options *opt, struct err *err)
+bool store_tenant_valid(const char *tenant)
 {
-	return opt->url ? click_open(out, opt, err) : local_open(out, opt, err);
+	size_t len = strlen(tenant);
+
+	return len && len <= STORE_TENANT_MAX && strspn(tenant, ".") < len &&
+	       strspn(tenant,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == len;
 }
 
 void store_close(struct store *s)
@@ -22,7 +25,7 @@ int store_append(struct store *s, const char *tenant, const struct store_profile
 	return s->ops->append(s, tenant, profiles, n, err);
 }
 
-int store_merge(struct store *s, const struct store_select *sel, struct stacks **out,
+int store_merge(struct store *s, const struct store_select *sel, struct merged_stacks **out,
 		struct err *err)
 {
 	return s->ops->merge(s, sel, out, err);
@@ -40,16 +43,16 @@ int store_points(struct store *s, const struct store_select *sel, store_series_f
 	return s->ops->points(s, sel, series, point, ctx, err);
 }
 
-int store_times(struct store *s, const struct store_select *sel, store_times_fn fn, void *ctx,
-		struct err *err)
+int store_sample_times(struct store *s, const struct store_select *sel, store_sample_times_fn fn,
+		       void *ctx, struct err *err)
 {
-	return s->ops->times(s, sel, fn, ctx, err);
+	return s->ops->sample_times(s, sel, fn, ctx, err);
 }
 
-int store_moments(struct store *s, const struct store_select *sel, int64_t before_ns,
-		  struct moments *out, struct err *err)
+int store_samples(struct store *s, const struct store_select *sel, int64_t before_ns,
+		  struct timed_samples *out, struct err *err)
 {
-	return s->ops->moments(s, sel, before_ns, out, err);
+	return s->ops->samples(s, sel, before_ns, out, err);
 }
 
 int store_stats(struct store *s, const char *tenant, struct store_stats *out, struct err *err)
@@ -62,14 +65,14 @@ int store_usage(struct store *s, struct store_usage *out, struct err *err)
 	return s->ops->usage(s, out, err);
 }
 
-int store_days(struct store *s, const char *tenant, usage_fn fn, void *ctx, struct err *err)
+int store_days(struct store *s, const char *tenant, store_usage_fn fn, void *ctx, struct err *err)
 {
 	return s->ops->days(s, tenant, fn, ctx, err);
 }
 
-int store_sum_up(struct store *s, int64_t before_ns, struct err *err)
+int store_roll_up(struct store *s, int64_t before_ns, struct err *err)
 {
-	return s->ops->sum_up(s, before_ns, err);
+	return s->ops->roll_up(s, before_ns, err);
 }
 
 int store_retain(struct store *s, int64_t oldest_ns, uint64_t max_bytes, int64_t now_ns,

@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What takes the space: of each day's file, read beside whoever writes it. */
+/* How much space a store uses, by UTC day and by kind of data. */
 #include <stdint.h>
 
-struct err;
-
-/* What a file is made of; the rest is SQLite's own. */
-enum usage_part {
-#define X(sym, label, table, sql) USAGE_##sym,
+/* Kinds of data. The remaining bytes are the database's own overhead. */
+enum store_usage_part {
+#define X(sym, label) STORE_USAGE_##sym,
 #include "store/usage_parts.def"
 #undef X
-	USAGE_PARTS,
+	STORE_USAGE_PARTS,
 };
 
-const char *usage_part_label(enum usage_part part);
+/* The part's name in the API, for example "stacks"; a static string. */
+const char *store_usage_part_label(enum store_usage_part part);
 
-struct usage_day {
-	const char *tenant;
-	int64_t start_ns;
-	uint64_t bytes; /* on disk; where tenants share files, by their windows */
+struct store_usage_day {
+	const char *tenant; /* borrowed; valid during the callback */
+	int64_t start_ns;   /* midnight UTC, nanoseconds since 1970 */
+	uint64_t bytes;     /* on disk; an estimate by windows where tenants share files */
 	uint64_t n_windows, n_series;
-	uint64_t parts[USAGE_PARTS]; /* bytes */
+	uint64_t parts[STORE_USAGE_PARTS]; /* bytes by kind of data */
 };
 
-/* Below 0 stops. */
-typedef int (*usage_fn)(void *ctx, const struct usage_day *day);
-
-/* Each day of the tenant, or of all if it is NULL, the oldest first. 0; as @fn; -errno. */
-int usage_days(const char *dir, const char *tenant, usage_fn fn, void *ctx, struct err *err);
+/* Called once per day and tenant. A negative return value stops the iteration and is passed on. */
+typedef int (*store_usage_fn)(void *ctx, const struct store_usage_day *day);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples of a profile are sorted by series and node, then summed: a window has each node once, in
+ * ascending order, which is what blocks need.
+ */
 #include "store/window.h"
 
 #include <errno.h>
@@ -9,11 +13,12 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "codec/wire.h"
+#include "base/saturate.h"
+#include "codec/common/wire.h"
+#include "flame/merged_stacks.h"
 #include "profile/profile.h"
 #include "store/intern.h"
 #include "store/series.h"
-#include "store/stacks.h"
 #include "store/store.h"
 
 static int cmp_entry(const void *a, const void *b)
@@ -30,7 +35,7 @@ void window_sort(struct window_entry *entries, size_t n)
 	qsort(entries, n, sizeof(*entries), cmp_entry);
 }
 
-int window_entries(struct window_entry *out, struct intern *in, struct symbols *s,
+int window_entries(struct window_entry *out, struct intern *in, struct stack_dict *s,
 		   const struct store_profile *p, const struct intern_keys *keys)
 {
 	_cleanup_(freep) uint32_t *nodes = NULL;
@@ -45,7 +50,7 @@ int window_entries(struct window_entry *out, struct intern *in, struct symbols *
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		struct profile_sample sample = profile_sample(p->profile, i);
 
-		if (i == 0 || sample.labels != labels) /* equal sets of labels are one place */
+		if (i == 0 || sample.labels != labels) /* equal label sets are stored once */
 			r = series_of_sample(s, p, i, &series);
 		labels = sample.labels;
 		out[i] = (struct window_entry){ series, nodes[sample.stack], i };
@@ -81,13 +86,13 @@ void window_fill(struct window_rows *rows, const struct profile *p, const struct
 		}
 		to = rows->values + (rows->n - 1) * t;
 		for (size_t k = 0; k < t; k++) {
-			to[k] = stacks_sum(to[k], values[k]);
-			rows->totals[k] = stacks_sum(rows->totals[k], values[k]);
+			to[k] = saturating_add(to[k], values[k]);
+			rows->totals[k] = saturating_add(rows->totals[k], values[k]);
 		}
 	}
 }
 
-/* Varints: duration, period, the totals (zigzag). */
+/* Format: varints of duration, period and the totals (zigzag). */
 void window_put_head(const struct window_rows *rows, const struct profile_meta *meta,
 		     struct buf *out)
 {
@@ -116,12 +121,13 @@ int64_t window_id_hash(const char *id)
 	return (int64_t)XXH3_64bits(id, strlen(id));
 }
 
+/* Includes the NUL, so that no text runs into the next. */
 static void hash_text(XXH3_state_t *h, const char *s)
 {
 	XXH3_128bits_update(h, s, strlen(s) + 1);
 }
 
-/* XXH3 is the same in all versions since 0.8.0, so it may be kept. */
+/* The value of XXH3 is stable since version 0.8.0, so it may be stored. */
 void window_profile_key(const struct store_profile *p, uint8_t *out)
 {
 	XXH3_state_t h;

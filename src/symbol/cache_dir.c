@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much is there is counted once, when the first file is kept, and again
- * whenever that and what was added since exceed the limit; then old files go
- * until a tenth of it is free, so that not every new file means a count.
+ * The size of the directory is counted when the first file is published, and
+ * again whenever that count plus the files added since exceed the limit. Old
+ * files are then removed until a tenth of the limit is free, so that the
+ * directory is not listed again for every new file.
  *
- * A file system without O_TMPFILE keeps nothing.
+ * New files are created with O_TMPFILE and linked when complete. On a file
+ * system without O_TMPFILE, nothing is cached.
  */
 #include "symbol/cache_dir.h"
 
@@ -24,8 +26,8 @@ struct cache_dir {
 	int fd;
 	char suffix[16];
 	uint64_t max_bytes;
-	bool counted;
-	uint64_t bytes; /* at the last count, and added since */
+	bool counted;   /* The directory has been listed at least once. */
+	uint64_t bytes; /* total at the last count plus the files added since */
 };
 
 int cache_dir_open(struct cache_dir **out, const struct cache_dir_opts *opts, struct err *err)
@@ -37,7 +39,7 @@ int cache_dir_open(struct cache_dir **out, const struct cache_dir_opts *opts, st
 	c->fd = -1;
 	c->max_bytes = opts->max_bytes;
 	snprintf(c->suffix, sizeof(c->suffix), "%s", opts->suffix);
-	c->fd = dir_open_own(opts->path, err);
+	c->fd = dir_open_private(opts->path, err);
 	if (c->fd < 0)
 		return c->fd;
 	*out = steal_ptr(&c);
@@ -66,7 +68,7 @@ int cache_dir_get(struct cache_dir *c, const char *name)
 	return steal_fd(&fd);
 }
 
-int cache_dir_unnamed(struct cache_dir *c)
+int cache_dir_create_unnamed(struct cache_dir *c)
 {
 	int fd = openat(c->fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 
@@ -76,7 +78,7 @@ int cache_dir_unnamed(struct cache_dir *c)
 static void obey_limit(struct cache_dir *c)
 {
 	_cleanup_(dir_files_fini) struct dir_files all = { 0 };
-	uint64_t wanted = c->max_bytes - c->max_bytes / 10;
+	uint64_t goal = c->max_bytes - c->max_bytes / 10;
 
 	if (c->counted && c->bytes <= c->max_bytes)
 		return;
@@ -88,12 +90,12 @@ static void obey_limit(struct cache_dir *c)
 		c->bytes += all.data[i].bytes;
 	if (c->bytes <= c->max_bytes)
 		return;
-	for (size_t i = 0; i < all.len && c->bytes > wanted; i++)
+	for (size_t i = 0; i < all.len && c->bytes > goal; i++)
 		if (unlinkat(c->fd, all.data[i].name, 0) == 0)
 			c->bytes -= all.data[i].bytes;
 }
 
-int cache_dir_keep(struct cache_dir *c, int fd, const char *name)
+int cache_dir_publish(struct cache_dir *c, int fd, const char *name)
 {
 	char path[32];
 	struct stat st;

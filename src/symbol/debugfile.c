@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Only regular files with an ELF header, found inside the root, are given out:
- * a name in a stranger's file cannot make us wait on a fifo or hand /etc/shadow
- * to a child that parses for it.
+ * Only regular files with an ELF header inside the root are opened. A name in
+ * an untrusted executable can therefore neither block this process on a FIFO
+ * nor make it pass /etc/shadow to the process that parses debug files.
  *
- * Whether the content fits is checked here for the separate debug file (build
- * id, or the CRC of .gnu_debuglink); split units are checked by their reader.
+ * This module verifies that a separate debug file belongs to the executable
+ * (by build id or by the CRC in .gnu_debuglink). The DWARF reader verifies the
+ * DWO ids of split units.
  */
 #include "symbol/debugfile.h"
 
@@ -19,7 +20,7 @@
 #include "base/sigbus.h"
 #include "elf/image.h"
 #include "proc/root.h"
-#include "symbol/rootfile.h"
+#include "symbol/open_in_root.h"
 
 enum { PATH_CAP = 4096 + 512 };
 
@@ -32,7 +33,7 @@ static bool is_elf(int fd)
 
 int debugfile_open_at(int root, const char *path)
 {
-	int fd = rootfile_open(root, path, false);
+	int fd = open_in_root(root, path, false);
 
 	if (fd < 0)
 		return fd;
@@ -44,7 +45,7 @@ int debugfile_open_at(int root, const char *path)
 
 struct check {
 	int fd;
-	const struct elf_build_id *want;
+	const struct elf_build_id *expected;
 };
 
 static int check_build_id(void *ctx)
@@ -58,7 +59,9 @@ static int check_build_id(void *ctx)
 	if (r < 0)
 		return r;
 	elf_note_gnu_build_id(img, &id);
-	return id.len == c->want->len && !memcmp(id.bytes, c->want->bytes, id.len) ? 0 : -ENOENT;
+	return id.len == c->expected->len && !memcmp(id.bytes, c->expected->bytes, id.len)
+		       ? 0
+		       : -ENOENT;
 }
 
 bool debugfile_check(int fd, const struct elf_build_id *id)
@@ -68,7 +71,7 @@ bool debugfile_check(int fd, const struct elf_build_id *id)
 	return sigbus_run(check_build_id, &c) == 0;
 }
 
-static bool has_crc(int fd, uint32_t want)
+static bool has_crc(int fd, uint32_t expected)
 {
 	unsigned char piece[64 * 1024];
 	uLong crc = crc32(0, NULL, 0);
@@ -79,11 +82,11 @@ static bool has_crc(int fd, uint32_t want)
 		crc = crc32(crc, piece, (uInt)n);
 		off += n;
 	}
-	return n == 0 && crc == want;
+	return n == 0 && crc == expected;
 }
 
-/* Give @fd out if @ok, else close it. */
-static int keep_if(int fd, bool ok)
+/* Returns @fd, or closes it and returns -ENOENT unless @ok. */
+static int close_unless(int fd, bool ok)
 {
 	if (fd < 0 || ok)
 		return fd;
@@ -95,10 +98,10 @@ int debugfile_open_checked(int root, const char *path, const struct elf_build_id
 {
 	int fd = debugfile_open_at(root, path);
 
-	return keep_if(fd, fd >= 0 && debugfile_check(fd, id));
+	return close_unless(fd, fd >= 0 && debugfile_check(fd, id));
 }
 
-/* /usr/lib/debug/.build-id/ab/cdef.debug in @root. */
+/* The path is /usr/lib/debug/.build-id/ab/cdef.debug, where abcdef is the build id. */
 int debugfile_open_by_id(int root, const struct elf_build_id *id)
 {
 	char hex[2 * ELF_BUILD_ID_MAX + 1], path[PATH_CAP];
@@ -117,8 +120,8 @@ static int dir_len(const char *path)
 	return slash ? (int)(slash - path) : 0;
 }
 
-/* The three places that gdb documents for a .gnu_debuglink. */
-static int open_by_link(int root, const struct debugfile_of *of)
+/* Tries the three directories that gdb documents for .gnu_debuglink. */
+static int open_by_link(int root, const struct debugfile_query *query)
 {
 	static const char *const forms[][2] = {
 		{ "", "" },
@@ -127,22 +130,23 @@ static int open_by_link(int root, const struct debugfile_of *of)
 	};
 	char path[PATH_CAP];
 
-	if (!of->link || !*of->link || strchr(of->link, '/') || strlen(of->path) >= 4096)
+	if (!query->link || !*query->link || strchr(query->link, '/') ||
+	    strlen(query->path) >= 4096)
 		return -ENOENT;
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
 		int fd;
 
-		snprintf(path, sizeof(path), "%s%.*s%s/%s", forms[i][0], dir_len(of->path),
-			 of->path, forms[i][1], of->link);
+		snprintf(path, sizeof(path), "%s%.*s%s/%s", forms[i][0], dir_len(query->path),
+			 query->path, forms[i][1], query->link);
 		fd = debugfile_open_at(root, path);
-		fd = keep_if(fd, fd >= 0 && has_crc(fd, of->link_crc));
+		fd = close_unless(fd, fd >= 0 && has_crc(fd, query->link_crc));
 		if (fd >= 0)
 			return fd;
 	}
 	return -ENOENT;
 }
 
-/* The roots to try, the process's first; the same one is not tried twice. */
+/* Writes the roots to try, the process's first, without duplicates. Returns their number. */
 static int roots_of(const struct debugfile_roots *r, int out[2])
 {
 	int n = 0;
@@ -154,25 +158,25 @@ static int roots_of(const struct debugfile_roots *r, int out[2])
 	return n;
 }
 
-int debugfile_open(const struct debugfile_of *of)
+int debugfile_open(const struct debugfile_query *query)
 {
-	int roots[2], n = roots_of(&of->roots, roots);
+	int roots[2], n = roots_of(&query->roots, roots);
 
 	for (int i = 0; i < n; i++) {
-		int fd = debugfile_open_by_id(roots[i], &of->build_id);
+		int fd = debugfile_open_by_id(roots[i], &query->build_id);
 
 		if (fd < 0)
-			fd = open_by_link(roots[i], of);
+			fd = open_by_link(roots[i], query);
 		if (fd >= 0)
 			return fd;
 	}
 	return -ENOENT;
 }
 
-/* @path in each root, first that opens. */
-static int open_in_any(const struct debugfile_of *of, const char *path)
+/* Opens @path in the first root that has it. */
+static int open_in_any(const struct debugfile_query *query, const char *path)
 {
-	int roots[2], n = roots_of(&of->roots, roots);
+	int roots[2], n = roots_of(&query->roots, roots);
 
 	for (int i = 0; i < n; i++) {
 		int fd = debugfile_open_at(roots[i], path);
@@ -183,69 +187,69 @@ static int open_in_any(const struct debugfile_of *of, const char *path)
 	return -ENOENT;
 }
 
-/* @name beside the executable, or below /usr/lib/debug beside where its debug file would be. */
-static int open_relative(const struct debugfile_of *of, const char *name)
+/* Opens @name next to the executable, or in the corresponding directory of /usr/lib/debug. */
+static int open_relative(const struct debugfile_query *query, const char *name)
 {
 	char path[PATH_CAP];
 	int fd, n;
 
-	if (strlen(of->path) + strlen(name) >= 4096)
+	if (strlen(query->path) + strlen(name) >= 4096)
 		return -ENAMETOOLONG;
-	snprintf(path, sizeof(path), "%.*s/%s", dir_len(of->path), of->path, name);
-	fd = open_in_any(of, path);
+	snprintf(path, sizeof(path), "%.*s/%s", dir_len(query->path), query->path, name);
+	fd = open_in_any(query, path);
 	if (fd >= 0)
 		return fd;
-	n = snprintf(path, sizeof(path), "/usr/lib/debug%.*s/%s", dir_len(of->path), of->path,
+	n = snprintf(path, sizeof(path), "/usr/lib/debug%.*s/%s", dir_len(query->path), query->path,
 		     name);
-	return n < PATH_CAP ? open_in_any(of, path) : -ENAMETOOLONG;
+	return n < PATH_CAP ? open_in_any(query, path) : -ENAMETOOLONG;
 }
 
-int debugfile_open_alt(const struct debugfile_of *of, const char *name, const uint8_t *id,
+int debugfile_open_alt(const struct debugfile_query *query, const char *name, const uint8_t *id,
 		       size_t id_len)
 {
 	struct elf_build_id build_id = { 0 };
-	int roots[2], n = roots_of(&of->roots, roots), fd;
+	int roots[2], n = roots_of(&query->roots, roots), fd;
 
 	if (id_len && id_len <= ELF_BUILD_ID_MAX) {
 		build_id.len = (uint8_t)id_len;
 		memcpy(build_id.bytes, id, id_len);
 	}
-	fd = name[0] == '/' ? open_in_any(of, name) : open_relative(of, name);
-	fd = keep_if(fd, fd >= 0 && (!build_id.len || debugfile_check(fd, &build_id)));
+	fd = name[0] == '/' ? open_in_any(query, name) : open_relative(query, name);
+	fd = close_unless(fd, fd >= 0 && (!build_id.len || debugfile_check(fd, &build_id)));
 	for (int i = 0; fd < 0 && i < n; i++)
 		fd = debugfile_open_by_id(roots[i], &build_id);
 	if (fd < 0 && !strncmp(name, "../", 3)) {
-		/* Relative to /usr/lib/debug/.build-id/xx/: "../../.dwz/...". */
+		/* Names such as "../../.dwz/..." are relative to /usr/lib/debug/.build-id/xx/. */
 		char path[PATH_CAP];
 
 		if (snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/00/%s", name) < PATH_CAP)
-			fd = open_in_any(of, path);
-		fd = keep_if(fd, fd >= 0 && (!build_id.len || debugfile_check(fd, &build_id)));
+			fd = open_in_any(query, path);
+		fd = close_unless(fd, fd >= 0 && (!build_id.len || debugfile_check(fd, &build_id)));
 	}
 	return fd;
 }
 
-int debugfile_open_dwo(const struct debugfile_of *of, const char *name, const char *dir)
+int debugfile_open_dwo(const struct debugfile_query *query, const char *name, const char *dir)
 {
 	char path[PATH_CAP];
 	const char *base = strrchr(name, '/');
 	int fd;
 
 	if (name[0] == '/')
-		fd = open_in_any(of, name);
+		fd = open_in_any(query, name);
 	else if (snprintf(path, sizeof(path), "%s/%s", dir, name) < PATH_CAP)
-		fd = open_in_any(of, path);
+		fd = open_in_any(query, path);
 	else
 		fd = -ENAMETOOLONG;
-	/* Built elsewhere and moved here together. */
-	return fd >= 0 ? fd : open_relative(of, base ? base + 1 : name);
+	/* The .dwo may have been moved together with the executable after the build. */
+	return fd >= 0 ? fd : open_relative(query, base ? base + 1 : name);
 }
 
-int debugfile_open_dwp(const struct debugfile_of *of)
+int debugfile_open_dwp(const struct debugfile_query *query)
 {
 	char path[PATH_CAP];
 
-	if (!*of->path || snprintf(path, sizeof(path), "%s.dwp", of->path) >= PATH_CAP)
+	if (!*query->path || snprintf(path, sizeof(path), "%s.dwp", query->path) >= PATH_CAP)
 		return -ENOENT;
-	return open_in_any(of, path);
+	return open_in_any(query, path);
 }

@@ -2,10 +2,15 @@
 #pragma once
 
 /*
- * Opening the files in which a distribution or a build keeps debug information
- * apart from the executable. Names come from strangers' files, so every path
- * is resolved inside a root (the process's, then the host's), and what is
- * opened is a regular ELF file or nothing.
+ * Finds and opens the files that hold debug information separately from the
+ * executable: debug packages, .gnu_debuglink targets, dwz's alternate files,
+ * .dwo and .dwp. File names come from untrusted executables, so every path is
+ * resolved inside a root directory (the process's, then the host's), and only
+ * regular ELF files are opened.
+ *
+ * Functions that open a file return a descriptor owned by the caller, -ENOENT
+ * if there is no matching file, or another -errno. They keep no state and may
+ * be called from any thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,43 +18,47 @@
 
 #include "elf/note.h"
 
-/* Where to look; descriptors of root directories, borrowed; -1: none. */
+/* Descriptors of the root directories to search, borrowed; -1 for none. */
 struct debugfile_roots {
 	int process, host;
 };
 
-/* What is known of the file whose debug information is wanted. */
-struct debugfile_of {
+/* Describes the executable whose debug information is searched. Strings are borrowed. */
+struct debugfile_query {
 	struct debugfile_roots roots;
-	const char *path; /* as the process sees it, absolute; "" if not known */
+	const char *path; /* absolute path in the process's root; "" if unknown */
 	struct elf_build_id build_id;
-	const char *link; /* .gnu_debuglink's file name, NULL if it has none */
+	const char *link; /* file name in .gnu_debuglink; NULL if there is none */
 	uint32_t link_crc;
 };
 
-/* All return a descriptor that becomes the caller's, or -ENOENT, -errno. */
+/*
+ * Opens the separate debug file: by build id below /usr/lib/debug/.build-id, or by .gnu_debuglink
+ * next to the executable and below /usr/lib/debug. Its build id or CRC must match.
+ */
+int debugfile_open(const struct debugfile_query *query);
 
-/* By build id and by .gnu_debuglink (build id or CRC must match), in /usr/lib/debug and beside. */
-int debugfile_open(const struct debugfile_of *of);
-
-/* By build id only, in one root: what is cheap enough to do at once. */
+/* Opens the debug file with build id @id in one root: a single path is tried. */
 int debugfile_open_by_id(int root, const struct elf_build_id *id);
 
-/* dwz's alternate file, by path (relative to the debug file's directory) or by build id. */
-int debugfile_open_alt(const struct debugfile_of *of, const char *name, const uint8_t *id,
+/*
+ * Opens dwz's alternate file, which .gnu_debugaltlink names by @name (absolute, or relative to the
+ * debug file's directory) and by the build id @id of @id_len bytes, which must match if present.
+ */
+int debugfile_open_alt(const struct debugfile_query *query, const char *name, const uint8_t *id,
 		       size_t id_len);
 
-/* A split unit: @name, relative to @dir or beside the executable. */
-int debugfile_open_dwo(const struct debugfile_of *of, const char *name, const char *dir);
+/* Opens the .dwo of a split unit: @name relative to @dir, else next to the executable. */
+int debugfile_open_dwo(const struct debugfile_query *query, const char *name, const char *dir);
 
-/* All split units: PATH.dwp. */
-int debugfile_open_dwp(const struct debugfile_of *of);
+/* Opens PATH.dwp, the package that holds all split units of the executable PATH. */
+int debugfile_open_dwp(const struct debugfile_query *query);
 
-/* Is @fd an ELF file with this build id? */
+/* Returns true if @fd is an ELF file with this build id. Runs under sigbus_run() itself. */
 bool debugfile_check(int fd, const struct elf_build_id *id);
 
-/* An ELF file at @path with this build id. */
+/* Opens the ELF file at @path inside @root if it has this build id. */
 int debugfile_open_checked(int root, const char *path, const struct elf_build_id *id);
 
-/* An ELF file at @path inside @root, symbolic links resolved inside it too. */
+/* Opens the ELF file at @path inside @root. Symbolic links are resolved inside @root as well. */
 int debugfile_open_at(int root, const char *path);

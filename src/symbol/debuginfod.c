@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parent opens an unnamed file in the cache directory and starts a child
- * for each server with it; the child downloads into it by libcurl. Only when
- * the content is an ELF file with the right build id does it get its name in
- * the cache. Over the cache's limit the files used longest ago are removed.
+ * For each server, the parent opens an unnamed file in the cache directory and
+ * starts a child that downloads into it with libcurl. The file gets its name
+ * in the cache once the parent has verified that it is an ELF file with the
+ * right build id.
  *
- * One child a file: nothing that came from the network outlives it.
+ * Each download has its own child, so a compromise of the HTTP or TLS code
+ * ends with that child and affects no other file.
  */
 #include "symbol/debuginfod.h"
 
@@ -26,9 +27,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "roles/sandbox.h"
 #include "symbol/cache_dir.h"
 #include "symbol/debugfile.h"
-#include "symbol/sandbox.h"
 
 extern char **environ;
 
@@ -37,8 +38,8 @@ extern char **environ;
 enum {
 	CHILD_FD = 3,
 	DEFAULT_TIMEOUT_MS = 10000,
-	TIMEOUTS_MAX = 3,
-	MISS_MS = 10 * 60 * 1000,
+	TIMEOUTS_MAX = 3,         /* consecutive timeouts before requests pause */
+	MISS_MS = 10 * 60 * 1000, /* time before a missing file is requested again */
 	MISSES_MAX = 64 * 1024,
 	URL_CAP = 1024,
 };
@@ -53,12 +54,12 @@ struct miss {
 struct debuginfod {
 	struct debuginfod_opts opts;
 	char *urls;
-	struct cache_dir *cache; /* NULL: none */
+	struct cache_dir *cache; /* NULL: downloads are not cached */
 	struct {
 		VEC(struct miss);
 	} misses;
-	unsigned int n_timeouts; /* in a row */
-	int64_t silent_until_ms;
+	unsigned int n_timeouts; /* consecutive */
+	int64_t paused_until_ms;
 };
 
 int debuginfod_new(struct debuginfod **out, const struct debuginfod_opts *opts, struct err *err)
@@ -131,7 +132,7 @@ static void cache_name(const struct elf_build_id *id, char *out, size_t cap)
 	snprintf(out, cap, "%s.debug", hex);
 }
 
-/* The cached file, if it is what it should be. */
+/* Opens the cached file. One with a wrong build id is removed. */
 static int open_cached(const struct debuginfod *d, const struct elf_build_id *id)
 {
 	char name[2 * ELF_BUILD_ID_MAX + 8];
@@ -148,19 +149,19 @@ static int open_cached(const struct debuginfod *d, const struct elf_build_id *id
 	return -ENOENT;
 }
 
-/* Give the checked file @fd its name in the cache. */
-static void keep(const struct debuginfod *d, int fd, const struct elf_build_id *id)
+/* Publishes the verified file @fd in the cache. */
+static void store(const struct debuginfod *d, int fd, const struct elf_build_id *id)
 {
 	char name[2 * ELF_BUILD_ID_MAX + 8];
 
 	cache_name(id, name, sizeof(name));
 	if (d->cache)
-		(void)cache_dir_keep(d->cache, fd, name);
+		(void)cache_dir_publish(d->cache, fd, name);
 }
 
 static int open_unnamed(const struct debuginfod *d)
 {
-	int fd = d->cache ? cache_dir_unnamed(d->cache) : -1;
+	int fd = d->cache ? cache_dir_create_unnamed(d->cache) : -1;
 
 	if (fd < 0)
 		fd = open("/var/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
@@ -184,7 +185,7 @@ static int spawn_child(const struct debuginfod *d, const char *url, int fd, pid_
 	return -r;
 }
 
-/* Wait for @pid, kill it after the time limit: its exit status, or -ETIMEDOUT. */
+/* Waits for @pid and kills it after the timeout. Returns its wait status or -ETIMEDOUT. */
 static int wait_child(const struct debuginfod *d, pid_t pid)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), status = 0;
@@ -200,7 +201,8 @@ static int wait_child(const struct debuginfod *d, pid_t pid)
 	return late ? -ETIMEDOUT : status;
 }
 
-/* Fetch from one server into a new file: a descriptor, -ENOENT, -ETIMEDOUT. */
+/* Downloads from one server into a new file. Returns a descriptor, -ENOENT, -ETIMEDOUT or -errno.
+ */
 static int fetch(struct debuginfod *d, const char *server, size_t server_len,
 		 const struct elf_build_id *id)
 {
@@ -227,11 +229,11 @@ static int fetch(struct debuginfod *d, const char *server, size_t server_len,
 		return r;
 	if (r)
 		return WIFEXITED(r) && WEXITSTATUS(r) == 2 ? -ETIMEDOUT : -ENOENT;
-	keep(d, fd, id);
+	store(d, fd, id);
 	return steal_fd(&fd);
 }
 
-/* Every server in turn. */
+/* Tries every server in order. A timeout is remembered over a later -ENOENT. */
 static int fetch_any(struct debuginfod *d, const struct elf_build_id *id)
 {
 	const char *s = d->urls;
@@ -261,14 +263,14 @@ int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id)
 	if (!id->len || id->len > ELF_BUILD_ID_MAX)
 		return -ENOENT;
 	fd = open_cached(d, id);
-	if (fd >= 0 || clock_monotonic_ms() < d->silent_until_ms || is_known_miss(d, id))
+	if (fd >= 0 || clock_monotonic_ms() < d->paused_until_ms || is_known_miss(d, id))
 		return fd >= 0 ? fd : -ENOENT;
 	fd = fetch_any(d, id);
 	if (fd < 0)
 		remember_miss(d, id);
 	d->n_timeouts = fd == -ETIMEDOUT ? d->n_timeouts + 1 : 0;
 	if (d->n_timeouts >= TIMEOUTS_MAX) {
-		d->silent_until_ms = clock_monotonic_ms() + MISS_MS;
+		d->paused_until_ms = clock_monotonic_ms() + MISS_MS;
 		d->n_timeouts = 0;
 	}
 	return fd;
@@ -305,7 +307,7 @@ void debuginfod_child_main(int argc, char **argv)
 	if (argc != 4 || strcmp(argv[0], CHILD_ARGV0))
 		return;
 	sink.left = strtoull(argv[2], NULL, 10);
-	sandbox_drop(CHILD_FD);
+	sandbox_drop_privileges(CHILD_FD);
 	curl = curl_easy_init();
 	if (!curl)
 		_exit(1);

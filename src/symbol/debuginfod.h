@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Debug files from debuginfod servers, where the user names some. Each is
- * fetched by a child of its own that has the network and an empty file to
- * write to, but no privileges; what it wrote is checked and kept in a cache.
+ * Downloads debug files from the debuginfod servers that the user configured.
+ * A separate child process fetches each file. It has network access and one
+ * empty file to write to, but no privileges. The parent verifies the result
+ * and stores it in a cache directory. Calls block and are not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,30 +17,35 @@ struct debuginfod;
 struct err;
 
 struct debuginfod_opts {
-	const char *urls;        /* separated by blanks, tried in turn */
-	const char *cache_dir;   /* as in cache_dir.h; NULL: nothing is kept */
-	uint64_t cache_bytes;    /* of all that is kept; 0: 1 GiB */
-	uint64_t file_bytes;     /* of one file; 0: 1 GiB */
-	unsigned int timeout_ms; /* of one fetch; 0: 10 s */
+	const char *urls;        /* separated by spaces, tried in order */
+	const char *cache_dir;   /* see cache_dir.h; NULL: downloads are not cached */
+	uint64_t cache_bytes;    /* size limit of the cache; 0: 1 GiB */
+	uint64_t file_bytes;     /* size limit of one file; 0: 1 GiB */
+	unsigned int timeout_ms; /* limit on one download; 0: 10 s */
 };
 
 /*
- * If this process was started to fetch a file, do it and never return. Called
- * by symbol_worker_main().
+ * Downloads a file and exits if this process was started for that; returns
+ * otherwise. symbol_worker_main() calls it.
  */
 void debuginfod_child_main(int argc, char **argv);
 
+/*
+ * Creates a client. No server is contacted yet. Returns 0, -ENOMEM, or the
+ * error of cache_dir_open().
+ */
 int debuginfod_new(struct debuginfod **out, const struct debuginfod_opts *opts, struct err *err);
 void debuginfod_free(struct debuginfod *d);
 
 DEFINE_FREEP(struct debuginfod, debuginfod_free)
 
 /**
- * debuginfod_find() - the debug file of @id, from the cache or from a server
+ * debuginfod_find() - open the debug file of @id from the cache or a server
  *
- * What no server has is not asked for again for ten minutes; when servers do
- * not answer in time thrice in a row, none is asked for as long.
+ * A build id that no server has is not requested again for ten minutes. After
+ * three consecutive lookups that time out, no server is contacted for ten
+ * minutes.
  *
- * Return: a descriptor that becomes the caller's; -ENOENT; -ETIMEDOUT.
+ * Return: a descriptor owned by the caller; -ENOENT; -ETIMEDOUT; -errno.
  */
 int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id);

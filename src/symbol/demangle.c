@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Demangling, by libiberty. The scheme is chosen by the name's prefix, since
- * libiberty's own "auto" leaves out D and Ada and would take C names for Ada.
+ * Demangles with libiberty. The scheme is chosen by the symbol's prefix,
+ * because libiberty's "auto" style does not support D and Ada together with
+ * the others and would decode C names as Ada.
  *
- * A mangled name may refer back to its own parts, so that a short one stands
- * for one of astronomic length. C++ and Rust are therefore printed through a
- * callback, which leaves by longjmp() when the limit is passed (libiberty
- * keeps its state on the stack there, except for Rust's punycode); D, which
- * has no callback, is refused when it has many back references.
+ * A mangled name may refer back to its own parts, so a short one can expand
+ * exponentially. C++ and Rust are therefore printed through a callback that
+ * leaves with longjmp() at the limit. This leaks nothing, since libiberty keeps
+ * its state on the stack there, except for Rust's punycode. D has no callback;
+ * D symbols with many back references are refused.
  */
 #include "symbol/demangle.h"
 
@@ -24,32 +25,19 @@
 #include "base/vec.h"
 
 enum {
-	BACKREFS_MAX = 24,  /* of D, and of Rust with punycode */
-	SUFFIX_MAX = 64,    /* "@plt", "@@GLIBCXX_3.4" */
-	RAW_PER_SHORT = 16, /* a cache entry's fixed cost, for demangle_trim() */
+	BACKREFS_MAX = 24, /* in D, and in Rust with punycode */
+	SUFFIX_MAX = 64,   /* "@plt", "@@GLIBCXX_3.4" */
+	ENTRY_BYTES = 16,  /* fixed cost of a cache entry, for demangle_trim() */
 };
 
-struct collect {
+struct bounded_output {
 	struct buf out;
 	jmp_buf too_long;
 };
 
-bool demangle_mode_parse(const char *s, enum demangle_mode *out)
+static void append_piece(const char *s, size_t len, void *opaque)
 {
-	static const char *const names[] = { "full", "short", "no" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (!strcmp(s, names[i])) {
-			*out = (enum demangle_mode)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-static void collect_piece(const char *s, size_t len, void *opaque)
-{
-	struct collect *c = opaque;
+	struct bounded_output *c = opaque;
 
 	if (c->out.len + len > DEMANGLE_OUT_MAX)
 		longjmp(c->too_long, 1);
@@ -58,17 +46,17 @@ static void collect_piece(const char *s, size_t len, void *opaque)
 
 typedef int (*callback_demangler)(const char *, int, demangle_callbackref, void *);
 
-/* The text that @fn prints, or NULL. */
-static char *collect_from(callback_demangler fn, const char *raw, int options)
+/* Returns the text that @fn prints, to be freed, or NULL if it fails or is too long. */
+static char *demangle_bounded(callback_demangler fn, const char *raw, int options)
 {
-	struct collect c = { 0 };
+	struct bounded_output c = { 0 };
 	int ok;
 
 	if (setjmp(c.too_long)) {
 		buf_fini(&c.out);
 		return NULL;
 	}
-	ok = fn(raw, options, collect_piece, &c);
+	ok = fn(raw, options, append_piece, &c);
 	buf_put_byte(&c.out, '\0');
 	if (!ok || buf_error(&c.out) || c.out.len == 1) {
 		buf_fini(&c.out);
@@ -86,7 +74,10 @@ static size_t count_char(const char *s, char c)
 	return n;
 }
 
-/* "u" and a digit start an identifier in punycode, which libiberty decodes on the heap. */
+/*
+ * "u" and a digit start an identifier in punycode. libiberty decodes it on the heap, which
+ * longjmp() would leak.
+ */
 static bool may_have_punycode(const char *raw)
 {
 	for (const char *u = strchr(raw, 'u'); u; u = strchr(u + 1, 'u'))
@@ -95,7 +86,7 @@ static bool may_have_punycode(const char *raw)
 	return false;
 }
 
-/* Legacy Rust is Itanium's nested names, the last of them "17h" and 16 hex digits. */
+/* A legacy Rust symbol is an Itanium nested name that ends with "17h" and 16 hexadecimal digits. */
 static bool is_rust_legacy(const char *raw)
 {
 	const char *h;
@@ -115,7 +106,7 @@ static char *demangle_rust(const char *raw)
 {
 	if (may_have_punycode(raw) && count_char(raw, 'B') > BACKREFS_MAX)
 		return NULL;
-	return collect_from(rust_demangle_callback, raw, DMGL_NO_OPTS);
+	return demangle_bounded(rust_demangle_callback, raw, DMGL_NO_OPTS);
 }
 
 static char *demangle_d(const char *raw)
@@ -132,7 +123,7 @@ static char *demangle_d(const char *raw)
 	return s;
 }
 
-/* What is not Ada's comes back in angle brackets: that is the raw name. */
+/* libiberty returns a symbol that is not valid Ada in angle brackets. */
 static char *demangle_ada(const char *raw)
 {
 	char *s = ada_demangle(raw, DMGL_NO_OPTS);
@@ -156,7 +147,7 @@ static char *demangle_bare(const char *raw, enum demangle_mode mode, bool ada)
 	if (!strncmp(raw, "_R", 2) || is_rust_legacy(raw))
 		return demangle_rust(raw);
 	if (is_cxx(raw))
-		return collect_from(cplus_demangle_v3_callback, raw, cxx_options);
+		return demangle_bounded(cplus_demangle_v3_callback, raw, cxx_options);
 	if (raw[0] == '_' && raw[1] == 'D' &&
 	    (!strcmp(raw, "_Dmain") || strpbrk(raw, "0123456789")))
 		return demangle_d(raw);
@@ -179,7 +170,10 @@ static bool ends_with(const struct buf *b, const char *tail)
 	       (b->len == n || !is_ident((char)b->data[b->len - n - 1]));
 }
 
-/* Past the bracket that closes the one at @s; "->" closes nothing. NULL if none does. */
+/*
+ * Returns the position after the bracket that closes the one at @s, or NULL if there is none. The
+ * ">" of "->" is not a bracket.
+ */
 static const char *skip_group(const char *s)
 {
 	size_t depth = 0;
@@ -196,7 +190,10 @@ static const char *skip_group(const char *s)
 	return NULL;
 }
 
-/* The operator's own characters, which are brackets in looks only; its arguments are dropped. */
+/*
+ * Copies the characters of an operator's name, such as "<" or "()", which are not brackets. Drops
+ * its template arguments. Returns the position after both.
+ */
 static const char *copy_operator(struct buf *out, const char *s)
 {
 	size_t n = strspn(s, "<>=-+*/%^&|~!,");
@@ -213,7 +210,7 @@ static const char *copy_operator(struct buf *out, const char *s)
 	return s;
 }
 
-/* Template arguments follow a name (or Rust's "::"); Rust's "<T as X>" starts one. */
+/* Template arguments follow a name or Rust's "::", whereas Rust's "<T as X>" starts a path. */
 static bool is_argument_list(const struct buf *out)
 {
 	char last = out->len ? (char)out->data[out->len - 1] : '\0';
@@ -231,7 +228,7 @@ static const char *skip_qualifiers(const char *s)
 	return s;
 }
 
-/* One step of shorten(): what is at @s goes to @out or is dropped. */
+/* Performs one step of shorten(): copies or drops text at @s and returns the position after it. */
 static const char *shorten_step(struct buf *out, const char *s, bool rust)
 {
 	const char *end = NULL;
@@ -247,11 +244,11 @@ static const char *shorten_step(struct buf *out, const char *s, bool rust)
 	if (*s == '(')
 		return skip_qualifiers(end);
 	while (rust && out->len && out->data[out->len - 1] == ':')
-		out->len--; /* "f::<T>" */
+		out->len--; /* "f::<T>" becomes "f" */
 	return end;
 }
 
-/* @full without parameters and template arguments; NULL if there is no memory. */
+/* Returns @full without parameters and template arguments, or NULL if memory is short. */
 static char *shorten(const char *full, bool rust)
 {
 	struct buf out = { 0 };
@@ -266,8 +263,8 @@ static char *shorten(const char *full, bool rust)
 	return (char *)out.data;
 }
 
-/* What linkers and compilers put behind a mangled name and libiberty does not know. */
-static size_t suffix_at(const char *raw, size_t len)
+/* Returns the length of @raw without a suffix of the linker or LLVM that libiberty rejects. */
+static size_t len_without_suffix(const char *raw, size_t len)
 {
 	const char *at = strchr(raw, '@');
 	const char *llvm = strstr(raw, ".llvm.");
@@ -301,7 +298,7 @@ char *demangle_name(const char *raw, enum demangle_mode mode, bool ada)
 
 	if (mode == DEMANGLE_NO || len > DEMANGLE_RAW_MAX || len < 3 || (raw[0] != '_' && !ada))
 		return NULL;
-	bare_len = suffix_at(raw, len);
+	bare_len = len_without_suffix(raw, len);
 	bare = strndup(raw, bare_len);
 	if (!bare)
 		return NULL;
@@ -314,7 +311,7 @@ char *demangle_name(const char *raw, enum demangle_mode mode, bool ada)
 }
 
 struct demangled {
-	uint32_t raw, name; /* of strings */
+	uint32_t raw, name; /* ids in strings */
 	bool ada;
 };
 
@@ -366,7 +363,7 @@ void demangle_free(struct demangle *d)
 	free(d);
 }
 
-/* Remember @name for the key; what was remembered, or NULL for want of memory. */
+/* Stores @name under the key. Returns the stored copy, or NULL if memory is short. */
 static const char *demangle_remember(struct demangle *d, const struct demangle_key *k,
 				     uint32_t hash, const char *name)
 {
@@ -385,7 +382,7 @@ const char *demangle_get(struct demangle *d, const char *raw, bool ada)
 {
 	struct demangle_key key = { d, raw, ada };
 	_cleanup_(freep) char *name = NULL;
-	const char *kept;
+	const char *cached;
 	uint32_t hash, id;
 
 	if (d->mode == DEMANGLE_NO || (raw[0] != '_' && !ada))
@@ -394,15 +391,15 @@ const char *demangle_get(struct demangle *d, const char *raw, bool ada)
 	if (index_find(&d->by_raw, hash, demangle_eq, &key, &id))
 		return strtab_get(d->strings, d->names.data[id].name);
 	name = demangle_name(raw, d->mode, ada);
-	kept = demangle_remember(d, &key, hash, name ? name : raw);
-	return kept ? kept : raw;
+	cached = demangle_remember(d, &key, hash, name ? name : raw);
+	return cached ? cached : raw;
 }
 
 void demangle_trim(struct demangle *d, size_t max_bytes)
 {
 	struct strtab *fresh;
 
-	if (strtab_bytes(d->strings) + d->names.len * RAW_PER_SHORT <= max_bytes)
+	if (strtab_bytes(d->strings) + d->names.len * ENTRY_BYTES <= max_bytes)
 		return;
 	if (strtab_new(&fresh) < 0)
 		return;

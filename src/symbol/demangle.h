@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Names for people out of names for linkers: C++, Rust (legacy and v0), D, Ada. */
+/*
+ * Turns linker symbols of C++, Rust (legacy and v0), D and Ada into readable
+ * names. Symbols come from untrusted files, so both the length of a result and
+ * the time for it are bounded. demangle_name() may be called from any thread;
+ * a struct demangle, the cache, belongs to one thread.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,32 +18,30 @@ enum demangle_mode {
 	DEMANGLE_NO,
 };
 
-/* "full", "short" or "no"; false for anything else. */
-bool demangle_mode_parse(const char *s, enum demangle_mode *out);
-
 enum { DEMANGLE_RAW_MAX = 8 * 1024, DEMANGLE_OUT_MAX = 32 * 1024 };
 
 /**
- * demangle_name() - one name, not cached
+ * demangle_name() - demangle one symbol without the cache
  *
- * @ada: the name comes from an Ada unit. Ada's encoding cannot be told from a
- * C name with two underscores, so nothing but "_ada_" is taken for it unasked.
- * What comes out is bounded in length and in the time it takes, whatever goes in.
+ * @ada: the symbol comes from an Ada unit. Ada's encoding looks like a C name
+ * that contains two underscores, so without @ada only symbols with the prefix
+ * "_ada_" are decoded as Ada.
  *
- * Return: the demangled name, to be freed; NULL if the raw name is the one to
- * show (it is not mangled, too long, or expands beyond DEMANGLE_OUT_MAX).
+ * Return: the demangled name, which the caller frees; NULL if @raw is not
+ * mangled, is too long, expands beyond DEMANGLE_OUT_MAX, or memory is short.
+ * Show @raw then.
  */
 char *demangle_name(const char *raw, enum demangle_mode mode, bool ada);
 
-struct demangle; /* the same with a cache */
+struct demangle; /* a cache of demangled names */
 
 int demangle_new(struct demangle **out, enum demangle_mode mode);
 void demangle_free(struct demangle *d);
 
 DEFINE_FREEP(struct demangle, demangle_free)
 
-/* The name to show for @raw, perhaps @raw itself; borrowed until the next demangle_trim(). */
+/* Returns the name to show for @raw, possibly @raw; borrowed until the next demangle_trim(). */
 const char *demangle_get(struct demangle *d, const char *raw, bool ada);
 
-/* Forget everything if more than @max_bytes are held. */
+/* Empties the cache if it holds more than @max_bytes. */
 void demangle_trim(struct demangle *d, size_t max_bytes);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is looked at once, when it is added: segments, build id, debuglink,
- * which sections it has. Its tables are loaded when a name is wanted and may
- * be dropped at any time between calls. Everything that reads the mapping runs
- * under sigbus_run(), since its owner may truncate it.
+ * Segments, build id, debuglink and the presence of sections are read once,
+ * when the file is added. Tables are loaded on first use and may be dropped
+ * between calls. All code that reads the mapped file runs under sigbus_run(),
+ * because its owner may truncate the file.
+ *
+ * A process with few samples in a file looks up few addresses. One pass over
+ * the unsorted table (elf_symtab_scan()) is then cheaper than sorting it, and
+ * leaves no table in memory.
  */
 #include "symbol/file.h"
 
@@ -18,7 +22,7 @@
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "elf/symtab.h"
-#include "elf/symtab_few.h"
+#include "elf/symtab_scan.h"
 #include "symbol/symbol_cache.h"
 
 struct symbol_file {
@@ -29,15 +33,15 @@ struct symbol_file {
 	size_t n_segments;
 	bool has_link;
 	struct elf_debuglink link;
-	bool has_dwarf, has_mini;
+	bool has_dwarf, has_minidebug;
 
 	struct elf_symtab *tables[SYMBOL_TABLE_MAX];
 	bool table_failed[SYMBOL_TABLE_MAX];
-	bool ada, ada_looked;
-	struct buf few_names[SYMBOL_TABLE_MAX]; /* given last, of those looked for in the file */
+	bool ada, ada_checked;                   /* see symbol_file_is_ada() */
+	struct buf scan_names[SYMBOL_TABLE_MAX]; /* results of the last scan */
 
 	bool go_tried;
-	struct elf_image *go_image; /* kept for @go, which borrows from it */
+	struct elf_image *go_image; /* @go borrows from it */
 	struct gopclntab *go;
 };
 
@@ -49,7 +53,7 @@ static bool has_section(const struct elf_image *img, const char *name)
 	return r == 0 || r == -ENOTSUP;
 }
 
-static int look(void *ctx)
+static int read_facts(void *ctx)
 {
 	struct symbol_file *f = ctx;
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
@@ -64,7 +68,7 @@ static int look(void *ctx)
 	elf_note_gnu_build_id(img, &f->build_id);
 	f->has_link = elf_debuglink(img, &f->link) == 0;
 	f->has_dwarf = has_section(img, ".debug_info") || has_section(img, ".zdebug_info");
-	f->has_mini = has_section(img, ".gnu_debugdata");
+	f->has_minidebug = has_section(img, ".gnu_debugdata");
 	return 0;
 }
 
@@ -78,7 +82,7 @@ int symbol_file_new(struct symbol_file **out, int fd, struct symbol_cache *cache
 	}
 	f->fd = fd;
 	f->cache = cache;
-	sigbus_run(look, f);
+	sigbus_run(read_facts, f);
 	*out = f;
 	return 0;
 }
@@ -115,16 +119,16 @@ bool symbol_file_has_dwarf(const struct symbol_file *f)
 
 bool symbol_file_has_debug(const struct symbol_file *f)
 {
-	return f->has_dwarf || f->has_mini;
+	return f->has_dwarf || f->has_minidebug;
 }
 
 int symbol_file_vaddr(const struct symbol_file *f, uint64_t file_off, uint64_t *out)
 {
-	for (int want_exec = 1; want_exec >= 0; want_exec--) {
+	for (int exec = 1; exec >= 0; exec--) {
 		for (size_t i = 0; i < f->n_segments; i++) {
 			const struct elf_segment *s = &f->segments[i];
 
-			if (s->exec != want_exec || file_off < s->file_off ||
+			if (s->exec != exec || file_off < s->file_off ||
 			    file_off - s->file_off >= s->filesz)
 				continue;
 			*out = s->vaddr + (file_off - s->file_off);
@@ -177,83 +181,87 @@ static const char *find_in_table(struct symbol_file *f, enum symbol_table which,
 	return t && elf_symtab_find(t, vaddr, &sym) == 0 ? sym.name : NULL;
 }
 
-/* A few addresses, rising, and where each is among those asked for. */
-struct few {
+/* A scan of one table: ascending addresses, and the index of each in the request. */
+struct scan {
 	struct symbol_file *f;
 	enum symbol_table which;
 	size_t n;
-	uint64_t vaddrs[ELF_FEW_MAX];
-	size_t at[ELF_FEW_MAX];
-	struct elf_few answers[ELF_FEW_MAX];
+	uint64_t vaddrs[ELF_SCAN_MAX];
+	size_t at[ELF_SCAN_MAX];
+	struct elf_scan_result results[ELF_SCAN_MAX];
 };
 
-static void few_add(struct few *few, uint64_t vaddr, size_t at)
+static void scan_add(struct scan *scan, uint64_t vaddr, size_t at)
 {
-	size_t i = few->n++;
+	size_t i = scan->n++;
 
-	for (; i && few->vaddrs[i - 1] > vaddr; i--) {
-		few->vaddrs[i] = few->vaddrs[i - 1];
-		few->at[i] = few->at[i - 1];
+	for (; i && scan->vaddrs[i - 1] > vaddr; i--) {
+		scan->vaddrs[i] = scan->vaddrs[i - 1];
+		scan->at[i] = scan->at[i - 1];
 	}
-	few->vaddrs[i] = vaddr;
-	few->at[i] = at;
+	scan->vaddrs[i] = vaddr;
+	scan->at[i] = at;
 }
 
-static int ask_few(void *ctx)
+static int scan_file(void *ctx)
 {
 	static const enum elf_symtab_source sources[] = {
 		[SYMBOL_TABLE_SYMTAB] = ELF_SYMTAB,
 		[SYMBOL_TABLE_DYNSYM] = ELF_DYNSYM,
 	};
-	struct few *few = ctx;
+	struct scan *scan = ctx;
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	int r = elf_image_open(&img, few->f->fd, NULL);
+	int r = elf_image_open(&img, scan->f->fd, NULL);
 
 	return r < 0 ? r
-		     : elf_symtab_few(img, sources[few->which], few->vaddrs, few->n, few->answers,
-				      &few->f->few_names[few->which]);
+		     : elf_symtab_scan(img, sources[scan->which], scan->vaddrs, scan->n,
+				       scan->results, &scan->f->scan_names[scan->which]);
 }
 
-/* Those that the file itself tells; @left gets the others. */
-static void find_few(struct few *few, const char **names, uint64_t *left)
+/*
+ * Fills @names for the addresses that a scan decides and sets their entries in @pending to
+ * UINT64_MAX. The others remain for the sorted table.
+ */
+static void scan_for_names(struct scan *scan, const char **names, uint64_t *pending)
 {
-	struct buf *text = &few->f->few_names[few->which];
+	struct buf *text = &scan->f->scan_names[scan->which];
 	int r;
 
 	text->len = 0;
-	r = sigbus_run(ask_few, few);
-	for (size_t i = 0; i < few->n; i++) {
-		const struct elf_few *a = &few->answers[i];
+	r = sigbus_run(scan_file, scan);
+	for (size_t i = 0; i < scan->n; i++) {
+		const struct elf_scan_result *a = &scan->results[i];
 
-		if (r < 0 || a->verdict == ELF_FEW_UNKNOWN)
+		if (r < 0 || a->verdict == ELF_SCAN_UNKNOWN)
 			continue;
-		left[few->at[i]] = UINT64_MAX;
-		if (a->verdict == ELF_FEW_NAMED)
-			names[few->at[i]] = (const char *)text->data + a->name;
+		pending[scan->at[i]] = UINT64_MAX;
+		if (a->verdict == ELF_SCAN_FOUND)
+			names[scan->at[i]] = (const char *)text->data + a->name;
 	}
 }
 
-static size_t count_wanted(const uint64_t *vaddrs, size_t n)
+static size_t count_pending(const uint64_t *vaddrs, size_t n)
 {
-	size_t wanted = 0;
+	size_t n_pending = 0;
 
 	for (size_t i = 0; i < n; i++)
-		wanted += vaddrs[i] != UINT64_MAX;
-	return wanted;
+		n_pending += vaddrs[i] != UINT64_MAX;
+	return n_pending;
 }
 
-void symbol_file_names(struct symbol_file *f, enum symbol_table which, uint64_t *vaddrs, size_t n,
-		       const char **names)
+void symbol_file_find_names(struct symbol_file *f, enum symbol_table which, uint64_t *vaddrs,
+			    size_t n, const char **names)
 {
-	struct few few = { .f = f, .which = which };
-	size_t wanted = count_wanted(vaddrs, n);
+	struct scan scan = { .f = f, .which = which };
+	size_t n_pending = count_pending(vaddrs, n);
 
 	memset(names, 0, n * sizeof(*names));
-	if (!f->tables[which] && !f->table_failed[which] && wanted && wanted <= ELF_FEW_MAX) {
+	if (!f->tables[which] && !f->table_failed[which] && n_pending &&
+	    n_pending <= ELF_SCAN_MAX) {
 		for (size_t i = 0; i < n; i++)
 			if (vaddrs[i] != UINT64_MAX)
-				few_add(&few, vaddrs[i], i);
-		find_few(&few, names, vaddrs);
+				scan_add(&scan, vaddrs[i], i);
+		scan_for_names(&scan, names, vaddrs);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (vaddrs[i] != UINT64_MAX)
@@ -265,7 +273,10 @@ static bool has_text(const struct elf_span *s, const char *text)
 	return memmem(s->data, s->len, text, strlen(text) + 1) != NULL;
 }
 
-/* GNAT's main programs have these two functions; its libraries are told by DWARF only. */
+/*
+ * Main programs built by GNAT define these two functions. Ada libraries are recognized only by the
+ * language in their DWARF.
+ */
 static int look_for_ada(void *ctx)
 {
 	struct symbol_file *f = ctx;
@@ -284,9 +295,9 @@ static int look_for_ada(void *ctx)
 
 bool symbol_file_is_ada(struct symbol_file *f)
 {
-	if (!f->ada_looked)
+	if (!f->ada_checked)
 		(void)sigbus_run(look_for_ada, f);
-	f->ada_looked = true;
+	f->ada_checked = true;
 	return f->ada;
 }
 
@@ -318,10 +329,10 @@ int symbol_file_go_frames(struct symbol_file *f, uint64_t vaddr, struct gopclnta
 	return f->go ? gopclntab_frames(f->go, vaddr, out, cap) : -ENOENT;
 }
 
-void symbol_file_rest(const struct symbol_file *f)
+void symbol_file_release_pages(const struct symbol_file *f)
 {
 	if (f->go_image)
-		elf_image_rest(f->go_image);
+		elf_image_release_pages(f->go_image);
 }
 
 size_t symbol_file_bytes(const struct symbol_file *f)
@@ -339,7 +350,7 @@ void symbol_file_trim(struct symbol_file *f)
 	for (int i = 0; i < SYMBOL_TABLE_MAX; i++) {
 		elf_symtab_free(f->tables[i]);
 		f->tables[i] = NULL;
-		buf_fini(&f->few_names[i]);
+		buf_fini(&f->scan_names[i]);
 	}
 	close_go(f);
 	f->go_tried = false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions are kept as they come; the table of segments that tells the newest
- * at each address is built when something is looked up after an addition. It
- * is a sweep over starts with a heap of what is open there, newest on top.
+ * Functions are stored in the order of their addition. The first lookup after
+ * an addition builds a sorted table of segments, each with the newest function
+ * that covers it. The sweep visits start addresses in ascending order and
+ * holds the functions open at the current address in a heap, newest on top.
  */
 #include "symbol/jit_table.h"
 
@@ -20,7 +21,7 @@ struct function {
 
 struct segment {
 	uint64_t start;
-	uint32_t id; /* UINT32_MAX: a gap */
+	uint32_t id; /* index in functions, or GAP */
 };
 
 struct jit_table {
@@ -31,7 +32,7 @@ struct jit_table {
 	struct {
 		VEC(struct segment);
 	} segments;
-	bool stale;
+	bool stale; /* Functions were added after the segments were built. */
 };
 
 enum { GAP = UINT32_MAX };
@@ -104,7 +105,7 @@ static int by_start(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* A heap of ids, the greatest on top. */
+/* A max-heap of function ids. Ids ascend with time, so the newest function is on top. */
 struct heap {
 	uint32_t *ids;
 	size_t len;
@@ -145,6 +146,10 @@ static int emit(struct jit_table *t, uint64_t start, uint32_t id)
 	return vec_push(&t->segments, (struct segment){ start, id });
 }
 
+/*
+ * Functions whose end has passed stay in the heap until they reach its top, since only the top
+ * decides the current segment.
+ */
 static int sweep(struct jit_table *t, const struct order *order, struct heap *open)
 {
 	const struct function *fs = t->functions.data;
@@ -228,11 +233,6 @@ int jit_table_at(struct jit_table *t, uint64_t start, struct jit_function *out)
 	int r = jit_table_find(t, start, out);
 
 	return r == 0 && out->start != start ? -ENOENT : r;
-}
-
-size_t jit_table_count(const struct jit_table *t)
-{
-	return t->functions.len;
 }
 
 size_t jit_table_bytes(const struct jit_table *t)

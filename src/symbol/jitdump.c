@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records are read as they are completed. A record's body is buffered up to
- * what we want of it; the machine code that follows a JIT_CODE_LOAD's name is
- * passed over. Lines (JIT_CODE_DEBUG_INFO) come before the load of the code
- * they belong to.
+ * Input arrives in arbitrary pieces. The part of a record that is needed is
+ * collected in a buffer and parsed when complete; the remainder, such as the
+ * machine code after the name in a JIT_CODE_LOAD, is skipped. Line numbers
+ * (JIT_CODE_DEBUG_INFO) precede the load record of the code that they describe.
  */
 #include "symbol/jitdump.h"
 
@@ -18,19 +18,19 @@
 #include "base/buf.h"
 #include "base/strtab.h"
 #include "base/vec.h"
-#include "symbol/dwarf_cursor.h"
-#include "symbol/proc_ids.h"
-#include "symbol/rootfile.h"
+#include "dwarf/dwarf_cursor.h"
+#include "symbol/jit_process.h"
+#include "symbol/open_in_root.h"
 
 enum {
 	MAGIC = 0x4a695444,
 	HEADER_LEN = 40,
-	PREFIX_LEN = 16, /* of a record: id, its length, time */
+	PREFIX_LEN = 16, /* of a record: id, length, time */
 	JIT_CODE_LOAD = 0,
 	JIT_CODE_MOVE = 1,
 	JIT_CODE_DEBUG_INFO = 2,
-	LOAD_WANTED = 48 + JIT_NAME_MAX, /* of a load's body: up to the name */
-	DEBUG_WANTED = 4 << 20,
+	LOAD_BODY_MAX = 48 + JIT_NAME_MAX, /* fields and name of a JIT_CODE_LOAD */
+	DEBUG_BODY_MAX = 4 << 20,
 	PIECE_LEN = 64 * 1024,
 };
 
@@ -39,14 +39,14 @@ struct line {
 	uint32_t file, line;
 };
 
-/* Lines of one function: a stretch of jitdump.lines, for code that was at @base then. */
+/* The lines of one function: a range of jitdump.lines, for code at address @base at that time. */
 struct line_set {
 	uint64_t base;
 	size_t first, n;
 };
 
 struct jitdump {
-	int fd; /* -1: fed */
+	int fd; /* -1: content comes from jitdump_feed() only */
 	off_t off;
 	bool header_read;
 	struct jit_table *table;
@@ -56,11 +56,11 @@ struct jitdump {
 	} lines;
 	struct {
 		VEC(struct line_set);
-	} sets;                /* id - 1 */
-	uint64_t pending_addr; /* code that the last set is for */
+	} sets;                /* index: line set id - 1 */
+	uint64_t pending_addr; /* address of the code that the last set describes */
 	uint32_t pending_set;  /* 0: none */
-	struct buf record;     /* what is wanted of the record being read */
-	uint64_t skip;         /* bytes of it that are not */
+	struct buf record;     /* the needed part of the current record */
+	uint64_t skip;         /* remaining bytes to discard */
 };
 
 int jitdump_new(struct jitdump **out)
@@ -102,7 +102,7 @@ int jitdump_is_path(const char *path)
 int jitdump_open_at(struct jitdump **out, int root, const char *path, uid_t owner)
 {
 	_cleanup_(jitdump_freep) struct jitdump *j = NULL;
-	int fd = rootfile_open(root, path, false), r;
+	int fd = open_in_root(root, path, false), r;
 	struct stat st;
 
 	if (fd < 0)
@@ -124,8 +124,8 @@ int jitdump_open_at(struct jitdump **out, int root, const char *path, uid_t owne
 
 int jitdump_open(struct jitdump **out, pid_t pid, const char *path)
 {
-	struct proc_ids ids;
-	int r = proc_ids_read(&ids, pid);
+	struct jit_process ids;
+	int r = jit_process_open(&ids, pid);
 
 	if (r < 0)
 		return r;
@@ -134,8 +134,8 @@ int jitdump_open(struct jitdump **out, pid_t pid, const char *path)
 	return r;
 }
 
-/* pid, tid, vma, address, size, index, name; the code follows. */
-static int take_load(struct jitdump *j, struct dwarf_cursor *c)
+/* Fields: pid, tid, vma, address, size, index, name. The machine code follows. */
+static int parse_load(struct jitdump *j, struct dwarf_cursor *c)
 {
 	uint64_t addr, size;
 	const char *name;
@@ -147,15 +147,15 @@ static int take_load(struct jitdump *j, struct dwarf_cursor *c)
 	dwarf_skip(c, 8);
 	name = dwarf_string(c);
 	if (c->bad)
-		return 0; /* a name that is too long */
+		return 0; /* The name is too long. */
 	if (j->pending_set && j->pending_addr == addr)
 		set = j->pending_set;
 	j->pending_set = 0;
 	return jit_table_add(j->table, addr, size, name, strlen(name), set);
 }
 
-/* pid, tid, vma, old address, new address, size, index. */
-static int take_move(struct jitdump *j, struct dwarf_cursor *c)
+/* Fields: pid, tid, vma, old address, new address, size, index. */
+static int parse_move(struct jitdump *j, struct dwarf_cursor *c)
 {
 	struct jit_function f;
 	uint64_t from, to, size;
@@ -169,8 +169,9 @@ static int take_move(struct jitdump *j, struct dwarf_cursor *c)
 	return jit_table_add(j->table, to, size, f.name, strlen(f.name), f.lines_id);
 }
 
-/* One {address, line, discriminator, file}; "\377" stands for the file before. */
-static int take_line(struct jitdump *j, struct dwarf_cursor *c, uint32_t *file)
+/* Parses {address, line, discriminator, file}. The file "\377" repeats that of the previous entry.
+ */
+static int parse_line(struct jitdump *j, struct dwarf_cursor *c, uint32_t *file)
 {
 	struct line l = { .addr = dwarf_u64(c) };
 	const char *name;
@@ -199,7 +200,7 @@ static int line_by_addr(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static int take_debug_info(struct jitdump *j, struct dwarf_cursor *c)
+static int parse_debug_info(struct jitdump *j, struct dwarf_cursor *c)
 {
 	struct line_set set = { .base = dwarf_u64(c), .first = j->lines.len };
 	uint64_t n = dwarf_u64(c);
@@ -207,7 +208,7 @@ static int take_debug_info(struct jitdump *j, struct dwarf_cursor *c)
 	int r = 0;
 
 	for (uint64_t i = 0; i < n && r == 0 && !c->bad; i++)
-		r = take_line(j, c, &file);
+		r = parse_line(j, c, &file);
 	set.n = j->lines.len - set.first;
 	if (!set.n || r == -ENOMEM)
 		return r == -EBADMSG ? 0 : r;
@@ -220,19 +221,19 @@ static int take_debug_info(struct jitdump *j, struct dwarf_cursor *c)
 	return 0;
 }
 
-/* What is wanted of a record of @id, with its prefix. */
-static uint64_t wanted(uint32_t id, uint64_t len)
+/* Returns how many bytes of a record, including its prefix, must be buffered. */
+static uint64_t buffered_len(uint32_t id, uint64_t len)
 {
 	uint64_t max = PREFIX_LEN;
 
 	if (id == JIT_CODE_LOAD || id == JIT_CODE_MOVE)
-		max += LOAD_WANTED;
+		max += LOAD_BODY_MAX;
 	else if (id == JIT_CODE_DEBUG_INFO)
-		max += DEBUG_WANTED;
+		max += DEBUG_BODY_MAX;
 	return len < max ? len : max;
 }
 
-static int take_record(struct jitdump *j)
+static int parse_record(struct jitdump *j)
 {
 	struct dwarf_cursor c = { .p = j->record.data, .end = j->record.data + j->record.len };
 	uint32_t id = dwarf_u32(&c);
@@ -240,18 +241,18 @@ static int take_record(struct jitdump *j)
 	dwarf_skip(&c, PREFIX_LEN - 4);
 	switch (id) {
 	case JIT_CODE_LOAD:
-		return take_load(j, &c);
+		return parse_load(j, &c);
 	case JIT_CODE_MOVE:
-		return take_move(j, &c);
+		return parse_move(j, &c);
 	case JIT_CODE_DEBUG_INFO:
-		return take_debug_info(j, &c);
+		return parse_debug_info(j, &c);
 	default:
 		return 0;
 	}
 }
 
-/* How many bytes the record buffer must have before something can be done. */
-static int64_t target_len(struct jitdump *j)
+/* Returns how many bytes the buffer must hold before it can be processed, or -EBADMSG. */
+static int64_t needed_len(struct jitdump *j)
 {
 	struct dwarf_cursor c = { .p = j->record.data, .end = j->record.data + j->record.len };
 	uint32_t id, len;
@@ -264,10 +265,10 @@ static int64_t target_len(struct jitdump *j)
 	len = dwarf_u32(&c);
 	if (len < PREFIX_LEN)
 		return -EBADMSG;
-	return (int64_t)wanted(id, len);
+	return (int64_t)buffered_len(id, len);
 }
 
-static int take_header(struct jitdump *j)
+static int parse_header(struct jitdump *j)
 {
 	struct dwarf_cursor c = { .p = j->record.data, .end = j->record.data + j->record.len };
 	uint32_t magic = dwarf_u32(&c), version = dwarf_u32(&c), len = dwarf_u32(&c);
@@ -279,18 +280,18 @@ static int take_header(struct jitdump *j)
 	return 0;
 }
 
-/* The buffer holds what is wanted: use it and pass over the record's rest. */
-static int take(struct jitdump *j)
+/* Parses the complete buffer and sets @skip to the remainder of the record. */
+static int process_buffer(struct jitdump *j)
 {
 	uint32_t len;
 	int r;
 
 	if (!j->header_read) {
-		r = take_header(j);
+		r = parse_header(j);
 	} else {
 		memcpy(&len, j->record.data + 4, sizeof(len));
 		j->skip = len - j->record.len;
-		r = take_record(j);
+		r = parse_record(j);
 	}
 	j->record.len = 0;
 	return r;
@@ -302,7 +303,7 @@ int jitdump_feed(struct jitdump *j, const void *data, size_t len)
 
 	while (len) {
 		uint64_t skip = j->skip < len ? j->skip : len;
-		int64_t target;
+		int64_t needed;
 		size_t more;
 		int r;
 
@@ -311,22 +312,22 @@ int jitdump_feed(struct jitdump *j, const void *data, size_t len)
 		len -= skip;
 		if (j->skip)
 			return 0;
-		target = target_len(j);
-		if (target < 0)
-			return (int)target;
-		more = (size_t)target - j->record.len;
+		needed = needed_len(j);
+		if (needed < 0)
+			return (int)needed;
+		more = (size_t)needed - j->record.len;
 		more = more < len ? more : len;
 		buf_put(&j->record, p, more);
 		if (buf_error(&j->record))
 			return -ENOMEM;
 		p += more;
 		len -= more;
-		target = target_len(j);
-		if (target < 0)
-			return (int)target;
-		if (j->record.len < (size_t)target)
+		needed = needed_len(j);
+		if (needed < 0)
+			return (int)needed;
+		if (j->record.len < (size_t)needed)
 			continue;
-		r = take(j);
+		r = process_buffer(j);
 		if (r < 0)
 			return r;
 	}
@@ -363,7 +364,7 @@ int jitdump_refresh(struct jitdump *j)
 	return 0;
 }
 
-/* The last line at or before @addr. */
+/* Returns the last line at or before @addr, or NULL. */
 static const struct line *line_at(const struct jitdump *j, const struct line_set *set,
 				  uint64_t addr)
 {
@@ -391,7 +392,8 @@ int jitdump_find(struct jitdump *j, uint64_t addr, struct jit_function *out, con
 	if (out->lines_id) {
 		const struct line_set *set = &j->sets.data[out->lines_id - 1];
 
-		l = line_at(j, set, addr - out->start + set->base); /* where it was then */
+		/* Lines refer to the address at which the code was first loaded. */
+		l = line_at(j, set, addr - out->start + set->base);
 	}
 	*out_file = l ? strtab_get(j->files, l->file) : "";
 	*out_line = l ? l->line : 0;

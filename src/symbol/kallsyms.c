@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's own symbol table as it prints it: "ADDRESS TYPE NAME[\t[MODULE]]"
- * a line, a few hundred thousand lines, sorted within the kernel and within
- * each module only.
+ * /proc/kallsyms has one line "ADDRESS TYPE NAME[\t[MODULE]]" per symbol, a few
+ * hundred thousand in total. They are sorted only within the kernel and within
+ * each module.
  *
- * Code has the types t, T, w and W (nm(1)); everything else is left out, but
- * for the two symbols that end the kernel's code. Symbols have no size: one
- * reaches to the next, to the end of the kernel's code or to the end of its
- * module, which /proc/modules tells. Held are 24 bytes a symbol and its name.
+ * Symbols of the code types t, T, w and W (see nm(1)) are stored. Symbols have no
+ * size: each one extends to the next symbol, to the end of the kernel's code
+ * (_etext, _einittext) or to the end of its module according to /proc/modules.
+ * A symbol takes 24 bytes plus its name.
  */
 #include "symbol/kallsyms.h"
 
@@ -29,9 +29,9 @@ struct symbol {
 	uint64_t address;
 	uint32_t size;
 	uint32_t name;
-	uint32_t module; /* id in modules */
+	uint32_t module; /* id in kallsyms.modules; 0: the kernel */
 	uint8_t bind;    /* enum alias_bind */
-	bool end;        /* no code from here on */
+	bool end;        /* The code of the kernel ends here. */
 };
 
 struct range {
@@ -41,7 +41,7 @@ struct range {
 struct kallsyms {
 	struct {
 		VEC(struct symbol);
-	} syms; /* sorted by address, one each */
+	} syms; /* sorted by address, one symbol per address */
 	struct buf names;
 	struct strtab *modules;
 };
@@ -49,7 +49,7 @@ struct kallsyms {
 struct loader {
 	struct kallsyms *k;
 	struct err *err;
-	bool hidden; /* lines were read, and all addresses were 0 */
+	bool hidden; /* No address other than 0 was read. */
 	struct {
 		VEC(struct range);
 	} modules; /* sorted by address */
@@ -90,7 +90,8 @@ static int add_symbol(struct loader *l, uint64_t address, char type, char *name)
 	else
 		s.end = !strcmp(name, "_etext") || !strcmp(name, "_einittext");
 	if (l->k->syms.len >= KALLSYMS_MAX || l->k->names.len > NAMES_MAX)
-		return err_set(l->err, -E2BIG, "more than %d kernel symbols", KALLSYMS_MAX);
+		return err_set(l->err, -E2BIG, "/proc/kallsyms has more than %d code symbols",
+			       KALLSYMS_MAX);
 	r = module ? strtab_add(l->k->modules, module, strlen(module), &s.module) : 0;
 	if (r < 0)
 		return r;
@@ -106,17 +107,18 @@ static int parse_symbol(struct loader *l, char *line)
 	const char *s = lines_number(line, 16, ' ', &address);
 
 	if (!s || !s[0] || s[1] != ' ' || !s[2])
-		return err_set(l->err, -EBADMSG, "not a line of kallsyms: %.80s", line);
+		return err_set(l->err, -EBADMSG, "cannot parse line of /proc/kallsyms: \"%.80s\"",
+			       line);
 	if (!strchr("tTwW", s[0]))
 		return 0;
-	/* hidden addresses are all 0; some shown ones are too (per-CPU symbols) */
+	/* If the kernel hides addresses, all are 0. Per-CPU symbols can be 0 in any case. */
 	if (!address)
 		return 0;
 	l->hidden = false;
 	return add_symbol(l, address, s[0], line + (s + 2 - line));
 }
 
-/* "name size users deps state 0xaddress": where the module's memory is */
+/* The format is "name size users deps state 0xaddress". */
 static int parse_module(struct loader *l, char *line)
 {
 	char *fields[6], *save = NULL;
@@ -127,11 +129,12 @@ static int parse_module(struct loader *l, char *line)
 		fields[n++] = f;
 	if (n < 6 || !lines_number(fields[1], 10, '\0', &size) || strncmp(fields[5], "0x", 2) ||
 	    !lines_number(fields[5] + 2, 16, '\0', &start))
-		return err_set(l->err, -EBADMSG, "not a line of the list of modules");
+		return err_set(l->err, -EBADMSG, "cannot parse line of /proc/modules");
 	if (!start || !size || size > UINT64_MAX - start)
 		return 0;
 	if (l->modules.len >= MODULES_MAX)
-		return err_set(l->err, -E2BIG, "more than %d modules", MODULES_MAX);
+		return err_set(l->err, -E2BIG, "/proc/modules has more than %d modules",
+			       MODULES_MAX);
 	return vec_push(&l->modules, (struct range){ start, start + size });
 }
 
@@ -177,7 +180,10 @@ static struct alias_name name_of(const struct kallsyms *k, const struct symbol *
 	return (struct alias_name){ name, strlen(name) };
 }
 
-/* One symbol an address; code that begins where other code ends is code. */
+/*
+ * Retains one symbol per address. Where code begins at the address of an end symbol, the code wins,
+ * because symbol_cmp() sorts it first.
+ */
 static void choose_names(struct kallsyms *k)
 {
 	struct symbol *s = k->syms.data;
@@ -195,13 +201,13 @@ static void choose_names(struct kallsyms *k)
 			continue;
 		a = name_of(k, &s[i]);
 		b = name_of(k, last);
-		if (alias_name_better(&a, &b))
+		if (alias_name_is_better(&a, &b))
 			*last = s[i];
 	}
 	k->syms.len = n;
 }
 
-/* Give back what doubling took too much. */
+/* Shrinks the tables to their size, since vectors grow by doubling. */
 static void trim(struct kallsyms *k)
 {
 	void *syms = realloc(k->syms.data, k->syms.len * sizeof(*k->syms.data));
@@ -217,7 +223,7 @@ static void trim(struct kallsyms *k)
 	}
 }
 
-/* The end of the module that @address lies in, or UINT64_MAX. */
+/* Returns the end of the module that contains @address, or UINT64_MAX. */
 static uint64_t module_end(const struct loader *l, uint64_t address)
 {
 	size_t lo = 0, hi = l->modules.len;
@@ -278,7 +284,7 @@ int kallsyms_load_fds(struct kallsyms **out, int kallsyms_fd, int modules_fd, st
 int kallsyms_load(struct kallsyms **out, struct err *err)
 {
 	_cleanup_(closep) int kallsyms_fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-	/* a kernel without modules has no such file */
+	/* A kernel without support for modules has no such file. */
 	_cleanup_(closep) int modules_fd = open("/proc/modules", O_RDONLY | O_CLOEXEC);
 
 	if (kallsyms_fd < 0)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is read in pieces from where the last reading ended; a line that
- * has no end yet waits in a small buffer. Lines that make no sense and lines
- * longer than that buffer are passed over, since another thread of the process
- * may have been writing in between.
+ * Each refresh reads from where the previous one ended. An incomplete last
+ * line waits in a small buffer. Invalid lines and lines longer than that buffer
+ * are skipped, because threads of the runtime may interleave their writes.
  */
 #include "symbol/perfmap.h"
 
@@ -15,18 +14,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbol/proc_ids.h"
-#include "symbol/rootfile.h"
+#include "symbol/jit_process.h"
+#include "symbol/open_in_root.h"
 
 enum { LINE_CAP = JIT_NAME_MAX + 64, PIECE_LEN = 64 * 1024 };
 
 struct perfmap {
-	int fd; /* -1: fed */
+	int fd; /* -1: content comes from perfmap_feed() only */
 	off_t off;
 	struct jit_table *table;
 	char line[LINE_CAP];
 	size_t line_len;
-	bool too_long; /* the line being read is */
+	bool too_long; /* The current line exceeds the buffer. */
 };
 
 int perfmap_new(struct perfmap **out)
@@ -68,7 +67,7 @@ int perfmap_open_at(struct perfmap **out, int root, pid_t ns_pid, uid_t owner)
 	int fd, r;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)ns_pid);
-	fd = rootfile_open(root, path, true);
+	fd = open_in_root(root, path, true);
 	if (fd == -ELOOP)
 		return -EPERM;
 	if (fd < 0)
@@ -85,8 +84,8 @@ int perfmap_open_at(struct perfmap **out, int root, pid_t ns_pid, uid_t owner)
 
 int perfmap_open(struct perfmap **out, pid_t pid)
 {
-	struct proc_ids ids;
-	int r = proc_ids_read(&ids, pid);
+	struct jit_process ids;
+	int r = jit_process_open(&ids, pid);
 
 	if (r < 0)
 		return r;
@@ -95,8 +94,8 @@ int perfmap_open(struct perfmap **out, pid_t pid)
 	return r;
 }
 
-/* A hexadecimal number and the blank behind it. */
-static bool take_hex(const char **s, const char *end, uint64_t *out)
+/* Parses a hexadecimal number and the space after it, and advances *@s. */
+static bool parse_hex(const char **s, const char *end, uint64_t *out)
 {
 	const char *p = *s;
 	uint64_t v = 0;
@@ -123,19 +122,19 @@ static bool take_hex(const char **s, const char *end, uint64_t *out)
 	return true;
 }
 
-static int take_line(struct perfmap *m, const char *line, size_t len)
+static int parse_line(struct perfmap *m, const char *line, size_t len)
 {
 	const char *s = line, *end = line + len;
 	uint64_t start, size;
 
-	if (!take_hex(&s, end, &start) || !take_hex(&s, end, &size) || s == end ||
+	if (!parse_hex(&s, end, &start) || !parse_hex(&s, end, &size) || s == end ||
 	    memchr(s, 0, (size_t)(end - s)))
 		return 0;
 	return jit_table_add(m->table, start, size, s, (size_t)(end - s), 0);
 }
 
-/* The rest of a line: keep it until its end comes. */
-static void hold(struct perfmap *m, const char *data, size_t len)
+/* Appends part of a line to the buffer. */
+static void buffer_partial(struct perfmap *m, const char *data, size_t len)
 {
 	if (len > LINE_CAP - m->line_len) {
 		m->too_long = true;
@@ -156,17 +155,17 @@ int perfmap_feed(struct perfmap *m, const char *data, size_t len)
 		size_t n = nl ? (size_t)(nl - data) : len;
 
 		if (!nl) {
-			hold(m, data, n);
+			buffer_partial(m, data, n);
 			break;
 		}
 		if (m->line_len || m->too_long) {
-			hold(m, data, n);
+			buffer_partial(m, data, n);
 			if (!m->too_long)
-				r = take_line(m, m->line, m->line_len);
+				r = parse_line(m, m->line, m->line_len);
 			m->line_len = 0;
 			m->too_long = false;
 		} else {
-			r = take_line(m, data, n);
+			r = parse_line(m, data, n);
 		}
 		data += n + 1;
 		len -= n + 1;
@@ -198,7 +197,7 @@ int perfmap_refresh(struct perfmap *m)
 	piece = malloc(PIECE_LEN);
 	if (!piece)
 		return -ENOMEM;
-	/* Not beyond the size it had: a writer may be faster than we are. */
+	/* Stop at the size measured above: a fast writer could otherwise hold this loop. */
 	while (m->off < st.st_size) {
 		ssize_t n = pread(m->fd, piece, PIECE_LEN, m->off);
 		int r;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The packets' layout: fixed integers in host order (both ends are the same
- * binary), strings as a 16-bit length, the bytes and a NUL.
+ * Encodes and decodes packets. Integers have fixed sizes and host byte order,
+ * since both sides run the same binary. A string is a 16-bit length, its bytes
+ * and a NUL, so readers can use it in place.
  */
 #include "symbol/protocol.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "symbol/dwarf_cursor.h"
+#include "dwarf/dwarf_cursor.h"
 
 static void put_u16(struct buf *b, uint16_t v)
 {
@@ -46,9 +47,10 @@ void protocol_put_hello(struct buf *b, const char *text)
 	put_string(b, text);
 }
 
-void protocol_put_ask(struct buf *b, uint32_t seq, uint64_t key, const uint64_t *addrs, size_t n)
+void protocol_put_request(struct buf *b, uint32_t seq, uint64_t key, const uint64_t *addrs,
+			  size_t n)
 {
-	put_header(b, PROTOCOL_ASK, seq);
+	put_header(b, PROTOCOL_REQUEST, seq);
 	put_u64(b, key);
 	put_u32(b, (uint32_t)n);
 	buf_put(b, addrs, n * sizeof(*addrs));
@@ -72,9 +74,9 @@ void protocol_put_result(struct buf *b, enum protocol_type type, uint32_t seq, i
 	put_u32(b, (uint32_t)result);
 }
 
-void protocol_put_answer_header(struct buf *b, uint32_t seq)
+void protocol_put_response_header(struct buf *b, uint32_t seq)
 {
-	put_header(b, PROTOCOL_ANSWER, seq);
+	put_header(b, PROTOCOL_RESPONSE, seq);
 }
 
 static void put_frame(struct buf *b, const struct protocol_frame *f)
@@ -87,8 +89,8 @@ static void put_frame(struct buf *b, const struct protocol_frame *f)
 	put_string(b, f->file);
 }
 
-void protocol_put_answer(struct buf *b, uint32_t index, const struct protocol_frame *frames,
-			 size_t n)
+void protocol_put_response(struct buf *b, uint32_t index, const struct protocol_frame *frames,
+			   size_t n)
 {
 	enum { FRAME_MAX = 3 * (PROTOCOL_STRING_MAX + 3) + 12 };
 	size_t n_at = b->len + sizeof(uint32_t), start = b->len;
@@ -97,7 +99,7 @@ void protocol_put_answer(struct buf *b, uint32_t index, const struct protocol_fr
 	put_u32(b, index);
 	put_u16(b, 0);
 	for (; n_put < n && n_put < PROTOCOL_FRAMES_MAX; n_put++) {
-		/* What would make a packet too long by itself is cut here. */
+		/* Frames that would not fit into one packet are omitted. */
 		if (b->len - start > PROTOCOL_PACKET_MAX - FRAME_MAX - 16)
 			break;
 		put_frame(b, &frames[n_put]);
@@ -120,7 +122,7 @@ static const char *get_string(struct dwarf_cursor *c)
 	return s;
 }
 
-static void parse_ask(struct protocol_msg *m, struct dwarf_cursor *c)
+static void parse_request(struct protocol_msg *m, struct dwarf_cursor *c)
 {
 	m->key = dwarf_u64(c);
 	m->n_addrs = dwarf_u32(c);
@@ -153,19 +155,19 @@ static void parse_body(struct protocol_msg *m, struct dwarf_cursor *c)
 	case PROTOCOL_HELLO:
 		m->text = get_string(c);
 		break;
-	case PROTOCOL_ASK:
-		parse_ask(m, c);
+	case PROTOCOL_REQUEST:
+		parse_request(m, c);
 		break;
 	case PROTOCOL_NEED:
 		parse_need(m, c);
 		break;
-	case PROTOCOL_GIVE:
+	case PROTOCOL_FILE:
 	case PROTOCOL_DONE:
 		m->result = (int32_t)dwarf_u32(c);
 		break;
-	case PROTOCOL_ANSWER:
-		m->answers = c->p;
-		m->answers_len = dwarf_left(c);
+	case PROTOCOL_RESPONSE:
+		m->response = c->p;
+		m->response_len = dwarf_left(c);
 		c->p = c->end;
 		break;
 	default:
@@ -197,12 +199,12 @@ uint64_t protocol_addr(const struct protocol_msg *m, size_t i)
 	return v;
 }
 
-int protocol_next_answer(struct protocol_msg *m, uint32_t *out_index, struct protocol_frame *out)
+int protocol_next_response(struct protocol_msg *m, uint32_t *out_index, struct protocol_frame *out)
 {
-	struct dwarf_cursor c = { .p = m->answers, .end = m->answers + m->answers_len };
+	struct dwarf_cursor c = { .p = m->response, .end = m->response + m->response_len };
 	size_t n;
 
-	if (!m->answers_len)
+	if (!m->response_len)
 		return 0;
 	*out_index = dwarf_u32(&c);
 	n = dwarf_u16(&c);
@@ -218,7 +220,7 @@ int protocol_next_answer(struct protocol_msg *m, uint32_t *out_index, struct pro
 	}
 	if (c.bad)
 		return -EBADMSG;
-	m->answers = c.p;
-	m->answers_len = dwarf_left(&c);
+	m->response = c.p;
+	m->response_len = dwarf_left(&c);
 	return (int)n;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A build id says which file a file claims to be: another user's program may
- * claim libc's. What the two say of their names decides.
+ * Any program can contain the build id of libc. Sharing its symbols with libc
+ * on that basis would let one user's file rename another's frames, so files
+ * are shared only if their headers and symbol information are identical.
  */
 #include "symbol/same_file.h"
 
@@ -14,13 +15,13 @@
 
 enum { COMPARED_MAX = 64 << 20 };
 
-struct pair {
+struct file_pair {
 	int fd[2];
 	struct elf_image *img[2];
 	uint64_t n_bytes;
 };
 
-static bool equal_headers(const struct pair *p)
+static bool equal_headers(const struct file_pair *p)
 {
 	struct elf_span s[2];
 
@@ -32,7 +33,7 @@ static bool equal_headers(const struct pair *p)
 	       !memcmp(s[0].data, s[1].data, sizeof(Elf64_Ehdr));
 }
 
-static bool equal_segments(const struct pair *p)
+static bool equal_segments(const struct file_pair *p)
 {
 	const struct elf_segment *a, *b;
 	size_t n = elf_image_segments(p->img[0], &a);
@@ -47,7 +48,7 @@ static bool equal_segments(const struct pair *p)
 	return true;
 }
 
-static bool equal_section(struct pair *p, uint32_t i)
+static bool equal_section(struct file_pair *p, uint32_t i)
 {
 	struct elf_section a, b;
 	struct elf_span s, t;
@@ -59,7 +60,7 @@ static bool equal_section(struct pair *p, uint32_t i)
 	    a.vaddr != b.vaddr || a.file_off != b.file_off || a.size != b.size ||
 	    a.entsize != b.entsize)
 		return false;
-	/* stubs are code, too, and have names */
+	/* Executable sections with an entry size, such as .plt, define symbols. */
 	if (a.type == SHT_NOBITS || ((a.flags & SHF_EXECINSTR) && !a.entsize))
 		return true;
 	p->n_bytes += a.size;
@@ -72,7 +73,7 @@ static bool equal_section(struct pair *p, uint32_t i)
 
 static int compare(void *ctx)
 {
-	struct pair *p = ctx;
+	struct file_pair *p = ctx;
 	int r = 0;
 
 	for (int i = 0; i < 2 && r == 0; i++)
@@ -89,7 +90,7 @@ static int compare(void *ctx)
 
 bool same_file(int fd_a, int fd_b)
 {
-	struct pair p = { .fd = { fd_a, fd_b } };
+	struct file_pair p = { .fd = { fd_a, fd_b } };
 	bool same = sigbus_run(compare, &p) == 0;
 
 	elf_image_free(p.img[0]);

@@ -4,10 +4,12 @@
 #include <stdbool.h>
 
 /**
- * same_file() - do two ELF files have the same names at the same addresses?
+ * same_file() - compare two ELF files for identical symbol information
  *
- * Compares bytes: all headers and every section but code. Where that is much
- * (a gigabyte of DWARF) or a file can't be read, they count as different, which
- * costs memory only. Runs under sigbus_run() itself.
+ * Compares all headers and the content of every section except code. Files
+ * that cannot be read, or whose sections exceed 64 MiB, count as different.
+ * The caller then symbolizes them separately, which costs memory but is
+ * correct. The function runs under sigbus_run() itself; descriptors are
+ * borrowed.
  */
 bool same_file(int fd_a, int fd_b);

@@ -2,26 +2,27 @@
 #pragma once
 
 /*
- * The answer of every source of names, and the batch in which they are asked.
+ * The result of symbolizing one address, in the form that every source of
+ * symbols reports it.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* One function at an address; [0] of an answer is the innermost inlined call. */
+/* One function at an address. Element 0 of an array is the innermost inlined call. */
 struct symbol_frame {
-	const char *name;        /* for people (demangled) */
-	const char *system_name; /* raw */
-	const char *file;        /* "" if not known */
-	uint32_t line;           /* 0 if not known */
-	uint32_t start_line;
-	uint32_t column; /* of @line, from 1; 0 if not known */
+	const char *name;        /* demangled */
+	const char *system_name; /* as in the symbol table */
+	const char *file;        /* "" if unknown */
+	uint32_t line;           /* 0 if unknown */
+	uint32_t start_line;     /* line of the function's declaration; 0 if unknown */
+	uint32_t column;         /* in @line, from 1; 0 if unknown */
 };
 
 /*
- * Called once for an address that has a name; the frames and their strings are
- * borrowed for the call. @cookie is the address's index in the batch.
- * Non-zero stops the batch and is returned by it.
+ * Called once for each address that has a symbol. @cookie is the index of the
+ * address in the batch. Frames and strings are valid during the call only. A
+ * non-zero result stops the batch, which returns it.
  */
-typedef int (*symbol_answer_fn)(void *ctx, size_t cookie, const struct symbol_frame *frames,
+typedef int (*symbol_frames_fn)(void *ctx, size_t cookie, const struct symbol_frame *frames,
 				size_t n_frames);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file of the cache: a header with the length and an XXH3 sum of what
- * follows, and elf_symtab_save()'s bytes. Only we write there, so the sum is
- * for disks and crashes; what it lets through is checked as a stranger's.
- * A damaged file is removed.
+ * A cache file is a header with the length and an XXH3 checksum of the data,
+ * followed by the output of elf_symtab_save(). Only this user writes to the
+ * directory, so the checksum protects against disk errors and crashes, not
+ * against attacks; elf_symtab_restore() validates the data nevertheless. A
+ * damaged file is removed.
  *
- * The key under which it lies is a SipHash with a random key of the directory's
- * own: whoever writes a program to be sampled cannot make it meet another's.
- * Small tables are built faster than they are fetched, and not kept.
+ * The file name is a SipHash of the input under a random key, one for each
+ * directory. The author of a profiled program can therefore not construct a
+ * file whose table collides with another's. Small tables are not cached,
+ * because building them is faster than reading them.
  */
 #include "symbol/symbol_cache.h"
 
@@ -35,7 +37,8 @@
 #define KEY_NAME "key"
 
 enum {
-	VERSION = 1, /* of the files and of elf_symtab_load()'s choices */
+	VERSION = 1, /* Changes with the file format and with the symbols that elf_symtab_load()
+			selects. */
 	SMALL_BYTES = 64 * 1024,
 	FILE_MAX = 512 << 20,
 	NAME_CAP = 2 * 16 + sizeof(SUFFIX),
@@ -48,7 +51,7 @@ struct symbol_cache {
 	struct siphash_key key;
 };
 
-struct head {
+struct header {
 	char magic[4];
 	uint32_t version;
 	uint64_t len, sum;
@@ -69,17 +72,17 @@ static int read_key(struct symbol_cache *c)
 
 static int make_key(struct symbol_cache *c)
 {
-	_cleanup_(closep) int fd = cache_dir_unnamed(c->dir);
+	_cleanup_(closep) int fd = cache_dir_create_unnamed(c->dir);
 
 	if (fd < 0)
 		return fd;
 	if (getrandom(&c->key, sizeof(c->key), 0) != sizeof(c->key) ||
 	    write(fd, &c->key, sizeof(c->key)) != sizeof(c->key))
 		return -EIO;
-	return cache_dir_keep(c->dir, fd, KEY_NAME);
+	return cache_dir_publish(c->dir, fd, KEY_NAME);
 }
 
-/* Another process may make one at the same time: then it is that one's. */
+/* If another process creates the key at the same time, its key is used. */
 static int open_key(struct symbol_cache *c)
 {
 	int r = read_key(c);
@@ -105,7 +108,8 @@ int symbol_cache_open(struct symbol_cache **out, const char *dir, uint64_t max_b
 		return r;
 	r = open_key(c);
 	if (r < 0)
-		return err_set(err, r, "can't keep anything in %.100s: %s", dir, strerror(-r));
+		return err_set(err, r, "cannot open symbol cache \"%.100s\": %s", dir,
+			       strerror(-r));
 	*out = steal_ptr(&c);
 	return 0;
 }
@@ -125,12 +129,13 @@ int symbol_cache_check(const char *dir, struct err *err)
 	return symbol_cache_open(&c, dir, 0, err);
 }
 
-/* ---- what a table is made from ---------------------------------------------- */
+/* ---- the input of a table ---------------------------------------------------- */
 
 /*
- * The parts of an image in memory of our own, at their places; the rest is
- * zeros that take no memory. The file's owner may write to it while we read:
- * what is hashed must be what the table is made from.
+ * A private copy of the parts of an image that define its table, at their
+ * original offsets. Pages without such parts are never touched, so they use no memory. The
+ * copy guarantees that the hash and the table have the same input even if the
+ * file's owner writes to it at the same time.
  */
 struct copy {
 	uint8_t *data;
@@ -187,7 +192,7 @@ static void copy_symbols(struct copy *c, const struct elf_image *img, uint32_t t
 	copy_span(c, &strs);
 }
 
-/* -ENODATA for what is not worth it. */
+/* Returns 0; -ENODATA for a file not worth caching; -ENOMEM; -errno. */
 static int copy_init(struct copy *c, const struct elf_image *img, unsigned int source)
 {
 	struct elf_span s;
@@ -247,7 +252,7 @@ static void add_headers(struct siphash *h, const struct elf_image *img)
 	}
 }
 
-/* The cached file's name, of all that elf_symtab_load() looks at in the copy. */
+/* Computes the cache file's name from everything that elf_symtab_load() reads in the copy. */
 static void name_of(const struct symbol_cache *c, const struct elf_image *img, unsigned int source,
 		    char name[NAME_CAP])
 {
@@ -279,7 +284,7 @@ static void name_of(const struct symbol_cache *c, const struct elf_image *img, u
 
 static bool is_whole(const uint8_t *data, size_t len)
 {
-	struct head h;
+	struct header h;
 
 	if (len < sizeof(h))
 		return false;
@@ -291,13 +296,13 @@ static bool is_whole(const uint8_t *data, size_t len)
 int symbol_cache_parse(struct elf_symtab **out, void *block, size_t len)
 {
 	if (is_whole(block, len))
-		return elf_symtab_restore(out, block, sizeof(struct head),
-					  len - sizeof(struct head));
+		return elf_symtab_restore(out, block, sizeof(struct header),
+					  len - sizeof(struct header));
 	free(block);
 	return -EBADMSG;
 }
 
-static int fetch(int fd, struct elf_symtab **out)
+static int read_table(int fd, struct elf_symtab **out)
 {
 	struct stat st;
 	size_t len;
@@ -330,12 +335,12 @@ static int write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-/* That it can't be kept is no failure. */
-static void keep(struct symbol_cache *c, const char *name, const struct elf_symtab *t)
+/* Stores a table. Errors are ignored, since the table itself is usable without the cache. */
+static void store(struct symbol_cache *c, const char *name, const struct elf_symtab *t)
 {
-	_cleanup_(closep) int fd = cache_dir_unnamed(c->dir);
+	_cleanup_(closep) int fd = cache_dir_create_unnamed(c->dir);
 	_cleanup_(buf_fini) struct buf body = { 0 };
-	struct head h = { .version = VERSION };
+	struct header h = { .version = VERSION };
 
 	elf_symtab_save(t, &body);
 	if (fd < 0 || buf_error(&body))
@@ -344,7 +349,7 @@ static void keep(struct symbol_cache *c, const char *name, const struct elf_symt
 	h.len = body.len;
 	h.sum = XXH3_64bits(body.data, body.len);
 	if (write_all(fd, &h, sizeof(h)) == 0 && write_all(fd, body.data, body.len) == 0)
-		(void)cache_dir_keep(c->dir, fd, name);
+		(void)cache_dir_publish(c->dir, fd, name);
 }
 
 int symbol_cache_load(struct symbol_cache *c, const struct elf_image *img, unsigned int source,
@@ -362,7 +367,7 @@ int symbol_cache_load(struct symbol_cache *c, const struct elf_image *img, unsig
 	if (fd >= 0) {
 		copy_fini(&copy);
 		copy = (struct copy){ 0 };
-		r = fetch(fd, out);
+		r = read_table(fd, out);
 		if (r == 0)
 			return 0;
 		cache_dir_remove(c->dir, name);
@@ -370,6 +375,6 @@ int symbol_cache_load(struct symbol_cache *c, const struct elf_image *img, unsig
 	}
 	r = elf_symtab_load(out, copy.img, source, NULL);
 	if (r == 0)
-		keep(c, name, *out);
+		store(c, name, *out);
 	return r;
 }

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Sorted symbol tables kept on disk. A table is found by a keyed hash of all
- * that it was made from - the sections' headers, the symbols, their names, the
- * PLT - and not by a build id, which any file can claim.
+ * A cache of sorted symbol tables on disk. The key of a table is a keyed hash
+ * of its entire input: section headers, symbols, strings and the PLT. A build
+ * id would not do, because any file can claim any build id. Not thread-safe;
+ * several processes may share a directory.
  */
 #include <stdint.h>
 
@@ -16,8 +17,8 @@ struct err;
 struct symbol_cache;
 
 /*
- * @dir as in cache_dir.h; @max_bytes 0: 256 MiB. The hash's key lies in the directory, too.
- * 0, -EPERM, -errno.
+ * Opens the cache in @dir (see cache_dir.h), limited to @max_bytes (0: 256 MiB). The secret key of
+ * the hash is stored in the directory as well. Returns 0, -EPERM or -errno.
  */
 int symbol_cache_open(struct symbol_cache **out, const char *dir, uint64_t max_bytes,
 		      struct err *err);
@@ -25,17 +26,23 @@ void symbol_cache_free(struct symbol_cache *c);
 
 DEFINE_FREEP(struct symbol_cache, symbol_cache_free)
 
-/* Can @dir be opened as one? The same results: for telling so before work begins. */
+/* Returns what symbol_cache_open() would, so that a command can fail before its work begins. */
 int symbol_cache_check(const char *dir, struct err *err);
 
 /**
- * symbol_cache_load() - elf_symtab_load(), or the table it gave before
+ * symbol_cache_load() - load a symbol table from the cache or from @img
  *
- * @source is one of enum elf_symtab_source. Reads @img: run it under
- * sigbus_run(). @c may be NULL.
+ * @source is one of enum elf_symtab_source. On a miss the table is built by
+ * elf_symtab_load() and stored. With @c NULL there is no cache. The function
+ * reads the mapped file: call it under sigbus_run().
+ *
+ * Return: as elf_symtab_load().
  */
 int symbol_cache_load(struct symbol_cache *c, const struct elf_image *img, unsigned int source,
 		      struct elf_symtab **out);
 
-/* What a file of the cache holds, @block of malloc()'s, which is used up. 0, -EBADMSG, -ENOMEM. */
+/*
+ * Parses the content of a cache file. @block was allocated by malloc(); ownership passes to the
+ * function, also on failure. Returns 0, -EBADMSG or -ENOMEM.
+ */
 int symbol_cache_parse(struct elf_symtab **out, void *block, size_t len);

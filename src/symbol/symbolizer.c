@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The chain. An answer is put together from what two processes know: this one
- * reads the file's own symbol tables and Go's pclntab; the worker, DWARF and
- * everything in a debug file. Whether there is something for the worker is
- * found out once a file; if not, it is never asked.
+ * Two processes contribute to a result. This one reads the file's own symbol
+ * tables and Go's pclntab; the worker reads DWARF and everything in debug
+ * files. One check per file determines if it has anything for the worker.
+ * If not, the worker receives no request for it.
  *
- * A DWARF function without a mangled name (C's, but also C++'s in anonymous
- * namespaces) gets the symbol's name when that one is mangled, because it says
- * more; clone suffixes (".part.0", ".cold") of the symbol are then not shown.
+ * A batch is resolved in three steps: resolve_own() for Go and .symtab,
+ * resolve_in_worker() for DWARF, and resolve_remaining() for .dynsym and for
+ * addresses that only .symtab covers.
+ *
+ * A DWARF function without a linkage name (in C, but also in C++ anonymous
+ * namespaces) gets the name of the symbol if that is mangled, because it
+ * includes the namespace and parameters. Otherwise DWARF's name is used, which
+ * has no clone suffix such as ".part.0" or ".cold".
  */
 #include "symbol/symbolizer.h"
 
@@ -37,20 +42,20 @@
 
 enum {
 	DEFAULT_MEMORY = 64 << 20,
-	DEMANGLED_SHARE = 8, /* of the memory: one in so many for demangled names */
+	DEMANGLED_SHARE = 8, /* demangled names take at most 1/8 of the memory */
 };
 
 struct file {
 	struct symbol_file *own;
 	char *path;
-	int root_fd; /* -1: the host's */
+	int root_fd; /* -1: the host's root */
 	dev_t dev;
 	ino_t ino;
 	off_t size;
 	struct timespec mtime;
 	uint32_t n_users;
-	uint64_t used; /* when last asked about */
-	bool debug_looked;
+	uint64_t used; /* value of symbolizer.calls at the last use; 0: tables were dropped */
+	bool debug_searched;
 	int debug_fd; /* its separate debug file, or -1 */
 	struct symbol_worker_file worker;
 };
@@ -59,13 +64,13 @@ struct symbolizer {
 	struct symbolizer_opts opts;
 	struct demangle *demangle;
 	bool worker_tried;
-	struct symbol_worker *worker;  /* NULL: none, or not yet */
-	struct debuginfod *debuginfod; /* NULL: none */
-	struct symbol_cache *cache;    /* NULL: none */
+	struct symbol_worker *worker;  /* NULL: not started, or failed to start */
+	struct debuginfod *debuginfod; /* NULL: not configured */
+	struct symbol_cache *cache;    /* NULL: not configured, or unusable */
 	int host_root;
 	struct {
 		VEC(struct file *);
-	} files; /* by id; NULL: given back */
+	} files; /* indexed by id; NULL: released */
 	struct {
 		VEC(uint32_t);
 	} free_ids;
@@ -87,8 +92,8 @@ const char *symbolizer_source_label(enum symbolizer_source s)
 	return s < SYMBOLIZER_SOURCE_MAX ? labels[s] : "unknown";
 }
 
-/* The worker, started when it is first wanted; NULL: there is none to be had. */
-static struct symbol_worker *worker_of(struct symbolizer *s)
+/* Returns the worker, which is started on first use; NULL if it cannot be started. */
+static struct symbol_worker *get_worker(struct symbolizer *s)
 {
 	struct symbol_worker_opts opts = {
 		.memory_bytes = s->opts.worker_memory_bytes,
@@ -108,7 +113,7 @@ static struct symbol_worker *worker_of(struct symbolizer *s)
 	return s->worker;
 }
 
-/* A cache directory that cannot be opened is done without. */
+/* If the cache directory cannot be opened, downloads are not cached. */
 static void start_debuginfod(struct symbolizer *s)
 {
 	struct debuginfod_opts opts = {
@@ -140,11 +145,11 @@ int symbolizer_new(struct symbolizer **out, const struct symbolizer_opts *opts)
 		symbolizer_free(s);
 		return -ENOMEM;
 	}
-	if (opts->symbol_cache) /* done without if it can't be opened */
+	if (opts->symbol_cache) /* If it cannot be opened, tables are not cached. */
 		(void)symbol_cache_open(&s->cache, opts->symbol_cache, opts->symbol_cache_bytes,
 					NULL);
 	s->worker_tried = opts->no_dwarf;
-	snprintf(s->confinement, sizeof(s->confinement), "no worker: not wanted");
+	snprintf(s->confinement, sizeof(s->confinement), "no worker: DWARF is disabled");
 	start_debuginfod(s);
 	*out = s;
 	return 0;
@@ -210,7 +215,7 @@ struct content_key {
 	const struct file *f;
 };
 
-/* The same build id, and truly the same. */
+/* Compares the content as well, since any file can claim any build id. */
 static bool content_eq(const void *ctx, uint32_t id)
 {
 	const struct content_key *k = ctx;
@@ -237,7 +242,7 @@ static int file_new(struct symbolizer *s, struct file **out, const struct symbol
 		return -ENOMEM;
 	f->root_fd = in->root_fd < 0 ? -1 : fcntl(in->root_fd, F_DUPFD_CLOEXEC, 0);
 	f->debug_fd = in->debug_fd < 0 ? -1 : fcntl(in->debug_fd, F_DUPFD_CLOEXEC, 0);
-	f->debug_looked = f->debug_fd >= 0;
+	f->debug_searched = f->debug_fd >= 0;
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
 	f->size = st->st_size;
@@ -268,11 +273,11 @@ static int new_id(struct symbolizer *s, uint32_t *out)
 	}
 	r = vec_push(&s->files, NULL);
 	*out = (uint32_t)s->files.len - 1;
-	/* so that giving it back needs no memory */
+	/* With this reserve, releasing a file cannot fail. */
 	return r < 0 ? r : vec_reserve(&s->free_ids, s->files.len);
 }
 
-static int keep_file(struct symbolizer *s, struct file *f, uint32_t *out_id)
+static int register_file(struct symbolizer *s, struct file *f, uint32_t *out_id)
 {
 	const struct elf_build_id *id = symbol_file_build_id(f->own);
 	int r = new_id(s, out_id);
@@ -283,7 +288,7 @@ static int keep_file(struct symbolizer *s, struct file *f, uint32_t *out_id)
 	}
 	s->files.data[*out_id] = f;
 	f->n_users = 1;
-	f->worker.key = ++s->n_added; /* never given again */
+	f->worker.key = ++s->n_added; /* never reused */
 	s->counters.files++;
 	r = index_add(&s->by_inode, inode_hash(f), *out_id);
 	return r == 0 && id->len ? index_add(&s->by_build_id, build_id_hash(id), *out_id) : r;
@@ -322,34 +327,34 @@ int symbolizer_add_file(struct symbolizer *s, const struct symbolizer_file *in, 
 	    !(symbol_file_build_id(f->own)->len &&
 	      index_find(&s->by_build_id, build_id_hash(symbol_file_build_id(f->own)), content_eq,
 			 &content, out_id)))
-		return keep_file(s, f, out_id);
+		return register_file(s, f, out_id);
 	file_free(f);
 	s->files.data[*out_id]->n_users++;
 	return 0;
 }
 
-/* A file and where its other files are looked for: what NEEDs of the worker refer to. */
+/* The context of need_file(): the file whose request the worker is processing. */
 struct need_ctx {
 	struct symbolizer *s;
 	struct file *f;
 };
 
-static struct debugfile_of debugfile_of(const struct need_ctx *n)
+static struct debugfile_query debugfile_query_of(const struct need_ctx *n)
 {
-	struct debugfile_of of = {
+	struct debugfile_query query = {
 		.roots = { .process = n->f->root_fd, .host = n->s->host_root },
 		.path = n->f->path,
 		.build_id = *symbol_file_build_id(n->f->own),
 	};
 
-	of.link = symbol_file_debuglink(n->f->own, &of.link_crc);
-	return of;
+	query.link = symbol_file_debuglink(n->f->own, &query.link_crc);
+	return query;
 }
 
 static int need_file(void *ctx, const struct protocol_need *need)
 {
 	struct need_ctx *n = ctx;
-	struct debugfile_of of = debugfile_of(n);
+	struct debugfile_query query = debugfile_query_of(n);
 
 	switch (need->kind) {
 	case PROTOCOL_NEED_FILE:
@@ -357,81 +362,81 @@ static int need_file(void *ctx, const struct protocol_need *need)
 	case PROTOCOL_NEED_DEBUG:
 		return n->f->debug_fd < 0 ? -ENOENT : fcntl(n->f->debug_fd, F_DUPFD_CLOEXEC, 0);
 	case PROTOCOL_NEED_ALT:
-		return debugfile_open_alt(&of, need->name, need->id, need->id_len);
+		return debugfile_open_alt(&query, need->name, need->id, need->id_len);
 	case PROTOCOL_NEED_DWO:
-		return debugfile_open_dwo(&of, need->name, need->dir);
+		return debugfile_open_dwo(&query, need->name, need->dir);
 	case PROTOCOL_NEED_DWP:
-		return debugfile_open_dwp(&of);
+		return debugfile_open_dwp(&query);
 	default:
 		return -EINVAL;
 	}
 }
 
-static bool is_over(const struct symbolizer *s)
+static bool is_past_deadline(const struct symbolizer *s)
 {
 	uint64_t until_ns = s->opts.until_ns ? atomic_load(s->opts.until_ns) : 0;
 
 	return until_ns && clock_monotonic_ns() >= until_ns;
 }
 
-/* Is there anything in or for this file that only the worker can read, and time for it? */
-static bool worth_asking(struct need_ctx *n)
+/* Returns true if the worker can contribute to this file and there is time for a request. */
+static bool worker_is_useful(struct need_ctx *n)
 {
-	struct debugfile_of of = debugfile_of(n);
+	struct debugfile_query query = debugfile_query_of(n);
 
-	if (n->s->opts.no_dwarf || n->f->worker.given_up || is_over(n->s))
+	if (n->s->opts.no_dwarf || n->f->worker.given_up || is_past_deadline(n->s))
 		return false;
-	if (!n->f->debug_looked) {
-		n->f->debug_looked = true;
-		n->f->debug_fd = debugfile_open(&of);
+	if (!n->f->debug_searched) {
+		n->f->debug_searched = true;
+		n->f->debug_fd = debugfile_open(&query);
 		if (n->f->debug_fd < 0 && n->s->debuginfod && !symbol_file_has_dwarf(n->f->own))
-			n->f->debug_fd = debuginfod_find(n->s->debuginfod, &of.build_id);
+			n->f->debug_fd = debuginfod_find(n->s->debuginfod, &query.build_id);
 	}
-	return (symbol_file_has_debug(n->f->own) || n->f->debug_fd >= 0) && worker_of(n->s);
+	return (symbol_file_has_debug(n->f->own) || n->f->debug_fd >= 0) && get_worker(n->s);
 }
 
-/* One batch being answered. */
-struct ask {
+/* One call of symbolizer_resolve(). Arrays have one element per address. */
+struct batch {
 	struct symbolizer *s;
 	struct file *f;
 	const uint64_t *vaddrs; /* UINT64_MAX: not in the file */
-	const char **names;     /* raw, of .symtab; NULL if it has none */
-	const char **dynamic;   /* the same of .dynsym, of those that nobody else names */
+	const char **names;     /* raw symbols of .symtab; NULL if there is none */
+	const char **dynamic;   /* raw symbols of .dynsym, for addresses without another source */
 	bool *done;
 	size_t n;
-	symbol_answer_fn fn;
+	symbol_frames_fn fn;
 	void *ctx;
 	bool ada;
-	/* What the worker is asked: addresses, and which they are in the batch. */
-	uint64_t *left;
-	size_t *left_index;
-	size_t n_left;
+	/* The request to the worker: addresses, and the index of each in the batch. */
+	uint64_t *pending;
+	size_t *pending_index;
+	size_t n_pending;
 };
 
-static int give_answer(struct ask *a, size_t i, enum symbolizer_source source,
-		       const struct symbol_frame *frames, size_t n)
+static int report_frames(struct batch *b, size_t i, enum symbolizer_source source,
+			 const struct symbol_frame *frames, size_t n)
 {
-	a->done[i] = true;
-	a->s->counters.by_source[source]++;
-	return a->fn(a->ctx, i, frames, n);
+	b->done[i] = true;
+	b->s->counters.by_source[source]++;
+	return b->fn(b->ctx, i, frames, n);
 }
 
-static int give_name(struct ask *a, size_t i, enum symbolizer_source source, const char *raw)
+static int report_symbol(struct batch *b, size_t i, enum symbolizer_source source, const char *raw)
 {
 	struct symbol_frame f = {
-		.name = demangle_get(a->s->demangle, raw, a->ada),
+		.name = demangle_get(b->s->demangle, raw, b->ada),
 		.system_name = raw,
 		.file = "",
 	};
 
-	return give_answer(a, i, source, &f, 1);
+	return report_frames(b, i, source, &f, 1);
 }
 
-static int answer_go(struct ask *a, size_t i)
+static int resolve_go(struct batch *b, size_t i)
 {
 	struct gopclntab_frame go[GOPCLNTAB_FRAMES_MAX];
 	struct symbol_frame frames[GOPCLNTAB_FRAMES_MAX];
-	int n = symbol_file_go_frames(a->f->own, a->vaddrs[i], go, GOPCLNTAB_FRAMES_MAX);
+	int n = symbol_file_go_frames(b->f->own, b->vaddrs[i], go, GOPCLNTAB_FRAMES_MAX);
 
 	if (n <= 0)
 		return 0;
@@ -443,7 +448,7 @@ static int answer_go(struct ask *a, size_t i)
 			.line = go[k].line,
 			.start_line = go[k].start_line,
 		};
-	return give_answer(a, i, SYMBOLIZER_GO, frames, (size_t)n);
+	return report_frames(b, i, SYMBOLIZER_GO, frames, (size_t)n);
 }
 
 static bool is_mangled(const char *raw)
@@ -456,7 +461,7 @@ static bool is_ada(uint32_t lang)
 	return lang == DW_LANG_Ada83 || lang == DW_LANG_Ada95;
 }
 
-/* The raw name of a frame; @symbol is .symtab's for the function that is not inlined. */
+/* Returns the raw name of a frame. @symbol is from .symtab; NULL for inlined functions. */
 static const char *raw_name(const struct protocol_frame *f, const char *symbol)
 {
 	if (*f->linkage)
@@ -466,101 +471,101 @@ static const char *raw_name(const struct protocol_frame *f, const char *symbol)
 	return f->name;
 }
 
-static int answer_worker(void *ctx, size_t index, const struct protocol_frame *in, size_t n)
+static int on_worker_frames(void *ctx, size_t index, const struct protocol_frame *in, size_t n)
 {
 	struct symbol_frame frames[PROTOCOL_FRAMES_MAX];
-	struct ask *a = ctx;
-	size_t i = a->left_index[index];
+	struct batch *b = ctx;
+	size_t i = b->pending_index[index];
 	bool from_dwarf = n > 1 || in[0].lang;
 
 	for (size_t k = 0; k < n; k++) {
-		const char *raw = raw_name(&in[k], k + 1 == n ? a->names[i] : NULL);
+		const char *raw = raw_name(&in[k], k + 1 == n ? b->names[i] : NULL);
 
 		if (!*raw)
-			return 0; /* a line without a function */
+			return 0; /* DWARF has a line here but no function. */
 		frames[k] = (struct symbol_frame){
-			.name = demangle_get(a->s->demangle, raw, a->ada || is_ada(in[k].lang)),
+			.name = demangle_get(b->s->demangle, raw, b->ada || is_ada(in[k].lang)),
 			.system_name = raw,
 			.file = in[k].file,
 			.line = in[k].line,
 			.start_line = in[k].start_line,
 		};
 	}
-	return give_answer(a, i, from_dwarf ? SYMBOLIZER_DWARF : SYMBOLIZER_DEBUG_SYMTAB, frames,
-			   n);
+	return report_frames(b, i, from_dwarf ? SYMBOLIZER_DWARF : SYMBOLIZER_DEBUG_SYMTAB, frames,
+			     n);
 }
 
-/* What this process reads before the worker is asked. */
-static int ask_own(void *ctx)
+/* Resolves Go addresses and looks up .symtab. Runs under sigbus_run(). */
+static int resolve_own(void *ctx)
 {
-	struct ask *a = ctx;
+	struct batch *b = ctx;
 	int r = 0;
 
-	a->ada = symbol_file_is_ada(a->f->own);
-	for (size_t i = 0; r == 0 && i < a->n; i++)
-		r = a->vaddrs[i] == UINT64_MAX ? 0 : answer_go(a, i);
-	for (size_t i = 0; i < a->n; i++)
-		a->left[i] = a->done[i] ? UINT64_MAX : a->vaddrs[i];
-	symbol_file_names(a->f->own, SYMBOL_TABLE_SYMTAB, a->left, a->n, a->names);
+	b->ada = symbol_file_is_ada(b->f->own);
+	for (size_t i = 0; r == 0 && i < b->n; i++)
+		r = b->vaddrs[i] == UINT64_MAX ? 0 : resolve_go(b, i);
+	for (size_t i = 0; i < b->n; i++)
+		b->pending[i] = b->done[i] ? UINT64_MAX : b->vaddrs[i];
+	symbol_file_find_names(b->f->own, SYMBOL_TABLE_SYMTAB, b->pending, b->n, b->names);
 	return r;
 }
 
-static int ask_worker(struct ask *a)
+static int resolve_in_worker(struct batch *b)
 {
-	struct need_ctx n = { a->s, a->f };
-	bool had_given_up = a->f->worker.given_up;
+	struct need_ctx n = { b->s, b->f };
+	bool had_given_up = b->f->worker.given_up;
 	int r;
 
-	if (!worth_asking(&n))
+	if (!worker_is_useful(&n))
 		return 0;
-	for (size_t i = 0; i < a->n; i++) {
-		if (a->done[i] || a->vaddrs[i] == UINT64_MAX)
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->done[i] || b->vaddrs[i] == UINT64_MAX)
 			continue;
-		a->left[a->n_left] = a->vaddrs[i];
-		a->left_index[a->n_left++] = i;
+		b->pending[b->n_pending] = b->vaddrs[i];
+		b->pending_index[b->n_pending++] = i;
 	}
-	a->f->worker.need = need_file;
-	a->f->worker.need_ctx = &n;
-	r = symbol_worker_ask(a->s->worker, &a->f->worker, a->left, a->n_left, answer_worker, a,
-			      NULL);
-	a->s->counters.files_given_up += a->f->worker.given_up && !had_given_up;
-	return r > 0 ? r : 0; /* without a worker, symbol tables answer */
+	b->f->worker.need = need_file;
+	b->f->worker.need_ctx = &n;
+	r = symbol_worker_resolve(b->s->worker, &b->f->worker, b->pending, b->n_pending,
+				  on_worker_frames, b, NULL);
+	b->s->counters.files_given_up += b->f->worker.given_up && !had_given_up;
+	return r > 0 ? r : 0; /* Without a worker, symbol tables are used. */
 }
 
-static int give_up_name(struct ask *a, size_t i)
+static int report_given_up(struct batch *b, size_t i)
 {
-	const char *slash = strrchr(a->f->path, '/');
+	const char *slash = strrchr(b->f->path, '/');
 	char name[160];
 
 	snprintf(name, sizeof(name), "[symbolizer gave up on %.100s]",
-		 slash ? slash + 1 : a->f->path);
-	return give_name(a, i, SYMBOLIZER_GIVEN_UP, name);
+		 slash ? slash + 1 : b->f->path);
+	return report_symbol(b, i, SYMBOLIZER_GIVEN_UP, name);
 }
 
-/* What nobody before has named. */
-static int ask_last(struct ask *a)
+/* Reports every address that the previous steps have not, and looks up .dynsym. */
+static int resolve_remaining(struct batch *b)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < a->n; i++)
-		a->left[i] = a->done[i] || a->names[i] ? UINT64_MAX : a->vaddrs[i];
-	symbol_file_names(a->f->own, SYMBOL_TABLE_DYNSYM, a->left, a->n, a->dynamic);
-	for (size_t i = 0; r == 0 && i < a->n; i++) {
-		if (a->done[i])
+	for (size_t i = 0; i < b->n; i++)
+		b->pending[i] = b->done[i] || b->names[i] ? UINT64_MAX : b->vaddrs[i];
+	symbol_file_find_names(b->f->own, SYMBOL_TABLE_DYNSYM, b->pending, b->n, b->dynamic);
+	for (size_t i = 0; r == 0 && i < b->n; i++) {
+		if (b->done[i])
 			continue;
-		if (a->names[i])
-			r = give_name(a, i, SYMBOLIZER_SYMTAB, a->names[i]);
-		else if (a->dynamic[i])
-			r = give_name(a, i, SYMBOLIZER_DYNSYM, a->dynamic[i]);
-		else if (a->f->worker.given_up)
-			r = give_up_name(a, i);
+		if (b->names[i])
+			r = report_symbol(b, i, SYMBOLIZER_SYMTAB, b->names[i]);
+		else if (b->dynamic[i])
+			r = report_symbol(b, i, SYMBOLIZER_DYNSYM, b->dynamic[i]);
+		else if (b->f->worker.given_up)
+			r = report_given_up(b, i);
 		else
-			a->s->counters.by_source[SYMBOLIZER_UNNAMED]++;
+			b->s->counters.by_source[SYMBOLIZER_UNNAMED]++;
 	}
 	return r;
 }
 
-/* Drop tables of the files asked about longest ago until all fit. */
+/* Drops the tables of the least recently used files until the rest fits into the budget. */
 static void obey_budget(struct symbolizer *s)
 {
 	size_t bytes = 0;
@@ -588,7 +593,7 @@ static void obey_budget(struct symbolizer *s)
 	demangle_trim(s->demangle, s->opts.memory_bytes / DEMANGLED_SHARE);
 }
 
-/* @vaddrs in the file's terms, UINT64_MAX for what is not in it. */
+/* Converts @addrs to virtual addresses; UINT64_MAX for those outside the file's segments. */
 static void to_vaddrs(const struct file *f, enum symbolizer_address kind, const uint64_t *addrs,
 		      size_t n, uint64_t *vaddrs)
 {
@@ -600,41 +605,41 @@ static void to_vaddrs(const struct file *f, enum symbolizer_address kind, const 
 	}
 }
 
-int symbolizer_ask(struct symbolizer *s, uint32_t id, enum symbolizer_address kind,
-		   const uint64_t *addrs, size_t n, symbol_answer_fn fn, void *ctx)
+int symbolizer_resolve(struct symbolizer *s, uint32_t id, enum symbolizer_address kind,
+		       const uint64_t *addrs, size_t n, symbol_frames_fn fn, void *ctx)
 {
 	_cleanup_(freep) uint64_t *vaddrs = calloc(n + 1, 2 * sizeof(*vaddrs));
 	_cleanup_(freep) const char **names = calloc(n + 1, 2 * sizeof(*names));
-	_cleanup_(freep) size_t *left_index = calloc(n + 1, sizeof(*left_index));
+	_cleanup_(freep) size_t *pending_index = calloc(n + 1, sizeof(*pending_index));
 	_cleanup_(freep) bool *done = calloc(n + 1, sizeof(*done));
-	struct ask a = { .s = s,
-			 .vaddrs = vaddrs,
-			 .names = names,
-			 .dynamic = names ? names + n : NULL,
-			 .done = done,
-			 .n = n,
-			 .fn = fn,
-			 .ctx = ctx,
-			 .left_index = left_index };
+	struct batch b = { .s = s,
+			   .vaddrs = vaddrs,
+			   .names = names,
+			   .dynamic = names ? names + n : NULL,
+			   .done = done,
+			   .n = n,
+			   .fn = fn,
+			   .ctx = ctx,
+			   .pending_index = pending_index };
 	int r;
 
 	if (id >= s->files.len || !s->files.data[id])
 		return -EINVAL;
-	if (!vaddrs || !names || !left_index || !done)
+	if (!vaddrs || !names || !pending_index || !done)
 		return -ENOMEM;
-	a.f = s->files.data[id];
-	a.left = vaddrs + n + 1;
-	a.f->used = ++s->calls;
-	s->counters.asked += n;
-	to_vaddrs(a.f, kind, addrs, n, vaddrs);
-	r = sigbus_run(ask_own, &a);
+	b.f = s->files.data[id];
+	b.pending = vaddrs + n + 1;
+	b.f->used = ++s->calls;
+	s->counters.addresses += n;
+	to_vaddrs(b.f, kind, addrs, n, vaddrs);
+	r = sigbus_run(resolve_own, &b);
 	if (r == -EFAULT)
-		r = 0; /* the file shrank: what was read of it is gone too */
+		r = 0; /* The file shrank, so its tables are unusable; the worker may still help. */
 	if (r == 0)
-		r = ask_worker(&a);
+		r = resolve_in_worker(&b);
 	if (r == 0)
-		r = ask_last(&a);
-	symbol_file_rest(a.f->own);
+		r = resolve_remaining(&b);
+	symbol_file_release_pages(b.f->own);
 	obey_budget(s);
 	return r;
 }
@@ -645,10 +650,10 @@ void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters 
 	out->worker_restarts = s->worker ? symbol_worker_restarts(s->worker) : 0;
 }
 
-void symbolizer_rest(struct symbolizer *s)
+void symbolizer_stop_worker(struct symbolizer *s)
 {
 	if (s->worker)
-		symbol_worker_rest(s->worker);
+		symbol_worker_stop(s->worker);
 }
 
 pid_t symbolizer_worker_pid(const struct symbolizer *s)
@@ -658,6 +663,6 @@ pid_t symbolizer_worker_pid(const struct symbolizer *s)
 
 const char *symbolizer_confinement(struct symbolizer *s)
 {
-	(void)worker_of(s);
+	(void)get_worker(s);
 	return s->confinement;
 }

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Names for addresses in files: the chain of sources. For each address the
- * first that answers of: Go's pclntab (it has inlined calls and lines), the
- * file's .symtab, .gnu_debugdata, its separate debug file, .dynsym; and DWARF,
- * wherever it is, for inlined calls and lines.
+ * Symbolizes addresses in files. For each address, the first source that has
+ * a symbol is used: Go's pclntab (which includes inlined calls and lines), the
+ * file's .symtab, .gnu_debugdata, the separate debug file's .symtab, .dynsym.
+ * DWARF from the file or its debug file adds inlined calls and lines.
  *
- * Files are added once and asked about in batches. Their tables are shared by
- * content, built when first wanted and dropped, longest unused first, over the
- * memory budget. Not thread-safe.
+ * A caller adds each file once and resolves its addresses in batches. Tables
+ * are shared between files with equal content, built on first use and dropped,
+ * least recently used first, over the memory budget. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,32 +25,36 @@ struct symbolizer;
 
 struct symbolizer_opts {
 	enum demangle_mode demangle;
-	bool no_dwarf;              /* names only: no worker, no lines, no inlined calls */
-	size_t memory_bytes;        /* of tables in this process; 0: 64 MiB */
-	size_t worker_memory_bytes; /* of the worker's heap; 0: 256 MiB */
-	unsigned int timeout_ms;    /* of the worker, a batch; 0: 10 s */
-	/* Set by any thread: CLOCK_MONOTONIC from which on only symbol tables answer; 0: never. */
-	const _Atomic uint64_t *until_ns; /* NULL: never */
+	bool no_dwarf;              /* symbol tables only: no worker, lines or inlined calls */
+	size_t memory_bytes;        /* limit on tables in this process; 0: 64 MiB */
+	size_t worker_memory_bytes; /* limit on the worker's heap; 0: 256 MiB */
+	unsigned int timeout_ms;    /* limit on a batch in the worker; 0: 10 s */
+	/*
+	 * A CLOCK_MONOTONIC time after which only symbol tables are used, or 0 for no limit. Any
+	 * thread may set it at any time. NULL means that there is never a limit.
+	 */
+	const _Atomic uint64_t *until_ns;
 
-	const char *symbol_cache;    /* directory for sorted tables; NULL: they are not kept */
+	const char *symbol_cache;    /* directory for sorted tables; NULL: no cache */
 	uint64_t symbol_cache_bytes; /* 0: 256 MiB */
 
-	const char *debuginfod;             /* URLs separated by blanks; NULL: none is asked */
-	const char *debuginfod_cache;       /* directory; NULL: what is fetched is not kept */
+	const char *debuginfod;             /* URLs separated by spaces; NULL: no downloads */
+	const char *debuginfod_cache;       /* directory; NULL: downloads are not cached */
 	uint64_t debuginfod_cache_bytes;    /* 0: 1 GiB */
-	unsigned int debuginfod_timeout_ms; /* of a fetch; 0: 10 s */
+	unsigned int debuginfod_timeout_ms; /* limit on a download; 0: 10 s */
 };
 
+/* Descriptors are duplicated and the path is copied: all remain the caller's. */
 struct symbolizer_file {
-	int fd;           /* of the file; duplicated */
-	int root_fd;      /* the process's root directory, or -1 for the host's; duplicated */
-	int debug_fd;     /* of its separate debug file, or -1 to look for one; duplicated */
+	int fd;           /* the file */
+	int root_fd;      /* root directory of the process; -1 for the host's */
+	int debug_fd;     /* its separate debug file; -1 to search for one */
 	const char *path; /* as the process sees it */
 };
 
 enum symbolizer_address {
-	SYMBOLIZER_OFFSET, /* in the file */
-	SYMBOLIZER_VADDR,  /* in the file's own terms, as addr2line takes them */
+	SYMBOLIZER_OFFSET, /* an offset in the file */
+	SYMBOLIZER_VADDR,  /* a virtual address in the file's segments, as addr2line expects */
 };
 
 enum symbolizer_source {
@@ -58,32 +62,34 @@ enum symbolizer_source {
 	SYMBOLIZER_GO,
 	SYMBOLIZER_SYMTAB,
 	SYMBOLIZER_DWARF,
-	SYMBOLIZER_DEBUG_SYMTAB, /* of a debug file or .gnu_debugdata */
+	SYMBOLIZER_DEBUG_SYMTAB, /* .symtab of a debug file or of .gnu_debugdata */
 	SYMBOLIZER_DYNSYM,
-	SYMBOLIZER_GIVEN_UP,
+	SYMBOLIZER_GIVEN_UP, /* The worker died of the file, and no symbol table has the address. */
 	SYMBOLIZER_SOURCE_MAX,
 };
 
 struct symbolizer_counters {
-	uint64_t asked;
+	uint64_t addresses; /* looked up since the start */
 	uint64_t by_source[SYMBOLIZER_SOURCE_MAX];
 	uint64_t worker_restarts;
 	uint64_t files_given_up;
-	uint64_t files; /* that are there now */
-	uint64_t bytes; /* held by tables now */
+	uint64_t files; /* currently added */
+	uint64_t bytes; /* currently held by tables in this process */
 };
 
-/* "symtab", "dwarf", ... */
+/* Returns the source's label in metrics: "symtab", "dwarf", ... */
 const char *symbolizer_source_label(enum symbolizer_source s);
 
 /**
- * symbolizer_new() - with a worker once there is something for it, unless @opts says no_dwarf
+ * symbolizer_new() - create a symbolizer without files
  *
- * main() must have called symbol_worker_main(). A worker that cannot be
- * started or confined is no failure: symbolizer_confinement() tells, and names
- * come from symbol tables alone.
+ * main() must have called symbol_worker_main(). The worker is started when a
+ * file first needs it, never with no_dwarf. If it cannot be started or
+ * confined, symbols come from symbol tables alone, and
+ * symbolizer_confinement() reports the reason. Strings of @opts are borrowed
+ * for the lifetime of the symbolizer.
  *
- * Return: 0, -ENOMEM.
+ * Return: 0 or -ENOMEM.
  */
 int symbolizer_new(struct symbolizer **out, const struct symbolizer_opts *opts);
 void symbolizer_free(struct symbolizer *s);
@@ -91,38 +97,38 @@ void symbolizer_free(struct symbolizer *s);
 DEFINE_FREEP(struct symbolizer, symbolizer_free)
 
 /**
- * symbolizer_add_file() - a file whose addresses will be asked for
+ * symbolizer_add_file() - register a file whose addresses will be resolved
  *
- * One that is one already there gets its id: the same inode, unchanged, or
- * the same build id and the same bytes but for the code (the build id alone is
- * only what a file claims to be).
+ * Returns the existing id if the file was added before: the same unmodified
+ * inode, or the same build id and identical content except for the code (see
+ * same_file.h; a build id alone proves nothing). Each successful call needs
+ * one symbolizer_release_file().
  *
- * Return: 0 and *@out_id; -ENOMEM, -errno.
+ * Return: 0 and the id in *@out_id; -ENOMEM; -errno.
  */
 int symbolizer_add_file(struct symbolizer *s, const struct symbolizer_file *f, uint32_t *out_id);
 
-/* Of each id that was given out, once: the last user's closes the file, and the id is given again.
- */
+/* Releases one use of @id. The last release closes the file; its id is reused afterwards. */
 void symbolizer_release_file(struct symbolizer *s, uint32_t id);
 
 /**
- * symbolizer_ask() - frames of @n addresses of file @id
+ * symbolizer_resolve() - find the frames at @n addresses in file @id
  *
- * @fn is called for those that have a name, in no particular order. A frame of
- * a file that killed its worker twice, and that no symbol table names, is
- * named "[symbolizer gave up on FILE]".
+ * @fn is called for each address that has a symbol, in no particular order. If
+ * the worker died twice while it processed this file, an address that no
+ * symbol table covers gets the frame "[symbolizer gave up on FILE]".
  *
- * Return: 0, @fn's non-zero result, -ENOMEM, -EINVAL for an id that is not there.
+ * Return: 0; the non-zero result of @fn; -EINVAL for an unknown id; -ENOMEM.
  */
-int symbolizer_ask(struct symbolizer *s, uint32_t id, enum symbolizer_address kind,
-		   const uint64_t *addrs, size_t n, symbol_answer_fn fn, void *ctx);
+int symbolizer_resolve(struct symbolizer *s, uint32_t id, enum symbolizer_address kind,
+		       const uint64_t *addrs, size_t n, symbol_frames_fn fn, void *ctx);
 
 void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters *out);
 
-/* End the worker until it is needed: it holds most of the memory. */
-void symbolizer_rest(struct symbolizer *s);
+/* Ends the worker, which holds most of the memory, until it is needed again. */
+void symbolizer_stop_worker(struct symbolizer *s);
 
-pid_t symbolizer_worker_pid(const struct symbolizer *s); /* 0: none is running */
+pid_t symbolizer_worker_pid(const struct symbolizer *s); /* 0: not running */
 
-/* How the worker (started now, if it was not yet wanted) is confined, or why there is none. */
+/* Describes how the worker is confined, or why there is none. Starts the worker if necessary. */
 const char *symbolizer_confinement(struct symbolizer *s);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parent's end. Calls are synchronous: a request goes out, and packets are
- * taken until its DONE; a NEED in between is answered with a descriptor. The
- * child is not trusted: a packet that makes no sense, an answer nobody asked
- * for, too many NEEDs or too much time are all its death, as is its own crash.
+ * The parent's side is synchronous: it sends a request and reads packets until
+ * DONE. It replies to a NEED with a descriptor. The child is not trusted. An
+ * invalid packet, an unrequested response, too many NEEDs or a timeout are
+ * treated like a crash: the child is killed.
  *
- * Requests go out in batches of PROTOCOL_ADDRS_MAX, each with its own time
- * limit, so one address that takes for ever costs that batch only.
+ * Requests are split into batches of PROTOCOL_ADDRS_MAX, each with its own
+ * timeout, so one address that takes too long affects its batch only.
  */
 #include "symbol/worker.h"
 
@@ -30,10 +30,10 @@ extern char **environ;
 
 enum {
 	KILLS_MAX = 2,
-	NEEDS_MAX = 16 * 1024, /* files asked for in one batch */
+	NEEDS_MAX = 16 * 1024, /* per batch */
 	START_TIMEOUT_MS = 5000,
 	DEFAULT_TIMEOUT_MS = 10000,
-	POLL_MS = 200, /* how soon it is seen that there is less time than there was */
+	POLL_MS = 200, /* interval at which until_ns is checked */
 	DEFAULT_MEMORY = 256 << 20,
 	CONFINEMENT_MAX = 200,
 };
@@ -43,7 +43,7 @@ struct symbol_worker {
 	pid_t pid; /* 0: not running */
 	int sock;
 	uint32_t seq;
-	unsigned int starts, rests;
+	unsigned int n_starts, n_stops;
 	char confinement[CONFINEMENT_MAX];
 	uint8_t packet[PROTOCOL_PACKET_MAX];
 };
@@ -51,13 +51,13 @@ struct symbol_worker {
 /* One batch in flight. */
 struct batch {
 	struct symbol_worker_file *file;
-	size_t base; /* of its first address among the caller's */
+	size_t base; /* index of its first address in the caller's array */
 	size_t n;
 	const uint64_t *addrs;
-	bool answered[PROTOCOL_ADDRS_MAX];
-	symbol_worker_answer_fn fn;
+	bool resolved[PROTOCOL_ADDRS_MAX];
+	symbol_worker_frames_fn fn;
 	void *ctx;
-	int stopped; /* what @fn returned */
+	int stopped; /* non-zero result of @fn */
 	unsigned int n_needs;
 };
 
@@ -74,26 +74,29 @@ static void stop(struct symbol_worker *w)
 	w->pid = 0;
 }
 
-/* Nobody has time for answers any more. */
-static bool is_over(const struct symbol_worker *w)
+/* Returns true after the deadline until_ns, when results would come too late. */
+static bool is_past_deadline(const struct symbol_worker *w)
 {
 	uint64_t until_ns = w->opts.until_ns ? atomic_load(w->opts.until_ns) : 0;
 
 	return until_ns && clock_monotonic_ns() >= until_ns;
 }
 
-/* Receive one packet before @deadline: 0, -ETIMEDOUT, -EPIPE when the child is gone, -EBADMSG. */
+/*
+ * Receives one packet before @deadline (CLOCK_MONOTONIC, in ms). Returns 0; -ETIMEDOUT; -EPIPE if
+ * the child has exited; -EBADMSG.
+ */
 static int receive(struct symbol_worker *w, int64_t deadline, struct protocol_msg *out)
 {
 	struct pollfd p = { .fd = w->sock, .events = POLLIN };
-	int64_t left;
+	int64_t left_ms;
 	ssize_t len;
 
 	for (;;) {
-		left = deadline - clock_monotonic_ms();
-		if (left <= 0 || is_over(w))
+		left_ms = deadline - clock_monotonic_ms();
+		if (left_ms <= 0 || is_past_deadline(w))
 			return -ETIMEDOUT;
-		if (poll(&p, 1, left < POLL_MS ? (int)left : POLL_MS) > 0)
+		if (poll(&p, 1, left_ms < POLL_MS ? (int)left_ms : POLL_MS) > 0)
 			break;
 	}
 	len = worker_recv(w->sock, w->packet, sizeof(w->packet), NULL);
@@ -133,28 +136,29 @@ static int start_once(struct symbol_worker *w, struct err *err)
 	int r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
-		return err_set(err, -errno, "no socket pair for the symbol worker");
+		return err_set(err, -errno,
+			       "cannot create a socket pair for the symbol worker: %m");
 	w->sock = socks[0];
 	r = spawn(w, socks[1]);
 	close(socks[1]);
 	if (r < 0) {
 		w->pid = 0;
 		stop(w);
-		return err_set(err, r, "cannot start the symbol worker");
+		return err_set(err, r, "cannot start the symbol worker: %s", strerror(-r));
 	}
-	w->starts++;
+	w->n_starts++;
 	r = receive(w, clock_monotonic_ms() + START_TIMEOUT_MS, &hello);
 	if (r == 0 && hello.type != PROTOCOL_HELLO)
 		r = -EBADMSG;
 	if (r < 0) {
 		stop(w);
-		return err_set(err, r, "the symbol worker does not come up");
+		return err_set(err, r, "symbol worker did not start: %s", strerror(-r));
 	}
 	snprintf(w->confinement, sizeof(w->confinement), "%s", hello.text);
 	return 0;
 }
 
-/* A child that is killed before it says a word is no reason to do without: try twice. */
+/* Tries twice, since the kernel may kill a child at random when memory is short. */
 static int start(struct symbol_worker *w, struct err *err)
 {
 	int r = start_once(w, NULL);
@@ -185,12 +189,12 @@ int symbol_worker_new(struct symbol_worker **out, const struct symbol_worker_opt
 	return 0;
 }
 
-void symbol_worker_rest(struct symbol_worker *w)
+void symbol_worker_stop(struct symbol_worker *w)
 {
 	if (!w->pid)
 		return;
 	stop(w);
-	w->rests++;
+	w->n_stops++;
 }
 
 void symbol_worker_free(struct symbol_worker *w)
@@ -201,7 +205,7 @@ void symbol_worker_free(struct symbol_worker *w)
 	free(w);
 }
 
-static int give(struct symbol_worker *w, struct batch *b, const struct protocol_need *need)
+static int send_file(struct symbol_worker *w, struct batch *b, const struct protocol_need *need)
 {
 	struct buf packet = { 0 };
 	int fd = -ENOENT, r;
@@ -210,7 +214,7 @@ static int give(struct symbol_worker *w, struct batch *b, const struct protocol_
 		return -EBADMSG;
 	if (b->file->need)
 		fd = b->file->need(b->file->need_ctx, need);
-	protocol_put_result(&packet, PROTOCOL_GIVE, w->seq, fd < 0 ? fd : 0);
+	protocol_put_result(&packet, PROTOCOL_FILE, w->seq, fd < 0 ? fd : 0);
 	r = worker_send(w->sock, &packet, fd);
 	if (fd >= 0)
 		close(fd);
@@ -218,26 +222,26 @@ static int give(struct symbol_worker *w, struct batch *b, const struct protocol_
 	return r;
 }
 
-static int take_answers(struct batch *b, struct protocol_msg *m)
+static int read_response(struct batch *b, struct protocol_msg *m)
 {
 	struct protocol_frame frames[PROTOCOL_FRAMES_MAX];
 	uint32_t i;
 	int n;
 
-	while ((n = protocol_next_answer(m, &i, frames)) > 0) {
+	while ((n = protocol_next_response(m, &i, frames)) > 0) {
 		if (i >= b->n)
 			return -EBADMSG;
-		if (b->answered[i])
+		if (b->resolved[i])
 			continue;
-		b->answered[i] = true;
+		b->resolved[i] = true;
 		if (!b->stopped)
 			b->stopped = b->fn(b->ctx, b->base + i, frames, (size_t)n);
 	}
 	return n;
 }
 
-/* Until DONE: 0, or why the child must die. */
-static int take_packets(struct symbol_worker *w, struct batch *b, int64_t deadline)
+/* Reads packets until DONE. Returns 0, or an error after which the child must be killed. */
+static int read_packets(struct symbol_worker *w, struct batch *b, int64_t deadline)
 {
 	for (;;) {
 		struct protocol_msg m;
@@ -250,9 +254,9 @@ static int take_packets(struct symbol_worker *w, struct batch *b, int64_t deadli
 		if (m.type == PROTOCOL_DONE)
 			return 0;
 		if (m.type == PROTOCOL_NEED)
-			r = give(w, b, &m.need);
-		else if (m.type == PROTOCOL_ANSWER)
-			r = take_answers(b, &m);
+			r = send_file(w, b, &m.need);
+		else if (m.type == PROTOCOL_RESPONSE)
+			r = read_response(b, &m);
 		else
 			r = -EBADMSG;
 		if (r < 0)
@@ -266,19 +270,19 @@ static int exchange(struct symbol_worker *w, struct batch *b)
 	int r;
 
 	w->seq++;
-	protocol_put_ask(&packet, w->seq, b->file->key, b->addrs, b->n);
+	protocol_put_request(&packet, w->seq, b->file->key, b->addrs, b->n);
 	r = worker_send(w->sock, &packet, -1);
 	buf_fini(&packet);
-	return r < 0 ? r : take_packets(w, b, clock_monotonic_ms() + w->opts.timeout_ms);
+	return r < 0 ? r : read_packets(w, b, clock_monotonic_ms() + w->opts.timeout_ms);
 }
 
-static int ask_batch(struct symbol_worker *w, struct batch *b, struct err *err)
+static int run_batch(struct symbol_worker *w, struct batch *b, struct err *err)
 {
 	struct symbol_worker_file *f = b->file;
 	int r;
 
 	while (!f->given_up) {
-		if (is_over(w))
+		if (is_past_deadline(w))
 			return -ETIMEDOUT;
 		if (!w->pid) {
 			r = start(w, err);
@@ -289,14 +293,15 @@ static int ask_batch(struct symbol_worker *w, struct batch *b, struct err *err)
 		if (r == 0 || b->stopped)
 			return b->stopped;
 		stop(w);
-		if (!is_over(w))
+		if (!is_past_deadline(w))
 			f->given_up = ++f->n_kills >= KILLS_MAX;
 	}
 	return -EOWNERDEAD;
 }
 
-int symbol_worker_ask(struct symbol_worker *w, struct symbol_worker_file *f, const uint64_t *addrs,
-		      size_t n, symbol_worker_answer_fn fn, void *ctx, struct err *err)
+int symbol_worker_resolve(struct symbol_worker *w, struct symbol_worker_file *f,
+			  const uint64_t *addrs, size_t n, symbol_worker_frames_fn fn, void *ctx,
+			  struct err *err)
 {
 	for (size_t i = 0; i < n; i += PROTOCOL_ADDRS_MAX) {
 		struct batch b = {
@@ -307,7 +312,7 @@ int symbol_worker_ask(struct symbol_worker *w, struct symbol_worker_file *f, con
 			.fn = fn,
 			.ctx = ctx,
 		};
-		int r = ask_batch(w, &b, err);
+		int r = run_batch(w, &b, err);
 
 		if (r)
 			return r;
@@ -322,8 +327,8 @@ pid_t symbol_worker_pid(const struct symbol_worker *w)
 
 unsigned int symbol_worker_restarts(const struct symbol_worker *w)
 {
-	/* one start is the first, or that after the last rest */
-	return w->starts - w->rests - (w->starts > w->rests);
+	/* A start is not a restart if it is the first one or follows symbol_worker_stop(). */
+	return w->n_starts - w->n_stops - (w->n_starts > w->n_stops);
 }
 
 const char *symbol_worker_confinement(const struct symbol_worker *w)

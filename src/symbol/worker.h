@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The symbol worker: an unprivileged child that parses what is dangerous to
- * parse (DWARF, debug files, what debuginfod sent). This is the parent's side;
- * it starts the child, feeds it descriptors, and starts it again when it dies.
- * Not thread-safe: one owner, one thread at a time.
+ * The symbol worker is an unprivileged child process that parses complex
+ * untrusted input: DWARF, debug files and downloads from debuginfod. This is
+ * the parent's side. It starts the child, sends it descriptors and requests
+ * (see protocol.h), and restarts it after a crash or timeout. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,25 +19,25 @@ struct err;
 struct symbol_worker;
 
 struct symbol_worker_opts {
-	size_t memory_bytes;     /* of the child's heap; 0: 256 MiB */
-	unsigned int timeout_ms; /* for a batch of addresses; 0: 10 s */
-	/* Set by any thread: CLOCK_MONOTONIC from which on it is waited for no more; 0: none. */
-	const _Atomic uint64_t *until_ns; /* NULL: none ever */
+	size_t memory_bytes;     /* heap limit of the child; 0: 256 MiB */
+	unsigned int timeout_ms; /* limit on one batch of addresses; 0: 10 s */
+	/* A deadline as in symbolizer.h, after which no request is sent or waited for. */
+	const _Atomic uint64_t *until_ns;
 };
 
 /*
- * If this process was started to be a symbol worker (or to fetch a debug file
- * for debuginfod.h), be it and never return.
- * The first thing that main() does in every program that uses symbol_worker_new().
+ * Runs the symbol worker (or a download for debuginfod.h) and exits if this
+ * process was started for that; returns otherwise. main() must call it first
+ * in every program that uses symbol_worker_new().
  */
 void symbol_worker_main(int argc, char **argv);
 
 /**
- * symbol_worker_new() - start the child
+ * symbol_worker_new() - start the worker
  *
- * The child is this same binary, executed anew.
+ * The child executes /proc/self/exe, so it shares no memory with this process.
  *
- * Return: 0; -errno when it cannot be started, or cannot be confined.
+ * Return: 0; -errno if the child cannot be started or cannot confine itself.
  */
 int symbol_worker_new(struct symbol_worker **out, const struct symbol_worker_opts *opts,
 		      struct err *err);
@@ -45,39 +45,44 @@ void symbol_worker_free(struct symbol_worker *w);
 
 DEFINE_FREEP(struct symbol_worker, symbol_worker_free)
 
-/* One file to ask about, owned by the caller, zeroed at first but for @key and what finds files. */
+/* State of one file, owned by the caller. Set @key, @need and @need_ctx; zero the other fields. */
 struct symbol_worker_file {
-	uint64_t key; /* the same key is the same file */
-	/* The descriptor wanted, which becomes the callee's; -ENOENT if there is none. */
+	uint64_t key; /* identifies the file to the worker; never reused */
+	/* Opens the file that the worker requests. Returns a descriptor or -ENOENT. */
 	int (*need)(void *ctx, const struct protocol_need *need);
 	void *need_ctx;
 
-	unsigned int n_kills; /* how often the child died of it */
-	bool given_up;        /* it did twice: no more is asked of it */
+	unsigned int n_kills; /* number of workers that died processing this file */
+	bool given_up;        /* n_kills reached 2: the file is not sent again */
 };
 
-/* The frames of one address, [0] the innermost; borrowed for the call. Non-zero stops. */
-typedef int (*symbol_worker_answer_fn)(void *ctx, size_t index, const struct protocol_frame *frames,
+/*
+ * Receives the frames of address @index, [0] the innermost, valid during the call. A non-zero
+ * result stops the request.
+ */
+typedef int (*symbol_worker_frames_fn)(void *ctx, size_t index, const struct protocol_frame *frames,
 				       size_t n);
 
 /**
- * symbol_worker_ask() - names for addresses in the file's own terms
+ * symbol_worker_resolve() - find the frames at virtual addresses of a file
  *
- * @fn is called at most once for an address, not at all for one without a
- * name. When the child dies or takes too long it is started anew and asked
- * for what is missing, twice at most for a file.
+ * @fn is called at most once for each address, and not for addresses without
+ * a symbol. If the child dies or exceeds the timeout, a new child receives the
+ * batch again. The second failure of one file is final.
  *
- * Return: 0; -EOWNERDEAD once the file is given up; -ETIMEDOUT when until_ns
- * has come; @fn's non-zero result; -errno when no child can be started.
+ * Return: 0; -EOWNERDEAD if the file was given up; -ETIMEDOUT after until_ns;
+ * the non-zero result of @fn; -errno if no child can be started.
  */
-int symbol_worker_ask(struct symbol_worker *w, struct symbol_worker_file *f, const uint64_t *addrs,
-		      size_t n, symbol_worker_answer_fn fn, void *ctx, struct err *err);
+int symbol_worker_resolve(struct symbol_worker *w, struct symbol_worker_file *f,
+			  const uint64_t *addrs, size_t n, symbol_worker_frames_fn fn, void *ctx,
+			  struct err *err);
 
-/* End the child, and with it the memory that it holds: it is started anew when it is next asked. */
-void symbol_worker_rest(struct symbol_worker *w);
+/* Ends the child to release its memory. The next request starts a new one. */
+void symbol_worker_stop(struct symbol_worker *w);
 
-pid_t symbol_worker_pid(const struct symbol_worker *w); /* 0: none is running */
+pid_t symbol_worker_pid(const struct symbol_worker *w); /* 0: not running */
 unsigned int symbol_worker_restarts(const struct symbol_worker *w);
 
-/* How the child is confined, for `cameo doctor`: "uid 65534, no network, seccomp, ...". */
+/* Returns how the child is confined: "no network, uid 2147357184, seccomp, ...". Borrowed from @w.
+ */
 const char *symbol_worker_confinement(const struct symbol_worker *w);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is opened when a key is first asked for: its own DWARF if it has
- * any, else that of its separate debug file; and the function symbols of the
- * debug file or of .gnu_debugdata, for what DWARF does not name (the file's
- * own .symtab and .dynsym are the parent's).
+ * A file is opened on the first request for its key. DWARF comes from the file
+ * itself or else from its separate debug file. Symbols of the debug file or of
+ * .gnu_debugdata cover functions without DWARF. The parent reads the file's
+ * own .symtab and .dynsym.
  *
- * Over the budget the file asked for longest ago goes; when one file alone is
- * over it, what can be built again does.
+ * Over the budget, the least recently used file is closed. If a single file
+ * exceeds the budget, its tables are dropped and built again on demand.
  */
 #include "symbol/worker_files.h"
 
@@ -17,25 +17,25 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "dwarf/dwarf.h"
 #include "elf/image.h"
 #include "elf/minidebug.h"
 #include "elf/symtab.h"
-#include "symbol/dwarf.h"
 
 struct file {
 	uint64_t key;
-	uint64_t used;              /* when it was last asked for, in calls */
-	struct dwarf *dwarf;        /* NULL: none, or unreadable */
-	struct elf_symtab *mini;    /* of .gnu_debugdata; NULL: none */
-	struct elf_symtab *symbols; /* of the debug file; NULL: none */
+	uint64_t used;                /* value of worker_files.calls at the last use */
+	struct dwarf *dwarf;          /* NULL: absent or unreadable */
+	struct elf_symtab *minidebug; /* of .gnu_debugdata; NULL: absent */
+	struct elf_symtab *symbols;   /* of the debug file; NULL: absent */
 };
 
-/* Of files at a time, few of which are asked about in turn; each is mapped. */
+/* Every open file is mapped; the limit bounds address space and the search by key. */
 enum { FILES_MAX = 1024 };
 
 struct worker_files {
 	size_t max_bytes;
-	size_t last; /* in files: what was asked for before */
+	size_t last; /* index in files of the previous request */
 	worker_need_fn need;
 	void *need_ctx;
 	uint64_t calls;
@@ -47,7 +47,7 @@ struct worker_files {
 static void file_fini(struct file *f)
 {
 	dwarf_free(f->dwarf);
-	elf_symtab_free(f->mini);
+	elf_symtab_free(f->minidebug);
 	elf_symtab_free(f->symbols);
 }
 
@@ -64,24 +64,14 @@ int worker_files_new(struct worker_files **out, size_t max_bytes, worker_need_fn
 	return 0;
 }
 
-void worker_files_free(struct worker_files *fs)
-{
-	if (!fs)
-		return;
-	for (size_t i = 0; i < fs->files.len; i++)
-		file_fini(&fs->files.data[i]);
-	vec_fini(&fs->files);
-	free(fs);
-}
-
-static int need_plain(struct worker_files *fs, enum protocol_need_kind kind)
+static int request_plain(struct worker_files *fs, enum protocol_need_kind kind)
 {
 	struct protocol_need need = { .kind = kind, .name = "", .dir = "" };
 
 	return fs->need(fs->need_ctx, &need);
 }
 
-static int need_for_dwarf(void *ctx, const struct dwarf_need *n)
+static int request_for_dwarf(void *ctx, const struct dwarf_need *n)
 {
 	static const enum protocol_need_kind kinds[] = {
 		[DWARF_NEED_ALT] = PROTOCOL_NEED_ALT,
@@ -98,7 +88,7 @@ static struct dwarf *open_dwarf(struct worker_files *fs, int fd)
 {
 	struct dwarf_opts opts = {
 		.max_heap = fs->max_bytes,
-		.need = need_for_dwarf,
+		.need = request_for_dwarf,
 		.need_ctx = fs,
 	};
 	struct dwarf *d;
@@ -116,29 +106,29 @@ static struct elf_symtab *open_symtab(int fd)
 	return elf_symtab_load(&t, img, ELF_SYMTAB, NULL) == 0 ? t : NULL;
 }
 
-static struct elf_symtab *open_mini(int fd)
+static struct elf_symtab *open_minidebug(int fd)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	_cleanup_(elf_image_freep) struct elf_image *mini = NULL;
+	_cleanup_(elf_image_freep) struct elf_image *minidebug = NULL;
 	_cleanup_(freep) void *bytes = NULL;
 	struct elf_symtab *t;
 	size_t len;
 
 	if (fd < 0 || elf_image_open(&img, fd, NULL) < 0 ||
 	    elf_minidebug_load(img, &bytes, &len, NULL) < 0 ||
-	    elf_image_from_memory(&mini, bytes, len, NULL) < 0)
+	    elf_image_from_memory(&minidebug, bytes, len, NULL) < 0)
 		return NULL;
-	return elf_symtab_load(&t, mini, ELF_SYMTAB, NULL) == 0 ? t : NULL;
+	return elf_symtab_load(&t, minidebug, ELF_SYMTAB, NULL) == 0 ? t : NULL;
 }
 
 static void open_file(struct worker_files *fs, struct file *f)
 {
-	_cleanup_(closep) int fd = need_plain(fs, PROTOCOL_NEED_FILE);
+	_cleanup_(closep) int fd = request_plain(fs, PROTOCOL_NEED_FILE);
 	_cleanup_(closep) int debug = -1;
 
 	f->dwarf = open_dwarf(fs, fd);
-	f->mini = open_mini(fd);
-	debug = need_plain(fs, PROTOCOL_NEED_DEBUG);
+	f->minidebug = open_minidebug(fd);
+	debug = request_plain(fs, PROTOCOL_NEED_DEBUG);
 	if (debug < 0)
 		return;
 	if (!f->dwarf)
@@ -148,7 +138,8 @@ static void open_file(struct worker_files *fs, struct file *f)
 
 static size_t file_bytes(const struct file *f)
 {
-	return (f->dwarf ? dwarf_bytes(f->dwarf) : 0) + (f->mini ? elf_symtab_bytes(f->mini) : 0) +
+	return (f->dwarf ? dwarf_bytes(f->dwarf) : 0) +
+	       (f->minidebug ? elf_symtab_bytes(f->minidebug) : 0) +
 	       (f->symbols ? elf_symtab_bytes(f->symbols) : 0);
 }
 
@@ -158,7 +149,7 @@ static void drop(struct worker_files *fs, size_t i)
 	fs->files.data[i] = fs->files.data[--fs->files.len];
 }
 
-/* Drop files until all are within the budget; @keep is trimmed if it is the last. */
+/* Closes files until the rest fits into the budget, but not @keep, which is trimmed instead. */
 static void obey_budget(struct worker_files *fs, uint64_t keep)
 {
 	for (;;) {
@@ -183,7 +174,7 @@ static void obey_budget(struct worker_files *fs, uint64_t keep)
 	}
 }
 
-static struct file *file_of(struct worker_files *fs, uint64_t key)
+static struct file *get_file(struct worker_files *fs, uint64_t key)
 {
 	struct file f = { .key = key };
 
@@ -222,7 +213,7 @@ static int dwarf_frames_of(struct file *f, uint64_t vaddr, struct protocol_frame
 
 static bool find_symbol(const struct file *f, uint64_t vaddr, struct elf_symbol *out)
 {
-	return (f->mini && elf_symtab_find(f->mini, vaddr, out) == 0) ||
+	return (f->minidebug && elf_symtab_find(f->minidebug, vaddr, out) == 0) ||
 	       (f->symbols && elf_symtab_find(f->symbols, vaddr, out) == 0);
 }
 
@@ -235,7 +226,7 @@ int worker_files_frames(struct worker_files *fs, uint64_t key, uint64_t vaddr,
 
 	if (++fs->calls % 256 == 0)
 		obey_budget(fs, key);
-	f = file_of(fs, key);
+	f = get_file(fs, key);
 	if (!f)
 		return -ENOMEM;
 	f->used = fs->calls;
@@ -257,8 +248,8 @@ int worker_files_frames(struct worker_files *fs, uint64_t key, uint64_t vaddr,
 	return n;
 }
 
-void worker_files_rest(struct worker_files *fs)
+void worker_files_release_pages(struct worker_files *fs)
 {
 	if (fs->last < fs->files.len && fs->files.data[fs->last].dwarf)
-		dwarf_rest(fs->files.data[fs->last].dwarf);
+		dwarf_release_pages(fs->files.data[fs->last].dwarf);
 }

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The worker's files: each key's DWARF and the symbol tables that only the
- * worker may read (of debug files and .gnu_debugdata), within a budget.
+ * The files that the worker process has open: for each key, its DWARF and the
+ * symbol tables that only the worker may parse (those of debug files and of
+ * .gnu_debugdata), within a memory budget. The worker has one thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,21 +13,21 @@
 
 struct worker_files;
 
-/* Asks the parent: a descriptor that becomes the caller's, or -errno. */
+/* Requests a file from the parent. Returns a descriptor owned by the caller, or -errno. */
 typedef int (*worker_need_fn)(void *ctx, const struct protocol_need *need);
 
 int worker_files_new(struct worker_files **out, size_t max_bytes, worker_need_fn need, void *ctx);
-void worker_files_free(struct worker_files *fs);
 
 /**
- * worker_files_frames() - the frames at @vaddr of file @key
+ * worker_files_frames() - find the frames at @vaddr in file @key
  *
- * out[0] is the innermost; strings are borrowed until the next call.
+ * @out has room for @cap frames; out[0] is the innermost. Strings are borrowed
+ * until the next call.
  *
- * Return: their number; 0 if nothing is known there; -ENOMEM.
+ * Return: the number of frames; 0 if no symbol covers @vaddr; -ENOMEM.
  */
 int worker_files_frames(struct worker_files *fs, uint64_t key, uint64_t vaddr,
 			struct protocol_frame *out, size_t cap);
 
-/* No more of the file asked about last for now: what was read of it takes no memory meanwhile. */
-void worker_files_rest(struct worker_files *fs);
+/* Releases the resident pages of the file that was used last. Call it at the end of a request. */
+void worker_files_release_pages(struct worker_files *fs);

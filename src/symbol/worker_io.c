@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One packet a message; a truncated one is an error, descriptors not wanted are closed. */
+/* A truncated packet is an error. Unexpected descriptors are closed, so that none leaks. */
 #include "symbol/worker_io.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ int worker_send(int sock, const struct buf *packet, int fd)
 	return n < 0 ? -errno : 0;
 }
 
-/* The one descriptor in @msg; a sender's others are closed. */
+/* Returns the last descriptor in @msg, or -1. Others are closed. */
 static int take_fd(struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -58,7 +58,7 @@ ssize_t worker_recv(int sock, void *data, size_t cap, int *out_fd)
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
 
-	if (out_fd) { /* without room for them the kernel drops descriptors */
+	if (out_fd) { /* Without a control buffer, the kernel discards descriptors. */
 		msg.msg_control = control.bytes;
 		msg.msg_controllen = sizeof(control.bytes);
 		*out_fd = -1;

@@ -1,50 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The child. It confines itself before it reads the first byte, and then
- * answers requests until its socket closes. It has nothing to clean up: it
- * leaves by _exit(), and its parent starts another.
+ * The main loop of the symbol worker, which runs in the child process. It
+ * confines itself before it reads the first byte and then processes requests
+ * until its socket closes. It needs no cleanup: on any error it calls _exit(),
+ * and the parent starts another worker.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "roles/sandbox.h"
 #include "symbol/debuginfod.h"
-#include "symbol/sandbox.h"
 #include "symbol/worker.h"
 #include "symbol/worker_files.h"
 #include "symbol/worker_io.h"
 
 enum { REPORT_MAX = 200 };
 
-/* Address space for mapped files beyond the heap: debug files of a browser are 4 GiB. */
-#define MAP_LIMIT ((size_t)16 << 30)
-
 struct worker {
 	int sock;
 	uint32_t seq;
 	struct worker_files *files;
-	struct buf answers;
+	struct buf response;
 	size_t header_len;
 	uint8_t packet[PROTOCOL_PACKET_MAX];
 	uint8_t request[PROTOCOL_PACKET_MAX];
 };
 
-static void leave(void) __attribute__((noreturn));
+static void exit_worker(void) __attribute__((noreturn));
 
-static void leave(void)
+static void exit_worker(void)
 {
 	_exit(1);
 }
 
-static void send_or_leave(struct worker *w, const struct buf *b)
+static void send_or_exit(struct worker *w, const struct buf *b)
 {
 	if (worker_send(w->sock, b, -1) < 0)
-		leave();
+		exit_worker();
 }
 
-/* Ask the parent for a file and wait for it. */
-static int need(void *ctx, const struct protocol_need *n)
+/* Requests a file from the parent and waits for it. Returns its descriptor or -errno. */
+static int request_file(void *ctx, const struct protocol_need *n)
 {
 	struct worker *w = ctx;
 	struct buf b = { 0 };
@@ -53,11 +51,11 @@ static int need(void *ctx, const struct protocol_need *n)
 	int fd;
 
 	protocol_put_need(&b, w->seq, n);
-	send_or_leave(w, &b);
+	send_or_exit(w, &b);
 	buf_fini(&b);
 	len = worker_recv(w->sock, w->packet, sizeof(w->packet), &fd);
-	if (len <= 0 || protocol_parse(&m, w->packet, (size_t)len) < 0 || m.type != PROTOCOL_GIVE)
-		leave();
+	if (len <= 0 || protocol_parse(&m, w->packet, (size_t)len) < 0 || m.type != PROTOCOL_FILE)
+		exit_worker();
 	if (fd >= 0)
 		return fd;
 	return m.result < 0 ? m.result : -ENOENT;
@@ -65,46 +63,46 @@ static int need(void *ctx, const struct protocol_need *n)
 
 static void flush(struct worker *w)
 {
-	if (w->answers.len > w->header_len)
-		send_or_leave(w, &w->answers);
-	w->answers.len = 0;
-	protocol_put_answer_header(&w->answers, w->seq);
-	w->header_len = w->answers.len;
+	if (w->response.len > w->header_len)
+		send_or_exit(w, &w->response);
+	w->response.len = 0;
+	protocol_put_response_header(&w->response, w->seq);
+	w->header_len = w->response.len;
 }
 
-/* Append an answer; send what there was before it if it does not fit beside. */
-static void put_answer(struct worker *w, uint32_t index, const struct protocol_frame *frames,
-		       size_t n)
+/* Appends the frames of one address. If they do not fit, the packet so far is sent first. */
+static void put_response(struct worker *w, uint32_t index, const struct protocol_frame *frames,
+			 size_t n)
 {
-	size_t before = w->answers.len;
+	size_t before = w->response.len;
 
-	protocol_put_answer(&w->answers, index, frames, n);
-	if (w->answers.len <= PROTOCOL_PACKET_MAX)
+	protocol_put_response(&w->response, index, frames, n);
+	if (w->response.len <= PROTOCOL_PACKET_MAX)
 		return;
-	w->answers.len = before;
+	w->response.len = before;
 	flush(w);
-	protocol_put_answer(&w->answers, index, frames, n);
+	protocol_put_response(&w->response, index, frames, n);
 }
 
-static void answer(struct worker *w, const struct protocol_msg *ask)
+static void handle_request(struct worker *w, const struct protocol_msg *request)
 {
 	struct protocol_frame frames[PROTOCOL_FRAMES_MAX];
 	struct buf done = { 0 };
 	int r = 0;
 
-	w->seq = ask->seq;
-	w->answers.len = w->header_len = 0;
+	w->seq = request->seq;
+	w->response.len = w->header_len = 0;
 	flush(w);
-	for (size_t i = 0; i < ask->n_addrs; i++) {
-		r = worker_files_frames(w->files, ask->key, protocol_addr(ask, i), frames,
+	for (size_t i = 0; i < request->n_addrs; i++) {
+		r = worker_files_frames(w->files, request->key, protocol_addr(request, i), frames,
 					PROTOCOL_FRAMES_MAX);
 		if (r > 0)
-			put_answer(w, (uint32_t)i, frames, (size_t)r);
+			put_response(w, (uint32_t)i, frames, (size_t)r);
 	}
 	flush(w);
-	worker_files_rest(w->files);
+	worker_files_release_pages(w->files);
 	protocol_put_result(&done, PROTOCOL_DONE, w->seq, r < 0 ? r : 0);
-	send_or_leave(w, &done);
+	send_or_exit(w, &done);
 	buf_fini(&done);
 }
 
@@ -116,15 +114,15 @@ static void serve(struct worker *w)
 		ssize_t len = worker_recv(w->sock, w->request, sizeof(w->request), &fd);
 
 		if (len <= 0 || fd >= 0 || protocol_parse(&m, w->request, (size_t)len) < 0 ||
-		    m.type != PROTOCOL_ASK)
-			leave();
-		answer(w, &m);
+		    m.type != PROTOCOL_REQUEST)
+			exit_worker();
+		handle_request(w, &m);
 	}
 }
 
 void symbol_worker_main(int argc, char **argv)
 {
-	struct sandbox_opts opts = { .map_bytes = MAP_LIMIT, .keep_fd = WORKER_FD };
+	struct sandbox_opts opts = { .kind = SANDBOX_READER, .keep_fd = WORKER_FD };
 	char report[REPORT_MAX] = "";
 	struct buf hello = { 0 };
 	struct worker *w;
@@ -135,12 +133,12 @@ void symbol_worker_main(int argc, char **argv)
 	opts.data_bytes = strtoul(argv[2], NULL, 10);
 	w = calloc(1, sizeof(*w));
 	if (!w || sandbox_enter(&opts, report, sizeof(report)) < 0)
-		leave();
+		exit_worker();
 	w->sock = WORKER_FD;
-	if (worker_files_new(&w->files, opts.data_bytes / 2, need, w) < 0)
-		leave();
+	if (worker_files_new(&w->files, opts.data_bytes / 2, request_file, w) < 0)
+		exit_worker();
 	protocol_put_hello(&hello, report);
-	send_or_leave(w, &hello);
+	send_or_exit(w, &hello);
 	buf_fini(&hello);
 	serve(w);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First fit over a sorted list of free extents, which is short: whole files'
- * tables come and go in few large ranges. Retired ranges wait in a queue.
+ * Allocates by first fit from a sorted list of free extents. The list is short, because the tables
+ * of whole files come and go in few large ranges. Retired ranges wait in a queue until their grace
+ * period is over.
  */
 #include "unwind/arena.h"
 
@@ -30,7 +31,7 @@ struct unwind_arena {
 	uint64_t used;
 	struct {
 		VEC(struct extent);
-	} free_list; /* sorted, never adjacent */
+	} free_list; /* sorted by unit; neighbours are merged, so none are adjacent */
 	struct {
 		VEC(struct retired);
 	} retired; /* oldest first */
@@ -58,7 +59,10 @@ void unwind_arena_free(struct unwind_arena *a)
 	free(a);
 }
 
-/* Put @e into the free list, joined with its neighbours. Failing to grow leaks the range only. */
+/*
+ * Puts @e into the free list and merges it with its neighbours. If the list cannot grow the range
+ * is lost, nothing else.
+ */
 static void free_list_add(struct unwind_arena *a, struct extent e)
 {
 	struct extent *x = a->free_list.data;
@@ -102,7 +106,7 @@ static int arena_grow(struct unwind_arena *a)
 	return 0;
 }
 
-/* Where in @e a range of @n may begin, or UINT32_MAX. */
+/* The first unit in @e at which a range of @n may begin; UINT32_MAX if there is none. */
 static uint32_t extent_fit(struct extent e, uint32_t n, bool straddle)
 {
 	uint32_t at = e.unit, in_chunk = at & ARENA_CHUNK_MASK;
@@ -134,7 +138,7 @@ int unwind_arena_alloc(struct unwind_arena *a, uint32_t n_units, bool straddle, 
 
 	if (!n || n < n_units || (!straddle && n > ARENA_CHUNK_UNITS))
 		return -EINVAL;
-	/* each turn adds a chunk, so it ends at the limit */
+	/* each turn adds a chunk, so the loop ends at the limit */
 	for (;;) {
 		for (size_t i = 0; i < a->free_list.len; i++) {
 			uint32_t at = extent_fit(a->free_list.data[i], n, straddle);

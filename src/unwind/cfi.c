@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the state of a CFA program to a rule. Nearly all rows are a register
- * plus an offset; of DWARF's expressions, those are recognised that GCC,
- * clang, the linkers, glibc and OpenSSL emit, by their form. Everything else
- * is refused, and the walk ends there rather than guess.
+ * Translates the state of a CFA program into a rule. Nearly all rows are a register plus an offset.
+ * DWARF expressions are recognized by their form, and only those that GCC, Clang, the linkers,
+ * glibc and OpenSSL emit. Everything else is rejected, so that the walk ends there instead of
+ * guessing.
  */
 #include "unwind/cfi.h"
 
@@ -15,7 +15,7 @@ enum {
 	UREG_RSP = 7,
 	REG_R15 = 15,
 	UREG_RIP = 16,
-	UCONTEXT_RSP = 160, /* of the kernel's struct ucontext: uc_mcontext.rsp */
+	UCONTEXT_RSP = 160, /* offset in the kernel's struct ucontext: uc_mcontext.rsp */
 };
 
 enum {
@@ -30,7 +30,7 @@ enum {
 	OP_BREG0 = 0x70,
 };
 
-/* An expression that is taken apart from its front; ok turns false at the first misfit. */
+/* A DWARF expression that is parsed from its front; ok becomes false at the first mismatch. */
 struct expr {
 	const uint8_t *p, *end;
 	bool ok;
@@ -68,7 +68,7 @@ static void expr_expect(struct expr *e, uint8_t op)
 	e->ok = expr_accept(e, op);
 }
 
-/* LEB128 of at most 28 bits: more than any frame has. */
+/* Reads a LEB128 of at most 28 bits, which is more than the size of any frame. */
 static int32_t expr_leb(struct expr *e, bool is_signed)
 {
 	uint32_t v = 0;
@@ -87,7 +87,7 @@ static int32_t expr_leb(struct expr *e, bool is_signed)
 	return 0;
 }
 
-/* DW_OP_bregN @off: the register's number. */
+/* Reads DW_OP_bregN @off and returns the register's number. */
 static uint8_t expr_breg(struct expr *e, int32_t *off)
 {
 	uint8_t reg = (uint8_t)(expr_byte(e) - OP_BREG0);
@@ -200,7 +200,10 @@ static bool rule_cfa(const struct eh_frame *ef, const struct cfi_value *cfa,
 	return cfa_deref(e, out) || cfa_plt(e, out) || cfa_index(e, out);
 }
 
-/* What is not in the frame: rare, and *@off is of the kind that *@how says. */
+/*
+ * Handles registers that are saved outside of the frame, which is rare; the meaning of *@off
+ * depends on *@how.
+ */
 static bool rule_saved_elsewhere(const struct eh_frame *ef, const struct cfi_value *v, uint8_t *how,
 				 int16_t *off)
 {
@@ -226,7 +229,10 @@ static bool rule_saved_elsewhere(const struct eh_frame *ef, const struct cfi_val
 	return false;
 }
 
-/* Where the caller's rbx or rbp is. Branches, not a switch: every row comes here twice. */
+/*
+ * Finds where the caller's rbx or rbp is. Branches are used instead of a switch, because every row
+ * comes here twice.
+ */
 static inline bool rule_saved(const struct eh_frame *ef, const struct cfi_value *v, uint8_t *how,
 			      int16_t *off)
 {
@@ -248,7 +254,10 @@ static bool rule_return_address(const struct cfi_value *v, struct unwind_rule *o
 		out->ra_off = (int16_t)v->off;
 		return out->ra_off == v->off;
 	}
-	/* vfork() keeps it in rdi, lest the child overwrite it on the shared stack. */
+	/*
+	 * vfork() keeps the return address in rdi, because the child would overwrite it on the
+	 * shared stack.
+	 */
 	if (v->how == CFI_REGISTER && out->cfa == UNWIND_CFA_RSP && v->reg <= REG_R15) {
 		out->cfa = UNWIND_CFA_RSP_RA_REG;
 		out->cfa_reg = (uint8_t)v->reg;
@@ -257,7 +266,7 @@ static bool rule_return_address(const struct cfi_value *v, struct unwind_rule *o
 	return false;
 }
 
-/* The frame that the kernel makes for a handler: its rsp is in the ucontext. */
+/* Recognizes the frame that the kernel builds for a signal handler: its rsp is in the ucontext. */
 static bool rule_signal(const struct eh_frame *ef, const struct cfi_state *s,
 			struct unwind_rule *out)
 {
@@ -271,15 +280,15 @@ static bool rule_signal(const struct eh_frame *ef, const struct cfi_state *s,
 	return true;
 }
 
-/* The walk takes the CFA for the caller's rsp: a function that says otherwise is refused. */
+/* The walk uses the CFA as the caller's rsp: a function that defines rsp differently is refused. */
 static bool rsp_is_cfa(const struct cfi_value *v)
 {
 	return v->how == CFI_UNSPECIFIED || (v->how == CFI_VAL_OFFSET && !v->off);
 }
 
 /*
- * GHC's StgRun() counts its CFA from below a block that it reserves, and says
- * apart where the caller's rsp is. As the CFA is free to choose, take that.
+ * GHC's StgRun() defines its CFA below a block that it reserves, and the caller's rsp separately.
+ * Since any fixed address may serve as the CFA, the caller's rsp is used.
  */
 static bool cfa_is_elsewhere(const struct eh_frame *ef, const struct cfi_state *s,
 			     struct cfi_state *out)
@@ -304,7 +313,10 @@ static bool cfa_is_elsewhere(const struct eh_frame *ef, const struct cfi_state *
 	return true;
 }
 
-/* Without rbx the walk goes on: few frames need it, and those then end it. */
+/*
+ * If the caller's rbx cannot be expressed it is lost, and the walk continues: few frames need it,
+ * and it ends at those.
+ */
 static void rule_rbx(const struct eh_frame *ef, const struct cfi_value *v, struct unwind_rule *out)
 {
 	if (rule_saved(ef, v, &out->rbx, &out->rbx_off))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Call frame information, in DWARF's terms, to the rules that the walk knows. */
+/* Translates a row of call frame information (DWARF 5, 6.4) into a rule of the walk. */
 #include <stdbool.h>
 
 #include "bpf/shared/unwind_rule.h"

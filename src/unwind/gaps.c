@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which code of a file has no unwind information: the parts of its executable
- * sections that rows leave out, but for padding. In a file that has CFI for
- * most of its text the rest is assembler code, data between it, or many objects
- * that were compiled without (busybox with a static libc); V8's builtins, which
- * jump to each other in the frame of their caller, keep frame pointers instead.
- * Files without section headers are left alone: their segments may hold data
- * among the code.
+ * Finds the code of a file that has no unwind information: the parts of its executable sections
+ * without rows, except padding. If most of the text has CFI, such code is assembly, data in
+ * between, or many objects that were compiled without CFI (busybox with a static libc). V8's
+ * builtins jump to each other within the frame of their caller, and keep frame pointers instead.
+ * Files without section headers are not analysed, as their segments may hold data among the code.
  */
 #include "unwind/gaps.h"
 
@@ -21,9 +19,11 @@
 #include "unwind/sweep.h"
 
 enum {
-	LONE_MIN = 128, /* a gap between functions with CFI; C's start-up code is a little longer */
-	OBJECTS_MIN = 64 << 10, /* so much without CFI in one piece is no assembler function */
-	OBJECTS_MAX = 1 << 20,  /* what is larger is data, or keeps frame pointers as browsers do */
+	LONE_MIN = 128, /* bytes of a gap between functions with CFI; C's start-up code is a little
+			   longer */
+	OBJECTS_MIN = 64 << 10, /* a gap of this many bytes without CFI is longer than any assembly
+				   function */
+	OBJECTS_MAX = 1 << 20,  /* a larger gap is data, or keeps frame pointers as browsers do */
 };
 
 struct finder {
@@ -31,10 +31,10 @@ struct finder {
 	const struct unwind_rows *rows;
 	const struct elf_image *img;
 	uint64_t skip_lo, skip_hi;
-	bool lacks_cfi;    /* most of the file does */
-	bool all, unswept; /* of struct unwind_rows */
-	uint64_t min_len;  /* of a gap, in the section at hand */
-	bool v8, v8_asked; /* is it V8's? */
+	bool lacks_cfi;    /* most of the file's text has no CFI */
+	bool all, unswept; /* as in struct unwind_rows */
+	uint64_t min_len;  /* minimum size of a gap in the current section */
+	bool v8, v8_asked; /* the file is V8's; whether that was looked up */
 };
 
 static bool is_v8(struct finder *f)
@@ -49,7 +49,7 @@ static bool is_v8(struct finder *f)
 	return f->v8;
 }
 
-/* GraalVM's native images: programs of megabytes without CFI, all from one compiler. */
+/* True for GraalVM's native images: megabytes without CFI, all from one compiler. */
 static bool is_native_image(const struct elf_image *img)
 {
 	uint32_t index;
@@ -70,7 +70,7 @@ static int add(struct finder *f, uint64_t lo, uint64_t hi)
 	}
 	if (!f->lacks_cfi && len >= OBJECTS_MIN && (len > OBJECTS_MAX || is_v8(f)))
 		return 0;
-	/* assembler's functions are mostly called by pointers alone */
+	/* functions in assembly are mostly called by pointers alone */
 	return unwind_sweep_add_gap(f->sw, f->img, lo, len, f->lacks_cfi || (lone && !is_v8(f)));
 }
 
@@ -84,7 +84,7 @@ static int add_outside_of_skipped(struct finder *f, uint64_t lo, uint64_t hi)
 	return r ? r : add(f, f->skip_hi, hi);
 }
 
-/* The gaps between the rows in the file's [@lo, @hi). */
+/* Adds the gaps between the rows in the file's [@lo, @hi). */
 static int find_gaps(struct finder *f, uint64_t lo, uint64_t hi)
 {
 	const struct unwind_rows *rows = f->rows;
@@ -105,7 +105,7 @@ static int find_gaps(struct finder *f, uint64_t lo, uint64_t hi)
 	return r;
 }
 
-/* The executable section @i that holds bytes of the file? */
+/* True if section @i is executable and holds bytes of the file. */
 static bool is_text(const struct elf_image *img, uint32_t i, struct elf_section *out)
 {
 	return elf_image_section_header(img, i, out) == 0 && (out->flags & SHF_EXECINSTR) &&
@@ -123,7 +123,7 @@ static bool is_plt(const struct elf_image *img, uint32_t i)
 	return false;
 }
 
-/* Does CFI leave out most of the text? */
+/* True if most of the text has no CFI. */
 static bool lacks_cfi(const struct finder *f, uint64_t covered)
 {
 	struct elf_section s;

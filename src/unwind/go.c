@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From Go's stack depths to unwind rules.
+ * Translates Go's stack depths into unwind rows. A function's pcsp table gives rsp's distance d
+ * from the start of the frame at each instruction: CFA = rsp + d + 8. The table does not
+ * state whether rbp is saved at CFA - 16; the instruction that builds the frame shows it. Go
+ * preserves no other register, so rbx is lost.
  *
- * A function's table gives rsp's distance d from its start at each
- * instruction: CFA = rsp + d + 8. Whether rbp is saved at CFA - 16 is not in
- * the table; the instruction that makes the frame tells. Go preserves no
- * other register, so rbx is lost.
- *
- * A dozen functions of the run time, written in assembler, move to another
- * stack, which the table does not describe: for them, known by name, the
- * instructions that move rsp and the stores around them are searched for,
- * and change the rule from there on. They are few, short and have hardly
- * changed since Go 1.4; where a search fails, the function's frame pointer
- * or plain depth is used. No other code is decoded.
+ * A dozen functions of the runtime, written in assembly, switch to another stack, which the table
+ * does not describe. They are known by name; the instructions that move rsp and the stores around
+ * them are searched for, and change the rule from there on. They are few, short and have hardly
+ * changed since Go 1.4. If a search fails, the function's frame pointer or plain depth is used. No
+ * other code is decoded.
  */
 #include "unwind/go.h"
 
@@ -26,23 +23,23 @@
 #include "elf/image.h"
 
 enum {
-	PADDING_MAX = 32, /* functions are aligned to this at most */
+	PADDING_MAX = 32, /* alignment of functions at most */
 	DEPTH_MAX = INT32_MAX - 8,
 	MARKS_MAX = 10,
 	REG_RDX = 1, /* DWARF number */
 };
 
-/* What is special about a function. */
+/* The effect of a special function. */
 enum kind {
 	KIND_NORMAL,
-	KIND_END,         /* outermost function of a stack */
-	KIND_LEAVES,      /* moves to a stack that has nothing to do with its own */
-	KIND_CLONE,       /* the code of the new thread follows the return in the old one */
-	KIND_FRAME,       /* moves to another stack and back, keeping rbp */
-	KIND_SYSTEMSTACK, /* the same, but up to Go 1.20 it has no frame of its own */
+	KIND_END,         /* is the outermost function of a stack */
+	KIND_LEAVES,      /* switches to an unrelated stack */
+	KIND_CLONE,       /* the new thread's code follows the return in the old thread */
+	KIND_FRAME,       /* switches to another stack and back, and keeps rbp */
+	KIND_SYSTEMSTACK, /* the same, but up to Go 1.20 without a frame of its own */
 	KIND_ASMCGOCALL,  /* see go.h */
-	KIND_SAVES,       /* called from C: keeps rbx for it */
-	KIND_INJECTED,    /* a signal's handler makes it the callee of what it interrupted */
+	KIND_SAVES,       /* is called from C, so it preserves rbx */
+	KIND_INJECTED,    /* a signal handler makes it the callee of the interrupted function */
 	KIND_SIGRETURN,
 };
 
@@ -80,7 +77,10 @@ static const struct {
 	{ "runtime.sigreturn__sigaction", KIND_SIGRETURN },
 };
 
-/* How the CFA is found from some instruction of a special function on; d is the table's depth. */
+/*
+ * How the CFA is computed from an instruction of a special function on; d is the depth in the
+ * table.
+ */
 enum mode {
 	MODE_DEPTH,      /* rsp + d + 8 */
 	MODE_FP,         /* rbp + 16, where d is at least arg */
@@ -96,19 +96,19 @@ struct mark {
 	int32_t arg;
 };
 
-/* A register's value, stored by KIND_SAVES. */
+/* Where KIND_SAVES stores a register. */
 struct stored {
 	uint64_t from; /* offset of the instruction after the store; 0: never */
-	int32_t disp;  /* from rsp there */
-	int16_t off;   /* from the CFA */
+	int32_t disp;  /* offset from rsp at the store */
+	int16_t off;   /* offset from the CFA */
 };
 
 struct build {
 	struct unwind_rows *rows;
-	size_t first;  /* row of ours */
+	size_t first;  /* index of the first row of Go's */
 	uint64_t done; /* address up to which there are rows */
 
-	/* the function at hand; its addresses are offsets in it */
+	/* the current function; its addresses are offsets in it */
 	const uint8_t *code;
 	uint64_t start, len;
 	uint64_t bias; /* address - file offset */
@@ -116,7 +116,7 @@ struct build {
 	struct mark marks[MARKS_MAX];
 	size_t n_marks;
 	bool has_frame;      /* the depth has been above 0 */
-	uint64_t saved_from; /* from here on rbp is at CFA - 16 while there is a frame */
+	uint64_t saved_from; /* offset from which on rbp is at CFA - 16 while there is a frame */
 	struct stored rbp, rbx;
 };
 
@@ -134,10 +134,10 @@ static int put_row(struct build *b, uint64_t vaddr, const struct unwind_rule *ru
 #define MOV_RSP_RBP       "\x48\x89\xe5"
 #define MOV_RBP_RSP       "\x48\x89\xec"
 #define MOV_RSP_RDX       "\x48\x89\xe2"
-#define LEA_DISP8_RSP_RBP "\x48\x8d\x6c\x24" /* and the displacement */
+#define LEA_DISP8_RSP_RBP "\x48\x8d\x6c\x24" /* followed by the displacement */
 #define RET               "\xc3"
 
-/* Is @pattern at offset @at of the function? */
+/* True if @pattern is at offset @at of the function. */
 static bool code_is(const struct build *b, uint64_t at, const char *pattern, size_t len)
 {
 	return at <= b->len && b->len - at >= len && !memcmp(b->code + at, pattern, len);
@@ -145,7 +145,7 @@ static bool code_is(const struct build *b, uint64_t at, const char *pattern, siz
 
 #define CODE_IS(b, at, pattern) code_is(b, at, pattern, sizeof(pattern) - 1)
 
-/* Offset of @pattern at or after @from, or the function's length. */
+/* The offset of @pattern at or after @from; the function's length if there is none. */
 static uint64_t code_find(const struct build *b, uint64_t from, const char *pattern, size_t len)
 {
 	const uint8_t *p;
@@ -158,7 +158,7 @@ static uint64_t code_find(const struct build *b, uint64_t from, const char *patt
 
 #define CODE_FIND(b, from, pattern) code_find(b, from, pattern, sizeof(pattern) - 1)
 
-/* End of the next mov of a register or of disp8(register) to rsp; 0 if there is none. */
+/* The end of the next mov of a register or of disp8(register) to rsp; 0 if there is none. */
 static uint64_t next_sp_write(const struct build *b, uint64_t from)
 {
 	for (uint64_t i = from; i + 3 <= b->len; i++) {
@@ -173,7 +173,7 @@ static uint64_t next_sp_write(const struct build *b, uint64_t from)
 	return 0;
 }
 
-/* mov %rdi,disp8(%rsp): the end of the next one, and where it stores. */
+/* mov %rdi,disp8(%rsp): the end of the next one, and its displacement. */
 static uint64_t next_rdi_store(const struct build *b, uint64_t from, uint8_t *out_disp)
 {
 	for (uint64_t i = from; i + 5 <= b->len; i++) {
@@ -190,8 +190,8 @@ static uint64_t next_rdi_store(const struct build *b, uint64_t from, uint8_t *ou
 }
 
 /*
- * The length of mov %rbp,@disp(%rsp) at offset @at, or 0. This is how a frame
- * was made up to Go 1.20: sub $depth,%rsp; mov; lea @disp(%rsp),%rbp.
+ * The length of mov %rbp,@disp(%rsp) at offset @at, or 0. Up to Go 1.20 frames were built so: sub
+ * $depth,%rsp; mov; lea @disp(%rsp),%rbp.
  */
 static unsigned int rbp_store_len(const struct build *b, uint64_t at, int32_t disp)
 {
@@ -208,7 +208,7 @@ static unsigned int rbp_store_len(const struct build *b, uint64_t at, int32_t di
 	return disp32 == disp ? 8 : 0;
 }
 
-/* Offset from which rbp is the function's frame pointer; 0 if it makes none. */
+/* The offset from which on rbp is the function's frame pointer; 0 if it has none. */
 static uint64_t frame_ready(const struct build *b)
 {
 	uint64_t push = CODE_FIND(b, 0, PUSH_RBP MOV_RSP_RBP);
@@ -228,9 +228,9 @@ static void add_mark(struct build *b, uint64_t at, enum mode mode, int32_t arg)
 }
 
 /*
- * Clock functions up to Go 1.16 keep the old rsp in rbp, their frame pointer
- * before. They put it back ("mov %rbp,%rsp") before they return, and have
- * further code for the other stack behind each return.
+ * Clock functions up to Go 1.16 keep the old rsp in rbp, which was their frame pointer before. They
+ * restore it ("mov %rbp,%rsp") before they return, and have code for the other stack behind each
+ * return.
  */
 static void mark_rsp_in_rbp(struct build *b, uint64_t from)
 {
@@ -257,7 +257,7 @@ static void mark_frame(struct build *b)
 		mark_rsp_in_rbp(b, moved + 3);
 }
 
-/* Without a frame of its own rbp is its caller's, whose frame is then left out. */
+/* Without a frame of its own rbp is its caller's, whose frame is then missing. */
 static void mark_systemstack(struct build *b)
 {
 	uint64_t switched, back;
@@ -275,7 +275,7 @@ static void mark_systemstack(struct build *b)
 		add_mark(b, back, MODE_DEPTH, 0);
 }
 
-/* The part of asmcgocall that stays on its stack, and only aligns it. */
+/* The part of asmcgocall that stays on its stack and only aligns it. */
 static void mark_nosave(struct build *b, uint64_t from, uint8_t depth_at)
 {
 	const char store[] = { 0x48, (char)0x89, 0x54, 0x24, (char)depth_at };
@@ -295,8 +295,8 @@ static void mark_nosave(struct build *b, uint64_t from, uint8_t depth_at)
 }
 
 /*
- * asmcgocall moves rsp to rdx, goes to the thread's own stack, stores its
- * goroutine and how deep in its stack it was, calls, and computes rsp anew.
+ * asmcgocall copies rsp to rdx, switches to the thread's own stack, stores the goroutine and the
+ * depth of rsp in its stack, calls, and computes rsp from them afterwards.
  */
 static void mark_asmcgocall(struct build *b)
 {
@@ -403,7 +403,7 @@ static void use_stored(const struct stored *s, uint64_t at, int32_t depth, uint8
 	*off = s->off;
 }
 
-/* The rule at offset @at, where the table says @depth. */
+/* The rule at offset @at, where the table has @depth. */
 static struct unwind_rule rule_at(const struct build *b, uint64_t at, int32_t depth)
 {
 	const struct mark *m = mark_at(b, at);
@@ -464,7 +464,7 @@ static uint64_t next_change(const struct build *b, uint64_t at, uint64_t end)
 	return end;
 }
 
-/* The depth has become @depth at offset @at: is rbp saved, or going to be? */
+/* Handles a change of the depth to @depth at offset @at: rbp has been saved, or is about to be. */
 static void enter_frame(struct build *b, uint64_t at, int32_t depth)
 {
 	unsigned int len = rbp_store_len(b, at, depth - 8);
@@ -482,10 +482,7 @@ static void place_store(struct stored *s, uint64_t at, uint64_t end, int32_t dep
 		s->off = (int16_t)(s->disp - depth - 8);
 }
 
-/*
- * rawVforkSyscall holds its return address in a register, while its child
- * uses the same stack.
- */
+/* rawVforkSyscall holds its return address in a register while its child uses the same stack. */
 static bool put_popped_ra(struct build *b, uint64_t at, int *out_r)
 {
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_RSP_RA_REG, .rbx = UNWIND_SAVED_UNDEF };
@@ -538,7 +535,10 @@ static int put_function(struct build *b, const struct gopclntab *t, const struct
 	b->kind = kind_of(f->name);
 	if (f->flags & GOPCLNTAB_TOP_FRAME && strcmp(f->name, "runtime.sigtramp"))
 		b->kind = KIND_END;
-	/* a handler returns to its first instruction, and is looked up one byte before */
+	/*
+	 * a handler returns to its first instruction, and return addresses are looked up one byte
+	 * before
+	 */
 	if (b->kind == KIND_SIGRETURN)
 		return put_special(b, &rule_signal, f->start - 1, f->end);
 	if (b->kind == KIND_END)
@@ -552,7 +552,7 @@ static int put_function(struct build *b, const struct gopclntab *t, const struct
 	return gopclntab_spdeltas(t, f->index, put_run, b);
 }
 
-/* Rows hold over the padding between functions, so that equal ones become one. */
+/* Rows extend over the padding between functions, so that equal neighbours become one. */
 static int end_function(struct build *b, uint64_t next)
 {
 	if (next >= b->done && next - b->done < PADDING_MAX)
@@ -602,7 +602,8 @@ int unwind_go_rows(struct unwind_rows *rows, const struct elf_image *img, uint64
 		return r;
 	r = put_functions(&b, img, t);
 	if (r < 0)
-		return err_set(err, r, "unwind rows of Go functions: %s", strerror(-r));
+		return err_set(err, r, "cannot build unwind rows of Go functions: %s",
+			       strerror(-r));
 	if (rows->len == b.first)
 		return err_set(err, -EBADMSG, "Go's functions lie outside the file");
 	*out_lo = rows->data[b.first].file_off;

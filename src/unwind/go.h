@@ -10,7 +10,7 @@
  * rbp at CFA - 16 once a frame has stored it there and the caller's before,
  * rbx lost (Go preserves nothing; crosscall2, which C calls, keeps it).
  *
- * What the walk meets where Go changes stacks:
+ * Go changes stacks in these functions, which have rules of their own:
  *
  *   goexit, mstart, rt0_go, _rt0_amd64*      UNWIND_CFA_END
  *   mcall, gogo, morestack, clone            UNWIND_CFA_END once they have left the stack
@@ -23,9 +23,9 @@
  *   asyncPreempt, sigpanic, debugCall        UNWIND_INJECTED: a handler made them callees of
  *                                            the function at its very instruction
  *
- * UNWIND_CFA_GO_ASMCGOCALL: the goroutine g whose stack asmcgocall left, and
- * how deep in it it was (the stack may move meanwhile, so it keeps no
- * address), lie side by side on the thread's own stack:
+ * UNWIND_CFA_GO_ASMCGOCALL: asmcgocall stores two adjacent words on the
+ * thread's own stack: the goroutine g whose stack it left, and its depth in
+ * that stack (not an address, because the stack may move meanwhile):
  *
  *	u64 depth = *(rsp + cfa_off - 8)
  *	u64 g     = *(rsp + cfa_off)
@@ -33,24 +33,26 @@
  *	CFA       = sp + cfa_add
  *
  * With g == 0 asmcgocall was on the thread's stack already, and the first
- * word is the old rsp itself. All else (ra_off, rbp, rbx) is as for
+ * word is the old rsp itself. The other fields (ra_off, rbp, rbx) are as for
  * UNWIND_CFA_RSP. cfa_off is 48 up to Go 1.24 and 8 in 1.26; cfa_add is 8, or
  * 16 since Go 1.21, where asmcgocall has a frame.
  *
- * Up to Go 1.20 systemstack has no frame of its own: its caller is left out.
+ * Up to Go 1.20 systemstack has no frame of its own: its caller is omitted.
  */
 #include "unwind/rows.h"
+
+struct elf_image;
+struct err;
 
 /**
  * unwind_go_rows() - append the rows of a file's Go functions
  *
- * They come sorted by file offset and end with a row of UNWIND_CFA_NONE at
- * *@out_hi. C functions that Go's linker put among them have no rule, since
- * that linker drops their CFI.
+ * They are sorted by file offset and end with a row of UNWIND_CFA_NONE at *@out_hi. C functions
+ * that Go's linker put among them have no rule, since that linker drops their CFI.
  *
  * Return: 0; -ENOENT if there is no pclntab; -EBADMSG, -ENOMEM, -E2BIG as in
- * unwind_rows_from_file(). *@out_lo and *@out_hi become the file offsets
- * between which Go's text lies.
+ * unwind_rows_from_file(). *@out_lo and *@out_hi become the file offsets between which Go's text
+ * lies.
  */
 int unwind_go_rows(struct unwind_rows *rows, const struct elf_image *img, uint64_t *out_lo,
 		   uint64_t *out_hi, struct err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paging of a file's rows. Rows come in order, so pages do too: the current
- * rule is carried over each page's start.
+ * Divides the rows of a file into pages. Rows come in order, so pages do too; the current rule is
+ * repeated at the start of each page.
  */
 #include "unwind/pages.h"
 
@@ -17,10 +17,10 @@ enum { PAGE_MASK = (1 << UNWIND_PAGE_SHIFT) - 1 };
 
 struct paging {
 	struct unwind_pages *out;
-	uint16_t rule; /* that holds now */
+	uint16_t rule; /* the current rule */
 };
 
-/* Begin pages until @page is the last one; each starts with the rule that holds. */
+/* Begins pages until @page is the last one; each starts with the current rule. */
 static int begin_pages(struct paging *pg, uint32_t page)
 {
 	struct unwind_pages *out = pg->out;
@@ -46,14 +46,14 @@ static int put_row(struct paging *pg, uint64_t off, uint16_t rule)
 		return r;
 	in_page = out->rows.len - out->start.data[out->n_pages - 1];
 	if (in_page && out->rows.data[out->rows.len - 1].lo == lo)
-		out->rows.len--; /* the carried rule ends where it would begin */
+		out->rows.len--; /* the repeated rule would end where it begins */
 	else if (!in_page && lo)
 		r = vec_push(&out->rows, (struct unwind_row){ .rule = UNWIND_RULE_NONE });
 	pg->rule = rule;
 	return r ? r : vec_push(&out->rows, (struct unwind_row){ .lo = lo, .rule = rule });
 }
 
-/* Is row @i only the padding before the next function? */
+/* True if row @i only covers the padding before the next function. */
 static bool is_padding(const struct unwind_rows *rows, size_t i)
 {
 	return rows->data[i].rule == UNWIND_RULE_NONE && i + 1 < rows->len &&
@@ -81,7 +81,8 @@ int unwind_pages_build(struct unwind_pages *out, const struct unwind_rows *rows,
 	first = rows->data[0].file_off >> UNWIND_PAGE_SHIFT;
 	last = rows->data[rows->len - 1].file_off >> UNWIND_PAGE_SHIFT;
 	if (last > UINT32_MAX || last - first >= UNWIND_PAGES_MAX)
-		return err_set(err, -E2BIG, "unwind rows span %lu pages", last - first + 1);
+		return err_set(err, -E2BIG, "unwind rows span too many pages: %lu",
+			       last - first + 1);
 	out->first_page = (uint32_t)first;
 	r = vec_reserve(&out->start, last - first + 2);
 	if (!r)

@@ -1,626 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The unwind table of a file, before paging. Functions (FDEs) are sorted, not
- * rows: sorting rows would cost more than decoding them. A function's rows
- * hold until the next function begins, even if it claims to be longer, and of
- * two that begin together the first of the section wins: so overlaps and lies
- * always give the same table.
- *
- * What no FDE covers is UNWIND_CFA_NONE, except the entry point and signal
- * restorers, which are known by their code: libcs without CFI have both. In a
- * file without any CFI the rest is taken to have frame pointers.
- */
+/* The list of a file's rows: appending, replacing a range, and merging two lists. */
 #include "unwind/rows.h"
 
-#include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/err.h"
-#include "elf/eh_frame.h"
-#include "elf/image.h"
-#include "unwind/cfi.h"
-#include "unwind/gaps.h"
-#include "unwind/go.h"
-#include "unwind/known.h"
 
-enum {
-	COVERED_SHARE = 2, /* more than 1/2 of the text has CFI: so have the special functions */
-	SEARCHED_MAX = 32 << 20, /* bytes of text */
-	RESERVE_MAX = 1 << 20,
-	CONTEXT_END_MIN = 24, /* bytes of __start_context: few functions are looked at */
-	CONTEXT_END_MAX = 32,
-	LAST_CALLERS_MAX = 8,
-	RESTORERS_MAX = 8, /* signal restorers of a file */
-	STEPS = 512,
-	RADIX_BITS = 13,
-	RADIX = 1 << RADIX_BITS,
-};
-
-static const struct unwind_rule rule_none = { .cfa = UNWIND_CFA_NONE };
-static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
-static const struct unwind_rule rule_bottom = { .cfa = UNWIND_CFA_END, .cfa_reg = UNWIND_NO_FRAME };
-static const struct unwind_rule rule_switched = { .cfa = UNWIND_CFA_SWITCHED };
-static const struct unwind_rule rule_fp = { .cfa = UNWIND_CFA_FP };
-static const struct unwind_rule rule_restorer = { .cfa = UNWIND_CFA_SIGNAL };
-
-/* Offsets of rows never fall. */
-static int rows_put(struct unwind_rows *rows, uint64_t off, const struct unwind_rule *rule)
+void unwind_rows_fini(struct unwind_rows *rows)
 {
-	return unwind_rows_put(rows, 0, off, rule);
+	vec_fini(rows);
+	if (rows->owns_rules)
+		unwind_rules_free(rows->rules);
+	rows->rules = NULL;
+	rows->owns_rules = false;
 }
 
-/* ---- functions in order ---- */
-
-static bool fdes_are_sorted(const struct eh_frame_fde *fdes, size_t n)
+size_t unwind_rows_until(const struct unwind_rows *rows, uint64_t off)
 {
-	for (size_t i = 1; i < n; i++) {
-		if (fdes[i - 1].start > fdes[i].start)
-			return false;
+	size_t lo = 0, hi = rows->len;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (rows->data[mid].file_off <= off)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	return true;
+	return lo;
 }
 
-/* One pass of a stable radix sort by the digit of start - @base at @shift. */
-static void radix_pass(const struct eh_frame_fde *from, struct eh_frame_fde *to, size_t n,
-		       uint64_t base, unsigned int shift)
+uint16_t unwind_rows_at(const struct unwind_rows *rows, uint64_t off)
 {
-	uint32_t at[RADIX] = { 0 }, sum = 0;
+	size_t n = unwind_rows_until(rows, off);
 
-	for (size_t i = 0; i < n; i++)
-		at[(from[i].start - base) >> shift & (RADIX - 1)]++;
-	for (size_t i = 0; i < RADIX; i++) {
-		uint32_t count = at[i];
-
-		at[i] = sum;
-		sum += count;
-	}
-	for (size_t i = 0; i < n; i++)
-		to[at[(from[i].start - base) >> shift & (RADIX - 1)]++] = from[i];
+	return n ? rows->data[n - 1].rule : UNWIND_RULE_NONE;
 }
 
-static int fdes_sort(struct eh_frame *ef)
+static int own_rules(struct unwind_rows *rows)
 {
-	_cleanup_(freep) struct eh_frame_fde *spare = NULL;
-	struct eh_frame_fde *from = ef->fdes.data, *to;
-	uint64_t min = UINT64_MAX, max = 0;
-	size_t n = ef->fdes.len;
+	int r = unwind_rules_new(&rows->rules);
 
-	if (fdes_are_sorted(from, n))
-		return 0;
-	spare = to = malloc(n * sizeof(*to));
-	if (!to)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		min = from[i].start < min ? from[i].start : min;
-		max = from[i].start > max ? from[i].start : max;
-	}
-	for (unsigned int shift = 0; shift < 64 && (max - min) >> shift; shift += RADIX_BITS) {
-		struct eh_frame_fde *swap = from;
+	rows->owns_rules = r == 0;
+	return r;
+}
 
-		radix_pass(from, to, n, min, shift);
-		from = to;
-		to = swap;
-	}
-	if (from != ef->fdes.data)
-		memcpy(ef->fdes.data, from, n * sizeof(*from));
+int unwind_rows_intern(struct unwind_rows *rows, const struct unwind_rule *rule, uint16_t *out)
+{
+	int r = rows->rules ? 0 : own_rules(rows);
+
+	if (r < 0)
+		return r;
+	r = unwind_rules_add(rows->rules, rule, out);
+	if (r != -ENOSPC)
+		return r;
+	rows->n_without_rule++;
+	*out = UNWIND_RULE_NONE;
 	return 0;
 }
 
-/* ---- from CFI ---- */
-
-/* The rule @from with another offset is the rule @to. */
-struct offset_step {
-	uint16_t from, to;
-	int32_t cfa_off;
-};
-
-struct cfi_build {
-	struct unwind_rows *rows;
-	const struct elf_image *img;
-	bool may_end_contexts; /* it has makecontext() */
-	uint64_t abort;        /* that function's address, where stacks may begin; 0: none */
-	struct unwind_greenlet greenlet;
-	const struct eh_frame *ef;
-	const struct eh_frame_fde *fde;
-	const struct elf_segment *segs;
-	size_t n_segs, seg;
-	uint64_t bias; /* address - file offset, in the function at hand */
-	uint64_t limit;
-	uint64_t done; /* rows are put up to here */
-	uint64_t covered;
-	struct cfi_state state; /* of the last row but for the CFA's offset, and its rule */
-	struct unwind_rule rule;
-	uint16_t id; /* of the last row's rule */
-	struct offset_step steps[STEPS];
-	const struct unwind_known_code *known;
-	size_t next_known;
-};
-
-/* The executable segment that holds @vaddr; functions come in order, so mostly the last one. */
-static const struct elf_segment *text_at(struct cfi_build *b, uint64_t vaddr)
+int unwind_rows_put(struct unwind_rows *rows, size_t keep, uint64_t off,
+		    const struct unwind_rule *rule)
 {
-	for (size_t i = 0; i < b->n_segs; i++) {
-		size_t at = b->seg + i < b->n_segs ? b->seg + i : b->seg + i - b->n_segs;
-		const struct elf_segment *s = &b->segs[at];
+	uint16_t id;
+	int r = unwind_rows_intern(rows, rule, &id);
 
-		if (s->exec && vaddr >= s->vaddr && vaddr - s->vaddr < s->filesz) {
-			b->seg = at;
-			return s;
-		}
+	return r ? r : unwind_rows_put_id(rows, keep, off, id);
+}
+
+int unwind_rows_splice(struct unwind_rows *rows, uint64_t lo, uint64_t hi,
+		       const struct unwind_full_row *with, size_t n)
+{
+	size_t first = lo ? unwind_rows_until(rows, lo - 1) : 0;
+	size_t end = unwind_rows_until(rows, hi), n_tail = rows->len - end;
+	_cleanup_(freep) struct unwind_full_row *tail = NULL;
+	uint16_t after = unwind_rows_at(rows, hi);
+	int r = 0;
+
+	if (n_tail) {
+		tail = malloc(n_tail * sizeof(*tail));
+		if (!tail)
+			return -ENOMEM;
+		memcpy(tail, rows->data + end, n_tail * sizeof(*tail));
 	}
-	return NULL;
+	rows->len = first;
+	for (size_t i = 0; !r && i < n; i++)
+		r = unwind_rows_put_id(rows, 0, with[i].file_off, with[i].rule);
+	if (!r)
+		r = unwind_rows_put_id(rows, 0, hi, after);
+	for (size_t i = 0; !r && i < n_tail; i++)
+		r = unwind_rows_put_id(rows, 0, tail[i].file_off, tail[i].rule);
+	return r;
 }
 
-/*
- * Most rows of a function differ from the one before in the CFA's offset only,
- * and then so does the rule.
- */
-static inline bool only_offset_changed(const struct cfi_build *b, const struct cfi_state *s)
+int unwind_rows_overlay(struct unwind_rows *rows, const struct unwind_rows *over)
 {
-	return b->rule.cfa >= UNWIND_CFA_RSP && b->rule.cfa <= UNWIND_CFA_REG &&
-	       s->cfa.how == CFI_REGISTER && b->state.cfa.how == CFI_REGISTER &&
-	       s->cfa.reg == b->state.cfa.reg && !memcmp(s->col, b->state.col, sizeof(s->col));
-}
-
-/* The same few changes come again and again (push, push, pop, ret): they are remembered. */
-static inline int change_offset(struct cfi_build *b, int32_t cfa_off)
-{
-	struct offset_step *step = &b->steps[(b->id * 31u + (uint32_t)cfa_off / 8u) % STEPS];
-	uint16_t from = b->id;
+	_cleanup_(unwind_rows_fini) struct unwind_rows all = { 0 };
+	uint16_t low = UNWIND_RULE_NONE, high = UNWIND_RULE_NONE;
+	size_t i = 0, j = 0;
 	int r;
 
-	if (step->from == from && step->cfa_off == cfa_off) {
-		b->id = step->to;
+	if (!over->len)
 		return 0;
+	r = vec_reserve(&all, rows->len + over->len);
+	while (!r && (i < rows->len || j < over->len)) {
+		uint64_t next_low = i < rows->len ? rows->data[i].file_off : UINT64_MAX;
+		uint64_t next_high = j < over->len ? over->data[j].file_off : UINT64_MAX;
+
+		if (next_low <= next_high)
+			low = rows->data[i++].rule;
+		if (next_high <= next_low)
+			high = over->data[j++].rule;
+		r = unwind_rows_put_id(&all, 0, next_low < next_high ? next_low : next_high,
+				       high != UNWIND_RULE_NONE ? high : low);
 	}
-	b->rule.cfa_off = cfa_off;
-	r = unwind_rows_intern(b->rows, &b->rule, &b->id);
-	*step = (struct offset_step){ .from = from, .to = b->id, .cfa_off = cfa_off };
-	return r;
-}
-
-static int put_cfi_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_state *s)
-{
-	struct cfi_build *b = ctx;
-	int r;
-
-	if (start >= b->limit)
-		return 0;
-	b->done = end < b->limit ? end : b->limit;
-	if (only_offset_changed(b, s)) {
-		r = change_offset(b, s->cfa.off);
-	} else {
-		if (!unwind_cfi_rule(b->ef, b->fde, s, &b->rule))
-			b->rows->n_unsupported++;
-		b->state = *s;
-		r = unwind_rows_intern(b->rows, &b->rule, &b->id);
-	}
-	return r ? r : unwind_rows_put_id(b->rows, 0, start - b->bias, b->id);
-}
-
-/* Known code that lies between the functions so far and @off. */
-static int put_known_code(struct cfi_build *b, uint64_t off)
-{
-	const struct unwind_known_code *k = b->known;
-	struct unwind_rows *rows = b->rows;
-	int r = 0;
-
-	for (; !r && b->next_known < k->n && k->at[b->next_known].lo < off; b->next_known++) {
-		uint64_t lo = k->at[b->next_known].lo, hi = k->at[b->next_known].hi;
-
-		if (rows->len && lo < rows->data[rows->len - 1].file_off)
-			continue; /* a function covers it */
-		r = rows_put(rows, lo, &k->at[b->next_known].rule);
-		if (!r)
-			r = rows_put(rows, hi < off ? hi : off, &rule_none);
-	}
-	return r;
-}
-
-/*
- * Is this glibc's __start_context, where a function of makecontext() returns
- * to? mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi. Its CFI describes the
- * frame of a caller, but nobody calls it.
- */
-static bool is_context_end(const struct cfi_build *b, const struct eh_frame_fde *fde)
-{
-	static const uint8_t begin[] = {
-		0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff
-	};
-	struct elf_span code;
-
-	if (!b->may_end_contexts || fde->len < CONTEXT_END_MIN || fde->len > CONTEXT_END_MAX)
-		return false;
-	return elf_image_at_vaddr(b->img, fde->start, sizeof(begin), &code) == 0 &&
-	       !memcmp(code.data, begin, sizeof(begin));
-}
-
-/* Where greenlet's function has moved the stack pointer, it is too early for the rows of CFI. */
-static int put_switch(struct cfi_build *b, const struct eh_frame_fde *fde)
-{
-	uint64_t at = unwind_known_switch(b->img, fde->start, fde->len);
-
-	if (!at || fde->start + at >= b->done)
-		return 0;
-	return rows_put(b->rows, fde->start + at - b->bias, &rule_switched);
-}
-
-/*
- * A stack begins with the address @off to return to, which is looked up one byte before it: that
- * is in no function here, or ends one whose last instruction is a call.
- */
-static int put_bottom(struct unwind_rows *rows, uint64_t off, const struct unwind_rule *rule)
-{
-	if (rows->len && rows->data[rows->len - 1].file_off == off)
-		rows->len--;
-	return rows->len && rows->data[rows->len - 1].file_off < off - 1
-		       ? rows_put(rows, off - 1, rule)
-		       : 0;
-}
-
-/* The rows of one function up to @limit. Where its program ends early, nothing is known. */
-static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uint64_t limit,
-			struct err *err)
-{
-	const struct elf_segment *seg = text_at(b, fde->start);
-	struct unwind_rows *rows = b->rows;
-	uint64_t seg_end, off;
-	int r, put;
-
-	if (!seg)
-		return 0;
-	seg_end = seg->vaddr + seg->filesz;
-	b->fde = fde;
-	b->bias = seg->vaddr - seg->file_off;
-	b->limit = limit < seg_end ? limit : seg_end;
-	b->done = fde->start;
-	off = fde->start - b->bias;
-	if (rows->len && off < rows->data[rows->len - 1].file_off)
-		return err_set(err, -EBADMSG, "text segments out of order");
-	r = put_known_code(b, off);
-	if (!r && fde->start == b->abort)
-		r = put_bottom(rows, off, &rule_bottom);
-	else if (!r && is_context_end(b, fde))
-		r = put_bottom(rows, off, &rule_end);
-	if (r)
-		return r;
-	if (b->greenlet.is_here &&
-	    (fde->start == b->greenlet.bottom || fde->start == b->greenlet.restores)) {
-		b->covered += fde->len;
-		return rows_put(rows, off,
-				fde->start == b->greenlet.bottom ? &rule_end : &rule_switched);
-	}
-	r = eh_frame_run(b->ef, fde, put_cfi_row, b, err);
-	if (r && r != -EBADMSG)
-		return r;
-	b->covered += b->done - fde->start;
-	put = b->greenlet.is_here ? put_switch(b, fde) : 0;
-	if (put)
-		return put;
-	put = rows_put(rows, b->done - b->bias, &rule_none);
-	return put ? put : r;
-}
-
-static int put_functions(struct cfi_build *b, struct err *err)
-{
-	const struct eh_frame_fde *fdes = b->ef->fdes.data;
-	size_t n = b->ef->fdes.len, next;
-	int bad = 0, r;
-
-	for (size_t i = 0; i < n; i = next) {
-		for (next = i + 1; next < n && fdes[next].start == fdes[i].start;)
-			next++;
-		r = put_function(b, &fdes[i], next < n ? fdes[next].start : UINT64_MAX, err);
-		if (r == -EBADMSG)
-			bad = r;
-		else if (r < 0)
-			return r;
-	}
-	r = b->covered ? put_known_code(b, UINT64_MAX) : 0;
-	return r ? r : bad;
-}
-
-/* The CFI of @cfi, a file or its debug file, for the text of @img. */
-static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
-			 const struct elf_image *cfi, const struct unwind_known_code *known,
-			 uint64_t *out_covered, struct err *err)
-{
-	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
-	struct cfi_build b = {
-		.rows = rows,
-		.img = img,
-		.may_end_contexts = unwind_known_makecontext(img),
-		.abort = unwind_known_abort(img),
-		.ef = &ef,
-		.known = known,
-	};
-	struct eh_frame_source src;
-	int bad, r;
-
-	if (eh_frame_find(cfi, &src) < 0)
-		return 0;
-	b.greenlet = unwind_known_greenlet(img);
-	bad = eh_frame_read(&ef, &src, err);
-	if (bad < 0 && bad != -EBADMSG)
-		return bad;
-	r = fdes_sort(&ef);
 	if (r < 0)
 		return r;
-	/* A row takes six to eight bytes of CFI: the vector need not grow often. */
-	r = vec_reserve(rows, src.span.len / 8 < RESERVE_MAX ? src.span.len / 8 : RESERVE_MAX);
-	if (r < 0)
-		return r;
-	b.n_segs = elf_image_segments(img, &b.segs);
-	r = put_functions(&b, err);
-	*out_covered = b.covered;
-	return r ? r : bad;
-}
-
-/* ---- what is known by its code ---- */
-
-/* At most @len bytes from @off get @rule, if no function covers them. */
-static int rows_patch(struct unwind_rows *rows, uint64_t off, uint64_t len,
-		      const struct unwind_rule *rule)
-{
-	struct unwind_full_row row = { .file_off = off };
-	size_t n = unwind_rows_until(rows, off);
-	uint64_t end = n < rows->len ? rows->data[n].file_off : UINT64_MAX;
-	uint16_t old = n ? rows->data[n - 1].rule : UNWIND_RULE_NONE, id;
-	int r;
-
-	if (old != UNWIND_RULE_NONE && old != UNWIND_RULE_FP)
-		return 0;
-	r = unwind_rows_intern(rows, rule, &id);
-	row.rule = id;
-	return r ? r : unwind_rows_splice(rows, off, end - off < len ? end : off + len, &row, 1);
-}
-
-/*
- * Signal restorers: mov $SYS_rt_sigreturn,%rax (or %eax); syscall. A handler
- * returns to the first instruction, and return addresses are looked up one
- * byte before them: so the rule begins there.
- */
-static int patch_restorers(struct unwind_rows *rows, const struct elf_span *text)
-{
-	static const uint8_t tail[] = { 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
-	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0 };
-	const uint8_t *p = text->data, *end = p + text->len;
-	unsigned int n = 0;
-	int r = 0;
-
-	while (!r && n < RESTORERS_MAX && (p = memmem(p, (size_t)(end - p), tail, sizeof(tail)))) {
-		size_t at = (size_t)(p - text->data);
-		size_t len = at >= 3 && !memcmp(p - 3, rax, sizeof(rax)) ? 3 : 1;
-
-		p += sizeof(tail);
-		if (at <= len || (len == 1 && p[-7] != 0xb8))
-			continue;
-		r = rows_patch(rows, text->file_off + at - len - 1, 1 + len + sizeof(tail),
-			       &rule_restorer);
-		n++;
-	}
-	return r;
-}
-
-/* Does an indirect call end at @p, of which @before bytes may be read? */
-static bool indirect_call_before(const uint8_t *p, size_t before)
-{
-	if (before >= 2 && p[-2] == 0xff && ((p[-1] & 0xf8) == 0xd0 || (p[-1] & 0xf8) == 0x10))
-		return true; /* call *%reg, call *(%reg) */
-	if (before >= 3 && p[-3] == 0xff && (p[-2] & 0xf8) == 0x50)
-		return true; /* call *disp8(%reg) */
-	return before >= 4 && p[-4] == 0xff && p[-3] == 0x54 && p[-2] == 0x24;
-}
-
-/* Where @passed stands behind an indirect call, which @tail more bytes belong to, stacks end. */
-static int patch_callers(struct unwind_rows *rows, const struct elf_span *text,
-			 const struct elf_span *passed, size_t tail)
-{
-	const uint8_t *p = text->data, *end = p + text->len;
-	unsigned int n = 0;
-	int r = 0;
-
-	while (!r && n < LAST_CALLERS_MAX &&
-	       (p = memmem(p, (size_t)(end - p), passed->data, passed->len))) {
-		size_t at = (size_t)(p - text->data);
-		size_t rex = at && p[-1] == 0x48;
-
-		if (at > rex + 4 && indirect_call_before(p - rex, at - rex)) {
-			/* from the call's last byte, where its return address is looked up */
-			r = rows_patch(rows, text->file_off + at - rex - 1,
-				       1 + rex + passed->len + tail, &rule_end);
-			n++;
-		}
-		p += passed->len;
-	}
-	return r;
-}
-
-/*
- * musl calls main() and a thread's function from C code without CFI, as in
- * exit(main()): call *...; mov %eax,%edi (or %rax,%rdi); call. Its clone() calls
- * what exits with the result. Such frames are the outermost that matter.
- */
-static int patch_last_callers(struct unwind_rows *rows, const struct elf_span *text)
-{
-	static const uint8_t call[] = { 0x89, 0xc7, 0xe8 };
-	/* xor %eax,%eax; mov $SYS_exit,%al; syscall */
-	static const uint8_t leave[] = { 0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05 };
-	const struct elf_span calls = { .data = call, .len = sizeof(call) };
-	const struct elf_span leaves = { .data = leave, .len = sizeof(leave) };
-	int r = patch_callers(rows, text, &calls, 4);
-
-	return r ? r : patch_callers(rows, text, &leaves, 0);
-}
-
-/* A file without CFI: its text is taken to keep frame pointers. */
-static int fill_with_frame_pointers(struct unwind_rows *rows, const struct elf_image *img)
-{
-	const struct elf_segment *segs;
-	size_t n = elf_image_segments(img, &segs);
-	uint64_t done = 0;
-	int r = 0;
-
-	for (size_t i = 0; !r && i < n; i++) {
-		if (!segs[i].exec || !segs[i].filesz || segs[i].file_off < done)
-			continue;
-		done = segs[i].file_off + segs[i].filesz;
-		r = rows_put(rows, segs[i].file_off, &rule_fp);
-		if (!r)
-			r = rows_put(rows, done, &rule_none);
-	}
-	return r;
-}
-
-static bool rows_say_only_frame_pointers(const struct unwind_rows *rows)
-{
-	for (size_t i = 0; i < rows->len; i++) {
-		if (rows->data[i].rule != UNWIND_RULE_FP && rows->data[i].rule != UNWIND_RULE_NONE)
-			return false;
-	}
-	return true;
-}
-
-typedef int (*patch_fn)(struct unwind_rows *rows, const struct elf_span *text);
-
-/*
- * Looks for what is known by its code in text that has little CFI, unless it is
- * too much to search. Section headers tell text from the data that old linkers
- * put in the same segment.
- */
-static int patch_text(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered,
-		      patch_fn patch)
-{
-	const struct elf_segment *segs;
-	size_t n = elf_image_segments(img, &segs);
-	struct elf_span text;
-	int r = 0;
-
-	if (elf_image_section(img, ".text", &text) == 0)
-		return covered > text.len / COVERED_SHARE || text.len > SEARCHED_MAX
-			       ? 0
-			       : patch(rows, &text);
-	for (size_t i = 0; !r && i < n; i++) {
-		if (segs[i].exec && segs[i].filesz <= SEARCHED_MAX &&
-		    covered <= segs[i].filesz / COVERED_SHARE &&
-		    !elf_image_at_vaddr(img, segs[i].vaddr, (size_t)segs[i].filesz, &text))
-			r = patch(rows, &text);
-	}
-	return r;
-}
-
-/* A file in which no CFI was found: frame pointers, but for what is known. */
-static int rows_without_cfi(struct unwind_rows *rows, const struct elf_image *img,
-			    const struct unwind_known_code *known)
-{
-	int r = fill_with_frame_pointers(rows, img);
-
-	for (size_t i = 0; !r && i < known->n; i++) {
-		if (known->at[i].rule.cfa == UNWIND_CFA_END)
-			r = rows_patch(rows, known->at[i].lo, known->at[i].hi - known->at[i].lo,
-				       &known->at[i].rule);
-	}
-	return r;
-}
-
-/* What has no rule yet gets what its code tells; [@skip_lo, @skip_hi) is Go's. */
-static int put_swept_code(struct unwind_rows *rows, const struct elf_image *img, uint64_t covered,
-			  uint64_t skip_lo, uint64_t skip_hi)
-{
-	_cleanup_(unwind_rows_fini) struct unwind_rows swept = { .rules = rows->rules,
-								 .sweep_all = rows->sweep_all };
-	int r = unwind_gap_rows(&swept, rows, img, covered, skip_lo, skip_hi);
-
-	rows->unswept = swept.unswept;
-	return r ? r : unwind_rows_overlay(rows, &swept);
-}
-
-static int patch_known_code(struct unwind_rows *rows, const struct elf_image *img,
-			    const struct unwind_known_code *known, uint64_t covered, uint64_t go_lo,
-			    uint64_t go_hi)
-{
-	uint64_t all_covered = covered + (go_hi - go_lo);
-	bool no_cfi = !rows->len;
-	int r = no_cfi ? rows_without_cfi(rows, img, known) : 0;
-
-	if (!r)
-		r = patch_text(rows, img, all_covered, patch_restorers);
-	if (!r)
-		r = put_swept_code(rows, img, covered, go_lo, go_hi);
-	if (!r) /* of those calls that the sweep is not sure of */
-		r = patch_text(rows, img, all_covered, patch_last_callers);
-	if (no_cfi && rows_say_only_frame_pointers(rows))
-		rows->len = 0;
-	return r;
-}
-
-/* What Go's function table says about [lo, hi) of the file. */
-struct go_rows {
-	struct unwind_rows rows;
-	uint64_t lo, hi;
-};
-
-static void go_rows_fini(struct go_rows *go)
-{
-	unwind_rows_fini(&go->rows);
-}
-
-static int go_rows_read(struct go_rows *go, const struct elf_image *img, struct err *err)
-{
-	struct err why = { 0 };
-	int r = unwind_go_rows(&go->rows, img, &go->lo, &go->hi, &why);
-
-	return r < 0 && r != -ENOENT ? err_set(err, r, "%s", why.msg) : 0;
-}
-
-/* Go's own rows replace whatever else there is for Go's text. */
-static int put_go_rows(struct unwind_rows *rows, const struct go_rows *go)
-{
-	if (go->lo >= go->hi)
-		return 0;
-	rows->n_unsupported += go->rows.n_unsupported;
-	return unwind_rows_splice(rows, go->lo, go->hi, go->rows.data, go->rows.len);
-}
-
-static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
-		      const struct elf_image *cfi, struct err *err)
-{
-	_cleanup_(go_rows_fini) struct go_rows go = { 0 };
-	struct unwind_known_code known = { 0 };
-	uint64_t covered = 0;
-	uint16_t none;
-	int bad_go, bad, r;
-
-	if (elf_image_machine(img) != EM_X86_64)
-		return 0;
-	r = unwind_rows_intern(rows, &rule_none, &none);
-	if (r < 0)
-		return r;
-	go.rows.rules = rows->rules;
-	bad_go = go_rows_read(&go, img, err);
-	if (bad_go < 0 && bad_go != -EBADMSG)
-		return bad_go;
-	unwind_known_find(&known, img);
-	bad = rows_from_cfi(rows, img, cfi, &known, &covered, err);
-	if (bad < 0 && bad != -EBADMSG)
-		return bad;
-	r = patch_known_code(rows, img, &known, covered, go.lo, go.hi);
-	if (!r)
-		r = put_go_rows(rows, &go);
-	if (r == -E2BIG)
-		err_set(err, r, "more than %d unwind rows", UNWIND_ROWS_MAX);
-	return r ? r : bad ? bad : bad_go;
-}
-
-int unwind_rows_from_file(struct unwind_rows *rows, const struct elf_image *img, struct err *err)
-{
-	return rows_build(rows, img, img, err);
-}
-
-int unwind_rows_from_debug_file(struct unwind_rows *rows, const struct elf_image *img,
-				const struct elf_image *debug, struct err *err)
-{
-	return rows_build(rows, img, debug, err);
+	vec_fini(rows);
+	rows->data = steal_ptr(&all.data);
+	rows->len = all.len;
+	rows->cap = all.cap;
+	return 0;
 }

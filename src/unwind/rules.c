@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule dictionary. Rules are only ever added: a row in a kernel map may
- * name any of them. A rule is written before its id is given out, so readers
- * of the same memory never see an id without its rule.
+ * The rule dictionary. Rules are only ever added, because a row in a kernel map may refer to any of
+ * them. A rule is written before its id is returned, so readers of the same memory never see an id
+ * without its rule.
  */
 #include "unwind/rules.h"
 
@@ -82,9 +82,9 @@ void unwind_rules_free(struct unwind_rules *d)
 }
 
 /*
- * Few rules make up most rows, so those asked for lately are looked at first,
- * field by field: a rule that was just put together would be slow to load
- * whole (the processor forwards no stores to a wider load).
+ * Few rules make up most rows, so those used recently are compared first, field by field: a rule
+ * that was just assembled would be slow to load as a whole, because the processor cannot forward
+ * narrow stores to a wider load.
  */
 static uint32_t recent_slot(const struct unwind_rule *r)
 {

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A function's first instruction finds the return address at rsp; from there
- * the depth of the stack is followed along every branch. One state of 4 bytes
- * is kept for each byte of the gaps, and each instruction is visited once, or
- * twice when a certain state comes after an uncertain one: so the time is
- * linear in the code.
+ * The idea. At the first instruction of a function the return address is at rsp. From there the
+ * depth of the stack is followed along every branch, as a data-flow analysis with one state per
+ * byte of code. Merging states is not needed: compilers give each instruction one depth, so the
+ * first state that reaches an instruction is kept.
  *
- * Calls may not return, and what follows such a call may belong to another
- * path: so jumps are followed first, and the first state that reaches an
- * instruction stays. A path never runs on into the beginning of a function.
- * Indirect jumps lead to the code that nothing else leads to, up to the next
- * function's beginning (tables of a switch): it begins with their state.
+ * Why the result is reliable. Calls may not return, and the code behind such a call may belong to
+ * another path; so jumps are followed before returns, and before the code behind a call is
+ * followed, a lookahead determines which depth it needs (sweep_lookahead.c). Functions that are
+ * known not to return have no continuation. A path never continues into the start of a function. An
+ * indirect jump (the table of a switch) leads to the code that nothing else leads to, up to the
+ * next function: that code begins with the jump's state. Whatever is not understood (rsp from
+ * elsewhere without a frame pointer, more pops than pushes) makes the rest of its path unknown, so
+ * that it has no row.
  *
- * What is not understood (rsp from elsewhere without a frame pointer, more
- * pops than pushes) makes the rest of its path unknown.
+ * What bounds it. Each instruction is visited once, or twice if a certain state follows an
+ * uncertain one, so the time is linear in the code: 32 MiB of code and 4 bytes of state for each
+ * byte at most.
  */
 #include "unwind/sweep.h"
 
@@ -24,134 +27,25 @@
 
 #include "elf/image.h"
 #include "elf/rawsym.h"
-#include "unwind/sweep_ahead.h"
+#include "unwind/rows.h"
+#include "unwind/sweep_lookahead.h"
 #include "unwind/sweep_step.h"
 #include "unwind/x86_insn.h"
 
 enum {
-	SURELY_CODE = 8, /* instructions in a row */
+	SURELY_CODE = 8, /* instructions in a row that decode */
 	FUNCTION_ALIGN = 16,
-	SAVED_MIN = 4,   /* registers */
-	ROUNDS_MAX = 64, /* of finding functions that return because those that they call do */
+	SAVED_MIN = 4,   /* registers that assembly saves at least */
+	ROUNDS_MAX = 64, /* rounds of finding functions that return because their callees do */
 };
 
 static const struct unwind_sweep_state entry = { .seen = 1 };
 
-void unwind_sweep_fini(struct unwind_sweep *sw)
-{
-	vec_fini(&sw->gaps);
-	vec_fini(&sw->jumps);
-	vec_fini(&sw->returns);
-	vec_fini(&sw->calls);
-	free(sw->states);
-	sw->states = NULL;
-}
-
-bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn)
-{
-	struct x86_insn next;
-
-	if (!x86_decode(g->code + at, g->len - at, insn))
-		return false;
-	/* a copy of rsp is where it is kept only if rsp is aligned next */
-	if (insn->kind == X86_REG_FROM_RSP &&
-	    (!x86_decode(g->code + at + insn->len, g->len - at - insn->len, &next) ||
-	     next.kind != X86_RSP_ALIGN))
-		insn->kind = X86_OTHER;
-	return true;
-}
-
-/* Between functions: what fills up to the next one. Its length, 0 if it is code. */
-static size_t padding_at(const struct unwind_sweep_gap *g, size_t at)
-{
-	static const uint8_t zeros[2] = { 0 };
-	const uint8_t *p = g->code + at;
-	size_t left = g->len - at, n = 0;
-
-	if (*p == 0x90 || *p == 0xcc)
-		return 1;
-	if (left >= 2 && !memcmp(p, zeros, 2))
-		return 2;
-	while (n < left && n < X86_LEN_MAX && (p[n] == 0x66 || p[n] == 0x2e))
-		n++;
-	if (n < left && p[n] == 0x90)
-		return n + 1;
-	if (left - n >= 3 && p[n] == 0x0f && p[n + 1] == 0x1f) {
-		struct x86_insn nop;
-
-		return unwind_sweep_decode(g, at, &nop) ? nop.len : 0;
-	}
-	return 0;
-}
-
-static bool is_all_padding(const struct unwind_sweep_gap *g)
-{
-	size_t n;
-
-	for (size_t at = 0; at < g->len; at += n) {
-		n = padding_at(g, at);
-		if (!n)
-			return false;
-	}
-	return true;
-}
-
-int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, uint64_t file_off,
-			 uint64_t len, bool whole)
-{
-	struct unwind_sweep_gap gap = { .file_off = file_off,
-					.first = sw->n_bytes,
-					.whole = whole };
-	struct elf_span code;
-	int r;
-
-	if (len > UNWIND_SWEEP_MAX - sw->n_bytes ||
-	    elf_image_vaddr_of(img, file_off, &gap.vaddr) < 0 ||
-	    elf_image_at_vaddr(img, gap.vaddr, len, &code) < 0)
-		return 0;
-	if (sw->gaps.len && gap.vaddr < sw->gaps.data[sw->gaps.len - 1].vaddr)
-		return 0;
-	gap.code = code.data;
-	gap.len = code.len;
-	if (is_all_padding(&gap))
-		return 0;
-	r = vec_push(&sw->gaps, gap);
-	if (!r)
-		sw->n_bytes += gap.len;
-	return r;
-}
-
-const struct unwind_sweep_gap *unwind_sweep_gap_at(struct unwind_sweep *sw, uint64_t vaddr)
-{
-	size_t lo = 0, hi = sw->gaps.len;
-	const struct unwind_sweep_gap *g = &sw->gaps.data[sw->last_gap];
-
-	if (vaddr - g->vaddr < g->len)
-		return g;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (sw->gaps.data[mid].vaddr <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || vaddr - sw->gaps.data[lo - 1].vaddr >= sw->gaps.data[lo - 1].len)
-		return NULL;
-	sw->last_gap = lo - 1;
-	return &sw->gaps.data[lo - 1];
-}
-
-struct unwind_sweep_state *unwind_sweep_state_at(struct unwind_sweep *sw, uint64_t vaddr)
-{
-	const struct unwind_sweep_gap *g = unwind_sweep_gap_at(sw, vaddr);
-
-	return g ? &sw->states[g->first + (size_t)(vaddr - g->vaddr)] : NULL;
-}
-
 /* ---- following the code ---- */
 
-/* @s holds at @vaddr: is that new, so that the path is to be followed? */
+/*
+ * Sets the state at @vaddr to @s. Returns true if that is new, so that the path has to be followed.
+ */
 static bool reach(struct unwind_sweep *sw, uint64_t vaddr, const struct unwind_sweep_state *s)
 {
 	struct unwind_sweep_state *at = unwind_sweep_state_at(sw, vaddr);
@@ -162,7 +56,9 @@ static bool reach(struct unwind_sweep *sw, uint64_t vaddr, const struct unwind_s
 	return true;
 }
 
-/* Where @path's function ends, or goes on in another one that may return. */
+/*
+ * Notes that the function that begins at @owner returns, or continues in another that may return.
+ */
 static void owner_returns(struct unwind_sweep *sw, uint64_t owner)
 {
 	struct unwind_sweep_state *s = unwind_sweep_state_at(sw, owner);
@@ -174,8 +70,8 @@ static void owner_returns(struct unwind_sweep *sw, uint64_t owner)
 }
 
 /*
- * A jump to code that is followed already, or that we do not have: may it end in a return? Of
- * another function that may turn out later.
+ * Handles a jump to code that has been followed or is in no gap: notes whether the function may
+ * return by it. For a jump to another function that may turn out later.
  */
 static int owner_jumps(struct unwind_sweep *sw, uint64_t owner, uint64_t target)
 {
@@ -203,7 +99,7 @@ static int put_call(struct unwind_sweep *sw, const struct x86_insn *insn, uint64
 	return vec_push(&sw->returns, (struct unwind_sweep_path){ next, owner });
 }
 
-/* From the instruction at @path, whose state is known, to the end of the path. */
+/* Follows a path from its first instruction, whose state is known, to its end. */
 static int follow(struct unwind_sweep *sw, struct unwind_sweep_path path)
 {
 	const struct unwind_sweep_gap *g = unwind_sweep_gap_at(sw, path.vaddr);
@@ -242,25 +138,25 @@ static int follow(struct unwind_sweep *sw, struct unwind_sweep_path path)
 /* ---- calls ---- */
 
 /*
- * Does the call before @vaddr not return? Then what follows is of another path
- * or function, and ends in another way. Alignment behind the call makes that
- * likely; without it only evidence before the next call counts.
+ * True if the call before @vaddr does not return: then the code that follows belongs to another
+ * path or function, and needs another depth. Alignment behind the call makes that likely; without
+ * alignment only evidence before the next call counts.
  */
 static bool call_never_returns(struct unwind_sweep *sw, uint64_t vaddr)
 {
 	struct unwind_sweep_state *s = unwind_sweep_state_at(sw, vaddr), before = *s, other;
 	const struct unwind_sweep_gap *g = unwind_sweep_gap_at(sw, vaddr);
-	struct unwind_ahead a = { .sw = sw };
+	struct unwind_lookahead a = { .sw = sw };
 	bool differs;
 
 	if (!before.seen)
-		return true; /* so it has turned out already: the call was reached twice */
+		return true; /* it has turned out already: the call was reached twice */
 	if (before.lost || before.rsp_moved)
 		return false;
-	s->seen = 0; /* lest the path find itself */
-	differs = unwind_ahead_look(&a, vaddr, &other) && other.depth != before.depth &&
+	s->seen = 0; /* so that the path does not find its own state */
+	differs = unwind_lookahead_find(&a, vaddr, &other) && other.depth != before.depth &&
 		  !other.rsp_moved;
-	if (differs && a.n_calls && !padding_at(g, (size_t)(vaddr - g->vaddr)))
+	if (differs && a.n_calls && !unwind_sweep_padding(g, (size_t)(vaddr - g->vaddr)))
 		differs = false;
 	if (!differs)
 		*s = before;
@@ -297,8 +193,8 @@ static int follow_all(struct unwind_sweep *sw, uint64_t vaddr, uint64_t owner)
 }
 
 /*
- * Go on behind the calls of functions that have turned out to return since the last time; who
- * jumps to one returns.
+ * Continues behind the calls of functions that have turned out to return since the last round;
+ * functions that jump to one of them return as well.
  */
 static int follow_calls(struct unwind_sweep *sw)
 {
@@ -358,7 +254,10 @@ static void begin_at_symbols(struct unwind_sweep *sw, const struct elf_image *im
 	}
 }
 
-/* What the dynamic loader calls: the C compiler's own code there has neither CFI nor symbols. */
+/*
+ * Marks the functions that the dynamic loader calls: those of the compiler's start files have
+ * neither CFI nor symbols.
+ */
 static void begin_at_arrays(struct unwind_sweep *sw, const struct elf_image *img)
 {
 	static const char *const names[] = { ".init_array", ".fini_array" };
@@ -394,7 +293,10 @@ static void begin_at_calls(struct unwind_sweep *sw)
 	}
 }
 
-/* The first entry of a lazy .plt, push GOT[1]; jmp *GOT[2]: the others jump to it after a push. */
+/*
+ * True for the first entry of a lazy .plt, push GOT[1]; jmp *GOT[2], to which the others jump after
+ * a push.
+ */
 static bool is_lazy_binding(const struct unwind_sweep_gap *g, size_t at)
 {
 	const uint8_t *p = g->code + at;
@@ -403,7 +305,7 @@ static bool is_lazy_binding(const struct unwind_sweep_gap *g, size_t at)
 	       ((p[6] == 0xff && p[7] == 0x25) || (p[6] == 0xf2 && p[7] == 0xff));
 }
 
-/* An entry of a .plt: endbr64, if at all, then jmp *GOT[N]. */
+/* True for an entry of a .plt: optionally endbr64, then jmp *GOT[N]. */
 static bool is_plt_entry(const struct unwind_sweep_gap *g, size_t at)
 {
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -416,7 +318,7 @@ static bool is_plt_entry(const struct unwind_sweep_gap *g, size_t at)
 	return g->len - at >= sizeof(jump) && !memcmp(g->code + at, jump, sizeof(jump));
 }
 
-/* Does a function begin at @at that nothing calls? */
+/* True if the code at @at looks like the start of a function, which nothing calls directly. */
 static bool looks_like_function(const struct unwind_sweep_gap *g, size_t at)
 {
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -429,7 +331,7 @@ static bool looks_like_function(const struct unwind_sweep_gap *g, size_t at)
 		(insn.kind == X86_RSP_ADD && insn.value < 0));
 }
 
-/* Tables of jumps stand among code: few of their bytes are instructions for long. */
+/* True if the bytes at @at are instructions for a while; jump tables among code are not. */
 static bool looks_like_code(const struct unwind_sweep_gap *g, size_t at)
 {
 	struct x86_insn insn;
@@ -440,13 +342,16 @@ static bool looks_like_code(const struct unwind_sweep_gap *g, size_t at)
 	return true;
 }
 
-/* A jump from there is another function's call, or leads to what may as well begin one. */
+/* True if a jump with this state may be a tail call, or its target the start of a function. */
 static bool is_as_entered(const struct unwind_sweep_state *s)
 {
 	return !s->lost && !s->rsp_moved && !s->depth;
 }
 
-/* Between functions with CFI: assembler saves several registers at once, and stands alone. */
+/*
+ * True if the code at @at looks like assembly between functions with CFI: it saves several
+ * registers at once.
+ */
 static bool looks_like_assembler(const struct unwind_sweep_gap *g, size_t at)
 {
 	struct x86_insn insn;
@@ -459,18 +364,18 @@ static bool looks_like_assembler(const struct unwind_sweep_gap *g, size_t at)
 }
 
 struct passing {
-	struct unwind_sweep_state jump; /* at the indirect jump before */
-	bool binds;                     /* which is a PLT's: only its own other half follows */
-	size_t code_end;                /* code, or padding, has been seen up to about here */
-	struct unwind_outlook outlook;
+	struct unwind_sweep_state jump; /* state at the last indirect jump */
+	bool binds;      /* that jump is a PLT entry's: only its second half follows */
+	size_t code_end; /* code or padding was seen up to about here */
+	struct unwind_dead_end outlook;
 };
 
-/* The state with which code begins that nothing leads to. */
+/* Finds the state at the start of code to which nothing leads. Returns false if none is certain. */
 static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t at,
 			       struct passing *w, struct unwind_sweep_state *out)
 {
 	const struct unwind_sweep_state *jump = &w->jump;
-	struct unwind_ahead a = { .sw = sw };
+	struct unwind_lookahead a = { .sw = sw };
 	bool function;
 
 	*out = entry;
@@ -482,8 +387,8 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 		return true;
 	if (!g->whole && !jump->seen)
 		return !((g->vaddr + at) % FUNCTION_ALIGN) && looks_like_assembler(g, at);
-	if (!unwind_outlook_is_bleak(sw, &w->outlook, g->vaddr + at) &&
-	    unwind_ahead_look(&a, g->vaddr + at, out)) {
+	if (!unwind_dead_end_covers(sw, &w->outlook, g->vaddr + at) &&
+	    unwind_lookahead_find(&a, g->vaddr + at, out)) {
 		if (jump->seen && jump->depth == out->depth)
 			*out = *jump;
 		return true;
@@ -497,13 +402,18 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 	       (sw->one_frame && (function || looks_like_code(g, at)));
 }
 
-/* Functions begin behind others, or aligned: nothing else is tried, since data has many bytes. */
+/*
+ * Functions begin behind other code, or aligned. Nothing else is tried, because data has many
+ * bytes.
+ */
 static bool may_begin(const struct unwind_sweep_gap *g, const struct passing *w, size_t at)
 {
 	return at < w->code_end + FUNCTION_ALIGN || !((g->vaddr + at) % FUNCTION_ALIGN);
 }
 
-/* One instruction of the pass over a gap: reached code is left behind, other code is followed. */
+/*
+ * One instruction of the pass over a gap: code that was reached is skipped, other code is followed.
+ */
 static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t *at,
 		struct passing *w)
 {
@@ -512,11 +422,11 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 	size_t padding;
 	int r = 0;
 
-	unwind_outlook_step(&w->outlook);
+	unwind_dead_end_step(&w->outlook);
 	if (s->seen)
 		w->code_end = *at + 1;
 	if (!s->seen) {
-		padding = padding_at(g, *at);
+		padding = unwind_sweep_padding(g, *at);
 		if (padding) {
 			*at += padding;
 			w->code_end = *at;
@@ -524,7 +434,7 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 		}
 		if (may_begin(g, w, *at) && state_of_unreached(sw, g, *at, w, &begins)) {
 			*s = begins;
-			w->outlook = (struct unwind_outlook){ 0 };
+			w->outlook = (struct unwind_dead_end){ 0 };
 			r = follow_all(sw, g->vaddr + *at, 0);
 			r = r ? r : follow_calls(sw);
 		}
@@ -536,7 +446,7 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 		return r;
 	}
 	if (s->seen && insn.kind == X86_JUMP_INDIRECT) {
-		/* of which nothing is known where it is a table's byte that was taken for code */
+		/* the state is unknown if a table's byte was mistaken for code */
 		w->jump = s->lost ? (struct unwind_sweep_state){ 0 } : *s;
 		w->binds = is_plt_entry(g, *at);
 	} else if (w->binds && !g->whole) {
@@ -573,5 +483,45 @@ int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img)
 		for (size_t at = 0; !r && at < g->len;)
 			r = pass(sw, g, &at, &w);
 	}
+	return r;
+}
+
+/* ---- rows ---- */
+
+static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap *g,
+		   struct unwind_rows *rows, size_t first)
+{
+	static const struct unwind_sweep_state nothing = { 0 };
+	const struct unwind_sweep_state *before = NULL;
+	struct unwind_rule rule;
+	int r = 0;
+
+	for (size_t at = 0; !r && at < g->len;) {
+		const struct unwind_sweep_state *s = &sw->states[g->first + at];
+		struct x86_insn insn = { .len = 1 };
+
+		if (s->seen && !x86_decode(g->code + at, g->len - at, &insn)) {
+			s = &nothing;
+			insn.len = 1;
+		}
+		/* most instructions do not change the state */
+		if (!before || memcmp(s, before, sizeof(*s)) != 0) {
+			rule = unwind_sweep_rule(s);
+			r = unwind_rows_put(rows, first, g->file_off + at, &rule);
+		}
+		before = s;
+		at += insn.len;
+	}
+	rule = unwind_sweep_rule(&nothing);
+	return r ? r : unwind_rows_put(rows, first, g->file_off + g->len, &rule);
+}
+
+int unwind_sweep_rows(const struct unwind_sweep *sw, struct unwind_rows *rows)
+{
+	size_t first = rows->len;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < sw->gaps.len; i++)
+		r = put_gap(sw, &sw->gaps.data[i], rows, first);
 	return r;
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What single instructions do to the stack, and the rows of what is known then. What cannot be told
- * (rsp from elsewhere without a frame pointer, more pops than pushes) loses the state.
+ * The transfer function of the analysis: what one instruction does to the state, and the rule of a
+ * state. An effect that is not understood (rsp from elsewhere without a frame pointer, more pops
+ * than pushes) makes the state unknown.
  *
- * Assembler for SIMD aligns rsp and keeps the old one in a register, then mostly
- * in a word above the new one. While that holds, a state's depth is two numbers:
- * the depth of the old rsp, and where that is.
+ * SIMD assembly aligns rsp and keeps the old one in a register, then mostly in a word above the new
+ * one. In between a state's depth holds two numbers: the depth of the old rsp, and where that rsp
+ * is.
  */
 #include "unwind/sweep_step.h"
-
-#include <string.h>
 
 #include "unwind/x86_insn.h"
 
@@ -25,7 +24,8 @@ static void lose(struct unwind_sweep_state *s)
 enum {
 	OLD_DEPTH_BITS = 5,
 	OLD_DEPTH_MAX = (1 << OLD_DEPTH_BITS) - 1,
-	OLD_AT_MAX = 2000, /* words above rsp; more: in the register with that number */
+	OLD_AT_MAX = 2000, /* words above rsp; larger values are a register's number, plus
+			      OLD_AT_MAX + 1 */
 };
 
 static bool is_aligned(const struct unwind_sweep_state *s)
@@ -53,7 +53,7 @@ static bool is_old_at(const struct unwind_sweep_state *s, int32_t value)
 	return is_aligned(s) && value >= 0 && !(value % WORD) && old_at(s) == value / WORD;
 }
 
-/* Does @insn make it rsp again? */
+/* True if @insn restores the old rsp. */
 static bool is_old_from(const struct unwind_sweep_state *s, const struct x86_insn *insn)
 {
 	return insn->kind == X86_RSP_LOAD ? is_old_at(s, insn->value) : is_old_in(s, insn->reg);
@@ -163,7 +163,7 @@ static void rsp_add(struct unwind_sweep_state *s, int32_t value)
 		set_depth(s, (int64_t)s->depth - value / WORD);
 }
 
-/* rbp no longer points to the frame. */
+/* rbp stops being the frame pointer. */
 static void rbp_lost(struct unwind_sweep_state *s)
 {
 	if (is_aligned(s))
@@ -173,7 +173,7 @@ static void rbp_lost(struct unwind_sweep_state *s)
 		lose(s);
 }
 
-/* rsp becomes something that only rbp may tell. */
+/* rsp gets a value that only rbp can replace. */
 static void rsp_lost(struct unwind_sweep_state *s)
 {
 	s->rsp_moved = s->frame;
@@ -236,7 +236,7 @@ void unwind_sweep_step(struct unwind_sweep_state *s, const struct x86_insn *insn
 	}
 }
 
-/* ---- rows ---- */
+/* ---- rules ---- */
 
 static void saved(uint32_t slot, uint8_t *how, int16_t *off)
 {
@@ -246,8 +246,7 @@ static void saved(uint32_t slot, uint8_t *how, int16_t *off)
 
 static void cfa_of_old(const struct unwind_sweep_state *s, struct unwind_rule *rule)
 {
-	/* DWARF's numbers of rax, rcx, rdx, rbx, rsp, rbp, rsi and rdi; the others have their own
-	 */
+	/* DWARF's numbers of the processor's registers 0 to 7; the others are the same */
 	static const uint8_t numbers[8] = { 0, 2, 1, 3, 7, 6, 4, 5 };
 	int16_t off = (int16_t)(((s->depth & OLD_DEPTH_MAX) + 1) * WORD);
 	int32_t at = old_at(s), reg = at - OLD_AT_MAX - 1;
@@ -263,7 +262,7 @@ static void cfa_of_old(const struct unwind_sweep_state *s, struct unwind_rule *r
 	}
 }
 
-static struct unwind_rule rule_of(const struct unwind_sweep_state *s)
+struct unwind_rule unwind_sweep_rule(const struct unwind_sweep_state *s)
 {
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_NONE };
 
@@ -280,42 +279,4 @@ static struct unwind_rule rule_of(const struct unwind_sweep_state *s)
 	saved(s->rbp, &rule.rbp, &rule.rbp_off);
 	saved(s->rbx, &rule.rbx, &rule.rbx_off);
 	return rule;
-}
-
-static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap *g,
-		   struct unwind_rows *rows, size_t first)
-{
-	static const struct unwind_sweep_state nothing = { 0 };
-	const struct unwind_sweep_state *before = NULL;
-	struct unwind_rule rule;
-	int r = 0;
-
-	for (size_t at = 0; !r && at < g->len;) {
-		const struct unwind_sweep_state *s = &sw->states[g->first + at];
-		struct x86_insn insn = { .len = 1 };
-
-		if (s->seen && !x86_decode(g->code + at, g->len - at, &insn)) {
-			s = &nothing;
-			insn.len = 1;
-		}
-		/* most instructions leave all as it is */
-		if (!before || memcmp(s, before, sizeof(*s)) != 0) {
-			rule = rule_of(s);
-			r = unwind_rows_put(rows, first, g->file_off + at, &rule);
-		}
-		before = s;
-		at += insn.len;
-	}
-	rule = rule_of(&nothing);
-	return r ? r : unwind_rows_put(rows, first, g->file_off + g->len, &rule);
-}
-
-int unwind_sweep_rows(const struct unwind_sweep *sw, struct unwind_rows *rows)
-{
-	size_t first = rows->len;
-	int r = 0;
-
-	for (size_t i = 0; !r && i < sw->gaps.len; i++)
-		r = put_gap(sw, &sw->gaps.data[i], rows, first);
-	return r;
 }

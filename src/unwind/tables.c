@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of a file are copied into the arena in runs: whole pages one after the
- * other, a run never straddling a chunk. The page entries follow, and only
- * then is the file said to be ready, so a walk never sees half a table.
+ * The rows of a file are copied into the arena in runs of whole pages; a run lies within one chunk.
+ * The page entries follow, and only then the file becomes READY, so a walk never sees half a table.
  */
 #include "unwind/tables.h"
 
@@ -12,12 +11,12 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "unwind/file_rows.h"
 #include "unwind/pages.h"
-#include "unwind/rows.h"
 #include "unwind/rules.h"
 
 enum {
-	RUN_ROWS = 1 << 16, /* a run ends once it has so many rows; a page has at most as many */
+	RUN_ROWS = 1 << 16, /* a run ends once it has this many rows; a page has at most as many */
 	PAGE_UNITS = sizeof(struct unwind_page) / 4,
 	MAPPING_UNITS = sizeof(struct unwind_mapping) / 4,
 };
@@ -26,19 +25,22 @@ struct run {
 	uint32_t unit, n;
 };
 
-/* What a file holds of the arena. */
+/* The memory of a file in the arena. */
 struct file_space {
 	struct {
 		VEC(struct run);
 	} runs;
 	uint64_t n_rows;
-	uint64_t used_ns;      /* when it was last seen to be in use */
-	uint64_t wanted_units; /* FULL: what it takes; else 0 */
+	uint64_t used_ns;      /* when it was last found in use */
+	uint64_t wanted_units; /* if FULL, the units that it needs; else 0 */
 };
 
-/* Cached rules hide that a table is used: so the caches are voided now and then. */
+/*
+ * Walks that find their rules in the cache do not mark a table as used, so the caches are
+ * invalidated at this interval.
+ */
 #define REFRESH_NS 30000000000ULL
-/* A table used so recently is not dropped for another. */
+/* A table that was used within this time is not evicted. */
 #define KEEP_USED_NS 60000000000ULL
 
 struct unwind_tables {
@@ -47,7 +49,7 @@ struct unwind_tables {
 	struct unwind_rules rules;
 	struct {
 		VEC(struct file_space);
-	} space; /* by file id */
+	} space; /* indexed by file id */
 	uint32_t n_files, n_evicted;
 	uint64_t n_rows;
 	uint64_t next_refresh_ns;
@@ -135,7 +137,7 @@ static void space_release(struct unwind_tables *t, struct file_space *s, uint64_
 	s->n_rows = 0;
 }
 
-/* Copy the rows, run by run; @entry[i] becomes page i's. */
+/* Copies the rows, run by run; @entry[i] becomes the entry of page i. */
 static int put_rows(struct unwind_tables *t, struct file_space *s, const struct unwind_pages *p,
 		    struct unwind_page *entry)
 {
@@ -180,7 +182,7 @@ static int put_pages(struct unwind_tables *t, struct file_space *s, const struct
 	return 0;
 }
 
-/* Drop the table unused for longest; false if all are in use. */
+/* Evicts the table that was unused for longest; returns false if all are in use. */
 static bool evict_one(struct unwind_tables *t, uint64_t now_ns)
 {
 	uint32_t oldest = 0;
@@ -200,7 +202,7 @@ static bool evict_one(struct unwind_tables *t, uint64_t now_ns)
 	return true;
 }
 
-/* No room for @file: make some, which can be used after the grace period. */
+/* Evicts tables to make room for @file, usable after the grace period. */
 static void make_room(struct unwind_tables *t, uint32_t file, const struct unwind_pages *p,
 		      uint64_t now_ns)
 {
@@ -227,7 +229,7 @@ static int64_t publish_file(struct unwind_tables *t, uint32_t file, const struct
 		space_release(t, s, now_ns);
 		set_state(t, file, (struct unwind_file){ .state = FILE_TABLE_FULL });
 		make_room(t, file, p, now_ns);
-		return err_set(err, r, "no room for %zu unwind rows", p->rows.len);
+		return err_set(err, r, "no space for %zu unwind rows", p->rows.len);
 	}
 	s->n_rows = p->rows.len;
 	s->used_ns = now_ns;
@@ -260,7 +262,7 @@ int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
 	int64_t n = 0;
 	int r;
 
-	/* what was good before a malformed part is used */
+	/* the rows before a malformed part are valid */
 	r = rows_of(&rows, src, err);
 	if (r == 0 || r == -EBADMSG)
 		r = unwind_pages_build(&pages, &rows, err);
@@ -324,7 +326,10 @@ static void note_use(struct unwind_tables *t, uint64_t now_ns)
 	(*t->mem.generation)++;
 }
 
-/* Files that found no room are tried again once what was dropped for them can be reused. */
+/*
+ * Makes files that found no room NOT_READY again once the memory that was freed for them can be
+ * reused.
+ */
 static void retry_full(struct unwind_tables *t)
 {
 	uint64_t room = unwind_arena_room_units(t->arena);

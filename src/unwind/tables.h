@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * All unwind tables of the machine: the rule dictionary, the files' rows and
- * the processes' mapping arrays, in memory that the walk reads while it is
- * being filled (the kernel maps it; the replay tests use plain memory).
- * Whatever is replaced is written beside the old, published, and the old
- * reused only after a grace period. One thread.
+ * All unwind tables of the machine: the rule dictionary, the rows of files and the mapping arrays
+ * of processes, in memory that the walk reads while it is being filled (the kernel maps it; tests
+ * use plain memory). An object is replaced by writing the new one elsewhere, publishing it, and
+ * reusing the old memory after a grace period. Used by one thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -20,8 +19,8 @@ struct err;
 struct unwind_tables;
 
 struct unwind_tables_memory {
-	struct unwind_rule *rules; /* UNWIND_RULES_MAX, zeroed */
-	struct unwind_file *files; /* UNWIND_FILES_MAX, zeroed */
+	struct unwind_rule *rules; /* UNWIND_RULES_MAX entries, zeroed */
+	struct unwind_file *files; /* UNWIND_FILES_MAX entries, zeroed */
 	volatile uint32_t *generation;
 	unwind_chunk_fn add_chunk;
 	void *ctx;
@@ -35,58 +34,57 @@ DEFINE_FREEP(struct unwind_tables, unwind_tables_free)
 
 struct unwind_tables_source {
 	const struct elf_image *img;
-	/* Its separate debug file, wanted only when @img has no unwind information; may be NULL. */
+	/* Its separate debug file, used only if @img has no unwind information; may be NULL. */
 	const struct elf_image *debug;
 	bool sweep_all; /* the file was UNSWEPT, and a stack led into code without rules */
 };
 
 /**
- * unwind_tables_build() - make the table of file @file
+ * unwind_tables_build() - build the table of file @file
  *
- * The file's state becomes READY, UNSWEPT, ABSENT (it has no unwind information) or
- * FULL. A malformed part leaves the rows before it. When there is no room, the
- * tables that were not used for longest are dropped; their memory comes back
- * only after the grace period, so the file is FULL for the moment, and
- * unwind_tables_reap() makes it NOT_READY again when room has come back.
+ * The file's state becomes READY, UNSWEPT, ABSENT (it has no unwind information) or FULL. A
+ * malformed part leaves the rows before it. If there is no room, the tables that were unused for
+ * longest are evicted. Their memory is free only after the grace period, so the file is FULL
+ * meanwhile, and unwind_tables_reap() makes it NOT_READY again.
  *
- * Return: number of rows, -ENOSPC (FULL), -errno with the reason otherwise.
+ * Return: the number of rows; -ENOSPC (FULL); -errno with the reason otherwise.
  */
 int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
 			    const struct unwind_tables_source *src, uint64_t now_ns,
 			    struct err *err);
 
-/* Without an image: the file can't be read; frame pointers are tried. */
+/* For a file that cannot be read: frame pointers are tried. */
 void unwind_tables_set_absent(struct unwind_tables *t, uint32_t file);
 
-/* Forget a file's rows; its state is NOT_READY again. */
+/* Drops a file's rows; its state becomes NOT_READY. */
 void unwind_tables_drop(struct unwind_tables *t, uint32_t file, uint64_t now_ns);
 
-/* A process's mappings, sorted by start: 0 and *@out, -ENOSPC, -ENOMEM. */
+/* Stores a process's mappings, sorted by start. Returns 0 and *@out, -ENOSPC or -ENOMEM. */
 int unwind_tables_add_mappings(struct unwind_tables *t, const struct unwind_mapping *m, uint32_t n,
 			       struct unwind_process *out);
 void unwind_tables_retire_mappings(struct unwind_tables *t, const struct unwind_process *p,
 				   uint64_t now_ns);
 
 /*
- * Reuse what was retired long enough ago, and note which files' tables are in
- * use; to be called about once a second.
+ * Frees retired memory whose grace period is over, and notes which tables are in use. Call it about
+ * once a second.
  */
 void unwind_tables_reap(struct unwind_tables *t, uint64_t now_ns);
 
 struct unwind_tables_stats {
-	uint32_t n_files;   /* with rows */
-	uint32_t n_evicted; /* so far */
+	uint32_t n_files;   /* files with rows */
+	uint32_t n_evicted; /* since the start */
 	uint32_t n_rules;
 	uint64_t n_rows;
-	size_t bytes; /* of chunks */
+	size_t bytes; /* bytes of all chunks */
 	size_t used_bytes;
 };
 void unwind_tables_stats(const struct unwind_tables *t, struct unwind_tables_stats *out);
 
-/* Bytes of a file's table, and its rows. */
+/* The bytes of a file's table, and its number of rows. */
 size_t unwind_tables_file_bytes(const struct unwind_tables *t, uint32_t file, uint64_t *out_rows);
 
-/* For the host's walk. */
+/* Access for the host's walk. */
 struct unwind_arena *unwind_tables_arena(struct unwind_tables *t);
 const struct unwind_rule *unwind_tables_rule(const struct unwind_tables *t, uint32_t id);
 struct unwind_file *unwind_tables_file(const struct unwind_tables *t, uint32_t id);

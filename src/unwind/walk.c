@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host build of the walk. The step functions find their state by a number, as
- * in the kernel; here the state of the walk in progress is one thread-local
- * pointer.
+ * The host's build of the walk. Step functions find their state by a number, as in the kernel; here
+ * the walk in progress is a thread-local pointer. The host also checks what the kernel need not: a
+ * stack copy and the memory read later may not belong to the same instant.
  */
 #include "unwind/walk.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "unwind/arena.h"
-#include "unwind/moment.h"
+#include "unwind/stale_frames.h"
 #include "unwind/tables.h"
 
 #ifndef __always_inline
@@ -20,25 +20,27 @@
 #include "bpf/lib/walk_state.h"
 
 enum {
-	STACK_REACH = 1 << 30, /* so far above a copy may its stack be */
-	FRAMES_ALIKE = 2, /* of a copy, the outermost: while they stand, so does what called them */
+	STACK_REACH = 1 << 30, /* bytes above a copy that may belong to its stack */
+	FRAMES_ALIKE = 2, /* outermost frames of a copy that are compared: while they are unchanged,
+			     so are their callers */
 };
 
 struct unwind_walker {
 	struct walk state;
 	struct unwind_tables *tables;
-	struct vm_tables vms; /* each NULL, or VM_TABLE_MAX of them */
+	struct vm_tables vms; /* each NULL, or VM_TABLE_MAX entries */
 	const struct unwind_walk_input *in;
-	bool beyond_copy; /* memory that the stack copy does not hold was read */
-	bool copy_alone;  /* no other stack is */
-	struct unwind_moment moment;
-	uint8_t live[RAW_STACK_MAX]; /* the stack as it is now */
+	uint64_t n_walks;
+	bool beyond_copy; /* memory outside of the stack copy was read */
+	bool copy_alone;  /* only the copy is used as stack */
+	struct unwind_native_frames frames;
+	uint8_t live[RAW_STACK_MAX]; /* the current content of the stack */
 	const uint64_t *vm_words;
 	size_t n_vm_words;
-	uint64_t current_words[MOMENT_WORDS_MAX]; /* where vm_words had to be made anew */
+	uint64_t current_words[STALE_WORDS_MAX]; /* vm_words without stale frames */
 };
 
-/* The walk in progress on this thread: the step functions take only a number. */
+/* The walk in progress on this thread. */
 static _Thread_local struct unwind_walker *current;
 
 static struct walk *walk_get(uint32_t which)
@@ -64,7 +66,7 @@ static long read_user(void *dst, uint32_t len, uint64_t addr)
 		memcpy(dst, in->stack + off, n);
 	if (n == len)
 		return 0;
-	current->beyond_copy = true;
+	current->beyond_copy = !in->is_stopped;
 	if (current->copy_alone && off < STACK_REACH)
 		return -1;
 	return in->read ? in->read(in->ctx, addr + n, (uint8_t *)dst + n, len - n) : -1;
@@ -136,16 +138,19 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	w->state.record.head.n_words = 0;
 	w->state.record.head.n_kernel = 0;
 	w->state.vm_is_new = 0;
-	/* here it is not known which process or time one was read of */
-	memset(w->state.classes, 0, sizeof(w->state.classes));
+	/*
+	 * Caches compare the time of the walk, which is not known here: any number that no other
+	 * walk has serves.
+	 */
+	w->state.record.head.time_ns = ++w->n_walks;
 	walk_begin(&w->state, &in->process);
 	w->state.process.unmapped_is_final = 1;
-	w->state.process.generated_wanted = 0;
+	w->state.process.generated_pending = 0;
 }
 
 /*
- * A step, with the file's table made on the way if that is what it wants: twice,
- * when code without CFI is to be looked at as well.
+ * Makes a step and builds the file's table if it is missing; twice, if code without CFI has to be
+ * analysed as well.
  */
 static int walker_step(struct unwind_walker *w)
 {
@@ -160,19 +165,19 @@ static int walker_step(struct unwind_walker *w)
 	return walk_fail(&w->state, w->in->need_file ? WALK_ERR_BAD_TABLE : WALK_ERR_NO_TABLE_YET);
 }
 
-/* Was the walk's last return address, a zero, read where the copy does not reach? */
+/* True if the walk ended at a return address of zero that was read beyond the copy. */
 static bool ends_beyond_copy(const struct unwind_walker *w)
 {
 	const struct walk *s = &w->state;
 
-	return s->complete && !s->regs[UREG_RIP] &&
+	return s->complete && !s->regs[UREG_RIP] && !w->in->is_stopped &&
 	       s->regs[UREG_RSP] - w->in->stack_at > w->in->stack_len;
 }
 
 /*
- * What lies beyond the copy was read after the sample, when it may have
- * changed: a walk that goes astray there ends for that reason. So does one that
- * meets a zero: what was returned from may have been cleared since.
+ * Memory beyond the copy was read after the sample, when it may have changed: a walk that fails
+ * there ends for that reason. So does one that reads a zero, because a frame that has returned
+ * since may have been cleared.
  */
 static void blame_the_copy(struct unwind_walker *w)
 {
@@ -181,12 +186,12 @@ static void blame_the_copy(struct unwind_walker *w)
 
 	if (ends_beyond_copy(w)) {
 		w->state.complete = 0;
-		walk_push(&w->state, FRAME_WORD(FRAME_ERROR, WALK_ERR_STACK_CUT));
+		walk_push(&w->state, FRAME_WORD(FRAME_ERROR, WALK_ERR_STACK_CHANGED));
 	} else if (w->beyond_copy && !w->state.complete && n) {
-		/* where it went astray to is no frame */
+		/* the unmapped address is not a frame */
 		if (n > 1 && rec->words[n - 1] == FRAME_WORD(FRAME_ERROR, WALK_ERR_PC_UNMAPPED))
 			rec->head.n_words = --n;
-		rec->words[n - 1] = FRAME_WORD(FRAME_ERROR, WALK_ERR_STACK_CUT);
+		rec->words[n - 1] = FRAME_WORD(FRAME_ERROR, WALK_ERR_STACK_CHANGED);
 	}
 }
 
@@ -195,20 +200,23 @@ static uint32_t loops(const struct walk *state)
 	return state->n_loops[0] + state->n_loops[1];
 }
 
-/* A step, and what the frame that it left was. */
-static int moment_step(struct unwind_walker *w)
+/* Makes a step and notes the frame that it left. */
+static int step_and_note(struct unwind_walker *w)
 {
 	uint32_t before = loops(&w->state), first = w->state.n_loops[0];
 	int r = walker_step(w);
 	uint32_t slot = first != w->state.n_loops[0] ? 1 : 2;
 
-	w->moment.frames[w->moment.n].cfa = w->state.regs[UREG_RSP];
-	w->moment.frames[w->moment.n++].loop = loops(&w->state) != before ? slot : 0;
+	w->frames.frames[w->frames.n].cfa = w->state.regs[UREG_RSP];
+	w->frames.frames[w->frames.n++].loop = loops(&w->state) != before ? slot : 0;
 	return r;
 }
 
-/* The machines' frames were read just now: which are of the copy's instant? */
-static void check_moment(struct unwind_walker *w)
+/*
+ * Replaces the frames of runtimes' lists, which were read just now, by unreadable ones where they
+ * are newer than the copy.
+ */
+static void drop_stale_frames(struct unwind_walker *w)
 {
 	const struct unwind_walk_input *in = w->in;
 	struct sample_record *rec = &w->state.record;
@@ -216,31 +224,31 @@ static void check_moment(struct unwind_walker *w)
 
 	w->vm_words = (const uint64_t *)rec->words + rec->head.n_words;
 	w->n_vm_words = rec->head.n_vm_words;
-	if (!w->n_vm_words || !in->read || in->stack_len > sizeof(w->live))
+	if (!w->n_vm_words || !in->read || in->is_stopped || in->stack_len > sizeof(w->live))
 		return;
 	left = in->read(in->ctx, in->stack_at, w->live, in->stack_len)
-		       ? w->moment.n
-		       : unwind_moment_ends(&w->moment, in->stack_at, in->stack, w->live,
+		       ? w->frames.n
+		       : unwind_stale_count(&w->frames, in->stack_at, in->stack, w->live,
 					    in->stack_len);
 	if (!left)
 		return;
-	w->n_vm_words = unwind_moment_filter(&w->moment, left, w->state.complete, w->vm_words,
+	w->n_vm_words = unwind_stale_replace(&w->frames, left, w->state.complete, w->vm_words,
 					     w->n_vm_words, w->current_words);
 	w->vm_words = w->current_words;
 }
 
-/* Where the copy has the return address of frame @i; false: it does not. */
+/* The offset in the copy of the return address of frame @i; false if the copy does not hold it. */
 static bool in_copy(const struct unwind_walker *w, size_t i, uint64_t *out_off)
 {
 	const struct unwind_walk_input *in = w->in;
 
-	*out_off = w->moment.frames[i].cfa - sizeof(uint64_t) - in->stack_at;
+	*out_off = w->frames.frames[i].cfa - sizeof(uint64_t) - in->stack_at;
 	return *out_off < in->stack_len && in->stack_len - *out_off >= sizeof(uint64_t);
 }
 
 /*
- * What the walk has read of the stack beyond its copy is of the copy's instant only if the
- * copy's outermost frames have not been left since. Without a copy, whoever asks has to know.
+ * True if the part of the stack that was read beyond the copy belongs to the copy's instant: the
+ * outermost frames of the copy are unchanged. Without a copy the caller is responsible.
  */
 static bool stands_as_copied(struct unwind_walker *w)
 {
@@ -248,9 +256,9 @@ static bool stands_as_copied(struct unwind_walker *w)
 	size_t n = 0, first;
 	uint64_t low, off;
 
-	while (n < w->moment.n && in_copy(w, n, &off))
+	while (n < w->frames.n && in_copy(w, n, &off))
 		n++;
-	if (n == w->moment.n || !in->stack_len || !in->read)
+	if (n == w->frames.n || !in->stack_len || !in->read)
 		return true;
 	first = n > FRAMES_ALIKE ? n - FRAMES_ALIKE : 0;
 	if (!n || !in_copy(w, first, &low) || in->stack_len > sizeof(w->live) ||
@@ -269,9 +277,9 @@ static void walk_all(struct unwind_walker *w, const struct unwind_walk_input *in
 
 	walker_begin(w, in);
 	w->copy_alone = copy_alone;
-	w->moment.n = 0;
+	w->frames.n = 0;
 	for (int i = 0; i < WALK_TURNS_MAX && r == WALK_CONTINUE; i++)
-		r = moment_step(w);
+		r = step_and_note(w);
 	if (r == WALK_CONTINUE)
 		walk_fail(&w->state, WALK_ERR_DEPTH);
 	else
@@ -285,18 +293,28 @@ size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 	if (!stands_as_copied(w))
 		walk_all(w, in, true);
 	vm_walk(&w->state, 0);
-	check_moment(w);
+	drop_stale_frames(w);
 	*out_words = (const uint64_t *)w->state.record.words;
 	*out_complete = w->state.complete;
 	return w->state.record.head.n_words;
 }
 
 size_t unwind_walk_vm_words(const struct unwind_walker *w, const uint64_t **out_words,
-			    bool *out_cut)
+			    bool *out_truncated)
 {
 	*out_words = w->vm_words;
-	*out_cut = w->state.record.head.flags & RECORD_VM_CUT;
+	*out_truncated = w->state.record.head.flags & RECORD_VM_TRUNCATED;
 	return w->n_vm_words;
+}
+
+const struct unwind_rule *unwind_walk_rule(struct unwind_walker *w, uint32_t file, uint64_t off)
+{
+	const struct unwind_file *f = unwind_tables_file(w->tables, file);
+	uint32_t id;
+
+	current = w;
+	id = f ? rule_search(f, off) : UNWIND_RULE_NONE;
+	return id == UNWIND_RULE_NONE ? NULL : rule_get(id);
 }
 
 int unwind_walk_step(struct unwind_walker *w, const struct unwind_walk_input *in,

@@ -2,9 +2,8 @@
 #pragma once
 
 /*
- * The walk of bpf/lib/walk.h, built for the host: for the stack copies that
- * the sampler sends while a process or a file is not known yet, and for the
- * replay tests and the fuzzer.
+ * The walk of bpf/lib/walk.h, built for the host: for the stack copies that the sampler sends while
+ * a process or a file is not known yet, and for tests and fuzzers.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,46 +22,59 @@ struct unwind_walk_input {
 	const uint8_t *stack; /* a copy of the stack from the address stack_at on */
 	size_t stack_len;
 	uint64_t stack_at;
-	uint64_t fs_base; /* the thread's */
-	/* Reads memory that the copy does not hold; NULL: there is no more. 0 or negative. */
+	uint64_t fs_base; /* TLS base of the thread */
+	/* The process is stopped: what @read returns is as good as the copy of the stack. */
+	bool is_stopped;
+	/*
+	 * Reads memory that the copy does not hold; returns 0 or a negative number. NULL: there is
+	 * none.
+	 */
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len);
 	/*
-	 * Makes the table of a file; the walk goes on if it is there afterwards. NULL: there is no
-	 * time to, and it ends.
+	 * Builds the table of a file; the walk continues if it exists afterwards. NULL: there is no
+	 * time for that, and the walk ends.
 	 */
 	void (*need_file)(void *ctx, uint32_t file);
 	void *ctx;
 };
 
-/* 0 or -ENOMEM. Keeps @tables. */
+/* Returns 0 or -ENOMEM. Keeps a reference to @tables, which must outlive the walker. */
 int unwind_walker_new(struct unwind_walker **out, struct unwind_tables *tables);
 void unwind_walker_free(struct unwind_walker *w);
 
 DEFINE_FREEP(struct unwind_walker, unwind_walker_free)
 
-/* Where virtual machines are described; copied. Without it their frames are native ones. */
+/*
+ * Sets the tables of runtimes (the pointers are copied). Without them their frames are native ones.
+ */
 void unwind_walker_set_vms(struct unwind_walker *w, const struct vm_tables *vms);
 
 /**
  * unwind_walk() - walk one stack
  *
- * Return: number of words in *@out_words (borrowed until the next walk), leaf
- * first; *@out_complete tells whether the outermost frame was reached, else
- * the last word is an error frame.
+ * Return: the number of words in *@out_words, which are borrowed until the next walk, leaf first.
+ * *@out_complete is true if the outermost frame was reached; otherwise the last word is an error
+ * frame.
  */
 size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 		   const uint64_t **out_words, bool *out_complete);
 
 /*
- * Frames of virtual machines in the stack walked last, two words each
- * (bpf/shared/vm.h); *@out_cut tells whether outer ones are missing.
+ * The frames of runtimes' lists in the stack walked last, two words each (bpf/shared/vm.h).
+ * *@out_truncated is true if outer ones are missing.
  */
 size_t unwind_walk_vm_words(const struct unwind_walker *w, const uint64_t **out_words,
-			    bool *out_cut);
+			    bool *out_truncated);
 
-/* One step from @regs to the caller's, for oracles: enum walk_step_result. */
+/*
+ * The rule in force at offset @off of file @file, borrowed until its table changes; NULL if the
+ * file's table has none there.
+ */
+const struct unwind_rule *unwind_walk_rule(struct unwind_walker *w, uint32_t file, uint64_t off);
+
+/* One step from @in's registers to the caller's, for oracles. Returns enum walk_step_result. */
 int unwind_walk_step(struct unwind_walker *w, const struct unwind_walk_input *in,
 		     uint64_t out_regs[UREG_COUNT]);
 
-/* Why a walk ended early, in words; "unknown reason" for what is not in the list. */
+/* The text of an enum walk_error; "unknown reason" for other numbers. */
 const char *unwind_error_text(uint64_t why);

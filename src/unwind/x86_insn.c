@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lengths of x86-64 instructions, and the effects of those few that move the
- * stack or branch (Intel SDM vol. 2, ch. 2 and app. A). The two opcode maps
- * that compilers use most are tables of what follows the opcode; the others
- * are regular. Of effects, only writes to rsp and rbp as whole registers
- * count: the processor's 8- and 16-bit forms do not occur in compiled code.
+ * Lengths of x86-64 instructions, and the effects of the few that move the stack or branch (Intel
+ * SDM vol. 2, chapter 2 and appendix A). The two opcode maps that compilers use most are tables of
+ * what follows the opcode; the others are regular. Only writes to rsp and rbp as whole registers
+ * count as effects: 8- and 16-bit forms do not occur in compiled code.
  */
 #include "unwind/x86_insn.h"
 
 #include <string.h>
 
 enum operand {
-	PLAIN,    /* nothing */
-	MODRM,    /* an operand byte, perhaps with an address */
-	MODRM_I1, /* and a byte */
-	MODRM_IV, /* and 4 bytes, 2 with an operand size prefix */
+	PLAIN,    /* nothing follows */
+	MODRM,    /* an operand byte (ModRM), perhaps with an address */
+	MODRM_I1, /* the same and 1 byte */
+	MODRM_IV, /* the same and 4 bytes, or 2 with an operand size prefix */
 	IMM1,
 	IMM2,
-	IMM3, /* enter */
+	IMM3, /* 3 bytes (enter) */
 	IMMV,
 	REL4,
 	IMM_FULL, /* 8 bytes with REX.W */
@@ -25,7 +24,7 @@ enum operand {
 	INVALID,
 };
 
-/* One letter an opcode: . plain, m modrm, b modrm+1, v modrm+v, 1 2 3 imm, i immv, r rel4, ... */
+/* One letter per opcode: . plain, m modrm, b modrm+1, v modrm+v, 1 2 3 imm, i immv, r rel4, ... */
 static const char one_byte_map[] = "mmmm1ixxmmmm1ixx" /* 00 */
 				   "mmmm1ixxmmmm1ixx"
 				   "mmmm1ixxmmmm1ixx" /* 20; 26, 2e, 36 and 3e are prefixes */
@@ -65,7 +64,7 @@ struct decoder {
 	bool bad;
 	bool word;      /* 66 */
 	bool addr32;    /* 67 */
-	uint8_t rex;    /* or what VEX says in its place */
+	uint8_t rex;    /* REX, or the same bits of VEX */
 	uint8_t map;    /* 0 one-byte, 1 0f, 2 0f 38, 3 0f 3a; more with EVEX */
 	bool is_vector; /* VEX or EVEX: writes no rsp, does not branch */
 	uint8_t opcode;
@@ -85,7 +84,7 @@ static uint8_t take(struct decoder *d)
 	return *d->p++;
 }
 
-/* A signed number of 1, 2 or 4 bytes; of 8, the lower half. */
+/* Reads a signed number of 1, 2 or 4 bytes; of 8 bytes, the lower half. */
 static int32_t take_signed(struct decoder *d, size_t n)
 {
 	uint32_t v = 0;
@@ -116,7 +115,7 @@ static void take_prefixes(struct decoder *d)
 		d->rex = *d->p++;
 }
 
-/* VEX of two and three bytes, EVEX: which map the opcode is of. */
+/* Reads the rest of a VEX prefix of two or three bytes, or of EVEX: they select the opcode map. */
 static void take_vector_prefix(struct decoder *d, uint8_t first)
 {
 	uint8_t b = take(d);
@@ -199,7 +198,7 @@ static void take_modrm(struct decoder *d)
 		d->disp = take_signed(d, 1);
 	else if (d->mod == 2 || low == 5)
 		d->disp = take_signed(d, 4);
-	/* without a base there is no register that we ask for */
+	/* without a base register the address does not depend on rsp or rbp */
 	if (low == 5 && !d->mod)
 		d->base = X86_NO_REG;
 }
@@ -254,7 +253,7 @@ static void writes(struct x86_insn *out, uint8_t reg)
 		out->kind = X86_RBP_LOST;
 }
 
-/* mov and lea from and to rsp and rbp: @to = @from + @value */
+/* The effect of mov and lea between rsp, rbp and others: @to = @from + @value. */
 static void moves(struct x86_insn *out, uint8_t to, uint8_t from, int32_t value)
 {
 	out->value = value;
@@ -275,7 +274,7 @@ static void moves(struct x86_insn *out, uint8_t to, uint8_t from, int32_t value)
 	}
 }
 
-/* A whole register between memory at rsp + value: @to_memory or from it. */
+/* The effect of a move of a whole register to (@to_memory) or from memory at rsp + value. */
 static void moves_memory(const struct decoder *d, struct x86_insn *out, bool to_memory)
 {
 	bool at_rsp = (d->rex & 8) && d->base == X86_RSP && !d->has_index;
@@ -330,7 +329,7 @@ static void effect_of_ff(const struct decoder *d, struct x86_insn *out)
 	}
 }
 
-/* Opcodes of 8 in a row, which have a register in their low bits. */
+/* Groups of 8 opcodes with a register in their low bits. */
 static bool effect_of_register_rows(const struct decoder *d, struct x86_insn *out)
 {
 	uint8_t reg = (uint8_t)((d->opcode & 7) | (d->rex & 1) << 3);
@@ -460,7 +459,7 @@ static void effect_of_one_byte(const struct decoder *d, struct x86_insn *out)
 	uint8_t op = d->opcode;
 
 	if (op < 0x40) {
-		/* the eight operations; 38-3b compare */
+		/* the eight operations; 38-3b only compare */
 		if ((op & 7) == 1 && op < 0x38 && d->mod == 3)
 			writes(out, d->rm);
 		else if ((op & 7) == 3 && op < 0x38)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""cameo agent on real programs: what it sends, how it is labelled, what it says, how it ends."""
+"""cameo agent on real programs: the profiles it sends, their labels, its messages and its exit."""
 import gzip
 import hashlib
 import http.server
@@ -13,103 +13,20 @@ import socket
 import struct
 import subprocess
 import threading
-import time
-import urllib.request
 
 import cameo
+from agent_process import Agent, count
 from cameo import expect
 from our_server import OFF_CPU, Server
 from pprof import Profile
 
 IDLE_ENOUGH_S = 0.5
-ENDS_S = 20  # it takes five; what the machine has to do beside it comes on top
-
-
-class Agent:
-    """An agent that writes windows into a directory of the workshop's, until the end of the block."""
-
-    def __init__(self, shop, *flags, to_dir=True, wrapper=()):
-        self.dir = shop.path(f"windows-{time.monotonic_ns()}")
-        self.log = shop.path(f"log-{time.monotonic_ns()}")
-        self.read = {}  # the samples of each window's file: it is whole when it gets its name
-        argv = [*wrapper, cameo.CAMEO, "agent", "--metrics", "127.0.0.1:0", *flags]
-        if to_dir:
-            argv += ["--dir", self.dir]
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(argv, stderr=log, stdin=subprocess.DEVNULL)
-
-    def __enter__(self):
-        self.wait(lambda: "metrics are at" in self.said(), "its metrics")
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-
-    def said(self):
-        with open(self.log, encoding="utf-8", errors="replace") as f:
-            return f.read()
-
-    def wait(self, condition, what):
-        deadline = time.monotonic() + cameo.DEADLINE_S
-        while not condition():
-            expect(self.process.poll() is None, "the agent has ended:", self.said())
-            expect(time.monotonic() < deadline, f"waited for {what} in vain:", self.said())
-            time.sleep(0.05)
-
-    def files(self):
-        try:
-            names = sorted(n for n in os.listdir(self.dir) if n.endswith(".pb.gz"))
-        except FileNotFoundError:
-            return []
-        return [os.path.join(self.dir, n) for n in names]
-
-    def wait_windows(self, more):
-        n = len(self.files())
-        self.wait(lambda: len(self.files()) >= n + more, f"{more} windows")
-
-    def samples(self, comm):
-        """The samples of a program in all windows."""
-        return [s for s in self.all_samples() if s[1].get("comm") == comm[:15]]
-
-    def all_samples(self):
-        paths = self.files()
-        for path in paths:
-            if path not in self.read:
-                with open(path, "rb") as f:
-                    self.read[path] = Profile(f.read()).samples
-        return [s for path in paths for s in self.read[path]]
-
-    def idle_samples(self):
-        return [s for s in self.all_samples() if s[1].get("comm", "").startswith("swapper/")]
-
-    def get(self, path):
-        url = re.search(r"http://[^/\s\"]+", self.said())[0]
-        try:
-            with urllib.request.urlopen(url + path, timeout=30) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as e:
-            return e.code, e.read().decode()
-
-    def metric(self, name):
-        return sum(float(m) for m in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", self.get("/metrics")[1], re.MULTILINE))
-
-    def end(self, send=signal.SIGTERM):
-        """Seconds it took."""
-        begun = time.monotonic()
-        self.process.send_signal(send)
-        self.process.wait(cameo.DEADLINE_S)
-        return time.monotonic() - begun
-
-
-def count(samples):
-    return sum(values[0] for _, _, values in samples)
+ENDS_S = 20  # the agent needs five; a busy machine needs longer
 
 
 def sends_what_record_writes(shop):
-    """A window's profile is what `cameo record` writes of the same program"""
-    # a build id of its own: equal files are one, by the path of the first
+    """A window's profile is the same that `cameo record` writes for the program"""
+    # a build id of its own, because equal files count as one under the path of the first
     program = shop.build("agentchain", "gcc", "chain.c", "-O2", f"-Wl,--build-id=0x{os.urandom(20).hex()}")
     recorded = shop.path("recorded.pb.gz")
 
@@ -143,7 +60,7 @@ def sends_what_record_writes(shop):
 
 
 def labels_processes(shop):
-    """Labels: the environment names the service, rules set and drop"""
+    """The environment names the service, and rules set and drop labels"""
     program = shop.c("chain")
     env = {**os.environ, "OTEL_SERVICE_NAME": "shop", "TEAM": "red"}
     programs = [cameo.spawn(shop.link(program, "withenv"), "100000", env=env),
@@ -155,7 +72,7 @@ def labels_processes(shop):
                    "--rule", "comm=ruled : set service_name by-rule, set tier \"a b\", drop exe",
                    "--rule", "exe=~/dropped$ : drop-process") as agent:
             agent.wait(lambda: all(count(agent.samples(c)) > 20 for c in ("withenv", "ruled", "plain")), "samples")
-            agent.wait(lambda: agent.metric("cameo_samples_left_out_total") > 0, "the dropped samples to be counted")
+            agent.wait(lambda: agent.metric("cameo_samples_excluded_total") > 0, "the dropped samples to be counted")
             got = {c: agent.samples(c) for c in ("withenv", "ruled", "dropped", "plain")}
             idle = agent.idle_samples()
     finally:
@@ -172,7 +89,7 @@ def labels_processes(shop):
 
 
 def knows_containers(shop):
-    """A container is known by its cgroup, and named by the files of its runtime"""
+    """A container is recognized by its cgroup and named by the files of its runtime"""
     top = "/sys/fs/cgroup" if os.path.exists("/sys/fs/cgroup/cgroup.procs") else "/sys/fs/cgroup/systemd"
     ident = "feedc0de" * 8
     group = f"{top}/docker-{ident}.scope"
@@ -183,7 +100,7 @@ def knows_containers(shop):
     try:
         os.mkdir(group)
     except OSError as e:
-        raise cameo.Skip(f"no cgroup can be made: {e}")
+        raise cameo.Skip(f"cannot create a cgroup: {e}")
     program = cameo.spawn(shop.link(shop.c("chain"), "contained"), "100000")
     try:
         with open(f"{group}/cgroup.procs", "w", encoding="utf-8") as f:
@@ -199,23 +116,24 @@ def knows_containers(shop):
 
 
 def idle_seconds(cpu):
-    """Since the machine runs."""
+    """Returns the idle time of a CPU since boot."""
     with open("/proc/stat", encoding="ascii") as f:
         line = next(line for line in f if line.startswith(f"cpu{cpu} "))
     return sum(map(int, line.split()[4:6])) / os.sysconf("SC_CLK_TCK")
 
 
 def counts_idle_cpus(idle, samples):
-    """--idle: CPUs with nothing to do are counted"""
+    """--idle counts idle CPUs"""
     if idle < IDLE_ENOUGH_S and not samples:
-        raise cameo.Skip(f"no CPU had nothing to do for long: {idle:.2f} s")
-    expect(samples, f"{idle:.2f} s of nothing to do, and none of it was sampled")
+        raise cameo.Skip(f"the CPU was idle for only {idle:.2f} s")
+    expect(samples, f"the CPU was idle for {idle:.2f} s, without a sample")
 
 
-def tells_what_it_does(shop, tap):
-    """/metrics and /healthz; a line a minute and at the end"""
+def reports_its_state(shop, tap):
+    """/metrics, /healthz and the log report the state of the agent"""
     program = cameo.spawn(shop.link(shop.c("chain"), "measured"), "100000")
-    # The first is for nobody: kernels of virtual machines may park the others, and their timers.
+    # The first CPU stays idle, because kernels of virtual machines may park the others with their
+    # timers.
     cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(program.pid, {max(cpus)})
     try:
@@ -237,7 +155,7 @@ def tells_what_it_does(shop, tap):
     expect((status, health) == (200, "ok\n"), status, health)
     expect(missing == 404, missing)
     for line in text.splitlines():
-        expect(re.fullmatch(r"# (HELP|TYPE) \w+ .*|\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? [0-9.e+-]+", line), "no metric:", line)
+        expect(re.fullmatch(r"# (HELP|TYPE) \w+ .*|\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? [0-9.e+-]+", line), "not a metric:", line)
     for name in ("cameo_samples_total", "cameo_bpf_nanoseconds_per_sample", "cameo_cpu_microseconds_per_sample",
                  "cameo_maps_bytes", "cameo_unwind_tables", "cameo_ring_read_gap_seconds"):
         m = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
@@ -246,12 +164,12 @@ def tells_what_it_does(shop, tap):
     expect(re.search(r'^cameo_unwind_table_bytes\{exe="/', text, re.MULTILINE), text)
     expect(re.search(r"^level=info msg=agent samples=\d+ lost=0 .*sent=\d+", said, re.MULTILINE), said)
     tap.run(counts_idle_cpus.__doc__, counts_idle_cpus, idle, agent.idle_samples())
-    # on a busy machine there may be no time to name it all, which it says
-    expect(agent.process.returncode == ("samples are not sent" in said) and took < ENDS_S, f"ended after {took:.1f} s: {agent.process.returncode}")
+    # a busy machine may leave no time to symbolize everything, which the agent reports
+    expect(agent.process.returncode == ("samples were not sent" in said) and took < ENDS_S, f"ended after {took:.1f} s: {agent.process.returncode}")
 
 
-def takes_another_config(shop):
-    """SIGHUP: a new rule and label hold at once; a mistake is told and changes nothing; what can't change is told"""
+def reloads_its_configuration(shop):
+    """On SIGHUP new rules and labels apply at once; errors and keys that cannot change are reported and change nothing"""
     config = shop.path("agent.conf")
     program = cameo.spawn(shop.link(shop.c("chain"), "reloaded"), "100000")
 
@@ -279,23 +197,27 @@ def takes_another_config(shop):
             last = agent.samples("reloaded")[n:]
     finally:
         cameo.end(program)
-    expect(f'error="{config}:2: there is no key \\"widnow\\""' in agent.said(), agent.said())
-    expect('keys="freq env"' in agent.said(), "nothing of what can't change:", agent.said())
+    expect(f'error="{config}:2: unknown key \\"widnow\\""' in agent.said(), agent.said())
+    expect('keys="freq env"' in agent.said(), "the keys that cannot change are not reported:", agent.said())
     expect("env_HOME" not in last[0][1], last[:2])
     expect({s[1]["service_name"] for s in last} == {"second"}, last[:2])
 
 
-def ends_while_nobody_answers(shop):
-    """SIGTERM ends it soon though a server accepts and never answers, and it says what is not sent"""
-    with socket.socket() as deaf:
-        deaf.bind(("127.0.0.1", 0))
-        deaf.listen(16)
-        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
-        with Agent(shop, "--window", "1s", "--server", url, to_dir=False) as agent:
-            agent.wait(lambda: agent.metric("cameo_windows_total") >= 2, "two windows")
-            took = agent.end()
-    expect(re.search(r"127\.0\.0\.1:\d+: [1-9]\d* profiles are not sent", agent.said()), agent.said())
-    expect(took < ENDS_S, f"it took {took:.1f} s")
+def ends_despite_a_silent_server(shop):
+    """On SIGTERM the agent ends soon despite a silent server, and reports unsent profiles"""
+    program = cameo.spawn(shop.link(shop.c("chain"), "unsent"), "100000")
+    try:
+        with socket.socket() as deaf:
+            deaf.bind(("127.0.0.1", 0))
+            deaf.listen(16)
+            url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+            with Agent(shop, "--window", "1s", "--server", url, to_dir=False) as agent:
+                agent.wait(lambda: agent.metric("cameo_profiles_total") >= 2, "two profiles")
+                took = agent.end()
+    finally:
+        cameo.end(program)
+    expect(re.search(r"127\.0\.0\.1:\d+: [1-9]\d* profiles were not sent", agent.said()), agent.said())
+    expect(took < ENDS_S, f"the end took {took:.1f} s")
 
 
 def thread_of(pid, name):
@@ -307,12 +229,12 @@ def thread_of(pid, name):
 
 
 def sends_the_last_window(shop):
-    """What was seen when SIGTERM comes is sent, though the thread that names gets no CPU"""
+    """Samples from before SIGTERM are sent even if the symbolizer thread gets hardly any CPU time"""
     cpu = min(os.sched_getaffinity(0))
     programs = [cameo.spawn(shop.link(shop.c("chain"), name), "100000") for name in ("lastseen", "inthew", "inthew")]
     try:
         with Agent(shop, "-F", "99", "--window", "1h", "--rule", "comm!=lastseen : drop-process") as agent:
-            naming = thread_of(agent.process.pid, "cameo-names")
+            naming = thread_of(agent.process.pid, "cameo-symbolize")
             os.sched_setscheduler(naming, os.SCHED_IDLE, os.sched_param(0))
             for pid in (naming, programs[1].pid, programs[2].pid):
                 os.sched_setaffinity(pid, {cpu})
@@ -325,7 +247,7 @@ def sends_the_last_window(shop):
 
 
 def samples_by_chance(shop):
-    """--probability: some intervals are sampled, others are not, and it says which"""
+    """--probability samples in some intervals and pauses in others"""
     with Agent(shop, "--window", "1s", "--probability", "50", "--probability-interval", "1s", "--rule",
                "comm=~. : drop-process") as agent:
         for state in (1, 0, 1):
@@ -334,8 +256,8 @@ def samples_by_chance(shop):
         expect(agent.end() < ENDS_S and agent.process.returncode == 0, agent.said())
 
 
-def leaves_itself_out(shop):
-    """--exclude-self: none of its samples; --cpus: only of those"""
+def excludes_itself(shop):
+    """--exclude-self excludes the agent's own samples, and --cpus selects CPUs"""
     cpus = sorted(os.sched_getaffinity(0))
     programs = [cameo.spawn(shop.link(shop.c("chain"), f"oncpu{cpu}"), "100000") for cpu in cpus[:2]]
     for cpu, program in zip(cpus, programs):
@@ -350,30 +272,30 @@ def leaves_itself_out(shop):
     samples = agent.all_samples()
     expect(samples, "nothing was sampled", agent.said())
     own = [s for s in samples if s[1].get("pid") == agent.process.pid]
-    expect(not own, "its own samples:", *own[:3])
-    expect({s[1].get("cpu") for s in samples} == {cpus[0]}, "of other CPUs:", {s[1].get("cpu") for s in samples})
+    expect(not own, "samples of the agent itself:", *own[:3])
+    expect({s[1].get("cpu") for s in samples} == {cpus[0]}, "samples of other CPUs:", {s[1].get("cpu") for s in samples})
 
 
 def refuses_mistakes(shop):
-    """Mistakes are told and nothing is sampled"""
+    """Errors are reported and nothing is sampled"""
     config = shop.path("bad.conf")
     with open(config, "w", encoding="utf-8") as f:
         f.write("# fine\nfreq = fast\n")
     for flags, words, status in (
-            ((), "where profiles go", 1), (("--nosuch",), "no flag --nosuch", 2),
-            (("--config", config), "bad.conf:2: freq takes a whole number", 2),
+            ((), "no destination for profiles", 1), (("--nosuch",), "unknown option --nosuch", 2),
+            (("--config", config), "bad.conf:2: freq \"fast\": expected a number of samples per second", 2),
             (("--dir", shop.path("d"), "--rule", "comm=~( : drop-process"), "missing closing parenthesis", 1),
-            (("--dir", shop.path("d"), "--metrics", "0.0.0.0:0"), "not this machine alone", 1),
+            (("--dir", shop.path("d"), "--metrics", "0.0.0.0:0"), "expected a loopback address", 1),
             (("--server", "gopher://x"), "http", 1)):
         r = cameo.cameo("agent", *flags)
         expect(r.returncode == status and words in r.stderr, f"{flags}: {r.returncode}, {r.stderr}")
 
 
-SEVEN = sum(1 << n for n in (2, 14, 19, 34, 38, 39, 40))  # of linux/capability.h
+SEVEN = sum(1 << n for n in (2, 14, 19, 34, 38, 39, 40))  # numbers of linux/capability.h
 
 
 def status_of(pid):
-    """None when it has ended."""
+    """Returns the fields of /proc/PID/status; None if the process has ended."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii") as f:
             return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
@@ -382,13 +304,13 @@ def status_of(pid):
 
 
 def symbolizers(pid):
-    """{pid: status} of the children with a filter beside the agent's: the last thing they do to confine themselves."""
+    """Returns {pid: status} of the children with a second seccomp filter, the last step of their confinement."""
     found = {child: status_of(child) for child in cameo.children_of(pid)}
     return {child: s for child, s in found.items() if s and int(s["Seccomp_filters"]) > 1}
 
 
 def as_in_a_pod():
-    """What packaging/kubernetes.yaml lets it have from the start; [] where the machine asks for more."""
+    """Returns a command that limits capabilities as packaging/kubernetes.yaml does; [] where that is too few."""
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
         if int(f.read()) > 2 or not shutil.which("setpriv"):
             return []
@@ -397,8 +319,8 @@ def as_in_a_pod():
     return ["setpriv", "--no-new-privs", "--bounding-set", ",".join(["-all", *("+" + c.strip().lower() for c in added.split(","))])]
 
 
-def keeps_what_it_needs(shop):
-    """It starts with and keeps seven capabilities, all its threads a filter; its symbolizer comes back when it is killed"""
+def keeps_only_seven_capabilities(shop):
+    """Seven capabilities suffice, all threads have a seccomp filter, and a killed symbolizer is restarted"""
     program = shop.link(shop.c("chain"), "agentkept")
     with Agent(shop, "-F", "199", "--window", "1s", wrapper=as_in_a_pod()) as agent:
         pid = agent.process.pid
@@ -412,13 +334,13 @@ def keeps_what_it_needs(shop):
             expect(int(s["CapPrm"], 16) == 0 and s["Seccomp"] == "2", f"the symbolizer's: {s}")
             os.kill(child, signal.SIGKILL)
         subprocess.run([shop.link(shop.c("chain"), "agentagain"), "1000"], check=True)
-        agent.wait(lambda: any("hot" in s[0] for s in agent.samples("agentagain")), "named samples")
+        agent.wait(lambda: any("hot" in s[0] for s in agent.samples("agentagain")), "symbolized samples")
         agent.wait(lambda: set(symbolizers(pid)) - set(old), f"a symbolizer other than {list(old)}")
         expect(agent.metric("cameo_bpf_nanoseconds_per_sample") > 0, agent.get("/metrics")[1])
 
 
 class Receiver:
-    """Takes whatever comes by HTTP; texts() are the requests as protoc prints them, if they are OTLP."""
+    """Accepts any HTTP request; texts() are the OTLP requests as protoc prints them."""
 
     def __init__(self):
         self.bodies = []
@@ -460,21 +382,21 @@ def htl_hash(path):
     return hashlib.sha256(data[:4096] + data[-4096:] + struct.pack(">Q", len(data))).hexdigest()[:32]
 
 
-def speaks_otlp(shop):
-    """An OpenTelemetry receiver gets times, threads, kinds of frames and both build ids"""
+def sends_otlp(shop):
+    """An OpenTelemetry receiver receives times, threads, kinds of frames and both build ids"""
     if not shutil.which("protoc"):
-        raise cameo.Skip("protoc is not here")
+        raise cameo.Skip("protoc is not installed")
     program = shop.link(shop.c("chain"), "agentotlp")
     with Receiver() as server:
         with Agent(shop, "-F", "199", "--window", "1s", "--otlp", server.url) as agent:
             subprocess.run([program, "500"], check=True)
-            # hardly ever in its own code
+            # dd runs mostly in the kernel
             subprocess.run(["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=100000"], check=True, capture_output=True)
             agent.wait_windows(2)
             agent.end()
         everything = list(server.texts())
         texts = [t for t in everything if 'string_value: "agentotlp"' in t]
-    expect(texts, f"{len(server.bodies)} requests, and none of them has the program")
+    expect(texts, f"none of {len(server.bodies)} requests contains the program")
     text = "".join(texts)
     for part in ('"service.name"', '"process.executable.name"', '"process.pid"', '"host.name"', '"thread.name"',
                  '"thread.id"', '"profile.frame.type"', '"process.executable.build_id.gnu"',
@@ -482,11 +404,11 @@ def speaks_otlp(shop):
                  "timestamps_unix_nano:", "period: 5025125"):
         expect(part in text, f"no {part}:", text[:2000])
     expect(any('"kernel"' in t for t in everything), "no kernel frame:", text[:2000])
-    expect(not re.search(r"^ *\d+[:{ ]", text, re.MULTILINE), "fields that the layout does not have")
+    expect(not re.search(r"^ *\d+[:{ ]", text, re.MULTILINE), "a request has fields that otlp.proto does not define")
 
 
-def speaks_to_our_server(shop):
-    """Cameo's server gets the same by push, OTLP over gRPC and over HTTP, waits too; how the agent is it alone is told, by push"""
+def sends_to_our_server(shop):
+    """Cameo's server receives samples and waits by push, OTLP over gRPC and over HTTP; only push carries the agent's status"""
     programs = [cameo.spawn(shop.link(shop.c("chain"), "agentours"), "100000"),
                 cameo.spawn(shop.link(shop.c("waits", "-pthread"), "agentwaits"), "0", stdin=subprocess.PIPE)]
     try:
@@ -500,30 +422,30 @@ def speaks_to_our_server(shop):
                     agent.wait(lambda s=server: {"_start", "main", "outer", "middle", "hot"} <= s.names("agentours")[0],
                                f"whole stacks at {server.url}")
                     agent.wait(lambda s=server: {"_start", "main", "wait_input"} <= s.names("agentwaits", OFF_CPU)[0],
-                               f"where it waits at {server.url}")
+                               f"stacks of waits at {server.url}")
                 agent.wait(pushed.agents, "the agent's report")
                 report = pushed.agents()[0]
-                agent.wait(lambda: len(pyroscope.paths) > 2, "pushes to the other")
+                agent.wait(lambda: len(pyroscope.paths) > 2, "pushes to the other receiver")
                 expect(agent.end() < ENDS_S and agent.process.returncode == 0, agent.said())
             others = grpc.agents() + http.agents()
     finally:
         cameo.end(*programs)
     expect(report["agent"] == "here" and report["labels"]["version"], report)
-    # a machine that leaves the agent no CPU loses some of the waits of all that runs there
+    # without CPU time for the agent, some waits of all processes are lost
     expect(report["values"]["samples"] > 0 and "lost" in report["values"], report)
     expect(0 < report["values"]["completeness"] <= 1, report)
     expect(set(pyroscope.paths) == {"/push.v1.PusherService/Push"}, pyroscope.paths)
-    expect(not others, "reports where only profiles go:", others)
+    expect(not others, "reports at servers that accept only profiles:", others)
 
 
 def main():
     cameo.need_bpf()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
-        for test in (sends_what_record_writes, labels_processes, knows_containers, tells_what_it_does, takes_another_config,
-                     ends_while_nobody_answers, sends_the_last_window, samples_by_chance, leaves_itself_out, keeps_what_it_needs,
-                     speaks_otlp, speaks_to_our_server, refuses_mistakes):
-            tap.run(test.__doc__, test, *([shop, tap] if test is tells_what_it_does else [shop]))
+        for test in (sends_what_record_writes, labels_processes, knows_containers, reports_its_state, reloads_its_configuration,
+                     ends_despite_a_silent_server, sends_the_last_window, samples_by_chance, excludes_itself, keeps_only_seven_capabilities,
+                     sends_otlp, sends_to_our_server, refuses_mistakes):
+            tap.run(test.__doc__, test, *([shop, tap] if test is reports_its_state else [shop]))
     tap.done()
 
 

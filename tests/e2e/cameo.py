@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the end-to-end tests share: build target programs, record them, judge stacks, say TAP.
+"""Shared by the end-to-end tests: build programs, record them, check stacks, print TAP.
 
-Programs end after so much *CPU* time, and recordings end with their programs:
-so the number of samples, and the result, do not depend on how busy the
-machine is. What waits, waits for an event.
+Programs end after a given *CPU* time, and recordings end with their programs. The number of
+samples, and the result, therefore do not depend on the load of the machine. A test that waits,
+waits for an event.
 """
 import collections
 import ctypes
@@ -26,10 +26,10 @@ CAMEO = os.path.abspath(
 PROGRAMS = os.path.join(TOP, "tests", "programs")
 DEADLINE_S = 240
 
-# Samples below which a share says nothing; and what may be other than it should: this share of
-# them, or so many in all. A process's first ones are walked from a copy of the stack, which may
-# lack a part; an interrupt may meet a few instructions of the kernel's or the loader's that nobody
-# thought of. What is wrong in Cameo is wrong again and again.
+# A share is judged only from ENOUGH samples on. A share of RARE of them, or SPARE in total, may
+# be wrong: the first samples of a process are walked from a copy of the stack, which may be
+# incomplete, and an interrupt may occur at rare instructions of the kernel or the loader. A bug in
+# Cameo appears repeatedly.
 ENOUGH = 100
 RARE = 0.01
 SPARE = 3
@@ -39,15 +39,15 @@ SPARE = 3
 
 
 class Failure(Exception):
-    """A test's reason to fail: what was expected, and what was there."""
+    """Reports that a test failed, with the expected and the actual result."""
 
 
 class Skip(Exception):
-    """A test's reason not to run here."""
+    """Reports why a test cannot run here."""
 
 
 class Tap:
-    """Runs functions as tests: the line is the function's docstring."""
+    """Runs functions as tests and prints a TAP line for each."""
 
     def __init__(self):
         self.n = 0
@@ -72,7 +72,7 @@ class Tap:
             self.skip(name, e)
         except Failure as e:
             self.line(False, name, str(e))
-        except Exception:  # pylint: disable=broad-except  # the other tests go on
+        except Exception:  # pylint: disable=broad-except  # the other tests continue
             self.line(False, name, traceback.format_exc())
         else:
             self.line(True, name)
@@ -87,7 +87,7 @@ def expect(true, *why):
         raise Failure("\n".join(str(w) for w in why))
 
 
-# ---- may we at all ------------------------------------------------------------
+# ---- permission to load BPF programs ------------------------------------------
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}
 BPF_PROG_LOAD = 5
@@ -95,7 +95,7 @@ BPF_PROG_TYPE_PERF_EVENT = 7
 
 
 def bpf_refusal():
-    """Why the kernel does not load `return 0`, asked without Cameo; None if it does."""
+    """Returns why the kernel does not load `return 0`, determined without Cameo; None if it does."""
     code = struct.pack("<BBhi", 0xB7, 0, 0, 0) + struct.pack("<BBhi", 0x95, 0, 0, 0)
     code = ctypes.create_string_buffer(code, len(code))
     licence = ctypes.create_string_buffer(b"GPL")
@@ -105,13 +105,13 @@ def bpf_refusal():
     fd = libc.syscall(SYS_BPF.get(platform.machine(), 321), BPF_PROG_LOAD,
                       ctypes.create_string_buffer(attr, len(attr)), len(attr))
     if fd < 0:
-        return f"BPF is refused here: {os.strerror(ctypes.get_errno())}"
+        return f"the kernel refuses BPF here: {os.strerror(ctypes.get_errno())}"
     os.close(fd)
     return None
 
 
 def need_bpf():
-    """Skip the whole file where BPF programs can't be loaded."""
+    """Skips the whole file where BPF programs cannot be loaded."""
     why = bpf_refusal()
     if why:
         print(f"1..0 # SKIP {why}")
@@ -144,7 +144,7 @@ class Workshop:
         return os.path.join(self.dir, name)
 
     def build(self, name, compiler, source, *flags):
-        """tests/programs/native/SOURCE -> path of the program NAME."""
+        """Compiles tests/programs/native/SOURCE. Returns the path of the program NAME."""
         need(compiler)
         out = self.path(name)
         sources = [os.path.join(PROGRAMS, "native", s) for s in source.split()]
@@ -154,18 +154,18 @@ class Workshop:
         return out
 
     def c(self, name, *flags, cc="gcc"):
-        """The C program NAME.c as people build it."""
+        """Compiles the C program NAME.c with common options."""
         return self.build(name, cc, name + ".c", "-O2", "-fomit-frame-pointer", *flags)
 
     def link(self, program, name):
-        """PROGRAM under another name: what the kernel calls a process, and samples are told by."""
+        """Links PROGRAM under another name, which becomes the process's name and identifies its samples."""
         if not os.path.exists(self.path(name)):
             os.link(program, self.path(name))
         return self.path(name)
 
 
 def functions(program):
-    """(start, end, name) of the functions in PROGRAM, by its own symbol table."""
+    """Returns (start, end, name) of the functions in PROGRAM, from its own symbol table."""
     out = subprocess.run(["nm", "--defined-only", "-S", program], capture_output=True, text=True,
                          check=True).stdout
     words = [line.split() for line in out.splitlines()]
@@ -175,14 +175,14 @@ def functions(program):
 
 # ---- recordings ---------------------------------------------------------------
 
-# Where a stack of a program of C's kind begins: the program, its loader, a thread.
+# Stacks of a compiled program begin in the program, its loader or a thread.
 START = r"_start|_dl_start_user|_dlstart|\[ld-.*|\[libc\.so.*|(__)?clone3?|start_thread|libc_start_main.*"
 Stack = collections.namedtuple("Stack", "comm frames count")
 SUFFIX = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|llvm)[.\d]*)+$")
 
 
 def parse_folded(text):
-    """Lines `comm;root;...;leaf count`; kernel frames keep their mark `_[k]`."""
+    """Parses lines `comm;root;...;leaf count`; kernel frames keep their mark `_[k]`."""
     stacks = []
     for line in text.splitlines():
         frames, _, count = line.rpartition(" ")
@@ -202,7 +202,7 @@ def total(stacks):
 
 
 def are_rare(some, of, share=RARE):
-    """SOME are so few OF those stacks that nothing follows from them."""
+    """Returns whether SOME are too few OF those stacks to prove an error."""
     return total(some) <= max(share * total(of), SPARE)
 
 
@@ -219,7 +219,7 @@ def is_whole(stack):
 
 
 def holds(stack, chain):
-    """The user frames begin with CHAIN: one regular expression a frame, `...` for any number."""
+    """Returns whether the user frames match CHAIN: one expression per frame, `...` for any."""
     def at(frames, patterns):
         if not patterns:
             return True
@@ -235,11 +235,11 @@ class Recording:
         self.stacks, self.said, self.status = stacks, said, status
 
     def of(self, comm):
-        """The program's samples: those with frames of its own, not of the exec that began it."""
+        """Returns the program's samples: those with user frames, without the exec that started it."""
         return [s for s in self.stacks if s.comm == comm[:15] and user_frames(s)]
 
     def name_by(self, comm, program, twin):
-        """Name the frames `[PROGRAM+0xADDRESS]` by the functions of its unstripped TWIN."""
+        """Replaces frames `[PROGRAM+0xADDRESS]` by the functions of its unstripped TWIN."""
         table = functions(twin)
         unnamed = re.compile(re.escape(f"[{program}+0x") + r"([0-9a-f]+)\]")
 
@@ -253,11 +253,11 @@ class Recording:
 
     def judge(self, comm, *chains, leaf=".*hot.*", share=1 - RARE, start=START, enough=ENOUGH,
               most_elsewhere=0.1):
-        """At least SHARE of the samples in LEAF hold one of the whole CHAINS, and nothing is cut.
+        """Expects at least SHARE of the samples in LEAF to be complete and to hold one of CHAINS.
 
-        Each of the chains must be there. What a program does before and after
-        (its loader, libc's exit) is not LEAF's, but must reach the bottom of
-        its stack too, and be little. A share never decides over the first SPARE samples.
+        Each of the chains must occur. Samples outside of LEAF (in the loader, in libc's exit) must
+        be few and must reach the bottom of their stack, too. Up to SPARE samples are never an
+        error.
         """
         ours = self.of(comm)
         expect(total(ours) >= enough, f"{comm}: {total(ours)} samples", show(ours), self.said)
@@ -268,17 +268,17 @@ class Recording:
                f"{comm}: {total(good)} of {total(hot)} samples hold {' | '.join(chains)}",
                "the others:", show(bad), self.said)
         for chain in chains:
-            expect(any(holds(s, chain) for s in good), f"{comm}: never {chain}", show(good))
+            expect(any(holds(s, chain) for s in good), f"{comm}: no sample holds {chain}", show(good))
         rest = [s for s in ours if s not in hot]
-        expect(are_rare(rest, ours, most_elsewhere), f"{comm}: elsewhere than in {leaf}:",
+        expect(are_rare(rest, ours, most_elsewhere), f"{comm}: samples outside of {leaf}:",
                show(rest))
         lost = [s for s in rest if not re.fullmatch(start, user_frames(s)[0])]
-        expect(are_rare(lost, ours), f"{comm}: does not begin at {start}:", show(lost))
+        expect(are_rare(lost, ours), f"{comm}: stacks that do not begin at {start}:", show(lost))
 
 
 def summary(said):
-    """cameo's last words as numbers: samples, complete (%), lost."""
-    m = re.search(r"cameo: (\d+) samples in ([\d.]+) s, (\d+) processes, (\d+) stacks, "
+    """Parses the summary line of cameo: samples, processes, complete (%), lost."""
+    m = re.search(r"cameo: (\d+) samples in ([\d.]+) s, (\d+) process(?:es)?, (\d+) stacks, "
                   r"([\d.]+) % complete, (\d+) lost", said)
     expect(m, "no summary:", said)
     return {"samples": int(m[1]), "processes": int(m[3]), "complete": float(m[5]),
@@ -286,19 +286,19 @@ def summary(said):
 
 
 def expect_kept(said):
-    """Of its samples hardly one was lost, on however busy a machine."""
+    """Expects hardly any sample to be lost, even on a busy machine."""
     n = summary(said)
     expect(n["lost"] <= RARE * n["samples"], said)
 
 
 def cameo(*args, **kw):
-    """Run cameo to its end."""
+    """Runs cameo to its end."""
     return subprocess.run([CAMEO, *args], capture_output=True, text=True, errors="replace",
                           check=False, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, **kw)
 
 
 def record(*args, freq=997, output=None, **kw):
-    """cameo record ARGS... (with `-- CMD` or -p or -d among them) -> Recording."""
+    """Runs cameo record ARGS..., which include `-- CMD`, -p or -d. Returns a Recording."""
     with tempfile.TemporaryDirectory(prefix="cameo-e2e.") as tmp:
         out = output or os.path.join(tmp, "out.folded")
         r = cameo("record", "-F", str(freq), "-o", out, *args, **kw)
@@ -308,13 +308,13 @@ def record(*args, freq=997, output=None, **kw):
 
 
 class Recorder:
-    """A recording that runs while the test does something: from attached until finish()."""
+    """A recording that runs while the test acts, from wait_attached() until finish()."""
 
     def __init__(self, *args, freq=997, output=None):
         self.dir = tempfile.TemporaryDirectory(prefix="cameo-e2e.")
         self.output = output or os.path.join(self.dir.name, "out.folded")
         self.said = b""
-        # a terminal, for there it shows its progress
+        # cameo shows its progress only on a terminal
         self.terminal, theirs = pty.openpty()
         self.process = subprocess.Popen(
             [CAMEO, "record", "-F", str(freq), "-o", self.output, *args], stderr=theirs,
@@ -332,11 +332,11 @@ class Recorder:
         self.dir.cleanup()
 
     def listen(self, until=None):
-        """Read what it says, to its end or until a word of it."""
+        """Reads the messages of cameo up to their end or to the bytes UNTIL."""
         while until is None or until not in self.said:
             try:
                 more = os.read(self.terminal, 4096)
-            except OSError:  # nobody has the other end any more
+            except OSError:  # the other end is closed
                 more = b""
             if not more:
                 break
@@ -347,7 +347,7 @@ class Recorder:
         expect(b" samples (" in self.said, "never attached:", self.said.decode())
 
     def finish(self, send=None):
-        """Wait for its end, after the signal SEND."""
+        """Waits for the end of cameo, after sending the signal SEND."""
         if send:
             self.process.send_signal(send)
         self.listen()
@@ -370,7 +370,7 @@ def end(*processes):
 
 
 def children_of(pid):
-    """Child processes of PID, of whichever of its threads; none once it has ended."""
+    """Returns the child processes of all threads of PID; none once it has ended."""
     pids = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -382,7 +382,7 @@ def children_of(pid):
 
 
 def until(event, what, pause_s=0.0):
-    """Wait for what EVENT returns to be true."""
+    """Waits until EVENT returns a true value, and returns that."""
     deadline = time.monotonic() + DEADLINE_S
     while True:
         result = event()
@@ -399,14 +399,14 @@ def cpu_ticks(pid):
 
 
 def wait_cpu(*processes, ms=400):
-    """Until each process has had so much CPU time more."""
+    """Waits until each process has used MS more milliseconds of CPU time."""
     then = [cpu_ticks(p.pid) + os.sysconf("SC_CLK_TCK") * ms / 1000 for p in processes]
     until(lambda: all(cpu_ticks(p.pid) >= t for p, t in zip(processes, then)), "processes that run",
           0.02)
 
 
 def record_while_running(*args, processes):
-    """A recording ended by SIGINT when PROCESSES have run for long enough."""
+    """Records until PROCESSES have used enough CPU time, then ends the recording by SIGINT."""
     with Recorder(*args) as recorder:
         recorder.wait_attached()
         wait_cpu(*processes)
@@ -414,6 +414,6 @@ def record_while_running(*args, processes):
 
 
 def together(commands):
-    """One shell command that runs all COMMANDS (lists) at once and ends with the last."""
+    """Returns a shell command that runs all COMMANDS (lists) at once and ends with the last."""
     quoted = [" ".join("'" + str(w) + "'" for w in c) for c in commands]
     return ["sh", "-c", "".join(q + " >/dev/null & " for q in quoted) + "wait"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""cameo doctor here, without privileges, and in a process's own PID namespace."""
+"""cameo doctor on this machine, without privileges, and in a PID namespace."""
 import json
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ def doctor(*flags, wrapper=()):
 
 
 def finds_its_own_stack(_):
-    """The self-test records a known stack, and the exit status says so"""
+    """The self-test records a known stack, and the exit status is 0"""
     status, out, err = doctor()
     last = out.splitlines()[-1]
     expect(status == 0, f"status {status}:", out, err)
@@ -26,17 +26,17 @@ def finds_its_own_stack(_):
 
 
 def finds_it_when_stripped(shop):
-    """A stripped program still knows its own stack"""
+    """A stripped cameo still recognizes its own stack"""
     stripped = shop.path("stripped")
     if not shutil.which("strip"):
-        raise Skip("strip is not here")
+        raise Skip("strip is not installed")
     subprocess.run(["strip", "-o", stripped, cameo.CAMEO], check=True)
     p = subprocess.run([stripped, "doctor"], capture_output=True, text=True, check=False, timeout=cameo.DEADLINE_S)
     expect(p.returncode == 0 and p.stdout.splitlines()[-1].startswith("ok "), p.stdout, p.stderr)
 
 
 def says_it_as_json(_):
-    """--json says the same as one object"""
+    """--json prints the same results as one object"""
     status, out, _ = doctor("--json", "--quick")
     answer = json.loads(out)
     expect(status == (answer["status"] == "missing"), f"status {status}", out)
@@ -47,7 +47,7 @@ def says_it_as_json(_):
 
 
 def says_what_is_missing(_):
-    """Without privileges it says which are missing, and fails"""
+    """Without privileges doctor lists the missing ones and fails"""
     status, out, _ = doctor(wrapper=["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"])
     expect(status == 1, f"status {status}:", out)
     lines = {line[10:26].strip(): line for line in out.splitlines()}
@@ -56,7 +56,7 @@ def says_what_is_missing(_):
 
 
 def knows_a_namespace(_):
-    """In a PID namespace of its own it says how to leave it"""
+    """In a separate PID namespace doctor explains how to leave it"""
     status, out, _ = doctor("--quick", wrapper=["unshare", "--pid", "--fork", "--mount-proc"])
     expect(status == 1 and "--pid=host" in out, f"status {status}:", out)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of interpreted languages share: which interpreters there are, and lines.
+"""Shared by the tests of interpreted languages: finds interpreters and checks lines.
 
-Interpreters are this machine's and those of Debian's other releases, where
-scripts/runtimes has put them: those run in a chroot, another mount namespace's way.
+The interpreters are those of this machine and of other Debian releases that scripts/runtimes has
+installed. The latter run in a chroot, as in another mount namespace.
 """
 import collections
 import copy
@@ -12,17 +12,20 @@ import os
 import re
 import shutil
 
-from cameo import PROGRAMS, Recording, SPARE, START, Tap, Workshop, cameo, end, expect, need_bpf, \
+from cameo import PROGRAMS, RARE, Recording, SPARE, START, Tap, Workshop, cameo, end, expect, need_bpf, \
     parse_folded, record_while_running, spawn, together
 from pprof import fields, numbers
 
 MS = 450
 RUNTIMES = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "runtimes")
+# The first samples of a program are walked from a copy of at most 32 KiB of its stack. The frames that are deeper
+# are read later, when they may have changed.
+SHARE_DEEP = 0.97
 MAIN = r"(_start|\[libc.*|__libc_start.*) ... "
 
 
 class Runtime:
-    """An interpreter; PROGRAM is a file of tests/programs, with what stands beside it."""
+    """An interpreter; PROGRAM is a file of tests/programs, used with the files next to it."""
 
     def __init__(self, name, command, program, root=None):
         self.name, self.program = name, program
@@ -36,12 +39,12 @@ class Runtime:
 
     @staticmethod
     def enter(root):
-        """Into a mount namespace with /proc, whose root is ROOT."""
+        """Returns a command that enters a mount namespace with /proc, whose root is ROOT."""
         return ["unshare", "--mount", "sh", "-c",
                 'mount --bind /proc "$0/proc" && exec chroot "$0" "$@"', root]
 
     def told(self, name, more):
-        """The same with MORE arguments of its own."""
+        """Returns this interpreter with MORE arguments."""
         other = copy.copy(self)
         other.name, other.command = f"{self.name} {name}", self.command + more
         return other
@@ -51,7 +54,7 @@ class Runtime:
 
 
 def runtimes(pattern, program):
-    """Those whose path in /usr/bin is of the glob PATTERN."""
+    """Yields the interpreters whose path in /usr/bin matches the glob PATTERN."""
     program = os.path.join(PROGRAMS, program)
     found = [Runtime(os.path.basename(p), [p], program)
              for p in sorted(glob.glob("/usr/bin/" + pattern))]
@@ -64,11 +67,11 @@ def runtimes(pattern, program):
     return found
 
 
-# ---- pprof, as far as lines need it ---------------------------------------------
+# ---- lines in pprof files -------------------------------------------------------
 
 
 def function_lines(path):
-    """{function: {(its first line, line): samples that have it}} of a pprof file."""
+    """Returns {function: {(its first line, line): samples that have it}} of a pprof file."""
     with gzip.open(path) as f:
         message = list(fields(f.read()))
     strings = [v.decode() for n, v in message if n == 6]
@@ -93,7 +96,7 @@ def function_lines(path):
 
 
 def marks(program):
-    """{name: lines that end in `at NAME`}, {name: line of its definition}"""
+    """Returns {name: lines that end in `at NAME`} and {name: line of its definition}."""
     at, starts = collections.defaultdict(set), {}
     with open(program, encoding="utf-8") as f:
         for i, text in enumerate(f, 1):
@@ -107,7 +110,7 @@ def marks(program):
 
 
 def record_with_lines(shop, commands):
-    """What COMMANDS do at once: its Recording, and a pprof file for function_lines()."""
+    """Records COMMANDS at once. Returns the Recording and a pprof file for function_lines()."""
     path, folded = shop.path("shapes.pb.gz"), shop.path("shapes.folded")
     made = cameo("record", "-F", "997", "-o", path, "--", *together(commands))
     expect(made.returncode == 0, made.stderr)
@@ -118,14 +121,14 @@ def record_with_lines(shop, commands):
 
 
 def expect_lines(name, counts, right):
-    """Of the samples in function NAME, all but a few are at the lines RIGHT."""
+    """Expects all but a few samples in function NAME to be at the lines RIGHT."""
     good = sum(n for (_, line), n in counts.items() if line in right)
     expect(good and sum(counts.values()) - good <= max(0.05 * sum(counts.values()), SPARE),
            f"{name}: lines {dict(counts)}, not {sorted(right)}")
 
 
 def judge_lines(path, runtime, callers, slack=0, unknown=False):
-    """The lines of a pprof file that called in the shape `chain`, and those that `hot` ran.
+    """Checks the lines of the calls in the shape `chain`, and those that `hot` ran.
 
     SLACK: how many lines of CALLERS a line may be off, where an instruction is of the
     statement around it. Such interpreters have the call's own line until the first
@@ -144,7 +147,7 @@ def judge_lines(path, runtime, callers, slack=0, unknown=False):
 
 
 def judge_running(runtime, chain, leaf, start=START):
-    """Begun before Cameo, which is told the pid."""
+    """The program starts before Cameo, which attaches to its PID."""
     program = spawn(*runtime.run("chain", 60000))
     try:
         recording = record_while_running("-p", str(program.pid), processes=[program])
@@ -157,7 +160,8 @@ def judge_shapes(tap, shop, runtime, shapes, leaf, ms):
     recording, path = record_with_lines(shop, [runtime.run(s, ms) for s in shapes])
     for shape, chains in shapes.items():
         tap.run(f"{runtime.name}: {shape}", lambda s=shape, c=chains: recording.judge(
-            s, *c, leaf=leaf, start=r".*", most_elsewhere=0.35))
+            s, *c, leaf=leaf, start=r".*", most_elsewhere=0.35,
+            share=SHARE_DEEP if s == "recursion" else 1 - RARE))
     return path
 
 
@@ -165,23 +169,23 @@ def main(pattern, program, shapes, callers, leaf, slack=0, unknown=False, start=
          variants=None, has=lambda runtime, more: True):
     """The test of a language: SHAPES is {shape: [chains]}; START begins a running process's stacks.
 
-    VARIANTS is {name: what the interpreter is told more}, for those of which HAS says yes.
+    VARIANTS is {name: further arguments of the interpreter}, restricted to those that HAS accepts.
     """
     need_bpf()
     tap = Tap()
     found = runtimes(pattern, program)
     if not found:
-        tap.skip(pattern, "there is none here")
+        tap.skip(pattern, "it is not installed")
     with Workshop() as shop:
         for runtime in found:
             path = judge_shapes(tap, shop, runtime, shapes, leaf, ms)
             tap.run(f"{runtime.name}: lines", judge_lines, path, runtime, callers, slack,
                     unknown)
-            tap.run(f"{runtime.name}: a process that runs already", judge_running, runtime,
+            tap.run(f"{runtime.name}: a running process", judge_running, runtime,
                     shapes["chain"][0], leaf, start)
             for name, more in (variants or {}).items():
                 if not has(runtime, more):
-                    tap.skip(f"{runtime.name} {name}", "it was built without")
+                    tap.skip(f"{runtime.name} {name}", "it was built without this feature")
                     continue
                 judge_shapes(tap, shop, runtime.told(name, more), shapes, leaf, ms)
     tap.done()

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every HotSpot that is found, here and in the chroots of scripts/runtimes: known stacks.
+"""Every HotSpot on this machine and in the chroots of scripts/runtimes has known stacks.
 
-The programs are compiled once, for Java 8. All that can run beside each other on one of them is one
-recording, a few processes at a time, each by a name of its own, which is a link to the launcher.
+The programs are compiled once, for Java 8. Programs that can run at the same time on one HotSpot
+share a recording, a few processes at a time, each under its own name, which is a link to the
+launcher.
 """
 import glob
 import os
@@ -17,16 +18,16 @@ from cameo import ENOUGH, PROGRAMS, TOP, Recorder, Recording, Tap, Workshop, end
     need_bpf, record, show, spawn, total, user_frames, wait_cpu
 
 MS = 400
-RUN_FIRST_MS = 800  # of a program that runs already
+RUN_FIRST_MS = 800  # of a running program
 AT_ONCE = 4
 CACHE = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "runtimes")
 MAIN = r"... (JavaCalls::call_helper\(.*|\[libjvm.*) \[stub:.*\] Shapes\.main Shapes\.repeat Shapes\.once "
 THREAD = r"... \[stub:.*\] java\.lang\.Thread\.run(With)? ... Shapes\.repeat Shapes\.once "
 CHAIN = r"Shapes\.chainA Shapes\.chainB Shapes\.chainC Shapes\.hot ..."
-# A virtual thread: its frames, most of them in the heap, then its carrier's.
+# A virtual thread has its own frames, most of them in the heap, and those of its carrier.
 VIRTUAL = r"... java\.util\.concurrent\.ForkJoinWorkerThread\.run ... " \
     r"jdk\.internal\.vm\.Continuation\.run ... java\.lang\.VirtualThread\.run ... Shapes\.inVirtualThread "
-# Methods that only this shape has, and its stacks.
+# The methods that only this shape has, and its stacks.
 SHAPES = {
     "chain": (r"chain[ABC]", [MAIN + CHAIN]),
     "threads": (r"chain[ABC]", [THREAD + CHAIN]),
@@ -47,10 +48,10 @@ SHAPES = {
         VIRTUAL + r"Shapes\.rounds " * 9 + r"Shapes\.hot ..."]),
 }
 FIRST = ["chain", "virtual", "exception"]
-# C1 calls a stub, which pushes registers, with arguments that it pushed.
+# C1 pushes arguments and calls a stub, which pushes registers.
 CASTS = MAIN + r"Shapes\.castA Shapes\.castB Shapes\.hotCasts ..."
 IN_CASTS = r"\[stub: .*slow_subtype.*|Shapes\.hotCasts"
-# Ways to run it: a letter for its process's name, the JVM's arguments, shapes.
+# A variant has a letter for the name of its process, arguments for the JVM, and shapes.
 WAYS = {
     "": ("d", [], list(SHAPES)),
     ", interpreted": ("i", ["-Xint"], [*FIRST, "unmounted"]),
@@ -60,18 +61,18 @@ WAYS = {
     ", serial GC": ("s", ["-XX:+UseSerialGC"], FIRST),
     ", with wide references": ("w", ["-XX:-UseCompressedOops"], ["unmounted"]),
 }
-# what is inlined in a loop without a safepoint nobody can tell
+# HotSpot does not record inlining in a loop without a safepoint
 NOT_INLINED = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Shapes::hot"]
 CASTS_NOT_INLINED = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Shapes::*ast*"]
 VIRTUAL_THREADS = 21
-WITH_SYMBOLS = 11  # Debian's 8 is stripped
+WITH_SYMBOLS = 11  # Debian's build of version 8 is stripped
 COLLECTED_OFTEN = ["-XX:+UseSerialGC", "-Xmx32m"]
 START = r"_start|\[(?!incomplete)|(__)?clone|start_thread|_dl_"
 LIARS = 4
 
 
 class Java:
-    """A HotSpot: its root directory and its launcher there."""
+    """A HotSpot, with its root directory and the launcher in it."""
 
     def __init__(self, root, home):
         self.root, self.home = root, home
@@ -90,7 +91,7 @@ class Java:
                 'mount -t proc proc "$0/proc"; exec chroot "$0" "$@"', self.root, launcher, *args]
 
     def install(self, shop):
-        """Put the classes where it sees them; a directory for links."""
+        """Copies the classes into the root. Returns a directory for links."""
         self.dir = shop.path(self.name.replace(" ", "-")) if not self.root else "/tmp/cameo-java"
         shutil.rmtree(self.root + self.dir, ignore_errors=True)
         shutil.copytree(shop.path("classes"), self.root + self.dir)
@@ -99,7 +100,7 @@ class Java:
         shutil.rmtree(self.root + self.dir, ignore_errors=True)
 
     def run(self, letter, *args):
-        """The launcher by another name, which is what the process is called."""
+        """Links the launcher under another name, which becomes the name of the process."""
         link = f"{self.dir}/{self.major}{letter}"
         if not os.path.islink(self.root + link):
             os.symlink(self.java, self.root + link)
@@ -113,7 +114,7 @@ class Java:
 
 
 def javas():
-    """One of each version, of this machine's first."""
+    """Returns one HotSpot of each version, preferring those of this machine."""
     found = {}
     for root in ["", *sorted(glob.glob(CACHE + "/*"))]:
         for home in sorted(glob.glob(root + "/usr/lib/jvm/*")):
@@ -139,7 +140,7 @@ def commands_of(java):
 
 
 def record_all(shop, commands, *args):
-    """All COMMANDS, a few at a time, in one recording."""
+    """Records all COMMANDS in one recording, a few at a time."""
     with open(shop.path("commands"), "w", encoding="utf-8") as f:
         f.writelines(shlex.join(map(str, c)) + " >/dev/null\n" for c in commands)
     return record(*args, "--", "sh", "-c", f'xargs -d "\\n" -P {AT_ONCE} -n 1 sh -c <"$0"',
@@ -147,17 +148,17 @@ def record_all(shop, commands, *args):
 
 
 def judge_ends(recording):
-    """Each program says by its status whether it did what it is for."""
+    """Expects each program to report success by its exit status."""
     expect(recording.status == 0, recording.said)
     expect(re.search(r"\d+ samples \([\d.]+ %\) ran in compiled Java code", recording.said),
            recording.said)
 
 
-# ---- what is judged --------------------------------------------------------------
+# ---- checks -----------------------------------------------------------------------
 
 
 def of_program(recording, comm, methods=r"Shapes\..*"):
-    """Of the program itself: what the VM does besides is as whole as native stacks are."""
+    """Checks the program itself; stacks of the VM's own work are as complete as native stacks."""
     return Recording([s for s in recording.of(comm) if is_in(s, methods)], recording.said,
                      recording.status)
 
@@ -173,12 +174,12 @@ def judge_shape(recording, comm, methods, chains):
 
 
 def judge_casts(recording, comm):
-    """Of a stub that has pushed what it saves the callers are there, all of them."""
+    """Expects all callers of a stub that has pushed the registers it saves."""
     of_program(recording, comm, IN_CASTS).judge(comm, CASTS, leaf=IN_CASTS)
 
 
 def judge_stubs(recording, comm):
-    """Java code is called by a routine, whose name a libjvm with symbols leads to."""
+    """Expects the name of the stub that calls Java code, which needs a libjvm with symbols."""
     expect(any(is_in(s, re.escape("[stub: call_stub]")) for s in recording.of(comm)),
            show(recording.of(comm)))
 
@@ -190,14 +191,14 @@ def judge_signatures(recording, comm):
 
 
 def judge_near(recording, comm):
-    """Raw names tell what is known by the next safepoint only."""
+    """Expects the nearest safepoint to determine the methods where nothing better is known."""
     ours = recording.of(comm)
     expect(any(is_in(s, r"Shapes\.hot \[nearest safepoint\]") and is_in(s, r"Shapes\.chainC")
                for s in ours), show(ours))
 
 
 def judge_mixed(recording, comm):
-    """A load of many kinds: where Java threads are, all but one of a hundred stacks are whole."""
+    """Expects 99 % of the stacks of Java threads to be complete under a mixed load."""
     ours = of_program(recording, comm, r"(Mixed|java)[.$].*").stacks
     bad = [s for s in ours if not re.match(START, user_frames(s)[0])]
     expect(total(ours) >= 500 and total(bad) <= 0.01 * total(ours), total(ours), show(bad))
@@ -208,10 +209,10 @@ def letters_of(stack, pattern):
 
 
 def judge_unloaded(recording, comm):
-    """Another class in the same place: a driver only ever runs its own, or says what it lacks.
+    """Expects a driver to run only its own class, although classes replace each other.
 
-    Samples taken before the process's code was known are named by what is there a moment later, and
-    of compiled code the nearest safepoint may be another class's.
+    Samples from before the process's code was known are symbolized by the code that is there
+    shortly afterwards, and the nearest safepoint in compiled code may belong to another class.
     """
     ours = of_program(recording, comm, r"Unloads\.drive.").stacks
     drivers = [letters_of(s, r"Unloads\.drive(.)") for s in ours]
@@ -228,7 +229,7 @@ def judge_unloaded(recording, comm):
 
 
 def judge_liars(recording):
-    """Its code is taken for what it says, and leads to nothing that is believed."""
+    """Expects the claims of a false libjvm to be read without being trusted."""
     ours = [s for i in range(LIARS) for s in recording.of(f"liar{i}")]
     expect(any(is_in(s, r"\[stub: .*\]|\[(stale|unreadable) function\]") for s in ours), show(ours))
 
@@ -242,12 +243,12 @@ def judge_all(tap, recording, java):
             same = [s for s in mine if SHAPES[s][0] == methods]
             tap.run(f"{java.name}: {' and '.join(same)}{way}", judge_shape, recording, comm, methods,
                     [c for s in same for c in SHAPES[s][1]])
-    tap.run(f"{java.name}: casts, by C1", judge_casts, recording, f"{java.major}c")
+    tap.run(f"{java.name}: casts compiled by C1", judge_casts, recording, f"{java.major}c")
     if java.major >= WITH_SYMBOLS:
         tap.run(f"{java.name}: a stub's routine", judge_stubs, recording, f"{java.major}d")
     tap.run(f"{java.name}: a mixed load", judge_mixed, recording, f"{java.major}m")
-    tap.run(f"{java.name}: classes that come and go", judge_unloaded, recording, f"{java.major}u")
-    tap.run(f"{java.name}: classes that come and go, interpreted", judge_unloaded, recording,
+    tap.run(f"{java.name}: classes that are loaded and unloaded", judge_unloaded, recording, f"{java.major}u")
+    tap.run(f"{java.name}: interpreted classes that are loaded and unloaded", judge_unloaded, recording,
             f"{java.major}v")
 
 
@@ -255,7 +256,7 @@ def judge_all(tap, recording, java):
 
 
 def record_running(all_javas):
-    """Begun before Cameo, which is told nothing but to look at everything."""
+    """The program starts before Cameo, which profiles the whole machine."""
     programs = [spawn(*j.run("r", *NOT_INLINED, "Shapes", "chain", 120000)) for j in all_javas]
     try:
         wait_cpu(*programs, ms=RUN_FIRST_MS)
@@ -272,7 +273,7 @@ def record_chains(shop, all_javas, names):
     return record_all(shop, commands, f"--demangle={names}")
 
 
-# ---- what runs ---------------------------------------------------------------------
+# ---- programs -----------------------------------------------------------------------
 
 
 def compile_programs(shop):
@@ -283,7 +284,7 @@ def compile_programs(shop):
 
 
 def liars(shop):
-    """Commands that run a library that calls itself libjvm; none where there is no compiler."""
+    """Returns commands that run a library that calls itself libjvm; none without a compiler."""
     if not shutil.which("gcc"):
         return []
     source = os.path.join("..", "java", "liar.c")
@@ -297,14 +298,14 @@ def all_of(tap, shop, all_javas):
     liar_commands = liars(shop)
     for java in all_javas:
         recording = record_all(shop, [*liar_commands, *commands_of(java)])
-        tap.run(f"{java.name}: all programs end well", judge_ends, recording)
+        tap.run(f"{java.name}: all programs succeed", judge_ends, recording)
         if liar_commands:
-            tap.run(f"{java.name}: a library that calls itself libjvm beside it", judge_liars, recording)
+            tap.run(f"{java.name}: a false libjvm next to it", judge_liars, recording)
         judge_all(tap, recording, java)
         liar_commands = []
     recording = record_running(all_javas)
     for java in all_javas:
-        tap.run(f"{java.name}: a process that runs already", judge, recording, f"{java.major}r",
+        tap.run(f"{java.name}: a running process", judge, recording, f"{java.major}r",
                 ["chain"])
     recording = record_chains(shop, all_javas, "full")
     for java in all_javas:

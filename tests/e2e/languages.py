@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """C++, Rust and Go programs with known stacks.
 
-Names may come mangled or not: the patterns hold for both.
+The patterns match both mangled and demangled names.
 """
 import os
 import shutil
@@ -11,8 +11,8 @@ import subprocess
 from cameo import PROGRAMS, Skip, Tap, Workshop, expect, need, need_bpf, record, together
 
 MS = 500
-# The Go programs end by the clock (their oracle stops them at every instruction): a machine
-# that does other things gives them few samples.
+# The Go programs end by wall-clock time, because their oracle stops them at every instruction; a
+# busy machine therefore yields few samples of them.
 SECONDS = 3
 FEW = 20
 
@@ -29,12 +29,12 @@ GO_START = r"runtime\..*|_rt0.*|_start|\[ld-.*|\[libc\.so.*|(__)?clone3?|start_t
 FAULT = r"... main\.main main\.attempt main\.load runtime\.sigpanic ... main\.rescue main\.hot"
 CGO = r"... main\.main main\.outer ... c_outer c_middle ... .*goCallback main\.inner ... c_hot"
 CHAINS = {"chain": GO_MAIN, "fault": FAULT, "cgo": CGO}
-# name: what it is, the unstripped program that its addresses are named by
+# name: description, unstripped program for the names of addresses
 GO = {
     "chain-plain": ("Go", None),
     "chain-stripped": ("Go, stripped", "chain-plain"),
     "chain-pie": ("Go, PIE", None),
-    "chain-pie-external": ("Go, stripped PIE of the system's linker", "chain-twin"),
+    "chain-pie-external": ("Go, a stripped PIE made by the system's linker", "chain-twin"),
     "fault-plain": ("Go, above a fault", None),
     "cgo-plain": ("Go, into C and back", None),
     "cgo-stripped": ("Go, into C and back, stripped", "cgo-plain"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every Lua 5.4 that is found: known stacks with known lines."""
+"""Every installed Lua 5.4 has known stacks with known lines."""
 from interpreted import main
 
 TOP = r"(_start|\[.*|__libc_start.*) ... <shapes\.lua> repeat_shape "

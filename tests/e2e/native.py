@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One chain of C functions, in every way that compilers and linkers make programs of it."""
+"""One chain of C functions, built in every way that compilers and linkers offer."""
 import re
 import subprocess
 
@@ -24,7 +24,7 @@ PROGRAMS.update({
     "gcc-no-pie": ("gcc", ["-O2", "-no-pie", "-fno-pie"], LIBC),
     "gcc-static": ("gcc", ["-O2", "-static"], "_start ... main outer middle hot"),
     "gcc-static-pie": ("gcc", ["-O2", "-static-pie", "-fPIE"], "_start ... main outer middle hot"),
-    # code without CFI in a file that has it for the rest
+    # code without CFI in a file that otherwise has CFI
     "gcc-static-no-cfi": ("gcc", ["-O2", "-static", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
                                   "-fomit-frame-pointer", "-falign-functions=256", "-fno-reorder-functions"],
                           "_start ... main outer middle hot"),
@@ -44,23 +44,23 @@ def judge_stripped(recording, twin):
     recording.judge("stripped", LIBC)
 
 
-# What an assembler makes of no_cfi.S: how its stacks end.
+# The last frame of the stacks of no_cfi.S, by variant.
 NO_CFI = {"no_cfi_chain": "_start", "no_cfi_other_calls": r"\[incomplete: no unwind rule\]",
           "no_cfi_generated": r"\[incomplete: no unwind table and no frame pointer\]"}
 
 
 def judge_no_cfi(recording, name):
-    """A stack is called whole where its bottom was reached, and only there."""
+    """Only stacks whose bottom was reached are complete."""
     ours = recording.of(name)
     expect(total(ours) >= ENOUGH, f"{total(ours)} samples", recording.said)
     wrong = [s for s in ours if not re.fullmatch(NO_CFI[name], user_frames(s)[0])]
-    expect(total(wrong) <= 0.02 * total(ours), f"do not begin at {NO_CFI[name]}:", show(wrong))
+    expect(total(wrong) <= 0.02 * total(ours), f"stacks that do not begin at {NO_CFI[name]}:", show(wrong))
     if name == "no_cfi_chain":
         recording.judge(name, "_start outer hot", start="_start")
 
 
 def build(shop):
-    """All programs, or the reason why there is not one."""
+    """Builds all programs. A program that cannot be built is replaced by the reason."""
     built, skipped = {}, {}
     for name, (cc, flags, _) in PROGRAMS.items():
         try:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every Node that is found: known stacks with known lines.
+"""Every installed Node has known stacks with known lines.
 
-What is inlined, and which of V8's own functions are, differs from moment to moment: those may
-be missing. A function of the program never is.
+Inlined functions and those of V8 itself change over time and may be missing. The functions of the
+program must be complete.
 """
 from interpreted import MAIN, main
 

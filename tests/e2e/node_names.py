@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of Node programs are called, and how much of the time each has.
+"""Names of functions in Node programs, and the share of time of each.
 
-V8's own profiler is asked about the same run. It names a method without its class, and does not
-tell all that was inlined: what is compared is the time of a function with what it calls. That run
-writes a perf map, too, which has names for the same code.
+V8's own profiler records the same run. It names a method without its class and does not report all
+inlined calls, so the cumulative time of functions is compared. That run also writes a perf map,
+which has names for the same code.
 """
 import collections
 import glob
@@ -20,7 +20,7 @@ from pprof import fields, get, numbers
 
 PROGRAM = "node/names.js"
 MS = 1500
-SHARE_APART = 0.12  # of the program's time; the least of them has a twelfth
+SHARE_APART = 0.12  # allowed difference in shares; the smallest function has a twelfth of the time
 NAMES = ["Shape.area", "Shape.scaled", "Shape.unit", "Shape.get size|Shape.size", "Shape.corners",
          "Shape.later", "Anonymous.area", "Old.method", "short", "object.long",
          "object.nested.arrow", "evaluated", "callbacks", "spin", "all"]
@@ -31,17 +31,17 @@ COLLECTS, COLLECTOR = "v8::internal::Heap::CollectGarbage(", "(garbage collectio
 def find_node(tap):
     found = runtimes("node", PROGRAM)
     if not found:
-        tap.skip("node", "there is none here")
+        tap.skip("node", "it is not installed")
     return found
 
 
 def base(name):
-    """A function's name as V8's profiler has it."""
+    """Returns a function's name in the form of V8's profiler."""
     return re.split(r"[. ]", name)[-1]
 
 
 def shares_of_stacks(stacks):
-    """{function: the part of the weight of STACKS, {tuple of names: weight}, that has it}"""
+    """Returns {function: its share of the weight of STACKS}; STACKS is {tuple of names: weight}."""
     total, whole = collections.Counter(), 0
     for names, weight in stacks.items():
         mine = {base(n) for n in names}
@@ -87,9 +87,9 @@ def judge_shares(recording, directory):
 def judge_names(recording):
     seen = {name for stack in recording.stacks for name in stack.frames}
     for names in NAMES + OTHERS:
-        expect(seen & set(names.split("|")), f"{names} is not among", *sorted(
+        expect(seen & set(names.split("|")), f"{names} is missing in", *sorted(
             n for n in seen if "::" not in n))
-    # where the file says what does so
+    # where the file documents the reason
     collecting = [s for s in recording.stacks if any(n.startswith(COLLECTS) for n in s.frames)]
     for stack in collecting:
         expect(COLLECTOR in stack.frames, *stack.frames)
@@ -99,7 +99,7 @@ def judge_names(recording):
 
 
 def judge_perf_map(recording, directory):
-    """A function has one frame: by V8's objects, not once more by the map."""
+    """Expects one frame per function, from V8's objects and not again from the perf map."""
     pid = os.path.basename(find_profile(directory)).split(".")[3]
     path = f"/tmp/perf-{pid}.map"
     expect(os.path.exists(path), f"no {path} was written")
@@ -115,7 +115,7 @@ def judge_perf_map(recording, directory):
 
 
 def places_of(path, function):
-    """{(line, column): samples that have it} of a pprof file's FUNCTION."""
+    """Returns {(line, column): samples that have it} of FUNCTION in a pprof file."""
     with gzip.open(path) as f:
         message = list(fields(f.read()))
     strings = [v.decode() for n, v in message if n == 6]
@@ -131,7 +131,7 @@ def places_of(path, function):
 
 
 def judge_columns(shop, runtime):
-    """Those of calls are those that V8 shows for an error."""
+    """Expects the lines of calls that V8 shows for an error."""
     out = shop.path("columns.pb.gz")
     program = os.path.join(os.path.dirname(runtime.path), "columns.js")
     r = subprocess.run([CAMEO, "record", "-F", "499", "-o", out, "--", *runtime.command, program,
@@ -153,15 +153,15 @@ def main():
         with Workshop() as shop:
             tap.run(f"{runtime.name}: columns", judge_columns, shop, runtime)
         if not runtime.path.startswith(PROGRAMS):
-            continue  # its files are in another root
+            continue  # its files have another root directory
         with Workshop() as shop:
             directory = shop.path("profiles")
             os.makedirs(directory)
             recording = record("--", *runtime.command, "--cpu-prof", "--cpu-prof-dir", directory,
                                "--perf-basic-prof", runtime.path, str(MS), freq=499,
-                               cwd=directory)  # it leaves a log
-            tap.run(f"{runtime.name}: as V8's own profiler", judge_shares, recording, directory)
-            tap.run(f"{runtime.name}: a perf map doubles no names", judge_perf_map, recording,
+                               cwd=directory)  # V8 leaves a log there
+            tap.run(f"{runtime.name}: shares as in V8's profiler", judge_shares, recording, directory)
+            tap.run(f"{runtime.name}: a perf map duplicates no frames", judge_perf_map, recording,
                     directory)
     tap.done()
 

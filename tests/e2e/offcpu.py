@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time off the CPU, judged by what each program measured of itself.
 
-A program's truth of a function is the clock's time in it less the thread's own CPU time: what
-the machine's load adds is in both, so nothing here depends on how busy it is.
+The expected time of a function is its wall-clock time less the thread's CPU time. The load of the
+machine is in both, so no result depends on it.
 """
 import ctypes
 import errno
@@ -19,7 +19,7 @@ from cameo import CAMEO, DEADLINE_S, PROGRAMS, SYS_BPF, Skip, Tap, Workshop, cam
 from pprof import Profile
 
 TURNS = 60
-ENOUGH_NS = 50_000_000  # of a wait, to be judged
+ENOUGH_NS = 50_000_000  # the least total wait that is judged
 NEAR = 0.05
 SUM_NEAR = 0.02
 
@@ -29,11 +29,11 @@ SECCOMP_RET_ERRNO, SECCOMP_RET_ALLOW = 0x50000, 0x7fff0000
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06  # words of a filter
 
 
-# ---- what was recorded -------------------------------------------------------------
+# ---- profiles of waits -------------------------------------------------------------
 
 
 class Waits:
-    """A profile of where threads wait, and what the program said of itself."""
+    """A profile of where threads wait, and the program's own measurements."""
 
     def __init__(self, path, said, truth, value):
         with open(path, "rb") as f:
@@ -57,23 +57,23 @@ class Waits:
         return "\n".join(sorted(lines, key=lambda s: -len(s))[:12] + [self.said])
 
     def judge(self, function, wait):
-        """The function's time is the truth's, and most of it is a WAIT."""
+        """Expects the measured time of FUNCTION, most of it with the reason WAIT."""
         truth = self.truth[function][0]
         ours = self.under(function)
         total = self.total(ours)
         threads = {s[1].get("tid") for s in ours}
-        # the CPU is taken away between the function and the reading of the clock, too
+        # the program can also lose the CPU between the function and the reading of the clock
         beside = self.total(s for s in self.samples
                             if s[1].get("tid") in threads and s not in ours and
                             s[1]["state"] == "preempted")
-        expect(truth >= ENOUGH_NS, f"{function} waited {truth} ns")
+        expect(truth >= ENOUGH_NS, f"{function} waited for only {truth} ns")
         expect(-NEAR * truth <= truth - total <= NEAR * truth + beside,
-               f"{function}: {total} ns, truth {truth} ns, preempted beside it {beside} ns",
+               f"{function}: {total} ns instead of {truth} ns, preempted in addition {beside} ns",
                self.show(ours))
         whole = [s for s in ours if is_whole(Stack("", s[0], 0))]
         expect(self.total(whole) >= 0.99 * total, self.show(ours))
         reasons = [s for s in ours if s[1].get("wait") == wait]
-        expect(self.total(reasons) >= 0.9 * total, f"{function} waits for {wait}:",
+        expect(self.total(reasons) >= 0.9 * total, f"{function}: reasons other than {wait}:",
                self.show(ours))
 
 
@@ -103,22 +103,22 @@ def native(tap, shop):
                                  ("wait_child", "child", "a child"),
                                  ("wait_disk", "disk", "a slow disk"),
                                  ("wait_page", "page fault", "a page of a slow disk"),
-                                 ("wait_sync", "disk", "the disk that is here")):
-        name = f"C's time off the CPU is told where it waits: {what}"
+                                 ("wait_sync", "disk", "the disk of this machine")):
+        name = f"C's time off the CPU is reported where it waits: {what}"
         if waits.truth.get(function, (0, 0))[0] < ENOUGH_NS:
-            tap.skip(name, "it does not wait for that here")
+            tap.skip(name, "this machine causes no such wait")
         elif function == "wait_sync":
             tap.run(name, disk_is_near, waits)
         else:
             tap.run(name, waits.judge, function, wait)
     tap.run("a thread's time off the CPU is its whole time less its CPU time", thread_total, waits)
-    tap.run("what is idle is left out when that is asked for, and told", hide_idle, waits)
+    tap.run("idle threads are hidden on request, and the summary reports it", hide_idle, waits)
 
 
 def disk_is_near(waits):
-    """What the file system does when it waits is its own business."""
+    """The frames of a waiting file system are not checked."""
     truth, total = waits.truth["wait_sync"][0], waits.total(waits.under("wait_sync"))
-    expect(abs(total - truth) <= NEAR * truth, f"{total} ns, truth {truth} ns",
+    expect(abs(total - truth) <= NEAR * truth, f"{total} ns instead of {truth} ns",
            waits.show(waits.under("wait_sync")))
 
 
@@ -127,14 +127,14 @@ def thread_total(waits):
         ours = [s for s in waits.samples if s[1].get("thread") == thread]
         truth = waits.truth[thread][0]
         expect(abs(waits.total(ours) - truth) <= NEAR * truth,
-               f"{thread}: {waits.total(ours)} ns, truth {truth} ns", waits.show(ours))
+               f"{thread}: {waits.total(ours)} ns instead of {truth} ns", waits.show(ours))
 
 
 def hide_idle(waits):
     r = cameo("report", "--hide-idle", "--json", waits.path)
-    expect(r.returncode == 0 and "--hide-idle left out " in r.stderr, r.stderr)
+    expect(r.returncode == 0 and "--hide-idle excluded " in r.stderr, r.stderr)
     left = {row["name"]: row["total"] for row in json.loads(r.stdout)["rows"]}
-    # where it waits for a CPU is not hidden
+    # waits for a CPU are not hidden
     share = {f: left.get(f, 0) / waits.total(waits.under(f)) for f in ("wait_lock", "wait_sleep")}
     expect(share["wait_lock"] > 0.9 and share["wait_sleep"] < 0.5, share)
 
@@ -172,7 +172,7 @@ def go(shop):
 
 
 def wall(shop):
-    """On and off are in one profile, and are the thread's time together."""
+    """Expects running and waiting samples in one profile, with the thread's whole time as their sum."""
     waits = record(shop, native_program(shop), str(TURNS), how="--wall", value="wall",
                    options=("-F", "997"))  # at 99 Hz a sample is 2 % of the thread's time
     expect([t for t, _ in waits.types] == ["samples", "cpu", "off_cpu", "wall"], waits.types)
@@ -180,10 +180,10 @@ def wall(shop):
         truth = waits.truth[function][1]
         ours = [s for s in waits.samples if s[1].get("thread") == function]
         more = waits.total(ours) - truth
-        # before it read the clock, and after that, it may have waited for a CPU
+        # it may have waited for a CPU before and after it read the clock
         beside = waits.total(s for s in ours if s[1]["state"] in ("preempted", "runnable", "new"))
         expect(-SUM_NEAR * truth <= more <= SUM_NEAR * truth + beside,
-               f"{function}: {waits.total(ours)} ns, truth {truth} ns, for a CPU {beside} ns",
+               f"{function}: {waits.total(ours)} ns instead of {truth} ns, {beside} ns on the run queue",
                waits.show(ours))
         expect(all(s[2][3] == s[2][1] + s[2][2] for s in ours), waits.show(ours))
         expect(all((s[1]["state"] == "running") == (s[2][2] == 0) for s in ours),
@@ -191,7 +191,7 @@ def wall(shop):
 
 
 def lock(shop):
-    """Only what waited for locks is left."""
+    """Expects only waits for locks."""
     waits = record(shop, native_program(shop), str(TURNS), how="--lock")
     waits.judge("wait_lock", "futex")
     expect({s[1].get("wait") for s in waits.samples} == {"futex"}, waits.show(waits.samples))
@@ -200,19 +200,19 @@ def lock(shop):
 
 
 def off_min(shop):
-    """What is left out is said."""
+    """Expects the summary to report the omitted waits."""
     waits = record(shop, native_program(shop), str(TURNS), options=("--off-min", "100s"))
     expect(not waits.total(waits.samples), waits.show(waits.samples))
-    expect("left out: " in waits.said and " waits below --off-min" in waits.said, waits.said)
+    expect("skipped " in waits.said and " waits below --off-min" in waits.said, waits.said)
 
 
 def asleep(shop, group=None):
-    """A thread that sleeps from before the beginning to the end; known by its process, or cgroup."""
+    """Records a thread that sleeps all the time, selected by its process or its cgroup."""
     out = shop.path("asleep.pb.gz")
     program = native_program(shop)
     with subprocess.Popen([program, "0"], stdin=subprocess.PIPE) as sleeper:
         try:
-            while True:  # until it has got there
+            while True:  # until the thread sleeps
                 with open(f"/proc/{sleeper.pid}/wchan", encoding="ascii") as f:
                     if "pipe" in f.read():
                         break
@@ -235,11 +235,11 @@ def asleep(shop, group=None):
            waits.show(ours))
 
 
-# ---- held from outside ------------------------------------------------------------------
+# ---- threads stopped by others ----------------------------------------------------------
 
 
 def can_hold(group):
-    """Can a process be put there, and is it one of those that can be frozen?"""
+    """Returns whether a process can be moved to GROUP and frozen there."""
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         try:
             with open(f"{group}/cgroup.procs", "w", encoding="ascii") as f:
@@ -252,7 +252,7 @@ def can_hold(group):
 
 
 def freezer():
-    """A new cgroup of the second hierarchy that can be frozen; None where there is none."""
+    """Creates a cgroup (version 2) that can be frozen. Returns None where that is impossible."""
     for top in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
         group = f"{top}/cameo-held-{os.getpid()}"
         if not os.path.exists(f"{top}/cgroup.controllers"):
@@ -268,9 +268,9 @@ def freezer():
 
 
 def in_cgroup(tap, shop):
-    name, group = "a thread that sleeps all the time is told of its cgroup", freezer()
+    name, group = "a thread that sleeps all the time is reported for its cgroup", freezer()
     if not group:
-        tap.skip(name, "no cgroup can be made here")
+        tap.skip(name, "cannot create a cgroup")
         return
     try:
         tap.run(name, asleep, shop, group)
@@ -288,19 +288,19 @@ def held(tap, shop):
         if group:
             os.rmdir(group)
     for way, state, what in ways:
-        name = f"a process that {what} is told once, and why"
+        name = f"a process that {what} is reported once, with the reason"
         if way == "freeze" and not group:
-            tap.skip(name, "no cgroup that can be frozen can be made here")
+            tap.skip(name, "cannot create a cgroup that can be frozen")
         else:
             tap.run(name, is_held, waits, f"held_{way}", state)
-    tap.run("a thread that is moved between CPUs while it sleeps is told once", waits.judge,
+    tap.run("a thread that is moved between CPUs while it sleeps is reported once", waits.judge,
             "wait_moved", "sleep")
-    tap.run("a thread that comes and goes while others wait is told once", waits.judge,
+    tap.run("a thread that starts and ends while others wait is reported once", waits.judge,
             "wait_short", "sleep")
 
 
 def is_held(waits, name, state):
-    """It was in that STATE as long as it was held, and its time is the clock's."""
+    """Expects the thread to be in STATE all the time, for the duration that the clock measured."""
     ours = [s for s in waits.samples if s[1].get("thread") == name]
     there = [s for s in ours if "wait_held" in s[0]]
     found = waits.total(s for s in there if s[1]["state"] == state)
@@ -309,17 +309,17 @@ def is_held(waits, name, state):
     expect(least - NEAR * least - beside <= found <= most + NEAR * most,
            f"{found} ns {state}, held for {least} to {most} ns", waits.show(ours))
     expect(all(is_whole(Stack("", s[0], 0)) for s in there), waits.show(there))
-    if name in waits.truth:  # the killed one can't say
+    if name in waits.truth:  # a killed process does not report its time
         truth, total = waits.truth[name][0], waits.total(there)
         expect(-NEAR * truth <= truth - total <= NEAR * truth + beside,
-               f"{total} ns, truth {truth} ns", waits.show(ours))
+               f"{total} ns instead of {truth} ns", waits.show(ours))
 
 
-# ---- what comes and goes, and what is refused ---------------------------------------------
+# ---- short threads and missing features -----------------------------------------------------
 
 
 def many_threads(shop):
-    """Threads that come and go leave nothing behind, and their time is told."""
+    """Expects short threads to be reported and to leave nothing behind."""
     need("python3")
     code = ("import threading\n"
             "for _ in range(3000):\n"
@@ -331,7 +331,7 @@ def many_threads(shop):
 
 
 def refuse_links():
-    """No program can be attached by a link: those at the scheduler's tracepoints are."""
+    """Prevents attaching BPF programs by a link, as those at the scheduler's tracepoints are."""
     words = ((LOAD, 0, 0, 0), (EQUAL, 0, 3, SYS_BPF[platform.machine()]),  # the call's number
              (LOAD, 0, 0, 16), (EQUAL, 0, 1, BPF_LINK_CREATE),  # its first argument
              (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EOPNOTSUPP),
@@ -345,51 +345,51 @@ def refuse_links():
 
 
 def unattachable(shop):
-    """Where the scheduler's tracepoints are refused, one line says so and the rest goes on."""
+    """Expects one line about refused tracepoints, and CPU samples nevertheless."""
     out = shop.path("refused.pb.gz")
-    says = "can't attach to the scheduler's tracepoints: Operation not supported"
+    says = "cannot attach to the scheduler's tracepoints: Operation not supported"
     try:
         wall = cameo("record", "--wall", "-F", "997", "-o", out, "--", shop.c("chain"), "200",
                      preexec_fn=refuse_links)
     except subprocess.SubprocessError as e:
-        raise Skip(f"no filter of system calls here: {e}") from e
+        raise Skip(f"cannot install a seccomp filter: {e}") from e
     waits = Waits(out, wall.stderr, "", "wall")
-    expect(wall.returncode == 0 and wall.stderr.count("off the CPU") == 1 and says in wall.stderr,
+    expect(wall.returncode == 0 and wall.stderr.count("cannot record off-CPU time: ") == 1 and says in wall.stderr,
            wall.stderr)
     expect(any("hot" in s[0] for s in waits.samples), waits.show(waits.samples))
     alone = cameo("record", "--off-cpu", "-o", out, "--", "true", preexec_fn=refuse_links)
-    expect(alone.returncode == 1 and alone.stderr == f"cameo: {says}\n", alone.stderr)
+    expect(alone.returncode == 1 and alone.stderr == f"cameo record: {says}\n", alone.stderr)
 
 
 def cameo_where(setup, *args):
-    """Run cameo where SETUP has changed what is mounted below /sys, for it alone."""
+    """Runs cameo in a mount namespace in which SETUP has changed the mounts below /sys."""
     r = subprocess.run(["unshare", "--mount", "--propagation", "unchanged", "--", "sh", "-c",
                         f"mount --make-rprivate /sys && {setup} || exit 77; exec \"$@\"", "sh", CAMEO,
                         *args], capture_output=True, text=True, check=False, timeout=DEADLINE_S,
                        stdin=subprocess.DEVNULL)
     if r.returncode == 77 or "unshare" in r.stderr:
-        raise Skip(f"nothing can be mounted here: {r.stderr}")
+        raise Skip(f"cannot mount anything here: {r.stderr}")
     return r
 
 
 def no_tracepoint(shop):
-    """Where the kernel has no such tracepoint, one line says what is needed and the rest goes on."""
+    """Expects one line about a missing tracepoint, and CPU samples nevertheless."""
     types, out = "/sys/kernel/btf/vmlinux", shop.path("none.pb.gz")
     with open(types, "rb") as f, open(shop.path("types"), "wb") as other:
         other.write(f.read().replace(b"\0btf_trace_sched_switch\0", b"\0btf_trace_sched_swotch\0"))
     setup = f"mount --bind {shop.path('types')} {types}"
     says = "this kernel has no tracepoint sched_switch"
     both = cameo_where(setup, "record", "--wall", "-F", "997", "-o", out, "--", shop.c("chain"), "200")
-    expect(both.returncode == 0 and both.stderr.count(f"no time off the CPU: {says}") == 1, both.stderr)
+    expect(both.returncode == 0 and both.stderr.count(f"cannot record off-CPU time: {says}") == 1, both.stderr)
     waits = Waits(out, both.stderr, "", "samples")
     expect(any("hot" in s[0] for s in waits.samples), waits.show(waits.samples))
     alone = cameo_where(setup, "record", "--off-cpu", "-o", out, "--", "true")
-    expect(alone.returncode == 1 and alone.stderr.startswith(f"cameo: {says}") and
-           alone.stderr.count("\n") == 1 and "needed" in alone.stderr, alone.stderr)
+    expect(alone.returncode == 1 and alone.stderr.startswith(f"cameo record: {says}") and
+           alone.stderr.count("\n") == 1 and "CONFIG_TRACEPOINTS=y" in alone.stderr, alone.stderr)
 
 
 def no_tracefs(shop):
-    """Where tracefs is not mounted, nothing is different."""
+    """Expects the same result without a mounted tracefs."""
     out = shop.path("tracefs.pb.gz")
     r = cameo_where("for d in tracing debug; do "
                     "[ ! -d /sys/kernel/$d ] || mount -t tmpfs none /sys/kernel/$d; done",
@@ -401,10 +401,10 @@ def no_tracefs(shop):
 
 
 def refusals():
-    """What does not go together is said."""
-    for args, why in ((("--off-cpu", "--wall"), "only one of"), (("--off-min", "1ms"), "goes with"),
-                      (("--off-cpu", "-e", "page-faults"), "-e is not for"),
-                      (("--off-cpu", "--off-min", "soon"), "takes a time")):
+    """Expects options that exclude each other to be refused."""
+    for args, why in ((("--off-cpu", "--wall"), "exclude each other"), (("--off-min", "1ms"), "--off-min requires"),
+                      (("--off-cpu", "-e", "page-faults"), "--event cannot be combined"),
+                      (("--off-cpu", "--off-min", "soon"), "expected a duration")):
         r = cameo("record", *args, "-d", "1")
         expect(r.returncode == 2 and why in r.stderr, args, r.stderr)
 
@@ -414,20 +414,20 @@ def main():
     tap = Tap()
     with Workshop() as shop:
         native(tap, shop)
-        tap.run("Python's time off the CPU is told where it waits", python, shop)
-        tap.run("Java's time off the CPU is told where it waits", java, shop)
-        tap.run("Go's time off the CPU is told where it waits", go, shop)
-        tap.run("--wall is what runs and what waits together", wall, shop)
-        tap.run("--lock is only what waits for locks", lock, shop)
-        tap.run("--off-min leaves out, and says so", off_min, shop)
-        tap.run("a thread that sleeps all the time is told", asleep, shop)
+        tap.run("Python's time off the CPU is reported where it waits", python, shop)
+        tap.run("Java's time off the CPU is reported where it waits", java, shop)
+        tap.run("Go's time off the CPU is reported where it waits", go, shop)
+        tap.run("--wall reports running and waiting time together", wall, shop)
+        tap.run("--lock reports only waits for locks", lock, shop)
+        tap.run("--off-min omits short waits and reports their number", off_min, shop)
+        tap.run("a thread that sleeps all the time is reported", asleep, shop)
         in_cgroup(tap, shop)
         held(tap, shop)
-        tap.run("threads may come and go", many_threads, shop)
-        tap.run("without the scheduler's tracepoints the rest goes on", unattachable, shop)
-        tap.run("without a tracepoint the rest goes on", no_tracepoint, shop)
-        tap.run("without tracefs all goes on", no_tracefs, shop)
-        tap.run("options that do not go together", refusals)
+        tap.run("threads may start and end", many_threads, shop)
+        tap.run("without the scheduler's tracepoints CPU sampling continues", unattachable, shop)
+        tap.run("without a tracepoint CPU sampling continues", no_tracepoint, shop)
+        tap.run("without tracefs everything continues", no_tracefs, shop)
+        tap.run("options that exclude each other are refused", refusals)
     tap.done()
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks beside those of `perf record --call-graph dwarf` on the same programs.
+"""Compares stacks with those of `perf record --call-graph dwarf` on the same programs.
 
-perf copies the stack and unwinds later by DWARF, up to 127 frames: what it
-finds most often must be among what we find. Only the program's own functions
-are compared, since both name libc's in ways of their own.
+perf copies the stack and unwinds it later by DWARF, up to 127 frames. The stacks that it finds most
+often must be among ours. The comparison is limited to the functions of the program, because names of libc's
+functions differ.
 """
 import collections
 import re
@@ -15,7 +15,7 @@ from cameo import SUFFIX, Skip, Tap, Workshop, expect, functions, need, need_bpf
 
 MS = 400
 MOST_FREQUENT = 8
-SELDOM = 0.05  # what perf saw less often chance may keep from us
+SELDOM = 0.05  # stacks that perf saw less often may be missing by chance
 PROGRAMS = {
     "chain": ["-O2"],
     "recursion": ["-O2"],
@@ -26,9 +26,9 @@ PROGRAMS = {
 
 
 def chains_of_perf(program, args, data):
-    """{chain of symbols, root first: samples} as perf sees it."""
-    # While others record with build ids, Linux marks the mappings that it tells perf so, too: then
-    # perf takes device and inode for a build id, and aborts.
+    """Returns {chain of symbols, root first: samples} according to perf."""
+    # While another session records with build ids, Linux also marks the mappings that it reports to
+    # perf. perf then mistakes device and inode for a build id and aborts.
     r = subprocess.run(["perf", "record", "-q", "-B", "-e", "cpu-clock", "-F", "499", "--call-graph",
                         "dwarf,16384", "-o", data, "--", program, *args], capture_output=True,
                        text=True, check=False)
@@ -37,7 +37,7 @@ def chains_of_perf(program, args, data):
     r = subprocess.run(["perf", "script", "-F", "ip,sym", "-i", data], capture_output=True,
                        text=True, check=False)
     if r.returncode < 0:
-        raise Skip(f"perf script dies here: {r.stderr.strip()[:100]}")
+        raise Skip(f"perf script fails here: {r.stderr.strip()[:100]}")
     expect(r.returncode == 0, r.stderr)
     chains = collections.Counter()
     for sample in r.stdout.split("\n\n"):
@@ -48,7 +48,7 @@ def chains_of_perf(program, args, data):
 
 
 def own(chains, names):
-    """The chains, reduced to the program's own functions; those that reach main."""
+    """Returns the chains that reach main, reduced to the program's own functions."""
     reduced = collections.Counter()
     for chain, n in chains.items():
         chain = tuple(re.sub(r"\+0x[0-9a-f]+$", "", f) for f in chain)
@@ -72,7 +72,7 @@ def agree(shop, name):
     expect(theirs, "perf found no stack that reaches main")
     total = sum(theirs.values())
     missing = [c for c, n in theirs.most_common(MOST_FREQUENT) if c not in ours and n > SELDOM * total]
-    expect(not missing, "perf has these, we do not:", *(";".join(c) for c in missing), "we have:",
+    expect(not missing, "stacks that only perf has:", *(";".join(c) for c in missing), "we have:",
            *(f"{n} {';'.join(c)}" for c, n in ours.most_common(MOST_FREQUENT)))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `cameo server`, and what is asked of one, whoever started it."""
+"""A `cameo server`, and requests to a server that was started in any way."""
 import json
 import re
 import subprocess
@@ -14,7 +14,7 @@ OFF_CPU = "off_cpu:off_cpu:nanoseconds::"
 
 
 class Asked:
-    """A server at the URL that is set by whoever knows it."""
+    """A server whose URL the caller sets."""
 
     url = None
 
@@ -32,21 +32,21 @@ class Asked:
         return self.ask("/querier.v1.QuerierService/SelectMergeStacktraces", question).get("flamegraph", {})
 
     def names(self, service, what=CPU):
-        """Names of the frames of a service in the last hour, and the sum of its values."""
+        """Returns the frame names of a service in the last hour, and the sum of its values."""
         now = int(time.time() * 1000)
         graph = self.graph(now - 3600000, now + 60000, f'{{service_name="{service}"}}', what)
         return set(graph.get("names", [])), int(graph.get("total", 0))
 
 
 def listening(line):
-    """The URL in what a server says first."""
+    """Returns the URL in the first message of a server."""
     found = re.search(r"http://\S+", line)
     expect(found, "no URL:", line)
     return found[0].rstrip("/")
 
 
 class Server(Asked):
-    """cameo server on a free port with its data in a directory, until the end of the block."""
+    """cameo server on a free port with its data in a directory until the end of the block."""
 
     def __init__(self, data):
         self.process = subprocess.Popen([cameo.CAMEO, "server", "--data", data, "--listen", "127.0.0.1:0"],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files and exit statuses: whatever ends a recording, its file is whole or not there at all."""
+"""Files and exit statuses: however a recording ends, its file is complete or does not exist."""
 import collections
 import gzip
 import json
@@ -20,7 +20,7 @@ GO_TOP = re.compile(r"^\s*[\d.]+\w*\s+[\d.]+%.*\bhot\b", re.MULTILINE)
 
 
 def interrupted(shop, sig):
-    """SIGINT or SIGTERM in the middle: a whole file, and nothing beside it."""
+    """Expects SIGINT or SIGTERM to leave a complete file, and no other files."""
     chain = spawn(shop.c("chain"), 60000)
     place = shop.path("out-" + sig.name)
     os.mkdir(place)
@@ -37,8 +37,8 @@ def interrupted(shop, sig):
 
 
 def killed(shop):
-    """kill -9: no file under the name that was asked for, and the old one stays."""
-    for old in None, "what was there before":
+    """Expects kill -9 to leave no file, or the old one."""
+    for old in None, "the earlier content":
         path = shop.path("killed.folded")
         if old:
             with open(path, "w", encoding="ascii") as f:
@@ -54,11 +54,11 @@ def killed(shop):
             with open(path, encoding="ascii") as f:
                 expect(f.read() == old, "the old file was changed")
         else:
-            expect(not os.path.exists(path), "half a file")
+            expect(not os.path.exists(path), "an incomplete file exists")
 
 
 def statuses(shop):
-    """Cameo's exit status is the command's."""
+    """Expects Cameo's exit status to be the command's."""
     out = shop.path("status.folded")
     for command, status in (["true"], 0), (["false"], 1), (["sh", "-c", "exit 42"], 42), \
             (["sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM):
@@ -69,7 +69,7 @@ def statuses(shop):
 
 
 def standard_output(shop):
-    """-o -: the profile and nothing else on stdout, in the format asked for."""
+    """Expects `-o -` to write only the profile to stdout, in the given format."""
     chain = shop.c("chain")
     r = cameo("record", "-F", "997", "-o", "-", "--format", "folded", "--", chain, str(MS))
     expect(any("hot" in s.frames for s in parse_folded(r.stdout)), r.stdout[:400], r.stderr)
@@ -79,7 +79,7 @@ def standard_output(shop):
 
 
 def durations(shop):
-    """-d ends it, a command that goes on notwithstanding."""
+    """Expects -d to end the recording although the command still runs."""
     chain = spawn(shop.c("chain"), 60000)
     try:
         recording = record("-p", str(chain.pid), "-d", "0.5")
@@ -90,7 +90,7 @@ def durations(shop):
 
 
 def counts_agree(shop):
-    """What the summary counts is what the file holds."""
+    """Expects the summary to count the samples in the file."""
     recording = record("--", shop.c("chain"), str(MS))
     expect(summary(recording.said)["samples"] == total(recording.stacks),
            recording.said, show(recording.stacks))
@@ -142,7 +142,7 @@ PAGES = 5000
 
 
 def other_events(shop):
-    """-e and -c: each page fault is a sample; a sample each two milliseconds of CPU."""
+    """Expects a sample for each page fault, and one for every two milliseconds of CPU time."""
     faults = shop.c("faults")
     recording = record_events("-e", "page-faults", "--", faults, str(PAGES))
     touched = total([s for s in recording.of("faults") if is_in(s, "touch")])
@@ -150,13 +150,13 @@ def other_events(shop):
     expect(abs(touched - PAGES) <= RARE * PAGES, touched, recording.said)
     recording = record_events("-e", "page-faults", "-c", "10", "--", faults, str(PAGES))
     touched = total([s for s in recording.of("faults") if is_in(s, "touch")])
-    # values are of what was counted
+    # values are in the unit that was counted
     expect(abs(touched - PAGES) <= RARE * PAGES, touched, recording.said)
     recording = record_events("-c", "2000000", "--max-stack", "2", "--", shop.c("chain"), "400")
     ours = recording.of("chain")
-    # what a virtual machine's host takes away has no samples
+    # time that the host takes from a virtual machine has no samples
     expect(200 <= total(ours) / 1e6 <= 480, total(ours), recording.said)
-    # an inlined function stands beside the frame that it is in
+    # an inlined function shares the frame that contains it
     expect(all(sum(not f.endswith("_[i]") for f in s.frames) <= 2 for s in ours), show(ours))
 
 
@@ -167,7 +167,7 @@ def record_folded(*args):
 
 
 def probes(shop):
-    """-e at a tracepoint and at a function: each is one sample, and each event a sample type."""
+    """Expects a sample for each hit of a tracepoint or function, and a sample type per event."""
     writes, n = shop.c("writes", "-pthread"), 2000
     pprof = shop.path("probes.pb.gz")
     recording = record_folded("-e", f"uprobe:{writes}:put", "--per-thread", "--", writes, str(n))
@@ -191,7 +191,7 @@ def probes(shop):
 
 
 def record_events(*args):
-    """A recording whose counts are of its last sample type."""
+    """Returns a recording whose counts are those of its last sample type."""
     with tempfile.TemporaryDirectory(prefix="cameo-e2e.") as tmp:
         pprof, folded = os.path.join(tmp, "x.pb.gz"), os.path.join(tmp, "x.folded")
         r = cameo("record", "-o", pprof, *args)
@@ -202,21 +202,21 @@ def record_events(*args):
             return Recording(parse_folded(f.read()), r.stderr, 0)
 
 
-def events_that_are_not(shop):
-    for args, message in ((["-e", "colour"], r"there is no event colour: one of cpu-clock, "),
-                          (["-e", "page-faults", "-F", "9"], r"-F is for clocks"),
-                          (["-e", "sched:*"], r"no pattern"), (["-e", "sched:"], r"GROUP:NAME"),
-                          (["-e", "uprobe:cat:no_such"], r"no function no_such in cat"),
-                          (["-c", "5"], r"-c: a sample each \d+ ns"), (["-c", "x"], r"--count takes")):
+def refuses_unknown_events(shop):
+    for args, message in ((["-e", "colour"], r'unknown event "colour": not one of cpu-clock, '),
+                          (["-e", "page-faults", "-F", "9"], r"--freq applies to clocks"),
+                          (["-e", "sched:*"], r"is a pattern: name each event"), (["-e", "sched:"], r"GROUP:NAME"),
+                          (["-e", "uprobe:cat:no_such"], r'no function "no_such" in "cat"'),
+                          (["-c", "5"], r"--count \"5\": expected at least \d+ ns"), (["-c", "x"], r"-c \"x\": expected a whole number")):
         r = cameo("record", *args, "--", "true")
         expect(r.returncode == 2 and re.search(message, r.stderr) and r.stderr.count("\n") == 1, r.stderr)
     r = cameo("record", "-e", "cycles", "-o", shop.path("cycles.folded"), "--", "true")
-    expect(r.returncode == 0 or re.fullmatch(r"cameo: this machine has no event cycles .*\n", r.stderr),
+    expect(r.returncode == 0 or re.fullmatch(r'cameo record: event "cycles" is not available on this machine.*\n', r.stderr),
            r.returncode, r.stderr)
 
 
 def live_tables(shop):
-    """cameo top of one process: its functions, and nobody else's."""
+    """Expects cameo top to show the functions of the selected process only."""
     process = spawn(shop.c("chain"), 60000)
     try:
         r = cameo("top", "-p", str(process.pid), "-i", "1", "-n", "2", "-F", "499")
@@ -242,12 +242,12 @@ def main():
         tap.run("the exit status is the command's", statuses, shop)
         tap.run("-o - writes the profile to standard output", standard_output, shop)
         tap.run("-d ends the recording", durations, shop)
-        tap.run("the summary counts what is in the file", counts_agree, shop)
+        tap.run("the summary counts the samples in the file", counts_agree, shop)
         tap.run("protoc decodes the pprof", by_protoc, shop)
         tap.run("go tool pprof reads it", by_go, shop)
         tap.run("-e, -c and --max-stack", other_events, shop)
         tap.run("-e at tracepoints and functions", probes, shop)
-        tap.run("events that there are not", events_that_are_not, shop)
+        tap.run("unknown events are refused", refuses_unknown_events, shop)
         tap.run("cameo top of one process", live_tables, shop)
     tap.done()
 

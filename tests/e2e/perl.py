@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every Perl that is found: known stacks with known lines."""
+"""Every installed Perl has known stacks with known lines."""
 from interpreted import MAIN, main
 
 TOP = MAIN + r"<shapes\.pl> main::repeat "

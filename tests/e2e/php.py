@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every PHP that is found: known stacks with known lines."""
+"""Every installed PHP has known stacks with known lines."""
 from interpreted import MAIN, main
 
 TOP = MAIN + r"<shapes\.php> repeat "

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PHP's FastCGI server: what a worker does for a request."""
+"""PHP's FastCGI server has known stacks while a worker serves a request."""
 import glob
 import os
 import signal
@@ -21,7 +21,7 @@ def packet(kind, content):
 
 
 def answer(path, **params):
-    """What a FastCGI server at a socket says to one request."""
+    """Returns the response of the FastCGI server at a socket to one request."""
     pairs = b"".join(bytes([len(k), len(v)]) + k.encode() + v.encode() for k, v in params.items())
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(cameo.DEADLINE_S)
@@ -54,7 +54,7 @@ def serves(shop, fpm):
                           QUERY_STRING=f"ms={MS}")
             recording = recorder.finish(signal.SIGINT)
     finally:
-        server.terminate()  # it ends its workers, who have our standard output
+        server.terminate()  # SIGTERM lets the server end its workers, which share our standard output
         server.wait(cameo.DEADLINE_S)
     expect(said.endswith(b"served"), said)
     recording.judge(os.path.basename(fpm), MAIN + r"<serve\.php> handle hot ...")
@@ -65,7 +65,7 @@ def main():
     tap = Tap()
     found = sorted(glob.glob("/usr/sbin/php-fpm[78].[0-9]"))
     if not found:
-        tap.skip("php-fpm", "there is none here")
+        tap.skip("php-fpm", "it is not installed")
     with Workshop() as shop:
         for fpm in found:
             tap.run(f"{os.path.basename(fpm)}: a request", serves, shop, fpm)

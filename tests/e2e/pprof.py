@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Just enough of pprof's protobuf to judge what an agent sends."""
+"""Decodes as much of pprof's protobuf as is needed to check the profiles of an agent."""
 import gzip
 
 
@@ -15,7 +15,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """(number, value) of a message: integers and bytes."""
+    """Yields (number, value) of the fields of a message; values are integers and bytes."""
     at = 0
     while at < len(data):
         key, at = varint(data, at)
@@ -30,7 +30,7 @@ def fields(data):
 
 
 def numbers(value):
-    """A repeated integer, packed or not."""
+    """Returns the values of a repeated integer, packed or not."""
     if isinstance(value, int):
         return [value]
     out, at = [], 0
@@ -45,7 +45,7 @@ def get(message, number, default=0):
 
 
 class Profile:
-    """samples: (stack of function names from the root, {label: value}, values)."""
+    """A profile; samples are (stack of function names from the root, {label: value}, values)."""
 
     def __init__(self, data):
         if data[:2] == b"\x1f\x8b":
@@ -74,6 +74,6 @@ class Profile:
         return tuple(names), labels, values
 
     def places(self, function):
-        """What is known of where FUNCTION is: (file, build id, address in it)."""
+        """Returns the location of FUNCTION: (file, build id, address in the file)."""
         return {(*self.mappings[m], address) for m, address, names in self.locations.values()
                 if m and function in names}

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Processes: how they begin, become others and end; whom -p and a command mean; the kernel."""
+"""Processes: their start, exec and end; the processes that options select; kernel frames."""
+import collections
+import glob
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -17,11 +20,11 @@ CHAIN = MAIN + "outer middle hot"
 SHORT_RUNS = 50
 
 
-# ---- the kernel's half ----------------------------------------------------------
+# ---- kernel frames --------------------------------------------------------------
 
 
 def system_calls():
-    """User frames beneath kernel frames, in their order."""
+    """Expects user frames below kernel frames, in this order."""
     dd = spawn("dd", "if=/dev/zero", "of=/dev/null", "bs=64k", stderr=subprocess.DEVNULL)
     try:
         recording = record_while_running("-p", str(dd.pid), processes=[dd])
@@ -67,13 +70,13 @@ while True:
 
 
 def whole_machine(shop):
-    """-a sees what nobody told it of, and kernel threads."""
+    """Expects -a to record all processes, and kernel threads."""
     name = f"all-{os.getpid()}"  # others may run a program of any other name
     chain = spawn(shop.link(shop.c("chain"), name), 60000)
-    # what keeps kernel threads busy: files written through to the disk
+    # synchronous writes to a disk keep kernel threads busy
     writer = spawn(sys.executable, "-c", WRITER, shop.path("written"))
     try:
-        # how soon a kernel thread is hit is chance: some recordings, then
+        # whether a kernel thread is sampled is chance, so there are several attempts
         for _ in range(TRIES):
             recording = record_while_running("-a", processes=[chain])
             if any(not user_frames(s) for s in recording.stacks):
@@ -88,13 +91,13 @@ def whole_machine(shop):
 
 
 def shares(shop):
-    """Two threads with one and three parts of the time."""
+    """Expects the shares of two threads to be one to three."""
     recording = record("--", shop.c("threads", "-pthread"), str(MS))
     recording.judge("threads", "... once one hot", "... thrice three hot")
     ours = recording.of("threads")
     one = total([s for s in ours if is_in(s, "once")])
     n = one + total([s for s in ours if is_in(s, "thrice")])
-    # five sigma of the binomial distribution, and what the clocks' grain may shift
+    # five sigma of the binomial distribution, plus the resolution of the clocks
     allowed = 5 * math.sqrt(n * 0.25 * 0.75) + 0.02 * n
     expect(abs(one - n / 4) <= allowed, f"{one} of {n}, not {n / 4:.0f} +- {allowed:.0f}")
 
@@ -108,7 +111,7 @@ def without_main(shop):
 
 
 def exec_again(shop):
-    """One pid, three programs in turn."""
+    """Records three programs that run in turn under one pid."""
     chain = shop.c("chain")
     callback = shop.c("callback")
     other = shop.build("other", "gcc", "chain.c", "-O0", "-static")
@@ -135,26 +138,26 @@ for name in b"first", b"", b"third":
 
 
 def renamed():
-    """A process that names itself: each sample has the name of its moment, if it is one."""
+    """Expects each sample of a process that renames itself to have the name of its time, if that is valid."""
     names = {s.comm for s in record("--", sys.executable, "-c", RENAMED).stacks}
     expect({"first", "[no name]", "third"} <= names and "_start" not in names, sorted(names))
 
 
 def short_command(shop):
-    """A command of 30 ms."""
+    """Expects samples of a command that takes 30 ms."""
     recording = record("--", shop.c("chain"), "30")
     recording.judge("chain", CHAIN, enough=10, most_elsewhere=0.5)
     expect(recording.status == 0, recording.status)
 
 
 def short_programs(shop):
-    """Programs of 20 ms appear, and their samples are whole."""
+    """Expects complete samples of programs that take 20 ms."""
     chain = shop.c("chain")
     names = [f"short-{i}" for i in range(SHORT_RUNS)]
     for name in names:
         shop.link(chain, name)
     recording = record("--", "sh", "-c", ";".join(f"{shop.path(n)} 20" for n in names))
-    # for so long a busy host may keep the machine as a whole waiting
+    # a busy host may suspend the whole virtual machine for that long
     missing = [n for n in names if not any(is_in(s, "hot") for s in recording.of(n))]
     expect(len(missing) <= SPARE, f"never seen: {missing}", recording.said)
     ours = [s for n in names for s in recording.of(n)]
@@ -166,7 +169,7 @@ def short_programs(shop):
 
 
 def follow_children(shop):
-    """-p means the children that start later, too; and nobody else."""
+    """Expects -p to include children that start later, and no other processes."""
     chain = shop.c("chain")
     gate = shop.path("gate")
     os.mkfifo(gate)
@@ -181,21 +184,56 @@ def follow_children(shop):
     finally:
         end(parent, stranger)
     recording.judge("chain", CHAIN)
-    expect(not recording.of("stranger"), "strangers:", show(recording.of("stranger")))
+    expect(not recording.of("stranger"), "samples of other processes:", show(recording.of("stranger")))
     expect(recording.status == 0, recording.status)
 
 
+def follow_descendants(shop):
+    """Expects -p to include children that are there, and their children; --no-inherit excludes them."""
+    chain = shop.c("chain")
+    child, grandchild = shop.link(chain, "child"), shop.link(chain, "grandchild")
+    master = spawn("sh", "-c", f"{child} 60000 & sh -c '{grandchild} 60000 & wait' & wait", start_new_session=True)
+    try:
+        until(lambda: {"child", "grandchild"} <= pids_of_session(master.pid).keys(), "its descendants")
+        busy = [Running(pids_of_session(master.pid)[name]) for name in ("child", "grandchild")]
+        recording = record_while_running("-p", str(master.pid), processes=busy)
+        alone = record_while_running("-p", str(master.pid), "--no-inherit", processes=busy)
+    finally:
+        os.killpg(master.pid, signal.SIGKILL)
+        master.wait()
+    for name in "child", "grandchild":
+        recording.judge(name, CHAIN)
+        expect(not alone.of(name), "samples of children:", show(alone.of(name)))
+
+
+Running = collections.namedtuple("Running", "pid")  # a process that is not our child
+
+
+def pids_of_session(leader):
+    """Returns {name: pid} of the processes in the session of LEADER."""
+    pids = {}
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as f:
+                name, rest = f.read().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue
+        if int(rest.split()[3]) == leader:
+            pids[name] = int(path.split("/")[2])
+    return pids
+
+
 def without_children(shop):
-    """--no-inherit: the command itself, not what it starts."""
+    """Expects --no-inherit to record the command without its children."""
     chain = shop.c("chain")
     script = f"{shop.link(chain, 'started')} {MS}; n=0; while [ $n -lt 400000 ]; do n=$((n + 1)); done"
     recording = record("--no-inherit", "--", "sh", "-c", script)
     expect(total(recording.of("sh")) >= 10, recording.said, show(recording.stacks))
-    expect(not recording.of("started"), "children:", show(recording.of("started")))
+    expect(not recording.of("started"), "samples of children:", show(recording.of("started")))
 
 
 def list_of_processes(shop):
-    """-p A,B -p C: these three, until the last of them has ended."""
+    """Expects -p A,B -p C to record these three until the last one has ended."""
     chain = shop.c("chain")
     names = ["first", "second", "third", "stranger"]
     programs = [shop.link(chain, n) for n in names]
@@ -211,11 +249,11 @@ def list_of_processes(shop):
         end(*running)
     for name in names[:3]:
         recording.judge(name, CHAIN)
-    expect(not recording.of("stranger"), "strangers:", show(recording.of("stranger")))
+    expect(not recording.of("stranger"), "samples of other processes:", show(recording.of("stranger")))
 
 
 def new_cgroup():
-    """The directory of a cgroup made for the test."""
+    """Creates a cgroup for the test. Returns its directory."""
     with open("/proc/self/mounts", encoding="utf-8") as f:
         mounts = [line.split()[1] for line in f if line.split()[2] == "cgroup2"]
     if not mounts:
@@ -224,12 +262,12 @@ def new_cgroup():
     try:
         os.mkdir(path)
     except OSError as e:
-        raise Skip(f"no cgroup can be made: {e.strerror}") from e
+        raise Skip(f"cannot create a cgroup: {e.strerror}") from e
     return path
 
 
 def members_of_cgroup(shop):
-    """--cgroup: what runs in it, and nobody else."""
+    """Expects --cgroup to record the members of the cgroup only."""
     cgroup = new_cgroup()
     chain = shop.c("chain")
     stranger = spawn(shop.link(chain, "stranger"), 60000)
@@ -243,19 +281,19 @@ def members_of_cgroup(shop):
         end(member, stranger)
         os.rmdir(cgroup)
     recording.judge("member", CHAIN)
-    expect(not recording.of("stranger"), "strangers:", show(recording.of("stranger")))
+    expect(not recording.of("stranger"), "samples of other processes:", show(recording.of("stranger")))
 
 
-# ---- files that are not what they were --------------------------------------------
+# ---- deleted, replaced and hidden files ---------------------------------------------
 
 
 def wait_running(process, program):
-    """Until the process has become PROGRAM."""
+    """Waits until the process has executed PROGRAM."""
     until(lambda: os.readlink(f"/proc/{process.pid}/exe") == program, f"{program} starts", 0.001)
 
 
 def file_gone(shop, change):
-    """A program whose file is removed or replaced while it runs, before anybody records."""
+    """Records a program whose file was removed or replaced while it ran."""
     chain = shop.c("chain")
     program = shutil.copy(chain, shop.path("changed"))
     process = spawn(program, 60000)
@@ -273,7 +311,7 @@ def deleted(shop):
 
 
 def replaced(shop):
-    """The path has another program's inode now: names must not be that one's."""
+    """Replaces the file by another program, whose names must not appear."""
     other = shop.build("other", "gcc", "callback.c", "-O0", "-static")
     file_gone(shop, lambda path: os.rename(other, path))
 
@@ -284,7 +322,7 @@ def from_memory(shop):
 
 
 def namespaces(shop):
-    """A program in mount and pid namespaces of its own, at a path that only they have."""
+    """Records a program in separate mount and pid namespaces, at a path that exists only there."""
     need("unshare")
     chain, inner = shop.c("chain"), shop.path("inner")
     os.mkdir(inner)
@@ -299,19 +337,20 @@ def main():
     tap = Tap()
     with Workshop() as shop:
         tap.run("system calls: user frames beneath kernel frames", system_calls)
-        tap.run("--no-kernel and --no-user leave a half out", halves, shop)
-        tap.run("-a sees all programs and kernel threads", whole_machine, shop)
-        tap.run("two threads have the shares that they had", shares, shop)
+        tap.run("--no-kernel and --no-user each exclude a part of the stack", halves, shop)
+        tap.run("-a records all programs and kernel threads", whole_machine, shop)
+        tap.run("two threads have their true shares", shares, shop)
         tap.run("threads outlive the main thread", without_main, shop)
         tap.run("three programs under one pid", exec_again, shop)
-        tap.run("clone with a stack of its own, vfork and exec", clone_and_vfork, shop)
+        tap.run("clone with a separate stack, vfork and exec", clone_and_vfork, shop)
         tap.run("a command of 30 ms appears", short_command, shop)
-        tap.run("a process that names itself", renamed)
-        tap.run("programs of 20 ms appear with whole stacks", short_programs, shop)
+        tap.run("a process that renames itself", renamed)
+        tap.run("programs of 20 ms appear with complete stacks", short_programs, shop)
         tap.run("-p follows children that start later", follow_children, shop)
-        tap.run("--no-inherit leaves children out", without_children, shop)
+        tap.run("-p includes descendants that are there", follow_descendants, shop)
+        tap.run("--no-inherit excludes children", without_children, shop)
         tap.run("-p takes lists, and ends with the last process", list_of_processes, shop)
-        tap.run("--cgroup is what runs in it", members_of_cgroup, shop)
+        tap.run("--cgroup selects the members of a cgroup", members_of_cgroup, shop)
         tap.run("a deleted program", deleted, shop)
         tap.run("a replaced program", replaced, shop)
         tap.run("a program run from a memfd", from_memory, shop)

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every CPython that is found: known stacks with known lines.
+"""Every CPython of Debian and of pyenv has known stacks with known lines.
 
-Debian's, and those of pyenv. The interpreter's own frames must not be between
-those of the program, unless they are asked for.
+The interpreter's own frames must not appear between those of the program, unless requested.
 """
 import glob
 import os
@@ -30,12 +29,12 @@ SHAPES = {
                 THREAD + WORKER + "worker_two spin hot ..."],
     "forked": [MAIN + r"forked repeat chain key (Thing\.)?method hot ..."],
 }
-SWITCHED = "[incomplete: the stack is just being switched]"
+SWITCHED = "[incomplete: the stack was being switched]"
 INTERNAL = "_PyEval_.*|_?PyObject_(Vector)?[cC]all.*|_PyFunction_.*|call_function"
 
 
 def pythons():
-    """This machine's, pyenv's, and those of other releases."""
+    """Returns the interpreters of this machine, of pyenv and of other releases."""
     found = [p for p in runtimes("python3.[0-9]*", "python/shapes.py")
              if re.search(r"python3\.\d+$", p.name)]
     for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))):
@@ -47,11 +46,11 @@ def pythons():
 
 
 def judge_lines(path):
-    """The lines of a pprof file that were running, and those that called."""
+    """Checks the lines of running code and of calls in a pprof file."""
     lines = function_lines(path)
     at, starts = marks(PROGRAM)
     for name in ("chain", "key", "method"):
-        # and the statements beside it, which take no time
+        # and the neighbouring statements, which take hardly any time
         expect_lines(name, lines[name], {m + off for m in at[name] for off in (-1, 0, 1)})
         expect(at[name] & {line for _, line in lines[name]}, f"{name}: {lines[name]}")
     expect_lines("hot", lines["hot"], range(starts["hot"], starts["hot"] + 5))
@@ -64,7 +63,7 @@ def judge_lines(path):
 
 
 def judge_folded(recording):
-    """No frame of the interpreter between two of the program."""
+    """Expects no frame of the interpreter between two of the program."""
     hot = [s for s in recording.stacks if is_in(s, "hot")]
     wrong = [s for s in hot
              if any(re.fullmatch(INTERNAL, f) for f in s.frames[:s.frames.index("hot")])]
@@ -80,7 +79,7 @@ def judge_all_native(python):
 
 
 def judge_trampolines(python):
-    """-X perf: its trampolines neither end a stack nor stand in it beside their function."""
+    """Expects the trampolines of -X perf not to end stacks or to duplicate functions."""
     with_perf = Runtime(python.name, python.command + ["-X", "perf"], PROGRAM)
     with_perf.path = python.path
     recording = record("--", *with_perf.run("chain", MS))
@@ -92,19 +91,19 @@ def judge_trampolines(python):
 
 
 def judge_greenlets():
-    """Such a stack ends where its greenlet began: behind that lies another's.
+    """Expects stacks of greenlets to end at the start of the greenlet.
 
-    While it is copied to its place, it is said that nobody knows whose it is.
+    While a stack is copied to its place, an error frame reports that its owner is unknown.
     """
     if subprocess.run(["/usr/bin/python3", "-c", "import greenlet"], check=False,
                       stderr=subprocess.DEVNULL).returncode:
-        raise Skip("no greenlet here")
+        raise Skip("greenlet is not installed")
     python = Runtime("python3", ["/usr/bin/python3"], PROGRAM)
     recording = record("--", *together([python.run(s, MS) for s in ("greenlets", "switching")]))
     switched = [s for s in recording.stacks if s.frames[0] == SWITCHED]
     mixed = [s for s in switched if is_in(s, "green|hot|dig|switch(ing|er)|repeat|<module>|main")]
-    expect(not mixed, "frames of who knows whom:", show(mixed))
-    expect(any(s.comm == "switching" for s in switched), "no switch was seen", recording.said)
+    expect(not mixed, "frames of different greenlets:", show(mixed))
+    expect(any(s.comm == "switching" for s in switched), "no sample was taken during a switch", recording.said)
     recording.stacks = [s for s in recording.stacks if s not in switched]
     recording.judge("greenlets", r".*UserGreenlet::inner_bootstrap.* green hot ...",
                     leaf="hot", start=r"_start|.*inner_bootstrap.*", most_elsewhere=0.4)
@@ -113,23 +112,23 @@ def judge_greenlets():
 
 
 def judge_old():
-    """Python 2: it is said that it is not supported."""
+    """Expects a message that Python 2 is not supported."""
     found = glob.glob(os.path.expanduser("~/.pyenv/versions/2.*/bin/python2"))
     if not found:
-        raise Skip("no Python 2 here")
+        raise Skip("Python 2 is not installed")
     recording = record("--", found[0], "-c", "sum(range(5000000))")
     expect("Python before 3.6 is not supported" in recording.said, recording.said)
 
 
 def judge_pypy():
-    """It is said that PyPy is not supported, rather than nothing."""
+    """Expects a message that PyPy is not supported."""
     need("pypy3")
     recording = record("--", "pypy3", "-c", "print(sum(i * i for i in range(10000000)))")
     expect("PyPy is not supported" in recording.said, recording.said)
 
 
 def judge_embedded(shop, late):
-    """A C program that has Python in a library, from its start or by dlopen()."""
+    """Records a C program that has Python in a library, linked or loaded by dlopen()."""
     need("python3-config")
     library = glob.glob("/usr/lib/x86_64-linux-gnu/libpython3.*.so.1.0")
     if not library:
@@ -149,9 +148,9 @@ def shapes(tap, shop, python):
                 lambda s=shape, c=chains: recording.judge(
                     s, *c, most_elsewhere=0.35, start=r"_start|_dl_.*|\[.*|.*clone3?|start_thread|"
                                                       r".*libc_start_main.*"))
-    tap.run(f"{name}: nothing of the interpreter's in between", judge_folded, recording)
+    tap.run(f"{name}: no frames of the interpreter in between", judge_folded, recording)
     tap.run(f"{name}: lines", judge_lines, path)
-    tap.run(f"{name}: a process that runs already", judge_running, python, SHAPES["chain"][0],
+    tap.run(f"{name}: a running process", judge_running, python, SHAPES["chain"][0],
             "hot")
 
 

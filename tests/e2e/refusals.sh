@@ -37,25 +37,25 @@ refused()
 
 record=("$cameo" record -d 1)
 refused 'refuses an unknown suffix' 2 'suffix|format' "${record[@]}" -o x.zip
-refused 'refuses a frequency of 0' 2 '-F.*from 1 to' "${record[@]}" -F 0
+refused 'refuses a frequency of 0' 2 '-F "0": expected a number of samples per second between 1 and' "${record[@]}" -F 0
 refused 'refuses a frequency beyond what the kernel allows' 2 'perf_event_max_sample_rate' "${record[@]}" -F 99999999
-refused 'refuses a duration that is no number' 2 '-d.*number' "$cameo" record -d soon
-refused 'refuses a negative duration' 2 '-d.*number' "$cameo" record -d -1
-refused 'refuses a process id that is no number' 2 '-p.*process' "${record[@]}" -p init
-refused 'refuses -p beside a command' 2 'only one of' "${record[@]}" -p 1 -- true
+refused 'refuses a duration that is not one' 2 '-d "soon": expected a duration' "$cameo" record -d soon
+refused 'refuses a negative duration' 2 '-d "-1": expected a duration' "$cameo" record -d -1
+refused 'refuses a process id that is not a number' 2 '-p "init": expected process ids' "${record[@]}" -p init
+refused 'refuses -p together with a command' 2 'exclude each other' "${record[@]}" -p 1 -- true
 refused 'refuses a command it does not have' 2 'no such command' "$cameo" rekord
-refused 'says what a server lacks' 2 '--data DIR' "$cameo" server
+refused 'reports what a server requires' 2 '--data DIR' "$cameo" server
 refused 'has no symbols of a text' 1 'ELF' "$cameo" symbols /etc/passwd 1
 
 unprivileged=()
 if [ "$(id -u)" -eq 0 ]; then
 	unprivileged=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 fi
-refused 'tells a user without privileges to be root' 1 'root' "${unprivileged[@]}" "${record[@]}" -o x.folded
+refused 'reports to a user without privileges that root is required' 1 'root' "${unprivileged[@]}" "${record[@]}" -o x.folded
 
 if [ "$(id -u)" -ne 0 ]; then
-	for name in 'no such process' 'no such process, of cameo top' 'no such command' 'a file that is no program' 'an unwritable place' 'no BTF'; do
-		skip "says so: $name" 'needs root'
+	for name in 'no such process' 'no such process, of cameo top' 'no such command' 'a file that is not a program' 'an unwritable place' 'no BTF'; do
+		skip "reports: $name" 'needs root'
 	done
 	tap_done
 	exit
@@ -63,14 +63,14 @@ fi
 sleep 0 &
 gone=$!
 wait "$gone"
-refused 'says so: no such process' 1 "no.* process.*$gone|$gone.*no such process" "${record[@]}" -p "$gone"
-refused 'cameo top says so: no such process' 1 "no process $gone" "$cameo" top -p "$gone"
-refused 'says so: no such command' 127 'not found|no such file' "${record[@]}" -- "$work/nothing"
-refused 'says so: a file that is no program' 126 'permission|not executable|cannot execute|exec format' \
+refused 'reports: no such process' 1 "cannot open process $gone: no such process" "${record[@]}" -p "$gone"
+refused 'cameo top reports: no such process' 1 "cannot open process $gone" "$cameo" top -p "$gone"
+refused 'reports: no such command' 127 'not found|no such file' "${record[@]}" -- "$work/nothing"
+refused 'reports: a file that is not a program' 126 'permission|not executable|cannot execute|exec format' \
 	"${record[@]}" -- "$work/stderr"
 # That it is known before anything is recorded shows in the time: this would take an hour.
-refused 'says so: an unwritable place' 1 'no such file or directory|cannot write' "$cameo" record -d 3600 -o "$work/none/x.folded"
+refused 'reports: an unwritable place' 1 'no such file or directory|cannot write' "$cameo" record -d 3600 -o "$work/none/x.folded"
 # shellcheck disable=SC2016 # the inner shell's own words
-refused 'says so: no BTF' 1 'BTF' unshare --mount --propagation unchanged -- \
+refused 'reports: no BTF' 1 'BTF' unshare --mount --propagation unchanged -- \
 	sh -c 'mount --make-rprivate /sys && mount -t tmpfs none /sys/kernel/btf && exec "$0" record -d 1' "$cameo"
 tap_done

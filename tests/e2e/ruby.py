@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every Ruby that is found: known stacks with known lines."""
+"""Every installed Ruby has known stacks with known lines."""
 import subprocess
 
 from interpreted import MAIN, main

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks of unusual shape: deep, through libraries, signals, stacks of one's own, assembler."""
+"""Stacks of unusual shape: deep, through libraries and signals, on separate stacks, in assembler."""
 import re
 
 from cameo import ENOUGH, START, Tap, Workshop, are_rare, expect, holds, is_whole, need, need_bpf, \
@@ -11,7 +11,7 @@ MAIN = "_start __libc_start_main.* ... main "
 DEPTHS_WHOLE = 400, 1000
 DEPTH_CUT = 1200
 
-# name: comm, arguments, what judge() takes
+# name: comm, arguments, arguments of judge()
 SHAPES = {
     "callback through qsort": ("callback", [], [MAIN + "outer ... .*qsort.* ... compare hot"], {}),
     "inside a signal handler": ("signals", [], [MAIN + "outer middle .* handler hot"], {}),
@@ -32,7 +32,7 @@ CIPHERS = "aes-256-cbc", "aes-128-gcm", "sha256", "rsa2048"
 
 
 def judge_depth(recording, depth):
-    """One whole chain of exactly DEPTH calls of deep."""
+    """Expects one complete chain of exactly DEPTH calls of deep."""
     recording.judge(f"deep-{depth}", MAIN + "... deep hot")
     hot = [s for s in recording.of(f"deep-{depth}") if "hot" in s.frames]
     wrong = [s for s in hot if s.frames.count("deep") != depth]
@@ -41,12 +41,12 @@ def judge_depth(recording, depth):
 
 
 def judge_cut(recording, depth):
-    """Deeper than the limit: the limit's number of frames, and one that says so."""
+    """Expects as many frames as the limit allows, and one that reports the truncation."""
     ours = [s for s in recording.of(f"deep-{depth}") if "hot" in s.frames]
     expect(total(ours) >= ENOUGH, f"{total(ours)} samples")
     wrong = [s for s in ours if not s.frames[0].startswith("[incomplete: more than") or
              len(user_frames(s)) != 1024 + 1]
-    expect(are_rare(wrong, ours), f"{total(wrong)} of {total(ours)} samples are not so:",
+    expect(are_rare(wrong, ours), f"{total(wrong)} of {total(ours)} samples have other frames:",
            *(f"{len(user_frames(s))}: {show([s])[:200]}" for s in wrong))
     expect("more than 1024 frames" in recording.said, recording.said)
 
@@ -54,12 +54,12 @@ def judge_cut(recording, depth):
 def recursion(tap, shop):
     program = shop.c("recursion")
     depths = [*DEPTHS_WHOLE, DEPTH_CUT]
-    # linked under a name for each, which is what their samples are told apart by
+    # a link for each depth distinguishes the samples
     commands = [[shop.link(program, f"deep-{n}"), MS, n] for n in depths]
     recording = record("--", *together(commands))
     for depth in DEPTHS_WHOLE:
-        tap.run(f"{depth} frames of recursion", judge_depth, recording, depth)
-    tap.run(f"{DEPTH_CUT} frames are cut, and say so", judge_cut, recording, DEPTH_CUT)
+        tap.run(f"{depth} frames of recursion are complete", judge_depth, recording, depth)
+    tap.run(f"{DEPTH_CUT} frames are truncated, and reported", judge_cut, recording, DEPTH_CUT)
 
 
 def shapes(tap, shop):
@@ -69,14 +69,14 @@ def shapes(tap, shop):
     recording = record("--", *together(commands))
     for name, (comm, _, chains, how) in SHAPES.items():
         tap.run(name, lambda c=comm, ch=chains, h=how: recording.judge(c, *ch, **h))
-    tap.run("the vDSO's frames are whole", whole, recording, "vdso")
+    tap.run("the stacks through the vDSO are complete", whole, recording, "vdso")
 
 
 def whole(recording, comm):
     ours = recording.of(comm)
     cut = [s for s in ours if not is_whole(s)]
     expect(total(ours) >= ENOUGH and are_rare(cut, ours),
-           f"{total(cut)} of {total(ours)} are not whole:", show(cut))
+           f"{total(cut)} of {total(ours)} are incomplete:", show(cut))
 
 
 def late(shop):

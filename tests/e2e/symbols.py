@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names: of stripped system programs, deleted and hidden files, inlined calls; and the worker."""
+"""Symbols of stripped system programs, deleted and hidden files, and inlined calls; and the worker."""
 import os
 import re
 import signal
@@ -45,7 +45,7 @@ def is_waiting_or_gone(pid):
 
 
 def kill_worker(recorder, ready):
-    """Kill -9 it as it starts or, READY, when it waits for work; cameo is stopped meanwhile."""
+    """Kills the worker as it starts or, if READY, when it waits for work; cameo is stopped meanwhile."""
     process = recorder.process
     worker = until(lambda: next(filter(is_worker, children_of(process.pid)), 0) or
                    process.poll() is not None, "a worker starts")
@@ -60,8 +60,10 @@ def kill_worker(recorder, ready):
 
 
 def record_and_kill(program, ready):
-    """A recording whose worker was killed while it had work to do; where others have the CPU it
-    may have done all of it before its end is noticed here."""
+    """Records while the worker is killed before it has done its work.
+
+    On a busy machine the worker may have finished before, so there are several attempts.
+    """
     for _ in range(TRIES):
         with Recorder("--", program, str(MS)) as recorder:
             kill_worker(recorder, ready)
@@ -74,7 +76,7 @@ def record_and_kill(program, ready):
 def killed_worker(shop, ready):
     recording = record_and_kill(shop.c("chain", "-g"), ready)
     expect(recording.status == 0, recording.status, recording.said)
-    expect("the symbolizer was restarted 1 times, 0 files given up" in recording.said,
+    expect("the symbolizer was restarted 1 times and gave up on 0 files" in recording.said,
            recording.said)
     recording.stacks = [s._replace(frames=tuple(MARK.sub("", f) for f in s.frames))
                         for s in recording.stacks]
@@ -83,7 +85,7 @@ def killed_worker(shop, ready):
            "no inlined calls, which only the worker knows:", show(recording.stacks))
 
 
-# ---- programs of the system ----------------------------------------------------
+# ---- system programs -----------------------------------------------------------
 
 
 def is_stripped(path):
@@ -93,14 +95,14 @@ def is_stripped(path):
 
 
 def libraries(program):
-    """Base name -> path of PROGRAM and what it is linked with."""
+    """Returns {base name: path} of PROGRAM and its libraries."""
     out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     paths = [os.path.realpath(p) for p in [program, *re.findall(r"(/\S+) \(0x", out)]]
     return {os.path.basename(p): p for p in paths}
 
 
 def exported(path):
-    """(start, end) of the functions that PATH exports."""
+    """Returns (start, end, name) of the functions that PATH exports."""
     out = subprocess.run(["nm", "-D", "--defined-only", "-S", path], capture_output=True,
                          text=True, check=True).stdout
     words = [line.split() for line in out.splitlines()]
@@ -109,7 +111,7 @@ def exported(path):
 
 
 def check_exported(stacks, paths):
-    """No frame without a name lies in an exported function; how many have such a name."""
+    """Expects a name for each frame in an exported function. Returns the number of such frames."""
     tables = {name: exported(path) for name, path in paths.items()}
     names = {f[2] for table in tables.values() for f in table}
     bad, good = [], 0
@@ -119,12 +121,12 @@ def check_exported(stacks, paths):
             at = int(m[2], 16) if m and m[2] else -1
             good += stack.count if frame in names else 0
             bad += [(frame, f[2]) for f in tables.get(m[1], []) if f[0] <= at < f[1]] if m else []
-    expect(not bad, "exported, and without a name:", bad[:10])
+    expect(not bad, "frames in exported functions without a name:", bad[:10])
     return good
 
 
 def system_program(comm, program, *args, status=0, least=1):
-    """At least LEAST frames a sample have an exported function's name."""
+    """Expects at least LEAST names of exported functions per sample."""
     need(program, "nm", "readelf", "ldd")
     if not is_stripped(program):
         raise Skip(f"{program} is not stripped")
@@ -138,7 +140,7 @@ def system_program(comm, program, *args, status=0, least=1):
            f"{good} exported names in {total(ours)} samples:", show(ours))
 
 
-# ---- files that are not where they seem -----------------------------------------
+# ---- deleted and hidden files ---------------------------------------------------
 
 
 def deleted_file(shop):
@@ -155,21 +157,21 @@ def deleted_file(shop):
 
 
 def hidden_file(shop):
-    """In a mount namespace and a user namespace of its own, on a file system only they have."""
+    """Records a program on a file system that exists only in its mount and user namespace."""
     need("unshare")
     program = shop.c("chain")
     os.makedirs(shop.path("there"), exist_ok=True)
     script = f"mount -t tmpfs none {shop.dir}/there && cp {program} {shop.dir}/there/hidden && " \
              f"exec {shop.dir}/there/hidden {MS}"
     if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode:
-        raise Skip("no user namespaces here")
+        raise Skip("no user namespaces are available")
     recording = record("--", "unshare", "-Urm", "sh", "-c", script)
-    expect(not os.path.exists(shop.path("there/hidden")), "it is not hidden")
+    expect(not os.path.exists(shop.path("there/hidden")), "the program is not hidden")
     recording.judge("hidden", CHAIN)
 
 
 def split(shop, name, *flags):
-    """A program without symbols, its debug file beside it, and where by its build id that belongs."""
+    """Makes a program without symbols, its debug file, and the path of the debug file by build id."""
     need("objcopy", "readelf")
     program = shop.path(name)
     debug = program + ".debug"
@@ -184,7 +186,7 @@ def split(shop, name, *flags):
 
 
 def judge_split(recording, name):
-    """Its functions are named, those that only DWARF knows too."""
+    """Expects names of all functions, including inlined ones that only DWARF knows."""
     recording.stacks = [s._replace(frames=tuple(MARK.sub("", f) for f in s.frames))
                         for s in recording.stacks]
     recording.judge(name, CHAIN + " ...")
@@ -199,19 +201,19 @@ def need_namespaces(*flags):
 
 
 def debug_in_container(shop):
-    """The debug file lies in the process's mount namespace only, which has ended with it."""
+    """The debug file exists only in the mount namespace of the process, which has exited."""
     need_namespaces("-m")
     program, debug, place = split(shop, "contained")
     os.makedirs("/usr/lib/debug", exist_ok=True)
     script = f"mount -t tmpfs none /usr/lib/debug && mkdir -p {os.path.dirname(place)} && " \
              f"mv {debug} {place} && exec {program} {MS}"
     recording = record("--", "unshare", "-m", "sh", "-c", script)
-    expect(not os.path.exists(place) and not os.path.exists(debug), "it is here, too")
+    expect(not os.path.exists(place) and not os.path.exists(debug), "the debug file exists on this machine, too")
     judge_split(recording, "contained")
 
 
 def debug_on_host(shop):
-    """The process's root has no debug file, the host's has one."""
+    """The host has the debug file, the root directory of the process does not."""
     need_namespaces("-m")
     need("chroot")
     program, debug, place = split(shop, "rooted", "-static")
@@ -233,7 +235,7 @@ def debug_on_host(shop):
 
 
 def on_overlay(shop):
-    """From an overlay's lower layer: what maps tells of device and inode is not what stat does."""
+    """A program in the lower layer of an overlay has different devices and inodes in maps and stat."""
     need_namespaces("-m")
     for d in ("lower", "upper", "work", "merged"):
         os.makedirs(shop.path(d), exist_ok=True)
@@ -251,13 +253,13 @@ def on_overlay(shop):
 
 
 def one_build_id(shop):
-    """A program, its stripped copy, and one that only differs in a name; all say the same build id."""
+    """A program, its stripped copy, and a copy with one other name have the same build id."""
     need("strip")
     program = shop.path("claimed")
     os.rename(shop.c("chain", "-Wl,--build-id=sha1"), program)
     subprocess.run(["strip", "-o", shop.path("bare"), program], check=True)
     with open(program, "ab") as f:
-        f.write(bytes(8192))  # the name is not among the last bytes, nor the first
+        f.write(bytes(8192))  # the name is neither among the first bytes nor among the last
     with open(program, "rb") as f:
         text = f.read()
     expect(text.count(b"\0middle\0") == 1, "no name")
@@ -268,13 +270,13 @@ def one_build_id(shop):
     recording.judge("claimed", CHAIN)
     recording.judge("forged", CHAIN.replace("middle", "muddle"))
     named = [s for s in recording.of("bare") if is_in(s, "hot|outer|m[iu]ddle")]
-    expect(not named, "it has no names:", show(named))
+    expect(not named, "the stripped copy has no names:", show(named))
     expect(any(is_in(s, r"\[bare\+0x[0-9a-f]+\]") for s in recording.of("bare")), "not itself:",
            show(recording.of("bare")))
 
 
 def go_raw(profile, *options):
-    """Locations of a profile as `go tool pprof` has them: address -> [(function, file:line)]."""
+    """Returns the locations of a profile from `go tool pprof`: {address: [(function, file:line)]}."""
     r = subprocess.run(["go", "tool", "pprof", "-raw", "-lines", *options, profile],
                        capture_output=True, text=True, check=False, timeout=DEADLINE_S)
     expect(r.returncode == 0, "go tool pprof:", r.stderr)
@@ -290,7 +292,7 @@ def go_raw(profile, *options):
 
 
 def compare(ours, theirs, of_ours):
-    """At each address that both have."""
+    """Compares the frames at each address that both have."""
     both = [at for at in ours if theirs.get(at) and ours[at]]
     expect(both, "no address in common:", ours, theirs)
     different = [(hex(at), ours[at], theirs[at]) for at in both
@@ -300,8 +302,7 @@ def compare(ours, theirs, of_ours):
 
 
 def go_inlined(shop):
-    """As in the profile that Go makes of itself; and as pprof names addresses: by the outermost
-    function and the innermost line."""
+    """Compares with Go's own profile, and with pprof's outermost function and innermost line."""
     need("go")
     program, profile, gos = (shop.path("inlined" + s) for s in ("", ".pb.gz", ".go.pb.gz"))
     r = subprocess.run(["go", "build", "-o", program, "./inlined"], capture_output=True, text=True,
@@ -326,27 +327,27 @@ def go_inlined(shop):
 def share_of_unnamed(shop):
     program = shop.c("chain", "-s")
     recording = record("--", program, str(MS))
-    m = re.search(r"([\d.]+) % of frames without a name", recording.said)
+    m = re.search(r"([\d.]+) % of frames without a symbol", recording.said)
     expect(m, recording.said)
     frames = [(f, s.count) for s in recording.stacks for f in s.frames
               if not f.startswith("[incomplete") and not f.endswith("_[i]")]
     unnamed = sum(n for f, n in frames if UNNAMED.fullmatch(f))
     share = 100 * unnamed / sum(n for _, n in frames)
     expect(share > 10, "a stripped program has names:", show(recording.stacks))
-    expect(abs(share - float(m[1])) <= 0.1, f"{share} counted;", recording.said)
+    expect(abs(share - float(m[1])) <= 0.1, f"the frames have a share of {share}:", recording.said)
 
 
 def main():
     need_bpf()
     tap = Tap()
     with Workshop() as shop:
-        tap.run("the symbol worker is killed: one restart, and all the names", killed_worker, shop,
+        tap.run("a killed symbol worker is restarted once and symbolizes everything", killed_worker, shop,
                 True)
-        tap.run("the symbol worker is killed as it starts", killed_worker, shop, False)
+        tap.run("a symbol worker killed at its start is restarted", killed_worker, shop, False)
         tap.run("python3, stripped", system_program, "python3", "/usr/bin/python3", "-c", PYTHON)
         tap.run("openssl, stripped", system_program, "openssl", "/usr/bin/openssl", "speed",
                 "-seconds", "1", "-bytes", "64", "sha256")
-        # it exports nothing itself, and ends with 1 where files differ
+        # git diff exports nothing itself, and exits with 1 if files differ
         tap.run("git, stripped", lambda: system_program(
             "git", "/usr/bin/git", "diff", "--no-index", "--patience", "--stat", *texts(shop),
             status=1, least=0))
@@ -355,14 +356,14 @@ def main():
         tap.run("a debug file in a container that has ended", debug_in_container, shop)
         tap.run("a debug file of the host for a process in a chroot", debug_on_host, shop)
         tap.run("a program on an overlay", on_overlay, shop)
-        tap.run("three files of one build id", one_build_id, shop)
+        tap.run("three files with one build id", one_build_id, shop)
         tap.run("Go's inlined calls are those of go tool pprof", go_inlined, shop)
-        tap.run("the share of frames without a name", share_of_unnamed, shop)
+        tap.run("the share of frames without a symbol", share_of_unnamed, shop)
     tap.done()
 
 
 def texts(shop):
-    """Two large files that differ, for git to compare."""
+    """Creates two large files that differ, for git to compare."""
     for name, step in ("one", 7919), ("two", 7927):
         with open(shop.path(name), "w", encoding="ascii") as f:
             f.writelines(f"line {i * step % 100003}\n" for i in range(200000))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""cameo up: what runs is on its page, and nothing is lost when it ends."""
+"""cameo up: its page shows running programs, and nothing is lost at its end."""
 import os
 import pty
 import re
@@ -17,7 +17,7 @@ from our_server import OFF_CPU, Asked, listening
 
 
 class Up(Asked):
-    """`cameo COMMAND --data DIR` on a free port, until the end of the block."""
+    """`cameo COMMAND --data DIR` on a free port until the end of the block."""
 
     def __init__(self, data, *flags, command="up"):
         self.said = b""
@@ -45,11 +45,11 @@ class Up(Asked):
         self.terminal = None
 
     def text(self):
-        """What stands on its terminal so far."""
+        """Returns the text on its terminal so far."""
         while self.terminal is not None and select.select([self.terminal], [], [], 0)[0]:
             try:
                 piece = os.read(self.terminal, 65536)
-            except OSError:  # its other end is closed
+            except OSError:  # the other end is closed
                 break
             if not piece:
                 break
@@ -60,7 +60,7 @@ class Up(Asked):
         deadline = time.monotonic() + cameo.DEADLINE_S
         while not condition():
             expect(self.process.poll() is None, "it has ended:", self.text())
-            expect(time.monotonic() < deadline, f"waited for {what} in vain:", self.text())
+            expect(time.monotonic() < deadline, f"no {what} in time:", self.text())
             time.sleep(0.1)
 
     def is_attached(self):
@@ -72,7 +72,7 @@ class Up(Asked):
         return self.process.wait(cameo.DEADLINE_S)
 
     def server(self):
-        """The pid of the process that serves."""
+        """Returns the pid of the server process."""
         for pid in cameo.children_of(self.process.pid):
             with open(f"/proc/{pid}/status", encoding="ascii") as status:
                 if "CapPrm:\t0000000000000000" in status.read() and os.readlink(f"/proc/{pid}/exe") == \
@@ -82,12 +82,12 @@ class Up(Asked):
 
 
 def only(comm):
-    """Whatever else the machine does is left out."""
+    """Excludes all other processes of the machine."""
     return ("--rule", f"comm!={comm} : drop-process")
 
 
 def shows_what_runs(shop):
-    """What runs, and what waits, can be asked for meanwhile, by the program's name and with its functions"""
+    """Running and waiting threads can be queried by the program's name, with its functions"""
     programs = [cameo.spawn(shop.link(shop.c("chain"), "upchain"), "100000"),
                 cameo.spawn(shop.link(shop.c("waits", "-pthread"), "upwaits"), "0", stdin=subprocess.PIPE)]
     try:
@@ -98,10 +98,10 @@ def shows_what_runs(shop):
             up.wait(lambda: {"_start", "main", "wait_input"} <= up.names("upwaits", OFF_CPU)[0], "where it waits")
             _, total = up.names("upchain")
             page = urllib.request.urlopen(up.url, timeout=60).read()
-            up.wait(up.agents, "the agent's report of itself")
+            up.wait(up.agents, "the agent's report")
             tables = {by: cameo.cameo("top", up.url, "-n", "1", "--by", by) for by in ("function", "process", "thread")}
             up.wait(lambda: re.search(r"CPUs busy:.*\d+ % hot \(upchain\)", up.text()),
-                    "the line of what is hot")
+                    "the line of the hottest function")
             status = up.end()
     finally:
         cameo.end(*programs)
@@ -113,43 +113,43 @@ def shows_what_runs(shop):
 
 
 def keeps_the_last_window(shop):
-    """The window that SIGTERM cuts short is in the store afterwards"""
+    """The window that SIGTERM shortens is in the store afterwards"""
     program = cameo.spawn(shop.link(shop.c("chain"), "uplast"), "100000")
     data = shop.path("last")
     try:
         with Up(data, "-F", "199", "--window", "1h", *only("uplast")) as up:
             up.wait(up.is_attached, "it samples")
             cameo.wait_cpu(program, ms=1000)
-            expect("hot" not in up.names("uplast")[0], "a window of an hour is over already")
+            expect("hot" not in up.names("uplast")[0], "the window has ended early")
             expect(up.end() == 0, up.text())
     finally:
         cameo.end(program)
     with Up(data, command="server") as server:
         names, total = server.names("uplast")
-        # a machine that is busy for the five seconds that SIGTERM leaves has places without names
+        # a machine that is busy for five seconds after SIGTERM leaves frames without symbols
         expect(any(re.fullmatch(r"hot|\[uplast\+0x[0-9a-f]+\]", name) for name in names) and total > 3e8,
                f"{total} ns of", names)
 
 
 def server_without_privileges(shop):
-    """The process that serves has no capability; when it is gone, the agent ends and says so"""
+    """The server process has no capabilities; when it exits, the agent ends and reports that"""
     with Up(shop.path("gone"), "--window", "1s") as up:
         pid = up.server()
-        expect(pid, "no process without capabilities")
+        expect(pid, "every process has capabilities")
         os.kill(pid, signal.SIGKILL)
         status = up.process.wait(cameo.DEADLINE_S)
         expect(status == 1 and "the server was killed" in up.text(), f"status {status}:", up.text())
 
 
 def refuses_mistakes(shop):
-    """Mistakes of either half are told, and nothing goes on running"""
+    """Errors of the agent and of the server are reported, and no process remains"""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = f"127.0.0.1:{taken.getsockname()[1]}"
         for flags, words in ((("--listen", port), "Address already in use"), (("--nosuch",), "--nosuch"),
-                             (("--freq", "fast"), "whole number"), (("--keep-days", "x"), "not a number"),
-                             (("--listen", "0.0.0.0:0"), "not this machine alone")):
+                             (("--freq", "fast"), "samples per second"), (("--keep-days", "x"), "expected a whole number"),
+                             (("--listen", "0.0.0.0:0"), "reachable from other machines")):
             r = cameo.cameo("up", "--data", shop.path("bad"), "--metrics", "no", "--listen", "127.0.0.1:0", *flags)
             expect(r.returncode in (1, 2) and words in r.stderr, f"{flags}: {r.returncode}, {r.stderr}")
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export-tool FILE KEY=VALUE...: the exporter on the end of a pipe, for tests with
- * real receivers. The profile in FILE is what every window holds; each KEY is an
- * option of the exporter or of its last sink, a sink begins with pyroscope=, otlp=
- * or dir=. Then a command a line on standard input, each answered by a line:
+ * export-tool FILE KEY=VALUE...: the exporter as a program, for tests with real receivers. Every
+ * window contains the profile in FILE. Each KEY is an option of the exporter or of its last sink; a
+ * sink begins with pyroscope=, otlp= or dir=. Standard input has one command per line, and each is
+ * answered by a line:
  *
  *	put [N]		a window of N series; "ok"
  *	stats		the numbers as JSON
- *	stop SECONDS	send what there is within so long; "ok"
+ *	stop SECONDS	export what is queued within SECONDS; "ok"
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +22,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "codec/common/limits.h"
 #include "codec/format.h"
-#include "codec/limits.h"
 #include "export/export.h"
 #include "profile/profile.h"
 
@@ -130,7 +130,7 @@ static int read_profile(const char *path, struct profile **out, struct err *err)
 	return format_read(out, b.data, b.len, &limits, err);
 }
 
-/* Every series is the profile, of another process. */
+/* Every series is the same profile, for another process. */
 static int add_series(struct tool *t, struct export_window *w, unsigned int i)
 {
 	char pid[16];

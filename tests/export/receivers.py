@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""receivers.py CAMEO EXPORT_TOOL: what the exporter sends, taken by real receivers.
+"""receivers.py CAMEO EXPORT_TOOL: real receivers accept, refuse and delay exported profiles.
 
 OTLP is received by gRPC's own server library and by an HTTP server, decoded by
 protobuf's own library from tests/oracle/otlp.proto, and refused, delayed and
@@ -36,7 +36,7 @@ try:
     import grpc
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, unknown_fields
 except ImportError as e:
-    print(f"1..0 # SKIP {e}: python3-grpcio and python3-protobuf are wanted")
+    print(f"1..0 # SKIP {e}: python3-grpcio and python3-protobuf are not installed")
     sys.exit(0)
 
 
@@ -50,10 +50,10 @@ def equal(got, want, what):
 
 
 def until(condition):
-    """Wait for what comes by itself."""
+    """Waits until CONDITION returns a true value."""
     end = time.monotonic() + FOR_EVER_S
     while not condition():
-        need(time.monotonic() < end, "it does not come")
+        need(time.monotonic() < end, "the expected event did not happen")
         time.sleep(0.01)
 
 
@@ -80,7 +80,7 @@ START_NS = 1795200000 * 10**9
 
 
 class Builder:
-    """A request with a dictionary, written as others do."""
+    """Makes a request with a dictionary in the form that other senders use."""
 
     def __init__(self):
         self.request = Request()
@@ -161,28 +161,28 @@ class Exporter:
         line = self.process.stdout.readline()
         need(line == "ready\n", self.log())
 
-    def ask(self, line):
+    def command(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
-        need(answer, "the exporter is gone: " + self.log())
+        need(answer, "the exporter has exited: " + self.log())
         return answer
 
     def accounted(self):
         parts = ("queued_items", "spooled_items", "sent_items", "refused", "spool_full", "queue_full")
-        return [sum(s[p] for p in parts) for s in json.loads(self.ask("stats"))]
+        return [sum(s[p] for p in parts) for s in json.loads(self.command("stats"))]
 
     def put(self, n=1):
-        """A window, and wait until every sink has it: more than three at once push each other out."""
+        """Sends a window and waits until every sink has it, because a fourth one would replace another."""
         before = self.accounted()
-        equal(self.ask(f"put {n}"), "ok\n", "put")
+        equal(self.command(f"put {n}"), "ok\n", "put")
         until(lambda: all(a > b for a, b in zip(self.accounted(), before)))
 
     def stats(self, i=0):
-        return json.loads(self.ask("stats"))[i]
+        return json.loads(self.command("stats"))[i]
 
     def stop(self, seconds=FOR_EVER_S):
-        equal(self.ask(f"stop {seconds}"), "ok\n", "stop")
+        equal(self.command(f"stop {seconds}"), "ok\n", "stop")
         return self.stats()
 
     def log(self):
@@ -216,7 +216,7 @@ def take(taken):
 
 
 class GrpcReceiver(grpc.GenericRpcHandler):
-    """Takes Export; each answer is called with the context before, the last one for ever."""
+    """Serves Export; each response is called with the context first, and the last one repeats."""
 
     def __init__(self, answers=(), credentials=None, options=()):
         self.taken = queue.Queue()
@@ -258,7 +258,7 @@ class GrpcReceiver(grpc.GenericRpcHandler):
 
 
 class HttpReceiver:
-    """Answers with (status, headers, body), one after the other, the last for ever."""
+    """Responds with (status, headers, body), one after the other; the last one repeats."""
 
     def __init__(self, answers=(), context=None, port=0):
         self.taken = queue.Queue()
@@ -286,7 +286,7 @@ class HttpReceiver:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
-        self.server.handle_error = lambda *_: None  # those that are killed hang up
+        self.server.handle_error = lambda *_: None  # a killed exporter closes its connections
         if context:
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_address[1]
@@ -332,8 +332,8 @@ def check_dictionary(d):
     equal(d.string_table[0], "", "string 0")
     for table in ("mapping", "location", "function", "attribute", "stack", "link"):
         rows = getattr(d, table + "_table")
-        need(rows and not rows[0].ByteSize(), table + " 0 is not the empty one")
-    need(len(set(d.string_table)) == len(d.string_table), "strings are there twice")
+        need(rows and not rows[0].ByteSize(), table + " 0 is not the empty entry")
+    need(len(set(d.string_table)) == len(d.string_table), "strings occur twice")
 
 
 def frames(d, sample):
@@ -369,7 +369,7 @@ def check_profile(r, n_profiles):
             k = [[n for n, _ in reversed(got)] == s for s in STACKS].index(True)
             equal([t for _, t in got], [KINDS.get(n, "native") for n, _ in got], "frame types")
             equal(list(sample.timestamps_unix_nano), [START_NS + t for t in range(k + 1)], "times of a sample")
-            equal(list(sample.values), [], "values beside times")
+            equal(list(sample.values), [], "values next to times")
             equal(attributes(d, sample.attribute_indices),
                   {"thread.name": "worker", "thread.id": 200 + k, "cpu.logical_number": k % 2}, "sample")
     equal(len(ids), n_profiles, "different ids")
@@ -469,7 +469,7 @@ def retry_info_is_obeyed():
         for _ in range(13):
             server.next()
         s = e.stop()
-        # without RetryInfo it would have been given up after eight
+        # without RetryInfo it would have been dropped after eight attempts
         equal((s["sent_items"], s["refused"]), (1, 0), "sent, refused")
 
 
@@ -550,12 +550,12 @@ def all_sinks_at_once():
         check_profile(parse(a.next().message), 2)
         check_profile(parse(gzip.decompress(b.next()[2])), 2)
         equal(c.next()[0], "/push.v1.PusherService/Push", "path")
-        e.ask("stop 120")
-        equal([s["sent_items"] for s in json.loads(e.ask("stats"))], [1, 1, 1, 0], "sent")
+        e.command("stop 120")
+        equal([s["sent_items"] for s in json.loads(e.command("stats"))], [1, 1, 1, 0], "sent")
         equal(e.stats(3)["stopped"], 1, "dropped at the end")
 
 
-# What waits on disk
+# The queue on disk
 
 PUSHED = {"Content-Type": "application/proto"}
 
@@ -622,7 +622,7 @@ def damaged_on_disk():
         until(lambda: e.stats()["sent_items"] == 1)
         s = e.stop()
         equal((s["damaged"], s["sent_items"], server.n), (1, 1, 1), "damaged, sent, requests")
-    equal([n.endswith(".damaged") for n in os.listdir(d) if n != "lock"], [True], "what is left")
+    equal([n.endswith(".damaged") for n in os.listdir(d) if n != "lock"], [True], "the remaining files")
 
 
 def disk_is_bounded():
@@ -642,7 +642,7 @@ def disk_is_full():
     mount = ["unshare", "--mount", "--map-root-user", "sh", "-c",
              f"mount -t tmpfs -o size=16k,mode=700 none {d} && exec \"$@\"", "sh"]
     if subprocess.run([*mount, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
-        raise Skip("no tmpfs can be mounted here")
+        raise Skip("cannot mount a tmpfs")
     with HttpReceiver([(503, {}, b"")]) as server, \
             Exporter("pyroscope=" + server.url, "spool=" + d, "retry-ms=1", wrapper=mount) as e:
         e.put()
@@ -686,9 +686,9 @@ def files_of_a_directory():
 # TLS
 
 def certificates():
-    """A CA, a server's certificate for localhost, a client's: their paths."""
+    """Creates a CA and certificates of a server for localhost and of a client. Returns their paths."""
     if not shutil.which("openssl"):
-        raise Skip("openssl is not here")
+        raise Skip("openssl is not installed")
     names = {n: os.path.join(WORK, n) for n in ("ca.pem", "ca.key", "server.pem", "server.key",
                                                "client.pem", "client.key")}
     if os.path.exists(names["client.pem"]):
@@ -743,7 +743,7 @@ def https_checks_the_server():
         with Exporter("otlp=" + server.url) as e:
             e.put()
             s = e.stop()
-            equal((s["sent_items"], s["stopped"]), (0, 1), "sent to a server that nobody vouches for")
+            equal((s["sent_items"], s["stopped"]), (0, 1), "sent to a server without a trusted certificate")
             need("certificate" in s["last_error"], s["last_error"])
 
 
@@ -774,26 +774,26 @@ def main():
     tap.run("OTLP over gRPC: resources, types, ids, times, threads, kinds of frames, one dictionary", grpc_takes_it)
     tap.run("OTLP over gRPC without compression", grpc_uncompressed)
     tap.run("OTLP over HTTP, compressed and not", http_takes_it)
-    tap.run("a path in an OTLP URL stays", own_path)
-    tap.run("a profile too large for one message is cut, and nothing of it is lost", large_is_cut)
-    tap.run("what a gRPC server is not ready for is sent again, and once", unavailable_comes_again)
-    tap.run("a quota with a time to come back is no refusal", retry_info_is_obeyed)
-    tap.run("what a gRPC server refuses is dropped, with one line in the log", refusals_drop)
-    tap.run("what is taken in part is not sent again", partial_success)
-    tap.run("a gRPC server goes away and comes back", grpc_away_and_back)
-    tap.run("an HTTP receiver that is busy, or no receiver, is asked again", http_says_wait)
-    tap.run("what an HTTP receiver refuses is dropped", http_refuses)
-    tap.run("several back ends at once, one of them away", all_sinks_at_once)
-    tap.run("a back end goes away, the agent is killed, both come back", away_then_killed_then_back)
-    tap.run("what could not be sent at the end is on disk", the_end_comes_first)
-    tap.run("what was taken is not on disk", what_was_sent_is_not_on_disk)
+    tap.run("a path in an OTLP URL is retained", own_path)
+    tap.run("a profile too large for one message is split without loss", large_is_cut)
+    tap.run("an item is sent again, once, to a gRPC server that was not ready", unavailable_comes_again)
+    tap.run("a quota with a retry time is not a rejection", retry_info_is_obeyed)
+    tap.run("an item refused by a gRPC server is dropped, with one line in the log", refusals_drop)
+    tap.run("a partially accepted request is not sent again", partial_success)
+    tap.run("a gRPC server stops and starts again", grpc_away_and_back)
+    tap.run("a request to a busy HTTP receiver, or to none, is retried", http_says_wait)
+    tap.run("an item refused by an HTTP receiver is dropped", http_refuses)
+    tap.run("several receivers at once, one of which is unreachable", all_sinks_at_once)
+    tap.run("a receiver stops, the agent is killed, and both start again", away_then_killed_then_back)
+    tap.run("unsent items are on disk at the end", the_end_comes_first)
+    tap.run("accepted requests are not on disk", what_was_sent_is_not_on_disk)
     tap.run("a damaged file is set aside, the next is sent", damaged_on_disk)
     tap.run("the spool stays below its limit", disk_is_bounded)
-    tap.run("a full disk under the spool loses nothing that memory can hold", disk_is_full)
-    tap.run("files in a directory: whole, readable, bounded", files_of_a_directory)
-    tap.run("gRPC over TLS, both sides with certificates", grpc_over_tls)
+    tap.run("a full disk loses no items that fit in memory", disk_is_full)
+    tap.run("files in a directory are complete, readable and limited", files_of_a_directory)
+    tap.run("gRPC over TLS with certificates on both sides", grpc_over_tls)
     tap.run("a server's certificate is checked", https_checks_the_server)
-    tap.run("Cameo's own server answers with what was pushed to it", own_server)
+    tap.run("Cameo's own server returns the pushed profiles", own_server)
     shutil.rmtree(WORK)
     tap.done()
 

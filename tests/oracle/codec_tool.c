@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What scripts need of the codecs:
+ * The codecs as commands for test scripts:
  *
- *	codec-tool sample SEED OUT     a profile of tests/unit/codec/fixture.h (SEED 0: the fixed
- *one) codec-tool convert IN OUT      from any format to the one that OUT's suffix names codec-tool
- *sum IN              the sum of each sample type codec-tool time IN OUT         convert, and say
- *how long reading and writing took
+ *	codec-tool sample SEED OUT   write a profile of tests/unit/codec/fixture.h (0: fixed)
+ *	codec-tool convert IN OUT    convert from any format to that of OUT's suffix
+ *	codec-tool sum IN            print the sum of each sample type
+ *	codec-tool time IN OUT       convert, and print the times of reading and writing
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our unwind rows against libdw's: at the first and the last byte of every
- * row of a file, and all over the gaps, both must give the same rule. The files
- * are those named on the command line, or those that machines have. What libdw answers is brought
- * into our terms here, by code that shares nothing with src/unwind.
+ * Compares our unwind rows with libdw's: at the first and the last byte of every row of a file, and
+ * throughout the gaps, both must give the same rule. The files are those on the command line, or
+ * those that most machines have. libdw's results are translated here by code that shares nothing
+ * with src/unwind.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -19,11 +19,11 @@
 #include "base/err.h"
 #include "elf/gnuhash.h"
 #include "elf/image.h"
-#include "unwind/rows.h"
+#include "unwind/file_rows.h"
 
 enum { MISMATCHES_SHOWN = 10, GAP_STEP = 16, GAP_PROBES_MAX = 4096, ENTRY_LEN = 64 };
 
-/* Code whose rules we know although there is no CFI for it. */
+/* Code for which we have rules although it has no CFI. */
 struct range {
 	uint64_t lo, hi;
 };
@@ -31,7 +31,7 @@ struct range {
 struct oracle {
 	Dwarf_CFI *cfi;
 	struct range known[4];
-	uint64_t bottom; /* before abort(), where libcoro's stacks begin; 0: nowhere */
+	uint64_t bottom; /* the byte before abort(), where libcoro's stacks begin; 0: none */
 	unsigned long n_rows, n_probes, n_none, n_wrong;
 };
 
@@ -78,7 +78,7 @@ static bool plain_cfa(unsigned int reg, int64_t off, struct unwind_rule *out)
 	return true;
 }
 
-/* What libdw's operations for the CFA are in our terms; false if the walk cannot do them. */
+/* Translates libdw's operations for the CFA into a rule; false if the walk cannot express them. */
 static bool their_cfa(const Dwarf_Op *ops, size_t n, struct unwind_rule *out)
 {
 	static const uint8_t plt[] = { DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, 0,
@@ -113,7 +113,7 @@ static bool their_cfa(const Dwarf_Op *ops, size_t n, struct unwind_rule *out)
 	return true;
 }
 
-/* DW_OP_call_frame_cfa [plus_uconst off]: where in the frame a register is saved. */
+/* DW_OP_call_frame_cfa [plus_uconst off]: the offset at which a register is saved in the frame. */
 static bool at_cfa(const Dwarf_Op *ops, size_t n, int64_t *off)
 {
 	if (!n || n > 2 || ops[0].atom != DW_OP_call_frame_cfa ||
@@ -151,7 +151,7 @@ static bool their_saved(Dwarf_Frame *frame, int reg, uint8_t *how, int16_t *at)
 	return *at == off;
 }
 
-/* The caller's rsp: must be the CFA, or in the ucontext of a signal frame. */
+/* Checks the caller's rsp: it must be the CFA, or in the ucontext of a signal frame. */
 static bool their_rsp(Dwarf_Frame *frame, bool signal, int64_t *ucontext)
 {
 	Dwarf_Op mem[3], *ops;
@@ -205,11 +205,11 @@ static bool their_rule(Dwarf_Frame *frame, struct unwind_rule *out)
 	if (!their_rsp(frame, false, NULL) || !their_saved(frame, 6, &out->rbp, &out->rbp_off))
 		return false;
 	/*
-	 * libdw's defaults for x86-64 forget that rbx is callee-saved: what no
-	 * instruction names is undefined there. No compiler declares it so.
+	 * libdw's defaults for x86-64 omit that rbx is callee-saved, so it is undefined unless an
+	 * instruction sets it. No compiler declares it so.
 	 */
 	if (!their_saved(frame, 3, &out->rbx, &out->rbx_off)) {
-		out->rbx = UNWIND_SAVED_UNDEF; /* the walk goes on without it */
+		out->rbx = UNWIND_SAVED_UNDEF; /* the walk continues without it */
 		out->rbx_off = 0;
 	} else if (out->rbx == UNWIND_SAVED_UNDEF) {
 		out->rbx = UNWIND_SAVED_SAME;
@@ -248,7 +248,7 @@ static void find_known(struct oracle *o, const struct elf_image *img)
 			o->known[i] = (struct range){ s.vaddr, s.vaddr + s.len };
 	}
 	o->known[2] = (struct range){ elf_image_entry(img), elf_image_entry(img) + ENTRY_LEN };
-	/* before glibc's __start_context, which is returned to but never called */
+	/* before glibc's __start_context, to which functions return, but which is never called */
 	if (elf_image_section(img, ".text", &s) == 0)
 		at = memmem(s.data, s.len, context_end, sizeof(context_end));
 	if (at)
@@ -258,13 +258,15 @@ static void find_known(struct oracle *o, const struct elf_image *img)
 		o->bottom = abort.vaddr - 1;
 }
 
-/* Looked up for whoever has that as the address to return to; a call may stand there. */
+/*
+ * The rule at a return address applies to the frame of its caller; a call may precede the address.
+ */
 static bool is_bottom(const struct oracle *o, uint64_t vaddr, const struct unwind_rule *r)
 {
 	return vaddr == o->bottom && r->cfa == UNWIND_CFA_END && r->cfa_reg == UNWIND_NO_FRAME;
 }
 
-/* Rules that code without CFI may have: tests/oracle/sweep.c judges them. */
+/* True for rules of code without CFI: tests/oracle/sweep.c checks those. */
 static bool is_swept(const struct unwind_rule *r)
 {
 	return r->cfa == UNWIND_CFA_RSP || (r->cfa == UNWIND_CFA_RBP && r->cfa_off == 16);
@@ -350,7 +352,7 @@ static int check_file(const char *path)
 	return o.n_wrong || !o.n_rows;
 }
 
-/* Compilers' and hand-written code of all kinds; the first two are on every machine. */
+/* Compiled and hand-written code of all kinds; the first two files are on every machine. */
 static const char *const known_files[] = {
 	"/lib/x86_64-linux-gnu/libc.so.6",
 	"/usr/lib/x86_64-linux-gnu/libcrypto.so.3",

@@ -57,7 +57,7 @@ static int dump_symbols(const struct elf_image *img, unsigned int sources, struc
 	return 0;
 }
 
-/* The symbols of the file within the file. */
+/* Prints the symbols of the embedded file. */
 static int dump_minidebug(const struct elf_image *img, struct err *err)
 {
 	_cleanup_(elf_image_freep) struct elf_image *mini = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stops a running Go program again and again and walks its stacks by the
- * rows of unwind/rows.h, with a plain reading of bpf/shared/unwind_rule.h and
- * unwind/go.h: every stack must come to an end that is known to be one.
+ * rows of unwind/file_rows.h, with a plain reading of bpf/shared/unwind_rule.h and
+ * unwind/go.h: every stack must end at a known outermost function.
  *
  *	go_live STOPS STEPS FUNCTION,FUNCTION... PROGRAM [ARG]...
  *
@@ -33,7 +33,7 @@
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "elf/symtab.h"
-#include "unwind/rows.h"
+#include "unwind/file_rows.h"
 
 enum {
 	VDSO_LEN = 8192,
@@ -69,7 +69,7 @@ struct target {
 
 struct walk {
 	uint64_t regs[N_REGS];
-	bool leaf; /* all registers are those of the frame at hand */
+	bool leaf; /* all registers are those of the current frame */
 	bool is_return;
 	char names[DEPTH_MAX][128];
 	size_t n;
@@ -97,7 +97,7 @@ static struct file *file_open(struct target *t, const char *path)
 	if (t->n_files == FILES_MAX)
 		return NULL;
 	f = &t->files[t->n_files];
-	/* the target's vDSO is the same as ours */
+	/* the vDSO of the target is the same as ours */
 	vdso = (void *)getauxval(AT_SYSINFO_EHDR);
 	if (path[0] == '[' ? elf_image_from_memory(&f->img, vdso, VDSO_LEN, NULL) < 0
 			   : image_open(&f->img, path) < 0)
@@ -412,7 +412,10 @@ static void resume(pid_t tid, int status, bool one_step)
 	ptrace(one_step ? PTRACE_SINGLESTEP : PTRACE_CONT, tid, NULL, sig == SIGTRAP ? 0 : sig);
 }
 
-/* All stops that are nobody's turn: new threads, signals. False when the program has ended. */
+/*
+ * Continues after stops that are not examined: new threads, signals. Returns false when the program
+ * has ended.
+ */
 static bool let_run(pid_t pid)
 {
 	int status;
@@ -444,8 +447,8 @@ static pid_t any_thread(pid_t pid)
 }
 
 /*
- * Wait until @tid stops; what else stops meanwhile runs on. False when it does
- * not, because it waits for something or has ended.
+ * Waits until @tid stops; other threads that stop meanwhile continue. Returns false if @tid does
+ * not stop, because it is blocked or has ended.
  */
 static bool await_stop(pid_t tid, int *out_status)
 {
@@ -466,13 +469,13 @@ static bool await_stop(pid_t tid, int *out_status)
 	return false;
 }
 
-/* The goroutine sought may be on no stopped thread for a while: some stops more, then. */
+/* The goroutine may be on no stopped thread for a while: a few more stops are allowed then. */
 static bool more_stops(long i, long stops, const struct expected *e)
 {
 	return i < stops || (!e->relevant && i < stops * PATIENCE);
 }
 
-/* Stop @tid, look at it, and again after each of @steps instructions. */
+/* Stops @tid and checks its stack, and again after each of @steps instructions. */
 static void look(struct target *t, pid_t tid, int steps, struct expected *e)
 {
 	static struct walk w;
@@ -513,7 +516,7 @@ int main(int argc, char **argv)
 	t.pid = start(argv + 4);
 	if (t.pid < 0)
 		return errno == EPERM ? 77 : 2;
-	/* the first stops are not looked at: the program makes its threads then */
+	/* the first stops are not checked, because the program creates its threads then */
 	for (long i = -SETTLE_STOPS; more_stops(i, stops, &e) && let_run(t.pid); i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 + rand() % 2000000 }, NULL);
 		if (i >= 0)

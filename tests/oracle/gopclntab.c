@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares elf/gopclntab.h with Go's own run time: each program named on the
- * command line is tests/programs/go/selfdump, built in some way; it prints
- * what runtime.CallersFrames() says about its own addresses.
+ * Compares elf/gopclntab.h with Go's own runtime: each program on the command line is a build of
+ * tests/programs/go/selfdump, which prints what runtime.CallersFrames() returns for its own
+ * addresses.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,10 @@
 
 enum {
 	STEP = 7,
-	/* up to Go 1.22 only the innermost inlined call of an address that was not on the stack */
+	/*
+	 * first release (1.x) that expands all inlined calls; before, only the innermost one of an
+	 * address that was not on the stack
+	 */
 	EXPANDS_ALL = 23,
 };
 
@@ -28,8 +31,8 @@ struct tally {
 };
 
 /*
- * runtime.funcNameForPrint(), since Go 1.18: what is between the first [ and
- * the last ] becomes "...".
+ * As runtime.funcNameForPrint() since Go 1.18: the text between the first [ and the last ] becomes
+ * "...".
  */
 static bool same_name(const char *ours, const char *theirs)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk's step against libdw at every instruction: each program named on
- * the command line is single-stepped from its breakpoint (see
- * tests/programs/native/prologues.c) to its end, through libc, the loader's
- * binding, the vDSO and a signal handler. Wherever libdw finds the caller's
- * registers by CFI, the step must find the same. What libdw answers is evaluated here, by
- * code that shares nothing with ours.
+ * Compares the walk's step with libdw at every instruction: each program on the command line is
+ * single-stepped from its breakpoint (see tests/programs/native/prologues.c) to its end, through
+ * libc, the loader's lazy binding, the vDSO and a signal handler. Wherever libdw finds the caller's
+ * registers by CFI, the step must find the same. libdw's results are evaluated here by code that
+ * shares nothing with ours.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -22,15 +21,15 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-#include "../replay/image.h"
 #include "base/cleanup.h"
+#include "capture/process_image.h"
 #include "elf/image.h"
 #include "proc/maps.h"
 #include "unwind/walk.h"
 
 enum {
 	STEPS_MAX = 3000000,
-	STEPS_ENOUGH = 2000, /* fewer, and the program did not do what it is for */
+	STEPS_ENOUGH = 2000, /* with fewer steps the program has not done its work */
 	SHOWN_MAX = 10,
 	EVAL_DEPTH = 16,
 };
@@ -39,13 +38,13 @@ struct caller {
 	uint64_t regs[UREG_COUNT];
 	bool known[UREG_COUNT];
 	bool end;    /* the outermost frame */
-	bool beyond; /* the caller is in registers only (longjmp's last moments): no rule can say so
-		      */
+	bool beyond; /* the caller is in registers only (the last instructions of longjmp): no rule
+			can express that */
 };
 
 struct stepper {
 	pid_t pid;
-	struct image image;
+	struct process_image image;
 	struct {
 		VEC(Dwarf_CFI *);
 	} cfi; /* by file id */
@@ -61,15 +60,15 @@ static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
 	return process_vm_readv(s->pid, &local, 1, &remote, 1, 0) == (ssize_t)len ? 0 : -1;
 }
 
-/* ---- libdw's answer ------------------------------------------------------- */
+/* ---- libdw's result ------------------------------------------------------- */
 
 struct eval {
 	struct stepper *s;
 	uint64_t stack[EVAL_DEPTH];
 	size_t n;
 	uint64_t cfa;
-	bool is_value;    /* DW_OP_stack_value: what was computed is it, not where it is */
-	bool is_register; /* it is in the register of that number */
+	bool is_value;    /* DW_OP_stack_value: the result is the value itself, not its address */
+	bool is_register; /* the value is in the register with that number */
 };
 
 static bool push(struct eval *e, uint64_t v)
@@ -148,7 +147,7 @@ static bool eval_ops(struct eval *e, const Dwarf_Op *ops, size_t n)
 	return e->n > 0;
 }
 
-/* A register in the caller, from the location that the operations give. */
+/* Computes a register of the caller from the location that the operations give. */
 static bool caller_register(struct stepper *s, Dwarf_Frame *frame, uint64_t cfa, int reg,
 			    uint64_t *out)
 {
@@ -186,7 +185,7 @@ static bool their_cfa(struct stepper *s, Dwarf_Frame *frame, uint64_t *out)
 	return true;
 }
 
-/* No part of the caller is at or above rsp. */
+/* True if no part of the caller is at or above rsp. */
 static bool is_in_registers(Dwarf_Frame *frame, int ra)
 {
 	Dwarf_Op mem[3], *ops, *cfa_ops;
@@ -205,11 +204,11 @@ static bool is_undefined(Dwarf_Frame *frame, int reg)
 	return dwarf_frame_register(frame, reg, mem, &ops, &n) == 0 && !n && ops;
 }
 
-/* Where libdw says the caller is; false: it has no CFI for this instruction. */
+/* Finds the caller by libdw; false if it has no CFI for this instruction. */
 static bool their_caller(struct stepper *s, struct caller *out)
 {
 	static const int compared[] = { UREG_RBX, UREG_RBP, UREG_RSP };
-	const struct unwind_mapping *m = image_find(&s->image, s->regs[UREG_RIP]);
+	const struct unwind_mapping *m = process_image_find(&s->image, s->regs[UREG_RIP]);
 	_cleanup_(freep) Dwarf_Frame *frame = NULL;
 	uint64_t vaddr, cfa = 0;
 	bool signal;
@@ -255,7 +254,7 @@ static void show(const struct stepper *s, const struct caller *theirs, int r,
 		 const uint64_t ours[UREG_COUNT])
 {
 	static const int shown[] = { UREG_RIP, UREG_RSP, UREG_RBP, UREG_RBX };
-	const struct unwind_mapping *m = image_find(&s->image, s->regs[UREG_RIP]);
+	const struct unwind_mapping *m = process_image_find(&s->image, s->regs[UREG_RIP]);
 	uint64_t off = s->regs[UREG_RIP] - m->start + m->file_off;
 
 	printf("  %s file offset %#lx%s%s\n", s->image.files.data[m->file].path, off,
@@ -297,11 +296,11 @@ static int on_map(void *ctx, const struct proc_map *m)
 	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
 
 	if (!strcmp(m->path, "[vdso]"))
-		return image_add(&s->image, &map, m->path, vdso, m->end - m->start);
-	return image_add(&s->image, &map, m->path, NULL, 0);
+		return process_image_add(&s->image, &map, m->path, vdso, m->end - m->start);
+	return process_image_add(&s->image, &map, m->path, NULL, 0);
 }
 
-/* libdw's view of each file that we have tables of. */
+/* Opens libdw's CFI of each file that has tables. */
 static int open_cfi(struct stepper *s)
 {
 	for (size_t i = 0; i < s->image.files.len; i++) {
@@ -334,13 +333,13 @@ static int get_registers(struct stepper *s)
 	return 0;
 }
 
-/* Step on, with the signal that stopped it. True while there is a program. */
+/* Makes a step, with the signal that stopped the program. Returns true while the program exists. */
 static bool step(struct stepper *s, int sig)
 {
 	return ptrace(PTRACE_SINGLESTEP, s->pid, NULL, (long)sig) == 0;
 }
 
-/* Start @path and let it run up to its breakpoint. */
+/* Starts @path and lets it run up to its breakpoint. */
 static int start(struct stepper *s, const char *path)
 {
 	int status;
@@ -388,26 +387,26 @@ static void stepper_fini(struct stepper *s)
 		if (s->cfi.data[i])
 			dwarf_cfi_end(s->cfi.data[i]);
 	vec_fini(&s->cfi);
-	image_fini(&s->image);
+	process_image_fini(&s->image);
 }
 
 static int check_program(const char *path)
 {
 	_cleanup_(stepper_fini) struct stepper s = { 0 };
-	int r = image_init(&s.image);
+	int r = process_image_init(&s.image);
 
 	if (r == 0)
 		r = start(&s, path);
 	if (r == 0)
 		r = proc_maps_read(s.pid, PROC_MAPS_EXEC, on_map, &s, NULL);
 	if (r == 0)
-		r = image_seal(&s.image);
+		r = process_image_seal(&s.image);
 	if (r == 0)
 		r = open_cfi(&s);
 	if (r == 0)
 		r = run(&s);
 	if (r == 0)
-		s.pid = 0; /* it has ended */
+		s.pid = 0; /* the program has ended */
 	printf("%s: %lu steps, %lu compared, %lu of them in signal frames, %lu without CFI in "
 	       "libdw, "
 	       "%lu with the caller in registers only, %lu differ%s%s\n",

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sweep of code against what compilers say of the same code: the text of
- * files with CFI is swept as if it had none, and at each instruction both must
- * give the same CFA. It may be unsure, but hardly ever wrong; and rows must
- * begin where instructions do.
+ * Compares the sweep of code with the compiler's CFI for the same code: the text of files with CFI
+ * is swept as if it had none, and both must yield the same CFA at each instruction. The sweep may
+ * be unsure but is hardly ever wrong, and rows must begin at the start of an instruction.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "elf/image.h"
-#include "unwind/rows.h"
+#include "unwind/file_rows.h"
 #include "unwind/sweep.h"
 #include "unwind/x86_insn.h"
 
@@ -26,7 +25,7 @@ struct oracle {
 	unsigned long n_insns, n_unsure, n_wrong, n_wrong_rbp, n_split;
 };
 
-/* What CFI says at @off; offsets ascend. */
+/* The rule from CFI at @off; calls come with ascending offsets. */
 static const struct unwind_rule *theirs_at(struct oracle *o, uint64_t off)
 {
 	static const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
@@ -43,7 +42,7 @@ static bool same_cfa(const struct unwind_sweep_state *s, const struct unwind_rul
 	return r->cfa == UNWIND_CFA_RBP && s->frame && r->cfa_off == (int)s->rbp * 8;
 }
 
-/* Popped registers may still be found below rsp, as compilers say. */
+/* Registers that were popped may still be read below rsp, as compilers declare. */
 static bool same_rbp(const struct unwind_sweep_state *s, const struct unwind_rule *r)
 {
 	if (!s->rbp)
@@ -75,7 +74,7 @@ static void compare(struct oracle *o, uint64_t vaddr, uint64_t off,
 	}
 }
 
-/* How many rows begin within @insn? */
+/* Counts the rows that begin within an instruction of @len bytes at @off. */
 static void count_split(struct oracle *o, uint64_t off, uint8_t len)
 {
 	for (size_t i = o->row; i < o->rows->len && o->rows->data[i].file_off < off + len; i++)

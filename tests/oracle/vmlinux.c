@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bpf/vmlinux.h is written by hand. Each kernel structure that our BPF objects
- * declare must have its fields in the running kernel's BTF, of the same
- * size: libbpf relocates offsets, but it can't know that a field changed its
- * width.
+ * Checks bpf/vmlinux.h, which is written by hand: each kernel structure that our BPF objects
+ * declare must have its fields in the running kernel's BTF, with the same sizes. libbpf relocates
+ * offsets, but it cannot know that a field changed its width.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +16,7 @@ static const char *const ours[] = { "task_struct", "thread_struct" };
 
 static struct btf *kernel, *object;
 
-/* Bits of a member: of its bit field, or of its type. */
+/* The size of a member in bits: of its bit field, or of its type. */
 static uint32_t member_bits(const struct btf *btf, const struct btf_type *t, uint32_t i)
 {
 	uint32_t bits = btf_member_bitfield_size(t, i);
@@ -25,7 +24,9 @@ static uint32_t member_bits(const struct btf *btf, const struct btf_type *t, uin
 	return bits ? bits : 8 * (uint32_t)btf__resolve_size(btf, btf_members(t)[i].type);
 }
 
-/* Size in bits of the member @name of @t or of an anonymous member of it; 0: not there. */
+/*
+ * The size in bits of the member @name of @t or of an anonymous member of it; 0 if there is none.
+ */
 static uint32_t find_member(const struct btf *btf, const struct btf_type *t, const char *name)
 {
 	const struct btf_member *m = btf_members(t);
@@ -64,7 +65,7 @@ static void each_field_is_in_the_running_kernel(void **state)
 			/* guarded by bpf_core_field_exists() where it is read */
 			if (!bits && !strcmp(name, "in_execve"))
 				continue;
-			/* a structure inside: of ours, only its own fields count */
+			/* a nested structure: only the fields that we declare are compared */
 			if (bits &&
 			    btf_is_composite(btf__type_by_id(object, btf_members(t)[i].type)))
 				continue;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# deb.sh: the Debian package is built here, and installed, used, removed and purged in
-# a chroot of this release that has nothing but it and what it depends on.
+# deb.sh: builds the Debian package, then installs, uses and purges it in a chroot of this release
+# that contains nothing but the package and its dependencies.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$(dirname "$(dirname "$here")")
@@ -10,6 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 everything='the package is built, installed and removed in a chroot'
+# unless REASON COMMAND...: skips everything for this reason if the command fails.
 unless()
 {
 	if ! "${@:2}" >/dev/null 2>&1; then
@@ -22,8 +23,8 @@ unless()
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 unless 'this is not Debian' grep -q '^ID=debian$' /etc/os-release
 unless 'only root can make a chroot' test "$(id -u)" -eq 0
-unless 'debootstrap is not here' command -v debootstrap
-unless 'dpkg-dev is not here' command -v dpkg-shlibdeps
+unless 'debootstrap is not installed' command -v debootstrap
+unless 'dpkg-dev is not installed' command -v dpkg-shlibdeps
 
 in_chroot()
 {
@@ -45,6 +46,7 @@ in_chroot()
 	EOF
 }
 
+# said WORD VALUE: the chroot printed this value.
 said()
 {
 	grep -qxF "== $1 $2" "$work/out"
@@ -66,12 +68,12 @@ sed 's/^/# /' "$work/out"
 version=$("$top/build-deb/cameo" --version 2>/dev/null)
 check 'it runs where nothing else is installed' said version "$version"
 check 'no library is missing' said linked 0
-check 'its configuration is for root only' said conf '600 root'
-check 'it has a unit' said unit 1
+check 'only root can read its configuration' said conf '600 root'
+check 'it has a systemd unit' said unit 1
 check 'it has its man pages' said man 2
 check 'the agent reads its configuration' said keys 1
-check 'the doctor has something to say' grep -qE '^== doctor [1-9]' "$work/out"
-check 'the stripped program records a stack that it knows' said stack ok
-check 'its files are as they were packed' said sums 0
-check 'nothing is left of it when it is purged' said left 0
+check 'cameo doctor reports its checks' grep -qE '^== doctor [1-9]' "$work/out"
+check 'the stripped binary records a known stack trace' said stack ok
+check 'its files match their checksums' said sums 0
+check 'purging it removes everything' said left 0
 tap_done

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What packaging/ says, beside what the agent does: one set of capabilities, files that parse."""
+"""packaging/ agrees with the agent: the same capabilities, existing configuration keys, valid files."""
 import os
 import re
 import shutil
@@ -17,7 +17,7 @@ def text(*path):
         return f.read()
 
 
-def kept():
+def agent_capabilities():
     return set(re.findall(r"\{ CAP_(\w+), \"", text("src", "agent", "privileges.c")))
 
 
@@ -25,27 +25,27 @@ def manifest():
     try:
         import yaml
     except ImportError:
-        raise Skip("python3-yaml is wanted") from None
+        raise Skip("python3-yaml is not installed") from None
     config, daemon_set = yaml.safe_load_all(text("packaging", "kubernetes.yaml"))
     return config, daemon_set["spec"]["template"]["spec"]
 
 
 def the_unit_has_the_agents_capabilities():
     line = re.search(r"^CapabilityBoundingSet=(.*)$", text("packaging", "cameo-agent.service"), re.MULTILINE)[1]
-    expect(len(kept()) == 7 and {c.removeprefix("CAP_") for c in line.split()} == kept(), line, kept())
+    expect(len(agent_capabilities()) == 7 and {c.removeprefix("CAP_") for c in line.split()} == agent_capabilities(), line, agent_capabilities())
 
 
 def the_daemon_set_has_them():
     _, pod = manifest()
     container, = pod["containers"]
     own = container["securityContext"]["capabilities"]
-    expect(set(own["add"]) == kept() and own["drop"] == ["ALL"], own, kept())
+    expect(set(own["add"]) == agent_capabilities() and own["drop"] == ["ALL"], own, agent_capabilities())
     mounts = {m["name"] for m in container["volumeMounts"]}
     expect(mounts == {v["name"] for v in pod["volumes"]}, mounts)
     expect(pod["hostPID"] and pod["hostNetwork"], pod)
 
 
-# Fields of the objects in the manifest, as the API's reference names them; ... : whatever there is.
+# The fields of Kubernetes' objects that the manifest may use, by the API reference; ... accepts any value.
 FIELDS = {
     "ConfigMap": {"apiVersion": "v1", "kind": ..., "metadata": {"name": ...}, "data": ...},
     "DaemonSet": {
@@ -72,25 +72,25 @@ FIELDS = {
 }
 
 
-def strange(value, fields, at):
-    """Paths of what is in VALUE and not among FIELDS."""
+def unknown_fields(value, fields, at):
+    """The paths of those parts of VALUE that FIELDS does not allow."""
     if fields is ... or isinstance(fields, str):
         return [] if fields is ... or value == fields else [f"{at}: {value}"]
     if isinstance(fields, list):
         if not isinstance(value, list):
-            return [f"{at} is no list"]
-        return [s for i, v in enumerate(value) for s in strange(v, fields[0], f"{at}[{i}]")]
+            return [f"{at} is not a list"]
+        return [s for i, v in enumerate(value) for s in unknown_fields(v, fields[0], f"{at}[{i}]")]
     if not isinstance(value, dict):
-        return [f"{at} is no object"]
+        return [f"{at} is not an object"]
     return [s for k, v in value.items()
-            for s in (strange(v, fields[k], f"{at}.{k}") if k in fields else [f"{at}.{k}"])]
+            for s in (unknown_fields(v, fields[k], f"{at}.{k}") if k in fields else [f"{at}.{k}"])]
 
 
-def the_manifest_has_fields_that_there_are():
+def the_manifest_has_only_known_fields():
     manifest()
     import yaml
     docs = list(yaml.safe_load_all(text("packaging", "kubernetes.yaml")))
-    wrong = [s for d in docs for s in strange(d, FIELDS[d["kind"]], d["kind"])]
+    wrong = [s for d in docs for s in unknown_fields(d, FIELDS[d["kind"]], d["kind"])]
     expect(not wrong, *wrong)
     config, daemon_set = docs
     template = daemon_set["spec"]["template"]
@@ -99,13 +99,13 @@ def the_manifest_has_fields_that_there_are():
     expect(named == {config["metadata"]["name"]}, named)
 
 
-def the_image_names_them():
+def the_image_documents_them():
     line = re.search(r"--cap-add=(\S+)", text("packaging", "Containerfile"))[1]
-    expect({c.upper() for c in line.split(",")} == kept(), line, kept())
+    expect({c.upper() for c in line.split(",")} == agent_capabilities(), line, agent_capabilities())
 
 
-def configs_have_keys_that_there_are():
-    keys = set(re.findall(r"^(?:X|ONCE)\(\w+, \w+, \"([\w-]+)\"", text("src", "agent", "config.def"), re.MULTILINE))
+def configurations_have_only_known_keys():
+    keys = set(re.findall(r"^(?:X|FIXED)\(\w+, \w+, \"([\w-]+)\"", text("src", "agent", "config.def"), re.MULTILINE))
     try:
         inner = manifest()[0]["data"]["agent.conf"]
     except Skip:
@@ -116,12 +116,12 @@ def configs_have_keys_that_there_are():
             expect(not m or m[1] in keys, line)
 
 
-def systemd_takes_the_unit():
+def systemd_accepts_the_unit():
     if not shutil.which("systemd-analyze"):
-        raise Skip("systemd-analyze is not here")
+        raise Skip("systemd-analyze is not installed")
     unit = os.path.join(TOP, "packaging", "cameo-agent.service")
     r = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
-    # that the program is not installed here is no fault of the unit's
+    # The unit is right even where the program is not installed.
     wrong = [line for line in r.stderr.splitlines() if "cameo-agent" in line and "not executable" not in line]
     expect(not wrong, *wrong)
 
@@ -129,11 +129,11 @@ def systemd_takes_the_unit():
 def main():
     tap = Tap()
     tap.run("the systemd unit has the agent's capabilities", the_unit_has_the_agents_capabilities)
-    tap.run("the DaemonSet has them, and mounts what it names", the_daemon_set_has_them)
-    tap.run("the manifest has fields that there are, and what refers to something finds it", the_manifest_has_fields_that_there_are)
-    tap.run("the image's example has them", the_image_names_them)
-    tap.run("the configurations have keys that there are", configs_have_keys_that_there_are)
-    tap.run("systemd takes the unit", systemd_takes_the_unit)
+    tap.run("the DaemonSet has the same capabilities, and mounts each of its volumes", the_daemon_set_has_them)
+    tap.run("the manifest has only known fields, and its references resolve", the_manifest_has_only_known_fields)
+    tap.run("the example in the Containerfile has the same capabilities", the_image_documents_them)
+    tap.run("the configurations have only known keys", configurations_have_only_known_keys)
+    tap.run("systemd accepts the unit", systemd_accepts_the_unit)
     tap.done()
 
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * replay-jvm ROUNDS STACK JAVA [ARG...]: runs a Java program and stops it a few times where its
- * busiest thread is. Its code is asked for, its stack is walked (bpf/lib, built for the host) and
- * named, and must hold STACK: methods with a comma between them, innermost first.
+ * busiest thread is. Its stack is walked (bpf/lib, built for the host) and symbolized, and must
+ * contain STACK: methods separated by commas, innermost first.
  *
- * Then words that were read, on the stack, in the heaps and in what the VM says of itself, are
- * replaced by others, ROUNDS times each: attaching to a process that lies, walk and names come to
- * an end, take no more steps than they may, and a stack that is not whole says why.
+ * Then words that were read, on the stack, in the heaps and in the metadata of the VM, are replaced
+ * by others, ROUNDS times each: attaching, walking and symbolizing terminate within their limits
+ * for a process with wrong data, and an incomplete stack ends with an error frame.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -21,38 +21,38 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/vm_memory.h"
 #include "lang/jvm/jvm.h"
 #include "lang/lang.h"
 #include "memory.h"
 #include "snapshot.h"
 #include "unwind/tables.h"
 #include "unwind/walk.h"
-#include "vms.h"
 
 enum {
 	STOPS = 3,       /* in which STACK was found */
 	TRIES_MAX = 200, /* not all of them are in it */
-	BUSY_MS = 700,   /* of CPU time: it is compiled by then */
+	BUSY_MS = 700,   /* ms of CPU time, by which the program is compiled */
 	BETWEEN_MS = 30,
 	TEXT_MAX = 1 << 16,
-	STACK_LIES = 8192,   /* bytes of the stack, from its top, that may be lies */
-	READS_MAX = 1 << 20, /* for one stack, with its names */
+	STACK_LIES = 8192,   /* bytes of the stack, from its top, that may be corrupted */
+	READS_MAX = 1 << 20, /* reads for one stack, with its names */
 };
 
 static struct world {
-	struct replay_vms vms;
+	struct vm_memory vms;
 	uint64_t woven[LANG_STACK_MAX];
 	size_t n_reads;
 } world;
 
-/* One process, as it stands. */
+/* One stopped process. */
 struct target {
 	pid_t pid, tid;
-	struct image im;
+	struct process_image im;
 	struct snapshot snap;
 	struct memory *memory;
 	struct langs *langs;
-	struct lang_file file; /* the machine, and where it is */
+	struct lang_file file; /* the runtime's file, and its load bias */
 	uint64_t bias;
 	struct unwind_walk_input in;
 	struct unwind_mapping *plain; /* mappings without generated code */
@@ -76,39 +76,7 @@ static struct lang_process process_of(const struct target *t)
 
 /* ---- mappings ------------------------------------------------------------------ */
 
-/* Put @r over what is there; a mapping that it is in the middle of becomes two. */
-static int image_cover(struct image *im, const struct unwind_mapping *r)
-{
-	struct image old = { .mappings = im->mappings };
-	int e = 0;
-
-	memset(&im->mappings, 0, sizeof(im->mappings));
-	for (size_t i = 0; i < old.mappings.len && e == 0; i++) {
-		struct unwind_mapping m = old.mappings.data[i], rest = m;
-
-		if (m.end > r->start && m.start < r->start)
-			m.end = r->start;
-		if (m.end <= r->start || m.start >= r->end)
-			e = vec_push(&im->mappings, m);
-		if (rest.start < r->end && rest.end > r->end) {
-			if (rest.kind == MAPPING_FILE)
-				rest.file_off += r->end - rest.start;
-			rest.start = r->end;
-			e = e < 0 ? e : vec_push(&im->mappings, rest);
-		}
-	}
-	vec_fini(&old.mappings);
-	return e < 0 ? e : vec_push(&im->mappings, *r);
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct unwind_mapping *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/* The process's mappings with the code that it generates, @n regions. */
+/* Publishes the process's mappings with its generated code, @n regions. */
 static int publish(struct target *t, const struct unwind_mapping *regions, int n)
 {
 	int r = 0;
@@ -117,13 +85,12 @@ static int publish(struct target *t, const struct unwind_mapping *regions, int n
 	for (size_t i = 0; i < t->n_plain && r == 0; i++)
 		r = vec_push(&t->im.mappings, t->plain[i]);
 	for (int i = 0; i < n && r == 0; i++)
-		r = image_cover(&t->im, &regions[i]);
+		r = process_image_cover(&t->im, &regions[i]);
 	if (r < 0)
 		return r;
-	qsort(t->im.mappings.data, t->im.mappings.len, sizeof(*regions), by_start);
 	unwind_tables_retire_mappings(t->im.tables, &t->im.process, 0);
 	unwind_tables_reap(t->im.tables, UINT64_MAX);
-	return image_seal(&t->im);
+	return process_image_seal(&t->im);
 }
 
 static int find_machine(struct target *t)
@@ -144,7 +111,7 @@ static int find_machine(struct target *t)
 
 /* ---- one stack -------------------------------------------------------------------- */
 
-/* Walk and name; the methods are written one after the other, innermost first. */
+/* Walks and symbolizes; writes the methods one after the other, innermost first. */
 static void tell(struct target *t, struct langs *l, char *out)
 {
 	struct lang_stack stack = { .process = process_of(t) };
@@ -163,7 +130,7 @@ static void tell(struct target *t, struct langs *l, char *out)
 	for (size_t i = 0; i < n; i++) {
 		if (world.woven[i] >> FRAME_KIND_SHIFT != FRAME_SCRIPT)
 			continue;
-		langs_name(l, world.woven[i], &f);
+		langs_symbolize(l, world.woven[i], &f);
 		assert(f.name && f.file && strlen(f.name) <= 4 * LANG_NAME_MAX);
 		if (at < TEXT_MAX - 5 * LANG_NAME_MAX)
 			at += (size_t)snprintf(out + at, TEXT_MAX - at, "%s,", f.name);
@@ -186,7 +153,7 @@ static void lie_while_walking(struct target *t, long rounds)
 	}
 }
 
-/* What is told of the code may be lies too; layouts of those stay out of the true one's way. */
+/* The reported code may be wrong too; the layouts of wrong code stay clear of the true one. */
 static void lie_while_attaching(struct target *t, long rounds, uint32_t spare)
 {
 	static char text[TEXT_MAX];
@@ -201,7 +168,7 @@ static void lie_while_attaching(struct target *t, long rounds, uint32_t spare)
 		world.n_reads = 0;
 		n = jvm_attach(&world.vms.tables, t->file.vm, spare, t->bias, &p, regions);
 		assert(world.n_reads <= READS_MAX);
-		n = n > 0 ? n & ~LANG_ATTACH_PARTLY : 0;
+		n = n > 0 ? n & ~LANG_ATTACH_PARTIAL : 0;
 		assert(n <= LANG_REGIONS_MAX);
 		world.vms.codes[spare] = world.vms.codes[t->file.vm];
 		r = publish(t, regions, n);
@@ -217,7 +184,7 @@ static void lie_while_attaching(struct target *t, long rounds, uint32_t spare)
 
 static int take(struct target *t)
 {
-	int r = image_init(&t->im);
+	int r = process_image_init(&t->im);
 
 	memset(world.vms.codes, 0, sizeof(world.vms.codes));
 	memset(world.vms.jvm, 0, sizeof(world.vms.jvm));
@@ -254,7 +221,7 @@ static void target_fini(struct target *t)
 	langs_free(t->langs);
 	memory_free(t->memory);
 	snapshot_fini(&t->snap);
-	image_fini(&t->im);
+	process_image_fini(&t->im);
 	free(t->plain);
 }
 
@@ -273,7 +240,7 @@ static int check(pid_t pid, pid_t tid, const char *expected, long rounds)
 	p = process_of(&t);
 	memory_note(t.memory, true);
 	n = langs_attach(t.langs, &t.file, t.bias, &p, regions);
-	if (n <= 0 || n & LANG_ATTACH_PARTLY)
+	if (n <= 0 || n & LANG_ATTACH_PARTIAL)
 		return -EINVAL;
 	r = publish(&t, regions, n);
 	if (r < 0)
@@ -290,7 +257,7 @@ static int check(pid_t pid, pid_t tid, const char *expected, long rounds)
 	memory_note_words(t.memory, t.in.regs, t.in.stack_at, sizeof(t.in.regs));
 	memory_note(t.memory, false);
 	lie_while_walking(&t, rounds);
-	lie_while_attaching(&t, rounds, JVM_MAPPING_VM(regions[0].file) + 1);
+	lie_while_attaching(&t, rounds, MAPPING_LANG_VM(regions[0].file) + 1);
 	return 1;
 }
 
@@ -313,7 +280,7 @@ static long ticks_of(pid_t pid, const char *tid)
 	return (long)user;
 }
 
-/* The thread that has run for longest, and for how long. */
+/* The thread with the most CPU time, and how much. */
 static pid_t busiest(pid_t pid, long *out_ms)
 {
 	char path[32];
@@ -325,7 +292,7 @@ static pid_t busiest(pid_t pid, long *out_ms)
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
 	while (dir && (d = readdir(dir))) {
-		/* .. is the process's sum */
+		/* ".." has the sum of the process */
 		long ticks = d->d_name[0] == '.' ? 0 : ticks_of(pid, d->d_name);
 
 		if (ticks <= most)
@@ -339,7 +306,7 @@ static pid_t busiest(pid_t pid, long *out_ms)
 	return best;
 }
 
-/* Until its busiest thread has run for @ms; 0: it has ended. */
+/* Waits until its busiest thread has run for @ms; 0: the process has ended. */
 static pid_t wait_busy(pid_t pid, long ms)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
@@ -355,7 +322,7 @@ static pid_t wait_busy(pid_t pid, long ms)
 	return 0;
 }
 
-/* Stop all of it, and take hold of @tid. */
+/* Stops all threads and attaches to @tid. */
 static int stop(pid_t pid, pid_t tid)
 {
 	int status;
@@ -404,7 +371,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: replay-jvm ROUNDS STACK JAVA [ARG...]\n");
 		return 2;
 	}
-	replay_vms_init(&world.vms);
+	vm_memory_init(&world.vms);
 	srandom(9);
 	pid = fork();
 	if (pid == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages are never given back before all of them: a spot is a pointer into one. */
+/* Pages are freed only all at once, so a pointer into one stays valid. */
 #include "memory.h"
 
 #include <assert.h>
@@ -10,14 +10,14 @@
 
 enum {
 	PAGE = 4096,
-	SLOTS = 1 << 15, /* of pages, at most half of them used */
+	SLOTS = 1 << 15, /* hash slots for pages, at most half of them used */
 	SPOTS_MAX = 1 << 14,
 	LIES_MAX = 3,
 };
 
 struct page {
 	uint64_t at;
-	uint8_t *data; /* NULL: the slot is free */
+	uint8_t *data; /* NULL if the slot is free */
 };
 
 struct spot {
@@ -137,7 +137,7 @@ static uint64_t odd_word(const struct memory *m)
 		return odd[rnd / 4 % (sizeof(odd) / sizeof(odd[0]))];
 	case 1:
 		return rnd * 0x9e3779b97f4a7c15ULL;
-	default: /* somewhere that is read too: circles, one thing for another */
+	default: /* an address that is read too: makes cycles, and swaps objects */
 		s = any_spot(m, &off);
 		return s->addr + off - 8 * (rnd / 64 % 16);
 	}

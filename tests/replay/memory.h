@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A stopped process's memory, copied a page at a time as it is read; which of its words were
- * read; and lies: words that are others for a while.
+ * The memory of a stopped process, copied a page at a time as it is read; the words that were read;
+ * and corruption: words that are replaced for a while.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,15 +19,22 @@ void memory_free(struct memory *m);
 
 DEFINE_FREEP(struct memory, memory_free)
 
-/* @ctx is the memory. 0 or -EFAULT: for struct lang_process and struct unwind_walk_input. */
+/*
+ * @ctx is the memory. Returns 0 or -EFAULT; for struct lang_process and struct unwind_walk_input.
+ */
 int memory_read(void *ctx, uint64_t addr, void *dst, size_t len);
 
-/* Are reads noted, as places for lies? Each one counts alike, however long it is. */
+/*
+ * Turns recording of reads on or off; recorded words may be corrupted. Each read counts equally,
+ * whatever its length.
+ */
 void memory_note(struct memory *m, bool on);
 
-/* One more place for lies: @at, which stands for the process's @addr. Borrowed. */
+/* Adds a place that may be corrupted: @at, which represents the process's @addr. Borrowed. */
 void memory_note_words(struct memory *m, void *at, uint64_t addr, size_t len);
 
-/* Replace a few words of what was noted, until memory_restore(). False: nothing was. */
+/*
+ * Replaces a few of the recorded words until memory_restore(). Returns false if none were recorded.
+ */
 bool memory_lie(struct memory *m);
 void memory_restore(struct memory *m);

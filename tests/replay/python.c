@@ -2,10 +2,11 @@
 /*
  * replay-python ROUNDS PYTHON [ARG...]: runs a Python program that writes down its own stack and
  * stops, again and again; each time its registers and memory are copied. The copy is
- * walked (bpf/lib, built for the host) and named, and must give what the program wrote.
+ * walked (bpf/lib, built for the host) and symbolized, and must equal what the program wrote.
  *
- * Then words of the copy that were read are replaced by others, ROUNDS times: walk and names
- * of a process that lies come to an end, stay in their memory, and give a frame for each.
+ * Then words of the copy that were read are replaced by others, ROUNDS times: walking and
+ * symbolizing a process with wrong data terminates, stays within its memory, and returns a frame
+ * for each word.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,24 +20,24 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "capture/vm_memory.h"
 #include "lang/lang.h"
 #include "memory.h"
 #include "snapshot.h"
-#include "unwind/moment.h"
+#include "unwind/stale_frames.h"
 #include "unwind/walk.h"
-#include "vms.h"
 
 enum { TEXT_MAX = 1 << 16 };
 
 static struct world {
-	struct replay_vms vms;
+	struct vm_memory vms;
 	uint64_t woven[LANG_STACK_MAX];
 } world;
 
 /* ---- the walk ----------------------------------------------------------------- */
 
-/* Which file is the machine, and where it is. */
-static int find_machine(struct langs *l, struct image *im)
+/* The file of the interpreter, and its address. */
+static int find_machine(struct langs *l, struct process_image *im)
 {
 	for (size_t i = 0; i < im->mappings.len; i++) {
 		const struct unwind_mapping *m = &im->mappings.data[i];
@@ -57,7 +58,8 @@ static int find_machine(struct langs *l, struct image *im)
 	return -ENOENT;
 }
 
-static size_t walk(struct langs *l, struct image *im, struct unwind_walk_input *in, uint32_t pid)
+static size_t walk(struct langs *l, struct process_image *im, struct unwind_walk_input *in,
+		   uint32_t pid)
 {
 	struct lang_stack stack = { .process = {
 					    .pid = pid, .read = memory_read, .ctx = in->ctx } };
@@ -65,8 +67,8 @@ static size_t walk(struct langs *l, struct image *im, struct unwind_walk_input *
 
 	in->process = im->process;
 	stack.n_words = unwind_walk(im->walker, in, &stack.words, &complete);
-	stack.n_vm_words = unwind_walk_vm_words(im->walker, &stack.vm_words, &stack.cut);
-	assert(stack.n_vm_words <= MOMENT_WORDS_MAX && stack.n_vm_words % 2 == 0);
+	stack.n_vm_words = unwind_walk_vm_words(im->walker, &stack.vm_words, &stack.truncated);
+	assert(stack.n_vm_words <= STALE_WORDS_MAX && stack.n_vm_words % 2 == 0);
 	return langs_weave(l, &stack, world.woven);
 }
 
@@ -81,14 +83,14 @@ static void describe(const struct langs *l, size_t n, char *out)
 
 		if (world.woven[i] >> FRAME_KIND_SHIFT != FRAME_SCRIPT)
 			continue;
-		langs_name(l, world.woven[i], &f);
+		langs_symbolize(l, world.woven[i], &f);
 		assert(f.name && f.file && strlen(f.name) <= 4 * LANG_NAME_MAX);
 		if (at < TEXT_MAX - 6 * LANG_NAME_MAX)
 			at += (size_t)snprintf(out + at, TEXT_MAX - at, "%s:%u\n", f.name, f.line);
 	}
 }
 
-static void lie(struct image *im, struct unwind_walk_input *in, long rounds)
+static void lie(struct process_image *im, struct unwind_walk_input *in, long rounds)
 {
 	static char text[TEXT_MAX];
 
@@ -105,14 +107,14 @@ static void lie(struct image *im, struct unwind_walk_input *in, long rounds)
 
 static int check(pid_t pid, const char *expected, long rounds)
 {
-	_cleanup_(image_fini) struct image im;
+	_cleanup_(process_image_fini) struct process_image im;
 	_cleanup_(snapshot_fini) struct snapshot snap = { 0 };
 	_cleanup_(langs_freep) struct langs *l = NULL;
 	_cleanup_(memory_freep) struct memory *memory = NULL;
 	struct unwind_walk_input in = { .read = memory_read };
 	struct user_regs_struct u;
 	static char text[TEXT_MAX];
-	int r = image_init(&im);
+	int r = process_image_init(&im);
 
 	if (r == 0)
 		r = langs_new(&l, &world.vms.tables, true);
@@ -147,7 +149,7 @@ static int check(pid_t pid, const char *expected, long rounds)
 
 /* ---- the program ---------------------------------------------------------------- */
 
-/* What it wrote, up to an empty line. */
+/* The stack that the program wrote, up to an empty line. */
 static int read_stack(int fd, char *out)
 {
 	size_t n = 0;
@@ -183,7 +185,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: replay-python ROUNDS PYTHON [ARG...]\n");
 		return 2;
 	}
-	replay_vms_init(&world.vms);
+	vm_memory_init(&world.vms);
 	srandom(9);
 	pid = start(argv + 2, fds[1]);
 	close(fds[1]);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay CHAIN PROGRAM [ARG...]: stops the program a few times, writes what it
- * was into a file each time, and walks the file. CHAIN is the functions that
- * must be in each walk that begins with the first of them, leaf first, with commas.
+ * replay CHAIN PROGRAM [ARG...]: stops the program a few times, captures its thread as `cameo
+ * debug capture` does, and walks the stack in the capture. CHAIN lists functions, leaf first,
+ * separated by commas: each walk that begins in the first of them must hold all of them in order.
  *
- * Each snapshot is walked again with less and less of its stack, whose rest can't be read
- * or has been cleared: those walks must give the same frames up to one that
- * says that there is no more.
+ * Each capture is walked again with less and less of its stack, whose rest cannot be read or
+ * reads as zeros: those walks must give the same frames up to one that reports why there are no
+ * more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,14 +19,15 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "capture/capture.h"
 #include "elf/image.h"
 #include "elf/symtab.h"
 #include "snapshot.h"
 #include "unwind/walk.h"
 
-/* A machine that is busy stops a program where it has called the kernel, rather than in its leaf.
- */
+/* On a busy machine a program is mostly stopped in a system call instead of its leaf function. */
 enum { STOPS_ENOUGH = 8, STOPS_MAX = 400, CUTS = 64 };
 
 struct symbols {
@@ -37,7 +38,7 @@ struct symbols {
 
 /* ---- names ---------------------------------------------------------------- */
 
-static int load_symbols(struct symbols *s, const struct image *im)
+static int load_symbols(struct symbols *s, const struct process_image *im)
 {
 	for (size_t i = 0; i < im->files.len; i++) {
 		struct elf_symtab *t = NULL;
@@ -60,7 +61,8 @@ static void symbols_fini(struct symbols *s)
 	vec_fini(&s->tables);
 }
 
-static const char *frame_name(const struct symbols *s, const struct image *im, uint64_t word)
+static const char *frame_name(const struct symbols *s, const struct process_image *im,
+			      uint64_t word)
 {
 	uint64_t payload = word & FRAME_PAYLOAD_MASK, vaddr;
 	uint32_t file = (uint32_t)(payload >> FRAME_OFFSET_BITS);
@@ -82,8 +84,8 @@ static bool name_is(const char *name, const char *chain, size_t len)
 }
 
 /* The names hold the chain's, in its order; others may stand between. */
-static bool holds(const struct symbols *s, const struct image *im, const uint64_t *words, size_t n,
-		  const char *chain)
+static bool holds(const struct symbols *s, const struct process_image *im, const uint64_t *words,
+		  size_t n, const char *chain)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t len = strcspn(chain, ",");
@@ -98,7 +100,8 @@ static bool holds(const struct symbols *s, const struct image *im, const uint64_
 	return false;
 }
 
-static void show(const struct symbols *s, const struct image *im, const uint64_t *words, size_t n)
+static void show(const struct symbols *s, const struct process_image *im, const uint64_t *words,
+		 size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		printf("%s%s", i ? " <- " : "  ", frame_name(s, im, words[i]));
@@ -107,9 +110,12 @@ static void show(const struct symbols *s, const struct image *im, const uint64_t
 
 /* ---- one snapshot ----------------------------------------------------------- */
 
-/* With less of the stack: a part of the same frames, and why there are no more. */
-static int check_cut(const struct image *im, struct unwind_walk_input *in, const uint64_t *whole,
-		     size_t n_whole)
+/*
+ * Walks with less of the stack: it must give a prefix of the same frames, and the reason why it
+ * ends.
+ */
+static int check_cut(const struct process_image *im, struct unwind_walk_input *in,
+		     const uint64_t *whole, size_t n_whole)
 {
 	const uint64_t *words;
 	bool complete;
@@ -130,7 +136,7 @@ static int read_zeros(void *ctx, uint64_t addr, void *dst, size_t len)
 	return 0;
 }
 
-static int check_cuts(const struct symbols *symbols, const struct image *im,
+static int check_cuts(const struct symbols *symbols, const struct process_image *im,
 		      struct unwind_walk_input *in, const uint64_t *words, size_t n)
 {
 	uint64_t whole[WALK_FRAMES_MAX + 1];
@@ -143,7 +149,7 @@ static int check_cuts(const struct symbols *symbols, const struct image *im,
 		size_t cut = i / 2;
 
 		in->read = i % 2 ? read_zeros : NULL;
-		/* close to its beginning, where the frames are, and then farther apart */
+		/* first close to the start, where the frames are, then farther apart */
 		in->stack_len = cut < CUTS / 2 ? cut * 8 : len * cut / CUTS;
 		if (in->stack_len < len && check_cut(im, in, whole, n_whole) < 0) {
 			printf("  with %zu bytes of stack the frames are others:\n", in->stack_len);
@@ -156,16 +162,18 @@ static int check_cuts(const struct symbols *symbols, const struct image *im,
 	return 0;
 }
 
-/* 1: it was in the chain's leaf, and right; 0: it was elsewhere; -errno. */
+/*
+ * Returns 1 if the snapshot was in the chain's leaf and correct, 0 if it was elsewhere, or -errno.
+ */
 static int check_snapshot(const struct snapshot *snap, const char *chain)
 {
-	_cleanup_(image_fini) struct image im;
+	_cleanup_(process_image_fini) struct process_image im;
 	_cleanup_(symbols_fini) struct symbols symbols = { 0 };
 	struct unwind_walk_input in = { .stack = snap->stack.data, .stack_len = snap->stack.len };
 	const uint64_t *words;
 	bool complete;
 	size_t n;
-	int r = image_init(&im);
+	int r = process_image_init(&im);
 
 	if (r == 0)
 		r = snapshot_image(snap, &im);
@@ -187,23 +195,19 @@ static int check_snapshot(const struct snapshot *snap, const char *chain)
 	return r < 0 ? r : 1;
 }
 
-/* Into a file and out of it again. */
+/* Captures the stopped process and walks the capture. */
 static int check_stop(pid_t pid, const char *chain)
 {
-	_cleanup_(snapshot_fini) struct snapshot taken = { 0 }, read_again = { 0 };
-	_cleanup_(closep) int fd = memfd_create("snapshot", MFD_CLOEXEC);
-	int r;
+	const struct capture_options opt = { .pid = pid };
+	_cleanup_(snapshot_fini) struct snapshot snap = { 0 };
+	struct buf file = { 0 }, trace = { 0 };
+	int r = capture_stopped(&opt, &file, &trace, NULL);
 
-	if (fd < 0)
-		return -errno;
-	r = snapshot_take(&taken, pid);
 	if (r == 0)
-		r = snapshot_write(&taken, fd);
-	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
-		r = -errno;
-	if (r == 0)
-		r = snapshot_read(&read_again, fd);
-	return r < 0 ? r : check_snapshot(&read_again, chain);
+		r = snapshot_from_core(&snap, file.data, file.len);
+	buf_fini(&file);
+	buf_fini(&trace);
+	return r < 0 ? r : check_snapshot(&snap, chain);
 }
 
 /* ---- the program ------------------------------------------------------------ */
@@ -225,7 +229,7 @@ static long cpu_ticks(pid_t pid)
 	return user;
 }
 
-/* Let it run until it has had some CPU time; its own signals are passed on. */
+/* Lets the program run for some CPU time; its own signals are passed on. */
 static int run_a_while(pid_t pid)
 {
 	long until = cpu_ticks(pid) + 2;

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The file is a head and then the arrays as they are: made and read by the
- * same build, in one test run.
- */
 #include "snapshot.h"
 
 #include <errno.h>
@@ -14,17 +10,11 @@
 #include <sys/user.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "capture/core.h"
 #include "proc/maps.h"
 
-enum { STACK_MAX = 1 << 20, MAPPINGS_MAX = 4096, VDSO_MAX = 1 << 16 };
-
-static const char magic[8] = "cameosn1";
-
-struct head {
-	char magic[sizeof(magic)];
-	uint64_t regs[UREG_COUNT];
-	uint64_t stack_len, vdso_len, n_mappings;
-};
+enum { STACK_MAX = 1 << 20, VDSO_MAX = 1 << 16 };
 
 struct taking {
 	struct snapshot *s;
@@ -98,52 +88,64 @@ int snapshot_take(struct snapshot *s, pid_t pid)
 	return read_memory(pid, s->regs[UREG_RSP], s->stack.data, len);
 }
 
-int snapshot_write(const struct snapshot *s, int fd)
+static uint64_t stack_end(const struct core *c)
 {
-	struct head head = { .stack_len = s->stack.len,
-			     .vdso_len = s->vdso.len,
-			     .n_mappings = s->mappings.len };
-	struct iovec parts[] = {
-		{ &head, sizeof(head) },
-		{ s->stack.data, s->stack.len },
-		{ s->vdso.data, s->vdso.len },
-		{ s->mappings.data, s->mappings.len * sizeof(*s->mappings.data) },
+	uint64_t end = c->regs[UREG_RSP];
+
+	for (size_t i = 0; i < c->loads.len; i++) {
+		const struct core_load *l = &c->loads.data[i];
+
+		if (l->at + l->len > end && l->at < c->regs[UREG_RSP] + STACK_MAX)
+			end = l->at + l->len;
+	}
+	return end;
+}
+
+static int copy_stack(struct snapshot *s, struct core *c)
+{
+	uint64_t sp = c->regs[UREG_RSP], len = stack_end(c) - sp;
+	int r = vec_reserve(&s->stack, len);
+
+	if (r < 0)
+		return r;
+	s->stack.len = len;
+	memset(s->stack.data, 0, len);
+	for (uint64_t at = 0; at + 8 <= len; at += 8)
+		(void)core_read_memory(c, sp + at, s->stack.data + at, 8);
+	return 0;
+}
+
+static int copy_region(struct snapshot *s, const struct core *c, const struct core_region *region)
+{
+	struct snapshot_mapping m = {
+		.map = { .start = region->start, .end = region->end, .file_off = region->file_off }
 	};
-	size_t len = 0;
 
-	memcpy(head.magic, magic, sizeof(magic));
-	memcpy(head.regs, s->regs, sizeof(head.regs));
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		len += parts[i].iov_len;
-	return writev(fd, parts, sizeof(parts) / sizeof(parts[0])) == (ssize_t)len ? 0 : -EIO;
+	if (region->file != CORE_NO_FILE) {
+		snprintf(m.path, sizeof(m.path), "%s", c->files.data[region->file].path);
+		m.file_size = c->files.data[region->file].size;
+	} else if (region->bytes && region->end - region->start <= VDSO_MAX) {
+		size_t len = region->end - region->start;
+
+		if (vec_reserve(&s->vdso, len) < 0)
+			return -ENOMEM;
+		memcpy(s->vdso.data, region->bytes, len);
+		s->vdso.len = len;
+		snprintf(m.path, sizeof(m.path), "[vdso]");
+	}
+	return vec_push(&s->mappings, m);
 }
 
-static int read_all(int fd, void *dst, size_t len)
+int snapshot_from_core(struct snapshot *s, const void *data, size_t len)
 {
-	return read(fd, dst, len) == (ssize_t)len ? 0 : -EBADMSG;
-}
+	_cleanup_(core_fini) struct core c = { 0 };
+	int r = core_parse(&c, data, len, NULL);
 
-int snapshot_read(struct snapshot *s, int fd)
-{
-	struct head head;
-	int r = read_all(fd, &head, sizeof(head));
-
-	if (r < 0 || memcmp(head.magic, magic, sizeof(magic)) || head.stack_len > STACK_MAX ||
-	    head.vdso_len > VDSO_MAX || head.n_mappings > MAPPINGS_MAX)
-		return -EBADMSG;
-	memcpy(s->regs, head.regs, sizeof(s->regs));
-	if (vec_reserve(&s->stack, head.stack_len) < 0 ||
-	    vec_reserve(&s->vdso, head.vdso_len) < 0 ||
-	    vec_reserve(&s->mappings, head.n_mappings) < 0)
-		return -ENOMEM;
-	s->stack.len = head.stack_len;
-	s->vdso.len = head.vdso_len;
-	s->mappings.len = head.n_mappings;
-	r = read_all(fd, s->stack.data, s->stack.len);
 	if (r == 0)
-		r = read_all(fd, s->vdso.data, s->vdso.len);
-	if (r == 0)
-		r = read_all(fd, s->mappings.data, s->mappings.len * sizeof(*s->mappings.data));
+		r = copy_stack(s, &c);
+	memcpy(s->regs, c.regs, sizeof(s->regs));
+	for (size_t i = 0; i < c.regions.len && r == 0; i++)
+		r = copy_region(s, &c, &c.regions.data[i]);
 	return r;
 }
 
@@ -154,7 +156,7 @@ void snapshot_fini(struct snapshot *s)
 	vec_fini(&s->mappings);
 }
 
-int snapshot_image(const struct snapshot *s, struct image *out)
+int snapshot_image(const struct snapshot *s, struct process_image *out)
 {
 	struct stat st;
 	int r = 0;
@@ -163,12 +165,12 @@ int snapshot_image(const struct snapshot *s, struct image *out)
 		const struct snapshot_mapping *m = &s->mappings.data[i];
 
 		if (!strcmp(m->path, "[vdso]"))
-			r = image_add(out, &m->map, m->path, s->vdso.data, s->vdso.len);
+			r = process_image_add(out, &m->map, m->path, s->vdso.data, s->vdso.len);
 		else if (m->file_size &&
 			 (stat(m->path, &st) < 0 || (uint64_t)st.st_size != m->file_size))
 			r = -ESTALE;
 		else
-			r = image_add(out, &m->map, m->path, NULL, 0);
+			r = process_image_add(out, &m->map, m->path, NULL, 0);
 	}
-	return r < 0 ? r : image_seal(out);
+	return r < 0 ? r : process_image_seal(out);
 }

@@ -2,9 +2,8 @@
 #pragma once
 
 /*
- * A stopped process in a file: registers, the stack from the stack pointer up,
- * executable mappings and whose files they are. What is needed to walk its
- * stack again later, elsewhere in time, without the process or any privilege.
+ * The state of a stopped thread as a walk over a copy of its stack needs it: registers, the stack
+ * from the stack pointer up, and the executable mappings with their files.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,12 +11,13 @@
 
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
-#include "image.h"
+#include "capture/process_image.h"
 
 struct snapshot_mapping {
 	struct unwind_mapping map;
-	char path[IMAGE_PATH_MAX];
-	uint64_t file_size; /* tells another file at the path from the one that was mapped */
+	char path[PROCESS_IMAGE_PATH_MAX];
+	uint64_t file_size; /* size of the mapped file, to notice that the path has another file now
+			     */
 };
 
 struct snapshot {
@@ -33,12 +33,18 @@ struct snapshot {
 	} mappings;
 };
 
-/* Of a process that the caller has stopped by ptrace: 0 or -errno. */
+/* Copies the state of a process that the caller has stopped with ptrace(2). 0 or -errno. */
 int snapshot_take(struct snapshot *s, pid_t pid);
-int snapshot_write(const struct snapshot *s, int fd);
-/* -EBADMSG: this is not a whole snapshot. */
-int snapshot_read(struct snapshot *s, int fd);
+
+/*
+ * The same out of the core file @data of a capture, which need not stay valid: words of the stack
+ * that the capture does not hold are zero. 0; -EBADMSG if it is not one; -ENOMEM.
+ */
+int snapshot_from_core(struct snapshot *s, const void *data, size_t len);
 void snapshot_fini(struct snapshot *s);
 
-/* Tables for it. Borrows the vDSO. -ESTALE: a file is not the one that was mapped. */
-int snapshot_image(const struct snapshot *s, struct image *out);
+/*
+ * Builds the tables of a snapshot. Borrows the vDSO. Returns -ESTALE if a file is not the one that
+ * was mapped.
+ */
+int snapshot_image(const struct snapshot *s, struct process_image *out);

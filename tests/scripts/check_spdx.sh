@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# scripts/check-spdx on a repository that holds one file.
+# Tests scripts/check-spdx on a repository of one file.
 set -u
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 . "$top/tests/tap.sh"
@@ -26,15 +26,15 @@ judge()
 }
 
 tag='SPDX-License-Identifier'
-judge passes 'takes Apache-2.0 in user space' src/a.c "/* $tag: Apache-2.0 */"
-judge passes 'takes a line comment' run "# $tag: Apache-2.0"
-judge passes 'takes a comment of a page' README.md "<!-- $tag: Apache-2.0 -->"
-judge passes 'takes the double licence in bpf' bpf/a.bpf.c "/* $tag: GPL-2.0-only OR BSD-2-Clause */"
-judge passes 'leaves licence texts alone' LICENSES/Apache-2.0.txt 'Apache License'
-judge passes 'takes the double licence in a BPF program elsewhere' bench/a.bpf.c \
+judge passes 'accepts Apache-2.0 in user space' src/a.c "/* $tag: Apache-2.0 */"
+judge passes 'accepts a line comment' run "# $tag: Apache-2.0"
+judge passes 'accepts a Markdown comment' README.md "<!-- $tag: Apache-2.0 -->"
+judge passes 'accepts the dual licence in bpf' bpf/a.bpf.c "/* $tag: GPL-2.0-only OR BSD-2-Clause */"
+judge passes 'ignores licence texts' LICENSES/Apache-2.0.txt 'Apache License'
+judge passes 'accepts the dual licence in a BPF program elsewhere' bench/a.bpf.c \
 	"/* $tag: GPL-2.0-only OR BSD-2-Clause */"
 judge fails 'refuses a file without a line' src/a.c 'int x;'
 judge fails 'refuses Apache-2.0 in bpf' bpf/a.bpf.c "/* $tag: Apache-2.0 */"
-judge fails 'refuses the double licence in user space' src/a.c "/* $tag: GPL-2.0-only OR BSD-2-Clause */"
-judge fails 'refuses half of the double licence' bpf/a.bpf.c "/* $tag: GPL-2.0-only */"
+judge fails 'refuses the dual licence in user space' src/a.c "/* $tag: GPL-2.0-only OR BSD-2-Clause */"
+judge fails 'refuses one half of the dual licence' bpf/a.bpf.c "/* $tag: GPL-2.0-only */"
 tap_done

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""access.py CAMEO: who may ask the server: tokens, passwords, TLS, tenants."""
+"""access.py CAMEO: authentication and TLS: tokens, passwords, tenants."""
 import base64
 import json
 import os
@@ -50,41 +50,41 @@ def check_secrets(cameo, directory):
     users = write(directory, "users", "ann:password-of-ann\n")
     server = Server(cameo, os.path.join(directory, "a"), "--auth-token-file", tokens,
                     "--auth-basic-file", users)
-    check("anybody may ask whether it is there", server.ask("/ready")[0] == 200)
+    check("/ready needs no authentication", server.ask("/ready")[0] == 200)
     code, kind, body = server.ask(PAGE + "Tree", BODY, JSON)
-    check("nobody else is told anything", code == 401 and kind == "application/json" and
+    check("other requests need authentication", code == 401 and kind == "application/json" and
           json.loads(body)["code"] == "unauthenticated", body)
     for path in ("/", "/metrics", QUERIER + "LabelNames", "/nothing/../ready"):
-        check("not of %s either" % path, server.ask(path)[0] in (401, 404))
-    check("a token lets in", status(server, {"Authorization": "Bearer secret-of-all"}) == 200)
+        check("%s needs authentication" % path, server.ask(path)[0] in (401, 404))
+    check("a token is accepted", status(server, {"Authorization": "Bearer secret-of-all"}) == 200)
     for wrong in ("secret-of-al", "secret-of-all2", "", "password-of-ann"):
-        check("token %r does not" % wrong,
+        check("token %r is rejected" % wrong,
               status(server, {"Authorization": "Bearer " + wrong}) == 401)
-    check("a password lets in", status(server, basic("ann:password-of-ann")) == 200)
-    check("a browser has the token as a password", status(server, basic("x:secret-of-all")) == 200)
+    check("a password is accepted", status(server, basic("ann:password-of-ann")) == 200)
+    check("a token is accepted as a password", status(server, basic("x:secret-of-all")) == 200)
     for wrong in ("ann:password", "bob:password-of-ann", "ann", ":", "ann:password-of-ann:"):
-        check("password %r does not" % wrong, status(server, basic(wrong)) == 401)
-    check("what is no base64 does not", status(server, {"Authorization": "Basic *"}) == 401)
+        check("password %r is rejected" % wrong, status(server, basic(wrong)) == 401)
+    check("invalid base64 is rejected", status(server, {"Authorization": "Basic *"}) == 401)
     mine = {"Authorization": "Bearer secret-of-mine"}
-    check("a client of one tenant pushes there", push(server, mine, 0) == 200 and
+    check("a client restricted to a tenant pushes to it", push(server, mine, 0) == 200 and
           total(server, mine) == 11)
-    check("others have other data", total(server, {"Authorization": "Bearer secret-of-all"}) == 0)
-    check("and it has no others'", status(server, {**mine, "X-Scope-OrgID": "other"}) == 403)
+    check("other tenants do not see the data", total(server, {"Authorization": "Bearer secret-of-all"}) == 0)
+    check("a client cannot use another tenant", status(server, {**mine, "X-Scope-OrgID": "other"}) == 403)
     metrics = server.ask("/metrics", headers={"Authorization": "Bearer secret-of-all"})[2]
-    check("who was not let in is counted",
+    check("rejected clients are counted",
           b"\ncameo_unauthenticated_requests_total 15\n" in metrics, metrics)
     server.stop()
 
 
 def check_tenants(cameo, directory):
     server = Server(cameo, os.path.join(directory, "b"), "--tenants")
-    check("a tenant is to be named", status(server, {}) == 401)
-    check("by a name", status(server, {"X-Scope-OrgID": "../a"}) == 400)
+    check("a request must name its tenant", status(server, {}) == 401)
+    check("the tenant must be valid", status(server, {"X-Scope-OrgID": "../a"}) == 400)
     for i, tenant in enumerate(("one", "two")):
         check("push to %s" % tenant, push(server, {"X-Scope-OrgID": tenant}, i) == 200)
-    check("each has its own", total(server, {"X-Scope-OrgID": "one"}) == 11 and
+    check("each tenant has its own data", total(server, {"X-Scope-OrgID": "one"}) == 11 and
           total(server, {"X-Scope-OrgID": "two"}) == 10)
-    check("the page is everybody's", server.ask("/")[0] in (200, 404))
+    check("the page needs no tenant", server.ask("/")[0] in (200, 404))
     server.stop()
 
 
@@ -94,18 +94,18 @@ def check_tls(cameo, directory):
                            "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
                            "-keyout", key, "-out", cert], capture_output=True)
     if made.returncode:
-        skip("TLS", "openssl makes no certificate")
+        skip("TLS", "openssl cannot create a certificate")
         return
     server = Server(cameo, os.path.join(directory, "c"), "--tls-cert", cert, "--tls-key", key)
-    check("it says so", server.url.startswith("https://"), server.url)
+    check("its URL says https", server.url.startswith("https://"), server.url)
     with urllib.request.urlopen(server.url + "/ready",
                                 context=ssl.create_default_context(cafile=cert)) as rs:
-        check("it answers by HTTPS", rs.read() == b"ready")
+        check("it responds over HTTPS", rs.read() == b"ready")
     try:
         urllib.request.urlopen(server.url.replace("https", "http") + "/ready", timeout=10)
-        check("and by nothing else", False)
+        check("plain HTTP is refused", False)
     except OSError:
-        check("and by nothing else", True)
+        check("plain HTTP is refused", True)
     server.stop()
     for args in (["--tls-cert", cert], ["--tls-cert", key, "--tls-key", cert],
                  ["--tls-cert", directory + "/none", "--tls-key", key]):
@@ -120,11 +120,11 @@ def refused(cameo, directory, *args):
 
 def check_refused(cameo, directory):
     tokens = write(directory, "ok", "secret-of-all\n")
-    check("open to all is refused", refused(cameo, directory, "--listen", "0.0.0.0:0"))
-    check("also by gRPC's port", refused(cameo, directory, "--otlp-listen", "0.0.0.0:0"))
+    check("listening on all addresses without authentication is refused", refused(cameo, directory, "--listen", "0.0.0.0:0"))
+    check("so is listening with the OTLP port", refused(cameo, directory, "--otlp-listen", "0.0.0.0:0"))
     for args in (("--auth-token-file", tokens), ("--insecure",)):
         server = Server(cameo, os.path.join(directory, "e"), "--listen", "0.0.0.0:0", *args)
-        check("but not with %s" % args[0], server.url)
+        check("it is allowed with %s" % args[0], server.url)
         server.stop()
     for text in ("", "# nobody\n", "short\n", "secret-of-all tenant more\n", "secret-of-all a/b\n"):
         path = write(directory, "wrong", text)
@@ -132,7 +132,7 @@ def check_refused(cameo, directory):
     path = write(directory, "wrong", "no-password\n")
     check("a line without a password is refused", refused(cameo, directory, "--auth-basic-file",
                                                           path))
-    check("a file that is not there is", refused(cameo, directory, "--auth-token-file", "/none"))
+    check("a missing file is refused", refused(cameo, directory, "--auth-token-file", "/none"))
 
 
 def main():

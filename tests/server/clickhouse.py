@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clickhouse.py CAMEO API_MD EXAMPLES UNIT: the tests of the store, with a ClickHouse behind it.
+"""clickhouse.py CAMEO API_MD EXAMPLES UNIT: the tests of the store on ClickHouse.
 
-A ClickHouse of its own is started on loopback, with its data in a directory of its own;
-CAMEO_TEST_CLICKHOUSE is one that runs already (http://HOST:PORT).
+The test starts a separate ClickHouse on loopback, with its data in its own directory.
+CAMEO_TEST_CLICKHOUSE (http://HOST:PORT) selects a running one instead.
 """
 import os
 import random
@@ -31,7 +31,7 @@ USERS = """<yandex><profiles><default/></profiles><users><default><password></pa
 """
 
 
-# The kernel gives ports above these to whoever connects: other tests do so by the thousand.
+# Ports below the range that the kernel assigns to outgoing connections, of which other tests open thousands.
 PORTS = range(20000, 32000)
 
 
@@ -47,7 +47,7 @@ def free_port():
 
 
 class ClickHouse:
-    """One that runs, and is stopped at the end."""
+    """A running server, which is stopped at the end."""
 
     def __init__(self, directory):
         port = free_port()
@@ -96,7 +96,7 @@ def check_sharing(cameo, store, directory):
     for i, (server, (labels, time_s, folded)) in enumerate(zip([a, b, a], DATA)):
         push(server, labels, time_s, folded, "id-%d" % i)
         push([b, a, b][i], labels, time_s, folded, "id-%d" % i)
-    check("servers before one ClickHouse answer alike", a.total("{}") == b.total("{}") == 30,
+    check("servers that share a database give the same results", a.total("{}") == b.total("{}") == 30,
           (a.total("{}"), b.total("{}")))
     a.stop()
     return b
@@ -107,16 +107,16 @@ def main():
     here = os.path.dirname(os.path.abspath(__file__))
     given = os.environ.get("CAMEO_TEST_CLICKHOUSE")
     if not given and not shutil.which("clickhouse-server"):
-        skip("the store in ClickHouse", "there is no clickhouse-server")
+        skip("the store in ClickHouse", "clickhouse-server is not installed")
         return finish()
     with tempfile.TemporaryDirectory(prefix="cameo-clickhouse-") as directory:
         own = None if given else ClickHouse(directory)
         url = given or own.url
         what = version(url, 180)
-        check("ClickHouse is there", what is not None)
+        check("ClickHouse is installed", what is not None)
         print("# release %s" % what)
         store = url.replace("http://", "clickhouse://")
-        run("what any store does", [unit], store)
+        run("the conformance test", [unit], store)
         for name, *args in (["page"], ["contract", examples], ["examples", api], ["oracle"]):
             run(name, [sys.executable, os.path.join(here, name + ".py"), cameo, *args], store)
         os.environ["CAMEO_TEST_STORE"] = store
@@ -124,10 +124,10 @@ def main():
         if own:
             own.stop()
             status = server.query("ProfileTypes")[0]
-            check("without it a question is 503", status == 503, status)
+            check("without it a query is 503", status == 503, status)
             status = push(server, DATA[0][0], DATA[0][1], DATA[0][2], "late")[0]
             check("and so is a push", status == 503, status)
-            check("the server is still there", server.ask("/ready")[0] == 200)
+            check("the server still runs", server.ask("/ready")[0] == 200)
         server.stop()
     return finish()
 

@@ -25,12 +25,12 @@ def check_page(server):
     rq = urllib.request.Request(server.url + "/", headers={"Accept-Encoding": "gzip"})
     with urllib.request.urlopen(rq, timeout=30) as rs:
         packed, headers = rs.read(), rs.headers
-    check("it is sent compressed to whoever takes that", gzip.decompress(packed) == body)
+    check("it is compressed for clients that accept gzip", gzip.decompress(packed) == body)
     policy = headers.get("Content-Security-Policy", "")
-    check("its policy names nobody else", policy.startswith("default-src 'none'; script-src 'sha256-")
+    check("its policy allows no other origin", policy.startswith("default-src 'none'; script-src 'sha256-")
           and "http" not in policy, policy)
     status, _, again = server.ask("/", headers={"If-None-Match": headers["ETag"]})
-    check("what the browser has is not sent again", status == 304 and not again, status)
+    check("an unchanged page is not sent again", status == 304 and not again, status)
 
 
 def check_gzip(server):
@@ -39,12 +39,12 @@ def check_gzip(server):
     long = json.dumps({**RANGE, "profileTypeID": CPU, "labelSelector": "{}", "step": 0.1}).encode()
     plain = server.ask(QUERIER + "Series", body, rq)[2]
     packed = server.ask(QUERIER + "Series", body, {**rq, "Accept-Encoding": "br, gzip;q=0.5"})[2]
-    check("an answer is compressed for who takes it",
+    check("a response is compressed for clients that accept gzip",
           packed[:2] == b"\x1f\x8b" and gzip.decompress(packed) == plain, packed[:100])
-    check("and for nobody else",
+    check("and for no other client",
           server.ask(QUERIER + "Series", body, {**rq, "Accept-Encoding": "gzip;q=0, br"})[2] ==
           plain)
-    check("a short answer stays as it is", server.ask(
+    check("a short response is not compressed", server.ask(
         QUERIER + "SelectSeries", long, {**rq, "Accept-Encoding": "gzip"})[2][:1] == b"{")
 
 
@@ -55,37 +55,37 @@ def check_own(server):
     labels, time_s, folded = DATA[0]
     push(server, labels, time_s, folded, "id-0")
     check("a profile pushed again with its id counts once", server.total("{}") == 30)
-    check("a selector chooses", server.total('{service_name="shop"}') == 21)
-    check("an expression is anchored", server.total('{instance=~"a|b"}') == 21 and
+    check("a selector restricts the result", server.total('{service_name="shop"}') == 21)
+    check("a regular expression is anchored", server.total('{instance=~"a|b"}') == 21 and
           server.total('{service_name=~"sho"}') == 0)
-    check("call site", server.total("{}", stackTraceSelector={
+    check("a call site restricts the result", server.total("{}", stackTraceSelector={
         "callSite": [{"name": "main"}, {"name": "gc"}]}) == 3)
-    check("maxNodes leaves the total", server.total("{}", maxNodes=2) == 30)
+    check("maxNodes does not change the total", server.total("{}", maxNodes=2) == 30)
     for ids, want in ((["id-0"], 11), (["id-0", "id-2"], 20), (["none"], 0)):
         check("only profiles %s" % ids, server.total("{}", profileIdSelector=ids) == want)
     status, answer = server.query("SelectSeries", profileTypeID=CPU, labelSelector="{}", step=100)
-    check("the last partial step is kept", [p["value"] for s in answer["series"]
+    check("the last partial step is included", [p["value"] for s in answer["series"]
                                             for p in s["points"]] == [300000000], answer)
     status, answer = server.query("SelectSeries", profileTypeID=CPU, labelSelector="{}", step=100,
                                   aggregation="TIME_SERIES_AGGREGATION_TYPE_AVERAGE")
-    check("an average is one", answer["series"][0]["points"][0]["value"] == 1e8, answer)
+    check("an average is computed", answer["series"][0]["points"][0]["value"] == 1e8, answer)
     status, answer = server.query("SelectSeries", profileTypeID=CPU, labelSelector="{}", step=100,
                                   stackTraceSelector={"callSite": [{"name": "main"},
                                                                    {"name": "gc"}]})
-    check("a time line of one call site", answer["series"][0]["points"][0]["value"] == 3e7, answer)
+    check("a timeline of one call site", answer["series"][0]["points"][0]["value"] == 3e7, answer)
     status, answer = server.query("GetProfileStats")
-    check("stats tell the truth", answer == {"dataIngested": True,
+    check("stats return what is stored", answer == {"dataIngested": True,
                                              "oldestProfileTime": str(BASE_S * 1000),
                                              "newestProfileTime": str((BASE_S + 15) * 1000)}, answer)
     raw = base64.b64encode(b"no pprof").decode()
     status, answer = server.rpc("/push.v1.PusherService/Push", {"series": [{
         "labels": [{"name": "__name__", "value": "x"}], "samples": [{"rawProfile": raw}]}]})
-    check("a bad pprof is the client's fault", (status, answer["code"]) ==
+    check("a malformed pprof is 400", (status, answer["code"]) ==
           (400, "invalid_argument"), answer)
     bomb = gzip.compress(b"\0" * (300 << 20), 9)
     status, _, answer = server.ask("/push.v1.PusherService/Push", bomb, {
         "Content-Type": "application/proto", "Content-Encoding": "gzip"})
-    check("a gzip bomb is refused", status == 413, answer)
+    check("a gzip bomb is 413", status == 413, answer)
     body = message((1, CPU), (2, "{}"), (3, RANGE["start"]), (4, RANGE["end"]))
     status, kind, answer = server.ask(QUERIER + "SelectMergeProfile", body,
                                       {"Content-Type": "application/proto"})
@@ -93,33 +93,33 @@ def check_own(server):
           (status, kind) == (200, "application/proto") and
           message((10, 45 * 10**9)) in answer and message((12, 10000000)) in answer, answer)
     check_gzip(server)
-    check("nothing there is 404", server.ask("/nothing")[0] == 404)
-    check("nothing is told of a query's way", server.query("AnalyzeQuery", query=CPU + "{}") ==
+    check("an unknown path is 404", server.ask("/nothing")[0] == 404)
+    check("AnalyzeQuery returns an empty message", server.query("AnalyzeQuery", query=CPU + "{}") ==
           (200, {}))
-    check("a method that is not there is 404", server.query("Nothing")[0] == 404)
+    check("an unknown method is 404", server.query("Nothing")[0] == 404)
     check("/metrics counts pushes", b"\ncameo_push_requests_total 6\n" in server.ask("/metrics")[2])
     status, _, answer = server.ask(
         "/ingest?name=web.cpu%%7Bregion%%3Deu%%7D&from=%d&until=%d&sampleRate=100" %
         (BASE_S + 60, BASE_S + 70), b"main;a;b 3\nmain;a 2\n")
     check("/ingest of folded text", status == 200 and server.total(
         '{service_name="web",region="eu"}', end=(BASE_S + 60) * 1000) == 5, answer)
-    check("/ingest of no known type is 400",
+    check("/ingest of an unknown type is 400",
           server.ask("/ingest?name=my.web.app", b"a 1\n")[0] == 400)
 
 
-# Quirks of the recorded server that issue 7 says not to copy, and what is not there yet.
+# Quirks of the recorded server that Cameo does not copy, and features that it lacks.
 NOT_COPIED = {
-    "SelectSeries step 60, sum": "the last partial step is kept here",
+    "SelectSeries step 60, sum": "the last partial step is included here",
     "SelectSeries with a call site (ignored by v2 storage)": "it is honoured here",
-    "GetProfileStats": "it is answered truly here",
+    "GetProfileStats": "it is answered correctly here",
     "snake_case field names are accepted": "the recorded answer is shortened",
     "render without times": "it is of the last hour here",
-    "range longer than the limit": "there is no such limit: questions have a time limit",
+    "range longer than the limit": "there is no such limit: queries have a time limit",
 }
 
 
 def same(want, got):
-    """JSON equal but for the order of names, and of what a pprof has, which clients don't need."""
+    """Compares JSON without regard to the order of names and of entries in a pprof."""
     if not isinstance(want, dict) or not isinstance(got, dict):
         return want == got
     if "flamegraph" in want:
@@ -149,7 +149,7 @@ def bars(flame):
 
 
 def fold(profile):
-    """A pprof in JSON: its type, and values by stack."""
+    """The type and the values by stack of a pprof in JSON."""
     strings = profile["stringTable"]
     names = {f["id"]: strings[int(f["name"])] for f in profile["function"]}
     lines = {x["id"]: [names[y["functionId"]] for y in x["line"]] for x in profile["location"]}
@@ -191,7 +191,7 @@ def replay(server, examples, file):
         if status != 200 or want["status"] != 200:
             check(name, status == want["status"], got)
         else:
-            check(name, same(want["body"], got), "want %s\ngot  %s" % (want["body"], got))
+            check(name, same(want["body"], got), "expected %s\ngot      %s" % (want["body"], got))
 
 
 def profile_of(examples):
@@ -216,7 +216,7 @@ def replay_gets(server, examples, file):
                   set(got["data"]) == set(want["body"]["data"]), got)
         else:
             check(name, status == want["status"] and (status != 200 or same(want["body"], got)),
-                  "want %s\ngot  %s" % (want["body"], got))
+                  "expected %s\ngot      %s" % (want["body"], got))
 
 
 def boundaries(server, examples):
@@ -232,7 +232,7 @@ def boundaries(server, examples):
             check(name, got == want["flamegraph.total"], got)
         elif "step" in rq:
             _, got = server.rpc(QUERIER + "SelectSeries", rq)
-            check(name, got == want["body"], "want %s\ngot  %s" % (want["body"], got))
+            check(name, got == want["body"], "expected %s\ngot      %s" % (want["body"], got))
 
 
 def main():
@@ -245,7 +245,7 @@ def main():
         check_own(server)
         server.stop(signal.SIGKILL)
         server = Server(cameo, directory)
-        check("what was acknowledged is there after kill -9", server.total("{}") == 30)
+        check("acknowledged profiles survive kill -9", server.total("{}") == 30)
         if os.path.isdir(examples):
             replay(server, examples, "querier-json.json")
             replay(server, examples, "querier-proto.json")
@@ -254,8 +254,8 @@ def main():
             replay_gets(server, examples, "status.json")
             boundaries(server, examples)
         else:
-            skip("recorded examples", "they are not on this machine")
-        check("stops when told", server.stop() == 0)
+            skip("recorded examples", "this machine has no recorded examples")
+        check("SIGTERM stops the server", server.stop() == 0)
     return finish()
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""durability.py CAMEO [KILLS]: what was acknowledged stays, whatever happens.
+"""durability.py CAMEO [KILLS]: acknowledged profiles survive kills, full disks and damaged files.
 
 The server is killed at random moments under load, KILLS (50) times; what was not
 acknowledged is pushed again with its id, and in the end every profile counts once.
-Then a disk that is full, and files that are damaged or somebody else's. Issue 7 asks
-for 200 kills, which take minutes where the machine is busy: `durability.py CAMEO 200`.
+Full disks, damaged files and files of other programs follow. A thorough run has 200 kills,
+which take minutes on a busy machine: `durability.py CAMEO 200`.
 """
 import json
 import os
@@ -33,7 +33,7 @@ def total(server, selector="{}"):
 
 
 def body(number, size=20):
-    """A profile of number + 1 samples, with stacks of its own and such as others have."""
+    """A profile of number + 1 samples, with stacks of its own and shared ones."""
     folded = ["main;serve;f%d 1" % (number % 97), "main;work%d;x %d" % (number, number)]
     folded += ["main;bulk%d;y%d 0" % (number, i) for i in range(size)]
     labels = {"__name__": "process_cpu", "service_name": "s%d" % (number % 5)}
@@ -43,7 +43,7 @@ def body(number, size=20):
 
 
 def push(server, data):
-    """The status; None: the connection broke, and it is not known what became of it."""
+    """The status; None if the connection broke, so that the outcome is unknown."""
     rq = urllib.request.Request(server.url + "/push.v1.PusherService/Push", data=data,
                                 headers={"Content-Type": "application/proto"})
     try:
@@ -58,7 +58,7 @@ def push(server, data):
 
 
 class Load:
-    """Pushes until the server is gone; whatever was not acknowledged comes again."""
+    """Pushes until the server is gone and repeats what was not acknowledged."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -109,15 +109,15 @@ def check_kills(cameo, kills):
             if not sure <= have <= sure + value(load.open):
                 lost.append((i, sure, have))
             load.run(server, rng.uniform(0.005, 0.4))
-        check("after each of %d kills all %d acknowledged profiles are there" %
+        check("after each of %d kills all %d acknowledged profiles are stored" %
               (kills, len(load.acknowledged)), not lost and load.acknowledged, lost[:3])
-        check("no push was refused", not load.wrong, load.wrong[:3])
+        check("no push failed", not load.wrong, load.wrong[:3])
         server = Server(cameo, directory)
         for number in load.open + load.acknowledged[-50:]:
             push(server, body(number))
-        check("pushed again, every profile counts once",
+        check("repeated pushes count once",
               total(server) == value(range(load.next)), (total(server), value(range(load.next))))
-        check("nothing was set aside", not [f for _, _, files in os.walk(directory)
+        check("nothing was renamed", not [f for _, _, files in os.walk(directory)
                                             for f in files if "damaged" in f])
         print("# opened within %.2f s" % late)
         server.stop()
@@ -127,7 +127,7 @@ def check_full_disk(cameo):
     with tempfile.TemporaryDirectory() as directory:
         if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "cameo-test",
                                            directory], capture_output=True).returncode:
-            skip("a full disk", "no file system can be mounted here")
+            skip("a full disk", "cannot mount a file system")
             return
         try:
             check_full_from_the_start(cameo, directory)
@@ -147,10 +147,10 @@ def check_full_from_the_start(cameo, directory):
         pass
     os.close(f)
     status = push(server, body(1))
-    check("where there is no room for a new day: 507", status == 507, status)
+    check("no space for a new day is 507", status == 507, status)
     os.unlink(room)
     status = push(server, body(1))
-    check("and with room it is begun", status == 200 and total(server) == 2, status)
+    check("with space the day is created", status == 200 and total(server) == 2, status)
     server.stop()
     for d, _, files in os.walk(directory):
         for f in files:
@@ -165,9 +165,9 @@ def fill_disk(cameo, directory):
         stored += [number] if status == 200 else []
         number += 1
     check("a full disk is 507", status == 507, (status, number))
-    check("questions are answered meanwhile", total(server) == value(stored),
+    check("queries still work", total(server) == value(stored),
           (total(server), value(stored)))
-    check("and pushes refused", push(server, body(number, 400)) == 507)
+    check("pushes are refused", push(server, body(number, 400)) == 507)
     status, _, answer = server.ask("/push.v1.PusherService/Push", body(number, 400),
                                    {"Content-Type": "application/proto"})
     check("the error's code is unavailable", json.loads(answer)["code"] == "unavailable", answer)
@@ -177,12 +177,12 @@ def fill_disk(cameo, directory):
         stored.append(n)
         if status != 200:
             break
-    check("with room it goes on", status == 200, status)
-    check("and nothing is missing or there twice", total(server) == value(stored),
+    check("with space pushes work again", status == 200, status)
+    check("nothing is missing or counted twice", total(server) == value(stored),
           (total(server), value(stored)))
     server.stop(signal.SIGKILL)
     server = Server(cameo, directory)
-    check("also after a kill", total(server) == value(stored), (total(server), value(stored)))
+    check("the same after a kill", total(server) == value(stored), (total(server), value(stored)))
     server.stop()
 
 
@@ -223,13 +223,13 @@ def check_damage(cameo):
             with open(messages, "w") as err:
                 server = Server(cameo, directory, stderr=err)
             again = push(server, body(1000))
-            check("a file that is %s: the server goes on" % name,
+            check("a file that is %s: the server keeps running" % name,
                   again == 200 and total(server) == 1001, (again, total(server)))
             server.stop()
             with open(messages) as f:
                 said = f.read()
-            check("a file that is %s is set aside with a message" % name,
-                  "set aside as" in said and os.path.exists(day_file(directory) + ".damaged-1"),
+            check("a file that is %s is renamed with a message" % name,
+                  "renamed to" in said and os.path.exists(day_file(directory) + ".damaged-1"),
                   said)
 
 

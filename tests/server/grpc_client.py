@@ -20,7 +20,7 @@ PYTHON = os.path.join(VENV, "bin", "python")
 
 
 def has_grpc():
-    """Is grpcio in this interpreter? Else go on in one that has it."""
+    """Re-executes in an interpreter that has grpcio if this one lacks it."""
     try:
         import grpc  # pylint: disable=import-outside-toplevel,unused-import
         return True
@@ -40,20 +40,20 @@ def has_grpc():
 
 
 if not has_grpc():
-    print("1..0 # SKIP grpcio can't be had here")
+    print("1..0 # SKIP grpcio is not available")
     sys.exit(0)
 
 import grpc  # noqa: E402
 from serving import (BASE_S, CPU, QUERIER, Server, check, finish,  # noqa: E402
                      message, pprof)
-from intake import NEW, OLD, otlp, total  # noqa: E402
+from ingest import NEW, OLD, otlp, total  # noqa: E402
 
 EXPORT = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 PUSH = "/push.v1.PusherService/Push"
 
 
 def call(channel, path, body, **how):
-    """The answer's bytes, or the status code's name and its message."""
+    """The bytes of the response, or the name and message of the status."""
     try:
         return channel.unary_unary(path)(body, timeout=30, **how)
     except grpc.RpcError as e:
@@ -70,32 +70,32 @@ def push_body(service, folded, ident):
 def check_calls(server, channel):
     check("Export", call(channel, EXPORT, otlp("grpc", NEW)) == b"" and
           total(server, "grpc") == 5 * 10**7)
-    check("Export of the layout before 1.10", call(channel, EXPORT, otlp("grpc-old", OLD)) == b"" and
+    check("Export of the format before 1.10", call(channel, EXPORT, otlp("grpc-old", OLD)) == b"" and
           total(server, "grpc-old") == 5 * 10**7)
-    check("compressed", call(channel, EXPORT, otlp("grpc-gz", NEW),
+    check("a compressed Export", call(channel, EXPORT, otlp("grpc-gz", NEW),
                              compression=grpc.Compression.Gzip) == b"" and
           total(server, "grpc-gz") == 5 * 10**7)
     check("Push", call(channel, PUSH, push_body("grpc-push", ["main;a 7"], "x")) == b"" and
           total(server, "grpc-push") == 7 * 10**7)
     query = message((1, CPU), (2, '{service_name="grpc-push"}'), (3, BASE_S * 1000),
                     (4, (BASE_S + 300) * 1000))
-    check("a query", b"main" in call(channel, QUERIER + "SelectMergeStacktraces", query))
+    check("a query by gRPC", b"main" in call(channel, QUERIER + "SelectMergeStacktraces", query))
 
 
 def check_refusals(server, channel):
-    check("no dictionary is INVALID_ARGUMENT",
+    check("a request without dictionary is INVALID_ARGUMENT",
           call(channel, EXPORT, b"\x0a\x00")[0] == "INVALID_ARGUMENT")
-    check("a bad pprof is INVALID_ARGUMENT", call(channel, PUSH, message((1, message(
+    check("a malformed pprof is INVALID_ARGUMENT", call(channel, PUSH, message((1, message(
         (1, message((1, "__name__"), (2, "x"))), (2, message((1, b"no pprof")))))))[0] ==
           "INVALID_ARGUMENT")
-    check("a bad selector is INVALID_ARGUMENT", call(
+    check("an invalid selector is INVALID_ARGUMENT", call(
         channel, QUERIER + "SelectMergeStacktraces",
         message((1, CPU), (2, "{x="), (3, 1), (4, 2)))[0] == "INVALID_ARGUMENT")
     check("an unknown method is UNIMPLEMENTED",
           call(channel, QUERIER + "Nothing", b"")[0] == "UNIMPLEMENTED")
     check("an unknown service is UNIMPLEMENTED",
           call(channel, "/nothing.Here/At", b"")[0] == "UNIMPLEMENTED")
-    check("a bomb is RESOURCE_EXHAUSTED", call(
+    check("a gzip bomb is RESOURCE_EXHAUSTED", call(
         channel, EXPORT, bytes(200 << 20), compression=grpc.Compression.Gzip)[0] ==
           "RESOURCE_EXHAUSTED")
     code, text = call(channel, EXPORT, bytes(65 << 20))
@@ -105,7 +105,7 @@ def check_refusals(server, channel):
 
 
 def check_many(server, target):
-    """64 calls at once on one connection and 16 connections, each profile its own."""
+    """64 concurrent calls on one connection and 16 connections, each with a profile of its own."""
     wrong = []
 
     def client(i):
@@ -119,11 +119,11 @@ def check_many(server, target):
         t.start()
     for t in threads:
         t.join()
-    check("many calls at once", not wrong and total(server, "many") == 1024 * 5 * 10**7, wrong)
+    check("many concurrent calls", not wrong and total(server, "many") == 1024 * 5 * 10**7, wrong)
 
 
 def check_tls(cameo, directory):
-    """With TLS on: gRPC and HTTPS beside each other, nothing in the clear."""
+    """With TLS: gRPC and HTTPS on one port, and no plain text."""
     key, cert = os.path.join(directory, "key.pem"), os.path.join(directory, "cert.pem")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
                     "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
@@ -139,17 +139,17 @@ def check_tls(cameo, directory):
         check("many calls by TLS", all(c.result() == b"" for c in calls))
         query = message((1, CPU), (2, '{service_name="tls"}'), (3, BASE_S * 1000),
                         (4, (BASE_S + 300) * 1000))
-        check("what was sent is there", b"main" in call(
+        check("the data is stored", b"main" in call(
             channel, QUERIER + "SelectMergeStacktraces", query))
     with urllib.request.urlopen(server.url + "/ready", timeout=30,
                                 context=ssl.create_default_context(cafile=cert)) as rs:
-        check("HTTPS beside it", rs.read() == b"ready")
+        check("HTTPS on the same port", rs.read() == b"ready")
     with grpc.insecure_channel(target) as channel:
         try:
             channel.unary_unary(EXPORT)(otlp("clear", NEW), timeout=3)
-            check("nothing is taken in the clear", False)
+            check("plain text is refused", False)
         except grpc.RpcError as e:
-            check("nothing is taken in the clear", e.code().name in (
+            check("plain text is refused", e.code().name in (
                 "UNAVAILABLE", "DEADLINE_EXCEEDED"), e.code())
     server.stop()
 
@@ -164,10 +164,10 @@ def main():
             check_calls(server, channel)
             check_refusals(server, channel)
         with grpc.insecure_channel(own_port, limits) as channel:
-            check("OTLP's own port", call(channel, EXPORT, otlp("own", NEW)) == b"" and
+            check("the separate OTLP port", call(channel, EXPORT, otlp("own", NEW)) == b"" and
                   total(server, "own") == 5 * 10**7)
         check_many(server, target)
-        check("stops when told", server.stop() == 0)
+        check("SIGTERM stops the server", server.stop() == 0)
         check_tls(sys.argv[1], directory)
     return finish()
 

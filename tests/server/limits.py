@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""limits.py CAMEO: beyond each limit a request is refused and counted, and life goes on."""
+"""limits.py CAMEO: requests beyond a limit are refused and counted, and the server keeps working."""
 import gzip
 import json
 import os
@@ -31,7 +31,7 @@ def connect(server):
 
 
 def answer(s):
-    """The status of what comes next."""
+    """The status of the next response."""
     s.settimeout(30)
     data = b""
     while b"\r\n\r\n" not in data:
@@ -43,18 +43,18 @@ def answer(s):
 
 
 def check_sizes(server):
-    head = "POST /push.v1.PusherService/Push HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" \
+    head = "POST /push.v1.PusherService/Push HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n" \
            "Content-Type: application/proto\r\n\r\n" % (100 << 20)
     with connect(server) as s:
         s.sendall(head.encode())
-        check("a body that would be too large is refused before it comes", answer(s) == 413)
-    check("and counted", counter(server, "body") == 1)
+        check("a too large body is refused before it arrives", answer(s) == 413)
+    check("the refusal is counted", counter(server, "body") == 1)
     bomb = gzip.compress(b"\0" * (300 << 20), 9)
     for path in ("/push.v1.PusherService/Push", "/ingest?name=app.cpu"):
         status = server.ask(path, bomb, {"Content-Type": "application/proto",
                                          "Content-Encoding": "gzip"})[0]
         check("a gzip bomb at %s is 413" % path, status == 413, status)
-    check("and counted, too", counter(server, "body") == 3)
+    check("gzip bombs are counted", counter(server, "body") == 3)
     deep = "[" * 100000
     wide = '{service_name=~"%s"}' % ("(a|b)" * 5000)
     many = "{%s}" % ",".join('a%d="b"' % i for i in range(100))
@@ -63,14 +63,14 @@ def check_sizes(server):
                 {**RANGE, "profileTypeID": CPU, "labelSelector": many}))):
         status = server.ask(QUERIER + "SelectMergeStacktraces", body.encode(),
                             {"Content-Type": "application/json"})[0]
-        check("too much of %s is 400" % what, status == 400, status)
+        check("%s beyond its limit is 400" % what, status == 400, status)
     for body in ({"maxNodes": 1 << 21}, {"maxNodes": -5}):
-        check("nodes %s are 400" % body, server.query(
+        check("maxNodes %s is 400" % body, server.query(
             "SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}", **body)[0] == 400)
     status = server.query("SelectSeries", profileTypeID=CPU, labelSelector="{}", step=0.001,
                           end=RANGE["end"] + DAY_MS)[0]
     check("too many steps are 400", status == 400, status)
-    check("life goes on", lives(server))
+    check("the server keeps working", lives(server))
 
 
 def check_agents(server):
@@ -80,12 +80,12 @@ def check_agents(server):
     def get(**headers):
         return json.loads(server.ask("/api/v1/agents", None, headers)[2])["agents"]
 
-    check("a report is kept", post({"agent": "b", "time": 5, "labels": {"host": "n\u0001"},
+    check("a report is stored", post({"agent": "b", "time": 5, "labels": {"host": "n\u0001"},
                                     "values": {"lost": 1.5, "table_bytes": 10**12}}) == 200)
-    check("the newest counts", post({"agent": "a"}) == 200 and
+    check("a newer report replaces it", post({"agent": "a"}) == 200 and
           post({"agent": "a", "values": {"lost": 3}, "other": [{}]}) == 200)
     a, b = get()
-    check("both are told", (a["agent"], a["labels"], a["values"]) == ("a", {}, {"lost": 3}) and
+    check("both reports are returned", (a["agent"], a["labels"], a["values"]) == ("a", {}, {"lost": 3}) and
           (b["time"], b["labels"], b["values"]) ==
           (5, {"host": "n\u0001"}, {"lost": 1.5, "table_bytes": 10**12}), (a, b))
     for wrong in ({}, [], 7, {"agent": ""}, {"agent": 5}, {"agent": "x" * 257},
@@ -93,9 +93,9 @@ def check_agents(server):
                   {"agent": "c", "labels": {"a": "x" * 1025}}, {"agent": "c", "time": -1},
                   {"agent": "c", "labels": {str(i): "" for i in range(65)}},
                   {"agent": "c", "values": {str(i): 0 for i in range(257)}}):
-        check("%.40s is no report" % json.dumps(wrong), post(wrong) == 400, post(wrong))
-    check("a long one is 413", post({"agent": "c", "x": "x" * 65536}) == 413)
-    check("nothing of these is kept", len(get()) == 2)
+        check("%.40s is rejected as a report" % json.dumps(wrong), post(wrong) == 400, post(wrong))
+    check("a long report is 413", post({"agent": "c", "x": "x" * 65536}) == 413)
+    check("rejected reports are not stored", len(get()) == 2)
 
 
 def check_series(cameo, directory):
@@ -103,11 +103,11 @@ def check_series(cameo, directory):
     for i, want in enumerate([200, 200, 200, 429, 429]):
         labels = {"service_name": "many", "request": str(i)}
         status = push(server, labels, BASE_S, ["a 1"], "series-%d" % i)[0]
-        check("a service's series number %d is %d" % (i + 1, want), status == want, status)
-    check("each is counted", counter(server, "series") == 2)
-    check("a series that is there goes on", push(
+        check("series %d of a service is %d" % (i + 1, want), status == want, status)
+    check("refusals are counted", counter(server, "series") == 2)
+    check("an existing series is still accepted", push(
         server, {"service_name": "many", "request": "1"}, BASE_S + 1, ["a 1"], "again")[0] == 200)
-    check("and so do other services", push(
+    check("other services are not affected", push(
         server, {"service_name": "few"}, BASE_S, ["a 1"], "few")[0] == 200)
     server.stop()
 
@@ -118,10 +118,10 @@ def check_time(cameo, directory):
         body = json.dumps({**RANGE, "profileTypeID": CPU, "labelSelector": "{}", "step": 15})
         status, _, got = server.ask(QUERIER + method, body.encode(), {
             "Content-Type": "application/json", "Connect-Timeout-Ms": "0"})
-        check("%s without time is 504" % method, (status, json.loads(got)["code"]) ==
+        check("%s past its time limit is 504" % method, (status, json.loads(got)["code"]) ==
               (504, "deadline_exceeded"), got)
-    check("each is counted by its limit", counter(server, "time") == 3)
-    check("a question with time is answered", lives(server))
+    check("refusals are counted by limit", counter(server, "time") == 3)
+    check("a query with enough time works", lives(server))
     server.stop()
 
 
@@ -130,10 +130,10 @@ def check_range(cameo, directory):
     for method in (QUERIER + "SelectMergeStacktraces", QUERIER + "LabelNames", PAGE + "Functions"):
         status, got = server.rpc(method, {"profileTypeID": CPU, "labelSelector": "{}",
                                           "start": RANGE["start"] - DAY_MS, "end": RANGE["end"]})
-        check("%s of more days is 422" % method, (status, got["code"]) ==
+        check("%s beyond the range limit is 422" % method, (status, got["code"]) ==
               (422, "invalid_argument"), got)
-    check("each is counted", counter(server, "range") == 3)
-    check("a question of one day is answered", lives(server))
+    check("refusals are counted", counter(server, "range") == 3)
+    check("a query of one day works", lives(server))
     server.stop()
 
 
@@ -149,15 +149,15 @@ def check_memory(cameo, directory):
     server.stop()
     server = Server(cameo, directory, "--memory", str(limit))
     status, got = server.query("SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}")
-    check("without memory a question is 429", (status, got["code"]) ==
+    check("a query without memory is 429", (status, got["code"]) ==
           (429, "resource_exhausted"), got)
-    check("and counted", counter(server, "memory") == 1)
-    check("small pushes are taken", push(server, DATA[0][0], BASE_S + 30, ["a 1"], "m") ==
+    check("the refusal is counted", counter(server, "memory") == 1)
+    check("small pushes are accepted", push(server, DATA[0][0], BASE_S + 30, ["a 1"], "m") ==
           (200, {}))
     status = server.ask("/push.v1.PusherService/Push", os.urandom(5 << 20),
                         {"Content-Type": "application/proto"})[0]
-    check("large ones are not", status == 429, status)
-    check("it is still there", server.ask("/ready")[0] == 200)
+    check("large pushes are 429", status == 429, status)
+    check("the server still runs", server.ask("/ready")[0] == 200)
     server.stop()
 
 
@@ -166,23 +166,23 @@ def check_connections(server):
     n = min(10000, hard - 200)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     idle = [connect(server) for _ in range(n)]
-    check("%d idle connections are nothing" % n, lives(server))
+    check("%d idle connections do no harm" % n, lives(server))
     for s in idle[:200]:
-        s.sendall(b"POST /ingest?name=a.cpu HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf")
+        s.sendall(b"POST /ingest?name=a.cpu HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\nhalf")
     for s in idle[200:400]:
         s.sendall(b"POST /ing")
     for s in idle[400:600]:
         s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-    check("nor are 600 half requests", lives(server))
+    check("600 incomplete requests do no harm", lives(server))
     for s in idle:
         s.close()
     slow = connect(server)
-    for c in b"GET /ready HTTP/1.1\r\nHost: x\r\n\r\n":
+    for c in b"GET /ready HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n":
         slow.sendall(bytes([c]))
-    check("who sends a byte at a time is answered", answer(slow) == 200)
+    check("a client that sends single bytes gets a response", answer(slow) == 200)
     slow.close()
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    check("life goes on after them", lives(server))
+    check("the server works afterwards", lives(server))
 
 
 def main():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""oracle.py CAMEO: what the server answers in protobuf, as protoc and Go's pprof read it.
+"""oracle.py CAMEO: responses in protobuf as protoc and Go's pprof read them.
 
 The messages are written from the contract. A field that a message does not have, or of
-another type, is printed by protoc as a number: that is what is looked for.
+another type, is printed by protoc as a number, which the test rejects.
 """
 import os
 import re
@@ -69,7 +69,7 @@ def fixed64(key, data):
     return bytes([key << 3 | 1]) + data
 
 
-# method, request, message of the answer, what of it must be there
+# method, request, message of the response, text that it must contain
 CASES = [
     ("ProfileTypes", message((1, RANGE["start"]), (2, RANGE["end"])), "ProfileTypesResponse",
      ['sample_type: "cpu"', 'period_unit: "nanoseconds"']),
@@ -106,7 +106,7 @@ def check_protoc(server, directory):
         text = run.stdout.decode()
         missing = [w for w in wanted if w not in text]
         unknown = re.findall(r"^\s*\d+[:\s].*", text, re.M)
-        check("%s as protoc reads it" % method, status == 200 and run.returncode == 0 and
+        check("protoc reads %s" % method, status == 200 and run.returncode == 0 and
               not missing and not unknown, "%s missing %s unknown %s\n%s" %
               (run.stderr, missing, unknown, text))
 
@@ -118,7 +118,7 @@ def check_go(server, directory):
                                                          RANGE["end"])],
         capture_output=True, text=True, timeout=240, cwd=directory,
         env={**os.environ, "PPROF_TMPDIR": directory})
-    check("go tool pprof takes the address", run.returncode == 0 and "300ms total" in run.stdout and
+    check("go tool pprof reads a URL", run.returncode == 0 and "300ms total" in run.stdout and
           "parse" in run.stdout, run.stdout + run.stderr)
 
 
@@ -130,11 +130,11 @@ def main():
         if shutil.which("protoc"):
             check_protoc(server, directory)
         else:
-            skip("protobuf", "there is no protoc")
+            skip("protobuf", "protoc is not installed")
         if shutil.which("go"):
             check_go(server, directory)
         else:
-            skip("Go's pprof", "there is no Go")
+            skip("Go's pprof", "Go is not installed")
         server.stop()
     return finish()
 

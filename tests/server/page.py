@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""page.py CAMEO: what the web page asks of a real server (docs/api.md)."""
+"""page.py CAMEO: the API of the web page on a real server (docs/api.md)."""
 import gzip
 import struct
 import subprocess
 import sys
 import tempfile
 
-from intake import export, otlp
+from ingest import export, otlp
 from serving import BASE_S, CPU, DATA, PAGE, RANGE, Server, check, finish, message, push, varint
 
 UNIT = 10000000
@@ -45,19 +45,19 @@ def check_trees(server):
     check("a tree has all stacks", paths(t) == {
         "main;serve": 2, "main;serve;parse": 7, "main;serve;query;lock": 5, "main;serve;query": 6,
         "main;gc": 3, "main;send;smtp": 7}, t)
-    check("it tells what it is of", (t["version"], t["type"], t["unit"], t["total"],
+    check("it has type, unit and total", (t["version"], t["type"], t["unit"], t["total"],
                                      t["time_ns"]) ==
           (1, "cpu", "nanoseconds", 30 * UNIT, RANGE["start"] * 10**6), t)
     cut = ask(server, "Tree", maxNodes=3)
-    check("a cut tree has the greatest nodes, and others in one", paths(cut, "total") == {
+    check("a pruned tree has the greatest nodes and one for the others", paths(cut, "total") == {
         "main": 30, "main;serve": 20, "main;serve;query": 11, "main;serve;query;other": 5,
         "main;serve;other": 7, "main;other": 10} and "other" in kinds(cut), paths(cut, "total"))
     part = ask(server, "Tree", callSite=["main", "serve"], labelSelector='{service_name="shop"}')
-    check("what was cut is had by its call site", paths(part) == {
+    check("pruned nodes are found by their call site", paths(part) == {
         "main;serve": 2, "main;serve;parse": 7, "main;serve;query;lock": 5, "main;serve;query": 6},
         part)
     none = ask(server, "Tree", labelSelector='{service_name="none"}')
-    check("a tree of nothing is a root", none["nodes"] == {"parent": [-1], "frame": [-1],
+    check("an empty tree is a root", none["nodes"] == {"parent": [-1], "frame": [-1],
                                                            "self": [0]}, none)
 
 
@@ -68,13 +68,13 @@ def check_split(server):
     check("and all stacks below them", paths(t) == {
         "shop;main;serve": 2, "shop;main;serve;parse": 7, "shop;main;serve;query;lock": 5,
         "shop;main;serve;query": 6, "shop;main;gc": 1, "mail;main;send;smtp": 7, "mail;main;gc": 2}, t)
-    check("which are no functions", {t["strings"][f[0]] for f in t["frames"]
+    check("the values are of kind group", {t["strings"][f[0]] for f in t["frames"]
                                      if t["strings"][f[3]] == "group"} == {"shop", "mail"})
     part = ask(server, "Tree", label="region", callSite=["us", "main"])
-    check("its call sites begin with them", paths(part) == {
+    check("its call sites begin with the values", paths(part) == {
         "us;main;serve;parse": 4, "us;main;serve;query": 6}, part)
     none = ask(server, "Tree", label="zone")
-    check("profiles without the label are together", paths(none, "total")["(none)"] == 30)
+    check("profiles without the label are one group", paths(none, "total")["(none)"] == 30)
 
 
 def check_diff(server):
@@ -91,21 +91,21 @@ def check_diff(server):
     check("the greatest change is first", (first["name"], first["self"]["before"],
                                            first["self"]["after"]) == ("smtp", 0, 7 * UNIT), m)
     rows = {f["name"]: f["self"] for f in m["functions"]}
-    check("chance is told from change", m["counted"] and rows["gc"]["noise"] and
+    check("noise is distinguished from change", m["counted"] and rows["gc"]["noise"] and
           rows["smtp"]["z"] == 2.65, rows)
-    check("of both in all", (m["all"]["before"], m["all"]["after"]) == (11 * UNIT, 9 * UNIT), m)
+    check("the sums of both sides", (m["all"]["before"], m["all"]["after"]) == (11 * UNIT, 9 * UNIT), m)
     m = ask(server, "Movers", left=side("a"), right=side("c"), normalize=True, limit=1)
-    check("a limit leaves the count", len(m["functions"]) == 1 and m["found"] > 1, m)
+    check("a limit does not change the count", len(m["functions"]) == 1 and m["found"] > 1, m)
 
 
 def check_sandwich(server):
     s = ask(server, "Sandwich", function={"name": "serve"})
-    check("a sandwich's totals", (s["total"], s["self"], s["all"]) ==
+    check("the totals of a sandwich", (s["total"], s["self"], s["all"]) ==
           (20 * UNIT, 2 * UNIT, 30 * UNIT), s)
-    check("who calls it", paths(s["callers"], "total") == {"serve": 20, "serve;main": 20}, s)
-    check("what it calls", paths(s["callees"], "total") == {
+    check("the callers of a function", paths(s["callers"], "total") == {"serve": 20, "serve;main": 20}, s)
+    check("the callees of a function", paths(s["callees"], "total") == {
         "serve": 20, "serve;parse": 7, "serve;query": 11, "serve;query;lock": 5}, s)
-    check("a function that is not there is 404",
+    check("an unknown function is 404",
           server.rpc(PAGE + "Sandwich", {**RANGE, "profileTypeID": CPU,
                                          "function": {"name": "nothing"}})[0] == 404)
 
@@ -134,12 +134,12 @@ def check_tables(server):
 def check_targets(server):
     t = server.rpc(PAGE + "Targets", {**RANGE, "by": ["service_name", "region"]})[1]["targets"]
     shop = next(x for x in t if x["labels"] == {"service_name": "shop", "region": "us"})
-    check("who sends, and when", shop == {
+    check("senders with first and last time", shop == {
         "labels": {"service_name": "shop", "region": "us"}, "firstSeen": (BASE_S + 15) * 1000,
         "lastSeen": (BASE_S + 15) * 1000, "profiles": 1, "samples": 10, "lost": None} and
           len(t) == 3, t)
     t = server.rpc(PAGE + "Targets", {**RANGE, "by": ["service_name"]})[1]["targets"]
-    check("of all types", [(x["labels"], x["profiles"], x["samples"]) for x in t] ==
+    check("senders over all types", [(x["labels"], x["profiles"], x["samples"]) for x in t] ==
           [({"service_name": "shop"}, 2, 21), ({"service_name": "mail"}, 1, 9)], t)
 
 
@@ -160,13 +160,13 @@ def check_download(server):
 def check_storage(server, cameo, directory):
     s = server.rpc(PAGE + "Storage", {})[1]
     day = s["days"][0]
-    check("what is kept", (s["oldest"], s["newest"], len(s["days"]), day["day"], day["profiles"]) ==
+    check("stored days", (s["oldest"], s["newest"], len(s["days"]), day["day"], day["profiles"]) ==
           (BASE_S * 1000, (BASE_S + 15) * 1000, 1, "2026-11-20", 3) and
           0 < day["parts"]["stacks"] < day["bytes"] == s["bytes"] and s["series"] == 3, s)
-    check("and for how long", s["retention"] == {"days": 0, "bytes": 10 << 30}, s)
+    check("the retention", s["retention"] == {"days": 0, "bytes": 10 << 30}, s)
     run = subprocess.run([cameo, "server", *server.store, "--store-info"],
                          capture_output=True, text=True)
-    check("--store-info says so too", run.returncode == 0 and
+    check("--store-info agrees", run.returncode == 0 and
           run.stdout.split("\n")[1].split()[0] == "2026-11-20" and "1 days" in run.stdout,
           run.stdout + run.stderr)
 
@@ -180,7 +180,7 @@ def check_cells(server):
     body = {"profileTypeID": CPU, "labelSelector": '{service_name="moments"}', "start": start,
             "end": start + 1999}
     c = server.rpc(PAGE + "Cells", body)[1]
-    check("samples are where they were taken", (c["at"], c["value"]) ==
+    check("samples are in the cell of their time", (c["at"], c["value"]) ==
           ([0, 101, 199], [2 * UNIT, UNIT, UNIT]) and (c["n"], c["timed"], c["total"]) ==
           (200, 4 * UNIT, 5 * UNIT), c)
     c = server.rpc(PAGE + "Cells", {**body, "start": start + 2000, "end": start + 3000,
@@ -188,13 +188,13 @@ def check_cells(server):
     check("a window reaches beyond the range it begins in", (c["at"], c["timed"], c["total"]) ==
           ([1], UNIT, 0), c)
     c = ask(server, "Cells", labelSelector='{service_name="shop"}')
-    check("times that nobody told are not made up", (c["at"], c["timed"]) == ([], 0), c)
+    check("profiles without timestamps have no cells", (c["at"], c["timed"]) == ([], 0), c)
     for wrong in ({"cellMs": -1}, {"end": start + 3600001}):
         check("cells %s are 400" % wrong, server.rpc(PAGE + "Cells", {**body, **wrong})[0] == 400)
 
 
 def check_threads(server):
-    """Samples of two threads: attribute 2 of the dictionary is one's id, 3 the other's."""
+    """Samples of two threads, whose ids are attributes 2 and 3 of the dictionary."""
     start = (BASE_S + 120) * 1000
 
     def sample(stack, thread, *ms):
@@ -206,7 +206,7 @@ def check_threads(server):
     body = {"profileTypeID": CPU, "labelSelector": '{service_name="threads"}', "start": start,
             "end": start + 1999}
     t = server.rpc(PAGE + "Threads", body)[1]
-    check("threads are told", (t["found"], [(x["pid"], x["tid"], x["samples"], x["total"],
+    check("threads are listed", (t["found"], [(x["pid"], x["tid"], x["samples"], x["total"],
                                              x["firstSeen"], x["lastSeen"]) for x in t["threads"]])
           == (2, [(42, 7, 3, 3 * UNIT, start + 5, start + 25),
                   (42, 8, 1, UNIT, start + 7, start + 7)]), t)
@@ -217,10 +217,10 @@ def check_threads(server):
           len(one["times"]["threads"]) == 1 and (thread["tid"], thread["at"]) ==
           (7, [0, 10000, 10000]) and names[0] == names[2] != names[1], one)
     both = server.rpc(PAGE + "Thread", {**body, "start": start + 6, "end": start + 15})[1]
-    check("a slice has what was taken in it", both["total"] == 2 * UNIT and
+    check("a slice has the samples taken in it", both["total"] == 2 * UNIT and
           [x["tid"] for x in both["times"]["threads"]] == [7, 8], both)
     none = server.rpc(PAGE + "Thread", {**body, "tid": 9})[1]
-    check("nobody's samples are none", none["total"] == 0 and "times" not in none, none)
+    check("an unknown thread has no samples", none["total"] == 0 and "times" not in none, none)
     for wrong in ({"tid": -1}, {"end": start + 3600001}):
         check("threads %s are 400" % wrong, server.rpc(PAGE + "Threads", {**body, **wrong})[0] == 400)
 
@@ -233,7 +233,7 @@ def check_errors(server):
             ("Diff", {}, 400), ("Tree", {"start": 0}, 400), ("Movers", {"normalize": 1}, 400)]:
         got, answer = server.rpc(PAGE + method, {**RANGE, "profileTypeID": CPU, **body})
         check("%s %s is %d" % (method, body, status), got == status and answer["message"], answer)
-    check("protobuf is not for the page", server.ask(PAGE + "Tree", b"", {
+    check("protobuf is refused", server.ask(PAGE + "Tree", b"", {
         "Content-Type": "application/proto"})[0] == 415)
 
 
@@ -253,7 +253,7 @@ def main():
         check_cells(server)
         check_threads(server)
         check_errors(server)
-        check("stops when told", server.stop() == 0)
+        check("SIGTERM stops the server", server.stop() == 0)
     return finish()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the server share: checks in TAP, profiles, and a server to ask."""
+"""Shared by the tests of the server: checks in TAP, profiles, and a running server."""
 import atexit
 import base64
 import json
@@ -36,8 +36,8 @@ def skip(name, why):
 
 
 def leave_out(name, why):
-    """Of what was recorded elsewhere: it is no test here."""
-    print("# left out: %s: %s" % (name, why))
+    """Reports a recorded example that does not apply."""
+    print("# not applicable: %s: %s" % (name, why))
 
 
 # A pprof, written by hand: fields are (number, value), value an int, bytes or a list of ints.
@@ -97,7 +97,7 @@ DATA = [
 
 class Server:
     def __init__(self, cameo, directory, *options, stderr=None):
-        # another kind of store, where a directory is a database (clickhouse.py)
+        # clickhouse.py sets another kind of store, where a directory becomes a database
         url = os.environ.get("CAMEO_TEST_STORE")
         name = re.sub("[^a-z0-9]", "_", os.path.basename(directory).lower())
         self.store = ["--store", url + "/d" + name] if url else ["--data", directory]
@@ -143,6 +143,6 @@ def push(server, labels, time_s, folded, ident):
 
 
 def finish():
-    """Print the plan; the exit status."""
+    """Prints the plan and returns the exit status."""
     print("1..%d" % number)
     return failures > 0

@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/html.h"
-#include "codec/page_json.h"
+#include "codec/page/html.h"
+#include "codec/page/page_json.h"
 #include "profile/profile.h"
 
 enum { DEPTH_MAX = 2000, PERIOD_NS = 10101010 };
@@ -96,7 +96,7 @@ static void add_line(struct profile *p, char *line)
 int main(int argc, char **argv)
 {
 	struct profile *p;
-	const struct page_options opt = { .title = argc > 1 ? argv[1] : NULL };
+	const struct format_options opt = { .title = argc > 1 ? argv[1] : NULL };
 	struct buf json = { 0 }, out = { 0 };
 	struct err err = { 0 };
 	char *line = NULL;

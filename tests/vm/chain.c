@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A static program with one known stack: main, chain_a, chain_b, chain_c, spin.
- * `chain SECONDS` computes for that long. Each frame has a size of its own, and
- * no call is the last thing its function does, so none of them disappears.
+ * A static program with one known stack trace: main, chain_a, chain_b, chain_c, spin.
+ * `chain SECONDS` computes for that long. The frames differ in size, and no function
+ * ends with its call, so the compiler cannot turn a call into a jump.
  */
 #include <stdlib.h>
 #include <time.h>

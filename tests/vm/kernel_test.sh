@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# kernel_test.sh SUITE CAMEO CHAIN...: the kernel of that Debian suite boots under
-# qemu, takes our BPF programs, and each CHAIN (tests/vm/chain.c, static, compiled
-# in different ways) is recorded in it with its whole stack. Most of the time is the
-# verifier's, so few recordings do for many tests.
+# kernel_test.sh RELEASE CAMEO CHAIN...: the kernel of that Debian release boots under qemu, loads the
+# BPF programs, and records complete stack traces of each CHAIN (tests/vm/chain.c, static,
+# compiled in different ways). The verifier needs most of the time, so several tests share a recording.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/../tap.sh"
 
-suite=$1
+release=$1
 cameo=$2
 shift 2
 chains=("$@")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The part of the machine's output that follows the line "== WORD", to the next such line.
+# part WORD: prints the output of the machine between the line "== WORD" and the next such line.
 part()
 {
 	sed -n "/^== $1\$/,/^== /{ /^== /d; p }" "$work/out"
@@ -54,7 +53,7 @@ guest_script()
 		kill -TERM \$agent; wait \$agent; echo status \$?
 		cat /tmp/err
 	EOF
-	# a CPU goes and comes back while it records; then something that runs there only
+	# A CPU goes offline and comes back during a recording; then a program runs on that CPU only.
 	cat <<-EOF
 		echo '== hotplug'
 		cpu1=/sys/devices/system/cpu/cpu1/online
@@ -74,8 +73,8 @@ guest_script()
 	echo 'exit 0'
 }
 
-# How many samples of a program there are in spin, and how many of them show the whole chain.
-# (Starting up takes so long under emulation that it has samples of its own.)
+# count PROGRAM: prints the number of its samples in spin, and how many of them have the complete chain.
+# Samples elsewhere do not count: under emulation, even the start of a program has some.
 count()
 {
 	awk -v begin="^$1;" '$0 !~ begin { next }
@@ -84,13 +83,13 @@ count()
 		END { print total + 0, whole + 0 }'
 }
 
-# Where others have the CPU the machine misses ticks: so it may be few samples, of which three
-# never decide.
+# On a busy host the machine misses timer ticks and there are few samples, so up to three wrong
+# ones are accepted.
 recorded()
 {
 	local chain=$1 name total whole wrong
 
-	name="$suite: $chain is recorded with its whole stack"
+	name="$release: $chain is recorded with its whole stack"
 	read -r total whole < <(part chains.folded | count "$chain")
 	wrong=$((total - whole))
 	if [ "$total" -ge 20 ] && { [ "$wrong" -le 3 ] || [ $((wrong * 100)) -le "$total" ]; }; then
@@ -101,14 +100,14 @@ recorded()
 	fi
 }
 
-# The recording ended well, and has what ran on the CPU after it came back.
+# The recording succeeded and has samples of the CPU after it came back.
 hotplugged()
 {
 	part hotplug
 	[ "$(part hotplug | head -n 1)" = 'status 0' ] && [ "$(part hotplug | sed -n 2p)" -gt 0 ]
 }
 
-# A sleep of three seconds has been so long off the CPU, where it was waited for.
+# A sleep of three seconds is recorded as three seconds off the CPU, in nanosleep.
 slept()
 {
 	part off
@@ -117,28 +116,28 @@ slept()
 		part off | awk '/nanosleep_\[k\]/ { ns += $NF } END { exit !(ns > 2.97e9 && ns < 3.5e9) }'
 }
 
-# A tracepoint and a function, each as often as they were met.
+# A tracepoint and a probed function have one sample for each time they were hit.
 probed()
 {
 	part probes
 	part probes | grep -q ' 1 samples of sched:sched_process_exec, 1 samples of uprobe:.*:main$'
 }
 
-# A kernel that does all that an agent wants, and a stack that was recorded there.
+# The kernel has everything that an agent needs, and the self-test recorded a stack trace.
 well()
 {
 	part doctor
 	part doctor | grep -q '^status 0$' && part doctor | grep -q '^ok *self-test'
 }
 
-# With the capabilities that it keeps, it sends, and ends well.
+# The agent exports profiles with its reduced set of capabilities, and exits cleanly.
 agent_runs()
 {
 	part agent
 	part agent | grep -q '^strict 0$' && part agent | grep -q '^status 0$' && part agent | grep -q '^CapPrm:.000001c400084004$'
 }
 
-# its debug information is not read, and as large as all the rest of the machine
+# The debug information is not used, and is larger than everything else in the initramfs.
 strip --strip-debug -o "$work/cameo" "$cameo" 2>/dev/null || cp "$cameo" "$work/cameo"
 files=(-f "$work/cameo")
 for chain in "${chains[@]}"; do
@@ -146,38 +145,38 @@ for chain in "${chains[@]}"; do
 done
 boot()
 {
-	"$here/run" "${files[@]}" "$suite" "$(guest_script)" >"$work/out" 2>"$work/err"
+	"$here/run" "${files[@]}" "$release" "$(guest_script)" >"$work/out" 2>"$work/err"
 	status=$?
 }
 
-# what dies before it runs anything of ours says nothing of us
+# A kernel that dies before it runs the command does not say anything about the program.
 for _ in 1 2 3; do
 	boot
 	[ "$status" -eq 78 ] || break
 done
-if [ "$status" -eq 78 ] && [ "$suite" = sid ]; then
-	# the newest kernel and this release's emulator need not know each other
+if [ "$status" -eq 78 ] && [ "$release" = sid ]; then
+	# The newest kernel may be too new for this release's qemu.
 	status=77
-	echo 'it dies in this emulator before it runs anything' >>"$work/err"
+	echo "the kernel dies in this version of qemu before it runs anything" >>"$work/err"
 fi
 case $status in
 77)
-	skip "$suite: the kernel boots" "$(tail -n 1 "$work/err")"
+	skip "$release: the kernel boots" "$(tail -n 1 "$work/err")"
 	;;
 0)
-	check "$suite: $(part kernel | head -n 1) boots and has its BTF" grep -q '^/sys/kernel/btf/vmlinux$' "$work/out"
+	check "$release: $(part kernel | head -n 1) boots and has its BTF" grep -q '^/sys/kernel/btf/vmlinux$' "$work/out"
 	for chain in "${chains[@]##*/}"; do
 		recorded "$chain"
 	done
-	check "$suite: time off the CPU is told" slept
-	check "$suite: samples of a tracepoint and of a function" probed
-	check "$suite: the doctor finds nothing missing" well
-	check "$suite: an agent runs with few privileges" agent_runs
-	check "$suite: a CPU may go offline and come back" hotplugged
-	check "$suite: the kernel has nothing to complain of" test -z "$(part oops)"
+	check "$release: time off the CPU is recorded" slept
+	check "$release: a tracepoint and a probed function have samples" probed
+	check "$release: cameo doctor finds nothing missing" well
+	check "$release: an agent runs with few privileges" agent_runs
+	check "$release: a CPU can go offline and come back" hotplugged
+	check "$release: the kernel reports no error" test -z "$(part oops)"
 	;;
 *)
-	not_ok "$suite: the kernel boots" "$(cat "$work/out" "$work/err")"
+	not_ok "$release: the kernel boots" "$(cat "$work/out" "$work/err")"
 	;;
 esac
 tap_done

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profiles for the tests, in the shape of src/codec/page_json.c.
+// Creates profiles for the tests, in the format of src/codec/page_json.c.
 
 export interface PageJson {
 	version: number;
@@ -16,7 +16,7 @@ export interface PageJson {
 	nodes: { parent: number[]; frame: number[]; self: number[] };
 }
 
-/** Collects stacks into the JSON; a frame is "name", "kind:name" or "kind:name@binary". */
+/** Builds the JSON from stacks. A frame is "name", "kind:name" or "kind:name@binary". */
 export class PageMaker {
 	private strings = new Map<string, number>([["", 0]]);
 	private frames: number[][] = [];
@@ -78,7 +78,7 @@ export class PageMaker {
 	}
 }
 
-/** The same numbers in every run. */
+/** Returns a generator of pseudo-random numbers that are the same in every run. */
 export function random(seed: number): () => number {
 	let s = seed >>> 0;
 	return () => {
@@ -87,7 +87,7 @@ export function random(seed: number): () => number {
 	};
 }
 
-/** A tree of @n nodes shaped like a real one: a few deep paths, many narrow ones. */
+/** Creates a tree of @n nodes of realistic shape: a few deep stacks and many narrow nodes. */
 export function bigPage(n: number, seed = 1): PageJson {
 	const rnd = random(seed);
 	const kinds = ["native", "native", "python", "jvm", "kernel", "go", "v8"];

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is HotSpot if it exports the tables of structs.c. A process that runs
- * it is asked for its layout and for its code: heaps, each a range reserved
- * for good with a map of its segments, and the interpreter inside one of them. A
- * heap's growth thus needs nothing. Processes of one file that say the same
- * share a layout.
+ * Detection of HotSpot and attachment to its processes. A file is HotSpot if it exports the
+ * tables that structs.c reads. The layout of a process and its code ranges come from its
+ * memory: the CodeCache has one or more CodeHeaps, each with a fixed address range reserved at
+ * startup and a segment map that leads from an address to the code block around it. The
+ * interpreter is inside of one of them. As the whole reserved range is registered, a heap that
+ * grows requires no update. Processes of one libjvm that report the same values share a layout.
+ *
+ * CodeHeap and StubQueue are declared in HotSpot's memory/heap.hpp and code/stubs.hpp. Versions
+ * 8 to 26 are supported.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,8 +21,8 @@ enum {
 	HEAPS_MAX = 4,
 	ENTRIES_MAX = 4,
 	TRIMMED_MAJOR = 11,
-	LAYOUTS_MAX = 8,      /* of one file: a process may lie */
-	ZERO_FREE_MAJOR = 20, /* numbers are packed in another way from this version on */
+	LAYOUTS_MAX = 8,      /* per file, in case that processes report false values */
+	ZERO_FREE_MAJOR = 20, /* first version with zero-free UNSIGNED5 (packed.c) */
 	CODELETS_MAX = 4096,
 	CODELET_BYTES_MAX = 1 << 20,
 };
@@ -46,7 +50,7 @@ int jvm_detect(const struct elf_image *img, const struct vm_tables *tables, uint
 	}
 	if (elf_symbol_lookup(img, ELF_SYMTAB, symbol_names[JVM_SYMBOL_ROUTINES], &sym) == 0)
 		jvm.symbols[JVM_SYMBOL_ROUTINES] = sym.vaddr;
-	/* any code will do to tell where a mapping puts the file */
+	/* Any symbol in code serves to compute the load address of a mapping. */
 	if (elf_gnuhash_lookup(img, "JNI_CreateJavaVM", &sym) < 0 ||
 	    elf_image_offset_of(img, sym.vaddr, &off) < 0)
 		return -ENOENT;
@@ -62,7 +66,7 @@ struct job {
 	const struct lang_process *p;
 	struct jvm_found facts[JVM_FACT_MAX];
 	struct jvm_vm vm;
-	uint32_t index; /* of the layout */
+	uint32_t index; /* of the layout in vm_tables */
 	struct unwind_mapping *out;
 	int n;
 };
@@ -72,7 +76,7 @@ static uint64_t fact(const struct job *j, enum jvm_fact f)
 	return j->facts[f].value;
 }
 
-static bool has_all(const struct job *j)
+static bool has_required_facts(const struct job *j)
 {
 	static const enum jvm_fact needed[] = {
 		JVM_FACT_HEAP_MEMORY,
@@ -106,7 +110,10 @@ static int read_u64(const struct job *j, uint64_t addr, uint64_t *out)
 	return j->p->read(j->p->ctx, addr, out, sizeof(*out)) ? -EAGAIN : 0;
 }
 
-/* Has the VM come so far that its interpreter is made? Its first thread comes after that. */
+/*
+ * Returns whether the VM has started a thread. Until version 20 the interpreter is complete by
+ * then; has_interpreter() covers later versions.
+ */
 static bool is_running(const struct job *j)
 {
 	uint32_t n_threads;
@@ -141,6 +148,11 @@ static void put_region(struct job *j, uint32_t kind, uint64_t start, uint64_t en
 
 /* ---- heaps ------------------------------------------------------------------ */
 
+/*
+ * Registers the reserved range of the CodeHeap at @heap. The mapping's file_off is the address of
+ * the segment map less the number of segments before the range, so that the walk can index it with
+ * an address shifted by the logarithm of the segment size.
+ */
 static int put_heap(struct job *j, uint64_t heap)
 {
 	uint64_t memory = heap + fact(j, JVM_FACT_HEAP_MEMORY), low, high, segmap;
@@ -155,14 +167,18 @@ static int put_heap(struct job *j, uint64_t heap)
 	if (!low || high <= low || high - low > CODE_BYTES_MAX || !segmap || shift < 4 ||
 	    shift > 16 || low & ((1ULL << shift) - 1))
 		return -EAGAIN;
-	put_region(j, MAPPING_JVM, low, high,
+	put_region(j, MAPPING_LANG_KIND(LANG_JVM, JVM_PART_CODE), low, high,
 		   &(struct unwind_mapping){
 			   .file_off = segmap - (low >> shift),
-			   .file = JVM_MAPPING_FILE(j->index, shift),
+			   .file = MAPPING_LANG_FILE(j->index, shift),
 		   });
 	return 0;
 }
 
+/*
+ * Registers all CodeHeaps. Version 8 has one; later ones have an array of one for each kind of
+ * code. Returns 0, -ENOENT if facts are missing, or -EAGAIN if the VM has not created them yet.
+ */
 static int put_heaps(struct job *j)
 {
 	enum jvm_fact len_fact =
@@ -195,7 +211,7 @@ static int put_heaps(struct job *j)
 
 /* ---- the interpreter -------------------------------------------------------- */
 
-static bool makes_frames(const struct job *j, uint64_t codelet)
+static bool is_method_entry(const struct job *j, uint64_t codelet)
 {
 	char name[sizeof(ENTRY_NAME)] = "";
 	uint64_t text;
@@ -206,7 +222,10 @@ static bool makes_frames(const struct job *j, uint64_t codelet)
 	return !strcmp(name, ENTRY_NAME);
 }
 
-/* The codelets where frames are made lie together, in a few groups. */
+/*
+ * Registers the codelets that build the frame of an interpreted method. They are adjacent, in a
+ * few groups.
+ */
 static void put_entries(struct job *j, uint64_t at, uint64_t end, const struct unwind_mapping *heap)
 {
 	uint64_t from = 0;
@@ -214,12 +233,15 @@ static void put_entries(struct job *j, uint64_t at, uint64_t end, const struct u
 	uint32_t size;
 
 	for (int i = 0; i < CODELETS_MAX && at < end; i++, at += size) {
-		bool entry = makes_frames(j, at);
+		bool entry = is_method_entry(j, at);
 
 		if (entry && !from)
 			from = at;
 		if (!entry && from && j->n - first < ENTRIES_MAX)
-			put_region(j, MAPPING_JVM_ENTRY, from, at, heap);
+			put_region(j,
+				   MAPPING_LANG_KIND(LANG_JVM, JVM_PART_ENTRY) |
+					   MAPPING_ENTERED_BY_JUMP,
+				   from, at, heap);
 		if (!entry)
 			from = 0;
 		if (read_u32(j, at + fact(j, JVM_FACT_CODELET_SIZE), &size) < 0 || !size ||
@@ -229,8 +251,10 @@ static void put_entries(struct job *j, uint64_t at, uint64_t end, const struct u
 }
 
 /*
- * From 21 on there is a thread before the interpreter is made, codelet by codelet. What
- * its buffer has left in the end is given back (8 keeps it, but makes it before any thread).
+ * Returns whether the interpreter is complete. Since version 21 a thread exists while its
+ * codelets are still being generated. HotSpot releases the unused end of the buffer when it has
+ * generated all of them, so that limit and end become equal. Version 8 does not release it, but
+ * generates the interpreter before its first thread.
  */
 static bool has_interpreter(const struct job *j, uint32_t major)
 {
@@ -244,6 +268,7 @@ static bool has_interpreter(const struct job *j, uint32_t major)
 	       read_u32(j, queue + fact(j, JVM_FACT_QUEUE_LIMIT), &limit) == 0 && end == limit;
 }
 
+/* Registers the interpreter's range, as part of the CodeHeap that contains it. */
 static int put_interpreter(struct job *j)
 {
 	const struct unwind_mapping *heap = NULL;
@@ -260,14 +285,18 @@ static int put_interpreter(struct job *j)
 			heap = &j->out[i];
 	if (!heap)
 		return -EAGAIN;
-	put_region(j, MAPPING_JVM_LOOP, buffer + begin, buffer + end, heap);
+	put_region(j, MAPPING_LANG_KIND(LANG_JVM, JVM_PART_INTERPRETER) | MAPPING_ENTERED_BY_JUMP,
+		   buffer + begin, buffer + end, heap);
 	put_entries(j, buffer + begin, buffer + end, heap);
 	return 0;
 }
 
 /* ---- layouts ---------------------------------------------------------------- */
 
-/* The layout's entry: one that is the same, or @spare. 0; -ENOSPC: too many differ. */
+/*
+ * Sets the index of the layout: that of an equal one, or @spare. Returns 0, or -ENOSPC if the
+ * processes of this file report too many different layouts.
+ */
 static int find_layout(struct job *j, const struct vm_tables *tables, uint32_t spare)
 {
 	int n = 0;
@@ -296,7 +325,7 @@ int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint
 
 	if (r < 0)
 		return r;
-	if (!has_all(&j))
+	if (!has_required_facts(&j))
 		return -ENOENT;
 	memcpy(&j.vm, &tables->jvm[vm], sizeof(j.vm));
 	r = jvm_layout(j.facts, &j.vm);
@@ -318,5 +347,5 @@ int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint
 		return r;
 	if (j.index == spare)
 		memcpy(&tables->jvm[spare], &j.vm, sizeof(j.vm));
-	return running ? j.n : j.n | LANG_ATTACH_PARTLY;
+	return running ? j.n : j.n | LANG_ATTACH_PARTIAL;
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a virtual thread's frames are in the heap: offsets of fields of
- * jdk.internal.vm.Continuation and StackChunk. Those two are among the classes
- * that the VM has in an array of its own, which begins with java.lang.Object; a
- * class's fields are told by a stream of packed numbers. One of StackChunk's is
- * the VM's own and without a name, known by its place among those.
+ * Offsets that the walk requires to find the frames of a virtual thread in the heap. When a
+ * virtual thread is unmounted, HotSpot copies its frames into objects of the class
+ * jdk.internal.vm.StackChunk, which the thread's jdk.internal.vm.Continuation refers to.
+ *
+ * No table exports the fields of Java classes. Both classes are in vmClasses::_klasses, an
+ * array of the VM that begins with java.lang.Object, and the fields of a class are described by
+ * its InstanceKlass::_fieldinfo_stream (packed numbers, see HotSpot's oops/fieldInfo.hpp; JDK
+ * 21 and later). StackChunk's saved pc is an injected field: it has no name and is identified
+ * by its position among the injected fields.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,11 +19,11 @@ enum {
 	KLASSES_MAX = 256,
 	FIELDS_MAX = 64,
 	STREAM_MAX = 1024,
-	ARRAY_HEAD = 4, /* of an Array<u1>: its length */
+	ARRAY_HEAD = 4, /* offset of the elements of an Array<u1>, after its length */
 	OFFSET_MAX = 1024,
 	TEXT_MAX = 48,
-	INJECTED_PC = 2, /* after cont, flags */
-	/* flags of a field that more numbers follow for */
+	INJECTED_PC = 2, /* index among StackChunk's injected fields: cont, flags, pc */
+	/* Each of these flags announces one more number in the description of the field. */
 	FIELD_INITIALIZED = 1 << 0,
 	FIELD_GENERIC = 1 << 2,
 	FIELD_CONTENDED = 1 << 4,
@@ -30,15 +34,15 @@ enum {
 
 struct field {
 	char name[TEXT_MAX];
-	char type; /* first letter of its signature; 0: the VM's own */
+	char type; /* first letter of its signature; 0 for an injected field */
 	uint16_t offset;
 };
 
 struct class
 {
 	struct field fields[FIELDS_MAX];
-	size_t n, n_injected; /* the last of them */
-	uint32_t bytes;       /* of an instance */
+	size_t n, n_injected; /* injected fields are the last ones */
+	uint32_t bytes;       /* size of an instance */
 };
 
 struct job {
@@ -88,7 +92,7 @@ static int read_field(const struct job *j, struct jvm_packed *stream, uint64_t p
 	uint32_t name = jvm_packed_uint(stream), signature = jvm_packed_uint(stream);
 	uint32_t offset = jvm_packed_uint(stream), flags;
 
-	(void)jvm_packed_uint(stream); /* access */
+	(void)jvm_packed_uint(stream); /* access flags */
 	flags = jvm_packed_uint(stream);
 	for (uint32_t more = flags & (FIELD_INITIALIZED | FIELD_GENERIC | FIELD_CONTENDED); more;
 	     more &= more - 1)
@@ -129,7 +133,10 @@ static int read_class(const struct job *j, uint64_t klass, struct class *out)
 	return r;
 }
 
-/* Offset of a field; 0: there is none, for an object's head is at 0. */
+/*
+ * Returns the offset of a field, or 0 if there is none: no field is at 0, where the object
+ * header is.
+ */
 static uint16_t offset_of(const struct class *c, const char *name)
 {
 	for (size_t i = 0; i < c->n - c->n_injected; i++)
@@ -138,7 +145,10 @@ static uint16_t offset_of(const struct class *c, const char *name)
 	return 0;
 }
 
-/* Are references four bytes wide? Then two of them lie so close together. */
+/*
+ * Returns whether references are four bytes wide (compressed): only then are two reference
+ * fields four bytes apart.
+ */
 static bool is_narrow(const struct class *c)
 {
 	for (size_t i = 0; i < c->n; i++)
@@ -149,9 +159,9 @@ static bool is_narrow(const struct class *c)
 	return false;
 }
 
-/* ---- what the walk needs ---------------------------------------------------- */
+/* ---- layout of stack chunks -------------------------------------------------- */
 
-/* The address of the class named @name; 0: it is not there. */
+/* Returns the address of the class with this name, or 0 if it is not loaded. */
 static uint64_t find_class(const struct job *j, const char *name)
 {
 	uint64_t klasses[KLASSES_MAX], symbol;
@@ -167,7 +177,7 @@ static uint64_t find_class(const struct job *j, const char *name)
 	return 0;
 }
 
-/* Is the collector generational ZGC? Others leave its variable zero. */
+/* Returns whether the collector is generational ZGC. The variable is zero with all others. */
 static bool is_colored(const struct job *j)
 {
 	uint64_t globals, at, shift = 0;
@@ -218,7 +228,10 @@ static int read_chunks(const struct job *j, struct jvm_vm *out)
 	if (!out->tail || !out->chunk_parent || !out->chunk_size || !out->chunk_bottom ||
 	    !out->chunk_sp || !out->chunk_pc || c.bytes > OFFSET_MAX)
 		return -EBADMSG;
-	/* the lowest bit says how it is allocated */
+	/*
+	 * Klass::_layout_helper uses its lowest bit to mark instances that need a slow
+	 * allocation.
+	 */
 	out->chunk_stack = (uint16_t)(c.bytes & ~7u);
 	return 0;
 }

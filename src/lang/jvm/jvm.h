@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The parts of HotSpot's support. */
+/*
+ * Internal interfaces of the HotSpot support (JDK 8 to 26). structs.c and layout.c read how a
+ * process lays out its data, attach.c registers its code, scopes.c expands a sampled frame to
+ * method calls, and symbolize.c and stubs.c read their names. bpf/shared/jvm.h defines struct
+ * jvm_vm, which these share with the walk. All of them read a live process: each value may be
+ * garbage and is checked before use.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,14 +15,12 @@
 #include "bpf/shared/jvm.h"
 #include "lang/lang.h"
 
-struct elf_image;
-struct jvm_structs;
-
-/* ---- what libjvm says of itself -------------------------------------------- */
+/* ---- facts that libjvm exports ---------------------------------------------- */
 
 /*
- * X(symbol, name): the exported variables that lead to the tables, in struct jvm_vm's order. The
- * last one is not exported, and only known where libjvm has a table of symbols.
+ * X(symbol, name): the variables of libjvm that lead to the tables, in the order of struct
+ * jvm_vm's symbols. The last one is not exported, and is found only if libjvm has a symbol
+ * table.
  */
 #define JVM_SYMBOLS(X)                                                                             \
 	X(STRUCTS, gHotSpotVMStructs)                                                              \
@@ -42,9 +46,13 @@ enum jvm_symbol {
 #undef X
 		JVM_SYMBOL_MAX,
 };
-_Static_assert((int)JVM_SYMBOL_MAX <= (int)JVM_SYMBOLS_MAX, "they are in struct jvm_vm");
+_Static_assert((int)JVM_SYMBOL_MAX <= (int)JVM_SYMBOLS_MAX,
+	       "struct jvm_vm must have room for all symbols");
 
-/* The fields that we know how to use; versions have them in different types. */
+/*
+ * The fields, sizes and constants that are used (facts.def). Each version has a subset of
+ * them.
+ */
 enum jvm_fact {
 #define X(sym, type, field) JVM_FACT_##sym,
 #include "lang/jvm/facts.def"
@@ -52,38 +60,43 @@ enum jvm_fact {
 	JVM_FACT_MAX,
 };
 
-/* What one field, size or constant is in this process. */
+/* The value of one field, size or constant in a process. */
 struct jvm_found {
 	bool found;
-	uint8_t width;  /* bytes that its type has; 8 for addresses */
-	uint64_t value; /* offset in its type; address of a static one; a size; a constant */
+	uint8_t width;  /* size of the field's type in bytes; 8 for pointers */
+	uint64_t value; /* offset of a field, address of a static field, size, or constant */
 };
 
 /**
- * jvm_structs_read() - the facts that a process's libjvm exports
+ * jvm_structs_read() - read the facts that a process's libjvm exports
  *
- * Everything may be garbage: reading is bounded, and what is not found is not
- * set. Return: 0; -EAGAIN when the tables are not there (yet); -ENOMEM.
+ * Reading is bounded, since all memory may be garbage. Facts that are missing have @found
+ * unset.
+ *
+ * Return: 0; -EAGAIN if the tables are not readable yet; -ENOMEM.
  */
 int jvm_structs_read(const struct jvm_vm *vm, uint64_t bias, const struct lang_process *p,
 		     struct jvm_found out[JVM_FACT_MAX]);
 
-/* The layout that facts make; -ENOENT when they don't suffice or can't be true. */
+/*
+ * Computes the layout from @facts. @out->symbols is retained, everything else in it is
+ * replaced. Returns 0, or -ENOENT if the facts are incomplete or implausible.
+ */
 int jvm_layout(const struct jvm_found facts[JVM_FACT_MAX], struct jvm_vm *out);
 
 /**
- * jvm_chunks_read() - how a virtual thread's frames are found in the heap
+ * jvm_chunks_read() - find out where the heap has the frames of virtual threads
  *
- * Of a VM that runs; @out has the rest of the layout. What has no virtual threads,
- * or can't be understood, leaves @out->chunk_stack zero: such frames are
- * then told as missing.
+ * The VM must be running, and @out must already have the layout of jvm_layout(). If the VM has
+ * no virtual threads, or its classes are not understood, @out is left unchanged with a
+ * chunk_stack of zero, and the walk reports such frames as missing.
  */
 void jvm_chunks_read(const struct jvm_found facts[JVM_FACT_MAX], const struct lang_process *p,
 		     struct jvm_vm *out);
 
 /* ---- packed numbers --------------------------------------------------------- */
 
-/* Bytes being read; past the end there are zeros. */
+/* A reader of packed numbers (UNSIGNED5). Past the end it reads zeros. */
 struct jvm_packed {
 	const uint8_t *data;
 	size_t len, at;
@@ -91,29 +104,40 @@ struct jvm_packed {
 };
 
 uint32_t jvm_packed_uint(struct jvm_packed *p);
-int32_t jvm_packed_int(struct jvm_packed *p); /* signed ones have their sign in the lowest bit */
+int32_t jvm_packed_int(struct jvm_packed *p); /* the sign is in the lowest bit */
 
-/* Bits of an address that jvm_expand() gives. */
+/*
+ * Low bits of the addresses that jvm_expand() returns; without any of them, the address is that
+ * of a Method.
+ */
 enum {
-	JVM_IS_STUB = 1,    /* not a method's */
-	JVM_IS_BARRIER = 2, /* a stub where a virtual thread's frames come back from the heap */
+	JVM_IS_STUB = 1,    /* the address of a CodeBlob that is not a method */
+	JVM_IS_BARRIER = 2, /* with JVM_IS_STUB: the stub that returns a virtual thread's frames
+			       from the heap */
 };
 
-/* The same, of a routine's first byte: addresses of user space do not have this bit. */
+/*
+ * Marks the address of the first byte of a stub routine. User-space addresses do not have this
+ * bit.
+ */
 #define JVM_IS_ROUTINE (1ULL << 47)
 
-/* Where the routine begins that holds @pc; 0: none is told of. */
+/* Returns the start of the stub routine that contains @pc, or 0 if HotSpot lists none. */
 uint64_t jvm_routine_at(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 			uint64_t pc);
 
-/* The name of a blob that is no method, or of a routine, by its address with one of these bits. */
+/*
+ * Reads the name of a CodeBlob that is not a method, or of a stub routine. @addr has one of the
+ * bits above. Returns 0, -ESTALE if something else is there by now, or -ENOMEM.
+ */
 int jvm_stub_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 		  uint64_t addr, uint32_t cookie, struct lang_function *out);
 
 /*
- * What tells the method at @method apart from others that were or will be there: its constant part
- * and its class's name. Both are bytes of which a frame's cookie may be: the walk can't
- * always read the second. 0 or -EFAULT.
+ * Identifies the method at the address @method, and distinguishes it from others that had or
+ * will have the same address: @part is the address of its ConstMethod; @whole combines it with
+ * the hash of its class's name. A frame's cookie may be of either, because the walk cannot
+ * always read the name. jvm_identity_read() returns 0 or -EFAULT.
  */
 struct jvm_identity {
 	uint64_t part, whole;
@@ -122,8 +146,9 @@ struct jvm_identity {
 int jvm_identity_read(const struct jvm_vm *vm, const struct lang_process *p, uint64_t method,
 		      struct jvm_identity *out);
 
-/* ---- the rest --------------------------------------------------------------- */
+/* ---- entry points of struct lang --------------------------------------------- */
 
+/* These implement the operations of struct lang (lang/lang.h) with the same names. */
 int jvm_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 	       struct lang_detected *out);
 
@@ -136,8 +161,11 @@ int jvm_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_pr
 int jvm_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 	     uint64_t addr, uint32_t cookie, struct lang_function *out);
 
-/* The line of a byte code index in @f; 0: none. Tables of any content are borne. */
+/*
+ * Returns the line of the byte code index @place in @f, or 0 if there is none. The table may
+ * have any content.
+ */
 uint32_t jvm_line(const struct lang_function *f, uint32_t place);
 
-/* The lowest line in a table; 0: it has none. */
+/* Returns the lowest line in a table, or 0 if it has none. */
 uint32_t jvm_first_line(const uint8_t *table, size_t len, bool zero_free);

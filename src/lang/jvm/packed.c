@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HotSpot's UNSIGNED5: numbers in one to five bytes, of which all but the last
- * are high. From JDK 20 on no byte is zero: each is one more than it was, and
- * there is one value less. And the line tables that are made of these.
+ * HotSpot's packed numbers (UNSIGNED5, see utilities/unsigned5.hpp) and the line tables that use
+ * them. A number takes one to five bytes in base 64, least significant first. A byte from 192 on
+ * announces that another one follows. Since JDK 20 no byte is zero: each is one more than its
+ * value, and a zero marks the end.
  */
 #include "lang/jvm/jvm.h"
 
 enum {
-	HIGH = 64, /* that many byte values say that more follow */
+	HIGH = 64, /* number of byte values that announce another byte */
 	SHIFT = 6,
 	BYTES_MAX = 5,
 	PAIR_END = 0,
 	PAIR_LONG = 0xff,
 	PAIR_LINE_BITS = 3,
-	PLACES_MAX = 1 << 16, /* no method has more byte code */
+	PLACES_MAX = 1 << 16, /* byte code is limited to 64 KiB */
 };
 
 static uint32_t next_byte(struct jvm_packed *p)
@@ -29,7 +30,7 @@ uint32_t jvm_packed_uint(struct jvm_packed *p)
 		uint32_t b = next_byte(p);
 
 		if (b < p->zero_free)
-			break; /* none: the end */
+			break; /* the end mark */
 		b -= p->zero_free;
 		sum += b << shift;
 		if (b < low)
@@ -48,7 +49,11 @@ int32_t jvm_packed_int(struct jvm_packed *p)
 
 /* ---- line tables ------------------------------------------------------------ */
 
-/* Differences of {place, line}, in a byte each, or as two numbers. */
+/*
+ * A compressed line table. Each entry has the differences of the byte code index and of the
+ * line to the entry before, both in one byte or as two signed numbers (HotSpot's
+ * CompressedLineNumberWriteStream).
+ */
 struct lines {
 	struct jvm_packed p;
 	uint32_t place, line;
@@ -81,7 +86,7 @@ uint32_t jvm_line(const struct lang_function *f, uint32_t place)
 	if (place >= PLACES_MAX)
 		return 0;
 	while (lines_next(&l)) {
-		/* of equal places the first one counts, as it does for HotSpot */
+		/* The first entry of an index is the valid one, as in HotSpot. */
 		if (l.place > place || l.line > UINT16_MAX || l.place < best ||
 		    (line && l.place == best))
 			continue;

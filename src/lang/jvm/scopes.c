@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a place in compiled code to the methods that were inlined there. HotSpot
- * notes that for places where it may stop: calls, polls, loads that may fault.
- * A return address is such a place; an instruction that was sampled mostly is
- * not, and the next one behind it is taken, which may belong to another of the
- * inlined methods: its calls are marked as near.
+ * Expands a position in compiled code to the chain of methods that were inlined there.
  *
- * The notes are sorted PcDescs, each with the offset of a scope: packed numbers
- * {scope of the caller, method, byte code index + 1}.
+ * HotSpot records debug information only for the positions at which it may stop a thread:
+ * calls, safepoint polls and loads that may fault. The nmethod has an array of PcDescs {pc,
+ * scope offset, ...}, sorted by pc; see code/pcDesc.hpp. The scope offset leads into its scopes
+ * data, where a scope is three packed numbers: the offset of the caller's scope, the index of
+ * the method in the nmethod's metadata plus 1, and the byte code index plus 1. Following the
+ * caller's offsets from scope to scope produces the calls, innermost first; an offset of 0 ends
+ * the chain.
+ *
+ * A return address always has a PcDesc. A sampled instruction of a leaf frame mostly has none,
+ * and the next one is used instead. That may belong to another of the inlined methods, so the
+ * resulting calls are marked as approximate (LANG_PLACE_NEAR).
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/bisect.h"
 #include "lang/jvm/jvm.h"
 
 enum {
 	PCS_BYTES_MAX = 1 << 22,
-	SCOPE_BYTES = 15, /* three numbers */
+	SCOPE_BYTES = 15, /* three numbers of up to five bytes */
 	METADATA_MAX = 1 << 16,
 };
 
@@ -61,7 +66,10 @@ static uint64_t address(const struct job *j, struct jvm_field f)
 	}
 }
 
-/* Was its memory given back? What is in it stays as it was, but not what that leads to. */
+/*
+ * Returns whether the blob was freed. Its memory remains readable and unchanged, but the
+ * pointers in it may lead to reused memory.
+ */
 static bool is_freed(const struct job *j)
 {
 	uint8_t used = 1;
@@ -71,7 +79,7 @@ static bool is_freed(const struct job *j)
 		!used);
 }
 
-/* The compiled method's head, if it still is the one that the sample saw. */
+/* Reads the header of the nmethod. Returns -ESTALE if it is not the sampled one any more. */
 static int read_head(struct job *j, uint32_t cookie)
 {
 	if (read_at(j, j->blob, j->head, j->vm->blob_bytes) < 0 || is_freed(j))
@@ -81,7 +89,7 @@ static int read_head(struct job *j, uint32_t cookie)
 		       : -ESTALE;
 }
 
-/* The first note at or behind @place. */
+/* Finds the first PcDesc at or after @place. */
 static int find_desc(const struct job *j, uint32_t place, struct pc_desc *out)
 {
 	uint64_t begin = address(j, j->vm->scopes_pcs), end = address(j, j->vm->pcs_end);
@@ -96,15 +104,8 @@ static int find_desc(const struct job *j, uint32_t place, struct pc_desc *out)
 		return -ENOMEM;
 	if (read_at(j, begin, all, n * sizeof(*all)) < 0)
 		n = 0;
-	for (size_t hi = n; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (all[mid].pc < (int32_t)place)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	/* the last one only marks the end */
+	lo = bisect(n, i, all[i].pc < (int32_t)place);
+	/* The last PcDesc only marks the end. */
 	if (lo + 1 < n)
 		*out = all[lo];
 	free(all);
@@ -127,7 +128,10 @@ static int put_call(const struct job *j, uint64_t method, uint32_t place, bool n
 	return 0;
 }
 
-/* The scope at @off of the notes: its method, and where its caller's is. */
+/*
+ * Reads the scope at @off: its method, its byte code index, and the offset of its caller's
+ * scope.
+ */
 static int read_scope(const struct job *j, uint64_t off, uint64_t *out_method, uint32_t *out_place,
 		      uint32_t *out_caller)
 {
@@ -135,7 +139,7 @@ static int read_scope(const struct job *j, uint64_t off, uint64_t *out_method, u
 	uint8_t bytes[SCOPE_BYTES + 1] = { 0 };
 	uint32_t index;
 
-	/* the last ones may end with their page */
+	/* A scope may be shorter than the maximum; the reader stops after its three numbers. */
 	p.len = SCOPE_BYTES;
 	p.data = bytes;
 	if (read_at(j, address(j, j->vm->scopes_data) + off, bytes, p.len) < 0)
@@ -148,8 +152,8 @@ static int read_scope(const struct job *j, uint64_t off, uint64_t *out_method, u
 	return read_at(j, address(j, j->vm->metadata) + (index - 1) * 8ULL, out_method, 8);
 }
 
-/* All methods inlined at @place, innermost first. */
-static int put_scopes(const struct job *j, uint32_t place, bool leaf, struct lang_call *out)
+/* Writes the calls at @place, innermost first. Returns their number or -errno. */
+static int put_inlined_calls(const struct job *j, uint32_t place, bool leaf, struct lang_call *out)
 {
 	struct pc_desc desc;
 	uint64_t method;
@@ -180,19 +184,22 @@ static int expand_compiled(struct job *j, const uint64_t words[2], struct lang_c
 	int n, r = read_head(j, cookie);
 
 	if (r == 0) {
-		n = put_scopes(j, place, VM_FRAME_SLOT(words[0]) == JVM_COMPILED_LEAF, out);
+		n = put_inlined_calls(j, place, VM_FRAME_SLOT(words[0]) == JVM_COMPILED_LEAF, out);
 		r = read_head(j, cookie);
 		if (r == 0 && n > 0)
 			return n;
 	}
-	/* nothing is noted: it is in the method, somewhere; without a cookie it is a stale one */
+	/*
+	 * Without debug information, report the method itself with an unknown position. A call
+	 * without a cookie is reported as stale.
+	 */
 	if (r == 0 && put_call(j, value(j, j->vm->method), JVM_PLACE_NONE, true, out) == 0)
 		return 1;
 	out[0] = (struct lang_call){ .addr = j->blob | JVM_IS_STUB };
 	return 1;
 }
 
-/* A routine, if it is told of; else the blob. */
+/* Reports the stub routine at the sampled position if HotSpot lists one, else the whole blob. */
 static void expand_stub(struct job *j, const struct vm_tables *tables, uint32_t vm,
 			const uint64_t words[2], struct lang_call *out)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables gHotSpotVMStructs, gHotSpotVMTypes and gHotSpotVMIntConstants, which every
- * HotSpot exports for its serviceability agent: arrays of entries with names,
- * which end with an entry without one. They are read from a process, for some are
- * computed at its start. Names are compared as they are read; only what is wanted
- * (facts.def) is kept.
+ * Reads the tables gHotSpotVMStructs, gHotSpotVMTypes and gHotSpotVMIntConstants, which every
+ * libjvm exports for HotSpot's serviceability agent (runtime/vmStructs.hpp). Each is an array
+ * of entries with a name; an entry without a name ends it. The tables are read from a process
+ * and not from the file, because some of their values are computed at startup. A cache of pages
+ * keeps the number of reads small. Entries outside of facts.def are not stored.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,28 +14,28 @@
 
 enum {
 	PAGE = 4096,
-	PAGES = 128, /* kept of what was read */
+	PAGES = 128, /* number of cached pages */
 	ENTRIES_MAX = 8192,
-	ENTRY_MAX = 256, /* bytes */
+	ENTRY_MAX = 256, /* limit in bytes */
 	TEXT_MAX = 96,
 };
 
 static const struct {
 	const char *type, *field;
-} wanted[JVM_FACT_MAX] = {
+} fact_sources[JVM_FACT_MAX] = {
 #define X(sym, type, field) { type, field },
 #include "lang/jvm/facts.def"
 #undef X
 };
 
 struct page {
-	uint64_t at; /* 0: none */
+	uint64_t at; /* 0 marks an unused page */
 	uint8_t data[PAGE];
 };
 
 struct reader {
 	const struct lang_process *p;
-	struct page *pages; /* PAGES of them, by their address's low bits */
+	struct page *pages; /* an array of PAGES, indexed by the low bits of the page number */
 };
 
 static const uint8_t *page_get(struct reader *r, uint64_t at)
@@ -68,7 +68,7 @@ static int read_bytes(struct reader *r, uint64_t at, void *dst, size_t len)
 	return 0;
 }
 
-/* A string, cut where it is too long to be one that we know. */
+/* Reads a string. One that exceeds the buffer matches no fact and is truncated. */
 static int read_text(struct reader *r, uint64_t at, char out[TEXT_MAX])
 {
 	for (size_t i = 0; i < TEXT_MAX; i++) {
@@ -84,7 +84,7 @@ static int read_text(struct reader *r, uint64_t at, char out[TEXT_MAX])
 	return 0;
 }
 
-/* Bytes of a field of the C++ type @kind. */
+/* Returns the size in bytes of a field whose C++ type is @kind. */
 static uint8_t kind_width(const char *kind)
 {
 	static const struct {
@@ -108,7 +108,7 @@ static uint8_t kind_width(const char *kind)
 	return 8;
 }
 
-/* One of the tables: where its entries are, and where what is in them. */
+/* One of the exported tables: its address and entry size, and the offsets within an entry. */
 struct table {
 	uint64_t at, stride;
 	uint64_t name, value;
@@ -117,7 +117,7 @@ struct table {
 static int table_open(struct reader *r, const struct jvm_vm *vm, uint64_t bias, enum jvm_symbol at,
 		      enum jvm_symbol name, enum jvm_symbol value, struct table *out)
 {
-	/* the stride's symbol follows the table's */
+	/* The symbol for the entry size follows that of the table. */
 	if (read_bytes(r, vm->symbols[at] + bias, &out->at, 8) < 0 ||
 	    read_bytes(r, vm->symbols[at + 1] + bias, &out->stride, 8) < 0 ||
 	    read_bytes(r, vm->symbols[name] + bias, &out->name, 8) < 0 ||
@@ -137,7 +137,7 @@ static uint64_t entry_u64(const uint8_t *entry, uint64_t off)
 	return v;
 }
 
-/* Read entry @i with its name; 0 at the table's end or where it can't be read. */
+/* Reads entry @i and its name. Returns false at the end of the table, or if it cannot be read. */
 static bool table_entry(struct reader *r, const struct table *t, size_t i, uint8_t entry[ENTRY_MAX],
 			char name[TEXT_MAX])
 {
@@ -149,30 +149,32 @@ static bool table_entry(struct reader *r, const struct table *t, size_t i, uint8
 	return text && read_text(r, text, name) == 0;
 }
 
-static void take_field(struct reader *r, const uint64_t other[3], const uint8_t *entry,
-		       const char *type, const char *field, struct jvm_found *out)
+static void store_field(struct reader *r, const uint64_t other[3], const uint8_t *entry,
+			const char *type, const char *field, struct jvm_found *out)
 {
 	char kind[TEXT_MAX];
 
 	for (size_t i = 0; i < JVM_FACT_MAX; i++) {
-		if (!wanted[i].field || !wanted[i].field[0] || strcmp(type, wanted[i].type) != 0 ||
-		    strcmp(field, wanted[i].field) != 0)
+		if (!fact_sources[i].field || !fact_sources[i].field[0] ||
+		    strcmp(type, fact_sources[i].type) != 0 ||
+		    strcmp(field, fact_sources[i].field) != 0)
 			continue;
 		if (!entry_u64(entry, other[0]) ||
 		    read_text(r, entry_u64(entry, other[0]), kind) < 0)
 			kind[0] = '\0';
 		out[i].found = true;
 		out[i].width = kind_width(kind);
-		/* static ones have an address, the others an offset */
+		/* Only static fields have an address; all others have an offset. */
 		out[i].value = entry_u64(entry, other[2]) ? entry_u64(entry, other[2])
 							  : entry_u64(entry, other[1]);
 	}
 }
 
-static bool type_is_wanted(const char *type)
+static bool type_has_facts(const char *type)
 {
 	for (size_t i = 0; i < JVM_FACT_MAX; i++)
-		if (wanted[i].field && wanted[i].field[0] && !strcmp(type, wanted[i].type))
+		if (fact_sources[i].field && fact_sources[i].field[0] &&
+		    !strcmp(type, fact_sources[i].type))
 			return true;
 	return false;
 }
@@ -196,13 +198,13 @@ static int read_fields(struct reader *r, const struct jvm_vm *vm, uint64_t bias,
 	if (e < 0 || t.value > t.stride - 8)
 		return -EAGAIN;
 	for (size_t i = 0; table_entry(r, &t, i, entry, type); i++)
-		if (type_is_wanted(type) && entry_u64(entry, t.value) &&
+		if (type_has_facts(type) && entry_u64(entry, t.value) &&
 		    read_text(r, entry_u64(entry, t.value), field) == 0)
-			take_field(r, other, entry, type, field, out);
+			store_field(r, other, entry, type, field, out);
 	return 0;
 }
 
-/* Types' sizes (@mark NULL) or constants (""). */
+/* Stores the sizes of types (@mark is NULL) or integer constants (@mark is ""), as in facts.def. */
 static int read_numbers(struct reader *r, const struct table *t, const char *mark, size_t width,
 			struct jvm_found *out)
 {
@@ -211,8 +213,8 @@ static int read_numbers(struct reader *r, const struct table *t, const char *mar
 
 	for (size_t i = 0; table_entry(r, t, i, entry, name); i++) {
 		for (size_t k = 0; k < JVM_FACT_MAX; k++) {
-			if (!mark != !wanted[k].field || (mark && wanted[k].field[0]) ||
-			    strcmp(name, wanted[k].type) != 0)
+			if (!mark != !fact_sources[k].field || (mark && fact_sources[k].field[0]) ||
+			    strcmp(name, fact_sources[k].type) != 0)
 				continue;
 			out[k] = (struct jvm_found){ .found = true, .width = 8 };
 			memcpy(&out[k].value, entry + t->value, width);

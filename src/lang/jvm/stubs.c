@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What code is called that is no method's. A blob has a name of its own, and is
- * one routine (what C1 and C2 call, adapters) or, with a name like "StubRoutines",
- * many: HotSpot keeps a list of those, {next, group, name, begin, end}, with a
- * number before begin until 11. The variable that leads to it is not exported; where
- * libjvm has no table of symbols the blob's name has to do.
+ * Names of generated code that does not belong to a method. Each CodeBlob has a name of its
+ * own. Most are a single routine, such as a runtime entry of C1 or C2 or an adapter; a blob
+ * such as "StubRoutines" contains many. HotSpot lists those in StubCodeDesc::_list, whose nodes
+ * are {next, group, name, begin, end}, until version 11 with a number before begin. The
+ * variable is not exported: where libjvm has no symbol table, all routines are reported with
+ * the name of their blob.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/buf.h"
 #include "base/vec.h"
 #include "lang/jvm/jvm.h"
 #include "lang/memo.h"
 
-/* A virtual thread that was unmounted gets its outer frames back as it returns to them. */
-#define IN_HEAP "[more frames in the heap]"
-#define BARRIER "StubRoutines"
+/*
+ * When an unmounted virtual thread continues, only its inner frames are copied back to the
+ * stack. A return to the outer ones leads into this stub, which copies more.
+ */
+#define BARRIER_NAME "[more frames in the heap]"
+#define BARRIER_BLOB "StubRoutines"
 
 enum {
 	TEXT_MAX = 64,
 	ROUTINES_MAX = 4096,
 	ROUTINE_BYTES_MAX = 1 << 20,
-	NESTED_MAX = 8, /* routines that begin between another one's begin and its end */
+	NESTED_MAX = 8, /* limit of routines that begin within another one */
 	NODE_WORDS = 6,
 	NODE_NAME = 2,
 	NODE_BEGIN = 3,
@@ -34,7 +39,7 @@ struct routine {
 	uint64_t begin, end, name;
 };
 
-/* Borrowed of what the process's memo keeps. */
+/* Borrowed from the memo of the process. */
 struct routines {
 	const struct routine *data;
 	size_t len;
@@ -47,7 +52,7 @@ static int read_at(const struct lang_process *p, uint64_t addr, void *dst, size_
 
 /* ---- the list ---------------------------------------------------------------- */
 
-/* One node; 0, or -EBADMSG where no routine can be. */
+/* Converts one node. Returns 0, or -EBADMSG if its range or name is implausible. */
 static int make_routine(const uint64_t node[NODE_WORDS], struct routine *out)
 {
 	const uint64_t *range = node + NODE_BEGIN;
@@ -61,43 +66,46 @@ static int make_routine(const uint64_t node[NODE_WORDS], struct routine *out)
 		       : -EBADMSG;
 }
 
-static int by_begin(const void *a, const void *b)
+static int compare_begin(const void *a, const void *b)
 {
 	const struct routine *x = a, *y = b;
 
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* What can't be read ends it. */
+/* Reads the list up to its end or the first unreadable node, and sorts it by address. */
 static int read_list(const struct lang_process *p, uint64_t at, struct routine **out,
 		     size_t *out_len)
 {
 	struct {
 		struct routine *data;
 		size_t len, cap;
-	} all = { 0 };
+	} routines = { 0 };
 	uint64_t node[NODE_WORDS];
-	struct routine one;
+	struct routine routine;
 	int r = 0;
 
 	for (int i = 0; i < ROUTINES_MAX && at && r == 0; i++, at = node[0]) {
 		if (read_at(p, at, node, sizeof(node)) < 0)
 			break;
-		if (make_routine(node, &one) == 0)
-			r = vec_push(&all, one);
+		if (make_routine(node, &routine) == 0)
+			r = vec_push(&routines, routine);
 	}
 	if (r < 0) {
-		vec_fini(&all);
+		vec_fini(&routines);
 		return r;
 	}
-	if (all.len)
-		qsort(all.data, all.len, sizeof(one), by_begin);
-	*out = all.data;
-	*out_len = all.len;
+	if (routines.len)
+		qsort(routines.data, routines.len, sizeof(routine), compare_begin);
+	*out = routines.data;
+	*out_len = routines.len;
 	return 0;
 }
 
-/* All routines by where they begin. The list grows at its head, which tells whether it has. */
+/*
+ * Gets all routines, sorted by address. HotSpot adds nodes at the head, so the head in the
+ * memo's key makes a list that has grown be read again.
+ */
 static void routines_open(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 			  struct routines *out)
 {
@@ -126,27 +134,23 @@ static void routines_open(const struct vm_tables *tables, uint32_t vm, const str
 uint64_t jvm_routine_at(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 			uint64_t pc)
 {
-	struct routines all;
+	struct routines routines;
 	size_t lo = 0;
 
-	routines_open(tables, vm, p, &all);
-	for (size_t hi = all.len; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (all.data[mid].begin <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	routines_open(tables, vm, p, &routines);
+	lo = bisect(routines.len, i, routines.data[i].begin <= pc);
 	for (size_t i = lo; i > 0 && lo - i < NESTED_MAX; i--)
-		if (pc < all.data[i - 1].end)
-			return all.data[i - 1].begin;
+		if (pc < routines.data[i - 1].end)
+			return routines.data[i - 1].begin;
 	return 0;
 }
 
 /* ---- names ------------------------------------------------------------------- */
 
-/* Text that may end before its page does. */
+/*
+ * Reads text of unknown length. The memory after it may be unmapped, so the length is halved
+ * until the read succeeds.
+ */
 static void read_text(const struct lang_process *p, uint64_t at, char out[TEXT_MAX])
 {
 	memset(out, 0, TEXT_MAX);
@@ -154,9 +158,9 @@ static void read_text(const struct lang_process *p, uint64_t at, char out[TEXT_M
 		memset(out, 0, TEXT_MAX);
 }
 
-/* What HotSpot calls blobs in words of its own. */
+/* Readable texts for names that HotSpot uses only internally. */
 static const struct {
-	const char *theirs, *ours;
+	const char *blob, *text;
 } plain_names[] = {
 	{ "vtable chunks", "vtable/itable stub" },
 	{ "I2C/C2I adapters", "interpreter/compiled adapter" },
@@ -168,31 +172,33 @@ static const struct {
 	{ "nep_invoker_blob", "foreign function" },
 };
 
-/* "C1 Runtime new_instance_blob" is 26's name of "new_instance Runtime1 stub": what was asked for.
+/*
+ * Removes prefixes and suffixes. Version 26 has "C1 Runtime new_instance_blob" where earlier
+ * ones have "new_instance Runtime1 stub"; both become "new_instance".
  */
 static const char *blob_name(char text[TEXT_MAX])
 {
-	static const char *const before[] = { "C1 Runtime ", "C2 Runtime ", "Shared Runtime ",
-					      "_" };
-	static const char *const behind[] = { " Runtime1 stub", "_blob", "_Java" };
+	static const char *const prefixes[] = { "C1 Runtime ", "C2 Runtime ", "Shared Runtime ",
+						"_" };
+	static const char *const suffixes[] = { " Runtime1 stub", "_blob", "_Java" };
 	const char *name = text;
 
 	for (size_t i = 0; i < sizeof(plain_names) / sizeof(plain_names[0]); i++)
-		if (!strcmp(text, plain_names[i].theirs))
-			return plain_names[i].ours;
-	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
-		if (!strncmp(name, before[i], strlen(before[i])) && name[strlen(before[i])])
-			name += strlen(before[i]);
-	for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++) {
-		size_t n = strlen(name), drop = strlen(behind[i]);
+		if (!strcmp(text, plain_names[i].blob))
+			return plain_names[i].text;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])) && name[strlen(prefixes[i])])
+			name += strlen(prefixes[i]);
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		size_t n = strlen(name), drop = strlen(suffixes[i]);
 
-		if (n > drop && !strcmp(name + n - drop, behind[i]))
+		if (n > drop && !strcmp(name + n - drop, suffixes[i]))
 			text[(size_t)(name - text) + n - drop] = '\0';
 	}
 	return name;
 }
 
-/* "[stub: call_stub]" */
+/* Sets the name to "[stub: NAME]" and the file to "". */
 static int put_name(const char *name, struct lang_function *out)
 {
 	struct buf b = { 0 };
@@ -212,7 +218,7 @@ static int put_name(const char *name, struct lang_function *out)
 
 static int put_barrier(struct lang_function *out)
 {
-	out->name = strdup(IN_HEAP);
+	out->name = strdup(BARRIER_NAME);
 	out->file = strdup("");
 	return out->name && out->file ? 0 : -ENOMEM;
 }
@@ -227,24 +233,24 @@ static int read_blob(const struct vm_tables *tables, uint32_t vm, const struct l
 	    lang_cookie(at) != cookie)
 		return -ESTALE;
 	read_text(p, at, text);
-	/* adapters tell their signature in parentheses; a stub's number means nothing to anybody */
+	/* Remove the signature that adapters have in parentheses, and the spaces before it. */
 	text[strcspn(text, "(")] = '\0';
 	for (size_t n = strlen(text); n && text[n - 1] == ' '; n--)
 		text[n - 1] = '\0';
-	if (addr & JVM_IS_BARRIER && !strcmp(text, BARRIER))
+	if (addr & JVM_IS_BARRIER && !strcmp(text, BARRIER_BLOB))
 		return put_barrier(out);
 	return put_name(blob_name(text), out);
 }
 
-/* "Stub Generator call_stub_stub" is what 26 calls call_stub. */
+/* Version 26 has "Stub Generator call_stub_stub" where earlier ones have "call_stub". */
 static const char *routine_name(char text[TEXT_MAX])
 {
-	static const char before[] = "Stub Generator ", behind[] = "_stub";
-	size_t skip = sizeof(before) - 1, drop = sizeof(behind) - 1, n = strlen(text);
+	static const char prefix[] = "Stub Generator ", suffix[] = "_stub";
+	size_t skip = sizeof(prefix) - 1, drop = sizeof(suffix) - 1, n = strlen(text);
 
-	if (strncmp(text, before, skip) != 0)
+	if (strncmp(text, prefix, skip) != 0)
 		return text;
-	if (n > skip + drop && !strcmp(text + n - drop, behind))
+	if (n > skip + drop && !strcmp(text + n - drop, suffix))
 		text[n - drop] = '\0';
 	return text + skip;
 }
@@ -253,13 +259,13 @@ static int read_routine(const struct vm_tables *tables, uint32_t vm, const struc
 			uint64_t begin, struct lang_function *out)
 {
 	char text[TEXT_MAX];
-	struct routines all;
+	struct routines routines;
 
-	routines_open(tables, vm, p, &all);
-	for (size_t i = 0; i < all.len; i++) {
-		if (all.data[i].begin != begin)
+	routines_open(tables, vm, p, &routines);
+	for (size_t i = 0; i < routines.len; i++) {
+		if (routines.data[i].begin != begin)
 			continue;
-		read_text(p, all.data[i].name, text);
+		read_text(p, routines.data[i].name, text);
 		return put_name(routine_name(text), out);
 	}
 	return -ESTALE;

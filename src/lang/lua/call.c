@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call calls: the register that it takes was filled shortly before it,
- * from a global, a field, a method or another variable, whose name stands among
- * the constants or in the debug information. Only the nearest instruction that
- * fills the register is looked at: functions that a condition chose, or that
- * another call returned, have no name.
+ * Finds the name by which a call instruction of Lua 5.4 (lopcodes.h) calls a function. The register
+ * that the call uses was filled shortly before, from a global, a field, a method or another
+ * variable, whose name is among the constants or in the debug information. The search ends at the
+ * nearest instruction that fills the register: a function that a condition selected or that another
+ * call returned has no name. Lua's own tracebacks do the same (funcnamefromcode() in ldebug.c).
  */
 #include <errno.h>
-#include <string.h>
 
 #include "lang/find.h"
 #include "lang/lua/lua.h"
@@ -15,27 +14,28 @@
 enum opcode {
 	OP_MOVE = 0,
 	OP_GETUPVAL = 9,
+	OP_SETUPVAL = 10,
 	OP_GETTABUP = 11,
 	OP_GETFIELD = 14,
+	OP_SETTABUP = 15,
+	OP_SETFIELD = 18,
 	OP_SELF = 20,
-	OP_TEST_FIRST = 57, /* up to TESTSET: A is read */
+	OP_TEST_FIRST = 57, /* OP_EQ; from here to OP_TESTSET, A is not written */
 	OP_TEST_LAST = 66,
 	OP_CALL = 68,
 	OP_TAILCALL = 69,
 	OP_TFORCALL = 76,
-	OP_SETUPVAL = 10,
-	OP_SETTABUP = 15,
-	OP_SETFIELD = 18,
 };
 
 enum {
-	CODE_BACK_MAX = 64, /* instructions that are looked at */
+	CODE_BACK_MAX = 64, /* instructions searched before a call */
 	LOCALS_MAX = 256,
 	VALUE_BYTES = 16,
-	UPVALUE_BYTES = 16, /* its name first */
-	LOCAL_BYTES = 16,   /* its name, from where and to where it is one */
+	UPVALUE_BYTES = 16, /* an upvalue's name is its first field */
+	LOCAL_BYTES = 16,   /* a local variable has a name and the range of pc in which it exists */
 };
 
+/* The fields of an instruction: opcode 7 bits, A 8, k 1, B 8, C 8. */
 static uint32_t op(uint32_t code)
 {
 	return code & 0x7f;
@@ -56,6 +56,7 @@ static uint32_t arg_c(uint32_t code)
 	return code >> 24;
 }
 
+/* Reads the string that the pointer at @at refers to. */
 static int read_name(const struct lang_process *p, uint64_t at, char **out)
 {
 	uint64_t name;
@@ -69,7 +70,7 @@ static int constant(const struct lang_process *p, const struct lua_proto *f, uin
 				  : -ENOENT;
 }
 
-/* The variable that is in register @reg at @pc. */
+/* Reads the name of the local variable in register @reg at @pc. */
 static int local(const struct lang_process *p, const struct lua_proto *f, uint32_t reg, uint32_t pc,
 		 char **out)
 {
@@ -85,7 +86,7 @@ static int local(const struct lang_process *p, const struct lua_proto *f, uint32
 	return -ENOENT;
 }
 
-/* Does an instruction fill register @reg? */
+/* Returns true if an instruction writes register @reg. */
 static bool fills(uint32_t code, uint32_t reg)
 {
 	uint32_t o = op(code), a = arg_a(code);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A function of Lua by its prototype: file and lines. Functions have no names
- * in Lua; one has the name by which it was called when it was first seen, else
- * that of its file and line. What is written in C has its name alone.
+ * Reads a function of Lua 5.4 by its prototype, which has the file and the lines. Functions have no
+ * names in Lua: a function is named as its caller names it when it is first seen, or else after its
+ * file and line. A function written in C has that name only.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,70 +14,16 @@
 #include "lang/lua/lua.h"
 
 enum {
-	STRING_SHORT = 4, /* types of objects */
-	STRING_LONG = 0x14,
-	STRING_SHORT_LEN = 11,
-	STRING_LONG_LEN = 16,
-	STRING_TEXT = 24,
-	MARK_BYTES = 8, /* an instruction and its line */
-	LINE_IS_MARKED = -128,
+	MARK_BYTES = 8,        /* AbsLineInfo: the position of an instruction, then its line */
+	LINE_IS_MARKED = -128, /* ABSLINEINFO: the line is in the next mark */
 	LINES_MAX = LANG_LINES_MAX / 4,
-	NAMES_ASKED = 16, /* callers that are asked for a name */
+	CALLERS_TRIED = 16, /* callers that are tried before an unnamed function stays unnamed */
 };
 
-int lua_read_string(const struct lang_process *p, uint64_t at, char **out)
-{
-	uint8_t head[STRING_TEXT];
-	uint64_t len;
-
-	if (!at || p->read(p->ctx, at, head, sizeof(head)))
-		return -EFAULT;
-	len = head[STRING_SHORT_LEN];
-	if (head[LUA_TYPE] == STRING_LONG)
-		memcpy(&len, head + STRING_LONG_LEN, sizeof(len));
-	else if (head[LUA_TYPE] != STRING_SHORT)
-		return -ESTALE;
-	return lang_read_text(p, at + STRING_TEXT, len, out);
-}
-
-int lua_read_proto(const struct lang_process *p, uint64_t at, struct lua_proto *out)
-{
-	uint8_t head[LUA_PROTO_BYTES];
-	const struct {
-		uint32_t at;
-		uint32_t *to;
-	} numbers[] = {
-		{ 20, &out->n_constants }, { LUA_PROTO_N_CODE, &out->n_code },
-		{ 28, &out->n_lines },     { 36, &out->n_locals },
-		{ 40, &out->n_marks },     { LUA_PROTO_LINE, &out->first_line },
-	};
-	const struct {
-		uint32_t at;
-		uint64_t *to;
-	} pointers[] = {
-		{ 56, &out->constants },
-		{ LUA_PROTO_CODE, &out->code },
-		{ 80, &out->upvalues },
-		{ 88, &out->lines },
-		{ 96, &out->marks },
-		{ 104, &out->locals },
-		{ LUA_PROTO_SOURCE, &out->source },
-	};
-
-	if (p->read(p->ctx, at, head, sizeof(head)) || head[LUA_TYPE] != LUA_PROTO)
-		return -ESTALE;
-	out->at = at;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		memcpy(numbers[i].to, head + numbers[i].at, sizeof(uint32_t));
-		if (*numbers[i].to > INT32_MAX)
-			*numbers[i].to = 0;
-	}
-	for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
-		memcpy(pointers[i].to, head + pointers[i].at, sizeof(uint64_t));
-	return 0;
-}
-
-/* One line for each instruction: the step from the one before, or what a mark says. */
+/*
+ * Computes one line for each instruction. lineinfo has the difference to the previous instruction;
+ * where that exceeds a byte, the next mark in abslineinfo has the line.
+ */
 static int read_lines(const struct lang_process *p, const struct lua_proto *proto,
 		      struct lang_function *out)
 {
@@ -105,7 +51,7 @@ static int read_lines(const struct lang_process *p, const struct lua_proto *prot
 	return 0;
 }
 
-/* By whom it was called, as far as that is known. */
+/* Reads the name that the caller uses. Return: 0, -ENOENT if there is none, -ENOMEM. */
 static int name_by_caller(const struct lang_process *p, char **out)
 {
 	struct lua_proto caller;
@@ -117,7 +63,7 @@ static int name_by_caller(const struct lang_process *p, char **out)
 	return lua_call_name(p, &caller, place - 1, out);
 }
 
-/* "@dir/file.lua" is a file; else it is code that was not of a file. */
+/* Reads the source: "@dir/file.lua" is a file; other code was not read from a file and has none. */
 static int read_file(const struct lang_process *p, uint64_t source, char **out)
 {
 	int r = lua_read_string(p, source, out);
@@ -129,6 +75,8 @@ static int read_file(const struct lang_process *p, uint64_t source, char **out)
 	return r;
 }
 
+/* Names a function of Lua: its caller's name for it, <FILE:LINE>, or <FILE> for a file's own code.
+ */
 static int make_name(const struct lang_process *p, const struct lua_proto *proto,
 		     struct lang_function *out)
 {
@@ -140,22 +88,23 @@ static int make_name(const struct lang_process *p, const struct lua_proto *proto
 		r = name_by_caller(p, &out->name);
 	if (r == 0 || r == -ENOMEM)
 		return r;
-	out->unnamed = proto->first_line ? NAMES_ASKED : 0;
+	out->unnamed = proto->first_line ? CALLERS_TRIED : 0;
 	r = proto->first_line ? asprintf(&out->name, "<%s:%u>", base, proto->first_line)
 			      : asprintf(&out->name, "<%s>", base);
 	return r < 0 ? -ENOMEM : 0;
 }
 
+/* Reads a function written in C, whose address does not lead to a name. */
 static int read_c(const struct lang_process *p, struct lang_function *out)
 {
 	int r = name_by_caller(p, &out->name);
 
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0)
+	if (r < 0) {
 		out->name = strdup("[C function]");
-	if (r < 0)
-		out->unnamed = NAMES_ASKED;
+		out->unnamed = CALLERS_TRIED;
+	}
 	out->file = strdup("");
 	return out->name && out->file ? 0 : -ENOMEM;
 }

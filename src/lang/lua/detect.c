@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is Lua if it defines lua_ident, which has the version. Its loop has
- * no exported name: without a symbol table it is the largest function that takes
- * opcodes (seven bits) out of instructions.
+ * Detects Lua 5.4. A file is Lua if it defines lua_ident, which contains the version. The loop,
+ * luaV_execute(), is not exported: without a symbol table it is the largest function that extracts
+ * opcodes (seven bits) from instructions. LuaJIT and other versions are reported as unsupported.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,9 +14,10 @@
 #include "lang/find.h"
 #include "lang/lua/lua.h"
 
+/* The one supported version, and sizes in bytes. */
 enum { VERSION = 504, LOOP_MIN = 8192, IDENT_MAX = 64 };
 
-/* The size of a function with an instruction `and $0x7f,%reg`; else 0. */
+/* Returns the size of a function that has an instruction `and $0x7f,%reg`, and 0 for others. */
 static size_t score(const struct elf_span *code)
 {
 	for (size_t i = 0; i + 3 <= code->len; i++)
@@ -33,7 +34,7 @@ static int find_loop(const struct elf_image *img, struct elf_rawsym *out)
 	return lang_find_function(img, score, LOOP_MIN, out);
 }
 
-/* "$LuaVersion: Lua 5.4.4  Copyright..." */
+/* Parses lua_ident: "$LuaVersion: Lua 5.4.4  Copyright...". */
 static int find_version(const struct elf_image *img, unsigned int out[2])
 {
 	struct elf_rawsym sym;
@@ -69,7 +70,7 @@ int lua_detect(const struct elf_image *img, const struct vm_tables *tables, uint
 	return 0;
 }
 
-/* The instruction behind the one that runs went up as the place. */
+/* The place is the position of the next instruction, so the running one precedes it. */
 static uint32_t lua_line(const struct lang_function *f, uint32_t place)
 {
 	size_t at = place ? 4 * ((size_t)place - 1) : 0;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sub of Perl by its CV: the name is its glob's, or its own where it has
- * none; the package is the glob's hash's, a name kept beside the hash. Code
- * outside of subs is named after its file.
+ * Reads a sub of Perl 5.30 to 5.42 by its CV (cv.h, gv.h and hv.h in Perl's source). The name is
+ * that of the CV's glob, or the CV's own if it has no glob. The package is the name of the stash,
+ * which is stored next to the hash. Code outside of subs is named after its file.
  */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -15,21 +13,22 @@
 #include "lang/perl/perl.h"
 
 enum {
-	SV_ANY = 0, /* of a value: its body, and what it holds */
-	SV_U = 16,
-	CV_STASH = 32, /* in bodies */
+	SV_ANY = 0,    /* in a value: sv_any, its body */
+	SV_U = 16,     /* in a value: sv_u */
+	CV_STASH = 32, /* in the body of a CV */
 	CV_FLAGS = 92,
-	CV_NAMED = 0x8000, /* PERL_CV_NAME is a name, not a glob */
-	GV_STASH = 40,
-	HV_MAX = 24,
+	CV_NAMED = 0x8000, /* flag: PERL_CV_NAME is a HEK, not a glob */
+	GV_STASH = 40,     /* in the body of a glob */
+	HV_MAX = 24,       /* in the body of a hash */
 	HV_BYTES = 32,
 	GP_EGV = 56,
 	AUX_NAME = 0,
-	AUX_NAMES = 28, /* how many; 0: AUX_NAME is the name itself */
+	AUX_NAMES = 28, /* number of names; 0: AUX_NAME is the name, not an array of names */
 	HEK_LEN = 4,
 	HEK_TEXT = 8,
 };
 
+/* Reads a hash entry key (HEK), Perl's form of shared names. */
 static int read_hek(const struct lang_process *p, uint64_t at, char **out)
 {
 	int32_t len;
@@ -39,7 +38,7 @@ static int read_hek(const struct lang_process *p, uint64_t at, char **out)
 	return lang_read_text(p, at + HEK_TEXT, (uint64_t)len, out);
 }
 
-/* A file name, which ends in a zero. */
+/* Reads a file name, which is terminated by a zero and may be at the end of a page. */
 static int read_file(const struct lang_process *p, uint64_t at, char **out)
 {
 	char text[LANG_NAME_MAX + 1];
@@ -50,7 +49,7 @@ static int read_file(const struct lang_process *p, uint64_t at, char **out)
 	return lang_read_text(p, at, n, out);
 }
 
-/* The name of the package whose hash is @stash. */
+/* Reads the name of the package whose stash (hash of symbols) is at @stash. */
 static int read_package(const struct perl_vm *perl, const struct lang_process *p, uint64_t stash,
 			char **out)
 {
@@ -73,7 +72,7 @@ static int read_package(const struct perl_vm *perl, const struct lang_process *p
 	return read_hek(p, name, out);
 }
 
-/* The name and the package's hash of the glob @gv, as it was first called. */
+/* Reads the name and the stash of the glob @gv, or of the glob that it is an alias of (its EGV). */
 static int read_glob(const struct lang_process *p, uint64_t gv, char **out_name,
 		     uint64_t *out_stash)
 {
@@ -90,6 +89,7 @@ static int read_glob(const struct lang_process *p, uint64_t gv, char **out_name,
 	return read_hek(p, name, out_name);
 }
 
+/* Makes PACKAGE::NAME; @package may be NULL. */
 static int join_name(char *package, char *name, char **out)
 {
 	if (!package)
@@ -99,6 +99,7 @@ static int join_name(char *package, char *name, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
+/* Reads name and file of the sub whose CV has @body; a package that cannot be read is omitted. */
 static int read_sub(const struct perl_vm *perl, const struct lang_process *p, uint64_t body,
 		    struct lang_function *out)
 {
@@ -121,6 +122,7 @@ static int read_sub(const struct perl_vm *perl, const struct lang_process *p, ui
 	return join_name(package, name, &out->name);
 }
 
+/* Reads the file of code outside of subs, and names it after @kind or as <FILE>. */
 static int read_file_code(const struct lang_process *p, uint64_t file, uint32_t kind,
 			  struct lang_function *out)
 {
@@ -142,7 +144,10 @@ static int read_file_code(const struct lang_process *p, uint64_t file, uint32_t 
 	return out->name ? 0 : -ENOMEM;
 }
 
-/* The file's name of a COP: with threads its own, else a glob's, "_<NAME". */
+/*
+ * Finds the file name of a statement (COP). Builds with threads store the name itself; others store
+ * a glob, whose name is "_<FILE".
+ */
 static int find_file(const struct perl_vm *perl, const struct lang_process *p, uint64_t cop,
 		     uint64_t *out)
 {
@@ -157,6 +162,7 @@ static int find_file(const struct perl_vm *perl, const struct lang_process *p, u
 	return 0;
 }
 
+/* Return: 0 and the address of the file name; -ESTALE if the sample saw other code. */
 static int check_file(const struct perl_vm *perl, const struct lang_process *p, uint64_t cop,
 		      uint32_t kind, uint32_t cookie, uint64_t *out_file)
 {
@@ -167,6 +173,7 @@ static int check_file(const struct perl_vm *perl, const struct lang_process *p, 
 	return lang_check_cookie(cookie, PERL_FILE_BYTES(kind, *out_file, text[0], text[1]));
 }
 
+/* Return: 0 and the body of the CV; -ESTALE if the sample saw another sub. */
 static int check_sub(const struct lang_process *p, uint64_t cv, uint32_t cookie, uint64_t *out_body)
 {
 	uint64_t key[3];
@@ -177,7 +184,8 @@ static int check_sub(const struct lang_process *p, uint64_t cv, uint32_t cookie,
 	return lang_check_cookie(cookie, PERL_SUB_BYTES(key[0], key[1], key[2]));
 }
 
-/* BEGIN {} of some package: that is mostly gone before its name could be read. */
+/* Names a BEGIN block, which has usually been freed before it could be read, without its package.
+ */
 static int read_begin(struct lang_function *out)
 {
 	freep(&out->name);
@@ -192,24 +200,25 @@ int perl_read(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 {
 	const struct perl_vm *perl = &tables->perl[vm];
 	uint32_t kind = addr & PERL_KIND_MASK;
-	uint64_t at = addr & ~(uint64_t)PERL_KIND_MASK, seen;
+	uint64_t at = addr & ~(uint64_t)PERL_KIND_MASK, ref;
 	int r;
 
-	/* once more behind: what was evaluated may be freed, and used again, meanwhile */
+	/* the cookie is checked again afterwards: evaluated code may be freed and reused meanwhile
+	 */
 	if (kind == PERL_SUB || kind == PERL_BEGIN) {
-		r = check_sub(p, at, cookie, &seen);
+		r = check_sub(p, at, cookie, &ref);
 		if (r == 0)
-			r = read_sub(perl, p, seen, out);
+			r = read_sub(perl, p, ref, out);
 		if (r == 0)
-			r = check_sub(p, at, cookie, &seen);
+			r = check_sub(p, at, cookie, &ref);
 		if (r < 0 && r != -ENOMEM && kind == PERL_BEGIN)
 			r = read_begin(out);
 	} else {
-		r = check_file(perl, p, at, kind, cookie, &seen);
+		r = check_file(perl, p, at, kind, cookie, &ref);
 		if (r == 0)
-			r = read_file_code(p, seen, kind, out);
+			r = read_file_code(p, ref, kind, out);
 		if (r == 0)
-			r = check_file(perl, p, at, kind, cookie, &seen);
+			r = check_file(perl, p, at, kind, cookie, &ref);
 	}
 	return r == 0 || r == -ENOMEM ? r : -ESTALE;
 }

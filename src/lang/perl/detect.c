@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is Perl if it defines Perl_runops_standard, its loop. Its version
- * stands in three bytes of their own. Built with threads, it keeps the state of
- * an interpreter in one structure; without, in variables.
+ * Detects Perl 5.30 to 5.42. A file is Perl if it defines Perl_runops_standard(), its loop. The
+ * version is in two exported bytes, PL_revision and PL_version. Builds with threads hold the state
+ * of an interpreter in one structure, other builds in global variables (intrpvar.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,10 @@
 #include "lang/find.h"
 #include "lang/perl/perl.h"
 
+/* Minor versions: the supported range, and those that changed a layout. */
 enum { FIRST = 30, LAST = 42, NEW_CONTEXT = 32, NEW_INTERPRETER = 34, NEW_AUX = 36 };
 
+/* Reads the exported byte @name of the file. */
 static int read_byte(const struct elf_image *img, const char *name, uint8_t *out)
 {
 	struct elf_rawsym sym;
@@ -27,7 +29,7 @@ static int read_byte(const struct elf_image *img, const char *name, uint8_t *out
 	return 0;
 }
 
-/* Where an interpreter's state is: 0, or -ENOENT. */
+/* Finds PL_curcop and PL_curstackinfo, with and without threads. Return: 0, or -ENOENT. */
 static int find_state(const struct elf_image *img, unsigned int minor, struct perl_vm *out)
 {
 	struct elf_rawsym interpreter, key, curcop, stack;
@@ -70,7 +72,7 @@ int perl_detect(const struct elf_image *img, const struct vm_tables *tables, uin
 	return 0;
 }
 
-/* The line went up as the place. */
+/* The walk records the line as the place. */
 static uint32_t perl_line(const struct lang_function *f, uint32_t place)
 {
 	return place <= INT32_MAX ? place : f->first_line;

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A function of PHP: its name, its class's and its file's are zend_strings,
- * read with bounds. Code outside of functions is named after its file.
+ * Reads a function of PHP 7.3 to 8.5 (zend_function in Zend/zend_compile.h). The names of the
+ * function, its class and its file are zend_strings, which are read with bounds. Code outside of
+ * functions is named after its file. The cookie is compared again at the end, because the process
+ * may free the function meanwhile.
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lang/find.h"
 #include "lang/php/php.h"
 
-enum { STRING_LEN = 16, STRING_TEXT = 24, CLASS_NAME = 8, USER = 2, EVAL = 4 };
+enum {
+	STRING_LEN = 16, /* offsets in a zend_string */
+	STRING_TEXT = 24,
+	CLASS_NAME = 8, /* offset in a zend_class_entry */
+	USER = 2,       /* types of functions, next to PHP_INTERNAL */
+	EVAL = 4,
+};
 
+/* Reads a zend_string; the caller frees *@out. */
 static int read_string(const struct lang_process *p, uint64_t addr, char **out)
 {
 	uint64_t len;
@@ -22,7 +30,10 @@ static int read_string(const struct lang_process *p, uint64_t addr, char **out)
 	return lang_read_text(p, addr + STRING_TEXT, len, out);
 }
 
-/* CLASS::NAME; the code of a file: <FILE>. out->file is there already. */
+/*
+ * Names a function: CLASS::NAME, NAME, or <FILE> for a file's own code. out->file has been read. A
+ * fiber's outermost frame has neither a name nor a file.
+ */
 static int make_name(const struct lang_process *p, uint64_t addr, struct lang_function *out)
 {
 	_cleanup_(freep) char *class = NULL, *name = NULL;
@@ -53,6 +64,7 @@ static int make_name(const struct lang_process *p, uint64_t addr, struct lang_fu
 	return out->name ? 0 : -ENOMEM;
 }
 
+/* Return: 0, or -ESTALE if the function at @addr is not the one that the sample saw. */
 static int check_cookie(const struct php_vm *php, const struct lang_process *p, uint64_t addr,
 			uint8_t type, uint32_t cookie)
 {
@@ -67,6 +79,7 @@ static int check_cookie(const struct php_vm *php, const struct lang_process *p, 
 										 file[0], file[1]));
 }
 
+/* Reads file, first line and name; @out owns what was read, on errors as well. */
 static int read_parts(const struct php_vm *php, const struct lang_process *p, uint64_t addr,
 		      uint8_t type, struct lang_function *out)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is PHP if it defines execute_ex, its loop, which is exported for
- * extensions. Its version stands in the header that it sends of itself. Where
- * the running call is kept is seen in the code of zend_get_executed_lineno(),
- * with thread safety also in which thread-local variable each thread's state is.
+ * Detects PHP 7.3 to 8.5. A file is PHP if it defines execute_ex(), its loop, which is exported for
+ * extensions. The version is in the text of the X-Powered-By header. The location of the running
+ * call, executor_globals.current_execute_data, is derived from the code of
+ * zend_get_executed_lineno(), which reads it first. In builds with thread safety (ZTS), the same
+ * code shows which thread-local variable leads to a thread's globals.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -17,16 +18,16 @@
 #include "lang/php/php.h"
 
 enum {
-	CURRENT_TO_84 = 488, /* in executor_globals */
+	CURRENT_TO_84 = 488, /* offsets of current_execute_data in executor_globals, up to 8.4 */
 	CURRENT_85 = 512,
-	GLOBALS_MAX = 4096,
-	FIRST_JIT = 800,
-	LINENO_CODE = 64, /* bytes of the function looked at */
+	GLOBALS_MAX = 4096, /* executor_globals is smaller */
+	FIRST_JIT = 800,    /* the first version with a JIT compiler */
+	LINENO_CODE = 64,   /* bytes of zend_get_executed_lineno() that are searched */
 };
 
 int php_offsets(struct php_vm *out, unsigned int major, unsigned int minor)
 {
-	/* by version, from 7.3 on */
+	/* the offset of zend_op_array.filename in each version */
 	static const struct {
 		unsigned int version;
 		uint16_t filename;
@@ -49,7 +50,7 @@ int php_offsets(struct php_vm *out, unsigned int major, unsigned int minor)
 	return -ENOENT;
 }
 
-/* "PHP/8.2.35" */
+/* Parses "X-Powered-By: PHP/8.2.35". */
 static int find_version(const struct elf_image *img, unsigned int out[2])
 {
 	char text[16];
@@ -58,7 +59,7 @@ static int find_version(const struct elf_image *img, unsigned int out[2])
 	return r == 0 && sscanf(text, "%2u.%2u", &out[0], &out[1]) == 2 ? 0 : -ENOENT;
 }
 
-/* The code of zend_get_executed_lineno(), as much as is looked at. */
+/* Returns the first bytes of zend_get_executed_lineno(). */
 static int find_code(const struct elf_image *img, struct elf_span *out)
 {
 	struct elf_rawsym sym;
@@ -68,7 +69,7 @@ static int find_code(const struct elf_image *img, struct elf_span *out)
 		       : elf_image_at_vaddr(img, sym.vaddr, LINENO_CODE, out);
 }
 
-/* mov x(%rip), %reg: x's address, else 0. */
+/* Returns the address of x if the instruction is mov x(%rip), %reg; 0 for another one. */
 static uint64_t loaded_from(const struct elf_span *code, size_t i, unsigned int reg)
 {
 	const uint8_t *c = code->data + i;
@@ -80,12 +81,13 @@ static uint64_t loaded_from(const struct elf_span *code, size_t i, unsigned int 
 	return code->vaddr + i + 7 + (uint64_t)(int64_t)disp;
 }
 
-/* What is loaded into register @reg last in front of @end. */
+/* The source of the last load of a register. */
 struct load {
-	uint64_t from; /* an address; 0: a constant */
-	int32_t value;
+	uint64_t from; /* address of the word that is loaded; 0: a constant is loaded */
+	int32_t value; /* the constant */
 };
 
+/* Finds the last load of register @reg before @end; false if it is not of a known form. */
 static bool find_load(const struct elf_span *code, size_t end, unsigned int reg, struct load *out)
 {
 	for (size_t i = end < 7 ? 0 : end - 6; i-- > 0;) {
@@ -104,10 +106,12 @@ static bool find_load(const struct elf_span *code, size_t end, unsigned int reg,
 }
 
 /*
- * The first field of executor_globals whose value goes into %rax and is a
- * pointer that is tested at once: lea globals(%rip),%reg; mov N(%reg),%rax;
- * test %rax,%rax, or with the address in the instruction. In a library the register may
- * be loaded from the global offset table instead: who links with it may have a copy.
+ * Finds the offset of current_execute_data: the first field of executor_globals that is loaded into
+ * %rax and tested at once. The code is either lea globals(%rip), %reg; mov N(%reg), %rax;
+ * test %rax, %rax, or the mov has the address in it. In a library, the register may instead be
+ * loaded from the global offset table, because a program that links with it may have a copy of the
+ * globals. Without a match, the offset that php_offsets() set remains. @linked is the address of
+ * executor_globals; 0 with thread safety.
  */
 static void find_current(const struct elf_image *img, uint64_t linked, struct php_vm *out)
 {
@@ -139,8 +143,9 @@ static void find_current(const struct elf_image *img, uint64_t linked, struct ph
 }
 
 /*
- * mov slot(%rip), %r; mov (%r), %reg: in a library, what is in register @reg in front of @end
- * is a variable that who links with it may have a copy of. Its slot's address, or 0.
+ * Finds the slot of the global offset table that register @reg is loaded from before @end, by
+ * mov slot(%rip), %r; mov (%r), %reg. A library reads a variable in this way if a program that
+ * links with it may have a copy. Returns the slot's address, or 0.
  */
 static uint64_t find_slot(const struct elf_span *code, size_t end, unsigned int reg)
 {
@@ -156,8 +161,9 @@ static uint64_t find_slot(const struct elf_span *code, size_t end, unsigned int 
 }
 
 /*
- * The first thread-local word that is read, or added to what tells where in it the globals
- * are: %fs:(%reg), %reg being loaded in front of it, or %fs:N.
+ * Finds the thread-local variable that leads to a thread's globals. The first thread-local word
+ * that is read, or that is added to executor_globals_offset, is %fs:(%reg), with %reg loaded before
+ * it, or %fs:N. Return: 0, or -ENOENT.
  */
 static int find_tls(const struct elf_image *img, struct php_vm *out)
 {
@@ -187,7 +193,7 @@ static int find_tls(const struct elf_image *img, struct php_vm *out)
 	return -ENOENT;
 }
 
-/* Where an executor's state is: 0, or -ENOENT. */
+/* Finds executor_globals, with and without thread safety. Return: 0, or -ENOENT. */
 static int find_globals(const struct elf_image *img, struct php_vm *out)
 {
 	struct elf_rawsym globals;
@@ -225,7 +231,7 @@ int php_detect(const struct elf_image *img, const struct vm_tables *tables, uint
 	return 0;
 }
 
-/* The line went up as the place. */
+/* The walk records the line as the place. */
 static uint32_t php_line(const struct lang_function *f, uint32_t place)
 {
 	return place <= INT32_MAX ? place : f->first_line;

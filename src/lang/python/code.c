@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A code object, read from a process that may be writing to it or that lies:
- * every length is bounded, and the cookie is compared again at the end.
- * Strings are shown as UTF-8; what can't be is shown as '?'.
+ * Reads a code object of CPython 3.6 to 3.14 (Include/cpython/code.h, unicodeobject.h) from a
+ * process that may be writing to it or may be hostile: every length is bounded, and the cookie is
+ * compared again at the end. Strings are converted to UTF-8; characters that are not printable or
+ * not valid become '?'.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -13,17 +14,22 @@
 #include "lang/find.h"
 #include "lang/python/python.h"
 
-/* Behind its PyObject: length, hash, state. A state is the width of a character, compact, ascii. */
+/*
+ * The head of a string follows its PyObject: length, hash and state. The bits of a state, from the
+ * lowest, are the width of a character, "compact" and "ascii"; python_vm.kind_shift is where they
+ * begin.
+ */
 enum {
 	STATE_OFF = 16,
 	STATE_KIND = 7,
 	STATE_COMPACT = 1 << 3,
 	STATE_ASCII = 1 << 4,
-	NOT_ASCII_36 = 24, /* what a string that is not ASCII has more in front of its text */
-	NOT_ASCII_312 = 16,
+	NOT_ASCII_36 = 24,  /* additional head of a string that is not ASCII, before its text */
+	NOT_ASCII_312 = 16, /* the same, from 3.12 on */
 	BYTES_DATA_OFF = 16,
 };
 
+/* Appends one character; control characters, surrogates and line separators become '?'. */
 static void put_utf8(struct buf *b, uint32_t c)
 {
 	if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c > 0x10ffff ||
@@ -54,7 +60,10 @@ static uint32_t char_at(const uint8_t *text, size_t i, uint32_t width)
 	return c;
 }
 
-/* A compact string's text, at most LANG_NAME_MAX characters of it. */
+/*
+ * Reads the text of a compact string, at most LANG_NAME_MAX characters of it. The caller frees
+ * *@out. Return: 0, -EFAULT, -EBADMSG if it is not such a string, or -ENOMEM.
+ */
 static int read_string(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
 		       char **out)
 {
@@ -73,7 +82,8 @@ static int read_string(const struct python_vm *py, const struct lang_process *p,
 		return -EBADMSG;
 	if (!(state & STATE_ASCII))
 		data += py->minor >= 12 ? NOT_ASCII_312 : NOT_ASCII_36;
-	/* behind a string is a zero; what was freed and used again has it elsewhere */
+	/* a string is followed by a zero; in memory that was reused, the length rarely leads to one
+	 */
 	if (length >> 32 || p->read(p->ctx, data + length * width, &last, width) || last)
 		return -EBADMSG;
 	if (length > LANG_NAME_MAX)
@@ -91,7 +101,7 @@ static int read_string(const struct python_vm *py, const struct lang_process *p,
 	return 0;
 }
 
-/* The line table, a bytes object; a longer one than any program has is left out. */
+/* Reads the line table, a bytes object, but ignores one that is implausibly long. */
 static int read_lines(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
 		      struct lang_function *out)
 {
@@ -110,7 +120,7 @@ static int read_lines(const struct python_vm *py, const struct lang_process *p, 
 	return 0;
 }
 
-/* What an object says that it is, by its type's name. */
+/* Returns true if the type of the object at @addr has @name. */
 static bool is_of_type(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
 		       const char *name)
 {
@@ -118,24 +128,24 @@ static bool is_of_type(const struct python_vm *py, const struct lang_process *p,
 	char text[16];
 	size_t len = strlen(name) + 1;
 
-	/* the type is an object's last field; its name comes behind its own head, of variable size
-	 */
+	/* ob_type is the last field of a PyObject; tp_name follows the type's own PyVarObject */
 	return lang_read_u64(p, addr + py->object - 8, &type) == 0 &&
 	       lang_read_u64(p, type + py->object + 8, &at) == 0 && len <= sizeof(text) &&
 	       p->read(p->ctx, at, text, len) == 0 && !memcmp(text, name, len);
 }
 
-/* Does the code object still have what the sample saw? */
+/* Return: 0; -ESTALE if the code object is not the one that the sample saw; -EFAULT. */
 static int check_cookie(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
 			uint32_t cookie)
 {
-	__u64 now[PYTHON_COOKIE_WORDS];
+	__u64 words[PYTHON_COOKIE_WORDS];
 
-	if (p->read(p->ctx, python_cookie_at(py, addr), now, sizeof(now)))
+	if (p->read(p->ctx, python_cookie_at(py, addr), words, sizeof(words)))
 		return -EFAULT;
-	return lang_check_cookie(cookie, python_cookie_of(now));
+	return lang_check_cookie(cookie, python_cookie_of(words));
 }
 
+/* Reads names, file and lines; @out owns what was read, on errors as well. */
 static int read_parts(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
 		      struct lang_function *out)
 {
@@ -171,6 +181,6 @@ int python_read(const struct vm_tables *tables, uint32_t vm, const struct lang_p
 	r = read_parts(py, p, addr, out);
 	if (r == 0)
 		r = check_cookie(py, p, addr, cookie);
-	/* what leads nowhere is what was freed, and not used again yet */
+	/* a pointer that leads nowhere belongs to an object that was freed */
 	return r == 0 || r == -ENOMEM ? r : -ESTALE;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is CPython if it defines _PyEval_EvalFrameDefault, which interpreters
- * export for their extension modules. Which one, it says itself: in Py_Version
- * (from 3.11), else in the tag of its byte-code files. Nothing is asked of a
- * process.
+ * Detects CPython 3.6 to 3.14. A file is CPython if it defines _PyEval_EvalFrameDefault, which is
+ * exported for extension modules. The minor version is in Py_Version (from 3.11 on), or else in the
+ * tag of byte-code files, "cpython-39". The file alone is sufficient: no process is read.
+ *
+ * PyPy and older versions of CPython are reported as unsupported.
  */
 #include "lang/python/python.h"
 
@@ -20,7 +21,7 @@
 
 enum { DEBUG_OFFSETS_MAX = 1024 };
 
-/* The minor version in "cpython-3MINOR"; 0: not there. */
+/* Returns the minor version in the text "cpython-3MINOR"; 0 if there is none. */
 static unsigned int minor_from_tag(const struct elf_image *img)
 {
 	unsigned int minor = 0;
@@ -31,6 +32,7 @@ static unsigned int minor_from_tag(const struct elf_image *img)
 	return minor;
 }
 
+/* Returns the minor version; 0 if it is unknown. */
 static unsigned int find_minor(const struct elf_image *img)
 {
 	struct elf_rawsym sym;
@@ -47,8 +49,8 @@ static unsigned int find_minor(const struct elf_image *img)
 }
 
 /*
- * 3.6 has no _PyRuntime; the pointer to its first interpreter is what
- * PyInterpreterState_Head() returns: mov disp(%rip), %rax; ret.
+ * Finds the address of the pointer to the first interpreter in 3.6, which has no _PyRuntime. The
+ * code of PyInterpreterState_Head() contains it: [endbr64;] mov disp(%rip), %rax; ret.
  */
 static int find_head_36(const struct elf_image *img, uint64_t *out)
 {
@@ -92,8 +94,8 @@ static int find_offsets(const struct elf_image *img, unsigned int minor, struct 
 }
 
 /*
- * PyPy, or before 3.6, when the loop was this one, without parts; who has the newer one defines
- * it too.
+ * Detects PyPy, and CPython before 3.6, whose loop was PyEval_EvalFrameEx(). Newer versions define
+ * that as well, so the caller has excluded them.
  */
 static int detect_other(const struct elf_image *img, struct lang_detected *d)
 {
@@ -132,8 +134,8 @@ int python_detect(const struct elf_image *img, const struct vm_tables *tables, u
 }
 
 const struct lang python_lang = {
-	.may_hold_foreign = true, /* greenlet */
-	.trampolines = true,      /* -X perf */
+	.may_hold_foreign = true, /* with greenlet */
+	.trampolines = true,      /* with -X perf */
 	.detect = python_detect,
 	.read = python_read,
 	.line = python_line,

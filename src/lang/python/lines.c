@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a place in the byte code to a line: co_lnotab to 3.9, co_linetable of
- * PEP 626 in 3.10, the location table (Objects/locations.md in CPython's
- * source) from 3.11 on. All three are walked from their start; a table that
- * lies gives a wrong line, no more.
+ * Translates a place in the byte code into a line, with one of three tables: co_lnotab up to 3.9
+ * (Objects/lnotab_notes.txt in CPython's source), co_linetable of PEP 626 in 3.10, and the location
+ * table (Objects/locations.md) from 3.11 on. Each is decoded from its start. A corrupt table yields
+ * a wrong line, but never an access outside of it.
  */
 #include "lang/python/python.h"
 
-/* Of an instruction that the compiler added, as jumps back to a loop's head. */
+/* The line of an instruction that the compiler added, such as a jump back to a loop's head. */
 #define NO_LINE INT64_MIN
 
-/* Pairs {bytes of code, signed lines}; @place is a byte. */
+/* The entries are pairs: bytes of code, then a signed line delta. @place counts bytes. */
 static int64_t line_lnotab(const struct lang_function *f, uint32_t place)
 {
 	int64_t line = f->first_line;
@@ -25,7 +25,10 @@ static int64_t line_lnotab(const struct lang_function *f, uint32_t place)
 	return line;
 }
 
-/* Pairs {bytes of code, signed lines before them; -128: they have none}. */
+/*
+ * The entries are pairs: bytes of code, then the signed line delta that applies to them; -128 means
+ * that they have no line. @place counts bytes.
+ */
 static int64_t line_pep626(const struct lang_function *f, uint32_t place)
 {
 	int64_t line = f->first_line;
@@ -52,7 +55,7 @@ static uint8_t take(struct cursor *c)
 	return c->p < c->end ? *c->p++ : 0;
 }
 
-/* Six bits a byte, least significant first; bit 6 says that more follow. */
+/* Reads six bits per byte, the least significant first; bit 6 is set if another byte follows. */
 static uint64_t take_varint(struct cursor *c)
 {
 	uint8_t b = take(c);
@@ -65,6 +68,7 @@ static uint64_t take_varint(struct cursor *c)
 	return v;
 }
 
+/* Reads a varint whose lowest bit is the sign. */
 static int64_t take_svarint(struct cursor *c)
 {
 	uint64_t v = take_varint(c);
@@ -72,10 +76,11 @@ static int64_t take_svarint(struct cursor *c)
 	return v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
 }
 
-/* Kinds of entries: below 10 short forms, 10 to 12 one-line forms. */
+/* The kinds of entries: kinds below 10 are short forms, 10 to 12 are one-line forms. */
 enum { ONE_LINE = 10, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15 };
 
-/* An entry's line delta; the next one begins at a byte with its top bit set. */
+/* Reads the remainder of an entry and returns its line delta. The first byte of an entry has bit 7
+ * set. */
 static int64_t take_delta(struct cursor *c, unsigned int kind)
 {
 	int64_t delta = 0;
@@ -89,7 +94,7 @@ static int64_t take_delta(struct cursor *c, unsigned int kind)
 	return delta;
 }
 
-/* @place is a byte; entries count code units of two. */
+/* @place counts bytes; entries count code units, which have two bytes. */
 static int64_t line_location(const struct lang_function *f, uint32_t place)
 {
 	struct cursor c = { f->lines, f->lines + f->n_lines };
@@ -113,7 +118,7 @@ uint32_t python_line(const struct lang_function *f, uint32_t place)
 
 	if (f->version >= 11)
 		line = line_location(f, place < f->bytecode ? 0 : place - f->bytecode);
-	else if (place > INT32_MAX) /* -1: it has not begun */
+	else if (place > INT32_MAX) /* -1: the frame has not executed an instruction */
 		line = f->first_line;
 	else if (f->version == 10)
 		line = line_pep626(f, 2 * place);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Structure layouts of CPython by version. They are the same for every build
- * of a minor version (but those with Py_TRACE_REFS). From 3.13 on _PyRuntime
- * begins with a table of them, which is believed where its numbers can be.
+ * Structure layouts of CPython by minor version. All builds of one minor version have the same
+ * layout, except those with Py_TRACE_REFS, which are not supported. From 3.13 on _PyRuntime begins
+ * with a table of offsets (struct _Py_DebugOffsets in Include/internal/pycore_debug_offsets.h),
+ * which is used if its values are plausible; for older versions the offsets below are those
+ * of the headers.
  */
 #include "lang/python/python.h"
 
@@ -25,7 +27,8 @@ enum { FIRST_MINOR = 6, LAST_WITHOUT_TABLE = 12 };
 	.cframe_frame = PYTHON_NONE, .frame_bytes = 128, .frame_back = 24, .frame_code = 32,       \
 	.entry = PYTHON_ENTRY_ALWAYS, .object = 16, .ascii_data = 48, .kind_shift = 2
 
-/* interp_head: from the start of _PyRuntime, which 3.6 has not */
+/* interp_head is an offset in _PyRuntime; 3.6 has none, and its caller passes the address itself.
+ */
 static const struct python_vm known[LAST_WITHOUT_TABLE + 1] = {
 	[6] = { COMMON_OLD, COMMON_CODE_36, .thread_id = 152, .frame_place = 120 },
 	[7] = { COMMON_OLD, COMMON_CODE_36, .interp_head = 24, .thread_id = 176,
@@ -60,10 +63,10 @@ static const struct python_vm known[LAST_WITHOUT_TABLE + 1] = {
 
 /* ---- 3.13 and later -------------------------------------------------------- */
 
-/* The table is of 64-bit words in groups; a group begins with the structure's size. */
+/* The table consists of 64-bit words in groups; a group begins with the size of its structure. */
 enum { COOKIE, VERSION, FREE_THREADED, RUNTIME, RUNTIME_INTERPS = RUNTIME + 2, INTERP };
 
-/* Where groups begin, in words; 3.14 has inserted some. */
+/* The word at which each group begins; 3.14 inserted fields. */
 struct table_shape {
 	uint8_t interp, thread, frame, code;
 	uint8_t object;
@@ -79,31 +82,33 @@ enum { SIZE_MAX_PLAUSIBLE = 60000 };
 struct table {
 	const uint8_t *data;
 	size_t len;
-	bool bad;
+	bool invalid;
 };
 
+/* Returns word @i of the table; sets t->invalid if it is outside. */
 static uint64_t word(struct table *t, size_t i)
 {
 	uint64_t v = 0;
 
 	if (i >= t->len / 8)
-		t->bad = true;
+		t->invalid = true;
 	else
 		memcpy(&v, t->data + 8 * i, 8);
 	return v;
 }
 
-/* A field's offset, which lies inside its structure. */
+/* Returns the offset of a field; sets t->invalid if it is outside of the structure. */
 static uint16_t field(struct table *t, size_t group, size_t i)
 {
 	uint64_t size = word(t, group), off = word(t, group + i);
 
 	if (off >= size || off >= SIZE_MAX_PLAUSIBLE)
-		t->bad = true;
+		t->invalid = true;
 	return (uint16_t)off;
 }
 
-static int from_table(struct python_vm *out, unsigned int minor, struct table *t)
+/* Return: 0, or -EBADMSG if the table is implausible or frames exceed what the walk reads. */
+static int parse_table(struct python_vm *out, unsigned int minor, struct table *t)
 {
 	const struct table_shape *s = &shapes[minor - 13];
 
@@ -131,9 +136,9 @@ static int from_table(struct python_vm *out, unsigned int minor, struct table *t
 	out->place_is_addr = 1;
 	out->object = (uint16_t)word(t, s->object);
 	out->ascii_data = out->object + 24;
-	/* from 3.14 on, without a GIL, a whole byte stands before the kind */
+	/* in free-threaded builds from 3.14 on, a separate byte precedes the kind */
 	out->kind_shift = word(t, FREE_THREADED) && minor >= 14 ? 8 : 2;
-	if (t->bad || word(t, s->object) < 16 || word(t, s->object) > 64 ||
+	if (t->invalid || word(t, s->object) < 16 || word(t, s->object) > 64 ||
 	    out->interp_head >= word(t, RUNTIME) || (out->frame_back & 7) ||
 	    (out->frame_code & 7) || (out->frame_place & 7) ||
 	    out->frame_place + 8 > VM_FRAME_BYTES || out->frame_bytes > VM_FRAME_BYTES)
@@ -156,7 +161,7 @@ int python_offsets(struct python_vm *out, unsigned int minor, uint64_t runtime,
 		if (len < 16 || memcmp(debug_offsets, "xdebugpy", 8) != 0 ||
 		    (word(&t, VERSION) >> 16 & 0xff) != minor)
 			return -EBADMSG;
-		r = from_table(out, minor, &t);
+		r = parse_table(out, minor, &t);
 		if (r < 0)
 			return r;
 	} else {

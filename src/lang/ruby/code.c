@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a control frame runs: an iseq, whose label, file and lines are read and
- * whose method tells the class; or a method written in C. Both must be of the
- * type that they are taken for.
+ * Reads the code that a control frame of Ruby 2.7 to 4.0 runs (vm_core.h, method.h and iseq.c in
+ * Ruby's source). It is an instruction sequence (iseq), which has the label, the file and the lines
+ * and whose method has the class, or it is a method written in C. Each object's type is checked
+ * before it is used, because it may have been freed since the sample was taken.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -16,37 +17,35 @@
 
 enum {
 	ISEQ_BODY = 16,
-	BODY_SIZE = 4, /* of an iseq's body */
+	BODY_SIZE = 4, /* offsets in an iseq's body */
 	BODY_CODE = 8,
 	BODY_PATH = 64,
 	BODY_LABEL = 80,
 	BODY_FIRST_LINE = 88,
 	BODY_LINES_OLD = 120,
 	BODY_LINES = 112,
-	BODY_PARENT = 160, /* in 3.4, and from 4.0 on */
+	BODY_PARENT = 160, /* in 3.4; from 4.0 on it is BODY_PARENT_40 */
 	BODY_PARENT_40 = 168,
-	LINES_COUNT = 16, /* of its line table */
+	LINES_COUNT = 16, /* offsets in a body's line table (insns_info) */
 	LINES_POSITIONS = 8,
 	LINES_INDEX = 24,
-	FIRST_WITH_NODES = 301, /* entries have a number more */
-	FIRST_PLAIN_LINE = 302,
-	FIRST_COMPILED = 304,
-	EVALS_MAX = 16, /* within one another */
-	METHOD_OWNER = 32,
+	FIRST_WITH_NODES = 301, /* from here on, entries have a node id as well */
+	FIRST_PLAIN_LINE = 302, /* from here on, the first line is an int, not an object */
+	FIRST_COMPILED = 304,   /* from here on, code of eval() is labelled <compiled> */
+	EVALS_MAX = 16,         /* nesting depth of eval() */
+	METHOD_OWNER = 32,      /* offsets in a method entry, a definition and an svar */
 	METHOD_DEF = RUBY_METHOD_DEF,
 	DEF_NAME = 32,
 	SVAR_METHOD = 8,
 	CODE_WORDS_MAX = LANG_LINES_MAX / 4,
 	PLACE_MASK = (1 << RUBY_PLACE_BITS) - 1,
-	INDEX_SMALL = 54, /* words counted in the first part of an index, nine in each */
+	INDEX_SMALL = 54, /* positions in the first part of an index: six words with nine each */
 	INDEX_SMALL_BYTES = 48,
 	INDEX_BLOCK_BITS = 512,
 	INDEX_BLOCK_BYTES = 80,
 };
 
 /* ---- lines ---------------------------------------------------------------------- */
-
-#define SINGLETON "singleton class"
 
 static uint64_t index_word(const uint8_t *p)
 {
@@ -80,7 +79,7 @@ uint32_t ruby_index_rank(const uint8_t *index, size_t len, uint32_t pos)
 	return rank + (uint32_t)__builtin_popcountll(bits);
 }
 
-/* How an iseq's lines are stored, read. */
+/* A copy of an iseq's line table: entries of {line, ...}, and the index from positions to them. */
 struct table {
 	uint8_t *index, *entries;
 	size_t index_len;
@@ -93,6 +92,7 @@ static void table_fini(struct table *t)
 	free(t->entries);
 }
 
+/* Reads @len bytes; the caller frees *@out. */
 static int read_bytes(const struct lang_process *p, uint64_t at, size_t len, uint8_t **out)
 {
 	uint8_t *data = malloc(len);
@@ -107,6 +107,8 @@ static int read_bytes(const struct lang_process *p, uint64_t at, size_t len, uin
 	return 0;
 }
 
+/* Reads the line table; with one entry there is no index. @t owns what was read, on errors as well.
+ */
 static int read_table(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
 		      uint32_t n_words, struct table *t)
 {
@@ -130,7 +132,7 @@ static int read_table(const struct ruby_vm *ruby, const struct lang_process *p, 
 	return read_bytes(p, index, t->index_len, &t->index);
 }
 
-/* One line for each word of the code. */
+/* Computes one line for each word of the code; without a table, none. */
 static int read_lines(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
 		      uint32_t n_words, struct lang_function *out)
 {
@@ -153,7 +155,7 @@ static int read_lines(const struct ruby_vm *ruby, const struct lang_process *p, 
 	return 0;
 }
 
-/* An address in code as the low part of a frame's place has it. */
+/* Returns the low part of the place for an address in code. */
 static uint32_t code_place(uint64_t at)
 {
 	return (uint32_t)(at >> 3) & PLACE_MASK;
@@ -163,7 +165,7 @@ uint32_t ruby_line(const struct lang_function *f, uint32_t place)
 {
 	uint32_t pos = (place - f->bytecode) & PLACE_MASK, line = 0;
 
-	/* a frame's place is its next instruction */
+	/* the place is the next instruction, so the running one is before it */
 	if (pos)
 		pos--;
 	if (4 * pos + 4 <= f->n_lines)
@@ -177,7 +179,11 @@ bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lan
 	uint32_t pos = (place - f->bytecode) & PLACE_MASK;
 	uint64_t body, code;
 
-	/* generated code may have left an older one's place */
+	/*
+	 * Within the known code, the iseq is assumed to be unchanged. A place outside of it is
+	 * either one that generated code did not update, or the iseq is another one with other
+	 * code.
+	 */
 	return (addr & RUBY_KIND_MASK) != RUBY_ISEQ || 4 * pos <= f->n_lines ||
 	       lang_read_u64(p, addr + ISEQ_BODY, &body) < 0 ||
 	       lang_read_u64(p, body + BODY_CODE, &code) < 0 || code_place(code) == f->bytecode;
@@ -185,7 +191,12 @@ bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lan
 
 /* ---- names ---------------------------------------------------------------------- */
 
-/* The class of the method that a frame's environment names; NULL: it has none. */
+#define SINGLETON "singleton class"
+
+/*
+ * Reads the class of the method entry that a frame's environment refers to, possibly through an
+ * svar. Returns NULL if there is none; the caller frees the result.
+ */
 static char *read_method_class(const struct ruby_vm *ruby, const struct lang_process *p,
 			       uint64_t bias, uint64_t method)
 {
@@ -204,7 +215,7 @@ static char *read_method_class(const struct ruby_vm *ruby, const struct lang_pro
 	return class;
 }
 
-/* What a label is of: "foo" in "block (2 levels) in foo". */
+/* Returns the method within a label: "foo" in "block (2 levels) in foo". */
 static const char *label_method(const char *label)
 {
 	const char *method = label;
@@ -214,7 +225,8 @@ static const char *label_method(const char *label)
 	return method;
 }
 
-/* From 3.4 on Ruby itself shows a method and what rescues in it as one. */
+/* Skips the prefix of rescue and ensure clauses: from 3.4 on, Ruby's backtraces merge them with
+ * their method. */
 static const char *skip_rescue(const struct ruby_vm *ruby, const char *label)
 {
 	while (ruby->version >= FIRST_COMPILED &&
@@ -223,13 +235,16 @@ static const char *skip_rescue(const struct ruby_vm *ruby, const char *label)
 	return label;
 }
 
-/* "foo" is Thing#foo, "block in foo" is block in Thing#foo, "<main>" is of no class. */
-static int join_label(const char *class, const char *label, const char *method, const char *of,
+/*
+ * Inserts the class: "foo" becomes "Thing#foo", "block in foo" becomes "block in Thing#foo".
+ * "<main>" and similar labels have no class. @method points into @label; @as replaces it.
+ */
+static int join_label(const char *class, const char *label, const char *method, const char *as,
 		      char **out)
 {
-	if (!class || (of[0] == '<' && isalpha((unsigned char)of[1])) || !strcmp(of, SINGLETON))
+	if (!class || (as[0] == '<' && isalpha((unsigned char)as[1])) || !strcmp(as, SINGLETON))
 		class = "";
-	return asprintf(out, "%.*s%s%s", (int)(method - label), label, class, of) < 0 ? -ENOMEM : 0;
+	return asprintf(out, "%.*s%s%s", (int)(method - label), label, class, as) < 0 ? -ENOMEM : 0;
 }
 
 static int read_label(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
@@ -242,8 +257,9 @@ static int read_label(const struct ruby_vm *ruby, const struct lang_process *p, 
 }
 
 /*
- * From 3.4 on the code that eval() compiles is called after that in which it is evaluated; what
- * that is, into *@out, else it is NULL.
+ * Finds the label of the code that surrounds code of eval(), as Ruby's backtraces show it from 3.4
+ * on.
+ * *@out is NULL if the code is not evaluated; the caller frees it. Return: 0, or -ENOMEM.
  */
 static int read_surrounding(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
 			    const char *method, char **out)
@@ -268,17 +284,18 @@ static int read_surrounding(const struct ruby_vm *ruby, const struct lang_proces
 	return label && !*out ? -ENOMEM : 0;
 }
 
+/* Reads the file of an iseq and makes its name of class and label. */
 static int read_iseq_name(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
 			  uint64_t body, uint64_t method, struct lang_function *out)
 {
 	_cleanup_(freep) char *label = NULL, *class = NULL, *around = NULL;
-	const char *of, *own;
+	const char *method_label, *own;
 	uint64_t path;
 	int r;
 
 	if (lang_read_u64(p, body + BODY_PATH, &path) < 0)
 		return -EFAULT;
-	/* the path, or an array of it and the real one */
+	/* pathobj is the path, or an array of the path and the real path */
 	if (ruby_type_of(p, path, NULL) == RUBY_T_ARRAY && lang_read_u64(p, path + 16, &path) < 0)
 		return -EFAULT;
 	r = read_label(ruby, p, body, &label);
@@ -286,14 +303,14 @@ static int read_iseq_name(const struct ruby_vm *ruby, const struct lang_process 
 		r = ruby_read_string(ruby, p, path, &out->file);
 	if (r < 0)
 		return r;
-	of = label_method(label);
-	r = read_surrounding(ruby, p, body, of, &around);
+	method_label = label_method(label);
+	r = read_surrounding(ruby, p, body, method_label, &around);
 	if (r < 0)
 		return r;
 	class = read_method_class(ruby, p, bias, method);
 	own = skip_rescue(ruby, label);
 	out->covers_caller = own != label;
-	return join_label(class, own, of, around ? around : of, &out->name);
+	return join_label(class, own, method_label, around ? around : method_label, &out->name);
 }
 
 static int read_iseq(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
@@ -309,7 +326,7 @@ static int read_iseq(const struct ruby_vm *ruby, const struct lang_process *p, u
 	    lang_read_u64(p, body + BODY_CODE, &code) < 0 ||
 	    lang_read_u64(p, body + BODY_FIRST_LINE, &first) < 0)
 		return -ESTALE;
-	/* a small integer as an object, or as it is */
+	/* an object (a small integer, shifted left by one), or an int */
 	first = ruby->version < FIRST_PLAIN_LINE ? first >> 1 : first & UINT32_MAX;
 	out->first_line = first <= INT32_MAX ? (uint32_t)first : 0;
 	out->bytecode = code_place(code);
@@ -317,6 +334,7 @@ static int read_iseq(const struct ruby_vm *ruby, const struct lang_process *p, u
 	return r < 0 ? r : read_lines(ruby, p, body, n_words, out);
 }
 
+/* Reads a method written in C: CLASS#NAME, or NAME if the class is unknown. */
 static int read_cfunc(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
 		      uint64_t method, uint32_t cookie, struct lang_function *out)
 {
@@ -339,7 +357,7 @@ static int read_cfunc(const struct ruby_vm *ruby, const struct lang_process *p, 
 											: 0;
 }
 
-/* The phase is that of the sample. */
+/* Names garbage collection by its phase, which the walk recorded above the kind. */
 static int read_gc(uint64_t addr, struct lang_function *out)
 {
 	static const char *const names[] = { "(garbage collection)",

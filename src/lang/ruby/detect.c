@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is Ruby if it defines ruby_version and rb_profile_frames. Its loop has
- * no name in stripped libraries: it is the function that jumps most through
- * r14, where GCC keeps the next instruction. How a thread's context is found is
- * seen in the code of rb_profile_frames(), where the symbols are in that of
- * rb_id2str().
+ * Detects Ruby 2.7 to 4.0. A file is Ruby if it defines ruby_version and rb_profile_frames(). The
+ * loop, vm_exec_core(), has no symbol in stripped libraries: it is the function with the most jumps
+ * through r14, in which GCC holds the next instruction. The code of exported functions shows the
+ * locations of variables that are not exported: rb_profile_frames() that of a thread's execution
+ * context, rb_id2str() that of the table of symbols, rb_during_gc() that of the state of the
+ * garbage collector.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,13 +19,13 @@
 
 enum {
 	JUMPS_MIN = 4,
-	CODE_LOOKED_AT = 192,
+	CODE_SEARCHED = 192, /* bytes of an exported function that are searched */
 	FIELDS_MAX = 8,
 	GC_INSN_BYTES = 8,
-	TLS_USED_WITHIN = 16, /* bytes */
-	FIRST_TLS = 300,
-	FIRST_JIT = 301, /* that does not make libraries */
-	FIRST = 207,
+	TLS_USED_WITHIN = 16, /* bytes from the load of a thread-local offset to its use */
+	FIRST_TLS = 300,      /* the first version with a thread-local execution context */
+	FIRST_JIT = 301,      /* the first with a JIT compiler that does not build libraries */
+	FIRST = 207,          /* the supported versions */
 	LAST = 400,
 };
 
@@ -40,7 +41,7 @@ static size_t count_jumps(const struct elf_span *code)
 	return n;
 }
 
-/* ---- what code refers to -------------------------------------------------------- */
+/* ---- addresses in code ----------------------------------------------------------- */
 
 static int32_t disp_at(const uint8_t *p)
 {
@@ -52,10 +53,10 @@ static int32_t disp_at(const uint8_t *p)
 
 static int code_of(const struct elf_image *img, uint64_t at, struct elf_span *out)
 {
-	return elf_image_at_vaddr(img, at, CODE_LOOKED_AT, out);
+	return elf_image_at_vaddr(img, at, CODE_SEARCHED, out);
 }
 
-/* An instruction of op and modrm whose operand is disp(%rip): that address; else 0. */
+/* Returns the address of the operand disp(%rip) of an instruction with opcode and modrm; or 0. */
 static uint64_t rip_operand(const struct elf_span *code, size_t i)
 {
 	const uint8_t *c = code->data + i;
@@ -64,13 +65,14 @@ static uint64_t rip_operand(const struct elf_span *code, size_t i)
 }
 
 /*
- * The table's first field is the last symbol, with which the number is compared: cmp
- * disp(%rip),%reg or the other way round. Where it is read before, 32 bits, what tells it
- * is that the word behind the next is read too: mov.
+ * Finds the table of symbols. Its first field is the last symbol, which the id is compared with:
+ * cmp disp(%rip),%reg or cmp %reg,disp(%rip). If the code loads that field first, by a 32-bit mov,
+ * the table is recognized by a second load, of its field at RUBY_SYMBOLS_IDS. Returns its address,
+ * or 0.
  */
 static uint64_t find_table(const struct elf_span *code, size_t len)
 {
-	uint64_t read[FIELDS_MAX];
+	uint64_t loaded[FIELDS_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i + 6 <= len && i + 6 <= code->len; i++) {
@@ -80,15 +82,18 @@ static uint64_t find_table(const struct elf_span *code, size_t len)
 		if (at && op != 0x8b)
 			return at;
 		for (size_t j = 0; j < n && at; j++)
-			if (at == read[j] + RUBY_SYMBOLS_IDS)
-				return read[j];
+			if (at == loaded[j] + RUBY_SYMBOLS_IDS)
+				return loaded[j];
 		if (at && n < FIELDS_MAX)
-			read[n++] = at;
+			loaded[n++] = at;
 	}
 	return 0;
 }
 
-/* rb_id2str(): cmp $last_operator,%rdi; then the table, or a jump to who uses it. */
+/*
+ * Derives the table of symbols from rb_id2str(): cmp $last_operator,%rdi, and then either an access
+ * to the table or a jump to a function that accesses it.
+ */
 static void find_symbols(const struct elf_image *img, struct ruby_vm *ruby)
 {
 	struct elf_rawsym sym;
@@ -104,18 +109,14 @@ static void find_symbols(const struct elf_image *img, struct ruby_vm *ruby)
 	ruby->symbols = find_table(&code, len);
 	for (size_t i = 0; i + 5 <= len && !ruby->symbols; i++) {
 		uint64_t to = sym.vaddr + i + 5 + (uint64_t)(int64_t)disp_at(code.data + i + 1);
-		struct elf_span target;
+		struct elf_span callee;
 
-		if (code.data[i] == 0xe9 && code_of(img, to, &target) == 0)
-			ruby->symbols = find_table(&target, target.len);
+		if (code.data[i] == 0xe9 && code_of(img, to, &callee) == 0)
+			ruby->symbols = find_table(&callee, callee.len);
 	}
 }
 
-/*
- * From 3.0 on the context is thread-local: data16 lea index(%rip),%rdi; call
- * __tls_get_addr in a library; in a program mov %fs:offset,%reg, or mov $offset,%reg and soon
- * mov %fs:(%reg),%reg.
- */
+/* Returns true if a thread-local variable is loaded shortly after @from. */
 static bool uses_fs(const struct elf_span *code, size_t from)
 {
 	static const uint8_t load[] = { 0x64, 0x48, 0x8b }; /* mov %fs:...,%reg */
@@ -124,6 +125,11 @@ static bool uses_fs(const struct elf_span *code, size_t from)
 	       memmem(code->data + from, TLS_USED_WITHIN, load, sizeof(load));
 }
 
+/*
+ * Finds the location of a thread's execution context. From 3.0 on it is thread-local. A library
+ * has data16 lea index(%rip),%rdi; call __tls_get_addr. A program has mov %fs:offset,%reg, or
+ * mov $offset,%reg followed by mov %fs:(%reg),%reg.
+ */
 static int find_context(const struct elf_image *img, struct ruby_vm *ruby)
 {
 	struct elf_rawsym sym;
@@ -147,7 +153,7 @@ static int find_context(const struct elf_image *img, struct ruby_vm *ruby)
 			ruby->context = code.vaddr + i + 8 + (uint64_t)(int64_t)disp_at(c + 4);
 			return 0;
 		}
-		/* not the stack protector's, which is above the base */
+		/* the stack protector reads a positive offset */
 		if (c[0] == 0x64 && (c[1] & 0xfb) == 0x48 && c[2] == 0x8b &&
 		    (c[3] & 0xc7) == 0x04 && c[4] == 0x25 && disp_at(c + 5) < 0) {
 			ruby->how = RUBY_CONTEXT_STATIC;
@@ -165,8 +171,9 @@ static int find_context(const struct elf_image *img, struct ruby_vm *ruby)
 }
 
 /*
- * rb_during_gc(): the machine's address, by mov or lea disp(%rip),%rax; mov heap(%rax),%rax;
- * movzbl flags(%rax),%eax; shr $5.
+ * Derives the flags of the heap from rb_during_gc(), whose code is: mov or lea disp(%rip),%rax for
+ * the address of the VM; mov heap(%rax),%rax; movzbl flags(%rax),%eax; shr $5. Without a match,
+ * garbage collection is not recognized.
  */
 static void find_gc(const struct elf_image *img, struct ruby_vm *ruby)
 {
@@ -198,6 +205,7 @@ static void find_gc(const struct elf_image *img, struct ruby_vm *ruby)
 	}
 }
 
+/* Parses ruby_version, "3.1.2". */
 static int find_version(const struct elf_image *img, unsigned int out[2])
 {
 	struct elf_rawsym sym;

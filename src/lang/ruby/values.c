@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ruby's objects, as far as names need them: strings, symbols and the names of
- * classes. Where in a class its name is differs from version to version, so it
- * is looked for in one whose name is known.
+ * Reads the objects of Ruby that names consist of: strings, symbols and classes
+ * (include/ruby/internal/core/ and internal/class.h in Ruby's source). The offset of a class's name
+ * differs between versions and builds, so it is searched for in the class Object, whose name is
+ * known.
  */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -15,18 +15,18 @@
 #include "lang/ruby/ruby.h"
 
 enum {
-	TYPE_MASK = 0x1f, /* of an object's flags */
+	TYPE_MASK = 0x1f, /* in an object's flags */
 	USER_SHIFT = 12,
-	NOT_EMBEDDED = 1 << 13, /* of a string */
+	NOT_EMBEDDED = 1 << 13, /* flag of a string: its text is elsewhere */
 	EMBEDDED_ARRAY = 1 << 13,
-	FIRST_VARIABLE = 302, /* from here on an object's size varies */
-	FIRST_FIELDS = 303,   /* and a class's name is a field of it */
+	FIRST_VARIABLE = 302, /* from here on, the size of an object varies */
+	FIRST_FIELDS = 303,   /* from here on, the name of a class is one of its fields */
 	EMBEDDED_LEN_SHIFT = 14,
 	SYMBOL_SHIFT = 4,
 	SYMBOLS_A_PAGE = 512,
 	OBJECT_CLASS = 8,
-	CLASS_EXT = 24,   /* a class's more, behind it, or pointed to */
-	CLASS_WORDS = 32, /* that are looked at */
+	CLASS_EXT = 24,   /* the extension of a class: a pointer to it, or its first word */
+	CLASS_WORDS = 32, /* words of an extension that are searched */
 	EXT_VARIABLES = 8,
 	TABLE_ENTRIES = 48,
 	TABLE_BOUND = 40,
@@ -62,7 +62,7 @@ int ruby_read_string(const struct ruby_vm *ruby, const struct lang_process *p, u
 	return lang_read_text(p, data, len, out);
 }
 
-/* Element @i of the array @v. */
+/* Reads element @i of the array @v. */
 static int read_element(const struct lang_process *p, uint64_t v, uint64_t i, uint64_t *out)
 {
 	uint64_t flags, data = v + 16;
@@ -92,7 +92,7 @@ int ruby_read_symbol(const struct ruby_vm *ruby, const struct lang_process *p, u
 
 /* ---- classes ------------------------------------------------------------------ */
 
-/* A string that is a constant's name: Thing, Some::Thing. */
+/* Reads a string if it is the name of a constant, such as Some::Thing. Return: 0, or -ENOENT. */
 static int read_constant(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t v,
 			 char **out)
 {
@@ -109,7 +109,10 @@ static int read_constant(const struct ruby_vm *ruby, const struct lang_process *
 	return 0;
 }
 
-/* To 3.1: the class's variable @name; its table's entries are hash, symbol, value. */
+/*
+ * Reads the variable @name of the class @v, up to 3.1: a class has a table (st_table) whose entries
+ * are hash, symbol and value.
+ */
 static int read_variable(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
 			 uint64_t v, const char *name, uint64_t *out)
 {
@@ -133,13 +136,15 @@ static int read_variable(const struct ruby_vm *ruby, const struct lang_process *
 }
 
 /*
- * From 3.3 on: where in a class its name is, and in a singleton class what it is of; the
- * class Object tells. The singleton class of an object is what it has as its class.
+ * Offsets in a class, from 3.3 on: of its name and, in a singleton class, of the object that it
+ * belongs to. They are found in the class Object and in its singleton class, which is the class
+ * that Object's header refers to.
  */
 struct class_layout {
-	uint64_t name, attached; /* offsets */
+	uint64_t name, attached; /* attached: 0 if unknown */
 };
 
+/* Returns the offset in a class of the word @what of its extension; 0 if there is none. */
 static uint64_t find_word(const uint64_t *words, size_t n, uint64_t what)
 {
 	for (size_t i = 0; i < n; i++)
@@ -170,8 +175,8 @@ static int find_layout(const struct ruby_vm *ruby, const struct lang_process *p,
 	return out->name ? 0 : -ENOENT;
 }
 
-/* The word of the class @v that says its @name; or, @attached, what it is the singleton class of.
- */
+/* Reads the name of the class @v or, with @attached, the object that the singleton class @v belongs
+ * to. */
 static int read_part(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
 		     uint64_t v, bool attached, uint64_t *out)
 {
@@ -182,7 +187,7 @@ static int read_part(const struct ruby_vm *ruby, const struct lang_process *p, u
 		return read_variable(ruby, p, bias, v, attached ? "__attached__" : "__classpath__",
 				     out);
 	if (ruby->version < FIRST_FIELDS)
-		/* the first of its variables, whose names are nowhere near */
+		/* 3.2 has the variables in an array without names; the one needed is the first */
 		return lang_read_u64(p, v + CLASS_EXT, &at) < 0 ? -ENOENT
 								: lang_read_u64(p, at, out);
 	if (find_layout(ruby, p, bias, &layout) < 0 || (attached && !layout.attached))
@@ -190,6 +195,7 @@ static int read_part(const struct ruby_vm *ruby, const struct lang_process *p, u
 	return lang_read_u64(p, v + (attached ? layout.attached : layout.name), out);
 }
 
+/* Reads the name of a class or module that has one. */
 static int read_own_name(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
 			 uint64_t v, char **out)
 {
@@ -206,15 +212,15 @@ int ruby_read_class(const struct ruby_vm *ruby, const struct lang_process *p, ui
 		    uint64_t v, char **out)
 {
 	_cleanup_(freep) char *name = NULL;
-	const char *sign = "#";
-	uint64_t of;
+	const char *separator = "#";
+	uint64_t attached;
 
 	if (read_own_name(ruby, p, bias, v, &name) < 0) {
-		sign = ".";
+		separator = ".";
 		if (ruby_type_of(p, v, NULL) != RUBY_T_CLASS ||
-		    read_part(ruby, p, bias, v, true, &of) < 0 || of == v ||
-		    read_own_name(ruby, p, bias, of, &name) < 0)
+		    read_part(ruby, p, bias, v, true, &attached) < 0 || attached == v ||
+		    read_own_name(ruby, p, bias, attached, &name) < 0)
 			return -ENOENT;
 	}
-	return asprintf(out, "%s%s", name, sign) < 0 ? -ENOMEM : 0;
+	return asprintf(out, "%s%s", name, separator) < 0 ? -ENOMEM : 0;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The builtins that are linked into V8's file: code, and a table that describes it.
- * Functions of a few instructions say where they are; where the file does not tell
- * these functions' names, the code is the one long stretch without unwind information.
+ * Finds V8's embedded builtins in its file: machine code, and the metadata that describes it.
+ * Getter functions such as DefaultEmbeddedBlobCode() return their addresses and sizes, so the
+ * few instructions of these getters are decoded. If the file has no symbols for them, the code
+ * is found as the longest range of an executable segment without unwind information, because
+ * the linker gets the builtins as plain data.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +51,10 @@ static bool is_return(const uint8_t *c)
 	       !memcmp(c, epilogue, sizeof(epilogue));
 }
 
-/* mov $imm, %eax; or lea or mov (%rip), then perhaps mov (%rax); ret. Of the code at @vaddr. */
+/*
+ * Decodes a getter's code at @c, linked at @vaddr: mov $imm, %eax, or lea or mov with a
+ * %rip-relative address and perhaps mov (%rax), %eax, followed by ret.
+ */
 static int loaded_value(const struct elf_image *img, const uint8_t *c, uint64_t vaddr,
 			uint64_t *out)
 {
@@ -77,7 +82,7 @@ static int loaded_value(const struct elf_image *img, const uint8_t *c, uint64_t 
 	return r == 0 && is_return(c + i) ? 0 : -ENOENT;
 }
 
-/* What a function returns that only loads it. */
+/* Computes the value that the getter at @vaddr returns. -ENOENT for any other kind of function. */
 static int getter_value(const struct elf_image *img, uint64_t vaddr, uint64_t *out)
 {
 	static const uint8_t prologue[] = { 0x55, 0x48, 0x89, 0xe5 };
@@ -100,17 +105,17 @@ static uint64_t call_getter(const struct elf_image *img, const char *name)
 	return find_symbol(img, name, &sym) == 0 && getter_value(img, sym.vaddr, &v) == 0 ? v : 0;
 }
 
-/* ---- by what is missing ------------------------------------------------------- */
+/* ---- search by unwind information --------------------------------------------- */
 
-static int by_start(const void *a, const void *b)
+static int compare_start(const void *a, const void *b)
 {
 	const struct eh_frame_fde *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Is [@lo, @hi), which no function covers, longer than what was found? */
-static void take_gap(uint64_t lo, uint64_t hi, struct v8_vm *out)
+/* Uses [@lo, @hi), which no function covers, if it is longer than the range found before. */
+static void use_longer_gap(uint64_t lo, uint64_t hi, struct v8_vm *out)
 {
 	lo = (lo + BLOB_ALIGN - 1) & ~(uint64_t)(BLOB_ALIGN - 1);
 	if (hi <= lo || hi - lo <= out->blob_code_bytes || hi - lo > BLOB_MAX)
@@ -119,7 +124,7 @@ static void take_gap(uint64_t lo, uint64_t hi, struct v8_vm *out)
 	out->blob_code_bytes = (uint32_t)(hi - lo);
 }
 
-/* The longest stretch behind a function of @seg that @ef knows nothing of. */
+/* Finds the longest range of @seg that follows a function and has no entry in @ef. */
 static void longest_gap(const struct eh_frame *ef, const struct elf_segment *seg, struct v8_vm *out)
 {
 	uint64_t at = 0;
@@ -130,12 +135,12 @@ static void longest_gap(const struct eh_frame *ef, const struct elf_segment *seg
 		if (next < seg->vaddr || next - seg->vaddr >= seg->filesz)
 			continue;
 		if (at)
-			take_gap(at, next, out);
+			use_longer_gap(at, next, out);
 		if (next + ef->fdes.data[i].len > at)
 			at = next + ef->fdes.data[i].len;
 	}
 	if (at)
-		take_gap(at, seg->vaddr + seg->filesz, out);
+		use_longer_gap(at, seg->vaddr + seg->filesz, out);
 }
 
 static void find_gap(const struct elf_image *img, struct v8_vm *out)
@@ -146,7 +151,7 @@ static void find_gap(const struct elf_image *img, struct v8_vm *out)
 	size_t n = elf_image_segments(img, &seg);
 
 	if (eh_frame_find(img, &src) == 0 && eh_frame_read(&ef, &src, NULL) == 0) {
-		qsort(ef.fdes.data, ef.fdes.len, sizeof(*ef.fdes.data), by_start);
+		qsort(ef.fdes.data, ef.fdes.len, sizeof(*ef.fdes.data), compare_start);
 		for (size_t i = 0; i < n; i++)
 			if (seg[i].exec)
 				longest_gap(&ef, &seg[i], out);
@@ -163,7 +168,7 @@ static void find_code(const struct elf_image *img, struct v8_vm *out)
 	out->blob_code = call_getter(img, PREFIX "23DefaultEmbeddedBlobCodeEv");
 	bytes = call_getter(img, PREFIX "27DefaultEmbeddedBlobCodeSizeEv");
 	if (!out->blob_code) {
-		/* up to 8.4, behind what describes it */
+		/* up to 8.4: one blob, with the metadata before the code */
 		out->blob_code = call_getter(img, PREFIX "19DefaultEmbeddedBlobEv");
 		bytes = call_getter(img, PREFIX "23DefaultEmbeddedBlobSizeEv");
 	}
@@ -178,7 +183,7 @@ void v8_find_blob(const struct elf_image *img, struct v8_vm *out)
 	out->blob_data = call_getter(img, PREFIX "23DefaultEmbeddedBlobDataEv");
 	bytes = call_getter(img, PREFIX "27DefaultEmbeddedBlobDataSizeEv");
 	if (!out->blob_data) {
-		/* from 8.5 to 8.8 */
+		/* 8.5 to 8.8 */
 		out->blob_data = call_getter(img, PREFIX "27DefaultEmbeddedBlobMetadataEv");
 		bytes = call_getter(img, PREFIX "31DefaultEmbeddedBlobMetadataSizeEv");
 	}

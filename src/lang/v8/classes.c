@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which methods a script's classes have. V8 keeps no class with a method, and the parser infers
- * names for functions that are assigned only; so the text is read: tokens, as far as it takes to
- * tell braces from those in strings, templates, comments and regular expressions. A parenthesis
- * that stands directly in a class's body is where a method's parameters begin, which is where V8
- * has the method begin.
+ * Finds the methods of the classes in a script. V8 does not store the class of a method, and
+ * its parser infers names only for functions that are assigned, so the source text is read. The
+ * scanner splits it into tokens only as far as required to distinguish braces from those within
+ * strings, templates, comments and regular expressions. A parenthesis directly in the body of a
+ * class starts the parameters of a method; this is also V8's start position of the function.
  *
- * It does not parse: a text that is no program gives something, or nothing.
+ * This is not a parser: malformed text produces methods that do not exist, or none, but never
+ * an error.
  */
 #include "lang/v8/classes.h"
 
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/vec.h"
 
 enum {
@@ -23,8 +25,8 @@ enum {
 
 enum brace { BRACE_OTHER, BRACE_CLASS, BRACE_TEMPLATE, BRACE_PARENTHESIS };
 
-/* What the token before was. */
-enum before { BEFORE_OPERATOR, BEFORE_OPERAND };
+/* the kind of the previous token, which decides whether a slash is a division */
+enum previous { PREVIOUS_OPERATOR, PREVIOUS_OPERAND };
 
 struct name {
 	uint32_t at, len;
@@ -33,11 +35,12 @@ struct name {
 struct scanner {
 	const uint8_t *text;
 	uint32_t n, width, at;
-	enum before before;
-	struct name word, assigned; /* the last one; the one that is assigned to */
+	enum previous previous;
+	struct name word;     /* the previous one */
+	struct name assigned; /* the left side of the current assignment */
 	struct {
 		uint8_t kind; /* enum brace */
-		bool pending; /* outside it: a class whose body is still to come */
+		bool pending; /* a class was named at this depth, and its body follows */
 		struct name class;
 	} nesting[NESTING_MAX + 1];
 	uint32_t depth;
@@ -76,7 +79,7 @@ static bool word_is(const struct scanner *s, struct name w, const char *text)
 	return true;
 }
 
-/* ---- what has no structure ------------------------------------------------------- */
+/* ---- tokens without structure ---------------------------------------------------- */
 
 static void skip_line(struct scanner *s)
 {
@@ -97,10 +100,10 @@ static void skip_string(struct scanner *s, uint32_t quote)
 		if (char_at(s, s->at) == '\\')
 			s->at++;
 	s->at++;
-	s->before = BEFORE_OPERAND;
+	s->previous = PREVIOUS_OPERAND;
 }
 
-/* Up to the end of the template, or to an expression in it. */
+/* Skips to the end of the template, or into an expression within it. */
 static void skip_template(struct scanner *s)
 {
 	for (; s->at < s->n && char_at(s, s->at) != '`'; s->at++) {
@@ -108,7 +111,7 @@ static void skip_template(struct scanner *s)
 			s->at++;
 		} else if (char_at(s, s->at) == '$' && char_at(s, s->at + 1) == '{') {
 			s->at += 2;
-			s->before = BEFORE_OPERATOR;
+			s->previous = PREVIOUS_OPERATOR;
 			if (s->depth < NESTING_MAX)
 				s->nesting[s->depth].kind = BRACE_TEMPLATE;
 			s->depth++;
@@ -116,10 +119,10 @@ static void skip_template(struct scanner *s)
 		}
 	}
 	s->at++;
-	s->before = BEFORE_OPERAND;
+	s->previous = PREVIOUS_OPERAND;
 }
 
-/* A regular expression ends in its line; what does not is a division. */
+/* Skips a regular expression. One that does not end on its line was a division. */
 static void skip_regexp(struct scanner *s)
 {
 	bool in_class = false;
@@ -140,7 +143,7 @@ static void skip_regexp(struct scanner *s)
 	if (char_at(s, i) != '/')
 		return;
 	s->at = i + 1;
-	s->before = BEFORE_OPERAND;
+	s->previous = PREVIOUS_OPERAND;
 }
 
 static void skip_slash(struct scanner *s)
@@ -152,10 +155,10 @@ static void skip_slash(struct scanner *s)
 	} else if (next == '*') {
 		s->at++;
 		skip_comment(s);
-	} else if (s->before != BEFORE_OPERAND) {
+	} else if (s->previous != PREVIOUS_OPERAND) {
 		skip_regexp(s);
 	} else {
-		s->before = BEFORE_OPERATOR;
+		s->previous = PREVIOUS_OPERATOR;
 	}
 }
 
@@ -172,12 +175,12 @@ static void open_brace(struct scanner *s, enum brace kind)
 		s->nesting[s->depth + 1].pending = false;
 	}
 	s->depth++;
-	s->before = BEFORE_OPERATOR;
+	s->previous = PREVIOUS_OPERATOR;
 }
 
 static void close_brace(struct scanner *s, bool parenthesis)
 {
-	s->before = parenthesis ? BEFORE_OPERAND : BEFORE_OPERATOR;
+	s->previous = parenthesis ? PREVIOUS_OPERAND : PREVIOUS_OPERATOR;
 	if (!s->depth)
 		return;
 	s->depth--;
@@ -185,7 +188,7 @@ static void close_brace(struct scanner *s, bool parenthesis)
 		skip_template(s);
 }
 
-/* The parenthesis at @at may be a method's. */
+/* Records a method if the parenthesis at @at is directly in the body of a class. */
 static int open_parenthesis(struct scanner *s, uint32_t at)
 {
 	int r = 0;
@@ -201,7 +204,7 @@ static int open_parenthesis(struct scanner *s, uint32_t at)
 	return r;
 }
 
-/* The name of a class: behind the word, or what it is assigned to. */
+/* Determines the name of a class: the word after it, or the name that it is assigned to. */
 static void begin_class(struct scanner *s)
 {
 	struct name name = s->assigned;
@@ -211,7 +214,7 @@ static void begin_class(struct scanner *s)
 	       char_at(s, at) == '\r')
 		at++;
 	if (!is_word_char(char_at(s, at)) && char_at(s, at) != '{')
-		return; /* a property, an object's key */
+		return; /* It is a property or an object's key that is called "class". */
 	if (is_word_char(char_at(s, at))) {
 		struct name next = { at, 0 };
 
@@ -241,13 +244,13 @@ static void read_word(struct scanner *s)
 		begin_class(s);
 	s->word = w;
 	s->assigned = (struct name){ 0 };
-	s->before = BEFORE_OPERAND;
+	s->previous = PREVIOUS_OPERAND;
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]) && !property; i++)
 		if (word_is(s, w, operators[i]))
-			s->before = BEFORE_OPERATOR;
+			s->previous = PREVIOUS_OPERATOR;
 }
 
-/* Is the = in front of s->at one by itself? */
+/* Returns whether the = before s->at is not part of a comparison or an arrow. */
 static bool is_assignment(const struct scanner *s)
 {
 	uint32_t next = char_at(s, s->at), last = s->at > 1 ? char_at(s, s->at - 2) : 0;
@@ -256,7 +259,7 @@ static bool is_assignment(const struct scanner *s)
 	       last != '>';
 }
 
-static int read_mark(struct scanner *s, uint32_t c)
+static int read_punctuator(struct scanner *s, uint32_t c)
 {
 	switch (c) {
 	case '{':
@@ -276,17 +279,17 @@ static int read_mark(struct scanner *s, uint32_t c)
 		return 0;
 	case '=':
 		s->assigned = is_assignment(s) ? s->word : (struct name){ 0 };
-		s->before = BEFORE_OPERATOR;
+		s->previous = PREVIOUS_OPERATOR;
 		return 0;
 	case '+':
 	case '-':
-		/* a division may follow x++ */
-		s->before =
-			s->at > 1 && char_at(s, s->at - 2) == c ? BEFORE_OPERAND : BEFORE_OPERATOR;
+		/* x++ is an operand, so that a slash after it is a division. */
+		s->previous = s->at > 1 && char_at(s, s->at - 2) == c ? PREVIOUS_OPERAND
+								      : PREVIOUS_OPERATOR;
 		return 0;
 	default:
 		s->assigned = (struct name){ 0 };
-		s->before = BEFORE_OPERATOR;
+		s->previous = PREVIOUS_OPERATOR;
 		return 0;
 	}
 }
@@ -309,7 +312,7 @@ static int read_token(struct scanner *s)
 	else if (c == '`')
 		skip_template(s);
 	else
-		return read_mark(s, c);
+		return read_punctuator(s, c);
 	return 0;
 }
 
@@ -338,19 +341,10 @@ int v8_find_methods(const void *text, uint32_t n, uint32_t width, struct v8_meth
 
 bool v8_class_at(const struct v8_method *methods, size_t n, uint32_t place, struct v8_method *out)
 {
-	size_t lo = 0, hi = n;
+	size_t at = bisect(n, i, methods[i].at < place);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (methods[mid].at == place) {
-			*out = methods[mid];
-			return true;
-		}
-		if (methods[mid].at < place)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return false;
+	if (at == n || methods[at].at != place)
+		return false;
+	*out = methods[at];
+	return true;
 }

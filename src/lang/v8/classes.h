@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The methods that a script's classes have, by its text. */
+/* The methods of the classes in a script, found in its source text. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct v8_method {
-	uint32_t at;             /* the character that its parameters begin with */
-	uint32_t class, n_class; /* where its class's name is, and how long */
+	uint32_t at;             /* index of the parenthesis that opens its parameters */
+	uint32_t class, n_class; /* index and length of its class's name */
 };
 
 /*
- * Those of a text of @n characters of @width bytes, in rising order. *@out is the caller's, to be
- * freed. Any text is borne. 0 or -ENOMEM.
+ * Finds the methods in a text of @n characters of @width bytes (1: Latin-1, 2: UTF-16), sorted
+ * by position. The text may be malformed. The caller frees *@out, which may be NULL if there
+ * are none. Returns 0 or -ENOMEM.
  */
 int v8_find_methods(const void *text, uint32_t n, uint32_t width, struct v8_method **out,
 		    size_t *out_n);
 
-/* The method that begins at @place. */
+/* Finds the method that starts at @place. Returns false if there is none. */
 bool v8_class_at(const struct v8_method *methods, size_t n, uint32_t place, struct v8_method *out);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which machine code an address belongs to. V8 keeps a registry of it in structures that no
- * symbol tells of; but an object begins where its first instruction does, less a
- * fixed number of bytes, at an aligned address, with two pointers; and from V8 11 on
- * the second is to a Code that points back. So the memory before the address is searched.
+ * Finds the code object that contains an address. V8 has a registry of them, but in structures
+ * that no symbol describes. Instead, the memory before the address is searched. An object with
+ * instructions begins with two tagged pointers, and its first instruction is at an aligned
+ * address, a fixed number of bytes after the start. From V8 11 on the second pointer leads to a
+ * Code object that points back, which confirms the match; in earlier versions its type does.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,11 +12,11 @@
 #include "lang/v8/reader.h"
 
 enum {
-	ALIGNMENT = 32, /* of first instructions */
+	ALIGNMENT = 32, /* of the first instruction */
 	PAGE_BYTES = 4096,
-	SEARCH_MAX = 1 << 20, /* bytes */
+	SEARCH_MAX = 1 << 20, /* limit in bytes */
 	CODE_MAX = 1 << 24,
-	POINTERS = 2, /* that an object begins with */
+	POINTERS = 2, /* pointers at the start of an object */
 };
 
 static bool is_object(uint64_t word)
@@ -23,7 +24,7 @@ static bool is_object(uint64_t word)
 	return (word & 7) == 1 && word >> 47 == 0 && word > PAGE_BYTES;
 }
 
-/* The Code of the object at @object whose second word is @second. */
+/* Finds the Code for the object at @object, whose second word is @second. */
 static int get_code(const struct v8_heap *h, uint64_t object, uint64_t second, uint64_t *out)
 {
 	uint64_t back;
@@ -60,8 +61,8 @@ static int check_code(const struct v8_heap *h, uint64_t object, const uint64_t w
 }
 
 /*
- * Those objects that begin in the page at @page, from the last one before @pc on. 1: the
- * search goes on in front of it.
+ * Checks the objects that start in @page, backwards from @pc. Returns 0 if one contains @pc, 1
+ * if the search continues in the page before, or -ENOENT if memory is not readable.
  */
 static int search_page(const struct v8_heap *h, uint64_t page, uint64_t pc, struct v8_code *out)
 {
@@ -104,7 +105,7 @@ bool v8_is_baseline(const struct v8_heap *h, const struct v8_code *c)
 
 bool v8_is_optimized(const struct v8_heap *h, const struct v8_code *c)
 {
-	/* before there was baseline code, it was kind 0 */
+	/* Versions without baseline code had a single optimizing compiler, whose kind is 0. */
 	return h->vm->major < 9 ? !c->kind
 				: c->kind > h->shape.kind_baseline && c->kind <= h->shape.kind_top;
 }

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What optimized code keeps in order to be left: the functions that were inlined, and for each
- * call the frames that the interpreter would have there. The table of positions is made for
- * profilers only, and the optimizer loses track: of calls of an inlined function it may say the
- * place where that was called itself, or another one. The frames are never wrong.
+ * Corrects the position of calls in optimized code by its deoptimization data.
  *
- * They are written in a language whose words change with nearly every version. What does not
- * change is that a frame's begins with the place in its byte code and the literal that is its
- * function; and the place of the innermost one is there without any words. So a
- * function is the one that called if the pair is there. The numbers' encoding has
- * changed once.
+ * The source position table of optimized code exists for profilers only, and the optimizer does
+ * not keep it exact: for a call within an inlined function it may have the position where that
+ * function itself was called, or an unrelated one. The deoptimization data must be exact,
+ * because V8 uses it to continue in the interpreter. It is an array with, among others: the
+ * literals (functions), the inlining positions, and for each deoptimization point an entry
+ * {byte code offset, start of its translation, pc after the call}. A translation is a byte
+ * sequence that describes the interpreter frames to create.
  *
- * Maglev's entries have the place where the code is left instead of that of the call; which call
- * that is of, the table of safepoints says behind the instructions: where the call returns to, the
- * entry's number and its place, each of as many bytes as are needed. These last two are
- * looked for.
+ * The instruction set of translations changes with nearly every V8 version. In all of them, each
+ * frame starts with its byte code offset followed by the index of its function's literal, and the
+ * entry has the byte code offset of the innermost frame. So translations are not decoded. An
+ * inlined function is the caller if the encoded sequence of offset and literal occurs in the
+ * translation, and the one closest to its end is the innermost. The encoding of numbers changed
+ * once, in version 9.
+ *
+ * Maglev's entries have the pc of the deoptimization exit instead of that after the call. The
+ * safepoint table after the instructions maps one to the other: its rows have the pc after the
+ * call, the entry's index and the pc of its exit, each in the smallest number of bytes that
+ * fits. A row is found by searching for index and exit.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,18 +29,19 @@
 #include "lang/v8/reader.h"
 
 enum {
-	WRAPPED = 8, /* the function in its wrapper */
-	/* the entries: place in the byte code, begin of the frames, where a call returns to */
+	WRAPPED_FUNCTION = 8, /* offset of the function in a SharedFunctionInfoWrapper */
+	/* words of an entry: byte code offset, start of its translation, pc after the call */
 	ENTRY_WORDS = 3,
-	BEFORE_ENTRIES = 2, /* at least so many elements follow the index of the inlinings */
+	WORDS_BEFORE_ENTRIES = 2, /* minimum number of elements between the index of the inlining
+			       positions and the entries */
 	ENTRIES_MAX = 1 << 14,
 	INLININGS_MAX = 1 << 10,
-	FRAMES = 0,           /* the index of what describes them */
-	FRAMES_MAX = 1 << 14, /* bytes of those of one call */
-	PAIR_MAX = 16,
-	SAFEPOINTS_MAX = 8192, /* bytes read of the table */
+	TRANSLATIONS = 0,          /* index of the translations */
+	TRANSLATION_MAX = 1 << 14, /* limit in bytes of one call's translation */
+	ENCODED_MAX = 16,
+	SAFEPOINTS_MAX = 8192, /* limit in bytes */
 	SAFEPOINTS_MIN = 64,
-	ABOVE_SINCE = 9, /* the version */
+	CONTINUATION_ABOVE_SINCE = 9, /* first version with the continuation bit above the value */
 	SMI_SHIFT = 32,
 };
 
@@ -67,7 +74,7 @@ int v8_get_deopt(const struct v8_heap *h, const struct v8_code *c, struct v8_deo
 	if (r == 0)
 		r = v8_get_element(h, &out->data, h->shape.deopt_shared, &out->shared);
 	if (r == 0 && v8_type(h, out->shared) != h->vm->f.type_shared)
-		r = v8_get_object(h, out->shared + WRAPPED, &out->shared);
+		r = v8_get_object(h, out->shared + WRAPPED_FUNCTION, &out->shared);
 	if (r == 0)
 		r = v8_get_element(h, &out->data, h->shape.deopt_literals, &object);
 	if (r == 0)
@@ -77,15 +84,15 @@ int v8_get_deopt(const struct v8_heap *h, const struct v8_code *c, struct v8_deo
 	return r < 0 ? r : v8_get_array(h, object, &out->inlined);
 }
 
-/* ---- a call's entry ---------------------------------------------------------------- */
+/* ---- entries of calls -------------------------------------------------------------- */
 
 struct entry {
-	uint32_t place, begin, end; /* in the byte code; of its frames */
+	uint32_t offset, begin, end; /* byte code offset; range of the translation */
 };
 
 /*
- * That of the last call that returns to @pc or before; without @near, to @pc. Its frames end where
- * others begin.
+ * Finds the entry of the call that returns to @pc, or with @near that of the last call up to
+ * @pc. A translation ends where the next one starts.
  */
 static bool find_entry(const uint64_t *words, uint32_t n, uint32_t pc, bool near, struct entry *out)
 {
@@ -95,10 +102,10 @@ static bool find_entry(const uint64_t *words, uint32_t n, uint32_t pc, bool near
 	for (uint32_t i = 0; i + ENTRY_WORDS <= n; i += ENTRY_WORDS) {
 		uint32_t at = (uint32_t)(words[i + 2] >> SMI_SHIFT);
 
-		/* those that nothing returns to have -1 */
+		/* Entries without a return address have -1. */
 		if (at < last || at > pc)
 			continue;
-		*out = (struct entry){ .place = (uint32_t)(words[i] >> SMI_SHIFT),
+		*out = (struct entry){ .offset = (uint32_t)(words[i] >> SMI_SHIFT),
 				       .begin = (uint32_t)(words[i + 1] >> SMI_SHIFT) };
 		last = at;
 		found = true;
@@ -113,34 +120,37 @@ static bool find_entry(const uint64_t *words, uint32_t n, uint32_t pc, bool near
 	return found;
 }
 
-static size_t bytes_of(uint32_t v)
+static size_t encoded_bytes(uint32_t v)
 {
 	return v < 1 << 8 ? 1 : v < 1 << 16 ? 2 : v < 1 << 24 ? 3 : 4;
 }
 
-/* Where the call of entry @i returns to, which leaves at @place; 0: not known. */
+/*
+ * Finds the pc after the call of entry @i, whose exit is at @exit_pc. Returns 0 if it is not in
+ * the table.
+ */
 static uint32_t find_safepoint(const uint8_t *table, size_t len, const uint32_t sizes[2],
-			       uint32_t i, uint32_t place)
+			       uint32_t i, uint32_t exit_pc)
 {
-	/* either may be one more, so that none is negative */
-	for (uint32_t more = 0; more < 2; more++) {
-		uint32_t number = i + more, left = place + more, pc = 0;
-		uint8_t wanted[2 * sizeof(uint32_t)];
+	/* Some versions store both numbers plus 1, since -1 marks a row that has none. */
+	for (uint32_t adjust = 0; adjust < 2; adjust++) {
+		uint32_t number = i + adjust, stored_exit = exit_pc + adjust, pc = 0;
+		uint8_t key[2 * sizeof(uint32_t)];
 
-		memcpy(wanted, &number, sizes[1]);
-		memcpy(wanted + sizes[1], &left, sizes[0]);
+		memcpy(key, &number, sizes[1]);
+		memcpy(key + sizes[1], &stored_exit, sizes[0]);
 		for (size_t at = sizes[0]; at + sizes[0] + sizes[1] <= len; at++) {
-			if (memcmp(table + at, wanted, sizes[0] + sizes[1]) != 0)
+			if (memcmp(table + at, key, sizes[0] + sizes[1]) != 0)
 				continue;
 			memcpy(&pc, table + at - sizes[0], sizes[0]);
-			if (pc < place)
+			if (pc < exit_pc)
 				return pc;
 		}
 	}
 	return 0;
 }
 
-/* Puts in place of where Maglev's code is left where the call returns to. */
+/* Replaces the pc of the exit in each of Maglev's entries by the pc after the call. */
 static void resolve_safepoints(const struct v8_heap *h, const struct v8_deopt *d, uint64_t *words,
 			       uint32_t n)
 {
@@ -155,13 +165,13 @@ static void resolve_safepoints(const struct v8_heap *h, const struct v8_deopt *d
 			last = (uint32_t)(words[i] >> SMI_SHIFT);
 	if (len < SAFEPOINTS_MIN || last > d->size)
 		return;
-	sizes[0] = (uint32_t)bytes_of(last + 1);
-	sizes[1] = (uint32_t)bytes_of(n / ENTRY_WORDS);
+	sizes[0] = (uint32_t)encoded_bytes(last + 1);
+	sizes[1] = (uint32_t)encoded_bytes(n / ENTRY_WORDS);
 	for (uint32_t i = 2; i < n; i += ENTRY_WORDS) {
-		uint32_t place = (uint32_t)(words[i] >> SMI_SHIFT), pc = UINT32_MAX;
+		uint32_t exit_pc = (uint32_t)(words[i] >> SMI_SHIFT), pc = UINT32_MAX;
 
-		if (place <= last)
-			pc = find_safepoint(table, len, sizes, i / ENTRY_WORDS, place);
+		if (exit_pc <= last)
+			pc = find_safepoint(table, len, sizes, i / ENTRY_WORDS, exit_pc);
 		words[i] = (uint64_t)(pc ? pc : UINT32_MAX) << SMI_SHIFT;
 	}
 }
@@ -169,7 +179,7 @@ static void resolve_safepoints(const struct v8_heap *h, const struct v8_deopt *d
 static int get_entry(const struct v8_heap *h, const struct v8_deopt *d, uint32_t pc, bool near,
 		     struct entry *out)
 {
-	uint32_t first = h->shape.deopt_inlined + BEFORE_ENTRIES;
+	uint32_t first = h->shape.deopt_inlined + WORDS_BEFORE_ENTRIES;
 	uint64_t *words;
 	uint32_t n;
 	int r;
@@ -191,9 +201,12 @@ static int get_entry(const struct v8_heap *h, const struct v8_deopt *d, uint32_t
 	return r;
 }
 
-/* ---- its frames ---------------------------------------------------------------------- */
+/* ---- translations -------------------------------------------------------------------- */
 
-/* Seven bits in a byte, with whether more follow above them, or below them; the sign is below. */
+/*
+ * Encodes a number in groups of seven bits, low ones first, with its sign in the lowest bit.
+ * The continuation bit is the highest bit of each byte, or with @below the lowest one.
+ */
 static size_t put_number(uint32_t v, bool below, uint8_t *out)
 {
 	uint64_t rest = (uint64_t)v << 1;
@@ -208,22 +221,25 @@ static size_t put_number(uint32_t v, bool below, uint8_t *out)
 	return n;
 }
 
-/* Where in @frames the last one is of @literal, plus 1; 0: none is. */
-static size_t find_pair(const uint8_t *frames, size_t len, uint32_t place, uint32_t literal,
-			bool below)
+/*
+ * Finds the last frame of function @literal at byte code offset @offset. Returns the position
+ * after its start in @frames, or 0 if there is none.
+ */
+static size_t find_encoded_start(const uint8_t *frames, size_t len, uint32_t offset,
+				 uint32_t literal, bool below)
 {
-	uint8_t pair[PAIR_MAX];
-	size_t n = put_number(place, below, pair);
+	uint8_t encoded[ENCODED_MAX];
+	size_t n = put_number(offset, below, encoded);
 
-	n += put_number(literal, below, pair + n);
+	n += put_number(literal, below, encoded + n);
 	for (size_t at = len; at > n; at--)
-		if (!memcmp(frames + at - n, pair, n))
+		if (!memcmp(frames + at - n, encoded, n))
 			return at;
 	return 0;
 }
 
-/* The place in the source of the byte code at @place. */
-static bool get_source(const struct v8_heap *h, uint64_t shared, uint32_t place, int32_t *out)
+/* Reads the source position of the byte code at offset @offset. */
+static bool get_source(const struct v8_heap *h, uint64_t shared, uint32_t offset, int32_t *out)
 {
 	uint64_t bytecode;
 	int64_t position;
@@ -234,13 +250,13 @@ static bool get_source(const struct v8_heap *h, uint64_t shared, uint32_t place,
 	if (v8_get_bytecode(h, shared, &bytecode) < 0 ||
 	    v8_get_positions(h, bytecode + h->shape.bytecode_positions, &table, &len) < 0)
 		return false;
-	found = v8_position_at(h->shape.positions, table, len, place, &position);
+	found = v8_position_at(h->shape.positions, table, len, offset, &position);
 	free(table);
 	*out = V8_SOURCE_OFFSET(position);
-	return found && !V8_SOURCE_IS_OTHER(position);
+	return found && !V8_SOURCE_IS_EXTERNAL(position);
 }
 
-/* The function that inlining @i is of; -1: that of the code. */
+/* Reads the SharedFunctionInfo of inlining @i, or with -1 that of the optimized function. */
 static int get_shared(const struct v8_heap *h, const struct v8_deopt *d, int32_t i, uint64_t *out)
 {
 	struct v8_inlining inlining;
@@ -254,19 +270,19 @@ static int get_shared(const struct v8_heap *h, const struct v8_deopt *d, int32_t
 	return r < 0 ? r : v8_get_element(h, &d->literals, inlining.function, out);
 }
 
-/* Is the byte code at @place what the table says that the source is? */
-static bool is_confirmed(const struct v8_heap *h, const struct v8_deopt *d, uint32_t place,
+/* Returns whether the function in @position has its source position at byte code offset @offset. */
+static bool is_confirmed(const struct v8_heap *h, const struct v8_deopt *d, uint32_t offset,
 			 int64_t position)
 {
 	uint64_t shared;
 	int32_t source;
 
 	return get_shared(h, d, V8_SOURCE_INLINING(position), &shared) == 0 &&
-	       get_source(h, shared, place, &source) && source == V8_SOURCE_OFFSET(position);
+	       get_source(h, shared, offset, &source) && source == V8_SOURCE_OFFSET(position);
 }
 
-/* The number of the literal that inlining @i is of; -1: none. */
-static int32_t literal_of(const struct v8_heap *h, const struct v8_deopt *d, int32_t i)
+/* Returns the index of the literal for the function of inlining @i, or -1 if there is none. */
+static int32_t find_literal(const struct v8_heap *h, const struct v8_deopt *d, int32_t i)
 {
 	struct v8_inlining inlining;
 	uint64_t object;
@@ -279,22 +295,25 @@ static int32_t literal_of(const struct v8_heap *h, const struct v8_deopt *d, int
 	return -1;
 }
 
-/* Where the last frame is in @frames that is inlining @i's at @place, plus 1; 0: nowhere. */
+/*
+ * Finds the last frame of inlining @i at @offset. Returns the position after its start, or 0 if
+ * there is none.
+ */
 static size_t find_frame(const struct v8_heap *h, const struct v8_deopt *d, int32_t i,
-			 uint32_t place, const uint8_t *frames, size_t len)
+			 uint32_t offset, const uint8_t *frames, size_t len)
 {
-	int32_t literal = literal_of(h, d, i);
+	int32_t literal = find_literal(h, d, i);
 	size_t at;
 
 	if (literal < 0)
 		return 0;
-	at = find_pair(frames, len, place, (uint32_t)literal, false);
-	if (!at && h->vm->major < ABOVE_SINCE)
-		at = find_pair(frames, len, place, (uint32_t)literal, true);
+	at = find_encoded_start(frames, len, offset, (uint32_t)literal, false);
+	if (!at && h->vm->major < CONTINUATION_ABOVE_SINCE)
+		at = find_encoded_start(frames, len, offset, (uint32_t)literal, true);
 	return at;
 }
 
-/* Was inlining @i called at @position? */
+/* Returns whether inlining @i was called at @position. */
 static bool is_called_at(const struct v8_heap *h, const struct v8_deopt *d, int32_t i,
 			 int64_t position)
 {
@@ -304,26 +323,28 @@ static bool is_called_at(const struct v8_heap *h, const struct v8_deopt *d, int3
 }
 
 /*
- * The inlining whose frame is the last of those in @frames; of several of one function, that
- * which was called at @position. What is longer than any call's is none.
+ * Finds the inlining whose frame is the last one in @frames, and stores its source position. If
+ * one function was inlined several times, the one called at the position in the table is
+ * preferred. Returns false if no frame matches, or if @len exceeds the size of any real
+ * translation.
  */
-static bool find_inlining(const struct v8_heap *h, const struct v8_deopt *d, uint32_t place,
+static bool find_inlining(const struct v8_heap *h, const struct v8_deopt *d, uint32_t offset,
 			  const uint8_t *frames, size_t len, int64_t *position)
 {
 	int32_t n = (int32_t)(d->inlined.n / sizeof(struct v8_inlining)), source;
-	int64_t said = *position;
+	int64_t table_position = *position;
 	size_t best = 0, at;
 	uint64_t shared;
 
-	if (len > FRAMES_MAX)
+	if (len > TRANSLATION_MAX)
 		return false;
 	if (n > INLININGS_MAX)
 		n = INLININGS_MAX;
 	for (int32_t i = -1; i < n; i++) {
-		at = 2 * find_frame(h, d, i, place, frames, len);
-		at += at && is_called_at(h, d, i, said);
+		at = 2 * find_frame(h, d, i, offset, frames, len);
+		at += at && is_called_at(h, d, i, table_position);
 		if (at > best && get_shared(h, d, i, &shared) == 0 &&
-		    get_source(h, shared, place, &source)) {
+		    get_source(h, shared, offset, &source)) {
 			best = at;
 			*position = V8_SOURCE(source, i);
 		}
@@ -332,8 +353,8 @@ static bool find_inlining(const struct v8_heap *h, const struct v8_deopt *d, uin
 }
 
 /*
- * Those frames that are the same as another call's are not repeated: the first number tells how far
- * back that is. 0: it is none.
+ * Identical frames are not repeated: the first number of a translation is the distance back to
+ * those it shares. Returns 0 if it is not a valid distance.
  */
 static size_t find_repeated(const uint8_t *frames, uint32_t begin, size_t len)
 {
@@ -357,16 +378,16 @@ void v8_correct_call(const struct v8_heap *h, const struct v8_deopt *d, uint32_t
 	size_t len;
 
 	if (!d->inlined.n || get_entry(h, d, pc, near, &e) < 0 ||
-	    is_confirmed(h, d, e.place, *position) ||
-	    v8_get_bytes(h, d->data.at + 8ULL * FRAMES, &frames, &len) < 0)
+	    is_confirmed(h, d, e.offset, *position) ||
+	    v8_get_bytes(h, d->data.at + 8ULL * TRANSLATIONS, &frames, &len) < 0)
 		return;
 	if (e.end < len)
 		len = e.end;
 	if (e.begin < len &&
-	    !find_inlining(h, d, e.place, frames + e.begin, len - e.begin, position)) {
+	    !find_inlining(h, d, e.offset, frames + e.begin, len - e.begin, position)) {
 		size_t back = find_repeated(frames, e.begin, len);
 
-		(void)find_inlining(h, d, e.place, frames + e.begin - back, back, position);
+		(void)find_inlining(h, d, e.offset, frames + e.begin - back, back, position);
 	}
 	free(frames);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is V8 if it defines its version's numbers, which node exports for its
- * add-ons. Its layout is what it says to debuggers (layout.c); its embedded code
- * is found in blob.c. Nothing is asked of a process.
+ * Detects V8 in a file: it must define the numbers of V8's version, which node exports for its
+ * add-ons. The object layout comes from V8's symbols for debuggers (layout.c), and the embedded
+ * code is found by blob.c. Detection does not read any process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,10 @@
 #include "lang/v8/v8.h"
 
 #define VERSION "_ZN2v88internal7Version"
-/* exported by every version, and not in the embedded code, which may be mapped twice */
+/*
+ * Exported by all versions, and not part of the embedded code, which may be mapped a second
+ * time.
+ */
 #define PLACE "_ZN2v87Isolate10GetCurrentEv"
 
 enum { MAJOR_MIN = 7, NUMBER_MAX = 0xffff, COLLECTOR_NAME_MAX = 64 };
@@ -45,8 +48,8 @@ static int find_version(const struct elf_image *img, struct v8_vm *out)
 	return 0;
 }
 
-/* What the walk can't do without. */
-static bool suffices(const struct v8_vm *vm)
+/* Returns whether everything that the walk requires was found. */
+static bool is_complete(const struct v8_vm *vm)
 {
 	return vm->f.fp_context != V8_ABSENT && vm->f.fp_function != V8_ABSENT &&
 	       vm->f.fp_bytecode_array != V8_ABSENT && vm->f.fp_bytecode_offset != V8_ABSENT &&
@@ -54,9 +57,9 @@ static bool suffices(const struct v8_vm *vm)
 	       vm->blob_hi > vm->blob_lo;
 }
 
-/* ---- the collector ------------------------------------------------------------- */
+/* ---- code of the garbage collector --------------------------------------------- */
 
-/* Mangled names begin so, of which the parameters differ between versions. */
+/* Mangled names without the parameters, which differ between versions. */
 static const char *const collectors[VM_RANGES_MAX] = {
 	"_ZN2v88internal4Heap14CollectGarbageE",
 	"_ZN2v88internal18IncrementalMarking4StepE",
@@ -67,7 +70,7 @@ static void set_collector(const struct elf_image *img, const struct elf_rawsym *
 {
 	uint64_t off;
 
-	/* the compiler may have moved a part of it away, which is smaller */
+	/* The compiler may have split off a cold part, which is the smaller one. */
 	if (sym->size > out->hi - out->lo && elf_image_offset_of(img, sym->vaddr, &off) == 0)
 		*out = (struct vm_range){ off, off + sym->size };
 }
@@ -89,9 +92,9 @@ static bool find_collector(const struct elf_image *img, enum elf_symtab_source s
 		for (size_t k = 0; k < VM_RANGES_MAX; k++)
 			if (len > strlen(collectors[k]) && sym.shndx &&
 			    !memcmp(text, collectors[k], strlen(collectors[k])))
-				set_collector(img, &sym, &code->collector[k]);
+				set_collector(img, &sym, &code->marked[k]);
 	}
-	return code->collector[0].hi;
+	return code->marked[0].hi;
 }
 
 int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
@@ -116,9 +119,11 @@ int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint3
 	}
 	v8_find_blob(img, &v8);
 	v8_find_tables(img, &v8);
-	if (!suffices(&v8))
+	if (!is_complete(&v8))
 		return -ENOTSUP;
 	d->code.loop[0] = (struct vm_range){ off, off };
+	d->code.stepped[0] = (struct vm_range){ v8.blob_lo, v8.blob_hi };
+	d->code.generated = VM_GENERATED_STEPPED;
 	d->loop_vaddr = place.vaddr;
 	if (!find_collector(img, ELF_DYNSYM, &d->code))
 		(void)find_collector(img, ELF_SYMTAB, &d->code);

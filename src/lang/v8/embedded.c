@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of code that no function of the program is. V8's builtins, and the handlers of its
- * byte codes, are linked into its file; a table says where each one begins, another what it is
- * called. The rows of the former have grown and shrunk: how long they are is tried. Both are
- * read from the process, since the names are pointers.
+ * Names of code that is not a function of the program. V8's builtins and the handlers of its
+ * byte codes are linked into its file. One table has a row with offset and length for each of
+ * them, another one their names. The size of a row differs between versions, so that several
+ * are tried until one is consistent. Both tables are read from the process, since the names are
+ * pointers that the loader relocates.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,16 +14,16 @@
 #include "lang/v8/reader.h"
 
 enum {
-	HASHES = 24, /* bytes in front of the rows */
-	ROWS_TRIED = 64,
+	HASHES = 24, /* size of the hashes before the rows */
+	ROWS_CHECKED = 64,
 	ROWS_MAX = 8192,
 	CODE_ALIGN = 32,
-	CODE_MAX = 1 << 20, /* bytes of a builtin */
-	BLOBS_SINCE = 9,    /* the version; earlier ones may have one blob for both */
-	FIRST_HASHES = 16,
-	FIRST_ROW_BYTES = 8,
+	CODE_MAX = 1 << 20, /* limit of a builtin's size in bytes */
+	BLOBS_SINCE = 9,    /* first version with a separate metadata blob in all builds */
+	OLD_HASHES = 16,
+	OLD_ROW_BYTES = 8,
 	ROW_MAX = 32,
-	NAME_ROW = 24, /* bytes for each in the table of names */
+	NAME_ROW = 24, /* size of a row in the table of names */
 };
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
@@ -36,7 +37,7 @@ static uint64_t bias_of(const struct v8_heap *h)
 	return h->p->bias ? h->p->bias(h->p->ctx, h->vm_index) : 0;
 }
 
-/* ---- where it begins ------------------------------------------------------------------ */
+/* ---- metadata of builtins ------------------------------------------------------------- */
 
 static struct row row_at(const uint8_t *rows, size_t i, size_t stride)
 {
@@ -52,7 +53,7 @@ static bool is_row(const struct row *row, uint32_t code_bytes)
 	       row->offset <= code_bytes - row->len;
 }
 
-/* The length of a row; 0: it is none of those known. */
+/* Returns the size of a row, or 0 if none of the known sizes fits the table. */
 static size_t find_stride(const uint8_t *rows, size_t len, uint32_t code_bytes)
 {
 	static const size_t strides[] = { 8, 12, 16, 28, 32 };
@@ -60,34 +61,34 @@ static size_t find_stride(const uint8_t *rows, size_t len, uint32_t code_bytes)
 	for (size_t k = 0; k < sizeof(strides) / sizeof(strides[0]); k++) {
 		size_t i = 0;
 
-		while (i < ROWS_TRIED && (i + 1) * strides[k] <= len) {
+		while (i < ROWS_CHECKED && (i + 1) * strides[k] <= len) {
 			struct row row = row_at(rows, i, strides[k]);
 
 			if (!is_row(&row, code_bytes))
 				break;
 			i++;
 		}
-		if (i == ROWS_TRIED)
+		if (i == ROWS_CHECKED)
 			return strides[k];
 	}
 	return 0;
 }
 
-/* The row of the code at @offset: its number, or -1. */
+/* Returns the index of the row whose code contains @offset, or -1. */
 static int find_row(const uint8_t *rows, size_t len, size_t stride, uint32_t code_bytes,
 		    uint32_t offset, struct row *out)
 {
 	for (size_t i = 0; stride && i < ROWS_MAX && (i + 1) * stride <= len; i++) {
 		*out = row_at(rows, i, stride);
 		if (!is_row(out, code_bytes))
-			break; /* what follows them */
+			break; /* This is the data after the last row. */
 		if (offset >= out->offset && offset - out->offset < out->len)
 			return (int)i;
 	}
 	return -1;
 }
 
-/* The blob's first bytes that describe it, at most; to be freed. */
+/* Reads the metadata. The caller frees the result; NULL if it cannot be read. */
 static uint8_t *read_table(const struct v8_heap *h, uint64_t at, size_t len)
 {
 	uint8_t *table = malloc(len + 1);
@@ -98,15 +99,17 @@ static uint8_t *read_table(const struct v8_heap *h, uint64_t at, size_t len)
 	return NULL;
 }
 
-/* Up to 8.4 the rows lie in front of the code, each for what follows the last one's: their number.
+/*
+ * Returns the number of rows of the layout up to 8.4, where they precede the code. Each row
+ * must start at the aligned end of the row before.
  */
-static size_t count_first_rows(const uint8_t *rows, size_t len)
+static size_t count_old_rows(const uint8_t *rows, size_t len)
 {
 	uint32_t next = 0;
 	size_t i = 0;
 
-	while ((i + 1) * FIRST_ROW_BYTES <= len) {
-		struct row row = row_at(rows, i, FIRST_ROW_BYTES);
+	while ((i + 1) * OLD_ROW_BYTES <= len) {
+		struct row row = row_at(rows, i, OLD_ROW_BYTES);
 
 		if (row.offset != next || !row.len || row.len > CODE_MAX)
 			break;
@@ -116,41 +119,41 @@ static size_t count_first_rows(const uint8_t *rows, size_t len)
 	return i;
 }
 
-static int find_first_builtin(const struct v8_heap *h, uint64_t offset, struct row *out)
+static int find_old_builtin(const struct v8_heap *h, uint64_t offset, struct row *out)
 {
 	const struct v8_vm *vm = h->vm;
-	size_t len = FIRST_HASHES + ROWS_MAX * FIRST_ROW_BYTES, n, code;
+	size_t len = OLD_HASHES + ROWS_MAX * OLD_ROW_BYTES, n, code;
 	uint8_t *table;
 	int r = -1;
 
 	if (len > vm->blob_code_bytes)
 		len = vm->blob_code_bytes;
-	if (len < FIRST_HASHES)
+	if (len < OLD_HASHES)
 		return -1;
 	table = read_table(h, vm->blob_code, len);
 	if (!table)
 		return -1;
-	n = count_first_rows(table + FIRST_HASHES, len - FIRST_HASHES) * FIRST_ROW_BYTES;
-	code = (FIRST_HASHES + n + CODE_ALIGN) & ~(size_t)(CODE_ALIGN - 1);
+	n = count_old_rows(table + OLD_HASHES, len - OLD_HASHES) * OLD_ROW_BYTES;
+	code = (OLD_HASHES + n + CODE_ALIGN) & ~(size_t)(CODE_ALIGN - 1);
 	if (offset >= code)
-		r = find_row(table + FIRST_HASHES, n, FIRST_ROW_BYTES,
+		r = find_row(table + OLD_HASHES, n, OLD_ROW_BYTES,
 			     vm->blob_code_bytes - (uint32_t)code, (uint32_t)(offset - code), out);
 	free(table);
 	return r;
 }
 
-/* The number of the builtin that is @offset behind where the blob begins; -1: not known. */
+/* Returns the index of the builtin at @offset in the blob, or -1 if it is not known. */
 static int find_builtin(const struct v8_heap *h, uint64_t offset, struct row *out)
 {
 	const struct v8_vm *vm = h->vm;
-	size_t len = vm->blob_data_bytes, head = vm->major < BLOBS_SINCE ? FIRST_HASHES : HASHES;
+	size_t len = vm->blob_data_bytes, head = vm->major < BLOBS_SINCE ? OLD_HASHES : HASHES;
 	uint8_t *rows;
 	int n;
 
 	if (offset >= vm->blob_code_bytes)
 		return -1;
 	if (!vm->blob_data && vm->major < BLOBS_SINCE)
-		return find_first_builtin(h, offset, out);
+		return find_old_builtin(h, offset, out);
 	if (len > ROWS_MAX * ROW_MAX)
 		len = ROWS_MAX * ROW_MAX;
 	if (!vm->blob_data || len <= head)
@@ -167,7 +170,7 @@ static int find_builtin(const struct v8_heap *h, uint64_t offset, struct row *ou
 
 /* ---- names ------------------------------------------------------------------------------ */
 
-/* The name of builtin @n; false: it has none. */
+/* Reads the name of builtin @n. Returns false if it has none. */
 static bool get_name(const struct v8_heap *h, int32_t n, char name[V8_BUILTIN_NAME_BYTES])
 {
 	uint64_t at;
@@ -177,7 +180,10 @@ static bool get_name(const struct v8_heap *h, int32_t n, char name[V8_BUILTIN_NA
 		    0)
 		return false;
 	memset(name, 0, V8_BUILTIN_NAME_BYTES);
-	/* it may end before its page does */
+	/*
+	 * The memory after the name may be unmapped, so the length is halved until the read
+	 * succeeds.
+	 */
 	for (size_t len = V8_BUILTIN_NAME_BYTES - 1; len && v8_get(h, at, name, len) < 0; len /= 2)
 		memset(name, 0, V8_BUILTIN_NAME_BYTES);
 	name[strspn(name, NAME_CHARACTERS)] = '\0';
@@ -201,23 +207,23 @@ static bool ends_with(const char *name, const char *end)
 	return n >= m && !strcmp(name + n - m, end);
 }
 
-/* Does it only lead to and from functions, or run byte code? */
-static bool is_passage(const char *name)
+/* Returns whether the builtin only enters or leaves functions, or interprets byte code. */
+static bool is_trampoline(const char *name)
 {
-	static const char *const begins[] = { "JSEntry",
-					      "JSConstructEntry",
-					      "JSRunMicrotasksEntry",
-					      "CEntry_",
-					      "Call_",
-					      "CallFunction_",
-					      "Construct",
-					      "JSConstruct",
-					      "Interpreter",
-					      "BaselineOrInterpreter",
-					      "ArgumentsAdaptor" };
+	static const char *const prefixes[] = { "JSEntry",
+						"JSConstructEntry",
+						"JSRunMicrotasksEntry",
+						"CEntry_",
+						"Call_",
+						"CallFunction_",
+						"Construct",
+						"JSConstruct",
+						"Interpreter",
+						"BaselineOrInterpreter",
+						"ArgumentsAdaptor" };
 
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-		if (!strncmp(name, begins[i], strlen(begins[i])))
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
 			return true;
 	return ends_with(name, "Handler");
 }
@@ -231,13 +237,13 @@ int v8_expand_builtin(const struct v8_heap *h, uint64_t file_off, bool fold,
 
 	if (file_off >= h->vm->blob_lo && file_off < h->vm->blob_hi)
 		n = find_builtin(h, file_off - h->vm->blob_lo, &row);
-	if (fold && n >= 0 && get_name(h, n, name) && is_passage(name))
+	if (fold && n >= 0 && get_name(h, n, name) && is_trampoline(name))
 		return 0;
 	out[0] = (struct lang_call){ .addr = (uint64_t)(n + 1) << 2 | V8_IS_BUILTIN, .cookie = 1 };
 	return 1;
 }
 
-/* What generated code is, by what its frame, of @type, or its Code says. */
+/* Returns the name of generated code, depending on its frame's type and on its Code object. */
 static const char *stub_name(const struct v8_heap *h, uint64_t pc, uint32_t type)
 {
 	struct v8_code code;
@@ -251,7 +257,7 @@ static const char *stub_name(const struct v8_heap *h, uint64_t pc, uint32_t type
 	return code.kind == h->shape.kind_regexp ? "[regular expression]" : "[stub]";
 }
 
-/* Its name, of what its address's low bits say. */
+/* Appends the name of the code, whose kind is in the low bits of @addr. */
 static int put_code(const struct v8_heap *h, uint64_t addr, uint32_t cookie, uint32_t type,
 		    struct buf *out)
 {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a frame to the functions that ran there, each with its place in its script. The
- * interpreter's frame has an offset in byte code, baseline code one by its table. Optimized code
- * has a table of places in the source, with the number of an inlining position, which tells the
- * function inlined and the place of its call, which may be in an inlined function in turn.
+ * Expands a sampled frame to the functions that ran there, each with its position in its
+ * script. An interpreter frame has an offset in byte code, which the function's source position
+ * table translates. Baseline code has a table that leads from the pc to that offset. Optimized
+ * code has a source position table of its own, whose positions include the number of an
+ * inlining: the inlined function and the position of its call, which may again be in an inlined
+ * function.
  *
- * That table has calls; what ran between two of them is near the last one.
+ * The table of optimized code has entries for calls only, so a pc between two calls is reported
+ * at the last one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,19 +16,19 @@
 #include "lang/v8/reader.h"
 
 enum {
-	BYTECODE_DATA = 54, /* where no symbol tells */
+	BYTECODE_DATA = 54, /* used if no symbol has the offset */
 	BYTECODE_MAX = 1 << 20,
-	COLLECTOR_COOKIE = 2, /* other code that has no address has 1 */
+	COLLECTOR_COOKIE = 2, /* all other code without an address has 1 */
 };
 
 struct frame {
 	struct v8_heap h;
-	uint64_t pc, shared; /* shared 0: not known */
+	uint64_t pc, shared; /* shared is 0 if unknown */
 	bool leaf;
 	struct lang_call *out;
 };
 
-/* What the source position table at @at has for an offset. */
+/* Looks up an offset in the source position table that the field at @at refers to. */
 static int get_position(const struct v8_heap *h, uint64_t at, uint32_t offset, int64_t *out)
 {
 	uint8_t *table;
@@ -34,7 +37,8 @@ static int get_position(const struct v8_heap *h, uint64_t at, uint32_t offset, i
 
 	if (r < 0)
 		return r;
-	r = v8_position_at(h->shape.positions, table, len, offset, out) && !V8_SOURCE_IS_OTHER(*out)
+	r = v8_position_at(h->shape.positions, table, len, offset, out) &&
+			    !V8_SOURCE_IS_EXTERNAL(*out)
 		    ? 0
 		    : -ENOENT;
 	free(table);
@@ -50,7 +54,7 @@ static uint32_t place_of(int64_t position)
 
 /* ---- unoptimized code ------------------------------------------------------------ */
 
-/* The place of an offset in a function's byte code. */
+/* Returns the source position of @offset in a function's byte code. */
 static uint32_t bytecode_place(const struct v8_heap *h, uint64_t shared, uint32_t offset)
 {
 	uint64_t bytecode;
@@ -62,11 +66,11 @@ static uint32_t bytecode_place(const struct v8_heap *h, uint64_t shared, uint32_
 	return place_of(position);
 }
 
-/* The offset of the byte code number @index. */
+/* Computes the offset of the byte code with number @index. */
 static int get_bytecode_offset(const struct v8_heap *h, uint64_t bytecode, uint32_t index,
 			       uint32_t *out)
 {
-	/* 0 of a file that is mapped where it was linked to be; of others nothing is there */
+	/* A bias of 0 is valid for a file mapped at its link address; for others the read fails. */
 	uint64_t bias = h->p->bias ? h->p->bias(h->p->ctx, h->vm_index) : 0;
 	uint32_t n = h->vm->bytecode_sizes_bytes / V8_SCALES;
 	uint64_t data =
@@ -123,7 +127,7 @@ static int expand_baseline(struct frame *f, const struct v8_code *c)
 
 /* ---- optimized code --------------------------------------------------------------- */
 
-/* The functions at a place, innermost first. */
+/* Writes the functions at @position, innermost first. Returns their number or -ESTALE. */
 static int put_inlined(const struct frame *f, const struct v8_deopt *d, int64_t position)
 {
 	struct v8_inlining inlining;
@@ -133,14 +137,14 @@ static int put_inlined(const struct frame *f, const struct v8_deopt *d, int64_t 
 	while (V8_SOURCE_INLINING(position) >= 0 && n < LANG_CALLS_MAX - 1) {
 		if (v8_get_inlining(&f->h, d, V8_SOURCE_INLINING(position), &inlining) < 0)
 			return -ESTALE;
-		/* a builtin that was inlined is no literal */
+		/* An inlined builtin has no literal. */
 		if (inlining.function >= 0) {
 			if (v8_get_element(&f->h, &d->literals, inlining.function, &shared) < 0 ||
 			    put_call(f, shared, place_of(position), n) < 0)
 				return -ESTALE;
 			n++;
 		}
-		/* a caller's number is smaller: this ends */
+		/* A caller's number must be smaller, so this loop ends. */
 		if (V8_SOURCE_INLINING(inlining.position) >= V8_SOURCE_INLINING(position))
 			return -ESTALE;
 		position = inlining.position;
@@ -150,7 +154,7 @@ static int put_inlined(const struct frame *f, const struct v8_deopt *d, int64_t 
 
 static int expand_optimized(struct frame *f, const struct v8_code *c)
 {
-	/* a call's place is that of the instructions in front of where it returns to */
+	/* A return address belongs to the call instruction before it. */
 	uint32_t pc = (uint32_t)(f->pc - c->start) - !f->leaf;
 	struct v8_deopt d = { 0 };
 	int64_t position;
@@ -168,13 +172,13 @@ static int expand_optimized(struct frame *f, const struct v8_code *c)
 	return put_inlined(f, &d, position);
 }
 
-/* Generated code that is known by its address only: that of its first instruction. */
+/* Reports generated code by the address of its first instruction. */
 static int put_stub(const struct frame *f, uint64_t pc, uint32_t type)
 {
 	struct v8_code code;
 	uint64_t at = pc;
 
-	/* WebAssembly's code is not in the heap */
+	/* The code of WebAssembly is not in V8's heap. */
 	if (type == (uint32_t)f->h.vm->f.frame_wasm)
 		at = 0;
 	else if (v8_find_code(&f->h, pc, &code) == 0)
@@ -199,7 +203,7 @@ static int expand_code(struct frame *f, const uint64_t words[2])
 	f->leaf = V8_CODE_IS_LEAF(words[1]);
 	f->shared = V8_CODE_SHARED(words[1]);
 	if (f->shared && (v8_get_cookie(&f->h, f->shared, &cookie) < 0 || cookie >> 21 != bits)) {
-		/* no longer the one that was sampled */
+		/* Another function has replaced the sampled one. */
 		f->out[0] = (struct lang_call){ .addr = f->shared };
 		return 1;
 	}
@@ -212,7 +216,7 @@ static int expand_code(struct frame *f, const uint64_t words[2])
 		r = -ENOENT;
 	if (r > 0)
 		return r;
-	/* the code is gone, the function not */
+	/* The code was freed, but the function still exists. */
 	if (f->shared && put_call(f, f->shared, V8_POSITION_NONE, 0) == 0)
 		return 1;
 	return put_stub(f, f->pc, V8_TYPE_NONE);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a function is: its SharedFunctionInfo leads to its names, its place in a script
- * and its byte code. A function that was compiled has a ScopeInfo, whose slots depend on its
- * flags: names of variables, then the function's name, the name that the parser inferred, and
- * the place (in front of them from V8 13 on).
+ * Reads a function from its SharedFunctionInfo, which leads to its name, its position in a
+ * script and its byte code. A compiled function has a ScopeInfo with a variable number of slots
+ * that depends on its flags: the names of its variables, then its own name, the name that the
+ * parser inferred for it, and its start and end (which are before the names from V8 13 on). See
+ * V8's objects/scope-info.tq.
  */
 #include <errno.h>
 
@@ -14,12 +15,12 @@ enum {
 	SCOPE_RECEIVER_SHIFT = 7,
 	SCOPE_CLASS_VARIABLE = 1 << 10,
 	SCOPE_INFO_MASK = 3,
-	/* of a variable: where it is kept */
-	KEPT_NOT = 0,
-	KEPT_UNUSED = 3,
+	/* values of VariableAllocationInfo */
+	ALLOCATED_NONE = 0,
+	ALLOCATED_UNUSED = 3,
 	LOCALS_MAX = 1 << 20,
-	LOCALS_INLINE_MAX = 75, /* as many have their names in the slots */
-	PARTS_MAX = 2,          /* objects between a function and its byte code */
+	LOCALS_INLINE_MAX = 75, /* from this number on, the names are in a separate table */
+	PARTS_MAX = 2,          /* limit of objects between a function and its byte code */
 };
 
 static uint64_t slot_at(const struct v8_heap *h, uint64_t scope, uint32_t slot)
@@ -40,7 +41,7 @@ static int get_flags(const struct v8_heap *h, uint64_t scope, uint32_t *out)
 	return r;
 }
 
-/* How many slots lie between the first and the function's name. */
+/* Advances @slot from the first one to the function's name. */
 static int skip_variables(const struct v8_heap *h, uint64_t scope, uint32_t flags, uint32_t *slot)
 {
 	const struct v8_shape *s = &h->shape;
@@ -57,12 +58,12 @@ static int skip_variables(const struct v8_heap *h, uint64_t scope, uint32_t flag
 	*slot += (s->scope_table && n >= LOCALS_INLINE_MAX ? 1 : (uint32_t)n) + (uint32_t)n;
 	if (s->scope_class_flag && flags & SCOPE_CLASS_VARIABLE)
 		++*slot;
-	if (s->scope_receiver && receiver != KEPT_NOT && receiver != KEPT_UNUSED)
+	if (s->scope_receiver && receiver != ALLOCATED_NONE && receiver != ALLOCATED_UNUSED)
 		++*slot;
 	return 0;
 }
 
-/* A string in a slot; none if there is something else. */
+/* Returns the string in a slot, or 0 if it has something else. */
 static uint64_t get_name(const struct v8_heap *h, uint64_t at)
 {
 	uint64_t name;
@@ -88,7 +89,7 @@ static int get_scope(const struct v8_heap *h, uint64_t scope, struct v8_function
 	if (r < 0)
 		return r;
 	info = flags >> s->scope_function_shift;
-	if ((info & SCOPE_INFO_MASK) != KEPT_NOT) {
+	if ((info & SCOPE_INFO_MASK) != ALLOCATED_NONE) {
 		out->name = get_name(h, slot_at(h, scope, slot));
 		slot += 2;
 	}
@@ -108,11 +109,11 @@ int v8_get_function(const struct v8_heap *h, uint64_t shared, struct v8_function
 	int type;
 
 	*out = (struct v8_function){ 0 };
-	/* no name is a number */
+	/* A small integer here means that the function has no name. */
 	if (v8_get_object(h, shared + (uint64_t)f->shared_name, &name) == 0) {
 		type = v8_type(h, name);
 		if (type == f->type_scope_info)
-			(void)get_scope(h, name, out); /* what it has is taken */
+			(void)get_scope(h, name, out); /* An incomplete result is used as well. */
 		else if (type >= 0 && type < f->type_first_nonstring)
 			out->name = name;
 		else
@@ -135,10 +136,13 @@ int v8_get_cookie(const struct v8_heap *h, uint64_t shared, uint32_t *out)
 
 /* ---- byte code --------------------------------------------------------------------- */
 
-/* The object that is one step nearer to the byte code: of what a function has, by its type. */
+/* Follows one reference from @part, an object of @type, towards the byte code. */
 static int next_part(const struct v8_heap *h, uint64_t part, int type, uint64_t *out)
 {
-	/* Code has it in a place of its own; pairs of code and byte code have either first */
+	/*
+	 * Code has the reference in a field of its own. An object that combines code and byte
+	 * code may have either of them first.
+	 */
 	uint64_t at = part + (type == h->vm->f.type_code ? h->shape.code_deopt : 8);
 	int r = v8_get_object(h, at, out);
 

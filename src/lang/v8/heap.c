@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects of V8's heap, in a process, and what differs between its versions. A
- * pointer has its lowest bit set, and the one above if it is weak; a small integer is in the
- * upper half of its word. Heaps with compressed pointers are not read.
+ * Reads objects of V8's heap from a process, and knows how they differ between versions. A
+ * pointer has its lowest bit set, and the second lowest as well if it is weak. A small integer
+ * (Smi) is in the upper half of its word. Heaps with compressed pointers are not supported.
  */
 #include "lang/v8/heap.h"
 
@@ -16,22 +16,22 @@ enum {
 	ARRAY_LENGTH = 8,
 	ARRAY_ELEMENTS = 16,
 	ARRAY_MAX = 1 << 24,
-	BYTES_MAX = 1 << 20, /* of one array */
+	BYTES_MAX = 1 << 20, /* limit for one byte array */
 	SMI_SHIFT = 32,
-	PAIR_FIRST = 8,
+	POSITION_TABLE = 8,
 };
 
 /* ---- versions ------------------------------------------------------------------ */
 
 enum {
-	/* types of scopes, in their older numbers */
+	/* scope types up to version 12 */
 	OLD_CLASS = 0,
 	OLD_EVAL = 1,
 	OLD_FUNCTION = 2,
 	OLD_MODULE = 3,
 	OLD_SCRIPT = 4,
 	OLD_REALM = 8,
-	/* and from 13 on */
+	/* scope types from version 13 on */
 	NEW_CLASS = 2,
 	NEW_MODULE = 5,
 };
@@ -40,7 +40,7 @@ static void shape_scope(const struct v8_vm *vm, uint32_t version, struct v8_shap
 {
 	bool renumbered = version >= 1300;
 
-	/* it was a FixedArray; then flags ceased to be an element */
+	/* ScopeInfo was a FixedArray first; later its flags are not an element any more. */
 	s->scope_slots = version >= 900 ? 8 : 16;
 	s->scope_positions_first = vm->f.scope_first_vars == 5;
 	s->scope_flags_u32 = s->scope_positions_first;
@@ -57,7 +57,7 @@ static void shape_scope(const struct v8_vm *vm, uint32_t version, struct v8_shap
 		s->scope_positioned |= 1 << OLD_CLASS | 1 << OLD_REALM;
 }
 
-/* Code that holds its instructions. */
+/* Sets the layout of Code that contains its instructions. */
 static void shape_code(uint32_t version, struct v8_shape *s)
 {
 	s->instructions = version >= 1000 ? 128 : version >= 800 ? 96 : 64;
@@ -72,7 +72,7 @@ static void shape_code(uint32_t version, struct v8_shape *s)
 	s->bytecode_positions = 32;
 }
 
-/* Code that has them in another object. */
+/* Sets the layout of Code whose instructions are in an InstructionStream. */
 static void shape_split_code(uint32_t version, struct v8_shape *s)
 {
 	s->split = true;
@@ -107,19 +107,19 @@ static void shape_split_code(uint32_t version, struct v8_shape *s)
 	s->kind_top = (uint8_t)(s->kind_baseline + 2);
 }
 
-/* What is exported, is by its name; what is not, is that of older versions. */
-static uint8_t index_or(int32_t exported, uint8_t usual)
+/* Returns the exported index, or @fallback for versions that do not export it. */
+static uint8_t index_or(int32_t exported, uint8_t fallback)
 {
-	return exported > 0 && exported < UINT8_MAX ? (uint8_t)exported : usual;
+	return exported > 0 && exported < UINT8_MAX ? (uint8_t)exported : fallback;
 }
 
 static void shape_deopt(const struct v8_vm *vm, uint32_t version, struct v8_shape *s)
 {
-	uint8_t more = version >= 1300;
+	uint8_t shift = version >= 1300;
 
-	s->deopt_literals = index_or(vm->f.deopt_literals, 2 + more);
-	s->deopt_shared = index_or(vm->f.deopt_shared, 6 + more);
-	s->deopt_inlined = index_or(vm->f.deopt_positions, 7 + more);
+	s->deopt_literals = index_or(vm->f.deopt_literals, 2 + shift);
+	s->deopt_shared = index_or(vm->f.deopt_shared, 6 + shift);
+	s->deopt_inlined = index_or(vm->f.deopt_positions, 7 + shift);
 }
 
 int v8_heap_init(struct v8_heap *h, const struct v8_vm *vm, uint32_t index,
@@ -139,7 +139,7 @@ int v8_heap_init(struct v8_heap *h, const struct v8_vm *vm, uint32_t index,
 	h->shape.kind_regexp = version < 900 ? 4 : version < 1402 ? 3 : 4;
 	if (version < 1100) {
 		shape_code(version, &h->shape);
-		/* before there was baseline code, one kind was what it was compiled to */
+		/* Without baseline code no kind may match it; see v8_is_optimized(). */
 		if (version < 900)
 			h->shape.kind_baseline = h->shape.kind_top = h->shape.kind_mask;
 	} else {
@@ -167,7 +167,7 @@ int v8_get_object(const struct v8_heap *h, uint64_t at, uint64_t *out)
 	if ((word & TAG_MASK) != TAG_STRONG && (word & TAG_MASK) != TAG_WEAK)
 		return -EBADMSG;
 	word &= ~(uint64_t)TAG_MASK;
-	if (!word) /* a weak one whose object is gone */
+	if (!word) /* a cleared weak reference */
 		return -EBADMSG;
 	*out = word;
 	return 0;
@@ -238,11 +238,14 @@ int v8_get_bytes(const struct v8_heap *h, uint64_t at, uint8_t **out, size_t *ou
 
 int v8_get_positions(const struct v8_heap *h, uint64_t at, uint8_t **out, size_t *out_len)
 {
-	uint64_t pair;
+	uint64_t holder;
 	int r = v8_get_bytes(h, at, out, out_len);
 
-	/* up to 8.x it is in a pair with frames that were shown once */
-	if (r == -EBADMSG && h->vm->major < 9 && v8_get_object(h, at, &pair) == 0)
-		r = v8_get_bytes(h, pair + PAIR_FIRST, out, out_len);
+	/*
+	 * Up to version 8 the field may have an object with the table and a cache of stack
+	 * frames.
+	 */
+	if (r == -EBADMSG && h->vm->major < 9 && v8_get_object(h, at, &holder) == 0)
+		r = v8_get_bytes(h, holder + POSITION_TABLE, out, out_len);
 	return r;
 }

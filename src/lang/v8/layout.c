@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A version's layout: what V8 exports for debuggers, by the one list in
- * bpf/shared/v8_fields.def; what it does not export, by versions.c.
+ * Reads the layout of a V8 version from the file: the fields that V8 exports for debuggers
+ * (v8dbg_* symbols, listed in bpf/shared/v8_fields.def). versions.c adds what it does not
+ * export.
  */
 #include <string.h>
 
@@ -21,14 +22,18 @@ static const char *const symbols[] = {
 };
 
 enum { N_FIELDS = sizeof(symbols) / sizeof(symbols[0]) };
-_Static_assert(sizeof(struct v8_fields) == N_FIELDS * sizeof(int32_t), "an array by another name");
+_Static_assert(sizeof(struct v8_fields) == N_FIELDS * sizeof(int32_t),
+	       "struct v8_fields must consist of int32_t fields");
 
 static void set_field(struct v8_vm *vm, size_t i, int32_t value)
 {
 	memcpy((uint8_t *)&vm->f + i * sizeof(value), &value, sizeof(value));
 }
 
-/* The @n-th of the names separated by spaces, with the prefix; false: there are no more. */
+/*
+ * Builds the @n-th of the names separated by spaces, with its prefix. Returns false after the
+ * last one.
+ */
 static bool nth_name(const char *names, size_t n, char out[NAME_MAX_BYTES])
 {
 	size_t len;
@@ -56,7 +61,7 @@ static bool read_number(const struct elf_image *img, const struct elf_rawsym *sy
 		memcpy(out, span.data, sizeof(*out));
 		return true;
 	}
-	/* zeros are not in the file */
+	/* A zero may be in .bss, which the file does not contain. */
 	*out = 0;
 	for (size_t i = 0; i < n; i++)
 		if (sym->vaddr >= seg[i].vaddr && sym->vaddr - seg[i].vaddr < seg[i].memsz)
@@ -79,11 +84,14 @@ static void layout_exported(const struct elf_image *img, struct v8_vm *out)
 			}
 }
 
-/* Newer ones are linked so that their symbols are in the other table only: one pass over it. */
+/*
+ * Newer versions are linked so that these symbols are in .symtab only. It is not sorted, so a
+ * single pass looks for all of them.
+ */
 static void layout_hidden(const struct elf_image *img, struct v8_vm *out)
 {
 	struct elf_rawsyms syms;
-	uint8_t found[N_FIELDS]; /* number of the name, plus 1 */
+	uint8_t found[N_FIELDS]; /* index of the name plus 1; 0 if none was found */
 	struct elf_rawsym sym;
 
 	if (elf_rawsyms_open(img, ELF_SYMTAB, &syms) < 0)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * V8's tables from offsets in code to places in the source. The numbers are
- * in groups of seven bits, low ones first, all but the last with the eighth bit set.
+ * Decodes V8's tables that lead from code offsets to source positions. Numbers are encoded in
+ * groups of seven bits, low ones first, and all bytes but the last have the eighth bit set.
  *
- * A source position table has two signed numbers (sign in the lowest bit) for each entry, as
- * differences: of the code offset (enum v8_positions); and of the source position. A baseline table
- * has the lengths of the machine code of a function's prologue and of each of its byte codes, which
- * have to be counted: a code's size depends on the code and on whether a prefix widens its
- * operands.
+ * A source position table has two signed numbers per entry, each the difference to the entry
+ * before: the code offset (see enum v8_positions) and the source position. The sign is in the
+ * lowest bit.
+ *
+ * A baseline table has the sizes of the machine code of a function's prologue and of each of
+ * its byte codes. The byte code that it leads to is found by counting: the size of a byte code
+ * depends on the code and on whether a prefix widens its operands.
  */
 #include "lang/v8/heap.h"
 
@@ -45,7 +47,7 @@ static bool next_int(struct reader *r, int64_t *out)
 	return true;
 }
 
-/* How far the next entry's code is behind the last one's. */
+/* Reads the difference between the code offsets of the next entry and the one before. */
 static bool next_step(struct reader *r, enum v8_positions form, int64_t *out)
 {
 	uint64_t bits;
@@ -96,7 +98,7 @@ bool v8_baseline_index(const uint8_t *table, size_t len, uint32_t pc_offset, uin
 			return false;
 		end += n;
 	}
-	*out = i ? i - 1 : 0; /* the prologue is of the first */
+	*out = i ? i - 1 : 0; /* the prologue counts as the first byte code */
 	return true;
 }
 

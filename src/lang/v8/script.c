@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a script's text tells: where its lines begin, as characters of it, and which classes its
- * methods are of. V8 has the ends of a script's lines only once it wanted them; else the text is
- * searched. Both are kept for the script's next function. What is kept of a function is the
- * beginnings of its lines, the first of them where the line that it begins in does.
+ * Reads what only the source text of a script contains: where its lines start, in characters,
+ * and the classes of its methods. V8 computes the line ends of a script when it first
+ * needs them; if it has not done so, the text is searched. Both results are stored in the memo of
+ * the process for other functions of the same script. A function's lines are the line starts
+ * that it covers, beginning with that of its first line.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "lang/memo.h"
 #include "lang/v8/classes.h"
 #include "lang/v8/heap.h"
 
 enum {
-	SOURCE_MAX = 1 << 23, /* characters */
+	SOURCE_MAX = 1 << 23, /* in characters */
 	SCRIPT_LINE_OFFSET = 24,
-	SCRIPT_COLUMN_OFFSET = 32, /* of its first line */
+	SCRIPT_COLUMN_OFFSET = 32, /* column offset of the first line, as of a script within HTML */
 	SCRIPT_ID = 64,
-	LINE_SEPARATOR = 0x2028, /* and the next one: of paragraphs */
+	LINE_SEPARATOR = 0x2028, /* the next character is the paragraph separator */
 	CLASS_NAME_MAX = 200,
 };
 
-/* A script, and what is made of all of it. */
+/* A script, and the data computed from all of its text. */
 struct script {
 	const struct v8_heap *h;
 	uint64_t at;
 	struct v8_text text;
 	struct lang_memo_key key;
-	void *own; /* where nothing can be kept */
+	void *owned; /* data that the memo cannot store */
 };
 
 static int script_open(struct script *s, const struct v8_heap *h, uint64_t at)
@@ -53,10 +55,10 @@ static int script_open(struct script *s, const struct v8_heap *h, uint64_t at)
 
 static void script_close(struct script *s)
 {
-	free(s->own);
+	free(s->owned);
 }
 
-/* The text's characters; to be freed. */
+/* Reads the characters of the text. The caller frees *@out. */
 static int script_read(const struct script *s, uint8_t **out)
 {
 	size_t len = (size_t)s->text.n * s->text.width;
@@ -70,12 +72,15 @@ static int script_read(const struct script *s, uint8_t **out)
 	return r;
 }
 
-/* Something made of the whole script: kept, or s->own. */
-static const void *script_keep(struct script *s, void *data, size_t len)
+/*
+ * Stores data computed from the whole script: in the memo, or in s->owned. Takes ownership of
+ * @data. Returns the stored data, or NULL.
+ */
+static const void *script_store(struct script *s, void *data, size_t len)
 {
 	if (!s->h->p->memo || len > LANG_MEMO_BYTES) {
-		free(s->own);
-		return s->own = data;
+		free(s->owned);
+		return s->owned = data;
 	}
 	lang_memo_put(s->h->p->memo, &s->key, data, len);
 	return lang_memo_get(s->h->p->memo, &s->key, &len);
@@ -83,12 +88,12 @@ static const void *script_keep(struct script *s, void *data, size_t len)
 
 /* ---- lines ------------------------------------------------------------------------ */
 
-struct begins {
+struct line_starts {
 	uint32_t *data;
 	size_t n, cap;
 };
 
-static int add_begin(struct begins *b, uint32_t at)
+static int add_start(struct line_starts *b, uint32_t at)
 {
 	uint32_t *grown;
 
@@ -103,10 +108,10 @@ static int add_begin(struct begins *b, uint32_t at)
 	return 0;
 }
 
-static int search_text(const struct v8_text *t, const uint8_t *text, struct begins *out)
+static int search_text(const struct v8_text *t, const uint8_t *text, struct line_starts *out)
 {
-	uint32_t before = 0;
-	int r = add_begin(out, 0);
+	uint32_t previous = 0;
+	int r = add_start(out, 0);
 
 	for (uint32_t i = 0; i < t->n && r == 0; i++) {
 		uint16_t wide;
@@ -116,18 +121,18 @@ static int search_text(const struct v8_text *t, const uint8_t *text, struct begi
 			memcpy(&wide, text + 2ULL * i, sizeof(wide));
 			c = wide;
 		}
-		/* a return ends its line unless a line feed does so behind it */
-		if (before == '\r' && c != '\n')
-			r = add_begin(out, i);
+		/* A carriage return ends a line unless a line feed follows. */
+		if (previous == '\r' && c != '\n')
+			r = add_start(out, i);
 		if (r == 0 && (c == '\n' || c == LINE_SEPARATOR || c == LINE_SEPARATOR + 1))
-			r = add_begin(out, i + 1);
-		before = c;
+			r = add_start(out, i + 1);
+		previous = c;
 	}
 	return r;
 }
 
-/* From the ends of lines that V8 has; -ENOENT: it has none. */
-static int use_ends(const struct script *s, struct begins *out)
+/* Uses the line ends that V8 has computed. Returns -ENOENT if it has not. */
+static int use_line_ends(const struct script *s, struct line_starts *out)
 {
 	const struct v8_heap *h = s->h;
 	struct v8_array ends = { 0 };
@@ -141,16 +146,16 @@ static int use_ends(const struct script *s, struct begins *out)
 	words = calloc(ends.n, sizeof(*words));
 	r = words ? v8_get(h, ends.at, words, ends.n * sizeof(*words)) : -ENOMEM;
 	if (r == 0)
-		r = add_begin(out, 0);
+		r = add_start(out, 0);
 	for (uint32_t i = 0; i < ends.n && r == 0; i++)
-		r = add_begin(out, (uint32_t)(words[i] >> 32) + 1);
+		r = add_start(out, (uint32_t)(words[i] >> 32) + 1);
 	free(words);
 	return r;
 }
 
 static int find_lines(struct script *s, const uint32_t **out, size_t *out_n)
 {
-	struct begins b = { 0 };
+	struct line_starts b = { 0 };
 	uint8_t *text;
 	size_t len = 0;
 	int r;
@@ -160,7 +165,7 @@ static int find_lines(struct script *s, const uint32_t **out, size_t *out_n)
 	*out_n = len / sizeof(**out);
 	if (*out)
 		return 0;
-	r = use_ends(s, &b);
+	r = use_line_ends(s, &b);
 	if (r == -ENOENT) {
 		r = script_read(s, &text);
 		if (r == 0) {
@@ -173,40 +178,32 @@ static int find_lines(struct script *s, const uint32_t **out, size_t *out_n)
 		return r;
 	}
 	*out_n = b.n;
-	*out = script_keep(s, b.data, b.n * sizeof(*b.data));
+	*out = script_store(s, b.data, b.n * sizeof(*b.data));
 	return *out ? 0 : -ENOMEM;
 }
 
-/* The number of the last line that begins up to @place, from 0. */
-static uint32_t line_of(const uint32_t *begins, size_t n, uint32_t place)
+/* Returns the index of the last line that starts at or before @place. */
+static uint32_t line_of(const uint32_t *line_starts, size_t n, uint32_t place)
 {
-	size_t lo = 0, hi = n;
+	size_t starts = bisect(n, i, line_starts[i] <= place);
 
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (begins[mid] <= place)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return (uint32_t)lo;
+	return starts ? (uint32_t)starts - 1 : 0;
 }
 
-static int take_lines(const struct script *s, const struct v8_function *f, const uint32_t *begins,
-		      size_t n, struct lang_function *out)
+static int copy_lines(const struct script *s, const struct v8_function *f,
+		      const uint32_t *line_starts, size_t n, struct lang_function *out)
 {
-	uint32_t first = line_of(begins, n, (uint32_t)f->start);
-	uint32_t lines = line_of(begins, n, (uint32_t)f->end) - first + 1;
+	uint32_t first = line_of(line_starts, n, (uint32_t)f->start);
+	uint32_t lines = line_of(line_starts, n, (uint32_t)f->end) - first + 1;
 	int32_t offset = 0;
 
-	if (lines > LANG_LINES_MAX / sizeof(*begins))
-		lines = LANG_LINES_MAX / sizeof(*begins);
-	out->lines = malloc(lines * sizeof(*begins));
+	if (lines > LANG_LINES_MAX / sizeof(*line_starts))
+		lines = LANG_LINES_MAX / sizeof(*line_starts);
+	out->lines = malloc(lines * sizeof(*line_starts));
 	if (!out->lines)
 		return -ENOMEM;
-	memcpy(out->lines, begins + first, lines * sizeof(*begins));
-	out->n_lines = lines * (uint32_t)sizeof(*begins);
+	memcpy(out->lines, line_starts + first, lines * sizeof(*line_starts));
+	out->n_lines = lines * (uint32_t)sizeof(*line_starts);
 	if (v8_get_smi(s->h, s->at + SCRIPT_LINE_OFFSET, &offset) < 0 || offset < 0)
 		offset = 0;
 	out->first_line = first + 1 + (uint32_t)offset;
@@ -217,7 +214,7 @@ static int take_lines(const struct script *s, const struct v8_function *f, const
 
 int v8_get_lines(const struct v8_heap *h, const struct v8_function *f, struct lang_function *out)
 {
-	const uint32_t *begins;
+	const uint32_t *line_starts;
 	struct script s;
 	size_t n;
 	int r;
@@ -226,18 +223,18 @@ int v8_get_lines(const struct v8_heap *h, const struct v8_function *f, struct la
 		return 0;
 	r = script_open(&s, h, f->script);
 	if (r == 0)
-		r = find_lines(&s, &begins, &n);
+		r = find_lines(&s, &line_starts, &n);
 	if (r == 0)
-		r = take_lines(&s, f, begins, n, out);
+		r = copy_lines(&s, f, line_starts, n, out);
 	script_close(&s);
-	return r == -ENOMEM ? r : 0; /* it has a name all the same */
+	return r == -ENOMEM ? r : 0; /* The function has a name even without its lines. */
 }
 
 uint32_t v8_line(const struct lang_function *f, uint32_t place)
 {
 	size_t n = f->n_lines / sizeof(uint32_t);
 
-	/* vectors and malloc() align it */
+	/* The lines are aligned, because they come from malloc() or a vector. */
 	if (place == V8_POSITION_NONE || !n)
 		return 0;
 	return f->first_line + line_of((const uint32_t *)(const void *)f->lines, n, place);
@@ -245,13 +242,13 @@ uint32_t v8_line(const struct lang_function *f, uint32_t place)
 
 uint32_t v8_column(const struct lang_function *f, uint32_t place)
 {
-	const uint32_t *begins = (const uint32_t *)(const void *)f->lines;
-	size_t n = f->n_lines / sizeof(*begins);
+	const uint32_t *line_starts = (const uint32_t *)(const void *)f->lines;
+	size_t n = f->n_lines / sizeof(*line_starts);
 
 	if (place == V8_POSITION_NONE || !n)
 		return 0;
-	/* the first may be below 0: what stands in front of the script in its line */
-	return place - begins[line_of(begins, n, place)] + 1;
+	/* The first start is negative if the script does not start at the beginning of its line. */
+	return place - line_starts[line_of(line_starts, n, place)] + 1;
 }
 
 /* ---- classes ---------------------------------------------------------------------- */
@@ -275,10 +272,10 @@ static int find_methods(struct script *s, const struct v8_method **out, size_t *
 	free(text);
 	if (r < 0)
 		return r;
-	/* nothing is an answer, too */
+	/* An empty result is stored as well, so that the text is not searched again. */
 	if (!methods)
 		methods = malloc(sizeof(*methods));
-	*out = methods ? script_keep(s, methods, *out_n * sizeof(*methods)) : NULL;
+	*out = methods ? script_store(s, methods, *out_n * sizeof(*methods)) : NULL;
 	return *out ? 0 : -ENOMEM;
 }
 

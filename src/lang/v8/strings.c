@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * V8's strings: characters of one byte (Latin-1) or two (UTF-16), in the object or
- * outside the heap; a concatenation, a part or another name of other strings. Those may lead to
- * each other for ever, or to nothing.
+ * Reads V8's strings. Their characters have one byte (Latin-1) or two (UTF-16), in the object
+ * or outside of the heap. A string may also refer to others: as a concatenation (cons), a part
+ * (sliced) or an alias (thin) of them. As such references may form cycles in garbage, the
+ * number of steps is limited.
  */
 #include <errno.h>
 
@@ -10,10 +11,10 @@
 #include "lang/v8/heap.h"
 
 enum {
-	STEPS_MAX = 64,   /* strings that one is made of */
-	PENDING_MAX = 32, /* second halves to come */
+	STEPS_MAX = 64,   /* limit of strings that a string consists of */
+	PENDING_MAX = 32, /* limit of second halves not yet visited */
 	TEXT_MAX = 1 << 29,
-	RESOURCE_DATA = 8, /* an external string's characters, behind its resource */
+	RESOURCE_DATA = 8, /* offset of the characters' address in an external string's resource */
 	CHUNK = 256,
 };
 
@@ -31,7 +32,7 @@ static int get_length(const struct v8_heap *h, uint64_t object, uint32_t *out)
 	return r < 0 ? r : *out > TEXT_MAX ? -EBADMSG : 0;
 }
 
-/* A string that has its characters itself. */
+/* Gets the characters of a sequential or external string. */
 static int get_flat(const struct v8_heap *h, uint64_t object, int type, struct v8_text *out)
 {
 	const struct v8_fields *f = &h->vm->f;
@@ -54,9 +55,12 @@ static int get_flat(const struct v8_heap *h, uint64_t object, int type, struct v
 	return r;
 }
 
-/* The string that @object is only another form of; -ENOENT: it is none such. */
-static int get_other(const struct v8_heap *h, uint64_t object, int type, uint64_t *out,
-		     uint32_t *out_from)
+/*
+ * Follows a thin or sliced string to the string that it refers to. Returns -ENOENT for other
+ * strings.
+ */
+static int get_referenced(const struct v8_heap *h, uint64_t object, int type, uint64_t *out,
+			  uint32_t *out_from)
 {
 	const struct v8_fields *f = &h->vm->f;
 	int form = type & f->string_representation_mask;
@@ -94,7 +98,7 @@ int v8_get_text(const struct v8_heap *h, uint64_t object, struct v8_text *out)
 		if (type < 0 || type >= h->vm->f.type_first_nonstring)
 			return -EBADMSG;
 		if ((type & h->vm->f.string_representation_mask) == h->vm->f.string_cons) {
-			/* it was flattened: the second half is empty */
+			/* A cons string that V8 has flattened has an empty second half. */
 			r = get_halves(h, object, halves);
 			if (r == 0)
 				r = get_length(h, halves[1], &rest);
@@ -103,7 +107,7 @@ int v8_get_text(const struct v8_heap *h, uint64_t object, struct v8_text *out)
 			object = halves[0];
 			continue;
 		}
-		r = get_other(h, object, type, &object, &part);
+		r = get_referenced(h, object, type, &object, &part);
 		if (r == -ENOENT) {
 			r = get_flat(h, object, type, out);
 			if (r == 0 && (from > out->n || n > out->n - from))
@@ -159,22 +163,22 @@ int v8_put_text(const struct v8_heap *h, const struct v8_text *t, uint32_t max, 
 int v8_put_string(const struct v8_heap *h, uint64_t object, struct buf *out)
 {
 	uint64_t pending[PENDING_MAX], halves[2];
-	uint32_t left = LANG_NAME_MAX;
+	uint32_t remaining = LANG_NAME_MAX;
 	struct v8_text text;
 	size_t n = 0;
 	int r;
 
 	pending[n++] = object;
-	for (int i = 0; i < STEPS_MAX && n && left; i++) {
+	for (int i = 0; i < STEPS_MAX && n && remaining; i++) {
 		object = pending[--n];
 		r = v8_get_text(h, object, &text);
 		if (r == 0)
-			r = v8_put_text(h, &text, left, out);
+			r = v8_put_text(h, &text, remaining, out);
 		if (r >= 0) {
-			left -= (uint32_t)r;
+			remaining -= (uint32_t)r;
 			continue;
 		}
-		/* not in one piece: by halves */
+		/* The string is not contiguous: visit its halves. */
 		r = v8_type(h, object);
 		if (r < 0 || r >= h->vm->f.type_first_nonstring || n + 2 > PENDING_MAX ||
 		    (r & h->vm->f.string_representation_mask) != h->vm->f.string_cons)
@@ -185,5 +189,5 @@ int v8_put_string(const struct v8_heap *h, uint64_t object, struct buf *out)
 		pending[n++] = halves[1];
 		pending[n++] = halves[0];
 	}
-	return n && left ? -ELOOP : 0;
+	return n && remaining ? -ELOOP : 0;
 }

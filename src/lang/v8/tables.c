@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of V8's own that names and lines are read by: what its builtins are called, and how many
- * bytes each byte code has. Where the file has no symbols for them, the former is what a function
- * looks into that is exported; the latter is known by its content, as it begins with byte codes
- * that do nothing, with rising numbers of operands, in each of its three rows.
+ * Finds two tables in V8's file: the names of its builtins, and the sizes of its byte codes. If
+ * the file has no symbols for them, the former is found in the code of the exported function
+ * Builtins::name(), which reads it. The latter is recognized by its content: each of its three
+ * rows begins with the prefixes and byte codes with a rising number of operands.
  */
 #include <string.h>
 
@@ -15,12 +15,12 @@
 enum {
 	NAME_CODE_MAX = 64,
 	NAME_CODE_INSN = 8,
-	SIZES_ROW_MIN = 128, /* byte codes */
+	SIZES_ROW_MIN = 128, /* number of byte codes */
 	SIZES_ROW_MAX = 255,
 	SIZES_HEAD = 11,
 };
 
-/* The first one that the file has; else all zero. */
+/* Returns the first symbol that the file has, or an empty one. */
 static struct elf_rawsym find_table(const struct elf_image *img, const char *const names[])
 {
 	struct elf_rawsym sym;
@@ -32,13 +32,16 @@ static struct elf_rawsym find_table(const struct elf_image *img, const char *con
 	return (struct elf_rawsym){ 0 };
 }
 
-/* lea (%rdi,%rdi,2), %reg: a number, times three */
+/* Recognizes lea (%rdi,%rdi,2), %reg, which multiplies an index by three. */
 static bool is_tripled(const uint8_t *c)
 {
 	return (c[0] & 0xf8) == 0x48 && c[1] == 0x8d && (c[2] & 0xc7) == 0x04 && c[3] == 0x7f;
 }
 
-/* The address that the instruction at @c, linked at @vaddr, has; 0: it has none. */
+/*
+ * Returns the address that the instruction at @c, linked at @vaddr, refers to, or 0 if there is
+ * none.
+ */
 static uint64_t table_at(const uint8_t *c, uint64_t vaddr)
 {
 	int32_t disp;
@@ -56,11 +59,11 @@ static uint64_t table_at(const uint8_t *c, uint64_t vaddr)
 	return 0;
 }
 
-/* The table of names, which is V8's own, by the code of the function that looks into it. */
+/* Returns the address of the table of names, taken from the code that reads it, or 0. */
 static uint64_t find_names_by_code(const struct elf_image *img)
 {
 	static const char *const functions[] = {
-		"_ZN2v88internal8Builtins4nameENS0_7BuiltinE", /* by number, until 9.2 */
+		"_ZN2v88internal8Builtins4nameENS0_7BuiltinE", /* until 9.2 with an int */
 		"_ZN2v88internal8Builtins4nameEi", NULL
 	};
 	struct elf_rawsym sym = find_table(img, functions);
@@ -78,16 +81,16 @@ static uint64_t find_names_by_code(const struct elf_image *img)
 	return tripled ? table : 0;
 }
 
-/* ---- sizes -------------------------------------------------------------------- */
+/* ---- sizes of byte codes ------------------------------------------------------ */
 
-/* Prefixes, then one with each number of operands: of one, two or four bytes. */
+/* Prefixes, then a byte code for each number of operands, which have one, two or four bytes. */
 static const uint8_t sizes_heads[V8_SCALES][SIZES_HEAD] = {
 	{ 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7 },
 	{ 1, 1, 1, 1, 1, 3, 5, 7, 9, 11, 13 },
 	{ 1, 1, 1, 1, 1, 5, 9, 13, 17, 21, 25 },
 };
 
-/* How many byte codes there are, if the table begins at @at; 0: it does not. */
+/* Returns the number of byte codes if the table begins at @at, or 0. */
 static uint32_t sizes_row(const uint8_t *at, size_t left)
 {
 	for (uint32_t n = SIZES_ROW_MIN; n <= SIZES_ROW_MAX && V8_SCALES * n <= left; n++)
@@ -130,7 +133,7 @@ void v8_find_tables(const struct elf_image *img, struct v8_vm *out)
 
 	out->bytecode_sizes = sym.vaddr;
 	out->bytecode_sizes_bytes = sym.size < UINT16_MAX ? (uint32_t)sym.size : 0;
-	/* no other code is compiled byte code for byte code */
+	/* Only baseline code requires the sizes. */
 	if (!sym.vaddr && out->major >= V8_BASELINE_SINCE)
 		search_sizes(img, out);
 	out->builtin_names = find_table(img, names).vaddr;

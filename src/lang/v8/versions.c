@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What V8 does not export of itself, by its version. A field that is set stays.
- */
+/* Layout that V8 does not export, by its version. Fields that are set already remain unchanged. */
 #include "lang/v8/v8.h"
 
 static void set_absent(int32_t *field, int32_t value)
@@ -21,12 +19,12 @@ void v8_layout_by_version(struct v8_vm *vm)
 
 	set_absent(&f->fp_context, -8);
 	set_absent(&f->fp_function, -16);
-	/* since 8.9 the number of arguments lies above */
+	/* Since 8.9 the slot above has the number of arguments. */
 	set_absent(&f->fp_bytecode_array, is_before(vm, 8, 9) ? -24 : -32);
 	set_absent(&f->fp_bytecode_offset, f->fp_bytecode_array - 8);
 	set_absent(&f->shared_data, 8);
 	set_absent(&f->bytecode_data, 54);
-	/* not exported by all, and the same in all */
+	/* Not all versions export these, but they are equal in all of them. */
 	set_absent(&f->script_source, 8);
 	set_absent(&f->script_name, 16);
 	set_absent(&f->script_line_ends, 56);

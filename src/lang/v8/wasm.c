@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which function of WebAssembly a frame is of. Its code is not in the heap: what it was compiled to
- * is told by a NativeModule, to which the instance in the frame leads, and which keeps its code in
- * a map by address; what is newer, in a vector.
+ * Finds and names the WebAssembly function of a frame. Its code is not in V8's heap: a
+ * NativeModule, to which the instance in the frame leads, has its WasmCode objects in a
+ * std::map by address, and recently added ones in a std::vector.
  *
- * Where a NativeModule has these two no symbol tells, and it changes with each version. So all of
- * its words are tried. What is found proves itself: an object that leads back to the module and
- * whose instructions hold the pc. Likewise the module's bytes, of which the section `name` has the
- * functions' names; else they are called by their numbers, as debuggers do.
+ * No symbol describes where a NativeModule has these two, and it differs between versions, so
+ * each of its words is tried. A result is verified: a WasmCode must point back to the module,
+ * and its instructions must contain the pc. The bytes of the module are found in the same way.
+ * Their section `name` has the names of the functions (WebAssembly specification, appendix
+ * "Custom Sections"); without it they are named by their index, as debuggers do.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,31 +19,32 @@
 #include "lang/v8/reader.h"
 
 enum {
-	INSTANCE_WORDS = 64, /* of those of an instance, one leads to its module */
+	INSTANCE_WORDS = 64, /* limit of words of an instance, one of which leads to its module */
 	MODULE_WORDS = 192,
 	WORDS_MIN = 16,
-	LINKS = 3, /* ways from an instance to what holds its module */
-	/* words of objects that JavaScript sees */
+	HOLDERS = 3, /* number of ways from an instance to the object that holds its module */
+	/* offsets in objects that JavaScript can access */
 	OBJECT_FIRST = 24,
 	OBJECT_SECOND = 32,
-	HOLDER_POINTER = 8,     /* an object that holds C++'s: where */
-	DESTRUCTOR_SHARED = 24, /* of what that points to: a pointer to a std::shared_ptr */
+	HOLDER_POINTER = 8,     /* in a Managed object: address of its destructor record */
+	DESTRUCTOR_SHARED = 24, /* in that record: address of a std::shared_ptr */
 	CODES_MAX = 1 << 20,
 	TREE_DEPTH_MAX = 64,
 	VECTOR_MAX = 8192,
 	CHUNK = 64,
 	CODE_WORDS = 8,
-	NUMBERS_LATER = 1300, /* the version */
+	/* first version (major * 100 + minor) with the function's index at its later offset */
+	INDEX_MOVED_SINCE = 1300,
 	INDEX_BITS = 20,
 	BYTES_MAX = 1 << 30,
 	SECTIONS_MAX = 1 << 12,
-	SECTION_HEAD = 16,   /* its number and size, and the name of one that has a name */
-	NAMES_MAX = 2 << 20, /* bytes read of names */
+	SECTION_HEAD = 16,   /* limit of a section's id, size and name */
+	NAMES_MAX = 2 << 20, /* limit in bytes */
 	SECTION_CUSTOM = 0,
 	NAMES_OF_FUNCTIONS = 1,
 };
 
-/* A NativeModule, as far as it was read. */
+/* A NativeModule, as far as it could be read. */
 struct module {
 	const struct v8_heap *h;
 	uint64_t at, words[MODULE_WORDS];
@@ -54,7 +56,7 @@ static bool is_pointer(uint64_t word)
 	return !(word & 7) && word >= 4096 && word >> 47 == 0;
 }
 
-/* As many of @max words at @at as can be read; 0: none. */
+/* Reads up to @max words. Halves the number until the read succeeds; returns it, or 0. */
 static size_t get_words(const struct v8_heap *h, uint64_t at, uint64_t *out, size_t max)
 {
 	for (size_t n = max; n >= WORDS_MIN; n /= 2)
@@ -76,9 +78,9 @@ static int module_open(struct module *m, const struct v8_heap *h, uint64_t at)
 	return m->n ? 0 : -ENOENT;
 }
 
-/* ---- its code ------------------------------------------------------------------ */
+/* ---- code of a module ---------------------------------------------------------- */
 
-/* The number of the function that the WasmCode at @at is of, if @pc is in it; else -1. */
+/* Returns the index of the function whose WasmCode is at @at if it contains @pc, else -1. */
 static int32_t check_code(const struct module *m, uint64_t at, uint64_t pc)
 {
 	uint64_t w[CODE_WORDS], start, size;
@@ -96,7 +98,7 @@ static int32_t check_code(const struct module *m, uint64_t at, uint64_t pc)
 	} else if (w[0] != m->at) {
 		return -1;
 	} else {
-		bool early = version >= 1100 && version < NUMBERS_LATER;
+		bool early = version >= 1100 && version < INDEX_MOVED_SINCE;
 
 		start = w[1];
 		n = early ? 6 : 8;
@@ -108,14 +110,17 @@ static int32_t check_code(const struct module *m, uint64_t at, uint64_t pc)
 	return (int32_t)numbers[i];
 }
 
-/* In the std::map whose head is the words from @i on. */
+/* Searches the std::map whose header is at word @i. Returns the function's index or -1. */
 static int32_t find_in_map(const struct module *m, size_t i, uint64_t pc)
 {
 	enum { LEFT = 2, RIGHT, KEY, VALUE, NODE_WORDS };
 	const uint64_t *head = m->words + i;
 	uint64_t node[NODE_WORDS], at = head[1], code = 0;
 
-	/* colour; root, first, last; how many */
+	/*
+	 * The header has the colour (0: red), the root, the first and last node, and the number
+	 * of nodes.
+	 */
 	if ((uint32_t)head[0] || !is_pointer(head[1]) || !is_pointer(head[2]) ||
 	    !is_pointer(head[3]) || !head[4] || head[4] > CODES_MAX)
 		return -1;
@@ -129,7 +134,7 @@ static int32_t find_in_map(const struct module *m, size_t i, uint64_t pc)
 	return check_code(m, code, pc);
 }
 
-/* Does a WasmCode of this module begin at @at? */
+/* Returns whether @at is a WasmCode of this module. */
 static bool is_code(const struct module *m, uint64_t at)
 {
 	uint64_t w[CODE_WORDS];
@@ -138,7 +143,10 @@ static bool is_code(const struct module *m, uint64_t at)
 	       (w[0] == m->at || w[6] == m->at);
 }
 
-/* In the std::vector at the words from @i on: the last ones first. */
+/*
+ * Searches the std::vector at word @i, the newest code first. Returns the function's index or
+ * -1.
+ */
 static int32_t find_in_vector(const struct module *m, size_t i, uint64_t pc)
 {
 	const uint64_t *v = m->words + i;
@@ -178,10 +186,10 @@ static int32_t find_function(const struct module *m, uint64_t pc)
 	return -1;
 }
 
-/* ---- the way to it ---------------------------------------------------------------- */
+/* ---- from an instance to its module ----------------------------------------------- */
 
-/* The object that the one at @object holds a std::shared_ptr of. */
-static bool follow_holder(const struct v8_heap *h, uint64_t object, uint64_t *out)
+/* Gets the native object that a Managed object owns by a std::shared_ptr. */
+static bool read_managed(const struct v8_heap *h, uint64_t object, uint64_t *out)
 {
 	uint64_t at;
 
@@ -189,20 +197,23 @@ static bool follow_holder(const struct v8_heap *h, uint64_t object, uint64_t *ou
 	       get_pointer(h, at + DESTRUCTOR_SHARED, &at) && get_pointer(h, at, out);
 }
 
-/* The function in the module that @object holds, or an object does to which it leads. */
-static int32_t find_from(const struct v8_heap *h, uint64_t object, uint64_t pc, struct module *m)
+/*
+ * Finds the function in the module that @object holds directly or through another object.
+ * Returns its index or -1.
+ */
+static int32_t find_through(const struct v8_heap *h, uint64_t object, uint64_t pc, struct module *m)
 {
-	uint64_t holders[LINKS] = { object }, at;
+	uint64_t holders[HOLDERS] = { object }, at;
 	int32_t index = -1;
 
-	/* the module's object; the instance's, and the module's */
+	/* The module's object; or the instance's, which refers to the module's. */
 	if (v8_get_object(h, object + OBJECT_FIRST, &holders[1]) < 0)
 		holders[1] = 0;
 	if (v8_get_object(h, object + OBJECT_SECOND, &at) < 0 ||
 	    v8_get_object(h, at + OBJECT_FIRST, &holders[2]) < 0)
 		holders[2] = 0;
-	for (int i = 0; i < LINKS && index < 0; i++)
-		if (follow_holder(h, holders[i], &at) && module_open(m, h, at) == 0)
+	for (int i = 0; i < HOLDERS && index < 0; i++)
+		if (read_managed(h, holders[i], &at) && module_open(m, h, at) == 0)
 			index = find_function(m, pc);
 	return index;
 }
@@ -214,14 +225,14 @@ static int32_t search_instance(const struct v8_heap *h, uint64_t instance, uint6
 	size_t n = get_words(h, instance, words, INSTANCE_WORDS);
 	int32_t index = -1;
 
-	/* the first leads to what the object is */
+	/* The first word is the map (the hidden class). */
 	for (size_t i = 1; i < n && index < 0; i++)
 		if ((words[i] & 7) == 1 && words[i] > 4096)
-			index = find_from(h, words[i] - 1, pc, m);
+			index = find_through(h, words[i] - 1, pc, m);
 	return index;
 }
 
-/* As above; where an instance's module was found is kept. */
+/* Like search_instance(), but stores the address of an instance's module in the memo. */
 static int32_t find_by_instance(const struct v8_heap *h, uint64_t instance, uint64_t pc,
 				struct module *m)
 {
@@ -250,7 +261,7 @@ static int32_t find_by_instance(const struct v8_heap *h, uint64_t instance, uint
 	return index;
 }
 
-/* ---- its bytes -------------------------------------------------------------------- */
+/* ---- a module's bytes ------------------------------------------------------------- */
 
 struct bytes {
 	const struct v8_heap *h;
@@ -276,7 +287,7 @@ static bool find_bytes(const struct module *m, struct bytes *out)
 	return false;
 }
 
-/* A piece of the bytes that was read. */
+/* A part of the module's bytes that was read. */
 struct piece {
 	const uint8_t *data;
 	size_t n, at;
@@ -301,7 +312,7 @@ static uint32_t next_number(struct piece *p)
 	return v;
 }
 
-/* Behind its head, the section at @at: of what number, and which bytes. */
+/* Reads the header of the section at @at. Returns its id, and its content in @out. */
 static uint32_t open_section(const struct bytes *b, uint64_t at, struct bytes *out)
 {
 	uint8_t head[SECTION_HEAD] = { 0 };
@@ -317,7 +328,7 @@ static uint32_t open_section(const struct bytes *b, uint64_t at, struct bytes *o
 	return id;
 }
 
-/* The section with the names. */
+/* Finds the content of the name section. */
 static bool find_names(const struct bytes *b, struct bytes *out)
 {
 	static const uint8_t name[] = { 4, 'n', 'a', 'm', 'e' };
@@ -339,7 +350,7 @@ static bool find_names(const struct bytes *b, struct bytes *out)
 	return false;
 }
 
-/* Those of the functions. */
+/* Finds the function names within the name section. */
 static bool find_functions(const struct bytes *names, struct bytes *out)
 {
 	uint64_t at = 0;
@@ -352,8 +363,8 @@ static bool find_functions(const struct bytes *names, struct bytes *out)
 	return false;
 }
 
-/* What function @index is called in @p: pairs of a number and a name. */
-static void put_from(struct piece *p, uint32_t index, struct buf *out)
+/* Appends the name of function @index. @p has a count, followed by indices, each with a name. */
+static void put_indexed_name(struct piece *p, uint32_t index, struct buf *out)
 {
 	uint32_t n = next_number(p);
 
@@ -388,14 +399,17 @@ static int put_own_name(const struct bytes *b, uint32_t index, struct buf *out)
 		return -ENOMEM;
 	p.data = data;
 	if (v8_get(b->h, functions.at, data, p.n) == 0)
-		put_from(&p, index, out);
+		put_indexed_name(&p, index, out);
 	free(data);
 	return 0;
 }
 
 /* ---- frames ------------------------------------------------------------------------ */
 
-/* Of a function's number, and upper bits that tell its module from another in its place. */
+/*
+ * Combines the function's index with bits that identify the module, since another one may have
+ * the same address later.
+ */
 static uint32_t cookie_of(const struct module *m, uint32_t index)
 {
 	struct bytes b = { 0 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixed MS: a bit of everything that servers do, in a few threads, each for so much CPU time; prints
-// how many microseconds of it each kind took.
+// Mixed MS: typical work of servers, in a few threads, each for MS of CPU time; prints the CPU time
+// of each kind of work in microseconds.
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.math.BigInteger;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes SHAPE[,SHAPE...] MS: known stacks, one after the other, each until the thread has used so much
-// CPU time. Compiled for Java 8, so that every HotSpot runs it.
+// Shapes SHAPE[,SHAPE...] MS: known stacks, one after the other, each for MS of CPU time of the thread. Compiled for Java 8, so that every HotSpot runs it.
 import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
@@ -34,7 +33,7 @@ public class Shapes {
 		}
 	}
 
-	/* Long enough, and with a loop of its own, that it is where the samples are. */
+	/* It is long and has a loop of its own, so that most samples are in it. */
 	static int hot(int x) {
 		int h = x;
 		for (int i = 0; i < 20000; i++)
@@ -94,7 +93,7 @@ public class Shapes {
 	interface Sized {
 	}
 
-	/* What it is asked for last is not where a class notes what it was asked for before. */
+	/* The last interface is not in the cache that a class has for recent casts. */
 	static class Both implements Named, Sized {
 	}
 
@@ -122,7 +121,7 @@ public class Shapes {
 		return 0;
 	}
 
-	/* Of compiled code, throwing takes as long as a few of hot(). */
+	/* In compiled code, throwing takes as long as a few calls of hot(). */
 	static void throwing(int x) {
 		for (int i = 0; i < 30; i++)
 			sink = hot(x + i);
@@ -221,7 +220,7 @@ public class Shapes {
 		return sum;
 	}
 
-	/* A virtual thread is not told what it takes of the CPU, its process is. */
+	/* The CPU time of a virtual thread is not available, only that of the process. */
 	static void inVirtualThread(long ms) {
 		OperatingSystemMXBean process =
 			(OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unloads MS: classes that come and go, until the thread has used so much CPU time. Each of four drivers loads a
+// Unloads MS: loads and unloads classes for MS of CPU time of the thread. Each of four drivers loads a
 // class with its own letter in its name and in its method's, by a loader of its own, runs it for a
-// while and lets it go: the next one is of the same size, and gets the same memory. Fails if no
+// while and releases it; the next class has the same size and gets the same memory. Fails if no
 // class was unloaded.
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
@@ -52,7 +52,7 @@ public class Unloads {
 		return out.toByteArray();
 	}
 
-	/* Body, spin and turn with another letter. */
+	/* Renames Body, spin and turn by another letter. */
 	static byte[] lettered(byte[] code, char letter) {
 		byte[] out = code.clone();
 		for (int i = 0; i + 4 < code.length; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits N: sleeps and waits for a monitor N times, and says "NAME OFF WALL" as waits.c does.
+// Waits N: sleeps and waits for a monitor N times, and prints "NAME OFF WALL" as waits.c does.
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.concurrent.CyclicBarrier;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library that calls itself libjvm. It exports what HotSpot exports, and says just enough of the
- * truth to be believed: a heap where code runs, an interpreter in it, layouts. All that
- * these lead to is noise, another for each seed: segments, blobs, methods, classes, names.
+ * A library that calls itself libjvm. It exports the symbols of HotSpot and enough valid data to
+ * be accepted: a heap where code runs, an interpreter in it, layouts. Everything that these lead
+ * to is noise, which depends on the seed: segments, blobs, methods, classes, names.
  *
  * Built twice: as that library, and with -DPROGRAM as the program LIBRARY MS SEED that runs it for
- * so much CPU time.
+ * MS of CPU time.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -71,7 +71,7 @@ struct number {
 	uint32_t value;
 };
 
-/* What the truth is told of; offsets are those of true_offset(). */
+/* The true fields; offsets are those of true_offset(). */
 static struct {
 	uint64_t pad, low, high, segmap_pad[14], segmap_low, pad2[11];
 	uint32_t pad3, shift;
@@ -95,7 +95,7 @@ static struct number numbers[FACT_MAX + 1];
 #define EXPORT             __attribute__((visibility("default")))
 #define PLACE(name, value) EXPORT const uint64_t name = value;
 
-EXPORT const void *gHotSpotVMStructs; /* none of them is there until all are made */
+EXPORT const void *gHotSpotVMStructs; /* cameo finds no entry before all of them exist */
 PLACE(gHotSpotVMStructEntryArrayStride, sizeof(struct field))
 PLACE(gHotSpotVMStructEntryTypeNameOffset, 0)
 PLACE(gHotSpotVMStructEntryFieldNameOffset, 8)
@@ -179,7 +179,7 @@ static void make_tables(void)
 	size_t n_fields = 0, n_sizes = 0, n_numbers = 0;
 
 	for (int i = 0; i < FACT_MAX; i++) {
-		/* no version has both of two ways to say the same */
+		/* no version declares the same fact in two ways */
 		if (i == FACT_JDK_VERSION || i == FACT_ARRAY_LEN_8 || i == FACT_HEAP)
 			continue;
 		if (!facts[i].field)
@@ -199,9 +199,9 @@ static void make_tables(void)
 	}
 }
 
-/* ---- what they lead to -------------------------------------------------------- */
+/* ---- the data that the tables refer to ----------------------------------------- */
 
-/* A word that leads somewhere, is a small number, or anything. */
+/* Returns a word that is a valid address, a small number, or arbitrary. */
 static uint64_t any_word(const uint8_t *code)
 {
 	switch (rand() % 6) {
@@ -249,7 +249,7 @@ static void make_interpreter(uint8_t *code)
 	queue.end = queue.limit = CODELETS * CODELET_BYTES;
 }
 
-/* ---- what runs ------------------------------------------------------------------ */
+/* ---- the running code ------------------------------------------------------------ */
 
 static long cpu_ms(void)
 {
@@ -259,7 +259,7 @@ static long cpu_ms(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Code that calls what it is given, and code that counts down, in places of their own. */
+/* Two separate pieces of code: one calls its argument, the other counts down. */
 static void run_code(uint8_t *code)
 {
 	/* sub $8, %rsp; call *%rdi; add $8, %rsp; ret */

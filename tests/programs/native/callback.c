@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call back through libc: main -> outer -> qsort -> compare -> hot. */
+/* A callback through libc: main -> outer -> qsort -> compare -> hot. */
 #include "work.h"
 
 static volatile uint64_t sink;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * children MS PROGRAM ARG...: main -> start -> hot in a child made by clone()
- * with its own stack and the parent's memory, and then PROGRAM by vfork and exec.
+ * with its own stack and the parent's memory, and then runs PROGRAM by vfork and exec.
  */
 #include <sched.h>
 #include <signal.h>

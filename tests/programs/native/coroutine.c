@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coroutine MS makecontext|switch|abort: body -> middle -> hot on a stack of its
- * own, which ends where it was made: at makecontext's trampoline, or at the
- * zero that a hand-made stack begins with, or the address of abort() (libcoro's).
+ * coroutine MS makecontext|switch|abort: body -> middle -> hot on a separate stack. It ends as its
+ * creator made it: at makecontext's trampoline, at a zero (made by hand), or at the address of
+ * abort() (as libcoro's).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static uint64_t stack[32768];
 void *switch_back;
 void stack_switch(void **save, void *to);
 
-/* The registers that a call keeps, and the stack pointer: all there is to a switch. */
+/* A switch saves and restores callee-saved registers and the stack pointer. */
 __asm__(".text\n"
 	".globl stack_switch\n"
 	".type stack_switch, @function\n"
@@ -70,7 +70,7 @@ static void by_makecontext(void)
 	swapcontext(&back, &there);
 }
 
-/* From the top down: @bottom as body's return address, body as the switch's, rbp, rbx. */
+/* From the top down: @bottom as body's return address, body as that of the switch, rbp, rbx. */
 static void by_switch(uint64_t bottom)
 {
 	uint64_t *top = stack + sizeof(stack) / sizeof(stack[0]) - 4;

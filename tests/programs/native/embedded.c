@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embedded LIBRARY SCRIPT ARG...: runs Python out of a library; "": the one it is linked with. */
+/*
+ * embedded LIBRARY SCRIPT ARG...: runs Python from LIBRARY; "" selects the one it is linked with.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 

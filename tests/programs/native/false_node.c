@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * false_node MILLISECONDS KIND: a program that says it is V8 11.3, with generated code whose frame
- * has a function that is garbage, or whose name is made of itself ("circle") or has a billion
- * characters ("name").
+ * false_node MILLISECONDS KIND: a program that imitates V8 11.3. Its generated code has a frame
+ * whose function is garbage, or whose name refers to itself ("circle") or has a billion characters
+ * ("name").
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ void *_ZN2v87Isolate10GetCurrentEv(void)
 	return NULL;
 }
 
-/* What it says is its embedded code, and describes that, is never run or right. */
+/* The code that it declares as embedded never runs, and its description is wrong. */
 extern const uint8_t blob[];
 __asm__(".text; .balign 64; blob: .fill 4096, 1, 0xcc");
 static const uint8_t description[4096] = { 1 };

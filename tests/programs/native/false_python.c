@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * false_python MILLISECONDS KIND: a program that says it is CPython 3.11, with a thread state
- * whose frames are garbage, go round in a circle, or have a name of a billion characters.
+ * false_python MILLISECONDS KIND: a program that imitates CPython 3.11, with a thread state whose
+ * frames are garbage, circular, or have a name of a billion characters.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 uint32_t Py_Version = 0x030b02f0;
 uint64_t _PyRuntime[64];
 
-/* What it has in memory, by the offsets of 3.11. */
+/* The memory of the false interpreter, with the offsets of 3.11. */
 static uint64_t interp[64], thread[64], cframe[4], frames[2][16], code[64], type[16], name[16];
 
 CALLED uint64_t _PyEval_EvalFrameDefault(uint64_t n)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code made at run time: main -> outer -> generated(), which keeps a frame
- * pointer as runtimes' code does, or ("bare") none, as PCRE's regular expressions do, which have
- * their argument in rbp. What it is called is told by a perf map ("map"), by a jitdump ("dump"),
- * or by nobody.
+ * Code generated at run time: main -> outer -> generated(), which keeps a frame pointer like code
+ * of language runtimes or, with "bare", none, like PCRE's compiled expressions, which have their
+ * argument in rbp. Its symbol comes from a perf map ("map"), from a jitdump ("dump"), or does not
+ * exist.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void write_dump(const void *at)
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	if (fd < 0 || write(fd, &d, sizeof(d)) != (ssize_t)sizeof(d))
 		exit(1);
-	/* how the dump is found: it is mapped executable */
+	/* a profiler finds the dump by this executable mapping */
 	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
 		exit(1);
 }
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 		write_dump(at);
 	while (busy(busy_ms(argc, argv)))
 		n += outer((generated_fn)at);
-	/* the dump is there for as long as the process: who profiles it opens it meanwhile */
+	/* the dump exists as long as the process, during which the profiler opens it */
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	unlink(path);
 	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * held [CGROUP]: what keeps threads off the CPU from outside. Processes that wait for a pipe
- * are stopped, traced, killed and, in the empty CGROUP, frozen; a thread is moved between CPUs
- * while it sleeps, and another comes and goes meanwhile. Each says "NAME OFF WALL": nanoseconds in
- * its function without a CPU, and all of them; and of processes, "NAME.held LEAST MOST": how
- * long they were held.
+ * held [CGROUP]: keeps threads off the CPU from outside. Processes that wait for a pipe are
+ * stopped, traced, killed and, in the empty CGROUP, frozen; a thread is moved between CPUs while it
+ * sleeps, and another one starts and ends meanwhile. Each prints "NAME OFF WALL": the nanoseconds
+ * in its function without a CPU, and in total. For processes, "NAME.held LEAST MOST" are bounds of
+ * the time they were held.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -211,7 +211,7 @@ static void *sleeper(void *arg)
 	return NULL;
 }
 
-/* To one CPU after the other of those that are there, until its sleeping is over. */
+/* Moves the thread from one CPU to the next until it has finished sleeping. */
 static void move_about(pthread_t thread)
 {
 	cpu_set_t all, one;

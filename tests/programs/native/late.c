@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* late MS LIBRARY: after a while loads it; main -> outer -> late_middle (there) -> late_hot. */
+/*
+ * late MS LIBRARY: loads LIBRARY after a while; main -> outer -> late_middle (in LIBRARY) ->
+ * late_hot.
+ */
 #include <dlfcn.h>
 
 #include "work.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What late.c loads. */
+/* The library that late.c loads. */
 #include "work.h"
 
 uint64_t late_middle(uint64_t n);

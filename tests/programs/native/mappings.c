@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mappings MS COUNT FILE: the first page of FILE mapped executable COUNT times, then main -> hot.
+/*
+ * mappings MS COUNT FILE: maps the first page of FILE executable COUNT times, then runs main ->
+ * hot.
  */
 #include <fcntl.h>
 #include <stdio.h>

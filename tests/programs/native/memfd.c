@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memfd NAME PROGRAM ARG...: run PROGRAM's bytes from a file that has no place in any tree. */
+/* memfd NAME PROGRAM ARG...: runs PROGRAM from a memfd, which is a file without a path. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs of one second at most, without libc and CFI. Built with
- * -DCHAIN: _start, whose call stands far behind its begin, calls outer(), which calls hot();
+ * -DCHAIN: _start, whose call is far behind its start, calls outer(), which calls hot();
  *	rbp is data.
- * -DOTHER_CALLS: hot() runs with a convention of its own: rsp leads to nothing, rbp to data.
- * -DGENERATED: the loop is copied into memory of no file, and runs with a cleared rbp.
+ * -DOTHER_CALLS: hot() runs with another calling convention: rsp is no valid address, rbp points to
+ * data.
+ * -DGENERATED: the loop is copied into anonymous memory, and runs with rbp cleared.
  */
 	.macro busy
 	mov $1000000000, %ecx

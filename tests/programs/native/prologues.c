@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions whose frames are made and left in all kinds of ways, each called
- * a few times and fast, for those who look at every instruction. The first
- * thing that main does is a breakpoint.
+ * Functions that create and leave their frames in many different ways, each called a few times, for
+ * tests that examine every instruction. main begins with a breakpoint.
  */
 #include <alloca.h>
 #include <setjmp.h>
@@ -21,7 +20,7 @@ CALLED static uint64_t leaf(uint64_t a, uint64_t b)
 	return a * 31 + b;
 }
 
-/* More values that live across calls than there are registers that calls keep. */
+/* More values are live across calls than there are callee-saved registers. */
 CALLED static uint64_t many_registers(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
 	uint64_t p = leaf(a, b), q = leaf(b, c), r = leaf(c, d), s = leaf(d, e), t = leaf(e, a);
@@ -30,7 +29,7 @@ CALLED static uint64_t many_registers(uint64_t a, uint64_t b, uint64_t c, uint64
 	return leaf(u, v) + leaf(t, p) + leaf(q, r) + leaf(s, t) + a + b + c + d + e;
 }
 
-/* Nothing is pushed on the way that returns at once. */
+/* Nothing is pushed on the path that returns at once. */
 CALLED static uint64_t early_return(uint64_t n)
 {
 	uint64_t sum = 0;
@@ -66,7 +65,7 @@ CALLED static uint64_t aligned_frame(uint64_t n)
 	return leaf(words[n % 8], (uintptr_t)words % 64);
 }
 
-/* Both: the frame is found through a register of its own. */
+/* It has both, so the frame is addressed through a separate register. */
 CALLED static uint64_t aligned_variable_frame(uint64_t n)
 {
 	_Alignas(64) volatile uint64_t words[8] = { n };
@@ -141,7 +140,7 @@ static int compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Through the PLT, for the first time each: the loader binds them now. */
+/* Each is called through the PLT for the first time, so the loader binds it now. */
 CALLED static uint64_t library(void)
 {
 	int numbers[] = { 3, 1, 4, 1, 5, 9, 2, 6 };

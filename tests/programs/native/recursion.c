@@ -12,7 +12,7 @@ CALLED static uint64_t hot(uint64_t n)
 CALLED static uint64_t deep(uint64_t n, long depth)
 {
 	n = depth > 1 ? deep(n + 1, depth - 1) : hot(n);
-	__asm__ volatile("" : "+r"(n)); /* or it becomes a loop */
+	__asm__ volatile("" : "+r"(n)); /* without this the compiler makes it a loop */
 	return n;
 }
 

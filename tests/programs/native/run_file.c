@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_file MS FILE OFFSET: maps FILE and calls the loop at OFFSET in it, until
- * MS of CPU time have gone: main -> outer -> code of a file that is not what
- * it says it is.
+ * run_file MS FILE OFFSET: maps FILE and calls the loop at OFFSET in it, until MS of CPU time have
+ * passed: main -> outer -> code of a file with false metadata.
  */
 #include <fcntl.h>
 #include <stdio.h>

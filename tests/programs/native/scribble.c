@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scribble MS: a thread spins on a stack that another fills with random
- * words, addresses of code and addresses of that stack, again and again.
+ * scribble MS: a thread spins on a stack that another one fills again and again with random words,
+ * addresses of code and addresses of that stack.
  */
 #include <pthread.h>
 
@@ -13,7 +13,7 @@ static uint64_t stack[WORDS];
 static long limit_ms;
 static volatile int done;
 
-/* Spins without touching its stack, so that it survives what happens there. */
+/* Spins without using its stack, so that it survives the changes there. */
 static void *victim(void *arg)
 {
 	uint64_t saved;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The half of shapes.cc that is a shared library. */
+/* The part of shapes.cc that is a shared library. */
 #include "shape.hh"
 
 namespace

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * main -> outer -> measure (library) -> Square::area (library) -> Disc::area ->
- * hot; and in every fourth turn hot is called by what an exception sets going:
- * the destructor of a Guard that it unwinds, and the block that catches it.
+ * hot; in every fourth turn an exception calls hot: from the destructor of a Guard that it unwinds,
+ * and from the block that catches it.
  */
 #include <stdexcept>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A file on a disk that takes so long for each page: a file system of our own (FUSE), of one file
- * full of zeros. What reads it waits as for any disk: in the page cache, uninterruptibly.
+ * A file on a disk with a given delay per page: a FUSE file system with one file of zeros.
+ * A reader waits as for any disk: in the page cache, uninterruptibly.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static void slow_answer(const struct slow_file *s, uint64_t unique, const void *
 static void slow_serve_one(const struct slow_file *s, const struct fuse_in_header *in)
 {
 	static const char zeros[SLOW_READ_MAX];
-	/* asynchronous: who reads waits for the page, not for our answer */
+	/* with asynchronous reads the reader waits for the page, not for the FUSE reply */
 	const struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION,
 					    .minor = 26,
 					    .flags = FUSE_ASYNC_READ,
@@ -105,8 +105,8 @@ static void *slow_serve(void *arg)
 }
 
 /*
- * Its descriptor; -1: not allowed here. It is served by @n_servers threads of ours until we end:
- * it is mounted at @dir only until it is open.
+ * Returns the descriptor of the file; -1 if FUSE is not allowed here. @n_servers detached threads
+ * serve it until the process exits. It is mounted at @dir only until it is open.
  */
 static int slow_file_open(struct slow_file *s, const char *dir, int n_servers)
 {

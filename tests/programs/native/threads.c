@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threads MS: two threads, one for MS of its own CPU time and one for three
- * times as long. threads MS alone: the main thread ends first.
+ * threads MS: runs two threads, one for MS of its own CPU time and one for three times as long.
+ * threads MS alone: the main thread ends first.
  */
 #include <pthread.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits N FILE: a thread for each way to wait, N times. Each says "NAME OFF WALL": the
- * nanoseconds in its function without a CPU (by the clock, less its own CPU time), and all of
- * the thread's. FILE is written to, and FILE.slow is where a slow disk is mounted for a moment.
- * N 0: sleep until standard input ends.
+ * waits N FILE: a thread for each way to wait, N times. Each prints "NAME OFF WALL": the
+ * nanoseconds in its function without a CPU (wall-clock time less CPU time), and those of the whole
+ * thread. FILE is written to, and a slow disk is mounted briefly at FILE.slow. With N 0 it sleeps
+ * until standard input ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -128,7 +128,7 @@ static int child_sleeps(void *arg)
 	return usleep(PAUSE_US) + !!arg;
 }
 
-/* As by vfork(): until the child ends, its parent is not woken. */
+/* Like vfork(): the parent is not woken until the child ends. */
 CALLED static int wait_child(pid_t *out)
 {
 	static char stack[1 << 14] __attribute__((aligned(16)));
@@ -142,7 +142,7 @@ static int bury(pid_t child)
 	return waitpid(child, NULL, 0) == child;
 }
 
-/* ---- threads, each with one of them ------------------------------------------- */
+/* ---- one thread for each way --------------------------------------------------- */
 
 static void say(const char *name, int64_t off, int64_t began)
 {
@@ -192,7 +192,7 @@ static void start(void *(*run)(void *))
 		abort();
 }
 
-/* What this kernel does not let us do is not said. */
+/* Waits that this kernel does not allow are omitted from the output. */
 static void start_faults(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -226,7 +226,7 @@ static void start_disk(const char *dir)
 	start(wait_page_thread);
 }
 
-/* main's frame pushes the others away from what ends every stack. */
+/* main's frame separates the others from the outermost frames of every stack. */
 CALLED static int wait_input(void)
 {
 	char c;

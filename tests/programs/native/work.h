@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * What every program here is made of: a hot leaf, functions that are really
- * called (and that do something afterwards, so that no call becomes a jump),
- * and an end after so much CPU time, which is the same number of samples
- * however busy the machine is.
+ * Shared by the programs: a hot leaf, functions that are really called (and that work after the
+ * call, so that no call becomes a jump), and an end after a given CPU time, which yields the same
+ * number of samples however busy the machine is.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,13 +16,13 @@
 #define CALLED __attribute__((noinline, noclone, noipa))
 #endif
 
-/* The CPU time of the process has not reached @ms yet. */
+/* Returns whether the CPU time of the process is still below @ms. */
 static inline int busy(long ms)
 {
 	return clock() < ms * (CLOCKS_PER_SEC / 1000);
 }
 
-/* Milliseconds: the first argument. */
+/* Returns the first argument, a number of milliseconds. */
 static inline long busy_ms(int argc, char **argv)
 {
 	return argc > 1 ? strtol(argv[1], NULL, 10) : 100;
@@ -37,7 +36,7 @@ static inline int64_t ns_of(clockid_t id)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-/* How long this thread was without a CPU, and a constant. */
+/* Returns the time this thread has spent without a CPU plus an unknown constant. */
 static inline int64_t off_ns(void)
 {
 	return ns_of(CLOCK_MONOTONIC) - ns_of(CLOCK_THREAD_CPUTIME_ID);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line with two calls, which V8 is asked about too: columns.js MILLISECONDS (of CPU time).
+// One line with two calls, whose columns V8 reports as well: columns.js MILLISECONDS (of CPU time).
 'use strict';
 let toTell = 2;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load of many kinds: mixed.js MILLISECONDS (of CPU time).
+// Runs a mixed load: mixed.js MILLISECONDS (of CPU time).
 'use strict';
 const crypto = require('crypto');
 const zlib = require('zlib');

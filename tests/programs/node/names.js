@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of every kind, each with much of the time: names.js [MS of CPU time].
+// Functions of every kind, each with a large share of the time: names.js [MS of CPU time].
 'use strict';
 
 function spin(n) {

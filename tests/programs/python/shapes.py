@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Known stacks of Python 3.6 and later: shapes.py SHAPE MILLISECONDS (of CPU time).
 
-The process takes the shape's name, so that its samples can be told apart. The
+The process takes the shape's name, so that its samples can be distinguished. The
 lines that end in `# at NAME` are those that a profile must show.
 """
 import ctypes
@@ -128,7 +128,7 @@ def green():
 
 
 def greenlets():
-    """One that another began, whose stack is gone when it goes on."""
+    """A coroutine that another one started, whose stack is gone when it resumes."""
     inner = greenlet.greenlet(green)
     outer = greenlet.greenlet(inner.switch)
     outer.switch()
@@ -143,7 +143,7 @@ def switcher():
 
 
 def dig(n):
-    """A stack that takes long to copy."""
+    """Makes a stack that takes long to copy."""
     if n:
         sorted([n - 1], key=dig)
     else:
@@ -151,7 +151,7 @@ def dig(n):
 
 
 def switching(seconds):
-    """Greenlets that do nothing but switch."""
+    """Runs greenlets that only switch."""
     waiting = [greenlet.greenlet(dig).switch(30) for _ in range(2)]
     end = time.process_time() + seconds
     while time.process_time() < end:

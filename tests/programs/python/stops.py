@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stops in many places, having written its own stack: NAME:LINE, innermost first."""
+"""Stops in many places, after writing its own stack as NAME:LINE, innermost first."""
 import functools
 import os
 import re

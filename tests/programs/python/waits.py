@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""waits.py N: sleeps and waits for a lock N times, and says "NAME OFF WALL" as waits.c does."""
+"""waits.py N: sleeps and waits for a lock N times, and prints "NAME OFF WALL" as waits.c does."""
 import sys
 import threading
 import time

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "options/config_file.h"
 #include "tests/test.h"
 
 static struct agent_config *fresh(void)
@@ -21,7 +22,15 @@ static struct agent_config *fresh(void)
 
 static int text(struct agent_config *c, const char *s, struct err *err)
 {
-	return agent_config_text(c, "file", s, strlen(s), err);
+	return config_file_parse(&(struct option_set){ agent_config_options, c }, "file", s,
+				 strlen(s), err);
+}
+
+static int read_flags(struct agent_config **out, int argc, const char *const *argv, struct err *err)
+{
+	const struct agent_config_source source = { .argc = argc, .argv = (char *const *)argv };
+
+	return agent_config_read(out, &source, err);
 }
 
 static void has_defaults(void **state)
@@ -48,8 +57,9 @@ static void reads_a_file(void **state)
 		 "# a comment\n; another\n\n  freq = 99\r\nserver=http://a=b\nserver = http://c\n"
 		 "window\t=\t500ms\n",
 		 &err) == 0)
-		fail_msg("a window of 500ms was taken");
-	assert_string_equal(err.msg, "file:7: window: 500ms is too little");
+		fail_msg("a window of 500ms was accepted");
+	assert_string_equal(err.msg, "file:7: window \"500ms\": expected a duration such as 500ms, "
+				     "15s or 2h between 1s and 1h");
 	assert_int_equal(c->freq, 99);
 	assert_int_equal(c->server.len, 2);
 	assert_string_equal(c->server.data[0], "http://a=b");
@@ -61,36 +71,39 @@ static void reads_a_file(void **state)
 	assert_int_equal(c->memory, 64 << 20);
 	assert_int_equal(c->max_age, 7200000000000);
 	assert_string_equal(c->tenant, "a b");
-	/* an empty value takes back what was said */
+	/* An empty value removes the earlier ones. */
 	assert_int_equal(text(c, "server =\ntenant =", NULL), 0);
 	assert_int_equal(c->server.len, 0);
 	assert_null(c->tenant);
 	agent_config_free(c);
 }
 
-static void every_mistake_is_told_with_its_line(void **state)
+static void every_mistake_is_reported_with_its_line(void **state)
 {
 	static const char *const bad[][2] = {
-		{ "nosuch = 1", "file:1: there is no key \"nosuch\"" },
-		{ "freq = 19\nFreq = 19", "file:2: there is no key \"Freq\"" },
-		{ "\n\n= 3", "file:3: there is no key \"\"" },
-		{ "freq", "file:1: KEY = VALUE is expected, not \"freq\"" },
-		{ "[agent]", "file:1: sections are not used here" },
-		{ "freq = ", "file:1: freq takes a whole number, not \"\"" },
-		{ "freq = -1", "file:1: freq takes a whole number, not \"-1\"" },
-		{ "freq = 1.5", "file:1: freq takes a whole number, not \"1.5\"" },
-		{ "freq = 19Hz", "file:1: freq takes a whole number, not \"19Hz\"" },
-		{ "freq = 0", "file:1: freq: 0 is too little" },
-		{ "freq = 20000", "file:1: freq: 20000 is too much" },
-		{ "freq = 99999999999999999999", "freq takes a whole number" },
-		{ "window = 15", "file:1: window takes a time" },
-		{ "window = 15 s", "file:1: window takes a time" },
-		{ "window = 99999999999999d", "file:1: window takes a time" },
-		{ "memory = 128MB", "file:1: memory takes a size" },
-		{ "memory = 1", "file:1: memory: 1 is too little" },
-		{ "idle = maybe", "file:1: idle takes yes or no, not \"maybe\"" },
-		{ "tenant = a\x01", "file:1: tenant: the value has control characters" },
-		{ "probability = 101", "file:1: probability: 101 is too much" },
+		{ "nosuch = 1", "file:1: unknown key \"nosuch\"" },
+		{ "freq = 19\nFreq = 19", "file:2: unknown key \"Freq\"" },
+		{ "\n\n= 3", "file:3: unknown key \"\"" },
+		{ "freq", "file:1: expected KEY = VALUE, not \"freq\"" },
+		{ "[agent]", "file:1: sections are not supported: \"[agent]\"" },
+		{ "config = x", "file:1: unknown key \"config\"" },
+		{ "freq = ", "file:1: freq \"\": expected a number of samples per second" },
+		{ "freq = -1", "file:1: freq \"-1\": expected a number" },
+		{ "freq = 1.5", "file:1: freq \"1.5\": expected a number" },
+		{ "freq = 19Hz", "file:1: freq \"19Hz\": expected a number" },
+		{ "freq = 0", "per second between 1 and 10000" },
+		{ "freq = 20000", "per second between 1 and 10000" },
+		{ "freq = 99999999999999999999", "expected a number of samples" },
+		{ "window = 15", "file:1: window \"15\": expected a duration" },
+		{ "window = 15 s", "file:1: window \"15 s\": expected a duration" },
+		{ "window = 99999999999999d", "expected a duration" },
+		{ "memory = 128MB", "file:1: memory \"128MB\": expected a size" },
+		{ "memory = 1", "between 32M and 1T" },
+		{ "idle = maybe", "file:1: idle \"maybe\": expected yes or no" },
+		{ "demangle = all", "file:1: demangle \"all\": expected full, short or no" },
+		{ "native-frames = none", "native-frames \"none\": expected some or all" },
+		{ "tenant = a\x01", "file:1: tenant: the value contains control characters" },
+		{ "probability = 101", "expected a whole number between 1 and 100" },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -104,40 +117,46 @@ static void every_mistake_is_told_with_its_line(void **state)
 	}
 }
 
-static void refuses_what_is_too_long_or_no_text(void **state)
+static int text_of(struct agent_config *c, const char *s, size_t len, struct err *err)
+{
+	return config_file_parse(&(struct option_set){ agent_config_options, c }, "file", s, len,
+				 err);
+}
+
+static void refuses_values_that_are_too_long_or_not_text(void **state)
 {
 	struct agent_config *c = fresh();
 	struct buf b = { 0 };
 	struct err err = { 0 };
 
 	buf_put_str(&b, "tenant = ");
-	for (int i = 0; i <= CONFIG_VALUE_MAX; i++)
+	for (int i = 0; i <= OPTION_VALUE_MAX; i++)
 		buf_put_byte(&b, 'x');
-	assert_int_equal(agent_config_text(c, "file", (char *)b.data, b.len, &err), -EINVAL);
+	assert_int_equal(text_of(c, (char *)b.data, b.len, &err), -EINVAL);
 	assert_non_null(strstr(err.msg, "longer than 8192 bytes"));
 	err = (struct err){ 0 };
-	assert_int_equal(agent_config_text(c, "file", "a\0b", 3, &err), -EINVAL);
-	assert_non_null(strstr(err.msg, "not text"));
+	assert_int_equal(text_of(c, "a\0b", 3, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "not a text file"));
 	b.len = 0;
-	for (int i = 0; i <= CONFIG_TEXTS_MAX; i++)
+	for (int i = 0; i <= OPTION_TEXTS_MAX; i++)
 		buf_put_str(&b, "server = x\n");
 	err = (struct err){ 0 };
-	assert_int_equal(agent_config_text(c, "file", (char *)b.data, b.len, &err), -EINVAL);
-	assert_string_equal(err.msg, "file:1001: server: more than 1000");
+	assert_int_equal(text_of(c, (char *)b.data, b.len, &err), -EINVAL);
+	assert_string_equal(err.msg, "file:1001: server: given more than 1000 times");
 	buf_fini(&b);
 	agent_config_free(c);
 }
 
-static void flags_are_the_same_keys(void **state)
+static void every_key_is_also_a_flag(void **state)
 {
 	static const char *const argv[] = {
 		"cameo agent",   "-F",       "99",          "--window=30s", "--idle",
 		"--server",      "http://x", "--kernel=no", "--header",     "A: b=c",
 		"--exclude-self"
 	};
-	struct agent_config *c = fresh();
+	struct agent_config *c;
 
-	assert_int_equal(agent_config_flags(c, 11, (char *const *)argv, NULL), 0);
+	assert_int_equal(read_flags(&c, 11, argv, NULL), 0);
 	assert_int_equal(c->freq, 99);
 	assert_int_equal(c->window, 30000000000);
 	assert_true(c->idle);
@@ -151,55 +170,73 @@ static void flags_are_the_same_keys(void **state)
 static void wrong_flags_are_refused(void **state)
 {
 	static const char *const bad[][2] = {
-		{ "--nosuch", "no flag --nosuch" },
-		{ "-x", "no flag -x" },
-		{ "word", "\"word\" is not expected" },
-		{ "--freq", "takes a value" },
-		{ "--freq=x", "freq takes a whole number" },
-		{ "--config", "takes a value" },
-		{ "--config=/no/such/file", "/no/such/file: No such file" },
-		{ "--", "no flag --" },
-		{ "-", "no flag -" },
+		{ "--nosuch", "unknown option --nosuch" },
+		{ "-x", "unknown option -x" },
+		{ "word", "unexpected argument \"word\"" },
+		{ "--freq", "--freq requires a value: HZ" },
+		{ "--freq=x", "--freq \"x\": expected a number of samples per second" },
+		{ "--config", "--config requires a value: FILE" },
+		{ "--config=/no/such/file", "cannot open \"/no/such/file\": No such file" },
+		{ "-", "unexpected argument \"-\"" },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const char *const argv[] = { "cameo agent", bad[i][0] };
-		struct agent_config *c = fresh();
+		struct agent_config *c;
 		struct err err = { 0 };
 
-		assert_true(agent_config_flags(c, 2, (char *const *)argv, &err) < 0);
+		assert_true(read_flags(&c, 2, argv, &err) < 0);
 		if (!strstr(err.msg, bad[i][1]))
 			fail_msg("%s: says \"%s\"", bad[i][0], err.msg);
-		agent_config_free(c);
 	}
 }
 
-static void flags_go_before_the_file(void **state)
+static void flags_take_precedence_over_the_file(void **state)
 {
 	char path[] = "/tmp/cameo-config.XXXXXX";
 	static const char said[] = "freq = 49\nwindow = 20s\n";
 	const char *const argv[] = { "cameo agent", "--freq=99", "--config", path };
-	struct agent_config *c = fresh();
+	struct agent_config *c;
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, said, strlen(said)), strlen(said));
 	close(fd);
-	assert_int_equal(agent_config_flags(c, 4, (char *const *)argv, NULL), 0);
+	assert_int_equal(read_flags(&c, 4, argv, NULL), 0);
 	assert_int_equal(c->freq, 99);
 	assert_int_equal(c->window, 20000000000);
 	unlink(path);
 	agent_config_free(c);
 }
 
-static void checks_what_does_not_go_together(void **state)
+/* Does the same as `cameo up`, whose command line also has options of the server. */
+static void defaults_can_be_replaced(void **state)
+{
+	static const struct option_spec others[] = { { .kind = OPTION_FLAG, .name = "other" },
+						     { 0 } };
+	const char *const argv[] = { "cameo up", "--other", "--freq=99" };
+	bool given = false;
+	const struct agent_config_source source = {
+		.argc = 3,
+		.argv = (char *const *)argv,
+		.others = &(struct option_set){ others, &given },
+		.defaults = "window = 5s\nfreq = 7\n",
+	};
+	struct agent_config *c;
+
+	assert_int_equal(agent_config_read(&c, &source, NULL), 0);
+	assert_int_equal(c->window, 5000000000);
+	assert_int_equal(c->freq, 99);
+	assert_true(given);
+	agent_config_free(c);
+}
+
+static void refuses_options_that_exclude_each_other(void **state)
 {
 	static const char *const bad[][2] = {
-		{ "cpus = 3-1", "range of CPUs" },
-		{ "demangle = all", "demangle takes" },
-		{ "native-frames = none", "native-frames takes" },
-		{ "bearer = x\nbasic = y", "only one of bearer" },
-		{ "cert-file = x", "belong together" },
+		{ "cpus = 3-1", "invalid range in CPU list" },
+		{ "bearer = x\nbasic = y", "basic and basic-file exclude each other" },
+		{ "cert-file = x", "cert-file and key-file require each other" },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -214,8 +251,7 @@ static void checks_what_does_not_go_together(void **state)
 	}
 }
 
-/* One that runs takes what can change, and keeps the rest. */
-static void keeps_what_can_not_change(void **state)
+static void a_reload_keeps_options_that_cannot_change(void **state)
 {
 	struct agent_config *old = fresh(), *c = fresh();
 	struct buf kept = { 0 };
@@ -242,43 +278,9 @@ static void keeps_what_can_not_change(void **state)
 	agent_config_free(c);
 }
 
-/* Whatever help and man page say, they say it of every key. */
-static void help_and_man_page_have_every_key(void **state)
-{
-	static const char *const keys[] = {
-#define GROUP(title)
-#define X(kind, field, name, ...) name,
-#define ONCE(...)                 X(__VA_ARGS__)
-#include "agent/config.def"
-#undef ONCE
-#undef X
-#undef GROUP
-	};
-	char *help = NULL, *man = NULL;
-	size_t len;
-	FILE *f = open_memstream(&help, &len);
-
-	agent_config_help(f);
-	fclose(f);
-	f = open_memstream(&man, &len);
-	agent_config_man(f);
-	fclose(f);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		char flag[64], roff[128] = "\\fB\\-\\-";
-
-		snprintf(flag, sizeof(flag), "--%s", keys[i]);
-		assert_non_null(strstr(help, flag));
-		for (const char *p = keys[i]; *p; p++)
-			snprintf(roff + strlen(roff), sizeof(roff) - strlen(roff), "%s%c",
-				 *p == '-' ? "\\" : "", *p);
-		assert_non_null(strstr(man, roff));
-	}
-	free(help);
-	free(man);
-}
-
 TEST_GROUP(test_config, TEST(has_defaults), TEST(reads_a_file),
-	   TEST(every_mistake_is_told_with_its_line), TEST(refuses_what_is_too_long_or_no_text),
-	   TEST(flags_are_the_same_keys), TEST(wrong_flags_are_refused),
-	   TEST(flags_go_before_the_file), TEST(checks_what_does_not_go_together),
-	   TEST(keeps_what_can_not_change), TEST(help_and_man_page_have_every_key))
+	   TEST(every_mistake_is_reported_with_its_line),
+	   TEST(refuses_values_that_are_too_long_or_not_text), TEST(every_key_is_also_a_flag),
+	   TEST(wrong_flags_are_refused), TEST(flags_take_precedence_over_the_file),
+	   TEST(defaults_can_be_replaced), TEST(refuses_options_that_exclude_each_other),
+	   TEST(a_reload_keeps_options_that_cannot_change))

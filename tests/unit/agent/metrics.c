@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "tests/test.h"
 
-/* The line about what was between two readings. */
+/* Formats the log line for the time between two readings of the statistics. */
 static void line(struct buf *out, const struct agent_stats *s, const struct agent_stats *before)
 {
 	agent_metrics_line(out, s, before, NULL);
@@ -16,24 +16,24 @@ static void line(struct buf *out, const struct agent_stats *s, const struct agen
 	assert_int_equal(buf_error(out), 0);
 }
 
-static void says_nothing_of_how_complete_no_stacks_are(void **state)
+static void omits_the_share_of_complete_stacks_without_samples(void **state)
 {
 	_cleanup_(freep) struct agent_stats *s = calloc(2, sizeof(*s));
 	_cleanup_(buf_fini) struct buf none = { 0 }, half = { 0 };
 
 	s[0].session.records.n_samples = s[1].session.records.n_samples = 7;
-	s[1].namer.names.by_kind[0][WALK_OK] = 7;
-	s[0].namer.names = s[1].namer.names;
+	s[1].symbolizer_thread.symbolize.by_kind[0][WALK_OK] = 7;
+	s[0].symbolizer_thread.symbolize = s[1].symbolizer_thread.symbolize;
 	line(&none, &s[0], &s[1]);
 	assert_non_null(strstr((char *)none.data, " samples=0 lost=0 complete_percent=- "));
 	s[0].session.records.n_samples += 2;
-	s[0].namer.names.by_kind[0][WALK_OK]++;
-	s[0].namer.names.by_kind[0][WALK_ERR_NO_RULE]++;
+	s[0].symbolizer_thread.symbolize.by_kind[0][WALK_OK]++;
+	s[0].symbolizer_thread.symbolize.by_kind[0][WALK_ERR_NO_RULE]++;
 	line(&half, &s[0], &s[1]);
 	assert_non_null(strstr((char *)half.data, " samples=2 lost=0 complete_percent=50.00 "));
 }
 
-static void counts_what_is_lost_by_reason(void **state)
+static void counts_lost_samples_by_reason(void **state)
 {
 	_cleanup_(freep) struct agent_stats *s = calloc(2, sizeof(*s));
 	_cleanup_(buf_fini) struct buf text = { 0 }, said = { 0 };
@@ -53,5 +53,5 @@ static void counts_what_is_lost_by_reason(void **state)
 	assert_non_null(strstr((char *)said.data, " lost=8 "));
 }
 
-TEST_GROUP(test_metrics, TEST(says_nothing_of_how_complete_no_stacks_are),
-	   TEST(counts_what_is_lost_by_reason))
+TEST_GROUP(test_metrics, TEST(omits_the_share_of_complete_stacks_without_samples),
+	   TEST(counts_lost_samples_by_reason))

@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "tests/test.h"
 
-/* What it takes back nobody gets back: each test is a process of its own. */
+/* Privileges cannot be regained, so each test runs in a process of its own. */
 static void in_a_child(int (*fn)(void))
 {
 	pid_t pid = fork();
@@ -31,7 +31,8 @@ static void in_a_child(int (*fn)(void))
 		_exit(fn());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0); /* else the line of the check that failed */
+	/* A child exits with the line of the check that failed, or with 0. */
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 #define CHECK(x)                                                                                   \
@@ -60,7 +61,7 @@ static int drops(void)
 	char report[256];
 
 	CHECK(privileges_drop(report, sizeof(report), NULL) == 0);
-	/* a kernel that is stricter than others has it told */
+	/* stricter kernels require CAP_SYS_ADMIN, which the report mentions */
 	if (strstr(report, " sys_admin "))
 		kept |= 1ULL << CAP_SYS_ADMIN;
 	CHECK(status_field("CapEff:") == (before & kept));
@@ -76,7 +77,7 @@ static int drops(void)
 	return 0;
 }
 
-static void only_what_sampling_takes_is_kept(void **state)
+static void only_capabilities_needed_for_sampling_remain(void **state)
 {
 	in_a_child(drops);
 }
@@ -96,7 +97,7 @@ static int forbidden(void)
 	return 0;
 }
 
-static void what_it_has_no_use_for_is_forbidden(void **state)
+static void unused_system_calls_are_forbidden(void **state)
 {
 	in_a_child(forbidden);
 }
@@ -114,7 +115,7 @@ static int still_works(void)
 	close(fd);
 	CHECK((fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) >= 0);
 	close(fd);
-	/* the symbolizer is started again when it dies */
+	/* the symbolizer can be restarted after it died */
 	pid = fork();
 	if (pid == 0) {
 		execl("/bin/true", "true", NULL);
@@ -126,7 +127,7 @@ static int still_works(void)
 	return 0;
 }
 
-static void sockets_files_and_children_are_left(void **state)
+static void sockets_files_and_children_remain_possible(void **state)
 {
 	in_a_child(still_works);
 }
@@ -148,13 +149,13 @@ static int with_threads(void)
 	CHECK(pipe(pipes) == 0);
 	CHECK(pthread_create(&t, NULL, wait_for_end, &pipes[0]) == 0);
 	CHECK(privileges_drop(report, sizeof(report), &err) == -EBUSY);
-	CHECK(strstr(err.msg, "before threads"));
+	CHECK(strstr(err.msg, "other threads are running"));
 	close(pipes[1]);
 	pthread_join(t, NULL);
 	return 0;
 }
 
-static void refuses_when_threads_would_keep_theirs(void **state)
+static void refuses_while_other_threads_would_keep_capabilities(void **state)
 {
 	in_a_child(with_threads);
 }
@@ -170,19 +171,21 @@ static int read_only(void)
 	return 0;
 }
 
-static void a_child_can_be_kept_from_changing_files(void **state)
+static void a_child_can_be_prevented_from_changing_files(void **state)
 {
 	in_a_child(read_only);
 }
 
-static void names_are_those_of_the_set(void **state)
+static void lists_the_names_of_a_capability_set(void **state)
 {
 	assert_string_equal(privileges_name(CAP_BPF), "bpf");
 	assert_null(privileges_name(CAP_SYS_ADMIN));
 	assert_int_equal(__builtin_popcountll(privileges_kept()), 7);
 }
 
-TEST_GROUP(test_privileges, TEST(only_what_sampling_takes_is_kept),
-	   TEST(what_it_has_no_use_for_is_forbidden), TEST(sockets_files_and_children_are_left),
-	   TEST(refuses_when_threads_would_keep_theirs),
-	   TEST(a_child_can_be_kept_from_changing_files), TEST(names_are_those_of_the_set))
+TEST_GROUP(test_privileges, TEST(only_capabilities_needed_for_sampling_remain),
+	   TEST(unused_system_calls_are_forbidden),
+	   TEST(sockets_files_and_children_remain_possible),
+	   TEST(refuses_while_other_threads_would_keep_capabilities),
+	   TEST(a_child_can_be_prevented_from_changing_files),
+	   TEST(lists_the_names_of_a_capability_set))

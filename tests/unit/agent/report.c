@@ -8,14 +8,14 @@
 #include "export/export.h"
 #include "tests/test.h"
 
-static void says_how_much_is_whole_and_what_waits(void **state)
+static void reports_complete_stacks_and_pending_profiles(void **state)
 {
 	struct agent_stats s = { .session = { .records.n_samples = 10, .records.n_bad = 2 } };
 	struct exporter_stats e = { .n_sinks = 2 };
 	struct buf b = { 0 };
 
-	s.namer.names.by_kind[PROFILE_FRAME_NATIVE][WALK_OK] = 3;
-	s.namer.names.by_kind[PROFILE_FRAME_NATIVE][WALK_ERR_PC_UNMAPPED] = 1;
+	s.symbolizer_thread.symbolize.by_kind[PROFILE_FRAME_NATIVE][WALK_OK] = 3;
+	s.symbolizer_thread.symbolize.by_kind[PROFILE_FRAME_NATIVE][WALK_ERR_PC_UNMAPPED] = 1;
 	e.sinks[0].queued_items = 4;
 	e.sinks[1].spooled_items = 5;
 	agent_report(&b, "n\"1", &s, &e);
@@ -27,7 +27,7 @@ static void says_how_much_is_whole_and_what_waits(void **state)
 	buf_fini(&b);
 }
 
-static void says_nothing_bad_of_no_samples(void **state)
+static void reports_no_problem_without_samples(void **state)
 {
 	struct agent_stats s = { 0 };
 	struct exporter_stats e = { 0 };
@@ -39,5 +39,5 @@ static void says_nothing_bad_of_no_samples(void **state)
 	buf_fini(&b);
 }
 
-TEST_GROUP(test_report, TEST(says_how_much_is_whole_and_what_waits),
-	   TEST(says_nothing_bad_of_no_samples))
+TEST_GROUP(test_report, TEST(reports_complete_stacks_and_pending_profiles),
+	   TEST(reports_no_problem_without_samples))

@@ -23,14 +23,14 @@ static void make_file(int dir, const char *name, time_t when)
 	close(fd);
 }
 
-static void lists_regular_files_of_a_name_by_age(void **state)
+static void lists_matching_regular_files_by_age(void **state)
 {
 	char path[] = "/tmp/cameo-dir-XXXXXX";
 	struct dir_files files = { 0 };
 	int fd;
 
 	assert_non_null(mkdtemp(path));
-	fd = dir_open_own(path, NULL);
+	fd = dir_open_private(path, NULL);
 	assert_true(fd >= 0);
 	make_file(fd, "x-new.y", 300);
 	make_file(fd, "x-b.y", 200);
@@ -54,7 +54,7 @@ static void lists_regular_files_of_a_name_by_age(void **state)
 	assert_int_equal(rmdir(path), 0);
 }
 
-static void makes_what_leads_to_it_and_wants_it_alone(void **state)
+static void creates_missing_parents_and_refuses_a_shared_directory(void **state)
 {
 	char top[] = "/tmp/cameo-dir-XXXXXX", path[64];
 	struct err err = { 0 };
@@ -62,18 +62,18 @@ static void makes_what_leads_to_it_and_wants_it_alone(void **state)
 
 	assert_non_null(mkdtemp(top));
 	snprintf(path, sizeof(path), "%s/a/b", top);
-	fd = dir_open_own(path, NULL);
+	fd = dir_open_private(path, NULL);
 	assert_true(fd >= 0);
 	assert_int_equal(fchmod(fd, 0770), 0);
-	assert_int_equal(dir_open_own(path, &err), -EPERM);
-	assert_non_null(strstr(err.msg, "can be written to by others"));
+	assert_int_equal(dir_open_private(path, &err), -EPERM);
+	assert_non_null(strstr(err.msg, "is writable by other users"));
 	close(fd);
 	rmdir(path);
 	path[strlen(path) - 2] = 0;
 	rmdir(path);
 	assert_int_equal(rmdir(top), 0);
-	assert_int_equal(dir_open_own("/dev/null", NULL), -ENOTDIR);
+	assert_int_equal(dir_open_private("/dev/null", NULL), -ENOTDIR);
 }
 
-TEST_GROUP(test_dir, TEST(lists_regular_files_of_a_name_by_age),
-	   TEST(makes_what_leads_to_it_and_wants_it_alone))
+TEST_GROUP(test_dir, TEST(lists_matching_regular_files_by_age),
+	   TEST(creates_missing_parents_and_refuses_a_shared_directory))

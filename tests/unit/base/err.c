@@ -15,9 +15,9 @@ static void keeps_the_innermost_message(void **state)
 	assert_int_equal(err.code, -EBADMSG);
 }
 
-static void takes_no_err(void **state)
+static void accepts_a_null_err(void **state)
 {
 	assert_int_equal(err_set(NULL, -ENOMEM, "x"), -ENOMEM);
 }
 
-TEST_GROUP(test_err, TEST(keeps_the_innermost_message), TEST(takes_no_err))
+TEST_GROUP(test_err, TEST(keeps_the_innermost_message), TEST(accepts_a_null_err))

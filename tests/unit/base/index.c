@@ -19,7 +19,7 @@ static bool has(const struct index *ix, uint32_t hash, uint32_t id)
 	return index_find(ix, hash, same_id, &id, &got) && got == id;
 }
 
-/* Few distinct hashes: probe runs are long and wrap round, where removal goes wrong if it does. */
+/* Few distinct hashes make probe runs long enough to wrap around, the hard case of a removal. */
 static uint32_t poor_hash(uint32_t id)
 {
 	return hash_u64(id) & 0x1f;

@@ -13,7 +13,7 @@ static void assert_written(struct buf *b, const char *want)
 	buf_fini(b);
 }
 
-static void commas_are_where_they_belong(void **state)
+static void commas_separate_elements(void **state)
 {
 	struct buf b = { 0 };
 	struct json j = json_to(&b);
@@ -69,19 +69,20 @@ static void strings_are_safe_in_a_script_element(void **state)
 			      "\"\\u2028\\u2029\xe2\x80\xaa\"");
 }
 
-static void what_is_not_utf8_is_replaced(void **state)
+static void invalid_utf8_is_replaced(void **state)
 {
 #define BAD "\xef\xbf\xbd"
 	assert_string_written("\xc3\xa4\xf0\x9f\x94\xa5", 6, "\"\xc3\xa4\xf0\x9f\x94\xa5\"");
 	assert_string_written("\xff"
 			      "a",
 			      2, "\"" BAD "a\"");
-	assert_string_written("\xc3", 1, "\"" BAD "\"");                 /* cut short */
-	assert_string_written("\xc0\xaf", 2, "\"" BAD BAD "\"");         /* too long a form */
+	assert_string_written("\xc3", 1, "\"" BAD "\"");                 /* a truncated sequence */
+	assert_string_written("\xc0\xaf", 2, "\"" BAD BAD "\"");         /* an overlong form */
 	assert_string_written("\xed\xa0\x80", 3, "\"" BAD BAD BAD "\""); /* a surrogate */
-	assert_string_written("\xf4\x90\x80\x80", 4, "\"" BAD BAD BAD BAD "\""); /* past the end */
+	assert_string_written("\xf4\x90\x80\x80", 4,
+			      "\"" BAD BAD BAD BAD "\""); /* beyond Unicode */
 #undef BAD
 }
 
-TEST_GROUP(test_json, TEST(commas_are_where_they_belong), TEST(numbers_keep_their_value),
-	   TEST(strings_are_safe_in_a_script_element), TEST(what_is_not_utf8_is_replaced))
+TEST_GROUP(test_json, TEST(commas_separate_elements), TEST(numbers_keep_their_value),
+	   TEST(strings_are_safe_in_a_script_element), TEST(invalid_utf8_is_replaced))

@@ -133,7 +133,7 @@ static int add_member(struct json_read *j, void *ctx)
 	return json_read_skip(j);
 }
 
-static void each_is_told_until_somebody_stops(void **state)
+static void the_callback_can_stop_the_iteration(void **state)
 {
 	static const struct {
 		const char *text, *keys;
@@ -162,6 +162,6 @@ static void each_is_told_until_somebody_stops(void **state)
 	}
 }
 
-TEST_GROUP(test_json_read, TEST(each_is_told_until_somebody_stops), TEST(valid_text_is_accepted),
+TEST_GROUP(test_json_read, TEST(the_callback_can_stop_the_iteration), TEST(valid_text_is_accepted),
 	   TEST(invalid_text_is_refused), TEST(nesting_has_a_limit), TEST(strings_are_decoded),
 	   TEST(members_are_read_one_by_one))

@@ -21,7 +21,7 @@ static int file_with(const struct buf *b)
 	return fd;
 }
 
-static void gives_every_line_of_a_file_larger_than_its_buffer(void **state)
+static void returns_every_line_of_a_file_larger_than_its_buffer(void **state)
 {
 	enum { N = 50 * 1000 };
 	struct buf b = { 0 };
@@ -48,8 +48,8 @@ static void gives_every_line_of_a_file_larger_than_its_buffer(void **state)
 	close(fd);
 }
 
-/* Lengths round the buffer's own: cut or whole, the next line is not lost. */
-static void cuts_lines_that_do_not_fit_and_goes_on_behind_them(void **state)
+/* Line lengths near the size of the buffer: truncated or whole, the next line is not lost. */
+static void truncates_lines_that_do_not_fit_and_continues_after_them(void **state)
 {
 	for (size_t len = LINES_BUF_LEN - 4; len < 2 * LINES_BUF_LEN + 4;
 	     len += len % 7 ? 1 : 991) {
@@ -97,7 +97,7 @@ static void a_file_that_ends_within_a_line_is_an_error(void **state)
 	close(fd);
 }
 
-static void reads_numbers_that_end_as_they_should(void **state)
+static void reads_numbers_up_to_the_expected_end(void **state)
 {
 	unsigned long v = 0;
 
@@ -115,7 +115,7 @@ static void reads_numbers_that_end_as_they_should(void **state)
 	assert_null(lines_number("1F", 16, '\0', &v));
 }
 
-TEST_GROUP(test_lines, TEST(gives_every_line_of_a_file_larger_than_its_buffer),
-	   TEST(cuts_lines_that_do_not_fit_and_goes_on_behind_them),
+TEST_GROUP(test_lines, TEST(returns_every_line_of_a_file_larger_than_its_buffer),
+	   TEST(truncates_lines_that_do_not_fit_and_continues_after_them),
 	   TEST(a_file_that_ends_within_a_line_is_an_error),
-	   TEST(reads_numbers_that_end_as_they_should))
+	   TEST(reads_numbers_up_to_the_expected_end))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-int test_armour(void);
+int test_base64(void);
 int test_buf(void);
 int test_dir(void);
 int test_err(void);
@@ -18,7 +18,7 @@ int main(void)
 {
 	int n_failed = 0;
 
-	n_failed += test_armour();
+	n_failed += test_base64();
 	n_failed += test_buf();
 	n_failed += test_dir();
 	n_failed += test_err();

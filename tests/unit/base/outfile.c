@@ -25,14 +25,14 @@ static struct place place(void)
 	return p;
 }
 
-/* The directory can go only when nothing but the file is in it. */
+/* The directory can be removed only if the file was the only entry in it. */
 static void assert_nothing_else(const struct place *p)
 {
 	unlink(p->path);
 	assert_int_equal(rmdir(p->dir), 0);
 }
 
-static void appears_when_it_is_complete(void **state)
+static void a_file_appears_when_it_is_complete(void **state)
 {
 	struct place p = place();
 	struct outfile *f;
@@ -47,7 +47,7 @@ static void appears_when_it_is_complete(void **state)
 	assert_nothing_else(&p);
 }
 
-static void leaves_nothing_without_a_commit(void **state)
+static void a_file_without_a_commit_leaves_nothing(void **state)
 {
 	struct place p = place();
 	struct outfile *f;
@@ -57,7 +57,7 @@ static void leaves_nothing_without_a_commit(void **state)
 	assert_int_equal(rmdir(p.dir), 0);
 }
 
-static void says_which_file_cannot_be_written(void **state)
+static void names_the_file_that_cannot_be_written(void **state)
 {
 	struct place p = place();
 	struct err err = { 0 };
@@ -69,7 +69,7 @@ static void says_which_file_cannot_be_written(void **state)
 	assert_nothing_else(&p);
 }
 
-static void belongs_to_whom_it_is_given(void **state)
+static void a_file_belongs_to_the_requested_owner(void **state)
 {
 	struct place p = place();
 	struct outfile *f;
@@ -77,7 +77,7 @@ static void belongs_to_whom_it_is_given(void **state)
 	int want = geteuid() ? -EPERM : 0;
 
 	assert_int_equal(outfile_open(&f, p.path, NULL), 0);
-	assert_int_equal(outfile_give(f, SOMEBODY, GROUP), want);
+	assert_int_equal(outfile_chown(f, SOMEBODY, GROUP), want);
 	assert_int_equal(outfile_commit(f, "", 0, NULL), 0);
 	outfile_free(f);
 	assert_int_equal(stat(p.path, &st), 0);
@@ -86,19 +86,20 @@ static void belongs_to_whom_it_is_given(void **state)
 	assert_nothing_else(&p);
 }
 
-static void a_device_is_given_to_nobody(void **state)
+static void the_owner_of_a_device_does_not_change(void **state)
 {
 	struct outfile *f;
 	struct stat before, after;
 
 	assert_int_equal(stat("/dev/null", &before), 0);
 	assert_int_equal(outfile_open(&f, "/dev/null", NULL), 0);
-	assert_int_equal(outfile_give(f, SOMEBODY, GROUP), 0);
+	assert_int_equal(outfile_chown(f, SOMEBODY, GROUP), 0);
 	outfile_free(f);
 	assert_int_equal(stat("/dev/null", &after), 0);
 	assert_int_equal(after.st_uid, before.st_uid);
 }
 
-TEST_GROUP(test_outfile, TEST(appears_when_it_is_complete), TEST(leaves_nothing_without_a_commit),
-	   TEST(says_which_file_cannot_be_written), TEST(belongs_to_whom_it_is_given),
-	   TEST(a_device_is_given_to_nobody))
+TEST_GROUP(test_outfile, TEST(a_file_appears_when_it_is_complete),
+	   TEST(a_file_without_a_commit_leaves_nothing),
+	   TEST(names_the_file_that_cannot_be_written), TEST(a_file_belongs_to_the_requested_owner),
+	   TEST(the_owner_of_a_device_does_not_change))

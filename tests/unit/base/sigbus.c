@@ -51,7 +51,7 @@ static int add_up(void *ctx)
 	return 7;
 }
 
-static void a_good_file_gives_the_functions_own_result(void **state)
+static void a_good_file_returns_the_functions_own_result(void **state)
 {
 	struct mapping m;
 
@@ -61,7 +61,7 @@ static void a_good_file_gives_the_functions_own_result(void **state)
 	unmap(&m);
 }
 
-static void a_file_truncated_beneath_the_mapping_gives_efault(void **state)
+static void a_file_truncated_beneath_the_mapping_returns_efault(void **state)
 {
 	struct mapping m;
 
@@ -112,7 +112,9 @@ static void every_thread_has_its_own_guard(void **state)
 	unmap(&good);
 }
 
-/* The signal that ends a child that installs the guard and does @act on a file that is gone. */
+/*
+ * Returns the signal that ends a child that installs the guard and runs @act on a truncated file.
+ */
 static int child_status(void (*act)(struct mapping *m))
 {
 	struct mapping m;
@@ -120,7 +122,8 @@ static int child_status(void (*act)(struct mapping *m))
 	pid_t pid;
 
 	map_some_file(&m);
-	signal(SIGBUS, SIG_DFL); /* not the test framework's, which goes on in the child */
+	/* The test framework's handler would continue in the child. */
+	signal(SIGBUS, SIG_DFL);
 	assert_int_equal(sigbus_run(add_up, &m), 7);
 	assert_int_equal(ftruncate(m.fd, 0), 0);
 	pid = fork();
@@ -150,7 +153,7 @@ static void other_bus_errors_are_not_swallowed(void **state)
 	assert_int_equal(child_status(send_to_oneself), SIGBUS);
 }
 
-TEST_GROUP(test_sigbus, TEST(a_good_file_gives_the_functions_own_result),
-	   TEST(a_file_truncated_beneath_the_mapping_gives_efault),
+TEST_GROUP(test_sigbus, TEST(a_good_file_returns_the_functions_own_result),
+	   TEST(a_file_truncated_beneath_the_mapping_returns_efault),
 	   TEST(the_innermost_of_nested_runs_reports), TEST(every_thread_has_its_own_guard),
 	   TEST(other_bus_errors_are_not_swallowed))

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "tests/test.h"
 
-static void tells_how_much_is_valid(void **state)
+static void measures_the_valid_prefix(void **state)
 {
 	static const struct {
 		const char *s;
@@ -17,8 +17,8 @@ static void tells_how_much_is_valid(void **state)
 		{ "gr\xc3\xbc\xc3\x9f", 6 },
 		{ "\xf0\x9f\x94\xa5", 4 },
 		{ "ab\xff", 2 },
-		{ "ab\xc3", 2 },            /* cut short */
-		{ "a\xc0\xaf", 1 },         /* overlong */
+		{ "ab\xc3", 2 },            /* a truncated sequence */
+		{ "a\xc0\xaf", 1 },         /* an overlong form */
 		{ "a\xed\xa0\x80", 1 },     /* a surrogate */
 		{ "a\xf4\x90\x80\x80", 1 }, /* beyond Unicode */
 	};
@@ -40,5 +40,21 @@ static void bytes_that_are_not_utf8_are_replaced_one_by_one(void **state)
 	buf_fini(&out);
 }
 
-TEST_GROUP(test_utf8, TEST(tells_how_much_is_valid),
-	   TEST(bytes_that_are_not_utf8_are_replaced_one_by_one))
+static void a_line_has_no_control_characters(void **state)
+{
+	static const char in[] = "a\x1b[31m\n\t\x7f\xc2\x9b"
+				 "\xc3\xbc\xff";
+	struct buf out = { 0 };
+
+	utf8_put_line(&out, in, sizeof(in) - 1);
+	assert_true(utf8_is_line((char *)out.data, out.len));
+	buf_put_byte(&out, 0);
+	assert_string_equal((char *)out.data, "a [31m    \xc3\xbc\xef\xbf\xbd");
+	assert_false(utf8_is_line(in, sizeof(in) - 1));
+	assert_false(utf8_is_line("\xc2\x9b", 2));
+	buf_fini(&out);
+}
+
+TEST_GROUP(test_utf8, TEST(measures_the_valid_prefix),
+	   TEST(bytes_that_are_not_utf8_are_replaced_one_by_one),
+	   TEST(a_line_has_no_control_characters))

@@ -8,52 +8,63 @@
 #include "codec/format.h"
 #include "tests/test.h"
 
-static void the_first_mistake_is_told(void **state)
+static void rows_are_named_or_labels(void **state)
+{
+	struct row_key key;
+	struct err err = { 0 };
+
+	assert_int_equal(args_parse_by(&key, "line", NULL), 0);
+	assert_int_equal(key.by, ENTRIES_BY_LINE);
+	assert_int_equal(args_parse_by(&key, "label:pod", NULL), 0);
+	assert_int_equal(key.by, ENTRIES_BY_LABEL);
+	assert_string_equal(key.label, "pod");
+	assert_int_equal(args_parse_by(&key, "label:", NULL), -EINVAL);
+	assert_int_equal(args_parse_by(&key, "functions", &err), -EINVAL);
+	assert_string_equal(err.msg, "expected function, binary, file, line, column, language, "
+				     "process, thread or label:KEY");
+}
+
+static void process_ids_are_appended(void **state)
+{
+	static const char *const bad[] = { "", "0", "init", "1,", ",1", "1 2", "-1", "4294967296" };
+	struct pid_list pids = { 0 };
+	struct err err = { 0 };
+
+	assert_int_equal(args_parse_pids(&pids, "1,22", NULL), 0);
+	assert_int_equal(args_parse_pids(&pids, "333", NULL), 0);
+	assert_int_equal(pids.len, 3);
+	assert_int_equal(pids.data[2], 333);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(args_parse_pids(&pids, bad[i], &err), -EINVAL);
+	assert_string_equal(err.msg, "expected process ids separated by commas");
+	vec_fini(&pids);
+}
+
+static void frequencies_are_limited_by_the_kernel(void **state)
 {
 	struct err err = { 0 };
-	uint64_t n;
-	double percent;
+	uint64_t hz = 0;
 
-	assert_int_equal(args_limit("many", &n, &err), -EINVAL);
-	assert_int_equal(args_percent("min", "-1", 100, &percent, &err), -EINVAL);
-	assert_string_equal(err.msg, "--limit takes a number of rows, not many");
+	assert_int_equal(args_parse_frequency(&hz, "99", NULL), 0);
+	assert_int_equal(hz, 99);
+	assert_int_equal(args_parse_frequency(&hz, "0", NULL), -EINVAL);
+	assert_int_equal(args_parse_frequency(&hz, "1.5", NULL), -EINVAL);
+	assert_int_equal(args_parse_frequency(&hz, "99999999", &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "expected a number of samples per second between 1 and "));
+	assert_int_equal(hz, 99);
 }
 
-static void numbers_are_whole_and_within_their_bounds(void **state)
-{
-	uint64_t n = 0;
-
-	assert_int_equal(args_number("port", "65535", 1, 65535, &n, NULL), 0);
-	assert_int_equal(n, 65535);
-	for (size_t i = 0; i < 6; i++) {
-		static const char *const wrong[] = { "", "0", "65536", "1.5", "-1", "1x" };
-
-		assert_int_equal(args_number("port", wrong[i], 1, 65535, &n, NULL), -EINVAL);
-	}
-}
-
-static void a_percentage_may_have_its_sign(void **state)
-{
-	double p = 0;
-
-	assert_int_equal(args_percent("min", "2.5%", 100, &p, NULL), 0);
-	assert_true(p == 2.5);
-	assert_int_equal(args_percent("min", "100", 100, &p, NULL), 0);
-	assert_int_equal(args_percent("min", "101", 100, &p, NULL), -EINVAL);
-	assert_int_equal(args_percent("min", "5%%", 100, &p, NULL), -EINVAL);
-	assert_int_equal(args_percent("min", "nan", 100, &p, NULL), -EINVAL);
-}
-
-static void what_is_read_must_be_readable(void **state)
+static void input_formats_must_be_readable(void **state)
 {
 	const struct format *f = NULL;
+	struct err err = { 0 };
 
-	assert_int_equal(args_from("folded", &f, NULL), 0);
+	assert_int_equal(args_parse_input_format(&f, "folded", NULL), 0);
 	assert_string_equal(format_id(f), "folded");
-	assert_int_equal(args_from("html", &f, NULL), -EINVAL);
-	assert_int_equal(args_from("zip", &f, NULL), -EINVAL);
+	assert_int_equal(args_parse_input_format(&f, "html", NULL), -EINVAL);
+	assert_int_equal(args_parse_input_format(&f, "zip", &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "expected one of pprof, "));
 }
 
-TEST_GROUP(test_args, TEST(the_first_mistake_is_told),
-	   TEST(numbers_are_whole_and_within_their_bounds), TEST(a_percentage_may_have_its_sign),
-	   TEST(what_is_read_must_be_readable))
+TEST_GROUP(test_args, TEST(rows_are_named_or_labels), TEST(process_ids_are_appended),
+	   TEST(frequencies_are_limited_by_the_kernel), TEST(input_formats_must_be_readable))

@@ -1,9 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-int test_args(void);
-int test_top_rows(void);
-int test_url(void);
+#include "symbol/worker.h"
+#include "tests/unit/cli/recorder.h"
 
-int main(void)
+int test_agent(void);
+int test_args(void);
+int test_child(void);
+int test_commands(void);
+int test_debug(void);
+int test_diff(void);
+int test_doctor(void);
+int test_input(void);
+int test_listen(void);
+int test_record(void);
+int test_report(void);
+int test_server(void);
+int test_sources(void);
+int test_summary(void);
+int test_symbols(void);
+int test_text(void);
+int test_top(void);
+int test_top_rows(void);
+int test_up(void);
+int test_url(void);
+int test_view(void);
+
+int main(int argc, char **argv)
 {
-	return test_args() + test_top_rows() + test_url();
+	symbol_worker_main(argc, argv);
+	recorder_main(argc, argv);
+	return test_agent() + test_args() + test_child() + test_commands() + test_debug() +
+	       test_diff() + test_doctor() + test_input() + test_listen() + test_record() +
+	       test_report() + test_server() + test_sources() + test_summary() + test_symbols() +
+	       test_text() + test_top() + test_top_rows() + test_up() + test_url() + test_view();
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "codec/folded_read.h"
+#include "codec/text/text.h"
 #include "profile/profile.h"
 #include "tests/test.h"
 
@@ -14,8 +14,8 @@ static const char STACKS[] = "main;twice;twice;work 3\n"
 			     "other;twice 1\n"
 			     "other;more work 4\n";
 
-/* "C name total" a row: the table's, callers' and callees' are told apart by C. */
-static void assert_rows(const struct top_view *v, const char *want)
+/* Each row of @expected is "C name total"; C is the section: = table, < callers, > callees. */
+static void assert_rows(const struct top_view *v, const char *expected)
 {
 	static const char sections[] = {
 		[TOP_SECTION_TABLE] = '=', [TOP_SECTION_CALLERS] = '<', [TOP_SECTION_CALLEES] = '>'
@@ -27,13 +27,13 @@ static void assert_rows(const struct top_view *v, const char *want)
 	assert_int_equal(folded_read(&p, STACKS, strlen(STACKS), NULL, NULL), 0);
 	assert_int_equal(top_rows_make(&rows, p, v), 0);
 	for (size_t i = 0; i < rows.rows.len; i++) {
-		const struct top_shown *r = &rows.rows.data[i];
+		const struct top_line *r = &rows.rows.data[i];
 
 		buf_printf(&got, "%c%s %d\n", sections[r->section], top_rows_name(&rows, r),
 			   (int)r->total);
 	}
 	buf_put_byte(&got, 0);
-	assert_string_equal((const char *)got.data, want);
+	assert_string_equal((const char *)got.data, expected);
 	assert_int_equal(rows.sum, 10);
 	buf_fini(&got);
 	top_rows_fini(&rows);

@@ -31,20 +31,20 @@ static void times_are_relative_or_since_1970_or_dates(void **state)
 	int64_t ms;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		assert_int_equal(url_time(good[i].text, NOW, &ms), 0);
+		assert_int_equal(url_parse_time(good[i].text, NOW, &ms), 0);
 		assert_int_equal(ms, good[i].want);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(url_time(bad[i], NOW, &ms), -EINVAL);
+		assert_int_equal(url_parse_time(bad[i], NOW, &ms), -EINVAL);
 }
 
-static void a_server_is_asked_for_everything_of_the_last_hour(void **state)
+static void a_server_is_queried_for_the_last_hour(void **state)
 {
 	static const char *const urls[] = { "http://h:1", "http://h:1/", "http://h:1/?query=" };
-	struct url_question q;
+	struct url_query q;
 
 	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
-		assert_int_equal(url_question(urls[i], NOW, &q, NULL), 0);
+		assert_int_equal(url_parse_query(urls[i], NOW, &q, NULL), 0);
 		assert_string_equal(q.base, "http://h:1");
 		assert_string_equal(q.type, "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
 		assert_string_equal(q.selector, "{}");
@@ -56,12 +56,12 @@ static void a_server_is_asked_for_everything_of_the_last_hour(void **state)
 
 static void selector_and_range_are_decoded(void **state)
 {
-	struct url_question q;
+	struct url_query q;
 
 	assert_int_equal(
-		url_question("https://h/tenant/?from=now-30m&query=memory:a:b:c:d%7Bx%3D%22"
-			     "1+%26%22}&until=now-10m&groupBy=pod",
-			     NOW, &q, NULL),
+		url_parse_query("https://h/tenant/?from=now-30m&query=memory:a:b:c:d%7Bx%3D%22"
+				"1+%26%22}&until=now-10m&groupBy=pod",
+				NOW, &q, NULL),
 		0);
 	assert_string_equal(q.base, "https://h/tenant");
 	assert_string_equal(q.type, "memory:a:b:c:d");
@@ -71,36 +71,36 @@ static void selector_and_range_are_decoded(void **state)
 	assert_int_equal(q.until_ms, NOW - 600 * 1000);
 }
 
-static void other_urls_are_fetched_as_they_are(void **state)
+static void other_urls_are_fetched_unmodified(void **state)
 {
-	struct url_question q;
+	struct url_query q;
 
-	assert_int_equal(url_question("http://h:6060/debug/pprof/profile?seconds=1", NOW, &q, NULL),
-			 -ENOENT);
-	assert_int_equal(url_question("http://h/cpu.pb.gz", NOW, &q, NULL), -ENOENT);
+	assert_int_equal(
+		url_parse_query("http://h:6060/debug/pprof/profile?seconds=1", NOW, &q, NULL),
+		-ENOENT);
+	assert_int_equal(url_parse_query("http://h/cpu.pb.gz", NOW, &q, NULL), -ENOENT);
 	assert_true(url_is("https://h"));
 	assert_false(url_is("http:h"));
 	assert_false(url_is("file.pb.gz"));
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void malformed_queries_are_refused(void **state)
 {
 	char url[4096] = "http://h/?query=";
-	struct url_question q;
+	struct url_query q;
 	struct err err = { 0 };
 
-	assert_int_equal(url_question("http://h/?query=&from=then", NOW, &q, &err), -EINVAL);
-	assert_string_equal(err.msg, "from= takes now-1h, seconds since 1970 or "
-				     "2026-11-21T08:00:00Z, not then");
+	assert_int_equal(url_parse_query("http://h/?query=&from=then", NOW, &q, &err), -EINVAL);
+	assert_string_equal(err.msg, "from=then: expected now-1h, seconds since 1970 or "
+				     "2026-11-21T08:00:00Z");
 	err = (struct err){ 0 };
-	assert_int_equal(url_question("http://h/?query=&from=now&until=now-1h", NOW, &q, &err),
+	assert_int_equal(url_parse_query("http://h/?query=&from=now&until=now-1h", NOW, &q, &err),
 			 -EINVAL);
-	assert_string_equal(err.msg, "from= is not before until=");
+	assert_string_equal(err.msg, "from= must be before until=");
 	memset(url + strlen(url), 'x', 2000);
-	assert_int_equal(url_question(url, NOW, &q, NULL), -EINVAL);
+	assert_int_equal(url_parse_query(url, NOW, &q, NULL), -EINVAL);
 }
 
 TEST_GROUP(test_url, TEST(times_are_relative_or_since_1970_or_dates),
-	   TEST(a_server_is_asked_for_everything_of_the_last_hour),
-	   TEST(selector_and_range_are_decoded), TEST(other_urls_are_fetched_as_they_are),
-	   TEST(what_makes_no_sense_is_refused))
+	   TEST(a_server_is_queried_for_the_last_hour), TEST(selector_and_range_are_decoded),
+	   TEST(other_urls_are_fetched_unmodified), TEST(malformed_queries_are_refused))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/austin_read.h"
+#include "codec/text/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static struct profile *read_text(const char *text)
 {
 	struct profile *p = NULL;
 
-	assert_true(austin_is(text, strlen(text)));
+	assert_true(austin_detect(text, strlen(text)));
 	assert_int_equal(austin_read(&p, text, strlen(text), NULL, NULL), 0);
 	return p;
 }
@@ -54,7 +54,7 @@ static void reads_stacks_with_their_thread(void **state)
 	profile_free(p);
 }
 
-static void mode_full_has_time_cpu_and_memory(void **state)
+static void full_mode_has_time_cpu_and_memory(void **state)
 {
 	struct profile *p = read_text("# austin: 3\n# mode: full\nP1;T1;a:f:1 10,0,4096\n"
 				      "P1;T1;a:f:1 7,1,-20\n");
@@ -71,7 +71,7 @@ static void mode_full_has_time_cpu_and_memory(void **state)
 	profile_free(p);
 }
 
-static void frames_of_the_collector_are_names(void **state)
+static void frames_of_the_garbage_collector_have_only_a_name(void **state)
 {
 	struct profile *p = read_text("# austin: 3\nP1;T1;a:f:1;:GC: 7\n");
 	struct profile_location l;
@@ -84,18 +84,20 @@ static void frames_of_the_collector_are_names(void **state)
 	profile_free(p);
 }
 
-static void says_which_line_is_wrong(void **state)
+static void names_the_line_that_is_wrong(void **state)
 {
-	assert_bad("# austin: 3\nP1;T1;a:b:1 x\n", "line 2: it does not end in a number");
+	assert_bad("# austin: 3\nP1;T1;a:b:1 x\n", "line 2: expected a number at the end");
 	assert_bad("# austin: 3\nP1;T1;a:b:1 1,2\n",
-		   "line 2: it does not end in what its mode measures");
+		   "line 2: number of metrics does not match the mode");
 	assert_bad("# austin: 3\n\nmain;work 7\n",
-		   "line 3: it does not begin with process and thread");
+		   "line 3: expected P and T with the process and thread at the start");
 	assert_bad("# austin: 3\nP1;T1;a:b:1 9223372036854775807\n",
-		   "line 2: its time is too long");
-	assert_bad("# austin: 3\n7\n", "line 2: it does not begin with process and thread");
+		   "line 2: time is out of range");
+	assert_bad("# austin: 3\n7\n",
+		   "line 2: expected P and T with the process and thread at the start");
 }
 
 TEST_GROUP(test_austin_read, TEST(reads_stacks_with_their_thread),
-	   TEST(mode_full_has_time_cpu_and_memory), TEST(frames_of_the_collector_are_names),
-	   TEST(says_which_line_is_wrong))
+	   TEST(full_mode_has_time_cpu_and_memory),
+	   TEST(frames_of_the_garbage_collector_have_only_a_name),
+	   TEST(names_the_line_that_is_wrong))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/chrome_read.h"
+#include "codec/chrome/chrome.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/chrome_write.h"
-#include "codec/limits.h"
+#include "codec/common/limits.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
@@ -37,7 +36,7 @@ static void assert_stacks(const char *text, const char *want)
 	profile_free(p);
 }
 
-static void what_was_written_comes_back(void **state)
+static void a_written_trace_is_read_back(void **state)
 {
 	const struct fixture_size size = {
 		.n_samples = 100, .n_functions = 40, .n_mappings = 3, .n_labels = 2, .depth = 20
@@ -47,7 +46,8 @@ static void what_was_written_comes_back(void **state)
 		struct profile *p = fixture_random(seed, &size), *back;
 		struct buf b = { 0 };
 
-		assert_int_equal(chrome_write(p, 1, &b, NULL), 0);
+		assert_int_equal(
+			chrome_write(p, &(struct format_options){ .value_num = 1 }, &b, NULL), 0);
 		assert_int_equal(chrome_read(&back, b.data, b.len, NULL, NULL), 0);
 		fixture_assert_alike(p, 1, back, 0);
 		buf_fini(&b);
@@ -56,13 +56,13 @@ static void what_was_written_comes_back(void **state)
 	}
 }
 
-static void calls_nest_by_time_whatever_their_order(void **state)
+static void calls_nest_by_time_in_any_order_of_events(void **state)
 {
 	assert_stacks("[" CALL("c", 2, 1) "," CALL("b", 1, 3) "," CALL("a", 0, 10) "]",
 		      "a 7000\na;b 2000\na;b;c 1000\n");
 	assert_stacks("{\"x\":1,\"traceEvents\":[" CALL("a", 0, 10) "," CALL("b", 1.5, 3) "]}",
 		      "a 7000\na;b 3000\n");
-	/* both all the time: what ended last is around the other */
+	/* both last all the time: the event that ended last is the caller */
 	assert_stacks("[" CALL("in", 0, 2) "," CALL("out", 0, 2) "]", "out;in 2000\n");
 	assert_stacks("[" BEGIN("out", 0) "," BEGIN("in", 0) "," END(2) "," END(2) "]",
 		      "out;in 2000\n");
@@ -95,11 +95,11 @@ static void threads_have_their_names(void **state)
 	}
 	assert_int_equal(profile_n_comments(p), 1);
 	assert_string_equal(profile_string(p, profile_comment(p, 0)),
-			    "1 events of the trace are no calls");
+			    "1 events of the trace are not calls");
 	profile_free(p);
 }
 
-static void what_does_not_nest_is_cut_and_said(void **state)
+static void events_that_do_not_nest_are_truncated_and_counted(void **state)
 {
 	struct profile *p = read_text("[" CALL("a", 0, 10) "," CALL("b", 5, 10) "," END(
 		30) "," BEGIN("c", 31) "," CALL("d", 31, 9) "]");
@@ -108,9 +108,9 @@ static void what_does_not_nest_is_cut_and_said(void **state)
 	assert_string_equal(got, "a 5000\na;b 5000\nc;d 9000\n");
 	assert_int_equal(profile_n_comments(p), 2);
 	assert_string_equal(profile_string(p, profile_comment(p, 0)),
-			    "2 events of the trace begin or end nothing");
+			    "2 events of the trace have no matching begin or end");
 	assert_string_equal(profile_string(p, profile_comment(p, 1)),
-			    "1 events end after those around them, and were cut");
+			    "1 events end after the enclosing one and were truncated");
 	free(got);
 	profile_free(p);
 }
@@ -120,21 +120,21 @@ static void wrong_traces_are_refused(void **state)
 	struct codec_limits l = codec_limits_default();
 
 	fixture_assert_refused(chrome_read, "{}", NULL, -EBADMSG,
-			       "it has no events: not a trace of Chrome's");
+			       "not a Chrome trace: no \"traceEvents\" array");
 	fixture_assert_refused(chrome_read, "[1]", NULL, -EBADMSG,
-			       "byte 1: this is not what Chrome's trace format has here");
+			       "byte 1: malformed Chrome trace");
 	fixture_assert_refused(chrome_read, "[" CALL("a", 1e300, 1) "]", NULL, -EBADMSG,
-			       "byte 57: the number is too large");
+			       "byte 57: number out of range");
 	fixture_assert_refused(chrome_read, "[" CALL("a", 9e15, 1) "]", NULL, -EBADMSG,
-			       "event 0: its time is out of range");
+			       "event 0: time is out of range");
 	l.depth = 1;
 	fixture_assert_refused(chrome_read, "[" CALL("a", 0, 3) "," CALL("b", 1, 1) "]", &l, -EFBIG,
-			       "more than 1 calls are open at once");
+			       "more than 1 nested calls");
 	l.samples = 1;
 	fixture_assert_refused(chrome_read, "[" CALL("a", 0, 3) "," CALL("b", 1, 1) "]", &l, -EFBIG,
-			       "there are more than 1 events");
+			       "more than 1 events");
 }
 
-TEST_GROUP(test_chrome_read, TEST(what_was_written_comes_back),
-	   TEST(calls_nest_by_time_whatever_their_order), TEST(threads_have_their_names),
-	   TEST(what_does_not_nest_is_cut_and_said), TEST(wrong_traces_are_refused))
+TEST_GROUP(test_chrome_read, TEST(a_written_trace_is_read_back),
+	   TEST(calls_nest_by_time_in_any_order_of_events), TEST(threads_have_their_names),
+	   TEST(events_that_do_not_nest_are_truncated_and_counted), TEST(wrong_traces_are_refused))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/chrome_write.h"
+#include "codec/chrome/chrome.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "codec/folded_read.h"
+#include "codec/text/text.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
@@ -14,13 +14,14 @@ static void assert_written(const struct profile *p, size_t value_num, const char
 {
 	struct buf b = { 0 };
 
-	assert_int_equal(chrome_write(p, value_num, &b, NULL), 0);
+	assert_int_equal(
+		chrome_write(p, &(struct format_options){ .value_num = value_num }, &b, NULL), 0);
 	buf_put_byte(&b, 0);
 	assert_string_equal((const char *)b.data, want);
 	buf_fini(&b);
 }
 
-static void a_frame_is_one_event_over_all_that_it_calls(void **state)
+static void a_frame_is_one_event_that_spans_its_callees(void **state)
 {
 	static const char folded[] = "main;b 2\nmain;a;c 1\nmain;a 4\n";
 	struct profile *p;
@@ -45,17 +46,18 @@ static void each_thread_is_a_row_with_its_name(void **state)
 	struct profile *p = fixture_small();
 	struct buf b = { 0 };
 
-	assert_int_equal(chrome_write(p, 1, &b, NULL), 0);
+	assert_int_equal(chrome_write(p, &(struct format_options){ .value_num = 1 }, &b, NULL), 0);
 	buf_put_byte(&b, 0);
 	assert_non_null(strstr((char *)b.data, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":7,"
 					       "\"tid\":0,\"args\":{\"name\":\"sh\"}}"));
 	assert_non_null(strstr((char *)b.data,
 			       "\"name\":\"inlined\",\"cat\":\"native\",\"ts\":0,\"dur\":0.03,"
 			       "\"pid\":7,\"tid\":0,\"args\":{\"file\":\"work.h\",\"line\":6}}"));
-	assert_int_equal(chrome_write(p, 2, &b, NULL), -EINVAL);
+	assert_int_equal(chrome_write(p, &(struct format_options){ .value_num = 2 }, &b, NULL),
+			 -EINVAL);
 	buf_fini(&b);
 	profile_free(p);
 }
 
-TEST_GROUP(test_chrome_write, TEST(a_frame_is_one_event_over_all_that_it_calls),
+TEST_GROUP(test_chrome_write, TEST(a_frame_is_one_event_that_spans_its_callees),
 	   TEST(each_thread_is_a_row_with_its_name))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/cpuprofile_read.h"
+#include "codec/chrome/chrome.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "codec/limits.h"
+#include "codec/common/limits.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
@@ -33,7 +33,7 @@ static void a_sample_lasts_until_the_next(void **state)
 	profile_free(p);
 }
 
-static void parents_may_be_told_instead_of_children(void **state)
+static void nodes_may_name_parents_instead_of_children(void **state)
 {
 	static const char text[] = "{\"nodes\":[" NODE(90, "b", ",\"parent\":7") "," NODE(
 		7, "a", ",\"parent\":5") "," NODE(5, "(root)", "") "],\"samples\":[90,7]}";
@@ -49,28 +49,28 @@ static void wrong_cpu_profiles_are_refused(void **state)
 	struct codec_limits l = codec_limits_default();
 
 	fixture_assert_refused(cpuprofile_read, "{}", NULL, -EBADMSG,
-			       "it has no nodes: not a CPU profile of V8's");
+			       "not a V8 CPU profile: no \"nodes\" array");
 	fixture_assert_refused(cpuprofile_read, "{\"nodes\":[{}]}", NULL, -EBADMSG,
 			       "node 0 has no id");
 	fixture_assert_refused(cpuprofile_read,
 			       "{\"nodes\":[" NODE(2, "a", "") "," NODE(2, "b", "") "]}", NULL,
-			       -EBADMSG, "node 2 is there twice");
+			       -EBADMSG, "two nodes have the id 2");
 	fixture_assert_refused(cpuprofile_read,
 			       "{\"nodes\":[" NODE(1, "a", "") "],\"samples\":[2]}", NULL, -EBADMSG,
-			       "sample 0: there is no node 2");
+			       "sample 0: node 2 does not exist");
 	/* its own parent */
 	fixture_assert_refused(cpuprofile_read,
 			       "{\"nodes\":[" NODE(1, "a", ",\"parent\":1") "],\"samples\":[1]}",
-			       NULL, -EFBIG, "node 1 has more than 16384 parents");
+			       NULL, -EFBIG, "node 1 is more than 16384 frames deep");
 	l.samples = 1;
 	fixture_assert_refused(cpuprofile_read,
 			       "{\"nodes\":[" NODE(1, "a", "") "],\"samples\":[1,1]}", &l, -EFBIG,
-			       "there are more than 1 samples");
-	l.things = 1;
+			       "more than 1 samples");
+	l.entries = 1;
 	fixture_assert_refused(cpuprofile_read,
 			       "{\"nodes\":[" NODE(1, "a", "") "," NODE(2, "b", "") "]}", &l,
-			       -EFBIG, "there are more than 1 nodes");
+			       -EFBIG, "more than 1 nodes");
 }
 
 TEST_GROUP(test_cpuprofile_read, TEST(a_sample_lasts_until_the_next),
-	   TEST(parents_may_be_told_instead_of_children), TEST(wrong_cpu_profiles_are_refused))
+	   TEST(nodes_may_name_parents_instead_of_children), TEST(wrong_cpu_profiles_are_refused))

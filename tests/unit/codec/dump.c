@@ -14,7 +14,7 @@ static int cmp_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sort @n texts and append them, each freed. */
+/* Appends @n texts to the result in sorted order and frees them. */
 static void put_sorted(struct buf *b, char **texts, size_t n, const char *after)
 {
 	qsort(texts, n, sizeof(*texts), cmp_text);

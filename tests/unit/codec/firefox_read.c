@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/firefox_read.h"
+#include "codec/firefox/firefox.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/firefox_write.h"
-#include "codec/limits.h"
+#include "codec/common/limits.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
 
-static void what_was_written_comes_back(void **state)
+static void a_written_profile_is_read_back(void **state)
 {
 	const struct fixture_size size = {
 		.n_samples = 100, .n_functions = 40, .n_mappings = 3, .n_labels = 2, .depth = 20
@@ -22,7 +21,11 @@ static void what_was_written_comes_back(void **state)
 		struct profile *p = fixture_random(i / 2, &size), *back;
 		struct buf b = { 0 };
 
-		assert_int_equal(firefox_write(p, i % 2, "x", &b, NULL), 0);
+		assert_int_equal(
+			firefox_write(p,
+				      &(struct format_options){ .value_num = i % 2, .title = "x" },
+				      &b, NULL),
+			0);
 		assert_int_equal(firefox_read(&back, b.data, b.len, NULL, NULL), 0);
 		fixture_assert_alike(p, i % 2, back, 0);
 		buf_fini(&b);
@@ -70,7 +73,7 @@ static void assert_small(const char *text)
 	profile_free(p);
 }
 
-static void tables_are_the_threads_or_shared(void **state)
+static void tables_belong_to_a_thread_or_are_shared(void **state)
 {
 	assert_small("{\"threads\":[{\"tid\":8," TABLES ",\"pid\":\"7\",\"name\":\"w\"," SAMPLES
 		     "}],\"shared\":{\"sources\":{\"filename\":[2]}}," META "}");
@@ -83,27 +86,26 @@ static void wrong_files_are_refused(void **state)
 	struct codec_limits l = codec_limits_default();
 
 	fixture_assert_refused(firefox_read, "{}", NULL, -EBADMSG,
-			       "it has no threads: not a file of Firefox Profiler's");
+			       "not a Firefox profile: no \"threads\" array");
 	fixture_assert_refused(firefox_read, "{\"threads\":[1]}", NULL, -EBADMSG,
-			       "byte 12: this is not what Firefox Profiler's format has here");
+			       "byte 12: malformed Firefox profile");
 	/* a stack that is its own caller */
 	fixture_assert_refused(firefox_read,
 			       "{\"threads\":[{\"stackTable\":{\"prefix\":[0],\"frame\":[0]},"
 			       "\"samples\":{\"stack\":[0]}}]}",
-			       NULL, -EFBIG, "thread 0: a stack has more than 16384 frames");
+			       NULL, -EFBIG, "thread 0: stack with more than 16384 frames");
 	l.samples = 1;
 	fixture_assert_refused(firefox_read, "{" META ",\"threads\":[{" TABLES "," SAMPLES "}]}",
-			       &l, -EFBIG, "there are more than 1 samples");
-	l.things = 1;
-	fixture_assert_refused(firefox_read, "{" META "}", &l, -EFBIG,
-			       "there are more than 1 categories");
+			       &l, -EFBIG, "more than 1 samples");
+	l.entries = 1;
+	fixture_assert_refused(firefox_read, "{" META "}", &l, -EFBIG, "more than 1 categories");
 	fixture_assert_refused(firefox_read,
 			       "{\"x\":0"
 			       ",\"threads\":[{" TABLES "," SAMPLES "}]}",
-			       &l, -EFBIG, "a column of stackTable has more than 1 values");
+			       &l, -EFBIG, "more than 1 values in a column of stackTable");
 }
 
-static void rows_that_do_not_exist_are_nothing(void **state)
+static void references_to_missing_rows_are_ignored(void **state)
 {
 	static const char text[] = "{\"threads\":[{\"stackTable\":{\"prefix\":[null],"
 				   "\"frame\":[9]},\"samples\":{\"stack\":[0,7]}}]}";
@@ -114,6 +116,6 @@ static void rows_that_do_not_exist_are_nothing(void **state)
 	profile_free(p);
 }
 
-TEST_GROUP(test_firefox_read, TEST(what_was_written_comes_back),
-	   TEST(tables_are_the_threads_or_shared), TEST(wrong_files_are_refused),
-	   TEST(rows_that_do_not_exist_are_nothing))
+TEST_GROUP(test_firefox_read, TEST(a_written_profile_is_read_back),
+	   TEST(tables_belong_to_a_thread_or_are_shared), TEST(wrong_files_are_refused),
+	   TEST(references_to_missing_rows_are_ignored))

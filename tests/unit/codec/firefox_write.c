@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/firefox_write.h"
+#include "codec/firefox/firefox.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,10 @@ static char *written(const struct profile *p, size_t value_num)
 {
 	struct buf b = { 0 };
 
-	assert_int_equal(firefox_write(p, value_num, "x", &b, NULL), 0);
+	assert_int_equal(
+		firefox_write(p, &(struct format_options){ .value_num = value_num, .title = "x" },
+			      &b, NULL),
+		0);
 	buf_put_byte(&b, 0);
 	return (char *)b.data;
 }
@@ -21,7 +24,7 @@ static char *written(const struct profile *p, size_t value_num)
 static void assert_has(const char *json, const char *want)
 {
 	if (!strstr(json, want))
-		fail_msg("%s is not there", want);
+		fail_msg("\"%s\" is missing", want);
 }
 
 static void stacks_refer_to_their_callers_and_to_frames(void **state)
@@ -43,7 +46,7 @@ static void stacks_refer_to_their_callers_and_to_frames(void **state)
 	profile_free(p);
 }
 
-static void what_is_no_time_is_counted(void **state)
+static void values_without_a_time_unit_are_counts(void **state)
 {
 	struct profile *p = fixture_small();
 	struct buf b = { 0 };
@@ -52,12 +55,14 @@ static void what_is_no_time_is_counted(void **state)
 	assert_has(json,
 		   "\"weightType\":\"samples\",\"stack\":[2],\"time\":[0.003],\"weight\":[3]");
 	free(json);
-	assert_int_equal(firefox_write(p, 9, NULL, &b, NULL), -EINVAL);
+	assert_int_equal(firefox_write(p, &(struct format_options){ .value_num = 9, .title = NULL },
+				       &b, NULL),
+			 -EINVAL);
 	buf_fini(&b);
 	profile_free(p);
 }
 
-static void samples_with_times_stand_where_they_were_taken(void **state)
+static void samples_with_times_appear_when_they_were_taken(void **state)
 {
 	const uint64_t times[] = { 1000005000000, 1000001000000 };
 	const int64_t values[] = { 20 };
@@ -80,4 +85,5 @@ static void samples_with_times_stand_where_they_were_taken(void **state)
 }
 
 TEST_GROUP(test_firefox_write, TEST(stacks_refer_to_their_callers_and_to_frames),
-	   TEST(what_is_no_time_is_counted), TEST(samples_with_times_stand_where_they_were_taken))
+	   TEST(values_without_a_time_unit_are_counts),
+	   TEST(samples_with_times_appear_when_they_were_taken))

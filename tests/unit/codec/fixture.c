@@ -7,8 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/folded_read.h"
-#include "codec/folded_write.h"
+#include "codec/text/text.h"
 #include "profile/profile.h"
 #include "tests/test.h"
 
@@ -225,7 +224,7 @@ struct profile *fixture_random(uint32_t seed, const struct fixture_size *size)
 	return p;
 }
 
-/* Take out the marks of kernel and inlined frames. */
+/* Removes the marks of kernel and inlined frames. */
 static void strip_marks(struct buf *b)
 {
 	size_t to = 0;
@@ -240,10 +239,10 @@ static void strip_marks(struct buf *b)
 	b->len = to;
 }
 
-/* Sorted and merged again after the marks are gone. */
+/* Lines are sorted and merged again, because some become equal without the marks. */
 char *fixture_plain_folded(const struct profile *p, size_t value_num)
 {
-	const struct folded_options opt = { .value_num = value_num };
+	const struct format_options opt = { .value_num = value_num };
 	struct buf marked = { 0 }, plain = { 0 };
 	struct profile *again;
 

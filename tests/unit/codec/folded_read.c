@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/folded_read.h"
+#include "codec/text/text.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/folded_write.h"
-#include "codec/limits.h"
+#include "codec/common/limits.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
@@ -25,7 +24,7 @@ static void assert_rewritten(const char *text, size_t len, const char *want)
 	profile_free(p);
 }
 
-static void folded_text_comes_back(void **state)
+static void folded_text_is_read_back(void **state)
 {
 	static const char text[] = "a b;c 1\n"
 				   "main;[lib.so+0x234];vfs_read_[k] 10\n"
@@ -37,7 +36,7 @@ static void folded_text_comes_back(void **state)
 	assert_rewritten("", 0, "");
 }
 
-static void random_profiles_come_back_as_text(void **state)
+static void random_profiles_are_read_back_as_text(void **state)
 {
 	const struct fixture_size size = {
 		.n_samples = 200, .n_functions = 60, .n_mappings = 3, .depth = 30
@@ -77,29 +76,29 @@ static void inlined_frames_share_a_location(void **state)
 static void lines_without_a_count_are_refused(void **state)
 {
 	fixture_assert_refused(folded_read, "a;b 1\na;b\n", NULL, -EBADMSG,
-			       "line 2: it does not end in a count");
+			       "line 2: expected a count at the end");
 	fixture_assert_refused(folded_read, "a;b \n", NULL, -EBADMSG,
-			       "line 1: it does not end in a count");
+			       "line 1: expected a count at the end");
 	fixture_assert_refused(folded_read, "a;b 1x\n", NULL, -EBADMSG,
-			       "line 1: it does not end in a count");
+			       "line 1: expected a count at the end");
 	fixture_assert_refused(folded_read, "a;b 9223372036854775808\n", NULL, -EBADMSG,
-			       "line 1: it does not end in a count");
+			       "line 1: expected a count at the end");
 }
 
-static void folded_limits_hold(void **state)
+static void limits_on_folded_text_are_enforced(void **state)
 {
 	struct codec_limits l = codec_limits_default();
 
 	l.depth = 2;
 	fixture_assert_refused(folded_read, "a;b;c;d 1\n", &l, -EFBIG,
-			       "line 1: it has too many frames");
+			       "line 1: stack has too many frames");
 	l.samples = 1;
-	fixture_assert_refused(folded_read, "a 1\nb 1\n", &l, -EFBIG,
-			       "line 2: there are too many stacks");
+	fixture_assert_refused(folded_read, "a 1\nb 1\n", &l, -EFBIG, "line 2: too many stacks");
 	l.bytes = 5;
-	fixture_assert_refused(folded_read, "a;b;c 1\n", &l, -EFBIG, "it has more than 5 bytes");
+	fixture_assert_refused(folded_read, "a;b;c 1\n", &l, -EFBIG,
+			       "file exceeds the limit of 5 bytes");
 }
 
-TEST_GROUP(test_folded_read, TEST(folded_text_comes_back), TEST(random_profiles_come_back_as_text),
-	   TEST(inlined_frames_share_a_location), TEST(lines_without_a_count_are_refused),
-	   TEST(folded_limits_hold))
+TEST_GROUP(test_folded_read, TEST(folded_text_is_read_back),
+	   TEST(random_profiles_are_read_back_as_text), TEST(inlined_frames_share_a_location),
+	   TEST(lines_without_a_count_are_refused), TEST(limits_on_folded_text_are_enforced))

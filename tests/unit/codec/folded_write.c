@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/folded_write.h"
+#include "codec/text/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "profile/profile.h"
 #include "tests/test.h"
 
-static void assert_folded(const struct profile *p, const struct folded_options *opt,
+static void assert_folded(const struct profile *p, const struct format_options *opt,
 			  const char *want)
 {
 	struct buf b = { 0 };
@@ -31,11 +31,11 @@ static void kernel_and_inlined_frames_are_marked(void **state)
 	profile_free(p);
 }
 
-static void the_comm_is_the_root_when_asked_for(void **state)
+static void the_comm_is_the_root_on_request(void **state)
 {
 	struct profile *p = fixture_small();
 
-	assert_folded(p, &(struct folded_options){ .root_label = "comm", .value_num = 1 },
+	assert_folded(p, &(struct format_options){ .root_label = "comm", .value_num = 1 },
 		      "main;[lib.so+0x234];vfs_read_[k] 10\n"
 		      "sh;main;work;inlined_[i] 30\n");
 	profile_free(p);
@@ -59,19 +59,19 @@ static void stacks_of_the_same_text_are_one_line(void **state)
 	profile_free(p);
 }
 
-static void a_sample_type_that_is_not_there_is_refused(void **state)
+static void an_unknown_sample_type_is_refused(void **state)
 {
 	struct profile *p = fixture_small();
 	struct buf b = { 0 };
 	struct err err = { 0 };
 
-	assert_int_equal(folded_write(p, &(struct folded_options){ .value_num = 2 }, &b, &err),
+	assert_int_equal(folded_write(p, &(struct format_options){ .value_num = 2 }, &b, &err),
 			 -EINVAL);
-	assert_string_equal(err.msg, "the profile has no sample type 3");
+	assert_string_equal(err.msg, "no sample type 3 in the profile");
 	assert_int_equal(b.len, 0);
 	profile_free(p);
 }
 
 TEST_GROUP(test_folded_write, TEST(kernel_and_inlined_frames_are_marked),
-	   TEST(the_comm_is_the_root_when_asked_for), TEST(stacks_of_the_same_text_are_one_line),
-	   TEST(a_sample_type_that_is_not_there_is_refused))
+	   TEST(the_comm_is_the_root_on_request), TEST(stacks_of_the_same_text_are_one_line),
+	   TEST(an_unknown_sample_type_is_refused))

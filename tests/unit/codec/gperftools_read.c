@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/gperftools_read.h"
+#include "codec/gperftools/gperftools_read.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "codec/limits.h"
+#include "codec/common/limits.h"
 #include "profile/profile.h"
 #include "tests/test.h"
 
 static const uint64_t words[] = {
-	0, 3, 0,      10000,  0,      /* header: 10 ms */
-	2, 3, 0x1010, 0x1021, 0x2020, /* a leaf, a caller, one in no mapping */
-	5, 3, 0x1030, 0x1030, 0x1011, /* a leaf that is told twice */
+	0, 3, 0,      10000,  0,      /* header: one sample each 10 ms */
+	2, 3, 0x1010, 0x1021, 0x2020, /* a leaf, a caller, an address outside of all mappings */
+	5, 3, 0x1030, 0x1030, 0x1011, /* a leaf that occurs twice */
 	0, 1, 0,
 };
 static const char maps[] = "1000-2000 r-xp 00000400 08:01 77   /bin/a b\n"
@@ -35,7 +35,7 @@ static void assert_bad(const void *data, size_t len, const char *why)
 	assert_null(p);
 }
 
-static void reads_stacks_and_what_they_are_mapped_from(void **state)
+static void reads_stacks_and_their_mappings(void **state)
 {
 	char data[sizeof(words) + sizeof(maps)];
 	size_t len = make(data), n;
@@ -43,7 +43,7 @@ static void reads_stacks_and_what_they_are_mapped_from(void **state)
 	struct profile_location l;
 	const uint32_t *stack;
 
-	assert_true(gperftools_is(data, len));
+	assert_true(gperftools_detect(data, len));
 	assert_int_equal(gperftools_read(&p, data, len, NULL, NULL), 0);
 	assert_int_equal(profile_n_samples(p), 2);
 	assert_int_equal(profile_sample(p, 0).values[0], 2);
@@ -60,27 +60,27 @@ static void reads_stacks_and_what_they_are_mapped_from(void **state)
 	profile_free(p);
 }
 
-static void says_at_which_byte_it_is_wrong(void **state)
+static void names_the_offset_of_the_first_error(void **state)
 {
 	uint64_t bad[sizeof(words) / sizeof(words[0])];
 
-	assert_bad("nothing", 7, "byte 0: this is no CPU profile of gperftools");
-	assert_bad(words, 100, "byte 100: it is cut short");
-	assert_bad(words, sizeof(words) - 8, "byte 136: it is cut short");
+	assert_bad("nothing", 7, "byte 0: not a gperftools CPU profile: bad header");
+	assert_bad(words, 100, "byte 100: truncated");
+	assert_bad(words, sizeof(words) - 8, "byte 136: truncated");
 	memcpy(bad, words, sizeof(words));
 	bad[3] = 0;
-	assert_bad(bad, sizeof(bad), "byte 24: the period is no number of microseconds");
+	assert_bad(bad, sizeof(bad), "byte 24: sampling period is not between 1 and 2^31 - 1 us");
 	bad[3] = 10000;
 	bad[6] = 0;
-	assert_bad(bad, sizeof(bad), "byte 48: a stack has no frames, or too many");
+	assert_bad(bad, sizeof(bad), "byte 48: stack depth is 0 or too large");
 	bad[6] = UINT64_MAX;
-	assert_bad(bad, sizeof(bad), "byte 48: a stack has no frames, or too many");
+	assert_bad(bad, sizeof(bad), "byte 48: stack depth is 0 or too large");
 	bad[6] = 3;
 	bad[5] = UINT64_MAX;
-	assert_bad(bad, sizeof(bad), "byte 40: its count is too large");
+	assert_bad(bad, sizeof(bad), "byte 40: number of samples is too large");
 }
 
-static void keeps_the_limits(void **state)
+static void enforces_the_limits(void **state)
 {
 	struct codec_limits limits = codec_limits_default();
 	char data[sizeof(words) + sizeof(maps)];
@@ -90,9 +90,9 @@ static void keeps_the_limits(void **state)
 	limits.samples = 1;
 	assert_int_equal(gperftools_read(&p, data, len, &limits, NULL), -EFBIG);
 	limits.samples = 2;
-	limits.things = 0;
+	limits.entries = 0;
 	assert_int_equal(gperftools_read(&p, data, len, &limits, NULL), -EFBIG);
 }
 
-TEST_GROUP(test_gperftools_read, TEST(reads_stacks_and_what_they_are_mapped_from),
-	   TEST(says_at_which_byte_it_is_wrong), TEST(keeps_the_limits))
+TEST_GROUP(test_gperftools_read, TEST(reads_stacks_and_their_mappings),
+	   TEST(names_the_offset_of_the_first_error), TEST(enforces_the_limits))

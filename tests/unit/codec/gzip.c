@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/gzip.h"
+#include "codec/common/gzip.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@ static struct buf zeroes_gz(size_t len)
 	return gz;
 }
 
-static void what_is_compressed_comes_back(void **state)
+static void compressed_data_is_decompressed(void **state)
 {
 	static const int levels[] = { GZIP_FAST, GZIP_DEFAULT, GZIP_BEST };
-	const char text[] = "so many words, so many words, so many words";
+	const char text[] = "many words, many words, many words";
 
 	for (size_t i = 0; i < 3; i++) {
 		struct buf gz = { 0 }, back = { 0 };
@@ -52,7 +52,7 @@ static void members_are_read_one_after_the_other(void **state)
 	buf_fini(&back);
 }
 
-static void no_more_than_the_limit_is_read(void **state)
+static void data_beyond_the_limit_is_refused(void **state)
 {
 	struct buf gz = zeroes_gz(BIG), back = { 0 };
 	struct err err = { 0 };
@@ -60,8 +60,8 @@ static void no_more_than_the_limit_is_read(void **state)
 	assert_int_equal(gzip_read(gz.data, gz.len, BIG, &back, NULL), 0);
 	back.len = 0;
 	assert_int_equal(gzip_read(gz.data, gz.len, BIG - 1, &back, &err), -EFBIG);
-	assert_string_equal(err.msg, "it would decompress to more than 1048575 bytes");
-	/* the limit is of all members together */
+	assert_string_equal(err.msg, "decompressed data exceeds the limit of 1048575 bytes");
+	/* the limit applies to all members together */
 	assert_int_equal(gzip_write("x", 1, GZIP_FAST, &gz, NULL), 0);
 	back.len = 0;
 	assert_int_equal(gzip_read(gz.data, gz.len, BIG, &back, NULL), -EFBIG);
@@ -71,7 +71,7 @@ static void no_more_than_the_limit_is_read(void **state)
 	buf_fini(&back);
 }
 
-static void a_trailer_that_lies_is_found_out(void **state)
+static void a_false_trailer_is_detected(void **state)
 {
 	struct buf gz = zeroes_gz(BIG), back = { 0 };
 
@@ -97,6 +97,6 @@ static void damaged_data_is_refused(void **state)
 	buf_fini(&back);
 }
 
-TEST_GROUP(test_gzip, TEST(what_is_compressed_comes_back),
-	   TEST(members_are_read_one_after_the_other), TEST(no_more_than_the_limit_is_read),
-	   TEST(a_trailer_that_lies_is_found_out), TEST(damaged_data_is_refused))
+TEST_GROUP(test_gzip, TEST(compressed_data_is_decompressed),
+	   TEST(members_are_read_one_after_the_other), TEST(data_beyond_the_limit_is_refused),
+	   TEST(a_false_trailer_is_detected), TEST(damaged_data_is_refused))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/html.h"
+#include "codec/page/html.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "tests/test.h"
 
-/* The page as a string, to be freed. */
+/* Returns the page as a string, which the caller frees. */
 static char *page_with(const char *json, const char *title)
 {
 	struct buf out = { 0 };
@@ -21,7 +21,7 @@ static char *page_with(const char *json, const char *title)
 	return (char *)out.data;
 }
 
-static void holds_the_data_and_the_title(void **state)
+static void a_page_contains_the_data_and_the_title(void **state)
 {
 	char *page = page_with("{\"version\":1}", "cameo record -a");
 
@@ -32,7 +32,7 @@ static void holds_the_data_and_the_title(void **state)
 	free(page);
 }
 
-static void a_page_without_a_title_has_a_plain_one(void **state)
+static void a_page_without_a_title_has_the_default_one(void **state)
 {
 	char *none = page_with("{}", NULL), *empty = page_with("{}", "");
 
@@ -56,7 +56,7 @@ static void names_cannot_leave_their_element(void **state)
 	free(page);
 }
 
-static void marks_in_the_title_and_the_data_stay_as_they_are(void **state)
+static void placeholders_in_the_title_and_the_data_are_unchanged(void **state)
 {
 	char *page = page_with("[\"%CAMEO_TITLE%\"]", "%CAMEO_DATA%");
 
@@ -65,7 +65,7 @@ static void marks_in_the_title_and_the_data_stay_as_they_are(void **state)
 	free(page);
 }
 
-static void names_its_own_scripts_and_no_host(void **state)
+static void the_policy_allows_its_own_scripts_and_no_host(void **state)
 {
 	char *page = page_with("{}", NULL);
 
@@ -77,7 +77,7 @@ static void names_its_own_scripts_and_no_host(void **state)
 	free(page);
 }
 
-static void a_buffer_that_failed_is_told(void **state)
+static void an_earlier_failure_of_the_buffer_is_returned(void **state)
 {
 	struct buf out = { .error = -ENOMEM };
 
@@ -85,7 +85,8 @@ static void a_buffer_that_failed_is_told(void **state)
 	buf_fini(&out);
 }
 
-TEST_GROUP(test_html, TEST(holds_the_data_and_the_title),
-	   TEST(a_page_without_a_title_has_a_plain_one), TEST(names_cannot_leave_their_element),
-	   TEST(marks_in_the_title_and_the_data_stay_as_they_are),
-	   TEST(names_its_own_scripts_and_no_host), TEST(a_buffer_that_failed_is_told))
+TEST_GROUP(test_html, TEST(a_page_contains_the_data_and_the_title),
+	   TEST(a_page_without_a_title_has_the_default_one), TEST(names_cannot_leave_their_element),
+	   TEST(placeholders_in_the_title_and_the_data_are_unchanged),
+	   TEST(the_policy_allows_its_own_scripts_and_no_host),
+	   TEST(an_earlier_failure_of_the_buffer_is_returned))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+int test_tracks(void);
 int test_wire(void);
 int test_gzip(void);
-int test_idmap(void);
+int test_id_map(void);
 int test_pprof_write(void);
 int test_pprof_read(void);
 int test_folded_write(void);
@@ -27,9 +28,10 @@ int main(void)
 {
 	int failed = 0;
 
+	failed += test_tracks();
 	failed += test_wire();
 	failed += test_gzip();
-	failed += test_idmap();
+	failed += test_id_map();
 	failed += test_pprof_write();
 	failed += test_pprof_read();
 	failed += test_folded_write();

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OTLP writer and reader: each is the other's witness, and hand-made requests are both's. */
+/* The OTLP writer and reader check each other, and requests made by hand check both. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/limits.h"
-#include "codec/otlp_fields.h"
-#include "codec/otlp_labels.h"
-#include "codec/otlp_read.h"
-#include "codec/otlp_write.h"
-#include "codec/wire.h"
+#include "codec/common/limits.h"
+#include "codec/common/wire.h"
+#include "codec/otlp/otlp_fields.h"
+#include "codec/otlp/otlp_labels.h"
+#include "codec/otlp/otlp_read.h"
+#include "codec/otlp/otlp_write.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
@@ -35,7 +35,7 @@ static void assert_comes_back(const struct profile *p)
 	profile_free(back);
 }
 
-static void random_profiles_come_back(void **state)
+static void random_profiles_are_read_back(void **state)
 {
 	for (uint32_t seed = 0; seed < 30; seed++) {
 		const struct fixture_size size = {
@@ -52,7 +52,7 @@ static void random_profiles_come_back(void **state)
 	}
 }
 
-static void times_come_back(void **state)
+static void times_are_read_back(void **state)
 {
 	struct profile *p = fixture_small();
 	const uint64_t times[] = { 100, 300, 200 };
@@ -103,14 +103,14 @@ static void attributes_of_the_resource_become_labels(void **state)
 	profile_free(back);
 }
 
-/* What the parts of a request come to. */
+/* The counts of all parts of a request. */
 struct parts {
 	size_t n;
 	int64_t sum;
 	char ids[8];
 };
 
-static int on_part(void *ctx, const struct otlp_part *part)
+static int on_part(void *ctx, const struct otlp_profile *part)
 {
 	struct parts *parts = ctx;
 
@@ -167,7 +167,7 @@ static void profiles_of_a_request_share_what_is_equal(void **state)
 	assert_int_equal(otlp_request_write(q, &b), 0);
 	assert_int_equal(count_of(&b, "vfs_read"), 1);
 	assert_int_equal(count_of(&b, "shop"), 2);
-	assert_int_equal(otlp_read_parts(b.data, b.len, NULL, on_part, &parts, NULL), 0);
+	assert_int_equal(otlp_read_profiles(b.data, b.len, NULL, on_part, &parts, NULL), 0);
 	assert_int_equal(parts.sum, 8);
 	assert_memory_equal(parts.ids, "ab", 2);
 	otlp_request_free(q);
@@ -176,7 +176,7 @@ static void profiles_of_a_request_share_what_is_equal(void **state)
 	profile_free(other);
 }
 
-static void a_profile_that_is_too_large_goes_on_in_another_request(void **state)
+static void a_profile_that_is_too_large_continues_in_another_request(void **state)
 {
 	const struct fixture_size size = {
 		.n_samples = 50, .n_functions = 200, .n_mappings = 3, .depth = 20
@@ -197,7 +197,7 @@ static void a_profile_that_is_too_large_goes_on_in_another_request(void **state)
 		add_part(q, p, 'a', 4000, &at);
 		assert_int_equal(otlp_request_write(q, &b), 0);
 		assert_true(b.len < 8000);
-		assert_int_equal(otlp_read_parts(b.data, b.len, NULL, on_part, &parts, NULL), 0);
+		assert_int_equal(otlp_read_profiles(b.data, b.len, NULL, on_part, &parts, NULL), 0);
 		got += parts.sum;
 		otlp_request_free(q);
 		buf_fini(&b);
@@ -207,7 +207,7 @@ static void a_profile_that_is_too_large_goes_on_in_another_request(void **state)
 	profile_free(p);
 }
 
-static void a_profile_of_nothing_is_left_out(void **state)
+static void an_empty_profile_is_omitted(void **state)
 {
 	const int64_t values[] = { 0, 5 };
 	struct profile_sample s = { .values = values };
@@ -228,7 +228,7 @@ static void a_profile_of_nothing_is_left_out(void **state)
 	profile_free(p);
 }
 
-static void files_have_the_conventions_names(void **state)
+static void file_attributes_have_the_names_of_the_conventions(void **state)
 {
 	const struct otlp_options opt = { .labels = otlp_labels,
 					  .n_labels = otlp_n_labels,
@@ -248,7 +248,7 @@ static void files_have_the_conventions_names(void **state)
 	profile_free(back);
 }
 
-static void labels_are_renamed_and_left_out(void **state)
+static void labels_are_renamed_and_omitted(void **state)
 {
 	static const struct otlp_rename rename[] = { { "comm", "program" }, { "pid", NULL } };
 	const struct otlp_options opt = { .labels = rename,
@@ -266,7 +266,7 @@ static void labels_are_renamed_and_left_out(void **state)
 	profile_free(back);
 }
 
-static void text_that_is_not_utf8_is_mended(void **state)
+static void invalid_utf8_is_replaced(void **state)
 {
 	struct profile *p = fixture_small();
 	struct profile_sample s = { .values = (const int64_t[]){ 1, 10 } };
@@ -282,7 +282,9 @@ static void text_that_is_not_utf8_is_mended(void **state)
 	profile_free(p);
 }
 
-/* A dictionary of one stack, main, and the attributes k=0 and k=1, in a request of one profile. */
+/*
+ * A request of one profile, whose dictionary has one stack, main, and the attributes k=0 and k=1.
+ */
 struct request {
 	struct buf b;
 	size_t rp, sp, profile;
@@ -296,7 +298,7 @@ static void put_strings(struct buf *b)
 		wire_put_bytes(b, OTLP_DICT_STRING, strings[i], strlen(strings[i]));
 }
 
-/* A message of one packed or plain number in the dictionary. */
+/* Adds a message of one packed or plain number to the dictionary. */
 static void put_entry(struct buf *b, uint32_t table, uint32_t number, uint64_t v)
 {
 	size_t at = wire_begin(b, table);
@@ -354,7 +356,7 @@ static void end_request(struct request *q)
 	wire_end(&q->b, q->rp);
 }
 
-/* A sample on stack 1 with packed fields: pairs of {field number, its only value}. */
+/* A sample on stack 1 with packed fields, as pairs of {field number, its only value}. */
 static void put_sample(struct request *q, const uint64_t (*fields)[2], size_t n, size_t n_times)
 {
 	size_t at = wire_begin(&q->b, OTLP_PROFILE_SAMPLES), packed;
@@ -374,7 +376,7 @@ static void put_sample(struct request *q, const uint64_t (*fields)[2], size_t n,
 	wire_end(&q->b, at);
 }
 
-/* What the reader makes of one such sample: its value, and k's value or -1. */
+/* The reader's result for one such sample: its value, and the value of k or -1. */
 static void assert_understood(const uint64_t (*fields)[2], size_t n, size_t n_times, int64_t value,
 			      int64_t k)
 {
@@ -407,7 +409,9 @@ static void both_numberings_of_samples_are_understood(void **state)
 	assert_understood(new_both, 2, 0, 7, 0);
 	assert_understood(old_both, 2, 0, 7, 0);
 	assert_understood(values_only_new, 1, 0, 9, -1);
-	/* without times field 2 must be values; with other times than numbers, attributes */
+	/*
+	 * without times, field 2 must hold values; if times and numbers differ in count, attributes
+	 */
 	assert_understood(two_only, 1, 0, 2, -1);
 	assert_understood(two_only, 1, 5, 5, 1);
 	/* no such attribute: it can only be a value */
@@ -510,11 +514,11 @@ static void a_request_without_a_dictionary_is_refused(void **state)
 	struct buf b = { 0 };
 
 	wire_end(&b, wire_begin(&b, OTLP_REQUEST_RESOURCE_PROFILES));
-	assert_refused(&b, NULL, -EBADMSG, "it has no dictionary: a layout before 1.8 is not read");
+	assert_refused(&b, NULL, -EBADMSG, "no dictionary: versions before 1.8 are not supported");
 	buf_fini(&b);
 }
 
-static void otlp_limits_hold(void **state)
+static void limits_on_requests_are_enforced(void **state)
 {
 	struct profile *p = fixture_small();
 	struct buf b = { 0 };
@@ -522,16 +526,16 @@ static void otlp_limits_hold(void **state)
 
 	assert_int_equal(otlp_write(p, NULL, &b, NULL), 0);
 	l.depth = 2;
-	assert_refused(&b, &l, -EFBIG, "stack 2: it has more than 2 frames");
+	assert_refused(&b, &l, -EFBIG, "stack 2: more than 2 frames");
 	l = codec_limits_default();
 	l.labels = 1;
-	assert_refused(&b, &l, -EFBIG, "sample 0: it has more than 1 labels");
+	assert_refused(&b, &l, -EFBIG, "sample 0: more than 1 labels");
 	l = codec_limits_default();
 	l.label_sum = 1;
-	assert_refused(&b, &l, -EFBIG, "sample 0: all samples have more than 1 labels together");
+	assert_refused(&b, &l, -EFBIG, "sample 0: more than 1 labels in all samples together");
 	l = codec_limits_default();
 	l.samples = 1;
-	assert_refused(&b, &l, -EFBIG, "sample 1: there are more than 1 samples");
+	assert_refused(&b, &l, -EFBIG, "sample 1: more than 1 samples");
 	l = codec_limits_default();
 	l.strings = 3;
 	assert_int_equal(otlp_read(&p, b.data, b.len, &l, NULL), -EFBIG);
@@ -539,7 +543,7 @@ static void otlp_limits_hold(void **state)
 	profile_free(p);
 }
 
-static void a_request_that_is_cut_short_is_no_crash(void **state)
+static void a_truncated_request_does_not_crash(void **state)
 {
 	struct profile *p = fixture_small(), *back;
 	struct buf b = { 0 };
@@ -553,14 +557,14 @@ static void a_request_that_is_cut_short_is_no_crash(void **state)
 	profile_free(p);
 }
 
-TEST_GROUP(test_otlp, TEST(random_profiles_come_back), TEST(times_come_back),
+TEST_GROUP(test_otlp, TEST(random_profiles_are_read_back), TEST(times_are_read_back),
 	   TEST(attributes_of_the_resource_become_labels),
 	   TEST(profiles_of_a_request_share_what_is_equal),
-	   TEST(a_profile_that_is_too_large_goes_on_in_another_request),
-	   TEST(a_profile_of_nothing_is_left_out), TEST(labels_are_renamed_and_left_out),
-	   TEST(files_have_the_conventions_names), TEST(text_that_is_not_utf8_is_mended),
+	   TEST(a_profile_that_is_too_large_continues_in_another_request),
+	   TEST(an_empty_profile_is_omitted), TEST(labels_are_renamed_and_omitted),
+	   TEST(file_attributes_have_the_names_of_the_conventions), TEST(invalid_utf8_is_replaced),
 	   TEST(both_numberings_of_samples_are_understood),
 	   TEST(references_of_a_resource_are_resolved), TEST(references_to_nothing_are_refused),
 	   TEST(tables_that_refer_to_nothing_are_refused),
-	   TEST(a_request_without_a_dictionary_is_refused), TEST(otlp_limits_hold),
-	   TEST(a_request_that_is_cut_short_is_no_crash))
+	   TEST(a_request_without_a_dictionary_is_refused), TEST(limits_on_requests_are_enforced),
+	   TEST(a_truncated_request_does_not_crash))

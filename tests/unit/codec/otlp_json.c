@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP's JSON, as what the protobuf reader makes of it. */
-#include "codec/otlp_json.h"
+/* Requests in OTLP's JSON encoding are compared with the same requests in protobuf. */
+#include "codec/otlp/otlp_json.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/otlp_read.h"
+#include "codec/otlp/otlp_read.h"
 #include "profile/profile.h"
 #include "tests/test.h"
 
@@ -29,7 +29,7 @@ struct seen {
 	uint8_t id[16];
 };
 
-static int see(void *ctx, const struct otlp_part *part)
+static int see(void *ctx, const struct otlp_profile *part)
 {
 	struct seen *s = ctx;
 	struct profile *p = part->profile;
@@ -48,13 +48,13 @@ static int see(void *ctx, const struct otlp_part *part)
 	return 0;
 }
 
-static void json_is_read_as_protobuf_is(void **state)
+static void json_is_read_like_protobuf(void **state)
 {
 	struct seen s = { 0 };
 	struct buf b = { 0 };
 
 	assert_int_equal(otlp_json_read(request, strlen(request), &b, NULL), 0);
-	assert_int_equal(otlp_read_parts(b.data, b.len, NULL, see, &s, NULL), 0);
+	assert_int_equal(otlp_read_profiles(b.data, b.len, NULL, see, &s, NULL), 0);
 	assert_int_equal(s.n, 1);
 	assert_int_equal(s.value, 1);
 	assert_int_equal(s.time_ns, 18);
@@ -64,7 +64,7 @@ static void json_is_read_as_protobuf_is(void **state)
 	buf_fini(&b);
 }
 
-static void what_is_cut_short_is_refused_wherever_it_ends(void **state)
+static void text_truncated_anywhere_is_refused(void **state)
 {
 	for (size_t len = 0; len < strlen(request); len++) {
 		struct buf b = { 0 };
@@ -92,7 +92,7 @@ static void other_kinds_than_expected_are_refused(void **state)
 		struct err err = { 0 };
 
 		assert_int_equal(otlp_json_read(bad[i], strlen(bad[i]), &b, &err), -EBADMSG);
-		assert_non_null(strstr(err.msg, "at byte"));
+		assert_non_null(strstr(err.msg, "byte "));
 		buf_fini(&b);
 	}
 }
@@ -102,10 +102,10 @@ int test_otlp_json(void);
 int test_otlp_json(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_is_read_as_protobuf_is),
-		cmocka_unit_test(what_is_cut_short_is_refused_wherever_it_ends),
+		cmocka_unit_test(json_is_read_like_protobuf),
+		cmocka_unit_test(text_truncated_anywhere_is_refused),
 		cmocka_unit_test(other_kinds_than_expected_are_refused),
 	};
 
-	return cmocka_run_group_tests_name("codec/otlp_json", tests, NULL, NULL);
+	return TEST_RUN("codec/otlp_json", tests, NULL, NULL);
 }

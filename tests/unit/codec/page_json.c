@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/page_json.h"
+#include "codec/page/page_json.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void the_page_has_the_profile_as_a_tree(void **state)
 		"\"frames\":[[1,0,0,2,3],[4,5,10,2,3],[6,7,5,2,3,1],[8,0,0,2,9],[10,0,0,11,12]],"
 		"\"nodes\":{\"parent\":[-1,0,1,2,1,4],\"frame\":[-1,0,1,2,3,4],"
 		"\"self\":[0,0,0,30,0,10]}}";
-	const struct page_options opt = { .title = "</script>", .value_num = 1 };
+	const struct format_options opt = { .title = "</script>", .value_num = 1 };
 	struct profile *p = fixture_small();
 	struct buf b = { 0 };
 
@@ -33,9 +33,9 @@ static void the_page_has_the_profile_as_a_tree(void **state)
 	profile_free(p);
 }
 
-static void a_program_is_no_frame(void **state)
+static void the_program_name_is_no_frame(void **state)
 {
-	const struct page_options opt = { .root_label = "comm" };
+	const struct format_options opt = { .root_label = "comm" };
 	struct profile *p = fixture_small();
 	struct buf b = { 0 };
 
@@ -47,18 +47,18 @@ static void a_program_is_no_frame(void **state)
 	profile_free(p);
 }
 
-static void the_page_refuses_a_sample_type_that_is_not_there(void **state)
+static void the_page_refuses_an_unknown_sample_type(void **state)
 {
 	struct profile *p = fixture_small();
 	struct buf b = { 0 };
 	struct err err = { 0 };
 
-	assert_int_equal(page_json_write(p, &(struct page_options){ .value_num = 2 }, &b, &err),
+	assert_int_equal(page_json_write(p, &(struct format_options){ .value_num = 2 }, &b, &err),
 			 -EINVAL);
-	assert_string_equal(err.msg, "the profile has no sample type 3");
+	assert_string_equal(err.msg, "no sample type 3 in the profile");
 	buf_fini(&b);
 	profile_free(p);
 }
 
-TEST_GROUP(test_page_json, TEST(the_page_has_the_profile_as_a_tree), TEST(a_program_is_no_frame),
-	   TEST(the_page_refuses_a_sample_type_that_is_not_there))
+TEST_GROUP(test_page_json, TEST(the_page_has_the_profile_as_a_tree),
+	   TEST(the_program_name_is_no_frame), TEST(the_page_refuses_an_unknown_sample_type))

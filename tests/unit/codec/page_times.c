@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/page_times.h"
+#include "codec/page/page_times.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/perfscript_read.h"
+#include "codec/perf/perfscript_read.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/folded_write.h"
-#include "codec/limits.h"
+#include "codec/common/limits.h"
+#include "codec/text/text.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
@@ -41,7 +41,7 @@ static void assert_folded(const struct profile *p, size_t value_num, const char 
 	struct buf b = { 0 };
 
 	assert_int_equal(folded_write(p,
-				      &(struct folded_options){ .root_label = "comm",
+				      &(struct format_options){ .root_label = "comm",
 								.value_num = value_num },
 				      &b, NULL),
 			 0);
@@ -50,11 +50,11 @@ static void assert_folded(const struct profile *p, size_t value_num, const char 
 	buf_fini(&b);
 }
 
-static void stacks_of_perf_come_in(void **state)
+static void stacks_of_perf_are_read(void **state)
 {
 	struct profile *p = read_text(usual);
 
-	assert_true(perfscript_is(usual, strlen(usual)));
+	assert_true(perfscript_detect(usual, strlen(usual)));
 	assert_int_equal(profile_n_sample_types(p), 2);
 	assert_string_equal(profile_string(p, profile_sample_type(p, 1).type), "cpu-clock");
 	assert_string_equal(profile_string(p, profile_sample_type(p, 1).unit), "nanoseconds");
@@ -67,7 +67,7 @@ static void stacks_of_perf_come_in(void **state)
 	profile_free(p);
 }
 
-static void a_file_may_have_spaces_and_be_deleted(void **state)
+static void a_file_name_may_have_spaces_and_be_deleted(void **state)
 {
 	struct profile *p = read_text(usual);
 	bool found = false;
@@ -79,7 +79,7 @@ static void a_file_may_have_spaces_and_be_deleted(void **state)
 	profile_free(p);
 }
 
-static void one_frame_may_stand_in_the_line_of_the_sample(void **state)
+static void a_single_frame_may_follow_on_the_line_of_the_sample(void **state)
 {
 	struct profile *p = read_text("sh 7 7115.3:  11 cycles:u:  55 f+0x1 (/bin/sh)\n"
 				      "sh 7 7115.4:  22 cycles:u:  55 f+0x1 (/bin/sh)\n");
@@ -117,37 +117,38 @@ static void lines_about_processes_are_skipped(void **state)
 static void other_lines_are_refused_by_their_number(void **state)
 {
 	fixture_assert_refused(perfscript_read, "a 1 1.0: c:\n\t1 f (x)\nwords\n", NULL, -EBADMSG,
-			       "line 3: it is neither a sample nor a frame of one");
+			       "line 3: neither a sample nor a frame");
 	fixture_assert_refused(perfscript_read, "words\n", NULL, -EBADMSG,
-			       "line 1: it is not the line of a sample of `perf script`");
+			       "line 1: not the line of a `perf script` sample");
 	fixture_assert_refused(perfscript_read, "\t1 f (x)\n", NULL, -EBADMSG,
-			       "line 1: it is neither a sample nor a frame of one");
+			       "line 1: neither a sample nor a frame");
 }
 
-static void perfscript_limits_hold(void **state)
+static void limits_on_perf_script_are_enforced(void **state)
 {
 	struct codec_limits l = codec_limits_default();
 
 	l.depth = 1;
 	fixture_assert_refused(perfscript_read, "a 1 1.0: c:\n\t1 f (x)\n\t2 g (x)\n", &l, -EFBIG,
-			       "line 3: the stack has too many frames");
+			       "line 3: stack has too many frames");
 	l.bytes = 3;
 	fixture_assert_refused(perfscript_read, "a 1 1.0: c:\n", &l, -EFBIG,
-			       "it has more than 3 bytes");
+			       "file exceeds the limit of 3 bytes");
 }
 
-static void other_texts_are_not_of_perf(void **state)
+static void other_texts_are_not_recognized(void **state)
 {
 	static const char *const texts[] = {
 		"", "a;b 1\n", "main;f 12.5: x\n", "just words\n", "{\"a\":1}", "a b c 7\n"
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		assert_false(perfscript_is(texts[i], strlen(texts[i])));
+		assert_false(perfscript_detect(texts[i], strlen(texts[i])));
 }
 
-TEST_GROUP(test_perfscript_read, TEST(stacks_of_perf_come_in),
-	   TEST(a_file_may_have_spaces_and_be_deleted),
-	   TEST(one_frame_may_stand_in_the_line_of_the_sample), TEST(each_event_is_a_sample_type),
-	   TEST(lines_about_processes_are_skipped), TEST(other_lines_are_refused_by_their_number),
-	   TEST(perfscript_limits_hold), TEST(other_texts_are_not_of_perf))
+TEST_GROUP(test_perfscript_read, TEST(stacks_of_perf_are_read),
+	   TEST(a_file_name_may_have_spaces_and_be_deleted),
+	   TEST(a_single_frame_may_follow_on_the_line_of_the_sample),
+	   TEST(each_event_is_a_sample_type), TEST(lines_about_processes_are_skipped),
+	   TEST(other_lines_are_refused_by_their_number), TEST(limits_on_perf_script_are_enforced),
+	   TEST(other_texts_are_not_recognized))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/pprof_read.h"
+#include "codec/pprof/pprof.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,10 +7,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/limits.h"
-#include "codec/pprof_fields.h"
-#include "codec/pprof_write.h"
-#include "codec/wire.h"
+#include "codec/common/limits.h"
+#include "codec/common/wire.h"
+#include "codec/pprof/pprof_fields.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
@@ -32,7 +31,7 @@ static void assert_comes_back(struct profile *p)
 	profile_free(back);
 }
 
-static void what_is_written_comes_back(void **state)
+static void a_written_profile_is_read_back(void **state)
 {
 	struct profile *p = fixture_small();
 
@@ -46,7 +45,7 @@ static void what_is_written_comes_back(void **state)
 	profile_free(p);
 }
 
-static void random_profiles_come_back(void **state)
+static void random_profiles_are_read_back(void **state)
 {
 	for (uint32_t seed = 0; seed < 40; seed++) {
 		const struct fixture_size size = {
@@ -92,7 +91,7 @@ static void assert_refused(const struct buf *b, const struct codec_limits *limit
 	assert_null(p);
 }
 
-/* A message that has one sample type, and the strings "" and "x". */
+/* Starts a message with one sample type and the strings "" and "x". */
 static struct buf beginning(void)
 {
 	struct buf b = { 0 };
@@ -103,7 +102,7 @@ static struct buf beginning(void)
 	return b;
 }
 
-/* A message of up to two numbers. */
+/* Adds a message of up to two numbers. */
 static void put_pair(struct buf *b, uint32_t number, uint32_t f1, uint64_t v1, uint32_t f2,
 		     uint64_t v2)
 {
@@ -124,10 +123,10 @@ static void references_to_nothing_are_refused(void **state)
 		{ PPROF_SAMPLE, PPROF_SAMPLE_VALUE, PPROF_SAMPLE_LOCATION_ID, 1, 99,
 		  "sample 0: location 99 does not exist" },
 		{ PPROF_SAMPLE, PPROF_SAMPLE_LOCATION_ID, 9, 0, 1,
-		  "sample 0: it has 0 values for 1 sample types" },
+		  "sample 0: 0 values for 1 sample types" },
 		{ PPROF_LOCATION, PPROF_LOCATION_ID, PPROF_LOCATION_MAPPING_ID, 1, 5,
 		  "location 0: mapping 5 does not exist" },
-		{ PPROF_LOCATION, PPROF_LOCATION_ADDRESS, 9, 1, 0, "location 0: its id is 0" },
+		{ PPROF_LOCATION, PPROF_LOCATION_ADDRESS, 9, 1, 0, "location 0: id is 0" },
 		{ PPROF_FUNCTION, PPROF_FUNCTION_ID, PPROF_FUNCTION_NAME, 1, 2,
 		  "function 0: string 2 does not exist" },
 		{ PPROF_MAPPING, PPROF_MAPPING_ID, PPROF_MAPPING_FILE, 1, UINT64_MAX,
@@ -146,7 +145,7 @@ static void references_to_nothing_are_refused(void **state)
 	}
 }
 
-static void ids_that_are_there_twice_are_refused(void **state)
+static void duplicate_ids_are_refused(void **state)
 {
 	struct buf b = beginning();
 
@@ -182,7 +181,7 @@ static void wrong_wire_types_are_refused(void **state)
 	wire_put_uint(&b, PPROF_LOCATION_ID, 1);
 	wire_put_uint(&b, PPROF_LOCATION_LINE, 1);
 	wire_end(&b, at);
-	assert_refused(&b, NULL, -EBADMSG, "location 0: a line is not a message");
+	assert_refused(&b, NULL, -EBADMSG, "location 0: line is not a message");
 	buf_fini(&b);
 	b = beginning();
 	at = wire_begin(&b, PPROF_FUNCTION);
@@ -199,23 +198,23 @@ static void concatenated_profiles_are_refused(void **state)
 
 	assert_int_equal(pprof_write_gz(p, &b, NULL), 0);
 	assert_int_equal(pprof_write_gz(p, &b, NULL), 0);
-	assert_refused(&b, NULL, -EBADMSG, "there is more than one profile in it");
+	assert_refused(&b, NULL, -EBADMSG, "data contains more than one profile");
 	buf_fini(&b);
 	profile_free(p);
 }
 
-static void limits_hold(void **state)
+static void limits_are_enforced(void **state)
 {
 	static const struct {
 		struct codec_limits at_most;
 		const char *why;
 	} cases[] = {
-		{ { .bytes = 100 }, "it has more than 100 bytes" },
-		{ { .strings = 3 }, "the profile has 18 strings, more than 3" },
-		{ { .things = 2 }, "the profile has 3 mappings, more than 2" },
-		{ { .samples = 1 }, "the profile has 2 samples, more than 1" },
-		{ { .depth = 2 }, "sample 1: it has more than 2 frames" },
-		{ { .labels = 1 }, "sample 0: it has more than 1 labels" },
+		{ { .bytes = 100 }, "profile exceeds the limit of 100 bytes" },
+		{ { .strings = 3 }, "profile has 18 strings; the limit is 3" },
+		{ { .entries = 2 }, "profile has 3 mappings; the limit is 2" },
+		{ { .samples = 1 }, "profile has 2 samples; the limit is 1" },
+		{ { .depth = 2 }, "sample 1: more than 2 frames" },
+		{ { .labels = 1 }, "sample 0: more than 1 labels" },
 	};
 	struct profile *p = fixture_small();
 	struct buf b = { 0 };
@@ -227,7 +226,7 @@ static void limits_hold(void **state)
 
 		l.bytes = m->bytes ? m->bytes : l.bytes;
 		l.strings = m->strings ? m->strings : l.strings;
-		l.things = m->things ? m->things : l.things;
+		l.entries = m->entries ? m->entries : l.entries;
 		l.samples = m->samples ? m->samples : l.samples;
 		l.depth = m->depth ? m->depth : l.depth;
 		l.labels = m->labels ? m->labels : l.labels;
@@ -237,14 +236,14 @@ static void limits_hold(void **state)
 	profile_free(p);
 }
 
-static void a_file_that_is_cut_short_is_no_crash(void **state)
+static void a_truncated_file_does_not_crash(void **state)
 {
 	struct profile *p = fixture_small(), *back;
 	struct buf b = { 0 };
 
 	assert_int_equal(pprof_write(p, &b, NULL), 0);
 	for (size_t len = 0; len < b.len; len++) {
-		/* what ends between two fields may still be a profile */
+		/* a file that ends between two fields may still be a profile */
 		if (pprof_read(&back, b.data, len, NULL, NULL) == 0)
 			profile_free(back);
 	}
@@ -253,9 +252,9 @@ static void a_file_that_is_cut_short_is_no_crash(void **state)
 	profile_free(p);
 }
 
-TEST_GROUP(test_pprof_read, TEST(what_is_written_comes_back), TEST(random_profiles_come_back),
-	   TEST(kinds_are_guessed_from_files), TEST(references_to_nothing_are_refused),
-	   TEST(ids_that_are_there_twice_are_refused),
+TEST_GROUP(test_pprof_read, TEST(a_written_profile_is_read_back),
+	   TEST(random_profiles_are_read_back), TEST(kinds_are_guessed_from_files),
+	   TEST(references_to_nothing_are_refused), TEST(duplicate_ids_are_refused),
 	   TEST(a_first_string_that_is_not_empty_is_refused), TEST(wrong_wire_types_are_refused),
-	   TEST(concatenated_profiles_are_refused), TEST(limits_hold),
-	   TEST(a_file_that_is_cut_short_is_no_crash))
+	   TEST(concatenated_profiles_are_refused), TEST(limits_are_enforced),
+	   TEST(a_truncated_file_does_not_crash))

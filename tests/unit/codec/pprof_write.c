@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/pprof_write.h"
+#include "codec/pprof/pprof.h"
 
 #include <string.h>
 
 #include "base/buf.h"
-#include "codec/gzip.h"
-#include "codec/pprof_fields.h"
-#include "codec/wire.h"
+#include "codec/common/gzip.h"
+#include "codec/common/wire.h"
+#include "codec/pprof/pprof_fields.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
 
-/* Occurrence @nth of field @number; false when there are not so many. */
+/* Finds occurrence @nth of field @number. Returns false if there are fewer. */
 static bool find(struct wire w, uint32_t number, size_t nth, struct wire_field *out)
 {
 	int r;
@@ -56,7 +56,7 @@ static void assert_string(struct wire w, uint64_t id, const char *want)
 	assert_memory_equal(s.p, want, strlen(want));
 }
 
-static void only_what_is_referred_to_is_written(void **state)
+static void only_referenced_entries_are_written(void **state)
 {
 	struct profile *p = fixture_small();
 	struct buf b = { 0 };
@@ -117,7 +117,7 @@ static void mappings_keep_their_order(void **state)
 	buf_fini(&b);
 }
 
-static void without_labels_samples_of_one_stack_are_one(void **state)
+static void without_labels_samples_of_one_stack_are_merged(void **state)
 {
 	struct profile *p = fixture_small();
 	const struct profile_sample s = profile_sample(p, 0);
@@ -175,8 +175,8 @@ static void a_profile_without_samples_is_valid(void **state)
 	buf_fini(&raw);
 }
 
-TEST_GROUP(test_pprof_write, TEST(only_what_is_referred_to_is_written),
+TEST_GROUP(test_pprof_write, TEST(only_referenced_entries_are_written),
 	   TEST(the_first_location_is_the_leaf_and_its_first_line_the_innermost),
 	   TEST(mappings_keep_their_order), TEST(labels_are_strings_or_numbers),
-	   TEST(without_labels_samples_of_one_stack_are_one),
+	   TEST(without_labels_samples_of_one_stack_are_merged),
 	   TEST(a_profile_without_samples_is_valid))

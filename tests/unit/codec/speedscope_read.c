@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/speedscope_read.h"
+#include "codec/speedscope/speedscope.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "codec/limits.h"
-#include "codec/speedscope_write.h"
+#include "codec/common/limits.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
 
-static void random_profiles_come_back_by_name(void **state)
+static void random_profiles_are_read_back_by_name(void **state)
 {
 	const struct fixture_size size = {
 		.n_samples = 100, .n_functions = 40, .n_mappings = 3, .n_labels = 2, .depth = 20
@@ -22,7 +21,7 @@ static void random_profiles_come_back_by_name(void **state)
 		struct profile *p = fixture_random(seed, &size), *back;
 		struct buf b = { 0 };
 
-		assert_int_equal(speedscope_write(p, NULL, &b, NULL), 0);
+		assert_int_equal(speedscope_write(p, &(struct format_options){ 0 }, &b, NULL), 0);
 		assert_int_equal(speedscope_read(&back, b.data, b.len, NULL, NULL), 0);
 		fixture_assert_alike(p, 0, back, 0);
 		fixture_assert_alike(p, 1, back, 1);
@@ -54,7 +53,7 @@ static void members_may_come_in_any_order(void **state)
 	profile_free(p);
 }
 
-static void others_profiles_are_threads_and_their_seconds_are_kept(void **state)
+static void foreign_profiles_are_threads_and_keep_their_seconds(void **state)
 {
 	static const char text[] =
 		"{\"exporter\":\"py-spy@0.4\",\"profiles\":[{\"type\":\"sampled\","
@@ -87,17 +86,17 @@ static void others_profiles_are_threads_and_their_seconds_are_kept(void **state)
 static void wrong_files_are_refused(void **state)
 {
 	fixture_assert_refused(speedscope_read, "{}", NULL, -EBADMSG,
-			       "it has no frames: not a file of speedscope's");
+			       "not a speedscope file: no \"shared.frames\" array");
 	fixture_assert_refused(speedscope_read, "{\"shared\":[]}", NULL, -EBADMSG,
-			       "byte 10: this is not what speedscope's format has here");
+			       "byte 10: malformed speedscope file");
 	fixture_assert_refused(speedscope_read, PROFILE("[[2]]", "[1]"), NULL, -EBADMSG,
 			       "sample 0: frame 2 does not exist");
 	fixture_assert_refused(speedscope_read, PROFILE("[[0],[-1]]", "[1]"), NULL, -EBADMSG,
 			       "sample 1: frame -1 does not exist");
 	fixture_assert_refused(speedscope_read, PROFILE("[[0]]", "[]"), NULL, -EBADMSG,
-			       "profile 0 has 1 samples and 0 weights");
+			       "profile 0 has 1 samples but 0 weights");
 	fixture_assert_refused(speedscope_read, "{" FRAMES ",\"profiles\":[{\"type\":\"other\"}]}",
-			       NULL, -ENOTSUP, "profile 0 is neither a sampled nor an evented one");
+			       NULL, -ENOTSUP, "profile 0 is neither sampled nor evented");
 }
 
 #define EVENTED(events)                                                                            \
@@ -106,7 +105,7 @@ static void wrong_files_are_refused(void **state)
 #define ENTER(frame, at) "{\"type\":\"O\",\"frame\":" #frame ",\"at\":" #at "}"
 #define LEAVE(frame, at) "{\"type\":\"C\",\"frame\":" #frame ",\"at\":" #at "}"
 
-static void events_are_time_in_the_stack_between_them(void **state)
+static void the_time_between_events_belongs_to_the_open_stack(void **state)
 {
 	static const char text[] = EVENTED(ENTER(0, 5) "," ENTER(1, 6) "," LEAVE(1, 8.5) "," LEAVE(
 		0, 9) "," ENTER(1, 20) "," LEAVE(1, 21));
@@ -121,42 +120,41 @@ static void events_that_do_not_nest_are_refused(void **state)
 {
 	fixture_assert_refused(speedscope_read,
 			       EVENTED(ENTER(0, 5) "," ENTER(1, 6) "," LEAVE(0, 7)), NULL, -EBADMSG,
-			       "profile 0, event 2: it leaves another frame than the innermost");
+			       "profile 0, event 2: exits a frame that is not the innermost one");
 	fixture_assert_refused(speedscope_read, EVENTED(LEAVE(0, 7)), NULL, -EBADMSG,
-			       "profile 0, event 0: it leaves another frame than the innermost");
+			       "profile 0, event 0: exits a frame that is not the innermost one");
 	fixture_assert_refused(speedscope_read, EVENTED(ENTER(0, 5) "," ENTER(1, 4)), NULL,
-			       -EBADMSG, "profile 0, event 1: it is earlier than the one before");
+			       -EBADMSG, "profile 0, event 1: earlier than the previous event");
 	fixture_assert_refused(speedscope_read, EVENTED("{\"type\":\"X\",\"at\":1}"), NULL,
-			       -EBADMSG,
-			       "profile 0, event 0: it neither enters nor leaves a frame");
+			       -EBADMSG, "profile 0, event 0: type is neither O nor C");
 	fixture_assert_refused(speedscope_read, EVENTED(ENTER(7, 5)), NULL, -EBADMSG,
 			       "sample 0: frame 7 does not exist");
 }
 
-static void speedscope_limits_hold(void **state)
+static void limits_on_speedscope_files_are_enforced(void **state)
 {
 	struct codec_limits l = codec_limits_default();
 
 	l.depth = 1;
 	fixture_assert_refused(speedscope_read, PROFILE("[[0,1]]", "[1]"), &l, -EFBIG,
-			       "sample 0: it has more than 1 frames");
-	l.things = 2;
+			       "sample 0: more than 1 frames");
+	l.entries = 2;
 	l.depth = 4;
 	fixture_assert_refused(speedscope_read, PROFILE("[[0,1],[1]]", "[1,1]"), &l, -EFBIG,
-			       "its stacks have more than 2 frames in all");
+			       "stacks exceed the limit of 2 frames in total");
 	l.samples = 1;
 	fixture_assert_refused(speedscope_read, PROFILE("[[0],[1]]", "[1,1]"), &l, -EFBIG,
-			       "there are more than 1 samples");
-	l.things = 1;
+			       "more than 1 samples");
+	l.entries = 1;
 	fixture_assert_refused(speedscope_read, PROFILE("[]", "[]"), &l, -EFBIG,
-			       "there are more than 1 frames");
+			       "more than 1 frames");
 	l.bytes = 10;
 	fixture_assert_refused(speedscope_read, PROFILE("[]", "[]"), &l, -EFBIG,
-			       "it has more than 10 bytes");
+			       "file exceeds the limit of 10 bytes");
 }
 
-TEST_GROUP(test_speedscope_read, TEST(random_profiles_come_back_by_name),
+TEST_GROUP(test_speedscope_read, TEST(random_profiles_are_read_back_by_name),
 	   TEST(members_may_come_in_any_order),
-	   TEST(others_profiles_are_threads_and_their_seconds_are_kept),
-	   TEST(wrong_files_are_refused), TEST(events_are_time_in_the_stack_between_them),
-	   TEST(events_that_do_not_nest_are_refused), TEST(speedscope_limits_hold))
+	   TEST(foreign_profiles_are_threads_and_keep_their_seconds), TEST(wrong_files_are_refused),
+	   TEST(the_time_between_events_belongs_to_the_open_stack),
+	   TEST(events_that_do_not_nest_are_refused), TEST(limits_on_speedscope_files_are_enforced))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/speedscope_write.h"
+#include "codec/speedscope/speedscope.h"
 
 #include <string.h>
 
@@ -25,7 +25,9 @@ static void each_sample_type_is_a_profile(void **state)
 	struct profile *p = fixture_small();
 	struct buf b = { 0 };
 
-	assert_int_equal(speedscope_write(p, "a \"title\"", &b, NULL), 0);
+	assert_int_equal(
+		speedscope_write(p, &(struct format_options){ .title = "a \"title\"" }, &b, NULL),
+		0);
 	buf_put_byte(&b, 0);
 	assert_string_equal((const char *)b.data, want);
 	buf_fini(&b);

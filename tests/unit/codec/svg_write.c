@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/svg_write.h"
+#include "codec/svg/svg_write.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "codec/folded_read.h"
+#include "codec/text/text.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
 
-/* What is drawn of folded stacks. */
+/* Returns the picture of folded stacks, which the caller frees. */
 static char *draw(const char *folded)
 {
-	const struct svg_options opt = { .title = "a <title> & \"more\"" };
+	const struct format_options opt = { .title = "a <title> & \"more\"" };
 	struct buf b = { 0 };
 	struct profile *p;
 
@@ -25,7 +25,7 @@ static char *draw(const char *folded)
 	return (char *)b.data;
 }
 
-static void bars_are_as_wide_as_their_share_and_stand_in_the_order_of_names(void **state)
+static void bars_are_as_wide_as_their_share_and_sorted_by_name(void **state)
 {
 	char *svg = draw("main;zero 1\nmain;alpha 3\n");
 
@@ -40,7 +40,7 @@ static void bars_are_as_wide_as_their_share_and_stand_in_the_order_of_names(void
 	free(svg);
 }
 
-static void what_strangers_call_their_functions_stays_text(void **state)
+static void markup_in_function_names_remains_text(void **state)
 {
 	char *svg = draw("a<b>&\"c\";\xff\x01\xef\xbf\xbf x 1\n");
 
@@ -50,7 +50,7 @@ static void what_strangers_call_their_functions_stays_text(void **state)
 	free(svg);
 }
 
-static void names_are_cut_where_characters_end(void **state)
+static void names_are_truncated_between_characters(void **state)
 {
 	/* 30 pixels wide: four letters */
 	char *svg = draw("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xc3\xa4\xc3\xb6 33\nrest 967\n");
@@ -59,7 +59,7 @@ static void names_are_cut_where_characters_end(void **state)
 	free(svg);
 }
 
-static void what_is_too_narrow_is_left_out_and_so_is_what_it_calls(void **state)
+static void bars_that_are_too_narrow_are_omitted_with_their_callees(void **state)
 {
 	char *svg = draw("wide 100000\nnarrow;called 1\n");
 
@@ -69,9 +69,9 @@ static void what_is_too_narrow_is_left_out_and_so_is_what_it_calls(void **state)
 	free(svg);
 }
 
-static void a_profile_of_nothing_is_an_empty_picture(void **state)
+static void an_empty_profile_is_an_empty_picture(void **state)
 {
-	const struct svg_options opt = { 0 }, other = { .value_num = 7 };
+	const struct format_options opt = { 0 }, other = { .value_num = 7 };
 	struct profile *p = fixture_small(), *empty;
 	struct buf b = { 0 };
 
@@ -87,8 +87,8 @@ static void a_profile_of_nothing_is_an_empty_picture(void **state)
 	profile_free(empty);
 }
 
-TEST_GROUP(test_svg_write, TEST(bars_are_as_wide_as_their_share_and_stand_in_the_order_of_names),
-	   TEST(what_strangers_call_their_functions_stays_text),
-	   TEST(names_are_cut_where_characters_end),
-	   TEST(what_is_too_narrow_is_left_out_and_so_is_what_it_calls),
-	   TEST(a_profile_of_nothing_is_an_empty_picture))
+TEST_GROUP(test_svg_write, TEST(bars_are_as_wide_as_their_share_and_sorted_by_name),
+	   TEST(markup_in_function_names_remains_text),
+	   TEST(names_are_truncated_between_characters),
+	   TEST(bars_that_are_too_narrow_are_omitted_with_their_callees),
+	   TEST(an_empty_profile_is_an_empty_picture))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "codec/wire.h"
+#include "codec/common/wire.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static struct wire wire_of_buf(const struct buf *b)
 	return wire_of(b->data, b->len);
 }
 
-static void numbers_come_back_as_they_were_written(void **state)
+static void numbers_are_read_back_unchanged(void **state)
 {
 	static const uint64_t values[] = { 1,          127,        128,        16383,     16384,
 					   UINT32_MAX, 1ull << 56, 1ull << 63, UINT64_MAX };
@@ -39,7 +39,7 @@ static void numbers_come_back_as_they_were_written(void **state)
 	buf_fini(&b);
 }
 
-static void zero_is_left_out(void **state)
+static void zero_is_omitted(void **state)
 {
 	struct buf b = { 0 };
 
@@ -53,7 +53,7 @@ static void zero_is_left_out(void **state)
 	buf_fini(&b);
 }
 
-/* A message in a message, whose inner one has @len bytes of text. */
+/* Writes a nested message whose inner one has @len bytes of text, and reads it back. */
 static void check_nested(size_t len)
 {
 	struct buf b = { 0 };
@@ -91,7 +91,7 @@ static void check_nested(size_t len)
 	buf_fini(&b);
 }
 
-static void nested_messages_of_any_length_come_back(void **state)
+static void nested_messages_of_any_length_are_read_back(void **state)
 {
 	static const size_t lens[] = {
 		0, 1, 120, 124, 125, 126, 127, 128, 129, 16380, 16384, 65000
@@ -135,14 +135,15 @@ static void malformed_messages_are_refused(void **state)
 		uint8_t bytes[12];
 	} bad[] = {
 		{ 1, { 0x08 } },       /* no value */
-		{ 2, { 0x08, 0x80 } }, /* a varint without an end */
-		{ 12, { 8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2 } }, /* 65 bits */
-		{ 2, { 0x0a, 1 } }, /* one byte said, none there */
+		{ 2, { 0x08, 0x80 } }, /* a varint that does not end */
+		/* a varint of 65 bits */
+		{ 12, { 8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2 } },
+		{ 2, { 0x0a, 1 } }, /* a length of one byte, followed by none */
 		{ 12, { 0x0a, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1 } },
-		{ 8, { 0x09, 1, 2, 3, 4, 5, 6, 7 } }, /* seven bytes of eight */
-		{ 4, { 0x0d, 1, 2, 3 } },             /* three of four */
+		{ 8, { 0x09, 1, 2, 3, 4, 5, 6, 7 } }, /* seven bytes of a 64-bit number */
+		{ 4, { 0x0d, 1, 2, 3 } },             /* three bytes of a 32-bit number */
 		{ 2, { 0x0b, 0x0c } },                /* a group */
-		{ 2, { 0x0e, 1 } },                   /* wire types 6 and 7 are none */
+		{ 2, { 0x0e, 1 } },                   /* wire types 6 and 7 do not exist */
 		{ 2, { 0x0f, 1 } },
 		{ 2, { 0x00, 1 } },                            /* field 0 */
 		{ 7, { 0x88, 0x80, 0x80, 0x80, 0x80, 1, 1 } }, /* a field number of 30 bits */
@@ -156,7 +157,7 @@ static void malformed_messages_are_refused(void **state)
 	}
 }
 
-static void bare_varints_end_with_their_bytes(void **state)
+static void plain_varints_end_with_their_bytes(void **state)
 {
 	static const uint8_t bytes[] = { 5, 0x80 };
 	struct wire w = wire_of(bytes, sizeof(bytes));
@@ -169,7 +170,7 @@ static void bare_varints_end_with_their_bytes(void **state)
 	assert_int_equal(wire_varint(&w, &v), 0);
 }
 
-TEST_GROUP(test_wire, TEST(numbers_come_back_as_they_were_written), TEST(zero_is_left_out),
-	   TEST(nested_messages_of_any_length_come_back),
+TEST_GROUP(test_wire, TEST(numbers_are_read_back_unchanged), TEST(zero_is_omitted),
+	   TEST(nested_messages_of_any_length_are_read_back),
 	   TEST(repeated_numbers_are_read_packed_and_unpacked),
-	   TEST(malformed_messages_are_refused), TEST(bare_varints_end_with_their_bytes))
+	   TEST(malformed_messages_are_refused), TEST(plain_varints_end_with_their_bytes))

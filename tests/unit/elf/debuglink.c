@@ -19,18 +19,6 @@ static int link_of(const void *data, size_t len, struct elf_debuglink *out)
 	return r;
 }
 
-static int altlink_of(const void *data, size_t len, struct elf_debugaltlink *out)
-{
-	struct fixture f;
-	int r;
-
-	fixture_init(&f);
-	fixture_add(&f, ".gnu_debugaltlink", SHT_PROGBITS, data, len);
-	r = elf_debugaltlink(fixture_open(&f), out);
-	fixture_fini(&f);
-	return r;
-}
-
 static void reads_a_name_of_any_alignment_and_its_crc(void **state)
 {
 	struct elf_debuglink link;
@@ -66,32 +54,17 @@ static void refuses_names_that_lead_elsewhere(void **state)
 	assert_int_equal(link_of(name, sizeof(name), &out), -EBADMSG);
 }
 
-static void reads_the_link_of_dwz(void **state)
+static void a_file_without_a_link_is_enoent(void **state)
 {
-	struct elf_debugaltlink out;
-
-	assert_int_equal(altlink_of("../.dwz/x\0\xab\xcd", 12, &out), 0);
-	assert_string_equal(out.path, "../.dwz/x");
-	assert_int_equal(out.id.len, 2);
-	assert_memory_equal(out.id.bytes, "\xab\xcd", 2);
-	assert_int_equal(altlink_of("x\0", 2, &out), -EBADMSG);
-	assert_int_equal(altlink_of("x", 1, &out), -EBADMSG);
-	assert_int_equal(altlink_of("\0id", 3, &out), -EBADMSG);
-}
-
-static void a_file_without_links_is_enoent(void **state)
-{
-	struct elf_debugaltlink alt;
 	struct elf_debuglink link;
 	struct fixture f;
 
 	fixture_init(&f);
 	fixture_open(&f);
 	assert_int_equal(elf_debuglink(f.img, &link), -ENOENT);
-	assert_int_equal(elf_debugaltlink(f.img, &alt), -ENOENT);
 	fixture_fini(&f);
 }
 
 TEST_GROUP(test_debuglink, TEST(reads_a_name_of_any_alignment_and_its_crc),
 	   TEST(refuses_links_without_end_or_crc), TEST(refuses_names_that_lead_elsewhere),
-	   TEST(reads_the_link_of_dwz), TEST(a_file_without_links_is_enoent))
+	   TEST(a_file_without_a_link_is_enoent))

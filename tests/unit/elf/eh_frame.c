@@ -54,7 +54,7 @@ static int read_bytes(struct eh_frame *ef, const struct cfi_bytes *b)
 	return eh_frame_read(ef, &src, NULL);
 }
 
-/* Replay the first function of @b. */
+/* Executes the CFI of the first function of @b. */
 static int replay(const struct cfi_bytes *b, struct seen *seen)
 {
 	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
@@ -143,7 +143,7 @@ static void follows_every_definition_of_the_cfa(void **state)
 	CFI_FDE(&b, cfi_put_cie(&b, ABSPTR), START, 16, 0x0d, 6, 0x41, /* def_cfa_register rbp */
 		0x13, 0x7e, 0x41,                                      /* def_cfa_offset_sf -2 */
 		0x12, 7, 0x7d, 0x2e, 32, 0x41, /* def_cfa_sf, GNU_args_size */
-		0x0c, 200, 1, 8, 0x41);        /* a register that only DWARF has */
+		0x0c, 200, 1, 8, 0x41);        /* a register number that only DWARF defines */
 	assert_int_equal(replay(&b, &seen), 0);
 	assert_int_equal(seen.n, 5);
 	assert_value(seen.state[0].cfa, CFI_REGISTER, 6, 8);
@@ -152,7 +152,7 @@ static void follows_every_definition_of_the_cfa(void **state)
 	assert_value(seen.state[3].cfa, CFI_REGISTER, 200, 8);
 }
 
-static void goes_back_from_an_expression_with_the_last_offset(void **state)
+static void returns_from_an_expression_with_the_last_offset(void **state)
 {
 	struct cfi_bytes b = { 0 };
 	struct seen seen = { 0 };
@@ -167,14 +167,14 @@ static void goes_back_from_an_expression_with_the_last_offset(void **state)
 	assert_value(seen.state[3].cfa, CFI_REGISTER, 6, 48);
 }
 
-static void marks_numbers_that_no_code_has(void **state)
+static void marks_numbers_that_no_real_code_uses(void **state)
 {
 	struct cfi_bytes b = { 0 };
 	struct seen seen = { 0 };
 
 	CFI_FDE(&b, cfi_put_cie(&b, ABSPTR), START, 16, 0x0c, 7, 0xff, 0xff, 0xff, 0xff, 0x7f,
 		0x41,            /* offset past 2 GiB */
-		0x0e, 16, 0x41); /* has no register to go with */
+		0x0e, 16, 0x41); /* no register was defined for it */
 	assert_int_equal(replay(&b, &seen), 0);
 	assert_int_equal(seen.state[0].cfa.how, CFI_OUT_OF_RANGE);
 	assert_int_equal(seen.state[1].cfa.how, CFI_OUT_OF_RANGE);
@@ -234,7 +234,7 @@ static void refuses_states_nested_too_deep(void **state)
 	assert_int_equal(replay(&b, &seen), -EBADMSG);
 }
 
-static void gives_no_row_past_the_functions_end(void **state)
+static void produces_no_row_past_the_functions_end(void **state)
 {
 	struct cfi_bytes b = { 0 };
 	struct seen seen = { 0 };
@@ -246,7 +246,7 @@ static void gives_no_row_past_the_functions_end(void **state)
 	assert_int_equal(seen.end[1], START + 16);
 }
 
-static void stops_when_the_caller_says_so(void **state)
+static void the_callback_can_stop_the_replay(void **state)
 {
 	struct cfi_bytes b = { 0 };
 	struct seen seen = { .stop_at = 1 };
@@ -417,7 +417,7 @@ static void reads_debug_frame_of_both_widths(void **state)
 	}
 }
 
-static void leaves_out_functions_without_code(void **state)
+static void omits_functions_without_code(void **state)
 {
 	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
 	struct cfi_bytes b = { 0 };
@@ -430,7 +430,7 @@ static void leaves_out_functions_without_code(void **state)
 	assert_int_equal(ef.fdes.len, 1);
 }
 
-static void reads_on_after_a_terminator_only_inside_a_section(void **state)
+static void continues_after_a_terminator_only_inside_a_section(void **state)
 {
 	for (int open_ended = 0; open_ended < 2; open_ended++) {
 		_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
@@ -448,7 +448,7 @@ static void reads_on_after_a_terminator_only_inside_a_section(void **state)
 	}
 }
 
-static void keeps_what_stands_before_a_lie(void **state)
+static void keeps_the_rows_before_a_malformed_entry(void **state)
 {
 	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
 	struct eh_frame_source src;
@@ -460,11 +460,11 @@ static void keeps_what_stands_before_a_lie(void **state)
 	cfi_put_u32(&b, 0x7fffffff);
 	src = source_of(&b);
 	assert_int_equal(eh_frame_read(&ef, &src, &err), -EBADMSG);
-	assert_non_null(strstr(err.msg, "runs out of its section"));
+	assert_non_null(strstr(err.msg, "exceeds its section"));
 	assert_int_equal(ef.fdes.len, 1);
 }
 
-static void skips_functions_whose_cie_is_none(void **state)
+static void skips_functions_without_a_valid_cie(void **state)
 {
 	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
 	struct cfi_bytes b = { 0 };
@@ -529,7 +529,7 @@ static struct searched two_functions(void)
 	return f;
 }
 
-/* Where the function at @vaddr begins, or an error. */
+/* Returns the start of the function that contains @vaddr, or -errno. */
 static int64_t search(const struct searched *f, uint64_t vaddr)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
@@ -553,7 +553,7 @@ static void finds_a_functions_beginning_by_the_search_table(void **state)
 	assert_int_equal(search(&f, 0x1050), -ENOENT);
 }
 
-static void a_search_table_that_lies_finds_nothing(void **state)
+static void a_false_search_table_finds_nothing(void **state)
 {
 	struct searched f = two_functions();
 
@@ -577,15 +577,15 @@ static void a_search_table_that_lies_finds_nothing(void **state)
 
 TEST_GROUP(test_eh_frame, TEST(advances_by_every_instruction),
 	   TEST(keeps_the_rules_of_four_registers), TEST(follows_every_definition_of_the_cfa),
-	   TEST(goes_back_from_an_expression_with_the_last_offset),
-	   TEST(marks_numbers_that_no_code_has), TEST(nests_remembered_states),
+	   TEST(returns_from_an_expression_with_the_last_offset),
+	   TEST(marks_numbers_that_no_real_code_uses), TEST(nests_remembered_states),
 	   TEST(ends_at_a_malformed_instruction), TEST(refuses_states_nested_too_deep),
-	   TEST(gives_no_row_past_the_functions_end), TEST(stops_when_the_caller_says_so),
+	   TEST(produces_no_row_past_the_functions_end), TEST(the_callback_can_stop_the_replay),
 	   TEST(reads_code_addresses_in_every_encoding),
 	   TEST(refuses_addresses_that_it_cannot_know),
 	   TEST(reads_every_cie_version_and_augmentation), TEST(reads_debug_frame_of_both_widths),
-	   TEST(leaves_out_functions_without_code),
-	   TEST(reads_on_after_a_terminator_only_inside_a_section),
-	   TEST(keeps_what_stands_before_a_lie), TEST(skips_functions_whose_cie_is_none),
+	   TEST(omits_functions_without_code),
+	   TEST(continues_after_a_terminator_only_inside_a_section),
+	   TEST(keeps_the_rows_before_a_malformed_entry), TEST(skips_functions_without_a_valid_cie),
 	   TEST(finds_a_functions_beginning_by_the_search_table),
-	   TEST(a_search_table_that_lies_finds_nothing))
+	   TEST(a_false_search_table_finds_nothing))

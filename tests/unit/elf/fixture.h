@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* ELF files put together section by section, for the tests of this folder. */
+/* The tests of this folder build ELF files section by section with these functions. */
 #include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,9 +22,12 @@ struct fixture {
 void fixture_init(struct fixture *f);
 void fixture_fini(struct fixture *f);
 
-/* Adds a section with a copy of @data; its index. Its header may be changed until the end. */
+/*
+ * Adds a section with a copy of @data and returns its index. Its header may be changed until
+ * fixture_open().
+ */
 uint32_t fixture_add(struct fixture *f, const char *name, uint32_t type, const void *data,
 		     size_t len);
 
-/* Finishes the file and opens it; the image is the fixture's. */
+/* Completes the file and opens it. The fixture owns the image. */
 const struct elf_image *fixture_open(struct fixture *f);

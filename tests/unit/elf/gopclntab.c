@@ -19,6 +19,7 @@ enum {
 	TABLE = 0x400,
 	MODULE = 0x1000,
 	GOFUNC = 0x1200,
+	SECTIONS = 0x1300, /* the only entry of textsectmap */
 	RELA = 0x1400,
 	DYNAMIC = 0x1600,
 	TEXT = 0x1800,
@@ -27,7 +28,7 @@ enum {
 	LEAF = BASE + TEXT + 0x140,
 	END = BASE + TEXT + 0x160,
 
-	/* of the table; all but the first two would also fit another order */
+	/* the parts of the table; all but the first two could also be in another order */
 	NAMES = 0x60,
 	CUS = 0xc0,
 	FILES = 0xd0,
@@ -37,7 +38,7 @@ enum {
 	RECORD_LEN = 0x60,
 };
 
-enum format { GO_1_2, GO_1_12, GO_1_13, GO_1_16, GO_1_18, GO_1_20, GO_1_26, GO_MAX };
+enum format { GO_1_2, GO_1_12, GO_1_13, GO_1_16, GO_1_18, GO_1_20, GO_1_26, GO_1_27, GO_MAX };
 
 struct file {
 	uint8_t bytes[FILE_LEN];
@@ -51,7 +52,7 @@ static void put32(struct file *f, size_t at, uint32_t v)
 	memcpy(f->bytes + at, &v, sizeof(v));
 }
 
-/* An address: in place, or as a relocation. */
+/* Stores an address, either in place or as a relocation. */
 static void put_addr(struct file *f, size_t at, uint64_t v)
 {
 	Elf64_Rela r = { .r_offset = BASE + at, .r_info = R_X86_64_RELATIVE, .r_addend = v };
@@ -141,7 +142,7 @@ static void put_strings(struct file *f)
 	}
 }
 
-/* Where values and strings are counted from: the table's start or their own part's. */
+/* Offsets of values and strings are relative to the start of the table or of their own part. */
 static uint32_t value_at(const struct file *f, uint32_t off)
 {
 	return is_old(f) ? PCS + off : off;
@@ -225,20 +226,40 @@ static void put_inline_tree(struct file *f)
 	put32(f, at + 12, name_at(f, 0x18));
 }
 
+/* The words after the bounds are at other places in each version: see runtime/symtab.go. */
+static void put_module_end(struct file *f)
+{
+	size_t at = MODULE + (f->format == GO_1_18 ? 38 : f->format == GO_1_27 ? 43 : 40) * 8;
+
+	put_addr(f, at, BASE + GOFUNC);
+	at += 8;
+	if (f->format >= GO_1_26) { /* epclntab */
+		put_addr(f, at, BASE + GOFUNC + 0x80);
+		at += 8;
+	}
+	put_addr(f, at, BASE + SECTIONS);
+	put64(f, at + 8, 1);
+	put64(f, at + 16, 1);
+	put64(f, SECTIONS + 8, 0x200);
+	put_addr(f, SECTIONS + 16, BASE + TEXT);
+}
+
 static void put_module(struct file *f)
 {
 	put_addr(f, MODULE, BASE + TABLE);
+	put_addr(f, MODULE + 13 * 8, BASE + TABLE + FUNCS);
+	put64(f, MODULE + 14 * 8, GOFUNC - TABLE - FUNCS);
 	put64(f, MODULE + 17 * 8, 3);
 	put_addr(f, MODULE + 20 * 8, OUTER);
 	put_addr(f, MODULE + 21 * 8, END);
 	put_addr(f, MODULE + 22 * 8, BASE + TEXT);
-	put_addr(f, MODULE + (f->format == GO_1_18 ? 38 : 40) * 8, BASE + GOFUNC);
+	put_module_end(f);
 }
 
 static void put_table_header(struct file *f)
 {
 	static const uint32_t magic[] = { 0xfffffffb, 0xfffffffb, 0xfffffffb, 0xfffffffa,
-					  0xfffffff0, 0xfffffff1, 0xfffffff1 };
+					  0xfffffff0, 0xfffffff1, 0xfffffff1, 0xfffffff1 };
 	static const uint32_t parts[] = { NAMES, CUS, FILES, PCS, FUNCS };
 	size_t at = TABLE + (has_addresses(f) ? 24 : 32);
 
@@ -419,12 +440,12 @@ static void check_depths(const struct gopclntab *t, enum format format)
 	assert_int_equal(gopclntab_spdeltas(t, 2, add_depth, &d), -ENOENT);
 }
 
-static void tells_the_stack_depth_in_every_format(void **state)
+static void reads_the_stack_depth_in_every_format(void **state)
 {
 	for_each_format(check_depths);
 }
 
-static void takes_the_text_from_the_header_without_module_data(void **state)
+static void uses_the_text_address_of_the_header_without_module_data(void **state)
 {
 	_cleanup_(gopclntab_freep) struct gopclntab *t = NULL;
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
@@ -435,7 +456,7 @@ static void takes_the_text_from_the_header_without_module_data(void **state)
 	memset(f.bytes + MODULE, 0, 0x200);
 	img = image_of(&f);
 	assert_int_equal(gopclntab_open(&t, img, NULL), 0);
-	/* the inline tree is not found then, the function is */
+	/* the inline tree cannot be found then, but the function can */
 	assert_int_equal(gopclntab_frames(t, OUTER + 0x10, frames, 4), 1);
 	assert_string_equal(frames[0].function, "main.outer");
 }
@@ -451,7 +472,7 @@ static void assert_refused(const struct file *f, int code)
 	assert_null(t);
 }
 
-static void refuses_a_file_that_go_did_not_make(void **state)
+static void refuses_a_file_without_a_go_table(void **state)
 {
 	struct file f;
 
@@ -493,7 +514,7 @@ static int ignore_depth(void *ctx, uint64_t start, uint64_t end, int32_t depth)
 	return 0;
 }
 
-/* Read all there is, for what a sanitizer may see. */
+/* Reads everything, so that a sanitizer detects invalid accesses. */
 static void read_everything(const void *bytes, size_t len)
 {
 	_cleanup_(gopclntab_freep) struct gopclntab *t = NULL;
@@ -531,7 +552,7 @@ static void survives_any_byte_being_wrong(void **state)
 	}
 }
 
-static void survives_being_cut_off_anywhere(void **state)
+static void survives_truncation_anywhere(void **state)
 {
 	struct file f;
 
@@ -551,10 +572,10 @@ TEST_GROUP(test_gopclntab, TEST(reads_the_functions_of_every_format),
 	   TEST(finds_a_function_by_any_of_its_addresses),
 	   TEST(expands_inlined_calls_in_every_format),
 	   TEST(keeps_the_innermost_frames_when_there_is_no_room),
-	   TEST(tells_the_stack_depth_in_every_format),
-	   TEST(takes_the_text_from_the_header_without_module_data),
-	   TEST(refuses_a_file_that_go_did_not_make),
+	   TEST(reads_the_stack_depth_in_every_format),
+	   TEST(uses_the_text_address_of_the_header_without_module_data),
+	   TEST(refuses_a_file_without_a_go_table),
 	   TEST(refuses_a_table_whose_functions_are_out_of_order),
 	   TEST(refuses_a_table_with_more_functions_than_bytes),
 	   TEST(refuses_a_new_table_without_module_data), TEST(survives_any_byte_being_wrong),
-	   TEST(survives_being_cut_off_anywhere))
+	   TEST(survives_truncation_anywhere))

@@ -123,7 +123,7 @@ static void finds_sections_by_name_type_and_index(void **state)
 	assert_int_equal(header.flags, SHF_ALLOC | SHF_EXECINSTR);
 }
 
-static void says_why_a_section_cannot_be_had(void **state)
+static void reports_why_a_section_cannot_be_read(void **state)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
 	struct elf_section header;
@@ -228,7 +228,7 @@ static void clips_a_segment_to_the_file(void **state)
 	assert_int_equal(segs[1].filesz, 0);
 }
 
-static void keeps_at_most_so_many_segments(void **state)
+static void the_number_of_segments_is_limited(void **state)
 {
 	struct {
 		struct file f;
@@ -265,7 +265,7 @@ static void takes_large_counts_from_section_0(void **state)
 	assert_int_equal(elf_image_segments(img, &segs), 2);
 }
 
-static void a_section_table_that_lies_counts_as_none(void **state)
+static void a_false_section_table_counts_as_none(void **state)
 {
 	static const uint64_t offsets[] = { 0, UINT64_MAX, UINT64_MAX - 8, sizeof(struct file) - 8,
 					    offsetof(struct file, sh) + 1 };
@@ -288,7 +288,7 @@ static void a_section_table_that_lies_counts_as_none(void **state)
 	elf_image_free(open_good(&f));
 }
 
-static void refuses_what_is_not_64_bit_little_endian_elf(void **state)
+static void refuses_all_but_64_bit_little_endian_elf(void **state)
 {
 	struct err err;
 	struct file f;
@@ -309,7 +309,7 @@ static void refuses_what_is_not_64_bit_little_endian_elf(void **state)
 	assert_int_equal(open_bad(&f, 0, &err), -ENOEXEC);
 }
 
-static void refuses_program_headers_that_lie(void **state)
+static void refuses_false_program_headers(void **state)
 {
 	struct err err;
 	struct file f;
@@ -334,7 +334,7 @@ static void refuses_program_headers_that_lie(void **state)
 	assert_int_equal(open_bad(&f, sizeof(f), &err), -EBADMSG);
 }
 
-/* Every prefix of a good file is opened or refused, and asked for all it has. */
+/* Every prefix of a good file is either refused or opened and read completely. */
 static void no_prefix_of_a_file_is_read_past_its_end(void **state)
 {
 	struct file f;
@@ -385,7 +385,7 @@ static void refuses_directories_text_and_empty_files(void **state)
 	assert_int_equal(elf_image_open(&(struct elf_image *){ NULL }, -1, NULL), -EBADF);
 }
 
-/* Sparse, with its section headers behind the third gigabyte. */
+/* The file is sparse; its section headers lie beyond the third gigabyte. */
 static void opens_a_file_of_more_than_2_gigabytes(void **state)
 {
 	const uint64_t shoff = (3ull << 30) + 8;
@@ -418,12 +418,12 @@ static void strings_end_within_their_span(void **state)
 }
 
 TEST_GROUP(test_image, TEST(finds_sections_by_name_type_and_index),
-	   TEST(says_why_a_section_cannot_be_had),
+	   TEST(reports_why_a_section_cannot_be_read),
 	   TEST(translates_addresses_by_segment_and_prefers_code),
 	   TEST(reads_bytes_at_an_address_only_within_one_segment), TEST(finds_program_headers),
-	   TEST(clips_a_segment_to_the_file), TEST(keeps_at_most_so_many_segments),
-	   TEST(takes_large_counts_from_section_0), TEST(a_section_table_that_lies_counts_as_none),
-	   TEST(refuses_what_is_not_64_bit_little_endian_elf),
-	   TEST(refuses_program_headers_that_lie), TEST(no_prefix_of_a_file_is_read_past_its_end),
-	   TEST(opens_its_own_program), TEST(refuses_directories_text_and_empty_files),
+	   TEST(clips_a_segment_to_the_file), TEST(the_number_of_segments_is_limited),
+	   TEST(takes_large_counts_from_section_0), TEST(a_false_section_table_counts_as_none),
+	   TEST(refuses_all_but_64_bit_little_endian_elf), TEST(refuses_false_program_headers),
+	   TEST(no_prefix_of_a_file_is_read_past_its_end), TEST(opens_its_own_program),
+	   TEST(refuses_directories_text_and_empty_files),
 	   TEST(opens_a_file_of_more_than_2_gigabytes), TEST(strings_end_within_their_span))

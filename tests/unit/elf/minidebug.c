@@ -24,7 +24,7 @@ static int load(const void *data, size_t len, void **out, size_t *out_len)
 	return r;
 }
 
-/* @len bytes of @c, compressed; its size. */
+/* Compresses @len bytes of @c. Returns the compressed size. */
 static size_t compress(char c, size_t len, uint8_t *out, size_t cap)
 {
 	uint8_t *in = malloc(len);
@@ -38,7 +38,7 @@ static size_t compress(char c, size_t len, uint8_t *out, size_t cap)
 	return n;
 }
 
-static void gives_the_bytes_that_were_compressed(void **state)
+static void returns_the_bytes_that_were_compressed(void **state)
 {
 	uint8_t xz[4096];
 	size_t n = compress('m', 100000, xz, sizeof(xz)), len;
@@ -74,7 +74,7 @@ static void more_bytes_than_the_limit_are_refused(void **state)
 	free(xz);
 }
 
-static void a_file_without_it_is_enoent(void **state)
+static void a_file_without_minidebuginfo_is_enoent(void **state)
 {
 	struct fixture f;
 	size_t len;
@@ -85,6 +85,6 @@ static void a_file_without_it_is_enoent(void **state)
 	fixture_fini(&f);
 }
 
-TEST_GROUP(test_minidebug, TEST(gives_the_bytes_that_were_compressed),
+TEST_GROUP(test_minidebug, TEST(returns_the_bytes_that_were_compressed),
 	   TEST(refuses_every_prefix_and_other_bytes), TEST(more_bytes_than_the_limit_are_refused),
-	   TEST(a_file_without_it_is_enoent))
+	   TEST(a_file_without_minidebuginfo_is_enoent))

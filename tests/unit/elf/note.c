@@ -20,7 +20,7 @@ static void put_note(struct buf *b, const char *name, uint32_t name_len, uint32_
 		buf_put_byte(b, 0);
 }
 
-/* The build id found in a file whose only notes are @len bytes at @notes. */
+/* Reads the build id of a file whose only notes are @len bytes at @notes. */
 static struct elf_build_id build_id_of(const void *notes, size_t len)
 {
 	struct elf_build_id id;
@@ -59,7 +59,7 @@ static void no_prefix_of_a_note_is_taken_for_one(void **state)
 	buf_fini(&b);
 }
 
-static void sizes_that_lie_give_no_build_id(void **state)
+static void false_sizes_yield_no_build_id(void **state)
 {
 	static const Elf64_Nhdr bad[] = {
 		{ UINT32_MAX, 4, NT_GNU_BUILD_ID },
@@ -106,5 +106,5 @@ static void prints_hex_digits(void **state)
 }
 
 TEST_GROUP(test_note, TEST(finds_the_build_id_behind_other_notes),
-	   TEST(no_prefix_of_a_note_is_taken_for_one), TEST(sizes_that_lie_give_no_build_id),
+	   TEST(no_prefix_of_a_note_is_taken_for_one), TEST(false_sizes_yield_no_build_id),
 	   TEST(finds_gos_build_id), TEST(prints_hex_digits))

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/sigbus.h"
-#include "elf/symtab_few.h"
+#include "elf/symtab_scan.h"
 #include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
 
@@ -20,7 +20,7 @@ enum { TEXT = 0x1000, TEXT_LEN = 0x1000, DATA = 0x4000, GOT = 0x5000, PLT = 0x30
 enum { FUNC = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), WEAK = ELF64_ST_INFO(STB_WEAK, STT_FUNC) };
 enum { LOCAL = ELF64_ST_INFO(STB_LOCAL, STT_FUNC), LABEL = ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE) };
 
-/* One symbol table in the making; symbols are defined in section 1, which is code. */
+/* A symbol table under construction; its symbols are defined in section 1, which is code. */
 struct symbols {
 	struct buf entries;
 	struct buf strs;
@@ -70,7 +70,7 @@ static uint32_t fixture_add_symbols(struct fixture *f, const struct symbols *s, 
 	return syms;
 }
 
-/* The table of a file that has only @s as its .symtab; frees @s. */
+/* Returns the table of a file that has only @s as its .symtab. Frees @s. */
 static struct elf_symtab *load(struct symbols *s)
 {
 	struct elf_symtab *t = NULL;
@@ -206,7 +206,7 @@ static void labels_name_code_only_outside_functions(void **state)
 	assert_string_equal(name_at(t, TEXT + 0x2f), "entry");
 }
 
-static void leaves_out_versions_and_names_out_of_range(void **state)
+static void omits_versions_and_names_out_of_range(void **state)
 {
 	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
 	Elf64_Sym lost = { UINT32_MAX, FUNC, 0, 1, TEXT + 0x40, 4 };
@@ -293,8 +293,8 @@ static void names_plt_stubs_after_the_functions_they_call(void **state)
 	symbols_fini(&s);
 }
 
-/* Would take hours, or gigabytes, were it quadratic. */
-static void many_symbols_at_one_address_or_nested_are_no_matter(void **state)
+/* A quadratic algorithm would need hours, or gigabytes. */
+static void many_nested_symbols_or_symbols_at_one_address_are_cheap(void **state)
 {
 	enum { N = 300 * 1000 };
 	static char long_name[1000];
@@ -323,7 +323,7 @@ static void many_symbols_at_one_address_or_nested_are_no_matter(void **state)
 }
 
 /* A name of 16 KiB at every address: gigabytes of names from a file of megabytes. */
-static void names_without_measure_are_refused(void **state)
+static void an_excessive_total_of_names_is_refused(void **state)
 {
 	static char long_name[ELF_NAME_MAX];
 	Elf64_Sym sym = { 1, FUNC, 0, 1, 0, 1 };
@@ -360,7 +360,7 @@ static int load_mapped(void *ctx)
 	return elf_symtab_load(&m->table, m->img, ELF_SYMTAB, NULL);
 }
 
-static void a_file_truncated_while_it_is_mapped_gives_efault_and_leaks_nothing(void **state)
+static void a_file_truncated_while_it_is_mapped_returns_efault_and_leaks_nothing(void **state)
 {
 	_cleanup_(closep) int fd = memfd_create("elf", MFD_CLOEXEC);
 	struct mapped_file m = { 0 };
@@ -383,7 +383,7 @@ static void a_file_truncated_while_it_is_mapped_gives_efault_and_leaks_nothing(v
 	symbols_fini(&s);
 }
 
-static void a_table_that_lies_is_refused_or_read_to_its_end(void **state)
+static void a_false_table_is_refused_or_read_to_its_end(void **state)
 {
 	struct elf_symtab *t = NULL;
 	struct err err = { 0 };
@@ -453,38 +453,38 @@ struct agreement {
 	size_t n_named, n_none, n_unknown;
 };
 
-/* What is known of a few addresses is what the table says of them. */
+/* Expects a lookup of a few addresses to return the same as the whole table. */
 static void agree(struct agreement *a, const struct elf_image *img, enum elf_symtab_source source,
 		  const uint64_t *vaddrs)
 {
-	struct elf_few few[ELF_FEW_MAX];
+	struct elf_scan_result few[ELF_SCAN_MAX];
 	struct buf names = { 0 };
 
-	assert_int_equal(elf_symtab_few(img, source, vaddrs, ELF_FEW_MAX, few, &names), 0);
-	for (size_t i = 0; i < ELF_FEW_MAX; i++) {
+	assert_int_equal(elf_symtab_scan(img, source, vaddrs, ELF_SCAN_MAX, few, &names), 0);
+	for (size_t i = 0; i < ELF_SCAN_MAX; i++) {
 		struct elf_symbol sym;
 		int r = elf_symtab_find(a->table, vaddrs[i], &sym);
 
-		if (few[i].verdict == ELF_FEW_NAMED) {
+		if (few[i].verdict == ELF_SCAN_FOUND) {
 			assert_int_equal(r, 0);
 			assert_string_equal((const char *)names.data + few[i].name, sym.name);
-		} else if (few[i].verdict == ELF_FEW_NONE) {
+		} else if (few[i].verdict == ELF_SCAN_NONE) {
 			assert_int_equal(r, -ENOENT);
 		}
-		a->n_named += few[i].verdict == ELF_FEW_NAMED;
-		a->n_none += few[i].verdict == ELF_FEW_NONE;
-		a->n_unknown += few[i].verdict == ELF_FEW_UNKNOWN;
+		a->n_named += few[i].verdict == ELF_SCAN_FOUND;
+		a->n_none += few[i].verdict == ELF_SCAN_NONE;
+		a->n_unknown += few[i].verdict == ELF_SCAN_UNKNOWN;
 	}
 	buf_fini(&names);
 }
 
-/* Addresses all over the code of a file, some tens at a time. */
+/* Looks up addresses all over the code of a file, a few dozen at a time. */
 static void agree_on_file(const char *path, enum elf_symtab_source source)
 {
 	struct agreement a = { 0 };
 	const struct elf_segment *seg;
 	struct elf_image *img;
-	uint64_t vaddrs[ELF_FEW_MAX];
+	uint64_t vaddrs[ELF_SCAN_MAX];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t n;
 
@@ -493,10 +493,10 @@ static void agree_on_file(const char *path, enum elf_symtab_source source)
 	assert_int_equal(elf_symtab_load(&a.table, img, source, NULL), 0);
 	n = elf_image_segments(img, &seg);
 	for (size_t i = 0; i < n; i++) {
-		uint64_t step = seg[i].memsz / (ELF_FEW_MAX + 1), from = seg[i].vaddr;
+		uint64_t step = seg[i].memsz / (ELF_SCAN_MAX + 1), from = seg[i].vaddr;
 
 		for (uint64_t turn = 0; seg[i].exec && turn < 40; turn++) {
-			for (size_t k = 0; k < ELF_FEW_MAX; k++)
+			for (size_t k = 0; k < ELF_SCAN_MAX; k++)
 				vaddrs[k] = from + k * step + turn * step / 40;
 			agree(&a, img, source, vaddrs);
 		}
@@ -512,7 +512,7 @@ static void a_few_addresses_have_the_names_of_the_table(void **state)
 	agree_on_file("/proc/self/exe", ELF_SYMTAB);
 }
 
-/* Whatever stands in a table: aliases, nested functions, labels, symbols without a size. */
+/* The table has aliases, nested functions, labels, and symbols without a size. */
 static void a_few_addresses_have_the_names_of_any_table(void **state)
 {
 	static const uint8_t infos[] = { FUNC, FUNC, WEAK, LOCAL, LABEL };
@@ -521,7 +521,7 @@ static void a_few_addresses_have_the_names_of_any_table(void **state)
 
 	for (int turn = 0; turn < 400; turn++) {
 		struct agreement a = { 0 };
-		uint64_t vaddrs[ELF_FEW_MAX];
+		uint64_t vaddrs[ELF_SCAN_MAX];
 		struct symbols s;
 		struct fixture f;
 
@@ -537,7 +537,7 @@ static void a_few_addresses_have_the_names_of_any_table(void **state)
 		fixture_text(&f);
 		fixture_add_symbols(&f, &s, SHT_SYMTAB);
 		assert_int_equal(elf_symtab_load(&a.table, fixture_open(&f), ELF_SYMTAB, NULL), 0);
-		for (size_t i = 0; i < ELF_FEW_MAX; i++)
+		for (size_t i = 0; i < ELF_SCAN_MAX; i++)
 			vaddrs[i] = TEXT - 2 + i * 2;
 		agree(&a, f.img, ELF_SYMTAB, vaddrs);
 		n_known += a.n_named + a.n_none;
@@ -553,13 +553,12 @@ TEST_GROUP(test_symtab, TEST(finds_the_function_that_covers_an_address),
 	   TEST(chooses_among_aliases_by_binding_underscores_length_and_bytes),
 	   TEST(a_symbol_without_size_reaches_to_the_next_or_its_sections_end),
 	   TEST(ranges_may_nest_and_overlap), TEST(labels_name_code_only_outside_functions),
-	   TEST(leaves_out_versions_and_names_out_of_range),
-	   TEST(dynamic_symbols_only_fill_the_gaps),
+	   TEST(omits_versions_and_names_out_of_range), TEST(dynamic_symbols_only_fill_the_gaps),
 	   TEST(names_plt_stubs_after_the_functions_they_call),
-	   TEST(many_symbols_at_one_address_or_nested_are_no_matter),
-	   TEST(a_file_truncated_while_it_is_mapped_gives_efault_and_leaks_nothing),
-	   TEST(names_without_measure_are_refused),
-	   TEST(a_table_that_lies_is_refused_or_read_to_its_end),
+	   TEST(many_nested_symbols_or_symbols_at_one_address_are_cheap),
+	   TEST(a_file_truncated_while_it_is_mapped_returns_efault_and_leaks_nothing),
+	   TEST(an_excessive_total_of_names_is_refused),
+	   TEST(a_false_table_is_refused_or_read_to_its_end),
 	   TEST(a_file_without_symbols_has_an_empty_table), TEST(looks_up_data_by_name),
 	   TEST(a_few_addresses_have_the_names_of_the_table),
 	   TEST(a_few_addresses_have_the_names_of_any_table))

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exporter with a sink of Pyroscope, whose requests and responses show what is sent when.
+ *
+ * covers: src/export/post.c src/export/pyroscope.c
+ */
 #include "export/export.h"
 
 #include <errno.h>
@@ -10,9 +15,9 @@
 #include "../net/fixture.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "codec/limits.h"
-#include "codec/pprof_read.h"
-#include "codec/wire.h"
+#include "codec/common/limits.h"
+#include "codec/common/wire.h"
+#include "codec/pprof/pprof.h"
 #include "export/window.h"
 #include "profile/profile.h"
 #include "tests/test.h"
@@ -22,7 +27,7 @@
 
 enum { FOR_EVER_S = 100000 };
 
-/* An exporter with one Pyroscope server that answers like this. */
+/* Creates an exporter with one Pyroscope server that sends these responses. */
 struct scene {
 	struct fake_server *server;
 	struct exporter *exporter;
@@ -109,7 +114,7 @@ static struct wire part(struct wire w, uint32_t number, size_t n)
 	while (wire_next(&w, &f) > 0)
 		if (f.number == number && n-- == 0)
 			return f.bytes;
-	fail_msg("field %u is not there", number);
+	fail_msg("field %u is missing", number);
 	return w;
 }
 
@@ -184,7 +189,7 @@ static void write_file(const char *path, const char *text)
 	fclose(f);
 }
 
-static void a_token_is_read_anew_for_every_request(void **state)
+static void a_token_is_read_again_for_every_request(void **state)
 {
 	static const char *const answer = OK;
 	char path[] = "/tmp/cameo-token-XXXXXX";
@@ -210,15 +215,15 @@ static void a_token_is_read_anew_for_every_request(void **state)
 	end(&s);
 }
 
-static void what_a_server_is_too_busy_for_is_sent_again(void **state)
+static void an_item_is_sent_again_after_a_busy_server(void **state)
 {
 	static const char *const answers[] = { STATUS("503 Busy"),
 					       STATUS("429 Slow"),
 					       "garbage\r\n\r\n",
 					       "",
 					       STATUS("307 There"),
-					       "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
-					       "Content-Length: 5\r\n\r\nhello",
+					       ("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+						"Content-Length: 5\r\n\r\nhello"),
 					       "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
 					       OK };
 	const size_t n = sizeof(answers) / sizeof(answers[0]);
@@ -238,7 +243,7 @@ static void what_a_server_is_too_busy_for_is_sent_again(void **state)
 	end(&s);
 }
 
-static void an_item_goes_where_the_same_server_sends_it_and_nowhere_else(void **state)
+static void a_redirect_is_followed_only_to_the_same_server(void **state)
 {
 	static const char *const answers[] = {
 		"HTTP/1.1 308 There\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n",
@@ -267,7 +272,7 @@ static void an_item_goes_where_the_same_server_sends_it_and_nowhere_else(void **
 	end(&s);
 }
 
-static void what_a_server_refuses_is_dropped_and_said_once(void **state)
+static void a_refused_item_is_dropped_and_reported_once(void **state)
 {
 	static const char *const answers[] = {
 		"HTTP/1.1 400 Bad\r\nContent-Type: application/json\r\n\r\n"
@@ -291,7 +296,7 @@ static void what_a_server_refuses_is_dropped_and_said_once(void **state)
 	end(&s);
 }
 
-static void an_item_that_breaks_the_server_is_not_sent_for_ever(void **state)
+static void an_item_that_breaks_the_server_is_dropped_in_the_end(void **state)
 {
 	static const char *const answer = STATUS("500 Oops");
 	struct scene s;
@@ -305,7 +310,7 @@ static void an_item_that_breaks_the_server_is_not_sent_for_ever(void **state)
 	end(&s);
 }
 
-static void a_server_that_never_answers_does_not_hold_up_the_end(void **state)
+static void a_silent_server_does_not_delay_the_end(void **state)
 {
 	static const char *const answer = FAKE_SILENCE;
 	struct scene s;
@@ -323,7 +328,7 @@ static void a_server_that_never_answers_does_not_hold_up_the_end(void **state)
 	end(&s);
 }
 
-static void without_room_the_oldest_go(void **state)
+static void the_oldest_items_are_dropped_when_space_runs_out(void **state)
 {
 	static const char *const answer = FAKE_SILENCE;
 	struct exporter_stats stats = { 0 };
@@ -391,11 +396,11 @@ static void credentials_in_a_url_are_not_shown(void **state)
 
 TEST_GROUP(test_exporter, TEST(a_pyroscope_server_gets_series_with_labels_and_a_pprof),
 	   TEST(credentials_tenant_and_headers_go_with_it),
-	   TEST(a_token_is_read_anew_for_every_request),
-	   TEST(what_a_server_is_too_busy_for_is_sent_again),
-	   TEST(an_item_goes_where_the_same_server_sends_it_and_nowhere_else),
-	   TEST(what_a_server_refuses_is_dropped_and_said_once),
-	   TEST(an_item_that_breaks_the_server_is_not_sent_for_ever),
-	   TEST(a_server_that_never_answers_does_not_hold_up_the_end),
-	   TEST(without_room_the_oldest_go), TEST(refuses_options_that_make_no_sense),
-	   TEST(credentials_in_a_url_are_not_shown))
+	   TEST(a_token_is_read_again_for_every_request),
+	   TEST(an_item_is_sent_again_after_a_busy_server),
+	   TEST(a_redirect_is_followed_only_to_the_same_server),
+	   TEST(a_refused_item_is_dropped_and_reported_once),
+	   TEST(an_item_that_breaks_the_server_is_dropped_in_the_end),
+	   TEST(a_silent_server_does_not_delay_the_end),
+	   TEST(the_oldest_items_are_dropped_when_space_runs_out),
+	   TEST(refuses_options_that_make_no_sense), TEST(credentials_in_a_url_are_not_shown))

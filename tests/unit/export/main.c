@@ -3,10 +3,11 @@
 
 int test_exporter(void);
 int test_otlp_answer(void);
+int test_seam(void);
 int test_spool(void);
 int test_window(void);
 
 int main(void)
 {
-	return test_exporter() + test_otlp_answer() + test_spool() + test_window();
+	return test_exporter() + test_otlp_answer() + test_seam() + test_spool() + test_window();
 }

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "codec/wire.h"
+#include "codec/common/wire.h"
 #include "tests/test.h"
 
-static void what_was_rejected_and_why_is_read(void **state)
+static void the_number_and_the_reason_of_rejections_are_read(void **state)
 {
 	struct otlp_answer a = { 0 };
 	struct buf b = { 0 };
@@ -22,7 +22,7 @@ static void what_was_rejected_and_why_is_read(void **state)
 	buf_fini(&b);
 }
 
-static void fewer_than_none_rejected_are_none(void **state)
+static void a_negative_number_of_rejections_is_none(void **state)
 {
 	struct otlp_answer a = { 0 };
 	struct buf b = { 0 };
@@ -35,7 +35,7 @@ static void fewer_than_none_rejected_are_none(void **state)
 	buf_fini(&b);
 }
 
-/* A google.rpc.Status with one detail of this type. */
+/* Writes a google.rpc.Status with one detail of this type. */
 static struct otlp_answer status_of(const char *type, int64_t seconds, int64_t nanos)
 {
 	struct otlp_answer a = { 0 };
@@ -58,7 +58,7 @@ static struct otlp_answer status_of(const char *type, int64_t seconds, int64_t n
 	return a;
 }
 
-static void a_time_to_come_back_is_read_and_bounded(void **state)
+static void the_retry_delay_is_read_and_limited(void **state)
 {
 	static const char type[] = "type.googleapis.com/google.rpc.RetryInfo";
 	static const struct {
@@ -80,7 +80,7 @@ static void a_time_to_come_back_is_read_and_bounded(void **state)
 	}
 }
 
-static void details_of_other_kinds_say_nothing(void **state)
+static void details_of_other_types_are_ignored(void **state)
 {
 	static const char *const types[] = { "", "x", "type.googleapis.com/google.rpc.Help",
 					     "google.rpc.RetryInfoX" };
@@ -89,7 +89,7 @@ static void details_of_other_kinds_say_nothing(void **state)
 		assert_false(status_of(types[i], 2, 0).may_retry);
 }
 
-static void percent_encoding_is_undone(void **state)
+static void percent_encoding_is_decoded(void **state)
 {
 	static const struct {
 		const char *in, *out;
@@ -105,7 +105,7 @@ static void percent_encoding_is_undone(void **state)
 	}
 }
 
-static void a_message_without_end_is_cut(void **state)
+static void an_endless_message_is_truncated(void **state)
 {
 	struct otlp_answer a = { 0 };
 	char text[1000];
@@ -116,7 +116,7 @@ static void a_message_without_end_is_cut(void **state)
 	assert_int_equal(strlen(a.message), OTLP_MESSAGE_LEN - 1);
 }
 
-TEST_GROUP(test_otlp_answer, TEST(what_was_rejected_and_why_is_read),
-	   TEST(fewer_than_none_rejected_are_none), TEST(a_time_to_come_back_is_read_and_bounded),
-	   TEST(details_of_other_kinds_say_nothing), TEST(percent_encoding_is_undone),
-	   TEST(a_message_without_end_is_cut))
+TEST_GROUP(test_otlp_answer, TEST(the_number_and_the_reason_of_rejections_are_read),
+	   TEST(a_negative_number_of_rejections_is_none), TEST(the_retry_delay_is_read_and_limited),
+	   TEST(details_of_other_types_are_ignored), TEST(percent_encoding_is_decoded),
+	   TEST(an_endless_message_is_truncated))

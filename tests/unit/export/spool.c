@@ -80,7 +80,7 @@ static void assert_empty(struct spool *s, uint32_t sink)
 	assert_int_equal(u.bytes, 0);
 }
 
-/* The names in @dir that end in @suffix; the last of them in @name. */
+/* Counts the names in @dir that end in @suffix; @name receives the last one. */
 static size_t count_files(const char *dir, const char *suffix, char name[256])
 {
 	DIR *d = opendir(dir);
@@ -99,7 +99,7 @@ static size_t count_files(const char *dir, const char *suffix, char name[256])
 	return n;
 }
 
-static void items_come_back_the_oldest_first_each_to_its_sink(void **state)
+static void items_are_returned_oldest_first_for_their_sink(void **state)
 {
 	char *dir = new_dir();
 	struct spool *s = open_at(dir, LARGE);
@@ -127,7 +127,7 @@ static void items_survive_a_restart(void **state)
 	spool_close(s);
 	s = open_at(dir, LARGE);
 	assert_int_equal(put(s, SINK, "two"), 0);
-	assert_int_equal(spool_n_strange(s, sinks, 1), 1);
+	assert_int_equal(spool_n_unconfigured(s, sinks, 1), 1);
 	assert_int_equal(spool_claim(s, SINK, &i), 0);
 	assert_true(i->born_ns <= (int64_t)clock_ns(CLOCK_BOOTTIME));
 	assert_true(i->born_ns > (int64_t)clock_ns(CLOCK_BOOTTIME) - 60LL * CLOCK_SECOND_NS);
@@ -139,7 +139,7 @@ static void items_survive_a_restart(void **state)
 	remove_dir(dir);
 }
 
-static void what_one_owner_has_no_other_gets(void **state)
+static void an_item_has_only_one_owner(void **state)
 {
 	char *dir = new_dir();
 	struct spool *s = open_at(dir, LARGE), *also = spool_share(s);
@@ -167,7 +167,7 @@ static void what_one_owner_has_no_other_gets(void **state)
 	remove_dir(dir);
 }
 
-static void beyond_the_limit_the_oldest_go(void **state)
+static void the_oldest_items_are_dropped_beyond_the_limit(void **state)
 {
 	char *dir = new_dir(), name[256], text[401];
 	struct spool *s = open_at(dir, 1000);
@@ -241,7 +241,7 @@ static void a_damaged_file_is_set_aside_and_the_next_is_read(void **state)
 	remove_dir(dir);
 }
 
-static void files_set_aside_do_not_pile_up(void **state)
+static void files_set_aside_do_not_accumulate(void **state)
 {
 	char *dir = new_dir(), name[256];
 	struct spool *s = open_at(dir, LARGE);
@@ -257,7 +257,7 @@ static void files_set_aside_do_not_pile_up(void **state)
 	remove_dir(dir);
 }
 
-static void a_file_that_somebody_removed_is_nothing(void **state)
+static void a_removed_file_is_skipped(void **state)
 {
 	char *dir = new_dir(), name[256], path[512];
 	struct spool *s = open_at(dir, LARGE);
@@ -278,7 +278,7 @@ static void a_file_that_somebody_removed_is_nothing(void **state)
 	remove_dir(dir);
 }
 
-static void others_files_and_unfinished_ones_are_no_items(void **state)
+static void foreign_and_unfinished_files_are_no_items(void **state)
 {
 	static const char *const names[] = { "notes.txt", "x.item", "00000007-1.item",
 					     "00000007-00000000000000zz.item",
@@ -320,7 +320,7 @@ static void a_clock_that_was_set_back_does_not_change_the_order(void **state)
 	remove_dir(dir);
 }
 
-static void a_directory_is_one_processes_and_ours_alone(void **state)
+static void a_directory_is_private_to_one_process(void **state)
 {
 	char *dir = new_dir();
 	struct spool *s = open_at(dir, LARGE), *t;
@@ -335,7 +335,7 @@ static void a_directory_is_one_processes_and_ours_alone(void **state)
 	assert_int_equal(spool_open(&t, "/dev/null/x", LARGE, NULL), -ENOTDIR);
 }
 
-static void no_file_is_taken_for_an_item_that_is_none(void **state)
+static void other_files_are_not_mistaken_for_items(void **state)
 {
 	struct export_item item = { .time_ns = -1, .n_profiles = 3 }, *back = NULL;
 	struct buf b = { 0 };
@@ -358,12 +358,13 @@ static void no_file_is_taken_for_an_item_that_is_none(void **state)
 	buf_fini(&item.body);
 }
 
-TEST_GROUP(test_spool, TEST(items_come_back_the_oldest_first_each_to_its_sink),
-	   TEST(items_survive_a_restart), TEST(what_one_owner_has_no_other_gets),
-	   TEST(beyond_the_limit_the_oldest_go), TEST(an_item_larger_than_the_limit_is_refused),
+TEST_GROUP(test_spool, TEST(items_are_returned_oldest_first_for_their_sink),
+	   TEST(items_survive_a_restart), TEST(an_item_has_only_one_owner),
+	   TEST(the_oldest_items_are_dropped_beyond_the_limit),
+	   TEST(an_item_larger_than_the_limit_is_refused),
 	   TEST(a_damaged_file_is_set_aside_and_the_next_is_read),
-	   TEST(files_set_aside_do_not_pile_up), TEST(a_file_that_somebody_removed_is_nothing),
-	   TEST(others_files_and_unfinished_ones_are_no_items),
+	   TEST(files_set_aside_do_not_accumulate), TEST(a_removed_file_is_skipped),
+	   TEST(foreign_and_unfinished_files_are_no_items),
 	   TEST(a_clock_that_was_set_back_does_not_change_the_order),
-	   TEST(a_directory_is_one_processes_and_ours_alone),
-	   TEST(no_file_is_taken_for_an_item_that_is_none))
+	   TEST(a_directory_is_private_to_one_process),
+	   TEST(other_files_are_not_mistaken_for_items))

@@ -15,7 +15,7 @@ static const char *cleaned(struct export_window *w, const char *value)
 	return export_label(&w->series.data[w->series.len - 1], "k");
 }
 
-static void labels_become_text_that_can_be_sent(void **state)
+static void labels_are_converted_to_valid_text(void **state)
 {
 	_cleanup_(export_window_freep) struct export_window *w = NULL;
 	char *large = malloc(1 << 20);
@@ -26,7 +26,7 @@ static void labels_become_text_that_can_be_sent(void **state)
 	memset(large, 'x', (1 << 20) - 1);
 	large[(1 << 20) - 1] = 0;
 	assert_int_equal(strlen(cleaned(w, large)), 2048);
-	/* the limit falls into a character */
+	/* the limit lies within a character */
 	memcpy(large + 2047, "\xc3\xbc", 2);
 	assert_int_equal(strlen(cleaned(w, large)), 2047);
 	free(large);
@@ -49,5 +49,5 @@ static void every_series_has_an_id_of_its_own(void **state)
 	assert_null(export_label(&w->series.data[0], "none"));
 }
 
-TEST_GROUP(test_window, TEST(labels_become_text_that_can_be_sent),
+TEST_GROUP(test_window, TEST(labels_are_converted_to_valid_text),
 	   TEST(every_series_has_an_id_of_its_own))

@@ -27,18 +27,20 @@ static int begin(void **state)
 
 /* ---- where the code is ------------------------------------------------------ */
 
-static void a_process_tells_its_heap_and_its_interpreter(void **state)
+static void finds_the_heap_and_the_interpreter(void **state)
 {
 	(void)state;
 	assert_int_equal(jvm_memory_attach(&j, regions), 3);
-	assert_int_equal(regions[0].kind, MAPPING_JVM);
+	assert_int_equal(regions[0].kind, MAPPING_LANG_KIND(LANG_JVM, JVM_PART_CODE));
 	assert_int_equal(regions[0].start, JVM_HEAP_AT);
 	assert_int_equal(regions[0].end, JVM_HEAP_AT + JVM_HEAP_BYTES);
-	assert_int_equal(JVM_MAPPING_VM(regions[0].file), 2);
+	assert_int_equal(MAPPING_LANG_VM(regions[0].file), 2);
 	assert_int_equal(JVM_MAPPING_SHIFT(regions[0].file), JVM_SEGMENT_SHIFT);
-	assert_int_equal(regions[1].kind, MAPPING_JVM_LOOP);
+	assert_int_equal(regions[1].kind, MAPPING_LANG_KIND(LANG_JVM, JVM_PART_INTERPRETER) |
+						  MAPPING_ENTERED_BY_JUMP);
 	assert_int_equal(regions[1].end - regions[1].start, 3 * 64);
-	assert_int_equal(regions[2].kind, MAPPING_JVM_ENTRY);
+	assert_int_equal(regions[2].kind,
+			 MAPPING_LANG_KIND(LANG_JVM, JVM_PART_ENTRY) | MAPPING_ENTERED_BY_JUMP);
 	assert_int_equal(regions[2].start, regions[1].start + 64);
 	assert_int_equal(regions[2].end, regions[1].start + 128);
 }
@@ -48,32 +50,32 @@ static void the_same_layout_is_used_again(void **state)
 	(void)state;
 	assert_int_equal(jvm_memory_attach(&j, regions), 3);
 	assert_int_equal(jvm_attach(&j.m.tables, 1, 3, 0, &j.m.process, regions), 3);
-	assert_int_equal(JVM_MAPPING_VM(regions[0].file), 2);
+	assert_int_equal(MAPPING_LANG_VM(regions[0].file), 2);
 }
 
-static void a_machine_without_threads_tells_its_heap_only(void **state)
+static void finds_only_the_heap_without_threads(void **state)
 {
 	(void)state;
 	memory_put(&j.m, j.threads, 0);
-	assert_int_equal(jvm_memory_attach(&j, regions), 1 | LANG_ATTACH_PARTLY);
-	assert_int_equal(regions[0].kind, MAPPING_JVM);
+	assert_int_equal(jvm_memory_attach(&j, regions), 1 | LANG_ATTACH_PARTIAL);
+	assert_int_equal(regions[0].kind, MAPPING_LANG_KIND(LANG_JVM, JVM_PART_CODE));
 }
 
-static void a_machine_without_an_interpreter_is_asked_again(void **state)
+static void retries_without_an_interpreter(void **state)
 {
 	(void)state;
 	memory_put(&j.m, j.interpreter, 0);
 	assert_int_equal(jvm_memory_attach(&j, regions), -EAGAIN);
 }
 
-static void a_library_without_tables_is_none(void **state)
+static void rejects_a_library_without_tables(void **state)
 {
 	(void)state;
 	memory_put(&j.m, j.jvm[1].symbols[JVM_SYMBOL_STRUCT_STRIDE], 0);
 	assert_true(jvm_memory_attach(&j, regions) < 0);
 }
 
-static void garbage_in_any_word_of_it_is_borne(void **state)
+static void survives_garbage_in_any_word(void **state)
 {
 	size_t len = j.m.len;
 	uint64_t words[2];
@@ -128,7 +130,7 @@ static void an_inlined_method_is_a_call_of_its_own(void **state)
 	assert_int_equal(calls[1].place, 3);
 }
 
-static void a_leaf_between_notes_is_near_the_next(void **state)
+static void a_leaf_between_descs_is_near_the_next(void **state)
 {
 	struct lang_call calls[LANG_CALLS_MAX];
 
@@ -138,7 +140,7 @@ static void a_leaf_between_notes_is_near_the_next(void **state)
 	assert_int_equal(calls[1].place, 3 | LANG_PLACE_NEAR);
 }
 
-static void a_place_behind_the_last_note_is_the_method_s(void **state)
+static void a_place_after_the_last_desc_is_in_the_method(void **state)
 {
 	struct lang_call calls[LANG_CALLS_MAX];
 
@@ -160,25 +162,25 @@ static void code_that_was_replaced_is_stale(void **state)
 			 -ESTALE);
 }
 
-static void code_whose_memory_was_given_back_is_stale(void **state)
+static void freed_code_is_stale(void **state)
 {
 	struct lang_call calls[LANG_CALLS_MAX];
 	struct lang_function f = { 0 };
 
 	(void)state;
-	/* it still stands there as it was */
+	/* The content of a freed block remains unchanged. */
 	memory_put(&j.m, JVM_HEAP_AT + JVM_BLOCK_USED, 0);
 	assert_int_equal(expand(JVM_COMPILED, JVM_CODE_PLACE, calls), 1);
 	assert_int_equal(jvm_read(&j.m.tables, 2, &j.m.process, calls[0].addr, calls[0].cookie, &f),
 			 -ESTALE);
 }
 
-static void scopes_that_lead_in_a_circle_end(void **state)
+static void a_cycle_of_scopes_ends(void **state)
 {
 	struct lang_call calls[LANG_CALLS_MAX];
 
 	(void)state;
-	/* the outer one's caller is itself */
+	/* Make the outer scope its own caller. */
 	*(uint8_t *)memory_at(&j.m, j.nmethod + 0x441) = 1;
 	assert_int_equal(expand(JVM_COMPILED, JVM_CODE_PLACE, calls), 2);
 }
@@ -213,7 +215,7 @@ static void a_method_has_name_file_and_lines(void **state)
 	release(&f);
 }
 
-static void parameters_are_types_of_the_language(void **state)
+static void parameters_are_java_types(void **state)
 {
 	struct lang_function f;
 
@@ -261,7 +263,7 @@ static void hidden_classes_have_the_same_name_in_every_run(void **state)
 	}
 }
 
-static void a_method_whose_memory_was_used_again_is_stale(void **state)
+static void a_method_whose_memory_was_reused_is_stale(void **state)
 {
 	struct lang_function f = { 0 };
 
@@ -271,7 +273,7 @@ static void a_method_whose_memory_was_used_again_is_stale(void **state)
 	assert_null(f.name);
 }
 
-static void a_class_in_another_one_s_place_is_not_taken_for_it(void **state)
+static void distinguishes_a_class_at_a_reused_address(void **state)
 {
 	struct lang_function f = { 0 };
 	struct jvm_identity id;
@@ -290,7 +292,7 @@ static void a_class_in_another_one_s_place_is_not_taken_for_it(void **state)
 	assert_null(f.name);
 }
 
-static void a_method_whose_class_can_t_be_read_is_told_by_itself(void **state)
+static void identifies_a_method_without_its_class(void **state)
 {
 	struct jvm_identity id;
 	uint64_t klass;
@@ -344,7 +346,7 @@ static void names_of_stubs_are_the_same_in_all_versions(void **state)
 	assert_blob_name("_", "[stub: _]");
 }
 
-static void a_stub_may_stand_for_frames_in_the_heap(void **state)
+static void a_stub_may_represent_frames_in_the_heap(void **state)
 {
 	const uint64_t words[2] = { VM_FRAME_WORD(JVM_STUB, 2, j.stub),
 				    VM_PLACE_WORD(JVM_STUB_IN_HEAP, 5) };
@@ -373,7 +375,10 @@ static uint64_t no_bias(void *ctx, uint32_t vm)
 	return 0;
 }
 
-/* The name of the frame that is @place bytes behind the first of the stub's code; to be freed. */
+/*
+ * Returns the name of the frame @place bytes after the start of the stub's code. The caller
+ * frees it.
+ */
 static char *routine_name(uint32_t place)
 {
 	_cleanup_(lang_memo_freep) struct lang_memo *memo = NULL;
@@ -401,7 +406,7 @@ static void assert_routine(uint32_t place, const char *name)
 	free(is);
 }
 
-static void a_stub_of_many_routines_is_the_one_that_ran(void **state)
+static void reports_the_routine_that_ran(void **state)
 {
 	(void)state;
 	assert_routine(0, "[stub: whole]");
@@ -411,7 +416,7 @@ static void a_stub_of_many_routines_is_the_one_that_ran(void **state)
 	assert_routine(0x80, "[stub: interpreter/compiled adapter]");
 }
 
-static void routines_had_a_number_once(void **state)
+static void reads_routines_with_a_number(void **state)
 {
 	(void)state;
 	memory_put(&j.m, j.routines + 40, j.stub + JVM_STUB_CODE + 0x80);
@@ -420,11 +425,11 @@ static void routines_had_a_number_once(void **state)
 	assert_routine(0x40, "[stub: part]");
 }
 
-static void names_of_26_are_those_of_before(void **state)
+static void names_of_26_equal_earlier_ones(void **state)
 {
 	static const char name[] = "Stub Generator part_stub", other[] = "Stub Generator _stub";
 
-	uint64_t at = j.stub + JVM_STUB_CODE; /* its code is not read */
+	uint64_t at = j.stub + JVM_STUB_CODE; /* the stub's code, which is never read */
 
 	(void)state;
 	memory_put(&j.m, j.routines + 16, at);
@@ -434,7 +439,7 @@ static void names_of_26_are_those_of_before(void **state)
 	assert_routine(0x40, "[stub: _stub]");
 }
 
-static void routines_that_lead_in_a_circle_or_nowhere_end(void **state)
+static void a_cyclic_or_broken_list_of_routines_ends(void **state)
 {
 	(void)state;
 	memory_put(&j.m, j.routines, j.routines);
@@ -444,7 +449,7 @@ static void routines_that_lead_in_a_circle_or_nowhere_end(void **state)
 	assert_routine(0x40, "[stub: part]");
 }
 
-static void routines_of_any_size_are_none(void **state)
+static void rejects_routines_of_implausible_size(void **state)
 {
 	(void)state;
 	memory_put(&j.m, j.routines + 24, 0);
@@ -454,7 +459,7 @@ static void routines_of_any_size_are_none(void **state)
 
 /* ---- frames in the heap ------------------------------------------------------ */
 
-static void a_machine_tells_where_frames_are_in_its_heap(void **state)
+static void finds_frames_in_the_heap(void **state)
 {
 	const struct jvm_vm *vm = &j.m.tables.jvm[2];
 
@@ -473,7 +478,7 @@ static void a_machine_tells_where_frames_are_in_its_heap(void **state)
 	assert_int_equal(vm->ref_shift, 3);
 }
 
-static void a_machine_without_those_classes_has_its_frames_elsewhere(void **state)
+static void finds_no_frames_in_the_heap_without_the_classes(void **state)
 {
 	(void)state;
 	memory_put(&j.m, j.klasses + 8, 0);
@@ -484,7 +489,7 @@ static void a_machine_without_those_classes_has_its_frames_elsewhere(void **stat
 
 /* ---- packed numbers --------------------------------------------------------- */
 
-static void numbers_of_one_to_five_bytes(void **state)
+static void reads_numbers_of_one_to_five_bytes(void **state)
 {
 	static const struct {
 		uint8_t bytes[5];
@@ -513,7 +518,7 @@ static void numbers_of_one_to_five_bytes(void **state)
 	}
 }
 
-static void numbers_end_with_their_bytes(void **state)
+static void a_truncated_number_ends(void **state)
 {
 	static const uint8_t bytes[] = { 200 };
 	struct jvm_packed p = { bytes, 1, 0, false };
@@ -524,7 +529,7 @@ static void numbers_end_with_their_bytes(void **state)
 	assert_int_equal(p.at, 1);
 }
 
-static void signed_numbers(void **state)
+static void reads_signed_numbers(void **state)
 {
 	static const uint8_t bytes[] = { 0, 1, 2, 3 };
 	struct jvm_packed p = { bytes, 4, 0, false };
@@ -538,26 +543,21 @@ static void signed_numbers(void **state)
 
 #define WITH(fn) cmocka_unit_test_setup(fn, begin)
 
-TEST_GROUP(test_jvm, WITH(a_process_tells_its_heap_and_its_interpreter),
-	   WITH(the_same_layout_is_used_again), WITH(a_machine_without_threads_tells_its_heap_only),
-	   WITH(a_machine_without_an_interpreter_is_asked_again),
-	   WITH(a_library_without_tables_is_none), WITH(garbage_in_any_word_of_it_is_borne),
+TEST_GROUP(test_jvm, WITH(finds_the_heap_and_the_interpreter), WITH(the_same_layout_is_used_again),
+	   WITH(finds_only_the_heap_without_threads), WITH(retries_without_an_interpreter),
+	   WITH(rejects_a_library_without_tables), WITH(survives_garbage_in_any_word),
 	   WITH(an_inlined_method_is_a_call_of_its_own),
-	   WITH(a_leaf_between_notes_is_near_the_next),
-	   WITH(a_place_behind_the_last_note_is_the_method_s),
-	   WITH(code_that_was_replaced_is_stale), WITH(code_whose_memory_was_given_back_is_stale),
-	   WITH(scopes_that_lead_in_a_circle_end),
-	   WITH(a_class_in_another_one_s_place_is_not_taken_for_it),
-	   WITH(a_method_whose_class_can_t_be_read_is_told_by_itself),
-	   WITH(a_method_has_name_file_and_lines), WITH(parameters_are_types_of_the_language),
-	   WITH(hidden_classes_have_the_same_name_in_every_run),
-	   WITH(a_method_whose_memory_was_used_again_is_stale), WITH(a_stub_has_its_own_name),
-	   WITH(a_machine_tells_where_frames_are_in_its_heap),
-	   WITH(a_machine_without_those_classes_has_its_frames_elsewhere),
+	   WITH(a_leaf_between_descs_is_near_the_next),
+	   WITH(a_place_after_the_last_desc_is_in_the_method),
+	   WITH(code_that_was_replaced_is_stale), WITH(freed_code_is_stale),
+	   WITH(a_cycle_of_scopes_ends), WITH(distinguishes_a_class_at_a_reused_address),
+	   WITH(identifies_a_method_without_its_class), WITH(a_method_has_name_file_and_lines),
+	   WITH(parameters_are_java_types), WITH(hidden_classes_have_the_same_name_in_every_run),
+	   WITH(a_method_whose_memory_was_reused_is_stale), WITH(a_stub_has_its_own_name),
+	   WITH(finds_frames_in_the_heap), WITH(finds_no_frames_in_the_heap_without_the_classes),
 	   WITH(names_of_stubs_are_the_same_in_all_versions),
-	   WITH(a_stub_may_stand_for_frames_in_the_heap),
-	   WITH(a_stub_of_many_routines_is_the_one_that_ran), WITH(routines_had_a_number_once),
-	   WITH(names_of_26_are_those_of_before),
-	   WITH(routines_that_lead_in_a_circle_or_nowhere_end), WITH(routines_of_any_size_are_none),
-	   TEST(numbers_of_one_to_five_bytes), TEST(numbers_end_with_their_bytes),
-	   TEST(signed_numbers))
+	   WITH(a_stub_may_represent_frames_in_the_heap), WITH(reports_the_routine_that_ran),
+	   WITH(reads_routines_with_a_number), WITH(names_of_26_equal_earlier_ones),
+	   WITH(a_cyclic_or_broken_list_of_routines_ends),
+	   WITH(rejects_routines_of_implausible_size), TEST(reads_numbers_of_one_to_five_bytes),
+	   TEST(a_truncated_number_ends), TEST(reads_signed_numbers))

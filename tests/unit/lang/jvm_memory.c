@@ -162,7 +162,7 @@ static uint64_t symbol(struct jvm_memory *j, const char *s)
 
 static uint64_t method(struct jvm_memory *j, uint16_t name, uint16_t signature)
 {
-	/* 8 bytes of code; lines: 0 is in 10, 3 in 12, 5 in 300 */
+	/* 8 bytes of byte code, then the line table: index 0 is line 10, 3 is 12, 5 is 300 */
 	static const uint8_t lines[] = { 0xff, 0, 20, 3 << 3 | 2, 0xff, 4, 192, 6, 0 };
 	uint64_t part = memory_add(&j->m, NULL, 80), at = memory_add(&j->m, NULL, METHOD_BYTES);
 
@@ -195,7 +195,7 @@ static void put_class(struct jvm_memory *j)
 	j->inner = method(j, 3, 4);
 }
 
-/* A class whose fields are told by @stream. */
+/* Adds a class whose fields are described by @stream. */
 static uint64_t put_class_of(struct jvm_memory *j, const char *name, uint64_t pool, uint32_t bytes,
 			     const uint8_t *stream, uint32_t len)
 {
@@ -210,13 +210,12 @@ static uint64_t put_class_of(struct jvm_memory *j, const char *name, uint64_t po
 	return klass;
 }
 
-/* The classes that keep frames in the heap; a field is {name, type, offset, access, flags}. */
+/* Adds the classes for frames in the heap. A field is {name, type, offset, access, flags}. */
 static void put_chunks(struct jvm_memory *j)
 {
 	static const char *const names[] = { "tail", "parent", "size", "sp", "bottom", "Lx;", "I" };
-	static const uint8_t continuation[] = {
-		2, 0, 2, 6, 28, 0, 4, /* more: */ 9, 1, 6, 32, 0, 0
-	};
+	static const uint8_t continuation[] = { 2, 0, 2,  6, 28, 0, 4, /* injected fields: */ 9,
+						1, 6, 32, 0, 0 };
 	static const uint8_t chunk[] = { 4, 3,  2, 6,  40, 0, 0,  3, 7,  12, 0, 0,  4,
 					 7, 24, 0, 0,  5,  7, 28, 0, 0,  9,  9, 44, 0,
 					 2, 9,  9, 36, 0,  2, 9,  9, 16, 0,  2 };
@@ -264,12 +263,17 @@ static void put_interpreter(struct jvm_memory *j)
 	j->interpreter = word(j, queue);
 }
 
-/* inner() in outer() at JVM_CODE_PLACE, and the end of the notes. */
+/*
+ * Adds a compiled method with inner() inlined in outer() at JVM_CODE_PLACE, and the PcDesc that
+ * marks the end.
+ */
 static void put_compiled(struct jvm_memory *j)
 {
-	static const uint8_t scopes[] = { 0,         /* scope 0 is none */
-					  0, 1, 4,   /* at 1: outer, index 3 */
-					  1, 2, 6 }; /* at 4: called by 1; inner, index 5 */
+	static const uint8_t scopes[] = {
+		0,       /* offset 0 is not a scope */
+		0, 1, 4, /* offset 1: outer, index 3 */
+		1, 2, 6
+	}; /* offset 4: called by the scope at 1; inner, index 5 */
 	static const int32_t pcs[3][4] = { { -1, 0, 0, 0 },
 					   { JVM_CODE_PLACE, 4, 0, 0 },
 					   { 0x7fff, 0, 0, 0 } };
@@ -296,7 +300,7 @@ static void put_compiled(struct jvm_memory *j)
 	memory_put(&j->m, j->stub + 32, j->stub + JVM_STUB_CODE);
 }
 
-/* Two routines in the stub; the older one, all of it, is told of last. */
+/* Adds two routines to the stub. The older one covers all of it and is the last of the list. */
 static void put_routines(struct jvm_memory *j)
 {
 	static const char *const names[] = { "whole", "part" };
@@ -326,7 +330,7 @@ void jvm_memory_init(struct jvm_memory *j)
 	put_class(j);
 	put_chunks(j);
 	j->threads = word(j, 3);
-	/* what is at a fixed place comes last, so that all of it is there */
+	/* Parts at fixed addresses are put last, when all of the memory exists. */
 	put_interpreter(j);
 	put_compiled(j);
 	put_routines(j);

@@ -32,7 +32,7 @@ static bool has(struct lang_memo *m, uint64_t addr, size_t expected)
 	return data;
 }
 
-static void what_was_put_is_found_by_its_whole_key(void **state)
+static void finds_an_entry_by_its_whole_key(void **state)
 {
 	_cleanup_(lang_memo_freep) struct lang_memo *m = NULL;
 	struct lang_memo_key key = { .addr = 7, .what = 1 };
@@ -46,7 +46,7 @@ static void what_was_put_is_found_by_its_whole_key(void **state)
 	assert_null(lang_memo_get(m, &key, &len));
 }
 
-static void what_was_used_longest_ago_goes(void **state)
+static void evicts_the_least_recently_used_entry(void **state)
 {
 	_cleanup_(lang_memo_freep) struct lang_memo *m = NULL;
 
@@ -58,14 +58,14 @@ static void what_was_used_longest_ago_goes(void **state)
 	}
 	assert_false(has(m, 2, 5));
 	assert_true(has(m, 100, 5));
-	/* large things make room, too */
+	/* large data evicts others as well */
 	put(m, 200, LANG_MEMO_BYTES - 5);
 	assert_true(has(m, 200, LANG_MEMO_BYTES - 5));
 	assert_false(has(m, 1, 5));
 	assert_true(lang_memo_bytes(m) < LANG_MEMO_BYTES + 65536);
 }
 
-static void what_is_too_large_is_not_kept(void **state)
+static void rejects_data_that_is_too_large(void **state)
 {
 	_cleanup_(lang_memo_freep) struct lang_memo *m = NULL;
 
@@ -80,10 +80,10 @@ static void what_is_too_large_is_not_kept(void **state)
 int test_memo(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_put_is_found_by_its_whole_key),
-		cmocka_unit_test(what_was_used_longest_ago_goes),
-		cmocka_unit_test(what_is_too_large_is_not_kept),
+		cmocka_unit_test(finds_an_entry_by_its_whole_key),
+		cmocka_unit_test(evicts_the_least_recently_used_entry),
+		cmocka_unit_test(rejects_data_that_is_too_large),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return TEST_RUN("test_memo", tests, NULL, NULL);
 }

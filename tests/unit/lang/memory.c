@@ -51,7 +51,7 @@ void memory_put(struct memory *m, uint64_t addr, uint64_t word)
 	memcpy(memory_at(m, addr), &word, sizeof(word));
 }
 
-/* A type of the name, for an object's head. */
+/* Sets the type of @object to a new type with @name. */
 static void put_type(struct memory *m, uint64_t object, const char *name)
 {
 	uint64_t type = memory_add(m, NULL, OBJECT + 16);

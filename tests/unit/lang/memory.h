@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A process's memory, made by hand, and a CPython 3.11 in it. */
+/*
+ * A synthetic process for tests of src/lang: a lang_process whose memory the test fills, with the
+ * structures of CPython in it. Functions assert that the memory suffices.
+ */
 #include "lang/lang.h"
 #include "lang/python/python.h"
 
@@ -16,25 +19,25 @@ struct memory {
 	struct lang_process process;
 };
 
-/* Tables with CPython 3.@minor as machine 1, and nothing in the process yet. */
+/* Sets up tables with CPython 3.@minor as VM 1, and a process without any memory. */
 void memory_init(struct memory *m, unsigned int minor);
 
-/* Add bytes, eight-aligned. Return: their address. */
+/* Appends @len bytes of @data (NULL: zeros), aligned to 8. Returns their address. */
 uint64_t memory_add(struct memory *m, const void *data, size_t len);
 
-/* A word at an address that memory_add() gave. */
+/* Writes a word at an address within memory that was added. */
 void memory_put(struct memory *m, uint64_t addr, uint64_t word);
 
-/* Where @addr is here. */
+/* Returns the bytes at @addr, as the test itself accesses them. */
 void *memory_at(struct memory *m, uint64_t addr);
 
-/* A string of @n characters of @width bytes; ASCII if @ascii. */
+/* Adds a string object of @n characters of @width bytes each. Returns its address. */
 uint64_t memory_string(struct memory *m, const void *text, size_t n, unsigned int width,
 		       bool ascii);
 
-/* A code object of 3.11: its name, in memory.py, from @line on, with a line table. */
+/* Adds a code object of 3.11 for function @name at line @line of memory.py. Returns its address. */
 uint64_t memory_code(struct memory *m, const char *name, uint32_t line, const void *lines,
 		     size_t n_lines);
 
-/* The cookie that a sample would have seen. */
+/* Returns the cookie that the walk would record for the code object. */
 uint32_t memory_cookie(struct memory *m, uint64_t code);

@@ -65,7 +65,7 @@ static void another_code_object_of_the_same_line_is_stale(void **state)
 	function_fini(&f);
 }
 
-static void what_is_no_code_object_is_stale(void **state)
+static void an_object_that_is_not_code_is_stale(void **state)
 {
 	struct memory m;
 	struct lang_function f;
@@ -75,12 +75,12 @@ static void what_is_no_code_object_is_stale(void **state)
 	memory_init(&m, 11);
 	code = memory_string(&m, "a string, of some length that is not that of a code object", 58,
 			     1, true);
-	memory_add(&m, NULL, 100); /* more is there */
+	memory_add(&m, NULL, 100); /* so that the memory is long enough */
 	assert_int_equal(read_code(&m, code, 0, &f), -ESTALE);
 	function_fini(&f);
 }
 
-static void what_is_not_mapped_is_an_error(void **state)
+static void an_unmapped_address_is_an_error(void **state)
 {
 	struct memory m;
 	struct lang_function f;
@@ -110,7 +110,7 @@ static void names_of_all_widths_become_utf8(void **state)
 	function_fini(&f);
 }
 
-static void a_long_name_is_cut(void **state)
+static void a_long_name_is_truncated(void **state)
 {
 	struct memory m;
 	struct lang_function f;
@@ -128,7 +128,7 @@ static void a_long_name_is_cut(void **state)
 	function_fini(&f);
 }
 
-/* Set the length of a name of four characters: what is read. */
+/* Reads a code object whose name has four characters and claims to have @length. */
 static int read_with_length(uint64_t length)
 {
 	struct memory m;
@@ -171,7 +171,7 @@ static void a_string_of_no_width_is_stale(void **state)
 	function_fini(&f);
 }
 
-static void an_endless_line_table_is_left_out(void **state)
+static void an_implausibly_long_line_table_is_ignored(void **state)
 {
 	struct memory m;
 	struct lang_function f;
@@ -190,7 +190,7 @@ static void an_endless_line_table_is_left_out(void **state)
 
 TEST_GROUP(test_python_code, TEST(a_code_object_is_read), TEST(another_cookie_is_stale),
 	   TEST(another_code_object_of_the_same_line_is_stale),
-	   TEST(what_is_no_code_object_is_stale), TEST(what_is_not_mapped_is_an_error),
-	   TEST(names_of_all_widths_become_utf8), TEST(a_long_name_is_cut),
+	   TEST(an_object_that_is_not_code_is_stale), TEST(an_unmapped_address_is_an_error),
+	   TEST(names_of_all_widths_become_utf8), TEST(a_long_name_is_truncated),
 	   TEST(a_name_without_its_end_is_stale), TEST(a_string_of_no_width_is_stale),
-	   TEST(an_endless_line_table_is_left_out))
+	   TEST(an_implausibly_long_line_table_is_ignored))

@@ -41,7 +41,7 @@ static void a_frame_that_has_not_begun_is_at_its_first_line(void **state)
 static void pep_626_counts_instructions(void **state)
 {
 	(void)state;
-	/* two instructions on 11, one on no line, one on 13 */
+	/* two instructions are on line 11, one has no line, one is on line 13 */
 	assert_int_equal(LINE(10, 10, 0, 4, 1, 2, 0x80, 2, 2), 11);
 	assert_int_equal(LINE(10, 10, 1, 4, 1, 2, 0x80, 2, 2), 11);
 	assert_int_equal(LINE(10, 10, 2, 4, 1, 2, 0x80, 2, 2), 0);
@@ -50,7 +50,8 @@ static void pep_626_counts_instructions(void **state)
 
 static void location_entries_are_of_all_kinds(void **state)
 {
-	/* short; one line (+1); no columns (+2); long (-3); none; each of one unit */
+	/* kinds: short; one line (+1); no columns (+2); long (-3); none. Each covers one code unit.
+	 */
 	static const uint8_t lines[] = {
 		0x80 | 0 << 3,
 		0x11,
@@ -78,11 +79,11 @@ static void location_entries_are_of_all_kinds(void **state)
 	assert_int_equal(python_line(&f, 188), 103);
 	assert_int_equal(python_line(&f, 190), 100);
 	assert_int_equal(python_line(&f, 192), 0);
-	assert_int_equal(python_line(&f, 194), 100); /* behind the table's end */
-	assert_int_equal(python_line(&f, 0), 100);   /* in front of the code */
+	assert_int_equal(python_line(&f, 194), 100); /* after the end of the table */
+	assert_int_equal(python_line(&f, 0), 100);   /* before the code */
 }
 
-static void a_cut_table_is_borne(void **state)
+static void a_truncated_table_is_accepted(void **state)
 {
 	(void)state;
 	assert_int_equal(LINE(11, 5, 40, 0x80 | 14 << 3, 0xff, 0xff), 5);
@@ -91,7 +92,7 @@ static void a_cut_table_is_borne(void **state)
 			 3);
 }
 
-static void a_line_below_one_is_none(void **state)
+static void a_line_below_one_becomes_the_first_line(void **state)
 {
 	(void)state;
 	assert_int_equal(LINE(8, 1, 4, 0, 0x80), 1);
@@ -99,5 +100,5 @@ static void a_line_below_one_is_none(void **state)
 
 TEST_GROUP(test_python_lines, TEST(lnotab_counts_bytes),
 	   TEST(a_frame_that_has_not_begun_is_at_its_first_line), TEST(pep_626_counts_instructions),
-	   TEST(location_entries_are_of_all_kinds), TEST(a_cut_table_is_borne),
-	   TEST(a_line_below_one_is_none))
+	   TEST(location_entries_are_of_all_kinds), TEST(a_truncated_table_is_accepted),
+	   TEST(a_line_below_one_becomes_the_first_line))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What reads functions of PHP, Perl, Ruby and Lua, on memory made by hand: what
- * each gives of a function as its interpreter has it, and that nothing in a process's
- * memory leads it astray.
+ * Tests the readers of functions of PHP, Perl, Ruby and Lua on synthetic memory: each reads a
+ * function from the structures of its interpreter, and corrupt memory is read within bounds.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -114,7 +113,7 @@ static void php_functions_have_class_file_and_line(void **state)
 	forget(&w);
 }
 
-static void php_functions_are_told_by_their_cookies(void **state)
+static void php_functions_are_identified_by_their_cookies(void **state)
 {
 	static struct world w;
 	uint64_t at, name;
@@ -128,7 +127,7 @@ static void php_functions_are_told_by_their_cookies(void **state)
 	assert_int_equal(read_as(&w, &php_lang, at, 0, cookie), 0);
 	put(&w, at + PHP_FUNC_SCOPE, 0x7000); /* the same name, but a method */
 	assert_int_equal(read_as(&w, &php_lang, at, 0, cookie), -ESTALE);
-	*(uint8_t *)memory_at(&w.m, at) = 9; /* no kind of function */
+	*(uint8_t *)memory_at(&w.m, at) = 9; /* not a type of function */
 	assert_int_equal(read_as(&w, &php_lang, at, 0, 0), -ESTALE);
 	assert_int_equal(read_as(&w, &php_lang, 0x123456789000, 0, 0), -EFAULT);
 	forget(&w);
@@ -154,7 +153,7 @@ static uint64_t perl_package(struct world *w, const char *name)
 	return stash;
 }
 
-/* A sub with a name of its own: its body in *@out_body. */
+/* Adds a CV that has a name instead of a glob. */
 static uint64_t perl_sub(struct world *w, uint64_t *out_body)
 {
 	uint64_t cv = add(w, 24), body = add(w, 120);
@@ -182,7 +181,7 @@ static void perl_subs_have_package_and_file(void **state)
 	assert_int_equal(read_as(&w, &perl_lang, cv, 7, 99), -ESTALE);
 	assert_int_equal(read_as(&w, &perl_lang, cv | PERL_BEGIN, 7, 0), 0);
 	assert_string_equal(w.f.name, "Some::Thing::act");
-	/* it is freed when it has run */
+	/* a BEGIN block is freed once it has run */
 	assert_int_equal(read_as(&w, &perl_lang, cv | PERL_BEGIN, 7, 99), 0);
 	assert_string_equal(w.f.name, "BEGIN");
 	forget(&w);
@@ -219,7 +218,7 @@ static void perl_code_outside_of_subs_is_named_by_its_file(void **state)
 	forget(&w);
 }
 
-static void evaluated_perl_has_one_name_however_often_it_is(void **state)
+static void all_evaluated_perl_code_has_one_name(void **state)
 {
 	static const char file[24] = "(eval 2681)";
 	static struct world w;
@@ -228,7 +227,7 @@ static void evaluated_perl_has_one_name_however_often_it_is(void **state)
 	world_init(&w);
 	cop = add(&w, 80);
 	put(&w, cop + PERL_COP_FILE, memory_add(&w.m, file, sizeof(file)));
-	/* a sample saw the first, whose name is gone */
+	/* the sample recorded the first eval(), whose file name has been freed */
 	memcpy(text, "(eval 1)", sizeof("(eval 1)"));
 	assert_int_equal(read_as(&w, &perl_lang, cop | PERL_FILE, 7,
 				 lang_cookie(PERL_FILE_BYTES(PERL_FILE, 1, text[0], text[1]))),
@@ -238,17 +237,17 @@ static void evaluated_perl_has_one_name_however_often_it_is(void **state)
 	forget(&w);
 }
 
-/* Memory that is used again when a file's name of ten bytes has been read. */
-struct used_again {
+/* Memory that the process reuses once a file name of ten bytes has been read. */
+struct reused {
 	struct world w;
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len);
 	uint64_t file;
 	unsigned int n_bytes;
 };
 
-static int read_used_again(void *ctx, uint64_t addr, void *dst, size_t len)
+static int read_reused(void *ctx, uint64_t addr, void *dst, size_t len)
 {
-	struct used_again *u = ctx;
+	struct reused *u = ctx;
 	int r = u->read(&u->w.m, addr, dst, len);
 
 	u->n_bytes += len == 1;
@@ -257,10 +256,10 @@ static int read_used_again(void *ctx, uint64_t addr, void *dst, size_t len)
 	return r;
 }
 
-static void what_perl_frees_while_it_is_read_is_stale(void **state)
+static void perl_code_freed_while_it_is_read_is_stale(void **state)
 {
 	static const char file[24] = "bin/job.pl";
-	static struct used_again u;
+	static struct reused u;
 	uint64_t cop, text[2];
 
 	world_init(&u.w);
@@ -269,7 +268,7 @@ static void what_perl_frees_while_it_is_read_is_stale(void **state)
 	put(&u.w, cop + PERL_COP_FILE, u.file);
 	memcpy(text, file, sizeof(text));
 	u.read = u.w.m.process.read;
-	u.w.m.process.read = read_used_again;
+	u.w.m.process.read = read_reused;
 	u.w.m.process.ctx = &u;
 	assert_int_equal(read_as(&u.w, &perl_lang, cop | PERL_FILE, 7,
 				 lang_cookie(PERL_FILE_BYTES(PERL_FILE, u.file, text[0], text[1]))),
@@ -324,7 +323,7 @@ static uint64_t ruby_string(struct world *w, const char *text)
 	return at;
 }
 
-/* The class Object, in which it is looked for where a class has its name, and of what it is. */
+/* Adds the class Object, from which the layout of classes is derived. */
 static void ruby_classes(struct world *w)
 {
 	uint64_t object = ruby_object(w, RUBY_T_CLASS, 400);
@@ -350,7 +349,7 @@ static uint64_t ruby_iseq(struct world *w, const char *label)
 	return iseq;
 }
 
-/* A method of @class, as a cookie and place have it. */
+/* Adds a method of @class, for use in a cookie and a place. */
 static uint64_t ruby_method(struct world *w, uint64_t class)
 {
 	uint64_t method = ruby_object(w, RUBY_T_IMEMO | RUBY_IMEMO_METHOD << 12, 48);
@@ -393,7 +392,7 @@ static void ruby_methods_and_their_blocks_have_a_class(void **state)
 	forget(&w);
 }
 
-static void ruby_singleton_classes_are_named_after_what_they_are_of(void **state)
+static void ruby_singleton_classes_are_named_after_their_object(void **state)
 {
 	static struct world w;
 	uint64_t singleton;
@@ -403,14 +402,14 @@ static void ruby_singleton_classes_are_named_after_what_they_are_of(void **state
 	singleton = ruby_object(&w, RUBY_T_CLASS, 400);
 	put(&w, singleton + 64, ruby_thing(&w));
 	assert_string_equal(ruby_name(&w, "made", ruby_method(&w, singleton)), "Thing.made");
-	/* of an object, and next to a name that is another field's */
+	/* the singleton class of an object has no name, even next to a field that holds one */
 	put(&w, singleton + 64, ruby_object(&w, 1, 40));
 	put(&w, singleton + 80, ruby_thing(&w));
 	assert_string_equal(ruby_name(&w, "made", ruby_method(&w, singleton)), "made");
 	forget(&w);
 }
 
-static void ruby_34_calls_what_rescues_and_what_is_evaluated_as_its_method(void **state)
+static void ruby_34_names_rescue_and_eval_after_their_method(void **state)
 {
 	static struct world w;
 	uint64_t method, iseq, around;
@@ -426,7 +425,7 @@ static void ruby_34_calls_what_rescues_and_what_is_evaluated_as_its_method(void 
 	put(&w, word_at(&w, iseq + 16) + 160, around);
 	assert_int_equal(read_as(&w, &ruby_lang, iseq, 0, (uint32_t)(method >> 3)), 0);
 	assert_string_equal(w.f.name, "block in Thing#act");
-	put(&w, word_at(&w, iseq + 16) + 160, iseq); /* a cycle */
+	put(&w, word_at(&w, iseq + 16) + 160, iseq); /* its parent is itself */
 	assert_int_equal(read_as(&w, &ruby_lang, iseq, 0, (uint32_t)(method >> 3)), 0);
 	assert_false(w.f.covers_caller);
 	forget(&w);
@@ -459,11 +458,11 @@ static void an_iseq_with_other_code_is_another(void **state)
 	assert_true(ruby_lang.is_still(&w.m.process, iseq, &w.f, 77));
 	put(&w, body + 8, code + 4096);
 	assert_false(ruby_lang.is_still(&w.m.process, iseq, &w.f, (uint32_t)(code >> 3) + 512));
-	assert_true(ruby_lang.is_still(&w.m.process, 0x10, &w.f, 77)); /* it can't be read */
+	assert_true(ruby_lang.is_still(&w.m.process, 0x10, &w.f, 77)); /* unreadable */
 	forget(&w);
 }
 
-static void what_is_no_iseq_is_stale(void **state)
+static void an_object_that_is_not_an_iseq_is_stale(void **state)
 {
 	static struct world w;
 
@@ -500,7 +499,7 @@ static uint64_t lua_proto(struct world *w, uint32_t line, const uint32_t *code, 
 
 #define LUA_CODE(op, a, b, c) ((op) | (a) << 7 | (b) << 16 | (uint32_t)(c) << 24)
 
-/* Calls _ENV.hot(1), then self:act(), then a local, then the result of a call. */
+/* Adds a prototype that calls _ENV.hot(1), self:act(), a local and the result of a call. */
 static uint64_t lua_caller(struct world *w)
 {
 	const uint32_t code[] = {
@@ -533,7 +532,7 @@ static const char *lua_name(struct world *w, uint64_t proto, uint64_t caller, ui
 	return w->f.name;
 }
 
-static void lua_functions_are_named_by_who_calls_them(void **state)
+static void lua_functions_are_named_by_their_callers(void **state)
 {
 	static struct world w;
 	uint64_t caller, f;
@@ -577,7 +576,7 @@ static void lua_lines_are_steps_and_marks(void **state)
 	forget(&w);
 }
 
-static void what_is_no_prototype_is_stale(void **state)
+static void an_object_that_is_not_a_prototype_is_stale(void **state)
 {
 	static struct world w;
 
@@ -589,11 +588,11 @@ static void what_is_no_prototype_is_stale(void **state)
 	forget(&w);
 }
 
-/* ---- all ---- */
+/* ---- all languages ---- */
 
 static const struct lang *const all[] = { &php_lang, &perl_lang, &ruby_lang, &lua_lang };
 
-/* Every structure there may be in it leads to another one, and round again. */
+/* Memory whose pointers refer to itself, so that structures form cycles. */
 static void memory_that_points_into_itself_is_read_with_bounds(void **state)
 {
 	static struct world w;
@@ -629,20 +628,20 @@ static void memory_that_points_into_itself_is_read_with_bounds(void **state)
 /* clang-format off */
 TEST_GROUP(test_readers,
 	   TEST(php_functions_have_class_file_and_line),
-	   TEST(php_functions_are_told_by_their_cookies),
+	   TEST(php_functions_are_identified_by_their_cookies),
 	   TEST(perl_subs_have_package_and_file),
 	   TEST(a_perl_sub_without_a_package_has_its_name),
 	   TEST(perl_code_outside_of_subs_is_named_by_its_file),
-	   TEST(evaluated_perl_has_one_name_however_often_it_is),
-	   TEST(what_perl_frees_while_it_is_read_is_stale),
+	   TEST(all_evaluated_perl_code_has_one_name),
+	   TEST(perl_code_freed_while_it_is_read_is_stale),
 	   TEST(without_threads_a_perl_file_is_a_glob),
 	   TEST(ruby_methods_and_their_blocks_have_a_class),
-	   TEST(ruby_singleton_classes_are_named_after_what_they_are_of),
-	   TEST(ruby_34_calls_what_rescues_and_what_is_evaluated_as_its_method),
+	   TEST(ruby_singleton_classes_are_named_after_their_object),
+	   TEST(ruby_34_names_rescue_and_eval_after_their_method),
 	   TEST(ruby_collects_garbage_in_phases),
 	   TEST(an_iseq_with_other_code_is_another),
-	   TEST(what_is_no_iseq_is_stale),
-	   TEST(lua_functions_are_named_by_who_calls_them),
+	   TEST(an_object_that_is_not_an_iseq_is_stale),
+	   TEST(lua_functions_are_named_by_their_callers),
 	   TEST(lua_lines_are_steps_and_marks),
-	   TEST(what_is_no_prototype_is_stale),
+	   TEST(an_object_that_is_not_a_prototype_is_stale),
 	   TEST(memory_that_points_into_itself_is_read_with_bounds))

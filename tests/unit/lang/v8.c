@@ -29,7 +29,7 @@ static void free_function(struct lang_function *f)
 	free(f->lines);
 }
 
-/* The name of a function with these names of its own, by any form of strings. */
+/* Checks the name of a function with these names, each stored in all forms of strings. */
 static void assert_name(struct v8_memory *v, uint64_t name, uint64_t inferred, const char *expected)
 {
 	uint64_t shared = v8_memory_function(v, name, inferred, V8_INNER_START, V8_INNER_START + 9);
@@ -62,7 +62,7 @@ static void a_function_has_its_name_file_and_lines(void **state)
 	free_function(&f);
 }
 
-static void ends_of_lines_that_v8_has_are_taken(void **state)
+static void uses_line_ends_of_v8(void **state)
 {
 	struct v8_memory *v = *state;
 	const uint64_t ends[] = { 10ULL << 32, 30ULL << 32, 40ULL << 32, 80ULL << 32 };
@@ -110,7 +110,7 @@ static void a_script_may_begin_within_a_line(void **state)
 	free_function(&f);
 }
 
-static void names_are_as_the_debugger_has_them(void **state)
+static void names_functions_like_the_debugger(void **state)
 {
 	struct v8_memory *v = *state;
 
@@ -133,7 +133,7 @@ static void a_name_may_be_any_form_of_string(void **state)
 	assert_name(v, v8_memory_cons(v, cons, flat, 14), 0, "left.rightleft");
 }
 
-static void a_string_that_holds_itself_ends(void **state)
+static void a_string_that_contains_itself_ends(void **state)
 {
 	struct v8_memory *v = *state;
 	uint64_t cons = v8_memory_cons(v, v->script, v->script, 10);
@@ -163,7 +163,7 @@ static void a_function_that_moved_is_stale(void **state)
 
 /* ---- classes -------------------------------------------------------------------- */
 
-/* The classes whose methods begin in a text, in its order. */
+/* Checks the classes of the methods in a text, in the order of the text. */
 static void assert_classes(const char *text, const char *expected)
 {
 	struct v8_method *methods = NULL;
@@ -181,7 +181,7 @@ static void assert_classes(const char *text, const char *expected)
 	assert_string_equal(all, expected);
 }
 
-static void methods_are_told_by_the_text(void **state)
+static void finds_methods_in_the_text(void **state)
 {
 	(void)state;
 	assert_classes("class A { m() { f(); } static s(x) {} }", "A A");
@@ -193,7 +193,7 @@ static void methods_are_told_by_the_text(void **state)
 	assert_classes("class \xe9t\xe9 { m() {} }", "\xe9t\xe9");
 }
 
-static void what_is_quoted_is_no_code(void **state)
+static void ignores_quoted_text(void **state)
 {
 	(void)state;
 	assert_classes("'class A {'; \"\\\"}\"; /}[/}]{/.test(x); class B { m() {} }", "B");
@@ -203,7 +203,7 @@ static void what_is_quoted_is_no_code(void **state)
 	assert_classes("class B { m() { return a++ / 2 } n() { return /[/}]/ } o() {} }", "B B B");
 }
 
-static void any_text_has_an_end(void **state)
+static void scans_any_text_to_its_end(void **state)
 {
 	static char braces[10000];
 
@@ -235,7 +235,7 @@ static void a_method_has_its_class(void **state)
 	free_function(&f);
 }
 
-static void what_is_known_of_a_script_is_kept(void **state)
+static void stores_the_lines_of_a_script(void **state)
 {
 	struct v8_memory *v = *state;
 	struct lang_function f;
@@ -245,7 +245,7 @@ static void what_is_known_of_a_script_is_kept(void **state)
 	v8_memory_seal(v);
 	f = read_function(v, v->outer, v8_memory_cookie(v, v->outer), 0);
 	free_function(&f);
-	/* the text is not read again */
+	/* Overwrite the text: it must not be read again. */
 	for (size_t i = 0; i < v->m.len; i++)
 		if (v->m.bytes[i] == '\n')
 			v->m.bytes[i] = ' ';
@@ -295,14 +295,14 @@ static void an_inlined_function_is_a_frame_of_its_own(void **state)
 	assert_int_equal(calls[0].cookie, v8_memory_cookie(v, v->inner));
 	assert_int_equal(calls[1].addr, v->outer);
 	assert_int_equal(calls[1].place, V8_OUTER_CALL);
-	/* behind it, where the outer one goes on */
+	/* a pc after it, where the outer function continues */
 	v8_memory_code_frame(v, V8_CODE_PLACE + 0x10, false, words);
 	assert_int_equal(expand(v, words, calls), 1);
 	assert_int_equal(calls[0].addr, v->outer);
 	assert_int_equal(calls[0].place, V8_OUTER_CALL);
 }
 
-static void code_that_is_gone_leaves_its_function(void **state)
+static void reports_the_function_of_freed_code(void **state)
 {
 	struct v8_memory *v = *state;
 	struct lang_call calls[LANG_CALLS_MAX];
@@ -316,7 +316,7 @@ static void code_that_is_gone_leaves_its_function(void **state)
 	assert_int_equal(calls[0].place, V8_POSITION_NONE);
 }
 
-static void code_of_another_function_is_not_believed(void **state)
+static void rejects_code_of_another_function(void **state)
 {
 	struct v8_memory *v = *state;
 	struct lang_call calls[LANG_CALLS_MAX];
@@ -330,13 +330,13 @@ static void code_of_another_function_is_not_believed(void **state)
 	assert_int_equal(calls[0].place, V8_POSITION_NONE);
 }
 
-static void an_inlining_that_leads_nowhere_is_left_out(void **state)
+static void omits_an_invalid_inlining(void **state)
 {
 	struct v8_memory *v = *state;
 	struct lang_call calls[LANG_CALLS_MAX];
 	uint64_t words[2];
 
-	/* the function says that it is inlined in itself */
+	/* The inlining claims to be inlined in itself. */
 	v8_memory_seal(v);
 	for (size_t at = 0; at + 16 < V8_CODE_AT - MEMORY_AT; at += 8) {
 		uint64_t inlining[2] = { (V8_OUTER_CALL + 1) << 1, 0 };
@@ -375,7 +375,7 @@ static void builtins_have_names(void **state)
 	assert_builtin(v, 2, "[builtin: AddHandler]");
 	assert_builtin(v, 3, "[builtin]");
 	assert_builtin(v, 1000, "[builtin]");
-	/* what runs byte code is the function's frame already */
+	/* The interpreter's builtins are folded into the frame of the function. */
 	v->m.codes[1].fold = true;
 	assert_int_equal(expand(v, words, calls), 0);
 	assert_builtin(v, 1, "[builtin: ArrayMap]");
@@ -383,9 +383,12 @@ static void builtins_have_names(void **state)
 
 /* ---- tables ----------------------------------------------------------------------- */
 
-static void first_builtins_lie_behind_what_describes_them(void **state)
+static void early_builtins_follow_their_metadata(void **state)
 {
-	/* hashes; of two builtins; the code, from the next 32 bytes on */
+	/*
+	 * four words of hashes; offset and length of two builtins; the code from the next 32
+	 * bytes on
+	 */
 	static const uint32_t blob[] = { 1, 2, 3, 4, 0, 40, 64, 20, 0xcccccccc };
 	struct v8_memory *v = *state;
 	struct v8_vm *vm = &v->v8[1];
@@ -408,9 +411,9 @@ static void first_builtins_lie_behind_what_describes_them(void **state)
 	free_function(&f);
 }
 
-static void the_last_entry_up_to_an_offset_counts(void **state)
+static void uses_the_last_entry_up_to_an_offset(void **state)
 {
-	/* 0: 5; an expression at 3: 105; a statement at 3 + 200: 99 */
+	/* offset 0: 5; an expression at 3: 105; a statement at 203: 99 */
 	static const uint8_t table[] = { 0, 10, 7, 0xc8, 0x01, 0x90, 0x03, 11 };
 	int64_t p = 0;
 
@@ -425,13 +428,13 @@ static void the_last_entry_up_to_an_offset_counts(void **state)
 	assert_int_equal(p, 99);
 	assert_false(v8_position_at(V8_POSITIONS_FROM_START, table, 1, 0, &p));
 	assert_false(v8_position_at(V8_POSITIONS_FROM_START, NULL, 0, 0, &p));
-	/* none is at or in front of it */
+	/* No entry is at or before the offset. */
 	assert_false(v8_position_at(V8_POSITIONS_FROM_START, table + 2, 3, 2, &p));
 }
 
-static void later_tables_begin_in_front_of_the_code(void **state)
+static void later_tables_start_before_the_code(void **state)
 {
-	/* 2: 5; an expression at 5: 105; at 12: 104 */
+	/* offset 2: 5; an expression at 5: 105; 12: 104 */
 	static const uint8_t signs[] = { 6, 10, 7, 0xc8, 0x01, 14, 1 };
 	static const uint8_t flags[] = { 14, 10, 12, 0xc8, 0x01, 29, 1 };
 	const struct {
@@ -454,7 +457,7 @@ static void later_tables_begin_in_front_of_the_code(void **state)
 	}
 }
 
-static void a_number_without_an_end_is_none(void **state)
+static void rejects_an_unterminated_number(void **state)
 {
 	uint8_t table[32];
 	int64_t p;
@@ -464,9 +467,9 @@ static void a_number_without_an_end_is_none(void **state)
 	assert_false(v8_position_at(V8_POSITIONS_FROM_START, table, sizeof(table), 100, &p));
 }
 
-static void baseline_code_is_counted_by_byte_codes(void **state)
+static void counts_byte_codes_of_baseline_code(void **state)
 {
-	/* a prologue of 10 bytes, then codes of 4, 200 and 6 */
+	/* a prologue of 10 bytes, then byte codes of 4, 200 and 6 bytes */
 	static const uint8_t table[] = { 10, 4, 0xc8, 0x01, 6 };
 	uint32_t n = 99;
 
@@ -485,7 +488,7 @@ static void baseline_code_is_counted_by_byte_codes(void **state)
 
 static void prefixes_widen_byte_codes(void **state)
 {
-	/* six codes: four prefixes, one with an operand, one without */
+	/* six byte codes: four prefixes, one with an operand, one without */
 	static const uint8_t sizes[] = { 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 3, 1, 1, 1, 1, 1, 5, 1 };
 	static const uint8_t code[] = { 4, 0, 0, 4, 0, 0, 5, 1, 4, 0, 0, 0, 0, 5, 9 };
 	uint32_t at = 99;
@@ -497,7 +500,8 @@ static void prefixes_widen_byte_codes(void **state)
 	assert_int_equal(at, 6);
 	assert_true(v8_bytecode_at(code, sizeof(code), sizes, 6, 4, &at));
 	assert_int_equal(at, 13);
-	assert_false(v8_bytecode_at(code, sizeof(code), sizes, 6, 5, &at)); /* none such */
+	assert_false(v8_bytecode_at(code, sizeof(code), sizes, 6, 5,
+				    &at)); /* there is no such byte code */
 	assert_false(v8_bytecode_at(code, 1, sizes, 6, 1, &at));
 }
 
@@ -506,47 +510,47 @@ int test_v8(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_function_has_its_name_file_and_lines,
 						v8_memory_setup, v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(ends_of_lines_that_v8_has_are_taken,
-						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(uses_line_ends_of_v8, v8_memory_setup,
+						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(a_script_may_begin_at_a_later_line, v8_memory_setup,
 						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(a_script_may_begin_within_a_line, v8_memory_setup,
 						v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(names_are_as_the_debugger_has_them, v8_memory_setup,
+		cmocka_unit_test_setup_teardown(names_functions_like_the_debugger, v8_memory_setup,
 						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(a_name_may_be_any_form_of_string, v8_memory_setup,
 						v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(a_string_that_holds_itself_ends, v8_memory_setup,
+		cmocka_unit_test_setup_teardown(a_string_that_contains_itself_ends, v8_memory_setup,
 						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(a_function_that_moved_is_stale, v8_memory_setup,
 						v8_memory_teardown),
-		cmocka_unit_test(methods_are_told_by_the_text),
-		cmocka_unit_test(what_is_quoted_is_no_code),
-		cmocka_unit_test(any_text_has_an_end),
+		cmocka_unit_test(finds_methods_in_the_text),
+		cmocka_unit_test(ignores_quoted_text),
+		cmocka_unit_test(scans_any_text_to_its_end),
 		cmocka_unit_test_setup_teardown(a_method_has_its_class, v8_memory_setup,
 						v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(what_is_known_of_a_script_is_kept, v8_memory_setup,
+		cmocka_unit_test_setup_teardown(stores_the_lines_of_a_script, v8_memory_setup,
 						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(byte_code_has_its_place, v8_memory_setup,
 						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(an_inlined_function_is_a_frame_of_its_own,
 						v8_memory_setup, v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(code_that_is_gone_leaves_its_function,
-						v8_memory_setup, v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(code_of_another_function_is_not_believed,
-						v8_memory_setup, v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(an_inlining_that_leads_nowhere_is_left_out,
-						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(reports_the_function_of_freed_code, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(rejects_code_of_another_function, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(omits_an_invalid_inlining, v8_memory_setup,
+						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(builtins_have_names, v8_memory_setup,
 						v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(first_builtins_lie_behind_what_describes_them,
+		cmocka_unit_test_setup_teardown(early_builtins_follow_their_metadata,
 						v8_memory_setup, v8_memory_teardown),
-		cmocka_unit_test(the_last_entry_up_to_an_offset_counts),
-		cmocka_unit_test(later_tables_begin_in_front_of_the_code),
-		cmocka_unit_test(a_number_without_an_end_is_none),
-		cmocka_unit_test(baseline_code_is_counted_by_byte_codes),
+		cmocka_unit_test(uses_the_last_entry_up_to_an_offset),
+		cmocka_unit_test(later_tables_start_before_the_code),
+		cmocka_unit_test(rejects_an_unterminated_number),
+		cmocka_unit_test(counts_byte_codes_of_baseline_code),
 		cmocka_unit_test(prefixes_widen_byte_codes),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return TEST_RUN("test_v8", tests, NULL, NULL);
 }

@@ -8,10 +8,10 @@
 int test_v8_deopt(void);
 
 /*
- * Numbers in frames: the byte code's place shifted for its sign, so 4 is 8; and 100 is 200, of two
- * bytes. 0x7f is of neither.
+ * Numbers in translations. The byte code offset is shifted left for its sign, so 4 is encoded
+ * as 8, and 100 as 200 in two bytes. 0x7f is an unrelated byte.
  */
-enum { START = 0, CALL = 4, FAR_CALL = 100, WORD = 0x7f, NOT_KNOWN = -1 };
+enum { START = 0, CALL = 4, FAR_CALL = 100, OTHER_BYTE = 0x7f, NOT_KNOWN = -1 };
 
 enum { READS_MAX = 20000 };
 
@@ -20,8 +20,8 @@ static const struct v8_inlining inlined[] = {
 	{ V8_SOURCE(V8_OUTER_CALL, -1), V8_INNER_LITERAL, 0 },
 };
 
-/* What is made of @said for a call that returns to @pc. */
-static int64_t correct(struct v8_memory *v, uint32_t pc, bool near, int64_t said)
+/* Returns the corrected position of a call that returns to @pc. */
+static int64_t correct(struct v8_memory *v, uint32_t pc, bool near, int64_t position)
 {
 	const struct v8_code c = { v->code, V8_CODE_AT, V8_CODE_BYTES,
 				   *(uint8_t *)memory_at(&v->m, v->code + 48) };
@@ -34,12 +34,12 @@ static int64_t correct(struct v8_memory *v, uint32_t pc, bool near, int64_t said
 	assert_int_equal(r, 0);
 	r = v8_get_deopt(&h, &c, &d);
 	assert_int_equal(r, 0);
-	v8_correct_call(&h, &d, pc, near, &said);
+	v8_correct_call(&h, &d, pc, near, &position);
 	v->m.len = len;
-	return said;
+	return position;
 }
 
-/* Two inlinings of the inner function, one call's frames. */
+/* Builds data with two inlinings of the inner function and the frames of one call. */
 static struct v8_memory_deopt one_call(int32_t place, const uint8_t *frames, size_t len)
 {
 	return (struct v8_memory_deopt){
@@ -52,10 +52,10 @@ static struct v8_memory_deopt one_call(int32_t place, const uint8_t *frames, siz
 	};
 }
 
-static void a_call_is_of_the_function_that_its_frame_has(void **state)
+static void uses_the_function_of_the_frame(void **state)
 {
 	struct v8_memory *v = *state;
-	static const uint8_t frames[] = { WORD, 8, 2 * V8_OUTER_LITERAL, WORD };
+	static const uint8_t frames[] = { OTHER_BYTE, 8, 2 * V8_OUTER_LITERAL, OTHER_BYTE };
 	struct v8_memory_deopt d = one_call(CALL, frames, sizeof(frames));
 	int64_t wrong = V8_SOURCE(V8_INNER_START, 0);
 
@@ -63,7 +63,7 @@ static void a_call_is_of_the_function_that_its_frame_has(void **state)
 	assert_int_equal(correct(v, V8_CODE_PLACE, false, wrong), V8_SOURCE(V8_OUTER_CALL, -1));
 	assert_int_equal(correct(v, V8_CODE_PLACE, false, V8_SOURCE(NOT_KNOWN, -1)),
 			 V8_SOURCE(V8_OUTER_CALL, -1));
-	/* no call returns there */
+	/* No call returns there. */
 	assert_int_equal(correct(v, V8_CODE_PLACE + 1, false, wrong), wrong);
 	assert_int_equal(correct(v, V8_CODE_PLACE - 1, true, wrong), wrong);
 }
@@ -71,28 +71,29 @@ static void a_call_is_of_the_function_that_its_frame_has(void **state)
 static void the_innermost_frame_is_the_last(void **state)
 {
 	struct v8_memory *v = *state;
-	static const uint8_t frames[] = { WORD, 8, 2 * V8_OUTER_LITERAL, 3,
-					  WORD, 8, 2 * V8_INNER_LITERAL, 3 };
+	static const uint8_t frames[] = { OTHER_BYTE, 8, 2 * V8_OUTER_LITERAL, 3,
+					  OTHER_BYTE, 8, 2 * V8_INNER_LITERAL, 3 };
 	struct v8_memory_deopt d = one_call(CALL, frames, sizeof(frames));
 
 	v8_memory_put_deopt(v, &d);
 	assert_int_equal(correct(v, V8_CODE_PLACE, false, V8_SOURCE(V8_OUTER_START, -1)),
 			 V8_SOURCE(V8_INNER_CALL, 0));
-	/* of two inlinings the one that was called where the table says */
-	d = one_call(FAR_CALL, (const uint8_t[]){ WORD, 0xc8, 1, 2 * V8_INNER_LITERAL }, 4);
+	/* The inlining called at the position in the table is preferred. */
+	d = one_call(FAR_CALL, (const uint8_t[]){ OTHER_BYTE, 0xc8, 1, 2 * V8_INNER_LITERAL }, 4);
 	v8_memory_put_deopt(v, &d);
 	assert_int_equal(correct(v, V8_CODE_PLACE, false, V8_SOURCE(V8_OUTER_START, -1)),
 			 V8_SOURCE(V8_INNER_CALL, 0));
-	d = one_call(START, (const uint8_t[]){ WORD, 0, 2 * V8_INNER_LITERAL }, 3);
+	d = one_call(START, (const uint8_t[]){ OTHER_BYTE, 0, 2 * V8_INNER_LITERAL }, 3);
 	v8_memory_put_deopt(v, &d);
 	assert_int_equal(correct(v, V8_CODE_PLACE, false, V8_SOURCE(V8_OUTER_CALL, -1)),
 			 V8_SOURCE(V8_INNER_START, 1));
 }
 
-static void what_the_byte_code_says_too_stays(void **state)
+static void retains_a_confirmed_position(void **state)
 {
 	struct v8_memory *v = *state;
-	static const uint8_t frames[] = { WORD, 8, 2 * V8_OUTER_LITERAL, 8, 2 * V8_INNER_LITERAL };
+	static const uint8_t frames[] = { OTHER_BYTE, 8, 2 * V8_OUTER_LITERAL, 8,
+					  2 * V8_INNER_LITERAL };
 	struct v8_memory_deopt d = one_call(CALL, frames, sizeof(frames));
 
 	v8_memory_put_deopt(v, &d);
@@ -102,11 +103,11 @@ static void what_the_byte_code_says_too_stays(void **state)
 			 V8_SOURCE(V8_INNER_CALL, 1));
 }
 
-static void older_frames_have_their_numbers_from_below(void **state)
+static void reads_numbers_with_the_low_continuation_bit(void **state)
 {
 	struct v8_memory *v = *state;
-	/* 100, literal 1 */
-	static const uint8_t frames[] = { WORD, 0x91, 2, 4 * V8_OUTER_LITERAL };
+	/* byte code offset 100, literal 1 */
+	static const uint8_t frames[] = { OTHER_BYTE, 0x91, 2, 4 * V8_OUTER_LITERAL };
 	struct v8_memory_deopt d = one_call(FAR_CALL, frames, sizeof(frames));
 
 	v8_memory_put_deopt(v, &d);
@@ -117,11 +118,12 @@ static void older_frames_have_their_numbers_from_below(void **state)
 			 V8_SOURCE(V8_OUTER_CALL, -1));
 }
 
-static void frames_that_are_not_repeated_are_another_calls(void **state)
+static void finds_shared_frames(void **state)
 {
 	struct v8_memory *v = *state;
-	/* those of the second are where the first one's begin, four bytes back */
-	static const uint8_t frames[] = { WORD, 8, 2 * V8_OUTER_LITERAL, 9, WORD, 4, 9, 9 };
+	/* The frames of the second call are those of the first, four bytes back. */
+	static const uint8_t frames[] = { OTHER_BYTE, 8, 2 * V8_OUTER_LITERAL, 9, OTHER_BYTE, 4,
+					  9,          9 };
 	struct v8_memory_deopt d = one_call(CALL, frames, sizeof(frames));
 
 	d.entries[1] = (struct v8_memory_entry){ CALL, 4, V8_CODE_PLACE + 8 };
@@ -131,11 +133,11 @@ static void frames_that_are_not_repeated_are_another_calls(void **state)
 			 V8_SOURCE(V8_OUTER_CALL, -1));
 }
 
-static void a_calls_frames_end_where_the_next_begin(void **state)
+static void frames_of_a_call_end_where_the_next_start(void **state)
 {
 	struct v8_memory *v = *state;
-	static const uint8_t frames[] = { WORD, 8, 2 * V8_OUTER_LITERAL, WORD,
-					  0x80, 8, 2 * V8_INNER_LITERAL };
+	static const uint8_t frames[] = { OTHER_BYTE, 8, 2 * V8_OUTER_LITERAL, OTHER_BYTE,
+					  0x80,       8, 2 * V8_INNER_LITERAL };
 	struct v8_memory_deopt d = one_call(CALL, frames, sizeof(frames));
 
 	d.entries[1] = (struct v8_memory_entry){ START, 3, -1 };
@@ -145,7 +147,7 @@ static void a_calls_frames_end_where_the_next_begin(void **state)
 			 V8_SOURCE(V8_OUTER_CALL, -1));
 }
 
-static void what_ran_after_a_call_is_near_it(void **state)
+static void code_after_a_call_is_near_it(void **state)
 {
 	struct v8_memory *v = *state;
 	static const uint8_t frames[] = { 9, 8, 2 * V8_INNER_LITERAL, 9, 8, 2 * V8_OUTER_LITERAL };
@@ -161,11 +163,11 @@ static void what_ran_after_a_call_is_near_it(void **state)
 			 V8_SOURCE(V8_OUTER_CALL, -1));
 }
 
-static void maglevs_calls_are_found_by_their_safepoints(void **state)
+static void finds_calls_of_maglev_by_safepoints(void **state)
 {
 	struct v8_memory *v = *state;
 	static const uint8_t frames[] = { 9, 8, 2 * V8_INNER_LITERAL, 9, 8, 2 * V8_OUTER_LITERAL };
-	/* returned to, number, left at; the second's are one more each */
+	/* rows of {return address, index, exit}; in the second one index and exit are one more */
 	static const uint8_t table[] = { 0xee, 0x20, 0, 0x60, 0xee, 0x30, 2, 0x81, 0xee };
 	struct v8_memory_deopt d = one_call(CALL, frames, sizeof(frames));
 
@@ -179,22 +181,22 @@ static void maglevs_calls_are_found_by_their_safepoints(void **state)
 			 V8_SOURCE(V8_INNER_CALL, 0));
 	assert_int_equal(correct(v, 0x30, false, V8_SOURCE(NOT_KNOWN, -1)),
 			 V8_SOURCE(V8_OUTER_CALL, -1));
-	/* where the code is left, nothing returns to */
+	/* No call returns to the exit. */
 	assert_int_equal(correct(v, 0x60, false, V8_SOURCE(NOT_KNOWN, -1)),
 			 V8_SOURCE(NOT_KNOWN, -1));
 }
 
-static void a_corrected_call_is_what_is_shown(void **state)
+static void reports_the_corrected_call(void **state)
 {
 	struct v8_memory *v = *state;
-	static const uint8_t frames[] = { WORD, 8, 2 * V8_OUTER_LITERAL,
-					  0xc8, 1, 2 * V8_INNER_LITERAL };
+	static const uint8_t frames[] = { OTHER_BYTE, 8, 2 * V8_OUTER_LITERAL,
+					  0xc8,       1, 2 * V8_INNER_LITERAL };
 	struct v8_memory_deopt d = one_call(FAR_CALL, frames, sizeof(frames));
 	struct lang_call calls[LANG_CALLS_MAX];
 	uint64_t words[2];
 	int n;
 
-	/* the table of positions has nothing that far in front */
+	/* The source position table has no entry that early. */
 	d.entries[0].pc = 8;
 	v8_memory_put_deopt(v, &d);
 	v8_memory_seal(v);
@@ -207,13 +209,13 @@ static void a_corrected_call_is_what_is_shown(void **state)
 	assert_int_equal(calls[1].place, V8_OUTER_START);
 }
 
-static void frames_longer_than_any_calls_are_not_searched(void **state)
+static void skips_translations_of_excessive_length(void **state)
 {
 	struct v8_memory *v = *state;
 	static uint8_t frames[1 << 14];
 	struct v8_memory_deopt d = one_call(CALL, frames, sizeof(frames));
 
-	memset(frames, WORD, sizeof(frames));
+	memset(frames, OTHER_BYTE, sizeof(frames));
 	frames[100] = 8;
 	frames[101] = 2 * V8_OUTER_LITERAL;
 	v8_memory_put_deopt(v, &d);
@@ -240,7 +242,7 @@ static int read_counted(void *ctx, uint64_t addr, void *dst, size_t len)
 	return c->read(&c->v->m, addr, dst, len);
 }
 
-/* Frames of the code end, with not too much read. */
+/* Expands frames of the code; the number of bytes read must stay limited. */
 static void expand_bounded(struct v8_memory *v)
 {
 	struct counted c = { .v = v, .read = v->m.process.read };
@@ -261,10 +263,11 @@ static void expand_bounded(struct v8_memory *v)
 	}
 }
 
-static void garbage_in_any_word_ends(void **state)
+static void survives_garbage_in_any_word(void **state)
 {
 	struct v8_memory *v = *state;
-	static const uint8_t frames[] = { WORD, 8, 2 * V8_OUTER_LITERAL, 9, WORD, 4, 9, 9 };
+	static const uint8_t frames[] = { OTHER_BYTE, 8, 2 * V8_OUTER_LITERAL, 9, OTHER_BYTE, 4,
+					  9,          9 };
 	struct v8_memory_deopt d = one_call(CALL, frames, sizeof(frames));
 	uint64_t first = v->m.len + MEMORY_AT, end;
 	const uint64_t garbage[] = {
@@ -298,7 +301,7 @@ static void garbage_in_any_word_ends(void **state)
 	}
 }
 
-static void frames_of_any_bytes_end(void **state)
+static void survives_any_translation(void **state)
 {
 	struct v8_memory *v = *state;
 	uint8_t frames[64];
@@ -323,31 +326,31 @@ static void frames_of_any_bytes_end(void **state)
 int test_v8_deopt(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_call_is_of_the_function_that_its_frame_has,
-						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(uses_the_function_of_the_frame, v8_memory_setup,
+						v8_memory_teardown),
 		cmocka_unit_test_setup_teardown(the_innermost_frame_is_the_last, v8_memory_setup,
 						v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(what_the_byte_code_says_too_stays, v8_memory_setup,
+		cmocka_unit_test_setup_teardown(retains_a_confirmed_position, v8_memory_setup,
 						v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(older_frames_have_their_numbers_from_below,
+		cmocka_unit_test_setup_teardown(reads_numbers_with_the_low_continuation_bit,
 						v8_memory_setup, v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(frames_that_are_not_repeated_are_another_calls,
-						v8_memory_setup, v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(a_calls_frames_end_where_the_next_begin,
-						v8_memory_setup, v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(what_ran_after_a_call_is_near_it, v8_memory_setup,
+		cmocka_unit_test_setup_teardown(finds_shared_frames, v8_memory_setup,
 						v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(maglevs_calls_are_found_by_their_safepoints,
+		cmocka_unit_test_setup_teardown(frames_of_a_call_end_where_the_next_start,
 						v8_memory_setup, v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(a_corrected_call_is_what_is_shown, v8_memory_setup,
+		cmocka_unit_test_setup_teardown(code_after_a_call_is_near_it, v8_memory_setup,
 						v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(frames_longer_than_any_calls_are_not_searched,
+		cmocka_unit_test_setup_teardown(finds_calls_of_maglev_by_safepoints,
 						v8_memory_setup, v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(garbage_in_any_word_ends, v8_memory_setup,
+		cmocka_unit_test_setup_teardown(reports_the_corrected_call, v8_memory_setup,
 						v8_memory_teardown),
-		cmocka_unit_test_setup_teardown(frames_of_any_bytes_end, v8_memory_setup,
+		cmocka_unit_test_setup_teardown(skips_translations_of_excessive_length,
+						v8_memory_setup, v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(survives_garbage_in_any_word, v8_memory_setup,
+						v8_memory_teardown),
+		cmocka_unit_test_setup_teardown(survives_any_translation, v8_memory_setup,
 						v8_memory_teardown),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return TEST_RUN("test_v8_deopt", tests, NULL, NULL);
 }

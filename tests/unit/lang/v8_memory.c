@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-	TYPE_STRING = 8, /* one byte, sequential; the rest as the tags say */
+	TYPE_STRING = 8, /* one-byte sequential string; the other types follow the tags */
 	TYPE_WIDE = 0,
 	TYPE_CONS = 9,
 	TYPE_SHARED = 262,
@@ -20,13 +20,13 @@ enum {
 	MAP_BYTES = 24,
 	KIND_MAGLEV = 12,
 	KIND_TURBOFAN = 13,
-	/* what deoptimization data begins with */
+	/* first elements of the deoptimization data */
 	DEOPT_FRAMES = 0,
 	DEOPT_LITERALS = 2,
 	DEOPT_SHARED = 6,
 	DEOPT_INLINED = 7,
 	DEOPT_HEAD = 9,
-	/* function scope; a name is kept; an inferred one, too */
+	/* function scope with a name and an inferred name */
 	SCOPE_FLAGS = 2 | 3 << 12 | 1 << 14,
 	N_BUILTINS = 64,
 	ROW_BYTES = 12,
@@ -131,12 +131,10 @@ uint64_t v8_memory_function(struct v8_memory *v, uint64_t name, uint64_t inferre
 	return at;
 }
 
-/* A statement at offset 0, an expression at 4. */
+/* Adds byte code with a statement at offset 0 and an expression at 4. */
 static void put_bytecode(struct v8_memory *v, uint64_t shared, uint8_t first, uint8_t second)
 {
-	/* 0 (from -1), the first place; ~4, from there to the second: a place is {place + 1} << 1,
-	 * and signed
-	 */
+	/* Offsets 0 (from -1) and ~4. A position is encoded as (position + 1) << 1, and signed. */
 	uint32_t from = (first + 1u) * 4, more = (second - first) * 4u;
 	const uint8_t table[] = { 2, (uint8_t)(from % 128 + 128), (uint8_t)(from / 128), 9,
 				  (uint8_t)more };
@@ -151,12 +149,15 @@ static void put_bytecode(struct v8_memory *v, uint64_t shared, uint8_t first, ui
 
 /* ---- code -------------------------------------------------------------------------- */
 
-/* A call in the inlined function in front of V8_CODE_PLACE; one of the outer one's behind it. */
+/*
+ * Encodes a call in the inlined function before V8_CODE_PLACE, and one in the outer function
+ * after it.
+ */
 static uint64_t code_positions(struct v8_memory *v)
 {
-	/* inlining 0, and a place: {id + 1} << 31 | {place + 1} << 1 */
+	/* inlining 0 and a position: (id + 1) << 31 | (position + 1) << 1 */
 	uint64_t inlined = 1ULL << 31 | (V8_INNER_CALL + 1) << 1, outer = (V8_OUTER_CALL + 1) << 1;
-	/* offsets of code begin at -1 */
+	/* The first code offset is relative to -1. */
 	const uint64_t numbers[] = { 2 * (V8_CODE_PLACE - 8 + 1), inlined * 2, 2 * 16,
 				     (outer - inlined) << 1 ^
 					     (uint64_t)((int64_t)(outer - inlined) >> 63) };
@@ -245,7 +246,7 @@ static void set_fields(struct v8_fields *f)
 	f->scope_first_vars = 3;
 }
 
-/* Builtins of 32 bytes each; the second and the third have names. */
+/* Adds builtins of 32 bytes each, of which the second and the third have names. */
 static void add_builtins(struct v8_memory *v, struct v8_vm *vm)
 {
 	uint64_t data = memory_add(&v->m, NULL, 24 + N_BUILTINS * ROW_BYTES);
@@ -283,7 +284,7 @@ void v8_memory_init(struct v8_memory *v)
 	v->v8[1].major = 11;
 	v->v8[1].minor = 3;
 	set_fields(&v->v8[1].f);
-	memory_add(&v->m, NULL, 8); /* no object is at its very start */
+	memory_add(&v->m, NULL, 8); /* No object is at the start of the memory. */
 	add_script(v);
 	v->outer = v8_memory_function(v, v8_memory_string(v, "outer"), 0, V8_OUTER_START, 44);
 	v->inner = v8_memory_function(v, v8_memory_string(v, "inner"), 0, V8_INNER_START, 73);

@@ -10,10 +10,10 @@
 int test_v8_wasm(void);
 
 enum {
-	WASM = 5, /* type of its frames */
+	WASM = 5, /* type of a WebAssembly frame */
 	CODE = 0x600000,
 	CODE_BYTES = 0x40,
-	MAP = 20, /* words of the module */
+	MAP = 20, /* index of a word in the module */
 	VECTOR = 26,
 	BYTES = 9,
 	WORDS = 40,
@@ -21,7 +21,10 @@ enum {
 	N_NEW = 70,
 };
 
-/* "\0asm", a section of another kind, one of another name, the names: of 0 and of 2. */
+/*
+ * "\0asm", a section of another kind, a custom one of another name, and the names of functions
+ * 0 and 2.
+ */
 static const uint8_t wire[] = { 0,   'a', 's', 'm', 1,   0,   0,   0,   1, 2, 0, 0,   0, 3, 2, 'n',
 				'o', 0,   18,  4,   'n', 'a', 'm', 'e', 0, 2, 1, 'm', 1, 7, 2, 0,
 				1,   'f', 2,   1,   7,   0,   0,   0,   0, 0, 0, 0,   0, 0, 0, 0 };
@@ -30,7 +33,7 @@ struct wasm {
 	uint64_t instance, module, bytes;
 };
 
-/* The code of function @index, which begins at @start. */
+/* Adds the code of function @index at @start. */
 static uint64_t add_code(struct v8_memory *v, uint64_t module, uint64_t start, uint32_t index)
 {
 	uint64_t words[8] = { module, start, 0x5000, CODE_BYTES };
@@ -39,7 +42,7 @@ static uint64_t add_code(struct v8_memory *v, uint64_t module, uint64_t start, u
 	return memory_add(&v->m, words, sizeof(words));
 }
 
-/* A tree of three and its head; the middle one is its root. */
+/* Adds a tree of three nodes and its header. The middle one is its root. */
 static void put_map(struct v8_memory *v, uint64_t module)
 {
 	uint64_t nodes[N_IN_MAP], head = module + 8ULL * MAP;
@@ -89,7 +92,7 @@ static struct wasm add_wasm(struct v8_memory *v)
 	range[0] = memory_add(&v->m, wire, sizeof(wire));
 	w.bytes = memory_add(&v->m, range, sizeof(range));
 	memory_put(&v->m, w.module + 8ULL * BYTES, w.bytes);
-	/* instance, module object, holder, destructor, std::shared_ptr */
+	/* instance, module object, Managed object, destructor record, std::shared_ptr */
 	at = add_words(v, w.module, 0, 0);
 	at = add_words(v, 0, 0, at);
 	at = add_words(v, 0, at, 0);
@@ -133,7 +136,7 @@ static void assert_function(struct v8_memory *v, const struct wasm *w, uint64_t 
 	free(f.file);
 }
 
-static void a_function_has_its_name_or_its_number(void **state)
+static void names_a_function_or_reports_its_index(void **state)
 {
 	struct v8_memory *v = *state;
 	struct wasm w = add_wasm(v);
@@ -144,7 +147,7 @@ static void a_function_has_its_name_or_its_number(void **state)
 	assert_function(v, &w, CODE + 2 * CODE_BYTES, true, "?");
 }
 
-static void a_call_at_its_end_is_of_the_function_that_ends(void **state)
+static void a_return_address_at_the_end_is_in_the_function(void **state)
 {
 	struct v8_memory *v = *state;
 	struct wasm w = add_wasm(v);
@@ -161,7 +164,7 @@ static void new_code_is_found_before_it_is_in_the_map(void **state)
 	assert_function(v, &w, CODE + 72 * CODE_BYTES, true, "wasm-function[72]");
 }
 
-static void what_is_of_no_code_says_what_it_is(void **state)
+static void unknown_code_is_reported_as_webassembly(void **state)
 {
 	struct v8_memory *v = *state;
 	struct wasm w = add_wasm(v);
@@ -174,7 +177,7 @@ static void what_is_of_no_code_says_what_it_is(void **state)
 	assert_function(v, &w, CODE, true, "[WebAssembly]");
 }
 
-static void a_module_without_names_has_numbers(void **state)
+static void uses_indices_without_names(void **state)
 {
 	struct v8_memory *v = *state;
 	struct wasm w = add_wasm(v);
@@ -183,7 +186,7 @@ static void a_module_without_names_has_numbers(void **state)
 	assert_function(v, &w, CODE, true, "wasm-function[0]");
 }
 
-static void another_module_in_its_place_is_told(void **state)
+static void detects_another_module_at_the_address(void **state)
 {
 	struct v8_memory *v = *state;
 	struct wasm w = add_wasm(v);
@@ -201,7 +204,7 @@ static void another_module_in_its_place_is_told(void **state)
 	free(f.file);
 }
 
-static void each_versions_code_is_known(void **state)
+static void reads_the_code_of_each_version(void **state)
 {
 	struct v8_memory *v = *state;
 	struct wasm w = add_wasm(v);
@@ -222,7 +225,7 @@ static void each_versions_code_is_known(void **state)
 	assert_function(v, &w, CODE + 1, true, "wasm-function[7]");
 }
 
-static void a_tree_that_leads_to_itself_ends(void **state)
+static void a_cyclic_tree_ends(void **state)
 {
 	struct v8_memory *v = *state;
 	struct wasm w = add_wasm(v);
@@ -255,16 +258,16 @@ static void garbage_collection_is_a_frame(void **state)
 int test_v8_wasm(void)
 {
 	static const struct CMUnitTest tests[] = {
-		V8_TEST(a_function_has_its_name_or_its_number),
-		V8_TEST(a_call_at_its_end_is_of_the_function_that_ends),
+		V8_TEST(names_a_function_or_reports_its_index),
+		V8_TEST(a_return_address_at_the_end_is_in_the_function),
 		V8_TEST(new_code_is_found_before_it_is_in_the_map),
-		V8_TEST(what_is_of_no_code_says_what_it_is),
-		V8_TEST(a_module_without_names_has_numbers),
-		V8_TEST(another_module_in_its_place_is_told),
-		V8_TEST(each_versions_code_is_known),
-		V8_TEST(a_tree_that_leads_to_itself_ends),
+		V8_TEST(unknown_code_is_reported_as_webassembly),
+		V8_TEST(uses_indices_without_names),
+		V8_TEST(detects_another_module_at_the_address),
+		V8_TEST(reads_the_code_of_each_version),
+		V8_TEST(a_cyclic_tree_ends),
 		V8_TEST(garbage_collection_is_a_frame),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return TEST_RUN("test_v8_wasm", tests, NULL, NULL);
 }

@@ -5,7 +5,10 @@
 #include "memory.h"
 #include "tests/test.h"
 
-/* Stacks are written as words, leaf first: a letter is a native frame, L a frame of the loop. */
+/*
+ * Tests of weaving. A stack is written as letters, leaf first: a letter is a native frame, L a
+ * frame of the loop, @ an address of generated code and ! an error.
+ */
 #define LOOP    (FRAME_NATIVE_WORD(9, 'L') | 1ULL << VM_LOOP_SHIFT)
 #define ADDRESS FRAME_WORD(FRAME_ADDRESS, 0x5000)
 #define ERROR   FRAME_WORD(FRAME_ERROR, 1)
@@ -37,7 +40,7 @@ static void natives(struct stack *s, const char *letters)
 						     : FRAME_NATIVE_WORD(9, *letters);
 }
 
-/* Frames of the machine; the last is the one that its loop was entered with. */
+/* Adds an activation: one frame of the VM per letter, leaf first. */
 static void activation(struct stack *s, const char *names)
 {
 	for (; *names; names++) {
@@ -49,11 +52,12 @@ static void activation(struct stack *s, const char *names)
 	}
 }
 
-/* What came out, leaf first: natives as letters, the machine's frames in brackets. */
-static const char *woven(struct stack *s, bool cut)
+/* Returns the woven stack, leaf first, with the VM's frames in parentheses. Frees the registry. */
+static const char *woven(struct stack *s, bool truncated)
 {
 	uint64_t out[LANG_STACK_MAX];
-	struct lang_stack in = { s->m.process, s->words, s->vm_words, s->n, s->n_vm, cut, false };
+	struct lang_stack in = { s->m.process, s->words,  s->vm_words, s->n,
+				 s->n_vm,      truncated, false };
 	size_t n = langs_weave(s->langs, &in, out), at = 0;
 
 	for (size_t i = 0; i < n && at < sizeof(s->text) - 4; i++) {
@@ -61,7 +65,7 @@ static const char *woven(struct stack *s, bool cut)
 
 		switch (out[i] >> FRAME_KIND_SHIFT) {
 		case FRAME_SCRIPT:
-			langs_name(s->langs, out[i], &frame);
+			langs_symbolize(s->langs, out[i], &frame);
 			s->text[at++] = '(';
 			s->text[at++] = frame.name[0];
 			s->text[at++] = ')';
@@ -90,7 +94,7 @@ static void an_activation_stands_for_its_loop(void **state)
 	assert_string_equal(woven(&s, false), "a(x)(y)b(z)c");
 }
 
-static void native_frames_stay_when_asked_for(void **state)
+static void native_frames_stay_without_folding(void **state)
 {
 	struct stack s;
 
@@ -148,7 +152,7 @@ static void frames_without_their_outer_end_are_matched_from_the_leaf(void **stat
 	assert_string_equal(woven(&s, true), "a(x)bLc");
 }
 
-static void loops_of_another_stack_are_not_believed(void **state)
+static void loops_of_another_coroutine_stay_native(void **state)
 {
 	struct stack s;
 
@@ -159,7 +163,7 @@ static void loops_of_another_stack_are_not_believed(void **state)
 	assert_string_equal(woven(&s, false), "a(x)bLLLc");
 }
 
-static void trampolines_are_left_out(void **state)
+static void trampolines_are_omitted(void **state)
 {
 	struct stack s;
 
@@ -171,7 +175,7 @@ static void trampolines_are_left_out(void **state)
 	assert_string_equal(woven(&s, false), "a(x)b(y)c@");
 }
 
-static void without_the_machines_frames_loops_are_native(void **state)
+static void loops_without_activations_stay_native(void **state)
 {
 	struct stack s;
 
@@ -181,7 +185,7 @@ static void without_the_machines_frames_loops_are_native(void **state)
 	assert_string_equal(woven(&s, false), "aLb");
 }
 
-static void a_function_of_another_process_is_another(void **state)
+static void functions_of_two_processes_differ(void **state)
 {
 	struct stack s;
 	uint64_t out[2][LANG_STACK_MAX];
@@ -202,8 +206,9 @@ static void a_function_of_another_process_is_another(void **state)
 	langs_free(s.langs);
 }
 
-/* The first of @many functions is gone after two windows without it, the last is not. */
-static void check_forgets(uint64_t many, size_t text_max)
+/* Checks that the first of @n functions is forgotten after two windows without it, the last is not.
+ */
+static void check_forgets(uint64_t n, size_t text_max)
 {
 	uint64_t out[LANG_STACK_MAX], first = 0, last = 0;
 	struct stack s;
@@ -212,7 +217,7 @@ static void check_forgets(uint64_t many, size_t text_max)
 	stack_init(&s, true);
 	natives(&s, "L");
 	activation(&s, "x");
-	for (uint64_t i = 0; i < many; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		struct lang_stack in = {
 			s.m.process, s.words, s.vm_words, s.n, s.n_vm, false, false
 		};
@@ -221,32 +226,32 @@ static void check_forgets(uint64_t many, size_t text_max)
 		langs_weave(s.langs, &in, out);
 		first = i ? first : out[0];
 		last = out[0];
-		if (i == many - 2)
+		if (i == n - 2)
 			langs_window(s.langs, text_max);
 	}
 	langs_window(s.langs, text_max);
-	assert_int_equal(langs_name(s.langs, last, &frame), LANG_PYTHON);
+	assert_int_equal(langs_symbolize(s.langs, last, &frame), LANG_PYTHON);
 	assert_string_equal(frame.name, "x");
-	langs_name(s.langs, first, &frame);
+	langs_symbolize(s.langs, first, &frame);
 	assert_string_equal(frame.name, "[unreadable function]");
 	assert_true(langs_bytes(s.langs) > 0);
-	/* and is read again, under a number that was free */
+	/* it is read again, under an id that was freed */
 	assert_string_equal(woven(&s, false), "(x)");
 }
 
-static void what_two_windows_did_not_see_is_forgotten_when_there_is_much(void **state)
+static void unused_functions_are_forgotten_when_there_are_many(void **state)
 {
 	(void)state;
-	check_forgets(LANG_FUNCTIONS_KEPT + 10, SIZE_MAX);
+	check_forgets(LANG_FUNCTIONS_RETAINED + 10, SIZE_MAX);
 }
 
-static void what_two_windows_did_not_see_is_forgotten_when_names_take_much(void **state)
+static void unused_functions_are_forgotten_when_their_text_is_large(void **state)
 {
 	(void)state;
 	check_forgets(10, 5);
 }
 
-static void a_function_that_has_no_room_has_a_name(void **state)
+static void a_function_beyond_the_limit_has_a_name(void **state)
 {
 	const uint64_t none = FRAME_WORD(FRAME_SCRIPT, (uint64_t)LANG_FUNCTIONS_MAX << 32);
 	struct symbol_frame frame;
@@ -254,20 +259,19 @@ static void a_function_that_has_no_room_has_a_name(void **state)
 
 	(void)state;
 	stack_init(&s, true);
-	assert_int_equal(langs_name(s.langs, none, &frame), LANG_NONE);
+	assert_int_equal(langs_symbolize(s.langs, none, &frame), LANG_NONE);
 	assert_string_equal(frame.name, "[too many functions]");
 	assert_ptr_equal(frame.system_name, frame.name);
 	langs_free(s.langs);
 }
 
 TEST_GROUP(test_weave, TEST(an_activation_stands_for_its_loop),
-	   TEST(native_frames_stay_when_asked_for), TEST(a_loop_just_entered_has_no_frame),
+	   TEST(native_frames_stay_without_folding), TEST(a_loop_just_entered_has_no_frame),
 	   TEST(a_frame_that_has_no_loop_yet_is_the_innermost),
 	   TEST(an_incomplete_stack_is_matched_from_its_leaf),
 	   TEST(frames_without_their_outer_end_are_matched_from_the_leaf),
-	   TEST(loops_of_another_stack_are_not_believed), TEST(trampolines_are_left_out),
-	   TEST(without_the_machines_frames_loops_are_native),
-	   TEST(a_function_of_another_process_is_another),
-	   TEST(what_two_windows_did_not_see_is_forgotten_when_there_is_much),
-	   TEST(what_two_windows_did_not_see_is_forgotten_when_names_take_much),
-	   TEST(a_function_that_has_no_room_has_a_name))
+	   TEST(loops_of_another_coroutine_stay_native), TEST(trampolines_are_omitted),
+	   TEST(loops_without_activations_stay_native), TEST(functions_of_two_processes_differ),
+	   TEST(unused_functions_are_forgotten_when_there_are_many),
+	   TEST(unused_functions_are_forgotten_when_their_text_is_large),
+	   TEST(a_function_beyond_the_limit_has_a_name))

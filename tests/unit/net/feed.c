@@ -13,7 +13,7 @@
 
 enum { LARGE = 3 << 20 };
 
-/* Answers each message with its length; one of a byte with why not. */
+/* Answers each message with its length, and a message of one byte with an error. */
 static void *answerer(void *arg)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -52,7 +52,7 @@ static void messages_of_any_length_are_answered_in_turn(void **state)
 	pthread_join(thread, NULL);
 }
 
-static void an_end_that_is_gone_is_told(void **state)
+static void a_closed_connection_is_reported(void **state)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 	struct feed_answer a;
@@ -76,7 +76,7 @@ static void lengths_beyond_the_limit_are_refused(void **state)
 	assert_int_equal(send(fd[0], "\xff\xff\xff\xff", 4, 0), 4);
 	assert_int_equal(feed_next(fd[1], &b), -EBADMSG);
 	assert_int_equal(feed_ask(fd[0], "x", (size_t)FEED_MESSAGE_MAX + 1, &a), -EMSGSIZE);
-	/* an answer with a text that is too long */
+	/* an answer whose text is too long */
 	assert_int_equal(send(fd[1], "\0\0\0\0\0\1\0\0", 8, 0), 8);
 	assert_int_equal(feed_ask(fd[0], "x", 1, &a), -EPIPE);
 	close(fd[0]);
@@ -84,4 +84,4 @@ static void lengths_beyond_the_limit_are_refused(void **state)
 }
 
 TEST_GROUP(test_feed, TEST(messages_of_any_length_are_answered_in_turn),
-	   TEST(an_end_that_is_gone_is_told), TEST(lengths_beyond_the_limit_are_refused))
+	   TEST(a_closed_connection_is_reported), TEST(lengths_beyond_the_limit_are_refused))

@@ -30,7 +30,7 @@ struct fake_server {
 	size_t n_requests, n_silent;
 };
 
-/* Bytes that the whole request has; 0: its header is not complete. */
+/* Returns the length of the whole request in bytes; 0 while its header is incomplete. */
 static size_t request_len(const struct buf *b)
 {
 	const char *end = b->len ? memmem(b->data, b->len, "\r\n\r\n", 4) : NULL, *len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client's first message offers. */
+/* Protocols are read from the first message of a TLS client. */
 #include "net/h2_tls.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "tests/test.h"
 
-/* A ClientHello that offers the protocols in @names, each after its length. */
+/* Makes a ClientHello that offers the protocols in @names, each preceded by its length. */
 static void put_hello(struct buf *b, const char *names, uint8_t len)
 {
 	const uint8_t alpn[] = { 0, 16, 0, (uint8_t)(len + 2), 0, len };
@@ -32,12 +32,12 @@ static void assert_wanted(const char *names, uint8_t len, int want)
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	put_hello(&b, names, len);
-	assert_int_equal(h2_tls_is_wanted(b.data, b.len), want);
+	assert_int_equal(h2_tls_offers_http2_only(b.data, b.len), want);
 	for (size_t n = 0; n < b.len; n++)
-		assert_int_equal(h2_tls_is_wanted(b.data, n), -EAGAIN);
+		assert_int_equal(h2_tls_offers_http2_only(b.data, n), -EAGAIN);
 }
 
-static void who_offers_http2_alone_gets_it(void **state)
+static void a_client_that_offers_only_http2_gets_it(void **state)
 {
 	assert_wanted("\2h2", 3, 1);
 	assert_wanted("\10grpc-exp\2h2", 12, 1);
@@ -46,10 +46,11 @@ static void who_offers_http2_alone_gets_it(void **state)
 	assert_wanted("", 0, 0);
 }
 
-static void what_is_not_tls_is_not_http2(void **state)
+static void other_bytes_than_tls_are_not_http2(void **state)
 {
-	assert_int_equal(h2_tls_is_wanted((const uint8_t *)"GET / HTTP/1.1", 14), 0);
-	assert_int_equal(h2_tls_is_wanted((const uint8_t *)"\x16\3\1\0\1x", 6), 0);
+	assert_int_equal(h2_tls_offers_http2_only((const uint8_t *)"GET / HTTP/1.1", 14), 0);
+	assert_int_equal(h2_tls_offers_http2_only((const uint8_t *)"\x16\3\1\0\1x", 6), 0);
 }
 
-TEST_GROUP(test_h2_tls, TEST(who_offers_http2_alone_gets_it), TEST(what_is_not_tls_is_not_http2))
+TEST_GROUP(test_h2_tls, TEST(a_client_that_offers_only_http2_gets_it),
+	   TEST(other_bytes_than_tls_are_not_http2))

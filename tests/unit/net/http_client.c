@@ -10,7 +10,7 @@
 #include "fixture.h"
 #include "tests/test.h"
 
-/* One exchange with a server that gives these answers. */
+/* Performs one exchange with a server that sends these responses. */
 struct scene {
 	struct fake_server *server;
 	struct http_client *client;
@@ -55,7 +55,7 @@ static int post_to(const char *answer, struct scene *s)
 	return post(s, "question");
 }
 
-static void sends_the_body_and_gives_the_answer(void **state)
+static void sends_the_body_and_returns_the_response(void **state)
 {
 	struct scene s;
 
@@ -87,7 +87,7 @@ static void trailers_are_headers(void **state)
 	end(&s);
 }
 
-static void an_error_status_is_an_answer(void **state)
+static void an_error_status_is_a_response(void **state)
 {
 	struct scene s;
 
@@ -98,7 +98,7 @@ static void an_error_status_is_an_answer(void **state)
 	end(&s);
 }
 
-static void retry_after_a_date_is_counted_from_the_answers_own(void **state)
+static void a_date_in_retry_after_is_relative_to_the_responses_date(void **state)
 {
 	struct scene s;
 
@@ -110,7 +110,7 @@ static void retry_after_a_date_is_counted_from_the_answers_own(void **state)
 	end(&s);
 }
 
-static void retry_after_that_is_nonsense_or_for_ever_is_bounded(void **state)
+static void an_invalid_or_excessive_retry_after_is_limited(void **state)
 {
 	static const struct {
 		const char *value;
@@ -129,7 +129,7 @@ static void retry_after_that_is_nonsense_or_for_ever_is_bounded(void **state)
 	}
 }
 
-static void what_is_not_http_is_refused(void **state)
+static void a_response_other_than_http_is_refused(void **state)
 {
 	static const char *const answers[] = {
 		"\x01\x02\x03garbage\r\n\r\n", "",
@@ -146,7 +146,7 @@ static void what_is_not_http_is_refused(void **state)
 	}
 }
 
-static void an_answer_beyond_the_limit_is_refused(void **state)
+static void a_response_beyond_the_limit_is_refused(void **state)
 {
 	static const char *const answer =
 		"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n12345678901";
@@ -154,11 +154,11 @@ static void an_answer_beyond_the_limit_is_refused(void **state)
 
 	begin(&s, &answer, 1, &(struct http_client_options){ .max_answer = 10 });
 	assert_int_equal(post(&s, "q"), -EFBIG);
-	assert_string_equal(s.err.msg, "the answer is larger than 10 bytes");
+	assert_string_equal(s.err.msg, "response exceeds the limit of 10 bytes");
 	end(&s);
 }
 
-static void headers_without_end_are_refused(void **state)
+static void endless_headers_are_refused(void **state)
 {
 	struct buf b = { 0 };
 	struct scene s;
@@ -189,7 +189,7 @@ static void a_redirect_to_the_same_server_is_followed_with_the_body(void **state
 	end(&s);
 }
 
-static void a_redirect_elsewhere_is_an_answer(void **state)
+static void a_redirect_to_another_server_is_returned(void **state)
 {
 	static const struct {
 		const char *to;
@@ -239,7 +239,7 @@ static void a_moved_page_is_followed_only_without_a_body(void **state)
 	end(&s);
 }
 
-static void redirects_in_a_circle_end(void **state)
+static void circular_redirects_end(void **state)
 {
 	struct scene s;
 
@@ -251,7 +251,7 @@ static void redirects_in_a_circle_end(void **state)
 	end(&s);
 }
 
-static void a_server_that_never_answers_is_given_up(void **state)
+static void a_silent_server_causes_a_timeout(void **state)
 {
 	static const char *const answer = FAKE_SILENCE;
 	struct scene s;
@@ -270,7 +270,7 @@ static void *cancel(void *arg)
 	return NULL;
 }
 
-static void another_thread_can_break_it_off(void **state)
+static void another_thread_can_cancel_a_request(void **state)
 {
 	static const char *const answer = FAKE_SILENCE;
 	struct scene s;
@@ -296,7 +296,7 @@ static int fetch(const char *url, const char *header)
 	return http_client_do(c, &rq, &a, NULL);
 }
 
-static void refuses_what_it_can_not_or_must_not_ask(void **state)
+static void refuses_unsupported_and_unsafe_requests(void **state)
 {
 	assert_int_equal(fetch("http://127.0.0.1:1/", NULL), -ECONNREFUSED);
 	assert_int_equal(fetch("file:///etc/passwd", NULL), -EINVAL);
@@ -304,7 +304,7 @@ static void refuses_what_it_can_not_or_must_not_ask(void **state)
 	assert_int_equal(fetch("http://127.0.0.1:1/", "A: b\r\nC: d"), -EINVAL);
 }
 
-static void a_file_of_certificates_that_is_not_there_is_refused_at_once(void **state)
+static void a_missing_file_of_certificates_is_refused_at_once(void **state)
 {
 	struct http_client *c;
 	struct err err = { 0 };
@@ -312,18 +312,18 @@ static void a_file_of_certificates_that_is_not_there_is_refused_at_once(void **s
 	assert_int_equal(
 		http_client_new(&c, &(struct http_client_options){ .ca_file = "/nowhere" }, &err),
 		-EINVAL);
-	assert_string_equal(err.msg, "can't read /nowhere: No such file or directory");
+	assert_string_equal(err.msg, "cannot read \"/nowhere\": No such file or directory");
 }
 
-TEST_GROUP(test_http_client, TEST(sends_the_body_and_gives_the_answer), TEST(trailers_are_headers),
-	   TEST(an_error_status_is_an_answer),
-	   TEST(retry_after_a_date_is_counted_from_the_answers_own),
-	   TEST(retry_after_that_is_nonsense_or_for_ever_is_bounded),
-	   TEST(what_is_not_http_is_refused), TEST(an_answer_beyond_the_limit_is_refused),
-	   TEST(headers_without_end_are_refused),
+TEST_GROUP(test_http_client, TEST(sends_the_body_and_returns_the_response),
+	   TEST(trailers_are_headers), TEST(an_error_status_is_a_response),
+	   TEST(a_date_in_retry_after_is_relative_to_the_responses_date),
+	   TEST(an_invalid_or_excessive_retry_after_is_limited),
+	   TEST(a_response_other_than_http_is_refused),
+	   TEST(a_response_beyond_the_limit_is_refused), TEST(endless_headers_are_refused),
 	   TEST(a_redirect_to_the_same_server_is_followed_with_the_body),
-	   TEST(a_redirect_elsewhere_is_an_answer),
-	   TEST(a_moved_page_is_followed_only_without_a_body), TEST(redirects_in_a_circle_end),
-	   TEST(a_server_that_never_answers_is_given_up), TEST(another_thread_can_break_it_off),
-	   TEST(refuses_what_it_can_not_or_must_not_ask),
-	   TEST(a_file_of_certificates_that_is_not_there_is_refused_at_once))
+	   TEST(a_redirect_to_another_server_is_returned),
+	   TEST(a_moved_page_is_followed_only_without_a_body), TEST(circular_redirects_end),
+	   TEST(a_silent_server_causes_a_timeout), TEST(another_thread_can_cancel_a_request),
+	   TEST(refuses_unsupported_and_unsafe_requests),
+	   TEST(a_missing_file_of_certificates_is_refused_at_once))

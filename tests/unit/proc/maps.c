@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "tests/test.h"
 
-/* Mappings written down, one a line with everything that is known of it. */
+/* Writes each mapping as a line with all of its fields. */
 static int note_down(void *ctx, const struct proc_map *m)
 {
 	buf_printf(ctx, "%lx-%lx %x %lx %x:%x %lu %d <%s>\n", (unsigned long)m->start,
@@ -33,7 +33,7 @@ static char *finish(struct buf *b)
 	return (char *)b->data;
 }
 
-/* What the text says, given as a file. */
+/* Reads @text from a file. */
 static int read_as_text(const char *text, size_t len, enum proc_maps_filter filter, proc_maps_fn fn,
 			void *ctx, struct err *err)
 {
@@ -44,7 +44,7 @@ static int read_as_text(const char *text, size_t len, enum proc_maps_filter filt
 	return proc_maps_read_text(fd, filter, fn, ctx, err);
 }
 
-/* A child that has prepared its mappings and waits; killed by stop_child(). */
+/* Starts a child that has called @prepare and waits until stop_child() kills it. */
 static pid_t start_child(void (*prepare)(void))
 {
 	int ready[2];
@@ -74,7 +74,10 @@ static void stop_child(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Both ways of reading give the same; how many mappings, and the text itself if wanted. */
+/*
+ * Expects the same result from both ways of reading. Returns the number of mappings, and the
+ * text on request.
+ */
 static size_t compare_both(pid_t pid, enum proc_maps_filter filter, char **out_text)
 {
 	_cleanup_(closep) int fd = -1;
@@ -127,7 +130,7 @@ static void map_odd_names(void)
 		_exit(1);
 }
 
-static void the_kernels_answers_and_its_text_agree(void **state)
+static void the_ioctl_and_the_text_of_the_kernel_agree(void **state)
 {
 	pid_t pid = start_child(map_odd_names);
 	char *text = NULL;
@@ -176,7 +179,7 @@ static void finds_its_own_code(void **state)
 	buf_fini(&b);
 }
 
-static void a_process_that_is_gone_is_esrch(void **state)
+static void an_exited_process_is_esrch(void **state)
 {
 	pid_t pid = start_child(NULL);
 	struct buf b = { 0 };
@@ -194,7 +197,7 @@ static int count_to_three(void *ctx, const struct proc_map *m)
 	return ++*(int *)ctx == 3 ? -EINVAL : 0;
 }
 
-static void the_callers_answer_ends_the_reading(void **state)
+static void the_callback_can_stop_the_reading(void **state)
 {
 	int n = 0;
 
@@ -203,7 +206,7 @@ static void the_callers_answer_ends_the_reading(void **state)
 	assert_int_equal(n, 3);
 }
 
-static void reads_what_the_kernel_writes(void **state)
+static void reads_lines_as_the_kernel_writes_them(void **state)
 {
 	static const char text[] =
 		"1000-2000 r-xp 00000abc fd:01 18446744073709551615     /a\\012b\\101 (deleted)\n"
@@ -245,7 +248,7 @@ static void a_path_of_any_length_costs_only_the_path(void **state)
 	}
 }
 
-static void refuses_what_is_not_a_maps_file(void **state)
+static void refuses_other_files_than_maps(void **state)
 {
 	static const char *const bad[] = {
 		"\n",
@@ -274,8 +277,8 @@ static void refuses_what_is_not_a_maps_file(void **state)
 	}
 }
 
-TEST_GROUP(test_maps, TEST(the_kernels_answers_and_its_text_agree),
+TEST_GROUP(test_maps, TEST(the_ioctl_and_the_text_of_the_kernel_agree),
 	   TEST(a_process_may_have_20000_mappings), TEST(finds_its_own_code),
-	   TEST(a_process_that_is_gone_is_esrch), TEST(the_callers_answer_ends_the_reading),
-	   TEST(reads_what_the_kernel_writes), TEST(a_path_of_any_length_costs_only_the_path),
-	   TEST(refuses_what_is_not_a_maps_file))
+	   TEST(an_exited_process_is_esrch), TEST(the_callback_can_stop_the_reading),
+	   TEST(reads_lines_as_the_kernel_writes_them),
+	   TEST(a_path_of_any_length_costs_only_the_path), TEST(refuses_other_files_than_maps))

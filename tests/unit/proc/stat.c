@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process whose first thread ends before the others. */
+/* The subject is a process whose main thread ends before the others. */
 #include "proc/stat.h"
 
 #include <pthread.h>
@@ -39,25 +39,24 @@ static void a_process_lives_as_long_as_its_last_thread(void **state)
 {
 	pid_t pid = start_child(true);
 
-	while (proc_first_thread_lives(pid))
+	while (proc_main_thread_is_alive(pid))
 		usleep(1000);
 	assert_true(proc_is_alive(pid));
 	end_child(pid);
 	assert_false(proc_is_alive(pid));
 }
 
-static void a_zombie_does_not_live(void **state)
+static void a_zombie_is_not_alive(void **state)
 {
 	pid_t pid = start_child(false);
 
 	assert_true(proc_is_alive(pid));
-	assert_true(proc_first_thread_lives(pid));
+	assert_true(proc_main_thread_is_alive(pid));
 	assert_return_code(kill(pid, SIGKILL), 0);
 	while (proc_is_alive(pid))
 		usleep(1000);
-	assert_false(proc_first_thread_lives(pid));
+	assert_false(proc_main_thread_is_alive(pid));
 	assert_return_code(waitpid(pid, NULL, 0), 0);
 }
 
-TEST_GROUP(test_stat, TEST(a_process_lives_as_long_as_its_last_thread),
-	   TEST(a_zombie_does_not_live))
+TEST_GROUP(test_stat, TEST(a_process_lives_as_long_as_its_last_thread), TEST(a_zombie_is_not_alive))

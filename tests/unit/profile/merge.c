@@ -74,7 +74,7 @@ static void equal_samples_are_added_and_others_appended(void **state)
 	profile_free(b);
 }
 
-static void an_empty_profile_takes_everything(void **state)
+static void an_empty_profile_adopts_everything(void **state)
 {
 	struct profile *a, *b = new_profile();
 
@@ -125,7 +125,7 @@ static void labels_for_all_samples_do_not_replace_their_own(void **state)
 
 	add(b, "f", "a.out", 7, 5);
 	assert_string_equal(profile_string(b, profile_sample(b, 0).labels[0].key), "pid");
-	assert_int_equal(profile_merge_labelled(a, b, more, 2), 0);
+	assert_int_equal(profile_merge_with_labels(a, b, more, 2), 0);
 	s = profile_sample(a, 0);
 	assert_int_equal(s.n_labels, 2);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -140,4 +140,4 @@ static void labels_for_all_samples_do_not_replace_their_own(void **state)
 
 TEST_GROUP(test_merge, TEST(labels_for_all_samples_do_not_replace_their_own),
 	   TEST(equal_samples_are_added_and_others_appended),
-	   TEST(an_empty_profile_takes_everything), TEST(other_sample_types_are_refused))
+	   TEST(an_empty_profile_adopts_everything), TEST(other_sample_types_are_refused))

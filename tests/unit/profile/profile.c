@@ -143,7 +143,7 @@ static void samples_with_other_labels_stay_apart(void **state)
 	profile_free(p);
 }
 
-static void ids_that_are_not_there_are_refused(void **state)
+static void unknown_ids_are_refused(void **state)
 {
 	struct profile *p = with_one_stack();
 	struct profile_mapping m = { .file = 999 };
@@ -180,7 +180,7 @@ static void sample_types_are_fixed_by_the_first_sample(void **state)
 	profile_free(p);
 }
 
-static void sums_stop_at_the_end_of_their_range(void **state)
+static void sums_saturate_at_the_end_of_their_range(void **state)
 {
 	struct profile *p = with_one_stack();
 	int64_t values[] = { INT64_MAX, INT64_MIN };
@@ -200,7 +200,7 @@ static void kinds_have_labels(void **state)
 	assert_string_equal(profile_frame_kind_label(PROFILE_FRAME_MAX), "unknown");
 }
 
-static void memory_is_accounted_for(void **state)
+static void memory_use_is_reported(void **state)
 {
 	struct profile *p = with_one_stack();
 	int64_t values[] = { 1, 1 };
@@ -219,7 +219,7 @@ static void memory_is_accounted_for(void **state)
 TEST_GROUP(test_profile, TEST(equal_things_have_one_id),
 	   TEST(locations_differ_by_their_lines_and_kind),
 	   TEST(samples_with_the_same_stack_and_labels_are_added_up),
-	   TEST(samples_with_other_labels_stay_apart), TEST(ids_that_are_not_there_are_refused),
+	   TEST(samples_with_other_labels_stay_apart), TEST(unknown_ids_are_refused),
 	   TEST(sample_types_are_fixed_by_the_first_sample),
-	   TEST(sums_stop_at_the_end_of_their_range), TEST(kinds_have_labels),
-	   TEST(memory_is_accounted_for))
+	   TEST(sums_saturate_at_the_end_of_their_range), TEST(kinds_have_labels),
+	   TEST(memory_use_is_reported))

@@ -22,7 +22,7 @@ static void equal_sequences_have_one_id(void **state)
 	seqtab_fini(&t);
 }
 
-static void the_empty_sequence_is_one_too(void **state)
+static void the_empty_sequence_has_an_id_too(void **state)
 {
 	struct seqtab t;
 	uint32_t a, b;
@@ -37,7 +37,7 @@ static void the_empty_sequence_is_one_too(void **state)
 	seqtab_fini(&t);
 }
 
-static void sequences_are_given_back_after_growth(void **state)
+static void sequences_are_found_after_growth(void **state)
 {
 	struct seqtab t;
 	uint64_t v[3];
@@ -60,5 +60,5 @@ static void sequences_are_given_back_after_growth(void **state)
 	seqtab_fini(&t);
 }
 
-TEST_GROUP(test_seqtab, TEST(equal_sequences_have_one_id), TEST(the_empty_sequence_is_one_too),
-	   TEST(sequences_are_given_back_after_growth))
+TEST_GROUP(test_seqtab, TEST(equal_sequences_have_one_id), TEST(the_empty_sequence_has_an_id_too),
+	   TEST(sequences_are_found_after_growth))

@@ -15,7 +15,7 @@ static uint32_t string(struct profile *p, const char *s)
 	return id;
 }
 
-/* A location of frames with these names, the innermost first. */
+/* Adds a location of frames with these names, innermost first. */
 static uint32_t location(struct profile *p, uint64_t address, uint8_t kind, const char *inner,
 			 const char *outer)
 {
@@ -60,7 +60,7 @@ static struct profile *new_profile(void)
 	return p;
 }
 
-/* The child of @parent of this name; it must be there. */
+/* Returns the child of @parent with this name. Fails the test if it does not exist. */
 static uint32_t child(const struct tree *t, uint32_t parent, const char *name)
 {
 	for (uint32_t i = 1; i < tree_n_nodes(t); i++) {
@@ -71,7 +71,7 @@ static uint32_t child(const struct tree *t, uint32_t parent, const char *name)
 		    !strcmp(tree_string(t, tree_frame(t, n->frame)->name), name))
 			return i;
 	}
-	fail_msg("%s is not there", name);
+	fail_msg("node \"%s\" is missing", name);
 	return 0;
 }
 
@@ -134,7 +134,7 @@ static void equal_names_in_two_binaries_are_two(void **state)
 	profile_free(p);
 }
 
-static void inlined_frames_lie_below_their_callers(void **state)
+static void inlined_frames_are_children_of_their_callers(void **state)
 {
 	struct profile *p = new_profile();
 	uint32_t root = location(p, 1, PROFILE_FRAME_NATIVE, "main", NULL);
@@ -152,7 +152,7 @@ static void inlined_frames_lie_below_their_callers(void **state)
 	profile_free(p);
 }
 
-static void a_label_can_be_the_level_above_the_stacks(void **state)
+static void a_label_can_be_a_level_above_the_stacks(void **state)
 {
 	struct profile *p = new_profile();
 	uint32_t root = location(p, 1, PROFILE_FRAME_NATIVE, "main", NULL);
@@ -172,7 +172,7 @@ static void a_label_can_be_the_level_above_the_stacks(void **state)
 	profile_free(p);
 }
 
-static void a_profile_without_samples_is_a_root(void **state)
+static void a_profile_without_samples_has_only_a_root(void **state)
 {
 	struct profile *p = new_profile();
 	struct tree *t;
@@ -187,6 +187,6 @@ static void a_profile_without_samples_is_a_root(void **state)
 }
 
 TEST_GROUP(test_tree, TEST(equal_names_are_one_node), TEST(equal_names_in_two_binaries_are_two),
-	   TEST(inlined_frames_lie_below_their_callers),
-	   TEST(a_label_can_be_the_level_above_the_stacks),
-	   TEST(a_profile_without_samples_is_a_root))
+	   TEST(inlined_frames_are_children_of_their_callers),
+	   TEST(a_label_can_be_a_level_above_the_stacks),
+	   TEST(a_profile_without_samples_has_only_a_root))

@@ -30,7 +30,7 @@ static void all_four_operators_and_quoted_names(void **state)
 	expect(&s, 3, "host.name", MATCHER_NOT_RE, "\\w");
 }
 
-static void empty_braces_are_everything(void **state)
+static void empty_braces_match_everything(void **state)
 {
 	_cleanup_(selector_fini) struct selector s = { 0 };
 
@@ -38,7 +38,7 @@ static void empty_braces_are_everything(void **state)
 	assert_int_equal(s.len, 0);
 }
 
-static void refuses_what_is_no_selector(void **state)
+static void refuses_an_invalid_selector(void **state)
 {
 	static const char *const texts[] = { "",
 					     "{",
@@ -63,4 +63,4 @@ static void refuses_what_is_no_selector(void **state)
 }
 
 TEST_GROUP(test_selector, TEST(all_four_operators_and_quoted_names),
-	   TEST(empty_braces_are_everything), TEST(refuses_what_is_no_selector))
+	   TEST(empty_braces_match_everything), TEST(refuses_an_invalid_selector))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trees, tries and lines as folded text. */
+/* Conversion of trees, tries and lines to folded text. */
 #include "server/ingest_text.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "codec/wire.h"
+#include "codec/common/wire.h"
 #include "tests/test.h"
 
 static void assert_text(enum ingest_text kind, const void *data, size_t len, const char *want)
@@ -27,7 +27,7 @@ static void put_node(struct buf *b, const char *name, uint64_t own, uint64_t chi
 	wire_put_varint(b, children);
 }
 
-static void lines_without_a_count_are_left_out(void **state)
+static void lines_without_a_count_are_dropped(void **state)
 {
 	static const char text[] = "a;b 3\r\nno count\n\n12\nc 0 7";
 
@@ -51,7 +51,7 @@ static void a_tree_has_frames_and_a_trie_pieces_of_text(void **state)
 	assert_text(INGEST_TREE, b.data, b.len, "main 1\nmain;;x y 2\nz 3\n");
 }
 
-static void refuses_a_tree_that_ends_early_or_goes_on(void **state)
+static void refuses_a_truncated_tree_and_trailing_bytes(void **state)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 }, out = { 0 };
 
@@ -63,7 +63,7 @@ static void refuses_a_tree_that_ends_early_or_goes_on(void **state)
 	assert_int_equal(ingest_text(INGEST_TREE, b.data, b.len, &out, NULL), -EBADMSG);
 }
 
-static void refuses_a_tree_without_end(void **state)
+static void refuses_an_endless_tree(void **state)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 }, out = { 0 };
 
@@ -72,6 +72,6 @@ static void refuses_a_tree_without_end(void **state)
 	assert_int_equal(ingest_text(INGEST_TREE, b.data, b.len, &out, NULL), -EFBIG);
 }
 
-TEST_GROUP(test_ingest_text, TEST(lines_without_a_count_are_left_out), TEST(each_line_counts_one),
+TEST_GROUP(test_ingest_text, TEST(lines_without_a_count_are_dropped), TEST(each_line_counts_one),
 	   TEST(a_tree_has_frames_and_a_trie_pieces_of_text),
-	   TEST(refuses_a_tree_that_ends_early_or_goes_on), TEST(refuses_a_tree_without_end))
+	   TEST(refuses_a_truncated_tree_and_trailing_bytes), TEST(refuses_an_endless_tree))

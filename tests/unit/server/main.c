@@ -1,11 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/test.h"
+#include "symbol/worker.h"
 
+int test_access(void);
+int test_agents(void);
+int test_api(void);
+int test_connect(void);
+int test_ingest(void);
+int test_ingest_http(void);
+int test_ingest_symbolizer(void);
 int test_ingest_text(void);
 int test_message(void);
 int test_multipart(void);
+int test_otlp_ingest(void);
+int test_page_api(void);
+int test_page_api_status(void);
+int test_page_api_tables(void);
+int test_page_api_trees(void);
+int test_pprof_json(void);
+int test_querier(void);
+int test_querier_labels(void);
+int test_querier_stacks(void);
+int test_query_request(void);
+int test_render(void);
+int test_server(void);
 
-int main(void)
+int main(int argc, char **argv)
 {
-	return test_ingest_text() + test_message() + test_multipart();
+	symbol_worker_main(argc, argv);
+	return test_access() + test_agents() + test_api() + test_connect() + test_ingest() +
+	       test_ingest_http() + test_ingest_symbolizer() + test_ingest_text() + test_message() +
+	       test_multipart() + test_otlp_ingest() + test_page_api() + test_page_api_status() +
+	       test_page_api_tables() + test_page_api_trees() + test_pprof_json() + test_querier() +
+	       test_querier_labels() + test_querier_stacks() + test_query_request() +
+	       test_render() + test_server();
 }

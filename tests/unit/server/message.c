@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One message as protobuf and as JSON. */
+/* The same message is decoded from protobuf and from JSON. */
 #include "server/message.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "codec/wire.h"
+#include "codec/common/wire.h"
 #include "tests/test.h"
 
 struct inner {
@@ -46,7 +46,7 @@ static void assert_whole(const struct outer *o)
 	assert_string_equal(((const struct inner *)o->list.data)[1].text, "b");
 }
 
-static void both_forms_read_alike(void **state)
+static void protobuf_and_json_decode_alike(void **state)
 {
 	static const char json[] = "{\"text\":\"hi\",\"a_number\":\"ONE\",\"bytes\":\"AAE=\","
 				   "\"other\":[{}],\"list\":[{},{\"inner_text\":\"b\"}]}";
@@ -69,7 +69,7 @@ static void both_forms_read_alike(void **state)
 	assert_whole(&b);
 }
 
-static void what_is_wrong_is_refused_with_a_reason(void **state)
+static void an_invalid_message_is_refused_with_a_reason(void **state)
 {
 	static const char *const bad[] = { "",
 					   "[]",
@@ -100,5 +100,6 @@ static void a_field_of_another_wire_type_is_refused(void **state)
 	assert_int_equal(message_read(&outer, false, "\x0a\x05x", 3, &memory, &o, NULL), -EBADMSG);
 }
 
-TEST_GROUP(test_message, TEST(both_forms_read_alike), TEST(what_is_wrong_is_refused_with_a_reason),
+TEST_GROUP(test_message, TEST(protobuf_and_json_decode_alike),
+	   TEST(an_invalid_message_is_refused_with_a_reason),
 	   TEST(a_field_of_another_wire_type_is_refused))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forms, as clients send them and as they should not. */
+/* Forms as clients send them, and malformed ones. */
 #include "server/multipart.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static void finds_parts_by_name(void **state)
 	assert_int_equal(multipart_find(type, form, strlen(form), "name", &part), -ENOENT);
 }
 
-static void refuses_what_is_cut_short(void **state)
+static void refuses_a_truncated_form(void **state)
 {
 	struct multipart_part part;
 
@@ -47,5 +47,5 @@ static void refuses_a_type_without_a_boundary(void **state)
 				 -EBADMSG);
 }
 
-TEST_GROUP(test_multipart, TEST(finds_parts_by_name), TEST(refuses_what_is_cut_short),
+TEST_GROUP(test_multipart, TEST(finds_parts_by_name), TEST(refuses_a_truncated_form),
 	   TEST(refuses_a_type_without_a_boundary))

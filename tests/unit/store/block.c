@@ -28,7 +28,7 @@ static void a_column_that_is_a_multiple_is_read_back(void **state)
 	assert_int_equal(block_read(&b, out.data, out.len, 3), -EBADMSG);
 }
 
-static void damage_is_noticed_or_harmless(void **state)
+static void damage_is_detected_or_harmless(void **state)
 {
 	_cleanup_(block_writer_fini) struct block_writer w = { 0 };
 	_cleanup_(buf_fini) struct buf out = { 0 };
@@ -79,4 +79,4 @@ static void a_large_block_is_compressed(void **state)
 }
 
 TEST_GROUP(test_block, TEST(a_large_block_is_compressed),
-	   TEST(a_column_that_is_a_multiple_is_read_back), TEST(damage_is_noticed_or_harmless))
+	   TEST(a_column_that_is_a_multiple_is_read_back), TEST(damage_is_detected_or_harmless))

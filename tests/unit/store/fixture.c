@@ -9,10 +9,11 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "codec/folded_read.h"
+#include "codec/text/text.h"
+#include "flame/merged_stacks.h"
 #include "profile/profile.h"
+#include "store/kinds/store_open.h"
 #include "store/matcher.h"
-#include "store/stacks.h"
 #include "store/store.h"
 #include "tests/test.h"
 
@@ -35,7 +36,7 @@ void fixture_remove(char *dir)
 	free(dir);
 }
 
-/* CAMEO_TEST_STORE is another kind of store, where a directory is a database. */
+/* CAMEO_TEST_STORE is the URL of another kind of store, where each directory becomes a database. */
 static char *url_of(const char *dir)
 {
 	const char *base = getenv("CAMEO_TEST_STORE");
@@ -128,7 +129,7 @@ int fixture_append(struct store *s, const char *service, const char *instance, i
 
 int64_t fixture_total(struct store *s, const char *service, int64_t start_ns, int64_t end_ns)
 {
-	_cleanup_(stacks_freep) struct stacks *st = NULL;
+	_cleanup_(merged_stacks_freep) struct merged_stacks *st = NULL;
 	_cleanup_(matcher_freep) struct matcher *m = NULL;
 	const struct store_type type = { "process_cpu", "cpu", "nanoseconds", "cpu",
 					 "nanoseconds" };

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-int test_any(void);
 int test_block(void);
+int test_conformance(void);
+int test_day(void);
+int test_day_cache(void);
+int test_day_files(void);
+int test_db(void);
+int test_intern(void);
 int test_matcher(void);
-int test_local(void);
-int test_sums(void);
-int test_times(void);
+int test_rollup(void);
+int test_sample_times(void);
+int test_series(void);
+int test_sqlite_store(void);
+int test_timed_samples(void);
+int test_writer(void);
 
 int main(void)
 {
-	return test_times() + test_block() + test_matcher() + test_any() + test_local() +
-	       test_sums();
+	return test_block() + test_conformance() + test_day() + test_day_cache() +
+	       test_day_files() + test_db() + test_intern() + test_matcher() + test_rollup() +
+	       test_sample_times() + test_series() + test_sqlite_store() + test_timed_samples() +
+	       test_writer();
 }

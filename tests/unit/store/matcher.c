@@ -29,14 +29,14 @@ static void an_expression_is_anchored_at_both_ends(void **state)
 	assert_true(test_one(MATCHER_RE, "", ""));
 }
 
-static void equal_is_of_all_bytes(void **state)
+static void equality_compares_all_bytes(void **state)
 {
 	assert_true(test_one(MATCHER_EQ, "a", "a"));
 	assert_false(test_one(MATCHER_EQ, "a", "ab"));
 	assert_true(test_one(MATCHER_NE, "a", ""));
 }
 
-static void a_bad_expression_is_told(void **state)
+static void an_invalid_expression_is_refused_with_a_reason(void **state)
 {
 	struct err err = { 0 };
 	struct matcher *m = NULL;
@@ -45,12 +45,13 @@ static void a_bad_expression_is_told(void **state)
 	assert_non_null(strstr(err.msg, "at byte 2"));
 }
 
-static void an_expression_that_runs_too_long_matches_nothing(void **state)
+static void an_expression_beyond_its_limits_does_not_match(void **state)
 {
 	assert_false(test_one(MATCHER_RE, "(a*)*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
 	assert_false(test_one(MATCHER_NOT_RE, "(a|aa)*(b|c)*d",
 			      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaad1"));
 }
 
-TEST_GROUP(test_matcher, TEST(an_expression_is_anchored_at_both_ends), TEST(equal_is_of_all_bytes),
-	   TEST(a_bad_expression_is_told), TEST(an_expression_that_runs_too_long_matches_nothing))
+TEST_GROUP(test_matcher, TEST(an_expression_is_anchored_at_both_ends),
+	   TEST(equality_compares_all_bytes), TEST(an_invalid_expression_is_refused_with_a_reason),
+	   TEST(an_expression_beyond_its_limits_does_not_match))

@@ -22,16 +22,16 @@ static int open_cache(struct cache_dir **out, const char *path, struct err *err)
 	return cache_dir_open(out, &opts, err);
 }
 
-/* A file of @len bytes, last used at @when. */
+/* Publishes a file of @len bytes whose last use was at @when. */
 static int keep(struct cache_dir *c, const char *name, size_t len, time_t when)
 {
 	const struct timespec times[2] = { { .tv_sec = when }, { .tv_sec = when } };
-	int fd = cache_dir_unnamed(c), r;
+	int fd = cache_dir_create_unnamed(c), r;
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)len), 0);
 	assert_int_equal(futimens(fd, times), 0);
-	r = cache_dir_keep(c, fd, name);
+	r = cache_dir_publish(c, fd, name);
 	close(fd);
 	return r;
 }
@@ -44,7 +44,7 @@ static bool has(struct cache_dir *c, const char *dir, const char *name)
 	return access(path, F_OK) == 0;
 }
 
-static void makes_the_directory_and_what_leads_to_it(void **state)
+static void creates_the_directory_and_its_parents(void **state)
 {
 	struct cache_dir *c;
 	struct stat st;
@@ -66,7 +66,7 @@ static void refuses_a_directory_that_others_can_write_to(void **state)
 		assert_int_equal(chmod(*state, mode), 0);
 		err = (struct err){ 0 };
 		assert_int_equal(open_cache(&c, *state, &err), -EPERM);
-		assert_non_null(strstr(err.msg, "by others"));
+		assert_non_null(strstr(err.msg, "writable by other users"));
 	}
 }
 
@@ -82,7 +82,7 @@ static void refuses_a_directory_of_another_user(void **state)
 	assert_non_null(strstr(err.msg, "another user"));
 }
 
-static void a_file_appears_whole_and_is_not_replaced(void **state)
+static void a_file_appears_complete_and_is_not_replaced(void **state)
 {
 	struct cache_dir *c;
 	struct stat st;
@@ -96,14 +96,14 @@ static void a_file_appears_whole_and_is_not_replaced(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_size, 7);
-	assert_true(st.st_mtim.tv_sec > 1000); /* used now */
+	assert_true(st.st_mtim.tv_sec > 1000); /* cache_dir_get() marks the file as used. */
 	close(fd);
 	cache_dir_remove(c, "a.thing");
 	assert_int_equal(cache_dir_get(c, "a.thing"), -ENOENT);
 	cache_dir_free(c);
 }
 
-static void what_is_no_regular_file_is_not_read(void **state)
+static void reads_only_regular_files(void **state)
 {
 	struct cache_dir *c;
 	char path[128];
@@ -118,18 +118,18 @@ static void what_is_no_regular_file_is_not_read(void **state)
 	cache_dir_free(c);
 }
 
-static void over_the_limit_the_oldest_go(void **state)
+static void removes_the_oldest_files_over_the_limit(void **state)
 {
 	struct cache_dir *c;
 	char name[16];
 
 	assert_int_equal(open_cache(&c, *state, NULL), 0);
-	assert_int_equal(keep(c, "key", 1000, 1), 0); /* not of those that are counted */
+	assert_int_equal(keep(c, "key", 1000, 1), 0); /* Without the suffix, it is not counted. */
 	for (int i = 0; i < 8; i++) {
 		snprintf(name, sizeof(name), "%d.thing", i);
 		assert_int_equal(keep(c, name, 30, i < 2 ? 5000 : 1000 + i), 0);
 	}
-	/* 0 and 1 were used last; of the others, the newest that has room beside them */
+	/* 0 and 1 were used last. Next to them, there is room for the newest of the others. */
 	for (int i = 0; i < 8; i++) {
 		snprintf(name, sizeof(name), "%d.thing", i);
 		assert_int_equal(has(c, *state, name), i < 2 || i == 7);
@@ -138,7 +138,7 @@ static void over_the_limit_the_oldest_go(void **state)
 	cache_dir_free(c);
 }
 
-static void what_an_earlier_process_left_is_counted(void **state)
+static void counts_files_of_earlier_processes(void **state)
 {
 	struct cache_dir *c;
 
@@ -154,10 +154,10 @@ static void what_an_earlier_process_left_is_counted(void **state)
 
 #define TEST_IN_DIR(fn) cmocka_unit_test_setup_teardown(fn, tempdir_make, tempdir_remove)
 
-TEST_GROUP(test_cache_dir, TEST_IN_DIR(makes_the_directory_and_what_leads_to_it),
+TEST_GROUP(test_cache_dir, TEST_IN_DIR(creates_the_directory_and_its_parents),
 	   TEST_IN_DIR(refuses_a_directory_that_others_can_write_to),
 	   TEST_IN_DIR(refuses_a_directory_of_another_user),
-	   TEST_IN_DIR(a_file_appears_whole_and_is_not_replaced),
-	   TEST_IN_DIR(what_is_no_regular_file_is_not_read),
-	   TEST_IN_DIR(over_the_limit_the_oldest_go),
-	   TEST_IN_DIR(what_an_earlier_process_left_is_counted))
+	   TEST_IN_DIR(a_file_appears_complete_and_is_not_replaced),
+	   TEST_IN_DIR(reads_only_regular_files),
+	   TEST_IN_DIR(removes_the_oldest_files_over_the_limit),
+	   TEST_IN_DIR(counts_files_of_earlier_processes))

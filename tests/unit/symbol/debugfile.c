@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Separate debug files, made of this very program by objcopy, in a root made for the test. */
+/* Tests separate debug files, which objcopy makes of this program in a temporary root. */
 #include "symbol/debugfile.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static void sh(const char *fmt, ...)
 	assert_int_equal(system(cmd), 0);
 }
 
-/* ROOT/app/prog is this program stripped; prog.debug is the rest of it, in ROOT only. */
+/* ROOT/app/prog is this program stripped. Its debug information is in ROOT/prog.debug. */
 static int make_root(void **state)
 {
 	struct root *r = calloc(1, sizeof(*r));
@@ -82,27 +82,27 @@ static int remove_root(void **state)
 	return 0;
 }
 
-static struct debugfile_of stripped(const struct root *r)
+static struct debugfile_query stripped(const struct root *r)
 {
 	static struct elf_debuglink link;
-	struct debugfile_of of = { .roots = { r->fd, -1 }, .path = "/app/prog" };
+	struct debugfile_query query = { .roots = { r->fd, -1 }, .path = "/app/prog" };
 	struct elf_image *img;
 	int fd = debugfile_open_at(r->fd, "/app/prog");
 
 	assert_true(fd >= 0);
 	assert_int_equal(elf_image_open(&img, fd, NULL), 0);
-	elf_note_gnu_build_id(img, &of.build_id);
+	elf_note_gnu_build_id(img, &query.build_id);
 	assert_int_equal(elf_debuglink(img, &link), 0);
-	of.link = link.name;
-	of.link_crc = link.crc;
+	query.link = link.name;
+	query.link_crc = link.crc;
 	elf_image_free(img);
 	close(fd);
-	return of;
+	return query;
 }
 
-static void check_found(const struct debugfile_of *of, bool want)
+static void check_found(const struct debugfile_query *query, bool want)
 {
-	int fd = debugfile_open(of);
+	int fd = debugfile_open(query);
 
 	if (want)
 		assert_true(fd >= 0);
@@ -112,43 +112,43 @@ static void check_found(const struct debugfile_of *of, bool want)
 		close(fd);
 }
 
-static void a_debuglink_is_followed_where_its_crc_fits(void **state)
+static void follows_a_debuglink_whose_crc_matches(void **state)
 {
 	static const char *const places[] = { "app", "app/.debug", "usr/lib/debug/app" };
 	struct root *r = *state;
-	struct debugfile_of of = stripped(r);
+	struct debugfile_query query = stripped(r);
 
-	of.build_id.len = 0;
-	check_found(&of, false);
+	query.build_id.len = 0;
+	check_found(&query, false);
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		sh("cd %s && mkdir -p %s && cp prog.debug %s", r->path, places[i], places[i]);
-		check_found(&of, true);
-		of.link_crc ^= 1;
-		check_found(&of, false);
-		of.link_crc ^= 1;
+		check_found(&query, true);
+		query.link_crc ^= 1;
+		check_found(&query, false);
+		query.link_crc ^= 1;
 		sh("cd %s && rm %s/prog.debug", r->path, places[i]);
 	}
-	of.link = "../app/prog.debug";
-	check_found(&of, false);
+	query.link = "../app/prog.debug";
+	check_found(&query, false);
 }
 
-static void a_build_id_is_looked_up_and_checked(void **state)
+static void finds_and_verifies_a_build_id(void **state)
 {
 	char hex[2 * ELF_BUILD_ID_MAX + 1];
 	struct root *r = *state;
-	struct debugfile_of of = stripped(r);
+	struct debugfile_query query = stripped(r);
 
-	of.link = NULL;
-	if (!of.build_id.len)
-		skip(); /* a tool chain without --build-id */
-	elf_build_id_hex(&of.build_id, hex);
-	check_found(&of, false);
+	query.link = NULL;
+	if (!query.build_id.len)
+		skip(); /* The toolchain does not use --build-id. */
+	elf_build_id_hex(&query.build_id, hex);
+	check_found(&query, false);
 	sh("cd %s/usr/lib/debug && mkdir -p .build-id/%.2s && cp ../../../prog.debug "
 	   ".build-id/%.2s/%s.debug",
 	   r->path, hex, hex, hex + 2);
-	check_found(&of, true);
+	check_found(&query, true);
 	sh("cp /bin/true %s/usr/lib/debug/.build-id/%.2s/%s.debug", r->path, hex, hex + 2);
-	check_found(&of, false);
+	check_found(&query, false);
 	sh("rm -r %s/usr/lib/debug/.build-id", r->path);
 }
 
@@ -176,7 +176,7 @@ struct seen {
 	uint32_t line;
 };
 
-static int on_answer(void *ctx, size_t i, const struct symbol_frame *f, size_t n)
+static int on_frames(void *ctx, size_t i, const struct symbol_frame *f, size_t n)
 {
 	struct seen *s = ctx;
 
@@ -200,13 +200,14 @@ static struct seen ask_stripped(const struct root *r)
 	assert_true(fd >= 0);
 	assert_int_equal(symbolizer_new(&s, &opts), 0);
 	assert_int_equal(symbolizer_add_file(s, &f, &id), 0);
-	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+	assert_int_equal(symbolizer_resolve(s, id, SYMBOLIZER_VADDR, &addr, 1, on_frames, &seen),
+			 0);
 	symbolizer_free(s);
 	close(fd);
 	return seen;
 }
 
-static void a_stripped_program_gets_names_and_lines_from_its_debug_file(void **state)
+static void symbolizes_a_stripped_program_from_its_debug_file(void **state)
 {
 	struct root *r = *state;
 	struct seen seen = ask_stripped(r);
@@ -220,7 +221,7 @@ static void a_stripped_program_gets_names_and_lines_from_its_debug_file(void **s
 	sh("rm %s/app/prog.debug", r->path);
 }
 
-static void a_stripped_program_gets_names_from_its_gnu_debugdata(void **state)
+static void symbolizes_a_stripped_program_from_gnu_debugdata(void **state)
 {
 	struct root *r = *state;
 	struct seen seen;
@@ -240,12 +241,12 @@ int test_debugfile(void);
 int test_debugfile(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_debuglink_is_followed_where_its_crc_fits),
-		TEST(a_build_id_is_looked_up_and_checked),
+		TEST(follows_a_debuglink_whose_crc_matches),
+		TEST(finds_and_verifies_a_build_id),
 		TEST(links_do_not_lead_out_of_the_root),
-		TEST(a_stripped_program_gets_names_and_lines_from_its_debug_file),
-		TEST(a_stripped_program_gets_names_from_its_gnu_debugdata),
+		TEST(symbolizes_a_stripped_program_from_its_debug_file),
+		TEST(symbolizes_a_stripped_program_from_gnu_debugdata),
 	};
 
-	return cmocka_run_group_tests_name("test_debugfile", tests, make_root, remove_root);
+	return TEST_RUN("test_debugfile", tests, make_root, remove_root);
 }

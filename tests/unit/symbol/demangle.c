@@ -19,7 +19,7 @@ static void check(const char *raw, enum demangle_mode mode, bool ada, const char
 	free(got);
 }
 
-static void knows_cxx(void **state)
+static void demangles_cxx(void **state)
 {
 	check("_ZNSt6vectorIiSaIiEE9push_backERKi", DEMANGLE_FULL, false,
 	      "std::vector<int, std::allocator<int> >::push_back(int const&)");
@@ -42,7 +42,7 @@ static void keeps_clone_and_plt_suffixes(void **state)
 	check("_Z1fi.llvm.1234567", DEMANGLE_FULL, false, "f(int)");
 }
 
-static void knows_both_of_rusts(void **state)
+static void demangles_both_rust_schemes(void **state)
 {
 	check("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", DEMANGLE_FULL, false,
 	      "core::fmt::Formatter::pad");
@@ -54,7 +54,7 @@ static void knows_both_of_rusts(void **state)
 	      DEMANGLE_SHORT, false, "<alloc::vec::Vec as core::ops::Drop>::drop");
 }
 
-static void knows_d_and_ada(void **state)
+static void demangles_d_and_ada(void **state)
 {
 	check("_D3std5stdio7writelnFZv", DEMANGLE_FULL, false, "std.stdio.writeln()");
 	check("_D3std5stdio7writelnFZv", DEMANGLE_SHORT, false, "std.stdio.writeln");
@@ -64,7 +64,7 @@ static void knows_d_and_ada(void **state)
 	check("pkg__sub__proc", DEMANGLE_FULL, false, NULL);
 }
 
-static void leaves_what_is_not_mangled(void **state)
+static void leaves_unmangled_names_unchanged(void **state)
 {
 	check("main", DEMANGLE_FULL, false, NULL);
 	check("", DEMANGLE_FULL, false, NULL);
@@ -73,8 +73,8 @@ static void leaves_what_is_not_mangled(void **state)
 	check("_Z1fi", DEMANGLE_NO, false, NULL);
 }
 
-/* Each S<n>_ doubles what the one before it stands for. */
-static void a_name_that_expands_without_end_stays_raw(void **state)
+/* Each S<n>_ stands for a type twice as long as the previous one. */
+static void leaves_a_name_that_expands_exponentially_raw(void **state)
 {
 	char raw[2048] = "_Z1f4pairIiiE";
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -92,7 +92,7 @@ static void a_name_that_expands_without_end_stays_raw(void **state)
 	check(raw, DEMANGLE_FULL, false, NULL);
 }
 
-static void a_name_that_is_too_long_stays_raw(void **state)
+static void leaves_a_name_that_is_too_long_raw(void **state)
 {
 	char *raw = malloc(DEMANGLE_RAW_MAX + 100);
 
@@ -103,7 +103,7 @@ static void a_name_that_is_too_long_stays_raw(void **state)
 	free(raw);
 }
 
-static void the_cache_answers_the_same_until_trimmed(void **state)
+static void the_cache_returns_the_same_string_until_trimmed(void **state)
 {
 	struct demangle *d;
 	const char *first;
@@ -121,16 +121,9 @@ static void the_cache_answers_the_same_until_trimmed(void **state)
 	demangle_free(d);
 }
 
-static void modes_have_names(void **state)
-{
-	enum demangle_mode m;
-
-	assert_true(demangle_mode_parse("short", &m));
-	assert_int_equal(m, DEMANGLE_SHORT);
-	assert_false(demangle_mode_parse("shorter", &m));
-}
-
-TEST_GROUP(test_demangle, TEST(knows_cxx), TEST(keeps_clone_and_plt_suffixes),
-	   TEST(knows_both_of_rusts), TEST(knows_d_and_ada), TEST(leaves_what_is_not_mangled),
-	   TEST(a_name_that_expands_without_end_stays_raw), TEST(a_name_that_is_too_long_stays_raw),
-	   TEST(the_cache_answers_the_same_until_trimmed), TEST(modes_have_names))
+TEST_GROUP(test_demangle, TEST(demangles_cxx), TEST(keeps_clone_and_plt_suffixes),
+	   TEST(demangles_both_rust_schemes), TEST(demangles_d_and_ada),
+	   TEST(leaves_unmangled_names_unchanged),
+	   TEST(leaves_a_name_that_expands_exponentially_raw),
+	   TEST(leaves_a_name_that_is_too_long_raw),
+	   TEST(the_cache_returns_the_same_string_until_trimmed))

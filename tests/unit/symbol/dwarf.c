@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbol/dwarf.h"
+#include "dwarf/dwarf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static int open_self(struct dwarf **out)
 	return r;
 }
 
-static void names_a_function_of_this_program(void **state)
+static void finds_a_function_of_this_program(void **state)
 {
 	uint64_t addr = (uintptr_t)known_function - (uintptr_t)&__executable_start;
 	struct dwarf_frame f[DWARF_FRAMES_MAX];
@@ -60,8 +60,8 @@ static void names_a_function_of_this_program(void **state)
 	dwarf_free(d);
 }
 
-/* The number of inlined_call()s found anywhere in known_function(), innermost first. */
-static void gives_an_inlined_call_a_frame_of_its_own(void **state)
+/* Searches known_function() for addresses with an inlined_call(), which is the innermost frame. */
+static void an_inlined_call_has_its_own_frame(void **state)
 {
 	uint64_t addr = (uintptr_t)known_function - (uintptr_t)&__executable_start;
 	struct dwarf_frame f[DWARF_FRAMES_MAX];
@@ -82,7 +82,7 @@ static void gives_an_inlined_call_a_frame_of_its_own(void **state)
 	dwarf_free(d);
 }
 
-static void answers_the_same_after_a_trim(void **state)
+static void finds_the_same_frames_after_a_trim(void **state)
 {
 	uint64_t addr = (uintptr_t)known_function - (uintptr_t)&__executable_start;
 	struct dwarf_frame f[DWARF_FRAMES_MAX];
@@ -101,7 +101,7 @@ static void answers_the_same_after_a_trim(void **state)
 	dwarf_free(d);
 }
 
-static void a_file_without_debug_information_says_so(void **state)
+static void a_file_without_debug_information_is_enodata(void **state)
 {
 	uint8_t ehdr[64] = "\177ELF\2\1\1";
 	struct dwarf *d;
@@ -114,7 +114,7 @@ static void a_file_without_debug_information_says_so(void **state)
 	assert_int_equal(dwarf_from_memory(&d, "text", 4, &no_files, NULL), -ENOEXEC);
 }
 
-/* Every section's bytes overwritten in turn: errors or answers, no crash and no hang. */
+/* Overwrites bytes of every section in turn: results may be wrong, but nothing crashes or hangs. */
 static void survives_damage(void **state)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -145,6 +145,6 @@ static void survives_damage(void **state)
 	close(fd);
 }
 
-TEST_GROUP(test_dwarf, TEST(names_a_function_of_this_program),
-	   TEST(gives_an_inlined_call_a_frame_of_its_own), TEST(answers_the_same_after_a_trim),
-	   TEST(a_file_without_debug_information_says_so), TEST(survives_damage))
+TEST_GROUP(test_dwarf, TEST(finds_a_function_of_this_program),
+	   TEST(an_inlined_call_has_its_own_frame), TEST(finds_the_same_frames_after_a_trim),
+	   TEST(a_file_without_debug_information_is_enodata), TEST(survives_damage))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbol/intervals.h"
+#include "dwarf/intervals.h"
 
 #include <stdlib.h>
 
 #include "tests/test.h"
 
-/* The innermost of nested intervals is the shortest that holds the address. */
+/* The innermost of nested intervals is the shortest one that contains the address. */
 static uint32_t plainly(const struct interval_list *l, uint64_t addr)
 {
 	uint64_t best_len = UINT64_MAX;
@@ -36,7 +36,7 @@ static void nest(struct interval_list *l, uint64_t lo, uint64_t hi, int depth)
 	}
 }
 
-static void finds_the_innermost_as_a_plain_search_does(void **state)
+static void finds_the_same_interval_as_a_linear_search(void **state)
 {
 	srandom(1);
 	for (int round = 0; round < 50; round++) {
@@ -53,7 +53,7 @@ static void finds_the_innermost_as_a_plain_search_does(void **state)
 	}
 }
 
-static void an_empty_table_has_nothing(void **state)
+static void an_empty_table_contains_no_interval(void **state)
 {
 	struct interval_list l = { 0 };
 	struct interval_table t;
@@ -63,7 +63,7 @@ static void an_empty_table_has_nothing(void **state)
 	interval_table_fini(&t);
 }
 
-static void crossing_and_empty_intervals_do_no_harm(void **state)
+static void tolerates_overlapping_and_empty_intervals(void **state)
 {
 	struct interval_list l = { 0 };
 	struct interval_table t;
@@ -84,5 +84,6 @@ static void crossing_and_empty_intervals_do_no_harm(void **state)
 	vec_fini(&l);
 }
 
-TEST_GROUP(test_intervals, TEST(finds_the_innermost_as_a_plain_search_does),
-	   TEST(an_empty_table_has_nothing), TEST(crossing_and_empty_intervals_do_no_harm))
+TEST_GROUP(test_intervals, TEST(finds_the_same_interval_as_a_linear_search),
+	   TEST(an_empty_table_contains_no_interval),
+	   TEST(tolerates_overlapping_and_empty_intervals))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jit_table, and the two files that fill it: perfmap and jitdump. */
+/* Tests jit_table and the two readers that fill it: perfmap and jitdump. */
 #include "symbol/jit_table.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "symbol/perfmap.h"
 #include "tests/test.h"
 
-static void of_overlapping_functions_the_newest_is_found(void **state)
+static void finds_the_newest_of_overlapping_functions(void **state)
 {
 	enum { N = 300, SPAN = 1000 };
 	struct jit_table *t;
@@ -81,7 +81,7 @@ static void a_perf_map_is_read_line_by_line(void **state)
 	perfmap_free(m);
 }
 
-static void a_line_without_end_is_passed_over(void **state)
+static void skips_a_line_that_is_too_long(void **state)
 {
 	struct perfmap *m;
 	char piece[1000];
@@ -160,7 +160,7 @@ static void a_perf_map_is_read_again_as_it_grows(void **state)
 	remove_root(&d);
 }
 
-static void somebody_elses_perf_map_is_refused(void **state)
+static void refuses_a_perf_map_of_another_user(void **state)
 {
 	struct perfmap *m;
 	struct dir d;
@@ -184,7 +184,7 @@ static void somebody_elses_perf_map_is_refused(void **state)
 	remove_root(&d);
 }
 
-/* In mount and pid namespaces of its own: writes its map, says so, waits to be killed. */
+/* Runs in new mount and pid namespaces: writes its map, reports it, and waits to be killed. */
 static void be_contained(int ready)
 {
 	FILE *f = NULL;
@@ -200,7 +200,7 @@ static void be_contained(int ready)
 	_exit(0);
 }
 
-/* The first process of new namespaces; its pid here, or -1 where that is not allowed. */
+/* Starts a process in new namespaces. Returns its pid here, or -1 if that is not permitted. */
 static pid_t start_contained(int ready, pid_t *out_parent)
 {
 	int pids[2];
@@ -329,7 +329,7 @@ static void make_dump(struct buf *b)
 	put_move(b, 0x1000, 0x9000, 0x100);
 }
 
-static void a_jitdump_gives_functions_lines_and_moves(void **state)
+static void a_jitdump_has_functions_lines_and_moves(void **state)
 {
 	struct jitdump *j;
 	struct jit_function f;
@@ -355,7 +355,7 @@ static void a_jitdump_gives_functions_lines_and_moves(void **state)
 	buf_fini(&b);
 }
 
-static void a_damaged_jitdump_does_no_harm(void **state)
+static void tolerates_a_damaged_jitdump(void **state)
 {
 	struct buf b = { 0 };
 
@@ -377,7 +377,7 @@ static void a_damaged_jitdump_does_no_harm(void **state)
 	buf_fini(&b);
 }
 
-static void only_a_jitdump_is_taken_for_one(void **state)
+static void refuses_files_that_are_not_jitdumps(void **state)
 {
 	struct jitdump *j;
 
@@ -390,9 +390,9 @@ static void only_a_jitdump_is_taken_for_one(void **state)
 	assert_false(jitdump_is_path("jit-1.dump"));
 }
 
-TEST_GROUP(test_jit, TEST(of_overlapping_functions_the_newest_is_found),
-	   TEST(a_perf_map_is_read_line_by_line), TEST(a_line_without_end_is_passed_over),
-	   TEST(a_perf_map_is_read_again_as_it_grows), TEST(somebody_elses_perf_map_is_refused),
+TEST_GROUP(test_jit, TEST(finds_the_newest_of_overlapping_functions),
+	   TEST(a_perf_map_is_read_line_by_line), TEST(skips_a_line_that_is_too_long),
+	   TEST(a_perf_map_is_read_again_as_it_grows), TEST(refuses_a_perf_map_of_another_user),
 	   TEST(a_perf_map_is_found_in_the_process_own_namespaces),
-	   TEST(a_jitdump_gives_functions_lines_and_moves), TEST(a_damaged_jitdump_does_no_harm),
-	   TEST(only_a_jitdump_is_taken_for_one))
+	   TEST(a_jitdump_has_functions_lines_and_moves), TEST(tolerates_a_damaged_jitdump),
+	   TEST(refuses_files_that_are_not_jitdumps))

@@ -34,7 +34,7 @@ static const char *name_at(const struct kallsyms *k, uint64_t address)
 	return kallsyms_find(k, address, &s) == 0 ? s.name : "";
 }
 
-static void names_code_of_kernel_modules_and_bpf_programs(void **state)
+static void finds_code_of_kernel_modules_and_bpf_programs(void **state)
 {
 	_cleanup_(kallsyms_freep) struct kallsyms *k = NULL;
 	struct kallsyms_symbol s;
@@ -66,7 +66,7 @@ static void names_code_of_kernel_modules_and_bpf_programs(void **state)
 	assert_string_equal(s.module, "[bpf]");
 }
 
-static void nothing_is_named_where_no_code_is(void **state)
+static void finds_no_symbol_outside_of_code(void **state)
 {
 	_cleanup_(kallsyms_freep) struct kallsyms *k = NULL;
 
@@ -84,7 +84,7 @@ static void nothing_is_named_where_no_code_is(void **state)
 	assert_string_equal(name_at(k, UINT64_MAX), "");
 }
 
-static void aliases_have_one_name_in_any_order(void **state)
+static void selects_one_alias_in_any_order(void **state)
 {
 	static const char *const texts[] = {
 		"f000 t aa\nf000 W w\nf000 T __global\nf000 T _global2\nf000 T _global1\nf000 T "
@@ -102,7 +102,7 @@ static void aliases_have_one_name_in_any_order(void **state)
 	}
 }
 
-static void hidden_addresses_are_eperm_with_the_remedy(void **state)
+static void hidden_addresses_are_eperm_with_a_remedy(void **state)
 {
 	struct kallsyms *k = NULL;
 	struct err err = { 0 };
@@ -116,7 +116,7 @@ static void hidden_addresses_are_eperm_with_the_remedy(void **state)
 	assert_null(k);
 }
 
-static void refuses_what_is_not_in_the_format(void **state)
+static void refuses_invalid_lines(void **state)
 {
 	static const struct {
 		const char *symbols, *modules;
@@ -141,7 +141,7 @@ static void refuses_what_is_not_in_the_format(void **state)
 	}
 }
 
-static void a_name_longer_than_any_buffer_is_left_out(void **state)
+static void omits_a_name_that_exceeds_the_buffer(void **state)
 {
 	_cleanup_(kallsyms_freep) struct kallsyms *k = NULL;
 	struct buf b = { 0 };
@@ -157,7 +157,8 @@ static void a_name_longer_than_any_buffer_is_left_out(void **state)
 	buf_fini(&b);
 }
 
-/* The machine's own, when it shows it: every name it gives is in the file at that address. */
+/* Reads the running kernel's table if its addresses are visible. Every symbol found is in the file.
+ */
 static void reads_this_kernels_symbols(void **state)
 {
 	_cleanup_(kallsyms_freep) struct kallsyms *k = NULL;
@@ -179,8 +180,7 @@ static void reads_this_kernels_symbols(void **state)
 	assert_true(n_found * 10 > kallsyms_count(k) * 9);
 }
 
-TEST_GROUP(test_kallsyms, TEST(names_code_of_kernel_modules_and_bpf_programs),
-	   TEST(nothing_is_named_where_no_code_is), TEST(aliases_have_one_name_in_any_order),
-	   TEST(hidden_addresses_are_eperm_with_the_remedy),
-	   TEST(refuses_what_is_not_in_the_format), TEST(a_name_longer_than_any_buffer_is_left_out),
-	   TEST(reads_this_kernels_symbols))
+TEST_GROUP(test_kallsyms, TEST(finds_code_of_kernel_modules_and_bpf_programs),
+	   TEST(finds_no_symbol_outside_of_code), TEST(selects_one_alias_in_any_order),
+	   TEST(hidden_addresses_are_eperm_with_a_remedy), TEST(refuses_invalid_lines),
+	   TEST(omits_a_name_that_exceeds_the_buffer), TEST(reads_this_kernels_symbols))

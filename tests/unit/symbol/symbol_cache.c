@@ -18,7 +18,8 @@
 
 enum { TEXT = 0x1000, FUNC_LEN = 16, MANY = 4000 };
 
-/* A program of @n functions NAME_0, NAME_1...; names of one length give the same headers. */
+/* Makes a program with functions NAME_0, NAME_1... Names of equal length result in equal headers.
+ */
 static const struct elf_image *program(struct fixture *f, const char *name, int n)
 {
 	struct buf entries = { 0 }, strs = { 0 };
@@ -53,7 +54,7 @@ static const struct elf_image *program(struct fixture *f, const char *name, int 
 	return fixture_open(f);
 }
 
-/* The name in the middle of a program's table, through the cache in @dir. */
+/* Checks the symbol in the middle of a program's table, loaded through the cache in @dir. */
 static void check_name(const char *dir, const char *name, int n, const char *want)
 {
 	struct symbol_cache *c;
@@ -73,7 +74,7 @@ static void check_name(const char *dir, const char *name, int n, const char *wan
 	fixture_fini(&f);
 }
 
-/* How many tables are kept, and the path of one of them. */
+/* Returns the number of cached tables and the path of one of them. */
 static int count(const char *dir, char path[PATH_MAX])
 {
 	DIR *d = opendir(dir);
@@ -91,7 +92,7 @@ static int count(const char *dir, char path[PATH_MAX])
 	return n;
 }
 
-static void what_was_kept_is_read_again(void **state)
+static void reads_a_stored_table(void **state)
 {
 	char one[PATH_MAX], two[PATH_MAX], other[PATH_MAX];
 
@@ -99,7 +100,7 @@ static void what_was_kept_is_read_again(void **state)
 	assert_int_equal(count(*state, one), 1);
 	check_name(*state, "one", MANY, "one_100");
 	assert_int_equal(count(*state, one), 1);
-	/* it is: two's table under one's name gives two's names */
+	/* The table is read: two's table under one's file name results in two's symbols. */
 	snprintf(other, sizeof(other), "%s/away", (char *)*state);
 	assert_int_equal(rename(one, other), 0);
 	check_name(*state, "two", MANY, "two_100");
@@ -108,7 +109,7 @@ static void what_was_kept_is_read_again(void **state)
 	check_name(*state, "one", MANY, "two_100");
 }
 
-static void another_programs_table_is_another_though_headers_are_equal(void **state)
+static void programs_with_equal_headers_have_separate_tables(void **state)
 {
 	char path[PATH_MAX];
 
@@ -119,7 +120,7 @@ static void another_programs_table_is_another_though_headers_are_equal(void **st
 	assert_int_equal(count(*state, path), 2);
 }
 
-static void a_small_table_is_not_kept(void **state)
+static void does_not_store_a_small_table(void **state)
 {
 	char path[PATH_MAX];
 
@@ -138,7 +139,7 @@ static void flip(const char *path, off_t at)
 	close(fd);
 }
 
-static void a_damaged_table_is_built_anew(void **state)
+static void rebuilds_a_damaged_table(void **state)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -148,7 +149,7 @@ static void a_damaged_table_is_built_anew(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	for (off_t at = 0; at < st.st_size; at += at < 64 ? 1 : st.st_size / 64) {
 		flip(path, at);
-		check_name(*state, "one", MANY, "one_100"); /* and it is gone */
+		check_name(*state, "one", MANY, "one_100"); /* The damaged file was removed. */
 		assert_int_equal(count(*state, path), 0);
 		check_name(*state, "one", MANY, "one_100");
 		assert_int_equal(count(*state, path), 1);
@@ -161,7 +162,7 @@ static void a_damaged_table_is_built_anew(void **state)
 	}
 }
 
-static void a_key_that_is_cut_off_is_made_anew(void **state)
+static void replaces_a_truncated_key(void **state)
 {
 	char key[PATH_MAX];
 	struct stat st;
@@ -174,7 +175,7 @@ static void a_key_that_is_cut_off_is_made_anew(void **state)
 	assert_int_equal(st.st_size, 16);
 }
 
-static void without_a_cache_tables_are_built(void **state)
+static void builds_tables_without_a_cache(void **state)
 {
 	struct elf_symtab *t;
 	struct fixture f;
@@ -188,7 +189,7 @@ static void without_a_cache_tables_are_built(void **state)
 
 #define TEST_IN_DIR(fn) cmocka_unit_test_setup_teardown(fn, tempdir_make, tempdir_remove)
 
-TEST_GROUP(test_symbol_cache, TEST_IN_DIR(what_was_kept_is_read_again),
-	   TEST_IN_DIR(another_programs_table_is_another_though_headers_are_equal),
-	   TEST_IN_DIR(a_small_table_is_not_kept), TEST_IN_DIR(a_damaged_table_is_built_anew),
-	   TEST_IN_DIR(a_key_that_is_cut_off_is_made_anew), TEST(without_a_cache_tables_are_built))
+TEST_GROUP(test_symbol_cache, TEST_IN_DIR(reads_a_stored_table),
+	   TEST_IN_DIR(programs_with_equal_headers_have_separate_tables),
+	   TEST_IN_DIR(does_not_store_a_small_table), TEST_IN_DIR(rebuilds_a_damaged_table),
+	   TEST_IN_DIR(replaces_a_truncated_key), TEST(builds_tables_without_a_cache))

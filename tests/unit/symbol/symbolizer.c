@@ -36,7 +36,7 @@ struct seen {
 	int stop;
 };
 
-static int on_answer(void *ctx, size_t cookie, const struct symbol_frame *frames, size_t n)
+static int on_frames(void *ctx, size_t cookie, const struct symbol_frame *frames, size_t n)
 {
 	struct seen *s = ctx;
 
@@ -58,7 +58,7 @@ static uint32_t add(struct symbolizer *s, const char *path)
 	return id;
 }
 
-static void names_a_function_with_its_line(void **state)
+static void resolves_a_function_with_its_line(void **state)
 {
 	struct symbolizer_opts opts = { 0 };
 	struct symbolizer_counters c;
@@ -70,18 +70,19 @@ static void names_a_function_with_its_line(void **state)
 	assert_true(named_function());
 	assert_int_equal(symbolizer_new(&s, &opts), 0);
 	id = add(s, "/proc/self/exe");
-	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, addrs, 2, on_answer, &seen), 0);
+	assert_int_equal(symbolizer_resolve(s, id, SYMBOLIZER_VADDR, addrs, 2, on_frames, &seen),
+			 0);
 	assert_int_equal(seen.n, 1);
 	assert_string_equal(seen.name, "named_function");
 	assert_true(seen.last.line > 0);
 	symbolizer_counters(s, &c);
-	assert_int_equal(c.asked, 2);
+	assert_int_equal(c.addresses, 2);
 	assert_int_equal(c.by_source[SYMBOLIZER_DWARF], 1);
 	assert_int_equal(c.by_source[SYMBOLIZER_UNNAMED], 1);
 	symbolizer_free(s);
 }
 
-static void without_dwarf_the_symbol_table_answers(void **state)
+static void uses_the_symbol_table_without_dwarf(void **state)
 {
 	struct symbolizer_opts opts = { .no_dwarf = true };
 	struct symbolizer_counters c;
@@ -92,7 +93,8 @@ static void without_dwarf_the_symbol_table_answers(void **state)
 
 	assert_int_equal(symbolizer_new(&s, &opts), 0);
 	id = add(s, "/proc/self/exe");
-	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+	assert_int_equal(symbolizer_resolve(s, id, SYMBOLIZER_VADDR, &addr, 1, on_frames, &seen),
+			 0);
 	assert_string_equal(seen.name, "named_function");
 	assert_int_equal(seen.last.line, 0);
 	symbolizer_counters(s, &c);
@@ -114,8 +116,8 @@ static void the_same_file_has_one_id(void **state)
 	symbolizer_free(s);
 }
 
-/* The program itself, another of its size with its build id, and a true copy. */
-static void a_file_that_claims_anothers_build_id_does_not_get_its_names(void **state)
+/* Adds this program, another file with its size and build id, and an identical copy. */
+static void a_file_with_a_false_build_id_gets_its_own_symbols(void **state)
 {
 	struct symbolizer_opts opts = { .no_dwarf = true };
 	struct symbolizer *s;
@@ -133,9 +135,11 @@ static void a_file_that_claims_anothers_build_id_does_not_get_its_names(void **s
 	liar = add(s, path);
 	id = add(s, "/proc/self/exe");
 	assert_int_not_equal(liar, id);
-	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+	assert_int_equal(symbolizer_resolve(s, id, SYMBOLIZER_VADDR, &addr, 1, on_frames, &seen),
+			 0);
 	assert_string_equal(seen.name, "named_function");
-	assert_int_equal(symbolizer_ask(s, liar, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+	assert_int_equal(symbolizer_resolve(s, liar, SYMBOLIZER_VADDR, &addr, 1, on_frames, &seen),
+			 0);
 	assert_string_equal(seen.name, "famed_function");
 	snprintf(path, sizeof(path), "%s/copy", (char *)*state);
 	copy = add(s, path);
@@ -143,7 +147,7 @@ static void a_file_that_claims_anothers_build_id_does_not_get_its_names(void **s
 	symbolizer_free(s);
 }
 
-static void over_its_budget_it_still_answers(void **state)
+static void still_resolves_over_its_budget(void **state)
 {
 	struct symbolizer_opts opts = { .no_dwarf = true, .memory_bytes = 1 };
 	struct symbolizer_counters c;
@@ -156,14 +160,14 @@ static void over_its_budget_it_still_answers(void **state)
 	id = add(s, "/proc/self/exe");
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(
-			symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+			symbolizer_resolve(s, id, SYMBOLIZER_VADDR, &addr, 1, on_frames, &seen), 0);
 	assert_int_equal(seen.n, 3);
 	symbolizer_counters(s, &c);
 	assert_true(c.bytes < 8192);
 	symbolizer_free(s);
 }
 
-/* As many files as the system has libraries, within the budget of a few of them. */
+/* Adds all libraries of the system with a budget that a few of them exceed. */
 static void many_files_stay_within_the_budget(void **state)
 {
 	enum { BUDGET = 4 << 20, FILES_MAX = 300 };
@@ -181,7 +185,7 @@ static void many_files_stay_within_the_budget(void **state)
 		uint32_t id = add(s, libs.gl_pathv[i]);
 
 		assert_int_equal(
-			symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+			symbolizer_resolve(s, id, SYMBOLIZER_VADDR, &addr, 1, on_frames, &seen), 0);
 		symbolizer_counters(s, &c);
 		assert_true(c.bytes <= BUDGET);
 	}
@@ -189,7 +193,7 @@ static void many_files_stay_within_the_budget(void **state)
 	symbolizer_free(s);
 }
 
-static void a_file_given_back_is_closed_and_its_id_given_again(void **state)
+static void a_released_file_is_closed_and_its_id_reused(void **state)
 {
 	struct symbolizer_opts opts = { .no_dwarf = true };
 	struct symbolizer_counters c;
@@ -202,10 +206,11 @@ static void a_file_given_back_is_closed_and_its_id_given_again(void **state)
 	id = add(s, "/proc/self/exe");
 	assert_int_equal(add(s, "/proc/self/exe"), id);
 	symbolizer_release_file(s, id);
-	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen), 0);
+	assert_int_equal(symbolizer_resolve(s, id, SYMBOLIZER_VADDR, &addr, 1, on_frames, &seen),
+			 0);
 	assert_int_equal(seen.n, 1);
 	symbolizer_release_file(s, id);
-	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, &addr, 1, on_answer, &seen),
+	assert_int_equal(symbolizer_resolve(s, id, SYMBOLIZER_VADDR, &addr, 1, on_frames, &seen),
 			 -EINVAL);
 	symbolizer_counters(s, &c);
 	assert_int_equal(c.files, 0);
@@ -214,7 +219,7 @@ static void a_file_given_back_is_closed_and_its_id_given_again(void **state)
 	symbolizer_free(s);
 }
 
-static void what_is_not_there_is_an_error_or_unnamed(void **state)
+static void unknown_ids_fail_and_unknown_addresses_have_no_symbol(void **state)
 {
 	struct symbolizer_opts opts = { .no_dwarf = true };
 	struct symbolizer *s;
@@ -224,21 +229,23 @@ static void what_is_not_there_is_an_error_or_unnamed(void **state)
 
 	assert_int_equal(symbolizer_new(&s, &opts), 0);
 	id = add(s, "/etc/passwd");
-	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, addrs, 2, on_answer, &seen), 0);
-	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_OFFSET, addrs, 2, on_answer, &seen), 0);
+	assert_int_equal(symbolizer_resolve(s, id, SYMBOLIZER_VADDR, addrs, 2, on_frames, &seen),
+			 0);
+	assert_int_equal(symbolizer_resolve(s, id, SYMBOLIZER_OFFSET, addrs, 2, on_frames, &seen),
+			 0);
 	assert_int_equal(seen.n, 0);
-	assert_int_equal(symbolizer_ask(s, 99, SYMBOLIZER_VADDR, addrs, 2, on_answer, &seen),
+	assert_int_equal(symbolizer_resolve(s, 99, SYMBOLIZER_VADDR, addrs, 2, on_frames, &seen),
 			 -EINVAL);
 	id = add(s, "/proc/self/exe");
-	assert_int_equal(symbolizer_ask(s, id, SYMBOLIZER_VADDR, addrs, 2, on_answer, &seen), 7);
+	assert_int_equal(symbolizer_resolve(s, id, SYMBOLIZER_VADDR, addrs, 2, on_frames, &seen),
+			 7);
 	symbolizer_free(s);
 }
 
-TEST_GROUP(
-	test_symbolizer, TEST(names_a_function_with_its_line),
-	TEST(without_dwarf_the_symbol_table_answers), TEST(the_same_file_has_one_id),
-	cmocka_unit_test_setup_teardown(a_file_that_claims_anothers_build_id_does_not_get_its_names,
-					tempdir_make, tempdir_remove),
-	TEST(over_its_budget_it_still_answers), TEST(many_files_stay_within_the_budget),
-	TEST(a_file_given_back_is_closed_and_its_id_given_again),
-	TEST(what_is_not_there_is_an_error_or_unnamed))
+TEST_GROUP(test_symbolizer, TEST(resolves_a_function_with_its_line),
+	   TEST(uses_the_symbol_table_without_dwarf), TEST(the_same_file_has_one_id),
+	   cmocka_unit_test_setup_teardown(a_file_with_a_false_build_id_gets_its_own_symbols,
+					   tempdir_make, tempdir_remove),
+	   TEST(still_resolves_over_its_budget), TEST(many_files_stay_within_the_budget),
+	   TEST(a_released_file_is_closed_and_its_id_reused),
+	   TEST(unknown_ids_fail_and_unknown_addresses_have_no_symbol))

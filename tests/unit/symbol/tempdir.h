@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A directory for one test: setup and teardown, with its path as the state. */
+/* Setup and teardown of a temporary directory. Its path is the state of the test. */
 int tempdir_make(void **state);
 int tempdir_remove(void **state);

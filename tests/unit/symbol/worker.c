@@ -31,12 +31,12 @@ static uint64_t asked_addr(void)
 struct seen {
 	int n;
 	char name[100];
-	struct symbol_worker *kill_at; /* kill its child when a file is needed */
+	struct symbol_worker *kill_at; /* need() kills the child of this worker. */
 	int kills_left;
 	const char *path;
 };
 
-static int on_answer(void *ctx, size_t index, const struct protocol_frame *f, size_t n)
+static int on_frames(void *ctx, size_t index, const struct protocol_frame *f, size_t n)
 {
 	struct seen *s = ctx;
 
@@ -66,7 +66,7 @@ static struct symbol_worker *new_worker(unsigned int timeout_ms)
 	return w;
 }
 
-static void names_come_back_from_the_child(void **state)
+static void receives_frames_from_the_child(void **state)
 {
 	struct symbol_worker *w = new_worker(0);
 	uint64_t addrs[PROTOCOL_ADDRS_MAX + 10];
@@ -75,16 +75,16 @@ static void names_come_back_from_the_child(void **state)
 
 	for (size_t i = 0; i < PROTOCOL_ADDRS_MAX + 10; i++)
 		addrs[i] = asked_addr();
-	assert_int_equal(
-		symbol_worker_ask(w, &f, addrs, PROTOCOL_ADDRS_MAX + 10, on_answer, &seen, NULL),
-		0);
+	assert_int_equal(symbol_worker_resolve(w, &f, addrs, PROTOCOL_ADDRS_MAX + 10, on_frames,
+					       &seen, NULL),
+			 0);
 	assert_int_equal(seen.n, PROTOCOL_ADDRS_MAX + 10);
 	assert_string_equal(seen.name, "asked_function");
 	assert_int_equal(symbol_worker_restarts(w), 0);
 	symbol_worker_free(w);
 }
 
-static void who_has_no_time_is_not_kept_waiting(void **state)
+static void returns_at_the_deadline(void **state)
 {
 	_Atomic uint64_t until_ns = 0;
 	struct symbol_worker_opts opts = { .until_ns = &until_ns };
@@ -95,11 +95,12 @@ static void who_has_no_time_is_not_kept_waiting(void **state)
 
 	assert_int_equal(symbol_worker_new(&w, &opts, NULL), 0);
 	until_ns = 1;
-	assert_int_equal(symbol_worker_ask(w, &f, &addr, 1, on_answer, &seen, NULL), -ETIMEDOUT);
+	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &seen, NULL),
+			 -ETIMEDOUT);
 	assert_int_equal(seen.n, 0);
 	assert_false(f.given_up);
 	until_ns = 0;
-	assert_int_equal(symbol_worker_ask(w, &f, &addr, 1, on_answer, &seen, NULL), 0);
+	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &seen, NULL), 0);
 	assert_int_equal(seen.n, 1);
 	symbol_worker_free(w);
 }
@@ -120,7 +121,7 @@ static long status_field(pid_t pid, const char *field, int base)
 	return v;
 }
 
-static void the_child_has_nothing_left_to_lose(void **state)
+static void the_child_is_confined(void **state)
 {
 	struct symbol_worker *w = new_worker(0);
 	pid_t pid = symbol_worker_pid(w);
@@ -129,27 +130,28 @@ static void the_child_has_nothing_left_to_lose(void **state)
 	assert_int_equal(status_field(pid, "NoNewPrivs:", 10), 1);
 	assert_int_equal(status_field(pid, "CapEff:", 16), 0);
 	assert_int_equal(status_field(pid, "CapPrm:", 16), 0);
+	/* neither root nor a user that another program may have */
 	if (geteuid() == 0)
-		assert_int_equal(status_field(pid, "Uid:", 10), 65534);
+		assert_int_equal(status_field(pid, "Uid:", 10), 2147357184);
 	assert_non_null(strstr(symbol_worker_confinement(w), "seccomp"));
 	symbol_worker_free(w);
 }
 
-static void a_killed_child_is_started_again_and_asked_again(void **state)
+static void restarts_a_killed_child_and_repeats_the_request(void **state)
 {
 	struct symbol_worker *w = new_worker(0);
 	struct seen seen = { .kill_at = w, .kills_left = 1 };
 	struct symbol_worker_file f = { .key = 1, .need = on_need, .need_ctx = &seen };
 	uint64_t addr = asked_addr();
 
-	assert_int_equal(symbol_worker_ask(w, &f, &addr, 1, on_answer, &seen, NULL), 0);
+	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &seen, NULL), 0);
 	assert_int_equal(seen.n, 1);
 	assert_string_equal(seen.name, "asked_function");
 	assert_int_equal(symbol_worker_restarts(w), 1);
 	symbol_worker_free(w);
 }
 
-static void a_file_that_kills_it_twice_is_given_up(void **state)
+static void gives_up_a_file_that_kills_the_child_twice(void **state)
 {
 	struct symbol_worker *w = new_worker(0);
 	struct seen deadly = { .kill_at = w, .kills_left = 2 }, good = { 0 };
@@ -157,16 +159,18 @@ static void a_file_that_kills_it_twice_is_given_up(void **state)
 	struct symbol_worker_file g = { .key = 2, .need = on_need, .need_ctx = &good };
 	uint64_t addr = asked_addr();
 
-	assert_int_equal(symbol_worker_ask(w, &f, &addr, 1, on_answer, &deadly, NULL), -EOWNERDEAD);
+	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &deadly, NULL),
+			 -EOWNERDEAD);
 	assert_true(f.given_up);
-	assert_int_equal(symbol_worker_ask(w, &f, &addr, 1, on_answer, &deadly, NULL), -EOWNERDEAD);
-	assert_int_equal(symbol_worker_ask(w, &g, &addr, 1, on_answer, &good, NULL), 0);
+	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &deadly, NULL),
+			 -EOWNERDEAD);
+	assert_int_equal(symbol_worker_resolve(w, &g, &addr, 1, on_frames, &good, NULL), 0);
 	assert_int_equal(good.n, 1);
 	assert_int_equal(deadly.n, 0);
 	symbol_worker_free(w);
 }
 
-static void a_child_that_does_not_answer_is_killed(void **state)
+static void kills_a_child_that_does_not_respond(void **state)
 {
 	struct symbol_worker *w = new_worker(200);
 	struct seen seen = { 0 };
@@ -174,13 +178,13 @@ static void a_child_that_does_not_answer_is_killed(void **state)
 	uint64_t addr = asked_addr();
 
 	kill(symbol_worker_pid(w), SIGSTOP);
-	assert_int_equal(symbol_worker_ask(w, &f, &addr, 1, on_answer, &seen, NULL), 0);
+	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &seen, NULL), 0);
 	assert_int_equal(seen.n, 1);
 	assert_int_equal(symbol_worker_restarts(w), 1);
 	symbol_worker_free(w);
 }
 
-static void a_file_without_debug_information_has_no_names(void **state)
+static void a_file_without_debug_information_has_no_frames(void **state)
 {
 	struct symbol_worker *w = new_worker(0);
 	struct seen seen = { .path = "/etc/passwd" };
@@ -188,15 +192,14 @@ static void a_file_without_debug_information_has_no_names(void **state)
 	uint64_t addr = asked_addr();
 
 	assert_true(asked_function());
-	assert_int_equal(symbol_worker_ask(w, &f, &addr, 1, on_answer, &seen, NULL), 0);
+	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &seen, NULL), 0);
 	assert_int_equal(seen.n, 0);
 	assert_int_equal(symbol_worker_restarts(w), 0);
 	symbol_worker_free(w);
 }
 
-TEST_GROUP(test_worker, TEST(names_come_back_from_the_child),
-	   TEST(who_has_no_time_is_not_kept_waiting), TEST(the_child_has_nothing_left_to_lose),
-	   TEST(a_killed_child_is_started_again_and_asked_again),
-	   TEST(a_file_that_kills_it_twice_is_given_up),
-	   TEST(a_child_that_does_not_answer_is_killed),
-	   TEST(a_file_without_debug_information_has_no_names))
+TEST_GROUP(test_worker, TEST(receives_frames_from_the_child), TEST(returns_at_the_deadline),
+	   TEST(the_child_is_confined), TEST(restarts_a_killed_child_and_repeats_the_request),
+	   TEST(gives_up_a_file_that_kills_the_child_twice),
+	   TEST(kills_a_child_that_does_not_respond),
+	   TEST(a_file_without_debug_information_has_no_frames))

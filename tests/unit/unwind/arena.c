@@ -57,7 +57,7 @@ static void ranges_do_not_overlap_and_keep_their_bytes(void **state)
 	free(data);
 }
 
-static void a_range_may_cross_chunks_only_when_asked_to(void **state)
+static void a_range_may_cross_chunks_only_on_request(void **state)
 {
 	struct memory mem = { { 0 } };
 	struct unwind_arena *a;
@@ -94,7 +94,7 @@ static void the_limit_holds_and_retired_ranges_come_back_after_the_grace_period(
 	memory_free(&mem);
 }
 
-static void freed_neighbours_join(void **state)
+static void freed_neighbours_are_merged(void **state)
 {
 	struct memory mem = { { 0 } };
 	struct unwind_arena *a;
@@ -115,6 +115,6 @@ static void freed_neighbours_join(void **state)
 }
 
 TEST_GROUP(test_arena, TEST(ranges_do_not_overlap_and_keep_their_bytes),
-	   TEST(a_range_may_cross_chunks_only_when_asked_to),
+	   TEST(a_range_may_cross_chunks_only_on_request),
 	   TEST(the_limit_holds_and_retired_ranges_come_back_after_the_grace_period),
-	   TEST(freed_neighbours_join))
+	   TEST(freed_neighbours_are_merged))

@@ -22,7 +22,7 @@ static int take_rule(void *ctx, uint64_t start, uint64_t end, const struct cfi_s
 	return 0;
 }
 
-/* The rule at the end of a function with this program; a signal frame's if @signal. */
+/* Returns the rule at the end of a function with this CFI; @signal marks a signal frame. */
 static bool rule_of(const uint8_t *program, size_t len, bool signal, struct unwind_rule *out)
 {
 	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
@@ -65,7 +65,7 @@ static bool rule_of(const uint8_t *program, size_t len, bool signal, struct unwi
 
 #define RULE(...) (&(const struct unwind_rule){ .ra_off = -8, __VA_ARGS__ })
 
-static void knows_registers_and_offsets(void **state)
+static void supports_registers_and_offsets(void **state)
 {
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 8), 0);
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RBP, .cfa_off = 16, .rbp = UNWIND_SAVED_CFA,
@@ -79,14 +79,14 @@ static void knows_registers_and_offsets(void **state)
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 8), 0x08, 3, 0x14, 7, 0);
 }
 
-static void knows_the_outermost_frame(void **state)
+static void recognizes_the_outermost_frame(void **state)
 {
 	struct unwind_rule end = { .cfa = UNWIND_CFA_END };
 
 	ASSERT_RULE(&end, 0x07, 16);
 }
 
-static void knows_a_return_address_in_a_register(void **state)
+static void supports_a_return_address_in_a_register(void **state)
 {
 	struct unwind_rule vfork = { .cfa = UNWIND_CFA_RSP_RA_REG, .cfa_reg = 5, .cfa_off = 0 };
 
@@ -95,7 +95,7 @@ static void knows_a_return_address_in_a_register(void **state)
 	ASSERT_REFUSED(0x09, 16, 33);
 }
 
-static void knows_the_linkers_plt(void **state)
+static void supports_the_plt_of_the_linker(void **state)
 {
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_PLT, .cfa_off = 11), 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f,
 		    0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
@@ -105,14 +105,14 @@ static void knows_the_linkers_plt(void **state)
 	ASSERT_REFUSED(0x0f, 11, 0x77, 16, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
 }
 
-static void knows_realigned_frames(void **state)
+static void supports_realigned_frames(void **state)
 {
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RBP_DEREF, .cfa_off = -40, .rbp = UNWIND_SAVED_RBP,
 			 .rbx = UNWIND_SAVED_RBP, .rbx_off = -48),
 		    0x0f, 3, 0x76, 0x58, 0x06, 0x10, 6, 2, 0x76, 0, 0x10, 3, 2, 0x76, 0x50);
 }
 
-static void knows_openssls_frames(void **state)
+static void supports_frames_of_openssl(void **state)
 {
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP_DEREF, .cfa_off = 152, .cfa_add = 8), 0x0f, 6, 0x77,
 		    0x98, 1, 0x06, 0x23, 8);
@@ -123,7 +123,7 @@ static void knows_openssls_frames(void **state)
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 16), 0x0f, 2, 0x77, 16);
 }
 
-static void knows_ghcs_stg_run(void **state)
+static void supports_stg_run_of_ghc(void **state)
 {
 	/* CFA rsp + 0, rbx and the return address above it, rsp = rsp + 16440 */
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 16440, .rbx = UNWIND_SAVED_CFA,
@@ -134,14 +134,14 @@ static void knows_ghcs_stg_run(void **state)
 	ASSERT_REFUSED(0x16, 7, 2, 0x76, 8);
 }
 
-static void goes_on_without_rbx(void **state)
+static void continues_without_rbx(void **state)
 {
-	/* Intel's vector library: at an aligned address below the CFA */
+	/* Intel's vector library saves rbx at an aligned address below the CFA */
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RBP, .cfa_off = 16, .rbx = UNWIND_SAVED_UNDEF), 0x0c, 6,
 		    16, 0x10, 3, 10, 0x38, 0x1c, 0x0d, 0xc0, 0xff, 0xff, 0xff, 0x1a, 0x38, 0x1c);
 }
 
-static void refuses_what_the_walk_cannot_do(void **state)
+static void refuses_rules_that_the_walk_does_not_support(void **state)
 {
 	ASSERT_REFUSED(0x0c, 17, 8); /* CFA from a vector register */
 	ASSERT_REFUSED(0x09, 7, 8);  /* the caller's rsp is not the CFA */
@@ -151,8 +151,8 @@ static void refuses_what_the_walk_cannot_do(void **state)
 	ASSERT_REFUSED(0x10, 6, 2, 0x77, 0); /* rbp is saved relative to rsp */
 	ASSERT_REFUSED(0x10, 6, 3, 0x76, 0, 0x06);
 	ASSERT_REFUSED(0x05, 6, 0x81, 0x20);          /* farther than 32 KiB from the CFA */
-	ASSERT_REFUSED(0x08, 16);                     /* nobody knows the return address */
-	ASSERT_REFUSED(0x0f, 0);                      /* an expression of nothing */
+	ASSERT_REFUSED(0x08, 16);                     /* the return address is undefined */
+	ASSERT_REFUSED(0x0f, 0);                      /* an empty expression */
 	ASSERT_REFUSED(0x0f, 3, 0x73, 0, 0x06);       /* through rbx */
 	ASSERT_REFUSED(0x0f, 4, 0x77, 0, 0x06, 0x06); /* deref twice */
 	ASSERT_REFUSED(0x0f, 2, 0x77, 0x80);          /* LEB128 that does not end */
@@ -160,7 +160,7 @@ static void refuses_what_the_walk_cannot_do(void **state)
 	ASSERT_REFUSED(0x0f, 6, 0x77, 0, 0x06, 0x23, 0x80, 0x80); /* an addend that does not end */
 }
 
-static void knows_the_frame_of_a_signal(void **state)
+static void supports_the_frame_of_a_signal(void **state)
 {
 	static const uint8_t glibc[] = { 0x0f, 4,    0x77, 0xa0, 1,  6, 0x10, 7,    3,
 					 0x77, 0xa0, 1,    0x10, 16, 3, 0x77, 0xa8, 1 };
@@ -174,8 +174,8 @@ static void knows_the_frame_of_a_signal(void **state)
 	assert_int_equal(rule.cfa, UNWIND_CFA_RSP);
 }
 
-TEST_GROUP(test_cfi, TEST(knows_registers_and_offsets), TEST(knows_the_outermost_frame),
-	   TEST(knows_a_return_address_in_a_register), TEST(knows_the_linkers_plt),
-	   TEST(knows_realigned_frames), TEST(knows_openssls_frames), TEST(knows_ghcs_stg_run),
-	   TEST(goes_on_without_rbx), TEST(refuses_what_the_walk_cannot_do),
-	   TEST(knows_the_frame_of_a_signal))
+TEST_GROUP(test_cfi, TEST(supports_registers_and_offsets), TEST(recognizes_the_outermost_frame),
+	   TEST(supports_a_return_address_in_a_register), TEST(supports_the_plt_of_the_linker),
+	   TEST(supports_realigned_frames), TEST(supports_frames_of_openssl),
+	   TEST(supports_stg_run_of_ghc), TEST(continues_without_rbx),
+	   TEST(refuses_rules_that_the_walk_does_not_support), TEST(supports_the_frame_of_a_signal))

@@ -9,7 +9,7 @@
 #include "elf/image.h"
 #include "tests/test.h"
 
-/* A program of one function of a given name, code and stack depths, in the format of Go 1.20. */
+/* A program of one function with a given name, code and stack depths, in the format of Go 1.20. */
 enum {
 	BASE = 0x400000,
 	NOTE = 0x100,
@@ -208,7 +208,7 @@ static void outermost_functions_end_the_walk(void **state)
 	}
 }
 
-static void what_a_handler_makes_a_callee_says_so(void **state)
+static void a_function_called_by_a_handler_is_marked(void **state)
 {
 	static const char *const names[] = { "runtime.asyncPreempt", "runtime.sigpanic",
 					     "runtime.sigpanic0", "runtime.debugCallV2" };
@@ -235,7 +235,7 @@ static void a_function_that_leaves_its_stack_ends_the_walk_from_there(void **sta
 	unwind_rows_fini(&p.rows);
 }
 
-static void systemstack_is_left_by_its_frame_pointer(void **state)
+static void systemstack_is_unwound_by_its_frame_pointer(void **state)
 {
 	struct program p;
 
@@ -249,7 +249,7 @@ static void systemstack_is_left_by_its_frame_pointer(void **state)
 	unwind_rows_fini(&p.rows);
 }
 
-static void systemstack_without_a_frame_is_left_by_its_callers(void **state)
+static void systemstack_without_a_frame_is_unwound_by_its_callers_frame(void **state)
 {
 	struct program p;
 
@@ -262,7 +262,7 @@ static void systemstack_without_a_frame_is_left_by_its_callers(void **state)
 	unwind_rows_fini(&p.rows);
 }
 
-static void old_clocks_keep_rsp_in_rbp(void **state)
+static void old_clock_functions_save_rsp_in_rbp(void **state)
 {
 	struct program p;
 
@@ -296,7 +296,7 @@ static void check_asmcgocall(const struct program *p, uint64_t off, int32_t cfa_
 	assert_int_equal(r->ra_off, -8);
 }
 
-static void asmcgocall_finds_the_goroutine_it_left(void **state)
+static void asmcgocall_leads_back_to_its_goroutine(void **state)
 {
 	struct program p;
 
@@ -334,7 +334,7 @@ static void asmcgocall_with_a_frame_uses_it_where_the_stack_stays(void **state)
 	unwind_rows_fini(&p.rows);
 }
 
-static void crosscall2_keeps_rbx_for_c(void **state)
+static void crosscall2_saves_rbx_for_c(void **state)
 {
 	struct program p;
 
@@ -375,7 +375,7 @@ static void a_popped_return_address_is_in_its_register(void **state)
 	unwind_rows_fini(&p.rows);
 }
 
-static void other_depths_below_zero_are_unsupported(void **state)
+static void other_negative_depths_are_unsupported(void **state)
 {
 	struct program p;
 
@@ -405,12 +405,12 @@ TEST_GROUP(test_go, TEST(a_leaf_has_its_return_address_on_top),
 	   TEST(rbp_is_saved_by_the_push_that_begins_a_frame),
 	   TEST(rbp_is_saved_after_the_store_of_older_frames),
 	   TEST(assembler_that_only_pushes_keeps_rbp), TEST(outermost_functions_end_the_walk),
-	   TEST(what_a_handler_makes_a_callee_says_so),
+	   TEST(a_function_called_by_a_handler_is_marked),
 	   TEST(a_function_that_leaves_its_stack_ends_the_walk_from_there),
-	   TEST(systemstack_is_left_by_its_frame_pointer),
-	   TEST(systemstack_without_a_frame_is_left_by_its_callers),
-	   TEST(old_clocks_keep_rsp_in_rbp), TEST(asmcgocall_finds_the_goroutine_it_left),
+	   TEST(systemstack_is_unwound_by_its_frame_pointer),
+	   TEST(systemstack_without_a_frame_is_unwound_by_its_callers_frame),
+	   TEST(old_clock_functions_save_rsp_in_rbp), TEST(asmcgocall_leads_back_to_its_goroutine),
 	   TEST(asmcgocall_with_a_frame_uses_it_where_the_stack_stays),
-	   TEST(crosscall2_keeps_rbx_for_c), TEST(the_signal_frame_begins_a_byte_early),
+	   TEST(crosscall2_saves_rbx_for_c), TEST(the_signal_frame_begins_a_byte_early),
 	   TEST(a_popped_return_address_is_in_its_register),
-	   TEST(other_depths_below_zero_are_unsupported), TEST(a_file_without_go_has_no_rows))
+	   TEST(other_negative_depths_are_unsupported), TEST(a_file_without_go_has_no_rows))

@@ -26,7 +26,7 @@ static void table_init(struct table *t, uint32_t rules_cap)
 	t->rows.rules = &t->rules;
 }
 
-/* From @off on the CFA is rsp + @cfa_off; NONE: nothing is known. */
+/* From @off on, the CFA is rsp + @cfa_off; with NONE it is unknown. */
 static void add_row(struct table *t, uint64_t off, int cfa_off)
 {
 	struct unwind_rule rule = { 0 };
@@ -116,7 +116,7 @@ static void begins_a_page_with_its_own_rule_when_one_starts_there(void **state)
 	assert_found(&t, PAGE, 16);
 }
 
-static void has_no_rows_where_nothing_is_known(void **state)
+static void has_no_rows_where_no_rule_is_known(void **state)
 {
 	_cleanup_(table_fini) struct table t = { 0 };
 
@@ -132,7 +132,7 @@ static void has_no_rows_where_nothing_is_known(void **state)
 	assert_found(&t, 4 * PAGE + 8, 8);
 }
 
-static void lets_a_rule_go_on_in_padding(void **state)
+static void a_rule_continues_into_padding(void **state)
 {
 	_cleanup_(table_fini) struct table t = { 0 };
 
@@ -175,7 +175,7 @@ static void refuses_rows_that_lie_too_far_apart(void **state)
 	assert_non_null(strstr(err.msg, "pages"));
 }
 
-static void makes_nothing_of_no_rows(void **state)
+static void makes_no_page_without_rows(void **state)
 {
 	_cleanup_(table_fini) struct table t = { 0 };
 
@@ -185,7 +185,7 @@ static void makes_nothing_of_no_rows(void **state)
 	assert_found(&t, 0, NONE);
 }
 
-/* Against the rows themselves, searched from the front. */
+/* Compares with a linear search of the rows. */
 static void agrees_with_the_rows_everywhere(void **state)
 {
 	_cleanup_(table_fini) struct table t = { 0 };
@@ -208,7 +208,7 @@ static void agrees_with_the_rows_everywhere(void **state)
 
 TEST_GROUP(test_pages, TEST(finds_each_row_in_its_page), TEST(carries_a_rule_over_page_starts),
 	   TEST(begins_a_page_with_its_own_rule_when_one_starts_there),
-	   TEST(has_no_rows_where_nothing_is_known), TEST(lets_a_rule_go_on_in_padding),
+	   TEST(has_no_rows_where_no_rule_is_known), TEST(a_rule_continues_into_padding),
 	   TEST(drops_rules_that_the_dictionary_has_no_room_for),
-	   TEST(refuses_rows_that_lie_too_far_apart), TEST(makes_nothing_of_no_rows),
+	   TEST(refuses_rows_that_lie_too_far_apart), TEST(makes_no_page_without_rows),
 	   TEST(agrees_with_the_rows_everywhere))

@@ -19,7 +19,7 @@ static void begins_with_the_fixed_ids(void **state)
 	assert_int_equal(array[UNWIND_RULE_FP].cfa, UNWIND_CFA_FP);
 }
 
-static void gives_equal_rules_one_id(void **state)
+static void equal_rules_have_one_id(void **state)
 {
 	static struct unwind_rule array[UNWIND_RULES_MAX];
 	_cleanup_(unwind_rules_fini) struct unwind_rules d = { 0 };
@@ -38,7 +38,7 @@ static void gives_equal_rules_one_id(void **state)
 	assert_int_equal(d.n, 5003);
 }
 
-static void tells_when_it_is_full(void **state)
+static void reports_that_it_is_full(void **state)
 {
 	_cleanup_(unwind_rules_fini) struct unwind_rules d = { 0 };
 	struct unwind_rule array[4], r = { .cfa = UNWIND_CFA_RSP };
@@ -54,5 +54,5 @@ static void tells_when_it_is_full(void **state)
 	assert_int_equal(id, 3);
 }
 
-TEST_GROUP(test_rules, TEST(begins_with_the_fixed_ids), TEST(gives_equal_rules_one_id),
-	   TEST(tells_when_it_is_full))
+TEST_GROUP(test_rules, TEST(begins_with_the_fixed_ids), TEST(equal_rules_have_one_id),
+	   TEST(reports_that_it_is_full))

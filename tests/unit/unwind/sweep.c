@@ -7,10 +7,11 @@
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "tests/test.h"
+#include "unwind/rows.h"
 
 enum { VADDR = 0x1000, CODE_LEN = 256, LOST = -1 };
 
-/* A file of one segment: headers, then code that is all one gap. */
+/* A file of one segment: headers, then code that is entirely without CFI. */
 struct file {
 	Elf64_Ehdr eh;
 	Elf64_Phdr ph;
@@ -81,7 +82,7 @@ static struct unwind_rule rule_at(const struct swept *s, size_t at)
 	return rule;
 }
 
-/* The CFA at @at is rsp + @off. */
+/* Expects the CFA at @at to be rsp + @off. */
 static void assert_rsp(const struct swept *s, size_t at, int off)
 {
 	struct unwind_rule rule = rule_at(s, at);
@@ -134,10 +135,10 @@ static void a_frame_pointer_holds_where_rsp_is_lost(void **state)
 	assert_rsp(&s, 15, 8);
 }
 
-static void a_frame_pointer_may_be_set_behind_other_pushes(void **state)
+static void a_frame_pointer_may_be_set_after_other_pushes(void **state)
 {
 	static const char code[] =
-		"\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc" /* 0 up to where it is aligned */
+		"\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc" /* 0 int3, which aligns the function */
 		"\x41\x57\x41\x56\x53"             /* 8 push %r15; push %r14; push %rbx */
 		"\x55\x48\x89\xe5"                 /* 13 push %rbp; mov %rsp,%rbp */
 		"\x48\x83\xe4\xc0"                 /* 17 and $-64,%rsp */
@@ -244,7 +245,7 @@ static void code_behind_a_call_that_never_returns_is_another_function(void **sta
 	assert_rsp(&s, 18, 16);
 }
 
-static void what_follows_a_call_may_be_forgotten_while_it_waits_twice(void **state)
+static void code_after_a_call_may_be_forgotten_while_it_is_pending_twice(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
 
@@ -252,7 +253,7 @@ static void what_follows_a_call_may_be_forgotten_while_it_waits_twice(void **sta
 	      "\xe8\x01\x00\x00\x00\xcc" /* 0 call 6 */
 	      "\x53\x74\x0a"             /* 6 push %rbx; je 19 */
 	      "\x48\x89\xc4"             /* 9 mov %rax,%rsp */
-	      "\xff\xd0"                 /* 12 call *%rax: first with nothing known */
+	      "\xff\xd0"                 /* 12 call *%rax: first reached with an unknown state */
 	      "\xff\xc8\x75\xfc\xc3"     /* 14 dec %eax; jne 14; ret */
 	      "\xeb\xf7",                /* 19 jmp 12 */
 	      true);
@@ -282,7 +283,7 @@ static void a_table_of_jumps_leads_to_code_among_other_things(void **state)
 	assert_rsp(&s, 21, 32);
 }
 
-static void where_functions_have_one_frame_nothing_else_need_tell(void **state)
+static void the_state_of_a_function_is_known_if_functions_have_one_frame(void **state)
 {
 	static const char code[] = "\xe8\x01\x00\x00\x00\xcc" /* 0 call 6 */
 				   "\x48\x83\xec\x18"         /* 6 sub $24,%rsp */
@@ -304,7 +305,7 @@ static void where_functions_have_one_frame_nothing_else_need_tell(void **state)
 	assert_rsp(&one, 26, 32);
 	assert_rsp(&one, 32, 8);
 	assert_rsp(&one, 36, 16);
-	assert_rsp(&one, 38, LOST); /* too little to be taken for code */
+	assert_rsp(&one, 38, LOST); /* too short to be recognized as code */
 	SWEEP(&any, code, true);
 	assert_rsp(&any, 10, 32);
 	assert_rsp(&any, 12, LOST);
@@ -317,7 +318,7 @@ static void a_function_returns_if_the_one_that_it_jumps_to_does(void **state)
 	SWEEP(&s,
 	      "\x53"                 /* 0 push %rbx */
 	      "\xe8\x05\x00\x00\x00" /* 1 call 11 */
-	      "\x31\xc0\x0f\x0b"     /* 6 xor %eax,%eax; ud2: nothing that tells by itself */
+	      "\x31\xc0\x0f\x0b"     /* 6 xor %eax,%eax; ud2: shows no state by itself */
 	      "\xcc"                 /* 10 */
 	      "\xeb\x07\xcc"         /* 11 jmp 20 */
 	      "\xe8\x01\x00\x00\x00" /* 14 call 20: a function begins there */
@@ -328,7 +329,7 @@ static void a_function_returns_if_the_one_that_it_jumps_to_does(void **state)
 	assert_rsp(&s, 11, 8);
 }
 
-static void a_function_behind_one_that_ends_in_an_indirect_jump_is_seen(void **state)
+static void a_function_after_an_indirect_jump_is_found(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
 
@@ -378,7 +379,7 @@ static void between_functions_with_cfi_only_what_is_called_is_code(void **state)
 	assert_rsp(&all, 10, 16);
 }
 
-static void leaves_padding_and_too_much_code_out(void **state)
+static void omits_padding_and_excessive_code(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
 
@@ -393,15 +394,15 @@ static void leaves_padding_and_too_much_code_out(void **state)
 
 TEST_GROUP(test_sweep, TEST(follows_pushes_and_an_early_return),
 	   TEST(a_frame_pointer_holds_where_rsp_is_lost),
-	   TEST(a_frame_pointer_may_be_set_behind_other_pushes),
+	   TEST(a_frame_pointer_may_be_set_after_other_pushes),
 	   TEST(knows_nothing_after_rsp_is_lost), TEST(where_rsp_is_aligned_the_old_one_leads_up),
 	   TEST(a_register_may_keep_the_old_rsp_until_the_end),
 	   TEST(code_behind_a_call_that_never_returns_is_another_function),
-	   TEST(what_follows_a_call_may_be_forgotten_while_it_waits_twice),
+	   TEST(code_after_a_call_may_be_forgotten_while_it_is_pending_twice),
 	   TEST(a_table_of_jumps_leads_to_code_among_other_things),
-	   TEST(where_functions_have_one_frame_nothing_else_need_tell),
+	   TEST(the_state_of_a_function_is_known_if_functions_have_one_frame),
 	   TEST(a_function_returns_if_the_one_that_it_jumps_to_does),
-	   TEST(a_function_behind_one_that_ends_in_an_indirect_jump_is_seen),
+	   TEST(a_function_after_an_indirect_jump_is_found),
 	   TEST(lazy_plt_entries_count_what_they_push),
 	   TEST(between_functions_with_cfi_only_what_is_called_is_code),
-	   TEST(leaves_padding_and_too_much_code_out))
+	   TEST(omits_padding_and_excessive_code))

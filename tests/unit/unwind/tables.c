@@ -12,7 +12,7 @@
 
 enum { CHUNKS = 2 };
 
-/* Tables in plain memory, and this program's libc to fill them. */
+/* The tables lie in plain memory and are filled from this program's libc. */
 struct fixture {
 	struct unwind_rule *rules;
 	struct unwind_file *files;
@@ -97,7 +97,9 @@ static void refuses_ids_out_of_range(void **state)
 	fixture_fini(&f);
 }
 
-/* Fill the memory with copies of libc's table; returns the first id that found no room. */
+/*
+ * Fills the memory with copies of libc's table. Returns the first id for which there was no room.
+ */
 static uint32_t fill(struct fixture *f, uint64_t now_ns)
 {
 	for (uint32_t id = 1;; id++) {
@@ -120,11 +122,11 @@ static void the_table_unused_for_longest_makes_room_for_another(void **state)
 	fixture_init(&f, 1);
 	full = fill(&f, minute);
 	assert_int_equal(f.files[full].state, FILE_TABLE_FULL);
-	/* all were built just now, so none was dropped for it */
+	/* all tables are new, so none is dropped to make room */
 	unwind_tables_stats(f.t, &st);
 	assert_int_equal(st.n_evicted, 0);
 
-	/* later, with all but file 2 in use, the next one takes its place */
+	/* later, with all but file 2 in use, the next one replaces it */
 	for (uint32_t i = 1; i < full; i++)
 		f.files[i].used = i != 2;
 	unwind_tables_reap(f.t, 3 * minute);

@@ -7,7 +7,7 @@
 #include "tests/test.h"
 #include "unwind/tables.h"
 
-/* so that a copy ends with a page, as those in the kernel do */
+/* A copy ends at the end of a page, as copies made in the kernel do. */
 #define STACK (0x7fff0000ULL - 8ULL * FRAME_WORDS * COPIED)
 
 enum {
@@ -15,11 +15,11 @@ enum {
 	CODE_LEN = 0x100000,
 	FRAME_WORDS = 8,
 	N_FRAMES = 40,
-	COPIED = 20,                        /* frames */
-	WORDS = FRAME_WORDS * COPIED + 512, /* and a page */
+	COPIED = 20,                        /* frames in the copy */
+	WORDS = FRAME_WORDS * COPIED + 512, /* words of these frames and of one page */
 };
 
-/* Forty frames with frame pointers, of which a copy has the inner ones. */
+/* A stack of forty frames with frame pointers; the copy contains the inner ones. */
 struct scene {
 	struct unwind_rule *rules;
 	struct unwind_file *files;
@@ -29,7 +29,7 @@ struct scene {
 	struct unwind_walker *walker;
 	uint64_t copy[WORDS], live[WORDS];
 	struct unwind_walk_input in;
-	uint32_t wanted; /* the file that was asked for */
+	uint32_t wanted; /* the file that the walk requested last */
 };
 
 static int add_chunk(void *ctx, uint32_t n, uint32_t **out)
@@ -41,7 +41,7 @@ static int add_chunk(void *ctx, uint32_t n, uint32_t **out)
 	return n;
 }
 
-/* All code is calls. */
+/* All code consists of call instructions. */
 static int read_live(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	struct scene *s = ctx;
@@ -68,7 +68,9 @@ static uint64_t return_address(unsigned int chain, unsigned int frame)
 	return CODE + 0x10000 * chain + 0x100 * frame;
 }
 
-/* Frame @i, of @chain, on the stack @at; the function that the last one returns to has none. */
+/*
+ * Writes frame @i of @chain to the stack @at; the function that the last one returns to has none.
+ */
 static void put_frame(uint64_t *at, unsigned int i, unsigned int chain)
 {
 	at[FRAME_WORDS * i] = i + 1 == N_FRAMES ? 0 : STACK + 8 * FRAME_WORDS * (i + 1);
@@ -113,7 +115,9 @@ static void end(struct scene *s)
 	free(s->files);
 }
 
-/* How many functions the stack has, and why it ends; 0: it is whole. */
+/*
+ * Returns the number of functions; *@out_why is the reason why the walk ended, 0 if it is complete.
+ */
 static size_t walk(struct scene *s, uint64_t *out_why)
 {
 	const uint64_t *words;
@@ -128,13 +132,13 @@ static size_t walk(struct scene *s, uint64_t *out_why)
 	return n;
 }
 
-static void reads_what_is_beyond_a_copy_that_still_stands(void **state)
+static void reads_the_stack_beyond_a_copy_that_is_still_valid(void **state)
 {
 	struct scene s;
 	uint64_t why;
 
 	begin(&s);
-	/* what is innermost may have gone on */
+	/* the innermost frames may have continued */
 	for (unsigned int i = 0; i < COPIED - 2; i++)
 		put_frame(s.live, i, 2);
 	assert_int_equal(walk(&s, &why), N_FRAMES + 1);
@@ -142,7 +146,7 @@ static void reads_what_is_beyond_a_copy_that_still_stands(void **state)
 	end(&s);
 }
 
-static void leaves_another_calls_stack_alone(void **state)
+static void does_not_mix_in_the_stack_of_another_call(void **state)
 {
 	struct scene s;
 	uint64_t why;
@@ -151,17 +155,17 @@ static void leaves_another_calls_stack_alone(void **state)
 	for (unsigned int i = 0; i < N_FRAMES; i++)
 		put_frame(s.live, i, 2);
 	assert_int_equal(walk(&s, &why), COPIED + 1);
-	assert_int_equal(why, WALK_ERR_STACK_CUT);
-	/* one that was entered where the copy's was, but came there otherwise */
+	assert_int_equal(why, WALK_ERR_STACK_CHANGED);
+	/* the other call was entered at the same place, through other callers */
 	memcpy(s.live, s.copy, sizeof(s.live));
 	for (unsigned int i = COPIED - 3; i < N_FRAMES; i++)
 		put_frame(s.live, i, 2);
 	assert_int_equal(walk(&s, &why), COPIED + 1);
-	assert_int_equal(why, WALK_ERR_STACK_CUT);
+	assert_int_equal(why, WALK_ERR_STACK_CHANGED);
 	end(&s);
 }
 
-static void a_copy_that_holds_all_needs_nothing_else(void **state)
+static void a_complete_copy_needs_no_other_reads(void **state)
 {
 	struct scene s;
 	uint64_t why;
@@ -174,7 +178,7 @@ static void a_copy_that_holds_all_needs_nothing_else(void **state)
 	end(&s);
 }
 
-static void says_when_there_was_no_time_for_a_table(void **state)
+static void reports_that_a_table_was_not_ready(void **state)
 {
 	struct scene s;
 	uint64_t why;
@@ -190,7 +194,7 @@ static void says_when_there_was_no_time_for_a_table(void **state)
 	end(&s);
 }
 
-/* Where the words of an interpreted frame and of its method are in the copy. */
+/* Positions of the words of an interpreted frame and of its method in the copy. */
 enum { FRAME = 8, METHOD = 100, PART = 110, POOL = 120, CLASS = 130, NAME = 140 };
 
 static void put_pointer(struct scene *s, unsigned int at, unsigned int to)
@@ -198,7 +202,7 @@ static void put_pointer(struct scene *s, unsigned int at, unsigned int to)
 	s->copy[at] = STACK + 8 * to;
 }
 
-/* The second word of the frame, which has the method's cookie. */
+/* Returns the second word of the frame, which contains the method's cookie. */
 static uint64_t walk_interpreted(struct scene *s)
 {
 	const uint64_t *words;
@@ -208,12 +212,14 @@ static uint64_t walk_interpreted(struct scene *s)
 	return words[1];
 }
 
-static void reads_of_a_class_hold_for_one_walk(void **state)
+static void class_data_is_cached_for_one_walk_only(void **state)
 {
-	const struct unwind_mapping map = { .start = CODE,
-					    .end = CODE + CODE_LEN,
-					    .file = JVM_MAPPING_FILE(1, 0),
-					    .kind = MAPPING_JVM_LOOP };
+	const struct unwind_mapping map = {
+		.start = CODE,
+		.end = CODE + CODE_LEN,
+		.file = MAPPING_LANG_FILE(1, 0),
+		.kind = MAPPING_LANG_KIND(LANG_JVM, JVM_PART_INTERPRETER) | MAPPING_ENTERED_BY_JUMP
+	};
 	struct jvm_vm *jvms = calloc(VM_TABLE_MAX, sizeof(*jvms));
 	const struct vm_tables tables = { .jvm = jvms };
 	uint64_t first;
@@ -240,13 +246,14 @@ static void reads_of_a_class_hold_for_one_walk(void **state)
 	s.in.read = NULL;
 	first = walk_interpreted(&s);
 	assert_true(walk_interpreted(&s) == first);
-	/* another process has another class there */
+	/* another process has another class at this address */
 	s.copy[NAME] = 2;
 	assert_true(walk_interpreted(&s) != first);
 	end(&s);
 	free(jvms);
 }
 
-TEST_GROUP(test_walk, TEST(reads_what_is_beyond_a_copy_that_still_stands),
-	   TEST(leaves_another_calls_stack_alone), TEST(a_copy_that_holds_all_needs_nothing_else),
-	   TEST(says_when_there_was_no_time_for_a_table), TEST(reads_of_a_class_hold_for_one_walk))
+TEST_GROUP(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still_valid),
+	   TEST(does_not_mix_in_the_stack_of_another_call),
+	   TEST(a_complete_copy_needs_no_other_reads), TEST(reports_that_a_table_was_not_ready),
+	   TEST(class_data_is_cached_for_one_walk_only))

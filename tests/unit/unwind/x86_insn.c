@@ -15,7 +15,7 @@ static struct x86_insn decode(const char *bytes, size_t len)
 
 #define DECODE(bytes) decode(bytes, sizeof(bytes) - 1)
 
-static void knows_lengths(void **state)
+static void decodes_lengths(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -51,7 +51,7 @@ static void knows_lengths(void **state)
 	}
 }
 
-static void refuses_what_is_no_instruction(void **state)
+static void refuses_invalid_instructions(void **state)
 {
 	static const uint8_t prefixes[20] = { 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
 					      0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
@@ -64,7 +64,7 @@ static void refuses_what_is_no_instruction(void **state)
 	assert_false(x86_decode(prefixes, sizeof(prefixes), &insn));
 }
 
-static void knows_what_moves_the_stack(void **state)
+static void decodes_instructions_that_change_the_stack(void **state)
 {
 	assert_int_equal(DECODE("\x55").kind, X86_PUSH);
 	assert_int_equal(DECODE("\x55").reg, X86_RBP);
@@ -88,7 +88,7 @@ static void knows_what_moves_the_stack(void **state)
 	assert_int_equal(DECODE("\x4c\x89\x5c\x24\x08").value, 8);
 	assert_int_equal(DECODE("\x48\x8b\x64\x24\x08").kind, X86_RSP_LOAD);
 	assert_int_equal(DECODE("\x48\x8b\x60\x08").kind, X86_RSP_LOST);     /* mov 8(%rax),%rsp */
-	assert_int_equal(DECODE("\x49\x8b\x64\x24\x08").kind, X86_RSP_LOST); /* of %r12 */
+	assert_int_equal(DECODE("\x49\x8b\x64\x24\x08").kind, X86_RSP_LOST); /* mov 8(%r12),%rsp */
 	assert_int_equal(DECODE("\x48\x29\xc4").kind, X86_RSP_LOST);         /* sub %rax,%rsp */
 	assert_int_equal(DECODE("\x48\x89\xfd").kind, X86_RBP_LOST);         /* mov %rdi,%rbp */
 	assert_int_equal(DECODE("\x48\x83\xfc\x10").kind, X86_OTHER);        /* cmp $16,%rsp */
@@ -96,7 +96,7 @@ static void knows_what_moves_the_stack(void **state)
 	assert_int_equal(DECODE("\xc9").kind, X86_LEAVE);
 }
 
-static void knows_branches(void **state)
+static void decodes_branches(void **state)
 {
 	assert_int_equal(DECODE("\xe8\x10\x00\x00\x00").kind, X86_CALL);
 	assert_int_equal(DECODE("\xe8\x10\x00\x00\x00").value, 16);
@@ -109,5 +109,5 @@ static void knows_branches(void **state)
 	assert_int_equal(DECODE("\x0f\x0b").kind, X86_TRAP);
 }
 
-TEST_GROUP(test_x86_insn, TEST(knows_lengths), TEST(refuses_what_is_no_instruction),
-	   TEST(knows_what_moves_the_stack), TEST(knows_branches))
+TEST_GROUP(test_x86_insn, TEST(decodes_lengths), TEST(refuses_invalid_instructions),
+	   TEST(decodes_instructions_that_change_the_stack), TEST(decodes_branches))

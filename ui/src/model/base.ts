@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a range is compared with.
+// The baseline of a comparison: the time range that another one is compared with.
 
 import { parseEnd, type Range } from "./range";
 
 const DAY_MS = 86400e3;
 
-export interface BaseChoice {
+export interface BaseSettings {
 	base: "before" | "day" | "week" | "same" | "custom";
 	baseFrom: string;
 	baseTo: string;
 }
 
-/** The range of the base; a choice that is no range is the time just before. */
-export function baseRange(c: BaseChoice, r: Range, now: number): Range {
+/** Returns the baseline of @r. A custom range that is invalid falls back to the period before @r. */
+export function baseRange(c: BaseSettings, r: Range, now: number): Range {
 	const back = (ms: number) => ({ from: r.from - ms, to: r.to - ms });
 	if (c.base === "day")
 		return back(DAY_MS);
@@ -29,8 +29,8 @@ export function baseRange(c: BaseChoice, r: Range, now: number): Range {
 	return { from: r.from - (r.to - r.from), to: r.from };
 }
 
-/** Both ranges in one, or only @r where that would leave nothing of it to be seen. */
-export function rangeOfBoth(r: Range, base: Range): Range {
+/** Returns the range that covers both, or @r alone where it would be too narrow within both to be seen. */
+export function unionRange(r: Range, base: Range): Range {
 	const both = { from: Math.min(r.from, base.from), to: Math.max(r.to, base.to) };
 	return both.to - both.from <= 8 * (r.to - r.from) ? both : r;
 }

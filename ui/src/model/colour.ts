@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Colours of bars. Hues follow Okabe and Ito's set, which people with any of
-// the common kinds of colour blindness can tell apart; the thirteen kinds are
-// more than eight hues, so kinds that seldom meet share a hue and differ in
-// lightness. Each is light enough for dark text (contrast 4.5 or more).
+// Chooses the colours of bars. The hues follow the set of Okabe and Ito, which
+// people with any common kind of colour blindness can distinguish. There are
+// more frame types than its eight hues, so types that rarely occur together
+// share a hue and differ in lightness. Every colour is light enough for dark
+// text (contrast 4.5 or more).
 
 import { packageOf } from "./package";
 import type { Functions } from "./tree";
@@ -15,7 +16,7 @@ export type ColourBy = (typeof COLOUR_BY)[number];
 
 export const TEXT: Rgb = [17, 17, 17];
 
-/** Every kind with the word people know it by and its colour, in the legend's order. */
+/** The display name and colour of every frame type, in the legend's order. The keys are those of the profile. */
 export const KINDS: Record<string, { label: string; rgb: Rgb }> = {
 	kernel: { label: "kernel", rgb: [240, 150, 84] },
 	native: { label: "native", rgb: [124, 188, 235] },
@@ -30,9 +31,9 @@ export const KINDS: Record<string, { label: string; rgb: Rgb }> = {
 	lua: { label: "Lua", rgb: [120, 150, 215] },
 	dotnet: { label: ".NET", rgb: [190, 140, 225] },
 	beam: { label: "BEAM", rgb: [214, 190, 230] },
-	error: { label: "stack cut short", rgb: [225, 225, 225] },
-	group: { label: "program or service", rgb: [196, 200, 208] },
-	other: { label: "cut: click to open", rgb: [205, 208, 214] },
+	error: { label: "truncated stack", rgb: [225, 225, 225] },
+	group: { label: "process or service", rgb: [196, 200, 208] },
+	other: { label: "truncated: click to expand", rgb: [205, 208, 214] },
 	unknown: { label: "unknown", rgb: [188, 188, 188] },
 };
 
@@ -42,7 +43,7 @@ export function kindOf(kind: string): { label: string; rgb: Rgb } {
 
 const COLD_TINT: Rgb = [140, 150, 255];
 
-/** Time that was waited has colours of its own, so that it is not taken for time that was worked. */
+/** Returns the colour of a frame type. Off-CPU profiles (@cold) are tinted, so that they are not mistaken for CPU time. */
 export function kindColour(kind: string, cold: boolean): Rgb {
 	return tinted(kindOf(kind).rgb, cold);
 }
@@ -55,7 +56,7 @@ export function css([r, g, b]: Rgb): string {
 	return `rgb(${r},${g},${b})`;
 }
 
-/** Relative luminance and contrast as WCAG 2 defines them. */
+/** Relative luminance as WCAG 2 defines it. */
 export function luminance(c: Rgb): number {
 	const [r, g, b] = c.map((v) => {
 		const s = v / 255;
@@ -64,6 +65,7 @@ export function luminance(c: Rgb): number {
 	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
+/** The contrast ratio as WCAG 2 defines it, from 1 to 21. */
 export function contrast(a: Rgb, b: Rgb): number {
 	const [x, y] = [luminance(a), luminance(b)].sort((p, q) => q - p);
 	return (x + 0.05) / (y + 0.05);
@@ -81,47 +83,50 @@ function hash(text: string): number {
 	return (Math.imul(h ^ (h >>> 15), 0x2c1b3c6d) >>> 8) & 0xffff;
 }
 
-/* Neighbours of one kind differ a little, so that bars can be told apart. */
+/* Varies the lightness slightly by name, so that adjacent bars of one type can be distinguished. */
 function varied(rgb: Rgb, text: string): Rgb {
 	return mix(rgb, [255, 255, 255], (hash(text) % 5) * 0.075);
 }
 
-const WHEEL: Rgb[] = [
+const PALETTE: Rgb[] = [
 	[240, 170, 70], [124, 188, 235], [70, 190, 160], [243, 226, 100],
 	[110, 160, 220], [235, 140, 100], [222, 150, 190], [190, 190, 190],
 ];
 
-const COLD: Rgb = [250, 238, 200];
+const WHITE_HOT: Rgb = [250, 238, 200];
 const HOT: Rgb = [232, 110, 60];
 
-const NO_KIND = ["unknown", "group", "other", "error"];
+const NEUTRAL_KINDS = ["unknown", "group", "other", "error"];
 
-/** Does the profile tell of what kind its frames are? Those of other profilers often do not. */
+/** Returns whether the profile has frame types. Profiles of other profilers often have none. */
 export function hasKinds(fns: Functions): boolean {
-	return fns.kind.some((k) => Object.hasOwn(KINDS, k) && !NO_KIND.includes(k));
+	return fns.kind.some((k) => Object.hasOwn(KINDS, k) && !NEUTRAL_KINDS.includes(k));
 }
 
-/** One colour a function; @cold: of time that was waited. */
+/**
+ * Returns one CSS colour per function. @selfShare is each function's share of the total,
+ * from 0 to 1, and is used by "self" only. @cold selects the tint of off-CPU profiles.
+ */
 export function functionColours(fns: Functions, by: ColourBy, selfShare: Float64Array, cold = false): string[] {
 	if (by === "kind" && !hasKinds(fns))
 		by = "package";
-	const wheel = (text: string) => WHEEL[hash(text) % WHEEL.length];
+	const wheel = (text: string) => PALETTE[hash(text) % PALETTE.length];
 	const colour = (i: number): Rgb => {
 		if (by === "self")
-			return mix(COLD, HOT, Math.sqrt(Math.min(1, selfShare[i])));
-		const apart = by === "package" && NO_KIND.slice(1).includes(fns.kind[i]);
-		const rgb = by === "kind" || apart ? kindOf(fns.kind[i]).rgb : wheel(by === "binary" ? fns.binary[i] : packageOf(fns, i));
-		return apart ? rgb : varied(tinted(rgb, cold), fns.name[i]);
+			return mix(WHITE_HOT, HOT, Math.sqrt(Math.min(1, selfShare[i])));
+		const neutral = by === "package" && NEUTRAL_KINDS.slice(1).includes(fns.kind[i]);
+		const rgb = by === "kind" || neutral ? kindOf(fns.kind[i]).rgb : wheel(by === "binary" ? fns.binary[i] : packageOf(fns, i));
+		return neutral ? rgb : varied(tinted(rgb, cold), fns.name[i]);
 	};
 	return Array.from(fns.name, (_, i) => css(colour(i)));
 }
 
-const LESS: Rgb = [86, 160, 230];
-const MORE: Rgb = [240, 130, 70];
-const SAME: Rgb = [238, 238, 238];
+const DECREASE: Rgb = [86, 160, 230];
+const INCREASE: Rgb = [240, 130, 70];
+const UNCHANGED: Rgb = [238, 238, 238];
 
-/** @change from -1 (only in the first profile) over 0 to 1 (only in the second). */
+/** Returns the colour of a change between -1 (present only before) and 1 (present only after). */
 export function changeColour(change: number): Rgb {
 	const c = Math.max(-1, Math.min(1, change));
-	return mix(SAME, c < 0 ? LESS : MORE, Math.sqrt(Math.abs(c)));
+	return mix(UNCHANGED, c < 0 ? DECREASE : INCREASE, Math.sqrt(Math.abs(c)));
 }

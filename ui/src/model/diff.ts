@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two profiles as one tree. A node is as wide as what it has in both
-// together, so that what came and what went are both to be seen; its change
-// is from -1 (only in the first) to 1 (only in the second). Relative: each
-// profile counts as one, whatever its length; absolute: values as they are.
+// Merges two profiles into one tree. The width of a node is the sum of its
+// values in both profiles, so that frames which disappeared stay visible; its
+// change ranges from -1 (present only before) to 1 (present only after). In
+// relative mode each profile is scaled to a total of 1, so that recordings of
+// different lengths can be compared; absolute mode compares recorded values.
 
 import { joinFunctions, sumTotals, TreeBuilder, type Functions, type Tree } from "./tree";
 
@@ -15,15 +16,17 @@ export interface Side {
 export interface Diff {
 	tree: Tree;
 	functions: Functions;
-	/** Of each node, with what it called. */
+	/** The total of each node, including its callees. */
 	before: Float64Array;
 	after: Float64Array;
 	change: Float64Array;
 }
 
+/** See the head of this file. */
 export type DiffMode = "relative" | "absolute";
 
-function place(b: TreeBuilder, t: Tree, fn: (id: number) => number): Int32Array {
+/* Adds the nodes of @t to @b. Returns the new index of each node; @fn maps its function ids. */
+function mapNodes(b: TreeBuilder, t: Tree, fn: (id: number) => number): Int32Array {
 	const at = new Int32Array(t.n);
 	for (let i = 1; i < t.n; i++)
 		at[i] = b.child(at[t.parent[i]], fn(t.fn[i]));
@@ -40,8 +43,8 @@ function totals(parent: Int32Array, n: number, t: Tree, at: Int32Array, scale: n
 export function diffTrees(a: Side, b: Side, mode: DiffMode): Diff {
 	const [functions, to] = joinFunctions(a.functions, b.functions);
 	const builder = new TreeBuilder();
-	const atA = place(builder, a.tree, (fn) => fn);
-	const atB = place(builder, b.tree, (fn) => to[fn]);
+	const atA = mapNodes(builder, a.tree, (fn) => fn);
+	const atB = mapNodes(builder, b.tree, (fn) => to[fn]);
 	const tree = builder.finish();
 	const unit = (t: Tree) => (mode === "relative" && t.total[0] > 0 ? 1 / t.total[0] : 1);
 	const before = totals(tree.parent, tree.n, a.tree, atA, unit(a.tree));
@@ -65,7 +68,7 @@ export interface Mover {
 	after: number;
 }
 
-/** Functions by how much their own value changed, the largest change first. */
+/** Returns the functions with their self values, the largest change first. */
 export function movers(d: Diff): Mover[] {
 	const before = new Float64Array(d.functions.n);
 	const after = new Float64Array(d.functions.n);

@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The profile in the formats of other tools: speedscope's JSON and pprof.
+// Writes a profile in the formats of other tools: folded stacks, speedscope
+// JSON and pprof.
 
 import type { Profile } from "./profile";
-import { pathOf } from "./tree";
+import { pathOf, type Functions, type Tree } from "./tree";
 
-/* The nodes at which samples end. */
+/* The format separates frames by ';' and stacks by line ends, so a name must not contain either. */
+function foldedName(fns: Functions, fn: number): string {
+	const name = fns.name[fn].replace(/[\r\n]/g, " ").replace(/;/g, ":");
+	return (name === "" ? "[no name]" : name) + (fns.kind[fn] === "kernel" ? "_[k]" : "");
+}
+
+/** Returns one line, "root;...;leaf value", for each path in which samples end. */
+export function toFolded(t: Tree, fns: Functions): string {
+	const names = fns.name.map((_, fn) => foldedName(fns, fn));
+	const lines: string[] = [];
+	for (let i = 1; i < t.n; i++)
+		if (t.self[i] > 0)
+			lines.push(`${pathOf(t, i).map((fn) => names[fn]).join(";")} ${Math.round(t.self[i])}`);
+	return lines.join("\n") + (lines.length > 0 ? "\n" : "");
+}
+
+/* Returns the nodes in which samples end. */
 function leaves(p: Profile): number[] {
 	const out: number[] = [];
 	for (let i = 1; i < p.tree.n; i++)
@@ -38,7 +55,7 @@ export function toSpeedscope(p: Profile): string {
 	});
 }
 
-/* Protobuf's wire format, as far as pprof needs it. */
+/* A writer for the subset of the protobuf wire format that pprof needs. */
 class Message {
 	private bytes: number[] = [];
 
@@ -76,7 +93,7 @@ class Message {
 	}
 }
 
-/** pprof's protobuf, not compressed. */
+/** Returns the pprof protobuf, uncompressed. The field numbers are those of pprof's profile.proto. */
 export function toPprof(p: Profile): Uint8Array {
 	const { tree, functions } = p;
 	const strings = new Map<string, number>([["", 0]]);

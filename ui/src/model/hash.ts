@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Short stable names for functions and for places in the tree, so that a URL
-// finds them again in another profile of the same program. A name is two
-// hashes of 32 bits; a place's come from its parent's and its function's.
+// Computes short keys of functions and of nodes that are the same in other
+// profiles of the same program, so that URLs can refer to them. A key is a
+// pair of 32-bit hashes; those of a node derive from its parent's hashes and
+// from the key of its function.
 
 import type { Tree } from "./tree";
 
@@ -20,21 +21,21 @@ function hashStep(parent: number, fn: number): number {
 	return Math.imul(h ^ (h >>> 16), 0x45d9f3b) >>> 0;
 }
 
-function named(a: number, b: number): string {
+function formatKey(a: number, b: number): string {
 	return a.toString(36) + "-" + b.toString(36);
 }
 
 export function textKey(text: string): string {
-	return named(hashText(text, SEEDS[0]), hashText(text, SEEDS[1]));
+	return formatKey(hashText(text, SEEDS[0]), hashText(text, SEEDS[1]));
 }
 
-/** The key of the place that @path (function keys from the root) leads to. */
+/** Returns the key of the node at @path, which lists function keys from the root. */
 export function pathKey(path: string[]): string {
 	const end = (seed: number) => path.reduce((h, key) => hashStep(h, hashText(key, seed)), seed);
-	return named(end(SEEDS[0]), end(SEEDS[1]));
+	return formatKey(end(SEEDS[0]), end(SEEDS[1]));
 }
 
-/** The node that @key names, or -1; @keys are the functions' keys. */
+/** Returns the node with the key @key, or -1. @keys are the keys of the functions. */
 export function findPath(t: Tree, keys: string[], key: string): number {
 	const [a, b] = SEEDS.map((seed) => {
 		const fns = Uint32Array.from(keys, (k) => hashText(k, seed));
@@ -44,9 +45,9 @@ export function findPath(t: Tree, keys: string[], key: string): number {
 			at[i] = hashStep(at[t.parent[i]], fns[t.fn[i]]);
 		return at;
 	});
-	const wanted = key.split("-").map((half) => parseInt(half, 36));
+	const target = key.split("-").map((half) => parseInt(half, 36));
 	for (let i = 1; i < t.n; i++)
-		if (a[i] === wanted[0] && b[i] === wanted[1])
+		if (a[i] === target[0] && b[i] === target[1])
 			return i;
 	return -1;
 }

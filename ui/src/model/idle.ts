@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of the time that threads wait most is no delay of anything: threads of a
-// pool that have nothing to do, loops that wait for the next event, timers.
-// They are known by the functions that they wait in, which are in idle.def.
+// Recognizes idle waits. Most off-CPU time delays nothing: threads of a pool
+// without work, event loops, timers. These waits are recognized by the
+// functions that the threads wait in, which src/tables/idle.def lists.
 
-import { LOCK, LOOP, SLEEP, WAIT } from "../../../src/query/idle.def";
+import { LOCK, LOOP, SLEEP, WAIT } from "../../../src/tables/idle.def";
 import type { Functions, Tree } from "./tree";
 
-/** Whether a node of @t is where a thread with nothing to do waits. */
+/** Returns a predicate for nodes of @t in which an idle thread waits. */
 export function idleNodes(t: Tree, fns: Functions): (node: number) => boolean {
 	const [wait, lock, loop, sleep] = [WAIT, LOCK, LOOP, SLEEP].map((re) =>
 		fns.name.map((name) => re.test(name.slice(0, 300))));
@@ -17,7 +17,7 @@ export function idleNodes(t: Tree, fns: Functions): (node: number) => boolean {
 	return (i) => !locked[i] && (wait[t.fn[i]] || (sleep[t.fn[i]] && loop[t.fn[t.parent[i]]]));
 }
 
-/** Is this a profile of time that was waited? */
-export function isWaiting(type: string): boolean {
+/** Returns whether @type, a sample type or a profile type, is off-CPU time. */
+export function isOffCpu(type: string): boolean {
 	return type === "off_cpu" || type.split(":")[1] === "off_cpu";
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the bars of a tree are: for every depth the nodes from left to right,
-// with their left edge in units of the profile's value. Nothing here knows
-// pixels but visibleBars(), which finds what a window of the tree shows in a
-// row by binary search, so its cost depends on the row's pixels and not on
-// how many nodes the tree has.
+// Computes the positions of bars: for every depth the nodes from left to right,
+// with their left edges in units of the profile's value. Only visibleBars()
+// deals with pixels. It finds the visible part of a row by binary search, so
+// its cost depends on the width of the row and not on the size of the tree.
 
+import { ITERATIONS, runAtOnce, type Steps } from "./steps";
 import { linkChildren, type Tree } from "./tree";
 
 export interface Layout {
@@ -15,8 +15,15 @@ export interface Layout {
 	rows: Int32Array[];
 }
 
-/** Siblings are put largest first; equal ones keep the order in which they came. */
+/* A layout that was computed in steps is reused. */
+const layouts = new WeakMap<Tree, Layout>();
+
+/** Lays out a tree. Siblings are sorted by value, largest first; equal ones keep their order. */
 export function layOut(t: Tree): Layout {
+	return layouts.get(t) ?? runAtOnce(layOutSteps(t));
+}
+
+export function* layOutSteps(t: Tree): Steps<Layout> {
 	const { first, next } = linkChildren(t);
 	const start = new Float64Array(t.n);
 	const rows = emptyRows(t);
@@ -24,6 +31,8 @@ export function layOut(t: Tree): Layout {
 	for (let d = 0; d + 1 < rows.length; d++) {
 		let filled = 0;
 		for (const p of rows[d]) {
+			if (filled % ITERATIONS === 0)
+				yield;
 			children.length = 0;
 			for (let c = first[p]; c >= 0; c = next[c])
 				if (t.total[c] > 0)
@@ -38,10 +47,11 @@ export function layOut(t: Tree): Layout {
 			}
 		}
 	}
+	layouts.set(t, { start, rows });
 	return { start, rows };
 }
 
-/* A row for every depth with nodes that have samples, of that length; the root's even without. */
+/* Allocates one row per depth, with room for its nodes that have samples. The root's row always exists. */
 function emptyRows(t: Tree): Int32Array[] {
 	const n: number[] = [1];
 	for (let i = 1; i < t.n; i++)
@@ -50,7 +60,7 @@ function emptyRows(t: Tree): Int32Array[] {
 	return Array.from(n, (length) => new Int32Array(length));
 }
 
-/** Index in @row of the first node that ends right of @value; row.length if none does. */
+/** Returns the index in @row of the first node that ends right of @value, or row.length. */
 export function firstEndingAfter(t: Tree, l: Layout, row: Int32Array, value: number): number {
 	let lo = 0;
 	let hi = row.length;
@@ -64,23 +74,23 @@ export function firstEndingAfter(t: Tree, l: Layout, row: Int32Array, value: num
 	return lo;
 }
 
-/** The node of @row at @value, or -1. */
+/** Returns the node of @row that covers @value, or -1. */
 export function nodeAt(t: Tree, l: Layout, row: Int32Array, value: number): number {
 	const i = firstEndingAfter(t, l, row, value);
 	return i < row.length && l.start[row[i]] <= value ? row[i] : -1;
 }
 
 export interface Bar {
-	/** The node, or the first of a run of nodes too narrow to be drawn one by one. */
+	/** The node, or the first of a run of nodes that are too narrow to be drawn separately. */
 	node: number;
-	/** Where in the row the bar's nodes are: [first, end). */
+	/** The indices of the bar's nodes in the row: [first, end). */
 	first: number;
 	end: number;
 	x: number;
 	width: number;
 }
 
-/** The window of values [from, to) that is shown on @width pixels. */
+/** The range of values [from, to) that is visible, and its width in pixels. */
 export interface Span {
 	from: number;
 	to: number;
@@ -90,9 +100,9 @@ export interface Span {
 const MIN_PX = 0.5;
 
 /**
- * Calls @draw for every bar of @row inside the window, from left to right.
- * Nodes narrower than half a pixel become one bar a run; where even the run
- * is narrower than that, nothing is drawn. @bar is reused between calls.
+ * Calls @draw for every visible bar of @row, from left to right. A run of adjacent nodes
+ * narrower than half a pixel becomes one bar, which is skipped if it is narrower than that,
+ * too. The bar passed to @draw is reused: it is valid during the call only.
  */
 export function visibleBars(t: Tree, l: Layout, row: Int32Array, span: Span,
 	draw: (bar: Bar) => void): void {
@@ -117,7 +127,7 @@ export function visibleBars(t: Tree, l: Layout, row: Int32Array, span: Span,
 	}
 }
 
-/* A run goes on while nodes are narrow and the gaps between them are too. */
+/* Returns the end of the run that starts at @at. The nodes of a run and the gaps between them are narrower than @min. */
 function runEnd(t: Tree, l: Layout, row: Int32Array, at: number, min: number): number {
 	let end = l.start[row[at]];
 	let i = at;
@@ -129,7 +139,7 @@ function runEnd(t: Tree, l: Layout, row: Int32Array, at: number, min: number): n
 	return i;
 }
 
-/* Gallops over the nodes from @at that end at or before @value: none of them is a pixel wide. */
+/* Skips the nodes from @at that end at or before @value, by exponential search. */
 function skipWithin(t: Tree, l: Layout, row: Int32Array, at: number, value: number): number {
 	const ends = (i: number) => l.start[row[i]] + t.total[row[i]] <= value;
 	let step = 1;

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the JSON that the binary puts into the page (src/codec/page_json.c)
-// and folds its frames (a place: name, file, line) into functions, because a
-// flame graph is read by function; the lines stay as a range for tooltips.
-// The data may come from a file of a stranger: indices are checked here, once,
-// and nothing behind this module checks again.
+// Reads the JSON of a profile (src/codec/page_json.c) and merges its frames
+// (name, file, line) into functions, since a flame graph shows functions. The
+// lines are kept as a range for tooltips. The data may come from an untrusted
+// file: this module validates all indices, and no other module does.
 
+import { check, InvalidProfile, type Json } from "./check";
 import { textKey } from "./hash";
-import { BadProfile, need, type Json } from "./reading";
+import { layOutSteps } from "./layout";
+import { ITERATIONS, runAtOnce, runInSlices, type Steps } from "./steps";
 import { readTimes, type Times } from "./times";
 import { TreeBuilder, type Functions, type Tree } from "./tree";
 
+/** A profile as all views use it. It is immutable. */
 export interface Profile {
 	title: string;
 	type: string;
 	unit: "count" | "nanoseconds" | "bytes";
-	/** Nanoseconds a sample stands for; 0 when not known. */
+	/** Nanoseconds per sample; 0 if unknown. */
 	periodNs: number;
+	/** The start of the recording, in nanoseconds since 1970; 0 if unknown. */
 	timeNs: number;
 	durationNs: number;
 	functions: Functions;
 	tree: Tree;
-	/** When samples were taken, where that is known. */
+	/** The timestamps of the samples, if the profile has them. */
 	times?: Times;
 }
 
@@ -34,7 +37,7 @@ interface Frame {
 	inlined: boolean;
 }
 
-export { BadProfile };
+export { InvalidProfile };
 
 function numberOf(j: Json, key: string): number {
 	const v = j[key];
@@ -47,10 +50,10 @@ function textOf(j: Json, key: string): string {
 }
 
 function frameOf(v: unknown, nStrings: number): Frame {
-	need(Array.isArray(v) && v.length >= 5, "a frame is not a list of five");
+	check(Array.isArray(v) && v.length >= 5, "a frame is not an array of at least five values");
 	const index = (x: unknown): number => {
-		need(Number.isInteger(x) && (x as number) >= 0 && (x as number) < nStrings,
-			"a frame names a string that is not there");
+		check(Number.isInteger(x) && (x as number) >= 0 && (x as number) < nStrings,
+			"a frame refers to a string that does not exist");
 		return x as number;
 	};
 	const line = Number.isInteger(v[2]) && v[2] > 0 && v[2] < 2 ** 31 ? (v[2] as number) : 0;
@@ -64,15 +67,18 @@ function frameOf(v: unknown, nStrings: number): Frame {
 	};
 }
 
-/** Frames to functions: the same name, kind and binary are one. */
-function foldFrames(frames: Frame[], strings: string[]): [Functions, Int32Array] {
+/** Merges frames into functions: frames with equal name, frame type and binary. Also returns the function of each frame. */
+function* foldFrames(frames: Frame[], strings: string[]): Steps<[Functions, Int32Array]> {
 	const ids = new Map<string, number>();
 	const of = new Int32Array(frames.length);
 	const heads: Frame[] = [];
 	const min: number[] = [];
 	const max: number[] = [];
 	const inlined: boolean[] = [];
-	frames.forEach((f, i) => {
+	for (let i = 0; i < frames.length; i++) {
+		if (i % ITERATIONS === 0)
+			yield;
+		const f = frames[i];
 		const text = `${f.name},${f.kind},${f.binary}`;
 		let id = ids.get(text);
 		if (id === undefined) {
@@ -88,7 +94,7 @@ function foldFrames(frames: Frame[], strings: string[]): [Functions, Int32Array]
 		}
 		inlined[id] = inlined[id] && f.inlined;
 		of[i] = id;
-	});
+	}
 	const text = (f: Frame) => [strings[f.kind], strings[f.binary], strings[f.name]].join("\0");
 	return [{
 		n: heads.length,
@@ -103,23 +109,25 @@ function foldFrames(frames: Frame[], strings: string[]): [Functions, Int32Array]
 	}, of];
 }
 
-/* The tree, and where the nodes that were read are in it. */
-function foldNodes(nodes: Json, functionOf: Int32Array): [Tree, Int32Array] {
+/* Builds the tree. Also returns the tree's node for each node of the JSON. */
+function* foldNodes(nodes: Json, functionOf: Int32Array): Steps<[Tree, Int32Array]> {
 	const { parent, frame, self } = nodes as { parent: number[]; frame: number[]; self: number[] };
-	need(Array.isArray(parent) && Array.isArray(frame) && Array.isArray(self),
-		"the nodes are not three lists");
-	need(parent.length === frame.length && parent.length === self.length,
-		"the lists of nodes differ in length");
+	check(Array.isArray(parent) && Array.isArray(frame) && Array.isArray(self),
+		"the nodes are not three arrays");
+	check(parent.length === frame.length && parent.length === self.length,
+		"the arrays of nodes differ in length");
 	const b = new TreeBuilder();
 	const id = new Int32Array(parent.length);
 	for (let i = 0; i < parent.length; i++) {
-		need(typeof self[i] === "number" && self[i] >= 0 && Number.isFinite(self[i]),
-			"a node's value is not a number of 0 or more");
+		if (i % ITERATIONS === 0)
+			yield;
+		check(typeof self[i] === "number" && self[i] >= 0 && Number.isFinite(self[i]),
+			"the value of a node is not a non-negative number");
 		if (i > 0) {
-			need(Number.isInteger(parent[i]) && parent[i] >= 0 && parent[i] < i,
-				"a node comes before its parent");
-			need(Number.isInteger(frame[i]) && frame[i] >= 0 && frame[i] < functionOf.length,
-				"a node names a frame that is not there");
+			check(Number.isInteger(parent[i]) && parent[i] >= 0 && parent[i] < i,
+				"a node precedes its parent");
+			check(Number.isInteger(frame[i]) && frame[i] >= 0 && frame[i] < functionOf.length,
+				"a node refers to a frame that does not exist");
 			id[i] = b.child(id[parent[i]], functionOf[frame[i]]);
 		}
 		b.addSelf(id[i], self[i]);
@@ -127,19 +135,32 @@ function foldNodes(nodes: Json, functionOf: Int32Array): [Tree, Int32Array] {
 	return [b.finish(), id];
 }
 
-/** Checks and folds what JSON.parse() gave; throws BadProfile with the reason. */
+/** Validates and converts parsed JSON; throws InvalidProfile with the reason. */
 export function readProfile(json: unknown): Profile {
-	need(typeof json === "object" && json !== null, "this is not a profile");
+	return runAtOnce(readProfileSteps(json));
+}
+
+/** Does the same in slices, and computes the layout, so that a large profile does not block the page. */
+export function loadProfile(json: unknown): Promise<Profile> {
+	return runInSlices((function* () {
+		const p = yield* readProfileSteps(json);
+		yield* layOutSteps(p.tree);
+		return p;
+	})());
+}
+
+function* readProfileSteps(json: unknown): Steps<Profile> {
+	check(typeof json === "object" && json !== null, "it is not a JSON object");
 	const j = json as Json;
-	need(j.version === 1, "this page does not know this version of the data");
-	need(Array.isArray(j.strings) && j.strings.every((s) => typeof s === "string"),
-		"the strings are missing");
-	need(Array.isArray(j.frames), "the frames are missing");
-	need(typeof j.nodes === "object" && j.nodes !== null, "the nodes are missing");
+	check(j.version === 1, "its format version is not supported by this page");
+	check(Array.isArray(j.strings) && j.strings.every((s) => typeof s === "string"),
+		"it has no strings");
+	check(Array.isArray(j.frames), "it has no frames");
+	check(typeof j.nodes === "object" && j.nodes !== null, "it has no nodes");
 	const strings = j.strings as string[];
 	const frames = j.frames.map((f) => frameOf(f, strings.length));
-	const [functions, of] = foldFrames(frames, strings);
-	const [tree, places] = foldNodes(j.nodes as Json, of);
+	const [functions, of] = yield* foldFrames(frames, strings);
+	const [tree, places] = yield* foldNodes(j.nodes as Json, of);
 	return {
 		title: textOf(j, "title"),
 		type: textOf(j, "type"),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Search by text or regular expression. What matches is functions; how much
-// matches is the values of the samples with at least one matching frame, each
-// counted once however often it recurses.
+// Searches functions by text or regular expression. The value of a match is
+// that of all samples with at least one matching frame; recursion does not
+// count twice.
 
 import type { Functions, Tree } from "./tree";
 
@@ -11,29 +11,29 @@ export interface Query {
 	regex: boolean;
 }
 
-export interface Found {
-	/** 1 for each matching function; empty when nothing is searched. */
+export interface SearchResult {
+	/** 1 for each matching function; empty without a query. */
 	functions: Uint8Array;
-	/** Value of all samples that pass through a match. */
+	/** The value of all samples that contain a match. */
 	value: number;
-	/** The outermost matching nodes, largest first: what next and previous go through. */
+	/** The outermost matching nodes, largest first, in the order in which the user steps through them. */
 	nodes: number[];
-	/** Why the expression cannot be used, or "". */
+	/** The reason why the query is invalid, or "". */
 	error: string;
 }
 
-const LONGEST_NAME = 4096;
+const MAX_NAME_LENGTH = 4096;
 
-export function nothingFound(error = ""): Found {
+export function emptyResult(error = ""): SearchResult {
 	return { functions: new Uint8Array(0), value: 0, nodes: [], error };
 }
 
-/** Case counts only where the query has a capital. */
+/** Matching is case-sensitive only if the query contains a capital letter. */
 function matcher(q: Query): (name: string) => boolean {
 	const caseless = q.text === q.text.toLowerCase();
 	if (q.regex) {
 		const re = new RegExp(q.text, caseless ? "iu" : "u");
-		return (name) => re.test(name.slice(0, LONGEST_NAME));
+		return (name) => re.test(name.slice(0, MAX_NAME_LENGTH));
 	}
 	if (!caseless)
 		return (name) => name.includes(q.text);
@@ -48,7 +48,7 @@ export function matchFunctions(fns: Functions, q: Query): Uint8Array {
 	return out;
 }
 
-/** The nodes whose function is in @set and that no ancestor of is: largest first. */
+/** Returns the nodes whose function is in @set and that have no such ancestor, largest first. */
 export function outermost(t: Tree, set: Uint8Array): number[] {
 	const inside = new Uint8Array(t.n);
 	const nodes: number[] = [];
@@ -63,14 +63,14 @@ export function outermost(t: Tree, set: Uint8Array): number[] {
 	return nodes.sort((a, b) => t.total[b] - t.total[a] || a - b);
 }
 
-export function search(t: Tree, fns: Functions, q: Query): Found {
+export function search(t: Tree, fns: Functions, q: Query): SearchResult {
 	if (q.text === "")
-		return nothingFound();
+		return emptyResult();
 	let functions: Uint8Array;
 	try {
 		functions = matchFunctions(fns, q);
 	} catch {
-		return nothingFound("not a regular expression");
+		return emptyResult("Invalid regular expression");
 	}
 	const nodes = outermost(t, functions);
 	const value = nodes.reduce((sum, i) => sum + t.total[i], 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Filters by label, as the page keeps them ("pod=~web.*"), and the selector
-// that the API takes ({"pod"=~"web.*"}).
+// Label filters as the page stores them ("pod=~web.*"), and the label selector
+// of the API ({"pod"=~"web.*"}).
 
 export const OPS = ["=", "!=", "=~", "!~"] as const;
 export type Op = (typeof OPS)[number];
@@ -16,7 +16,7 @@ export const OP_TEXT: Record<Op, string> = {
 	"=": "is", "!=": "is not", "=~": "matches", "!~": "does not match",
 };
 
-/** "name=value": names have no '=', '!' or '~' in them that is not the operator. */
+/** Parses "name=value"; null if it is invalid. The first '=', '!' or '~' begins the operator. */
 export function parseFilter(text: string): Filter | null {
 	const m = /^([^=!~]+)(=~|!~|!=|=)([^]*)$/.exec(text);
 	return m ? { name: m[1], op: m[2] as Op, value: m[3] } : null;
@@ -26,18 +26,18 @@ export function filterText(f: Filter): string {
 	return f.name + f.op + f.value;
 }
 
-/** Numbers of a regular expression's special signs are few: each is one character. */
+/** Escapes the special characters of regular expressions. */
 export function quoteRegex(text: string): string {
 	return text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 }
 
-function quoted(text: string): string {
+function quoteLabel(text: string): string {
 	return `"${text.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n")}"`;
 }
 
 export const SERVICE = "service_name";
 
-/** A service and filters as one selector. */
+/** Combines a service and filters into one selector. Invalid filters are ignored. */
 export function selectorOf(service: string, filters: readonly string[]): string {
 	const all: Filter[] = service === "" ? [] : [{ name: SERVICE, op: "=", value: service }];
 	for (const text of filters) {
@@ -45,11 +45,11 @@ export function selectorOf(service: string, filters: readonly string[]): string 
 		if (f)
 			all.push(f);
 	}
-	return `{${all.map((f) => `${quoted(f.name)}${f.op}${quoted(f.value)}`).join(",")}}`;
+	return `{${all.map((f) => `${quoteLabel(f.name)}${f.op}${quoteLabel(f.value)}`).join(",")}}`;
 }
 
-/** @filters with one that lets only @value through; others of that label with '=' are gone. */
-export function narrowed(filters: readonly string[], name: string, value: string): string[] {
+/** Adds a filter for @value to @filters; it replaces other '=' filters of that label. */
+export function narrowTo(filters: readonly string[], name: string, value: string): string[] {
 	const kept = filters.filter((text) => {
 		const f = parseFilter(text);
 		return f !== null && !(f.name === name && f.op === "=");
@@ -57,7 +57,7 @@ export function narrowed(filters: readonly string[], name: string, value: string
 	return [...kept, filterText({ name, op: "=", value })];
 }
 
-/** Labels that the store makes itself are not for people. */
-export function isShownLabel(name: string): boolean {
+/** Returns whether a label is shown to the user, which internal labels of the store (__name__) are not. */
+export function isVisibleLabel(name: string): boolean {
 	return !/^__.*__$/.test(name);
 }

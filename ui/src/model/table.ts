@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of functions: what each one used itself and with what it called.
+// The table of functions, with their self and total values.
 
 import { walk, type Functions, type Tree } from "./tree";
 
+/** Values by function id. */
 export interface Usage {
 	self: Float64Array;
-	/** A sample with the function in it several times counts once. */
+	/** A sample that contains the function several times counts once. */
 	total: Float64Array;
 }
 
@@ -27,13 +28,13 @@ export function usageOf(t: Tree, nFunctions: number): Usage {
 export const SORTS = ["self", "total", "name"] as const;
 export type Sort = (typeof SORTS)[number];
 
-/** The functions that occur and whose name, file or binary has @filter in it, in order. */
+/** Returns the ids of the functions that occur and whose name, file or binary contains @filter, sorted. */
 export function tableRows(fns: Functions, use: Usage, sort: Sort, up: boolean, filter: string): number[] {
-	const wanted = filter.toLowerCase();
-	const has = (text: string) => text.toLowerCase().includes(wanted);
+	const needle = filter.toLowerCase();
+	const matches = (text: string) => text.toLowerCase().includes(needle);
 	const rows: number[] = [];
 	for (let i = 0; i < fns.n; i++)
-		if (use.total[i] > 0 && (has(fns.name[i]) || has(fns.file[i]) || has(fns.binary[i])))
+		if (use.total[i] > 0 && (matches(fns.name[i]) || matches(fns.file[i]) || matches(fns.binary[i])))
 			rows.push(i);
 	const byName = (a: number, b: number) =>
 		fns.name[a] < fns.name[b] ? -1 : fns.name[a] > fns.name[b] ? 1 : a - b;

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When the samples of a profile were taken, thread by thread
-// (src/codec/page_times.h), and what follows from it: the heat map of all, the
-// tree of a slice of time, and the flame chart of one thread.
+// The timestamps of samples by thread (src/codec/page_times.h), and what is
+// computed from them: the heat map of all threads, the tree of a time slice,
+// and the flame chart of one thread.
 
-import type { Sparse } from "./heat";
+import { check, type Json } from "./check";
+import type { SparseCells } from "./heat_map";
 import type { Layout } from "./layout";
-import { need, type Json } from "./reading";
 import { groupFunctions, joinFunctions, TreeBuilder, type Functions, type Tree } from "./tree";
 
 export interface Thread {
 	key: string;
-	/** With its process and number. */
+	/** The display name, with process and thread id. */
 	name: string;
 	process: string;
-	/** Microseconds after the start, rising. */
+	/** Microseconds since the start of all times, ascending. */
 	at: Float64Array;
-	/** The node that each sample ended in. */
+	/** The node in which each sample ends. */
 	node: Int32Array;
 }
 
 export interface Times {
 	/** Milliseconds since 1970. */
 	startMs: number;
-	/** The one with the most samples first. */
+	/** The thread with the most samples comes first. */
 	threads: Thread[];
 }
 
@@ -32,59 +32,59 @@ function textOf(v: unknown): string {
 }
 
 function readThread(v: unknown, places: Int32Array): Thread {
-	need(typeof v === "object" && v !== null, "a thread is not an object");
+	check(typeof v === "object" && v !== null, "a thread is not an object");
 	const { name, process, pid, tid, at, node } = v as Json;
-	need(Array.isArray(at) && Array.isArray(node) && at.length === node.length, "a thread's times are not whole");
+	check(Array.isArray(at) && Array.isArray(node) && at.length === node.length, "the arrays of a thread's samples are missing or differ in length");
 	let now = 0;
 	const when = Float64Array.from(at, (by: unknown) => {
-		need(typeof by === "number" && by >= 0 && Number.isFinite(by), "a time is not a number of 0 or more");
+		check(typeof by === "number" && by >= 0 && Number.isFinite(by), "a timestamp is not a non-negative number");
 		return (now += by);
 	});
 	const place = Int32Array.from(node, (i: unknown) => {
-		need(Number.isInteger(i) && (i as number) >= 0 && (i as number) < places.length, "a time names a node that is not there");
+		check(Number.isInteger(i) && (i as number) >= 0 && (i as number) < places.length, "a timestamp refers to a node that does not exist");
 		return places[i as number];
 	});
 	const known = { name: textOf(name), process: textOf(process), pid: Number(pid), tid: Number(tid) };
 	return { key: threadKey(known), name: threadName(known), process: known.process, at: when, node: place };
 }
 
-/** What is known of a thread: numbers are 0, texts "" where they are not. */
-export interface ThreadFacts {
+/** The identity of a thread. Unknown ids are 0, unknown names "". */
+export interface ThreadInfo {
 	name: string;
 	process: string;
 	pid: number;
 	tid: number;
 }
 
-/** What tells threads apart. */
-export function threadKey(t: ThreadFacts): string {
+/** Returns a key that identifies the thread within a profile. */
+export function threadKey(t: ThreadInfo): string {
 	return t.tid > 0 ? `${t.pid}-${t.tid}` : `${t.process}/${t.name}`;
 }
 
-export function threadName(t: ThreadFacts): string {
+export function threadName(t: ThreadInfo): string {
 	const title = t.process === "" || t.process === t.name ? t.name : `${t.process} / ${t.name}`;
 	return (title || "thread") + (t.tid > 0 ? ` (${t.tid})` : "");
 }
 
-/** @places: where the nodes that the JSON names are in the tree. */
+/** Validates and reads the timestamps. @places maps the nodes of the JSON to those of the tree. */
 export function readTimes(json: unknown, places: Int32Array): Times {
-	need(typeof json === "object" && json !== null, "the times are not an object");
+	check(typeof json === "object" && json !== null, "the times are not an object");
 	const { start_ns: start, threads } = json as Json;
-	need(typeof start === "number" && Array.isArray(threads), "the times are not whole");
+	check(typeof start === "number" && Array.isArray(threads), "the times have no start or no threads");
 	const all = threads.map((t) => readThread(t, places)).filter((t) => t.at.length > 0);
 	return { startMs: start / 1e6, threads: all.sort((a, b) => b.at.length - a.at.length || (a.key < b.key ? -1 : 1)) };
 }
 
-/** How long the samples took from the first to the last, in milliseconds. */
-export function lengthMs(t: Times): number {
+/** Returns the time of the last sample, in milliseconds since the start. */
+export function durationMs(t: Times): number {
 	return t.threads.reduce((end, { at }) => Math.max(end, at[at.length - 1]), 0) / 1000;
 }
 
-const MOST_CELLS = 400_000;
+const MAX_CELLS = 400_000;
 
-/** Samples in cells of @cellMs, for the heat map. */
-export function cellsOf(t: Times, cellMs: number): Sparse {
-	const n = Math.min(MOST_CELLS, Math.floor(lengthMs(t) / cellMs) + 1);
+/** Counts the samples in cells of @cellMs, for the heat map. */
+export function countCells(t: Times, cellMs: number): SparseCells {
+	const n = Math.min(MAX_CELLS, Math.floor(durationMs(t) / cellMs) + 1);
 	const sum = new Float64Array(n);
 	for (const { at } of t.threads)
 		for (const us of at) {
@@ -96,7 +96,7 @@ export function cellsOf(t: Times, cellMs: number): Sparse {
 	return { start: t.startMs, cellMs, n, at, value: at.map((i) => sum[i]) };
 }
 
-/** The samples of [fromMs, toMs) as a tree; @weight is what one of them counts. */
+/** Returns the tree of the samples in [fromMs, toMs). @weight is the value of one sample. */
 export function sliceTree(t: Tree, times: Times, fromMs: number, toMs: number, weight: number): Tree {
 	const b = new TreeBuilder();
 	const to = new Int32Array(t.n).fill(-1);
@@ -112,13 +112,13 @@ export function sliceTree(t: Tree, times: Times, fromMs: number, toMs: number, w
 		}
 		return to[node];
 	};
-	for (const { node } of withinSlice(times, fromMs, toMs).threads)
+	for (const { node } of sliceTimes(times, fromMs, toMs).threads)
 		node.forEach((n) => b.addSelf(place(n), weight));
 	return b.finish();
 }
 
-/** The samples of all, with each thread's process as the first of its functions. */
-export function byProcess<P extends { tree: Tree; functions: Functions; times?: Times }>(p: P): P {
+/** Adds the process of each thread as the outermost frame of its samples. */
+export function groupByProcess<P extends { tree: Tree; functions: Functions; times?: Times }>(p: P): P {
 	const { tree, times } = p;
 	if (!times)
 		return p;
@@ -138,8 +138,8 @@ export function byProcess<P extends { tree: Tree; functions: Functions; times?: 
 	return { ...p, functions, tree: b.finish() };
 }
 
-/** The samples of [fromMs, toMs); threads without any are left out. */
-export function withinSlice(times: Times, fromMs: number, toMs: number): Times {
+/** Returns the samples in [fromMs, toMs), without threads that have none. */
+export function sliceTimes(times: Times, fromMs: number, toMs: number): Times {
 	const inside = (us: number) => times.startMs + us / 1000 >= fromMs && times.startMs + us / 1000 < toMs;
 	const threads = times.threads.map((t) => ({
 		...t, at: t.at.filter(inside), node: t.node.filter((_, i) => inside(t.at[i])),
@@ -150,11 +150,11 @@ export function withinSlice(times: Times, fromMs: number, toMs: number): Times {
 export interface Chart {
 	tree: Tree;
 	layout: Layout;
-	/** Nanoseconds after the start of the times: the left edge. */
+	/** The left edge, in nanoseconds since the start of all times. */
 	beginNs: number;
 }
 
-/* Samples as far apart as this many periods are not one call. */
+/* Samples that are further apart than this many periods do not belong to one call. */
 const GAP_PERIODS = 1.6;
 
 function pathTo(t: Tree, node: number): number[] {
@@ -165,11 +165,11 @@ function pathTo(t: Tree, node: number): number[] {
 }
 
 /**
- * The flame chart of a thread: bars from left to right as time went, their width in
- * nanoseconds. A call goes on from one sample to the next while the stack above it is the
- * same; a sample stands for the period before it was taken.
+ * Builds the flame chart of a thread: bars in order of time, whose widths are nanoseconds.
+ * A call continues from one sample to the next while its frame and all its callers are the
+ * same. A sample represents the period before its timestamp.
  */
-export function chartOf(t: Tree, thread: Thread, periodNs: number): Chart {
+export function buildChart(t: Tree, thread: Thread, periodNs: number): Chart {
 	const period = periodNs > 0 ? periodNs : 10e6;
 	const [parent, fn, depth, start, end] = [[-1], [-1], [0], [0], [0]];
 	let open: number[] = [];
@@ -178,10 +178,10 @@ export function chartOf(t: Tree, thread: Thread, periodNs: number): Chart {
 	for (let i = 0; i < thread.at.length; i++) {
 		const now = thread.at[i] * 1000 - first;
 		const path = pathTo(t, thread.node[i]);
-		const goesOn = now - last <= period * GAP_PERIODS;
-		const from = goesOn ? last : now - period;
+		const continues = now - last <= period * GAP_PERIODS;
+		const from = continues ? last : now - period;
 		let same = 0;
-		while (goesOn && same < open.length && same < path.length && fn[open[same]] === path[same])
+		while (continues && same < open.length && same < path.length && fn[open[same]] === path[same])
 			same++;
 		open = open.slice(0, same);
 		for (const f of path.slice(same)) {

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tree of calls in flat arrays. Node 0 is the root, which stands for all
-// samples and has no function (but in a sandwich); every parent has a smaller index than its
-// children. Every view (callers, sandwich, collapsed, hidden...) is another
-// tree of this kind, so layout, search and painting know only this one.
+// A call tree in flat arrays. Node 0 is the root, which represents all samples
+// and has no function, except in the sandwich view. The index of a parent is
+// smaller than those of its children. Every transformation (inverted, sandwich,
+// collapsed, hidden) yields another tree of this type, so that layout, search
+// and painting handle one type only.
 
 import { textKey } from "./hash";
 
-/** What runs in a frame; the functions of a profile, as columns. */
+/** The functions of a profile, as columns; a function's id is its index. */
 export interface Functions {
 	n: number;
 	name: string[];
 	kind: string[];
 	file: string[];
 	binary: string[];
-	/** Smallest and largest line seen, 0 when not known. */
+	/** The smallest and largest line that occurs; 0 if unknown. */
 	lineMin: Int32Array;
 	lineMax: Int32Array;
-	/** 1: every frame of it was inlined into its caller. */
+	/** 1 if every frame of the function was inlined into its caller. */
 	inlined: Uint8Array;
-	/** Stable across profiles: what a URL says to name the function. */
+	/** A key that is stable across profiles, by which URLs refer to the function. */
 	key: string[];
 }
 
-/** The functions of both, by key, and where those of @b are among them. */
+/** Merges two lists of functions by key. Also returns the new id of each function of @b; those of @a keep theirs. */
 export function joinFunctions(a: Functions, b: Functions): [Functions, Int32Array] {
 	const ids = new Map(a.key.map((k, i) => [k, i]));
 	const added: number[] = [];
@@ -48,7 +49,7 @@ export function joinFunctions(a: Functions, b: Functions): [Functions, Int32Arra
 	}, to];
 }
 
-/** Functions that are none: values of a label, processes. */
+/** Returns pseudo-functions, of frame type "group", for label values or processes. */
 export function groupFunctions(names: string[]): Functions {
 	const n = names.length;
 	const alike = (text: string) => new Array<string>(n).fill(text);
@@ -66,11 +67,11 @@ export interface Tree {
 	self: Float64Array;
 	total: Float64Array;
 	depth: Int32Array;
-	/** How many functions were left out right above a node. */
+	/** How many frames were collapsed directly above each node. */
 	skipped?: Int32Array;
 }
 
-/** Adds up self values from the leaves; relies on parent < child. */
+/** Computes totals from self values. Parents must precede their children. */
 export function sumTotals(parent: Int32Array, self: Float64Array, n: number): Float64Array {
 	const total = self.slice(0, n);
 	for (let i = n - 1; i > 0; i--)
@@ -78,21 +79,21 @@ export function sumTotals(parent: Int32Array, self: Float64Array, n: number): Fl
 	return total;
 }
 
-/** Builds a tree a path at a time; the same function under the same parent is one node. */
+/** Builds a tree path by path. The same function under the same parent becomes one node. */
 export class TreeBuilder {
 	n = 1;
 	private parent = new Int32Array(1024);
 	private fn = new Int32Array(1024);
 	private self = new Float64Array(1024);
 	private depth = new Int32Array(1024);
-	private slots = new Int32Array(4096); // open addressing; 0 is free, as no child is node 0
+	private slots = new Int32Array(4096); // hash table with open addressing; 0 marks a free slot, since node 0 is not a child of any node
 
 	constructor() {
 		this.parent[0] = -1;
 		this.fn[0] = -1;
 	}
 
-	/** The child of @parent for @fn, added if there is none. */
+	/** Returns the child of @parent for @fn, which is added if it does not exist. */
 	child(parent: number, fn: number): number {
 		const mask = this.slots.length - 1;
 		let at = hashPair(parent, fn) & mask;
@@ -142,10 +143,10 @@ export class TreeBuilder {
 
 	private grow(): void {
 		const cap = this.parent.length * 2;
-		this.parent = grown(this.parent, new Int32Array(cap));
-		this.fn = grown(this.fn, new Int32Array(cap));
-		this.self = grown(this.self, new Float64Array(cap));
-		this.depth = grown(this.depth, new Int32Array(cap));
+		this.parent = copyInto(this.parent, new Int32Array(cap));
+		this.fn = copyInto(this.fn, new Int32Array(cap));
+		this.self = copyInto(this.self, new Float64Array(cap));
+		this.depth = copyInto(this.depth, new Int32Array(cap));
 	}
 
 	private rehash(): void {
@@ -168,12 +169,12 @@ function hashPair(a: number, b: number): number {
 	return (h ^ (h >>> 13)) >>> 0;
 }
 
-function grown<T extends Int32Array | Float64Array>(from: T, to: T): T {
+function copyInto<T extends Int32Array | Float64Array>(from: T, to: T): T {
 	to.set(from);
 	return to;
 }
 
-/** First child and next sibling of every node, -1 for none; children in index order. */
+/** The first child and the next sibling of every node, or -1. Children are in index order. */
 export interface Links {
 	first: Int32Array;
 	next: Int32Array;
@@ -189,7 +190,7 @@ export function linkChildren(t: Tree): Links {
 	return { first, next };
 }
 
-/** Visits every node but the root, parents first, and calls @leave on the way back. */
+/** Traverses all nodes except the root: @enter is called before a node's children, @leave after them. */
 export function walk(t: Tree, enter: (node: number) => void, leave: (node: number) => void): void {
 	const { first, next } = linkChildren(t);
 	let node = first[0];
@@ -210,7 +211,7 @@ export function walk(t: Tree, enter: (node: number) => void, leave: (node: numbe
 	}
 }
 
-/** The functions from the root down to @node; a root that is no function is left out. */
+/** Returns the functions from the root to @node, without a root that has none. */
 export function pathOf(t: Tree, node: number): number[] {
 	const path: number[] = [];
 	for (let i = node; i >= 0 && t.fn[i] >= 0; i = t.parent[i])
@@ -218,7 +219,7 @@ export function pathOf(t: Tree, node: number): number[] {
 	return path.reverse();
 }
 
-/** The nodes from the root down to @node, both included. */
+/** Returns the nodes from the root to @node, both included. */
 export function ancestors(t: Tree, node: number): number[] {
 	const path: number[] = [];
 	for (let i = node; i >= 0; i = t.parent[i])

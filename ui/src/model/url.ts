@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is on the screen, as the part of the URL behind '#'. Whatever a URL
-// says that is not understood is left out: an old link still opens the page.
+// Converts the state of the page to and from the URL's fragment. Unknown or
+// invalid parameters are ignored, so that old links still open the page.
 
 import { COLOUR_BY, type ColourBy } from "./colour";
 import { SORTS, type Sort } from "./table";
 
-export const VIEWS = ["graph", "both", "table", "sandwich", "heat", "chart"] as const;
-export type ViewName = (typeof VIEWS)[number];
-
 export interface State {
-	view: ViewName;
-	/** Key of the zoomed place, "" for all. */
+	/** The id of the view, one of view/profile_views.tsx. */
+	view: string;
+	/** The key of the zoomed node; "" if nothing is zoomed. */
 	zoom: string;
 	query: string;
 	regex: boolean;
 	inverted: boolean;
-	/** Root at the bottom. */
+	/** Draws the root at the bottom. */
 	flame: boolean;
 	colour: ColourBy;
-	/** Recursion folded. */
+	/** Collapses recursion. */
 	folded: boolean;
-	/** Chains of wrappers folded. */
+	/** Collapses chains of wrappers. */
 	unwrapped: boolean;
-	/** A diff of values as they are, not of shares. */
+	/** Compares recorded values instead of shares. */
 	absolute: boolean;
-	/** Keys of functions. */
+	/** The keys of functions. */
 	selected: string;
 	focused: string;
 	hidden: string[];
-	/** Waits of threads that have nothing to do are left out. */
+	/** Hides idle waits. */
 	busy: boolean;
 	sort: Sort;
+	/** Sorts the table in ascending order. */
 	up: boolean;
 	filter: string;
-	/** What is chosen in the heat map, milliseconds since 1970. */
+	/** The time slice [from, to) selected in the heat map, in milliseconds since 1970; "" for none. */
 	sliceFrom: string;
 	sliceTo: string;
-	/** Of the flame chart. */
+	/** The key of the flame chart's thread; "" for the busiest. */
 	thread: string;
 }
 
@@ -64,15 +63,15 @@ export const START: State = {
 	thread: "",
 };
 
-const LONGEST = 1000;
+const MAX_LENGTH = 1000;
 
-/** The state that a page starts with, and how it is read from a URL. */
+/** The initial state of a page, and how a state is read from a URL. */
 export interface Codec<S> {
 	start: S;
 	read: (p: Params) => S;
 }
 
-/** Reads a hash; whatever is too long or not one of the words allowed is not there. */
+/** Reads the parameters of a fragment. Texts are truncated to MAX_LENGTH; invalid values yield the default. */
 export class Params {
 	private p: URLSearchParams;
 
@@ -81,7 +80,7 @@ export class Params {
 	}
 
 	text(key: string, otherwise = ""): string {
-		return (this.p.get(key) ?? otherwise).slice(0, LONGEST);
+		return (this.p.get(key) ?? otherwise).slice(0, MAX_LENGTH);
 	}
 
 	flag(key: string): boolean {
@@ -94,15 +93,16 @@ export class Params {
 	}
 
 	list(key: string, most: number): string[] {
-		return this.p.getAll(key).slice(0, most).map((v) => v.slice(0, LONGEST));
+		return this.p.getAll(key).slice(0, most).map((v) => v.slice(0, MAX_LENGTH));
 	}
 }
 
-const MOST_HIDDEN = 50;
+const MAX_HIDDEN = 50;
 
-export function readState(p: Params): State {
+/** @views are the ids of all views, the default first. */
+export function readState(p: Params, views: readonly string[]): State {
 	return {
-		view: p.oneOf("view", VIEWS, START.view),
+		view: p.oneOf("view", views, views[0]),
 		zoom: p.text("zoom"),
 		query: p.text("query"),
 		regex: p.flag("regex"),
@@ -114,7 +114,7 @@ export function readState(p: Params): State {
 		absolute: p.flag("absolute"),
 		selected: p.text("selected"),
 		focused: p.text("focused"),
-		hidden: p.list("hidden", MOST_HIDDEN),
+		hidden: p.list("hidden", MAX_HIDDEN),
 		busy: p.flag("busy"),
 		sort: p.oneOf("sort", SORTS, START.sort),
 		up: p.flag("up"),
@@ -125,9 +125,11 @@ export function readState(p: Params): State {
 	};
 }
 
-export const SINGLE: Codec<State> = { start: START, read: readState };
+export function profileCodec(views: readonly string[]): Codec<State> {
+	return { start: START, read: (p) => readState(p, views) };
+}
 
-/** "" for the state a page starts with. */
+/** Returns the fragment of a state: its differences from @start, or "" if there are none. */
 export function toHash<S extends object>(s: S, start: S): string {
 	const p = new URLSearchParams();
 	for (const key of Object.keys(start) as (keyof S & string)[]) {

@@ -1,59 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What agents say of themselves: a row each, and all that one says.
+// The reports of agents about themselves: one row per agent, and all figures of
+// the selected one.
 
-import { bytesText, duration, grouped, percent, round, shown } from "../model/format";
+import { displayName, formatBytes, formatCount, formatDuration, formatNumber, formatPercent } from "../model/format";
+import { formatAge, health } from "./agents_page";
 import * as api from "./api";
-import { ago, health } from "./agents_page";
 import { DataTable, type Column } from "./data_table";
 import type { Scope } from "./scope";
 
-/* What is told of every agent, in this order, where agents say it. */
-const FIRST = ["samples", "lost", "completeness", "named_share", "processes", "tables_bytes", "rss_bytes", "cpu_ns_per_sample", "dropped"];
-const MOST_COLUMNS = 9;
+/* The figures that come first, in this order, if agents report them. */
+const LEADING_FIGURES = ["samples", "lost", "completeness", "named_share", "processes", "tables_bytes", "rss_bytes", "cpu_ns_per_sample", "dropped"];
+const MAX_COLUMNS = 9;
 
-/** A value as its name's end says. */
-export function valueText(name: string, v: number): string {
+/** Formats a figure. The end of its name determines its unit. */
+export function formatFigure(name: string, v: number): string {
 	if (/bytes$/.test(name))
-		return bytesText(v);
+		return formatBytes(v);
 	if (/_ns(_per_sample)?$/.test(name))
-		return duration(v);
+		return formatDuration(v);
 	if (/(completeness|share|ratio)$/.test(name))
-		return percent(v, 1);
-	return Number.isInteger(v) ? grouped(v) : round(v);
+		return formatPercent(v, 1);
+	return Number.isInteger(v) ? formatCount(v) : formatNumber(v);
 }
 
-/* "cpu_ns_per_sample": its unit stands with the value. */
-function words(name: string): string {
-	const text = shown(name, 60).replace(/_ns(?=_|$)|_share$/, "").replaceAll("_", " ");
+/* Converts a name such as "cpu_ns_per_sample" to "CPU per sample"; the value has the unit. */
+function formatName(name: string): string {
+	const text = displayName(name, 60).replace(/_ns(?=_|$)|_(bytes|share)$/, "").replaceAll("_", " ");
 	return text.replace(/^(cpu|rss|bpf|.)/, (t) => t.toUpperCase());
 }
 
 function columnsOf(agents: api.AgentReport[], now: number): Column<api.AgentReport>[] {
-	const said = new Set(agents.flatMap((a) => Object.keys(a.values)));
-	const names = [...FIRST.filter((n) => said.has(n)), ...[...said].filter((n) => !FIRST.includes(n)).sort()].slice(0, MOST_COLUMNS);
+	const reported = new Set(agents.flatMap((a) => Object.keys(a.values)));
+	const names = [...LEADING_FIGURES.filter((n) => reported.has(n)), ...[...reported].filter((n) => !LEADING_FIGURES.includes(n)).sort()].slice(0, MAX_COLUMNS);
 	return [
-		{ id: "agent", text: "Agent", value: (a) => a.agent, cell: (a) => <b>{shown(a.agent, 60)}</b> },
-		{ id: "health", text: "Health", value: (a) => -a.receivedAt, cell: (a) => {
+		{ id: "agent", text: "Agent", value: (a) => a.agent, cell: (a) => <b>{displayName(a.agent, 60)}</b> },
+		{ id: "health", text: "Status", value: (a) => -a.receivedAt, cell: (a) => {
 			const h = health(a.receivedAt, now);
-			return <span class={`health ${h.class}`} title={ago(now - a.receivedAt)}>{h.text}</span>;
+			return <span class={`health ${h.class}`} title={formatAge(now - a.receivedAt)}>{h.text}</span>;
 		} },
 		...names.map((n): Column<api.AgentReport> => ({
-			id: n, text: words(n), number: true, value: (a) => a.values[n] ?? -1,
+			id: n, text: formatName(n), number: true, value: (a) => a.values[n] ?? -1,
 			cell: (a) => (a.values[n] === undefined ? "—"
-				: <span class={n === "lost" && a.values[n] > 0 ? "bad" : ""}>{valueText(n, a.values[n])}</span>),
+				: <span class={n === "lost" && a.values[n] > 0 ? "error" : ""}>{formatFigure(n, a.values[n])}</span>),
 		})),
 	];
 }
 
-function All({ of }: { of: api.AgentReport }) {
-	const facts = [
-		...Object.entries(of.labels).map(([n, v]) => [n, shown(v, 200)]),
-		...Object.entries(of.values).map(([n, v]) => [n, valueText(n, v)]),
+function AgentDetails({ of }: { of: api.AgentReport }) {
+	const figures = [
+		...Object.entries(of.labels).map(([n, v]) => [n, displayName(v, 200)]),
+		...Object.entries(of.values).map(([n, v]) => [n, formatFigure(n, v)]),
 	];
 	return (
-		<section class="said" tabIndex={0} aria-label={`All that ${shown(of.agent, 60)} says`}>
-			<dl class="figures">{facts.map(([n, v]) => <div key={n}><dt>{words(n)}</dt><dd>{v}</dd></div>)}</dl>
+		<section class="agent-details" tabIndex={0} aria-label={`Details of ${displayName(of.agent, 60)}`}>
+			<dl class="figures">{figures.map(([n, v]) => <div key={n}><dt>{formatName(n)}</dt><dd>{v}</dd></div>)}</dl>
 		</section>
 	);
 }
@@ -64,9 +65,9 @@ export function AgentReports({ agents, scope }: { agents: api.AgentReport[]; sco
 	return (
 		<>
 			<DataTable label="Agents" columns={columnsOf(agents, now)} rows={agents} keyOf={(a) => a.agent}
-				order={state.agentOrder} usual="agent" onOrder={(agentOrder) => update({ agentOrder }, "replace")}
-				openText="All it says" onOpen={(a) => update({ selected: a.agent === state.selected ? "" : a.agent })} />
-			{chosen && <All of={chosen} />}
+				order={state.agentOrder} defaultOrder="agent" onOrder={(agentOrder) => update({ agentOrder }, "replace")}
+				openText="Details" onOpen={(a) => update({ selected: a.agent === state.selected ? "" : a.agent })} />
+			{chosen && <AgentDetails of={chosen} />}
 		</>
 	);
 }

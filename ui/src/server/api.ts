@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's methods (docs/api.md) as functions. Every call ends in data, in
-// ApiError (the server says what is wrong) or in Unreachable (nobody answers).
+// The server's methods (docs/api.md) as functions. A call returns data, or
+// throws ApiError (the server reported an error) or ServerUnreachable. All times
+// are in milliseconds since 1970.
 
-import type { KnownFunction } from "../model/known";
+import type { FunctionTotals } from "../model/function_totals";
 
 export interface Query {
 	profileTypeID: string;
@@ -45,7 +46,7 @@ export interface Groups {
 	groups: Group[];
 }
 
-export interface Cells {
+export interface HeatMapResponse {
 	start: number;
 	cellMs: number;
 	n: number;
@@ -75,7 +76,7 @@ export interface Target {
 	lost: number | null;
 }
 
-/** What an agent says of itself. */
+/** The report of an agent about itself. */
 export interface AgentReport {
 	agent: string;
 	time: number;
@@ -102,9 +103,9 @@ export interface StorageUse {
 	days: { day: string; tenant: string; bytes: number; series: number; profiles: number }[];
 }
 
-export interface Line {
+export interface Series {
 	labels: Record<string, string>;
-	/** Milliseconds and value. */
+	/** Pairs of time and value. */
 	points: [number, number][];
 }
 
@@ -114,24 +115,24 @@ export class ApiError extends Error {
 	}
 }
 
-export class Unreachable extends Error {
+export class ServerUnreachable extends Error {
 	constructor() {
-		super("the server does not answer");
+		super("cannot reach the server");
 	}
 }
 
-async function failure(rs: Response): Promise<Error> {
+async function errorOf(rs: Response): Promise<Error> {
 	if (rs.status === 502 || rs.status === 503 && !/json/.test(rs.headers.get("Content-Type") ?? ""))
-		return new Unreachable();
+		return new ServerUnreachable();
 	try {
 		const { code, message } = await rs.json() as { code: string; message: string };
 		return new ApiError(rs.status, String(code), String(message));
 	} catch {
-		return new ApiError(rs.status, "unknown", `the server answered ${rs.status}`);
+		return new ApiError(rs.status, "unknown", `the server returned HTTP status ${rs.status}`);
 	}
 }
 
-/* Without a @body it is a GET. */
+/* Sends a POST request with @body as JSON, or a GET request if it is null. */
 async function call<T>(method: string, body: object | null, signal: AbortSignal): Promise<T> {
 	let rs: Response;
 	try {
@@ -142,14 +143,14 @@ async function call<T>(method: string, body: object | null, signal: AbortSignal)
 			signal,
 		});
 	} catch (e) {
-		throw signal.aborted ? e : new Unreachable();
+		throw signal.aborted ? e : new ServerUnreachable();
 	}
 	if (!rs.ok)
-		throw await failure(rs);
+		throw await errorOf(rs);
 	try {
 		return await rs.json() as T;
 	} catch (e) {
-		throw signal.aborted ? e : new Unreachable();
+		throw signal.aborted ? e : new ServerUnreachable();
 	}
 }
 
@@ -158,7 +159,7 @@ const page = <T>(method: string, body: object, signal: AbortSignal) =>
 const querier = <T>(method: string, body: object, signal: AbortSignal) =>
 	call<T>(`querier.v1.QuerierService/${method}`, body, signal);
 
-/** A profile as src/codec/page_json.c writes it. */
+/** Returns a profile in the format of src/codec/page_json.c. */
 export const tree = (q: Query & { maxNodes: number; callSite?: string[]; label?: string }, signal: AbortSignal) =>
 	page<unknown>("Tree", q, signal);
 export const diff = (left: Query, right: Query, maxNodes: number, signal: AbortSignal) =>
@@ -166,16 +167,16 @@ export const diff = (left: Query, right: Query, maxNodes: number, signal: AbortS
 export const movers = (left: Query, right: Query, normalize: boolean, limit: number, signal: AbortSignal) =>
 	page<Movers>("Movers", { left, right, normalize, limit }, signal);
 export const functions = (q: Query & { limit: number }, signal: AbortSignal) =>
-	page<{ total: number; found: number; functions: KnownFunction[] }>("Functions", q, signal);
+	page<{ total: number; found: number; functions: FunctionTotals[] }>("Functions", q, signal);
 export const sandwich = (q: Query & { function: { name: string; binary: string; kind: string }; maxNodes: number },
 	signal: AbortSignal) => page<{ all: number; callers: unknown; callees: unknown }>("Sandwich", q, signal);
 export const groups = (q: Query & { label: string; limit: number; step?: number }, signal: AbortSignal) =>
 	page<Groups>("Groups", q, signal);
-export const cells = (q: Query & { cellMs: number }, signal: AbortSignal) => page<Cells>("Cells", q, signal);
-/** Of the range, at most an hour; numbers that are not known are 0. */
+export const heatMap = (q: Query & { cellMs: number }, signal: AbortSignal) => page<HeatMapResponse>("Cells", q, signal);
+/** Returns the threads of a range of at most one hour; unknown ids are 0. */
 export const threads = (q: Query & { limit: number }, signal: AbortSignal) =>
 	page<{ found: number; threads: ThreadRow[] }>("Threads", q, signal);
-/** A profile with times; @pid and @tid 0: of all threads. */
+/** Returns a profile with timestamps, of all threads if @pid and @tid are 0. */
 export const thread = (q: Query & { pid?: number; tid?: number }, signal: AbortSignal) => page<unknown>("Thread", q, signal);
 export const executables = (q: Query & { limit: number }, signal: AbortSignal) =>
 	page<{ total: number; found: number; executables: Executable[] }>("Executables", q, signal);
@@ -184,12 +185,14 @@ export const targets = (q: { start: number; end: number; labelSelector?: string;
 export const agents = (signal: AbortSignal) => call<{ agents: AgentReport[] }>("api/v1/agents", null, signal);
 export const storage = (signal: AbortSignal) => page<StorageUse>("Storage", {}, signal);
 
-export async function profileTypes(start: number, end: number, signal: AbortSignal): Promise<string[]> {
-	const rs = await querier<{ profileTypes?: { ID: string }[] }>("ProfileTypes", { start, end }, signal);
-	return (rs.profileTypes ?? []).map((t) => t.ID);
+/** Returns the profile types of the series that match @selector. */
+export async function profileTypes(selector: string, start: number, end: number, signal: AbortSignal): Promise<string[]> {
+	const rs = await querier<{ labelsSet?: { labels: { value: string }[] }[] }>("Series",
+		{ matchers: [selector], labelNames: ["__profile_type__"], start, end }, signal);
+	return (rs.labelsSet ?? []).flatMap((s) => s.labels.map((l) => l.value));
 }
 
-/** When the oldest profile is from, milliseconds; 0 if there is none. */
+/** Returns the time of the oldest profile; 0 if there is none. */
 export async function oldestProfile(signal: AbortSignal): Promise<number> {
 	const rs = await querier<{ oldestProfileTime?: string }>("GetProfileStats", {}, signal);
 	return Number(rs.oldestProfileTime ?? 0);
@@ -213,8 +216,8 @@ interface RawSeries {
 	}[];
 }
 
-export async function lines(q: Query & { groupBy: string[]; step: number; limit: number },
-	signal: AbortSignal): Promise<Line[]> {
+export async function series(q: Query & { groupBy: string[]; step: number; limit: number },
+	signal: AbortSignal): Promise<Series[]> {
 	const rs = await querier<RawSeries>("SelectSeries", q, signal);
 	return (rs.series ?? []).map((s) => ({
 		labels: Object.fromEntries((s.labels ?? []).map((l) => [l.name ?? "", l.value ?? ""])),
@@ -222,7 +225,7 @@ export async function lines(q: Query & { groupBy: string[]; step: number; limit:
 	}));
 }
 
-/** The address of everything chosen, merged and whole, in a format of `cameo convert`. */
+/** Returns the URL of the complete merged profile of a query, in a format of `cameo convert`. */
 export function downloadUrl(q: Query, format: string): string {
 	const p = new URLSearchParams({
 		type: q.profileTypeID, query: q.labelSelector,

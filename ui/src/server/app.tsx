@@ -1,46 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame of all pages of a server: where one can go, which profiles are
-// meant, the time line; below it the page itself.
+// The frame of all views of a server: the navigation, the query and the
+// timeline, with the current view below them.
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 
-import { isLive, rangeOf, stepRange, whatExists } from "../model/range";
-import { narrowed, selectorOf, SERVICE } from "../model/selector";
-import { bestType } from "../model/types";
+import { defaultType } from "../model/profile_types";
+import { clampToData, isLive, rangeOf, shiftRange } from "../model/range";
+import { narrowTo, selectorOf, SERVICE } from "../model/selector";
 import { Help } from "../view/help";
-import { useUrlState, type UpdateOf } from "../view/state";
+import { useUrlState, type UpdateOf } from "../view/url_state";
+import { viewOf } from "../view/view";
 import * as api from "./api";
-import { useAsk, useAway } from "./ask";
-import { AgentsPage } from "./agents_page";
-import { BinariesPage } from "./binaries_page";
-import { useNow } from "./clock";
-import { Compare } from "./compare_page";
-import { Filters, LabelPicker, Service, TypePicker } from "./filters";
-import { Flame, splitOf } from "./flame_page";
-import { GroupsPage } from "./groups_page";
-import { HeatPage } from "./heat_page";
-import { Failed, Message, Waiting } from "./messages";
+import { Filters, LabelPicker, ServicePicker, TypePicker } from "./filters";
+import { Failed, Loading, Message } from "./messages";
 import { RangeBar } from "./range_bar";
 import type { Scope } from "./scope";
-import { SERVER, SERVER_START, type PageName, type ServerState } from "./state";
-import { StoragePage } from "./storage_page";
-import { ThreadsPage } from "./threads_page";
+import { SERVER_START, type ServerState } from "./state";
 import { Timeline } from "./timeline";
+import { useNow } from "./use_now";
+import { useDisconnected, useQuery } from "./use_query";
+import { codecOf, VIEWS, type ServerView } from "./views";
 
-const PAGE_NAMES: Partial<Record<PageName, string>> = {
-	flame: "Flame graph", compare: "Compare", groups: "Groups", heat: "Heat map", threads: "Threads",
-	agents: "Agents", binaries: "Executables", storage: "Storage",
-};
-/* These have a time line of their own. */
-const WITHOUT_LINE: PageName[] = ["compare", "heat"];
-
-function Nav({ state, update }: { state: ServerState; update: UpdateOf<ServerState> }) {
+export function Nav({ views, state, update }: {
+	views: readonly ServerView[]; state: ServerState; update: UpdateOf<ServerState>;
+}) {
 	return (
-		<nav class="pages" aria-label="Pages">
-			{(Object.keys(PAGE_NAMES) as PageName[]).map((p) => (
-				<button key={p} aria-current={state.page === p ? "page" : undefined}
-					onClick={() => update({ page: p, zoom: "", query: "", order: "", opened: [] })}>{PAGE_NAMES[p]}</button>
+		<nav class="pages" aria-label="Views">
+			{views.map((v) => (
+				<button key={v.id} title={v.help} aria-current={state.page === v.id ? "page" : undefined}
+					onClick={() => update({ page: v.id, zoom: "", query: "", order: "", opened: [] })}>{v.title}</button>
 			))}
 		</nav>
 	);
@@ -49,8 +38,8 @@ function Nav({ state, update }: { state: ServerState; update: UpdateOf<ServerSta
 function QueryBar({ scope, types }: { scope: Scope; types: string[] }) {
 	const { state, update, range } = scope;
 	return (
-		<div class="querybar" role="region" aria-label="What is shown">
-			<Service service={state.service} range={range} onSet={(service) => update({ service, zoom: "", opened: [] })} />
+		<div class="querybar" role="region" aria-label="Query">
+			<ServicePicker service={state.service} range={range} onSet={(service) => update({ service, zoom: "", opened: [] })} />
 			<TypePicker type={scope.type} types={types} onSet={(type) => update({ type, opened: [] })} />
 			<Filters service={state.service} where={state.where} range={range}
 				onSet={(where) => update({ where, opened: [] })} />
@@ -59,7 +48,9 @@ function QueryBar({ scope, types }: { scope: Scope; types: string[] }) {
 	);
 }
 
-/* '[' and ']' step through time wherever the focus is, but in a text. */
+const TIME_KEYS: [string, string][] = [["[  ]", "Earlier, later time range"]];
+
+/* '[' and ']' shift the time range wherever the focus is, except in text fields. */
 function useTimeKeys(scope: Scope): void {
 	const latest = useRef(scope);
 	latest.current = scope;
@@ -69,52 +60,40 @@ function useTimeKeys(scope: Scope): void {
 			if (e.target instanceof HTMLInputElement || e.ctrlKey || e.metaKey || e.altKey)
 				return;
 			if (e.key === "[" || e.key === "]")
-				update({ ...stepRange(range, e.key === "[" ? -1 : 1, now), sliceFrom: "", sliceTo: "" });
+				update({ ...shiftRange(range, e.key === "[" ? -1 : 1, now), sliceFrom: "", sliceTo: "" });
 		};
 		addEventListener("keydown", onKey);
 		return () => removeEventListener("keydown", onKey);
 	}, []);
 }
 
-function Body({ scope }: { scope: Scope }) {
-	switch (scope.state.page) {
-	case "compare": return <Compare scope={scope} />;
-	case "groups": return <GroupsPage scope={scope} />;
-	case "heat": return <HeatPage scope={scope} />;
-	case "threads": return <ThreadsPage scope={scope} />;
-	case "agents": return <AgentsPage scope={scope} />;
-	case "binaries": return <BinariesPage scope={scope} />;
-	default: return <Flame scope={scope} query={scope.query} />;
-	}
-}
-
-function Line({ scope }: { scope: Scope }) {
+function ScopeTimeline({ scope, view }: { scope: Scope; view: ServerView }) {
 	const { state, update } = scope;
+	const Control = view.control;
 	const pick = (value: string) => update(state.by === SERVICE
 		? { service: value, opened: [] }
-		: { where: narrowed(state.where, state.by, value), opened: [] });
+		: { where: narrowTo(state.where, state.by, value), opened: [] });
 	return (
 		<Timeline type={scope.type} selector={scope.selector} range={scope.range} live={scope.live} by={state.by}
 			onRange={(from, to) => update({ from: String(from), to: String(to) })} onPick={pick}>
-			<LabelPicker prefix="Stacked by" label={state.by} selector={scope.selector} range={scope.range}
+			<LabelPicker prefix="Stack by" label={state.by} selector={scope.selector} range={scope.range}
 				onSet={(by) => update({ by })} />
-			{state.page === "flame" && <LabelPicker prefix="Split by" label={splitOf(state)} none="Nothing"
-				selector={scope.selector} range={scope.range}
-				onSet={(split) => update({ split, zoom: "", opened: [] })} />}
+			{Control && <Control scope={scope} />}
 		</Timeline>
 	);
 }
 
 function Empty({ state, update }: { state: ServerState; update: UpdateOf<ServerState> }) {
-	const first = state.from === SERVER_START.from && state.to === SERVER_START.to;
+	const first = state.service === "" && state.from === SERVER_START.from && state.to === SERVER_START.to;
 	return (
-		<Message title={first ? "No profiles yet" : "No profiles in this range"}>
+		<Message title={first ? "No profiles yet" : "No profiles in this time range"}>
 			{first && <>
-				<p>Profile this machine: <code>sudo cameo</code> keeps profiles and shows them here within seconds.</p>
-				<p>Or send them from another one: <code>sudo cameo agent --server {location.origin}</code>. Any
-					Pyroscope client can push here too.</p>
+				<p>To profile this machine, run <code>sudo cameo</code>. Profiles appear here within seconds.</p>
+				<p>To profile another machine, run <code>sudo cameo agent --server {location.origin}</code> there.
+					Any Pyroscope client can push profiles, too.</p>
 			</>}
 			<p class="actions">
+				{state.service !== "" && <button onClick={() => update({ service: "" })}>All services</button>}
 				<button onClick={() => update({ from: "now-24h", to: "now" })}>Last 24 hours</button>
 				<button onClick={() => update({ from: "now-30d", to: "now" })}>Last 30 days</button>
 			</p>
@@ -122,19 +101,23 @@ function Empty({ state, update }: { state: ServerState; update: UpdateOf<ServerS
 	);
 }
 
-export function App() {
-	const [state, update] = useUrlState(SERVER);
+/** The page of a server. Tests pass a table with further views. */
+export function App({ views = VIEWS }: { views?: readonly ServerView[] }) {
+	const [state, update] = useUrlState(useMemo(() => codecOf(views), [views]));
+	const view = viewOf(views, state.page);
+	const Body = view.component;
 	const live = isLive(state.to);
 	const now = useNow(live);
-	const away = useAway();
+	const disconnected = useDisconnected();
 	const usual = state.from === SERVER_START.from && live;
-	const oldest = useAsk(usual ? String(Math.floor(now / 60e3)) : null, api.oldestProfile).data ?? 0;
+	const oldest = useQuery(usual ? String(Math.floor(now / 60e3)) : null, api.oldestProfile).data ?? 0;
 	const range = useMemo(() => {
 		const r = rangeOf(state.from, state.to, now);
-		return usual ? whatExists(r, oldest) : r;
+		return usual ? clampToData(r, oldest) : r;
 	}, [state.from, state.to, now, usual, oldest]);
-	const types = useAsk(`${range.from} ${range.to}`, (signal) => api.profileTypes(range.from, range.to, signal));
-	const type = state.type !== "" ? state.type : bestType(types.data ?? []);
+	const types = useQuery(`${state.service} ${range.from} ${range.to}`, (signal) =>
+		api.profileTypes(selectorOf(state.service, []), range.from, range.to, signal));
+	const type = state.type !== "" ? state.type : defaultType(types.data ?? []);
 	const selector = useMemo(() => selectorOf(state.service, state.where), [state.service, state.where.join("\0")]);
 	const query = useMemo(() => ({
 		profileTypeID: type, labelSelector: selector, start: range.from, end: range.to,
@@ -145,17 +128,17 @@ export function App() {
 		<>
 			<header class="site">
 				<h1><a href="#" onClick={(e) => { e.preventDefault(); update(SERVER_START); }}>Cameo</a></h1>
-				<Nav state={state} update={update} />
+				<Nav views={views} state={state} update={update} />
 			</header>
-			<Help />
-			{away && <p class="away" role="alert">The server does not answer. Trying again…</p>}
-			{state.page !== "storage" && <QueryBar scope={scope} types={types.data ?? []} />}
-			{state.page === "storage" ? <StoragePage scope={scope} />
+			<Help views={views} keys={TIME_KEYS} />
+			{disconnected && <p class="disconnected" role="alert">Cannot reach the server. Retrying…</p>}
+			{view.header !== "none" && <QueryBar scope={scope} types={types.data ?? []} />}
+			{view.header === "none" ? <Body scope={scope} />
 				: type === ""
-				? types.error && !types.data ? <Failed error={types.error} what="This page" />
-					: types.data ? <Empty state={state} update={update} /> : <Waiting />
+				? types.error && !types.data ? <Failed error={types.error} what="the profile types" />
+					: types.data ? <Empty state={state} update={update} /> : <Loading />
 				: <>
-					{!WITHOUT_LINE.includes(state.page) && <Line scope={scope} />}
+					{view.header === "timeline" && <ScopeTimeline scope={scope} view={view} />}
 					<Body scope={scope} />
 				</>}
 		</>

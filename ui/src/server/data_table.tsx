@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of what a server tells, sorted by any column.
+// A table that the user can sort by any column.
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
@@ -8,10 +8,10 @@ import { useMemo } from "preact/hooks";
 export interface Column<R> {
 	id: string;
 	text: string;
-	/** By which it is sorted. */
+	/** The sort key. */
 	value: (row: R) => number | string;
 	cell: (row: R) => ComponentChildren;
-	/** Numbers stand right and are sorted falling first. */
+	/** Numbers are aligned to the right and sorted in descending order first. */
 	number?: boolean;
 	wide?: boolean;
 }
@@ -21,9 +21,9 @@ interface DataTableProps<R> {
 	columns: Column<R>[];
 	rows: R[];
 	keyOf: (row: R) => string;
-	/** Column and direction; "" for @usual, or the first column. */
+	/** The id of the sorted column, preceded by "-" for descending order; "" for @defaultOrder. */
 	order: string;
-	usual?: string;
+	defaultOrder?: string;
 	onOrder: (order: string) => void;
 	onOpen?: (row: R) => void;
 	openText?: string;
@@ -34,27 +34,27 @@ function compare(a: number | string, b: number | string): number {
 }
 
 export function DataTable<R>(p: DataTableProps<R>) {
-	const order = p.order || p.usual || "";
+	const order = p.order || p.defaultOrder || "";
 	const id = order.replace(/^-/, "");
 	const column = p.columns.find((c) => c.id === id) ?? p.columns[0];
-	const down = order === "" ? column.number === true : order.startsWith("-");
+	const descending = order === "" ? column.number === true : order.startsWith("-");
 	const rows = useMemo(() => [...p.rows].sort((a, b) =>
-		(down ? -1 : 1) * compare(column.value(a), column.value(b))), [p.rows, column.id, down]);
+		(descending ? -1 : 1) * compare(column.value(a), column.value(b))), [p.rows, column.id, descending]);
 	return (
-		<div class="datatable" tabIndex={0} role="group" aria-label={p.label}>
+		<div class="data-table" tabIndex={0} role="group" aria-label={p.label}>
 			<table aria-label={p.label}>
 				<thead>
 					<tr>
 						{p.columns.map((c) => (
 							<th key={c.id} scope="col" class={`${c.number ? "number" : ""} ${c.wide ? "wide" : ""}`}
-								aria-sort={c !== column ? "none" : down ? "descending" : "ascending"}>
+								aria-sort={c !== column ? "none" : descending ? "descending" : "ascending"}>
 								<button onClick={() => p.onOrder(
-									(c === column ? !down : c.number) ? `-${c.id}` : c.id)}>
-									{c.text}<span aria-hidden="true">{c !== column ? "" : down ? " ▼" : " ▲"}</span>
+									(c === column ? !descending : c.number) ? `-${c.id}` : c.id)}>
+									{c.text}<span aria-hidden="true">{c !== column ? "" : descending ? " ▼" : " ▲"}</span>
 								</button>
 							</th>
 						))}
-						{p.onOpen && <th><span class="unseen">{p.openText}</span></th>}
+						{p.onOpen && <th><span class="visually-hidden">{p.openText}</span></th>}
 					</tr>
 				</thead>
 				<tbody>

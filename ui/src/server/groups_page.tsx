@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same graphs for every value of a label, side by side: who takes the
-// time, since when, and in what shape.
+// One card per value of a label: its share, its usage over time and a preview
+// of its flame graph.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { percent, shown } from "../model/format";
-import { readProfile } from "../model/profile";
-import { stepFor, type Range } from "../model/range";
-import { filterText, narrowed, selectorOf, SERVICE } from "../model/selector";
-import { rateUnit } from "../model/stack_lines";
+import { displayName, formatPercent } from "../model/format";
+import { loadProfile } from "../model/profile";
+import { stepSeconds, type Range } from "../model/range";
+import { filterText, narrowTo, selectorOf, SERVICE } from "../model/selector";
+import { rateUnit } from "../model/stacked_series";
 import * as api from "./api";
-import { useAsk } from "./ask";
 import { LabelPicker } from "./filters";
-import { Failed, Message, Waiting } from "./messages";
-import { questionOf, type Scope } from "./scope";
-import { SmallFlame } from "./small_flame";
+import { Failed, Loading, NoSamples } from "./messages";
+import { queryKey, type Scope } from "./scope";
+import { FlameThumbnail } from "./thumbnail";
+import { useQuery } from "./use_query";
 
-const MOST_GROUPS = 60;
+const MAX_GROUPS = 60;
 const STEPS = 60;
-const SMALL_NODES = 600;
+const THUMBNAIL_NODES = 600;
 const WIDTH = 300;
 const HEIGHT = 44;
 
-/* All sparklines share one scale, so that they can be compared. */
-function Spark({ points, range, stepMs, max }: { points: [number, number][]; range: Range; stepMs: number; max: number }) {
+/* All sparklines share one vertical scale, so that they can be compared. */
+function Sparkline({ points, range, stepMs, max }: { points: [number, number][]; range: Range; stepMs: number; max: number }) {
 	const x = (ms: number) => ((ms - range.from) / (range.to - range.from)) * WIDTH;
 	const y = (v: number) => HEIGHT - (max > 0 ? (v / max) * (HEIGHT - 2) : 0);
 	const bars = points.map(([ms, v]) =>
@@ -36,19 +36,19 @@ function Spark({ points, range, stepMs, max }: { points: [number, number][]; ran
 	);
 }
 
-/* Asked for when it comes into sight. */
-function useSeen() {
+/* Returns whether the card has been visible; its flame graph is loaded only then. */
+function useVisible() {
 	const box = useRef<HTMLLIElement>(null);
-	const [seen, setSeen] = useState(false);
+	const [visible, setVisible] = useState(false);
 	useEffect(() => {
 		const watch = new IntersectionObserver(([e]) => {
 			if (e.isIntersecting)
-				setSeen(true);
+				setVisible(true);
 		}, { rootMargin: "200px" });
 		watch.observe(box.current!);
 		return () => watch.disconnect();
 	}, []);
-	return { box, seen };
+	return { box, seen: visible };
 }
 
 interface CardProps {
@@ -60,37 +60,37 @@ interface CardProps {
 	stepMs: number;
 }
 
-/* The state that shows only the group. */
-function only(scope: Scope, label: string, value: string) {
+/* Returns the change of state that shows only the group. */
+function narrowScope(scope: Scope, label: string, value: string) {
 	const { state } = scope;
-	return label === SERVICE ? { service: value } : { where: narrowed(state.where, label, value) };
+	return label === SERVICE ? { service: value } : { where: narrowTo(state.where, label, value) };
 }
 
 function Card({ scope, label, group, all, max, stepMs }: CardProps) {
 	const { state, update } = scope;
-	const { box, seen } = useSeen();
-	const narrow = only(scope, label, group.value);
+	const { box, seen } = useVisible();
+	const narrowed = narrowScope(scope, label, group.value);
 	const query = {
 		...scope.query,
-		labelSelector: selectorOf(narrow.service ?? state.service, narrow.where ?? state.where),
+		labelSelector: selectorOf(narrowed.service ?? state.service, narrowed.where ?? state.where),
 	};
-	const { data } = useAsk(seen ? questionOf(query) : null,
-		async (signal) => readProfile(await api.tree({ ...query, maxNodes: SMALL_NODES }, signal)));
-	const name = group.value === "" ? `(no ${label})` : shown(group.value, 120);
+	const { data } = useQuery(seen ? queryKey(query) : null,
+		async (signal) => loadProfile(await api.tree({ ...query, maxNodes: THUMBNAIL_NODES }, signal)));
+	const name = group.value === "" ? `(no ${label})` : displayName(group.value, 120);
 	const unit = rateUnit(scope.type);
 	const rate = group.total * unit.factor / ((scope.range.to - scope.range.from) / 1000);
-	const rest = filterText({ name: label, op: "!=", value: group.value });
+	const others = filterText({ name: label, op: "!=", value: group.value });
 	return (
 		<li class="card" ref={box}>
-			<h2><button onClick={() => update({ ...narrow, page: "flame", opened: [], zoom: "" })}
-				title="The flame graph of this alone">{name}</button></h2>
-			<p><b>{percent(group.total, all)}</b> <span>{unit.text(rate)}</span></p>
-			<Spark points={group.points ?? []} range={scope.range} stepMs={stepMs} max={max} />
-			{data ? <SmallFlame profile={data} label={`Shape of the flame graph of ${name}`} /> : <div class="smallflame" />}
-			<button class="versus" onClick={() => update({
-				...narrow, page: "compare", base: "same", baseOwn: true, zoom: "",
+			<h2><button onClick={() => update({ ...narrowed, page: "flame", opened: [], zoom: "" })}
+				title="Show the flame graph of this group">{name}</button></h2>
+			<p><b>{formatPercent(group.total, all)}</b> <span>{unit.text(rate)}</span></p>
+			<Sparkline points={group.points ?? []} range={scope.range} stepMs={stepMs} max={max} />
+			{data ? <FlameThumbnail profile={data} label={`Flame graph preview of ${name}`} /> : <div class="thumbnail" />}
+			<button class="compare-others" onClick={() => update({
+				...narrowed, page: "compare", base: "same", baseOwn: true, zoom: "",
 				baseService: label === SERVICE ? "" : state.service,
-				baseWhere: [...state.where.filter((w) => w !== rest), rest],
+				baseWhere: [...state.where.filter((w) => w !== others), others],
 			})}>Compare with the others</button>
 		</li>
 	);
@@ -98,23 +98,23 @@ function Card({ scope, label, group, all, max, stepMs }: CardProps) {
 
 export function GroupsPage({ scope }: { scope: Scope }) {
 	const { state, update, range } = scope;
-	const step = Math.max(30, stepFor(range, STEPS));
-	const { data, error, asking } = useAsk(questionOf(scope.query, state.group, step), (signal) =>
-		api.groups({ ...scope.query, label: state.group, limit: MOST_GROUPS, step }, signal));
+	const step = Math.max(30, stepSeconds(range, STEPS));
+	const { data, error, loading } = useQuery(queryKey(scope.query, state.group, step), (signal) =>
+		api.groups({ ...scope.query, label: state.group, limit: MAX_GROUPS, step }, signal));
 	const max = Math.max(0, ...(data?.groups ?? []).flatMap((g) => (g.points ?? []).map(([, v]) => v)));
 	return (
 		<>
 			<div class="querybar" role="region" aria-label="Groups">
-				<LabelPicker prefix="One graph for each" label={state.group} selector={scope.selector} range={range}
+				<LabelPicker prefix="Group by" label={state.group} selector={scope.selector} range={range}
 					onSet={(group) => update({ group })} />
 				{data && data.found > data.groups.length &&
-					<span class="note">The {data.groups.length} largest of {data.found}</span>}
+					<span class="note">Showing the {data.groups.length} largest of {data.found}</span>}
 			</div>
-			{!data ? error ? <Failed error={error} what="The groups" /> : <Waiting />
+			{!data ? error ? <Failed error={error} what="the groups" /> : <Loading />
 				: data.groups.length === 0
-				? <Message title="No samples in this range"><p>Choose a longer range, or fewer filters.</p></Message>
+				? <NoSamples />
 				: (
-					<main class="cards" aria-busy={asking && !scope.live}>
+					<main class="cards" aria-busy={loading && !scope.live}>
 						<ul aria-label={`By ${state.group}`}>
 							{data.groups.map((g) => <Card key={g.value} scope={scope} label={state.group} group={g}
 								all={data.total} max={max} stepMs={step * 1000} />)}

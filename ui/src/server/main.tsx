@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of a server.
+// The entry point of the server's page.
 
 import { render } from "preact";
 

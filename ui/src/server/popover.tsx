@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A button with a panel below it, closed by Escape, by a click elsewhere or
-// by what is in it.
+// A button that opens a panel below it. Escape, a click elsewhere and the panel's
+// content close it.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The range of time: presets, from and to, a step back or forward, live.
+// The time range: presets, absolute ranges, shifting, zooming out and live
+// updates.
 
 import { useState } from "preact/hooks";
 
 import {
-	backFrom, fromLocalInput, isLive, PRESETS, rangeText, stepRange, toLocalInput, zoomOut, type Range,
+	formatRange, fromLocalInput, isLive, PRESETS, relativeStart, shiftRange, toLocalInput, zoomOut, type Range,
 } from "../model/range";
 import { toHash } from "../model/url";
 import { copy } from "../view/save";
-import type { UpdateOf } from "../view/state";
+import type { UpdateOf } from "../view/url_state";
 import { Popover } from "./popover";
 import { SERVER_START, type ServerState } from "./state";
 
@@ -28,19 +29,19 @@ function Absolute({ range, onSet }: { range: Range; onSet: (from: string, to: st
 				onInput={(e) => setFrom(e.currentTarget.value)} /></label>
 			<label>To <input type="datetime-local" step="1" value={to}
 				onInput={(e) => setTo(e.currentTarget.value)} /></label>
-			{!good && <p class="note bad">The end must come after the start.</p>}
-			<button type="submit" disabled={!good}>Show this range</button>
+			{!good && <p class="note error">The end must be after the start.</p>}
+			<button type="submit" disabled={!good}>Apply time range</button>
 		</form>
 	);
 }
 
-/** A button that opens the choice of a range. */
+/** A button that opens a panel with presets and an absolute range. */
 export function RangePicker({ from, to, range, now, label, live, onSet }: {
 	from: string; to: string; range: Range; now: number; label: string; live: boolean;
 	onSet: (from: string, to: string) => void;
 }) {
 	return (
-		<Popover label={`${label}: ${rangeText(from, to, now)}`} text={rangeText(from, to, now)} class="range">
+		<Popover label={`${label}: ${formatRange(from, to, now)}`} text={formatRange(from, to, now)} class="range">
 			{(close) => (
 				<>
 					{live && (
@@ -69,18 +70,18 @@ export function RangeBar({ state, range, now, update }: {
 	const [copied, setCopied] = useState("");
 	const set = (r: { from: string; to: string }) => update({ ...r, sliceFrom: "", sliceTo: "" });
 	return (
-		<div class="rangebar" role="group" aria-label="Range of time">
-			<button aria-label="Earlier" title="One range earlier ( [ )"
-				onClick={() => set(stepRange(range, -1, now))}>‹</button>
-			<RangePicker label="Range of time" from={state.from} to={state.to} range={range} now={now} live
+		<div class="rangebar" role="group" aria-label="Time range">
+			<button aria-label="Earlier" title="Earlier ([)"
+				onClick={() => set(shiftRange(range, -1, now))}>‹</button>
+			<RangePicker label="Time range" from={state.from} to={state.to} range={range} now={now} live
 				onSet={(from, to) => set({ from, to })} />
-			<button aria-label="Later" title="One range later ( ] )" disabled={live}
-				onClick={() => set(stepRange(range, 1, now))}>›</button>
-			<button aria-label="Wider" title="A range twice as wide" onClick={() => set(zoomOut(range, now))}>−</button>
-			<button class="live" aria-pressed={live} title={live ? "The range moves with the time: stop it here" : "Move on with the time"}
-				onClick={() => set(live ? absolute : { from: backFrom(range.to - range.from), to: "now" })}>
+			<button aria-label="Later" title="Later (])" disabled={live}
+				onClick={() => set(shiftRange(range, 1, now))}>›</button>
+			<button aria-label="Zoom out" title="Zoom out: double the time range" onClick={() => set(zoomOut(range, now))}>−</button>
+			<button class="live" aria-pressed={live} title={live ? "Pause live updates" : "Follow live"}
+				onClick={() => set(live ? absolute : { from: relativeStart(range.to - range.from), to: "now" })}>
 				<span class="pulse" aria-hidden="true" />Live</button>
-			<button title="For others, who see this very range whenever they look"
+			<button title="Copy a link to this view with an absolute time range"
 				onClick={() => void copy(link).then(() => setCopied(link))}>
 				<span aria-live="polite">{copied === link ? "Copied" : "Copy link"}</span></button>
 		</div>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a page of the server is given: which profiles are meant, and how to
-// change what is shown.
+// The context of a view of the server: the current query, the state of the page
+// and how to change it.
 
 import type { Range } from "../model/range";
-import type { UpdateOf } from "../view/state";
+import type { UpdateOf } from "../view/url_state";
 import type { Query } from "./api";
 import type { ServerState } from "./state";
 
+/** All derived from the URL and the clock. */
 export interface Scope {
 	state: ServerState;
 	update: UpdateOf<ServerState>;
@@ -19,7 +20,7 @@ export interface Scope {
 	query: Query;
 }
 
-/** What a question depends on, as text. */
-export function questionOf(q: Query, ...more: (string | number)[]): string {
+/** Returns a key of a query's result for useQuery(). @more are its further parameters. */
+export function queryKey(q: Query, ...more: (string | number)[]): string {
 	return [q.profileTypeID, q.labelSelector, q.start, q.end, ...more].join(" ");
 }

@@ -1,43 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a server's page shows, beside what is shown of one profile.
+// The state of the server's page, in addition to that of a profile's view.
 
 import { readState, START, type Codec, type Params, type State } from "../model/url";
 
-export const PAGES = ["flame", "compare", "groups", "heat", "threads", "agents", "binaries", "storage"] as const;
-export type PageName = (typeof PAGES)[number];
-
 export const BASES = ["before", "day", "week", "same", "custom"] as const;
-/** What is compared with: the time just before, yesterday, last week, the very same, or as chosen. */
+/** The baseline: the period before, a day earlier, a week earlier, the same range or a custom one. */
 export type Base = (typeof BASES)[number];
 
 export interface ServerState extends State {
-	page: PageName;
+	/** The id of the view, one of server/views.tsx; @view is that of the profile within it. */
+	page: string;
 	from: string;
 	to: string;
-	/** "" for the best there is. */
+	/** The profile type; "" for the default. */
 	type: string;
-	/** "" for all. */
+	/** The service; "" for all. */
 	service: string;
-	/** "name=value" and the like. */
+	/** The label filters, such as "name=value". */
 	where: string[];
-	/** The label by which the time line is stacked. */
+	/** The label by which the timeline is stacked. */
 	by: string;
-	/** The label whose values are the first row of the flame graph; "" for none. */
+	/** The label whose values are the outermost frames of the flame graph; "" for none. */
 	split: string;
-	/** The label by which the small graphs are grouped. */
+	/** The label by which the groups and the agents are grouped. */
 	group: string;
 	base: Base;
 	baseFrom: string;
 	baseTo: string;
-	/** Whether the base has a service and filters of its own: these. */
+	/** True if the baseline has its own service and filters, which follow. */
 	baseOwn: boolean;
 	baseService: string;
 	baseWhere: string[];
-	/** The column by which a table of the server is sorted, with '-' for falling. */
+	/** The sorted column of the view's table, preceded by '-' for descending order. */
 	order: string;
 	agentOrder: string;
-	/** Places whose cut children were asked for. */
+	/** The keys of the expanded nodes. */
 	opened: string[];
 }
 
@@ -63,19 +61,19 @@ export const SERVER_START: ServerState = {
 	opened: [],
 };
 
-const MOST_FILTERS = 30;
-const MOST_OPENED = 20;
+const MAX_FILTERS = 30;
+const MAX_EXPANDED = 20;
 
-function read(p: Params): ServerState {
+function read(p: Params, pages: readonly string[], views: readonly string[]): ServerState {
 	const text = (key: keyof ServerState) => p.text(key, SERVER_START[key] as string);
 	return {
-		...readState(p),
-		page: p.oneOf("page", PAGES, SERVER_START.page),
+		...readState(p, views),
+		page: p.oneOf("page", pages, pages[0]),
 		from: text("from"),
 		to: text("to"),
 		type: text("type"),
 		service: text("service"),
-		where: p.list("where", MOST_FILTERS),
+		where: p.list("where", MAX_FILTERS),
 		by: text("by"),
 		split: text("split"),
 		group: text("group"),
@@ -84,11 +82,14 @@ function read(p: Params): ServerState {
 		baseTo: text("baseTo"),
 		baseOwn: p.flag("baseOwn"),
 		baseService: text("baseService"),
-		baseWhere: p.list("baseWhere", MOST_FILTERS),
+		baseWhere: p.list("baseWhere", MAX_FILTERS),
 		order: text("order"),
 		agentOrder: text("agentOrder"),
-		opened: p.list("opened", MOST_OPENED),
+		opened: p.list("opened", MAX_EXPANDED),
 	};
 }
 
-export const SERVER: Codec<ServerState> = { start: SERVER_START, read };
+/** @pages and @views are the ids of the views of the server and of a profile, the default first. */
+export function serverCodec(pages: readonly string[], views: readonly string[]): Codec<ServerState> {
+	return { start: SERVER_START, read: (p) => read(p, pages, views) };
+}

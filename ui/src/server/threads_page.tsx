@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one thread did over time: its flame chart, of the last hour of the
-// range at most, or of the slice that was chosen in the heat map.
+// The flame chart of one thread, of the slice selected in the heat map or of the
+// last hour of the time range.
 
 import { useMemo } from "preact/hooks";
 
-import { grouped, shown } from "../model/format";
-import { readProfile } from "../model/profile";
+import { displayName, formatSamples } from "../model/format";
+import { loadProfile } from "../model/profile";
 import { threadKey, threadName } from "../model/times";
 import { ChartView } from "../view/chart_view";
 import * as api from "./api";
-import { useAsk } from "./ask";
-import { HOUR_MS, sliceOfState, Untimed } from "./heat_page";
-import { Failed, Waiting } from "./messages";
-import { questionOf, type Scope } from "./scope";
+import { HOUR_MS, NoTimestamps, sliceOfState } from "./heat_page";
+import { Failed, LAST_HOUR, Loading } from "./messages";
+import { queryKey, type Scope } from "./scope";
+import { useQuery } from "./use_query";
 
-const MOST = 500;
+const MAX_THREADS = 500;
 
 export function ThreadsPage({ scope }: { scope: Scope }) {
 	const { state, update, range, query } = scope;
 	const slice = sliceOfState(state);
-	const asked = { ...query, ...(slice ?? { start: Math.max(range.from, range.to - HOUR_MS), end: range.to }) };
-	const { data: list, error } = useAsk(questionOf(asked), (signal) => api.threads({ ...asked, limit: MOST }, signal));
+	const request = { ...query, ...(slice ?? { start: Math.max(range.from, range.to - HOUR_MS), end: range.to }) };
+	const { data: list, error } = useQuery(queryKey(request), (signal) => api.threads({ ...request, limit: MAX_THREADS }, signal));
 	const chosen = list && (list.threads.find((t) => threadKey(t) === state.thread) ?? list.threads[0]);
 	const key = chosen ? threadKey(chosen) : "";
-	const own = useAsk(chosen ? questionOf(asked, key) : null, async (signal) => {
+	const chart = useQuery(chosen ? queryKey(request, key) : null, async (signal) => {
 		const { pid, tid } = chosen!;
-		return { key, profile: readProfile(await api.thread({ ...asked, pid, tid }, signal)) };
+		return { key, profile: await loadProfile(await api.thread({ ...request, pid, tid }, signal)) };
 	}, (now, before) => now.endsWith(key) && before.endsWith(key));
 	const choices = useMemo(() => (list?.threads ?? []).map((t) => ({
-		key: threadKey(t), text: `${shown(threadName(t), 60)}: ${grouped(t.samples)} ${t.samples === 1 ? "sample" : "samples"}`,
+		key: threadKey(t), text: `${displayName(threadName(t), 60)}: ${formatSamples(t.samples)}`,
 	})), [list]);
 	if (!list)
-		return error ? <Failed error={error} what="The list of threads" /> : <Waiting />;
+		return error ? <Failed error={error} what="the threads" /> : <Loading />;
 	if (!chosen)
-		return <Untimed any={!slice} />;
-	const profile = own.data?.profile;
-	const thread = profile?.times?.threads.find((t) => t.key === own.data!.key);
+		return <NoTimestamps any={!slice} />;
+	const profile = chart.data?.profile;
+	const thread = profile?.times?.threads.find((t) => t.key === chart.data!.key);
 	if (!profile || !thread)
-		return own.error ? <Failed error={own.error} what="The flame chart" /> : <Waiting />;
+		return chart.error ? <Failed error={chart.error} what="the flame chart" /> : <Loading />;
 	return (
 		<>
-			{!slice && range.to - range.from > HOUR_MS && <p class="note">The last hour of the range: choose a shorter one to see another part.</p>}
+			{!slice && range.to - range.from > HOUR_MS && <p class="note">{LAST_HOUR}</p>}
 			<ChartView profile={{ ...profile, title: state.service || "cameo" }} startMs={profile.times!.startMs} thread={thread}
 				choices={choices} state={state} update={update} />
 		</>

@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page that holds its data in itself: a profile, or two to be compared
-// as {"before":...,"after":...}.
+// The page of one profile. It contains its data as JSON: a profile, or two that
+// are compared, as {"before":...,"after":...}.
 
 import { render, type ComponentChildren } from "preact";
 
 import { gzip, toPprof, toSpeedscope } from "../model/export";
-import { amount, duration, grouped, samplesOf, shown } from "../model/format";
-import { BadProfile, readProfile, type Profile } from "../model/profile";
-import { SINGLE } from "../model/url";
+import { displayName, formatDuration, formatSamples, formatValue, toSamples } from "../model/format";
+import { InvalidProfile, loadProfile, type Profile } from "../model/profile";
+import type { Download } from "../view/controls";
 import { DiffView } from "../view/diff_view";
 import { Help } from "../view/help";
-import type { Download } from "../view/bar";
 import { ProfileView } from "../view/profile_view";
+import { PROFILE_CODEC, PROFILE_VIEWS } from "../view/profile_views";
 import { fileName, save } from "../view/save";
-import { useUrlState } from "../view/state";
+import { useUrlState } from "../view/url_state";
 
 type Data = { before: Profile | null; profile: Profile };
 
-function load(): Data | string {
+async function load(): Promise<Data | string> {
 	try {
 		const json = JSON.parse(document.getElementById("profile")?.textContent ?? "");
 		if (json && typeof json === "object" && "before" in json)
-			return { before: readProfile(json.before), profile: readProfile(json.after) };
-		return { before: null, profile: readProfile(json) };
+			return { before: await loadProfile(json.before), profile: await loadProfile(json.after) };
+		return { before: null, profile: await loadProfile(json) };
 	} catch (e) {
-		const why = e instanceof BadProfile ? e.message : "the data in this page is not whole";
-		return `This profile cannot be shown: ${why}.`;
+		const why = e instanceof InvalidProfile ? e.message : "its data is incomplete";
+		return `Cannot show this profile: ${why}.`;
 	}
 }
 
 function summary(p: Profile): string {
 	const all = p.tree.total[0];
-	const samples = samplesOf(all, p);
+	const samples = toSamples(all, p);
 	const parts = [
-		samples !== null ? `${grouped(samples)} samples` : "",
-		p.periodNs > 0 || p.unit === "nanoseconds" ? `${amount(all, p)}${p.type === "samples" ? "" : ` ${p.type}`}` : "",
-		p.durationNs > 0 ? `in ${duration(p.durationNs)}` : "",
+		samples !== null ? formatSamples(samples) : "",
+		p.periodNs > 0 || p.unit === "nanoseconds" ? `${formatValue(all, p)}${p.type === "samples" ? "" : ` ${p.type}`}` : "",
+		p.durationNs > 0 ? `in ${formatDuration(p.durationNs)}` : "",
 		p.timeNs > 0 ? new Date(p.timeNs / 1e6).toLocaleString(undefined, {
 			dateStyle: "medium", timeStyle: "medium" }) : "",
 	];
@@ -44,12 +44,12 @@ function summary(p: Profile): string {
 }
 
 function Header({ profile, before }: Data) {
-	const title = (p: Profile) => (p.title === "" ? "Profile" : shown(p.title, 200));
+	const title = (p: Profile) => (p.title === "" ? "Profile" : displayName(p.title, 200));
 	return (
 		<header>
 			<h1>{before ? `${title(before)} → ${title(profile)}` : title(profile)}</h1>
-			{before && <p>before: {summary(before)}</p>}
-			<p>{before && "after: "}{summary(profile)}</p>
+			{before && <p>Before: {summary(before)}</p>}
+			<p>{before && "After: "}{summary(profile)}</p>
 		</header>
 	);
 }
@@ -67,25 +67,26 @@ function downloadsOf(p: Profile): Download[] {
 }
 
 function Page({ profile, before }: Data) {
-	const [state, update] = useUrlState(SINGLE);
+	const [state, update] = useUrlState(PROFILE_CODEC);
 	return (
 		<>
 			<Header profile={profile} before={before} />
-			<Help />
+			<Help views={PROFILE_VIEWS} />
 			{before && profile.tree.total[0] + before.tree.total[0] > 0
 				? <DiffView before={before} after={profile} state={state} update={update} />
 				: profile.tree.total[0] > 0
 				? <ProfileView profile={profile} state={state} update={update} downloads={downloadsOf(profile)} />
 				: <Message>
 					<h2>No samples</h2>
-					<p>Nothing that was watched ran on a CPU while this profile was taken.</p>
-					<p>Record for longer (<code>-d 30</code>), more often (<code>-F 999</code>), or the
-						whole machine (<code>-a</code>).</p>
+					<p>None of the profiled threads ran on a CPU during the recording.</p>
+					<p>Record for longer (<code>-d 30</code>), at a higher frequency (<code>-F 999</code>), or
+						all processes (<code>-a</code>).</p>
 				</Message>}
 		</>
 	);
 }
 
-const data = load();
-render(typeof data === "string" ? <Message><h2>{data}</h2></Message> : <Page {...data} />,
-	document.getElementById("app")!);
+const app = document.getElementById("app")!;
+render(<main class="message" aria-busy="true"><p>Loading…</p></main>, app);
+void load().then((data) =>
+	render(typeof data === "string" ? <Message><h2>{data}</h2></Message> : <Page {...data} />, app));

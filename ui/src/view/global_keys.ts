@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys that work wherever the focus is.
+// Keyboard shortcuts that work wherever the focus is.
 
 import { useEffect, useRef } from "preact/hooks";
 
 import type { State } from "../model/url";
-import type { Update } from "./state";
+import type { Update } from "./url_state";
 
-/** '/' searches, n and N step, Escape undoes the search, then the zoom; nothing while @busy. */
+/**
+ * '/' focuses the search, n and N go to the next and previous match, Escape clears the search
+ * first and then the zoom. The shortcuts are disabled while @busy.
+ */
 export function useGlobalKeys(state: State, update: Update, stepMatch: (by: 1 | -1) => void,
 	busy = false): void {
 	const onKey = useRef<((e: KeyboardEvent) => void) | null>(null);

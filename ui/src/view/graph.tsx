@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One flame graph: a canvas that stays where it is while its container
-// scrolls, so that a stack of a thousand frames costs no more than a screen.
-// It draws when something changed and at no other time.
+// One flame graph or flame chart. The canvas is as large as the visible area
+// and stays in place while its container scrolls, so the cost of drawing does
+// not depend on the depth of the stacks. Nothing is drawn without a change.
 
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { shown, type Scale } from "../model/format";
+import { displayName, type Scale } from "../model/format";
 import { findPath, pathKey } from "../model/hash";
 import { nodeAt, type Layout } from "../model/layout";
 import { pathOf, type Functions, type Tree } from "../model/tree";
-import { factsOf, sentence, Tooltip, type Facts } from "./describe";
-import { useDrawing } from "./drawing";
-import { step } from "./keys";
-import { depthAt, inksOf, Labels, ROW, rowTop, type Scene } from "./painter";
+import { nextNode } from "./graph_keys";
+import { detailsText, nodeDetails, Tooltip, type NodeDetails } from "./node_details";
+import { depthAt, Labels, ROW, rowTop, toPixelColours, type Scene } from "./painter";
 import { useTheme } from "./theme";
+import { useDrawing } from "./use_drawing";
 
 export interface GraphProps {
 	label: string;
@@ -25,18 +25,18 @@ export interface GraphProps {
 	colours: string[];
 	nodeColours?: string[];
 	scale: Scale;
-	/** The tree leads from what ran to its callers. */
+	/** The tree is inverted: it leads from the leaf functions to their callers. */
 	callers?: boolean;
-	/** Everything, where the tree is of one function alone. */
+	/** The total of the profile, if the tree contains one function only. */
 	all?: number;
 	flame: boolean;
-	/** The graph goes on with time: nanoseconds from its left edge. */
+	/** The horizontal axis is time, in nanoseconds from the left edge. */
 	ruler?: boolean;
 	zoom: number;
 	matched: Uint8Array;
-	/** What is told of a node, where it is not what factsOf() says. */
-	describe?: (node: number) => Facts;
-	/** A node to bring into sight, with a number that changes for each wish. */
+	/** Returns the details of a node; nodeDetails() by default. */
+	describe?: (node: number) => NodeDetails;
+	/** A node to scroll to. A new @sequence requests it again. */
 	show?: { node: number; turn: number };
 	onZoom: (node: number) => void;
 	onMenu: (node: number, x: number, y: number) => void;
@@ -51,7 +51,12 @@ interface Pointer {
 
 const NOWHERE: Pointer = { node: -1, x: 0, y: 0, touch: false };
 
-/* The node of @to with the path that @node has in @from, or -1. */
+/** The ARIA label of a graph, with its keys. */
+export function graphLabel(name: string): string {
+	return `${name}. Use the arrow keys to move, Enter to zoom, Escape to reset.`;
+}
+
+/* Returns the node of @to that has the path of @node in @from, or -1. */
 function sameNode(from: Tree, fromFns: Functions, node: number, to: Tree, toFns: Functions): number {
 	return findPath(to, toFns.key, pathKey(pathOf(from, node).map((fn) => fromFns.key[fn])));
 }
@@ -66,11 +71,11 @@ export function Graph(props: GraphProps) {
 	const theme = useTheme();
 	const labels = useMemo(() => new Labels(functions), [functions]);
 	const colours = props.nodeColours ?? props.colours;
-	const inks = useMemo(() => inksOf(colours, theme.shade), [colours, theme]);
+	const inks = useMemo(() => toPixelColours(colours, theme.shade), [colours, theme]);
 	const height = layout.rows.length * ROW;
 
 	const scene: Scene = {
-		tree, layout, labels, theme, flame, inks,
+		tree, layout, labels, theme, flame, pixelColours: inks,
 		byNode: props.nodeColours !== undefined,
 		rootName: props.rootName,
 		matched: props.matched,
@@ -78,7 +83,7 @@ export function Graph(props: GraphProps) {
 	};
 	const { pane, redraw } = useDrawing({ box, below: canvas, above: over }, scene, zoom,
 		{ hover: pointer.node, cursor });
-	/* A tree that takes the place of another, as it does on a live page, keeps what is looked at. */
+	/* A live page replaces the tree; the cursor stays on the node with the same path. */
 	const before = useRef<{ tree: Tree; functions: Functions; flame: boolean } | null>(null);
 	useLayoutEffect(() => {
 		const b = before.current;
@@ -88,7 +93,7 @@ export function Graph(props: GraphProps) {
 		if (!b || b.tree === tree)
 			return;
 		setCursor((at) => (at > 0 && at < b.tree.n && !props.ruler ? sameNode(b.tree, b.functions, at, tree, functions) : -1));
-		/* What is under the mouse now is known once it is drawn. */
+		/* The node under the pointer is known only after the new tree was drawn. */
 		requestAnimationFrame(() => setPointer((p) => (p.node < 0 ? p : { ...p, node: nodeUnder(p.x, p.y) })));
 	}, [tree, flame]);
 
@@ -115,10 +120,10 @@ export function Graph(props: GraphProps) {
 		const row = layout.rows[depth];
 		return row ? nodeAt(tree, layout, row, value) : -1;
 	};
-	const find = (e: MouseEvent): number => nodeUnder(e.clientX, e.clientY);
+	const nodeAtEvent = (e: MouseEvent): number => nodeUnder(e.clientX, e.clientY);
 	const onKey = (e: KeyboardEvent) => {
 		const at = cursor >= 0 ? cursor : zoom;
-		const to = step(tree, layout, at, zoom, e.key, flame);
+		const to = nextNode(tree, layout, at, zoom, e.key, flame);
 		if (to >= 0) {
 			setCursor(to);
 			bringIntoSight(to);
@@ -133,9 +138,9 @@ export function Graph(props: GraphProps) {
 		e.preventDefault();
 		e.stopPropagation();
 	};
-	const told = pointer.node >= 0 ? pointer.node : cursor >= 0 ? cursor : zoom;
-	const facts = props.describe?.(told < tree.n ? told : 0)
-		?? factsOf(tree, told < tree.n ? told : 0, functions, props.scale, props.rootName,
+	const described = pointer.node >= 0 ? pointer.node : cursor >= 0 ? cursor : zoom;
+	const details = props.describe?.(described < tree.n ? described : 0)
+		?? nodeDetails(tree, described < tree.n ? described : 0, functions, props.scale, props.rootName,
 			{ callers: props.callers, zoom, all: props.all });
 	return (
 		<div class="graph">
@@ -145,39 +150,39 @@ export function Graph(props: GraphProps) {
 				onScroll={redraw}
 				onKeyDown={onKey}
 				onPointerMove={(e) => setPointer({
-					node: find(e), x: e.clientX, y: e.clientY, touch: e.pointerType === "touch",
+					node: nodeAtEvent(e), x: e.clientX, y: e.clientY, touch: e.pointerType === "touch",
 				})}
 				onPointerLeave={() => setPointer(NOWHERE)}
 				onClick={(e) => {
-					const node = find(e);
+					const node = nodeAtEvent(e);
 					if (node >= 0) {
 						setCursor(node);
 						props.onZoom(node);
 					}
 				}}
 				onContextMenu={(e) => {
-					const node = find(e);
+					const node = nodeAtEvent(e);
 					e.preventDefault();
 					setPointer(NOWHERE);
 					if (node >= 0 && tree.fn[node] >= 0)
 						props.onMenu(node, e.clientX, e.clientY);
 				}}
 			>
-				<div class="tall" style={{ height: `${height}px` }}>
+				<div class="scroll-content" style={{ height: `${height}px` }}>
 					<div class="stage" aria-hidden="true">
 						<canvas ref={canvas} />
 						<canvas ref={over} />
 					</div>
 				</div>
 			</div>
-			<div class="facts" role="status" aria-label={sentence(facts)}>
-				<b>{shown(facts.name, 200)}</b>
-				{facts.lines.map(([label, value]) => (
+			<div class="node-details" role="status" aria-label={detailsText(details)}>
+				<b>{displayName(details.name, 200)}</b>
+				{details.lines.map(([label, value]) => (
 					<span key={label}><i>{label}</i> {value}</span>
 				))}
 			</div>
 			{pointer.node >= 0 && pointer.node < tree.n && tree.fn[pointer.node] >= 0 && !pointer.touch &&
-				<Tooltip facts={facts} x={pointer.x} y={pointer.y} />}
+				<Tooltip facts={details} x={pointer.x} y={pointer.y} />}
 		</div>
 	);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The menu of a bar: a list of actions at a point of the screen, closed by
-// Escape, by a click elsewhere or by an action.
+// The context menu of a bar. Escape, a click elsewhere and every action close
+// it.
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws one flame graph on a canvas. Only rows on the screen and bars of half
-// a pixel or more are drawn; names are cut before they reach the canvas, so a
-// hostile name costs no more than a short one. All bars of a row are alike from
-// its top to its end: they are put into one line of pixels (line.ts), which is
-// copied down, since a canvas without a GPU takes longer for each rectangle.
+// Draws one flame graph on a canvas. Only visible rows and bars of at least half
+// a pixel are drawn. Names are truncated before they reach the canvas, so that
+// the cost of an extremely long name is bounded. The bars of a row are rendered
+// to one line of pixels (pixel_row.ts), which is copied down, since drawing
+// rectangles on a canvas without a GPU is slower.
 
-import { grouped, shown } from "../model/format";
-import { shorter } from "../model/label";
+import { displayName, formatCount } from "../model/format";
 import { visibleBars, type Bar, type Layout, type Span } from "../model/layout";
 import { niceStep, secondsText } from "../model/ruler";
+import { shortForms } from "../model/short_names";
 import type { Functions, Tree } from "../model/tree";
-import { Line, packed } from "./line";
+import { packColour, PixelRow } from "./pixel_row";
 
 export const ROW = 20;
 const PAD = 4;
-const LEAST_TEXT = 22;
-const LONGEST_LABEL = 300;
+const MIN_LABEL_WIDTH = 22;
+const MAX_LABEL_LENGTH = 300;
 
 export interface Theme {
 	background: string;
@@ -26,28 +26,28 @@ export interface Theme {
 	root: string;
 	outline: string;
 	mark: string;
-	/** Of the bars' light: a dark page has less of it. */
+	/** The factor on the brightness of bars, below 1 on a dark page. */
 	shade: number;
 }
 
 export interface Scene {
 	tree: Tree;
 	layout: Layout;
-	/** What the root is called; functions' names, as shown. */
+	/** The label of the root. */
 	rootName: string;
 	labels: Labels;
-	/** By function, or by node where a function's places differ (a diff). */
-	inks: Uint32Array;
+	/** By function, or by node if @byNode, as in a diff. */
+	pixelColours: Uint32Array;
 	byNode: boolean;
-	/** The graph goes on with time: the root says when. */
+	/** The horizontal axis is time; the root's row shows its ticks. */
 	ruler: boolean;
 	theme: Theme;
-	/** Functions to lift out, or empty for all alike. */
+	/** The functions to highlight; empty to highlight none. */
 	matched: Uint8Array;
 	flame: boolean;
 }
 
-/** What is marked over the bars. */
+/** The nodes that are outlined above the bars; -1 for none. */
 export interface Marks {
 	hover: number;
 	cursor: number;
@@ -56,13 +56,13 @@ export interface Marks {
 export interface Pane {
 	width: number;
 	height: number;
-	/** What part of the drawing is at the top; negative where there is room above it. */
+	/** The vertical offset of the visible area; negative if there is space above the graph. */
 	scroll: number;
 	from: number;
 	to: number;
 }
 
-/** Top of row @depth in the whole drawing. */
+/** Returns the top of the row of @depth in the complete drawing. */
 export function rowTop(depth: number, nRows: number, flame: boolean): number {
 	return (flame ? nRows - 1 - depth : depth) * ROW;
 }
@@ -72,25 +72,25 @@ export function depthAt(y: number, nRows: number, flame: boolean): number {
 	return flame ? nRows - 1 - row : row;
 }
 
-/** Names as they are drawn: whole, and in ever shorter forms once these are wanted. */
+/** The display names of functions, and their shorter forms, which are computed on demand. */
 export class Labels {
-	readonly whole: string[];
+	readonly full: string[];
 	private forms: string[][] = [];
 
 	constructor(private functions: Functions) {
-		this.whole = functions.name.map((n) => shown(n, LONGEST_LABEL));
+		this.full = functions.name.map((n) => displayName(n, MAX_LABEL_LENGTH));
 	}
 
-	shorter(fn: number): string[] {
-		return (this.forms[fn] ??= shorter(this.whole[fn], this.functions.kind[fn]));
+	shortForms(fn: number): string[] {
+		return (this.forms[fn] ??= shortForms(this.full[fn], this.functions.kind[fn]));
 	}
 }
 
-/** Colours as pixels, each part of them times @shade. */
-export function inksOf(colours: readonly string[], shade: number): Uint32Array {
+/** Converts CSS colours to pixels whose brightness is multiplied by @shade. */
+export function toPixelColours(colours: readonly string[], shade: number): Uint32Array {
 	const known = new Map<string, number>();
 	return Uint32Array.from(colours, (c) => {
-		const ink = known.get(c) ?? packed(c, shade);
+		const ink = known.get(c) ?? packColour(c, shade);
 		known.set(c, ink);
 		return ink;
 	});
@@ -107,47 +107,47 @@ interface Pen {
 	ctx: CanvasRenderingContext2D;
 	charWidth: number;
 	ratio: number;
-	line: Line;
+	row: PixelRow;
 	dim: number;
 	root: number;
 	texts: Text[];
 }
 
-const PLAIN = /^[\x20-\x7e]*$/;
+const ASCII = /^[\x20-\x7e]*$/;
 
-/* The font is monospaced: only names beyond ASCII have to be measured. */
+/* The font is monospaced, so only names with non-ASCII characters are measured. */
 function fits(pen: Pen, text: string, width: number): boolean {
-	return PLAIN.test(text) ? text.length * pen.charWidth <= width
+	return ASCII.test(text) ? text.length * pen.charWidth <= width
 		: text.length < width && pen.ctx.measureText(text).width <= width;
 }
 
-function cut(pen: Pen, text: string, width: number): string {
+function truncate(pen: Pen, text: string, width: number): string {
 	let n = Math.min(text.length, Math.floor(width / pen.charWidth));
-	while (n > 0 && !PLAIN.test(text) && pen.ctx.measureText(text.slice(0, n)).width > width)
+	while (n > 0 && !ASCII.test(text) && pen.ctx.measureText(text.slice(0, n)).width > width)
 		n = Math.floor(n * 0.8);
 	return n >= 3 ? text.slice(0, n - 1) + "…" : "";
 }
 
-/* The longest form that has room, or the beginning of the shortest. */
-function fitted(pen: Pen, s: Scene, node: number, width: number): string {
+/* Returns the longest form of a label that fits, or the beginning of the shortest. */
+function fitLabel(pen: Pen, s: Scene, node: number, width: number): string {
 	const fn = s.tree.fn[node];
 	const before = s.tree.skipped !== undefined && s.tree.skipped[node] > 0 ? "⋯ " : "";
-	const name = before + (fn >= 0 ? s.labels.whole[fn] : s.rootName);
+	const name = before + (fn >= 0 ? s.labels.full[fn] : s.rootName);
 	if (fn < 0 || fits(pen, name, width))
-		return fits(pen, name, width) ? name : cut(pen, name, width);
-	const forms = s.labels.shorter(fn);
-	const form = before + (forms.find((f) => fits(pen, before + f, width)) ?? forms[forms.length - 1] ?? s.labels.whole[fn]);
-	return fits(pen, form, width) ? form : cut(pen, form, width);
+		return fits(pen, name, width) ? name : truncate(pen, name, width);
+	const forms = s.labels.shortForms(fn);
+	const form = before + (forms.find((f) => fits(pen, before + f, width)) ?? forms[forms.length - 1] ?? s.labels.full[fn]);
+	return fits(pen, form, width) ? form : truncate(pen, form, width);
 }
 
-function inkOf(pen: Pen, s: Scene, node: number): number {
+function barColour(pen: Pen, s: Scene, node: number): number {
 	if (s.byNode)
-		return s.inks[node];
+		return s.pixelColours[node];
 	const fn = s.tree.fn[node];
-	return fn >= 0 ? s.inks[fn] : pen.root;
+	return fn >= 0 ? s.pixelColours[fn] : pen.root;
 }
 
-/* A needle in a run of narrow nodes must show too, but no wider than a pixel. */
+/* Draws the matches within a run of narrow nodes, each one pixel wide. */
 function paintMatches(pen: Pen, s: Scene, row: Int32Array, bar: Bar, span: Span): void {
 	const scale = span.width / (span.to - span.from);
 	let drawnTo = -1;
@@ -155,13 +155,13 @@ function paintMatches(pen: Pen, s: Scene, row: Int32Array, bar: Bar, span: Span)
 		const x = (s.layout.start[row[i]] - span.from) * scale;
 		if (!s.matched[s.tree.fn[row[i]]] || x < drawnTo)
 			continue;
-		pen.line.put(x * pen.ratio, (x + 1) * pen.ratio, inkOf(pen, s, row[i]), true);
+		pen.row.put(x * pen.ratio, (x + 1) * pen.ratio, barColour(pen, s, row[i]), true);
 		drawnTo = x + 1;
 	}
 }
 
-/* From this width on a run of narrow nodes is no colour of theirs, which would be taken for one node. */
-const RUN = 3;
+/* A run of narrow nodes of this width or more is drawn in grey, so that it is not mistaken for one node. */
+const MIN_RUN_WIDTH = 3;
 
 function paintRow(pen: Pen, s: Scene, row: Int32Array, span: Span, y: number): void {
 	const { tree, theme } = s;
@@ -170,26 +170,26 @@ function paintRow(pen: Pen, s: Scene, row: Int32Array, span: Span, y: number): v
 	visibleBars(tree, s.layout, row, span, (bar) => {
 		const fn = tree.fn[bar.node];
 		const run = bar.end - bar.first > 1;
-		const dim = run ? searching || bar.width >= RUN : searching && (fn < 0 || !s.matched[fn]);
+		const dim = run ? searching || bar.width >= MIN_RUN_WIDTH : searching && (fn < 0 || !s.matched[fn]);
 		const gap = bar.width > 3 ? 1 : 0;
-		pen.line.put(bar.x * ratio, (bar.x + bar.width - gap) * ratio, dim ? pen.dim : inkOf(pen, s, bar.node), gap > 0);
+		pen.row.put(bar.x * ratio, (bar.x + bar.width - gap) * ratio, dim ? pen.dim : barColour(pen, s, bar.node), gap > 0);
 		if (run && searching)
 			paintMatches(pen, s, row, bar, span);
 		const width = bar.width - 2 * PAD;
-		if (bar.width < LEAST_TEXT || (s.ruler && fn < 0))
+		if (bar.width < MIN_LABEL_WIDTH || (s.ruler && fn < 0))
 			return;
-		const many = run ? `${grouped(bar.end - bar.first)} narrow` : "";
-		const text = run ? (fits(pen, many, width) ? many : "") : fitted(pen, s, bar.node, width);
+		const many = run ? `${formatCount(bar.end - bar.first)} narrow frames` : "";
+		const text = run ? (fits(pen, many, width) ? many : "") : fitLabel(pen, s, bar.node, width);
 		if (text !== "")
 			pen.texts.push({ text, x: bar.x + PAD, y: y + ROW / 2, colour: dim ? theme.dimText : theme.text });
 	});
 }
 
-const TICK_ROOM = 100;
+const TICK_SPACING = 100;
 
 function addTicks(pen: Pen, s: Scene, pane: Pane, y: number): void {
 	const scale = pane.width / (pane.to - pane.from);
-	const step = niceStep(TICK_ROOM / scale);
+	const step = niceStep(TICK_SPACING / scale);
 	for (let v = Math.ceil(pane.from / step) * step; v < pane.to; v += step)
 		pen.texts.push({
 			text: `╷${secondsText(v, step)}`, x: (v - pane.from) * scale - pen.charWidth / 2, y: y + ROW / 2, colour: s.theme.text,
@@ -213,29 +213,29 @@ function outline(ctx: CanvasRenderingContext2D, s: Scene, pane: Pane, node: numb
 	ctx.strokeRect(x + half, y + half, Math.max(2, right - x - width), ROW - 1 - width);
 }
 
-/** What is kept from one drawing to the next. */
+/** Buffers that are reused by the next drawing. */
 export interface Surface {
 	image: ImageData | null;
-	line: Line | null;
+	row: PixelRow | null;
 }
 
-function surfaceOf(kept: Surface, ctx: CanvasRenderingContext2D): { image: ImageData; line: Line } {
+function surfaceOf(kept: Surface, ctx: CanvasRenderingContext2D): { image: ImageData; line: PixelRow } {
 	const { width, height } = ctx.canvas;
 	if (kept.image?.width !== width || kept.image.height !== height)
 		kept.image = ctx.createImageData(width, height);
-	if (kept.line?.width !== width)
-		kept.line = new Line(width);
-	return { image: kept.image, line: kept.line };
+	if (kept.row?.width !== width)
+		kept.row = new PixelRow(width);
+	return { image: kept.image, line: kept.row };
 }
 
 export function paint(ctx: CanvasRenderingContext2D, ratio: number, s: Scene, pane: Pane, kept: Surface): void {
 	const { image, line } = surfaceOf(kept, ctx);
 	const pixels = new Uint32Array(image.data.buffer);
-	const background = packed(s.theme.background);
+	const background = packColour(s.theme.background);
 	ctx.font = "12px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
 	const pen: Pen = {
-		ctx, ratio, line, texts: [], charWidth: ctx.measureText("0").width,
-		dim: packed(s.theme.dim), root: packed(s.theme.root),
+		ctx, ratio, row: line, texts: [], charWidth: ctx.measureText("0").width,
+		dim: packColour(s.theme.dim), root: packColour(s.theme.root),
 	};
 	const rows = s.layout.rows;
 	const span: Span = { from: pane.from, to: pane.to, width: pane.width };
@@ -259,7 +259,7 @@ export function paint(ctx: CanvasRenderingContext2D, ratio: number, s: Scene, pa
 	}
 }
 
-/** The outlines, on a canvas of their own: a move of the mouse redraws no bar. */
+/** Draws the outlines. They have their own canvas, so that moving the pointer redraws no bars. */
 export function paintMarks(ctx: CanvasRenderingContext2D, ratio: number, s: Scene, pane: Pane,
 	m: Marks): void {
 	ctx.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function between what called it and what it called.
+// The sandwich view: the callers of a function above it, its callees below it.
 
 import { useMemo, useState } from "preact/hooks";
 
 import type { Scale } from "../model/format";
 import { layOut } from "../model/layout";
+import { calleesOf, callersOf } from "../model/transform";
 import type { Functions, Tree } from "../model/tree";
-import { calleesOf, callersOf } from "../model/views";
 import { Graph } from "./graph";
 
-/** A node of a tree, where a menu is wanted. */
-export interface Place {
+/** A node whose context menu is requested, and the position on the screen. */
+export interface MenuTarget {
 	node: number;
 	tree: Tree;
 	functions: Functions;
@@ -19,8 +19,8 @@ export interface Place {
 	y: number;
 }
 
-/** One half: the function is the tree's root. */
-export interface Half {
+/** One half of the view. The root of the tree is the function. */
+export interface SandwichHalf {
 	tree: Tree;
 	functions: Functions;
 	colours: string[];
@@ -29,13 +29,13 @@ export interface Half {
 
 interface Common {
 	scale: Scale;
-	/** The total of everything. */
+	/** The total of the profile. */
 	all: number;
-	onMenu: (place: Place) => void;
+	onMenu: (place: MenuTarget) => void;
 }
 
-/* It zooms by itself. */
-function Pane({ tree, functions, colours, matched, label, flame, scale, all, onMenu }: Half & Common & {
+/* Each pane has a zoom of its own, which is not part of the URL. */
+function Pane({ tree, functions, colours, matched, label, flame, scale, all, onMenu }: SandwichHalf & Common & {
 	label: string; flame: boolean;
 }) {
 	const layout = useMemo(() => layOut(tree), [tree]);
@@ -54,7 +54,7 @@ function Pane({ tree, functions, colours, matched, label, flame, scale, all, onM
 	);
 }
 
-export function Halves({ callers, callees, ...common }: Common & { callers: Half; callees: Half }) {
+export function SandwichPanes({ callers, callees, ...common }: Common & { callers: SandwichHalf; callees: SandwichHalf }) {
 	return (
 		<div class="halves">
 			<Pane {...common} {...callers} label="Callers" flame />
@@ -63,17 +63,17 @@ export function Halves({ callers, callees, ...common }: Common & { callers: Half
 	);
 }
 
-export function NoFunction() {
-	return <p class="empty">Choose a function in the table: its callers are shown above it, what it calls below.</p>;
+export function ChooseFunction() {
+	return <p class="empty">Select a function in the table to see its callers and callees.</p>;
 }
 
-/** Of a profile that is all here. */
-export function Sandwich({ fn, tree, ...rest }: Half & Omit<Common, "all"> & { fn: number }) {
+/** Computes both halves from a complete tree. */
+export function Sandwich({ fn, tree, ...rest }: SandwichHalf & Omit<Common, "all"> & { fn: number }) {
 	const n = rest.functions.n;
 	const callers = useMemo(() => (fn >= 0 ? callersOf(tree, fn, n) : null), [tree, fn]);
 	const callees = useMemo(() => (fn >= 0 ? calleesOf(tree, fn) : null), [tree, fn]);
 	if (!callers || !callees)
-		return <NoFunction />;
-	return <Halves scale={rest.scale} all={tree.total[0]} onMenu={rest.onMenu}
+		return <ChooseFunction />;
+	return <SandwichPanes scale={rest.scale} all={tree.total[0]} onMenu={rest.onMenu}
 		callers={{ ...rest, tree: callers }} callees={{ ...rest, tree: callees }} />;
 }

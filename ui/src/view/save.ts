@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hands a file to the browser's downloads, text to its clipboard, or a path to
-// the editor.
+// Saves files as downloads, copies text to the clipboard and opens sources in
+// an editor.
 
-import { shown } from "../model/format";
+import { displayName } from "../model/format";
 
-/** A title as the name of a file. */
+/** Converts a title to a file name. */
 export function fileName(title: string, suffix: string): string {
-	const stem = shown(title, 60).replace(/[^\w.-]+/g, "_").replace(/^_+|_+$/g, "");
+	const stem = displayName(title, 60).replace(/[^\w.-]+/g, "_").replace(/^_+|_+$/g, "");
 	return (stem || "profile") + suffix;
 }
 
+/** Starts a download of @content. */
 export function save(name: string, content: Blob | string, type = "text/plain"): void {
 	const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
 	const a = document.createElement("a");
@@ -20,7 +21,7 @@ export function save(name: string, content: Blob | string, type = "text/plain"):
 	setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** A page opened from a file has no clipboard API in every browser: the old way is the second. */
+/** Some browsers have no clipboard API in pages opened from files, so execCommand() is the fallback. */
 export async function copy(text: string): Promise<void> {
 	try {
 		await navigator.clipboard.writeText(text);
@@ -34,7 +35,7 @@ export async function copy(text: string): Promise<void> {
 	}
 }
 
-/** What an editor's own addresses look like; another pattern may be kept under this key. */
+/** The URL pattern of the editor. Users can override it in the local storage under SOURCE_KEY. */
 const SOURCE_KEY = "cameo.source";
 const SOURCE = "vscode://file{file}:{line}";
 
@@ -46,7 +47,7 @@ function sourcePattern(): string {
 	}
 }
 
-/** Opens @file in the editor that takes its kind of address. */
+/** Opens @file in the editor that handles URLs of the configured pattern. */
 export function openSource(file: string, line: number): void {
 	const path = file.split("/").map(encodeURIComponent).join("/");
 	const a = document.createElement("a");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of functions. Only the rows in sight are in the document.
+// The table of functions. The document contains the visible rows only.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { css, kindColour, kindOf } from "../model/colour";
-import { amount, baseName, percent, shown, type Scale } from "../model/format";
+import { baseName, displayName, formatPercent, formatValue, type Scale } from "../model/format";
 import { tableRows, type Sort, type Usage } from "../model/table";
 import type { Functions } from "../model/tree";
 
@@ -22,7 +22,7 @@ interface TableProps {
 	filter: string;
 	selected: number;
 	matched: Uint8Array;
-	/** Of time that was waited. */
+	/** The profile is one of off-CPU time. */
 	cold: boolean;
 	onSort: (sort: Sort) => void;
 	onFilter: (text: string) => void;
@@ -46,8 +46,8 @@ function Row({ p, fn, index }: { p: TableProps; fn: number; index: number }) {
 	const kind = kindOf(f.kind[fn]);
 	const place = f.binary[fn] || f.file[fn];
 	const cell = (v: number) => (
-		<td class="number" title={amount(v, p.scale)}>
-			<span>{amount(v, p.scale)}</span> <small>{percent(v, p.all)}</small>
+		<td class="number" title={formatValue(v, p.scale)}>
+			<span>{formatValue(v, p.scale)}</span> <small>{formatPercent(v, p.all)}</small>
 		</td>
 	);
 	const found = p.matched.length > 0 && p.matched[fn] === 1;
@@ -60,8 +60,8 @@ function Row({ p, fn, index }: { p: TableProps; fn: number; index: number }) {
 			{cell(p.usage.total[fn])}
 			<td class="function">
 				<span class="dot" style={{ background: css(kindColour(f.kind[fn], p.cold)) }} title={kind.label} />
-				<span class="name" title={shown(f.name[fn], 300)}>{shown(f.name[fn], 300)}</span>
-				{place !== "" && <small title={shown(place, 200)}>{shown(baseName(place), 60)}</small>}
+				<span class="name" title={displayName(f.name[fn], 300)}>{displayName(f.name[fn], 300)}</span>
+				{place !== "" && <small title={displayName(place, 200)}>{displayName(baseName(place), 60)}</small>}
 			</td>
 		</tr>
 	);
@@ -108,12 +108,12 @@ export function Table(p: TableProps) {
 	return (
 		<section class="table" aria-label="Functions">
 			<input
-				type="search" placeholder="Filter by function, file or binary" aria-label="Filter the table"
+				type="search" placeholder="Filter by function, file or binary" aria-label="Filter functions"
 				value={p.filter} onInput={(e) => p.onFilter(e.currentTarget.value)}
 			/>
 			<div
 				class="scroll" ref={box} tabIndex={0} role="group"
-				aria-label="Functions: arrows choose, Enter opens the sandwich"
+				aria-label="Functions. Use the arrow keys to select, Enter to open the sandwich view."
 				onScroll={(e) => setTop(e.currentTarget.scrollTop)} onKeyDown={onKey}
 			>
 				<table aria-rowcount={rows.length + 1} role="grid" aria-label="Functions">
@@ -132,7 +132,7 @@ export function Table(p: TableProps) {
 							<tr aria-hidden="true" style={{ height: `${(rows.length - last) * ROW}px` }} />}
 					</tbody>
 				</table>
-				{rows.length === 0 && <p class="empty">No function has “{shown(p.filter, 60)}” in it.</p>}
+				{rows.length === 0 && <p class="empty">No functions match “{displayName(p.filter, 60)}”.</p>}
 			</div>
 		</section>
 	);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The canvas takes its colours from the style sheet, so that dark and light
-// are decided in one place.
+// Reads the colours of the canvas from the style sheet, so that light and dark
+// mode are defined in one place.
 
 import { useEffect, useState } from "preact/hooks";
 

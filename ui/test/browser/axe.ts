@@ -6,8 +6,8 @@ import type { Page } from "playwright-core";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What axe-core finds; the page's policy stops strangers' scripts, the debugger's are let in. */
-export async function faults(page: Page): Promise<string[]> {
+/** Returns what axe-core finds. The script is injected by the debugger, which the page's policy permits. */
+export async function accessibilityViolations(page: Page): Promise<string[]> {
 	await page.evaluate(axe);
 	return page.evaluate(async () => {
 		const run = (window as unknown as { axe: { run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens pages that the C program wrote in Debian's Chromium and watches that
-// they ask nothing of anybody and complain of nothing.
+// Opens pages in Debian's Chromium and records their requests and errors.
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -21,12 +20,12 @@ export interface Frame {
 
 export type Stack = [(string | Frame)[], number];
 
-export interface Opened {
+export interface OpenedPage {
 	page: Page;
-	/** What the page said on the console or threw. */
-	complaints: string[];
-	/** URLs it asked for, but for itself and its own server. */
-	requests: string[];
+	/** Console messages and exceptions of the page. */
+	errors: string[];
+	/** The URLs that the page requested from others than its own server. */
+	foreignRequests: string[];
 }
 
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -46,7 +45,7 @@ export class Chromium {
 		rmSync(this.dir, { recursive: true, force: true });
 	}
 
-	/** The page of @stacks as a file; the bytes too. */
+	/** Writes the page of @stacks to a file. */
 	write(title: string, stacks: Stack[]): { url: string; html: string } {
 		const text = stacks.map(([frames, count]) =>
 			[...frames.map(frameText), count].join("\t") + "\n").join("");
@@ -59,7 +58,8 @@ export class Chromium {
 		return { url: pathToFileURL(file).href, html: made.stdout };
 	}
 
-	async open(url: string, options: { width?: number; height?: number; dark?: boolean; touch?: boolean; motion?: boolean; now?: number } = {}): Promise<Opened> {
+	/** Opens @url, or @html as if @url returned it. */
+	async open(url: string, options: { width?: number; height?: number; dark?: boolean; touch?: boolean; motion?: boolean; now?: number; html?: string } = {}): Promise<OpenedPage> {
 		const context = await this.browser.newContext({
 			viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
 			colorScheme: options.dark ? "dark" : "light",
@@ -81,11 +81,15 @@ export class Chromium {
 			if (!own && r.url().split("#")[0] !== url.split("#")[0] && !/^(data|blob):/.test(r.url()))
 				requests.push(r.url());
 		});
+		if (options.html !== undefined)
+			await page.route(url.split("#")[0], (r) => r.fulfill({ contentType: "text/html", body: options.html }));
 		if (options.now !== undefined)
 			await page.clock.setFixedTime(options.now);
 		await page.goto(url);
-		await settled(page);
-		return { page, complaints, requests };
+		await page.waitForFunction(() => document.querySelector("#app > *") !== null
+			&& document.querySelector("#app > main.message[aria-busy=true]") === null);
+		await nextFrame(page);
+		return { page, errors: complaints, foreignRequests: requests };
 	}
 }
 
@@ -94,14 +98,14 @@ function frameText(f: string | Frame): string {
 	return [kind, name, binary, file, line].join("\x1f");
 }
 
-/** Waits until what was asked for is drawn: two frames of the browser. */
-export async function settled(page: Page): Promise<void> {
+/** Waits for two frames of the browser, after which all changes of state are drawn. */
+export async function nextFrame(page: Page): Promise<void> {
 	await page.evaluate(() => new Promise<void>((done) =>
 		requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
 }
 
-/** Keeps a file to look at in $CAMEO_SHOTS, where somebody wants them. */
-export function keep(name: string, content: Uint8Array | string): void {
+/** Writes a file to the directory $CAMEO_SHOTS, if that is set. */
+export function saveArtifact(name: string, content: Uint8Array | string): void {
 	const dir = process.env.CAMEO_SHOTS;
 	if (dir === undefined)
 		return;
@@ -109,7 +113,7 @@ export function keep(name: string, content: Uint8Array | string): void {
 	writeFileSync(join(dir, name), content);
 }
 
-export async function shot(page: Page, name: string): Promise<void> {
+export async function screenshot(page: Page, name: string): Promise<void> {
 	if (process.env.CAMEO_SHOTS !== undefined)
-		keep(`${name}.png`, await page.screenshot());
+		saveArtifact(`${name}.png`, await page.screenshot());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A real server on a port of its own, fed with stacks whose sums are known.
+// Starts a server on a free port and sends profiles with known totals to it.
 
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -9,8 +9,8 @@ import { join } from "node:path";
 
 export type Labels = Record<string, string>;
 
-/** A sample: its stack from the root, and when it was taken. */
-export interface Moment {
+/** A sample with its stack from the root and its timestamp. */
+export interface TimedSample {
 	tid: number;
 	stack: string[];
 	ms: number;
@@ -27,7 +27,7 @@ export class CameoServer {
 	readonly dir = mkdtempSync(join(tmpdir(), "cameo-store-"));
 	private process: ChildProcess | null = null;
 
-	/** On any free port, or again on the one it had. */
+	/** Starts the server on any free port, or on its previous one. */
 	async start(): Promise<void> {
 		const listen = this.url === "" ? "127.0.0.1:0" : new URL(this.url).host;
 		const p = spawn(process.env.CAMEO!, ["server", "--listen", listen, "--data", this.dir, "--keep-days", "0"],
@@ -41,7 +41,7 @@ export class CameoServer {
 				if (m)
 					done(m[0]);
 			});
-			p.on("exit", (code) => fail(new Error(`cameo server ended with ${code}`)));
+			p.on("exit", (code) => fail(new Error(`cameo server exited with status ${code}`)));
 		});
 	}
 
@@ -72,25 +72,25 @@ export class CameoServer {
 			throw new Error(`ingest: ${rs.status} ${await rs.text()}`);
 	}
 
-	/** "a;b 5" lines, 100 samples a second. */
+	/** Sends folded stacks ("a;b 5") with 100 samples per second. */
 	folded(labels: Labels, fromMs: number, lines: string[]): Promise<void> {
 		return this.ingest(labels, fromMs, 10, "folded", lines.join("\n") + "\n");
 	}
 
-	/** Samples of 10 ms of CPU each that tell when they were taken, of one process. */
-	timed(service: string, pid: number, moments: Moment[]): Promise<void> {
+	/** Sends samples of one process with timestamps; each represents 10 ms of CPU time. */
+	timed(service: string, pid: number, moments: TimedSample[]): Promise<void> {
 		return this.otlp(service, pid, Math.min(...moments.map((m) => m.ms)),
 			["samples", "count", { periodType: ["cpu", "nanoseconds"], period: 10e6 }], moments);
 	}
 
-	/** How long was waited in which stacks, and what for. */
+	/** Sends off-CPU time with wait reasons. */
 	waited(service: string, ms: number, waits: Wait[]): Promise<void> {
 		return this.otlp(service, 43, ms, ["off_cpu", "nanoseconds", null], waits);
 	}
 
 	private async otlp(service: string, pid: number, startMs: number,
 		[type, unit, period]: [string, string, { periodType: [string, string]; period: number } | null],
-		samples: (Moment | Wait)[]): Promise<void> {
+		samples: (TimedSample | Wait)[]): Promise<void> {
 		const tables = { string: [""], function: [""], stack: [""], attribute: [""] };
 		const index = (table: keyof typeof tables, text: string) => {
 			if (!tables[table].includes(text))
@@ -128,7 +128,7 @@ export class CameoServer {
 			{ resourceProfiles: [{ resource, scopeProfiles: [{ profiles: [profile] }] }], dictionary });
 	}
 
-	/** As JSON. */
+	/** Sends @body as JSON. */
 	async post(path: string, body: object): Promise<void> {
 		const rs = await fetch(`${this.url}/${path}`, {
 			method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
@@ -142,7 +142,7 @@ export class CameoServer {
 	}
 }
 
-/** A profile of this machine for a few seconds; null where it may not be recorded. */
+/** Records this machine for some seconds. Returns the file, or null without the privileges to record. */
 export function record(dir: string, seconds: number): string | null {
 	const file = join(dir, "real.pb.gz");
 	const made = spawnSync(process.env.CAMEO!, ["record", "-a", "-d", String(seconds), "-F", "199", "-o", file]);

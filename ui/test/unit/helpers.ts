@@ -3,7 +3,7 @@ import { readProfile, type Profile } from "../../src/model/profile";
 import { pathOf, type Functions, type Tree } from "../../src/model/tree";
 import { PageMaker, random } from "../fixture";
 
-/** "a;b;c 5" lines to a profile. */
+/** Converts lines such as "a;b;c 5" to a profile. */
 export function profileOf(text: string): Profile {
 	const maker = new PageMaker();
 	for (const line of text.trim().split("\n")) {
@@ -13,7 +13,7 @@ export function profileOf(text: string): Profile {
 	return readProfile(maker.json());
 }
 
-/** The tree's self values by path, sorted, as text that reads in a failure. */
+/** Returns the self values of a tree as sorted folded stacks, which are readable in a failure. */
 export function stacks(t: Tree, fns: Functions): string[] {
 	const out: string[] = [];
 	for (let i = 0; i < t.n; i++)
@@ -35,7 +35,7 @@ export function setOf(fns: Functions, ...names: string[]): Uint8Array {
 	return set;
 }
 
-/** A profile with recursion and shared functions, and its samples one by one to count by hand. */
+/** Returns a random profile with recursion, and its samples, from which tests compute expected values. */
 export function randomProfile(seed: number): { profile: Profile; samples: [string[], number][] } {
 	const rnd = random(seed);
 	const maker = new PageMaker();

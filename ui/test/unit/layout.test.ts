@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { firstEndingAfter, layOut, nodeAt, visibleBars, type Bar } from "../../src/model/layout";
 import { readProfile, type Profile } from "../../src/model/profile";
-import { step } from "../../src/view/keys";
+import { nextNode } from "../../src/view/graph_keys";
 import { bigPage } from "../fixture";
 import { profileOf } from "./helpers";
 
@@ -23,7 +23,7 @@ describe("layout", () => {
 		expect([...l.rows[2]].map((i) => l.start[i])).toEqual([9, 12]);
 	});
 
-	it("has every node with a value once, without overlaps", () => {
+	it("places every node with a value once, without overlaps", () => {
 		const { tree } = readProfile(bigPage(5000));
 		const l = layOut(tree);
 		expect(l.rows.reduce((n, r) => n + r.length, 0)).toBe(tree.n);
@@ -36,12 +36,12 @@ describe("layout", () => {
 		}
 	});
 
-	it("leaves out nodes without samples", () => {
+	it("omits nodes without samples", () => {
 		const { tree } = profileOf("a;b 0\na 2");
 		expect(layOut(tree).rows.length).toBe(2);
 	});
 
-	it("finds the same node as a look at every node", () => {
+	it("finds the same node as a linear search", () => {
 		const { tree } = readProfile(bigPage(3000));
 		const l = layOut(tree);
 		for (let v = 0; v < tree.total[0]; v += tree.total[0] / 97)
@@ -60,7 +60,7 @@ describe("layout", () => {
 });
 
 describe("visible bars", () => {
-	it("are cut to the window", () => {
+	it("are clipped to the visible span", () => {
 		const p = profileOf("a 50\nb 30\nc 20");
 		expect(bars(p, 1, 40, 60, 200).map((b) => [b.x, b.width])).toEqual([[0, 100], [100, 100]]);
 	});
@@ -74,7 +74,7 @@ describe("visible bars", () => {
 		expect(got[1].width).toBeCloseTo(5);
 	});
 
-	it("are never narrower than half a pixel, so never more than two a pixel", () => {
+	it("are at least half a pixel wide, so at most two share a pixel", () => {
 		const p = readProfile(bigPage(100_000));
 		const l = layOut(p.tree);
 		for (const row of l.rows) {
@@ -95,7 +95,7 @@ describe("visible bars", () => {
 		}
 	});
 
-	it("lose no node that is wide enough", () => {
+	it("include every node that is wide enough", () => {
 		const p = readProfile(bigPage(20_000));
 		const l = layOut(p.tree);
 		const span = { from: p.tree.total[0] * 0.2, to: p.tree.total[0] * 0.4, width: 800 };
@@ -121,7 +121,7 @@ describe("arrow keys", () => {
 	const l = layOut(p.tree);
 	const at = (name: string) => p.tree.fn.findIndex((fn) => fn >= 0 && p.functions.name[fn] === name);
 	const go = (from: string, key: string, zoom = 0, flame = false) => {
-		const to = step(p.tree, l, at(from), zoom, key, flame);
+		const to = nextNode(p.tree, l, at(from), zoom, key, flame);
 		return to < 0 ? "" : to === 0 ? "all" : p.functions.name[p.tree.fn[to]];
 	};
 
@@ -132,7 +132,7 @@ describe("arrow keys", () => {
 		expect(go("a", "Home")).toBe("all");
 	});
 
-	it("are turned round where the root is at the bottom", () => {
+	it("are reversed if the root is at the bottom", () => {
 		expect([go("a", "ArrowUp", 0, true), go("b", "ArrowDown", 0, true)]).toEqual(["b", "a"]);
 	});
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
 
-import { BadProfile, readProfile } from "../../src/model/profile";
+import { InvalidProfile, readProfile } from "../../src/model/profile";
 import { linkChildren, TreeBuilder, walk } from "../../src/model/tree";
 import { bigPage, PageMaker, type PageJson } from "../fixture";
 import { profileOf, stacks } from "./helpers";
 
-describe("reading the page's data", () => {
+describe("the reader of the page's data", () => {
 	it("adds up totals from the leaves", () => {
 		const { tree, functions } = profileOf("a;b 3\na;c 4\na 1");
 		expect(stacks(tree, functions)).toEqual(["a 1", "a;b 3", "a;c 4"]);
@@ -27,7 +27,7 @@ describe("reading the page's data", () => {
 		expect([...functions.inlined]).toEqual([0, 1]);
 	});
 
-	it("keeps functions of the same name in two binaries apart", () => {
+	it("distinguishes functions of the same name in two binaries", () => {
 		const { functions } = profileOf("main@/bin/a 1\nmain@/bin/b 1");
 		expect(functions.n).toBe(2);
 		expect(functions.key[0]).not.toBe(functions.key[1]);
@@ -41,7 +41,7 @@ describe("reading the page's data", () => {
 		["another version", { version: 2 }],
 		["strings that are none", { strings: [1] as unknown as string[] }],
 		["no frames", { frames: undefined }],
-		["a frame that is no list", { frames: [7] as unknown as number[][] }],
+		["a frame that is not a list", { frames: [7] as unknown as number[][] }],
 		["a frame with a string that is not there", { frames: [[99, 0, 0, 0, 0]] }],
 		["lists of different lengths", { nodes: { parent: [-1], frame: [-1, 0], self: [0] } }],
 		["a node before its parent", { nodes: { parent: [-1, 1], frame: [-1, 0], self: [0, 1] } }],
@@ -49,22 +49,22 @@ describe("reading the page's data", () => {
 		["a value below zero", { nodes: { parent: [-1, 0], frame: [-1, 0], self: [0, -1] } }],
 	])("refuses %s", (_, over) => {
 		const good = new PageMaker().add(["a"], 1).json();
-		expect(() => readProfile({ ...good, ...over })).toThrow(BadProfile);
+		expect(() => readProfile({ ...good, ...over })).toThrow(InvalidProfile);
 	});
 
 	it.each([null, 3, "x", {}])("refuses %j", (json) => {
-		expect(() => readProfile(json)).toThrow(BadProfile);
+		expect(() => readProfile(json)).toThrow(InvalidProfile);
 	});
 });
 
 describe("trees", () => {
-	it("find a child again after growing", () => {
+	it("find a child after growing", () => {
 		const b = new TreeBuilder();
 		const ids = Array.from({ length: 50_000 }, (_, i) => b.child(i >> 3, i));
 		expect(ids.map((_, i) => b.child(i >> 3, i))).toEqual(ids);
 	});
 
-	it("are walked in order, each node entered and left once", () => {
+	it("are traversed in order, entering and leaving each node once", () => {
 		const { tree } = readProfile(bigPage(2000));
 		const open: number[] = [];
 		let seen = 0;

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
 
-import { baseRange, rangeOfBoth } from "../../src/model/base";
-import { heatColour, heatOf, sliceOf, withoutStripes } from "../../src/model/heat";
-import { backFrom, parseEnd, rangeOf, rangeText, stepFor, stepRange, whatExists, zoomOut } from "../../src/model/range";
-import { filterText, narrowed, parseFilter, quoteRegex, selectorOf } from "../../src/model/selector";
-import { bytesText } from "../../src/model/format";
-import { rateUnit, stackLines } from "../../src/model/stack_lines";
-import { bestType, typeName, unitOf } from "../../src/model/types";
+import { baseRange, unionRange } from "../../src/model/base";
+import { buildHeatMap, heatColour, mergeSparseCells, sliceBetween } from "../../src/model/heat_map";
+import {
+	clampToData, formatPreciseTime, formatRange, parseEnd, rangeOf, relativeStart, shiftRange, stepSeconds, zoomOut,
+} from "../../src/model/range";
+import { filterText, narrowTo, parseFilter, quoteRegex, selectorOf } from "../../src/model/selector";
+import { formatBytes } from "../../src/model/format";
+import { rateUnit, stackSeries } from "../../src/model/stacked_series";
+import { defaultType, typeName, unitOf } from "../../src/model/profile_types";
 import { fromHash, toHash } from "../../src/model/url";
-import { SERVER, SERVER_START, type ServerState } from "../../src/server/state";
+import { SERVER_START, type ServerState } from "../../src/server/state";
+import { codecOf, VIEWS } from "../../src/server/views";
 
 const NOW = 1_790_000_000_000;
 const MINUTE = 60_000;
 
-describe("ranges", () => {
-	it("reads now, what is back from now, and milliseconds; nothing else", () => {
+describe("a time range", () => {
+	it("is parsed from now, relative times and milliseconds only", () => {
 		expect(parseEnd("now", NOW)).toBe(NOW);
 		expect(parseEnd("now-15m", NOW)).toBe(NOW - 15 * MINUTE);
 		expect(parseEnd("now-2d", NOW)).toBe(NOW - 2 * 86400e3);
@@ -24,7 +27,7 @@ describe("ranges", () => {
 			expect(parseEnd(bad, NOW)).toBeNaN();
 	});
 
-	it("is the last 15 minutes where the URL makes no sense", () => {
+	it("is the last 15 minutes if the URL is invalid", () => {
 		const usual = { from: NOW - 15 * MINUTE, to: NOW };
 		expect(rangeOf("x", "y", NOW)).toEqual(usual);
 		expect(rangeOf("now", "now-5m", NOW)).toEqual(usual);
@@ -32,42 +35,46 @@ describe("ranges", () => {
 		expect(rangeOf("now-5m", "now", NOW)).toEqual({ from: NOW - 5 * MINUTE, to: NOW });
 	});
 
-	it("steps by its own width and turns live when it would pass the present", () => {
+	it("is shifted by its width and becomes live at the present", () => {
 		const r = { from: NOW - 30 * MINUTE, to: NOW - 20 * MINUTE };
-		expect(stepRange(r, -1, NOW)).toEqual({ from: String(NOW - 40 * MINUTE), to: String(NOW - 30 * MINUTE) });
-		expect(stepRange(r, 1, NOW)).toEqual({ from: String(NOW - 20 * MINUTE), to: String(NOW - 10 * MINUTE) });
-		expect(stepRange({ from: NOW - 15 * MINUTE, to: NOW - 5 * MINUTE }, 1, NOW)).toEqual({ from: "now-10m", to: "now" });
+		expect(shiftRange(r, -1, NOW)).toEqual({ from: String(NOW - 40 * MINUTE), to: String(NOW - 30 * MINUTE) });
+		expect(shiftRange(r, 1, NOW)).toEqual({ from: String(NOW - 20 * MINUTE), to: String(NOW - 10 * MINUTE) });
+		expect(shiftRange({ from: NOW - 15 * MINUTE, to: NOW - 5 * MINUTE }, 1, NOW)).toEqual({ from: "now-10m", to: "now" });
 		expect(zoomOut(r, NOW)).toEqual({ from: String(NOW - 35 * MINUTE), to: String(NOW - 15 * MINUTE) });
 		expect(zoomOut({ from: NOW - 10 * MINUTE, to: NOW }, NOW)).toEqual({ from: "now-20m", to: "now" });
-		expect([backFrom(90e3), backFrom(3600e3), backFrom(2 * 86400e3)]).toEqual(["now-90s", "now-1h", "now-2d"]);
+		expect([relativeStart(90e3), relativeStart(3600e3), relativeStart(2 * 86400e3)]).toEqual(["now-90s", "now-1h", "now-2d"]);
 	});
 
-	it("is what exists, where a server is young", () => {
+	it("is clamped to the existing data of a new server", () => {
 		const r = { from: NOW - 15 * MINUTE, to: NOW };
-		expect(whatExists(r, NOW - 5 * MINUTE)).toEqual({ from: NOW - 5.5 * MINUTE, to: NOW });
-		expect(whatExists(r, NOW - 1000)).toEqual({ from: NOW - 2 * MINUTE, to: NOW });
-		expect(whatExists(r, NOW - 60 * MINUTE)).toEqual(r);
-		expect(whatExists(r, 0)).toEqual(r);
+		expect(clampToData(r, NOW - 5 * MINUTE)).toEqual({ from: NOW - 5.5 * MINUTE, to: NOW });
+		expect(clampToData(r, NOW - 1000)).toEqual({ from: NOW - 2 * MINUTE, to: NOW });
+		expect(clampToData(r, NOW - 60 * MINUTE)).toEqual(r);
+		expect(clampToData(r, 0)).toEqual(r);
 	});
 
-	it("is told in words", () => {
-		expect(rangeText("now-1h", "now", NOW)).toBe("Last hour");
-		expect(rangeText("now-7m", "now", NOW)).toBe("Last 7m");
-		expect(rangeText(String(NOW - 60 * MINUTE), String(NOW - 30 * MINUTE), NOW)).toMatch(/^\d\d:\d\d – \d\d:\d\d$/);
+	it("is formatted as text", () => {
+		expect(formatRange("now-1h", "now", NOW)).toBe("Last hour");
+		expect(formatRange("now-7m", "now", NOW)).toBe("Last 7 minutes");
+		expect(formatRange(String(NOW - 60 * MINUTE), String(NOW - 30 * MINUTE), NOW)).toMatch(/^\d\d:\d\d – \d\d:\d\d$/);
 	});
 
-	it("has steps that a time line has room for", () => {
-		expect(stepFor({ from: 0, to: 15 * MINUTE }, 180)).toBe(15);
-		expect(stepFor({ from: 0, to: 86400e3 }, 180)).toBe(600);
-		expect(stepFor({ from: 0, to: 3000 * 86400e3 }, 180)).toBe(86400);
+	it("has times with milliseconds", () => {
+		expect(formatPreciseTime(NOW + 7)).toMatch(/:\d\d\.007$/);
+	});
+
+	it("is divided into steps that fit the timeline", () => {
+		expect(stepSeconds({ from: 0, to: 15 * MINUTE }, 180)).toBe(15);
+		expect(stepSeconds({ from: 0, to: 86400e3 }, 180)).toBe(600);
+		expect(stepSeconds({ from: 0, to: 3000 * 86400e3 }, 180)).toBe(86400);
 	});
 });
 
-describe("what a range is compared with", () => {
+describe("the baseline", () => {
 	const r = { from: NOW - 10 * MINUTE, to: NOW };
 	const none = { baseFrom: "", baseTo: "" };
 
-	it("is the time before, the day before, the week before, itself, or as chosen", () => {
+	it("is the previous period, one day or week earlier, the same range, or custom", () => {
 		expect(baseRange({ base: "before", ...none }, r, NOW)).toEqual({ from: NOW - 20 * MINUTE, to: NOW - 10 * MINUTE });
 		expect(baseRange({ base: "day", ...none }, r, NOW).from).toBe(r.from - 86400e3);
 		expect(baseRange({ base: "week", ...none }, r, NOW).to).toBe(r.to - 7 * 86400e3);
@@ -77,21 +84,21 @@ describe("what a range is compared with", () => {
 		expect(baseRange({ base: "custom", baseFrom: "5", baseTo: "x" }, r, NOW)).toEqual({ from: NOW - 20 * MINUTE, to: NOW - 10 * MINUTE });
 	});
 
-	it("is drawn on one time line while both are to be seen", () => {
-		expect(rangeOfBoth(r, baseRange({ base: "before", ...none }, r, NOW)).from).toBe(NOW - 20 * MINUTE);
-		expect(rangeOfBoth(r, baseRange({ base: "week", ...none }, r, NOW))).toEqual(r);
+	it("is on the same timeline if both ranges remain visible", () => {
+		expect(unionRange(r, baseRange({ base: "before", ...none }, r, NOW)).from).toBe(NOW - 20 * MINUTE);
+		expect(unionRange(r, baseRange({ base: "week", ...none }, r, NOW))).toEqual(r);
 	});
 });
 
-describe("selectors", () => {
-	it("quotes whatever a label and its value are", () => {
+describe("a selector", () => {
+	it("quotes labels and values", () => {
 		expect(selectorOf("", [])).toBe("{}");
 		expect(selectorOf("shop", ["host.name!=n1", "pod=~web.*"]))
 			.toBe('{"service_name"="shop","host.name"!="n1","pod"=~"web.*"}');
 		expect(selectorOf('a"b\\c', ["x=line\nfeed"])).toBe('{"service_name"="a\\"b\\\\c","x"="line\\nfeed"}');
 	});
 
-	it("reads its own filters and leaves out what is none", () => {
+	it("parses its own filters and ignores invalid ones", () => {
 		for (const f of [{ name: "a", op: "=" as const, value: "b=c" }, { name: "a.b", op: "!~" as const, value: "" }])
 			expect(parseFilter(filterText(f))).toEqual(f);
 		expect(parseFilter("nothing")).toBeNull();
@@ -99,10 +106,10 @@ describe("selectors", () => {
 	});
 
 	it("narrows to one value of a label", () => {
-		expect(narrowed(["pod=a", "pod!=c", "zone=x"], "pod", "b")).toEqual(["pod!=c", "zone=x", "pod=b"]);
+		expect(narrowTo(["pod=a", "pod!=c", "zone=x"], "pod", "b")).toEqual(["pod!=c", "zone=x", "pod=b"]);
 	});
 
-	it("takes a text for itself in a regular expression", () => {
+	it("escapes text in a regular expression", () => {
 		const text = "a.b*(c)[d]{e}|^$\\";
 		expect(new RegExp(`^${quoteRegex(text)}$`).test(text)).toBe(true);
 	});
@@ -112,73 +119,73 @@ describe("profile types", () => {
 	const CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 	const ALLOC = "memory:alloc_space:bytes:space:bytes";
 
-	it("are called as people call them", () => {
+	it("have display names", () => {
 		expect(typeName(CPU)).toBe("CPU time");
 		expect(typeName("strange:thing:parsecs:x:y")).toBe("strange thing");
 		expect(typeName("__proto__:x")).toBe("__proto__ x");
 		expect([unitOf(CPU), unitOf(ALLOC), unitOf("x")]).toEqual(["nanoseconds", "bytes", "count"]);
 	});
 
-	it("show CPU time first", () => {
-		expect(bestType([ALLOC, "process_cpu:samples:count:cpu:nanoseconds", CPU])).toBe(CPU);
-		expect(bestType([ALLOC])).toBe(ALLOC);
-		expect(bestType([])).toBe("");
+	it("default to CPU time", () => {
+		expect(defaultType([ALLOC, "process_cpu:samples:count:cpu:nanoseconds", CPU])).toBe(CPU);
+		expect(defaultType([ALLOC])).toBe(ALLOC);
+		expect(defaultType([])).toBe("");
 	});
 });
 
-describe("stacked lines", () => {
-	it("lie on one another, with what was left out on top", () => {
-		const s = stackLines([
+describe("stacked series", () => {
+	it("are stacked, with the remainder on top", () => {
+		const s = stackSeries([
 			{ name: "a", points: [[100, 4], [200, 2]] },
 			{ name: "b", points: [[100, 1]] },
 		], [[100, 7], [200, 2]], 100, 300, 100, 0.5);
 		expect(s.times).toEqual([100, 200, 300]);
-		expect(s.lines.map((l) => [l.name, l.rest])).toEqual([["a", false], ["b", false], ["all others", true]]);
-		expect(s.lines.map((l) => l.top)).toEqual([[2, 1, null], [2.5, 1, null], [3.5, 1, null]]);
-		expect(s.lines[2].value).toEqual([1, 0, null]);
+		expect(s.series.map((l) => [l.name, l.isRemainder])).toEqual([["a", false], ["b", false], ["other", true]]);
+		expect(s.series.map((l) => l.top)).toEqual([[2, 1, null], [2.5, 1, null], [3.5, 1, null]]);
+		expect(s.series[2].value).toEqual([1, 0, null]);
 	});
 
-	it("are not more than the server's", () => {
-		expect(stackLines([{ name: "a", points: [[0, 1]] }], [[0, 1]], 0, 0, 1, 1).lines.length).toBe(1);
-		expect(stackLines([], [], 0, 1000, 100, 1).lines).toEqual([]);
+	it("have no remainder if the server returned all series", () => {
+		expect(stackSeries([{ name: "a", points: [[0, 1]] }], [[0, 1]], 0, 0, 1, 1).series.length).toBe(1);
+		expect(stackSeries([], [], 0, 1000, 100, 1).series).toEqual([]);
 	});
 
-	it("are told in cores, threads that wait, and bytes", () => {
+	it("are formatted as cores, waiting threads and bytes", () => {
 		expect(rateUnit("process_cpu:cpu:nanoseconds:cpu:nanoseconds").text(1.5)).toBe("1.50 cores");
-		expect(rateUnit("off_cpu:off_cpu:nanoseconds::").text(1.5)).toBe("1.50 waiting");
+		expect(rateUnit("off_cpu:off_cpu:nanoseconds::").text(1.5)).toBe("1.50 threads waiting");
 		expect(rateUnit("memory:alloc_space:bytes::").text(2048)).toBe("2.0 KiB/s");
-		expect(bytesText(1023)).toBe("1023 B");
-		expect(bytesText(3 * 2 ** 40)).toBe("3.0 TiB");
+		expect(formatBytes(1023)).toBe("1023 B");
+		expect(formatBytes(3 * 2 ** 40)).toBe("3.0 TiB");
 	});
 });
 
 describe("the heat map", () => {
-	const h = heatOf({ start: 1000, cellMs: 250, n: 8, at: [0, 5, 7, 99], value: [1, 2, 3, 50] });
+	const h = buildHeatMap({ start: 1000, cellMs: 250, n: 8, at: [0, 5, 7, 99], value: [1, 2, 3, 50] });
 
-	it("has a column a second and a row for each part", () => {
+	it("has one column per second and one row per cell", () => {
 		expect([h.columns, h.rows, h.max]).toEqual([2, 4, 3]);
 		expect([...h.value]).toEqual([1, 0, 0, 0, 0, 2, 0, 3]);
 	});
 
-	it("begins its columns with the second, whenever the range begins", () => {
-		const late = heatOf({ start: 1500, cellMs: 250, n: 2, at: [0, 1], value: [4, 5] });
+	it("aligns its columns with full seconds", () => {
+		const late = buildHeatMap({ start: 1500, cellMs: 250, n: 2, at: [0, 1], value: [4, 5] });
 		expect([late.start, [...late.value]]).toEqual([1000, [0, 0, 4, 5]]);
 	});
 
-	it("has no stripes where samples are rarer than cells", () => {
+	it("merges cells that are shorter than the sampling period", () => {
 		const rare = { start: 1000, cellMs: 20, n: 100, at: [0, 3, 6, 8, 50], value: [1, 2, 3, 4, 5] };
-		expect(withoutStripes(rare)).toEqual({ start: 1000, cellMs: 100, n: 20, at: [0, 1, 10], value: [3, 7, 5] });
+		expect(mergeSparseCells(rare)).toEqual({ start: 1000, cellMs: 100, n: 20, at: [0, 1, 10], value: [3, 7, 5] });
 		const often = { ...rare, at: [0, 1, 2, 3, 50] };
-		expect(withoutStripes(often)).toBe(often);
+		expect(mergeSparseCells(often)).toBe(often);
 	});
 
-	it("gives the cells between two, whichever was first", () => {
+	it("selects the cells between two in either order", () => {
 		const [a, b] = [{ column: 0, row: 3 }, { column: 1, row: 1 }];
-		expect(sliceOf(h, a, b)).toEqual([3, 5]);
-		expect(sliceOf(h, b, a)).toEqual([3, 5]);
+		expect(sliceBetween(h, a, b)).toEqual([3, 5]);
+		expect(sliceBetween(h, b, a)).toEqual([3, 5]);
 	});
 
-	it("gets only darker, or only lighter, with more", () => {
+	it("has colours of monotonic lightness", () => {
 		const light = (c: string) => c.slice(4, -1).split(",").reduce((s, v, i) => s + [0.3, 0.6, 0.1][i] * Number(v), 0);
 		for (const dark of [false, true]) {
 			const steps = Array.from({ length: 21 }, (_, i) => light(heatColour(i / 20, dark)));
@@ -188,7 +195,7 @@ describe("the heat map", () => {
 });
 
 describe("the URL of a server's page", () => {
-	it("is empty for what a first visitor sees, and says everything else", () => {
+	it("is empty for the initial state and restores any other", () => {
 		expect(toHash(SERVER_START, SERVER_START)).toBe("");
 		const s: ServerState = {
 			...SERVER_START, page: "compare", from: "1", to: "2", type: "t", service: "a&b", where: ["x=1", "y!~z"],
@@ -196,12 +203,12 @@ describe("the URL of a server's page", () => {
 			baseService: "c", baseWhere: ["q=r"], sliceFrom: "5", sliceTo: "6", thread: "7", order: "-bytes", opened: ["k-k"],
 			view: "table", query: "né", zoom: "z-z",
 		};
-		expect(fromHash(toHash(s, SERVER_START), SERVER)).toEqual(s);
+		expect(fromHash(toHash(s, SERVER_START), codecOf(VIEWS))).toEqual(s);
 	});
 
-	it("leaves out what it does not know and bounds the rest", () => {
-		expect(fromHash("#page=nowhere&base=x&unknown=1", SERVER)).toEqual(SERVER_START);
-		const s = fromHash(`#${"where=a%3Db&".repeat(500)}service=${"x".repeat(9999)}`, SERVER);
+	it("ignores unknown parameters and bounds the others", () => {
+		expect(fromHash("#page=nowhere&base=x&unknown=1", codecOf(VIEWS))).toEqual(SERVER_START);
+		const s = fromHash(`#${"where=a%3Db&".repeat(500)}service=${"x".repeat(9999)}`, codecOf(VIEWS));
 		expect([s.where.length, s.service.length]).toEqual([30, 1000]);
 	});
 });

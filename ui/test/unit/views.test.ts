@@ -1,184 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A view is one entry of a table. These tests add a toy view to each table and
+// check that the navigation, the URL state, the help and the routing know it;
+// test/browser/server.test.ts does the same in Chromium.
+import type { ComponentChildren, VNode } from "preact";
 import { describe, expect, it } from "vitest";
 
-import { idleNodes, isWaiting } from "../../src/model/idle";
-import { search } from "../../src/model/search";
-import { tableRows, usageOf } from "../../src/model/table";
-import { calleesOf, callersOf, collapseRecursion, focus, hide, invert, leaveOut } from "../../src/model/views";
-import { fnNamed, profileOf, randomProfile, setOf, stacks, sumWhere } from "./helpers";
+import { fromHash, profileCodec, toHash } from "../../src/model/url";
+import { Nav } from "../../src/server/app";
+import { SERVER_START } from "../../src/server/state";
+import { codecOf, VIEWS, type ServerView } from "../../src/server/views";
+import { ViewSwitcher } from "../../src/view/controls";
+import { helpEntries } from "../../src/view/help";
+import { PROFILE_VIEWS, type ProfileViewEntry } from "../../src/view/profile_views";
+import { idsOf, viewOf } from "../../src/view/view";
 
-const SEEDS = [1, 2, 3, 4, 5];
+const Toy = () => null;
+const SERVER_TOY: ServerView = { id: "toy", title: "Toy", help: "A view for tests", header: "none", component: Toy };
+const PROFILE_TOY: ProfileViewEntry = { id: "toy", title: "Toy", help: "A view for tests", parts: [], component: Toy };
+const serverViews = [...VIEWS, SERVER_TOY];
+const profileViews = [...PROFILE_VIEWS, PROFILE_TOY];
 
-describe("search", () => {
-	const p = profileOf("main;parse;read 10\nmain;Parser 5\nmain;parse;parse;parse 7\nidle 3");
-	const find = (text: string, regex = false) => search(p.tree, p.functions, { text, regex });
+/* The buttons in a tree of virtual nodes. */
+function buttons(node: ComponentChildren): VNode<{ children: string; title: string; onClick: () => void }>[] {
+	if (Array.isArray(node))
+		return node.flatMap(buttons);
+	if (node === null || typeof node !== "object")
+		return [];
+	const v = node as VNode<{ children: string; title: string; onClick: () => void }>;
+	return v.type === "button" ? [v] : buttons(v.props.children);
+}
 
-	it("counts recursion once", () => {
-		expect(find("parse").value).toBe(22);
+describe("a view added to the server's table", () => {
+	it("gets a button in the navigation that leads to it", () => {
+		let page = "";
+		const nav = Nav({ views: serverViews, state: SERVER_START, update: (change) => (page = change.page!) });
+		const toy = buttons(nav).find((b) => b.props.children === "Toy")!;
+		expect(toy.props.title).toBe("A view for tests");
+		toy.props.onClick();
+		expect(page).toBe("toy");
 	});
 
-	it("looks at capitals only when there is one in the query", () => {
-		expect(find("Parse").value).toBe(5);
+	it("is reached by its URL", () => {
+		const hash = toHash({ ...SERVER_START, page: "toy" }, SERVER_START);
+		expect(fromHash(hash, codecOf(serverViews)).page).toBe("toy");
+		expect(viewOf(serverViews, "toy").component).toBe(Toy);
+		expect(fromHash(hash, codecOf(VIEWS)).page).toBe(VIEWS[0].id);
 	});
 
-	it("takes a regular expression", () => {
-		expect(find("^(read|idle)$", true).value).toBe(13);
-		expect(find("^(read|idle)$", false).value).toBe(0);
-	});
-
-	it("says so when the expression is none", () => {
-		expect(find("(", true)).toMatchObject({ error: "not a regular expression", value: 0, nodes: [] });
-	});
-
-	it("finds nothing with nothing", () => {
-		expect(find("").functions.length).toBe(0);
-	});
-
-	it("gives the outermost places, largest first", () => {
-		expect(find("r").nodes.map((i) => p.tree.total[i])).toEqual([17, 5]);
-	});
-
-	it.each(SEEDS)("agrees with counting sample by sample, upright and inverted (%i)", (seed) => {
-		const { profile, samples } = randomProfile(seed);
-		const want = sumWhere(samples, (path) => path.some((f) => "abc".includes(f)));
-		const q = { text: "^[abc]$", regex: true };
-		expect(search(profile.tree, profile.functions, q).value).toBe(want);
-		expect(search(invert(profile.tree), profile.functions, q).value).toBe(want);
-	});
-});
-
-describe("inverted", () => {
-	it("has leaves under the root and callers under them", () => {
-		const p = profileOf("a;b;c 2\nz;c 3\na 1");
-		expect(stacks(invert(p.tree), p.functions)).toEqual(["a 1", "c;b;a 2", "c;z 3"]);
-	});
-
-	it.each(SEEDS)("twice is the tree itself (%i)", (seed) => {
-		const { profile } = randomProfile(seed);
-		expect(stacks(invert(invert(profile.tree)), profile.functions))
-			.toEqual(stacks(profile.tree, profile.functions));
-	});
-
-	it("keeps samples without a stack", () => {
-		const p = profileOf("a 2");
-		p.tree.self[0] = 5;
-		expect(invert(p.tree).total[0]).toBe(7);
+	it("is listed in the help", () => {
+		expect(helpEntries(serverViews, []).views).toContainEqual({ key: "Toy", text: "A view for tests" });
 	});
 });
 
-describe("sandwich", () => {
-	const p = profileOf("main;x;f;g 2\nmain;f;h 3\nmain;f;f;g 4\nmain 9");
-	const f = fnNamed(p.functions, "f");
-
-	it("shows who called", () => {
-		expect(stacks(callersOf(p.tree, f, p.functions.n), p.functions)).toEqual(["f;main 7", "f;x;main 2"]);
+describe("a view added to the profile's table", () => {
+	it("gets a button in the view switcher", () => {
+		let chosen = "";
+		const switcher = ViewSwitcher({ views: profileViews, current: profileViews[0], onChoose: (id) => (chosen = id) });
+		buttons(switcher).find((b) => b.props.children === "Toy")!.props.onClick();
+		expect(chosen).toBe("toy");
 	});
 
-	it("shows what was called", () => {
-		expect(stacks(calleesOf(p.tree, f), p.functions)).toEqual(["f;f;g 4", "f;g 2", "f;h 3"]);
-	});
-
-	it.each(SEEDS)("has the table's total in both halves (%i)", (seed) => {
-		const { profile, samples } = randomProfile(seed);
-		const { tree, functions } = profile;
-		const usage = usageOf(tree, functions.n);
-		for (let fn = 0; fn < functions.n; fn++) {
-			const want = sumWhere(samples, (path) => path.includes(functions.name[fn]));
-			expect(usage.total[fn]).toBe(want);
-			expect(callersOf(tree, fn, functions.n).total[0]).toBe(want);
-			expect(calleesOf(tree, fn).total[0]).toBe(want);
-		}
+	it("is reached by its URL and listed in the help", () => {
+		expect(fromHash("#view=toy", profileCodec(idsOf(profileViews))).view).toBe("toy");
+		expect(viewOf(profileViews, "toy").component).toBe(Toy);
+		expect(helpEntries(profileViews, []).views).toContainEqual({ key: "Toy", text: "A view for tests" });
 	});
 });
 
-describe("folding recursion", () => {
-	it("makes direct and indirect recursion one frame", () => {
-		const p = profileOf("a;f;f;f;g 5\na;f;h;f;k 2\na;f;h 1");
-		expect(stacks(collapseRecursion(p.tree), p.functions)).toEqual(["a;f;g 5", "a;f;h 1", "a;f;k 2"]);
-	});
-
-	it.each(SEEDS)("leaves no function twice on a path, and all samples (%i)", (seed) => {
-		const { profile } = randomProfile(seed);
-		const folded = collapseRecursion(profile.tree);
-		expect(folded.total[0]).toBe(profile.tree.total[0]);
-		for (const line of stacks(folded, profile.functions)) {
-			const path = line.split(" ")[0].split(";");
-			expect(new Set(path).size).toBe(path.length);
-		}
-	});
-});
-
-describe("hiding and focus", () => {
-	const p = profileOf("a;w;b 2\na;w;w;c 3\nz 4");
-
-	it("hides frames and keeps their samples", () => {
-		expect(stacks(hide(p.tree, setOf(p.functions, "w")), p.functions)).toEqual(["a;b 2", "a;c 3", "z 4"]);
-	});
-
-	it("gives the samples of a hidden outermost frame to the root", () => {
-		expect(stacks(hide(p.tree, setOf(p.functions, "z")), p.functions)[0]).toBe(" 4");
-	});
-
-	it("focuses on samples through a function", () => {
-		expect(stacks(focus(p.tree, setOf(p.functions, "b")), p.functions)).toEqual(["a;w;b 2"]);
-		expect(focus(p.tree, setOf(p.functions, "w")).total[0]).toBe(5);
-	});
-});
-
-describe("table", () => {
-	const p = profileOf(
-		"python:main;work@/lib/libz.so 5\npython:main 2\nwork@/lib/libz.so;work@/lib/libz.so 4\nalpha 5");
-	const usage = usageOf(p.tree, p.functions.n);
-	const names = (...a: [Parameters<typeof tableRows>[2], boolean, string]) =>
-		tableRows(p.functions, usage, ...a).map((i) => p.functions.name[i]);
-
-	it("counts recursion once in total and every sample in self", () => {
-		const work = fnNamed(p.functions, "work");
-		expect([usage.self[work], usage.total[work]]).toEqual([9, 9]);
-	});
-
-	it("sorts by self, total and name, both ways", () => {
-		expect(names("self", false, "")).toEqual(["work", "alpha", "main"]);
-		expect(names("total", true, "")).toEqual(["alpha", "main", "work"]);
-		expect(names("name", true, "")).toEqual(["alpha", "main", "work"]);
-		expect(names("name", false, "")).toEqual(["work", "main", "alpha"]);
-	});
-
-	it("filters by name, file and binary", () => {
-		expect(names("self", false, "ALPHA")).toEqual(["alpha"]);
-		expect(names("self", false, "main.py")).toEqual(["main"]);
-		expect(names("self", false, "libz")).toEqual(["work"]);
-		expect(names("self", false, "nowhere")).toEqual([]);
-	});
-
-	it("leaves out functions that a view has no samples of", () => {
-		const hidden = usageOf(hide(p.tree, setOf(p.functions, "alpha")), p.functions.n);
-		expect(tableRows(p.functions, hidden, "self", false, "").length).toBe(2);
-	});
-});
-
-describe("waits of threads that have nothing to do", () => {
-	const p = profileOf([
-		"main;worker;pthread_cond_wait@@GLIBC_2.3.2;futex_wait 40", "main;poll 5", "main;do_sigtimedwait.isra.0 4", "main;do_epoll_wait 30",
-		"main;save;fsync;io_schedule 20", "main;lock;__lll_lock_wait;futex_wait 10",
-		"kernel:kthread;kernel:worker_thread;kernel:schedule 50",
-		"kernel:kthread;kernel:worker_thread;kernel:process_one_work;kernel:io_schedule 6",
-		"java.util.concurrent.ThreadPoolExecutor.getTask;park 9", "pollute 1",
-		"work;ObjectMonitor::enter(JavaThread*);pthread_cond_timedwait 7",
-	].join("\n"));
-
-	it("are known by where they wait; locks, disks and work of the kernel are none", () => {
-		const busy = leaveOut(p.tree, idleNodes(p.tree, p.functions));
-		expect(stacks(busy, p.functions)).toEqual([
-			"kthread;worker_thread;process_one_work;io_schedule 6", "main;lock;__lll_lock_wait;futex_wait 10",
-			"main;save;fsync;io_schedule 20", "pollute 1",
-			"work;ObjectMonitor::enter(JavaThread*);pthread_cond_timedwait 7",
-		]);
-		expect(busy.total[0]).toBe(44);
-	});
-
-	it("are those of profiles of waits alone", () => {
-		expect(["off_cpu", "off_cpu:off_cpu:nanoseconds::", "cpu", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"].map(isWaiting))
-			.toEqual([true, true, false, false]);
+describe.each([["server", VIEWS], ["profile", PROFILE_VIEWS]] as const)("the table of the %s's views", (_, views) => {
+	it("has unique ids and titles, and a help text for each view", () => {
+		expect(new Set(idsOf(views)).size).toBe(views.length);
+		expect(new Set(views.map((v) => v.title)).size).toBe(views.length);
+		for (const v of views)
+			expect(v.help).toMatch(/^[A-Z].{9,}[^.]$/);
 	});
 });

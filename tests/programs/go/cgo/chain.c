@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C half of main.go: functions that call on, and a leaf that is hot. */
+/* The C functions of main.go: two callers and a hot leaf. */
 #include <stdint.h>
 
 #include "_cgo_export.h"

@@ -2,9 +2,8 @@
 
 // A known stack: main.main -> main.outer -> main.middle -> main.hot, where
 // hot is a leaf without a frame and the others call in a loop, for SECONDS
-// (the first argument, 1 by default). With a second argument as many
-// goroutines do the same, below main.worker. The third is how often hot's
-// loop runs.
+// (the first argument, 1 by default). The second argument is the number of goroutines that do the
+// same below main.worker, the third the number of iterations of hot's loop.
 package main
 
 import (

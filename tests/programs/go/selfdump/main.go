@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the run time itself says about its functions: a line with its version,
+// Prints what Go's runtime reports about its functions: a line with its version,
 // then for every STEP-th address from LO to HI (in the file's terms) one line
 //
 //	address TAB entry TAB function TAB file TAB line [TAB function TAB file TAB line]...
 //
 // with the frames innermost first, or none at a function's last byte. MAIN is the file's address of main.main,
 // from which the load bias follows. Arguments: LO HI STEP MAIN, hexadecimal.
-// The imports are there for the code they bring.
+// The imports only add code.
 package main
 
 import (
@@ -54,7 +54,7 @@ func main() {
 			continue
 		}
 		fmt.Fprintf(out, "%x\t%x", pc, f.Entry()-bias)
-		// asked as a return address, which the run time decrements, but
+		// passed as a return address, which the run time decrements, but
 		// only inside a function; inlined calls are expanded only if
 		// another address follows
 		if next := runtime.FuncForPC(pc + bias + 1); next == nil || next.Entry() != f.Entry() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // waits N: a goroutine with a thread of its own sleeps in a system call and reads of a pipe N
-// times, and says "NAME OFF WALL" as waits.c does.
+// times, and prints "NAME OFF WALL" as waits.c does.
 package main
 
 import (

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * Steps to the caller by the unwind rule of the current frame: computes the CFA (the caller's rsp),
+ * then reads the return address, rbp and rbx relative to it (DWARF 5, 6.4.1). Past the leaf,
+ * only those registers are followed that rules of real code need: rsp, rbp and rbx. rbx is needed
+ * because ld.so's lazy binding and some assembly use it as their frame register.
+ */
+#include "bpf/lib/calls.h"
+#include "bpf/lib/generated.h"
+#include "bpf/lib/walk_memory.h"
+
+/*
+ * Reads a register that a rule names. Past the leaf only rbx, rbp and rsp are known; for others it
+ * returns -1.
+ */
+static __always_inline int rule_register(struct walk *w, __u32 reg, __u64 *out)
+{
+	if (reg >= UREG_RIP)
+		return -1;
+	if (w->other_regs != WALK_REGS_ALL && reg != UREG_RBX && reg != UREG_RBP && reg != UREG_RSP)
+		return -1;
+	*out = w->regs[bounded_here(reg) & 15];
+	return 0;
+}
+
+static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, __s64 off,
+					  __u32 reg, __u64 *out)
+{
+	switch (how) {
+	case UNWIND_SAVED_SAME:
+		*out = w->regs[reg];
+		return 0;
+	case UNWIND_SAVED_CFA:
+		return stack_word(w, cfa + off, out);
+	case UNWIND_SAVED_RBP:
+		/*
+		 * GCC emits this even behind the pop of rbp, where the register holds the value
+		 * again.
+		 */
+		if (stack_word(w, w->regs[UREG_RBP] + off, out))
+			*out = w->regs[reg];
+		return 0;
+	case UNWIND_SAVED_REG:
+		return rule_register(w, (__u32)off, out);
+	default:
+		*out = 0;
+		return 0;
+	}
+}
+
+/* True if the rule has the flag @what (UNWIND_SWEPT or UNWIND_INJECTED). */
+static __always_inline int rule_says(const struct unwind_rule *rule, __u32 what)
+{
+	return (rule->cfa == UNWIND_CFA_RSP || rule->cfa == UNWIND_CFA_RBP) &&
+	       rule->cfa_reg == what;
+}
+
+/*
+ * Moves to the caller, whose stack pointer is @cfa. A return address of zero ends the stack if the
+ * rule is from CFI; one that was derived from code is believed only together with a cleared rbp
+ * (psABI AMD64, 3.4.1).
+ */
+static __always_inline int walk_return(struct walk *w, const struct unwind_rule *rule, __u64 cfa)
+{
+	__u64 rbx = 0, rbp = 0, ra = 0;
+	int r;
+
+	/* lowest address first, so that one window holds all three */
+	if (saved_register(w, rule->rbx, cfa, rule->rbx_off, UREG_RBX, &rbx) ||
+	    saved_register(w, rule->rbp, cfa, rule->rbp_off, UREG_RBP, &rbp))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	if (rule->cfa == UNWIND_CFA_RSP_RA_REG) {
+		if (rule_register(w, rule->cfa_reg, &ra))
+			return walk_fail(w, WALK_ERR_REGISTER_LOST);
+	} else if (stack_word(w, cfa + rule->ra_off, &ra)) {
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	}
+	if (!ra && rbp && rule_says(rule, UNWIND_SWEPT))
+		return walk_fail(w, WALK_ERR_NO_RULE);
+	r = walk_to_caller(w, ra, cfa, rbp, rbx);
+	if (rule_says(rule, UNWIND_INJECTED))
+		w->is_call = 0;
+	return r;
+}
+
+/*
+ * runtime.asmcgocall: moves from the thread's own stack, on which C runs, back to the goroutine's
+ * stack. src/unwind/go.h describes the layout.
+ */
+WALK_FN int walk_go_asmcgocall(__u32 which, __u32 off)
+{
+	struct walk *w = walk_get(which);
+	__u64 at, depth = 0, g = 0, hi = 0;
+
+	if (!w)
+		return WALK_STOP;
+	at = w->regs[UREG_RSP] + (__s32)off;
+	if (stack_word(w, at - 8, &depth) || stack_word(w, at, &g))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	if (g && read_user(&hi, sizeof(hi), g + 8))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	w->cfa = g ? hi - depth : depth;
+	return WALK_CONTINUE;
+}
+
+/*
+ * Code of a file without a rule. Code that lacks CFI (browsers, V8's builtins) mostly keeps frame
+ * pointers, but they are believed only if they lead to mapped code. Otherwise the agent analyses
+ * the file's code, once.
+ */
+WALK_FN int walk_without_rule(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 rbp, next = 0, ra = 0;
+	struct unwind_file *f;
+
+	if (!w)
+		return WALK_STOP;
+	w->need_file = w->mapping.file;
+	rbp = w->regs[UREG_RBP];
+	if (rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > GUESS_FRAME_MAX || (rbp & 7) ||
+	    stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra) || !ra ||
+	    mapping_find(w, ra - 1)) {
+		f = file_get(w->need_file);
+		if (f && f->state == FILE_TABLE_UNSWEPT)
+			return WALK_NEED_FILE;
+		return walk_fail(w, WALK_ERR_NO_RULE);
+	}
+	return walk_up_frame_pointer(w, ra, next);
+}
+
+/*
+ * Restores all registers from the kernel's signal frame: a struct ucontext
+ * (arch/x86/include/uapi/asm/ucontext.h) at rsp + @off, whose sigcontext begins at byte 40 with
+ * r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. It is read into the window, because 136 more
+ * bytes of stack are too many for verifiers before 6.8, which round the stack of every function in
+ * a chain up to 32 bytes.
+ */
+WALK_FN int walk_signal(__u32 which, __u32 off)
+{
+	struct walk *w = walk_get(which);
+	__u64 *c;
+
+	if (!w)
+		return WALK_STOP;
+	/*
+	 * The trampoline is entered by a return to its first byte, so the frame was pushed one byte
+	 * too low.
+	 */
+	walk_repush(w, w->is_call);
+	c = w->window;
+	w->window_at = 0;
+	if (read_user(c, 17 * sizeof(*c), w->regs[UREG_RSP] + (__s32)off + 40))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	for (int i = 0; i < 8; i++)
+		w->regs[8 + i] = c[i];
+	w->regs[5] = c[8];
+	w->regs[4] = c[9];
+	w->regs[UREG_RBP] = c[10];
+	w->regs[UREG_RBX] = c[11];
+	w->regs[1] = c[12];
+	w->regs[0] = c[13];
+	w->regs[2] = c[14];
+	w->regs[UREG_RSP] = c[15];
+	w->regs[UREG_RIP] = c[16];
+	w->other_regs = WALK_REGS_ALL;
+	w->is_call = 0;
+	return WALK_CONTINUE;
+}
+
+/*
+ * Reads the word from which a rule computes the CFA. Returns 0, or -1 if its register is not known.
+ */
+static __always_inline int rule_base(struct walk *w, const struct unwind_rule *rule, __u64 *out)
+{
+	__u64 index = 0;
+
+	switch (rule->cfa) {
+	case UNWIND_CFA_RBP:
+	case UNWIND_CFA_RBP_DEREF:
+		*out = w->regs[UREG_RBP];
+		return 0;
+	case UNWIND_CFA_RBX:
+		*out = w->regs[UREG_RBX];
+		return 0;
+	case UNWIND_CFA_REG:
+		return rule_register(w, rule->cfa_reg, out);
+	case UNWIND_CFA_RSP_INDEX:
+		if (rule_register(w, rule->cfa_reg, &index))
+			return -1;
+		*out = w->regs[UREG_RSP] + index * 8;
+		return 0;
+	default:
+		*out = w->regs[UREG_RSP];
+		return 0;
+	}
+}
+
+/* Computes the frame's CFA into w->cfa. Returns WALK_CONTINUE, or the walk has ended. */
+static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *rule)
+{
+	__u64 at = 0;
+
+	if (rule_base(w, rule, &at))
+		return walk_fail(w, WALK_ERR_REGISTER_LOST);
+	if (rule->cfa == UNWIND_CFA_PLT) {
+		w->cfa = at + 8 + ((w->regs[UREG_RIP] & 15) >= (__u64)rule->cfa_off ? 8 : 0);
+		return WALK_CONTINUE;
+	}
+	at += (__s64)rule->cfa_off;
+	if (rule->cfa == UNWIND_CFA_RSP_DEREF || rule->cfa == UNWIND_CFA_RBP_DEREF ||
+	    rule->cfa == UNWIND_CFA_RSP_INDEX) {
+		if (stack_word(w, at, &at))
+			return walk_fail(w, WALK_ERR_STACK_READ);
+		at += (__s64)rule->cfa_add;
+	}
+	w->cfa = at;
+	return WALK_CONTINUE;
+}
+
+/*
+ * Ends the walk where rsp points to a stack that is not in place yet. The runtimes' lists are
+ * omitted as well: they may belong to either stack.
+ */
+static __always_inline int walk_switched(struct walk *w)
+{
+	for (int i = 0; i < VM_SLOTS_MAX; i++)
+		w->process.vms[i].vm = 0;
+	return walk_fail(w, WALK_ERR_STACK_SWITCHED);
+}
+
+/*
+ * True if the rule can only lead up the same stack. Other registers may lead to another stack (Go,
+ * coroutines).
+ */
+static __always_inline int rule_goes_up(const struct unwind_rule *rule)
+{
+	return rule->cfa != UNWIND_CFA_RBP && rule->cfa != UNWIND_CFA_RBX &&
+	       rule->cfa != UNWIND_CFA_RBP_DEREF && rule->cfa != UNWIND_CFA_REG;
+}
+
+/*
+ * OpenSSL's assembly keeps the CFA in a register that its own leaf functions preserve. The register
+ * is believed if a call returns to the word at the CFA. Returns WALK_CONTINUE with w->cfa set, or
+ * the walk has ended.
+ */
+WALK_FN int walk_kept_cfa(__u32 which, __u32 id)
+{
+	struct walk *w = walk_get(which);
+	const struct unwind_rule *rule = rule_get(id);
+	__u64 ra = 0;
+
+	if (!w || !rule)
+		return WALK_STOP;
+	w->cfa = w->regs[bounded_here(rule->cfa_reg) & 15] + (__s64)rule->cfa_off;
+	if (w->cfa - w->regs[UREG_RSP] - 1 >= KEPT_FRAME_MAX ||
+	    stack_word(w, w->cfa + rule->ra_off, &ra) || walk_is_return(which, ra) != WALK_CONTINUE)
+		return walk_fail(w, WALK_ERR_REGISTER_LOST);
+	return WALK_CONTINUE;
+}
+
+static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *rule, __u32 which)
+{
+	int r;
+
+	switch (rule->cfa) {
+	case UNWIND_CFA_NONE:
+		return walk_without_rule(which);
+	case UNWIND_CFA_END:
+		w->record.head.n_words -= rule->cfa_reg == UNWIND_NO_FRAME;
+		return walk_done(w);
+	case UNWIND_CFA_SWITCHED:
+		return walk_switched(w);
+	case UNWIND_CFA_FP:
+		return walk_frame_pointer(which);
+	case UNWIND_CFA_SIGNAL:
+		return walk_signal(which, (__u32)rule->cfa_off);
+	case UNWIND_CFA_GO_ASMCGOCALL:
+		r = walk_go_asmcgocall(which, (__u32)rule->cfa_off);
+		if (r != WALK_CONTINUE)
+			return r;
+		return walk_return(w, rule, w->cfa + (__s64)rule->cfa_add);
+	}
+	if (rule->cfa >= UNWIND_CFA_MAX)
+		return walk_fail(w, WALK_ERR_BAD_TABLE);
+	if (rule->cfa == UNWIND_CFA_REG && w->other_regs == WALK_REGS_KEPT)
+		r = walk_kept_cfa(which, w->rule);
+	else
+		r = rule_cfa(w, rule);
+	if (r != WALK_CONTINUE)
+		return r;
+	if (rule_goes_up(rule) && w->cfa < w->regs[UREG_RSP] + (rule->cfa != UNWIND_CFA_RSP_RA_REG))
+		return walk_fail(w, WALK_ERR_BAD_CFA);
+	return walk_return(w, rule, w->cfa);
+}
+
+/* Looks up the rule in the file's rows. Returns WALK_CONTINUE and *@out, or how the walk ends. */
+static __always_inline int rule_find(struct walk *w, __u64 word, __u32 which, __u32 *out)
+{
+	struct unwind_file *f = file_get(w->mapping.file);
+
+	if (!f)
+		return walk_fail(w, WALK_ERR_BAD_TABLE);
+	switch (f->state) {
+	case FILE_TABLE_READY:
+	case FILE_TABLE_UNSWEPT:
+		if (!f->used)
+			f->used = 1;
+		*out = rule_search(f, word & FRAME_OFFSET_MASK);
+		return WALK_CONTINUE;
+	case FILE_TABLE_ABSENT:
+		*out = UNWIND_RULE_FP;
+		return WALK_CONTINUE;
+	case FILE_TABLE_FULL:
+		return walk_fail(w, WALK_ERR_TABLES_FULL);
+	default:
+		w->need_file = w->mapping.file;
+		return WALK_NEED_FILE;
+	}
+}
+
+/*
+ * Finds the rule at @word of the file in w->mapping and puts it into w->rule. Returns
+ * WALK_CONTINUE, or how the walk ends.
+ */
+static __always_inline int rule_look_up(struct walk *w, __u64 word, __u32 which)
+{
+	struct rule_cache_slot *slot;
+	__u32 id = 0;
+	int r;
+
+	slot = &w->cache[((word * 0x9e3779b97f4a7c15ULL) >> 54) & (RULE_CACHE_SLOTS - 1)];
+	if (slot->word == word && slot->generation == walk_generation()) {
+		w->n_cache_hits++;
+	} else {
+		r = rule_find(w, word, which, &id);
+		if (r != WALK_CONTINUE)
+			return r;
+		slot->rule = id;
+		slot->word = word;
+		slot->generation = walk_generation();
+	}
+	w->rule = slot->rule;
+	return WALK_CONTINUE;
+}
+
+/* Steps by the rows of the file in w->mapping. */
+WALK_FN int walk_native(__u32 which, __u64 word)
+{
+	struct walk *w = walk_get(which);
+	const struct unwind_rule *rule;
+	int r;
+
+	if (!w)
+		return WALK_STOP;
+	r = rule_look_up(w, word, which);
+	if (r != WALK_CONTINUE)
+		return r;
+	rule = rule_get(w->rule);
+	if (!rule)
+		return walk_fail(w, WALK_ERR_BAD_TABLE);
+	return walk_apply(w, rule, which);
+}

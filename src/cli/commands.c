@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * This list decides which commands exist: help, the manual pages and completion are generated from
+ * it. The order is that of help.
+ */
+#include "cli/commands.h"
+
+static const struct command *const commands[] = {
+	&agent_command,       &convert_command,
+	&debug_command,       &diff_command,
+	&doctor_command,      &record_command,
+	&report_command,      &server_command,
+	&symbols_command,     &top_command,
+	&unwind_info_command, &up_command,
+	&view_command,        NULL,
+};
+
+const struct program cameo_program = {
+	.name = "cameo",
+	.version = CAMEO_VERSION,
+	.summary = "A profiler for whole Linux machines: kernel, native and interpreted code in "
+		   "one stack trace",
+	.commands = commands,
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * Options of writers; each format uses those that apply to it. Zero-initialized options are valid.
+ * Strings are borrowed for the call.
+ */
+struct format_options {
+	const char *title;      /* NULL: none */
+	size_t value_num;       /* index of the sample type, in formats that hold only one */
+	const char *root_label; /* see struct tree_options */
+};

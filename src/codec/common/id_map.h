@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Maps the 64-bit ids of a file to values. Most files use 1, 2, 3..., which is an array. Any
+ * other ids are sorted and searched; unlike with a hash table, nobody can make that slow.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct id_map_entry {
+	uint64_t id;
+	uint32_t value;
+};
+
+/* Zero-initialize it and free it with vec_fini(). Not thread-safe while ids are added. */
+struct id_map {
+	VEC(struct id_map_entry);
+	bool dense; /* entry i has id i + 1 */
+};
+
+/* Returns 0 or -ENOMEM. */
+int id_map_add(struct id_map *m, uint64_t id, uint32_t value);
+
+/* Call after the last add and before the first find. False: *@out_duplicate was added twice. */
+bool id_map_build(struct id_map *m, uint64_t *out_duplicate);
+
+/* False: @id was not added. */
+bool id_map_find(const struct id_map *m, uint64_t id, uint32_t *out_value);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Upper limits for profiles from untrusted sources. A reader that exceeds one fails with -EFBIG and
+ * names it in the error. Tables are limited apart from bytes because compression and references let
+ * a small file describe a large profile: a location of a few bytes may occur in each of a million
+ * stacks.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+struct codec_limits {
+	size_t bytes; /* after decompression */
+	uint32_t strings;
+	uint32_t entries; /* of each table: mappings, functions, locations, stacks */
+	uint32_t samples;
+	uint32_t depth;     /* frames per stack */
+	uint32_t labels;    /* per sample */
+	uint32_t label_sum; /* of all samples together */
+};
+
+/* For files that a user opens; a server sets lower ones. */
+static inline struct codec_limits codec_limits_default(void)
+{
+	return (struct codec_limits){
+		.bytes = (size_t)1 << 30,
+		.strings = 16 << 20,
+		.entries = 16 << 20,
+		.samples = 16 << 20,
+		.depth = 16384,
+		.labels = 256,
+		.label_sum = 64 << 20,
+	};
+}

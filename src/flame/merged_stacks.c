@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The source dictionary numbers nodes in its own way. Only nodes on the path to a value are copied,
+ * parents first; each is found or added below its parent's copy.
+ *
+ * Two arrays map frames and nodes, so a frame that occurs in thousands of nodes is interned once
+ * per call. Nodes without values below them are skipped because a dictionary serves many windows,
+ * and one of them uses a small part of it.
+ */
+#include "flame/merged_stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturate.h"
+#include "base/vec.h"
+#include "flame/stack_dict.h"
+
+int merged_stacks_new(struct merged_stacks **out)
+{
+	_cleanup_(merged_stacks_freep) struct merged_stacks *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	r = stack_dict_new(&s->dict);
+	if (r < 0)
+		return r;
+	r = vec_grow((void **)&s->self, &s->cap, 1, sizeof(*s->self));
+	if (r < 0)
+		return r;
+	s->self[0] = 0;
+	s->n = 1;
+	*out = steal_ptr(&s);
+	return 0;
+}
+
+void merged_stacks_free(struct merged_stacks *s)
+{
+	if (!s)
+		return;
+	stack_dict_free(s->dict);
+	free(s->self);
+	free(s);
+}
+
+struct copier {
+	struct merged_stacks *to;
+	const struct stack_dict *from;
+	bool names_only;
+	uint32_t under;   /* the copy of the root */
+	uint32_t *frames; /* by source frame: its copy plus 1 */
+	uint32_t *nodes;  /* by source node: its copy */
+	uint8_t *needed;
+};
+
+static void copier_fini(struct copier *c)
+{
+	free(c->frames);
+	free(c->nodes);
+	free(c->needed);
+}
+
+static int copy_string(struct copier *c, uint32_t id, uint32_t *out)
+{
+	return stack_dict_add_string(c->to->dict, stack_dict_string(c->from, id),
+				     stack_dict_string_len(c->from, id), out);
+}
+
+/* Copies a frame at most once; with names_only, frames of equal name become one. */
+static int copy_frame(struct copier *c, uint32_t id, uint32_t *out)
+{
+	const struct stack_dict_frame *f = stack_dict_frame(c->from, id);
+	struct stack_dict_frame copy = { 0 };
+	int r;
+
+	if (c->frames[id]) {
+		*out = c->frames[id] - 1;
+		return 0;
+	}
+	r = copy_string(c, f->name, &copy.name);
+	if (r == 0 && !c->names_only) {
+		copy.line = f->line;
+		copy.kind = f->kind;
+		r = copy_string(c, f->file, &copy.file);
+		if (r == 0)
+			r = copy_string(c, f->binary, &copy.binary);
+	}
+	if (r == 0)
+		r = stack_dict_add_frame(c->to->dict, &copy, out);
+	if (r == 0)
+		c->frames[id] = *out + 1;
+	return r;
+}
+
+/* Makes room for the value of @node, which is the last node if it is new. */
+static int make_room(struct merged_stacks *s, uint32_t node)
+{
+	int r = 0;
+
+	if (node >= s->cap)
+		r = vec_grow((void **)&s->self, &s->cap, node + 1, sizeof(*s->self));
+	while (r == 0 && s->n <= node)
+		s->self[s->n++] = 0;
+	return r;
+}
+
+int merged_stacks_add_value(struct merged_stacks *s, uint32_t node, int64_t value)
+{
+	int r = make_room(s, node);
+
+	if (r < 0)
+		return r;
+	s->self[node] = saturating_add(s->self[node], value);
+	s->total = saturating_add(s->total, value);
+	return 0;
+}
+
+static int copy_node(struct copier *c, uint32_t id, int64_t value)
+{
+	const struct stack_dict_node *n = &stack_dict_nodes(c->from)[id];
+	struct merged_stacks *s = c->to;
+	uint32_t frame, node = c->under;
+	int r = 0;
+
+	if (id) {
+		r = copy_frame(c, n->frame, &frame);
+		if (r == 0)
+			r = stack_dict_add_node(s->dict, c->nodes[n->parent], frame, &node);
+	}
+	if (r == 0)
+		r = merged_stacks_add_value(s, node, value);
+	c->nodes[id] = node;
+	return r;
+}
+
+/*
+ * Marks the nodes on paths to values from the last node to the first, then copies the marked ones
+ * in ascending order, so that each parent is copied before its children.
+ */
+static int copy_nodes(struct copier *c, const int64_t *self, size_t n)
+{
+	const struct stack_dict_node *nodes = stack_dict_nodes(c->from);
+	size_t n_needed = 0;
+	int r;
+
+	c->frames = calloc(stack_dict_count(c->from, STACK_DICT_FRAMES) + 1, sizeof(*c->frames));
+	c->nodes = calloc(n + 1, sizeof(*c->nodes));
+	c->needed = calloc(n + 1, 1);
+	if (!c->frames || !c->nodes || !c->needed)
+		return -ENOMEM;
+	for (size_t i = n; i-- > 0;) {
+		c->needed[i] |= self[i] != 0;
+		c->needed[nodes[i].parent] |= c->needed[i];
+		n_needed += c->needed[i];
+	}
+	r = stack_dict_reserve_nodes(c->to->dict, n_needed);
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		if (c->needed[i])
+			r = copy_node(c, i, self[i]);
+	return r;
+}
+
+int merged_stacks_add(struct merged_stacks *s, const struct stack_dict *dict, const int64_t *self,
+		      size_t n, bool names_only)
+{
+	_cleanup_(
+		copier_fini) struct copier c = { .to = s, .from = dict, .names_only = names_only };
+
+	return copy_nodes(&c, self, n);
+}
+
+int merged_stacks_add_mapped(struct merged_stacks *s, const struct stack_dict *dict,
+			     const int64_t *self, size_t n, uint32_t **out_nodes)
+{
+	_cleanup_(copier_fini) struct copier c = { .to = s, .from = dict };
+	int r = copy_nodes(&c, self, n);
+
+	if (r == 0)
+		*out_nodes = steal_ptr(&c.nodes);
+	return r;
+}
+
+/* The copy of @part's root is the new top frame, which is what @under is for. */
+int merged_stacks_add_subtree(struct merged_stacks *s, const char *name,
+			      const struct merged_stacks *part)
+{
+	_cleanup_(copier_fini) struct copier c = { .to = s, .from = part->dict };
+	struct stack_dict_frame frame = { 0 };
+	uint32_t id;
+	int r = stack_dict_add_string(s->dict, name, strlen(name), &frame.name);
+
+	if (r == 0)
+		r = stack_dict_add_frame(s->dict, &frame, &id);
+	if (r == 0)
+		r = stack_dict_add_node(s->dict, 0, id, &c.under);
+	if (r == 0)
+		r = make_room(s, c.under);
+	if (r < 0)
+		return r;
+	s->n_windows += part->n_windows;
+	s->duration_ns += part->duration_ns;
+	s->period = s->period ? s->period : part->period;
+	return copy_nodes(&c, part->self, part->n);
+}
+
+/*
+ * Parents come first, so a stack matches as many names of the call site as its parent, or one more.
+ */
+uint8_t *merged_stacks_match_call_site(const struct stack_dict *dict, const char *const *call_site,
+				       size_t n)
+{
+	uint32_t n_nodes = stack_dict_count(dict, STACK_DICT_NODES);
+	const struct stack_dict_node *nodes = stack_dict_nodes(dict);
+	_cleanup_(freep) uint32_t *matched = calloc((size_t)n_nodes + 1, sizeof(*matched));
+	uint8_t *within = malloc((size_t)n_nodes + 1);
+
+	for (uint32_t i = 0; matched && within && i < n_nodes; i++) {
+		uint32_t up =
+			i ? matched[nodes[i].parent] : 1; /* plus 1, because 0 means no match */
+
+		if (up == n + 1 || !i)
+			matched[i] = up;
+		else if (up && !strcmp(stack_dict_string(
+					       dict, stack_dict_frame(dict, nodes[i].frame)->name),
+				       call_site[up - 1]))
+			matched[i] = up + 1;
+		within[i] = matched[i] == n + 1;
+	}
+	if (!matched) {
+		free(within);
+		return NULL;
+	}
+	return within;
+}
+
+int merged_stacks_filter_call_site(struct merged_stacks *s, const char *const *call_site, size_t n)
+{
+	_cleanup_(freep) uint8_t *within = merged_stacks_match_call_site(s->dict, call_site, n);
+
+	if (!within)
+		return -ENOMEM;
+	s->total = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		s->self[i] = within[i] ? s->self[i] : 0;
+		s->total = saturating_add(s->total, s->self[i]);
+	}
+	return 0;
+}

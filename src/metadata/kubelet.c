@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GET /pods returns {"items":[{"metadata":{"name","namespace","uid"},
+ * "status":{"containerStatuses":[{"name","containerID"}]}}]}, with init and ephemeral
+ * containers in similar lists. The status of a pod may come before its metadata, so a pod is
+ * parsed completely before it is reported.
+ */
+#include "metadata/kubelet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/json_read.h"
+#include "base/vec.h"
+#include "net/http_client.h"
+
+enum { ANSWER_MAX = 32 << 20, TOKEN_MAX = 8192, TIMEOUT_MS = 3000 };
+
+struct kubelet {
+	struct http_client *client;
+	char *url, *token_file;
+};
+
+struct status {
+	char *id, *name;
+};
+
+struct pod {
+	char *name, *namespace, *uid;
+	struct {
+		VEC(struct status);
+	} containers;
+};
+
+int kubelet_new(struct kubelet **out, const char *url, const char *token_file, const char *ca_file,
+		struct err *err)
+{
+	const struct http_client_options opt = {
+		.ca_file = ca_file,
+		.insecure = !ca_file,
+		.connect_ms = TIMEOUT_MS,
+		.timeout_ms = TIMEOUT_MS,
+		.max_answer = ANSWER_MAX,
+	};
+	_cleanup_(kubelet_freep) struct kubelet *k = calloc(1, sizeof(*k));
+	size_t len = strlen(url);
+
+	if (!k)
+		return -ENOMEM;
+	if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+		return err_set(err, -EINVAL,
+			       "kubelet: invalid URL \"%.80s\": expected http:// or https://", url);
+	while (len && url[len - 1] == '/')
+		len--;
+	if (asprintf(&k->url, "%.*s/pods", (int)len, url) < 0)
+		k->url = NULL;
+	k->token_file = token_file ? strdup(token_file) : NULL;
+	if (!k->url || (token_file && !k->token_file))
+		return -ENOMEM;
+	if (http_client_new(&k->client, &opt, err) < 0)
+		return err_set(err, -EINVAL, "kubelet: cannot set up the HTTP client");
+	*out = steal_ptr(&k);
+	return 0;
+}
+
+void kubelet_free(struct kubelet *k)
+{
+	if (!k)
+		return;
+	http_client_free(k->client);
+	free(k->url);
+	free(k->token_file);
+	free(k);
+}
+
+/* ---- parsing the response -------------------------------------------------------------- */
+
+static void pod_fini(struct pod *p)
+{
+	free(p->name);
+	free(p->namespace);
+	free(p->uid);
+	for (size_t i = 0; i < p->containers.len; i++) {
+		free(p->containers.data[i].id);
+		free(p->containers.data[i].name);
+	}
+	vec_fini(&p->containers);
+}
+
+/* Members of another kind than text are skipped, as are those of unknown names. */
+static int read_string(struct json_read *j, char **out)
+{
+	int r;
+
+	if (json_read_peek(j) != '"')
+		return json_read_skip(j);
+	r = json_read_string(j);
+	if (r < 0)
+		return r;
+	free(*out);
+	*out = strdup((const char *)j->text.data);
+	return *out ? 0 : -ENOMEM;
+}
+
+/* Stores the string members @keys[i] of an object in *@outs[i]. */
+struct members {
+	const char *const *keys;
+	char ***outs;
+	size_t n;
+};
+
+static int read_member(struct json_read *j, void *ctx)
+{
+	const struct members *w = ctx;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (json_read_is(j, w->keys[i]))
+			return read_string(j, w->outs[i]);
+	return json_read_skip(j);
+}
+
+static int read_metadata(struct json_read *j, struct pod *p)
+{
+	static const char *const keys[] = { "name", "namespace", "uid" };
+	char **outs[] = { &p->name, &p->namespace, &p->uid };
+	struct members w = { keys, outs, 3 };
+
+	return json_read_each(j, '{', read_member, &w);
+}
+
+static int read_container(struct json_read *j, void *ctx)
+{
+	static const char *const keys[] = { "containerID", "name" };
+	struct status s = { 0 };
+	char **outs[] = { &s.id, &s.name };
+	struct members w = { keys, outs, 2 };
+	struct pod *p = ctx;
+	int r = json_read_each(j, '{', read_member, &w);
+
+	if (r == 0)
+		r = vec_push(&p->containers, s);
+	if (r < 0) {
+		free(s.id);
+		free(s.name);
+	}
+	return r;
+}
+
+static int read_status(struct json_read *j, void *ctx)
+{
+	if (json_read_is(j, "containerStatuses") || json_read_is(j, "initContainerStatuses") ||
+	    json_read_is(j, "ephemeralContainerStatuses"))
+		return json_read_each(j, '[', read_container, ctx);
+	return json_read_skip(j);
+}
+
+static int read_pod(struct json_read *j, void *ctx)
+{
+	if (json_read_is(j, "metadata"))
+		return read_metadata(j, ctx);
+	if (json_read_is(j, "status"))
+		return json_read_each(j, '{', read_status, ctx);
+	return json_read_skip(j);
+}
+
+/*
+ * A pod without name, namespace or uid is ignored. The pod itself is reported last, with empty id
+ * and name.
+ */
+static int report_pod(const struct pod *p, kubelet_fn fn, void *ctx)
+{
+	struct kubelet_container c = { "", "", p->name, p->namespace, p->uid };
+	int r = 0;
+
+	if (!p->name || !p->namespace || !p->uid)
+		return 0;
+	for (size_t i = 0; i < p->containers.len && r == 0; i++) {
+		const struct status *s = &p->containers.data[i];
+		const char *slashes = s->id ? strstr(s->id, "://") : NULL;
+
+		c.id = slashes ? slashes + 3 : "";
+		c.name = s->name ? s->name : "";
+		if (*c.id && *c.name)
+			r = fn(ctx, &c);
+	}
+	c.id = c.name = "";
+	return r == 0 ? fn(ctx, &c) : r;
+}
+
+struct callback {
+	kubelet_fn fn;
+	void *ctx;
+};
+
+static int read_item(struct json_read *j, void *ctx)
+{
+	const struct callback *t = ctx;
+	struct pod p = { 0 };
+	int r = json_read_each(j, '{', read_pod, &p);
+
+	if (r == 0)
+		r = report_pod(&p, t->fn, t->ctx);
+	pod_fini(&p);
+	return r;
+}
+
+static int read_list(struct json_read *j, void *ctx)
+{
+	return json_read_is(j, "items") ? json_read_each(j, '[', read_item, ctx)
+					: json_read_skip(j);
+}
+
+/* Pods that were reported before a malformed one stay reported. */
+int kubelet_parse(const void *json, size_t len, kubelet_fn fn, void *ctx)
+{
+	struct callback t = { fn, ctx };
+	struct json_read j;
+	int r;
+
+	json_read_init(&j, json, len);
+	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_list, &t) : -EBADMSG;
+	json_read_fini(&j);
+	return r;
+}
+
+/* ---- the request ----------------------------------------------------------------------- */
+
+/* The token is read for every request, because Kubernetes renews it. */
+static int read_token(const struct kubelet *k, char *out, size_t cap, struct err *err)
+{
+	_cleanup_(closep) int fd = open(k->token_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, cap - 1);
+
+	if (n < 0)
+		return err_set(err, -errno, "cannot read \"%.120s\": %s", k->token_file,
+			       strerror(errno));
+	out[n] = 0;
+	out[strcspn(out, "\r\n")] = 0;
+	return 0;
+}
+
+int kubelet_pods(struct kubelet *k, kubelet_fn fn, void *ctx, struct err *err)
+{
+	char token[TOKEN_MAX], header[TOKEN_MAX + 32];
+	const char *headers[] = { header };
+	struct http_client_request rq = { .url = k->url, .headers = headers };
+	struct http_answer answer = { 0 };
+	int r = 0;
+
+	if (k->token_file) {
+		r = read_token(k, token, sizeof(token), err);
+		snprintf(header, sizeof(header), "Authorization: Bearer %s", r < 0 ? "" : token);
+		rq.n_headers = 1;
+	}
+	if (r == 0)
+		r = http_client_do(k->client, &rq, &answer, err);
+	if (r == 0 && answer.status != 200)
+		r = err_set(err, -EBADMSG, "kubelet: unexpected HTTP status %d", answer.status);
+	if (r == 0)
+		r = kubelet_parse(answer.body.data, answer.body.len, fn, ctx);
+	http_answer_fini(&answer);
+	return r < 0 ? err_set(err, r, "kubelet: invalid response") : r;
+}

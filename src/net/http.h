@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Requests and responses of the HTTP server, as its handler sees them, and the server's options. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct http_request;
+
+enum { HTTP_MAX_HEADERS = 12, HTTP_MAX_TRAILERS = 2 };
+
+struct http_header {
+	const char *name, *value; /* borrowed until the response is sent */
+};
+
+/* The server zeroes it but for the status. Strings must be constant or live in the request. */
+struct http_response {
+	int status;               /* 200 unless changed */
+	const char *content_type; /* NULL: none */
+	struct http_header headers[HTTP_MAX_HEADERS];
+	size_t n_headers;
+	struct http_header trailers[HTTP_MAX_TRAILERS]; /* HTTP/2 only */
+	size_t n_trailers;
+	char trailer_text[512]; /* for their values */
+	struct buf body;
+};
+
+/* Adds a header; does nothing beyond HTTP_MAX_HEADERS. */
+static inline void http_response_add(struct http_response *rs, const char *name, const char *value)
+{
+	if (rs->n_headers < HTTP_MAX_HEADERS)
+		rs->headers[rs->n_headers++] = (struct http_header){ name, value };
+}
+
+static inline void http_response_add_trailer(struct http_response *rs, const char *name,
+					     const char *value)
+{
+	if (rs->n_trailers < HTTP_MAX_TRAILERS)
+		rs->trailers[rs->n_trailers++] = (struct http_header){ name, value };
+}
+
+/* Called from several threads at once. Fills in the response. */
+typedef void (*http_handler_fn)(void *ctx, const struct http_request *rq, struct http_response *rs);
+
+/* Strings and files of TLS are borrowed until the server is closed. */
+struct http_server_options {
+	const char *host;      /* numeric, or "localhost" */
+	uint16_t port;         /* 0: any free port */
+	const char *grpc_host; /* second address, for gRPC; NULL: none */
+	uint16_t grpc_port;
+	unsigned int n_workers;
+	unsigned int max_connections;
+	unsigned int idle_seconds;
+	size_t max_body;                /* larger requests get status 413 */
+	size_t max_memory;              /* of all bodies together; beyond it status 429 */
+	const char *tls_cert, *tls_key; /* PEM; NULL: no TLS */
+	http_handler_fn handler;
+	void (*refused)(void *ctx,
+			int status); /* for requests refused before the handler; or NULL */
+	/*
+	 * Called when the headers of a request are complete, before memory is spent on its body.
+	 * Returns 0 to continue, or the status of the refusal with *@out_message, constant text
+	 * without characters that JSON escapes. Runs in a thread of input and output: it must not
+	 * block. Or NULL.
+	 */
+	int (*admit)(void *ctx, const struct http_request *rq, const char **out_message);
+	void *ctx;
+};
+
+/* The parts of a request are borrowed until the handler returns. */
+const char *http_request_method(const struct http_request *rq);
+const char *http_request_path(const struct http_request *rq);
+const char *http_request_header(const struct http_request *rq, const char *name); /* or NULL */
+const char *http_request_arg(const struct http_request *rq, const char *name);    /* or NULL */
+const void *http_request_body(const struct http_request *rq, size_t *out_len);

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libmicrohttpd closes connections that are idle, but a byte now and then keeps one alive, and it
+ * does not report requests whose headers are incomplete. Each connection therefore has a record
+ * here. A late one is shut down, not closed: libmicrohttpd sees the end of its input and cleans up.
+ * It reports that a connection is closed before it closes the socket, so under the lock a
+ * descriptor is never that of another connection.
+ */
+#include "net/http1_guard.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include <microhttpd.h>
+
+#include "base/clock.h"
+#include "net/deadline.h"
+
+enum phase {
+	PHASE_WAIT, /* for the headers of the next request */
+	PHASE_BODY,
+	PHASE_WORK, /* the server has the request: no deadline */
+	PHASE_RESPONSE,
+};
+
+enum { WAIT_FACTOR = 2 }; /* between requests, libmicrohttpd's own timeout comes first */
+
+struct connection {
+	int fd;
+	enum phase phase;
+	int64_t since_ms;
+	uint64_t bytes;
+	struct connection *prev, *next;
+};
+
+struct http1_guard {
+	unsigned int idle_seconds;
+	pthread_mutex_t lock;
+	struct connection *connections;
+};
+
+/* ---- framing -------------------------------------------------------------------- */
+
+struct seen {
+	unsigned int lengths, encodings, hosts;
+	const char *error;
+};
+
+static bool is_number(const char *s)
+{
+	size_t n = s ? strspn(s, "0123456789") : 0;
+
+	return n > 0 && n < 20 && !s[n];
+}
+
+static enum MHD_Result see(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct seen *seen = ctx;
+	size_t len = strlen(name);
+
+	if (!len || name[len - 1] == ' ' || name[len - 1] == '\t')
+		seen->error = "a header's name ends with a space";
+	if (!strcasecmp(name, "Host"))
+		seen->hosts++;
+	if (!strcasecmp(name, "Transfer-Encoding"))
+		seen->encodings++;
+	if (!strcasecmp(name, "Content-Length")) {
+		seen->lengths++;
+		if (!is_number(value))
+			seen->error = "Content-Length is not a number";
+	}
+	return MHD_YES;
+}
+
+const char *http1_framing_error(struct MHD_Connection *c, const char *version)
+{
+	struct seen seen = { 0 };
+
+	MHD_get_connection_values(c, MHD_HEADER_KIND, see, &seen);
+	if (seen.error)
+		return seen.error;
+	if (seen.lengths > 1)
+		return "Content-Length is given more than once";
+	if (seen.lengths && seen.encodings)
+		return "Content-Length and Transfer-Encoding exclude each other";
+	if (seen.hosts > 1)
+		return "Host is given more than once";
+	if (!seen.hosts && !strcmp(version, "HTTP/1.1"))
+		return "Host is missing";
+	return NULL;
+}
+
+/* ---- deadlines ------------------------------------------------------------------ */
+
+struct http1_guard *http1_guard_new(unsigned int idle_seconds)
+{
+	struct http1_guard *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->idle_seconds = idle_seconds;
+	pthread_mutex_init(&g->lock, NULL);
+	return g;
+}
+
+void http1_guard_free(struct http1_guard *g)
+{
+	if (!g)
+		return;
+	while (g->connections) {
+		struct connection *next = g->connections->next;
+
+		free(g->connections);
+		g->connections = next;
+	}
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+}
+
+/* Without memory for a record the connection has libmicrohttpd's own timeout only. */
+void http1_guard_opened(struct http1_guard *g, struct MHD_Connection *c, void **own)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct connection *n = calloc(1, sizeof(*n));
+
+	*own = n;
+	if (!n)
+		return;
+	n->fd = info ? info->connect_fd : -1;
+	n->since_ms = clock_monotonic_ms();
+	pthread_mutex_lock(&g->lock);
+	n->next = g->connections;
+	if (n->next)
+		n->next->prev = n;
+	g->connections = n;
+	pthread_mutex_unlock(&g->lock);
+}
+
+void http1_guard_closed(struct http1_guard *g, void **own)
+{
+	struct connection *n = *own;
+
+	*own = NULL;
+	if (!n)
+		return;
+	pthread_mutex_lock(&g->lock);
+	if (n->prev)
+		n->prev->next = n->next;
+	else
+		g->connections = n->next;
+	if (n->next)
+		n->next->prev = n->prev;
+	pthread_mutex_unlock(&g->lock);
+	free(n);
+}
+
+/* A phase that continues keeps its beginning. */
+static void enter(struct http1_guard *g, struct MHD_Connection *c, enum phase phase, uint64_t bytes)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct connection *n = info ? info->socket_context : NULL;
+
+	if (!n)
+		return;
+	pthread_mutex_lock(&g->lock);
+	if (n->phase != phase)
+		n->since_ms = clock_monotonic_ms();
+	n->phase = phase;
+	n->bytes = bytes;
+	pthread_mutex_unlock(&g->lock);
+}
+
+void http1_guard_body(struct http1_guard *g, struct MHD_Connection *c, size_t received)
+{
+	enter(g, c, PHASE_BODY, received);
+}
+
+void http1_guard_work(struct http1_guard *g, struct MHD_Connection *c)
+{
+	enter(g, c, PHASE_WORK, 0);
+}
+
+void http1_guard_response(struct http1_guard *g, struct MHD_Connection *c, size_t bytes)
+{
+	enter(g, c, PHASE_RESPONSE, bytes);
+}
+
+void http1_guard_over(struct http1_guard *g, struct MHD_Connection *c)
+{
+	enter(g, c, PHASE_WAIT, 0);
+}
+
+static bool is_late(const struct http1_guard *g, const struct connection *n, int64_t now_ms)
+{
+	unsigned int idle = g->idle_seconds * (n->phase == PHASE_WAIT ? WAIT_FACTOR : 1);
+
+	return n->phase != PHASE_WORK && deadline_is_over(n->since_ms, n->bytes, idle, now_ms);
+}
+
+void http1_guard_sweep(struct http1_guard *g, int64_t now_ms)
+{
+	pthread_mutex_lock(&g->lock);
+	for (struct connection *n = g->connections; n; n = n->next)
+		if (n->fd >= 0 && is_late(g, n, now_ms))
+			shutdown(n->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&g->lock);
+}

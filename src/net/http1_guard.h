@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What libmicrohttpd leaves to its user: requests whose end two parsers may see in different places
+ * (RFC 9112, sections 3.2, 5.1 and 6.3) are refused, and clients that are slow on purpose are
+ * disconnected.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct MHD_Connection;
+struct http1_guard;
+
+/*
+ * Returns why the headers of a request are refused: "Content-Length" more than once, not a number,
+ * or together with Transfer-Encoding; Host missing in HTTP/1.1, or more than once; a name that ends
+ * with a space. NULL if they are fine.
+ */
+const char *http1_framing_error(struct MHD_Connection *c, const char *version);
+
+/* Returns NULL if memory ran out. */
+struct http1_guard *http1_guard_new(unsigned int idle_seconds);
+/* Call after libmicrohttpd has stopped. */
+void http1_guard_free(struct http1_guard *g);
+
+DEFINE_FREEP(struct http1_guard, http1_guard_free)
+
+/*
+ * The life of a connection, as libmicrohttpd's thread reports it: it opens and closes; a request's
+ * headers are complete; its body grows; a worker has it; its response of @bytes is sent; it is
+ * over.
+ */
+void http1_guard_opened(struct http1_guard *g, struct MHD_Connection *c, void **own);
+void http1_guard_closed(struct http1_guard *g, void **own);
+void http1_guard_body(struct http1_guard *g, struct MHD_Connection *c, size_t received);
+void http1_guard_work(struct http1_guard *g, struct MHD_Connection *c);
+void http1_guard_response(struct http1_guard *g, struct MHD_Connection *c, size_t bytes);
+void http1_guard_over(struct http1_guard *g, struct MHD_Connection *c);
+
+/* Shuts down the sockets of clients that are late. Any thread; about once a second. */
+void http1_guard_sweep(struct http1_guard *g, int64_t now_ms);

@@ -1,0 +1,696 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two indices lead to an id. The first, by device and inode, saves opening the file; it holds only
+ * while the file, which is kept open, has the same size and modification time. The second, by a
+ * hash of build id, both ends and size, finds equal executables of different containers. A match
+ * there is confirmed by same_file(), which compares the content: any file can claim libc's build
+ * id, and a stripped copy has the build id of its original. Other than ELF files, equal files have
+ * an id each.
+ */
+#include "process/file_table.h"
+
+#include <elf.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include <gnutls/crypto.h>
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/sigbus.h"
+#include "base/vec.h"
+#include "bpf/shared/abi.h"
+#include "elf/debuglink.h"
+#include "elf/image.h"
+#include "proc/root.h"
+#include "symbol/debugfile.h"
+#include "symbol/same_file.h"
+#include "unwind/tables.h"
+
+enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096, HTL_SHA256 = 32 };
+
+struct file {
+	struct file_info info;
+	struct stat st; /* when the id was assigned */
+	uint64_t content[2];
+	bool marked;
+	uint8_t n_unmarked; /* consecutive sweeps without a mark */
+};
+
+/* An inode with the content of a file. It is kept open to detect that it was overwritten. */
+struct inode {
+	uint32_t dev_major, dev_minor;
+	uint64_t number; /* 0: overwritten since, no longer valid */
+	uint32_t path;   /* path_hash() if device and number are ambiguous, else 0 */
+	int fd;
+	bool owns_fd; /* false: uses the descriptor of struct file */
+	struct stat st;
+	uint32_t file;
+};
+
+struct file_table {
+	struct unwind_tables *tables;
+	struct langs *langs; /* may be NULL */
+	int own_root;
+	struct {
+		VEC(struct file *);
+	} all; /* by id; [0] is unused */
+	struct {
+		VEC(struct inode);
+	} inodes;
+	struct index by_inode; /* maps to an index of inodes */
+	struct index by_content;
+	uint32_t vdso;
+	bool vdso_tried;
+	uint64_t last_serial;
+	struct {
+		VEC(uint32_t);
+	} free_ids; /* the first one is reused next */
+	uint32_t n_live;
+	uint64_t n_forgotten;
+};
+
+struct find_key {
+	const struct file_table *f;
+	const struct file_ref *ref;
+	const struct file *file;
+};
+
+int file_table_new(struct file_table **out, struct unwind_tables *tables)
+{
+	struct file_table *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->tables = tables;
+	f->own_root = proc_root_open((int)getpid());
+	if (vec_push(&f->all, NULL) < 0) {
+		free(f);
+		return -ENOMEM;
+	}
+	*out = f;
+	return 0;
+}
+
+static void file_free(struct file *file)
+{
+	if (!file)
+		return;
+	closep(&file->info.fd);
+	closep(&file->info.root_fd);
+	closep(&file->info.debug_fd);
+	free((void *)file->info.path);
+	free(file);
+}
+
+void file_table_free(struct file_table *f)
+{
+	if (!f)
+		return;
+	for (size_t i = 0; i < f->all.len; i++)
+		file_free(f->all.data[i]);
+	vec_fini(&f->all);
+	for (size_t i = 0; i < f->inodes.len; i++)
+		if (f->inodes.data[i].owns_fd)
+			close(f->inodes.data[i].fd);
+	vec_fini(&f->inodes);
+	vec_fini(&f->free_ids);
+	index_fini(&f->by_inode);
+	index_fini(&f->by_content);
+	closep(&f->own_root);
+	free(f);
+}
+
+const struct file_info *file_table_get(const struct file_table *f, uint32_t id)
+{
+	return id && id < f->all.len && f->all.data[id] ? &f->all.data[id]->info : NULL;
+}
+
+uint32_t file_table_count(const struct file_table *f)
+{
+	return (uint32_t)f->all.len - 1;
+}
+
+static uint32_t inode_hash(uint32_t major, uint32_t minor, uint64_t inode)
+{
+	return hash_u64(inode * 0x9e3779b97f4a7c15ULL + ((uint64_t)major << 32 | minor));
+}
+
+static uint32_t path_hash(const struct file_ref *ref)
+{
+	uint32_t hash = hash_bytes(ref->path, strlen(ref->path));
+
+	return hash ? hash : 1;
+}
+
+static bool same_inode(const void *ctx, uint32_t id)
+{
+	const struct find_key *k = ctx;
+	const struct inode *inode = &k->f->inodes.data[id];
+
+	return inode->number == k->ref->inode && inode->dev_major == k->ref->dev_major &&
+	       inode->dev_minor == k->ref->dev_minor &&
+	       (!inode->path || inode->path == path_hash(k->ref));
+}
+
+static bool same_content(const void *ctx, uint32_t id)
+{
+	const struct find_key *k = ctx;
+	const struct file *file = k->f->all.data[id];
+
+	return file->content[0] == k->file->content[0] && file->content[1] == k->file->content[1] &&
+	       same_file(file->info.fd, k->file->info.fd);
+}
+
+/*
+ * Returns false if the file was overwritten in place: it is another file then, with the same
+ * inode.
+ */
+static bool inode_unchanged(const struct inode *inode)
+{
+	struct stat st;
+
+	return fstat(inode->fd, &st) == 0 && st.st_size == inode->st.st_size &&
+	       st.st_mtim.tv_sec == inode->st.st_mtim.tv_sec &&
+	       st.st_mtim.tv_nsec == inode->st.st_mtim.tv_nsec;
+}
+
+static uint32_t find_by_inode(struct file_table *f, const struct file_ref *ref)
+{
+	uint32_t hash = inode_hash(ref->dev_major, ref->dev_minor, ref->inode), i;
+	struct find_key key = { f, ref, NULL };
+
+	if (!ref->inode || !index_find(&f->by_inode, hash, same_inode, &key, &i))
+		return FILE_ID_NONE;
+	if (inode_unchanged(&f->inodes.data[i]))
+		return f->inodes.data[i].file;
+	index_remove(&f->by_inode, hash, i);
+	f->inodes.data[i].number = 0;
+	return FILE_ID_NONE;
+}
+
+/* Magic number of the file system that @fd is on; 0 if unknown. */
+static unsigned long fs_magic(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 ? (unsigned long)fs.f_type : 0;
+}
+
+/*
+ * Returns true if @fd can be on the device of the mapping. On overlayfs and btrfs, stat()
+ * returns another device number than mappings have.
+ */
+static bool same_device(int fd, const struct stat *st, const struct file_ref *ref)
+{
+	unsigned long magic;
+
+	if (major(st->st_dev) == ref->dev_major && minor(st->st_dev) == ref->dev_minor)
+		return true;
+	magic = fs_magic(fd);
+	return magic == OVERLAYFS_SUPER_MAGIC || magic == BTRFS_SUPER_MAGIC;
+}
+
+/*
+ * Opens the file of that path as this process sees it, if it is the one that is mapped. This
+ * comes first because opening through /proc/PID takes locks of the other process, which may
+ * hold them for seconds while it gets no CPU. O_PATH avoids side effects on anything but a
+ * regular file (devices, FIFOs).
+ */
+static int open_in_own_root(const struct file_ref *ref)
+{
+	_cleanup_(closep) int at = -1;
+	char path[32];
+	struct stat st;
+
+	if (ref->path[0] != '/' || !ref->inode)
+		return -1;
+	at = open(ref->path, O_PATH | O_CLOEXEC);
+	if (at < 0 || fstat(at, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	if (st.st_ino != ref->inode || !same_device(at, &st, ref))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Opens the file that the process has mapped, even if its path leads elsewhere by now. */
+static int open_mapped(const struct file_ref *ref)
+{
+	char path[PATH_MAX + 64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", ref->pid,
+		 (unsigned long long)ref->start, (unsigned long long)ref->end);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 || ref->path[0] != '/')
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%u/root%s", ref->pid, ref->path);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static bool matches_ref(const struct file *file, const struct file_ref *ref)
+{
+	return S_ISREG(file->st.st_mode) && (!ref->inode || file->st.st_ino == ref->inode);
+}
+
+void file_table_set_langs(struct file_table *f, struct langs *langs)
+{
+	f->langs = langs;
+}
+
+struct identify_job {
+	const struct file_table *f;
+	const struct file_ref *ref; /* NULL: skip runtime detection */
+	struct file *file;
+};
+
+static int identify(void *ctx)
+{
+	struct identify_job *job = ctx;
+	struct file *file = job->file;
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	int r;
+
+	r = elf_image_open(&img, file->info.fd, NULL);
+	if (r < 0)
+		return r;
+	file->info.is_elf = true;
+	elf_note_gnu_build_id(img, &file->info.build_id);
+	elf_build_id_hex(&file->info.build_id, file->info.build_id_hex);
+	if (job->ref && job->f->langs && matches_ref(file, job->ref))
+		langs_detect(job->f->langs, img, &file->info.lang);
+	return 0;
+}
+
+/*
+ * Takes ownership of @fd, which may be negative, and identifies the file. Returns false, with
+ * @fd closed, if it is not the file of @ref.
+ */
+static bool adopt_fd(const struct file_table *f, struct file *file, const struct file_ref *ref,
+		     int fd)
+{
+	struct identify_job job = { f, ref, file };
+
+	file->info.fd = fd;
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &file->st) == 0 && S_ISREG(file->st.st_mode))
+		(void)sigbus_run(identify, &job);
+	if (matches_ref(file, ref))
+		return true;
+	closep(&file->info.fd);
+	file->info.fd = -1;
+	file->info.is_elf = false;
+	file->info.build_id.len = 0;
+	file->info.build_id_hex[0] = '\0';
+	return false;
+}
+
+/*
+ * Computes OpenTelemetry's file id: a hash of the first and the last 4 KiB (the whole file
+ * twice if it is smaller) and the size.
+ */
+static void hash_htl(struct file *file)
+{
+	uint8_t bytes[2 * HTL_EDGE + 8], sum[HTL_SHA256];
+	uint64_t size = (uint64_t)file->st.st_size, be = htobe64(size);
+	size_t edge = size < HTL_EDGE ? size : HTL_EDGE;
+
+	if (pread(file->info.fd, bytes, edge, 0) != (ssize_t)edge ||
+	    pread(file->info.fd, bytes + edge, edge, (off_t)(size - edge)) != (ssize_t)edge)
+		return;
+	memcpy(bytes + 2 * edge, &be, sizeof(be));
+	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes, 2 * edge + sizeof(be), sum) < 0)
+		return;
+	for (int i = 0; i < 16; i++)
+		snprintf(file->info.htl_hash + 2 * i, 3, "%02x", sum[i]);
+}
+
+/* Computes the key of by_content from both ends, the size and the build id. */
+static void hash_content(struct file *file)
+{
+	uint8_t edge[2 * IDENTITY_EDGE + 8 + ELF_BUILD_ID_MAX] = { 0 };
+	uint64_t size = (uint64_t)file->st.st_size;
+	off_t tail = size > IDENTITY_EDGE ? (off_t)(size - IDENTITY_EDGE) : 0;
+	XXH128_hash_t h;
+
+	(void)!pread(file->info.fd, edge, IDENTITY_EDGE, 0);
+	(void)!pread(file->info.fd, edge + IDENTITY_EDGE, IDENTITY_EDGE, tail);
+	memcpy(edge + 2 * IDENTITY_EDGE, &size, 8);
+	memcpy(edge + 2 * IDENTITY_EDGE + 8, file->info.build_id.bytes, ELF_BUILD_ID_MAX);
+	h = XXH3_128bits(edge, sizeof(edge));
+	file->content[0] = h.low64;
+	file->content[1] = h.high64;
+}
+
+/*
+ * Opens the root directory and the debug file of a process in another mount namespace now:
+ * when symbols are needed, the process and its mounts may be gone.
+ */
+static void open_other_root(const struct file_table *f, struct file_info *info, uint32_t pid)
+{
+	_cleanup_(closep) int root = proc_root_open((int)pid);
+
+	if (root < 0 || proc_root_same(root, f->own_root))
+		return;
+	info->debug_fd = debugfile_open_by_id(root, &info->build_id);
+	info->root_fd = steal_fd(&root);
+}
+
+static struct file *file_new(const struct file_table *f, const struct file_ref *ref)
+{
+	struct file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	file->info.root_fd = file->info.debug_fd = -1;
+	file->info.path = strdup(ref->path);
+	file->info.fd = -1;
+	if (!file->info.path) {
+		file_free(file);
+		return NULL;
+	}
+	if (!adopt_fd(f, file, ref, open_in_own_root(ref)) &&
+	    !adopt_fd(f, file, ref, open_mapped(ref)))
+		return file;
+	hash_content(file);
+	if (file->info.is_elf)
+		hash_htl(file);
+	open_other_root(f, &file->info, ref->pid);
+	return file;
+}
+
+/*
+ * Records the inode of @ref as having the content of file @id. @fd is a descriptor of it and
+ * passes to the table (*@fd becomes -1). If it is negative, the descriptor of the file
+ * itself is used.
+ */
+static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t id, int *fd)
+{
+	int own = f->all.data[id]->info.fd;
+	struct inode inode = { .dev_major = ref->dev_major,
+			       .dev_minor = ref->dev_minor,
+			       .number = ref->inode,
+			       .fd = *fd >= 0 ? *fd : own,
+			       .owns_fd = *fd >= 0,
+			       .file = id };
+
+	if (!ref->inode || inode.fd < 0 || fstat(inode.fd, &inode.st) < 0)
+		return;
+	/*
+	 * subvolumes number their inodes independently, but mappings show the same device for
+	 * all
+	 */
+	if (fs_magic(inode.fd) == BTRFS_SUPER_MAGIC)
+		inode.path = path_hash(ref);
+	if (vec_push(&f->inodes, inode) < 0)
+		return;
+	*fd = -1;
+	(void)index_add(&f->by_inode, inode_hash(ref->dev_major, ref->dev_minor, ref->inode),
+			(uint32_t)f->inodes.len - 1);
+}
+
+/*
+ * Returns an id that was never assigned while there is one, else the one that has been free
+ * for longest.
+ */
+static uint32_t new_id(struct file_table *f, struct file *file)
+{
+	uint32_t id = (uint32_t)f->all.len;
+
+	if (id < UNWIND_FILES_MAX)
+		return vec_push(&f->all, file) < 0 ? FILE_ID_NONE : id;
+	if (!f->free_ids.len)
+		return FILE_ID_NONE;
+	id = f->free_ids.data[0];
+	memmove(f->free_ids.data, f->free_ids.data + 1, --f->free_ids.len * sizeof(id));
+	f->all.data[id] = file;
+	return id;
+}
+
+static uint32_t file_add(struct file_table *f, struct file *file)
+{
+	uint32_t id = new_id(f, file);
+
+	if (!id) {
+		file_free(file);
+		return FILE_ID_NONE;
+	}
+	f->n_live++;
+	file->info.serial = ++f->last_serial;
+	if (file->info.fd < 0) {
+		unwind_tables_set_absent(f->tables, id);
+		return id;
+	}
+	(void)index_add(&f->by_content, (uint32_t)file->content[0], id);
+	return id;
+}
+
+uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
+{
+	struct find_key key = { f, ref, NULL };
+	_cleanup_(closep) int fd = -1;
+	struct file *file;
+	uint32_t id;
+
+	id = find_by_inode(f, ref);
+	if (id)
+		return id;
+	file = file_new(f, ref);
+	if (!file)
+		return FILE_ID_NONE;
+	key.file = file;
+	if (file->info.fd >= 0 &&
+	    index_find(&f->by_content, (uint32_t)file->content[0], same_content, &key, &id)) {
+		fd = steal_fd(&file->info.fd);
+		file_free(file);
+	} else {
+		id = file_add(f, file);
+	}
+	if (id)
+		add_inode(f, ref, id, &fd);
+	return id;
+}
+
+/* Length of the vDSO image: its section headers come last. */
+static size_t vdso_len(const uint8_t *image)
+{
+	const Elf64_Ehdr *eh = (const void *)image;
+
+	return eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
+}
+
+/* Copies the vDSO to a memory file, so that it can be read like any other file. */
+static int vdso_fd(void)
+{
+	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
+	_cleanup_(closep) int fd = -1;
+
+	if (!image)
+		return -ENOENT;
+	fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, image, vdso_len(image)) != (ssize_t)vdso_len(image))
+		return -EIO;
+	return steal_fd(&fd);
+}
+
+uint32_t file_table_vdso(struct file_table *f)
+{
+	struct identify_job job = { .f = f };
+	struct file *file;
+
+	if (f->vdso_tried)
+		return f->vdso;
+	f->vdso_tried = true;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return FILE_ID_NONE;
+	file->info.root_fd = file->info.debug_fd = -1;
+	file->info.fd = vdso_fd();
+	file->info.path = strdup("[vdso]");
+	if (file->info.fd < 0 || !file->info.path) {
+		file_free(file);
+		return FILE_ID_NONE;
+	}
+	job.file = file;
+	(void)identify(&job);
+	f->vdso = file_add(f, file);
+	return f->vdso;
+}
+
+struct table_job {
+	struct file_table *f;
+	struct file *file;
+	uint32_t id;
+	uint64_t now_ns;
+	bool sweep_all;
+};
+
+/* Opens the separate debug file of a file, below its process's root or the host's. -1: none. */
+static int open_debug_file(const struct file_table *f, const struct file_info *info,
+			   const struct elf_image *img)
+{
+	struct elf_debuglink link = { 0 };
+	struct debugfile_query query = {
+		.roots = { info->root_fd, f->own_root },
+		.path = info->path,
+		.build_id = info->build_id,
+	};
+
+	if (info->debug_fd >= 0)
+		return fcntl(info->debug_fd, F_DUPFD_CLOEXEC, 0);
+	if (elf_debuglink(img, &link) == 0) {
+		query.link = link.name;
+		query.link_crc = link.crc;
+	}
+	return debugfile_open(&query);
+}
+
+/* A file without CFI may have some in its debug file (.debug_frame). */
+static int build_from_debug_file(struct table_job *job, const struct elf_image *img)
+{
+	_cleanup_(elf_image_freep) struct elf_image *debug = NULL;
+	struct unwind_tables_source src = { .img = img };
+	_cleanup_(closep) int fd = open_debug_file(job->f, &job->file->info, img);
+	int r;
+
+	if (fd < 0)
+		return 0;
+	r = elf_image_open(&debug, fd, NULL);
+	if (r < 0)
+		return r;
+	src.debug = debug;
+	return unwind_tables_build(job->f->tables, job->id, &src, job->now_ns, NULL) < 0 ? -1 : 0;
+}
+
+static int build_table(void *ctx)
+{
+	struct table_job *job = ctx;
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	struct unwind_tables_source src = { 0 };
+	int64_t n;
+	int r;
+
+	r = elf_image_open(&img, job->file->info.fd, NULL);
+	if (r < 0)
+		return r;
+	src.img = img;
+	src.sweep_all = job->sweep_all;
+	n = unwind_tables_build(job->f->tables, job->id, &src, job->now_ns, NULL);
+	if (n == 0)
+		return build_from_debug_file(job, img);
+	return n < 0 ? -1 : 0;
+}
+
+void file_table_need_table(struct file_table *f, uint32_t id, uint64_t now_ns)
+{
+	struct table_job job = { .f = f, .id = id, .now_ns = now_ns };
+	uint16_t state;
+
+	if (!id || id >= f->all.len || !f->all.data[id])
+		return;
+	state = unwind_tables_file(f->tables, id)->state;
+	if (state != FILE_TABLE_NOT_READY && state != FILE_TABLE_UNSWEPT)
+		return;
+	job.sweep_all = state == FILE_TABLE_UNSWEPT;
+	if (job.sweep_all)
+		unwind_tables_drop(f->tables, id, now_ns);
+	job.file = f->all.data[id];
+	if (job.file->info.is_elf)
+		(void)sigbus_run(build_table, &job);
+	if (unwind_tables_file(f->tables, id)->state == FILE_TABLE_NOT_READY)
+		unwind_tables_set_absent(f->tables, id);
+}
+
+/* ---- eviction ------------------------------------------------------------- */
+
+uint32_t file_table_n_live(const struct file_table *f)
+{
+	return f->n_live;
+}
+
+uint64_t file_table_n_forgotten(const struct file_table *f)
+{
+	return f->n_forgotten;
+}
+
+bool file_table_needs_sweep(const struct file_table *f)
+{
+	return f->n_live > FILE_TABLE_SWEEP_ABOVE || f->inodes.len > 2 * FILE_TABLE_SWEEP_ABOVE;
+}
+
+void file_table_mark(struct file_table *f, uint32_t id)
+{
+	if (id && id < f->all.len && f->all.data[id])
+		f->all.data[id]->marked = true;
+}
+
+static void evict(struct file_table *f, uint32_t id, uint64_t now_ns)
+{
+	struct file *file = f->all.data[id];
+
+	/*
+	 * runtimes are few and their tables refer to them, so they stay; so does a file whose
+	 * id cannot be noted as free for lack of memory
+	 */
+	if (id == f->vdso || file->info.lang.vm ||
+	    vec_reserve(&f->free_ids, f->free_ids.len + 1) < 0)
+		return;
+	index_remove(&f->by_content, (uint32_t)file->content[0], id);
+	unwind_tables_drop(f->tables, id, now_ns);
+	f->all.data[id] = NULL;
+	f->free_ids.data[f->free_ids.len++] = id;
+	f->n_live--;
+	f->n_forgotten++;
+	file_free(file);
+}
+
+/* Removes the inodes of evicted files and rebuilds the index, since the others move. */
+static void sweep_inodes(struct file_table *f)
+{
+	size_t kept = 0;
+
+	index_fini(&f->by_inode);
+	for (size_t i = 0; i < f->inodes.len; i++) {
+		struct inode *inode = &f->inodes.data[i];
+		uint32_t hash = inode_hash(inode->dev_major, inode->dev_minor, inode->number);
+
+		if (!inode->number || !f->all.data[inode->file] ||
+		    index_add(&f->by_inode, hash, (uint32_t)kept) < 0) {
+			if (inode->owns_fd)
+				close(inode->fd);
+			continue;
+		}
+		f->inodes.data[kept++] = *inode;
+	}
+	f->inodes.len = kept;
+}
+
+void file_table_sweep(struct file_table *f, uint64_t now_ns)
+{
+	for (uint32_t id = 1; id < f->all.len; id++) {
+		struct file *file = f->all.data[id];
+
+		if (!file)
+			continue;
+		file->n_unmarked = file->marked ? 0 : file->n_unmarked + 1;
+		file->marked = false;
+		if (file->n_unmarked >= 2)
+			evict(f, id, now_ns);
+	}
+	sweep_inodes(f);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The executables and libraries that processes have mapped. Each distinct content has one id
+ * for the whole recording (the file id of FRAME_NATIVE words), however many processes, paths
+ * or containers map it. The table keeps a descriptor of each file, so that a file that is
+ * deleted or replaced meanwhile can still be read. It also builds the files' unwind tables;
+ * it does not symbolize.
+ *
+ * One thread. Another thread may call file_table_get() under a lock that both respect (see
+ * frame_symbols_opts.lock).
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "elf/note.h"
+#include "lang/lang.h"
+
+struct err;
+struct file_table;
+struct unwind_tables;
+
+/* Identifies the file of a mapping. */
+struct file_ref {
+	uint32_t pid;
+	uint64_t start, end; /* address range of the mapping */
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;   /* 0: unknown */
+	const char *path; /* as the process sees it */
+};
+
+struct file_info {
+	const char *path; /* as its first process sees it, or "[vdso]" */
+	int fd;           /* -1: cannot be opened; symbols and unwind table are missing */
+	uint64_t serial;  /* never 0 and, unlike ids, never reused */
+	int root_fd; /* root directory of its first process, which may hold debug files; -1: same as
+			ours */
+	int debug_fd; /* debug file found there by build id; -1: none */
+	struct elf_build_id build_id;
+	char build_id_hex[2 * ELF_BUILD_ID_MAX + 1];
+	char htl_hash[33]; /* OpenTelemetry's process.executable.build_id.htlhash; "" if not ELF */
+	bool is_elf;
+	struct lang_file lang; /* the language runtime in this file, if any */
+};
+
+/* FILE_TABLE_SWEEP_ABOVE: number of files above which file_table_needs_sweep(). */
+enum { FILE_ID_NONE = 0, FILE_TABLE_SWEEP_ABOVE = 2048 };
+
+/* @tables is borrowed until file_table_free(). Returns 0 or -ENOMEM. */
+int file_table_new(struct file_table **out, struct unwind_tables *tables);
+void file_table_free(struct file_table *f);
+
+DEFINE_FREEP(struct file_table, file_table_free)
+
+/* Detects language runtimes in files found from now on. @langs is borrowed. */
+void file_table_set_langs(struct file_table *f, struct langs *langs);
+
+/*
+ * Returns the id of the file behind a mapping, opening and identifying it if it is new.
+ * FILE_ID_NONE if memory or ids ran out.
+ */
+uint32_t file_table_find(struct file_table *f, const struct file_ref *ref);
+
+/*
+ * Returns the id of the vDSO, one for all 64-bit processes; FILE_ID_NONE if the kernel
+ * provides none.
+ */
+uint32_t file_table_vdso(struct file_table *f);
+
+/*
+ * Builds the unwind table of file @id unless it exists. This can take hundreds of
+ * milliseconds for a large file.
+ */
+void file_table_need_table(struct file_table *f, uint32_t id, uint64_t now_ns);
+
+/*
+ * Eviction: when file_table_needs_sweep(), call file_table_mark() for each file that is still
+ * in use, then file_table_sweep(). A file that was not marked in two sweeps in a row is
+ * closed, and its id may be reused; the id that was freed first is reused first.
+ */
+bool file_table_needs_sweep(const struct file_table *f);
+void file_table_mark(struct file_table *f, uint32_t id);
+void file_table_sweep(struct file_table *f, uint64_t now_ns);
+uint64_t file_table_n_forgotten(const struct file_table *f);
+
+/* Borrowed until the file is evicted; NULL for an id that is not in use. */
+const struct file_info *file_table_get(const struct file_table *f, uint32_t id);
+uint32_t file_table_count(const struct file_table *f); /* ids are 1 to this count */
+uint32_t file_table_n_live(const struct file_table *f);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Symbols of generated code, as far as runtimes publish them: perf maps (/tmp/perf-PID.map)
+ * and jitdump files, by process. They are opened when a process first shows generated code,
+ * since they can be found and their owner verified only while it runs.
+ *
+ * Threads: jit_symbols_note() and jit_symbols_reap() belong to the sampling thread,
+ * jit_symbols_refresh() and jit_symbols_find() to the thread that symbolizes. So reading a
+ * runtime's files never delays sampling.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct jit_symbols;
+struct process_table;
+
+struct jit_symbols_function {
+	const char *name; /* borrowed until the next call */
+	const char *file; /* "" if unknown */
+	uint32_t line;
+};
+
+/* @procs is borrowed until jit_symbols_free(). Returns 0 or -ENOMEM. */
+int jit_symbols_new(struct jit_symbols **out, struct process_table *procs);
+void jit_symbols_free(struct jit_symbols *j);
+
+DEFINE_FREEP(struct jit_symbols, jit_symbols_free)
+
+/*
+ * Notes that generated code of @pid was sampled, and opens its files. Cheap for a process
+ * that is known.
+ */
+void jit_symbols_note(struct jit_symbols *j, uint32_t pid, uint64_t start_ns);
+
+/* Reads what the runtimes have appended. Call it before a batch of lookups. */
+void jit_symbols_refresh(struct jit_symbols *j);
+
+/*
+ * Drops the processes for which @ended returned true in three calls. Call it once per window
+ * while nobody symbolizes: an ended process stays for two more windows, in which its last
+ * samples are symbolized. Sampling thread only.
+ */
+typedef bool (*jit_symbols_ended_fn)(void *ctx, uint32_t pid, uint64_t start_ns);
+void jit_symbols_reap(struct jit_symbols *j, jit_symbols_ended_fn ended, void *ctx);
+
+/* Memory held by all symbols, in bytes. */
+size_t jit_symbols_bytes(struct jit_symbols *j);
+
+/* Finds the function of @pid at @addr. Returns 0 or -ENOENT. */
+int jit_symbols_find(struct jit_symbols *j, uint32_t pid, uint64_t addr,
+		     struct jit_symbols_function *out);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The processes of the machine and their executable mappings: read from /proc at the start,
+ * updated from side-band events afterwards, and published to the map that the BPF program
+ * walks with. A process that ended, or that has executed another program, is remembered for a
+ * few seconds, because samples of it may still be queued.
+ *
+ * Use: process_table_scan() once, then process_table_handle() for each event in order of time
+ * and process_table_publish() before samples are read. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "bpf/shared/abi.h"
+#include "process/sideband.h"
+
+struct file_table;
+struct langs;
+struct process_table;
+struct sampler;
+struct unwind_tables;
+
+struct process {
+	uint32_t pid;
+	uint32_t ppid; /* 0: unknown */
+	uint64_t start_ns,
+		/*
+		 * CLOCK_MONOTONIC time at which this program started and ended in this
+		 * process; start_ns is 0 if it ran before the scan, end_ns is 0 while it
+		 * runs.
+		 */
+		end_ns;
+	char comm[16];
+	uint32_t exe; /* file id of the main program, FILE_ID_NONE if unknown */
+};
+
+/* All arguments are borrowed until process_table_free(). Returns 0 or -ENOMEM. */
+int process_table_new(struct process_table **out, struct file_table *files,
+		      struct unwind_tables *tables, struct sampler *sampler);
+void process_table_free(struct process_table *p);
+
+/*
+ * From now on, queries language runtimes for the regions of their generated code. @langs is
+ * borrowed.
+ */
+void process_table_set_langs(struct process_table *p, struct langs *langs);
+
+DEFINE_FREEP(struct process_table, process_table_free)
+
+/*
+ * Restricts the table to this process (may be called several times) and its later children.
+ * Returns 0 or -errno.
+ */
+int process_table_follow(struct process_table *p, uint32_t pid);
+
+/* Reads all running processes, or those followed. Returns 0 or -errno. */
+int process_table_scan(struct process_table *p);
+
+/* Marks all processes for rereading, because events may have been lost. */
+void process_table_reread_all(struct process_table *p);
+
+/* Applies an event to the table. */
+void process_table_handle(struct process_table *p, const struct sideband_event *ev);
+
+/*
+ * Publishes all changes since the last call to the BPF program. Processes that have to be
+ * reread are withdrawn instead: their next sample triggers the reread.
+ */
+void process_table_publish(struct process_table *p, uint64_t now_ns);
+
+/*
+ * Returns the program that ran as @pid at @time_ns, NULL if it was never seen. Borrowed until
+ * process_table_reap().
+ */
+const struct process *process_table_find(struct process_table *p, uint32_t pid, uint64_t time_ns);
+
+/*
+ * Returns what to add to virtual addresses of runtime @vm's file to get addresses in the
+ * process; 0 if unknown.
+ */
+uint64_t process_table_vm_bias(const struct process_table *p, uint32_t pid, uint32_t vm);
+
+/*
+ * Stores the process's mappings, ready to be walked, in *@out, reading them from /proc if
+ * needed. Returns 0, -ESRCH if the process ended before it was read, or -ENOSPC if the memory
+ * limit is reached.
+ */
+int process_table_mappings(struct process_table *p, uint32_t pid, uint64_t time_ns, uint64_t now_ns,
+			   struct unwind_process *out);
+
+/*
+ * Path, as the process sees it, of the jitdump file that @pid has mapped; NULL if none.
+ * Borrowed.
+ */
+const char *process_table_jitdump(const struct process_table *p, uint32_t pid);
+
+/*
+ * Makes the BPF program stop sending raw samples of @pid for addresses outside its mappings.
+ * Call it when such an address was not found although all events had been applied. The effect
+ * lasts until the mappings of the process change.
+ */
+void process_table_ignore_unmapped(struct process_table *p, uint32_t pid);
+
+/* Calls file_table_mark() for all files that processes have, or recently had, mapped. */
+void process_table_mark_files(struct process_table *p);
+
+/* Removes programs that ended more than 3 s before @now_ns. */
+void process_table_reap(struct process_table *p, uint64_t now_ns);
+
+struct process_table_stats {
+	uint32_t n_running;
+	uint64_t n_seen;
+	uint64_t n_sideband_lost;
+};
+void process_table_stats(const struct process_table *p, struct process_table_stats *out);

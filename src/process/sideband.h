@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Opens one perf side-band ring on each CPU and delivers what processes do as it happens, in
+ * order of time: exec, fork, exit, new mappings. Decoding and ordering are in
+ * sideband_event.h. One thread.
+ */
+#include "base/cleanup.h"
+#include "process/sideband_event.h"
+
+struct err;
+struct sideband;
+
+/*
+ * Opens the rings of all online CPUs. Needs CAP_PERFMON (or root). Returns 0 or -errno with
+ * the reason.
+ */
+int sideband_open(struct sideband **out, struct err *err);
+void sideband_free(struct sideband *sb);
+
+DEFINE_FREEP(struct sideband, sideband_free)
+
+/* Opens rings on CPUs that have come online since. Returns 0 or -errno. */
+int sideband_update_cpus(struct sideband *sb, struct err *err);
+
+/*
+ * Reopens the ring of a CPU that was offline: the events meanwhile were lost with the old
+ * ring. Returns 0 or -errno.
+ */
+int sideband_reopen_cpu(struct sideband *sb, int cpu, struct err *err);
+
+/* An epoll descriptor that is readable as soon as an event is available. */
+int sideband_fd(const struct sideband *sb);
+
+/* Calls @fn for all available events in order of time. Returns their number, or -errno. */
+int sideband_consume(struct sideband *sb, sideband_fn fn, void *ctx);

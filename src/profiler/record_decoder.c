@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stack that the BPF program has walked is counted unmodified. A raw record has a copy of
+ * registers and stack instead and is walked here, which builds missing unwind tables on the
+ * way. Data beyond the stack copy is read from the memory of the process, which has run on
+ * meanwhile; the stack ends where that is detected (unwind/walk.c).
+ */
+#include "profiler/record_decoder.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lang/lang.h"
+#include "proc/memory.h"
+#include "process/jit_symbols.h"
+#include "process/process_table.h"
+#include "profiler/offcpu.h"
+#include "sampler/sampler.h"
+#include "unwind/walk.h"
+
+struct record_decoder {
+	struct record_decoder_opts opts;
+	struct sample_counts *counts;
+	struct offcpu *offcpu;
+	uint64_t now_ns;
+	unsigned int flags;             /* enum record_decoder_flags of the current record */
+	uint32_t read_pid;              /* process whose memory is being read */
+	uint64_t woven[LANG_STACK_MAX]; /* the current stack */
+	struct record_decoder_stats stats;
+};
+
+/* Returns true if the counts are at their limit. */
+static bool is_full(const struct record_decoder *d)
+{
+	return sample_counts_is_full(d->counts, d->opts.max_counts_bytes);
+}
+
+/* Counts time that a thread waited; callback of offcpu.h. */
+static void count_wait(void *ctx, const struct offcpu_time *t)
+{
+	struct record_decoder *d = ctx;
+	struct sample_counts_wait wait = { .ns = t->ns,
+					   .count = t->count,
+					   .state = (uint8_t)t->state,
+					   .is_thinned = t->is_thinned,
+					   .place_plus_1 = t->place_plus_1 };
+	int r;
+
+	if (is_full(d)) {
+		d->stats.n_no_room += t->count;
+		return;
+	}
+	r = sample_counts_add_wait(d->counts, t->thread, &wait, t->words, t->n_words);
+
+	if (r == SAMPLE_COUNTS_NEW_THREAD && d->opts.on_thread) {
+		const struct process *p =
+			process_table_find(d->opts.procs, t->thread->pid, d->now_ns);
+
+		d->opts.on_thread(d->opts.thread_ctx, t->thread, p ? p->ppid : 0);
+	}
+}
+
+int record_decoder_new(struct record_decoder **out, const struct record_decoder_opts *opts)
+{
+	_cleanup_(record_decoder_freep) struct record_decoder *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	d->opts = *opts;
+	r = sample_counts_new(&d->counts, opts->keep_times);
+	if (r == 0)
+		r = offcpu_new(&d->offcpu, count_wait, d);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&d);
+	return 0;
+}
+
+void record_decoder_free(struct record_decoder *d)
+{
+	if (!d)
+		return;
+	offcpu_free(d->offcpu);
+	sample_counts_free(d->counts);
+	free(d);
+}
+
+/* ---- counting --------------------------------------------------------------- */
+
+struct sample_counts_thread record_decoder_thread(struct record_decoder *d,
+						  const struct record_header *h)
+{
+	const struct process *p = process_table_find(d->opts.procs, h->pid, h->time_ns);
+	struct sample_counts_thread t = { .pid = h->pid, .tid = h->tid };
+	bool is_own_name;
+
+	memcpy(t.comm, h->comm, sizeof(t.comm));
+	t.comm[sizeof(t.comm) - 1] = '\0';
+	/*
+	 * a process is called like its main thread; a sample of that thread has its present
+	 * name
+	 */
+	is_own_name = h->tid == h->pid && t.comm[0];
+	memcpy(t.process_comm, p && p->comm[0] && !is_own_name ? p->comm : t.comm,
+	       sizeof(t.process_comm));
+	if (!t.process_comm[0]) /* prctl() accepts an empty name, and Perl sets one briefly */
+		snprintf(t.process_comm, sizeof(t.process_comm), "[no name]");
+	if (p) {
+		t.exe = p->exe;
+		t.start_ns = p->start_ns;
+	}
+	return t;
+}
+
+/* Keeps the stack of a waiting thread, unless the thread resumed while its stack was read. */
+static void keep_stack(struct record_decoder *d, const struct record_header *h,
+		       const struct sample_counts_thread *t, const uint64_t *words, size_t n)
+{
+	struct off_thread now;
+
+	if (d->flags & RECORD_ASLEEP &&
+	    (sampler_get_thread(d->opts.sampler, h->tid, &now) < 0 || now.out_ns != h->time_ns))
+		return;
+	(void)offcpu_add_stack(d->offcpu, t, h->time_ns, words, n);
+}
+
+/* Counts the current stack of @n words. */
+static void count_stack(struct record_decoder *d, const struct record_header *h, size_t n)
+{
+	const uint64_t *words = d->woven;
+	struct sample_counts_thread t = record_decoder_thread(d, h);
+	const struct process *p;
+	int r;
+
+	if (is_full(d)) {
+		d->stats.n_no_room++;
+		return;
+	}
+	if (d->opts.keep_cpus && !(h->flags & RECORD_OFF_CPU))
+		t.cpu_plus_1 = h->cpu + 1;
+	if (d->opts.max_stack && n > d->opts.max_stack)
+		n = d->opts.max_stack;
+	n = sample_counts_truncate(d->counts, d->opts.max_counts_bytes, d->woven, n);
+	for (size_t i = h->n_kernel; i < n; i++)
+		if (words[i] >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
+			jit_symbols_note(d->opts.jits, h->pid, t.start_ns);
+	if (h->flags & RECORD_OFF_CPU) {
+		keep_stack(d, h, &t, words, n);
+		return;
+	}
+	r = sample_counts_add_event(d->counts, &t, (uint8_t)h->event, h->time_ns, words, n);
+	d->stats.n_samples += r >= 0;
+	if (r != SAMPLE_COUNTS_NEW_THREAD || !d->opts.on_thread)
+		return;
+	p = process_table_find(d->opts.procs, h->pid, h->time_ns);
+	d->opts.on_thread(d->opts.thread_ctx, &t, p ? p->ppid : 0);
+}
+
+/* Counts how the stack ends: completely or for which reason. */
+static void count_end(struct record_decoder *d, const struct record_header *h,
+		      const uint64_t *words, size_t n, bool complete)
+{
+	uint64_t error = n ? words[n - 1] : 0;
+	bool is_truncated = n && error >> FRAME_KIND_SHIFT == FRAME_ERROR;
+
+	if (h->flags & RECORD_OFF_CPU) {
+		d->stats.n_off_stacks++;
+		d->stats.n_off_complete += complete && !is_truncated;
+		return;
+	}
+	if (n && error >> FRAME_KIND_SHIFT == FRAME_ERROR &&
+	    (error & FRAME_PAYLOAD_MASK) < WALK_ERR_MAX)
+		d->stats.walk_errors[error & FRAME_PAYLOAD_MASK]++;
+	else if (complete)
+		d->stats.n_complete++;
+}
+
+/* ---- walking ---------------------------------------------------------------- */
+
+/* Returns the load bias of runtime @vm in the process that is being read. */
+static uint64_t process_bias(void *ctx, uint32_t vm)
+{
+	struct record_decoder *d = ctx;
+
+	return process_table_vm_bias(d->opts.procs, d->read_pid, vm);
+}
+
+static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	struct record_decoder *d = ctx;
+
+	return proc_memory_read(d->read_pid, addr, dst, len);
+}
+
+/* Inserts the frames of language runtimes into a walked stack and counts it. */
+static void weave_and_count(struct record_decoder *d, const struct record_header *h,
+			    struct lang_stack *stack)
+{
+	const struct process *p = process_table_find(d->opts.procs, h->pid, h->time_ns);
+	size_t n;
+
+	d->read_pid = h->pid;
+	stack->process = (struct lang_process){
+		.pid = h->pid,
+		.start_ns = p ? p->start_ns : 0,
+		.read = read_process,
+		.bias = process_bias,
+		.ctx = d,
+	};
+	n = langs_weave(d->opts.langs, stack, d->woven);
+	count_stack(d, h, n);
+}
+
+static void build_table(void *ctx, uint32_t file)
+{
+	struct record_decoder *d = ctx;
+
+	d->opts.build_table(d->opts.ctx, file);
+}
+
+static bool ends_unmapped(const uint64_t *words, size_t n)
+{
+	return n && words[n - 1] == FRAME_WORD(FRAME_ERROR, WALK_ERR_PC_UNMAPPED);
+}
+
+/*
+ * Walks a stack copy. An address outside all known mappings may be in one that is newer than
+ * the last read of the side-band, so side-band events are applied and the walk is repeated,
+ * once. Returns the number of words; 0 if the process ended before it was read.
+ */
+static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
+		       const uint64_t **out_words, bool *out_complete)
+{
+	const struct record_header *h = &rec->head;
+	struct unwind_walk_input in = {
+		.stack = rec->stack,
+		.stack_len = h->stack_len,
+		.stack_at = rec->stack_at,
+		.read = read_process,
+		.need_file = d->flags & RECORD_NO_TABLES ? NULL : build_table,
+		.ctx = d,
+	};
+	size_t n = 0;
+
+	memcpy(in.regs, rec->regs, sizeof(in.regs));
+	in.fs_base = rec->fs_base;
+	d->read_pid = h->pid;
+	for (int attempt = 0; attempt < 2; attempt++) {
+		if (process_table_mappings(d->opts.procs, h->pid, h->time_ns, d->now_ns,
+					   &in.process) < 0)
+			return 0;
+		n = unwind_walk(d->opts.walker, &in, out_words, out_complete);
+		if (!ends_unmapped(*out_words, n))
+			return n;
+		if (attempt == 0)
+			d->opts.sync_processes(d->opts.ctx, UINT64_MAX);
+	}
+	process_table_ignore_unmapped(d->opts.procs, h->pid);
+	return n;
+}
+
+static void on_raw(struct record_decoder *d, const struct raw_record *rec)
+{
+	uint64_t words[RECORD_WORDS_MAX];
+	const uint64_t *walked;
+	size_t n = rec->head.n_kernel, n_walked;
+	struct lang_stack stack = { .words = words, .later = true };
+	bool complete = false;
+
+	d->stats.n_raw++;
+	memcpy(words, rec->kernel, n * sizeof(*words));
+	n_walked = walk_raw(d, rec, &walked, &complete);
+	if (n_walked > RECORD_WORDS_MAX - n)
+		n_walked = RECORD_WORDS_MAX - n;
+	if (n_walked) {
+		memcpy(words + n, walked, n_walked * sizeof(*words));
+		n += n_walked;
+		stack.n_vm_words =
+			unwind_walk_vm_words(d->opts.walker, &stack.vm_words, &stack.truncated);
+	} else {
+		d->stats.n_raw_failed++;
+		words[n++] = FRAME_WORD(FRAME_ADDRESS, rec->regs[UREG_RIP]);
+		words[n++] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_PROCESS);
+	}
+	count_end(d, &rec->head, words, n, complete);
+	stack.n_words = n;
+	weave_and_count(d, &rec->head, &stack);
+}
+
+static void on_walked(struct record_decoder *d, const struct sample_record *rec)
+{
+	const uint64_t *words = (const uint64_t *)rec->words;
+	struct lang_stack stack = {
+		.words = words,
+		.n_words = rec->head.n_words,
+		.vm_words = words + rec->head.n_words,
+		.n_vm_words = rec->head.n_vm_words,
+		.truncated = rec->head.flags & RECORD_VM_TRUNCATED,
+	};
+
+	/* kernel threads, and all stacks without user frames, need no outermost frame */
+	count_end(d, &rec->head, words, stack.n_words, true);
+	weave_and_count(d, &rec->head, &stack);
+}
+
+bool record_decoder_is_own(struct record_decoder *d, const struct record_header *h)
+{
+	const struct process *p = process_table_find(d->opts.procs, h->pid, h->time_ns);
+
+	return (pid_t)h->pid == getpid() || (p && (pid_t)p->ppid == getpid());
+}
+
+static void on_wait_end(struct record_decoder *d, const struct off_record *rec)
+{
+	struct sample_counts_thread t = record_decoder_thread(d, &rec->head);
+
+	offcpu_end_wait(d->offcpu, rec, &t);
+}
+
+static void on_thread_end(struct record_decoder *d, const struct off_last_record *rec)
+{
+	struct sample_counts_thread t = record_decoder_thread(d, &rec->head);
+
+	offcpu_end_thread(d->offcpu, rec, &t);
+}
+
+void record_decoder_add(struct record_decoder *d, const void *record, size_t len,
+			unsigned int flags, uint64_t now_ns)
+{
+	const struct record_header *h = record;
+
+	d->flags = flags;
+	d->now_ns = now_ns;
+	if (len >= sizeof(*h))
+		d->opts.sync_processes(d->opts.ctx, h->time_ns);
+	if (len >= sizeof(*h) && h->event >= EVENTS_MAX)
+		d->stats.n_bad++;
+	else if (d->opts.exclude_self && len >= sizeof(*h) && record_decoder_is_own(d, h))
+		d->stats.n_excluded++;
+	else if (len >= sizeof(struct off_record) && h->type == RECORD_OFF)
+		on_wait_end(d, record);
+	else if (len >= sizeof(struct off_last_record) && h->type == RECORD_OFF_LAST)
+		on_thread_end(d, record);
+	else if (len >= sizeof(*h) && h->type == RECORD_SAMPLE &&
+		 len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t))
+		on_walked(d, record);
+	else if (len >= offsetof(struct raw_record, stack) && h->type == RECORD_RAW &&
+		 h->n_kernel <= KERNEL_FRAMES_MAX &&
+		 len >= offsetof(struct raw_record, stack) + h->stack_len)
+		on_raw(d, record);
+	else
+		d->stats.n_bad++;
+}
+
+/* ---- results ---------------------------------------------------------------- */
+
+struct offcpu *record_decoder_offcpu(struct record_decoder *d)
+{
+	return d->offcpu;
+}
+
+struct sample_counts *record_decoder_counts(struct record_decoder *d)
+{
+	return d->counts;
+}
+
+struct sample_counts *record_decoder_swap_counts(struct record_decoder *d,
+						 struct sample_counts *fresh)
+{
+	struct sample_counts *old = d->counts;
+
+	d->counts = fresh;
+	return old;
+}
+
+void record_decoder_set_keep_cpus(struct record_decoder *d, bool keep)
+{
+	d->opts.keep_cpus = keep;
+}
+
+void record_decoder_stats(const struct record_decoder *d, struct record_decoder_stats *out)
+{
+	*out = d->stats;
+}

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A poll first applies what processes did, then processes samples, so that a sample finds its
+ * process in the state at that time. Mappings and files that a sample shows to be unknown are read
+ * at once.
+ *
+ * That can take long: the unwind tables of a new program have to be built, and reading a
+ * process can block on its locks. Therefore ring_reader.h drains the ring independently into
+ * a queue, and each poll processes that queue for a limited time, oldest record first.
+ */
+#include "profiler/session.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "lang/lang.h"
+#include "proc/descendants.h"
+#include "proc/stat.h"
+#include "process/file_table.h"
+#include "process/jit_symbols.h"
+#include "process/sideband.h"
+#include "profiler/offcpu.h"
+#include "profiler/record_decoder.h"
+#include "profiler/sample_counts.h"
+#include "sampler/ring_reader.h"
+#include "unwind/walk.h"
+
+#define UPKEEP_NS 1000000000ULL
+
+enum {
+	PRIORITY = -15,
+	DESCENDANT_ROUNDS = 16,
+	SIDEBAND_NS = 20000000, /* interval at which the side-band is read while tables are built */
+	POLL_NS = 50000000,     /* time limit for one poll */
+	WINDOW_NS = 500000000, /* time limit for tables at the end of a window, when the whole queue
+				  is processed */
+	BACKLOG_BYTES = 64 << 20,
+	SCAN_NS = 150000000,    /* shortest interval between scans of sleeping threads, */
+	SCAN_THREAD_NS = 50000, /* and its extension for each known thread */
+};
+
+struct session {
+	struct session_opts opts;
+	struct sampler *sampler;
+	struct sideband *sideband;
+	struct unwind_tables *tables;
+	struct unwind_walker *walker;
+	struct langs *langs;
+	struct file_table *files;
+	struct process_table *procs;
+	struct record_decoder *decoder;
+	struct jit_symbols *jits;
+	struct ring_reader *ring;
+	int epoll_fd;
+	bool is_behind;  /* records remain for the next poll */
+	uint64_t now_ns; /* time of this poll */
+	uint64_t start_ns;
+	uint64_t sideband_ns; /* events up to this time have been applied */
+	uint64_t next_upkeep_ns, next_scan_ns;
+	bool paused;
+	int own_priority; /* nice value at session_open() */
+};
+
+static int session_watch(struct session *s, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+/* ---- events ---------------------------------------------------------------------- */
+
+static void on_sideband(void *ctx, const struct sideband_event *ev)
+{
+	struct session *s = ctx;
+
+	process_table_handle(s->procs, ev);
+}
+
+/*
+ * Applies all available side-band events. Queued samples may be newer than the start of the
+ * poll, so this also runs in between.
+ */
+static int apply_events(struct session *s)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int r = sideband_consume(s->sideband, on_sideband, s);
+
+	if (r < 0)
+		return r;
+	s->sideband_ns = now_ns;
+	process_table_publish(s->procs, now_ns);
+	return 0;
+}
+
+static void sync_processes(void *ctx, uint64_t time_ns)
+{
+	struct session *s = ctx;
+
+	if (time_ns > s->sideband_ns)
+		(void)apply_events(s);
+}
+
+static void build_table(void *ctx, uint32_t file)
+{
+	struct session *s = ctx;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	file_table_need_table(s->files, file, now_ns);
+	if (now_ns - s->sideband_ns > SIDEBAND_NS)
+		(void)apply_events(s);
+}
+
+/* ---- setup ----------------------------------------------------------------------- */
+
+static int create_decoder(struct session *s)
+{
+	const struct session_opts *o = &s->opts;
+	const struct record_decoder_opts opts = {
+		.sampler = s->sampler,
+		.walker = s->walker,
+		.langs = s->langs,
+		.procs = s->procs,
+		.jits = s->jits,
+		.sync_processes = sync_processes,
+		.build_table = build_table,
+		.ctx = s,
+		.on_thread = o->on_thread,
+		.thread_ctx = o->ctx,
+		.keep_times = o->keep_times,
+		.keep_cpus = o->keep_cpus,
+		.exclude_self = o->exclude_self,
+		.max_stack = o->max_stack,
+		.max_counts_bytes = o->max_counts_bytes,
+	};
+
+	return record_decoder_new(&s->decoder, &opts);
+}
+
+static int create_tables(struct session *s, const struct session_opts *opts)
+{
+	struct unwind_tables_memory mem;
+	struct vm_tables vms;
+	int r;
+
+	sampler_vm_tables(s->sampler, &vms);
+
+	sampler_tables_memory(s->sampler, &mem);
+	r = unwind_tables_new(&s->tables, &mem);
+	if (r == 0)
+		r = unwind_walker_new(&s->walker, s->tables);
+	if (r == 0)
+		r = file_table_new(&s->files, s->tables);
+	if (r == 0)
+		r = langs_new(&s->langs, &vms, !opts->sampler.all_native);
+	if (r == 0 && opts->signatures)
+		langs_enable_signatures(s->langs);
+	if (r == 0) {
+		file_table_set_langs(s->files, s->langs);
+		unwind_walker_set_vms(s->walker, &vms);
+	}
+	if (r == 0)
+		r = process_table_new(&s->procs, s->files, s->tables, s->sampler);
+	if (r == 0)
+		process_table_set_langs(s->procs, s->langs);
+	if (r == 0)
+		r = jit_symbols_new(&s->jits, s->procs);
+	if (r == 0)
+		r = create_decoder(s);
+	return r;
+}
+
+/*
+ * The sampling thread runs at a raised priority: it needs little CPU time, and on a busy
+ * machine the ring would overflow before its turn. Without the permission, it runs at its
+ * normal priority.
+ */
+void session_raise_priority(void)
+{
+	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
+}
+
+static void restore_priority(const struct session *s)
+{
+	if (!s->opts.keeps_priority)
+		(void)setpriority(PRIO_PROCESS, 0, s->own_priority);
+}
+
+int session_open(struct session **out, const struct session_opts *opts, struct err *err)
+{
+	_cleanup_(session_freep) struct session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->opts = *opts;
+	s->own_priority = getpriority(PRIO_PROCESS, 0);
+	session_raise_priority();
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return err_set(err, -errno, "cannot create an epoll instance: %s", strerror(errno));
+	r = sampler_open(&s->sampler, &opts->sampler, err);
+	if (r < 0)
+		return r;
+	r = sideband_open(&s->sideband, err);
+	if (r < 0)
+		return r;
+	r = ring_reader_new(&s->ring, s->sampler,
+			    opts->max_backlog_bytes ? opts->max_backlog_bytes : BACKLOG_BYTES, err);
+	if (r < 0)
+		return r;
+	r = create_tables(s, opts);
+	if (r < 0)
+		return r;
+	r = session_watch(s, ring_reader_fd(s->ring));
+	if (r == 0)
+		r = session_watch(s, sideband_fd(s->sideband));
+	if (r < 0)
+		return err_set(err, r, "cannot watch the event sources: %s", strerror(-r));
+	*out = steal_ptr(&s);
+	return 0;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	ring_reader_free(s->ring);
+	record_decoder_free(s->decoder);
+	jit_symbols_free(s->jits);
+	process_table_free(s->procs);
+	file_table_free(s->files);
+	langs_free(s->langs);
+	unwind_walker_free(s->walker);
+	unwind_tables_free(s->tables);
+	sideband_free(s->sideband);
+	sampler_free(s->sampler);
+	closep(&s->epoll_fd);
+	free(s);
+}
+
+static int follow_all(struct session *s, const struct proc_pids *pids)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < pids->len && r == 0; i++)
+		r = process_table_follow(s->procs, pids->data[i]);
+	return r;
+}
+
+/*
+ * A child that starts while /proc is read is followed by the BPF program only if its parent was
+ * already, so /proc is read until it has nothing new.
+ */
+static int follow_descendants(struct session *s, uint32_t pid)
+{
+	struct proc_pids pids = { 0 };
+	size_t last = SIZE_MAX;
+	int r = 0;
+
+	for (int round = 0; r == 0 && round < DESCENDANT_ROUNDS && pids.len != last; round++) {
+		last = pids.len;
+		pids.len = 0;
+		r = proc_descendants(pid, &pids);
+		if (r == 0)
+			r = follow_all(s, &pids);
+	}
+	vec_fini(&pids);
+	return r;
+}
+
+int session_follow(struct session *s, uint32_t pid)
+{
+	int r = process_table_follow(s->procs, pid);
+
+	if (r < 0 || s->opts.sampler.no_children)
+		return r;
+	return follow_descendants(s, pid);
+}
+
+int session_fd(const struct session *s)
+{
+	return s->epoll_fd;
+}
+
+int session_ring_fd(const struct session *s)
+{
+	return ring_reader_fd(s->ring);
+}
+
+/* ---- reading --------------------------------------------------------------------- */
+
+/*
+ * Processes queued records until @until_ns. With @all, the remaining ones are processed too,
+ * but without building tables. Records of a queue above its limit are always processed
+ * without building tables.
+ */
+static void process_queue(struct session *s, uint64_t until_ns, bool all)
+{
+	struct ring_reader_record r;
+
+	while (ring_reader_peek(s->ring, &r)) {
+		uint64_t now_ns = clock_monotonic_ns();
+		bool late = now_ns >= until_ns;
+
+		if (late && !all && !r.is_over) {
+			ring_reader_defer(s->ring);
+			s->is_behind = true;
+			return;
+		}
+		record_decoder_add(s->decoder, r.data, r.len,
+				   late || r.is_over ? RECORD_NO_TABLES : 0, now_ns);
+		ring_reader_pop(s->ring);
+	}
+	s->is_behind = false;
+}
+
+/* Applies events, drains the ring and processes the queue for @ns; with @all, completely. */
+static int session_drain(struct session *s, uint64_t ns, bool all)
+{
+	int r;
+
+	s->now_ns = clock_monotonic_ns();
+	r = apply_events(s);
+	if (r == 0)
+		r = ring_reader_drain(s->ring);
+	if (r == 0)
+		process_queue(s, s->now_ns + ns, all);
+	return r;
+}
+
+/* ---- waiting threads ------------------------------------------------------------- */
+
+static void on_asleep(void *ctx, const void *record, size_t len)
+{
+	struct session *s = ctx;
+
+	record_decoder_add(s->decoder, record, len, RECORD_ASLEEP, clock_monotonic_ns());
+}
+
+/* The states of all threads off the CPU at one time. */
+struct waiting {
+	struct {
+		VEC(uint32_t);
+	} tids;
+	struct {
+		VEC(struct off_thread);
+	} threads;
+};
+
+static void add_waiting(void *ctx, uint32_t tid, const struct off_thread *t)
+{
+	struct waiting *w = ctx;
+
+	if (vec_push(&w->tids, tid) == 0 && vec_push(&w->threads, *t) < 0)
+		w->tids.len--;
+}
+
+static bool is_gone(uint32_t pid, uint32_t tid)
+{
+	return syscall(SYS_tgkill, pid, tid, 0) < 0 && errno == ESRCH;
+}
+
+static void count_wait(struct session *s, uint32_t tid, const struct off_thread *t, uint64_t now_ns,
+		       bool is_last)
+{
+	struct record_header h = { .pid = t->pid, .tid = tid, .time_ns = now_ns };
+	struct offcpu *offcpu = record_decoder_offcpu(s->decoder);
+	struct sample_counts_thread thread;
+
+	/*
+	 * an exec gives the calling thread the pid of the process; its own tid vanishes
+	 * without an event
+	 */
+	if (is_gone(t->pid, tid)) {
+		sampler_remove_thread(s->sampler, tid);
+		offcpu_remove_thread(offcpu, tid);
+		return;
+	}
+	if (s->opts.exclude_self && record_decoder_is_own(s->decoder, &h))
+		return;
+	if (!offcpu_has_thread(offcpu, tid))
+		proc_comm((int)tid, h.comm);
+	thread = record_decoder_thread(s->decoder, &h);
+	(void)offcpu_end_window(offcpu, tid, t, &thread, now_ns, is_last);
+}
+
+static struct sample_counts_scale get_scale(void *ctx, const struct sample_counts_thread *thread,
+					    uint8_t place)
+{
+	return offcpu_scale(ctx, thread, place);
+}
+
+/*
+ * Counts all waits up to @now_ns. The ring is drained after the states were read: what those
+ * do not contain yet is then in the queue.
+ */
+static int count_waits(struct session *s, uint64_t now_ns, bool is_last)
+{
+	struct offcpu *offcpu = record_decoder_offcpu(s->decoder);
+	struct waiting w = { 0 };
+	int r;
+
+	r = session_drain(s, WINDOW_NS, true);
+	if (r == 0)
+		r = sampler_scan_sleepers(s->sampler, 0, on_asleep, s);
+	if (r == 0)
+		r = sampler_each_thread(s->sampler, add_waiting, &w);
+	if (r == 0)
+		r = session_drain(s, WINDOW_NS, true);
+	for (size_t i = 0; i < w.tids.len && r == 0; i++)
+		count_wait(s, w.tids.data[i], &w.threads.data[i], now_ns, is_last);
+	vec_fini(&w.tids);
+	vec_fini(&w.threads);
+	sample_counts_scale(record_decoder_counts(s->decoder), get_scale, offcpu);
+	offcpu_begin_window(offcpu);
+	return r;
+}
+
+int session_count_waits(struct session *s)
+{
+	return s->opts.sampler.off_cpu ? count_waits(s, clock_monotonic_ns(), false) : 0;
+}
+
+size_t session_offcpu_bytes(const struct session *s)
+{
+	return offcpu_bytes(record_decoder_offcpu(s->decoder));
+}
+
+const char *session_offcpu_error(const struct session *s)
+{
+	return sampler_offcpu_error(s->sampler);
+}
+
+/* ---- the loop -------------------------------------------------------------------- */
+
+/* Reopens the events and rings of CPUs that were offline. */
+static int follow_cpus(struct session *s, struct err *err)
+{
+	struct cpu_list back = { 0 };
+	int r = sampler_update_cpus(s->sampler, &back, err);
+
+	for (size_t i = 0; i < back.len && r == 0; i++)
+		r = sideband_reopen_cpu(s->sideband, back.data[i], err);
+	if (back.len)
+		process_table_reread_all(s->procs);
+	vec_fini(&back);
+	return r < 0 ? r : sideband_update_cpus(s->sideband, err);
+}
+
+/*
+ * Captures the stacks of threads that have waited for long; less often the more threads there
+ * are.
+ */
+static void scan_sleepers(struct session *s)
+{
+	if (!s->opts.sampler.off_cpu || s->now_ns < s->next_scan_ns || s->is_behind)
+		return;
+	(void)sampler_scan_sleepers(s->sampler, 0, on_asleep, s);
+	s->next_scan_ns = s->now_ns + SCAN_NS +
+			  offcpu_count(record_decoder_offcpu(s->decoder)) * SCAN_THREAD_NS;
+}
+
+static int session_upkeep(struct session *s, struct err *err)
+{
+	struct ring_reader_state st;
+
+	scan_sleepers(s);
+	if (s->now_ns < s->next_upkeep_ns)
+		return 0;
+	s->next_upkeep_ns = s->now_ns + UPKEEP_NS;
+	/* queued records refer to the state of processes at that time */
+	ring_reader_state(s->ring, &st);
+	process_table_reap(s->procs, st.since_ns < s->now_ns ? st.since_ns : s->now_ns);
+	unwind_tables_reap(s->tables, s->now_ns);
+	return s->paused ? 0 : follow_cpus(s, err);
+}
+
+int session_pause(struct session *s, bool pause)
+{
+	s->paused = pause;
+	return sampler_pause(s->sampler, pause);
+}
+
+int session_start(struct session *s, struct err *err)
+{
+	int r = process_table_scan(s->procs);
+
+	if (r < 0)
+		return err_set(err, r, "cannot read /proc: %s", strerror(-r));
+	r = ring_reader_start(s->ring);
+	if (r < 0)
+		return err_set(err, r, "cannot start the ring reader thread: %s", strerror(-r));
+	r = sampler_attach(s->sampler, err);
+	s->start_ns = s->now_ns = clock_monotonic_ns();
+	if (r < 0 || !s->opts.sampler.off_cpu)
+		return r;
+	(void)sampler_scan_sleepers(s->sampler, s->start_ns, on_asleep, s);
+	return 0;
+}
+
+uint64_t session_start_ns(const struct session *s)
+{
+	return s->start_ns;
+}
+
+int session_poll(struct session *s, struct err *err)
+{
+	int r = session_drain(s, POLL_NS, false);
+
+	if (r < 0)
+		return err_set(err, r, "cannot read samples: %s", strerror(-r));
+	return session_upkeep(s, err);
+}
+
+int session_stop(struct session *s, struct err *err)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	int r;
+
+	sampler_detach(s->sampler);
+	r = session_drain(s, s->opts.stop_ns ? s->opts.stop_ns : UINT64_MAX / 2, true);
+	if (r == 0 && s->opts.sampler.off_cpu)
+		r = count_waits(s, now_ns, true);
+	restore_priority(s);
+	return r < 0 ? err_set(err, r, "cannot read samples: %s", strerror(-r)) : 0;
+}
+
+void session_set_keep_cpus(struct session *s, bool keep)
+{
+	record_decoder_set_keep_cpus(s->decoder, keep);
+}
+
+struct langs *session_langs(struct session *s)
+{
+	return s->langs;
+}
+
+struct sample_counts *session_counts(struct session *s)
+{
+	return record_decoder_counts(s->decoder);
+}
+
+struct sample_counts *session_swap_counts(struct session *s, struct sample_counts *fresh)
+{
+	return record_decoder_swap_counts(s->decoder, fresh);
+}
+
+bool session_program_has_ended(struct session *s, uint32_t pid, uint64_t start_ns)
+{
+	const struct process *p = process_table_find(s->procs, pid, UINT64_MAX);
+
+	return !p || p->end_ns || p->start_ns != start_ns;
+}
+
+static void mark_word(struct file_table *f, uint64_t word)
+{
+	if (word >> FRAME_KIND_SHIFT == FRAME_NATIVE)
+		file_table_mark(f, (uint32_t)((word & FRAME_PAYLOAD_MASK) >> FRAME_OFFSET_BITS));
+}
+
+static void mark_counts(struct file_table *f, const struct sample_counts *c)
+{
+	for (uint32_t i = 0; i < sample_counts_n_stacks(c); i++) {
+		size_t n;
+		const uint64_t *words = sample_counts_stack(c, i, &n);
+
+		for (size_t k = 0; k < n; k++)
+			mark_word(f, words[k]);
+	}
+}
+
+void session_sweep_files(struct session *s, const struct sample_counts *kept)
+{
+	/* queued records refer to files, too */
+	if (!file_table_needs_sweep(s->files) || s->is_behind)
+		return;
+	process_table_mark_files(s->procs);
+	mark_counts(s->files, record_decoder_counts(s->decoder));
+	mark_counts(s->files, kept);
+	file_table_sweep(s->files, clock_monotonic_ns());
+}
+
+size_t session_table_bytes(const struct session *s, uint32_t id, uint64_t *out_rows)
+{
+	return unwind_tables_file_bytes(s->tables, id, out_rows);
+}
+
+struct file_table *session_files(struct session *s)
+{
+	return s->files;
+}
+
+struct jit_symbols *session_jits(struct session *s)
+{
+	return s->jits;
+}
+
+int session_stats(struct session *s, struct session_stats *out)
+{
+	struct ring_reader_state waiting;
+	int r;
+
+	ring_reader_state(s->ring, &waiting);
+	*out = (struct session_stats){ .backlog_bytes = waiting.bytes };
+	record_decoder_stats(s->decoder, &out->records);
+	out->records.n_no_room += waiting.n_lost;
+	r = sampler_stats(s->sampler, &out->sampler);
+	process_table_stats(s->procs, &out->procs);
+	unwind_tables_stats(s->tables, &out->tables);
+	return r;
+}
+
+uint64_t session_n_lost(const struct session_stats *st)
+{
+	return st->sampler.counts.n[COUNTER_LOST] + st->records.n_bad + st->records.n_no_room;
+}
+
+uint64_t session_take_gap(struct session *s)
+{
+	return ring_reader_take_gap(s->ring);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order matters. Namespaces need privileges, so they come first, followed
+ * by the user, the capabilities and the limits. The seccomp filter is last,
+ * because it forbids all of these calls. It is written in BPF here rather than
+ * with libseccomp, since it is one list of system calls and one rule for
+ * PROT_EXEC.
+ */
+#include "roles/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/confine.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+enum {
+	/*
+	 * A user that no program has: above the ranges that systemd, useradd and containers assign,
+	 * and below 2^31. Nobody (65534) is shared with others, which could kill the process.
+	 */
+	LONER = 2147357184,
+	NOBODY = 65534,
+	FDS_MAX = 64,
+};
+
+/* Address space for mapped files in addition to the heap. A browser's debug file has 4 GiB. */
+#define MAP_LIMIT ((size_t)16 << 30)
+
+struct report {
+	char *text;
+	size_t len, used;
+};
+
+static void note(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void note(struct report *r, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (r->used && r->used + 2 < r->len)
+		r->used += (size_t)snprintf(r->text + r->used, r->len - r->used, ", ");
+	va_start(ap, fmt);
+	n = vsnprintf(r->text + r->used, r->len - r->used, fmt, ap);
+	va_end(ap);
+	r->used += n < 0 || (size_t)n >= r->len - r->used ? r->len - r->used - 1 : (size_t)n;
+}
+
+static void close_others(int keep)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		if (fd != keep && (fd != 2 || !SANITIZED))
+			dup2(null, fd);
+	if (keep > 3)
+		syscall(SYS_close_range, 3, keep - 1, 0);
+	syscall(SYS_close_range, keep < 3 ? 3 : keep + 1, ~0U, 0);
+}
+
+static bool become(uid_t id)
+{
+	return geteuid() == 0 && setgroups(0, NULL) == 0 && setresgid(id, id, id) == 0 &&
+	       setresuid(id, id, id) == 0;
+}
+
+/*
+ * Leaves the caller's user. A user namespace without a mapping has no rights outside of it, and
+ * hides the process from those who only have the same number.
+ */
+static void change_user(bool in_namespaces, struct report *r)
+{
+	bool is_root = geteuid() == 0 && !in_namespaces;
+
+	if (in_namespaces) {
+		note(r, "own user and PID namespaces, no network");
+		return;
+	}
+	if (is_root && unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) == 0)
+		note(r, "no network");
+	if (is_root && become(LONER))
+		note(r, "uid %d", LONER);
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC) == 0)
+		note(r, is_root ? "own user namespace" : "own user namespace, no network");
+	else if (geteuid() != LONER)
+		note(r, "uid %d (no user namespace: %s)", (int)geteuid(), strerror(errno));
+}
+
+static void leave_network(struct report *r)
+{
+	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) == 0)
+		note(r, "no network");
+}
+
+static void drop_capabilities(uint64_t keep, struct report *r)
+{
+	int e = confine_drop_capabilities(keep);
+
+	if (e < 0)
+		note(r, "capabilities kept (%s)", strerror(-e));
+	else
+		note(r,
+		     confine_capabilities() ? "capabilities to read processes" : "no capabilities");
+}
+
+static void limit(int what, size_t n)
+{
+	struct rlimit l = { .rlim_cur = n, .rlim_max = n };
+
+	setrlimit(what, &l);
+}
+
+static void set_limits(const struct sandbox_opts *opts, struct report *r)
+{
+	limit(RLIMIT_CORE, 0);
+	/* No file can be opened for writing; this bounds memory files. */
+	limit(RLIMIT_FSIZE, opts->data_bytes);
+	limit(RLIMIT_NOFILE, FDS_MAX);
+	limit(RLIMIT_NPROC, 0);
+	limit(RLIMIT_MEMLOCK, 0);
+	if (SANITIZED) {
+		note(r, "no memory limit (address sanitizer)");
+		return;
+	}
+	limit(RLIMIT_DATA, opts->data_bytes);
+	limit(RLIMIT_AS, opts->data_bytes + MAP_LIMIT);
+	note(r, "%zu MiB of heap", opts->data_bytes >> 20);
+}
+
+#define ALLOW(name) CONFINE_CALL(__NR_##name, SECCOMP_RET_ALLOW)
+
+/* Allows mmap() or mprotect() unless PROT_EXEC is set. */
+#define NOT_EXECUTABLE(name)                                                                       \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 4), CONFINE_LOAD(args[2]),             \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),                             \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),                              \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/* Every role talks to its parent, uses memory, reads open files, and ends. */
+#define COMMON_CALLS                                                                               \
+	ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(close), ALLOW(fstat),                                \
+		ALLOW(newfstatat), /* glibc implements fstat() with it */                          \
+		ALLOW(lseek), ALLOW(read), ALLOW(pread64), NOT_EXECUTABLE(mmap),                   \
+		NOT_EXECUTABLE(mprotect), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise),            \
+		ALLOW(brk), ALLOW(futex), ALLOW(clock_gettime), ALLOW(getrandom), ALLOW(gettid),   \
+		ALLOW(getpid), ALLOW(sysinfo), /* glibc's qsort() sizes its buffer by it */        \
+		ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn),                   \
+		ALLOW(sigaltstack), ALLOW(setitimer), ALLOW(exit), ALLOW(exit_group),              \
+		ALLOW(memfd_create), ALLOW(ftruncate), ALLOW(fcntl)
+
+/* Other calls fail but do not kill: a C library may have a fallback for them. */
+#define END_OF_CALLS                                                                               \
+	CONFINE_CALL(__NR_write, SANITIZED ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM),       \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+
+static int install_reader_filter(void)
+{
+	struct sock_filter code[] = { CONFINE_BEGIN, COMMON_CALLS, END_OF_CALLS };
+
+	return confine_syscalls(code, sizeof(code) / sizeof(*code));
+}
+
+/* The flags of openat() must not allow writing; openat2() has them in memory, out of reach. */
+static int install_opener_filter(void)
+{
+	struct sock_filter code[] = {
+		CONFINE_BEGIN,
+		COMMON_CALLS,
+		ALLOW(openat2),
+		ALLOW(statx),
+		ALLOW(readlinkat),
+		ALLOW(fstatfs),
+		ALLOW(getdents64),
+		ALLOW(ioctl), /* PROCMAP_QUERY */
+		ALLOW(process_vm_readv),
+#ifdef __NR_readlink
+		ALLOW(readlink),
+#endif
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 4),
+		CONFINE_LOAD(args[2]),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 0, 1),
+		CONFINE_RETURN(SECCOMP_RET_ERRNO | EPERM),
+		CONFINE_RETURN(SECCOMP_RET_ALLOW),
+		END_OF_CALLS,
+	};
+
+	return confine_syscalls(code, sizeof(code) / sizeof(*code));
+}
+
+static const uint64_t OPENER_CAPABILITIES =
+	1ULL << CAP_SYS_PTRACE | 1ULL << CAP_DAC_READ_SEARCH | 1ULL << CAP_CHECKPOINT_RESTORE;
+
+int sandbox_enter(const struct sandbox_opts *opts, char *report, size_t report_len)
+{
+	struct report r = { .text = report, .len = report_len };
+	bool is_opener = opts->kind == SANDBOX_OPENER;
+	int e;
+
+	close_others(opts->keep_fd);
+	if (is_opener)
+		leave_network(&r);
+	else
+		change_user(opts->in_namespaces, &r);
+	drop_capabilities(is_opener ? OPENER_CAPABILITIES : 0, &r);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	set_limits(opts, &r);
+	e = is_opener ? install_opener_filter() : install_reader_filter();
+	if (e < 0)
+		return e;
+	note(&r, "seccomp");
+	return 0;
+}
+
+void sandbox_drop_privileges(int keep_fd)
+{
+	char unread[256];
+	struct report r = { .text = unread, .len = sizeof(unread) };
+
+	close_others(keep_fd);
+	if (!become(LONER))
+		(void)become(NOBODY);
+	drop_capabilities(0, &r);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	/* Without the right to change users, the process could still write to its files. */
+	(void)confine_read_only();
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A list of memory chunks with the records one after another in each. One empty chunk is kept
+ * for reuse, so that in the steady state nothing is allocated. backlog_put() never refuses a
+ * record: the caller stops adding when backlog_is_full().
+ */
+#include "sampler/backlog.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/shared/abi.h"
+
+enum {
+	CHUNK_BYTES = 104 << 10, /* holds three raw records of maximal size */
+	STACK_MIN = 1024,
+};
+
+struct entry {
+	size_t len;
+	uint8_t record[];
+};
+
+struct chunk {
+	struct chunk *next;
+	size_t cap, len, start; /* in bytes: capacity, end of the last record, start of the first */
+	uint8_t data[] __attribute__((aligned(8)));
+};
+
+struct backlog {
+	struct chunk *first, *last, *spare;
+	size_t bytes, max_bytes;
+};
+
+int backlog_new(struct backlog **out, size_t max_bytes)
+{
+	struct backlog *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->max_bytes = max_bytes;
+	*out = b;
+	return 0;
+}
+
+void backlog_free(struct backlog *b)
+{
+	struct chunk *next;
+
+	if (!b)
+		return;
+	for (struct chunk *p = b->first; p; p = next) {
+		next = p->next;
+		free(p);
+	}
+	free(b->spare);
+	free(b);
+}
+
+static size_t entry_bytes(size_t len)
+{
+	return (sizeof(struct entry) + len + 7) & ~(size_t)7;
+}
+
+/* Returns the last chunk if it has room for @bytes, or else appends one. NULL: out of memory. */
+static struct chunk *chunk_for(struct backlog *b, size_t bytes)
+{
+	size_t cap = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+	struct chunk *p = b->last;
+
+	if (p && p->cap - p->len >= bytes)
+		return p;
+	if (b->spare && b->spare->cap >= bytes) {
+		p = b->spare;
+		b->spare = NULL;
+	} else {
+		p = malloc(sizeof(*p) + cap);
+		if (!p)
+			return NULL;
+		p->cap = cap;
+	}
+	p->next = NULL;
+	p->len = p->start = 0;
+	if (b->last)
+		b->last->next = p;
+	else
+		b->first = p;
+	b->last = p;
+	return p;
+}
+
+/* Bytes of stack that a RECORD_RAW may keep at the present fill level. */
+static size_t stack_limit(const struct backlog *b)
+{
+	if (b->bytes < b->max_bytes / 2)
+		return RAW_STACK_MAX;
+	return b->bytes < b->max_bytes ? RAW_STACK_SHORT : STACK_MIN;
+}
+
+/*
+ * Number of bytes of a record to store: fewer than @len only for a RECORD_RAW with a long
+ * stack.
+ */
+static size_t stored_len(const struct backlog *b, const void *record, size_t len)
+{
+	const size_t head = offsetof(struct raw_record, stack), limit = stack_limit(b);
+	const struct record_header *h = record;
+
+	if (len < head || h->type != RECORD_RAW || h->stack_len > len - head ||
+	    h->stack_len <= limit)
+		return len;
+	return head + limit;
+}
+
+int backlog_put(struct backlog *b, const void *record, size_t len)
+{
+	size_t stored = stored_len(b, record, len), bytes = entry_bytes(stored);
+	struct chunk *p = chunk_for(b, bytes);
+	struct entry *e;
+
+	if (!p)
+		return -ENOMEM;
+	e = (struct entry *)(p->data + p->len);
+	e->len = stored;
+	memcpy(e->record, record, stored);
+	if (stored < len)
+		((struct record_header *)e->record)->stack_len =
+			(uint32_t)(stored - offsetof(struct raw_record, stack));
+	p->len += bytes;
+	b->bytes += bytes;
+	return 0;
+}
+
+static const struct entry *first_entry(const struct backlog *b)
+{
+	return b->bytes ? (const struct entry *)(b->first->data + b->first->start) : NULL;
+}
+
+const void *backlog_peek(const struct backlog *b, size_t *out_len)
+{
+	const struct entry *e = first_entry(b);
+
+	*out_len = e ? e->len : 0;
+	return e ? e->record : NULL;
+}
+
+void backlog_pop(struct backlog *b)
+{
+	struct chunk *p = b->first;
+	size_t bytes = entry_bytes(first_entry(b)->len);
+
+	p->start += bytes;
+	b->bytes -= bytes;
+	if (p->start < p->len)
+		return;
+	b->first = p->next;
+	if (!b->first)
+		b->last = NULL;
+	free(b->spare);
+	b->spare = p;
+}
+
+bool backlog_is_over_limit(const struct backlog *b)
+{
+	return b->bytes > b->max_bytes;
+}
+
+bool backlog_is_full(const struct backlog *b)
+{
+	return b->bytes > b->max_bytes + b->max_bytes / 4;
+}
+
+size_t backlog_bytes(const struct backlog *b)
+{
+	return b->bytes;
+}
+
+uint64_t backlog_since_ns(const struct backlog *b)
+{
+	const struct entry *e = first_entry(b);
+
+	if (!e || e->len < sizeof(struct record_header))
+		return UINT64_MAX;
+	return ((const struct record_header *)e->record)->time_ns;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The profiles of one request on their way into the store. All of a request is read and validated
+ * before anything is stored, so a rejected request leaves nothing behind.
+ *
+ * Use: ingest_init(); for each series ingest_label()… and ingest_labels_finish(); ingest_profile()
+ * for each of its profiles; ingest_store(); ingest_fini(). One request, one thread. Limits are the
+ * contract's or wider: at most 40 labels, names of 1024 and values of 2048 bytes, 10,000 profiles
+ * per request, timestamps up to ten minutes ahead. There is no limit on old profiles.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "codec/common/limits.h"
+#include "server/message.h"
+#include "store/store.h"
+
+struct rpc;
+
+enum { INGEST_MAX_LABELS = 40 };
+
+/*
+ * The labels of one series; the strings are borrowed. One element more than the limit is for
+ * service_name.
+ */
+struct ingest_labels {
+	struct store_label v[INGEST_MAX_LABELS + 1];
+	size_t n;
+	const char *name; /* the label __name__ */
+};
+
+struct ingest {
+	struct {
+		VEC(struct store_profile);
+	} profiles;
+	struct {
+		VEC(struct profile *);
+	} owned;
+	struct message_memory memory; /* owns labels and texts */
+	int64_t now_ns;
+};
+
+/* Notes the time of arrival, which timestamps are compared with. */
+void ingest_init(struct ingest *in);
+void ingest_fini(struct ingest *in);
+
+/*
+ * Limits for profiles from untrusted clients. They are lower than those of files that a user opens
+ * (codec/common/limits.h), because several requests are in memory at once.
+ */
+struct codec_limits ingest_limits(void);
+
+/* Copies a text; the copy lives as long as @in. NULL if memory runs out. */
+const char *ingest_copy_text(struct ingest *in, const char *text);
+
+/*
+ * Adds a label. Returns 0, or -EINVAL with the offending label in @err. The strings are borrowed,
+ * not copied. A label that is repeated with the same value is ignored, as are labels by which
+ * clients control themselves (__delta__, __session_id__). __name__ becomes the profile's name.
+ */
+int ingest_label(struct ingest_labels *l, const char *name, const char *value, struct err *err);
+bool ingest_has_label(const struct ingest_labels *l, const char *name);
+
+/*
+ * Sorts the labels. A missing service_name becomes @service or, if that is NULL or empty,
+ * "unknown_service".
+ */
+void ingest_labels_finish(struct ingest_labels *l, const char *service);
+
+/*
+ * Adds a profile. Takes ownership of @p, even on failure. Returns 0, -EINVAL for an invalid
+ * timestamp or too many profiles, or -ENOMEM. @id may be NULL; it is borrowed until ingest_fini().
+ * A profile without a time gets the time of arrival. Labels are copied, so @l can be reused.
+ */
+int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char *id,
+		   struct profile *p, struct err *err);
+
+/*
+ * Symbolizes all profiles, charges them to the quota and appends them to the store. Profiles of one
+ * UTC day are stored all or none. Returns 0 when they are durable and visible, or -errno. Call it
+ * once. A quota that is exceeded refuses the whole request, although series of profiles before it
+ * stay charged.
+ */
+int ingest_store(struct ingest *in, struct rpc *rpc);

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * POST /ingest, the protocol of Pyroscope's SDKs and older agents. The query string describes the
+ * profile. For stacks with counts, the last part of the application's name decides the profile
+ * type; a pprof has its own sample types.
+ *
+ * The contract was recorded from Pyroscope: "app.cpu" or a name without a dot is CPU time, whose
+ * counts are multiplied by the sampling interval; other suffixes choose a type whose values are
+ * used unmodified; an unknown suffix is an error. Lines without a count are skipped and an empty
+ * body is accepted. With format=pprof a multipart body is read as a pprof and fails, as it does
+ * there. The name and labels come in one argument without quotes, so label values can contain
+ * neither a comma nor a closing brace.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/json_read.h"
+#include "codec/pprof/pprof.h"
+#include "codec/speedscope/speedscope.h"
+#include "codec/text/text.h"
+#include "net/http_server.h"
+#include "profile/profile.h"
+#include "server/api.h"
+#include "server/connect.h"
+#include "server/ingest.h"
+#include "server/ingest_text.h"
+#include "server/multipart.h"
+#include "server/rpc.h"
+#include "server/time_arg.h"
+
+enum { MAX_HZ = 1000000 };
+
+/* Profile types by the last part of an application's name. */
+static const struct kind {
+	const char *suffix, *name, *type, *unit, *period_type, *period_unit;
+	bool sampled; /* counts are numbers of samples, each of which stands for one sampling
+			 interval */
+} kinds[] = {
+	{ "cpu", "process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds", true },
+	{ "itimer", "process_cpu", "itimer", "nanoseconds", "cpu", "nanoseconds", true },
+	{ "wall", "wall", "wall", "nanoseconds", "", "", true },
+	{ "inuse_space", "memory", "inuse_space", "bytes", "", "", false },
+	{ "inuse_objects", "memory", "inuse_objects", "count", "", "", false },
+	{ "alloc_space", "memory", "alloc_space", "bytes", "", "", false },
+	{ "alloc_objects", "memory", "alloc_objects", "count", "", "", false },
+	{ "alloc_in_new_tlab_bytes", "memory", "alloc_in_new_tlab_bytes", "bytes", "", "", false },
+	{ "alloc_in_new_tlab_objects", "memory", "alloc_in_new_tlab_objects", "count", "", "",
+	  false },
+	{ "goroutine", "goroutines", "goroutine", "count", "", "", false },
+	{ "goroutines", "goroutines", "goroutines", "count", "", "", false },
+	{ "mutex_count", "mutex", "contentions", "count", "", "", false },
+	{ "mutex_duration", "mutex", "delay", "nanoseconds", "", "", false },
+	{ "block_count", "block", "contentions", "count", "", "", false },
+	{ "block_duration", "block", "delay", "nanoseconds", "", "", false },
+	{ "lock_count", "block", "contentions", "count", "", "", false },
+	{ "lock_duration", "block", "delay", "nanoseconds", "", "", false },
+	{ "exceptions", "exceptions", "exceptions", "count", "", "", false },
+};
+
+/* Nanoseconds per @unit; 0 if @unit is NULL or not a unit of time. */
+static int64_t unit_ns(const char *unit)
+{
+	static const struct {
+		const char *name;
+		int64_t ns;
+	} units[] = { { "nanoseconds", 1 },
+		      { "microseconds", 1000 },
+		      { "milliseconds", CLOCK_MS_NS },
+		      { "seconds", CLOCK_SECOND_NS } };
+
+	for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(unit, units[i].name))
+			return units[i].ns;
+	return 0;
+}
+
+/* Splits the suffix off "app.cpu" and returns its type; NULL if the suffix is unknown. */
+static const struct kind *split_kind(char *app)
+{
+	char *dot = strrchr(app, '.');
+
+	if (!dot)
+		return &kinds[0];
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!strcmp(dot + 1, kinds[i].suffix)) {
+			*dot = 0;
+			return &kinds[i];
+		}
+	}
+	return NULL;
+}
+
+/*
+ * Splits "app{k=v,k2=v2}" into the name and labels. @name is modified: its parts are terminated in
+ * place, and labels borrow from it.
+ */
+static int read_name(char *name, struct ingest_labels *out, struct err *err)
+{
+	char *brace = strchr(name, '{'), *rest, *pair;
+	int r = 0;
+
+	if (!brace)
+		return 0;
+	rest = brace + 1;
+	*brace = 0;
+	rest[strcspn(rest, "}")] = 0;
+	while (r == 0 && (pair = strsep(&rest, ","))) {
+		char *value = strchr(pair, '=');
+
+		if (!*pair)
+			continue;
+		if (!value)
+			return err_set(err, -EINVAL,
+				       "argument \"name\": expected k=v inside the braces");
+		*value++ = 0;
+		r = ingest_label(out, pair, value, err);
+	}
+	return r;
+}
+
+/* One request. */
+struct ingest_http {
+	struct rpc *rpc;
+	char *app;
+	struct ingest in;
+	struct ingest_labels labels;
+	struct profile *p;
+	int64_t from, until;
+};
+
+static void ingest_http_fini(struct ingest_http *g)
+{
+	profile_free(g->p);
+	ingest_fini(&g->in);
+	free(g->app);
+}
+
+static const char *arg(const struct ingest_http *g, const char *name)
+{
+	return http_request_arg(g->rpc->rq, name);
+}
+
+/* Sets the period's type, unit and length. */
+static int set_period(struct profile *p, const struct kind *k, int64_t period)
+{
+	struct profile_meta *m = profile_meta(p);
+	int r = profile_add_string(p, k->period_type, strlen(k->period_type), &m->period_type.type);
+
+	if (r == 0)
+		r = profile_add_string(p, k->period_unit, strlen(k->period_unit),
+				       &m->period_type.unit);
+	m->period = period;
+	return r;
+}
+
+/* Converts the profile's only sample type to the one of the application's name. */
+static int retype(struct ingest_http *g, const char *unit)
+{
+	const char *rate = arg(g, "sampleRate");
+	long long hz = rate ? strtoll(rate, NULL, 10) : 100;
+	const struct kind *k = split_kind(g->app);
+	int64_t factor = 1, period;
+	int r;
+
+	if (!k)
+		return err_set(g->rpc->err, -EINVAL,
+			       "argument \"name\": unknown profile type of \"%.60s\"", g->app);
+	if (hz <= 0 || hz > MAX_HZ)
+		return err_set(g->rpc->err, -EINVAL,
+			       "argument \"sampleRate\" must be 1 to 1000000 Hz");
+	period = k->sampled ? CLOCK_SECOND_NS / hz : 1;
+	if (!strcmp(k->unit, "nanoseconds"))
+		factor = unit_ns(unit) ? unit_ns(unit) : period;
+	g->labels.name = k->name;
+	r = profile_convert_sample_type(g->p, 0, k->type, k->unit, factor);
+	if (r == -EFBIG)
+		return err_set(g->rpc->err, r,
+			       "a count times the sampling interval exceeds 64 bits");
+	if (r == 0)
+		r = set_period(g->p, k, period);
+	profile_meta(g->p)->time_ns = g->from;
+	profile_meta(g->p)->duration_ns = g->until > g->from ? g->until - g->from : 0;
+	return r;
+}
+
+/* Stacks in four encodings are converted to folded text, which has one reader. */
+static int read_stacks(struct ingest_http *g, enum ingest_text kind)
+{
+	const struct codec_limits max = ingest_limits();
+	_cleanup_(buf_fini) struct buf text = { 0 };
+	int r = ingest_text(kind, g->rpc->body, g->rpc->len, &text, g->rpc->err);
+
+	if (r == 0)
+		r = folded_read(&g->p, text.data, text.len, &max, g->rpc->err);
+	return r < 0 ? r : retype(g, arg(g, "units"));
+}
+
+/* The unit of the file's weights takes the place of the argument "units". */
+static int read_speedscope(struct ingest_http *g)
+{
+	const struct codec_limits max = ingest_limits();
+	int r = speedscope_read(&g->p, g->rpc->body, g->rpc->len, &max, g->rpc->err);
+
+	if (r < 0)
+		return r == -ENOTSUP ? -EBADMSG : r;
+	if (profile_n_sample_types(g->p) != 1)
+		return err_set(g->rpc->err, -EBADMSG,
+			       "expected a speedscope file with one profile");
+	return retype(g, profile_string(g->p, profile_sample_type(g->p, 0).unit));
+}
+
+/*
+ * Pyroscope's name for a pprof with these sample types. The first entry that matches any of its
+ * types wins; the order is that of how specific the words are.
+ */
+static const char *pprof_name(const struct profile *p)
+{
+	static const struct {
+		const char *part, *name;
+	} names[] = {
+		{ "wall", "wall" },     { "cpu", "process_cpu" }, { "alloc_", "memory" },
+		{ "inuse_", "memory" }, { "space", "memory" },    { "objects", "memory" },
+		{ "mutex_", "mutex" },  { "block_", "block" },    { "goroutine", "goroutines" },
+	};
+
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		for (size_t i = 0; i < profile_n_sample_types(p); i++)
+			if (strstr(profile_string(p, profile_sample_type(p, i).type),
+				   names[k].part))
+				return names[k].name;
+	return profile_n_sample_types(p) ? profile_string(p, profile_sample_type(p, 0).type)
+					 : "process_cpu";
+}
+
+/* An override of one sample type, for example {"units":"bytes","display-name":"inuse_space"}. */
+struct type_config {
+	struct buf name, unit;
+};
+
+static void type_config_fini(struct type_config *c)
+{
+	buf_fini(&c->name);
+	buf_fini(&c->unit);
+}
+
+static int read_type_member(struct json_read *j, void *ctx)
+{
+	struct type_config *c = ctx;
+	struct buf *to = json_read_is(j, "display-name") ? &c->name
+			 : json_read_is(j, "units")      ? &c->unit
+							 : NULL;
+	int r = to && json_read_peek(j) == '"' ? json_read_string(j) : json_read_skip(j);
+
+	if (r == 0 && to && j->text.len) {
+		to->len = 0;
+		buf_put(to, j->text.data, j->text.len);
+	}
+	return r;
+}
+
+static int read_type_config(struct json_read *j, struct profile *p, size_t type)
+{
+	_cleanup_(type_config_fini) struct type_config c = { 0 };
+	struct profile_value_type vt = profile_sample_type(p, type);
+	int r;
+
+	buf_put_str(&c.name, profile_string(p, vt.type));
+	buf_put_str(&c.unit, profile_string(p, vt.unit));
+	r = json_read_each(j, '{', read_type_member, &c);
+	buf_put_byte(&c.name, 0);
+	buf_put_byte(&c.unit, 0);
+	if (r < 0 || buf_error(&c.name) || buf_error(&c.unit))
+		return r < 0 ? r : -ENOMEM;
+	return profile_convert_sample_type(p, type, (const char *)c.name.data,
+					   (const char *)c.unit.data, 1);
+}
+
+static int read_types_config(struct json_read *j, void *ctx)
+{
+	struct profile *p = ctx;
+
+	for (size_t i = 0; i < profile_n_sample_types(p); i++)
+		if (json_read_is(j, profile_string(p, profile_sample_type(p, i).type)))
+			return read_type_config(j, p, i);
+	return json_read_skip(j);
+}
+
+/* Clients rename sample types this way. Types that the profile does not have are ignored. */
+static int configure_types(struct ingest_http *g, const struct multipart_part *config)
+{
+	struct json_read j;
+	int r;
+
+	json_read_init(&j, config->data, config->len);
+	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_types_config, g->p) : -EBADMSG;
+	json_read_fini(&j);
+	return r == -EBADMSG
+		       ? err_set(g->rpc->err, r,
+				 "\"sample_type_config\" is not valid JSON of the expected form")
+		       : r;
+}
+
+/* A pprof's own times win over the arguments. */
+static int read_pprof(struct ingest_http *g, const void *data, size_t len)
+{
+	const struct codec_limits max = ingest_limits();
+	struct profile_meta *m;
+	int r = pprof_read(&g->p, data, len, &max, g->rpc->err);
+
+	if (r < 0)
+		return r;
+	m = profile_meta(g->p);
+	if (!m->time_ns)
+		m->time_ns = g->from;
+	if (!m->duration_ns && g->until > g->from)
+		m->duration_ns = g->until - g->from;
+	return 0;
+}
+
+static int read_multipart(struct ingest_http *g, const char *type)
+{
+	struct multipart_part profile, config;
+	int r = multipart_find(type, g->rpc->body, g->rpc->len, "profile", &profile);
+
+	if (r < 0)
+		return err_set(g->rpc->err, -EBADMSG, "form has no part \"profile\"");
+	r = read_pprof(g, profile.data, profile.len);
+	if (r == 0 &&
+	    multipart_find(type, g->rpc->body, g->rpc->len, "sample_type_config", &config) == 0)
+		r = configure_types(g, &config);
+	return r;
+}
+
+/* Decodes the body by the argument "format" or, without it, by the content type. */
+static int read_body(struct ingest_http *g)
+{
+	static const char *const texts[] = { "folded", "lines", "trie", "tree" };
+	const char *format = arg(g, "format");
+	const char *type = http_request_header(g->rpc->rq, "Content-Type");
+	int r;
+
+	if (!format || !format[0])
+		format = type && !strncasecmp(type, "multipart/", 10) ? "multipart" : "folded";
+	if (!strcmp(format, "groups"))
+		format = "folded";
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (!strcmp(format, texts[i]))
+			return read_stacks(g, (enum ingest_text)i);
+	if (!strcmp(format, "speedscope"))
+		return read_speedscope(g);
+	if (!strcmp(format, "jfr"))
+		return err_set(g->rpc->err, -EBADMSG, "JFR recordings are not supported");
+	if (!strcmp(format, "multipart"))
+		r = read_multipart(g, type);
+	else if (!strcmp(format, "pprof"))
+		r = read_pprof(g, g->rpc->body, g->rpc->len);
+	else
+		return err_set(g->rpc->err, -EINVAL,
+			       "argument \"format\": unknown format \"%.20s\"", format);
+	if (r == 0)
+		g->labels.name = pprof_name(g->p);
+	return r;
+}
+
+/* Reads the arguments that all formats share. */
+static int begin(struct ingest_http *g)
+{
+	const char *name = arg(g, "name"), *spy = arg(g, "spyName");
+	int r;
+
+	ingest_init(&g->in);
+	g->app = name && name[0] ? strdup(name) : NULL;
+	if (!g->app)
+		return err_set(g->rpc->err, -EINVAL, "argument \"name\" is missing");
+	g->from = time_arg_parse(arg(g, "from"), g->in.now_ns);
+	g->until = time_arg_parse(arg(g, "until"), g->in.now_ns);
+	r = read_name(g->app, &g->labels, g->rpc->err);
+	if (r == 0 && !g->app[0])
+		r = err_set(g->rpc->err, -EINVAL, "argument \"name\" has no application name");
+	return r < 0 ? r
+		     : ingest_label(&g->labels, "pyroscope_spy", spy ? spy : "unknown",
+				    g->rpc->err);
+}
+
+static int ingest(struct rpc *rpc)
+{
+	_cleanup_(ingest_http_fini) struct ingest_http g = { .rpc = rpc };
+	int r = begin(&g);
+
+	if (r == 0)
+		r = read_body(&g);
+	if (r < 0)
+		return r;
+	ingest_labels_finish(&g.labels, g.app);
+	r = ingest_profile(&g.in, &g.labels, NULL, steal_ptr(&g.p), rpc->err);
+	return r < 0 ? r : ingest_store(&g.in, rpc);
+}
+
+static const struct api_method methods[] = {
+	{ "/ingest", connect_upload, ingest, API_TENANT, API_PUSH,
+	  "Store one profile in any format that Pyroscope accepts here", NULL },
+	{ "/pyroscope/ingest", connect_upload, ingest, API_TENANT, API_PUSH,
+	  "Store one profile, as /ingest", NULL },
+};
+API_LIST(ingest_api, methods);

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file is searched once by its build id: at the mapping's path (if that file has the id), among
+ * the debug files of this machine, then at debuginfod. After a failure it is not searched again for
+ * RETRY_SECONDS.
+ *
+ * A location is translated to a file offset if its mapping gives one, else it is used as a virtual
+ * address of the file. The offsets of a debug file differ from those of its original; there, a
+ * mapping is assumed to begin with the code if it has an offset, else with the first segment.
+ *
+ * A client chooses build ids and paths. A path is only used if the file there has the build id that
+ * the client sent, so it learns at most that the server has a file which it could name exactly; ids
+ * make at most MAX_FILES searches in ten minutes.
+ */
+#include "server/ingest_symbolizer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/vec.h"
+#include "elf/image.h"
+#include "profile/profile.h"
+#include "symbol/debugfile.h"
+#include "symbol/debuginfod.h"
+#include "symbol/symbolizer.h"
+
+enum {
+	MAX_FILES = 1024,   /* remembered files, found or not */
+	MAX_MAPPINGS = 512, /* per profile */
+	RETRY_SECONDS = 600,
+	TIMEOUT_MS = 3000,
+	PAGE = 4096,
+	TABLES_BYTES = 32 << 20,
+};
+
+struct symbolized_file {
+	struct elf_build_id id;
+	bool found, is_debug;
+	uint32_t file;        /* the symbolizer's id */
+	uint64_t first, code; /* of a debug file: first mapped page, and first page of its code */
+	int64_t searched_ms;
+};
+
+struct ingest_symbolizer {
+	pthread_mutex_t lock;
+	struct symbolizer *symbolizer;
+	struct debuginfod *debuginfod; /* or NULL */
+	int root;
+	bool by_path;
+	struct {
+		VEC(struct symbolized_file);
+	} files;
+};
+
+void ingest_symbolizer_free(struct ingest_symbolizer *s)
+{
+	if (!s)
+		return;
+	symbolizer_free(s->symbolizer);
+	debuginfod_free(s->debuginfod);
+	vec_fini(&s->files);
+	closep(&s->root);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+int ingest_symbolizer_new(struct ingest_symbolizer **out,
+			  const struct ingest_symbolizer_options *opt)
+{
+	const struct symbolizer_opts symbols = { .memory_bytes = TABLES_BYTES,
+						 .timeout_ms = TIMEOUT_MS };
+	const struct debuginfod_opts debuginfod = { .urls = opt->debuginfod,
+						    .cache_dir = opt->debuginfod_cache,
+						    .timeout_ms = TIMEOUT_MS };
+	_cleanup_(ingest_symbolizer_freep) struct ingest_symbolizer *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->lock, NULL);
+	s->by_path = opt->by_path;
+	s->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = symbolizer_new(&s->symbolizer, &symbols);
+	if (r == 0 && opt->debuginfod)
+		r = debuginfod_new(&s->debuginfod, &debuginfod, NULL);
+	if (r == 0)
+		*out = steal_ptr(&s);
+	return r;
+}
+
+/*
+ * False if the mapping has none, or none that is hexadecimal and of at most ELF_BUILD_ID_MAX bytes.
+ */
+static bool read_build_id(const struct profile *p, const struct profile_mapping *m,
+			  struct elf_build_id *out)
+{
+	_cleanup_(buf_fini) struct buf bytes = { 0 };
+
+	if (!m->build_id || hex_decode(profile_string(p, m->build_id),
+				       profile_string_len(p, m->build_id), &bytes) < 0)
+		return false;
+	if (!bytes.len || bytes.len > ELF_BUILD_ID_MAX)
+		return false;
+	*out = (struct elf_build_id){ .len = (uint8_t)bytes.len };
+	memcpy(out->bytes, bytes.data, bytes.len);
+	return true;
+}
+
+/*
+ * Finds the first page of a debug file and of its code. False unless there is exactly one
+ * executable segment.
+ */
+static bool find_code(int fd, struct symbolized_file *f)
+{
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	const struct elf_segment *segments;
+	size_t n, n_exec = 0;
+
+	if (elf_image_open(&img, fd, NULL) < 0)
+		return false;
+	n = elf_image_segments(img, &segments);
+	f->first = UINT64_MAX;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t page = segments[i].vaddr - segments[i].vaddr % PAGE;
+
+		f->first = page < f->first ? page : f->first;
+		if (!segments[i].exec)
+			continue;
+		f->code = page;
+		n_exec++;
+	}
+	return n_exec == 1;
+}
+
+/* Returns a file descriptor, or -1 if the file was not found. */
+static int open_file(struct ingest_symbolizer *s, const char *path, struct symbolized_file *f)
+{
+	int fd = path[0] == '/' ? debugfile_open_checked(s->root, path, &f->id) : -1;
+
+	if (fd >= 0)
+		return fd;
+	f->is_debug = true;
+	fd = debugfile_open_by_id(s->root, &f->id);
+	if (fd < 0 && s->debuginfod)
+		fd = debuginfod_find(s->debuginfod, &f->id);
+	return fd;
+}
+
+/*
+ * Called with the lock, as everything below: the symbolizer and the list of files are not
+ * thread-safe.
+ */
+static void search_file(struct ingest_symbolizer *s, const char *path, struct symbolized_file *f)
+{
+	int fd = open_file(s, path, f);
+	const struct symbolizer_file file = {
+		.fd = fd, .root_fd = -1, .debug_fd = -1, .path = path
+	};
+
+	f->searched_ms = clock_monotonic_ms();
+	if (fd < 0)
+		return;
+	f->found = (!f->is_debug || find_code(fd, f)) &&
+		   symbolizer_add_file(s->symbolizer, &file, &f->file) == 0;
+	close(fd);
+}
+
+static bool same_id(const struct elf_build_id *a, const struct elf_build_id *b)
+{
+	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
+}
+
+/* Finds or searches the file with a build id; NULL if it is nowhere or was searched recently. */
+static int find_file(struct ingest_symbolizer *s, const struct elf_build_id *id, const char *path,
+		     const struct symbolized_file **out)
+{
+	struct symbolized_file f = { .id = *id };
+
+	for (size_t i = 0; i < s->files.len; i++) {
+		struct symbolized_file *have = &s->files.data[i];
+
+		if (!same_id(&have->id, id))
+			continue;
+		if (!have->found &&
+		    clock_monotonic_ms() - have->searched_ms > RETRY_SECONDS * 1000LL) {
+			*have = f;
+			search_file(s, path, have);
+		}
+		*out = have->found ? have : NULL;
+		return 0;
+	}
+	*out = NULL;
+	if (s->files.len == MAX_FILES)
+		return 0;
+	search_file(s, path, &f);
+	if (vec_push(&s->files, f) < 0)
+		return -ENOMEM;
+	*out = f.found ? &s->files.data[s->files.len - 1] : NULL;
+	return 0;
+}
+
+/* Finds the file at the path of a mapping without build id, if the options allow that. */
+static int find_unchecked(struct ingest_symbolizer *s, const char *path, struct symbolized_file *f,
+			  const struct symbolized_file **out)
+{
+	struct symbolizer_file file = { .root_fd = -1, .debug_fd = -1, .path = path };
+
+	*out = NULL;
+	if (!s->by_path || path[0] != '/')
+		return 0;
+	file.fd = debugfile_open_at(s->root, path);
+	if (file.fd < 0)
+		return 0;
+	*f = (struct symbolized_file){ .found = true };
+	if (symbolizer_add_file(s->symbolizer, &file, &f->file) == 0)
+		*out = f;
+	close(file.fd);
+	return 0;
+}
+
+/* Unsymbolized locations of one file, looked up as one batch. */
+struct batch {
+	struct profile *p;
+	struct {
+		VEC(uint32_t);
+	} locations;
+	struct {
+		VEC(uint64_t);
+	} addresses;
+	struct {
+		VEC(struct profile_line);
+	} lines;
+};
+
+static void batch_fini(struct batch *pl)
+{
+	vec_fini(&pl->locations);
+	vec_fini(&pl->addresses);
+	vec_fini(&pl->lines);
+}
+
+/* NULL becomes string 0, which is "". */
+static int add_text(struct profile *p, const char *text, uint32_t *out)
+{
+	return text ? profile_add_string(p, text, strlen(text), out) : 0;
+}
+
+/* Stores the functions and lines of one location, innermost first. */
+static int on_frames(void *ctx, size_t cookie, const struct symbol_frame *frames, size_t n_frames)
+{
+	struct batch *pl = ctx;
+	int r = 0;
+
+	pl->lines.len = 0;
+	for (size_t i = 0; r == 0 && i < n_frames; i++) {
+		struct profile_function f = { .start_line = frames[i].start_line };
+		struct profile_line line = { .line = frames[i].line };
+
+		r = add_text(pl->p, frames[i].name, &f.name);
+		if (r == 0)
+			r = add_text(pl->p, frames[i].system_name, &f.system_name);
+		if (r == 0)
+			r = add_text(pl->p, frames[i].file, &f.file);
+		if (r == 0)
+			r = profile_add_function(pl->p, &f, &line.function);
+		if (r == 0)
+			r = vec_push(&pl->lines, line);
+	}
+	return r < 0 ? r
+		     : profile_set_location_lines(pl->p, pl->locations.data[cookie], pl->lines.data,
+						  pl->lines.len);
+}
+
+/*
+ * Symbolizes the locations of a mapping that lie within its address range (by offset) or outside
+ * (by address). One batch per file and kind of address, since each batch is a round trip to the
+ * sandbox.
+ */
+static int symbolize_locations(struct ingest_symbolizer *s, const struct symbolized_file *f,
+			       struct batch *pl, uint32_t mapping, bool within)
+{
+	const struct profile_mapping m = *profile_mapping(pl->p, mapping);
+
+	pl->locations.len = pl->addresses.len = 0;
+	for (uint32_t i = 0; i < profile_n_locations(pl->p); i++) {
+		struct profile_location l = profile_location(pl->p, i);
+		uint64_t at = l.address;
+
+		if (l.mapping != mapping || l.n_lines ||
+		    (l.address >= m.start && l.address < m.limit) != within)
+			continue;
+		if (within)
+			at = at - m.start +
+			     (!f->is_debug ? m.file_off
+			      : m.file_off ? f->code
+					   : f->first);
+		if (vec_push(&pl->locations, i) < 0 || vec_push(&pl->addresses, at) < 0)
+			return -ENOMEM;
+	}
+	if (!pl->locations.len)
+		return 0;
+	return symbolizer_resolve(s->symbolizer, f->file,
+				  within && !f->is_debug ? SYMBOLIZER_OFFSET : SYMBOLIZER_VADDR,
+				  pl->addresses.data, pl->addresses.len, on_frames, pl);
+}
+
+/*
+ * Symbolizes one mapping. Failures other than lack of memory leave it unsymbolized. Addresses
+ * within the mapping's range are translated by its offset; profiles of other tools also have
+ * addresses that are relative to the file already, which lie outside of the range.
+ */
+static int symbolize_mapping(struct ingest_symbolizer *s, struct profile *p, uint32_t mapping)
+{
+	_cleanup_(batch_fini) struct batch pl = { .p = p };
+	const struct profile_mapping *m = profile_mapping(p, mapping);
+	const struct symbolized_file *f;
+	struct symbolized_file unchecked;
+	struct elf_build_id id;
+	int r;
+
+	if (read_build_id(p, m, &id))
+		r = find_file(s, &id, profile_string(p, m->file), &f);
+	else
+		r = find_unchecked(s, profile_string(p, m->file), &unchecked, &f);
+	if (r < 0 || !f)
+		return r;
+	r = symbolize_locations(s, f, &pl, mapping, true);
+	if (r == 0)
+		r = symbolize_locations(s, f, &pl, mapping, false);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Marks the mappings that have unsymbolized locations. */
+static bool *find_unsymbolized(const struct ingest_symbolizer *s, const struct profile *p,
+			       bool *out_any)
+{
+	bool *unsymbolized = calloc((size_t)profile_n_mappings(p) + 1, sizeof(*unsymbolized));
+
+	*out_any = false;
+	for (uint32_t i = 0; unsymbolized && i < profile_n_locations(p); i++) {
+		struct profile_location l = profile_location(p, i);
+
+		if (l.n_lines || l.mapping == PROFILE_NONE ||
+		    (!s->by_path && !profile_mapping(p, l.mapping)->build_id))
+			continue;
+		unsymbolized[l.mapping] = true;
+		*out_any = true;
+	}
+	return unsymbolized;
+}
+
+/*
+ * At most MAX_MAPPINGS mappings per profile are looked up, so that one profile cannot occupy the
+ * symbolizer.
+ */
+int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p)
+{
+	bool any;
+	_cleanup_(freep) bool *unsymbolized = find_unsymbolized(s, p, &any);
+	uint32_t n_symbolized = 0;
+	int r = unsymbolized ? 0 : -ENOMEM;
+
+	if (r < 0 || !any)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; r == 0 && i < profile_n_mappings(p) && n_symbolized < MAX_MAPPINGS;
+	     i++) {
+		if (!unsymbolized[i])
+			continue;
+		n_symbolized++;
+		r = symbolize_mapping(s, p, i);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Symbolizes profiles that arrive without symbols: locations in files with a build id that this
+ * machine or a debuginfod server has. Other locations stay unchanged. Any thread; one profile is
+ * symbolized at a time. Files are opened with the server's rights; their parsing happens in the
+ * symbolizer's sandbox (symbol/symbolizer.h). Time spent here delays the push, so downloads have a
+ * limit of three seconds and failures are remembered.
+ */
+#include <stdbool.h>
+
+#include "base/cleanup.h"
+
+struct ingest_symbolizer;
+struct profile;
+
+/*
+ * by_path is only for profiles of this machine (`cameo up`, files of one's own): another machine's
+ * path may hold another file here.
+ */
+struct ingest_symbolizer_options {
+	const char *debuginfod;       /* URLs separated by spaces; NULL disables debuginfod */
+	const char *debuginfod_cache; /* directory; NULL disables the cache */
+	bool by_path;                 /* trust the file at the path of a mapping without build id */
+};
+
+/* Returns 0 or -errno. */
+int ingest_symbolizer_new(struct ingest_symbolizer **out,
+			  const struct ingest_symbolizer_options *opt);
+void ingest_symbolizer_free(struct ingest_symbolizer *s);
+
+DEFINE_FREEP(struct ingest_symbolizer, ingest_symbolizer_free)
+
+/*
+ * Adds functions and lines to the locations of @p. Returns 0 or -ENOMEM. @p belongs to the caller.
+ * Failures other than lack of memory leave locations without symbols and are not reported.
+ */
+int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The methods of cameo.v1.PageService and the fields of their requests. A request is decoded and
+ * its one or two queries are validated before the method runs.
+ *
+ * function_fields and the struct that they fill have three strings in the same order.
+ */
+#include "server/page_api.h"
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "net/http_server.h"
+#include "server/api.h"
+#include "server/connect.h"
+
+enum { MAX_ROWS = 100000 };
+
+/* A field of the query on side @s of the request. */
+#define SIDE_FIELD(s, json, kind, member)                                                          \
+	{                                                                                          \
+		0, json, kind, offsetof(struct page_api_request, side[s].member), NULL, NULL       \
+	}
+#define PAGE_FIELD(json, kind, member)                                                             \
+	{                                                                                          \
+		0, json, kind, offsetof(struct page_api_request, member), NULL, NULL               \
+	}
+#define INNER(json, member, message)                                                               \
+	{                                                                                          \
+		0, json, MESSAGE_INNER, offsetof(struct page_api_request, member), message, NULL   \
+	}
+
+static const struct message_field query_fields[] = {
+	REQUEST_FIELD(0, "profileTypeID", MESSAGE_STRING, type),
+	REQUEST_FIELD(0, "labelSelector", MESSAGE_STRING, selector),
+	REQUEST_FIELD(0, "start", MESSAGE_INT, start),
+	REQUEST_FIELD(0, "end", MESSAGE_INT, end),
+	REQUEST_FIELD(0, "callSite", MESSAGE_STRINGS, call_site),
+};
+static const struct message query_message = MESSAGE_OF(query_fields, struct request);
+
+static const struct message_field function_fields[] = {
+	{ 0, "name", MESSAGE_STRING, 0 * sizeof(char *), NULL, NULL },
+	{ 0, "binary", MESSAGE_STRING, 1 * sizeof(char *), NULL, NULL },
+	{ 0, "kind", MESSAGE_STRING, 2 * sizeof(char *), NULL, NULL },
+};
+static const struct message function_message = { function_fields, 3, 3 * sizeof(char *) };
+
+/* A name means the same in all methods, so one table serves them all. */
+static const struct message_field page_fields[] = {
+	SIDE_FIELD(SIDE_LEFT, "profileTypeID", MESSAGE_STRING, type),
+	SIDE_FIELD(SIDE_LEFT, "labelSelector", MESSAGE_STRING, selector),
+	SIDE_FIELD(SIDE_LEFT, "start", MESSAGE_INT, start),
+	SIDE_FIELD(SIDE_LEFT, "end", MESSAGE_INT, end),
+	SIDE_FIELD(SIDE_LEFT, "callSite", MESSAGE_STRINGS, call_site),
+	INNER("left", side[SIDE_LEFT], &query_message),
+	INNER("right", side[SIDE_RIGHT], &query_message),
+	INNER("function", function, &function_message),
+	PAGE_FIELD("sort", MESSAGE_STRING, sort),
+	PAGE_FIELD("search", MESSAGE_STRING, search),
+	PAGE_FIELD("label", MESSAGE_STRING, label),
+	PAGE_FIELD("by", MESSAGE_STRINGS, by),
+	PAGE_FIELD("maxNodes", MESSAGE_INT, max_nodes),
+	PAGE_FIELD("limit", MESSAGE_INT, limit),
+	PAGE_FIELD("cellMs", MESSAGE_INT, cell_ms),
+	PAGE_FIELD("pid", MESSAGE_INT, pid),
+	PAGE_FIELD("tid", MESSAGE_INT, tid),
+	PAGE_FIELD("step", MESSAGE_DOUBLE, step),
+	PAGE_FIELD("normalize", MESSAGE_BOOL, normalize),
+};
+static const struct message page_message = MESSAGE_OF(page_fields, struct page_api_request);
+
+struct page_method {
+	int (*run)(struct page_api_call *call);
+	size_t n_queries;
+	int (*check)(struct query *q, const struct request *rq, struct rpc *rpc);
+};
+
+static void page_api_call_fini(struct page_api_call *call)
+{
+	message_memory_fini(&call->memory);
+	for (int i = 0; i < SIDES; i++)
+		query_fini(&call->query[i]);
+}
+
+int page_api_limit(struct page_api_call *call, size_t normal, size_t *out)
+{
+	if (call->rq.limit < 0 || call->rq.limit > MAX_ROWS)
+		return query_invalid(call->rpc, "\"limit\" must be 0 to 100000");
+	*out = call->rq.limit ? (size_t)call->rq.limit : normal;
+	return 0;
+}
+
+/*
+ * Decodes the request, validates as many queries as the method has, and runs it. A missing selector
+ * selects everything.
+ */
+static int run(struct page_api_call *call, const struct page_method *m)
+{
+	struct rpc *rpc = call->rpc;
+	int r = message_read(&page_message, true, rpc->body, rpc->len, &call->memory, &call->rq,
+			     rpc->err);
+
+	for (size_t i = 0; r == 0 && i < m->n_queries; i++) {
+		struct request *side = &call->rq.side[i];
+
+		side->selector = side->selector ? side->selector : "{}";
+		r = m->check(&call->query[i], side, rpc);
+	}
+	if (r < 0)
+		return r;
+	call->json = json_to(&rpc->rs->body);
+	r = m->run(call);
+	return r < 0 ? r : buf_error(&rpc->rs->body);
+}
+
+static int handle(struct rpc *rpc)
+{
+	_cleanup_(page_api_call_fini) struct page_api_call call = { .rpc = rpc };
+
+	return run(&call, rpc->api->args);
+}
+
+#define METHOD(name, fn, n_queries, check, what)                                                   \
+	{                                                                                          \
+		.path = "/cameo.v1.PageService/" name, .framing = connect_call_json,               \
+		.run = handle, .access = API_TENANT, .cost = API_QUERY, .doc = what,               \
+		.args = &(const struct page_method)                                                \
+		{                                                                                  \
+			fn, n_queries, check                                                       \
+		}                                                                                  \
+	}
+
+static const struct api_method methods[] = {
+	METHOD("Tree", page_api_tree, 1, query_check_profiles, "Merge profiles into a tree"),
+	METHOD("Diff", page_api_diff, 2, query_check_profiles, "Merge two queries into two trees"),
+	METHOD("Functions", page_api_functions, 1, query_check_profiles,
+	       "List functions by self or total value"),
+	METHOD("Sandwich", page_api_sandwich, 1, query_check_profiles,
+	       "Return the callers and callees of a function"),
+	METHOD("Movers", page_api_movers, 2, query_check_profiles,
+	       "List the functions that changed between two queries"),
+	METHOD("Groups", page_api_groups, 1, query_check_profiles,
+	       "Sum values by the values of a label"),
+	METHOD("Executables", page_api_executables, 1, query_check_profiles,
+	       "List executables and libraries by value"),
+	METHOD("Cells", page_api_heat_map, 1, query_check_profiles,
+	       "Return the sub-second heat map of a range"),
+	METHOD("Threads", page_api_threads, 1, query_check_profiles,
+	       "List the threads that have samples"),
+	METHOD("Thread", page_api_thread, 1, query_check_profiles,
+	       "Return samples with their stacks and times"),
+	METHOD("Storage", page_api_storage, 0, NULL,
+	       "Return the disk space by day and kind of data"),
+	METHOD("Targets", page_api_senders, 1, query_check_optional_type,
+	       "List the senders of profiles by labels"),
+	{ "/cameo.v1.PageService/", connect_call_json, api_unknown_method, API_TENANT, API_QUERY,
+	  "Reject an unknown method", NULL },
+};
+API_LIST(page_api, methods);

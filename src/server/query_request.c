@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Validation comes before any work: a request that is refused has cost nothing but its parsing.
+ * Messages name the field of the request that is wrong.
+ */
+#include "server/query_request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "flame/merged_stacks.h"
+#include "flame/prune.h"
+#include "net/http_server.h"
+#include "profile/profile.h"
+#include "query/export.h"
+#include "query/grouped_merge.h"
+#include "server/server_options.h"
+
+#define NORMAL_QUERY_NS (30 * (int64_t)CLOCK_SECOND_NS)
+
+void query_fini(struct query *q)
+{
+	selector_fini(&q->selector);
+	free(q->type_text);
+}
+
+int query_invalid(struct rpc *rpc, const char *what)
+{
+	return err_set(rpc->err, -EINVAL, "%s", what);
+}
+
+int query_store_status(struct rpc *rpc, int r)
+{
+	return r == -EBADMSG ? err_set(rpc->err, -EIO, "the store is damaged; see the server's log")
+			     : r;
+}
+
+/* A sixth part "delta" is accepted, since older clients add it. */
+static int parse_type(struct query *q, struct rpc *rpc)
+{
+	const char **parts[] = { &q->type.name, &q->type.type, &q->type.unit, &q->type.period_type,
+				 &q->type.period_unit };
+	char *rest;
+	size_t n = 0;
+
+	q->type_text = strdup(q->rq->type ? q->rq->type : "");
+	if (!q->type_text)
+		return -ENOMEM;
+	for (rest = q->type_text; rest && n < 5;)
+		*parts[n++] = strsep(&rest, ":");
+	if (n < 5 || (rest && strcmp(rest, "delta") != 0))
+		return query_invalid(
+			rpc,
+			"invalid profile type: expected NAME:TYPE:UNIT:PERIOD_TYPE:PERIOD_UNIT");
+	q->sel.type = &q->type;
+	return 0;
+}
+
+/* The server's time limit, or the client's if that is shorter. */
+static int64_t time_limit(const struct rpc *rpc)
+{
+	int64_t most = rpc->opt->max_query_ns ? rpc->opt->max_query_ns : NORMAL_QUERY_NS;
+	const char *text = http_request_header(rpc->rq, "Connect-Timeout-Ms");
+	size_t n = text ? strspn(text, "0123456789") : 0;
+	int64_t ms;
+
+	if (!n || n > 10 || text[n])
+		return most;
+	ms = strtoll(text, NULL, 10);
+	return ms < most / CLOCK_MS_NS ? ms * CLOCK_MS_NS : most;
+}
+
+/* The end is a millisecond that belongs to the range, so the range ends at its last nanosecond. */
+static int parse_range(struct query *q, struct rpc *rpc)
+{
+	const struct request *rq = q->rq;
+
+	if (rq->start <= 0 || rq->end <= 0)
+		return query_invalid(rpc, "\"start\" and \"end\" are missing");
+	if (rq->start > rq->end)
+		return query_invalid(rpc, "\"start\" is after \"end\"");
+	if (rq->end > INT64_MAX / CLOCK_MS_NS - 1)
+		return query_invalid(rpc, "\"end\" is out of range");
+	q->sel.start_ns = rq->start * CLOCK_MS_NS;
+	q->sel.end_ns = rq->end * CLOCK_MS_NS + CLOCK_MS_NS - 1;
+	if (rpc->opt->max_range_ns && q->sel.end_ns - q->sel.start_ns > rpc->opt->max_range_ns)
+		return err_set(rpc->err, -ERANGE,
+			       "range exceeds the limit of this server (--query-days)");
+	q->sel.deadline_ns = (int64_t)clock_monotonic_ns() + time_limit(rpc);
+	return 0;
+}
+
+static int parse_selector(struct query *q, const char *text, struct rpc *rpc)
+{
+	int r = selector_parse(&q->selector, text, strlen(text), rpc->err);
+
+	q->sel.matchers = q->selector.data;
+	q->sel.n_matchers = q->selector.len;
+	return r;
+}
+
+int query_check_labels(struct query *q, const struct request *rq, struct rpc *rpc)
+{
+	int r;
+
+	q->rq = rq;
+	q->sel.tenant = rpc->tenant;
+	r = parse_range(q, rpc);
+	if (r == 0 && rq->matchers.len > SELECTOR_MAX_MATCHERS)
+		r = query_invalid(rpc, "more than 64 matchers");
+	for (size_t i = 0; r == 0 && i < rq->matchers.len; i++)
+		r = parse_selector(q, rq->matchers.data[i], rpc);
+	return r;
+}
+
+int query_check_optional_type(struct query *q, const struct request *rq, struct rpc *rpc)
+{
+	int r;
+
+	q->rq = rq;
+	q->sel.tenant = rpc->tenant;
+	r = parse_range(q, rpc);
+	if (r == 0 && rq->type)
+		r = parse_type(q, rpc);
+	return r < 0 ? r : parse_selector(q, rq->selector ? rq->selector : "", rpc);
+}
+
+/* A frame of a call site without a name decodes as NULL and means "". */
+int query_check_profiles(struct query *q, const struct request *rq, struct rpc *rpc)
+{
+	int r = query_check_optional_type(q, rq, rpc);
+
+	for (size_t i = 0; i < rq->call_site.len; i++)
+		if (!rq->call_site.data[i])
+			rq->call_site.data[i] = "";
+	q->sel.ids = rq->ids.data;
+	q->sel.n_ids = rq->ids.len;
+	return r < 0 || rq->type ? r : parse_type(q, rpc);
+}
+
+int query_filter_call_site(const struct query *q, struct merged_stacks *s)
+{
+	const struct message_strings *site = &q->rq->call_site;
+
+	return site->len ? merged_stacks_filter_call_site(s, site->data, site->len) : 0;
+}
+
+int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct merged_stacks **out)
+{
+	int r;
+
+	q->sel.names_only = names_only;
+	r = query_store_status(rpc, store_merge(rpc->store, &q->sel, out, rpc->err));
+	return r < 0 ? r : query_filter_call_site(q, *out);
+}
+
+/* Grouping by a label needs one merge per value (query/grouped_merge.h). */
+int query_profile(struct query *q, struct rpc *rpc, struct profile **out)
+{
+	_cleanup_(merged_stacks_freep) struct merged_stacks *s = NULL;
+	const char *label = q->rq->group_by.len ? q->rq->group_by.data[0] : NULL;
+	int r;
+
+	if (q->rq->group_by.len > 1)
+		return query_invalid(rpc, "\"groupBy\" accepts one label in this method");
+	r = label ? query_store_status(rpc, grouped_merge(&s, rpc->store, &q->sel, label, rpc->err))
+		  : query_stacks(q, false, rpc, &s);
+	return r < 0 ? r : export_profile(out, s, &q->type, q->sel.start_ns, label);
+}
+
+int query_max_nodes(const struct request *rq, int64_t normal, struct rpc *rpc, uint32_t *out)
+{
+	if (rq->max_nodes < 0 || rq->max_nodes > PRUNE_MAX_NODES)
+		return query_invalid(rpc, "\"maxNodes\" must be 0 to 1048576");
+	*out = (uint32_t)(rq->max_nodes ? rq->max_nodes : normal);
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The configuration of a server. Strings must outlive the server. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/auth.h"
+#include "server/ingest_symbolizer.h"
+
+/* Zero-initialize it: 0 and NULL are valid for everything but host and dir. */
+struct server_options {
+	const char *host;
+	uint16_t port;         /* 0 for any free port */
+	const char *otlp_host; /* a second address for OTLP/gRPC, which has a port of its own by
+				  convention; or NULL */
+	uint16_t otlp_port;
+	const char *dir;
+	const char *store_url; /* of a ClickHouse database instead of dir; or NULL */
+	int64_t max_age_ns;    /* retention; 0 for no limit */
+	uint64_t max_bytes;
+	struct auth_options auth; /* without files, anyone may use the server */
+	/* Without authentication, requests must name a host of origin_host_is_ours(). */
+	bool check_host;
+	const char *host_names; /* more names of this server, separated by commas; or NULL */
+	size_t max_memory;      /* bytes of the process, beyond which requests are refused; 0 for no
+				   limit */
+	size_t max_series;      /* that a service may create per day; 0 for no limit */
+	int64_t max_range_ns;   /* of a query; 0 for no limit */
+	int64_t max_query_ns;   /* time limit of a query; 0 for 30 s */
+	bool tenants;           /* requests carry the tenant in X-Scope-OrgID */
+	const char *cert_file;  /* PEM; NULL disables TLS */
+	const char *key_file;
+	struct ingest_symbolizer_options symbolizer;
+	void (*warn)(void *ctx, const char *message); /* called from any thread; or NULL */
+	void *warn_ctx;
+};

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A commit writes what the dictionary gained as one chunk per kind. Each profile becomes a window
+ * and a block in each of its series. Ids are assigned in memory first: after a failed commit the
+ * dictionary holds more than the file, which is harmless, and the next commit writes the difference
+ * too.
+ *
+ * Locks. state.lock guards the dictionary and the spans; the appending thread holds it for writing
+ * only while it interns, never during disk input or output. A query that starts between interning
+ * and the commit may see a series without a span, which has no committed window by definition.
+ * Statements and pending belong to the appending thread and need no lock. Windows refer to
+ * dictionary entries by number, and numbers are positions. Chunks must therefore be written in the
+ * transaction of the windows that use them, and a chunk that is missing or out of place makes every
+ * later number wrong; such a file is treated as damaged as a whole.
+ */
+#include "store/sqlite/day.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "flame/merged_stacks.h"
+#include "flame/stack_dict.h"
+#include "profile/profile.h"
+#include "store/block.h"
+#include "store/intern.h"
+#include "store/sample_times.h"
+#include "store/series.h"
+#include "store/sqlite/day_query.h"
+#include "store/sqlite/db.h"
+#include "store/sqlite/reader_pool.h"
+#include "store/window.h"
+
+enum { ROLLUP_BATCH = 400 };
+
+/* A window of the open transaction, by which the span of its series is widened after the commit. */
+struct pending {
+	uint32_t series;
+	int64_t time_ns;
+};
+
+struct day {
+	struct day_state state;
+	struct intern intern; /* intern and blocks belong to the writer thread */
+	struct block_writer blocks;
+	char *path;
+
+	struct sqlite3 *db;
+	struct sqlite3_stmt *put_chunk, *put_window, *put_block, *put_profile, *put_rollup,
+		*drop_rollup, *put_times, *put_owners, *put_id;
+	int64_t seen_block; /* id of the last block at the previous search for rollups */
+	uint32_t saved[STACK_DICT_KIND_MAX];
+	struct {
+		VEC(struct pending);
+	} pending;
+	size_t mark; /* length of pending at the savepoint */
+};
+
+struct day_state *day_state(struct day *d)
+{
+	return &d->state;
+}
+
+void day_close(struct day *d)
+{
+	if (!d)
+		return;
+	reader_pool_fini(&d->state.readers);
+	db_finalize(d->put_chunk);
+	db_finalize(d->put_window);
+	db_finalize(d->put_block);
+	db_finalize(d->put_times);
+	db_finalize(d->put_owners);
+	db_finalize(d->put_id);
+	db_finalize(d->put_profile);
+	db_finalize(d->put_rollup);
+	db_finalize(d->drop_rollup);
+	db_close(d->db);
+	stack_dict_free(d->state.dict);
+	intern_fini(&d->intern);
+	block_writer_fini(&d->blocks);
+	vec_fini(&d->state.spans);
+	vec_fini(&d->pending);
+	pthread_rwlock_destroy(&d->state.lock);
+	free(d->path);
+	free(d);
+}
+
+/*
+ * Restores the dictionary. Chunks must follow each other without gaps. stack_dict_read() checks
+ * each entry against those read before.
+ */
+static int load_chunks(struct day *d, struct err *err)
+{
+	struct sqlite3_stmt *stmt = NULL;
+	int r = db_prepare(d->db, "SELECT kind, first, data FROM chunks ORDER BY kind, first",
+			   &stmt, err);
+
+	while (r == 0 && (r = db_step(d->db, stmt, err)) > 0) {
+		int64_t kind = sqlite3_column_int64(stmt, 0);
+
+		if (kind < 0 || kind >= STACK_DICT_KIND_MAX ||
+		    sqlite3_column_int64(stmt, 1) != stack_dict_count(d->state.dict, kind))
+			r = -EBADMSG;
+		else
+			r = stack_dict_read(d->state.dict, kind, sqlite3_column_blob(stmt, 2),
+					    (size_t)sqlite3_column_bytes(stmt, 2));
+		if (r == -EBADMSG)
+			err_set(err, r, "its dictionary is damaged");
+	}
+	db_finalize(stmt);
+	return r;
+}
+
+/*
+ * Finds the first and the last window of each series, by which queries skip series outside of their
+ * range. Two look-ups in the primary key per series are far cheaper than a scan of all windows.
+ */
+static int load_spans(struct day *d, struct err *err)
+{
+	uint32_t n = stack_dict_count(d->state.dict, STACK_DICT_SERIES);
+	struct sqlite3_stmt *stmt = NULL;
+	int r = db_prepare(d->db,
+			   "SELECT (SELECT min(time) FROM windows WHERE series=?1),"
+			   " (SELECT max(time) FROM windows WHERE series=?1)",
+			   &stmt, err);
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		struct span span = { INT64_MAX, INT64_MIN };
+
+		if (!series_valid(d->state.dict, i)) {
+			r = err_set(err, -EBADMSG, "the labels of a series are damaged");
+			break;
+		}
+		sqlite3_bind_int64(stmt, 1, i);
+		r = db_step(d->db, stmt, err);
+		if (r > 0 && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+			span = (struct span){ sqlite3_column_int64(stmt, 0),
+					      sqlite3_column_int64(stmt, 1) };
+		sqlite3_reset(stmt);
+		if (r > 0)
+			r = vec_push(&d->state.spans, span);
+	}
+	db_finalize(stmt);
+	return r;
+}
+
+/* Prepares all statements once, since each append runs several of them. */
+static int prepare_writer(struct day *d, struct err *err)
+{
+	int r = db_prepare(d->db, "INSERT INTO chunks VALUES(?, ?, ?)", &d->put_chunk, err);
+
+	if (r == 0)
+		r = db_prepare(d->db, "INSERT INTO blocks(data) VALUES(?)", &d->put_block, err);
+	if (r == 0)
+		r = db_prepare(d->db, "INSERT INTO ids VALUES(?, ?)", &d->put_id, err);
+	if (r == 0)
+		r = db_prepare(d->db, "INSERT INTO times VALUES(?, ?)", &d->put_times, err);
+	if (r == 0)
+		r = db_prepare(d->db, "INSERT INTO owners VALUES(?, ?)", &d->put_owners, err);
+	if (r == 0)
+		r = db_prepare(d->db, "INSERT INTO windows VALUES(?, ?, ?, ?)", &d->put_window,
+			       err);
+	if (r == 0)
+		r = db_prepare(d->db, "INSERT OR IGNORE INTO profiles VALUES(?)", &d->put_profile,
+			       err);
+	if (r == 0)
+		r = db_prepare(d->db, "DELETE FROM sums WHERE series=? AND level=? AND start=?",
+			       &d->drop_rollup, err);
+	/* stores the rollup only if its slot still has the windows that were summed */
+	if (r == 0)
+		r = db_prepare(d->db,
+			       "INSERT OR REPLACE INTO sums SELECT ?1, ?2, ?3, ?4, ?5 WHERE"
+			       " (SELECT count(*)=?6 AND max(block)=?7 FROM windows"
+			       " WHERE series=?1 AND time BETWEEN ?3 AND ?8)",
+			       &d->put_rollup, err);
+	return r;
+}
+
+int day_open(struct day **out, const char *path, struct err *err)
+{
+	_cleanup_(day_closep) struct day *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	pthread_rwlock_init(&d->state.lock, NULL);
+	d->path = strdup(path);
+	reader_pool_init(&d->state.readers, d->path);
+	if (!d->path)
+		return -ENOMEM;
+	r = stack_dict_new(&d->state.dict);
+	for (int k = 0; r == 0 && k < STACK_DICT_KIND_MAX; k++)
+		d->saved[k] = stack_dict_count(d->state.dict, k);
+	if (r == 0)
+		r = db_open(&d->db, path, DB_WRITE, err);
+	if (r == 0)
+		r = load_chunks(d, err);
+	if (r == 0)
+		r = load_spans(d, err);
+	if (r == 0)
+		r = prepare_writer(d, err);
+	if (r < 0)
+		return r;
+	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
+		d->saved[k] = stack_dict_count(d->state.dict, k);
+	*out = steal_ptr(&d);
+	return 0;
+}
+
+int day_begin(struct day *d, struct err *err)
+{
+	d->pending.len = 0;
+	return db_exec(d->db, "BEGIN IMMEDIATE", err);
+}
+
+void day_rollback(struct day *d)
+{
+	d->pending.len = 0;
+	if (!sqlite3_get_autocommit(d->db))
+		db_exec(d->db, "ROLLBACK", NULL);
+}
+
+int day_savepoint_begin(struct day *d, struct err *err)
+{
+	d->mark = d->pending.len;
+	return db_exec(d->db, "SAVEPOINT mark", err);
+}
+
+/* autocommit is on again only if SQLite itself ended the transaction. */
+int day_savepoint_end(struct day *d, bool keep, struct err *err)
+{
+	if (sqlite3_get_autocommit(d->db))
+		return err_set(err, -EIO, "SQLite rolled the transaction back");
+	if (keep)
+		return db_exec(d->db, "RELEASE mark", err);
+	d->pending.len = d->mark;
+	return db_exec(d->db, "ROLLBACK TO mark; RELEASE mark", err);
+}
+
+/*
+ * Returns 1 if the profile is new, 0 if a profile with its id was appended before. The unique key
+ * decides within the transaction, so two pushes of one profile in one batch are noticed too.
+ */
+static int put_key(struct day *d, const struct store_profile *p, struct err *err)
+{
+	uint8_t key[WINDOW_KEY_LEN];
+	int r;
+
+	if (!p->id || !p->id[0])
+		return 1;
+	window_profile_key(p, key);
+	sqlite3_bind_blob(d->put_profile, 1, key, WINDOW_KEY_LEN, SQLITE_STATIC);
+	r = db_step(d->db, d->put_profile, err);
+	sqlite3_clear_bindings(d->put_profile);
+	return r < 0 ? r : sqlite3_changes(d->db) > 0;
+}
+
+/*
+ * A late window falls into a slot that may have a sum on each level. The sum is deleted instead of
+ * corrected: the next search builds it again when the slot is quiet.
+ */
+static int drop_rollups(struct day *d, uint32_t series, int64_t time_ns, struct err *err)
+{
+	int r = 0;
+
+	for (int level = 0; r == 0 && level < ROLLUP_N_LEVELS; level++) {
+		sqlite3_bind_int64(d->drop_rollup, 1, series);
+		sqlite3_bind_int(d->drop_rollup, 2, level);
+		sqlite3_bind_int64(d->drop_rollup, 3, rollup_start(time_ns, level));
+		r = db_step(d->db, d->drop_rollup, err);
+	}
+	return r;
+}
+
+/* Lets queries by profile id find the window of block @id. */
+static int put_id(struct day *d, const struct store_profile *p, int64_t id, struct err *err)
+{
+	if (!p->id || !p->id[0])
+		return 0;
+	sqlite3_bind_int64(d->put_id, 1, window_id_hash(p->id));
+	sqlite3_bind_int64(d->put_id, 2, id);
+	return db_step(d->db, d->put_id, err);
+}
+
+static int put_blob(struct day *d, struct sqlite3_stmt *stmt, int64_t id, const struct buf *data,
+		    struct err *err)
+{
+	int r;
+
+	sqlite3_bind_int64(stmt, 1, id);
+	sqlite3_bind_blob64(stmt, 2, data->data, data->len, SQLITE_STATIC);
+	r = db_step(d->db, stmt, err);
+	sqlite3_clear_bindings(stmt);
+	return r;
+}
+
+/* Stores the sample times of the window of block @id, if the profile has any. */
+static int put_times(struct day *d, const struct store_profile *p, const struct window_entry *e,
+		     size_t n, const struct window_rows *rows, int64_t id, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf times = { 0 }, owners = { 0 };
+	int r = sample_times_write(p->profile, e, n, rows, p->time_ns, &times, &owners);
+
+	if (r < 0 || !times.len)
+		return r;
+	r = put_blob(d, d->put_times, id, &times, err);
+	return r < 0 ? r : put_blob(d, d->put_owners, id, &owners, err);
+}
+
+/*
+ * Stores block and head in tables of their own, because most queries over time need the heads only
+ * and would otherwise read pages full of blocks.
+ */
+static int put_window(struct day *d, const struct store_profile *p, uint32_t series,
+		      const struct window_rows *rows, int64_t *out_id, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf block = { 0 }, head = { 0 };
+	int r = block_write(&d->blocks, rows->nodes, rows->values, rows->n, rows->n_types, &block);
+
+	window_put_head(rows, profile_meta_const(p->profile), &head);
+	if (r < 0 || buf_error(&head))
+		return -ENOMEM;
+	sqlite3_bind_blob64(d->put_block, 1, block.data, block.len, SQLITE_STATIC);
+	r = db_step(d->db, d->put_block, err);
+	if (r < 0)
+		return r;
+	*out_id = sqlite3_last_insert_rowid(d->db);
+	sqlite3_bind_int64(d->put_window, 1, series);
+	sqlite3_bind_int64(d->put_window, 2, p->time_ns);
+	sqlite3_bind_int64(d->put_window, 3, *out_id);
+	sqlite3_bind_blob64(d->put_window, 4, head.data, head.len, SQLITE_STATIC);
+	r = db_step(d->db, d->put_window, err);
+	if (r == 0)
+		r = drop_rollups(d, series, p->time_ns, err);
+	if (r < 0)
+		return r;
+	return vec_push(&d->pending, (struct pending){ series, p->time_ns });
+}
+
+/* Writes one window per series; @e is sorted by series. */
+static int put_windows(struct day *d, const struct store_profile *p, const struct window_entry *e,
+		       size_t n, struct err *err)
+{
+	_cleanup_(freep) uint32_t *nodes = malloc(n * sizeof(*nodes));
+	size_t n_types = profile_n_sample_types(p->profile), end;
+	_cleanup_(freep) int64_t *values = malloc(n * n_types * sizeof(*values));
+	struct window_rows rows = { .nodes = nodes, .values = values, .n_types = n_types };
+	int r = nodes && values ? 0 : -ENOMEM;
+	int64_t id;
+
+	for (size_t i = 0; r == 0 && i < n; i = end) {
+		for (end = i; end < n && e[end].series == e[i].series;)
+			end++;
+		window_fill(&rows, p->profile, e + i, end - i);
+		if (!rows.n)
+			continue;
+		r = put_window(d, p, e[i].series, &rows, &id, err);
+		if (r == 0)
+			r = put_id(d, p, id, err);
+		if (r == 0)
+			r = put_times(d, p, e + i, end - i, &rows, id, err);
+	}
+	return r;
+}
+
+int day_append(struct day *d, const struct store_profile *p, const struct intern_keys *keys,
+	       struct err *err)
+{
+	uint32_t n = profile_n_samples(p->profile);
+	_cleanup_(freep) struct window_entry *entries = NULL;
+	int r;
+
+	if (!n || !profile_n_sample_types(p->profile))
+		return 0;
+	r = put_key(d, p, err);
+	if (r <= 0)
+		return r;
+	entries = malloc(n * sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	pthread_rwlock_wrlock(&d->state.lock);
+	r = window_entries(entries, &d->intern, d->state.dict, p, keys);
+	pthread_rwlock_unlock(&d->state.lock);
+	if (r == -EINVAL)
+		return err_set(err, r, "profile has more than %d labels or %d sample types",
+			       SERIES_MAX_LABELS, BLOCK_MAX_TYPES);
+	if (r < 0)
+		return r;
+	window_sort(entries, n);
+	return put_windows(d, p, entries, n, err);
+}
+
+/* Writes what the dictionary gained since the last commit, one chunk per kind. */
+static int save_chunks(struct day *d, struct err *err)
+{
+	for (int k = 0; k < STACK_DICT_KIND_MAX; k++) {
+		_cleanup_(buf_fini) struct buf data = { 0 };
+		int r;
+
+		if (stack_dict_count(d->state.dict, k) == d->saved[k])
+			continue;
+		r = stack_dict_write(d->state.dict, k, d->saved[k], &data);
+		if (r < 0)
+			return r;
+		sqlite3_bind_int(d->put_chunk, 1, k);
+		sqlite3_bind_int64(d->put_chunk, 2, d->saved[k]);
+		sqlite3_bind_blob64(d->put_chunk, 3, data.data, data.len, SQLITE_STATIC);
+		r = db_step(d->db, d->put_chunk, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Runs before the commit, so that widen_spans() cannot fail after it. */
+static int make_spans(struct day *d)
+{
+	uint32_t n = stack_dict_count(d->state.dict, STACK_DICT_SERIES);
+	int r = 0;
+
+	pthread_rwlock_wrlock(&d->state.lock);
+	while (r == 0 && d->state.spans.len < n)
+		r = vec_push(&d->state.spans, (struct span){ INT64_MAX, INT64_MIN });
+	pthread_rwlock_unlock(&d->state.lock);
+	return r;
+}
+
+/* Makes committed windows visible to queries, which select series by their spans. */
+static void widen_spans(struct day *d)
+{
+	pthread_rwlock_wrlock(&d->state.lock);
+	for (size_t i = 0; i < d->pending.len; i++) {
+		const struct pending *p = &d->pending.data[i];
+		struct span *s = &d->state.spans.data[p->series];
+
+		s->first = p->time_ns < s->first ? p->time_ns : s->first;
+		s->last = p->time_ns > s->last ? p->time_ns : s->last;
+	}
+	pthread_rwlock_unlock(&d->state.lock);
+	d->pending.len = 0;
+}
+
+int day_commit(struct day *d, struct err *err)
+{
+	int r = make_spans(d);
+
+	if (r == 0)
+		r = save_chunks(d, err);
+	if (r == 0)
+		r = db_exec(d->db, "COMMIT", err);
+	if (r < 0) {
+		day_rollback(d);
+		return r;
+	}
+	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
+		d->saved[k] = stack_dict_count(d->state.dict, k);
+	widen_spans(d);
+	return 0;
+}
+
+int day_span(struct day *d, int64_t *out_first, int64_t *out_last)
+{
+	struct span all = { INT64_MAX, INT64_MIN };
+
+	pthread_rwlock_rdlock(&d->state.lock);
+	for (size_t i = 0; i < d->state.spans.len; i++) {
+		all.first = d->state.spans.data[i].first < all.first ? d->state.spans.data[i].first
+								     : all.first;
+		all.last = d->state.spans.data[i].last > all.last ? d->state.spans.data[i].last
+								  : all.last;
+	}
+	pthread_rwlock_unlock(&d->state.lock);
+	if (all.first > all.last)
+		return -ENOENT;
+	*out_first = all.first;
+	*out_last = all.last;
+	return 0;
+}
+
+/*
+ * At most ROLLUP_BATCH slots per call bound how long the writer thread is shared with rollups.
+ * @d->seen_block belongs to the thread that rolls up.
+ */
+int day_find_rollups(struct day *d, int64_t before_ns, struct rollup_slots *out, struct err *err)
+{
+	struct reader *rd = NULL;
+	int64_t last = 0;
+	int r = reader_pool_acquire(&d->state.readers, &rd, err);
+
+	if (r == 0)
+		r = db_number(rd->db, "SELECT max(id) FROM blocks", &last, err);
+	/* A slot that gained a block since the last search will likely gain more. */
+	if (r == 0)
+		r = rollup_find(rd->db, before_ns, d->seen_block, ROLLUP_BATCH, out, err);
+	d->seen_block = last;
+	if (rd)
+		reader_pool_release(&d->state.readers, rd);
+	return r;
+}
+
+int day_build_rollup(struct day *d, const struct rollup_slot *slot, struct rollup_builder *b,
+		     struct err *err)
+{
+	struct reader *rd = NULL;
+	uint32_t n_types, n_nodes;
+	int r = reader_pool_acquire(&d->state.readers, &rd, err);
+
+	pthread_rwlock_rdlock(&d->state.lock);
+	n_types = series_n_types(d->state.dict, slot->series);
+	n_nodes = stack_dict_count(d->state.dict, STACK_DICT_NODES);
+	pthread_rwlock_unlock(&d->state.lock);
+	if (r == 0)
+		r = rollup_build(b, rd, slot, n_types, n_nodes, err);
+	if (rd)
+		reader_pool_release(&d->state.readers, rd);
+	return r;
+}
+
+/*
+ * The statement compares number and last block of the slot's windows with those that were summed.
+ * Both change when a window is added, and block ids only rise, so equality means that nothing was
+ * added in between.
+ */
+int day_put_rollup(struct day *d, const struct rollup_slot *slot, const struct rollup_builder *b,
+		   struct err *err)
+{
+	int64_t last = slot->start + rollup_step_ns(slot->level) - 1;
+	int r;
+
+	sqlite3_bind_int64(d->put_rollup, 1, slot->series);
+	sqlite3_bind_int(d->put_rollup, 2, slot->level);
+	sqlite3_bind_int64(d->put_rollup, 3, slot->start);
+	sqlite3_bind_blob64(d->put_rollup, 4, b->head.data, b->head.len, SQLITE_STATIC);
+	sqlite3_bind_blob64(d->put_rollup, 5, b->data.data, b->data.len, SQLITE_STATIC);
+	sqlite3_bind_int64(d->put_rollup, 6, slot->n_windows);
+	sqlite3_bind_int64(d->put_rollup, 7, slot->last_block);
+	sqlite3_bind_int64(d->put_rollup, 8, last);
+	r = db_step(d->db, d->put_rollup, err);
+	sqlite3_clear_bindings(d->put_rollup);
+	return r;
+}

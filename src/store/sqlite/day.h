@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The profiles of one tenant and one UTC day: a SQLite file and the dictionary that its ids refer
+ * to, which is held in memory. One thread at a time may append and commit; other threads may query
+ * meanwhile and see what was committed.
+ *
+ * Order of calls for the appending thread: day_begin(), then for each group of profiles
+ * day_savepoint_begin(), day_append()…, day_savepoint_end(), and finally day_commit() or
+ * day_rollback(). A query sees committed windows only, even though new stacks and series enter the
+ * dictionary in memory before the commit. Memory: the strings, frames, nodes and series of the day,
+ * once, plus caches for interning.
+ */
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "store/sqlite/rollup.h"
+#include "store/store.h"
+
+struct day;
+struct day_state;
+struct intern_keys;
+
+/*
+ * Creates the file if it is missing. Returns 0; -EBADMSG if the file is damaged or not a store's;
+ * -ENOSPC; -errno. Reads the complete dictionary, so it takes time in proportion to the day's
+ * distinct stacks. day_close() requires that no query is in progress.
+ */
+int day_open(struct day **out, const char *path, struct err *err);
+void day_close(struct day *d);
+
+DEFINE_FREEP(struct day, day_close)
+
+/*
+ * Begins a transaction. Appended profiles become durable and visible when day_commit() returns 0.
+ */
+int day_begin(struct day *d, struct err *err);
+/*
+ * Appends a profile, whose keys the caller has computed, to the open transaction. A profile whose
+ * id was appended before is skipped. Returns 0, -EINVAL for too many labels or sample types, or
+ * -errno. After a failure the caller ends the savepoint without @keep.
+ */
+int day_append(struct day *d, const struct store_profile *p, const struct intern_keys *keys,
+	       struct err *err);
+
+/*
+ * A savepoint: what was appended since day_savepoint_begin() is rolled back unless @keep. Returns 0
+ * or -errno; -EIO if SQLite has rolled back the whole transaction on its own, as it does when the
+ * disk is full.
+ */
+int day_savepoint_begin(struct day *d, struct err *err);
+int day_savepoint_end(struct day *d, bool keep, struct err *err);
+
+/*
+ * Commits. On failure it rolls back, and the transaction is over in either case. 0 means that the
+ * profiles survive a power failure, as far as the disk honours a flush.
+ */
+int day_commit(struct day *d, struct err *err);
+void day_rollback(struct day *d);
+
+/* The part that queries use (store/sqlite/day_query.h). Borrowed, and valid until day_close(). */
+struct day_state *day_state(struct day *d);
+
+/*
+ * Rollups (store/sqlite/rollup.h) in three steps: find slots that gained nothing since the previous
+ * search; build a rollup, in any thread but one at a time; store it, in the writer thread. All
+ * return 0 or -errno. A rollup whose slot gained a window after it was built is not stored, which
+ * is not an error.
+ */
+int day_find_rollups(struct day *d, int64_t before_ns, struct rollup_slots *out, struct err *err);
+int day_build_rollup(struct day *d, const struct rollup_slot *slot, struct rollup_builder *b,
+		     struct err *err);
+int day_put_rollup(struct day *d, const struct rollup_slot *slot, const struct rollup_builder *b,
+		   struct err *err);
+
+/* The times of the first and the last window; -ENOENT if the day has none. */
+int day_span(struct day *d, int64_t *out_first, int64_t *out_last);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The open days of all tenants in one directory, with reference counts. Any thread. A day that is
+ * held cannot be closed or dropped, so holders should be short-lived. Opening a day happens under
+ * the one lock of the cache: other days wait for it, which is accepted because it is rare and
+ * because two threads must not open the same file for writing.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "store/store.h"
+
+struct day;
+struct day_ref;
+struct day_cache;
+
+/* Days are opened when they are first acquired. @warn may be NULL. Returns 0 or -ENOMEM. */
+int day_cache_new(struct day_cache **out, const char *dir, store_warn_fn warn, void *warn_ctx);
+void day_cache_free(struct day_cache *d);
+
+DEFINE_FREEP(struct day_cache, day_cache_free)
+
+/*
+ * Returns 0 and a day to be released with day_cache_release(); -ENOENT if there is no such day and
+ * @create is false; -errno. A damaged file is renamed and treated as missing. *@out is written on
+ * success only. @tenant must be valid (store_tenant_valid()), since it becomes a part of the path.
+ */
+int day_cache_acquire(struct day_cache *d, const char *tenant, int64_t number, bool create,
+		      struct day_ref **out, struct err *err);
+void day_cache_release(struct day_cache *d, struct day_ref *ref);
+
+/*
+ * Acquires up to @max days that are open now; each must be released. Returns their number. The
+ * order is arbitrary. Nothing is opened, so the call does not block on disks.
+ */
+size_t day_cache_acquire_open(struct day_cache *d, struct day_ref **out, size_t max);
+
+/* The day itself; valid until the reference is released. */
+struct day *day_ref_day(const struct day_ref *ref);
+
+/*
+ * Closes a day and removes its file. Returns 1, 0 while the day is in use, or -errno. A day that is
+ * not open or has no file counts as dropped.
+ */
+int day_cache_drop(struct day_cache *d, const char *tenant, int64_t number);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The day files of a store: DIR/TENANT/YYYY-MM-DD.db, one for each tenant and UTC day. Nothing here
+ * opens a file, and names that do not have this form are ignored, so an administrator may put other
+ * files into the directory. Any thread; the caller prevents that two threads rename or unlink one
+ * file.
+ */
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "store/store.h"
+
+enum { DAY_FILES_PATH_LEN = 4096 };
+
+struct day_file {
+	int64_t number; /* days since 1970 */
+	char tenant[STORE_TENANT_MAX + 1];
+	uint64_t bytes; /* on disk; 0 from day_files_list_tenant() */
+};
+
+/* A list of files, oldest day first. */
+struct day_files {
+	VEC(struct day_file);
+};
+
+void day_files_fini(struct day_files *f);
+
+/*
+ * Writes a path of at most DAY_FILES_PATH_LEN bytes to @out. @tenant must be valid; @dir must leave
+ * 256 bytes (sqlite_store_open() checks both).
+ */
+void day_files_path(const char *dir, const char *tenant, int64_t number, char *out);
+
+/*
+ * Append the files of all tenants, with their sizes, or of one tenant. Return 0 or -errno: -ENOENT
+ * if there is no directory @dir; a tenant without a directory has no files. A listing is a
+ * snapshot: files may be added or removed before it is used. After an error @out holds a part of
+ * it.
+ */
+int day_files_list(const char *dir, struct day_files *out);
+int day_files_list_tenant(const char *dir, const char *tenant, struct day_files *out);
+
+/*
+ * Renames an unreadable file, so that its data is preserved but no longer in the way, and reports
+ * it to @warn. Returns 0 or -errno. The new name ends in .damaged-N with the first N that is not
+ * used, at most 1000. The file is not deleted, because parts of it can often be recovered with the
+ * sqlite3 shell.
+ */
+int day_files_quarantine(const char *path, const char *why, store_warn_fn warn, void *ctx);
+
+/*
+ * Removes a day's file and its write-ahead log. Returns 0 or -errno. A file that does not exist is
+ * not an error.
+ */
+int day_files_unlink(const char *dir, const char *tenant, int64_t number);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A released reader keeps its connection and its prepared statements for the next query. */
+#include "store/sqlite/reader_pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <sqlite3.h>
+
+#include "base/cleanup.h"
+#include "store/sqlite/db.h"
+
+static void reader_free(struct reader *r)
+{
+	if (!r)
+		return;
+	db_finalize(r->windows);
+	db_finalize(r->blocks);
+	db_finalize(r->times);
+	db_finalize(r->samples);
+	db_finalize(r->any);
+	for (int i = 0; i < ROLLUP_N_LEVELS; i++)
+		db_finalize(r->sums[i]);
+	db_close(r->db);
+	free(r);
+}
+
+DEFINE_FREEP(struct reader, reader_free)
+
+void reader_pool_init(struct reader_pool *rs, const char *path)
+{
+	*rs = (struct reader_pool){ .path = path };
+	pthread_mutex_init(&rs->lock, NULL);
+}
+
+void reader_pool_fini(struct reader_pool *rs)
+{
+	for (size_t i = 0; i < rs->idle.len; i++)
+		reader_free(rs->idle.data[i]);
+	vec_fini(&rs->idle);
+	pthread_mutex_destroy(&rs->lock);
+}
+
+static int reader_new(struct reader **out, const char *path, struct err *err)
+{
+	_cleanup_(reader_freep) struct reader *rd = calloc(1, sizeof(*rd));
+	int r;
+
+	if (!rd)
+		return -ENOMEM;
+	r = db_open(&rd->db, path, DB_READ, err);
+	if (r == 0)
+		r = db_prepare(
+			rd->db,
+			"SELECT time, head FROM windows WHERE series=? AND time BETWEEN ? AND ?",
+			&rd->windows, err);
+	if (r == 0)
+		r = db_prepare(rd->db,
+			       "SELECT w.time, w.head, b.data, b.id FROM windows w JOIN blocks b"
+			       " ON b.id=w.block WHERE w.series=? AND w.time BETWEEN ? AND ?",
+			       &rd->blocks, err);
+	if (r == 0)
+		r = db_prepare(rd->db,
+			       "SELECT w.time, w.head, t.data FROM windows w LEFT JOIN times t"
+			       " ON t.block=w.block WHERE w.series=? AND w.time BETWEEN ? AND ?",
+			       &rd->times, err);
+	if (r == 0)
+		r = db_prepare(rd->db,
+			       "SELECT w.time, w.head, b.data, t.data, o.data FROM windows w"
+			       " JOIN blocks b ON b.id=w.block JOIN times t ON t.block=w.block"
+			       " JOIN owners o ON o.block=w.block"
+			       " WHERE w.series=? AND w.time BETWEEN ? AND ?",
+			       &rd->samples, err);
+	if (r == 0)
+		r = db_prepare(
+			rd->db,
+			"SELECT 1 FROM windows WHERE series=? AND time BETWEEN ? AND ? LIMIT 1",
+			&rd->any, err);
+	for (int i = 0; r == 0 && i < ROLLUP_N_LEVELS; i++)
+		r = db_prepare(rd->db,
+			       "SELECT head, data, start FROM sums WHERE series=? AND level=?"
+			       " AND start BETWEEN ? AND ? ORDER BY start",
+			       &rd->sums[i], err);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&rd);
+	return 0;
+}
+
+/* The first read of a transaction fixes the state of the file that it sees. */
+int reader_pool_acquire(struct reader_pool *rs, struct reader **out, struct err *err)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&rs->lock);
+	if (rs->idle.len)
+		*out = rs->idle.data[--rs->idle.len];
+	pthread_mutex_unlock(&rs->lock);
+	if (!*out)
+		r = reader_new(out, rs->path, err);
+	return r < 0 ? r : db_exec((*out)->db, "BEGIN; SELECT 1 FROM windows LIMIT 1", err);
+}
+
+void reader_pool_release(struct reader_pool *rs, struct reader *rd)
+{
+	db_exec(rd->db, "END", NULL);
+	pthread_mutex_lock(&rs->lock);
+	if (vec_push(&rs->idle, rd) < 0)
+		reader_free(rd);
+	pthread_mutex_unlock(&rs->lock);
+}

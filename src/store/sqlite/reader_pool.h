@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Read connections to a day's file with their prepared statements, reused from query to query. Any
+ * thread.
+ */
+#include <pthread.h>
+
+#include "base/vec.h"
+#include "store/sqlite/rollup_level.h"
+
+struct err;
+struct sqlite3;
+struct sqlite3_stmt;
+
+/* All statements but sums take a series, a start and an end time. */
+struct reader {
+	struct sqlite3 *db;
+	struct sqlite3_stmt *windows; /* time, head */
+	struct sqlite3_stmt *blocks;  /* time, head, block, block id */
+	struct sqlite3_stmt *times;   /* time, head, sample times or NULL */
+	struct sqlite3_stmt
+		*samples; /* time, head, block, sample times, owners; only windows that have all */
+	struct sqlite3_stmt *any; /* one row if there is any window */
+	/* takes series, level, first and last start; gives head, data, start */
+	struct sqlite3_stmt *sums[ROLLUP_N_LEVELS];
+};
+
+/*
+ * The pool grows to the number of queries that ran at once, and keeps its connections until the day
+ * is closed.
+ */
+struct reader_pool {
+	pthread_mutex_t lock;
+	struct {
+		VEC(struct reader *);
+	} idle;
+	const char *path; /* borrowed */
+};
+
+/* @path must outlive the pool. */
+void reader_pool_init(struct reader_pool *rs, const char *path);
+void reader_pool_fini(struct reader_pool *rs);
+
+/*
+ * A reader sees one state of the file, that at the time of the call, until it is released. *@out
+ * must be NULL before the call. Returns 0 or -errno. It may be set even after a failure and must
+ * then be released all the same. A reader that is held for long keeps SQLite from reusing the log,
+ * so it is released at the end of a query.
+ */
+int reader_pool_acquire(struct reader_pool *rs, struct reader **out, struct err *err);
+void reader_pool_release(struct reader_pool *rs, struct reader *rd);

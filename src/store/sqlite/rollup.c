@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A rollup is a block like that of a window, so queries read both with the same code. Building sums
+ * into an array by node and remembers which nodes were touched, so that a slot costs time in
+ * proportion to its own nodes, not to those of the day.
+ */
+#include "store/sqlite/rollup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/saturate.h"
+#include "codec/common/wire.h"
+#include "flame/merged_stacks.h"
+#include "store/sqlite/db.h"
+#include "store/sqlite/reader_pool.h"
+#include "store/window.h"
+
+void rollup_slots_fini(struct rollup_slots *s)
+{
+	vec_fini(s);
+}
+
+static int find_level(struct sqlite3 *db, struct sqlite3_stmt *stmt, int level, size_t limit,
+		      struct rollup_slots *out, struct err *err)
+{
+	int r;
+
+	while ((r = db_step(db, stmt, err)) > 0 && out->len < limit) {
+		struct rollup_slot slot = {
+			.series = (uint32_t)sqlite3_column_int64(stmt, 0),
+			.level = level,
+			.start = sqlite3_column_int64(stmt, 1),
+			.n_windows = sqlite3_column_int64(stmt, 2),
+			.last_block = sqlite3_column_int64(stmt, 3),
+		};
+
+		if (vec_push(out, slot) < 0)
+			return -ENOMEM;
+	}
+	sqlite3_reset(stmt);
+	return r < 0 ? r : 0;
+}
+
+/*
+ * A slot qualifies if several windows are in it, all of them before the last search, and it has no
+ * rollup yet. Integer division by the step groups windows into slots. Slots that have not ended at
+ * @before_ns are excluded by rounding it down to a slot's start. A slot with a single window gains
+ * nothing from a sum.
+ */
+int rollup_find(struct sqlite3 *db, int64_t before_ns, int64_t max_block, size_t limit,
+		struct rollup_slots *out, struct err *err)
+{
+	struct sqlite3_stmt *stmt = NULL;
+	int r = db_prepare(db,
+			   "SELECT * FROM (SELECT series, time/?1*?1 AS start, count(*) AS n,"
+			   " max(block) AS last FROM windows WHERE time<?2 GROUP BY 1, 2) g"
+			   " WHERE n>1 AND last<=?3 AND NOT EXISTS(SELECT 1 FROM sums s"
+			   " WHERE s.series=g.series AND s.level=?4 AND s.start=g.start)",
+			   &stmt, err);
+
+	for (int level = 0; r == 0 && level < ROLLUP_N_LEVELS; level++) {
+		sqlite3_bind_int64(stmt, 1, rollup_step_ns(level));
+		sqlite3_bind_int64(stmt, 2, rollup_start(before_ns, level));
+		sqlite3_bind_int64(stmt, 3, max_block);
+		sqlite3_bind_int(stmt, 4, level);
+		r = find_level(db, stmt, level, limit, out, err);
+	}
+	db_finalize(stmt);
+	return r;
+}
+
+void rollup_builder_fini(struct rollup_builder *b)
+{
+	block_fini(&b->block);
+	block_writer_fini(&b->writer);
+	free(b->values);
+	vec_fini(&b->touched);
+	buf_fini(&b->head);
+	buf_fini(&b->data);
+}
+
+/* All values are zero afterwards: a new array is, and write_rollup() clears the old one. */
+static int make_room(struct rollup_builder *b, uint32_t n_types, uint32_t n_nodes)
+{
+	if (b->values && b->n_types == n_types && b->n_nodes >= n_nodes)
+		return 0;
+	free(b->values);
+	b->values = calloc((size_t)n_nodes * n_types + 1, sizeof(*b->values));
+	b->n_nodes = n_nodes;
+	b->n_types = n_types;
+	return b->values ? 0 : -ENOMEM;
+}
+
+/* A node may be listed once per block; sort_touched() removes duplicates. */
+static int add_column(struct rollup_builder *b, uint32_t type)
+{
+	const struct block *from = &b->block;
+
+	if (from->n && from->nodes[from->n - 1] >= b->n_nodes)
+		return -EBADMSG;
+	for (size_t i = 0; i < from->n; i++) {
+		int64_t *v = b->values + (size_t)from->nodes[i] * b->n_types;
+		size_t set = 0;
+
+		for (uint32_t k = 0; k < b->n_types; k++)
+			set |= (size_t)(v[k] != 0);
+		if (!set && vec_push(&b->touched, from->nodes[i]) < 0)
+			return -ENOMEM;
+		v[type] = saturating_add(v[type], from->values[i]);
+	}
+	return 0;
+}
+
+static int cmp_node(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts the touched nodes and removes duplicates. */
+static void sort_touched(struct rollup_builder *b)
+{
+	uint32_t *t = b->touched.data;
+	size_t n = 0;
+
+	if (b->touched.len)
+		qsort(t, b->touched.len, sizeof(*t), cmp_node);
+	for (size_t i = 0; i < b->touched.len; i++)
+		if (!n || t[n - 1] != t[i])
+			t[n++] = t[i];
+	b->touched.len = n;
+}
+
+/* Encodes the rollup and resets all values to zero for the next slot. */
+static int write_rollup(struct rollup_builder *b, const struct rollup_head *head)
+{
+	size_t n = b->touched.len, k = b->n_types;
+	_cleanup_(freep) int64_t *rows = malloc((n * k + 1) * sizeof(*rows));
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t *v = b->values + (size_t)b->touched.data[i] * k;
+
+		if (rows)
+			memcpy(rows + i * k, v, k * sizeof(*v));
+		memset(v, 0, k * sizeof(*v));
+	}
+	if (!rows)
+		return -ENOMEM;
+	b->head.len = b->data.len = 0;
+	wire_put_varint(&b->head, (uint64_t)head->n_windows);
+	wire_put_varint(&b->head, (uint64_t)head->duration_ns);
+	wire_put_varint(&b->head, (uint64_t)head->period);
+	if (buf_error(&b->head))
+		return -ENOMEM;
+	return block_write(&b->writer, b->touched.data, rows, n, k, &b->data);
+}
+
+/* Adds one sample type of all windows of the slot. */
+static int add_type(struct rollup_builder *b, struct reader *rd, const struct rollup_slot *slot,
+		    uint32_t type, struct rollup_head *head, struct err *err)
+{
+	struct window_head h = { 0 };
+	int r;
+
+	*head = (struct rollup_head){ 0 };
+	sqlite3_bind_int64(rd->blocks, 1, slot->series);
+	sqlite3_bind_int64(rd->blocks, 2, slot->start);
+	sqlite3_bind_int64(rd->blocks, 3, slot->start + rollup_step_ns(slot->level) - 1);
+	while ((r = db_step(rd->db, rd->blocks, err)) > 0) {
+		r = window_read_head(sqlite3_column_blob(rd->blocks, 1),
+				     (size_t)sqlite3_column_bytes(rd->blocks, 1), type, &h);
+		if (r == 0)
+			r = block_read(&b->block, sqlite3_column_blob(rd->blocks, 2),
+				       (size_t)sqlite3_column_bytes(rd->blocks, 2), type);
+		if (r == 0)
+			r = add_column(b, type);
+		if (r < 0)
+			break;
+		head->period = head->n_windows++ ? head->period : h.period;
+		head->duration_ns = saturating_add(head->duration_ns, h.duration_ns);
+	}
+	sqlite3_reset(rd->blocks);
+	return r;
+}
+
+int rollup_build(struct rollup_builder *b, struct reader *rd, const struct rollup_slot *slot,
+		 uint32_t n_types, uint32_t n_nodes, struct err *err)
+{
+	struct rollup_head head = { 0 };
+	int r = make_room(b, n_types, n_nodes), w;
+
+	b->touched.len = 0;
+	if (r < 0)
+		return r;
+	for (uint32_t k = 0; r == 0 && k < n_types; k++)
+		r = add_type(b, rd, slot, k, &head, err);
+	sort_touched(b);
+	w = write_rollup(b, &head); /* after a failure too, because it resets the values */
+	return r < 0 ? r : w;
+}
+
+int rollup_read_head(const void *data, size_t len, struct rollup_head *out)
+{
+	struct wire w = wire_of(data, len);
+	uint64_t v[3];
+
+	for (size_t i = 0; i < 3; i++)
+		if (wire_varint(&w, &v[i]) <= 0)
+			return -EBADMSG;
+	*out = (struct rollup_head){ (int64_t)v[0], (int64_t)v[1], (int64_t)v[2] };
+	return 0;
+}
+
+/*
+ * Walks the rollups of one level within the range in order of time; what lies between them is left
+ * to cover_gap().
+ */
+static int cover_level(struct reader *rd, uint32_t series, int64_t start, int64_t end, int level,
+		       const struct rollup_cover *cover, struct err *err);
+
+/* Covers the gaps between the rollups of one level: with the next finer level, then with windows.
+ */
+static int cover_gap(struct reader *rd, uint32_t series, int64_t start, int64_t end, int level,
+		     const struct rollup_cover *cover, struct err *err)
+{
+	if (start > end)
+		return 0;
+	if (level == 0)
+		return cover->windows(cover->ctx, start, end);
+	return cover_level(rd, series, start, end, level - 1, cover, err);
+}
+
+static int cover_level(struct reader *rd, uint32_t series, int64_t start, int64_t end, int level,
+		       const struct rollup_cover *cover, struct err *err)
+{
+	int64_t step = rollup_step_ns(level), last = end < INT64_MAX - step ? end - step + 1 : end;
+	struct sqlite3_stmt *stmt = rd->sums[level];
+	int r = 0;
+
+	sqlite3_bind_int64(stmt, 1, series);
+	sqlite3_bind_int(stmt, 2, level);
+	sqlite3_bind_int64(stmt, 3, start);
+	sqlite3_bind_int64(stmt, 4, last);
+	while (r == 0 && last >= start && (r = db_step(rd->db, stmt, err)) > 0) {
+		int64_t at = sqlite3_column_int64(stmt, 2);
+
+		r = cover->sum(cover->ctx, stmt);
+		if (r == 0)
+			r = cover_gap(rd, series, start, at - 1, level, cover, err);
+		start = at + step;
+	}
+	sqlite3_reset(stmt);
+	return r < 0 ? r : cover_gap(rd, series, start, end, level, cover, err);
+}
+
+int rollup_cover(struct reader *rd, uint32_t series, int64_t start_ns, int64_t end_ns,
+		 const struct rollup_cover *cover, struct err *err)
+{
+	return cover_level(rd, series, start_ns, end_ns, ROLLUP_N_LEVELS - 1, cover, err);
+}

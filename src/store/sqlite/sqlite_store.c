@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A directory of day files. A query visits each day in its range; appended profiles go to the
+ * single writer thread; retention removes whole files. Operations that take long (queries, rollups)
+ * hold days by reference, so retention skips such a day instead of waiting for it.
+ */
+#include "store/sqlite/sqlite_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "flame/merged_stacks.h"
+#include "store/sqlite/day.h"
+#include "store/sqlite/day_cache.h"
+#include "store/sqlite/day_files.h"
+#include "store/sqlite/day_query.h"
+#include "store/sqlite/sqlite_usage.h"
+#include "store/sqlite/writer.h"
+#include "store/timed_samples.h"
+
+enum { ROLLED_UP_DAYS = 16 };
+
+struct sqlite_store {
+	struct store base;
+	char *dir;
+	int dir_lock;
+	struct day_cache *days;
+	struct writer *writer;
+};
+
+static struct sqlite_store *sqlite_store_of(struct store *base)
+{
+	return (struct sqlite_store *)base; /* the first member */
+}
+
+static int sqlite_store_append(struct store *base, const char *tenant,
+			       const struct store_profile *profiles, size_t n, struct err *err)
+{
+	struct sqlite_store *s = sqlite_store_of(base);
+	if (!store_tenant_valid(tenant))
+		return err_set(err, -EINVAL, "invalid tenant name");
+	for (size_t i = 0; i < n; i++)
+		if (profiles[i].time_ns < 0)
+			return err_set(err, -EINVAL, "profile timestamp is before 1970");
+	return writer_append(s->writer, tenant, profiles, n, err);
+}
+
+typedef int (*query_day_fn)(struct day *d, void *ctx, struct err *err);
+
+/*
+ * Calls @fn for each day of the tenant in the range, oldest first. A day that retention removes
+ * meanwhile is skipped.
+ */
+static int query_days(struct sqlite_store *s, const char *tenant, int64_t start_ns, int64_t end_ns,
+		      query_day_fn fn, void *ctx, struct err *err)
+{
+	_cleanup_(day_files_fini) struct day_files files = { 0 };
+	int r;
+
+	if (!store_tenant_valid(tenant))
+		return err_set(err, -EINVAL, "invalid tenant name");
+	r = day_files_list_tenant(s->dir, tenant, &files);
+	for (size_t i = 0; r == 0 && i < files.len; i++) {
+		struct day_ref *ref;
+
+		if (files.data[i].number < store_day_of(start_ns) ||
+		    files.data[i].number > store_day_of(end_ns))
+			continue;
+		r = day_cache_acquire(s->days, tenant, files.data[i].number, false, &ref, err);
+		if (r == -ENOENT)
+			r = 0;
+		else if (r == 0) {
+			r = fn(day_ref_day(ref), ctx, err);
+			day_cache_release(s->days, ref);
+		}
+	}
+	return r;
+}
+
+/*
+ * Arguments of one operation for its per-day callback; each operation sets the members that it
+ * uses.
+ */
+struct day_args {
+	const struct store_select *sel;
+	struct merged_stacks *stacks;
+	store_series_fn series;
+	store_point_fn point;
+	store_sample_times_fn times;
+	void *ctx;
+	struct store_stats *stats;
+	int64_t before_ns;
+	struct timed_samples *samples;
+};
+
+static int merge_day(struct day *d, void *ctx, struct err *err)
+{
+	const struct day_args *q = ctx;
+
+	return day_query_merge(day_state(d), q->sel, q->stacks, err);
+}
+
+static int series_of_day(struct day *d, void *ctx, struct err *err)
+{
+	const struct day_args *q = ctx;
+
+	return day_query_series(day_state(d), q->sel, q->series, q->ctx, err);
+}
+
+static int points_of_day(struct day *d, void *ctx, struct err *err)
+{
+	const struct day_args *q = ctx;
+
+	return day_query_points(day_state(d), q->sel, q->series, q->point, q->ctx, err);
+}
+
+static int sample_times_of_day(struct day *d, void *ctx, struct err *err)
+{
+	const struct day_args *q = ctx;
+
+	return day_query_sample_times(day_state(d), q->sel, q->times, q->ctx, err);
+}
+
+static int samples_of_day(struct day *d, void *ctx, struct err *err)
+{
+	const struct day_args *q = ctx;
+
+	return day_query_samples(day_state(d), q->sel, q->before_ns, q->samples, err);
+}
+
+static int stats_of_day(struct day *d, void *ctx, struct err *err)
+{
+	struct store_stats *out = ((struct day_args *)ctx)->stats;
+	int64_t first, last;
+
+	if (day_span(d, &first, &last) < 0)
+		return 0;
+	if (!out->has_data || first < out->oldest_ns)
+		out->oldest_ns = first;
+	if (!out->has_data || last > out->newest_ns)
+		out->newest_ns = last;
+	out->has_data = true;
+	return 0;
+}
+
+static int sqlite_store_merge(struct store *base, const struct store_select *sel,
+			      struct merged_stacks **out, struct err *err)
+{
+	struct sqlite_store *s = sqlite_store_of(base);
+	_cleanup_(merged_stacks_freep) struct merged_stacks *stacks = NULL;
+	struct day_args q = { .sel = sel };
+	int r = merged_stacks_new(&stacks);
+
+	if (r < 0)
+		return r;
+	q.stacks = stacks;
+	r = query_days(s, sel->tenant, sel->start_ns, sel->end_ns, merge_day, &q, err);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&stacks);
+	return 0;
+}
+
+static int sqlite_store_series(struct store *base, const struct store_select *sel,
+			       store_series_fn fn, void *ctx, struct err *err)
+{
+	struct sqlite_store *s = sqlite_store_of(base);
+	struct day_args q = { .sel = sel, .series = fn, .ctx = ctx };
+
+	return query_days(s, sel->tenant, sel->start_ns, sel->end_ns, series_of_day, &q, err);
+}
+
+static int sqlite_store_points(struct store *base, const struct store_select *sel,
+			       store_series_fn series, store_point_fn point, void *ctx,
+			       struct err *err)
+{
+	struct sqlite_store *s = sqlite_store_of(base);
+	struct day_args q = { .sel = sel, .series = series, .point = point, .ctx = ctx };
+
+	return query_days(s, sel->tenant, sel->start_ns, sel->end_ns, points_of_day, &q, err);
+}
+
+static int sqlite_store_sample_times(struct store *base, const struct store_select *sel,
+				     store_sample_times_fn fn, void *ctx, struct err *err)
+{
+	struct sqlite_store *s = sqlite_store_of(base);
+	struct day_args q = { .sel = sel, .times = fn, .ctx = ctx };
+
+	return query_days(s, sel->tenant, sel->start_ns, sel->end_ns, sample_times_of_day, &q, err);
+}
+
+static int sqlite_store_samples(struct store *base, const struct store_select *sel,
+				int64_t before_ns, struct timed_samples *out, struct err *err)
+{
+	struct sqlite_store *s = sqlite_store_of(base);
+	int64_t start_ns = sel->start_ns < before_ns ? 0 : sel->start_ns - before_ns;
+	struct day_args q = { .sel = sel, .before_ns = before_ns, .samples = out };
+	int r = merged_stacks_new(&out->stacks);
+
+	if (r < 0)
+		return r;
+	return query_days(s, sel->tenant, start_ns, sel->end_ns, samples_of_day, &q, err);
+}
+
+static int sqlite_store_stats(struct store *base, const char *tenant, struct store_stats *out,
+			      struct err *err)
+{
+	struct sqlite_store *s = sqlite_store_of(base);
+	struct store_stats stats = { 0 };
+	struct day_args q = { .stats = &stats };
+	int r = query_days(s, tenant, 0, INT64_MAX, stats_of_day, &q, err);
+
+	if (r == 0)
+		*out = stats;
+	return r;
+}
+
+static int sqlite_store_usage(struct store *base, struct store_usage *out, struct err *err)
+{
+	struct sqlite_store *s = sqlite_store_of(base);
+	_cleanup_(day_files_fini) struct day_files files = { 0 };
+	int r = day_files_list(s->dir, &files);
+
+	if (r < 0)
+		return err_set(err, r, "cannot list \"%.150s\": %s", s->dir, strerror(-r));
+	*out = (struct store_usage){ .n_days = (uint32_t)files.len };
+	for (size_t i = 0; i < files.len; i++)
+		out->bytes += files.data[i].bytes;
+	return 0;
+}
+
+struct rollup_job {
+	struct day *day;
+	const struct rollup_slot *slot;
+	struct rollup_builder builder;
+};
+
+static void rollup_job_fini(struct rollup_job *s)
+{
+	rollup_builder_fini(&s->builder);
+}
+
+static int put_rollup(void *ctx, struct err *err)
+{
+	struct rollup_job *s = ctx;
+
+	return day_put_rollup(s->day, s->slot, &s->builder, err);
+}
+
+/*
+ * Building runs in the calling thread next to the writer; only storing the result, one row, is a
+ * task of the writer thread.
+ */
+static int roll_up_day(struct sqlite_store *s, struct day *day, int64_t before_ns, struct err *err)
+{
+	_cleanup_(rollup_job_fini) struct rollup_job job = { .day = day };
+	_cleanup_(rollup_slots_fini) struct rollup_slots slots = { 0 };
+	int r = day_find_rollups(day, before_ns, &slots, err);
+
+	for (size_t i = 0; r == 0 && i < slots.len; i++) {
+		job.slot = &slots.data[i];
+		r = day_build_rollup(day, job.slot, &job.builder, err);
+		if (r == 0)
+			r = writer_run(s->writer, put_rollup, &job, err);
+	}
+	return r;
+}
+
+static int sqlite_store_roll_up(struct store *base, int64_t before_ns, struct err *err)
+{
+	struct sqlite_store *s = sqlite_store_of(base);
+	struct day_ref *open[ROLLED_UP_DAYS];
+	size_t n = day_cache_acquire_open(s->days, open, ROLLED_UP_DAYS);
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (r == 0)
+			r = roll_up_day(s, day_ref_day(open[i]), before_ns, err);
+		day_cache_release(s->days, open[i]);
+	}
+	return r;
+}
+
+/*
+ * Files come sorted by day, so days are dropped oldest first. A day in use is skipped until the
+ * next call.
+ */
+static int sqlite_store_retain(struct store *base, int64_t oldest_ns, uint64_t max_bytes,
+			       int64_t now_ns, struct err *err)
+{
+	struct sqlite_store *s = sqlite_store_of(base);
+	_cleanup_(day_files_fini) struct day_files files = { 0 };
+	uint64_t bytes = 0;
+	int n = 0, r = day_files_list(s->dir, &files);
+
+	for (size_t i = 0; i < files.len; i++)
+		bytes += files.data[i].bytes;
+	for (size_t i = 0; r >= 0 && i < files.len; i++) {
+		const struct day_file *f = &files.data[i];
+		bool old = oldest_ns && (f->number + 1) * STORE_DAY_NS <= oldest_ns;
+
+		if (f->number >= store_day_of(now_ns) ||
+		    (!old && (!max_bytes || bytes <= max_bytes)))
+			continue;
+		r = day_cache_drop(s->days, f->tenant, f->number);
+		if (r > 0) {
+			bytes -= f->bytes;
+			n++;
+		}
+	}
+	return r < 0 ? err_set(err, r, "cannot remove an old day file: %s", strerror(-r)) : n;
+}
+
+static void sqlite_store_free(struct sqlite_store *s)
+{
+	if (!s)
+		return;
+	writer_free(s->writer);
+	day_cache_free(s->days);
+	closep(&s->dir_lock);
+	free(s->dir);
+	free(s);
+}
+
+DEFINE_FREEP(struct sqlite_store, sqlite_store_free)
+
+static void sqlite_store_close(struct store *base)
+{
+	sqlite_store_free(sqlite_store_of(base));
+}
+
+static int sqlite_store_days(struct store *base, const char *tenant, store_usage_fn fn, void *ctx,
+			     struct err *err)
+{
+	return sqlite_usage_days(sqlite_store_of(base)->dir, tenant, fn, ctx, err);
+}
+
+static const struct store_ops ops = {
+	.append = sqlite_store_append,
+	.merge = sqlite_store_merge,
+	.series = sqlite_store_series,
+	.points = sqlite_store_points,
+	.sample_times = sqlite_store_sample_times,
+	.samples = sqlite_store_samples,
+	.stats = sqlite_store_stats,
+	.usage = sqlite_store_usage,
+	.days = sqlite_store_days,
+	.roll_up = sqlite_store_roll_up,
+	.retain = sqlite_store_retain,
+	.close = sqlite_store_close,
+};
+
+/*
+ * A directory belongs to one process at a time. The lock is one on an open file, so it ends with
+ * the process however that ends.
+ */
+static int lock_dir(struct sqlite_store *s, struct err *err)
+{
+	char path[DAY_FILES_PATH_LEN];
+
+	if (mkdir(s->dir, 0750) < 0 && errno != EEXIST)
+		return err_set(err, -errno, "cannot create \"%.150s\": %s", s->dir,
+			       strerror(errno));
+	snprintf(path, sizeof(path), "%s/lock", s->dir);
+	s->dir_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+	if (s->dir_lock < 0)
+		return err_set(err, -errno, "cannot open \"%.150s\": %s", path, strerror(errno));
+	if (flock(s->dir_lock, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, -EBUSY, "store \"%.120s\" is in use by another process",
+			       s->dir);
+	return 0;
+}
+
+int sqlite_store_open(struct store **out, const struct store_options *opt, struct err *err)
+{
+	_cleanup_(sqlite_store_freep) struct sqlite_store *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->dir_lock = -1;
+	s->dir = strdup(opt->dir);
+	if (!s->dir)
+		return -ENOMEM;
+	if (strlen(s->dir) > DAY_FILES_PATH_LEN - 256)
+		return err_set(err, -ENAMETOOLONG, "path of the store is longer than %d bytes",
+			       DAY_FILES_PATH_LEN - 256);
+	r = lock_dir(s, err);
+	if (r == 0)
+		r = day_cache_new(&s->days, s->dir, opt->warn, opt->warn_ctx);
+	if (r == 0)
+		r = writer_new(&s->writer, s->days);
+	if (r < 0)
+		return r;
+	s->base.ops = &ops;
+	*out = &steal_ptr(&s)->base;
+	return 0;
+}

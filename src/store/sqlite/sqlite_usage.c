@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens each day file read-only and queries the size of its tables. The numbers are those
+ * of the data; pages and indexes come on top.
+ */
+#include "store/sqlite/sqlite_usage.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "base/err.h"
+#include "flame/stack_dict.h"
+#include "store/sqlite/day_files.h"
+#include "store/sqlite/db.h"
+
+_Static_assert(STACK_DICT_STRINGS == 0 && STACK_DICT_FRAMES == 1 && STACK_DICT_NODES == 2 &&
+		       STACK_DICT_SERIES == 3,
+	       "the SQL below has these numbers");
+
+/* The SQL that computes the bytes of each part, and the table that it needs. */
+static const struct {
+	const char *table, *sql;
+} queries[STORE_USAGE_PARTS] = {
+	[STORE_USAGE_BLOCKS] = { "blocks", "SELECT sum(length(data)) FROM blocks" },
+	[STORE_USAGE_WINDOWS] = { "windows", "SELECT sum(length(head)) FROM windows" },
+	[STORE_USAGE_STRINGS] = { "chunks", "SELECT sum(length(data)) FROM chunks WHERE kind=0" },
+	[STORE_USAGE_FRAMES] = { "chunks", "SELECT sum(length(data)) FROM chunks WHERE kind=1" },
+	[STORE_USAGE_STACKS] = { "chunks", "SELECT sum(length(data)) FROM chunks WHERE kind=2" },
+	[STORE_USAGE_SERIES] = { "chunks", "SELECT sum(length(data)) FROM chunks WHERE kind=3" },
+	[STORE_USAGE_IDS] = { "profiles", "SELECT sum(length(key)) FROM profiles" },
+	[STORE_USAGE_TIMES] = { "times", "SELECT sum(length(data)) FROM times" },
+	[STORE_USAGE_SUMS] = { "sums", "SELECT sum(length(data)) FROM sums" },
+	[STORE_USAGE_OWNERS] = { "owners", "SELECT sum(length(data)) FROM owners" },
+};
+
+/* Files written by older versions lack some of the tables. */
+static int read_part(struct sqlite3 *db, int part, uint64_t *out, struct err *err)
+{
+	int64_t there = 0, bytes = 0;
+	char sql[128];
+	int r;
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_schema WHERE name='%s'",
+		 queries[part].table);
+	r = db_number(db, sql, &there, err);
+	if (r == 0 && there)
+		r = db_number(db, queries[part].sql, &bytes, err);
+	*out = (uint64_t)bytes;
+	return r;
+}
+
+static int read_day(const char *path, struct store_usage_day *out, struct err *err)
+{
+	_cleanup_(db_closep) struct sqlite3 *db = NULL;
+	int64_t n_windows = 0, n_series = 0;
+	int r = db_open(&db, path, DB_READ, err);
+
+	if (r == 0)
+		r = db_number(db, "SELECT count(*) FROM windows", &n_windows, err);
+	if (r == 0)
+		r = db_number(db, "SELECT count(DISTINCT series) FROM windows", &n_series, err);
+	for (int i = 0; r == 0 && i < STORE_USAGE_PARTS; i++)
+		r = read_part(db, i, &out->parts[i], err);
+	out->n_windows = (uint64_t)n_windows;
+	out->n_series = (uint64_t)n_series;
+	return r;
+}
+
+int sqlite_usage_days(const char *dir, const char *tenant, store_usage_fn fn, void *ctx,
+		      struct err *err)
+{
+	_cleanup_(day_files_fini) struct day_files files = { 0 };
+	char path[DAY_FILES_PATH_LEN];
+	int r = day_files_list(dir, &files);
+
+	if (r < 0)
+		return err_set(err, r, "cannot list \"%.150s\": %s", dir, strerror(-r));
+	for (size_t i = 0; r == 0 && i < files.len; i++) {
+		const struct day_file *f = &files.data[i];
+		struct store_usage_day day = { .tenant = f->tenant,
+					       .start_ns = f->number * STORE_DAY_NS,
+					       .bytes = f->bytes };
+
+		if (tenant && strcmp(tenant, f->tenant) != 0)
+			continue;
+		day_files_path(dir, f->tenant, f->number, path);
+		r = read_day(path, &day, err);
+		if (r == -ENOENT ||
+		    r == -EBADMSG) /* removed meanwhile, or damaged: the next open deals with it */
+			r = 0;
+		if (r == 0)
+			r = fn(ctx, &day);
+	}
+	return r;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Disk space used by the day files of a directory. Runs next to a writer without blocking it. It
+ * opens a connection per file, which costs milliseconds for each day: use it for reports, not per
+ * request.
+ */
+#include "store/usage.h"
+
+struct err;
+
+/*
+ * Reports each day of @tenant, or of all tenants if it is NULL, oldest day first. Damaged files
+ * and files removed meanwhile are skipped. Returns 0, the value with which @fn stopped, or -errno.
+ */
+int sqlite_usage_days(const char *dir, const char *tenant, store_usage_fn fn, void *ctx,
+		      struct err *err);

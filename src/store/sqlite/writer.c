@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread that appends queues a job and waits. All jobs in the queue when the writer looks share
+ * one transaction per day, and so one flush. A job that cannot be stored is rolled back alone. Jobs
+ * live on the stacks of the threads that wait for them.
+ */
+#include "store/sqlite/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "store/intern.h"
+#include "store/sqlite/day.h"
+#include "store/sqlite/day_cache.h"
+#include "store/sqlite/day_files.h"
+
+struct job {
+	const char *tenant;
+	const struct store_profile *profiles;
+	struct intern_keys *keys; /* indexed by profile */
+	size_t n;
+	writer_fn task; /* to run instead of storing profiles */
+	void *task_ctx;
+	bool *done; /* indexed by profile */
+	int r;
+	struct err err;
+	bool finished;
+	struct job *next;
+};
+
+struct writer {
+	pthread_mutex_t lock;
+	pthread_cond_t work, finished;
+	struct job *queue, **queue_end;
+	bool stop, running;
+	pthread_t thread;
+	struct day_cache *days;
+};
+
+/*
+ * Appends a job's profiles of one day inside a savepoint, so that its failure does not undo other
+ * jobs.
+ */
+static int append_job(struct day *d, struct job *j, int64_t number)
+{
+	int r = day_savepoint_begin(d, &j->err), undone;
+
+	for (size_t i = 0; r == 0 && i < j->n; i++)
+		if (store_day_of(j->profiles[i].time_ns) == number)
+			r = day_append(d, &j->profiles[i], &j->keys[i], &j->err);
+	undone = day_savepoint_end(d, r == 0, &j->err);
+	return r < 0 ? r : undone;
+}
+
+/*
+ * Marks a day as done for all jobs that have profiles in it and records the error, if any. A job's
+ * first error is the one that its caller sees.
+ */
+static void finish_day(struct job *jobs, const char *tenant, int64_t number, int r,
+		       const struct err *err)
+{
+	for (struct job *j = jobs; j; j = j->next) {
+		if (strcmp(j->tenant, tenant) != 0)
+			continue;
+		for (size_t i = 0; i < j->n; i++) {
+			if (j->done[i] || store_day_of(j->profiles[i].time_ns) != number)
+				continue;
+			j->done[i] = true;
+			if (r < 0 && j->r == 0) {
+				j->r = r;
+				j->err = *err;
+			}
+		}
+	}
+}
+
+static bool has_day(const struct job *j, const char *tenant, int64_t number)
+{
+	if (strcmp(j->tenant, tenant) != 0)
+		return false;
+	for (size_t i = 0; i < j->n; i++)
+		if (!j->done[i] && store_day_of(j->profiles[i].time_ns) == number)
+			return true;
+	return false;
+}
+
+/* Writes what all jobs have for one day in one transaction. */
+static int write_day(struct writer *w, struct job *jobs, const char *tenant, int64_t number,
+		     struct err *err)
+{
+	struct day_ref *ref;
+	int r = day_cache_acquire(w->days, tenant, number, true, &ref, err);
+
+	if (r < 0)
+		return r;
+	r = day_begin(day_ref_day(ref), err);
+	for (struct job *j = jobs; r == 0 && j; j = j->next) {
+		int own;
+
+		if (j->r < 0 || !has_day(j, tenant, number))
+			continue;
+		own = append_job(day_ref_day(ref), j, number);
+		if (own < 0)
+			j->r = own;
+	}
+	if (r == 0)
+		r = day_commit(day_ref_day(ref), err);
+	day_cache_release(w->days, ref);
+	return r;
+}
+
+/*
+ * Works through the jobs in their order. A day that several jobs share is written when the first of
+ * them is reached.
+ */
+static void write_jobs(struct writer *w, struct job *jobs)
+{
+	for (struct job *j = jobs; j; j = j->next) {
+		if (j->task)
+			j->r = j->task(j->task_ctx, &j->err);
+		for (size_t i = 0; i < j->n; i++) {
+			int64_t number = store_day_of(j->profiles[i].time_ns);
+			struct err err = { 0 };
+
+			if (!j->done[i])
+				finish_day(jobs, j->tenant, number,
+					   write_day(w, jobs, j->tenant, number, &err), &err);
+		}
+	}
+}
+
+/* Takes the whole queue at a time. Threads that append meanwhile form the next batch. */
+static void *writer_main(void *arg)
+{
+	struct writer *w = arg;
+
+	pthread_mutex_lock(&w->lock);
+	for (;;) {
+		struct job *jobs, *next;
+
+		while (!w->queue && !w->stop)
+			pthread_cond_wait(&w->work, &w->lock);
+		jobs = w->queue;
+		if (!jobs)
+			break;
+		w->queue = NULL;
+		w->queue_end = &w->queue;
+		pthread_mutex_unlock(&w->lock);
+		write_jobs(w, jobs);
+		pthread_mutex_lock(&w->lock);
+		for (; jobs; jobs = next) {
+			next = jobs->next; /* a finished job may be freed by its owner at once */
+			jobs->finished = true;
+		}
+		pthread_cond_broadcast(&w->finished);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+static void job_fini(struct job *j)
+{
+	for (size_t i = 0; j->keys && i < j->n; i++)
+		intern_keys_fini(&j->keys[i]);
+	free(j->keys);
+	free(j->done);
+}
+
+/*
+ * Does the work that does not need the writer thread. Hashing all texts of a profile needs nothing
+ * of the day, so here it runs in parallel.
+ */
+static int prepare(struct job *j)
+{
+	int r = 0;
+
+	j->done = calloc(j->n + 1, sizeof(*j->done));
+	j->keys = calloc(j->n + 1, sizeof(*j->keys));
+	if (!j->done || !j->keys)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < j->n; i++)
+		r = intern_keys_build(&j->keys[i], j->profiles[i].profile);
+	return r;
+}
+
+static int run(struct writer *w, struct job *j, struct err *err)
+{
+	pthread_mutex_lock(&w->lock);
+	*w->queue_end = j;
+	w->queue_end = &j->next;
+	pthread_cond_signal(&w->work);
+	while (!j->finished)
+		pthread_cond_wait(&w->finished, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+	return j->r < 0 ? err_set(err, j->r, "%s", j->err.msg) : 0;
+}
+
+int writer_append(struct writer *w, const char *tenant, const struct store_profile *profiles,
+		  size_t n, struct err *err)
+{
+	_cleanup_(job_fini) struct job j = { .tenant = tenant, .profiles = profiles, .n = n };
+	int r = prepare(&j);
+
+	return r < 0 ? r : run(w, &j, err);
+}
+
+int writer_run(struct writer *w, writer_fn fn, void *ctx, struct err *err)
+{
+	struct job j = { .tenant = "", .task = fn, .task_ctx = ctx };
+
+	return run(w, &j, err);
+}
+
+void writer_free(struct writer *w)
+{
+	if (!w)
+		return;
+	if (w->running) {
+		pthread_mutex_lock(&w->lock);
+		w->stop = true;
+		pthread_cond_signal(&w->work);
+		pthread_mutex_unlock(&w->lock);
+		pthread_join(w->thread, NULL);
+	}
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->work);
+	pthread_cond_destroy(&w->finished);
+	free(w);
+}
+
+int writer_new(struct writer **out, struct day_cache *days)
+{
+	_cleanup_(writer_freep) struct writer *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->work, NULL);
+	pthread_cond_init(&w->finished, NULL);
+	w->queue_end = &w->queue;
+	w->days = days;
+	r = pthread_create(&w->thread, NULL, writer_main, w);
+	if (r)
+		return -r;
+	w->running = true;
+	*out = steal_ptr(&w);
+	return 0;
+}

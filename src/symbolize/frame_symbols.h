@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Translates frame words (bpf/shared/abi.h) into pprof locations: mapping, address and
+ * functions. Words are passed in batches, because the native symbolizer works file by file.
+ * Knowledge about files, the kernel and native addresses is cached between batches.
+ * It does not count or group samples: symbolize.h does.
+ *
+ * One thread, which need not be the one that samples; opts->lock then protects what the two
+ * share.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "symbol/symbolizer.h"
+
+struct err;
+struct file_table;
+struct jit_symbols;
+struct langs;
+struct frame_symbols;
+struct profile;
+
+struct frame_location {
+	uint64_t word;
+	uint32_t pid;        /* process of a FRAME_ADDRESS word; 0 for the other kinds */
+	uint32_t location;   /* result: location in the profile */
+	bool is_unnamed;     /* result: no symbol was found */
+	bool is_approximate; /* result: line of the nearest known code position */
+	uint8_t kind;        /* result: enum profile_frame_kind */
+};
+
+struct frame_symbols_opts {
+	struct file_table *files;
+	struct jit_symbols *jits;
+	struct langs *langs;
+	pthread_mutex_t *lock;      /* protects files and langs; NULL: no other thread uses them */
+	size_t address_cache_bytes; /* limit of the address cache in bytes; 0: none */
+	/*
+	 * RSS limit of the symbolizer's worker process, including files that it has mapped.
+	 * Above it, the worker is restarted. 0: none.
+	 */
+
+	size_t worker_rss_bytes;
+	/* While this is set, frame_symbols_prefetch() returns soon with -EAGAIN. May be NULL. */
+
+	const atomic_bool *must_yield;
+	struct symbolizer_opts symbolizer;
+};
+
+/* @opts is copied; all that it points to is borrowed. Returns 0 or -ENOMEM. */
+int frame_symbols_new(struct frame_symbols **out, const struct frame_symbols_opts *opts);
+void frame_symbols_free(struct frame_symbols *l);
+
+DEFINE_FREEP(struct frame_symbols, frame_symbols_free)
+
+/*
+ * Looks up all of @words in one batch, so that frame_symbols_resolve() of parts of them finds
+ * them in the cache. Changes nothing in @words. Returns 0, -ENOMEM, or -EAGAIN if it yielded
+ * with work left.
+ */
+int frame_symbols_prefetch(struct frame_symbols *l, const struct frame_location *words, size_t n);
+
+/*
+ * Adds the locations of all of @words to @p and stores their ids. Does not reorder @words.
+ * Returns 0 or -ENOMEM.
+ */
+int frame_symbols_resolve(struct frame_symbols *l, struct profile *p, struct frame_location *words,
+			  size_t n);
+
+/* Counters of the native symbolizer since the start. */
+void frame_symbols_counters(const struct frame_symbols *l, struct symbolizer_counters *out);
+
+int frame_symbols_worker_pid(
+	const struct frame_symbols *l); /* pid of the symbolizer's worker process; 0: none runs */
+
+/* Memory held by symbols and symbol tables, in bytes. */
+size_t frame_symbols_bytes(const struct frame_symbols *l);
+/* Frees everything that is kept only to speed up later batches. */
+void frame_symbols_trim(struct frame_symbols *l);
+
+/* Call this after a batch when the next one may be far off: frees what only lookups need. */
+void frame_symbols_end_batch(struct frame_symbols *l);

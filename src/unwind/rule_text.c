@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/rule_text.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "bpf/shared/unwind_rule.h"
+
+static const char *const cfa_text[UNWIND_CFA_MAX] = {
+	[UNWIND_CFA_NONE] = "none",
+	[UNWIND_CFA_END] = "end",
+	[UNWIND_CFA_RSP] = "rsp",
+	[UNWIND_CFA_RBP] = "rbp",
+	[UNWIND_CFA_RBX] = "rbx",
+	[UNWIND_CFA_REG] = "reg",
+	[UNWIND_CFA_RSP_DEREF] = "*rsp",
+	[UNWIND_CFA_RBP_DEREF] = "*rbp",
+	[UNWIND_CFA_PLT] = "plt",
+	[UNWIND_CFA_SIGNAL] = "signal",
+	[UNWIND_CFA_FP] = "frame-pointer",
+	[UNWIND_CFA_GO_ASMCGOCALL] = "go-asmcgocall",
+	[UNWIND_CFA_RSP_RA_REG] = "rsp, ra in reg",
+	[UNWIND_CFA_RSP_INDEX] = "*rsp+8*reg",
+	[UNWIND_CFA_SWITCHED] = "switched",
+};
+
+/* Appends to @out, which holds UNWIND_RULE_TEXT_MAX bytes, of which *@at are used. */
+__attribute__((format(printf, 3, 4))) static void add(char *out, size_t *at, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(out + *at, UNWIND_RULE_TEXT_MAX - *at, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		*at += (size_t)n < UNWIND_RULE_TEXT_MAX - *at ? (size_t)n
+							      : UNWIND_RULE_TEXT_MAX - 1 - *at;
+}
+
+static void add_saved(char *out, size_t *at, const char *reg, uint8_t how, int off)
+{
+	switch (how) {
+	case UNWIND_SAVED_CFA:
+		add(out, at, "  %s at cfa%+d", reg, off);
+		break;
+	case UNWIND_SAVED_RBP:
+		add(out, at, "  %s at rbp%+d", reg, off);
+		break;
+	case UNWIND_SAVED_UNDEF:
+		add(out, at, "  %s lost", reg);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool names_register(uint8_t cfa)
+{
+	return cfa == UNWIND_CFA_REG || cfa == UNWIND_CFA_RSP_RA_REG || cfa == UNWIND_CFA_RSP_INDEX;
+}
+
+void unwind_rule_text(const struct unwind_rule *rule, char *out)
+{
+	uint8_t cfa = rule->cfa;
+	size_t at = 0;
+
+	add(out, &at, "%s", cfa < UNWIND_CFA_MAX && cfa_text[cfa] ? cfa_text[cfa] : "?");
+	if (names_register(cfa))
+		add(out, &at, "%u", rule->cfa_reg);
+	if (cfa >= UNWIND_CFA_RSP && cfa <= UNWIND_CFA_SIGNAL)
+		add(out, &at, "%+d", rule->cfa_off);
+	if (cfa == UNWIND_CFA_RSP_DEREF || cfa == UNWIND_CFA_RBP_DEREF)
+		add(out, &at, " %+d", rule->cfa_add);
+	if ((cfa == UNWIND_CFA_RSP || cfa == UNWIND_CFA_RBP) && rule->cfa_reg)
+		add(out, &at, "  %s", rule->cfa_reg == UNWIND_SWEPT ? "guessed" : "injected");
+	add_saved(out, &at, "rbp", rule->rbp, rule->rbp_off);
+	add_saved(out, &at, "rbx", rule->rbx, rule->rbx_off);
+	if (rule->ra_off != -8 && cfa > UNWIND_CFA_END)
+		add(out, &at, "  ra at cfa%+d", rule->ra_off);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recognizes code by its bytes or its symbol: where programs begin, and the pieces that linkers
+ * take from crti.o and crtn.o.
+ */
+#include "unwind/special_code.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "elf/gnuhash.h"
+#include "elf/image.h"
+#include "elf/rawsym.h"
+#include "unwind/x86_insn.h"
+
+enum {
+	ENTRY_MAX = 128, /* bytes of code at the entry point that are read */
+	LIBC_TEXT_MAX =
+		8 << 20,   /* bytes of text of a C library, or of a program that contains one */
+	SWITCH_MAX = 1024, /* bytes of slp_switch(), which has about 200 */
+};
+
+static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
+
+/*
+ * True if a program or a loader begins at the entry point. The e_entry of libraries may be any
+ * address; code that the kernel starts clears rbp first (psABI AMD64, 3.4.1) or, in glibc's ld.so,
+ * passes its stack pointer to C.
+ */
+static bool entry_is_start(const struct elf_image *img)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const struct {
+		uint8_t len, bytes[3];
+	} first[] = {
+		{ 3, { 0x48, 0x31, 0xed } }, /* xor %rbp,%rbp */
+		{ 2, { 0x31, 0xed } },       /* xor %ebp,%ebp */
+		{ 3, { 0x48, 0x89, 0xe7 } }, /* mov %rsp,%rdi */
+	};
+	struct elf_span code;
+	size_t at = 0;
+
+	if (elf_image_at_vaddr(img, elf_image_entry(img), sizeof(endbr) + 3, &code) < 0)
+		return false;
+	if (elf_image_type(img) == ET_EXEC)
+		return true;
+	if (!memcmp(code.data, endbr, sizeof(endbr)))
+		at = sizeof(endbr);
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		if (!memcmp(code.data + at, first[i].bytes, first[i].len))
+			return true;
+	return false;
+}
+
+/* Inserts a range in order; one that overlaps an existing range is ignored. */
+static void code_add(struct unwind_special_code *k, uint64_t lo, uint64_t hi,
+		     struct unwind_rule rule)
+{
+	size_t at = 0;
+
+	while (at < k->n && k->at[at].lo < lo)
+		at++;
+	if (k->n == UNWIND_SPECIAL_CODE_MAX || lo >= hi || (at && k->at[at - 1].hi > lo) ||
+	    (at < k->n && k->at[at].lo < hi))
+		return;
+	memmove(&k->at[at + 1], &k->at[at], (k->n - at) * sizeof(k->at[0]));
+	k->at[at].lo = lo;
+	k->at[at].hi = hi;
+	k->at[at].rule = rule;
+	k->n++;
+}
+
+/* The number of bytes from @vaddr up to an instruction that nothing follows. */
+static size_t straight_code(const struct elf_image *img, uint64_t vaddr)
+{
+	struct elf_span code = { 0 };
+	struct x86_insn insn;
+	size_t len = ENTRY_MAX, at = 0;
+
+	while (len && elf_image_at_vaddr(img, vaddr, len, &code) < 0)
+		len /= 2; /* it may be the last code of a small program */
+	while (at < code.len && x86_decode(code.data + at, code.len - at, &insn)) {
+		at += insn.len;
+		if (insn.kind == X86_RET || insn.kind == X86_JUMP ||
+		    insn.kind == X86_JUMP_INDIRECT || insn.kind == X86_TRAP)
+			break;
+	}
+	return at;
+}
+
+static void entry_find(struct unwind_special_code *k, const struct elf_image *img)
+{
+	uint64_t start = elf_image_entry(img), off;
+
+	if (entry_is_start(img) && elf_image_offset_of(img, start, &off) == 0)
+		code_add(k, off, off + straight_code(img, start), rule_end);
+}
+
+/*
+ * .init and .fini, which the linker assembles from crti.o and crtn.o, have no CFI: sub $8,%rsp;
+ * calls; add $8,%rsp; ret.
+ */
+static void init_fini_find(struct unwind_special_code *k, const struct elf_image *img,
+			   const char *name)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t begin[] = { 0x48, 0x83, 0xec, 0x08 };
+	static const uint8_t end[] = { 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+	const struct unwind_rule outer = { .cfa = UNWIND_CFA_RSP, .cfa_off = 8, .ra_off = -8 };
+	const struct unwind_rule inner = { .cfa = UNWIND_CFA_RSP, .cfa_off = 16, .ra_off = -8 };
+	struct elf_span s;
+	size_t at = 0;
+
+	if (elf_image_section(img, name, &s) < 0 || s.len < sizeof(endbr) + sizeof(begin))
+		return;
+	if (!memcmp(s.data, endbr, sizeof(endbr)))
+		at = sizeof(endbr);
+	if (s.len < at + sizeof(begin) + sizeof(end) || memcmp(s.data + at, begin, sizeof(begin)) ||
+	    memcmp(s.data + s.len - sizeof(end), end, sizeof(end)))
+		return;
+	at += sizeof(begin);
+	code_add(k, s.file_off, s.file_off + at, outer);
+	code_add(k, s.file_off + at, s.file_off + s.len - 1, inner);
+	code_add(k, s.file_off + s.len - 1, s.file_off + s.len, outer);
+}
+
+/* Stacks of Boost's or PHP's coroutines begin in this function, which has no CFI. */
+static void fcontext_find(struct unwind_special_code *k, const struct elf_image *img)
+{
+	struct elf_rawsym sym;
+	uint64_t off;
+
+	if (elf_gnuhash_lookup(img, "make_fcontext", &sym) == 0 && sym.size &&
+	    elf_image_offset_of(img, sym.vaddr, &off) == 0)
+		code_add(k, off, off + sym.size, rule_end);
+}
+
+void unwind_special_code_find(struct unwind_special_code *k, const struct elf_image *img)
+{
+	entry_find(k, img);
+	init_fini_find(k, img, ".init");
+	init_fini_find(k, img, ".fini");
+	fcontext_find(k, img);
+}
+
+bool unwind_may_define_makecontext(const struct elf_image *img)
+{
+	const struct elf_segment *segs;
+	size_t n = elf_image_segments(img, &segs);
+	struct elf_rawsyms syms;
+	struct elf_rawsym sym;
+
+	for (size_t i = 0; i < n; i++)
+		if (segs[i].exec && segs[i].filesz > LIBC_TEXT_MAX)
+			return false;
+	/* static programs have no dynamic symbols except the null one */
+	if (elf_rawsyms_open(img, ELF_DYNSYM, &syms) == 0 && syms.n > 1)
+		return elf_symbol_lookup(img, ELF_DYNSYM, "makecontext", &sym) == 0;
+	if (elf_rawsyms_open(img, ELF_SYMTAB, &syms) == 0)
+		return elf_symbol_lookup(img, ELF_SYMTAB, "makecontext", &sym) == 0;
+	return true;
+}
+
+uint64_t unwind_abort_vaddr(const struct elf_image *img)
+{
+	struct elf_rawsym abort, makecontext;
+
+	return elf_gnuhash_lookup(img, "makecontext", &makecontext) == 0 &&
+			       elf_gnuhash_lookup(img, "abort", &abort) == 0
+		       ? abort.vaddr
+		       : 0;
+}
+
+struct unwind_greenlet unwind_greenlet_find(const struct elf_image *img)
+{
+	/* of greenlet 3.x and of 2.x */
+	static const char *const bottoms[] = {
+		"_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object",
+		"_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs14_OwnedGreenletI9_greenlet"
+		"XadL_ZNS1_15GreenletCheckerEPvEEEERNS1_14OwnedReferenceI7_objectXadL_ZNS1_11NoOp"
+		"CheckerES4_EEEE",
+	};
+	struct unwind_greenlet g = { 0 };
+	struct elf_rawsym sym;
+
+	if (elf_gnuhash_lookup(img, "PyInit__greenlet", &sym) < 0 &&
+	    elf_gnuhash_lookup(img, "PyInit_greenlet", &sym) < 0)
+		return g;
+	g.is_here = true;
+	for (size_t i = 0; i < sizeof(bottoms) / sizeof(bottoms[0]); i++)
+		if (elf_gnuhash_lookup(img, bottoms[i], &sym) == 0)
+			g.bottom = sym.vaddr;
+	if (elf_gnuhash_lookup(img, "_ZN8greenlet8Greenlet21g_switchstack_successEv", &sym) == 0)
+		g.restores = sym.vaddr;
+	/* greenlet 1.x and older is in C: found only if its symbols exist */
+	if (!g.bottom && elf_symbol_lookup(img, ELF_SYMTAB, "g_initialstub", &sym) == 0)
+		g.bottom = sym.vaddr;
+	return g;
+}
+
+/* add %reg,%rsp: the number of the register; -1 for other code */
+static int adds_to(const uint8_t *p, uint8_t base)
+{
+	if ((p[0] & 0xfb) != 0x48 || p[1] != 0x01 || (p[2] & 0xc7) != (0xc0 | base))
+		return -1;
+	return (p[0] & 4) << 1 | (p[2] >> 3 & 7);
+}
+
+uint64_t unwind_greenlet_switch_offset(const struct elf_image *img, uint64_t start, uint64_t len)
+{
+	enum { RSP = 4, RBP = 5, ADD = 3 };
+	struct elf_span code;
+
+	if (len < 2 * ADD || len > SWITCH_MAX ||
+	    elf_image_at_vaddr(img, start, (size_t)len, &code) < 0)
+		return 0;
+	for (size_t i = 0; i + 2 * ADD <= len; i++) {
+		int reg = adds_to(code.data + i, RSP);
+
+		if (reg >= 0 && adds_to(code.data + i + ADD, RBP) == reg)
+			return i + ADD;
+	}
+	return 0;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gaps are in ascending order of their addresses and are found by bisection. The gap found last is
+ * tried first, because code mostly jumps within its function.
+ */
+#include "unwind/sweep_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/image.h"
+#include "unwind/x86_insn.h"
+
+void unwind_sweep_fini(struct unwind_sweep *sw)
+{
+	vec_fini(&sw->gaps);
+	vec_fini(&sw->jumps);
+	vec_fini(&sw->returns);
+	vec_fini(&sw->calls);
+	free(sw->states);
+	sw->states = NULL;
+}
+
+bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn)
+{
+	struct x86_insn next;
+
+	if (!x86_decode(g->code + at, g->len - at, insn))
+		return false;
+	/* a copy of rsp is the saved one only if rsp is aligned next */
+	if (insn->kind == X86_REG_FROM_RSP &&
+	    (!x86_decode(g->code + at + insn->len, g->len - at - insn->len, &next) ||
+	     next.kind != X86_RSP_ALIGN))
+		insn->kind = X86_OTHER;
+	return true;
+}
+
+size_t unwind_sweep_padding(const struct unwind_sweep_gap *g, size_t at)
+{
+	static const uint8_t zeros[2] = { 0 };
+	const uint8_t *p = g->code + at;
+	size_t left = g->len - at, n = 0;
+
+	if (*p == 0x90 || *p == 0xcc)
+		return 1;
+	if (left >= 2 && !memcmp(p, zeros, 2))
+		return 2;
+	while (n < left && n < X86_LEN_MAX && (p[n] == 0x66 || p[n] == 0x2e))
+		n++;
+	if (n < left && p[n] == 0x90)
+		return n + 1;
+	if (left - n >= 3 && p[n] == 0x0f && p[n + 1] == 0x1f) {
+		struct x86_insn nop;
+
+		return unwind_sweep_decode(g, at, &nop) ? nop.len : 0;
+	}
+	return 0;
+}
+
+static bool is_all_padding(const struct unwind_sweep_gap *g)
+{
+	size_t n;
+
+	for (size_t at = 0; at < g->len; at += n) {
+		n = unwind_sweep_padding(g, at);
+		if (!n)
+			return false;
+	}
+	return true;
+}
+
+int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, uint64_t file_off,
+			 uint64_t len, bool whole)
+{
+	struct unwind_sweep_gap gap = { .file_off = file_off,
+					.first = sw->n_bytes,
+					.whole = whole };
+	struct elf_span code;
+	int r;
+
+	if (len > UNWIND_SWEEP_MAX - sw->n_bytes ||
+	    elf_image_vaddr_of(img, file_off, &gap.vaddr) < 0 ||
+	    elf_image_at_vaddr(img, gap.vaddr, len, &code) < 0)
+		return 0;
+	if (sw->gaps.len && gap.vaddr < sw->gaps.data[sw->gaps.len - 1].vaddr)
+		return 0;
+	gap.code = code.data;
+	gap.len = code.len;
+	if (is_all_padding(&gap))
+		return 0;
+	r = vec_push(&sw->gaps, gap);
+	if (!r)
+		sw->n_bytes += gap.len;
+	return r;
+}
+
+const struct unwind_sweep_gap *unwind_sweep_gap_at(struct unwind_sweep *sw, uint64_t vaddr)
+{
+	size_t lo = 0, hi = sw->gaps.len;
+	const struct unwind_sweep_gap *g = &sw->gaps.data[sw->last_gap];
+
+	if (vaddr - g->vaddr < g->len)
+		return g;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (sw->gaps.data[mid].vaddr <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || vaddr - sw->gaps.data[lo - 1].vaddr >= sw->gaps.data[lo - 1].len)
+		return NULL;
+	sw->last_gap = lo - 1;
+	return &sw->gaps.data[lo - 1];
+}
+
+struct unwind_sweep_state *unwind_sweep_state_at(struct unwind_sweep *sw, uint64_t vaddr)
+{
+	const struct unwind_sweep_gap *g = unwind_sweep_gap_at(sw, vaddr);
+
+	return g ? &sw->states[g->first + (size_t)(vaddr - g->vaddr)] : NULL;
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Tests scripts/check-prose on a repository of one file.
+# shellcheck disable=SC2016 # the back quotes are those of Markdown
+set -u
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+. "$top/tests/tap.sh"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/scripts"
+cp "$top/scripts/check-prose" "$work/scripts/"
+printf '%s\n' 'anew	say "again"' 'wants?	say "needs"' '!wants to be free' '^What (is|a)	start with the thing' >"$work/scripts/prose"
+git -c init.defaultBranch=main init -q "$work"
+
+# judge LINES NAME FILE TEXT: check-prose reports these lines of the file, separated by spaces.
+judge()
+{
+	local found
+
+	mkdir -p "$work/$(dirname "$3")"
+	printf '%b\n' "$4" >"$work/$3"
+	found=$("$work/scripts/check-prose" "$work/$3" 2>&1)
+	rm "$work/$3"
+	if [ "$(sed -n "s|^$3:\([0-9]*\): .*|\1|p" <<<"$found" | tr '\n' ' ' | sed 's/ $//')" = "$1" ]; then
+		ok "$2"
+	else
+		not_ok "$2" "expected lines: $1" "$found"
+	fi
+}
+
+judge 1 'reads a comment of C' a.c '/* drawn anew */'
+judge 2 'reads a comment of several lines' a.c '/*\n * drawn anew\n */'
+judge 1 'finds a phrase that a line break divides' a.c '/* It wants\n * to be quick. */'
+judge '' 'accepts an exception that a line break divides' a.c '/* It wants\n * to be free. */'
+judge 2 'reads a string' a.c '\nputs("draw it anew");'
+judge '' 'leaves code alone' a.c 'int anew = wants(1);'
+judge '' 'leaves a string of one word alone' a.c 'puts("anew");'
+judge '' 'leaves quotations in comments alone' a.c '/* `anew`, "anew" and anew() */'
+judge '1 3' 'reads the start of every comment' a.c '/* What is there. */\nint a; /* see What is there */\n/* Good. What a day. */'
+judge '' 'accepts a question' a.c '/* What is there? */'
+judge '1' 'reads a comment of a script' a.sh '# drawn anew\ndraw anew'
+judge '2 3' 'reads comments and docstrings of Python' a.py 'def f():\n\t"""Draw it anew."""\n\t# anew\n\tanew = 1'
+judge '3' 'reads documentation without its code' a.md '    anew\n\n`anew` anew\n\n```\nanew\n```'
+judge '1' 'reads the text of a page' a.tsx 'const a = <p>Draw it anew</p>;'
+tap_done

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""trust.py CAMEO: what clients and web pages try on the server's sockets, and what others still get."""
+import concurrent.futures
+import json
+import os
+import re
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from serving import DATA, QUERIER, RANGE, Server, check, finish, push
+
+IDLE_S = 30  # IDLE_SECONDS of src/server/server.c
+LATE_S = 2 * IDLE_S + 60  # a busy machine is allowed some time
+STEP_S = 1
+SPIN_S = 3
+
+
+def address(server):
+    host, port = server.url.split("/")[2].split(":")
+    return host, int(port)
+
+
+def raw(server, request, timeout=30):
+    """Sends bytes; returns what the server sends until it closes the connection, and whether it did."""
+    got = b""
+    with socket.create_connection(address(server), timeout=timeout) as s:
+        s.sendall(request)
+        try:
+            while True:
+                part = s.recv(65536)
+                if not part:
+                    return got, True
+                got += part
+        except socket.timeout:
+            return got, False
+        except ConnectionResetError:
+            return got, True
+
+
+POST = b"POST /push.v1.PusherService/Push HTTP/1.1\r\n"
+HOST = b"Host: 127.0.0.1\r\n"
+SMUGGLED = {
+    "Content-Length with Transfer-Encoding": POST + HOST +
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "two Content-Lengths": POST + HOST + b"Content-Length: 2\r\nContent-Length: 4\r\n\r\n{}{}",
+    "two equal Content-Lengths": POST + HOST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+    "a negative Content-Length": POST + HOST + b"Content-Length: -2\r\n\r\n{}",
+    "a Content-Length with a sign": POST + HOST + b"Content-Length: +2\r\n\r\n{}",
+    "a Content-Length of two numbers": POST + HOST + b"Content-Length: 2, 2\r\n\r\n{}",
+    "a blank before a colon": POST + b"Host : 127.0.0.1\r\nContent-Length: 2\r\n\r\n{}",
+    "two Hosts": POST + HOST + HOST + b"Content-Length: 2\r\n\r\n{}",
+    "no Host": POST + b"Content-Length: 2\r\n\r\n{}",
+    "a method of garbage": b"\x00\x01\x02 / HTTP/1.1\r\n" + HOST + b"\r\n",
+}
+
+
+def framing(server):
+    for name, request in SMUGGLED.items():
+        answer, closed = raw(server, request, timeout=10)
+        refused = not answer or answer.startswith((b"HTTP/1.1 400", b"HTTP/1.0 400"))
+        check("%s: refused, and the connection is closed" % name, refused and closed, answer)
+    answer, _ = raw(server, b"GET /ready HTTP/1.0\r\n\r\n")
+    check("HTTP/1.0 needs no Host", answer.split(b"\r\n")[0].endswith(b"200 OK"), answer)
+
+
+def foreign_pages(cameo, tmp, server):
+    body = json.dumps(RANGE).encode()
+    path = QUERIER + "LabelNames"
+    own = "http://%s:%d" % address(server)
+    kind = {"Content-Type": "application/json"}
+    for name, headers, expected in (
+            ("another name in Host", {"Host": "rebound.example.org:4040"}, 421),
+            ("localhost in Host", {"Host": "localhost:4040"}, 200),
+            ("an address in Host", {"Host": "[::1]:4040"}, 200),
+            ("a page's own origin", {"Origin": own}, 200),
+            ("another origin", {"Origin": "https://example.org"}, 403),
+            ("an opaque origin", {"Origin": "null"}, 403),
+            ("a cross-site request", {"Sec-Fetch-Site": "cross-site"}, 403),
+            ("a same-site request", {"Sec-Fetch-Site": "same-site"}, 403),
+            ("the page's requests", {"Sec-Fetch-Site": "same-origin", "Origin": "https://proxy.example.org"}, 200)):
+        status = server.ask(path, body, {**kind, **headers})[0]
+        check("%s: status %d" % (name, expected), status == expected, status)
+    status = server.ask("/ingest?name=x&format=folded", b"a;b 1", {"Content-Type": "text/plain", "Origin": "null"})[0]
+    check("a page of another origin stores nothing by /ingest", status == 403, status)
+    named = Server(cameo, os.path.join(tmp, "named"), "--host-name", "profiles.example.org,other")
+    for host, expected in (("profiles.example.org", 200), ("OTHER:80", 200), ("profiles.example.com", 421)):
+        status = named.ask("/ready", headers={"Host": host})[0]
+        check("with --host-name, %s: status %d" % (host, expected), status == expected, status)
+    named.stop()
+
+
+def closed_after(server, first, drip, step_s=STEP_S):
+    """Sends FIRST and then DRIP every STEP_S; returns the seconds until the server closes the connection."""
+    begun = time.monotonic()
+    with socket.create_connection(address(server)) as s:
+        s.settimeout(step_s)
+        s.sendall(first)
+        while time.monotonic() - begun < LATE_S:
+            try:
+                if not s.recv(4096):
+                    break
+            except socket.timeout:
+                pass
+            except ConnectionResetError:
+                break
+            try:
+                s.sendall(drip)
+            except (BrokenPipeError, ConnectionResetError):
+                break
+    return time.monotonic() - begun
+
+
+H2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
+
+
+def h2_frame(kind, flags, stream, payload):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def h2_text(name, value):
+    return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+
+def h2_post(path, *more):
+    fields = [(b":method", b"POST"), (b":scheme", b"http"), (b":authority", b"127.0.0.1"), (b":path", path), *more]
+    return H2 + h2_frame(1, 4, 1, b"".join(h2_text(*f) for f in fields))
+
+
+def slow_clients(server):
+    slow = {
+        "headers": (b"POST /ingest HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"x"),
+        "a body": (POST + HOST + b"Content-Length: 100000\r\n\r\n", b"{"),
+        "a chunked body": (POST + HOST + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        "a body of HTTP/2": (h2_post(b"/push.v1.PusherService/Push"), h2_frame(0, 0, 1, b"x")),
+    }
+    with concurrent.futures.ThreadPoolExecutor(len(slow)) as pool:
+        took = {name: pool.submit(closed_after, server, *parts) for name, parts in slow.items()}
+    for name, seconds in took.items():
+        check("a byte each second of %s: closed in time" % name, seconds.result() < LATE_S, seconds.result())
+
+
+def unauthenticated(cameo, tmp):
+    tokens = os.path.join(tmp, "tokens")
+    with open(tokens, "w", encoding="ascii") as f:
+        f.write("a-long-secret\n")
+    server = Server(cameo, os.path.join(tmp, "auth"), "--auth-token-file", tokens, "--memory", "64M")
+    body = 48 << 20
+    begun = rss(server)
+    sockets = []
+    for _ in range(16):
+        s = socket.create_connection(address(server))
+        s.sendall(POST + HOST + b"Content-Length: %d\r\n\r\n" % body)
+        s.setblocking(False)
+        sockets.append(s)
+    for _ in range(400):
+        for s in sockets:
+            try:
+                s.send(b"x" * 65536)
+            except OSError:
+                pass
+    answers = []
+    for s in sockets:
+        s.settimeout(10)
+        try:
+            answers.append(s.recv(4096)[:12])
+        except OSError:
+            answers.append(b"reset")
+        s.close()
+    check("a body without credentials is refused at once", all(a in (b"HTTP/1.1 401", b"reset") for a in answers) and
+          b"HTTP/1.1 401" in answers, answers)
+    grown = rss(server) - begun
+    check("bodies without credentials use hardly any memory", grown < 16 << 20, grown)
+    answer, _ = raw(server, h2_post(b"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+                                    (b"content-type", b"application/grpc")), timeout=3)
+    check("gRPC without credentials is refused before the body", b"16" in answer, answer)
+    server.stop()
+
+
+def rss(server):
+    with open("/proc/%d/status" % server.process.pid, encoding="ascii") as f:
+        return int(re.search(r"VmHWM:\s+(\d+) kB", f.read())[1]) << 10
+
+
+def cpu_s(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def no_descriptors(cameo, tmp):
+    """Opens connections until the server has no free descriptor."""
+    old = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (80, old[1]))
+    server = Server(cameo, os.path.join(tmp, "few"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, old)
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (80, 80))
+    sockets = [socket.create_connection(address(server)) for _ in range(200)]
+    time.sleep(1)
+    # A program that does spin shows how much CPU time the machine had left.
+    spinner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    begun = cpu_s(server.process.pid)
+    while cpu_s(spinner.pid) < SPIN_S:
+        time.sleep(0.1)
+    spent = cpu_s(server.process.pid) - begun
+    spinner.kill()
+    spinner.wait()
+    check("without free descriptors the server does not spin", spent < SPIN_S / 3, spent)
+    for s in sockets:
+        s.close()
+    deadline, status = time.monotonic() + 60, None
+    while status != 200 and time.monotonic() < deadline:
+        try:
+            status = server.ask("/ready")[0]
+        except OSError:
+            time.sleep(0.1)
+    check("afterwards it answers again", status == 200, status)
+    server.stop()
+
+
+def main():
+    cameo = os.path.realpath(sys.argv[1])
+    with tempfile.TemporaryDirectory() as tmp:
+        server = Server(cameo, os.path.join(tmp, "a"))
+        framing(server)
+        foreign_pages(cameo, tmp, server)
+        slow_clients(server)
+        push(server, *DATA[0], "1")
+        check("after all that the server stores and answers", server.total('{service_name="shop"}') == 11,
+              server.total('{service_name="shop"}'))
+        check("and stops cleanly", server.stop() == 0)
+        unauthenticated(cameo, tmp)
+        no_descriptors(cameo, tmp)
+    return finish()
+
+
+sys.exit(main())

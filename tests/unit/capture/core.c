@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/core.h"
+
+#include "tests/test.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "capture/process_pages.h"
+
+enum { RIP = 0x401234, REGION = 0x400000, WORD_AT = 1000 };
+
+/* Writes a core file of this process with one word of @memory, at WORD_AT, and one file's bytes. */
+static void write_core(struct buf *out, const uint8_t *memory)
+{
+	static const char trace[] = "#0 main\n", bytes[] = "parts of it";
+	_cleanup_(core_fini) struct core c = { .pid = 42, .fs_base = 7 };
+	_cleanup_(process_pages_freep) struct process_pages *pages = NULL;
+	struct core_file f = { .path = "/bin/x", .size = 100, .build_id = { 2, { 0xab, 0xcd } } };
+	struct core_region region = { .start = REGION, .end = REGION + 8192, .file_off = 4096 };
+	uint64_t word;
+
+	c.regs[UREG_RIP] = RIP;
+	c.trace = trace;
+	c.trace_len = strlen(trace);
+	assert_int_equal(vec_push(&f.parts, (struct core_part){ 50, bytes, sizeof(bytes) }), 0);
+	assert_int_equal(vec_push(&c.files, f), 0);
+	assert_int_equal(vec_push(&c.regions, region), 0);
+	assert_int_equal(process_pages_new(&pages, getpid()), 0);
+	assert_int_equal(
+		process_pages_read(pages, (uintptr_t)memory + WORD_AT, &word, sizeof(word)), 0);
+	process_pages_scrub(pages);
+	core_write(out, &c, pages);
+	assert_int_equal(buf_error(out), 0);
+}
+
+static uint8_t *make_memory(void)
+{
+	uint8_t *memory = aligned_alloc(PROCESS_PAGE, PROCESS_PAGE);
+
+	assert_non_null(memory);
+	memset(memory, 's', PROCESS_PAGE);
+	return memory;
+}
+
+static void a_written_core_file_is_read_back(void **state)
+{
+	_cleanup_(core_fini) struct core c = { 0 };
+	uint8_t *memory = make_memory();
+	struct buf b = { 0 };
+
+	(void)state;
+	write_core(&b, memory);
+	assert_int_equal(core_parse(&c, b.data, b.len, NULL), 0);
+	assert_int_equal(c.pid, 42);
+	assert_int_equal(c.fs_base, 7);
+	assert_int_equal(c.regs[UREG_RIP], RIP);
+	assert_int_equal(c.regions.len, 1);
+	assert_int_equal(c.regions.data[0].start, REGION);
+	assert_int_equal(c.regions.data[0].file_off, 4096);
+	assert_int_equal(c.files.len, 1);
+	assert_string_equal(c.files.data[0].path, "/bin/x");
+	assert_int_equal(c.files.data[0].size, 100);
+	assert_int_equal(c.files.data[0].build_id.bytes[1], 0xcd);
+	assert_int_equal(c.files.data[0].parts.len, 1);
+	assert_int_equal(c.files.data[0].parts.data[0].off, 50);
+	assert_string_equal(c.files.data[0].parts.data[0].data, "parts of it");
+	assert_memory_equal(c.trace, "#0 main\n", c.trace_len);
+	buf_fini(&b);
+	free(memory);
+}
+
+static void contains_no_word_that_was_not_read(void **state)
+{
+	_cleanup_(core_fini) struct core c = { 0 };
+	uint8_t *memory = make_memory(), secret[16];
+	struct buf b = { 0 };
+	uint64_t word = 0;
+
+	(void)state;
+	write_core(&b, memory);
+	assert_int_equal(core_parse(&c, b.data, b.len, NULL), 0);
+	assert_int_equal(core_read_memory(&c, (uintptr_t)memory + WORD_AT, &word, 8), 0);
+	assert_memory_equal(&word, memory + WORD_AT, 8);
+	assert_int_equal(core_read_memory(&c, (uintptr_t)memory + WORD_AT + 8, &word, 8), -EFAULT);
+	assert_int_equal(core_read_memory(&c, (uintptr_t)memory + WORD_AT - 1, &word, 8), -EFAULT);
+	memset(secret, 's', sizeof(secret));
+	assert_null(memmem(b.data, b.len, secret, sizeof(secret)));
+	buf_fini(&b);
+	free(memory);
+}
+
+static void refuses_a_file_truncated_anywhere(void **state)
+{
+	uint8_t *memory = make_memory();
+	struct buf b = { 0 };
+
+	(void)state;
+	write_core(&b, memory);
+	for (size_t len = 0; len < b.len; len++) {
+		struct err err = { 0 };
+		struct core c;
+
+		assert_int_equal(core_parse(&c, b.data, len, &err), -EBADMSG);
+		assert_true(err.msg[0]);
+		core_fini(&c);
+	}
+	buf_fini(&b);
+	free(memory);
+}
+
+static void refuses_an_executable(void **state)
+{
+	Elf64_Ehdr e = { .e_type = ET_EXEC, .e_machine = EM_X86_64 };
+	struct err err = { 0 };
+	struct core c;
+
+	(void)state;
+	memcpy(e.e_ident, ELFMAG, SELFMAG);
+	assert_int_equal(core_parse(&c, &e, sizeof(e), &err), -EBADMSG);
+	assert_string_equal(err.msg, "not a core file of x86-64");
+	core_fini(&c);
+}
+
+TEST_GROUP(test_core, TEST(a_written_core_file_is_read_back),
+	   TEST(contains_no_word_that_was_not_read), TEST(refuses_a_file_truncated_anywhere),
+	   TEST(refuses_an_executable))

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/text.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "tests/test.h"
+
+static void values_have_the_unit_that_suits_them(void **state)
+{
+	static const struct {
+		int64_t v;
+		const char *unit, *text;
+	} cases[] = {
+		{ 17, "count", "17" },
+		{ 999, "nanoseconds", "999ns" },
+		{ 4020000000, "nanoseconds", "4.02s" },
+		{ -1500000, "nanoseconds", "-1.50ms" },
+		{ 90000000000, "nanoseconds", "90.00s" },
+		{ 600000000000, "nanoseconds", "10.00min" },
+		{ 1536, "bytes", "1.50kB" },
+	};
+	char text[TEXT_VALUE_LEN];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(text_value(cases[i].v, cases[i].unit, text), cases[i].text);
+	assert_true(text_percent(1, 4) == 25);
+	assert_true(text_percent(1, 0) == 0);
+}
+
+static void names_cannot_control_the_terminal(void **state)
+{
+	struct buf b = { 0 };
+
+	text_put_safe(&b, "a\x1b[31mb\xc2\x9b\xc3\xa4\x7f");
+	buf_put_byte(&b, 0);
+	assert_string_equal((const char *)b.data, "a?[31mb?\xc3\xa4?");
+	buf_fini(&b);
+	assert_string_equal(text_base_name("/usr/bin/cat"), "cat");
+	assert_string_equal(text_base_name("dir/"), "dir/");
+	assert_string_equal(text_base_name("cat"), "cat");
+}
+
+TEST_GROUP(test_text, TEST(values_have_the_unit_that_suits_them),
+	   TEST(names_cannot_control_the_terminal))

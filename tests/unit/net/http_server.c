@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole server with clients of HTTP/1 and HTTP/2, and with peers that speak neither.
+ *
+ * covers: src/net/front.c src/net/h2_session.c src/net/http_work.c
+ */
+#include "net/http_server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "net/http_client.h"
+#include "tests/test.h"
+
+enum { MAX_BODY = 100000 };
+
+struct scene {
+	struct http_server *server;
+	atomic_int refused; /* the last status refused before the handler */
+	atomic_int running; /* handlers that wait in /wait */
+	atomic_bool go;
+};
+
+/* Repeats the request in the response. /wait waits until it may continue, /trailer adds one. */
+static void handle(void *ctx, const struct http_request *rq, struct http_response *rs)
+{
+	const char *header = http_request_header(rq, "X-Test"), *arg = http_request_arg(rq, "a");
+	struct scene *s = ctx;
+	const void *body;
+	size_t len;
+
+	if (!strcmp(http_request_path(rq), "/wait")) {
+		atomic_fetch_add(&s->running, 1);
+		while (!atomic_load(&s->go))
+			usleep(1000);
+	}
+	if (!strcmp(http_request_path(rq), "/trailer"))
+		http_response_add_trailer(rs, "grpc-status", "7");
+	rs->content_type = "text/x";
+	http_response_add(rs, "X-Answer", "yes");
+	buf_printf(&rs->body, "%s %s a=%s x=%s ", http_request_method(rq), http_request_path(rq),
+		   arg ? arg : "-", header ? header : "-");
+	body = http_request_body(rq, &len);
+	buf_put(&rs->body, body, len);
+}
+
+static void on_refused(void *ctx, int status)
+{
+	struct scene *s = ctx;
+
+	atomic_store(&s->refused, status);
+}
+
+static void begin(struct scene *s, const struct http_server_options *with)
+{
+	struct http_server_options opt = { .host = "127.0.0.1",
+					   .n_workers = 4,
+					   .max_connections = 100,
+					   .idle_seconds = 600,
+					   .max_body = MAX_BODY,
+					   .max_memory = 10 * MAX_BODY,
+					   .handler = handle,
+					   .refused = on_refused,
+					   .ctx = s };
+	struct err err = { 0 };
+
+	*s = (struct scene){ 0 };
+	if (with) {
+		opt.grpc_host = with->grpc_host;
+		opt.max_connections =
+			with->max_connections ? with->max_connections : opt.max_connections;
+		opt.idle_seconds = with->idle_seconds ? with->idle_seconds : opt.idle_seconds;
+		opt.max_memory = with->max_memory ? with->max_memory : opt.max_memory;
+	}
+	if (http_server_open(&s->server, &opt, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+static void end(struct scene *s)
+{
+	http_server_close(s->server);
+}
+
+/* One request by HTTP/1 or HTTP/2 as text: "STATUS BODY", or "error" without a response. */
+static const char *ask(uint16_t port, bool http2, const char *path, const char *body, size_t len)
+{
+	const char *headers[] = { "X-Test: t", "Expect:" };
+	const struct http_client_options opt = { .http2_only = http2, .timeout_ms = 120000 };
+	struct http_answer answer = { 0 };
+	struct http_client *c = NULL;
+	struct http_client_request rq = {
+		.headers = headers, .n_headers = 2, .body = body, .body_len = len
+	};
+	static char text[400];
+	char url[200];
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", port, path);
+	rq.url = url;
+	assert_int_equal(http_client_new(&c, &opt, NULL), 0);
+	snprintf(text, sizeof(text), "error");
+	if (http_client_do(c, &rq, &answer, NULL) == 0)
+		snprintf(text, sizeof(text), "%d %.*s", answer.status,
+			 answer.body.len < 300 ? (int)answer.body.len : 300,
+			 answer.body.len ? (const char *)answer.body.data : "");
+	http_answer_fini(&answer);
+	http_client_free(c);
+	return text;
+}
+
+static void both_protocols_are_served_on_each_port(void **state)
+{
+	const struct http_server_options with = { .grpc_host = "127.0.0.1" };
+	struct scene s;
+
+	begin(&s, &with);
+	assert_int_not_equal(http_server_port(s.server), http_server_grpc_port(s.server));
+	for (int i = 0; i < 4; i++) {
+		uint16_t port =
+			i % 2 ? http_server_port(s.server) : http_server_grpc_port(s.server);
+
+		assert_string_equal(ask(port, i < 2, "/p?a=1%202&b=3", "body", 4),
+				    "200 POST /p a=1 2 x=t body");
+		assert_string_equal(ask(port, i < 2, "/p?b=3", NULL, 0), "200 GET /p a=- x=t ");
+	}
+	end(&s);
+}
+
+static void trailers_are_sent_over_http2(void **state)
+{
+	const struct http_client_options opt = { .http2_only = true, .timeout_ms = 120000 };
+	struct http_answer answer = { 0 };
+	struct http_client *c = NULL;
+	struct scene s;
+	char url[100];
+
+	begin(&s, NULL);
+	assert_int_equal(http_client_new(&c, &opt, NULL), 0);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/trailer", http_server_port(s.server));
+	for (int i = 0; i < 3; i++) { /* on one connection */
+		assert_int_equal(http_client_do(c, &(struct http_client_request){ .url = url },
+						&answer, NULL),
+				 0);
+		assert_string_equal(http_answer_header(&answer, "Grpc-Status"), "7");
+		assert_string_equal(http_answer_header(&answer, "Content-Type"), "text/x");
+		assert_string_equal(http_answer_header(&answer, "x-answer"), "yes");
+	}
+	http_answer_fini(&answer);
+	http_client_free(c);
+	end(&s);
+}
+
+static void the_largest_body_is_accepted_and_no_larger_one(void **state)
+{
+	char *body = malloc(MAX_BODY + 1);
+	struct scene s;
+
+	memset(body, 'b', MAX_BODY + 1);
+	begin(&s, NULL);
+	for (int http2 = 0; http2 < 2; http2++) {
+		atomic_store(&s.refused, 0);
+		assert_int_equal(
+			strncmp(ask(http_server_port(s.server), http2, "/p", body, MAX_BODY),
+				"200 POST /p a=- x=t bbb", 23),
+			0);
+		assert_int_equal(atomic_load(&s.refused), 0);
+		assert_int_equal(
+			strncmp(ask(http_server_port(s.server), http2, "/p", body, MAX_BODY + 1),
+				"413 {\"code\":\"resource_exhausted\",", 33),
+			0);
+		assert_int_equal(atomic_load(&s.refused), 413);
+	}
+	end(&s);
+	free(body);
+}
+
+static void bodies_beyond_the_limit_of_memory_are_refused(void **state)
+{
+	const struct http_server_options with = { .max_memory = 50 };
+	char body[51] = "";
+	struct scene s;
+
+	memset(body, 'b', 51);
+	begin(&s, &with);
+	for (int http2 = 0; http2 < 2; http2++) {
+		atomic_store(&s.refused, 0);
+		assert_int_equal(
+			strncmp(ask(http_server_port(s.server), http2, "/p", body, 51), "429 ", 4),
+			0);
+		assert_int_equal(atomic_load(&s.refused), 429);
+		/* the memory of a refused request is free again */
+		assert_int_equal(
+			strncmp(ask(http_server_port(s.server), http2, "/p", body, 50), "200 ", 4),
+			0);
+	}
+	end(&s);
+}
+
+static int connect_to(const struct scene *s)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_port = htons(http_server_port(s->server)),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	return fd;
+}
+
+/* Reads until @until has come, or until the end if it is NULL. Returns all that came. */
+static const char *read_until(int fd, const char *until)
+{
+	static char text[4000];
+	size_t len = 0;
+	ssize_t n;
+
+	text[0] = 0;
+	while (len < sizeof(text) - 1 && (n = read(fd, text + len, sizeof(text) - 1 - len)) > 0) {
+		len += (size_t)n;
+		text[len] = 0;
+		if (until && strstr(text, until))
+			break;
+	}
+	return text;
+}
+
+/* A POST begins like the preface of HTTP/2, so the first byte does not decide. */
+static void a_request_may_arrive_byte_by_byte(void **state)
+{
+	static const char request[] = "POST /p?a=x HTTP/1.1\r\nHost: h\r\nX-Test: t\r\n"
+				      "Transfer-Encoding: chunked\r\n\r\n"
+				      "2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n";
+	struct scene s;
+	int fd;
+
+	begin(&s, NULL);
+	fd = connect_to(&s);
+	for (size_t i = 0; i < sizeof(request) - 1; i++)
+		assert_int_equal(send(fd, request + i, 1, MSG_NOSIGNAL), 1);
+	assert_non_null(strstr(read_until(fd, " body"), "POST /p a=x x=t body"));
+	close(fd);
+	end(&s);
+}
+
+static void requests_on_one_connection_are_answered_in_turn(void **state)
+{
+	static const char requests[] = "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n"
+				       "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n";
+	const char *text, *first;
+	struct scene s;
+	int fd;
+
+	begin(&s, NULL);
+	fd = connect_to(&s);
+	assert_int_equal(send(fd, requests, sizeof(requests) - 1, MSG_NOSIGNAL),
+			 sizeof(requests) - 1);
+	text = read_until(fd, "GET /2");
+	first = strstr(text, "GET /1");
+	assert_non_null(first);
+	assert_non_null(strstr(first, "GET /2"));
+	close(fd);
+	end(&s);
+}
+
+static void peers_that_do_not_speak_http_are_disconnected(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} peers[] = {
+		{ "\0\1\2\3 garbage\r\n\r\n", 16 },
+		{ "\x16\x03\x01\x02\x00\x01\r\n\r\n", 10 },
+		{ "GET\r\n\r\n", 7 },
+		{ "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff", 33 },
+		{ "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", 24 },
+	};
+	/* Bytes that may still become a request are dropped with the idle connection. */
+	const struct http_server_options with = { .idle_seconds = 1 };
+	struct scene s;
+
+	begin(&s, &with);
+	for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++) {
+		int fd = connect_to(&s);
+
+		assert_int_equal(send(fd, peers[i].bytes, peers[i].len, MSG_NOSIGNAL),
+				 peers[i].len);
+		assert_null(strstr(read_until(fd, NULL), "200"));
+		close(fd);
+	}
+	/* one that leaves in the middle */
+	close(connect_to(&s));
+	assert_string_equal(ask(http_server_port(s.server), true, "/p", NULL, 0),
+			    "200 GET /p a=- x=t ");
+	end(&s);
+}
+
+static void connections_beyond_the_limit_are_closed_at_once(void **state)
+{
+	const struct http_server_options with = { .max_connections = 2 };
+	struct scene s;
+	int fd[3];
+
+	begin(&s, &with);
+	for (int i = 0; i < 3; i++)
+		fd[i] = connect_to(&s);
+	assert_string_equal(read_until(fd[2], NULL), "");
+	close(fd[2]);
+	close(fd[0]);
+	/* the place becomes free once the server has noticed that */
+	for (;;) {
+		int again = connect_to(&s);
+		bool served;
+
+		(void)send(again, "GET /p HTTP/1.0\r\n\r\n", 19, MSG_NOSIGNAL);
+		served = strstr(read_until(again, NULL), "GET /p") != NULL;
+		close(again);
+		if (served)
+			break;
+	}
+	close(fd[1]);
+	end(&s);
+}
+
+static void an_idle_connection_is_closed(void **state)
+{
+	const struct http_server_options with = { .idle_seconds = 1 };
+	static const char *const begun[] = { "", "PRI * HT", "GET /p HTTP/1.1\r\n" };
+	struct scene s;
+
+	begin(&s, &with);
+	for (size_t i = 0; i < sizeof(begun) / sizeof(begun[0]); i++) {
+		int fd = connect_to(&s);
+
+		assert_int_equal(send(fd, begun[i], strlen(begun[i]), MSG_NOSIGNAL),
+				 strlen(begun[i]));
+		assert_null(strstr(read_until(fd, NULL), "200"));
+		close(fd);
+	}
+	end(&s);
+}
+
+struct asker {
+	struct scene *s;
+	bool http2;
+	char text[64];
+	pthread_t thread;
+};
+
+static void *ask_wait(void *arg)
+{
+	struct asker *a = arg;
+	const struct http_client_options opt = { .http2_only = a->http2, .timeout_ms = 120000 };
+	struct http_answer answer = { 0 };
+	struct http_client *c = NULL;
+	char url[100];
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/wait", http_server_port(a->s->server));
+	assert_int_equal(http_client_new(&c, &opt, NULL), 0);
+	if (http_client_do(c, &(struct http_client_request){ .url = url }, &answer, NULL) == 0)
+		snprintf(a->text, sizeof(a->text), "%d %.*s", answer.status, (int)answer.body.len,
+			 (const char *)answer.body.data);
+	http_answer_fini(&answer);
+	http_client_free(c);
+	return NULL;
+}
+
+static void *let_go(void *arg)
+{
+	struct scene *s = arg;
+
+	usleep(50000);
+	atomic_store(&s->go, true);
+	return NULL;
+}
+
+/* All workers are busy when the server is closed; one request waits for a worker. */
+static void requests_in_progress_are_answered_before_the_end(void **state)
+{
+	struct asker a[4];
+	pthread_t thread;
+	struct scene s;
+
+	begin(&s, NULL);
+	for (int i = 0; i < 4; i++) {
+		a[i] = (struct asker){ .s = &s, .http2 = i % 2 };
+		assert_int_equal(pthread_create(&a[i].thread, NULL, ask_wait, &a[i]), 0);
+	}
+	while (atomic_load(&s.running) < 4)
+		usleep(1000);
+	assert_int_equal(pthread_create(&thread, NULL, let_go, &s), 0);
+	end(&s);
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(a[i].thread, NULL);
+		assert_string_equal(a[i].text, "200 GET /wait a=- x=- ");
+	}
+}
+
+static void an_unusable_address_is_refused_with_the_reason(void **state)
+{
+	struct http_server_options opt = { .host = "256.0.0.1",
+					   .n_workers = 1,
+					   .max_connections = 1,
+					   .idle_seconds = 1,
+					   .handler = handle };
+	struct http_server *other = NULL;
+	struct err err = { 0 };
+	struct scene s;
+
+	begin(&s, NULL);
+	assert_int_equal(http_server_open(&other, &opt, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "cannot resolve \"256.0.0.1\""));
+	opt.host = "127.0.0.1";
+	opt.port = http_server_port(s.server);
+	err = (struct err){ 0 };
+	assert_int_equal(http_server_open(&other, &opt, &err), -EADDRINUSE);
+	assert_non_null(strstr(err.msg, "cannot listen on 127.0.0.1:"));
+	opt.port = 0;
+	opt.tls_cert = opt.tls_key = "not PEM";
+	assert_true(http_server_open(&other, &opt, NULL) < 0);
+	assert_null(other);
+	end(&s);
+}
+
+TEST_GROUP(test_http_server, TEST(both_protocols_are_served_on_each_port),
+	   TEST(trailers_are_sent_over_http2), TEST(the_largest_body_is_accepted_and_no_larger_one),
+	   TEST(bodies_beyond_the_limit_of_memory_are_refused),
+	   TEST(a_request_may_arrive_byte_by_byte),
+	   TEST(requests_on_one_connection_are_answered_in_turn),
+	   TEST(peers_that_do_not_speak_http_are_disconnected),
+	   TEST(connections_beyond_the_limit_are_closed_at_once),
+	   TEST(an_idle_connection_is_closed),
+	   TEST(requests_in_progress_are_answered_before_the_end),
+	   TEST(an_unusable_address_is_refused_with_the_reason))

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/file_table.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "machine.h"
+#include "tests/test.h"
+
+enum { LEN = 3 * 4096 };
+
+struct folder {
+	char dir[64];
+	char names[16][80];
+	int n;
+};
+
+static void folder_init(struct folder *f)
+{
+	*f = (struct folder){ 0 };
+	snprintf(f->dir, sizeof(f->dir), "/tmp/cameo-files.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+}
+
+static void folder_fini(struct folder *f)
+{
+	for (int i = 0; i < f->n; i++)
+		(void)unlink(f->names[i]);
+	assert_int_equal(rmdir(f->dir), 0);
+}
+
+/* Writes LEN bytes of @fill into a file, with @mid in the middle. Returns its path. */
+static const char *folder_file(struct folder *f, const char *name, char fill, char mid)
+{
+	char bytes[LEN], path[80];
+	int fd;
+
+	memset(bytes, fill, sizeof(bytes));
+	bytes[LEN / 2] = mid;
+	snprintf(path, sizeof(path), "%.50s/%.20s", f->dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	close(fd);
+	for (int i = 0; i < f->n; i++)
+		if (!strcmp(f->names[i], path))
+			return f->names[i];
+	memcpy(f->names[f->n], path, sizeof(path));
+	return f->names[f->n++];
+}
+
+static uint32_t find(struct machine *m, const char *path)
+{
+	struct file_ref ref = machine_file_ref(path, 0x1000);
+
+	return file_table_find(m->files, &ref);
+}
+
+static const char marker[] = "a text in this program that copies of it may change";
+
+/* Copies this program; with @change, the copy differs in one byte of its data. */
+static const char *folder_copy(struct folder *f, const char *name, bool change)
+{
+	const char *path = folder_file(f, name, 'x', 'x');
+	FILE *from = fopen("/proc/self/exe", "re"), *to = fopen(path, "we");
+	size_t len = 0, cap = 64 << 20;
+	char *bytes = malloc(cap), *at;
+
+	assert_non_null(from);
+	assert_non_null(to);
+	assert_non_null(bytes);
+	len = fread(bytes, 1, cap, from);
+	assert_true(len > 0 && len < cap);
+	at = memmem(bytes, len, marker, sizeof(marker));
+	assert_non_null(at);
+	assert_true(at - bytes > 4096 && at - bytes < (ptrdiff_t)len - 8192);
+	if (change)
+		*at = 'A';
+	assert_int_equal(fwrite(bytes, 1, len, to), len);
+	assert_int_equal(fclose(to), 0);
+	fclose(from);
+	free(bytes);
+	return path;
+}
+
+static void equal_programs_share_an_id_and_others_do_not(void **state)
+{
+	struct machine m;
+	struct folder f;
+	uint32_t a, b, c, text;
+
+	machine_init(&m);
+	folder_init(&f);
+	a = find(&m, folder_copy(&f, "a", false));
+	b = find(&m, folder_copy(&f, "b", false));
+	/*
+	 * the same build id, size, first and last page: only a comparison of the content
+	 * distinguishes them
+	 */
+	c = find(&m, folder_copy(&f, "c", true));
+	text = find(&m, folder_file(&f, "text", 'x', 'x'));
+	assert_int_not_equal(a, FILE_ID_NONE);
+	assert_int_equal(a, b);
+	assert_int_not_equal(a, c);
+	assert_int_not_equal(a, text);
+	assert_int_equal(file_table_n_live(m.files), 3);
+	assert_string_equal(file_table_get(m.files, b)->path, f.names[0]);
+	assert_string_equal(file_table_get(m.files, c)->build_id_hex,
+			    file_table_get(m.files, a)->build_id_hex);
+	assert_false(file_table_get(m.files, text)->is_elf);
+	assert_string_equal(file_table_get(m.files, text)->htl_hash, "");
+	folder_fini(&f);
+	machine_fini(&m);
+}
+
+static void a_file_overwritten_in_place_is_another_file(void **state)
+{
+	struct machine m;
+	struct folder f;
+	const char *path;
+	uint32_t before, after;
+
+	machine_init(&m);
+	folder_init(&f);
+	path = folder_file(&f, "a", 'x', 'x');
+	before = find(&m, path);
+	assert_int_equal(find(&m, path), before);
+	assert_int_equal(truncate(path, LEN - 1), 0);
+	after = find(&m, path);
+	assert_int_not_equal(after, FILE_ID_NONE);
+	assert_int_not_equal(after, before);
+	assert_int_equal(find(&m, path), after);
+	folder_fini(&f);
+	machine_fini(&m);
+}
+
+static void a_replaced_file_can_still_be_read(void **state)
+{
+	char byte = 0, other[96];
+	struct machine m;
+	struct folder f;
+	const char *path;
+	uint32_t before, after;
+
+	machine_init(&m);
+	folder_init(&f);
+	path = folder_file(&f, "a", 'x', 'x');
+	before = find(&m, path);
+	snprintf(other, sizeof(other), "%s", folder_file(&f, "b", 'y', 'y'));
+	assert_int_equal(rename(other, path), 0);
+	after = find(&m, path);
+	assert_int_not_equal(after, before);
+	assert_int_equal(pread(file_table_get(m.files, before)->fd, &byte, 1, 0), 1);
+	assert_int_equal(byte, 'x');
+	assert_int_equal(pread(file_table_get(m.files, after)->fd, &byte, 1, 0), 1);
+	assert_int_equal(byte, 'y');
+	assert_true(file_table_get(m.files, after)->serial >
+		    file_table_get(m.files, before)->serial);
+	folder_fini(&f);
+	machine_fini(&m);
+}
+
+static void a_file_is_dropped_after_two_sweeps_without_a_mark(void **state)
+{
+	struct machine m;
+	struct folder f;
+	uint32_t kept, gone, again;
+	uint64_t serial;
+
+	machine_init(&m);
+	folder_init(&f);
+	kept = find(&m, folder_file(&f, "kept", 'x', 'x'));
+	gone = find(&m, folder_file(&f, "gone", 'y', 'y'));
+	serial = file_table_get(m.files, gone)->serial;
+	assert_false(file_table_needs_sweep(m.files));
+	file_table_mark(m.files, kept);
+	file_table_sweep(m.files, 1);
+	assert_non_null(file_table_get(m.files, gone));
+	file_table_mark(m.files, kept);
+	file_table_sweep(m.files, 2);
+	assert_null(file_table_get(m.files, gone));
+	assert_non_null(file_table_get(m.files, kept));
+	assert_int_equal(file_table_n_forgotten(m.files), 1);
+	assert_int_equal(file_table_n_live(m.files), 1);
+	assert_int_equal(find(&m, f.names[0]), kept);
+	again = find(&m, f.names[1]);
+	assert_int_not_equal(again, FILE_ID_NONE);
+	assert_true(file_table_get(m.files, again)->serial > serial);
+	folder_fini(&f);
+	machine_fini(&m);
+}
+
+/* The expected hash is computed by sha256sum over the bytes that OpenTelemetry specifies. */
+static void an_elf_file_has_the_hash_that_opentelemetry_specifies(void **state)
+{
+	static const char command[] = "f=/proc/%d/exe; (head -c 4096 $f; tail -c 4096 $f; "
+				      "printf '%%016x' $(stat -Lc %%s $f) | "
+				      "sed 's/../\\\\x&/g' | xargs -0 printf %%b) | sha256sum";
+	const struct file_info *info;
+	char line[512], path[64], exe[256];
+	struct machine m;
+	FILE *p;
+	ssize_t n;
+
+	machine_init(&m);
+	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	assert_true(n > 0);
+	exe[n] = '\0';
+	info = file_table_get(m.files, find(&m, exe));
+	assert_true(info->is_elf);
+	snprintf(line, sizeof(line), command, (int)getpid());
+	p = popen(line, "r");
+	assert_non_null(p);
+	assert_non_null(fgets(path, sizeof(path), p));
+	assert_int_equal(pclose(p), 0);
+	assert_int_equal(strlen(info->htl_hash), 32);
+	assert_memory_equal(info->htl_hash, path, 32);
+	machine_fini(&m);
+}
+
+static void only_elf_files_get_unwind_tables(void **state)
+{
+	struct machine m;
+	struct folder f;
+	uint32_t text, elf;
+	char exe[256];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	assert_true(n > 0);
+	exe[n] = '\0';
+	machine_init(&m);
+	folder_init(&f);
+	text = find(&m, folder_file(&f, "text", 'x', 'x'));
+	elf = find(&m, exe);
+	file_table_need_table(m.files, text, 1);
+	file_table_need_table(m.files, elf, 1);
+	assert_int_equal(m.unwind_files[text].state, FILE_TABLE_ABSENT);
+	assert_int_not_equal(m.unwind_files[elf].state, FILE_TABLE_NOT_READY);
+	assert_int_not_equal(m.unwind_files[elf].state, FILE_TABLE_ABSENT);
+	folder_fini(&f);
+	machine_fini(&m);
+}
+
+TEST_GROUP(test_file_table, TEST(equal_programs_share_an_id_and_others_do_not),
+	   TEST(a_file_overwritten_in_place_is_another_file),
+	   TEST(a_replaced_file_can_still_be_read),
+	   TEST(a_file_is_dropped_after_two_sweeps_without_a_mark),
+	   TEST(an_elf_file_has_the_hash_that_opentelemetry_specifies),
+	   TEST(only_elf_files_get_unwind_tables))

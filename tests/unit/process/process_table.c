@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pids of invented processes are above the kernel's limit of 2^22, so that /proc has no entries for
+ * them; tests that read /proc use this process.
+ */
+#include "process/process_table.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "machine.h"
+#include "proc/maps.h"
+#include "process/sideband.h"
+#include "tests/test.h"
+
+enum { BASE = 1 << 23, N_PIDS = 64 };
+
+static const uint64_t SECOND = 1000000000;
+
+static void happen(struct machine *m, struct sideband_event ev)
+{
+	process_table_handle(m->processes, &ev);
+}
+
+static void exec(struct machine *m, uint32_t pid, const char *comm, uint64_t time_ns)
+{
+	happen(m, (struct sideband_event){ .type = SIDEBAND_EXEC,
+					   .pid = pid,
+					   .tid = pid,
+					   .time_ns = time_ns,
+					   .name = comm });
+}
+
+static void fork_task(struct machine *m, uint32_t ppid, uint32_t pid, uint32_t tid,
+		      uint64_t time_ns)
+{
+	happen(m, (struct sideband_event){ .type = SIDEBAND_FORK,
+					   .ppid = ppid,
+					   .pid = pid,
+					   .tid = tid,
+					   .time_ns = time_ns });
+}
+
+static void exit_task(struct machine *m, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	happen(m, (struct sideband_event){
+			  .type = SIDEBAND_EXIT, .pid = pid, .tid = tid, .time_ns = time_ns });
+}
+
+static void map(struct machine *m, uint32_t pid, uint64_t start, const char *name, uint64_t time_ns)
+{
+	struct sideband_event ev = { .type = SIDEBAND_MAP,
+				     .pid = pid,
+				     .tid = pid,
+				     .start = start,
+				     .len = 4096,
+				     .name = name,
+				     .time_ns = time_ns };
+
+	if (name[0] == '/' && name[1] != '/') {
+		struct file_ref ref = machine_file_ref(name, start);
+
+		ev.dev_major = ref.dev_major;
+		ev.dev_minor = ref.dev_minor;
+		ev.inode = ref.inode;
+	}
+	happen(m, ev);
+}
+
+static uint32_t n_published(struct machine *m, uint32_t pid)
+{
+	const struct published *p = machine_published(&m->sampler, pid);
+
+	return p->is_there ? p->process.n_mappings : 0;
+}
+
+static uint32_t n_running(const struct machine *m)
+{
+	struct process_table_stats st;
+
+	process_table_stats(m->processes, &st);
+	return st.n_running;
+}
+
+static void a_program_is_published_with_its_mappings(void **state)
+{
+	const struct process *p;
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, BASE, "prog", 10);
+	map(&m, BASE, 0x10000, "/proc/self/exe", 11);
+	map(&m, BASE, 0x90000, "//anon", 12);
+	process_table_publish(m.processes, 20);
+	assert_int_equal(n_published(&m, BASE), 2);
+	p = process_table_find(m.processes, BASE, 15);
+	assert_non_null(p);
+	assert_string_equal(p->comm, "prog");
+	assert_int_equal(p->start_ns, 10);
+	assert_int_equal(p->end_ns, 0);
+	assert_int_not_equal(p->exe, FILE_ID_NONE);
+	assert_null(process_table_find(m.processes, BASE + 1, 15));
+	machine_fini(&m);
+}
+
+static void a_fork_shares_its_parents_mappings_until_either_changes(void **state)
+{
+	const struct process *child;
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, BASE, "parent", 10);
+	map(&m, BASE, 0x10000, "//anon", 11);
+	fork_task(&m, BASE, BASE + 1, BASE + 1, 12);
+	process_table_publish(m.processes, 13);
+	assert_int_equal(n_published(&m, BASE + 1), 1);
+	map(&m, BASE, 0x90000, "//anon", 14);
+	map(&m, BASE, 0xa0000, "[stack]", 14);
+	process_table_publish(m.processes, 15);
+	assert_int_equal(n_published(&m, BASE), 3);
+	assert_int_equal(n_published(&m, BASE + 1), 1);
+	child = process_table_find(m.processes, BASE + 1, 15);
+	assert_int_equal(child->ppid, BASE);
+	assert_string_equal(child->comm, "parent");
+	machine_fini(&m);
+}
+
+static void samples_find_the_program_that_ran_at_their_time(void **state)
+{
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, BASE, "first", 1 * SECOND);
+	exec(&m, BASE, "second", 2 * SECOND);
+	assert_string_equal(process_table_find(m.processes, BASE, 3 * SECOND / 2)->comm, "first");
+	assert_int_equal(process_table_find(m.processes, BASE, 3 * SECOND / 2)->end_ns, 2 * SECOND);
+	assert_string_equal(process_table_find(m.processes, BASE, 5 * SECOND)->comm, "second");
+	process_table_reap(m.processes, 4 * SECOND);
+	assert_string_equal(process_table_find(m.processes, BASE, 3 * SECOND / 2)->comm, "first");
+	process_table_reap(m.processes, 6 * SECOND);
+	assert_string_equal(process_table_find(m.processes, BASE, 3 * SECOND / 2)->comm, "second");
+	exit_task(&m, BASE, BASE, 7 * SECOND);
+	assert_int_equal(n_running(&m), 0);
+	assert_true(machine_published(&m.sampler, BASE)->has_ended);
+	assert_non_null(process_table_find(m.processes, BASE, 7 * SECOND));
+	process_table_reap(m.processes, 11 * SECOND);
+	assert_null(process_table_find(m.processes, BASE, 7 * SECOND));
+	machine_fini(&m);
+}
+
+static void a_process_ends_with_its_last_thread(void **state)
+{
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, BASE, "prog", 10);
+	fork_task(&m, BASE, BASE, BASE + 1, 11);
+	fork_task(&m, BASE, BASE, BASE + 2, 12);
+	exit_task(&m, BASE, BASE + 1, 13);
+	exit_task(&m, BASE, BASE, 14);
+	assert_int_equal(n_running(&m), 1);
+	assert_int_equal(process_table_find(m.processes, BASE, 15)->end_ns, 0);
+	exit_task(&m, BASE, BASE + 2, 16);
+	assert_int_equal(n_running(&m), 0);
+	machine_fini(&m);
+}
+
+static int count_map(void *ctx, const struct proc_map *map)
+{
+	uint32_t *n = ctx;
+
+	(*n)++;
+	return 0;
+}
+
+static void after_lost_events_proc_is_read_again(void **state)
+{
+	uint32_t self = (uint32_t)getpid(), n = 0;
+	struct unwind_process out = { 0 };
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, self, "stale", 10);
+	process_table_publish(m.processes, 11);
+	happen(&m, (struct sideband_event){ .type = SIDEBAND_LOST, .n_lost = 3, .time_ns = 12 });
+	process_table_publish(m.processes, 13);
+	assert_false(machine_published(&m.sampler, self)->is_there);
+	assert_int_equal(process_table_mappings(m.processes, self, 14, 15, &out), 0);
+	assert_int_equal(proc_maps_read((int)self, PROC_MAPS_EXEC, count_map, &n, NULL), 0);
+	assert_true(out.n_mappings > 1 && out.n_mappings <= n);
+	assert_true(machine_published(&m.sampler, self)->is_there);
+	machine_fini(&m);
+}
+
+static void an_unknown_process_is_read_from_proc(void **state)
+{
+	uint32_t self = (uint32_t)getpid();
+	struct unwind_process out = { 0 };
+	struct machine m;
+
+	machine_init(&m);
+	assert_int_equal(process_table_mappings(m.processes, self, 1, 2, &out), 0);
+	assert_true(out.n_mappings > 1);
+	assert_int_not_equal(process_table_find(m.processes, self, 3)->exe, FILE_ID_NONE);
+	assert_int_equal(process_table_mappings(m.processes, BASE + 9, 1, 2, &out), -ESRCH);
+	machine_fini(&m);
+}
+
+static void only_followed_processes_and_their_children_are_known(void **state)
+{
+	uint32_t self = (uint32_t)getpid();
+	struct machine m;
+
+	machine_init(&m);
+	assert_int_equal(process_table_follow(m.processes, self), 0);
+	assert_true(machine_published(&m.sampler, self)->is_target);
+	exec(&m, BASE, "stranger", 10);
+	map(&m, BASE, 0x10000, "//anon", 11);
+	fork_task(&m, BASE, BASE + 1, BASE + 1, 12);
+	fork_task(&m, self, BASE + 2, BASE + 2, 13);
+	assert_null(process_table_find(m.processes, BASE, 20));
+	assert_null(process_table_find(m.processes, BASE + 1, 20));
+	assert_non_null(process_table_find(m.processes, BASE + 2, 20));
+	machine_fini(&m);
+}
+
+static void unmapped_addresses_are_final_until_mappings_change(void **state)
+{
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, BASE, "prog", 10);
+	map(&m, BASE, 0x10000, "//anon", 11);
+	process_table_publish(m.processes, 12);
+	process_table_ignore_unmapped(m.processes, BASE);
+	assert_true(machine_published(&m.sampler, BASE)->process.unmapped_is_final);
+	map(&m, BASE, 0x90000, "//anon", 13);
+	process_table_publish(m.processes, 14);
+	assert_false(machine_published(&m.sampler, BASE)->process.unmapped_is_final);
+	machine_fini(&m);
+}
+
+struct model {
+	bool runs[N_PIDS];
+	uint64_t start_ns[N_PIDS];
+	uint32_t n;
+};
+
+static void model_set(struct model *model, uint32_t i, bool runs, uint64_t time_ns)
+{
+	model->n = model->n - model->runs[i] + runs;
+	model->runs[i] = runs;
+	model->start_ns[i] = time_ns;
+}
+
+/* Random execs, forks and exits: the table agrees with a plain array. */
+static void agrees_with_a_model(void **state)
+{
+	struct model model = { 0 };
+	uint32_t random = 12345;
+	struct machine m;
+
+	machine_init(&m);
+	for (uint64_t t = 1; t < 20000; t++) {
+		uint32_t i, k;
+
+		random = random * 1664525 + 1013904223;
+		i = random >> 16 & (N_PIDS - 1);
+		k = random >> 24 & (N_PIDS - 1);
+		if (model.runs[i] && random >> 8 & 1) {
+			exit_task(&m, BASE + i, BASE + i, t * SECOND / 100);
+			model_set(&model, i, false, 0);
+		} else if (model.runs[k] && !model.runs[i]) {
+			fork_task(&m, BASE + k, BASE + i, BASE + i, t * SECOND / 100);
+			model_set(&model, i, true, t * SECOND / 100);
+		} else {
+			exec(&m, BASE + i, "x", t * SECOND / 100);
+			model_set(&model, i, true, t * SECOND / 100);
+		}
+		if (t % 50 == 0) {
+			process_table_publish(m.processes, t * SECOND / 100);
+			process_table_reap(m.processes, t * SECOND / 100);
+		}
+		assert_int_equal(n_running(&m), model.n);
+		for (i = 0; i < N_PIDS; i++) {
+			const struct process *p =
+				process_table_find(m.processes, BASE + i, UINT64_MAX);
+
+			assert_int_equal(p && !p->end_ns, model.runs[i]);
+			if (model.runs[i])
+				assert_int_equal(p->start_ns, model.start_ns[i]);
+		}
+	}
+	machine_fini(&m);
+}
+
+TEST_GROUP(test_process_table, TEST(a_program_is_published_with_its_mappings),
+	   TEST(a_fork_shares_its_parents_mappings_until_either_changes),
+	   TEST(samples_find_the_program_that_ran_at_their_time),
+	   TEST(a_process_ends_with_its_last_thread), TEST(after_lost_events_proc_is_read_again),
+	   TEST(an_unknown_process_is_read_from_proc),
+	   TEST(only_followed_processes_and_their_children_are_known),
+	   TEST(unmapped_addresses_are_final_until_mappings_change), TEST(agrees_with_a_model))

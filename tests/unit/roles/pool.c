@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "roles/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "roles/memfd.h"
+#include "roles/role.h"
+#include "tests/test.h"
+
+/* ---- the child ----------------------------------------------------------------------------- */
+
+enum job { ECHO = 1, HANG, CRASH, GARBAGE, STALE, PARTS, ASK, MEMFD, SIZE };
+
+enum { N_PARTS = 10, TIMEOUT_MS = 20000 };
+
+static int job_echo(struct role_call *call)
+{
+	memcpy(call->reply, call->request, call->request_len);
+	call->reply_len = call->request_len;
+	return call->request_len ? 0 : -ENODATA;
+}
+
+static int job_hang(struct role_call *call)
+{
+	for (volatile int forever = 1; forever;)
+		;
+	return 0;
+}
+
+static int job_crash(struct role_call *call)
+{
+	_exit(3);
+}
+
+static int job_garbage(struct role_call *call)
+{
+	struct iovec iov = { (void *)"garbage", 7 };
+	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	return (int)sendmsg(call->sock, &msg, MSG_NOSIGNAL);
+}
+
+/* Replies to a request that was not made. */
+static int job_stale(struct role_call *call)
+{
+	call->request_id--;
+	return role_call_part(call, 0, "", 0);
+}
+
+static int job_parts(struct role_call *call)
+{
+	for (uint32_t i = 0; i < N_PARTS; i++)
+		role_call_part(call, i, &i, sizeof(i));
+	return 0;
+}
+
+/* Requests a file and replies with its first bytes. */
+static int job_ask(struct role_call *call)
+{
+	int fd = -1, r = role_call_question(call, 11, "file", 4, &fd);
+	ssize_t n = fd < 0 ? 0 : pread(fd, call->reply, 4, 0);
+
+	call->reply_len = n < 0 ? 0 : (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+static int job_memfd(struct role_call *call)
+{
+	struct role_memfd m;
+	int r = role_memfd_new(&m, 100000);
+
+	if (r < 0)
+		return r;
+	memset(m.data, 'm', m.len);
+	r = role_memfd_seal(&m);
+	if (r < 0)
+		return r;
+	call->reply_fds[call->n_reply_fds++] = r;
+	return 0;
+}
+
+/* Replies with the size of the file that was received. */
+static int job_size(struct role_call *call)
+{
+	struct stat st;
+
+	if (call->n_fds != 1 || fstat(call->fds[0], &st) < 0)
+		return -EINVAL;
+	memcpy(call->reply, &st.st_size, sizeof(st.st_size));
+	call->reply_len = sizeof(st.st_size);
+	return 0;
+}
+
+static const struct role_job jobs[] = {
+	{ ECHO, 0, job_echo },       { HANG, 0, job_hang },   { CRASH, 0, job_crash },
+	{ GARBAGE, 0, job_garbage }, { STALE, 0, job_stale }, { PARTS, 0, job_parts },
+	{ ASK, 0, job_ask },         { MEMFD, 0, job_memfd }, { SIZE, 8, job_size },
+};
+
+const struct role pool_test_role = {
+	.name = "cameo-test-role",
+	.sandbox = SANDBOX_READER,
+	.jobs = jobs,
+	.n_jobs = sizeof(jobs) / sizeof(*jobs),
+};
+
+static int fail_init(size_t memory_bytes, void **out_state)
+{
+	return -ENOMEM;
+}
+
+const struct role pool_test_broken_role = {
+	.name = "cameo-test-broken",
+	.sandbox = SANDBOX_READER,
+	.init = fail_init,
+};
+
+/* ---- the parent ---------------------------------------------------------------------------- */
+
+static struct role_pool *new_pool(unsigned int max_children)
+{
+	const struct role_pool_opts opts = {
+		.max_children = max_children,
+		.max_abandoned = 4,
+		.memory_bytes = 64 << 20,
+	};
+	struct role_pool *p;
+
+	assert_int_equal(role_pool_new(&p, &pool_test_role, &opts, NULL), 0);
+	return p;
+}
+
+static struct role_counters counters(struct role_pool *p)
+{
+	struct role_counters c;
+
+	role_pool_counters(p, &c);
+	return c;
+}
+
+/* Runs one job without a payer and returns the error of the call. */
+static int call(struct role_pool *p, enum job kind, unsigned int timeout_ms)
+{
+	const struct role_request request = {
+		.kind = kind,
+		.data = "abcd",
+		.len = 4,
+		.timeout_ms = timeout_ms,
+	};
+	struct role_exchange *x;
+	int r = role_pool_call(p, &request, &x);
+
+	if (r == 0)
+		r = role_exchange_reply(x)->result;
+	role_exchange_end(x);
+	return r;
+}
+
+static void a_request_is_answered(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	const struct role_request request = {
+		.kind = ECHO,
+		.data = "hello",
+		.len = 5,
+		.timeout_ms = TIMEOUT_MS,
+	};
+	struct role_exchange *x;
+
+	assert_int_equal(role_pool_call(p, &request, &x), 0);
+	assert_int_equal(role_exchange_reply(x)->len, 5);
+	assert_memory_equal(role_exchange_reply(x)->data, "hello", 5);
+	role_exchange_end(x);
+	assert_int_equal(call(p, 99, TIMEOUT_MS), -EOPNOTSUPP);
+	assert_int_equal(call(p, SIZE, TIMEOUT_MS), -EOPNOTSUPP);
+	assert_int_equal(counters(p).started, 1);
+	role_pool_free(p);
+}
+
+static void a_descriptor_reaches_the_job(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const struct role_request request = {
+		.kind = SIZE,
+		.data = "12345678",
+		.len = 8,
+		.fds = &fd,
+		.n_fds = 1,
+		.timeout_ms = TIMEOUT_MS,
+	};
+	struct role_exchange *x;
+	struct stat st;
+	off_t size;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(role_pool_call(p, &request, &x), 0);
+	assert_int_equal(role_exchange_reply(x)->result, 0);
+	memcpy(&size, role_exchange_reply(x)->data, sizeof(size));
+	assert_int_equal(size, st.st_size);
+	role_exchange_end(x);
+	close(fd);
+	role_pool_free(p);
+}
+
+static void a_child_that_hangs_is_replaced(void **state)
+{
+	struct role_pool *p = new_pool(2);
+
+	assert_int_equal(call(p, HANG, 20), -ETIMEDOUT);
+	assert_int_equal(call(p, HANG, 20), -ETIMEDOUT);
+	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
+	assert_int_equal(counters(p).timeouts, 2);
+	role_pool_free(p);
+}
+
+static void garbage_and_crashes_cost_one_request(void **state)
+{
+	struct role_pool *p = new_pool(1);
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(call(p, GARBAGE, TIMEOUT_MS), -EBADMSG);
+		assert_int_equal(call(p, STALE, TIMEOUT_MS), -EBADMSG);
+		assert_int_equal(call(p, PARTS, TIMEOUT_MS), -EBADMSG);
+		assert_int_equal(call(p, ASK, TIMEOUT_MS), -EBADMSG);
+		assert_int_equal(call(p, CRASH, TIMEOUT_MS), -EPIPE);
+		assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
+	}
+	assert_int_equal(counters(p).garbage, 12);
+	assert_int_equal(counters(p).deaths, 3);
+	role_pool_free(p);
+}
+
+static int on_part(void *ctx, uint32_t kind, const void *data, size_t len)
+{
+	uint32_t *n = ctx, value;
+
+	assert_int_equal(len, sizeof(value));
+	memcpy(&value, data, sizeof(value));
+	assert_int_equal(value, kind);
+	assert_int_equal(value, *n);
+	++*n;
+	return 0;
+}
+
+static void parts_arrive_in_order(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	uint32_t n = 0;
+	const struct role_request request = {
+		.kind = PARTS,
+		.timeout_ms = TIMEOUT_MS,
+		.part = on_part,
+		.ctx = &n,
+	};
+	struct role_exchange *x;
+
+	assert_int_equal(role_pool_call(p, &request, &x), 0);
+	assert_int_equal(n, N_PARTS);
+	role_exchange_end(x);
+	role_pool_free(p);
+}
+
+static int on_question(void *ctx, uint32_t kind, const void *data, size_t len, int *out_fd)
+{
+	assert_int_equal(kind, 11);
+	assert_memory_equal(data, "file", 4);
+	*out_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	return 0;
+}
+
+static void a_question_is_answered_with_a_descriptor(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	const struct role_request request = {
+		.kind = ASK,
+		.timeout_ms = TIMEOUT_MS,
+		.answer = on_question,
+	};
+	struct role_exchange *x;
+
+	assert_int_equal(role_pool_call(p, &request, &x), 0);
+	assert_int_equal(role_exchange_reply(x)->len, 4);
+	assert_memory_equal(role_exchange_reply(x)->data, "\177ELF", 4);
+	role_exchange_end(x);
+	role_pool_free(p);
+}
+
+static void a_memory_file_is_sealed(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	const struct role_request request = { .kind = MEMFD, .timeout_ms = TIMEOUT_MS };
+	struct role_exchange *x;
+	struct role_memfd m;
+
+	assert_int_equal(role_pool_call(p, &request, &x), 0);
+	assert_int_equal(role_exchange_reply(x)->result, 0);
+	assert_int_equal(role_exchange_reply(x)->n_fds, 1);
+	assert_int_equal(role_memfd_map(&m, role_exchange_reply(x)->fds[0], 99999), -EFBIG);
+	assert_int_equal(role_memfd_map(&m, role_exchange_reply(x)->fds[0], 100000), 0);
+	assert_int_equal(m.len, 100000);
+	assert_int_equal(((const char *)m.data)[99999], 'm');
+	role_memfd_unmap(&m);
+	role_exchange_end(x);
+	role_pool_free(p);
+}
+
+static void an_unsealed_memory_file_is_refused(void **state)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct role_memfd m;
+
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_int_equal(role_memfd_map(&m, fd, 4096), -EBADMSG);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	assert_int_equal(role_memfd_map(&m, fd, 4096), -EBADMSG);
+	close(fd);
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(role_memfd_map(&m, fd, 4096), -EBADMSG);
+	close(fd);
+}
+
+/* A call that meets a child that was just killed fails; a later one does not. */
+static void expect_recovery(struct role_pool *p)
+{
+	uint64_t until_ns = clock_monotonic_ns() + 20 * (uint64_t)CLOCK_SECOND_NS;
+	int r;
+
+	do
+		r = call(p, ECHO, TIMEOUT_MS);
+	while (r < 0 && clock_monotonic_ns() < until_ns);
+	assert_int_equal(r, 0);
+}
+
+static void children_killed_ten_times_come_back(void **state)
+{
+	struct role_pool *p = new_pool(1);
+
+	/* half of them are killed while they start */
+	for (int i = 0; i < 10; i++) {
+		if (i % 2)
+			expect_recovery(p);
+		else
+			(void)call(p, ECHO, 1);
+		if (role_pool_pid(p))
+			kill(role_pool_pid(p), SIGKILL);
+	}
+	expect_recovery(p);
+	role_pool_free(p);
+}
+
+static void starting_is_tried_for_ever_but_backs_off(void **state)
+{
+	const struct role_pool_opts opts = {
+		.max_children = 1,
+		.max_abandoned = 4,
+		.memory_bytes = 64 << 20,
+	};
+	struct role_pool *p;
+
+	assert_int_equal(role_pool_new(&p, &pool_test_broken_role, &opts, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(call(p, ECHO, 3000), -EPIPE);
+	assert_int_equal(call(p, ECHO, 0), -EAGAIN);
+	assert_true(counters(p).started >= 3);
+	role_pool_free(p);
+}
+
+static void a_payer_of_a_failure_is_refused_and_others_are_not(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	struct role_request request = { .kind = HANG, .timeout_ms = 20, .payers = { 17 } };
+	struct role_exchange *x;
+
+	assert_int_equal(role_pool_call(p, &request, &x), -ETIMEDOUT);
+	request.kind = ECHO;
+	request.timeout_ms = TIMEOUT_MS;
+	assert_int_equal(role_pool_call(p, &request, &x), -ETIME);
+	assert_null(x);
+	request.payers[0] = 18;
+	assert_int_equal(role_pool_call(p, &request, &x), 0);
+	role_exchange_end(x);
+	assert_int_equal(counters(p).refused, 1);
+	role_pool_free(p);
+}
+
+static void an_exchange_need_not_be_waited_for(void **state)
+{
+	struct role_pool *p = new_pool(2);
+	const struct role_request slow = { .kind = HANG, .timeout_ms = TIMEOUT_MS };
+	struct role_exchange *x, *y;
+
+	assert_int_equal(role_pool_start(p, &slow, TIMEOUT_MS, &x), 0);
+	assert_int_equal(role_exchange_poll(x, 0), -EAGAIN);
+	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
+	assert_int_equal(role_pool_start(p, &slow, TIMEOUT_MS, &y), 0);
+	assert_int_equal(call(p, ECHO, 20), -EAGAIN); /* both are busy */
+	role_exchange_end(x);
+	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
+	role_exchange_end(y);
+	assert_int_equal(counters(p).timeouts, 0);
+	role_pool_free(p);
+}
+
+static void *call_often(void *arg)
+{
+	for (int i = 0; i < 100; i++)
+		if (call(arg, ECHO, TIMEOUT_MS) != 0)
+			return arg;
+	return NULL;
+}
+
+static void several_threads_share_the_children(void **state)
+{
+	struct role_pool *p = new_pool(2);
+	pthread_t threads[4];
+	void *failed;
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, call_often, p), 0);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+	assert_true(counters(p).started <= 2);
+	role_pool_free(p);
+}
+
+static void idle_children_can_be_ended(void **state)
+{
+	struct role_pool *p = new_pool(2);
+
+	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
+	role_pool_stop_idle(p);
+	assert_int_equal(role_pool_pid(p), 0);
+	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
+	assert_int_equal(counters(p).deaths, 0);
+	role_pool_free(p);
+}
+
+static void children_are_confined(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	char text[256], path[64], line[256];
+	bool found = false;
+	FILE *f;
+
+	role_pool_confinement(p, text, sizeof(text));
+	assert_non_null(strstr(text, "seccomp"));
+	assert_non_null(strstr(text, "no capabilities"));
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)role_pool_pid(p));
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		found |= !strcmp(line, "CapEff:\t0000000000000000\n");
+	fclose(f);
+	assert_true(found);
+	role_pool_free(p);
+}
+
+int test_pool(void);
+int test_pool(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_request_is_answered),
+		TEST(a_descriptor_reaches_the_job),
+		TEST(a_child_that_hangs_is_replaced),
+		TEST(garbage_and_crashes_cost_one_request),
+		TEST(parts_arrive_in_order),
+		TEST(a_question_is_answered_with_a_descriptor),
+		TEST(a_memory_file_is_sealed),
+		TEST(an_unsealed_memory_file_is_refused),
+		TEST(children_killed_ten_times_come_back),
+		TEST(starting_is_tried_for_ever_but_backs_off),
+		TEST(a_payer_of_a_failure_is_refused_and_others_are_not),
+		TEST(an_exchange_need_not_be_waited_for),
+		TEST(several_threads_share_the_children),
+		TEST(idle_children_can_be_ended),
+		TEST(children_are_confined),
+	};
+
+	return TEST_RUN("pool", tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* POST /ingest; requests and their effects were recorded of a Pyroscope server. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../store/fixture.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "codec/pprof/pprof.h"
+#include "fixture.h"
+#include "profile/profile.h"
+#include "tests/test.h"
+
+#define RANGE "\"start\":1,\"end\":9000000000000"
+
+static int ingest(struct scene *s, const char *args, const char *body)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "/ingest?%s", args);
+	return scene_send(s, "POST", path, NULL, body, strlen(body));
+}
+
+static void expect_flame(struct scene *s, const char *type, const char *selector,
+			 const char *levels)
+{
+	_cleanup_(freep) char *got = NULL;
+	char json[400];
+
+	snprintf(json, sizeof(json),
+		 "{\"profileTypeID\":\"%s\",\"labelSelector\":\"%s\"," RANGE "}", type, selector);
+	assert_int_equal(scene_post(s, QUERIER "SelectMergeStacktraces", json), 200);
+	got = scene_flame(s, 1);
+	assert_string_equal(got, levels);
+}
+
+static void folded_stacks_become_time_by_the_sample_rate(void **state)
+{
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	assert_int_equal(ingest(&s, "name=ing%7Bregion%3Deu%7D&sampleRate=100&spyName=x",
+				"main;a;b 3\nmain;a 2\n"),
+			 200);
+	assert_string_equal(scene_text(&s), "");
+	expect_flame(&s, CPU_TYPE, "{service_name=\\\"ing\\\",region=\\\"eu\\\"}",
+		     "total:0/50000000/0\n"
+		     "main:0/50000000/0\n"
+		     "a:0/50000000/20000000\n"
+		     "b:20000000/30000000/30000000\n");
+	assert_int_equal(scene_total(&s, "{pyroscope_spy=\\\"x\\\"}", RANGE), 50000000);
+	/* each line of format=lines counts 1; the default rate is 100 Hz */
+	assert_int_equal(ingest(&s, "name=lines&format=lines", "main;a\nmain;a\nmain;c\n"), 200);
+	assert_int_equal(scene_total(&s, "{service_name=\\\"lines\\\"}", RANGE), 30000000);
+	assert_int_equal(scene_total(&s, "{pyroscope_spy=\\\"unknown\\\"}", RANGE), 30000000);
+	scene_end(&s);
+}
+
+static void the_last_part_of_the_name_is_the_type(void **state)
+{
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	assert_int_equal(ingest(&s, "name=mem.inuse_space&units=bytes", "main;alloc 4096\n"), 200);
+	expect_flame(&s, "memory:inuse_space:bytes::", "{service_name=\\\"mem\\\"}",
+		     "total:0/4096/0\nmain:0/4096/0\nalloc:0/4096/4096\n");
+	assert_int_equal(ingest(&s, "name=my.app.cpu&sampleRate=10", "main 1\n"), 200);
+	assert_int_equal(scene_total(&s, "{service_name=\\\"my.app\\\"}", RANGE), 100000000);
+	/* locks are in the units that the client names */
+	assert_int_equal(ingest(&s, "name=my.mutex_duration&units=microseconds", "main 7\n"), 200);
+	expect_flame(&s, "mutex:delay:nanoseconds::", "{}", "total:0/7000/0\nmain:0/7000/7000\n");
+	assert_int_equal(ingest(&s, "name=ing.web.app", "main;a;b 3\n"), 400);
+	assert_non_null(strstr(scene_text(&s), "unknown profile type of \\\"ing.web.app\\\""));
+	scene_end(&s);
+}
+
+static void nothing_to_store_is_accepted(void **state)
+{
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	assert_int_equal(ingest(&s, "name=empty", ""), 200);
+	assert_int_equal(ingest(&s, "name=nocount", "main;a;b\n"), 200);
+	assert_int_equal(scene_total(&s, "{}", RANGE), 0);
+	scene_end(&s);
+}
+
+static void an_invalid_request_is_refused_with_the_reason(void **state)
+{
+	static const struct {
+		const char *args, *body, *words;
+		int status;
+	} cases[] = {
+		{ "", "main 1\n", "\\\"name\\\" is missing", 400 },
+		{ "name=", "main 1\n", "\\\"name\\\" is missing", 400 },
+		{ "name=%7Ba%3Db%7D", "main 1\n", "no application name", 400 },
+		{ "name=x%7Bab%7D", "main 1\n", "k=v", 400 },
+		{ "name=x%7B%3Dv%7D", "main 1\n", "label without a name", 400 },
+		{ "name=x%7Ba%3D1,a%3D2%7D", "main 1\n", "two different values", 400 },
+		{ "name=x&sampleRate=0", "main 1\n", "sampleRate", 400 },
+		{ "name=x&sampleRate=1000001", "main 1\n", "sampleRate", 400 },
+		{ "name=x&sampleRate=1", "main 9223372036854775807\n", "64 bits", 422 },
+		{ "name=x&format=wav", "main 1\n", "unknown format", 400 },
+		{ "name=x&format=jfr", "JFR", "not supported", 422 },
+		{ "name=x&format=pprof", "this is not a pprof", "", 422 },
+		{ "name=x&format=speedscope", "zzz", "", 422 },
+		{ "name=x&format=multipart", "zzz", "no part", 422 },
+	};
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int status = ingest(&s, cases[i].args, cases[i].body);
+
+		if (status != cases[i].status || !strstr(scene_text(&s), cases[i].words))
+			fail_msg("%s: %d %s", cases[i].args, status, scene_text(&s));
+	}
+	assert_int_equal(scene_total(&s, "{}", RANGE), 0);
+	scene_end(&s);
+}
+
+static void put_pprof(struct buf *out)
+{
+	_cleanup_(profile_freep) struct profile *p = fixture_profile("main;work 3\nmain 2\n");
+
+	assert_int_equal(pprof_write_gz(p, out, NULL), 0);
+}
+
+static void a_pprof_keeps_its_own_types(void **state)
+{
+	struct buf pprof = { 0 };
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	put_pprof(&pprof);
+	assert_int_equal(scene_send(&s, "POST", "/pyroscope/ingest?name=raw&format=pprof", NULL,
+				    pprof.data, pprof.len),
+			 200);
+	expect_flame(&s, "process_cpu:samples:count:cpu:nanoseconds", "{service_name=\\\"raw\\\"}",
+		     "total:0/5/0\nmain:0/5/2\nwork:2/3/3\n");
+	assert_int_equal(scene_total(&s, "{service_name=\\\"raw\\\"}", RANGE), 50000000);
+	scene_end(&s);
+	buf_fini(&pprof);
+}
+
+static void put_part(struct buf *form, const char *name, const void *data, size_t len)
+{
+	buf_printf(form,
+		   "--B\r\nContent-Disposition: form-data; name=\"%s\"; filename=\"%s\"\r\n\r\n",
+		   name, name);
+	buf_put(form, data, len);
+	buf_put_str(form, "\r\n");
+}
+
+static int send_form(struct scene *s, const char *config)
+{
+	static const char *const headers[] = { "Content-Type: multipart/form-data; boundary=B",
+					       NULL };
+	_cleanup_(buf_fini) struct buf form = { 0 }, pprof = { 0 };
+
+	put_pprof(&pprof);
+	put_part(&form, "profile", pprof.data, pprof.len);
+	if (config)
+		put_part(&form, "sample_type_config", config, strlen(config));
+	buf_put_str(&form, "--B--\r\n");
+	return scene_send(s, "POST", "/ingest?name=form", headers, form.data, form.len);
+}
+
+static void a_form_may_rename_sample_types(void **state)
+{
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	assert_int_equal(send_form(&s, NULL), 200);
+	assert_int_equal(scene_total(&s, "{service_name=\\\"form\\\"}", RANGE), 50000000);
+	assert_int_equal(send_form(&s, "{\"samples\":{\"units\":\"things\",\"aggregation\":\"sum\","
+				       "\"display-name\":\"hits\",\"sampled\":true},\"no\":{}}"),
+			 200);
+	expect_flame(&s, "process_cpu:hits:things:cpu:nanoseconds", "{}",
+		     "total:0/5/0\nmain:0/5/2\nwork:2/3/3\n");
+	assert_int_equal(send_form(&s, "[]"), 422);
+	assert_int_equal(send_form(&s, "{\"samples\":{"), 422);
+	assert_non_null(strstr(scene_text(&s), "sample_type_config"));
+	scene_end(&s);
+}
+
+TEST_GROUP(test_ingest_http, TEST(folded_stacks_become_time_by_the_sample_rate),
+	   TEST(the_last_part_of_the_name_is_the_type), TEST(nothing_to_store_is_accepted),
+	   TEST(an_invalid_request_is_refused_with_the_reason), TEST(a_pprof_keeps_its_own_types),
+	   TEST(a_form_may_rename_sample_types))

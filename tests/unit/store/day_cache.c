@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/sqlite/day_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "fixture.h"
+#include "store/sqlite/day.h"
+#include "tests/test.h"
+
+static void note(void *ctx, const char *message)
+{
+	snprintf(ctx, 300, "%s", message);
+}
+
+static bool exists(const char *dir, const char *name)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return access(path, F_OK) == 0;
+}
+
+static void a_day_is_opened_once_and_created_only_on_request(void **state)
+{
+	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
+	struct day_ref *a = NULL, *b = NULL, *open[2];
+	char *dir = fixture_dir();
+
+	assert_int_equal(day_cache_new(&c, dir, NULL, NULL), 0);
+	assert_int_equal(day_cache_acquire(c, "shop", 20777, false, &a, NULL), -ENOENT);
+	assert_null(a);
+	assert_false(exists(dir, "shop"));
+	assert_int_equal(day_cache_acquire_open(c, open, 2), 0);
+	assert_int_equal(day_cache_acquire(c, "shop", 20777, true, &a, NULL), 0);
+	assert_true(exists(dir, "shop/2026-11-20.db"));
+	assert_int_equal(day_cache_acquire(c, "shop", 20777, false, &b, NULL), 0);
+	assert_ptr_equal(day_ref_day(a), day_ref_day(b));
+	day_cache_release(c, b);
+	/* the same day of another tenant is another day */
+	assert_int_equal(day_cache_acquire(c, "mail", 20777, true, &b, NULL), 0);
+	assert_ptr_not_equal(day_ref_day(a), day_ref_day(b));
+	day_cache_release(c, a);
+	day_cache_release(c, b);
+	assert_int_equal(day_cache_acquire_open(c, open, 1), 1);
+	day_cache_release(c, open[0]);
+	assert_int_equal(day_cache_acquire_open(c, open, 2), 2);
+	day_cache_release(c, open[0]);
+	day_cache_release(c, open[1]);
+	fixture_remove(dir);
+}
+
+static void a_day_in_use_is_not_dropped(void **state)
+{
+	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
+	struct day_ref *ref = NULL;
+	char *dir = fixture_dir();
+
+	assert_int_equal(day_cache_new(&c, dir, NULL, NULL), 0);
+	assert_int_equal(day_cache_acquire(c, "shop", 20777, true, &ref, NULL), 0);
+	assert_int_equal(day_cache_drop(c, "shop", 20777), 0);
+	assert_true(exists(dir, "shop/2026-11-20.db"));
+	day_cache_release(c, ref);
+	assert_int_equal(day_cache_drop(c, "shop", 20777), 1);
+	assert_false(exists(dir, "shop/2026-11-20.db"));
+	assert_int_equal(day_cache_drop(c, "shop", 20777), 1);
+	assert_int_equal(day_cache_acquire(c, "shop", 20777, false, &ref, NULL), -ENOENT);
+	fixture_remove(dir);
+}
+
+static void damage(const char *dir)
+{
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/shop", dir);
+	(void)mkdir(path, 0755);
+	snprintf(path, sizeof(path), "%s/shop/2026-11-20.db", dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_int_equal(write(fd, "no database at all", 18), 18);
+	close(fd);
+}
+
+static void a_damaged_file_is_renamed_and_missing_or_new(void **state)
+{
+	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
+	char *dir = fixture_dir(), warning[300] = "";
+	struct day_ref *ref = NULL;
+
+	assert_int_equal(day_cache_new(&c, dir, note, warning), 0);
+	damage(dir);
+	assert_int_equal(day_cache_acquire(c, "shop", 20777, false, &ref, NULL), -ENOENT);
+	assert_non_null(strstr(warning, "2026-11-20.db.damaged-1"));
+	damage(dir);
+	assert_int_equal(day_cache_acquire(c, "shop", 20777, true, &ref, NULL), 0);
+	assert_true(exists(dir, "shop/2026-11-20.db.damaged-2"));
+	day_cache_release(c, ref);
+	fixture_remove(dir);
+}
+
+/* Many more days than are kept open can be acquired one after the other, and many at once. */
+static void any_number_of_days_can_be_used(void **state)
+{
+	enum { N = 80 };
+	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
+	struct day_ref *refs[N], *open[N];
+	char *dir = fixture_dir();
+	size_t n;
+
+	assert_int_equal(day_cache_new(&c, dir, NULL, NULL), 0);
+	for (int i = 0; i < N; i++) {
+		assert_int_equal(day_cache_acquire(c, "shop", 20000 + i, true, &refs[i], NULL), 0);
+		day_cache_release(c, refs[i]);
+	}
+	n = day_cache_acquire_open(c, open, N);
+	assert_true(n > 0 && n < N);
+	for (size_t i = 0; i < n; i++)
+		day_cache_release(c, open[i]);
+	for (int i = 0; i < N; i++)
+		assert_int_equal(day_cache_acquire(c, "shop", 20000 + i, false, &refs[i], NULL), 0);
+	assert_int_equal(day_cache_acquire_open(c, open, N), N);
+	for (int i = 0; i < N; i++) {
+		day_cache_release(c, refs[i]);
+		day_cache_release(c, open[i]);
+	}
+	fixture_remove(dir);
+}
+
+static void a_directory_that_cannot_be_written_is_an_error(void **state)
+{
+	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
+	struct day_ref *ref = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(day_cache_new(&c, "/proc/self", NULL, NULL), 0);
+	assert_true(day_cache_acquire(c, "shop", 20777, true, &ref, &err) < 0);
+	assert_null(ref);
+	assert_non_null(strstr(err.msg, "cannot create \"/proc/self/shop\""));
+}
+
+TEST_GROUP(test_day_cache, TEST(a_day_is_opened_once_and_created_only_on_request),
+	   TEST(a_day_in_use_is_not_dropped), TEST(a_damaged_file_is_renamed_and_missing_or_new),
+	   TEST(any_number_of_days_can_be_used),
+	   TEST(a_directory_that_cannot_be_written_is_an_error))

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+int test_address_cache(void);
+int test_frame_symbols(void);
+int test_symbolize(void);
+
+int main(void)
+{
+	return test_address_cache() + test_frame_symbols() + test_symbolize();
+}

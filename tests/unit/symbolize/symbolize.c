@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frame words of this program, of the kernel and without symbols become profiles. */
+#include "symbolize/symbolize.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "bpf/shared/abi.h"
+#include "export/window.h"
+#include "metadata/labeler.h"
+#include "metadata/process_info.h"
+#include "proc/maps.h"
+#include "process/file_table.h"
+#include "process/jit_symbols.h"
+#include "profile/profile.h"
+#include "profiler/sample_counts.h"
+#include "sampler/events.h"
+#include "symbolize/frame_symbols.h"
+#include "symbolize/symbolizer_thread.h"
+#include "tests/test.h"
+#include "unwind/tables.h"
+
+struct fixture {
+	struct unwind_tables *tables;
+	struct file_table *files;
+	struct jit_symbols *jits;
+	struct frame_symbols *frame_symbols;
+	struct sample_counts *collect;
+	struct unwind_rule *rules;
+	struct unwind_file *unwind_files;
+	uint32_t generation;
+};
+
+static int no_chunk(void *ctx, uint32_t n, uint32_t **out)
+{
+	return -1;
+}
+
+static void fixture_init(struct fixture *f)
+{
+	struct unwind_tables_memory mem = { .add_chunk = no_chunk };
+	struct frame_symbols_opts lo = { .symbolizer.no_dwarf = true };
+
+	*f = (struct fixture){ 0 };
+	f->rules = calloc(UNWIND_RULES_MAX, sizeof(*f->rules));
+	f->unwind_files = calloc(UNWIND_FILES_MAX, sizeof(*f->unwind_files));
+	mem.rules = f->rules;
+	mem.files = f->unwind_files;
+	mem.generation = &f->generation;
+	assert_int_equal(unwind_tables_new(&f->tables, &mem), 0);
+	assert_int_equal(file_table_new(&f->files, f->tables), 0);
+	assert_int_equal(jit_symbols_new(&f->jits, NULL), 0);
+	lo.files = f->files;
+	lo.jits = f->jits;
+	assert_int_equal(frame_symbols_new(&f->frame_symbols, &lo), 0);
+	assert_int_equal(sample_counts_new(&f->collect, true), 0);
+}
+
+static void fixture_fini(struct fixture *f)
+{
+	sample_counts_free(f->collect);
+	frame_symbols_free(f->frame_symbols);
+	jit_symbols_free(f->jits);
+	file_table_free(f->files);
+	unwind_tables_free(f->tables);
+	free(f->rules);
+	free(f->unwind_files);
+}
+
+struct own_map {
+	uint64_t addr;
+	uint32_t file;
+	uint64_t off;
+	struct file_table *files;
+};
+
+static int find_own(void *ctx, const struct proc_map *m)
+{
+	struct own_map *own = ctx;
+	struct file_ref ref = { .pid = (uint32_t)getpid(),
+				.start = m->start,
+				.end = m->end,
+				.dev_major = m->dev_major,
+				.dev_minor = m->dev_minor,
+				.inode = m->inode,
+				.path = m->path };
+
+	if (own->addr < m->start || own->addr >= m->end)
+		return 0;
+	own->off = own->addr - m->start + m->file_off;
+	own->file = file_table_find(own->files, &ref);
+	/* found again by its inode, it has the same id */
+	assert_int_equal(file_table_find(own->files, &ref), own->file);
+	return 1;
+}
+
+/* Returns the name of the innermost function of frame @i of the only stack. */
+static const char *frame_name(const struct profile *p, size_t i)
+{
+	size_t n;
+	const uint32_t *stack = profile_stack(p, 0, &n);
+	struct profile_location l;
+
+	assert_true(i < n);
+	l = profile_location(p, stack[i]);
+	assert_true(l.n_lines >= 1);
+	return profile_string(p, profile_function(p, l.lines[0].function)->name);
+}
+
+__attribute__((noinline, used)) void a_function_known_by_name(void);
+__attribute__((noinline, used)) void a_function_known_by_name(void)
+{
+	__asm__ volatile("nop; nop");
+}
+
+static void symbolizes_code_and_retains_frames_without_symbols(void **state)
+{
+	const struct sample_counts_thread thread = {
+		.pid = 7, .tid = 8, .comm = "t", .process_comm = "p"
+	};
+	struct symbolize_window window = { .freq_hz = 100,
+					   .duration_ns = 5,
+					   .clock_offset_ns = 1000 };
+	struct own_map own = { .addr = (uint64_t)a_function_known_by_name };
+	struct symbolize_stats stats;
+	struct profile *p;
+	struct fixture f;
+	uint64_t words[4];
+	size_t n;
+
+	fixture_init(&f);
+	own.files = f.files;
+	assert_int_equal(proc_maps_read(getpid(), PROC_MAPS_EXEC, find_own, &own, NULL), 1);
+	assert_int_not_equal(own.file, FILE_ID_NONE);
+	words[0] = FRAME_NATIVE_WORD(own.file, own.off);
+	words[1] = FRAME_NATIVE_WORD(own.file, FRAME_OFFSET_MASK);
+	words[2] = FRAME_WORD(FRAME_ADDRESS, 0x1234);
+	words[3] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_RULE);
+	for (int i = 0; i < 3; i++)
+		assert_true(sample_counts_add(f.collect, &thread, 100 + (uint64_t)i, words, 4) >=
+			    0);
+	assert_int_equal(symbolize_profile(f.frame_symbols, f.collect, &window, &p, &stats, NULL),
+			 0);
+
+	assert_int_equal(profile_n_samples(p), 1);
+	assert_int_equal(profile_sample(p, 0).values[0], 3);
+	assert_int_equal(profile_sample(p, 0).values[1], 3 * 10000000);
+	assert_int_equal(profile_sample(p, 0).n_labels, 4);
+	(void)profile_stack(p, 0, &n);
+	assert_int_equal(n, 4);
+	assert_string_equal(frame_name(p, 0), "a_function_known_by_name");
+	assert_non_null(strstr(frame_name(p, 1), "+0x"));
+	assert_string_equal(frame_name(p, 2), "[anonymous code]");
+	assert_string_equal(frame_name(p, 3), "[incomplete: no unwind rule]");
+	assert_int_equal(profile_sample(p, 0).n_times, 3);
+	assert_int_equal(profile_sample(p, 0).times[0], 1100);
+	assert_int_equal(profile_sample(p, 0).times[2], 1102);
+	assert_int_equal(stats.by_kind[PROFILE_FRAME_NATIVE][WALK_ERR_NO_RULE], 3);
+	assert_int_equal(stats.n_frames, 9);
+	assert_int_equal(stats.n_unnamed, 6);
+	assert_int_equal(stats.n_generated, 3);
+	assert_string_equal(stats.generated_by, "p");
+	profile_free(p);
+	fixture_fini(&f);
+}
+
+static void several_events_are_sample_types_of_one_profile(void **state)
+{
+	struct event events[] = {
+		{ .kind = EVENT_TRACEPOINT, .name = (char *)"sched:x", .period = 5 },
+		{ .kind = EVENT_PERF, .name = (char *)"cpu-clock", .is_clock = true },
+	};
+	const struct sample_counts_thread thread = { .pid = 7, .tid = 8, .comm = "t" };
+	struct symbolize_window window = {
+		.freq_hz = 100, .events = events, .n_events = 2, .per_thread = true
+	};
+	uint64_t word = FRAME_WORD(FRAME_ADDRESS, 0x1234);
+	struct symbolize_stats stats;
+	struct profile *p;
+	struct fixture f;
+
+	fixture_init(&f);
+	for (uint8_t i = 0; i < 3; i++)
+		assert_true(sample_counts_add_event(f.collect, &thread, i / 2, 1, &word, 1) >= 0);
+	assert_int_equal(symbolize_profile(f.frame_symbols, f.collect, &window, &p, &stats, NULL),
+			 0);
+	assert_int_equal(profile_n_sample_types(p), 2);
+	assert_string_equal(profile_string(p, profile_sample_type(p, 0).type), "sched:x");
+	assert_string_equal(profile_string(p, profile_sample_type(p, 1).type), "cpu");
+	assert_int_equal(profile_n_samples(p), 1);
+	assert_int_equal(profile_sample(p, 0).values[0], 10);
+	assert_int_equal(profile_sample(p, 0).values[1], 10000000);
+	assert_int_equal(stats.by_event[0], 2);
+	assert_int_equal(stats.by_event[1], 1);
+	assert_string_equal(profile_string(p, profile_sample(p, 0).labels[3].str), "t-8");
+	profile_free(p);
+	fixture_fini(&f);
+}
+
+static void a_deleted_file_still_has_an_id(void **state)
+{
+	struct file_ref ref = { .pid = 0x7fffffff, .start = 1, .end = 2, .path = "/no/such/file" };
+	struct fixture f;
+	uint32_t id;
+
+	fixture_init(&f);
+	id = file_table_find(f.files, &ref);
+	assert_int_not_equal(id, FILE_ID_NONE);
+	assert_int_equal(file_table_get(f.files, id)->fd, -1);
+	assert_int_equal(f.unwind_files[id].state, FILE_TABLE_ABSENT);
+	assert_null(file_table_get(f.files, id + 1));
+	assert_null(file_table_get(f.files, FILE_ID_NONE));
+	fixture_fini(&f);
+}
+
+static void the_vdso_is_a_file_like_any_other(void **state)
+{
+	struct fixture f;
+	uint32_t id;
+
+	fixture_init(&f);
+	id = file_table_vdso(f.files);
+	assert_int_not_equal(id, FILE_ID_NONE);
+	assert_int_equal(file_table_vdso(f.files), id);
+	assert_true(file_table_get(f.files, id)->is_elf);
+	fixture_fini(&f);
+}
+
+struct got {
+	uint64_t n_unwanted;
+	size_t n;
+	uint64_t n_samples[4];
+	uint32_t pid[4];
+};
+
+static int on_process(void *ctx, const struct sample_counts_thread *thread,
+		      enum symbolize_mode what, struct profile *p)
+{
+	struct got *got = ctx;
+
+	got->pid[got->n] = thread->pid;
+	for (uint32_t i = 0; i < profile_n_samples(p); i++)
+		got->n_samples[got->n] += (uint64_t)profile_sample(p, i).values[0];
+	got->n++;
+	profile_free(p);
+	return 0;
+}
+
+static bool is_wanted(void *ctx, const struct sample_counts_thread *thread, uint64_t n)
+{
+	struct got *got = ctx;
+
+	got->n_unwanted += thread->pid == 8 ? n : 0;
+	return thread->pid != 8;
+}
+
+static void makes_a_profile_of_each_program(void **state)
+{
+	const struct sample_counts_thread threads[] = {
+		{ .pid = 9, .tid = 9 },
+		{ .pid = 7, .tid = 8 },
+		{ .pid = 7, .tid = 7 },
+		{ .pid = 9, .tid = 9, .start_ns = 5 },
+	};
+	const struct sample_counts_thread unwanted = { .pid = 8, .tid = 8 };
+	uint64_t word = FRAME_WORD(FRAME_ADDRESS, 1);
+	struct symbolize_window window = { .freq_hz = 19 };
+	struct symbolize_stats stats = { 0 };
+	struct got got = { 0 };
+	const struct symbolize_sink to = { is_wanted, on_process, &got };
+	struct symbolize_run *run;
+	struct fixture f;
+	int r;
+
+	fixture_init(&f);
+	assert_true(sample_counts_add(f.collect, &unwanted, 1, &word, 1) >= 0);
+	for (int i = 0; i < 8; i++)
+		assert_true(sample_counts_add(f.collect, &threads[i % 4], 1, &word, 1) >= 0);
+	assert_int_equal(symbolize_run_new(&run, f.frame_symbols, f.collect, &window, &to, &stats),
+			 0);
+	assert_int_equal(symbolize_run_n_remaining(run), 8);
+	assert_int_equal(symbolize_run_step(run), 1);
+	assert_int_equal(symbolize_run_n_remaining(run), 4);
+	while ((r = symbolize_run_step(run)) > 0)
+		continue;
+	assert_int_equal(r, 0);
+	assert_int_equal(symbolize_run_n_remaining(run), 0);
+	symbolize_run_free(run);
+	assert_int_equal(got.n_unwanted, 1);
+	assert_int_equal(got.n, 3);
+	assert_int_equal(got.pid[0], 7);
+	assert_int_equal(got.n_samples[0], 4);
+	assert_int_equal(got.pid[1], 9);
+	assert_int_equal(got.n_samples[1], 2);
+	assert_int_equal(got.n_samples[2], 2);
+	assert_int_equal(stats.by_kind[PROFILE_FRAME_UNKNOWN][WALK_OK], 8);
+	fixture_fini(&f);
+}
+
+static uint32_t find_new_file(struct file_table *files, uint64_t i)
+{
+	static const char text[] = "some text";
+	char path[64];
+	struct file_ref ref = { .pid = 0x7fffffff, .start = 1, .end = 2, .path = path };
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/cameo-files.XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(write(fd, &i, sizeof(i)), sizeof(i));
+	assert_int_equal(fstat(fd, &st), 0);
+	ref.dev_major = major(st.st_dev);
+	ref.dev_minor = minor(st.st_dev);
+	ref.inode = st.st_ino;
+	i = file_table_find(files, &ref);
+	unlink(path);
+	close(fd);
+	return (uint32_t)i;
+}
+
+static void files_without_a_mapping_are_dropped(void **state)
+{
+	struct fixture f;
+	uint32_t kept, vdso, last = 0;
+	struct rlimit limit;
+	uint64_t serial;
+
+	/* the table keeps each file open */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_cur < 2 * FILE_TABLE_SWEEP_ABOVE)
+		skip();
+
+	fixture_init(&f);
+	vdso = file_table_vdso(f.files);
+	kept = find_new_file(f.files, UINT64_MAX);
+	serial = file_table_get(f.files, kept)->serial;
+	for (uint64_t i = 0; !file_table_needs_sweep(f.files); i++)
+		last = find_new_file(f.files, i);
+	for (int i = 0; i < 2; i++) {
+		assert_non_null(file_table_get(f.files, last));
+		file_table_mark(f.files, kept);
+		file_table_sweep(f.files, 1);
+	}
+	assert_null(file_table_get(f.files, last));
+	assert_int_equal(file_table_get(f.files, kept)->serial, serial);
+	assert_non_null(file_table_get(f.files, vdso));
+	assert_int_equal(file_table_n_live(f.files), 2);
+	assert_int_equal(file_table_n_forgotten(f.files), FILE_TABLE_SWEEP_ABOVE - 1);
+	/* a new file does not get an id that was freed just before */
+	assert_true(find_new_file(f.files, 1) > last);
+	fixture_fini(&f);
+}
+
+/* ---- labels that are read late ---------------------------------------------------------- */
+
+/* The result: start time and service name of each series. */
+struct handed_over {
+	size_t n;
+	int64_t start_ns[4];
+	char service[4][16];
+};
+
+static void on_window(void *ctx, struct export_window *w)
+{
+	struct handed_over *out = ctx;
+
+	for (size_t i = 0; i < w->series.len; i++) {
+		assert_true(out->n < 4);
+		out->start_ns[out->n] = w->start_ns;
+		snprintf(out->service[out->n++], 16, "%s",
+			 export_label(&w->series.data[i], "service_name"));
+	}
+	export_window_free(w);
+}
+
+/* Creates a /proc in which reading the environment of process 7 blocks until it is written. */
+struct slow_proc {
+	char dir[32], process[40], environ[64];
+};
+
+static void slow_proc_init(struct slow_proc *s)
+{
+	snprintf(s->dir, sizeof(s->dir), "/tmp/cameo-symbolize.XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	snprintf(s->process, sizeof(s->process), "%s/7", s->dir);
+	snprintf(s->environ, sizeof(s->environ), "%s/environ", s->process);
+	assert_int_equal(mkdir(s->process, 0700), 0);
+	assert_int_equal(mkfifo(s->environ, 0600), 0);
+}
+
+static void slow_proc_answer(const struct slow_proc *s, const char *text)
+{
+	int fd = open(s->environ, O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(write(fd, text, strlen(text) + 1), strlen(text) + 1);
+	close(fd);
+}
+
+static void slow_proc_fini(const struct slow_proc *s)
+{
+	assert_int_equal(unlink(s->environ) + rmdir(s->process) + rmdir(s->dir), 0);
+}
+
+/* Symbolizes a window that begins at @time_ns and has one sample of process 7. */
+static void name_one(struct symbolizer_thread *n, int64_t time_ns)
+{
+	const struct sample_counts_thread thread = { .pid = 7, .tid = 7, .process_comm = "p" };
+	const struct symbolize_window window = { .time_ns = time_ns,
+						 .duration_ns = 5,
+						 .freq_hz = 100 };
+	uint64_t word = FRAME_WORD(FRAME_ADDRESS, 1);
+	struct symbolizer_thread_stats stats;
+	struct sample_counts *c;
+	uint64_t before;
+
+	symbolizer_thread_stats(n, &stats);
+	before = stats.n_windows;
+	assert_int_equal(sample_counts_new(&c, false), 0);
+	assert_true(sample_counts_add(c, &thread, 1, &word, 1) >= 0);
+	symbolizer_thread_submit(n, c, &window);
+	while (!symbolizer_thread_is_idle(n))
+		sched_yield();
+	symbolizer_thread_stats(n, &stats);
+	assert_int_equal(stats.n_windows, before + 1);
+}
+
+/* A symbolizer_thread with process 7, whose labels are still unknown. */
+struct late {
+	struct fixture f;
+	struct slow_proc proc;
+	struct process_info_store *process_info;
+	struct symbolizer_thread *symbolizer_thread;
+	struct handed_over out;
+};
+
+static void late_init(struct late *l)
+{
+	static const char *const env[] = { "OTEL_SERVICE_NAME" };
+	const struct process_info_key of = { .pid = 7, .comm = "p", .exe = "/bin/exe" };
+	const struct labeler_opts labels = { .labels = "",
+					     .max_series = 10,
+					     .env = env,
+					     .n_env = 1,
+					     .n_service = 1,
+					     .host = "",
+					     .containers.root = "/" };
+	struct frame_symbols_opts lo = { .symbolizer.no_dwarf = true };
+	struct symbolizer_thread_opts opts = { .frame_symbols = &lo,
+					       .export = on_window,
+					       .ctx = &l->out };
+
+	*l = (struct late){ 0 };
+	fixture_init(&l->f);
+	slow_proc_init(&l->proc);
+	lo.files = l->f.files;
+	lo.jits = l->f.jits;
+	assert_int_equal(process_info_store_new(&l->process_info, l->proc.dir, env, 1), 0);
+	assert_int_equal(process_info_store_start(l->process_info), 0);
+	process_info_store_note(l->process_info, &of);
+	opts.process_info = l->process_info;
+	assert_int_equal(labeler_new(&opts.labeler, &labels, NULL), 0);
+	assert_int_equal(symbolizer_thread_new(&l->symbolizer_thread, &opts), 0);
+}
+
+static void late_fini(struct late *l)
+{
+	symbolizer_thread_free(l->symbolizer_thread);
+	process_info_store_free(l->process_info);
+	slow_proc_fini(&l->proc);
+	fixture_fini(&l->f);
+}
+
+static void a_window_waits_for_late_labels(void **state)
+{
+	struct symbolizer_thread_stats stats;
+	struct late l;
+
+	late_init(&l);
+	/* two windows are held and exported with the third */
+	for (int64_t window = 1; window <= 2; window++)
+		name_one(l.symbolizer_thread, window);
+	assert_int_equal(l.out.n, 0);
+	symbolizer_thread_stats(l.symbolizer_thread, &stats);
+	assert_int_equal(stats.n_waiting, 2);
+	slow_proc_answer(&l.proc, "OTEL_SERVICE_NAME=cart");
+	process_info_store_wait(l.process_info, UINT64_MAX);
+	name_one(l.symbolizer_thread, 3);
+	assert_int_equal(l.out.n, 3);
+	for (size_t i = 0; i < l.out.n; i++)
+		assert_string_equal(l.out.service[i], "cart");
+	assert_int_equal(l.out.start_ns[0] + l.out.start_ns[1] + l.out.start_ns[2], 6);
+	symbolizer_thread_stats(l.symbolizer_thread, &stats);
+	assert_int_equal(stats.n_waiting, 0);
+	assert_int_equal(stats.n_unread, 0);
+	late_fini(&l);
+}
+
+static void a_process_without_labels_is_counted_and_exported_at_the_end(void **state)
+{
+	struct symbolizer_thread_stats stats;
+	struct late l;
+
+	late_init(&l);
+	name_one(l.symbolizer_thread, 1);
+	assert_int_equal(l.out.n, 0);
+	assert_int_equal(symbolizer_thread_finish(l.symbolizer_thread, UINT64_MAX), 0);
+	assert_int_equal(l.out.n, 1);
+	assert_string_equal(l.out.service[0], "exe");
+	symbolizer_thread_stats(l.symbolizer_thread, &stats);
+	assert_int_equal(stats.n_unread, 1);
+	slow_proc_answer(&l.proc, "");
+	late_fini(&l);
+}
+
+TEST_GROUP(test_symbolize, TEST(a_window_waits_for_late_labels),
+	   TEST(a_process_without_labels_is_counted_and_exported_at_the_end),
+	   TEST(files_without_a_mapping_are_dropped), TEST(makes_a_profile_of_each_program),
+	   TEST(symbolizes_code_and_retains_frames_without_symbols),
+	   TEST(several_events_are_sample_types_of_one_profile),
+	   TEST(a_deleted_file_still_has_an_id), TEST(the_vdso_is_a_file_like_any_other))
