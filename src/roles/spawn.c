@@ -25,7 +25,7 @@
 
 #define MARK "--role"
 
-enum { STACK_LEN = 64 << 10 };
+enum { STACK_LEN = 64 << 10, SPAWN_ARGC = 4 };
 
 extern char **environ;
 
@@ -116,6 +116,26 @@ static int start_in(const char *name, size_t memory_bytes, int sock, int flags, 
 	return clone_child(&s, flags, out);
 }
 
+/*
+ * Returns true if this process was started by spawn_child(): its command line has the mark, whether
+ * main() looked at it or not.
+ */
+static bool is_child(void)
+{
+	_cleanup_(closep) int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	char line[256], *argv[SPAWN_ARGC + 1];
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	struct spawn_args args;
+	int argc = 0;
+
+	if (n <= 0)
+		return false;
+	line[n] = '\0';
+	for (char *p = line; p < line + n && argc <= SPAWN_ARGC; p += strlen(p) + 1)
+		argv[argc++] = p;
+	return spawn_parse_args(argc, argv, &args) == 0;
+}
+
 int spawn_child(const char *name, size_t memory_bytes, bool isolate, pid_t *out_pid, int *out_sock,
 		struct err *err)
 {
@@ -123,6 +143,8 @@ int spawn_child(const char *name, size_t memory_bytes, bool isolate, pid_t *out_
 	int socks[2], flags[2], r = -EINVAL;
 	size_t n = namespaces(isolate, flags);
 
+	if (is_child())
+		return err_set(err, -ELOOP, "cannot start %s in a process of a role", name);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
 		return err_set(err, -errno, "cannot create a socket pair: %m");
 	own = socks[0];
@@ -137,7 +159,7 @@ int spawn_child(const char *name, size_t memory_bytes, bool isolate, pid_t *out_
 
 int spawn_parse_args(int argc, char **argv, struct spawn_args *args)
 {
-	if (argc != 4 || strcmp(argv[1], MARK) != 0)
+	if (argc != SPAWN_ARGC || strcmp(argv[1], MARK) != 0)
 		return -ENOENT;
 	args->memory_bytes = strtoul(argv[2], NULL, 10);
 	args->in_namespaces = argv[3][0] == '1';

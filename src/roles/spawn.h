@@ -27,7 +27,9 @@ struct spawn_args {
  * where that needs no privilege (a privileged child changes its user itself, see sandbox.h); where
  * the kernel refuses, it gets none.
  *
- * Return: 0, the child's pid and the parent's end of a SOCK_SEQPACKET pair; -errno.
+ * Return: 0, the child's pid and the parent's end of a SOCK_SEQPACKET pair; -ELOOP in a process
+ * that was started by spawn_child() itself, so that a program whose main() lacks role_main() does
+ * not restart itself endlessly; -errno.
  */
 int spawn_child(const char *name, size_t memory_bytes, bool isolate, pid_t *out_pid, int *out_sock,
 		struct err *err);
