@@ -261,6 +261,23 @@ static void check_perf(const struct doctor_env *env, struct doctor_check *c)
 		set_result(c, DOCTOR_OK, "CPU clock events can be opened");
 }
 
+/*
+ * From 6.18 on, x86 kernels replace a probed 5-byte nop by a call, which pushes its return address:
+ * over the red zone below the stack pointer, if the nop is in the middle of a leaf function.
+ */
+static void check_uprobes(const struct doctor_env *env, struct doctor_check *c)
+{
+#ifdef __x86_64__
+	if (!is_before(env, 6, 18, 0)) {
+		set_result(c, DOCTOR_DEGRADED,
+			   "a uprobe on a 5-byte nop inside a leaf function may damage its stack: "
+			   "probe the beginning of functions only");
+		return;
+	}
+#endif
+	set_result(c, DOCTOR_OK, "usable at any instruction");
+}
+
 /* Since 5.11 BPF maps are charged to the cgroup's memory instead. */
 static void check_memlock(const struct doctor_env *env, struct doctor_check *c)
 {
@@ -393,6 +410,7 @@ static const struct {
 	{ "BPF", check_bpf },
 	{ "BPF JIT", check_jit },
 	{ "perf events", check_perf },
+	{ "uprobes", check_uprobes },
 	{ "locked memory", check_memlock },
 	{ "tracefs", check_tracefs },
 	{ "kernel symbols", check_kallsyms },

@@ -274,8 +274,12 @@ void eh_frame_expression(const struct eh_frame *ef, const struct cfi_value *v,
 			       .end = span->data + span->len };
 	uint64_t len = eh_take_uleb(&c);
 
+	/*
+	 * take_expression() has checked that it fits, but the file is mapped, so its owner may have
+	 * changed the length since.
+	 */
 	*out_data = c.p;
-	*out_len = (size_t)len; /* take_expression() has checked that it fits */
+	*out_len = len <= (size_t)(c.end - c.p) ? (size_t)len : 0;
 }
 
 /* ---- finding the section ---- */

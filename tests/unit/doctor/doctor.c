@@ -124,6 +124,23 @@ static void kernels_that_are_too_old_or_known_to_crash_fail(void **state)
 	end(&m);
 }
 
+/* Kernels of x86 replace a probed 5-byte nop by a call since 6.18. */
+static void kernels_whose_uprobes_use_the_red_zone_are_degraded(void **state)
+{
+#ifdef __x86_64__
+	struct machine m;
+
+	begin(&m);
+	m.env.release = "6.17.9";
+	assert_check(&m, "uprobes", DOCTOR_OK, "");
+	m.env.release = "6.18.0";
+	assert_check(&m, "uprobes", DOCTOR_DEGRADED, "leaf function");
+	end(&m);
+#else
+	skip();
+#endif
+}
+
 static void missing_features_are_reported_with_a_remedy(void **state)
 {
 	struct machine m;
@@ -235,6 +252,7 @@ static void this_machine_can_be_checked(void **state)
 
 TEST_GROUP(test_doctor, TEST(all_checks_succeed_on_a_suitable_machine),
 	   TEST(kernels_that_are_too_old_or_known_to_crash_fail),
+	   TEST(kernels_whose_uprobes_use_the_red_zone_are_degraded),
 	   TEST(missing_features_are_reported_with_a_remedy),
 	   TEST(missing_capabilities_are_reported_with_their_effect),
 	   TEST(operations_refused_by_the_kernel_are_named),
