@@ -153,7 +153,10 @@ int otlp_any_value(struct otlp_dictionary *d, struct wire w, struct otlp_attribu
 	int r;
 
 	while ((r = wire_next(&w, &f)) > 0) {
+		/* The value is a oneof, of which the last field counts. */
 		out->usable = true;
+		out->label.str = 0;
+		out->label.num = 0;
 		if (f.number == OTLP_ANY_STRING && f.type == WIRE_LEN)
 			r = otlp_add_text(d, f.bytes.p, wire_len(f.bytes), &out->label.str);
 		else if (f.number == OTLP_ANY_STRING_REF && f.type == WIRE_VARINT)

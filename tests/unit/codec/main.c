@@ -3,6 +3,7 @@ int test_tracks(void);
 int test_wire(void);
 int test_gzip(void);
 int test_id_map(void);
+int test_json_profile(void);
 int test_pprof_write(void);
 int test_pprof_read(void);
 int test_folded_write(void);
@@ -10,6 +11,7 @@ int test_folded_read(void);
 int test_austin_read(void);
 int test_gperftools_read(void);
 int test_otlp(void);
+int test_otlp_dictionary(void);
 int test_otlp_json(void);
 int test_page_json(void);
 int test_page_times(void);
@@ -22,6 +24,7 @@ int test_speedscope_write(void);
 int test_speedscope_read(void);
 int test_cpuprofile_read(void);
 int test_format(void);
+int test_perfscript_line(void);
 int test_perfscript_read(void);
 
 int main(void)
@@ -32,6 +35,7 @@ int main(void)
 	failed += test_wire();
 	failed += test_gzip();
 	failed += test_id_map();
+	failed += test_json_profile();
 	failed += test_pprof_write();
 	failed += test_pprof_read();
 	failed += test_folded_write();
@@ -39,6 +43,7 @@ int main(void)
 	failed += test_austin_read();
 	failed += test_gperftools_read();
 	failed += test_otlp();
+	failed += test_otlp_dictionary();
 	failed += test_otlp_json();
 	failed += test_page_json();
 	failed += test_page_times();
@@ -51,6 +56,7 @@ int main(void)
 	failed += test_speedscope_read();
 	failed += test_cpuprofile_read();
 	failed += test_format();
+	failed += test_perfscript_line();
 	failed += test_perfscript_read();
 	return failed;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OTLP writer and reader check each other, and requests made by hand check both. */
+/*
+ * The OTLP writer and reader check each other, and requests made by hand check both.
+ *
+ * covers: src/codec/otlp/otlp_read.c src/codec/otlp/otlp_write.c
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
