@@ -4,22 +4,18 @@
  * request and its dictionary. A request stays well below the 4 MiB that gRPC servers accept by
  * default; a larger profile is split.
  *
- * gRPC is used in its simplest form, a unary call over HTTP/2.
- *
- * The specification of exporters (OTLP 1.x, "Failures") decides what is retried; RetryInfo and
- * Retry-After override the channel's own pause. Partial success counts as success: the receiver has
- * named how many profiles it rejected, and sending them again would store the others twice.
+ * gRPC is used in its simplest form, a unary call over HTTP/2. otlp_judge.h decides what a response
+ * means for the request.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/err.h"
 #include "codec/common/gzip.h"
 #include "codec/otlp/otlp_labels.h"
 #include "codec/otlp/otlp_write.h"
-#include "export/otlp_answer.h"
+#include "export/otlp_judge.h"
 #include "export/otlp_resource.h"
 #include "export/post.h"
 #include "export/sink.h"
@@ -32,22 +28,7 @@
 enum {
 	REQUEST_BYTES = 1 << 20, /* a new request starts at this size */
 	PROFILE_BYTES = 2 << 20, /* a profile is split at this size */
-	FRAME_HEADER = 5,        /* gRPC: compression flag and length */
-	DETAILS_MAX = 8192,
 	DEFAULT_GRPC_PORT = 4317,
-};
-
-enum grpc_status {
-	GRPC_OK = 0,
-	GRPC_CANCELLED = 1,
-	GRPC_UNKNOWN = 2,
-	GRPC_DEADLINE_EXCEEDED = 4,
-	GRPC_RESOURCE_EXHAUSTED = 8,
-	GRPC_ABORTED = 10,
-	GRPC_OUT_OF_RANGE = 11,
-	GRPC_INTERNAL = 13,
-	GRPC_UNAVAILABLE = 14,
-	GRPC_DATA_LOSS = 15,
 };
 
 struct otlp {
@@ -161,7 +142,7 @@ struct encoding {
  */
 static void put_frame_header(struct buf *b, bool compressed)
 {
-	static const uint8_t room[FRAME_HEADER - 1];
+	static const uint8_t room[OTLP_FRAME_HEADER - 1];
 
 	buf_put_byte(b, compressed);
 	buf_put(b, room, sizeof(room));
@@ -169,7 +150,7 @@ static void put_frame_header(struct buf *b, bool compressed)
 
 static void set_frame_length(struct buf *b)
 {
-	size_t len = b->len - FRAME_HEADER;
+	size_t len = b->len - OTLP_FRAME_HEADER;
 
 	for (int i = 0; !buf_error(b) && i < 4; i++)
 		b->data[1 + i] = (uint8_t)(len >> (24 - 8 * i));
@@ -251,124 +232,6 @@ static int otlp_encode(void *sink, const struct export_window *w, sink_emit_fn e
 	return r;
 }
 
-static void done(const struct otlp_answer *a, const struct export_item *item,
-		 struct sink_outcome *out)
-{
-	out->verdict = SINK_DONE;
-	out->rejected_profiles = a->rejected < item->n_profiles ? a->rejected : item->n_profiles;
-	if (a->rejected || a->message[0])
-		sink_end(out, SINK_DONE, "%u of %u profiles rejected: %s",
-			 (unsigned int)out->rejected_profiles, item->n_profiles, a->message);
-}
-
-/*
- * grpc-status-details-bin is base64 (gRPC over HTTP2, "Binary-Header"); it is limited because
- * headers of a server are untrusted.
- */
-static void read_details(const struct http_answer *a, struct otlp_answer *out)
-{
-	const char *details = http_answer_header(a, "grpc-status-details-bin");
-	_cleanup_(buf_fini) struct buf status = { 0 };
-
-	if (details && strlen(details) <= DETAILS_MAX &&
-	    base64_decode(details, strlen(details), &status) == 0)
-		otlp_answer_read_status(status.data, status.len, out);
-}
-
-static enum sink_verdict grpc_verdict(long status, bool may_retry)
-{
-	switch (status) {
-	case GRPC_CANCELLED:
-	case GRPC_DEADLINE_EXCEEDED:
-	case GRPC_ABORTED:
-	case GRPC_OUT_OF_RANGE:
-	case GRPC_UNAVAILABLE:
-	case GRPC_DATA_LOSS:
-		return SINK_LATER;
-	case GRPC_RESOURCE_EXHAUSTED: /* a quota, which refills, or the size of the message */
-		return may_retry ? SINK_LATER : SINK_DOUBTFUL;
-	case GRPC_UNKNOWN:
-	case GRPC_INTERNAL:
-		return SINK_DOUBTFUL;
-	default:
-		return SINK_NEVER;
-	}
-}
-
-/*
- * An answer without grpc-status is not gRPC: a proxy in between may have responded, so the item is
- * kept.
- */
-static void judge_grpc(const struct http_answer *a, const struct export_item *item,
-		       struct sink_outcome *out)
-{
-	const char *status = http_answer_header(a, "grpc-status"), *message;
-	struct otlp_answer said = { 0 };
-	char *end;
-	long code;
-
-	if (a->status != 200 || !status) {
-		if (a->status == 200)
-			sink_end(out, SINK_LATER, "response is not gRPC");
-		else
-			post_judge(a, NULL, out);
-		return;
-	}
-	code = strtol(status, &end, 10);
-	if (end == status || *end)
-		code = GRPC_UNKNOWN;
-	if (code == GRPC_OK) {
-		if (a->body.len > FRAME_HEADER && !a->body.data[0])
-			otlp_answer_read(a->body.data + FRAME_HEADER, a->body.len - FRAME_HEADER,
-					 &said);
-		done(&said, item, out);
-		return;
-	}
-	read_details(a, &said);
-	message = http_answer_header(a, "grpc-message");
-	if (message)
-		otlp_answer_read_message(message, &said);
-	out->retry_ms = said.retry_ms;
-	sink_end(out, grpc_verdict(code, said.may_retry), "gRPC status %ld: %s", code,
-		 said.message);
-}
-
-static bool is_protobuf(const struct http_answer *a)
-{
-	return post_has_type(a, "application/x-protobuf") ||
-	       post_has_type(a, "application/protobuf");
-}
-
-/*
- * Errors may be protobuf or text. A success of another content type is treated like an outage: a
- * captive portal or a wrong port answers 200 to everything.
- */
-static void judge_http(const struct http_answer *a, const struct export_item *item,
-		       struct sink_outcome *out)
-{
-	struct otlp_answer said = { 0 };
-	size_t len = a->body.len < OTLP_MESSAGE_LEN - 1 ? a->body.len : OTLP_MESSAGE_LEN - 1;
-
-	if (a->status / 100 == 2) {
-		if (is_protobuf(a))
-			otlp_answer_read(a->body.data, a->body.len, &said);
-		if (!a->body.len || is_protobuf(a) || post_has_type(a, "application/json"))
-			done(&said, item, out);
-		else
-			sink_end(out, SINK_LATER,
-				 "status %d, but the response is not from an OTLP receiver",
-				 a->status);
-		return;
-	}
-	if (is_protobuf(a))
-		otlp_answer_read_status(a->body.data, a->body.len, &said);
-	else if (len)
-		memcpy(said.message, a->body.data, len);
-	post_judge(a, said.message[0] ? said.message : NULL, out);
-	if (!out->retry_ms)
-		out->retry_ms = said.retry_ms;
-}
-
 static void otlp_send(void *sink, const struct export_item *item, struct sink_outcome *out)
 {
 	struct otlp *s = sink;
@@ -377,9 +240,9 @@ static void otlp_send(void *sink, const struct export_item *item, struct sink_ou
 	if (!post_send(s->post, &item->body, &a, out))
 		return;
 	if (s->grpc)
-		judge_grpc(&a, item, out);
+		otlp_judge_grpc(&a, item, out);
 	else
-		judge_http(&a, item, out);
+		otlp_judge_http(&a, item, out);
 }
 
 static void otlp_cancel(void *sink)

@@ -3,11 +3,13 @@
 
 int test_exporter(void);
 int test_otlp_answer(void);
+int test_otlp_sink(void);
 int test_seam(void);
 int test_spool(void);
 int test_window(void);
 
 int main(void)
 {
-	return test_exporter() + test_otlp_answer() + test_seam() + test_spool() + test_window();
+	return test_exporter() + test_otlp_answer() + test_otlp_sink() + test_seam() +
+	       test_spool() + test_window();
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The meaning of an OTLP receiver's response for the item that was sent. Responses are untrusted;
+ * nothing here sends or receives.
+ */
+struct export_item;
+struct http_answer;
+struct sink_outcome;
+
+enum { OTLP_FRAME_HEADER = 5 /* bytes before a gRPC message: compression flag and length */ };
+
+/* Fill in @out from a response over gRPC, or over HTTP. @out must be zeroed. */
+void otlp_judge_grpc(const struct http_answer *a, const struct export_item *item,
+		     struct sink_outcome *out);
+void otlp_judge_http(const struct http_answer *a, const struct export_item *item,
+		     struct sink_outcome *out);
