@@ -365,6 +365,7 @@ static struct export_item *next_item(struct channel *c)
 {
 	for (;;) {
 		struct export_item *i = take_spooled(c);
+		bool expired;
 
 		pthread_mutex_lock(&c->lock);
 		if (!i) {
@@ -372,12 +373,13 @@ static struct export_item *next_item(struct channel *c)
 			c->n_sending = i != NULL;
 			c->sending_bytes = i ? item_bytes(i) : 0;
 		}
-		if (i && is_too_old(c, i)) {
+		expired = i && is_too_old(c, i);
+		if (expired) {
 			c->stats.dropped[EXPORT_DROP_TOO_OLD]++;
 			c->n_sending = c->sending_bytes = 0;
 		}
 		pthread_mutex_unlock(&c->lock);
-		if (!i || !is_too_old(c, i))
+		if (!expired)
 			return i;
 		if (i->seq)
 			spool_remove(c->opt.spool, c->opt.spool_sink, i->seq);
@@ -567,7 +569,8 @@ static void queue_item(struct channel *c, struct export_item *i)
 
 	pthread_mutex_lock(&c->lock);
 	to_disk = c->opt.spool &&
-		  (c->stats.failing || c->stats.queued_bytes + item_bytes(i) > c->opt.queue_bytes);
+		  (c->stats.failing ||
+		   c->stats.queued_bytes + c->sending_bytes + item_bytes(i) > c->opt.queue_bytes);
 	pthread_mutex_unlock(&c->lock);
 	if (to_disk && keep_on_disk(c, i)) {
 		export_item_free(i);

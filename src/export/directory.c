@@ -153,7 +153,7 @@ static int directory_encode(void *sink, const struct export_window *w, sink_emit
 static int new_path(const struct directory *d, int64_t time_ns, char *out, size_t len)
 {
 	time_t s = (time_t)(time_ns / CLOCK_SECOND_NS);
-	char when[32], twin[8] = "";
+	char when[32], twin[16] = "";
 	struct tm tm;
 
 	if (!gmtime_r(&s, &tm) || !strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/test.h"
 
+int test_channel(void);
+int test_directory(void);
 int test_exporter(void);
 int test_otlp_answer(void);
 int test_otlp_sink(void);
@@ -10,6 +12,6 @@ int test_window(void);
 
 int main(void)
 {
-	return test_exporter() + test_otlp_answer() + test_otlp_sink() + test_seam() +
-	       test_spool() + test_window();
+	return test_channel() + test_directory() + test_exporter() + test_otlp_answer() +
+	       test_otlp_sink() + test_seam() + test_spool() + test_window();
 }
