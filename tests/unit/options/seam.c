@@ -11,28 +11,7 @@
 #include "options/help.h"
 #include "options/man.h"
 #include "tests/test.h"
-#include "tests/unit/options/toy.h"
-
-static const struct option_spec *const tables[] = { toy_options, NULL };
-
-static const struct command_example examples[] = {
-	{ "Make noise for a while", "toy play --loud" },
-	{ 0 },
-};
-
-static const struct command play = {
-	.name = "play",
-	.summary = "play with --loud toys",
-	.synopsis = "[OPTION...] FILE...\n--list",
-	.description = "Play until something breaks. There is nothing more to it, however long "
-		       "this line becomes.\n\n.second-paragraph.",
-	.options = tables,
-	.examples = examples,
-};
-
-static const struct command *const commands[] = { &play, NULL };
-
-static const struct program program = { "toy", "1.0", "A program to play with.", commands };
+#include "tests/unit/options/toy_program.h"
 
 static const char *finish(struct buf *b)
 {
@@ -64,7 +43,7 @@ static void is_in_the_help(void **state)
 	struct buf b = { 0 };
 	const char *text;
 
-	help_command(&b, &program, &play);
+	help_command(&b, &toy_program, &toy_play);
 	text = finish(&b);
 	has(text, "Usage: toy play [OPTION...] FILE...\n       toy play --list\n");
 	has(text, "\nToys:\n");
@@ -76,7 +55,7 @@ static void is_in_the_help(void **state)
 	for (const char *p = text; *p; p += strcspn(p, "\n") + 1)
 		assert_true(strcspn(p, "\n") <= HELP_WIDTH);
 	b.len = 0;
-	help_program(&b, &program);
+	help_program(&b, &toy_program);
 	has(finish(&b), "\n  play          play with --loud toys\n");
 	buf_fini(&b);
 }
@@ -86,7 +65,7 @@ static void is_on_the_man_page(void **state)
 	struct buf b = { 0 };
 	const char *text;
 
-	assert_int_equal(man_page(&b, &program, &play,
+	assert_int_equal(man_page(&b, &toy_program, &toy_play,
 				  "@HEAD@\n.SH DESCRIPTION\nMine.\n@OPTIONS@\n@EXAMPLES@\n"),
 			 0);
 	text = finish(&b);
@@ -98,9 +77,9 @@ static void is_on_the_man_page(void **state)
 		  "Changes take effect at the next start.\n");
 	has(text, "Make noise for a while:\n");
 	b.len = 0;
-	assert_int_equal(man_page(&b, &program, NULL, "@HEAD@\n@COMMANDS@\n"), 0);
+	assert_int_equal(man_page(&b, &toy_program, NULL, "@HEAD@\n@COMMANDS@\n"), 0);
 	has(finish(&b), ".TP\n\\fBtoy\\-play\\fR(1)\n");
-	assert_int_equal(man_page(&b, &program, &play, "@NOSUCH@\n"), -EINVAL);
+	assert_int_equal(man_page(&b, &toy_program, &toy_play, "@NOSUCH@\n"), -EINVAL);
 	buf_fini(&b);
 }
 
@@ -109,14 +88,14 @@ static void is_completed(void **state)
 	struct buf b = { 0 };
 	const char *text;
 
-	completion_bash(&b, &program);
+	completion_bash(&b, &toy_program);
 	text = finish(&b);
 	has(text, " --window");
 	has(text, "play:--mode) words='full short no' ;;");
 	has(text, "play:--colour) words='red infrared' ;;");
 	has(text, "complete -o filenames -F _toy toy\n");
 	b.len = 0;
-	completion_zsh(&b, &program);
+	completion_zsh(&b, &toy_program);
 	text = finish(&b);
 	has(text, "#compdef toy\n");
 	has(text, "'--mode=[mode]:full|short|no:(full short no)'");
