@@ -42,18 +42,16 @@ static void gauge(struct buf *out, const char *name, uint64_t value, const char 
 	buf_printf(out, "%s %" PRIu64 "\n", name, value);
 }
 
-/* Appends a label value with backslashes, quotes and line breaks escaped. */
+/* Appends a label value as one line, with backslashes and quotes escaped. */
 static void put_value(struct buf *out, const char *s)
 {
 	struct buf clean = { 0 };
 
-	utf8_put(&clean, s, strlen(s));
+	utf8_put_line(&clean, s, strlen(s));
 	for (size_t i = 0; i < clean.len; i++) {
 		uint8_t c = clean.data[i];
 
-		if (c == '\n')
-			buf_put_str(out, "\\n");
-		else if (c == '"' || c == '\\')
+		if (c == '"' || c == '\\')
 			buf_printf(out, "\\%c", c);
 		else
 			buf_put_byte(out, c);

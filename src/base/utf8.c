@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/utf8.h"
 
+#include <string.h>
+
 #include "base/buf.h"
 
 size_t utf8_at(const uint8_t *s, size_t len, uint32_t *out_code)
@@ -43,12 +45,27 @@ static bool is_control(uint32_t code)
 	return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }
 
+/* True if eight bytes are all printable ASCII. May return false for some that are. */
+static bool is_plain_word(const uint8_t *p)
+{
+	const uint64_t ones = 0x0101010101010101, highs = ones << 7;
+	uint64_t word, del;
+
+	memcpy(&word, p, sizeof(word));
+	del = word ^ (ones * 0x7f);
+	/* a byte below 0x20 borrows in the first term, a byte 0x7f in the second */
+	return !((word | (word - ones * 0x20) | (del - ones)) & highs);
+}
+
 bool utf8_is_line(const char *s, size_t len)
 {
 	const uint8_t *p = (const uint8_t *)s;
 	uint32_t code;
 
 	for (size_t i = 0, n; i < len; i += n) {
+		n = sizeof(uint64_t);
+		if (len - i >= n && is_plain_word(p + i))
+			continue;
 		n = utf8_at(p + i, len - i, &code);
 		if (!n || is_control(code))
 			return false;

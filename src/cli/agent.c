@@ -35,6 +35,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/listen.h"
+#include "cli/text.h"
 #include "export/export.h"
 #include "net/http_server.h"
 #include "options/arguments.h"
@@ -71,7 +72,7 @@ struct agent_cli {
 
 static void log_line(void *ctx, const char *message)
 {
-	fprintf(stderr, "%s\n", message);
+	text_print_message(message);
 }
 
 /* Logs @begin followed by ="@text". The text may come from elsewhere, so it is quoted. */

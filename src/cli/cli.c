@@ -15,15 +15,19 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/commands.h"
+#include "cli/text.h"
 #include "codec/format.h"
 #include "options/arguments.h"
 #include "options/help.h"
 
 static void print_error(const char *fmt, va_list ap)
 {
-	fprintf(stderr, "%s: ", program_invocation_name);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	_cleanup_(freep) char *message = NULL, *line = NULL;
+
+	if (vasprintf(&message, fmt, ap) < 0 ||
+	    asprintf(&line, "%s: %s", program_invocation_name, message) < 0)
+		return;
+	text_print_message(line);
 }
 
 int cli_fail(const char *fmt, ...)

@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/text.h"
 #include "elf/image.h"
 #include "options/arguments.h"
 #include "symbol/symbol_cache.h"
@@ -72,8 +73,10 @@ static int on_symbol(void *ctx, size_t i, const struct symbol_frame *f, size_t n
 
 	a->start[i] = a->text.len + 1;
 	for (size_t k = 0; k < n; k++) {
-		buf_printf(&a->text, "%s\n", a->raw ? f[k].system_name : f[k].name);
-		buf_printf(&a->text, "%s:%u\n", *f[k].file ? f[k].file : "??", f[k].line);
+		text_put_safe(&a->text, a->raw ? f[k].system_name : f[k].name);
+		buf_put_byte(&a->text, '\n');
+		text_put_safe(&a->text, *f[k].file ? f[k].file : "??");
+		buf_printf(&a->text, ":%u\n", f[k].line);
 	}
 	buf_put_byte(&a->text, '\0');
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbols, paths and labels come from profiles that anybody may have written. text_put_safe() has
- * to be used for each of them that reaches a terminal.
+ * Symbols, paths, labels and names of processes are written by anybody. The strings of a profile
+ * are safe on a terminal (profile/profile.h); text_put_safe() is for those from elsewhere, and
+ * text_print_message() for messages that contain such strings.
  */
 #include "cli/text.h"
 
@@ -15,7 +16,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
+#include "base/utf8.h"
 #include "profile/unit.h"
 
 struct scale {
@@ -66,17 +69,17 @@ double text_percent(int64_t part, int64_t of)
 
 void text_put_safe(struct buf *out, const char *s)
 {
-	for (; *s; s++) {
-		uint8_t c = (uint8_t)*s;
+	utf8_put_line(out, s, strlen(s));
+}
 
-		/* C1 control characters are two bytes in UTF-8: 0xc2 0x80 to 0xc2 0x9f. */
-		if (c < ' ' || c == 0x7f)
-			buf_put_byte(out, '?');
-		else if (c == 0xc2 && (uint8_t)s[1] >= 0x80 && (uint8_t)s[1] < 0xa0)
-			buf_put_byte(out, '?'), s++;
-		else
-			buf_put_byte(out, c);
-	}
+void text_print_message(const char *s)
+{
+	_cleanup_(buf_fini) struct buf line = { 0 };
+
+	text_put_safe(&line, s);
+	buf_put_byte(&line, '\n');
+	if (buf_error(&line) == 0)
+		fwrite(line.data, 1, line.len, stderr);
 }
 
 const char *text_base_name(const char *path)

@@ -15,8 +15,14 @@ const char *text_value(int64_t v, const char *unit, char out[TEXT_VALUE_LEN]);
 /* 100 * part / of; 0 if @of is 0. */
 double text_percent(int64_t part, int64_t of);
 
-/* Appends untrusted text, with control characters, which a terminal would obey, replaced by "?". */
+/* Appends untrusted text as one line that is safe on a terminal; see utf8_put_line(). */
 void text_put_safe(struct buf *out, const char *s);
+
+/*
+ * Prints a message or a log line to standard error. It may contain untrusted text, which becomes
+ * safe on a terminal and cannot begin a line of its own.
+ */
+void text_print_message(const char *s);
 
 /* The last component of a path. */
 const char *text_base_name(const char *path);

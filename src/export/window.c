@@ -49,13 +49,13 @@ void export_window_free(struct export_window *w)
 	free(w);
 }
 
-/* A copy as UTF-8 of at most @max bytes; NULL: no memory. */
+/* A copy as one line of UTF-8 of at most @max bytes; NULL: no memory. */
 static char *clean_text(const char *s, size_t max)
 {
 	struct buf b = { 0 };
 	size_t len;
 
-	utf8_put(&b, s, strnlen(s, max));
+	utf8_put_line(&b, s, strnlen(s, max));
 	len = b.len > max ? max : b.len;
 	/* Drops a truncated character at the end. */
 	if (len)

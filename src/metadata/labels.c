@@ -37,7 +37,7 @@ static char *sanitize(const char *value)
 {
 	struct buf b = { 0 };
 
-	utf8_put(&b, value, strnlen(value, LABEL_VALUE_MAX));
+	utf8_put_line(&b, value, strnlen(value, LABEL_VALUE_MAX));
 	if (b.len > LABEL_VALUE_MAX)
 		b.len = LABEL_VALUE_MAX;
 	/* remove a character that the limit split */

@@ -17,10 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/saturate.h"
 #include "base/strtab.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "profile/seqtab.h"
 
@@ -131,9 +133,28 @@ const struct profile_meta *profile_meta_const(const struct profile *p)
 	return &p->meta;
 }
 
+/* Stores a string that is not safe on a terminal as one that is. */
+static int add_unsafe_string(struct profile *p, const char *s, size_t len, uint32_t *out_id)
+{
+	_cleanup_(buf_fini) struct buf line = { 0 };
+	int r;
+
+	utf8_put_line(&line, s, len);
+	r = buf_error(&line);
+	return r < 0 ? r : strtab_add(p->strings, (const char *)line.data, line.len, out_id);
+}
+
+/* The only place where a string enters a profile. */
 int profile_add_string(struct profile *p, const char *s, size_t len, uint32_t *out_id)
 {
+	if (!utf8_is_line(s, len))
+		return add_unsafe_string(p, s, len, out_id);
 	return strtab_add(p->strings, s, len, out_id);
+}
+
+static int add_text(struct profile *p, const char *s, uint32_t *out_id)
+{
+	return profile_add_string(p, s, strlen(s), out_id);
 }
 
 int profile_add_sample_type(struct profile *p, const char *type, const char *unit)
@@ -143,10 +164,10 @@ int profile_add_sample_type(struct profile *p, const char *type, const char *uni
 
 	if (p->samples.len)
 		return -EINVAL;
-	r = strtab_add(p->strings, type, strlen(type), &vt.type);
+	r = add_text(p, type, &vt.type);
 	if (r < 0)
 		return r;
-	r = strtab_add(p->strings, unit, strlen(unit), &vt.unit);
+	r = add_text(p, unit, &vt.unit);
 	if (r < 0)
 		return r;
 	return vec_push(&p->types, vt);
@@ -156,10 +177,10 @@ int profile_convert_sample_type(struct profile *p, size_t i, const char *type, c
 				int64_t factor)
 {
 	struct profile_value_type *vt = &p->types.data[i];
-	int r = strtab_add(p->strings, type, strlen(type), &vt->type);
+	int r = add_text(p, type, &vt->type);
 
 	if (r == 0)
-		r = strtab_add(p->strings, unit, strlen(unit), &vt->unit);
+		r = add_text(p, unit, &vt->unit);
 	for (size_t k = i; r == 0 && k < p->values.len; k += p->types.len)
 		if (__builtin_mul_overflow(p->values.data[k], factor, &p->values.data[k]))
 			r = -EFBIG;
@@ -186,7 +207,7 @@ int profile_reserve(struct profile *p, const struct profile_counts *room)
 int profile_add_comment(struct profile *p, const char *text)
 {
 	uint32_t id;
-	int r = strtab_add(p->strings, text, strlen(text), &id);
+	int r = add_text(p, text, &id);
 
 	return r < 0 ? r : vec_push(&p->comments, id);
 }

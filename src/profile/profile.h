@@ -13,6 +13,10 @@
  * Size: ids have 32 bits, and a table that is full makes its function return -ENOMEM. Nothing here
  * limits the memory of a profile: readers of untrusted data limit their input. After -ENOMEM a
  * profile is still consistent, but the entry that was being added may be incomplete.
+ *
+ * Strings come from symbol tables, uploads and names of processes, which anybody may have written.
+ * Each is stored as one line that is safe on a terminal (utf8_put_line()), so that no writer and no
+ * command has to take care of that.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,14 +148,15 @@ struct profile_counts {
 int profile_reserve(struct profile *p, const struct profile_counts *counts);
 
 /*
- * Adds a comment, which may have several lines. 0 or -ENOMEM. Comments are not interned, so adding
+ * Adds a comment; its line breaks become spaces. 0 or -ENOMEM. Comments are not interned, so adding
  * one twice keeps both.
  */
 int profile_add_comment(struct profile *p, const char *text);
 
 /*
- * Find or add an entry and return its id. Everything is copied. Return 0; -EINVAL if the entry
- * refers to an id that does not exist; -ENOMEM.
+ * Find or add an entry and return its id. Everything is copied; control characters of a string
+ * become spaces and invalid UTF-8 becomes U+FFFD, so strings that differ only in these have one id.
+ * Return 0; -EINVAL if the entry refers to an id that does not exist; -ENOMEM.
  */
 int profile_add_string(struct profile *p, const char *s, size_t len, uint32_t *out_id);
 int profile_add_mapping(struct profile *p, const struct profile_mapping *m, uint32_t *out_id);

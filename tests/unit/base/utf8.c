@@ -55,6 +55,22 @@ static void a_line_has_no_control_characters(void **state)
 	buf_fini(&out);
 }
 
+/* utf8_is_line() looks at eight bytes at a time where it can: every position has to count. */
+static void a_control_character_is_found_anywhere(void **state)
+{
+	for (unsigned int c = 0; c < 0x100; c++) {
+		bool is_plain = c >= 0x20 && c < 0x7f;
+
+		for (size_t at = 0; at < 20; at++) {
+			char s[20];
+
+			memset(s, 'a' + (int)at, sizeof(s));
+			s[at] = (char)c;
+			assert_int_equal(utf8_is_line(s, sizeof(s)), is_plain);
+		}
+	}
+}
+
 TEST_GROUP(test_utf8, TEST(measures_the_valid_prefix),
 	   TEST(bytes_that_are_not_utf8_are_replaced_one_by_one),
-	   TEST(a_line_has_no_control_characters))
+	   TEST(a_line_has_no_control_characters), TEST(a_control_character_is_found_anywhere))

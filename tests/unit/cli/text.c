@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/text.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "tests/test.h"
@@ -34,12 +36,31 @@ static void names_cannot_control_the_terminal(void **state)
 
 	text_put_safe(&b, "a\x1b[31mb\xc2\x9b\xc3\xa4\x7f");
 	buf_put_byte(&b, 0);
-	assert_string_equal((const char *)b.data, "a?[31mb?\xc3\xa4?");
+	assert_string_equal((const char *)b.data, "a [31mb \xc3\xa4 ");
 	buf_fini(&b);
 	assert_string_equal(text_base_name("/usr/bin/cat"), "cat");
 	assert_string_equal(text_base_name("dir/"), "dir/");
 	assert_string_equal(text_base_name("cat"), "cat");
 }
 
+static void messages_are_one_line_each(void **state)
+{
+	char text[100] = "";
+	FILE *file = tmpfile();
+	int stderr_fd = dup(STDERR_FILENO);
+	ssize_t n;
+
+	assert_non_null(file);
+	assert_int_equal(dup2(fileno(file), STDERR_FILENO), STDERR_FILENO);
+	text_print_message("level=error path=\x1b]0;x\x07\nlevel=info \xc2\x9b\xff");
+	fflush(stderr);
+	assert_int_equal(dup2(stderr_fd, STDERR_FILENO), STDERR_FILENO);
+	close(stderr_fd);
+	n = pread(fileno(file), text, sizeof(text) - 1, 0);
+	assert_true(n > 0);
+	assert_string_equal(text, "level=error path= ]0;x  level=info  \xef\xbf\xbd\n");
+	fclose(file);
+}
+
 TEST_GROUP(test_text, TEST(values_have_the_unit_that_suits_them),
-	   TEST(names_cannot_control_the_terminal))
+	   TEST(names_cannot_control_the_terminal), TEST(messages_are_one_line_each))

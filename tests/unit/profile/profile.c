@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "tests/test.h"
 
 static uint32_t string(struct profile *p, const char *s)
@@ -193,6 +194,28 @@ static void sums_saturate_at_the_end_of_their_range(void **state)
 	profile_free(p);
 }
 
+static void every_string_is_a_line_that_is_safe_on_a_terminal(void **state)
+{
+	static const char *const unsafe[] = { "a\x1b[31m",   "\x7f",           "\xc2\x9b",
+					      "\xff",        "line\nline",     "12345678\x1f",
+					      "1234567\x7f", "1234567\xc2\x80" };
+	struct profile *p;
+	uint32_t id;
+
+	assert_int_equal(profile_new(&p), 0);
+	for (size_t i = 0; i < sizeof(unsafe) / sizeof(unsafe[0]); i++) {
+		assert_int_equal(profile_add_sample_type(p, unsafe[i], unsafe[i]), 0);
+		assert_int_equal(profile_add_comment(p, unsafe[i]), 0);
+		string(p, unsafe[i]);
+	}
+	assert_int_equal(profile_add_string(p, "a\0b", 3, &id), 0);
+	assert_string_equal(profile_string(p, id), "a b");
+	assert_int_equal(string(p, "a\nb"), id);
+	for (uint32_t i = 0; i < profile_n_strings(p); i++)
+		assert_true(utf8_is_line(profile_string(p, i), profile_string_len(p, i)));
+	profile_free(p);
+}
+
 static void kinds_have_labels(void **state)
 {
 	assert_string_equal(profile_frame_kind_label(PROFILE_FRAME_KERNEL), "kernel");
@@ -222,4 +245,4 @@ TEST_GROUP(test_profile, TEST(equal_things_have_one_id),
 	   TEST(samples_with_other_labels_stay_apart), TEST(unknown_ids_are_refused),
 	   TEST(sample_types_are_fixed_by_the_first_sample),
 	   TEST(sums_saturate_at_the_end_of_their_range), TEST(kinds_have_labels),
-	   TEST(memory_use_is_reported))
+	   TEST(every_string_is_a_line_that_is_safe_on_a_terminal), TEST(memory_use_is_reported))
