@@ -165,6 +165,7 @@ WALK_FN int walk_found_caller(__u32 which)
 	if (stack_word(w, at, &ra) || (at - sp >= 8 && stack_word(w, at - 8, &rbx)) ||
 	    (at - sp >= 8 * SLJIT_PUSHES && stack_word(w, at - 8 * SLJIT_PUSHES, &rbp)))
 		return walk_fail(w, WALK_ERR_STACK_READ);
+	walk_searched(w);
 	return walk_to_caller(w, ra, at + 8, rbp, rbx);
 }
 

@@ -150,6 +150,7 @@ WALK_FN int walk_called(__u32 which, __u32 slot)
 		walk_push_run(w, code, FRAME_NATIVE_WORD(file, code->entry[0].lo), slot, 1);
 		if (rbp == at - 8 && stack_word(w, rbp, &rbp))
 			return -1;
+		walk_searched(w);
 		return walk_to_caller(w, ra, at + 8, rbp, w->regs[UREG_RBX]);
 	}
 	return -1;

@@ -136,11 +136,21 @@ static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __
 	return pc ? WALK_CONTINUE : walk_done(w);
 }
 
+/*
+ * Marks the stack: no rule led to this caller, but a word of the stack that looks like a return
+ * address, or a frame pointer in code of which nobody promised that it keeps one. It may be wrong.
+ */
+static __always_inline void walk_searched(struct walk *w)
+{
+	w->record.head.flags |= RECORD_SEARCHED;
+}
+
 /* Moves to the caller of a frame that rbp points to; @next is the rbp that it saved. */
 static __always_inline int walk_up_frame_pointer(struct walk *w, __u64 pc, __u64 next)
 {
 	int r = walk_to_caller(w, pc, w->regs[UREG_RBP] + 16, next, w->regs[UREG_RBX]);
 
+	walk_searched(w);
 	w->by_frame_pointer = 1;
 	return r;
 }

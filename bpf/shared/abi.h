@@ -76,6 +76,7 @@ enum record_flags {
 	RECORD_NO_USER = 1u << 2, /* a kernel thread, or a process that has released its memory */
 	RECORD_VM_TRUNCATED = 1u << 3, /* outer frames of a runtime's list are missing */
 	RECORD_OFF_CPU = 1u << 4,      /* taken where the thread was switched out, at time_ns */
+	RECORD_SEARCHED = 1u << 5,     /* a caller was found by search: see walk_searched() */
 };
 
 struct record_header {

@@ -100,23 +100,29 @@ static void put_samples(struct buf *out, const struct agent_stats *s)
 	      "1 while sampling is paused by the probability setting, otherwise 0.");
 }
 
+static void put_stack(struct buf *out, int kind, const char *complete, const char *reason,
+		      uint64_t v)
+{
+	if (v)
+		buf_printf(out,
+			   "cameo_stacks_total{language=\"%s\",complete=\"%s\",reason=\"%s\"} "
+			   "%" PRIu64 "\n",
+			   profile_frame_kind_label(kind), complete, reason, v);
+}
+
 static void put_stacks(struct buf *out, const struct agent_stats *s)
 {
-	static const char name[] = "cameo_stacks_total";
+	const struct symbolize_stats *stacks = &s->symbolizer_thread.symbolize;
 
-	head(out, name, "counter",
-	     "Stacks, by language, completeness and reason for being incomplete.");
+	head(out, "cameo_stacks_total", "counter",
+	     "Stacks, by language, completeness (by rules, or with a frame found by search) and "
+	     "reason for being incomplete.");
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++) {
-		for (int reason = 0; reason < WALK_ERR_MAX; reason++) {
-			uint64_t v = s->symbolizer_thread.symbolize.by_kind[k][reason];
-
-			if (v)
-				buf_printf(out,
-					   "%s{language=\"%s\",complete=\"%s\",reason=\"%s\"} "
-					   "%" PRIu64 "\n",
-					   name, profile_frame_kind_label(k), reason ? "no" : "yes",
-					   reason ? unwind_error_text((uint64_t)reason) : "", v);
-		}
+		put_stack(out, k, "yes", "", stacks->by_kind[k][WALK_OK]);
+		put_stack(out, k, "search", "", stacks->searched_by_kind[k]);
+		for (int reason = WALK_OK + 1; reason < WALK_ERR_MAX; reason++)
+			put_stack(out, k, "no", unwind_error_text((uint64_t)reason),
+				  stacks->by_kind[k][reason]);
 	}
 	counter(out, "cameo_frames_total", s->symbolizer_thread.symbolize.n_frames,
 		"Frames of all samples, without error frames.");
@@ -305,14 +311,22 @@ static double ratio(double a, double b)
 	return b > 0 ? a / b : 0;
 }
 
-static void sum_stacks(const struct symbolize_stats *s, uint64_t *out_complete, uint64_t *out_all)
+struct stack_sums {
+	uint64_t complete, searched, all;
+};
+
+static struct stack_sums sum_stacks(const struct symbolize_stats *s)
 {
-	*out_complete = *out_all = 0;
+	struct stack_sums sum = { 0 };
+
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++) {
-		*out_complete += s->by_kind[k][WALK_OK];
+		sum.complete += s->by_kind[k][WALK_OK];
+		sum.searched += s->searched_by_kind[k];
+		sum.all += s->searched_by_kind[k];
 		for (int reason = 0; reason < WALK_ERR_MAX; reason++)
-			*out_all += s->by_kind[k][reason];
+			sum.all += s->by_kind[k][reason];
 	}
+	return sum;
 }
 
 /* Appends a percentage, or "-" if @of is 0. */
@@ -347,13 +361,14 @@ void agent_metrics_line(struct buf *out, const struct agent_stats *s,
 			const struct agent_stats *before, const struct exporter_stats *exports)
 {
 	double n = (double)(s->session.records.n_samples - before->session.records.n_samples);
-	uint64_t complete, all, complete_before, all_before;
+	struct stack_sums now = sum_stacks(&s->symbolizer_thread.symbolize);
+	struct stack_sums old = sum_stacks(&before->symbolizer_thread.symbolize);
 
-	sum_stacks(&s->symbolizer_thread.symbolize, &complete, &all);
-	sum_stacks(&before->symbolizer_thread.symbolize, &complete_before, &all_before);
 	buf_printf(out, "level=info msg=agent samples=%.0f lost=%" PRIu64 " complete_percent=", n,
 		   session_n_lost(&s->session) - session_n_lost(&before->session));
-	put_percent(out, complete - complete_before, all - all_before);
+	put_percent(out, now.complete - old.complete, now.all - old.all);
+	buf_put_str(out, " searched_percent=");
+	put_percent(out, now.searched - old.searched, now.all - old.all);
 	buf_printf(
 		out,
 		" bpf_ns_per_sample=%.0f cpu_us_per_sample=%.1f rss_mib=%.1f symbolizer_mib=%.1f "

@@ -45,6 +45,7 @@ static void put_samples(struct json *j, const struct agent_stats *s)
 
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++) {
 		complete += symbolize->by_kind[k][WALK_OK];
+		all += symbolize->searched_by_kind[k];
 		for (int why = 0; why < WALK_ERR_MAX; why++)
 			all += symbolize->by_kind[k][why];
 	}

@@ -162,6 +162,17 @@ static void print_samples(const struct summary *s)
 		percent(s->symbols.n_unnamed, s->symbols.n_frames));
 }
 
+/* Complete stacks that are not complete by rules alone. */
+static void print_searched(const struct session_stats *st)
+{
+	if (st->records.n_searched)
+		fprintf(stderr,
+			"cameo: %llu stacks (%.1f %%) are complete, with a caller found by search: "
+			"they have the label unwind=search\n",
+			(unsigned long long)st->records.n_searched,
+			percent(st->records.n_searched, st->records.n_samples));
+}
+
 /* The number of samples of each event, if there are several. */
 static void print_events(const struct summary *s)
 {
@@ -183,6 +194,7 @@ void summary_print(const struct summary *s)
 	print_events(s);
 	if (s->what != SYMBOLIZE_CPU)
 		print_waits(s);
+	print_searched(st);
 	print_reasons(st);
 	print_unsupported(s->langs);
 	print_generated(s);

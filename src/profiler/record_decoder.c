@@ -27,8 +27,9 @@ struct record_decoder {
 	struct sample_counts *counts;
 	struct offcpu *offcpu;
 	uint64_t now_ns;
-	unsigned int flags;             /* enum record_decoder_flags of the current record */
-	uint32_t read_pid;              /* process whose memory is being read */
+	unsigned int flags; /* enum record_decoder_flags of the current record */
+	uint32_t read_pid;  /* process whose memory is being read */
+	bool is_searched;   /* the current stack has a caller that was found by search */
 	uint64_t woven[LANG_STACK_MAX]; /* the current stack */
 	struct record_decoder_stats stats;
 };
@@ -129,6 +130,13 @@ static void keep_stack(struct record_decoder *d, const struct record_header *h,
 	(void)offcpu_add_stack(d->offcpu, t, h->time_ns, words, n);
 }
 
+/* Marks the current stack of @n words as found by search. */
+static void mark_searched(struct record_decoder *d, const struct record_header *h, size_t n)
+{
+	if (d->is_searched && h->n_kernel < n)
+		d->woven[h->n_kernel] |= SAMPLE_COUNTS_SEARCHED;
+}
+
 /* Counts the current stack of @n words. */
 static void count_stack(struct record_decoder *d, const struct record_header *h, size_t n)
 {
@@ -149,6 +157,7 @@ static void count_stack(struct record_decoder *d, const struct record_header *h,
 	for (size_t i = h->n_kernel; i < n; i++)
 		if (words[i] >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
 			jit_symbols_note(d->opts.jits, h->pid, t.start_ns);
+	mark_searched(d, h, n);
 	if (h->flags & RECORD_OFF_CPU) {
 		keep_stack(d, h, &t, words, n);
 		return;
@@ -170,12 +179,14 @@ static void count_end(struct record_decoder *d, const struct record_header *h,
 
 	if (h->flags & RECORD_OFF_CPU) {
 		d->stats.n_off_stacks++;
-		d->stats.n_off_complete += complete && !is_truncated;
+		d->stats.n_off_complete += complete && !is_truncated && !d->is_searched;
 		return;
 	}
 	if (n && error >> FRAME_KIND_SHIFT == FRAME_ERROR &&
 	    (error & FRAME_PAYLOAD_MASK) < WALK_ERR_MAX)
 		d->stats.walk_errors[error & FRAME_PAYLOAD_MASK]++;
+	else if (complete && d->is_searched)
+		d->stats.n_searched++;
 	else if (complete)
 		d->stats.n_complete++;
 }
@@ -275,6 +286,7 @@ static void on_raw(struct record_decoder *d, const struct raw_record *rec)
 	d->stats.n_raw++;
 	memcpy(words, rec->kernel, n * sizeof(*words));
 	n_walked = walk_raw(d, rec, &walked, &complete);
+	d->is_searched = n_walked && unwind_walk_searched(d->opts.walker);
 	if (n_walked > RECORD_WORDS_MAX - n)
 		n_walked = RECORD_WORDS_MAX - n;
 	if (n_walked) {
@@ -303,6 +315,7 @@ static void on_walked(struct record_decoder *d, const struct sample_record *rec)
 		.truncated = rec->head.flags & RECORD_VM_TRUNCATED,
 	};
 
+	d->is_searched = rec->head.flags & RECORD_SEARCHED;
 	/* kernel threads, and all stacks without user frames, need no outermost frame */
 	count_end(d, &rec->head, words, stack.n_words, true);
 	weave_and_count(d, &rec->head, &stack);

@@ -25,6 +25,12 @@ struct sample_counts_thread {
 };
 _Static_assert(sizeof(struct sample_counts_thread) == 56, "compared by its bytes: no padding");
 
+/*
+ * Flag of a stack's first user frame: a caller further up was found by search rather than by rule.
+ * Words of kernel frames have all upper bits set, so it means nothing there.
+ */
+#define SAMPLE_COUNTS_SEARCHED (1ULL << 58)
+
 struct sample_counts_sample {
 	uint32_t stack;
 	uint32_t thread;

@@ -25,7 +25,7 @@
 enum {
 	NS_PER_S = 1000000000,
 	BATCH_WORDS = 32 << 10, /* frames per batch; their symbols are held meanwhile */
-	LABELS_MAX = 7,
+	LABELS_MAX = 8,
 	VALUES_MAX = EVENTS_MAX, /* 4 with SYMBOLIZE_WALL */
 	KERNEL_NAMES_MAX = KERNEL_FRAMES_MAX,
 };
@@ -50,7 +50,7 @@ struct job {
 	struct {
 		VEC(uint64_t);
 	} times; /* times of the current sample */
-	uint32_t key_pid, key_tid, key_comm, key_thread, key_cpu, key_state, key_wait;
+	uint32_t key_pid, key_tid, key_comm, key_thread, key_cpu, key_state, key_wait, key_unwind;
 	struct symbolize_stats *stats;
 	uint64_t generated_votes; /* majority vote for stats->generated_by: votes in favor minus
 				     votes against */
@@ -68,6 +68,21 @@ static bool same_word(const void *ctx, uint32_t id)
 	const struct frame_location *l = &k->j->words.data[id];
 
 	return l->word == k->word && l->pid == k->pid;
+}
+
+static bool is_searched_word(uint64_t word)
+{
+	return word >> FRAME_KIND_SHIFT != FRAME_KERNEL && word & SAMPLE_COUNTS_SEARCHED;
+}
+
+static bool is_searched(const struct job *j, const struct sample_counts_sample *s)
+{
+	size_t n, i = 0;
+	const uint64_t *words = sample_counts_stack(j->c, s->stack, &n);
+
+	while (i < n && words[i] >> FRAME_KIND_SHIFT == FRAME_KERNEL)
+		i++;
+	return i < n && is_searched_word(words[i]);
 }
 
 /*
@@ -101,7 +116,10 @@ static int add_words(struct job *j)
 		const uint64_t *words = sample_counts_stack(j->c, s->stack, &n);
 
 		for (size_t k = 0; k < n && r == 0; k++)
-			r = add_word(j, words[k], pid);
+			r = add_word(j,
+				     is_searched_word(words[k]) ? words[k] & ~SAMPLE_COUNTS_SEARCHED
+								: words[k],
+				     pid);
 	}
 	return r;
 }
@@ -186,7 +204,10 @@ static void count(struct job *j, const struct sample_counts_sample *s, const uin
 		count_generated(j, s);
 	if (last >> FRAME_KIND_SHIFT == FRAME_ERROR && (last & FRAME_PAYLOAD_MASK) < WALK_ERR_MAX)
 		error = last & FRAME_PAYLOAD_MASK;
-	j->stats->by_kind[kind][error] += s->count;
+	if (error == WALK_OK && is_searched(j, s))
+		j->stats->searched_by_kind[kind] += s->count;
+	else
+		j->stats->by_kind[kind][error] += s->count;
 	j->stats->by_event[s->event] += s->count;
 }
 
@@ -280,6 +301,16 @@ static int add_wait_labels(struct job *j, const struct sample_counts_sample *s, 
 	return r;
 }
 
+/* The label unwind=search of a stack in which a caller was found by search. */
+static int add_unwind_label(struct job *j, const struct sample_counts_sample *s,
+			    struct profile_label labels[LABELS_MAX], uint32_t *io_n)
+{
+	if (!is_searched(j, s))
+		return 0;
+	labels[*io_n] = (struct profile_label){ .key = j->key_unwind };
+	return add_string(j, "search", &labels[(*io_n)++].str);
+}
+
 static void count_off(struct job *j, const struct sample_counts_sample *s, const char *reason)
 {
 	size_t n;
@@ -348,6 +379,8 @@ static int add_sample(struct job *j, const struct sample_counts_sample *s, const
 	r = make_labels(j, sample_counts_thread(j->c, s->thread), labels, &sample.n_labels);
 	if (r == 0)
 		r = add_wait_labels(j, s, reason, labels, &sample.n_labels);
+	if (r == 0)
+		r = add_unwind_label(j, s, labels, &sample.n_labels);
 	if (r == 0)
 		r = add_stack(j, refs, n, skip, &sample.stack);
 	if (r == 0 && !s->off_state)
@@ -440,7 +473,7 @@ static int add_keys(struct job *j)
 		{ "pid", &j->key_pid, true },        { "tid", &j->key_tid, true },
 		{ "comm", &j->key_comm, true },      { "thread", &j->key_thread, true },
 		{ "cpu", &j->key_cpu, has_cpus },    { "state", &j->key_state, has_waits },
-		{ "wait", &j->key_wait, has_waits },
+		{ "wait", &j->key_wait, has_waits }, { "unwind", &j->key_unwind, true },
 	};
 	int r = 0;
 

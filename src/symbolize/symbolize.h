@@ -54,16 +54,19 @@ struct symbolize_stats {
 	/*
 	 * Samples by language of the program (the highest enum profile_frame_kind on the
 	 * stack) and by the reason for which the stack is incomplete (WALK_OK if it is
-	 * complete).
+	 * complete by rules). A complete stack with a caller that was found by search is counted
+	 * in the second array.
 	 */
 	uint64_t by_kind[PROFILE_FRAME_MAX][WALK_ERR_MAX];
+	uint64_t searched_by_kind[PROFILE_FRAME_MAX];
 };
 
 /**
  * symbolize_profile() - build the profile of a whole window
  *
  * Labels: pid, tid, comm and thread; cpu if samples are separated by CPU; with waits, state
- * ("running" or how the thread waited) and wait (what for). *@out_stats is overwritten.
+ * ("running" or how the thread waited) and wait (what for); unwind=search if a caller was found by
+ * search rather than by rule. *@out_stats is overwritten.
  * Return: 0 and a new profile in *@out; -ENOMEM with @err.
  */
 int symbolize_profile(struct frame_symbols *l, const struct sample_counts *c,

@@ -362,6 +362,8 @@ static void add_symbolize_stats(struct symbolize_stats *sum, const struct symbol
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++)
 		for (int why = 0; why < WALK_ERR_MAX; why++)
 			sum->by_kind[k][why] += s->by_kind[k][why];
+	for (int k = 0; k < PROFILE_FRAME_MAX; k++)
+		sum->searched_by_kind[k] += s->searched_by_kind[k];
 }
 
 static void update_counts(struct symbolizer_thread *n, const struct work *w)

@@ -307,6 +307,11 @@ size_t unwind_walk_vm_words(const struct unwind_walker *w, const uint64_t **out_
 	return w->n_vm_words;
 }
 
+bool unwind_walk_searched(const struct unwind_walker *w)
+{
+	return w->state.record.head.flags & RECORD_SEARCHED;
+}
+
 const struct unwind_rule *unwind_walk_rule(struct unwind_walker *w, uint32_t file, uint64_t off)
 {
 	const struct unwind_file *f = unwind_tables_file(w->tables, file);

@@ -66,6 +66,9 @@ size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 size_t unwind_walk_vm_words(const struct unwind_walker *w, const uint64_t **out_words,
 			    bool *out_truncated);
 
+/* True if a caller in the stack walked last was found by search rather than by rule. */
+bool unwind_walk_searched(const struct unwind_walker *w);
+
 /*
  * The rule in force at offset @off of file @file, borrowed until its table changes; NULL if the
  * file's table has none there.

@@ -42,8 +42,10 @@ WALK_FN int jvm_search(__u32 which)
 		if (stack_word(w, sp, &ra))
 			return walk_fail(w, WALK_ERR_STACK_READ);
 		sp += 8;
-		if (walk_is_return(which, ra) == WALK_CONTINUE)
-			return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_RBX]);
+		if (walk_is_return(which, ra) != WALK_CONTINUE)
+			continue;
+		walk_searched(w);
+		return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_RBX]);
 	}
 	return walk_fail(w, WALK_ERR_NO_RULE);
 }

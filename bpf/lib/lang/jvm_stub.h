@@ -77,6 +77,7 @@ WALK_FN int jvm_leave_called(__u32 which)
 			break;
 		if (!read_user(w->code, 8, ra) && jvm_pops_two(w, 0))
 			sp += 16;
+		walk_searched(w);
 		return walk_to_caller(w, ra, sp + 8, w->regs[UREG_RBP], w->regs[UREG_RBX]);
 	}
 	return JVM_NEXT_STUB_FRAME;

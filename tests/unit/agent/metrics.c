@@ -33,6 +33,22 @@ static void omits_the_share_of_complete_stacks_without_samples(void **state)
 	assert_non_null(strstr((char *)half.data, " samples=2 lost=0 complete_percent=50.00 "));
 }
 
+static void counts_stacks_found_by_search_apart(void **state)
+{
+	_cleanup_(freep) struct agent_stats *s = calloc(2, sizeof(*s));
+	_cleanup_(buf_fini) struct buf log = { 0 }, text = { 0 };
+
+	s[0].symbolizer_thread.symbolize.by_kind[PROFILE_FRAME_NATIVE][WALK_OK] = 3;
+	s[0].symbolizer_thread.symbolize.searched_by_kind[PROFILE_FRAME_NATIVE] = 1;
+	line(&log, &s[0], &s[1]);
+	assert_non_null(
+		strstr((char *)log.data, " complete_percent=75.00 searched_percent=25.00 "));
+	agent_metrics_text(&text, &s[0], NULL);
+	buf_put_byte(&text, 0);
+	assert_non_null(strstr((char *)text.data, "cameo_stacks_total{language=\"native\","
+						  "complete=\"search\",reason=\"\"} 1\n"));
+}
+
 static void counts_lost_samples_by_reason(void **state)
 {
 	_cleanup_(freep) struct agent_stats *s = calloc(2, sizeof(*s));
@@ -54,4 +70,4 @@ static void counts_lost_samples_by_reason(void **state)
 }
 
 TEST_GROUP(test_metrics, TEST(omits_the_share_of_complete_stacks_without_samples),
-	   TEST(counts_lost_samples_by_reason))
+	   TEST(counts_stacks_found_by_search_apart), TEST(counts_lost_samples_by_reason))

@@ -75,6 +75,18 @@ static void a_recording_without_samples_divides_by_nothing(void **state)
 	assert_null(strstr(printed(&s), "inf"));
 }
 
+static void stacks_found_by_search_are_counted_apart(void **state)
+{
+	struct summary s = good();
+
+	assert_null(strstr(printed(&s), "search"));
+	s.session.records.n_complete = 900;
+	s.session.records.n_searched = 95;
+	assert_non_null(strstr(printed(&s), " 90.0 % complete, "));
+	assert_non_null(strstr(printed(&s), "cameo: 95 stacks (9.5 %) are complete, with a caller "
+					    "found by search"));
+}
+
 static void every_reason_of_incomplete_stacks_has_a_line(void **state)
 {
 	struct summary s = good();
@@ -184,6 +196,7 @@ static void costs_are_for_verbose_recordings(void **state)
 
 TEST_GROUP(test_summary, TEST(a_recording_without_losses_takes_two_lines),
 	   TEST(a_recording_without_samples_divides_by_nothing),
+	   TEST(stacks_found_by_search_are_counted_apart),
 	   TEST(every_reason_of_incomplete_stacks_has_a_line),
 	   TEST(losses_and_restarts_are_reported),
 	   TEST(generated_code_is_mentioned_from_a_twentieth_on),

@@ -171,6 +171,35 @@ static void counts_a_walked_stack_with_its_thread(void **state)
 	fixture_fini(&f);
 }
 
+/* A stack with a mark is another one than the same frames without, and is counted apart. */
+static void counts_stacks_found_by_search_apart(void **state)
+{
+	struct sample_record *r = sample_new(3);
+	const uint64_t *words;
+	struct fixture f;
+	size_t n;
+
+	fixture_init(&f, (struct record_decoder_opts){ 0 });
+	r->words[0] = 0xffffffff81000000;
+	r->head.n_kernel = 1;
+	add(&f, r, sample_len(r));
+	r->head.flags = RECORD_SEARCHED;
+	add(&f, r, sample_len(r));
+	assert_int_equal(f.stats.n_complete, 1);
+	assert_int_equal(f.stats.n_searched, 1);
+	assert_int_equal(sample_counts_n_samples(record_decoder_counts(f.decoder)), 2);
+	words = sample_counts_stack(record_decoder_counts(f.decoder), 1, &n);
+	assert_int_equal(words[0], r->words[0]);
+	assert_int_equal(words[1], r->words[1] | SAMPLE_COUNTS_SEARCHED);
+	/* an incomplete stack counts as that, and one of the kernel alone has no mark */
+	r->words[2] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_RULE);
+	add(&f, r, sample_len(r));
+	assert_int_equal(f.stats.n_searched, 1);
+	assert_int_equal(f.stats.walk_errors[WALK_ERR_NO_RULE], 1);
+	free(r);
+	fixture_fini(&f);
+}
+
 static void counts_why_a_stack_ends_early(void **state)
 {
 	struct sample_record *r = sample_new(2);
@@ -361,7 +390,7 @@ static void survives_random_records(void **state)
 }
 
 TEST_GROUP(test_record_decoder, TEST(counts_a_walked_stack_with_its_thread),
-	   TEST(counts_why_a_stack_ends_early),
+	   TEST(counts_stacks_found_by_search_apart), TEST(counts_why_a_stack_ends_early),
 	   TEST(refuses_records_that_claim_more_than_they_contain),
 	   TEST(a_raw_stack_of_an_exited_process_keeps_its_kernel_frames),
 	   TEST(excludes_this_process_on_request),

@@ -172,6 +172,42 @@ static void symbolizes_code_and_retains_frames_without_symbols(void **state)
 	fixture_fini(&f);
 }
 
+static bool has_label(const struct profile *p, uint32_t sample, const char *key, const char *value)
+{
+	struct profile_sample s = profile_sample(p, sample);
+	bool found = false;
+
+	for (uint32_t i = 0; i < s.n_labels; i++)
+		found |= !strcmp(profile_string(p, s.labels[i].key), key) &&
+			 !strcmp(profile_string(p, s.labels[i].str), value);
+	return found;
+}
+
+static void stacks_found_by_search_have_a_label(void **state)
+{
+	const struct sample_counts_thread thread = { .pid = 7, .tid = 7 };
+	struct symbolize_window window = { .freq_hz = 100 };
+	uint64_t words[] = { 0xffffffff81000000, FRAME_WORD(FRAME_ADDRESS, 0x1234) };
+	struct symbolize_stats stats;
+	struct profile *p;
+	struct fixture f;
+
+	fixture_init(&f);
+	assert_true(sample_counts_add(f.collect, &thread, 1, words, 2) >= 0);
+	words[1] |= SAMPLE_COUNTS_SEARCHED;
+	assert_true(sample_counts_add(f.collect, &thread, 2, words, 2) >= 0);
+	assert_int_equal(symbolize_profile(f.frame_symbols, f.collect, &window, &p, &stats, NULL),
+			 0);
+	assert_int_equal(profile_n_samples(p), 2);
+	assert_int_equal(profile_n_stacks(p), 1);
+	assert_false(has_label(p, 0, "unwind", "search"));
+	assert_true(has_label(p, 1, "unwind", "search"));
+	assert_int_equal(stats.by_kind[PROFILE_FRAME_KERNEL][WALK_OK], 1);
+	assert_int_equal(stats.searched_by_kind[PROFILE_FRAME_KERNEL], 1);
+	profile_free(p);
+	fixture_fini(&f);
+}
+
 static void several_events_are_sample_types_of_one_profile(void **state)
 {
 	struct event events[] = {
@@ -528,5 +564,6 @@ TEST_GROUP(test_symbolize, TEST(a_window_waits_for_late_labels),
 	   TEST(a_process_without_labels_is_counted_and_exported_at_the_end),
 	   TEST(files_without_a_mapping_are_dropped), TEST(makes_a_profile_of_each_program),
 	   TEST(symbolizes_code_and_retains_frames_without_symbols),
+	   TEST(stacks_found_by_search_have_a_label),
 	   TEST(several_events_are_sample_types_of_one_profile),
 	   TEST(a_deleted_file_still_has_an_id), TEST(the_vdso_is_a_file_like_any_other))
