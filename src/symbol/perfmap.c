@@ -127,8 +127,9 @@ static int parse_line(struct perfmap *m, const char *line, size_t len)
 	const char *s = line, *end = line + len;
 	uint64_t start, size;
 
-	if (!parse_hex(&s, end, &start) || !parse_hex(&s, end, &size) || s == end ||
-	    memchr(s, 0, (size_t)(end - s)))
+	/* A line may also arrive in one piece, without the buffer. */
+	if (len > LINE_CAP || !parse_hex(&s, end, &start) || !parse_hex(&s, end, &size) ||
+	    s == end || memchr(s, 0, (size_t)(end - s)))
 		return 0;
 	return jit_table_add(m->table, start, size, s, (size_t)(end - s), 0);
 }
