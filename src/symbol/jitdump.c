@@ -205,7 +205,7 @@ static int parse_debug_info(struct jitdump *j, struct dwarf_cursor *c)
 	struct line_set set = { .base = dwarf_u64(c), .first = j->lines.len };
 	uint64_t n = dwarf_u64(c);
 	uint32_t file = 0;
-	int r = 0;
+	int r = 0, pushed;
 
 	for (uint64_t i = 0; i < n && r == 0 && !c->bad; i++)
 		r = parse_line(j, c, &file);
@@ -213,12 +213,12 @@ static int parse_debug_info(struct jitdump *j, struct dwarf_cursor *c)
 	if (!set.n || r == -ENOMEM)
 		return r == -EBADMSG ? 0 : r;
 	qsort(j->lines.data + set.first, set.n, sizeof(*j->lines.data), line_by_addr);
-	r = vec_push(&j->sets, set);
-	if (r < 0)
-		return r;
+	pushed = vec_push(&j->sets, set);
+	if (pushed < 0)
+		return pushed;
 	j->pending_addr = set.base;
 	j->pending_set = (uint32_t)j->sets.len;
-	return 0;
+	return r == -E2BIG ? r : 0;
 }
 
 /* Returns how many bytes of a record, including its prefix, must be buffered. */
