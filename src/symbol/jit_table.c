@@ -4,6 +4,9 @@
  * an addition builds a sorted table of segments, each with the newest function
  * that covers it. The sweep visits start addresses in ascending order and
  * holds the functions open at the current address in a heap, newest on top.
+ *
+ * Lookups by start use a hash index instead. A jitdump may alternate additions
+ * and such lookups, each of which would otherwise sort the table.
  */
 #include "symbol/jit_table.h"
 
@@ -11,6 +14,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+#include "base/index.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 
@@ -32,7 +37,9 @@ struct jit_table {
 	struct {
 		VEC(struct segment);
 	} segments;
-	bool stale; /* Functions were added after the segments were built. */
+	bool stale;            /* Functions were added after the segments were built. */
+	struct index by_start; /* the newest function at each start; empty until it is needed */
+	uint32_t n_by_start;   /* number of functions that the index includes */
 };
 
 enum { GAP = UINT32_MAX };
@@ -58,6 +65,7 @@ void jit_table_free(struct jit_table *t)
 	strtab_free(t->names);
 	vec_fini(&t->functions);
 	vec_fini(&t->segments);
+	index_fini(&t->by_start);
 	free(t);
 }
 
@@ -71,6 +79,8 @@ void jit_table_clear(struct jit_table *t)
 	}
 	vec_fini(&t->functions);
 	vec_fini(&t->segments);
+	index_fini(&t->by_start);
+	t->n_by_start = 0;
 	t->stale = false;
 }
 
@@ -228,15 +238,53 @@ int jit_table_find(struct jit_table *t, uint64_t addr, struct jit_function *out)
 	return 0;
 }
 
+struct start_key {
+	const struct jit_table *t;
+	uint64_t start;
+};
+
+static bool starts_at(const void *ctx, uint32_t id)
+{
+	const struct start_key *key = ctx;
+
+	return key->t->functions.data[id].start == key->start;
+}
+
+/* Includes the functions in the index that were added since the last call. */
+static int index_starts(struct jit_table *t, uint64_t seed)
+{
+	for (; t->n_by_start < t->functions.len; t->n_by_start++) {
+		const struct start_key key = { t, t->functions.data[t->n_by_start].start };
+		uint32_t hash = hash_seeded(seed, &key.start, sizeof(key.start)), older;
+		int r;
+
+		if (index_find(&t->by_start, hash, starts_at, &key, &older))
+			index_remove(&t->by_start, hash, older);
+		r = index_add(&t->by_start, hash, t->n_by_start);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int jit_table_at(struct jit_table *t, uint64_t start, struct jit_function *out)
 {
-	int r = jit_table_find(t, start, out);
+	const struct start_key key = { t, start };
+	uint64_t seed = hash_seed();
+	uint32_t id;
 
-	return r == 0 && out->start != start ? -ENOENT : r;
+	if (index_starts(t, seed) < 0)
+		return -ENOMEM;
+	if (!index_find(&t->by_start, hash_seeded(seed, &start, sizeof(start)), starts_at, &key,
+			&id))
+		return -ENOENT;
+	fill(t, id, out);
+	return 0;
 }
 
 size_t jit_table_bytes(const struct jit_table *t)
 {
 	return strtab_bytes(t->names) + t->functions.cap * sizeof(struct function) +
-	       t->segments.cap * sizeof(struct segment);
+	       t->segments.cap * sizeof(struct segment) +
+	       t->by_start.n_slots * sizeof(struct index_slot);
 }

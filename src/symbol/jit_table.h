@@ -37,7 +37,10 @@ int jit_table_add(struct jit_table *t, uint64_t start, uint64_t size, const char
 /* Finds the newest function that covers @addr. Returns 0, -ENOENT or -ENOMEM. */
 int jit_table_find(struct jit_table *t, uint64_t addr, struct jit_function *out);
 
-/* Finds the newest function at @start if it begins there. Returns 0, -ENOENT or -ENOMEM. */
+/*
+ * Finds the newest function that begins at @start. It does not sort the table, so that calls may
+ * alternate with additions. Returns 0, -ENOENT or -ENOMEM.
+ */
 int jit_table_at(struct jit_table *t, uint64_t start, struct jit_function *out);
 
 size_t jit_table_bytes(const struct jit_table *t);

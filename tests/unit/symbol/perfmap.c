@@ -1,53 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests jit_table and the two readers that fill it: perfmap and jitdump. */
-#include "symbol/jit_table.h"
+#include "symbol/perfmap.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "symbol/jitdump.h"
-#include "symbol/perfmap.h"
 #include "tests/test.h"
-
-static void finds_the_newest_of_overlapping_functions(void **state)
-{
-	enum { N = 300, SPAN = 1000 };
-	struct jit_table *t;
-	int newest[SPAN + 100];
-
-	srandom(1);
-	memset(newest, 0xff, sizeof(newest));
-	assert_int_equal(jit_table_new(&t), 0);
-	for (int i = 0; i < N; i++) {
-		unsigned int start = 1 + (unsigned int)random() % SPAN;
-		unsigned int size = (unsigned int)random() % 90;
-		char name[16];
-		struct jit_function f;
-
-		snprintf(name, sizeof(name), "%d", i);
-		assert_int_equal(jit_table_add(t, start, size, name, strlen(name), 0), 0);
-		for (unsigned int a = start; a < start + size; a++)
-			newest[a] = i;
-		for (unsigned int a = 0; a < SPAN + 100; a++) {
-			int r = jit_table_find(t, a, &f);
-
-			assert_int_equal(r, newest[a] < 0 ? -ENOENT : 0);
-			if (r == 0)
-				assert_int_equal(atoi(f.name), newest[a]);
-		}
-	}
-	jit_table_free(t);
-}
 
 static void check_perf(struct perfmap *m, uint64_t addr, const char *want)
 {
@@ -253,146 +217,128 @@ static void a_perf_map_is_found_in_the_process_own_namespaces(void **state)
 		skip();
 }
 
-static void put32(struct buf *b, uint32_t v)
+static void reads_hexadecimal_numbers_of_up_to_16_digits(void **state)
 {
-	buf_put(b, &v, sizeof(v));
+	static const char text[] =
+		"0X1aBc 0x10 mixed case\n"
+		"ffffffffffff0000 1 sixteen digits\n"
+		"00000000000000010 10 seventeen digits\n"
+		"0x 10 no digits\n20 10\n20 10 \n20  10 two spaces\n 20 10 space first\n"
+		"20\t10 tab\n-20 10 sign\n30 0 empty\n30 ffffffffffffffff wraps\n\n"
+		"40 10 carriage return\r\n";
+	struct perfmap *m;
+
+	assert_int_equal(perfmap_new(&m), 0);
+	assert_int_equal(perfmap_feed(m, text, sizeof(text) - 1), 0);
+	check_perf(m, 0x1abc, "mixed case");
+	check_perf(m, 0xffffffffffff0000, "sixteen digits");
+	check_perf(m, 0x10, NULL);
+	check_perf(m, 0x20, NULL);
+	check_perf(m, 0x30, NULL);
+	check_perf(m, 0x40, "carriage return\r");
+	perfmap_free(m);
 }
 
-static void put64(struct buf *b, uint64_t v)
+static void skips_a_name_with_a_nul_byte(void **state)
 {
-	buf_put(b, &v, sizeof(v));
+	static const char text[] = "10 10 a\0b\n20 10 c\n";
+	struct perfmap *m;
+
+	assert_int_equal(perfmap_new(&m), 0);
+	assert_int_equal(perfmap_feed(m, text, sizeof(text) - 1), 0);
+	check_perf(m, 0x10, NULL);
+	check_perf(m, 0x20, "c");
+	perfmap_free(m);
 }
 
-static void put_header(struct buf *b)
+/* Lines of all lengths around the limit, which arrive whole and in pieces of @piece bytes. */
+static void check_long_lines(size_t piece)
 {
-	put32(b, 0x4a695444);
-	put32(b, 1);
-	put32(b, 40);
-	for (int i = 0; i < 7; i++)
-		put32(b, 0);
-}
+	enum { FROM = JIT_NAME_MAX - 4, TO = JIT_NAME_MAX + 70, GUARD = JIT_NAME_MAX + 200 };
+	char *line = malloc(GUARD + 1);
+	struct perfmap *whole, *pieces;
 
-static void put_prefix(struct buf *b, uint32_t id, uint32_t body_len)
-{
-	put32(b, id);
-	put32(b, 16 + body_len);
-	put64(b, 0);
-}
+	assert_non_null(line);
+	assert_int_equal(perfmap_new(&whole), 0);
+	assert_int_equal(perfmap_new(&pieces), 0);
+	for (int n = FROM; n <= TO; n++) {
+		int head = snprintf(line, GUARD, "%x000 10 ", (unsigned int)n);
+		size_t len = (size_t)head + (size_t)n + 1;
 
-static void put_load(struct buf *b, uint64_t addr, uint64_t size, const char *name)
-{
-	put_prefix(b, 0, (uint32_t)(40 + strlen(name) + 1 + size));
-	put64(b, 0);
-	put64(b, addr);
-	put64(b, addr);
-	put64(b, size);
-	put64(b, 1);
-	buf_put(b, name, strlen(name) + 1);
-	for (uint64_t i = 0; i < size; i++)
-		buf_put_byte(b, 0x90);
-}
-
-static void put_move(struct buf *b, uint64_t from, uint64_t to, uint64_t size)
-{
-	put_prefix(b, 1, 48);
-	put64(b, 0);
-	put64(b, to);
-	put64(b, from);
-	put64(b, to);
-	put64(b, size);
-	put64(b, 1);
-}
-
-static void put_lines(struct buf *b, uint64_t addr)
-{
-	put_prefix(b, 2, 16 + (16 + 5) + (16 + 2));
-	put64(b, addr);
-	put64(b, 2);
-	put64(b, addr);
-	put32(b, 10);
-	put32(b, 0);
-	buf_put(b, "a.js", 5);
-	put64(b, addr + 8);
-	put32(b, 20);
-	put32(b, 0);
-	buf_put(b, "\377", 2);
-}
-
-static void make_dump(struct buf *b)
-{
-	put_header(b);
-	put_lines(b, 0x1000);
-	put_load(b, 0x1000, 0x100, "f");
-	put_load(b, 0x3000, 0x10, "g");
-	put_prefix(b, 99, 4);
-	put32(b, 0);
-	put_move(b, 0x1000, 0x9000, 0x100);
-}
-
-static void a_jitdump_has_functions_lines_and_moves(void **state)
-{
-	struct jitdump *j;
-	struct jit_function f;
-	struct buf b = { 0 };
-	const char *file;
-	uint32_t line;
-
-	make_dump(&b);
-	assert_int_equal(jitdump_new(&j), 0);
-	for (size_t i = 0; i < b.len; i++)
-		assert_int_equal(jitdump_feed(j, b.data + i, 1), 0);
-	assert_int_equal(jitdump_find(j, 0x1009, &f, &file, &line), 0);
-	assert_string_equal(f.name, "f");
-	assert_string_equal(file, "a.js");
-	assert_int_equal(line, 20);
-	assert_int_equal(jitdump_find(j, 0x9001, &f, &file, &line), 0);
-	assert_string_equal(f.name, "f");
-	assert_int_equal(line, 10);
-	assert_int_equal(jitdump_find(j, 0x3001, &f, &file, &line), 0);
-	assert_string_equal(file, "");
-	assert_int_equal(jitdump_find(j, 0x4000, &f, &file, &line), -ENOENT);
-	jitdump_free(j);
-	buf_fini(&b);
-}
-
-static void tolerates_a_damaged_jitdump(void **state)
-{
-	struct buf b = { 0 };
-
-	make_dump(&b);
-	for (size_t i = 0; i < b.len; i++) {
-		struct jitdump *j;
-		struct jit_function f;
-		const char *file;
-		uint32_t line;
-
-		b.data[i] ^= 0xff;
-		assert_int_equal(jitdump_new(&j), 0);
-		if (jitdump_feed(j, b.data, b.len) == 0)
-			jitdump_find(j, 0x1009, &f, &file, &line);
-		assert_true(jitdump_bytes(j) < 1 << 20);
-		jitdump_free(j);
-		b.data[i] ^= 0xff;
+		memset(line + head, 'n', (size_t)n);
+		line[len - 1] = '\n';
+		assert_int_equal(perfmap_feed(whole, line, len), 0);
+		for (size_t at = 0; at < len; at += piece)
+			assert_int_equal(perfmap_feed(pieces, line + at,
+						      len - at < piece ? len - at : piece),
+					 0);
 	}
-	buf_fini(&b);
+	for (uint64_t n = FROM; n <= TO; n++) {
+		struct jit_function a, b;
+		int found = perfmap_find(whole, n << 12, &a);
+
+		assert_int_equal(perfmap_find(pieces, n << 12, &b), found);
+		if (n <= JIT_NAME_MAX)
+			assert_int_equal(found, 0);
+		if (found == 0)
+			assert_string_equal(a.name, b.name);
+	}
+	perfmap_free(whole);
+	perfmap_free(pieces);
+	free(line);
 }
 
-static void refuses_files_that_are_not_jitdumps(void **state)
+static void what_is_read_does_not_depend_on_how_the_file_is_cut(void **state)
 {
-	struct jitdump *j;
+	static const size_t pieces[] = { 1, 7, 100, 4096 };
 
-	assert_int_equal(jitdump_new(&j), 0);
-	assert_int_equal(jitdump_feed(j, "this is not a jitdump, but it is long enough to be", 50),
-			 -EBADMSG);
-	jitdump_free(j);
-	assert_true(jitdump_is_path("/root/.debug/jit/x/jit-123.dump"));
-	assert_false(jitdump_is_path("/tmp/perf-123.map"));
-	assert_false(jitdump_is_path("jit-1.dump"));
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++)
+		check_long_lines(pieces[i]);
 }
 
-TEST_GROUP(test_jit, TEST(finds_the_newest_of_overlapping_functions),
-	   TEST(a_perf_map_is_read_line_by_line), TEST(skips_a_line_that_is_too_long),
-	   TEST(a_perf_map_is_read_again_as_it_grows), TEST(refuses_a_perf_map_of_another_user),
-	   TEST(a_perf_map_is_found_in_the_process_own_namespaces),
-	   TEST(a_jitdump_has_functions_lines_and_moves), TEST(tolerates_a_damaged_jitdump),
-	   TEST(refuses_files_that_are_not_jitdumps))
+/* Cuts the text after each byte: exactly the functions on complete lines are known. */
+static void knows_the_complete_lines_of_a_truncated_map(void **state)
+{
+	static const char text[] = "1000 10 a\nbad\n2000 10 b\n3000 10 c\n";
+
+	for (size_t len = 0; len < sizeof(text); len++) {
+		struct perfmap *m;
+		size_t n_lines = 0;
+
+		for (size_t i = 0; i < len; i++)
+			n_lines += text[i] == '\n';
+		assert_int_equal(perfmap_new(&m), 0);
+		assert_int_equal(perfmap_feed(m, text, len), 0);
+		check_perf(m, 0x1000, n_lines > 0 ? "a" : NULL);
+		check_perf(m, 0x2000, n_lines > 2 ? "b" : NULL);
+		check_perf(m, 0x3000, n_lines > 3 ? "c" : NULL);
+		perfmap_free(m);
+	}
+}
+
+static void functions_before_a_limit_remain_known(void **state)
+{
+	struct perfmap *m;
+	char line[64];
+	int r = 0;
+
+	assert_int_equal(perfmap_new(&m), 0);
+	for (unsigned int i = 1; r == 0 && i <= JIT_FUNCTIONS_MAX + 1; i++) {
+		int n = snprintf(line, sizeof(line), "%x0 10 f\n", i);
+
+		r = perfmap_feed(m, line, (size_t)n);
+	}
+	assert_int_equal(r, -E2BIG);
+	check_perf(m, 0x10, "f");
+	check_perf(m, (uint64_t)JIT_FUNCTIONS_MAX << 4, "f");
+	check_perf(m, (uint64_t)(JIT_FUNCTIONS_MAX + 1) << 4, NULL);
+	perfmap_free(m);
+}
+
+TEST_GROUP(test_perfmap, TEST(a_perf_map_is_read_line_by_line), TEST(skips_a_line_that_is_too_long),
+	   TEST(reads_hexadecimal_numbers_of_up_to_16_digits), TEST(skips_a_name_with_a_nul_byte),
+	   TEST(what_is_read_does_not_depend_on_how_the_file_is_cut),
+	   TEST(knows_the_complete_lines_of_a_truncated_map),
+	   TEST(functions_before_a_limit_remain_known), TEST(a_perf_map_is_read_again_as_it_grows),
+	   TEST(refuses_a_perf_map_of_another_user),
+	   TEST(a_perf_map_is_found_in_the_process_own_namespaces))
