@@ -52,9 +52,9 @@ static int inflate_zlib(const struct elf_span *in, uint8_t *out, size_t out_len)
 		r = inflate(&z, Z_NO_FLUSH);
 		in_left -= in_now - z.avail_in;
 		out_left -= out_now - z.avail_out;
-	} while (r == Z_OK && in_left && out_left);
+	} while (r == Z_OK); /* Without any progress, the result is Z_BUF_ERROR. */
 	inflateEnd(&z);
-	return (r == Z_STREAM_END || r == Z_OK) && !out_left ? 0 : -EBADMSG;
+	return r == Z_STREAM_END && !out_left ? 0 : -EBADMSG;
 }
 
 static int inflate_zstd(const struct elf_span *in, uint8_t *out, size_t out_len)
