@@ -124,19 +124,30 @@ static void skip_varying(struct dwarf_cursor *c, uint16_t form)
 	}
 }
 
-static void form_skip(const struct dwarf_unit *u, struct dwarf_cursor *c, uint16_t form)
+/* Skips a value whose form is not indirect, or remains so after INDIRECT_MAX steps. */
+static void direct_skip(const struct dwarf_unit *u, struct dwarf_cursor *c, uint16_t form)
 {
-	int len;
+	int len = form_len(u, form);
 
-	for (int i = 0; form == DW_FORM_indirect && i < INDIRECT_MAX; i++)
-		form = (uint16_t)dwarf_uleb(c);
-	len = form_len(u, form);
 	if (len >= 0)
 		dwarf_skip(c, (uint64_t)len);
 	else if (len == FORM_LEN_VARIES && form != DW_FORM_indirect)
 		skip_varying(c, form);
 	else
 		dwarf_fail(c);
+}
+
+/* Returns the form that a value of DW_FORM_indirect states before its data. */
+static uint16_t direct_form(struct dwarf_cursor *c, uint16_t form)
+{
+	for (int i = 0; form == DW_FORM_indirect && i < INDIRECT_MAX; i++)
+		form = (uint16_t)dwarf_uleb(c);
+	return form;
+}
+
+static void form_skip(const struct dwarf_unit *u, struct dwarf_cursor *c, uint16_t form)
+{
+	direct_skip(u, c, direct_form(c, form));
 }
 
 static struct dwarf_value string_at(const struct elf_span *s, uint64_t off)
@@ -250,10 +261,8 @@ static struct dwarf_value read_number(const struct dwarf_unit *u, struct dwarf_c
 struct dwarf_value dwarf_attr_read(const struct dwarf_unit *u, struct dwarf_cursor *c,
 				   const struct dwarf_spec *spec)
 {
-	uint16_t form = spec->form;
+	uint16_t form = direct_form(c, spec->form);
 
-	for (int i = 0; form == DW_FORM_indirect && i < INDIRECT_MAX; i++)
-		form = (uint16_t)dwarf_uleb(c);
 	switch (form) {
 	case DW_FORM_string:
 	case DW_FORM_strp:
@@ -301,7 +310,7 @@ struct dwarf_value dwarf_attr_read(const struct dwarf_unit *u, struct dwarf_curs
 	case DW_FORM_ref8:
 		return read_number(u, c, form);
 	default:
-		form_skip(u, c, form);
+		direct_skip(u, c, form);
 		return (struct dwarf_value){ 0 };
 	}
 }
@@ -581,7 +590,8 @@ static void read_unit_attr(struct dwarf_unit *u, uint16_t at, const struct dwarf
 		break;
 	case DW_AT_high_pc:
 		u->has_high = true;
-		u->high_pc = v->class == DWARF_ADDRESS ? v->u : u->low_pc + v->u;
+		u->high_is_length = v->class != DWARF_ADDRESS;
+		u->high_pc = v->u;
 		break;
 	case DW_AT_ranges:
 		u->has_ranges = true;
@@ -636,6 +646,8 @@ int dwarf_unit_read(struct dwarf_unit *u)
 	}
 	if (r == 0)
 		r = read_unit_die(u, read_unit_attr);
+	if (r == 0 && u->high_is_length) /* DW_AT_low_pc may have been the later attribute. */
+		u->high_pc += u->low_pc;
 	if (!had_abbrevs) {
 		abbrevs_free(u->abbrevs);
 		u->abbrevs = NULL;

@@ -64,7 +64,7 @@ struct dwarf_unit {
 	/* Attributes of the unit's own DIE, set by dwarf_unit_read(). */
 	bool read;
 	uint16_t tag;
-	bool has_stmt_list, has_ranges, has_high;
+	bool has_stmt_list, has_ranges, has_high, high_is_length;
 	uint64_t low_pc, high_pc, ranges, stmt_list;
 	bool ranges_is_index;
 	uint64_t addr_base, str_offsets_base, rnglists_base, gnu_ranges_base;
