@@ -2,6 +2,8 @@
 #include "tests/unit/elf/fixture.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/test.h"
 
@@ -56,4 +58,28 @@ const struct elf_image *fixture_open(struct fixture *f)
 	memcpy(f->bytes.data, &eh, sizeof(eh));
 	assert_int_equal(elf_image_from_memory(&f->img, f->bytes.data, f->bytes.len, NULL), 0);
 	return f->img;
+}
+
+int fixture_memfd(struct fixture *f)
+{
+	int fd = memfd_create("fixture", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	fixture_open(f);
+	assert_int_equal(write(fd, f->bytes.data, f->bytes.len), f->bytes.len);
+	return fd;
+}
+
+void fixture_add_build_id(struct fixture *f, const char *id)
+{
+	const Elf64_Nhdr nh = { 4, (uint32_t)strlen(id), NT_GNU_BUILD_ID };
+	struct buf note = { 0 };
+
+	buf_put(&note, &nh, sizeof(nh));
+	buf_put(&note, "GNU", 4);
+	buf_put_str(&note, id);
+	while (note.len % 4)
+		buf_put_byte(&note, 0);
+	fixture_add(f, ".note.gnu.build-id", SHT_NOTE, note.data, note.len);
+	buf_fini(&note);
 }

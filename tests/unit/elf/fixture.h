@@ -31,3 +31,9 @@ uint32_t fixture_add(struct fixture *f, const char *name, uint32_t type, const v
 
 /* Completes the file and opens it. The fixture owns the image. */
 const struct elf_image *fixture_open(struct fixture *f);
+
+/* Completes the file and returns a descriptor of a copy in memory, owned by the caller. */
+int fixture_memfd(struct fixture *f);
+
+/* Adds a note with the bytes of @id as build id. */
+void fixture_add_build_id(struct fixture *f, const char *id);

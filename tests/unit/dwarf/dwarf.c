@@ -53,7 +53,7 @@ static void finds_a_function_of_this_program(void **state)
 	assert_int_equal(open_self(&d), 0);
 	assert_int_equal(dwarf_frames(d, addr, f, DWARF_FRAMES_MAX), 1);
 	assert_string_equal(f[0].name, "known_function");
-	assert_non_null(strstr(f[0].file, "tests/unit/symbol/dwarf.c"));
+	assert_non_null(strstr(f[0].file, "tests/unit/dwarf/dwarf.c"));
 	assert_true(f[0].line >= INNER_LINE && f[0].line < INNER_LINE + 10);
 	assert_int_equal(dwarf_frames(d, 1, f, DWARF_FRAMES_MAX), -ENOENT);
 	assert_int_equal(dwarf_frames(d, UINT64_MAX, f, DWARF_FRAMES_MAX), -ENOENT);
