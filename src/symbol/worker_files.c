@@ -64,6 +64,16 @@ int worker_files_new(struct worker_files **out, size_t max_bytes, worker_need_fn
 	return 0;
 }
 
+void worker_files_free(struct worker_files *fs)
+{
+	if (!fs)
+		return;
+	for (size_t i = 0; i < fs->files.len; i++)
+		file_fini(&fs->files.data[i]);
+	vec_fini(&fs->files);
+	free(fs);
+}
+
 static int request_plain(struct worker_files *fs, enum protocol_need_kind kind)
 {
 	struct protocol_need need = { .kind = kind, .name = "", .dir = "" };

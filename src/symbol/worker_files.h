@@ -18,6 +18,9 @@ typedef int (*worker_need_fn)(void *ctx, const struct protocol_need *need);
 
 int worker_files_new(struct worker_files **out, size_t max_bytes, worker_need_fn need, void *ctx);
 
+/* Closes all files. The worker process itself exits without it. */
+void worker_files_free(struct worker_files *fs);
+
 /**
  * worker_files_frames() - find the frames at @vaddr in file @key
  *

@@ -3,7 +3,9 @@
 
 int test_cache_dir(void);
 int test_debugfile(void);
+int test_debuginfod(void);
 int test_demangle(void);
+int test_file(void);
 int test_jit_table(void);
 int test_jitdump(void);
 int test_kallsyms(void);
@@ -12,11 +14,26 @@ int test_protocol(void);
 int test_symbol_cache(void);
 int test_symbolizer(void);
 int test_worker(void);
+int test_worker_files(void);
 
 int main(int argc, char **argv)
 {
+	int n_failed = 0;
+
 	symbol_worker_main(argc, argv);
-	return test_cache_dir() + test_debugfile() + test_demangle() + test_jit_table() +
-	       test_jitdump() + test_kallsyms() + test_perfmap() + test_protocol() +
-	       test_symbol_cache() + test_symbolizer() + test_worker();
+	n_failed += test_cache_dir();
+	n_failed += test_debugfile();
+	n_failed += test_debuginfod();
+	n_failed += test_demangle();
+	n_failed += test_file();
+	n_failed += test_jit_table();
+	n_failed += test_jitdump();
+	n_failed += test_kallsyms();
+	n_failed += test_perfmap();
+	n_failed += test_protocol();
+	n_failed += test_symbol_cache();
+	n_failed += test_symbolizer();
+	n_failed += test_worker();
+	n_failed += test_worker_files();
+	return n_failed;
 }
