@@ -26,6 +26,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/regular_file.h"
 #include "capture/core.h"
 #include "capture/process_pages.h"
 #include "capture/stack_trace.h"
@@ -111,39 +112,26 @@ static int read_registers(struct core *c, int tid, struct err *err)
 /* ---- mappings ---------------------------------------------------------------------- */
 
 /*
- * Opens the regular file at @path; -1 if there is none or, unless @inode is 0, it has another.
- * Opened in two steps, since opening a device or a FIFO may have effects or block. O_PATH has none,
- * and the second open cannot lead to another file.
- */
-static int open_regular(const char *path, uint64_t inode)
-{
-	_cleanup_(closep) int found = open(path, O_PATH | O_CLOEXEC);
-	char again[32];
-	struct stat st;
-
-	if (found < 0 || fstat(found, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (inode && st.st_ino != inode))
-		return -1;
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
-	return open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
-/*
  * Opens the mapped file itself, even if its path leads elsewhere by now. The kernel grants
  * map_files to privileged processes only; others open the path if it still leads to that file.
  */
 static int open_mapped(int pid, const struct proc_map *m)
 {
 	char path[PROC_PATH_MAX + 32];
+	struct stat st;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->start,
 		 m->end);
-	fd = open_regular(path, 0);
+	fd = regular_file_open(path, NULL);
 	if (fd >= 0)
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, m->path);
-	return open_regular(path, m->inode);
+	fd = regular_file_open(path, &st);
+	if (fd >= 0 && st.st_ino == m->inode)
+		return fd;
+	closep(&fd);
+	return -ENOENT;
 }
 
 static int file_index(struct taking *t, const struct proc_map *m, uint32_t *out)

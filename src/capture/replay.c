@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/regular_file.h"
 #include "capture/capture.h"
 #include "capture/core.h"
 #include "capture/stack_trace.h"
@@ -64,16 +65,13 @@ static bool has_build_id(int fd, const struct elf_build_id *id)
 /* This machine's file at the path, if it is the one that was mapped; -1 otherwise. */
 static int open_same(const struct core_file *f)
 {
-	_cleanup_(closep) int path = open(f->path, O_PATH | O_CLOEXEC), fd = -1;
-	char again[32];
 	struct stat st;
+	_cleanup_(closep) int fd = regular_file_open(f->path, &st);
 
-	if (path < 0 || fstat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (f->size && (uint64_t)st.st_size != f->size))
+	if (fd >= 0 && f->size &&
+	    ((uint64_t)st.st_size != f->size || !has_build_id(fd, &f->build_id)))
 		return -1;
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", path);
-	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd >= 0 && (!f->size || has_build_id(fd, &f->build_id)) ? steal_fd(&fd) : -1;
+	return steal_fd(&fd);
 }
 
 /*

@@ -25,6 +25,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_read.h"
+#include "base/regular_file.h"
 
 enum { JSON_MAX = 4 << 20, NAMES_MAX_DEPTH = 8 };
 
@@ -182,7 +183,7 @@ static void on_text(void *ctx, int depth, const char *key, const char *value)
 /* A file of JSON_MAX bytes or more is refused, since it would be read in part. */
 static char *read_json(int root_fd, const char *path, size_t *out_len)
 {
-	_cleanup_(closep) int fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_(closep) int fd = regular_file_open_in(root_fd, path, false);
 	_cleanup_(freep) char *text = fd < 0 ? NULL : malloc(JSON_MAX);
 	size_t len = 0;
 	ssize_t n = 0;

@@ -28,6 +28,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "base/regular_file.h"
 #include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
@@ -225,24 +226,19 @@ static bool same_device(int fd, const struct stat *st, const struct file_ref *re
 /*
  * Opens the file of that path as this process sees it, if it is the one that is mapped. This
  * comes first because opening through /proc/PID takes locks of the other process, which may
- * hold them for seconds while it gets no CPU. O_PATH avoids side effects on anything but a
- * regular file (devices, FIFOs).
+ * hold them for seconds while it gets no CPU.
  */
 static int open_in_own_root(const struct file_ref *ref)
 {
 	_cleanup_(closep) int at = -1;
-	char path[32];
 	struct stat st;
 
 	if (ref->path[0] != '/' || !ref->inode)
 		return -1;
 	at = open(ref->path, O_PATH | O_CLOEXEC);
-	if (at < 0 || fstat(at, &st) < 0 || !S_ISREG(st.st_mode))
+	if (at < 0 || fstat(at, &st) < 0 || st.st_ino != ref->inode || !same_device(at, &st, ref))
 		return -1;
-	if (st.st_ino != ref->inode || !same_device(at, &st, ref))
-		return -1;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
-	return open(path, O_RDONLY | O_CLOEXEC);
+	return regular_file_reopen(at, NULL);
 }
 
 /* Opens the file that the process has mapped, even if its path leads elsewhere by now. */
@@ -253,11 +249,11 @@ static int open_mapped(const struct file_ref *ref)
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", ref->pid,
 		 (unsigned long long)ref->start, (unsigned long long)ref->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = regular_file_open(path, NULL);
 	if (fd >= 0 || ref->path[0] != '/')
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%u/root%s", ref->pid, ref->path);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return regular_file_open(path, NULL);
 }
 
 static bool matches_ref(const struct file *file, const struct file_ref *ref)

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/regular_file.h"
 #include "base/sigbus.h"
 #include "elf/image.h"
 #include "elf/rawsym.h"
@@ -55,7 +56,7 @@ static bool is_called(const char *path, const char *name)
 /* A linker script may have the name of a library, so the magic number decides. */
 static bool is_elf(const char *path)
 {
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_(closep) int fd = regular_file_open(path, NULL);
 	char magic[SELFMAG];
 
 	return fd >= 0 && read(fd, magic, SELFMAG) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG);
@@ -210,13 +211,13 @@ static int read_offset(void *ctx)
 	struct symbol_job *rd = ctx;
 	const struct probe_spec *p = rd->p;
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	_cleanup_(closep) int fd = open(p->path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(closep) int fd = regular_file_open(p->path, NULL);
 	uint64_t vaddr = 0;
 	int r;
 
 	if (fd < 0)
-		return err_set(rd->err, -errno, "-e: cannot open \"%.100s\": %s", p->file,
-			       strerror(errno));
+		return err_set(rd->err, fd, "-e: cannot open \"%.100s\": %s", p->file,
+			       strerror(-fd));
 	r = elf_image_open(&img, fd, NULL);
 	if (r < 0)
 		return err_set(rd->err, r,

@@ -17,10 +17,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/regular_file.h"
 #include "base/sigbus.h"
 #include "elf/image.h"
 #include "proc/root.h"
-#include "symbol/open_in_root.h"
 
 enum { PATH_CAP = 4096 + 512 };
 
@@ -33,7 +33,7 @@ static bool is_elf(int fd)
 
 int debugfile_open_at(int root, const char *path)
 {
-	int fd = open_in_root(root, path, false);
+	int fd = regular_file_open_in(root, path, false);
 
 	if (fd < 0)
 		return fd;

@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/regular_file.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "dwarf/dwarf_cursor.h"
 #include "symbol/jit_process.h"
-#include "symbol/open_in_root.h"
 
 enum {
 	MAGIC = 0x4a695444,
@@ -102,7 +102,7 @@ int jitdump_is_path(const char *path)
 int jitdump_open_at(struct jitdump **out, int root, const char *path, uid_t owner)
 {
 	_cleanup_(jitdump_freep) struct jitdump *j = NULL;
-	int fd = open_in_root(root, path, false), r;
+	int fd = regular_file_open_in(root, path, false), r;
 	struct stat st;
 
 	if (fd < 0)

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "symbol/jit_process.h"
-#include "symbol/open_in_root.h"
 
 enum { LINE_CAP = JIT_NAME_MAX + 64, PIECE_LEN = 64 * 1024 };
 
@@ -67,7 +67,7 @@ int perfmap_open_at(struct perfmap **out, int root, pid_t ns_pid, uid_t owner)
 	int fd, r;
 
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)ns_pid);
-	fd = open_in_root(root, path, true);
+	fd = regular_file_open_in(root, path, true);
 	if (fd == -ELOOP)
 		return -EPERM;
 	if (fd < 0)
