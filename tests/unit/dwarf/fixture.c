@@ -50,7 +50,8 @@ struct dwarf_unit *dwarf_fixture_unit(struct dwarf_fixture *f)
 
 void put_uint(struct buf *b, uint64_t v, size_t n)
 {
-	buf_put(b, &v, n);
+	for (size_t i = 0; i < n; i++)
+		buf_put_byte(b, i < sizeof(v) ? (uint8_t)(v >> (8 * i)) : 0);
 }
 
 void put_uleb(struct buf *b, uint64_t v)

@@ -29,7 +29,7 @@ void dwarf_fixture_load(struct dwarf_fixture *f);
 /* Loads the sections and scans .debug_info, which must have a unit. Returns the first unit. */
 struct dwarf_unit *dwarf_fixture_unit(struct dwarf_fixture *f);
 
-/* Little-endian numbers of @n bytes, LEB128, and a string with its NUL. */
+/* Append a little-endian number of @n bytes, a LEB128 number, or a string with its NUL. */
 void put_uint(struct buf *b, uint64_t v, size_t n);
 void put_uleb(struct buf *b, uint64_t v);
 void put_sleb(struct buf *b, int64_t v);
