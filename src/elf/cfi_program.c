@@ -213,7 +213,7 @@ static int register_rule(struct program *pg, uint8_t op)
 		v = value_of(CFI_OFFSET, 0, factored(pg, eh_take_sleb(&pg->c)));
 		break;
 	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-		v = value_of(CFI_OFFSET, 0, factored(pg, -(int64_t)eh_take_uleb(&pg->c)));
+		v = value_of(CFI_OFFSET, 0, factored(pg, (int64_t)-eh_take_uleb(&pg->c)));
 		break;
 	case CFA_VAL_OFFSET:
 		v = value_of(CFI_VAL_OFFSET, 0, factored(pg, (int64_t)eh_take_uleb(&pg->c)));
