@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+int test_cfi_program(void);
 int test_debuglink(void);
 int test_eh_frame(void);
+int test_gomodule(void);
 int test_gopclntab(void);
 int test_image(void);
 int test_minidebug(void);
 int test_note(void);
+int test_plt(void);
+int test_symbol_candidates(void);
 int test_symtab(void);
 
 int main(void)
 {
 	int n_failed = 0;
 
+	n_failed += test_cfi_program();
 	n_failed += test_debuglink();
 	n_failed += test_eh_frame();
+	n_failed += test_gomodule();
 	n_failed += test_gopclntab();
 	n_failed += test_image();
 	n_failed += test_minidebug();
 	n_failed += test_note();
+	n_failed += test_plt();
+	n_failed += test_symbol_candidates();
 	n_failed += test_symtab();
 	return n_failed;
 }
