@@ -12,10 +12,12 @@
  * short random pauses between its items.
  *
  * Verdicts. LATER is retried without a limit of tries, only of age, since an outage may last for
- * days. DOUBTFUL (status 500, gRPC UNKNOWN) may be the item's own fault, so it is dropped after
- * DOUBTFUL_TRIES: one profile that crashes a server must not block all others behind it. Tries of
- * spooled items are counted for the last one only and start again after a restart. Age is measured
- * by CLOCK_BOOTTIME, which neither a changed clock nor suspension confuses.
+ * days. So is DENIED: a token that was renewed too late must not cost the profiles of an hour; the
+ * first refusal is logged at once, whatever was logged before. DOUBTFUL (status 500, gRPC UNKNOWN)
+ * may be the item's own fault, so it is dropped after DOUBTFUL_TRIES: one profile that crashes a
+ * server must not block all others behind it. Tries of spooled items are counted for the last one
+ * only and start again after a restart. Age is measured by CLOCK_BOOTTIME, which neither a changed
+ * clock nor suspension confuses.
  */
 #include "export/channel.h"
 
@@ -67,6 +69,7 @@ struct channel {
 	uint32_t spool_tries; /* and its number of attempts */
 	uint64_t next_log_ns;
 	uint64_t n_muted;
+	bool denied;       /* the last attempt was refused for its credentials */
 	struct buf report; /* not sent yet; empty: none */
 };
 
@@ -197,6 +200,18 @@ static void say(struct channel *c, const char *what)
 		c->opt.log(c->opt.log_ctx, line);
 }
 
+/* Without the lock. */
+static void say_denied(struct channel *c, const char *why)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text),
+		 "ERROR: the receiver refuses the credentials (%s): renew the token or password; "
+		 "profiles are kept and sent again",
+		 why);
+	say(c, text);
+}
+
 static void pause_after_failure(struct channel *c, const struct sink_outcome *o)
 {
 	uint64_t ms = c->opt.retry_ms;
@@ -268,6 +283,7 @@ static void settle_done(struct channel *c, const struct export_item *i,
 	c->stats.sent_profiles += i->n_profiles - o->rejected_profiles;
 	c->stats.rejected_profiles += o->rejected_profiles;
 	c->n_failures = 0;
+	c->denied = false;
 	c->stats.failing = false;
 	c->backlog &= c->queue || n_spooled(c);
 	if (c->backlog)
@@ -277,6 +293,11 @@ static void settle_done(struct channel *c, const struct export_item *i,
 
 static void settle_later(struct channel *c, const struct sink_outcome *o)
 {
+	if (o->verdict == SINK_DENIED) {
+		c->stats.denied++;
+		c->next_log_ns = c->denied ? c->next_log_ns : 0;
+	}
+	c->denied = o->verdict == SINK_DENIED;
 	c->stats.failing = true;
 	pause_after_failure(c, o);
 }
@@ -291,7 +312,7 @@ static void settle(struct channel *c, struct export_item *i, struct sink_outcome
 
 	if (o->verdict == SINK_DOUBTFUL && i->tries >= DOUBTFUL_TRIES)
 		o->verdict = SINK_NEVER;
-	later = o->verdict == SINK_LATER || o->verdict == SINK_DOUBTFUL;
+	later = o->verdict != SINK_DONE && o->verdict != SINK_NEVER;
 	if (later)
 		kept = keep_on_disk(c, i);
 	else if (i->seq)
@@ -437,7 +458,9 @@ static void send_one(struct channel *c)
 	settle(c, i, &o);
 	if (o.verdict == SINK_DONE)
 		send_report(c);
-	if (o.why[0])
+	if (o.verdict == SINK_DENIED)
+		say_denied(c, o.why);
+	else if (o.why[0])
 		say(c, o.why);
 }
 

@@ -100,7 +100,10 @@ struct exporter_options {
 	unsigned int
 		retry_ms; /* first pause after a failure; doubles up to 64 times this; 0: 1 s */
 	const char *host; /* host.name for OTLP; NULL: the kernel's host name */
-	/* Called on the exporter's threads, at most once per minute and sink. May be NULL. */
+	/*
+	 * Called on the exporter's threads, at most once per minute and sink, and when a sink
+	 * begins to refuse the credentials. May be NULL.
+	 */
 	void (*log)(void *ctx, const char *message);
 	void *log_ctx;
 };
@@ -140,6 +143,7 @@ struct export_sink_stats {
 	uint64_t spooled_items, spooled_bytes;
 	uint64_t sent_items, sent_bytes, sent_profiles;
 	uint64_t retries;                  /* attempts after an item's first */
+	uint64_t denied;                   /* attempts with credentials that were refused */
 	uint64_t dropped[EXPORT_DROP_MAX]; /* items */
 	uint64_t rejected_profiles;        /* of partially accepted items */
 	uint64_t unsent_profiles;          /* of items dropped at the end */

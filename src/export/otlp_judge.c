@@ -22,12 +22,14 @@ enum grpc_status {
 	GRPC_CANCELLED = 1,
 	GRPC_UNKNOWN = 2,
 	GRPC_DEADLINE_EXCEEDED = 4,
+	GRPC_PERMISSION_DENIED = 7,
 	GRPC_RESOURCE_EXHAUSTED = 8,
 	GRPC_ABORTED = 10,
 	GRPC_OUT_OF_RANGE = 11,
 	GRPC_INTERNAL = 13,
 	GRPC_UNAVAILABLE = 14,
 	GRPC_DATA_LOSS = 15,
+	GRPC_UNAUTHENTICATED = 16,
 };
 
 static void done(const struct otlp_answer *a, const struct export_item *item,
@@ -66,6 +68,9 @@ static enum sink_verdict grpc_verdict(long status, bool may_retry)
 		return SINK_LATER;
 	case GRPC_RESOURCE_EXHAUSTED: /* a quota, which refills, or the size of the message */
 		return may_retry ? SINK_LATER : SINK_DOUBTFUL;
+	case GRPC_PERMISSION_DENIED:
+	case GRPC_UNAUTHENTICATED:
+		return SINK_DENIED;
 	case GRPC_UNKNOWN:
 	case GRPC_INTERNAL:
 		return SINK_DOUBTFUL;

@@ -239,7 +239,9 @@ void post_judge(const struct http_answer *a, const char *message, struct sink_ou
 {
 	enum sink_verdict v = SINK_LATER;
 
-	if (a->status >= 400 && a->status < 500 && a->status != 429)
+	if (a->status == 401 || a->status == 403 || a->status == 407)
+		v = SINK_DENIED;
+	else if (a->status >= 400 && a->status < 500 && a->status != 429)
 		v = SINK_NEVER;
 	else if (a->status == 500 || a->status == 501)
 		v = SINK_DOUBTFUL;

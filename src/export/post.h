@@ -49,8 +49,9 @@ bool post_send(struct post *p, const struct buf *body, struct http_answer *answe
 void post_cancel(struct post *p);
 
 /*
- * Sets the outcome for a status other than 2xx. @message is the server's, or NULL. 4xx except 429
- * is permanent, 500 and 501 are doubtful, all others are retried. Retry-After sets the pause.
+ * Sets the outcome for a status other than 2xx. @message is the server's, or NULL. 401, 403
+ * and 407 refuse the credentials; other 4xx except 429 are permanent, 500 and 501 are doubtful, all
+ * others are retried. Retry-After sets the pause.
  */
 void post_judge(const struct http_answer *a, const char *message, struct sink_outcome *outcome);
 

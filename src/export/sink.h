@@ -39,7 +39,8 @@ DEFINE_FREEP(struct export_item, export_item_free)
 
 enum sink_verdict {
 	SINK_DONE,
-	SINK_LATER,    /* the back end is unavailable or busy: retry */
+	SINK_LATER,  /* the back end is unavailable or busy: retry */
+	SINK_DENIED, /* it refuses the credentials, which may be renewed: retry, and log an error */
 	SINK_DOUBTFUL, /* the item may be the cause: retry a limited number of times */
 	SINK_NEVER,    /* the back end rejects this item permanently */
 };

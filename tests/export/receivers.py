@@ -474,7 +474,7 @@ def retry_info_is_obeyed():
 
 
 def refusals_drop():
-    codes = [grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED]
+    codes = [grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED]
     answers = [abort(c, "no\nway %") for c in codes] + [lambda context: b""]
     with GrpcReceiver(answers) as server, Exporter("otlp=" + server.url, "retry-ms=1") as e:
         for _ in answers:
@@ -539,6 +539,17 @@ def http_refuses():
         s = e.stop()
         equal((s["sent_items"], s["refused"]), (1, 2), "sent, refused")
         need("status 400: bad thing" in e.log(), e.log())
+
+
+def rotated_token():
+    answers = [(401, {}, b"no"), (403, {}, b"no"), (401, {}, b"no"), (200, {}, b"")]
+    with HttpReceiver(answers) as server, Exporter("otlp=" + server.url, "retry-ms=1") as e:
+        e.put()
+        for _ in answers:
+            server.next()
+        s = e.stop()
+        equal((s["sent_items"], s["refused"], s["retries"]), (1, 0, 3), "sent, refused, retries")
+        equal(e.log().count("ERROR: the receiver refuses the credentials (status 401: no)"), 1, e.log())
 
 
 def all_sinks_at_once():
@@ -783,6 +794,7 @@ def main():
     tap.run("a gRPC server stops and starts again", grpc_away_and_back)
     tap.run("a request to a busy HTTP receiver, or to none, is retried", http_says_wait)
     tap.run("an item refused by an HTTP receiver is dropped", http_refuses)
+    tap.run("refused credentials do not drop an item", rotated_token)
     tap.run("several receivers at once, one of which is unreachable", all_sinks_at_once)
     tap.run("a receiver stops, the agent is killed, and both start again", away_then_killed_then_back)
     tap.run("unsent items are on disk at the end", the_end_comes_first)

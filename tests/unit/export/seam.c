@@ -19,6 +19,7 @@
 
 /* The data that the toy received. Its thread has ended when the test reads them. */
 static struct {
+	enum sink_verdict first; /* of the first attempt */
 	char text[256];
 	int attempts;
 	bool is_freed;
@@ -42,7 +43,7 @@ static int toy_encode(void *sink, const struct export_window *w, sink_emit_fn em
 static void toy_send(void *sink, const struct export_item *item, struct sink_outcome *out)
 {
 	if (received.attempts++ == 0) {
-		sink_end(out, SINK_LATER, "toys are asleep");
+		sink_end(out, received.first, "toys are asleep");
 		return;
 	}
 	snprintf(received.text, sizeof(received.text), "%.*s", (int)item->body.len,
@@ -91,6 +92,8 @@ static void a_toy_back_end_needs_one_table_of_functions(void **state)
 	struct export_window *w;
 	struct exporter *e;
 
+	memset(&received, 0, sizeof(received));
+	received.first = SINK_LATER;
 	assert_int_equal(exporter_new(&e, &opt, NULL), 0);
 	assert_int_equal(export_window_new(&w, 1, 2), 0);
 	assert_int_equal(export_window_add(w, fixture_small(), NULL, 0), 0);
@@ -107,4 +110,40 @@ static void a_toy_back_end_needs_one_table_of_functions(void **state)
 	assert_int_equal(stats.sinks[0].retries, 1);
 }
 
-TEST_GROUP(test_seam, TEST(a_toy_back_end_needs_one_table_of_functions))
+static void log_line(void *ctx, const char *message)
+{
+	snprintf(ctx, 400, "%s", message);
+}
+
+static void refused_credentials_are_counted_and_logged_and_the_profiles_are_sent_again(void **state)
+{
+	const struct export_sink_options sink = { .ops = &toy, .url = "box" };
+	char line[400] = "";
+	const struct exporter_options opt = { .sinks = &sink,
+					      .n_sinks = 1,
+					      .retry_ms = 1,
+					      .host = "nursery",
+					      .log = log_line,
+					      .log_ctx = line };
+	struct exporter_stats stats;
+	struct export_window *w;
+	struct exporter *e;
+
+	memset(&received, 0, sizeof(received));
+	received.first = SINK_DENIED;
+	assert_int_equal(exporter_new(&e, &opt, NULL), 0);
+	assert_int_equal(export_window_new(&w, 1, 2), 0);
+	assert_int_equal(export_window_add(w, fixture_small(), NULL, 0), 0);
+	exporter_put(e, w);
+	wait_until_sent(e);
+	exporter_stop(e, clock_monotonic_ns() + 100 * (uint64_t)CLOCK_SECOND_NS);
+	exporter_stats(e, &stats);
+	exporter_free(e);
+	assert_string_equal(received.text, "nursery sends 1 profiles\n");
+	assert_int_equal(stats.sinks[0].denied, 1);
+	assert_int_equal(stats.sinks[0].dropped[EXPORT_DROP_REFUSED], 0);
+	assert_non_null(strstr(line, "toy box: ERROR: the receiver refuses the credentials (toys"));
+}
+
+TEST_GROUP(test_seam, TEST(a_toy_back_end_needs_one_table_of_functions),
+	   TEST(refused_credentials_are_counted_and_logged_and_the_profiles_are_sent_again))
