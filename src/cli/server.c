@@ -255,6 +255,18 @@ static void raise_file_limit(void)
 }
 
 /*
+ * A server's configuration is its command line, so there is nothing to reload. Supervisors and
+ * log rotation send SIGHUP all the same, which must not end the server.
+ */
+static void wait_for_stop(const sigset_t *signals)
+{
+	int sig;
+
+	while (sigwait(signals, &sig) == 0 && sig == SIGHUP)
+		cli_fail("SIGHUP ignored: options change at a restart");
+}
+
+/*
  * Signals are blocked before threads start, so that only sigwait() receives them. With @fd the
  * feed's end is the signal.
  */
@@ -265,7 +277,7 @@ int server_run_command(const struct server_args *a, int fd)
 	const char *scheme = so.cert_file ? "https" : "http";
 	struct err err = { 0 };
 	sigset_t stop;
-	int r = check(a), sig;
+	int r = check(a);
 
 	if (r != CLI_CONTINUE)
 		return r;
@@ -274,6 +286,7 @@ int server_run_command(const struct server_args *a, int fd)
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	retain_heap();
@@ -285,7 +298,7 @@ int server_run_command(const struct server_args *a, int fd)
 		printf("OTLP: %s://%s:%u\n", scheme, so.otlp_host, server_otlp_port(s));
 	fflush(stdout);
 	if (fd < 0)
-		sigwait(&stop, &sig);
+		wait_for_stop(&stop);
 	else if (server_feed(s, fd) < 0)
 		return cli_fail("cannot read profiles from the agent: invalid data");
 	return 0;
@@ -311,7 +324,7 @@ const struct command server_command = {
 	.synopsis = "--data DIR [OPTION...]\n--store URL [OPTION...]",
 	.description =
 		"Store the profiles that agents and SDKs push, show them on a web page, and serve "
-		"Grafana's Pyroscope data source, until SIGTERM or SIGINT.",
+		"Grafana's Pyroscope data source, until SIGTERM or SIGINT. SIGHUP is ignored.",
 	.options = COMMAND_OPTIONS(server_common_options, server_only_options),
 	.examples = COMMAND_EXAMPLES(
 		{ "Store profiles below /var/lib/cameo and serve the page at http://127.0.0.1:4040",
