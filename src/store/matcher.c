@@ -32,6 +32,7 @@ struct matcher {
 	pcre2_code *code;
 	pcre2_match_context *limits;
 	pcre2_match_data *data;
+	bool failed;
 };
 
 void matcher_free(struct matcher *m)
@@ -112,7 +113,12 @@ const char *matcher_value(const struct matcher *m)
 	return m->value;
 }
 
-bool matcher_test(const struct matcher *m, const char *value, size_t len)
+bool matcher_failed(const struct matcher *m)
+{
+	return m->failed;
+}
+
+bool matcher_test(struct matcher *m, const char *value, size_t len)
 {
 	int r;
 
@@ -121,8 +127,11 @@ bool matcher_test(const struct matcher *m, const char *value, size_t len)
 
 		return same == (m->op == MATCHER_EQ);
 	}
+	if (m->failed)
+		return false;
 	r = pcre2_match(m->code, (PCRE2_SPTR)value, len, 0, 0, m->data, m->limits);
-	if (r < 0 && r != PCRE2_ERROR_NOMATCH)
+	m->failed = r < 0 && r != PCRE2_ERROR_NOMATCH;
+	if (m->failed)
 		return false;
 	return (r >= 0) == (m->op == MATCHER_RE);
 }

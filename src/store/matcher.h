@@ -41,8 +41,14 @@ enum matcher_op matcher_op(const struct matcher *m);
 const char *matcher_value(const struct matcher *m);
 
 /*
- * Tests a label's value. An expression that exceeds its limits does not match. It matches neither
- * with =~ nor with !~, so a hostile pattern can only select less. @value need not be terminated and
- * may be invalid UTF-8.
+ * Tests a label's value. An expression that exceeds its limits matches neither with =~ nor with !~,
+ * neither this value nor any later one, and matcher_failed() is true from then on. @value need not
+ * be terminated and may be invalid UTF-8.
  */
-bool matcher_test(const struct matcher *m, const char *value, size_t len);
+bool matcher_test(struct matcher *m, const char *value, size_t len);
+
+/*
+ * Has a test been given up? What was selected by this matcher is then incomplete. The store checks
+ * it after each query.
+ */
+bool matcher_failed(const struct matcher *m);

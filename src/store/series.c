@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "flame/stack_dict.h"
 #include "profile/profile.h"
 #include "store/block.h"
@@ -123,6 +124,23 @@ int series_of_sample(struct stack_dict *s, const struct store_profile *p, uint32
 			r = add_text(s, &row, labels[i].value);
 	}
 	return r < 0 ? r : stack_dict_add_series(s, row.words, row.n, out_id);
+}
+
+int series_check(const struct store_profile *p, struct err *err)
+{
+	struct store_label labels[SERIES_MAX_LABELS];
+	size_t n;
+
+	if (profile_n_sample_types(p->profile) > BLOCK_MAX_TYPES)
+		return err_set(err, -EINVAL, "profile has more than %d sample types",
+			       BLOCK_MAX_TYPES);
+	for (uint32_t i = 0; i < profile_n_samples(p->profile); i++)
+		if (p->n_labels + profile_sample(p->profile, i).n_labels > SERIES_MAX_LABELS &&
+		    gather_labels(p, i, labels, &n) < 0)
+			return err_set(err, -EINVAL,
+				       "profile has a sample with more than %d labels",
+				       SERIES_MAX_LABELS);
+	return 0;
 }
 
 int series_add(struct stack_dict *s, const uint32_t *words, size_t n, uint32_t *out_id)

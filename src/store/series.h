@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "store/store.h"
 
+struct err;
 struct stack_dict;
 
 enum { SERIES_MAX_LABELS = 64 };
@@ -39,6 +40,12 @@ int series_add(struct stack_dict *s, const uint32_t *words, size_t n, uint32_t *
  */
 int series_of_sample(struct stack_dict *s, const struct store_profile *p, uint32_t sample,
 		     uint32_t *out_id);
+
+/*
+ * Returns 0 if a store accepts the labels and sample types of @p, or -EINVAL with the reason in
+ * @err. Callers that append several profiles refuse single ones by it beforehand.
+ */
+int series_check(const struct store_profile *p, struct err *err);
 
 /*
  * Checks that the words of a series read from a file are well-formed. The functions below rely on

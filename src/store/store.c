@@ -2,7 +2,12 @@
 /* Dispatches each operation to the kind of store. */
 #include "store/store.h"
 
+#include <errno.h>
 #include <string.h>
+
+#include "base/err.h"
+#include "flame/merged_stacks.h"
+#include "store/matcher.h"
 
 bool store_tenant_valid(const char *tenant)
 {
@@ -11,6 +16,42 @@ bool store_tenant_valid(const char *tenant)
 	return len && len <= STORE_TENANT_MAX && strspn(tenant, ".") < len &&
 	       strspn(tenant,
 		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == len;
+}
+
+/*
+ * Reduces what a kind of store returns to the errors of the contract, so that an errno of a file or
+ * of SQLite is never taken for something that the client did.
+ */
+static int result(int r)
+{
+	switch (r) {
+	case -EBADMSG:
+		return -EUCLEAN;
+	case -EAGAIN:
+	case -ECANCELED:
+	case -ECONNREFUSED:
+	case -EFBIG:
+	case -EINVAL:
+	case -ENOMEM:
+	case -ENOSPC:
+	case -ETIMEDOUT:
+	case -EUCLEAN:
+		return r;
+	default:
+		return r < 0 ? -EIO : r;
+	}
+}
+
+/* A selection by an expression that was given up is incomplete, whatever the store returned. */
+static int selected(const struct store_select *sel, int r, struct err *err)
+{
+	for (size_t i = 0; r >= 0 && i < sel->n_matchers; i++)
+		if (matcher_failed(sel->matchers[i]))
+			return err_set(err, -EINVAL,
+				       "regular expression \"%.80s\" is too expensive: it exceeds "
+				       "100000 steps for one value",
+				       matcher_value(sel->matchers[i]));
+	return result(r);
 }
 
 void store_close(struct store *s)
@@ -22,61 +63,73 @@ void store_close(struct store *s)
 int store_append(struct store *s, const char *tenant, const struct store_profile *profiles,
 		 size_t n, struct err *err)
 {
-	return s->ops->append(s, tenant, profiles, n, err);
+	return result(s->ops->append(s, tenant, profiles, n, err));
 }
 
 int store_merge(struct store *s, const struct store_select *sel, struct merged_stacks **out,
 		struct err *err)
 {
-	return s->ops->merge(s, sel, out, err);
+	struct merged_stacks *stacks = NULL;
+	int r = selected(sel, s->ops->merge(s, sel, &stacks, err), err);
+
+	if (r < 0)
+		merged_stacks_free(stacks);
+	else
+		*out = stacks;
+	return r;
 }
 
 int store_series(struct store *s, const struct store_select *sel, store_series_fn fn, void *ctx,
 		 struct err *err)
 {
-	return s->ops->series(s, sel, fn, ctx, err);
+	return selected(sel, s->ops->series(s, sel, fn, ctx, err), err);
 }
 
 int store_points(struct store *s, const struct store_select *sel, store_series_fn series,
 		 store_point_fn point, void *ctx, struct err *err)
 {
-	return s->ops->points(s, sel, series, point, ctx, err);
+	return selected(sel, s->ops->points(s, sel, series, point, ctx, err), err);
 }
 
 int store_sample_times(struct store *s, const struct store_select *sel, store_sample_times_fn fn,
 		       void *ctx, struct err *err)
 {
-	return s->ops->sample_times(s, sel, fn, ctx, err);
+	return selected(sel, s->ops->sample_times(s, sel, fn, ctx, err), err);
 }
 
 int store_samples(struct store *s, const struct store_select *sel, int64_t before_ns,
 		  struct timed_samples *out, struct err *err)
 {
-	return s->ops->samples(s, sel, before_ns, out, err);
+	return selected(sel, s->ops->samples(s, sel, before_ns, out, err), err);
 }
 
 int store_stats(struct store *s, const char *tenant, struct store_stats *out, struct err *err)
 {
-	return s->ops->stats(s, tenant, out, err);
+	return result(s->ops->stats(s, tenant, out, err));
+}
+
+int store_check(struct store *s, struct err *err)
+{
+	return result(s->ops->check(s, err));
 }
 
 int store_usage(struct store *s, struct store_usage *out, struct err *err)
 {
-	return s->ops->usage(s, out, err);
+	return result(s->ops->usage(s, out, err));
 }
 
 int store_days(struct store *s, const char *tenant, store_usage_fn fn, void *ctx, struct err *err)
 {
-	return s->ops->days(s, tenant, fn, ctx, err);
+	return result(s->ops->days(s, tenant, fn, ctx, err));
 }
 
 int store_roll_up(struct store *s, int64_t before_ns, struct err *err)
 {
-	return s->ops->roll_up(s, before_ns, err);
+	return result(s->ops->roll_up(s, before_ns, err));
 }
 
 int store_retain(struct store *s, int64_t oldest_ns, uint64_t max_bytes, int64_t now_ns,
 		 struct err *err)
 {
-	return s->ops->retain(s, oldest_ns, max_bytes, now_ns, err);
+	return result(s->ops->retain(s, oldest_ns, max_bytes, now_ns, err));
 }

@@ -15,9 +15,11 @@
  * run in the calling thread and must not call the store.
  *
  * Errors: operations return 0 or -errno and describe failures in @err, which may be NULL. All may
- * fail with -ENOMEM and -EIO; queries also with -EINVAL (invalid tenant), -EBADMSG (damaged
- * data) and -ETIMEDOUT (deadline exceeded); ClickHouse also with -ECONNREFUSED and -EAGAIN. A
- * query that fails may have called its callbacks already.
+ * fail with -ENOMEM and -EIO, which stands for any other reason of the file system or the
+ * database; queries also with -EINVAL (invalid tenant, or an expression that is too expensive),
+ * -EUCLEAN (stored data is damaged or missing) and -ETIMEDOUT (deadline exceeded); ClickHouse also
+ * with -ECONNREFUSED and -EAGAIN. A callback may fail with -ECANCELED, -EFBIG and -ENOMEM. A query
+ * that fails may have called its callbacks already.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -148,6 +150,7 @@ struct store_ops {
 	int (*roll_up)(struct store *s, int64_t before_ns, struct err *err);
 	int (*retain)(struct store *s, int64_t oldest_ns, uint64_t max_bytes, int64_t now_ns,
 		      struct err *err);
+	int (*check)(struct store *s, struct err *err);
 	void (*close)(struct store *s);
 };
 
@@ -235,6 +238,12 @@ int store_samples(struct store *s, const struct store_select *sel, int64_t befor
  * is false. ClickHouse reads the times of all windows for it; SQLite opens every day.
  */
 int store_stats(struct store *s, const char *tenant, struct store_stats *out, struct err *err);
+
+/*
+ * Is the store able to store and to answer now? Returns 0; -ENOSPC if the disk is nearly full;
+ * -errno with the reason. It changes nothing. It may wait as long as a database does.
+ */
+int store_check(struct store *s, struct err *err);
 
 /*
  * How much disk space all tenants use together. SQLite counts allocated blocks and the write-ahead

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "flame/merged_stacks.h"
 #include "store/clickhouse/clickhouse_http.h"
@@ -27,6 +28,8 @@
 #include "store/timed_samples.h"
 
 enum { FIRST_WITH_CODECS = 20 }; /* the first release with column codecs and TTL */
+
+#define CHECK_NS (2 * (int64_t)CLOCK_SECOND_NS)
 
 struct clickhouse_store {
 	struct store base;
@@ -383,6 +386,16 @@ static int clickhouse_store_roll_up(struct store *base, int64_t before_ns, struc
 	return 0;
 }
 
+/* Not SELECT 1: ClickHouse answers it without reading the database that is used. */
+static int clickhouse_store_check(struct store *base, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf sql = { 0 };
+
+	buf_printf(&sql, "SELECT count() FROM %s WHERE 0", tables[0].name);
+	return clickhouse_http_run(clickhouse_store_of(base)->http, &sql,
+				   (int64_t)clock_monotonic_ns() + CHECK_NS, NULL, err);
+}
+
 static void clickhouse_store_free(struct clickhouse_store *c)
 {
 	if (!c)
@@ -411,6 +424,7 @@ static const struct store_ops ops = {
 	.days = clickhouse_store_days,
 	.roll_up = clickhouse_store_roll_up,
 	.retain = clickhouse_store_retain,
+	.check = clickhouse_store_check,
 	.close = clickhouse_store_close,
 };
 

@@ -60,6 +60,8 @@ int db_error(struct sqlite3 *db, int rc, struct err *err)
 	case SQLITE_FULL:
 		return err_set(err, -ENOSPC, "disk is full: %s", why);
 	case SQLITE_IOERR:
+		if (rc == SQLITE_IOERR_NOMEM)
+			return -ENOMEM;
 		if (db && sqlite3_system_errno(db) == ENOSPC)
 			return err_set(err, -ENOSPC, "disk is full");
 		return err_set(err, rc == SQLITE_IOERR_WRITE ? -ENOSPC : -EIO, "%s", why);
@@ -67,7 +69,10 @@ int db_error(struct sqlite3 *db, int rc, struct err *err)
 	case SQLITE_NOTADB:
 		return err_set(err, -EBADMSG, "%s", why);
 	case SQLITE_CANTOPEN:
-		return err_set(err, -ENOENT, "%s", why);
+		if (db && sqlite3_system_errno(db) == ENOENT)
+			return err_set(err, -ENOENT, "%s", why);
+		return err_set(err, -EIO, "%s: %s", why,
+			       db ? strerror(sqlite3_system_errno(db)) : "no memory");
 	case SQLITE_BUSY:
 		return err_set(err, -EBUSY, "%s", why);
 	case SQLITE_READONLY:

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -25,7 +26,10 @@
 #include "store/sqlite/writer.h"
 #include "store/timed_samples.h"
 
-enum { ROLLED_UP_DAYS = 16 };
+enum {
+	ROLLED_UP_DAYS = 16,
+	MIN_FREE_BYTES = 8 << 20, /* of the disk, for a store that is ready */
+};
 
 struct sqlite_store {
 	struct store base;
@@ -318,6 +322,35 @@ static int sqlite_store_retain(struct store *base, int64_t oldest_ns, uint64_t m
 	return r < 0 ? err_set(err, r, "cannot remove an old day file: %s", strerror(-r)) : n;
 }
 
+/*
+ * Creates a file without a name, for which the directory must be writable and a descriptor free.
+ * Some file systems do not support that; then only the permissions are checked.
+ */
+static int check_writable(const struct sqlite_store *s, struct err *err)
+{
+	_cleanup_(closep) int fd = open(s->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0 || ((errno == EOPNOTSUPP || errno == EISDIR) && access(s->dir, W_OK) == 0))
+		return 0;
+	return err_set(err, -EIO, "cannot write to \"%.150s\": %s", s->dir, strerror(errno));
+}
+
+static int sqlite_store_check(struct store *base, struct err *err)
+{
+	const struct sqlite_store *s = sqlite_store_of(base);
+	struct statvfs fs;
+	struct stat st;
+
+	if (fstat(s->dir_lock, &st) < 0 || !st.st_nlink)
+		return err_set(err, -EIO, "directory \"%.150s\" was removed", s->dir);
+	if (statvfs(s->dir, &fs) < 0)
+		return err_set(err, -EIO, "cannot inspect \"%.150s\": %s", s->dir, strerror(errno));
+	if ((uint64_t)fs.f_bavail * fs.f_frsize < MIN_FREE_BYTES)
+		return err_set(err, -ENOSPC, "the disk of \"%.150s\" has less than %d MiB free",
+			       s->dir, MIN_FREE_BYTES >> 20);
+	return check_writable(s, err);
+}
+
 static void sqlite_store_free(struct sqlite_store *s)
 {
 	if (!s)
@@ -354,6 +387,7 @@ static const struct store_ops ops = {
 	.days = sqlite_store_days,
 	.roll_up = sqlite_store_roll_up,
 	.retain = sqlite_store_retain,
+	.check = sqlite_store_check,
 	.close = sqlite_store_close,
 };
 

@@ -176,7 +176,7 @@ static void result_codes_become_errno(void **state)
 	} cases[] = { { SQLITE_NOMEM, -ENOMEM },          { SQLITE_FULL, -ENOSPC },
 		      { SQLITE_IOERR_WRITE, -ENOSPC },    { SQLITE_IOERR_READ, -EIO },
 		      { SQLITE_CORRUPT_INDEX, -EBADMSG }, { SQLITE_NOTADB, -EBADMSG },
-		      { SQLITE_CANTOPEN, -ENOENT },       { SQLITE_BUSY_SNAPSHOT, -EBUSY },
+		      { SQLITE_CANTOPEN, -EIO },          { SQLITE_BUSY_SNAPSHOT, -EBUSY },
 		      { SQLITE_READONLY, -EROFS },        { SQLITE_ERROR, -EIO } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

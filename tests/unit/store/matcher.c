@@ -47,6 +47,16 @@ static void an_invalid_expression_is_refused_with_a_reason(void **state)
 
 static void an_expression_beyond_its_limits_does_not_match(void **state)
 {
+	const char *hard = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaad1";
+	struct matcher *m = NULL;
+
+	assert_int_equal(matcher_new(&m, MATCHER_RE, "l", "(a|aa)*(b|c)*d|x", NULL), 0);
+	assert_true(matcher_test(m, "x", 1));
+	assert_false(matcher_failed(m));
+	assert_false(matcher_test(m, hard, strlen(hard)));
+	assert_true(matcher_failed(m));
+	assert_false(matcher_test(m, "x", 1)); /* the result is incomplete anyway */
+	matcher_free(m);
 	assert_false(test_one(MATCHER_RE, "(a*)*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
 	assert_false(test_one(MATCHER_NOT_RE, "(a|aa)*(b|c)*d",
 			      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaad1"));
