@@ -9,7 +9,7 @@
 
 struct http_request;
 
-enum { HTTP_MAX_HEADERS = 12, HTTP_MAX_TRAILERS = 2 };
+enum { HTTP_MAX_HEADERS = 12, HTTP_MAX_TRAILERS = 3 };
 
 struct http_header {
 	const char *name, *value; /* borrowed until the response is sent */
@@ -23,7 +23,7 @@ struct http_response {
 	size_t n_headers;
 	struct http_header trailers[HTTP_MAX_TRAILERS]; /* HTTP/2 only */
 	size_t n_trailers;
-	char trailer_text[512]; /* for their values */
+	char trailer_text[1280]; /* for their values */
 	struct buf body;
 };
 

@@ -113,7 +113,11 @@ int http_request_receive(struct http_request *rq, const void *data, size_t len)
 	return 0;
 }
 
-/* The codes of the Connect protocol and gRPC for refusals without a handler. */
+/*
+ * The codes of the Connect protocol and gRPC for refusals without a handler. OpenTelemetry's
+ * clients would not repeat RESOURCE_EXHAUSTED (8) without details, so 429 is UNAVAILABLE (14)
+ * there.
+ */
 struct refusal {
 	int status;
 	const char *code, *grpc;
@@ -122,9 +126,10 @@ struct refusal {
 static const struct refusal *refusal_of(int status)
 {
 	static const struct refusal all[] = {
-		{ 400, "invalid_argument", "3" },  { 401, "unauthenticated", "16" },
-		{ 403, "permission_denied", "7" }, { 421, "permission_denied", "7" },
-		{ 503, "unavailable", "14" },      { 0, "resource_exhausted", "8" },
+		{ 400, "invalid_argument", "3" },    { 401, "unauthenticated", "16" },
+		{ 403, "permission_denied", "7" },   { 421, "permission_denied", "7" },
+		{ 429, "resource_exhausted", "14" }, { 503, "unavailable", "14" },
+		{ 0, "resource_exhausted", "8" },
 	};
 	const struct refusal *r = all;
 

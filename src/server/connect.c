@@ -30,12 +30,14 @@ void connect_refuse(struct rpc *rpc, int r)
 	struct json j;
 
 	rs->status = f->status;
+	if (f->retry_s)
+		http_response_add(rs, "Retry-After", f->retry_after);
 	rs->content_type = "application/json";
 	rs->body.len = 0;
 	j = json_to(&rs->body);
 	json_object(&j);
 	json_member_str(&j, "code", f->code);
-	json_member_str(&j, "message", rpc->err->msg[0] ? rpc->err->msg : strerror(-r));
+	json_member_str(&j, "message", failure_message(rpc, r));
 	json_object_end(&j);
 }
 
@@ -134,39 +136,69 @@ void connect_upload(struct rpc *rpc, rpc_fn run)
 		rpc->rs->status = 422;
 }
 
-static void put_text(struct rpc *rpc, int status, const char *text)
+/* A google.rpc.Status in proto3's JSON. Clients take the pause from Retry-After. */
+static void put_json_status(const struct failure *f, const char *message, struct buf *out)
 {
-	rpc->rs->status = status;
-	rpc->rs->content_type = "text/plain; charset=utf-8";
-	rpc->rs->body.len = 0;
-	buf_put_str(&rpc->rs->body, text);
-	buf_put_byte(&rpc->rs->body, '\n');
+	struct json j = json_to(out);
+
+	json_object(&j);
+	json_member_int(&j, "code", f->grpc);
+	json_member_str(&j, "message", message);
+	json_object_end(&j);
+}
+
+/* Returns true if the request is OTLP in one of its two types, and sets that of the response. */
+static bool is_otlp(struct rpc *rpc)
+{
+	static const char *const types[] = { "application/x-protobuf", "application/protobuf" };
+	const char *type = http_request_header(rpc->rq, "Content-Type");
+
+	rpc->json = type && is_json(type);
+	if (rpc->json)
+		rpc->rs->content_type = "application/json";
+	for (size_t i = 0; type && !rpc->json && i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(type, types[i]))
+			rpc->rs->content_type = types[i];
+	return rpc->rs->content_type != NULL;
+}
+
+/* The protocol requires errors in the type of the request. */
+void connect_refuse_otlp(struct rpc *rpc, int r)
+{
+	const struct failure *f = failure_record(rpc, r);
+	const char *message = failure_message(rpc, r);
+	struct http_response *rs = rpc->rs;
+
+	is_otlp(rpc);
+	rs->status = f->otlp;
+	rs->body.len = 0;
+	if (f->retry_s)
+		http_response_add(rs, "Retry-After", f->retry_after);
+	if (rpc->json)
+		put_json_status(f, message, &rs->body);
+	else
+		failure_put_status(f, message, &rs->body);
 }
 
 void connect_otlp(struct rpc *rpc, rpc_fn run)
 {
-	const char *type = http_request_header(rpc->rq, "Content-Type");
 	_cleanup_(buf_fini) struct buf decompressed = { 0 };
 	int r;
 
 	if (!is_method(rpc, "POST"))
 		return;
-	rpc->json = type && is_json(type);
-	if (!type || (!rpc->json && strcmp(type, "application/x-protobuf") != 0 &&
-		      strcmp(type, "application/protobuf") != 0)) {
-		put_text(
-			rpc, 415,
-			"unsupported Content-Type: use application/x-protobuf or application/json");
+	if (!is_otlp(rpc)) {
+		rpc->rs->status = 415;
+		rpc->rs->content_type = "text/plain; charset=utf-8";
+		buf_put_str(&rpc->rs->body, "unsupported Content-Type: use application/x-protobuf "
+					    "or application/json\n");
 		return;
 	}
-	rpc->rs->content_type = "application/x-protobuf";
 	r = read_body(rpc, &decompressed);
 	if (r == 0)
 		r = run(rpc);
-	if (r == 0)
-		return;
-	connect_refuse(rpc, r);
-	put_text(rpc, rpc->rs->status, rpc->err->msg[0] ? rpc->err->msg : strerror(-r));
+	if (r < 0)
+		connect_refuse_otlp(rpc, r);
 }
 
 void connect_get(struct rpc *rpc, rpc_fn run)

@@ -29,9 +29,8 @@ void connect_call_json(struct rpc *rpc, rpc_fn run);
 void connect_upload(struct rpc *rpc, rpc_fn run);
 
 /*
- * OTLP over HTTP in protobuf or JSON, depending on the content type. Success has an empty body,
- * errors are plain text. 415 for any other content type, as the protocol has it. An error of gzip
- * or of the message is 400 with a text.
+ * OTLP over HTTP in protobuf or JSON, depending on the content type, which the response has too.
+ * Errors are a google.rpc.Status with the statuses of OTLP. 415 for any other content type.
  */
 void connect_otlp(struct rpc *rpc, rpc_fn run);
 
@@ -49,6 +48,9 @@ bool connect_accepts_gzip(const struct rpc *rpc);
  * replaces whatever the handler wrote, and sets status, code and message in Connect's JSON form.
  */
 void connect_refuse(struct rpc *rpc, int r);
+
+/* As connect_refuse(), for OTLP: a google.rpc.Status in the type of the request. */
+void connect_refuse_otlp(struct rpc *rpc, int r);
 
 /*
  * Compresses the response if the client accepts gzip and the body is large enough. Must be called

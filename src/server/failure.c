@@ -2,53 +2,85 @@
 /*
  * The code for each status is the one of the Connect protocol, except that a request that is too
  * large gets 413 or 422, for which HTTP has statuses of its own: clients of Connect act on the code
- * in the body.
- *
- * Clients retry after 429, which is used when memory is short and when a service has used up its
- * series of the day. A full disk is 507 and an unreachable database 503, both of which agents retry
- * too. 504 is a query's own time limit, which only a narrower query avoids.
+ * in the body. OpenTelemetry's clients over gRPC repeat RESOURCE_EXHAUSTED only with a RetryInfo.
  */
 #include "server/failure.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "base/err.h"
+#include "codec/common/wire.h"
 #include "server/rpc.h"
 #include "server/server_options.h"
 
 enum { MAX_DECOMPRESSED = 128 << 20 };
 
-static const struct failure failures[] = {
-	{ -EINVAL, 400, 3, "invalid_argument", COUNTER_REFUSED },
-	{ -EBADMSG, 400, 3, "invalid_argument", COUNTER_REFUSED },
-	{ -EACCES, 401, 16, "unauthenticated", COUNTER_UNKNOWN_CLIENT },
-	{ -EPERM, 403, 7, "permission_denied", COUNTER_UNKNOWN_CLIENT },
-	{ -ENOENT, 404, 5, "not_found", COUNTER_REFUSED },
-	{ -ENXIO, 404, 12, "unimplemented", COUNTER_REFUSED }, /* unknown method */
-	{ -EMSGSIZE, 413, 8, "resource_exhausted", COUNTER_LIMIT_BODY },
-	{ -EFBIG, 422, 3, "invalid_argument", COUNTER_LIMIT_SIZE },
-	{ -ERANGE, 422, 3, "invalid_argument", COUNTER_LIMIT_RANGE },
-	{ -EDQUOT, 429, 8, "resource_exhausted", COUNTER_LIMIT_SERIES },
-	{ -ENOMEM, 429, 8, "resource_exhausted", COUNTER_LIMIT_MEMORY },
-	{ -ENOSPC, 507, 14, "unavailable", COUNTER_LIMIT_DISK },
-	{ -ENOSYS, 501, 12, "unimplemented", COUNTER_REFUSED },
-	{ -ECONNREFUSED, 503, 14, "unavailable", COUNTER_REFUSED }, /* ClickHouse is unreachable */
-	{ -EAGAIN, 503, 14, "unavailable", COUNTER_REFUSED },
-	{ -ETIMEDOUT, 504, 4, "deadline_exceeded", COUNTER_LIMIT_TIME },
+/* Fields of google.rpc.Status, google.protobuf.Any, google.rpc.RetryInfo and Duration. */
+enum {
+	STATUS_CODE = 1,
+	STATUS_MESSAGE = 2,
+	STATUS_DETAILS = 3,
+	ANY_TYPE = 1,
+	ANY_VALUE = 2,
+	RETRY_INFO_DELAY = 1,
+	DURATION_SECONDS = 1,
 };
 
-static const struct failure unknown = { 0, 500, 2, "unknown", COUNTER_REFUSED };
+const struct failure failures[] = {
+#define X(symbol, error, http, otlp, code, grpc, retry_s, counter, cause)                          \
+	{ cause, -(error), http, otlp, code, grpc, retry_s, #retry_s, COUNTER_##counter },
+#include "server/failures.def"
+#undef X
+};
+
+const size_t n_failures = sizeof(failures) / sizeof(failures[0]);
+
+const struct failure *failure_of(int r)
+{
+	const struct failure *other = NULL;
+
+	for (size_t i = 0; i < n_failures; i++) {
+		if (failures[i].error == r)
+			return &failures[i];
+		if (!failures[i].error)
+			other = &failures[i];
+	}
+	return other;
+}
 
 const struct failure *failure_record(struct rpc *rpc, int r)
 {
-	const struct failure *f = &unknown;
+	const struct failure *f = failure_of(r);
 
-	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
-		if (failures[i].error == r)
-			f = &failures[i];
 	counters_add(rpc->counters, COUNTER_REFUSED);
 	if (f->counter != COUNTER_REFUSED)
 		counters_add(rpc->counters, f->counter);
 	return f;
+}
+
+const char *failure_message(const struct rpc *rpc, int r)
+{
+	return rpc->err->msg[0] ? rpc->err->msg : strerror(-r);
+}
+
+void failure_put_status(const struct failure *f, const char *message, struct buf *out)
+{
+	static const char retry_info[] = "type.googleapis.com/google.rpc.RetryInfo";
+	size_t any, value, delay;
+
+	wire_put_int(out, STATUS_CODE, f->grpc);
+	wire_put_line(out, STATUS_MESSAGE, message, strlen(message));
+	if (!f->retry_s)
+		return;
+	any = wire_begin(out, STATUS_DETAILS);
+	wire_put_bytes(out, ANY_TYPE, retry_info, sizeof(retry_info) - 1);
+	value = wire_begin(out, ANY_VALUE);
+	delay = wire_begin(out, RETRY_INFO_DELAY);
+	wire_put_int(out, DURATION_SECONDS, f->retry_s);
+	wire_end(out, delay);
+	wire_end(out, value);
+	wire_end(out, any);
 }
 
 size_t request_max_decompressed(const struct rpc *rpc)

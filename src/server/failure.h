@@ -2,29 +2,44 @@
 #pragma once
 
 /*
- * Maps the -errno of a handler to statuses of HTTP, Connect and gRPC. A handler chooses the -errno
- * that fits best; the table in failure.c is the only place that knows statuses. An error without an
- * entry is a 500, which is for bugs and damage.
+ * Maps the -errno of a handler to an answer in each protocol. failures.def is the only place that
+ * knows statuses. An errno that it does not list is a failure inside the server, which every
+ * protocol answers such that the client repeats the request.
  */
 #include <stddef.h>
 
 #include "server/counters.h"
 
+struct buf;
 struct rpc;
 
 struct failure {
-	int error;            /* the negative errno */
-	int status;           /* HTTP status */
-	int grpc;             /* value of grpc-status */
-	const char *code;     /* Connect's error code */
-	enum counter counter; /* counted in addition to COUNTER_REFUSED */
+	const char *cause;       /* for the documentation */
+	int error;               /* the negative errno; 0 for all others */
+	int status;              /* HTTP status */
+	int otlp;                /* HTTP status of OTLP */
+	const char *code;        /* Connect's error code */
+	int grpc;                /* value of grpc-status */
+	int retry_s;             /* 0: the same request cannot succeed */
+	const char *retry_after; /* the same as text */
+	enum counter counter;    /* counted in addition to COUNTER_REFUSED */
 };
 
-/*
- * Finds the failure for @r, which is below 0, and counts it. Never returns NULL. Call it once per
- * refused request.
- */
+/* All rows of failures.def. */
+extern const struct failure failures[];
+extern const size_t n_failures;
+
+/* Returns the row of @r, which is below 0. */
+const struct failure *failure_of(int r);
+
+/* As failure_of(), and counts the failure. Call it once per refused request. */
 const struct failure *failure_record(struct rpc *rpc, int r);
+
+/* The text for a client: the reason in @rpc, or that of @r. */
+const char *failure_message(const struct rpc *rpc, int r);
+
+/* Appends a google.rpc.Status with @message and, if @f can be retried, a RetryInfo. */
+void failure_put_status(const struct failure *f, const char *message, struct buf *out);
 
 /*
  * Limit of a decompressed body in bytes: an eighth of the memory budget, at most 128 MiB. A client

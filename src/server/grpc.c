@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -21,7 +22,8 @@
 
 enum {
 	FRAME_HEAD = 5,
-	STATUS_ROOM = 16,
+	STATUS_ROOM = 16,   /* bytes of trailer_text for each of the first two trailers */
+	MESSAGE_ROOM = 736, /* an error of 200 bytes, percent-encoded */
 };
 
 static const char kind[] = "application/grpc";
@@ -92,19 +94,41 @@ static void escape(const char *from, char *to, size_t size)
 	to[n] = 0;
 }
 
+/*
+ * The status of the call once more, as a message with details. Clients use this one if there is
+ * one, so it is sent only where the details matter: they allow a retry.
+ */
+static void add_details(struct rpc *rpc, const struct failure *f, const char *message)
+{
+	_cleanup_(buf_fini) struct buf status = { 0 }, text = { 0 };
+	struct http_response *rs = rpc->rs;
+	char *room = rs->trailer_text + STATUS_ROOM + MESSAGE_ROOM;
+
+	failure_put_status(f, message, &status);
+	base64_encode(status.data, status.len, &text);
+	if (buf_error(&status) || buf_error(&text) ||
+	    text.len >= sizeof(rs->trailer_text) - STATUS_ROOM - MESSAGE_ROOM)
+		return;
+	memcpy(room, text.data, text.len);
+	room[text.len] = 0;
+	http_response_add_trailer(rs, "grpc-status-details-bin", room);
+}
+
 void grpc_refuse(struct rpc *rpc, int r)
 {
 	const struct failure *f = failure_record(rpc, r);
+	const char *text = failure_message(rpc, r);
 	struct http_response *rs = rpc->rs;
 	char *message = rs->trailer_text + STATUS_ROOM;
 
 	rs->content_type = kind;
 	rs->body.len = 0;
 	snprintf(rs->trailer_text, STATUS_ROOM, "%d", f->grpc);
-	escape(rpc->err->msg[0] ? rpc->err->msg : strerror(-r), message,
-	       sizeof(rs->trailer_text) - STATUS_ROOM);
+	escape(text, message, MESSAGE_ROOM);
 	http_response_add_trailer(rs, "grpc-status", rs->trailer_text);
 	http_response_add_trailer(rs, "grpc-message", message);
+	if (f->retry_s)
+		add_details(rpc, f, text);
 }
 
 void grpc_call(struct rpc *rpc, rpc_fn run)

@@ -21,13 +21,15 @@ struct http_request;
 struct http_response;
 struct ingest_symbolizer;
 struct quota;
+struct readiness;
 struct server_options;
 struct store;
 
 struct rpc {
 	struct store *store;
 	struct agents *agents;
-	struct quota *quota;                  /* or NULL */
+	struct quota *quota; /* or NULL */
+	struct readiness *readiness;
 	struct ingest_symbolizer *symbolizer; /* or NULL: profiles are stored unmodified */
 	const struct server_options *opt;
 	struct counters *counters;

@@ -34,6 +34,7 @@
 #include "server/ingest_symbolizer.h"
 #include "server/memory_budget.h"
 #include "server/quota.h"
+#include "server/readiness.h"
 #include "server/rpc.h"
 #include "store/kinds/store_open.h"
 #include "store/store.h"
@@ -61,6 +62,7 @@ struct server {
 	struct ingest_symbolizer *symbolizer;
 	struct agents *agents;
 	struct quota *quota;
+	struct readiness readiness;
 	struct http_server *http;
 	struct auth *auth; /* NULL: no authentication */
 	struct buf cert, key;
@@ -183,6 +185,17 @@ static int on_headers(void *ctx, const struct http_request *rq, const char **out
 	return 0;
 }
 
+/* Refuses a request before its framing was run, in the protocol of that framing. */
+static void refuse(struct rpc *rpc, int r)
+{
+	if (grpc_is(rpc))
+		grpc_refuse(rpc, r);
+	else if (rpc->api->framing == connect_otlp)
+		connect_refuse_otlp(rpc, r);
+	else
+		connect_refuse(rpc, r);
+}
+
 /*
  * Answers one request in a worker thread: finds the method, admits the client, runs it and
  * compresses the response.
@@ -195,6 +208,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	struct rpc rpc = { .store = s->store,
 			   .agents = s->agents,
 			   .quota = s->quota,
+			   .readiness = &s->readiness,
 			   .symbolizer = s->symbolizer,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
@@ -218,10 +232,8 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	r = admit(s, &rpc);
 	if (r == 0)
 		r = serve(s, &rpc);
-	if (r < 0 && grpc_is(&rpc))
-		grpc_refuse(&rpc, r);
-	else if (r < 0)
-		connect_refuse(&rpc, r);
+	if (r < 0)
+		refuse(&rpc, r);
 	connect_compress(&rpc);
 }
 
@@ -318,6 +330,7 @@ void server_close(struct server *s)
 	ingest_symbolizer_free(s->symbolizer);
 	agents_free(s->agents);
 	quota_free(s->quota);
+	readiness_fini(&s->readiness);
 	auth_free(s->auth);
 	buf_fini(&s->cert);
 	buf_fini(&s->key);
@@ -402,6 +415,7 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 		return -ENOMEM;
 	s->opt = *opt;
 	s->memory.limit = opt->max_memory;
+	readiness_init(&s->readiness);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
 	r = read_secrets(s, err);

@@ -13,11 +13,16 @@
 #include "server/connect.h"
 #include "server/counters.h"
 #include "server/memory_budget.h"
+#include "server/readiness.h"
 #include "server/rpc.h"
 #include "store/store.h"
 
 static int status_ready(struct rpc *rpc)
 {
+	int r = readiness_check(rpc->readiness, rpc->store, rpc->err);
+
+	if (r < 0)
+		return r;
 	rpc->rs->content_type = "text/plain; charset=utf-8";
 	buf_put_str(&rpc->rs->body, "ready");
 	return 0;
@@ -110,7 +115,7 @@ static const struct api_method methods[] = {
 	{ "/settings.v1.SettingsService/Get", connect_call, status_settings, API_CLIENT, API_FREE,
 	  "Return the stored settings, of which there are none", NULL },
 	{ "/ready", connect_get, status_ready, API_OPEN, API_FREE,
-	  "Report that the server is ready", NULL },
+	  "Report whether the server can store and answer", NULL },
 	{ "/metrics", connect_get, status_metrics, API_CLIENT, API_FREE,
 	  "Return metrics for Prometheus", NULL },
 	{ "/api/v1/status/buildinfo", connect_get, status_build, API_CLIENT, API_FREE,

@@ -381,9 +381,9 @@ static struct sink_outcome judge_status(const char *status, const char *message,
 static void every_status_of_grpc_has_a_verdict(void **state)
 {
 	static const enum sink_verdict verdicts[] = {
-		SINK_DONE,  SINK_LATER,    SINK_DOUBTFUL, SINK_NEVER, SINK_LATER, SINK_NEVER,
-		SINK_NEVER, SINK_NEVER,    SINK_DOUBTFUL, SINK_NEVER, SINK_LATER, SINK_LATER,
-		SINK_NEVER, SINK_DOUBTFUL, SINK_LATER,    SINK_LATER, SINK_NEVER, SINK_NEVER,
+		SINK_DONE,  SINK_LATER,    SINK_DOUBTFUL, SINK_NEVER, SINK_LATER,  SINK_NEVER,
+		SINK_NEVER, SINK_DENIED,   SINK_DOUBTFUL, SINK_NEVER, SINK_LATER,  SINK_LATER,
+		SINK_NEVER, SINK_DOUBTFUL, SINK_LATER,    SINK_LATER, SINK_DENIED, SINK_NEVER,
 	};
 	char status[64], why[64];
 

@@ -144,7 +144,7 @@ static void a_response_is_compressed_for_clients_that_accept_it(void **state)
 	scene_end(&s);
 }
 
-static void errors_of_otlp_are_plain_text(void **state)
+static void errors_of_otlp_have_the_type_of_the_request(void **state)
 {
 	struct scene s;
 
@@ -156,8 +156,12 @@ static void errors_of_otlp_are_plain_text(void **state)
 				 "not protobuf", 12),
 			 400);
 	assert_string_equal(http_answer_header(&s.answer, "Content-Type"),
-			    "text/plain; charset=utf-8");
-	assert_true(scene_text(&s)[0] && scene_text(&s)[0] != '{');
+			    "application/x-protobuf");
+	assert_int_equal(scene_text(&s)[0], 1 << 3); /* the code of google.rpc.Status */
+	assert_int_equal(send_as(&s, "/v1development/profiles", "application/json", NULL, "[1]", 3),
+			 400);
+	assert_string_equal(http_answer_header(&s.answer, "Content-Type"), "application/json");
+	scene_begins(&s, "{\"code\":3,\"message\":\"");
 	assert_int_equal(scene_get(&s, "/v1development/profiles"), 405);
 	scene_end(&s);
 }
@@ -187,6 +191,6 @@ TEST_GROUP(test_connect, TEST(a_call_requires_post_and_a_content_type),
 	   TEST(a_compressed_body_is_decompressed),
 	   TEST(a_body_that_decompresses_beyond_the_limit_is_refused),
 	   TEST(a_response_is_compressed_for_clients_that_accept_it),
-	   TEST(errors_of_otlp_are_plain_text),
+	   TEST(errors_of_otlp_have_the_type_of_the_request),
 	   TEST(an_upload_that_cannot_be_read_is_unprocessable),
 	   TEST(a_resource_that_is_only_read_refuses_post))

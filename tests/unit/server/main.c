@@ -5,6 +5,7 @@ int test_access(void);
 int test_agents(void);
 int test_api(void);
 int test_connect(void);
+int test_failure(void);
 int test_ingest(void);
 int test_ingest_http(void);
 int test_ingest_symbolizer(void);
@@ -28,10 +29,10 @@ int test_server(void);
 int main(int argc, char **argv)
 {
 	symbol_worker_main(argc, argv);
-	return test_access() + test_agents() + test_api() + test_connect() + test_ingest() +
-	       test_ingest_http() + test_ingest_symbolizer() + test_ingest_text() + test_message() +
-	       test_multipart() + test_otlp_ingest() + test_page_api() + test_page_api_status() +
-	       test_page_api_tables() + test_page_api_trees() + test_pprof_json() + test_querier() +
-	       test_querier_labels() + test_querier_points() + test_querier_stacks() +
-	       test_query_request() + test_render() + test_server();
+	return test_access() + test_agents() + test_api() + test_connect() + test_failure() +
+	       test_ingest() + test_ingest_http() + test_ingest_symbolizer() + test_ingest_text() +
+	       test_message() + test_multipart() + test_otlp_ingest() + test_page_api() +
+	       test_page_api_status() + test_page_api_tables() + test_page_api_trees() +
+	       test_pprof_json() + test_querier() + test_querier_labels() + test_querier_points() +
+	       test_querier_stacks() + test_query_request() + test_render() + test_server();
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/readiness.h"
+
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "store/store.h"
+
+#define VALID_NS ((int64_t)CLOCK_SECOND_NS)
+
+void readiness_init(struct readiness *r)
+{
+	*r = (struct readiness){ 0 };
+	pthread_mutex_init(&r->checking, NULL);
+	pthread_mutex_init(&r->lock, NULL);
+}
+
+void readiness_fini(struct readiness *r)
+{
+	pthread_mutex_destroy(&r->checking);
+	pthread_mutex_destroy(&r->lock);
+}
+
+static bool is_due(struct readiness *r)
+{
+	bool due;
+
+	pthread_mutex_lock(&r->lock);
+	due = !r->checked_ns || (int64_t)clock_monotonic_ns() - r->checked_ns >= VALID_NS;
+	pthread_mutex_unlock(&r->lock);
+	return due;
+}
+
+static void check(struct readiness *r, struct store *store)
+{
+	struct err err = { 0 };
+	int result = store_check(store, &err);
+
+	pthread_mutex_lock(&r->lock);
+	r->result = result;
+	r->err = err;
+	r->checked_ns = (int64_t)clock_monotonic_ns();
+	pthread_mutex_unlock(&r->lock);
+}
+
+int readiness_check(struct readiness *r, struct store *store, struct err *err)
+{
+	int result;
+
+	if (is_due(r) && pthread_mutex_trylock(&r->checking) == 0) {
+		check(r, store);
+		pthread_mutex_unlock(&r->checking);
+	}
+	pthread_mutex_lock(&r->lock);
+	result = r->result;
+	if (result < 0)
+		err_set(err, result, "%s", r->err.msg);
+	pthread_mutex_unlock(&r->lock);
+	return result;
+}
