@@ -16,8 +16,10 @@
 #include "server/ingest_symbolizer.h"
 #include "server/quota.h"
 #include "server/rpc.h"
+#include "store/series.h"
 
-#define MAX_AHEAD_NS (600LL * CLOCK_SECOND_NS)
+#define MAX_AHEAD_NS    (600LL * CLOCK_SECOND_NS)
+#define MAX_DURATION_NS (366 * 86400LL * CLOCK_SECOND_NS)
 
 enum {
 	MAX_NAME = 1024,
@@ -25,9 +27,19 @@ enum {
 	MAX_PROFILES = 10000,
 };
 
-void ingest_init(struct ingest *in)
+void ingest_init(struct ingest *in, int64_t max_age_ns)
 {
-	*in = (struct ingest){ .now_ns = (int64_t)clock_unix_ns() };
+	*in = (struct ingest){ .now_ns = (int64_t)clock_unix_ns(), .max_age_ns = max_age_ns };
+}
+
+int ingest_refuse(struct ingest *in, int r, const struct err *err)
+{
+	if (r != -EINVAL && r != -EBADMSG && r != -EFBIG && r != -EDQUOT)
+		return r;
+	if (!in->n_refused++)
+		in->why = *err;
+	in->why.code = in->n_refused == 1 ? r : in->why.code;
+	return 0;
 }
 
 void ingest_fini(struct ingest *in)
@@ -143,7 +155,7 @@ static int copy_labels(struct ingest *in, const struct ingest_labels *l,
 }
 
 /* The message contains the time, because a wrong clock of the agent is the usual cause. */
-static int reject_time(int64_t time_ns, struct err *err)
+static int reject_time(int64_t time_ns, const char *why, struct err *err)
 {
 	time_t t = (time_t)(time_ns / (int64_t)CLOCK_SECOND_NS);
 	char text[32];
@@ -153,9 +165,23 @@ static int reject_time(int64_t time_ns, struct err *err)
 		return err_set(err, -EINVAL, "profile timestamp is before 1970");
 	gmtime_r(&t, &tm);
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return err_set(err, -EINVAL,
-		       "profile timestamp %s is more than 10 min in the future; check the clock",
-		       text);
+	return err_set(err, -EINVAL, "profile timestamp %s is %s", text, why);
+}
+
+/* Windows of years would be summed into time lines far beyond the range of any query. */
+static int check_times(const struct ingest *in, const struct profile_meta *meta, struct err *err)
+{
+	int64_t time_ns = meta->time_ns;
+
+	if (time_ns < 0 || time_ns > in->now_ns + MAX_AHEAD_NS)
+		return reject_time(time_ns, "more than 10 min in the future; check the clock", err);
+	if (time_ns && in->max_age_ns && time_ns < in->now_ns - in->max_age_ns)
+		return reject_time(time_ns, "older than the retention (--keep-days)", err);
+	if (meta->duration_ns < 0 || meta->duration_ns > MAX_DURATION_NS)
+		return err_set(err, -EINVAL,
+			       "profile duration of %lld s is not within 0 to 366 days",
+			       (long long)(meta->duration_ns / CLOCK_SECOND_NS));
+	return 0;
 }
 
 /*
@@ -173,8 +199,11 @@ int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char 
 		profile_free(p);
 		return -ENOMEM;
 	}
-	if (time_ns < 0 || time_ns > in->now_ns + MAX_AHEAD_NS)
-		return reject_time(time_ns, err);
+	r = check_times(in, profile_meta(p), err);
+	if (r == 0)
+		r = series_check(&sp, err);
+	if (r < 0)
+		return r;
 	if (in->profiles.len >= MAX_PROFILES)
 		return err_set(err, -EINVAL, "request has more than %d profiles; split it",
 			       MAX_PROFILES);
@@ -186,7 +215,30 @@ int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char 
 	return vec_push(&in->profiles, sp);
 }
 
-/* Symbolizing fails only without memory, never for lack of symbols. */
+/* Removes the profiles whose series exceed the quota. */
+static int charge(struct ingest *in, struct rpc *rpc)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < in->profiles.len; i++) {
+		const struct store_profile p = in->profiles.data[i];
+		struct err err = { 0 };
+		int r = quota_charge(rpc->quota, rpc->tenant, &p, &err);
+
+		if (r == 0)
+			in->profiles.data[n++] = p;
+		else if (ingest_refuse(in, r, &err) < 0)
+			return r;
+	}
+	in->profiles.len = n;
+	return 0;
+}
+
+/*
+ * Symbolizing fails only without memory, never for lack of symbols. A day that cannot be written
+ * because its file is damaged can be repaired, so the client keeps its profiles; only a query has a
+ * time limit of its own.
+ */
 int ingest_store(struct ingest *in, struct rpc *rpc)
 {
 	int r;
@@ -194,8 +246,11 @@ int ingest_store(struct ingest *in, struct rpc *rpc)
 	for (size_t i = 0; rpc->symbolizer && i < in->owned.len; i++)
 		if (ingest_symbolizer_apply(rpc->symbolizer, in->owned.data[i]) < 0)
 			return -ENOMEM;
-	r = quota_charge(rpc->quota, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
+	r = charge(in, rpc);
 	if (r < 0)
 		return r;
-	return store_append(rpc->store, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
+	if (!in->profiles.len)
+		return in->n_refused ? err_set(rpc->err, in->why.code, "%s", in->why.msg) : 0;
+	r = store_append(rpc->store, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
+	return r == -EUCLEAN || r == -ETIMEDOUT ? -EIO : r;
 }

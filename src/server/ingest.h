@@ -3,17 +3,20 @@
 
 /*
  * The profiles of one request on their way into the store. All of a request is read and validated
- * before anything is stored, so a rejected request leaves nothing behind.
+ * before anything is stored, so a rejected request leaves nothing behind. A profile that can never
+ * be stored is refused by itself and does not prevent that the others are stored.
  *
  * Use: ingest_init(); for each series ingest_label()… and ingest_labels_finish(); ingest_profile()
- * for each of its profiles; ingest_store(); ingest_fini(). One request, one thread. Limits are the
- * contract's or wider: at most 40 labels, names of 1024 and values of 2048 bytes, 10,000 profiles
- * per request, timestamps up to ten minutes ahead. There is no limit on old profiles.
+ * for each of its profiles, or ingest_refuse(); ingest_store(); ingest_fini(). One request, one
+ * thread. Limits are the contract's or wider: at most 40 labels, names of 1024 and values of 2048
+ * bytes, 10,000 profiles per request, timestamps not older than the retention and up to ten minutes
+ * ahead, durations of at most a year.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/vec.h"
 #include "codec/common/limits.h"
 #include "server/message.h"
@@ -42,10 +45,16 @@ struct ingest {
 	} owned;
 	struct message_memory memory; /* owns labels and texts */
 	int64_t now_ns;
+	int64_t max_age_ns; /* retention; 0 for none */
+	size_t n_refused;   /* profiles that were refused by themselves */
+	struct err why;     /* the reason of the first of them */
 };
 
-/* Notes the time of arrival, which timestamps are compared with. */
-void ingest_init(struct ingest *in);
+/*
+ * Notes the time of arrival, which timestamps are compared with. A profile older than @max_age_ns
+ * would be deleted at once; 0 accepts all.
+ */
+void ingest_init(struct ingest *in, int64_t max_age_ns);
 void ingest_fini(struct ingest *in);
 
 /*
@@ -72,17 +81,23 @@ bool ingest_has_label(const struct ingest_labels *l, const char *name);
 void ingest_labels_finish(struct ingest_labels *l, const char *service);
 
 /*
+ * Counts a profile that failed with @r and the reason in @err. Returns 0 if the error is one of
+ * this profile alone, so that the request continues without it; else @r.
+ */
+int ingest_refuse(struct ingest *in, int r, const struct err *err);
+
+/*
  * Adds a profile. Takes ownership of @p, even on failure. Returns 0, -EINVAL for an invalid
- * timestamp or too many profiles, or -ENOMEM. @id may be NULL; it is borrowed until ingest_fini().
- * A profile without a time gets the time of arrival. Labels are copied, so @l can be reused.
+ * timestamp, duration or number of labels or types, or too many profiles, or -ENOMEM. @id may be
+ * NULL; it is borrowed until ingest_fini(). A profile without a time gets the time of arrival.
+ * Labels are copied, so @l can be reused.
  */
 int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char *id,
 		   struct profile *p, struct err *err);
 
 /*
- * Symbolizes all profiles, charges them to the quota and appends them to the store. Profiles of one
- * UTC day are stored all or none. Returns 0 when they are durable and visible, or -errno. Call it
- * once. A quota that is exceeded refuses the whole request, although series of profiles before it
- * stay charged.
+ * Symbolizes all profiles, charges them to the quota and appends them to the store, all or none.
+ * Profiles that exceed the quota are refused by themselves. Returns 0 when the others are durable
+ * and visible; the reason of the first refused profile if there is no other; -errno. Call it once.
  */
 int ingest_store(struct ingest *in, struct rpc *rpc);

@@ -33,7 +33,9 @@
 #include "server/ingest_text.h"
 #include "server/multipart.h"
 #include "server/rpc.h"
+#include "server/server_options.h"
 #include "server/time_arg.h"
+#include "store/block.h"
 
 enum { MAX_HZ = 1000000 };
 
@@ -132,6 +134,7 @@ struct ingest_http {
 	struct ingest in;
 	struct ingest_labels labels;
 	struct profile *p;
+	const char *display[BLOCK_MAX_TYPES]; /* of the pprof's sample types, or NULL */
 	int64_t from, until;
 };
 
@@ -216,90 +219,90 @@ static int read_speedscope(struct ingest_http *g)
 	return retype(g, profile_string(g->p, profile_sample_type(g->p, 0).unit));
 }
 
-/*
- * Pyroscope's name for a pprof with these sample types. The first entry that matches any of its
- * types wins; the order is that of how specific the words are.
- */
-static const char *pprof_name(const struct profile *p)
+/* Pyroscope's name for a pprof that has a sample type @word; NULL if the word decides nothing. */
+static const char *name_of_word(const char *word)
 {
 	static const struct {
 		const char *part, *name;
 	} names[] = {
-		{ "wall", "wall" },     { "cpu", "process_cpu" }, { "alloc_", "memory" },
-		{ "inuse_", "memory" }, { "space", "memory" },    { "objects", "memory" },
-		{ "mutex_", "mutex" },  { "block_", "block" },    { "goroutine", "goroutines" },
+		{ "cpu", "process_cpu" }, { "alloc_", "memory" },        { "inuse_", "memory" },
+		{ "space", "memory" },    { "objects", "memory" },       { "mutex_", "mutex" },
+		{ "block_", "block" },    { "goroutine", "goroutines" },
 	};
 
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-		for (size_t i = 0; i < profile_n_sample_types(p); i++)
-			if (strstr(profile_string(p, profile_sample_type(p, i).type),
-				   names[k].part))
-				return names[k].name;
-	return profile_n_sample_types(p) ? profile_string(p, profile_sample_type(p, 0).type)
-					 : "process_cpu";
+		if (strstr(word, names[k].part))
+			return names[k].name;
+	return NULL;
 }
 
-/* An override of one sample type, for example {"units":"bytes","display-name":"inuse_space"}. */
-struct type_config {
-	struct buf name, unit;
-};
-
-static void type_config_fini(struct type_config *c)
+/*
+ * Names the profile as Pyroscope does: by the first sample type that has a known word in its name
+ * or, with "sample_type_config", in its display name; the last of these names if none is known.
+ */
+static const char *pprof_name(const struct ingest_http *g)
 {
-	buf_fini(&c->name);
-	buf_fini(&c->unit);
+	const char *name = "process_cpu", *known;
+
+	for (size_t i = 0; i < profile_n_sample_types(g->p); i++)
+		if (!strcmp(profile_string(g->p, profile_sample_type(g->p, i).type), "wall"))
+			return "wall";
+	for (size_t i = 0; i < profile_n_sample_types(g->p); i++) {
+		name = i < BLOCK_MAX_TYPES && g->display[i]
+			       ? g->display[i]
+			       : profile_string(g->p, profile_sample_type(g->p, i).type);
+		known = name_of_word(name);
+		if (known)
+			return known;
+	}
+	return name;
 }
+
+/* The configuration of one sample type. */
+struct type_config {
+	struct ingest_http *g;
+	size_t type;
+};
 
 static int read_type_member(struct json_read *j, void *ctx)
 {
 	struct type_config *c = ctx;
-	struct buf *to = json_read_is(j, "display-name") ? &c->name
-			 : json_read_is(j, "units")      ? &c->unit
-							 : NULL;
-	int r = to && json_read_peek(j) == '"' ? json_read_string(j) : json_read_skip(j);
+	int r;
 
-	if (r == 0 && to && j->text.len) {
-		to->len = 0;
-		buf_put(to, j->text.data, j->text.len);
+	if (!json_read_is(j, "display-name") || json_read_peek(j) != '"' ||
+	    c->type >= BLOCK_MAX_TYPES)
+		return json_read_skip(j);
+	r = json_read_string(j);
+	if (r == 0 && j->text.len) {
+		c->g->display[c->type] = ingest_copy_text(&c->g->in, (const char *)j->text.data);
+		r = c->g->display[c->type] ? 0 : -ENOMEM;
 	}
 	return r;
 }
 
-static int read_type_config(struct json_read *j, struct profile *p, size_t type)
-{
-	_cleanup_(type_config_fini) struct type_config c = { 0 };
-	struct profile_value_type vt = profile_sample_type(p, type);
-	int r;
-
-	buf_put_str(&c.name, profile_string(p, vt.type));
-	buf_put_str(&c.unit, profile_string(p, vt.unit));
-	r = json_read_each(j, '{', read_type_member, &c);
-	buf_put_byte(&c.name, 0);
-	buf_put_byte(&c.unit, 0);
-	if (r < 0 || buf_error(&c.name) || buf_error(&c.unit))
-		return r < 0 ? r : -ENOMEM;
-	return profile_convert_sample_type(p, type, (const char *)c.name.data,
-					   (const char *)c.unit.data, 1);
-}
-
 static int read_types_config(struct json_read *j, void *ctx)
 {
-	struct profile *p = ctx;
+	struct type_config c = { .g = ctx };
+	const struct profile *p = c.g->p;
 
-	for (size_t i = 0; i < profile_n_sample_types(p); i++)
-		if (json_read_is(j, profile_string(p, profile_sample_type(p, i).type)))
-			return read_type_config(j, p, i);
+	for (; c.type < profile_n_sample_types(p); c.type++)
+		if (json_read_is(j, profile_string(p, profile_sample_type(p, c.type).type)))
+			return json_read_each(j, '{', read_type_member, &c);
 	return json_read_skip(j);
 }
 
-/* Clients rename sample types this way. Types that the profile does not have are ignored. */
+/*
+ * Clients say by display names what kind of profile it is. Type and unit are those of the pprof all
+ * the same, as in Pyroscope: dashboards query mutex:contentions:count:contentions:count, which
+ * pyroscope-go configures as mutex_count in lock_samples. Types that the profile lacks are ignored.
+ */
 static int configure_types(struct ingest_http *g, const struct multipart_part *config)
 {
 	struct json_read j;
 	int r;
 
 	json_read_init(&j, config->data, config->len);
-	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_types_config, g->p) : -EBADMSG;
+	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_types_config, g) : -EBADMSG;
 	json_read_fini(&j);
 	return r == -EBADMSG
 		       ? err_set(g->rpc->err, r,
@@ -365,7 +368,7 @@ static int read_body(struct ingest_http *g)
 		return err_set(g->rpc->err, -EINVAL,
 			       "argument \"format\": unknown format \"%.20s\"", format);
 	if (r == 0)
-		g->labels.name = pprof_name(g->p);
+		g->labels.name = pprof_name(g);
 	return r;
 }
 
@@ -375,12 +378,14 @@ static int begin(struct ingest_http *g)
 	const char *name = arg(g, "name"), *spy = arg(g, "spyName");
 	int r;
 
-	ingest_init(&g->in);
+	ingest_init(&g->in, g->rpc->opt->max_age_ns);
 	g->app = name && name[0] ? strdup(name) : NULL;
 	if (!g->app)
 		return err_set(g->rpc->err, -EINVAL, "argument \"name\" is missing");
 	g->from = time_arg_parse(arg(g, "from"), g->in.now_ns);
 	g->until = time_arg_parse(arg(g, "until"), g->in.now_ns);
+	if (g->from && g->until && g->until < g->from)
+		return err_set(g->rpc->err, -EINVAL, "argument \"until\" is before \"from\"");
 	r = read_name(g->app, &g->labels, g->rpc->err);
 	if (r == 0 && !g->app[0])
 		r = err_set(g->rpc->err, -EINVAL, "argument \"name\" has no application name");

@@ -21,17 +21,19 @@
 #include "base/err.h"
 #include "codec/otlp/otlp_json.h"
 #include "codec/otlp/otlp_read.h"
+#include "net/http_server.h"
 #include "profile/profile.h"
 #include "server/api.h"
 #include "server/connect.h"
 #include "server/grpc.h"
 #include "server/ingest.h"
 #include "server/rpc.h"
+#include "server/server_options.h"
 
 struct otlp_request {
 	struct ingest in;
-	bool own; /* from Cameo's own agent, whose labels are used unmodified */
-	struct err *err;
+	bool own;        /* from Cameo's own agent, whose labels are used unmodified */
+	struct err *err; /* of otlp_read_profiles() */
 };
 
 static void otlp_request_fini(struct otlp_request *t)
@@ -56,7 +58,7 @@ static const char *label_value(struct otlp_request *t, const struct profile *p,
  * OpenTelemetry's SDKs do.
  */
 static int add_labels(struct otlp_request *t, const struct otlp_profile *part,
-		      struct ingest_labels *out)
+		      struct ingest_labels *out, struct err *err)
 {
 	const char *service = NULL, *exe = NULL, *fallback = NULL;
 	int r = 0;
@@ -72,12 +74,12 @@ static int add_labels(struct otlp_request *t, const struct otlp_profile *part,
 		else if (!strcmp(key, "process.executable.name"))
 			exe = value;
 		if (key[0] && !ingest_has_label(out, key))
-			r = ingest_label(out, key, value, t->err);
+			r = ingest_label(out, key, value, err);
 	}
 	if (r == 0 && !t->own)
-		r = ingest_label(out, "__otel__", "true", t->err);
+		r = ingest_label(out, "__otel__", "true", err);
 	if (r == 0 && service && !ingest_has_label(out, "service_name"))
-		r = ingest_label(out, "service_name", service, t->err);
+		r = ingest_label(out, "service_name", service, err);
 	if (r == 0 && exe) {
 		char text[256];
 
@@ -130,20 +132,46 @@ static const char *profile_id(struct otlp_request *t, const struct otlp_profile 
 	return any ? ingest_copy_text(&t->in, text) : "";
 }
 
-/* The callback owns the profile even when it fails. */
-static int add_profile(void *ctx, const struct otlp_profile *part)
+static int add_part(struct otlp_request *t, const struct otlp_profile *part, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = part->profile;
-	struct otlp_request *t = ctx;
 	struct ingest_labels labels = { 0 };
 	const char *id = profile_id(t, part);
-	int r = id ? add_labels(t, part, &labels) : -ENOMEM;
+	int r = id ? add_labels(t, part, &labels, err) : -ENOMEM;
 
 	if (r == 0)
 		r = name_profile(p, &labels.name);
 	if (r == -EFBIG)
-		return err_set(t->err, r, "a sample count times the period exceeds 64 bits");
-	return r < 0 ? r : ingest_profile(&t->in, &labels, id, steal_ptr(&p), t->err);
+		return err_set(err, r, "a sample count times the period exceeds 64 bits");
+	return r < 0 ? r : ingest_profile(&t->in, &labels, id, steal_ptr(&p), err);
+}
+
+/* The callback owns the profile even when it fails. */
+static int add_profile(void *ctx, const struct otlp_profile *part)
+{
+	struct otlp_request *t = ctx;
+	struct err err = { 0 };
+	int r;
+
+	if (part->error)
+		return ingest_refuse(&t->in, part->error, t->err);
+	r = add_part(t, part, &err);
+	return r < 0 && ingest_refuse(&t->in, r, &err) < 0 ? err_set(t->err, r, "%s", err.msg) : 0;
+}
+
+/* An ExportProfilesServiceResponse, which is empty if all profiles were stored. */
+static void respond(struct rpc *rpc, const struct ingest *in)
+{
+	struct response resp = response_to(&rpc->rs->body, rpc->json);
+	size_t whole = response_begin(&resp, 0, NULL), partial;
+
+	if (in->n_refused) {
+		partial = response_begin(&resp, 1, "partialSuccess");
+		response_put_int(&resp, 1, "rejectedProfiles", (int64_t)in->n_refused);
+		response_put_string(&resp, 2, "errorMessage", in->why.msg);
+		response_end(&resp, partial);
+	}
+	response_end(&resp, whole);
 }
 
 /*
@@ -159,7 +187,7 @@ static int ingest_otlp(struct rpc *rpc, bool own)
 	size_t len = rpc->len;
 	int r = 0;
 
-	ingest_init(&t.in);
+	ingest_init(&t.in, rpc->opt->max_age_ns);
 	if (rpc->json) {
 		r = otlp_json_read(rpc->body, rpc->len, &binary, rpc->err);
 		data = binary.data;
@@ -167,7 +195,11 @@ static int ingest_otlp(struct rpc *rpc, bool own)
 	}
 	if (r == 0)
 		r = otlp_read_profiles(data, len, &max, add_profile, &t, rpc->err);
-	return r < 0 ? r : ingest_store(&t.in, rpc);
+	if (r == 0)
+		r = ingest_store(&t.in, rpc);
+	if (r == 0 && rpc->rs)
+		respond(rpc, &t.in);
+	return r;
 }
 
 static int otlp_export(struct rpc *rpc)

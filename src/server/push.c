@@ -3,8 +3,10 @@
  * push.v1.PusherService: pprof profiles with the labels of their series.
  *
  * A profile of a push has its own id and its own time; labels belong to all samples of a series.
- * Push is atomic except for its days: Pyroscope may store a part of a batch and answer 429, here an
- * error means that nothing of a day was stored.
+ * Profiles that can never be stored are refused and the others stored, which is answered as
+ * Pyroscope does: invalid_argument, which clients do not repeat, with the series in the message.
+ * After any other error nothing was stored, while Pyroscope may store a part of a batch and answer
+ * 429.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -18,6 +20,7 @@
 #include "server/ingest.h"
 #include "server/message.h"
 #include "server/rpc.h"
+#include "server/server_options.h"
 
 /* The decoded messages. */
 struct pushed_sample {
@@ -77,21 +80,35 @@ static int read_labels(const struct message_list *from, struct ingest_labels *ou
  * rawProfile may be gzip-compressed or not. Pyroscope answers 500 for one that cannot be read; here
  * it is 400, since a retry cannot succeed.
  */
-static int read_series(struct ingest *in, const struct pushed_series *s, struct err *err)
+static int read_sample(struct ingest *in, const struct ingest_labels *labels,
+		       const struct pushed_sample *s, struct err *err)
+{
+	const struct codec_limits max = ingest_limits();
+	struct profile *p = NULL;
+	int r;
+
+	if (!s->raw.len)
+		return err_set(err, -EINVAL, "rawProfile is empty");
+	r = pprof_read(&p, s->raw.data, s->raw.len, &max, err);
+	return r < 0 ? r : ingest_profile(in, labels, s->id, p, err);
+}
+
+/* Labels that are invalid refuse all profiles of the series @nth. */
+static int read_series(struct ingest *in, const struct pushed_series *s, size_t nth)
 {
 	const struct pushed_sample *samples = (const void *)s->samples.data;
-	const struct codec_limits max = ingest_limits();
+	struct err of_labels = { 0 };
 	struct ingest_labels labels;
-	int r = read_labels(&s->labels, &labels, err);
+	int wrong = read_labels(&s->labels, &labels, &of_labels), r = 0;
 
 	for (size_t i = 0; r == 0 && i < s->samples.len; i++) {
-		struct profile *p = NULL;
+		struct err err = of_labels, where = { 0 };
 
-		if (!samples[i].raw.len)
-			return err_set(err, -EINVAL, "rawProfile is empty");
-		r = pprof_read(&p, samples[i].raw.data, samples[i].raw.len, &max, err);
+		r = wrong < 0 ? wrong : read_sample(in, &labels, &samples[i], &err);
 		if (r == 0)
-			r = ingest_profile(in, &labels, samples[i].id, p, err);
+			continue;
+		err_set(&where, r, "series %zu: %s", nth, err.msg);
+		r = ingest_refuse(in, r, &where);
 	}
 	return r;
 }
@@ -107,7 +124,7 @@ static int read_push(struct rpc *rpc, struct ingest *in, struct message_memory *
 	if (r == 0 && !pushed.series.len)
 		return err_set(rpc->err, -EINVAL, "request has no series");
 	for (size_t i = 0; r == 0 && i < pushed.series.len; i++)
-		r = read_series(in, &series[i], rpc->err);
+		r = read_series(in, &series[i], i);
 	return r;
 }
 
@@ -119,12 +136,16 @@ static int push(struct rpc *rpc)
 	struct response resp;
 	int r;
 
-	ingest_init(&in);
+	ingest_init(&in, rpc->opt->max_age_ns);
 	r = read_push(rpc, &in, &memory);
 	if (r == 0)
 		r = ingest_store(&in, rpc);
 	if (r < 0)
 		return r;
+	if (in.n_refused)
+		return err_set(rpc->err, -EINVAL,
+			       "%zu of %zu profiles refused, the others stored; %s", in.n_refused,
+			       in.n_refused + in.profiles.len, in.why.msg);
 	resp = response_to(&rpc->rs->body, rpc->json);
 	response_end(&resp, response_begin(&resp, 0, NULL));
 	return 0;

@@ -167,28 +167,20 @@ static void undo(struct quota *q, size_t n_series)
 	}
 }
 
-/*
- * Charges profile by profile; the one that exceeds the limit is rolled back, those before it stay
- * charged.
- */
-static int charge_all(struct quota *q, const char *tenant, const struct store_profile *profiles,
-		      size_t n)
+/* A profile that exceeds the limit is not charged in part. */
+static int charge(struct quota *q, const char *tenant, const struct store_profile *p)
 {
-	int r = 0;
+	size_t n_series = q->series.len, before;
+	uint32_t service;
+	int r = table_add(&q->services, hash_service(q->seed, tenant, p), &service);
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		size_t n_series = q->series.len, before;
-		uint32_t service;
-
-		r = table_add(&q->services, hash_service(q->seed, tenant, &profiles[i]), &service);
-		if (r < 0)
-			return r;
-		before = q->services.data[service].n;
-		r = charge_series(q, tenant, &profiles[i], service);
-		if (r < 0) {
-			undo(q, n_series);
-			q->services.data[service].n = before;
-		}
+	if (r < 0)
+		return r;
+	before = q->services.data[service].n;
+	r = charge_series(q, tenant, p, service);
+	if (r < 0) {
+		undo(q, n_series);
+		q->services.data[service].n = before;
 	}
 	return r;
 }
@@ -205,8 +197,8 @@ static void begin_day(struct quota *q)
 	q->day = day;
 }
 
-int quota_charge(struct quota *q, const char *tenant, const struct store_profile *profiles,
-		 size_t n, struct err *err)
+int quota_charge(struct quota *q, const char *tenant, const struct store_profile *profile,
+		 struct err *err)
 {
 	int r;
 
@@ -214,7 +206,7 @@ int quota_charge(struct quota *q, const char *tenant, const struct store_profile
 		return 0;
 	pthread_mutex_lock(&q->lock);
 	begin_day(q);
-	r = charge_all(q, tenant, profiles, n);
+	r = charge(q, tenant, profile);
 	pthread_mutex_unlock(&q->lock);
 	if (r == -EDQUOT)
 		err_set(err, r,

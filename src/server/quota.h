@@ -22,10 +22,10 @@ void quota_free(struct quota *q);
 DEFINE_FREEP(struct quota, quota_free)
 
 /*
- * Charges the series of these profiles. Returns 0; -EDQUOT if a service would exceed its limit, in
- * which case the profile that did is not charged; -ENOMEM. @q may be NULL for no limit. Profiles
- * before the one that exceeded the limit stay charged although the request fails; sending them
- * again costs nothing, because their series are known then.
+ * Charges the series of a profile. Returns 0; -EDQUOT if its service would exceed its limit, in
+ * which case nothing is charged; -ENOMEM. @q may be NULL for no limit. Profiles stay charged even
+ * if the request fails later; sending them again costs nothing, because their series are known
+ * then.
  */
-int quota_charge(struct quota *q, const char *tenant, const struct store_profile *profiles,
-		 size_t n, struct err *err);
+int quota_charge(struct quota *q, const char *tenant, const struct store_profile *profile,
+		 struct err *err);

@@ -88,7 +88,7 @@ static int split_request(struct reader *rd, struct wire w)
 	}
 	if (r < 0)
 		return proto_read_malformed(&rd->d.at, w);
-	if ((rd->resource_profiles.len || rd->fn) && !has_dictionary)
+	if (rd->resource_profiles.len && !has_dictionary)
 		return proto_read_error(&rd->d.at, -EBADMSG,
 					"no dictionary: versions before 1.8 are not supported");
 	return 0;
@@ -523,6 +523,21 @@ static int deliver(struct reader *rd, struct wire profile)
 	return rd->fn(rd->ctx, &part);
 }
 
+/* Lets the callback decide about a profile that cannot be read; the others can be. */
+static int deliver_error(struct reader *rd, int r)
+{
+	const struct otlp_profile none = { .error = r };
+
+	if (r != -EBADMSG && r != -EFBIG)
+		return r;
+	profile_free(rd->p);
+	rd->p = NULL;
+	r = rd->fn(rd->ctx, &none);
+	if (r == 0 && rd->d.at.err)
+		*rd->d.at.err = (struct err){ 0 };
+	return r;
+}
+
 static int read_part(struct reader *rd, struct wire profile)
 {
 	int r = new_profile(rd);
@@ -534,7 +549,17 @@ static int read_part(struct reader *rd, struct wire profile)
 	rd->labels.len = 0;
 	if (r == 0)
 		r = read_profile(rd, profile);
-	return r < 0 ? r : deliver(rd, profile);
+	return r < 0 ? deliver_error(rd, r) : deliver(rd, profile);
+}
+
+/* A damaged profile has no vote; read_part() reports it. */
+static int collect_votes_of_part(struct reader *rd, struct wire profile)
+{
+	int r = collect_votes(rd, profile);
+
+	if (r == -EBADMSG && rd->d.at.err)
+		*rd->d.at.err = (struct err){ 0 };
+	return r == -EBADMSG ? 0 : r;
 }
 
 /*
@@ -548,7 +573,7 @@ static int read_request(struct reader *rd, struct wire w)
 	if (r == 0)
 		r = otlp_dictionary_open(&rd->d);
 	if (r == 0)
-		r = each_profile(rd, collect_votes);
+		r = each_profile(rd, rd->fn ? collect_votes_of_part : collect_votes);
 	rd->old_layout = is_old_layout(&rd->votes);
 	if (r < 0 || rd->fn)
 		return r < 0 ? r : each_profile(rd, read_part);

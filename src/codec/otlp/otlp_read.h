@@ -25,9 +25,13 @@ struct profile_label;
 int otlp_read(struct profile **out, const void *data, size_t len, const struct codec_limits *limits,
 	      struct err *err);
 
-/* One profile of a request. Everything but @profile is borrowed for the call. */
+/*
+ * One profile of a request. Everything but @profile is borrowed for the call. One that cannot be
+ * read has only an error, the reason of which is in the err of otlp_read_profiles() meanwhile.
+ */
 struct otlp_profile {
 	struct profile *profile;              /* owned by the callback */
+	int error;                            /* -EBADMSG or -EFBIG; then profile is NULL */
 	const struct profile_label *resource; /* attributes of its resource and scope; string ids */
 	size_t n_resource;                    /* are those of @profile */
 	const void *id;                       /* 16 bytes if given */
@@ -41,10 +45,10 @@ struct otlp_profile {
 typedef int (*otlp_profile_fn)(void *ctx, const struct otlp_profile *profile);
 
 /*
- * Calls @fn for one profile after the other. Attribute keys are not renamed. A request without a
- * dictionary is not valid. Returns as otlp_read() does, or the result of @fn. Profiles that were
- * delivered before an error stay delivered: a caller that must store all or nothing collects them
- * first.
+ * Calls @fn for one profile after the other. Attribute keys are not renamed. A request with
+ * profiles and without a dictionary is not valid. Returns as otlp_read() does if the request as a
+ * whole cannot be read, or the result of @fn. Profiles that were delivered before an error stay
+ * delivered: a caller that must store all or nothing collects them first.
  */
 int otlp_read_profiles(const void *data, size_t len, const struct codec_limits *limits,
 		       otlp_profile_fn fn, void *ctx, struct err *err);

@@ -85,16 +85,16 @@ static void a_service_has_a_quota_of_series(void **state)
 	assert_int_equal(profile_add_sample(p, &sample), 0);
 	sp.profile = p;
 	assert_int_equal(quota_new(&q, 2), 0);
-	assert_int_equal(quota_charge(q, "t", &sp, 1, NULL), 0);
-	assert_int_equal(quota_charge(q, "t", &sp, 1, NULL), 0); /* the same series again */
+	assert_int_equal(quota_charge(q, "t", &sp, NULL), 0);
+	assert_int_equal(quota_charge(q, "t", &sp, NULL), 0); /* the same series again */
 	labels[0].value = "b";
-	assert_int_equal(quota_charge(q, "t", &sp, 1, NULL), 0);
+	assert_int_equal(quota_charge(q, "t", &sp, NULL), 0);
 	labels[0].value = "c";
-	assert_int_equal(quota_charge(q, "t", &sp, 1, NULL), -EDQUOT);
-	assert_int_equal(quota_charge(q, "other", &sp, 1, NULL), 0);
+	assert_int_equal(quota_charge(q, "t", &sp, NULL), -EDQUOT);
+	assert_int_equal(quota_charge(q, "other", &sp, NULL), 0);
 	labels[1].value = "mail";
-	assert_int_equal(quota_charge(q, "t", &sp, 1, NULL), 0);
-	assert_int_equal(quota_charge(NULL, "t", &sp, 1, NULL), 0);
+	assert_int_equal(quota_charge(q, "t", &sp, NULL), 0);
+	assert_int_equal(quota_charge(NULL, "t", &sp, NULL), 0);
 }
 
 static void times_are_recognized_by_magnitude(void **state)

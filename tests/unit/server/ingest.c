@@ -117,7 +117,7 @@ static void a_timestamp_may_be_10_minutes_ahead(void **state)
 	struct ingest in;
 	struct err err;
 
-	ingest_init(&in);
+	ingest_init(&in, 0);
 	assert_int_equal(add(&in, in.now_ns + 10 * minute, &err), 0);
 	assert_int_equal(add(&in, in.now_ns + 10 * minute + 1, &err), -EINVAL);
 	assert_non_null(strstr(err.msg, "in the future; check the clock"));
@@ -137,7 +137,7 @@ static void a_request_has_at_most_10000_profiles(void **state)
 	struct err err;
 	int n = 0;
 
-	ingest_init(&in);
+	ingest_init(&in, 0);
 	for (;;) {
 		struct ingest_labels l = { .name = "process_cpu" };
 		struct profile *p = NULL;
@@ -153,7 +153,51 @@ static void a_request_has_at_most_10000_profiles(void **state)
 	ingest_fini(&in);
 }
 
-static void a_request_beyond_the_quota_stores_nothing(void **state)
+static void times_and_durations_are_within_bounds(void **state)
+{
+	const int64_t day = 86400 * (int64_t)CLOCK_SECOND_NS;
+	static const struct {
+		int64_t days;
+		int r;
+	} durations[] = { { -1, -EINVAL }, { 0, 0 }, { 366, 0 }, { 36500, -EINVAL } };
+	struct ingest in;
+	struct err err;
+
+	ingest_init(&in, 2 * day);
+	assert_int_equal(add(&in, in.now_ns - 2 * day, &err), 0);
+	assert_int_equal(add(&in, in.now_ns - 2 * day - 1, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "older than the retention"));
+	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
+		struct ingest_labels l = { .name = "process_cpu" };
+		struct profile *p = fixture_profile("main 1\n");
+
+		err = (struct err){ 0 };
+		profile_meta(p)->duration_ns = durations[i].days * day;
+		assert_int_equal(ingest_profile(&in, &l, NULL, p, &err), durations[i].r);
+		assert_int_equal(strstr(err.msg, "not within 0 to 366 days") != NULL,
+				 durations[i].r != 0);
+	}
+	ingest_fini(&in);
+}
+
+static void only_errors_of_the_profile_itself_refuse_it(void **state)
+{
+	const struct err why = { -EINVAL, "first" }, other = { -EFBIG, "second" };
+	struct ingest in;
+
+	ingest_init(&in, 0);
+	assert_int_equal(ingest_refuse(&in, -ENOMEM, &why), -ENOMEM);
+	assert_int_equal(ingest_refuse(&in, -EIO, &why), -EIO);
+	assert_int_equal(in.n_refused, 0);
+	assert_int_equal(ingest_refuse(&in, -EINVAL, &why), 0);
+	assert_int_equal(ingest_refuse(&in, -EFBIG, &other), 0);
+	assert_int_equal(in.n_refused, 2);
+	assert_int_equal(in.why.code, -EINVAL);
+	assert_string_equal(in.why.msg, "first");
+	ingest_fini(&in);
+}
+
+static void what_exceeds_the_quota_is_refused_alone(void **state)
 {
 	_cleanup_(quota_freep) struct quota *quota = NULL;
 	char *dir = fixture_dir();
@@ -164,7 +208,7 @@ static void a_request_beyond_the_quota_stores_nothing(void **state)
 
 	assert_int_equal(quota_new(&quota, 1), 0);
 	rpc.quota = quota;
-	ingest_init(&in);
+	ingest_init(&in, 0);
 	for (int i = 0; i < 2; i++) {
 		struct ingest_labels l = { .name = "process_cpu" };
 		struct profile *p = fixture_profile("main 1\n");
@@ -176,12 +220,15 @@ static void a_request_beyond_the_quota_stores_nothing(void **state)
 		in.now_ns = NOON;
 		assert_int_equal(ingest_profile(&in, &l, NULL, p, NULL), 0);
 	}
+	assert_int_equal(ingest_store(&in, &rpc), 0);
+	assert_int_equal(in.n_refused, 1);
+	assert_int_equal(in.why.code, -EDQUOT);
+	assert_non_null(strstr(in.why.msg, "more than 1 series"));
+	assert_int_equal(fixture_total(store, "shop", 0, NOON + DAY), 10000000);
+	/* without any other profile the request fails */
+	in.profiles.len = 0;
 	assert_int_equal(ingest_store(&in, &rpc), -EDQUOT);
 	assert_non_null(strstr(err.msg, "more than 1 series"));
-	assert_int_equal(fixture_total(store, NULL, 0, NOON + DAY), 0);
-	rpc.quota = NULL;
-	assert_int_equal(ingest_store(&in, &rpc), 0);
-	assert_int_equal(fixture_total(store, "shop", 0, NOON + DAY), 20000000);
 	ingest_fini(&in);
 	store_close(store);
 	fixture_remove(dir);
@@ -193,7 +240,7 @@ static void a_copied_text_lives_as_long_as_the_request(void **state)
 	const char *copy;
 	struct ingest in;
 
-	ingest_init(&in);
+	ingest_init(&in, 0);
 	copy = ingest_copy_text(&in, text);
 	text[0] = 'n';
 	assert_string_equal(copy, "text");
@@ -203,6 +250,7 @@ static void a_copied_text_lives_as_long_as_the_request(void **state)
 TEST_GROUP(test_ingest, TEST(labels_are_checked_one_by_one),
 	   TEST(labels_for_the_server_are_not_stored), TEST(a_series_has_at_most_40_labels),
 	   TEST(labels_are_sorted_and_have_a_service), TEST(a_timestamp_may_be_10_minutes_ahead),
-	   TEST(a_request_has_at_most_10000_profiles),
-	   TEST(a_request_beyond_the_quota_stores_nothing),
+	   TEST(a_request_has_at_most_10000_profiles), TEST(times_and_durations_are_within_bounds),
+	   TEST(only_errors_of_the_profile_itself_refuse_it),
+	   TEST(what_exceeds_the_quota_is_refused_alone),
 	   TEST(a_copied_text_lives_as_long_as_the_request))

@@ -166,7 +166,7 @@ static int send_form(struct scene *s, const char *config)
 	return scene_send(s, "POST", "/ingest?name=form", headers, form.data, form.len);
 }
 
-static void a_form_may_rename_sample_types(void **state)
+static void display_names_of_a_form_choose_the_name_only(void **state)
 {
 	struct scene s;
 
@@ -176,7 +176,16 @@ static void a_form_may_rename_sample_types(void **state)
 	assert_int_equal(send_form(&s, "{\"samples\":{\"units\":\"things\",\"aggregation\":\"sum\","
 				       "\"display-name\":\"hits\",\"sampled\":true},\"no\":{}}"),
 			 200);
-	expect_flame(&s, "process_cpu:hits:things:cpu:nanoseconds", "{}",
+	expect_flame(&s, "process_cpu:samples:count:cpu:nanoseconds", "{}",
+		     "total:0/10/0\nmain:0/10/4\nwork:4/6/6\n");
+	/* as pyroscope-go configures goroutines */
+	assert_int_equal(send_form(&s, "{\"samples\":{\"units\":\"goroutines\","
+				       "\"display-name\":\"goroutines\"}}"),
+			 200);
+	expect_flame(&s, "goroutines:samples:count:cpu:nanoseconds", "{}",
+		     "total:0/5/0\nmain:0/5/2\nwork:2/3/3\n");
+	assert_int_equal(send_form(&s, "{\"samples\":{\"display-name\":\"mutex_count\"}}"), 200);
+	expect_flame(&s, "mutex:samples:count:cpu:nanoseconds", "{}",
 		     "total:0/5/0\nmain:0/5/2\nwork:2/3/3\n");
 	assert_int_equal(send_form(&s, "[]"), 422);
 	assert_int_equal(send_form(&s, "{\"samples\":{"), 422);
@@ -187,4 +196,4 @@ static void a_form_may_rename_sample_types(void **state)
 TEST_GROUP(test_ingest_http, TEST(folded_stacks_become_time_by_the_sample_rate),
 	   TEST(the_last_part_of_the_name_is_the_type), TEST(nothing_to_store_is_accepted),
 	   TEST(an_invalid_request_is_refused_with_the_reason), TEST(a_pprof_keeps_its_own_types),
-	   TEST(a_form_may_rename_sample_types))
+	   TEST(display_names_of_a_form_choose_the_name_only))

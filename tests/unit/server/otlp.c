@@ -112,12 +112,13 @@ static void a_profile_from_the_future_is_refused_without_a_trace(void **state)
 	scene_end(&s);
 }
 
-static void a_body_that_is_not_a_request_is_refused_in_plain_text(void **state)
+static void a_body_that_is_not_a_request_is_refused(void **state)
 {
 	static const struct {
 		const char *body;
 		size_t len;
 	} cases[] = { { "\xff\xff", 2 }, { "\x0a\x02\x0a\x00", 4 }, { "\x0a\x7f", 2 } };
+	static const char *const empty[] = { "", "\x12" };
 	_cleanup_(buf_fini) struct buf recorded = { 0 };
 	struct scene s;
 
@@ -127,8 +128,13 @@ static void a_body_that_is_not_a_request_is_refused_in_plain_text(void **state)
 					   cases[i].body, cases[i].len),
 				 400);
 		assert_string_equal(http_answer_header(&s.answer, "Content-Type"),
-				    "text/plain; charset=utf-8");
+				    "application/x-protobuf");
 	}
+	/* a request without profiles is none of these */
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(
+			send_otlp(&s, "Content-Type: application/x-protobuf", empty[i], 2 * i),
+			200);
 	put_recorded(&recorded, clock_unix_ns());
 	assert_int_equal(
 		send_otlp(&s, "Content-Type: application/json", recorded.data, recorded.len), 400);
@@ -140,7 +146,28 @@ static void a_body_that_is_not_a_request_is_refused_in_plain_text(void **state)
 	scene_end(&s);
 }
 
-TEST_GROUP(test_otlp_ingest, TEST(counts_become_time_and_attributes_labels),
-	   TEST(json_is_accepted_like_protobuf),
+/*
+ * Two requests in one body are one request with the resources of both and the dictionary of the
+ * last one, which here is the same.
+ */
+static void one_bad_profile_does_not_refuse_the_other(void **state)
+{
+	_cleanup_(buf_fini) struct buf body = { 0 };
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	put_recorded(&body, clock_unix_ns() + 3600 * (uint64_t)CLOCK_SECOND_NS);
+	put_recorded(&body, clock_unix_ns());
+	assert_int_equal(send_otlp(&s, "Content-Type: application/x-protobuf", body.data, body.len),
+			 200);
+	/* partial_success, rejected_profiles 1, the first letters of the message */
+	assert_memory_equal(scene_text(&s) + 2, "\x08\x01\x12", 3);
+	assert_non_null(strstr(scene_text(&s) + 6, "more than 10 min in the future"));
+	assert_int_equal(scene_total(&s, "{}", RANGE), 50000000);
+	scene_end(&s);
+}
+
+TEST_GROUP(test_otlp_ingest, TEST(one_bad_profile_does_not_refuse_the_other),
+	   TEST(counts_become_time_and_attributes_labels), TEST(json_is_accepted_like_protobuf),
 	   TEST(a_profile_from_the_future_is_refused_without_a_trace),
-	   TEST(a_body_that_is_not_a_request_is_refused_in_plain_text))
+	   TEST(a_body_that_is_not_a_request_is_refused))
