@@ -61,7 +61,7 @@ int page_api_senders(struct page_api_call *call)
 			      call->rpc->err);
 
 	if (r < 0)
-		return query_store_status(call->rpc, r);
+		return r;
 	json_object(&call->json);
 	json_member_array(&call->json, "targets");
 	for (uint32_t i = 0; i < t.len; i++)
@@ -117,7 +117,7 @@ int page_api_storage(struct page_api_call *call)
 	int r = store_stats(rpc->store, rpc->tenant, &stats, rpc->err);
 
 	if (r < 0)
-		return query_store_status(rpc, r);
+		return r;
 	json_object(&call->json);
 	json_member_array(&call->json, "days");
 	r = store_days(rpc->store, rpc->tenant, put_day, &days, rpc->err);
@@ -166,8 +166,7 @@ int page_api_heat_map(struct page_api_call *call)
 		return query_invalid(rpc, "\"cellMs\" must be 1 to 3600000");
 	if (rq->end - rq->start > HOUR_MS)
 		return query_invalid(rpc, "range is longer than an hour");
-	r = query_store_status(rpc, time_heat_map_build(&c, rpc->store, &call->query[SIDE_LEFT].sel,
-							cell_ms, rpc->err));
+	r = time_heat_map_build(&c, rpc->store, &call->query[SIDE_LEFT].sel, cell_ms, rpc->err);
 	if (r < 0)
 		return r;
 	json_object(&call->json);

@@ -341,8 +341,7 @@ int page_api_groups(struct page_api_call *call)
 		return r;
 	opt.step_ms = points ? llround(call->rq.step * 1000)
 			     : (sel->end_ns - sel->start_ns) / CLOCK_MS_NS + 1;
-	r = query_store_status(call->rpc,
-			       timeline_build(&t, call->rpc->store, sel, &opt, call->rpc->err));
+	r = timeline_build(&t, call->rpc->store, sel, &opt, call->rpc->err);
 	if (r == 0)
 		put_groups(call, &t, points);
 	return r;

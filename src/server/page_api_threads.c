@@ -27,8 +27,7 @@ static int query_samples(struct page_api_call *call, struct timed_samples *out)
 		return query_invalid(rpc, "range is longer than an hour");
 	out->pid = call->rq.pid ? call->rq.pid : -1;
 	out->tid = call->rq.tid ? call->rq.tid : -1;
-	return query_store_status(
-		rpc, threads_samples(out, rpc->store, &call->query[SIDE_LEFT].sel, rpc->err));
+	return threads_samples(out, rpc->store, &call->query[SIDE_LEFT].sel, rpc->err);
 }
 
 static void put_thread(struct page_api_call *call, const struct timed_samples *m,

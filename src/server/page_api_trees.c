@@ -42,9 +42,7 @@ int page_api_tree(struct page_api_call *call)
 	int r = max_nodes(call, &max);
 
 	if (r == 0)
-		r = by_label ? query_store_status(call->rpc,
-						  grouped_merge(&s, call->rpc->store, &q->sel,
-								label, call->rpc->err))
+		r = by_label ? grouped_merge(&s, call->rpc->store, &q->sel, label, call->rpc->err)
 			     : query_stacks(q, false, call->rpc, &s);
 	if (r == 0 && by_label)
 		r = query_filter_call_site(q, s);

@@ -89,12 +89,15 @@ static const struct message_field stacks_fields[] = {
 	STACK_SELECTOR(7),
 	/* selects profiles by the id with which they were pushed */
 	FIELD(8, "profileIdSelector", MESSAGE_STRINGS, ids),
+	FIELD(9, "traceIdSelector", MESSAGE_STRINGS, traces),
+	FIELD(10, "spanSelector", MESSAGE_STRINGS, spans),
 };
 static const struct message_field profile_fields[] = {
 	QUERY_FIELDS,
 	FIELD(5, "maxNodes", MESSAGE_INT, max_nodes),
 	STACK_SELECTOR(6),
 	FIELD(7, "profileIdSelector", MESSAGE_STRINGS, ids),
+	FIELD(8, "traceIdSelector", MESSAGE_STRINGS, traces),
 	/* an addition of Cameo: samples of the response get this label */
 	FIELD(100, "groupBy", MESSAGE_STRINGS, group_by),
 };
@@ -172,6 +175,8 @@ static int run(struct querier_call *q, const struct querier_method *m)
 	whole = response_begin(&q->response, 0, NULL);
 	r = m->run(q);
 	response_end(&q->response, whole);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		query_explain_empty(&q->query[i], rpc);
 	return r;
 }
 
@@ -202,8 +207,8 @@ static const struct api_method methods[] = {
 	       "List the label sets of series"),
 	METHOD("SelectMergeStacktraces", &stacks_message, query_check_profiles, querier_stacktraces,
 	       "Merge profiles into a flame graph, a tree or a pprof"),
-	METHOD("SelectMergeSpanProfile", &span_message, query_check_profiles, querier_spans,
-	       "Merge the profiles of spans into a flame graph"),
+	METHOD("SelectMergeSpanProfile", &span_message, query_check_profiles, querier_stacktraces,
+	       "Merge profiles into a flame graph; spans are not supported"),
 	METHOD("SelectMergeProfile", &profile_message, query_check_profiles, querier_profile,
 	       "Merge profiles into a pprof"),
 	METHOD("SelectSeries", &points_message, query_check_profiles, querier_points,

@@ -47,8 +47,7 @@ int querier_label_names(struct querier_call *q)
 {
 	_cleanup_(label_set_fini) struct label_set s = { 0 };
 	struct rpc *rpc = q->rpc;
-	int r = query_store_status(
-		rpc, label_set_query_names(&s, rpc->store, &q->query[0].sel, rpc->err));
+	int r = label_set_query_names(&s, rpc->store, &q->query[0].sel, rpc->err);
 	size_t n = 0;
 
 	if (r < 0)
@@ -70,8 +69,7 @@ int querier_label_values(struct querier_call *q)
 
 	if (!name || !name[0])
 		return query_invalid(rpc, "\"name\" is missing");
-	r = query_store_status(
-		rpc, label_set_query_values(&s, rpc->store, &q->query[0].sel, name, rpc->err));
+	r = label_set_query_values(&s, rpc->store, &q->query[0].sel, name, rpc->err);
 	return r < 0 ? r : put_names(q, &s);
 }
 
@@ -109,8 +107,8 @@ int querier_series(struct querier_call *q)
 	const struct message_strings *names = &q->rq[0].label_names;
 	struct response *resp = &q->response;
 	struct rpc *rpc = q->rpc;
-	int r = query_store_status(rpc, label_set_query_series(&s, rpc->store, &q->query[0].sel,
-							       names->data, names->len, rpc->err));
+	int r = label_set_query_series(&s, rpc->store, &q->query[0].sel, names->data, names->len,
+				       rpc->err);
 
 	if (r < 0)
 		return r;
@@ -154,8 +152,8 @@ int querier_types(struct querier_call *q)
 		return 0;
 	r = query_check_labels(&q->query[0], &q->rq[0], rpc);
 	if (r == 0)
-		r = query_store_status(rpc, label_set_query_values(&s, rpc->store, &q->query[0].sel,
-								   "__profile_type__", rpc->err));
+		r = label_set_query_values(&s, rpc->store, &q->query[0].sel, "__profile_type__",
+					   rpc->err);
 	if (r < 0)
 		return r;
 	querier_list(resp, "profileTypes", s.len);
@@ -177,7 +175,7 @@ int querier_stats(struct querier_call *q)
 	struct store_stats s = { 0 };
 	struct response *resp = &q->response;
 	struct rpc *rpc = q->rpc;
-	int r = query_store_status(rpc, store_stats(rpc->store, rpc->tenant, &s, rpc->err));
+	int r = store_stats(rpc->store, rpc->tenant, &s, rpc->err);
 
 	if (r < 0)
 		return r;

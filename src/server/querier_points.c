@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "query/timeline.h"
 #include "query/value_heat_map.h"
 #include "server/querier.h"
@@ -83,10 +84,10 @@ int querier_points(struct querier_call *q)
 	sel->call_site = rq->call_site.data;
 	sel->n_call_site = rq->call_site.len;
 	if (r == 0)
-		r = query_store_status(q->rpc,
-				       timeline_build(&t, q->rpc->store, sel, &opt, q->rpc->err));
+		r = timeline_build(&t, q->rpc->store, sel, &opt, q->rpc->err);
 	if (r < 0)
 		return r;
+	q->query[0].is_empty = !t.len;
 	querier_list(&q->response, "series", t.len);
 	for (size_t i = 0; i < t.len; i++)
 		put_line(q, &t, &t.data[i]);
@@ -142,11 +143,12 @@ int querier_heatmap(struct querier_call *q)
 	};
 	int r = querier_step(q, &opt.step_ms);
 
-	/* the store does not know which samples belong to a span */
-	if (r < 0 || rq->heatmap == HEATMAP_SPAN)
+	if (r < 0)
 		return r;
-	r = query_store_status(q->rpc, value_heat_map_build(&h, q->rpc->store, &q->query[0].sel,
-							    &opt, q->rpc->err));
+	if (rq->heatmap == HEATMAP_SPAN)
+		return err_set(q->rpc->err, -ENOSYS,
+			       "\"queryType\" SPAN is not supported: spans are not stored");
+	r = value_heat_map_build(&h, q->rpc->store, &q->query[0].sel, &opt, q->rpc->err);
 	if (r == 0)
 		put_heatmap(q, &h);
 	return r;

@@ -142,19 +142,6 @@ int querier_stacktraces(struct querier_call *q)
 					      : respond_flame_graph(q, s, max);
 }
 
-/* The store does not know which samples belong to a span, so the profile of a span is empty. */
-int querier_spans(struct querier_call *q)
-{
-	_cleanup_(merged_stacks_freep) struct merged_stacks *none = NULL;
-	uint32_t max = 0;
-	int r = max_nodes(q, &max);
-
-	if (r < 0 || !q->rq[0].spans.len)
-		return r < 0 ? r : querier_stacktraces(q);
-	r = merged_stacks_new(&none);
-	return r < 0 ? r : respond_flame_graph(q, none, max);
-}
-
 int querier_profile(struct querier_call *q)
 {
 	return respond_profile(q);

@@ -33,12 +33,6 @@ int query_invalid(struct rpc *rpc, const char *what)
 	return err_set(rpc->err, -EINVAL, "%s", what);
 }
 
-int query_store_status(struct rpc *rpc, int r)
-{
-	return r == -EBADMSG ? err_set(rpc->err, -EIO, "the store is damaged; see the server's log")
-			     : r;
-}
-
 /* A sixth part "delta" is accepted, since older clients add it. */
 static int parse_type(struct query *q, struct rpc *rpc)
 {
@@ -103,6 +97,19 @@ static int parse_selector(struct query *q, const char *text, struct rpc *rpc)
 	return r;
 }
 
+/* The store does not know which samples belong to a span: without them the answer would be wrong.
+ */
+static int refuse_spans(const struct request *rq, struct rpc *rpc)
+{
+	if (rq->spans.len)
+		return err_set(rpc->err, -ENOSYS,
+			       "\"spanSelector\" is not supported: spans are not stored");
+	if (rq->traces.len)
+		return err_set(rpc->err, -ENOSYS,
+			       "\"traceIdSelector\" is not supported: traces are not stored");
+	return 0;
+}
+
 int query_check_labels(struct query *q, const struct request *rq, struct rpc *rpc)
 {
 	int r;
@@ -123,7 +130,9 @@ int query_check_optional_type(struct query *q, const struct request *rq, struct 
 
 	q->rq = rq;
 	q->sel.tenant = rpc->tenant;
-	r = parse_range(q, rpc);
+	r = refuse_spans(rq, rpc);
+	if (r == 0)
+		r = parse_range(q, rpc);
 	if (r == 0 && rq->type)
 		r = parse_type(q, rpc);
 	return r < 0 ? r : parse_selector(q, rq->selector ? rq->selector : "", rpc);
@@ -154,8 +163,30 @@ int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct merge
 	int r;
 
 	q->sel.names_only = names_only;
-	r = query_store_status(rpc, store_merge(rpc->store, &q->sel, out, rpc->err));
+	r = store_merge(rpc->store, &q->sel, out, rpc->err);
+	q->is_empty = r == 0 && !(*out)->n_windows;
 	return r < 0 ? r : query_filter_call_site(q, *out);
+}
+
+static int stop_at_first(void *ctx, const struct store_label *labels, size_t n)
+{
+	return -ECANCELED;
+}
+
+void query_explain_empty(struct query *q, struct rpc *rpc)
+{
+	const struct store_select sel = { .tenant = q->sel.tenant,
+					  .type = &q->type,
+					  .start_ns = q->sel.start_ns,
+					  .end_ns = q->sel.end_ns,
+					  .deadline_ns = q->sel.deadline_ns };
+
+	if (!q->is_empty || !q->sel.type)
+		return;
+	if (store_series(rpc->store, &sel, stop_at_first, NULL, NULL) == 0)
+		http_response_add(rpc->rs, "X-Cameo-Empty", "unknown-profile-type");
+	else
+		http_response_add(rpc->rs, "X-Cameo-Empty", "no-matching-profile");
 }
 
 /* Grouping by a label needs one merge per value (query/grouped_merge.h). */
@@ -167,8 +198,9 @@ int query_profile(struct query *q, struct rpc *rpc, struct profile **out)
 
 	if (q->rq->group_by.len > 1)
 		return query_invalid(rpc, "\"groupBy\" accepts one label in this method");
-	r = label ? query_store_status(rpc, grouped_merge(&s, rpc->store, &q->sel, label, rpc->err))
+	r = label ? grouped_merge(&s, rpc->store, &q->sel, label, rpc->err)
 		  : query_stacks(q, false, rpc, &s);
+	q->is_empty = r == 0 && !s->n_windows;
 	return r < 0 ? r : export_profile(out, s, &q->type, q->sel.start_ns, label);
 }
 

@@ -23,9 +23,10 @@ struct request {
 	const char *selector; /* {name="value",...} */
 	const char *name;     /* of the label whose values are listed */
 	struct message_strings matchers, label_names, group_by;
-	struct message_strings call_site;  /* names of frames, root first */
-	struct message_strings spans, ids; /* of spans and of profiles */
-	int64_t start, end;                /* milliseconds since 1970, both included */
+	struct message_strings call_site;     /* names of frames, root first */
+	struct message_strings ids;           /* of profiles */
+	struct message_strings spans, traces; /* not supported */
+	int64_t start, end;                   /* milliseconds since 1970, both included */
 	int64_t max_nodes, limit;
 	int64_t format, aggregation, heatmap; /* values of Pyroscope's enums */
 	double step;                          /* seconds */
@@ -41,6 +42,7 @@ struct query {
 	struct store_select sel;
 	struct store_type type; /* of sel; its parts point into type_text */
 	char *type_text;
+	bool is_empty; /* nothing was selected, by store_merge() or a time line */
 };
 
 void query_fini(struct query *q);
@@ -63,14 +65,15 @@ int query_check_profiles(struct query *q, const struct request *rq, struct rpc *
 int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct merged_stacks **out);
 int query_profile(struct query *q, struct rpc *rpc, struct profile **out);
 
+/*
+ * For a query that selected nothing: adds the header X-Cameo-Empty, by which a profile type that is
+ * not stored in the range is distinguished from one without matching profiles. The body is the
+ * same, as clients of Pyroscope expect.
+ */
+void query_explain_empty(struct query *q, struct rpc *rpc);
+
 /* Restricts merged stacks to the request's call site, if it has one. Returns 0 or -ENOMEM. */
 int query_filter_call_site(const struct query *q, struct merged_stacks *s);
-
-/*
- * Translates a result of the store for the client: damage is not the request's fault. Returns @r or
- * -EIO.
- */
-int query_store_status(struct rpc *rpc, int r);
 
 int query_invalid(struct rpc *rpc, const char *what); /* records a message, returns -EINVAL */
 

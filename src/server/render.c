@@ -201,8 +201,7 @@ static int build_timeline(struct rpc *rpc, const struct side *s, struct timeline
 		.average = aggregation && !strcmp(aggregation, "avg"),
 	};
 
-	return query_store_status(rpc,
-				  timeline_build(out, rpc->store, &s->query.sel, &opt, rpc->err));
+	return timeline_build(out, rpc->store, &s->query.sel, &opt, rpc->err);
 }
 
 /* The stacks stay in @s: the graph borrows names from them. */

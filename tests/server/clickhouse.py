@@ -127,7 +127,8 @@ def main():
             check("without it a query is 503", status == 503, status)
             status = push(server, DATA[0][0], DATA[0][1], DATA[0][2], "late")[0]
             check("and so is a push", status == 503, status)
-            check("the server still runs", server.ask("/ready")[0] == 200)
+            check("the server runs and reports that it is not ready", server.ask("/ready")[0] == 503 and
+                  server.process.poll() is None)
         server.stop()
     return finish()
 

@@ -113,8 +113,8 @@ static void nothing_is_an_empty_response(void **state)
 	scene_expect(&s, POINTS, rq, 200, "{}");
 	scene_expect(&s, HEAT, rq, 200, "{}");
 	/* The store does not know spans. */
-	scene_expect(&s, HEAT, "{" SHOP ",\"step\":15,\"queryType\":\"HEATMAP_QUERY_TYPE_SPAN\"}",
-		     200, "{}");
+	scene_refuses(&s, HEAT, "{" SHOP ",\"step\":15,\"queryType\":\"HEATMAP_QUERY_TYPE_SPAN\"}",
+		      501, "unimplemented", "SPAN");
 	scene_end(&s);
 }
 

@@ -163,13 +163,22 @@ static void a_diff_has_both_sides_in_each_bar(void **state)
 	scene_end(&s);
 }
 
-static void a_span_has_no_samples_and_no_span_means_all(void **state)
+static void spans_and_traces_are_refused_and_no_span_means_all(void **state)
 {
 	struct scene s;
 
 	scene_begin_with_data(&s, NULL);
-	expect_flame(&s, QUERIER "SelectMergeSpanProfile",
-		     "{" SHOP ",\"spanSelector\":[\"9a517183f26a089d\"]}", 1, NOTHING);
+	scene_refuses(&s, QUERIER "SelectMergeSpanProfile",
+		      "{" SHOP ",\"spanSelector\":[\"9a517183f26a089d\"]}", 501, "unimplemented",
+		      "spanSelector");
+	scene_refuses(&s, QUERIER "SelectMergeStacktraces",
+		      "{" SHOP ",\"traceIdSelector\":[\"9a517183f26a089d\"]}", 501, "unimplemented",
+		      "traceIdSelector");
+	expect_flame(&s, QUERIER "SelectMergeStacktraces",
+		     "{" SHOP ",\"maxNodes\":1,\"spanSelector\":[],\"traceIdSelector\":[]}", 1,
+		     "total:0/210000000/0\n"
+		     "main:0/210000000/0\n"
+		     "other:0/210000000/210000000\n");
 	expect_flame(&s, QUERIER "SelectMergeSpanProfile", "{" SHOP ",\"maxNodes\":1}", 1,
 		     "total:0/210000000/0\n"
 		     "main:0/210000000/0\n"
@@ -182,4 +191,4 @@ static void a_span_has_no_samples_and_no_span_means_all(void **state)
 TEST_GROUP(test_querier_stacks, TEST(a_flame_graph_has_the_recorded_levels),
 	   TEST(a_call_site_selects_the_stacks_below_it), TEST(a_tree_has_the_recorded_bytes),
 	   TEST(a_merged_profile_is_a_pprof), TEST(a_diff_has_both_sides_in_each_bar),
-	   TEST(a_span_has_no_samples_and_no_span_means_all))
+	   TEST(spans_and_traces_are_refused_and_no_span_means_all))
