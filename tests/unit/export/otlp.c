@@ -303,6 +303,8 @@ static void responses_over_http_are_judged_by_status_and_type(void **state)
 		  SINK_NEVER },
 		{ HTTP("400 Bad", "text/plain", "no\x01"), "status 400: no?", SINK_NEVER },
 		{ HTTP("404 No", "text/plain", ""), "status 404", SINK_NEVER },
+		{ HTTP("401 Who", "text/plain", ""), "status 401", SINK_DENIED },
+		{ HTTP("403 No", "text/plain", ""), "status 403", SINK_DENIED },
 		{ HTTP("429 Slow", "text/plain", ""), "status 429", SINK_LATER },
 		{ HTTP("500 Oops", "text/plain", ""), "status 500", SINK_DOUBTFUL },
 		{ HTTP("503 Busy", "text/plain", ""), "status 503", SINK_LATER },
