@@ -580,6 +580,20 @@ def jitdump():
         yield bytes(out)
 
 
+def jit_message():
+    rng = random.Random(21)
+
+    def found(index, line, name, file):
+        return struct.pack("<IIHH", index, line, len(name), len(file)) + name + file
+
+    part = found(0, 7, b"f", b"a.js") + found(63, 0, b"g" * 300, b"") + found(5, 1, b"h", b"b.js")
+    request = struct.pack("<IIQQ", 2, 3, 0, 4096) + struct.pack("<3Q", 1, 2, 3)
+    yield b""
+    for message_ in (part, request):
+        yield message_
+        yield from byte_mutations(message_, rng, 150)
+
+
 def pprof():
     strings = [b"", b"cpu", b"nanoseconds", b"main", b"main.py", b"/bin/prog", b"pid", b"sh"]
     text = message(

@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a perf map in two pieces, then looks up some addresses. */
+/* Reads a perf map in two pieces for some addresses. */
 #include "symbol/perfmap.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "symbol/jit_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct jit_function f;
-	struct perfmap *m;
+	static struct jit_input in;
+	struct jit_places places = { 0 };
+	uint64_t addrs[160], at = 0;
 
-	if (perfmap_new(&m) < 0)
-		return 0;
-	perfmap_feed(m, (const char *)data, len / 2);
-	perfmap_find(m, 0x1000, &f);
-	perfmap_feed(m, (const char *)data + len / 2, len - len / 2);
-	for (uint64_t addr = 0; addr < 0x3000; addr += 0x101)
-		if (perfmap_find(m, addr, &f) == 0 && (addr < f.start || addr - f.start >= f.size))
+	in = (struct jit_input){ .fd = memfd_create("fuzz", MFD_CLOEXEC), .end = len / 2 };
+	for (uint64_t i = 0; i < 160; i++)
+		addrs[i] = i * 0x101;
+	if (in.fd < 0 || write(in.fd, data, len) != (ssize_t)len ||
+	    jit_places_add(&places, addrs, 160) < 0)
+		abort();
+	perfmap_scan(&in, &at, &places);
+	in.end = len;
+	perfmap_scan(&in, &at, &places);
+	if (at > len)
+		abort();
+	for (size_t i = 0; i < places.len; i++) {
+		const struct jit_place *p = &places.data[i];
+
+		if ((p->size && p->addr - p->start >= p->size) || p->name.off + p->name.len > len ||
+		    p->file.off + p->file.len > len)
 			abort();
-	perfmap_free(m);
+	}
+	vec_fini(&places);
+	close(in.fd);
 	return 0;
 }

@@ -2,8 +2,8 @@
 /*
  * cameo COMMAND ...: finds the command and runs it.
  *
- * The same program is also its own helper processes: symbol_worker_main() does not return in a
- * symbolizer process and is therefore called before anything else. Options without a command belong
+ * The same program is also its own helper processes: symbol_worker_main() and reader_main() do not
+ * return in these and are therefore called before anything else. Options without a command belong
  * to `up`.
  */
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "options/help.h"
+#include "reader/reader.h"
 #include "symbol/worker.h"
 
 enum { LARGE_BYTES = 256 << 10 };
@@ -52,6 +53,7 @@ int main(int argc, char **argv)
 {
 	return_large_blocks();
 	symbol_worker_main(argc, argv);
+	reader_main(argc, argv);
 	program_invocation_name = (char *)"cameo";
 	if (argc < 2)
 		return run_command(&up_command, argc, argv);

@@ -8,23 +8,32 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/vec.h"
+#include "process/jit_source.h"
 #include "process/process_table.h"
-#include "symbol/jitdump.h"
-#include "symbol/perfmap.h"
+#include "reader/reader.h"
+#include "roles/pool.h"
+#include "symbol/jit_files.h"
 
 struct process_jit {
 	uint32_t pid;
 	uint64_t start_ns;
-	struct perfmap *map;  /* NULL: there is none */
-	struct jitdump *dump; /* NULL: there is none */
-	uint8_t n_ended;      /* number of windows since it ended */
+	struct jit_source *map;  /* NULL: there is none */
+	struct jit_source *dump; /* NULL: there is none */
+	uint8_t n_ended;         /* number of windows since it ended */
 };
 
-enum { WINDOWS_AFTER_END = 3 };
+enum {
+	WINDOWS_AFTER_END = 3,
+	READER_BYTES = 24 << 20, /* its heap; it needs 1 MiB, and room for unusual jitdumps */
+	READERS_HUNG_MAX = 4,
+	IDLE_BATCHES = 8, /* without work, after which the reader ends */
+};
 
 struct jit_symbols {
 	pthread_mutex_t lock;
@@ -32,7 +41,9 @@ struct jit_symbols {
 	struct {
 		VEC(struct process_jit *);
 	} entries;
-	struct index by_pid; /* maps to an index of all */
+	struct index by_pid;       /* maps to an index of all */
+	struct role_pool *readers; /* NULL until needed; of the thread that symbolizes */
+	unsigned int n_idle;       /* batches since the reader had work */
 };
 
 struct pid_key {
@@ -54,8 +65,8 @@ int jit_symbols_new(struct jit_symbols **out, struct process_table *procs)
 
 static void entry_free(struct process_jit *pj)
 {
-	perfmap_free(pj->map);
-	jitdump_free(pj->dump);
+	jit_source_free(pj->map);
+	jit_source_free(pj->dump);
 	free(pj);
 }
 
@@ -67,6 +78,7 @@ void jit_symbols_free(struct jit_symbols *j)
 		entry_free(j->entries.data[i]);
 	vec_fini(&j->entries);
 	index_fini(&j->by_pid);
+	role_pool_free(j->readers);
 	pthread_mutex_destroy(&j->lock);
 	free(j);
 }
@@ -116,6 +128,7 @@ void jit_symbols_note(struct jit_symbols *j, uint32_t pid, uint64_t start_ns)
 {
 	struct process_jit *pj;
 	const char *dump;
+	int fd;
 
 	if (jit_symbols_get(j, pid))
 		return;
@@ -125,9 +138,12 @@ void jit_symbols_note(struct jit_symbols *j, uint32_t pid, uint64_t start_ns)
 	pj->pid = pid;
 	pj->start_ns = start_ns;
 	dump = process_table_jitdump(j->procs, pid);
-	(void)perfmap_open(&pj->map, (pid_t)pid);
-	if (dump)
-		(void)jitdump_open(&pj->dump, (pid_t)pid, dump);
+	fd = jit_files_open_map((pid_t)pid);
+	if (fd >= 0)
+		(void)jit_source_new(&pj->map, fd, JIT_PERF_MAP);
+	fd = dump ? jit_files_open_dump((pid_t)pid, dump) : -1;
+	if (fd >= 0)
+		(void)jit_source_new(&pj->dump, fd, JIT_DUMP);
 	if (add(j, pj) < 0)
 		entry_free(pj);
 }
@@ -142,17 +158,136 @@ static struct process_jit *entry_at(struct jit_symbols *j, size_t i)
 	return pj;
 }
 
-void jit_symbols_refresh(struct jit_symbols *j)
-{
-	struct process_jit *pj;
+/* ---- reading ------------------------------------------------------------------------------- */
 
-	for (size_t i = 0; (pj = entry_at(j, i)); i++) {
-		if (pj->map)
-			(void)perfmap_refresh(pj->map);
-		if (pj->dump)
-			(void)jitdump_refresh(pj->dump);
-	}
+/* The addresses [first, first + n) are those of one process, which are looked up in @source. */
+struct task {
+	struct jit_source *source;
+	size_t first, n;
+	uint64_t unread;
+};
+
+struct tasks {
+	VEC(struct task);
+};
+
+static int by_process_and_address(const void *a, const void *b)
+{
+	const struct jit_symbols_address *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
+
+static int by_unread(const void *a, const void *b)
+{
+	const struct task *x = a, *y = b;
+
+	return x->unread < y->unread ? -1 : x->unread > y->unread;
+}
+
+static int add_task(struct tasks *tasks, struct jit_source *source, size_t first, size_t n)
+{
+	if (!source)
+		return 0;
+	return vec_push(tasks, (struct task){ source, first, n, jit_source_unread(source) });
+}
+
+/* Lists the files to read for the @n sorted addresses @addrs. */
+static int list_tasks(struct jit_symbols *j, const struct jit_symbols_address *addrs, size_t n,
+		      struct tasks *tasks)
+{
+	int r = 0;
+
+	for (size_t i = 0, end; i < n && r == 0; i = end) {
+		struct process_jit *pj = jit_symbols_get(j, addrs[i].pid);
+
+		for (end = i + 1; end < n && addrs[end].pid == addrs[i].pid;)
+			end++;
+		if (pj)
+			r = add_task(tasks, pj->dump, i, end - i);
+		if (pj && r == 0)
+			r = add_task(tasks, pj->map, i, end - i);
+	}
+	if (tasks->len)
+		qsort(tasks->data, tasks->len, sizeof(*tasks->data), by_unread);
+	return r;
+}
+
+/* Removes duplicates of a sorted array; returns the number that remains. */
+static size_t make_unique(struct jit_symbols_address *addrs, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!kept || by_process_and_address(&addrs[kept - 1], &addrs[i]))
+			addrs[kept++] = addrs[i];
+	return kept;
+}
+
+static struct role_pool *get_readers(struct jit_symbols *j)
+{
+	const struct role_pool_opts opts = {
+		.max_children = 1,
+		.max_abandoned = READERS_HUNG_MAX,
+		.memory_bytes = READER_BYTES,
+	};
+
+	if (!j->readers)
+		(void)role_pool_new(&j->readers, &reader_role, &opts, NULL);
+	return j->readers;
+}
+
+static int run_tasks(struct jit_symbols *j, const struct tasks *tasks,
+		     const struct jit_symbols_address *addrs)
+{
+	uint64_t until_ns = clock_monotonic_ns() + JIT_SYMBOLS_MS * (uint64_t)CLOCK_MS_NS;
+	struct {
+		VEC(uint64_t);
+	} of_task = { 0 };
+	struct role_pool *readers = tasks->len ? get_readers(j) : NULL;
+	int r = 0;
+
+	j->n_idle = tasks->len ? 0 : j->n_idle;
+	for (size_t i = 0; i < tasks->len && readers; i++) {
+		const struct task *t = &tasks->data[i];
+
+		r = vec_reserve(&of_task, t->n);
+		if (r < 0)
+			break;
+		for (of_task.len = 0; of_task.len < t->n; of_task.len++)
+			of_task.data[of_task.len] = addrs[t->first + of_task.len].addr;
+		/* its error is remembered for jit_source_find() */
+		(void)jit_source_look_up(t->source, readers, of_task.data, t->n, until_ns);
+	}
+	vec_fini(&of_task);
+	return r;
+}
+
+int jit_symbols_look_up(struct jit_symbols *j, struct jit_symbols_address *addrs, size_t n)
+{
+	struct tasks tasks = { 0 };
+	int r;
+
+	if (!n)
+		return 0;
+	qsort(addrs, n, sizeof(*addrs), by_process_and_address);
+	n = make_unique(addrs, n);
+	r = list_tasks(j, addrs, n, &tasks);
+	if (r == 0)
+		r = run_tasks(j, &tasks, addrs);
+	vec_fini(&tasks);
+	return r;
+}
+
+void jit_symbols_end_batch(struct jit_symbols *j)
+{
+	if (j->readers && j->n_idle++ == IDLE_BATCHES)
+		role_pool_stop_idle(j->readers);
+}
+
+/* ---- the end of processes ------------------------------------------------------------------ */
 
 void jit_symbols_reap(struct jit_symbols *j, jit_symbols_ended_fn ended, void *ctx)
 {
@@ -180,8 +315,8 @@ size_t jit_symbols_bytes(struct jit_symbols *j)
 	size_t n = 0;
 
 	for (size_t i = 0; (pj = entry_at(j, i)); i++)
-		n += sizeof(*pj) + (pj->map ? perfmap_bytes(pj->map) : 0) +
-		     (pj->dump ? jitdump_bytes(pj->dump) : 0);
+		n += sizeof(*pj) + (pj->map ? jit_source_bytes(pj->map) : 0) +
+		     (pj->dump ? jit_source_bytes(pj->dump) : 0);
 	return n;
 }
 
@@ -189,18 +324,14 @@ int jit_symbols_find(struct jit_symbols *j, uint32_t pid, uint64_t addr,
 		     struct jit_symbols_function *out)
 {
 	struct process_jit *pj = jit_symbols_get(j, pid);
-	struct jit_function fn;
-	const char *file = "";
-	uint32_t line = 0;
+	struct jit_source_function fn;
+	int of_dump = pj && pj->dump ? jit_source_find(pj->dump, addr, &fn) : -ENOENT, r = of_dump;
 
 	/* a jitdump has lines and code that moved, so it takes precedence */
-	if (pj && pj->dump && jitdump_find(pj->dump, addr, &fn, &file, &line) == 0) {
-		*out = (struct jit_symbols_function){ fn.name, file, line };
-		return 0;
-	}
-	if (pj && pj->map && perfmap_find(pj->map, addr, &fn) == 0) {
-		*out = (struct jit_symbols_function){ fn.name, "", 0 };
-		return 0;
-	}
-	return -ENOENT;
+	if (r < 0 && pj && pj->map)
+		r = jit_source_find(pj->map, addr, &fn);
+	if (r < 0)
+		return r != -ENOENT ? r : of_dump;
+	*out = (struct jit_symbols_function){ fn.name, fn.file, fn.line };
+	return 0;
 }

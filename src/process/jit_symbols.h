@@ -4,11 +4,12 @@
 /*
  * Symbols of generated code, as far as runtimes publish them: perf maps (/tmp/perf-PID.map)
  * and jitdump files, by process. They are opened when a process first shows generated code,
- * since they can be found and their owner verified only while it runs.
+ * since they can be found and their owner verified only while it runs. A reader process parses
+ * them (reader/reader.h); main() must call reader_main().
  *
  * Threads: jit_symbols_note() and jit_symbols_reap() belong to the sampling thread,
- * jit_symbols_refresh() and jit_symbols_find() to the thread that symbolizes. So reading a
- * runtime's files never delays sampling.
+ * jit_symbols_look_up(), jit_symbols_find() and jit_symbols_end_batch() to the thread that
+ * symbolizes. So reading a runtime's files never delays sampling.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,8 +38,22 @@ DEFINE_FREEP(struct jit_symbols, jit_symbols_free)
  */
 void jit_symbols_note(struct jit_symbols *j, uint32_t pid, uint64_t start_ns);
 
-/* Reads what the runtimes have appended. Call it before a batch of lookups. */
-void jit_symbols_refresh(struct jit_symbols *j);
+/* An address in generated code of a process. */
+struct jit_symbols_address {
+	uint32_t pid;
+	uint64_t addr;
+};
+
+/*
+ * Reads the files for the addresses that jit_symbols_find() will be called with. Sorts @addrs.
+ * Takes JIT_SYMBOLS_MS at most: the smallest files come first, and those that were not read remain
+ * without symbols until the next call. Returns 0 or -ENOMEM.
+ */
+enum { JIT_SYMBOLS_MS = 5000 };
+int jit_symbols_look_up(struct jit_symbols *j, struct jit_symbols_address *addrs, size_t n);
+
+/* Call this after each batch: a reader that has been idle for some of them ends. */
+void jit_symbols_end_batch(struct jit_symbols *j);
 
 /*
  * Drops the processes for which @ended returned true in three calls. Call it once per window
@@ -51,6 +66,9 @@ void jit_symbols_reap(struct jit_symbols *j, jit_symbols_ended_fn ended, void *c
 /* Memory held by all symbols, in bytes. */
 size_t jit_symbols_bytes(struct jit_symbols *j);
 
-/* Finds the function of @pid at @addr. Returns 0 or -ENOENT. */
+/*
+ * Finds the function of @pid at @addr. Returns 0; -ENOENT if there is none; -ETIMEDOUT or -ETIME if
+ * the file takes too long to read; another error if its reader failed.
+ */
 int jit_symbols_find(struct jit_symbols *j, uint32_t pid, uint64_t addr,
 		     struct jit_symbols_function *out);

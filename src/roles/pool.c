@@ -391,6 +391,11 @@ struct role_reply *role_exchange_reply(struct role_exchange *x)
 	return &x->reply;
 }
 
+void role_exchange_reject(struct role_exchange *x)
+{
+	x->state = -EBADMSG;
+}
+
 void role_exchange_end(struct role_exchange *x)
 {
 	struct role_pool *p = x ? x->pool : NULL;

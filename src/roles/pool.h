@@ -115,6 +115,12 @@ int role_exchange_fd(const struct role_exchange *x);
 /* Valid after role_exchange_poll() returned 0. */
 struct role_reply *role_exchange_reply(struct role_exchange *x);
 
+/*
+ * Has a child whose reply turned out to be invalid killed and counted by role_exchange_end(), like
+ * one that sent an invalid message.
+ */
+void role_exchange_reject(struct role_exchange *x);
+
 /* Ends an exchange. If it is not finished, its child is killed. NULL is fine. */
 void role_exchange_end(struct role_exchange *x);
 

@@ -184,6 +184,7 @@ void frame_symbols_end_batch(struct frame_symbols *l)
 		symbolizer_renew(l);
 	else if (l->n_quiet == IDLE_AFTER)
 		symbolizer_stop_worker(l->symbolizer);
+	jit_symbols_end_batch(l->opts.jits);
 }
 
 /* ---- building blocks ---------------------------------------------------------- */
@@ -601,6 +602,15 @@ static int resolve_kernel(struct batch *b, struct frame_location *w)
 	return add_unnamed(b, &l, name, w);
 }
 
+/* Returns the name of generated code without a symbol, by the error of jit_symbols_find(). */
+static const char *no_function_text(int error)
+{
+	if (error == -ENOENT)
+		return "[anonymous code]";
+	return error == -ETIMEDOUT || error == -ETIME ? "[anonymous code: symbol file is too slow]"
+						      : "[anonymous code: symbol file not read]";
+}
+
 /* Resolves generated code, or an address that leads nowhere. */
 static int resolve_address(struct batch *b, struct frame_location *w)
 {
@@ -609,9 +619,10 @@ static int resolve_address(struct batch *b, struct frame_location *w)
 				      .address = w->word & FRAME_PAYLOAD_MASK };
 	struct symbol_frame frame;
 	struct jit_symbols_function fn;
+	int r = jit_symbols_find(b->l->opts.jits, w->pid, l.address, &fn);
 
-	if (jit_symbols_find(b->l->opts.jits, w->pid, l.address, &fn) < 0)
-		return add_unnamed(b, &l, "[anonymous code]", w);
+	if (r < 0)
+		return add_unnamed(b, &l, no_function_text(r), w);
 	frame = (struct symbol_frame){ .name = fn.name, .file = fn.file, .line = fn.line };
 	return add_frame(b, &l, &frame, &w->location);
 }
@@ -676,12 +687,31 @@ static int resolve_one(struct batch *b, struct frame_location *w)
 	}
 }
 
+/* Has the files of runtimes read for all addresses of generated code among @words. */
+static int look_up_generated(struct frame_symbols *l, const struct frame_location *words, size_t n)
+{
+	struct {
+		VEC(struct jit_symbols_address);
+	} addrs = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (words[i].word >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
+			r = vec_push(&addrs,
+				     (struct jit_symbols_address){
+					     words[i].pid, words[i].word & FRAME_PAYLOAD_MASK });
+	if (r == 0)
+		r = jit_symbols_look_up(l->opts.jits, addrs.data, addrs.len);
+	vec_fini(&addrs);
+	return r;
+}
+
 int frame_symbols_prefetch(struct frame_symbols *l, const struct frame_location *words, size_t n)
 {
 	struct batch b = { .l = l };
+	int r = look_up_generated(l, words, n);
 
-	jit_symbols_refresh(l->opts.jits);
-	return look_up_unknown(&b, words, n, l->opts.must_yield);
+	return r < 0 ? r : look_up_unknown(&b, words, n, l->opts.must_yield);
 }
 
 int frame_symbols_resolve(struct frame_symbols *l, struct profile *p, struct frame_location *words,

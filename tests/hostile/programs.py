@@ -140,6 +140,22 @@ def false_node(shop):
         expect(all(len(f) < 2000 for f in s.frames), "a very long name")
 
 
+# comm: the program's argument, and the name of its function
+BOMBS = {f"map-bomb-{i}": ("map-bomb", "mapped_function") for i in range(4)}
+BOMBS |= {f"dump-bomb-{i}": ("dump-bomb", "dumped_function") for i in range(3)}
+
+
+def symbol_bombs(shop):
+    """Perf maps of 200 MiB and jitdumps of 1 GiB are read or reported, and memory does not depend on them."""
+    program = shop.c("generated")
+    outcome = attack(shop, [[shop.link(program, comm), 4 * MS, how] for comm, (how, _) in BOMBS.items()])
+    for comm, (_, name) in BOMBS.items():
+        # on a busy machine there is no time for all of them
+        name = rf"({name}|\[anonymous.code:.symbol.file.is.too.slow\])"
+        # the rest of the time, they write their files
+        outcome.recording.judge(comm, MAIN + "outer " + name, leaf=name, most_elsewhere=0.9)
+
+
 def main():
     need_root()
     tap = Tap()
@@ -156,6 +172,7 @@ def main():
         for kind, (name, expected) in PYTHONS.items():
             tap.run(name, false_python, recording, kind, expected)
         tap.run("programs that imitate V8", false_node, shop)
+        tap.run("perf maps and jitdumps of hundreds of MiB", symbol_bombs, shop)
     tap.done()
 
 

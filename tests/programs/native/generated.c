@@ -3,9 +3,12 @@
  * Code generated at run time: main -> outer -> generated(), which keeps a frame pointer like code
  * of language runtimes or, with "bare", none, like PCRE's compiled expressions, which have their
  * argument in rbp. Its symbol comes from a perf map ("map"), from a jitdump ("dump"), or does not
- * exist.
+ * exist. "map-bomb" is a perf map of 200 MiB, "dump-bomb" a jitdump of 1 GiB with four million
+ * lines, most of which is a hole.
  */
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,7 +31,22 @@ static const uint8_t bare[] = { 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x55, 
 
 typedef void (*generated_fn)(uint64_t *argument);
 
-static void write_map(const void *at)
+enum { MAP_BOMB_BLOCKS = 200, DUMP_BOMB_RECORDS = 64, MIB = 1 << 20 };
+
+/* Writes @n blocks of 1 MiB with other functions. */
+static void pad_map(FILE *f, int n)
+{
+	static char block[MIB + 64];
+	size_t len = 0;
+
+	for (unsigned int i = 0; len + 64 < MIB; i++)
+		len += (size_t)snprintf(block + len, 64, "%x 10 other_function_%u\n", 16 * i, i);
+	for (int i = 0; i < n; i++)
+		if (fwrite(block, 1, len, f) != len)
+			exit(1);
+}
+
+static void write_map(const void *at, bool is_bomb)
 {
 	char path[64];
 	FILE *f;
@@ -37,6 +55,8 @@ static void write_map(const void *at)
 	f = fopen(path, "w");
 	if (!f)
 		exit(1);
+	if (is_bomb)
+		pad_map(f, MAP_BOMB_BLOCKS);
 	fprintf(f, "%lx %zx mapped_function\n", (unsigned long)at, sizeof(code));
 	fclose(f);
 }
@@ -53,7 +73,33 @@ struct dump {
 	uint8_t bytes[sizeof(code)];
 } __attribute__((packed));
 
-static void write_dump(const void *at)
+struct dump_lines {
+	uint32_t id, total_size;
+	uint64_t time, code_addr, n_entries;
+} __attribute__((packed));
+
+/* Appends line numbers of 4 MiB and the function with 12 MiB of code, again and again. */
+static void pad_dump(int fd, struct dump *d)
+{
+	struct dump_lines lines = {
+		.id = 2, .total_size = 4 * MIB, .code_addr = d->code_addr, .n_entries = UINT32_MAX
+	};
+	size_t load_len = sizeof(*d) - offsetof(struct dump, id);
+	off_t at = sizeof(*d);
+
+	d->total_size = 12 * MIB;
+	for (int i = 0; i < DUMP_BOMB_RECORDS; i++) {
+		if (pwrite(fd, &lines, sizeof(lines), at) != sizeof(lines) ||
+		    pwrite(fd, (char *)d + offsetof(struct dump, id), load_len, at + 4 * MIB) !=
+			    (ssize_t)load_len)
+			exit(1);
+		at += 16 * MIB;
+	}
+	if (ftruncate(fd, at) < 0)
+		exit(1);
+}
+
+static void write_dump(const void *at, bool is_bomb)
 {
 	struct dump d = { .magic = 0x4a695444,
 			  .version = 1,
@@ -75,6 +121,8 @@ static void write_dump(const void *at)
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	if (fd < 0 || write(fd, &d, sizeof(d)) != (ssize_t)sizeof(d))
 		exit(1);
+	if (is_bomb)
+		pad_dump(fd, &d);
 	/* a profiler finds the dump by this executable mapping */
 	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
 		exit(1);
@@ -101,10 +149,10 @@ int main(int argc, char **argv)
 	memcpy(at, code, sizeof(code));
 	if (!strcmp(how, "bare"))
 		memcpy(at, bare, sizeof(bare));
-	if (!strcmp(how, "map"))
-		write_map(at);
-	if (!strcmp(how, "dump"))
-		write_dump(at);
+	if (!strncmp(how, "map", 3))
+		write_map(at, !strcmp(how, "map-bomb"));
+	if (!strncmp(how, "dump", 4))
+		write_dump(at, !strcmp(how, "dump-bomb"));
 	while (busy(busy_ms(argc, argv)))
 		n += outer((generated_fn)at);
 	/* the dump exists as long as the process, during which the profiler opens it */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/reader.h"
 #include "symbol/worker.h"
 #include "tests/unit/cli/recorder.h"
 
@@ -27,6 +28,7 @@ int test_view(void);
 int main(int argc, char **argv)
 {
 	symbol_worker_main(argc, argv);
+	reader_main(argc, argv);
 	recorder_main(argc, argv);
 	return test_agent() + test_args() + test_child() + test_commands() + test_debug() +
 	       test_diff() + test_doctor() + test_input() + test_listen() + test_record() +

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/reader.h"
+
+#include "reader/jit_job.h"
+#include "reader/jit_message.h"
+
+static const struct role_job jobs[] = {
+	{ READER_JIT, sizeof(struct jit_request), reader_jit_job },
+};
+
+const struct role reader_role = {
+	.name = "cameo-reader",
+	.sandbox = SANDBOX_READER,
+	.jobs = jobs,
+	.n_jobs = sizeof(jobs) / sizeof(*jobs),
+};
+
+void reader_main(int argc, char **argv)
+{
+	const struct role *const roles[] = { &reader_role };
+
+	role_main(argc, argv, roles, 1);
+}

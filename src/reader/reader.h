@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The role cameo-reader: processes without privileges, network or file system, which read files of
+ * other programs (roles/sandbox.h, SANDBOX_READER). They receive a descriptor that is open for
+ * reading only, and keep nothing between two jobs, so any of them may be killed at any time.
+ *
+ * The parent's side of each job is a *_client.h.
+ */
+#include "roles/role.h"
+
+enum reader_job {
+	READER_JIT = 1, /* jit_message.h */
+};
+
+extern const struct role reader_role;
+
+/*
+ * Works in the role and exits, if this process was started for it; returns otherwise. main() must
+ * call it first in every program that opens a pool of reader_role.
+ */
+void reader_main(int argc, char **argv);

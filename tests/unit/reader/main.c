@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/reader.h"
+
+int test_jit_job(void);
+int test_jit_message(void);
+
+int main(int argc, char **argv)
+{
+	reader_main(argc, argv);
+	return test_jit_job() + test_jit_message();
+}
