@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "roles/role.h"
 
-extern const struct role pool_test_role, pool_test_broken_role;
+extern const struct role pool_test_role, pool_test_broken_role, role_test_role;
+extern const struct role sandbox_test_reader, sandbox_test_opener;
 
 int test_message(void);
 int test_payers(void);
 int test_pool(void);
+int test_role(void);
+int test_sandbox(void);
 int test_spawn(void);
 
 void spawn_test_main(char **argv);
 
 int main(int argc, char **argv)
 {
-	const struct role *const roles[] = { &pool_test_role, &pool_test_broken_role };
+	const struct role *const roles[] = { &pool_test_role, &pool_test_broken_role,
+					     &role_test_role, &sandbox_test_reader,
+					     &sandbox_test_opener };
 
 	spawn_test_main(argv);
-	role_main(argc, argv, roles, 2);
-	return test_message() + test_payers() + test_pool() + test_spawn();
+	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
+	return test_message() + test_payers() + test_pool() + test_role() + test_sandbox() +
+	       test_spawn();
 }
