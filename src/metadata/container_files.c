@@ -8,7 +8,7 @@
  *   /var/log/pods/NAMESPACE_POD_UID/CONTAINER/  (kubelet)
  *   /var/lib/kubelet/pods/UID/containers/CONTAINER/  (kubelet)
  *
- * All paths are below the host's root directory. Texts are truncated to the size of a label.
+ * All paths are below the host's root directory. A text that does not fit is not used.
  *
  * The runtimes may change these paths and members at any time, so there are several sources, and
  * a name stays empty rather than wrong. The sockets of the runtimes are not used because they
@@ -133,8 +133,8 @@ static void find_kubelet_pod(int root_fd, const char *uid, struct container_name
 typedef void (*text_fn)(void *ctx, int depth, const char *key, const char *value);
 
 /*
- * Calls @fn for every string below an object key, at any depth. The key is that of the
- * innermost object.
+ * Calls @fn for every string below an object key, at any depth, and with the value NULL where an
+ * object begins, whose members have the depth after it. The key is that of the innermost object.
  */
 static int each_text(struct json_read *j, int depth, const char *key, text_fn fn, void *ctx)
 {
@@ -152,6 +152,8 @@ static int each_text(struct json_read *j, int depth, const char *key, text_fn fn
 	r = json_read_open(j, (char)c);
 	if (r < 0)
 		return r;
+	if (c == '{')
+		fn(ctx, depth, key, NULL);
 	while ((r = c == '{' ? json_read_key(j) : json_read_item(j)) > 0) {
 		if (c == '{')
 			snprintf(own_key, sizeof(own_key), "%s", (const char *)j->text.data);
@@ -166,8 +168,10 @@ static int each_text(struct json_read *j, int depth, const char *key, text_fn fn
 static void on_text(void *ctx, int depth, const char *key, const char *value)
 {
 	struct container_names *out = ctx;
-	size_t len = strlen(value);
+	size_t len = value ? strlen(value) : 0;
 
+	if (!value)
+		return;
 	if (!strcmp(key, "io.kubernetes.cri.container-name") ||
 	    !strcmp(key, "io.kubernetes.container.name") || !strcmp(key, "nerdctl/name") ||
 	    !strcmp(key, "com.docker.compose.service"))
@@ -241,7 +245,7 @@ static void on_docker_text(void *ctx, int depth, const char *key, const char *va
 {
 	struct container_names *out = ctx;
 
-	if (depth == 1 && !strcmp(key, "Name"))
+	if (value && depth == 1 && !strcmp(key, "Name"))
 		SET_IF_EMPTY(out->name, value + (*value == '/'), strlen(value + (*value == '/')));
 	else if (strcmp(key, "com.docker.compose.service") != 0)
 		on_text(ctx, depth, key, value);
@@ -272,10 +276,15 @@ static void on_podman_text(void *ctx, int depth, const char *key, const char *va
 {
 	struct podman_job *job = ctx;
 
-	if (depth == 2 && !strcmp(key, "id"))
+	if (!value) {
+		/* At depth 1, the object of another container begins. */
+		if (depth == 1)
+			job->is_match = false;
+	} else if (depth == 2 && !strcmp(key, "id")) {
 		job->is_match = !strcmp(value, job->id);
-	else if (depth == 3 && job->is_match && !strcmp(key, "names"))
+	} else if (depth == 3 && job->is_match && !strcmp(key, "names")) {
 		SET_IF_EMPTY(job->out->name, value, strlen(value));
+	}
 }
 
 static void find_podman(int root_fd, const char *id, struct container_names *out)

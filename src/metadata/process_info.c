@@ -294,6 +294,7 @@ static char *read_exe(const struct process_info_store *s, uint32_t pid, const ch
 	exe[n] = 0;
 	if ((size_t)n > strlen(deleted) && !strcmp(exe + n - strlen(deleted), deleted))
 		exe[(size_t)n - strlen(deleted)] = 0;
+	exe[LABEL_VALUE_MAX] = 0;
 	return strdup(exe);
 }
 

@@ -308,7 +308,7 @@ static void a_report_that_does_not_fit_is_truncated(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* What a process without privileges reports through its only descriptor. */
+/* The report of a process without privileges, through its only descriptor. */
 struct dropped {
 	bool others_closed, is_root, may_write, has_capabilities;
 };
