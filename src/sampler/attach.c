@@ -149,8 +149,8 @@ static int event_missing(const struct event *event, int r, struct err *err)
 		return err_set(err, r, "cannot place a probe at %.120s: %s", event->name,
 			       strerror(-r));
 	return err_set(err, r,
-		       "event \"%.80s\" is not available on this machine%s: use -e cpu-clock, "
-		       "which every machine has",
+		       "event \"%.80s\" is not available on this machine%s: use --event cpu-clock, "
+		       "which is available everywhere",
 		       event->name,
 		       event->is_hardware ? " (virtual machines often lack hardware counters)"
 					  : "");
@@ -217,14 +217,14 @@ static int explain(const struct attach *s, const struct event *event, int r, str
 {
 	if (r == -ENOSYS)
 		return err_set(err, r,
-			       "this kernel (before 5.15) cannot sample several events of one "
-			       "kind: use a single -e");
+			       "kernels before 5.15 cannot sample several events of the same kind: "
+			       "use a single --event");
 	if (s->opts->n_events && (r == -ENOENT || r == -EOPNOTSUPP || r == -EINVAL))
 		return event_missing(event, r, err);
 	if (s->opts->in_cgroup && (r == -EBADF || r == -EINVAL))
 		return err_set(err, r,
-			       "not a cgroup in the hierarchy of perf events (the unified "
-			       "hierarchy, or version 1's perf_event)");
+			       "the cgroup cannot be sampled: it must belong to the unified "
+			       "hierarchy (cgroup2) or to the perf_event hierarchy of cgroup v1");
 	return kernel_error(r, "open a perf event", err);
 }
 

@@ -87,12 +87,14 @@ static int parse_one(const char *text, uint32_t pid, struct event *out, struct e
 	if (r != -ENOENT)
 		return r;
 	if (strpbrk(text, "*?["))
-		return err_set(err, -EINVAL, "-e: \"%.60s\" is a pattern: name each event", text);
+		return err_set(err, -EINVAL,
+			       "--event \"%.60s\": patterns are not supported: name each event",
+			       text);
 	if (is_uprobe(text))
 		return uprobe_parse(text, pid, out, err);
 	if (strchr(text, ':'))
 		return tracepoint_parse(text, out, err);
-	return err_set(err, -EINVAL, "-e: unknown event \"%.40s\": not one of %s", text,
+	return err_set(err, -EINVAL, "--event \"%.24s\": unknown event, not one of %s", text,
 		       event_list_names());
 }
 
@@ -108,11 +110,12 @@ static int add_one(const char *text, uint32_t pid, struct event_list *out, struc
 	int r;
 
 	if (out->len == EVENTS_MAX)
-		return err_set(err, -E2BIG, "-e: too many events (at most %d)", EVENTS_MAX);
+		return err_set(err, -E2BIG, "--event: expected at most %d events", EVENTS_MAX);
 	r = parse_one(text, pid, &e, err);
 	for (size_t i = 0; i < out->len && r == 0; i++)
 		if (!strcmp(out->data[i].name, e.name))
-			r = err_set(err, -EINVAL, "-e: event \"%.80s\" is given twice", e.name);
+			r = err_set(err, -EINVAL, "--event \"%.80s\": the event is already listed",
+				    e.name);
 	if (r == 0)
 		r = vec_push(out, e);
 	if (r < 0)

@@ -21,7 +21,7 @@ struct event_list {
  * event_list_parse() - append the events that @text names
  *
  * @text is a comma-separated list of perf events by name and of tracepoints as GROUP:NAME, or
- * a single uprobe:FILE:SYMBOL[+OFFSET] (uretprobe: for the function's return). FILE is a
+ * a single uprobe:FILE:FUNCTION[+OFFSET] (uretprobe: for the function's return). FILE is a
  * path, or the name of a library or program: then it is searched among the files that process
  * @pid has mapped or, if @pid is 0, where the dynamic loader and the shell would find it.
  * Each event gets its default period.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads and attaches the BPF programs and owns their maps. A refusal by the kernel is often
- * the first message that a new user sees, so every one of them names the remedy.
+ * Loads and attaches the BPF programs and owns their maps. An error from the kernel is often the
+ * first message that a new user sees, so each of them explains how to fix it.
  */
 #include "sampler/sampler.h"
 
@@ -115,14 +115,14 @@ static int load_programs(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
 	r = sample_bpf__load(s->skel);
 	if (r == -EACCES && geteuid() == 0)
-		return err_set(err, r,
-			       "this kernel's verifier rejected the BPF program: please report it "
-			       "with the output of CAMEO_LIBBPF_DEBUG=1");
-	if (r == -ESRCH)
 		return err_set(
 			err, r,
-			"/sys/kernel/btf/vmlinux does not match the running kernel (truncated, or "
-			"another kernel's BTF): boot a kernel with its own BTF");
+			"the verifier of this kernel rejected the BPF program: run again with "
+			"CAMEO_LIBBPF_DEBUG=1 in the environment, and report the output");
+	if (r == -ESRCH)
+		return err_set(err, r,
+			       "cannot use /sys/kernel/btf/vmlinux: it is truncated or does not "
+			       "match the running kernel");
 	return r < 0 ? kernel_error(r, "load BPF programs", err) : 0;
 }
 
@@ -272,11 +272,12 @@ int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct e
 		return err_set(
 			err, -ENOENT,
 			"this kernel has no BTF (/sys/kernel/btf/vmlinux is missing): boot a "
-			"kernel with CONFIG_DEBUG_INFO_BTF=y, such as Debian 11's or newer");
+			"kernel with CONFIG_DEBUG_INFO_BTF=y, such as that of Debian 11 or later");
 	if (!in_first_pid_namespace())
 		return err_set(err, -ENOTSUP,
-			       "not in the host's pid namespace: run cameo on the host, or in a "
-			       "container that shares it (docker run --pid=host)");
+			       "cannot identify processes outside of the host's PID namespace: run "
+			       "cameo on the host, or in a container that shares the namespace "
+			       "(docker run --pid=host)");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;

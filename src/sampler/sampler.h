@@ -65,11 +65,11 @@ int sampler_attach(struct sampler *s, struct err *err);
  */
 int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *err);
 /*
- * Stops sampling (@pause) or resumes it. Do not call sampler_update_cpus() while paused: it
- * would take idle events for dead ones. Returns 0 or -errno.
+ * Stops sampling (@pause) or resumes it. Do not call sampler_update_cpus() while paused: it would
+ * mistake paused events for dead ones. Returns 0 or -errno.
  */
 int sampler_pause(struct sampler *s, bool pause);
-/* Stops sampling for good. Records that are in the ring can still be consumed. */
+/* Stops sampling permanently. Records that are in the ring can still be consumed. */
 void sampler_detach(struct sampler *s);
 
 /*

@@ -80,8 +80,8 @@ static int need_tracepoint(const struct btf *btf, const char *name, struct err *
 	if (tracepoint_parameters(btf, type))
 		return 0;
 	return err_set(err, -ENOENT,
-		       "this kernel has no tracepoint %s (in /sys/kernel/btf/vmlinux): boot one "
-		       "with CONFIG_TRACEPOINTS=y",
+		       "this kernel has no tracepoint %s (according to /sys/kernel/btf/vmlinux): "
+		       "boot one with CONFIG_TRACEPOINTS=y",
 		       name);
 }
 

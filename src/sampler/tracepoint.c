@@ -60,12 +60,12 @@ static int report_missing(int events, const char *group, const char *name, struc
 {
 	if (faccessat(events, group, F_OK, 0) < 0)
 		return err_set(err, -ENOENT,
-			       "-e: unknown tracepoint \"%.40s:%.60s\": this kernel has no "
-			       "tracepoints in group \"%.40s\"",
+			       "--event \"%.40s:%.60s\": this kernel has no tracepoints in the "
+			       "group \"%.40s\"",
 			       group, name, group);
 	return err_set(err, -ENOENT,
-		       "-e: unknown tracepoint \"%.40s:%.60s\": see "
-		       "/sys/kernel/tracing/events/%.40s for the names in this group",
+		       "--event \"%.40s:%.60s\": unknown tracepoint; "
+		       "/sys/kernel/tracing/events/%.40s lists those of this group",
 		       group, name, group);
 }
 
@@ -108,7 +108,7 @@ int tracepoint_parse(const char *text, struct event *out, struct err *err)
 
 	if (!n || n >= sizeof(group) || !m || m >= sizeof(name) || text[n + 1 + m])
 		return err_set(err, -EINVAL,
-			       "-e: invalid tracepoint \"%.80s\": expected GROUP:NAME", text);
+			       "--event \"%.80s\": invalid tracepoint; expected GROUP:NAME", text);
 	snprintf(group, sizeof(group), "%.*s", (int)n, text);
 	snprintf(name, sizeof(name), "%s", text + n + 1);
 	events = open_events(err);

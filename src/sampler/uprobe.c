@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resolves uprobe:FILE:SYMBOL to the file and offset that the kernel needs. A symbol is first
+ * Resolves uprobe:FILE:FUNCTION to the file and offset that the kernel needs. A symbol is first
  * looked up literally, then among the demangled names without parameters. Separate debug
  * files are not searched; functions that only they name can be probed by address (0x...).
  */
@@ -134,9 +134,9 @@ static int find_file(struct probe_spec *p, uint32_t pid, struct err *err)
 	if (r > 0 || (!pid && find_in_system(p->file, p->path)))
 		return 0;
 	if (pid)
-		return err_set(err, -ENOENT, "-e: process %u has no file \"%.80s\" mapped", pid,
-			       p->file);
-	return err_set(err, -ENOENT, "-e: no library or program \"%.80s\" found: give its path",
+		return err_set(err, -ENOENT, "--event: process %u has not mapped a file \"%.80s\"",
+			       pid, p->file);
+	return err_set(err, -ENOENT, "--event: found no library or program \"%.80s\": use its path",
 		       p->file);
 }
 
@@ -180,23 +180,25 @@ static int find_symbol(const struct elf_image *img, const struct probe_spec *p, 
 
 	if (!strncmp(p->name, "0x", 2)) {
 		*out = strtoull(p->name, &end, 16);
-		return *end ? err_set(err, -EINVAL, "-e \"%.60s\": expected a hexadecimal address",
+		return *end ? err_set(err, -EINVAL,
+				      "--event: invalid address \"%.60s\": expected hexadecimal "
+				      "digits",
 				      p->name)
 			    : 0;
 	}
 	r = elf_symbol_lookup(img, SYMBOLS, p->name, &raw);
 	if (r == 0 && raw.type == STT_GNU_IFUNC)
 		return err_set(err, -EINVAL,
-			       "-e: \"%.60s\" is an indirect function (IFUNC), resolved when the "
-			       "program starts: probe one of its implementations",
+			       "--event: \"%.60s\" is an indirect function (IFUNC), which is "
+			       "resolved when the program starts: probe one of its implementations",
 			       p->name);
 	if (r == 0 && raw.type != STT_OBJECT) {
 		*out = raw.vaddr;
 		return 0;
 	}
 	r = find_demangled(img, p->name, out);
-	return r < 0 ? err_set(err, -ENOENT, "-e: no function \"%.80s\" in \"%.80s\"", p->name,
-			       p->file)
+	return r < 0 ? err_set(err, -ENOENT, "--event: found no function \"%.80s\" in \"%.80s\"",
+			       p->name, p->file)
 		     : 0;
 }
 
@@ -216,18 +218,19 @@ static int read_offset(void *ctx)
 	int r;
 
 	if (fd < 0)
-		return err_set(rd->err, fd, "-e: cannot open \"%.100s\": %s", p->file,
+		return err_set(rd->err, fd, "--event: cannot open \"%.100s\": %s", p->file,
 			       strerror(-fd));
 	r = elf_image_open(&img, fd, NULL);
 	if (r < 0)
-		return err_set(rd->err, r,
-			       "-e: \"%.120s\" is not a program or library (no valid ELF header)",
-			       p->file);
+		return err_set(
+			rd->err, r,
+			"--event: \"%.120s\" is not a program or library (invalid ELF header)",
+			p->file);
 	r = find_symbol(img, p, &vaddr, rd->err);
 	if (r < 0)
 		return r;
 	r = elf_image_offset_of(img, vaddr + p->offset, rd->out);
-	return r < 0 ? err_set(rd->err, r, "-e: \"%.60s\" is outside the code of \"%.80s\"",
+	return r < 0 ? err_set(rd->err, r, "--event: \"%.60s\" is outside of the code of \"%.80s\"",
 			       p->symbol, p->file)
 		     : 0;
 }
@@ -261,14 +264,14 @@ static int split_spec(const char *text, struct probe_spec *p, struct err *err)
 	if (!colon || colon == file || !colon[1] || colon - file >= PATH_MAX - 32 ||
 	    strlen(colon + 1) >= sizeof(p->name))
 		return err_set(err, -EINVAL,
-			       "-e: invalid probe \"%.60s\": expected uprobe:FILE:SYMBOL or "
-			       "uprobe:FILE:SYMBOL+OFFSET",
+			       "--event \"%.60s\": invalid probe; expected uprobe:FILE:FUNCTION or "
+			       "uprobe:FILE:FUNCTION+OFFSET",
 			       text);
 	snprintf(p->file, sizeof(p->file), "%.*s", (int)(colon - file), file);
 	p->symbol = colon + 1;
 	split_offset(p);
 	if (p->is_return && p->offset)
-		return err_set(err, -EINVAL, "-e: a uretprobe cannot have an offset");
+		return err_set(err, -EINVAL, "--event: a uretprobe cannot have an offset");
 	return 0;
 }
 
@@ -298,9 +301,9 @@ static int set_event_type(struct event *e, bool is_return, struct err *err)
 	if (r == 0 && is_return)
 		r = read_number("/sys/bus/event_source/devices/uprobe/format/retprobe", &bit);
 	if (r < 0 || bit > 63)
-		return err_set(
-			err, -ENOTSUP,
-			"-e: this kernel does not support uprobes (CONFIG_UPROBES is not set)");
+		return err_set(err, -ENOTSUP,
+			       "--event: this kernel does not support uprobes (CONFIG_UPROBES is "
+			       "not set)");
 	e->config = is_return ? 1ULL << bit : 0;
 	return 0;
 }

@@ -47,10 +47,12 @@ static void finds_events_by_our_names_and_those_of_perf(void **state)
 
 static void refuses_unknown_events(void **state)
 {
-	assert_refused("colour", -EINVAL, "unknown event \"colour\": not one of cpu-clock");
-	assert_refused("", -EINVAL, "unknown event \"\"");
-	assert_refused("sched:*", -EINVAL, "\"sched:*\" is a pattern");
-	assert_refused("sched:", -EINVAL, "invalid tracepoint \"sched:\": expected GROUP:NAME");
+	assert_refused("colour", -EINVAL,
+		       "--event \"colour\": unknown event, not one of cpu-clock");
+	assert_refused("", -EINVAL, "--event \"\": unknown event");
+	assert_refused("sched:*", -EINVAL, "--event \"sched:*\": patterns are not supported");
+	assert_refused("sched:", -EINVAL,
+		       "--event \"sched:\": invalid tracepoint; expected GROUP:NAME");
 	assert_refused(":x", -EINVAL, "GROUP:NAME");
 	assert_refused("a:b:c", -EINVAL, "GROUP:NAME");
 	assert_refused("../x:y", -EINVAL, "GROUP:NAME");
@@ -62,31 +64,33 @@ static void refuses_duplicate_and_too_many_events(void **state)
 	struct err err = { 0 };
 
 	assert_int_equal(event_list_parse("cs,faults,context-switches", 0, &l, &err), -EINVAL);
-	assert_string_equal(err.msg, "-e: event \"context-switches\" is given twice");
+	assert_string_equal(err.msg, "--event \"context-switches\": the event is already listed");
 	event_list_fini(&l);
 	err = (struct err){ 0 };
 	assert_int_equal(event_list_parse("cpu-clock,page-faults,minor-faults,major-faults,cs,"
 					  "migrations,cycles,instructions,branches",
 					  0, &l, &err),
 			 -E2BIG);
-	assert_string_equal(err.msg, "-e: too many events (at most 8)");
+	assert_string_equal(err.msg, "--event: expected at most 8 events");
 	event_list_fini(&l);
 }
 
 static void refuses_places_that_do_not_exist(void **state)
 {
-	assert_refused("uprobe:", -EINVAL, "uprobe:FILE:SYMBOL");
-	assert_refused("uprobe:/bin/sh", -EINVAL, "uprobe:FILE:SYMBOL");
-	assert_refused("uprobe::x", -EINVAL, "uprobe:FILE:SYMBOL");
+	assert_refused("uprobe:", -EINVAL, "uprobe:FILE:FUNCTION");
+	assert_refused("uprobe:/bin/sh", -EINVAL, "uprobe:FILE:FUNCTION");
+	assert_refused("uprobe::x", -EINVAL, "uprobe:FILE:FUNCTION");
 	assert_refused("uprobe:/no/such/file:x", -ENOENT, "cannot open \"/no/such/file\"");
-	assert_refused("uprobe:/proc/self/exe:nothing", -ENOENT, "no function \"nothing\" in");
-	assert_refused("uprobe:/proc/self/exe:0xzz", -EINVAL, "expected a hexadecimal address");
-	assert_refused("uprobe:/proc/self/exe:0xffffffffffff0000", -ENOENT, "is outside the code");
+	assert_refused("uprobe:/proc/self/exe:nothing", -ENOENT,
+		       "found no function \"nothing\" in");
+	assert_refused("uprobe:/proc/self/exe:0xzz", -EINVAL, "expected hexadecimal digits");
+	assert_refused("uprobe:/proc/self/exe:0xffffffffffff0000", -ENOENT,
+		       "is outside of the code");
 	assert_refused("uprobe:/proc/self/exe:a_place_in_this_program+0xfffffffffff", -ENOENT,
-		       "is outside the code");
+		       "is outside of the code");
 	assert_refused("uretprobe:/proc/self/exe:x+1", -EINVAL, "cannot have an offset");
 	assert_refused("uprobe:/proc/version:x", -ENOEXEC, "is not a program or library");
-	assert_refused("uprobe:lib-that-is-not-there:x", -ENOENT, "give its path");
+	assert_refused("uprobe:lib-that-is-not-there:x", -ENOENT, "use its path");
 }
 
 /* Returns the probe's offset in the file; -1 if the kernel has no uprobes. */
