@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sampling thread polls the session and, at the end of a window, swaps the counts and
- * submits the old ones to the symbolizer thread. If that is still busy with the previous
- * window, the present one is extended: windows get longer, nothing piles up.
+ * The sampling thread polls the session and, at the end of a window, swaps the counts and submits
+ * the old ones to the symbolizer thread. If that thread is still busy with the previous window, the
+ * current one is extended, so windows become longer instead of queueing up.
  *
  * One lock is held during each poll. The symbolizer thread takes it briefly to read what the
  * sampling thread writes (file table, runtimes). Objects that the symbolizer thread may hold
@@ -53,8 +53,9 @@ enum {
 	SHARE_SYMBOLS = 16,
 	SHARE_WORKER = 8,
 	SHARE_WORKER_RSS = 4,
-	SHARE_WINDOW = 24,  /* counts of a window: above this, it is ended early */
-	SHARE_COUNTS = 12,  /* above this, samples are dropped until the previous window is done */
+	SHARE_WINDOW = 24, /* counts of a window: it ends early above this size */
+	SHARE_COUNTS =
+		12, /* samples are dropped above this size until the previous window is done */
 	SHARE_SCRIPTS = 16, /* symbols of interpreted functions that are no longer in use */
 	SHARE_PART = 64,
 	SHARE_BACKLOG = 16, /* records queued while unwind tables are built */
@@ -178,6 +179,11 @@ static int open_symbolizer(struct agent *a, const struct agent_config *c, struct
 	return symbolizer_thread_new(&a->symbolizer_thread, &opts);
 }
 
+/*
+ * Creates the parts in the order of their dependencies. open_symbolizer() takes ownership of the
+ * labeler, also if it fails. The symbolizer thread gets the priority that the process had before
+ * agent_prepare() raised it.
+ */
 static int open_parts(struct agent *a, const struct agent_config *c, struct err *err)
 {
 	int priority = a->opts.prepared ? a->opts.prepared->priority : getpriority(PRIO_PROCESS, 0);
@@ -201,6 +207,10 @@ static int open_parts(struct agent *a, const struct agent_config *c, struct err 
 	return open_symbolizer(a, c, labeler, priority);
 }
 
+/*
+ * Copies the settings that may change while the agent runs. Other settings are read once, in
+ * agent_open().
+ */
 static void set_reloadable(struct agent *a, const struct agent_config *c)
 {
 	a->window_ns = c->window;
@@ -270,6 +280,10 @@ void agent_free(struct agent *a)
 	free(a);
 }
 
+/*
+ * Ends a wait of the sampling thread. Async-signal-safe, since agent_stop() may be called in a
+ * signal handler.
+ */
 static void wake(struct agent *a)
 {
 	uint64_t one = 1;
@@ -303,7 +317,7 @@ static bool has_ended(void *ctx, uint32_t pid, uint64_t start_ns)
 	return session_program_has_ended(a->session, pid, start_ns);
 }
 
-/* Drops what belongs to ended programs. The symbolizer thread is idle. */
+/* Frees the data of processes that have ended. The symbolizer thread must be idle. */
 static void reap(struct agent *a)
 {
 	jit_symbols_reap(session_jits(a->session), has_ended, a);
@@ -327,7 +341,8 @@ static int submit_window(struct agent *a, uint64_t now_ns)
 		return r;
 	pthread_mutex_lock(&a->lock);
 	if (session_count_waits(a->session) < 0)
-		agent_log(a, "level=error msg=\"cannot count waits that have not ended\"");
+		agent_log(a, "level=error msg=\"cannot count waits that have not ended, so their "
+			     "time is missing from this window\"");
 	reap(a);
 	old = session_swap_counts(a->session, fresh);
 	session_sweep_files(a->session, old);
@@ -349,7 +364,7 @@ static void count(struct agent *a, uint64_t *counter)
 	pthread_mutex_unlock(&a->stats_lock);
 }
 
-/* Returns true if the window holds so much that it should end now. */
+/* Returns true if the window has reached its size limit and should end now. */
 static bool is_full(const struct agent *a)
 {
 	return sample_counts_bytes(session_counts(a->session)) > a->memory_bytes / SHARE_WINDOW;
@@ -384,6 +399,10 @@ static void draw_interval(struct agent *a, uint64_t now_ns)
 	pthread_mutex_unlock(&a->stats_lock);
 }
 
+/*
+ * Applies the configuration of agent_reload(). The labeler is created first, because it is the only
+ * step that can fail; an invalid rule thus leaves all settings unchanged.
+ */
 static void apply_config(struct agent *a)
 {
 	_cleanup_(agent_config_freep) struct agent_config *c =
@@ -409,6 +428,10 @@ static void apply_config(struct agent *a)
 	agent_log(a, "level=info msg=\"configuration applied\"");
 }
 
+/*
+ * BPF maps that are mapped into this process count as its RSS too; they are subtracted, so that the
+ * sum of rss_bytes and maps_bytes counts them once.
+ */
 static void collect_usage(struct agent *a, struct agent_stats *s)
 {
 	struct proc_usage self, worker = { 0 };
@@ -451,6 +474,10 @@ static void list_top_files(struct agent *a, struct agent_stats *s)
 	}
 }
 
+/*
+ * The statistics are assembled in a copy: session and tables are read under the lock of the
+ * session, which agent_stats() must not wait for.
+ */
 static void update_stats(struct agent *a, uint64_t now_ns)
 {
 	struct agent_stats s;
@@ -485,6 +512,10 @@ void agent_stats(struct agent *a, struct agent_stats *out)
 	pthread_mutex_unlock(&a->stats_lock);
 }
 
+/*
+ * A window that is due while the previous one is still being symbolized is extended, and counted
+ * once as late.
+ */
 static void end_window_if_due(struct agent *a, uint64_t now_ns)
 {
 	bool full = is_full(a);
@@ -499,15 +530,15 @@ static void end_window_if_due(struct agent *a, uint64_t now_ns)
 	}
 	if (full && now_ns < a->window_end_ns)
 		count(a, &a->stats.n_short);
-	/* the statistics that go with a window are those of its end */
+	/* the statistics reported with a window are those of its end */
 	update_stats(a, now_ns);
 	if (submit_window(a, now_ns) < 0)
 		agent_log(a, "level=error msg=\"not enough memory for a new window\"");
 }
 
 /*
- * Keeps memory within the limit. Unused heap is returned to the system first; then caches go,
- * whose content costs time to obtain again.
+ * Keeps memory within the limit. Unused heap is returned to the system first. Caches are dropped
+ * only if that is not enough, because refilling them costs time.
  */
 static void enforce_limit(struct agent *a)
 {
@@ -535,6 +566,10 @@ static void upkeep(struct agent *a, uint64_t now_ns)
 
 /* ---- the loop ---------------------------------------------------------------------- */
 
+/*
+ * A late window has no end to wait for, so the loop checks every POLL_MS whether the symbolizer
+ * thread is idle.
+ */
 static int timeout_ms(const struct agent *a, uint64_t now_ns)
 {
 	uint64_t n_left = a->window_end_ns > now_ns && !a->window_is_late
@@ -601,7 +636,11 @@ static void set_unsent(struct agent *a, uint64_t n)
 	pthread_mutex_unlock(&a->stats_lock);
 }
 
-/* Stops sampling and exports the remaining samples as a last window. */
+/*
+ * Stops sampling and exports the remaining samples as a last window. Each step has its own limit
+ * (STOP_*_MS), because systemd or the user kills a process that takes too long. Samples that are
+ * not symbolized by then are counted as unsent.
+ */
 static int finish(struct agent *a, struct err *err)
 {
 	uint64_t now_ns = clock_monotonic_ns(), n_left;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The agent: continuous sampling in windows, with one profile per label set, handed to an
- * exporter. Two threads: the caller's samples, the symbolizer thread turns each window into
- * profiles, so that neither symbolization nor the network delays sampling. Where profiles go
- * is decided by the callback (src/export); configuration files are config.h's.
+ * The agent: continuous sampling in windows, with one profile per label set, handed to an exporter.
+ * Two threads: the caller's samples, the symbolizer thread turns each window into profiles, so that
+ * neither symbolization nor the network delays sampling. The callback decides where profiles are
+ * sent (src/export); config.h reads configuration files.
  *
  * Use: agent_prepare() and privileges_drop() first, if privileges are dropped; then
  * agent_open(), agent_run() until agent_stop().
@@ -22,7 +22,7 @@ struct agent_config;
 struct err;
 struct export_window;
 
-/* What agent_prepare() sets up, because it needs privileges that privileges_drop() gives up. */
+/* The results of agent_prepare(), which needs privileges that privileges_drop() drops. */
 struct agent_prepared {
 	int priority; /* nice value of this thread before; the other threads get it */
 	int stats_fd; /* keeps the kernel's BPF statistics on; -1: not permitted */
@@ -76,8 +76,8 @@ void agent_stop(struct agent *a);
 
 /*
  * Applies a new configuration, which it owns, while running. May be called from any thread.
- * Settings that cannot change at run time (FIXED in config.def) must have their old values:
- * agent_config_keep() sees to that.
+ * Settings that cannot change at run time (FIXED in config.def) must have their old values;
+ * agent_config_keep() ensures that.
  */
 void agent_reload(struct agent *a, struct agent_config *config);
 
@@ -115,5 +115,5 @@ struct agent_stats {
 /* Statistics as of about two seconds ago. May be called from any thread. */
 void agent_stats(struct agent *a, struct agent_stats *out);
 
-/* Returns true while the agent samples: the answer of /healthz. */
+/* Returns true while the agent samples; /healthz reports this. */
 bool agent_is_healthy(struct agent *a);

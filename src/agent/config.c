@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The option table is generated from config.def, so a new option needs no code here. Values are
+ * read in this order, and later ones replace earlier ones: presets of the table, defaults of the
+ * command
+ * (`cameo up` has its own), the file, the command line.
+ */
 #include "agent/config.h"
 
 #include <errno.h>
@@ -38,7 +44,7 @@ struct flags {
 const struct option_spec agent_config_flags[] = {
 	OPTION_SECTION("Configuration"),
 	OPTION(TEXT, 0, "config", "FILE", file,
-	       "Read options from FILE, as lines of KEY = VALUE; those of the command line take "
+	       "Read options from FILE, one KEY = VALUE per line; options of the command line take "
 	       "precedence"),
 	{ 0 },
 };
@@ -89,8 +95,8 @@ static int parse_arguments(struct agent_config *c, struct flags *flags,
 }
 
 /*
- * The command line is read twice: for the name of the file, with values that are thrown away, and
- * over the values of the file.
+ * The command line is read twice: first for the name of the file, discarding all other values, and
+ * again after the file, whose values it overrides.
  */
 static int find_file(struct flags *flags, const struct agent_config_source *source, struct err *err)
 {
@@ -138,9 +144,9 @@ static int check_credentials(const struct agent_config *c, struct err *err)
 
 	if (n > 1)
 		return err_set(err, -EINVAL,
-			       "bearer, bearer-file, basic and basic-file exclude each other");
+			       "bearer, bearer-file, basic and basic-file cannot be used together");
 	if (!c->cert_file != !c->key_file)
-		return err_set(err, -EINVAL, "cert-file and key-file require each other");
+		return err_set(err, -EINVAL, "cert-file and key-file must be used together");
 	return 0;
 }
 

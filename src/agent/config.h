@@ -45,7 +45,7 @@ extern const struct option_spec agent_config_options[];
 /* Options that exist on the command line only: --config. */
 extern const struct option_spec agent_config_flags[];
 
-/* Where a configuration is read from; SIGHUP reads the same source again. */
+/* The source of a configuration; on SIGHUP the same source is read again. */
 struct agent_config_source {
 	int argc;
 	char *const *argv; /* argv[0] is skipped */

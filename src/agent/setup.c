@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A configuration consists of values that were checked one by one; these functions check how they
+ * fit together and convert them to the options of other modules.
+ */
 #include "agent/setup.h"
 
 #include <dirent.h>
@@ -21,11 +25,15 @@ struct env_names {
 	size_t n, n_service;
 };
 
+/*
+ * OTEL_SERVICE_NAME always comes first, and therefore takes precedence over configured variables.
+ */
 static int env_names(const struct agent_config *c, struct env_names *out, struct err *err)
 {
 	*out = (struct env_names){ .names = { "OTEL_SERVICE_NAME" }, .n = 1 };
 	if (1 + c->service_env.len + c->env.len > PROCESS_INFO_ENV_MAX)
-		return err_set(err, -EINVAL, "env and service-env name more than %d variables",
+		return err_set(err, -EINVAL,
+			       "env and service-env name more than %d environment variables",
 			       PROCESS_INFO_ENV_MAX - 1);
 	for (size_t i = 0; i < c->service_env.len; i++)
 		out->names[out->n++] = c->service_env.data[i];
@@ -63,6 +71,10 @@ int setup_labeler(struct labeler **out, const struct agent_config *c, struct err
 
 	if (r < 0)
 		return r;
+	/*
+	 * A failure leaves the name empty, so that there is no label host. The configured name, if
+	 * any, is in opts.host already.
+	 */
 	(void)gethostname(host, sizeof(host) - 1);
 	opts.env = env.names;
 	opts.n_env = env.n;
@@ -107,6 +119,7 @@ void setup_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* A thread that ends meanwhile is skipped. Lowering a priority never requires privileges. */
 void setup_lower_others(int priority)
 {
 	_cleanup_(closedirp) DIR *dir = opendir("/proc/self/task");

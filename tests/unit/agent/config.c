@@ -142,7 +142,7 @@ static void refuses_values_that_are_too_long_or_not_text(void **state)
 		buf_put_str(&b, "server = x\n");
 	err = (struct err){ 0 };
 	assert_int_equal(text_of(c, (char *)b.data, b.len, &err), -EINVAL);
-	assert_string_equal(err.msg, "file:1001: server: given more than 1000 times");
+	assert_string_equal(err.msg, "file:1001: server may not be repeated more than 1000 times");
 	buf_fini(&b);
 	agent_config_free(c);
 }
@@ -235,8 +235,8 @@ static void refuses_options_that_exclude_each_other(void **state)
 {
 	static const char *const bad[][2] = {
 		{ "cpus = 3-1", "invalid range in CPU list" },
-		{ "bearer = x\nbasic = y", "basic and basic-file exclude each other" },
-		{ "cert-file = x", "cert-file and key-file require each other" },
+		{ "bearer = x\nbasic = y", "basic and basic-file cannot be used together" },
+		{ "cert-file = x", "cert-file and key-file must be used together" },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
