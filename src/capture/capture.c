@@ -6,8 +6,8 @@
  *
  * Only parts of files are stored, because libraries on one stack can be large: the headers,
  * symbols, unwind tables and, up to a limit, code, since functions without CFI are unwound by
- * reading their instructions. A language runtime is recognized and understood by its data as well
- * and is stored whole up to a larger limit.
+ * reading their instructions. A language runtime is detected and read by means of its data, so it
+ * is stored whole up to a larger limit.
  */
 #include "capture/capture.h"
 
@@ -89,7 +89,7 @@ static int stop_thread(int tid, struct err *err)
 		return err_set(err, -errno, "cannot trace thread %d: %s", tid, strerror(errno));
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 || waitpid(tid, &status, __WALL) != tid ||
 	    !WIFSTOPPED(status))
-		return err_set(err, -ESRCH, "thread %d ended before it stopped", tid);
+		return err_set(err, -ESRCH, "cannot stop thread %d: it has exited", tid);
 	return 0;
 }
 
@@ -164,7 +164,7 @@ static int file_index(struct taking *t, const struct proc_map *m, uint32_t *out)
 	return vec_push(&t->core.files, shown);
 }
 
-/* The vDSO does not have a file. A failed read leaves its frames to frame pointers. */
+/* The vDSO does not have a file. If it cannot be read, its frames are walked by frame pointers. */
 static int add_vdso(struct taking *t, struct core_region *region)
 {
 	size_t len = region->end - region->start;
@@ -216,7 +216,7 @@ static int add_part(struct core_file *f, const struct elf_image *elf, uint64_t o
 	return vec_push(&f->parts, (struct core_part){ off, span.data, span.len });
 }
 
-/* Is this section one that unwinding or symbols come from, or code that may lack CFI? */
+/* Does unwinding or symbolization need this section, or is it code that may lack CFI? */
 static bool is_section_stored(const struct elf_section *s, const char *name)
 {
 	static const char *const stored[] = { ".debug_frame", ".eh_frame", ".eh_frame_hdr",

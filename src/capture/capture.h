@@ -5,8 +5,8 @@
  * Captures the data that one stack walk needs, and replays the walk elsewhere. A capture is a core
  * file (capture/core.h) that holds the registers of one thread, its executable mappings, the words
  * of memory that the walk read, and of each file on the stack the parts that unwinding and symbols
- * come from. Everything else of the process's memory is zero, so that a capture can be attached to
- * a bug report and kept as a test fixture.
+ * come from. All other memory of the process reads as zero, so that a capture can be attached to a
+ * bug report and stored as a test fixture.
  *
  * A capture discloses pointers and return addresses of one stack, names of mapped files, and the
  * code of files on the stack. Other memory is included only where the walk read it: an
@@ -20,7 +20,8 @@ struct err;
 
 struct capture_options {
 	int pid, tid;     /* tid 0: the main thread */
-	bool whole_files; /* store the files on the stack whole, whatever their size */
+	bool whole_files; /* store complete copies of the files on the stack, regardless of their
+			     size */
 };
 
 /**
@@ -42,10 +43,11 @@ int capture_stopped(const struct capture_options *opt, struct buf *out, struct b
 
 /* The result of replaying a capture. */
 struct capture_replay {
-	bool has_expected; /* the file holds the stack trace of when it was captured */
-	bool differs;      /* and the walk gives another one now */
-	size_t n_partial;  /* files on the stack of which only the stored parts are there */
-	size_t n_missing;  /* files on the stack that are not there at all */
+	bool has_expected; /* the file contains the stack trace from the time of the capture */
+	bool differs;      /* and the walk now produces a different one */
+	size_t n_partial;  /* number of files on the stack of which only the stored parts are
+			      available */
+	size_t n_missing;  /* number of files on the stack that are not available */
 };
 
 /**

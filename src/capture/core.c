@@ -171,7 +171,7 @@ static int read_registers(struct core *c, struct cursor note)
 
 	if (!status)
 		return -EBADMSG;
-	if (c->pid) /* the thread that the file is about comes first */
+	if (c->pid) /* the first thread is the one that crashed or was captured */
 		return 0;
 	memcpy(&u, (const uint8_t *)status + offsetof(struct elf_prstatus, pr_reg), sizeof(u));
 	memcpy(&c->pid, (const uint8_t *)status + offsetof(struct elf_prstatus, pr_pid),
@@ -212,7 +212,7 @@ static int read_mapped_files(struct core *c, struct cursor note)
 	return r;
 }
 
-/* It finds its page by address, so two notes for one page make the last one count. */
+/* The page is found by address; if there are two notes for one page, the last one applies. */
 static int read_words(struct core *c, struct cursor note)
 {
 	struct core_load key = { 0 }, *load;
@@ -331,7 +331,7 @@ static int check_header(const struct cursor *file, Elf64_Ehdr *e, struct err *er
 	memcpy(e, file->data, sizeof(*e));
 	if (e->e_type != ET_CORE || e->e_machine != EM_X86_64 ||
 	    e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_ident[EI_DATA] != ELFDATA2LSB)
-		return err_set(err, -EBADMSG, "not a core file of x86-64");
+		return err_set(err, -EBADMSG, "not a core file of an x86-64 process");
 	if (e->e_phentsize != sizeof(Elf64_Phdr) || e->e_phnum == PN_XNUM ||
 	    e->e_phoff > file->len || e->e_phnum > (file->len - e->e_phoff) / sizeof(Elf64_Phdr))
 		return err_set(err, -EBADMSG, "program headers lie outside the file");
@@ -350,7 +350,7 @@ int core_parse(struct core *out, const void *data, size_t len, struct err *err)
 		return r;
 	r = each_header(out, &file, &e, PT_LOAD, add_segment);
 	if (r < 0)
-		return err_set(err, r, "a segment lies outside the file");
+		return err_set(err, r, "a segment lies outside the file: it may be truncated");
 	if (out->regions.len)
 		qsort(out->regions.data, out->regions.len, sizeof(*out->regions.data),
 		      region_order);
@@ -358,9 +358,9 @@ int core_parse(struct core *out, const void *data, size_t len, struct err *err)
 		qsort(out->loads.data, out->loads.len, sizeof(*out->loads.data), load_order);
 	r = each_header(out, &file, &e, PT_NOTE, read_notes);
 	if (r < 0)
-		return err_set(err, r, "a note is malformed");
+		return err_set(err, r, "a note (PT_NOTE) is malformed");
 	if (!out->pid)
-		return err_set(err, -EBADMSG, "no registers (NT_PRSTATUS note)");
+		return err_set(err, -EBADMSG, "no NT_PRSTATUS note, so the registers are unknown");
 	return 0;
 }
 

@@ -34,7 +34,7 @@ enum {
 	CORE_SEGMENTS_MAX = 1 << 16,
 	CORE_FILES_MAX = 4096,
 	CORE_TRACE_MAX = 1 << 20,
-	CORE_FILE_BYTES_MAX = 256 << 20, /* the largest file that is put together again */
+	CORE_FILE_BYTES_MAX = 256 << 20, /* the largest file that is reassembled */
 	CORE_NO_FILE = UINT32_MAX,
 };
 
@@ -91,8 +91,9 @@ struct core {
 /**
  * core_parse() - find what a walk needs in the bytes of a core file
  *
- * @data is borrowed and must stay valid as long as @out. Return: 0; -EBADMSG with the reason
- * if this is not a core file of x86-64 or its headers lie; -E2BIG over a limit; -ENOMEM. Release
+ * @data is borrowed and must stay valid as long as @out. Return: 0; -EBADMSG with the reason if
+ * this is not a core file of an x86-64 process or its headers are inconsistent; -E2BIG over a
+ * limit; -ENOMEM. Release
  * @out with core_fini() in any case.
  */
 int core_parse(struct core *out, const void *data, size_t len, struct err *err);
@@ -101,7 +102,7 @@ void core_fini(struct core *c);
 /*
  * Reads the process's memory out of the core (a struct core): 0, or -EFAULT if it is not there. A
  * word of a scrubbed page that was not read at capture time fails too, rather than reading as zero:
- * a changed unwinder that reads more than the old one must not take zeros for the truth.
+ * an unwinder that reads more than the one that made the capture must not use zeros as data.
  */
 int core_read_memory(void *core, uint64_t addr, void *dst, size_t len);
 

@@ -105,7 +105,10 @@ static void put_mapped_files(struct buf *b, const struct core *c)
 	buf_fini(&desc);
 }
 
-/* The identity of file @i and the parts of it that were kept; path last, for its length varies. */
+/*
+ * Writes the identity of file @i and its stored parts. The path comes last because its length
+ * varies.
+ */
 static void put_file(struct buf *b, const struct core *c, uint64_t i)
 {
 	const struct core_file *f = &c->files.data[i];

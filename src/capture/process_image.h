@@ -56,8 +56,8 @@ int process_image_add(struct process_image *im, const struct unwind_mapping *m, 
 		      const void *memory, size_t len);
 
 /*
- * Puts @m, which is not of a file, over the mappings that it overlaps; one that it lies within
- * becomes two. 0 or -ENOMEM.
+ * Adds the anonymous mapping @m and removes the range that it covers from existing mappings. A
+ * mapping that contains @m is split into two. 0 or -ENOMEM.
  */
 int process_image_cover(struct process_image *im, const struct unwind_mapping *m);
 

@@ -49,7 +49,7 @@ static void replaying_fini(struct replaying *r)
 
 /*
  * A file without a build id matches only a capture that has none; size is then the only evidence.
- * The cores of other programs have neither, so their paths are believed.
+ * The core files of other programs record neither, so any file at the path is accepted.
  */
 static bool has_build_id(int fd, const struct elf_build_id *id)
 {

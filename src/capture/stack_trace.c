@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same walker, language runtimes and unwind rules as in the agent, set up for a single stack.
- * Files are swept for rules (src/unwind/sweep.c) when the walk first meets code without any.
- * Generated code is looked for before the walk, as the process is stopped and will not generate
- * more.
+ * Runs the walker, language runtimes and unwind rules of the agent for a single stack. Files are
+ * swept for rules (src/unwind/sweep.c) when the walk first meets code without any. Generated code
+ * is looked for before the walk, as the process is stopped and will not generate more.
  */
 #include "capture/stack_trace.h"
 
@@ -79,7 +78,7 @@ void stack_trace_free(struct stack_trace *t)
 
 /* ---- mappings ------------------------------------------------------------------ */
 
-/* Remembers how file @id is shown; ids rise by one. */
+/* Stores the path under which file @id is shown. Ids are consecutive. */
 static int show_as(struct stack_trace *t, uint32_t id, const char *path)
 {
 	while (t->files.len <= id) {
@@ -96,7 +95,8 @@ static int show_as(struct stack_trace *t, uint32_t id, const char *path)
 /*
  * Finds out whether the mapping's file is a language runtime. The bias follows from the interpreter
  * loop: its file offset lies in one executable mapping, and the distance of that to its address in
- * the file is the bias. A file whose loop lies in another mapping is looked at again with that one.
+ * the file is the bias. A file whose loop lies in another mapping is checked again when that
+ * mapping is added.
  */
 static void detect_runtime(struct stack_trace *t, const struct unwind_mapping *m)
 {
@@ -173,7 +173,10 @@ static int read_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 	return m->thread->read(m->thread->ctx, addr, dst, len);
 }
 
-/* The walk met code without rules in @file: looks for rules in the code itself, once. */
+/*
+ * Called when the walk meets code without rules in @file. Infers rules from the code itself, once
+ * per file.
+ */
 static void need_file(void *ctx, uint32_t file)
 {
 	const struct memory *m = ctx;
@@ -301,7 +304,7 @@ static void print_native(struct stack_trace *t, uint64_t word, struct buf *out)
 		unwind_rule_text(rule, text);
 		buf_printf(out, "        cfa: %s\n", text);
 	} else {
-		buf_put_str(out, "        no unwind rule: by the frame pointer\n");
+		buf_put_str(out, "        no unwind rule: the frame pointer is used\n");
 	}
 }
 
@@ -326,7 +329,7 @@ static void print_frame(struct stack_trace *t, uint64_t word, struct buf *out)
 		buf_printf(out, "[incomplete: %s]\n", unwind_error_text(word & FRAME_PAYLOAD_MASK));
 		break;
 	default:
-		buf_printf(out, "0x%012" PRIx64 "  [memory that is not of a file]\n",
+		buf_printf(out, "0x%012" PRIx64 "  [anonymous memory]\n",
 			   (uint64_t)(word & FRAME_PAYLOAD_MASK));
 		break;
 	}

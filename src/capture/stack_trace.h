@@ -23,7 +23,7 @@ struct stack_trace;
 
 struct stack_trace_mapping {
 	uint64_t start, end, file_off;
-	const char *path;  /* what to show; "" for memory that is not of a file; copied */
+	const char *path;  /* the path to show; "" for anonymous memory; copied */
 	const char *open;  /* what to open, a path of its own for each file; NULL: no file */
 	const void *bytes; /* the file's bytes where it has no path (the vDSO); borrowed */
 };

@@ -5,8 +5,8 @@
  * terminals and container logs, so each text states the consequence or the remedy rather than
  * the value that was read.
  *
- * Order of the list: a missing kernel feature first, then rights, then what only degrades. Names of
- * checks are part of the JSON output and do not change.
+ * The list begins with kernel features, followed by privileges, followed by checks that can only
+ * degrade. Names of checks are part of the JSON output and do not change.
  */
 #include "doctor/doctor.h"
 
@@ -73,6 +73,10 @@ static ssize_t read_at(const char *dir, const char *name, char *out, size_t len)
 	return n;
 }
 
+/*
+ * A missing file is a result and not a failure, because kernels differ in the files that they
+ * expose.
+ */
 static bool exists(const char *dir, const char *name)
 {
 	char path[512];
@@ -81,6 +85,10 @@ static bool exists(const char *dir, const char *name)
 	return access(path, F_OK) == 0;
 }
 
+/*
+ * Leaves *@out unchanged if there is no such file, so that the caller's value stands for the
+ * default of the kernel.
+ */
 static bool read_number(const char *dir, const char *name, long *out)
 {
 	char text[64], *end;
@@ -103,6 +111,7 @@ static bool is_before(const struct doctor_env *env, int major, int minor, int pa
 	return a != major ? a < major : b != minor ? b < minor : c < patch;
 }
 
+/* The effective set decides, because the kernel checks it when an event is opened. */
 static bool has(const struct doctor_env *env, unsigned int cap)
 {
 	return env->capabilities >> cap & 1;
@@ -140,7 +149,7 @@ static void check_btf(const struct doctor_env *env, struct doctor_check *c)
 		set_result(c, DOCTOR_OK, "available");
 	else if (n == -ENOENT)
 		set_result(c, DOCTOR_MISSING,
-			   "not available: boot a kernel built with CONFIG_DEBUG_INFO_BTF");
+			   "not available: boot a kernel with CONFIG_DEBUG_INFO_BTF=y");
 	else
 		set_result(c, DOCTOR_MISSING, "cannot read /sys/kernel/btf/vmlinux: %s",
 			   strerror((int)-n));
@@ -157,7 +166,7 @@ static void check_lockdown(const struct doctor_env *env, struct doctor_check *c)
 			   "confidentiality mode prevents BPF from reading memory: boot with "
 			   "lockdown=integrity or without lockdown");
 	else if (n > 0 && strstr(text, "[integrity]"))
-		set_result(c, DOCTOR_OK, "integrity mode, which allows profiling");
+		set_result(c, DOCTOR_OK, "integrity mode, which permits profiling");
 	else
 		set_result(c, DOCTOR_OK, "none");
 }
@@ -171,7 +180,7 @@ static const struct {
 	{ CAP_DAC_READ_SEARCH, "cannot symbolize files of other users" },
 	{ CAP_SYSLOG, "cannot symbolize kernel functions" },
 	{ CAP_CHECKPOINT_RESTORE, "cannot symbolize deleted files" },
-	{ CAP_IPC_LOCK, "buffers are limited by kernel.perf_event_mlock_kb" },
+	{ CAP_IPC_LOCK, "buffers of perf events are limited by kernel.perf_event_mlock_kb" },
 };
 
 /* CAP_SYS_ADMIN includes CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE, but not the others. */
@@ -225,7 +234,7 @@ static void check_jit(const struct doctor_env *env, struct doctor_check *c)
 
 	if (read_number(env->proc, "sys/net/core/bpf_jit_enable", &on) && on == 0)
 		set_result(c, DOCTOR_DEGRADED,
-			   "disabled, samples cost several times more: run \"sysctl "
+			   "disabled, so that each sample costs several times more: run \"sysctl "
 			   "net.core.bpf_jit_enable=1\"");
 	else
 		set_result(c, DOCTOR_OK, "enabled");
@@ -242,8 +251,8 @@ static void check_perf(const struct doctor_env *env, struct doctor_check *c)
 			   "a seccomp filter blocks it");
 	else if (env->perf_error == -EACCES && paranoid > 2 && has(env, CAP_PERFMON))
 		set_result(c, DOCTOR_MISSING,
-			   "kernel.perf_event_paranoid=%ld refuses CAP_PERFMON too: run \"sysctl "
-			   "kernel.perf_event_paranoid=2\", or grant CAP_SYS_ADMIN",
+			   "kernel.perf_event_paranoid=%ld denies access even with CAP_PERFMON: "
+			   "run \"sysctl kernel.perf_event_paranoid=2\", or grant CAP_SYS_ADMIN",
 			   paranoid);
 	else if (env->perf_error == -EPERM || env->perf_error == -EACCES)
 		set_result(c, DOCTOR_MISSING,
@@ -324,11 +333,11 @@ static void check_kallsyms(const struct doctor_env *env, struct doctor_check *c)
 static void check_namespace(const struct doctor_env *env, struct doctor_check *c)
 {
 	if (env->pid_namespace == INIT_PID_NAMESPACE)
-		set_result(c, DOCTOR_OK, "the host's");
+		set_result(c, DOCTOR_OK, "the namespace of the host");
 	else
 		set_result(c, DOCTOR_MISSING,
-			   "not the host's, so processes cannot be identified: use --pid=host (in "
-			   "Kubernetes: hostPID: true)");
+			   "not the namespace of the host, so processes cannot be identified: use "
+			   "--pid=host (in Kubernetes: hostPID: true)");
 }
 
 /* Counts the processes, and those whose mappings cannot be read. */
@@ -361,13 +370,14 @@ static void check_proc(const struct doctor_env *env, struct doctor_check *c)
 		set_result(c, DOCTOR_MISSING, "no process is visible in /proc: mount /proc");
 	else if (n_unreadable * 10 > n_all)
 		set_result(c, DOCTOR_DEGRADED,
-			   "cannot read %u of %u: grant CAP_SYS_PTRACE, and mount /proc without "
-			   "hidepid",
+			   "cannot read %u of %u processes: grant CAP_SYS_PTRACE, and mount /proc "
+			   "without hidepid",
 			   n_unreadable, n_all);
 	else if (n_unreadable)
-		set_result(c, DOCTOR_OK, "can read all but %u of %u", n_unreadable, n_all);
+		set_result(c, DOCTOR_OK, "can read all but %u of %u processes", n_unreadable,
+			   n_all);
 	else
-		set_result(c, DOCTOR_OK, "can read all %u", n_all);
+		set_result(c, DOCTOR_OK, "can read all %u processes", n_all);
 }
 
 /* The filter itself cannot be read, so it is only suspected if one of the attempts failed. */
@@ -395,8 +405,8 @@ static void check_sandbox(const struct doctor_env *env, struct doctor_check *c)
 		set_result(c, DOCTOR_OK, "the symbolizer can be confined");
 	else
 		set_result(c, DOCTOR_DEGRADED,
-			   "no user namespaces: the symbolizer runs with a seccomp filter and "
-			   "without capabilities, but as this user");
+			   "user namespaces are not available: the symbolizer runs with a seccomp "
+			   "filter and without capabilities, but under the same user id");
 }
 
 static const struct {
@@ -424,6 +434,7 @@ enum { N_CHECKS = sizeof(checks) / sizeof(checks[0]) };
 
 _Static_assert((int)N_CHECKS <= (int)DOCTOR_CHECKS_MAX, "struct doctor_check array is too small");
 
+/* The checks do not depend on each other, so all of them run even if the first one fails. */
 size_t doctor_check(const struct doctor_env *env, struct doctor_check out[DOCTOR_CHECKS_MAX])
 {
 	for (size_t i = 0; i < N_CHECKS; i++) {

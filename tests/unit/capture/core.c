@@ -121,7 +121,7 @@ static void refuses_an_executable(void **state)
 	(void)state;
 	memcpy(e.e_ident, ELFMAG, SELFMAG);
 	assert_int_equal(core_parse(&c, &e, sizeof(e), &err), -EBADMSG);
-	assert_string_equal(err.msg, "not a core file of x86-64");
+	assert_string_equal(err.msg, "not a core file of an x86-64 process");
 	core_fini(&c);
 }
 

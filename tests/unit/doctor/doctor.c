@@ -230,7 +230,7 @@ static void without_user_namespaces_the_sandbox_is_weaker(void **state)
 
 	begin(&m);
 	put(&m, "sys/user/max_user_namespaces", "0\n");
-	assert_check(&m, "sandbox", DOCTOR_DEGRADED, "no user namespaces");
+	assert_check(&m, "sandbox", DOCTOR_DEGRADED, "user namespaces are not available");
 	m.env.capabilities |= 1ULL << CAP_SETUID;
 	assert_check(&m, "sandbox", DOCTOR_OK, "");
 	end(&m);
