@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values are those of the command line without quotes: everything behind the '=' up to the end of
- * the line, without the blanks around it.
+ * Values are those of the command line without quotes: everything after the '=' up to the end of
+ * the line, without surrounding blanks.
  */
 #include "options/config_file.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Widths are counted in bytes: the texts are ASCII.
- */
+/* Widths are counted in bytes, because the texts are ASCII. */
 #include "options/help.h"
 
 #include <stdio.h>
@@ -12,7 +10,10 @@
 
 enum { OPTION_COLUMN = 28, COMMAND_COLUMN = 16 };
 
-/* Appends @text, wrapped, to a line that has reached @column; what follows is indented as far. */
+/*
+ * Appends @text to a line that has reached @column. It is wrapped, and continuation lines are
+ * indented to the same column.
+ */
 static void put_wrapped(struct buf *out, const char *text, size_t column)
 {
 	size_t at = column;

@@ -20,6 +20,7 @@ static void *field_of(const struct option_set *set, const struct option_spec *o)
 	return (char *)set->values + o->offset;
 }
 
+/* An empty text is stored as NULL, so `--option=` and `key =` restore the unset state. */
 static int set_text(char **field, const char *text)
 {
 	char *copy = NULL;
@@ -41,6 +42,7 @@ static void texts_fini(struct option_texts *t)
 	vec_fini(t);
 }
 
+/* The list owns its copies, since a config file is freed after it was read. */
 static int texts_add(struct option_texts *t, const char *text)
 {
 	char *copy = strdup(text);
@@ -67,6 +69,7 @@ static void put_choices(struct buf *out, const char *choices)
 	}
 }
 
+/* Bounds are shown in the notation that the option accepts, 15s instead of 15000000000. */
 static const char *format_bound(const struct option_spec *o, uint64_t v, char out[VALUE_TEXT_LEN])
 {
 	if (o->kind == OPTION_DURATION)
@@ -77,6 +80,10 @@ static const char *format_bound(const struct option_spec *o, uint64_t v, char ou
 	return out;
 }
 
+/*
+ * Describes the accepted values. @expect of the entry replaces the noun of its kind; bounds follow
+ * in either case.
+ */
 static void put_expected(struct buf *out, const struct option_spec *o)
 {
 	static const char *const nouns[] = {
@@ -167,6 +174,10 @@ static bool assign_plain(const struct option_spec *o, void *field, const char *t
 	}
 }
 
+/*
+ * Values end up in HTTP headers, logs and the terminal, where a line break or an escape sequence
+ * would have a meaning.
+ */
 static bool has_control_characters(const char *s)
 {
 	for (; *s; s++)
@@ -175,6 +186,7 @@ static bool has_control_characters(const char *s)
 	return false;
 }
 
+/* The limit bounds the memory of a config file that repeats a key. */
 static int assign_texts(struct option_texts *t, const char *label, const char *text,
 			struct err *err)
 {
@@ -183,7 +195,7 @@ static int assign_texts(struct option_texts *t, const char *label, const char *t
 		return 0;
 	}
 	if (t->len >= OPTION_TEXTS_MAX)
-		return err_set(err, -EINVAL, "%.40s: given more than %d times", label,
+		return err_set(err, -EINVAL, "%.40s may not be repeated more than %d times", label,
 			       OPTION_TEXTS_MAX);
 	return texts_add(t, text);
 }
@@ -270,6 +282,10 @@ static bool same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
+/*
+ * Kinds that are not listed have fields of 64 bits. OPTION_CUSTOM cannot be OPTION_FIXED, since its
+ * representation is unknown here.
+ */
 static bool same_value(const struct option_spec *o, const void *a, const void *b)
 {
 	const struct option_texts *x = a, *y = b;
@@ -292,6 +308,7 @@ static bool same_value(const struct option_spec *o, const void *a, const void *b
 	}
 }
 
+/* The counterpart of same_value(): copies what that compares. */
 static int copy_value(const struct option_spec *o, void *to, const void *from)
 {
 	const struct option_texts *texts = from;
