@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `cameo agent`. The main thread waits for signals and writes the log line; another thread runs the
- * agent. SIGHUP reads the configuration again and hands what can change to the agent and to a new
- * exporter. SIGTERM and SIGINT export what is pending, within STOP_S seconds.
+ * agent. On SIGHUP it reads the configuration again and passes the changes that a running agent can
+ * apply to the agent and to a new exporter. On SIGTERM and SIGINT pending profiles are exported
+ * within STOP_S seconds.
  *
- * Threads: this one, the agent's own (agent.h), one per exporter channel, and one of the metrics'
- * server. Signals are blocked in all of them and received by sigtimedwait() here, so no handler
- * runs except that of the final alarm. The end is bounded: whatever hangs (a server that does not
- * respond, a file system), the process ends STOP_S seconds after the signal and reports that
- * profiles may be missing. systemd would kill it without a word after its own limit.
+ * Threads: the main thread, those of the agent (agent.h), one per exporter channel, and one of the
+ * HTTP server for metrics. Signals are blocked in all of them and received by sigtimedwait() here,
+ * so no handler runs except that of the final alarm. Shutdown is bounded: even if a server or a
+ * file system hangs, the process exits STOP_S seconds after the signal and logs that profiles may
+ * be missing. systemd would kill it silently after its own timeout.
  */
 #include "cli/agent.h"
 
@@ -43,14 +44,14 @@
 enum {
 	LOG_S = 60,              /* between two log lines of statistics */
 	STOP_S = 5,              /* from a signal to the end of the process */
-	EXPORT_STOP_MS = 4800,   /* of that, the share of the exporter */
-	OLD_EXPORTER_MS = 10000, /* for what an exporter still holds when another replaces it */
+	EXPORT_STOP_MS = 4800,   /* the part of STOP_S that the exporter may use */
+	OLD_EXPORTER_MS = 10000, /* for a replaced exporter to send what it holds */
 	LARGE_BYTES = 256 << 10
 };
 
 /*
- * config is the configuration of the start, which agent_reload() may replace within the agent; it
- * is kept because fixed options are compared with it.
+ * config is the configuration at startup. agent_reload() may replace it within the agent; it is
+ * retained here because a reload compares fixed options with it.
  */
 struct agent_cli {
 	const struct agent_config_source *source;
@@ -132,8 +133,8 @@ static int add_sinks(struct sinks *out, const struct agent_config *c, enum expor
 }
 
 /*
- * At least one destination is required: an agent that exports nothing would be a mistake that
- * nobody notices.
+ * At least one destination is required: nobody would notice that an agent without one exports
+ * nothing.
  */
 static int all_sinks(struct sinks *out, const struct agent_cli *cli, const struct agent_config *c,
 		     struct err *err)
@@ -149,10 +150,12 @@ static int all_sinks(struct sinks *out, const struct agent_cli *cli, const struc
 								.url = "store",
 								.fd = cli->server->fd });
 	if (r == 0 && !out->len)
-		r = err_set(err, -EINVAL,
-			    "no destination for profiles: use --server, --otlp or --dir");
+		r = err_set(
+			err, -EINVAL,
+			"no destination for profiles: use --server URL, --otlp URL or --dir DIR");
 	if (r == 0 && out->len > EXPORT_MAX_SINKS)
-		r = err_set(err, -EINVAL, "server, otlp and dir name more than %d destinations",
+		r = err_set(err, -EINVAL,
+			    "--server, --otlp and --dir name more than %d destinations",
 			    EXPORT_MAX_SINKS);
 	return r;
 }
@@ -264,9 +267,11 @@ static int open_metrics(struct agent_cli *cli, struct err *err)
 	if (!text || !strcmp(text, "no"))
 		return 0;
 	if (listen_parse(&address, text, NULL) < 0)
-		return err_set(err, -EINVAL, "metrics \"%.80s\": expected HOST:PORT or no", text);
+		return err_set(err, -EINVAL, "--metrics \"%.80s\": expected HOST:PORT or no", text);
 	if (!listen_is_loopback(address.host))
-		return err_set(err, -EINVAL, "metrics \"%.80s\": expected a loopback address",
+		return err_set(err, -EINVAL,
+			       "--metrics \"%.80s\": expected a loopback address, because metrics "
+			       "need no authentication",
 			       text);
 	opt.host = address.host;
 	opt.port = address.port;
@@ -300,7 +305,7 @@ static uint64_t in_ms(uint64_t ms)
 
 /*
  * Puts a new exporter in the place of the current one, which becomes *@out_old, to be stopped by
- * the caller. In `cameo up` the exporter stays: its socket cannot have two users.
+ * the caller. In `cameo up` the exporter is not replaced, because its socket cannot have two users.
  */
 static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 			    struct exporter **out_old, struct err *err)
@@ -323,7 +328,7 @@ static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 
 /*
  * Options that need a restart keep their old values; the log names them, so a reload never fails
- * for their sake.
+ * because of them.
  */
 static int keep_fixed_options(const struct agent_cli *cli, struct agent_config *c)
 {
@@ -332,8 +337,8 @@ static int keep_fixed_options(const struct agent_cli *cli, struct agent_config *
 
 	if (r == 0 && kept.len)
 		fprintf(stderr,
-			"level=warn msg=\"these changes require a restart of the agent\" "
-			"keys=\"%.*s\"\n",
+			"level=warn msg=\"changes of these keys take effect only after a restart "
+			"of the agent\" keys=\"%.*s\"\n",
 			(int)kept.len, (const char *)kept.data);
 	return r;
 }
@@ -369,7 +374,10 @@ static void *agent_main(void *arg)
 	struct agent_cli *cli = arg;
 
 	cli->status = agent_run(cli->agent, &cli->err);
-	/* Without a request to stop it returns only after a failure: notify the main thread. */
+	/*
+	 * Unless agent_stop() was called, agent_run() returns only after a failure: notify the main
+	 * thread.
+	 */
 	kill(getpid(), SIGTERM);
 	return NULL;
 }
@@ -445,15 +453,15 @@ static int log_unsent(struct agent_cli *cli)
 	}
 	if (s.n_unsent)
 		fprintf(stderr,
-			"level=error msg=\"%" PRIu64 " samples were not sent: there was no time to "
-			"symbolize them\"\n",
+			"level=error msg=\"%" PRIu64
+			" samples were not sent: symbolizing them took too long\"\n",
 			s.n_unsent);
 	return s.n_unsent ? EXIT_FAILURE : 0;
 }
 
 /*
- * The order of the end: the agent symbolizes its last window and hands it to the exporter, which
- * has the rest of the time to send it.
+ * At shutdown the agent symbolizes its last window and passes it to the exporter, which may use the
+ * remaining time to send it.
  */
 static int run(struct agent_cli *cli, const sigset_t *signals)
 {
@@ -501,7 +509,7 @@ static int open_agent(struct agent_cli *cli, struct err *err)
 	return r < 0 ? r : open_metrics(cli, err);
 }
 
-/* Runs before any thread is started, since threads inherit what is dropped here. */
+/* Runs before any thread is started, because threads inherit the privileges of their creator. */
 static int drop_privileges(struct agent_cli *cli, struct err *err)
 {
 	char report[256];
@@ -576,11 +584,9 @@ const struct command agent_command = {
 	.name = "agent",
 	.summary = "profile this machine continuously and export profiles",
 	.synopsis = "[--config FILE] [OPTION...]",
-	.description =
-		"Profile this machine until SIGTERM or SIGINT, and export one profile per label "
-		"set and window.\n\n"
-		"Every option is a key of the config file too (KEY = VALUE). SIGHUP reads the "
-		"file again.",
+	.description = "Profile this machine until SIGTERM or SIGINT, and export one profile per "
+		       "label set and window.\n\nEvery option can also be set in the config file, "
+		       "as KEY = VALUE. On SIGHUP the agent reads the file again.",
 	.options = COMMAND_OPTIONS(agent_config_flags, agent_config_options),
 	.examples = COMMAND_EXAMPLES(
 		{ "Profile this machine and push to a server on the same machine",

@@ -19,8 +19,8 @@
 enum { PIDS_MAX = 4096, FREQUENCY_MAX = 100000 };
 
 /*
- * "label:KEY", "label=KEY" and "label KEY" are equal: the first is documented, the others are what
- * people type.
+ * "label:KEY", "label=KEY" and "label KEY" are equivalent: the first is documented, and users type
+ * the others too.
  */
 int args_parse_by(void *out, const char *text, struct err *why)
 {
@@ -55,7 +55,7 @@ int args_parse_pids(void *out, const char *text, struct err *why)
 		if (*text < '0' || *text > '9' || !pid || pid > INT32_MAX || (*end && *end != ','))
 			return err_set(why, -EINVAL, "expected process ids separated by commas");
 		if (pids->len >= PIDS_MAX)
-			return err_set(why, -EINVAL, "expected at most %d processes", PIDS_MAX);
+			return err_set(why, -EINVAL, "expected at most %d process ids", PIDS_MAX);
 		if (vec_push(pids, (uint32_t)pid) < 0)
 			return err_set(why, -ENOMEM, "out of memory");
 		text = end + 1;
@@ -99,6 +99,9 @@ int args_open_process(uint32_t pid, struct err *err)
 		return fd;
 	/* the id of a thread: EINVAL, and ENOENT in newer kernels */
 	if (errno == EINVAL || errno == ENOENT)
-		return err_set(err, -errno, "%u is the id of a thread, not of a process", pid);
+		return err_set(
+			err, -errno,
+			"%u is the id of a thread, not of a process: see Tgid in /proc/%u/status",
+			pid, pid);
 	return err_set(err, -errno, "cannot open process %u: %s", pid, strerror(errno));
 }

@@ -41,6 +41,7 @@ static _Noreturn void child_main(char **argv, const struct rlimit *n_files, int 
 	_exit(EXIT_NOT_FOUND);
 }
 
+/* Both pipes are close-on-exec, so that neither the command nor another child holds them open. */
 int child_start(struct child *c, char **argv, const struct rlimit *n_files, struct err *err)
 {
 	int go[2], ex[2];
@@ -90,6 +91,10 @@ int child_release(struct child *c, const char *name, struct err *err)
 	return err_set(err, -e, "cannot run \"%.150s\": %s", name, strerror(e));
 }
 
+/*
+ * The command may have ended before. Its pid cannot have been reused, because nothing has reaped
+ * it.
+ */
 int child_wait(struct child *c)
 {
 	int status = 0;

@@ -20,6 +20,10 @@
 #include "options/arguments.h"
 #include "options/help.h"
 
+/*
+ * Errors are one line without a full stop, like those of git and coreutils, so that scripts can
+ * match them.
+ */
 static void print_error(const char *fmt, va_list ap)
 {
 	_cleanup_(freep) char *message = NULL, *line = NULL;
@@ -85,6 +89,10 @@ void cli_fini(const struct option_set *sets, struct operands *operands)
 		vec_fini(operands);
 }
 
+/*
+ * The suffix is ignored if @id is given, so a file can have any name. Standard output has no
+ * suffix.
+ */
 int cli_output_format(const char *path, const char *option, const char *id, const char *fallback,
 		      const struct format **out, struct err *err)
 {
@@ -97,10 +105,12 @@ int cli_output_format(const char *path, const char *option, const char *id, cons
 		return err_set(err, -EINVAL, "%s \"%.60s\": expected one of %s", option, id,
 			       format_writable_ids());
 	if (!f && !strcmp(path, "-"))
-		return err_set(err, -EINVAL, "standard output requires %s FORMAT", option);
+		return err_set(err, -EINVAL,
+			       "standard output has no suffix that selects a format: use %s FORMAT",
+			       option);
 	if (!f)
 		return err_set(err, -EINVAL,
-			       "\"%.60s\" has no known suffix; use one of %s, or %s FORMAT", path,
+			       "\"%.60s\" has no known suffix: use one of %s, or %s FORMAT", path,
 			       format_suffixes(), option);
 	*out = f;
 	return 0;

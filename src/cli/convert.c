@@ -27,9 +27,9 @@ struct convert_args {
 
 static const struct option_spec options[] = {
 	OPTION_SECTION("Output"),
-	OPTION(TEXT, 0, "to", "FORMAT", to, "Write this format, whatever the suffix of OUT",
+	OPTION(TEXT, 0, "to", "FORMAT", to, "Write this format regardless of the suffix of OUT",
 	       .list = format_writable_ids),
-	OPTION(TEXT, 0, "title", "TEXT", title, "Set the title, in formats that have one"),
+	OPTION(TEXT, 0, "title", "TEXT", title, "Set the title (in formats that have one)"),
 	OPTION(FLAG, 'q', "quiet", NULL, quiet,
 	       "Do not warn about what the output format cannot represent"),
 	{ 0 },
@@ -100,8 +100,9 @@ const struct command convert_command = {
 	.name = "convert",
 	.summary = "convert profiles to another format",
 	.synopsis = "[OPTION...] IN... OUT",
-	.description = "Convert profiles to another format, which the suffix of OUT selects. "
-		       "Several inputs are merged. - is standard input or output.",
+	.description =
+		"Convert profiles to another format. The suffix of OUT selects the format. Several "
+		"inputs are merged into one profile. \"-\" is standard input or output.",
 	.options = COMMAND_OPTIONS(options, sources_options),
 	.examples = COMMAND_EXAMPLES(
 		{ "Open a pprof profile in speedscope",

@@ -37,8 +37,8 @@ static const struct option_spec options[] = {
 	       .max = INT32_MAX),
 	OPTION(TEXT, 'o', "output", "FILE", output, "Write the capture to FILE"),
 	OPTION(FLAG, 0, "whole-files", NULL, whole_files,
-	       "Store the files on the stack whole, not only their unwind tables, symbols and "
-	       "code"),
+	       "Store complete copies of the files on the stack, not only their unwind tables, "
+	       "symbols and code"),
 	{ 0 },
 };
 
@@ -130,9 +130,9 @@ static int print_replay(const struct replay_job *job)
 			"%zu files on the stack are neither on this machine nor in the capture\n",
 			job->found.n_missing);
 	if (r == 0 && job->found.differs) {
-		fputs("When it was captured, the stack trace was:\n", stdout);
+		fputs("The stack trace at the time of the capture was:\n", stdout);
 		(void)print(&job->expected);
-		r = cli_fail("the stack trace differs from that of the capture");
+		r = cli_fail("the stack trace differs from the captured one");
 	}
 	return r;
 }
@@ -182,7 +182,8 @@ static int debug(const struct debug_args *a, const struct operands *operands)
 		return capture(a);
 	if (!strcmp(what, "replay") && operands->len == 2) {
 		if (a->pid || a->tid || a->whole_files || a->output)
-			return cli_fail_usage("replay does not accept the options of capture");
+			return cli_fail_usage(
+				"replay accepts none of --pid, --tid, --output and --whole-files");
 		return replay(operands->data[1]);
 	}
 	return cli_fail_usage("expected \"capture\" or \"replay FILE\"");
@@ -205,17 +206,13 @@ const struct command debug_command = {
 	.name = "debug",
 	.summary = "capture a thread's stack walk for a bug report, and replay it",
 	.synopsis = "capture --pid PID [--tid TID] --output FILE\nreplay FILE",
-	.description =
-		"\"capture\" stops one thread, walks its stack, and writes what the walk needed "
-		"into "
-		"a core file: registers, executable mappings, the words of memory that were read, "
-		"and unwind tables, symbols and code of the files on the stack. All other memory "
-		"of "
-		"the process reads as zero.\n\n"
-		"\"replay\" walks the stack in such a file, or in one of gcore(1), and explains "
-		"each "
-		"frame: address, function, file, and the unwind rule that leads to its caller. It "
-		"fails if the stack trace is not the one that the capture recorded.",
+	.description = "\"capture\" stops one thread, walks its stack, and writes what the walk "
+		       "needed into a core file: registers, executable mappings, the words of "
+		       "memory that were read, and unwind tables, symbols and code of the files on "
+		       "the stack. All other memory of the process reads as zero.\n\n\"replay\" "
+		       "walks the stack in such a file, or in one of gcore(1), and explains each "
+		       "frame: address, function, file, and the unwind rule that leads to its "
+		       "caller. It fails if the stack trace differs from the captured one.",
 	.options = COMMAND_OPTIONS(options),
 	.examples = COMMAND_EXAMPLES(
 		{ "Capture the main thread of process 1234",

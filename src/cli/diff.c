@@ -3,9 +3,9 @@
  * `cameo diff BEFORE AFTER`: prints the functions that changed, as a table or JSON, or writes a
  * page; for use in tests, a regression determines the exit status.
  *
- * Percentages are shares of the whole before, also for shares that are compared with --normalize; a
- * function that is new has no other base. "noise" means that chance explains the difference
- * (tables/change.h). With --output the page replaces the table; JSON is printed in any case.
+ * Percentages are shares of the total before, even with --normalize, because a function that is new
+ * has no other base. "noise" means that chance explains the difference (tables/change.h). With
+ * --output the page replaces the table; JSON is printed in any case.
  */
 #include <errno.h>
 #include <math.h>
@@ -38,34 +38,39 @@ struct diff_args {
 static const struct option_spec options[] = {
 	OPTION_SECTION("Comparison"),
 	OPTION(FLAG, 0, "normalize", NULL, normalize,
-	       "Compare shares of the whole, for recordings of different length or load"),
+	       "Compare shares of the total instead of values, for recordings of different length "
+	       "or load"),
 	OPTION(PERCENT, 0, "fail-above", "PERCENT", fail_above,
-	       "Exit with status 1 if a function, or the whole, grew by more than this share of "
-	       "the whole, unless chance explains it"),
+	       "Exit with status 1 if a function or the total grew by more than this share of the "
+	       "total, unless chance explains the difference"),
 
 	OPTION_SECTION("Output"),
 	OPTION(TEXT, 'o', "output", "FILE.html", output,
-	       "Write a page that shows the difference as a flame graph"),
+	       "Write an HTML page that shows the difference as a flame graph"),
 	OPTION(NUMBER, 'l', "limit", "N", limit, "Print at most N rows"),
 	OPTION(FLAG, 0, "json", NULL, json, "Print JSON instead of text"),
 	{ 0 },
 };
 
-/* A comparison in the making. */
+/* The state of a comparison while it is printed. */
 struct comparison {
 	const struct diff_args *a;
 	const struct changes *c;
 	const char *type, *unit;
-	int64_t base; /* the whole before, of which percentages are shares */
+	int64_t base; /* the total before; percentages are shares of it */
 	struct buf out;
 };
 
-/* A change in percent of the whole before. */
+/* A change as a percentage of the total before. */
 static double share(const struct comparison *v, const struct change *c)
 {
 	return text_percent(change_delta(c), v->base);
 }
 
+/*
+ * One word for a change: "?" if the number of samples is unknown, "noise" if chance explains it,
+ * else the direction. The direction is that of z, which has the sign of the compared values.
+ */
 static const char *verdict(const struct comparison *v, const struct change *c)
 {
 	if (!changes_counted(v->c))
@@ -75,6 +80,7 @@ static const char *verdict(const struct comparison *v, const struct change *c)
 	return c->z > 0 ? "more" : "less";
 }
 
+/* Names are printed last, because their length varies. */
 static void put_row(struct comparison *v, const struct change_row *row)
 {
 	char before[TEXT_VALUE_LEN], after[TEXT_VALUE_LEN];
@@ -100,15 +106,16 @@ static void put_table(struct comparison *v)
 	buf_printf(&v->out, ": %s before, %s after (%+.2f%%, %s)%s\n",
 		   text_value(sum->value[CHANGE_BEFORE], v->unit, before),
 		   text_value(sum->value[CHANGE_AFTER], v->unit, after), share(v, sum),
-		   verdict(v, sum), v->a->normalize ? "; compared as shares" : "");
+		   verdict(v, sum), v->a->normalize ? "; compared as shares of the total" : "");
 	if (!changes_counted(v->c))
-		buf_put_str(&v->out, "The profiles have no sample counts, so noise cannot be "
-				     "distinguished.\n");
+		buf_put_str(&v->out, "The profiles have no sample counts, so changes cannot be "
+				     "distinguished from noise.\n");
 	buf_put_str(&v->out, "self before  self after      self          total\n");
 	for (size_t i = 0; i < changes_n_rows(v->c) && (!v->a->limit || i < v->a->limit); i++)
 		put_row(v, changes_row(v->c, i));
 }
 
+/* Without sample counts there is no probability, so "z" and "noise" are omitted. */
 static void json_change(struct json *j, const struct comparison *v, const char *key,
 			const struct change *c)
 {
@@ -148,6 +155,11 @@ static void put_json(struct comparison *v)
 	buf_put_byte(&v->out, '\n');
 }
 
+/*
+ * The page contains both profiles completely and computes the difference itself, so that its
+ * filters and modes work on them. The output is opened first: a wrong path should fail before the
+ * work.
+ */
 static int write_page(const struct sources *in, const char *path, struct profile *const *p,
 		      const size_t *value_num, struct err *err)
 {
@@ -197,14 +209,18 @@ static int check_growth(const struct comparison *v)
 	}
 	if (worst)
 		return cli_fail(
-			"\"%.120s\" grew by %.2f%% of the whole, more than %g%%", worst->entry.name,
+			"\"%.120s\" grew by %.2f%% of the total, more than %g%%", worst->entry.name,
 			fmax(share(v, &worst->total), share(v, &worst->self)), v->a->fail_above);
 	if (!v->a->normalize && grew(v, changes_sum(v->c)))
-		return cli_fail("the whole grew by %.2f%%, more than %g%%",
+		return cli_fail("the total grew by %.2f%%, more than %g%%",
 				share(v, changes_sum(v->c)), v->a->fail_above);
 	return 0;
 }
 
+/*
+ * Returns the exit status of check_growth(), or -errno. The table is printed even if --fail-above
+ * fails, since it shows what grew.
+ */
 static int print_changes(const struct diff_args *a, struct profile *const *p,
 			 const struct changes_options *opt, struct err *err)
 {
@@ -275,7 +291,7 @@ static int diff(const struct sources *in, const struct diff_args *a)
 		return cli_fail_usage("--output \"%.60s\": expected a name that ends in .html",
 				      a->output);
 	if (to_stdout && a->json)
-		return cli_fail_usage("--output - and --json exclude each other");
+		return cli_fail_usage("--output - and --json cannot be used together");
 	r = compare(in, a, &err);
 	return r < 0 ? cli_fail("%s", err.msg) : r;
 }
@@ -299,8 +315,8 @@ const struct command diff_command = {
 	.synopsis = "[OPTION...] BEFORE AFTER",
 	.description =
 		"Compare two profiles of any format. For each function, print the change of its "
-		"own time and of its total time in percent of the whole of BEFORE, and whether "
-		"chance alone explains it (noise: less than three standard deviations).",
+		"self time and of its total time in percent of the total of BEFORE, and whether "
+		"chance alone explains the change (noise: less than three standard deviations).",
 	.options = COMMAND_OPTIONS(options, sources_options),
 	.examples = COMMAND_EXAMPLES(
 		{ "Show the 20 largest changes", "cameo diff before.pb.gz after.pb.gz --limit 20" },

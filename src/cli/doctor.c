@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `cameo doctor`: checks what this machine supports, and records for two seconds. The self-test
- * runs `cameo record` itself, as a separate process, on a child whose stack is known, and so tests
- * what people use.
+ * runs `cameo record` as a separate process on a child whose stack is known.
  *
  * The child is this program itself, in functions that the compiler may neither inline nor merge;
  * the test needs no compiler and no debug information on the machine. It proves the complete chain
@@ -180,7 +179,10 @@ static bool read_and_evaluate(const char *path, int seconds, struct doctor_check
 	return !p || evaluate(p, seconds, c);
 }
 
-/* On a very busy machine two seconds may yield too few samples: then a longer run follows. */
+/*
+ * On a very busy machine two seconds may yield too few samples; a longer recording follows in that
+ * case.
+ */
 static int record_and_evaluate(pid_t pid, const char *path, int log, struct doctor_check *c)
 {
 	static const int seconds[] = { SECONDS, MORE_SECONDS };
@@ -290,7 +292,7 @@ static const struct option_spec options[] = {
 	OPTION(FLAG, 0, "json", NULL, json, "Print one JSON object instead of text",
 	       .details = "It has the form {\"status\", \"checks\": [{\"name\", \"status\", "
 			  "\"text\"}]}."),
-	OPTION(FLAG, 0, "quick", NULL, quick, "Skip the recording of two seconds"),
+	OPTION(FLAG, 0, "quick", NULL, quick, "Skip the test recording, which takes two seconds"),
 	{ 0 },
 };
 
@@ -307,10 +309,10 @@ const struct command doctor_command = {
 	.name = "doctor",
 	.summary = "check what this machine supports, and explain how to fix problems",
 	.synopsis = "[--json] [--quick]",
-	.description =
-		"Check what the kernel and the privileges of this user allow, and record a known "
-		"stack for two seconds. Each line begins with ok, degraded (and what is lost) or "
-		"missing (and how to fix it). The exit status is 1 if something is missing.",
+	.description = "Check what the kernel and the privileges of this user allow, and record a "
+		       "known stack for two seconds. Each line begins with \"ok\", \"degraded\" or "
+		       "\"missing\"; it explains what a degraded feature loses, and how to fix a "
+		       "missing one. The exit status is 1 if anything is missing.",
 	.options = COMMAND_OPTIONS(options),
 	.examples = COMMAND_EXAMPLES({ "Check this machine", "sudo cameo doctor" }),
 	.run = run_command,

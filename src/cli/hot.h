@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The status line of `cameo up`: what took the time in the last window. */
+/* The status line of `cameo up`: the functions that used most CPU time in the last window. */
 #include <stddef.h>
 
 struct export_window;

@@ -61,7 +61,8 @@ static int read_mapped(struct reading *rd, int fd, size_t len)
 	if (r == -EFAULT) {
 		profile_free(rd->p);
 		rd->p = NULL;
-		return err_set(rd->err, r, "the file was truncated while it was being read");
+		return err_set(rd->err, r,
+			       "the file was truncated while it was being read; try again");
 	}
 	return r;
 }
@@ -83,7 +84,7 @@ static int read_stream(struct reading *rd, int fd)
 			return err_set(rd->err, -errno, "%s", strerror(errno));
 		buf_put(&b, part, (size_t)n);
 		if (buf_error(&b) || b.len > max.bytes)
-			return err_set(rd->err, -EFBIG, "larger than %zu bytes", max.bytes);
+			return err_set(rd->err, -EFBIG, "more than %zu bytes of input", max.bytes);
 	}
 	rd->data = b.data;
 	rd->len = b.len;
@@ -197,14 +198,12 @@ static int hide_idle(struct profile **p, struct err *err)
 	if (sum.has_waits)
 		fprintf(stderr,
 			"cameo: --hide-idle excluded %.3f s of %.3f s off-CPU time (%.1f %%): "
-			"waits "
-			"of threads that have nothing to do\n",
+			"waits of idle threads\n",
 			(double)sum.hidden / 1e9, (double)sum.all / 1e9,
 			text_percent(sum.hidden, sum.all));
 	else
-		fprintf(stderr,
-			"cameo: --hide-idle excluded nothing: the profile has no sample type "
-			"off_cpu\n");
+		fprintf(stderr, "cameo: --hide-idle had no effect: the profile has no sample type "
+				"off_cpu\n");
 	return 0;
 }
 

@@ -20,7 +20,7 @@ int listen_parse(void *out, const char *text, struct err *why)
 
 	if (!colon || !value_parse_number(colon + 1, &port) || port > UINT16_MAX ||
 	    len >= sizeof(a->host))
-		return err_set(why, -EINVAL, "expected HOST:PORT");
+		return err_set(why, -EINVAL, "expected HOST:PORT or :PORT, such as 127.0.0.1:4040");
 	if (len > 2 && text[0] == '[' && colon[-1] == ']') {
 		text++;
 		len -= 2;

@@ -2,7 +2,7 @@
 /*
  * `cameo record`: its options, and the checks that concern several of them. It translates the
  * command line to struct recording_opts (recording.h); nothing here touches the kernel except to
- * read limits. Combinations that would silently do something else than expected are errors.
+ * read limits. Combinations in which an option would silently have no effect are errors.
  */
 #include <errno.h>
 #include <limits.h>
@@ -63,7 +63,7 @@ static const struct option_spec options[] = {
 	OPTION(CUSTOM, 'p', "pid", "PID,...", pids, "Profile these processes and their descendants",
 	       .parse = args_parse_pids),
 	OPTION(TEXT, 0, "cgroup", "NAME", cgroup, "Profile this cgroup and those below it",
-	       .details = "NAME is the path of the cgroup in the hierarchy, as in "
+	       .details = "NAME is the cgroup's path in the hierarchy, as shown in "
 			  "/proc/PID/cgroup, or its directory."),
 	OPTION(FLAG, 0, "inherit", NULL, inherit, "Profile child processes too (default)"),
 	OPTION(FLAG, 0, "no-inherit", NULL, inherit,
@@ -76,74 +76,80 @@ static const struct option_spec options[] = {
 	OPTION(TEXTS, 'e', "event", "NAME,...", events,
 	       "Sample these events instead of CPU time: page-faults, cycles, a tracepoint such as "
 	       "sched:sched_switch, uprobe:FILE:FUNCTION[+OFFSET] or uretprobe:FILE:FUNCTION",
-	       .details = "Software events are page-faults, minor-faults, major-faults, "
-			  "context-switches and cpu-migrations. Hardware events are cycles, "
-			  "instructions, cache-references, cache-misses, branches and "
-			  "branch-misses; virtual machines often lack them. GROUP:NAME is a "
-			  "tracepoint of the kernel; /sys/kernel/tracing/events lists them.\n\n"
-			  "uprobe:FILE:FUNCTION is the entry of a function in a program or "
-			  "library, uprobe:FILE:FUNCTION+OFFSET an instruction inside it (OFFSET "
-			  "must be that of its first byte), and uretprobe:FILE:FUNCTION the return "
-			  "to its caller. An address 0x... may replace the name. FILE is a path, "
-			  "or a name without a slash such as libc, which is looked up in the "
-			  "mappings of the first --pid process and then where the loader and the "
-			  "shell search. Functions are named as in the symbol table, or demangled "
-			  "without parameters. A uprobe costs every process that runs the function "
-			  "a few microseconds per call, even if it is not being profiled.\n\n"
-			  "Each event becomes a sample type of the profile; there may be 8. "
-			  "Kernels before 5.15 can only distinguish events of different kinds "
-			  "(perf events, tracepoints, uprobes)."),
+	       .details =
+		       "Software events are page-faults, minor-faults, major-faults, "
+		       "context-switches and cpu-migrations. Hardware events are cycles, "
+		       "instructions, cache-references, cache-misses, branches and branch-misses; "
+		       "virtual machines often lack them. GROUP:NAME is a tracepoint of the "
+		       "kernel; /sys/kernel/tracing/events lists them.\n\nuprobe:FILE:FUNCTION is "
+		       "the entry of a function in a program or library, "
+		       "uprobe:FILE:FUNCTION+OFFSET an instruction inside it (OFFSET must point to "
+		       "its first byte), and uretprobe:FILE:FUNCTION the return to its caller. "
+		       "FUNCTION is a name from the symbol table, or a demangled name without "
+		       "parameters; an address 0x... may replace it. FILE is a path, or a name "
+		       "without a slash such as libc, which is looked up in the mappings of the "
+		       "first --pid process and then where the loader and the shell search. A "
+		       "uprobe costs every process that runs the function a few microseconds per "
+		       "call, even if it is not being profiled.\n\nEach event becomes a sample "
+		       "type of the profile; at most 8 events can be recorded at once. Kernels "
+		       "before 5.15 can only distinguish events of different kinds (perf events, "
+		       "tracepoints, uprobes)."),
 	OPTION(NUMBER, 'c', "count", "N", count,
 	       "Take one sample every N events (for cpu-clock: every N ns of CPU time)", .min = 1,
 	       .max = INT64_MAX,
-	       .details = "N is counted on each CPU. By default every event is sampled, and "
-			  "hardware events at a period that yields some hundred samples per second "
-			  "on a busy CPU. Without --event, CPU time is sampled. The second sample "
-			  "type holds the number of events."),
+	       .details = "N is counted on each CPU. By default a sample is taken at every "
+			  "software event, tracepoint and probe hit, and for hardware events at a "
+			  "period that yields a few hundred samples per second on a busy CPU. "
+			  "Without --event, --count samples CPU time. The second sample type of "
+			  "the profile is the number of events that the samples stand for."),
 	OPTION(FLAG, 0, "off-cpu", NULL, off_cpu,
 	       "Record where threads wait, and for how long, instead of where they run",
 	       .details =
 		       "The sample types are off_cpu, in nanoseconds, and samples, the number of "
-		       "waits. A wait lasts from when a thread is switched out until it runs "
-		       "again, and has the stack with which it was switched out. Threads that "
-		       "sleep during the whole recording are included, kernel threads are not.\n\n"
-		       "The label state is sleeping, uninterruptible, stopped, traced or frozen; "
-		       "runnable for the time that a thread then waits for a free CPU; preempted "
-		       "when another thread got the CPU; and new before its first turn. The label "
-		       "wait names the cause by the functions of the kernel: futex, epoll, poll, "
+		       "waits. A wait lasts from the moment a thread is switched out until it runs "
+		       "again, and is recorded with the stack that it was switched out with. "
+		       "Threads that sleep during the whole recording are included; kernel threads "
+		       "are not.\n\nThe label state describes the wait: sleeping, uninterruptible, "
+		       "stopped, traced or frozen; runnable for the time that a woken thread waits "
+		       "for a free CPU; preempted while another thread has its CPU; new until the "
+		       "thread runs for the first time. The label wait names the cause, as "
+		       "determined from the kernel functions on the stack: futex, epoll, poll, "
 		       "sleep, pipe, socket, accept, disk, page fault, child, file lock, kernel "
-		       "lock and others.\n\n"
-		       "With --cgroup, which must belong to the unified hierarchy, threads count "
-		       "that were in the cgroup when they were first seen. Only threads of the "
-		       "kernel wait: a goroutine, coroutine or virtual thread that waits hands its "
-		       "thread to another, and is not recorded.\n\n"
-		       "When recording every stack would cost too much, short waits are sampled "
-		       "and weighted. A wait that is much longer than usual for its thread always "
-		       "counts itself, under [stack not taken] if it was not sampled."),
-	OPTION(FLAG, 0, "wall", NULL, wall, "Record both: where threads run and where they wait",
-	       .details = "The sample types are samples, cpu, off_cpu and wall, their sum. The "
-			  "label state is running for CPU time."),
+		       "lock and others.\n\nWith --cgroup, the cgroup must belong to the unified "
+		       "hierarchy, and a thread is recorded if it was in the cgroup when it was "
+		       "first seen. Waits are those of kernel-scheduled threads: a goroutine, "
+		       "coroutine or virtual thread that waits hands its thread to another one, "
+		       "and is not recorded.\n\nWhen recording every stack would cost too much, "
+		       "short waits are sampled and weighted. A wait that is much longer than "
+		       "usual for its thread is always counted with its exact length, as [stack "
+		       "not taken] if its stack was not sampled."),
+	OPTION(FLAG, 0, "wall", NULL, wall, "Record both where threads run and where they wait",
+	       .details = "The sample types are samples, cpu, off_cpu and wall, which is the sum "
+			  "of cpu and off_cpu. CPU time has the label state=running."),
 	OPTION(FLAG, 0, "lock", NULL, lock,
 	       "Like --off-cpu, but record only waits for locks (futex)",
-	       .details = "These are locks, condition variables and semaphores."),
+	       .details = "This covers mutexes, read-write locks, condition variables and "
+			  "semaphores in user space."),
 	OPTION(DURATION, 0, "off-min", "TIME", off_min_ns,
-	       "With --off-cpu, --wall or --lock, skip shorter waits, such as 50us or 2ms",
+	       "With --off-cpu, --wall or --lock, skip waits shorter than this, such as 50us or "
+	       "2ms",
 	       .unit = "us", .max = 3600 * SECOND_NS,
 	       .details = "A number without a unit is in microseconds. The summary reports how "
 			  "many waits were skipped, and their total time."),
 	OPTION(FLAG, 0, "idle", NULL, idle, "Sample idle CPUs too"),
 	OPTION(DURATION, 'd', "duration", "TIME", duration_ns,
-	       "Stop after this time, such as 10 (seconds) or 5m", .unit = "s", .min = 1,
-	       .max = 3650 * 86400 * SECOND_NS, .details = "A command keeps running."),
+	       "Stop recording after this time, such as 10 (seconds) or 5m", .unit = "s", .min = 1,
+	       .max = 3650 * 86400 * SECOND_NS,
+	       .details = "A command that was started by this one keeps running."),
 
 	OPTION_SECTION("Stack traces and symbols"),
 	OPTION(NUMBER, 0, "max-stack", "N", max_stack,
 	       "Record only the innermost N frames of a stack", .min = 1, .max = MAX_STACK_MAX,
-	       .details = "Calls that were inlined into these frames do not count."),
+	       .details = "Functions that were inlined into these frames are not counted."),
 	OPTION(FLAG, 0, "per-thread", NULL, per_thread,
-	       "Distinguish threads by id, each with a root of its own",
-	       .details = "The label thread is NAME-TID. In formats without labels each thread has "
-			  "a root frame."),
+	       "Distinguish threads by id, and show each under its own root",
+	       .details = "The label thread becomes NAME-TID. In formats without labels, a frame "
+			  "of that name is the root of each stack."),
 	OPTION(FLAG, 0, "no-kernel", NULL, kernel, "Omit kernel frames", .flags = OPTION_CLEARS),
 	OPTION(FLAG, 0, "no-user", NULL, user, "Omit user frames", .flags = OPTION_CLEARS),
 	OPTION(CHOICE, 0, "native-frames", "some|all", native_frames,
@@ -163,8 +169,8 @@ static const struct option_spec options[] = {
 			  "~/.cache/cameo/debuginfod, up to 1 GiB."),
 	OPTION(TEXT, 0, "symbol-cache", "DIR", symbol_cache,
 	       "Cache sorted symbol tables in DIR, at most 256 MiB",
-	       .details = "The directory is created if necessary, and must be accessible to its "
-			  "user alone. The least recently used tables are evicted."),
+	       .details = "The directory is created if necessary, and must not be writable by "
+			  "other users. The least recently used tables are evicted."),
 
 	OPTION_SECTION("Output"),
 	OPTION(TEXT, 'o', "output", "FILE", output,
@@ -172,14 +178,14 @@ static const struct option_spec options[] = {
 	       "format",
 	       .preset = "cameo.pb.gz", .list = format_suffixes,
 	       .details = "Under sudo(8), the file belongs to the user who ran it."),
-	OPTION(TEXT, 0, "format", "FORMAT", format, "Write this format, whatever the suffix",
-	       .list = format_writable_ids),
+	OPTION(TEXT, 0, "format", "FORMAT", format,
+	       "Write this format regardless of the suffix of FILE", .list = format_writable_ids),
 	OPTION(FLAG, 'v', "verbose", NULL, verbose,
 	       "Report the cost of the recording: CPU time, BPF time, unwind tables"),
 	{ 0 },
 };
 
-/* The events by name; without any, -c N samples the CPU clock. */
+/* Looks up the events of --event. Without any, --count samples the CPU clock. */
 static int find_events(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
 	uint32_t pid = a->pids.len ? a->pids.data[0] : 0;
@@ -192,9 +198,8 @@ static int find_events(struct recording_opts *o, const struct record_args *a, st
 }
 
 /*
- * --count applies to a clock only if that is the sole event. Hardware events count whatever they
- * count; a clock's period is nanoseconds, and one below PERIOD_MIN_NS would only measure the
- * interrupts.
+ * --count applies to a clock only if that is the sole event, because N then means nanoseconds and
+ * not events. A clock period below PERIOD_MIN_NS would mostly measure its own interrupts.
  */
 static int set_periods(struct recording_opts *o, uint64_t count, struct err *err)
 {
@@ -213,8 +218,8 @@ static int set_periods(struct recording_opts *o, uint64_t count, struct err *err
 }
 
 /*
- * What --event, --count and --freq mean together. -F is accepted as long as any event has a
- * frequency at all.
+ * Applies --event and --count, and checks --freq, which requires an event that is sampled by
+ * frequency.
  */
 static int set_events(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
@@ -229,16 +234,14 @@ static int set_events(struct recording_opts *o, const struct record_args *a, str
 		any_probe |= o->events.data[i].kind != EVENT_PERF;
 	}
 	if (r == 0 && a->freq_hz && !any_clock)
-		return err_set(err, -EINVAL,
-			       "--freq applies to clocks without --count: use --count N");
+		return err_set(err, -EINVAL, "--freq has no effect on these events: use --count N");
 	if (r == 0 && any_probe && a->cgroup)
 		return err_set(err, -EINVAL,
-			       "--cgroup cannot be combined with tracepoints and uprobes: use "
-			       "--pid");
+			       "--cgroup cannot be used with tracepoints and uprobes: use --pid");
 	return r;
 }
 
-/* What --off-cpu, --wall and --lock mean together with the rest. */
+/* Applies --off-cpu, --wall and --lock, and checks them against the other options. */
 static int set_clock(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
 	bool off = a->off_cpu || a->wall || a->lock;
@@ -248,11 +251,15 @@ static int set_clock(struct recording_opts *o, const struct record_args *a, stru
 	if (!off)
 		return 0;
 	if (a->off_cpu + a->wall + a->lock > 1)
-		return err_set(err, -EINVAL, "--off-cpu, --wall and --lock exclude each other");
+		return err_set(err, -EINVAL,
+			       "--off-cpu, --wall and --lock cannot be used together");
 	if (a->events.len)
-		return err_set(err, -EINVAL, "--event cannot be combined with off-CPU time");
+		return err_set(err, -EINVAL,
+			       "--event cannot be used with --off-cpu, --wall or --lock");
 	if (a->freq_hz && !a->wall)
-		return err_set(err, -EINVAL, "--freq applies to CPU time: use --wall");
+		return err_set(err, -EINVAL,
+			       "--freq requires CPU time, which --off-cpu and --lock do not "
+			       "sample: use --wall");
 	o->what = a->wall ? SYMBOLIZE_WALL : SYMBOLIZE_OFF;
 	o->locks_only = a->lock;
 	o->off_min_ns = a->off_min_ns == NO_DURATION ? 0 : a->off_min_ns;
@@ -266,7 +273,7 @@ static int check_selection(const struct record_args *a, bool command, struct err
 
 	if (n > 1)
 		return err_set(err, -EINVAL,
-			       "--all, --pid, --cgroup and a command exclude each other");
+			       "--all, --pid, --cgroup and a command cannot be used together");
 	if (!a->kernel && !a->user)
 		return err_set(err, -EINVAL,
 			       "--no-kernel and --no-user together would record nothing");
@@ -289,7 +296,7 @@ static void set_debuginfod(struct symbolizer_opts *o, const struct record_args *
 	o->debuginfod = a->debuginfod ? a->debuginfod : getenv("DEBUGINFOD_URLS");
 }
 
-/* Options that need no more than copying. */
+/* Copies the options that need no check. */
 static void copy_options(struct recording_opts *o, const struct record_args *a)
 {
 	bool explicit = a->demangle != NO_CHOICE;
@@ -364,7 +371,7 @@ static int run_command(int argc, char **argv)
 	struct operands command = { 0 };
 	int r = cli_parse(&record_command, sets, ARGUMENTS_STOP_AT_OPERAND, argc, argv, &command);
 
-	/* execvp() needs the NULL, which argv has behind its last word too. */
+	/* execvp() needs a NULL after the last argument; argv ends with one. */
 	if (r == CLI_CONTINUE)
 		r = record(&a, command.len ? argv + argc - command.len : NULL);
 	vec_fini(&a.pids);

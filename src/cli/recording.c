@@ -4,10 +4,10 @@
  * selected processes have ended. In each case the complete file is written. One thread does all of
  * it: it polls the session, processes, signals and the command through one epoll descriptor.
  *
- * Order of the setup, each step for a reason: the cgroup and the output first, since wrong
- * arguments should fail before anything is attached; then pidfds, so that a pid cannot be reused
- * meanwhile; then the command, which must not inherit a raised priority; then BPF; the command is
- * released when sampling runs.
+ * The order of the setup matters: the cgroup and the output are opened first, so that wrong
+ * arguments fail before anything is attached; then pidfds, so that a pid cannot be reused
+ * meanwhile; then the command is forked, which must not inherit a raised priority; then BPF is set
+ * up. The command is released when sampling runs.
  */
 #include "cli/recording.h"
 

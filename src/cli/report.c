@@ -28,7 +28,7 @@
 
 enum { TREE_MAX_INDENT = 60 };
 
-/* Branches of a tree below this share of the whole are hidden by default. */
+/* By default, branches of a tree below this percentage of the total are hidden. */
 static const double TREE_MIN_PERCENT = 0.5;
 
 /* A --focus or --ignore expression. */
@@ -63,7 +63,7 @@ static int parse_pattern(void *out, const char *text, struct err *why)
 	if (!code)
 		return 0;
 	regerror(code, &p->regex, reason, sizeof(reason));
-	return err_set(why, -EINVAL, "not a regular expression: %s", reason);
+	return err_set(why, -EINVAL, "invalid regular expression: %s", reason);
 }
 
 static void pattern_fini(struct pattern *p)
@@ -76,10 +76,10 @@ static void pattern_fini(struct pattern *p)
 
 static const struct option_spec options[] = {
 	OPTION_SECTION("Report"),
-	OPTION(CUSTOM, 0, "by", "KEY", by, "Print one row per " ARGS_BY_LIST, .preset = "function",
-	       .parse = args_parse_by,
-	       .details = "column distinguishes several places in one line, where the profile has "
-			  "them (JavaScript)."),
+	OPTION(CUSTOM, 0, "by", "KEY", by, "Print one row for each " ARGS_BY_LIST,
+	       .preset = "function", .parse = args_parse_by,
+	       .details = "\"column\" distinguishes several places in one line, if the profile "
+			  "records columns (JavaScript does)."),
 	OPTION(FLAG, 0, "tree", NULL, tree,
 	       "Print the call tree from the roots, largest branch first"),
 	OPTION(TEXT, 0, "callers", "NAME", callers, "Print the tree of callers of this function"),
@@ -89,8 +89,8 @@ static const struct option_spec options[] = {
 
 	OPTION_SECTION("Filters"),
 	OPTION(CUSTOM, 0, "focus", "REGEX", focus,
-	       "Include only stacks with a function that matches", .parse = parse_pattern),
-	OPTION(CUSTOM, 0, "ignore", "REGEX", ignore, "Exclude stacks with a function that matches",
+	       "Include only stacks in which a function matches", .parse = parse_pattern),
+	OPTION(CUSTOM, 0, "ignore", "REGEX", ignore, "Exclude stacks in which a function matches",
 	       .parse = parse_pattern),
 	OPTION(NUMBER, 'l', "limit", "N", limit,
 	       "Print at most N rows, or N branches of each node of a tree"),
@@ -99,7 +99,7 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
-/* A report in the making: of one sample type of one profile. */
+/* The state of a report on one sample type of one profile. */
 struct report {
 	const struct report_args *a;
 	const struct profile *p;
@@ -109,6 +109,10 @@ struct report {
 	struct buf out;
 };
 
+/*
+ * A tree and a table differ in the defaults of --min and in their JSON, so this decides in several
+ * places.
+ */
 static bool is_tree(const struct report_args *a)
 {
 	return a->tree || a->callers || a->callees;
@@ -145,6 +149,7 @@ static void put_numbers(struct report *v, int64_t self, int64_t total, int64_t s
 		   text_percent(total, sum));
 }
 
+/* Shows the last component of a binary's path; --json prints the complete path. */
 static void put_entry(struct report *v, const struct entry *e)
 {
 	text_put_safe(&v->out, e->name);
@@ -153,6 +158,16 @@ static void put_entry(struct report *v, const struct entry *e)
 		text_put_safe(&v->out, text_base_name(e->binary));
 	}
 	buf_put_byte(&v->out, '\n');
+}
+
+/* True if --min and --limit allow this row. *@io_n counts the rows that they did allow. */
+static bool is_printed(const struct report *v, const struct top_row *row, int64_t sum,
+		       uint64_t *io_n)
+{
+	if ((v->a->limit && *io_n == v->a->limit) || !is_above_minimum(v, row->total, sum))
+		return false;
+	(*io_n)++;
+	return true;
 }
 
 static void put_table(struct report *v, const struct top *t)
@@ -165,15 +180,17 @@ static void put_table(struct report *v, const struct top *t)
 		const struct top_row *row = top_row(t, i);
 		struct entry e = top_entry(t, row);
 
-		if ((v->a->limit && n == v->a->limit) ||
-		    !is_above_minimum(v, row->total, top_sum(t)))
+		if (!is_printed(v, row, top_sum(t), &n))
 			continue;
-		n++;
 		put_numbers(v, row->self, row->total, top_sum(t));
 		put_entry(v, &e);
 	}
 }
 
+/*
+ * The members that tables and trees share. "counted" is the part of "total" that passes --focus and
+ * --ignore.
+ */
 static void json_head(struct json *j, const struct report *v, int64_t sum, int64_t counted)
 {
 	const struct profile_meta *m = profile_meta_const(v->p);
@@ -189,15 +206,12 @@ static void json_head(struct json *j, const struct report *v, int64_t sum, int64
 static void json_entry(struct json *j, const struct entry *e, int64_t self, int64_t total)
 {
 	json_member_str(j, "name", e->name);
-	if (*e->binary) {
+	if (*e->binary)
 		json_member_str(j, "binary", e->binary);
-	}
-	if (*e->file) {
+	if (*e->file)
 		json_member_str(j, "file", e->file);
-	}
-	if (e->kind) {
+	if (e->kind)
 		json_member_str(j, "kind", profile_frame_kind_label(e->kind));
-	}
 	json_member_int(j, "self", self);
 	json_member_int(j, "total", total);
 }
@@ -215,10 +229,8 @@ static void put_table_json(struct report *v, const struct top *t)
 		const struct top_row *row = top_row(t, i);
 		struct entry e = top_entry(t, row);
 
-		if ((v->a->limit && n == v->a->limit) ||
-		    !is_above_minimum(v, row->total, top_sum(t)))
+		if (!is_printed(v, row, top_sum(t), &n))
 			continue;
-		n++;
 		json_object(&j);
 		json_entry(&j, &e, row->self, row->total);
 		json_object_end(&j);
@@ -310,6 +322,10 @@ static bool walk_next(struct walk *w, const struct report *v, int64_t sum, struc
 	return false;
 }
 
+/*
+ * The indentation is one column per level up to TREE_MAX_INDENT; deeper levels are shown as a
+ * number.
+ */
 static int put_tree(struct report *v, struct walk *w)
 {
 	const struct calls_node *root = calls_node(w->c, 0);
@@ -413,12 +429,11 @@ static int report(const struct sources *in, struct report_args *a)
 	struct err err = { 0 };
 
 	if (!in->paths.len)
-		return cli_fail_usage("expected a profile");
+		return cli_fail_usage("expected a profile: FILE, URL, or - for standard input");
 	if (a->tree + (a->callers != NULL) + (a->callees != NULL) > 1)
-		return cli_fail_usage("--tree, --callers and --callees exclude each other");
+		return cli_fail_usage("--tree, --callers and --callees cannot be used together");
 	if (is_tree(a) && a->by.by != ENTRIES_BY_FUNCTION)
-		return cli_fail_usage(
-			"--by cannot be combined with --tree, --callers or --callees");
+		return cli_fail_usage("--by cannot be used with --tree, --callers or --callees");
 	if (a->min_percent < 0)
 		a->min_percent = is_tree(a) ? TREE_MIN_PERCENT : 0;
 	return print_report(in, a, &err) < 0 ? cli_fail("%s", err.msg) : 0;
@@ -444,14 +459,14 @@ const struct command report_command = {
 	.summary = "print where the time of a profile is spent",
 	.synopsis = "[OPTION...] FILE|URL...",
 	.description =
-		"Print where the time of a profile is spent: what each function took itself, and "
-		"in total with the functions that it calls. Several profiles are merged; - is "
-		"standard input.\n\n"
-		"Reads pprof, folded stacks, \"perf script\", speedscope, Chrome traces, V8's "
-		".cpuprofile, gperftools, Austin, Firefox Profiler and OTLP files, compressed or "
-		"not, and profiles of a Cameo or Pyroscope server: "
+		"Print where the time of a profile is spent: in each function itself (self), and "
+		"in the function and everything that it calls (total). Several profiles are "
+		"merged; \"-\" is standard input.\n\nThe format is detected: pprof, folded stacks, "
+		"\"perf script\", speedscope, Chrome traces, V8's .cpuprofile, gperftools, Austin, "
+		"Firefox Profiler and OTLP files, compressed or not. A URL fetches a profile from "
+		"a Cameo or Pyroscope server: "
 		"http://HOST:PORT/?query=TYPE{LABEL=\"VALUE\"}&from=now-1h&until=now, where each "
-		"part may be omitted.",
+		"parameter may be omitted.",
 	.options = COMMAND_OPTIONS(options, sources_options),
 	.examples = COMMAND_EXAMPLES(
 		{ "Show the 20 most expensive functions", "cameo report cameo.pb.gz --limit 20" },

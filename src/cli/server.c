@@ -35,11 +35,11 @@
 const struct option_spec server_common_options[] = {
 	OPTION_SECTION("Storage"),
 	OPTION(TEXT, 'd', "data", "DIR", dir, "Store profiles in this directory",
-	       .details = "There is one file per tenant and UTC day. A push that was answered with "
-			  "success is on disk. A file that is damaged is renamed to NAME.damaged-N "
-			  "with a warning, and a new one is begun."),
+	       .details = "There is one file per tenant and UTC day. When a push is acknowledged, "
+			  "its profiles are on disk. A damaged file is renamed to NAME.damaged-N "
+			  "with a warning, and a new file is created."),
 	OPTION(NUMBER, 0, "keep-days", "N", keep_days,
-	       "Delete data that is more than N days old; 0 keeps all of it", .preset = "30",
+	       "Delete data that is more than N days old; 0 disables the limit", .preset = "30",
 	       .max = DAYS_MAX),
 	OPTION(NUMBER, 0, "keep-gib", "N", keep_gib,
 	       "Delete the oldest days while the store exceeds N GiB; 0 disables the limit",
@@ -49,7 +49,8 @@ const struct option_spec server_common_options[] = {
 	OPTION(CUSTOM, 'l', "listen", "HOST:PORT", listen,
 	       "Listen at this address; port 0 picks a free port", .preset = "127.0.0.1:4040",
 	       .parse = listen_parse,
-	       .details = "The web page, the API, pushes over HTTP and OTLP over gRPC share it."),
+	       .details = "The web page, the API, pushes over HTTP and OTLP over gRPC all use this "
+			  "address."),
 	OPTION(CUSTOM, 0, "otlp-listen", "HOST:PORT", otlp_listen,
 	       "Listen at a second address, such as OTLP's own port 4317", .parse = listen_parse),
 	OPTION(TEXT, 0, "tls-cert", "FILE", cert_file,
@@ -60,18 +61,18 @@ const struct option_spec server_common_options[] = {
 	OPTION_SECTION("Access"),
 	OPTION(TEXT, 0, "auth-token-file", "FILE", token_file,
 	       "Require a bearer token that is listed in FILE, one per line",
-	       .details = "A token may be followed by a tenant, which then is the only one that "
-			  "its clients can use."),
+	       .details = "A token may be followed by a space and the name of a tenant, which "
+			  "clients with this token are then restricted to."),
 	OPTION(TEXT, 0, "auth-basic-file", "FILE", basic_file,
 	       "Require a user name and password listed in FILE, one USER:PASSWORD per line",
-	       .details = "A tenant may follow, as in --auth-token-file. With both options either "
-			  "kind of credentials is accepted."),
+	       .details = "The name of a tenant may follow, as in --auth-token-file. If both "
+			  "options are used, clients may use either kind of credentials."),
 	OPTION(TEXT, 0, "host-name", "NAME,...", host_names, "Accept requests for these host names",
 	       .details =
-		       "Without authentication, a server on a loopback address or with this "
-		       "option refuses requests for other names than localhost, the machine's and "
-		       "these, so that web pages cannot reach it by DNS rebinding. Numeric "
-		       "addresses are always accepted."),
+		       "Without authentication, a server that listens on a loopback address, or "
+		       "has this option, refuses requests whose Host header is not localhost, the "
+		       "name of the machine, or one of these names. This prevents web pages from "
+		       "reaching it by DNS rebinding. Numeric addresses are always accepted."),
 	OPTION(FLAG, 0, "insecure", NULL, insecure,
 	       "Allow access from other machines without authentication"),
 	{ 0 },
@@ -80,35 +81,37 @@ const struct option_spec server_common_options[] = {
 const struct option_spec server_only_options[] = {
 	OPTION_SECTION("Limits"),
 	OPTION(SIZE, 0, "memory", "SIZE", memory,
-	       "Reject requests while they use more memory than this; 0 disables the limit",
+	       "Reject requests that would make the server use more memory than this; 0 disables "
+	       "the limit",
 	       .preset = "512M", .unit = "M", .max = (uint64_t)DAYS_MAX << 20),
 	OPTION(NUMBER, 0, "max-series", "N", max_series,
-	       "Reject profiles of a service that already has N label sets that day; 0 disables "
-	       "the limit",
+	       "Reject new label sets of a service that already has N on that day; 0 disables the "
+	       "limit",
 	       .preset = "50000", .max = DAYS_MAX),
 	OPTION(NUMBER, 0, "query-days", "N", query_days,
 	       "Reject queries over more than N days; 0 disables the limit", .preset = "0",
 	       .max = DAYS_MAX),
 	OPTION(DURATION, 0, "query-seconds", "TIME", query_ns,
-	       "Cancel queries that take longer; 0 disables the limit", .preset = "30s",
+	       "Cancel queries that take longer than this; 0 disables the limit", .preset = "30s",
 	       .unit = "s", .max = (uint64_t)DAYS_MAX * CLOCK_SECOND_NS),
 
 	OPTION_SECTION("Other"),
 	OPTION(TEXT, 0, "store", "URL", store_url,
 	       "Store profiles in ClickHouse: clickhouse://[USER[:PASSWORD]@]HOST:PORT/DATABASE",
-	       .details = "It replaces --data, requires ClickHouse 18.16 or later, and may be "
-			  "shared by any number of servers. clickhouses:// uses TLS. A push that "
-			  "was answered with success is as durable as ClickHouse makes an insert."),
+	       .details = "This option replaces --data and requires ClickHouse 18.16 or later. Any "
+			  "number of servers can share a database. clickhouses:// uses TLS. A push "
+			  "that was acknowledged is as durable as an INSERT that ClickHouse has "
+			  "acknowledged."),
 	OPTION(FLAG, 0, "store-info", NULL, store_info,
-	       "Print the disk space used by each day and tenant, and exit",
-	       .details = "It may be used while a server is running."),
+	       "Print the disk space that each day and tenant uses, and exit",
+	       .details = "This works while a server is running, too."),
 	OPTION(FLAG, 0, "tenants", NULL, tenants,
 	       "Separate data by the tenant in the header X-Scope-OrgID"),
 	OPTION(TEXT, 0, "debuginfod", "URLS", debuginfod,
 	       "Symbolize pushed addresses with debug information from these debuginfod servers, "
 	       "separated by spaces",
-	       .details = "Profiles that arrive without symbols but with build ids are symbolized "
-			  "from the files of this machine in any case."),
+	       .details = "Profiles with build ids but without symbols are also symbolized from "
+			  "files of this machine, with or without this option."),
 	{ 0 },
 };
 
@@ -121,7 +124,7 @@ static int check(const struct server_args *a)
 	const struct listen_address *l = &a->listen;
 
 	if (!a->dir == !a->store_url)
-		return cli_fail_usage("either --data DIR or --store URL is required");
+		return cli_fail_usage("exactly one of --data DIR and --store URL is required");
 	if (listen_is_loopback(l->host) && a->otlp_listen.host[0])
 		l = &a->otlp_listen;
 	if (a->insecure || a->token_file || a->basic_file || a->store_info ||
@@ -300,7 +303,7 @@ int server_run_command(const struct server_args *a, int fd)
 	if (fd < 0)
 		wait_for_stop(&stop);
 	else if (server_feed(s, fd) < 0)
-		return cli_fail("cannot read profiles from the agent: invalid data");
+		return cli_fail("cannot read profiles from the agent: the data is malformed");
 	return 0;
 }
 
@@ -329,9 +332,9 @@ const struct command server_command = {
 	.examples = COMMAND_EXAMPLES(
 		{ "Store profiles below /var/lib/cameo and serve the page at http://127.0.0.1:4040",
 		  "cameo server --data /var/lib/cameo" },
-		{ "Accept pushes from other machines that have a token",
+		{ "Accept pushes from other machines that present a token",
 		  "cameo server --data /var/lib/cameo --listen :4040 --auth-token-file tokens" },
-		{ "Show the space taken by each day and tenant",
+		{ "Show the disk space that each day and tenant uses",
 		  "cameo server --data /var/lib/cameo --store-info" }),
 	.run = run_command,
 };

@@ -29,10 +29,11 @@ const struct option_spec sources_options[] = {
 	       "Use the values of this sample type (default: the profile's own choice, else its "
 	       "last)"),
 	OPTION(FLAG, 0, "hide-idle", NULL, hide_idle,
-	       "Exclude waits of threads that have nothing to do: pools, event loops, timers",
-	       .details = "This applies to profiles recorded with --off-cpu or --wall. Such waits "
-			  "are recognized by the functions in which they happen; standard error "
-			  "reports how much was excluded."),
+	       "Exclude waits of idle threads, such as those of thread pools, event loops and "
+	       "timers",
+	       .details = "This applies to profiles recorded with --off-cpu or --wall. Idle waits "
+			  "are recognized by the functions on their stacks. How much was excluded "
+			  "is reported on standard error."),
 	{ 0 },
 };
 
@@ -47,9 +48,11 @@ static int no_such_type(const struct profile *p, const char *path, const char *t
 	}
 	buf_put_byte(&names, '\0');
 	if (!profile_n_sample_types(p))
-		return err_set(err, -ENOENT, "\"%.100s\": the profile has no sample types", path);
+		return err_set(err, -ENOENT,
+			       "cannot use \"%.100s\": the profile has no sample types", path);
 	return err_set(err, -ENOENT, "--sample-type \"%.60s\": expected one of %.120s", type,
-		       buf_error(&names) ? "those of the profile" : (const char *)names.data);
+		       buf_error(&names) ? "one of the profile's sample types"
+					 : (const char *)names.data);
 }
 
 int sources_read(const struct sources *s, size_t first, size_t n, const char *label,

@@ -44,16 +44,18 @@ static const struct option_spec options[] = {
 	       "as stored in the file",
 	       .preset = "full"),
 	OPTION(FLAG, 0, "offsets", NULL, offsets, "Interpret ADDRESS as an offset in the file"),
-	OPTION(FLAG, 0, "no-dwarf", NULL, no_dwarf, "Use symbol tables only"),
+	OPTION(FLAG, 0, "no-dwarf", NULL, no_dwarf,
+	       "Use symbol tables only, without debug information (DWARF)"),
 	OPTION(TEXT, 0, "debuginfod", "URLS", debuginfod,
 	       "Download missing debug information from these servers, separated by spaces",
 	       .preset = "$DEBUGINFOD_URLS", .flags = OPTION_LAZY_PRESET),
 	OPTION(TEXT, 0, "debuginfod-cache", "DIR", debuginfod_cache,
-	       "Cache downloaded files in DIR"),
+	       "Store files downloaded from --debuginfod in DIR"),
 	OPTION(TEXT, 0, "symbol-cache", "DIR", symbol_cache,
 	       "Cache sorted symbol tables in DIR, at most 256 MiB"),
 	OPTION(FLAG, 0, "stats", NULL, stats,
-	       "Print where symbols were found, and how the worker process is confined"),
+	       "Print where symbols were found, and how the process that reads debug information "
+	       "is confined"),
 	{ 0 },
 };
 
@@ -82,6 +84,10 @@ static int on_symbol(void *ctx, size_t i, const struct symbol_frame *f, size_t n
 	return 0;
 }
 
+/*
+ * An address without a symbol is printed as addr2line prints it, with question marks, so that the
+ * output always has the same number of records.
+ */
 static int print_batch(struct symbolizer *s, uint32_t id, const struct symbols_args *args,
 		       const uint64_t *addrs, size_t n)
 {
@@ -110,8 +116,8 @@ static int add_address(struct addrs *addrs, const char *text, struct err *err)
 
 	if (!n || n > ADDRESS_DIGITS || digits[n])
 		return err_set(err, -EINVAL,
-			       "address \"%.60s\": expected at most %d hexadecimal digits", text,
-			       ADDRESS_DIGITS);
+			       "invalid address \"%.60s\": expected at most %d hexadecimal digits",
+			       text, ADDRESS_DIGITS);
 	return vec_push(addrs, strtoull(digits, NULL, 16));
 }
 
@@ -140,6 +146,7 @@ static int get_addrs(struct addrs *addrs, const struct operands *operands, struc
 	return r;
 }
 
+/* Printed to standard error, so that standard output stays comparable with that of addr2line. */
 static void print_stats(struct symbolizer *s)
 {
 	struct symbolizer_counters c;
@@ -199,7 +206,7 @@ static int symbols(const struct symbols_args *a, const struct operands *operands
 	int r;
 
 	if (!operands->len)
-		return cli_fail_usage("expected an ELF file");
+		return cli_fail_usage("expected an ELF file as the first argument");
 	if (a->symbol_cache && symbol_cache_check(a->symbol_cache, &err) < 0)
 		return cli_fail("%s", err.msg);
 	r = get_addrs(&addrs, operands, &err);
@@ -230,9 +237,9 @@ const struct command symbols_command = {
 	.synopsis = "[OPTION...] FILE [ADDRESS...]",
 	.description =
 		"Print the symbols of hexadecimal addresses of an ELF file, in the format of "
-		"\"addr2line -a -f -i\": the address, then the function and FILE:LINE of each "
-		"inlined call and of the function. Without ADDRESS, addresses are read from "
-		"standard input, one per line.",
+		"\"addr2line -a -f -i\": the address, then the function name and FILE:LINE of each "
+		"inlined call, innermost first, and of the function itself. Without ADDRESS, "
+		"addresses are read from standard input, one per line.",
 	.options = COMMAND_OPTIONS(options),
 	.examples = COMMAND_EXAMPLES(
 		{ "Symbolize an address of bash", "cameo symbols /bin/bash 0x30f90" }),

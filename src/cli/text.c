@@ -50,6 +50,7 @@ static const char *scaled(double v, const struct scale *scales, size_t n, char *
 	return out;
 }
 
+/* Two decimals keep the columns narrow; --json prints exact values. */
 const char *text_value(int64_t v, const char *unit, char out[TEXT_VALUE_LEN])
 {
 	double ns = profile_unit_ns(unit);

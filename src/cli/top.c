@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cameo top`: where CPU time is spent now, on a full screen on a terminal, else as printed tables.
- * Sampling and display share one thread; see top_source.h and top_screen.h.
+ * `cameo top`: shows where CPU time is being spent, as a full-screen display on a terminal and as
+ * printed tables otherwise. Sampling and display share one thread; see top_source.h and
+ * top_screen.h.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,23 +34,27 @@ struct top_args {
 
 static const struct option_spec options[] = {
 	OPTION_SECTION("What to profile"),
-	OPTION(CUSTOM, 'p', "pid", "PID,...", pids,
-	       "Profile only these processes and their descendants", .parse = args_parse_pids),
+	OPTION(CUSTOM, 'p', "pid", "PID,...", pids, "Profile these processes and their descendants",
+	       .parse = args_parse_pids),
 	OPTION(CUSTOM, 'F', "freq", "HZ", freq_hz, "Take this many samples per second on each CPU",
 	       .preset = "99", .parse = args_parse_frequency),
-	OPTION(DURATION, 'i', "interval", "TIME", interval_ns, "Sample this long for each table",
+	OPTION(DURATION, 'i', "interval", "TIME", interval_ns, "Update the table at this interval",
 	       .preset = "2s", .unit = "s", .min = 1000000000, .max = 3600000000000),
 
 	OPTION_SECTION("Output"),
-	OPTION(CUSTOM, 0, "by", "KEY", by, "Begin with one row per " ARGS_BY_LIST,
+	OPTION(CUSTOM, 0, "by", "KEY", by, "Show one row for each " ARGS_BY_LIST,
 	       .preset = "function", .parse = args_parse_by),
 	OPTION(NUMBER, 'n', "iterations", "N", iterations,
-	       "Without a terminal, exit after N tables", .min = 1, .max = UINT32_MAX),
+	       "Without a terminal, exit after printing N tables", .min = 1, .max = UINT32_MAX),
 	OPTION(NUMBER, 'l', "limit", "N", limit,
 	       "Without a terminal, print at most N rows of each table", .preset = "20"),
 	{ 0 },
 };
 
+/*
+ * The format is that of the screen, so that output which is piped into a file shows the same
+ * columns.
+ */
 static int print_table(const struct top_view *view, uint64_t limit, const struct profile *p,
 		       struct buf *line)
 {
@@ -123,9 +128,11 @@ static int check_and_run(const struct top_args *a, const struct operands *urls)
 	if (urls->len > 1)
 		return cli_fail_usage("expected at most one URL, not %zu", urls->len);
 	if (url && !url_is(url))
-		return cli_fail_usage("\"%.60s\" is not the URL of a server", url);
+		return cli_fail_usage("unexpected argument \"%.60s\": expected the URL of a "
+				      "server, such as http://HOST:4040",
+				      url);
 	if (url && a->pids.len)
-		return cli_fail_usage("--pid and a URL exclude each other");
+		return cli_fail_usage("--pid and a URL cannot be used together");
 	r = top(a, url, &err);
 	return r < 0 ? cli_fail("%s", err.msg[0] ? err.msg : strerror(-r)) : 0;
 }
@@ -148,17 +155,16 @@ const struct command top_command = {
 	.name = "top",
 	.summary = "show live where CPU time is spent",
 	.synopsis = "[OPTION...] [URL]",
-	.description =
-		"Show live where CPU time is spent on this machine, in some processes, or, with a "
-		"URL, "
-		"on the machines whose profiles a Cameo or Pyroscope server stores. On a terminal, "
-		"the bottom line lists the keys; otherwise tables are printed.",
+	.description = "Show live where CPU time is spent on this machine, in some processes, or, "
+		       "with a URL, on the machines whose profiles a Cameo or Pyroscope server "
+		       "stores. On a terminal, the bottom line of the screen lists the keys. If "
+		       "standard output is not a terminal, tables are printed one after the other.",
 	.options = COMMAND_OPTIONS(options),
-	.examples =
-		COMMAND_EXAMPLES({ "Watch this machine", "cameo top" },
-				 { "Watch what a server collects, without sampling anything twice",
-				   "cameo top http://127.0.0.1:4040" },
-				 { "Print one table of the threads of a process",
-				   "cameo top -p 1234 -n 1 --by thread | cat" }),
+	.examples = COMMAND_EXAMPLES(
+		{ "Watch this machine", "cameo top" },
+		{ "Watch the profiles that a server receives, without sampling this machine again",
+		  "cameo top http://127.0.0.1:4040" },
+		{ "Print one table of the threads of a process",
+		  "cameo top -p 1234 -n 1 --by thread | cat" }),
 	.run = run_command,
 };

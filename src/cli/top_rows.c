@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows are copied out of the profile, so they stay valid when it is replaced by the next one. Names
- * lie one behind the other in one buffer, and rows refer to them by offset, because it moves.
+ * are stored one after the other in one buffer; rows refer to them by offset, because the buffer
+ * moves when it grows.
  */
 #include "cli/top_rows.h"
 
@@ -151,7 +152,7 @@ static int by_size(const void *a, const void *b, void *ctx)
 	return x->total > y->total ? -1 : x->total < y->total;
 }
 
-/* The filter is applied after sums were made, so percentages stay shares of everything. */
+/* The filter is applied after the sums are computed, so percentages remain shares of the total. */
 static int add_table(struct top_rows *out, const struct profile *p, const struct top_view *v,
 		     size_t value_num)
 {

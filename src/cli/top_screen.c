@@ -45,6 +45,10 @@ static void on_stop(int sig)
 	stop_requested = 1;
 }
 
+/*
+ * The colours are those of the page as far as eight colours allow; kinds without one are drawn in
+ * the default colour. A terminal without colours gets none.
+ */
 static attr_t colour_of(uint8_t kind)
 {
 	static const short colours[PROFILE_FRAME_MAX] = {
@@ -64,6 +68,10 @@ static size_t visible_rows(void)
 	return LINES > HEAD_LINES + 1 ? (size_t)(LINES - HEAD_LINES - 1) : 1;
 }
 
+/*
+ * Rows change with every profile, so the selection is moved into the new list first and the visible
+ * range follows it.
+ */
 static void keep_selection_visible(struct screen *s)
 {
 	if (s->selected >= s->rows.rows.len)
@@ -74,6 +82,7 @@ static void keep_selection_visible(struct screen *s)
 		s->first = s->selected - visible_rows() + 1;
 }
 
+/* Draws the first HEAD_LINES lines: the title, the kind of rows, and the column headings. */
 static void draw_head(const struct screen *s)
 {
 	char value[TEXT_VALUE_LEN];
@@ -162,6 +171,10 @@ static int make_rows(struct screen *s)
 
 /* ---- keys -------------------------------------------------------------------- */
 
+/*
+ * Editing is limited to ASCII. getch() delivers other characters byte by byte, and a partial one
+ * would match nothing.
+ */
 static void handle_filter_key(struct screen *s, int c)
 {
 	size_t len = strlen(s->view.filter);
@@ -176,6 +189,7 @@ static void handle_filter_key(struct screen *s, int c)
 		snprintf(s->view.filter + len, sizeof(s->view.filter) - len, "%c", c);
 }
 
+/* Changes the kind of rows, and leaves callers and callees, which exist for functions only. */
 static void select_key(struct screen *s, enum entries_by by)
 {
 	s->view.by = by;
@@ -194,6 +208,7 @@ static void show_neighbours(struct screen *s)
 	s->selected = s->first = 0;
 }
 
+/* Checks the lower bound; keep_selection_visible() checks the upper one. */
 static void move_selection(struct screen *s, long n)
 {
 	long at = (long)s->selected + n;
@@ -261,6 +276,7 @@ static void handle_key(struct screen *s, int c)
 
 /* ---- the loop ---------------------------------------------------------------- */
 
+/* Handles all pending keys before the next redraw, so that a repeated key does not lag behind. */
 static void read_keys(struct screen *s)
 {
 	int c;
@@ -291,6 +307,7 @@ static int iterate(struct screen *s, struct top_source *source, struct err *err)
 		profile_free(s->p);
 		s->p = p;
 	}
+	/* after a signal the last state is drawn once more and the loop ends */
 	s->quit |= stop_requested;
 	r = make_rows(s);
 	if (r == 0)
@@ -312,6 +329,7 @@ static int open_terminal(struct err *err)
 	set_term(terminal);
 	cbreak();
 	noecho();
+	/* getch() never waits: top_source_wait() waits for keys and profiles at the same time */
 	nodelay(stdscr, TRUE);
 	keypad(stdscr, TRUE);
 	set_escdelay(ESCAPE_DELAY_MS);

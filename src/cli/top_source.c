@@ -48,7 +48,7 @@ static int set_url(struct top_source *s, const char *url, struct err *err)
 							   : "/?query=&from=now-1m";
 
 	if (snprintf(s->url, sizeof(s->url), "%s%s", url, suffix) >= URL_CAP)
-		return err_set(err, -EINVAL, "the URL is longer than %d bytes", URL_CAP - 1);
+		return err_set(err, -EINVAL, "the query URL is longer than %d bytes", URL_CAP - 1);
 	return 0;
 }
 
@@ -132,7 +132,9 @@ void top_source_set_label(struct top_source *s, const char *label)
 		s->start_ns = clock_monotonic_ns() - s->opts.interval_ms * 1000000ULL;
 }
 
-/* No samples are an empty profile here: a server may be idle for a minute. */
+/*
+ * A response without samples becomes an empty profile: a server may receive nothing for a minute.
+ */
 static int query_server(struct top_source *s, struct profile **out, struct err *err)
 {
 	const struct input_options in = { .label = s->label };

@@ -75,7 +75,7 @@ static int run_command(int argc, char **argv)
 
 	if (r == CLI_CONTINUE)
 		r = paths.len == 1 ? unwind_info(paths.data[0])
-				   : cli_fail_usage("expected one ELF file");
+				   : cli_fail_usage("expected exactly one ELF file");
 	cli_fini(no_options, &paths);
 	return r;
 }
@@ -85,7 +85,7 @@ const struct command unwind_info_command = {
 	.summary = "print the unwind table of an executable",
 	.synopsis = "FILE",
 	.description = "Print each row of the unwind table of an ELF file: the address, the offset "
-		       "in the file, and how the caller's frame is found from there.",
+		       "in the file, and the rule that leads from there to the caller's frame.",
 	.options = COMMAND_OPTIONS(NULL),
 	.examples =
 		COMMAND_EXAMPLES({ "Print the unwind table of ls", "cameo unwind-info /bin/ls" }),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cameo up`: an agent and a server for it, two processes connected by a socket. The server has
- * no privileges, since its clients are untrusted. It ends after the agent, when it has stored the
- * agent's last profiles.
+ * `cameo up`: runs an agent and a server as two processes that are connected by a socket. The
+ * server has no privileges, since its clients are untrusted. It ends after the agent, when it has
+ * stored the agent's last profiles.
  *
- * Why processes and not threads: the agent reads memory of every process and needs capabilities for
- * that; the server parses what clients send. fork() comes before any thread exists in either. The
- * child's exit status wins over the agent's, since a server that cannot start is the usual reason
- * for both to end.
+ * They are processes and not threads because the agent needs capabilities to read the memory of
+ * every process, while the server parses input of untrusted clients. fork() comes before any thread
+ * exists in either. The exit status of the child takes precedence over that of the agent, because a
+ * server that cannot start is the usual reason for both to end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -162,18 +162,18 @@ static int run_command(int argc, char **argv)
 
 const struct command up_command = {
 	.name = "up",
-	.summary = "profile this machine, store and show the profiles; the default command",
+	.summary = "profile this machine, and store and show the profiles (the default command)",
 	.synopsis = "[OPTION...]",
-	.description =
-		"Run an agent and a server for it: profile this machine, store the profiles in "
-		"--data (" DEFAULT_DATA " by default) and show them at http://127.0.0.1:4040.\n\n"
-		"\"cameo\" without a command is the same. The options are those of \"cameo "
-		"agent\", "
-		"where --window defaults to 5s and --metrics to no, and some of \"cameo server\".",
+	.description = "Run an agent and a server together: profile this machine, store the "
+		       "profiles in the --data directory (" DEFAULT_DATA
+		       " by default) and show them at http://127.0.0.1:4040.\n\n\"cameo\" without "
+		       "a command does the same. All options of \"cameo agent\" are accepted (here "
+		       "--window defaults to 5s and --metrics to no), and those of \"cameo "
+		       "server\" that are listed below.",
 	.options = COMMAND_OPTIONS(server_common_options, agent_config_flags, agent_config_options),
 	.examples = COMMAND_EXAMPLES(
 		{ "Profile this machine and show it at http://127.0.0.1:4040", "cameo up" },
-		{ "Keep a week of profiles in another directory",
+		{ "Store a week of profiles in another directory",
 		  "cameo up --data /srv/profiles --keep-days 7" }),
 	.run = run_command,
 };

@@ -76,6 +76,7 @@ static int parse_before_now(const char *text, int64_t now_ms, int64_t *out_ms)
 	return 0;
 }
 
+/* Seconds and milliseconds are distinguished by their magnitude, as in Pyroscope's own API. */
 static int parse_since_1970(const char *text, int64_t *out_ms)
 {
 	char *end;
@@ -145,6 +146,7 @@ static int get_parameter(const char *query, const char *name, char out[PART_MAX]
 	return 0;
 }
 
+/* Leaves *@io_ms, which holds the default, unchanged if the parameter is missing. */
 static int get_time_parameter(const char *query, const char *name, int64_t now_ms, int64_t *io_ms,
 			      struct err *err)
 {
@@ -156,8 +158,8 @@ static int get_time_parameter(const char *query, const char *name, int64_t now_m
 	if (r == 0)
 		r = url_parse_time(text, now_ms, io_ms);
 	return r < 0 ? err_set(err, r,
-			       "%s=%.40s: expected now-1h, seconds since 1970 or "
-			       "2026-11-21T08:00:00Z",
+			       "%s=%.40s: expected a time such as now-1h, 2026-11-21T08:00:00Z, or "
+			       "seconds since 1970",
 			       name, text)
 		     : 0;
 }
@@ -169,7 +171,7 @@ static int split_query(struct url_query *q, const char *text, struct err *err)
 	size_t n = brace ? (size_t)(brace - text) : strlen(text);
 
 	if (n >= sizeof(q->type))
-		return err_set(err, -EINVAL, "profile type too long: \"%.60s...\"", text);
+		return err_set(err, -EINVAL, "profile type is too long: \"%.60s...\"", text);
 	if (n)
 		snprintf(q->type, sizeof(q->type), "%.*s", (int)n, text);
 	snprintf(q->selector, sizeof(q->selector), "%s", brace ? brace : "{}");
@@ -191,7 +193,7 @@ int url_parse_query(const char *url, int64_t now_ms, struct url_query *out, stru
 	while (base_len && url[base_len - 1] == '/')
 		base_len--;
 	if (r == -EINVAL || base_len >= sizeof(out->base))
-		return err_set(err, -EINVAL, "URL too long");
+		return err_set(err, -EINVAL, "the URL is too long");
 	*out = (struct url_query){ .from_ms = now_ms - HOUR_MS, .until_ms = now_ms };
 	snprintf(out->base, sizeof(out->base), "%.*s", (int)base_len, url);
 	snprintf(out->type, sizeof(out->type), "%s", default_type);
@@ -203,10 +205,14 @@ int url_parse_query(const char *url, int64_t now_ms, struct url_query *out, stru
 	if (r == 0 && query)
 		r = get_time_parameter(query + 1, "until", now_ms, &out->until_ms, err);
 	if (r == 0 && out->from_ms >= out->until_ms)
-		r = err_set(err, -EINVAL, "from= must be before until=");
+		r = err_set(err, -EINVAL, "the time range is empty: from= must be before until=");
 	return r;
 }
 
+/*
+ * Encodes the request. The values come from the user's own command line and are passed on
+ * unchecked: the server reports what is wrong with them.
+ */
 static void put_query(const struct url_query *q, struct buf *out)
 {
 	wire_put_text(out, MERGE_TYPE, q->type, strlen(q->type));
@@ -237,7 +243,7 @@ static int report_failure(const struct http_answer *a, struct err *err)
 		       text);
 }
 
-/* A client per request: commands make one or two. */
+/* Each request gets its own client, because a command makes one or two requests. */
 static int exchange(const struct http_client_request *rq, struct buf *out, struct err *err)
 {
 	const struct http_client_options opt = {
@@ -260,6 +266,10 @@ static int exchange(const struct http_client_request *rq, struct buf *out, struc
 	return r;
 }
 
+/*
+ * The merge_url has room for the longest base, so it is never truncated. A token with a line break
+ * is not sent, because it could add headers to the request.
+ */
 int url_fetch(const char *url, const char *label, struct buf *out, struct err *err)
 {
 	const char *token = getenv("CAMEO_TOKEN"), *headers[2];

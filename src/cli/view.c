@@ -115,7 +115,7 @@ static int view(const struct sources *in, const struct view_args *a)
 	int r;
 
 	if (!in->paths.len)
-		return cli_fail_usage("expected a profile");
+		return cli_fail_usage("expected a profile: FILE, URL, or - for standard input");
 	r = make_page(in, &page, &err);
 	if (r == 0)
 		r = serve((uint16_t)a->port, &page, &err);
@@ -139,9 +139,9 @@ const struct command view_command = {
 	.name = "view",
 	.summary = "show a profile in the browser",
 	.synopsis = "[OPTION...] FILE|URL...",
-	.description = "Print the address of a page that shows a profile of any format, and serve "
-		       "it to this machine until Ctrl-C. Several files are merged; - is standard "
-		       "input.",
+	.description = "Serve a page that shows a profile of any format to this machine, and print "
+		       "its address. The page is served until Ctrl-C. Several profiles are merged; "
+		       "\"-\" is standard input.",
 	.options = COMMAND_OPTIONS(options, sources_options),
 	.examples = COMMAND_EXAMPLES(
 		{ "Explore a recording in the browser", "cameo view cameo.pb.gz" },

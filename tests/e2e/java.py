@@ -150,7 +150,7 @@ def record_all(shop, commands, *args):
 def judge_ends(recording):
     """Expects each program to report success by its exit status."""
     expect(recording.status == 0, recording.said)
-    expect(re.search(r"\d+ samples \([\d.]+ %\) ran in compiled Java code", recording.said),
+    expect(re.search(r"\d+ samples \([\d.]+ %\) are in compiled Java code", recording.said),
            recording.said)
 
 

@@ -401,9 +401,9 @@ def no_tracefs(shop):
 
 
 def refusals():
-    """Expects options that exclude each other to be refused."""
-    for args, why in ((("--off-cpu", "--wall"), "exclude each other"), (("--off-min", "1ms"), "--off-min requires"),
-                      (("--off-cpu", "-e", "page-faults"), "--event cannot be combined"),
+    """Expects options that cannot be used together to be refused."""
+    for args, why in ((("--off-cpu", "--wall"), "cannot be used together"), (("--off-min", "1ms"), "--off-min requires"),
+                      (("--off-cpu", "-e", "page-faults"), "--event cannot be used with"),
                       (("--off-cpu", "--off-min", "soon"), "expected a duration")):
         r = cameo("record", *args, "-d", "1")
         expect(r.returncode == 2 and why in r.stderr, args, r.stderr)
@@ -427,7 +427,7 @@ def main():
         tap.run("without the scheduler's tracepoints CPU sampling continues", unattachable, shop)
         tap.run("without a tracepoint CPU sampling continues", no_tracepoint, shop)
         tap.run("without tracefs everything continues", no_tracefs, shop)
-        tap.run("options that exclude each other are refused", refusals)
+        tap.run("options that cannot be used together are refused", refusals)
     tap.done()
 
 

@@ -42,7 +42,7 @@ refused 'refuses a frequency beyond what the kernel allows' 2 'perf_event_max_sa
 refused 'refuses a duration that is not one' 2 '-d "soon": expected a duration' "$cameo" record -d soon
 refused 'refuses a negative duration' 2 '-d "-1": expected a duration' "$cameo" record -d -1
 refused 'refuses a process id that is not a number' 2 '-p "init": expected process ids' "${record[@]}" -p init
-refused 'refuses -p together with a command' 2 'exclude each other' "${record[@]}" -p 1 -- true
+refused 'refuses -p together with a command' 2 'cannot be used together' "${record[@]}" -p 1 -- true
 refused 'refuses a command it does not have' 2 'no such command' "$cameo" rekord
 refused 'reports what a server requires' 2 '--data DIR' "$cameo" server
 refused 'has no symbols of a text' 1 'ELF' "$cameo" symbols /etc/passwd 1

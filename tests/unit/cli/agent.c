@@ -124,7 +124,7 @@ static void sighup_applies_a_new_configuration(void **state)
 	start(&s);
 	write_config("freq = 99\nlabels = comm\n");
 	kill(s.pid, SIGHUP);
-	command_wait_for_error(&s, "require a restart", line, sizeof(line));
+	command_wait_for_error(&s, "only after a restart", line, sizeof(line));
 	assert_non_null(strstr(line, "freq"));
 	command_wait_for_error(&s, "configuration applied", line, sizeof(line));
 	write_config("window = soon\n");

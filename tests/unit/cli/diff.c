@@ -42,7 +42,7 @@ static void normalized_profiles_of_different_length_do_not_differ(void **state)
 	r = RUN("diff", "short", "long", "--normalize", "--fail-above", "0");
 	assert_int_equal(r->status, 0);
 	assert_string_equal(r->out, "samples: 100 before, 1000 after (+900.00%, more); "
-				    "compared as shares\n"
+				    "compared as shares of the total\n"
 				    "self before  self after      self          total\n");
 	r = RUN("diff", "short", "long", "--fail-above", "0", "--limit", "1");
 	assert_int_equal(r->status, 1);
@@ -106,7 +106,7 @@ static void growth_beyond_noise_fails(void **state)
 	write_both();
 	r = RUN("diff", "before", "after", "--fail-above", "199");
 	assert_int_equal(r->status, 1);
-	assert_string_equal(r->err, "cameo diff: \"parse\" grew by 200.00% of the whole, more than "
+	assert_string_equal(r->err, "cameo diff: \"parse\" grew by 200.00% of the total, more than "
 				    "199%\n");
 	assert_non_null(strstr(r->out, "parse"));
 	r = RUN("diff", "before", "after", "--fail-above", "202");
@@ -119,7 +119,7 @@ static void growth_beyond_noise_fails(void **state)
 	file_write("two", "a 140\nb 140\nc 140\nd 140\n");
 	r = RUN("diff", "one", "two", "--fail-above", "5");
 	assert_int_equal(r->status, 1);
-	assert_string_equal(r->err, "cameo diff: the whole grew by 40.00%, more than 5%\n");
+	assert_string_equal(r->err, "cameo diff: the total grew by 40.00%, more than 5%\n");
 }
 
 static void the_page_replaces_the_table(void **state)
@@ -158,7 +158,7 @@ static void wrong_command_lines_are_refused(void **state)
 		{ { "diff", "before", "after", "--limit", "1.5" }, "--limit" },
 		{ { "diff", "before", "after", "-o", "x.svg" }, "ends in .html" },
 		{ { "diff", "before", "after", "-o", ".html" }, "ends in .html" },
-		{ { "diff", "before", "after", "-o", "-", "--json" }, "exclude each other" },
+		{ { "diff", "before", "after", "-o", "-", "--json" }, "cannot be used together" },
 		{ { "diff", "before", "after", "--normalise" }, "--normalise" },
 		{ { "diff", "before", "after", "--from", "svg" }, "--from" },
 		{ { NULL }, NULL },

@@ -30,7 +30,7 @@ static void addresses_have_a_host_and_a_port(void **state)
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(listen_parse(&a, bad[i], &err), -EINVAL);
-	assert_string_equal(err.msg, "expected HOST:PORT");
+	assert_string_equal(err.msg, "expected HOST:PORT or :PORT, such as 127.0.0.1:4040");
 }
 
 static void loopback_addresses_are_recognized(void **state)

@@ -68,8 +68,9 @@ static void an_empty_directory_has_no_days(void **state)
 static void wrong_command_lines_are_refused(void **state)
 {
 	static const struct command_bad bad[] = {
-		{ { "server" }, "--data DIR or --store URL" },
-		{ { "server", "-d", "x", "--store", "clickhouse://h:1/d" }, "--data DIR or" },
+		{ { "server" }, "--data DIR and --store URL" },
+		{ { "server", "-d", "x", "--store", "clickhouse://h:1/d" },
+		  "exactly one of --data DIR" },
 		{ { "server", "-d", "x", "operand" }, "operand" },
 		{ { "server", "-d", "x", "--listen", "4040" }, "--listen \"4040\"" },
 		{ { "server", "-d", "x", "--listen", "h:65536" }, "--listen \"h:65536\"" },

@@ -109,9 +109,9 @@ static void an_unknown_terminal_is_refused(void **state)
 static void wrong_command_lines_are_refused(void **state)
 {
 	static const struct command_bad bad[] = {
-		{ { "top", "file" }, "\"file\" is not the URL of a server" },
+		{ { "top", "file" }, "unexpected argument \"file\"" },
 		{ { "top", "http://a", "http://b" }, "at most one URL" },
-		{ { "top", "http://a", "-p", "1" }, "exclude each other" },
+		{ { "top", "http://a", "-p", "1" }, "cannot be used together" },
 		{ { "top", "-p", "self" }, "process ids" },
 		{ { "top", "-i", "10ms" }, "-i \"10ms\"" },
 		{ { "top", "-n", "0" }, "-n \"0\"" },
