@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of formats, built from formats.def, and the choice among them. A JSON file is
- * recognized by the first top-level member that some format claims, other data by each codec's
- * opinion of how well it matches. Compressed data is decompressed first. Among JSON formats no
- * opinion is needed, since their top-level members differ; looking for the first known member reads
- * no more of the file than the members before it.
+ * recognized by the first top-level member that some format claims, other data by how well each
+ * codec matches it. Compressed data is decompressed first. JSON formats are distinguished by their
+ * top-level members, which differ; looking for the first known member reads no more of the file
+ * than the members before it.
  */
 #include "codec/format.h"
 
@@ -192,7 +192,8 @@ static int detect_json(const struct format_codec **out, const uint8_t *data, siz
 	}
 	if (r == 0)
 		return err_set(err, -EBADMSG,
-			       "not a profile: no format has JSON with these top-level members");
+			       "not a profile in a known format: its JSON has none of the members "
+			       "that identify one; use --from to name the format");
 	return err_set(err, r, "byte %zu: malformed JSON", json_read_at(&j));
 }
 

@@ -7,8 +7,8 @@
  * the time spent in each stack.
  *
  * Memory is in proportion to the number of events, which is limited like samples. Sorting is done
- * once, so the time is n log n whatever the order of events in the file; nothing depends on events
- * being written in order except the pairing of B and E, which the format defines by order.
+ * once, so the time is n log n whatever the order of events in the file; only the pairing of B and
+ * E depends on the order of events, because the format defines it by order.
  */
 #include "codec/chrome/chrome.h"
 
@@ -440,7 +440,7 @@ static int enter(struct reader *rd, const struct call *c)
 	struct level level = { c->location, c->end };
 
 	if (rd->levels.len == rd->jp.limits.depth)
-		return err_set(rd->jp.err, -EFBIG, "more than %u nested calls",
+		return err_set(rd->jp.err, -EFBIG, "calls are nested more than %u deep",
 			       rd->jp.limits.depth);
 	if (rd->levels.len && rd->levels.data[rd->levels.len - 1].end < c->end) {
 		level.end = rd->levels.data[rd->levels.len - 1].end;

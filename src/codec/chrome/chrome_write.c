@@ -215,7 +215,7 @@ int chrome_write(const struct profile *p, const struct format_options *opt, stru
 	int r;
 
 	if (value_num >= profile_n_sample_types(p))
-		return err_set(err, -EINVAL, "no sample type %zu in the profile", value_num + 1);
+		return err_set(err, -EINVAL, "the profile has no sample type %zu", value_num + 1);
 	w.ns = profile_unit_ns(profile_string(p, profile_sample_type(p, value_num).unit));
 	if (!(w.ns > 0))
 		w.ns = 1e3; /* values that are not times become microseconds */

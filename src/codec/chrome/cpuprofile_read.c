@@ -122,8 +122,8 @@ static int read_node_member(void *ctx, const char *key)
 }
 
 /*
- * Functions without a name are shown as DevTools does. V8 is the kind of every frame: the format is
- * of no other machine, and native frames such as "(program)" have no mark.
+ * Functions without a name are shown as DevTools does. Every frame has the kind V8: no other
+ * runtime writes this format, and native frames such as "(program)" are not marked.
  */
 static int read_node(void *ctx)
 {

@@ -24,7 +24,7 @@ struct profile;
  */
 enum format_match {
 	FORMAT_MATCH_NONE,
-	FORMAT_MATCH_FALLBACK, /* nothing speaks against it */
+	FORMAT_MATCH_FALLBACK, /* the data is not incompatible */
 	FORMAT_MATCH_POSSIBLE, /* the structure fits, but might be a coincidence */
 	FORMAT_MATCH_LIKELY,   /* the first record is valid */
 	FORMAT_MATCH_CERTAIN,  /* a magic number */

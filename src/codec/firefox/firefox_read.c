@@ -7,11 +7,10 @@
  * https://github.com/firefox-devtools/profiler/blob/main/src/types/profile.js.
  *
  * Every index of the file is untrusted. cell() returns -1 for an index outside of its column, for
- * null and for numbers that are not indices, and -1 as an index of the next column gives -1 again;
- * so a chain of look-ups (frame, function, resource, library) needs one check at its end. Prefixes
- * of stacks may form a circle, which the depth limit ends. Columns hold doubles because JSON's
- * numbers are doubles and most columns may hold null; an index is exact up to 2^53, far beyond any
- * limit.
+ * null, for numbers that are not indices, and for the index -1. A chain of look-ups (frame,
+ * function, resource, library) therefore needs only one check at its end. Prefixes of stacks may
+ * form a circle, which the depth limit ends. Columns hold doubles because JSON's numbers are
+ * doubles and most columns may hold null; an index is exact up to 2^53, far beyond any limit.
  */
 #include "codec/firefox/firefox.h"
 

@@ -552,7 +552,7 @@ int firefox_write(const struct profile *p, const struct format_options *opt, str
 	int r;
 
 	if (w.value_num >= profile_n_sample_types(p))
-		return err_set(err, -EINVAL, "no sample type %zu in the profile", w.value_num + 1);
+		return err_set(err, -EINVAL, "the profile has no sample type %zu", w.value_num + 1);
 	w.ns = profile_unit_ns(profile_string(p, profile_sample_type(p, w.value_num).unit));
 	r = tracks_init(&w.tracks, p);
 	if (r == 0)

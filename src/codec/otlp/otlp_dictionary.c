@@ -168,7 +168,7 @@ int otlp_any_value(struct otlp_dictionary *d, struct wire w, struct otlp_attribu
 			out->label.num = (int64_t)f.value;
 		else
 			out->usable = false;
-		/* A label whose string is empty would be taken for a number. */
+		/* A label whose string is empty would be read as a number. */
 		if (f.number == OTLP_ANY_STRING || f.number == OTLP_ANY_STRING_REF)
 			out->usable = out->usable && out->label.str;
 		if (r < 0)

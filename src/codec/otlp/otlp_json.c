@@ -3,7 +3,7 @@
  * Each message of the protocol has a table of its fields, which drives one pass over the JSON. Each
  * field is written when it has been read; wire_end() inserts the length of a nested message.
  *
- * Converting costs less code than a second reader, and every check of values is made once, by
+ * Converting needs less code than a second reader, and all values are checked in one place,
  * otlp_read(). Values of 64 bits that are plain numbers lose precision beyond 2^53, which is why
  * OTLP writes them as strings; both are read. Names are compared without underscores and case,
  * which accepts camelCase and snake_case by one rule.

@@ -38,7 +38,7 @@ static int template_unpack(char **out, struct err *err)
 		return -ENOMEM;
 	if (libdeflate_zlib_decompress(d, ui_page, sizeof(ui_page), text, UI_PAGE_LEN, NULL) !=
 	    LIBDEFLATE_SUCCESS)
-		return err_set(err, -EBADMSG, "cannot decompress the page of this program");
+		return err_set(err, -EBADMSG, "cannot decompress the built-in web page");
 	text[UI_PAGE_LEN] = '\0';
 	*out = steal_ptr(&text);
 	return 0;
@@ -86,8 +86,7 @@ int html_page_write(const void *json, size_t len, const char *title, struct buf 
 	at_title = strstr(text, TITLE_MARK);
 	at_data = at_title ? strstr(at_title, DATA_MARK) : NULL;
 	if (!at_data)
-		return err_set(err, -EBADMSG,
-			       "the page of this program has no placeholder for data");
+		return err_set(err, -EBADMSG, "the built-in web page has no placeholder for data");
 
 	rest = at_title + strlen(TITLE_MARK);
 	buf_put(out, text, (size_t)(at_title - text));

@@ -9,5 +9,6 @@
 int html_page_write(const void *json, size_t len, const char *title, struct buf *out,
 		    struct err *err)
 {
-	return err_set(err, -ENOTSUP, "this program was built without the page (-Dui=disabled)");
+	return err_set(err, -ENOTSUP,
+		       "cannot write a page: this cameo was built without it (-Dui=disabled)");
 }

@@ -229,7 +229,7 @@ int page_json_write(const struct profile *p, const struct format_options *opt, s
 	tree_opt = (struct tree_options){ opt->value_num, opt->root_label };
 	r = tree_build(&t, p, &tree_opt);
 	if (r == -EINVAL)
-		return err_set(err, r, "no sample type %zu in the profile", opt->value_num + 1);
+		return err_set(err, r, "the profile has no sample type %zu", opt->value_num + 1);
 	if (r == 0)
 		r = copy_tree(&page, t);
 	if (r < 0)

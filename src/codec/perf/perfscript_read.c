@@ -265,8 +265,8 @@ static int read_line(struct reader *rd, struct text line)
 		return perfscript_frame(line, &frame) ? add_frame(rd, &frame) : 0;
 	return text_read_error(&rd->at, -EBADMSG,
 			       rd->in_sample || line.s[0] == '\t'
-				       ? "neither a sample nor a frame"
-				       : "not the line of a `perf script` sample");
+				       ? "expected a frame (ADDRESS SYMBOL (FILE)) or an empty line"
+				       : "expected the first line of a `perf script` sample");
 }
 
 static void reader_fini(struct reader *rd)

@@ -173,7 +173,8 @@ static int read_strings(struct reader *rd)
 		uint32_t id;
 
 		if (i == 0 && wire_len(*w))
-			return proto_read_error(&rd->at, -EBADMSG, "string 0 is not empty");
+			return proto_read_error(&rd->at, -EBADMSG,
+						"string table entry 0 is not empty");
 		if (profile_add_string(rd->p, (const char *)w->p, wire_len(*w), &id) < 0 ||
 		    vec_push(&rd->strings, id) < 0)
 			return proto_read_no_memory(&rd->at);

@@ -4,7 +4,7 @@
  * so the tables that follow contain only what is used. String ids start at 0, which is "", all
  * others at 1, as profile.proto requires.
  *
- * Mappings keep their order, as pprof takes the first one for the main program.
+ * Mappings keep their order, because pprof assumes that the first one is the main program.
  *
  * Order of messages: sample types, samples, mappings, locations, functions, metadata and at last
  * the strings, which are only complete then. Readers accept any order.

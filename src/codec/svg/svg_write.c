@@ -285,7 +285,7 @@ int svg_write(const struct profile *p, const struct format_options *opt, struct 
 	int r = tree_build(&t, p, &tree_opt);
 
 	if (r == -EINVAL)
-		return err_set(err, r, "no sample type %zu in the profile", opt->value_num + 1);
+		return err_set(err, r, "the profile has no sample type %zu", opt->value_num + 1);
 	w.t = t;
 	if (r == 0)
 		r = lay_out(&w);

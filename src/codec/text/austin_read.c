@@ -120,7 +120,8 @@ static int take_values(struct reader *rd, struct text *line, int64_t out[VALUES_
 		if (one.len && one.s[0] == '-')
 			one = (struct text){ "0", 1 };
 		if (!number(one, &v[n++]))
-			return text_read_error(&rd->at, -EBADMSG, "expected a number at the end");
+			return text_read_error(&rd->at, -EBADMSG,
+					       "expected a number at the end of the line");
 	}
 	if (n != expected || metrics.len)
 		return text_read_error(&rd->at, -EBADMSG,
@@ -176,7 +177,7 @@ static int read_head(struct reader *rd, struct text *line, struct profile_label 
 	if (pid.len < 2 || pid.s[0] != 'P' || tid.len < 2 || tid.s[0] != 'T' ||
 	    !number((struct text){ pid.s + 1, pid.len - 1 }, &labels[0].num))
 		return text_read_error(&rd->at, -EBADMSG,
-				       "expected P and T with the process and thread at the start");
+				       "expected P<pid>;T<tid>; at the start of the line");
 	tid = (struct text){ tid.s + 1, tid.len - 1 };
 	tid = take_last(&tid, ':');
 	if (!number(tid, &labels[1].num) &&

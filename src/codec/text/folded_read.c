@@ -89,7 +89,8 @@ static int read_stack(struct folded_reader *rd, struct text line)
 	int r;
 
 	if (take_count(&line, &count) < 0)
-		return text_read_error(&rd->at, -EBADMSG, "expected a count at the end");
+		return text_read_error(&rd->at, -EBADMSG,
+				       "expected a count at the end of the line");
 	rd->at.ids.len = 0;
 	rd->kind = PROFILE_FRAME_UNKNOWN;
 	while (line.len) {

@@ -155,7 +155,7 @@ int folded_write(const struct profile *p, const struct format_options *opt, stru
 	if (opt)
 		f.opt = *opt;
 	if (f.opt.value_num >= profile_n_sample_types(p))
-		return err_set(err, -EINVAL, "no sample type %zu in the profile",
+		return err_set(err, -EINVAL, "the profile has no sample type %zu",
 			       f.opt.value_num + 1);
 	r = strtab_new(&f.texts);
 	for (uint32_t i = 0; r == 0 && i < profile_n_samples(p); i++) {

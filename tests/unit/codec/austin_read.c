@@ -86,15 +86,15 @@ static void frames_of_the_garbage_collector_have_only_a_name(void **state)
 
 static void names_the_line_that_is_wrong(void **state)
 {
-	assert_bad("# austin: 3\nP1;T1;a:b:1 x\n", "line 2: expected a number at the end");
+	assert_bad("# austin: 3\nP1;T1;a:b:1 x\n",
+		   "line 2: expected a number at the end of the line");
 	assert_bad("# austin: 3\nP1;T1;a:b:1 1,2\n",
 		   "line 2: number of metrics does not match the mode");
 	assert_bad("# austin: 3\n\nmain;work 7\n",
-		   "line 3: expected P and T with the process and thread at the start");
+		   "line 3: expected P<pid>;T<tid>; at the start of the line");
 	assert_bad("# austin: 3\nP1;T1;a:b:1 9223372036854775807\n",
 		   "line 2: time is out of range");
-	assert_bad("# austin: 3\n7\n",
-		   "line 2: expected P and T with the process and thread at the start");
+	assert_bad("# austin: 3\n7\n", "line 2: expected P<pid>;T<tid>; at the start of the line");
 }
 
 TEST_GROUP(test_austin_read, TEST(reads_stacks_with_their_thread),

@@ -129,7 +129,7 @@ static void wrong_traces_are_refused(void **state)
 			       "event 0: time is out of range");
 	l.depth = 1;
 	fixture_assert_refused(chrome_read, "[" CALL("a", 0, 3) "," CALL("b", 1, 1) "]", &l, -EFBIG,
-			       "more than 1 nested calls");
+			       "calls are nested more than 1 deep");
 	l.samples = 1;
 	fixture_assert_refused(chrome_read, "[" CALL("a", 0, 3) "," CALL("b", 1, 1) "]", &l, -EFBIG,
 			       "more than 1 events");

@@ -76,13 +76,13 @@ static void inlined_frames_share_a_location(void **state)
 static void lines_without_a_count_are_refused(void **state)
 {
 	fixture_assert_refused(folded_read, "a;b 1\na;b\n", NULL, -EBADMSG,
-			       "line 2: expected a count at the end");
+			       "line 2: expected a count at the end of the line");
 	fixture_assert_refused(folded_read, "a;b \n", NULL, -EBADMSG,
-			       "line 1: expected a count at the end");
+			       "line 1: expected a count at the end of the line");
 	fixture_assert_refused(folded_read, "a;b 1x\n", NULL, -EBADMSG,
-			       "line 1: expected a count at the end");
+			       "line 1: expected a count at the end of the line");
 	fixture_assert_refused(folded_read, "a;b 9223372036854775808\n", NULL, -EBADMSG,
-			       "line 1: expected a count at the end");
+			       "line 1: expected a count at the end of the line");
 }
 
 static void limits_on_folded_text_are_enforced(void **state)

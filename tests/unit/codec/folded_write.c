@@ -67,7 +67,7 @@ static void an_unknown_sample_type_is_refused(void **state)
 
 	assert_int_equal(folded_write(p, &(struct format_options){ .value_num = 2 }, &b, &err),
 			 -EINVAL);
-	assert_string_equal(err.msg, "no sample type 3 in the profile");
+	assert_string_equal(err.msg, "the profile has no sample type 3");
 	assert_int_equal(b.len, 0);
 	profile_free(p);
 }

@@ -55,7 +55,7 @@ static void the_page_refuses_an_unknown_sample_type(void **state)
 
 	assert_int_equal(page_json_write(p, &(struct format_options){ .value_num = 2 }, &b, &err),
 			 -EINVAL);
-	assert_string_equal(err.msg, "no sample type 3 in the profile");
+	assert_string_equal(err.msg, "the profile has no sample type 3");
 	buf_fini(&b);
 	profile_free(p);
 }

@@ -117,11 +117,11 @@ static void lines_about_processes_are_skipped(void **state)
 static void other_lines_are_refused_by_their_number(void **state)
 {
 	fixture_assert_refused(perfscript_read, "a 1 1.0: c:\n\t1 f (x)\nwords\n", NULL, -EBADMSG,
-			       "line 3: neither a sample nor a frame");
+			       "line 3: expected a frame (ADDRESS SYMBOL (FILE)) or an empty line");
 	fixture_assert_refused(perfscript_read, "words\n", NULL, -EBADMSG,
-			       "line 1: not the line of a `perf script` sample");
+			       "line 1: expected the first line of a `perf script` sample");
 	fixture_assert_refused(perfscript_read, "\t1 f (x)\n", NULL, -EBADMSG,
-			       "line 1: neither a sample nor a frame");
+			       "line 1: expected a frame (ADDRESS SYMBOL (FILE)) or an empty line");
 }
 
 static void limits_on_perf_script_are_enforced(void **state)

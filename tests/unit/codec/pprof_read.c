@@ -160,7 +160,7 @@ static void a_first_string_that_is_not_empty_is_refused(void **state)
 	struct buf b = { 0 };
 
 	wire_put_bytes(&b, PPROF_STRING_TABLE, "x", 1);
-	assert_refused(&b, NULL, -EBADMSG, "string 0 is not empty");
+	assert_refused(&b, NULL, -EBADMSG, "string table entry 0 is not empty");
 	buf_fini(&b);
 }
 
