@@ -73,7 +73,7 @@ struct channel {
 	struct buf report; /* not sent yet; empty: none */
 };
 
-/* Pauses need no cryptographic quality: without entropy the clock will do. */
+/* Pauses need no cryptographic randomness, so the clock is a sufficient fallback. */
 static uint64_t random_below(uint64_t n)
 {
 	uint64_t v = 0;
@@ -243,7 +243,7 @@ static bool keep_on_disk(struct channel *c, const struct export_item *i)
 	c->stats.spool_errors++;
 	snprintf(c->stats.last_error, sizeof(c->stats.last_error), "spool: %s", strerror(-r));
 	pthread_mutex_unlock(&c->lock);
-	say(c, r == -ENOSPC ? "disk of the spool is full" : "cannot write to the spool");
+	say(c, r == -ENOSPC ? "the file system of the spool is full" : "cannot write to the spool");
 	return false;
 }
 

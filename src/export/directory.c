@@ -106,8 +106,8 @@ static const char *name_of(const struct export_series *s)
 }
 
 /*
- * Profiles of all processes become one file, because people open files one by one; the labels keep
- * processes apart.
+ * Profiles of all processes become one file, because users open files one by one; labels
+ * distinguish the processes.
  */
 static int encode_name(const struct export_window *w, const char *name, sink_emit_fn emit,
 		       void *ctx)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows wait in a short list for the one thread that encodes them for every sink; each sink
- * then has its own channel. A caller that finds the list full blocks, which is short, as the
+ * Windows wait in a short list for the one thread that encodes them for every sink; each sink then
+ * has its own channel. A caller that finds the list full blocks, but only briefly, because the
  * encoding thread never waits for a back end.
  *
  * A window is encoded once per sink because formats, labels and compression differ. Encoding is the
@@ -129,9 +129,9 @@ static void name_of(const struct sink_ops *ops, const char *url, char out[80])
 }
 
 /*
- * Spooled items belong to a destination and a tenant and survive changes of other options.
- * Therefore changing a timeout or a certificate does not orphan what waits on disk, while another
- * tenant never gets it.
+ * Spooled items belong to a destination and a tenant and survive changes of other options. Spooled
+ * items are therefore still sent after a timeout or a certificate was changed, but never to another
+ * tenant.
  */
 static uint32_t spool_name(const char *name, const char *tenant)
 {
@@ -169,7 +169,7 @@ static void warn_unconfigured(const struct exporter *e, const struct exporter_op
 		return;
 	snprintf(line, sizeof(line),
 		 "spool \"%.100s\": %" PRIu64
-		 " requests are for destinations that are not configured",
+		 " spooled requests are for destinations that are no longer configured",
 		 opt->spool_dir, n);
 	opt->log(opt->log_ctx, line);
 }

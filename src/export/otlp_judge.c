@@ -93,7 +93,8 @@ void otlp_judge_grpc(const struct http_answer *a, const struct export_item *item
 
 	if (a->status != 200 || !status) {
 		if (a->status == 200)
-			sink_end(out, SINK_LATER, "response is not gRPC");
+			sink_end(out, SINK_LATER,
+				 "the response is not gRPC: is this the gRPC port?");
 		else
 			post_judge(a, NULL, out);
 		return;

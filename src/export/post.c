@@ -98,7 +98,7 @@ static int copy_secret(struct post *p, const struct export_sink_options *o, stru
 
 	if (!!o->bearer + !!o->basic + !!o->bearer_file + !!o->basic_file > 1)
 		return err_set(err, -EINVAL,
-			       "set only one of bearer token, bearer file, basic and basic file");
+			       "bearer, bearer-file, basic and basic-file cannot be used together");
 	p->is_basic = o->basic || o->basic_file;
 	if (file && access(file, R_OK) < 0)
 		return err_set(err, -EINVAL, "cannot read \"%.150s\": %s", file, strerror(errno));

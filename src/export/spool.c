@@ -8,8 +8,8 @@
  * Files are not flushed. After a crash of the machine the last ones may be damaged, which their
  * checksums reveal.
  *
- * The directory must be private, so nobody else can write to it. Contents are checked all the same,
- * since a disk may err and an older version may have written them.
+ * The directory must be private, so nobody else can write to it. Contents are checked nevertheless,
+ * because a disk can corrupt data and an older version may have written them.
  */
 #include "export/spool.h"
 

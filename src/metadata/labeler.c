@@ -246,8 +246,8 @@ static bool is_builtin(const char *name)
 }
 
 /*
- * Rules see all labels, also those that are not selected, and their results stay: a label that a
- * rule changed was meant to be there.
+ * Rules see all labels, also those that are not selected. A label that a rule set or changed is
+ * retained, because the operator requested it.
  */
 static int compute_labels(struct labeler *l, struct process_info *p, uint64_t now_ns)
 {

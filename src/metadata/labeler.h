@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Turns what is known of a process into its labels, by configuration. service_name is always
- * set; the first of these applies: a rule, OTEL_SERVICE_NAME or another configured variable,
- * the container with its namespace, the pod, the container id, the systemd service, the
- * program. It also limits the number of series. One thread, the symbolizer thread.
+ * Determines the labels of a process from its attributes and the configuration. service_name is
+ * always set; the first of these applies: a rule, OTEL_SERVICE_NAME or another configured variable,
+ * the container with its namespace, the pod, the container id, the systemd service, the program. It
+ * also limits the number of series. One thread, the symbolizer thread.
  *
- * Number of series: every distinct set of labels is a series in the back end, and a machine that
- * starts processes all the time would create them without end if the pid is a label. The limit
- * counts sets per hour and degrades in steps instead of dropping samples.
+ * Every distinct label set is a series in the back end. A machine that starts processes
+ * continuously would create series without limit if the pid is a label. The limit counts sets per
+ * hour and degrades in steps instead of dropping samples.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,10 +9,10 @@
  * entry->slow, an atomic pointer; process_info_store_find() moves it to the public struct, so
  * that only the finding thread ever writes there.
  *
- * Reading them takes locks of the process, and a page fault on a network file system that hangs can
- * hold these for as long as it hangs. READERS such processes at a time keep environments
- * from being read, but nothing else. With a full queue, an entry is not read: it has what its
- * creator knew.
+ * Reading them takes locks of the process, which a page fault on a hanging network file system can
+ * hold indefinitely. READERS such processes at a time block the reading of further environments,
+ * but nothing else. If the queue is full, the entry is not read and has only the attributes that
+ * its creator passed.
  */
 #include "metadata/process_info.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Attributes of processes that labels are made of: cgroup, executable, some environment
- * variables. They are noted when a process is first sampled, since it may be gone later.
+ * Attributes of processes that labels are made of: cgroup, executable, some environment variables.
+ * They are read when a process is first sampled, because it may have exited later.
  *
  * Threads: one thread notes and reaps (the sampling thread), another one may find (the
  * symbolizer thread). Reading environment and executable takes locks of the process, which

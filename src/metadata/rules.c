@@ -254,7 +254,8 @@ static int parse_rule(struct parser *in, struct rule *rule)
 		if (r == 0 && !*in->p)
 			return 0;
 		if (r == 0 && *in->p != ',')
-			r = err_set(in->err, -EINVAL, "rule: expected a comma before \"%.60s\"",
+			r = err_set(in->err, -EINVAL,
+				    "rule: expected a comma between actions, before \"%.60s\"",
 				    in->p);
 		in->p += r == 0;
 	}

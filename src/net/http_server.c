@@ -257,7 +257,9 @@ static int start_daemon(struct http_server *s, struct err *err)
 	};
 
 	if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
-		return err_set(err, -ENOTSUP, "this libmicrohttpd was built without TLS");
+		return err_set(
+			err, -ENOTSUP,
+			"cannot serve HTTPS: the installed libmicrohttpd was built without TLS");
 	s->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
 			MHD_USE_NO_LISTEN_SOCKET | (tls ? MHD_USE_TLS : 0),
@@ -269,7 +271,7 @@ static int start_daemon(struct http_server *s, struct err *err)
 	if (s->daemon)
 		return 0;
 	return err_set(err, -EIO, "cannot start the HTTP server%s",
-		       tls ? ": are these a certificate and its key?" : "");
+		       tls ? ": check that the certificate and the key belong together" : "");
 }
 
 static int listen_all(struct http_server *s, struct err *err)

@@ -39,10 +39,10 @@ static int add(struct collector *c, const char *s, size_t len)
 	uint32_t id;
 
 	if (strtab_count(c->texts) > LABEL_SET_MAX)
-		return err_set(
-			c->err, -EFBIG,
-			"more than %d series or label values; use a shorter range or more matchers",
-			LABEL_SET_MAX);
+		return err_set(c->err, -EFBIG,
+			       "the query has more than %d series or label values; use a shorter "
+			       "range or more matchers",
+			       LABEL_SET_MAX);
 	return strtab_add(c->texts, s, len, &id);
 }
 

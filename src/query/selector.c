@@ -193,6 +193,7 @@ int selector_parse(struct selector *s, const char *text, size_t len, struct err 
 	_cleanup_(parser_fini) struct parser in = { text, text, text + len, .err = err };
 
 	if (len > SELECTOR_MAX_LEN)
-		return err_set(err, -EINVAL, "selector is longer than %d bytes", SELECTOR_MAX_LEN);
+		return err_set(err, -EINVAL, "the selector is longer than %d bytes",
+			       SELECTOR_MAX_LEN);
 	return parse(&in, s);
 }

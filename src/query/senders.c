@@ -65,11 +65,11 @@ static int on_series(void *ctx, const struct store_label *labels, size_t n)
 	if (r == 0)
 		r = groups_find(&b->typed, labels, n, &b->type);
 	if (r == 0 && b->sender == b->out->len)
-		r = b->sender < SENDERS_MAX
-			    ? vec_push(b->out, none)
-			    : err_set(b->err, -EFBIG,
-				      "more than %d senders; use a shorter range or fewer labels",
-				      SENDERS_MAX);
+		r = b->sender < SENDERS_MAX ? vec_push(b->out, none)
+					    : err_set(b->err, -EFBIG,
+						      "the range has more than %d senders; use a "
+						      "shorter range or fewer labels",
+						      SENDERS_MAX);
 	if (r == 0 && b->type == b->windows.len)
 		r = vec_push(&b->windows, 0);
 	if (r == 0)

@@ -5,8 +5,8 @@
  * The senders of profiles, grouped by labels: when each was first and last seen, and how much it
  * sent.
  *
- * A sender is whatever differs in the labels given, such as a host or an agent's name. Numbers of
- * samples are sums of values and known only for profiles that contain them.
+ * A sender is a distinct combination of values of these labels, such as a host or an agent's name.
+ * Numbers of samples are sums of values and known only for profiles that contain them.
  */
 #include <stddef.h>
 #include <stdint.h>

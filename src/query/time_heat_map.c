@@ -57,7 +57,8 @@ int time_heat_map_build(struct time_heat_map *out, struct store *s, const struct
 	int r;
 
 	if (n > TIME_HEAT_MAP_MAX_CELLS)
-		return err_set(err, -EINVAL, "range has more than %d cells; use longer ones",
+		return err_set(err, -EINVAL,
+			       "the heat map has more than %d cells; use longer cells",
 			       TIME_HEAT_MAP_MAX_CELLS);
 	wider.start_ns -= before;
 	r = vec_reserve(out, (size_t)n);

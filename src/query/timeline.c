@@ -39,10 +39,10 @@ static int add_line(struct builder *b)
 	int r;
 
 	if ((t->len + 1) * t->n_steps > TIMELINE_MAX_POINTS)
-		return err_set(
-			b->err, -EFBIG,
-			"%zu series of %zu steps are too many; use a longer step or fewer groups",
-			t->len + 1, t->n_steps);
+		return err_set(b->err, -EFBIG,
+			       "the result is too large: %zu series of %zu steps; use a longer "
+			       "step or fewer groups",
+			       t->len + 1, t->n_steps);
 	line.points = calloc(t->n_steps, sizeof(*line.points));
 	r = line.points ? vec_push(t, line) : -ENOMEM;
 	if (r < 0)
@@ -117,9 +117,9 @@ int timeline_build(struct timeline *out, struct store *s, const struct store_sel
 	int r;
 
 	if (opt->step_ms < 1)
-		return err_set(err, -EINVAL, "step is less than 1 ms");
+		return err_set(err, -EINVAL, "the step is less than 1 ms");
 	if (range_ms < 0 || range_ms / opt->step_ms > TIMELINE_MAX_STEPS)
-		return err_set(err, -EINVAL, "range has more than %d steps; use a longer step",
+		return err_set(err, -EINVAL, "the range has more than %d steps; use a longer step",
 			       TIMELINE_MAX_STEPS);
 	out->start_ms = sel->start_ns / MS_NS;
 	out->step_ms = opt->step_ms;

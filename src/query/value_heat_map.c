@@ -56,7 +56,8 @@ static int on_point(void *ctx, const struct store_point *p)
 	struct point point = { b->group, after / step + (after % step != 0), p->value };
 
 	if (b->points.len == VALUE_HEAT_MAP_MAX_POINTS)
-		return err_set(b->err, -EFBIG, "range has more than %d profiles; use a shorter one",
+		return err_set(b->err, -EFBIG,
+			       "the range has more than %d profiles; use a shorter range",
 			       VALUE_HEAT_MAP_MAX_POINTS);
 	if (!b->points.len || p->value < b->out->least)
 		b->out->least = p->value;
@@ -141,7 +142,7 @@ int value_heat_map_build(struct value_heat_map *out, struct store *s,
 	int r;
 
 	if (opt->step_ms < 1)
-		return err_set(err, -EINVAL, "step is less than 1 ms");
+		return err_set(err, -EINVAL, "the step is less than 1 ms");
 	r = groups_init(&out->groups, opt->group_by, opt->n_group_by);
 	if (r == 0)
 		r = store_points(s, sel, on_series, on_point, &b, err);

@@ -98,7 +98,7 @@ static int put_name(struct json_read *j, struct reading *rd, size_t most)
 {
 	if (j->text.len > MAX_NAME || strlen((const char *)j->text.data) != j->text.len)
 		return err_set(rd->err, -EINVAL,
-			       "agent report: name of a label or value is longer than %d bytes",
+			       "agent report: the name of a label or value is longer than %d bytes",
 			       MAX_NAME);
 	if (rd->n++ == most)
 		return err_set(rd->err, -EINVAL, "agent report: more than %zu labels or values",
@@ -115,7 +115,7 @@ static int read_label(struct json_read *j, void *ctx)
 	if (r == 0)
 		r = json_read_string(j);
 	if (r == 0 && j->text.len > MAX_TEXT)
-		r = err_set(rd->err, -EINVAL, "agent report: label value is longer than %d bytes",
+		r = err_set(rd->err, -EINVAL, "agent report: a label value is longer than %d bytes",
 			    MAX_TEXT);
 	if (r == 0)
 		json_strn(&rd->out, (const char *)j->text.data, j->text.len);
@@ -209,7 +209,7 @@ static int read_report(struct reading *rd, const struct rpc *rpc)
 		r = json_read_end(&j);
 	if (r == -EBADMSG)
 		err_set(rpc->err, r,
-			"agent report is not valid JSON of the expected form at byte %zu",
+			"agent report is not valid JSON, or has an unexpected member, at byte %zu",
 			json_read_at(&j));
 	json_read_fini(&j);
 	if (r == 0 && !rd->agent)

@@ -3,9 +3,9 @@
 
 /*
  * The latest status report of each agent, in memory only. Agents report once per window, so a
- * restarted server knows them again soon. A report is dropped after a day without a new one. Any
- * thread. Reports are untrusted: an agent may send anything under any name of its own tenant. The
- * limits below bound memory, not correctness.
+ * restarted server soon has all reports again. A report is dropped after a day without a new one.
+ * Any thread. Reports are untrusted: an agent may send anything under any name of its own tenant.
+ * The limits below bound memory, not correctness.
  */
 #include "base/cleanup.h"
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The registry of API methods. An entry says everything about a method: its path, how requests and
- * responses are framed, who may call it, what it costs, its handler, and one line of
- * documentation. Routing, authentication, counters, memory reservations, gRPC and the check of
- * docs/api.md (tests/server/examples.py) all follow from it.
+ * The registry of API methods. An entry describes a method completely: its path, how requests and
+ * responses are framed, who may call it, what it costs, its handler, and one line of documentation.
+ * Routing, authentication, counters, memory reservations, gRPC and the check of docs/api.md
+ * (tests/server/examples.py) all follow from it.
  *
  * To add a method, add an entry to the list of the file that implements it; to add a file, define
  * a list there and name it in api.def.

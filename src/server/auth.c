@@ -66,9 +66,9 @@ static const char *find_mistake(const char *secret, const char *tenant, const ch
 	const char *colon = strchr(secret, ':');
 
 	if (more)
-		return "expected a secret and an optional tenant, found more";
+		return "expected a secret and an optional tenant, found more words";
 	if (tenant && !store_tenant_valid(tenant))
-		return "invalid tenant name";
+		return "invalid name of a tenant";
 	if (!is_token && (!colon || colon == secret))
 		return "expected USER:PASSWORD";
 	if (strlen(is_token ? secret : colon + 1) < MIN_SECRET)
@@ -111,7 +111,7 @@ static int read_file(struct auth *a, const char *path, bool is_token, struct err
 			err_set(err, r, "\"%s\", line %d: %s", path, n, why);
 	}
 	if (r == 0 && a->len == before)
-		return err_set(err, -EINVAL, "\"%s\" has no clients", path);
+		return err_set(err, -EINVAL, "\"%s\" lists no clients", path);
 	return r;
 }
 

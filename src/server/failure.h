@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Maps the -errno of a handler to an answer in each protocol. failures.def is the only place that
- * knows statuses. An errno that it does not list is a failure inside the server, which every
- * protocol answers such that the client repeats the request.
+ * Maps the -errno of a handler to statuses of HTTP, Connect and gRPC. A handler chooses the -errno
+ * that fits best; failures.def is the only place that knows statuses. An errno that it does not
+ * list is a failure inside the server, which every protocol answers such that the client repeats
+ * the request.
  */
 #include <stddef.h>
 

@@ -49,7 +49,8 @@ static int read_message(struct rpc *rpc, struct buf *decompressed)
 
 	if (rpc->len < FRAME_HEAD || ((size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 |
 				      p[4]) != rpc->len - FRAME_HEAD)
-		return err_set(rpc->err, -EBADMSG, "gRPC: body is not one complete message");
+		return err_set(rpc->err, -EBADMSG,
+			       "gRPC: the body is not exactly one complete message");
 	rpc->len -= FRAME_HEAD;
 	rpc->body = p + FRAME_HEAD;
 	if (!p[0])

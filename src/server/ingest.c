@@ -98,7 +98,7 @@ int ingest_label(struct ingest_labels *l, const char *name, const char *value, s
 	const struct store_label *same;
 
 	if (!name || !name[0])
-		return err_set(err, -EINVAL, "label without a name");
+		return err_set(err, -EINVAL, "a label has no name");
 	value = value ? value : "";
 	if (strlen(name) > MAX_NAME || strlen(value) > MAX_VALUE)
 		return err_set(
@@ -162,10 +162,10 @@ static int reject_time(int64_t time_ns, const char *why, struct err *err)
 	struct tm tm;
 
 	if (time_ns < 0)
-		return err_set(err, -EINVAL, "profile timestamp is before 1970");
+		return err_set(err, -EINVAL, "the profile's timestamp is before 1970");
 	gmtime_r(&t, &tm);
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return err_set(err, -EINVAL, "profile timestamp %s is %s", text, why);
+	return err_set(err, -EINVAL, "the profile's timestamp %s is %s", text, why);
 }
 
 /* Windows of years would be summed into time lines far beyond the range of any query. */
@@ -174,12 +174,14 @@ static int check_times(const struct ingest *in, const struct profile_meta *meta,
 	int64_t time_ns = meta->time_ns;
 
 	if (time_ns < 0 || time_ns > in->now_ns + MAX_AHEAD_NS)
-		return reject_time(time_ns, "more than 10 min in the future; check the clock", err);
+		return reject_time(time_ns,
+				   "more than 10 min in the future; check the clock of the sender",
+				   err);
 	if (time_ns && in->max_age_ns && time_ns < in->now_ns - in->max_age_ns)
 		return reject_time(time_ns, "older than the retention (--keep-days)", err);
 	if (meta->duration_ns < 0 || meta->duration_ns > MAX_DURATION_NS)
 		return err_set(err, -EINVAL,
-			       "profile duration of %lld s is not within 0 to 366 days",
+			       "the profile's duration of %lld s is not within 0 to 366 days",
 			       (long long)(meta->duration_ns / CLOCK_SECOND_NS));
 	return 0;
 }
@@ -205,7 +207,7 @@ int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char 
 	if (r < 0)
 		return r;
 	if (in->profiles.len >= MAX_PROFILES)
-		return err_set(err, -EINVAL, "request has more than %d profiles; split it",
+		return err_set(err, -EINVAL, "the request has more than %d profiles; split it",
 			       MAX_PROFILES);
 	r = copy_labels(in, l, &sp.labels);
 	if (r < 0)

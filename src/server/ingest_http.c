@@ -119,8 +119,9 @@ static int read_name(char *name, struct ingest_labels *out, struct err *err)
 		if (!*pair)
 			continue;
 		if (!value)
-			return err_set(err, -EINVAL,
-				       "argument \"name\": expected k=v inside the braces");
+			return err_set(
+				err, -EINVAL,
+				"argument \"name\": expected NAME=VALUE pairs inside the braces");
 		*value++ = 0;
 		r = ingest_label(out, pair, value, err);
 	}
@@ -174,7 +175,8 @@ static int retype(struct ingest_http *g, const char *unit)
 
 	if (!k)
 		return err_set(g->rpc->err, -EINVAL,
-			       "argument \"name\": unknown profile type of \"%.60s\"", g->app);
+			       "argument \"name\": cannot determine the profile type of \"%.60s\"",
+			       g->app);
 	if (hz <= 0 || hz > MAX_HZ)
 		return err_set(g->rpc->err, -EINVAL,
 			       "argument \"sampleRate\" must be 1 to 1000000 Hz");
@@ -185,7 +187,7 @@ static int retype(struct ingest_http *g, const char *unit)
 	r = profile_convert_sample_type(g->p, 0, k->type, k->unit, factor);
 	if (r == -EFBIG)
 		return err_set(g->rpc->err, r,
-			       "a count times the sampling interval exceeds 64 bits");
+			       "a sample count times the sampling interval exceeds 64 bits");
 	if (r == 0)
 		r = set_period(g->p, k, period);
 	profile_meta(g->p)->time_ns = g->from;
@@ -304,10 +306,10 @@ static int configure_types(struct ingest_http *g, const struct multipart_part *c
 	json_read_init(&j, config->data, config->len);
 	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_types_config, g) : -EBADMSG;
 	json_read_fini(&j);
-	return r == -EBADMSG
-		       ? err_set(g->rpc->err, r,
-				 "\"sample_type_config\" is not valid JSON of the expected form")
-		       : r;
+	return r == -EBADMSG ? err_set(g->rpc->err, r,
+				       "the part \"sample_type_config\" is not valid JSON, or has "
+				       "unexpected members")
+			     : r;
 }
 
 /* A pprof's own times win over the arguments. */
@@ -333,7 +335,7 @@ static int read_multipart(struct ingest_http *g, const char *type)
 	int r = multipart_find(type, g->rpc->body, g->rpc->len, "profile", &profile);
 
 	if (r < 0)
-		return err_set(g->rpc->err, -EBADMSG, "form has no part \"profile\"");
+		return err_set(g->rpc->err, -EBADMSG, "the form has no part \"profile\"");
 	r = read_pprof(g, profile.data, profile.len);
 	if (r == 0 &&
 	    multipart_find(type, g->rpc->body, g->rpc->len, "sample_type_config", &config) == 0)
@@ -359,7 +361,8 @@ static int read_body(struct ingest_http *g)
 	if (!strcmp(format, "speedscope"))
 		return read_speedscope(g);
 	if (!strcmp(format, "jfr"))
-		return err_set(g->rpc->err, -EBADMSG, "JFR recordings are not supported");
+		return err_set(g->rpc->err, -EBADMSG,
+			       "JFR recordings are not supported; convert them to pprof");
 	if (!strcmp(format, "multipart"))
 		r = read_multipart(g, type);
 	else if (!strcmp(format, "pprof"))
@@ -412,6 +415,6 @@ static const struct api_method methods[] = {
 	{ "/ingest", connect_upload, ingest, API_TENANT, API_PUSH,
 	  "Store one profile in any format that Pyroscope accepts here", NULL },
 	{ "/pyroscope/ingest", connect_upload, ingest, API_TENANT, API_PUSH,
-	  "Store one profile, as /ingest", NULL },
+	  "Store one profile; an alias of /ingest", NULL },
 };
 API_LIST(ingest_api, methods);

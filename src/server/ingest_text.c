@@ -145,8 +145,9 @@ int ingest_text(enum ingest_text kind, const void *data, size_t len, struct buf 
 	}
 	r = len ? put_tree(kind, wire_of(data, len), out) : 0;
 	if (r == -EBADMSG)
-		return err_set(err, r, "tree is malformed or truncated");
+		return err_set(err, r, "the tree is malformed or truncated");
 	return r == -EFBIG ? err_set(err, r,
-				     "tree is too large: more than 128 MiB of text or 65536 levels")
+				     "the tree is too large: it has more than 128 MiB of text or "
+				     "65536 levels")
 			   : r;
 }

@@ -61,7 +61,7 @@ static int copy_string(struct reader *rd, const void *data, size_t len, const ch
 	char *s;
 
 	if (len && memchr(data, 0, len))
-		return err_set(rd->err, -EBADMSG, "request: string contains a NUL byte");
+		return err_set(rd->err, -EBADMSG, "request: a string contains a NUL byte");
 	s = allocate(rd, len + 1);
 	if (!s)
 		return -ENOMEM;
@@ -76,7 +76,7 @@ static int copy_string(struct reader *rd, const void *data, size_t len, const ch
 static int add_element(struct reader *rd, struct message_list *list, size_t size, void **out)
 {
 	if (list->len >= MESSAGE_MAX_ELEMENTS)
-		return err_set(rd->err, -EBADMSG, "request: list has more than %d elements",
+		return err_set(rd->err, -EBADMSG, "request: a list has more than %d elements",
 			       MESSAGE_MAX_ELEMENTS);
 	if (list->len == list->cap) {
 		size_t cap = list->cap ? list->cap * 2 : 4;
@@ -239,7 +239,7 @@ static int json_bytes(struct reader *rd, struct message_bytes *out)
 	if (r == 0)
 		r = base64_decode((const char *)rd->json.text.data, rd->json.text.len, &bytes);
 	if (r == -EBADMSG)
-		return err_set(rd->err, r, "request: bytes are not valid base64");
+		return err_set(rd->err, r, "request: a bytes field is not valid base64");
 	if (r < 0)
 		return r;
 	*out = (struct message_bytes){ NULL, bytes.len };

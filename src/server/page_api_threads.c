@@ -81,6 +81,6 @@ int page_api_thread(struct page_api_call *call)
 		r = threads_tree(&tree, &m, &call->query[SIDE_LEFT].sel);
 	if (r == -EFBIG)
 		err_set(call->rpc->err, r,
-			"range has too many different stacks; use a shorter one");
+			"the range has too many different stacks; use a shorter range");
 	return r < 0 ? r : page_tree_write(&tree, &call->json);
 }

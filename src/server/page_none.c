@@ -9,7 +9,8 @@
 
 static int page_get(struct rpc *rpc)
 {
-	return err_set(rpc->err, -ENOENT, "this build has no web page (-Dui=disabled)");
+	return err_set(rpc->err, -ENOENT,
+		       "this server was built without the web page (-Dui=disabled)");
 }
 
 static const struct api_method methods[] = {

@@ -133,7 +133,7 @@ int querier_stacktraces(struct querier_call *q)
 	if (r == 0 && (q->rq[0].format < 0 || q->rq[0].format == FORMAT_DOT ||
 		       q->rq[0].format > FORMAT_PPROF))
 		r = err_set(q->rpc->err, -ENOSYS,
-			    "unsupported \"format\"; use flamegraph, tree or pprof");
+			    "unsupported \"format\"; expected flamegraph, tree or pprof");
 	if (r == 0)
 		r = query_stacks(&q->query[0], true, q->rpc, &s);
 	if (r < 0)

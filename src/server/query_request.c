@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validation comes before any work: a request that is refused has cost nothing but its parsing.
- * Messages name the field of the request that is wrong.
+ * Requests are validated before any other work, so a refused request costs no more than its
+ * parsing. Messages name the field of the request that is wrong.
  */
 #include "server/query_request.h"
 
@@ -83,7 +83,7 @@ static int parse_range(struct query *q, struct rpc *rpc)
 	q->sel.end_ns = rq->end * CLOCK_MS_NS + CLOCK_MS_NS - 1;
 	if (rpc->opt->max_range_ns && q->sel.end_ns - q->sel.start_ns > rpc->opt->max_range_ns)
 		return err_set(rpc->err, -ERANGE,
-			       "range exceeds the limit of this server (--query-days)");
+			       "the range exceeds the limit of this server (--query-days)");
 	q->sel.deadline_ns = (int64_t)clock_monotonic_ns() + time_limit(rpc);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A series is identified by a hash of its labels, including those of its samples. The table is
- * bounded; when it is full it is cleared, which rather lets a service exceed its quota than reject
- * one that does not.
+ * bounded; when it is full it is cleared. A service may then exceed its quota, but no service is
+ * rejected wrongly.
  *
  * Hashes have 64 bits and a seed, so a client cannot aim at collisions; a chance collision only
  * lets one series pass uncounted. Sizes: 16 bytes and an index entry for each of at most a million
@@ -210,7 +210,7 @@ int quota_charge(struct quota *q, const char *tenant, const struct store_profile
 	pthread_mutex_unlock(&q->lock);
 	if (r == -EDQUOT)
 		err_set(err, r,
-			"service has more than %zu series (sets of labels) today; use fewer label "
+			"the service has more than %zu series (label sets) today; use fewer label "
 			"values",
 			q->max);
 	return r;

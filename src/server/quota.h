@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * A limit on the number of series that a service may create per day. A client that puts something
- * new into a label each time would otherwise make every query read all of its series. Counts are
- * per process, since its start or midnight UTC. Any thread. A restart begins a new count, so a
- * service may exceed its quota on that day; the limit protects queries and need not be exact.
+ * A limit on the number of series that a service may create per day. Otherwise a client that sends
+ * a new label value with each profile would make every query read all of its series. Counts are per
+ * process, since its start or midnight UTC. Any thread. A restart begins a new count, so a service
+ * may exceed its quota on that day; the limit protects queries and need not be exact.
  */
 #include <stddef.h>
 

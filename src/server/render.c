@@ -300,7 +300,8 @@ static int render_diff(struct rpc *rpc)
 	if (r == 0)
 		r = read_side(rpc, &right, &c.right);
 	if (r == 0 && strcmp(c.left.type, c.right.type) != 0)
-		r = query_invalid(rpc, "left and right query must have the same profile type");
+		r = query_invalid(rpc,
+				  "the left and the right query must have the same profile type");
 	if (r == 0)
 		r = compare(rpc, &c);
 	if (r < 0)

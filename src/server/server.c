@@ -131,7 +131,7 @@ static int serve(struct server *s, struct rpc *rpc)
 
 	if (bytes && !memory_budget_reserve(&s->memory, bytes))
 		return err_set(rpc->err, -ENOMEM,
-			       "memory budget of the server is exhausted; retry later");
+			       "the memory budget of the server is exhausted; retry later");
 	rpc->api->framing(rpc, rpc->api->run);
 	memory_budget_release(&s->memory, bytes);
 	return 0;
@@ -157,8 +157,8 @@ static const char *host_of(const struct http_request *rq)
 }
 
 /*
- * Refuses what the headers suffice to refuse. A page that got here by rebinding has no credentials,
- * so the host matters only where none are required.
+ * Refuses requests that can be refused by their headers alone. A page that reached this server by
+ * DNS rebinding has no credentials, so the host is checked only if none are required.
  */
 static int on_headers(void *ctx, const struct http_request *rq, const char **out_message)
 {
@@ -168,11 +168,11 @@ static int on_headers(void *ctx, const struct http_request *rq, const char **out
 
 	if (s->opt.check_host && !s->auth && host &&
 	    !origin_host_is_ours(host, s->opt.host_names)) {
-		*out_message = "the Host header names another server: see --host-name";
+		*out_message = "the Host header does not name this server: see --host-name";
 		return 421;
 	}
 	if (origin_is_foreign(rq)) {
-		*out_message = "pages of other origins may not send this";
+		*out_message = "requests from web pages of other origins are not accepted";
 		return 403;
 	}
 	if (s->auth && api && api->access != API_OPEN &&
@@ -293,7 +293,7 @@ static void retain(struct server *s)
 		s->opt.warn(s->opt.warn_ctx, err.msg);
 }
 
-/* The first round runs at once, so a store that grew while the server was down is cut at start. */
+/* The first round runs at once, so a store that exceeds its limits is reduced at startup. */
 static void *retainer_main(void *arg)
 {
 	struct server *s = arg;

@@ -113,7 +113,7 @@ static const struct api_method methods[] = {
 	{ "/capabilities.v1.FeatureFlagsService/GetFeatureFlags", connect_call, status_features,
 	  API_CLIENT, API_FREE, "List the supported features", NULL },
 	{ "/settings.v1.SettingsService/Get", connect_call, status_settings, API_CLIENT, API_FREE,
-	  "Return the stored settings, of which there are none", NULL },
+	  "Return the stored settings, which are always empty", NULL },
 	{ "/ready", connect_get, status_ready, API_OPEN, API_FREE,
 	  "Report whether the server can store and answer", NULL },
 	{ "/metrics", connect_get, status_metrics, API_CLIENT, API_FREE,

@@ -4,9 +4,9 @@
 /*
  * Encodes the values of one window: ascending node ids and, for each sample type, one value per
  * node. A type whose values are a constant multiple of the first type's (nanoseconds of samples)
- * costs three bytes. Reading validates everything, because disks err. A block carries neither a
- * checksum nor a version: SQLite's file format and its application id (sqlite/db.c) cover both, and
- * a damaged block only fails the queries that read it, with -EBADMSG.
+ * costs three bytes. Reading validates everything, because disks can corrupt data. A block carries
+ * neither a checksum nor a version: SQLite's file format and its application id (sqlite/db.c) cover
+ * both, and a damaged block only fails the queries that read it, with -EBADMSG.
  */
 #include <stddef.h>
 #include <stdint.h>

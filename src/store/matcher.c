@@ -54,7 +54,7 @@ static int compile(struct matcher *m, struct err *err)
 	int error;
 
 	if (strlen(m->value) > MATCHER_MAX_PATTERN)
-		return err_set(err, -EINVAL, "regular expression is longer than %d bytes",
+		return err_set(err, -EINVAL, "the regular expression is longer than %d bytes",
 			       MATCHER_MAX_PATTERN);
 	m->code = pcre2_compile((PCRE2_SPTR)m->value, PCRE2_ZERO_TERMINATED,
 				PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_UTF |
@@ -64,7 +64,7 @@ static int compile(struct matcher *m, struct err *err)
 		PCRE2_UCHAR why[120] = "";
 
 		pcre2_get_error_message(error, why, sizeof(why));
-		return err_set(err, -EINVAL, "regular expression: error at byte %zu: %s",
+		return err_set(err, -EINVAL, "invalid regular expression at byte %zu: %s",
 			       (size_t)at, (const char *)why);
 	}
 	m->limits = pcre2_match_context_create(NULL);

@@ -218,8 +218,8 @@ int clickhouse_http_run(struct clickhouse_http *h, const struct buf *sql, int64_
 		return -ENOMEM;
 	if (deadline_ns && left_ns <= 0)
 		return err_set(err, -ETIMEDOUT,
-			       "query exceeded its time limit; use a shorter range or a narrower "
-			       "selector");
+			       "the query exceeded its time limit; use a shorter range or a "
+			       "narrower selector");
 	if (deadline_ns)
 		snprintf(limit, sizeof(limit), "&max_execution_time=%lld",
 			 (long long)(left_ns / (int64_t)CLOCK_SECOND_NS + 1));

@@ -8,10 +8,10 @@
  * and -ENOSPC if the server reports that; -EAGAIN if it must merge parts before it accepts more;
  * -EFBIG for a result beyond CLICKHOUSE_MAX_RESPONSE; -EIO for any other error that it reports.
  *
- * A result is held in memory completely. The reason is that the server reports an error that occurs
- * while it sends rows only at their end; a result that is passed on row by row could be half of the
- * truth. Messages in @err quote at most 150 bytes of the server's response and never contain the
- * password.
+ * A result is held in memory completely. The server reports an error that occurs while it sends
+ * rows only after the last of them, so a result that is passed on row by row could be incomplete
+ * without notice. Messages in @err quote at most 150 bytes of the server's response and never
+ * contain the password.
  */
 #include <stdint.h>
 

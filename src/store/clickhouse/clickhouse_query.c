@@ -10,10 +10,10 @@
  * its treatment of invalid UTF-8. The number of series is small compared with that of windows, so
  * fetching them costs little. An = condition is still passed on, as a filter that may only select
  * too many. Every text from a client reaches SQL through sql_put_string(); all other parts are
- * numbers and constants. Rows that ClickHouse returns are parsed as untrusted input, since anybody
- * may answer on a configured port: lengths are checked, and a series that was not selected is an
- * error. Only clickhouse_query_merge() accumulates across batches; all other operations report a
- * batch before the next one is requested.
+ * numbers and constants. Rows that ClickHouse returns are parsed as untrusted input, because
+ * another program may listen on the configured port: lengths are checked, and a series that was not
+ * selected is an error. Only clickhouse_query_merge() accumulates across batches; all other
+ * operations report a batch before the next one is requested.
  */
 #include "store/clickhouse/clickhouse_query.h"
 
@@ -421,7 +421,7 @@ static const struct selected *find_selected(const struct batch *p, uint64_t hash
 
 /*
  * Reports each selected series that has a window in the range. A hash that was not selected cannot
- * be in the result, so it means that the response is not an answer to this statement.
+ * be in the result, so it means that the response does not belong to this statement.
  */
 static int series_of_batch(struct query *q, const struct batch *p, void *ctx)
 {
@@ -709,7 +709,7 @@ int clickhouse_query_samples(struct clickhouse_http *h, const struct store_selec
 	if (r == 0)
 		r = each_batch(&q, samples_of_batch, &g);
 	if (r == -EFBIG)
-		err_set(err, r, "range has more than %d samples; use a shorter one",
+		err_set(err, r, "the range has more than %d samples; use a shorter range",
 			TIMED_SAMPLES_MAX);
 	for (size_t i = 0; r == 0 && i < out->all.len; i++)
 		r = merged_stacks_add_value(all, out->all.data[i].node, out->all.data[i].value);

@@ -4,7 +4,7 @@
 /*
  * The open days of all tenants in one directory, with reference counts. Any thread. A day that is
  * held cannot be closed or dropped, so holders should be short-lived. Opening a day happens under
- * the one lock of the cache: other days wait for it, which is accepted because it is rare and
+ * the one lock of the cache: other days wait for it. This is acceptable because it is rare, and
  * because two threads must not open the same file for writing.
  */
 #include <stdbool.h>

@@ -125,8 +125,9 @@ static int check_deadline(struct query *q)
 		return 0;
 	if ((int64_t)clock_monotonic_ns() < q->sel->deadline_ns)
 		return 0;
-	return err_set(q->err, -ETIMEDOUT,
-		       "query exceeded its time limit; use a shorter range or a narrower selector");
+	return err_set(
+		q->err, -ETIMEDOUT,
+		"the query exceeded its time limit; use a shorter range or a narrower selector");
 }
 
 static int check_damage(struct query *q, int r)
@@ -547,7 +548,7 @@ int day_query_samples(struct day_state *d, const struct store_select *sel, int64
 	for (size_t i = 0; r == 0 && i < q.selected.len; i++)
 		r = samples_of_series(&q, &q.selected.data[i], out);
 	if (r == -EFBIG)
-		err_set(err, r, "range has more than %d samples; use a shorter one",
+		err_set(err, r, "the range has more than %d samples; use a shorter range",
 			TIMED_SAMPLES_MAX);
 	return r < 0 ? r : map_samples(&q, out, first);
 }

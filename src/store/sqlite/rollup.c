@@ -219,8 +219,8 @@ int rollup_read_head(const void *data, size_t len, struct rollup_head *out)
 }
 
 /*
- * Walks the rollups of one level within the range in order of time; what lies between them is left
- * to cover_gap().
+ * Walks the rollups of one level within the range in order of time; cover_gap() handles the gaps
+ * between them.
  */
 static int cover_level(struct reader *rd, uint32_t series, int64_t start, int64_t end, int level,
 		       const struct rollup_cover *cover, struct err *err);

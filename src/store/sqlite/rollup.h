@@ -6,9 +6,9 @@
  * stored next to the windows. A query uses the rollups that lie within its range and windows for
  * the remainder, so its result is the same. A rollup is deleted when a window is added to its slot.
  *
- * Why two levels: a query over a day needs at most twelve sums of two hours, and at its edges up to
- * eleven of ten minutes and the windows of less than ten minutes per end. Sums saturate like those
- * of windows; addition that saturates depends on the order only when totals approach 2^63.
+ * With two levels, a query over a day needs at most twelve sums of two hours and, at each end, up
+ * to eleven of ten minutes and the windows of less than ten minutes. Sums saturate like those of
+ * windows; addition that saturates depends on the order only when totals approach 2^63.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that appends queues a job and waits. All jobs in the queue when the writer looks share
- * one transaction per day, and so one flush. A job that cannot be stored is rolled back alone. Jobs
- * live on the stacks of the threads that wait for them.
+ * A thread that appends queues a job and waits. The writer stores all jobs that it finds in the
+ * queue in one transaction per day, and thus with one flush. A job that cannot be stored is rolled
+ * back alone. Jobs live on the stacks of the threads that wait for them.
  */
 #include "store/sqlite/writer.h"
 
@@ -170,8 +170,8 @@ static void job_fini(struct job *j)
 }
 
 /*
- * Does the work that does not need the writer thread. Hashing all texts of a profile needs nothing
- * of the day, so here it runs in parallel.
+ * Does the work that does not need the writer thread. Hashing the texts of a profile does not
+ * access the day, so several threads can do it in parallel.
  */
 static int prepare(struct job *j)
 {

@@ -410,7 +410,7 @@ static void a_response_that_is_not_grpc_keeps_the_item(void **state)
 	struct sink_outcome o = judge_grpc(200, NULL, "<html>", 6);
 
 	assert_int_equal(o.verdict, SINK_LATER);
-	assert_string_equal(o.why, "response is not gRPC");
+	assert_string_equal(o.why, "the response is not gRPC: is this the gRPC port?");
 	assert_int_equal(judge_grpc(502, NULL, "", 0).verdict, SINK_LATER);
 	assert_int_equal(judge_grpc(404, NULL, "", 0).verdict, SINK_NEVER);
 	assert_int_equal(

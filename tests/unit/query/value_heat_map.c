@@ -199,7 +199,7 @@ static void errors_of_the_store_and_of_the_step_are_returned(void **state)
 	h = (struct value_heat_map){ 0 };
 	err = (struct err){ 0 };
 	assert_int_equal(value_heat_map_build(&h, &t.store, &sel, &opt, &err), -EINVAL);
-	assert_string_equal(err.msg, "step is less than 1 ms");
+	assert_string_equal(err.msg, "the step is less than 1 ms");
 	value_heat_map_fini(&h);
 }
 

@@ -56,9 +56,9 @@ static void an_invalid_line_is_refused_by_its_number(void **state)
 	} files[] = {
 		{ "long-enough\nshort\n", "line 2: secret is shorter than 8 characters", true },
 		{ "long-enough a b\n", "line 1: expected a secret and an optional tenant", true },
-		{ "long-enough ../x\n", "line 1: invalid tenant name", true },
+		{ "long-enough ../x\n", "line 1: invalid name of a tenant", true },
 		{ "no-colon-here\n", "line 1: expected USER:PASSWORD", false },
-		{ "# nobody\n", "has no clients", true },
+		{ "# nobody\n", "lists no clients", true },
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {

@@ -70,7 +70,8 @@ static void the_last_part_of_the_name_is_the_type(void **state)
 	assert_int_equal(ingest(&s, "name=my.mutex_duration&units=microseconds", "main 7\n"), 200);
 	expect_flame(&s, "mutex:delay:nanoseconds::", "{}", "total:0/7000/0\nmain:0/7000/7000\n");
 	assert_int_equal(ingest(&s, "name=ing.web.app", "main;a;b 3\n"), 400);
-	assert_non_null(strstr(scene_text(&s), "unknown profile type of \\\"ing.web.app\\\""));
+	assert_non_null(
+		strstr(scene_text(&s), "cannot determine the profile type of \\\"ing.web.app\\\""));
 	scene_end(&s);
 }
 
@@ -94,8 +95,8 @@ static void an_invalid_request_is_refused_with_the_reason(void **state)
 		{ "", "main 1\n", "\\\"name\\\" is missing", 400 },
 		{ "name=", "main 1\n", "\\\"name\\\" is missing", 400 },
 		{ "name=%7Ba%3Db%7D", "main 1\n", "no application name", 400 },
-		{ "name=x%7Bab%7D", "main 1\n", "k=v", 400 },
-		{ "name=x%7B%3Dv%7D", "main 1\n", "label without a name", 400 },
+		{ "name=x%7Bab%7D", "main 1\n", "NAME=VALUE", 400 },
+		{ "name=x%7B%3Dv%7D", "main 1\n", "a label has no name", 400 },
 		{ "name=x%7Ba%3D1,a%3D2%7D", "main 1\n", "two different values", 400 },
 		{ "name=x&sampleRate=0", "main 1\n", "sampleRate", 400 },
 		{ "name=x&sampleRate=1000001", "main 1\n", "sampleRate", 400 },
