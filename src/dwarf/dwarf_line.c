@@ -56,6 +56,10 @@ struct header {
 	const uint8_t *program;
 };
 
+/*
+ * The registers of the state machine that a line number program controls (6.2.2), as far as they
+ * are stored, and the sequence that is being built.
+ */
 struct machine {
 	const struct dwarf_unit *u;
 	struct dwarf_lines *l;
@@ -102,6 +106,10 @@ struct entry_format {
 
 enum { FORMATS_MAX = 16 };
 
+/*
+ * Reads the content types and forms of the columns of a table. Returns their number, or 0 after
+ * failing the cursor.
+ */
 static size_t read_formats(struct dwarf_cursor *c, struct entry_format *out)
 {
 	size_t n = dwarf_u8(c);
@@ -172,6 +180,9 @@ static int read_header(struct dwarf_lines *l, struct dwarf_unit *u, struct dwarf
 		u->addr_len = dwarf_u8(c);
 		dwarf_u8(c);
 	}
+	/*
+	 * The length of the header, not the end of its tables, determines where the program begins.
+	 */
 	len = dwarf_offset(c, u->is64);
 	tables = *c;
 	dwarf_skip(c, len);
@@ -191,6 +202,11 @@ static int read_header(struct dwarf_lines *l, struct dwarf_unit *u, struct dwarf
 	return r;
 }
 
+/*
+ * Appends the current registers as a row; the first row begins the sequence. A later row at the
+ * same address replaces the earlier one. Rows in descending order are accepted and sorted when the
+ * sequence ends.
+ */
 static int add_row(struct machine *m)
 {
 	struct dwarf_lines *l = m->l;
@@ -242,6 +258,7 @@ static int end_sequence(struct machine *m)
 	if (!open)
 		return 0;
 	s.n = l->rows.len - s.first;
+	/* linkers set the addresses of discarded code to 0 or 1 */
 	if (s.lo <= 1 || s.hi <= s.lo) {
 		l->rows.len = s.first;
 		return 0;
@@ -251,6 +268,7 @@ static int end_sequence(struct machine *m)
 	return vec_push(&l->sequences, s);
 }
 
+/* An extended opcode contains its length, so unknown ones are skipped (6.2.5.3). */
 static int extended_op(struct machine *m, struct dwarf_cursor *c)
 {
 	uint64_t len = dwarf_uleb(c);
@@ -299,6 +317,7 @@ static int standard_op(struct machine *m, struct dwarf_cursor *c, uint8_t op)
 	}
 }
 
+/* A special opcode advances both address and line and appends a row (6.2.5.1). */
 static int special_op(struct machine *m, uint8_t op)
 {
 	op = (uint8_t)(op - m->h.opcode_base);
@@ -307,6 +326,10 @@ static int special_op(struct machine *m, uint8_t op)
 	return add_row(m);
 }
 
+/*
+ * A malformed program ends at its error. The rows of the sequences before that are used, since
+ * lines of other functions are better than none.
+ */
 static int run(struct machine *m, struct dwarf_cursor *c)
 {
 	int r = 0;
@@ -383,6 +406,10 @@ static const struct row *row_in(const struct dwarf_lines *l, const struct sequen
 	return lo ? &l->rows.data[s->first + lo - 1] : NULL;
 }
 
+/*
+ * Sequences may overlap, so up to OVERLAPS_MAX of those that begin at or before the address are
+ * tried, the closest one first.
+ */
 int dwarf_lines_find(const struct dwarf_lines *l, uint64_t addr, uint32_t *out_file,
 		     uint32_t *out_line)
 {
@@ -431,6 +458,10 @@ static char *join(const char *base, const char *dir, const char *name)
 	return n < 0 ? NULL : s;
 }
 
+/*
+ * Files are numbered from 1 up to DWARF 4, and from 0 since DWARF 5. A path is joined when it is
+ * first needed, because most files of a unit are headers without any sample.
+ */
 const char *dwarf_lines_path(struct dwarf_lines *l, const struct dwarf_unit *u, uint32_t file)
 {
 	size_t i = l->version < 5 ? (size_t)file - 1 : file;

@@ -34,6 +34,7 @@ static const char *const names[DWARF_SECTION_MAX] = {
 	[DWARF_CU_INDEX] = "cu_index",
 };
 
+/* zlib counts in 32 bits, so that larger sections are passed in several parts. */
 static int inflate_zlib(const struct elf_span *in, uint8_t *out, size_t out_len)
 {
 	z_stream z = { .next_in = (uint8_t *)(uintptr_t)in->data };
@@ -182,6 +183,7 @@ static int open_image(struct dwarf_sections **out, struct elf_image *img, size_t
 		r = load(s, (enum dwarf_section)id, max_heap, err);
 		if (r < 0)
 			return r;
+		/* .debug_info is loaded first: a file without it has no DWARF at all. */
 		if (id == DWARF_INFO && !s->s[id].len)
 			return -ENODATA;
 	}

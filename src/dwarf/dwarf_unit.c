@@ -100,6 +100,7 @@ static int form_len(const struct dwarf_unit *u, uint16_t form)
 	return len == FORM_LEN_OFFSET ? (u->is64 ? 8 : 4) : len;
 }
 
+/* Skips a value that contains its own length. All forms that are not listed are LEB128 numbers. */
 static void skip_varying(struct dwarf_cursor *c, uint16_t form)
 {
 	switch (form) {
@@ -124,7 +125,11 @@ static void skip_varying(struct dwarf_cursor *c, uint16_t form)
 	}
 }
 
-/* Skips a value whose form is not indirect, or remains so after INDIRECT_MAX steps. */
+/*
+ * Skips a value whose form is not indirect, or remains so after INDIRECT_MAX steps. An unknown form
+ * fails the cursor, because the length of its value, and so the position of everything after it, is
+ * unknown.
+ */
 static void direct_skip(const struct dwarf_unit *u, struct dwarf_cursor *c, uint16_t form)
 {
 	int len = form_len(u, form);
@@ -137,7 +142,10 @@ static void direct_skip(const struct dwarf_unit *u, struct dwarf_cursor *c, uint
 		dwarf_fail(c);
 }
 
-/* Returns the form that a value of DW_FORM_indirect states before its data. */
+/*
+ * Returns the form that a value of DW_FORM_indirect states before its data. INDIRECT_MAX bounds
+ * chains of this form, which could otherwise be as long as the unit.
+ */
 static uint16_t direct_form(struct dwarf_cursor *c, uint16_t form)
 {
 	for (int i = 0; form == DW_FORM_indirect && i < INDIRECT_MAX; i++)
@@ -150,6 +158,10 @@ static void form_skip(const struct dwarf_unit *u, struct dwarf_cursor *c, uint16
 	direct_skip(u, c, direct_form(c, form));
 }
 
+/*
+ * The string is borrowed from the section. If the section is missing or does not contain the
+ * offset, the value has no class, which callers treat like an absent attribute.
+ */
 static struct dwarf_value string_at(const struct elf_span *s, uint64_t off)
 {
 	const char *str = s->data ? elf_span_string(s, off) : NULL;
@@ -158,6 +170,7 @@ static struct dwarf_value string_at(const struct elf_span *s, uint64_t off)
 		   : (struct dwarf_value){ 0 };
 }
 
+/* A string of dwz's alternate file; absent if that file was not found. */
 static struct dwarf_value alt_string_at(const struct dwarf_unit *u, uint64_t off)
 {
 	if (!u->file->alt)
@@ -165,6 +178,10 @@ static struct dwarf_value alt_string_at(const struct dwarf_unit *u, uint64_t off
 	return string_at(&u->file->alt->sections->s[DWARF_STR], off);
 }
 
+/*
+ * The index is compared with the size of the section before it is multiplied, so that the product
+ * cannot overflow. The same holds for dwarf_unit_address().
+ */
 static struct dwarf_value indexed_string(const struct dwarf_unit *u, uint64_t index)
 {
 	const struct elf_span *s = u->file->sections->s;
@@ -227,6 +244,10 @@ static struct dwarf_value read_string(const struct dwarf_unit *u, struct dwarf_c
 	}
 }
 
+/*
+ * Reads a number, an offset or a reference. References within the unit become offsets in
+ * .debug_info, like those of DW_FORM_ref_addr.
+ */
 static struct dwarf_value read_number(const struct dwarf_unit *u, struct dwarf_cursor *c,
 				      uint16_t form)
 {
@@ -315,6 +336,10 @@ struct dwarf_value dwarf_attr_read(const struct dwarf_unit *u, struct dwarf_curs
 	}
 }
 
+/*
+ * Most abbreviations have values of fixed length only and are skipped in one step. This matters
+ * because a search for a function skips far more DIEs than it reads.
+ */
 void dwarf_attrs_skip(const struct dwarf_unit *u, struct dwarf_cursor *c,
 		      const struct dwarf_abbrev *abbrev)
 {
@@ -345,6 +370,7 @@ static bool abbrev_parse(const struct dwarf_unit *u, struct dwarf_cursor *c,
 
 		if (c->bad || (!at && !form))
 			break;
+		/* the only form whose value is in the abbreviation */
 		if (form == DW_FORM_implicit_const)
 			spec.implicit = dwarf_sleb(c);
 		len = form > UINT16_MAX ? FORM_UNKNOWN : form_len(u, spec.form);
@@ -395,6 +421,7 @@ int dwarf_unit_abbrevs(struct dwarf_unit *u)
 	return u->abbrevs ? 0 : abbrevs_load(u, SIZE_MAX);
 }
 
+/* Compilers number abbreviations 1, 2, 3..., so the code is nearly always the index plus 1. */
 static const struct dwarf_abbrev *abbrev_find(const struct dwarf_abbrevs *a, uint64_t code)
 {
 	if (code - 1 < a->abbrevs.len && a->abbrevs.data[code - 1].code == code)
@@ -414,6 +441,7 @@ struct dwarf_cursor dwarf_unit_cursor(const struct dwarf_unit *u, uint64_t off)
 	return (struct dwarf_cursor){ .p = info->data + off, .end = info->data + u->end };
 }
 
+/* A code of 0 ends a list of siblings; such a DIE has no abbreviation and no attributes. */
 bool dwarf_die_next(const struct dwarf_unit *u, struct dwarf_cursor *c, struct dwarf_die *out)
 {
 	uint64_t code;
@@ -428,6 +456,10 @@ bool dwarf_die_next(const struct dwarf_unit *u, struct dwarf_cursor *c, struct d
 	return !c->bad;
 }
 
+/*
+ * DWARF 5 added the type of the unit, with further fields for some types, and swapped address size
+ * and abbreviation offset (7.5.1). abbrev_off already holds the base within a package (.dwp).
+ */
 static int unit_header(struct dwarf_unit *u, struct dwarf_cursor *c)
 {
 	const uint8_t *info = u->file->sections->s[DWARF_INFO].data;
@@ -491,6 +523,10 @@ void dwarf_unit_free(struct dwarf_unit *u)
 	free(u);
 }
 
+/*
+ * Reads the headers alone, so its cost is the number of units and not the size of the section.
+ * Units of an unsupported version are skipped by their length.
+ */
 int dwarf_file_scan(struct dwarf_file *f)
 {
 	const struct elf_span *info = &f->sections->s[DWARF_INFO];
@@ -568,6 +604,10 @@ static void read_base(struct dwarf_unit *u, uint16_t at, const struct dwarf_valu
 	}
 }
 
+/*
+ * DW_AT_high_pc is an address or, since DWARF 4, the length of the code. dwarf_unit_read() adds a
+ * length to DW_AT_low_pc, which may come later.
+ */
 static void read_unit_attr(struct dwarf_unit *u, uint16_t at, const struct dwarf_value *v)
 {
 	switch (at) {
@@ -644,6 +684,10 @@ int dwarf_unit_read(struct dwarf_unit *u)
 			return r;
 		r = read_unit_die(u, read_base);
 	}
+	/*
+	 * The DIE is read a second time, because attributes can precede the base of the table that
+	 * they index.
+	 */
 	if (r == 0)
 		r = read_unit_die(u, read_unit_attr);
 	if (r == 0 && u->high_is_length) /* DW_AT_low_pc may have been the later attribute. */

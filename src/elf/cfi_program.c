@@ -78,6 +78,10 @@ static void set_column(struct program *pg, uint64_t reg, struct cfi_value v)
 		*col = v;
 }
 
+/*
+ * Operands that do not fit become CFI_OUT_OF_RANGE: the row then has no usable rule, but the
+ * function's other rows do.
+ */
 static inline struct cfi_value value_of(enum cfi_how how, uint64_t reg, int64_t off)
 {
 	if (reg > UINT16_MAX || off < INT32_MIN || off > INT32_MAX)
@@ -103,6 +107,10 @@ static inline void set_offset(struct program *pg, uint64_t reg, uint64_t n)
 		*col = value_of(CFI_OFFSET, 0, factored(pg, (int64_t)n));
 }
 
+/*
+ * An expression is not evaluated here. The value holds the offset of its length in the section,
+ * from which the consumer reads it.
+ */
 static struct cfi_value take_expression(struct program *pg, enum cfi_how how)
 {
 	uint64_t off = eh_cursor_off(&pg->c);
@@ -124,6 +132,7 @@ static inline int advance(struct program *pg, uint64_t to)
 	return pg->fn(pg->ctx, from, to < pg->end ? to : pg->end, &pg->st);
 }
 
+/* An address that would overflow ends the function, like one beyond its end. */
 static inline int advance_by(struct program *pg, uint64_t delta)
 {
 	uint64_t to;
@@ -152,6 +161,10 @@ static void restore(struct program *pg, uint64_t reg)
 		*col = pg->common->initial.col[col - pg->st.col];
 }
 
+/*
+ * Compilers nest remembered states one or two deep; the limit bounds the memory of a hostile
+ * program.
+ */
 static int remember_state(struct program *pg)
 {
 	if (pg->n_stack == CFI_REMEMBER_MAX)
@@ -160,6 +173,10 @@ static int remember_state(struct program *pg)
 	return 0;
 }
 
+/*
+ * Restores the CFA as well. DWARF 5, 6.4.2.2 does not mention the CFA, but compilers and other
+ * unwinders treat it as part of the state.
+ */
 static int restore_state(struct program *pg)
 {
 	if (!pg->n_stack)
@@ -292,6 +309,10 @@ static int extended_insn(struct program *pg, uint8_t op)
 	return register_rule(pg, op);
 }
 
+/*
+ * The high two bits select three opcodes with an operand in the low six bits; all others are
+ * extended (DWARF 5, 7.24).
+ */
 static int insn(struct program *pg, uint8_t op)
 {
 	switch (op & 0xc0) {
@@ -339,6 +360,10 @@ static inline int program_run(struct program *pg)
 	return r;
 }
 
+/*
+ * Runs the CIE's instructions, which have no address: their result is the state in which every
+ * function starts.
+ */
 int cfi_program_init(struct cfi_common *common, const struct eh_cursor *insns)
 {
 	struct program pg = { .c = *insns, .common = common, .end = UINT64_MAX };

@@ -297,7 +297,9 @@ static int find_text(struct gopclntab *t, struct err *err)
 		memcpy(&data.text, header, sizeof(header));
 	}
 	if (elf_image_offset_of(t->img, data.text + key.first_off, &off) < 0)
-		return err_set(err, -EBADMSG, "Go function table (pclntab) has no module data");
+		return err_set(
+			err, -EBADMSG,
+			"cannot find the module data that locates the Go function table (pclntab)");
 	t->text = data.text;
 	t->gofunc = data.gofunc;
 	return 0;

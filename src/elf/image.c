@@ -38,6 +38,10 @@ struct elf_image {
 	size_t n_segments;
 };
 
+/*
+ * These two are the bounds checks that everything else relies on. They are written without a sum or
+ * product of untrusted numbers, which could overflow.
+ */
 static bool range_in(uint64_t off, uint64_t len, uint64_t limit)
 {
 	return off <= limit && len <= limit - off;
@@ -48,6 +52,7 @@ static bool table_in(uint64_t off, uint64_t n, uint64_t entry_len, uint64_t limi
 	return off <= limit && n <= (limit - off) / entry_len;
 }
 
+/* Headers are copied instead of cast, because the file may place them at an unaligned offset. */
 static void read_phdr(const struct elf_image *img, uint64_t i, Elf64_Phdr *out)
 {
 	memcpy(out, img->data + img->phoff + i * sizeof(*out), sizeof(*out));
@@ -94,6 +99,7 @@ static void parse_sections(struct elf_image *img, const Elf64_Ehdr *eh)
 		img->n_shdrs = 0;
 }
 
+/* An image without program headers is valid: it is an object file or a separate debug file. */
 static int count_phdrs(struct elf_image *img, const Elf64_Ehdr *eh, struct err *err)
 {
 	img->phoff = eh->e_phoff;
@@ -119,6 +125,10 @@ static int count_phdrs(struct elf_image *img, const Elf64_Ehdr *eh, struct err *
 	return 0;
 }
 
+/*
+ * p_filesz is limited to the memory size and to what the file contains, so that the bytes of a
+ * segment are always within the mapping. A truncated file loses only its missing part.
+ */
 static int add_segment(struct elf_image *img, const Elf64_Phdr *ph, struct err *err)
 {
 	struct elf_segment *s = &img->segments[img->n_segments];
@@ -140,6 +150,7 @@ static int add_segment(struct elf_image *img, const Elf64_Phdr *ph, struct err *
 	return 0;
 }
 
+/* Segments beyond ELF_SEGMENTS_MAX are ignored; linkers create four to six. */
 static int parse_segments(struct elf_image *img, struct err *err)
 {
 	for (uint64_t i = 0; i < img->n_phdrs && img->n_segments < ELF_SEGMENTS_MAX; i++) {
@@ -156,6 +167,10 @@ static int parse_segments(struct elf_image *img, struct err *err)
 	return 0;
 }
 
+/*
+ * Sections come first, because section 0 may hold the number of program headers. Invalid section
+ * headers are not an error: a program runs without them.
+ */
 static int image_parse(struct elf_image *img, struct err *err)
 {
 	Elf64_Ehdr eh;
@@ -279,6 +294,10 @@ size_t elf_image_segments(const struct elf_image *img, const struct elf_segment 
 	return img->n_segments;
 }
 
+/*
+ * Segments may overlap in the file, since a page can be mapped twice. Executable ones are
+ * preferred, because the callers' addresses are those of code.
+ */
 int elf_image_vaddr_of(const struct elf_image *img, uint64_t file_off, uint64_t *out_vaddr)
 {
 	for (int exec = 1; exec >= 0; exec--) {
@@ -343,6 +362,7 @@ int elf_image_at_offset(const struct elf_image *img, uint64_t file_off, uint64_t
 	return 0;
 }
 
+/* The address of a section is that in the process, so it is set only if the section is loaded. */
 static int section_span(const struct elf_image *img, const Elf64_Shdr *sh, struct elf_span *out)
 {
 	int r;
@@ -394,6 +414,10 @@ int elf_image_section_header(const struct elf_image *img, uint32_t index, struct
 	return 0;
 }
 
+/*
+ * The name is compared with its NUL, so a prefix does not match. A linear search is sufficient,
+ * because callers look up a few sections once per file.
+ */
 int elf_image_section_index(const struct elf_image *img, const char *name, uint32_t *out_index)
 {
 	size_t name_len = strlen(name) + 1;

@@ -81,6 +81,10 @@ uint64_t candidates_code_left(const struct candidates *l, uint64_t vaddr)
 	return l->exec.data[lo - 1].end - vaddr;
 }
 
+/*
+ * Sizes of symbols are untrusted and often wrong in hand-written assembly: a symbol never extends
+ * beyond the executable range that contains it.
+ */
 bool candidates_clip(const struct candidates *l, struct candidate *c, uint64_t size)
 {
 	uint64_t left = candidates_code_left(l, c->vaddr);
@@ -101,6 +105,7 @@ static const struct elf_rawsyms *table_of(const struct candidates *l, unsigned i
 	return &l->tables[level >= LEVEL_DYNSYM_FUNCTION];
 }
 
+/* The order in which bindings are preferred (base/alias.h), for symbols at the same address. */
 static uint8_t bind_rank(uint8_t bind)
 {
 	switch (bind) {
@@ -129,6 +134,7 @@ static bool is_label(const struct elf_rawsyms *table, uint32_t name_off)
 		 (len == 2 || name[2] == '.'));
 }
 
+/* The default consumer: stores the symbol. Symbols outside of executable sections are dropped. */
 static int keep(struct candidates *l, struct candidate c, uint64_t size)
 {
 	if (!candidates_clip(l, &c, size))
@@ -143,6 +149,10 @@ static int take(struct candidates *l, struct candidate c, uint64_t size)
 	return l->take ? l->take(l, c, size) : keep(l, c, size);
 }
 
+/*
+ * Undefined symbols have no address here, and common ones no code. A symbol without a type is used
+ * only if no function has its address.
+ */
 static int read_symbols(struct candidates *l, enum elf_symtab_source source)
 {
 	struct elf_rawsyms *table = &l->tables[source == ELF_DYNSYM];
@@ -178,6 +188,7 @@ static int add_plt(void *ctx, const struct elf_plt_entry *e)
 	return take(ctx, c, e->size);
 }
 
+/* Entries of the PLT are named after the function that they call, whose name is in .dynsym. */
 int candidates_collect(struct candidates *l, unsigned int sources)
 {
 	int r = read_exec_ranges(l);
@@ -204,6 +215,7 @@ struct alias_name candidates_name(struct candidates *l, const struct candidate *
 	return n;
 }
 
+/* Reads one byte, so that it need not be charged against the limit on names. */
 bool candidates_have_name(const struct candidates *l, const struct candidate *c)
 {
 	const char *s;
@@ -216,6 +228,10 @@ static int rank_of(const struct candidate *c)
 	return c->level * (ALIAS_OTHER + 1) + c->bind;
 }
 
+/*
+ * Names are read only if level and binding do not decide. If the chosen symbol has no size, the
+ * greatest size among those of its level applies, since aliases share their code.
+ */
 struct candidate candidates_choose(struct candidates *l, const struct candidate *c, size_t n)
 {
 	struct candidate best = c[0];
