@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Code that neither a file nor a known runtime holds. Three attempts, cheapest first: a few known
- * forms of trampolines, a frame pointer that leads to a return address, and a search up the stack
- * for the first plausible return address.
+ * Steps out of code that belongs neither to a file nor to a known runtime. There are three
+ * attempts, the cheapest first: a few known forms of trampolines, a frame pointer that leads to a
+ * return address, and a search up the stack for the first plausible return address.
  */
 #include "bpf/lib/calls.h"
 #include "bpf/lib/walk_memory.h"
@@ -21,8 +21,8 @@ enum {
 
 /*
  * Steps by the frame-pointer convention, for generated code and files without tables. An rbp of
- * zero ends the chain. If no chain led here, rbp is a register like any other (Erlang's code uses
- * it so).
+ * zero ends the chain. If no chain of frames led here, rbp may hold any value (Erlang's code uses
+ * it as a general register).
  */
 WALK_FN int walk_frame_pointer(__u32 which)
 {
@@ -72,7 +72,7 @@ static __always_inline int trampoline_bytes(const struct walk *w)
 	return (code >> 24) & 0x78;
 }
 
-/* True if rbp leads to a frame whose return address is one. */
+/* True if rbp points to a frame that contains a valid return address. */
 static __always_inline int walk_has_frame_pointer(struct walk *w, __u32 which)
 {
 	__u64 rbp = w->regs[UREG_RBP], ra = 0;
@@ -81,7 +81,7 @@ static __always_inline int walk_has_frame_pointer(struct walk *w, __u32 which)
 	       walk_is_return(which, ra) == WALK_CONTINUE;
 }
 
-/* How certain the caller of generated code without a frame pointer is. */
+/* The certainty with which the caller of generated code without a frame pointer is known. */
 enum { CALLER_NONE, CALLER_LIKELY, CALLER_SURE };
 
 /* The rule at the return address @ra into a file; NULL if there is none that leads up the stack. */

@@ -194,7 +194,7 @@ static int report_line(char *line, bool is_truncated, enum proc_maps_filter filt
 	int r = parse_line(line, is_truncated, &m);
 
 	if (r < 0)
-		return err_set(err, r, "invalid line in a maps file: \"%.80s\"", line);
+		return err_set(err, r, "cannot parse a line of /proc/PID/maps: \"%.80s\"", line);
 	if (m.start >> 63 || (filter == PROC_MAPS_EXEC && !(m.prot & PROC_MAP_EXEC)))
 		return 0;
 	return fn(ctx, &m);

@@ -95,10 +95,9 @@ static int sideband_add_cpu(struct sideband *sb, int cpu, struct err *err)
 	if (r == -ENODEV || r == -ENXIO)
 		return 0; /* the CPU went offline after its number was read */
 	if (r == -EPERM || r == -EACCES)
-		return err_set(
-			err, r,
-			"no permission to watch processes (kernel.perf_event_paranoid): run as "
-			"root or with CAP_PERFMON");
+		return err_set(err, r,
+			       "no permission to watch processes (see kernel.perf_event_paranoid): "
+			       "run as root or with CAP_PERFMON");
 	if (r < 0)
 		return err_set(err, r, "cannot watch processes on CPU %d: %s", cpu, strerror(-r));
 	return 0;

@@ -17,8 +17,8 @@
  *   time (scale.all).
  * - else the time is reported without a stack.
  *
- * An interval that has not ended yet is counted at the end of a window only if it is certain
- * that it stands for itself alone: see is_certain().
+ * An interval that has not ended yet is counted at the end of a window only if it is certain that
+ * its weight will be 1: see is_certain().
  */
 #include "profiler/offcpu.h"
 
@@ -38,7 +38,7 @@ struct place {
 
 	uint64_t reported_ns, start_ns, now_ns;
 	uint64_t single_ns;     /* reported waits with a stack and weight 1 */
-	uint64_t unassigned_ns; /* exact time to be given to the only known stack */
+	uint64_t unassigned_ns; /* exact time to be assigned to the only known stack */
 	uint32_t stack;         /* hash of the last stack, kept across windows; 0: none yet */
 	bool has_other_stacks;  /* more than that one stack was seen */
 };
@@ -392,9 +392,9 @@ void offcpu_end_wait(struct offcpu *o, const struct off_record *r,
 }
 
 /*
- * Returns true if it is known what a running interval stands for. It is if the interval is
- * long (the kernel never thins those), or if the kernel has decided to report it with weight
- * 1. At the very end its weight no longer matters.
+ * Returns true if the weight of a running interval is known: it is 1 if the interval is long (the
+ * BPF program never thins long ones), or if the BPF program has decided to report it with weight 1.
+ * In the last window the weight no longer matters.
  */
 static bool is_certain(const struct off_thread *t, uint64_t now_ns, bool is_last)
 {

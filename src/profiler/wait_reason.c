@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The first matching prefix counts. NULL: this function says nothing, its callers decide. */
+/*
+ * The first matching prefix counts. NULL: this function does not show the reason, its callers do.
+ */
 static const struct {
 	const char *prefix, *reason;
 } table[] = {
@@ -168,7 +170,7 @@ static bool is_frozen(const char *const *names, size_t n)
 
 /*
  * A user-space mutex with priority inheritance is built on a kernel mutex, which must not be
- * taken for a kernel lock.
+ * mistaken for a kernel lock.
  */
 static bool is_pi_futex(const char *const *names, size_t n)
 {

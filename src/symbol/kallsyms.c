@@ -269,8 +269,8 @@ int kallsyms_load_fds(struct kallsyms **out, int kallsyms_fd, int modules_fd, st
 		return r;
 	if (l.hidden)
 		return err_set(err, -EPERM,
-			       "the kernel hides its addresses: run as root (CAP_SYSLOG), and set "
-			       "kernel.kptr_restrict to 0 or 1 (sysctl)");
+			       "the kernel hides its addresses: run as root or with CAP_SYSLOG, "
+			       "and run \"sysctl kernel.kptr_restrict=1\"");
 	qsort(k->syms.data, k->syms.len, sizeof(*k->syms.data), symbol_cmp);
 	if (l.modules.len)
 		qsort(l.modules.data, l.modules.len, sizeof(*l.modules.data), range_cmp);

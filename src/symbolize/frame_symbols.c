@@ -99,6 +99,10 @@ void frame_symbols_free(struct frame_symbols *l)
 	free(l);
 }
 
+/*
+ * The lock protects the file table and the language runtimes, which the sampling thread changes. In
+ * a recording both run in one thread and there is no lock.
+ */
 static void lock(struct frame_symbols *l)
 {
 	if (l->opts.lock)
@@ -173,6 +177,10 @@ void frame_symbols_trim(struct frame_symbols *l)
 	symbolizer_renew(l);
 }
 
+/*
+ * Once all addresses of a few batches were in the cache, the worker is stopped to release its
+ * memory: it starts again with the next unknown address.
+ */
 void frame_symbols_end_batch(struct frame_symbols *l)
 {
 	struct symbolizer_counters c;
@@ -194,6 +202,7 @@ static int add_string(struct batch *b, const char *s, uint32_t *out)
 	return profile_add_string(b->p, s, strlen(s), out);
 }
 
+/* A missing system name is the name itself, since pprof demangles and compares the system name. */
 static int add_line(struct batch *b, const struct symbol_frame *f, struct profile_line *out)
 {
 	struct profile_function fn = { .start_line = f->start_line };
@@ -229,6 +238,7 @@ static int add_simple(struct batch *b, const struct profile_location *l, const c
 	return add_frame(b, l, &(struct symbol_frame){ .name = name, .file = file }, out);
 }
 
+/* Adds a frame whose text stands for a missing symbol, and marks it for the statistics. */
 static int add_unnamed(struct batch *b, const struct profile_location *l, const char *text,
 		       struct frame_location *w)
 {
@@ -236,6 +246,9 @@ static int add_unnamed(struct batch *b, const struct profile_location *l, const 
 	return add_simple(b, l, text, "", &w->location);
 }
 
+/*
+ * The last component of a path; names of frames omit the directory, which differs between machines.
+ */
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -260,6 +273,10 @@ static int open_image(void *ctx)
 	return r;
 }
 
+/*
+ * A file that cannot be opened keeps its state without an image, so that the attempt is not
+ * repeated for each address.
+ */
 static void open_file(struct frame_symbols *l, struct file_state *k, const struct file_info *info)
 {
 	struct open_job job = { info, k };

@@ -105,6 +105,10 @@ static int add_word(struct job *j, uint64_t word, uint32_t pid)
 	return r < 0 ? r : vec_push(&j->refs, id);
 }
 
+/*
+ * Appends one reference per frame to refs, in the order of the samples, so that later passes walk
+ * the samples and refs in parallel.
+ */
 static int add_words(struct job *j)
 {
 	int r = 0;
@@ -129,6 +133,7 @@ static int add_string(struct job *j, const char *s, uint32_t *out)
 	return profile_add_string(j->p, s, strlen(s), out);
 }
 
+/* The arrays of labels have room for all labels of a sample; *@out_n is the number that applies. */
 static int make_labels(struct job *j, const struct sample_counts_thread *t,
 		       struct profile_label out[LABELS_MAX], uint32_t *out_n)
 {
@@ -182,6 +187,10 @@ static void count_generated(struct job *j, const struct sample_counts_sample *s)
 	}
 }
 
+/*
+ * Updates the statistics with the frames of a sample, @n references. A stack that ends early has an
+ * error word as its outermost frame, whose payload is the reason.
+ */
 static void count(struct job *j, const struct sample_counts_sample *s, const uint32_t *refs,
 		  size_t n)
 {
@@ -283,6 +292,10 @@ static const char *state_name(const struct sample_counts_sample *s, const char *
 	return offcpu_state_text(s->off_state);
 }
 
+/*
+ * Adds state and, for a wait with a known cause, wait. Profiles of CPU time alone have neither
+ * label, as every sample of theirs is running.
+ */
 static int add_wait_labels(struct job *j, const struct sample_counts_sample *s, const char *reason,
 			   struct profile_label labels[LABELS_MAX], uint32_t *io_n)
 {
@@ -311,6 +324,7 @@ static int add_unwind_label(struct job *j, const struct sample_counts_sample *s,
 	return add_string(j, "search", &labels[(*io_n)++].str);
 }
 
+/* A stack that consists of a single error word stands for waits whose stack was not recorded. */
 static void count_off(struct job *j, const struct sample_counts_sample *s, const char *reason)
 {
 	size_t n;
@@ -353,6 +367,7 @@ static int add_stack(struct job *j, const uint32_t *refs, size_t n, size_t skip,
 	return r < 0 ? r : profile_add_stack(j->p, j->stack.data, n - skip, out);
 }
 
+/* With locks_only, CPU time and waits for locks remain. */
 static bool is_excluded(const struct job *j, const struct sample_counts_sample *s,
 			const char *reason)
 {
@@ -393,6 +408,10 @@ static int add_sample(struct job *j, const struct sample_counts_sample *s, const
 	return profile_add_sample(j->p, &sample);
 }
 
+/*
+ * Each sample has as many references as its stack has words, in the order in which add_words()
+ * appended them.
+ */
 static int add_samples(struct job *j)
 {
 	size_t at = 0;
@@ -428,6 +447,10 @@ static const char *type_of(const struct symbolize_window *w, size_t i, const cha
 	return is_time ? "cpu" : w->events[i].name;
 }
 
+/*
+ * With several events there is no type "samples": their counts are different things and have no
+ * sum.
+ */
 static int add_event_types(struct job *j)
 {
 	int r = 0;
@@ -440,6 +463,7 @@ static int add_event_types(struct job *j)
 	return r;
 }
 
+/* make_values() fills in the values in this order. */
 static int add_types(struct job *j, const char *type, const char *unit)
 {
 	int r;
@@ -458,6 +482,10 @@ static int add_types(struct job *j, const char *type, const char *unit)
 	return r;
 }
 
+/*
+ * Keys are added only if a sample can have the label, because pprof readers list all strings.
+ * Either all samples of a window have a CPU or none has, so the first one decides.
+ */
 static int add_keys(struct job *j)
 {
 	bool has_cpus =
@@ -483,6 +511,7 @@ static int add_keys(struct job *j)
 	return r;
 }
 
+/* Waits are measured and not sampled, so their profiles have no period. */
 static int begin_profile(struct job *j)
 {
 	struct profile_meta *meta = profile_meta(j->p);
@@ -500,6 +529,7 @@ static int begin_profile(struct job *j)
 	return r < 0 ? r : add_keys(j);
 }
 
+/* Keeps the memory of the vectors for the next batch or program. */
 static void clear_words(struct job *j)
 {
 	j->words.len = 0;
@@ -587,6 +617,10 @@ static bool is_off(const struct sample_counts *c, uint32_t sample)
 	return sample_counts_sample(c, sample)->off_state != OFF_NONE;
 }
 
+/*
+ * Waits of a program sort after its samples on the CPU, so that both are contiguous and each
+ * becomes a profile. The index makes the order total and the output reproducible.
+ */
 static int by_program(const void *a, const void *b, void *ctx)
 {
 	const struct sample_counts *c = ctx;
@@ -605,6 +639,7 @@ static int by_program(const void *a, const void *b, void *ctx)
 	return sa < sb ? -1 : sa > sb;
 }
 
+/* Equality in the sense of by_program(). */
 static bool same_program(const struct sample_counts *c, uint32_t a, uint32_t b)
 {
 	const struct sample_counts_thread *x =
@@ -655,8 +690,8 @@ static int output_program(struct job *j, struct frame_symbols *l, const struct s
 }
 
 /*
- * End of the batch that begins at sample @first: whole samples with at most PART_WORDS
- * frames, but at least one sample.
+ * End of the batch that begins at sample @first: whole samples with at most BATCH_WORDS frames in
+ * total, but at least one sample.
  */
 static size_t batch_end(const struct sample_counts *c, const uint32_t *samples, size_t n,
 			size_t first)

@@ -59,7 +59,8 @@ static __always_inline void jvm_push(struct walk *w, __u32 object, __u64 addr, _
 }
 
 /*
- * The cookie of a blob: its Method and compile id; for other blobs any bytes that they have there.
+ * The cookie of a blob: its Method and compile id, or, for blobs without a Method, the bytes in
+ * their place.
  */
 static __always_inline __u32 jvm_cookie(const struct walk *w, const struct jvm_vm *vm)
 {
@@ -95,7 +96,7 @@ static __always_inline int jvm_read_head(struct walk *w, const struct jvm_vm *vm
 
 /*
  * Reads the head of the blob of the current pc. Returns 0 or -1. The blob that was found for this
- * pc before is believed if its cookie is unchanged.
+ * pc before is reused if its cookie is unchanged.
  */
 WALK_FN int jvm_read_blob(__u32 which)
 {

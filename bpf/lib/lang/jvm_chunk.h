@@ -5,9 +5,9 @@
  * Frames of virtual threads in the Java heap (JDK 21 on). A virtual thread that continues after it
  * was unmounted has only its innermost frames on the stack. The others are where they were saved,
  * in chunks (jdk.internal.vm.StackChunk), and are restored when they are returned to, by a stub
- * that is their callee's return address. They look as on the stack, except for rbp and the caller's
- * rsp of an interpreted frame, which are distances in words. While the walk is in a chunk, rbp of
- * w->regs is the address where the callee has saved it.
+ * that is their callee's return address. Their layout is that of frames on the stack, except that
+ * rbp and the caller's rsp of an interpreted frame are stored as distances in words. While the walk
+ * is in a chunk, rbp of w->regs is the address where the callee has saved it.
  */
 #include "bpf/lib/walk_memory.h"
 

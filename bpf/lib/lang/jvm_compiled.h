@@ -39,9 +39,9 @@ static __always_inline __u32 jvm_sub_rsp(const struct walk *w, __u32 i)
 }
 
 /*
- * The number of bytes of the frame of @size that exist @off bytes behind the method's entry, whose
- * code is in w->code. Two forms: push rbp, (mov rsp, rbp), sub rsp; or sub rsp, mov rbp to its
- * slot.
+ * The number of bytes of the frame of @size that have been built @off bytes after the method's
+ * entry, whose code is in w->code. Two forms: push rbp, (mov rsp, rbp), sub rsp; or sub rsp, mov
+ * rbp to its slot.
  */
 static __always_inline __u64 jvm_in_prologue(const struct walk *w, __u64 off, __u64 size)
 {
@@ -119,7 +119,7 @@ static __always_inline void jvm_pop_arguments(struct walk *w)
 		w->regs[UREG_RSP] += jvm_pushed_at(w);
 }
 
-/* Inlined string searches push the frame's rsp on top of what else they push: restores it. */
+/* Restores the frame's rsp, which inlined string searches push after their other operands. */
 WALK_FN int jvm_old_sp(__u32 which)
 {
 	struct walk *w = walk_get(which);

@@ -3,9 +3,9 @@
 
 /*
  * CPython's frames. The thread state is found in the interpreters' lists by pthread_self(), which
- * is the thread's FS base with glibc and with musl. So it does not matter who holds the GIL, and no
- * thread-local variable has to be located. Loops are bounded, because the process's lists may be
- * corrupt.
+ * is the thread's FS base with glibc and with musl. The result therefore does not depend on which
+ * thread holds the GIL, and no thread-local variable has to be located. Loops are bounded, because
+ * the process's lists may be corrupt.
  */
 #include "bpf/lib/walk_state.h"
 

@@ -11,7 +11,7 @@
 
 enum {
 	RUBY_ENV_DEPTH_MAX = 8,  /* nesting of blocks; deeper ones have no class name */
-	RUBY_ERA_SHIFT = 29,     /* a cached method is believed for 2^29 ns, half a second */
+	RUBY_ERA_SHIFT = 29,     /* a cached method is reused for 2^29 ns, half a second */
 	RUBY_STEP_MAX = 1 << 20, /* bytes between the saved instruction pointer and the one in a
 				    register, at most */
 	RUBY_THREAD_WORDS = VM_FRAME_BYTES / 8,
