@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 /*
- * bisect() - find the end of the front of a sorted array by binary search
+ * bisect() - find the partition point of an array by binary search
  *
  * @condition is an expression of @i, the index of an element. It holds for the first elements and
  * for none after those; with `data[i].start <= at`, the result minus 1 is the last element that

@@ -33,7 +33,7 @@ struct flame_tree {
 /*
  * The stacks must have been merged with names_only and must outlive @out. Returns 0 or -ENOMEM;
  * free @out with flame_tree_fini() in either case. More than @max_nodes nodes are retained if
- * several have the least total that fits; nodes without a value never are.
+ * several have the smallest total that fits; nodes without a value are never retained.
  */
 int flame_tree_build(struct flame_tree *out, const struct merged_stacks *s, uint32_t max_nodes);
 int flame_tree_build_pair(struct flame_tree *out, const struct profile_pair *p, uint32_t max_nodes);

@@ -5,10 +5,9 @@
  * interface of struct profile.
  *
  * The order is that of the references: an id can be mapped only after everything that the entry
- * refers to. Interning makes this the only correct way to merge, because copying tables would give
- * equal entries two ids. It costs one hash per entry of the source, whatever the size of the
- * destination. Arrays of ids have one element more than needed, which spares empty tables a special
- * case.
+ * refers to. Tables cannot be copied instead, because equal entries would then have two ids. It
+ * costs one hash per entry of the source, whatever the size of the destination. Arrays of ids have
+ * one element more than needed, which spares empty tables a special case.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -60,8 +60,8 @@ struct profile_mapping {
 };
 
 /*
- * Two functions with one name but different files are different entries; which of them a viewer
- * merges is up to the viewer.
+ * Two functions with one name but different files are different entries; viewers decide whether to
+ * merge them.
  */
 struct profile_function {
 	uint32_t name;        /* string id: demangled */

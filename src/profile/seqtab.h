@@ -8,8 +8,8 @@
  * Elements are compared bytewise, so callers must zero their padding. Safe for untrusted data
  * (the hash is seeded); not thread-safe.
  *
- * It stands for what would otherwise be six hash tables with their own keys: mappings, functions,
- * lines, locations, stacks and label sets of a profile are all interned by this code.
+ * It replaces six hash tables with different keys: mappings, functions, lines, locations, stacks
+ * and label sets of a profile are all interned by this code.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -128,8 +128,8 @@ static int mark_selected(struct calls *c, const struct calls_options *opt, bool 
 }
 
 /*
- * Callees are the path from the outermost occurrence to the leaf, callers that from there to the
- * root; both begin with the function itself.
+ * The path of callees leads from the outermost occurrence to the leaf, the path of callers from
+ * there to the root; both begin with the function itself.
  */
 static int add_stack(struct calls *c, const struct calls_options *opt, bool exact, uint32_t stack,
 		     int64_t value)

@@ -5,9 +5,10 @@
  * The differences between two profiles by function, and which of them are noise: sample counts vary
  * like Poisson counts.
  *
- * A sampled value is a count times a period. In an unchanged program, two counts a and b of one
- * function differ by chance with a standard deviation of about the square root of a + b, so z is
- * the difference divided by that. The model assumes that samples are independent of each other.
+ * A sampled value is a count times a period. If the program did not change, two counts a and b of
+ * one function differ by chance with a standard deviation of about the square root of a + b; z is
+ * the difference divided by that deviation. The model assumes that samples are independent of each
+ * other.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * (ui/src/model/idle.ts).
  *
  * One regular expression is compiled per rule, as an alternation of its names; a name is then
- * matched four times at most instead of once per list entry. The list itself is not translated at
- * run time but compiled into both programs, so profiles and page agree.
+ * matched four times at most instead of once per list entry. The list is compiled into both
+ * programs, so profiles and page agree.
  */
 #include "tables/idle.h"
 
@@ -113,7 +113,7 @@ static uint8_t entry_rules(struct idle *d, uint32_t id)
 	return *rules;
 }
 
-/* Walks from the root: a LOCK function makes the stack busy, whatever it waits in below. */
+/* Walks from the root: a wait below a LOCK function is not idle, whatever function it waits in. */
 static int stack_is_idle(struct idle *d, uint32_t stack, bool *out)
 {
 	const uint32_t *ids;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Excludes the waits of threads that have nothing to do from off-CPU profiles. idle.def lists the
- * functions by which they are recognized.
+ * Excludes the waits of idle threads, those that wait for work, from off-CPU profiles. idle.def
+ * lists the functions by which they are recognized.
  *
- * Most off-CPU time of a server is that of threads which have nothing to do, and it hides the waits
- * that delay requests. Names of functions decide, since neither the kernel's state nor the duration
+ * Most off-CPU time of a server belongs to idle threads, and it hides the waits that delay
+ * requests. Names of functions decide, since neither the kernel's state nor the duration
  * distinguishes the two kinds of waits.
  */
 #include <stdbool.h>
