@@ -493,7 +493,7 @@ static void update_stats(struct agent *a, uint64_t now_ns)
 	list_top_files(a, &s);
 	pthread_mutex_unlock(&a->lock);
 	s.jit_symbols_bytes = jit_symbols_bytes(session_jits(a->session));
-	s.n_facts = process_info_store_count(a->process_info);
+	s.n_labelled_processes = process_info_store_count(a->process_info);
 	s.longest_gap_ns =
 		a->longest_gap_ns > a->last_longest_ns ? a->longest_gap_ns : a->last_longest_ns;
 	symbolizer_thread_stats(a->symbolizer_thread, &s.symbolizer_thread);

@@ -103,7 +103,7 @@ struct agent_stats {
 	uint64_t worker_rss_bytes;
 	uint64_t maps_bytes;
 	uint64_t langs_bytes, jit_symbols_bytes, sample_counts_bytes;
-	uint64_t n_facts; /* processes with labels */
+	uint64_t n_labelled_processes; /* processes with labels */
 	uint32_t n_files;
 	uint64_t n_files_forgotten;
 	bool paused;       /* by the probability setting */

@@ -192,7 +192,7 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	counter(out, "cameo_files_forgotten_total", s->n_files_forgotten,
 		"Files evicted because no process had them mapped any more.");
 	gauge(out, "cameo_processes", s->session.procs.n_running, "Running processes known.");
-	gauge(out, "cameo_processes_labelled", s->n_facts, "Processes with labels.");
+	gauge(out, "cameo_processes_labelled", s->n_labelled_processes, "Processes with labels.");
 	counter(out, "cameo_sideband_lost_total", s->session.procs.n_sideband_lost,
 		"Process events (exec, fork, mmap, exit) lost because a kernel buffer was full.");
 }

@@ -50,7 +50,7 @@ struct open_file {
 	struct elf_image *elf; /* of a file on the stack; or NULL */
 };
 
-struct taking {
+struct thread_capture {
 	const struct capture_options *opt;
 	struct core core;
 	struct process_pages *pages;
@@ -61,7 +61,7 @@ struct taking {
 	uint8_t *vdso;
 };
 
-static void taking_fini(struct taking *t)
+static void thread_capture_fini(struct thread_capture *t)
 {
 	for (size_t i = 0; i < t->files.len; i++) {
 		elf_image_free(t->files.data[i]->elf);
@@ -134,7 +134,7 @@ static int open_mapped(int pid, const struct proc_map *m)
 	return -ENOENT;
 }
 
-static int file_index(struct taking *t, const struct proc_map *m, uint32_t *out)
+static int file_index(struct thread_capture *t, const struct proc_map *m, uint32_t *out)
 {
 	struct core_file shown = { 0 };
 	struct open_file *f;
@@ -165,7 +165,7 @@ static int file_index(struct taking *t, const struct proc_map *m, uint32_t *out)
 }
 
 /* The vDSO does not have a file. If it cannot be read, its frames are walked by frame pointers. */
-static int add_vdso(struct taking *t, struct core_region *region)
+static int add_vdso(struct thread_capture *t, struct core_region *region)
 {
 	size_t len = region->end - region->start;
 
@@ -181,7 +181,7 @@ static int add_vdso(struct taking *t, struct core_region *region)
 
 static int on_map(void *ctx, const struct proc_map *m)
 {
-	struct taking *t = ctx;
+	struct thread_capture *t = ctx;
 	struct core_region region = {
 		.start = m->start, .end = m->end, .file_off = m->file_off, .file = CORE_NO_FILE
 	};
@@ -288,14 +288,14 @@ static int add_parts(struct core_file *f, const struct elf_image *elf)
 }
 
 /* A language runtime is recognized by its data as well. */
-static bool is_stored_whole(const struct taking *t, const struct core_file *f)
+static bool is_stored_whole(const struct thread_capture *t, const struct core_file *f)
 {
 	return t->opt->whole_files ||
 	       (f->size <= RUNTIME_MAX && stack_trace_is_runtime(t->trace, f->path));
 }
 
 /* Stores the identity of each file, and the parts of those that are on the stack. */
-static int add_files(struct taking *t)
+static int add_files(struct thread_capture *t)
 {
 	int r = 0;
 
@@ -316,7 +316,7 @@ static int add_files(struct taking *t)
 
 /* ---- all of it ------------------------------------------------------------------------ */
 
-static int walk_stopped(struct taking *t, int tid, struct err *err)
+static int walk_stopped(struct thread_capture *t, int tid, struct err *err)
 {
 	struct stack_trace_thread thread = { .pid = t->opt->pid,
 					     .read = process_pages_read,
@@ -337,7 +337,8 @@ static int walk_stopped(struct taking *t, int tid, struct err *err)
  * Walks the thread, resumes it if @resume, and reads those parts of the files that are stored. The
  * thread is resumed in any case, also after an error.
  */
-static int take(struct taking *t, int tid, bool resume, struct buf *trace, struct err *err)
+static int capture_thread(struct thread_capture *t, int tid, bool resume, struct buf *trace,
+			  struct err *err)
 {
 	int r = process_pages_new(&t->pages, t->opt->pid);
 
@@ -359,8 +360,8 @@ static int take(struct taking *t, int tid, bool resume, struct buf *trace, struc
 static int capture(const struct capture_options *opt, bool resume, struct buf *out,
 		   struct buf *trace, struct err *err)
 {
-	_cleanup_(taking_fini) struct taking t = { .opt = opt };
-	int r = take(&t, opt->tid ? opt->tid : opt->pid, resume, trace, err);
+	_cleanup_(thread_capture_fini) struct thread_capture t = { .opt = opt };
+	int r = capture_thread(&t, opt->tid ? opt->tid : opt->pid, resume, trace, err);
 
 	if (r == 0) {
 		t.core.trace = (const char *)trace->data;

@@ -22,7 +22,7 @@
 #include "unwind/tables.h"
 #include "unwind/walk.h"
 
-struct shown_file {
+struct trace_file {
 	char *path;                 /* owned */
 	struct elf_symtab *symbols; /* loaded when a frame of the file is printed; or NULL */
 	bool tried;
@@ -33,7 +33,7 @@ struct shown_file {
 struct stack_trace {
 	struct process_image image;
 	struct {
-		VEC(struct shown_file);
+		VEC(struct trace_file);
 	} files; /* indexed by file id of the image */
 	struct vm_memory vms;
 	struct langs *langs;
@@ -79,10 +79,10 @@ void stack_trace_free(struct stack_trace *t)
 /* ---- mappings ------------------------------------------------------------------ */
 
 /* Stores the path under which file @id is shown. Ids are consecutive. */
-static int show_as(struct stack_trace *t, uint32_t id, const char *path)
+static int add_trace_file(struct stack_trace *t, uint32_t id, const char *path)
 {
 	while (t->files.len <= id) {
-		struct shown_file f = { .path = strdup(t->files.len == id ? path : "") };
+		struct trace_file f = { .path = strdup(t->files.len == id ? path : "") };
 
 		if (!f.path || vec_push(&t->files, f) < 0) {
 			free(f.path);
@@ -138,7 +138,7 @@ int stack_trace_add(struct stack_trace *t, const struct stack_trace_mapping *m)
 	added = &t->image.mappings.data[t->image.mappings.len - 1];
 	if (added->kind != MAPPING_FILE)
 		return 0;
-	r = show_as(t, added->file, m->path);
+	r = add_trace_file(t, added->file, m->path);
 	if (r == 0)
 		detect_runtime(t, added);
 	return r;
@@ -263,7 +263,7 @@ static uint64_t address_of(const struct stack_trace *t, uint32_t file, uint64_t 
  * Symbols are loaded when the first frame of a file is printed; a failure is not repeated per
  * frame.
  */
-static const struct elf_symtab *symbols_of(struct shown_file *f, const struct elf_image *elf)
+static const struct elf_symtab *symbols_of(struct trace_file *f, const struct elf_image *elf)
 {
 	if (!f->tried && elf)
 		(void)elf_symtab_load(&f->symbols, elf, ELF_SYMTAB | ELF_DYNSYM, NULL);

@@ -58,7 +58,7 @@ struct process_info_key {
  */
 int process_info_store_new(struct process_info_store **out, const char *proc,
 			   const char *const *env, size_t n_env);
-void process_info_store_free(struct process_info_store *f);
+void process_info_store_free(struct process_info_store *s);
 
 DEFINE_FREEP(struct process_info_store, process_info_store_free)
 
@@ -66,25 +66,25 @@ DEFINE_FREEP(struct process_info_store, process_info_store_free)
  * Starts the threads that read processes; from now on process_info_store_note() does not
  * block. Returns 0 or -errno.
  */
-int process_info_store_start(struct process_info_store *f);
+int process_info_store_start(struct process_info_store *s);
 
 /*
  * Waits until everything noted has been read, or CLOCK_MONOTONIC reaches @deadline_ns. Used at the
  * end of the agent, so that its last window has labels.
  */
-void process_info_store_wait(struct process_info_store *f, uint64_t deadline_ns);
+void process_info_store_wait(struct process_info_store *s, uint64_t deadline_ns);
 
 /*
  * Notes a process. Cheap for one that is known. Without memory the process stays unknown and has
  * fallback labels.
  */
-void process_info_store_note(struct process_info_store *f, const struct process_info_key *of);
+void process_info_store_note(struct process_info_store *s, const struct process_info_key *of);
 
 /*
  * Returns a process with what has been read of it so far, or NULL if it was not noted.
  * Borrowed until it is reaped.
  */
-struct process_info *process_info_store_find(struct process_info_store *f, uint32_t pid,
+struct process_info *process_info_store_find(struct process_info_store *s, uint32_t pid,
 					     uint64_t start_ns);
 
 /*
@@ -93,9 +93,9 @@ struct process_info *process_info_store_find(struct process_info_store *f, uint3
  * struct process_info meanwhile.
  */
 typedef bool (*process_info_ended_fn)(void *ctx, uint32_t pid, uint64_t start_ns);
-void process_info_store_reap(struct process_info_store *f, process_info_ended_fn ended, void *ctx);
+void process_info_store_reap(struct process_info_store *s, process_info_ended_fn ended, void *ctx);
 
-size_t process_info_store_count(struct process_info_store *f);
+size_t process_info_store_count(struct process_info_store *s);
 
 /*
  * Returns the value of variable @name in @len bytes of /proc/PID/environ; NULL if it is not
