@@ -228,7 +228,7 @@ static int store_info(const struct server_args *a)
 		return cli_fail("%s", err.msg);
 	print_day("all", &s.all);
 	if (s.all.n_windows)
-		printf("%u days, %.1f KiB per profile\n", s.n_days,
+		printf("%u day%s, %.1f KiB per profile\n", s.n_days, s.n_days == 1 ? "" : "s",
 		       (double)s.all.bytes / 1024 / (double)s.all.n_windows);
 	return 0;
 }

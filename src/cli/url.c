@@ -16,6 +16,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/json_read.h"
+#include "base/utf8.h"
 #include "codec/common/limits.h"
 #include "codec/common/wire.h"
 #include "net/http_client.h"
@@ -223,24 +225,45 @@ static void put_query(const struct url_query *q, struct buf *out)
 		wire_put_text(out, MERGE_GROUP_BY, q->group_by, strlen(q->group_by));
 }
 
+static int read_message(struct json_read *j, void *ctx)
+{
+	int r;
+
+	if (!json_read_is(j, "message"))
+		return json_read_skip(j);
+	r = json_read_string(j);
+	if (r == 0)
+		utf8_put_line(ctx, (const char *)j->text.data, j->text.len);
+	return r;
+}
+
 /*
- * Reports a failed request with the first line of the response. Control characters are replaced,
- * because a server is as untrusted as its profiles.
+ * Reports a failed request with the reason that the server gives: the message of a Connect error,
+ * {"code":..., "message":...}, or else the first line of the response. Control characters are
+ * removed, because a server is as untrusted as its profiles.
  */
 static int report_failure(const struct http_answer *a, struct err *err)
 {
-	size_t n = a->body.len < 120 ? a->body.len : 120;
-	char text[121];
+	int code = a->status == 404 ? -ENOENT : -EACCES;
+	_cleanup_(buf_fini) struct buf text = { 0 };
+	const uint8_t *end;
+	struct json_read j;
 
-	memcpy(text, a->body.len ? (const char *)a->body.data : "", n);
-	text[n] = '\0';
-	text[strcspn(text, "\r\n")] = '\0';
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	return err_set(err, a->status == 404 ? -ENOENT : -EACCES,
-		       "the server responded with status %d%s%s", a->status, *text ? ": " : "",
-		       text);
+	if (a->status == 401)
+		return err_set(err, code,
+			       "the server requires authentication (status 401): set $CAMEO_TOKEN "
+			       "to a token that it accepts");
+	json_read_init(&j, a->body.data, a->body.len);
+	if (json_read_each(&j, '{', read_message, &text) < 0 || !text.len) {
+		end = a->body.len ? memchr(a->body.data, '\n', a->body.len) : NULL;
+		text.len = 0;
+		utf8_put_line(&text, (const char *)a->body.data,
+			      end ? (size_t)(end - a->body.data) : a->body.len);
+	}
+	json_read_fini(&j);
+	return err_set(err, code, "the server responded with status %d%s%.*s", a->status,
+		       text.len ? ": " : "", text.len < 120 ? (int)text.len : 120,
+		       (const char *)text.data);
 }
 
 /* Each request gets its own client, because a command makes one or two requests. */

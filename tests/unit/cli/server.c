@@ -51,7 +51,31 @@ static void a_push_survives_a_restart(void **state)
 	assert_int_equal(r->status, 0);
 	assert_string_equal(r->err, "");
 	assert_non_null(strstr(r->out, "\nall "));
-	assert_non_null(strstr(r->out, "\n1 days, "));
+	assert_non_null(strstr(r->out, "\n1 day, "));
+}
+
+/* A query that the server refuses is reported with the server's reason, not with its JSON. */
+static void a_refused_query_is_reported_with_the_reason(void **state)
+{
+	struct command_service s;
+	unsigned int port = start(&s);
+	char url[256], line[128];
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/?query=%%7Bservice_name%%7D", port);
+	command_failed(RUN("report", url), "report", 1, "status 400: ");
+	command_failed(RUN("report", url), "report", 1, "selector");
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/no-such-file", port);
+	command_failed(RUN("report", url), "report", 1, "status 404: 404 page not found");
+	assert_int_equal(command_stop(&s, SIGTERM)->status, 0);
+
+	file_write("tokens", "a-token-of-a-client\n");
+	START(&s, "server", "--data", "data", "--listen", "127.0.0.1:0", "--auth-token-file",
+	      "tokens");
+	command_read_line(&s, line, sizeof(line));
+	assert_int_equal(sscanf(line, "cameo server: http://127.0.0.1:%u", &port), 1);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", port, QUERY);
+	command_failed(RUN("report", url), "report", 1, "set $CAMEO_TOKEN");
+	assert_int_equal(command_stop(&s, SIGTERM)->status, 0);
 }
 
 static void an_empty_directory_has_no_days(void **state)
@@ -61,7 +85,7 @@ static void an_empty_directory_has_no_days(void **state)
 	assert_int_equal(mkdir("data", 0700), 0);
 	r = RUN("server", "--data", "data", "--store-info");
 	assert_int_equal(r->status, 0);
-	assert_null(strstr(r->out, "days,"));
+	assert_null(strstr(r->out, "KiB per"));
 	command_failed(RUN("report", "http://127.0.0.1:1" QUERY), "report", 1, "127.0.0.1:1");
 }
 
@@ -112,6 +136,7 @@ static void what_cannot_be_served_is_named(void **state)
 }
 
 TEST_GROUP(test_server, COMMAND_TEST(a_push_survives_a_restart),
+	   COMMAND_TEST(a_refused_query_is_reported_with_the_reason),
 	   COMMAND_TEST(an_empty_directory_has_no_days),
 	   COMMAND_TEST(wrong_command_lines_are_refused),
 	   COMMAND_TEST(what_cannot_be_served_is_named))
