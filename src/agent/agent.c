@@ -28,6 +28,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file_limit.h"
 #include "export/export.h"
 #include "lang/lang.h"
 #include "metadata/labeler.h"
@@ -250,7 +251,7 @@ int agent_open(struct agent **out, const struct agent_opts *opts, struct err *er
 		r = cpu_list_parse(&a->cpus, c->cpus, err);
 	if (r < 0)
 		return r;
-	setup_file_limit();
+	file_limit_raise(NULL);
 	r = open_parts(a, c, err);
 	if (r == 0)
 		r = watch(a, session_fd(a->session));

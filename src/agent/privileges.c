@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/confine.h"
 #include "base/err.h"
+#include "base/file_limit.h"
 
 static const struct {
 	unsigned int number;
@@ -143,13 +144,10 @@ static bool is_single_threaded(void)
 /* Before Linux 5.11, BPF maps count as locked memory, whatever the capabilities. */
 static void raise_limits(void)
 {
-	struct rlimit l = { RLIM_INFINITY, RLIM_INFINITY };
+	const struct rlimit l = { RLIM_INFINITY, RLIM_INFINITY };
 
 	(void)setrlimit(RLIMIT_MEMLOCK, &l);
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
-		l.rlim_cur = l.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &l);
-	}
+	file_limit_raise(NULL);
 }
 
 int privileges_try_clock(void)

@@ -110,15 +110,6 @@ int setup_debuginfod(char **out, const struct agent_config *c)
 	return buf_error(&b);
 }
 
-void setup_file_limit(void)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /* A thread that ends meanwhile is skipped. Lowering a priority never requires privileges. */
 void setup_lower_others(int priority)
 {

@@ -22,6 +22,3 @@ int setup_debuginfod(char **out, const struct agent_config *c);
 
 /* Sets the priority (see setpriority()) of all threads of this process but the calling one. */
 void setup_lower_others(int priority);
-
-/* Raises the limit of open files, since every mapped executable stays open. */
-void setup_file_limit(void);

@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file_limit.h"
 #include "base/outfile.h"
 #include "cli/args.h"
 #include "cli/child.h"
@@ -65,6 +66,7 @@ struct recording {
 	bool progress; /* show the progress line */
 };
 
+/* @what identifies the descriptor in on_wake(): a pid index or one of the WAKE_ constants. */
 static int watch(struct recording *rec, int fd, int what)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = what };
@@ -124,19 +126,9 @@ static int follow_all(struct recording *rec, struct err *err)
 }
 
 /*
- * Every mapped executable stays open during the recording. n_files keeps the old limit, which the
- * command gets.
+ * The environment is set by sudo, but any user can set it for a program that root starts, so it
+ * must be a complete number.
  */
-static void raise_file_limit(struct recording *rec)
-{
-	struct rlimit raised;
-
-	getrlimit(RLIMIT_NOFILE, &rec->n_files);
-	raised = rec->n_files;
-	raised.rlim_cur = raised.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &raised);
-}
-
 static bool id_from_env(const char *name, unsigned int *out)
 {
 	const char *value = getenv(name);
@@ -188,6 +180,10 @@ static int open_output(struct recording *rec, struct err *err)
 		     : 0;
 }
 
+/*
+ * A recording holds whole-machine tables of up to TABLE_CHUNKS MiB: unlike the agent, it has no
+ * memory limit of its own, because it ends.
+ */
 static int open_session(struct recording *rec, struct err *err)
 {
 	const struct recording_opts *o = rec->opts;
@@ -218,6 +214,10 @@ static int open_session(struct recording *rec, struct err *err)
 	return session_open(&rec->session, &opts, err);
 }
 
+/*
+ * The order of events within one wake-up does not matter: the session is polled afterwards in any
+ * case.
+ */
 static int watch_all(struct recording *rec)
 {
 	int r = setup_signals(rec);
@@ -238,7 +238,7 @@ static int recording_setup(struct recording *rec, struct err *err)
 		r = open_output(rec, err);
 	if (r < 0)
 		return r;
-	raise_file_limit(rec);
+	file_limit_raise(&rec->n_files);
 	rec->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (rec->epoll_fd < 0)
 		return err_set(err, -errno, "cannot create an epoll instance: %s", strerror(errno));
@@ -287,6 +287,7 @@ static void on_wake(struct recording *rec, int what)
 	}
 }
 
+/* Reading the counters takes a system call per BPF map, so the line is updated twice per second. */
 static void show_progress(struct recording *rec, uint64_t now_ns)
 {
 	struct session_stats st;
@@ -476,6 +477,7 @@ static void recording_fini(struct recording *rec)
 	closep(&rec->epoll_fd);
 }
 
+/* The progress line is shown on terminals only, so that logs do not contain control characters. */
 int recording_run(const struct recording_opts *o, int *out_status, struct err *err)
 {
 	struct recording rec = {

@@ -13,12 +13,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file_limit.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "options/arguments.h"
@@ -141,6 +141,10 @@ static void warn(void *ctx, const char *message)
 	cli_fail("%s", message);
 }
 
+/*
+ * Limits of 0 mean "no limit" in both structs. The host is checked if nobody else can have chosen
+ * the name by which the server is reached: on a loopback address, or with --host-name.
+ */
 static struct server_options server_options_of(const struct server_args *a)
 {
 	return (struct server_options){
@@ -174,6 +178,7 @@ struct sums {
 	unsigned int n_days;
 };
 
+/* The totals of all days are printed by this function too, with "all" instead of a date. */
 static void print_day(const char *day, const struct store_usage_day *d)
 {
 	printf("%-10s %-16s %10.1f %9" PRIu64 " %9" PRIu64, day, d->tenant, (double)d->bytes / 1024,
@@ -246,17 +251,6 @@ static void retain_heap(void)
 	mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
-/* Raises the limit of open files, of which every connection is one. */
-static void raise_file_limit(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 /*
  * A server's configuration is its command line, so there is nothing to reload. Supervisors and
  * log rotation send SIGHUP all the same, which must not end the server.
@@ -293,7 +287,7 @@ int server_run_command(const struct server_args *a, int fd)
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	retain_heap();
-	raise_file_limit();
+	file_limit_raise(NULL);
 	if (server_open(&s, &so, &err) < 0)
 		return cli_fail("%s", err.msg);
 	printf("cameo server: %s://%s:%u\n", scheme, so.host, server_port(s));

@@ -10,12 +10,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file_limit.h"
 #include "cli/args.h"
 #include "cli/input.h"
 #include "profile/profile.h"
@@ -52,6 +52,10 @@ static int set_url(struct top_source *s, const char *url, struct err *err)
 	return 0;
 }
 
+/*
+ * A pidfd is opened for each process only to report a missing process or the id of a thread with a
+ * clear error. It is closed again: rows of a process that has ended are not a problem here.
+ */
 static int open_session(struct top_source *s, struct err *err)
 {
 	const struct session_opts so = {
@@ -65,14 +69,9 @@ static int open_session(struct top_source *s, struct err *err)
 		.exclude_self = true,
 	};
 	struct frame_symbols_opts lo = { .address_cache_bytes = ADDRESS_CACHE_BYTES };
-	struct rlimit files;
 	int r;
 
-	/* Every mapped executable stays open. */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
+	file_limit_raise(NULL);
 	r = session_open(&s->session, &so, err);
 	for (size_t i = 0; r == 0 && i < s->opts.n_pids; i++) {
 		r = args_open_process(s->opts.pids[i], err);

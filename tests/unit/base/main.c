@@ -3,6 +3,7 @@ int test_base64(void);
 int test_buf(void);
 int test_dir(void);
 int test_err(void);
+int test_file_limit(void);
 int test_index(void);
 int test_json(void);
 int test_json_read(void);
@@ -23,6 +24,7 @@ int main(void)
 	n_failed += test_buf();
 	n_failed += test_dir();
 	n_failed += test_err();
+	n_failed += test_file_limit();
 	n_failed += test_index();
 	n_failed += test_json();
 	n_failed += test_json_read();
