@@ -103,6 +103,10 @@ struct sinks {
 	VEC(struct export_sink_options);
 };
 
+/*
+ * Credentials, TLS and limits are common to all destinations; each kind of sink ignores what does
+ * not apply to it.
+ */
 static int add_sinks(struct sinks *out, const struct agent_config *c, enum export_kind kind,
 		     const struct option_texts *urls)
 {
@@ -228,6 +232,10 @@ static void on_window(void *ctx, struct export_window *w)
 
 /* ---- metrics ------------------------------------------------------------------------------ */
 
+/*
+ * Runs in the thread of the HTTP server. /healthz depends on sampling alone: an unreachable
+ * destination must not make a supervisor restart the agent, which would lose what is queued.
+ */
 static void handle_request(void *ctx, const struct http_request *rq, struct http_response *rs)
 {
 	const char *path = http_request_path(rq);
@@ -282,6 +290,7 @@ static int open_metrics(struct agent_cli *cli, struct err *err)
 	return r;
 }
 
+/* The line shows differences since the previous one, except for sizes, which are current. */
 static void log_stats(struct agent_cli *cli)
 {
 	_cleanup_(buf_fini) struct buf line = { 0 };
@@ -488,6 +497,10 @@ static int run(struct agent_cli *cli, const sigset_t *signals)
 	return r;
 }
 
+/*
+ * The exporter comes first, because a wrong destination should be reported before BPF programs are
+ * loaded.
+ */
 static int open_agent(struct agent_cli *cli, struct err *err)
 {
 	struct agent_opts opts = {

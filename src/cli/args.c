@@ -91,6 +91,7 @@ int args_parse_input_format(void *out, const char *text, struct err *why)
 	return 0;
 }
 
+/* pidfd_open() is used to test the process, since kill(pid, 0) also accepts ids of threads. */
 int args_open_process(uint32_t pid, struct err *err)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -54,6 +54,7 @@ int cli_fail_usage(const char *fmt, ...)
 	return EXIT_USAGE;
 }
 
+/* Help is the output of this call, so it goes to standard output; errors never print it. */
 int cli_help(const struct command *c)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };

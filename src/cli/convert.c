@@ -35,6 +35,7 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
+/* One line, whatever was lost: conversions are often run in scripts. */
 static void warn_losses(const struct format *to, const struct profile *p)
 {
 	_cleanup_(buf_fini) struct buf list = { 0 };

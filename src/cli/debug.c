@@ -42,6 +42,10 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
+/*
+ * The trace is the result of the command, so a failure to write it, such as a full disk, is an
+ * error.
+ */
 static int print(const struct buf *text)
 {
 	return fwrite(text->data, 1, text->len, stdout) == text->len && fflush(stdout) == 0
@@ -77,6 +81,7 @@ static int write_capture(struct capture_job *job, const char *path)
 	return r < 0 ? cli_fail("%s", job->err.msg[0] ? job->err.msg : strerror(-r)) : 0;
 }
 
+/* If the capture is written to standard output, the trace would be mixed with it and is omitted. */
 static int capture(const struct debug_args *a)
 {
 	const struct capture_options opt = { .pid = (int)a->pid,

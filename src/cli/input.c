@@ -34,6 +34,7 @@ struct reading {
 	struct err *err;
 };
 
+/* Called under sigbus_run() if the data is a mapped file. */
 static int read_data(void *ctx)
 {
 	struct reading *rd = ctx;
@@ -115,6 +116,7 @@ static int read_url(struct reading *rd, const char *url)
 			     : r;
 }
 
+/* Standard input is read as a stream even if it is a file, because its offset need not be 0. */
 static int read_file(struct reading *rd, const char *path)
 {
 	_cleanup_(closep) int opened = -1;
@@ -207,6 +209,10 @@ static int hide_idle(struct profile **p, struct err *err)
 	return 0;
 }
 
+/*
+ * The first profile is the one that all others are merged into, so its sample types and metadata
+ * apply.
+ */
 int input_read(struct profile **out, char *const *paths, size_t n, const struct input_options *opt,
 	       struct err *err)
 {

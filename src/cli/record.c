@@ -319,6 +319,7 @@ static void copy_options(struct recording_opts *o, const struct record_args *a)
 	o->path = a->output;
 }
 
+/* Copies first and checks afterwards, so that the checks can read both structs. */
 static int make_options(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
 	int r = check_selection(a, o->command != NULL, err);

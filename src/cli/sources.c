@@ -55,6 +55,7 @@ static int no_such_type(const struct profile *p, const char *path, const char *t
 					 : (const char *)names.data);
 }
 
+/* The sample type is looked up in the merged profile, so a type must exist in all of the files. */
 int sources_read(const struct sources *s, size_t first, size_t n, const char *label,
 		 struct profile **out, size_t *out_value_num, struct err *err)
 {

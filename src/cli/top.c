@@ -98,6 +98,7 @@ static int print_tables(const struct top_args *a, const struct top_view *view, s
 	return r == -EPIPE ? 0 : r;
 }
 
+/* The full-screen display needs a terminal for the keys as well as for the output. */
 static int top(const struct top_args *a, const char *url, struct err *err)
 {
 	bool screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -119,6 +120,7 @@ static int top(const struct top_args *a, const char *url, struct err *err)
 	return screen ? top_screen_run(s, &view, title, err) : print_tables(a, &view, s, err);
 }
 
+/* Checks combinations of operands and options, which the option table cannot express. */
 static int check_and_run(const struct top_args *a, const struct operands *urls)
 {
 	const char *url = urls->len ? urls->data[0] : NULL;

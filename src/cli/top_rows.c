@@ -113,6 +113,10 @@ static int by_node_total(const void *a, const void *b)
 	return x->total > y->total ? -1 : x->total < y->total;
 }
 
+/*
+ * A function that the latest profile does not contain has no callers and callees, which is not an
+ * error: it may run again in the next interval.
+ */
 static int add_calls(struct top_rows *out, const struct profile *p, const struct top_view *v,
 		     size_t value_num, enum top_section section)
 {

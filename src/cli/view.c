@@ -36,6 +36,10 @@ static const struct option_spec options[] = {
 	{ 0 },
 };
 
+/*
+ * The page is complete before the server starts, so an invalid file is reported before an address
+ * is printed.
+ */
 static int make_page(const struct sources *in, struct buf *out, struct err *err)
 {
 	struct format_options opt = { .root_label = "comm" };
@@ -59,6 +63,10 @@ static bool has_local_host(const struct http_request *rq)
 	return host && (!strncmp(host, "127.0.0.1:", 10) || !strncmp(host, "localhost:", 10));
 }
 
+/*
+ * The page contains its data, so there is one resource. It must not be cached: the next run may use
+ * the same port for another file.
+ */
 static void handle(void *ctx, const struct http_request *rq, struct http_response *rs)
 {
 	const struct buf *page = ctx;
@@ -77,6 +85,11 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 	buf_put(&rs->body, page->data, page->len);
 }
 
+/*
+ * Signals are blocked before the server starts its threads, so that sigwait() receives them. The
+ * address is printed when the server accepts connections, since a script may read it from the
+ * output.
+ */
 static int serve(uint16_t port, struct buf *page, struct err *err)
 {
 	const struct http_server_options opt = {
