@@ -292,16 +292,16 @@ static int identify(void *ctx)
 
 /*
  * Takes ownership of @fd, which may be negative, and identifies the file. Returns false, with
- * @fd closed, if it is not the file of @ref.
+ * @fd closed and the file's descriptor -1, if it is not the file of @ref.
  */
 static bool adopt_fd(const struct file_table *f, struct file *file, const struct file_ref *ref,
 		     int fd)
 {
 	struct identify_job job = { f, ref, file };
 
-	file->info.fd = fd;
 	if (fd < 0)
 		return false;
+	file->info.fd = fd;
 	if (fstat(fd, &file->st) == 0 && S_ISREG(file->st.st_mode))
 		(void)sigbus_run(identify, &job);
 	if (matches_ref(file, ref))
@@ -405,10 +405,7 @@ static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t
 
 	if (!ref->inode || inode.fd < 0 || fstat(inode.fd, &inode.st) < 0)
 		return;
-	/*
-	 * subvolumes number their inodes independently, but mappings show the same device for
-	 * all
-	 */
+	/* subvolumes number their inodes independently, but mappings show one device for all */
 	if (fs_magic(inode.fd) == BTRFS_SUPER_MAGIC)
 		inode.path = path_hash(ref);
 	if (vec_push(&f->inodes, inode) < 0)
