@@ -2,8 +2,7 @@
 /*
  * The option table is generated from config.def, so a new option needs no code here. Values are
  * read in this order, and later ones replace earlier ones: presets of the table, defaults of the
- * command
- * (`cameo up` has its own), the file, the command line.
+ * command (`cameo up` has its own), the file, the command line.
  */
 #include "agent/config.h"
 
@@ -150,6 +149,7 @@ static int check_credentials(const struct agent_config *c, struct err *err)
 	return 0;
 }
 
+/* The cache directory is checked here because the symbolizer would only continue without it. */
 int agent_config_check(const struct agent_config *c, struct err *err)
 {
 	struct cpu_list cpus = { 0 };

@@ -35,7 +35,8 @@ struct agent_config {
 #undef HEADING
 };
 
-/* Values of native_frames, in the order of config.def. The field demangle is an enum demangle_mode.
+/*
+ * Values of native_frames, in the order of config.def. The field demangle is an enum demangle_mode.
  */
 enum native_frames { NATIVE_FRAMES_SOME, NATIVE_FRAMES_ALL };
 
@@ -69,7 +70,8 @@ DEFINE_FREEP(struct agent_config, agent_config_free)
 int agent_config_read(struct agent_config **out, const struct agent_config_source *source,
 		      struct err *err);
 
-/* Checks what option tables cannot express: combinations, CPU lists, the symbol cache. 0, -EINVAL.
+/*
+ * Checks what option tables cannot express: combinations, CPU lists, the symbol cache. 0, -EINVAL.
  */
 int agent_config_check(const struct agent_config *c, struct err *err);
 

@@ -100,6 +100,7 @@ static void put_samples(struct buf *out, const struct agent_stats *s)
 	      "1 while sampling is paused by the probability setting, otherwise 0.");
 }
 
+/* Combinations that never occurred are omitted: there are hundreds of them. */
 static void put_stack(struct buf *out, int kind, const char *complete, const char *reason,
 		      uint64_t v)
 {

@@ -23,6 +23,7 @@ static void number(struct json *j, const char *name, uint64_t value)
 	json_member_uint(j, name, value);
 }
 
+/* 1 if nothing was counted, since nothing is missing either. */
 static void share(struct json *j, const char *name, uint64_t part, uint64_t all)
 {
 	json_member_double(j, name, all ? (double)part / (double)all : 1);
@@ -38,6 +39,10 @@ static void put_labels(struct json *j)
 	text(j, "machine", u.machine);
 }
 
+/*
+ * A stack is complete if all of its callers were found by unwind rules; those found by search can
+ * be wrong.
+ */
 static void put_samples(struct json *j, const struct agent_stats *s)
 {
 	const struct symbolize_stats *symbolize = &s->symbolizer_thread.symbolize;
@@ -71,6 +76,7 @@ static void put_costs(struct json *j, const struct agent_stats *s)
 	number(j, "maps_bytes", s->maps_bytes);
 }
 
+/* Spooled items count as queued, since both wait for the destination. */
 static void put_exports(struct json *j, const struct exporter_stats *e)
 {
 	uint64_t queued = 0, dropped = 0;

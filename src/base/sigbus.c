@@ -35,8 +35,10 @@ static void pass_on(int sig, siginfo_t *info, void *uc)
 	} else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
 		previous.sa_handler(sig);
 	} else {
-		/* With the default action restored, the faulting instruction raises the signal
-		 * again. */
+		/*
+		 * With the default action restored, the faulting instruction raises the signal
+		 * again.
+		 */
 		sigaction(SIGBUS, &previous, NULL);
 		if (info->si_code <= 0)
 			raise(sig);

@@ -14,8 +14,10 @@ struct export_window;
 struct agent_server {
 	int fd;       /* a socket whose other end receives all windows (EXPORT_LOCAL) */
 	pid_t server; /* when this process ends, so does the agent */
-	/* Called from the agent's symbolizer thread with each window before it is exported; or
-	 * NULL. */
+	/*
+	 * Called from the agent's symbolizer thread with each window before it is exported; or
+	 * NULL.
+	 */
 	void (*on_window)(void *ctx, const struct export_window *w);
 	void *ctx;
 };

@@ -27,7 +27,8 @@ struct child {
  */
 int child_start(struct child *c, char **argv, const struct rlimit *n_files, struct err *err);
 
-/* Lets the child run @name. 0; -ENOENT, -EACCES and so on if it cannot be executed and has ended.
+/*
+ * Lets the child run @name. 0; -ENOENT, -EACCES and so on if it cannot be executed and has ended.
  */
 int child_release(struct child *c, const char *name, struct err *err);
 

@@ -179,6 +179,7 @@ static int replay(const char *path)
 
 /* ---- the command -------------------------------------------------------------------- */
 
+/* Operands select the operation, so combinations with options are checked here. */
 static int debug(const struct debug_args *a, const struct operands *operands)
 {
 	const char *what = operands->len ? operands->data[0] : "";

@@ -279,6 +279,7 @@ static bool is_html(const char *path)
 	return len > 5 && !strcmp(path + len - 5, ".html");
 }
 
+/* Only pages can be written to a file: a table is printed, and can be redirected. */
 static int diff(const struct sources *in, const struct diff_args *a)
 {
 	bool to_stdout = a->output && !strcmp(a->output, "-");

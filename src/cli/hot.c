@@ -52,6 +52,9 @@ static int add(struct hot *h, const char *function, const char *service, int64_t
 	return r;
 }
 
+/*
+ * Values of the sample type "samples" are counts; the period of the profile converts them to time.
+ */
 static int add_series(struct hot *h, const struct export_series *s)
 {
 	_cleanup_(top_freep) struct top *top = NULL;
@@ -85,6 +88,7 @@ static uint32_t pop_hottest(struct hot *h, int64_t *out_self)
 	return best;
 }
 
+/* A window of CPU time divided by its length is the average number of busy CPUs. */
 static void print(struct hot *h, const struct export_window *w, unsigned int n_cpus, struct buf *b)
 {
 	double seconds = (double)(w->end_ns - w->start_ns);

@@ -19,8 +19,10 @@ struct input_options {
 	const char *label;         /* that the samples of a server should have; NULL: none */
 };
 
-/* The label whose values are the rows of a table by @by, with the label @key of "label:KEY"; NULL:
- * rows are not of a label. */
+/*
+ * The label whose values are the rows of a table by @by, with the label @key of "label:KEY"; NULL:
+ * rows are not of a label.
+ */
 const char *input_label(enum entries_by by, const char *key);
 
 /**

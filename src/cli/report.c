@@ -126,8 +126,10 @@ static bool is_above_minimum(const struct report *v, int64_t total, int64_t sum)
 	return (percent < 0 ? -percent : percent) >= v->a->min_percent;
 }
 
-/* Writes the line above a table or tree: the sum of all stacks and, with a filter, of those that
- * match. */
+/*
+ * Writes the line above a table or tree: the sum of all stacks and, with a filter, of those that
+ * match.
+ */
 static void put_head(struct report *v, int64_t sum, int64_t counted)
 {
 	char text[TEXT_VALUE_LEN];
@@ -351,6 +353,7 @@ static int put_tree(struct report *v, struct walk *w)
 	return r;
 }
 
+/* Objects nest like the calls; walk_next() closes those of complete subtrees. */
 static int put_tree_json(struct report *v, struct walk *w)
 {
 	struct json j = json_to(&v->out);
@@ -377,6 +380,7 @@ static int put_tree_json(struct report *v, struct walk *w)
 	return r;
 }
 
+/* A misspelled function is an error rather than an empty tree. */
 static int report_tree(struct report *v, struct err *err)
 {
 	const struct report_args *a = v->a;

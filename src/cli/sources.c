@@ -51,8 +51,7 @@ static int no_such_type(const struct profile *p, const char *path, const char *t
 		return err_set(err, -ENOENT,
 			       "cannot use \"%.100s\": the profile has no sample types", path);
 	return err_set(err, -ENOENT, "--sample-type \"%.60s\": expected one of %.120s", type,
-		       buf_error(&names) ? "one of the profile's sample types"
-					 : (const char *)names.data);
+		       buf_error(&names) ? "the profile's sample types" : (const char *)names.data);
 }
 
 /* The sample type is looked up in the merged profile, so a type must exist in all of the files. */

@@ -162,6 +162,7 @@ static void print_stats(struct symbolizer *s)
 		c.worker_restarts);
 }
 
+/* The path is resolved first, because debug files are searched for relative to the real one. */
 static int symbolize(const char *path, const struct symbols_args *a, const struct addrs *addrs)
 {
 	const struct symbolizer_opts opts = {

@@ -97,6 +97,7 @@ static int put_all(FILE *f, const struct buf *text)
 	return n == text->len && fflush(f) == 0 ? 0 : -errno;
 }
 
+/* SIGPIPE is ignored, because the user may quit the pager before it has read everything. */
 static int print_paged(const struct buf *text)
 {
 	const char *pager = getenv("PAGER");

@@ -145,6 +145,7 @@ static int add_calls(struct top_rows *out, const struct profile *p, const struct
 	return r;
 }
 
+/* Rows with equal values of the column are ordered by their total. */
 static int by_size(const void *a, const void *b, void *ctx)
 {
 	const struct top_line *x = a, *y = b;
@@ -186,6 +187,7 @@ static int64_t sum_of(const struct profile *p, size_t value_num)
 	return sum;
 }
 
+/* A profile without sample types, as before the first sample, gives an empty table. */
 int top_rows_make(struct top_rows *out, const struct profile *p, const struct top_view *v)
 {
 	size_t value_num;

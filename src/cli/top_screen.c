@@ -343,6 +343,7 @@ static int open_terminal(struct err *err)
 	return 0;
 }
 
+/* Signals end the loop instead of the process, so that endwin() restores the terminal. */
 int top_screen_run(struct top_source *source, const struct top_view *view, const char *title,
 		   struct err *err)
 {

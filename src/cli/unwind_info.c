@@ -19,6 +19,7 @@
 #include "unwind/file_rows.h"
 #include "unwind/rule_text.h"
 
+/* An offset that no segment maps is printed as the address too. */
 static void print_row(const struct elf_image *img, const struct unwind_rows *rows, size_t i)
 {
 	char text[UNWIND_RULE_TEXT_MAX];

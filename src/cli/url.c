@@ -93,6 +93,7 @@ static int parse_since_1970(const char *text, int64_t *out_ms)
 	return 0;
 }
 
+/* The formats are tried in this order: now[-N UNIT], UTC, seconds or milliseconds. */
 int url_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
 {
 	struct tm tm = { 0 };

@@ -65,7 +65,8 @@ static int open_file(struct dwarf *d, struct dwarf_file *f, int fd)
 	return r;
 }
 
-/* .gnu_debugaltlink has a path and a build id. Without that file, names stored in it are unknown.
+/*
+ * .gnu_debugaltlink has a path and a build id. Without that file, names stored in it are unknown.
  */
 static void open_alt(struct dwarf *d)
 {

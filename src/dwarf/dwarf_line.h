@@ -24,7 +24,8 @@ enum { DWARF_ROWS_MAX = 1 << 25, DWARF_FILES_MAX = 1 << 18 };
 int dwarf_lines_build(struct dwarf_lines **out, const struct dwarf_unit *u);
 void dwarf_lines_free(struct dwarf_lines *l);
 
-/* Finds the row that covers @addr: its file number and line (0 if unknown). Returns 0 or -ENOENT.
+/*
+ * Finds the row that covers @addr: its file number and line (0 if unknown). Returns 0 or -ENOENT.
  */
 int dwarf_lines_find(const struct dwarf_lines *l, uint64_t addr, uint32_t *out_file,
 		     uint32_t *out_line);

@@ -9,6 +9,7 @@
 #include <dwarf.h>
 #include <errno.h>
 
+/* DW_AT_high_pc is an address in DWARF 2 and 3, and later usually the length of the code. */
 void dwarf_pcs_set(struct dwarf_pcs *p, uint16_t at, const struct dwarf_value *v)
 {
 	if (v->class == DWARF_NONE)
@@ -130,8 +131,7 @@ static int add_rnglist(const struct dwarf_unit *u, uint64_t off, uint32_t id,
 	return -EBADMSG;
 }
 
-/* For DW_FORM_rnglistx, the offset table starts at the unit's base, to which offsets are relative.
- */
+/* For DW_FORM_rnglistx: a table of offsets, relative to its own start, is at the unit's base. */
 static int rnglist_offset(const struct dwarf_unit *u, uint64_t index, uint64_t *out)
 {
 	const struct elf_span *s = &u->file->sections->s[DWARF_RNGLISTS];
@@ -145,6 +145,7 @@ static int rnglist_offset(const struct dwarf_unit *u, uint64_t index, uint64_t *
 	return c.bad ? -EBADMSG : 0;
 }
 
+/* DWARF 5 replaced .debug_ranges by .debug_rnglists, whose encoding differs. */
 static int add_list(const struct dwarf_unit *u, const struct dwarf_value *v, uint32_t id,
 		    struct interval_list *out)
 {

@@ -58,6 +58,9 @@ static int inflate_zlib(const struct elf_span *in, uint8_t *out, size_t out_len)
 	return r == Z_STREAM_END && !out_left ? 0 : -EBADMSG;
 }
 
+/*
+ * The output has the size that the header states; a stream that yields any other size is damaged.
+ */
 static int inflate_zstd(const struct elf_span *in, uint8_t *out, size_t out_len)
 {
 	return ZSTD_decompress(out, out_len, in->data, in->len) == out_len ? 0 : -EBADMSG;

@@ -578,7 +578,8 @@ static const char *string_of(const struct dwarf_value *v)
 	return v->class == DWARF_STRING ? v->s : NULL;
 }
 
-/* Reads the bases of tables. Other attributes contain indexes into these, so they are read later.
+/*
+ * Reads the bases of tables. Other attributes contain indexes into these, so they are read later.
  */
 static void read_base(struct dwarf_unit *u, uint16_t at, const struct dwarf_value *v)
 {

@@ -16,6 +16,10 @@ struct sweep {
 	uint64_t pos;
 };
 
+/*
+ * The longest of the intervals that start together is first, so that enclosing ones precede those
+ * inside them.
+ */
 static int by_start(const void *a, const void *b)
 {
 	const struct interval *x = a, *y = b;
@@ -65,6 +69,10 @@ static int close_until(struct sweep *s, uint64_t addr)
 	return 0;
 }
 
+/*
+ * Intervals nest like functions and the calls inlined into them, so a stack holds those that are
+ * open.
+ */
 static int sweep(struct sweep *s, const struct interval_list *list)
 {
 	int r;
@@ -113,6 +121,7 @@ void interval_table_fini(struct interval_table *t)
 	vec_fini(&t->segments);
 }
 
+/* A table spans at most 4 GiB from its base, so that a segment needs only 8 bytes. */
 uint32_t interval_table_find(const struct interval_table *t, uint64_t addr)
 {
 	size_t n;

@@ -30,7 +30,8 @@ enum {
 	MODULE_MINPC = 20,
 	MODULE_MAXPC = 21,
 	MODULE_TEXT = 22,
-	/* gofunc has been word 38 (Go 1.18) to 43 (1.27); textsectmap is one or two words after it
+	/*
+	 * gofunc has been word 38 (Go 1.18) to 43 (1.27); textsectmap is one or two words after it
 	 */
 	MODULE_SECTIONS_MIN = 39,
 	MODULE_WORDS = 64,
@@ -237,7 +238,8 @@ static bool is_section_map(const struct elf_image *img, const uint64_t *slice, u
 	return first[0] == 0 && first[1] != 0 && first[2] == text;
 }
 
-/* The word before textsectmap; since Go 1.26 epclntab is between them, and gofunc is in the table.
+/*
+ * The word before textsectmap; since Go 1.26 epclntab is between them, and gofunc is in the table.
  */
 static uint64_t gofunc_before(const uint64_t *words, size_t sections)
 {

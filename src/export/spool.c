@@ -317,8 +317,10 @@ int spool_put(struct spool *s, uint32_t sink, const struct export_item *item)
 	pthread_mutex_unlock(&s->lock);
 	r = write_file(s, &e, &data);
 	if (r == 0) {
-		/* another sink may have added a greater number meanwhile; the order matters only
-		 * per sink */
+		/*
+		 * another sink may have added a greater number meanwhile; the order matters only
+		 * per sink
+		 */
 		pthread_mutex_lock(&s->lock);
 		r = add_entry(s, &e);
 		pthread_mutex_unlock(&s->lock);

@@ -162,8 +162,10 @@ static inline uint32_t lang_cookie(uint64_t bytes)
  * frames of the virtual machines are omitted from stacks.
  */
 int langs_new(struct langs **out, const struct vm_tables *tables, bool fold);
-/* Makes names include parameters, for languages that record them. Call it before any stack is
- * woven. */
+/*
+ * Makes names include parameters, for languages that record them. Call it before any stack is
+ * woven.
+ */
 void langs_enable_signatures(struct langs *l);
 void langs_free(struct langs *l);
 

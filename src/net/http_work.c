@@ -185,7 +185,8 @@ void http_work_put(struct http_request *rq)
 	}
 }
 
-/* Runs the handler without the lock. After http_work_stop() it empties the queue before it returns.
+/*
+ * Runs the handler without the lock. After http_work_stop() it empties the queue before it returns.
  */
 static void *worker_main(void *arg)
 {

@@ -88,6 +88,7 @@ static int assign(struct parser *p, const struct found *f, struct err *err)
 	return option_assign(f->set, f->spec, f->label, value, err);
 }
 
+/* Options after --help are not checked: the help is printed in any case. */
 static int parse_long(struct parser *p, const char *word, struct err *err)
 {
 	const char *name = word + 2, *equals = strchr(name, '=');
@@ -104,6 +105,10 @@ static int parse_long(struct parser *p, const char *word, struct err *err)
 	return assign(p, &f, err);
 }
 
+/*
+ * Letters can be combined: -vF99 is -v -F 99. The rest of the word is the value of the first letter
+ * that takes one. -h is --help unless a table uses that letter.
+ */
 static int parse_letters(struct parser *p, const char *letters, struct err *err)
 {
 	int r = 0;

@@ -63,6 +63,10 @@ static void put_bash_value(struct buf *out, const struct command *c, const struc
 	}
 }
 
+/*
+ * bash splits words at '=', so "--output=f" arrives as three words; the script looks for the option
+ * two words back if the previous one is "=".
+ */
 void completion_bash(struct buf *out, const struct program *p)
 {
 	buf_printf(out, "# bash completion for %s(1)\n_%s()\n{\n", p->name, p->name);
@@ -104,6 +108,7 @@ static void put_zsh_text(struct buf *out, const char *text)
 	}
 }
 
+/* '*' marks an option that may be repeated; '=' and '+' allow a value in the same word. */
 static void put_zsh_option(struct buf *out, const struct command *c, const struct option_spec *o)
 {
 	const char *many = o->kind == OPTION_TEXTS || o->kind == OPTION_CUSTOM ? "*" : "";

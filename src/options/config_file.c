@@ -36,6 +36,10 @@ int config_file_assign(const struct option_set *set, const char *key, const char
 	return option_assign(set, o, o->name, value, err);
 }
 
+/*
+ * Only whole lines are comments: a '#' or ';' behind a value is part of it, since URLs and
+ * passwords may contain them.
+ */
 static int parse_line(const struct option_set *set, char *line, struct err *err)
 {
 	char *key = trim(line), *equals;
@@ -75,6 +79,10 @@ int config_file_parse(const struct option_set *set, const char *name, const char
 	return 0;
 }
 
+/*
+ * O_NONBLOCK, so that opening a FIFO cannot block. One byte more than the limit is read to detect a
+ * larger file.
+ */
 int config_file_read(const struct option_set *set, const char *path, struct err *err)
 {
 	_cleanup_(freep) char *text = malloc(CONFIG_FILE_MAX + 1);

@@ -13,7 +13,8 @@
 #include "base/buf.h"
 #include "options/command.h"
 
-/* Appends @n bytes in which man(7) finds no markup. A period begins a request only on a new line.
+/*
+ * Appends @n bytes in which man(7) finds no markup. A period begins a request only on a new line.
  */
 static void put_escaped(struct buf *out, const char *text, size_t n)
 {

@@ -57,7 +57,8 @@ struct option_spec {
 	uint64_t min, max;  /* inclusive, in the field's unit; max 0: unlimited */
 	const char *unit;   /* of a bare DURATION or SIZE; NULL: the text must name its unit */
 	const char *expect; /* what a NUMBER or CUSTOM is, in errors; NULL: by its kind */
-	/* The accepted values, separated by ", "; shown wherever the option is. NULL: not listed.
+	/*
+	 * The accepted values, separated by ", "; shown wherever the option is. NULL: not listed.
 	 */
 	const char *(*list)(void);
 	unsigned int flags; /* enum option_flags */

@@ -144,6 +144,7 @@ bool value_parse_choice(const char *text, const char *choices, unsigned int *out
 	return false;
 }
 
+/* Uses the largest unit that divides the value, so that the text is parsed as the same value. */
 static const char *format_scaled(uint64_t v, const struct unit *units, char out[VALUE_TEXT_LEN])
 {
 	const struct unit *best = units;

@@ -214,7 +214,8 @@ struct profile_text_label {
 int profile_merge_with_labels(struct profile *p, const struct profile *from,
 			      const struct profile_text_label *labels, size_t n_labels);
 
-/* Read access. Ids are below the count and are not checked; pointers are valid until the next add.
+/*
+ * Read access. Ids are below the count and are not checked; pointers are valid until the next add.
  */
 size_t profile_n_sample_types(const struct profile *p);
 struct profile_value_type profile_sample_type(const struct profile *p, size_t i);

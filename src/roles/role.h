@@ -49,7 +49,8 @@ struct role {
 	enum sandbox_kind sandbox;
 	const struct role_job *jobs;
 	size_t n_jobs;
-	/* Called once before the first job; may be NULL. Returns 0 or -errno, which ends the child.
+	/*
+	 * Called once before the first job; may be NULL. Returns 0 or -errno, which ends the child.
 	 */
 	int (*init)(size_t memory_bytes, void **out_state);
 };

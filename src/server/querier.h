@@ -33,7 +33,8 @@ enum {
 /* Values of Pyroscope's HeatmapQueryType. */
 enum { HEATMAP_UNSPECIFIED, HEATMAP_INDIVIDUAL, HEATMAP_SPAN };
 
-/* The methods (querier.c). They write their fields into the open response and return 0 or -errno.
+/*
+ * The methods (querier.c). They write their fields into the open response and return 0 or -errno.
  */
 int querier_types(struct querier_call *q);
 int querier_label_names(struct querier_call *q);

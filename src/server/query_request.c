@@ -97,7 +97,8 @@ static int parse_selector(struct query *q, const char *text, struct rpc *rpc)
 	return r;
 }
 
-/* The store does not know which samples belong to a span: without them the answer would be wrong.
+/*
+ * The store does not know which samples belong to a span: without them the answer would be wrong.
  */
 static int refuse_spans(const struct request *rq, struct rpc *rpc)
 {

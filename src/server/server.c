@@ -123,7 +123,8 @@ static size_t memory_needed(const struct api_method *m, const struct http_reques
 	return m->cost == API_PUSH ? PUSH_FACTOR * len : 0;
 }
 
-/* Runs the method if the memory budget allows. Free methods always run: monitoring depends on them.
+/*
+ * Runs the method if the memory budget allows. Free methods always run: monitoring depends on them.
  */
 static int serve(struct server *s, struct rpc *rpc)
 {

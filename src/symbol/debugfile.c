@@ -24,6 +24,7 @@
 
 enum { PATH_CAP = 4096 + 512 };
 
+/* Anything else, such as a text file of that name, is skipped in favour of the next directory. */
 static bool is_elf(int fd)
 {
 	char magic[4];
@@ -71,6 +72,10 @@ bool debugfile_check(int fd, const struct elf_build_id *id)
 	return sigbus_run(check_build_id, &c) == 0;
 }
 
+/*
+ * Read in pieces rather than mapped, since debug files can be larger than the memory of the
+ * machine.
+ */
 static bool has_crc(int fd, uint32_t expected)
 {
 	unsigned char piece[64 * 1024];
@@ -245,6 +250,7 @@ int debugfile_open_dwo(const struct debugfile_query *query, const char *name, co
 	return fd >= 0 ? fd : open_relative(query, base ? base + 1 : name);
 }
 
+/* A .dwp contains all .dwo files of a program, and lies next to it. */
 int debugfile_open_dwp(const struct debugfile_query *query)
 {
 	char path[PATH_CAP];

@@ -100,6 +100,7 @@ void debuginfod_free(struct debuginfod *d)
 	free(d);
 }
 
+/* Expired misses are removed by the same pass, so the list needs no other upkeep. */
 static bool is_known_miss(struct debuginfod *d, const struct elf_build_id *id)
 {
 	int64_t now = clock_monotonic_ms();
@@ -159,6 +160,7 @@ static void store(const struct debuginfod *d, int fd, const struct elf_build_id 
 		(void)cache_dir_publish(d->cache, fd, name);
 }
 
+/* Without a cache the file has no name, so it vanishes when the last descriptor is closed. */
 static int open_unnamed(const struct debuginfod *d)
 {
 	int fd = d->cache ? cache_dir_create_unnamed(d->cache) : -1;
@@ -168,6 +170,7 @@ static int open_unnamed(const struct debuginfod *d)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The child is this program again; debuginfod_child_main() recognizes it by argv[0]. */
 static int spawn_child(const struct debuginfod *d, const char *url, int fd, pid_t *out)
 {
 	char arg0[] = CHILD_ARGV0, url_text[URL_CAP], size[24], ms[16];
@@ -201,8 +204,7 @@ static int wait_child(const struct debuginfod *d, pid_t pid)
 	return late ? -ETIMEDOUT : status;
 }
 
-/* Downloads from one server into a new file. Returns a descriptor, -ENOENT, -ETIMEDOUT or -errno.
- */
+/* Downloads from one server. Returns a new descriptor, -ENOENT, -ETIMEDOUT or -errno. */
 static int fetch(struct debuginfod *d, const char *server, size_t server_len,
 		 const struct elf_build_id *id)
 {
@@ -256,6 +258,10 @@ static int fetch_any(struct debuginfod *d, const struct elf_build_id *id)
 	}
 }
 
+/*
+ * Several timeouts in a row pause all requests, so that an unreachable server does not delay every
+ * file of a recording.
+ */
 int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id)
 {
 	int fd;
@@ -280,6 +286,7 @@ struct sink {
 	uint64_t left;
 };
 
+/* libcurl aborts the transfer if fewer bytes are returned than it passed. */
 static size_t write_piece(char *data, size_t size, size_t n, void *ctx)
 {
 	struct sink *s = ctx;
@@ -298,6 +305,10 @@ static size_t write_piece(char *data, size_t size, size_t n, void *ctx)
 	return len;
 }
 
+/*
+ * The exit status, which fetch() interprets, is 0 after a download, 2 after a timeout and 1
+ * otherwise.
+ */
 void debuginfod_child_main(int argc, char **argv)
 {
 	struct sink sink;

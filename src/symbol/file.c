@@ -45,6 +45,9 @@ struct symbol_file {
 	struct gopclntab *go;
 };
 
+/*
+ * A compressed section that cannot be decompressed here exists nonetheless: the worker may read it.
+ */
 static bool has_section(const struct elf_image *img, const char *name)
 {
 	struct elf_span s;
@@ -72,6 +75,10 @@ static int read_facts(void *ctx)
 	return 0;
 }
 
+/*
+ * A file that cannot be read has no symbols, which is not an error: its frames get the name of the
+ * file.
+ */
 int symbol_file_new(struct symbol_file **out, int fd, struct symbol_cache *cache)
 {
 	struct symbol_file *f = calloc(1, sizeof(*f));
@@ -122,6 +129,10 @@ bool symbol_file_has_debug(const struct symbol_file *f)
 	return f->has_dwarf || f->has_minidebug;
 }
 
+/*
+ * Executable segments come first, because segments may overlap in the file and code is what is
+ * looked up.
+ */
 int symbol_file_vaddr(const struct symbol_file *f, uint64_t file_off, uint64_t *out)
 {
 	for (int exec = 1; exec >= 0; exec--) {
@@ -159,6 +170,7 @@ static int load_table(void *ctx)
 	return symbol_cache_load(l->f->cache, img, sources[l->which], &l->f->tables[l->which]);
 }
 
+/* A failure is remembered, so that a damaged file is not parsed for each of its addresses. */
 static struct elf_symtab *table(struct symbol_file *f, enum symbol_table which)
 {
 	struct load l = { f, which };
@@ -191,6 +203,7 @@ struct scan {
 	struct elf_scan_result results[ELF_SCAN_MAX];
 };
 
+/* Insertion sort: there are at most ELF_SCAN_MAX addresses. */
 static void scan_add(struct scan *scan, uint64_t vaddr, size_t at)
 {
 	size_t i = scan->n++;
@@ -249,6 +262,10 @@ static size_t count_pending(const uint64_t *vaddrs, size_t n)
 	return n_pending;
 }
 
+/*
+ * A few addresses are looked up by reading the table once, which needs no memory; only more of them
+ * justify a sorted copy.
+ */
 void symbol_file_find_names(struct symbol_file *f, enum symbol_table which, uint64_t *vaddrs,
 			    size_t n, const char **names)
 {
@@ -345,6 +362,7 @@ size_t symbol_file_bytes(const struct symbol_file *f)
 	return n;
 }
 
+/* Everything freed here is loaded again when it is needed. */
 void symbol_file_trim(struct symbol_file *f)
 {
 	for (int i = 0; i < SYMBOL_TABLE_MAX; i++) {

@@ -53,8 +53,10 @@ int symbol_file_vaddr(const struct symbol_file *f, uint64_t file_off, uint64_t *
 void symbol_file_find_names(struct symbol_file *f, enum symbol_table which, uint64_t *vaddrs,
 			    size_t n, const char **names);
 
-/* Writes the Go frames at @vaddr, [0] the innermost. Returns their number or -ENOENT. Reads the
- * mapped file: call it under sigbus_run(). */
+/*
+ * Writes the Go frames at @vaddr, [0] the innermost. Returns their number or -ENOENT. Reads the
+ * mapped file: call it under sigbus_run().
+ */
 int symbol_file_go_frames(struct symbol_file *f, uint64_t vaddr, struct gopclntab_frame *out,
 			  size_t cap);
 

@@ -70,11 +70,13 @@ void kallsyms_free(struct kallsyms *k)
 	free(k);
 }
 
+/* A lower-case type is a local symbol; w and W are weak. */
 static uint8_t bind_of(char type)
 {
 	return type == 'T' ? ALIAS_GLOBAL : type == 't' ? ALIAS_LOCAL : ALIAS_WEAK;
 }
 
+/* The kernel appends "\t[module]" to the symbols of modules. */
 static int add_symbol(struct loader *l, uint64_t address, char type, char *name)
 {
 	struct symbol s = {
@@ -107,7 +109,7 @@ static int parse_symbol(struct loader *l, char *line)
 	const char *s = lines_number(line, 16, ' ', &address);
 
 	if (!s || !s[0] || s[1] != ' ' || !s[2])
-		return err_set(l->err, -EBADMSG, "cannot parse line of /proc/kallsyms: \"%.80s\"",
+		return err_set(l->err, -EBADMSG, "cannot parse a line of /proc/kallsyms: \"%.80s\"",
 			       line);
 	if (!strchr("tTwW", s[0]))
 		return 0;
@@ -129,7 +131,7 @@ static int parse_module(struct loader *l, char *line)
 		fields[n++] = f;
 	if (n < 6 || !lines_number(fields[1], 10, '\0', &size) || strncmp(fields[5], "0x", 2) ||
 	    !lines_number(fields[5] + 2, 16, '\0', &start))
-		return err_set(l->err, -EBADMSG, "cannot parse line of /proc/modules");
+		return err_set(l->err, -EBADMSG, "cannot parse a line of /proc/modules");
 	if (!start || !size || size > UINT64_MAX - start)
 		return 0;
 	if (l->modules.len >= MODULES_MAX)
@@ -138,6 +140,10 @@ static int parse_module(struct loader *l, char *line)
 	return vec_push(&l->modules, (struct range){ start, start + size });
 }
 
+/*
+ * Lines that are too long for the buffer are skipped, since one of them should not cost all
+ * symbols.
+ */
 static int each_line(struct loader *l, int fd, int (*parse)(struct loader *l, char *line))
 {
 	_cleanup_(lines_fini) struct lines lines;
@@ -240,6 +246,7 @@ static uint64_t module_end(const struct loader *l, uint64_t address)
 							   : UINT64_MAX;
 }
 
+/* /proc/kallsyms has no sizes: a symbol ends where the next begins, or where its module ends. */
 static void set_sizes(const struct loader *l)
 {
 	struct symbol *s = l->k->syms.data;

@@ -89,6 +89,7 @@ static void put_frame(struct buf *b, const struct protocol_frame *f)
 	put_string(b, f->file);
 }
 
+/* The number of frames is written last, because it depends on how many fit. */
 void protocol_put_response(struct buf *b, uint32_t index, const struct protocol_frame *frames,
 			   size_t n)
 {
@@ -108,6 +109,10 @@ void protocol_put_response(struct buf *b, uint32_t index, const struct protocol_
 		memcpy(b->data + n_at, &n_put, sizeof(n_put));
 }
 
+/*
+ * The other side may be compromised, so the length is checked against the packet, and the text must
+ * end exactly there.
+ */
 static const char *get_string(struct dwarf_cursor *c)
 {
 	size_t len = dwarf_u16(c);
@@ -175,6 +180,7 @@ static void parse_body(struct protocol_msg *m, struct dwarf_cursor *c)
 	}
 }
 
+/* A packet must contain exactly one message. *@out is written only if it is valid. */
 int protocol_parse(struct protocol_msg *out, const void *data, size_t len)
 {
 	struct dwarf_cursor c = { .p = data, .end = (const uint8_t *)data + len };
@@ -191,6 +197,7 @@ int protocol_parse(struct protocol_msg *out, const void *data, size_t len)
 	return 0;
 }
 
+/* Copied, because the addresses in a packet are not aligned. */
 uint64_t protocol_addr(const struct protocol_msg *m, size_t i)
 {
 	uint64_t v;
@@ -199,6 +206,7 @@ uint64_t protocol_addr(const struct protocol_msg *m, size_t i)
 	return v;
 }
 
+/* The strings point into the packet and become invalid with it. */
 int protocol_next_response(struct protocol_msg *m, uint32_t *out_index, struct protocol_frame *out)
 {
 	struct dwarf_cursor c = { .p = m->response, .end = m->response + m->response_len };

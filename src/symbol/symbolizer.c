@@ -351,6 +351,7 @@ static struct debugfile_query debugfile_query_of(const struct need_ctx *n)
 	return query;
 }
 
+/* Opens a file that the worker needs, which cannot open files itself. */
 static int need_file(void *ctx, const struct protocol_need *need)
 {
 	struct need_ctx *n = ctx;
@@ -413,6 +414,7 @@ struct batch {
 	size_t n_pending;
 };
 
+/* Every address is reported once: later steps skip those that are done. */
 static int report_frames(struct batch *b, size_t i, enum symbolizer_source source,
 			 const struct symbol_frame *frames, size_t n)
 {
@@ -510,6 +512,10 @@ static int resolve_own(void *ctx)
 	return r;
 }
 
+/*
+ * Failures of the worker are not errors of the batch: its addresses get the names of the symbol
+ * tables.
+ */
 static int resolve_in_worker(struct batch *b)
 {
 	struct need_ctx n = { b->s, b->f };
@@ -532,6 +538,7 @@ static int resolve_in_worker(struct batch *b)
 	return r > 0 ? r : 0; /* Without a worker, symbol tables are used. */
 }
 
+/* Such frames have a name of their own, so that users notice what is missing, and why. */
 static int report_given_up(struct batch *b, size_t i)
 {
 	const char *slash = strrchr(b->f->path, '/');

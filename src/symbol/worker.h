@@ -83,6 +83,7 @@ void symbol_worker_stop(struct symbol_worker *w);
 pid_t symbol_worker_pid(const struct symbol_worker *w); /* 0: not running */
 unsigned int symbol_worker_restarts(const struct symbol_worker *w);
 
-/* Returns how the child is confined: "no network, uid 2147357184, seccomp, ...". Borrowed from @w.
+/*
+ * Returns how the child is confined: "no network, uid 2147357184, seccomp, ...". Borrowed from @w.
  */
 const char *symbol_worker_confinement(const struct symbol_worker *w);

@@ -252,8 +252,8 @@ int worker_files_frames(struct worker_files *fs, uint64_t key, uint64_t vaddr,
 		out[0] = (struct protocol_frame){ .name = "", .linkage = sym.name, .file = "" };
 		return 1;
 	}
-	if (!*out[n - 1]
-		      .linkage) /* the function itself, which has a symbol: its inlined have none */
+	/* The last frame is the function itself; functions inlined into it have no symbol. */
+	if (!*out[n - 1].linkage)
 		out[n - 1].linkage = sym.name;
 	return n;
 }

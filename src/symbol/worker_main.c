@@ -61,6 +61,7 @@ static int request_file(void *ctx, const struct protocol_need *n)
 	return m.result < 0 ? m.result : -ENOENT;
 }
 
+/* Sends what the response contains besides its header, and begins the next packet of it. */
 static void flush(struct worker *w)
 {
 	if (w->response.len > w->header_len)
@@ -84,6 +85,10 @@ static void put_response(struct worker *w, uint32_t index, const struct protocol
 	protocol_put_response(&w->response, index, frames, n);
 }
 
+/*
+ * Addresses without a result are omitted; the parent matches results by their index. PROTOCOL_DONE
+ * ends the response.
+ */
 static void handle_request(struct worker *w, const struct protocol_msg *request)
 {
 	struct protocol_frame frames[PROTOCOL_FRAMES_MAX];
@@ -120,6 +125,7 @@ static void serve(struct worker *w)
 	}
 }
 
+/* Called at the beginning of main(). Returns unless this process is a worker. */
 void symbol_worker_main(int argc, char **argv)
 {
 	struct sandbox_opts opts = { .kind = SANDBOX_READER, .keep_fd = WORKER_FD };

@@ -127,6 +127,9 @@ static int add_line(struct generation *g, const struct symbol_frame *f)
 	return r < 0 ? r : vec_push(&g->lines, l);
 }
 
+/*
+ * A failure may leave strings and lines that no entry refers to; they vanish with the generation.
+ */
 static int generation_put(struct generation *g, const struct address_cache_place *place,
 			  const struct symbol_frame *frames, size_t n)
 {
@@ -155,6 +158,7 @@ int address_cache_put(struct address_cache *a, const struct address_cache_place 
 	return generation_put(&a->young, place, frames, n);
 }
 
+/* The frames borrow the strings of the generation, so they are valid until the next call. */
 static void load_frames(struct address_cache *a, const struct generation *g,
 			const struct entry *entry)
 {

@@ -99,6 +99,7 @@ static struct process_info *find_program(struct work *w, const struct sample_cou
 	return process_info_store_find(w->n->opts.process_info, t->pid, t->start_ns);
 }
 
+/* A program that has changed its name, for example by execve(), gets new labels. */
 static int labels_of(struct work *w, const struct sample_counts_thread *t,
 		     struct metadata_labels *out)
 {
@@ -188,7 +189,10 @@ static int export_part(struct work *w)
 	return r;
 }
 
-/* Filter: a program that a rule drops need not be symbolized. */
+/*
+ * Filter: a program that a rule drops need not be symbolized. Programs whose labels are still being
+ * read pass: put_program() applies the rules to them later.
+ */
 static bool filter(void *ctx, const struct sample_counts_thread *thread, uint64_t n)
 {
 	struct work *w = ctx;
@@ -239,9 +243,8 @@ static int put_program(struct work *w, const struct sample_counts_thread *thread
 			r = metadata_labels_put(&labels, "__name__", "off_cpu");
 		metadata_labels_sort(&labels);
 	}
-	if (r == 0) {
+	if (r == 0)
 		r = group_add(w, &labels, &owned);
-	}
 	metadata_labels_fini(&labels);
 	/* a large window is exported in parts, which bounds memory */
 	if (r == 0 && w->n->opts.part_bytes && w->bytes > w->n->opts.part_bytes)
@@ -277,6 +280,7 @@ static bool is_crowded(const struct symbolizer_thread *n)
 	return n->opts.part_bytes && n->held_bytes > n->opts.part_bytes;
 }
 
+/* Profiles of programs without labels yet are held back, unless they exceed the memory limit. */
 static int on_process(void *ctx, const struct sample_counts_thread *thread,
 		      enum symbolize_mode mode, struct profile *p)
 {
@@ -296,7 +300,10 @@ static bool is_due(struct work *w, const struct held *h)
 	       !w->n->started || is_crowded(w->n);
 }
 
-/* Adds the due profiles of the window of @w to its groups. */
+/*
+ * Adds the due profiles of the window of @w to its groups. After an error, the remaining ones stay
+ * held until the next window.
+ */
 static int add_due(struct work *w)
 {
 	struct symbolizer_thread *n = w->n;
@@ -344,6 +351,7 @@ static int export_due_earlier(struct work *w)
 	return r;
 }
 
+/* Profiles of this window join its groups; those of earlier windows keep the times of theirs. */
 static int export_due(struct work *w)
 {
 	int r = add_due(w);
@@ -473,6 +481,7 @@ static void wait_for_work(struct symbolizer_thread *n)
 		pthread_cond_wait(&n->changed, &n->lock);
 }
 
+/* Called between windows, so that all programs of a window get their labels by the same rules. */
 static void switch_labeler(struct symbolizer_thread *n)
 {
 	struct labeler *old = n->labeler;
@@ -505,6 +514,7 @@ static struct sample_counts *next_window(struct symbolizer_thread *n, struct sym
 	return c;
 }
 
+/* The thread is idle from here on, and the next window can be submitted. */
 static void drop_window(struct symbolizer_thread *n)
 {
 	pthread_mutex_lock(&n->lock);
@@ -626,6 +636,10 @@ static int stop_and_join(struct symbolizer_thread *n, uint64_t deadline_ns)
 	return 0;
 }
 
+/*
+ * The thread is stopped first. The caller then continues its work without a lock, within the
+ * deadline.
+ */
 uint64_t symbolizer_thread_finish(struct symbolizer_thread *n, uint64_t deadline_ns)
 {
 	uint64_t n_left = 0;

@@ -121,7 +121,8 @@ static __always_inline int v8_read_function(struct walk *w, const struct v8_vm *
 	return 0;
 }
 
-/* Pushes the frame of w->lang.v8.function (tagged) at the pc. Returns -1 if that is not a function.
+/*
+ * Pushes the frame of w->lang.v8.function (tagged) at the pc. Returns -1 if that is not a function.
  */
 static __always_inline int v8_push_function(struct walk *w, const struct v8_vm *vm)
 {

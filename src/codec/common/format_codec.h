@@ -30,7 +30,8 @@ enum format_match {
 	FORMAT_MATCH_CERTAIN,  /* a magic number */
 };
 
-/* Properties of profiles that a format can represent; a conversion loses others (format_losses()).
+/*
+ * Properties of profiles that a format can represent; a conversion loses others (format_losses()).
  */
 enum format_feature {
 	FORMAT_TYPES = 1u << 0, /* more than one sample type */

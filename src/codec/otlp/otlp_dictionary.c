@@ -448,8 +448,10 @@ static int read_stack(struct otlp_dictionary *d, struct wire w, uint32_t *out)
 	return proto_read_check(&d->at, profile_add_stack(d->p, d->stack.data, d->stack.len, out));
 }
 
-/* Allocates the arrays of ids. calloc() makes every entry one of generation 0, which is never
- * current. */
+/*
+ * Allocates the arrays of ids. calloc() makes every entry one of generation 0, which is never
+ * current.
+ */
 static int make_room(struct otlp_dictionary *d)
 {
 	for (size_t i = 0; i < OTLP_N_TABLES; i++) {

@@ -139,8 +139,10 @@ static int add_mapping(struct reader *rd, struct text file, struct profile_locat
 	    profile_add_mapping(rd->at.p, &m, &l->mapping) < 0)
 		return text_read_no_memory(&rd->at);
 	l->kind = (uint8_t)frame_kind_guess(profile_string(rd->at.p, m.file), "");
-	/* "[ext4]" is a kernel module, "[heap]" an area of a process: the address distinguishes
-	 * them. */
+	/*
+	 * "[ext4]" is a kernel module, "[heap]" an area of a process: the address distinguishes
+	 * them.
+	 */
 	if (file.s[0] == '[' && l->address >> 63)
 		l->kind = PROFILE_FRAME_KERNEL;
 	return 0;

@@ -75,7 +75,8 @@ static int read_file(const struct lang_process *p, uint64_t source, char **out)
 	return r;
 }
 
-/* Names a function of Lua: its caller's name for it, <FILE:LINE>, or <FILE> for a file's own code.
+/*
+ * Names a function of Lua: its caller's name for it, <FILE:LINE>, or <FILE> for a file's own code.
  */
 static int make_name(const struct lang_process *p, const struct lua_proto *proto,
 		     struct lang_function *out)

@@ -184,7 +184,8 @@ static int check_sub(const struct lang_process *p, uint64_t cv, uint32_t cookie,
 	return lang_check_cookie(cookie, PERL_SUB_BYTES(key[0], key[1], key[2]));
 }
 
-/* Names a BEGIN block, which has usually been freed before it could be read, without its package.
+/*
+ * Names a BEGIN block, which has usually been freed before it could be read, without its package.
  */
 static int read_begin(struct lang_function *out)
 {
@@ -203,7 +204,8 @@ int perl_read(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 	uint64_t at = addr & ~(uint64_t)PERL_KIND_MASK, ref;
 	int r;
 
-	/* the cookie is checked again afterwards: evaluated code may be freed and reused meanwhile
+	/*
+	 * the cookie is checked again afterwards: evaluated code may be freed and reused meanwhile
 	 */
 	if (kind == PERL_SUB || kind == PERL_BEGIN) {
 		r = check_sub(p, at, cookie, &ref);

@@ -82,7 +82,8 @@ static int read_string(const struct python_vm *py, const struct lang_process *p,
 		return -EBADMSG;
 	if (!(state & STATE_ASCII))
 		data += py->minor >= 12 ? NOT_ASCII_312 : NOT_ASCII_36;
-	/* a string is followed by a zero; in memory that was reused, the length rarely leads to one
+	/*
+	 * a string is followed by a zero; in memory that was reused, the length rarely leads to one
 	 */
 	if (length >> 32 || p->read(p->ctx, data + length * width, &last, width) || last)
 		return -EBADMSG;

@@ -79,8 +79,10 @@ static int64_t take_svarint(struct cursor *c)
 /* The kinds of entries: kinds below 10 are short forms, 10 to 12 are one-line forms. */
 enum { ONE_LINE = 10, NO_COLUMNS = 13, LONG = 14, NO_LOCATION = 15 };
 
-/* Reads the remainder of an entry and returns its line delta. The first byte of an entry has bit 7
- * set. */
+/*
+ * Reads the remainder of an entry and returns its line delta. The first byte of an entry has bit 7
+ * set.
+ */
 static int64_t take_delta(struct cursor *c, unsigned int kind)
 {
 	int64_t delta = 0;

@@ -27,7 +27,8 @@ enum { FIRST_MINOR = 6, LAST_WITHOUT_TABLE = 12 };
 	.cframe_frame = PYTHON_NONE, .frame_bytes = 128, .frame_back = 24, .frame_code = 32,       \
 	.entry = PYTHON_ENTRY_ALWAYS, .object = 16, .ascii_data = 48, .kind_shift = 2
 
-/* interp_head is an offset in _PyRuntime; 3.6 has none, and its caller passes the address itself.
+/*
+ * interp_head is an offset in _PyRuntime; 3.6 has none, and its caller passes the address itself.
  */
 static const struct python_vm known[LAST_WITHOUT_TABLE + 1] = {
 	[6] = { COMMON_OLD, COMMON_CODE_36, .thread_id = 152, .frame_place = 120 },

@@ -107,7 +107,8 @@ static int read_bytes(const struct lang_process *p, uint64_t at, size_t len, uin
 	return 0;
 }
 
-/* Reads the line table; with one entry there is no index. @t owns what was read, on errors as well.
+/*
+ * Reads the line table; with one entry there is no index. @t owns what was read, on errors as well.
  */
 static int read_table(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
 		      uint32_t n_words, struct table *t)
@@ -225,8 +226,10 @@ static const char *label_method(const char *label)
 	return method;
 }
 
-/* Skips the prefix of rescue and ensure clauses: from 3.4 on, Ruby's backtraces merge them with
- * their method. */
+/*
+ * Skips the prefix of rescue and ensure clauses: from 3.4 on, Ruby's backtraces merge them with
+ * their method.
+ */
 static const char *skip_rescue(const struct ruby_vm *ruby, const char *label)
 {
 	while (ruby->version >= FIRST_COMPILED &&

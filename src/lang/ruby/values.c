@@ -175,8 +175,10 @@ static int find_layout(const struct ruby_vm *ruby, const struct lang_process *p,
 	return out->name ? 0 : -ENOENT;
 }
 
-/* Reads the name of the class @v or, with @attached, the object that the singleton class @v belongs
- * to. */
+/*
+ * Reads the name of the class @v or, with @attached, the object that the singleton class @v belongs
+ * to.
+ */
 static int read_part(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
 		     uint64_t v, bool attached, uint64_t *out)
 {

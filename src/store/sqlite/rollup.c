@@ -225,7 +225,8 @@ int rollup_read_head(const void *data, size_t len, struct rollup_head *out)
 static int cover_level(struct reader *rd, uint32_t series, int64_t start, int64_t end, int level,
 		       const struct rollup_cover *cover, struct err *err);
 
-/* Covers the gaps between the rollups of one level: with the next finer level, then with windows.
+/*
+ * Covers the gaps between the rollups of one level: with the next finer level, then with windows.
  */
 static int cover_gap(struct reader *rd, uint32_t series, int64_t start, int64_t end, int level,
 		     const struct rollup_cover *cover, struct err *err)
