@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "unwind/file_rows.h"
+#include "unwind/flat_table.h"
 #include "unwind/pages.h"
 #include "unwind/rules.h"
 
@@ -113,6 +114,14 @@ static void set_state(struct unwind_tables *t, uint32_t file, struct unwind_file
 void unwind_tables_set_absent(struct unwind_tables *t, uint32_t file)
 {
 	set_state(t, file, (struct unwind_file){ .state = FILE_TABLE_ABSENT });
+}
+
+void unwind_tables_give_up_sweep(struct unwind_tables *t, uint32_t file)
+{
+	struct unwind_file *f = &t->mem.files[file];
+
+	if (f->state == FILE_TABLE_UNSWEPT)
+		__atomic_store_n(&f->state, FILE_TABLE_READY, __ATOMIC_RELEASE);
 }
 
 static int space_add(struct unwind_tables *t, struct file_space *s, uint32_t n, bool straddle,
@@ -274,6 +283,61 @@ int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
 		unwind_tables_set_absent(t, file);
 	unwind_pages_fini(&pages);
 	return r < 0 ? r : n;
+}
+
+/* Translates the ids of the rules that a table has to those of the dictionary. */
+static int translate_rules(struct unwind_tables *t, const struct flat_table *table, uint16_t *ids)
+{
+	for (uint32_t i = 0; i < table->head.n_rules; i++) {
+		int r = unwind_rules_add(&t->rules, &table->rules[i], &ids[i]);
+
+		if (r == -ENOSPC)
+			ids[i] = UNWIND_RULE_NONE;
+		else if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Copies the pages of a table, with the rules of the dictionary. */
+static int copy_pages(struct unwind_tables *t, const struct flat_table *table,
+		      struct unwind_pages *out)
+{
+	uint32_t n_pages = table->head.n_pages, n_rows = table->head.n_rows;
+	_cleanup_(freep) uint16_t *ids = calloc(table->head.n_rules, sizeof(*ids));
+	int r = ids ? translate_rules(t, table, ids) : -ENOMEM;
+
+	if (r == 0)
+		r = vec_reserve(&out->start, (size_t)n_pages + 1);
+	if (r == 0)
+		r = vec_reserve(&out->rows, n_rows);
+	if (r < 0)
+		return r;
+	out->first_page = table->head.first_page;
+	out->n_pages = n_pages;
+	memcpy(out->start.data, table->start, ((size_t)n_pages + 1) * sizeof(*table->start));
+	for (uint32_t i = 0; i < n_rows; i++)
+		out->rows.data[i] =
+			(struct unwind_row){ table->rows[i].lo, ids[table->rows[i].rule] };
+	out->start.len = (size_t)n_pages + 1;
+	out->rows.len = n_rows;
+	return 0;
+}
+
+int64_t unwind_tables_put(struct unwind_tables *t, uint32_t file, const struct flat_table *table,
+			  uint64_t now_ns, struct err *err)
+{
+	struct unwind_pages pages = { 0 };
+	enum file_table_state state = table->head.unswept ? FILE_TABLE_UNSWEPT : FILE_TABLE_READY;
+	int64_t n = copy_pages(t, table, &pages);
+
+	unwind_tables_drop(t, file, now_ns);
+	if (n == 0 && pages.n_pages)
+		n = publish_file(t, file, &pages, state, now_ns, err);
+	else
+		unwind_tables_set_absent(t, file);
+	unwind_pages_fini(&pages);
+	return n;
 }
 
 void unwind_tables_drop(struct unwind_tables *t, uint32_t file, uint64_t now_ns)

@@ -16,6 +16,7 @@
 
 struct elf_image;
 struct err;
+struct flat_table;
 struct unwind_tables;
 
 struct unwind_tables_memory {
@@ -53,8 +54,19 @@ int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
 			    const struct unwind_tables_source *src, uint64_t now_ns,
 			    struct err *err);
 
+/**
+ * unwind_tables_put() - replace the table of file @file by one that a reader made
+ *
+ * The states and the result are those of unwind_tables_build(). @table was checked.
+ */
+int64_t unwind_tables_put(struct unwind_tables *t, uint32_t file, const struct flat_table *table,
+			  uint64_t now_ns, struct err *err);
+
 /* For a file that cannot be read: frame pointers are tried. */
 void unwind_tables_set_absent(struct unwind_tables *t, uint32_t file);
+
+/* The code without CFI of an UNSWEPT file is not analysed: it becomes READY without that. */
+void unwind_tables_give_up_sweep(struct unwind_tables *t, uint32_t file);
 
 /* Drops a file's rows; its state becomes NOT_READY. */
 void unwind_tables_drop(struct unwind_tables *t, uint32_t file, uint64_t now_ns);

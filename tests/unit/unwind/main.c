@@ -6,6 +6,7 @@ int test_special_code(void);
 int test_stale_frames(void);
 int test_pages(void);
 int test_file_rows(void);
+int test_flat_table(void);
 int test_rows(void);
 int test_rules(void);
 int test_sweep(void);
@@ -25,6 +26,7 @@ int main(void)
 	n_failed += test_stale_frames();
 	n_failed += test_pages();
 	n_failed += test_file_rows();
+	n_failed += test_flat_table();
 	n_failed += test_rows();
 	n_failed += test_rules();
 	n_failed += test_sweep();
