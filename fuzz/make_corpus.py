@@ -594,6 +594,21 @@ def jit_message():
         yield from byte_mutations(message_, rng, 150)
 
 
+def flat_table():
+    rng = random.Random(22)
+    rules = [(0, 0, 0, 0, 0), (1, 0, 0, 0, 0), (10, 0, 0, 0, 0), (2, 0, 0, 0, 16), (3, 0, 1, 1, 16)]
+    rows = [(0, 0), (0x1000, 3), (0x1010, 4), (0x1100, 0), (0, 0), (0x10, 3)]
+    table = struct.pack("<6I", 0x62615446, len(rules), 5, 3, len(rows), 1)
+    table += b"".join(struct.pack("<4Bi4h", *rule, -16, -24, -8, 0) if i > 2 else struct.pack("<4Bi4h", *rule, 0, 0, 0, 0)
+                      for i, rule in enumerate(rules))
+    table += struct.pack("<4I", 0, 4, 4, 6) + b"".join(struct.pack("<HH", *row) for row in rows)
+    need = struct.pack("<I256s", 3, b"program.debug")
+    yield struct.pack("<6I", 0x62615446, 3, 0, 0, 0, 0) + table[24:24 + 48] + bytes(4)
+    for message_ in (table, need):
+        yield message_
+        yield from byte_mutations(message_, rng, 200)
+
+
 def pprof():
     strings = [b"", b"cpu", b"nanoseconds", b"main", b"main.py", b"/bin/prog", b"pid", b"sh"]
     text = message(

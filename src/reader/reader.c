@@ -3,9 +3,12 @@
 
 #include "reader/jit_job.h"
 #include "reader/jit_message.h"
+#include "reader/table_job.h"
+#include "reader/table_message.h"
 
 static const struct role_job jobs[] = {
 	{ READER_JIT, sizeof(struct jit_request), reader_jit_job },
+	{ READER_TABLE, sizeof(struct table_request), reader_table_job },
 };
 
 const struct role reader_role = {

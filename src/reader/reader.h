@@ -12,6 +12,7 @@
 
 enum reader_job {
 	READER_JIT = 1, /* jit_message.h */
+	READER_TABLE,   /* table_message.h */
 };
 
 extern const struct role reader_role;

@@ -501,6 +501,18 @@ pid_t role_pool_pid(struct role_pool *p)
 	return pid;
 }
 
+size_t role_pool_pids(struct role_pool *p, pid_t *out, size_t max)
+{
+	size_t n;
+
+	pthread_mutex_lock(&p->lock);
+	n = p->children.len < max ? p->children.len : max;
+	for (size_t i = 0; i < n; i++)
+		out[i] = p->children.data[i]->pid;
+	pthread_mutex_unlock(&p->lock);
+	return n;
+}
+
 void role_pool_confinement(struct role_pool *p, char *out, size_t len)
 {
 	uint64_t until_ns = clock_monotonic_ns() + START_MS * (uint64_t)CLOCK_MS_NS;

@@ -148,6 +148,9 @@ void role_pool_counters(struct role_pool *p, struct role_counters *out);
 /* Pid of a child that is alive, of those the one started first; 0: none. */
 pid_t role_pool_pid(struct role_pool *p);
 
+/* Writes the pids of at most @max children that are alive. Returns their number. */
+size_t role_pool_pids(struct role_pool *p, pid_t *out, size_t max);
+
 /* How its children are confined, or why none could be started. Waits for the first child. */
 void role_pool_confinement(struct role_pool *p, char *out, size_t len);
 

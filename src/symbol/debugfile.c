@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -22,7 +23,7 @@
 #include "elf/image.h"
 #include "proc/root.h"
 
-enum { PATH_CAP = 4096 + 512 };
+enum { PATH_CAP = 4096 + 512, CRC_BYTES_MAX = 1 << 30 };
 
 /* Anything else, such as a text file of that name, is skipped in favour of the next directory. */
 static bool is_elf(int fd)
@@ -74,15 +75,18 @@ bool debugfile_check(int fd, const struct elf_build_id *id)
 
 /*
  * Read in pieces rather than mapped, since debug files can be larger than the memory of the
- * machine.
+ * machine. A file above CRC_BYTES_MAX does not match: a sparse one of 64 GB takes minutes to read.
  */
 static bool has_crc(int fd, uint32_t expected)
 {
 	unsigned char piece[64 * 1024];
 	uLong crc = crc32(0, NULL, 0);
+	struct stat st;
 	off_t off = 0;
 	ssize_t n;
 
+	if (fstat(fd, &st) < 0 || st.st_size > CRC_BYTES_MAX)
+		return false;
 	while ((n = pread(fd, piece, sizeof(piece), off)) > 0) {
 		crc = crc32(crc, piece, (uInt)n);
 		off += n;
@@ -106,16 +110,23 @@ int debugfile_open_checked(int root, const char *path, const struct elf_build_id
 	return close_unless(fd, fd >= 0 && debugfile_check(fd, id));
 }
 
-/* The path is /usr/lib/debug/.build-id/ab/cdef.debug, where abcdef is the build id. */
-int debugfile_open_by_id(int root, const struct elf_build_id *id)
+/* Writes /usr/lib/debug/.build-id/ab/cdef.debug, where abcdef is the build id. */
+static int path_by_id(const struct elf_build_id *id, char *path)
 {
-	char hex[2 * ELF_BUILD_ID_MAX + 1], path[PATH_CAP];
+	char hex[2 * ELF_BUILD_ID_MAX + 1];
 
 	if (id->len < 2 || id->len > ELF_BUILD_ID_MAX)
 		return -ENOENT;
 	elf_build_id_hex(id, hex);
-	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
-	return debugfile_open_checked(root, path, id);
+	snprintf(path, PATH_CAP, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+	return 0;
+}
+
+int debugfile_open_by_id(int root, const struct elf_build_id *id)
+{
+	char path[PATH_CAP];
+
+	return path_by_id(id, path) < 0 ? -ENOENT : debugfile_open_checked(root, path, id);
 }
 
 static int dir_len(const char *path)
@@ -125,24 +136,33 @@ static int dir_len(const char *path)
 	return slash ? (int)(slash - path) : 0;
 }
 
-/* Tries the three directories that gdb documents for .gnu_debuglink. */
+/* The three directories that gdb documents for .gnu_debuglink: prefix and suffix of the file's. */
+static const char *const link_dirs[][2] = {
+	{ "", "" },
+	{ "", "/.debug" },
+	{ "/usr/lib/debug", "" },
+};
+enum { N_LINK_DIRS = sizeof(link_dirs) / sizeof(*link_dirs) };
+
+static int path_by_link(const struct debugfile_query *query, size_t i, char *path)
+{
+	if (!query->link || !*query->link || strchr(query->link, '/') ||
+	    strlen(query->path) >= 4096 || strlen(query->link) >= 256)
+		return -ENOENT;
+	snprintf(path, PATH_CAP, "%s%.*s%s/%s", link_dirs[i][0], dir_len(query->path), query->path,
+		 link_dirs[i][1], query->link);
+	return 0;
+}
+
 static int open_by_link(int root, const struct debugfile_query *query)
 {
-	static const char *const forms[][2] = {
-		{ "", "" },
-		{ "", "/.debug" },
-		{ "/usr/lib/debug", "" },
-	};
 	char path[PATH_CAP];
 
-	if (!query->link || !*query->link || strchr(query->link, '/') ||
-	    strlen(query->path) >= 4096)
-		return -ENOENT;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+	for (size_t i = 0; i < N_LINK_DIRS; i++) {
 		int fd;
 
-		snprintf(path, sizeof(path), "%s%.*s%s/%s", forms[i][0], dir_len(query->path),
-			 query->path, forms[i][1], query->link);
+		if (path_by_link(query, i, path) < 0)
+			return -ENOENT;
 		fd = debugfile_open_at(root, path);
 		fd = close_unless(fd, fd >= 0 && has_crc(fd, query->link_crc));
 		if (fd >= 0)
@@ -176,6 +196,18 @@ int debugfile_open(const struct debugfile_query *query)
 			return fd;
 	}
 	return -ENOENT;
+}
+
+int debugfile_open_candidate(const struct debugfile_query *query, unsigned int i)
+{
+	unsigned int root = i / (1 + N_LINK_DIRS), form = i % (1 + N_LINK_DIRS);
+	int roots[2], n = roots_of(&query->roots, roots), r;
+	char path[PATH_CAP];
+
+	if (root >= (unsigned int)n)
+		return -ERANGE;
+	r = form ? path_by_link(query, form - 1, path) : path_by_id(&query->build_id, path);
+	return r < 0 ? r : debugfile_open_at(roots[root], path);
 }
 
 /* Opens @path in the first root that has it. */

@@ -38,6 +38,17 @@ struct debugfile_query {
  */
 int debugfile_open(const struct debugfile_query *query);
 
+/**
+ * debugfile_open_candidate() - open one of the files that may be the separate debug file
+ *
+ * @i: number of the candidate, from 0, in the order of debugfile_open().
+ *
+ * The file has a matching name. The caller checks its build id or CRC, which means to read it.
+ *
+ * Return: a descriptor; -ENOENT if this candidate does not exist; -ERANGE if there are no more.
+ */
+int debugfile_open_candidate(const struct debugfile_query *query, unsigned int i);
+
 /* Opens the debug file with build id @id in one root: a single path is tried. */
 int debugfile_open_by_id(int root, const struct elf_build_id *id);
 

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/table_client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "base/vec.h"
+#include "reader/reader.h"
+#include "roles/memfd.h"
+#include "roles/pool.h"
+#include "unwind/flat_table.h"
+
+enum { READERS_HUNG_MAX = 8 };
+
+struct request {
+	uint32_t file; /* 0: cancelled */
+	bool sweep_all;
+};
+
+/* A request that a reader works on. */
+struct running {
+	struct table_client *client;
+	struct role_exchange *x; /* NULL: this entry is free */
+	struct request request;
+};
+
+struct table_client {
+	struct table_client_opts opts;
+	struct role_pool *pool;
+	int epoll_fd;
+	struct running running[TABLE_READERS_MAX];
+	struct {
+		VEC(struct request);
+	} waiting; /* oldest first */
+};
+
+int table_client_new(struct table_client **out, const struct table_client_opts *opts,
+		     struct err *err)
+{
+	const struct role_pool_opts pool = {
+		.max_children = opts->n_readers,
+		.max_abandoned = READERS_HUNG_MAX,
+		.memory_bytes = opts->reader_bytes,
+	};
+	_cleanup_(table_client_freep) struct table_client *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->opts = *opts;
+	for (int i = 0; i < TABLE_READERS_MAX; i++)
+		c->running[i].client = c;
+	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (c->epoll_fd < 0)
+		return -errno;
+	r = role_pool_new(&c->pool, &reader_role, &pool, err);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&c);
+	return 0;
+}
+
+void table_client_free(struct table_client *c)
+{
+	if (!c)
+		return;
+	for (int i = 0; i < TABLE_READERS_MAX; i++)
+		role_exchange_end(c->running[i].x);
+	role_pool_free(c->pool);
+	closep(&c->epoll_fd);
+	vec_fini(&c->waiting);
+	free(c);
+}
+
+int table_client_fd(const struct table_client *c)
+{
+	return c->epoll_fd;
+}
+
+void table_client_stop_idle(struct table_client *c)
+{
+	role_pool_stop_idle(c->pool);
+}
+
+size_t table_client_pids(const struct table_client *c, pid_t *out, size_t max)
+{
+	return role_pool_pids(c->pool, out, max);
+}
+
+/* ---- the list of requests ------------------------------------------------------------------ */
+
+static struct request *find(const struct table_client *c, uint32_t file)
+{
+	for (int i = 0; i < TABLE_READERS_MAX; i++)
+		if (c->running[i].x && c->running[i].request.file == file)
+			return (struct request *)&c->running[i].request;
+	for (size_t i = 0; i < c->waiting.len; i++)
+		if (c->waiting.data[i].file == file)
+			return &c->waiting.data[i];
+	return NULL;
+}
+
+bool table_client_is_pending(const struct table_client *c, uint32_t file)
+{
+	return find(c, file);
+}
+
+size_t table_client_n_pending(const struct table_client *c)
+{
+	size_t n = c->waiting.len;
+
+	for (int i = 0; i < TABLE_READERS_MAX; i++)
+		n += !!c->running[i].x;
+	return n;
+}
+
+void table_client_cancel(struct table_client *c, uint32_t file)
+{
+	struct request *q = find(c, file);
+
+	if (q)
+		q->file = 0;
+}
+
+/* ---- running requests ---------------------------------------------------------------------- */
+
+/* Answers the reader's question for a debug file. */
+static int on_question(void *ctx, uint32_t kind, const void *data, size_t len, int *out_fd)
+{
+	struct running *run = ctx;
+	const struct table_need *need = table_need_check(data, len);
+	int fd;
+
+	if (kind != READER_NEED_DEBUG || !need || !run->request.file)
+		return -ERANGE;
+	fd = run->client->opts.open_debug(run->client->opts.ctx, run->request.file, need);
+	*out_fd = fd < 0 ? -1 : fd;
+	return fd < 0 ? fd : 0;
+}
+
+/* Returns 0 if a reader works on the request; -EAGAIN if none is free; -errno. */
+static int start(struct table_client *c, struct running *run, const struct request *q)
+{
+	const struct table_request body = { .sweep_all = q->sweep_all };
+	struct role_request request = {
+		.kind = READER_TABLE,
+		.data = &body,
+		.len = sizeof(body),
+		.n_fds = 1,
+		.timeout_ms = c->opts.timeout_ms,
+		.answer = on_question,
+		.ctx = run,
+	};
+	struct epoll_event ev = { .events = EPOLLIN };
+	int fd = c->opts.open(c->opts.ctx, q->file), r;
+
+	if (fd < 0)
+		return -ENOENT;
+	request.fds = &fd;
+	r = role_pool_start(c->pool, &request, 0, &run->x);
+	if (r < 0)
+		return r;
+	run->request = *q;
+	(void)epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, role_exchange_fd(run->x), &ev);
+	return 0;
+}
+
+static void finish(struct table_client *c, const struct request *q, int result,
+		   const struct flat_table *table)
+{
+	if (q->file)
+		c->opts.done(c->opts.ctx, q->file, result, table);
+}
+
+static bool start_next(struct table_client *c, struct running *run)
+{
+	while (c->waiting.len) {
+		struct request q = c->waiting.data[0];
+		int r = q.file ? start(c, run, &q) : -ENOENT;
+
+		if (r == -EAGAIN)
+			return false;
+		c->waiting.len--;
+		for (size_t i = 0; i < c->waiting.len; i++)
+			c->waiting.data[i] = c->waiting.data[i + 1];
+		if (r == 0)
+			return true;
+		finish(c, &q, r, NULL);
+	}
+	return false;
+}
+
+static void start_waiting(struct table_client *c)
+{
+	for (unsigned int i = 0; i < c->opts.n_readers; i++)
+		if (!c->running[i].x && !start_next(c, &c->running[i]))
+			return;
+}
+
+int table_client_request(struct table_client *c, uint32_t file, bool sweep_all)
+{
+	int r = find(c, file) ? -EALREADY
+			      : vec_push(&c->waiting, (struct request){ file, sweep_all });
+
+	if (r == 0)
+		start_waiting(c);
+	return r == -EALREADY ? 0 : r;
+}
+
+/* ---- replies ------------------------------------------------------------------------------- */
+
+static void on_reply(struct table_client *c, struct running *run, const struct request *q)
+{
+	const struct role_reply *reply = role_exchange_reply(run->x);
+	struct role_memfd m = { 0 };
+	struct flat_table table;
+	int r = reply->result;
+
+	if (r == 0)
+		r = reply->n_fds == 1 ? role_memfd_map(&m, reply->fds[0], c->opts.reader_bytes)
+				      : -EBADMSG;
+	if (r == 0)
+		r = flat_table_check(&table, m.data, m.len);
+	if (reply->result == 0 && r < 0) {
+		role_exchange_reject(run->x);
+		r = -EBADMSG;
+	}
+	finish(c, q, r, r < 0 ? NULL : &table);
+	role_memfd_unmap(&m);
+}
+
+/* Handles what the reader sent. */
+static void poll_one(struct table_client *c, struct running *run)
+{
+	int r = role_exchange_poll(run->x, 0), fd = role_exchange_fd(run->x);
+	struct request q;
+
+	if (r == -EAGAIN)
+		return;
+	(void)epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	/* done() may request the same table again */
+	q = run->request;
+	run->request.file = 0;
+	if (r == 0)
+		on_reply(c, run, &q);
+	else
+		finish(c, &q, r, NULL);
+	role_exchange_end(run->x);
+	run->x = NULL;
+}
+
+void table_client_poll(struct table_client *c, unsigned int wait_ms)
+{
+	struct epoll_event events[TABLE_READERS_MAX];
+
+	start_waiting(c);
+	if (wait_ms)
+		(void)epoll_wait(c->epoll_fd, events, TABLE_READERS_MAX, (int)wait_ms);
+	for (int i = 0; i < TABLE_READERS_MAX; i++)
+		if (c->running[i].x)
+			poll_one(c, &c->running[i]);
+	start_waiting(c);
+}
