@@ -21,6 +21,7 @@
 enum {
 	NESTING_MAX = 4096,
 	METHODS_MAX = 1 << 18,
+	SEARCHES = 16, /* limit of searches for a regular expression, in lengths of the text */
 };
 
 enum brace { BRACE_OTHER, BRACE_CLASS, BRACE_TEMPLATE, BRACE_PARENTHESIS };
@@ -38,6 +39,7 @@ struct scanner {
 	enum previous previous;
 	struct name word;     /* the previous one */
 	struct name assigned; /* the left side of the current assignment */
+	uint64_t n_searched;  /* characters in which no regular expression ended */
 	struct {
 		uint8_t kind; /* enum brace */
 		bool pending; /* a class was named at this depth, and its body follows */
@@ -122,12 +124,17 @@ static void skip_template(struct scanner *s)
 	s->previous = PREVIOUS_OPERAND;
 }
 
-/* Skips a regular expression. One that does not end on its line was a division. */
+/*
+ * Skips a regular expression. One that does not end on its line was a division. The sum of such
+ * searches is limited, since a hostile text can be one line of slashes.
+ */
 static void skip_regexp(struct scanner *s)
 {
 	bool in_class = false;
 	uint32_t i = s->at;
 
+	if (s->n_searched > SEARCHES * (uint64_t)s->n)
+		return;
 	for (; i < s->n && char_at(s, i) != '\n'; i++) {
 		uint32_t c = char_at(s, i);
 
@@ -140,8 +147,10 @@ static void skip_regexp(struct scanner *s)
 		else if (c == '/' && !in_class)
 			break;
 	}
-	if (char_at(s, i) != '/')
+	if (char_at(s, i) != '/') {
+		s->n_searched += i - s->at;
 		return;
+	}
 	s->at = i + 1;
 	s->previous = PREVIOUS_OPERAND;
 }

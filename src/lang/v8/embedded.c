@@ -265,7 +265,7 @@ static int put_code(const struct v8_heap *h, uint64_t addr, uint32_t cookie, uin
 	case V8_IS_WASM:
 		return v8_put_wasm(h, addr & ~(uint64_t)V8_IS_MASK, cookie, out);
 	case V8_IS_BUILTIN:
-		v8_put_builtin(h, (int32_t)(addr >> 2) - 1, out);
+		v8_put_builtin(h, addr >> 2 <= ROWS_MAX ? (int32_t)(addr >> 2) - 1 : -1, out);
 		return 0;
 	default:
 		buf_put_str(out, stub_name(h, addr & ~(uint64_t)V8_IS_MASK, type));

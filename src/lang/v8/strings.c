@@ -14,7 +14,7 @@ enum {
 	STEPS_MAX = 64,   /* limit of strings that a string consists of */
 	PENDING_MAX = 32, /* limit of second halves not yet visited */
 	TEXT_MAX = 1 << 29,
-	RESOURCE_DATA = 8, /* offset of the characters' address in an external string's resource */
+	RESOURCE_DATA = 8, /* from an external string's resource to the address of its characters */
 	CHUNK = 256,
 };
 
@@ -110,11 +110,13 @@ int v8_get_text(const struct v8_heap *h, uint64_t object, struct v8_text *out)
 		r = get_referenced(h, object, type, &object, &part);
 		if (r == -ENOENT) {
 			r = get_flat(h, object, type, out);
-			if (r == 0 && (from > out->n || n > out->n - from))
-				r = -EBADMSG;
+			if (r < 0)
+				return r;
+			if (from > out->n || n > out->n - from)
+				return -EBADMSG;
 			out->at += (uint64_t)from * out->width;
 			out->n = n;
-			return r;
+			return 0;
 		}
 		from += part;
 		if (from > TEXT_MAX)
