@@ -281,7 +281,8 @@ static int put_interpreter(struct job *j)
 	    read_u32(j, queue + fact(j, JVM_FACT_QUEUE_END), &end) < 0 || begin >= end)
 		return -EAGAIN;
 	for (int i = 0; i < j->n && !heap; i++)
-		if (buffer + begin >= j->out[i].start && buffer + end <= j->out[i].end)
+		if (buffer + begin >= j->out[i].start && buffer + end <= j->out[i].end &&
+		    buffer + begin < buffer + end)
 			heap = &j->out[i];
 	if (!heap)
 		return -EAGAIN;
