@@ -336,17 +336,25 @@ static void function_forget(struct langs *l, uint32_t id)
 	*f = (struct lang_function){ .state = LANG_FUNCTION_FORGOTTEN };
 }
 
-void langs_window(struct langs *l, size_t text_max)
+static void expansions_forget(struct langs *l)
 {
-	l->window++;
-	if (l->functions.len - l->free_ids.len <= LANG_FUNCTIONS_RETAINED &&
-	    l->text_bytes <= text_max)
-		return;
-	/* expansions refer to function ids; they are computed again when needed */
 	index_fini(&l->by_place);
 	l->by_place = (struct index){ 0 };
-	l->expansions.len = 0;
-	l->expanded.len = 0;
+	vec_fini(&l->expansions);
+	vec_fini(&l->expanded);
+}
+
+void langs_window(struct langs *l, size_t text_max)
+{
+	bool is_full = l->functions.len - l->free_ids.len > LANG_FUNCTIONS_RETAINED ||
+		       l->text_bytes > text_max;
+
+	l->window++;
+	/* expansions refer to function ids; they are computed again when needed */
+	if (is_full || l->expansions.len > LANG_FUNCTIONS_RETAINED)
+		expansions_forget(l);
+	if (!is_full)
+		return;
 	for (uint32_t i = 0; i < l->functions.len; i++)
 		if (l->functions.data[i].state != LANG_FUNCTION_FORGOTTEN &&
 		    l->functions.data[i].used + 1 < l->window)

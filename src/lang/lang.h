@@ -92,7 +92,8 @@ enum {
 	LANG_ATTACH_PARTIAL = 1 << 8, /* call again later for the remaining regions */
 	LANG_LINES_MAX = 1 << 18,     /* bytes of a line table; larger ones are ignored */
 	LANG_FUNCTIONS_MAX = 1 << 20,
-	LANG_FUNCTIONS_RETAINED = 1 << 16, /* below this, functions that are not used stay */
+	LANG_FUNCTIONS_RETAINED = 1 << 16, /* below this, functions that are not used stay, and all
+					      expansions of frames of generated code */
 };
 
 /* The properties of a virtual machine's file; detect() fills it. */
