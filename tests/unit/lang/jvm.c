@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests what frames of HotSpot are named, from a process's memory to the function. Files jvm_*.c
+ * test limits and malformed structures of single modules.
+ *
+ * covers: src/lang/jvm/stubs.c
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "jvm_memory.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -78,14 +79,22 @@ static uint64_t text(struct jvm_memory *j, const char *s)
 	return memory_add(&j->m, s, strlen(s) + 1);
 }
 
-static void put32(struct jvm_memory *j, uint64_t addr, uint32_t value)
+void jvm_memory_put32(struct jvm_memory *j, uint64_t addr, uint32_t value)
 {
 	memcpy(memory_at(&j->m, addr), &value, sizeof(value));
 }
 
-static void put16(struct jvm_memory *j, uint64_t addr, uint16_t value)
+void jvm_memory_put16(struct jvm_memory *j, uint64_t addr, uint16_t value)
 {
 	memcpy(memory_at(&j->m, addr), &value, sizeof(value));
+}
+
+uint64_t jvm_memory_word(struct jvm_memory *j, uint64_t addr)
+{
+	uint64_t value;
+
+	memcpy(&value, memory_at(&j->m, addr), sizeof(value));
+	return value;
 }
 
 static void put_field(struct jvm_memory *j, uint64_t at, const struct field *f, uint64_t address)
@@ -150,13 +159,18 @@ static void put_numbers(struct jvm_memory *j)
 
 /* ---- a class ---------------------------------------------------------------- */
 
+void jvm_memory_put_symbol(struct jvm_memory *j, uint64_t at, const char *s)
+{
+	jvm_memory_put16(j, at + 2, (uint16_t)(strlen(s) << 8 | (uint8_t)s[0]));
+	jvm_memory_put16(j, at + 4, (uint16_t)strlen(s));
+	memcpy(memory_at(&j->m, at + 6), s, strlen(s));
+}
+
 static uint64_t symbol(struct jvm_memory *j, const char *s)
 {
 	uint64_t at = memory_add(&j->m, NULL, 6 + strlen(s));
 
-	put16(j, at + 2, (uint16_t)(strlen(s) << 8 | (uint8_t)s[0]));
-	put16(j, at + 4, (uint16_t)strlen(s));
-	memcpy(memory_at(&j->m, at + 6), s, strlen(s));
+	jvm_memory_put_symbol(j, at, s);
 	return at;
 }
 
@@ -168,11 +182,11 @@ static uint64_t method(struct jvm_memory *j, uint16_t name, uint16_t signature)
 
 	memory_put(&j->m, at + 8, part);
 	memory_put(&j->m, part + 8, j->pool);
-	put32(j, part + 24, 80 / 8);
-	put16(j, part + 28, 1);
-	put16(j, part + 32, 8);
-	put16(j, part + 34, name);
-	put16(j, part + 36, signature);
+	jvm_memory_put32(j, part + 24, 80 / 8);
+	jvm_memory_put16(j, part + 28, 1);
+	jvm_memory_put16(j, part + 32, 8);
+	jvm_memory_put16(j, part + 34, name);
+	jvm_memory_put16(j, part + 36, signature);
 	memcpy(memory_at(&j->m, part + CONST_BYTES + 8), lines, sizeof(lines));
 	j->lines = part + CONST_BYTES + 8;
 	return at;
@@ -187,8 +201,8 @@ static void put_class(struct jvm_memory *j)
 	j->pool = memory_add(&j->m, NULL, POOL_BYTES + 6 * 8);
 	memory_put(&j->m, klass + 24, symbol(j, "pkg/Outer"));
 	memory_put(&j->m, j->pool + 24, klass);
-	put32(j, j->pool + 60, 6);
-	put16(j, j->pool + 54, 5);
+	jvm_memory_put32(j, j->pool + 60, 6);
+	jvm_memory_put16(j, j->pool + 54, 5);
 	for (size_t i = 0; i < 5; i++)
 		memory_put(&j->m, j->pool + POOL_BYTES + (i + 1) * 8, symbol(j, names[i]));
 	j->outer = method(j, 1, 2);
@@ -201,10 +215,10 @@ static uint64_t put_class_of(struct jvm_memory *j, const char *name, uint64_t po
 {
 	uint64_t klass = memory_add(&j->m, NULL, 64), at = memory_add(&j->m, NULL, 4 + len);
 
-	put32(j, at, len);
+	jvm_memory_put32(j, at, len);
 	memcpy(memory_at(&j->m, at + 4), stream, len);
 	memory_put(&j->m, klass + 24, symbol(j, name));
-	put32(j, klass + 8, bytes);
+	jvm_memory_put32(j, klass + 8, bytes);
 	memory_put(&j->m, klass + 32, pool);
 	memory_put(&j->m, klass + 40, at);
 	return klass;
@@ -242,8 +256,8 @@ static uint64_t put_heap(struct jvm_memory *j)
 	memory_put(&j->m, heap + 8, JVM_HEAP_AT);
 	memory_put(&j->m, heap + 16, JVM_HEAP_AT + JVM_HEAP_BYTES);
 	memory_put(&j->m, heap + 120 + 16, segmap);
-	put32(j, heap + 232, JVM_SEGMENT_SHIFT);
-	put32(j, array, 1);
+	jvm_memory_put32(j, heap + 232, JVM_SEGMENT_SHIFT);
+	jvm_memory_put32(j, array, 1);
 	memory_put(&j->m, array + 8, word(j, heap));
 	return word(j, array);
 }
@@ -256,10 +270,10 @@ static void put_interpreter(struct jvm_memory *j)
 
 	for (size_t i = 0; i < 3; i++) {
 		memory_put(&j->m, at + i * 64, text(j, names[i]));
-		put32(j, at + i * 64 + 8, 64);
+		jvm_memory_put32(j, at + i * 64 + 8, 64);
 	}
 	memory_put(&j->m, queue + 8, at);
-	put32(j, queue + 28, 3 * 64);
+	jvm_memory_put32(j, queue + 28, 3 * 64);
 	j->interpreter = word(j, queue);
 }
 
@@ -280,20 +294,20 @@ static void put_compiled(struct jvm_memory *j)
 	uint64_t at = JVM_HEAP_AT + BLOCK_BYTES;
 
 	j->nmethod = at;
-	put32(j, at - BLOCK_BYTES + JVM_BLOCK_USED, 1);
+	jvm_memory_put32(j, at - BLOCK_BYTES + JVM_BLOCK_USED, 1);
 	memory_put(&j->m, at + 96, text(j, "nmethod"));
-	put32(j, at + 16, NMETHOD_BYTES);
-	put32(j, at + 28, 4);
+	jvm_memory_put32(j, at + 16, NMETHOD_BYTES);
+	jvm_memory_put32(j, at + 28, 4);
 	memory_put(&j->m, at + 32, at + 0x200);
 	memory_put(&j->m, at + 112, j->outer);
-	put32(j, at + 304, 77);
-	put32(j, at + 260, 0x400);
+	jvm_memory_put32(j, at + 304, 77);
+	jvm_memory_put32(j, at + 260, 0x400);
 	memory_put(&j->m, at + 0x400, j->outer);
 	memory_put(&j->m, at + 0x408, j->inner);
 	memory_put(&j->m, at + 120, at + 0x440);
 	memcpy(memory_at(&j->m, at + 0x440), scopes, sizeof(scopes));
-	put32(j, at + 268, 0x480);
-	put32(j, at + 272, 0x480 + sizeof(pcs));
+	jvm_memory_put32(j, at + 268, 0x480);
+	jvm_memory_put32(j, at + 272, 0x480 + sizeof(pcs));
 	memcpy(memory_at(&j->m, at + 0x480), pcs, sizeof(pcs));
 	j->stub = JVM_HEAP_AT + 0x2000;
 	memory_put(&j->m, j->stub + 96, text(j, "I2C/C2I adapters(0xba)"));
@@ -338,6 +352,23 @@ void jvm_memory_init(struct jvm_memory *j)
 	put_numbers(j);
 	assert(MEMORY_AT + j->m.len < JVM_HEAP_AT);
 	j->m.len = sizeof(j->m.bytes);
+}
+
+int jvm_memory_setup(void **state)
+{
+	struct jvm_memory *j = malloc(sizeof(*j));
+
+	if (!j)
+		return -1;
+	jvm_memory_init(j);
+	*state = j;
+	return 0;
+}
+
+int jvm_memory_teardown(void **state)
+{
+	free(*state);
+	return 0;
 }
 
 int jvm_memory_attach(struct jvm_memory *j, struct unwind_mapping out[LANG_REGIONS_MAX])

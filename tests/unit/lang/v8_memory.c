@@ -6,15 +6,10 @@
 #include <string.h>
 
 enum {
-	TYPE_STRING = 8, /* one-byte sequential string; the other types follow the tags */
-	TYPE_WIDE = 0,
+	TYPE_WIDE = 0, /* two-byte sequential string; the other types follow the tags */
 	TYPE_CONS = 9,
 	TYPE_SHARED = 262,
 	TYPE_SCRIPT = 167,
-	TYPE_SCOPE = 261,
-	TYPE_BYTECODE = 191,
-	TYPE_CODE = 245,
-	TYPE_BYTES = 190,
 	TYPE_ARRAY = 175,
 	TYPE_STREAM = 252,
 	MAP_BYTES = 24,
@@ -54,7 +49,7 @@ static uint64_t map_of(struct v8_memory *v, uint16_t type)
 	return v->maps[type];
 }
 
-static uint64_t object(struct v8_memory *v, uint16_t type, size_t bytes)
+uint64_t v8_memory_object(struct v8_memory *v, uint16_t type, size_t bytes)
 {
 	uint64_t map = map_of(v, type), at = memory_add(&v->m, NULL, bytes);
 
@@ -67,12 +62,29 @@ static void put_u32(struct v8_memory *v, uint64_t at, uint32_t n)
 	memcpy(memory_at(&v->m, at), &n, sizeof(n));
 }
 
+void v8_memory_heap(struct v8_memory *v, struct v8_heap *h)
+{
+	int r = v8_heap_init(h, &v->v8[1], 1, &v->m.process);
+
+	assert(r == 0);
+}
+
+void v8_memory_put_object(struct v8_memory *v, uint64_t at, uint64_t object)
+{
+	memory_put(&v->m, at, tagged(object));
+}
+
+void v8_memory_put_smi(struct v8_memory *v, uint64_t at, int32_t n)
+{
+	memory_put(&v->m, at, smi(n));
+}
+
 /* ---- objects ------------------------------------------------------------------- */
 
 uint64_t v8_memory_string(struct v8_memory *v, const char *text)
 {
 	size_t n = strlen(text);
-	uint64_t at = object(v, TYPE_STRING, 16 + n);
+	uint64_t at = v8_memory_object(v, V8_STRING, 16 + n);
 
 	put_u32(v, at + 12, (uint32_t)n);
 	memcpy(memory_at(&v->m, at + 16), text, n);
@@ -81,7 +93,7 @@ uint64_t v8_memory_string(struct v8_memory *v, const char *text)
 
 uint64_t v8_memory_wide_string(struct v8_memory *v, const uint16_t *text, size_t n)
 {
-	uint64_t at = object(v, TYPE_WIDE, 16 + 2 * n);
+	uint64_t at = v8_memory_object(v, TYPE_WIDE, 16 + 2 * n);
 
 	put_u32(v, at + 12, (uint32_t)n);
 	memcpy(memory_at(&v->m, at + 16), text, 2 * n);
@@ -90,7 +102,7 @@ uint64_t v8_memory_wide_string(struct v8_memory *v, const uint16_t *text, size_t
 
 uint64_t v8_memory_cons(struct v8_memory *v, uint64_t first, uint64_t second, uint32_t n)
 {
-	uint64_t at = object(v, TYPE_CONS, 32);
+	uint64_t at = v8_memory_object(v, TYPE_CONS, 32);
 
 	put_u32(v, at + 12, n);
 	memory_put(&v->m, at + 16, tagged(first));
@@ -100,7 +112,7 @@ uint64_t v8_memory_cons(struct v8_memory *v, uint64_t first, uint64_t second, ui
 
 uint64_t v8_memory_bytes(struct v8_memory *v, const void *data, size_t n)
 {
-	uint64_t at = object(v, TYPE_BYTES, 16 + n);
+	uint64_t at = v8_memory_object(v, V8_BYTES, 16 + n);
 
 	memory_put(&v->m, at + 8, smi((int32_t)n));
 	if (n)
@@ -110,7 +122,7 @@ uint64_t v8_memory_bytes(struct v8_memory *v, const void *data, size_t n)
 
 static uint64_t array(struct v8_memory *v, const uint64_t *words, size_t n)
 {
-	uint64_t at = object(v, TYPE_ARRAY, 16 + 8 * n);
+	uint64_t at = v8_memory_object(v, TYPE_ARRAY, 16 + 8 * n);
 
 	memory_put(&v->m, at + 8, smi((int32_t)n));
 	memcpy(memory_at(&v->m, at + 16), words, 8 * n);
@@ -120,7 +132,8 @@ static uint64_t array(struct v8_memory *v, const uint64_t *words, size_t n)
 uint64_t v8_memory_function(struct v8_memory *v, uint64_t name, uint64_t inferred, int32_t start,
 			    int32_t end)
 {
-	uint64_t scope = object(v, TYPE_SCOPE, 10 * 8), at = object(v, TYPE_SHARED, 64);
+	uint64_t scope = v8_memory_object(v, V8_SCOPE, 10 * 8),
+		 at = v8_memory_object(v, TYPE_SHARED, 64);
 	const uint64_t slots[] = { smi(SCOPE_FLAGS), smi(0),           smi(0),     tagged(name),
 				   smi(0),           tagged(inferred), smi(start), smi(end) };
 
@@ -139,7 +152,7 @@ static void put_bytecode(struct v8_memory *v, uint64_t shared, uint8_t first, ui
 	const uint8_t table[] = { 2, (uint8_t)(from % 128 + 128), (uint8_t)(from / 128), 9,
 				  (uint8_t)more };
 	static const uint8_t code[] = { 0x0b, 0x02, 0xc3, 0x00, 0x0c, 0x0d, 0x0e, 0xaa };
-	uint64_t at = object(v, TYPE_BYTECODE, 64 + sizeof(code));
+	uint64_t at = v8_memory_object(v, V8_BYTECODES, 64 + sizeof(code));
 
 	memory_put(&v->m, at + 8, smi(sizeof(code)));
 	memcpy(memory_at(&v->m, at + 54), code, sizeof(code));
@@ -201,7 +214,7 @@ static void add_code(struct v8_memory *v)
 	const struct v8_memory_deopt deopt = { .inlined = &inlined, .n_inlined = 1 };
 	uint64_t stream = V8_CODE_AT - 16, positions = code_positions(v);
 
-	v->code = object(v, TYPE_CODE, 80);
+	v->code = v8_memory_object(v, V8_CODES, 80);
 	v8_memory_put_deopt(v, &deopt);
 	memory_put(&v->m, v->code + 24, tagged(positions));
 	memory_put(&v->m, v->code + 32, tagged(stream));
@@ -232,9 +245,9 @@ static void set_fields(struct v8_fields *f)
 	f->type_first_nonstring = 128;
 	f->type_shared = TYPE_SHARED;
 	f->type_script = TYPE_SCRIPT;
-	f->type_scope_info = TYPE_SCOPE;
-	f->type_bytecode = TYPE_BYTECODE;
-	f->type_code = TYPE_CODE;
+	f->type_scope_info = V8_SCOPE;
+	f->type_bytecode = V8_BYTECODES;
+	f->type_code = V8_CODES;
 	f->type_stream = TYPE_STREAM;
 	f->string_representation_mask = 7;
 	f->string_encoding_mask = f->string_encoding_one_byte = 8;
@@ -268,7 +281,7 @@ static void add_builtins(struct v8_memory *v, struct v8_vm *vm)
 
 static void add_script(struct v8_memory *v)
 {
-	v->script = object(v, TYPE_SCRIPT, 128);
+	v->script = v8_memory_object(v, TYPE_SCRIPT, 128);
 	memory_put(&v->m, v->script + 8,
 		   tagged(v8_memory_string(v, "/* a comment */\n\nfunc outer() {\r\n  call();\n"
 					      "}\nfunc   inner() {\n  more();\n}\n")));

@@ -21,6 +21,17 @@ enum {
 	V8_INNER_LITERAL = 0, /* indices of the functions' literals */
 	V8_OUTER_LITERAL = 1,
 	V8_ENTRIES_MAX = 8,
+	/* instance types of strings of one byte per character, as in v8_memory_object() */
+	V8_STRING = 8,
+	V8_STRING_EXTERNAL = 10,
+	V8_STRING_SLICED = 11,
+	V8_STRING_THIN = 13,
+	/* instance types of other objects */
+	V8_BYTES = 190,
+	V8_BYTECODES = 191,
+	V8_CODES = 245,
+	V8_SCOPE = 261,
+	V8_OTHER = 300, /* a type of which nothing is known */
 };
 
 struct v8_memory {
@@ -42,7 +53,13 @@ void v8_memory_init(struct v8_memory *v);
 int v8_memory_setup(void **state);
 int v8_memory_teardown(void **state);
 
-/* These add an object and return its address without the tag. A text has one byte per character. */
+#define V8_TEST(fn) cmocka_unit_test_setup_teardown(fn, v8_memory_setup, v8_memory_teardown)
+
+/*
+ * These add an object and return its address without the tag. A text has one byte per character.
+ * An object of any type has @bytes bytes, zero after its first word.
+ */
+uint64_t v8_memory_object(struct v8_memory *v, uint16_t type, size_t bytes);
 uint64_t v8_memory_string(struct v8_memory *v, const char *text);
 uint64_t v8_memory_wide_string(struct v8_memory *v, const uint16_t *text, size_t n);
 uint64_t v8_memory_bytes(struct v8_memory *v, const void *data, size_t n);
@@ -67,6 +84,13 @@ struct v8_memory_deopt {
 
 /* Replaces the deoptimization data of the code. */
 void v8_memory_put_deopt(struct v8_memory *v, const struct v8_memory_deopt *d);
+
+/* Initializes @h for the version of the memory. */
+void v8_memory_heap(struct v8_memory *v, struct v8_heap *h);
+
+/* Writes a reference to @object (0: none), or a small integer. */
+void v8_memory_put_object(struct v8_memory *v, uint64_t at, uint64_t object);
+void v8_memory_put_smi(struct v8_memory *v, uint64_t at, int32_t n);
 
 /* Ends the construction, so that the process has all of the memory. */
 void v8_memory_seal(struct v8_memory *v);

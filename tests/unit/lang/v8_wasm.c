@@ -253,8 +253,6 @@ static void garbage_collection_is_a_frame(void **state)
 	free(f.file);
 }
 
-#define V8_TEST(f) cmocka_unit_test_setup_teardown(f, v8_memory_setup, v8_memory_teardown)
-
 int test_v8_wasm(void)
 {
 	static const struct CMUnitTest tests[] = {
