@@ -183,7 +183,7 @@ def probes(shop):
     expect(r.returncode == 0, r.stderr)
     for name, want in (("syscalls:sys_enter_write", 3 * n), ("sched:sched_process_exec", 1),
                        ("uprobe:writes:put+0", 3 * n)):
-        expect(f"{want} samples of {name}" in r.stderr, name, r.stderr)
+        expect(f"{want} sample{'s' if want != 1 else ''} of {name}" in r.stderr, name, r.stderr)
         table = json.loads(cameo("report", "--json", "--sample-type", name, pprof).stdout)
         expect(table["total"] == want, name, table)
     recording = record_folded("-e", f"uprobe:{writes}:put", "-c", "100", "--", writes, str(n))
