@@ -36,8 +36,9 @@ const struct option_spec server_common_options[] = {
 	OPTION_SECTION("Storage"),
 	OPTION(TEXT, 'd', "data", "DIR", dir, "Store profiles in this directory",
 	       .details = "There is one file per tenant and UTC day. When a push is acknowledged, "
-			  "its profiles are on disk. A damaged file is renamed to NAME.damaged-N "
-			  "with a warning, and a new file is created."),
+			  "its profiles are on disk. Queries of a day whose file is damaged, lost "
+			  "or of a "
+			  "newer version fail; the file is left unchanged."),
 	OPTION(NUMBER, 0, "keep-days", "N", keep_days,
 	       "Delete data that is more than N days old; 0 disables the limit", .preset = "30",
 	       .max = DAYS_MAX),
@@ -185,6 +186,8 @@ static void print_day(const char *day, const struct store_usage_day *d)
 	       d->n_series, d->n_windows);
 	for (int i = 0; i < STORE_USAGE_PARTS; i++)
 		printf(" %9.1f", (double)d->parts[i] / 1024);
+	if (d->damage)
+		printf(" cannot be read: %s", d->damage);
 	putchar('\n');
 }
 

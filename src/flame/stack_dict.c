@@ -29,6 +29,7 @@ enum {
 	FRAME_WORDS = 5,
 	MAX_SERIES_WORDS = 4096,
 	MAX_RAW = 512 << 20,
+	FULL_RAW = 16 << 20, /* a chunk ends with the entry that reaches this size */
 };
 
 struct stack_dict {
@@ -147,6 +148,11 @@ uint32_t stack_dict_count(const struct stack_dict *s, enum stack_dict_kind kind)
 	}
 }
 
+size_t stack_dict_string_bytes(const struct stack_dict *s)
+{
+	return strtab_bytes(s->strings);
+}
+
 const char *stack_dict_string(const struct stack_dict *s, uint32_t id)
 {
 	return strtab_get(s->strings, id);
@@ -202,14 +208,16 @@ static void put_one(const struct stack_dict *s, enum stack_dict_kind kind, uint3
 }
 
 int stack_dict_write(const struct stack_dict *s, enum stack_dict_kind kind, uint32_t first,
-		     struct buf *out)
+		     struct buf *out, uint32_t *out_end)
 {
 	_cleanup_(buf_fini) struct buf raw = { 0 };
 	_cleanup_(freep) void *to = NULL;
+	uint32_t id = first;
 	size_t bound, len;
 
-	for (uint32_t id = first; id < stack_dict_count(s, kind); id++)
-		put_one(s, kind, id, &raw);
+	while (id < stack_dict_count(s, kind) && raw.len < FULL_RAW && !buf_error(&raw))
+		put_one(s, kind, id++, &raw);
+	*out_end = id;
 	if (buf_error(&raw))
 		return -ENOMEM;
 	bound = ZSTD_compressBound(raw.len);

@@ -61,6 +61,8 @@ int stack_dict_reserve_nodes(struct stack_dict *s, size_t n);
  * nodes until an entry is added.
  */
 uint32_t stack_dict_count(const struct stack_dict *s, enum stack_dict_kind kind);
+/* The length of all strings together. */
+size_t stack_dict_string_bytes(const struct stack_dict *s);
 const char *stack_dict_string(const struct stack_dict *s, uint32_t id);
 size_t stack_dict_string_len(const struct stack_dict *s, uint32_t id);
 const struct stack_dict_frame *stack_dict_frame(const struct stack_dict *s, uint32_t id);
@@ -68,11 +70,11 @@ const struct stack_dict_node *stack_dict_nodes(const struct stack_dict *s);
 const uint32_t *stack_dict_series(const struct stack_dict *s, uint32_t id, size_t *out_n);
 
 /*
- * Appends the entries of a kind from @first on, compressed, to @out. Returns 0 or -ENOMEM. All
- * entries must fit into 512 MiB before compression, or the chunk cannot be read back.
+ * Appends the entries of a kind from @first on, compressed, to @out, up to a size that can be read
+ * back. *@out_end is the first entry that is not in this chunk. Returns 0 or -ENOMEM.
  */
 int stack_dict_write(const struct stack_dict *s, enum stack_dict_kind kind, uint32_t first,
-		     struct buf *out);
+		     struct buf *out, uint32_t *out_end);
 
 /*
  * Adds a chunk of stack_dict_write(). The chunks before it must have been added. Returns 0,

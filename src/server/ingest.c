@@ -25,6 +25,7 @@ enum {
 	MAX_NAME = 1024,
 	MAX_VALUE = 2048,
 	MAX_PROFILES = 10000,
+	MAX_NAMES_MIB = 16,
 };
 
 void ingest_init(struct ingest *in, int64_t max_age_ns)
@@ -186,6 +187,20 @@ static int check_times(const struct ingest *in, const struct profile_meta *meta,
 	return 0;
 }
 
+/* All names of a day are in memory while it is open, so a profile may bring a small part of them.
+ */
+static int check_names(const struct profile *p, struct err *err)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < profile_n_strings(p); i++)
+		bytes += profile_string_len(p, i);
+	return bytes >> 20 < MAX_NAMES_MIB
+		       ? 0
+		       : err_set(err, -EFBIG, "profile has %zu MiB of names, the limit is %d MiB",
+				 bytes >> 20, MAX_NAMES_MIB);
+}
+
 /*
  * The profile's own time is part of its identity (id_time_ns), the time of arrival is not: a
  * profile without time that is sent twice with one id counts once.
@@ -204,6 +219,8 @@ int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char 
 	r = check_times(in, profile_meta(p), err);
 	if (r == 0)
 		r = series_check(&sp, err);
+	if (r == 0)
+		r = check_names(p, err);
 	if (r < 0)
 		return r;
 	if (in->profiles.len >= MAX_PROFILES)

@@ -96,6 +96,8 @@ static int put_day(void *ctx, const struct store_usage_day *day)
 	json_member_int(&call->json, "bytes", (int64_t)day->bytes);
 	json_member_int(&call->json, "series", (int64_t)day->n_series);
 	json_member_int(&call->json, "profiles", (int64_t)day->n_windows);
+	if (day->damage)
+		json_member_str(&call->json, "damage", day->damage);
 	json_member_object(&call->json, "parts");
 	for (int i = 0; i < STORE_USAGE_PARTS; i++)
 		json_member_int(&call->json, store_usage_part_label(i), (int64_t)day->parts[i]);
@@ -114,10 +116,12 @@ int page_api_storage(struct page_api_call *call)
 	struct rpc *rpc = call->rpc;
 	struct storage_totals days = { .call = call };
 	struct store_stats stats = { 0 };
-	int r = store_stats(rpc->store, rpc->tenant, &stats, rpc->err);
+	struct err damage = { 0 };
+	int r = store_stats(rpc->store, rpc->tenant, &stats, &damage);
 
-	if (r < 0)
-		return r;
+	/* the days name what is damaged; only the times of the others are unknown then */
+	if (r < 0 && r != -EUCLEAN)
+		return err_set(rpc->err, r, "%s", damage.msg);
 	json_object(&call->json);
 	json_member_array(&call->json, "days");
 	r = store_days(rpc->store, rpc->tenant, put_day, &days, rpc->err);

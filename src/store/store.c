@@ -30,6 +30,7 @@ static int result(int r)
 	case -EAGAIN:
 	case -ECANCELED:
 	case -ECONNREFUSED:
+	case -EDQUOT:
 	case -EFBIG:
 	case -EINVAL:
 	case -ENOMEM:

@@ -181,13 +181,14 @@ DEFINE_FREEP(struct store, store_close)
 /**
  * store_append() - store profiles durably
  *
- * Profiles of one UTC day are stored all or none; those of several days may be stored in part.
- * Once it returns 0 they survive a crash and every later query sees them. A profile with an id
- * that was appended before (struct store_profile) is skipped. A profile without samples is
- * accepted, but not stored.
+ * All profiles are stored or none; after a crash those of several UTC days may be stored in part,
+ * and appending them again stores the others. Once it returns 0 they survive a crash and every
+ * later query sees them. A profile with an id that was appended before (struct store_profile) is
+ * skipped. A profile without samples is accepted, but not stored.
  *
  * Return: 0; -EINVAL for an invalid tenant, a time before 1970, or too many labels
- * (SERIES_MAX_LABELS) or sample types (BLOCK_MAX_TYPES); -ENOSPC when the disk is full; -errno.
+ * (SERIES_MAX_LABELS) or sample types (BLOCK_MAX_TYPES); -EDQUOT when the names of a day take too
+ * much memory; -ENOSPC when the disk is full; -errno.
  * After an error the same profiles may be appended again.
  */
 int store_append(struct store *s, const char *tenant, const struct store_profile *profiles,

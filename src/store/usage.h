@@ -21,6 +21,7 @@ struct store_usage_day {
 	uint64_t bytes;     /* on disk; an estimate by windows where tenants share files */
 	uint64_t n_windows, n_series;
 	uint64_t parts[STORE_USAGE_PARTS]; /* bytes by kind of data */
+	const char *damage; /* why the day cannot be read, or NULL; then the numbers are 0 */
 };
 
 /* Called once per day and tenant. A negative return value stops the iteration and is passed on. */

@@ -7,6 +7,7 @@ acknowledged is pushed again with its id, and in the end every profile counts on
 Full disks, damaged files and files of other programs follow. A thorough run has 200 kills,
 which take minutes on a busy machine: `durability.py CAMEO 200`.
 """
+import gzip
 import json
 import os
 import random
@@ -136,16 +137,20 @@ def check_full_disk(cameo):
             subprocess.run(["umount", "-l", directory], check=True)
 
 
-def check_full_from_the_start(cameo, directory):
-    server = Server(cameo, directory)
-    room = os.path.join(directory, "room")
-    f = os.open(room, os.O_WRONLY | os.O_CREAT)
+def fill(path):
+    f = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         while os.write(f, bytes(4096)):
             pass
     except OSError:
         pass
     os.close(f)
+
+
+def check_full_from_the_start(cameo, directory):
+    server = Server(cameo, directory)
+    room = os.path.join(directory, "room")
+    fill(room)
     status = push(server, body(1))
     check("no space for a new day is 507", status == 507, status)
     os.unlink(room)
@@ -183,6 +188,11 @@ def fill_disk(cameo, directory):
     server.stop(signal.SIGKILL)
     server = Server(cameo, directory)
     check("the same after a kill", total(server) == value(stored), (total(server), value(stored)))
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        fill(os.path.join(directory, "room"))
+        server.stop(how)
+        server = Server(cameo, directory)
+        check("a full disk is read after a restart", total(server) == value(stored), merge(server))
     server.stop()
 
 
@@ -191,46 +201,174 @@ def day_file(directory):
             if f.endswith(".db")][0]
 
 
+def merge(server):
+    return server.rpc(QUERIER + "SelectMergeStacktraces", {**EVERY, "profileTypeID": CPU, "labelSelector": "{}"})
+
+
+def content(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def cut(path):
+    os.truncate(path, os.path.getsize(path) // 2)
+
+
+def scribble(path):
+    with open(path, "r+b") as f:
+        f.seek(4096)
+        f.write(os.urandom(os.path.getsize(path) - 4096))
+
+
+def text(path):
+    with open(path, "w", encoding="ascii") as f:
+        f.write("not a database\n" * 1000)
+
+
+def foreign(path):
+    os.unlink(path)
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE t(x)")
+    db.commit()
+    db.close()
+
+
+def newer(path):
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version=99")
+    db.close()
+
+
+def fewer(path):
+    db = sqlite3.connect(path)
+    db.execute("DELETE FROM windows WHERE block % 3 = 0")
+    db.commit()
+    db.close()
+
+
+def filled(cameo, directory):
+    """Pushes 30 profiles; the totals, and the path of the file."""
+    server = Server(cameo, directory)
+    for number in range(30):
+        push(server, body(number))
+    server.stop()
+    return day_file(directory)
+
+
 def check_damage(cameo):
-    def cut(path):
-        os.truncate(path, os.path.getsize(path) // 2)
-
-    def scribble(path):
-        with open(path, "r+b") as f:
-            f.seek(4096)
-            f.write(os.urandom(os.path.getsize(path) - 4096))
-
-    def text(path):
-        with open(path, "w") as f:
-            f.write("not a database\n" * 1000)
-
-    def foreign(path):
-        os.unlink(path)
-        db = sqlite3.connect(path)
-        db.execute("CREATE TABLE t(x)")
-        db.commit()
-        db.close()
-
     for name, damage in (("cut short", cut), ("scribbled over", scribble), ("a text", text),
-                         ("another program's", foreign)):
+                         ("another program's", foreign), ("of a newer version", newer),
+                         ("without some windows", fewer)):
         with tempfile.TemporaryDirectory() as directory:
-            server = Server(cameo, directory)
-            for number in range(30):
-                push(server, body(number))
-            server.stop()
-            damage(day_file(directory))
+            path = filled(cameo, directory)
+            whole = content(path)
+            damage(path)
+            damaged = content(path)
             messages = os.path.join(directory, "stderr")
-            with open(messages, "w") as err:
+            with open(messages, "w", encoding="ascii") as err:
                 server = Server(cameo, directory, stderr=err)
-            again = push(server, body(1000))
-            check("a file that is %s: the server keeps running" % name,
-                  again == 200 and total(server) == 1001, (again, total(server)))
+            status, got = merge(server)
+            check("a file that is %s: a query fails" % name, (status, got["code"]) == (500, "data_loss"), got)
+            status = push(server, body(1000))
+            check("a file that is %s: a push can be repeated" % name, status == 503, status)
+            status, got = server.rpc("/cameo.v1.PageService/Storage", {})
+            check("a file that is %s: Storage names it" % name, status == 200 and got["days"][0]["damage"], got)
             server.stop()
-            with open(messages) as f:
+            check("a file that is %s is left unchanged" % name, content(path) == damaged)
+            with open(messages, encoding="utf-8") as f:
                 said = f.read()
-            check("a file that is %s is renamed with a message" % name,
-                  "renamed to" in said and os.path.exists(day_file(directory) + ".damaged-1"),
-                  said)
+            check("a file that is %s is reported once" % name, said.count("left unchanged") == 1, said)
+            with open(path, "wb") as f:
+                f.write(whole)
+            server = Server(cameo, directory)
+            check("a file that was %s is used when it is restored" % name, push(server, body(1000)) == 200 and
+                  total(server) == value(range(30)) + 1001, total(server))
+            server.stop()
+
+
+def check_loss(cameo):
+    with tempfile.TemporaryDirectory() as directory:
+        path = filled(cameo, directory)
+        server = Server(cameo, directory)
+        check("before the loss all is there", total(server) == value(range(30)))
+        os.rename(path, path + ".away")
+        for moment in ("while it is open", "after a restart", "after another restart"):
+            status, got = merge(server)
+            check("a deleted file fails queries %s" % moment, (status, got["code"]) == (500, "data_loss"), got)
+            server.stop()
+            server = Server(cameo, directory)
+        check("pushes begin a new file", push(server, body(1000)) == 200)
+        status, got = merge(server)
+        check("and queries fail all the same", status == 500 and "replaced" in got["message"], got)
+        status = server.rpc(QUERIER + "SelectMergeStacktraces", {
+            "start": (BASE_S - 10**6) * 1000, "end": (BASE_S - 5 * 10**5) * 1000, "profileTypeID": CPU,
+            "labelSelector": "{}"})[0]
+        check("those of other days do not", status == 200, status)
+        server.stop()
+        os.rename(path, path + ".new")
+        os.rename(path + ".away", path)
+        with open(os.path.join(os.path.dirname(path), "manifest"), "r+", encoding="ascii") as f:
+            kept = [line for line in f if " 1 " not in line]
+            f.seek(0)
+            f.writelines(kept)
+            f.truncate()
+        server = Server(cameo, directory)
+        check("an accepted loss is over", total(server) == value(range(30)), merge(server)[1])
+        server.stop()
+    with tempfile.TemporaryDirectory() as directory:
+        path = filled(cameo, directory)
+        old = content(path)
+        server = Server(cameo, directory)
+        push(server, body(1000))
+        server.stop()
+        with open(path, "wb") as f:
+            f.write(old)
+        server = Server(cameo, directory)
+        status, got = merge(server)
+        check("an older copy of the file fails queries", status == 500 and "older copy" in got["message"], got)
+        server.stop()
+
+
+def check_two_days(cameo):
+    first, second = (message((1, message((1, message((1, "__name__"), (2, "process_cpu"))), (2, message(
+        (1, pprof(["main 7"], BASE_S + s)))))))  for s in (0, 86400))
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(cameo, directory)
+        check("a push of the second day succeeds", push(server, second) == 200)
+        server.stop()
+        path = day_file(directory)
+        whole = content(path)
+        text(path)
+        server = Server(cameo, directory)
+        check("a push of two days fails with one of them", push(server, first + second) == 503)
+        server.stop()
+        with open(path, "wb") as f:
+            f.write(whole)
+        server = Server(cameo, directory)
+        check("it has left nothing", total(server) == 7, total(server))
+        for _ in range(2):
+            check("repeated, it succeeds", push(server, first + second) == 200)
+        check("and counts once", total(server) == 21, total(server))
+        server.stop()
+
+
+def check_names(cameo):
+    names = ["n%07d%s" % (i, "x" * 990) for i in range(15000)]
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(cameo, directory)
+        for n in range(5):
+            profile = pprof(["%d%s 1" % (n, name) for name in names], BASE_S)
+            status = push(server, message((1, message((1, message((1, "__name__"), (2, "process_cpu"))),
+                                                      (2, message((1, profile)))))))
+            check("a profile with 15 MB of names is stored", status == 200, status)
+        large = gzip.compress(pprof(["%s%d 1" % ("x" * 6 * 10**6, n) for n in range(10)], BASE_S), 1)
+        labels = (1, message((1, "__name__"), (2, "process_cpu")))
+        status = push(server, message((1, message(labels, *[(2, message((1, large)))] * 2))))
+        check("one with 60 MB is not", status == 422, status)
+        server.stop()
+        server = Server(cameo, directory)
+        check("and the day can be read after a restart", total(server) == 5 * len(names), merge(server)[0])
+        server.stop()
 
 
 def main():
@@ -238,6 +376,9 @@ def main():
     check_kills(sys.argv[1], kills)
     check_full_disk(sys.argv[1])
     check_damage(sys.argv[1])
+    check_loss(sys.argv[1])
+    check_two_days(sys.argv[1])
+    check_names(sys.argv[1])
     return finish()
 
 

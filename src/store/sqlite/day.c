@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A commit writes what the dictionary gained as one chunk per kind. Each profile becomes a window
- * and a block in each of its series. Ids are assigned in memory first: after a failed commit the
- * dictionary holds more than the file, which is harmless, and the next commit writes the difference
- * too.
+ * A commit writes what the dictionary gained as one chunk per kind, or several if it is large. Each
+ * profile becomes a window and a block in each of its series. Ids are assigned in memory first:
+ * after a failed commit the dictionary holds more than the file, which is harmless, and the next
+ * commit writes the difference too.
  *
  * Locks. state.lock guards the dictionary and the spans; the appending thread holds it for writing
  * only while it interns, never during disk input or output. A query that starts between interning
@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,10 @@
 #include "store/sqlite/reader_pool.h"
 #include "store/window.h"
 
-enum { ROLLUP_BATCH = 400 };
+enum {
+	ROLLUP_BATCH = 400,
+	MAX_NAMES_MIB = 128, /* all names are in memory while the day is open */
+};
 
 /* A window of the open transaction, by which the span of its series is widened after the commit. */
 struct pending {
@@ -51,8 +55,11 @@ struct day {
 	struct intern intern; /* intern and blocks belong to the writer thread */
 	struct block_writer blocks;
 	char *path;
+	struct db_identity identity;
+	atomic_uint_fast64_t n_windows; /* committed */
+	bool checked;                   /* blobs have checksums */
 
-	struct sqlite3 *db;
+	struct sqlite3 *db; /* the writer thread's; NULL before the first day_begin() */
 	struct sqlite3_stmt *put_chunk, *put_window, *put_block, *put_profile, *put_rollup,
 		*drop_rollup, *put_times, *put_owners, *put_id;
 	int64_t seen_block; /* id of the last block at the previous search for rollups */
@@ -61,6 +68,7 @@ struct day {
 		VEC(struct pending);
 	} pending;
 	size_t mark; /* length of pending at the savepoint */
+	bool prepared;
 };
 
 struct day_state *day_state(struct day *d)
@@ -68,21 +76,36 @@ struct day_state *day_state(struct day *d)
 	return &d->state;
 }
 
+const struct db_identity *day_identity(const struct day *d)
+{
+	return &d->identity;
+}
+
+uint64_t day_n_windows(const struct day *d)
+{
+	return d->n_windows;
+}
+
+static void close_writer(struct day *d)
+{
+	struct sqlite3_stmt **all[] = { &d->put_chunk,   &d->put_window, &d->put_block,
+					&d->put_times,   &d->put_owners, &d->put_id,
+					&d->put_profile, &d->put_rollup, &d->drop_rollup };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		db_finalize(*all[i]);
+		*all[i] = NULL;
+	}
+	db_close(d->db);
+	d->db = NULL;
+}
+
 void day_close(struct day *d)
 {
 	if (!d)
 		return;
 	reader_pool_fini(&d->state.readers);
-	db_finalize(d->put_chunk);
-	db_finalize(d->put_window);
-	db_finalize(d->put_block);
-	db_finalize(d->put_times);
-	db_finalize(d->put_owners);
-	db_finalize(d->put_id);
-	db_finalize(d->put_profile);
-	db_finalize(d->put_rollup);
-	db_finalize(d->drop_rollup);
-	db_close(d->db);
+	close_writer(d);
 	stack_dict_free(d->state.dict);
 	intern_fini(&d->intern);
 	block_writer_fini(&d->blocks);
@@ -97,21 +120,24 @@ void day_close(struct day *d)
  * Restores the dictionary. Chunks must follow each other without gaps. stack_dict_read() checks
  * each entry against those read before.
  */
-static int load_chunks(struct day *d, struct err *err)
+static int load_chunks(struct day *d, struct sqlite3 *db, struct err *err)
 {
 	struct sqlite3_stmt *stmt = NULL;
-	int r = db_prepare(d->db, "SELECT kind, first, data FROM chunks ORDER BY kind, first",
-			   &stmt, err);
+	int r = db_prepare(db, "SELECT kind, first, data FROM chunks ORDER BY kind, first", &stmt,
+			   err);
 
-	while (r == 0 && (r = db_step(d->db, stmt, err)) > 0) {
+	while (r == 0 && (r = db_step(db, stmt, err)) > 0) {
 		int64_t kind = sqlite3_column_int64(stmt, 0);
+		const void *data;
+		size_t len;
 
 		if (kind < 0 || kind >= STACK_DICT_KIND_MAX ||
 		    sqlite3_column_int64(stmt, 1) != stack_dict_count(d->state.dict, kind))
 			r = -EBADMSG;
 		else
-			r = stack_dict_read(d->state.dict, kind, sqlite3_column_blob(stmt, 2),
-					    (size_t)sqlite3_column_bytes(stmt, 2));
+			r = db_blob(stmt, 2, d->checked, &data, &len);
+		if (r == 0)
+			r = stack_dict_read(d->state.dict, kind, data, len);
 		if (r == -EBADMSG)
 			err_set(err, r, "its dictionary is damaged");
 	}
@@ -123,11 +149,11 @@ static int load_chunks(struct day *d, struct err *err)
  * Finds the first and the last window of each series, by which queries skip series outside of their
  * range. Two look-ups in the primary key per series are far cheaper than a scan of all windows.
  */
-static int load_spans(struct day *d, struct err *err)
+static int load_spans(struct day *d, struct sqlite3 *db, struct err *err)
 {
 	uint32_t n = stack_dict_count(d->state.dict, STACK_DICT_SERIES);
 	struct sqlite3_stmt *stmt = NULL;
-	int r = db_prepare(d->db,
+	int r = db_prepare(db,
 			   "SELECT (SELECT min(time) FROM windows WHERE series=?1),"
 			   " (SELECT max(time) FROM windows WHERE series=?1)",
 			   &stmt, err);
@@ -140,7 +166,7 @@ static int load_spans(struct day *d, struct err *err)
 			break;
 		}
 		sqlite3_bind_int64(stmt, 1, i);
-		r = db_step(d->db, stmt, err);
+		r = db_step(db, stmt, err);
 		if (r > 0 && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
 			span = (struct span){ sqlite3_column_int64(stmt, 0),
 					      sqlite3_column_int64(stmt, 1) };
@@ -184,7 +210,69 @@ static int prepare_writer(struct day *d, struct err *err)
 	return r;
 }
 
-int day_open(struct day **out, const char *path, struct err *err)
+static int load(struct day *d, struct sqlite3 *db, struct err *err)
+{
+	int format = 0, r = db_format(db, &format, err);
+	uint64_t n_windows = 0;
+
+	d->checked = format >= DB_FORMAT_CHECKED;
+	if (r == 0)
+		r = db_identity(db, &d->identity, err);
+	if (r == 0)
+		r = db_count_windows(db, &n_windows, err);
+	d->n_windows = n_windows;
+	if (r == 0)
+		r = load_chunks(d, db, err);
+	return r < 0 ? r : load_spans(d, db, err);
+}
+
+/* Opens the connection that writes. */
+static int open_writer(struct day *d, struct err *err)
+{
+	int r = d->db ? 0 : db_open(&d->db, d->path, DB_WRITE, err);
+
+	if (r == 0 && !d->drop_rollup) {
+		r = prepare_writer(d, err);
+		if (r < 0)
+			close_writer(d);
+	}
+	return r;
+}
+
+/* Files of older versions lack tables that readers need. */
+static int add_tables(struct day *d, struct sqlite3 *db, struct err *err)
+{
+	int64_t n = 0;
+	int r = db_number(db, "SELECT count(*) FROM sqlite_schema WHERE name IN ('sums', 'owners')",
+			  &n, err);
+
+	return r < 0 || n == 2 ? r : open_writer(d, err);
+}
+
+/* An existing file is read by a connection that cannot change it: it may be damaged. */
+static int open_file(struct day *d, bool create, struct err *err)
+{
+	_cleanup_(db_closep) struct sqlite3 *db = NULL;
+	struct err why = { 0 };
+	int r = db_open(&db, d->path, DB_READ, &why);
+
+	if ((r == -ENOENT || r == -ENODATA) && !create)
+		return -ENOENT;
+	if (r == -ENOENT || r == -ENODATA) {
+		r = open_writer(d, err);
+		if (r == 0)
+			r = db_open(&db, d->path, DB_READ, err);
+	} else if (r < 0) {
+		return err_set(err, r, "%s", why.msg);
+	} else {
+		r = db_check_whole(db, d->path, err);
+	}
+	if (r == 0)
+		r = load(d, db, err);
+	return r < 0 ? r : add_tables(d, db, err);
+}
+
+int day_open(struct day **out, const char *path, bool create, struct err *err)
 {
 	_cleanup_(day_closep) struct day *d = calloc(1, sizeof(*d));
 	int r;
@@ -200,13 +288,7 @@ int day_open(struct day **out, const char *path, struct err *err)
 	for (int k = 0; r == 0 && k < STACK_DICT_KIND_MAX; k++)
 		d->saved[k] = stack_dict_count(d->state.dict, k);
 	if (r == 0)
-		r = db_open(&d->db, path, DB_WRITE, err);
-	if (r == 0)
-		r = load_chunks(d, err);
-	if (r == 0)
-		r = load_spans(d, err);
-	if (r == 0)
-		r = prepare_writer(d, err);
+		r = open_file(d, create, err);
 	if (r < 0)
 		return r;
 	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
@@ -217,14 +299,17 @@ int day_open(struct day **out, const char *path, struct err *err)
 
 int day_begin(struct day *d, struct err *err)
 {
+	int r = open_writer(d, err);
+
+	d->prepared = false;
 	d->pending.len = 0;
-	return db_exec(d->db, "BEGIN IMMEDIATE", err);
+	return r < 0 ? r : db_exec(d->db, "BEGIN IMMEDIATE", err);
 }
 
 void day_rollback(struct day *d)
 {
 	d->pending.len = 0;
-	if (!sqlite3_get_autocommit(d->db))
+	if (d->db && !sqlite3_get_autocommit(d->db))
 		db_exec(d->db, "ROLLBACK", NULL);
 }
 
@@ -290,11 +375,14 @@ static int put_id(struct day *d, const struct store_profile *p, int64_t id, stru
 	return db_step(d->db, d->put_id, err);
 }
 
-static int put_blob(struct day *d, struct sqlite3_stmt *stmt, int64_t id, const struct buf *data,
+static int put_blob(struct day *d, struct sqlite3_stmt *stmt, int64_t id, struct buf *data,
 		    struct err *err)
 {
 	int r;
 
+	db_seal(data, d->checked);
+	if (buf_error(data))
+		return -ENOMEM;
 	sqlite3_bind_int64(stmt, 1, id);
 	sqlite3_bind_blob64(stmt, 2, data->data, data->len, SQLITE_STATIC);
 	r = db_step(d->db, stmt, err);
@@ -326,7 +414,9 @@ static int put_window(struct day *d, const struct store_profile *p, uint32_t ser
 	int r = block_write(&d->blocks, rows->nodes, rows->values, rows->n, rows->n_types, &block);
 
 	window_put_head(rows, profile_meta_const(p->profile), &head);
-	if (r < 0 || buf_error(&head))
+	db_seal(&block, d->checked);
+	db_seal(&head, d->checked);
+	if (r < 0 || buf_error(&block) || buf_error(&head))
 		return -ENOMEM;
 	sqlite3_bind_blob64(d->put_block, 1, block.data, block.len, SQLITE_STATIC);
 	r = db_step(d->db, d->put_block, err);
@@ -380,6 +470,9 @@ int day_append(struct day *d, const struct store_profile *p, const struct intern
 
 	if (!n || !profile_n_sample_types(p->profile))
 		return 0;
+	if (stack_dict_string_bytes(d->state.dict) >> 20 >= MAX_NAMES_MIB)
+		return err_set(err, -EDQUOT, "the names of this day take more than %d MiB",
+			       MAX_NAMES_MIB);
 	r = put_key(d, p, err);
 	if (r <= 0)
 		return r;
@@ -398,26 +491,32 @@ int day_append(struct day *d, const struct store_profile *p, const struct intern
 	return put_windows(d, p, entries, n, err);
 }
 
-/* Writes what the dictionary gained since the last commit, one chunk per kind. */
+static int save_chunk(struct day *d, int kind, uint32_t first, uint32_t *out_end, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf data = { 0 };
+	int r = stack_dict_write(d->state.dict, kind, first, &data, out_end);
+
+	db_seal(&data, d->checked);
+	if (r < 0 || buf_error(&data))
+		return -ENOMEM;
+	sqlite3_bind_int(d->put_chunk, 1, kind);
+	sqlite3_bind_int64(d->put_chunk, 2, first);
+	sqlite3_bind_blob64(d->put_chunk, 3, data.data, data.len, SQLITE_STATIC);
+	r = db_step(d->db, d->put_chunk, err);
+	sqlite3_clear_bindings(d->put_chunk);
+	return r;
+}
+
+/* Writes what the dictionary gained since the last commit, mostly one chunk per kind. */
 static int save_chunks(struct day *d, struct err *err)
 {
-	for (int k = 0; k < STACK_DICT_KIND_MAX; k++) {
-		_cleanup_(buf_fini) struct buf data = { 0 };
-		int r;
+	int r = 0;
 
-		if (stack_dict_count(d->state.dict, k) == d->saved[k])
-			continue;
-		r = stack_dict_write(d->state.dict, k, d->saved[k], &data);
-		if (r < 0)
-			return r;
-		sqlite3_bind_int(d->put_chunk, 1, k);
-		sqlite3_bind_int64(d->put_chunk, 2, d->saved[k]);
-		sqlite3_bind_blob64(d->put_chunk, 3, data.data, data.len, SQLITE_STATIC);
-		r = db_step(d->db, d->put_chunk, err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
+		for (uint32_t first = d->saved[k];
+		     r == 0 && first < stack_dict_count(d->state.dict, k);)
+			r = save_chunk(d, k, first, &first, err);
+	return r;
 }
 
 /* Runs before the commit, so that widen_spans() cannot fail after it. */
@@ -445,14 +544,31 @@ static void widen_spans(struct day *d)
 		s->last = p->time_ns > s->last ? p->time_ns : s->last;
 	}
 	pthread_rwlock_unlock(&d->state.lock);
+	d->n_windows += d->pending.len;
 	d->pending.len = 0;
 }
 
-int day_commit(struct day *d, struct err *err)
+int day_prepare(struct day *d, struct err *err)
 {
-	int r = make_spans(d);
+	int r = make_spans(d), rc;
 
 	if (r == 0)
+		r = save_chunks(d, err);
+	if (r < 0)
+		return r;
+	rc = sqlite3_db_cacheflush(d->db);
+	if (rc != SQLITE_OK)
+		return db_error(d->db, rc, err);
+	d->prepared = true;
+	return 0;
+}
+
+/* A single day is not flushed beforehand: the commit does that. */
+int day_commit(struct day *d, struct err *err)
+{
+	int r = d->prepared ? 0 : make_spans(d);
+
+	if (r == 0 && !d->prepared)
 		r = save_chunks(d, err);
 	if (r == 0)
 		r = db_exec(d->db, "COMMIT", err);
@@ -533,8 +649,10 @@ int day_put_rollup(struct day *d, const struct rollup_slot *slot, const struct r
 		   struct err *err)
 {
 	int64_t last = slot->start + rollup_step_ns(slot->level) - 1;
-	int r;
+	int r = open_writer(d, err);
 
+	if (r < 0)
+		return r;
 	sqlite3_bind_int64(d->put_rollup, 1, slot->series);
 	sqlite3_bind_int(d->put_rollup, 2, slot->level);
 	sqlite3_bind_int64(d->put_rollup, 3, slot->start);

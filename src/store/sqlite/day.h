@@ -12,6 +12,7 @@
  * dictionary in memory before the commit. Memory: the strings, frames, nodes and series of the day,
  * once, plus caches for interning.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -19,15 +20,21 @@
 #include "store/store.h"
 
 struct day;
+struct db_identity;
 struct day_state;
 struct intern_keys;
 
 /*
- * Creates the file if it is missing. Returns 0; -EBADMSG if the file is damaged or not a store's;
- * -ENOSPC; -errno. Reads the complete dictionary, so it takes time in proportion to the day's
- * distinct stacks. day_close() requires that no query is in progress.
+ * With @create creates the file if it is missing or empty. Returns 0; -ENOENT; -EBADMSG if the file
+ * is damaged or not a store's; -ENOSPC; -errno. Reads the complete dictionary, so it takes time in
+ * proportion to the day's distinct stacks. An existing file is not changed before the first
+ * day_begin(). day_close() requires that no query is in progress.
  */
-int day_open(struct day **out, const char *path, struct err *err);
+int day_open(struct day **out, const char *path, bool create, struct err *err);
+
+/* The identity of the file, and the number of its committed windows. The latter: writer thread. */
+const struct db_identity *day_identity(const struct day *d);
+uint64_t day_n_windows(const struct day *d);
 void day_close(struct day *d);
 
 DEFINE_FREEP(struct day, day_close)
@@ -38,8 +45,9 @@ DEFINE_FREEP(struct day, day_close)
 int day_begin(struct day *d, struct err *err);
 /*
  * Appends a profile, whose keys the caller has computed, to the open transaction. A profile whose
- * id was appended before is skipped. Returns 0, -EINVAL for too many labels or sample types, or
- * -errno. After a failure the caller ends the savepoint without @keep.
+ * id was appended before is skipped. Returns 0, -EINVAL for too many labels or sample types,
+ * -EDQUOT if the day has too many names, or -errno. After a failure the caller ends the savepoint
+ * without @keep.
  */
 int day_append(struct day *d, const struct store_profile *p, const struct intern_keys *keys,
 	       struct err *err);
@@ -51,6 +59,14 @@ int day_append(struct day *d, const struct store_profile *p, const struct intern
  */
 int day_savepoint_begin(struct day *d, struct err *err);
 int day_savepoint_end(struct day *d, bool keep, struct err *err);
+
+/*
+ * Writes the transaction to the log without committing it, so that its commit hardly needs disk
+ * space any more and days that belong together can be committed one after the other. Nothing may be
+ * appended afterwards. Returns 0 or -errno; after a failure the caller rolls back. day_commit()
+ * does it if the caller has not.
+ */
+int day_prepare(struct day *d, struct err *err);
 
 /*
  * Commits. On failure it rolls back, and the transaction is over in either case. 0 means that the

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "store/sqlite/day.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/manifest.h"
 
 enum { MAX_OPEN_DAYS = 6 };
 
@@ -24,8 +25,18 @@ struct day_ref {
 	char tenant[STORE_TENANT_MAX + 1];
 	int64_t number;
 	struct day *day;
+	dev_t dev; /* of the file that is open */
+	ino_t ino;
 	unsigned int users;
 	uint64_t used; /* value of acquisitions when it was last acquired */
+};
+
+/* A file that cannot be read, so that it is neither opened nor reported with each query. */
+struct refusal {
+	char tenant[STORE_TENANT_MAX + 1];
+	int64_t number;
+	struct stat st; /* zeros if there is no file */
+	struct err why;
 };
 
 struct day_cache {
@@ -33,6 +44,12 @@ struct day_cache {
 	struct {
 		VEC(struct day_ref *);
 	} all;
+	struct {
+		VEC(struct manifest *);
+	} manifests;
+	struct {
+		VEC(struct refusal);
+	} refusals; /* at most one per day */
 	uint64_t acquisitions;
 	char *dir;
 	store_warn_fn warn;
@@ -42,6 +59,67 @@ struct day_cache {
 struct day *day_ref_day(const struct day_ref *ref)
 {
 	return ref->day;
+}
+
+static struct manifest *find_manifest(struct day_cache *d, const char *tenant)
+{
+	for (size_t i = 0; i < d->manifests.len; i++)
+		if (!strcmp(d->manifests.data[i]->tenant, tenant))
+			return d->manifests.data[i];
+	return NULL;
+}
+
+static void manifest_free(struct manifest *m)
+{
+	manifest_fini(m);
+	free(m);
+}
+
+static void report(struct day_cache *d, const char *message)
+{
+	if (d->warn)
+		d->warn(d->warn_ctx, message);
+}
+
+/* The tenant's manifest, which is read when it is first needed. */
+static int get_manifest(struct day_cache *d, const char *tenant, struct manifest **out,
+			struct err *err)
+{
+	struct manifest *m = find_manifest(d, tenant);
+	struct err why = { 0 };
+	int r;
+
+	*out = m;
+	if (m)
+		return 0;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	r = manifest_load(m, d->dir, tenant, &why);
+	if (r == -EBADMSG) {
+		report(d, why.msg);
+		r = 0;
+	}
+	if (r == 0)
+		r = vec_push(&d->manifests, m);
+	if (r < 0) {
+		manifest_free(m);
+		return err_set(err, r, "%s", why.msg);
+	}
+	*out = m;
+	return 0;
+}
+
+/* The number of windows of an open day is recorded before it is closed. */
+static void close_ref(struct day_cache *d, struct day_ref *ref)
+{
+	struct manifest *m = find_manifest(d, ref->tenant);
+
+	if (m && manifest_record(m, ref->number, day_identity(ref->day), day_n_windows(ref->day),
+				 NULL) == 0)
+		manifest_save(m, d->dir, NULL);
+	day_close(ref->day);
+	free(ref);
 }
 
 /*
@@ -60,60 +138,159 @@ static void close_unused(struct day_cache *d)
 				oldest = i;
 		if (oldest == d->all.len)
 			return;
-		day_close(d->all.data[oldest]->day);
-		free(d->all.data[oldest]);
+		close_ref(d, d->all.data[oldest]);
 		d->all.data[oldest] = d->all.data[--d->all.len];
 	}
 }
 
-/* Opens a day's file. A damaged one is renamed and, with @create, replaced by a new one. */
-static int open_file(struct day_cache *d, const char *tenant, int64_t number, bool create,
-		     struct day **out, struct err *err)
+static struct refusal *find_refusal(struct day_cache *d, const char *tenant, int64_t number)
 {
-	char path[DAY_FILES_PATH_LEN];
-	struct err cause = { 0 };
-	int r;
-
-	day_files_path(d->dir, tenant, number, path);
-	if (!create && access(path, F_OK) < 0)
-		return -ENOENT;
-	r = day_open(out, path, &cause);
-	if (r == -EBADMSG) {
-		r = day_files_quarantine(path, cause.msg, d->warn, d->warn_ctx);
-		if (r == 0 && !create)
-			return -ENOENT;
-		if (r == 0)
-			r = day_open(out, path, &cause);
-	}
-	return r < 0 ? err_set(err, r, "cannot open \"%.80s\": %.100s", path,
-			       cause.msg[0] ? cause.msg : strerror(-r))
-		     : 0;
+	for (size_t i = 0; i < d->refusals.len; i++)
+		if (d->refusals.data[i].number == number &&
+		    !strcmp(d->refusals.data[i].tenant, tenant))
+			return &d->refusals.data[i];
+	return NULL;
 }
 
-/* Opens a day and adds it, after closing unused ones. Called with the lock. */
-static int add_day(struct day_cache *d, const char *tenant, int64_t number, bool create,
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Reports why a day cannot be read, once for each file. Returns -EUCLEAN with the reason in @err.
+ */
+static int refuse(struct day_cache *d, const char *tenant, int64_t number, const struct stat *st,
+		  const struct err *why, struct err *err)
+{
+	struct refusal *old = find_refusal(d, tenant, number);
+	struct refusal now = { .number = number, .st = *st, .why = *why };
+
+	snprintf(now.tenant, sizeof(now.tenant), "%s", tenant);
+	if (!old || !is_same_file(&old->st, st) || strcmp(old->why.msg, why->msg) != 0)
+		report(d, why->msg);
+	if (old)
+		*old = now;
+	else
+		(void)vec_push(&d->refusals, now); /* without memory it is reported again */
+	return err_set(err, -EUCLEAN, "%s", why->msg);
+}
+
+/* Has the file been refused, and is it unchanged since? */
+static bool is_refused(struct day_cache *d, const char *tenant, int64_t number,
+		       const struct stat *st, struct err *err)
+{
+	const struct refusal *old = find_refusal(d, tenant, number);
+
+	if (!old || !is_same_file(&old->st, st))
+		return false;
+	err_set(err, -EUCLEAN, "%s", old->why.msg);
+	return true;
+}
+
+/* Opens a day's file, which must be what the manifest says. Called with the lock. */
+static int open_file(struct day_cache *d, struct manifest *m, struct day_ref *ref, bool create,
+		     struct err *err)
+{
+	char path[DAY_FILES_PATH_LEN];
+	struct err cause = { 0 }, why = { 0 };
+	struct stat st = { 0 };
+	bool exists;
+	int r;
+
+	day_files_path(d->dir, ref->tenant, ref->number, path);
+	exists = stat(path, &st) == 0;
+	if (exists && is_refused(d, ref->tenant, ref->number, &st, err))
+		return -EUCLEAN;
+	if (!exists && !create)
+		return -ENOENT;
+	r = day_open(&ref->day, path, create, &cause);
+	if (r == 0)
+		r = manifest_record(m, ref->number, day_identity(ref->day), day_n_windows(ref->day),
+				    &cause);
+	if (r == -EBADMSG || r == -EUCLEAN) {
+		err_set(&why, r,
+			"cannot read \"%.80s\": %.90s; it is left unchanged: restore it "
+			"or move it away",
+			path, cause.msg);
+		return refuse(d, ref->tenant, ref->number, &st, &why, err);
+	}
+	if (r == 0 && stat(path, &st) < 0)
+		r = -errno;
+	ref->dev = st.st_dev;
+	ref->ino = st.st_ino;
+	return r < 0 && r != -ENOENT ? err_set(err, r, "cannot open \"%.80s\": %.100s", path,
+					       cause.msg[0] ? cause.msg : strerror(-r))
+				     : r;
+}
+
+static void day_ref_free(struct day_ref *ref)
+{
+	if (!ref)
+		return;
+	day_close(ref->day);
+	free(ref);
+}
+
+DEFINE_FREEP(struct day_ref, day_ref_free)
+
+/*
+ * Opens a day and adds it, after closing unused ones. A file that is created is in the manifest
+ * before anything in it is acknowledged. Called with the lock.
+ */
+static int add_day(struct day_cache *d, struct manifest *m, int64_t number, bool create,
 		   struct day_ref **out, struct err *err)
 {
-	_cleanup_(freep) struct day_ref *ref = calloc(1, sizeof(*ref));
+	_cleanup_(day_ref_freep) struct day_ref *ref = calloc(1, sizeof(*ref));
 	char path[DAY_FILES_PATH_LEN];
 	int r;
 
 	if (!ref)
 		return -ENOMEM;
 	close_unused(d);
-	snprintf(path, sizeof(path), "%s/%s", d->dir, tenant);
+	snprintf(path, sizeof(path), "%s/%s", d->dir, m->tenant);
 	if (create && mkdir(path, 0750) < 0 && errno != EEXIST)
 		return err_set(err, -errno, "cannot create \"%.150s\": %s", path, strerror(errno));
+	snprintf(ref->tenant, sizeof(ref->tenant), "%s", m->tenant);
+	ref->number = number;
 	r = vec_reserve(&d->all, d->all.len + 1);
 	if (r == 0)
-		r = open_file(d, tenant, number, create, &ref->day, err);
+		r = open_file(d, m, ref, create, err);
 	if (r < 0)
 		return r;
-	snprintf(ref->tenant, sizeof(ref->tenant), "%s", tenant);
-	ref->number = number;
+	r = manifest_save(m, d->dir, create ? err : NULL);
+	if (r < 0 && create)
+		return r;
 	d->all.data[d->all.len++] = ref;
 	*out = steal_ptr(&ref);
 	return 0;
+}
+
+/* Is the path still that of the open file? */
+static int check_open(struct day_cache *d, const struct day_ref *ref, struct err *err)
+{
+	char path[DAY_FILES_PATH_LEN];
+	struct err why = { 0 };
+	struct stat st = { 0 };
+
+	day_files_path(d->dir, ref->tenant, ref->number, path);
+	if (stat(path, &st) == 0 && st.st_dev == ref->dev && st.st_ino == ref->ino)
+		return 0;
+	err_set(&why, -EUCLEAN,
+		"\"%.120s\" was deleted or replaced while it was in use: put it back", path);
+	return refuse(d, ref->tenant, ref->number, &st, &why, err);
+}
+
+/* Is a file of the day lost, of which @ref (or NULL) is not one? */
+static int check_lost(struct day_cache *d, const struct manifest *m, int64_t number,
+		      const struct day_ref *ref, struct err *err)
+{
+	const struct stat none = { 0 };
+	struct err why = { 0 };
+
+	if (manifest_check(m, number, ref ? day_identity(ref->day) : NULL, &why) == 0)
+		return 0;
+	return refuse(d, m->tenant, number, &none, &why, err);
 }
 
 /* A linear search: there are few open days. */
@@ -125,20 +302,92 @@ static struct day_ref *find_day(struct day_cache *d, const char *tenant, int64_t
 	return NULL;
 }
 
+/* Called with the lock. */
+static int acquire(struct day_cache *d, const char *tenant, int64_t number, bool create,
+		   struct day_ref **out, struct err *err)
+{
+	struct day_ref *ref = find_day(d, tenant, number);
+	struct manifest *m = NULL;
+	int r = get_manifest(d, tenant, &m, err);
+
+	if (r == 0)
+		r = ref ? check_open(d, ref, err) : add_day(d, m, number, create, &ref, err);
+	if ((r == 0 || r == -ENOENT) && !create && check_lost(d, m, number, ref, err) < 0)
+		r = -EUCLEAN;
+	if (r == 0)
+		*out = ref;
+	return r;
+}
+
 int day_cache_acquire(struct day_cache *d, const char *tenant, int64_t number, bool create,
 		      struct day_ref **out, struct err *err)
 {
-	struct day_ref *ref;
-	int r = 0;
+	struct day_ref *ref = NULL;
+	int r;
 
 	pthread_mutex_lock(&d->lock);
-	ref = find_day(d, tenant, number);
-	if (!ref)
-		r = add_day(d, tenant, number, create, &ref, err);
+	r = acquire(d, tenant, number, create, &ref, err);
 	if (r == 0) {
 		ref->users++;
 		ref->used = ++d->acquisitions;
 		*out = ref;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return r;
+}
+
+static bool has_day(const struct day_files *files, int64_t number)
+{
+	for (size_t i = 0; i < files->len; i++)
+		if (files->data[i].number == number)
+			return true;
+	return false;
+}
+
+int day_cache_days(struct day_cache *d, const char *tenant, struct day_files *out)
+{
+	struct manifest *m = NULL;
+	int r;
+
+	pthread_mutex_lock(&d->lock);
+	r = day_files_list_tenant(d->dir, tenant, out);
+	if (r == 0)
+		r = get_manifest(d, tenant, &m, NULL);
+	for (size_t i = 0; r == 0 && i < m->len; i++) {
+		struct day_file lost = { .number = m->data[i].day };
+
+		snprintf(lost.tenant, sizeof(lost.tenant), "%s", tenant);
+		if (!has_day(out, lost.number))
+			r = vec_push(out, lost);
+	}
+	day_files_sort(out);
+	pthread_mutex_unlock(&d->lock);
+	return r;
+}
+
+int day_cache_record(struct day_cache *d, int64_t oldest_ns, struct err *err)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&d->lock);
+	for (size_t i = 0; i < d->all.len; i++) {
+		const struct day_ref *ref = d->all.data[i];
+		struct manifest *m = find_manifest(d, ref->tenant);
+
+		if (m && check_open(d, ref, NULL) == 0)
+			manifest_record(m, ref->number, day_identity(ref->day),
+					day_n_windows(ref->day), NULL);
+	}
+	for (size_t i = 0; i < d->manifests.len; i++) {
+		struct manifest *m = d->manifests.data[i];
+
+		for (size_t k = m->len; k-- > 0;)
+			if (oldest_ns && (m->data[k].day + 1) * STORE_DAY_NS <= oldest_ns) {
+				manifest_remove(m, m->data[k].day);
+				k = m->len;
+			}
+		if (r == 0)
+			r = manifest_save(m, d->dir, err);
 	}
 	pthread_mutex_unlock(&d->lock);
 	return r;
@@ -164,6 +413,27 @@ size_t day_cache_acquire_open(struct day_cache *d, struct day_ref **out, size_t 
 	return n;
 }
 
+/*
+ * The day leaves the manifest first: a line without a file is a loss. On a full disk that is not
+ * possible, but the file must go.
+ */
+static int drop_file(struct day_cache *d, const char *tenant, int64_t number)
+{
+	struct manifest *m = NULL;
+	int r = get_manifest(d, tenant, &m, NULL);
+
+	if (r < 0)
+		return r;
+	manifest_remove(m, number);
+	r = manifest_save(m, d->dir, NULL);
+	if (r < 0 && r != -ENOSPC)
+		return r;
+	r = day_files_unlink(d->dir, tenant, number);
+	if (r == 0)
+		manifest_save(m, d->dir, NULL);
+	return r;
+}
+
 int day_cache_drop(struct day_cache *d, const char *tenant, int64_t number)
 {
 	int r = 1;
@@ -178,13 +448,12 @@ int day_cache_drop(struct day_cache *d, const char *tenant, int64_t number)
 			r = 0;
 			break;
 		}
-		day_close(ref->day);
-		free(ref);
+		day_ref_free(ref);
 		d->all.data[i] = d->all.data[--d->all.len];
 		break;
 	}
 	if (r > 0) {
-		r = day_files_unlink(d->dir, tenant, number);
+		r = drop_file(d, tenant, number);
 		r = r < 0 ? r : 1;
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -195,11 +464,13 @@ void day_cache_free(struct day_cache *d)
 {
 	if (!d)
 		return;
-	for (size_t i = 0; i < d->all.len; i++) {
-		day_close(d->all.data[i]->day);
-		free(d->all.data[i]);
-	}
+	for (size_t i = 0; i < d->all.len; i++)
+		close_ref(d, d->all.data[i]);
+	for (size_t i = 0; i < d->manifests.len; i++)
+		manifest_free(d->manifests.data[i]);
 	vec_fini(&d->all);
+	vec_fini(&d->manifests);
+	vec_fini(&d->refusals);
 	pthread_mutex_destroy(&d->lock);
 	free(d->dir);
 	free(d);

@@ -16,6 +16,7 @@
 struct day;
 struct day_ref;
 struct day_cache;
+struct day_files;
 
 /* Days are opened when they are first acquired. @warn may be NULL. Returns 0 or -ENOMEM. */
 int day_cache_new(struct day_cache **out, const char *dir, store_warn_fn warn, void *warn_ctx);
@@ -25,12 +26,26 @@ DEFINE_FREEP(struct day_cache, day_cache_free)
 
 /*
  * Returns 0 and a day to be released with day_cache_release(); -ENOENT if there is no such day and
- * @create is false; -errno. A damaged file is renamed and treated as missing. *@out is written on
- * success only. @tenant must be valid (store_tenant_valid()), since it becomes a part of the path.
+ * @create is false; -EUCLEAN if the file is damaged or not what was stored, or, without @create, if
+ * another file of the day was lost (manifest.h); -errno. A file that cannot be read is left
+ * unchanged and reported once. *@out is written on success only. @tenant must be valid
+ * (store_tenant_valid()), since it becomes a part of the path.
  */
 int day_cache_acquire(struct day_cache *d, const char *tenant, int64_t number, bool create,
 		      struct day_ref **out, struct err *err);
 void day_cache_release(struct day_cache *d, struct day_ref *ref);
+
+/*
+ * Appends the days of a tenant that have a file, or had one that was lost, oldest first. Returns 0
+ * or -errno.
+ */
+int day_cache_days(struct day_cache *d, const char *tenant, struct day_files *out);
+
+/*
+ * Brings the manifests up to date: numbers of windows, and no days that ended before @oldest_ns (0
+ * for none). Returns 0 or -errno.
+ */
+int day_cache_record(struct day_cache *d, int64_t oldest_ns, struct err *err);
 
 /*
  * Acquires up to @max days that are open now; each must be released. Returns their number. The

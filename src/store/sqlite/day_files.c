@@ -17,11 +17,6 @@
 #include "base/cleanup.h"
 #include "store/store.h"
 
-enum {
-	MAX_DAMAGED = 1000,
-	DATE_LEN = 40, /* room for three numbers, of which a valid date takes 10 characters */
-};
-
 static const char *const suffixes[] = { "", "-wal", "-shm" };
 
 void day_files_fini(struct day_files *f)
@@ -29,31 +24,31 @@ void day_files_fini(struct day_files *f)
 	vec_fini(f);
 }
 
-/* Writes the date by which the file of a day is named. */
-static void format_date(int64_t number, char *out, size_t cap)
+void day_files_date(int64_t number, char out[DAY_FILES_DATE_LEN])
 {
 	time_t t = (time_t)(number * 86400);
 	struct tm tm;
 
 	gmtime_r(&t, &tm);
-	snprintf(out, cap, "%04d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+	snprintf(out, DAY_FILES_DATE_LEN, "%04d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1,
+		 tm.tm_mday);
 }
 
 void day_files_path(const char *dir, const char *tenant, int64_t number, char *out)
 {
-	char date[DATE_LEN];
+	char date[DAY_FILES_DATE_LEN];
 
-	format_date(number, date, sizeof(date));
+	day_files_date(number, date);
 	snprintf(out, DAY_FILES_PATH_LEN, "%s/%s/%s.db", dir, tenant, date);
 }
 
 /*
- * Days since 1970 of a name such as "2026-11-21.db"; -1 for any other name, also for a date that
- * does not exist: timegm() would accept it as another day, whose file would then be listed twice.
+ * A date that does not exist is refused: timegm() would accept it as another day, whose file would
+ * then be listed twice.
  */
-static int64_t day_of_name(const char *name)
+int64_t day_files_day(const char *name)
 {
-	char date[DATE_LEN], same[DATE_LEN + 4];
+	char date[DAY_FILES_DATE_LEN], same[DAY_FILES_DATE_LEN + 4];
 	struct tm tm = { 0 };
 	int64_t number;
 
@@ -62,7 +57,7 @@ static int64_t day_of_name(const char *name)
 	tm.tm_year -= 1900;
 	tm.tm_mon--;
 	number = timegm(&tm) / 86400;
-	format_date(number, date, sizeof(date));
+	day_files_date(number, date);
 	snprintf(same, sizeof(same), "%s.db", date);
 	return strcmp(name, same) == 0 ? number : -1;
 }
@@ -96,7 +91,7 @@ static int cmp_file(const void *a, const void *b)
 	return strcmp(x->tenant, y->tenant);
 }
 
-static void sort_files(struct day_files *files)
+void day_files_sort(struct day_files *files)
 {
 	if (files->len)
 		qsort(files->data, files->len, sizeof(*files->data), cmp_file);
@@ -114,14 +109,14 @@ int day_files_list_tenant(const char *dir, const char *tenant, struct day_files 
 	if (!d)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 	while (r == 0 && (e = readdir(d))) {
-		struct day_file f = { .number = day_of_name(e->d_name) };
+		struct day_file f = { .number = day_files_day(e->d_name) };
 
 		if (f.number < 0)
 			continue;
 		snprintf(f.tenant, sizeof(f.tenant), "%s", tenant);
 		r = vec_push(out, f);
 	}
-	sort_files(out);
+	day_files_sort(out);
 	return r;
 }
 
@@ -138,32 +133,8 @@ int day_files_list(const char *dir, struct day_files *out)
 			r = day_files_list_tenant(dir, e->d_name, out);
 	for (size_t i = 0; i < out->len; i++)
 		out->data[i].bytes = day_bytes(dir, out->data[i].tenant, out->data[i].number);
-	sort_files(out);
+	day_files_sort(out);
 	return r;
-}
-
-int day_files_quarantine(const char *path, const char *why, store_warn_fn warn, void *ctx)
-{
-	char from[DAY_FILES_PATH_LEN + 8], to[DAY_FILES_PATH_LEN + 32];
-	_cleanup_(freep) char *message = NULL;
-	int n = 1;
-
-	while (n < MAX_DAMAGED) {
-		snprintf(to, sizeof(to), "%s.damaged-%d", path, n);
-		if (access(to, F_OK) < 0)
-			break;
-		n++;
-	}
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		snprintf(from, sizeof(from), "%s%s", path, suffixes[i]);
-		snprintf(to, sizeof(to), "%s.damaged-%d%s", path, n, suffixes[i]);
-		if (rename(from, to) < 0 && errno != ENOENT)
-			return -errno;
-	}
-	if (warn && asprintf(&message, "cannot read \"%s\": %s; renamed to \"%s.damaged-%d\"", path,
-			     why, path, n) > 0)
-		warn(ctx, message);
-	return 0;
 }
 
 int day_files_unlink(const char *dir, const char *tenant, int64_t number)

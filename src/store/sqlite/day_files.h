@@ -12,7 +12,10 @@
 #include "base/vec.h"
 #include "store/store.h"
 
-enum { DAY_FILES_PATH_LEN = 4096 };
+enum {
+	DAY_FILES_PATH_LEN = 4096,
+	DAY_FILES_DATE_LEN = 40, /* room for three numbers; a valid date takes 10 characters */
+};
 
 struct day_file {
 	int64_t number; /* days since 1970 */
@@ -26,12 +29,19 @@ struct day_files {
 };
 
 void day_files_fini(struct day_files *f);
+void day_files_sort(struct day_files *f);
 
 /*
  * Writes a path of at most DAY_FILES_PATH_LEN bytes to @out. @tenant must be valid; @dir must leave
  * 256 bytes (sqlite_store_open() checks both).
  */
 void day_files_path(const char *dir, const char *tenant, int64_t number, char *out);
+
+/* Writes the date of a day, by which its file is named. */
+void day_files_date(int64_t number, char out[DAY_FILES_DATE_LEN]);
+
+/* Days since 1970 of a name such as "2026-11-21.db"; -1 for any other name. */
+int64_t day_files_day(const char *name);
 
 /*
  * Append the files of all tenants, with their sizes, or of one tenant. Return 0 or -errno: -ENOENT
@@ -41,14 +51,6 @@ void day_files_path(const char *dir, const char *tenant, int64_t number, char *o
  */
 int day_files_list(const char *dir, struct day_files *out);
 int day_files_list_tenant(const char *dir, const char *tenant, struct day_files *out);
-
-/*
- * Renames an unreadable file, so that its data is preserved but no longer in the way, and reports
- * it to @warn. Returns 0 or -errno. The new name ends in .damaged-N with the first N that is not
- * used, at most 1000. The file is not deleted, because parts of it can often be recovered with the
- * sqlite3 shell.
- */
-int day_files_quarantine(const char *path, const char *why, store_warn_fn warn, void *ctx);
 
 /*
  * Removes a day's file and its write-ahead log. Returns 0 or -errno. A file that does not exist is

@@ -139,8 +139,11 @@ static int check_damage(struct query *q, int r)
 
 static int read_block(struct query *q, struct sqlite3_stmt *stmt, int column, uint32_t type)
 {
-	return block_read(&q->block, sqlite3_column_blob(stmt, column),
-			  (size_t)sqlite3_column_bytes(stmt, column), type);
+	const void *data;
+	size_t len;
+	int r = db_blob(stmt, column, q->rd->checked, &data, &len);
+
+	return r < 0 ? r : block_read(&q->block, data, len, type);
 }
 
 /*
@@ -185,11 +188,14 @@ static int each_window(struct query *q, struct sqlite3_stmt *stmt, uint32_t type
 		       void *ctx)
 {
 	struct window_head head;
+	const void *data;
+	size_t len;
 	int r;
 
 	while ((r = db_step(q->rd->db, stmt, q->err)) > 0) {
-		r = window_read_head(sqlite3_column_blob(stmt, 1),
-				     (size_t)sqlite3_column_bytes(stmt, 1), type, &head);
+		r = db_blob(stmt, 1, q->rd->checked, &data, &len);
+		if (r == 0)
+			r = window_read_head(data, len, type, &head);
 		if (r == 0)
 			r = fn(q, stmt, &head, ctx);
 		if (r == 0)
@@ -275,9 +281,12 @@ static int merge_rollup(void *ctx, struct sqlite3_stmt *row)
 {
 	struct merge *m = ctx;
 	struct rollup_head head;
-	int r = rollup_read_head(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0),
-				 &head);
+	const void *data;
+	size_t len;
+	int r = db_blob(row, 0, m->q->rd->checked, &data, &len);
 
+	if (r == 0)
+		r = rollup_read_head(data, len, &head);
 	if (r == 0)
 		r = read_block(m->q, row, 1, m->c->type);
 	if (r == 0)
@@ -443,9 +452,12 @@ static int emit_times(struct query *q, struct sqlite3_stmt *row, const struct wi
 {
 	const struct times_emitter *to = ctx;
 	struct store_point p = { .time_ns = sqlite3_column_int64(row, 0), .value = head->total };
-	int r = sample_times_read(&q->times, sqlite3_column_blob(row, 2),
-				  (size_t)sqlite3_column_bytes(row, 2), p.time_ns);
+	const void *data;
+	size_t len;
+	int r = db_blob(row, 2, q->rd->checked, &data, &len);
 
+	if (r == 0)
+		r = sample_times_read(&q->times, data, len, p.time_ns);
 	return r < 0 ? r : to->fn(to->ctx, &p, q->times.data, q->times.len);
 }
 
@@ -477,16 +489,18 @@ static int add_samples(struct query *q, struct sqlite3_stmt *row, const struct w
 		       void *ctx)
 {
 	const struct sample_query *g = ctx;
+	const void *data;
+	size_t len;
 	int r = read_block(q, row, 2, g->type);
 
 	if (r == 0)
-		r = sample_times_read(&q->times, sqlite3_column_blob(row, 3),
-				      (size_t)sqlite3_column_bytes(row, 3),
-				      sqlite3_column_int64(row, 0));
+		r = db_blob(row, 3, q->rd->checked, &data, &len);
 	if (r == 0)
-		r = sample_times_read_owners(&q->owners, sqlite3_column_blob(row, 4),
-					     (size_t)sqlite3_column_bytes(row, 4), q->times.len,
-					     q->block.n);
+		r = sample_times_read(&q->times, data, len, sqlite3_column_int64(row, 0));
+	if (r == 0)
+		r = db_blob(row, 4, q->rd->checked, &data, &len);
+	if (r == 0)
+		r = sample_times_read_owners(&q->owners, data, len, q->times.len, q->block.n);
 	if (r == 0 && q->block.n) /* node ids ascend: if the last one fits, all do */
 		r = grow_sums(q, q->block.nodes[q->block.n - 1]);
 	if (r < 0)

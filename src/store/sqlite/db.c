@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One writer and several readers have a file open. Its write-ahead log is flushed at every commit
- * (synchronous=FULL). The application id marks a file as Cameo's. A truncated file is recognized
- * once the log has been moved into it: it must then have all of its pages.
+ * (synchronous=FULL). The application id marks a file as Cameo's.
  *
  * Pages of 8 KiB hold several heads or one small block; the cache of 4 MiB per connection is what
  * bounds memory, since a query by day opens one connection. FULL rather than NORMAL is needed
@@ -11,16 +10,19 @@
 #include "store/sqlite/db.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include <sqlite3.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 
 enum {
 	APPLICATION_ID = 0x43614d65,
-	VERSION = 1,
+	CHECKSUM_LEN = 8,
 };
 
 static const char schema[] =
@@ -34,11 +36,14 @@ static const char schema[] =
 	" WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS times(block INTEGER PRIMARY KEY, data BLOB);"
 	"CREATE TABLE IF NOT EXISTS profiles(key BLOB PRIMARY KEY) WITHOUT ROWID;"
+	"CREATE TABLE identity(id BLOB);"
+	"INSERT INTO identity VALUES(randomblob(16));"
 	"PRAGMA application_id=1130450277;"
-	"PRAGMA user_version=1;"
+	"PRAGMA user_version=2;"
 	"COMMIT;";
 
-_Static_assert(APPLICATION_ID == 1130450277, "same number as in the schema");
+_Static_assert(APPLICATION_ID == 1130450277 && DB_FORMAT == 2 && DB_IDENTITY_LEN == 16,
+	       "same numbers as in the schema");
 
 void db_close(struct sqlite3 *db)
 {
@@ -136,35 +141,47 @@ int db_number(struct sqlite3 *db, const char *sql, int64_t *out, struct err *err
  */
 static int check_owner(struct sqlite3 *db, enum db_mode mode, struct err *err)
 {
-	int64_t id = 0, version = 0, tables = 0;
+	int64_t id = 0, format = 0, tables = 0;
 	int r = db_number(db, "PRAGMA application_id", &id, err);
 
 	if (r == 0)
-		r = db_number(db, "PRAGMA user_version", &version, err);
+		r = db_number(db, "PRAGMA user_version", &format, err);
 	if (r == 0)
 		r = db_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
 	if (r < 0)
 		return r;
-	if (id == APPLICATION_ID && version == VERSION)
+	if (id == APPLICATION_ID && format >= 1 && format <= DB_FORMAT)
 		return 0;
-	if (id == 0 && tables == 0 && mode == DB_WRITE)
-		return db_exec(db, schema, err);
-	return err_set(err, -EBADMSG, "not a database of this version of Cameo");
+	if (id == APPLICATION_ID)
+		return err_set(err, -EBADMSG,
+			       "written by a newer version of Cameo (format %lld, this version "
+			       "reads up to %d)",
+			       (long long)format, DB_FORMAT);
+	if (id == 0 && tables == 0)
+		return mode == DB_WRITE ? db_exec(db, schema, err) : -ENODATA;
+	return err_set(err, -EBADMSG, "not a database of Cameo");
 }
 
-/*
- * SQLite notices a truncated file only when it reads a missing page, which would be in the middle
- * of a query, maybe weeks later. The number of pages in the header is reliable only after the log
- * has been moved into the file.
- */
-static int check_whole(struct sqlite3 *db, const char *path, struct err *err)
+/* True if there is a write-ahead log with content next to the file. */
+static bool has_log(const char *path)
+{
+	char log[4200];
+	struct stat st;
+
+	snprintf(log, sizeof(log), "%s-wal", path);
+	return stat(log, &st) == 0 && st.st_size > 0;
+}
+
+/* The number of pages in the header is that of the file only without a log. */
+int db_check_whole(struct sqlite3 *db, const char *path, struct err *err)
 {
 	int64_t pages = 0, page_len = 0;
 	struct stat st;
-	int r = db_exec(db, "PRAGMA wal_checkpoint(PASSIVE)", err);
+	int r;
 
-	if (r == 0)
-		r = db_number(db, "PRAGMA page_count", &pages, err);
+	if (has_log(path))
+		return 0;
+	r = db_number(db, "PRAGMA page_count", &pages, err);
 	if (r == 0)
 		r = db_number(db, "PRAGMA page_size", &page_len, err);
 	if (r < 0)
@@ -177,29 +194,159 @@ static int check_whole(struct sqlite3 *db, const char *path, struct err *err)
 	return 0;
 }
 
-int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct err *err)
+int db_format(struct sqlite3 *db, int *out, struct err *err)
+{
+	int64_t format = 0;
+	int r = db_number(db, "PRAGMA user_version", &format, err);
+
+	*out = (int)format;
+	return r;
+}
+
+int db_identity(struct sqlite3 *db, struct db_identity *out, struct err *err)
+{
+	struct sqlite3_stmt *stmt = NULL;
+	int format = 0, r = db_format(db, &format, err);
+
+	*out = (struct db_identity){ 0 };
+	if (r < 0 || format < DB_FORMAT_CHECKED)
+		return r;
+	r = db_prepare(db, "SELECT id FROM identity", &stmt, err);
+	if (r == 0)
+		r = db_step(db, stmt, err);
+	if (r > 0 && sqlite3_column_bytes(stmt, 0) == DB_IDENTITY_LEN)
+		memcpy(out->bytes, sqlite3_column_blob(stmt, 0), DB_IDENTITY_LEN);
+	else if (r >= 0)
+		r = err_set(err, -EBADMSG, "its identity is damaged");
+	db_finalize(stmt);
+	return r < 0 ? r : 0;
+}
+
+/*
+ * Block ids begin with 1 and are never reused, so the last one is the number of blocks. Both
+ * numbers are of one state of the file, which may be written to meanwhile.
+ */
+int db_count_windows(struct sqlite3 *db, uint64_t *out, struct err *err)
+{
+	struct sqlite3_stmt *stmt = NULL;
+	int64_t n = 0, last = 0;
+	int r = db_prepare(db, "SELECT count(*), (SELECT max(id) FROM blocks) FROM windows", &stmt,
+			   err);
+
+	if (r == 0)
+		r = db_step(db, stmt, err);
+	if (r > 0) {
+		n = sqlite3_column_int64(stmt, 0);
+		last = sqlite3_column_int64(stmt, 1);
+	}
+	db_finalize(stmt);
+	if (r > 0 && n != last)
+		return err_set(err, -EBADMSG, "it has %lld of %lld windows", (long long)n,
+			       (long long)last);
+	*out = (uint64_t)n;
+	return r < 0 ? r : 0;
+}
+
+/* XXH3's value is stable since version 0.8.0, so it may be stored. */
+static void put_checksum(const void *data, size_t len, uint8_t out[CHECKSUM_LEN])
+{
+	XXH64_canonical_t canonical;
+
+	XXH64_canonicalFromHash(&canonical, XXH3_64bits(data, len));
+	memcpy(out, canonical.digest, CHECKSUM_LEN);
+}
+
+int db_blob(struct sqlite3_stmt *stmt, int column, bool checked, const void **out_data,
+	    size_t *out_len)
+{
+	const uint8_t *data = sqlite3_column_blob(stmt, column);
+	size_t len = (size_t)sqlite3_column_bytes(stmt, column);
+	uint8_t sum[CHECKSUM_LEN];
+
+	*out_data = data;
+	*out_len = len;
+	if (!checked || !len)
+		return 0;
+	if (len < CHECKSUM_LEN)
+		return -EBADMSG;
+	*out_len = len - CHECKSUM_LEN;
+	put_checksum(data, *out_len, sum);
+	return memcmp(sum, data + *out_len, CHECKSUM_LEN) ? -EBADMSG : 0;
+}
+
+void db_seal(struct buf *blob, bool checked)
+{
+	uint8_t sum[CHECKSUM_LEN];
+
+	if (!checked || buf_error(blob))
+		return;
+	put_checksum(blob->data, blob->len, sum);
+	buf_put(blob, sum, CHECKSUM_LEN);
+}
+
+/*
+ * Opens the file with one of SQLite's file systems. A reader never moves the log into the file,
+ * neither when it opens nor when it closes it.
+ */
+static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, const char *vfs,
+		     struct err *err)
 {
 	_cleanup_(db_closep) struct sqlite3 *db = NULL;
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-	int rc, r;
+	int flags =
+		SQLITE_OPEN_NOMUTEX | (mode == DB_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+							: SQLITE_OPEN_READONLY);
+	int rc = sqlite3_open_v2(path, &db, flags, vfs);
+	int r;
 
-	rc = sqlite3_open_v2(path, &db, flags | (mode == DB_WRITE ? SQLITE_OPEN_CREATE : 0), NULL);
 	if (rc != SQLITE_OK)
 		return db_error(db, rc, err);
 	sqlite3_extended_result_codes(db, 1);
 	sqlite3_busy_timeout(db, 5000);
 	r = db_exec(db,
-		    "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
 		    "PRAGMA cache_size=-4096; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
 		    err);
+	if (r == 0 && mode == DB_WRITE)
+		r = db_exec(db,
+			    "PRAGMA page_size=8192; PRAGMA journal_mode=WAL;"
+			    "PRAGMA synchronous=FULL",
+			    err);
 	if (r == 0)
 		r = check_owner(db, mode, err);
-	if (r == 0 && mode == DB_WRITE)
-		r = check_whole(db, path, err);
-	if (r == 0 && mode == DB_WRITE)
+	if (r == 0)
+		*out = steal_ptr(&db);
+	return r;
+}
+
+/*
+ * The log's index is a file too, which cannot be created on a full or read-only file system. With
+ * the file system unix-excl SQLite holds the index in memory of the process instead.
+ */
+static int open_to_read(struct sqlite3 **out, const char *path, struct err *err)
+{
+	struct err first = { 0 };
+	int r = open_with(out, path, DB_READ, NULL, &first);
+
+	if (r != 0 && r != -ENOENT && r != -ENODATA && r != -EBADMSG && r != -ENOMEM &&
+	    open_with(out, path, DB_READ, "unix-excl", NULL) == 0)
+		return 0;
+	return r < 0 ? err_set(err, r, "%s", first.msg) : 0;
+}
+
+int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct err *err)
+{
+	_cleanup_(db_closep) struct sqlite3 *db = NULL;
+	int r;
+
+	if (mode == DB_READ)
+		return open_to_read(out, path, err);
+	r = open_with(&db, path, DB_WRITE, NULL, err);
+	if (r == 0)
+		r = db_exec(db, "PRAGMA wal_checkpoint(PASSIVE)", err);
+	if (r == 0)
+		r = db_check_whole(db, path, err);
+	if (r == 0)
 		r = db_exec(db, later_schema, err);
-	if (r < 0)
-		return r;
-	*out = steal_ptr(&db);
-	return 0;
+	if (r == 0)
+		*out = steal_ptr(&db);
+	return r;
 }

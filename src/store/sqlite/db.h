@@ -3,15 +3,17 @@
 
 /*
  * A SQLite connection to the file of one day. A connection belongs to one thread at a time. Values
- * that are read back are not trusted: a file may be damaged, so callers check lengths and numbers.
- * trusted_schema is off, so a file from elsewhere cannot run functions of SQLite through its views
- * and triggers.
+ * that are read back are not trusted: a file may be damaged, so callers check lengths and numbers,
+ * and blobs end in a checksum of their content (db_blob()). trusted_schema is off, so a file from
+ * elsewhere cannot run functions of SQLite through its views and triggers.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
 
+struct buf;
 struct err;
 struct sqlite3;
 struct sqlite3_stmt;
@@ -22,15 +24,53 @@ enum db_mode {
 };
 
 /*
- * Returns 0; -EBADMSG if the file is damaged or not of this version of Cameo; -ENOENT; -ENOSPC;
- * -errno. DB_WRITE also checks that the file is complete and adds the tables that newer versions
- * introduced. A connection for reading may still move the log into the file, so it needs write
- * permission.
+ * The format of new files. Files of format 1 are read and extended too; their blobs have no
+ * checksums, and the file no identity.
+ */
+enum { DB_FORMAT = 2, DB_FORMAT_CHECKED = 2 };
+
+enum { DB_IDENTITY_LEN = 16 };
+
+/* The random name of a file, by which it is recognized; zeros for files of format 1. */
+struct db_identity {
+	uint8_t bytes[DB_IDENTITY_LEN];
+};
+
+/*
+ * Returns 0; -EBADMSG if the file is damaged, of another program or of a newer format; -ENOENT;
+ * -ENOSPC; -errno. DB_READ never changes the file, works on a full disk and without permission to
+ * write, and returns -ENODATA for an empty file. DB_WRITE also checks that the file is complete and
+ * adds the tables that newer versions introduced.
  */
 int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct err *err);
 void db_close(struct sqlite3 *db);
 
 DEFINE_FREEP(struct sqlite3, db_close)
+
+/* The file's format and identity. Return 0 or -errno. */
+int db_format(struct sqlite3 *db, int *out, struct err *err);
+int db_identity(struct sqlite3 *db, struct db_identity *out, struct err *err);
+
+/*
+ * Checks that a file without a log has all of its pages: SQLite notices a truncated file only when
+ * it reads a missing page. Nobody else may have the file open. Returns 0, -EBADMSG or -errno.
+ */
+int db_check_whole(struct sqlite3 *db, const char *path, struct err *err);
+
+/*
+ * The number of windows in a file. Returns 0; -EBADMSG if rows are missing, since each block has
+ * one window; -errno.
+ */
+int db_count_windows(struct sqlite3 *db, uint64_t *out, struct err *err);
+
+/*
+ * The content of a blob in the current row of @stmt, without its checksum, which is compared if
+ * the file is @checked. NULL is an empty blob. Valid until the next step. Returns 0 or -EBADMSG.
+ * db_seal() appends the checksum to a blob that will be stored in such a file.
+ */
+int db_blob(struct sqlite3_stmt *stmt, int column, bool checked, const void **out_data,
+	    size_t *out_len);
+void db_seal(struct buf *blob, bool checked);
 
 /*
  * Translates the SQLite result code @rc to -errno and records SQLite's message in @err. -ENOMEM has

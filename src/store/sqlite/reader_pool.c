@@ -44,11 +44,14 @@ void reader_pool_fini(struct reader_pool *rs)
 static int reader_new(struct reader **out, const char *path, struct err *err)
 {
 	_cleanup_(reader_freep) struct reader *rd = calloc(1, sizeof(*rd));
-	int r;
+	int format = 0, r;
 
 	if (!rd)
 		return -ENOMEM;
 	r = db_open(&rd->db, path, DB_READ, err);
+	if (r == 0)
+		r = db_format(rd->db, &format, err);
+	rd->checked = format >= DB_FORMAT_CHECKED;
 	if (r == 0)
 		r = db_prepare(
 			rd->db,

@@ -6,6 +6,7 @@
  * thread.
  */
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "base/vec.h"
 #include "store/sqlite/rollup_level.h"
@@ -17,6 +18,7 @@ struct sqlite3_stmt;
 /* All statements but sums take a series, a start and an end time. */
 struct reader {
 	struct sqlite3 *db;
+	bool checked;                 /* blobs have checksums (db_blob()) */
 	struct sqlite3_stmt *windows; /* time, head */
 	struct sqlite3_stmt *blocks;  /* time, head, block, block id */
 	struct sqlite3_stmt *times;   /* time, head, sample times or NULL */

@@ -167,6 +167,8 @@ static int add_type(struct rollup_builder *b, struct reader *rd, const struct ro
 		    uint32_t type, struct rollup_head *head, struct err *err)
 {
 	struct window_head h = { 0 };
+	const void *data;
+	size_t len;
 	int r;
 
 	*head = (struct rollup_head){ 0 };
@@ -174,11 +176,13 @@ static int add_type(struct rollup_builder *b, struct reader *rd, const struct ro
 	sqlite3_bind_int64(rd->blocks, 2, slot->start);
 	sqlite3_bind_int64(rd->blocks, 3, slot->start + rollup_step_ns(slot->level) - 1);
 	while ((r = db_step(rd->db, rd->blocks, err)) > 0) {
-		r = window_read_head(sqlite3_column_blob(rd->blocks, 1),
-				     (size_t)sqlite3_column_bytes(rd->blocks, 1), type, &h);
+		r = db_blob(rd->blocks, 1, rd->checked, &data, &len);
 		if (r == 0)
-			r = block_read(&b->block, sqlite3_column_blob(rd->blocks, 2),
-				       (size_t)sqlite3_column_bytes(rd->blocks, 2), type);
+			r = window_read_head(data, len, type, &h);
+		if (r == 0)
+			r = db_blob(rd->blocks, 2, rd->checked, &data, &len);
+		if (r == 0)
+			r = block_read(&b->block, data, len, type);
 		if (r == 0)
 			r = add_column(b, type);
 		if (r < 0)
@@ -203,6 +207,10 @@ int rollup_build(struct rollup_builder *b, struct reader *rd, const struct rollu
 		r = add_type(b, rd, slot, k, &head, err);
 	sort_touched(b);
 	w = write_rollup(b, &head); /* after a failure too, because it resets the values */
+	db_seal(&b->head, rd->checked);
+	db_seal(&b->data, rd->checked);
+	if (w == 0 && (buf_error(&b->head) || buf_error(&b->data)))
+		w = -ENOMEM;
 	return r < 0 ? r : w;
 }
 

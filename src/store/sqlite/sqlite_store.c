@@ -70,7 +70,7 @@ static int query_days(struct sqlite_store *s, const char *tenant, int64_t start_
 
 	if (!store_tenant_valid(tenant))
 		return err_set(err, -EINVAL, "invalid tenant name");
-	r = day_files_list_tenant(s->dir, tenant, &files);
+	r = day_cache_days(s->days, tenant, &files);
 	for (size_t i = 0; r == 0 && i < files.len; i++) {
 		struct day_ref *ref;
 
@@ -319,7 +319,10 @@ static int sqlite_store_retain(struct store *base, int64_t oldest_ns, uint64_t m
 			n++;
 		}
 	}
-	return r < 0 ? err_set(err, r, "cannot remove an old day file: %s", strerror(-r)) : n;
+	if (r < 0)
+		return err_set(err, r, "cannot remove an old day file: %s", strerror(-r));
+	r = day_cache_record(s->days, oldest_ns, err);
+	return r < 0 ? r : n;
 }
 
 /*

@@ -11,8 +11,9 @@
 struct err;
 
 /*
- * Reports each day of @tenant, or of all tenants if it is NULL, oldest day first. Damaged files
- * and files removed meanwhile are skipped. Returns 0, the value with which @fn stopped, or -errno.
+ * Reports each day of @tenant, or of all tenants if it is NULL, oldest day first. Damaged
+ * and lost files are reported as such, files removed meanwhile are skipped. Returns 0, the value
+ * with which @fn stopped, or -errno.
  */
 int sqlite_usage_days(const char *dir, const char *tenant, store_usage_fn fn, void *ctx,
 		      struct err *err);

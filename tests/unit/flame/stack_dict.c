@@ -2,6 +2,8 @@
 #include "flame/stack_dict.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -51,7 +53,7 @@ static void equal_entries_have_one_id(void **state)
 static void chunks_restore_the_dictionary(void **state)
 {
 	_cleanup_(stack_dict_freep) struct stack_dict *d = NULL, *copy = NULL;
-	uint32_t saved[STACK_DICT_KIND_MAX], leaf = 0;
+	uint32_t saved[STACK_DICT_KIND_MAX], leaf = 0, end;
 
 	assert_int_equal(stack_dict_new(&d), 0);
 	assert_int_equal(stack_dict_new(&copy), 0);
@@ -64,7 +66,8 @@ static void chunks_restore_the_dictionary(void **state)
 
 			if (stack_dict_count(d, k) == saved[k])
 				continue;
-			assert_int_equal(stack_dict_write(d, k, saved[k], &chunk), 0);
+			assert_int_equal(stack_dict_write(d, k, saved[k], &chunk, &end), 0);
+			assert_int_equal(end, stack_dict_count(d, k));
 			assert_int_equal(stack_dict_read(copy, k, chunk.data, chunk.len), 0);
 			saved[k] = stack_dict_count(d, k);
 		}
@@ -73,21 +76,52 @@ static void chunks_restore_the_dictionary(void **state)
 	assert_string_equal(node_name(copy, stack_dict_nodes(copy)[leaf].parent), "main");
 }
 
+/* Names of 100 MB become several chunks, all of which can be read. */
+static void large_dictionaries_are_written_in_parts(void **state)
+{
+	enum { N = 100, LEN = 1 << 20 };
+	_cleanup_(stack_dict_freep) struct stack_dict *d = NULL, *copy = NULL;
+	char *name = malloc(LEN);
+	uint32_t id, at = 1, end;
+	int n = 0;
+
+	assert_non_null(name);
+	memset(name, 'x', LEN);
+	assert_int_equal(stack_dict_new(&d), 0);
+	assert_int_equal(stack_dict_new(&copy), 0);
+	for (int i = 0; i < N; i++) {
+		snprintf(name, LEN, "%d", i);
+		assert_int_equal(stack_dict_add_string(d, name, LEN, &id), 0);
+	}
+	for (; at < stack_dict_count(d, STACK_DICT_STRINGS); at = end, n++) {
+		_cleanup_(buf_fini) struct buf chunk = { 0 };
+
+		assert_int_equal(stack_dict_write(d, STACK_DICT_STRINGS, at, &chunk, &end), 0);
+		assert_true(end > at);
+		assert_int_equal(stack_dict_read(copy, STACK_DICT_STRINGS, chunk.data, chunk.len),
+				 0);
+	}
+	assert_true(n > 2);
+	assert_int_equal(stack_dict_count(copy, STACK_DICT_STRINGS), N + 1);
+	free(name);
+}
+
 static void a_damaged_chunk_is_refused(void **state)
 {
 	_cleanup_(stack_dict_freep) struct stack_dict *d = NULL, *empty = NULL;
 	_cleanup_(buf_fini) struct buf chunk = { 0 }, strings = { 0 };
+	uint32_t end;
 
 	assert_int_equal(stack_dict_new(&d), 0);
 	assert_int_equal(stack_dict_new(&empty), 0);
 	add_node(d, 0, "main");
-	assert_int_equal(stack_dict_write(d, STACK_DICT_NODES, 1, &chunk), 0);
+	assert_int_equal(stack_dict_write(d, STACK_DICT_NODES, 1, &chunk, &end), 0);
 	/* the frames that the nodes refer to are missing */
 	assert_int_equal(stack_dict_read(empty, STACK_DICT_NODES, chunk.data, chunk.len), -EBADMSG);
 	for (size_t len = 0; len < chunk.len; len++)
 		assert_int_equal(stack_dict_read(d, STACK_DICT_NODES, chunk.data, len), -EBADMSG);
 	/* an entry that exists already would shift all later ids */
-	assert_int_equal(stack_dict_write(d, STACK_DICT_STRINGS, 1, &strings), 0);
+	assert_int_equal(stack_dict_write(d, STACK_DICT_STRINGS, 1, &strings, &end), 0);
 	assert_int_equal(stack_dict_read(d, STACK_DICT_STRINGS, strings.data, strings.len),
 			 -EBADMSG);
 }
@@ -120,4 +154,5 @@ static void merged_values_follow_their_stacks(void **state)
 }
 
 TEST_GROUP(test_stack_dict, TEST(equal_entries_have_one_id), TEST(chunks_restore_the_dictionary),
-	   TEST(a_damaged_chunk_is_refused), TEST(merged_values_follow_their_stacks))
+	   TEST(large_dictionaries_are_written_in_parts), TEST(a_damaged_chunk_is_refused),
+	   TEST(merged_values_follow_their_stacks))

@@ -22,6 +22,7 @@
 #include "profile/profile.h"
 #include "store/intern.h"
 #include "store/matcher.h"
+#include "store/sqlite/db.h"
 #include "tests/test.h"
 
 #define SECOND 1000000000LL
@@ -38,7 +39,7 @@ static void open_day(struct place *at)
 	struct err err = { 0 };
 
 	at->day = NULL;
-	if (day_open(&at->day, at->path, &err) < 0)
+	if (day_open(&at->day, at->path, true, &err) < 0)
 		fail_msg("%s", err.msg);
 }
 
@@ -346,11 +347,116 @@ static void damage_is_reported(void **state)
 	day_close(at.day);
 	at.day = NULL;
 	run_sql(&at, "DELETE FROM chunks WHERE kind = 1");
-	assert_int_equal(day_open(&day, at.path, &err), -EBADMSG);
+	assert_int_equal(day_open(&day, at.path, false, &err), -EBADMSG);
 	assert_null(day);
 }
 
-TEST_GROUP(test_day, TEST(a_profile_is_visible_after_the_commit),
+static long file_len(const char *path, char *out, size_t room)
+{
+	FILE *f = fopen(path, "re");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(out, 1, room, f);
+	fclose(f);
+	return (long)n;
+}
+
+/* Any change of a stored value is noticed, also one that leaves a valid block. */
+static void a_changed_blob_is_noticed(void **state)
+{
+	static const char *const changes[] = {
+		"UPDATE windows SET head = CAST(x'7f' || substr(head, 2) AS BLOB)",
+		"UPDATE blocks SET data = CAST(substr(data, 1, 3) || x'7e' || substr(data, 5) AS "
+		"BLOB)",
+	};
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		_cleanup_(place_fini) struct place at;
+		_cleanup_(merged_stacks_freep) struct merged_stacks *s = NULL;
+		_cleanup_(query_fini) struct query q;
+		struct err err = { 0 };
+
+		place_init(&at);
+		assert_int_equal(day_begin(at.day, NULL), 0);
+		assert_int_equal(append(&at, "shop", NOON, NULL, "main 1\nother 5\n"), 0);
+		assert_int_equal(day_commit(at.day, NULL), 0);
+		day_close(at.day);
+		run_sql(&at, changes[i]);
+		open_day(&at);
+		query_init(&q, NULL, 0, INT64_MAX);
+		assert_int_equal(merged_stacks_new(&s), 0);
+		assert_int_equal(day_query_merge(day_state(at.day), &q.sel, s, &err), -EBADMSG);
+	}
+}
+
+static void missing_windows_are_noticed_and_the_file_is_unchanged(void **state)
+{
+	static char before[1 << 20], after[1 << 20];
+	_cleanup_(place_fini) struct place at;
+	struct day *day = NULL;
+	struct err err = { 0 };
+	long len;
+
+	place_init(&at);
+	assert_int_equal(day_begin(at.day, NULL), 0);
+	assert_int_equal(append(&at, "shop", NOON, NULL, "main 1\n"), 0);
+	assert_int_equal(append(&at, "mail", NOON, NULL, "main 2\n"), 0);
+	assert_int_equal(day_commit(at.day, NULL), 0);
+	assert_int_equal(day_n_windows(at.day), 2);
+	day_close(at.day);
+	at.day = NULL;
+	run_sql(&at, "DELETE FROM windows WHERE block = 1");
+	len = file_len(at.path, before, sizeof(before));
+	assert_int_equal(day_open(&day, at.path, true, &err), -EBADMSG);
+	assert_string_equal(err.msg, "it has 1 of 2 windows");
+	assert_int_equal(file_len(at.path, after, sizeof(after)), len);
+	assert_memory_equal(before, after, (size_t)len);
+}
+
+static void a_missing_or_empty_file_is_created_on_request_only(void **state)
+{
+	_cleanup_(place_fini) struct place at;
+	struct day *day = NULL;
+	FILE *f;
+
+	place_init(&at);
+	snprintf(at.path, sizeof(at.path), "%s/other.db", at.dir);
+	assert_int_equal(day_open(&day, at.path, false, NULL), -ENOENT);
+	f = fopen(at.path, "we");
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(day_open(&day, at.path, false, NULL), -ENOENT);
+	assert_int_equal(day_open(&day, at.path, true, NULL), 0);
+	day_close(day);
+	assert_int_equal(day_open(&day, at.path, false, NULL), 0);
+	day_close(day);
+}
+
+/* A file of format 1 has neither checksums nor an identity. */
+static void a_file_of_the_first_format_is_read_and_extended(void **state)
+{
+	static const struct db_identity none;
+	_cleanup_(place_fini) struct place at;
+
+	place_init(&at);
+	day_close(at.day);
+	run_sql(&at, "PRAGMA user_version=1; DROP TABLE identity");
+	open_day(&at);
+	assert_memory_equal(day_identity(at.day), &none, sizeof(none));
+	assert_int_equal(day_begin(at.day, NULL), 0);
+	assert_int_equal(append(&at, "shop", NOON, NULL, "main 3\n"), 0);
+	assert_int_equal(day_commit(at.day, NULL), 0);
+	day_close(at.day);
+	open_day(&at);
+	assert_int_equal(total(&at, NULL, 0, INT64_MAX), 3);
+}
+
+TEST_GROUP(test_day, TEST(a_changed_blob_is_noticed),
+	   TEST(missing_windows_are_noticed_and_the_file_is_unchanged),
+	   TEST(a_missing_or_empty_file_is_created_on_request_only),
+	   TEST(a_file_of_the_first_format_is_read_and_extended),
+	   TEST(a_profile_is_visible_after_the_commit),
 	   TEST(a_rollback_leaves_nothing_but_later_commits_are_whole),
 	   TEST(a_savepoint_is_rolled_back_alone),
 	   TEST(an_id_counts_once_even_after_it_was_rolled_back),

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "fixture.h"
 #include "store/sqlite/day.h"
+#include "store/sqlite/day_files.h"
 #include "tests/test.h"
 
 static void note(void *ctx, const char *message)
@@ -87,20 +88,98 @@ static void damage(const char *dir)
 	close(fd);
 }
 
-static void a_damaged_file_is_renamed_and_missing_or_new(void **state)
+static int acquire(struct day_cache *c, bool create, struct err *err)
+{
+	struct day_ref *ref = NULL;
+	int r;
+
+	*err = (struct err){ 0 };
+	r = day_cache_acquire(c, "shop", 20777, create, &ref, err);
+	if (r == 0)
+		day_cache_release(c, ref);
+	return r;
+}
+
+static void a_damaged_file_is_refused_unchanged_and_reported_once(void **state)
 {
 	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
-	char *dir = fixture_dir(), warning[300] = "";
-	struct day_ref *ref = NULL;
+	char *dir = fixture_dir(), warning[300] = "", path[300];
+	struct err err;
 
 	assert_int_equal(day_cache_new(&c, dir, note, warning), 0);
 	damage(dir);
-	assert_int_equal(day_cache_acquire(c, "shop", 20777, false, &ref, NULL), -ENOENT);
-	assert_non_null(strstr(warning, "2026-11-20.db.damaged-1"));
-	damage(dir);
-	assert_int_equal(day_cache_acquire(c, "shop", 20777, true, &ref, NULL), 0);
-	assert_true(exists(dir, "shop/2026-11-20.db.damaged-2"));
-	day_cache_release(c, ref);
+	assert_int_equal(acquire(c, false, &err), -EUCLEAN);
+	assert_non_null(strstr(err.msg, "2026-11-20.db"));
+	assert_string_equal(warning, err.msg);
+	warning[0] = 0;
+	assert_int_equal(acquire(c, true, &err), -EUCLEAN);
+	assert_string_equal(warning, "");
+	assert_true(exists(dir, "shop/2026-11-20.db"));
+	/* when it is moved away, a new file begins; nothing is known about the old one */
+	snprintf(path, sizeof(path), "%s/shop/2026-11-20.db", dir);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(acquire(c, true, &err), 0);
+	assert_int_equal(acquire(c, false, &err), 0);
+	fixture_remove(dir);
+}
+
+static void move(const char *dir, const char *from, const char *to)
+{
+	char a[300], b[300];
+
+	snprintf(a, sizeof(a), "%s/shop/%s", dir, from);
+	snprintf(b, sizeof(b), "%s/shop/%s", dir, to);
+	assert_int_equal(rename(a, b), 0);
+}
+
+/* Before and after a restart, and while the file is open. */
+static void a_lost_file_is_reported_until_it_is_back(void **state)
+{
+	char *dir = fixture_dir(), warning[300] = "";
+	struct err err;
+
+	for (int open = 0; open < 2; open++) {
+		_cleanup_(day_cache_freep) struct day_cache *c = NULL, *later = NULL;
+		struct day_files days = { 0 };
+
+		assert_int_equal(day_cache_new(&c, dir, note, warning), 0);
+		assert_int_equal(acquire(c, true, &err), 0);
+		if (!open) {
+			day_cache_free(c);
+			assert_int_equal(day_cache_new(&c, dir, note, warning), 0);
+		}
+		move(dir, "2026-11-20.db", "away");
+		assert_int_equal(acquire(c, false, &err), -EUCLEAN);
+		assert_non_null(strstr(err.msg, "deleted"));
+		assert_int_equal(day_cache_new(&later, dir, NULL, NULL), 0);
+		assert_int_equal(acquire(later, false, &err), -EUCLEAN);
+		assert_int_equal(day_cache_days(later, "shop", &days), 0);
+		assert_int_equal(days.len, 1);
+		day_files_fini(&days);
+		move(dir, "away", "2026-11-20.db");
+		assert_int_equal(acquire(c, false, &err), 0);
+		assert_int_equal(acquire(later, false, &err), 0);
+	}
+	fixture_remove(dir);
+}
+
+/* Pushes begin a new file; queries fail until somebody accepts the loss. */
+static void a_lost_file_may_be_replaced_but_not_forgotten(void **state)
+{
+	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
+	char *dir = fixture_dir();
+	struct err err;
+
+	assert_int_equal(day_cache_new(&c, dir, NULL, NULL), 0);
+	assert_int_equal(acquire(c, true, &err), 0);
+	day_cache_free(c);
+	assert_int_equal(day_cache_new(&c, dir, NULL, NULL), 0);
+	move(dir, "2026-11-20.db", "away");
+	assert_int_equal(acquire(c, true, &err), 0);
+	assert_int_equal(acquire(c, false, &err), -EUCLEAN);
+	assert_non_null(strstr(err.msg, "replaced"));
+	assert_int_equal(day_cache_drop(c, "shop", 20777), 1);
+	assert_int_equal(acquire(c, false, &err), -ENOENT);
 	fixture_remove(dir);
 }
 
@@ -145,6 +224,9 @@ static void a_directory_that_cannot_be_written_is_an_error(void **state)
 }
 
 TEST_GROUP(test_day_cache, TEST(a_day_is_opened_once_and_created_only_on_request),
-	   TEST(a_day_in_use_is_not_dropped), TEST(a_damaged_file_is_renamed_and_missing_or_new),
+	   TEST(a_day_in_use_is_not_dropped),
+	   TEST(a_damaged_file_is_refused_unchanged_and_reported_once),
+	   TEST(a_lost_file_is_reported_until_it_is_back),
+	   TEST(a_lost_file_may_be_replaced_but_not_forgotten),
 	   TEST(any_number_of_days_can_be_used),
 	   TEST(a_directory_that_cannot_be_written_is_an_error))

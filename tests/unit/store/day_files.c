@@ -92,35 +92,6 @@ static void only_names_of_days_are_listed_oldest_first(void **state)
 	fixture_remove(dir);
 }
 
-static void note(void *ctx, const char *message)
-{
-	snprintf(ctx, 300, "%s", message);
-}
-
-static void a_damaged_file_is_renamed_with_its_log_and_reported(void **state)
-{
-	char *dir = fixture_dir(), path[300], warning[300] = "";
-
-	for (int round = 1; round <= 2; round++) {
-		char name[64];
-
-		put_file(dir, "shop/2026-11-20.db", 8192);
-		put_file(dir, "shop/2026-11-20.db-wal", 10);
-		snprintf(path, sizeof(path), "%s/shop/2026-11-20.db", dir);
-		assert_int_equal(day_files_quarantine(path, "no database", note, warning), 0);
-		assert_false(exists(dir, "shop/2026-11-20.db"));
-		assert_false(exists(dir, "shop/2026-11-20.db-wal"));
-		snprintf(name, sizeof(name), "shop/2026-11-20.db.damaged-%d", round);
-		assert_true(exists(dir, name));
-		assert_non_null(strstr(warning, name));
-		assert_non_null(strstr(warning, "no database"));
-		snprintf(name, sizeof(name), "shop/2026-11-20.db.damaged-%d-wal", round);
-		assert_true(exists(dir, name));
-	}
-	assert_int_equal(day_files_quarantine(path, "gone", NULL, NULL), 0);
-	fixture_remove(dir);
-}
-
 static void a_day_is_removed_with_its_log(void **state)
 {
 	char *dir = fixture_dir();
@@ -140,6 +111,4 @@ static void a_day_is_removed_with_its_log(void **state)
 }
 
 TEST_GROUP(test_day_files, TEST(a_path_has_the_tenant_and_the_date),
-	   TEST(only_names_of_days_are_listed_oldest_first),
-	   TEST(a_damaged_file_is_renamed_with_its_log_and_reported),
-	   TEST(a_day_is_removed_with_its_log))
+	   TEST(only_names_of_days_are_listed_oldest_first), TEST(a_day_is_removed_with_its_log))

@@ -6,6 +6,7 @@ int test_day_cache(void);
 int test_day_files(void);
 int test_db(void);
 int test_intern(void);
+int test_manifest(void);
 int test_matcher(void);
 int test_rollup(void);
 int test_sample_times(void);
@@ -17,7 +18,7 @@ int test_writer(void);
 int main(void)
 {
 	return test_block() + test_conformance() + test_day() + test_day_cache() +
-	       test_day_files() + test_db() + test_intern() + test_matcher() + test_rollup() +
-	       test_sample_times() + test_series() + test_sqlite_store() + test_timed_samples() +
-	       test_writer();
+	       test_day_files() + test_db() + test_intern() + test_manifest() + test_matcher() +
+	       test_rollup() + test_sample_times() + test_series() + test_sqlite_store() +
+	       test_timed_samples() + test_writer();
 }

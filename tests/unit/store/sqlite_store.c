@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "fixture.h"
 #include "tests/test.h"
 
@@ -87,31 +88,40 @@ static char *one_day(const char *dir)
 	return path;
 }
 
-static void expect_renamed(const char *dir)
+/* Queries of the day fail, appending can be repeated, and other days work. */
+static void expect_refused(const char *dir)
 {
 	struct store *s = NULL;
 	char warning[300] = "";
 	struct store_options opt = { .dir = dir, .warn = note_warning, .warn_ctx = warning };
+	const struct store_select sel = { .tenant = "anonymous", .end_ns = INT64_MAX };
+	struct merged_stacks *stacks = NULL;
+	struct store_stats stats;
+	struct err err = { 0 };
 
 	assert_int_equal(store_open(&s, &opt, NULL), 0);
-	assert_int_equal(fixture_total(s, "shop", 0, INT64_MAX), 0);
-	assert_non_null(strstr(warning, "renamed to"));
-	assert_int_equal(fixture_append(s, "shop", "a", NOON, NULL, "main;f 5\n"), 0);
-	assert_int_equal(fixture_total(s, "shop", 0, INT64_MAX), 5 * MS);
+	assert_int_equal(store_merge(s, &sel, &stacks, &err), -EUCLEAN);
+	assert_null(stacks);
+	assert_non_null(strstr(err.msg, "2026-11-21.db"));
+	assert_string_equal(warning, err.msg);
+	assert_int_equal(store_stats(s, "anonymous", &stats, NULL), -EUCLEAN);
+	assert_int_equal(fixture_append(s, "shop", "a", NOON, NULL, "main;f 5\n"), -EUCLEAN);
+	assert_int_equal(fixture_append(s, "shop", "a", NOON + DAY, NULL, "main;f 5\n"), 0);
+	assert_int_equal(fixture_total(s, "shop", NOON + DAY, INT64_MAX), 5 * MS);
 	store_close(s);
 }
 
-static void a_truncated_file_is_renamed(void **state)
+static void a_truncated_file_is_refused(void **state)
 {
 	char *dir = fixture_dir();
 	_cleanup_(freep) char *path = one_day(dir);
 
 	assert_int_equal(truncate(path, 20000), 0);
-	expect_renamed(dir);
+	expect_refused(dir);
 	fixture_remove(dir);
 }
 
-static void a_foreign_file_is_renamed(void **state)
+static void a_foreign_file_is_refused(void **state)
 {
 	char *dir = fixture_dir();
 	_cleanup_(freep) char *path = one_day(dir);
@@ -120,7 +130,7 @@ static void a_foreign_file_is_renamed(void **state)
 	for (int i = 0; i < 1000; i++)
 		fputs("this is not a database\n", f);
 	fclose(f);
-	expect_renamed(dir);
+	expect_refused(dir);
 	fixture_remove(dir);
 }
 
@@ -183,6 +193,6 @@ static void two_processes_do_not_share_a_directory(void **state)
 }
 
 TEST_GROUP(test_sqlite_store, TEST(nothing_acknowledged_is_lost_by_kill_9),
-	   TEST(a_truncated_file_is_renamed), TEST(a_foreign_file_is_renamed),
+	   TEST(a_truncated_file_is_refused), TEST(a_foreign_file_is_refused),
 	   TEST(a_full_disk_is_an_error_until_there_is_space),
 	   TEST(two_processes_do_not_share_a_directory))

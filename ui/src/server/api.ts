@@ -100,7 +100,8 @@ export interface StorageUse {
 	oldest: number;
 	newest: number;
 	retention: { days: number; bytes: number };
-	days: { day: string; tenant: string; bytes: number; series: number; profiles: number }[];
+	/** damage: why the day cannot be read. */
+	days: { day: string; tenant: string; bytes: number; series: number; profiles: number; damage?: string }[];
 }
 
 export interface Series {

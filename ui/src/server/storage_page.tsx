@@ -56,6 +56,8 @@ export function StoragePage({ scope }: { scope: Scope }) {
 			<DataTable label="Storage by day" rows={data.days} keyOf={(d) => `${d.day} ${d.tenant}`}
 				columns={columnsOf(Math.max(...data.days.map((d) => d.bytes)), new Set(data.days.map((d) => d.tenant)).size > 1)}
 				order={state.order} defaultOrder="-day" onOrder={(order) => update({ order }, "replace")} />
+			{data.days.filter((d) => d.damage).map((d) =>
+				<p class="error" role="alert" key={`${d.day} ${d.tenant}`}>{d.day} cannot be read: {d.damage}</p>)}
 			<p class="note">The server deletes whole days. <code>cameo server --keep-days N --keep-gib N</code> sets the limits.</p>
 		</main>
 	);
