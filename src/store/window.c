@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,4 +144,58 @@ void window_profile_key(const struct store_profile *p, uint8_t *out)
 	}
 	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&h));
 	memcpy(out, canonical.digest, WINDOW_KEY_LEN);
+}
+
+static void hash_number(XXH3_state_t *h, uint64_t v)
+{
+	XXH3_128bits_update(h, &v, sizeof(v));
+}
+
+static void hash_tables(XXH3_state_t *h, const struct profile *p)
+{
+	for (uint32_t i = 0; i < profile_n_strings(p); i++)
+		hash_text(h, profile_string(p, i));
+	for (uint32_t i = 0; i < profile_n_functions(p); i++) {
+		const struct profile_function *f = profile_function(p, i);
+
+		hash_number(h, (uint64_t)f->name << 32 | f->system_name);
+		hash_number(h, (uint64_t)f->file << 32 | f->start_line);
+	}
+	for (uint32_t i = 0; i < profile_n_locations(p); i++) {
+		struct profile_location l = profile_location(p, i);
+
+		hash_number(h, l.address);
+		hash_number(h, (uint64_t)l.mapping << 32 | l.kind);
+		for (uint32_t k = 0; k < l.n_lines; k++)
+			hash_number(h, (uint64_t)l.lines[k].function << 32 | l.lines[k].line);
+	}
+	for (uint32_t i = 0; i < profile_n_stacks(p); i++) {
+		size_t n;
+		const uint32_t *locations = profile_stack(p, i, &n);
+
+		hash_number(h, n);
+		XXH3_128bits_update(h, locations, n * sizeof(*locations));
+	}
+}
+
+void window_content_id(const struct profile *p, char out[WINDOW_CONTENT_ID_LEN])
+{
+	XXH128_canonical_t canonical;
+	XXH3_state_t h;
+
+	XXH3_128bits_reset(&h);
+	hash_tables(&h, p);
+	for (uint32_t i = 0; i < profile_n_samples(p); i++) {
+		struct profile_sample s = profile_sample(p, i);
+
+		hash_number(&h, s.stack);
+		XXH3_128bits_update(&h, s.values, profile_n_sample_types(p) * sizeof(*s.values));
+		for (uint32_t k = 0; k < s.n_labels; k++) {
+			hash_number(&h, (uint64_t)s.labels[k].key << 32 | s.labels[k].str);
+			hash_number(&h, (uint64_t)s.labels[k].num);
+		}
+	}
+	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&h));
+	for (size_t i = 0; i < sizeof(canonical.digest); i++)
+		snprintf(out + 2 * i, 3, "%02x", canonical.digest[i]);
 }

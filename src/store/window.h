@@ -79,3 +79,11 @@ int64_t window_id_hash(const char *id);
  * construct collisions with its own profiles.
  */
 void window_profile_key(const struct store_profile *p, uint8_t *out);
+
+enum { WINDOW_CONTENT_ID_LEN = 33 };
+
+/*
+ * Writes an id made from the content of @p, for profiles that were pushed without one. Profiles
+ * that were decoded from the same bytes have the same.
+ */
+void window_content_id(const struct profile *p, char out[WINDOW_CONTENT_ID_LEN]);

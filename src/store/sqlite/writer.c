@@ -2,12 +2,14 @@
 /*
  * A thread that appends queues a job and waits. The writer stores all jobs that it finds in the
  * queue in one transaction per day, and thus with one flush. A job that cannot be stored is rolled
- * back alone. Jobs live on the stacks of the threads that wait for them.
+ * back alone. A job of several days has transactions of its own, which are committed together. Jobs
+ * live on the stacks of the threads that wait for them.
  */
 #include "store/sqlite/writer.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +18,18 @@
 #include "store/sqlite/day.h"
 #include "store/sqlite/day_cache.h"
 #include "store/sqlite/day_files.h"
+#include "store/window.h"
+
+enum {
+	MAX_JOB_DAYS = 32,
+	ID_LEN = WINDOW_CONTENT_ID_LEN + 24, /* with a number */
+};
 
 struct job {
 	const char *tenant;
 	const struct store_profile *profiles;
+	struct store_profile *with_ids; /* the same if several days are touched, or NULL */
+	char (*ids)[ID_LEN];
 	struct intern_keys *keys; /* indexed by profile */
 	size_t n;
 	writer_fn task; /* to run instead of storing profiles */
@@ -112,6 +122,79 @@ static int write_day(struct writer *w, struct job *jobs, const char *tenant, int
 	return r;
 }
 
+/* The days of a job that touches several. They are committed together. */
+struct apart {
+	int64_t numbers[MAX_JOB_DAYS];
+	struct day_ref *refs[MAX_JOB_DAYS];
+	size_t n_days, n_refs, n_begun;
+};
+
+static int collect_days(const struct job *j, struct apart *out)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		int64_t number = store_day_of(j->profiles[i].time_ns);
+		size_t k = 0;
+
+		while (k < out->n_days && out->numbers[k] != number)
+			k++;
+		if (k < out->n_days)
+			continue;
+		if (out->n_days == MAX_JOB_DAYS)
+			return -EINVAL;
+		out->numbers[out->n_days++] = number;
+	}
+	return 0;
+}
+
+/* Appends everything to all days, and has all of it on the disk before the first commit. */
+static int prepare_apart(struct writer *w, struct job *j, struct apart *a)
+{
+	int r = 0;
+
+	for (; r == 0 && a->n_refs < a->n_days; a->n_refs += r == 0)
+		r = day_cache_acquire(w->days, j->tenant, a->numbers[a->n_refs], true,
+				      &a->refs[a->n_refs], &j->err);
+	for (; r == 0 && a->n_begun < a->n_days; a->n_begun += r == 0)
+		r = day_begin(day_ref_day(a->refs[a->n_begun]), &j->err);
+	for (size_t i = 0; r == 0 && i < a->n_days; i++)
+		r = append_job(day_ref_day(a->refs[i]), j, a->numbers[i]);
+	for (size_t i = 0; r == 0 && i < a->n_days; i++)
+		r = day_prepare(day_ref_day(a->refs[i]), &j->err);
+	return r;
+}
+
+/*
+ * A process that is killed between two commits leaves a part of the job, which is then repeated:
+ * profiles without an id got one from their content (set_ids()), so nothing counts twice.
+ */
+static int write_apart(struct writer *w, struct job *j)
+{
+	struct apart a = { 0 };
+	int r = collect_days(j, &a);
+
+	if (r < 0)
+		return err_set(&j->err, r, "profiles are of more than %d days; split the request",
+			       MAX_JOB_DAYS);
+	r = prepare_apart(w, j, &a);
+	for (size_t i = 0; i < a.n_begun; i++) {
+		if (r == 0)
+			r = day_commit(day_ref_day(a.refs[i]), &j->err);
+		else
+			day_rollback(day_ref_day(a.refs[i]));
+	}
+	for (size_t i = 0; i < a.n_refs; i++)
+		day_cache_release(w->days, a.refs[i]);
+	return r;
+}
+
+static bool is_apart(const struct job *j)
+{
+	for (size_t i = 1; i < j->n; i++)
+		if (store_day_of(j->profiles[i].time_ns) != store_day_of(j->profiles[0].time_ns))
+			return true;
+	return false;
+}
+
 /*
  * Works through the jobs in their order. A day that several jobs share is written when the first of
  * them is reached.
@@ -121,6 +204,10 @@ static void write_jobs(struct writer *w, struct job *jobs)
 	for (struct job *j = jobs; j; j = j->next) {
 		if (j->task)
 			j->r = j->task(j->task_ctx, &j->err);
+		if (j->r == 0 && is_apart(j)) {
+			j->r = write_apart(w, j);
+			memset(j->done, true, j->n);
+		}
 		for (size_t i = 0; i < j->n; i++) {
 			int64_t number = store_day_of(j->profiles[i].time_ns);
 			struct err err = { 0 };
@@ -167,6 +254,33 @@ static void job_fini(struct job *j)
 		intern_keys_fini(&j->keys[i]);
 	free(j->keys);
 	free(j->done);
+	free(j->with_ids);
+	free(j->ids);
+}
+
+/*
+ * Profiles of several days may be stored in part when the process is killed between two commits.
+ * With ids the repeated request stores what is missing.
+ */
+static int set_ids(struct job *j)
+{
+	j->with_ids = malloc(j->n * sizeof(*j->with_ids));
+	j->ids = malloc(j->n * sizeof(*j->ids));
+	if (!j->with_ids || !j->ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < j->n; i++) {
+		struct store_profile *p = &j->with_ids[i];
+
+		*p = j->profiles[i];
+		if (p->id && p->id[0])
+			continue;
+		window_content_id(p->profile, j->ids[i]);
+		/* equal profiles of one request are several */
+		snprintf(j->ids[i] + WINDOW_CONTENT_ID_LEN - 1, 25, "-%zu", i);
+		p->id = j->ids[i];
+	}
+	j->profiles = j->with_ids;
+	return 0;
 }
 
 /*
@@ -175,11 +289,11 @@ static void job_fini(struct job *j)
  */
 static int prepare(struct job *j)
 {
-	int r = 0;
+	int r = is_apart(j) ? set_ids(j) : 0;
 
 	j->done = calloc(j->n + 1, sizeof(*j->done));
 	j->keys = calloc(j->n + 1, sizeof(*j->keys));
-	if (!j->done || !j->keys)
+	if (r < 0 || !j->done || !j->keys)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < j->n; i++)
 		r = intern_keys_build(&j->keys[i], j->profiles[i].profile);

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -139,6 +141,60 @@ static void an_invalid_profile_fails_its_request(void **state)
 	assert_int_equal(stored(&at, 0, INT64_MAX), 1);
 }
 
+/* A request of two days, of which the second cannot be written, keeps nothing of the first. */
+static void several_days_are_stored_all_or_none(void **state)
+{
+	_cleanup_(profile_freep) struct profile *p = fixture_profile("main 1\n");
+	const struct store_profile sp[] = { profile_at(p, NOON), profile_at(p, NOON),
+					    profile_at(p, NOON + DAY) };
+	_cleanup_(place_fini) struct place at;
+	char path[300];
+	FILE *f;
+
+	place_init(&at);
+	snprintf(path, sizeof(path), "%s/anonymous", at.dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/anonymous/2026-11-22.db", at.dir);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	fprintf(f, "no database at all, but a text that is longer than a header would be\n");
+	fclose(f);
+	assert_int_equal(writer_append(at.writer, "anonymous", sp, 3, NULL), -EUCLEAN);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(writer_append(at.writer, "anonymous", sp + 2, 1, NULL), 0);
+	assert_int_equal(stored(&at, 0, INT64_MAX), 1);
+}
+
+/* The process may have been killed between two commits. */
+static void a_repeated_request_of_several_days_counts_once(void **state)
+{
+	_cleanup_(profile_freep) struct profile *p = fixture_profile("main 1\n");
+	const struct store_profile sp[] = { profile_at(p, NOON), profile_at(p, NOON),
+					    profile_at(p, NOON + DAY) };
+	_cleanup_(place_fini) struct place at;
+
+	place_init(&at);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(writer_append(at.writer, "anonymous", sp, 3, NULL), 0);
+	assert_int_equal(stored(&at, 0, INT64_MAX), 3);
+}
+
+static void a_request_has_at_most_32_days(void **state)
+{
+	_cleanup_(profile_freep) struct profile *p = fixture_profile("main 1\n");
+	_cleanup_(place_fini) struct place at;
+	struct store_profile sp[33];
+	struct err err = { 0 };
+
+	place_init(&at);
+	for (int i = 0; i < 33; i++)
+		sp[i] = profile_at(p, NOON - i * DAY);
+	assert_int_equal(writer_append(at.writer, "anonymous", sp, 33, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "more than 32 days"));
+	assert_int_equal(writer_append(at.writer, "anonymous", sp, 32, NULL), 0);
+	assert_int_equal(stored(&at, 0, INT64_MAX), 32);
+}
+
 static int count(void *ctx, struct err *err)
 {
 	int *n = ctx;
@@ -186,5 +242,8 @@ static void a_directory_that_cannot_be_written_fails_the_request(void **state)
 }
 
 TEST_GROUP(test_writer, TEST(threads_share_the_writer), TEST(an_invalid_profile_fails_its_request),
-	   TEST(tasks_run_in_turn_with_their_results), TEST(nothing_to_append_is_no_error),
+	   TEST(several_days_are_stored_all_or_none),
+	   TEST(a_repeated_request_of_several_days_counts_once),
+	   TEST(a_request_has_at_most_32_days), TEST(tasks_run_in_turn_with_their_results),
+	   TEST(nothing_to_append_is_no_error),
 	   TEST(a_directory_that_cannot_be_written_fails_the_request))
