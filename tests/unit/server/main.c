@@ -23,6 +23,7 @@ int test_querier_labels(void);
 int test_querier_points(void);
 int test_querier_stacks(void);
 int test_query_request(void);
+int test_readiness(void);
 int test_render(void);
 int test_server(void);
 
@@ -34,5 +35,6 @@ int main(int argc, char **argv)
 	       test_message() + test_multipart() + test_otlp_ingest() + test_page_api() +
 	       test_page_api_status() + test_page_api_tables() + test_page_api_trees() +
 	       test_pprof_json() + test_querier() + test_querier_labels() + test_querier_points() +
-	       test_querier_stacks() + test_query_request() + test_render() + test_server();
+	       test_querier_stacks() + test_query_request() + test_readiness() + test_render() +
+	       test_server();
 }
