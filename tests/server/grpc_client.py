@@ -104,6 +104,26 @@ def check_refusals(server, channel):
           total(server, "after") == 5 * 10**7)
 
 
+RETRY_INFO = message((1, "type.googleapis.com/google.rpc.RetryInfo"), (2, message((1, message((1, 5))))))
+
+
+def check_failure_inside(cameo, directory):
+    """A file takes the place of the tenant's directory; the details are google.rpc.Status."""
+    server = Server(cameo, directory)
+    with open(os.path.join(directory, "anonymous"), "wb"):
+        pass
+    with grpc.insecure_channel(server.url.removeprefix("http://")) as channel:
+        for path, body in ((EXPORT, otlp("inside", NEW)), (PUSH, push_body("inside", ["main;a 7"], "y"))):
+            try:
+                code, details = "OK", channel.unary_unary(path)(body, timeout=30)
+            except grpc.RpcError as e:
+                code, details = e.code().name, dict(e.trailing_metadata())["grpc-status-details-bin"]
+                reason = message((1, 14), (2, e.details()), (3, RETRY_INFO))
+            check("%s that fails inside is UNAVAILABLE with RetryInfo" % path.rsplit("/", 1)[1],
+                  code == "UNAVAILABLE" and details == reason, (code, details))
+    server.stop()
+
+
 def check_many(server, target):
     """64 concurrent calls on one connection and 16 connections, each with a profile of its own."""
     wrong = []
@@ -167,6 +187,8 @@ def main():
             check("the separate OTLP port", call(channel, EXPORT, otlp("own", NEW)) == b"" and
                   total(server, "own") == 5 * 10**7)
         check_many(server, target)
+        with tempfile.TemporaryDirectory() as inside:
+            check_failure_inside(sys.argv[1], inside)
         check("SIGTERM stops the server", server.stop() == 0)
         check_tls(sys.argv[1], directory)
     return finish()
