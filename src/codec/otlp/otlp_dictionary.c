@@ -99,33 +99,32 @@ size_t otlp_n_attributes(const struct otlp_dictionary *d)
 	return d->tables[OTLP_DICT_ATTRIBUTE].len;
 }
 
+/*
+ * An empty entry takes two bytes of a message but eight times that in memory, so the number is
+ * limited while the message is split.
+ */
+static uint32_t max_entries(const struct otlp_dictionary *d, uint32_t table)
+{
+	return table == OTLP_DICT_STRING ? d->limits.strings : d->limits.entries;
+}
+
 int otlp_dictionary_split(struct otlp_dictionary *d, struct wire w)
 {
 	struct wire_field f;
 	int r;
 
 	while ((r = wire_next(&w, &f)) > 0) {
-		if (f.number >= OTLP_N_TABLES)
+		/* Links are never looked up. */
+		if (f.number >= OTLP_N_TABLES || f.number == OTLP_DICT_LINK)
 			continue;
+		if (d->tables[f.number].len >= max_entries(d, f.number))
+			return proto_read_error(&d->at, -EFBIG, "table %u has more than %u entries",
+						f.number, max_entries(d, f.number));
 		r = proto_read_collect(&d->at, &f, &d->tables[f.number]);
 		if (r < 0)
 			return r;
 	}
 	return r < 0 ? proto_read_error(&d->at, r, "malformed dictionary") : 0;
-}
-
-/* Runs before any array is allocated, so the number of entries in the message bounds memory. */
-static int check_limits(struct otlp_dictionary *d)
-{
-	for (uint32_t i = 1; i < OTLP_N_TABLES; i++) {
-		uint32_t max = i == OTLP_DICT_STRING ? d->limits.strings : d->limits.entries;
-
-		if (d->tables[i].len > max)
-			return proto_read_error(&d->at, -EFBIG,
-						"table %u has %zu entries; the limit is %u", i,
-						d->tables[i].len, max);
-	}
-	return 0;
 }
 
 static int read_string(struct otlp_dictionary *d, struct wire w, uint32_t *out)
@@ -467,10 +466,8 @@ static int make_room(struct otlp_dictionary *d)
 int otlp_dictionary_open(struct otlp_dictionary *d)
 {
 	const struct proto_parts *locations = &d->tables[OTLP_DICT_LOCATION];
-	int r = check_limits(d);
+	int r = make_room(d);
 
-	if (r == 0)
-		r = make_room(d);
 	d->at.what = "location";
 	for (d->at.nth = 0; r == 0 && d->at.nth < locations->len; d->at.nth++) {
 		r = find_symbolized(d, locations->data[d->at.nth]);

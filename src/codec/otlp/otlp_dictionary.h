@@ -54,9 +54,9 @@ struct otlp_dictionary {
 void otlp_dictionary_fini(struct otlp_dictionary *d);
 
 /*
- * Split the message into its tables; then check their sizes and allocate the arrays of ids. Parts
- * are borrowed from the message, which must outlive the dictionary. Splitting several messages
- * appends their tables.
+ * Split the message into its tables, whose sizes are limited; then allocate the arrays of ids.
+ * Parts are borrowed from the message, which must outlive the dictionary. Splitting several
+ * messages appends their tables.
  */
 int otlp_dictionary_split(struct otlp_dictionary *d, struct wire w);
 int otlp_dictionary_open(struct otlp_dictionary *d);

@@ -78,6 +78,9 @@ static int split_request(struct reader *rd, struct wire w)
 
 	while ((r = wire_next(&w, &f)) > 0) {
 		if (f.number == OTLP_REQUEST_RESOURCE_PROFILES) {
+			if (rd->resource_profiles.len >= rd->d.limits.entries)
+				return proto_read_error(&rd->d.at, -EFBIG, "more than %u resources",
+							rd->d.limits.entries);
 			r = proto_read_collect(&rd->d.at, &f, &rd->resource_profiles);
 		} else if (f.number == OTLP_REQUEST_DICTIONARY && f.type == WIRE_LEN) {
 			has_dictionary = true;

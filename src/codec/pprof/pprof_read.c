@@ -6,7 +6,7 @@
  * allocations are at most a small multiple of the input.
  *
  * Splitting stores 16 bytes per entry, the start and end of each. A message may hold many empty
- * entries of two bytes each, so the limits are checked before any table is built. Depth is checked
+ * entries of two bytes each, so limits are checked while it is split. Depth is checked
  * per stack and labels per sample; id 0 and duplicate ids are errors, because a reference could
  * mean either.
  */
@@ -32,6 +32,8 @@ enum {
 	PPROF_N_FIELDS = PPROF_DOC_URL + 1,
 	PPROF_MAX_TYPES = 64,
 	PPROF_MAX_LINES = 1024, /* per location */
+	PPROF_MAX_COMMENTS = 4096,
+	TYPICAL_BYTES = 8, /* few entries of a table are shorter */
 };
 
 struct reader {
@@ -97,10 +99,52 @@ static int read_comment(struct reader *rd, const struct wire_field *f)
 	uint64_t v;
 	int r;
 
-	while ((r = wire_nums_next(&it, &v)) > 0)
+	while ((r = wire_nums_next(&it, &v)) > 0) {
+		if (rd->comments.len == PPROF_MAX_COMMENTS)
+			return err_set(rd->at.err, -EFBIG, "profile has more than %d comments",
+				       PPROF_MAX_COMMENTS);
 		if (vec_push(&rd->comments, v < UINT32_MAX ? (uint32_t)v : UINT32_MAX) < 0)
 			return proto_read_no_memory(&rd->at);
+	}
 	return r < 0 ? proto_read_error(&rd->at, r, "comments are malformed") : 0;
+}
+
+/* The greatest number of entries of a table, and their name. */
+static uint32_t limit_of(const struct reader *rd, uint32_t field, const char **out_name)
+{
+	const struct {
+		enum pprof_field field;
+		uint32_t max;
+		const char *name;
+	} tables[] = {
+		{ PPROF_STRING_TABLE, rd->limits.strings, "strings" },
+		{ PPROF_SAMPLE, rd->limits.samples, "samples" },
+		{ PPROF_MAPPING, rd->limits.entries, "mappings" },
+		{ PPROF_FUNCTION, rd->limits.entries, "functions" },
+		{ PPROF_LOCATION, rd->limits.entries, "locations" },
+		{ PPROF_SAMPLE_TYPE, PPROF_MAX_TYPES, "sample types" },
+	};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		*out_name = tables[i].name;
+		if (tables[i].field == field)
+			return tables[i].max;
+	}
+	return UINT32_MAX;
+}
+
+static int collect(struct reader *rd, const struct wire_field *f)
+{
+	struct proto_parts *parts = &rd->parts[f->number];
+	const char *name;
+	uint32_t max = limit_of(rd, f->number, &name);
+
+	/* The only message that is not repeated. */
+	if (f->number == PPROF_PERIOD_TYPE && parts->len)
+		return 0;
+	if (parts->len >= max)
+		return err_set(rd->at.err, -EFBIG, "profile has more than %u %s", max, name);
+	return proto_read_collect(&rd->at, f, parts);
 }
 
 /* Stores a top-level field: a scalar in top, an entry of a table in parts. */
@@ -111,7 +155,7 @@ static int split_field(struct reader *rd, const struct wire_field *f, uint32_t *
 	if (f->number >= PPROF_N_FIELDS)
 		return 0;
 	if (TOP_PARTS & PROTO_BIT(f->number)) {
-		return proto_read_collect(&rd->at, f, &rd->parts[f->number]);
+		return collect(rd, f);
 	} else if (TOP_SCALARS & PROTO_BIT(f->number)) {
 		/* A repeated scalar means concatenated profiles, which would be mixed up. */
 		if (f->number == PPROF_TIME_NANOS && *seen & PROTO_BIT(f->number))
@@ -138,30 +182,6 @@ static int split(struct reader *rd, struct wire w)
 			return r;
 	}
 	return r < 0 ? proto_read_malformed(&rd->at, w) : 0;
-}
-
-/* Checks the sizes of all tables before memory is allocated for their entries. */
-static int check_limits(struct reader *rd)
-{
-	const struct {
-		enum pprof_field field;
-		uint32_t max;
-		const char *name;
-	} checks[] = {
-		{ PPROF_STRING_TABLE, rd->limits.strings, "strings" },
-		{ PPROF_SAMPLE, rd->limits.samples, "samples" },
-		{ PPROF_MAPPING, rd->limits.entries, "mappings" },
-		{ PPROF_FUNCTION, rd->limits.entries, "functions" },
-		{ PPROF_LOCATION, rd->limits.entries, "locations" },
-		{ PPROF_SAMPLE_TYPE, PPROF_MAX_TYPES, "sample types" },
-	};
-
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		if (rd->parts[checks[i].field].len > checks[i].max)
-			return err_set(rd->at.err, -EFBIG, "profile has %zu %s; the limit is %u",
-				       rd->parts[checks[i].field].len, checks[i].name,
-				       checks[i].max);
-	return 0;
 }
 
 static int read_strings(struct reader *rd)
@@ -495,13 +515,23 @@ static int read_meta(struct reader *rd)
 	return r;
 }
 
-/* The number of entries is exact, so interning never has to rehash while it reads. */
-static int reserve(struct reader *rd)
+static size_t at_most(size_t n, size_t max)
 {
-	const struct profile_counts counts = { .strings = rd->parts[PPROF_STRING_TABLE].len,
-					       .functions = rd->parts[PPROF_FUNCTION].len,
-					       .locations = rd->parts[PPROF_LOCATION].len,
-					       .samples = rd->parts[PPROF_SAMPLE].len };
+	return n < max ? n : max;
+}
+
+/*
+ * The number of entries is exact, so interning never has to rehash while it reads. It is limited to
+ * @max, because a message may consist of empty entries, which take two bytes each.
+ */
+static int reserve(struct reader *rd, size_t max)
+{
+	const struct profile_counts counts = {
+		.strings = at_most(rd->parts[PPROF_STRING_TABLE].len, max),
+		.functions = at_most(rd->parts[PPROF_FUNCTION].len, max),
+		.locations = at_most(rd->parts[PPROF_LOCATION].len, max),
+		.samples = at_most(rd->parts[PPROF_SAMPLE].len, max),
+	};
 
 	if (profile_reserve(rd->p, &counts) < 0 ||
 	    vec_reserve(&rd->strings, counts.strings + 1) < 0)
@@ -515,9 +545,7 @@ static int read_message(struct reader *rd, struct wire w)
 	int r = split(rd, w);
 
 	if (r == 0)
-		r = check_limits(rd);
-	if (r == 0)
-		r = reserve(rd);
+		r = reserve(rd, wire_len(w) / TYPICAL_BYTES);
 	if (r == 0)
 		r = read_strings(rd);
 	if (r == 0)

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/saturate.h"
 #include "codec/common/compact_ids.h"
 #include "codec/common/format_codec.h"
 #include "codec/common/gzip.h"
@@ -110,7 +111,8 @@ static int put_stacks(struct writer *w)
 		const struct profile_sample s = profile_sample(w->p, i);
 
 		for (size_t k = 0; k < n_types; k++)
-			sums[s.stack * n_types + k] += s.values[k];
+			sums[s.stack * n_types + k] =
+				saturating_add(sums[s.stack * n_types + k], s.values[k]);
 	}
 	for (uint32_t stack = 0; stack < n; stack++) {
 		const struct profile_sample s = { .stack = stack,

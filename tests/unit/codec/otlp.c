@@ -541,6 +541,9 @@ static void limits_on_requests_are_enforced(void **state)
 	l.samples = 1;
 	assert_refused(&b, &l, -EFBIG, "sample 1: more than 1 samples");
 	l = codec_limits_default();
+	l.entries = 0;
+	assert_refused(&b, &l, -EFBIG, "more than 0 resources");
+	l = codec_limits_default();
 	l.strings = 3;
 	assert_int_equal(otlp_read(&p, b.data, b.len, &l, NULL), -EFBIG);
 	buf_fini(&b);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -210,9 +211,9 @@ static void limits_are_enforced(void **state)
 		const char *why;
 	} cases[] = {
 		{ { .bytes = 100 }, "profile exceeds the limit of 100 bytes" },
-		{ { .strings = 3 }, "profile has 18 strings; the limit is 3" },
-		{ { .entries = 2 }, "profile has 3 mappings; the limit is 2" },
-		{ { .samples = 1 }, "profile has 2 samples; the limit is 1" },
+		{ { .strings = 3 }, "profile has more than 3 strings" },
+		{ { .entries = 2 }, "profile has more than 2 mappings" },
+		{ { .samples = 1 }, "profile has more than 1 samples" },
 		{ { .depth = 2 }, "sample 1: more than 2 frames" },
 		{ { .labels = 1 }, "sample 0: more than 1 labels" },
 	};
@@ -236,6 +237,60 @@ static void limits_are_enforced(void **state)
 	profile_free(p);
 }
 
+/* Memory in use, in KiB; sanitizers count as well. */
+static long max_rss(void)
+{
+	struct rusage u;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &u), 0);
+	return u.ru_maxrss;
+}
+
+static void empty_entries_cost_no_more_than_their_limit(void **state)
+{
+	static const struct {
+		uint32_t field;
+		int result;
+		const char *why;
+	} cases[] = {
+		{ PPROF_SAMPLE, -EFBIG, "profile has more than 1000 samples" },
+		{ PPROF_MAPPING, -EFBIG, "profile has more than 1000 mappings" },
+		{ PPROF_LOCATION, -EFBIG, "profile has more than 1000 locations" },
+		{ PPROF_FUNCTION, -EFBIG, "profile has more than 1000 functions" },
+		{ PPROF_STRING_TABLE, -EFBIG, "profile has more than 1000 strings" },
+		{ PPROF_SAMPLE_TYPE, -EFBIG, "profile has more than 64 sample types" },
+		{ PPROF_COMMENT, -EFBIG, "profile has more than 4096 comments" },
+		{ PPROF_PERIOD_TYPE, 0, "" },
+		{ PPROF_DOC_URL, 0, "" },
+	};
+	enum { BYTES = 64 << 20 };
+	struct codec_limits l = codec_limits_default();
+	uint8_t *data = malloc(BYTES);
+	long before;
+
+	assert_non_null(data);
+	l.strings = l.entries = l.samples = 1000;
+	memset(data, 0, BYTES);
+	before = max_rss();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct profile *p = NULL;
+		struct err err = { 0 };
+		bool is_number = cases[i].field == PPROF_COMMENT || cases[i].field == PPROF_DOC_URL;
+		int r;
+
+		/* A tag of one byte, and the length 0 or the number 0. */
+		for (size_t k = 0; k < BYTES; k += 2)
+			data[k] = (uint8_t)(cases[i].field << 3 |
+					    (is_number ? WIRE_VARINT : WIRE_LEN));
+		r = pprof_read(&p, data, BYTES, &l, &err);
+		assert_string_equal(err.msg, cases[i].why);
+		assert_int_equal(r, cases[i].result);
+		profile_free(p);
+	}
+	assert_true(max_rss() - before < 32 << 10);
+	free(data);
+}
+
 static void a_truncated_file_does_not_crash(void **state)
 {
 	struct profile *p = fixture_small(), *back;
@@ -257,4 +312,4 @@ TEST_GROUP(test_pprof_read, TEST(a_written_profile_is_read_back),
 	   TEST(references_to_nothing_are_refused), TEST(duplicate_ids_are_refused),
 	   TEST(a_first_string_that_is_not_empty_is_refused), TEST(wrong_wire_types_are_refused),
 	   TEST(concatenated_profiles_are_refused), TEST(limits_are_enforced),
-	   TEST(a_truncated_file_does_not_crash))
+	   TEST(empty_entries_cost_no_more_than_their_limit), TEST(a_truncated_file_does_not_crash))

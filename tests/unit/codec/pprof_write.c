@@ -139,6 +139,28 @@ static void without_labels_samples_of_one_stack_are_merged(void **state)
 	buf_fini(&b);
 }
 
+static void sums_of_merged_samples_do_not_overflow(void **state)
+{
+	static const int64_t huge[] = { INT64_MAX, INT64_MIN };
+	struct profile *p = fixture_small();
+	struct profile_sample s = { .stack = profile_sample(p, 0).stack, .values = huge };
+	struct buf b = { 0 };
+	struct wire values;
+	uint64_t v;
+
+	assert_int_equal(profile_add_sample(p, &s), 0);
+	assert_int_equal(
+		pprof_write_with(p, &(struct pprof_write_options){ .no_labels = true }, &b, NULL),
+		0);
+	values = message(message(wire_of(b.data, b.len), PPROF_SAMPLE, 0), PPROF_SAMPLE_VALUE, 0);
+	assert_int_equal(wire_varint(&values, &v), 1);
+	assert_int_equal((int64_t)v, INT64_MAX);
+	assert_int_equal(wire_varint(&values, &v), 1);
+	assert_int_equal((int64_t)v, INT64_MIN + 30);
+	profile_free(p);
+	buf_fini(&b);
+}
+
 static void labels_are_strings_or_numbers(void **state)
 {
 	struct profile *p = fixture_small();
@@ -177,6 +199,7 @@ static void a_profile_without_samples_is_valid(void **state)
 
 TEST_GROUP(test_pprof_write, TEST(only_referenced_entries_are_written),
 	   TEST(the_first_location_is_the_leaf_and_its_first_line_the_innermost),
-	   TEST(mappings_keep_their_order), TEST(labels_are_strings_or_numbers),
+	   TEST(mappings_keep_their_order), TEST(sums_of_merged_samples_do_not_overflow),
+	   TEST(labels_are_strings_or_numbers),
 	   TEST(without_labels_samples_of_one_stack_are_merged),
 	   TEST(a_profile_without_samples_is_valid))
