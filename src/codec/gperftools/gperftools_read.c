@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -29,6 +30,13 @@ struct mapped {
 	uint32_t id; /* mapping of the profile */
 };
 
+/* Addresses from @start to the next segment belong to this mapping or PROFILE_NONE. */
+struct segment {
+	uint64_t start;
+	uint32_t id;
+	uint32_t next; /* a segment at or after this one that may have no mapping yet */
+};
+
 struct reader {
 	struct profile *p;
 	struct codec_limits limits;
@@ -38,7 +46,10 @@ struct reader {
 	int64_t period_ns;
 	struct {
 		VEC(struct mapped);
-	} mappings;
+	} mappings; /* in the order of the file */
+	struct {
+		VEC(struct segment);
+	} segments; /* by address */
 	struct {
 		VEC(uint32_t);
 	} ids; /* locations of the stack being read */
@@ -47,6 +58,7 @@ struct reader {
 static void reader_fini(struct reader *rd)
 {
 	vec_fini(&rd->mappings);
+	vec_fini(&rd->segments);
 	vec_fini(&rd->ids);
 	profile_free(rd->p);
 }
@@ -172,17 +184,100 @@ static int read_mappings(struct reader *rd)
 	return r;
 }
 
-/* Later mappings win where two overlap, because a process may have replaced a mapping. */
+static int cmp_segments(const void *a, const void *b)
+{
+	const struct segment *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* The last segment that begins at or before @address; SIZE_MAX: there is none. */
+static size_t find_segment(const struct reader *rd, uint64_t address)
+{
+	size_t from = 0, to = rd->segments.len;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (rd->segments.data[middle].start <= address)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from - 1;
+}
+
+/* The first segment from @i on that has no mapping yet. Shortens the way for the next call. */
+static uint32_t find_free(struct segment *s, uint32_t i)
+{
+	while (s[i].next != i) {
+		s[i].next = s[s[i].next].next;
+		i = s[i].next;
+	}
+	return i;
+}
+
+/* Every start and end of a mapping begins a segment, so that none lies in a mapping partly. */
+static int make_segments(struct reader *rd)
+{
+	size_t n = 0;
+
+	if (vec_reserve(&rd->segments, 2 * rd->mappings.len + 1) < 0)
+		return no_memory(rd);
+	for (size_t i = 0; i < rd->mappings.len; i++) {
+		const struct mapped *m = &rd->mappings.data[i];
+
+		rd->segments.data[rd->segments.len++] = (struct segment){ .start = m->start };
+		rd->segments.data[rd->segments.len++] = (struct segment){ .start = m->limit };
+	}
+	if (rd->segments.len)
+		qsort(rd->segments.data, rd->segments.len, sizeof(struct segment), cmp_segments);
+	for (size_t i = 0; i < rd->segments.len; i++) {
+		struct segment *s = rd->segments.data;
+
+		if (n && s[n - 1].start == s[i].start)
+			continue;
+		s[n] = (struct segment){ s[i].start, PROFILE_NONE, (uint32_t)n };
+		n++;
+	}
+	rd->segments.len = n;
+	return 0;
+}
+
+/*
+ * Later mappings win where two overlap, because a process may have replaced a mapping. They are
+ * therefore laid out first, and each earlier one gets what is free: every segment is visited once,
+ * however many mappings overlap.
+ */
+static int lay_out_mappings(struct reader *rd)
+{
+	int r = make_segments(rd);
+
+	for (size_t i = rd->mappings.len; r == 0 && i-- > 0;) {
+		const struct mapped *m = &rd->mappings.data[i];
+		struct segment *s = rd->segments.data;
+		uint32_t at = find_free(s, (uint32_t)find_segment(rd, m->start));
+
+		/* The last segment begins at the end of all mappings and always stays free. */
+		while (s[at].start < m->limit) {
+			s[at].id = m->id;
+			s[at].next = at + 1;
+			at = find_free(s, at + 1);
+		}
+	}
+	return r;
+}
+
 static int add_location(struct reader *rd, uint64_t address)
 {
 	struct profile_location l = { .mapping = PROFILE_NONE,
 				      .address = address,
 				      .kind = PROFILE_FRAME_NATIVE };
+	size_t segment = find_segment(rd, address);
 	uint32_t id;
 
-	for (size_t i = 0; i < rd->mappings.len; i++)
-		if (address >= rd->mappings.data[i].start && address < rd->mappings.data[i].limit)
-			l.mapping = rd->mappings.data[i].id;
+	if (segment != SIZE_MAX)
+		l.mapping = rd->segments.data[segment].id;
 	if (profile_add_location(rd->p, &l, &id) < 0 || vec_push(&rd->ids, id) < 0)
 		return no_memory(rd);
 	return 0;
@@ -266,6 +361,8 @@ int gperftools_read(struct profile **out, const void *data, size_t len,
 		r = skip_records(&rd);
 	if (r == 0)
 		r = read_mappings(&rd);
+	if (r == 0)
+		r = lay_out_mappings(&rd);
 	rd.at = records;
 	if (r == 0)
 		r = read_stacks(&rd);

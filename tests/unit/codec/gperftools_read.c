@@ -2,8 +2,12 @@
 #include "codec/gperftools/gperftools_read.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "codec/common/limits.h"
 #include "profile/profile.h"
@@ -60,6 +64,82 @@ static void reads_stacks_and_their_mappings(void **state)
 	profile_free(p);
 }
 
+/* The file of the mapping that the last of @n mappings with this address has, or "". */
+static void expected_file(const uint64_t (*ranges)[2], size_t n, uint64_t address, char *out)
+{
+	*out = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (address >= ranges[i][0] && address < ranges[i][1])
+			sprintf(out, "/m%zu", i);
+}
+
+static void the_last_of_overlapping_mappings_wins(void **state)
+{
+	enum { N = 40, DEPTH = 300 };
+	uint64_t ranges[N][2], head[] = { 0, 3, 0, 10000, 0, 1, DEPTH }, end[] = { 0, 1, 0 };
+	unsigned int seed = 11;
+	struct buf b = { 0 };
+	struct profile *p;
+	const uint32_t *stack;
+	char want[16];
+	size_t n;
+
+	buf_put(&b, head, sizeof(head));
+	for (uint64_t i = 0; i < DEPTH; i++)
+		/* A caller's address is one less. */
+		buf_put(&b, &(uint64_t){ 0x1000 + 3 * i + (i > 0) }, 8);
+	buf_put(&b, end, sizeof(end));
+	for (size_t i = 0; i < N; i++) {
+		ranges[i][0] = 0x1000 + (uint64_t)rand_r(&seed) % 1000;
+		ranges[i][1] = ranges[i][0] + 1 + (uint64_t)rand_r(&seed) % 200;
+		buf_printf(&b, "%lx-%lx r-xp 0 08:01 7 /m%zu\n", (unsigned long)ranges[i][0],
+			   (unsigned long)ranges[i][1], i);
+	}
+	assert_int_equal(gperftools_read(&p, b.data, b.len, NULL, NULL), 0);
+	stack = profile_stack(p, profile_sample(p, 0).stack, &n);
+	assert_int_equal(n, DEPTH);
+	for (size_t i = 0; i < n; i++) {
+		struct profile_location l = profile_location(p, stack[i]);
+
+		assert_int_equal(l.address, 0x1000 + 3 * i);
+		expected_file(ranges, N, l.address, want);
+		assert_string_equal(
+			l.mapping == PROFILE_NONE
+				? ""
+				: profile_string(p, profile_mapping(p, l.mapping)->file),
+			want);
+	}
+	profile_free(p);
+	buf_fini(&b);
+}
+
+/* 30,000 mappings and 200,000 addresses: 6 * 10^9 steps if each address visited each mapping. */
+static void many_mappings_do_not_make_addresses_slow(void **state)
+{
+	enum { N = 30000, STACKS = 2000, DEPTH = 100 };
+	const uint64_t head[] = { 0, 3, 0, 10000, 0 }, end[] = { 0, 1, 0 };
+	struct buf b = { 0 };
+	struct profile *p;
+	clock_t before;
+
+	buf_put(&b, head, sizeof(head));
+	for (uint64_t i = 0; i < STACKS; i++) {
+		buf_put(&b, (const uint64_t[]){ 1, DEPTH }, 16);
+		for (uint64_t k = 0; k < DEPTH; k++)
+			buf_put(&b, &(uint64_t){ 0x1000 * (1 + (i * DEPTH + k) % N) + i }, 8);
+	}
+	buf_put(&b, end, sizeof(end));
+	for (unsigned int i = 0; i < N; i++)
+		/* Each covers all before it. */
+		buf_printf(&b, "1000-%x r-xp 0 08:01 7 /m\n", 0x1000 * (i + 2));
+	before = clock();
+	assert_int_equal(gperftools_read(&p, b.data, b.len, NULL, NULL), 0);
+	/* Measured: 0.2 s with sanitizers; 9 s before mappings were laid out. */
+	assert_true(clock() - before < 4 * CLOCKS_PER_SEC);
+	profile_free(p);
+	buf_fini(&b);
+}
+
 static void names_the_offset_of_the_first_error(void **state)
 {
 	uint64_t bad[sizeof(words) / sizeof(words[0])];
@@ -95,4 +175,6 @@ static void enforces_the_limits(void **state)
 }
 
 TEST_GROUP(test_gperftools_read, TEST(reads_stacks_and_their_mappings),
+	   TEST(the_last_of_overlapping_mappings_wins),
+	   TEST(many_mappings_do_not_make_addresses_slow),
 	   TEST(names_the_offset_of_the_first_error), TEST(enforces_the_limits))
