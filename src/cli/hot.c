@@ -67,10 +67,10 @@ static int add_series(struct hot *h, const struct export_series *s)
 
 		if (row->self > 0)
 			r = add(h, top_entry(top, row).name, export_label(s, "service_name"),
-				row->self * period);
+				saturating_mul(row->self, period));
 	}
 	if (r == 0)
-		h->all = saturating_add(h->all, top_sum(top) * period);
+		h->all = saturating_add(h->all, saturating_mul(top_sum(top), period));
 	return r;
 }
 
