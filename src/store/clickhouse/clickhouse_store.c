@@ -441,10 +441,12 @@ static int find_release(struct clickhouse_store *c, long *out, struct err *err)
 		return r;
 	buf_put_byte(&st.response, 0); /* terminates the text */
 	w = wire_of(st.response.data, st.response.len);
-	if (buf_error(&st.response) || row_binary_read_bytes(&w, &text) < 0)
+	if (buf_error(&st.response))
+		return -ENOMEM;
+	*out = row_binary_read_bytes(&w, &text) < 0 ? 0 : strtol((const char *)text.p, NULL, 10);
+	if (*out <= 0)
 		return err_set(err, -EIO, "\"%s\" did not respond like a ClickHouse server",
 			       clickhouse_http_url(c->http));
-	*out = strtol((const char *)text.p, NULL, 10);
 	return 0;
 }
 

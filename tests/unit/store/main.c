@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_block(void);
+int test_clickhouse_http(void);
+int test_clickhouse_query(void);
+int test_clickhouse_stacks(void);
+int test_clickhouse_store(void);
+int test_clickhouse_writer(void);
 int test_conformance(void);
 int test_day(void);
 int test_day_cache(void);
@@ -17,8 +22,10 @@ int test_writer(void);
 
 int main(void)
 {
-	return test_block() + test_conformance() + test_day() + test_day_cache() +
-	       test_day_files() + test_db() + test_intern() + test_manifest() + test_matcher() +
-	       test_rollup() + test_sample_times() + test_series() + test_sqlite_store() +
-	       test_timed_samples() + test_writer();
+	return test_block() + test_clickhouse_http() + test_clickhouse_query() +
+	       test_clickhouse_stacks() + test_clickhouse_store() + test_clickhouse_writer() +
+	       test_conformance() + test_day() + test_day_cache() + test_day_files() + test_db() +
+	       test_intern() + test_manifest() + test_matcher() + test_rollup() +
+	       test_sample_times() + test_series() + test_sqlite_store() + test_timed_samples() +
+	       test_writer();
 }
