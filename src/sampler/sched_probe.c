@@ -236,46 +236,18 @@ int sched_probe_each_thread(struct sched_probe *probe, sampler_thread_fn fn, voi
 	return r < 0 ? r : each_thread(probe->skel->maps.off_others, fn, ctx);
 }
 
-/*
- * Reads the records that an iterator writes. One read() may return any number of bytes, so
- * records are reassembled.
- */
-static int read_records(int fd, sampler_record_fn fn, void *ctx)
-{
-	struct raw_record r;
-	const size_t len = offsetof(struct raw_record, stack);
-	size_t have = 0;
-	ssize_t n;
-
-	while ((n = read(fd, (char *)&r + have, len - have)) != 0) {
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n < 0)
-			return -errno;
-		have += (size_t)n;
-		if (have < len)
-			continue;
-		fn(ctx, &r, len);
-		have = 0;
-	}
-	return 0;
-}
-
 int sched_probe_scan_sleepers(struct sched_probe *probe, uint64_t since_ns, sampler_record_fn fn,
 			      void *ctx)
 {
-	_cleanup_(closep) int fd = -1;
-	int r;
+	struct raw_record r;
+	int n;
 
 	if (!probe || !probe->tasks)
 		return 0;
-	fd = bpf_iter_create(bpf_link__fd(probe->tasks));
-	if (fd < 0)
-		return -errno;
 	probe->skel->bss->off_since_ns = since_ns;
-	r = read_records(fd, fn, ctx);
+	n = task_iterator_read(probe->tasks, &r, offsetof(struct raw_record, stack), fn, ctx);
 	probe->skel->bss->off_since_ns = 0;
-	return r;
+	return n;
 }
 
 /* Returns true, and the state in *@out, if @tid occupies its entry of the array. */
