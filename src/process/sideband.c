@@ -165,7 +165,12 @@ int sideband_fd(const struct sideband *sb)
 	return sb->epoll_fd;
 }
 
-int sideband_consume(struct sideband *sb, sideband_fn fn, void *ctx)
+bool sideband_has_pending(const struct sideband *sb)
+{
+	return sb->queue.pending.len;
+}
+
+int sideband_consume(struct sideband *sb, uint64_t until_ns, sideband_fn fn, void *ctx)
 {
 	int n, r = 0;
 
@@ -173,6 +178,6 @@ int sideband_consume(struct sideband *sb, sideband_fn fn, void *ctx)
 		if (sb->rings.data[i].fd >= 0)
 			r = sideband_queue_read(&sb->queue, sb->rings.data[i].mem, sb->page,
 						sb->page * RING_PAGES);
-	n = sideband_queue_deliver(&sb->queue, fn, ctx);
+	n = sideband_queue_deliver(&sb->queue, until_ns, fn, ctx);
 	return r < 0 ? r : n;
 }

@@ -6,6 +6,9 @@
  * order of time: exec, fork, exit, new mappings. Decoding and ordering are in
  * sideband_event.h. One thread.
  */
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/cleanup.h"
 #include "process/sideband_event.h"
 
@@ -33,5 +36,11 @@ int sideband_reopen_cpu(struct sideband *sb, int cpu, struct err *err);
 /* An epoll descriptor that is readable as soon as an event is available. */
 int sideband_fd(const struct sideband *sb);
 
-/* Calls @fn for all available events in order of time. Returns their number, or -errno. */
-int sideband_consume(struct sideband *sb, sideband_fn fn, void *ctx);
+/*
+ * Reads all rings and calls @fn for the events up to @until_ns, a time before the call, in order of
+ * time. Later ones are delivered by a later call. Returns their number, or -errno.
+ */
+int sideband_consume(struct sideband *sb, uint64_t until_ns, sideband_fn fn, void *ctx);
+
+/* Returns true if events were read that are not delivered yet. */
+bool sideband_has_pending(const struct sideband *sb);

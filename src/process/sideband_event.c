@@ -4,8 +4,10 @@
  * callback may take long enough for a ring to fill up. The record layouts are those of
  * perf_event_open(2).
  *
- * The order is right among the records of one read. A record with an earlier time can still arrive
- * on another CPU afterwards; the process table copes with that by reading /proc.
+ * The order is right because the caller delivers only up to a time at which it had read no ring
+ * yet: what a CPU wrote before that time was in its ring when that was read. Later records stay in
+ * the queue, since other CPUs may still write earlier ones. A CPU that was interrupted between
+ * taking the time and writing its record can still be late, which the process table notices.
  */
 #include "process/sideband_event.h"
 
@@ -13,6 +15,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* NUL bytes behind each record in the pool; they keep records aligned. */
+enum { POOL_PAD = 8 };
 
 /* The data pages of a ring. */
 struct data {
@@ -40,7 +45,7 @@ static int pool_add(struct sideband_queue *q, const struct data *d, uint64_t pos
 {
 	size_t in = pos % d->len;
 	size_t first = d->len - in < len ? d->len - in : len;
-	int r = vec_reserve(&q->pool, q->pool.len + len + 8);
+	int r = vec_reserve(&q->pool, q->pool.len + len + POOL_PAD);
 	uint8_t *to;
 
 	if (r < 0)
@@ -48,8 +53,8 @@ static int pool_add(struct sideband_queue *q, const struct data *d, uint64_t pos
 	to = q->pool.data + q->pool.len;
 	memcpy(to, d->bytes + in, first);
 	memcpy(to + first, d->bytes, len - first);
-	memset(to + len, 0, 8);
-	q->pool.len += len + 8;
+	memset(to + len, 0, POOL_PAD);
+	q->pool.len += len + POOL_PAD;
 	return 0;
 }
 
@@ -179,13 +184,44 @@ static bool decode(const struct perf_event_header *h, struct sideband_event *ev)
 	}
 }
 
-int sideband_queue_deliver(struct sideband_queue *q, sideband_fn fn, void *ctx)
+static int by_offset(const void *a, const void *b)
 {
+	const struct sideband_pending *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Removes the first @n records, which have been delivered, and moves the others together. */
+static void queue_drop(struct sideband_queue *q, size_t n)
+{
+	size_t left = q->pending.len - n, len = 0;
+
+	if (!n)
+		return;
+	memmove(q->pending.data, q->pending.data + n, left * sizeof(*q->pending.data));
+	q->pending.len = left;
+	if (left > 1)
+		qsort(q->pending.data, left, sizeof(*q->pending.data), by_offset);
+	for (size_t i = 0; i < left; i++) {
+		struct sideband_pending *p = &q->pending.data[i];
+		const struct perf_event_header *h = (const void *)(q->pool.data + p->offset);
+		size_t size = h->size + POOL_PAD;
+
+		memmove(q->pool.data + len, q->pool.data + p->offset, size);
+		p->offset = len;
+		len += size;
+	}
+	q->pool.len = len;
+}
+
+int sideband_queue_deliver(struct sideband_queue *q, uint64_t until_ns, sideband_fn fn, void *ctx)
+{
+	size_t i = 0;
 	int n = 0;
 
 	if (q->pending.len > 1)
 		qsort(q->pending.data, q->pending.len, sizeof(*q->pending.data), by_time);
-	for (size_t i = 0; i < q->pending.len; i++) {
+	for (; i < q->pending.len && q->pending.data[i].time_ns <= until_ns; i++) {
 		const struct sideband_pending *p = &q->pending.data[i];
 		struct sideband_event ev = { .time_ns = p->time_ns };
 
@@ -194,7 +230,6 @@ int sideband_queue_deliver(struct sideband_queue *q, sideband_fn fn, void *ctx)
 		fn(ctx, &ev);
 		n++;
 	}
-	q->pool.len = 0;
-	q->pending.len = 0;
+	queue_drop(q, i);
 	return n;
 }

@@ -5,7 +5,9 @@
  * Side-band events: what processes do, decoded from perf records and ordered by time. Each CPU
  * has a ring of its own, so a process that forks on one CPU and whose child execs on another
  * leaves records in two rings. The queue copies the records of all rings, then delivers them in
- * order of time: sideband_queue_read() for each ring, then sideband_queue_deliver(). It opens no
+ * order of time: sideband_queue_read() for each ring, then sideband_queue_deliver() up to the time
+ * at which the first of these reads began, since later records of other CPUs may be missing. It
+ * opens no
  * perf events (sideband.h does) and keeps no state of processes (process_table.h does).
  *
  * Threads other than the main thread of a process appear only in fork and exit events with
@@ -70,7 +72,8 @@ void sideband_queue_fini(struct sideband_queue *q);
 int sideband_queue_read(struct sideband_queue *q, void *ring, size_t page, size_t data_len);
 
 /*
- * Calls @fn for all copied records in order of time, equal times in order of reading, and empties
- * the queue. Records of types without a sideband_type are skipped. Returns the number of calls.
+ * Calls @fn for the copied records up to CLOCK_MONOTONIC time @until_ns in order of time, equal
+ * times in order of reading, and removes them. Records of types without a sideband_type are
+ * skipped. Returns the number of calls.
  */
-int sideband_queue_deliver(struct sideband_queue *q, sideband_fn fn, void *ctx);
+int sideband_queue_deliver(struct sideband_queue *q, uint64_t until_ns, sideband_fn fn, void *ctx);

@@ -94,13 +94,19 @@ static void on_sideband(void *ctx, const struct sideband_event *ev)
  */
 static int apply_events(struct session *s)
 {
-	uint64_t now_ns = clock_monotonic_ns();
-	int r = sideband_consume(s->sideband, on_sideband, s);
+	int r = 0;
 
+	/* events that came while the rings were read would else wait for the next turn */
+	for (int i = 0; r >= 0 && (i == 0 || (i < 3 && sideband_has_pending(s->sideband))); i++) {
+		uint64_t now_ns = clock_monotonic_ns();
+
+		r = sideband_consume(s->sideband, now_ns, on_sideband, s);
+		if (r >= 0)
+			s->sideband_ns = now_ns;
+	}
 	if (r < 0)
 		return r;
-	s->sideband_ns = now_ns;
-	process_table_publish(s->procs, now_ns);
+	process_table_publish(s->procs, s->sideband_ns);
 	return 0;
 }
 

@@ -115,7 +115,7 @@ static struct seen *deliver(struct sideband_queue *q)
 	int n;
 
 	assert_non_null(s);
-	n = sideband_queue_deliver(q, see, s);
+	n = sideband_queue_deliver(q, UINT64_MAX, see, s);
 	assert_int_equal(n, s->n);
 	return s;
 }
@@ -262,8 +262,37 @@ static void an_empty_ring_and_a_damaged_one_deliver_nothing(void **state)
 	free(r);
 }
 
+/* Another CPU may still write earlier records than those behind the time up to which all is known.
+ */
+static void later_records_wait_for_those_of_other_cpus(void **state)
+{
+	static const char *const names[] = { "/a", "/b", "/c", "/d" };
+	static const uint64_t times[] = { 10, 40, 30, 20 };
+	struct ring *r[] = { ring_new(0), ring_new(0) };
+	struct sideband_queue q = { 0 };
+	struct seen s = { 0 };
+
+	for (int i = 0; i < 4; i++)
+		ring_mmap(r[i & 1], 0, names[i], times[i]);
+	assert_int_equal(sideband_queue_read(&q, r[1], PAGE, DATA_LEN), 0);
+	assert_int_equal(sideband_queue_deliver(&q, 15, see, &s), 0);
+	assert_int_equal(sideband_queue_read(&q, r[0], PAGE, DATA_LEN), 0);
+	assert_int_equal(sideband_queue_deliver(&q, 25, see, &s), 2);
+	assert_int_equal(sideband_queue_deliver(&q, 25, see, &s), 0);
+	assert_int_equal(sideband_queue_deliver(&q, 40, see, &s), 2);
+	assert_string_equal(s.names[0], "/a");
+	assert_string_equal(s.names[1], "/d");
+	assert_string_equal(s.names[2], "/c");
+	assert_string_equal(s.names[3], "/b");
+	assert_int_equal(q.pool.len, 0);
+	sideband_queue_fini(&q);
+	free(r[0]);
+	free(r[1]);
+}
+
 TEST_GROUP(test_sideband_event, TEST(decodes_each_kind_of_record),
 	   TEST(skips_data_mappings_and_unknown_records),
 	   TEST(orders_the_records_of_several_rings_by_time),
+	   TEST(later_records_wait_for_those_of_other_cpus),
 	   TEST(reads_records_that_wrap_at_the_end_of_the_ring),
 	   TEST(an_empty_ring_and_a_damaged_one_deliver_nothing))

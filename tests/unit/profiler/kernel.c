@@ -303,7 +303,12 @@ int sideband_fd(const struct sideband *sb)
 	return sb->fd;
 }
 
-int sideband_consume(struct sideband *sb, sideband_fn fn, void *ctx)
+bool sideband_has_pending(const struct sideband *sb)
+{
+	return false;
+}
+
+int sideband_consume(struct sideband *sb, uint64_t until_ns, sideband_fn fn, void *ctx)
 {
 	int n = (int)kernel->n_events;
 
