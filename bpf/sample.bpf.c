@@ -6,8 +6,8 @@
  * A sample whose process or file has no tables yet is sent raw (registers and a copy of the stack),
  * and the agent walks it with the same code.
  *
- * Two raw tracepoints do what cannot wait for the agent: an exec invalidates the mappings of the
- * process, and a child of a selected process is selected from its first instruction on.
+ * Two raw tracepoints do what cannot wait for the agent: they report the identity of each new
+ * program, and select a child of a selected process from its first instruction on.
  */
 #include "bpf/vmlinux.h"
 
@@ -21,6 +21,8 @@ enum {
 	PF_EXITING = 0x00000004,
 	PF_KTHREAD = 0x00200000,
 	USER_CS_32 = 0x23,
+	NR_EXECVE = 59, /* arch/x86/entry/syscalls/syscall_64.tbl */
+	NR_EXECVEAT = 322,
 	KERNEL_STACK_BYTES = 16384,
 };
 
@@ -28,6 +30,7 @@ const volatile __u32 collect_kernel = 1;
 const volatile __u32 collect_user = 1;
 const volatile __u32 collect_idle = 0;
 const volatile __u32 selected_only = 0;
+const volatile __u32 select_children = 0; /* with selected_only: children of selected processes */
 const volatile __u32 ring_wakeup_bytes = 0;
 const volatile __u32 n_walks = 1; /* states of walks per CPU */
 /*
@@ -61,7 +64,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
 	__type(key, __u32);
-	__type(value, __u8);
+	__type(value,
+	       __u64); /* start of the process (struct program_id), 0 if the agent chose it */
 } selected SEC(".maps");
 
 struct {
@@ -131,15 +135,29 @@ static __always_inline void regs_copy(__u64 *to, const struct user_regs *r)
 	to[16] = r->rip;
 }
 
-/* True during an exec after the old program's memory is gone: its registers lead nowhere then. */
-static __always_inline int between_programs(struct task_struct *task, __u64 rsp)
+static __always_inline void program_of(struct task_struct *task, struct program_id *out)
 {
-	__u64 word;
+	out->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	out->exec_id = (__u32)BPF_CORE_READ(task, self_exec_id);
+	out->reserved = 0;
+}
 
-	if (!bpf_core_field_exists(task->in_execve) ||
-	    !BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
-		return 0;
-	return bpf_probe_read_user(&word, sizeof(word), (void *)rsp) != 0;
+static __always_inline int is_same_program(const struct program_id *a, const struct program_id *b)
+{
+	return a->start_ns == b->start_ns && a->exec_id == b->exec_id;
+}
+
+/* True if these are the registers of a thread in execve(), from either program. */
+static __always_inline int is_in_exec(const struct user_regs *regs)
+{
+	return regs->orig_rax == NR_EXECVE || regs->orig_rax == NR_EXECVEAT;
+}
+
+/* True during an exec while the new memory has no program yet: the registers lead nowhere then. */
+static __always_inline int is_between_programs(struct task_struct *task,
+					       const struct user_regs *regs)
+{
+	return is_in_exec(regs) && !BPF_CORE_READ(task, mm, start_code);
 }
 
 /*
@@ -166,7 +184,7 @@ static __always_inline int regs_of_current(struct user_regs *out)
 	}
 	if (bpf_probe_read_kernel(out, sizeof(*out), stack))
 		return -1;
-	return between_programs(task, out->rsp);
+	return is_between_programs(task, out);
 }
 
 static __always_inline void send(struct counters *c, void *record, __u64 len, __u64 flags)
@@ -275,6 +293,20 @@ static __always_inline void count_walk(struct counters *c, struct walk *w)
 		c->walk_errors[last]++;
 }
 
+/*
+ * Sends a stack whose program's mappings are not published. At the end of an exec the registers are
+ * still those of the old program and the memory is that of the new one: there is no stack.
+ */
+static __always_inline void send_unknown(struct counters *c, struct walk *w, __u32 which)
+{
+	if (!(w->record.head.flags & RECORD_IN_EXEC)) {
+		send_raw(c, w, which);
+		return;
+	}
+	w->record.head.flags |= RECORD_NO_USER;
+	send_walked(c, w);
+}
+
 static __always_inline void user_stack(struct counters *c, struct walk *w, __u32 pid, __u32 which)
 {
 	struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
@@ -283,8 +315,8 @@ static __always_inline void user_stack(struct counters *c, struct walk *w, __u32
 
 	w->fs_base = BPF_CORE_READ(task, thread.fsbase);
 
-	if (!p) {
-		send_raw(c, w, which);
+	if (!p || !is_same_program(&p->program, &w->record.head.program)) {
+		send_unknown(c, w, which);
 		return;
 	}
 	walk_begin(w, p);
@@ -318,6 +350,7 @@ static __always_inline void record_begin(struct walk *w, __u64 id)
 	h->pid = id >> 32;
 	h->tid = (__u32)id;
 	h->time_ns = bpf_ktime_get_ns();
+	program_of((void *)bpf_get_current_task(), &h->program);
 	h->cpu = bpf_get_smp_processor_id();
 	h->stack_len = 0;
 	bpf_get_current_comm(h->comm, sizeof(h->comm));
@@ -339,9 +372,11 @@ static __always_inline void kernel_stack(void *ctx, struct walk *w)
  */
 static __always_inline int saved_registers(struct walk *w)
 {
-	struct user_regs regs;
+	struct user_regs regs = { .orig_rax = 0 };
 	int r = regs_of_current(&regs);
 
+	if (r >= 0 && is_in_exec(&regs))
+		w->record.head.flags |= RECORD_IN_EXEC;
 	if (r > 0)
 		w->record.head.flags |= RECORD_NO_USER;
 	if (r < 0)
@@ -419,12 +454,36 @@ int on_sample(struct perf_event_ctx *ctx)
 	return 0;
 }
 
+static __always_inline void *saved_registers_of(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (void *)bpf_task_pt_regs(task);
+	return task->stack + KERNEL_STACK_BYTES - sizeof(struct user_regs);
+}
+
+/*
+ * Reports the identity of a program of @pid. The kernel's side-band has the order of events but no
+ * identity; the two meet in the agent by the time, which here is later than the side-band's event.
+ */
+static __always_inline void send_program(struct task_struct *task, __u32 pid)
+{
+	struct record_header h = { .type = RECORD_PROGRAM, .pid = pid, .tid = pid };
+	struct counters *c = counters_get();
+
+	h.time_ns = bpf_ktime_get_ns();
+	program_of(task, &h.program);
+	bpf_probe_read_kernel(h.comm, sizeof(h.comm), &task->comm);
+	if (bpf_ringbuf_output(&ring, &h, sizeof(h), BPF_RB_NO_WAKEUP) && c)
+		c->n[COUNTER_PROGRAMS_LOST]++;
+}
+
 SEC("raw_tp/sched_process_exec")
 int on_exec(void *ctx)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
-	bpf_map_delete_elem(&processes, &pid);
+	if (!selected_only || bpf_map_lookup_elem(&selected, &pid))
+		send_program((void *)bpf_get_current_task(), pid);
 	return 0;
 }
 
@@ -433,10 +492,38 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *parent = (void *)ctx->args[0], *child = (void *)ctx->args[1];
 	__u32 parent_pid = BPF_CORE_READ(parent, tgid), child_pid = BPF_CORE_READ(child, tgid);
-	__u8 yes = 1;
+	__u64 start_ns;
 
-	if (selected_only && parent_pid != child_pid && bpf_map_lookup_elem(&selected, &parent_pid))
-		bpf_map_update_elem(&selected, &child_pid, &yes, BPF_ANY);
+	if (parent_pid == child_pid)
+		return 0;
+	if (selected_only) {
+		if (!select_children || !bpf_map_lookup_elem(&selected, &parent_pid))
+			return 0;
+		start_ns = BPF_CORE_READ(child, start_boottime);
+		bpf_map_update_elem(&selected, &child_pid, &start_ns, BPF_ANY);
+	}
+	send_program(child, child_pid);
+	return 0;
+}
+
+/* The iterator writes one record for each process. */
+SEC("iter/task")
+int each_program(struct bpf_iter__task *ctx)
+{
+	struct record_header h = { .type = RECORD_PROGRAM };
+	struct task_struct *task = ctx->task;
+	struct user_regs regs = { .orig_rax = 0 };
+
+	if (!task || task->pid != task->tgid)
+		return 0;
+	if (!(task->flags & PF_KTHREAD))
+		bpf_probe_read_kernel(&regs, sizeof(regs), saved_registers_of(task));
+	h.flags = is_in_exec(&regs) ? RECORD_IN_EXEC : 0;
+	h.pid = h.tid = task->tgid;
+	h.time_ns = bpf_ktime_get_ns();
+	program_of(task, &h.program);
+	bpf_probe_read_kernel(h.comm, sizeof(h.comm), &task->comm);
+	bpf_seq_write(ctx->meta->seq, &h, sizeof(h));
 	return 0;
 }
 

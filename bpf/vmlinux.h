@@ -31,7 +31,9 @@ struct perf_event_ctx {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long start_code; /* 0 in the new memory of an exec until the program is in place */
+};
 
 struct thread_struct {
 	unsigned long fsbase;
@@ -88,9 +90,11 @@ struct task_struct {
 	struct mm_struct *mm;
 	unsigned int __state;
 	unsigned int on_cpu; /* u8 in 7.2; unsigned, so that libbpf may fit the load to its size */
-	unsigned int in_execve : 1;
 	int pid;
 	int tgid;
+	struct task_struct *group_leader;
+	__u64 start_boottime;
+	__u64 self_exec_id;
 	char comm[16];
 	struct sched_entity se;
 	struct sched_info sched_info;

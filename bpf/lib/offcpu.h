@@ -34,7 +34,10 @@ static __always_inline void off_stack(void *ctx, struct counters *c, struct off_
 		send_walked(c, w);
 }
 
-/* The thread has exited: sends the sums that have not been reported, and frees its entry. */
+/*
+ * The thread has exited: sends the sums that have not been reported. The caller frees the entry,
+ * because a chain of calls from here would need too much stack for verifiers before 6.8.
+ */
 static __noinline int off_last(struct counters *c, struct off_thread *t, __u32 tid)
 {
 	struct off_last_record r = { .head = { .type = RECORD_OFF_LAST } };
@@ -48,12 +51,13 @@ static __noinline int off_last(struct counters *c, struct off_thread *t, __u32 t
 		r.head.pid = t->pid;
 		r.head.tid = tid;
 		r.head.time_ns = bpf_ktime_get_ns();
+		program_of((void *)bpf_get_current_task(), &r.head.program);
 		r.unsampled_ns = t->unsampled_ns;
 		r.unsampled_queued_ns = t->unsampled_queued_ns;
 		bpf_get_current_comm(r.head.comm, sizeof(r.head.comm));
 		send(c, &r, sizeof(r), BPF_RB_NO_WAKEUP);
 	}
-	return off_remove(tid);
+	return 0;
 }
 
 static __always_inline void off_in(struct counters *c, struct off_cpu *cpu,
@@ -112,6 +116,7 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct off_cp
 		off_missed(c, task, t, now);
 	if (state & TASK_DEAD) {
 		off_last(c, t, tid);
+		off_remove(tid);
 		return;
 	}
 	t->state = off_state_of(state);

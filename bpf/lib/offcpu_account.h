@@ -34,14 +34,16 @@ static __always_inline __u64 off_wake(const struct off_thread *t, struct task_st
 	return off_queue_clock && !t->wake_ns ? off_woken(t, task, now) : t->wake_ns;
 }
 
-static __always_inline void off_send(struct counters *c, struct task_struct *task,
-				     const struct off_thread *t, __u8 shift, __u64 now)
+/* Not inlined, because the record would need stack in the chain of the walk. */
+static __noinline int off_send(struct counters *c, struct task_struct *task,
+			       const struct off_thread *t, __u8 shift, __u64 now)
 {
 	struct off_record r = { .head = { .type = RECORD_OFF } };
 
 	r.head.pid = task->tgid;
 	r.head.tid = task->pid;
 	r.head.time_ns = t->out_ns;
+	program_of(task, &r.head.program);
 	r.head.off_state = t->state;
 	r.head.off_shift = shift;
 	r.head.off_place = t->place;
@@ -49,6 +51,7 @@ static __always_inline void off_send(struct counters *c, struct task_struct *tas
 	r.in_ns = now;
 	bpf_probe_read_kernel(r.head.comm, sizeof(r.head.comm), &task->comm);
 	send(c, &r, sizeof(r), BPF_RB_NO_WAKEUP);
+	return 0;
 }
 
 /*

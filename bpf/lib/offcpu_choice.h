@@ -34,13 +34,6 @@ enum {
  */
 #define OFF_MIX 0x9e3779b97f4a7c15ULL
 
-static __always_inline void *saved_registers_of(struct task_struct *task)
-{
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return (void *)bpf_task_pt_regs(task);
-	return task->stack + KERNEL_STACK_BYTES - sizeof(struct user_regs);
-}
-
 /*
  * A hash of what distinguishes places at no cost: the system call, and the stack pointer, which is
  * the same for all waits of a function, whoever its callers are. Different places may have the same

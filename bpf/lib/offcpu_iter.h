@@ -48,6 +48,7 @@ static __always_inline int off_fill(struct raw_record *r, struct task_struct *ta
 	r->head.pid = task->tgid;
 	r->head.tid = task->pid;
 	r->head.time_ns = t->out_ns;
+	program_of(task, &r->head.program);
 	r->head.off_state = t->state;
 	bpf_probe_read_kernel(r->head.comm, sizeof(r->head.comm), &task->comm);
 	regs_copy(r->regs, &regs);

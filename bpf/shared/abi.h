@@ -60,6 +60,19 @@ enum {
 	RECORD_WORDS_MAX = KERNEL_FRAMES_MAX + 2 * WALK_FRAMES_MAX + 1,
 };
 
+/* ---- programs -------------------------------------------------------------- */
+
+/*
+ * Identifies a program that a process ran: a pid is reused, and a process runs another program
+ * after each exec. Together with the pid it is unique while the machine runs.
+ */
+struct program_id {
+	__u64 start_ns; /* start of the process: start_boottime of its main thread; 0: unknown */
+	__u32 exec_id;  /* counts the process's execs, from what its parent's count was at the fork
+			 */
+	__u32 reserved; /* 0: ids are compared by their bytes */
+};
+
 /* ---- ring records --------------------------------------------------------- */
 
 enum record_type {
@@ -68,6 +81,7 @@ enum record_type {
 		2, /* registers and a copy of the stack, for the agent to walk: struct raw_record */
 	RECORD_OFF = 3,      /* an off-CPU interval has ended: struct off_record */
 	RECORD_OFF_LAST = 4, /* a thread has exited: struct off_last_record */
+	RECORD_PROGRAM = 5,  /* a process began, or an exec is done: a header alone */
 };
 
 enum record_flags {
@@ -77,6 +91,11 @@ enum record_flags {
 	RECORD_VM_TRUNCATED = 1u << 3, /* outer frames of a runtime's list are missing */
 	RECORD_OFF_CPU = 1u << 4,      /* taken where the thread was switched out, at time_ns */
 	RECORD_SEARCHED = 1u << 5,     /* a caller was found by search: see walk_searched() */
+	/*
+	 * The thread was inside of execve(): its name, its memory and its number of execs change
+	 * one after the other there, so only @program identifies the program.
+	 */
+	RECORD_IN_EXEC = 1u << 6,
 };
 
 struct record_header {
@@ -86,6 +105,7 @@ struct record_header {
 	__u16 n_words;  /* kernel and native frames, leaf first */
 	__u32 pid, tid;
 	__u64 time_ns; /* CLOCK_MONOTONIC */
+	struct program_id program;
 	__u32 cpu;
 	__u32 stack_len;  /* RECORD_RAW: bytes of stack[] that are valid */
 	__u16 n_vm_words; /* words of runtimes' lists, which follow the n_words */
@@ -96,7 +116,7 @@ struct record_header {
 	__u8 pad;
 	char comm[16]; /* name of the thread */
 };
-_Static_assert(sizeof(struct record_header) == 56, "record header is an ABI");
+_Static_assert(sizeof(struct record_header) == 72, "record header is an ABI");
 
 /* User registers in DWARF order (System V psABI AMD64, figure 3.36); [16] is rip. */
 enum {
@@ -218,6 +238,7 @@ _Static_assert(sizeof(struct unwind_mapping) == 32, "8 arena units");
 
 /* Value of the map of processes, keyed by pid (thread group id). */
 struct unwind_process {
+	struct program_id program; /* the walk uses the rest for no other program */
 	__u32 first_mapping; /* arena unit of the first struct unwind_mapping; they are sorted by
 				start */
 	__u32 n_mappings;

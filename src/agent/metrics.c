@@ -196,6 +196,13 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	gauge(out, "cameo_processes_labelled", s->n_labelled_processes, "Processes with labels.");
 	counter(out, "cameo_sideband_lost_total", s->session.procs.n_sideband_lost,
 		"Process events (exec, fork, mmap, exit) lost because a kernel buffer was full.");
+	counter(out, "cameo_programs_corrected_total", s->session.procs.n_corrected,
+		"Programs whose begin or end was found by comparison with the existing processes, "
+		"because the event was lost.");
+	counter(out, "cameo_program_records_lost_total",
+		s->session.sampler.counts.n[COUNTER_PROGRAMS_LOST],
+		"Records of new programs that did not fit into the ring; their first samples "
+		"identify them.");
 }
 
 /* ---- export ------------------------------------------------------------------------ */

@@ -41,15 +41,21 @@ struct jit_symbols {
 	struct {
 		VEC(struct process_jit *);
 	} entries;
-	struct index by_pid;       /* maps to an index of all */
+	struct index by_program;   /* maps to an index of all */
 	struct role_pool *readers; /* NULL until needed; of the thread that symbolizes */
 	unsigned int n_idle;       /* batches since the reader had work */
 };
 
-struct pid_key {
+struct program_key {
 	const struct jit_symbols *j;
 	uint32_t pid;
+	uint64_t start_ns;
 };
+
+static uint32_t key_hash(uint32_t pid, uint64_t start_ns)
+{
+	return hash_u64(start_ns ^ (uint64_t)pid << 32);
+}
 
 int jit_symbols_new(struct jit_symbols **out, struct process_table *procs)
 {
@@ -63,10 +69,16 @@ int jit_symbols_new(struct jit_symbols **out, struct process_table *procs)
 	return 0;
 }
 
-static void entry_free(struct process_jit *pj)
+static void drop_sources(struct process_jit *pj)
 {
 	jit_source_free(pj->map);
 	jit_source_free(pj->dump);
+	pj->map = pj->dump = NULL;
+}
+
+static void entry_free(struct process_jit *pj)
+{
+	drop_sources(pj);
 	free(pj);
 }
 
@@ -77,34 +89,36 @@ void jit_symbols_free(struct jit_symbols *j)
 	for (size_t i = 0; i < j->entries.len; i++)
 		entry_free(j->entries.data[i]);
 	vec_fini(&j->entries);
-	index_fini(&j->by_pid);
+	index_fini(&j->by_program);
 	role_pool_free(j->readers);
 	pthread_mutex_destroy(&j->lock);
 	free(j);
 }
 
-static bool same_pid(const void *ctx, uint32_t id)
+static bool same_program(const void *ctx, uint32_t id)
 {
-	const struct pid_key *k = ctx;
+	const struct program_key *k = ctx;
+	const struct process_jit *pj = k->j->entries.data[id];
 
-	return k->j->entries.data[id]->pid == k->pid;
+	return pj->pid == k->pid && pj->start_ns == k->start_ns;
 }
 
-static struct process_jit *find_locked(const struct jit_symbols *j, uint32_t pid)
+static struct process_jit *find_locked(const struct jit_symbols *j, uint32_t pid, uint64_t start_ns)
 {
-	struct pid_key key = { j, pid };
+	struct program_key key = { j, pid, start_ns };
 	uint32_t id;
 
-	return index_find(&j->by_pid, hash_u64(pid), same_pid, &key, &id) ? j->entries.data[id]
-									  : NULL;
+	return index_find(&j->by_program, key_hash(pid, start_ns), same_program, &key, &id)
+		       ? j->entries.data[id]
+		       : NULL;
 }
 
-static struct process_jit *jit_symbols_get(struct jit_symbols *j, uint32_t pid)
+static struct process_jit *jit_symbols_get(struct jit_symbols *j, uint32_t pid, uint64_t start_ns)
 {
 	struct process_jit *pj;
 
 	pthread_mutex_lock(&j->lock);
-	pj = find_locked(j, pid);
+	pj = find_locked(j, pid, start_ns);
 	pthread_mutex_unlock(&j->lock);
 	return pj;
 }
@@ -116,7 +130,8 @@ static int add(struct jit_symbols *j, struct process_jit *pj)
 	pthread_mutex_lock(&j->lock);
 	r = vec_push(&j->entries, pj);
 	if (r == 0) {
-		r = index_add(&j->by_pid, hash_u64(pj->pid), (uint32_t)j->entries.len - 1);
+		r = index_add(&j->by_program, key_hash(pj->pid, pj->start_ns),
+			      (uint32_t)j->entries.len - 1);
 		if (r < 0)
 			j->entries.len--;
 	}
@@ -130,20 +145,23 @@ void jit_symbols_note(struct jit_symbols *j, uint32_t pid, uint64_t start_ns)
 	const char *dump;
 	int fd;
 
-	if (jit_symbols_get(j, pid))
+	if (jit_symbols_get(j, pid, start_ns))
 		return;
 	pj = calloc(1, sizeof(*pj));
 	if (!pj)
 		return;
 	pj->pid = pid;
 	pj->start_ns = start_ns;
-	dump = process_table_jitdump(j->procs, pid);
+	dump = process_table_jitdump(j->procs, pid, start_ns);
 	fd = jit_files_open_map((pid_t)pid);
 	if (fd >= 0)
 		(void)jit_source_new(&pj->map, fd, JIT_PERF_MAP);
 	fd = dump ? jit_files_open_dump((pid_t)pid, dump) : -1;
 	if (fd >= 0)
 		(void)jit_source_new(&pj->dump, fd, JIT_DUMP);
+	/* the files may be those of the next program already */
+	if (!process_table_still_runs(j->procs, pid, start_ns))
+		drop_sources(pj);
 	if (add(j, pj) < 0)
 		entry_free(pj);
 }
@@ -160,7 +178,7 @@ static struct process_jit *entry_at(struct jit_symbols *j, size_t i)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* The addresses [first, first + n) are those of one process, which are looked up in @source. */
+/* The addresses [first, first + n) are those of one program, which are looked up in @source. */
 struct task {
 	struct jit_source *source;
 	size_t first, n;
@@ -171,12 +189,14 @@ struct tasks {
 	VEC(struct task);
 };
 
-static int by_process_and_address(const void *a, const void *b)
+static int by_program_and_address(const void *a, const void *b)
 {
 	const struct jit_symbols_address *x = a, *y = b;
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
@@ -194,6 +214,12 @@ static int add_task(struct tasks *tasks, struct jit_source *source, size_t first
 	return vec_push(tasks, (struct task){ source, first, n, jit_source_unread(source) });
 }
 
+static bool is_same_program(const struct jit_symbols_address *a,
+			    const struct jit_symbols_address *b)
+{
+	return a->pid == b->pid && a->start_ns == b->start_ns;
+}
+
 /* Lists the files to read for the @n sorted addresses @addrs. */
 static int list_tasks(struct jit_symbols *j, const struct jit_symbols_address *addrs, size_t n,
 		      struct tasks *tasks)
@@ -201,9 +227,9 @@ static int list_tasks(struct jit_symbols *j, const struct jit_symbols_address *a
 	int r = 0;
 
 	for (size_t i = 0, end; i < n && r == 0; i = end) {
-		struct process_jit *pj = jit_symbols_get(j, addrs[i].pid);
+		struct process_jit *pj = jit_symbols_get(j, addrs[i].pid, addrs[i].start_ns);
 
-		for (end = i + 1; end < n && addrs[end].pid == addrs[i].pid;)
+		for (end = i + 1; end < n && is_same_program(&addrs[end], &addrs[i]);)
 			end++;
 		if (pj)
 			r = add_task(tasks, pj->dump, i, end - i);
@@ -221,7 +247,7 @@ static size_t make_unique(struct jit_symbols_address *addrs, size_t n)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!kept || by_process_and_address(&addrs[kept - 1], &addrs[i]))
+		if (!kept || by_program_and_address(&addrs[kept - 1], &addrs[i]))
 			addrs[kept++] = addrs[i];
 	return kept;
 }
@@ -272,7 +298,7 @@ int jit_symbols_look_up(struct jit_symbols *j, struct jit_symbols_address *addrs
 
 	if (!n)
 		return 0;
-	qsort(addrs, n, sizeof(*addrs), by_process_and_address);
+	qsort(addrs, n, sizeof(*addrs), by_program_and_address);
 	n = make_unique(addrs, n);
 	r = list_tasks(j, addrs, n, &tasks);
 	if (r == 0)
@@ -294,13 +320,13 @@ void jit_symbols_reap(struct jit_symbols *j, jit_symbols_ended_fn ended, void *c
 	size_t kept = 0;
 
 	pthread_mutex_lock(&j->lock);
-	index_fini(&j->by_pid);
+	index_fini(&j->by_program);
 	for (size_t i = 0; i < j->entries.len; i++) {
 		struct process_jit *pj = j->entries.data[i];
 
 		pj->n_ended += pj->n_ended || ended(ctx, pj->pid, pj->start_ns);
 		if (pj->n_ended >= WINDOWS_AFTER_END ||
-		    index_add(&j->by_pid, hash_u64(pj->pid), (uint32_t)kept) < 0)
+		    index_add(&j->by_program, key_hash(pj->pid, pj->start_ns), (uint32_t)kept) < 0)
 			entry_free(pj);
 		else
 			j->entries.data[kept++] = pj;
@@ -320,16 +346,17 @@ size_t jit_symbols_bytes(struct jit_symbols *j)
 	return n;
 }
 
-int jit_symbols_find(struct jit_symbols *j, uint32_t pid, uint64_t addr,
+int jit_symbols_find(struct jit_symbols *j, const struct jit_symbols_address *at,
 		     struct jit_symbols_function *out)
 {
-	struct process_jit *pj = jit_symbols_get(j, pid);
+	struct process_jit *pj = jit_symbols_get(j, at->pid, at->start_ns);
 	struct jit_source_function fn;
-	int of_dump = pj && pj->dump ? jit_source_find(pj->dump, addr, &fn) : -ENOENT, r = of_dump;
+	int of_dump = pj && pj->dump ? jit_source_find(pj->dump, at->addr, &fn) : -ENOENT,
+	    r = of_dump;
 
 	/* a jitdump has lines and code that moved, so it takes precedence */
 	if (r < 0 && pj && pj->map)
-		r = jit_source_find(pj->map, addr, &fn);
+		r = jit_source_find(pj->map, at->addr, &fn);
 	if (r < 0)
 		return r != -ENOENT ? r : of_dump;
 	*out = (struct jit_symbols_function){ fn.name, fn.file, fn.line };

@@ -33,15 +33,15 @@ void jit_symbols_free(struct jit_symbols *j);
 DEFINE_FREEP(struct jit_symbols, jit_symbols_free)
 
 /*
- * Notes that generated code of @pid was sampled, and opens its files. Cheap for a process
- * that is known.
+ * Notes that generated code of the program that began as @pid at @start_ns was sampled, and opens
+ * its files. Cheap for a program that is known.
  */
 void jit_symbols_note(struct jit_symbols *j, uint32_t pid, uint64_t start_ns);
 
-/* An address in generated code of a process. */
+/* An address in generated code of the program that began as @pid at @start_ns. */
 struct jit_symbols_address {
 	uint32_t pid;
-	uint64_t addr;
+	uint64_t start_ns, addr;
 };
 
 /*
@@ -67,8 +67,8 @@ void jit_symbols_reap(struct jit_symbols *j, jit_symbols_ended_fn ended, void *c
 size_t jit_symbols_bytes(struct jit_symbols *j);
 
 /*
- * Finds the function of @pid at @addr. Returns 0; -ENOENT if there is none; -ETIMEDOUT or -ETIME if
+ * Finds the function at an address. Returns 0; -ENOENT if there is none; -ETIMEDOUT or -ETIME if
  * the file takes too long to read; another error if its reader failed.
  */
-int jit_symbols_find(struct jit_symbols *j, uint32_t pid, uint64_t addr,
+int jit_symbols_find(struct jit_symbols *j, const struct jit_symbols_address *at,
 		     struct jit_symbols_function *out);

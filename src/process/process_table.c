@@ -7,6 +7,10 @@
  *
  * Each program that runs under a pid has a struct entry of its own. Entries of earlier
  * programs are chained behind the newest one until all of their samples have surely arrived.
+ *
+ * /proc shows the program that runs while it is read, which may be a later one than was expected.
+ * The fork or exec event of a program is written before it shows up in /proc: so events are applied
+ * after the reading, and if the program has ended by then, what was read is dropped.
  */
 #include "process/process_table.h"
 
@@ -31,7 +35,10 @@
 enum {
 	EAGER_MAPPINGS_MAX = 1024, /* larger sets are published when a sample needs them */
 	REREAD_COST_SHARE = 20,    /* rereading a process may take up to 1/20 of the time */
+	SWEEP_COST_SHARE = 20,     /* the same for a sweep */
 };
+
+#define SWEEP_NS 10000000000ULL /* shortest interval of sweeps while no event was lost */
 
 struct entry {
 	struct process info; /* first, because callers see only this */
@@ -44,6 +51,10 @@ struct entry {
 	/* The main thread existed when last checked, and no event of its end was seen since. */
 	bool main_thread_alive;
 	bool is_stale;          /* /proc must be read before the mappings are right */
+	bool is_unconfirmed;    /* they were just read, and may be of a later program */
+	bool is_named;          /* its name need not be read from /proc */
+	bool is_swept_away;     /* a sweep did not find it, which may have been an error */
+	uint32_t sweep;         /* number of the last sweep that found it */
 	bool dirty;             /* listed in process_table.dirty */
 	bool unmapped_is_final; /* see struct unwind_process */
 	struct runtimes runtimes;
@@ -65,7 +76,11 @@ struct process_table {
 	struct index by_pid; /* maps to a slot */
 	struct {
 		VEC(uint32_t);
-	} dirty; /* pids of changed processes */
+	} dirty;                 /* pids of changed processes */
+	void (*sync)(void *ctx); /* may be NULL */
+	void *sync_ctx;
+	uint32_t n_sweeps;
+	uint64_t next_sweep_ns;
 	struct process_table_stats stats;
 };
 
@@ -107,6 +122,18 @@ int process_table_new(struct process_table **out, struct file_table *files,
 void process_table_set_langs(struct process_table *p, struct langs *langs)
 {
 	p->langs = langs;
+}
+
+void process_table_set_sync(struct process_table *p, void (*sync)(void *ctx), void *ctx)
+{
+	p->sync = sync;
+	p->sync_ctx = ctx;
+}
+
+static void apply_events(struct process_table *p)
+{
+	if (p->sync)
+		p->sync(p->sync_ctx);
 }
 
 static void entry_free(struct process_table *p, struct entry *e, uint64_t now_ns)
@@ -200,6 +227,7 @@ static void set_comm(struct entry *e, const char *comm)
 {
 	memset(e->info.comm, 0, sizeof(e->info.comm));
 	snprintf(e->info.comm, sizeof(e->info.comm), "%s", comm);
+	e->is_named = true;
 }
 
 static void mark_dirty(struct process_table *p, struct entry *e)
@@ -266,46 +294,83 @@ static int on_proc_map(void *ctx, const struct proc_map *m)
 }
 
 /*
+ * Returns true if what was just read was still the program's. Processes that it forked meanwhile
+ * would share what was read, so they are read on their own.
+ */
+static bool entry_confirm(struct process_table *p, struct entry *e)
+{
+	e->is_unconfirmed = true;
+	apply_events(p);
+	e->is_unconfirmed = false;
+	return !e->info.end_ns;
+}
+
+/*
  * Replaces the known mappings with those in /proc, unless the last reread was too recent.
- * Returns 0, -ESRCH if the process is gone, or -ENOMEM.
+ * Returns 0; -ESRCH if the program is gone, or -ENOMEM: then the known ones stay.
  */
 static int entry_reread(struct process_table *p, struct entry *e, uint64_t now_ns)
 {
-	struct reread_job job = { p, e };
-	struct mapping_set *own;
 	uint64_t started_ns = clock_monotonic_ns(), ended_ns;
+	struct mapping_set *old = e->maps, *fresh;
+	struct reread_job job = { p, e };
 	int r;
 
+	if (e->info.end_ns)
+		return -ESRCH;
 	if (e->next_reread_ns > now_ns)
 		return 0;
-	own = mapping_set_own(e->maps, p->tables, now_ns);
-	if (!own)
+	fresh = mapping_set_new();
+	if (!fresh)
 		return -ENOMEM;
-	e->maps = own;
-	runtimes_detach(&e->runtimes);
-	mapping_set_clear(own);
+	e->maps = fresh;
 	r = proc_maps_read((int)e->info.pid, PROC_MAPS_EXEC, on_proc_map, &job, NULL);
 	e->is_stale = false;
 	ended_ns = clock_monotonic_ns();
 	e->next_reread_ns = ended_ns + (ended_ns - started_ns) * REREAD_COST_SHARE;
+	if (r == 0 && !entry_confirm(p, e))
+		r = -ESRCH;
+	if (r == 0)
+		runtimes_detach(&e->runtimes);
+	mapping_set_unref(r == 0 ? old : e->maps, p->tables, now_ns);
+	if (r < 0)
+		e->maps = old;
 	return r;
 }
 
-static struct entry *entry_from_proc(struct process_table *p, uint32_t pid)
+/* Adds what runs as @pid now, without an event. Its name is read when it is needed. */
+static struct entry *entry_from_proc(struct process_table *p, uint32_t pid, uint64_t start_ns)
 {
-	struct entry *e = entry_add(p, pid, 0);
-	char comm[16];
+	struct entry *e = entry_add(p, pid, start_ns);
 
 	if (!e)
 		return NULL;
-	proc_comm((int)pid, comm);
-	set_comm(e, comm);
 	e->is_stale = true;
 	mark_dirty(p, e);
 	return e;
 }
 
+/* Reads the name of a program that has none; not while events are being applied. */
+static void entry_read_name(struct process_table *p, struct entry *e)
+{
+	char comm[16];
+
+	if (e->is_named || e->info.end_ns)
+		return;
+	e->is_named = true;
+	proc_comm((int)e->info.pid, comm);
+	apply_events(p);
+	if (!e->info.end_ns && !e->info.comm[0])
+		set_comm(e, comm);
+}
+
 /* ---- events --------------------------------------------------------------- */
+
+/* True if the event is of an earlier program than the newest. Its CPU was slow to write it. */
+static bool is_late(const struct entry *newest, const struct sideband_event *ev)
+{
+	return newest && newest->info.start_ns > ev->time_ns;
+}
 
 static void on_map(struct process_table *p, const struct sideband_event *ev)
 {
@@ -322,8 +387,8 @@ static void on_map(struct process_table *p, const struct sideband_event *ev)
 	struct mapping_set *own;
 
 	if (!e && !p->follow_only)
-		e = entry_from_proc(p, ev->pid);
-	if (!e || e->is_stale)
+		e = entry_from_proc(p, ev->pid, 0);
+	if (!e || e->is_stale || is_late(e, ev))
 		return;
 	own = mapping_set_own(e->maps, p->tables, ev->time_ns);
 	if (!own)
@@ -335,10 +400,16 @@ static void on_map(struct process_table *p, const struct sideband_event *ev)
 
 static void on_exec(struct process_table *p, const struct sideband_event *ev)
 {
-	struct entry *e;
+	struct entry *e = entry_get(p, ev->pid);
 
-	if (p->follow_only && !entry_get(p, ev->pid))
+	if (p->follow_only && !e)
 		return;
+	if (is_late(e, ev)) {
+		/* a record was faster: it is about this exec, or an even later one */
+		if (!e->is_named)
+			set_comm(e, ev->name);
+		return;
+	}
 	e = entry_add(p, ev->pid, ev->time_ns);
 	if (!e)
 		return;
@@ -359,6 +430,12 @@ static void on_fork(struct process_table *p, const struct sideband_event *ev)
 	}
 	if (p->follow_only && !parent)
 		return;
+	e = entry_get(p, ev->pid);
+	if (is_late(e, ev)) {
+		if (!e->info.ppid)
+			e->info.ppid = ev->ppid;
+		return;
+	}
 	e = entry_add(p, ev->pid, ev->time_ns);
 	if (!e)
 		return;
@@ -370,9 +447,10 @@ static void on_fork(struct process_table *p, const struct sideband_event *ev)
 		return;
 	}
 	memcpy(e->info.comm, parent->info.comm, sizeof(e->info.comm));
+	e->is_named = parent->info.comm[0];
 	e->info.exe = parent->info.exe;
 	e->runtimes = parent->runtimes;
-	e->is_stale = parent->is_stale;
+	e->is_stale = parent->is_stale || parent->is_unconfirmed;
 	mapping_set_unref(e->maps, p->tables, ev->time_ns);
 	e->maps = mapping_set_ref(parent->maps);
 }
@@ -401,14 +479,15 @@ static void on_exit_event(struct process_table *p, const struct sideband_event *
 {
 	struct entry *e = entry_get(p, ev->pid);
 
-	if (!e || continues_after(e, ev))
+	if (!e || is_late(e, ev) || continues_after(e, ev))
 		return;
 	entry_end(p, e, ev->time_ns);
-	sampler_end_process(p->sampler, ev->pid);
+	sampler_end_process(p->sampler, ev->pid, e->info.id.start_ns);
 }
 
 void process_table_reread_all(struct process_table *p)
 {
+	p->next_sweep_ns = 0;
 	for (size_t i = 0; i < p->slots.len; i++) {
 		struct entry *e = p->slots.data[i];
 
@@ -443,7 +522,7 @@ void process_table_handle(struct process_table *p, const struct sideband_event *
 		break;
 	case SIDEBAND_COMM:
 		e = entry_get(p, ev->pid);
-		if (e && ev->pid == ev->tid)
+		if (e && ev->pid == ev->tid && !is_late(e, ev))
 			set_comm(e, ev->name);
 		break;
 	}
@@ -459,11 +538,16 @@ static void entry_attach(struct process_table *p, struct entry *e, uint64_t now_
 		runtimes_attach(&e->runtimes, &of, now_ns);
 }
 
-uint64_t process_table_vm_bias(const struct process_table *p, uint32_t pid, uint32_t vm)
+/* Callers see only the first member of an entry. */
+static struct entry *entry_of(const struct process *program)
 {
-	const struct entry *e = entry_get(p, pid);
+	return (struct entry *)(uintptr_t)program;
+}
 
-	return e ? runtimes_bias(p->files, e->maps, vm) : 0;
+uint64_t process_table_vm_bias(const struct process_table *p, const struct process *program,
+			       uint32_t vm)
+{
+	return program ? runtimes_bias(p->files, entry_of(program)->maps, vm) : 0;
 }
 
 static int entry_publish(struct process_table *p, struct entry *e, uint64_t now_ns,
@@ -480,8 +564,9 @@ static int entry_publish(struct process_table *p, struct entry *e, uint64_t now_
 		return r;
 	out->unmapped_is_final = e->unmapped_is_final;
 	runtimes_describe(&e->runtimes, p->files, e->maps, out);
+	out->program = e->info.id;
 	/* the pid may belong to a successor already, whose entry must stay */
-	if (!e->info.end_ns)
+	if (!e->info.end_ns && e->info.id.start_ns)
 		r = sampler_put_process(p->sampler, e->info.pid, out);
 	return r;
 }
@@ -496,7 +581,7 @@ void process_table_publish(struct process_table *p, uint64_t now_ns)
 		if (!e)
 			continue;
 		e->dirty = false;
-		if (e->info.end_ns)
+		if (e->info.end_ns || !e->info.id.start_ns)
 			continue;
 		/* the sooner generated code is known, the fewer samples arrive raw */
 		if (!e->is_stale)
@@ -524,16 +609,141 @@ const struct process *process_table_find(struct process_table *p, uint32_t pid, 
 	return e ? &e->info : NULL;
 }
 
-int process_table_mappings(struct process_table *p, uint32_t pid, uint64_t time_ns, uint64_t now_ns,
-			   struct unwind_process *out)
+/* ---- identity ------------------------------------------------------------- */
+
+static bool is_same_id(const struct program_id *a, const struct program_id *b)
+{
+	return a->start_ns == b->start_ns && a->exec_id == b->exec_id;
+}
+
+static bool is_newer_id(const struct program_id *a, const struct program_id *b)
+{
+	if (a->start_ns != b->start_ns)
+		return a->start_ns > b->start_ns;
+	return (int32_t)(a->exec_id - b->exec_id) > 0;
+}
+
+/* Adds a program whose fork or exec was not in the side-band. */
+static struct entry *entry_add_missed(struct process_table *p, const struct entry *old,
+				      uint64_t time_ns, const struct program_id *id)
+{
+	uint32_t ppid = old->info.id.start_ns == id->start_ns ? old->info.ppid : 0;
+	struct entry *e = entry_from_proc(p, old->info.pid, time_ns);
+
+	if (!e)
+		return NULL;
+	e->info.id = *id;
+	e->info.ppid = ppid;
+	p->stats.n_corrected++;
+	return e;
+}
+
+/* A record of a program that a sweep did not find. */
+static void entry_revive(struct process_table *p, struct entry *e)
+{
+	e->info.end_ns = 0;
+	e->is_swept_away = false;
+	e->is_stale = true;
+	e->all_threads_seen = false;
+	p->stats.n_running++;
+	mark_dirty(p, e);
+}
+
+/* Finds the program with an identity that no entry has, but that is certainly right. */
+static struct entry *entry_learn(struct process_table *p, uint32_t pid, uint64_t time_ns,
+				 const struct program_id *id)
+{
+	struct entry *newest = entry_get(p, pid), *e = entry_at(p, pid, time_ns);
+
+	if (!e) {
+		e = entry_from_proc(p, pid, time_ns);
+		if (e)
+			e->info.id = *id;
+		return e;
+	}
+	if (e->info.start_ns > time_ns)
+		return NULL;
+	if (!e->info.id.start_ns) {
+		e->info.id = *id;
+		mark_dirty(p, e);
+		return e;
+	}
+	return e == newest && is_newer_id(id, &e->info.id) ? entry_add_missed(p, e, time_ns, id)
+							   : NULL;
+}
+
+/* A record of the middle of an exec is the new program's if its identity follows the old one's. */
+static struct entry *entry_in_exec(struct process_table *p, uint32_t pid, uint64_t time_ns,
+				   const struct program_id *id)
 {
 	struct entry *e = entry_at(p, pid, time_ns);
+	const struct entry *old = e ? e->older : NULL;
+
+	if (!old || e->info.id.start_ns || old->info.id.start_ns != id->start_ns)
+		return NULL;
+	return old->info.id.exec_id + 1 == id->exec_id ? e : NULL;
+}
+
+const struct process *process_table_identify(struct process_table *p, uint32_t pid,
+					     uint64_t time_ns, const struct program_id *id,
+					     bool is_sure)
+{
+	struct entry *e = entry_get(p, pid);
+
+	if (!id->start_ns)
+		return process_table_find(p, pid, time_ns);
+	while (e && !is_same_id(&e->info.id, id))
+		e = e->older;
+	if (!e)
+		e = is_sure ? entry_learn(p, pid, time_ns, id) : entry_in_exec(p, pid, time_ns, id);
+	if (!e)
+		return NULL;
+	if (e->is_swept_away)
+		entry_revive(p, e);
+	entry_read_name(p, e);
+	return &e->info;
+}
+
+/* The program that began at @start_ns, or the last one of its process if @any_program. */
+static const struct entry *entry_from(const struct process_table *p, uint32_t pid,
+				      uint64_t start_ns, bool any_program)
+{
+	const struct entry *newest = entry_get(p, pid), *e = newest;
+
+	while (e && e->info.start_ns != start_ns)
+		e = e->older;
+	if (!e || !any_program || !e->info.id.start_ns)
+		return e;
+	while (newest->info.id.start_ns != e->info.id.start_ns)
+		newest = newest->older;
+	return newest;
+}
+
+bool process_table_ran_until(const struct process_table *p, uint32_t pid, uint64_t start_ns,
+			     uint64_t time_ns, bool any_program)
+{
+	const struct entry *e = entry_from(p, pid, start_ns, any_program);
+
+	return e && (!e->info.end_ns || e->info.end_ns > time_ns);
+}
+
+bool process_table_still_runs(struct process_table *p, uint32_t pid, uint64_t start_ns)
+{
+	const struct entry *e;
+
+	apply_events(p);
+	e = entry_from(p, pid, start_ns, false);
+	return e && !e->info.end_ns;
+}
+
+int process_table_mappings(struct process_table *p, const struct process *program, uint64_t now_ns,
+			   struct unwind_process *out)
+{
+	struct entry *e = entry_of(program);
 	int r = 0;
 
 	if (!e)
-		e = entry_from_proc(p, pid);
-	if (!e)
-		return -ENOMEM;
+		return -ESRCH;
 	if (e->is_stale)
 		r = entry_reread(p, e, now_ns);
 	if (r < 0 && !mapping_set_count(e->maps))
@@ -542,22 +752,94 @@ int process_table_mappings(struct process_table *p, uint32_t pid, uint64_t time_
 	return entry_publish(p, e, now_ns, out);
 }
 
-const char *process_table_jitdump(const struct process_table *p, uint32_t pid)
+const char *process_table_jitdump(const struct process_table *p, uint32_t pid, uint64_t start_ns)
 {
-	const struct entry *e = entry_get(p, pid);
+	const struct entry *e = entry_from(p, pid, start_ns, false);
 
 	return e ? e->jitdump : NULL;
 }
 
-void process_table_ignore_unmapped(struct process_table *p, uint32_t pid)
+bool process_table_ignore_unmapped(struct process_table *p, const struct process *program,
+				   uint64_t now_ns)
 {
-	struct entry *e = entry_get(p, pid);
+	struct entry *e = entry_of(program);
 	struct unwind_process ignored;
 
 	if (!e || e->info.end_ns || e->dirty)
-		return;
+		return false;
+	if (e->next_reread_ns <= now_ns && entry_reread(p, e, now_ns) == 0)
+		return true;
 	e->unmapped_is_final = true;
 	(void)entry_publish(p, e, clock_monotonic_ns(), &ignored);
+	return false;
+}
+
+/* ---- the sweep ------------------------------------------------------------ */
+
+struct sweep {
+	VEC(struct record_header);
+};
+
+static void on_program(void *ctx, const void *record, size_t len)
+{
+	struct sweep *all = ctx;
+
+	(void)vec_push(all, *(const struct record_header *)record);
+}
+
+/* Compares a process that exists with what is known. @since_ns: the begin of the sweep. */
+static void sweep_found(struct process_table *p, const struct record_header *h, uint64_t since_ns)
+{
+	struct entry *e = entry_get(p, h->pid);
+
+	if (!e)
+		return;
+	e->sweep = p->n_sweeps;
+	if (e->info.start_ns >= since_ns || e->info.end_ns || h->flags & RECORD_IN_EXEC)
+		return;
+	if (!e->info.id.start_ns) {
+		e->info.id = h->program;
+		mark_dirty(p, e);
+	} else if (is_newer_id(&h->program, &e->info.id)) {
+		e = entry_add_missed(p, e, h->time_ns, &h->program);
+		if (e)
+			e->sweep = p->n_sweeps;
+	}
+}
+
+/* Ends what was not found. The event of its end may still come, or it was lost. */
+static void sweep_missing(struct process_table *p, uint64_t since_ns)
+{
+	for (size_t i = 0; i < p->slots.len; i++) {
+		struct entry *e = p->slots.data[i];
+
+		if (!e || e->info.end_ns || e->sweep == p->n_sweeps || e->info.start_ns >= since_ns)
+			continue;
+		entry_end(p, e, since_ns);
+		e->is_swept_away = true;
+		p->stats.n_corrected++;
+		sampler_end_process(p->sampler, e->info.pid, e->info.id.start_ns);
+	}
+}
+
+void process_table_sweep(struct process_table *p)
+{
+	uint64_t since_ns = clock_monotonic_ns(), cost_ns;
+	struct sweep all = { 0 };
+
+	if (since_ns < p->next_sweep_ns)
+		return;
+	p->n_sweeps++;
+	if (sampler_each_program(p->sampler, on_program, &all) == 0 && all.len) {
+		/* events before what the sweep has seen come first */
+		apply_events(p);
+		for (size_t i = 0; i < all.len; i++)
+			sweep_found(p, &all.data[i], since_ns);
+		sweep_missing(p, since_ns);
+	}
+	vec_fini(&all);
+	cost_ns = (clock_monotonic_ns() - since_ns) * SWEEP_COST_SHARE;
+	p->next_sweep_ns = since_ns + (cost_ns > SWEEP_NS ? cost_ns : SWEEP_NS);
 }
 
 /* ---- setup and upkeep ----------------------------------------------------- */
@@ -565,7 +847,7 @@ void process_table_ignore_unmapped(struct process_table *p, uint32_t pid)
 int process_table_follow(struct process_table *p, uint32_t pid)
 {
 	p->follow_only = true;
-	if (!entry_get(p, pid) && !entry_from_proc(p, pid))
+	if (!entry_get(p, pid) && !entry_from_proc(p, pid, 0))
 		return -ENOMEM;
 	return sampler_add_target(p->sampler, pid);
 }
@@ -574,7 +856,7 @@ static int on_pid(void *ctx, int pid)
 {
 	struct process_table *p = ctx;
 
-	if (!entry_get(p, (uint32_t)pid) && !entry_from_proc(p, (uint32_t)pid))
+	if (!entry_get(p, (uint32_t)pid) && !entry_from_proc(p, (uint32_t)pid, 0))
 		return -ENOMEM;
 	return 0;
 }

@@ -7,6 +7,10 @@
  * walks with. A process that ended, or that has executed another program, is remembered for a
  * few seconds, because samples of it may still be queued.
  *
+ * Events have an order but no identity, and records have an identity (struct program_id). A program
+ * gets its identity from the first record that can only be about it, and only then its mappings are
+ * published, under that identity. From then on a record finds its program by identity alone.
+ *
  * Use: process_table_scan() once, then process_table_handle() for each event in order of time
  * and process_table_publish() before samples are read. One thread.
  */
@@ -33,8 +37,9 @@ struct process {
 		 * runs.
 		 */
 		end_ns;
-	char comm[16];
-	uint32_t exe; /* file id of the main program, FILE_ID_NONE if unknown */
+	struct program_id id; /* id.start_ns is 0 while it is unknown */
+	char comm[16];        /* "" if unknown */
+	uint32_t exe;         /* file id of the main program, FILE_ID_NONE if unknown */
 };
 
 /* All arguments are borrowed until process_table_free(). Returns 0 or -ENOMEM. */
@@ -49,6 +54,12 @@ void process_table_free(struct process_table *p);
 void process_table_set_langs(struct process_table *p, struct langs *langs);
 
 DEFINE_FREEP(struct process_table, process_table_free)
+
+/*
+ * @sync applies all events that have happened before it is called. The table calls it after it has
+ * read /proc, to find out if what it read was still of the expected program.
+ */
+void process_table_set_sync(struct process_table *p, void (*sync)(void *ctx), void *ctx);
 
 /*
  * Restricts the table to this process (may be called several times) and its later children.
@@ -77,32 +88,70 @@ void process_table_publish(struct process_table *p, uint64_t now_ns);
  */
 const struct process *process_table_find(struct process_table *p, uint32_t pid, uint64_t time_ns);
 
-/*
- * Returns what to add to virtual addresses of runtime @vm's file to get addresses in the
- * process; 0 if unknown.
+/**
+ * process_table_identify() - find the program that a record is about
+ *
+ * All events before @time_ns must have been applied. With @is_sure, the record is not of the middle
+ * of an exec, so the program of that time, if its identity is still unknown, has this one. If the
+ * identity shows that an event was lost, the table corrects itself.
+ *
+ * Return: the program, borrowed until process_table_reap(); NULL if nothing is known about it.
  */
-uint64_t process_table_vm_bias(const struct process_table *p, uint32_t pid, uint32_t vm);
+const struct process *process_table_identify(struct process_table *p, uint32_t pid,
+					     uint64_t time_ns, const struct program_id *id,
+					     bool is_sure);
 
 /*
- * Stores the process's mappings, ready to be walked, in *@out, reading them from /proc if
- * needed. Returns 0, -ESRCH if the process ended before it was read, or -ENOSPC if the memory
+ * Returns what to add to virtual addresses of runtime @vm's file to get addresses in the
+ * program's process; 0 if unknown.
+ */
+uint64_t process_table_vm_bias(const struct process_table *p, const struct process *program,
+			       uint32_t vm);
+
+/*
+ * Stores the program's mappings, ready to be walked, in *@out, reading them from /proc if
+ * needed. Returns 0, -ESRCH if the program ended before it was read, or -ENOSPC if the memory
  * limit is reached.
  */
-int process_table_mappings(struct process_table *p, uint32_t pid, uint64_t time_ns, uint64_t now_ns,
+int process_table_mappings(struct process_table *p, const struct process *program, uint64_t now_ns,
 			   struct unwind_process *out);
 
 /*
- * Path, as the process sees it, of the jitdump file that @pid has mapped; NULL if none.
- * Borrowed.
+ * Path, as the process sees it, of the jitdump file that the program which began at @start_ns has
+ * mapped; NULL if none. Borrowed.
  */
-const char *process_table_jitdump(const struct process_table *p, uint32_t pid);
+const char *process_table_jitdump(const struct process_table *p, uint32_t pid, uint64_t start_ns);
 
 /*
- * Makes the BPF program stop sending raw samples of @pid for addresses outside its mappings.
- * Call it when such an address was not found although all events had been applied. The effect
- * lasts until the mappings of the process change.
+ * Makes the BPF program stop sending raw samples of @program for addresses outside its mappings.
+ * Call it when such an address was not found although all events had been applied. Returns true if
+ * the mappings were read again instead, in case an event was lost: try once more. The effect lasts
+ * until the mappings of the process change.
  */
-void process_table_ignore_unmapped(struct process_table *p, uint32_t pid);
+bool process_table_ignore_unmapped(struct process_table *p, const struct process *program,
+				   uint64_t now_ns);
+
+/*
+ * Returns true if the program that began as @pid at @start_ns still ran at @time_ns or, with
+ * @any_program, if its process did, whatever it ran. Events up to @time_ns must have been applied.
+ * Anything read of the process before @time_ns is then the program's, or the process's.
+ */
+bool process_table_ran_until(const struct process_table *p, uint32_t pid, uint64_t start_ns,
+			     uint64_t time_ns, bool any_program);
+
+/*
+ * Applies all events, and returns true if the program that began as @pid at @start_ns still runs.
+ * Anything read of the process before is then the program's. Do not call it while events are being
+ * applied.
+ */
+bool process_table_still_runs(struct process_table *p, uint32_t pid, uint64_t start_ns);
+
+/*
+ * Compares the table with the processes that exist, which finds events that were lost without a
+ * trace, and programs whose identity is unknown. Takes at most a twentieth of the time: calls that
+ * come too early do nothing.
+ */
+void process_table_sweep(struct process_table *p);
 
 /* Calls file_table_mark() for all files that processes have, or recently had, mapped. */
 void process_table_mark_files(struct process_table *p);
@@ -114,5 +163,6 @@ struct process_table_stats {
 	uint32_t n_running;
 	uint64_t n_seen;
 	uint64_t n_sideband_lost;
+	uint64_t n_corrected; /* programs whose begin or end was not in the side-band */
 };
 void process_table_stats(const struct process_table *p, struct process_table_stats *out);

@@ -27,9 +27,10 @@ struct record_decoder {
 	struct sample_counts *counts;
 	struct offcpu *offcpu;
 	uint64_t now_ns;
-	unsigned int flags; /* enum record_decoder_flags of the current record */
-	uint32_t read_pid;  /* process whose memory is being read */
-	bool is_searched;   /* the current stack has a caller that was found by search */
+	unsigned int flags;            /* enum record_decoder_flags of the current record */
+	const struct process *program; /* of the current record; NULL: unknown */
+	uint32_t read_pid;             /* its process, whose memory is being read */
+	bool is_searched;              /* the current stack has a caller that was found by search */
 	uint64_t woven[LANG_STACK_MAX]; /* the current stack */
 	struct record_decoder_stats stats;
 };
@@ -93,29 +94,50 @@ void record_decoder_free(struct record_decoder *d)
 
 /* ---- counting --------------------------------------------------------------- */
 
-struct sample_counts_thread record_decoder_thread(struct record_decoder *d,
-						  const struct record_header *h)
+/*
+ * Stores the name of the process. A process is called like its main thread; a sample of that thread
+ * has its present name. During an exec, that may be the next program's already.
+ */
+static void name_process(const struct process *p, const struct record_header *h, char out[16])
 {
-	const struct process *p = process_table_find(d->opts.procs, h->pid, h->time_ns);
+	bool is_own_name = h->tid == h->pid && h->comm[0] && !(h->flags & RECORD_IN_EXEC);
+
+	if (is_own_name || !p)
+		snprintf(out, 16, "%.15s", h->comm);
+	else
+		memcpy(out, p->comm, 16);
+	/* prctl() accepts an empty name, and Perl sets one briefly */
+	if (!out[0])
+		snprintf(out, 16, "%s", h->comm[0] ? "[unknown]" : "[no name]");
+}
+
+static struct sample_counts_thread thread_of(const struct process *p, const struct record_header *h)
+{
 	struct sample_counts_thread t = { .pid = h->pid, .tid = h->tid };
-	bool is_own_name;
 
 	memcpy(t.comm, h->comm, sizeof(t.comm));
 	t.comm[sizeof(t.comm) - 1] = '\0';
-	/*
-	 * a process is called like its main thread; a sample of that thread has its present
-	 * name
-	 */
-	is_own_name = h->tid == h->pid && t.comm[0];
-	memcpy(t.process_comm, p && p->comm[0] && !is_own_name ? p->comm : t.comm,
-	       sizeof(t.process_comm));
-	if (!t.process_comm[0]) /* prctl() accepts an empty name, and Perl sets one briefly */
-		snprintf(t.process_comm, sizeof(t.process_comm), "[no name]");
+	name_process(p, h, t.process_comm);
+	if (h->tid == h->pid && h->flags & RECORD_IN_EXEC)
+		memcpy(t.comm, t.process_comm, sizeof(t.comm));
 	if (p) {
 		t.exe = p->exe;
 		t.start_ns = p->start_ns;
 	}
 	return t;
+}
+
+/* Finds the program of a record. */
+static const struct process *program_of(struct record_decoder *d, const struct record_header *h)
+{
+	return process_table_identify(d->opts.procs, h->pid, h->time_ns, &h->program,
+				      !(h->flags & RECORD_IN_EXEC));
+}
+
+struct sample_counts_thread record_decoder_thread(struct record_decoder *d,
+						  const struct record_header *h)
+{
+	return thread_of(program_of(d, h), h);
 }
 
 /* Keeps the stack of a waiting thread, unless the thread resumed while its stack was read. */
@@ -141,8 +163,7 @@ static void mark_searched(struct record_decoder *d, const struct record_header *
 static void count_stack(struct record_decoder *d, const struct record_header *h, size_t n)
 {
 	const uint64_t *words = d->woven;
-	struct sample_counts_thread t = record_decoder_thread(d, h);
-	const struct process *p;
+	struct sample_counts_thread t = thread_of(d->program, h);
 	int r;
 
 	if (is_full(d)) {
@@ -166,8 +187,7 @@ static void count_stack(struct record_decoder *d, const struct record_header *h,
 	d->stats.n_samples += r >= 0;
 	if (r != SAMPLE_COUNTS_NEW_THREAD || !d->opts.on_thread)
 		return;
-	p = process_table_find(d->opts.procs, h->pid, h->time_ns);
-	d->opts.on_thread(d->opts.thread_ctx, &t, p ? p->ppid : 0);
+	d->opts.on_thread(d->opts.thread_ctx, &t, d->program ? d->program->ppid : 0);
 }
 
 /* Counts how the stack ends: completely or for which reason. */
@@ -198,13 +218,16 @@ static uint64_t process_bias(void *ctx, uint32_t vm)
 {
 	struct record_decoder *d = ctx;
 
-	return process_table_vm_bias(d->opts.procs, d->read_pid, vm);
+	return process_table_vm_bias(d->opts.procs, d->program, vm);
 }
 
 static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	struct record_decoder *d = ctx;
 
+	/* the memory may be that of the next program already */
+	if (!d->program || d->program->end_ns)
+		return -1;
 	return proc_memory_read(d->read_pid, addr, dst, len);
 }
 
@@ -212,13 +235,12 @@ static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
 static void weave_and_count(struct record_decoder *d, const struct record_header *h,
 			    struct lang_stack *stack)
 {
-	const struct process *p = process_table_find(d->opts.procs, h->pid, h->time_ns);
 	size_t n;
 
 	d->read_pid = h->pid;
 	stack->process = (struct lang_process){
 		.pid = h->pid,
-		.start_ns = p ? p->start_ns : 0,
+		.start_ns = d->program ? d->program->start_ns : 0,
 		.read = read_process,
 		.bias = process_bias,
 		.ctx = d,
@@ -240,9 +262,27 @@ static bool ends_unmapped(const uint64_t *words, size_t n)
 }
 
 /*
- * Walks a stack copy. An address outside all known mappings may be in one that is newer than
- * the last read of the side-band, so side-band events are applied and the walk is repeated,
- * once. Returns the number of words; 0 if the process ended before it was read.
+ * Walks a stack copy. Stack beyond the copy is read from the process afterwards; if the program has
+ * ended by then, the copy has to do.
+ */
+static size_t walk_copy(struct record_decoder *d, struct unwind_walk_input *in,
+			const uint64_t **out_words, bool *out_complete)
+{
+	size_t n = unwind_walk(d->opts.walker, in, out_words, out_complete);
+
+	if (!d->program->end_ns)
+		d->opts.sync_processes(d->opts.ctx, UINT64_MAX);
+	if (!d->program->end_ns)
+		return n;
+	in->read = NULL;
+	return unwind_walk(d->opts.walker, in, out_words, out_complete);
+}
+
+/*
+ * Walks a raw record's stack. An address outside all known mappings may be in one that is newer
+ * than the last read of the side-band, so the walk is repeated after that was read; and once more
+ * if the mappings were read again. Returns the number of words; 0 if the program ended before it
+ * was read.
  */
 static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 		       const uint64_t **out_words, bool *out_complete)
@@ -256,22 +296,21 @@ static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 		.need_file = d->flags & RECORD_NO_TABLES ? NULL : build_table,
 		.ctx = d,
 	};
+	bool again = true;
 	size_t n = 0;
 
 	memcpy(in.regs, rec->regs, sizeof(in.regs));
 	in.fs_base = rec->fs_base;
 	d->read_pid = h->pid;
-	for (int attempt = 0; attempt < 2; attempt++) {
-		if (process_table_mappings(d->opts.procs, h->pid, h->time_ns, d->now_ns,
-					   &in.process) < 0)
+	for (int attempt = 0; again; attempt++) {
+		if (process_table_mappings(d->opts.procs, d->program, d->now_ns, &in.process) < 0)
 			return 0;
-		n = unwind_walk(d->opts.walker, &in, out_words, out_complete);
+		n = walk_copy(d, &in, out_words, out_complete);
 		if (!ends_unmapped(*out_words, n))
 			return n;
-		if (attempt == 0)
-			d->opts.sync_processes(d->opts.ctx, UINT64_MAX);
+		again = !attempt ||
+			process_table_ignore_unmapped(d->opts.procs, d->program, d->now_ns);
 	}
-	process_table_ignore_unmapped(d->opts.procs, h->pid);
 	return n;
 }
 
@@ -321,25 +360,71 @@ static void on_walked(struct record_decoder *d, const struct sample_record *rec)
 	weave_and_count(d, &rec->head, &stack);
 }
 
+static bool is_own(const struct process *p, const struct record_header *h)
+{
+	return (pid_t)h->pid == getpid() || (p && (pid_t)p->ppid == getpid());
+}
+
 bool record_decoder_is_own(struct record_decoder *d, const struct record_header *h)
 {
-	const struct process *p = process_table_find(d->opts.procs, h->pid, h->time_ns);
-
-	return (pid_t)h->pid == getpid() || (p && (pid_t)p->ppid == getpid());
+	return is_own(process_table_find(d->opts.procs, h->pid, h->time_ns), h);
 }
 
 static void on_wait_end(struct record_decoder *d, const struct off_record *rec)
 {
-	struct sample_counts_thread t = record_decoder_thread(d, &rec->head);
+	struct sample_counts_thread t = thread_of(d->program, &rec->head);
 
 	offcpu_end_wait(d->offcpu, rec, &t);
 }
 
 static void on_thread_end(struct record_decoder *d, const struct off_last_record *rec)
 {
-	struct sample_counts_thread t = record_decoder_thread(d, &rec->head);
+	struct sample_counts_thread t = thread_of(d->program, &rec->head);
 
 	offcpu_end_thread(d->offcpu, rec, &t);
+}
+
+/* Returns true if the record has all that its fields claim. */
+static bool is_valid(const struct record_header *h, size_t len)
+{
+	if (len < sizeof(*h) || h->event >= EVENTS_MAX)
+		return false;
+	switch (h->type) {
+	case RECORD_PROGRAM:
+		return true;
+	case RECORD_OFF:
+		return len >= sizeof(struct off_record);
+	case RECORD_OFF_LAST:
+		return len >= sizeof(struct off_last_record);
+	case RECORD_SAMPLE:
+		return len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t);
+	case RECORD_RAW:
+		return len >= offsetof(struct raw_record, stack) &&
+		       h->n_kernel <= KERNEL_FRAMES_MAX &&
+		       len >= offsetof(struct raw_record, stack) + h->stack_len;
+	default:
+		return false;
+	}
+}
+
+static void on_record(struct record_decoder *d, const void *record)
+{
+	const struct record_header *h = record;
+
+	switch (h->type) {
+	case RECORD_OFF:
+		on_wait_end(d, record);
+		break;
+	case RECORD_OFF_LAST:
+		on_thread_end(d, record);
+		break;
+	case RECORD_SAMPLE:
+		on_walked(d, record);
+		break;
+	case RECORD_RAW:
+		on_raw(d, record);
+		break;
+	}
 }
 
 void record_decoder_add(struct record_decoder *d, const void *record, size_t len,
@@ -349,25 +434,18 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 
 	d->flags = flags;
 	d->now_ns = now_ns;
-	if (len >= sizeof(*h))
-		d->opts.sync_processes(d->opts.ctx, h->time_ns);
-	if (len >= sizeof(*h) && h->event >= EVENTS_MAX)
+	if (!is_valid(h, len)) {
 		d->stats.n_bad++;
-	else if (d->opts.exclude_self && len >= sizeof(*h) && record_decoder_is_own(d, h))
+		return;
+	}
+	d->opts.sync_processes(d->opts.ctx, h->time_ns);
+	d->program = program_of(d, h);
+	if (h->type == RECORD_PROGRAM)
+		return;
+	if (d->opts.exclude_self && is_own(d->program, h))
 		d->stats.n_excluded++;
-	else if (len >= sizeof(struct off_record) && h->type == RECORD_OFF)
-		on_wait_end(d, record);
-	else if (len >= sizeof(struct off_last_record) && h->type == RECORD_OFF_LAST)
-		on_thread_end(d, record);
-	else if (len >= sizeof(*h) && h->type == RECORD_SAMPLE &&
-		 len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t))
-		on_walked(d, record);
-	else if (len >= offsetof(struct raw_record, stack) && h->type == RECORD_RAW &&
-		 h->n_kernel <= KERNEL_FRAMES_MAX &&
-		 len >= offsetof(struct raw_record, stack) + h->stack_len)
-		on_raw(d, record);
 	else
-		d->stats.n_bad++;
+		on_record(d, record);
 }
 
 /* ---- results ---------------------------------------------------------------- */

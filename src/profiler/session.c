@@ -110,6 +110,12 @@ static int apply_events(struct session *s)
 	return 0;
 }
 
+/* Applies everything that has happened; for the process table. */
+static void sync_now(void *ctx)
+{
+	(void)apply_events(ctx);
+}
+
 static void sync_processes(void *ctx, uint64_t time_ns)
 {
 	struct session *s = ctx;
@@ -178,8 +184,10 @@ static int create_tables(struct session *s, const struct session_opts *opts)
 	}
 	if (r == 0)
 		r = process_table_new(&s->procs, s->files, s->tables, s->sampler);
-	if (r == 0)
+	if (r == 0) {
 		process_table_set_langs(s->procs, s->langs);
+		process_table_set_sync(s->procs, sync_now, s);
+	}
 	if (r == 0)
 		r = jit_symbols_new(&s->jits, s->procs);
 	if (r == 0)
@@ -343,6 +351,8 @@ static int session_drain(struct session *s, uint64_t ns, bool all)
 		r = ring_reader_drain(s->ring);
 	if (r == 0)
 		process_queue(s, s->now_ns + ns, all);
+	/* programs that the records have identified */
+	process_table_publish(s->procs, s->now_ns);
 	return r;
 }
 
@@ -489,6 +499,7 @@ static int session_upkeep(struct session *s, struct err *err)
 	/* queued records refer to the state of processes at that time */
 	ring_reader_state(s->ring, &st);
 	process_table_reap(s->procs, st.since_ns < s->now_ns ? st.since_ns : s->now_ns);
+	process_table_sweep(s->procs);
 	unwind_tables_reap(s->tables, s->now_ns);
 	return s->paused ? 0 : follow_cpus(s, err);
 }
@@ -505,6 +516,10 @@ int session_start(struct session *s, struct err *err)
 
 	if (r < 0)
 		return err_set(err, r, "cannot read /proc: %s", strerror(-r));
+	process_table_sweep(s->procs);
+	r = apply_events(s);
+	if (r < 0)
+		return err_set(err, r, "cannot watch processes: %s", strerror(-r));
 	r = ring_reader_start(s->ring);
 	if (r < 0)
 		return err_set(err, r, "cannot start the ring reader thread: %s", strerror(-r));
@@ -561,6 +576,17 @@ struct sample_counts *session_counts(struct session *s)
 struct sample_counts *session_swap_counts(struct session *s, struct sample_counts *fresh)
 {
 	return record_decoder_swap_counts(s->decoder, fresh);
+}
+
+void session_apply_events(struct session *s)
+{
+	(void)apply_events(s);
+}
+
+bool session_ran_until(struct session *s, uint32_t pid, uint64_t start_ns, uint64_t until_ns,
+		       bool any_program)
+{
+	return process_table_ran_until(s->procs, pid, start_ns, until_ns, any_program);
 }
 
 bool session_program_has_ended(struct session *s, uint32_t pid, uint64_t start_ns)

@@ -130,6 +130,13 @@ struct sample_counts *session_swap_counts(struct session *s, struct sample_count
 void session_sweep_files(struct session *s, const struct sample_counts *kept);
 /* Size in bytes of the unwind table of file @id, and its number of rows. */
 size_t session_table_bytes(const struct session *s, uint32_t id, uint64_t *out_rows);
+/* Applies all events of processes that have happened so far. */
+void session_apply_events(struct session *s);
+
+/* See process_table_ran_until(). */
+bool session_ran_until(struct session *s, uint32_t pid, uint64_t start_ns, uint64_t until_ns,
+		       bool any_program);
+
 /* Returns true if the program has ended, or if nothing is known of it. */
 bool session_program_has_ended(struct session *s, uint32_t pid, uint64_t start_ns);
 /* Starts or stops separating a thread's samples by CPU. */

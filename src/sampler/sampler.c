@@ -24,6 +24,7 @@
 #include "sampler/events.h"
 #include "sampler/kernel_error.h"
 #include "sampler/sched_probe.h"
+#include "sampler/task_iterator.h"
 
 enum {
 	RING_BYTES_PER_CPU = 4 << 20,
@@ -43,7 +44,8 @@ struct sampler {
 		VEC(uint32_t *);
 	} chunks;
 	struct bpf_link *exec_link, *fork_link;
-	struct sched_probe *off; /* NULL: not requested, or refused for the reason in off_error */
+	struct bpf_link *programs; /* the iterator each_program */
+	struct sched_probe *off;   /* NULL: not requested, or refused for the reason in off_error */
 	char off_error[sizeof(((struct err *)NULL)->msg)];
 	int stats_fd;
 	uint64_t fixed_bytes; /* kernel memory of all maps except the chunks */
@@ -102,6 +104,7 @@ static int load_programs(struct sampler *s, struct err *err)
 	s->skel->rodata->collect_user = s->opts.user;
 	s->skel->rodata->collect_idle = s->opts.idle;
 	s->skel->rodata->selected_only = s->opts.targets_only;
+	s->skel->rodata->select_children = !s->opts.no_children;
 	s->skel->rodata->ring_wakeup_bytes = bytes / 2;
 	if (!s->opts.targets_only)
 		bpf_map__set_max_entries(s->skel->maps.selected, 1);
@@ -200,12 +203,11 @@ static int sampler_attach_tracepoints(struct sampler *s, struct err *err)
 	s->exec_link = bpf_program__attach(s->skel->progs.on_exec);
 	if (!s->exec_link)
 		return kernel_error(-errno, "attach to sched_process_exec", err);
-	if (s->opts.no_children)
-		return 0;
 	s->fork_link = bpf_program__attach(s->skel->progs.on_fork);
 	if (!s->fork_link)
 		return kernel_error(-errno, "attach to sched_process_fork", err);
-	return 0;
+	s->programs = bpf_program__attach_iter(s->skel->progs.each_program, NULL);
+	return s->programs ? 0 : kernel_error(-errno, "attach the task iterator", err);
 }
 
 __attribute__((format(printf, 2, 0))) static int on_libbpf_message(enum libbpf_print_level level,
@@ -313,6 +315,7 @@ void sampler_free(struct sampler *s)
 	attach_free(s->events);
 	bpf_link__destroy(s->exec_link);
 	bpf_link__destroy(s->fork_link);
+	bpf_link__destroy(s->programs);
 	closep(&s->stats_fd);
 	ring_buffer__free(s->ring);
 	for (size_t i = 0; i < s->chunks.len; i++)
@@ -442,6 +445,13 @@ void sampler_remove_thread(struct sampler *s, uint32_t tid)
 	sched_probe_remove_thread(s->off, tid);
 }
 
+int sampler_each_program(struct sampler *s, sampler_record_fn fn, void *ctx)
+{
+	struct record_header h;
+
+	return task_iterator_read(s->programs, &h, sizeof(h), fn, ctx);
+}
+
 int sampler_consume(struct sampler *s, sampler_record_fn fn, void *ctx)
 {
 	s->fn = fn;
@@ -456,9 +466,9 @@ int sampler_fd(const struct sampler *s)
 
 int sampler_add_target(struct sampler *s, uint32_t pid)
 {
-	uint8_t yes = 1;
+	uint64_t any = 0;
 
-	return bpf_map__update_elem(s->skel->maps.selected, &pid, sizeof(pid), &yes, sizeof(yes),
+	return bpf_map__update_elem(s->skel->maps.selected, &pid, sizeof(pid), &any, sizeof(any),
 				    BPF_ANY);
 }
 
@@ -473,11 +483,22 @@ void sampler_remove_process(struct sampler *s, uint32_t pid)
 	bpf_map__delete_elem(s->skel->maps.processes, &pid, sizeof(pid), 0);
 }
 
-void sampler_end_process(struct sampler *s, uint32_t pid)
+/* The pid may belong to a new process already, which the kernel has selected since. */
+static void end_target(struct sampler *s, uint32_t pid, uint64_t start_ns)
+{
+	uint64_t selected;
+
+	if (bpf_map__lookup_elem(s->skel->maps.selected, &pid, sizeof(pid), &selected,
+				 sizeof(selected), 0) == 0 &&
+	    (!selected || selected == start_ns))
+		bpf_map__delete_elem(s->skel->maps.selected, &pid, sizeof(pid), 0);
+}
+
+void sampler_end_process(struct sampler *s, uint32_t pid, uint64_t start_ns)
 {
 	sampler_remove_process(s, pid);
 	if (s->opts.targets_only)
-		bpf_map__delete_elem(s->skel->maps.selected, &pid, sizeof(pid), 0);
+		end_target(s, pid, start_ns);
 }
 
 static void counters_add(struct counters *sum, const struct counters *c)

@@ -98,6 +98,13 @@ int sampler_get_thread(struct sampler *s, uint32_t tid, struct off_thread *out);
 /* Removes the state of a thread that has ended. */
 void sampler_remove_thread(struct sampler *s, uint32_t tid);
 
+/*
+ * Calls @fn with a RECORD_PROGRAM for each process that exists, ended ones included that nobody has
+ * waited for. A process in the middle of an exec has RECORD_IN_EXEC, since its identity is
+ * just changing. Returns 0 or -errno.
+ */
+int sampler_each_program(struct sampler *s, sampler_record_fn fn, void *ctx);
+
 /* Calls @fn for all records in the ring. Returns the number of records, or -errno. */
 int sampler_consume(struct sampler *s, sampler_record_fn fn, void *ctx);
 /* A descriptor that becomes readable when the ring is more than half full. */
@@ -119,10 +126,10 @@ int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_pro
  */
 void sampler_remove_process(struct sampler *s, uint32_t pid);
 /*
- * Like sampler_remove_process(), for a process that has ended: it is no longer a target
- * either.
+ * Like sampler_remove_process(), for a process that has ended, which started at @start_ns (struct
+ * program_id): it is no longer a target either.
  */
-void sampler_end_process(struct sampler *s, uint32_t pid);
+void sampler_end_process(struct sampler *s, uint32_t pid, uint64_t start_ns);
 
 struct sampler_stats {
 	struct counters counts; /* summed over all CPUs */

@@ -636,7 +636,8 @@ static int resolve_address(struct batch *b, struct frame_location *w)
 				      .address = w->word & FRAME_PAYLOAD_MASK };
 	struct symbol_frame frame;
 	struct jit_symbols_function fn;
-	int r = jit_symbols_find(b->l->opts.jits, w->pid, l.address, &fn);
+	const struct jit_symbols_address at = { w->pid, w->start_ns, l.address };
+	int r = jit_symbols_find(b->l->opts.jits, &at, &fn);
 
 	if (r < 0)
 		return add_unnamed(b, &l, no_function_text(r), w);
@@ -714,9 +715,9 @@ static int look_up_generated(struct frame_symbols *l, const struct frame_locatio
 
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (words[i].word >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
-			r = vec_push(&addrs,
-				     (struct jit_symbols_address){
-					     words[i].pid, words[i].word & FRAME_PAYLOAD_MASK });
+			r = vec_push(&addrs, (struct jit_symbols_address){
+						     words[i].pid, words[i].start_ns,
+						     words[i].word & FRAME_PAYLOAD_MASK });
 	if (r == 0)
 		r = jit_symbols_look_up(l->opts.jits, addrs.data, addrs.len);
 	vec_fini(&addrs);

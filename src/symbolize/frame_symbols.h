@@ -28,7 +28,9 @@ struct profile;
 
 struct frame_location {
 	uint64_t word;
-	uint32_t pid;        /* process of a FRAME_ADDRESS word; 0 for the other kinds */
+	/* the program of a FRAME_ADDRESS word: its pid and its begin; 0 for the other kinds */
+	uint64_t start_ns;
+	uint32_t pid;
 	uint32_t location;   /* result: location in the profile */
 	bool is_unnamed;     /* result: no symbol was found */
 	bool is_approximate; /* result: line of the nearest known code position */

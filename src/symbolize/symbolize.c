@@ -58,7 +58,7 @@ struct job {
 
 struct word_key {
 	const struct job *j;
-	uint64_t word;
+	uint64_t word, start_ns;
 	uint32_t pid;
 };
 
@@ -67,12 +67,17 @@ static bool same_word(const void *ctx, uint32_t id)
 	const struct word_key *k = ctx;
 	const struct frame_location *l = &k->j->words.data[id];
 
-	return l->word == k->word && l->pid == k->pid;
+	return l->word == k->word && l->pid == k->pid && l->start_ns == k->start_ns;
 }
 
 static bool is_searched_word(uint64_t word)
 {
 	return word >> FRAME_KIND_SHIFT != FRAME_KERNEL && word & SAMPLE_COUNTS_SEARCHED;
+}
+
+static uint64_t without_mark(uint64_t word)
+{
+	return is_searched_word(word) ? word & ~SAMPLE_COUNTS_SEARCHED : word;
 }
 
 static bool is_searched(const struct job *j, const struct sample_counts_sample *s)
@@ -85,20 +90,20 @@ static bool is_searched(const struct job *j, const struct sample_counts_sample *
 	return i < n && is_searched_word(words[i]);
 }
 
-/*
- * Registers the frame @word of process @pid. Only addresses of generated code differ by
- * process.
- */
-static int add_word(struct job *j, uint64_t word, uint32_t pid)
+/* Registers the frame @word. Only addresses of generated code differ by program. */
+static int add_word(struct job *j, uint64_t word, const struct sample_counts_thread *program)
 {
-	bool per_process = word >> FRAME_KIND_SHIFT == FRAME_ADDRESS;
-	struct word_key key = { j, word, per_process ? pid : 0 };
-	uint32_t hash = hash_u64(word ^ (uint64_t)key.pid << 32), id;
+	bool differs = word >> FRAME_KIND_SHIFT == FRAME_ADDRESS;
+	struct word_key key = { j, word, differs ? program->start_ns : 0,
+				differs ? program->pid : 0 };
+	uint32_t hash = hash_u64(word ^ key.start_ns ^ (uint64_t)key.pid << 32), id;
 	int r = 0;
 
 	if (!index_find(&j->by_word, hash, same_word, &key, &id)) {
 		id = (uint32_t)j->words.len;
-		r = vec_push(&j->words, (struct frame_location){ .word = word, .pid = key.pid });
+		r = vec_push(&j->words, (struct frame_location){ .word = word,
+								 .start_ns = key.start_ns,
+								 .pid = key.pid });
 		if (r == 0)
 			r = index_add(&j->by_word, hash, id);
 	}
@@ -115,15 +120,12 @@ static int add_words(struct job *j)
 
 	for (size_t i = 0; i < j->n_samples; i++) {
 		const struct sample_counts_sample *s = sample_counts_sample(j->c, j->samples[i]);
-		uint32_t pid = sample_counts_thread(j->c, s->thread)->pid;
+		const struct sample_counts_thread *t = sample_counts_thread(j->c, s->thread);
 		size_t n;
 		const uint64_t *words = sample_counts_stack(j->c, s->stack, &n);
 
 		for (size_t k = 0; k < n && r == 0; k++)
-			r = add_word(j,
-				     is_searched_word(words[k]) ? words[k] & ~SAMPLE_COUNTS_SEARCHED
-								: words[k],
-				     pid);
+			r = add_word(j, without_mark(words[k]), t);
 	}
 	return r;
 }

@@ -90,7 +90,14 @@ void sampler_remove_process(struct sampler *s, uint32_t pid)
 	machine_published(s, pid)->is_there = false;
 }
 
-void sampler_end_process(struct sampler *s, uint32_t pid)
+int sampler_each_program(struct sampler *s, sampler_record_fn fn, void *ctx)
+{
+	for (uint32_t i = 0; i < s->n_programs; i++)
+		fn(ctx, &s->programs[i], sizeof(s->programs[i]));
+	return 0;
+}
+
+void sampler_end_process(struct sampler *s, uint32_t pid, uint64_t start_ns)
 {
 	sampler_remove_process(s, pid);
 	machine_published(s, pid)->has_ended = true;

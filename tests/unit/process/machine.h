@@ -30,6 +30,9 @@ struct sampler {
 	uint32_t n;
 	/* The result of sampler_get_thread(), which returns -ENOENT if its tid is 0. */
 	struct off_thread thread;
+	/* What sampler_each_program() reports. */
+	struct record_header programs[8];
+	uint32_t n_programs;
 };
 
 struct machine {

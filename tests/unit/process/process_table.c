@@ -23,6 +23,22 @@ static void happen(struct machine *m, struct sideband_event ev)
 	process_table_handle(m->processes, &ev);
 }
 
+/* Handles a record of a program that runs, which identifies the program. */
+static const struct process *sample(struct machine *m, uint32_t pid, uint64_t time_ns,
+				    uint64_t start_ns, uint32_t exec_id)
+{
+	struct program_id id = { .start_ns = start_ns, .exec_id = exec_id };
+
+	return process_table_identify(m->processes, pid, time_ns, &id, true);
+}
+
+/* Makes up an identity for each pair of arguments. */
+static void identify(struct machine *m, uint32_t pid, uint64_t time_ns)
+{
+	if (process_table_find(m->processes, pid, time_ns))
+		(void)sample(m, pid, time_ns, time_ns, 0);
+}
+
 static void exec(struct machine *m, uint32_t pid, const char *comm, uint64_t time_ns)
 {
 	happen(m, (struct sideband_event){ .type = SIDEBAND_EXEC,
@@ -30,6 +46,7 @@ static void exec(struct machine *m, uint32_t pid, const char *comm, uint64_t tim
 					   .tid = pid,
 					   .time_ns = time_ns,
 					   .name = comm });
+	identify(m, pid, time_ns);
 }
 
 static void fork_task(struct machine *m, uint32_t ppid, uint32_t pid, uint32_t tid,
@@ -40,6 +57,8 @@ static void fork_task(struct machine *m, uint32_t ppid, uint32_t pid, uint32_t t
 					   .pid = pid,
 					   .tid = tid,
 					   .time_ns = time_ns });
+	if (pid == tid)
+		identify(m, pid, time_ns);
 }
 
 static void exit_task(struct machine *m, uint32_t pid, uint32_t tid, uint64_t time_ns)
@@ -186,7 +205,8 @@ static void after_lost_events_proc_is_read_again(void **state)
 	happen(&m, (struct sideband_event){ .type = SIDEBAND_LOST, .n_lost = 3, .time_ns = 12 });
 	process_table_publish(m.processes, 13);
 	assert_false(machine_published(&m.sampler, self)->is_there);
-	assert_int_equal(process_table_mappings(m.processes, self, 14, 15, &out), 0);
+	assert_int_equal(process_table_mappings(m.processes, sample(&m, self, 14, 10, 0), 15, &out),
+			 0);
 	assert_int_equal(proc_maps_read((int)self, PROC_MAPS_EXEC, count_map, &n, NULL), 0);
 	assert_true(out.n_mappings > 1 && out.n_mappings <= n);
 	assert_true(machine_published(&m.sampler, self)->is_there);
@@ -200,10 +220,13 @@ static void an_unknown_process_is_read_from_proc(void **state)
 	struct machine m;
 
 	machine_init(&m);
-	assert_int_equal(process_table_mappings(m.processes, self, 1, 2, &out), 0);
+	assert_int_equal(process_table_mappings(m.processes, sample(&m, self, 1, 5, 0), 2, &out),
+			 0);
 	assert_true(out.n_mappings > 1);
 	assert_int_not_equal(process_table_find(m.processes, self, 3)->exe, FILE_ID_NONE);
-	assert_int_equal(process_table_mappings(m.processes, BASE + 9, 1, 2, &out), -ESRCH);
+	assert_int_equal(
+		process_table_mappings(m.processes, sample(&m, BASE + 9, 1, 5, 0), 2, &out),
+		-ESRCH);
 	machine_fini(&m);
 }
 
@@ -233,11 +256,173 @@ static void unmapped_addresses_are_final_until_mappings_change(void **state)
 	exec(&m, BASE, "prog", 10);
 	map(&m, BASE, 0x10000, "//anon", 11);
 	process_table_publish(m.processes, 12);
-	process_table_ignore_unmapped(m.processes, BASE);
+	assert_false(process_table_ignore_unmapped(m.processes, sample(&m, BASE, 12, 10, 0), 12));
 	assert_true(machine_published(&m.sampler, BASE)->process.unmapped_is_final);
 	map(&m, BASE, 0x90000, "//anon", 13);
 	process_table_publish(m.processes, 14);
 	assert_false(machine_published(&m.sampler, BASE)->process.unmapped_is_final);
+	machine_fini(&m);
+}
+
+static void a_program_is_published_once_its_identity_is_known(void **state)
+{
+	struct sideband_event ev = {
+		.type = SIDEBAND_EXEC, .pid = BASE, .tid = BASE, .time_ns = 10, .name = "prog"
+	};
+	const struct program_id in_exec = { .start_ns = 5, .exec_id = 1 };
+	struct machine m;
+
+	machine_init(&m);
+	happen(&m, ev);
+	map(&m, BASE, 0x10000, "//anon", 11);
+	process_table_publish(m.processes, 12);
+	assert_int_equal(n_published(&m, BASE), 0);
+	/* a record of the middle of an exec does not identify a program */
+	assert_null(process_table_identify(m.processes, BASE, 12, &in_exec, false));
+	assert_non_null(sample(&m, BASE, 13, 5, 2));
+	process_table_publish(m.processes, 14);
+	assert_int_equal(n_published(&m, BASE), 1);
+	assert_int_equal(machine_published(&m.sampler, BASE)->process.program.start_ns, 5);
+	assert_int_equal(machine_published(&m.sampler, BASE)->process.program.exec_id, 2);
+	/* unless it follows the identity of the program that called exec */
+	ev.time_ns = 20;
+	ev.name = "next";
+	happen(&m, ev);
+	assert_string_equal(
+		process_table_identify(m.processes, BASE, 21,
+				       &(struct program_id){ .start_ns = 5, .exec_id = 3 }, false)
+			->comm,
+		"next");
+	machine_fini(&m);
+}
+
+/* Records of both programs arrive in any order: each finds its own by identity, not by time. */
+static void records_find_their_program_by_identity(void **state)
+{
+	const struct process *first, *second;
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, BASE, "first", 10);
+	exec(&m, BASE, "second", 20);
+	first = sample(&m, BASE, 25, 10, 0);
+	second = sample(&m, BASE, 25, 20, 0);
+	assert_string_equal(first->comm, "first");
+	assert_string_equal(second->comm, "second");
+	assert_ptr_equal(sample(&m, BASE, 15, 20, 0), second);
+	assert_int_equal(first->end_ns, 20);
+	assert_true(process_table_ran_until(m.processes, BASE, 10, 19, false));
+	assert_false(process_table_ran_until(m.processes, BASE, 10, 20, false));
+	assert_true(process_table_ran_until(m.processes, BASE, 20, 100, false));
+	machine_fini(&m);
+}
+
+static void a_lost_exec_or_fork_shows_in_the_identity(void **state)
+{
+	const struct process *p;
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, BASE, "first", 10);
+	map(&m, BASE, 0x10000, "//anon", 11);
+	process_table_publish(m.processes, 12);
+	p = sample(&m, BASE, 30, 10, 1);
+	assert_non_null(p);
+	assert_int_equal(p->start_ns, 30);
+	assert_string_equal(p->comm, "");
+	assert_int_equal(sample(&m, BASE, 12, 10, 0)->end_ns, 30);
+	/* the event was late, not lost: it names the program */
+	happen(&m, (struct sideband_event){ .type = SIDEBAND_EXEC,
+					    .pid = BASE,
+					    .tid = BASE,
+					    .time_ns = 29,
+					    .name = "second" });
+	assert_ptr_equal(process_table_find(m.processes, BASE, 31), p);
+	/* an older program that was never known stays unknown */
+	assert_null(sample(&m, BASE, 5, 3, 0));
+	assert_int_equal(n_running(&m), 1);
+	machine_fini(&m);
+}
+
+static void a_sweep_finds_what_no_event_told(void **state)
+{
+	struct process_table_stats st;
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, BASE, "ended", 10);
+	exec(&m, BASE + 1, "changed", 10);
+	happen(&m, (struct sideband_event){ .type = SIDEBAND_EXEC,
+					    .pid = BASE + 2,
+					    .tid = BASE + 2,
+					    .time_ns = 10,
+					    .name = "unidentified" });
+	exec(&m, BASE + 3, "in exec", 10);
+	m.sampler.n_programs = 3;
+	m.sampler.programs[0] =
+		(struct record_header){ .pid = BASE + 1, .time_ns = 40, .program = { 10, 1, 0 } };
+	m.sampler.programs[1] = (struct record_header){ .pid = BASE + 2, .program = { 7, 3, 0 } };
+	m.sampler.programs[2] = (struct record_header){ .pid = BASE + 3,
+							.flags = RECORD_IN_EXEC,
+							.program = { 10, 9, 0 } };
+	process_table_sweep(m.processes);
+	process_table_stats(m.processes, &st);
+	assert_int_equal(st.n_running, 3);
+	assert_int_equal(st.n_corrected, 2);
+	assert_true(machine_published(&m.sampler, BASE)->has_ended);
+	assert_int_equal(process_table_find(m.processes, BASE + 1, 41)->start_ns, 40);
+	assert_int_equal(process_table_find(m.processes, BASE + 2, 41)->id.exec_id, 3);
+	assert_int_equal(process_table_find(m.processes, BASE + 3, 41)->id.exec_id, 0);
+	/* it was there after all */
+	assert_int_equal(sample(&m, BASE, 50, 10, 0)->end_ns, 0);
+	process_table_stats(m.processes, &st);
+	assert_int_equal(st.n_running, 4);
+	machine_fini(&m);
+}
+
+struct race {
+	struct machine *m;
+	uint64_t exec_ns; /* 0: nothing happens */
+};
+
+static void exec_meanwhile(void *ctx)
+{
+	struct race *race = ctx;
+	uint32_t self = (uint32_t)getpid();
+
+	if (race->exec_ns)
+		happen(race->m, (struct sideband_event){ .type = SIDEBAND_EXEC,
+							 .pid = self,
+							 .tid = self,
+							 .time_ns = race->exec_ns,
+							 .name = "next" });
+	race->exec_ns = 0;
+}
+
+/* /proc shows the next program, as the event of its exec shows only afterwards. */
+static void what_was_read_of_the_next_program_is_dropped(void **state)
+{
+	uint32_t self = (uint32_t)getpid();
+	struct unwind_process out = { 0 };
+	const struct process *p;
+	struct machine m;
+	struct race race = { &m, 20 };
+
+	machine_init(&m);
+	process_table_set_sync(m.processes, exec_meanwhile, &race);
+	/* while its name is read */
+	p = sample(&m, self, 10, 5, 0);
+	assert_non_null(p);
+	assert_string_equal(p->comm, "");
+	assert_int_equal(p->end_ns, 20);
+	assert_int_equal(process_table_mappings(m.processes, p, 11, &out), -ESRCH);
+	/* while its mappings are read */
+	p = process_table_find(m.processes, self, 30);
+	assert_string_equal(p->comm, "next");
+	happen(&m, (struct sideband_event){ .type = SIDEBAND_LOST, .n_lost = 1, .time_ns = 21 });
+	race.exec_ns = 40;
+	assert_int_equal(process_table_mappings(m.processes, p, 31, &out), -ESRCH);
+	assert_int_equal(p->end_ns, 40);
 	machine_fini(&m);
 }
 
@@ -295,7 +480,11 @@ static void agrees_with_a_model(void **state)
 	machine_fini(&m);
 }
 
-TEST_GROUP(test_process_table, TEST(a_program_is_published_with_its_mappings),
+TEST_GROUP(test_process_table, TEST(a_program_is_published_once_its_identity_is_known),
+	   TEST(records_find_their_program_by_identity),
+	   TEST(a_lost_exec_or_fork_shows_in_the_identity), TEST(a_sweep_finds_what_no_event_told),
+	   TEST(what_was_read_of_the_next_program_is_dropped),
+	   TEST(a_program_is_published_with_its_mappings),
 	   TEST(a_fork_shares_its_parents_mappings_until_either_changes),
 	   TEST(samples_find_the_program_that_ran_at_their_time),
 	   TEST(a_process_ends_with_its_last_thread), TEST(after_lost_events_proc_is_read_again),

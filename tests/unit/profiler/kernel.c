@@ -249,7 +249,12 @@ void sampler_remove_process(struct sampler *s, uint32_t pid)
 {
 }
 
-void sampler_end_process(struct sampler *s, uint32_t pid)
+int sampler_each_program(struct sampler *s, sampler_record_fn fn, void *ctx)
+{
+	return 0;
+}
+
+void sampler_end_process(struct sampler *s, uint32_t pid, uint64_t start_ns)
 {
 }
 
