@@ -318,9 +318,22 @@ static bool has_ended(void *ctx, uint32_t pid, uint64_t start_ns)
 	return session_program_has_ended(a->session, pid, start_ns);
 }
 
-/* Frees the data of processes that have ended. The symbolizer thread must be idle. */
+static bool ran_until(void *ctx, uint32_t pid, uint64_t start_ns, uint64_t until_ns,
+		      bool any_program)
+{
+	struct agent *a = ctx;
+
+	return session_ran_until(a->session, pid, start_ns, until_ns, any_program);
+}
+
+/*
+ * Confirms what was read of programs, and frees the data of those that have ended. The symbolizer
+ * thread must be idle.
+ */
 static void reap(struct agent *a)
 {
+	session_apply_events(a->session);
+	process_info_store_confirm(a->process_info);
 	jit_symbols_reap(session_jits(a->session), has_ended, a);
 	process_info_store_reap(a->process_info, has_ended, a);
 }
@@ -687,6 +700,7 @@ int agent_run(struct agent *a, struct err *err)
 	/* threads inherit the raised priority of their creator */
 	if (a->opts.prepared)
 		setup_lower_others(a->opts.prepared->priority);
+	process_info_store_set_confirm(a->process_info, ran_until, a);
 	r = process_info_store_start(a->process_info);
 	if (r < 0)
 		return err_set(err, r, "cannot start the process reader threads: %s", strerror(-r));

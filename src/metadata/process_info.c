@@ -50,12 +50,19 @@ struct entry {
 	_Atomic(struct slow_attributes *) slow; /* NULL: not read yet, or moved to info */
 	struct entry *next;                     /* in the queue */
 	bool is_pending;                        /* queued or being read; protected by the lock */
+	/* when reading ended: of what belongs to the process, and to the program */
+	uint64_t fast_ns, slow_ns;
+	uint32_t ppid;
+	bool has_own_cgroup; /* its cgroup was read from its own pid, not from its parent's */
+	bool is_confirmed;
 };
 
 struct process_info_store {
 	char *proc;
 	char *env[PROCESS_INFO_ENV_MAX];
 	size_t n_env;
+	process_info_ran_fn ran_until; /* NULL: nothing has to be confirmed */
+	void *ran_ctx;
 	pthread_t readers[READERS];
 	size_t n_readers;
 
@@ -177,7 +184,7 @@ static struct entry *find(struct process_info_store *s, uint32_t pid, uint64_t s
 	pthread_mutex_lock(&s->lock);
 	if (index_find(&s->by_key, key_hash(pid, start_ns), same_key, &key, &id))
 		e = s->entries.data[id];
-	*out_waits = e && e->is_pending;
+	*out_waits = e && (e->is_pending || (s->ran_until && !e->is_confirmed));
 	pthread_mutex_unlock(&s->lock);
 	return e;
 }
@@ -203,11 +210,11 @@ struct process_info *process_info_store_find(struct process_info_store *s, uint3
 
 	if (!e)
 		return NULL;
+	e->info.is_pending = is_pending;
 	/* an entry that is no longer pending has stored its result before */
-	slow = atomic_exchange(&e->slow, NULL);
+	slow = is_pending ? NULL : atomic_exchange(&e->slow, NULL);
 	if (slow)
 		move_attributes(&e->info, slow);
-	e->info.is_pending = is_pending && !slow;
 	return &e->info;
 }
 
@@ -311,19 +318,33 @@ static void read_slow(const struct process_info_store *s, struct entry *e)
 	/* kernel threads have no environment */
 	if (*slow->exe)
 		read_env(s, e->info.pid, slow);
+	e->slow_ns = clock_monotonic_ns();
 	atomic_store(&e->slow, slow);
 }
 
-/* Reads the attributes that need no lock in the process. */
-static int read_fast(const struct process_info_store *s, struct process_info *p,
-		     const struct process_info_key *key)
+/* Returns the content of @pid's cgroup file, "" if there is none; NULL if memory ran out. */
+static char *read_cgroup(const struct process_info_store *s, uint32_t pid)
 {
 	char cgroup[CGROUP_MAX];
-	ssize_t len = read_proc(s, key->pid, "cgroup", cgroup, sizeof(cgroup));
+	ssize_t len = pid ? read_proc(s, pid, "cgroup", cgroup, sizeof(cgroup)) : 0;
 
-	if (len <= 0 && key->ppid)
-		len = read_proc(s, key->ppid, "cgroup", cgroup, sizeof(cgroup));
-	p->cgroup = strndup(cgroup, len > 0 ? (size_t)len : 0);
+	return strndup(cgroup, len > 0 ? (size_t)len : 0);
+}
+
+/* Reads the attributes that need no lock in the process. */
+static int read_fast(const struct process_info_store *s, struct entry *e,
+		     const struct process_info_key *key)
+{
+	struct process_info *p = &e->info;
+
+	p->cgroup = read_cgroup(s, key->pid);
+	e->has_own_cgroup = p->cgroup && *p->cgroup;
+	if (p->cgroup && !*p->cgroup) {
+		free(p->cgroup);
+		p->cgroup = read_cgroup(s, key->ppid);
+	}
+	e->ppid = key->ppid;
+	e->fast_ns = clock_monotonic_ns();
 	p->exe = strndup(key->exe, LABEL_VALUE_MAX);
 	return p->cgroup && p->exe ? 0 : -ENOMEM;
 }
@@ -404,6 +425,47 @@ void process_info_store_wait(struct process_info_store *s, uint64_t deadline_ns)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* ---- confirming ------------------------------------------------------------------------- */
+
+void process_info_store_set_confirm(struct process_info_store *s, process_info_ran_fn ran_until,
+				    void *ctx)
+{
+	s->ran_until = ran_until;
+	s->ran_ctx = ctx;
+}
+
+/* Drops what may have been read of another program. */
+static void confirm(const struct process_info_store *s, struct entry *e)
+{
+	struct process_info *p = &e->info;
+
+	if (e->has_own_cgroup && !s->ran_until(s->ran_ctx, p->pid, p->start_ns, e->fast_ns, true)) {
+		char *parents = read_cgroup(s, e->ppid);
+
+		p->cgroup[0] = '\0';
+		if (parents) {
+			free(p->cgroup);
+			p->cgroup = parents;
+		}
+	}
+	if (!s->ran_until(s->ran_ctx, p->pid, p->start_ns, e->slow_ns, false))
+		slow_free(atomic_exchange(&e->slow, NULL));
+	p->labels_until_ns = 0;
+	e->is_confirmed = true;
+}
+
+void process_info_store_confirm(struct process_info_store *s)
+{
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; s->ran_until && i < s->entries.len; i++) {
+		struct entry *e = s->entries.data[i];
+
+		if (!e->is_pending && !e->is_confirmed)
+			confirm(s, e);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* ---- noting ----------------------------------------------------------------------------- */
 
 static int add(struct process_info_store *s, struct entry *e)
@@ -438,7 +500,7 @@ void process_info_store_note(struct process_info_store *s, const struct process_
 	e->info.pid = key->pid;
 	e->info.start_ns = key->start_ns;
 	snprintf(e->info.comm, sizeof(e->info.comm), "%s", key->comm);
-	if (read_fast(s, &e->info, key) < 0) {
+	if (read_fast(s, e, key) < 0) {
 		entry_free(e);
 		return;
 	}

@@ -69,6 +69,23 @@ DEFINE_FREEP(struct process_info_store, process_info_store_free)
 int process_info_store_start(struct process_info_store *s);
 
 /*
+ * A text from /proc may be another program's, if the process calls exec or ends meanwhile. From now
+ * on it counts only once @ran_until has confirmed that the program that began as @pid at
+ * @start_ns still ran at @until_ns or, with @any_program, that its process did; what is not
+ * confirmed is dropped. Until then an entry is pending.
+ */
+typedef bool (*process_info_ran_fn)(void *ctx, uint32_t pid, uint64_t start_ns, uint64_t until_ns,
+				    bool any_program);
+void process_info_store_set_confirm(struct process_info_store *f, process_info_ran_fn ran_until,
+				    void *ctx);
+
+/*
+ * Confirms what has been read. Call it on the noting thread when all events of processes have been
+ * applied, once per window. No other thread may use a struct process_info meanwhile.
+ */
+void process_info_store_confirm(struct process_info_store *f);
+
+/*
  * Waits until everything noted has been read, or CLOCK_MONOTONIC reaches @deadline_ns. Used at the
  * end of the agent, so that its last window has labels.
  */

@@ -106,6 +106,55 @@ static void an_exited_process_has_its_parents_cgroup(void **state)
 	fixture_fini(&f);
 }
 
+/* The process and the program that still ran when they had been read. */
+struct survivors {
+	uint32_t process, program;
+};
+
+static bool ran_until(void *ctx, uint32_t pid, uint64_t start_ns, uint64_t until_ns,
+		      bool any_program)
+{
+	const struct survivors *s = ctx;
+
+	assert_true(until_ns);
+	return pid == s->program || (any_program && pid == s->process);
+}
+
+/* What /proc showed counts only if the program was still there afterwards. */
+static void what_another_program_left_in_proc_is_dropped(void **state)
+{
+	struct survivors survivors = { .process = 2, .program = 1 };
+	struct process_info_key of = { .ppid = 9, .comm = "x", .exe = "/known" };
+	static const char *const envs[] = { "", "red", "", "" };
+	static const char *const units[] = { "", "own.service", "own.service", "parent.service" };
+	struct fixture f;
+
+	fixture_init(&f, "unit,exe", NULL, 0, 100);
+	process_info_store_set_confirm(f.process_info, ran_until, &survivors);
+	tree_text(&f.t, "9/cgroup", "0::/system.slice/parent.service\n");
+	for (of.pid = 1; of.pid <= 3; of.pid++) {
+		const struct process_info *p;
+		char path[32];
+
+		snprintf(path, sizeof(path), "%u/cgroup", of.pid);
+		tree_text(&f.t, path, "0::/system.slice/own.service\n");
+		snprintf(path, sizeof(path), "%u/environ", of.pid);
+		tree_file(&f.t, path, "TEAM=red\0", 9);
+		process_info_store_note(f.process_info, &of);
+		p = process_info_store_find(f.process_info, of.pid, 0);
+		assert_true(p->is_pending && !p->is_read);
+	}
+	process_info_store_confirm(f.process_info);
+	for (of.pid = 1; of.pid <= 3; of.pid++) {
+		const struct metadata_labels *l = labels_of(&f, &of);
+
+		assert_string_equal(metadata_labels_get(l, "env_TEAM"), envs[of.pid]);
+		assert_string_equal(metadata_labels_get(l, "unit"), units[of.pid]);
+		assert_string_equal(metadata_labels_get(l, "exe"), "/known");
+	}
+	fixture_fini(&f);
+}
+
 static void rules_see_labels_that_are_not_exported(void **state)
 {
 	static const char *const rules[] = { "slice=system.slice : set team ops, copy unit role",
@@ -266,6 +315,7 @@ static void finds_variables_in_a_text(void **state)
 
 TEST_GROUP(test_labeler, TEST(names_the_service_by_the_most_specific_source),
 	   TEST(an_exited_process_has_its_parents_cgroup),
+	   TEST(what_another_program_left_in_proc_is_dropped),
 	   TEST(rules_see_labels_that_are_not_exported),
 	   TEST(exited_processes_are_dropped_after_their_last_samples),
 	   TEST(only_the_reader_threads_wait_for_a_process),
