@@ -4,10 +4,22 @@
 #include <errno.h>
 #include <sys/uio.h>
 
-int proc_memory_read(uint32_t pid, uint64_t addr, void *dst, size_t len)
+#include "proc/stat.h"
+
+static int read_by(int task, uint64_t addr, void *dst, size_t len)
 {
 	struct iovec local = { dst, len }, remote = { (void *)addr, len };
-	ssize_t n = process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0);
+	ssize_t n = process_vm_readv(task, &local, 1, &remote, 1, 0);
 
 	return n < 0 ? -errno : (size_t)n == len ? 0 : -EFAULT;
+}
+
+int proc_memory_read(uint32_t pid, uint64_t addr, void *dst, size_t len)
+{
+	int r = read_by((int)pid, addr, dst, len), task;
+
+	if (r != -ESRCH)
+		return r;
+	task = proc_living_thread((int)pid);
+	return task > 0 && task != (int)pid ? read_by(task, addr, dst, len) : r;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Reads the memory of another process. */
+/*
+ * Reads the memory of another process, also of one whose main thread has ended.
+ */
 #include <stddef.h>
 #include <stdint.h>
 

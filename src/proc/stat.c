@@ -83,6 +83,25 @@ bool proc_main_thread_is_alive(int pid)
 	return read_state(pid, &state, &n_threads) && state != 'Z';
 }
 
+int proc_living_thread(int pid)
+{
+	_cleanup_(closedirp) DIR *dir = NULL;
+	const struct dirent *d;
+	char path[32];
+
+	if (proc_main_thread_is_alive(pid))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir))) {
+		int tid = (int)strtol(d->d_name, NULL, 10);
+
+		if (tid > 0 && tid != pid && proc_main_thread_is_alive(tid))
+			return tid;
+	}
+	return -ESRCH;
+}
+
 int proc_parent(int pid)
 {
 	char buf[STAT_MAX];

@@ -16,6 +16,13 @@ bool proc_is_alive(int pid);
 /* Returns false also if the main thread has ended while others run. */
 bool proc_main_thread_is_alive(int pid);
 
+/*
+ * Returns a thread of process @pid that has its memory and its root directory: the main thread's
+ * id, which is @pid, or that of another one if the main thread has ended, as after pthread_exit()
+ * in main(). /proc/PID shows nothing then, /proc/TID does. Returns -ESRCH if there is none.
+ */
+int proc_living_thread(int pid);
+
 /* Returns the pid of the parent; 0 if there is none, or the process is gone. */
 int proc_parent(int pid);
 

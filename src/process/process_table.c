@@ -274,13 +274,14 @@ static void entry_map(struct process_table *p, struct entry *e, const struct fil
 struct reread_job {
 	struct process_table *p;
 	struct entry *e;
+	uint32_t task; /* the thread whose /proc is read */
 };
 
 static int on_proc_map(void *ctx, const struct proc_map *m)
 {
 	struct reread_job *job = ctx;
 	struct file_ref ref = {
-		.pid = job->e->info.pid,
+		.pid = job->task,
 		.start = m->start,
 		.end = m->end,
 		.dev_major = m->dev_major,
@@ -305,6 +306,21 @@ static bool entry_confirm(struct process_table *p, struct entry *e)
 	return !e->info.end_ns;
 }
 
+/* Reads the mappings from /proc, through another thread if the main thread has ended. */
+static int read_maps(struct process_table *p, struct entry *e)
+{
+	struct reread_job job = { p, e, e->info.pid };
+	int r = proc_maps_read((int)job.task, PROC_MAPS_EXEC, on_proc_map, &job, NULL), task;
+
+	if (r != -ESRCH)
+		return r;
+	task = proc_living_thread((int)e->info.pid);
+	if (task < 0 || task == (int)e->info.pid)
+		return -ESRCH;
+	job.task = (uint32_t)task;
+	return proc_maps_read(task, PROC_MAPS_EXEC, on_proc_map, &job, NULL);
+}
+
 /*
  * Replaces the known mappings with those in /proc, unless the last reread was too recent.
  * Returns 0; -ESRCH if the program is gone, or -ENOMEM: then the known ones stay.
@@ -313,7 +329,6 @@ static int entry_reread(struct process_table *p, struct entry *e, uint64_t now_n
 {
 	uint64_t started_ns = clock_monotonic_ns(), ended_ns;
 	struct mapping_set *old = e->maps, *fresh;
-	struct reread_job job = { p, e };
 	int r;
 
 	if (e->info.end_ns)
@@ -324,7 +339,7 @@ static int entry_reread(struct process_table *p, struct entry *e, uint64_t now_n
 	if (!fresh)
 		return -ENOMEM;
 	e->maps = fresh;
-	r = proc_maps_read((int)e->info.pid, PROC_MAPS_EXEC, on_proc_map, &job, NULL);
+	r = read_maps(p, e);
 	e->is_stale = false;
 	ended_ns = clock_monotonic_ns();
 	e->next_reread_ns = ended_ns + (ended_ns - started_ns) * REREAD_COST_SHARE;
@@ -376,7 +391,8 @@ static void on_map(struct process_table *p, const struct sideband_event *ev)
 {
 	struct entry *e = entry_get(p, ev->pid);
 	struct file_ref ref = {
-		.pid = ev->pid,
+		/* an ended main thread has no root directory any more */
+		.pid = e && e->main_thread_ended ? ev->tid : ev->pid,
 		.start = ev->start,
 		.end = ev->start + ev->len,
 		.dev_major = ev->dev_major,

@@ -19,12 +19,12 @@
 #include "base/vec.h"
 
 enum sideband_type {
-	SIDEBAND_MAP,  /* a new executable mapping */
-	SIDEBAND_COMM, /* a thread has a new name */
-	SIDEBAND_EXEC, /* the process runs a new program: its mappings are gone */
-	SIDEBAND_FORK, /* pid/tid is new, a child of ppid */
-	SIDEBAND_EXIT, /* the thread tid has ended */
-	SIDEBAND_LOST, /* n_lost records were lost: the known state may be stale */
+	SIDEBAND_MAP,    /* a new executable mapping */
+	SIDEBAND_COMM,   /* a thread has a new name */
+	SIDEBAND_EXEC,   /* the process runs a new program: its mappings are gone */
+	SIDEBAND_FORK,   /* pid/tid is new, a child of ppid */
+	SIDEBAND_EXIT,   /* the thread tid has ended */
+	SIDEBAND_LOST,   /* n_lost records were lost: the known state may be stale */
 };
 
 struct sideband_event {

@@ -107,6 +107,22 @@ def without_main(shop):
     recording.judge("threads", "... once one hot", "... thrice three hot")
 
 
+def attach_without_main(shop):
+    """Expects whole stacks of a process whose main thread had ended before the recording began."""
+    program = spawn(shop.c("threads", "-pthread"), 60000, "alone")
+    try:
+        until(lambda: is_zombie(program.pid), "a main thread that has ended", 0.01)
+        recording = record_while_running("-p", str(program.pid), processes=[program])
+    finally:
+        end(program)
+    recording.judge("threads", "... once one hot", "... thrice three hot")
+
+
+def is_zombie(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        return f.read().rpartition(")")[2].split()[0] == "Z"
+
+
 # ---- exec, fork, exit ------------------------------------------------------------
 
 
@@ -341,6 +357,7 @@ def main():
         tap.run("-a records all programs and kernel threads", whole_machine, shop)
         tap.run("two threads have their true shares", shares, shop)
         tap.run("threads outlive the main thread", without_main, shop)
+        tap.run("the same, attached after its end", attach_without_main, shop)
         tap.run("three programs under one pid", exec_again, shop)
         tap.run("clone with a separate stack, vfork and exec", clone_and_vfork, shop)
         tap.run("a command of 30 ms appears", short_command, shop)
