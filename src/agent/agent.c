@@ -157,6 +157,7 @@ static int open_symbolizer(struct agent *a, const struct agent_config *c, struct
 		.files = session_files(a->session),
 		.jits = session_jits(a->session),
 		.langs = session_langs(a->session),
+		.kernel_changes = session_kernel_changes(a->session),
 		.lock = &a->lock,
 		.address_cache_bytes = a->memory_bytes / SHARE_ADDRESSES,
 		.worker_rss_bytes = a->memory_bytes / SHARE_WORKER_RSS,

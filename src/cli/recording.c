@@ -409,6 +409,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 		.files = session_files(rec->session),
 		.jits = session_jits(rec->session),
 		.langs = session_langs(rec->session),
+		.kernel_changes = session_kernel_changes(rec->session),
 		.symbolizer = rec->opts->symbolizer,
 	};
 	int r;

@@ -536,6 +536,8 @@ void process_table_handle(struct process_table *p, const struct sideband_event *
 		p->stats.n_sideband_lost += ev->n_lost;
 		process_table_reread_all(p);
 		break;
+	case SIDEBAND_KERNEL:
+		break;
 	case SIDEBAND_COMM:
 		e = entry_get(p, ev->pid);
 		if (e && ev->pid == ev->tid && !is_late(e, ev))

@@ -175,6 +175,9 @@ static bool decode(const struct perf_event_header *h, struct sideband_event *ev)
 		ev->tid = t->tid;
 		ev->ppid = t->ppid;
 		return true;
+	case PERF_RECORD_KSYMBOL:
+		ev->type = SIDEBAND_KERNEL;
+		return true;
 	case PERF_RECORD_LOST:
 		ev->type = SIDEBAND_LOST;
 		ev->n_lost = ((const struct lost_record *)h)->lost;

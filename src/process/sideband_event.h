@@ -24,6 +24,7 @@ enum sideband_type {
 	SIDEBAND_EXEC,   /* the process runs a new program: its mappings are gone */
 	SIDEBAND_FORK,   /* pid/tid is new, a child of ppid */
 	SIDEBAND_EXIT,   /* the thread tid has ended */
+	SIDEBAND_KERNEL, /* kernel code was loaded or unloaded: a BPF program or trampoline */
 	SIDEBAND_LOST,   /* n_lost records were lost: the known state may be stale */
 };
 

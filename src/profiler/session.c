@@ -11,6 +11,7 @@
 #include "profiler/session.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -69,6 +70,7 @@ struct session {
 	uint64_t sideband_ns; /* events up to this time have been applied */
 	uint64_t next_upkeep_ns, next_scan_ns;
 	bool paused;
+	_Atomic uint32_t kernel_changes;
 	int own_priority; /* nice value at session_open() */
 };
 
@@ -85,7 +87,10 @@ static void on_sideband(void *ctx, const struct sideband_event *ev)
 {
 	struct session *s = ctx;
 
-	process_table_handle(s->procs, ev);
+	if (ev->type == SIDEBAND_KERNEL)
+		atomic_fetch_add(&s->kernel_changes, 1);
+	else
+		process_table_handle(s->procs, ev);
 }
 
 /*
@@ -561,6 +566,11 @@ int session_stop(struct session *s, struct err *err)
 void session_set_keep_cpus(struct session *s, bool keep)
 {
 	record_decoder_set_keep_cpus(s->decoder, keep);
+}
+
+const _Atomic uint32_t *session_kernel_changes(const struct session *s)
+{
+	return &s->kernel_changes;
 }
 
 struct langs *session_langs(struct session *s)

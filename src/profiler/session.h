@@ -116,6 +116,9 @@ size_t session_offcpu_bytes(const struct session *s);
  */
 int session_count_waits(struct session *s);
 
+/* Counts BPF programs that come and go; valid as long as @s, readable by any thread. */
+const _Atomic uint32_t *session_kernel_changes(const struct session *s);
+
 struct langs *session_langs(struct session *s);
 struct sample_counts *session_counts(struct session *s);
 /*

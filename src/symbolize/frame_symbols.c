@@ -24,7 +24,7 @@
 #include "profile/profile.h"
 #include "profiler/offcpu.h"
 #include "symbol/demangle.h"
-#include "symbol/kallsyms.h"
+#include "symbol/kernel_symbols.h"
 #include "symbolize/address_cache.h"
 #include "unwind/walk.h"
 
@@ -45,8 +45,7 @@ struct file_state {
 struct frame_symbols {
 	struct frame_symbols_opts opts;
 	struct symbolizer *symbolizer;
-	struct kallsyms *kallsyms;
-	bool kallsyms_tried;
+	struct kernel_symbols *kernel;
 	struct {
 		VEC(struct file_state);
 	} states; /* by file id */
@@ -79,6 +78,8 @@ int frame_symbols_new(struct frame_symbols **out, const struct frame_symbols_opt
 	l->opts = *opts;
 	r = address_cache_new(&l->cache, opts->address_cache_bytes);
 	if (r == 0)
+		r = kernel_symbols_new(&l->kernel, opts->kernel_changes, NULL);
+	if (r == 0)
 		r = symbolizer_new(&l->symbolizer, &opts->symbolizer);
 	if (r < 0)
 		return r;
@@ -94,7 +95,7 @@ void frame_symbols_free(struct frame_symbols *l)
 		elf_image_free(l->states.data[i].img);
 	vec_fini(&l->states);
 	address_cache_free(l->cache);
-	kallsyms_free(l->kallsyms);
+	kernel_symbols_free(l->kernel);
 	symbolizer_free(l->symbolizer);
 	free(l);
 }
@@ -586,14 +587,6 @@ static int resolve_native(struct batch *b, struct frame_location *w)
 
 /* ---- other kinds of frames ----------------------------------------------------- */
 
-static const struct kallsyms *kernel_symbols(struct frame_symbols *l)
-{
-	if (!l->kallsyms_tried)
-		(void)kallsyms_load(&l->kallsyms, NULL);
-	l->kallsyms_tried = true;
-	return l->kallsyms;
-}
-
 static int resolve_kernel(struct batch *b, struct frame_location *w)
 {
 	/*
@@ -604,7 +597,6 @@ static int resolve_kernel(struct batch *b, struct frame_location *w)
 				     .limit = UINT64_MAX,
 				     .has_functions = true };
 	struct profile_location l = { .kind = PROFILE_FRAME_KERNEL, .address = w->word };
-	const struct kallsyms *k = kernel_symbols(b->l);
 	struct kallsyms_symbol sym;
 	char name[64];
 	int r = add_string(b, "[kernel.kallsyms]", &m.file);
@@ -613,7 +605,7 @@ static int resolve_kernel(struct batch *b, struct frame_location *w)
 		r = profile_add_mapping(b->p, &m, &l.mapping);
 	if (r < 0)
 		return r;
-	if (k && kallsyms_find(k, w->word, &sym) == 0)
+	if (kernel_symbols_find(b->l->kernel, w->word, clock_monotonic_ns(), &sym) == 0)
 		return add_simple(b, &l, sym.name, sym.module, &w->location);
 	snprintf(name, sizeof(name), "[kernel+0x%llx]", (unsigned long long)w->word);
 	return add_unnamed(b, &l, name, w);

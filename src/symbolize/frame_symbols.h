@@ -52,6 +52,8 @@ struct frame_symbols_opts {
 	/* While this is set, frame_symbols_prefetch() returns soon with -EAGAIN. May be NULL. */
 
 	const atomic_bool *must_yield;
+	/* Counts BPF programs that come and go; NULL: nobody counts them. */
+	const _Atomic uint32_t *kernel_changes;
 	struct symbolizer_opts symbolizer;
 };
 

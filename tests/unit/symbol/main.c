@@ -10,6 +10,7 @@ int test_jit_files(void);
 int test_jit_places(void);
 int test_jitdump(void);
 int test_kallsyms(void);
+int test_kernel_symbols(void);
 int test_perfmap(void);
 int test_protocol(void);
 int test_symbol_cache(void);
@@ -31,6 +32,7 @@ int main(int argc, char **argv)
 	n_failed += test_jit_places();
 	n_failed += test_jitdump();
 	n_failed += test_kallsyms();
+	n_failed += test_kernel_symbols();
 	n_failed += test_perfmap();
 	n_failed += test_protocol();
 	n_failed += test_symbol_cache();
