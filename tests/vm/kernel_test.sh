@@ -120,7 +120,7 @@ slept()
 probed()
 {
 	part probes
-	part probes | grep -q ' 1 samples of sched:sched_process_exec, 1 samples of uprobe:.*:main$'
+	part probes | grep -q ' 1 sample of sched:sched_process_exec, 1 sample of uprobe:.*:main$'
 }
 
 # The kernel has everything that an agent needs, and the self-test recorded a stack trace.
