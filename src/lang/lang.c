@@ -204,7 +204,9 @@ static struct lang_function function_read(struct langs *l, const struct lang_pro
 {
 	uint64_t head = words[0];
 	uint32_t lang = lang_of(l, head), cookie = (uint32_t)words[1];
-	struct lang_function f = { .lang = (uint8_t)lang, .place = words[1] >> 32 };
+	struct lang_function f = { .lang = (uint8_t)lang,
+				   .state = LANG_FUNCTION_UNREADABLE,
+				   .place = words[1] >> 32 };
 	struct lang_process process = *p;
 	int r;
 
