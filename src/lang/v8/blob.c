@@ -150,7 +150,7 @@ static void find_gap(const struct elf_image *img, struct v8_vm *out)
 	struct eh_frame ef = { 0 };
 	size_t n = elf_image_segments(img, &seg);
 
-	if (eh_frame_find(img, &src) == 0 && eh_frame_read(&ef, &src, NULL) == 0) {
+	if (eh_frame_find(img, &src) == 0 && eh_frame_read(&ef, &src, NULL) == 0 && ef.fdes.len) {
 		qsort(ef.fdes.data, ef.fdes.len, sizeof(*ef.fdes.data), compare_start);
 		for (size_t i = 0; i < n; i++)
 			if (seg[i].exec)
