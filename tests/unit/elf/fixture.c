@@ -38,6 +38,58 @@ uint32_t fixture_add(struct fixture *f, const char *name, uint32_t type, const v
 	return f->n_sections++;
 }
 
+void fixture_load(struct fixture *f, uint32_t section, uint64_t vaddr, uint32_t flags)
+{
+	Elf64_Shdr *sh = &f->sh[section];
+
+	assert_true(f->n_segments < FIXTURE_SEGMENTS_MAX);
+	sh->sh_addr = vaddr;
+	sh->sh_flags = SHF_ALLOC | (flags & PF_X ? SHF_EXECINSTR : 0);
+	f->ph[f->n_segments++] = (Elf64_Phdr){ .p_type = PT_LOAD,
+					       .p_flags = flags,
+					       .p_vaddr = vaddr,
+					       .p_offset = sh->sh_offset,
+					       .p_filesz = sh->sh_size,
+					       .p_memsz = sh->sh_size };
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (uint8_t)*name;
+	return h;
+}
+
+/* The hash table has one bucket, in which all symbols are, and a filter that lets all pass. */
+void fixture_add_dynamic(struct fixture *f, const char *const *names, Elf64_Sym *syms, size_t n)
+{
+	const uint32_t head[] = { 1, 1, 1, 0, UINT32_MAX, UINT32_MAX, n ? 1 : 0 };
+	struct buf strs = { 0 }, table = { 0 }, hash = { 0 };
+	const Elf64_Sym none = { 0 };
+	uint32_t i;
+
+	buf_put_byte(&strs, '\0');
+	buf_put(&table, &none, sizeof(none));
+	buf_put(&hash, head, sizeof(head));
+	for (size_t k = 0; k < n; k++) {
+		uint32_t h = (gnu_hash(names[k]) & ~1u) | (k + 1 == n);
+
+		syms[k].st_name = (uint32_t)strs.len;
+		buf_put(&strs, names[k], strlen(names[k]) + 1);
+		buf_put(&table, &syms[k], sizeof(syms[k]));
+		buf_put(&hash, &h, sizeof(h));
+	}
+	i = fixture_add(f, ".dynsym", SHT_DYNSYM, table.data, table.len);
+	f->sh[i].sh_entsize = sizeof(Elf64_Sym);
+	f->sh[i].sh_link = fixture_add(f, ".dynstr", SHT_STRTAB, strs.data, strs.len);
+	fixture_add(f, ".gnu.hash", SHT_GNU_HASH, hash.data, hash.len);
+	buf_fini(&strs);
+	buf_fini(&table);
+	buf_fini(&hash);
+}
+
 const struct elf_image *fixture_open(struct fixture *f)
 {
 	uint32_t names = fixture_add(f, ".shstrtab", SHT_STRTAB, "", 0);
@@ -45,6 +97,8 @@ const struct elf_image *fixture_open(struct fixture *f)
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 		.e_type = ET_DYN,
 		.e_machine = EM_X86_64,
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = f->n_segments,
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = (uint16_t)f->n_sections,
 		.e_shstrndx = (uint16_t)names,
@@ -52,6 +106,8 @@ const struct elf_image *fixture_open(struct fixture *f)
 
 	f->sh[names].sh_size = f->names.len;
 	buf_put(&f->bytes, f->names.data, f->names.len);
+	eh.e_phoff = f->n_segments ? f->bytes.len : 0;
+	buf_put(&f->bytes, f->ph, f->n_segments * sizeof(*f->ph));
 	eh.e_shoff = f->bytes.len;
 	buf_put(&f->bytes, f->sh, f->n_sections * sizeof(*f->sh));
 	assert_int_equal(buf_error(&f->bytes), 0);

@@ -9,12 +9,14 @@
 #include "base/buf.h"
 #include "elf/image.h"
 
-enum { FIXTURE_SECTIONS_MAX = 32 };
+enum { FIXTURE_SECTIONS_MAX = 32, FIXTURE_SEGMENTS_MAX = 4 };
 
 struct fixture {
 	Elf64_Shdr sh[FIXTURE_SECTIONS_MAX];
 	uint32_t n_sections; /* the null section included */
-	struct buf bytes;    /* header, then the sections' data */
+	Elf64_Phdr ph[FIXTURE_SEGMENTS_MAX];
+	uint16_t n_segments;
+	struct buf bytes; /* header, then the sections' data */
 	struct buf names;
 	struct elf_image *img;
 };
@@ -28,6 +30,15 @@ void fixture_fini(struct fixture *f);
  */
 uint32_t fixture_add(struct fixture *f, const char *name, uint32_t type, const void *data,
 		     size_t len);
+
+/* Makes a section that was added a segment, at @vaddr and with @flags (PF_X...). */
+void fixture_load(struct fixture *f, uint32_t section, uint64_t vaddr, uint32_t flags);
+
+/*
+ * Adds .dynsym, .dynstr and .gnu.hash with @n functions or variables: names, and the other fields
+ * of @syms, whose st_name is set here.
+ */
+void fixture_add_dynamic(struct fixture *f, const char *const *names, Elf64_Sym *syms, size_t n);
 
 /* Completes the file and opens it. The fixture owns the image. */
 const struct elf_image *fixture_open(struct fixture *f);

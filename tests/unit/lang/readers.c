@@ -2,6 +2,8 @@
 /*
  * Tests the readers of functions of PHP, Perl, Ruby and Lua on synthetic memory: each reads a
  * function from the structures of its interpreter, and corrupt memory is read within bounds.
+ *
+ * covers: src/lang/perl/code.c
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests what frames of V8 are named, from a process's memory to the function. Files v8_*.c test
+ * limits and malformed structures of single modules.
+ *
+ * covers: src/lang/v8/expand.c src/lang/v8/symbolize.c
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
