@@ -469,6 +469,7 @@ static void list_top_files(struct agent *a, struct agent_stats *s)
 
 	s->n_files = file_table_n_live(files);
 	s->n_files_forgotten = file_table_n_forgotten(files);
+	s->n_files_refused = file_table_n_refused(files);
 	s->n_top = 0;
 	for (uint32_t id = 1; id <= file_table_count(files); id++) {
 		const struct file_info *info = file_table_get(files, id);

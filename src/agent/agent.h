@@ -106,6 +106,7 @@ struct agent_stats {
 	uint64_t n_labelled_processes; /* processes with labels */
 	uint32_t n_files;
 	uint64_t n_files_forgotten;
+	uint64_t n_files_refused;
 	bool paused;       /* by the probability setting */
 	uint64_t n_unsent; /* samples not symbolized in time at the end */
 	size_t n_top;

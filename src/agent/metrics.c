@@ -192,6 +192,9 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	gauge(out, "cameo_files", s->n_files, "Executables and libraries known.");
 	counter(out, "cameo_files_forgotten_total", s->n_files_forgotten,
 		"Files evicted because no process had them mapped any more.");
+	counter(out, "cameo_files_refused_total", s->n_files_refused,
+		"Files not opened because half of the permitted open files, or a quarter for "
+		"one user, were in use.");
 	gauge(out, "cameo_processes", s->session.procs.n_running, "Running processes known.");
 	gauge(out, "cameo_processes_labelled", s->n_labelled_processes, "Processes with labels.");
 	counter(out, "cameo_sideband_lost_total", s->session.procs.n_sideband_lost,

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -80,6 +81,9 @@ struct file_table {
 	} free_ids; /* the first one is reused next */
 	uint32_t n_live;
 	uint64_t n_forgotten;
+	unsigned int n_fds, fds_max; /* descriptors that files and inodes hold */
+	uint32_t refused;            /* id of FILE_TABLE_REFUSED, 0 before the first one */
+	uint64_t n_refused;
 };
 
 struct find_key {
@@ -88,12 +92,20 @@ struct find_key {
 	const struct file *file;
 };
 
+void file_table_set_limit(struct file_table *f, unsigned int n_descriptors)
+{
+	f->fds_max = n_descriptors;
+}
+
 int file_table_new(struct file_table **out, struct unwind_tables *tables)
 {
 	struct file_table *f = calloc(1, sizeof(*f));
+	struct rlimit limit = { 0 };
 
 	if (!f)
 		return -ENOMEM;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	f->fds_max = limit.rlim_cur < UINT_MAX ? (unsigned int)(limit.rlim_cur / 2) : UINT_MAX;
 	f->tables = tables;
 	f->own_root = proc_root_open((int)getpid());
 	if (vec_push(&f->all, NULL) < 0) {
@@ -102,6 +114,12 @@ int file_table_new(struct file_table **out, struct unwind_tables *tables)
 	}
 	*out = f;
 	return 0;
+}
+
+static unsigned int n_descriptors(const struct file *file)
+{
+	return (unsigned int)((file->info.fd >= 0) + (file->info.root_fd >= 0) +
+			      (file->info.debug_fd >= 0));
 }
 
 static void file_free(struct file *file)
@@ -365,19 +383,27 @@ static void open_other_root(const struct file_table *f, struct file_info *info, 
 	info->root_fd = steal_fd(&root);
 }
 
-static struct file *file_new(const struct file_table *f, const struct file_ref *ref)
+/* Makes a file without descriptors. */
+static struct file *file_alloc(const char *path)
 {
 	struct file *file = calloc(1, sizeof(*file));
 
 	if (!file)
 		return NULL;
-	file->info.root_fd = file->info.debug_fd = -1;
-	file->info.path = strdup(ref->path);
-	file->info.fd = -1;
-	if (!file->info.path) {
-		file_free(file);
+	file->info.fd = file->info.root_fd = file->info.debug_fd = -1;
+	file->info.path = strdup(path);
+	if (file->info.path)
+		return file;
+	file_free(file);
+	return NULL;
+}
+
+static struct file *file_new(const struct file_table *f, const struct file_ref *ref)
+{
+	struct file *file = file_alloc(ref->path);
+
+	if (!file)
 		return NULL;
-	}
 	if (!adopt_fd(f, file, ref, open_in_own_root(ref)) &&
 	    !adopt_fd(f, file, ref, open_mapped(ref)))
 		return file;
@@ -410,6 +436,7 @@ static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t
 		inode.path = path_hash(ref);
 	if (vec_push(&f->inodes, inode) < 0)
 		return;
+	f->n_fds += inode.owns_fd;
 	*fd = -1;
 	(void)index_add(&f->by_inode, inode_hash(ref->dev_major, ref->dev_minor, ref->inode),
 			(uint32_t)f->inodes.len - 1);
@@ -442,6 +469,7 @@ static uint32_t file_add(struct file_table *f, struct file *file)
 		return FILE_ID_NONE;
 	}
 	f->n_live++;
+	f->n_fds += n_descriptors(file);
 	file->info.serial = ++f->last_serial;
 	if (file->info.fd < 0) {
 		unwind_tables_set_absent(f->tables, id);
@@ -449,6 +477,35 @@ static uint32_t file_add(struct file_table *f, struct file *file)
 	}
 	(void)index_add(&f->by_content, (uint32_t)file->content[0], id);
 	return id;
+}
+
+static uint32_t refuse(struct file_table *f)
+{
+	struct file *file = f->refused ? NULL : file_alloc(FILE_TABLE_REFUSED);
+
+	f->n_refused++;
+	if (file)
+		f->refused = file_add(f, file);
+	return f->refused;
+}
+
+/* Counts the descriptors of files that @uid owns. */
+static unsigned int n_owned(const struct file_table *f, uid_t uid)
+{
+	unsigned int n = 0;
+
+	for (uint32_t id = 1; id < f->all.len; id++)
+		if (f->all.data[id] && f->all.data[id]->st.st_uid == uid)
+			n += n_descriptors(f->all.data[id]);
+	for (size_t i = 0; i < f->inodes.len; i++)
+		n += f->inodes.data[i].owns_fd && f->inodes.data[i].st.st_uid == uid;
+	return n;
+}
+
+static bool owner_has_too_many(const struct file_table *f, const struct file *file)
+{
+	return file->st.st_uid && f->n_fds >= f->fds_max / 4 &&
+	       n_owned(f, file->st.st_uid) >= f->fds_max / 4;
 }
 
 uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
@@ -461,9 +518,15 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 	id = find_by_inode(f, ref);
 	if (id)
 		return id;
+	if (f->n_fds >= f->fds_max)
+		return refuse(f);
 	file = file_new(f, ref);
 	if (!file)
 		return FILE_ID_NONE;
+	if (owner_has_too_many(f, file)) {
+		file_free(file);
+		return refuse(f);
+	}
 	key.file = file;
 	if (file->info.fd >= 0 &&
 	    index_find(&f->by_content, (uint32_t)file->content[0], same_content, &key, &id)) {
@@ -509,13 +572,11 @@ uint32_t file_table_vdso(struct file_table *f)
 	if (f->vdso_tried)
 		return f->vdso;
 	f->vdso_tried = true;
-	file = calloc(1, sizeof(*file));
+	file = file_alloc("[vdso]");
 	if (!file)
 		return FILE_ID_NONE;
-	file->info.root_fd = file->info.debug_fd = -1;
 	file->info.fd = vdso_fd();
-	file->info.path = strdup("[vdso]");
-	if (file->info.fd < 0 || !file->info.path) {
+	if (file->info.fd < 0) {
 		file_free(file);
 		return FILE_ID_NONE;
 	}
@@ -621,9 +682,15 @@ uint64_t file_table_n_forgotten(const struct file_table *f)
 	return f->n_forgotten;
 }
 
+uint64_t file_table_n_refused(const struct file_table *f)
+{
+	return f->n_refused;
+}
+
 bool file_table_needs_sweep(const struct file_table *f)
 {
-	return f->n_live > FILE_TABLE_SWEEP_ABOVE || f->inodes.len > 2 * FILE_TABLE_SWEEP_ABOVE;
+	return f->n_live > FILE_TABLE_SWEEP_ABOVE || f->inodes.len > 2 * FILE_TABLE_SWEEP_ABOVE ||
+	       f->n_fds > f->fds_max / 2;
 }
 
 void file_table_mark(struct file_table *f, uint32_t id)
@@ -640,7 +707,7 @@ static void evict(struct file_table *f, uint32_t id, uint64_t now_ns)
 	 * runtimes are few and their tables refer to them, so they stay; so does a file whose
 	 * id cannot be noted as free for lack of memory
 	 */
-	if (id == f->vdso || file->info.lang.vm ||
+	if (id == f->vdso || id == f->refused || file->info.lang.vm ||
 	    vec_reserve(&f->free_ids, f->free_ids.len + 1) < 0)
 		return;
 	index_remove(&f->by_content, (uint32_t)file->content[0], id);
@@ -648,6 +715,7 @@ static void evict(struct file_table *f, uint32_t id, uint64_t now_ns)
 	f->all.data[id] = NULL;
 	f->free_ids.data[f->free_ids.len++] = id;
 	f->n_live--;
+	f->n_fds -= n_descriptors(file);
 	f->n_forgotten++;
 	file_free(file);
 }
@@ -666,6 +734,7 @@ static void sweep_inodes(struct file_table *f)
 		    index_add(&f->by_inode, hash, (uint32_t)kept) < 0) {
 			if (inode->owns_fd)
 				close(inode->fd);
+			f->n_fds -= inode->owns_fd;
 			continue;
 		}
 		f->inodes.data[kept++] = *inode;

@@ -8,6 +8,10 @@
  * deleted or replaced meanwhile can still be read. It also builds the files' unwind tables;
  * it does not symbolize.
  *
+ * At most half of the descriptors that this process may open hold files, and at most a quarter
+ * those that one user other than root owns, so that no program can exhaust them. Files beyond that
+ * share one id, whose path says so; they are opened when others have been closed.
+ *
  * One thread. Another thread may call file_table_get() under a lock that both respect (see
  * frame_symbols_opts.lock).
  */
@@ -45,11 +49,18 @@ struct file_info {
 	struct lang_file lang; /* the language runtime in this file, if any */
 };
 
+/* The path of all files that are not open because too many others are. */
+#define FILE_TABLE_REFUSED "[file not opened: too many open files]"
+
 /* FILE_TABLE_SWEEP_ABOVE: number of files above which file_table_needs_sweep(). */
 enum { FILE_ID_NONE = 0, FILE_TABLE_SWEEP_ABOVE = 2048 };
 
 /* @tables is borrowed until file_table_free(). Returns 0 or -ENOMEM. */
 int file_table_new(struct file_table **out, struct unwind_tables *tables);
+
+/* Replaces the limit of descriptors, half of RLIMIT_NOFILE, for tests. */
+void file_table_set_limit(struct file_table *f, unsigned int n_descriptors);
+
 void file_table_free(struct file_table *f);
 
 DEFINE_FREEP(struct file_table, file_table_free)
@@ -58,8 +69,8 @@ DEFINE_FREEP(struct file_table, file_table_free)
 void file_table_set_langs(struct file_table *f, struct langs *langs);
 
 /*
- * Returns the id of the file behind a mapping, opening and identifying it if it is new.
- * FILE_ID_NONE if memory or ids ran out.
+ * Returns the id of the file behind a mapping, opening and identifying it if it is new; beyond the
+ * limit of descriptors, the id of FILE_TABLE_REFUSED. FILE_ID_NONE if memory or ids ran out.
  */
 uint32_t file_table_find(struct file_table *f, const struct file_ref *ref);
 
@@ -84,6 +95,7 @@ bool file_table_needs_sweep(const struct file_table *f);
 void file_table_mark(struct file_table *f, uint32_t id);
 void file_table_sweep(struct file_table *f, uint64_t now_ns);
 uint64_t file_table_n_forgotten(const struct file_table *f);
+uint64_t file_table_n_refused(const struct file_table *f); /* how often the limit was hit */
 
 /* Borrowed until the file is evicted; NULL for an id that is not in use. */
 const struct file_info *file_table_get(const struct file_table *f, uint32_t id);

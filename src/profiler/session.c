@@ -466,7 +466,16 @@ const char *session_offcpu_error(const struct session *s)
 
 /* ---- the loop -------------------------------------------------------------------- */
 
-/* Reopens the events and rings of CPUs that were offline. */
+/* Returns true for errors that pass when other parts of the process close files or free memory. */
+static bool is_transient(int r)
+{
+	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
+}
+
+/*
+ * Reopens the events and rings of CPUs that were offline. Without descriptors or memory for that,
+ * the profiler goes on with the CPUs that it has, and the next call tries again.
+ */
 static int follow_cpus(struct session *s, struct err *err)
 {
 	struct cpu_list back = { 0 };
@@ -477,7 +486,9 @@ static int follow_cpus(struct session *s, struct err *err)
 	if (back.len)
 		process_table_reread_all(s->procs);
 	vec_fini(&back);
-	return r < 0 ? r : sideband_update_cpus(s->sideband, err);
+	if (r >= 0)
+		r = sideband_update_cpus(s->sideband, err);
+	return is_transient(r) ? 0 : r;
 }
 
 /*

@@ -15,7 +15,7 @@ enum { LEN = 3 * 4096 };
 
 struct folder {
 	char dir[64];
-	char names[16][80];
+	char names[64][80];
 	int n;
 };
 
@@ -194,6 +194,69 @@ static void a_file_is_dropped_after_two_sweeps_without_a_mark(void **state)
 	machine_fini(&m);
 }
 
+/* Opens files until the table refuses one; returns how many it opened. */
+static unsigned int open_until_refused(struct machine *m, struct folder *f, uid_t owner)
+{
+	static unsigned int n_files;
+	unsigned int n = 0;
+
+	for (;; n++) {
+		char name[16];
+		const char *path;
+		uint32_t id;
+
+		assert_true(n < 100);
+		snprintf(name, sizeof(name), "f%u", n_files++);
+		path = folder_file(f, name, (char)n_files, (char)(n_files >> 8));
+		assert_int_equal(chown(path, owner, (gid_t)-1), 0);
+		id = find(m, path);
+		assert_int_not_equal(id, FILE_ID_NONE);
+		if (!strcmp(file_table_get(m->files, id)->path, FILE_TABLE_REFUSED))
+			return n;
+	}
+}
+
+static void files_beyond_the_limit_of_descriptors_share_an_id(void **state)
+{
+	/* files of one user other than root may hold a quarter */
+	const unsigned int expected = geteuid() ? 4 : 16;
+	struct machine m;
+	struct folder f;
+
+	machine_init(&m);
+	folder_init(&f);
+	file_table_set_limit(m.files, 16);
+	assert_int_equal(open_until_refused(&m, &f, geteuid()), expected);
+	assert_int_equal(open_until_refused(&m, &f, geteuid()), 0);
+	assert_int_equal(file_table_n_refused(m.files), 2);
+	/* closing the others makes room */
+	file_table_sweep(m.files, 1);
+	file_table_sweep(m.files, 2);
+	assert_int_equal(open_until_refused(&m, &f, geteuid()), expected);
+	folder_fini(&f);
+	machine_fini(&m);
+}
+
+static void one_user_cannot_exhaust_the_descriptors(void **state)
+{
+	enum { ONE = 64001, OTHER = 64002 };
+	struct machine m;
+	struct folder f;
+
+	if (geteuid() != 0) {
+		print_message("only root can make files of other users\n");
+		skip();
+	}
+	machine_init(&m);
+	folder_init(&f);
+	file_table_set_limit(m.files, 16);
+	assert_int_equal(open_until_refused(&m, &f, ONE), 4);
+	assert_int_equal(open_until_refused(&m, &f, OTHER), 4);
+	assert_int_equal(open_until_refused(&m, &f, 0), 8);
+	folder_fini(&f);
+	machine_fini(&m);
+}
+
 /* The expected hash is computed by sha256sum over the bytes that OpenTelemetry specifies. */
 static void an_elf_file_has_the_hash_that_opentelemetry_specifies(void **state)
 {
@@ -249,5 +312,7 @@ TEST_GROUP(test_file_table, TEST(equal_programs_share_an_id_and_others_do_not),
 	   TEST(a_file_overwritten_in_place_is_another_file),
 	   TEST(a_replaced_file_can_still_be_read),
 	   TEST(a_file_is_dropped_after_two_sweeps_without_a_mark),
+	   TEST(files_beyond_the_limit_of_descriptors_share_an_id),
+	   TEST(one_user_cannot_exhaust_the_descriptors),
 	   TEST(an_elf_file_has_the_hash_that_opentelemetry_specifies),
 	   TEST(only_elf_files_get_unwind_tables))
