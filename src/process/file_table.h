@@ -10,7 +10,7 @@
  *
  * At most half of the descriptors that this process may open hold files, and at most a quarter
  * those that one user other than root owns, so that no program can exhaust them. Files beyond that
- * share one id, whose path says so; they are opened when others have been closed.
+ * share one id, whose path gives the reason; they are opened when others have been closed.
  *
  * One thread. Another thread may call file_table_get() under a lock that both respect (see
  * frame_symbols_opts.lock).

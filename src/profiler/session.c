@@ -474,7 +474,7 @@ static bool is_transient(int r)
 
 /*
  * Reopens the events and rings of CPUs that were offline. Without descriptors or memory for that,
- * the profiler goes on with the CPUs that it has, and the next call tries again.
+ * the profiler continues with the CPUs that it has, and the next call tries again.
  */
 static int follow_cpus(struct session *s, struct err *err)
 {

@@ -61,7 +61,7 @@ static int check_build_id(void *ctx)
 	if (r < 0)
 		return r;
 	elf_note_gnu_build_id(img, &id);
-	return id.len == c->expected->len && !memcmp(id.bytes, c->expected->bytes, id.len)
+	return id.len && id.len == c->expected->len && !memcmp(id.bytes, c->expected->bytes, id.len)
 		       ? 0
 		       : -ENOENT;
 }
@@ -83,11 +83,12 @@ static bool has_crc(int fd, uint32_t expected)
 	uLong crc = crc32(0, NULL, 0);
 	struct stat st;
 	off_t off = 0;
-	ssize_t n;
+	ssize_t n = 0;
 
 	if (fstat(fd, &st) < 0 || st.st_size > CRC_BYTES_MAX)
 		return false;
-	while ((n = pread(fd, piece, sizeof(piece), off)) > 0) {
+	/* the file may grow meanwhile */
+	while (off <= CRC_BYTES_MAX && (n = pread(fd, piece, sizeof(piece), off)) > 0) {
 		crc = crc32(crc, piece, (uInt)n);
 		off += n;
 	}
@@ -164,7 +165,8 @@ static int open_by_link(int root, const struct debugfile_query *query)
 		if (path_by_link(query, i, path) < 0)
 			return -ENOENT;
 		fd = debugfile_open_at(root, path);
-		fd = close_unless(fd, fd >= 0 && has_crc(fd, query->link_crc));
+		fd = close_unless(fd, fd >= 0 && (debugfile_check(fd, &query->build_id) ||
+						  has_crc(fd, query->link_crc)));
 		if (fd >= 0)
 			return fd;
 	}

@@ -34,7 +34,7 @@ struct debugfile_query {
 
 /*
  * Opens the separate debug file: by build id below /usr/lib/debug/.build-id, or by .gnu_debuglink
- * next to the executable and below /usr/lib/debug. Its build id or CRC must match.
+ * next to the executable and below /usr/lib/debug. Its build id or its CRC must match.
  */
 int debugfile_open(const struct debugfile_query *query);
 

@@ -13,7 +13,7 @@
 #include "base/sigbus.h"
 #include "elf/image.h"
 
-enum { COMPARED_MAX = 64 << 20 };
+enum { COMPARED_MAX = 64 << 20, PIECE = 1 << 20 };
 
 struct file_pair {
 	int fd[2];
@@ -48,10 +48,29 @@ static bool equal_segments(const struct file_pair *p)
 	return true;
 }
 
+/* Compares in pieces, so that only one of each file is resident at a time. */
+static bool equal_bytes(const struct file_pair *p, uint64_t off, uint64_t size)
+{
+	struct elf_span s, t;
+
+	while (size) {
+		size_t n = size < PIECE ? (size_t)size : PIECE;
+
+		if (elf_image_at_offset(p->img[0], off, n, &s) < 0 ||
+		    elf_image_at_offset(p->img[1], off, n, &t) < 0 ||
+		    memcmp(s.data, t.data, n) != 0)
+			return false;
+		elf_image_release_pages(p->img[0]);
+		elf_image_release_pages(p->img[1]);
+		off += n;
+		size -= n;
+	}
+	return true;
+}
+
 static bool equal_section(struct file_pair *p, uint32_t i)
 {
 	struct elf_section a, b;
-	struct elf_span s, t;
 
 	if (elf_image_section_header(p->img[0], i, &a) < 0 ||
 	    elf_image_section_header(p->img[1], i, &b) < 0)
@@ -63,12 +82,10 @@ static bool equal_section(struct file_pair *p, uint32_t i)
 	/* Executable sections with an entry size, such as .plt, define symbols. */
 	if (a.type == SHT_NOBITS || ((a.flags & SHF_EXECINSTR) && !a.entsize))
 		return true;
-	p->n_bytes += a.size;
-	if (p->n_bytes > COMPARED_MAX ||
-	    elf_image_at_offset(p->img[0], a.file_off, a.size, &s) < 0 ||
-	    elf_image_at_offset(p->img[1], a.file_off, a.size, &t) < 0)
+	if (a.size > COMPARED_MAX - p->n_bytes)
 		return false;
-	return !memcmp(s.data, t.data, s.len);
+	p->n_bytes += a.size;
+	return equal_bytes(p, a.file_off, a.size);
 }
 
 static int compare(void *ctx)

@@ -30,6 +30,9 @@ def sends_what_record_writes(shop):
     program = shop.build("agentchain", "gcc", "chain.c", "-O2", f"-Wl,--build-id=0x{os.urandom(20).hex()}")
     recorded = shop.path("recorded.pb.gz")
 
+    def own_frames(s):
+        return s[0], *s[s.index("main"):s.index("hot")]
+
     def is_whole(s):
         return s[0] and s[0][0] == "_start" and {"main", "outer", "middle", "hot"} <= set(s[0])
 
@@ -51,7 +54,8 @@ def sends_what_record_writes(shop):
         keys |= set(mine[0][1])
     recorded_stacks = {s[0] for s in ours.samples if "hot" in s[0]}
     whole = [s for s in stacks if is_whole((s,))]
-    expect({s[:s.index("hot")] for s in whole} == {s[:s.index("hot")] for s in recorded_stacks if s[0] == "_start"},
+    # libc's own frames have a name only if the first process that mapped this libc sees its debug file
+    expect({own_frames(s) for s in whole} == {own_frames(s) for s in recorded_stacks if s[0] == "_start"},
            "stacks differ:", *sorted(map(str, stacks ^ recorded_stacks))[:10])
     expect(types == ours.types, f"sample types {types}, recorded {ours.types}")
     expect(period == ours.period, f"period {period}, recorded {ours.period}")

@@ -276,7 +276,10 @@ def one_build_id(shop):
 
 
 def go_raw(profile, *options):
-    """Returns the locations of a profile from `go tool pprof`: {address: [(function, file:line)]}."""
+    """Returns the locations of a profile from `go tool pprof`: {address: [(function, file:line)]}.
+
+    Since Go 1.22 it prints columns as well.
+    """
     r = subprocess.run(["go", "tool", "pprof", "-raw", "-lines", *options, profile],
                        capture_output=True, text=True, check=False, timeout=DEADLINE_S)
     expect(r.returncode == 0, "go tool pprof:", r.stderr)
@@ -285,7 +288,7 @@ def go_raw(profile, *options):
         m = re.match(r"\s*\d+: (0x[0-9a-f]+) M=\d+ (.*)", line)
         if m:
             frames = found.setdefault(int(m[1], 16), [])
-        m = re.match(r"\s*(\S+) (\S+:\d+):\d+( s=\d+)?\s*$", m[2] if m else line)
+        m = re.match(r"\s*(\S+) (\S+?:\d+)(?::\d+)?(?: s=\d+)?\s*$", m[2] if m else line)
         if m:
             frames.append((m[1], m[2]))
     return found

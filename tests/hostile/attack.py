@@ -31,6 +31,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 import cameo  # noqa: E402
 from agent_process import Agent  # noqa: E402
+from pprof import Profile  # noqa: E402, F401
 from cameo import ENOUGH, Recording, are_rare, expect, expect_kept, show, total  # noqa: E402
 
 HOSTILE = 64001  # user ids that own nothing else
@@ -227,12 +228,12 @@ def judge_honest(name, stacks, said):
            show(in_kernel_only + starting))
 
 
-def run_record(command, flags, limit_mib):
+def run_record(command, flags, limit_mib, wrapper=()):
     """Records COMMAND to its end and returns the Recording."""
     with tempfile.TemporaryDirectory(prefix="cameo-hostile.") as tmp:
         out = os.path.join(tmp, "out.folded")
         with open(os.path.join(tmp, "said"), "w+b") as said:
-            process = subprocess.Popen([cameo.CAMEO, "record", "-F", "997", "-o", out, *flags, "--", *command],
+            process = subprocess.Popen([*wrapper, cameo.CAMEO, "record", "-F", "997", "-o", out, *flags, "--", *command],
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
             memory = MemoryWatch(process.pid)
             try:
@@ -250,21 +251,21 @@ def run_record(command, flags, limit_mib):
 
 
 def attack(shop, commands, *, baits=None, agent=(), record=(), memory_mib=MEMORY_MIB, record_mib=MEMORY_MIB,
-           during=None):
+           during=None, wrapper=()):
     """Runs COMMANDS (lists) of the hostile user next to the honest program. Returns the Outcome.
 
-    AGENT and RECORD are further options. DURING(agent) runs while both profile, from the moment
+    AGENT and RECORD are further options, WRAPPER a command that starts both. DURING(agent) runs while both profile, from the moment
     when the agent serves metrics; a test in which it acts must end within the honest program's time.
     """
     honest = shop.link(shop.c("chain"), "honest")
     everyone = cameo.together([as_user(HONEST, honest, MS), *(as_user(HOSTILE, *c) for c in commands)])
-    with Agent(shop, "-F", "199", "--window", "1s", *agent) as watcher:
+    with Agent(shop, "-F", "199", "--window", "1s", *agent, wrapper=wrapper) as watcher:
         memory = MemoryWatch(watcher.process.pid)
         try:
             actor = threading.Thread(target=during, args=(watcher,)) if during else None
             if actor:
                 actor.start()
-            recording = run_record(everyone, record, record_mib)
+            recording = run_record(everyone, record, record_mib, wrapper)
             if actor:
                 actor.join()
             watcher.wait(lambda: sum(v[0] for _, _, v in watcher.samples("honest")) >= ENOUGH, "honest samples")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mappings MS COUNT FILE: maps the first page of FILE executable COUNT times, then runs main ->
- * hot.
+ * mappings MS COUNT FILE...: maps the first page of a FILE executable COUNT times, of each FILE in
+ * turn, then runs main -> hot.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,14 +20,16 @@ CALLED static uint64_t hot(uint64_t n)
 int main(int argc, char **argv)
 {
 	long count = argc > 3 ? strtol(argv[2], NULL, 10) : 0;
-	int fd = argc > 3 ? open(argv[3], O_RDONLY | O_CLOEXEC) : -1;
 	clock_t start;
 
 	for (long i = 0; i < count; i++) {
+		int fd = open(argv[3 + i % (argc - 3)], O_RDONLY | O_CLOEXEC);
+
 		if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
 			perror("mmap");
 			return 1;
 		}
+		close(fd);
 	}
 	start = clock() / (CLOCKS_PER_SEC / 1000);
 	while (busy(start + busy_ms(argc, argv)))

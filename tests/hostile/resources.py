@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that exhaust what Cameo has, or make it wait, harm nobody else's stacks."""
+import os
+import shutil
+import signal
+import subprocess
+
+import attack
+import cameo
+from attack import HOSTILE, user_dir
+from cameo import expect, total
+
+FILES = 600
+DESCRIPTORS = 1024
+SPARSE = 64 << 30
+KILLS = 10
+
+
+def many_files(shop):
+    """600 mapped files of one user with a limit of 1024 open files"""
+    folder = user_dir(shop, "many")
+    paths = []
+    for i in range(FILES):
+        paths.append(os.path.join(folder, str(i)))
+        with open(paths[-1], "wb") as f:
+            f.write(i.to_bytes(4096, "little"))
+        os.chown(paths[-1], HOSTILE, HOSTILE)
+    outcome = attack.attack(shop, [[shop.c("mappings"), attack.MS, FILES, *paths]],
+                            wrapper=["prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}"])
+    expect(outcome.metric("cameo_files_refused_total") > 0, outcome.metrics)
+    expect(total(outcome.recording.of("mappings")) >= cameo.ENOUGH, outcome.recording.said)
+
+
+def sparse_debug_file(shop, build_id="none"):
+    """A debug link to a file of 64 GB without contents or build id"""
+    folder = user_dir(shop, "sparse-" + build_id)
+    program = os.path.join(folder, "linked")
+    shutil.copy(shop.build("linked-" + build_id, "gcc", "chain.c", "-O2", f"-Wl,--build-id={build_id}"), program)
+    debug = os.path.join(folder, "linked.debug")
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", program], check=True)
+    os.truncate(debug, SPARSE)
+    os.chown(debug, HOSTILE, HOSTILE)
+    ours = attack.attack(shop, [[program, attack.MS]]).recording.of("linked")
+    expect(total(ours) >= cameo.ENOUGH, cameo.show(ours))
+
+
+def sparse_debug_file_with_build_id(shop):
+    """A debug link to a file of 64 GB with the right build id"""
+    sparse_debug_file(shop, "sha1")
+
+
+def killed_symbolizers(shop):
+    """A symbolizer that is killed ten times is replaced, and names are back in two windows each time"""
+    program = shop.link(shop.c("chain", "-g"), "killed")
+    busy = cameo.spawn(program, 1000000)
+    with attack.Agent(shop, "-F", "199", "--window", "1s") as agent:
+        try:
+            for _ in range(KILLS):
+                agent.wait(lambda: workers(agent), "a child process of the agent")
+                for pid in workers(agent):
+                    kill(pid)
+                windows_until_named(agent, len(agent.files()))
+        finally:
+            cameo.end(busy)
+
+
+def windows_until_named(agent, begun):
+    """Expects at most two windows with samples of the program, but without its names, from the BEGUNth on."""
+    unnamed = []
+
+    def is_named():
+        windows = [samples_of(path, "killed") for path in agent.files()[begun:]]
+        named = [any("hot" in s[0] for s in samples) for samples in windows if samples]
+        unnamed[:] = [n for n in named if not n]
+        return any(named)
+
+    agent.wait(is_named, "names after a kill")
+    expect(len(unnamed) <= 2, f"{len(unnamed)} windows without names:", agent.said())
+
+
+def workers(agent):
+    return cameo.children_of(agent.process.pid)
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def samples_of(path, comm):
+    with open(path, "rb") as f:
+        return [s for s in attack.Profile(f.read()).samples if s[1].get("comm") == comm]
+
+
+attack.main(many_files, sparse_debug_file, sparse_debug_file_with_build_id, killed_symbolizers)
