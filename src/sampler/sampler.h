@@ -101,7 +101,7 @@ void sampler_remove_thread(struct sampler *s, uint32_t tid);
 /*
  * Calls @fn with a RECORD_PROGRAM for each process that exists, ended ones included that nobody has
  * waited for. A process in the middle of an exec has RECORD_IN_EXEC, since its identity is
- * just changing. Returns 0 or -errno.
+ * just changing. Returns 0 or -errno, -ENOTSUP if the kernel refused the iterator.
  */
 int sampler_each_program(struct sampler *s, sampler_record_fn fn, void *ctx);
 
