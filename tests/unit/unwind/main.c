@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_arena(void);
 int test_cfi(void);
-int test_go(void);
-int test_special_code(void);
-int test_stale_frames(void);
-int test_pages(void);
 int test_file_rows(void);
 int test_flat_table(void);
+int test_gaps(void);
+int test_go(void);
+int test_pages(void);
 int test_rows(void);
 int test_rules(void);
+int test_special_code(void);
+int test_stale_frames(void);
 int test_sweep(void);
 int test_sweep_lookahead(void);
+int test_sweep_step(void);
 int test_tables(void);
 int test_walk(void);
 int test_x86_insn(void);
@@ -21,16 +23,18 @@ int main(void)
 
 	n_failed += test_arena();
 	n_failed += test_cfi();
-	n_failed += test_go();
-	n_failed += test_special_code();
-	n_failed += test_stale_frames();
-	n_failed += test_pages();
 	n_failed += test_file_rows();
 	n_failed += test_flat_table();
+	n_failed += test_gaps();
+	n_failed += test_go();
+	n_failed += test_pages();
 	n_failed += test_rows();
 	n_failed += test_rules();
+	n_failed += test_special_code();
+	n_failed += test_stale_frames();
 	n_failed += test_sweep();
 	n_failed += test_sweep_lookahead();
+	n_failed += test_sweep_step();
 	n_failed += test_tables();
 	n_failed += test_walk();
 	n_failed += test_x86_insn();
