@@ -5,11 +5,19 @@ int test_file_table(void);
 int test_jit_source(void);
 int test_mapping_set(void);
 int test_process_table(void);
+int test_sideband(void);
 int test_sideband_event(void);
 
 int main(int argc, char **argv)
 {
+	int n_failed = 0;
+
 	reader_main(argc, argv);
-	return test_file_table() + test_jit_source() + test_mapping_set() + test_process_table() +
-	       test_sideband_event();
+	n_failed += test_file_table();
+	n_failed += test_jit_source();
+	n_failed += test_mapping_set();
+	n_failed += test_process_table();
+	n_failed += test_sideband();
+	n_failed += test_sideband_event();
+	return n_failed;
 }
