@@ -168,7 +168,7 @@ static int run_all(struct scene *s, struct counts *c)
 
 static void texts_of_clients_stay_in_their_quotes(void **state)
 {
-	static const char *const names[] = { "it's", "\\", "\\'", "') OR 1=1 --", "a\nb" };
+	static const char *const names[] = { "it's", "\\", "\\'", "') OR 1=1 --", "a%b" };
 	struct scene s;
 
 	begin(&s);
@@ -200,7 +200,9 @@ static void texts_of_clients_stay_in_their_quotes(void **state)
 		assert_int_equal(
 			clickhouse_query_points(s.http, &s.sel, on_series, on_point, &c, NULL), 0);
 		assert_int_equal(c.series, 1);
-		assert_int_equal(c.sum, 5);
+		if (c.sum != 5)
+			fail_msg("%s: %s", names[i],
+				 fake_clickhouse_last(s.fake, "sum(if(stack IN"));
 		s.sel.n_matchers = s.sel.n_call_site = 0;
 	}
 	end(&s);
