@@ -2,8 +2,10 @@
 int test_address_cache(void);
 int test_frame_symbols(void);
 int test_symbolize(void);
+int test_symbolizer_thread(void);
 
 int main(void)
 {
-	return test_address_cache() + test_frame_symbols() + test_symbolize();
+	return test_address_cache() + test_frame_symbols() + test_symbolize() +
+	       test_symbolizer_thread();
 }

@@ -3,7 +3,6 @@
 #include "symbolize/symbolize.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +13,7 @@
 
 #include "base/clock.h"
 #include "bpf/shared/abi.h"
-#include "export/window.h"
-#include "metadata/labeler.h"
-#include "metadata/process_info.h"
+#include "fixture.h"
 #include "proc/maps.h"
 #include "process/file_table.h"
 #include "process/jit_symbols.h"
@@ -24,56 +21,8 @@
 #include "profiler/sample_counts.h"
 #include "sampler/events.h"
 #include "symbolize/frame_symbols.h"
-#include "symbolize/symbolizer_thread.h"
 #include "tests/test.h"
 #include "unwind/tables.h"
-
-struct fixture {
-	struct unwind_tables *tables;
-	struct file_table *files;
-	struct jit_symbols *jits;
-	struct frame_symbols *frame_symbols;
-	struct sample_counts *collect;
-	struct unwind_rule *rules;
-	struct unwind_file *unwind_files;
-	uint32_t generation;
-};
-
-static int no_chunk(void *ctx, uint32_t n, uint32_t **out)
-{
-	return -1;
-}
-
-static void fixture_init(struct fixture *f)
-{
-	struct unwind_tables_memory mem = { .add_chunk = no_chunk };
-	struct frame_symbols_opts lo = { .symbolizer.no_dwarf = true };
-
-	*f = (struct fixture){ 0 };
-	f->rules = calloc(UNWIND_RULES_MAX, sizeof(*f->rules));
-	f->unwind_files = calloc(UNWIND_FILES_MAX, sizeof(*f->unwind_files));
-	mem.rules = f->rules;
-	mem.files = f->unwind_files;
-	mem.generation = &f->generation;
-	assert_int_equal(unwind_tables_new(&f->tables, &mem), 0);
-	assert_int_equal(file_table_new(&f->files, f->tables), 0);
-	assert_int_equal(jit_symbols_new(&f->jits, NULL), 0);
-	lo.files = f->files;
-	lo.jits = f->jits;
-	assert_int_equal(frame_symbols_new(&f->frame_symbols, &lo), 0);
-	assert_int_equal(sample_counts_new(&f->collect, true), 0);
-}
-
-static void fixture_fini(struct fixture *f)
-{
-	sample_counts_free(f->collect);
-	frame_symbols_free(f->frame_symbols);
-	jit_symbols_free(f->jits);
-	file_table_free(f->files);
-	unwind_tables_free(f->tables);
-	free(f->rules);
-	free(f->unwind_files);
-}
 
 struct own_map {
 	uint64_t addr;
@@ -399,170 +348,8 @@ static void files_without_a_mapping_are_dropped(void **state)
 	fixture_fini(&f);
 }
 
-/* ---- labels that are read late ---------------------------------------------------------- */
-
-/* The result: start time and service name of each series. */
-struct handed_over {
-	size_t n;
-	int64_t start_ns[4];
-	char service[4][16];
-};
-
-static void on_window(void *ctx, struct export_window *w)
-{
-	struct handed_over *out = ctx;
-
-	for (size_t i = 0; i < w->series.len; i++) {
-		assert_true(out->n < 4);
-		out->start_ns[out->n] = w->start_ns;
-		snprintf(out->service[out->n++], 16, "%s",
-			 export_label(&w->series.data[i], "service_name"));
-	}
-	export_window_free(w);
-}
-
-/* Creates a /proc in which reading the environment of process 7 blocks until it is written. */
-struct slow_proc {
-	char dir[32], process[40], environ[64];
-};
-
-static void slow_proc_init(struct slow_proc *s)
-{
-	snprintf(s->dir, sizeof(s->dir), "/tmp/cameo-symbolize.XXXXXX");
-	assert_non_null(mkdtemp(s->dir));
-	snprintf(s->process, sizeof(s->process), "%s/7", s->dir);
-	snprintf(s->environ, sizeof(s->environ), "%s/environ", s->process);
-	assert_int_equal(mkdir(s->process, 0700), 0);
-	assert_int_equal(mkfifo(s->environ, 0600), 0);
-}
-
-static void slow_proc_answer(const struct slow_proc *s, const char *text)
-{
-	int fd = open(s->environ, O_WRONLY | O_CLOEXEC);
-
-	assert_int_equal(write(fd, text, strlen(text) + 1), strlen(text) + 1);
-	close(fd);
-}
-
-static void slow_proc_fini(const struct slow_proc *s)
-{
-	assert_int_equal(unlink(s->environ) + rmdir(s->process) + rmdir(s->dir), 0);
-}
-
-/* Symbolizes a window that begins at @time_ns and has one sample of process 7. */
-static void name_one(struct symbolizer_thread *n, int64_t time_ns)
-{
-	const struct sample_counts_thread thread = { .pid = 7, .tid = 7, .process_comm = "p" };
-	const struct symbolize_window window = { .time_ns = time_ns,
-						 .duration_ns = 5,
-						 .freq_hz = 100 };
-	uint64_t word = FRAME_WORD(FRAME_ADDRESS, 1);
-	struct symbolizer_thread_stats stats;
-	struct sample_counts *c;
-	uint64_t before;
-
-	symbolizer_thread_stats(n, &stats);
-	before = stats.n_windows;
-	assert_int_equal(sample_counts_new(&c, false), 0);
-	assert_true(sample_counts_add(c, &thread, 1, &word, 1) >= 0);
-	symbolizer_thread_submit(n, c, &window);
-	while (!symbolizer_thread_is_idle(n))
-		sched_yield();
-	symbolizer_thread_stats(n, &stats);
-	assert_int_equal(stats.n_windows, before + 1);
-}
-
-/* A symbolizer_thread with process 7, whose labels are still unknown. */
-struct late {
-	struct fixture f;
-	struct slow_proc proc;
-	struct process_info_store *process_info;
-	struct symbolizer_thread *symbolizer_thread;
-	struct handed_over out;
-};
-
-static void late_init(struct late *l)
-{
-	static const char *const env[] = { "OTEL_SERVICE_NAME" };
-	const struct process_info_key of = { .pid = 7, .comm = "p", .exe = "/bin/exe" };
-	const struct labeler_opts labels = { .labels = "",
-					     .max_series = 10,
-					     .env = env,
-					     .n_env = 1,
-					     .n_service = 1,
-					     .host = "",
-					     .containers.root = "/" };
-	struct frame_symbols_opts lo = { .symbolizer.no_dwarf = true };
-	struct symbolizer_thread_opts opts = { .frame_symbols = &lo,
-					       .export = on_window,
-					       .ctx = &l->out };
-
-	*l = (struct late){ 0 };
-	fixture_init(&l->f);
-	slow_proc_init(&l->proc);
-	lo.files = l->f.files;
-	lo.jits = l->f.jits;
-	assert_int_equal(process_info_store_new(&l->process_info, l->proc.dir, env, 1), 0);
-	assert_int_equal(process_info_store_start(l->process_info), 0);
-	process_info_store_note(l->process_info, &of);
-	opts.process_info = l->process_info;
-	assert_int_equal(labeler_new(&opts.labeler, &labels, NULL), 0);
-	assert_int_equal(symbolizer_thread_new(&l->symbolizer_thread, &opts), 0);
-}
-
-static void late_fini(struct late *l)
-{
-	symbolizer_thread_free(l->symbolizer_thread);
-	process_info_store_free(l->process_info);
-	slow_proc_fini(&l->proc);
-	fixture_fini(&l->f);
-}
-
-static void a_window_waits_for_late_labels(void **state)
-{
-	struct symbolizer_thread_stats stats;
-	struct late l;
-
-	late_init(&l);
-	/* two windows are held and exported with the third */
-	for (int64_t window = 1; window <= 2; window++)
-		name_one(l.symbolizer_thread, window);
-	assert_int_equal(l.out.n, 0);
-	symbolizer_thread_stats(l.symbolizer_thread, &stats);
-	assert_int_equal(stats.n_waiting, 2);
-	slow_proc_answer(&l.proc, "OTEL_SERVICE_NAME=cart");
-	process_info_store_wait(l.process_info, UINT64_MAX);
-	name_one(l.symbolizer_thread, 3);
-	assert_int_equal(l.out.n, 3);
-	for (size_t i = 0; i < l.out.n; i++)
-		assert_string_equal(l.out.service[i], "cart");
-	assert_int_equal(l.out.start_ns[0] + l.out.start_ns[1] + l.out.start_ns[2], 6);
-	symbolizer_thread_stats(l.symbolizer_thread, &stats);
-	assert_int_equal(stats.n_waiting, 0);
-	assert_int_equal(stats.n_unread, 0);
-	late_fini(&l);
-}
-
-static void a_process_without_labels_is_counted_and_exported_at_the_end(void **state)
-{
-	struct symbolizer_thread_stats stats;
-	struct late l;
-
-	late_init(&l);
-	name_one(l.symbolizer_thread, 1);
-	assert_int_equal(l.out.n, 0);
-	assert_int_equal(symbolizer_thread_finish(l.symbolizer_thread, UINT64_MAX), 0);
-	assert_int_equal(l.out.n, 1);
-	assert_string_equal(l.out.service[0], "exe");
-	symbolizer_thread_stats(l.symbolizer_thread, &stats);
-	assert_int_equal(stats.n_unread, 1);
-	slow_proc_answer(&l.proc, "");
-	late_fini(&l);
-}
-
-TEST_GROUP(test_symbolize, TEST(a_window_waits_for_late_labels),
-	   TEST(a_process_without_labels_is_counted_and_exported_at_the_end),
-	   TEST(files_without_a_mapping_are_dropped), TEST(makes_a_profile_of_each_program),
+TEST_GROUP(test_symbolize, TEST(files_without_a_mapping_are_dropped),
+	   TEST(makes_a_profile_of_each_program),
 	   TEST(symbolizes_code_and_retains_frames_without_symbols),
 	   TEST(stacks_found_by_search_have_a_label),
 	   TEST(several_events_are_sample_types_of_one_profile),
