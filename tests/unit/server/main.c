@@ -6,6 +6,7 @@ int test_agents(void);
 int test_api(void);
 int test_connect(void);
 int test_failure(void);
+int test_grpc(void);
 int test_ingest(void);
 int test_ingest_http(void);
 int test_ingest_symbolizer(void);
@@ -18,6 +19,7 @@ int test_page_api_status(void);
 int test_page_api_tables(void);
 int test_page_api_trees(void);
 int test_pprof_json(void);
+int test_push(void);
 int test_querier(void);
 int test_querier_labels(void);
 int test_querier_points(void);
@@ -31,10 +33,10 @@ int main(int argc, char **argv)
 {
 	symbol_worker_main(argc, argv);
 	return test_access() + test_agents() + test_api() + test_connect() + test_failure() +
-	       test_ingest() + test_ingest_http() + test_ingest_symbolizer() + test_ingest_text() +
-	       test_message() + test_multipart() + test_otlp_ingest() + test_page_api() +
-	       test_page_api_status() + test_page_api_tables() + test_page_api_trees() +
-	       test_pprof_json() + test_querier() + test_querier_labels() + test_querier_points() +
-	       test_querier_stacks() + test_query_request() + test_readiness() + test_render() +
-	       test_server();
+	       test_grpc() + test_ingest() + test_ingest_http() + test_ingest_symbolizer() +
+	       test_ingest_text() + test_message() + test_multipart() + test_otlp_ingest() +
+	       test_page_api() + test_page_api_status() + test_page_api_tables() +
+	       test_page_api_trees() + test_pprof_json() + test_push() + test_querier() +
+	       test_querier_labels() + test_querier_points() + test_querier_stacks() +
+	       test_query_request() + test_readiness() + test_render() + test_server();
 }
