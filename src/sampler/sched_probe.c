@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "bpf/sample.skel.h"
+#include "sampler/task_iterator.h"
 
 enum {
 	THREADS_BATCH = 1024,
