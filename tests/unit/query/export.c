@@ -82,6 +82,7 @@ static void assert_stacks(const struct profile *p, const char *want)
 	char lines[LINES_MAX][LINE_LEN] = { "" };
 	char all[LINES_MAX * LINE_LEN] = "";
 	uint32_t n = profile_n_samples(p);
+	size_t all_len = 0;
 
 	assert_true(n <= LINES_MAX);
 	for (uint32_t i = 0; i < n; i++) {
@@ -100,8 +101,13 @@ static void assert_stacks(const struct profile *p, const char *want)
 		snprintf(lines[i] + len, LINE_LEN - len, " %d\n", (int)s.values[0]);
 	}
 	qsort(lines, n, LINE_LEN, cmp_lines);
-	for (uint32_t i = 0; i < n; i++)
-		strncat(all, lines[i], LINE_LEN);
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len = strlen(lines[i]);
+
+		assert_true(all_len + len < sizeof(all));
+		memcpy(all + all_len, lines[i], len + 1);
+		all_len += len;
+	}
 	assert_string_equal(all, want);
 }
 
