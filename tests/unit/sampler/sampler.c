@@ -168,7 +168,7 @@ static void nothing_arrives_while_paused_or_after_the_end(void **state)
 	seen.n = 0;
 	assert_int_equal(sampler_pause(s, false), 0);
 	consume_until(s, &seen, &seen.n, 2);
-	sampler_end_process(s, seen.pid);
+	sampler_end_process(s, seen.pid, 0);
 	sampler_detach(s);
 	(void)sampler_consume(s, on_record, &seen);
 	seen.n = 0;
