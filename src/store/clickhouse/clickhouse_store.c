@@ -432,6 +432,7 @@ static const struct store_ops ops = {
 static int find_release(struct clickhouse_store *c, long *out, struct err *err)
 {
 	_cleanup_(statement_fini) struct statement st = { 0 };
+	char version[16] = ""; /* at least the first number of 23.8.1.2992 */
 	struct wire w, text;
 	int r;
 
@@ -439,11 +440,11 @@ static int find_release(struct clickhouse_store *c, long *out, struct err *err)
 	r = run_query(c, &st, &w, err);
 	if (r < 0)
 		return r;
-	buf_put_byte(&st.response, 0); /* terminates the text */
-	w = wire_of(st.response.data, st.response.len);
-	if (buf_error(&st.response))
-		return -ENOMEM;
-	*out = row_binary_read_bytes(&w, &text) < 0 ? 0 : strtol((const char *)text.p, NULL, 10);
+	if (row_binary_read_bytes(&w, &text) >= 0)
+		memcpy(version, text.p,
+		       (size_t)(text.end - text.p) < sizeof(version) ? (size_t)(text.end - text.p)
+								     : sizeof(version) - 1);
+	*out = strtol(version, NULL, 10);
 	if (*out <= 0)
 		return err_set(err, -EIO, "\"%s\" did not respond like a ClickHouse server",
 			       clickhouse_http_url(c->http));
