@@ -3,6 +3,7 @@
 
 int test_file_table(void);
 int test_jit_source(void);
+int test_jit_symbols(void);
 int test_mapping_set(void);
 int test_process_table(void);
 int test_sideband(void);
@@ -15,6 +16,7 @@ int main(int argc, char **argv)
 	reader_main(argc, argv);
 	n_failed += test_file_table();
 	n_failed += test_jit_source();
+	n_failed += test_jit_symbols();
 	n_failed += test_mapping_set();
 	n_failed += test_process_table();
 	n_failed += test_sideband();
