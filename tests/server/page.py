@@ -167,7 +167,7 @@ def check_storage(server, cameo, directory):
     run = subprocess.run([cameo, "server", *server.store, "--store-info"],
                          capture_output=True, text=True)
     check("--store-info agrees", run.returncode == 0 and
-          run.stdout.split("\n")[1].split()[0] == "2026-11-20" and "1 days" in run.stdout,
+          run.stdout.split("\n")[1].split()[0] == "2026-11-20" and "\n1 day, " in run.stdout,
           run.stdout + run.stderr)
 
 
