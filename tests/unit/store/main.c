@@ -28,6 +28,6 @@ int main(void)
 	       test_clickhouse_stacks() + test_clickhouse_store() + test_clickhouse_writer() +
 	       test_conformance() + test_day() + test_day_cache() + test_day_files() + test_db() +
 	       test_intern() + test_manifest() + test_matcher() + test_rollup() +
-	       test_sample_times() + test_series() + test_sqlite_store() + test_sqlite_usage() + test_timed_samples() +
-	       test_window() + test_writer();
+	       test_sample_times() + test_series() + test_sqlite_store() + test_sqlite_usage() +
+	       test_timed_samples() + test_window() + test_writer();
 }
