@@ -71,8 +71,8 @@ int process_info_store_start(struct process_info_store *s);
 /*
  * A text from /proc may be another program's, if the process calls exec or ends meanwhile. From now
  * on it counts only once @ran_until has confirmed that the program that began as @pid at
- * @start_ns still ran at @until_ns or, with @any_program, that its process did; what is not
- * confirmed is dropped. Until then an entry is pending.
+ * @start_ns still ran at @until_ns or, with @any_program, that its process did. Texts
+ * that are not confirmed are dropped. Until then an entry is pending.
  */
 typedef bool (*process_info_ran_fn)(void *ctx, uint32_t pid, uint64_t start_ns, uint64_t until_ns,
 				    bool any_program);
