@@ -27,6 +27,8 @@ struct python_vm {
 	__u16 frame_bytes;  /* bytes of a frame that are read */
 	__u16 frame_code, frame_back, frame_place;
 	__u16 frame_owner;  /* offset of the byte that decides on entry */
+	__u16 frame_object; /* from 3.12: the frame object, or null ... */
+	__u16 object_link;  /* ... and where in it greenlet stores the frame's original link */
 	__u8 entry;         /* enum python_entry */
 	__u8 place_is_addr; /* frame_place holds an address; otherwise a 32-bit index */
 	/* used only by the symbolizer */

@@ -32,6 +32,7 @@ enum { TEXT_MAX = 1 << 16 };
 static struct world {
 	struct vm_memory vms;
 	uint64_t woven[LANG_STACK_MAX];
+	size_t n_loops, n_activations; /* in the stack walked last */
 } world;
 
 /* ---- the walk ----------------------------------------------------------------- */
@@ -58,6 +59,17 @@ static int find_machine(struct langs *l, struct process_image *im)
 	return -ENOENT;
 }
 
+static void count_activations(const struct lang_stack *s)
+{
+	world.n_loops = world.n_activations = 0;
+	for (size_t i = 0; i < s->n_words; i++)
+		if (s->words[i] >> FRAME_KIND_SHIFT == FRAME_NATIVE && VM_LOOP_SLOT(s->words[i]))
+			world.n_loops++;
+	for (size_t i = 0; i < s->n_vm_words; i += 2)
+		if (s->vm_words[i] & VM_FRAME_LAST)
+			world.n_activations++;
+}
+
 static size_t walk(struct langs *l, struct process_image *im, struct unwind_walk_input *in,
 		   uint32_t pid)
 {
@@ -69,6 +81,7 @@ static size_t walk(struct langs *l, struct process_image *im, struct unwind_walk
 	stack.n_words = unwind_walk(im->walker, in, &stack.words, &complete);
 	stack.n_vm_words = unwind_walk_vm_words(im->walker, &stack.vm_words, &stack.truncated);
 	assert(stack.n_vm_words <= STALE_WORDS_MAX && stack.n_vm_words % 2 == 0);
+	count_activations(&stack);
 	return langs_weave(l, &stack, world.woven);
 }
 
@@ -140,6 +153,10 @@ static int check(pid_t pid, const char *expected, long rounds)
 	memory_note(memory, false);
 	if (strcmp(text, expected)) {
 		printf("not what it wrote:\n%s---\n%s", text, expected);
+		r = -EINVAL;
+	} else if (world.n_loops != world.n_activations) {
+		printf("%zu loops, but %zu activations:\n%s", world.n_loops, world.n_activations,
+		       expected);
 		r = -EINVAL;
 	} else {
 		lie(&im, &in, rounds);

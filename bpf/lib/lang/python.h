@@ -187,6 +187,25 @@ static __always_inline __u32 python_cookie(const struct python_vm *py, __u64 cod
 	return vm_cookie(python_cookie_of(words));
 }
 
+/*
+ * True if greenlet (3.0 and later, with Python 3.12 and later) has removed the shim behind the
+ * frame in w->vm_frame, which called the loop. Before greenlet moves a stack away, it links each
+ * frame to the next one that is not a shim, because shims are on the C stack, and stores the
+ * original link in the frame's object. That memory may hold an old link, so the shim must lead to
+ * @back too.
+ */
+static __always_inline int python_is_relinked(const struct walk *w, const struct python_vm *py,
+					      __u64 back)
+{
+	__u64 object = python_field(w, py->frame_object), shim = 0, next = 0;
+	__u8 owner = 0;
+
+	return object && !read_user(&shim, sizeof(shim), object + py->object_link) && shim &&
+	       shim != back && !read_user(&next, sizeof(next), shim + py->frame_back) &&
+	       next == back && !read_user(&owner, sizeof(owner), shim + py->frame_owner) &&
+	       owner >= PYTHON_OWNER_SHIM;
+}
+
 WALK_FN int python_step(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
@@ -211,7 +230,8 @@ WALK_FN int python_step(__u32 which, __u32 slot)
 		vm_mark_last(w);
 	} else {
 		vm_push(w, slot, code, python_place(w, py, code), python_cookie(py, code));
-		if (py->entry == PYTHON_ENTRY_ALWAYS || (py->entry == PYTHON_ENTRY_FLAG && owner))
+		if (py->entry == PYTHON_ENTRY_ALWAYS || (py->entry == PYTHON_ENTRY_FLAG && owner) ||
+		    (py->entry == PYTHON_ENTRY_SHIM && python_is_relinked(w, py, w->vm_at)))
 			vm_mark_last(w);
 	}
 	return w->vm_at ? WALK_CONTINUE : python_end(which, slot);

@@ -56,7 +56,8 @@ static const struct python_vm known[LAST_WITHOUT_TABLE + 1] = {
 		 .thread_frame = 56,   .cframe_frame = 0,
 		 .frame_bytes = 80,    .frame_code = 0,
 		 .frame_back = 8,      .frame_place = 56,
-		 .frame_owner = 70,    .entry = PYTHON_ENTRY_SHIM,
+		 .frame_owner = 70,    .frame_object = 48,
+		 .object_link = 48,    .entry = PYTHON_ENTRY_SHIM,
 		 .place_is_addr = 1,   .code_first_line = 68,
 		 .code_bytecode = 192, .object = 16,
 		 .ascii_data = 40,     .kind_shift = 2 },
@@ -71,11 +72,12 @@ enum { COOKIE, VERSION, FREE_THREADED, RUNTIME, RUNTIME_INTERPS = RUNTIME + 2, I
 struct table_shape {
 	uint8_t interp, thread, frame, code;
 	uint8_t object;
+	uint8_t link; /* offset of struct _frame._f_frame_data behind the PyObject */
 };
 
 static const struct table_shape shapes[] = {
-	[13 - 13] = { INTERP, INTERP + 13, INTERP + 22, INTERP + 28, INTERP + 38 },
-	[14 - 13] = { INTERP, INTERP + 16, INTERP + 25, INTERP + 33, INTERP + 44 },
+	[13 - 13] = { INTERP, INTERP + 13, INTERP + 22, INTERP + 28, INTERP + 38, 48 },
+	[14 - 13] = { INTERP, INTERP + 16, INTERP + 25, INTERP + 33, INTERP + 44, 56 },
 };
 
 enum { SIZE_MAX_PLAUSIBLE = 60000 };
@@ -136,6 +138,8 @@ static int parse_table(struct python_vm *out, unsigned int minor, struct table *
 	out->entry = PYTHON_ENTRY_SHIM;
 	out->place_is_addr = 1;
 	out->object = (uint16_t)word(t, s->object);
+	out->frame_object = out->frame_place - 8; /* not in the table */
+	out->object_link = out->object + s->link;
 	out->ascii_data = out->object + 24;
 	/* in free-threaded builds from 3.14 on, a separate byte precedes the kind */
 	out->kind_shift = word(t, FREE_THREADED) && minor >= 14 ? 8 : 2;

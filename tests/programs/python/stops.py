@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stops in many places, after writing its own stack as NAME:LINE, innermost first."""
+import ctypes
 import functools
 import os
 import re
@@ -47,6 +48,32 @@ class Thing:
         await self.wait()
 
 
+# offset of the memory in a frame object (struct _frame._f_frame_data) by minor version
+LINKS = {12: 48, 13: 64, 14: 72}
+
+
+def word(address):
+    return ctypes.c_void_p.from_address(address)
+
+
+def relinked():
+    """Stops while frames are linked without the shims between them, as greenlet links them."""
+    undo = []
+    frame = sys._getframe()
+    while frame and sys.version_info[1] in LINKS:
+        back = frame.f_back
+        link = word(word(id(frame) + 24).value + 8)
+        shown = word(id(back) + 24).value if back else None
+        if link.value != shown:
+            word(id(frame) + LINKS[sys.version_info[1]]).value = link.value
+            undo.append((link, link.value))
+            link.value = shown
+        frame = back
+    stop()
+    for link, value in undo:
+        link.value = value
+
+
 def run(coroutine):
     try:
         coroutine.send(None)
@@ -65,6 +92,7 @@ SHAPES = [
     lambda: re.sub("a", lambda m: str(stop()), "a"), lambda: [stop() for _ in "x"],
     lambda: exec("def \u00e9t\u00e9():\n    stop()\n\n\u00e9t\u00e9()", {"stop": stop}),
     lambda: functools.reduce(stop, map(functools.partial(stop, 1), [1, 2])),
+    lambda: sorted([1], key=lambda _: sorted([2], key=lambda _: relinked() or 0)),
     lambda: type("Made", (), {"__init__": lambda self: stop() and None or None})(),
 ]
 

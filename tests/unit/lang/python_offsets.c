@@ -38,6 +38,7 @@ static void versions_without_a_table_are_known(void **state)
 		assert_true(py.interp_head >= 0x1000);
 		assert_true(py.frame_bytes <= VM_FRAME_BYTES);
 		assert_true(py.thread_id && py.thread_frame && py.code_lines);
+		assert_int_equal(py.entry == PYTHON_ENTRY_SHIM, py.frame_object && py.object_link);
 	}
 }
 
