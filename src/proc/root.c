@@ -10,14 +10,26 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-int proc_root_open(int pid)
+#include "proc/stat.h"
+
+static int open_by(int task)
 {
 	char path[32];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	snprintf(path, sizeof(path), "/proc/%d/root", task);
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+int proc_root_open(int pid)
+{
+	int fd = open_by(pid), task;
+
+	if (fd != -ENOENT)
+		return fd;
+	task = proc_living_thread(pid);
+	return task > 0 && task != pid ? open_by(task) : -ESRCH;
 }
 
 static bool get_identity(int fd, struct statx *st)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "proc/root.h"
 
 static void parse_status_line(struct jit_process *ids, const char *line)
 {
@@ -33,6 +34,7 @@ int jit_process_open(struct jit_process *out, pid_t pid)
 	struct jit_process ids = { .root_fd = -1, .ns_pid = pid, .uid = (uid_t)-1 };
 	_cleanup_(fclosep) FILE *f = NULL;
 	char path[64], line[512];
+	int root;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	f = fopen(path, "re");
@@ -40,10 +42,10 @@ int jit_process_open(struct jit_process *out, pid_t pid)
 		return errno == ENOENT ? -ESRCH : -errno;
 	while (fgets(line, sizeof(line), f))
 		parse_status_line(&ids, line);
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-	ids.root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (ids.root_fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+	root = proc_root_open((int)pid);
+	if (root < 0)
+		return root;
+	ids.root_fd = root;
 	*out = ids;
 	return 0;
 }

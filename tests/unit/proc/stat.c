@@ -3,48 +3,22 @@
 #include "proc/stat.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "proc/memory.h"
 #include "tests/test.h"
 
-static void *wait_for_ever(void *arg)
-{
-	for (;;)
-		pause();
-	return arg;
-}
-
-static pid_t start_child(bool first_ends)
-{
-	pid_t pid = fork();
-	pthread_t t;
-
-	if (pid != 0)
-		return pid;
-	if (first_ends && pthread_create(&t, NULL, wait_for_ever, NULL) == 0)
-		pthread_exit(NULL);
-	wait_for_ever(NULL);
-	return 0;
-}
-
-static void end_child(pid_t pid)
-{
-	assert_return_code(kill(pid, SIGKILL), 0);
-	assert_return_code(waitpid(pid, NULL, 0), 0);
-}
-
 static void a_process_lives_as_long_as_its_last_thread(void **state)
 {
-	pid_t pid = start_child(true);
+	pid_t pid = child_start(true);
 
 	while (proc_main_thread_is_alive(pid))
 		usleep(1000);
 	assert_true(proc_is_alive(pid));
-	end_child(pid);
+	child_end(pid);
 	assert_false(proc_is_alive(pid));
 }
 
@@ -52,14 +26,14 @@ static void a_process_lives_as_long_as_its_last_thread(void **state)
 static void another_thread_stands_for_an_ended_main_thread(void **state)
 {
 	static volatile uint64_t value = 4711;
-	pid_t pid = start_child(false), alone;
+	pid_t pid = child_start(false), alone;
 	uint64_t read = 0;
 	int tid;
 
 	assert_int_equal(proc_living_thread(pid), pid);
-	end_child(pid);
+	child_end(pid);
 	assert_int_equal(proc_living_thread(pid), -ESRCH);
-	alone = start_child(true);
+	alone = child_start(true);
 	while (proc_main_thread_is_alive(alone))
 		usleep(1000);
 	tid = proc_living_thread(alone);
@@ -67,12 +41,12 @@ static void another_thread_stands_for_an_ended_main_thread(void **state)
 	assert_int_equal(proc_memory_read((uint32_t)alone, (uintptr_t)&value, &read, sizeof(read)),
 			 0);
 	assert_int_equal(read, value);
-	end_child(alone);
+	child_end(alone);
 }
 
 static void a_zombie_is_not_alive(void **state)
 {
-	pid_t pid = start_child(false);
+	pid_t pid = child_start(false);
 
 	assert_true(proc_is_alive(pid));
 	assert_true(proc_main_thread_is_alive(pid));
