@@ -18,29 +18,15 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "bpf/shared/abi.h"
+#include "process/process.h"
 #include "process/sideband.h"
 
 struct file_table;
 struct langs;
 struct process_table;
 struct sampler;
+struct unwind_process;
 struct unwind_tables;
-
-struct process {
-	uint32_t pid;
-	uint32_t ppid; /* 0: unknown */
-	uint64_t start_ns,
-		/*
-		 * CLOCK_MONOTONIC time at which this program started and ended in this
-		 * process; start_ns is 0 if it ran before the scan, end_ns is 0 while it
-		 * runs.
-		 */
-		end_ns;
-	struct program_id id; /* id.start_ns is 0 while it is unknown */
-	char comm[16];        /* "" if unknown */
-	uint32_t exe;         /* file id of the main program, FILE_ID_NONE if unknown */
-};
 
 /* All arguments are borrowed until process_table_free(). Returns 0 or -ENOMEM. */
 int process_table_new(struct process_table **out, struct file_table *files,
@@ -159,10 +145,4 @@ void process_table_mark_files(struct process_table *p);
 /* Removes programs that ended more than 3 s before @now_ns. */
 void process_table_reap(struct process_table *p, uint64_t now_ns);
 
-struct process_table_stats {
-	uint32_t n_running;
-	uint64_t n_seen;
-	uint64_t n_sideband_lost;
-	uint64_t n_corrected; /* programs whose begin or end was not in the side-band */
-};
 void process_table_stats(const struct process_table *p, struct process_table_stats *out);

@@ -2,6 +2,9 @@
 /*
  * Pids of invented processes are above the kernel's limit of 2^22, so that /proc has no entries for
  * them; tests that read /proc use this process.
+ *
+ * covers: src/process/process_table.c src/process/programs.c src/process/program_maps.c
+ * src/process/program_identity.c
  */
 #include "process/process_table.h"
 

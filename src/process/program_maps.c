@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /proc shows the program that runs while it is read, which may be a later one than was expected.
+ * The fork or exec event of a program is written before it shows up in /proc: so events are applied
+ * after the reading, and if the program has ended by then, what was read is dropped.
+ */
+#include "process/program_maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "proc/maps.h"
+#include "proc/stat.h"
+#include "process/file_table.h"
+#include "process/mapping_set.h"
+#include "process/programs.h"
+#include "sampler/sampler.h"
+#include "symbol/jitdump.h"
+
+enum {
+	EAGER_MAPPINGS_MAX = 1024, /* larger sets are published when a sample needs them */
+	REREAD_COST_SHARE = 20,    /* rereading a process may take up to 1/20 of the time */
+};
+
+static bool is_file_name(const char *name)
+{
+	return name[0] == '/' && name[1] != '/' && strncmp(name, "/dev/zero", 9) != 0 &&
+	       strncmp(name, "/SYSV", 5) != 0;
+}
+
+void programs_map(struct programs *p, struct program *e, const struct file_ref *ref,
+		  uint64_t file_off)
+{
+	struct unwind_mapping map = { .start = ref->start,
+				      .end = ref->end,
+				      .file_off = file_off,
+				      .kind = MAPPING_ANONYMOUS };
+
+	if (!e->jitdump && jitdump_is_path(ref->path))
+		e->jitdump = strdup(ref->path);
+	if (!strcmp(ref->path, "[vdso]")) {
+		map.file = file_table_vdso(p->files);
+		map.file_off = 0;
+	} else if (is_file_name(ref->path)) {
+		map.file = file_table_find(p->files, ref);
+	}
+	if (map.file)
+		map.kind = MAPPING_FILE;
+	else
+		map.file_off = 0;
+	if (map.file && !e->info.exe && is_file_name(ref->path))
+		e->info.exe = map.file;
+	(void)mapping_set_add(e->maps, &map);
+}
+
+struct reread_job {
+	struct programs *p;
+	struct program *e;
+	uint32_t task; /* the thread whose /proc is read */
+};
+
+static int on_proc_map(void *ctx, const struct proc_map *m)
+{
+	struct reread_job *job = ctx;
+	struct file_ref ref = {
+		.pid = job->task,
+		.start = m->start,
+		.end = m->end,
+		.dev_major = m->dev_major,
+		.dev_minor = m->dev_minor,
+		.inode = m->inode,
+		.path = m->path,
+	};
+
+	programs_map(job->p, job->e, &ref, m->file_off);
+	return 0;
+}
+
+/*
+ * Returns true if what was just read was still the program's. Processes that it forked meanwhile
+ * would share what was read, so they are read on their own.
+ */
+static bool confirm(struct programs *p, struct program *e)
+{
+	e->is_unconfirmed = true;
+	programs_apply_events(p);
+	e->is_unconfirmed = false;
+	return !e->info.end_ns;
+}
+
+/* Reads the mappings from /proc, through another thread if the main thread has ended. */
+static int read_maps(struct programs *p, struct program *e)
+{
+	struct reread_job job = { p, e, e->info.pid };
+	int r = proc_maps_read((int)job.task, PROC_MAPS_EXEC, on_proc_map, &job, NULL), task;
+
+	if (r != -ESRCH)
+		return r;
+	task = proc_living_thread((int)e->info.pid);
+	if (task < 0 || task == (int)e->info.pid)
+		return -ESRCH;
+	job.task = (uint32_t)task;
+	return proc_maps_read(task, PROC_MAPS_EXEC, on_proc_map, &job, NULL);
+}
+
+/*
+ * Replaces the known mappings with those in /proc, unless the last reread was too recent.
+ * Returns 0; -ESRCH if the program is gone, or -ENOMEM: then the known ones stay.
+ */
+static int programs_reread(struct programs *p, struct program *e, uint64_t now_ns)
+{
+	uint64_t started_ns = clock_monotonic_ns(), ended_ns;
+	struct mapping_set *old = e->maps, *fresh;
+	int r;
+
+	if (e->info.end_ns)
+		return -ESRCH;
+	if (e->next_reread_ns > now_ns)
+		return 0;
+	fresh = mapping_set_new();
+	if (!fresh)
+		return -ENOMEM;
+	e->maps = fresh;
+	r = read_maps(p, e);
+	e->is_stale = false;
+	ended_ns = clock_monotonic_ns();
+	e->next_reread_ns = ended_ns + (ended_ns - started_ns) * REREAD_COST_SHARE;
+	if (r == 0 && !confirm(p, e))
+		r = -ESRCH;
+	if (r == 0)
+		runtimes_detach(&e->runtimes);
+	mapping_set_unref(r == 0 ? old : e->maps, p->tables, now_ns);
+	if (r < 0)
+		e->maps = old;
+	return r;
+}
+
+static void programs_attach(struct programs *p, struct program *e, uint64_t now_ns)
+{
+	const struct runtimes_context of = { p->langs, p->files, p->tables, &e->maps, e->info.pid };
+
+	if (!e->info.end_ns)
+		runtimes_attach(&e->runtimes, &of, now_ns);
+}
+
+int programs_publish_one(struct programs *p, struct program *e, uint64_t now_ns,
+			 struct unwind_process *out)
+{
+	int r = 0;
+
+	if (e->is_stale)
+		r = programs_reread(p, e, now_ns);
+	if (r < 0 && !mapping_set_count(e->maps))
+		return r;
+	r = mapping_set_publish(e->maps, p->tables, now_ns, out);
+	if (r < 0)
+		return r;
+	out->unmapped_is_final = e->unmapped_is_final;
+	runtimes_describe(&e->runtimes, p->files, e->maps, out);
+	out->program = e->info.id;
+	/* the pid may belong to a successor already, whose entry must stay */
+	if (!e->info.end_ns && e->info.id.start_ns)
+		r = sampler_put_process(p->sampler, e->info.pid, out);
+	return r;
+}
+
+void programs_publish(struct programs *p, uint64_t now_ns)
+{
+	struct unwind_process ignored;
+
+	for (size_t i = 0; i < p->dirty.len; i++) {
+		struct program *e = programs_get(p, p->dirty.data[i]);
+
+		if (!e)
+			continue;
+		e->dirty = false;
+		if (e->info.end_ns || !e->info.id.start_ns)
+			continue;
+		/* the sooner generated code is known, the fewer samples arrive raw */
+		if (!e->is_stale)
+			programs_attach(p, e, now_ns);
+		if (e->is_stale || mapping_set_count(e->maps) > EAGER_MAPPINGS_MAX ||
+		    programs_publish_one(p, e, now_ns, &ignored) < 0)
+			sampler_remove_process(p->sampler, e->info.pid);
+	}
+	p->dirty.len = 0;
+}
+
+int programs_mappings(struct programs *p, struct program *e, uint64_t now_ns,
+		      struct unwind_process *out)
+{
+	int r = 0;
+
+	if (!e)
+		return -ESRCH;
+	if (e->is_stale)
+		r = programs_reread(p, e, now_ns);
+	if (r < 0 && !mapping_set_count(e->maps))
+		return r;
+	programs_attach(p, e, now_ns);
+	return programs_publish_one(p, e, now_ns, out);
+}
+
+bool programs_ignore_unmapped(struct programs *p, struct program *e, uint64_t now_ns)
+{
+	struct unwind_process ignored;
+
+	if (!e || e->info.end_ns || e->dirty)
+		return false;
+	if (e->next_reread_ns <= now_ns && programs_reread(p, e, now_ns) == 0)
+		return true;
+	e->unmapped_is_final = true;
+	(void)programs_publish_one(p, e, clock_monotonic_ns(), &ignored);
+	return false;
+}
