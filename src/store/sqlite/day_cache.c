@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "store/sqlite/day.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/durable.h"
 #include "store/sqlite/manifest.h"
 
 enum { MAX_OPEN_DAYS = 6 };
@@ -249,8 +250,9 @@ static int add_day(struct day_cache *d, struct manifest *m, int64_t number, bool
 		return -ENOMEM;
 	close_unused(d);
 	snprintf(path, sizeof(path), "%s/%s", d->dir, m->tenant);
-	if (create && mkdir(path, 0750) < 0 && errno != EEXIST)
-		return err_set(err, -errno, "cannot create \"%.150s\": %s", path, strerror(errno));
+	r = create ? durable_mkdir(path, err) : 0;
+	if (r < 0)
+		return r;
 	snprintf(ref->tenant, sizeof(ref->tenant), "%s", m->tenant);
 	ref->number = number;
 	r = vec_reserve(&d->all, d->all.len + 1);

@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "store/sqlite/durable.h"
 
 enum {
 	APPLICATION_ID = 0x43614d65,
@@ -332,6 +333,17 @@ static int open_to_read(struct sqlite3 **out, const char *path, struct err *err)
 	return r < 0 ? err_set(err, r, "%s", first.msg) : 0;
 }
 
+/*
+ * The process that created the file may have been killed before its name was durable. Nothing that
+ * is written to the file may be acknowledged before.
+ */
+static int sync_names(const char *path, struct err *err)
+{
+	int r = durable_sync_parent(path);
+
+	return r < 0 ? err_set(err, r, "cannot flush its directory: %s", strerror(-r)) : 0;
+}
+
 int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct err *err)
 {
 	_cleanup_(db_closep) struct sqlite3 *db = NULL;
@@ -346,6 +358,8 @@ int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct er
 		r = db_check_whole(db, path, err);
 	if (r == 0)
 		r = db_exec(db, later_schema, err);
+	if (r == 0)
+		r = sync_names(path, err);
 	if (r == 0)
 		*out = steal_ptr(&db);
 	return r;

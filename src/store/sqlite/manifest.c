@@ -19,12 +19,12 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/durable.h"
 
 enum {
 	LINE_LEN = 160,
 	DATE_LEN = 10,
 	HEX_LEN = 2 * DB_IDENTITY_LEN,
-
 };
 
 void manifest_fini(struct manifest *m)
@@ -112,17 +112,6 @@ static int write_file(const char *path, const struct buf *text)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* Makes the new name durable. */
-static int sync_directory(const char *dir, const char *tenant)
-{
-	char path[DAY_FILES_PATH_LEN];
-	_cleanup_(closep) int fd = -1;
-
-	path_of(dir, tenant, "", path);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
-}
-
 int manifest_save(struct manifest *m, const char *dir, struct err *err)
 {
 	char path[DAY_FILES_PATH_LEN], new_path[DAY_FILES_PATH_LEN];
@@ -138,10 +127,8 @@ int manifest_save(struct manifest *m, const char *dir, struct err *err)
 	path_of(dir, m->tenant, "manifest", path);
 	path_of(dir, m->tenant, "manifest.new", new_path);
 	r = write_file(new_path, &text);
-	if (r == 0 && rename(new_path, path) < 0)
-		r = -errno;
 	if (r == 0)
-		r = sync_directory(dir, m->tenant);
+		r = durable_rename(new_path, path, NULL);
 	if (r < 0) {
 		unlink(new_path);
 		return err_set(err, r, "cannot write \"%.150s\": %s", path, strerror(-r));

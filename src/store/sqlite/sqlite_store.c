@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "store/sqlite/day_cache.h"
 #include "store/sqlite/day_files.h"
 #include "store/sqlite/day_query.h"
+#include "store/sqlite/durable.h"
 #include "store/sqlite/sqlite_usage.h"
 #include "store/sqlite/writer.h"
 #include "store/timed_samples.h"
@@ -394,27 +394,6 @@ static const struct store_ops ops = {
 	.close = sqlite_store_close,
 };
 
-/*
- * A directory belongs to one process at a time. The lock is one on an open file, so it ends with
- * the process however that ends.
- */
-static int lock_dir(struct sqlite_store *s, struct err *err)
-{
-	char path[DAY_FILES_PATH_LEN];
-
-	if (mkdir(s->dir, 0750) < 0 && errno != EEXIST)
-		return err_set(err, -errno, "cannot create \"%.150s\": %s", s->dir,
-			       strerror(errno));
-	snprintf(path, sizeof(path), "%s/lock", s->dir);
-	s->dir_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
-	if (s->dir_lock < 0)
-		return err_set(err, -errno, "cannot open \"%.150s\": %s", path, strerror(errno));
-	if (flock(s->dir_lock, LOCK_EX | LOCK_NB) < 0)
-		return err_set(err, -EBUSY, "store \"%.120s\" is in use by another process",
-			       s->dir);
-	return 0;
-}
-
 int sqlite_store_open(struct store **out, const struct store_options *opt, struct err *err)
 {
 	_cleanup_(sqlite_store_freep) struct sqlite_store *s = calloc(1, sizeof(*s));
@@ -429,7 +408,7 @@ int sqlite_store_open(struct store **out, const struct store_options *opt, struc
 	if (strlen(s->dir) > DAY_FILES_PATH_LEN - 256)
 		return err_set(err, -ENAMETOOLONG, "path of the store is longer than %d bytes",
 			       DAY_FILES_PATH_LEN - 256);
-	r = lock_dir(s, err);
+	r = durable_lock(s->dir, true, &s->dir_lock, err);
 	if (r == 0)
 		r = day_cache_new(&s->days, s->dir, opt->warn, opt->warn_ctx);
 	if (r == 0)

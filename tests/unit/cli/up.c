@@ -64,7 +64,7 @@ static void a_server_that_fails_ends_the_agent(void **state)
 	kernel->n_per_read = 1;
 	r = RUN("up", "--data", "data", "--listen", "127.0.0.1:0", "--keep-privileges");
 	assert_int_equal(r->status, 1);
-	assert_non_null(strstr(r->err, "cannot open \"data/lock\": Not a directory\n"));
+	assert_non_null(strstr(r->err, "cannot open \"data\": Not a directory\n"));
 }
 
 static void wrong_command_lines_are_refused(void **state)
