@@ -12,6 +12,7 @@ extern const struct command doctor_command;
 extern const struct command record_command;
 extern const struct command report_command;
 extern const struct command server_command;
+extern const struct command store_command;
 extern const struct command symbols_command;
 extern const struct command top_command;
 extern const struct command unwind_info_command;

@@ -8,12 +8,10 @@
  */
 #include "cli/server.h"
 
-#include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -21,11 +19,10 @@
 #include "base/file_limit.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/store_info.h"
 #include "options/arguments.h"
 #include "server/server.h"
 #include "server/server_options.h"
-#include "store/kinds/store_open.h"
-#include "store/store.h"
 
 #define DAY_NS   86400000000000LL
 #define DAYS_MAX 99999
@@ -105,7 +102,7 @@ const struct option_spec server_only_options[] = {
 			  "acknowledged."),
 	OPTION(FLAG, 0, "store-info", NULL, store_info,
 	       "Print the disk space that each day and tenant uses, and exit",
-	       .details = "This works while a server is running, too."),
+	       .details = "The same as \"cameo store info\", which is described there."),
 	OPTION(FLAG, 0, "tenants", NULL, tenants,
 	       "Separate data by the tenant in the header X-Scope-OrgID"),
 	OPTION(TEXT, 0, "debuginfod", "URLS", debuginfod,
@@ -172,75 +169,6 @@ static struct server_options server_options_of(const struct server_args *a)
 	};
 }
 
-/* ---- --store-info ------------------------------------------------------------------- */
-
-struct sums {
-	struct store_usage_day all;
-	unsigned int n_days;
-};
-
-/* The totals of all days are printed by this function too, with "all" instead of a date. */
-static void print_day(const char *day, const struct store_usage_day *d)
-{
-	printf("%-10s %-16s %10.1f %9" PRIu64 " %9" PRIu64, day, d->tenant, (double)d->bytes / 1024,
-	       d->n_series, d->n_windows);
-	for (int i = 0; i < STORE_USAGE_PARTS; i++)
-		printf(" %9.1f", (double)d->parts[i] / 1024);
-	if (d->damage)
-		printf(" cannot be read: %s", d->damage);
-	putchar('\n');
-}
-
-static int on_day(void *ctx, const struct store_usage_day *d)
-{
-	time_t t = (time_t)(d->start_ns / CLOCK_SECOND_NS);
-	struct sums *s = ctx;
-	char day[32];
-	struct tm tm;
-
-	gmtime_r(&t, &tm);
-	strftime(day, sizeof(day), "%Y-%m-%d", &tm);
-	print_day(day, d);
-	s->n_days++;
-	s->all.bytes += d->bytes;
-	s->all.n_windows += d->n_windows;
-	for (int i = 0; i < STORE_USAGE_PARTS; i++)
-		s->all.parts[i] += d->parts[i];
-	return 0;
-}
-
-/* A directory can be read while a server has it open. */
-static int each_day(const struct server_args *a, struct sums *s, struct err *err)
-{
-	const struct store_options opt = { .url = a->store_url };
-	_cleanup_(store_closep) struct store *store = NULL;
-	int r;
-
-	if (!a->store_url)
-		return store_directory_usage(a->dir, on_day, s, err);
-	r = store_open(&store, &opt, err);
-	return r < 0 ? r : store_days(store, NULL, on_day, s, err);
-}
-
-/* Prints what it can before a failure, as the table is for people. */
-static int store_info(const struct server_args *a)
-{
-	struct sums s = { .all.tenant = "" };
-	struct err err = { 0 };
-
-	printf("%-10s %-16s %10s %9s %9s", "day", "tenant", "KiB", "series", "profiles");
-	for (int i = 0; i < STORE_USAGE_PARTS; i++)
-		printf(" %9s", store_usage_part_label(i));
-	putchar('\n');
-	if (each_day(a, &s, &err) < 0)
-		return cli_fail("%s", err.msg);
-	print_day("all", &s.all);
-	if (s.all.n_windows)
-		printf("%u day%s, %.1f KiB per profile\n", s.n_days, s.n_days == 1 ? "" : "s",
-		       (double)s.all.bytes / 1024 / (double)s.all.n_windows);
-	return 0;
-}
-
 /* ---- serving ------------------------------------------------------------------------ */
 
 /*
@@ -282,7 +210,7 @@ int server_run_command(const struct server_args *a, int fd)
 	if (r != CLI_CONTINUE)
 		return r;
 	if (a->store_info)
-		return store_info(a);
+		return store_info_print(a->dir, a->store_url);
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);

@@ -9,9 +9,8 @@
  * only while it interns, never during disk input or output. A query that starts between interning
  * and the commit may see a series without a span, which has no committed window by definition.
  * Statements and pending belong to the appending thread and need no lock. Windows refer to
- * dictionary entries by number, and numbers are positions. Chunks must therefore be written in the
- * transaction of the windows that use them, and a chunk that is missing or out of place makes every
- * later number wrong; such a file is treated as damaged as a whole.
+ * dictionary entries by number (day_dict.h), so chunks are written in the transaction of the
+ * windows that use them.
  */
 #include "store/sqlite/day.h"
 
@@ -34,6 +33,7 @@
 #include "store/intern.h"
 #include "store/sample_times.h"
 #include "store/series.h"
+#include "store/sqlite/day_dict.h"
 #include "store/sqlite/day_query.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/reader_pool.h"
@@ -117,35 +117,6 @@ void day_close(struct day *d)
 }
 
 /*
- * Restores the dictionary. Chunks must follow each other without gaps. stack_dict_read() checks
- * each entry against those read before.
- */
-static int load_chunks(struct day *d, struct sqlite3 *db, struct err *err)
-{
-	struct sqlite3_stmt *stmt = NULL;
-	int r = db_prepare(db, "SELECT kind, first, data FROM chunks ORDER BY kind, first", &stmt,
-			   err);
-
-	while (r == 0 && (r = db_step(db, stmt, err)) > 0) {
-		int64_t kind = sqlite3_column_int64(stmt, 0);
-		const void *data;
-		size_t len;
-
-		if (kind < 0 || kind >= STACK_DICT_KIND_MAX ||
-		    sqlite3_column_int64(stmt, 1) != stack_dict_count(d->state.dict, kind))
-			r = -EBADMSG;
-		else
-			r = db_blob(stmt, 2, d->checked, &data, &len);
-		if (r == 0)
-			r = stack_dict_read(d->state.dict, kind, data, len);
-		if (r == -EBADMSG)
-			err_set(err, r, "its dictionary is damaged");
-	}
-	db_finalize(stmt);
-	return r;
-}
-
-/*
  * Finds the first and the last window of each series, by which queries skip series outside of their
  * range. Two look-ups in the primary key per series are far cheaper than a scan of all windows.
  */
@@ -161,10 +132,6 @@ static int load_spans(struct day *d, struct sqlite3 *db, struct err *err)
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		struct span span = { INT64_MAX, INT64_MIN };
 
-		if (!series_valid(d->state.dict, i)) {
-			r = err_set(err, -EBADMSG, "the labels of a series are damaged");
-			break;
-		}
 		sqlite3_bind_int64(stmt, 1, i);
 		r = db_step(db, stmt, err);
 		if (r > 0 && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
@@ -222,7 +189,7 @@ static int load(struct day *d, struct sqlite3 *db, struct err *err)
 		r = db_count_windows(db, &n_windows, err);
 	d->n_windows = n_windows;
 	if (r == 0)
-		r = load_chunks(d, db, err);
+		r = day_dict_load(d->state.dict, db, d->checked, err);
 	return r < 0 ? r : load_spans(d, db, err);
 }
 
@@ -491,32 +458,10 @@ int day_append(struct day *d, const struct store_profile *p, const struct intern
 	return put_windows(d, p, entries, n, err);
 }
 
-static int save_chunk(struct day *d, int kind, uint32_t first, uint32_t *out_end, struct err *err)
-{
-	_cleanup_(buf_fini) struct buf data = { 0 };
-	int r = stack_dict_write(d->state.dict, kind, first, &data, out_end);
-
-	db_seal(&data, d->checked);
-	if (r < 0 || buf_error(&data))
-		return -ENOMEM;
-	sqlite3_bind_int(d->put_chunk, 1, kind);
-	sqlite3_bind_int64(d->put_chunk, 2, first);
-	sqlite3_bind_blob64(d->put_chunk, 3, data.data, data.len, SQLITE_STATIC);
-	r = db_step(d->db, d->put_chunk, err);
-	sqlite3_clear_bindings(d->put_chunk);
-	return r;
-}
-
 /* Writes what the dictionary gained since the last commit, mostly one chunk per kind. */
 static int save_chunks(struct day *d, struct err *err)
 {
-	int r = 0;
-
-	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
-		for (uint32_t first = d->saved[k];
-		     r == 0 && first < stack_dict_count(d->state.dict, k);)
-			r = save_chunk(d, k, first, &first, err);
-	return r;
+	return day_dict_save(d->state.dict, d->saved, d->db, d->put_chunk, d->checked, err);
 }
 
 /* Runs before the commit, so that widen_spans() cannot fail after it. */

@@ -7,6 +7,7 @@
  * files into the directory. Any thread; the caller prevents that two threads rename or unlink one
  * file.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/vec.h"
@@ -21,6 +22,7 @@ struct day_file {
 	int64_t number; /* days since 1970 */
 	char tenant[STORE_TENANT_MAX + 1];
 	uint64_t bytes; /* on disk; 0 from day_files_list_tenant() */
+	bool is_lost;   /* only the manifest knows of it (day_list.h) */
 };
 
 /* A list of files, oldest day first. */

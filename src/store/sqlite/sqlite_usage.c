@@ -5,10 +5,8 @@
  */
 #include "store/sqlite/sqlite_usage.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <sqlite3.h>
 
@@ -16,8 +14,8 @@
 #include "base/err.h"
 #include "flame/stack_dict.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/day_list.h"
 #include "store/sqlite/db.h"
-#include "store/sqlite/manifest.h"
 
 _Static_assert(STACK_DICT_STRINGS == 0 && STACK_DICT_FRAMES == 1 && STACK_DICT_NODES == 2 &&
 		       STACK_DICT_SERIES == 3,
@@ -71,9 +69,8 @@ static int read_day(const char *path, struct store_usage_day *out, struct err *e
 	return r;
 }
 
-/* Reads and reports one day; @exists is false for a day of which only the manifest knows. */
-static int report_day(const char *dir, const struct day_file *f, bool exists, store_usage_fn fn,
-		      void *ctx, struct err *err)
+static int report_day(const char *dir, const struct day_file *f, store_usage_fn fn, void *ctx,
+		      struct err *err)
 {
 	struct store_usage_day day = { .tenant = f->tenant,
 				       .start_ns = f->number * STORE_DAY_NS,
@@ -83,7 +80,8 @@ static int report_day(const char *dir, const struct day_file *f, bool exists, st
 	int r;
 
 	day_files_path(dir, f->tenant, f->number, path);
-	r = exists ? read_day(path, &day, &why) : err_set(&why, -EBADMSG, "its file was deleted");
+	r = f->is_lost ? err_set(&why, -EBADMSG, "its file was deleted")
+		       : read_day(path, &day, &why);
 	if (r == -ENOENT || r == -ENODATA) /* removed meanwhile */
 		return 0;
 	if (r == -EBADMSG)
@@ -96,65 +94,13 @@ static int report_day(const char *dir, const struct day_file *f, bool exists, st
 	return fn(ctx, &day);
 }
 
-static bool has_day(const struct day_files *files, const char *tenant, int64_t number)
-{
-	for (size_t i = 0; i < files->len; i++)
-		if (files->data[i].number == number && !strcmp(files->data[i].tenant, tenant))
-			return true;
-	return false;
-}
-
-/* Adds the days of a tenant's manifest that have no file. Without a manifest there are none. */
-static int add_lost(const char *dir, const char *tenant, const struct day_files *files,
-		    struct day_files *out)
-{
-	_cleanup_(manifest_fini) struct manifest m = { 0 };
-	int r = manifest_load(&m, dir, tenant, NULL);
-
-	for (size_t i = 0; (r == 0 || r == -EBADMSG) && i < m.len; i++) {
-		struct day_file lost = { .number = m.data[i].day };
-
-		snprintf(lost.tenant, sizeof(lost.tenant), "%s", tenant);
-		if (!has_day(files, tenant, lost.number) && !has_day(out, tenant, lost.number) &&
-		    vec_push(out, lost) < 0)
-			r = -ENOMEM;
-	}
-	return r == -ENOMEM ? r : 0;
-}
-
-/* Finds the lost days of @tenant, or of all tenants. */
-static int find_lost(const char *dir, const char *tenant, const struct day_files *files,
-		     struct day_files *out)
-{
-	_cleanup_(closedirp) DIR *d = tenant ? NULL : opendir(dir);
-	const struct dirent *e;
-	int r = tenant ? add_lost(dir, tenant, files, out) : 0;
-
-	while (r == 0 && d && (e = readdir(d)))
-		if (store_tenant_valid(e->d_name))
-			r = add_lost(dir, e->d_name, files, out);
-	return r;
-}
-
 int sqlite_usage_days(const char *dir, const char *tenant, store_usage_fn fn, void *ctx,
 		      struct err *err)
 {
-	_cleanup_(day_files_fini) struct day_files files = { 0 }, lost = { 0 }, all = { 0 };
-	int r = day_files_list(dir, &files);
+	_cleanup_(day_files_fini) struct day_files files = { 0 };
+	int r = day_list(dir, tenant, &files, err);
 
-	if (r == 0)
-		r = find_lost(dir, tenant, &files, &lost);
 	for (size_t i = 0; r == 0 && i < files.len; i++)
-		if (!tenant || !strcmp(tenant, files.data[i].tenant))
-			r = vec_push(&all, files.data[i]);
-	for (size_t i = 0; r == 0 && i < lost.len; i++)
-		r = vec_push(&all, lost.data[i]);
-	if (r < 0)
-		return err_set(err, r, "cannot list \"%.150s\": %s", dir, strerror(-r));
-	day_files_sort(&all);
-	for (size_t i = 0; r == 0 && i < all.len; i++)
-		r = report_day(dir, &all.data[i],
-			       !has_day(&lost, all.data[i].tenant, all.data[i].number), fn, ctx,
-			       err);
+		r = report_day(dir, &files.data[i], fn, ctx, err);
 	return r;
 }

@@ -8,6 +8,7 @@ int test_clickhouse_writer(void);
 int test_conformance(void);
 int test_day(void);
 int test_day_cache(void);
+int test_day_check(void);
 int test_day_files(void);
 int test_db(void);
 int test_durable(void);
@@ -27,8 +28,9 @@ int main(void)
 {
 	return test_block() + test_clickhouse_http() + test_clickhouse_query() +
 	       test_clickhouse_stacks() + test_clickhouse_store() + test_clickhouse_writer() +
-	       test_conformance() + test_day() + test_day_cache() + test_day_files() + test_db() +
-	       test_durable() + test_intern() + test_manifest() + test_matcher() + test_rollup() +
-	       test_sample_times() + test_series() + test_sqlite_store() + test_sqlite_usage() +
-	       test_timed_samples() + test_window() + test_writer();
+	       test_conformance() + test_day() + test_day_cache() + test_day_check() +
+	       test_day_files() + test_db() + test_durable() + test_intern() + test_manifest() +
+	       test_matcher() + test_rollup() + test_sample_times() + test_series() +
+	       test_sqlite_store() + test_sqlite_usage() + test_timed_samples() + test_window() +
+	       test_writer();
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Maintenance of a store's directory as a whole. Each function calls @fn once for each file.
+ * Functions that change files lock the directory and fail with -EBUSY while a server has it open.
+ * None leaves a partial file under a name that the store uses, also when power is lost.
+ *
+ * All return 0, -errno with the reason, or what @fn returned. -EUCLEAN: a file is damaged or lost;
+ * for functions that change something, then nothing was changed. -EINVAL: not a store.
+ */
+#include "store/files.h"
+
+struct err;
+
+/*
+ * Checks all files of the directory, next to a server if there is one. A damaged file is reported
+ * to @fn, and the others are checked all the same; the result is then -EUCLEAN without a reason.
+ */
+int sqlite_files_check(const char *dir, store_file_fn fn, void *ctx, struct err *err);
