@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "export/export.h"
+#include "symbolize/losses.h"
 #include "unwind/walk.h"
 
 #define NS_PER_S 1e9
@@ -74,13 +75,6 @@ static void put_samples(struct buf *out, const struct agent_stats *s)
 	const struct counters *c = &s->session.sampler.counts;
 
 	counter(out, "cameo_samples_total", s->session.records.n_samples, "Samples counted.");
-	head(out, "cameo_samples_lost_total", "counter",
-	     "Samples that were taken but not counted, by reason.");
-	put_labelled(out, "cameo_samples_lost_total", "reason", "ring_full", c->n[COUNTER_LOST]);
-	put_labelled(out, "cameo_samples_lost_total", "reason", "bad_record",
-		     s->session.records.n_bad);
-	put_labelled(out, "cameo_samples_lost_total", "reason", "no_room",
-		     s->session.records.n_no_room);
 	head(out, "cameo_samples_excluded_total", "counter",
 	     "Samples that were excluded on purpose, by reason.");
 	put_labelled(out, "cameo_samples_excluded_total", "reason", "idle", c->n[COUNTER_IDLE]);
@@ -98,6 +92,31 @@ static void put_samples(struct buf *out, const struct agent_stats *s)
 			     "and the previous one.");
 	gauge(out, "cameo_paused", s->paused,
 	      "1 while sampling is paused by the probability setting, otherwise 0.");
+}
+
+/* ---- losses ------------------------------------------------------------------------ */
+
+/* One metric of each kind, with each reason. */
+static void put_losses(struct buf *out, const struct agent_stats *s)
+{
+	const struct loss_sources in = {
+		.session = &s->session,
+		.symbols = &s->symbolizer_thread.symbolize,
+		.n_unsent = s->n_unsent,
+		.n_series_over = s->symbolizer_thread.n_series_over,
+		.n_unread = s->symbolizer_thread.n_unread,
+		.n_windows_failed = s->symbolizer_thread.n_failed,
+	};
+
+	for (int kind = 0; kind < LOSS_KIND_MAX; kind++) {
+		const char *name = losses_metric((enum loss_kind)kind);
+
+		head(out, name, "counter", losses_help((enum loss_kind)kind));
+		for (int i = 0; i < LOSS_MAX; i++)
+			if ((int)losses_kind((enum loss)i) == kind)
+				put_labelled(out, name, "reason", losses_reason((enum loss)i),
+					     losses_value((enum loss)i, &in));
+	}
 }
 
 /* Combinations that never occurred are omitted: there are hundreds of them. */
@@ -197,15 +216,9 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 		"one user, were in use.");
 	gauge(out, "cameo_processes", s->session.procs.n_running, "Running processes known.");
 	gauge(out, "cameo_processes_labelled", s->n_labelled_processes, "Processes with labels.");
-	counter(out, "cameo_sideband_lost_total", s->session.procs.n_sideband_lost,
-		"Process events (exec, fork, mmap, exit) lost because a kernel buffer was full.");
 	counter(out, "cameo_programs_corrected_total", s->session.procs.n_corrected,
 		"Programs whose begin or end was found by comparison with the existing processes, "
 		"because the event was lost.");
-	counter(out, "cameo_program_records_lost_total",
-		s->session.sampler.counts.n[COUNTER_PROGRAMS_LOST],
-		"Records of new programs that did not fit into the ring; their first samples "
-		"identify them.");
 }
 
 /* ---- export ------------------------------------------------------------------------ */
@@ -213,8 +226,6 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 static void put_windows(struct buf *out, const struct agent_stats *s)
 {
 	counter(out, "cameo_windows_total", s->symbolizer_thread.n_windows, "Windows exported.");
-	counter(out, "cameo_windows_failed_total", s->symbolizer_thread.n_failed,
-		"Windows lost because memory ran out.");
 	counter(out, "cameo_windows_late_total", s->n_late,
 		"Windows delayed because the previous one was still being symbolized.");
 	counter(out, "cameo_windows_short_total", s->n_short,
@@ -225,12 +236,8 @@ static void put_windows(struct buf *out, const struct agent_stats *s)
 	counter(out, "cameo_profiles_total", s->symbolizer_thread.n_profiles, "Profiles exported.");
 	gauge(out, "cameo_series", s->symbolizer_thread.n_series,
 	      "Distinct label sets in the last hour.");
-	counter(out, "cameo_series_over_limit_total", s->symbolizer_thread.n_series_over,
-		"Profiles that lost labels because of the max-series limit.");
 	gauge(out, "cameo_profiles_held", s->symbolizer_thread.n_waiting,
 	      "Profiles waiting for the attributes of their process.");
-	counter(out, "cameo_profiles_unread_total", s->symbolizer_thread.n_unread,
-		"Profiles exported before all attributes of their process were read.");
 	counter(out, "cameo_symbolizer_restarts_total",
 		s->symbolizer_thread.symbolizer.worker_restarts,
 		"Restarts of the symbolizer worker.");
@@ -310,6 +317,7 @@ void agent_metrics_text(struct buf *out, const struct agent_stats *s,
 			const struct exporter_stats *exports)
 {
 	put_samples(out, s);
+	put_losses(out, s);
 	put_stacks(out, s);
 	put_costs(out, s);
 	put_memory(out, s);

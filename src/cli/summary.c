@@ -10,7 +10,7 @@
 #include "cli/text.h"
 #include "lang/lang.h"
 #include "sampler/events.h"
-#include "unwind/walk.h"
+#include "symbolize/losses.h"
 
 /*
  * The line is overwritten in place: \r returns to its start, and \033[K erases the remainder of a
@@ -36,15 +36,22 @@ static double percent(uint64_t part, uint64_t of)
 	return of ? 100.0 * (double)part / (double)of : 0;
 }
 
-/* One line for each reason why stacks are incomplete. */
-static void print_reasons(const struct session_stats *st)
+/*
+ * One line for each place where something was lost. Names are missing in almost every recording,
+ * and the first line has their share, so their reasons are shown with -v only.
+ */
+static void print_losses(const struct summary *s)
 {
-	for (int i = 0; i < WALK_ERR_MAX; i++)
-		if (st->records.walk_errors[i])
-			fprintf(stderr, "cameo: %llu stack%s incomplete: %s\n",
-				(unsigned long long)st->records.walk_errors[i],
-				st->records.walk_errors[i] == 1 ? " is" : "s are",
-				unwind_error_text((uint64_t)i));
+	const struct loss_sources in = { .session = &s->session, .symbols = &s->symbols };
+
+	for (int i = 0; i < LOSS_MAX; i++) {
+		enum loss_kind kind = losses_kind((enum loss)i);
+		uint64_t n = losses_value((enum loss)i, &in);
+
+		if (n && (kind != LOSS_NAMES || s->verbose))
+			fprintf(stderr, "cameo: %llu %s: %s\n", (unsigned long long)n,
+				losses_noun(kind, n), losses_text((enum loss)i));
+	}
 }
 
 /* Interpreters whose programs cannot be read. */
@@ -151,11 +158,6 @@ static void print_waits(const struct summary *s)
 	if (n[COUNTER_OFF_SHORT])
 		fprintf(stderr, "cameo: skipped %llu waits below --off-min, %.3f s in total\n",
 			n[COUNTER_OFF_SHORT], (double)n[COUNTER_OFF_SHORT_NS] / 1e9);
-	if (n[COUNTER_OFF_NO_ROOM])
-		fprintf(stderr,
-			"cameo: the waits of %llu threads were not recorded: the BPF map of "
-			"threads is full\n",
-			n[COUNTER_OFF_NO_ROOM]);
 }
 
 /*
@@ -215,15 +217,10 @@ void summary_print(const struct summary *s)
 	if (s->what != SYMBOLIZE_CPU)
 		print_waits(s);
 	print_searched(st);
-	print_reasons(st);
+	print_losses(s);
 	print_unsupported(s->langs);
 	print_generated(s);
 	print_approximate(s);
-	if (st->procs.n_sideband_lost)
-		fprintf(stderr,
-			"cameo: %llu process events were lost; the processes were read again from "
-			"/proc\n",
-			(unsigned long long)st->procs.n_sideband_lost);
 	if (s->symbolizer.worker_restarts)
 		fprintf(stderr,
 			"cameo: the symbolizer process was restarted %llu times; %llu files that "

@@ -481,6 +481,13 @@ size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_
 	return e.n;
 }
 
+enum lang_function_state langs_function_state(const struct langs *l, uint64_t word)
+{
+	uint64_t id = (word & FRAME_PAYLOAD_MASK) >> 32;
+
+	return id < l->functions.len ? l->functions.data[id].state : LANG_FUNCTION_FORGOTTEN;
+}
+
 enum vm_lang langs_symbolize(const struct langs *l, uint64_t word, struct symbol_frame *out)
 {
 	uint64_t id = (word & FRAME_PAYLOAD_MASK) >> 32;

@@ -228,3 +228,6 @@ size_t langs_bytes(const struct langs *l);
  * next stack. Return: the language; LANG_NONE for an unknown word, with a bracketed name in @out.
  */
 enum vm_lang langs_symbolize(const struct langs *l, uint64_t word, struct symbol_frame *out);
+
+/* Returns the state of a FRAME_SCRIPT word's function; LANG_FUNCTION_FORGOTTEN: none is known. */
+enum lang_function_state langs_function_state(const struct langs *l, uint64_t word);

@@ -32,6 +32,8 @@ struct record_decoder {
 	uint32_t read_pid;             /* its process, whose memory is being read */
 	bool is_searched;              /* the current stack has a caller that was found by search */
 	uint64_t woven[LANG_STACK_MAX]; /* the current stack */
+	bool is_complete;               /* the current stack reaches its outermost frame */
+	uint64_t error;                 /* else enum walk_error, or WALK_ERR_MAX: not known */
 	struct record_decoder_stats stats;
 };
 
@@ -57,7 +59,7 @@ static void count_wait(void *ctx, const struct offcpu_time *t)
 		return;
 	}
 	r = sample_counts_add_wait(d->counts, t->thread, &wait, t->words, t->n_words);
-
+	d->stats.n_no_room += r < 0 ? t->count : 0;
 	if (r == SAMPLE_COUNTS_NEW_THREAD && d->opts.on_thread) {
 		const struct process *p =
 			process_table_find(d->opts.procs, t->thread->pid, d->now_ns);
@@ -149,7 +151,7 @@ static void keep_stack(struct record_decoder *d, const struct record_header *h,
 	if (d->flags & RECORD_ASLEEP &&
 	    (sampler_get_thread(d->opts.sampler, h->tid, &now) < 0 || now.out_ns != h->time_ns))
 		return;
-	(void)offcpu_add_stack(d->offcpu, t, h->time_ns, words, n);
+	d->stats.n_off_no_memory += offcpu_add_stack(d->offcpu, t, h->time_ns, words, n) < 0;
 }
 
 /* Marks the current stack of @n words as found by search. */
@@ -157,6 +159,38 @@ static void mark_searched(struct record_decoder *d, const struct record_header *
 {
 	if (d->is_searched && h->n_kernel < n)
 		d->woven[h->n_kernel] |= SAMPLE_COUNTS_SEARCHED;
+}
+
+/* Notes how the native stack of @n words ends: completely or for which reason. */
+static void note_end(struct record_decoder *d, const uint64_t *words, size_t n, bool complete)
+{
+	uint64_t last = n ? words[n - 1] : 0;
+	bool is_truncated = last >> FRAME_KIND_SHIFT == FRAME_ERROR;
+
+	d->is_complete = complete && !is_truncated;
+	d->error = is_truncated ? last & FRAME_PAYLOAD_MASK : WALK_ERR_MAX;
+}
+
+/* Counts a stack of a sample that was counted, and how it ends. */
+static void count_end(struct record_decoder *d)
+{
+	d->stats.n_samples++;
+	if (d->error < WALK_ERR_MAX)
+		d->stats.walk_errors[d->error]++;
+	else if (d->is_complete && d->is_searched)
+		d->stats.n_searched++;
+	else if (d->is_complete)
+		d->stats.n_complete++;
+}
+
+/* Truncates the current stack of @n words if memory is short. Returns the new number of words. */
+static size_t truncate_stack(struct record_decoder *d, size_t n)
+{
+	size_t kept = sample_counts_truncate(d->counts, d->opts.max_counts_bytes, d->woven, n);
+
+	if (kept != n)
+		note_end(d, d->woven, kept, false);
+	return kept;
 }
 
 /* Counts the current stack of @n words. */
@@ -174,41 +208,25 @@ static void count_stack(struct record_decoder *d, const struct record_header *h,
 		t.cpu_plus_1 = h->cpu + 1;
 	if (d->opts.max_stack && n > d->opts.max_stack)
 		n = d->opts.max_stack;
-	n = sample_counts_truncate(d->counts, d->opts.max_counts_bytes, d->woven, n);
+	n = truncate_stack(d, n);
 	for (size_t i = h->n_kernel; i < n; i++)
 		if (words[i] >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
 			jit_symbols_note(d->opts.jits, h->pid, t.start_ns);
 	mark_searched(d, h, n);
 	if (h->flags & RECORD_OFF_CPU) {
+		d->stats.n_off_stacks++;
+		d->stats.n_off_complete += d->is_complete && !d->is_searched;
 		keep_stack(d, h, &t, words, n);
 		return;
 	}
 	r = sample_counts_add_event(d->counts, &t, (uint8_t)h->event, h->time_ns, words, n);
-	d->stats.n_samples += r >= 0;
+	if (r < 0)
+		d->stats.n_no_room++;
+	else
+		count_end(d);
 	if (r != SAMPLE_COUNTS_NEW_THREAD || !d->opts.on_thread)
 		return;
 	d->opts.on_thread(d->opts.thread_ctx, &t, d->program ? d->program->ppid : 0);
-}
-
-/* Counts how the stack ends: completely or for which reason. */
-static void count_end(struct record_decoder *d, const struct record_header *h,
-		      const uint64_t *words, size_t n, bool complete)
-{
-	uint64_t error = n ? words[n - 1] : 0;
-	bool is_truncated = n && error >> FRAME_KIND_SHIFT == FRAME_ERROR;
-
-	if (h->flags & RECORD_OFF_CPU) {
-		d->stats.n_off_stacks++;
-		d->stats.n_off_complete += complete && !is_truncated && !d->is_searched;
-		return;
-	}
-	if (n && error >> FRAME_KIND_SHIFT == FRAME_ERROR &&
-	    (error & FRAME_PAYLOAD_MASK) < WALK_ERR_MAX)
-		d->stats.walk_errors[error & FRAME_PAYLOAD_MASK]++;
-	else if (complete && d->is_searched)
-		d->stats.n_searched++;
-	else if (complete)
-		d->stats.n_complete++;
 }
 
 /* ---- walking ---------------------------------------------------------------- */
@@ -238,6 +256,7 @@ static void weave_and_count(struct record_decoder *d, const struct record_header
 	size_t n;
 
 	d->read_pid = h->pid;
+	d->stats.n_vm_truncated += stack->truncated;
 	stack->process = (struct lang_process){
 		.pid = h->pid,
 		.start_ns = d->program ? d->program->start_ns : 0,
@@ -338,7 +357,7 @@ static void on_raw(struct record_decoder *d, const struct raw_record *rec)
 		words[n++] = FRAME_WORD(FRAME_ADDRESS, rec->regs[UREG_RIP]);
 		words[n++] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_PROCESS);
 	}
-	count_end(d, &rec->head, words, n, complete);
+	note_end(d, words, n, complete);
 	stack.n_words = n;
 	weave_and_count(d, &rec->head, &stack);
 }
@@ -356,7 +375,7 @@ static void on_walked(struct record_decoder *d, const struct sample_record *rec)
 
 	d->is_searched = rec->head.flags & RECORD_SEARCHED;
 	/* kernel threads, and all stacks without user frames, need no outermost frame */
-	count_end(d, &rec->head, words, stack.n_words, true);
+	note_end(d, words, stack.n_words, true);
 	weave_and_count(d, &rec->head, &stack);
 }
 

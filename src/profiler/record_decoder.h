@@ -50,12 +50,14 @@ struct record_decoder_stats {
 	uint64_t n_samples;  /* counted */
 	uint64_t n_excluded; /* of this process and its children */
 	uint64_t n_bad;
-	uint64_t n_no_room;    /* not counted: max_counts_bytes was reached */
+	uint64_t n_no_room;    /* not counted: max_counts_bytes was reached, or no memory */
 	uint64_t n_complete;   /* stacks that reach their outermost frame by rules, or need none */
 	uint64_t n_searched;   /* complete, but a caller was found by search */
 	uint64_t n_raw;        /* walked in user space */
 	uint64_t n_raw_failed; /* raw, and the process ended before it was read */
 	uint64_t walk_errors[WALK_ERR_MAX]; /* why the other stacks end early */
+	uint64_t n_vm_truncated;  /* stacks with more interpreted frames than a record holds */
+	uint64_t n_off_no_memory; /* stacks of waits for which there was no memory */
 	/* of waiting threads, not included above; complete by rules */
 	uint64_t n_off_stacks, n_off_complete;
 };

@@ -72,6 +72,7 @@ struct session {
 	bool paused;
 	_Atomic uint32_t kernel_changes;
 	int own_priority; /* nice value at session_open() */
+	uint64_t n_cpu_errors;
 };
 
 static int session_watch(struct session *s, int fd)
@@ -488,7 +489,10 @@ static int follow_cpus(struct session *s, struct err *err)
 	vec_fini(&back);
 	if (r >= 0)
 		r = sideband_update_cpus(s->sideband, err);
-	return is_transient(r) ? 0 : r;
+	if (!is_transient(r))
+		return r;
+	s->n_cpu_errors++;
+	return 0;
 }
 
 /*
@@ -666,7 +670,8 @@ int session_stats(struct session *s, struct session_stats *out)
 	int r;
 
 	ring_reader_state(s->ring, &waiting);
-	*out = (struct session_stats){ .backlog_bytes = waiting.bytes };
+	*out = (struct session_stats){ .backlog_bytes = waiting.bytes,
+				       .n_cpu_errors = s->n_cpu_errors };
 	record_decoder_stats(s->decoder, &out->records);
 	out->records.n_no_room += waiting.n_lost;
 	r = sampler_stats(s->sampler, &out->sampler);

@@ -32,7 +32,8 @@ struct session_stats {
 	struct process_table_stats procs;
 	struct unwind_tables_stats tables;
 	struct record_decoder_stats records;
-	size_t backlog_bytes; /* queued records */
+	size_t backlog_bytes;  /* queued records */
+	uint64_t n_cpu_errors; /* attempts to follow CPUs that failed and were repeated */
 };
 
 struct session_opts {

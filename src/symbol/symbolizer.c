@@ -538,13 +538,20 @@ static int resolve_in_worker(struct batch *b)
 	return r > 0 ? r : 0; /* Without a worker, symbol tables are used. */
 }
 
+#define GAVE_UP "[symbolizer gave up on "
+
+bool symbolizer_has_given_up(const struct symbol_frame *frame)
+{
+	return !strncmp(frame->name, GAVE_UP, sizeof(GAVE_UP) - 1);
+}
+
 /* Such frames have a name of their own, so that users notice what is missing, and why. */
 static int report_given_up(struct batch *b, size_t i)
 {
 	const char *slash = strrchr(b->f->path, '/');
 	char name[160];
 
-	snprintf(name, sizeof(name), "[symbolizer gave up on %.100s]",
+	snprintf(name, sizeof(name), GAVE_UP "%.100s]",
 		 slash ? slash + 1 : b->f->path);
 	return report_symbol(b, i, SYMBOLIZER_GIVEN_UP, name);
 }

@@ -123,6 +123,9 @@ void symbolizer_release_file(struct symbolizer *s, uint32_t id);
 int symbolizer_resolve(struct symbolizer *s, uint32_t id, enum symbolizer_address kind,
 		       const uint64_t *addrs, size_t n, symbol_frames_fn fn, void *ctx);
 
+/* Returns true if @frame stands for an address that no source names because of that. */
+bool symbolizer_has_given_up(const struct symbol_frame *frame);
+
 void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters *out);
 
 /* Ends the worker, which holds most of the memory, until it is needed again. */

@@ -239,11 +239,11 @@ static int add_simple(struct batch *b, const struct profile_location *l, const c
 	return add_frame(b, l, &(struct symbol_frame){ .name = name, .file = file }, out);
 }
 
-/* Adds a frame whose text stands for a missing symbol, and marks it for the statistics. */
+/* Adds a frame whose text stands for a missing symbol, and notes why for the statistics. */
 static int add_unnamed(struct batch *b, const struct profile_location *l, const char *text,
-		       struct frame_location *w)
+		       enum name_loss why, struct frame_location *w)
 {
-	w->is_unnamed = true;
+	w->lost = (uint8_t)why;
 	return add_simple(b, l, text, "", &w->location);
 }
 
@@ -390,9 +390,11 @@ static int find_start(void *ctx)
 }
 
 /* Gives all addresses of a function the same name, its start address, if the CFI has one. */
-static int resolve_unnamed(struct batch *b, const struct profile_location *l,
+static int resolve_unnamed(struct batch *b, const struct profile_location *l, bool is_late,
 			   struct frame_location *w)
 {
+	bool is_refused = b->info->fd < 0 && !strcmp(b->info->path, FILE_TABLE_REFUSED);
+	enum name_loss why = is_late ? NAME_LOSS_LATE : NAME_LOSS_NO_SYMBOL;
 	struct start_job job = { .img = b->state->img, .vaddr = l->address };
 	uint64_t at = l->address;
 	char name[320];
@@ -401,7 +403,7 @@ static int resolve_unnamed(struct batch *b, const struct profile_location *l,
 		at = job.start;
 	snprintf(name, sizeof(name), "[%.255s+0x%llx]", base_name(b->info->path),
 		 (unsigned long long)at);
-	return add_unnamed(b, l, name, w);
+	return add_unnamed(b, l, name, is_refused ? NAME_LOSS_NOT_OPENED : why, w);
 }
 
 static uint32_t file_of(uint64_t word)
@@ -557,6 +559,7 @@ static int resolve_native(struct batch *b, struct frame_location *w)
 	const struct symbol_frame *frames;
 	struct address_cache_place place;
 	struct profile_location l;
+	bool is_late = false;
 	size_t n = 0;
 	int r = set_file(b, w->word);
 
@@ -568,14 +571,17 @@ static int resolve_native(struct batch *b, struct frame_location *w)
 		return r;
 	/* the cache may have dropped it during later lookups */
 	if (!address_cache_get(b->l->cache, &place, &frames, &n)) {
-		r = is_past_deadline(b->l) ? 0 : look_up(b, &w->word, 1);
+		is_late = is_past_deadline(b->l);
+		r = is_late ? 0 : look_up(b, &w->word, 1);
 		if (r < 0)
 			return r;
 		if (!address_cache_get(b->l->cache, &place, &frames, &n))
 			n = 0;
 	}
 	if (!n)
-		return resolve_unnamed(b, &l, w);
+		return resolve_unnamed(b, &l, is_late, w);
+	if (symbolizer_has_given_up(&frames[0]))
+		w->lost = NAME_LOSS_GIVEN_UP;
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_line(b, &frames[i], &lines[i]);
 	l.kind = native_kind(&frames[0]);
@@ -608,7 +614,7 @@ static int resolve_kernel(struct batch *b, struct frame_location *w)
 	if (kernel_symbols_find(b->l->kernel, w->word, clock_monotonic_ns(), &sym) == 0)
 		return add_simple(b, &l, sym.name, sym.module, &w->location);
 	snprintf(name, sizeof(name), "[kernel+0x%llx]", (unsigned long long)w->word);
-	return add_unnamed(b, &l, name, w);
+	return add_unnamed(b, &l, name, NAME_LOSS_KERNEL, w);
 }
 
 /* Returns the name of generated code without a symbol, by the error of jit_symbols_find(). */
@@ -618,6 +624,13 @@ static const char *no_function_text(int error)
 		return "[anonymous code]";
 	return error == -ETIMEDOUT || error == -ETIME ? "[anonymous code: symbol file is too slow]"
 						      : "[anonymous code: symbol file not read]";
+}
+
+static enum name_loss no_function_reason(int error)
+{
+	if (error == -ENOENT)
+		return NAME_LOSS_GENERATED;
+	return error == -ETIMEDOUT || error == -ETIME ? NAME_LOSS_SLOW : NAME_LOSS_UNREAD;
 }
 
 /* Resolves generated code, or an address that leads nowhere. */
@@ -632,9 +645,25 @@ static int resolve_address(struct batch *b, struct frame_location *w)
 	int r = jit_symbols_find(b->l->opts.jits, &at, &fn);
 
 	if (r < 0)
-		return add_unnamed(b, &l, no_function_text(r), w);
+		return add_unnamed(b, &l, no_function_text(r), no_function_reason(r), w);
 	frame = (struct symbol_frame){ .name = fn.name, .file = fn.file, .line = fn.line };
 	return add_frame(b, &l, &frame, &w->location);
+}
+
+/* Returns why the function of a language runtime has no name. */
+static enum name_loss lost_function(enum lang_function_state state)
+{
+	switch (state) {
+	case LANG_FUNCTION_READ:
+		return NAME_LOSS_NONE;
+	case LANG_FUNCTION_STALE:
+		return NAME_LOSS_STALE;
+	case LANG_FUNCTION_UNREADABLE:
+		return NAME_LOSS_UNREADABLE;
+	case LANG_FUNCTION_FORGOTTEN:
+		break;
+	}
+	return NAME_LOSS_FUNCTIONS_FULL;
 }
 
 /* Resolves a frame of a language runtime. It has no address; equal lines share a location. */
@@ -654,6 +683,7 @@ static int resolve_script(struct batch *b, struct frame_location *w)
 	/* the name is borrowed from tables that the sampling thread modifies */
 	lock(b->l);
 	l.kind = kinds[langs_symbolize(b->l->opts.langs, w->word, &frame)];
+	w->lost = (uint8_t)lost_function(langs_function_state(b->l->opts.langs, w->word));
 	w->is_approximate = frame.system_name != frame.name;
 	if (b->l->opts.symbolizer.demangle == DEMANGLE_NO)
 		frame.name = frame.system_name;
@@ -678,7 +708,7 @@ static int resolve_error(struct batch *b, struct frame_location *w)
 static int resolve_one(struct batch *b, struct frame_location *w)
 {
 	w->location = PROFILE_NONE;
-	w->is_unnamed = false;
+	w->lost = NAME_LOSS_NONE;
 	switch (w->word >> FRAME_KIND_SHIFT) {
 	case FRAME_NATIVE:
 		w->kind = PROFILE_FRAME_NATIVE;

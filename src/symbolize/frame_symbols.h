@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "symbol/symbolizer.h"
+#include "symbolize/name_loss.h"
 
 struct err;
 struct file_table;
@@ -32,7 +33,7 @@ struct frame_location {
 	uint64_t start_ns;
 	uint32_t pid;
 	uint32_t location;   /* result: location in the profile */
-	bool is_unnamed;     /* result: no symbol was found */
+	uint8_t lost;        /* result: enum name_loss, why it has no name */
 	bool is_approximate; /* result: line of the nearest known code position */
 	uint8_t kind;        /* result: enum profile_frame_kind */
 };

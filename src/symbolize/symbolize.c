@@ -206,9 +206,12 @@ static void count(struct job *j, const struct sample_counts_sample *s, const uin
 		if (kind_rank(w->kind) > kind_rank(kind))
 			kind = w->kind;
 		j->stats->n_frames += w->kind != PROFILE_FRAME_ERROR ? s->count : 0;
-		j->stats->n_unnamed += w->is_unnamed ? s->count : 0;
+		if (w->lost) {
+			j->stats->n_unnamed += s->count;
+			j->stats->names_lost[w->lost] += s->count;
+		}
 		is_approximate |= w->is_approximate;
-		has_generated |= w->is_unnamed && w->word >> FRAME_KIND_SHIFT == FRAME_ADDRESS;
+		has_generated |= w->lost && w->word >> FRAME_KIND_SHIFT == FRAME_ADDRESS;
 	}
 	j->stats->n_approximate += is_approximate ? s->count : 0;
 	if (has_generated)

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "bpf/shared/abi.h"
 #include "profile/profile.h"
+#include "symbolize/name_loss.h"
 
 struct sample_counts;
 struct sample_counts_thread;
@@ -43,12 +44,13 @@ struct symbolize_window {
 };
 
 struct symbolize_stats {
-	uint64_t n_frames;             /* of all samples, without error frames */
-	uint64_t n_unnamed;            /* frames without a symbol */
-	uint64_t n_approximate;        /* samples with a line that is approximate */
-	uint64_t n_generated;          /* samples with generated code that has no symbol */
-	char generated_by[16];         /* program with the majority of n_generated, or "" */
-	uint64_t by_event[EVENTS_MAX]; /* samples of each event */
+	uint64_t n_frames;                  /* of all samples, without error frames */
+	uint64_t n_unnamed;                 /* frames without a name */
+	uint64_t names_lost[NAME_LOSS_MAX]; /* the same frames, by reason */
+	uint64_t n_approximate;             /* samples with a line that is approximate */
+	uint64_t n_generated;               /* samples with generated code that has no symbol */
+	char generated_by[16];              /* program with the majority of n_generated, or "" */
+	uint64_t by_event[EVENTS_MAX];      /* samples of each event */
 	uint64_t off_ns, futex_ns,
 		no_stack_ns; /* time off the CPU; of it, for futexes; without a stack */
 	/*

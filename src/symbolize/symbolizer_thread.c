@@ -367,6 +367,8 @@ static void add_symbolize_stats(struct symbolize_stats *sum, const struct symbol
 {
 	sum->n_frames += s->n_frames;
 	sum->n_unnamed += s->n_unnamed;
+	for (int i = 0; i < NAME_LOSS_MAX; i++)
+		sum->names_lost[i] += s->names_lost[i];
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++)
 		for (int why = 0; why < WALK_ERR_MAX; why++)
 			sum->by_kind[k][why] += s->by_kind[k][why];

@@ -31,6 +31,8 @@ judge()
 	fi
 }
 
+losses='LOSS_KIND(S, "cameo_lost_total",\nLOSS(S, ONE, "one", x,\nLOSS(S, TWO, "two", y,'
+row='| `cameo_lost_total` | `one`'
 # shellcheck disable=SC2016 # Markdown's backquotes
 {
 	judge passes 'accepts a link to a file' README.md '[a](docs/a.md)' docs/a.md '# A'
@@ -45,6 +47,12 @@ judge()
 	judge passes 'leaves comments alone' docs/troubleshooting.md '' src/a.c '/* "[gone]" */'
 	judge fails 'refuses a frame that nothing explains' docs/troubleshooting.md '' src/a.c 'f("[gone]");'
 	judge fails 'refuses a metric that does not exist' README.md '`cameo_gone_total`' src/a.c 'f("cameo_here_total");'
+	judge passes 'accepts a table with all losses' src/symbolize/losses.def "$losses" \
+		docs/troubleshooting.md "<!-- losses -->\n$row | text |\n| | \`two\` | text |\n<!-- /losses -->"
+	judge fails 'refuses a table without one' src/symbolize/losses.def "$losses" \
+		docs/troubleshooting.md "<!-- losses -->\n$row | text |\n<!-- /losses -->"
+	judge fails 'refuses a loss without a text' src/symbolize/losses.def "$losses" \
+		docs/troubleshooting.md "<!-- losses -->\n$row | text |\n| | \`two\` | |\n<!-- /losses -->"
 	judge passes 'accepts a source file that is there, by name' README.md '`a.c`' src/a.c ''
 	judge fails 'refuses a source file that is not there' README.md '`src/b.c`' src/a.c ''
 }

@@ -6,6 +6,7 @@
 
 #include "agent/agent.h"
 #include "base/buf.h"
+#include "symbolize/losses.h"
 #include "tests/test.h"
 
 /* Formats the log line for the time between two readings of the statistics. */
@@ -69,5 +70,26 @@ static void counts_lost_samples_by_reason(void **state)
 	assert_non_null(strstr((char *)said.data, " lost=8 "));
 }
 
-TEST_GROUP(test_metrics, TEST(omits_the_share_of_complete_stacks_without_samples),
+static void every_loss_is_in_the_metrics(void **state)
+{
+	_cleanup_(freep) struct agent_stats *s = calloc(1, sizeof(*s));
+	_cleanup_(buf_fini) struct buf text = { 0 };
+
+	agent_metrics_text(&text, s, NULL);
+	buf_put_byte(&text, 0);
+	for (int i = 0; i < LOSS_MAX; i++) {
+		const char *metric = losses_metric(losses_kind((enum loss)i));
+		char line[160];
+
+		snprintf(line, sizeof(line), "# TYPE %s counter\n", metric);
+		assert_non_null(strstr((char *)text.data, line));
+		snprintf(line, sizeof(line), "\n%s{reason=\"%s\"} 0\n", metric,
+			 losses_reason((enum loss)i));
+		if (!strstr((char *)text.data, line))
+			fail_msg("no metric %s", line);
+	}
+}
+
+TEST_GROUP(test_metrics, TEST(every_loss_is_in_the_metrics),
+	   TEST(omits_the_share_of_complete_stacks_without_samples),
 	   TEST(counts_stacks_found_by_search_apart), TEST(counts_lost_samples_by_reason))

@@ -151,8 +151,8 @@ static void resolves_a_mixed_batch_in_its_order(void **state)
 	assert_string_equal(name_at(&f, &words[3]), "first_function");
 	assert_string_equal(name_at(&f, &words[4]), "[anonymous code]");
 	assert_int_equal(words[5].location, words[1].location);
-	assert_true(words[4].is_unnamed);
-	assert_false(words[0].is_unnamed);
+	assert_int_equal(words[4].lost, NAME_LOSS_GENERATED);
+	assert_int_equal(words[0].lost, NAME_LOSS_NONE);
 	assert_int_equal(words[0].kind, PROFILE_FRAME_NATIVE);
 	assert_int_equal(words[2].kind, PROFILE_FRAME_ERROR);
 	fixture_fini(&f);
@@ -213,7 +213,7 @@ static void after_the_deadline_frames_are_addresses(void **state)
 	atomic_store(&f.until_ns, 1);
 	assert_int_equal(frame_symbols_resolve(f.symbols, f.profile, words, 2), 0);
 	assert_string_equal(name_at(&f, &words[0]), "first_function");
-	assert_true(words[1].is_unnamed);
+	assert_int_equal(words[1].lost, NAME_LOSS_LATE);
 	assert_non_null(strstr(name_at(&f, &words[1]), "+0x"));
 	assert_int_equal(n_lookups(&f), 1);
 	fixture_fini(&f);
@@ -243,7 +243,7 @@ static void a_large_batch_has_the_results_of_single_lookups(void **state)
 		one = (struct frame_location){ .word = words[i].word };
 		assert_int_equal(frame_symbols_resolve(single.symbols, single.profile, &one, 1), 0);
 		assert_string_equal(name_at(&single, &one), name);
-		assert_int_equal(one.is_unnamed, words[i].is_unnamed);
+		assert_int_equal(one.lost, words[i].lost);
 	}
 	fixture_fini(&f);
 	fixture_fini(&single);
