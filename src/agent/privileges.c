@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter denies a list of system calls rather than allowing one: an agent resolves host
- * names, uses TLS and restarts its symbolizer, with system calls that other libraries choose.
+ * The filter denies a list of system calls rather than allowing one: an agent or server resolves
+ * host names, uses TLS and restarts its symbolizer, with system calls that other libraries choose.
  * The denied ones either need capabilities that are gone or have been used to attack kernels,
  * so the filter is a second line of defense against bugs in the first.
  */
@@ -9,6 +9,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +40,22 @@ static const struct {
 	{ CAP_IPC_LOCK, "ipc_lock" },
 };
 
-enum { N_KEPT = sizeof(kept) / sizeof(kept[0]), CPUS_TRIED = 1024 };
+/* Some commands keep these in addition, if they need them. */
+static const struct {
+	unsigned int number;
+	const char *name;
+} extra[] = {
+	{ CAP_KILL, "kill" },
+	{ CAP_DAC_OVERRIDE, "dac_override" },
+	{ CAP_NET_BIND_SERVICE, "net_bind_service" },
+};
+
+enum {
+	N_KEPT = sizeof(kept) / sizeof(kept[0]),
+	N_EXTRA = sizeof(extra) / sizeof(extra[0]),
+	CPUS_TRIED = 1024,
+	PORTS_PRIVILEGED = 1024,
+};
 
 uint64_t privileges_kept(void)
 {
@@ -46,6 +64,54 @@ uint64_t privileges_kept(void)
 	for (int i = 0; i < N_KEPT; i++)
 		mask |= 1ULL << kept[i].number;
 	return mask;
+}
+
+uint64_t privileges_to_kill(void)
+{
+	return 1ULL << CAP_KILL;
+}
+
+/*
+ * Returns true if the mode permits @access (the bits of S_IRWXO) to this user. Access control lists
+ * may permit more; then a capability is kept without being needed.
+ */
+static bool is_permitted(const struct stat *st, mode_t access)
+{
+	unsigned int shift = 0;
+
+	if (st->st_uid == geteuid())
+		shift = 6;
+	else if (st->st_gid == getegid())
+		shift = 3;
+	return (st->st_mode >> shift & access) == access;
+}
+
+uint64_t privileges_to_read(const char *file)
+{
+	struct stat st;
+
+	return stat(file, &st) < 0 || is_permitted(&st, S_IROTH) ? 0 : 1ULL << CAP_DAC_READ_SEARCH;
+}
+
+uint64_t privileges_to_write(const char *dir)
+{
+	char parent[PATH_MAX];
+	const char *exists = dir;
+	struct stat st;
+
+	if (stat(dir, &st) < 0) {
+		if (snprintf(parent, sizeof(parent), "%s", dir) >= (int)sizeof(parent))
+			return 0;
+		exists = dirname(parent);
+	}
+	return stat(exists, &st) < 0 || is_permitted(&st, S_IWOTH | S_IXOTH)
+		       ? 0
+		       : 1ULL << CAP_DAC_OVERRIDE;
+}
+
+uint64_t privileges_to_listen(uint16_t port)
+{
+	return port && port < PORTS_PRIVILEGED ? 1ULL << CAP_NET_BIND_SERVICE : 0;
 }
 
 const char *privileges_name(unsigned int capability)
@@ -74,7 +140,8 @@ static int install_filter(void)
 		ALLOW_FAMILY(AF_NETLINK), /* getaddrinfo() queries the interfaces' addresses */
 		CONFINE_RETURN(SECCOMP_RET_ERRNO | EAFNOSUPPORT),
 		/* other processes, which are only read */
-		DENY(ptrace),
+		CONFINE_CALL(__NR_ptrace,
+			     CONFINE_SANITIZED ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM),
 		DENY(process_vm_writev),
 		DENY(setns),
 		DENY(open_by_handle_at),
@@ -183,17 +250,17 @@ static bool is_refused(int r)
  * Tests in a child process whether the kept capabilities would be too few, because dropped
  * ones cannot be regained.
  */
-static bool needs_admin(void)
+static bool needs_admin(uint64_t keep)
 {
 	int status = 0;
 	pid_t pid;
 
-	if (!(confine_capabilities() >> CAP_SYS_ADMIN & 1) || privileges_try_clock() < 0)
+	if (!(keep >> CAP_PERFMON & 1) || !(confine_capabilities() >> CAP_SYS_ADMIN & 1) ||
+	    privileges_try_clock() < 0)
 		return false;
 	pid = fork();
 	if (pid == 0)
-		_exit(confine_drop_capabilities(privileges_kept()) == 0 &&
-		      is_refused(privileges_try_clock()));
+		_exit(confine_drop_capabilities(keep) == 0 && is_refused(privileges_try_clock()));
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1;
@@ -207,6 +274,9 @@ static void write_report(char *report, size_t len)
 	for (int i = 0; i < N_KEPT && used < len; i++)
 		if (have >> kept[i].number & 1)
 			used += (size_t)snprintf(report + used, len - used, " %s", kept[i].name);
+	for (int i = 0; i < N_EXTRA && used < len; i++)
+		if (have >> extra[i].number & 1)
+			used += (size_t)snprintf(report + used, len - used, " %s", extra[i].name);
 	if (have >> CAP_SYS_ADMIN & 1 && used < len)
 		used += (size_t)snprintf(
 			report + used, len - used,
@@ -217,15 +287,14 @@ static void write_report(char *report, size_t len)
 		snprintf(report + used, len - used, ", no_new_privs, seccomp");
 }
 
-int privileges_drop(char *report, size_t len, struct err *err)
+int privileges_drop(uint64_t keep, char *report, size_t len, struct err *err)
 {
-	uint64_t keep = privileges_kept();
 	int r;
 
 	if (!is_single_threaded())
 		return err_set(err, -EBUSY, "cannot drop privileges: other threads are running");
 	raise_limits();
-	if (needs_admin())
+	if (needs_admin(keep))
 		keep |= 1ULL << CAP_SYS_ADMIN;
 	r = confine_drop_capabilities(keep);
 	if (r < 0)

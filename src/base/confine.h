@@ -41,6 +41,21 @@
 #define CONFINE_CALL(number, action)                                                               \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), CONFINE_RETURN(action)
 
+/*
+ * A sanitizer's run time needs calls that a program without it does not: its search for leaks
+ * traces this process.
+ */
+#ifdef __SANITIZE_ADDRESS__
+#define CONFINE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CONFINE_SANITIZED 1
+#endif
+#endif
+#ifndef CONFINE_SANITIZED
+#define CONFINE_SANITIZED 0
+#endif
+
 /* Sets no_new_privs and installs the filter of @n instructions. Returns 0 or -errno. */
 int confine_syscalls(struct sock_filter *code, size_t n);
 

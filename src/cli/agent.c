@@ -531,7 +531,7 @@ static int drop_privileges(struct agent_cli *cli, struct err *err)
 	agent_prepare(&cli->prepared);
 	if (cli->config->keep_privileges)
 		return 0;
-	r = privileges_drop(report, sizeof(report), err);
+	r = privileges_drop(privileges_kept(), report, sizeof(report), err);
 	if (r == 0)
 		fprintf(stderr, "level=info msg=\"privileges: %s\"\n", report);
 	return r;

@@ -7,11 +7,13 @@
  * The order of the setup matters: the cgroup and the output are opened first, so that wrong
  * arguments fail before anything is attached; then pidfds, so that a pid cannot be reused
  * meanwhile; then the command is forked, which must not inherit a raised priority; then BPF is set
- * up. The command is released when sampling runs.
+ * up; then privileges are dropped, which the command thus keeps. The command is released when
+ * sampling runs.
  */
 #include "cli/recording.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
+#include "agent/privileges.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -166,6 +169,20 @@ static int open_cgroup(struct recording *rec, struct err *err)
 	return 0;
 }
 
+/* The capabilities to replace the file @path. */
+static uint64_t outfile_privileges(const char *path)
+{
+	char dir[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+
+	if (!strcmp(path, "-") || snprintf(dir, sizeof(dir), "%s", path) >= (int)sizeof(dir))
+		return 0;
+	if (!slash)
+		return privileges_to_write(".");
+	dir[slash - path + 1] = '\0';
+	return privileges_to_write(dir);
+}
+
 /* Opens the output before anything is recorded, so that a wrong path is reported at once. */
 static int open_output(struct recording *rec, struct err *err)
 {
@@ -229,6 +246,26 @@ static int watch_all(struct recording *rec)
 	return r;
 }
 
+/*
+ * The recording itself needs the capabilities of the agent, and two more in some cases: to rename
+ * the output in a directory of another user, and to send a signal to a command that became another
+ * user.
+ */
+static int drop_privileges(const struct recording *rec, struct err *err)
+{
+	const struct recording_opts *o = rec->opts;
+	uint64_t keep = privileges_kept() | outfile_privileges(o->path);
+	char report[256];
+	int r;
+
+	if (o->command)
+		keep |= privileges_to_kill();
+	r = privileges_drop(keep, report, sizeof(report), err);
+	if (r == 0 && o->verbose)
+		fprintf(stderr, "cameo: privileges: %s\n", report);
+	return r;
+}
+
 static int recording_setup(struct recording *rec, struct err *err)
 {
 	const struct recording_opts *o = rec->opts;
@@ -252,6 +289,8 @@ static int recording_setup(struct recording *rec, struct err *err)
 		r = watch_all(rec);
 	if (r == 0)
 		r = follow_all(rec, err);
+	if (r == 0)
+		r = drop_privileges(rec, err);
 	return r < 0 ? err_set(err, r, "cannot set up the recording: %s", strerror(-r)) : 0;
 }
 

@@ -13,10 +13,10 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "agent/privileges.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file_limit.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/store_info.h"
@@ -195,6 +195,22 @@ static void wait_for_stop(const sigset_t *signals)
 }
 
 /*
+ * The capabilities that this command line needs: to listen on a port below 1024, and for a
+ * directory and files that belong to another user. Usually it needs none.
+ */
+static uint64_t needed_privileges(const struct server_args *a)
+{
+	const char *files[] = { a->token_file, a->basic_file, a->cert_file, a->key_file };
+	uint64_t needed =
+		privileges_to_listen(a->listen.port) | privileges_to_listen(a->otlp_listen.port);
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (files[i])
+			needed |= privileges_to_read(files[i]);
+	return a->dir ? needed | privileges_to_write(a->dir) : needed;
+}
+
+/*
  * Signals are blocked before threads start, so that only sigwait() receives them. With @fd the
  * feed's end is the signal.
  */
@@ -204,6 +220,7 @@ int server_run_command(const struct server_args *a, int fd)
 	struct server_options so = server_options_of(a);
 	const char *scheme = so.cert_file ? "https" : "http";
 	struct err err = { 0 };
+	char report[256];
 	sigset_t stop;
 	int r = check(a);
 
@@ -218,7 +235,8 @@ int server_run_command(const struct server_args *a, int fd)
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	retain_heap();
-	file_limit_raise(NULL);
+	if (privileges_drop(needed_privileges(a), report, sizeof(report), &err) < 0)
+		return cli_fail("%s", err.msg);
 	if (server_open(&s, &so, &err) < 0)
 		return cli_fail("%s", err.msg);
 	printf("cameo server: %s://%s:%u\n", scheme, so.host, server_port(s));

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/privileges.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file_limit.h"
@@ -52,6 +53,15 @@ static int set_url(struct top_source *s, const char *url, struct err *err)
 	return 0;
 }
 
+/* Profiles of a server need no privileges. */
+static int open_url(struct top_source *s, const char *url, struct err *err)
+{
+	char report[256];
+	int r = set_url(s, url, err);
+
+	return r < 0 ? r : privileges_drop(0, report, sizeof(report), err);
+}
+
 /*
  * A pidfd is opened for each process only to report a missing process or the id of a thread with a
  * clear error. It is closed again: rows of a process that has ended are not a problem here.
@@ -69,6 +79,7 @@ static int open_session(struct top_source *s, struct err *err)
 		.exclude_self = true,
 	};
 	struct frame_symbols_opts lo = { .address_cache_bytes = ADDRESS_CACHE_BYTES };
+	char report[256];
 	int r;
 
 	file_limit_raise(NULL);
@@ -83,6 +94,8 @@ static int open_session(struct top_source *s, struct err *err)
 			return err_set(err, r, "cannot follow process %u: %s", s->opts.pids[i],
 				       strerror(-r));
 	}
+	if (r == 0)
+		r = privileges_drop(privileges_kept(), report, sizeof(report), err);
 	if (r == 0)
 		r = session_start(s->session, err);
 	if (r < 0)
@@ -101,7 +114,7 @@ int top_source_open(struct top_source **out, const struct top_source_opts *opts,
 	if (!s)
 		return -ENOMEM;
 	s->opts = *opts;
-	r = opts->url ? set_url(s, opts->url, err) : open_session(s, err);
+	r = opts->url ? open_url(s, opts->url, err) : open_session(s, err);
 	if (r < 0)
 		return r;
 	s->start_ns = clock_monotonic_ns();

@@ -15,13 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/config.h"
-#include "base/confine.h"
 #include "base/err.h"
 #include "cli/agent.h"
 #include "cli/cli.h"
@@ -42,15 +40,9 @@ enum { LINE_MAX = 512, DEFAULT_COLUMNS = 80 };
  */
 static int serve(const struct server_args *args, int fd)
 {
-	int r;
-
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	r = confine_drop_capabilities(0);
-	if (r < 0)
-		return cli_fail("server: cannot drop capabilities: %s", strerror(-r));
 	return server_run_command(args, fd);
 }
 

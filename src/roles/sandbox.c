@@ -26,17 +26,6 @@
 
 #include "base/confine.h"
 
-#ifdef __SANITIZE_ADDRESS__
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 enum {
 	/*
 	 * A user that no program has: above the ranges that systemd, useradd and containers assign,
@@ -75,7 +64,7 @@ static void close_others(int keep)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	for (int fd = 0; null >= 0 && fd < 3; fd++)
-		if (fd != keep && (fd != 2 || !SANITIZED))
+		if (fd != keep && (fd != 2 || !CONFINE_SANITIZED))
 			dup2(null, fd);
 	if (keep > 3)
 		syscall(SYS_close_range, 3, keep - 1, 0);
@@ -142,7 +131,7 @@ static void set_limits(const struct sandbox_opts *opts, struct report *r)
 	limit(RLIMIT_NOFILE, FDS_MAX);
 	limit(RLIMIT_NPROC, 0);
 	limit(RLIMIT_MEMLOCK, 0);
-	if (SANITIZED) {
+	if (CONFINE_SANITIZED) {
 		note(r, "no memory limit (address sanitizer)");
 		return;
 	}
@@ -174,7 +163,8 @@ static void set_limits(const struct sandbox_opts *opts, struct report *r)
 
 /* Other calls fail but do not kill: a C library may have a fallback for them. */
 #define END_OF_CALLS                                                                               \
-	CONFINE_CALL(__NR_write, SANITIZED ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM),       \
+	CONFINE_CALL(__NR_write,                                                                   \
+		     CONFINE_SANITIZED ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM),           \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 
 static int install_reader_filter(void)

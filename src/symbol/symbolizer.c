@@ -551,8 +551,7 @@ static int report_given_up(struct batch *b, size_t i)
 	const char *slash = strrchr(b->f->path, '/');
 	char name[160];
 
-	snprintf(name, sizeof(name), GAVE_UP "%.100s]",
-		 slash ? slash + 1 : b->f->path);
+	snprintf(name, sizeof(name), GAVE_UP "%.100s]", slash ? slash + 1 : b->f->path);
 	return report_symbol(b, i, SYMBOLIZER_GIVEN_UP, name);
 }
 
