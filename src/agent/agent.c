@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "agent/config.h"
+#include "agent/memory_plan.h"
 #include "agent/setup.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -47,26 +48,15 @@ enum {
 	STOP_LOOKUP_MS = 1500, /* and for looking up symbols */
 	STOP_SYMBOLIZE_MS = 3800,
 	UPKEEP_MS = 2000,
-	RING_BYTES_PER_CPU = 1 << 20,
 	/* Shares of the memory limit, as divisors. */
-	SHARE_TABLES = 4,
-	SHARE_ADDRESSES = 16,
-	SHARE_SYMBOLS = 16,
-	SHARE_WORKER = 8,
-	SHARE_WORKER_RSS = 4,
-	SHARE_WINDOW = 24, /* counts of a window: it ends early above this size */
-	SHARE_COUNTS =
-		12, /* samples are dropped above this size until the previous window is done */
-	SHARE_SCRIPTS = 16, /* symbols of interpreted functions that are no longer in use */
-	SHARE_PART = 64,
-	SHARE_BACKLOG = 16, /* records queued while unwind tables are built */
 	SHARE_TRIM = 3,     /* free part below which unused heap is returned to the system */
 	SHARE_RESERVE = 16, /* free part below which caches are dropped */
 };
 
 struct agent {
 	struct agent_opts opts;
-	uint64_t window_ns, memory_bytes, probability_interval_ns;
+	struct memory_plan plan;
+	uint64_t window_ns, probability_interval_ns;
 	uint32_t freq_hz, probability;
 	struct cpu_list cpus;
 	char *debuginfod, *symbol_cache; /* URLs and a directory, or NULL */
@@ -119,26 +109,48 @@ static void on_thread(void *ctx, const struct sample_counts_thread *t, uint32_t 
 	process_info_store_note(a->process_info, &of);
 }
 
+static struct sampler_opts sampler_options(const struct agent *a, const struct agent_config *c)
+{
+	return (struct sampler_opts){
+		.freq_hz = a->freq_hz,
+		.kernel = c->kernel,
+		.user = true,
+		.idle = c->idle,
+		.off_cpu = c->off_cpu,
+		.off_min_ns = c->off_min,
+		.all_native = c->native_frames == NATIVE_FRAMES_ALL,
+		.stats = true,
+		.stats_fd = a->opts.prepared ? a->opts.prepared->stats_fd : -1,
+		.max_chunks = (uint32_t)(a->plan.tables / ARENA_CHUNK_BYTES),
+		.ring_bytes = a->plan.ring_bytes,
+		.cpus = a->cpus.len ? &a->cpus : NULL,
+	};
+}
+
+/* Divides the limit on memory, which takes the sizes of the BPF maps. */
+static int make_plan(struct agent *a, const struct agent_config *c, struct err *err)
+{
+	struct sampler_opts opts = sampler_options(a, c);
+	struct sampler_memory maps;
+	struct memory_needs needs = { .limit = c->memory, .queue_bytes = c->queue_bytes };
+	int r = sampler_memory(&opts, &maps, err);
+
+	if (r < 0)
+		return r;
+	needs.fixed_bytes = maps.fixed_bytes;
+	needs.per_cpu_bytes = maps.per_cpu_bytes;
+	needs.n_cpus = maps.n_cpus;
+	return memory_plan_make(&a->plan, &needs, err);
+}
+
 static int open_session(struct agent *a, const struct agent_config *c, struct err *err)
 {
 	struct session_opts session_opts = {
-		.sampler = {
-			.freq_hz = a->freq_hz,
-			.kernel = c->kernel,
-			.user = true,
-			.idle = c->idle,
-			.off_cpu = c->off_cpu,
-			.off_min_ns = c->off_min,
-			.all_native = c->native_frames == NATIVE_FRAMES_ALL,
-			.stats = true,
-			.stats_fd = a->opts.prepared ? a->opts.prepared->stats_fd : -1,
-			.max_chunks = (uint32_t)(a->memory_bytes / SHARE_TABLES / ARENA_CHUNK_BYTES),
-			.ring_bytes_per_cpu = RING_BYTES_PER_CPU,
-			.cpus = a->cpus.len ? &a->cpus : NULL,
-		},
+		.sampler = sampler_options(a, c),
 		.keep_times = a->opts.keep_times,
-		.max_counts_bytes = a->memory_bytes / SHARE_COUNTS,
-		.max_backlog_bytes = a->memory_bytes / SHARE_BACKLOG,
+		.max_counts_bytes = a->plan.counts,
+		.max_backlog_bytes = a->plan.backlog,
+		.sideband_bytes = a->plan.sideband_bytes,
 		.stop_ns = (uint64_t)STOP_TABLES_MS * CLOCK_MS_NS,
 		.keep_cpus = setup_has_cpu_label(c),
 		.exclude_self = c->exclude_self,
@@ -159,10 +171,10 @@ static int open_symbolizer(struct agent *a, const struct agent_config *c, struct
 		.langs = session_langs(a->session),
 		.kernel_changes = session_kernel_changes(a->session),
 		.lock = &a->lock,
-		.address_cache_bytes = a->memory_bytes / SHARE_ADDRESSES,
-		.worker_rss_bytes = a->memory_bytes / SHARE_WORKER_RSS,
-		.symbolizer = { .memory_bytes = a->memory_bytes / SHARE_SYMBOLS,
-				.worker_memory_bytes = a->memory_bytes / SHARE_WORKER,
+		.address_cache_bytes = a->plan.addresses,
+		.worker_rss_bytes = a->plan.worker_rss,
+		.symbolizer = { .memory_bytes = a->plan.symbols,
+				.worker_memory_bytes = a->plan.worker,
 				.debuginfod = a->debuginfod,
 				.demangle = c->demangle,
 				.symbol_cache = a->symbol_cache },
@@ -174,7 +186,7 @@ static int open_symbolizer(struct agent *a, const struct agent_config *c, struct
 		.export = a->opts.export,
 		.log = a->opts.log,
 		.ctx = a->opts.ctx,
-		.part_bytes = a->memory_bytes / SHARE_PART,
+		.part_bytes = a->plan.part,
 		.priority = priority,
 	};
 
@@ -240,7 +252,6 @@ int agent_open(struct agent **out, const struct agent_opts *opts, struct err *er
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_mutex_init(&a->stats_lock, NULL);
 	a->freq_hz = (uint32_t)c->freq;
-	a->memory_bytes = c->memory;
 	set_reloadable(a, c);
 	a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -253,7 +264,9 @@ int agent_open(struct agent **out, const struct agent_opts *opts, struct err *er
 	if (r < 0)
 		return r;
 	file_limit_raise(NULL);
-	r = open_parts(a, c, err);
+	r = make_plan(a, c, err);
+	if (r == 0)
+		r = open_parts(a, c, err);
 	if (r == 0)
 		r = watch(a, session_fd(a->session));
 	if (r == 0)
@@ -361,7 +374,7 @@ static int submit_window(struct agent *a, uint64_t now_ns)
 	reap(a);
 	old = session_swap_counts(a->session, fresh);
 	session_sweep_files(a->session, old);
-	langs_window(session_langs(a->session), a->memory_bytes / SHARE_SCRIPTS);
+	langs_window(session_langs(a->session), a->plan.scripts);
 	pthread_mutex_unlock(&a->lock);
 	symbolizer_thread_submit(a->symbolizer_thread, old, &window);
 	a->window_start_ns = now_ns;
@@ -382,7 +395,7 @@ static void count(struct agent *a, uint64_t *counter)
 /* Returns true if the window has reached its size limit and should end now. */
 static bool is_full(const struct agent *a)
 {
-	return sample_counts_bytes(session_counts(a->session)) > a->memory_bytes / SHARE_WINDOW;
+	return sample_counts_bytes(session_counts(a->session)) > a->plan.window;
 }
 
 /* ---- upkeep ------------------------------------------------------------------------ */
@@ -561,9 +574,9 @@ static void enforce_limit(struct agent *a)
 	const struct agent_stats *s = &a->stats;
 	uint64_t held = s->rss_bytes + s->worker_rss_bytes + s->maps_bytes;
 
-	if (held > a->memory_bytes - a->memory_bytes / SHARE_TRIM)
+	if (held > a->plan.limit - a->plan.limit / SHARE_TRIM)
 		malloc_trim(0);
-	if (held <= a->memory_bytes - a->memory_bytes / SHARE_RESERVE)
+	if (held <= a->plan.limit - a->plan.limit / SHARE_RESERVE)
 		return;
 	symbolizer_thread_shrink(a->symbolizer_thread);
 	count(a, &a->stats.n_shrunk);

@@ -19,17 +19,16 @@
 #include "base/vec.h"
 #include "sampler/cpu_list.h"
 
-/* Data pages of a ring; the kernel requires a power of two. */
-enum { RING_PAGES = 64 };
+enum { RING_BYTES = 256 << 10 };
 
 struct cpu_ring {
 	int fd;
-	void *mem; /* control page, then RING_PAGES data pages */
+	void *mem; /* control page, then the data */
 };
 
 struct sideband {
 	int epoll_fd;
-	size_t page;
+	size_t page, ring_bytes;
 	struct {
 		VEC(struct cpu_ring);
 	} rings; /* by CPU; fd -1: not open */
@@ -64,7 +63,7 @@ static int ring_open(struct sideband *sb, int cpu, struct cpu_ring *out)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	_cleanup_(closep) int fd = -1;
-	size_t len = sb->page * (RING_PAGES + 1);
+	size_t len = sb->page + sb->ring_bytes;
 	void *mem;
 
 	fd = ring_open_event(cpu);
@@ -108,7 +107,7 @@ static void ring_close(struct sideband *sb, struct cpu_ring *ring)
 {
 	if (ring->fd < 0)
 		return;
-	munmap(ring->mem, sb->page * (RING_PAGES + 1));
+	munmap(ring->mem, sb->page + sb->ring_bytes);
 	close(ring->fd);
 	ring->fd = -1;
 }
@@ -131,7 +130,7 @@ int sideband_update_cpus(struct sideband *sb, struct err *err)
 	return r;
 }
 
-int sideband_open(struct sideband **out, struct err *err)
+int sideband_open(struct sideband **out, uint32_t ring_bytes, struct err *err)
 {
 	_cleanup_(sideband_freep) struct sideband *sb = calloc(1, sizeof(*sb));
 	int r;
@@ -139,6 +138,7 @@ int sideband_open(struct sideband **out, struct err *err)
 	if (!sb)
 		return -ENOMEM;
 	sb->page = (size_t)sysconf(_SC_PAGESIZE);
+	sb->ring_bytes = ring_bytes ? ring_bytes : RING_BYTES;
 	sb->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (sb->epoll_fd < 0)
 		return err_set(err, -errno, "cannot create an epoll instance: %s", strerror(errno));
@@ -178,7 +178,7 @@ int sideband_consume(struct sideband *sb, uint64_t until_ns, sideband_fn fn, voi
 	for (size_t i = 0; i < sb->rings.len && r == 0; i++)
 		if (sb->rings.data[i].fd >= 0)
 			r = sideband_queue_read(&sb->queue, sb->rings.data[i].mem, sb->page,
-						sb->page * RING_PAGES);
+						sb->ring_bytes);
 	n = sideband_queue_deliver(&sb->queue, until_ns, fn, ctx);
 	return r < 0 ? r : n;
 }

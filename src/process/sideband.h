@@ -16,10 +16,10 @@ struct err;
 struct sideband;
 
 /*
- * Opens the rings of all online CPUs. Needs CAP_PERFMON (or root). Returns 0 or -errno with
- * the reason.
+ * Opens the rings of all online CPUs, each of @ring_bytes, a power of two of at least a page; 0:
+ * 256 KiB. Needs CAP_PERFMON (or root). Returns 0 or -errno with the reason.
  */
-int sideband_open(struct sideband **out, struct err *err);
+int sideband_open(struct sideband **out, uint32_t ring_bytes, struct err *err);
 void sideband_free(struct sideband *sb);
 
 DEFINE_FREEP(struct sideband, sideband_free)

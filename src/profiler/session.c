@@ -233,7 +233,7 @@ int session_open(struct session **out, const struct session_opts *opts, struct e
 	r = sampler_open(&s->sampler, &opts->sampler, err);
 	if (r < 0)
 		return r;
-	r = sideband_open(&s->sideband, err);
+	r = sideband_open(&s->sideband, opts->sideband_bytes, err);
 	if (r < 0)
 		return r;
 	r = ring_reader_new(&s->ring, s->sampler,

@@ -82,17 +82,25 @@ static int on_ring_record(void *ctx, void *data, size_t len)
 
 static uint32_t ring_bytes(const struct sampler *s)
 {
-	uint64_t per_cpu =
-		s->opts.ring_bytes_per_cpu ? s->opts.ring_bytes_per_cpu : RING_BYTES_PER_CPU;
-	uint64_t wanted_bytes = per_cpu * s->n_possible;
+	uint64_t wanted_bytes = (uint64_t)RING_BYTES_PER_CPU * s->n_possible;
 	uint32_t bytes = RING_BYTES_MIN;
+
+	if (s->opts.ring_bytes)
+		return s->opts.ring_bytes;
 
 	while (bytes < wanted_bytes && bytes < RING_BYTES_MAX)
 		bytes *= 2;
 	return bytes;
 }
 
-static int load_programs(struct sampler *s, struct err *err)
+__attribute__((format(printf, 2, 0))) static int on_libbpf_message(enum libbpf_print_level level,
+								   const char *fmt, va_list ap)
+{
+	return getenv("CAMEO_LIBBPF_DEBUG") ? vfprintf(stderr, fmt, ap) : 0;
+}
+
+/* Opens the BPF object and sets what must be known before it is loaded. */
+static int prepare_programs(struct sampler *s, struct err *err)
 {
 	uint32_t bytes = ring_bytes(s), n_walks = attach_walks(&s->opts);
 	int r;
@@ -116,6 +124,15 @@ static int load_programs(struct sampler *s, struct err *err)
 	if (r < 0)
 		return r;
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
+	return 0;
+}
+
+static int load_programs(struct sampler *s, struct err *err)
+{
+	int r = prepare_programs(s, err);
+
+	if (r < 0)
+		return r;
 	r = sample_bpf__load(s->skel);
 	if (r == -EACCES && geteuid() == 0)
 		return err_set(
@@ -144,6 +161,74 @@ static int sampler_load(struct sampler *s, struct err *err)
 	sample_bpf__destroy(s->skel);
 	s->opts.off_cpu = false;
 	return load_programs(s, err);
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static uint64_t up_to(uint64_t n, uint64_t multiple)
+{
+	return (n + multiple - 1) / multiple * multiple;
+}
+
+/* A preallocated hash has an element and at least one bucket for each entry. */
+static uint64_t hash_bytes(uint64_t n, uint64_t key, uint64_t value)
+{
+	enum { ELEMENT = 48, BUCKET = 16 };
+	uint64_t n_buckets = 1;
+
+	while (n_buckets < n)
+		n_buckets *= 2;
+	return n_buckets * BUCKET + n * (ELEMENT + up_to(key, 8) + up_to(value, 8));
+}
+
+static void add_map(const struct bpf_map *map, const struct sample_bpf *skel,
+		    struct sampler_memory *out)
+{
+	uint64_t n = bpf_map__max_entries(map), value = up_to(bpf_map__value_size(map), 8);
+
+	if (map == skel->maps.ring)
+		return;
+	switch (bpf_map__type(map)) {
+	case BPF_MAP_TYPE_PERCPU_ARRAY:
+		out->per_cpu_bytes += n * value;
+		break;
+	case BPF_MAP_TYPE_HASH:
+		out->fixed_bytes += hash_bytes(n, bpf_map__key_size(map), value);
+		break;
+	default:
+		out->fixed_bytes += up_to(n * value, 4096);
+	}
+}
+
+/*
+ * Arrays with an element for each CPU are among the maps; their elements are counted for one CPU
+ * and multiplied by the caller.
+ */
+static void add_maps(const struct sampler *s, struct sampler_memory *out)
+{
+	uint64_t of_cpu = (bpf_map__value_size(s->skel->maps.walks) +
+			   bpf_map__value_size(s->skel->maps.raw_records)) *
+			  (uint64_t)attach_walks(&s->opts);
+	const struct bpf_map *map = NULL;
+
+	while ((map = bpf_object__next_map(s->skel->obj, map)))
+		add_map(map, s->skel, out);
+	out->fixed_bytes -= of_cpu * s->n_possible;
+	out->per_cpu_bytes += of_cpu;
+}
+
+int sampler_memory(const struct sampler_opts *opts, struct sampler_memory *out, struct err *err)
+{
+	struct sampler s = { .opts = *opts, .n_possible = (uint32_t)libbpf_num_possible_cpus() };
+	int r;
+
+	*out = (struct sampler_memory){ .n_cpus = s.n_possible };
+	libbpf_set_print(on_libbpf_message);
+	r = prepare_programs(&s, err);
+	if (r == 0)
+		add_maps(&s, out);
+	sample_bpf__destroy(s.skel);
+	return r;
 }
 
 static void *map_memory(struct bpf_map *map, size_t len)
@@ -209,12 +294,6 @@ static int sampler_attach_tracepoints(struct sampler *s, struct err *err)
 	/* without it, records identify the programs that ran before, and nothing is swept */
 	s->programs = bpf_program__attach_iter(s->skel->progs.each_program, NULL);
 	return 0;
-}
-
-__attribute__((format(printf, 2, 0))) static int on_libbpf_message(enum libbpf_print_level level,
-								   const char *fmt, va_list ap)
-{
-	return getenv("CAMEO_LIBBPF_DEBUG") ? vfprintf(stderr, fmt, ap) : 0;
 }
 
 /*

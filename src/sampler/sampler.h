@@ -31,6 +31,16 @@ struct sampler;
  */
 int sampler_enable_stats(void);
 
+/* Kernel memory of the maps that sampler_open() makes, without the ring and unwind tables. */
+struct sampler_memory {
+	uint64_t fixed_bytes;
+	uint64_t per_cpu_bytes; /* for each possible CPU, in addition */
+	uint32_t n_cpus;        /* possible CPUs */
+};
+
+/* Calculates it for @opts without loading anything. Returns 0 or -errno. */
+int sampler_memory(const struct sampler_opts *opts, struct sampler_memory *out, struct err *err);
+
 /**
  * sampler_open() - load the programs and create their maps
  *

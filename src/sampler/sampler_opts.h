@@ -28,7 +28,7 @@ struct sampler_opts {
 	bool stats;                 /* measure the programs' run time */
 	int stats_fd; /* from sampler_enable_stats(), owned from now on; 0 or -1: enable here */
 	uint32_t max_chunks;
-	uint32_t ring_bytes_per_cpu; /* 0: 4 MiB */
+	uint32_t ring_bytes; /* a power of two, at least a page; 0: 4 MiB per CPU, at most 64 MiB */
 	const struct cpu_list *cpus; /* NULL: all; borrowed */
 };
 

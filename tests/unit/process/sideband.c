@@ -47,7 +47,7 @@ static struct sideband *open_rings(void)
 {
 	struct err err = { 0 };
 	struct sideband *sb;
-	int r = sideband_open(&sb, &err);
+	int r = sideband_open(&sb, 0, &err);
 
 	if (r == -EPERM || r == -EACCES) {
 		assert_non_null(strstr(err.msg, "kernel.perf_event_paranoid"));

@@ -258,6 +258,12 @@ void sampler_end_process(struct sampler *s, uint32_t pid, uint64_t start_ns)
 {
 }
 
+int sampler_memory(const struct sampler_opts *opts, struct sampler_memory *out, struct err *err)
+{
+	*out = (struct sampler_memory){ .n_cpus = 1 };
+	return 0;
+}
+
 int sampler_stats(const struct sampler *s, struct sampler_stats *out)
 {
 	*out = (struct sampler_stats){ .n_cpus = 1 };
@@ -271,7 +277,7 @@ struct sideband {
 	int fd;
 };
 
-int sideband_open(struct sideband **out, struct err *err)
+int sideband_open(struct sideband **out, uint32_t ring_bytes, struct err *err)
 {
 	struct sideband *sb;
 

@@ -50,7 +50,7 @@ static struct sampler_opts options(void)
 				      .user = true,
 				      .targets_only = true,
 				      .max_chunks = 1,
-				      .ring_bytes_per_cpu = 1 << 18 };
+				      .ring_bytes = 1 << 20 };
 }
 
 /* A child that computes (or sleeps in between) until it is killed. */
@@ -294,8 +294,33 @@ static void without_privileges_there_is_a_reason(void **state)
 	assert_true(sampler_max_freq() > 0);
 }
 
-TEST_GROUP(test_sampler, TEST(without_privileges_there_is_a_reason),
-	   TEST(samples_of_the_target_arrive), TEST(nothing_arrives_while_paused_or_after_the_end),
-	   TEST(waits_of_the_target_are_known),
+/* The agent's plan reserves the memory that the kernel then uses. */
+static void the_memory_of_all_maps_is_known_before_they_are_made(void **state)
+{
+	for (int off_cpu = 0; off_cpu < 2; off_cpu++) {
+		struct sampler_opts opts = options();
+		struct sampler_memory planned;
+		struct sampler_stats st;
+		struct sampler *s;
+		uint64_t all;
+
+		opts.off_cpu = off_cpu;
+		opts.targets_only = false;
+		s = open_or_skip(&opts);
+		assert_int_equal(sampler_memory(&opts, &planned, NULL), 0);
+		assert_int_equal(sampler_stats(s, &st), 0);
+		all = planned.fixed_bytes + planned.n_cpus * planned.per_cpu_bytes +
+		      opts.ring_bytes;
+		print_message("planned %llu KiB, used %llu KiB\n", (unsigned long long)all / 1024,
+			      (unsigned long long)st.maps_bytes / 1024);
+		/* the threads that off-CPU time is sized by come and go */
+		assert_in_range(st.maps_bytes, all / 10 * 7, all / 10 * 11);
+		sampler_free(s);
+	}
+}
+
+TEST_GROUP(test_sampler, TEST(the_memory_of_all_maps_is_known_before_they_are_made),
+	   TEST(without_privileges_there_is_a_reason), TEST(samples_of_the_target_arrive),
+	   TEST(nothing_arrives_while_paused_or_after_the_end), TEST(waits_of_the_target_are_known),
 	   TEST(a_thread_that_sleeps_since_before_the_start_is_found),
 	   TEST(tables_are_memory_that_the_kernel_shares))

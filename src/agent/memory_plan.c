@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/memory_plan.h"
+
+#include <errno.h>
+
+#include "base/err.h"
+
+#define MIB (1ULL << 20)
+
+/*
+ * The process itself, without anything that grows: code, libraries, stacks, the tables of a hundred
+ * processes. 13.5 MiB were measured on a machine with two CPUs.
+ */
+#define BASE_BYTES (14 * MIB)
+/* Below this, the agent could not keep the tables of a few programs. */
+#define SHARED_MIN (7 * MIB)
+
+enum {
+	PAGE = 4096,
+	RING_PER_CPU = 1 << 20,
+	RING_PER_CPU_MIN = 16 << 10,
+	RING_MIN = 256 << 10,
+	RING_MAX = 64 << 20,
+	SIDEBAND = 256 << 10,
+	SIDEBAND_MIN = 32 << 10,
+	RING_SHARE = 8, /* as divisor: each kind of ring shrinks to this part of the memory */
+	QUEUE_SHARE = 8,
+	MILLE = 1000,
+};
+
+/*
+ * Parts of a thousand of what is shared. Tables, the symbolizer, four equal caches and queues, and
+ * the counts with the quarter that they may exceed their limit by: 285 + 285 + 4 * 72 + 94 * 5/4
+ * + 18.
+ */
+enum {
+	TABLES = 285,
+	WORKER_RSS = 285,
+	CACHE = 72,
+	COUNTS = 94,
+	PART = 18,
+};
+_Static_assert(TABLES + WORKER_RSS + 4 * CACHE + COUNTS * 5 / 4 + PART <= MILLE,
+	       "the parts are more than the whole");
+
+/* The smallest power of two that is at least @n. */
+static uint64_t power_of_two(uint64_t n)
+{
+	uint64_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+static uint64_t smallest_ring(uint32_t n_cpus)
+{
+	uint64_t bytes = power_of_two((uint64_t)n_cpus * RING_PER_CPU_MIN);
+
+	return bytes < RING_MIN ? RING_MIN : bytes;
+}
+
+static uint64_t choose_ring(uint32_t n_cpus, uint64_t available)
+{
+	uint64_t smallest = smallest_ring(n_cpus);
+	uint64_t bytes = power_of_two((uint64_t)n_cpus * RING_PER_CPU);
+
+	if (bytes > RING_MAX)
+		bytes = RING_MAX;
+	while (bytes > smallest && bytes > available / RING_SHARE)
+		bytes /= 2;
+	return bytes;
+}
+
+/* The kernel adds a page of control data to each ring. */
+static uint64_t sideband_total(uint32_t n_cpus, uint64_t bytes)
+{
+	return n_cpus * (bytes + PAGE);
+}
+
+static uint64_t choose_sideband(uint32_t n_cpus, uint64_t available)
+{
+	uint64_t bytes = SIDEBAND;
+
+	while (bytes > SIDEBAND_MIN && sideband_total(n_cpus, bytes) > available / RING_SHARE)
+		bytes /= 2;
+	return bytes;
+}
+
+static void share(struct memory_plan *p, uint64_t shared)
+{
+	uint64_t unit = shared / MILLE;
+
+	p->tables = unit * TABLES;
+	p->worker_rss = unit * WORKER_RSS;
+	p->worker = p->worker_rss / 2;
+	p->addresses = p->symbols = p->scripts = p->backlog = unit * CACHE;
+	p->counts = unit * COUNTS;
+	p->window = p->counts / 2;
+	p->part = unit * PART;
+}
+
+int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, struct err *err)
+{
+	uint32_t n = needs->n_cpus;
+	uint64_t fixed = BASE_BYTES + needs->fixed_bytes + n * needs->per_cpu_bytes;
+	uint64_t least = fixed + smallest_ring(n) + sideband_total(n, SIDEBAND_MIN) + SHARED_MIN;
+	struct memory_plan p = { .limit = needs->limit, .fixed_bytes = fixed };
+	uint64_t left;
+
+	if (needs->limit < least)
+		return err_set(err, -EINVAL,
+			       "memory = %lluM is too small for %u possible CPUs: set it to at "
+			       "least %lluM",
+			       (unsigned long long)(needs->limit / MIB), n,
+			       (unsigned long long)((least + MIB - 1) / MIB));
+	left = needs->limit - fixed;
+	p.ring_bytes = (uint32_t)choose_ring(n, left);
+	p.sideband_bytes = (uint32_t)choose_sideband(n, left);
+	left -= p.ring_bytes + sideband_total(n, p.sideband_bytes);
+	p.queue_bytes =
+		needs->queue_bytes < left / QUEUE_SHARE ? needs->queue_bytes : left / QUEUE_SHARE;
+	share(&p, left - p.queue_bytes);
+	*out = p;
+	return 0;
+}
+
+uint64_t memory_plan_total(const struct memory_plan *p, uint32_t n_cpus)
+{
+	return p->fixed_bytes + p->ring_bytes + sideband_total(n_cpus, p->sideband_bytes) +
+	       p->queue_bytes + p->tables + p->worker_rss + p->addresses + p->symbols + p->scripts +
+	       p->backlog + p->counts + p->counts / 4 + p->part;
+}
