@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Recognizes return addresses by the instruction before them. Every form of x86-64's call is
- * covered (Intel SDM, CALL: E8, FF /2).
+ * Recognizes return addresses by the instruction before them, and stacks that end at a return
+ * address of zero. Every form of x86-64's call is covered (Intel SDM, CALL: E8, FF /2).
  */
 #include "bpf/lib/walk_memory.h"
 
@@ -41,4 +41,30 @@ WALK_FN int walk_is_return(__u32 which, __u64 at)
 	    is_indirect_call(w, 2, 0xff, 0x15) || is_indirect_call(w, 1, 0xff, 0x94))
 		return WALK_CONTINUE;
 	return WALK_STOP;
+}
+
+enum { ROOT_WORDS = 128 }; /* words of the stack above a return address of zero that are checked */
+
+/*
+ * Ends the walk at a return address or a frame pointer of zero. Where code is known to be outermost
+ * its rule is UNWIND_CFA_END; besides, hand-made stacks (coroutines) mark their bottom so. But a
+ * zero is also what a wrong rule reads: CFI that does not count a push (LuaJIT), or an epilogue
+ * that moves to another frame (libgcc's _Unwind_RaiseException). There the stack continues, so one
+ * of the next words is the return address of a real caller, and the walk ends with an error.
+ */
+WALK_FN int walk_root(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	__u64 at, word = 0;
+
+	if (!w)
+		return WALK_STOP;
+	at = w->regs[UREG_RSP];
+	for (int i = 0; i < ROOT_WORDS; i++, at += 8) {
+		if (stack_word(w, at, &word))
+			break;
+		if (walk_is_return(which, word) == WALK_CONTINUE)
+			return walk_fail(w, WALK_ERR_IMPLAUSIBLE_ROOT);
+	}
+	return walk_done(w);
 }

@@ -21,8 +21,8 @@ enum {
 
 /*
  * Steps by the frame-pointer convention, for generated code and files without tables. An rbp of
- * zero ends the chain. If no chain of frames led here, rbp may hold any value (Erlang's code uses
- * it as a general register).
+ * zero ends the chain (see walk_root()). If no chain of frames led here, rbp may hold
+ * any value (Erlang's code uses it as a general register).
  */
 WALK_FN int walk_frame_pointer(__u32 which)
 {
@@ -33,7 +33,7 @@ WALK_FN int walk_frame_pointer(__u32 which)
 		return WALK_STOP;
 	rbp = w->regs[UREG_RBP];
 	if (!rbp && w->by_frame_pointer)
-		return walk_done(w);
+		return walk_root(which);
 	if (rbp < w->regs[UREG_RSP] || (rbp & 7))
 		return walk_fail(w, WALK_ERR_NO_FRAME_POINTER);
 	if (stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra))

@@ -58,9 +58,9 @@ static __always_inline int rule_says(const struct unwind_rule *rule, __u32 what)
 }
 
 /*
- * Moves to the caller, whose stack pointer is @cfa. A return address of zero ends the stack if the
- * rule is from CFI; one that was derived from code is believed only together with a cleared rbp
- * (psABI AMD64, 3.4.1).
+ * Moves to the caller, whose stack pointer is @cfa. A return address of zero may end the stack (see
+ * walk_root()) if the rule is from CFI; one that was derived from code is believed only together
+ * with a cleared rbp (psABI AMD64, 3.4.1).
  */
 static __always_inline int walk_return(struct walk *w, const struct unwind_rule *rule, __u64 cfa)
 {

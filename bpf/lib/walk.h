@@ -231,6 +231,8 @@ WALK_FN int walk_step(__u32 which)
 
 	if (!w)
 		return WALK_STOP;
+	if (w->is_call && !w->regs[UREG_RIP])
+		return walk_root(which);
 	n_words = w->record.head.n_words;
 	if (walk_is_full(w))
 		return walk_fail(w, WALK_ERR_DEPTH);

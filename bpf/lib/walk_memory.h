@@ -120,10 +120,7 @@ static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
 	return c->units[lo & ARENA_CHUNK_MASK] >> 16;
 }
 
-/*
- * Moves to the caller. A return address of zero ends the walk: hand-made stacks (coroutines) mark
- * their bottom so.
- */
+/* Moves to the caller. The next step judges a return address of zero: see walk_root(). */
 static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __u64 rbp, __u64 rbx)
 {
 	w->regs[UREG_RIP] = pc;
@@ -133,7 +130,7 @@ static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __
 	w->other_regs = w->other_regs == WALK_REGS_ALL ? WALK_REGS_KEPT : WALK_REGS_LOST;
 	w->is_call = 1;
 	w->by_frame_pointer = 0;
-	return pc ? WALK_CONTINUE : walk_done(w);
+	return WALK_CONTINUE;
 }
 
 /*

@@ -31,7 +31,7 @@ struct unwind_walker {
 	struct vm_tables vms; /* each NULL, or VM_TABLE_MAX entries */
 	const struct unwind_walk_input *in;
 	uint64_t n_walks;
-	bool beyond_copy; /* memory outside of the stack copy was read */
+	bool beyond_copy; /* memory was read that is neither in the stack copy nor code */
 	bool copy_alone;  /* only the copy is used as stack */
 	struct unwind_native_frames frames;
 	uint8_t live[RAW_STACK_MAX]; /* the current content of the stack */
@@ -54,6 +54,12 @@ static uint32_t walk_generation(void)
 	return unwind_tables_generation(current->tables);
 }
 
+/* True if @addr is in the mapping of the code that the walk looked up last. */
+static bool is_code(const struct walk *w, uint64_t addr)
+{
+	return addr - w->mapping.start < w->mapping.end - w->mapping.start;
+}
+
 static long read_user(void *dst, uint32_t len, uint64_t addr)
 {
 	const struct unwind_walk_input *in = current->in;
@@ -66,7 +72,8 @@ static long read_user(void *dst, uint32_t len, uint64_t addr)
 		memcpy(dst, in->stack + off, n);
 	if (n == len)
 		return 0;
-	current->beyond_copy = !in->is_stopped;
+	if (!is_code(&current->state, addr))
+		current->beyond_copy = !in->is_stopped;
 	if (current->copy_alone && off < STACK_REACH)
 		return -1;
 	return in->read ? in->read(in->ctx, addr + n, (uint8_t *)dst + n, len - n) : -1;

@@ -79,6 +79,16 @@ def whole(recording, comm):
            f"{total(cut)} of {total(ours)} are incomplete:", show(cut))
 
 
+def wrong_cfi(shop):
+    """Expects stacks that end at a misread zero to report it, and none to pass for a complete one."""
+    recording = record("--", shop.c("wrong_cfi"), str(MS))
+    ours = [s for s in recording.of("wrong_cfi") if "hot" in s.frames]
+    chain = [r"\[incomplete: implausible root\]", "miscounted", "hot"]
+    wrong = [s for s in ours if not holds(s, chain)]
+    expect(total(ours) >= ENOUGH // 4 and are_rare(wrong, ours),
+           f"{total(wrong)} of {total(ours)} samples:", show(wrong))
+
+
 def late(shop):
     lib = shop.build("late_lib.so", "gcc", "late_lib.c", "-O2", "-fomit-frame-pointer", "-shared",
                      "-fPIC")
@@ -108,6 +118,7 @@ def main():
     with Workshop() as shop:
         recursion(tap, shop)
         shapes(tap, shop)
+        tap.run("wrong CFI that leads to a zero makes no complete stack", wrong_cfi, shop)
         tap.run("a library loaded late", late, shop)
         for cipher in CIPHERS:
             tap.run(f"hand-written assembler: openssl speed {cipher}", openssl, cipher)

@@ -194,6 +194,66 @@ static void reports_that_a_table_was_not_ready(void **state)
 	end(&s);
 }
 
+/* Position of the first word above the outermost frame. */
+enum { ABOVE = FRAME_WORDS * (N_FRAMES - 1) + 2 };
+
+/* Lets the stack end at a return address of zero. */
+static void begin_with_root(struct scene *s)
+{
+	begin(s);
+	s->copy[ABOVE - 1] = 0;
+	s->in.stack_len = sizeof(s->copy);
+	s->in.read = read_live;
+}
+
+static void a_return_address_of_zero_is_the_root(void **state)
+{
+	struct scene s;
+	uint64_t why;
+
+	begin_with_root(&s);
+	assert_int_equal(walk(&s, &why), N_FRAMES);
+	assert_int_equal(why, 0);
+	/* data, addresses of data, addresses of code to which no call returns */
+	s.copy[ABOVE] = 1;
+	s.copy[ABOVE + 1] = STACK;
+	s.copy[ABOVE + 2] = CODE;
+	assert_int_equal(walk(&s, &why), N_FRAMES);
+	assert_int_equal(why, 0);
+	end(&s);
+}
+
+static void a_zero_below_a_return_address_is_no_root(void **state)
+{
+	struct scene s;
+	uint64_t why;
+
+	begin_with_root(&s);
+	for (unsigned int i = 0; i < 128; i += 127) {
+		s.copy[ABOVE + i] = return_address(1, 5);
+		assert_int_equal(walk(&s, &why), N_FRAMES);
+		assert_int_equal(why, WALK_ERR_IMPLAUSIBLE_ROOT);
+		s.copy[ABOVE + i] = 0;
+	}
+	s.copy[ABOVE + 128] = return_address(1, 5);
+	assert_int_equal(walk(&s, &why), N_FRAMES);
+	assert_int_equal(why, 0);
+	end(&s);
+}
+
+static void a_cleared_frame_pointer_is_no_root_below_a_return_address(void **state)
+{
+	struct scene s;
+	uint64_t why;
+
+	begin(&s);
+	s.in.stack_len = sizeof(s.copy);
+	s.copy[ABOVE + 3] = return_address(1, 5);
+	assert_int_equal(walk(&s, &why), N_FRAMES + 1);
+	assert_int_equal(why, WALK_ERR_IMPLAUSIBLE_ROOT);
+	end(&s);
+}
+
 /* Positions of the words of an interpreted frame and of its method in the copy. */
 enum { FRAME = 8, METHOD = 100, PART = 110, POOL = 120, CLASS = 130, NAME = 140 };
 
@@ -256,4 +316,7 @@ static void class_data_is_cached_for_one_walk_only(void **state)
 TEST_GROUP(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still_valid),
 	   TEST(does_not_mix_in_the_stack_of_another_call),
 	   TEST(a_complete_copy_needs_no_other_reads), TEST(reports_that_a_table_was_not_ready),
+	   TEST(a_return_address_of_zero_is_the_root),
+	   TEST(a_zero_below_a_return_address_is_no_root),
+	   TEST(a_cleared_frame_pointer_is_no_root_below_a_return_address),
 	   TEST(class_data_is_cached_for_one_walk_only))
