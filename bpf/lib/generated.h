@@ -33,7 +33,7 @@ WALK_FN int walk_frame_pointer(__u32 which)
 		return WALK_STOP;
 	rbp = w->regs[UREG_RBP];
 	if (!rbp && w->by_frame_pointer)
-		return walk_root(which);
+		return walk_to_root(w);
 	if (rbp < w->regs[UREG_RSP] || (rbp & 7))
 		return walk_fail(w, WALK_ERR_NO_FRAME_POINTER);
 	if (stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra))

@@ -35,6 +35,7 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	w->other_regs = WALK_REGS_ALL;
 	w->is_call = 0;
 	w->by_frame_pointer = 0;
+	w->at_root = 0;
 	w->complete = 0;
 	w->need_file = 0;
 	w->folded = 0;
@@ -231,7 +232,7 @@ WALK_FN int walk_step(__u32 which)
 
 	if (!w)
 		return WALK_STOP;
-	if (w->is_call && !w->regs[UREG_RIP])
+	if (w->at_root)
 		return walk_root(which);
 	n_words = w->record.head.n_words;
 	if (walk_is_full(w))

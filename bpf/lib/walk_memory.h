@@ -130,6 +130,17 @@ static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __
 	w->other_regs = w->other_regs == WALK_REGS_ALL ? WALK_REGS_KEPT : WALK_REGS_LOST;
 	w->is_call = 1;
 	w->by_frame_pointer = 0;
+	w->at_root = !pc;
+	return WALK_CONTINUE;
+}
+
+/*
+ * Ends the walk in the next step, if that finds the root plausible. The check is a step of its own
+ * because the steps that lead here have no BPF stack left for more calls.
+ */
+static __always_inline int walk_to_root(struct walk *w)
+{
+	w->at_root = 1;
 	return WALK_CONTINUE;
 }
 

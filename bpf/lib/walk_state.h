@@ -76,6 +76,7 @@ struct walk {
 	__u8 complete;
 	__u8 by_frame_pointer; /* the frame was reached by a frame pointer: its rbp is what its
 				  callee saved */
+	__u8 at_root; /* a return address or a frame pointer of zero was read: see walk_root() */
 	__u32 need_file;
 
 	struct unwind_process process;

@@ -239,7 +239,7 @@ static bool their_caller(struct stepper *s, struct caller *out)
 
 static bool same_caller(const struct caller *theirs, int r, const uint64_t ours[UREG_COUNT])
 {
-	/* walk_step_result: zero is "go on"; the step after this one judges a zero return address */
+	/* walk_step_result: zero is "go on"; the next step judges a zero return address */
 	if (theirs->end)
 		return r != 0;
 	if (r != 0)
