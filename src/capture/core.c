@@ -103,17 +103,23 @@ static int load_order(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
+/* Where the program headers are; check_header() has checked that they are in the file. */
+struct headers {
+	uint64_t off;
+	uint32_t n;
+};
+
 /* Calls @fn for each program header of @type. */
-static int each_header(struct core *c, const struct cursor *file, const Elf64_Ehdr *e,
+static int each_header(struct core *c, const struct cursor *file, const struct headers *h,
 		       uint32_t type,
 		       int (*fn)(struct core *, const struct cursor *, const Elf64_Phdr *))
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < e->e_phnum && r == 0; i++) {
+	for (uint32_t i = 0; i < h->n && r == 0; i++) {
 		Elf64_Phdr ph;
 
-		memcpy(&ph, file->data + e->e_phoff + i * sizeof(ph), sizeof(ph));
+		memcpy(&ph, file->data + h->off + i * sizeof(ph), sizeof(ph));
 		if (ph.p_type == type)
 			r = fn(c, file, &ph);
 	}
@@ -324,16 +330,35 @@ static int read_notes(struct core *c, const struct cursor *file, const Elf64_Phd
 
 /* ---- the file --------------------------------------------------------------------- */
 
-static int check_header(const struct cursor *file, Elf64_Ehdr *e, struct err *err)
+/* The number of program headers, which is in the first section header if it exceeds e_phnum. */
+static int count_headers(const struct cursor *file, const Elf64_Ehdr *e, uint32_t *out)
 {
-	if (file->len < sizeof(*e) || memcmp(file->data, ELFMAG, SELFMAG) != 0)
+	Elf64_Shdr first;
+
+	*out = e->e_phnum;
+	if (e->e_phnum != PN_XNUM)
+		return 0;
+	if (e->e_shentsize != sizeof(first) || file->len < sizeof(first) ||
+	    e->e_shoff > file->len - sizeof(first))
+		return -EBADMSG;
+	memcpy(&first, file->data + e->e_shoff, sizeof(first));
+	*out = first.sh_info;
+	return 0;
+}
+
+static int check_header(const struct cursor *file, struct headers *out, struct err *err)
+{
+	Elf64_Ehdr e;
+
+	if (file->len < sizeof(e) || memcmp(file->data, ELFMAG, SELFMAG) != 0)
 		return err_set(err, -EBADMSG, "not an ELF file");
-	memcpy(e, file->data, sizeof(*e));
-	if (e->e_type != ET_CORE || e->e_machine != EM_X86_64 ||
-	    e->e_ident[EI_CLASS] != ELFCLASS64 || e->e_ident[EI_DATA] != ELFDATA2LSB)
+	memcpy(&e, file->data, sizeof(e));
+	if (e.e_type != ET_CORE || e.e_machine != EM_X86_64 || e.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    e.e_ident[EI_DATA] != ELFDATA2LSB)
 		return err_set(err, -EBADMSG, "not a core file of an x86-64 process");
-	if (e->e_phentsize != sizeof(Elf64_Phdr) || e->e_phnum == PN_XNUM ||
-	    e->e_phoff > file->len || e->e_phnum > (file->len - e->e_phoff) / sizeof(Elf64_Phdr))
+	out->off = e.e_phoff;
+	if (e.e_phentsize != sizeof(Elf64_Phdr) || count_headers(file, &e, &out->n) < 0 ||
+	    out->off > file->len || out->n > (file->len - out->off) / sizeof(Elf64_Phdr))
 		return err_set(err, -EBADMSG, "program headers lie outside the file");
 	return 0;
 }
@@ -341,14 +366,14 @@ static int check_header(const struct cursor *file, Elf64_Ehdr *e, struct err *er
 int core_parse(struct core *out, const void *data, size_t len, struct err *err)
 {
 	struct cursor file = { data, len };
-	Elf64_Ehdr e;
+	struct headers h = { 0 };
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = check_header(&file, &e, err);
+	r = check_header(&file, &h, err);
 	if (r < 0)
 		return r;
-	r = each_header(out, &file, &e, PT_LOAD, add_segment);
+	r = each_header(out, &file, &h, PT_LOAD, add_segment);
 	if (r < 0)
 		return err_set(err, r, "a segment lies outside the file: it may be truncated");
 	if (out->regions.len)
@@ -356,7 +381,7 @@ int core_parse(struct core *out, const void *data, size_t len, struct err *err)
 		      region_order);
 	if (out->loads.len)
 		qsort(out->loads.data, out->loads.len, sizeof(*out->loads.data), load_order);
-	r = each_header(out, &file, &e, PT_NOTE, read_notes);
+	r = each_header(out, &file, &h, PT_NOTE, read_notes);
 	if (r < 0)
 		return err_set(err, r, "a note (PT_NOTE) is malformed");
 	if (!out->pid)

@@ -2,12 +2,14 @@
 /*
  * Writes core(5) files: the ELF header, one PT_NOTE and the PT_LOAD headers, then the notes, then
  * the memory. A mapping of a file is a PT_LOAD with a file size of 0, as the kernel writes it; a
- * page that was read is a PT_LOAD of its own.
+ * page that was read is a PT_LOAD of its own. If there are more headers than e_phnum can hold,
+ * their number is in the only section header, behind them (elf(5), PN_XNUM).
  *
  * The notes are written to a buffer of their own first, because the headers before them contain
  * their size.
  */
 #include <elf.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/procfs.h>
 #include <sys/user.h>
@@ -141,51 +143,72 @@ static void put_notes(struct buf *b, const struct core *c, const struct process_
 	put_note(b, "Cameo", CORE_NOTE_TRACE, NULL, 0, c->trace, c->trace_len);
 }
 
-static void put_headers(struct buf *b, const struct core *c, const struct process_pages *pages,
-			size_t notes_len)
+/* Writes the ELF header. Return: the length of all headers, of which @n are program headers. */
+static uint64_t put_elf_header(struct buf *b, size_t n)
 {
-	size_t n_pages = process_pages_count(pages), n = 1 + c->regions.len + n_pages;
+	bool extended = n >= PN_XNUM;
 	Elf64_Ehdr e = { .e_type = ET_CORE,
 			 .e_machine = EM_X86_64,
 			 .e_version = EV_CURRENT,
 			 .e_phoff = sizeof(e),
 			 .e_ehsize = sizeof(e),
 			 .e_phentsize = sizeof(Elf64_Phdr),
-			 .e_phnum = (Elf64_Half)n };
-	Elf64_Phdr ph = { .p_type = PT_NOTE,
-			  .p_offset = sizeof(e) + n * sizeof(ph),
-			  .p_filesz = notes_len,
-			  .p_align = 4 };
-	uint64_t at = (ph.p_offset + notes_len + PROCESS_PAGE - 1) & -(uint64_t)PROCESS_PAGE;
+			 .e_phnum = extended ? PN_XNUM : (Elf64_Half)n };
+	uint64_t end = sizeof(e) + n * sizeof(Elf64_Phdr);
 
 	memcpy(e.e_ident, ELFMAG, SELFMAG);
 	e.e_ident[EI_CLASS] = ELFCLASS64;
 	e.e_ident[EI_DATA] = ELFDATA2LSB;
 	e.e_ident[EI_VERSION] = EV_CURRENT;
+	if (extended) {
+		e.e_shoff = end;
+		e.e_shnum = 1;
+		e.e_shentsize = sizeof(Elf64_Shdr);
+		end += sizeof(Elf64_Shdr);
+	}
 	buf_put(b, &e, sizeof(e));
+	return end;
+}
+
+/* Writes the header of a segment of @len bytes at @start, @stored of which are in the file. */
+static void put_load(struct buf *b, uint32_t flags, uint64_t start, uint64_t len, uint64_t stored,
+		     uint64_t off)
+{
+	Elf64_Phdr ph = { .p_type = PT_LOAD,
+			  .p_flags = PF_R | flags,
+			  .p_vaddr = start,
+			  .p_memsz = len,
+			  .p_filesz = stored,
+			  .p_offset = off,
+			  .p_align = PROCESS_PAGE };
+
 	buf_put(b, &ph, sizeof(ph));
+}
+
+static void put_headers(struct buf *b, const struct core *c, const struct process_pages *pages,
+			size_t notes_len)
+{
+	size_t n_pages = process_pages_count(pages), n = 1 + c->regions.len + n_pages;
+	uint64_t notes_at = put_elf_header(b, n), at;
+	Elf64_Phdr ph = {
+		.p_type = PT_NOTE, .p_offset = notes_at, .p_filesz = notes_len, .p_align = 4
+	};
+
+	buf_put(b, &ph, sizeof(ph));
+	at = (notes_at + notes_len + PROCESS_PAGE - 1) & -(uint64_t)PROCESS_PAGE;
 	for (size_t i = 0; i < c->regions.len; i++) {
 		const struct core_region *r = &c->regions.data[i];
+		uint64_t len = r->end - r->start, stored = r->bytes ? len : 0;
 
-		ph = (Elf64_Phdr){ .p_type = PT_LOAD,
-				   .p_flags = PF_R | PF_X,
-				   .p_vaddr = r->start,
-				   .p_memsz = r->end - r->start,
-				   .p_filesz = r->bytes ? r->end - r->start : 0,
-				   .p_offset = at,
-				   .p_align = PROCESS_PAGE };
-		buf_put(b, &ph, sizeof(ph));
-		at += ph.p_filesz;
+		put_load(b, PF_X, r->start, len, stored, at);
+		at += stored;
 	}
-	for (size_t i = 0; i < n_pages; i++, at += PROCESS_PAGE) {
-		ph = (Elf64_Phdr){ .p_type = PT_LOAD,
-				   .p_flags = PF_R | PF_W,
-				   .p_vaddr = process_pages_at(pages, i)->at,
-				   .p_memsz = PROCESS_PAGE,
-				   .p_filesz = PROCESS_PAGE,
-				   .p_offset = at,
-				   .p_align = PROCESS_PAGE };
-		buf_put(b, &ph, sizeof(ph));
+	for (size_t i = 0; i < n_pages; i++, at += PROCESS_PAGE)
+		put_load(b, PF_W, process_pages_at(pages, i)->at, PROCESS_PAGE, PROCESS_PAGE, at);
+	if (n >= PN_XNUM) {
+		Elf64_Shdr first = { .sh_info = (Elf64_Word)n };
+
+		buf_put(b, &first, sizeof(first));
 	}
 }
 

@@ -179,6 +179,23 @@ static void words_of_many_pages_are_read_back(void **state)
 	free(memory);
 }
 
+/* e_phnum has 16 bits. */
+static void more_headers_than_the_elf_header_can_count_are_read_back(void **state)
+{
+	enum { N = 70000 };
+	struct written *w = *state;
+	_cleanup_(core_fini) struct core c = { 0 };
+
+	for (uint64_t i = 0; i < N; i++)
+		add_file(w, NULL, 0x10000 * (i + 1), 0x10000 * (i + 1) + 4096, 0);
+	finish(w);
+	assert_int_equal(core_parse(&c, w->out.data, w->out.len, NULL), 0);
+	assert_int_equal(c.regions.len, N);
+	assert_int_equal(c.regions.data[N - 1].start, 0x10000ULL * N);
+	if (!system("command -v readelf >/dev/null"))
+		assert_true(readelf_prints(w, "-h", "65535 (70001)"));
+}
+
 static void a_file_without_mappings_is_complete(void **state)
 {
 	struct written *w = *state;
@@ -196,4 +213,5 @@ TEST_GROUP(test_core_write, WRITTEN_TEST(readelf_finds_mappings_and_registers),
 	   WRITTEN_TEST(every_register_is_read_back),
 	   WRITTEN_TEST(memory_that_is_stored_whole_is_read_back),
 	   WRITTEN_TEST(words_of_many_pages_are_read_back),
+	   WRITTEN_TEST(more_headers_than_the_elf_header_can_count_are_read_back),
 	   WRITTEN_TEST(a_file_without_mappings_is_complete))
