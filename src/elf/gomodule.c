@@ -7,8 +7,9 @@
  * recognized by what they point to: textsectmap by its first section, which begins at text, and
  * gofunc as the word before it. Pointers are read as the dynamic linker would relocate them:
  * RELATIVE entries of DT_RELA override the file's bytes. Every search is one pass over the file's
- * segments or relocations, and gives up after CANDIDATES_MAX matches. The format of the table
- * itself is read by elf/gopclntab.c.
+ * segments or relocations, and gives up after CANDIDATES_MAX matches. A hostile file may have many
+ * segments that cover the same bytes: a pass ends after as many bytes as the file has. The format
+ * of the table itself is read by elf/gopclntab.c.
  */
 #include "elf/gomodule.h"
 
@@ -42,6 +43,27 @@ enum {
 static const char *const table_sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
 static const char *const go_sections[] = { ".note.go.buildid", ".go.buildinfo", ".gosymtab",
 					   ".go.module" };
+
+/* The remaining work of one search. */
+struct effort {
+	unsigned int candidates;
+	size_t bytes; /* of segments */
+};
+
+static struct effort effort_for(const struct elf_image *img)
+{
+	return (struct effort){ CANDIDATES_MAX, elf_image_len(img) };
+}
+
+/* Returns the bytes of @seg that remain to be searched, and counts them as searched. */
+static bool effort_spend(struct effort *e, const struct elf_image *img,
+			 const struct elf_segment *seg, struct elf_span *out)
+{
+	size_t len = seg->filesz < e->bytes ? seg->filesz : e->bytes;
+
+	e->bytes -= len;
+	return elf_image_at_vaddr(img, seg->vaddr, len, out) == 0;
+}
 
 static uint64_t load64(const uint8_t *p)
 {
@@ -127,17 +149,17 @@ static bool is_go(const struct elf_image *img)
 }
 
 static int search_segment(const struct elf_image *img, const struct elf_segment *seg,
-			  gomodule_table_fn accept, void *ctx, unsigned int *budget)
+			  gomodule_table_fn accept, void *ctx, struct effort *left)
 {
 	struct elf_span s, at;
 	size_t i = -seg->vaddr & 7;
 
-	if (elf_image_at_vaddr(img, seg->vaddr, seg->filesz, &s) < 0)
+	if (!effort_spend(left, img, seg, &s))
 		return -ENOENT;
-	for (; i + 8 <= s.len && *budget; i += 8) {
+	for (; i + 8 <= s.len && left->candidates; i += 8) {
 		if (!is_table_start(load64(s.data + i)))
 			continue;
-		--*budget;
+		left->candidates--;
 		at = (struct elf_span){ s.data + i, s.len - i, s.vaddr + i, s.file_off + i };
 		if (!accept(ctx, &at))
 			return 0;
@@ -147,7 +169,7 @@ static int search_segment(const struct elf_image *img, const struct elf_segment 
 
 int gomodule_find_table(const struct elf_image *img, gomodule_table_fn accept, void *ctx)
 {
-	unsigned int budget = CANDIDATES_MAX;
+	struct effort left = effort_for(img);
 	const struct elf_segment *segs;
 	struct elf_span s;
 	size_t n;
@@ -166,7 +188,7 @@ int gomodule_find_table(const struct elf_image *img, gomodule_table_fn accept, v
 	for (int exec = 0; exec < 2; exec++)
 		for (size_t i = 0; i < n; i++)
 			if (segs[i].exec == exec &&
-			    !search_segment(img, &segs[i], accept, ctx, &budget))
+			    !search_segment(img, &segs[i], accept, ctx, &left))
 				return 0;
 	return -ENOENT;
 }
@@ -225,14 +247,16 @@ void gomodule_relocate(const struct elf_image *img, uint64_t vaddr, uint8_t *cop
 }
 
 /* True if the three words at @slice are textsectmap: {address, length, capacity}. */
-static bool is_section_map(const struct elf_image *img, const uint64_t *slice, uint64_t text)
+static bool is_section_map(const struct elf_image *img, const uint64_t *slice, uint64_t text,
+			   struct effort *left)
 {
 	uint64_t first[3]; /* of type textsect: offset from text, offset of its end, address */
 	struct elf_span s;
 
-	if (!slice[1] || slice[1] != slice[2] ||
+	if (!slice[1] || slice[1] != slice[2] || !left->candidates ||
 	    elf_image_at_vaddr(img, slice[0], sizeof(first), &s) < 0)
 		return false;
+	left->candidates--; /* relocating is a pass over all relocations */
 	memcpy(first, s.data, sizeof(first));
 	gomodule_relocate(img, slice[0], (uint8_t *)first, sizeof(first));
 	return first[0] == 0 && first[1] != 0 && first[2] == text;
@@ -251,12 +275,12 @@ static uint64_t gofunc_before(const uint64_t *words, size_t sections)
 
 /* Finds go:func.*. Return: 0, or -ENOENT. */
 static int find_gofunc(const struct elf_image *img, const uint64_t words[MODULE_WORDS],
-		       uint64_t *out)
+		       struct effort *left, uint64_t *out)
 {
 	uint64_t off;
 
 	for (size_t i = MODULE_SECTIONS_MIN; i + 3 <= MODULE_WORDS; i++) {
-		if (!is_section_map(img, words + i, words[MODULE_TEXT]))
+		if (!is_section_map(img, words + i, words[MODULE_TEXT], left))
 			continue;
 		*out = gofunc_before(words, i);
 		return elf_image_offset_of(img, *out, &off);
@@ -265,7 +289,7 @@ static int find_gofunc(const struct elf_image *img, const uint64_t words[MODULE_
 }
 
 static int check_data(const struct elf_image *img, const struct gomodule_key *key, uint64_t vaddr,
-		      struct gomodule_data *out)
+		      struct effort *left, struct gomodule_data *out)
 {
 	uint64_t words[MODULE_WORDS], text;
 	struct elf_span s;
@@ -281,7 +305,7 @@ static int check_data(const struct elf_image *img, const struct gomodule_key *ke
 	    words[MODULE_MAXPC] != text + key->end_off)
 		return -ENOENT;
 	*out = (struct gomodule_data){ .text = text };
-	if (find_gofunc(img, words, &out->gofunc) < 0)
+	if (find_gofunc(img, words, left, &out->gofunc) < 0)
 		out->gofunc = 0;
 	return 0;
 }
@@ -291,18 +315,18 @@ static int find_data_in_place(const struct elf_image *img, const struct gomodule
 {
 	const struct elf_segment *segs;
 	size_t n = elf_image_segments(img, &segs);
-	unsigned int budget = CANDIDATES_MAX;
+	struct effort left = effort_for(img);
 	struct elf_span s;
 
 	/* from the last segment on: writable data follows constants, which are large */
 	while (n--) {
-		if (segs[n].exec || elf_image_at_vaddr(img, segs[n].vaddr, segs[n].filesz, &s) < 0)
+		if (segs[n].exec || !effort_spend(&left, img, &segs[n], &s))
 			continue;
-		for (size_t j = -s.vaddr & 7; j + 8 <= s.len && budget; j += 8) {
+		for (size_t j = -s.vaddr & 7; j + 8 <= s.len && left.candidates; j += 8) {
 			if (load64(s.data + j) != key->table_vaddr)
 				continue;
-			budget--;
-			if (!check_data(img, key, s.vaddr + j, out))
+			left.candidates--;
+			if (!check_data(img, key, s.vaddr + j, &left, out))
 				return 0;
 		}
 	}
@@ -313,14 +337,14 @@ static int find_data_relocated(const struct elf_image *img, const struct gomodul
 			       struct gomodule_data *out)
 {
 	struct elf_span rela = relocations(img);
-	unsigned int budget = CANDIDATES_MAX;
+	struct effort left = effort_for(img);
 	Elf64_Rela r;
 
-	for (size_t i = 0; i < rela.len / sizeof(r) && budget; i++) {
+	for (size_t i = 0; i < rela.len / sizeof(r) && left.candidates; i++) {
 		if (!relative_at(img, &rela, i, &r) || (uint64_t)r.r_addend != key->table_vaddr)
 			continue;
-		budget--;
-		if (!check_data(img, key, r.r_offset, out))
+		left.candidates--;
+		if (!check_data(img, key, r.r_offset, &left, out))
 			return 0;
 	}
 	return -ENOENT;

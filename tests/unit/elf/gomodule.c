@@ -229,6 +229,20 @@ static void data_is_searched_before_code(void **state)
 	assert_int_equal(o.vaddr[1], BASE + DATA);
 }
 
+/* Each segment would be searched again: with a thousand of them, for many seconds. */
+static void bytes_in_several_segments_are_searched_once(void **state)
+{
+	struct go_file *f = *state;
+	struct offers o = { 0 };
+
+	put_table(f, DATA);
+	f->ph[2] = f->ph[0];
+	f->ph[2].p_vaddr += FILE_LEN;
+	assert_int_equal(gomodule_find_table(open_go(f), on_offer, &o), -ENOENT);
+	assert_int_equal(o.n, 1);
+	assert_int_equal(o.vaddr[0], BASE + DATA);
+}
+
 static void a_section_of_that_name_comes_first(void **state)
 {
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab", ".other" };
@@ -502,7 +516,9 @@ TEST_GROUP(test_gomodule, GO_TEST(offers_each_aligned_start_up_to_the_accepted_o
 	   GO_TEST(knows_the_magic_numbers_of_four_formats),
 	   GO_TEST(gives_up_after_sixteen_candidates),
 	   GO_TEST(files_of_other_languages_are_not_searched),
-	   GO_TEST(data_is_searched_before_code), TEST(a_section_of_that_name_comes_first),
+	   GO_TEST(data_is_searched_before_code),
+	   GO_TEST(bytes_in_several_segments_are_searched_once),
+	   TEST(a_section_of_that_name_comes_first),
 	   TEST(build_information_is_aligned_and_at_the_start_of_data),
 	   TEST(finds_module_data_in_place_and_relocated),
 	   GO_TEST(relocations_of_arm64_have_another_type),
