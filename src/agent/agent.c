@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file_limit.h"
+#include "base/logfmt.h"
 #include "export/export.h"
 #include "lang/lang.h"
 #include "metadata/labeler.h"
@@ -92,6 +93,18 @@ static void agent_log(struct agent *a, const char *line)
 {
 	if (a->opts.log)
 		a->opts.log(a->opts.ctx, line);
+}
+
+/* Logs @begin, which is part of a logfmt line, followed by error="@why". */
+static void agent_log_error(struct agent *a, const char *begin, const char *why)
+{
+	_cleanup_(buf_fini) struct buf line = { 0 };
+
+	buf_put_str(&line, begin);
+	logfmt_put(&line, " error", why);
+	buf_put_byte(&line, 0);
+	if (buf_error(&line) == 0)
+		agent_log(a, (const char *)line.data);
 }
 
 static void on_thread(void *ctx, const struct sample_counts_thread *t, uint32_t ppid)
@@ -437,16 +450,13 @@ static void apply_config(struct agent *a)
 		atomic_exchange(&a->next_config, NULL);
 	struct labeler *labeler;
 	struct err err = { 0 };
-	char line[320];
 
 	if (!c)
 		return;
 	if (setup_labeler(&labeler, c, &err) < 0) {
-		snprintf(line, sizeof(line),
-			 "level=error msg=\"cannot apply the new labels, keeping the old ones\" "
-			 "error=\"%s\"",
-			 err.msg);
-		agent_log(a, line);
+		agent_log_error(
+			a, "level=error msg=\"cannot apply the new labels, keeping the old ones\"",
+			err.msg);
 		return;
 	}
 	set_reloadable(a, c);
@@ -697,17 +707,6 @@ static int finish(struct agent *a, struct err *err)
 	return r;
 }
 
-static void log_offcpu_error(struct agent *a, const char *why)
-{
-	char line[320];
-
-	snprintf(line, sizeof(line),
-		 "level=warn msg=\"cannot record off-CPU time, sampling CPU time only\" "
-		 "error=\"%s\"",
-		 why);
-	agent_log(a, line);
-}
-
 int agent_run(struct agent *a, struct err *err)
 {
 	int r, finish_r;
@@ -723,7 +722,9 @@ int agent_run(struct agent *a, struct err *err)
 	if (r < 0)
 		return r;
 	if (session_offcpu_error(a->session))
-		log_offcpu_error(a, session_offcpu_error(a->session));
+		agent_log_error(
+			a, "level=warn msg=\"cannot record off-CPU time, sampling CPU time only\"",
+			session_offcpu_error(a->session));
 	a->started_ns = a->window_start_ns = session_start_ns(a->session);
 	a->window_end_ns = a->started_ns + a->window_ns;
 	atomic_store(&a->is_sampling, true);

@@ -32,6 +32,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/logfmt.h"
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
@@ -76,18 +77,13 @@ static void log_line(void *ctx, const char *message)
 	text_print_message(message);
 }
 
-/* Logs @begin followed by ="@text". The text may come from elsewhere, so it is quoted. */
+/* Logs @begin followed by ="@text", escaped. */
 static void log_quoted(const char *begin, const char *text)
 {
 	_cleanup_(buf_fini) struct buf line = { 0 };
 
-	buf_printf(&line, "%s=\"", begin);
-	for (const char *p = text; *p; p++) {
-		if (*p == '"' || *p == '\\')
-			buf_put_byte(&line, '\\');
-		buf_put_byte(&line, (uint8_t)*p);
-	}
-	buf_put(&line, "\"", 2);
+	logfmt_put(&line, begin, text);
+	buf_put_byte(&line, 0);
 	if (buf_error(&line) == 0)
 		log_line(NULL, (const char *)line.data);
 }

@@ -8,6 +8,7 @@ int test_index(void);
 int test_json(void);
 int test_json_read(void);
 int test_lines(void);
+int test_logfmt(void);
 int test_outfile(void);
 int test_regular_file(void);
 int test_sigbus(void);
@@ -29,6 +30,7 @@ int main(void)
 	n_failed += test_json();
 	n_failed += test_json_read();
 	n_failed += test_lines();
+	n_failed += test_logfmt();
 	n_failed += test_outfile();
 	n_failed += test_regular_file();
 	n_failed += test_sigbus();
