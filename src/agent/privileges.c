@@ -128,73 +128,73 @@ const char *privileges_name(unsigned int capability)
 #define ALLOW_FAMILY(family)                                                                       \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (family), 0, 1), CONFINE_RETURN(SECCOMP_RET_ALLOW)
 
+static struct sock_filter filter[] = {
+	CONFINE_BEGIN,
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 10),
+	CONFINE_LOAD(args[0]),
+	ALLOW_FAMILY(AF_UNIX),
+	ALLOW_FAMILY(AF_INET),
+	ALLOW_FAMILY(AF_INET6),
+	ALLOW_FAMILY(AF_NETLINK), /* getaddrinfo() queries the interfaces' addresses */
+	CONFINE_RETURN(SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+	/* other processes, which are only read */
+	CONFINE_CALL(__NR_ptrace,
+		     CONFINE_SANITIZED ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM),
+	DENY(process_vm_writev),
+	DENY(setns),
+	DENY(open_by_handle_at),
+	/* the layout of the file system */
+	DENY(mount),
+	DENY(umount2),
+	DENY(pivot_root),
+	DENY(chroot),
+	DENY(move_mount),
+	DENY(open_tree),
+	DENY(fsopen),
+	DENY(fsconfig),
+	DENY(fsmount),
+	DENY(fspick),
+	DENY(mknodat),
+#ifdef __NR_mknod
+	DENY(mknod),
+#endif
+	/* the machine */
+	DENY(init_module),
+	DENY(finit_module),
+	DENY(delete_module),
+	DENY(kexec_load),
+#ifdef __NR_kexec_file_load
+	DENY(kexec_file_load),
+#endif
+	DENY(reboot),
+	DENY(swapon),
+	DENY(swapoff),
+	DENY(acct),
+	DENY(quotactl),
+	DENY(settimeofday),
+	DENY(clock_settime),
+	DENY(clock_adjtime),
+	DENY(adjtimex),
+	DENY(sethostname),
+	DENY(setdomainname),
+#ifdef __NR_iopl
+	DENY(iopl),
+	DENY(ioperm),
+#endif
+	/* kernel subsystems that have often been exploited */
+	DENY(add_key),
+	DENY(request_key),
+	DENY(keyctl),
+	DENY(userfaultfd),
+	DENY(io_uring_setup),
+	DENY(vhangup),
+	DENY(personality),
+	CONFINE_RETURN(SECCOMP_RET_ALLOW),
+};
+
 static int install_filter(void)
 {
-	struct sock_filter code[] = {
-		CONFINE_BEGIN,
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 10),
-		CONFINE_LOAD(args[0]),
-		ALLOW_FAMILY(AF_UNIX),
-		ALLOW_FAMILY(AF_INET),
-		ALLOW_FAMILY(AF_INET6),
-		ALLOW_FAMILY(AF_NETLINK), /* getaddrinfo() queries the interfaces' addresses */
-		CONFINE_RETURN(SECCOMP_RET_ERRNO | EAFNOSUPPORT),
-		/* other processes, which are only read */
-		CONFINE_CALL(__NR_ptrace,
-			     CONFINE_SANITIZED ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM),
-		DENY(process_vm_writev),
-		DENY(setns),
-		DENY(open_by_handle_at),
-		/* the layout of the file system */
-		DENY(mount),
-		DENY(umount2),
-		DENY(pivot_root),
-		DENY(chroot),
-		DENY(move_mount),
-		DENY(open_tree),
-		DENY(fsopen),
-		DENY(fsconfig),
-		DENY(fsmount),
-		DENY(fspick),
-		DENY(mknodat),
-#ifdef __NR_mknod
-		DENY(mknod),
-#endif
-		/* the machine */
-		DENY(init_module),
-		DENY(finit_module),
-		DENY(delete_module),
-		DENY(kexec_load),
-#ifdef __NR_kexec_file_load
-		DENY(kexec_file_load),
-#endif
-		DENY(reboot),
-		DENY(swapon),
-		DENY(swapoff),
-		DENY(acct),
-		DENY(quotactl),
-		DENY(settimeofday),
-		DENY(clock_settime),
-		DENY(clock_adjtime),
-		DENY(adjtimex),
-		DENY(sethostname),
-		DENY(setdomainname),
-#ifdef __NR_iopl
-		DENY(iopl),
-		DENY(ioperm),
-#endif
-		/* kernel subsystems that have often been exploited */
-		DENY(add_key),
-		DENY(request_key),
-		DENY(keyctl),
-		DENY(userfaultfd),
-		DENY(io_uring_setup),
-		DENY(vhangup),
-		DENY(personality),
-		CONFINE_RETURN(SECCOMP_RET_ALLOW),
-	};
-
-	return confine_syscalls(code, sizeof(code) / sizeof(*code));
+	return confine_syscalls(filter, sizeof(filter) / sizeof(*filter));
 }
 
 static bool is_single_threaded(void)

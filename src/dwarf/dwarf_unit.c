@@ -24,6 +24,42 @@ enum {
 	INDIRECT_MAX = 4,
 };
 
+/* Returns the negative FORM_ constant of a form whose length the form alone does not determine. */
+static int form_len_by_unit(uint16_t form)
+{
+	switch (form) {
+	case DW_FORM_addr:
+		return FORM_LEN_ADDRESS;
+	case DW_FORM_strp:
+	case DW_FORM_line_strp:
+	case DW_FORM_sec_offset:
+	case DW_FORM_ref_addr:
+	case DW_FORM_strp_sup:
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_GNU_strp_alt:
+		return FORM_LEN_OFFSET;
+	case DW_FORM_block1:
+	case DW_FORM_block2:
+	case DW_FORM_block4:
+	case DW_FORM_block:
+	case DW_FORM_exprloc:
+	case DW_FORM_string:
+	case DW_FORM_sdata:
+	case DW_FORM_udata:
+	case DW_FORM_ref_udata:
+	case DW_FORM_strx:
+	case DW_FORM_addrx:
+	case DW_FORM_loclistx:
+	case DW_FORM_rnglistx:
+	case DW_FORM_indirect:
+	case DW_FORM_GNU_addr_index:
+	case DW_FORM_GNU_str_index:
+		return FORM_LEN_VARIES;
+	default:
+		return FORM_UNKNOWN;
+	}
+}
+
 /* Returns the length of a value in bytes, or one of the negative FORM_ constants. */
 static int form_len_raw(uint16_t form)
 {
@@ -58,35 +94,8 @@ static int form_len_raw(uint16_t form)
 		return 8;
 	case DW_FORM_data16:
 		return 16;
-	case DW_FORM_addr:
-		return FORM_LEN_ADDRESS;
-	case DW_FORM_strp:
-	case DW_FORM_line_strp:
-	case DW_FORM_sec_offset:
-	case DW_FORM_ref_addr:
-	case DW_FORM_strp_sup:
-	case DW_FORM_GNU_ref_alt:
-	case DW_FORM_GNU_strp_alt:
-		return FORM_LEN_OFFSET;
-	case DW_FORM_block1:
-	case DW_FORM_block2:
-	case DW_FORM_block4:
-	case DW_FORM_block:
-	case DW_FORM_exprloc:
-	case DW_FORM_string:
-	case DW_FORM_sdata:
-	case DW_FORM_udata:
-	case DW_FORM_ref_udata:
-	case DW_FORM_strx:
-	case DW_FORM_addrx:
-	case DW_FORM_loclistx:
-	case DW_FORM_rnglistx:
-	case DW_FORM_indirect:
-	case DW_FORM_GNU_addr_index:
-	case DW_FORM_GNU_str_index:
-		return FORM_LEN_VARIES;
 	default:
-		return FORM_UNKNOWN;
+		return form_len_by_unit(form);
 	}
 }
 
