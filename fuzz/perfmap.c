@@ -3,10 +3,8 @@
 #include "symbol/perfmap.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "symbol/jit_input.h"
+#include "jit_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -14,27 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct jit_input in;
 	struct jit_places places = { 0 };
-	uint64_t addrs[160], at = 0;
+	uint64_t at = 0;
 
-	in = (struct jit_input){ .fd = memfd_create("fuzz", MFD_CLOEXEC), .end = len / 2 };
-	for (uint64_t i = 0; i < 160; i++)
-		addrs[i] = i * 0x101;
-	if (in.fd < 0 || write(in.fd, data, len) != (ssize_t)len ||
-	    jit_places_add(&places, addrs, 160) < 0)
-		abort();
+	jit_scan_begin(&in, &places, data, len);
 	perfmap_scan(&in, &at, &places);
 	in.end = len;
 	perfmap_scan(&in, &at, &places);
 	if (at > len)
 		abort();
-	for (size_t i = 0; i < places.len; i++) {
-		const struct jit_place *p = &places.data[i];
-
-		if ((p->size && p->addr - p->start >= p->size) || p->name.off + p->name.len > len ||
-		    p->file.off + p->file.len > len)
-			abort();
-	}
-	vec_fini(&places);
-	close(in.fd);
+	jit_scan_end(&in, &places, len);
 	return 0;
 }
