@@ -21,21 +21,10 @@
 #include "codec/common/format_codec.h"
 #include "codec/common/limits.h"
 #include "codec/common/text_read.h"
+#include "codec/gperftools/address_map.h"
 #include "profile/profile.h"
 
 enum { WORD = 8, HEADER_WORDS_MIN = 3, HEADER_WORDS_MAX = 64, LINE_MAX_LEN = 4096 };
-
-struct mapped {
-	uint64_t start, limit;
-	uint32_t id; /* mapping of the profile */
-};
-
-/* Addresses from @start to the next segment belong to this mapping or PROFILE_NONE. */
-struct segment {
-	uint64_t start;
-	uint32_t id;
-	uint32_t next; /* a segment at or after this one that may have no mapping yet */
-};
 
 struct reader {
 	struct profile *p;
@@ -44,12 +33,7 @@ struct reader {
 	const uint8_t *data;
 	size_t len, at; /* bytes */
 	int64_t period_ns;
-	struct {
-		VEC(struct mapped);
-	} mappings; /* in the order of the file */
-	struct {
-		VEC(struct segment);
-	} segments; /* by address */
+	struct address_map mappings;
 	struct {
 		VEC(uint32_t);
 	} ids; /* locations of the stack being read */
@@ -57,8 +41,7 @@ struct reader {
 
 static void reader_fini(struct reader *rd)
 {
-	vec_fini(&rd->mappings);
-	vec_fini(&rd->segments);
+	address_map_fini(&rd->mappings);
 	vec_fini(&rd->ids);
 	profile_free(rd->p);
 }
@@ -165,11 +148,11 @@ static int read_mapping(struct reader *rd, struct text line)
 		   &m.limit, &exec, &m.file_off, &path) != 4 ||
 	    !path || exec != 'x' || m.start >= m.limit || !text[path])
 		return 0;
-	if (rd->mappings.len == rd->limits.entries)
+	if (rd->mappings.ranges.len == rd->limits.entries)
 		return err_set(rd->err, -EFBIG, "too many mappings");
 	if (profile_add_string(rd->p, text + path, strlen(text + path), &m.file) < 0 ||
 	    profile_add_mapping(rd->p, &m, &id) < 0 ||
-	    vec_push(&rd->mappings, (struct mapped){ m.start, m.limit, id }) < 0)
+	    address_map_add(&rd->mappings, m.start, m.limit, id) < 0)
 		return no_memory(rd);
 	return 0;
 }
@@ -184,100 +167,15 @@ static int read_mappings(struct reader *rd)
 	return r;
 }
 
-static int cmp_segments(const void *a, const void *b)
-{
-	const struct segment *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/* The last segment that begins at or before @address; SIZE_MAX: there is none. */
-static size_t find_segment(const struct reader *rd, uint64_t address)
-{
-	size_t from = 0, to = rd->segments.len;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (rd->segments.data[middle].start <= address)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from - 1;
-}
-
-/* The first segment from @i on that has no mapping yet. Shortens the way for the next call. */
-static uint32_t find_free(struct segment *s, uint32_t i)
-{
-	while (s[i].next != i) {
-		s[i].next = s[s[i].next].next;
-		i = s[i].next;
-	}
-	return i;
-}
-
-/* Every start and end of a mapping begins a segment, so that none lies in a mapping partly. */
-static int make_segments(struct reader *rd)
-{
-	size_t n = 0;
-
-	if (vec_reserve(&rd->segments, 2 * rd->mappings.len + 1) < 0)
-		return no_memory(rd);
-	for (size_t i = 0; i < rd->mappings.len; i++) {
-		const struct mapped *m = &rd->mappings.data[i];
-
-		rd->segments.data[rd->segments.len++] = (struct segment){ .start = m->start };
-		rd->segments.data[rd->segments.len++] = (struct segment){ .start = m->limit };
-	}
-	if (rd->segments.len)
-		qsort(rd->segments.data, rd->segments.len, sizeof(struct segment), cmp_segments);
-	for (size_t i = 0; i < rd->segments.len; i++) {
-		struct segment *s = rd->segments.data;
-
-		if (n && s[n - 1].start == s[i].start)
-			continue;
-		s[n] = (struct segment){ s[i].start, PROFILE_NONE, (uint32_t)n };
-		n++;
-	}
-	rd->segments.len = n;
-	return 0;
-}
-
-/*
- * Later mappings win where two overlap, because a process may have replaced a mapping. They are
- * therefore laid out first, and each earlier one gets what is free: every segment is visited once,
- * however many mappings overlap.
- */
-static int lay_out_mappings(struct reader *rd)
-{
-	int r = make_segments(rd);
-
-	for (size_t i = rd->mappings.len; r == 0 && i-- > 0;) {
-		const struct mapped *m = &rd->mappings.data[i];
-		struct segment *s = rd->segments.data;
-		uint32_t at = find_free(s, (uint32_t)find_segment(rd, m->start));
-
-		/* The last segment begins at the end of all mappings and always stays free. */
-		while (s[at].start < m->limit) {
-			s[at].id = m->id;
-			s[at].next = at + 1;
-			at = find_free(s, at + 1);
-		}
-	}
-	return r;
-}
-
 static int add_location(struct reader *rd, uint64_t address)
 {
-	struct profile_location l = { .mapping = PROFILE_NONE,
-				      .address = address,
-				      .kind = PROFILE_FRAME_NATIVE };
-	size_t segment = find_segment(rd, address);
+	struct profile_location l = {
+		.mapping = address_map_find(&rd->mappings, address, PROFILE_NONE),
+		.address = address,
+		.kind = PROFILE_FRAME_NATIVE,
+	};
 	uint32_t id;
 
-	if (segment != SIZE_MAX)
-		l.mapping = rd->segments.data[segment].id;
 	if (profile_add_location(rd->p, &l, &id) < 0 || vec_push(&rd->ids, id) < 0)
 		return no_memory(rd);
 	return 0;
@@ -361,8 +259,8 @@ int gperftools_read(struct profile **out, const void *data, size_t len,
 		r = skip_records(&rd);
 	if (r == 0)
 		r = read_mappings(&rd);
-	if (r == 0)
-		r = lay_out_mappings(&rd);
+	if (r == 0 && address_map_build(&rd.mappings, PROFILE_NONE) < 0)
+		r = no_memory(&rd);
 	rd.at = records;
 	if (r == 0)
 		r = read_stacks(&rd);

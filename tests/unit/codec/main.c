@@ -9,6 +9,7 @@ int test_pprof_read(void);
 int test_folded_write(void);
 int test_folded_read(void);
 int test_austin_read(void);
+int test_address_map(void);
 int test_gperftools_read(void);
 int test_otlp(void);
 int test_otlp_dictionary(void);
@@ -41,6 +42,7 @@ int main(void)
 	failed += test_folded_write();
 	failed += test_folded_read();
 	failed += test_austin_read();
+	failed += test_address_map();
 	failed += test_gperftools_read();
 	failed += test_otlp();
 	failed += test_otlp_dictionary();
