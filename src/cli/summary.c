@@ -105,7 +105,8 @@ static void print_approximate(const struct summary *s)
 
 /*
  * Costs are per sample and not in total, so that recordings of different lengths can be compared.
- * The symbolizer process is not included.
+ * The symbolizer process is not included. The rule cache may have more hits than there are frames,
+ * because frames of trampolines and interpreters that are stepped over are not recorded.
  */
 static void print_costs(const struct summary *s)
 {
@@ -123,11 +124,11 @@ static void print_costs(const struct summary *s)
 	fprintf(stderr,
 		"cameo: %llu stacks walked in user space; %u unwind tables, %llu rows, %u rules, "
 		"%zu KiB; "
-		"%llu frames, rule cache %.0f %%, %llu stack reads\n",
+		"%llu frames, %llu rule cache hits, %llu stack reads\n",
 		(unsigned long long)s->session.records.n_raw, t->n_files,
 		(unsigned long long)t->n_rows, t->n_rules, t->used_bytes / 1024,
 		(unsigned long long)k->counts.n[COUNTER_FRAMES],
-		percent(k->counts.n[COUNTER_CACHE_HITS], k->counts.n[COUNTER_FRAMES]),
+		(unsigned long long)k->counts.n[COUNTER_CACHE_HITS],
 		(unsigned long long)k->counts.n[COUNTER_WINDOW_FILLS]);
 }
 
