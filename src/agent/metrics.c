@@ -352,10 +352,10 @@ static struct stack_sums sum_stacks(const struct symbolize_stats *s)
 }
 
 /* Appends a percentage, or "-" if @of is 0. */
-static void put_percent(struct buf *out, uint64_t part, uint64_t memory)
+static void put_percent(struct buf *out, uint64_t part, uint64_t of)
 {
-	if (memory)
-		buf_printf(out, "%.2f", 100 * (double)part / (double)memory);
+	if (of)
+		buf_printf(out, "%.2f", 100 * (double)part / (double)of);
 	else
 		buf_put_byte(out, '-');
 }

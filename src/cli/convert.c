@@ -67,9 +67,11 @@ static int convert(const struct sources *in, const struct convert_args *a, const
 		r = outfile_commit(out, data.data, data.len, err);
 	if (r == 0 && !a->quiet)
 		warn_losses(to, p);
+	/* a reader of standard output that closed the pipe has all that it needs */
 	return r == -EPIPE ? 0 : r;
 }
 
+/* The operands and the format are checked before a possibly large input is read. */
 static int check_and_convert(const struct sources *in, const struct convert_args *a)
 {
 	const struct format *to;

@@ -21,6 +21,7 @@
 #include "cli/commands.h"
 #include "options/arguments.h"
 
+/* Numbers are 0 if the option is missing, which their ranges exclude. */
 struct debug_args {
 	uint64_t pid, tid;
 	bool whole_files;
@@ -55,6 +56,7 @@ static int print(const struct buf *text)
 
 /* ---- capture -------------------------------------------------------------------- */
 
+/* The argument and the results of run_capture(). */
 struct capture_job {
 	const struct capture_options *opt;
 	struct buf file, trace;
@@ -104,6 +106,7 @@ static int capture(const struct debug_args *a)
 
 /* ---- replay ---------------------------------------------------------------------- */
 
+/* The mapped core file, and the results of run_replay(). */
 struct replay_job {
 	const void *data;
 	size_t len;
@@ -142,7 +145,10 @@ static int print_replay(const struct replay_job *job)
 	return r;
 }
 
-/* Maps the file at @path: 0, or an exit status after an error was printed. */
+/*
+ * Maps the file at @path: 0, or an exit status after an error was printed. O_NONBLOCK keeps open()
+ * from waiting for the other end of a FIFO.
+ */
 static int map_file(const char *path, struct replay_job *job)
 {
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -161,6 +167,7 @@ static int map_file(const char *path, struct replay_job *job)
 	return 0;
 }
 
+/* The core file may come from somebody else: sigbus_run() protects against one that shrinks. */
 static int replay(const char *path)
 {
 	struct replay_job job = { 0 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host names are not resolved here: the server does that when it opens the address.
+ * Host names are not resolved here: the server does that when it opens the address. The last colon
+ * separates the port; an IPv6 address is written in brackets, which are removed.
  */
 #include "cli/listen.h"
 
@@ -30,6 +31,7 @@ int listen_parse(void *out, const char *text, struct err *why)
 	return 0;
 }
 
+/* Any other spelling counts as reachable from outside, which is the safe assumption. */
 bool listen_is_loopback(const char *host)
 {
 	return !strncmp(host, "127.", 4) || !strcmp(host, "::1") || !strcmp(host, "localhost");

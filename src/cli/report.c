@@ -142,6 +142,7 @@ static void put_head(struct report *v, int64_t sum, int64_t counted)
 	buf_put_str(&v->out, "\n");
 }
 
+/* Shares refer to the sum of all stacks, also with a filter, so that reports can be compared. */
 static void put_numbers(struct report *v, int64_t self, int64_t total, int64_t sum)
 {
 	char a[TEXT_VALUE_LEN], b[TEXT_VALUE_LEN];
@@ -205,6 +206,7 @@ static void json_head(struct json *j, const struct report *v, int64_t sum, int64
 	json_member_int(j, "duration_ns", m->duration_ns);
 }
 
+/* The members of one row or node. A member that the profile does not know is omitted. */
 static void json_entry(struct json *j, const struct entry *e, int64_t self, int64_t total)
 {
 	json_member_str(j, "name", e->name);

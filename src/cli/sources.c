@@ -37,6 +37,10 @@ const struct option_spec sources_options[] = {
 	{ 0 },
 };
 
+/*
+ * Lists the types that exist, because each profiler has its own names for them. They come from the
+ * file, so control characters are replaced.
+ */
 static int no_such_type(const struct profile *p, const char *path, const char *type,
 			struct err *err)
 {
@@ -74,6 +78,7 @@ int sources_read(const struct sources *s, size_t first, size_t n, const char *la
 	return 0;
 }
 
+/* Standard input has no name, so the default title of the format applies. */
 const char *sources_title(const struct sources *s)
 {
 	const char *path = s->paths.data[0];

@@ -24,6 +24,7 @@
 #include "symbol/symbol_cache.h"
 #include "symbol/symbolizer.h"
 
+/* Addresses per call of the symbolizer; a batch is printed before the next one is looked up. */
 enum { BATCH = 4096, ADDRESS_DIGITS = 16, LINE_CAP = 64 };
 
 struct addrs {
@@ -200,6 +201,7 @@ static int symbolize(const char *path, const struct symbols_args *a, const struc
 	return 0;
 }
 
+/* Malformed addresses are usage errors, so they are found before the file is opened. */
 static int symbols(const struct symbols_args *a, const struct operands *operands)
 {
 	struct addrs addrs = { 0 };

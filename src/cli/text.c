@@ -21,11 +21,13 @@
 #include "base/utf8.h"
 #include "profile/unit.h"
 
+/* A unit that values are shown in, and its size in ns or bytes. */
 struct scale {
 	const char *text;
 	double factor;
 };
 
+/* Largest first: scaled() takes the first unit of which a value has at least one. */
 static const struct scale times[] = {
 	{ "h", 3600e9 }, { "min", 60e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 },
 };
@@ -90,6 +92,7 @@ const char *text_base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* Writes and flushes, so that a full disk is reported here and not lost at exit. */
 static int put_all(FILE *f, const struct buf *text)
 {
 	size_t n = text->len ? fwrite(text->data, 1, text->len, f) : 0;

@@ -24,6 +24,7 @@
 #include "options/arguments.h"
 #include "profile/profile.h"
 
+/* --iterations and --limit apply to printed tables only: 0 means no limit. */
 struct top_args {
 	struct pid_list pids;
 	uint64_t freq_hz, interval_ns, iterations, limit;

@@ -47,6 +47,7 @@ void top_rows_fini(struct top_rows *r)
 	buf_fini(&r->text);
 }
 
+/* Appends a row, and its name to the buffer of names. Returns 0 or -ENOMEM. */
 static int add(struct top_rows *out, enum top_section section, const struct entry *e, int64_t self,
 	       int64_t total)
 {

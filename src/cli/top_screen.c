@@ -129,6 +129,7 @@ static void draw_truncated(const char *text)
 	}
 }
 
+/* Draws a row: its colour shows the kind of frame, reverse video the selection. */
 static void draw_row(struct screen *s, size_t i, int y)
 {
 	const struct top_line *row = &s->rows.rows.data[i];
@@ -164,6 +165,7 @@ static void draw(struct screen *s)
 	refresh();
 }
 
+/* Sorts and filters again what was received last, so that a key takes effect immediately. */
 static int make_rows(struct screen *s)
 {
 	return s->p ? top_rows_make(&s->rows, s->p, &s->view) : 0;

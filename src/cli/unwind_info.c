@@ -54,6 +54,7 @@ static int print_table(void *ctx)
 	return r;
 }
 
+/* The rows that were read before an error are printed nevertheless: they show where it is. */
 static int unwind_info(const char *path)
 {
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -110,6 +110,7 @@ int url_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
 	return 0;
 }
 
+/* The value of a hexadecimal digit; -1 if it is not one. */
 static int hex(char c)
 {
 	return isdigit((unsigned char)c)    ? c - '0'
@@ -226,6 +227,7 @@ static void put_query(const struct url_query *q, struct buf *out)
 		wire_put_text(out, MERGE_GROUP_BY, q->group_by, strlen(q->group_by));
 }
 
+/* Stores the string member "message" in @ctx, without control characters. Skips other members. */
 static int read_message(struct json_read *j, void *ctx)
 {
 	int r;

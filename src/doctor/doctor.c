@@ -33,7 +33,14 @@
 
 #define INIT_PID_NAMESPACE 0xeffffffcULL /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
-enum { FLOOR_MAJOR = 5, FLOOR_MINOR = 10, WANTED_HZ = 99, RING_BYTES = 4096, PROCESSES_MAX = 4096 };
+enum {
+	FLOOR_MAJOR = 5, /* the oldest kernel that the BPF programs support */
+	FLOOR_MINOR = 10,
+	WANTED_HZ = 99,       /* the default of --freq */
+	RING_BYTES = 4096,    /* the smallest ring buffer: the attempt costs one page */
+	PROCESSES_MAX = 4096, /* entries of /proc that are visited */
+	ADDRESS_DIGITS = 16,  /* of an address in /proc/kallsyms */
+};
 
 typedef void (*check_fn)(const struct doctor_env *env, struct doctor_check *c);
 
@@ -240,6 +247,7 @@ static void check_jit(const struct doctor_env *env, struct doctor_check *c)
 		set_result(c, DOCTOR_OK, "enabled");
 }
 
+/* The attempt decides; sysctls only explain a refusal. */
 static void check_perf(const struct doctor_env *env, struct doctor_check *c)
 {
 	long rate, paranoid = 0;
@@ -311,18 +319,17 @@ static void check_tracefs(const struct doctor_env *env, struct doctor_check *c)
 		set_result(c, DOCTOR_OK, "not mounted, and not required: raw tracepoints are used");
 }
 
-/* Hidden addresses read as zeros; the first symbols are per-CPU offsets and may be small. */
+/*
+ * Hidden addresses read as zeros. The first symbols are per-CPU offsets, which may be small, so any
+ * digit other than 0 counts.
+ */
 static void check_kallsyms(const struct doctor_env *env, struct doctor_check *c)
 {
 	char text[64];
 	ssize_t n = read_at(env->proc, "kallsyms", text, sizeof(text));
 
-	if (n > 0 && strtoull(text, NULL, 16))
+	if (n > 0 && strspn(text, "0") < ADDRESS_DIGITS)
 		set_result(c, DOCTOR_OK, "kernel functions can be symbolized");
-	else if (n > 0 && strspn(text, "0") < 16)
-		set_result(c, DOCTOR_OK,
-			   "kernel functions can be symbolized"); /* per-CPU symbols come first;
-								     their addresses are small */
 	else
 		set_result(c, DOCTOR_DEGRADED,
 			   "kernel functions cannot be symbolized: grant CAP_SYSLOG and set "

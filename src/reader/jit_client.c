@@ -32,6 +32,10 @@ static int on_part(void *ctx, uint32_t kind, const void *data, size_t len)
 	return r;
 }
 
+/*
+ * Returns the result of a reply; -EBADMSG if a reader that works as intended would not send it,
+ * such as a position before that of the request.
+ */
 static int check_reply(const struct role_reply *r, const struct jit_query *q, uint64_t *out_end)
 {
 	struct jit_reply reply;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file is scanned once, through a window, for all addresses of the request. Scans note where in
+ * the file the names are; the names are read when the functions are sent.
+ */
 #include "reader/jit_job.h"
 
 #include <errno.h>
@@ -22,6 +26,7 @@ static size_t read_text(int fd, const struct jit_text *t, char *out)
 	return n > 0 ? strnlen(out, (size_t)n) : 0;
 }
 
+/* Sends the functions in the buffer as one PART, and empties it. */
 static int flush(struct role_call *call, struct buf *b)
 {
 	int r = buf_error(b) ? -ENOMEM : b->len ? role_call_part(call, 0, b->data, b->len) : 0;

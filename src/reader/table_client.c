@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each of n_readers entries runs one request at a time; all others wait in the order in which they
+ * came. A request that is cancelled keeps its place, with file 0, because its reader cannot be
+ * interrupted: the result is dropped when it arrives.
+ */
 #include "reader/table_client.h"
 
 #include <errno.h>
@@ -11,6 +16,7 @@
 #include "roles/pool.h"
 #include "unwind/flat_table.h"
 
+/* Readers that hang in the kernel: beyond this number, those that are killed are not replaced. */
 enum { READERS_HUNG_MAX = 8 };
 
 struct request {
@@ -28,7 +34,7 @@ struct running {
 struct table_client {
 	struct table_client_opts opts;
 	struct role_pool *pool;
-	int epoll_fd;
+	int epoll_fd; /* contains the descriptors of all running exchanges */
 	struct running running[TABLE_READERS_MAX];
 	struct {
 		VEC(struct request);
@@ -90,6 +96,7 @@ size_t table_client_pids(const struct table_client *c, pid_t *out, size_t max)
 
 /* ---- the list of requests ------------------------------------------------------------------ */
 
+/* Returns the request for @file, whether it runs or waits; NULL if there is none. */
 static struct request *find(const struct table_client *c, uint32_t file)
 {
 	for (int i = 0; i < TABLE_READERS_MAX; i++)
@@ -125,7 +132,10 @@ void table_client_cancel(struct table_client *c, uint32_t file)
 
 /* ---- running requests ---------------------------------------------------------------------- */
 
-/* Answers the reader's question for a debug file. */
+/*
+ * Answers the reader's question for a debug file. The question is checked like any other message:
+ * a reader that parses a hostile file may have been taken over.
+ */
 static int on_question(void *ctx, uint32_t kind, const void *data, size_t len, int *out_fd)
 {
 	struct running *run = ctx;
@@ -166,6 +176,7 @@ static int start(struct table_client *c, struct running *run, const struct reque
 	return 0;
 }
 
+/* Reports a result to the caller, unless the request was cancelled. */
 static void finish(struct table_client *c, const struct request *q, int result,
 		   const struct flat_table *table)
 {
@@ -173,6 +184,10 @@ static void finish(struct table_client *c, const struct request *q, int result,
 		c->opts.done(c->opts.ctx, q->file, result, table);
 }
 
+/*
+ * Starts the oldest request that can run. Requests whose file is gone are finished on the way.
+ * Return: false if no reader is free or nothing waits.
+ */
 static bool start_next(struct table_client *c, struct running *run)
 {
 	while (c->waiting.len) {
@@ -210,6 +225,10 @@ int table_client_request(struct table_client *c, uint32_t file, bool sweep_all)
 
 /* ---- replies ------------------------------------------------------------------------------- */
 
+/*
+ * Checks a table before anything reads it. The memory file is sealed, so it cannot change after the
+ * check. A reader that sends a malformed table is ended.
+ */
 static void on_reply(struct table_client *c, struct running *run, const struct request *q)
 {
 	const struct role_reply *reply = role_exchange_reply(run->x);

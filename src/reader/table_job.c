@@ -38,6 +38,7 @@ struct job {
 	struct unwind_pages pages;
 };
 
+/* The checksum is over the whole file: a large one would exceed the time limit. */
 static bool has_crc(const struct elf_image *img, int fd, const struct elf_debuglink *link)
 {
 	struct stat st;
@@ -70,6 +71,7 @@ static int open_candidate(struct job *j, int fd, const struct elf_build_id *id,
 	return 0;
 }
 
+/* Requests candidates until one belongs to the file. Return: 0; -ENOENT if none does; -errno. */
 static int find_debug_file(struct job *j)
 {
 	struct elf_debuglink link = { 0 };
@@ -101,6 +103,7 @@ static int read_rows(struct job *j)
 	return r == -EBADMSG ? 0 : r;
 }
 
+/* The reply is a sealed memory file, so the parent can check it once and then use it in place. */
 static int send_table(struct job *j)
 {
 	struct role_memfd m;
@@ -115,6 +118,7 @@ static int send_table(struct job *j)
 	return r < 0 ? r : 0;
 }
 
+/* Runs under sigbus_run(), because a file that is truncated meanwhile raises SIGBUS. */
 static int make_table(void *ctx)
 {
 	struct job *j = ctx;
