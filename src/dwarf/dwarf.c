@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "dwarf/dwarf_file.h"
 #include "dwarf/dwarf_func.h"
 #include "dwarf/dwarf_line.h"
 #include "dwarf/dwarf_ranges.h"

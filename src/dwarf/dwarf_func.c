@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "dwarf/dwarf_file.h"
 #include "dwarf/dwarf_ranges.h"
 
 enum { NAME_HOPS_MAX = 16 };

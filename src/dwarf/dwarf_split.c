@@ -10,6 +10,8 @@
 #include <dwarf.h>
 #include <errno.h>
 
+#include "dwarf/dwarf_file.h"
+
 /* Section identifiers of the columns in .debug_cu_index: DWARF 5, 7.3.5.3. */
 enum {
 	SECT_INFO = 1,

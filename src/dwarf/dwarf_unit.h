@@ -111,13 +111,6 @@ struct dwarf_die {
 enum { DWARF_UNITS_MAX = 1u << 20 };
 
 /*
- * Parses all unit headers of @f, whose sections must be set. Returns 0; -EBADMSG with the units
- * before the error stored; -ENOMEM.
- */
-int dwarf_file_scan(struct dwarf_file *f);
-void dwarf_file_fini(struct dwarf_file *f);
-
-/*
  * Parses the unit at offset @off of .debug_info. @abbrev_base is added to its offset in
  * .debug_abbrev, as a .dwp requires. Returns 0, -EBADMSG or -ENOMEM; the caller frees the unit.
  */
@@ -128,11 +121,11 @@ void dwarf_unit_free(struct dwarf_unit *u);
 /* Frees the abbreviations, which are parsed again on the next use. */
 void dwarf_unit_drop_abbrevs(struct dwarf_unit *u);
 
-/* Returns the unit that contains @off, or NULL. */
-struct dwarf_unit *dwarf_file_unit_at(const struct dwarf_file *f, uint64_t off);
-
-/* Reads the unit's own DIE, once. Returns 0, -EBADMSG or -ENOMEM. */
-int dwarf_unit_read(struct dwarf_unit *u);
+/*
+ * Parses the first @max abbreviations of the unit and replaces its current ones. Returns 0,
+ * -EBADMSG or -ENOMEM.
+ */
+int dwarf_unit_load_abbrevs(struct dwarf_unit *u, size_t max);
 
 /* Parses the unit's abbreviations, once. Returns 0, -EBADMSG or -ENOMEM. */
 int dwarf_unit_abbrevs(struct dwarf_unit *u);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* covers: src/dwarf/dwarf_unit.c src/dwarf/dwarf_file.c */
 #include "dwarf/dwarf_unit.h"
 
 #include <dwarf.h>

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "dwarf/dwarf_unit.h"
+#include "dwarf/dwarf_file.h"
 
 struct dwarf_fixture {
 	struct buf s[DWARF_SECTION_MAX];
