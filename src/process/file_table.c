@@ -9,27 +9,19 @@
  */
 #include "process/file_table.h"
 
-#include <elf.h>
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
-
-#include <gnutls/crypto.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/index.h"
-#include "base/regular_file.h"
 #include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
@@ -40,33 +32,22 @@
 #include "symbol/same_file.h"
 #include "unwind/tables.h"
 
-enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096, HTL_SHA256 = 32 };
-
-struct file {
-	struct file_info info;
-	struct stat st; /* when the id was assigned */
-	uint64_t content[2];
-	bool marked;
-	uint8_t n_unmarked; /* consecutive sweeps without a mark */
-};
-
 /* An inode with the content of a file. It is kept open to detect that it was overwritten. */
 struct inode {
 	uint32_t dev_major, dev_minor;
 	uint64_t number; /* 0: overwritten since, no longer valid */
 	uint32_t path;   /* path_hash() if device and number are ambiguous, else 0 */
 	int fd;
-	bool owns_fd; /* false: uses the descriptor of struct file */
+	bool owns_fd; /* false: uses the descriptor of struct mapped_file */
 	struct stat st;
 	uint32_t file;
 };
 
 struct file_table {
 	struct unwind_tables *tables;
-	struct langs *langs; /* may be NULL */
-	int own_root;
+	struct mapped_file_context context;
 	struct {
-		VEC(struct file *);
+		VEC(struct mapped_file *);
 	} all; /* by id; [0] is unused */
 	struct {
 		VEC(struct inode);
@@ -89,7 +70,7 @@ struct file_table {
 struct find_key {
 	const struct file_table *f;
 	const struct file_ref *ref;
-	const struct file *file;
+	const struct mapped_file *file;
 };
 
 void file_table_set_limit(struct file_table *f, unsigned int n_descriptors)
@@ -107,7 +88,7 @@ int file_table_new(struct file_table **out, struct unwind_tables *tables)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	f->fds_max = limit.rlim_cur < UINT_MAX ? (unsigned int)(limit.rlim_cur / 2) : UINT_MAX;
 	f->tables = tables;
-	f->own_root = proc_root_open((int)getpid());
+	f->context.own_root = proc_root_open((int)getpid());
 	if (vec_push(&f->all, NULL) < 0) {
 		free(f);
 		return -ENOMEM;
@@ -116,29 +97,12 @@ int file_table_new(struct file_table **out, struct unwind_tables *tables)
 	return 0;
 }
 
-static unsigned int n_descriptors(const struct file *file)
-{
-	return (unsigned int)((file->info.fd >= 0) + (file->info.root_fd >= 0) +
-			      (file->info.debug_fd >= 0));
-}
-
-static void file_free(struct file *file)
-{
-	if (!file)
-		return;
-	closep(&file->info.fd);
-	closep(&file->info.root_fd);
-	closep(&file->info.debug_fd);
-	free((void *)file->info.path);
-	free(file);
-}
-
 void file_table_free(struct file_table *f)
 {
 	if (!f)
 		return;
 	for (size_t i = 0; i < f->all.len; i++)
-		file_free(f->all.data[i]);
+		mapped_file_free(f->all.data[i]);
 	vec_fini(&f->all);
 	for (size_t i = 0; i < f->inodes.len; i++)
 		if (f->inodes.data[i].owns_fd)
@@ -147,7 +111,7 @@ void file_table_free(struct file_table *f)
 	vec_fini(&f->free_ids);
 	index_fini(&f->by_inode);
 	index_fini(&f->by_content);
-	closep(&f->own_root);
+	closep(&f->context.own_root);
 	free(f);
 }
 
@@ -186,7 +150,7 @@ static bool same_inode(const void *ctx, uint32_t id)
 static bool same_content(const void *ctx, uint32_t id)
 {
 	const struct find_key *k = ctx;
-	const struct file *file = k->f->all.data[id];
+	const struct mapped_file *file = k->f->all.data[id];
 
 	return file->content[0] == k->file->content[0] && file->content[1] == k->file->content[1] &&
 	       same_file(file->info.fd, k->file->info.fd);
@@ -219,199 +183,9 @@ static uint32_t find_by_inode(struct file_table *f, const struct file_ref *ref)
 	return FILE_ID_NONE;
 }
 
-/* Magic number of the file system that @fd is on; 0 if unknown. */
-static unsigned long fs_magic(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 ? (unsigned long)fs.f_type : 0;
-}
-
-/*
- * Returns true if @fd can be on the device of the mapping. On overlayfs and btrfs, stat()
- * returns another device number than mappings have.
- */
-static bool same_device(int fd, const struct stat *st, const struct file_ref *ref)
-{
-	unsigned long magic;
-
-	if (major(st->st_dev) == ref->dev_major && minor(st->st_dev) == ref->dev_minor)
-		return true;
-	magic = fs_magic(fd);
-	return magic == OVERLAYFS_SUPER_MAGIC || magic == BTRFS_SUPER_MAGIC;
-}
-
-/*
- * Opens the file of that path as this process sees it, if it is the one that is mapped. This
- * comes first because opening through /proc/PID takes locks of the other process, which may
- * hold them for seconds while it gets no CPU.
- */
-static int open_in_own_root(const struct file_ref *ref)
-{
-	_cleanup_(closep) int at = -1;
-	struct stat st;
-
-	if (ref->path[0] != '/' || !ref->inode)
-		return -1;
-	at = open(ref->path, O_PATH | O_CLOEXEC);
-	if (at < 0 || fstat(at, &st) < 0 || st.st_ino != ref->inode || !same_device(at, &st, ref))
-		return -1;
-	return regular_file_reopen(at, NULL);
-}
-
-/* Opens the file that the process has mapped, even if its path leads elsewhere by now. */
-static int open_mapped(const struct file_ref *ref)
-{
-	char path[PATH_MAX + 64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", ref->pid,
-		 (unsigned long long)ref->start, (unsigned long long)ref->end);
-	fd = regular_file_open(path, NULL);
-	if (fd >= 0 || ref->path[0] != '/')
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%u/root%s", ref->pid, ref->path);
-	return regular_file_open(path, NULL);
-}
-
-static bool matches_ref(const struct file *file, const struct file_ref *ref)
-{
-	return S_ISREG(file->st.st_mode) && (!ref->inode || file->st.st_ino == ref->inode);
-}
-
 void file_table_set_langs(struct file_table *f, struct langs *langs)
 {
-	f->langs = langs;
-}
-
-struct identify_job {
-	const struct file_table *f;
-	const struct file_ref *ref; /* NULL: skip runtime detection */
-	struct file *file;
-};
-
-static int identify(void *ctx)
-{
-	struct identify_job *job = ctx;
-	struct file *file = job->file;
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	int r;
-
-	r = elf_image_open(&img, file->info.fd, NULL);
-	if (r < 0)
-		return r;
-	file->info.is_elf = true;
-	elf_note_gnu_build_id(img, &file->info.build_id);
-	elf_build_id_hex(&file->info.build_id, file->info.build_id_hex);
-	if (job->ref && job->f->langs && matches_ref(file, job->ref))
-		langs_detect(job->f->langs, img, &file->info.lang);
-	return 0;
-}
-
-/*
- * Takes ownership of @fd, which may be negative, and identifies the file. Returns false, with
- * @fd closed and the file's descriptor -1, if it is not the file of @ref.
- */
-static bool adopt_fd(const struct file_table *f, struct file *file, const struct file_ref *ref,
-		     int fd)
-{
-	struct identify_job job = { f, ref, file };
-
-	if (fd < 0)
-		return false;
-	file->info.fd = fd;
-	if (fstat(fd, &file->st) == 0 && S_ISREG(file->st.st_mode))
-		(void)sigbus_run(identify, &job);
-	if (matches_ref(file, ref))
-		return true;
-	closep(&file->info.fd);
-	file->info.fd = -1;
-	file->info.is_elf = false;
-	file->info.build_id.len = 0;
-	file->info.build_id_hex[0] = '\0';
-	return false;
-}
-
-/*
- * Computes OpenTelemetry's file id: a hash of the first and the last 4 KiB (the whole file
- * twice if it is smaller) and the size.
- */
-static void hash_htl(struct file *file)
-{
-	uint8_t bytes[2 * HTL_EDGE + 8], sum[HTL_SHA256];
-	uint64_t size = (uint64_t)file->st.st_size, be = htobe64(size);
-	size_t edge = size < HTL_EDGE ? size : HTL_EDGE;
-
-	if (pread(file->info.fd, bytes, edge, 0) != (ssize_t)edge ||
-	    pread(file->info.fd, bytes + edge, edge, (off_t)(size - edge)) != (ssize_t)edge)
-		return;
-	memcpy(bytes + 2 * edge, &be, sizeof(be));
-	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes, 2 * edge + sizeof(be), sum) < 0)
-		return;
-	for (int i = 0; i < 16; i++)
-		snprintf(file->info.htl_hash + 2 * i, 3, "%02x", sum[i]);
-}
-
-/* Computes the key of by_content from both ends, the size and the build id. */
-static void hash_content(struct file *file)
-{
-	uint8_t edge[2 * IDENTITY_EDGE + 8 + ELF_BUILD_ID_MAX] = { 0 };
-	uint64_t size = (uint64_t)file->st.st_size;
-	off_t tail = size > IDENTITY_EDGE ? (off_t)(size - IDENTITY_EDGE) : 0;
-	XXH128_hash_t h;
-
-	(void)!pread(file->info.fd, edge, IDENTITY_EDGE, 0);
-	(void)!pread(file->info.fd, edge + IDENTITY_EDGE, IDENTITY_EDGE, tail);
-	memcpy(edge + 2 * IDENTITY_EDGE, &size, 8);
-	memcpy(edge + 2 * IDENTITY_EDGE + 8, file->info.build_id.bytes, ELF_BUILD_ID_MAX);
-	h = XXH3_128bits(edge, sizeof(edge));
-	file->content[0] = h.low64;
-	file->content[1] = h.high64;
-}
-
-/*
- * Opens the root directory and the debug file of a process in another mount namespace now:
- * when symbols are needed, the process and its mounts may be gone.
- */
-static void open_other_root(const struct file_table *f, struct file_info *info, uint32_t pid)
-{
-	_cleanup_(closep) int root = proc_root_open((int)pid);
-
-	if (root < 0 || proc_root_same(root, f->own_root))
-		return;
-	info->debug_fd = debugfile_open_by_id(root, &info->build_id);
-	info->root_fd = steal_fd(&root);
-}
-
-/* Makes a file without descriptors. */
-static struct file *file_alloc(const char *path)
-{
-	struct file *file = calloc(1, sizeof(*file));
-
-	if (!file)
-		return NULL;
-	file->info.fd = file->info.root_fd = file->info.debug_fd = -1;
-	file->info.path = strdup(path);
-	if (file->info.path)
-		return file;
-	file_free(file);
-	return NULL;
-}
-
-static struct file *file_new(const struct file_table *f, const struct file_ref *ref)
-{
-	struct file *file = file_alloc(ref->path);
-
-	if (!file)
-		return NULL;
-	if (!adopt_fd(f, file, ref, open_in_own_root(ref)) &&
-	    !adopt_fd(f, file, ref, open_mapped(ref)))
-		return file;
-	hash_content(file);
-	if (file->info.is_elf)
-		hash_htl(file);
-	open_other_root(f, &file->info, ref->pid);
-	return file;
+	f->context.langs = langs;
 }
 
 /*
@@ -432,7 +206,7 @@ static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t
 	if (!ref->inode || inode.fd < 0 || fstat(inode.fd, &inode.st) < 0)
 		return;
 	/* subvolumes number their inodes independently, but mappings show one device for all */
-	if (fs_magic(inode.fd) == BTRFS_SUPER_MAGIC)
+	if (mapped_file_fs_magic(inode.fd) == BTRFS_SUPER_MAGIC)
 		inode.path = path_hash(ref);
 	if (vec_push(&f->inodes, inode) < 0)
 		return;
@@ -446,7 +220,7 @@ static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t
  * Returns an id that was never assigned while there is one, else the one that has been free
  * for longest.
  */
-static uint32_t new_id(struct file_table *f, struct file *file)
+static uint32_t new_id(struct file_table *f, struct mapped_file *file)
 {
 	uint32_t id = (uint32_t)f->all.len;
 
@@ -460,16 +234,16 @@ static uint32_t new_id(struct file_table *f, struct file *file)
 	return id;
 }
 
-static uint32_t file_add(struct file_table *f, struct file *file)
+static uint32_t file_add(struct file_table *f, struct mapped_file *file)
 {
 	uint32_t id = new_id(f, file);
 
 	if (!id) {
-		file_free(file);
+		mapped_file_free(file);
 		return FILE_ID_NONE;
 	}
 	f->n_live++;
-	f->n_fds += n_descriptors(file);
+	f->n_fds += mapped_file_descriptors(file);
 	file->info.serial = ++f->last_serial;
 	if (file->info.fd < 0) {
 		unwind_tables_set_absent(f->tables, id);
@@ -481,7 +255,7 @@ static uint32_t file_add(struct file_table *f, struct file *file)
 
 static uint32_t refuse(struct file_table *f)
 {
-	struct file *file = f->refused ? NULL : file_alloc(FILE_TABLE_REFUSED);
+	struct mapped_file *file = f->refused ? NULL : mapped_file_alloc(FILE_TABLE_REFUSED);
 
 	f->n_refused++;
 	if (file)
@@ -496,13 +270,13 @@ static unsigned int n_owned(const struct file_table *f, uid_t uid)
 
 	for (uint32_t id = 1; id < f->all.len; id++)
 		if (f->all.data[id] && f->all.data[id]->st.st_uid == uid)
-			n += n_descriptors(f->all.data[id]);
+			n += mapped_file_descriptors(f->all.data[id]);
 	for (size_t i = 0; i < f->inodes.len; i++)
 		n += f->inodes.data[i].owns_fd && f->inodes.data[i].st.st_uid == uid;
 	return n;
 }
 
-static bool owner_has_too_many(const struct file_table *f, const struct file *file)
+static bool owner_has_too_many(const struct file_table *f, const struct mapped_file *file)
 {
 	return file->st.st_uid && f->n_fds >= f->fds_max / 4 &&
 	       n_owned(f, file->st.st_uid) >= f->fds_max / 4;
@@ -512,7 +286,7 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 {
 	struct find_key key = { f, ref, NULL };
 	_cleanup_(closep) int fd = -1;
-	struct file *file;
+	struct mapped_file *file;
 	uint32_t id;
 
 	id = find_by_inode(f, ref);
@@ -520,18 +294,18 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 		return id;
 	if (f->n_fds >= f->fds_max)
 		return refuse(f);
-	file = file_new(f, ref);
+	file = mapped_file_open(&f->context, ref);
 	if (!file)
 		return FILE_ID_NONE;
 	if (owner_has_too_many(f, file)) {
-		file_free(file);
+		mapped_file_free(file);
 		return refuse(f);
 	}
 	key.file = file;
 	if (file->info.fd >= 0 &&
 	    index_find(&f->by_content, (uint32_t)file->content[0], same_content, &key, &id)) {
 		fd = steal_fd(&file->info.fd);
-		file_free(file);
+		mapped_file_free(file);
 	} else {
 		id = file_add(f, file);
 	}
@@ -540,55 +314,21 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 	return id;
 }
 
-/* Length of the vDSO image: its section headers come last. */
-static size_t vdso_len(const uint8_t *image)
-{
-	const Elf64_Ehdr *eh = (const void *)image;
-
-	return eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
-}
-
-/* Copies the vDSO to a memory file, so that it can be read like any other file. */
-static int vdso_fd(void)
-{
-	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
-	_cleanup_(closep) int fd = -1;
-
-	if (!image)
-		return -ENOENT;
-	fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, image, vdso_len(image)) != (ssize_t)vdso_len(image))
-		return -EIO;
-	return steal_fd(&fd);
-}
-
 uint32_t file_table_vdso(struct file_table *f)
 {
-	struct identify_job job = { .f = f };
-	struct file *file;
+	struct mapped_file *file;
 
 	if (f->vdso_tried)
 		return f->vdso;
 	f->vdso_tried = true;
-	file = file_alloc("[vdso]");
-	if (!file)
-		return FILE_ID_NONE;
-	file->info.fd = vdso_fd();
-	if (file->info.fd < 0) {
-		file_free(file);
-		return FILE_ID_NONE;
-	}
-	job.file = file;
-	(void)identify(&job);
-	f->vdso = file_add(f, file);
+	file = mapped_file_vdso(&f->context);
+	f->vdso = file ? file_add(f, file) : FILE_ID_NONE;
 	return f->vdso;
 }
 
 struct table_job {
 	struct file_table *f;
-	struct file *file;
+	struct mapped_file *file;
 	uint32_t id;
 	uint64_t now_ns;
 	bool sweep_all;
@@ -600,7 +340,7 @@ static int open_debug_file(const struct file_table *f, const struct file_info *i
 {
 	struct elf_debuglink link = { 0 };
 	struct debugfile_query query = {
-		.roots = { info->root_fd, f->own_root },
+		.roots = { info->root_fd, f->context.own_root },
 		.path = info->path,
 		.build_id = info->build_id,
 	};
@@ -701,7 +441,7 @@ void file_table_mark(struct file_table *f, uint32_t id)
 
 static void evict(struct file_table *f, uint32_t id, uint64_t now_ns)
 {
-	struct file *file = f->all.data[id];
+	struct mapped_file *file = f->all.data[id];
 
 	/*
 	 * runtimes are few and their tables refer to them, so they stay; so does a file whose
@@ -715,9 +455,9 @@ static void evict(struct file_table *f, uint32_t id, uint64_t now_ns)
 	f->all.data[id] = NULL;
 	f->free_ids.data[f->free_ids.len++] = id;
 	f->n_live--;
-	f->n_fds -= n_descriptors(file);
+	f->n_fds -= mapped_file_descriptors(file);
 	f->n_forgotten++;
-	file_free(file);
+	mapped_file_free(file);
 }
 
 /* Removes the inodes of evicted files and rebuilds the index, since the others move. */
@@ -745,7 +485,7 @@ static void sweep_inodes(struct file_table *f)
 void file_table_sweep(struct file_table *f, uint64_t now_ns)
 {
 	for (uint32_t id = 1; id < f->all.len; id++) {
-		struct file *file = f->all.data[id];
+		struct mapped_file *file = f->all.data[id];
 
 		if (!file)
 			continue;

@@ -19,35 +19,12 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "elf/note.h"
-#include "lang/lang.h"
+#include "process/mapped_file.h"
 
 struct err;
 struct file_table;
+struct langs;
 struct unwind_tables;
-
-/* Identifies the file of a mapping. */
-struct file_ref {
-	uint32_t pid;
-	uint64_t start, end; /* address range of the mapping */
-	uint32_t dev_major, dev_minor;
-	uint64_t inode;   /* 0: unknown */
-	const char *path; /* as the process sees it */
-};
-
-struct file_info {
-	const char *path; /* as its first process sees it, or "[vdso]" */
-	int fd;           /* -1: cannot be opened; symbols and unwind table are missing */
-	uint64_t serial;  /* never 0 and, unlike ids, never reused */
-	int root_fd; /* root directory of its first process, which may hold debug files; -1: same as
-			ours */
-	int debug_fd; /* debug file found there by build id; -1: none */
-	struct elf_build_id build_id;
-	char build_id_hex[2 * ELF_BUILD_ID_MAX + 1];
-	char htl_hash[33]; /* OpenTelemetry's process.executable.build_id.htlhash; "" if not ELF */
-	bool is_elf;
-	struct lang_file lang; /* the language runtime in this file, if any */
-};
 
 /* The path of all files that are not open because too many others are. */
 #define FILE_TABLE_REFUSED "[file not opened: too many open files]"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* covers: src/process/file_table.c src/process/mapped_file.c */
 #include "process/file_table.h"
 
 #include <fcntl.h>

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A path alone does not identify a file: another mount namespace shows another file there, and the
+ * mapped one may have been deleted or replaced. Each way of opening it is therefore checked against
+ * the inode of the mapping.
+ */
+#include "process/mapped_file.h"
+
+#include <elf.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <gnutls/crypto.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/regular_file.h"
+#include "base/sigbus.h"
+#include "elf/image.h"
+#include "proc/root.h"
+#include "symbol/debugfile.h"
+
+enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096, HTL_SHA256 = 32 };
+
+unsigned int mapped_file_descriptors(const struct mapped_file *file)
+{
+	return (unsigned int)((file->info.fd >= 0) + (file->info.root_fd >= 0) +
+			      (file->info.debug_fd >= 0));
+}
+
+void mapped_file_free(struct mapped_file *file)
+{
+	if (!file)
+		return;
+	closep(&file->info.fd);
+	closep(&file->info.root_fd);
+	closep(&file->info.debug_fd);
+	free((void *)file->info.path);
+	free(file);
+}
+
+struct mapped_file *mapped_file_alloc(const char *path)
+{
+	struct mapped_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	file->info.fd = file->info.root_fd = file->info.debug_fd = -1;
+	file->info.path = strdup(path);
+	if (file->info.path)
+		return file;
+	mapped_file_free(file);
+	return NULL;
+}
+
+unsigned long mapped_file_fs_magic(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 ? (unsigned long)fs.f_type : 0;
+}
+
+/*
+ * Returns true if @fd can be on the device of the mapping. On overlayfs and btrfs, stat()
+ * returns another device number than mappings have.
+ */
+static bool same_device(int fd, const struct stat *st, const struct file_ref *ref)
+{
+	unsigned long magic;
+
+	if (major(st->st_dev) == ref->dev_major && minor(st->st_dev) == ref->dev_minor)
+		return true;
+	magic = mapped_file_fs_magic(fd);
+	return magic == OVERLAYFS_SUPER_MAGIC || magic == BTRFS_SUPER_MAGIC;
+}
+
+/*
+ * Opens the file of that path as this process sees it, if it is the one that is mapped. This
+ * comes first because opening through /proc/PID takes locks of the other process, which may
+ * hold them for seconds while it gets no CPU.
+ */
+static int open_in_own_root(const struct file_ref *ref)
+{
+	_cleanup_(closep) int at = -1;
+	struct stat st;
+
+	if (ref->path[0] != '/' || !ref->inode)
+		return -1;
+	at = open(ref->path, O_PATH | O_CLOEXEC);
+	if (at < 0 || fstat(at, &st) < 0 || st.st_ino != ref->inode || !same_device(at, &st, ref))
+		return -1;
+	return regular_file_reopen(at, NULL);
+}
+
+/* Opens the file that the process has mapped, even if its path leads elsewhere by now. */
+static int open_mapped(const struct file_ref *ref)
+{
+	char path[PATH_MAX + 64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", ref->pid,
+		 (unsigned long long)ref->start, (unsigned long long)ref->end);
+	fd = regular_file_open(path, NULL);
+	if (fd >= 0 || ref->path[0] != '/')
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%u/root%s", ref->pid, ref->path);
+	return regular_file_open(path, NULL);
+}
+
+static bool matches_ref(const struct mapped_file *file, const struct file_ref *ref)
+{
+	return S_ISREG(file->st.st_mode) && (!ref->inode || file->st.st_ino == ref->inode);
+}
+
+struct identify_job {
+	const struct mapped_file_context *c;
+	const struct file_ref *ref; /* NULL: skip runtime detection */
+	struct mapped_file *file;
+};
+
+static int identify(void *ctx)
+{
+	struct identify_job *job = ctx;
+	struct mapped_file *file = job->file;
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	int r;
+
+	r = elf_image_open(&img, file->info.fd, NULL);
+	if (r < 0)
+		return r;
+	file->info.is_elf = true;
+	elf_note_gnu_build_id(img, &file->info.build_id);
+	elf_build_id_hex(&file->info.build_id, file->info.build_id_hex);
+	if (job->ref && job->c->langs && matches_ref(file, job->ref))
+		langs_detect(job->c->langs, img, &file->info.lang);
+	return 0;
+}
+
+/*
+ * Takes ownership of @fd, which may be negative, and identifies the file. Returns false, with
+ * @fd closed and the file's descriptor -1, if it is not the file of @ref.
+ */
+static bool adopt_fd(const struct mapped_file_context *c, struct mapped_file *file,
+		     const struct file_ref *ref, int fd)
+{
+	struct identify_job job = { c, ref, file };
+
+	if (fd < 0)
+		return false;
+	file->info.fd = fd;
+	if (fstat(fd, &file->st) == 0 && S_ISREG(file->st.st_mode))
+		(void)sigbus_run(identify, &job);
+	if (matches_ref(file, ref))
+		return true;
+	closep(&file->info.fd);
+	file->info.fd = -1;
+	file->info.is_elf = false;
+	file->info.build_id.len = 0;
+	file->info.build_id_hex[0] = '\0';
+	return false;
+}
+
+/*
+ * Computes OpenTelemetry's file id: a hash of the first and the last 4 KiB (the whole file
+ * twice if it is smaller) and the size.
+ */
+static void hash_htl(struct mapped_file *file)
+{
+	uint8_t bytes[2 * HTL_EDGE + 8], sum[HTL_SHA256];
+	uint64_t size = (uint64_t)file->st.st_size, be = htobe64(size);
+	size_t edge = size < HTL_EDGE ? size : HTL_EDGE;
+
+	if (pread(file->info.fd, bytes, edge, 0) != (ssize_t)edge ||
+	    pread(file->info.fd, bytes + edge, edge, (off_t)(size - edge)) != (ssize_t)edge)
+		return;
+	memcpy(bytes + 2 * edge, &be, sizeof(be));
+	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes, 2 * edge + sizeof(be), sum) < 0)
+		return;
+	for (int i = 0; i < 16; i++)
+		snprintf(file->info.htl_hash + 2 * i, 3, "%02x", sum[i]);
+}
+
+/* Computes the key of by_content from both ends, the size and the build id. */
+static void hash_content(struct mapped_file *file)
+{
+	uint8_t edge[2 * IDENTITY_EDGE + 8 + ELF_BUILD_ID_MAX] = { 0 };
+	uint64_t size = (uint64_t)file->st.st_size;
+	off_t tail = size > IDENTITY_EDGE ? (off_t)(size - IDENTITY_EDGE) : 0;
+	XXH128_hash_t h;
+
+	(void)!pread(file->info.fd, edge, IDENTITY_EDGE, 0);
+	(void)!pread(file->info.fd, edge + IDENTITY_EDGE, IDENTITY_EDGE, tail);
+	memcpy(edge + 2 * IDENTITY_EDGE, &size, 8);
+	memcpy(edge + 2 * IDENTITY_EDGE + 8, file->info.build_id.bytes, ELF_BUILD_ID_MAX);
+	h = XXH3_128bits(edge, sizeof(edge));
+	file->content[0] = h.low64;
+	file->content[1] = h.high64;
+}
+
+/*
+ * Opens the root directory and the debug file of a process in another mount namespace now:
+ * when symbols are needed, the process and its mounts may be gone.
+ */
+static void open_other_root(const struct mapped_file_context *c, struct file_info *info,
+			    uint32_t pid)
+{
+	_cleanup_(closep) int root = proc_root_open((int)pid);
+
+	if (root < 0 || proc_root_same(root, c->own_root))
+		return;
+	info->debug_fd = debugfile_open_by_id(root, &info->build_id);
+	info->root_fd = steal_fd(&root);
+}
+
+struct mapped_file *mapped_file_open(const struct mapped_file_context *c,
+				     const struct file_ref *ref)
+{
+	struct mapped_file *file = mapped_file_alloc(ref->path);
+
+	if (!file)
+		return NULL;
+	if (!adopt_fd(c, file, ref, open_in_own_root(ref)) &&
+	    !adopt_fd(c, file, ref, open_mapped(ref)))
+		return file;
+	hash_content(file);
+	if (file->info.is_elf)
+		hash_htl(file);
+	open_other_root(c, &file->info, ref->pid);
+	return file;
+}
+
+/* Length of the vDSO image: its section headers come last. */
+static size_t vdso_len(const uint8_t *image)
+{
+	const Elf64_Ehdr *eh = (const void *)image;
+
+	return eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
+}
+
+/* Copies the vDSO to a memory file, so that it can be read like any other file. */
+static int vdso_fd(void)
+{
+	const uint8_t *image = (const uint8_t *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
+	_cleanup_(closep) int fd = -1;
+
+	if (!image)
+		return -ENOENT;
+	fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, image, vdso_len(image)) != (ssize_t)vdso_len(image))
+		return -EIO;
+	return steal_fd(&fd);
+}
+
+struct mapped_file *mapped_file_vdso(const struct mapped_file_context *c)
+{
+	struct mapped_file *file = mapped_file_alloc("[vdso]");
+	struct identify_job job = { .c = c, .file = file };
+
+	if (!file)
+		return NULL;
+	file->info.fd = vdso_fd();
+	if (file->info.fd < 0) {
+		mapped_file_free(file);
+		return NULL;
+	}
+	(void)identify(&job);
+	return file;
+}

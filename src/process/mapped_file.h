@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One file that processes have mapped: opening the right one, whatever its path leads to by now,
+ * and computing what identifies it. The file table decides which files are equal and how long each
+ * is kept open. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "elf/note.h"
+#include "lang/lang.h"
+
+/* Identifies the file of a mapping. */
+struct file_ref {
+	uint32_t pid;
+	uint64_t start, end; /* address range of the mapping */
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;   /* 0: unknown */
+	const char *path; /* as the process sees it */
+};
+
+struct file_info {
+	const char *path; /* as its first process sees it, or "[vdso]" */
+	int fd;           /* -1: cannot be opened; symbols and unwind table are missing */
+	uint64_t serial;  /* never 0 and, unlike ids, never reused */
+	int root_fd; /* root directory of its first process, which may hold debug files; -1: same as
+			ours */
+	int debug_fd; /* debug file found there by build id; -1: none */
+	struct elf_build_id build_id;
+	char build_id_hex[2 * ELF_BUILD_ID_MAX + 1];
+	char htl_hash[33]; /* OpenTelemetry's process.executable.build_id.htlhash; "" if not ELF */
+	bool is_elf;
+	struct lang_file lang; /* the language runtime in this file, if any */
+};
+
+struct mapped_file {
+	struct file_info info;
+	struct stat st; /* when the id was assigned */
+	uint64_t content[2];
+	/* private to file_table.c: */
+	bool marked;
+	uint8_t n_unmarked; /* consecutive sweeps without a mark */
+};
+
+struct mapped_file_context {
+	struct langs *langs; /* may be NULL */
+	int own_root;        /* of this process */
+};
+
+/* Makes a file without descriptors. The path is copied. NULL if memory ran out. */
+struct mapped_file *mapped_file_alloc(const char *path);
+
+/*
+ * Opens and identifies the file of a mapping. If it cannot be opened, info.fd is -1. NULL if memory
+ * ran out.
+ */
+struct mapped_file *mapped_file_open(const struct mapped_file_context *c,
+				     const struct file_ref *ref);
+
+/* Makes a file of a copy of the vDSO. NULL if the kernel provides none, or memory ran out. */
+struct mapped_file *mapped_file_vdso(const struct mapped_file_context *c);
+
+/* Closes all descriptors. NULL is ignored. */
+void mapped_file_free(struct mapped_file *file);
+
+/* The number of descriptors that the file holds. */
+unsigned int mapped_file_descriptors(const struct mapped_file *file);
+
+/* Magic number of the file system that @fd is on; 0 if unknown. */
+unsigned long mapped_file_fs_magic(int fd);
