@@ -100,8 +100,9 @@ def the_manifest_has_only_known_fields():
 
 
 def the_image_documents_them():
-    line = re.search(r"--cap-add=(\S+)", text("packaging", "Containerfile"))[1]
-    expect({c.upper() for c in line.split(",")} == agent_capabilities(), line, agent_capabilities())
+    for path in (("packaging", "Containerfile"), ("docs", "agent.md")):
+        line = re.search(r"--cap-add=(\S+)", text(*path))[1]
+        expect({c.upper() for c in line.split(",")} == agent_capabilities(), path, line, agent_capabilities())
 
 
 def configurations_have_only_known_keys():
@@ -131,7 +132,7 @@ def main():
     tap.run("the systemd unit has the agent's capabilities", the_unit_has_the_agents_capabilities)
     tap.run("the DaemonSet has the same capabilities, and mounts each of its volumes", the_daemon_set_has_them)
     tap.run("the manifest has only known fields, and its references resolve", the_manifest_has_only_known_fields)
-    tap.run("the example in the Containerfile has the same capabilities", the_image_documents_them)
+    tap.run("the examples of the Containerfile and of docs/agent.md have the same capabilities", the_image_documents_them)
     tap.run("the configurations have only known keys", configurations_have_only_known_keys)
     tap.run("systemd accepts the unit", systemd_accepts_the_unit)
     tap.done()
