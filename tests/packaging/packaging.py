@@ -18,7 +18,8 @@ def text(*path):
 
 
 def agent_capabilities():
-    return set(re.findall(r"\{ CAP_(\w+), \"", text("src", "agent", "privileges.c")))
+    kept = re.search(r"\} kept\[\] = \{\n(.*?)^\};", text("src", "agent", "privileges.c"), re.MULTILINE | re.DOTALL)[1]
+    return set(re.findall(r"\{ CAP_(\w+), \"", kept))
 
 
 def manifest():
