@@ -12,8 +12,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/privileges.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -21,11 +23,14 @@
 #include "cli/commands.h"
 #include "cli/store_info.h"
 #include "options/arguments.h"
+#include "server/secret.h"
 #include "server/server.h"
 #include "server/server_options.h"
 
 #define DAY_NS   86400000000000LL
 #define DAYS_MAX 99999
+
+enum { MIN_SECRET = 8 };
 
 #define OPTION_VALUES struct server_args
 
@@ -59,11 +64,15 @@ const struct option_spec server_common_options[] = {
 	OPTION_SECTION("Access"),
 	OPTION(TEXT, 0, "auth-token-file", "FILE", token_file,
 	       "Require a bearer token that is listed in FILE, one per line",
-	       .details = "A token may be followed by a space and the name of a tenant, which "
-			  "clients with this token are then restricted to."),
+	       .details = "A token may be followed by the name of a tenant, which clients with "
+			  "this token are then restricted to (* for any), and by scopes: read, "
+			  "write or admin, separated by commas; without scopes the client may read "
+			  "and write. Tokens should be hashes that --hash-secret prints. The file "
+			  "is read again when it changes; if the new one is invalid, the old "
+			  "clients stay."),
 	OPTION(TEXT, 0, "auth-basic-file", "FILE", basic_file,
 	       "Require a user name and password listed in FILE, one USER:PASSWORD per line",
-	       .details = "The name of a tenant may follow, as in --auth-token-file. If both "
+	       .details = "Tenant and scopes may follow, as in --auth-token-file. If both "
 			  "options are used, clients may use either kind of credentials."),
 	OPTION(TEXT, 0, "host-name", "NAME,...", host_names, "Accept requests for these host names",
 	       .details =
@@ -100,6 +109,11 @@ const struct option_spec server_only_options[] = {
 			  "number of servers can share a database. clickhouses:// uses TLS. A push "
 			  "that was acknowledged is as durable as an INSERT that ClickHouse has "
 			  "acknowledged."),
+	OPTION(FLAG, 0, "hash-secret", NULL, hash_secret,
+	       "Read a token or USER:PASSWORD from standard input, print the line for a file of "
+	       "credentials, and exit",
+	       .details = "The line holds a salted hash (PBKDF2) instead of the secret. A token "
+			  "must be random, for example from \"openssl rand -hex 32\"."),
 	OPTION(FLAG, 0, "store-info", NULL, store_info,
 	       "Print the disk space that each day and tenant uses, and exit",
 	       .details = "The same as \"cameo store info\", which is described there."),
@@ -121,6 +135,8 @@ static int check(const struct server_args *a)
 {
 	const struct listen_address *l = &a->listen;
 
+	if (a->hash_secret)
+		return CLI_CONTINUE;
 	if (!a->dir == !a->store_url)
 		return cli_fail_usage("exactly one of --data DIR and --store URL is required");
 	if (listen_is_loopback(l->host) && a->otlp_listen.host[0])
@@ -167,6 +183,44 @@ static struct server_options server_options_of(const struct server_args *a)
 		.tenants = a->tenants,
 		.warn = warn,
 	};
+}
+
+/* ---- --hash-secret ------------------------------------------------------------------ */
+
+/* Hashes what follows the first colon of USER:PASSWORD, or the complete token. */
+static int print_hash(const char *text)
+{
+	_cleanup_(buf_fini) struct buf line = { 0 };
+	const char *colon = strchr(text, ':'), *secret = colon ? colon + 1 : text;
+	struct secret s;
+
+	if (strlen(secret) < MIN_SECRET || secret[strcspn(secret, " \t")])
+		return cli_fail("cannot use the secret: expected at least %d characters without "
+				"spaces",
+				MIN_SECRET);
+	if (secret_make(secret, strlen(secret),
+			colon ? SECRET_PASSWORD_ROUNDS : SECRET_TOKEN_ROUNDS, &s) < 0)
+		return cli_fail("cannot hash the secret");
+	buf_put(&line, text, (size_t)(secret - text));
+	secret_print(&s, &line);
+	buf_put_byte(&line, 0);
+	if (buf_error(&line))
+		return cli_fail("out of memory");
+	puts((const char *)line.data);
+	return 0;
+}
+
+static int hash_secret(void)
+{
+	char text[2048];
+	int r;
+
+	if (!fgets(text, sizeof(text), stdin))
+		return cli_fail("no secret on standard input");
+	text[strcspn(text, "\r\n")] = '\0';
+	r = print_hash(text);
+	explicit_bzero(text, sizeof(text));
+	return r;
 }
 
 /* ---- serving ------------------------------------------------------------------------ */
@@ -226,6 +280,8 @@ int server_run_command(const struct server_args *a, int fd)
 
 	if (r != CLI_CONTINUE)
 		return r;
+	if (a->hash_secret)
+		return hash_secret();
 	if (a->store_info)
 		return store_info_print(a->dir, a->store_url);
 	sigemptyset(&stop);

@@ -14,7 +14,7 @@ struct server_args {
 	uint64_t keep_days, keep_gib, query_days, max_series;
 	uint64_t memory; /* bytes */
 	uint64_t query_ns;
-	bool insecure, tenants, store_info;
+	bool insecure, tenants, store_info, hash_secret;
 };
 
 /* The options that `cameo up` has too, and those of `cameo server` alone. */

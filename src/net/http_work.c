@@ -153,7 +153,7 @@ void http_request_refuse(struct http_request *rq, int status, const char *messag
 	rq->response.status = status;
 	rq->response.content_type = "application/json";
 	if (status == 401)
-		http_response_add(&rq->response, "WWW-Authenticate", "Basic realm=\"cameo\"");
+		http_response_add(&rq->response, "WWW-Authenticate", "Bearer realm=\"cameo\"");
 	if (status == 429 || status == 503)
 		http_response_add(&rq->response, "Retry-After", "1");
 	buf_put_str(&rq->response.body, "{\"code\":\"");

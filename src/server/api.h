@@ -23,9 +23,13 @@
  * "anonymous".
  */
 enum api_access {
-	API_OPEN,   /* anyone */
-	API_CLIENT, /* authenticated clients; the method is about no tenant */
-	API_TENANT, /* authenticated clients; rpc->tenant is set */
+	API_FORGOTTEN, /* nobody: every method states its access */
+	API_OPEN,      /* anyone */
+	API_CLIENT,    /* authenticated clients of any scope; neither reads nor changes data */
+	API_READ,      /* clients that may read; rpc->tenant is set */
+	API_READ_ALL,  /* clients that may read and are not restricted to one tenant */
+	API_WRITE,     /* clients that may write; rpc->tenant and rpc->sink are set */
+	API_ADMIN,     /* clients that may administrate; rpc->tenant and rpc->sink are set */
 };
 
 /* The cost of a request. All but free ones are counted and reserve memory beforehand. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets are compared in constant time: every byte of every secret is compared on each check, so
- * the duration reveals nothing about them. That costs time in proportion to the number of clients,
- * at most ten thousand short comparisons. The number of clients and the lengths of their secrets
- * may show in the duration; their contents do not.
+ * Every secret is held as a salted hash, also those that the file has in plain text: these share
+ * one random salt, so a token is hashed once for all of them. Each check compares all tokens, so
+ * its duration depends on their number only.
  */
 #include "server/auth.h"
 
@@ -11,89 +10,138 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/base64.h"
-#include "base/buf.h"
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+
 #include "base/err.h"
 #include "base/vec.h"
-#include "store/store.h"
+#include "server/secret.h"
 
 enum { MAX_SECRET = 1024, MIN_SECRET = 8, MAX_CLIENTS = 10000 };
 
-struct client {
-	char *secret; /* a token, or user:password */
-	char *tenant; /* NULL allows any tenant */
-	bool is_token;
+enum kind { TOKEN, PASSWORD, SUBJECT };
+
+struct credential {
+	enum kind kind;
+	char *user; /* or the common name; NULL for tokens */
+	struct secret secret;
+	struct client client;
 };
 
 struct auth {
-	VEC(struct client);
+	VEC(struct credential);
+	uint8_t salt[SECRET_SALT]; /* of secrets in plain text */
+	uint32_t password_rounds;  /* the most of any password */
+	size_t n_plain;
+};
+
+/* The line of a file that is read. */
+struct line {
+	enum kind kind;
+	int number;
+	char *credential, *tenant, *scopes;
 };
 
 void auth_free(struct auth *a)
 {
 	if (!a)
 		return;
-	for (size_t i = 0; i < a->len; i++) {
-		free(a->data[i].secret);
-		free(a->data[i].tenant);
-	}
+	for (size_t i = 0; i < a->len; i++)
+		free(a->data[i].user);
+	if (a->data)
+		gnutls_memset(a->data, 0, a->len * sizeof(a->data[0]));
 	vec_fini(a);
 	free(a);
 }
 
-/* Copies both texts. */
-static int add_client(struct auth *a, const char *secret, const char *tenant, bool is_token)
+/* Reads a hash, or computes that of a plain secret. Returns what is wrong, or NULL. */
+static const char *read_secret(struct auth *a, const char *text, struct secret *out)
 {
-	struct client c = { .is_token = is_token };
-	int r;
+	size_t len = strlen(text);
 
-	c.secret = strdup(secret);
-	c.tenant = tenant ? strdup(tenant) : NULL;
-	r = !c.secret || (tenant && !c.tenant) ? -ENOMEM : vec_push(a, c);
-	if (r < 0) {
-		free(c.secret);
-		free(c.tenant);
-	}
-	return r;
+	if (secret_is_hash(text))
+		return secret_parse(text, out) < 0 ? "malformed hash: see --hash-secret" : NULL;
+	if (len < MIN_SECRET)
+		return "secret is shorter than 8 characters";
+	if (len > MAX_SECRET)
+		return "secret is longer than 1024 characters";
+	a->n_plain++;
+	out->rounds = SECRET_TOKEN_ROUNDS;
+	memcpy(out->salt, a->salt, SECRET_SALT);
+	return secret_hash(out, text, len, out->hash) < 0 ? "cannot be hashed" : NULL;
 }
 
-/* Describes the mistake in a line; NULL if the line is valid. */
-static const char *find_mistake(const char *secret, const char *tenant, const char *more,
-				bool is_token)
+/* Returns what is wrong with tenant or scopes, or NULL. */
+static const char *read_rights(const struct line *l, struct client *out)
 {
-	const char *colon = strchr(secret, ':');
-
-	if (more)
-		return "expected a secret and an optional tenant, found more words";
-	if (tenant && !store_tenant_valid(tenant))
+	out->scopes = CLIENT_DEFAULT_SCOPES;
+	if (l->scopes && !client_parse_scopes(l->scopes, &out->scopes))
+		return "invalid scopes: expected read, write or admin, separated by commas";
+	if (!l->tenant || !strcmp(l->tenant, "*"))
+		return NULL;
+	if (!store_tenant_valid(l->tenant))
 		return "invalid name of a tenant";
-	if (!is_token && (!colon || colon == secret))
-		return "expected USER:PASSWORD";
-	if (strlen(is_token ? secret : colon + 1) < MIN_SECRET)
-		return "secret is shorter than 8 characters";
-	return strlen(secret) > MAX_SECRET ? "secret is longer than 1024 characters" : NULL;
+	snprintf(out->tenant, sizeof(out->tenant), "%s", l->tenant);
+	return NULL;
+}
+
+/* Fills in the credential of @l, whose text is modified. Returns what is wrong, or NULL. */
+static const char *read_credential(struct auth *a, struct line *l, struct credential *out)
+{
+	char *secret = l->credential, *colon;
+	char name[32];
+
+	out->kind = l->kind;
+	if (l->kind == TOKEN) {
+		snprintf(name, sizeof(name), "token-%d", l->number);
+		client_set_name(&out->client, name);
+		return read_secret(a, secret, &out->secret);
+	}
+	if (l->kind == PASSWORD) {
+		colon = strchr(secret, ':');
+		if (!colon || colon == secret)
+			return "expected USER:PASSWORD";
+		*colon = '\0';
+		secret = colon + 1;
+	}
+	client_set_name(&out->client, l->credential);
+	out->user = strdup(l->credential);
+	if (!out->user)
+		return "out of memory";
+	return l->kind == PASSWORD ? read_secret(a, secret, &out->secret) : NULL;
 }
 
 /* Adds the client of one line, if it has one. *@out_why describes what is wrong with the line. */
-static int read_line(struct auth *a, char *line, bool is_token, const char **out_why)
+static int read_line(struct auth *a, char *text, enum kind kind, int number, const char **out_why)
 {
 	static const char blanks[] = " \t\r\n";
-	char *rest = NULL, *secret = strtok_r(line, blanks, &rest);
-	const char *tenant, *more;
+	struct credential c = { 0 };
+	char *rest = NULL;
+	struct line l = { kind, number, strtok_r(text, blanks, &rest), NULL, NULL };
+	int r;
 
-	if (!secret || secret[0] == '#')
+	if (!l.credential || l.credential[0] == '#')
 		return 0;
-	tenant = strtok_r(NULL, blanks, &rest);
-	more = strtok_r(NULL, blanks, &rest);
-	*out_why = find_mistake(secret, tenant, more, is_token);
-	if (!*out_why && a->len >= MAX_CLIENTS)
+	l.tenant = strtok_r(NULL, blanks, &rest);
+	l.scopes = strtok_r(NULL, blanks, &rest);
+	if (strtok_r(NULL, blanks, &rest))
+		*out_why = "expected a credential, a tenant and scopes, found more words";
+	else if (a->len >= MAX_CLIENTS)
 		*out_why = "more than 10000 clients";
-	return *out_why ? -EINVAL : add_client(a, secret, tenant, is_token);
+	else
+		*out_why = read_rights(&l, &c.client);
+	if (!*out_why)
+		*out_why = read_credential(a, &l, &c);
+	r = *out_why ? -EINVAL : vec_push(a, c);
+	if (r < 0)
+		free(c.user);
+	else if (kind == PASSWORD && c.secret.rounds > a->password_rounds)
+		a->password_rounds = c.secret.rounds;
+	return r;
 }
 
-static int read_file(struct auth *a, const char *path, bool is_token, struct err *err)
+static int read_file(struct auth *a, const char *path, enum kind kind, struct err *err)
 {
 	_cleanup_(fclosep) FILE *f = fopen(path, "re");
 	size_t before = a->len;
@@ -106,10 +154,13 @@ static int read_file(struct auth *a, const char *path, bool is_token, struct err
 		const char *why = NULL;
 
 		n++;
-		r = read_line(a, line, is_token, &why);
+		r = read_line(a, line, kind, n, &why);
 		if (why)
 			err_set(err, r, "\"%s\", line %d: %s", path, n, why);
 	}
+	gnutls_memset(line, 0, sizeof(line));
+	if (r == 0 && ferror(f))
+		return err_set(err, -EIO, "cannot read \"%s\"", path);
 	if (r == 0 && a->len == before)
 		return err_set(err, -EINVAL, "\"%s\" lists no clients", path);
 	return r;
@@ -120,68 +171,98 @@ int auth_load(struct auth **out, const struct auth_options *opt, struct err *err
 	_cleanup_(auth_freep) struct auth *a = calloc(1, sizeof(*a));
 	int r = a ? 0 : -ENOMEM;
 
+	if (r == 0 && gnutls_rnd(GNUTLS_RND_KEY, a->salt, sizeof(a->salt)) < 0)
+		return err_set(err, -EIO, "cannot read random bytes");
 	if (r == 0 && opt->token_file)
-		r = read_file(a, opt->token_file, true, err);
+		r = read_file(a, opt->token_file, TOKEN, err);
 	if (r == 0 && opt->basic_file)
-		r = read_file(a, opt->basic_file, false, err);
+		r = read_file(a, opt->basic_file, PASSWORD, err);
+	if (r == 0 && opt->subject_file)
+		r = read_file(a, opt->subject_file, SUBJECT, err);
 	if (r == 0)
 		*out = steal_ptr(&a);
 	return r;
 }
 
-/*
- * Compares in time that depends on @len only, never on where the first difference is. A secret of
- * another length is compared too, modulo its own length, so that the loop always runs @len times.
- */
-static bool same(const char *secret, const char *said, size_t len)
+static bool same_work(const struct secret *a, const struct secret *b)
 {
-	size_t n = strlen(secret);
-	unsigned int differs = n != len;
-
-	for (size_t i = 0; i < len; i++)
-		differs |= (unsigned char)said[i] ^ (unsigned char)secret[n ? i % n : 0];
-	return !differs;
+	return a->rounds == b->rounds && !memcmp(a->salt, b->salt, SECRET_SALT);
 }
 
-/* Finds the client with this secret. A token is compared with the password alone. */
-static const struct client *find(const struct auth *a, const char *said, size_t len, bool is_token)
+/* A hash is computed again only where salt or rounds differ from those of the line before. */
+bool auth_find_token(const struct auth *a, const char *token, size_t len, struct client *out)
 {
-	const struct client *found = NULL;
+	const struct credential *found = NULL;
+	const struct secret *last = NULL;
+	uint8_t hash[SECRET_HASH] = { 0 };
 
-	for (size_t i = 0; i < a->len; i++)
-		if (a->data[i].is_token == is_token && same(a->data[i].secret, said, len))
-			found = &a->data[i];
-	return found;
+	for (size_t i = 0; len <= MAX_SECRET && i < a->len; i++) {
+		const struct credential *c = &a->data[i];
+
+		if (c->kind != TOKEN)
+			continue;
+		if (!last || !same_work(last, &c->secret)) {
+			if (secret_hash(&c->secret, token, len, hash) < 0)
+				return false;
+			last = &c->secret;
+		}
+		if (secret_equal(hash, c->secret.hash))
+			found = c;
+	}
+	if (found)
+		*out = found->client;
+	return found != NULL;
 }
 
-/*
- * A password file has USER:PASSWORD, so the decoded text is compared as a whole. A token is
- * compared with the part behind the first colon.
- */
-static const struct client *find_basic(const struct auth *a, const char *coded)
+static bool is_user(const struct credential *c, const char *user, size_t len)
 {
-	_cleanup_(buf_fini) struct buf plain = { 0 };
-	const struct client *c;
-	const char *text, *colon;
-
-	if (base64_decode(coded, strlen(coded), &plain) < 0)
-		return NULL;
-	text = (const char *)plain.data;
-	colon = plain.len ? memchr(text, ':', plain.len) : NULL;
-	if (!colon)
-		return NULL;
-	c = find(a, text, plain.len, false);
-	return c ? c : find(a, colon + 1, plain.len - (size_t)(colon + 1 - text), true);
+	return c->kind == PASSWORD && strlen(c->user) == len && !memcmp(c->user, user, len);
 }
 
-bool auth_check(const struct auth *a, const char *header, const char **out_tenant)
+bool auth_find_password(const struct auth *a, const char *user, size_t user_len,
+			const char *password, size_t len, struct client *out)
 {
-	const struct client *c = NULL;
+	const struct secret nobody = { .rounds = a->password_rounds };
+	const struct credential *found = NULL;
+	uint8_t hash[SECRET_HASH];
+	bool known = false;
 
-	if (header && !strncasecmp(header, "Bearer ", 7))
-		c = find(a, header + 7, strlen(header + 7), true);
-	else if (header && !strncasecmp(header, "Basic ", 6))
-		c = find_basic(a, header + 6);
-	*out_tenant = c ? c->tenant : NULL;
-	return c != NULL;
+	if (!a->password_rounds || len > MAX_SECRET)
+		return false;
+	for (size_t i = 0; i < a->len; i++) {
+		const struct credential *c = &a->data[i];
+
+		if (!is_user(c, user, user_len))
+			continue;
+		known = true;
+		if (secret_hash(&c->secret, password, len, hash) == 0 &&
+		    secret_equal(hash, c->secret.hash))
+			found = c;
+	}
+	if (!known)
+		secret_hash(&nobody, password, len, hash);
+	if (found)
+		*out = found->client;
+	return found != NULL;
+}
+
+bool auth_find_subject(const struct auth *a, const char *name, struct client *out)
+{
+	for (size_t i = 0; i < a->len; i++) {
+		if (a->data[i].kind == SUBJECT && !strcmp(a->data[i].user, name)) {
+			*out = a->data[i].client;
+			return true;
+		}
+	}
+	return false;
+}
+
+size_t auth_n_plain(const struct auth *a)
+{
+	return a->n_plain;
+}
+
+bool auth_is_slow(const struct auth *a)
+{
+	return a->password_rounds > SECRET_TOKEN_ROUNDS;
 }

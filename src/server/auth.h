@@ -2,26 +2,35 @@
 #pragma once
 
 /*
- * Authentication of clients. A token file has one token per line, a password file one
- * USER:PASSWORD. Either may be followed by a tenant, to which the client is then restricted. Empty
- * lines and lines that begin with # are ignored. Immutable after loading; any thread. A secret has
- * 8 to 1024 characters; a file has at most 10,000 clients. Files are read once, at start.
+ * Files of credentials. A line is
+ *
+ *	CREDENTIAL [TENANT [SCOPES]]
+ *
+ * CREDENTIAL is a token, USER:PASSWORD, or the common name of a client certificate; tokens and
+ * passwords may be hashes (secret.h). TENANT restricts the client, "*" and none do not. SCOPES is
+ * "read", "write" or "admin", or several separated by commas; without it the client may read and
+ * write. Empty lines and lines that begin with # are ignored. A plain secret has 8 to 1024
+ * characters; a file has at most 10,000 clients. A loaded set is constant; any thread.
  */
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/cleanup.h"
+#include "server/client.h"
 
 struct auth;
 struct err;
 
+/* Any may be NULL. */
 struct auth_options {
-	const char *token_file; /* either may be NULL */
+	const char *token_file;
 	const char *basic_file;
+	const char *subject_file; /* common names of certificates */
 };
 
 /*
- * Returns 0, -EINVAL for a file without clients or with an invalid line, or -errno. With neither
- * file the result accepts nobody: a server without authentication has no struct auth at all.
+ * Returns 0, -EINVAL for a file without clients or with an invalid line, or -errno. With no file
+ * the result accepts nobody.
  */
 int auth_load(struct auth **out, const struct auth_options *opt, struct err *err);
 void auth_free(struct auth *a);
@@ -29,9 +38,16 @@ void auth_free(struct auth *a);
 DEFINE_FREEP(struct auth, auth_free)
 
 /*
- * Checks an `Authorization` header, which may be NULL. Browsers know only user and password, so a
- * token is accepted as the password of any user. *@out_tenant is the tenant to which the client is
- * restricted, or NULL. The scheme is compared without regard to case. The tenant is valid until
- * auth_free().
+ * Find the client of a token, of a user and password, or of the common name of a verified
+ * certificate. Return true and the client in *@out. Secrets are compared as hashes in constant
+ * time; a password of a user takes as long as one of nobody.
  */
-bool auth_check(const struct auth *a, const char *header, const char **out_tenant);
+bool auth_find_token(const struct auth *a, const char *token, size_t len, struct client *out);
+bool auth_find_password(const struct auth *a, const char *user, size_t user_len,
+			const char *password, size_t len, struct client *out);
+bool auth_find_subject(const struct auth *a, const char *name, struct client *out);
+
+/* The number of secrets that the files hold without a hash. */
+size_t auth_n_plain(const struct auth *a);
+/* True if checking a password takes milliseconds, so that failures must be bounded. */
+bool auth_is_slow(const struct auth *a);

@@ -96,7 +96,7 @@ static int download_profile(struct rpc *rpc)
 }
 
 static const struct api_method methods[] = {
-	{ "/api/v1/profile", connect_get, download_profile, API_TENANT, API_QUERY,
+	{ "/api/v1/profile", connect_get, download_profile, API_READ, API_QUERY,
 	  "Download merged profiles as a file", NULL },
 };
 API_LIST(download_api, methods);

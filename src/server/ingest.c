@@ -270,6 +270,8 @@ int ingest_store(struct ingest *in, struct rpc *rpc)
 		return r;
 	if (!in->profiles.len)
 		return in->n_refused ? err_set(rpc->err, in->why.code, "%s", in->why.msg) : 0;
-	r = store_append(rpc->store, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
+	if (!rpc->sink)
+		return err_set(rpc->err, -EPERM, "this method may not store profiles");
+	r = store_append(rpc->sink, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
 	return r == -EUCLEAN || r == -ETIMEDOUT ? -EIO : r;
 }

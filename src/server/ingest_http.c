@@ -412,9 +412,9 @@ static int ingest(struct rpc *rpc)
 }
 
 static const struct api_method methods[] = {
-	{ "/ingest", connect_upload, ingest, API_TENANT, API_PUSH,
+	{ "/ingest", connect_upload, ingest, API_WRITE, API_PUSH,
 	  "Store one profile in any format that Pyroscope accepts here", NULL },
-	{ "/pyroscope/ingest", connect_upload, ingest, API_TENANT, API_PUSH,
+	{ "/pyroscope/ingest", connect_upload, ingest, API_WRITE, API_PUSH,
 	  "Store one profile; an alias of /ingest", NULL },
 };
 API_LIST(ingest_api, methods);

@@ -125,7 +125,7 @@ static int handle(struct rpc *rpc)
 #define METHOD(name, fn, n_queries, check, what)                                                   \
 	{                                                                                          \
 		.path = "/cameo.v1.PageService/" name, .framing = connect_call_json,               \
-		.run = handle, .access = API_TENANT, .cost = API_QUERY, .doc = what,               \
+		.run = handle, .access = API_READ, .cost = API_QUERY, .doc = what,               \
 		.args = &(const struct page_method)                                                \
 		{                                                                                  \
 			fn, n_queries, check                                                       \
@@ -155,7 +155,7 @@ static const struct api_method methods[] = {
 	       "Return the disk space by day and kind of data"),
 	METHOD("Targets", page_api_senders, 1, query_check_optional_type,
 	       "List the senders of profiles by labels"),
-	{ "/cameo.v1.PageService/", connect_call_json, api_unknown_method, API_TENANT, API_QUERY,
+	{ "/cameo.v1.PageService/", connect_call_json, api_unknown_method, API_READ, API_QUERY,
 	  "Reject an unknown method", NULL },
 };
 API_LIST(page_api, methods);

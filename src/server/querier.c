@@ -190,7 +190,7 @@ static int handle(struct rpc *rpc)
 #define METHOD(name, request, check, fn, what)                                                     \
 	{                                                                                          \
 		.path = "/querier.v1.QuerierService/" name, .framing = connect_call,               \
-		.run = handle, .access = API_TENANT, .cost = API_QUERY, .doc = what,               \
+		.run = handle, .access = API_READ, .cost = API_QUERY, .doc = what,               \
 		.args = &(const struct querier_method)                                             \
 		{                                                                                  \
 			request, check, fn                                                         \
@@ -221,7 +221,7 @@ static const struct api_method methods[] = {
 	       "Return an empty analysis, which clients accept"),
 	METHOD("GetProfileStats", &none_message, NULL, querier_stats,
 	       "Return the time range of the stored profiles"),
-	{ "/querier.v1.QuerierService/", connect_call, api_unknown_method, API_TENANT, API_QUERY,
+	{ "/querier.v1.QuerierService/", connect_call, api_unknown_method, API_READ, API_QUERY,
 	  "Reject an unknown method", NULL },
 };
 API_LIST(querier_api, methods);

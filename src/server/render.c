@@ -317,9 +317,9 @@ static int render_diff(struct rpc *rpc)
 }
 
 static const struct api_method methods[] = {
-	{ "/pyroscope/render", connect_get, render_single, API_TENANT, API_QUERY,
+	{ "/pyroscope/render", connect_get, render_single, API_READ, API_QUERY,
 	  "Merge profiles into a flame graph and a timeline", NULL },
-	{ "/pyroscope/render-diff", connect_get, render_diff, API_TENANT, API_QUERY,
+	{ "/pyroscope/render-diff", connect_get, render_diff, API_READ, API_QUERY,
 	  "Compare two merged profiles in a flame graph", NULL },
 };
 API_LIST(render_api, methods);

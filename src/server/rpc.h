@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "server/client.h"
 #include "server/response.h"
 
 struct agents;
@@ -33,7 +34,9 @@ struct rpc {
 	struct ingest_symbolizer *symbolizer; /* or NULL: profiles are stored unmodified */
 	const struct server_options *opt;
 	struct counters *counters;
-	const char *tenant; /* valid; set for methods with API_TENANT */
+	struct client client; /* who sent the request; everything is allowed without credentials */
+	const char *tenant;   /* valid; set for methods about a tenant */
+	struct store *sink;   /* the store, for methods that may change it; otherwise NULL */
 	const struct http_request *rq;
 	const struct api_method *api; /* the method called */
 	const void *body;             /* decompressed */

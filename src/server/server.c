@@ -25,7 +25,8 @@
 #include "base/err.h"
 #include "net/feed.h"
 #include "net/http_server.h"
-#include "net/origin.h"
+#include "server/access.h"
+#include "server/admission.h"
 #include "server/agents.h"
 #include "server/api.h"
 #include "server/connect.h"
@@ -36,10 +37,10 @@
 #include "server/quota.h"
 #include "server/readiness.h"
 #include "server/rpc.h"
+#include "server/watcher.h"
 #include "store/kinds/store_open.h"
 #include "store/store.h"
 
-#define TENANT           "anonymous"
 #define ROLL_UP_AFTER_NS (60LL * CLOCK_SECOND_NS)
 
 enum {
@@ -64,7 +65,9 @@ struct server {
 	struct quota *quota;
 	struct readiness readiness;
 	struct http_server *http;
-	struct auth *auth; /* NULL: no authentication */
+	struct access *access; /* NULL: no authentication */
+	struct admission admission;
+	struct watcher *watcher;
 	struct buf cert, key;
 	struct counters counters;
 	struct memory_budget memory;
@@ -73,44 +76,6 @@ struct server {
 	bool stop, retaining;
 	pthread_t retainer;
 };
-
-/* Uses the client's own tenant, or the one that the request names if the server has several. */
-static int select_tenant(const struct server *s, struct rpc *rpc, const char *own)
-{
-	const char *requested = http_request_header(rpc->rq, "X-Scope-OrgID");
-
-	if (own && requested && strcmp(own, requested) != 0)
-		return err_set(rpc->err, -EPERM, "this client may not use tenant \"%.64s\"",
-			       requested);
-	if (own)
-		rpc->tenant = own;
-	else if (s->opt.tenants && !requested)
-		return err_set(rpc->err, -EACCES, "header X-Scope-OrgID is missing");
-	else if (s->opt.tenants && !store_tenant_valid(requested))
-		return err_set(rpc->err, -EINVAL,
-			       "header X-Scope-OrgID is not a valid tenant name");
-	else if (s->opt.tenants)
-		rpc->tenant = requested;
-	return 0;
-}
-
-/*
- * Authenticates the client and chooses the tenant. Open methods skip authentication even if the
- * client sends a wrong secret.
- */
-static int admit(const struct server *s, struct rpc *rpc)
-{
-	const char *own = NULL;
-
-	if (s->auth && rpc->api->access != API_OPEN &&
-	    !auth_check(s->auth, http_request_header(rpc->rq, "Authorization"), &own)) {
-		http_response_add(rpc->rs, "WWW-Authenticate", "Basic realm=\"cameo\"");
-		return err_set(
-			rpc->err, -EACCES,
-			"authentication required: send a bearer token or a user and password");
-	}
-	return rpc->api->access == API_TENANT ? select_tenant(s, rpc, own) : 0;
-}
 
 /* Estimates the memory of a request. A body becomes a profile of several times its size. */
 static size_t memory_needed(const struct api_method *m, const struct http_request *rq)
@@ -150,40 +115,11 @@ static void on_refused(void *ctx, int status)
 		counters_add(&s->counters, COUNTER_LIMIT_MEMORY);
 }
 
-static const char *host_of(const struct http_request *rq)
-{
-	const char *host = http_request_header(rq, "Host");
-
-	return host ? host : http_request_header(rq, ":authority");
-}
-
-/*
- * Refuses requests that can be refused by their headers alone. A page that reached this server by
- * DNS rebinding has no credentials, so the host is checked only if none are required.
- */
 static int on_headers(void *ctx, const struct http_request *rq, const char **out_message)
 {
-	const struct api_method *api = api_find(api_lists, http_request_path(rq));
-	const char *host = host_of(rq), *own;
 	struct server *s = ctx;
 
-	if (s->opt.check_host && !s->auth && host &&
-	    !origin_host_is_ours(host, s->opt.host_names)) {
-		*out_message = "the Host header does not name this server: see --host-name";
-		return 421;
-	}
-	if (origin_is_foreign(rq)) {
-		*out_message = "requests from web pages of other origins are not accepted";
-		return 403;
-	}
-	if (s->auth && api && api->access != API_OPEN &&
-	    !auth_check(s->auth, http_request_header(rq, "Authorization"), &own)) {
-		counters_add(&s->counters, COUNTER_UNKNOWN_CLIENT);
-		*out_message =
-			"authentication required: send a bearer token or a user and password";
-		return 401;
-	}
-	return 0;
+	return admission_by_headers(&s->admission, rq, out_message);
 }
 
 /* Refuses a request before its framing was run, in the protocol of that framing. */
@@ -213,7 +149,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 			   .symbolizer = s->symbolizer,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
-			   .tenant = TENANT,
+			   .tenant = ADMISSION_TENANT,
 			   .api = api,
 			   .rq = rq,
 			   .rs = rs,
@@ -230,7 +166,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	if (api->cost != API_FREE)
 		counters_add(&s->counters,
 			     api->cost == API_PUSH ? COUNTER_PUSHES : COUNTER_QUERIES);
-	r = admit(s, &rpc);
+	r = admission_decide(&s->admission, &rpc);
 	if (r == 0)
 		r = serve(s, &rpc);
 	if (r < 0)
@@ -243,10 +179,11 @@ static void store_feed_request(struct server *s, const struct buf *body, struct 
 {
 	struct err err = { 0 };
 	struct rpc rpc = { .store = s->store,
+			   .sink = s->store,
 			   .agents = s->agents,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
-			   .tenant = TENANT,
+			   .tenant = ADMISSION_TENANT,
 			   .body = body->data,
 			   .len = body->len,
 			   .err = &err };
@@ -320,6 +257,7 @@ void server_close(struct server *s)
 	if (!s)
 		return;
 	http_server_close(s->http);
+	watcher_free(s->watcher);
 	if (s->retaining) {
 		pthread_mutex_lock(&s->lock);
 		s->stop = true;
@@ -332,7 +270,7 @@ void server_close(struct server *s)
 	agents_free(s->agents);
 	quota_free(s->quota);
 	readiness_fini(&s->readiness);
-	auth_free(s->auth);
+	access_free(s->access);
 	buf_fini(&s->cert);
 	buf_fini(&s->key);
 	pthread_mutex_destroy(&s->lock);
@@ -355,6 +293,55 @@ static int read_pem(const char *path, struct buf *out, struct err *err)
 	return buf_error(out);
 }
 
+static int reload_access(void *ctx, struct err *err)
+{
+	struct server *s = ctx;
+
+	return access_reload(s->access, err);
+}
+
+static void warn_of_plain(const struct server *s, size_t n)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line),
+		 "%zu secret%s in plain text: use hashes (cameo server --hash-secret)", n,
+		 n == 1 ? "" : "s");
+	if (s->opt.warn)
+		s->opt.warn(s->opt.warn_ctx, line);
+}
+
+/* The watcher looks at the files before they are read, so no change is missed. */
+static int open_access(struct server *s, struct err *err)
+{
+	const struct auth_options *opt = &s->opt.auth;
+	int r = watcher_add(s->watcher, opt->token_file, reload_access, s);
+
+	if (r == 0)
+		r = watcher_add(s->watcher, opt->basic_file, reload_access, s);
+	if (r == 0)
+		r = access_open(&s->access, opt, err);
+	if (r == 0 && access_n_plain(s->access))
+		warn_of_plain(s, access_n_plain(s->access));
+	return r;
+}
+
+static void on_reload(void *ctx, const char *path, int result, const struct err *err)
+{
+	struct server *s = ctx;
+	char line[sizeof(err->msg) + 64];
+
+	counters_add(&s->counters, result < 0 ? COUNTER_RELOAD_FAILED : COUNTER_RELOADED);
+	if (!s->opt.warn)
+		return;
+	if (result < 0)
+		snprintf(line, sizeof(line), "kept the old credentials: %s",
+			 err->msg[0] ? err->msg : strerror(-result));
+	else
+		snprintf(line, sizeof(line), "read \"%.200s\" again", path);
+	s->opt.warn(s->opt.warn_ctx, line);
+}
+
 /* Files are read once, at start; a new certificate needs a restart. */
 static int read_secrets(struct server *s, struct err *err)
 {
@@ -362,7 +349,7 @@ static int read_secrets(struct server *s, struct err *err)
 	int r = 0;
 
 	if (opt->auth.token_file || opt->auth.basic_file)
-		r = auth_load(&s->auth, &opt->auth, err);
+		r = open_access(s, err);
 	if (r == 0 && !opt->cert_file != !opt->key_file)
 		return err_set(err, -EINVAL, "TLS requires both a certificate and its key");
 	if (r == 0 && opt->cert_file)
@@ -416,10 +403,14 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 		return -ENOMEM;
 	s->opt = *opt;
 	s->memory.limit = opt->max_memory;
+	s->admission = (struct admission){ .opt = &s->opt, .counters = &s->counters };
 	readiness_init(&s->readiness);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
-	r = read_secrets(s, err);
+	r = watcher_new(&s->watcher, on_reload, s);
+	if (r == 0)
+		r = read_secrets(s, err);
+	s->admission.access = s->access;
 	if (r == 0)
 		r = store_open(&s->store, &store, err);
 	if (r == 0)
@@ -430,6 +421,8 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 		r = quota_new(&s->quota, opt->max_series);
 	if (r == 0)
 		r = open_http(s, err);
+	if (r == 0)
+		r = watcher_start(s->watcher);
 	if (r < 0)
 		return r;
 	r = -pthread_create(&s->retainer, NULL, retainer_main, s);

@@ -116,7 +116,7 @@ static const struct api_method methods[] = {
 	  "Return the stored settings, which are always empty", NULL },
 	{ "/ready", connect_get, status_ready, API_OPEN, API_FREE,
 	  "Report whether the server can store and answer", NULL },
-	{ "/metrics", connect_get, status_metrics, API_CLIENT, API_FREE,
+	{ "/metrics", connect_get, status_metrics, API_READ_ALL, API_FREE,
 	  "Return metrics for Prometheus", NULL },
 	{ "/api/v1/status/buildinfo", connect_get, status_build, API_CLIENT, API_FREE,
 	  "Return the version of the server", NULL },

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""access.py CAMEO: authentication and TLS: tokens, passwords, tenants."""
+"""access.py CAMEO LIST_METHODS: who may connect: credentials, scopes, tenants, TLS."""
 import base64
 import json
 import os
@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 
 from serving import CPU, DATA, PAGE, QUERIER, RANGE, Server, check, finish, pprof, skip
@@ -76,6 +77,100 @@ def check_secrets(cameo, directory):
     server.stop()
 
 
+# The methods that change what is stored. A new one belongs here, and into the scope "write" or "admin".
+CHANGING = {
+    "/push.v1.PusherService/Push", "/ingest", "/pyroscope/ingest", "/v1development/profiles",
+    "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+}
+
+
+def methods(list_methods):
+    """Path, access and cost of each method of the server's own table."""
+    rows = subprocess.run([list_methods], check=True, capture_output=True, text=True).stdout
+    return [(path, access, cost) for path, _, access, cost in (row.split("\t") for row in rows.splitlines())]
+
+
+def attempt(server, path, token):
+    """The status of a request to PATH, by the verb that it accepts."""
+    headers = {**JSON, "Authorization": "Bearer " + token} if token else JSON
+    code = server.ask(path, b"{}", headers)[0]
+    return server.ask(path, headers=headers)[0] if code == 405 else code
+
+
+def check_scopes(cameo, directory, list_methods):
+    """Each method of the table, with credentials of each scope."""
+    tokens = write(directory, "scopes", "reads-only * read\nwrites-only * write\nevery-thing * admin\n"
+                   "one-tenant shop\n")
+    server = Server(cameo, os.path.join(directory, "scopes.d"), "--auth-token-file", tokens)
+    table = methods(list_methods)
+    changing = {path for path, access, _ in table if access in ("write", "admin")}
+    check("the methods that change data are those of this test", changing == CHANGING, changing ^ CHANGING)
+    forgotten = [path for path, access, cost in table if access == "forgotten" or
+                 (cost == "push" and access not in ("write", "admin"))]
+    check("every method states its access", not forgotten, forgotten)
+    for path, access, _ in table:
+        got = {token: attempt(server, path, token) for token in (None, "reads-only", "writes-only", "every-thing")}
+        want = {None: access != "open", "reads-only": access in ("write", "admin"),
+                "writes-only": access in ("read", "read_all", "admin"), "every-thing": False}
+        refused = {token: status in (401, 403) for token, status in got.items()}
+        check("%s (%s): only clients with its scope are answered" % (path, access), refused == want, got)
+    check("a client of one tenant does not read metrics of all", attempt(server, "/metrics", "one-tenant") == 403)
+    check("there is no /debug", [attempt(server, p, "every-thing") for p in ("/debug", "/debug/pprof/profile")] ==
+          [404, 404])
+    server.stop()
+
+
+def hash_of(cameo, secret):
+    run = subprocess.run([cameo, "server", "--hash-secret"], input=secret + "\n", capture_output=True, text=True,
+                         check=True)
+    return run.stdout.strip()
+
+
+def until(condition, limit_s=60):
+    deadline = time.monotonic() + limit_s
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+def replace(path, text):
+    write(os.path.dirname(path), os.path.basename(path) + ".new", text)
+    os.rename(path + ".new", path)
+
+
+def check_hashes_and_reload(cameo, directory):
+    token, user = hash_of(cameo, "secret-of-agents"), hash_of(cameo, "ann:password-of-ann")
+    check("a hash does not contain the secret", "secret" not in token and "password" not in user and
+          user.startswith("ann:"), user)
+    tokens, users = write(directory, "hashed", token + " * write\n"), write(directory, "users", user + "\n")
+    log = open(os.path.join(directory, "log"), "w+", encoding="utf-8")
+    server = Server(cameo, os.path.join(directory, "r"), "--auth-token-file", tokens, "--auth-basic-file", users,
+                    stderr=log)
+    agents = {"Authorization": "Bearer secret-of-agents"}
+    check("a hashed token is accepted", push(server, agents, 0) == 200)
+    check("the hash is no token", status(server, {"Authorization": "Bearer " + token}) == 401)
+    check("a hashed password is accepted", status(server, basic("ann:password-of-ann")) == 200)
+    check("a wrong one is not", status(server, basic("ann:password-of-bob")) == 401)
+    replace(tokens, hash_of(cameo, "rotated-secret") + "\n")
+    rotated = {"Authorization": "Bearer rotated-secret"}
+    check("a rotated token is accepted without a restart", until(lambda: status(server, rotated) == 200))
+    check("the old one is not any more", push(server, agents, 0) == 401)
+    replace(tokens, "short\n")
+
+    def logged():
+        with open(log.name, encoding="utf-8") as f:
+            return f.read()
+    check("an invalid file is reported", until(lambda: "secret is shorter" in logged()), logged())
+    check("and leaves the clients as they were", status(server, rotated) == 200)
+    metrics = server.ask("/metrics", headers=rotated)[2].decode()
+    check("reloads are counted", 'cameo_credential_reloads_total{result="ok"} 1' in metrics and
+          'cameo_credential_reloads_total{result="failed"} 1' in metrics, metrics)
+    wrong = [status(server, basic("ann:password-%d" % i)) for i in range(60)]
+    check("wrong passwords are limited", 429 in wrong and wrong[0] == 401, wrong)
+    check("which does not affect clients with a token", status(server, rotated) == 200)
+    server.stop()
+
+
 def check_tenants(cameo, directory):
     server = Server(cameo, os.path.join(directory, "b"), "--tenants")
     check("a request must name its tenant", status(server, {}) == 401)
@@ -138,6 +233,8 @@ def check_refused(cameo, directory):
 def main():
     with tempfile.TemporaryDirectory() as directory:
         check_secrets(sys.argv[1], directory)
+        check_scopes(sys.argv[1], directory, sys.argv[2])
+        check_hashes_and_reload(sys.argv[1], directory)
         check_tenants(sys.argv[1], directory)
         check_tls(sys.argv[1], directory)
         check_refused(sys.argv[1], directory)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Authentication, quotas, and times in URLs.
+ * Credentials, quotas, and times in URLs.
  *
  * covers: src/server/auth.c src/server/quota.c
  */
@@ -10,42 +10,174 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "profile/profile.h"
-#include "server/auth.h"
+#include "server/access.h"
 #include "server/quota.h"
+#include "server/secret.h"
 #include "server/time_arg.h"
 #include "store/store.h"
 #include "tests/test.h"
 
-static int load(const char *text, bool tokens, struct auth **out, struct err *err)
+static char *write_file(const char *text)
 {
-	char path[] = "/tmp/cameo-auth-XXXXXX";
-	int fd = mkstemp(path), r;
-	struct auth_options opt = { tokens ? path : NULL, tokens ? NULL : path };
+	char *path = strdup("/tmp/cameo-auth-XXXXXX");
+	int fd = mkstemp(path);
 
 	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	close(fd);
-	r = auth_load(out, &opt, err);
+	return path;
+}
+
+static void remove_file(char *path)
+{
 	unlink(path);
+	free(path);
+}
+
+static int load(const char *text, bool tokens, struct access **out, struct err *err)
+{
+	char *path = write_file(text);
+	struct auth_options opt = { tokens ? path : NULL, tokens ? NULL : path, NULL };
+	int r = access_open(out, &opt, err);
+
+	remove_file(path);
 	return r;
 }
 
 static void a_token_is_accepted_as_bearer_and_as_password(void **state)
 {
-	_cleanup_(auth_freep) struct auth *a = NULL;
-	const char *tenant = NULL;
+	_cleanup_(access_freep) struct access *a = NULL;
+	struct client c;
 
 	assert_int_equal(load("# clients\n\nsecret-token shop\nanother-one\n", true, &a, NULL), 0);
-	assert_true(auth_check(a, "Bearer secret-token", &tenant));
-	assert_string_equal(tenant, "shop");
-	assert_true(auth_check(a, "Basic eDphbm90aGVyLW9uZQ==", &tenant)); /* x:another-one */
-	assert_null(tenant);
-	assert_false(auth_check(a, "Bearer secret-toke", &tenant));
-	assert_false(auth_check(a, "Bearer secret-token2", &tenant));
-	assert_false(auth_check(a, "Basic !", &tenant));
-	assert_false(auth_check(a, NULL, &tenant));
+	assert_int_equal(access_n_plain(a), 2);
+	assert_int_equal(access_check(a, "Bearer secret-token", &c), 0);
+	assert_string_equal(c.tenant, "shop");
+	assert_string_equal(c.name, "token-3");
+	assert_int_equal(c.scopes, CLIENT_READ | CLIENT_WRITE);
+	/* x:another-one */
+	assert_int_equal(access_check(a, "Basic eDphbm90aGVyLW9uZQ==", &c), 0);
+	assert_string_equal(c.tenant, "");
+	assert_int_equal(access_check(a, "bearer secret-token", &c), 0);
+	assert_int_equal(access_check(a, "Bearer secret-toke", &c), -EACCES);
+	assert_int_equal(access_check(a, "Bearer secret-token2", &c), -EACCES);
+	assert_int_equal(access_check(a, "Basic !", &c), -EACCES);
+	assert_int_equal(access_check(a, "Digest x", &c), -EACCES);
+	assert_int_equal(access_check(a, NULL, &c), -EACCES);
+}
+
+static void a_credential_has_a_tenant_and_scopes(void **state)
+{
+	_cleanup_(access_freep) struct access *a = NULL;
+	struct client c;
+
+	assert_int_equal(load("reader-secret * read\nwriter-secret shop write\n"
+			      "both-secret shop write,read\nadmin-secret * admin\n",
+			      true, &a, NULL),
+			 0);
+	assert_int_equal(access_check(a, "Bearer reader-secret", &c), 0);
+	assert_int_equal(c.scopes, CLIENT_READ);
+	assert_string_equal(c.tenant, "");
+	assert_int_equal(access_check(a, "Bearer writer-secret", &c), 0);
+	assert_int_equal(c.scopes, CLIENT_WRITE);
+	assert_string_equal(c.tenant, "shop");
+	assert_int_equal(access_check(a, "Bearer both-secret", &c), 0);
+	assert_int_equal(c.scopes, CLIENT_READ | CLIENT_WRITE);
+	assert_int_equal(access_check(a, "Bearer admin-secret", &c), 0);
+	assert_int_equal(c.scopes, CLIENT_READ | CLIENT_WRITE | CLIENT_ADMIN);
+}
+
+/* Makes a line of a file with the hash of @secret. */
+static char *hashed(const char *user, const char *secret, const char *rest)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	struct secret s;
+
+	assert_int_equal(secret_make(secret, strlen(secret), user[0] ? 1000 : 1, &s), 0);
+	buf_put_str(&b, user);
+	secret_print(&s, &b);
+	buf_put_str(&b, rest);
+	buf_put_byte(&b, 0);
+	return strdup((const char *)b.data);
+}
+
+static void hashes_stand_for_secrets(void **state)
+{
+	_cleanup_(access_freep) struct access *tokens = NULL, *users = NULL;
+	_cleanup_(freep) char *token = hashed("", "secret-token", " shop read\nplain-token\n");
+	_cleanup_(freep) char *user = hashed("ann:", "password-of-ann", "\n");
+	struct client c;
+
+	assert_null(strstr(token, "secret-token"));
+	assert_int_equal(load(token, true, &tokens, NULL), 0);
+	assert_int_equal(access_n_plain(tokens), 1);
+	assert_int_equal(access_check(tokens, "Bearer secret-token", &c), 0);
+	assert_string_equal(c.tenant, "shop");
+	assert_int_equal(access_check(tokens, "Bearer plain-token", &c), 0);
+	assert_int_equal(access_check(tokens, "Bearer secret-token2", &c), -EACCES);
+	assert_int_equal(load(user, false, &users, NULL), 0);
+	assert_int_equal(access_n_plain(users), 0);
+	assert_int_equal(access_check(users, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
+	assert_string_equal(c.name, "ann");
+	/* remembered, then with another user */
+	assert_int_equal(access_check(users, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
+	assert_int_equal(access_check(users, "Basic Ym9iOnBhc3N3b3JkLW9mLWFubg==", &c), -EACCES);
+}
+
+/* ann:x, 40 times: the first 20 are checked, and at most a few more that time allows again. */
+static void wrong_passwords_are_limited(void **state)
+{
+	_cleanup_(access_freep) struct access *a = NULL;
+	_cleanup_(freep) char *user = hashed("ann:", "password-of-ann", "\n");
+	struct client c;
+	int n_wrong = 0, r = -EACCES;
+
+	assert_int_equal(load(user, false, &a, NULL), 0);
+	assert_int_equal(access_check(a, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
+	while (r == -EACCES && n_wrong < 1000) {
+		r = access_check(a, "Basic YW5uOng=", &c);
+		n_wrong++;
+	}
+	assert_int_equal(r, -EUSERS);
+	assert_true(n_wrong > 20);
+	/* A client that was accepted before is not affected. */
+	assert_int_equal(access_check(a, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
+}
+
+static void rewrite(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void a_reload_replaces_all_clients_or_none(void **state)
+{
+	_cleanup_(access_freep) struct access *a = NULL;
+	char *path = write_file("old-secret\n");
+	const struct auth_options opt = { path, NULL, NULL };
+	struct err err = { 0 };
+	struct client c;
+
+	assert_int_equal(access_open(&a, &opt, NULL), 0);
+	assert_int_equal(access_check(a, "Bearer old-secret", &c), 0);
+	rewrite(path, "new-secret\nbad\n");
+	assert_int_equal(access_reload(a, &err), -EINVAL);
+	assert_non_null(strstr(err.msg, "line 2"));
+	assert_int_equal(access_check(a, "Bearer old-secret", &c), 0);
+	assert_int_equal(access_check(a, "Bearer new-secret", &c), -EACCES);
+	rewrite(path, "new-secret\n");
+	assert_int_equal(access_reload(a, NULL), 0);
+	assert_int_equal(access_check(a, "Bearer old-secret", &c), -EACCES);
+	assert_int_equal(access_check(a, "Bearer new-secret", &c), 0);
+	remove_file(path);
+	assert_int_equal(access_reload(a, NULL), -ENOENT);
+	assert_int_equal(access_check(a, "Bearer new-secret", &c), 0);
 }
 
 static void an_invalid_line_is_refused_by_its_number(void **state)
@@ -55,19 +187,42 @@ static void an_invalid_line_is_refused_by_its_number(void **state)
 		bool tokens;
 	} files[] = {
 		{ "long-enough\nshort\n", "line 2: secret is shorter than 8 characters", true },
-		{ "long-enough a b\n", "line 1: expected a secret and an optional tenant", true },
+		{ "long-enough a read b\n", "line 1: expected a credential, a tenant", true },
+		{ "long-enough a b\n", "line 1: invalid scopes", true },
+		{ "long-enough a ,\n", "line 1: invalid scopes", true },
 		{ "long-enough ../x\n", "line 1: invalid name of a tenant", true },
 		{ "no-colon-here\n", "line 1: expected USER:PASSWORD", false },
+		{ "$pbkdf2-sha256$1$x$y\n", "line 1: malformed hash", true },
+		{ "a:$pbkdf2-sha256$1$x$y\n", "line 1: malformed hash", false },
 		{ "# nobody\n", "lists no clients", true },
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		struct auth *a = NULL;
+		struct access *a = NULL;
 		struct err err = { 0 };
 
 		assert_int_equal(load(files[i].text, files[i].tokens, &a, &err), -EINVAL);
 		assert_non_null(strstr(err.msg, files[i].message));
 	}
+}
+
+static void a_subject_is_found_by_its_complete_name(void **state)
+{
+	_cleanup_(auth_freep) struct auth *a = NULL;
+	char *path = write_file("agent-1 shop write\nagent-10 * read\n");
+	const struct auth_options opt = { .subject_file = path };
+	struct client c;
+
+	assert_int_equal(auth_load(&a, &opt, NULL), 0);
+	assert_true(auth_find_subject(a, "agent-1", &c));
+	assert_string_equal(c.tenant, "shop");
+	assert_int_equal(c.scopes, CLIENT_WRITE);
+	assert_true(auth_find_subject(a, "agent-10", &c));
+	assert_string_equal(c.name, "agent-10");
+	assert_false(auth_find_subject(a, "agent", &c));
+	assert_false(auth_find_subject(a, "", &c));
+	assert_false(auth_find_token(a, "agent-1", 7, &c));
+	remove_file(path);
 }
 
 static void a_service_has_a_quota_of_series(void **state)
@@ -113,5 +268,8 @@ static void times_are_recognized_by_magnitude(void **state)
 }
 
 TEST_GROUP(test_access, TEST(a_token_is_accepted_as_bearer_and_as_password),
-	   TEST(an_invalid_line_is_refused_by_its_number), TEST(a_service_has_a_quota_of_series),
+	   TEST(a_credential_has_a_tenant_and_scopes), TEST(hashes_stand_for_secrets),
+	   TEST(wrong_passwords_are_limited), TEST(a_reload_replaces_all_clients_or_none),
+	   TEST(an_invalid_line_is_refused_by_its_number),
+	   TEST(a_subject_is_found_by_its_complete_name), TEST(a_service_has_a_quota_of_series),
 	   TEST(times_are_recognized_by_magnitude))

@@ -203,7 +203,7 @@ static void what_exceeds_the_quota_is_refused_alone(void **state)
 	char *dir = fixture_dir();
 	struct store *store = fixture_open(dir);
 	struct err err = { 0 };
-	struct rpc rpc = { .store = store, .tenant = "anonymous", .err = &err };
+	struct rpc rpc = { .store = store, .sink = store, .tenant = "anonymous", .err = &err };
 	struct ingest in;
 
 	assert_int_equal(quota_new(&quota, 1), 0);

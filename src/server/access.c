@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Successful checks are cached in a table with one place for each value of some bits of the key.
+ * The key is a MAC of the header with a random key of this process, so memory holds no secrets
+ * that clients sent.
+ */
+#include "server/access.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+enum {
+	KEY_LEN = 32,
+	N_KNOWN = 512,
+	MAX_HEADER = 16384,
+	MAX_FAILURES = 20,       /* wrong passwords at once */
+	FAILURE_REFILL_MS = 200, /* after which one more is allowed */
+};
+
+struct known {
+	uint8_t key[KEY_LEN];
+	bool is_set;
+	struct client client;
+};
+
+struct access {
+	struct auth_options opt;
+	uint8_t mac_key[KEY_LEN];
+	pthread_rwlock_t lock; /* guards auth */
+	struct auth *auth;
+	pthread_mutex_t memory; /* guards the members below; taken after lock */
+	struct known known[N_KNOWN];
+	int failures;
+	int64_t refilled_ms;
+};
+
+void access_free(struct access *a)
+{
+	if (!a)
+		return;
+	auth_free(a->auth);
+	pthread_rwlock_destroy(&a->lock);
+	pthread_mutex_destroy(&a->memory);
+	gnutls_memset(a->mac_key, 0, sizeof(a->mac_key));
+	free(a);
+}
+
+int access_open(struct access **out, const struct auth_options *opt, struct err *err)
+{
+	_cleanup_(access_freep) struct access *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	a->opt = *opt;
+	a->refilled_ms = clock_monotonic_ms();
+	pthread_rwlock_init(&a->lock, NULL);
+	pthread_mutex_init(&a->memory, NULL);
+	if (gnutls_rnd(GNUTLS_RND_KEY, a->mac_key, sizeof(a->mac_key)) < 0)
+		return err_set(err, -EIO, "cannot read random bytes");
+	r = auth_load(&a->auth, opt, err);
+	if (r == 0)
+		*out = steal_ptr(&a);
+	return r;
+}
+
+/* The lock is held while the cache is cleared, so that no check of old files is cached later. */
+int access_reload(struct access *a, struct err *err)
+{
+	struct auth *fresh = NULL, *old;
+	int r = auth_load(&fresh, &a->opt, err);
+
+	if (r < 0)
+		return r;
+	pthread_rwlock_wrlock(&a->lock);
+	old = a->auth;
+	a->auth = fresh;
+	pthread_mutex_lock(&a->memory);
+	memset(a->known, 0, sizeof(a->known));
+	pthread_mutex_unlock(&a->memory);
+	pthread_rwlock_unlock(&a->lock);
+	auth_free(old);
+	return 0;
+}
+
+static struct known *place_of(struct access *a, const uint8_t key[KEY_LEN])
+{
+	return &a->known[(key[0] << 8 | key[1]) % N_KNOWN];
+}
+
+static bool recall(struct access *a, const uint8_t key[KEY_LEN], struct client *out)
+{
+	const struct known *k = place_of(a, key);
+	bool is_known;
+
+	pthread_mutex_lock(&a->memory);
+	is_known = k->is_set && gnutls_memcmp(k->key, key, KEY_LEN) == 0;
+	if (is_known)
+		*out = k->client;
+	pthread_mutex_unlock(&a->memory);
+	return is_known;
+}
+
+static void remember(struct access *a, const uint8_t key[KEY_LEN], const struct client *client)
+{
+	struct known *k = place_of(a, key);
+
+	pthread_mutex_lock(&a->memory);
+	memcpy(k->key, key, KEY_LEN);
+	k->is_set = true;
+	k->client = *client;
+	pthread_mutex_unlock(&a->memory);
+}
+
+/* A bucket of failures: may one more password be checked, and one more has failed. */
+static bool may_fail(struct access *a)
+{
+	int64_t now = clock_monotonic_ms(), healed;
+	bool may;
+
+	pthread_mutex_lock(&a->memory);
+	healed = (now - a->refilled_ms) / FAILURE_REFILL_MS;
+	a->refilled_ms += healed * FAILURE_REFILL_MS;
+	a->failures = healed < a->failures ? a->failures - (int)healed : 0;
+	may = a->failures < MAX_FAILURES;
+	pthread_mutex_unlock(&a->memory);
+	return may;
+}
+
+static void count_failure(struct access *a)
+{
+	pthread_mutex_lock(&a->memory);
+	a->failures++;
+	pthread_mutex_unlock(&a->memory);
+}
+
+static int check_basic(struct access *a, const char *coded, struct client *out)
+{
+	_cleanup_(buf_fini) struct buf plain = { 0 };
+	const char *text, *colon, *password;
+	size_t len;
+
+	if (base64_decode(coded, strlen(coded), &plain) < 0 || !plain.len)
+		return -EACCES;
+	text = (const char *)plain.data;
+	colon = memchr(text, ':', plain.len);
+	if (!colon)
+		return -EACCES;
+	password = colon + 1;
+	len = plain.len - (size_t)(password - text);
+	if (auth_find_token(a->auth, password, len, out))
+		return 0;
+	if (auth_is_slow(a->auth) && !may_fail(a))
+		return -EUSERS;
+	if (auth_find_password(a->auth, text, (size_t)(colon - text), password, len, out))
+		return 0;
+	count_failure(a);
+	return -EACCES;
+}
+
+static int check(struct access *a, const char *authorization, struct client *out)
+{
+	if (!strncasecmp(authorization, "Basic ", 6))
+		return check_basic(a, authorization + 6, out);
+	if (!strncasecmp(authorization, "Bearer ", 7) &&
+	    auth_find_token(a->auth, authorization + 7, strlen(authorization + 7), out))
+		return 0;
+	return -EACCES;
+}
+
+int access_check(struct access *a, const char *authorization, struct client *out)
+{
+	size_t len = authorization ? strlen(authorization) : 0;
+	uint8_t key[KEY_LEN];
+	int r;
+
+	if (!len || len > MAX_HEADER)
+		return -EACCES;
+	if (gnutls_hmac_fast(GNUTLS_MAC_SHA256, a->mac_key, sizeof(a->mac_key), authorization, len,
+			     key) < 0)
+		return -EACCES;
+	pthread_rwlock_rdlock(&a->lock);
+	r = recall(a, key, out) ? 0 : check(a, authorization, out);
+	if (r == 0)
+		remember(a, key, out);
+	pthread_rwlock_unlock(&a->lock);
+	return r;
+}
+
+size_t access_n_plain(struct access *a)
+{
+	size_t n;
+
+	pthread_rwlock_rdlock(&a->lock);
+	n = auth_n_plain(a->auth);
+	pthread_rwlock_unlock(&a->lock);
+	return n;
+}

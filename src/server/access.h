@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Identifies clients by their Authorization header while the files of credentials may change. A
+ * check that succeeded is remembered by a keyed hash of the header, because the hash of a password
+ * takes milliseconds; a reload forgets all. Failed checks of passwords are limited to a rate for
+ * all clients together. Any thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "server/auth.h"
+
+struct access;
+struct err;
+
+/* The strings of @opt must outlive the result. Returns as auth_load(). */
+int access_open(struct access **out, const struct auth_options *opt, struct err *err);
+void access_free(struct access *a);
+
+DEFINE_FREEP(struct access, access_free)
+
+/*
+ * Reads the files again. After a failure, with the reason in @err, the clients stay the ones that
+ * they were.
+ */
+int access_reload(struct access *a, struct err *err);
+
+/*
+ * Identifies the client of an Authorization header: "Bearer TOKEN", or "Basic" with a user and
+ * password; any user with a token as the password is accepted too, because some clients know only
+ * that scheme. @authorization may be NULL. Returns 0 and the client in *@out; -EACCES; -EUSERS if
+ * too many passwords were wrong in the last seconds, which is temporary.
+ */
+int access_check(struct access *a, const char *authorization, struct client *out);
+
+/* As auth_n_plain(). */
+size_t access_n_plain(struct access *a);

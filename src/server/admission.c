@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/admission.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "net/http_server.h"
+#include "net/origin.h"
+#include "server/access.h"
+#include "server/api.h"
+#include "server/counters.h"
+#include "server/rpc.h"
+#include "server/server_options.h"
+
+static const char unauthenticated[] =
+	"authentication required: send a bearer token or a user and password";
+static const char out_of_scope[] = "this credential does not include the scope of the method";
+
+static const char *host_of(const struct http_request *rq)
+{
+	const char *host = http_request_header(rq, "Host");
+
+	return host ? host : http_request_header(rq, ":authority");
+}
+
+/*
+ * The scope that a method requires; 0 for any. A method whose access was forgotten requires one
+ * that nobody has.
+ */
+static unsigned int scope_of(enum api_access access)
+{
+	switch (access) {
+	case API_OPEN:
+	case API_CLIENT:
+		return 0;
+	case API_READ:
+	case API_READ_ALL:
+		return CLIENT_READ;
+	case API_WRITE:
+		return CLIENT_WRITE;
+	case API_ADMIN:
+		return CLIENT_ADMIN;
+	case API_FORGOTTEN:
+		break;
+	}
+	return ~0u;
+}
+
+/* Returns 0 and the client, -EACCES, -EUSERS, or -EPERM without the scope or about all tenants. */
+static int identify(const struct admission *a, const struct api_method *api,
+		    const struct http_request *rq, struct client *out)
+{
+	unsigned int scope = scope_of(api->access);
+	int r;
+
+	*out = (struct client){ .scopes = CLIENT_READ | CLIENT_WRITE | CLIENT_ADMIN };
+	if (a->access && api->access != API_OPEN) {
+		r = access_check(a->access, http_request_header(rq, "Authorization"), out);
+		if (r < 0)
+			return r;
+	}
+	if ((out->scopes & scope) != scope)
+		return -EPERM;
+	return api->access == API_READ_ALL && out->tenant[0] ? -EPERM : 0;
+}
+
+/* A page that reached this server by DNS rebinding has no credentials. */
+static bool is_rebound(const struct admission *a, const struct http_request *rq)
+{
+	const char *host = host_of(rq);
+
+	return a->opt->check_host && !a->access && host &&
+	       !origin_host_is_ours(host, a->opt->host_names);
+}
+
+int admission_by_headers(const struct admission *a, const struct http_request *rq,
+			 const char **out_message)
+{
+	const struct api_method *api = api_find(api_lists, http_request_path(rq));
+	struct client client;
+	int r;
+
+	if (is_rebound(a, rq)) {
+		*out_message = "the Host header does not name this server: see --host-name";
+		return 421;
+	}
+	if (origin_is_foreign(rq)) {
+		*out_message = "requests from web pages of other origins are not accepted";
+		return 403;
+	}
+	r = api ? identify(a, api, rq, &client) : 0;
+	if (r == 0)
+		return 0;
+	counters_add(a->counters, COUNTER_UNKNOWN_CLIENT);
+	*out_message = unauthenticated;
+	if (r == -EPERM)
+		*out_message = out_of_scope;
+	if (r == -EUSERS)
+		*out_message = "too many wrong passwords; retry later";
+	return r == -EPERM ? 403 : r == -EUSERS ? 429 : 401;
+}
+
+/* Uses the client's own tenant, or the one that the request names if the server has several. */
+static int select_tenant(const struct admission *a, struct rpc *rpc)
+{
+	const char *requested = http_request_header(rpc->rq, "X-Scope-OrgID");
+	const char *own = rpc->client.tenant[0] ? rpc->client.tenant : NULL;
+
+	if (own && requested && strcmp(own, requested) != 0)
+		return err_set(rpc->err, -EPERM, "this client may not use tenant \"%.64s\"",
+			       requested);
+	if (own)
+		rpc->tenant = own;
+	else if (a->opt->tenants && !requested)
+		return err_set(rpc->err, -EACCES, "header X-Scope-OrgID is missing");
+	else if (a->opt->tenants && !store_tenant_valid(requested))
+		return err_set(rpc->err, -EINVAL,
+			       "header X-Scope-OrgID is not a valid tenant name");
+	else if (a->opt->tenants)
+		rpc->tenant = requested;
+	return 0;
+}
+
+static bool has_tenant(enum api_access access)
+{
+	return access == API_READ || access == API_WRITE || access == API_ADMIN;
+}
+
+int admission_decide(const struct admission *a, struct rpc *rpc)
+{
+	enum api_access access = rpc->api->access;
+	int r = identify(a, rpc->api, rpc->rq, &rpc->client);
+
+	if (r == -EACCES)
+		http_response_add(rpc->rs, "WWW-Authenticate", "Bearer realm=\"cameo\"");
+	if (r < 0)
+		return err_set(rpc->err, r, "%s", r == -EPERM ? out_of_scope : unauthenticated);
+	if (access == API_WRITE || access == API_ADMIN)
+		rpc->sink = rpc->store;
+	return has_tenant(access) ? select_tenant(a, rpc) : 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Decides who may send a request: the host it names, the web page it comes from, its credentials,
+ * their scope and tenant. Everything that headers suffice for is decided before a body is read;
+ * what the client may do is decided again by the worker, since files of credentials change.
+ */
+struct access;
+struct counters;
+struct http_request;
+struct rpc;
+struct server_options;
+
+struct admission {
+	const struct server_options *opt;
+	struct access *access; /* NULL: no credentials are required */
+	struct counters *counters;
+};
+
+/* The tenant of clients that name none. */
+#define ADMISSION_TENANT "anonymous"
+
+/*
+ * Decides by the headers. Returns 0, or the status of a refusal with *@out_message, constant text
+ * without characters that JSON escapes.
+ */
+int admission_by_headers(const struct admission *a, const struct http_request *rq,
+			 const char **out_message);
+
+/*
+ * Authenticates the client of @rpc, whose method is known, checks its scope, and sets the tenant
+ * and, for methods that store, the sink. Returns 0; -EACCES without valid credentials or a
+ * required tenant; -EPERM without the scope or for another tenant; -EINVAL for an invalid tenant;
+ * -EUSERS after too many wrong passwords.
+ */
+int admission_decide(const struct admission *a, struct rpc *rpc);
