@@ -671,20 +671,6 @@ def containers():
     yield b"[" * 100000
 
 
-def client_hello():
-    def part(n, data):
-        return len(data).to_bytes(n, "big") + data
-
-    for names in ([b"h2"], [b"h2", b"http/1.1"], [b"grpc-exp", b"h2"], []):
-        alpn = part(2, b"".join(part(1, n) for n in names))
-        extensions = b"\0\0" + part(2, b"name") + b"\0\x10" + part(2, alpn) + b"\0\x2b" + part(2, b"\2\3\4")
-        hello = (b"\3\3" + bytes(32) + part(1, b"id") + part(2, b"\x13\1") + part(1, b"\0") +
-                 part(2, extensions))
-        text = b"\x16\3\1" + part(2, b"\1" + part(3, hello))
-        yield text
-        yield from byte_mutations(text, random.Random(17), 100)
-
-
 def otlp_json():
     text = json.dumps({"resourceProfiles": [{
         "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "a\u00fc"}},

@@ -61,6 +61,12 @@ const struct option_spec server_common_options[] = {
 	OPTION(TEXT, 0, "tls-key", "FILE", key_file,
 	       "Use the private key in FILE (PEM) for the certificate"),
 
+	OPTION(TEXT, 0, "tls-client-ca", "FILE", client_ca_file,
+	       "Identify clients by certificates that a CA in FILE (PEM) has issued",
+	       .details = "A client with such a certificate may read and write, or what "
+			  "--auth-subject-file allows; clients without one need other "
+			  "credentials. An invalid certificate ends the handshake."),
+
 	OPTION_SECTION("Access"),
 	OPTION(TEXT, 0, "auth-token-file", "FILE", token_file,
 	       "Require a bearer token that is listed in FILE, one per line",
@@ -74,6 +80,10 @@ const struct option_spec server_common_options[] = {
 	       "Require a user name and password listed in FILE, one USER:PASSWORD per line",
 	       .details = "Tenant and scopes may follow, as in --auth-token-file. If both "
 			  "options are used, clients may use either kind of credentials."),
+	OPTION(TEXT, 0, "auth-subject-file", "FILE", subject_file,
+	       "Accept only certificates whose common name is listed in FILE, one per line",
+	       .details = "Tenant and scopes may follow, as in --auth-token-file. This requires "
+			  "--tls-client-ca."),
 	OPTION(TEXT, 0, "host-name", "NAME,...", host_names, "Accept requests for these host names",
 	       .details =
 		       "Without authentication, a server that listens on a loopback address, or "
@@ -141,11 +151,12 @@ static int check(const struct server_args *a)
 		return cli_fail_usage("exactly one of --data DIR and --store URL is required");
 	if (listen_is_loopback(l->host) && a->otlp_listen.host[0])
 		l = &a->otlp_listen;
-	if (a->insecure || a->token_file || a->basic_file || a->store_info ||
+	if (a->insecure || a->token_file || a->basic_file || a->client_ca_file || a->store_info ||
 	    listen_is_loopback(l->host))
 		return CLI_CONTINUE;
 	return cli_fail("\"%s\" is reachable from other machines, so anybody could read and write "
-			"profiles: use --auth-token-file or --auth-basic-file, or --insecure to "
+			"profiles: use --auth-token-file, --auth-basic-file or --tls-client-ca, or "
+			"--insecure to "
 			"allow that",
 			l->host);
 }
@@ -174,12 +185,15 @@ static struct server_options server_options_of(const struct server_args *a)
 		.max_query_ns = (int64_t)a->query_ns,
 		.dir = a->dir,
 		.store_url = a->store_url,
-		.auth = { a->token_file, a->basic_file },
+		.auth = { .token_file = a->token_file,
+			  .basic_file = a->basic_file,
+			  .subject_file = a->subject_file },
 		.check_host = a->host_names || listen_is_loopback(a->listen.host),
 		.host_names = a->host_names,
 		.symbolizer.debuginfod = a->debuginfod,
 		.cert_file = a->cert_file,
 		.key_file = a->key_file,
+		.client_ca_file = a->client_ca_file,
 		.tenants = a->tenants,
 		.warn = warn,
 	};

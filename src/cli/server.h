@@ -10,6 +10,7 @@ struct server_args {
 	char *dir, *store_url;
 	struct listen_address listen, otlp_listen;
 	char *token_file, *basic_file, *cert_file, *key_file, *debuginfod;
+	char *client_ca_file, *subject_file, *store_password_file;
 	char *host_names;
 	uint64_t keep_days, keep_gib, query_days, max_series;
 	uint64_t memory; /* bytes */

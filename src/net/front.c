@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One thread with one edge-triggered epoll descriptor. A new connection is inspected until its
- * protocol is known; then it is either passed to the other server or becomes an HTTP/2 session.
+ * protocol is known, by its first bytes or by TLS; then it becomes an HTTP/2 session or is passed
+ * to the other server, with TLS through a relay.
  * Workers append finished requests to a list and wake the thread. A session outlives its socket
  * while workers still process its requests.
  *
@@ -34,8 +35,9 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "net/h2_session.h"
-#include "net/h2_tls.h"
 #include "net/http_work.h"
+#include "net/relay.h"
+#include "net/tls.h"
 
 enum {
 	MAX_EVENTS = 64,
@@ -49,9 +51,11 @@ struct connection {
 	struct front *front;
 	int fd;
 	bool is_listener;
-	struct h2_session *h2;      /* NULL: the protocol is not known yet */
-	struct h2_tls_session *tls; /* NULL: not encrypted */
-	const uint8_t *out;         /* unsent bytes of the session; borrowed from it */
+	struct h2_session *h2;   /* HTTP/2 */
+	struct relay *relay;     /* HTTP/1 over TLS; without both the protocol is not known yet */
+	struct tls_session *tls; /* NULL: not encrypted */
+	struct http_peer peer;
+	const uint8_t *out; /* unsent bytes of the session; borrowed from it */
 	size_t out_len;
 	int64_t moved_ms; /* time of the last transfer in either direction */
 	struct connection *prev, *next;
@@ -61,6 +65,7 @@ struct front {
 	struct front_options opt;
 	int epoll, wake;
 	struct connection *connections; /* and listeners */
+	struct connection *dead;        /* freed at the end of the turn */
 	bool is_deaf;                   /* listeners are not polled: accept() failed */
 	unsigned int n_connections;
 	pthread_mutex_t lock;
@@ -117,9 +122,22 @@ static void unlink_connection(struct connection *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	f->n_connections -= !c->is_listener;
-	h2_session_free(c->h2);
-	h2_tls_session_free(c->tls);
-	free(c);
+	c->next = f->dead;
+	f->dead = c;
+}
+
+/* Events of a turn may refer to a connection twice, so it is freed when all are handled. */
+static void bury(struct front *f)
+{
+	while (f->dead) {
+		struct connection *c = f->dead;
+
+		f->dead = c->next;
+		h2_session_free(c->h2);
+		relay_free(c->relay);
+		tls_session_free(c->tls);
+		free(c);
+	}
 }
 
 /* Frees a connection, or marks it to be freed when its workers have finished. */
@@ -136,14 +154,13 @@ static void drop(struct connection *c)
 static void hand_on(struct connection *c)
 {
 	struct front *f = c->front;
-	struct sockaddr_storage addr = { 0 };
-	socklen_t len = sizeof(addr);
+	const struct http_peer peer = c->peer;
 	int fd = c->fd;
 
 	epoll_ctl(f->epoll, EPOLL_CTL_DEL, fd, NULL);
-	getpeername(fd, (struct sockaddr *)&addr, &len);
+	c->fd = -1;
 	unlink_connection(c);
-	f->opt.other(f->opt.ctx, fd, (const struct sockaddr *)&addr, len);
+	f->opt.other(f->opt.ctx, fd, &peer);
 }
 
 /* Called by a worker. */
@@ -170,7 +187,7 @@ static int flush_out(struct connection *c)
 				return (int)n;
 			c->out_len = (size_t)n;
 		}
-		n = c->tls ? h2_tls_send(c->tls, c->out, c->out_len)
+		n = c->tls ? tls_send(c->tls, c->out, c->out_len)
 			   : send(c->fd, c->out, c->out_len, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -188,7 +205,7 @@ static int pump(struct connection *c)
 	int r = flush_out(c);
 
 	while (r == 0 && !c->out_len) {
-		ssize_t n = c->tls ? h2_tls_recv(c->tls, c->front->buf, READ_LEN)
+		ssize_t n = c->tls ? tls_recv(c->tls, c->front->buf, READ_LEN)
 				   : recv(c->fd, c->front->buf, READ_LEN, 0);
 
 		if (n < 0 && errno == EINTR)
@@ -211,8 +228,6 @@ static int is_h2(const struct front *f, size_t len)
 	static const char preface[] = "PRI * HTTP/2.0";
 	size_t n = len < sizeof(preface) - 1 ? len : sizeof(preface) - 1;
 
-	if (f->opt.tls)
-		return h2_tls_offers_http2_only(f->buf, len);
 	if (memcmp(f->buf, preface, n) != 0)
 		return 0;
 	return n < sizeof(preface) - 1 ? -EAGAIN : 1;
@@ -221,14 +236,52 @@ static int is_h2(const struct front *f, size_t len)
 static int begin_h2(struct connection *c)
 {
 	struct front *f = c->front;
-	int r = f->opt.tls ? h2_tls_session_new(&c->tls, f->opt.tls, c->fd) : 0;
+	int r = h2_session_new(&c->h2, f->opt.work, &c->peer, on_done, c);
 
-	if (r == 0)
-		r = h2_session_new(&c->h2, f->opt.work, on_done, c);
 	return r < 0 ? r : pump(c);
 }
 
-/* Peeks: with TLS the ClientHello may arrive in parts and is inspected again with each. */
+static int pump_relay(struct connection *c)
+{
+	return relay_pump(c->relay, c->front->buf, READ_LEN, clock_monotonic_ms());
+}
+
+/* Both ends of the relay are polled with the same connection. */
+static int begin_relay(struct connection *c)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+				  .data.ptr = c };
+	struct front *f = c->front;
+	int fd, r = relay_new(&c->relay, c->tls, &fd);
+
+	if (r < 0)
+		return r;
+	if (epoll_ctl(f->epoll, EPOLL_CTL_ADD, relay_fd(c->relay), &ev) < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	f->opt.other(f->opt.ctx, fd, &c->peer);
+	return pump_relay(c);
+}
+
+/* The protocol is known when the handshake is complete, and so is the client's certificate. */
+static int continue_tls(struct connection *c)
+{
+	struct front *f = c->front;
+	int r = c->tls ? 0 : tls_session_new(&c->tls, f->opt.tls, c->fd);
+
+	if (r == 0)
+		r = tls_handshake(c->tls);
+	if (r < 0)
+		return r == -EAGAIN ? 0 : r;
+	c->peer.is_encrypted = true;
+	if (!tls_subject(c->tls, c->peer.subject, sizeof(c->peer.subject)))
+		c->peer.subject[0] = '\0';
+	return tls_is_h2(c->tls) ? begin_h2(c) : begin_relay(c);
+}
+
+/* Peeks, until enough bytes have arrived. */
 static void sniff(struct connection *c)
 {
 	ssize_t n = recv(c->fd, c->front->buf, READ_LEN, MSG_PEEK);
@@ -244,6 +297,14 @@ static void sniff(struct connection *c)
 	if (r == 0)
 		hand_on(c);
 	else if (r > 0 && begin_h2(c) < 0)
+		drop(c);
+}
+
+static void identify(struct connection *c)
+{
+	if (!c->front->opt.tls)
+		sniff(c);
+	else if (continue_tls(c) < 0)
 		drop(c);
 }
 
@@ -274,7 +335,9 @@ static void accept_all(struct connection *listener)
 	const int on = 1;
 
 	for (;;) {
-		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct http_peer peer = { .addr_len = sizeof(peer.addr) };
+		int fd = accept4(listener->fd, (struct sockaddr *)&peer.addr, &peer.addr_len,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 		struct connection *c = NULL;
 
 		if (fd < 0) {
@@ -291,7 +354,8 @@ static void accept_all(struct connection *listener)
 			close(fd);
 			return;
 		}
-		sniff(c);
+		c->peer = peer;
+		identify(c);
 	}
 }
 
@@ -302,10 +366,12 @@ static void on_event(struct connection *c)
 			accept_all(c);
 		return;
 	}
-	if (!c->h2)
-		sniff(c);
-	else if (pump(c) < 0 || h2_session_ended(c->h2))
+	if (c->fd < 0)
+		return;
+	if (c->relay ? pump_relay(c) < 0 : c->h2 && (pump(c) < 0 || h2_session_ended(c->h2)))
 		drop(c);
+	else if (!c->relay && !c->h2)
+		identify(c);
 }
 
 /* Requests may belong to connections that were closed meanwhile; the last one of these frees it. */
@@ -346,6 +412,11 @@ static void sweep(struct front *f, int64_t now_ms)
 		next = c->next;
 		if (c->is_listener || c->fd < 0)
 			continue;
+		if (c->relay) {
+			if (relay_is_late(c->relay, f->opt.idle_seconds, now_ms))
+				drop(c);
+			continue;
+		}
 		if (c->h2 && h2_session_is_late(c->h2, f->opt.idle_seconds, now_ms)) {
 			drop(c);
 			continue;
@@ -371,10 +442,6 @@ static void *front_main(void *arg)
 		int n = epoll_wait(f->epoll, events, MAX_EVENTS, SWEEP_MS);
 		bool done = false;
 
-		/*
-		 * An event may free its own connection, of which a turn has one event. Finished
-		 * requests may free any connection, so they come last.
-		 */
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.ptr)
 				on_event(events[i].data.ptr);
@@ -390,6 +457,7 @@ static void *front_main(void *arg)
 			if (f->is_deaf)
 				listen_again(f, true);
 		}
+		bury(f);
 	}
 	respond_all(f);
 	return NULL;
@@ -456,6 +524,7 @@ void front_close(struct front *f)
 		closep(&f->connections->fd);
 		unlink_connection(f->connections);
 	}
+	bury(f);
 	closep(&f->epoll);
 	closep(&f->wake);
 	pthread_mutex_destroy(&f->lock);

@@ -8,21 +8,21 @@
  * http_work_stop(), front_close().
  */
 #include <stdint.h>
-#include <sys/socket.h>
 
 #include "base/cleanup.h"
 
 struct err;
 struct front;
-struct h2_tls;
+struct http_peer;
 struct http_work;
+struct tls;
 
 struct front_options {
 	struct http_work *work;
 	unsigned int max_connections, idle_seconds;
-	struct h2_tls *tls; /* NULL: no encryption */
-	/* Takes ownership of @fd, a connection that is not HTTP/2. */
-	void (*other)(void *ctx, int fd, const struct sockaddr *addr, socklen_t len);
+	struct tls *tls; /* NULL: no encryption */
+	/* Takes ownership of @fd, a connection that is not HTTP/2, without encryption. */
+	void (*other)(void *ctx, int fd, const struct http_peer *peer);
 	void (*sweep)(void *ctx, int64_t now_ms); /* called about once a second */
 	void *ctx;
 };

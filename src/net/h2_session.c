@@ -66,6 +66,7 @@ struct stream {
 
 struct h2_session {
 	nghttp2_session *h2;
+	struct http_peer peer;
 	struct http_work *work;
 	h2_done_fn done;
 	void *ctx;
@@ -211,7 +212,10 @@ static int make_request(struct stream *st)
 	}
 	unescape(st->target, false);
 	st->rq = http_request_new(st->session->work, st->method, st->target, &ops, st);
-	return st->rq ? 0 : -ENOMEM;
+	if (!st->rq)
+		return -ENOMEM;
+	st->rq->peer = st->session->peer;
+	return 0;
 }
 
 /* Responses */
@@ -476,7 +480,8 @@ static int start(struct h2_session *s)
 	return 0;
 }
 
-int h2_session_new(struct h2_session **out, struct http_work *work, h2_done_fn done, void *ctx)
+int h2_session_new(struct h2_session **out, struct http_work *work, const struct http_peer *peer,
+		   h2_done_fn done, void *ctx)
 {
 	_cleanup_(h2_session_freep) struct h2_session *s = calloc(1, sizeof(*s));
 	int r;
@@ -484,6 +489,7 @@ int h2_session_new(struct h2_session **out, struct http_work *work, h2_done_fn d
 	if (!s)
 		return -ENOMEM;
 	s->work = work;
+	s->peer = *peer;
 	s->done = done;
 	s->ctx = ctx;
 	r = start(s);

@@ -15,14 +15,16 @@
 #include "base/cleanup.h"
 
 struct h2_session;
+struct http_peer;
 struct http_request;
 struct http_work;
 
 /* Called by a worker: passes @rq to h2_session_respond() on the session's thread. */
 typedef void (*h2_done_fn)(void *ctx, struct http_request *rq);
 
-/* @work must outlive the session. Returns 0 or -ENOMEM. */
-int h2_session_new(struct h2_session **out, struct http_work *work, h2_done_fn done, void *ctx);
+/* @work must outlive the session; @peer is copied. Returns 0 or -ENOMEM. */
+int h2_session_new(struct h2_session **out, struct http_work *work, const struct http_peer *peer,
+		   h2_done_fn done, void *ctx);
 
 /* No worker may still process a request. h2_session_working() must be 0. */
 void h2_session_free(struct h2_session *s);

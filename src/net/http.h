@@ -2,12 +2,24 @@
 #pragma once
 
 /* Requests and responses of the HTTP server, as its handler sees them, and the server's options. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "base/buf.h"
 
 struct http_request;
+
+enum { HTTP_MAX_SUBJECT = 128 };
+
+/* The client at the other end of a connection. A value. */
+struct http_peer {
+	struct sockaddr_storage addr;
+	socklen_t addr_len;
+	bool is_encrypted;
+	char subject[HTTP_MAX_SUBJECT]; /* common name of its verified certificate; "" if none */
+};
 
 enum { HTTP_MAX_HEADERS = 12, HTTP_MAX_TRAILERS = 3 };
 
@@ -56,6 +68,7 @@ struct http_server_options {
 	size_t max_body;                /* larger requests get status 413 */
 	size_t max_memory;              /* of all bodies together; beyond it status 429 */
 	const char *tls_cert, *tls_key; /* PEM; NULL: no TLS */
+	const char *tls_client_ca;      /* PEM; verifies certificates of clients; or NULL */
 	http_handler_fn handler;
 	void (*refused)(void *ctx,
 			int status); /* for requests refused before the handler; or NULL */
@@ -74,4 +87,5 @@ const char *http_request_method(const struct http_request *rq);
 const char *http_request_path(const struct http_request *rq);
 const char *http_request_header(const struct http_request *rq, const char *name); /* or NULL */
 const char *http_request_arg(const struct http_request *rq, const char *name);    /* or NULL */
+const struct http_peer *http_request_peer(const struct http_request *rq);
 const void *http_request_body(const struct http_request *rq, size_t *out_len);

@@ -5,9 +5,9 @@
  * stops the workers first, so that no request remains suspended, and then waits until the thread
  * has sent their responses: MHD_stop_daemon() would close the connections before that.
  *
- * libmicrohttpd parses HTTP/1 and does TLS for it; it does not listen itself, since the front
- * decides by the first bytes which server gets a connection. Its memory per connection is limited
- * to CONNECTION_MEMORY, which also limits headers.
+ * libmicrohttpd parses HTTP/1; it neither listens nor encrypts, since the front decides which
+ * server gets a connection and carries what is encrypted through a relay. Its memory per connection
+ * is limited to CONNECTION_MEMORY, which also limits headers.
  */
 #include "net/http_server.h"
 
@@ -21,9 +21,10 @@
 
 #include "base/err.h"
 #include "net/front.h"
-#include "net/h2_tls.h"
 #include "net/http1_guard.h"
 #include "net/http_work.h"
+#include "net/peers.h"
+#include "net/tls.h"
 
 enum {
 	CONNECTION_MEMORY = 32 * 1024,
@@ -36,7 +37,8 @@ struct http_server {
 	struct http_work *work;
 	struct http1_guard *guard;
 	struct front *front;
-	struct h2_tls *tls;
+	struct tls *tls;
+	struct peers peers; /* of the connections that libmicrohttpd has */
 	uint16_t port, grpc_port;
 	pthread_mutex_t lock; /* guards n_unanswered */
 	pthread_cond_t answered;
@@ -95,6 +97,14 @@ static enum MHD_Result refuse(struct http_server *s, struct http_request *rq, in
 	return send_response(s, rq);
 }
 
+static int descriptor_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info ? info->connect_fd : -1;
+}
+
 /* Refuses what the headers suffice to refuse, before the body is sent. */
 static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, const char *path,
 			     const char *method, const char *version, void **out)
@@ -106,6 +116,7 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, co
 	if (!rq)
 		return MHD_NO;
 	*out = rq;
+	peers_find(&s->peers, descriptor_of(c), &rq->peer);
 	http1_guard_body(s->guard, c, 0);
 	message = http1_framing_error(c, version);
 	if (message)
@@ -205,12 +216,16 @@ static void on_sweep(void *ctx, int64_t now_ms)
 }
 
 /* Takes a connection that is not HTTP/2. */
-static void take_connection(void *ctx, int fd, const struct sockaddr *addr, socklen_t len)
+static void take_connection(void *ctx, int fd, const struct http_peer *peer)
 {
 	struct http_server *s = ctx;
 
+	if (peers_put(&s->peers, fd, peer) < 0) {
+		close(fd);
+		return;
+	}
 	/* MHD closes the socket if it refuses it. */
-	MHD_add_connection(s->daemon, fd, addr, len);
+	MHD_add_connection(s->daemon, fd, (const struct sockaddr *)&peer->addr, peer->addr_len);
 }
 
 /* Call after the workers have stopped: from then on requests are refused without a worker. */
@@ -241,7 +256,8 @@ void http_server_close(struct http_server *s)
 		MHD_stop_daemon(s->daemon);
 	http_work_close(s->work);
 	http1_guard_free(s->guard);
-	h2_tls_free(s->tls);
+	tls_free(s->tls);
+	peers_fini(&s->peers);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->answered);
 	free(s);
@@ -249,29 +265,16 @@ void http_server_close(struct http_server *s)
 
 static int start_daemon(struct http_server *s, struct err *err)
 {
-	const bool tls = s->opt.tls_cert != NULL;
-	struct MHD_OptionItem secrets[] = {
-		{ MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)s->opt.tls_cert },
-		{ MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)s->opt.tls_key },
-		{ MHD_OPTION_END, 0, NULL },
-	};
-
-	if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
-		return err_set(
-			err, -ENOTSUP,
-			"cannot serve HTTPS: the installed libmicrohttpd was built without TLS");
 	s->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-			MHD_USE_NO_LISTEN_SOCKET | (tls ? MHD_USE_TLS : 0),
-		0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, tls ? secrets : secrets + 2,
-		MHD_OPTION_CONNECTION_LIMIT, s->opt.max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
-		s->opt.idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET,
+		0, NULL, NULL, on_request, s, MHD_OPTION_CONNECTION_LIMIT, s->opt.max_connections,
+		MHD_OPTION_CONNECTION_TIMEOUT, s->opt.idle_seconds,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
 	if (s->daemon)
 		return 0;
-	return err_set(err, -EIO, "cannot start the HTTP server%s",
-		       tls ? ": check that the certificate and the key belong together" : "");
+	return err_set(err, -EIO, "cannot start the HTTP server");
 }
 
 static int listen_all(struct http_server *s, struct err *err)
@@ -296,11 +299,13 @@ int http_server_open(struct http_server **out, const struct http_server_options 
 		     struct err *err)
 {
 	_cleanup_(http_server_closep) struct http_server *s = calloc(1, sizeof(*s));
+	const struct tls_files files = { opt->tls_cert, opt->tls_key, opt->tls_client_ca };
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->opt = *opt;
+	peers_init(&s->peers);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->answered, NULL);
 	s->guard = http1_guard_new(opt->idle_seconds);
@@ -310,7 +315,7 @@ int http_server_open(struct http_server **out, const struct http_server_options 
 	if (r < 0)
 		return err_set(err, r, "cannot start the HTTP worker threads: %s", strerror(-r));
 	if (opt->tls_cert)
-		r = h2_tls_new(&s->tls, opt->tls_cert, opt->tls_key, err);
+		r = tls_new(&s->tls, &files, err);
 	if (r == 0)
 		r = listen_all(s, err);
 	if (r == 0)
@@ -321,6 +326,14 @@ int http_server_open(struct http_server **out, const struct http_server_options 
 		return r;
 	*out = steal_ptr(&s);
 	return 0;
+}
+
+int http_server_reload_tls(struct http_server *s, const char *cert, const char *key,
+			   const char *client_ca, struct err *err)
+{
+	const struct tls_files files = { cert, key, client_ca };
+
+	return tls_reload(s->tls, &files, err);
 }
 
 uint16_t http_server_port(const struct http_server *s)

@@ -27,5 +27,12 @@ void http_server_close(struct http_server *s);
 
 DEFINE_FREEP(struct http_server, http_server_close)
 
+/*
+ * Replaces the PEM texts of a server with TLS, for connections that begin later. They are copied.
+ * Returns 0, or -errno with the reason in @err; then nothing has changed.
+ */
+int http_server_reload_tls(struct http_server *s, const char *cert, const char *key,
+			   const char *client_ca, struct err *err);
+
 uint16_t http_server_port(const struct http_server *s);
 uint16_t http_server_grpc_port(const struct http_server *s);

@@ -49,6 +49,11 @@ const char *http_request_arg(const struct http_request *rq, const char *name)
 	return rq->ops->arg(rq, name);
 }
 
+const struct http_peer *http_request_peer(const struct http_request *rq)
+{
+	return &rq->peer;
+}
+
 const void *http_request_body(const struct http_request *rq, size_t *out_len)
 {
 	*out_len = rq->body.len;

@@ -27,6 +27,7 @@ struct http_request {
 	struct http_work *work;
 	const struct http_connection_ops *ops;
 	void *connection; /* of the ops */
+	struct http_peer peer;
 	char *method, *path;
 	struct buf body;
 	bool over_memory; /* the body was dropped: refuse the request when it is complete */

@@ -199,6 +199,16 @@ int access_check(struct access *a, const char *authorization, struct client *out
 	return r;
 }
 
+int access_check_subject(struct access *a, const char *name, struct client *out)
+{
+	bool found;
+
+	pthread_rwlock_rdlock(&a->lock);
+	found = auth_find_subject(a->auth, name, out);
+	pthread_rwlock_unlock(&a->lock);
+	return found ? 0 : -EACCES;
+}
+
 size_t access_n_plain(struct access *a)
 {
 	size_t n;

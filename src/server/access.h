@@ -36,5 +36,8 @@ int access_reload(struct access *a, struct err *err);
  */
 int access_check(struct access *a, const char *authorization, struct client *out);
 
+/* Identifies the client of a verified certificate with this common name. 0 or -EACCES. */
+int access_check_subject(struct access *a, const char *name, struct client *out);
+
 /* As auth_n_plain(). */
 size_t access_n_plain(struct access *a);

@@ -14,7 +14,7 @@
 #include "server/server_options.h"
 
 static const char unauthenticated[] =
-	"authentication required: send a bearer token or a user and password";
+	"authentication required: send a bearer token, a user and password, or a certificate";
 static const char out_of_scope[] = "this credential does not include the scope of the method";
 
 static const char *host_of(const struct http_request *rq)
@@ -47,6 +47,18 @@ static unsigned int scope_of(enum api_access access)
 	return ~0u;
 }
 
+/* An Authorization header counts more than the certificate of the connection, which may be a
+ * proxy's. */
+static int authenticate(struct access *a, const struct http_request *rq, struct client *out)
+{
+	const char *authorization = http_request_header(rq, "Authorization");
+	const char *subject = http_request_peer(rq)->subject;
+
+	if (!authorization && subject[0])
+		return access_check_subject(a, subject, out);
+	return access_check(a, authorization, out);
+}
+
 /* Returns 0 and the client, -EACCES, -EUSERS, or -EPERM without the scope or about all tenants. */
 static int identify(const struct admission *a, const struct api_method *api,
 		    const struct http_request *rq, struct client *out)
@@ -56,7 +68,7 @@ static int identify(const struct admission *a, const struct api_method *api,
 
 	*out = (struct client){ .scopes = CLIENT_READ | CLIENT_WRITE | CLIENT_ADMIN };
 	if (a->access && api->access != API_OPEN) {
-		r = access_check(a->access, http_request_header(rq, "Authorization"), out);
+		r = authenticate(a->access, rq, out);
 		if (r < 0)
 			return r;
 	}

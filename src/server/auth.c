@@ -33,6 +33,7 @@ struct auth {
 	VEC(struct credential);
 	uint8_t salt[SECRET_SALT]; /* of secrets in plain text */
 	uint32_t password_rounds;  /* the most of any password */
+	bool any_subject;
 	size_t n_plain;
 };
 
@@ -171,6 +172,8 @@ int auth_load(struct auth **out, const struct auth_options *opt, struct err *err
 	_cleanup_(auth_freep) struct auth *a = calloc(1, sizeof(*a));
 	int r = a ? 0 : -ENOMEM;
 
+	if (r == 0)
+		a->any_subject = opt->any_subject;
 	if (r == 0 && gnutls_rnd(GNUTLS_RND_KEY, a->salt, sizeof(a->salt)) < 0)
 		return err_set(err, -EIO, "cannot read random bytes");
 	if (r == 0 && opt->token_file)
@@ -254,7 +257,11 @@ bool auth_find_subject(const struct auth *a, const char *name, struct client *ou
 			return true;
 		}
 	}
-	return false;
+	if (a->any_subject) {
+		*out = (struct client){ .scopes = CLIENT_DEFAULT_SCOPES };
+		client_set_name(out, name);
+	}
+	return a->any_subject;
 }
 
 size_t auth_n_plain(const struct auth *a)

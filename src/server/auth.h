@@ -26,6 +26,7 @@ struct auth_options {
 	const char *token_file;
 	const char *basic_file;
 	const char *subject_file; /* common names of certificates */
+	bool any_subject;         /* every verified certificate may read and write */
 };
 
 /*

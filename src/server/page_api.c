@@ -125,7 +125,7 @@ static int handle(struct rpc *rpc)
 #define METHOD(name, fn, n_queries, check, what)                                                   \
 	{                                                                                          \
 		.path = "/cameo.v1.PageService/" name, .framing = connect_call_json,               \
-		.run = handle, .access = API_READ, .cost = API_QUERY, .doc = what,               \
+		.run = handle, .access = API_READ, .cost = API_QUERY, .doc = what,                 \
 		.args = &(const struct page_method)                                                \
 		{                                                                                  \
 			fn, n_queries, check                                                       \

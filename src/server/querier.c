@@ -190,7 +190,7 @@ static int handle(struct rpc *rpc)
 #define METHOD(name, request, check, fn, what)                                                     \
 	{                                                                                          \
 		.path = "/querier.v1.QuerierService/" name, .framing = connect_call,               \
-		.run = handle, .access = API_READ, .cost = API_QUERY, .doc = what,               \
+		.run = handle, .access = API_READ, .cost = API_QUERY, .doc = what,                 \
 		.args = &(const struct querier_method)                                             \
 		{                                                                                  \
 			request, check, fn                                                         \

@@ -33,6 +33,7 @@
 #include "server/counters.h"
 #include "server/grpc.h"
 #include "server/ingest_symbolizer.h"
+#include "server/keys.h"
 #include "server/memory_budget.h"
 #include "server/quota.h"
 #include "server/readiness.h"
@@ -50,7 +51,6 @@ enum {
 	IDLE_SECONDS = 30,
 	MAX_BODY = 64 << 20,
 	MAX_BODIES = 128 << 20,
-	MAX_PEM = 1 << 20,
 	BODIES_DIVISOR = 4,     /* bodies may take this part of the memory budget */
 	QUERY_BYTES = 16 << 20, /* estimate for one query */
 	PUSH_FACTOR = 8,        /* estimate: memory of a profile by bytes of its body */
@@ -68,7 +68,7 @@ struct server {
 	struct access *access; /* NULL: no authentication */
 	struct admission admission;
 	struct watcher *watcher;
-	struct buf cert, key;
+	struct keys keys;
 	struct counters counters;
 	struct memory_budget memory;
 	pthread_mutex_t lock;
@@ -256,8 +256,8 @@ void server_close(struct server *s)
 {
 	if (!s)
 		return;
+	watcher_free(s->watcher); /* it may replace the certificates of the HTTP server */
 	http_server_close(s->http);
-	watcher_free(s->watcher);
 	if (s->retaining) {
 		pthread_mutex_lock(&s->lock);
 		s->stop = true;
@@ -271,26 +271,10 @@ void server_close(struct server *s)
 	quota_free(s->quota);
 	readiness_fini(&s->readiness);
 	access_free(s->access);
-	buf_fini(&s->cert);
-	buf_fini(&s->key);
+	keys_fini(&s->keys);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->wake);
 	free(s);
-}
-
-/* Reads a file with a terminating NUL, which the TLS library requires. */
-static int read_pem(const char *path, struct buf *out, struct err *err)
-{
-	_cleanup_(fclosep) FILE *f = fopen(path, "re");
-	char part[4096];
-	size_t n;
-
-	if (!f)
-		return err_set(err, -errno, "cannot open \"%s\": %s", path, strerror(errno));
-	while ((n = fread(part, 1, sizeof(part), f)) > 0 && out->len < MAX_PEM)
-		buf_put(out, part, n);
-	buf_put_byte(out, 0);
-	return buf_error(out);
 }
 
 static int reload_access(void *ctx, struct err *err)
@@ -320,6 +304,8 @@ static int open_access(struct server *s, struct err *err)
 	if (r == 0)
 		r = watcher_add(s->watcher, opt->basic_file, reload_access, s);
 	if (r == 0)
+		r = watcher_add(s->watcher, opt->subject_file, reload_access, s);
+	if (r == 0)
 		r = access_open(&s->access, opt, err);
 	if (r == 0 && access_n_plain(s->access))
 		warn_of_plain(s, access_n_plain(s->access));
@@ -335,27 +321,45 @@ static void on_reload(void *ctx, const char *path, int result, const struct err 
 	if (!s->opt.warn)
 		return;
 	if (result < 0)
-		snprintf(line, sizeof(line), "kept the old credentials: %s",
+		snprintf(line, sizeof(line), "kept the old file: %s",
 			 err->msg[0] ? err->msg : strerror(-result));
 	else
 		snprintf(line, sizeof(line), "read \"%.200s\" again", path);
 	s->opt.warn(s->opt.warn_ctx, line);
 }
 
-/* Files are read once, at start; a new certificate needs a restart. */
+static int reload_keys(void *ctx, struct err *err)
+{
+	struct server *s = ctx;
+	struct keys k = { 0 };
+	int r = keys_read(&k, &s->opt, err);
+
+	if (r == 0)
+		r = http_server_reload_tls(s->http, (const char *)k.cert.data,
+					   (const char *)k.key.data, (const char *)k.client_ca.data,
+					   err);
+	keys_fini(&k);
+	return r;
+}
+
+static int watch_keys(struct server *s)
+{
+	int r = watcher_add(s->watcher, s->opt.cert_file, reload_keys, s);
+
+	if (r == 0)
+		r = watcher_add(s->watcher, s->opt.key_file, reload_keys, s);
+	return r < 0 ? r : watcher_add(s->watcher, s->opt.client_ca_file, reload_keys, s);
+}
+
 static int read_secrets(struct server *s, struct err *err)
 {
 	const struct server_options *opt = &s->opt;
-	int r = 0;
+	int r = watch_keys(s);
 
-	if (opt->auth.token_file || opt->auth.basic_file)
+	if (r == 0)
+		r = keys_read(&s->keys, opt, err);
+	if (r == 0 && (opt->auth.token_file || opt->auth.basic_file || opt->client_ca_file))
 		r = open_access(s, err);
-	if (r == 0 && !opt->cert_file != !opt->key_file)
-		return err_set(err, -EINVAL, "TLS requires both a certificate and its key");
-	if (r == 0 && opt->cert_file)
-		r = read_pem(opt->cert_file, &s->cert, err);
-	if (r == 0 && opt->key_file)
-		r = read_pem(opt->key_file, &s->key, err);
 	return r;
 }
 
@@ -369,22 +373,24 @@ static size_t max_bodies(const struct server_options *opt)
 
 static int open_http(struct server *s, struct err *err)
 {
-	const struct http_server_options http = { .host = s->opt.host,
-						  .port = s->opt.port,
-						  .grpc_host = s->opt.otlp_host,
-						  .grpc_port = s->opt.otlp_port,
-						  .n_workers = s->opt.store_url ? N_WAITING_WORKERS
-										: N_WORKERS,
-						  .max_connections = MAX_CONNECTIONS,
-						  .idle_seconds = IDLE_SECONDS,
-						  .max_body = MAX_BODY,
-						  .max_memory = max_bodies(&s->opt),
-						  .tls_cert = (const char *)s->cert.data,
-						  .tls_key = (const char *)s->key.data,
-						  .handler = on_request,
-						  .refused = on_refused,
-						  .admit = on_headers,
-						  .ctx = s };
+	const struct http_server_options http = {
+		.host = s->opt.host,
+		.port = s->opt.port,
+		.grpc_host = s->opt.otlp_host,
+		.grpc_port = s->opt.otlp_port,
+		.n_workers = s->opt.store_url ? N_WAITING_WORKERS : N_WORKERS,
+		.max_connections = MAX_CONNECTIONS,
+		.idle_seconds = IDLE_SECONDS,
+		.max_body = MAX_BODY,
+		.max_memory = max_bodies(&s->opt),
+		.tls_cert = (const char *)s->keys.cert.data,
+		.tls_key = (const char *)s->keys.key.data,
+		.tls_client_ca = (const char *)s->keys.client_ca.data,
+		.handler = on_request,
+		.refused = on_refused,
+		.admit = on_headers,
+		.ctx = s
+	};
 
 	return http_server_open(&s->http, &http, err);
 }
@@ -402,6 +408,7 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 	if (!s)
 		return -ENOMEM;
 	s->opt = *opt;
+	s->opt.auth.any_subject = opt->client_ca_file && !opt->auth.subject_file;
 	s->memory.limit = opt->max_memory;
 	s->admission = (struct admission){ .opt = &s->opt, .counters = &s->counters };
 	readiness_init(&s->readiness);

@@ -32,6 +32,7 @@ struct server_options {
 	bool tenants;           /* requests carry the tenant in X-Scope-OrgID */
 	const char *cert_file;  /* PEM; NULL disables TLS */
 	const char *key_file;
+	const char *client_ca_file; /* PEM; certificates that it issued identify clients; or NULL */
 	struct ingest_symbolizer_options symbolizer;
 	void (*warn)(void *ctx, const char *message); /* called from any thread; or NULL */
 	void *warn_ctx;

@@ -183,6 +183,85 @@ def check_tenants(cameo, directory):
     server.stop()
 
 
+def openssl(*args):
+    return subprocess.run(["openssl", *args], capture_output=True, check=True)
+
+
+def issue(directory, name, subject, ca=None):
+    """A certificate for SUBJECT by CA, or by itself; returns the paths of certificate and key."""
+    cert, key = os.path.join(directory, name + ".crt"), os.path.join(directory, name + ".key")
+    request = ["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=" + subject, "-keyout", key]
+    if not ca:
+        openssl(*request, "-x509", "-days", "2", "-addext", "subjectAltName=IP:127.0.0.1", "-out", cert)
+        return cert, key
+    signing = os.path.join(directory, name + ".csr")
+    openssl(*request, "-out", signing)
+    extensions = write(directory, name + ".ext", "subjectAltName=IP:127.0.0.1\n")
+    openssl("x509", "-req", "-in", signing, "-CA", ca[0], "-CAkey", ca[1], "-CAcreateserial", "-days", "2",
+            "-extfile", extensions, "-out", cert)
+    return cert, key
+
+
+def ask_tls(server, ca, pair, path, body=None, headers=None):
+    """The status of a request with a client certificate, or why there is none."""
+    context = ssl.create_default_context(cafile=ca[0])
+    if pair:
+        context.load_cert_chain(*pair)
+    rq = urllib.request.Request(server.url + path, data=body, headers={**JSON, **(headers or {})})
+    try:
+        with urllib.request.urlopen(rq, context=context, timeout=30) as rs:
+            return rs.status
+    except urllib.error.HTTPError as e:
+        return e.code
+    except OSError as e:
+        return type(e).__name__
+
+
+def check_client_certificates(cameo, directory):
+    try:
+        ca, other = issue(directory, "ca", "test CA"), issue(directory, "other-ca", "other CA")
+    except (OSError, subprocess.CalledProcessError) as e:
+        skip("client certificates", "openssl cannot create a certificate: %s" % e)
+        return
+    own = issue(directory, "own", "server", ca)
+    agent, reader = issue(directory, "agent", "agent-1", ca), issue(directory, "reader", "reader", ca)
+    unknown, foreign = issue(directory, "unknown", "unknown", ca), issue(directory, "foreign", "agent-1", other)
+    tls = ["--tls-cert", own[0], "--tls-key", own[1], "--tls-client-ca", ca[0]]
+    subjects = write(directory, "subjects", "agent-1 shop write\nreader * read\n")
+    tokens = write(directory, "mtls-tokens", "some-token\n")
+    server = Server(cameo, os.path.join(directory, "m"), *tls, "--auth-subject-file", subjects,
+                    "--auth-token-file", tokens)
+    pushed = json.dumps({"series": []}).encode()
+    writes, reads = ("/push.v1.PusherService/Push", pushed), (PAGE + "Tree", BODY)
+    for name, pair, expected in (
+            ("a listed certificate for writing", agent, (400, 403)), ("one for reading", reader, (403, 200)),
+            ("a certificate that is not listed", unknown, (401, 401)), ("no certificate", None, (401, 401))):
+        got = ask_tls(server, ca, pair, *writes), ask_tls(server, ca, pair, *reads)
+        check("%s: %s for an empty push and a query" % (name, expected), got == expected, got)
+    got = ask_tls(server, ca, foreign, *reads)
+    check("a certificate of another CA ends the handshake", isinstance(got, str), got)
+    got = ask_tls(server, ca, agent, *reads, {"Authorization": "Bearer some-token"})
+    check("a token counts more than the certificate", got == 200, got)
+    got = ask_tls(server, ca, agent, *writes, {"X-Scope-OrgID": "other"})
+    check("a certificate is restricted to its tenant", got == 403, got)
+    check("/ready needs none", ask_tls(server, ca, None, "/ready") == 200)
+    replace(subjects, "unknown\n")
+    check("the file of subjects is read again",
+          until(lambda: ask_tls(server, ca, unknown, *reads) == 200) and ask_tls(server, ca, agent, *writes) == 401)
+    fresh = issue(directory, "fresh", "server", other)
+    replace(own[1], open(fresh[1], encoding="ascii").read())
+    replace(own[0], open(fresh[0], encoding="ascii").read())
+    check("a new certificate is served without a restart",
+          until(lambda: ask_tls(server, other, unknown, "/ready") == 200), ask_tls(server, other, None, "/ready"))
+    server.stop()
+    fresh = issue(directory, "own", "server", ca)
+    server = Server(cameo, os.path.join(directory, "n"), *tls)
+    got = ask_tls(server, ca, unknown, *writes), ask_tls(server, ca, None, *reads)
+    check("without a file of subjects every certificate of the CA may read and write", got == (400, 401), got)
+    server.stop()
+    check("a CA of clients without TLS is refused", refused(cameo, directory, "--tls-client-ca", ca[0]))
+
+
 def check_tls(cameo, directory):
     cert, key = os.path.join(directory, "cert"), os.path.join(directory, "key")
     made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
@@ -237,6 +316,7 @@ def main():
         check_hashes_and_reload(sys.argv[1], directory)
         check_tenants(sys.argv[1], directory)
         check_tls(sys.argv[1], directory)
+        check_client_certificates(sys.argv[1], directory)
         check_refused(sys.argv[1], directory)
     return finish()
 

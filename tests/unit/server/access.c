@@ -40,7 +40,8 @@ static void remove_file(char *path)
 static int load(const char *text, bool tokens, struct access **out, struct err *err)
 {
 	char *path = write_file(text);
-	struct auth_options opt = { tokens ? path : NULL, tokens ? NULL : path, NULL };
+	struct auth_options opt = { .token_file = tokens ? path : NULL,
+				    .basic_file = tokens ? NULL : path };
 	int r = access_open(out, &opt, err);
 
 	remove_file(path);
@@ -160,7 +161,7 @@ static void a_reload_replaces_all_clients_or_none(void **state)
 {
 	_cleanup_(access_freep) struct access *a = NULL;
 	char *path = write_file("old-secret\n");
-	const struct auth_options opt = { path, NULL, NULL };
+	const struct auth_options opt = { .token_file = path };
 	struct err err = { 0 };
 	struct client c;
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Carries the bytes of one TLS connection to and from a server that speaks plain text on the other
+ * end of a socket pair. So libmicrohttpd, which serves HTTP/1, needs no TLS of its own, and both
+ * protocols have the same certificates and know the same client. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct relay;
+struct tls_session;
+
+/*
+ * @tls is borrowed; its handshake is complete. *@out_fd is the plain end, owned by the caller.
+ * Returns 0 or -errno.
+ */
+int relay_new(struct relay **out, struct tls_session *tls, int *out_fd);
+void relay_free(struct relay *r);
+
+DEFINE_FREEP(struct relay, relay_free)
+
+/* This end of the pair: non-blocking, to be polled next to the socket of the session. */
+int relay_fd(const struct relay *r);
+
+/*
+ * Moves what can be moved in both directions, through @room, which has no contents between calls.
+ * Returns 0 if either end must become ready first; -EPIPE when the plain end has closed and
+ * everything was sent; -EPROTO or another -errno.
+ */
+int relay_pump(struct relay *r, uint8_t *room, size_t room_len, int64_t now_ms);
+
+/*
+ * Has the plain end closed so long ago that a client that still has not received everything is too
+ * slow (deadline.h)? Before that the server at the plain end limits the time.
+ */
+bool relay_is_late(const struct relay *r, unsigned int idle_seconds, int64_t now_ms);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/keys.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "server/server_options.h"
+
+enum { MAX_PEM = 1 << 20 };
+
+static int read_pem(const char *path, struct buf *out, struct err *err)
+{
+	_cleanup_(fclosep) FILE *f = path ? fopen(path, "re") : NULL;
+	char part[4096];
+	size_t n;
+
+	if (!path)
+		return 0;
+	if (!f)
+		return err_set(err, -errno, "cannot open \"%s\": %s", path, strerror(errno));
+	while ((n = fread(part, 1, sizeof(part), f)) > 0 && out->len < MAX_PEM)
+		buf_put(out, part, n);
+	explicit_bzero(part, sizeof(part));
+	if (ferror(f))
+		return err_set(err, -EIO, "cannot read \"%s\"", path);
+	buf_put_byte(out, 0);
+	return buf_error(out);
+}
+
+int keys_read(struct keys *k, const struct server_options *opt, struct err *err)
+{
+	int r;
+
+	if (!opt->cert_file != !opt->key_file)
+		return err_set(err, -EINVAL, "TLS requires both a certificate and its key");
+	if (opt->client_ca_file && !opt->cert_file)
+		return err_set(err, -EINVAL,
+			       "certificates of clients require TLS: use --tls-cert and --tls-key");
+	if (opt->auth.subject_file && !opt->client_ca_file)
+		return err_set(err, -EINVAL, "a file of subjects requires --tls-client-ca");
+	r = read_pem(opt->cert_file, &k->cert, err);
+	if (r == 0)
+		r = read_pem(opt->key_file, &k->key, err);
+	return r < 0 ? r : read_pem(opt->client_ca_file, &k->client_ca, err);
+}
+
+static void wipe(struct buf *b)
+{
+	if (b->data)
+		explicit_bzero(b->data, b->len);
+	buf_fini(b);
+}
+
+void keys_fini(struct keys *k)
+{
+	wipe(&k->cert);
+	wipe(&k->key);
+	wipe(&k->client_ca);
+}
