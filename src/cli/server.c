@@ -112,6 +112,19 @@ const struct option_spec server_only_options[] = {
 	       "Cancel queries that take longer than this; 0 disables the limit", .preset = "30s",
 	       .unit = "s", .max = (uint64_t)DAYS_MAX * CLOCK_SECOND_NS),
 
+	OPTION_SECTION("Logs"),
+	OPTION(TEXT, 0, "access-log", "FILE", access_log,
+	       "Write a line for each request to FILE; - is standard output",
+	       .details = "The line has time, peer, method, path, status, duration, sizes, client "
+			  "and tenant, never a credential or a body. The file is opened again "
+			  "after a rotation has renamed it. Without this option there is no "
+			  "access log."),
+	OPTION(FLAG, 0, "access-log-json", NULL, access_log_json,
+	       "Write the access log as JSON instead of logfmt"),
+	OPTION(DURATION, 0, "slow-query", "TIME", slow_query_ns,
+	       "Log queries that take longer than this, with what they read; 0 disables the log",
+	       .preset = "10s", .unit = "s", .max = (uint64_t)DAYS_MAX * CLOCK_SECOND_NS),
+
 	OPTION_SECTION("Other"),
 	OPTION(TEXT, 0, "store", "URL", store_url,
 	       "Store profiles in ClickHouse: clickhouse://[USER[:PASSWORD]@]HOST:PORT/DATABASE",
@@ -195,6 +208,9 @@ static struct server_options server_options_of(const struct server_args *a)
 		.key_file = a->key_file,
 		.client_ca_file = a->client_ca_file,
 		.tenants = a->tenants,
+		.access_log = a->access_log,
+		.access_log_json = a->access_log_json,
+		.slow_query_ns = (int64_t)a->slow_query_ns,
 		.warn = warn,
 	};
 }

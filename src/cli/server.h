@@ -14,7 +14,9 @@ struct server_args {
 	char *host_names;
 	uint64_t keep_days, keep_gib, query_days, max_series;
 	uint64_t memory; /* bytes */
-	uint64_t query_ns;
+	uint64_t query_ns, slow_query_ns;
+	char *access_log;
+	bool access_log_json;
 	bool insecure, tenants, store_info, hash_secret;
 };
 

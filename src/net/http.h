@@ -70,8 +70,8 @@ struct http_server_options {
 	const char *tls_cert, *tls_key; /* PEM; NULL: no TLS */
 	const char *tls_client_ca;      /* PEM; verifies certificates of clients; or NULL */
 	http_handler_fn handler;
-	void (*refused)(void *ctx,
-			int status); /* for requests refused before the handler; or NULL */
+	/* For requests that are refused without the handler; or NULL. */
+	void (*refused)(void *ctx, const struct http_request *rq, int status);
 	/*
 	 * Called when the headers of a request are complete, before memory is spent on its body.
 	 * Returns 0 to continue, or the status of the refusal with *@out_message, constant text
@@ -88,4 +88,6 @@ const char *http_request_path(const struct http_request *rq);
 const char *http_request_header(const struct http_request *rq, const char *name); /* or NULL */
 const char *http_request_arg(const struct http_request *rq, const char *name);    /* or NULL */
 const struct http_peer *http_request_peer(const struct http_request *rq);
+/* When the request was complete and began to wait for a worker (CLOCK_MONOTONIC). */
+int64_t http_request_complete_ns(const struct http_request *rq);
 const void *http_request_body(const struct http_request *rq, size_t *out_len);

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 enum { MAX_WORKERS = 64 };
 
 struct http_work {
@@ -47,6 +49,11 @@ const char *http_request_header(const struct http_request *rq, const char *name)
 const char *http_request_arg(const struct http_request *rq, const char *name)
 {
 	return rq->ops->arg(rq, name);
+}
+
+int64_t http_request_complete_ns(const struct http_request *rq)
+{
+	return rq->complete_ns;
 }
 
 const struct http_peer *http_request_peer(const struct http_request *rq)
@@ -153,7 +160,7 @@ void http_request_refuse(struct http_request *rq, int status, const char *messag
 	const struct http_server_options *opt = &rq->work->opt;
 
 	if (opt->refused)
-		opt->refused(opt->ctx, status);
+		opt->refused(opt->ctx, rq, status);
 	rq->refused = true;
 	rq->response.status = status;
 	rq->response.content_type = "application/json";
@@ -173,6 +180,8 @@ void http_work_put(struct http_request *rq)
 {
 	struct http_work *w = rq->work;
 	bool stopped;
+
+	rq->complete_ns = (int64_t)clock_monotonic_ns();
 
 	pthread_mutex_lock(&w->lock);
 	stopped = w->stop;

@@ -28,6 +28,7 @@ struct http_request {
 	const struct http_connection_ops *ops;
 	void *connection; /* of the ops */
 	struct http_peer peer;
+	int64_t complete_ns; /* CLOCK_MONOTONIC; when the request was complete */
 	char *method, *path;
 	struct buf body;
 	bool over_memory; /* the body was dropped: refuse the request when it is complete */

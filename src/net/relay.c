@@ -10,7 +10,7 @@
 #include "net/deadline.h"
 #include "net/tls.h"
 
-/* What the buffers of the pair may hold when the plain end closes. */
+/* Bytes that the buffers of the pair may hold when the plain end closes. */
 enum { MAX_UNSENT = 512 * 1024 };
 
 /* The bytes that were read from one end and not accepted by the other; usually none. */

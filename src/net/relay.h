@@ -35,7 +35,8 @@ int relay_fd(const struct relay *r);
 int relay_pump(struct relay *r, uint8_t *room, size_t room_len, int64_t now_ms);
 
 /*
- * Has the plain end closed so long ago that a client that still has not received everything is too
- * slow (deadline.h)? Before that the server at the plain end limits the time.
+ * Returns true if the plain end closed, and the client still has not received everything, longer
+ * ago than a slow client is allowed (deadline.h)? Before that the server at the plain end limits
+ * the time.
  */
 bool relay_is_late(const struct relay *r, unsigned int idle_seconds, int64_t now_ms);

@@ -98,6 +98,7 @@ int admission_by_headers(const struct admission *a, const struct http_request *r
 		return 421;
 	}
 	if (origin_is_foreign(rq)) {
+		counters_refuse(a->counters, REFUSAL_ORIGIN);
 		*out_message = "requests from web pages of other origins are not accepted";
 		return 403;
 	}
@@ -106,8 +107,10 @@ int admission_by_headers(const struct admission *a, const struct http_request *r
 		return 0;
 	counters_add(a->counters, COUNTER_UNKNOWN_CLIENT);
 	*out_message = unauthenticated;
-	if (r == -EPERM)
+	if (r == -EPERM) {
+		counters_refuse(a->counters, REFUSAL_SCOPE);
 		*out_message = out_of_scope;
+	}
 	if (r == -EUSERS)
 		*out_message = "too many wrong passwords; retry later";
 	return r == -EPERM ? 403 : r == -EUSERS ? 429 : 401;
@@ -134,7 +137,7 @@ static int select_tenant(const struct admission *a, struct rpc *rpc)
 	return 0;
 }
 
-static bool has_tenant(enum api_access access)
+bool admission_has_tenant(enum api_access access)
 {
 	return access == API_READ || access == API_WRITE || access == API_ADMIN;
 }
@@ -150,5 +153,5 @@ int admission_decide(const struct admission *a, struct rpc *rpc)
 		return err_set(rpc->err, r, "%s", r == -EPERM ? out_of_scope : unauthenticated);
 	if (access == API_WRITE || access == API_ADMIN)
 		rpc->sink = rpc->store;
-	return has_tenant(access) ? select_tenant(a, rpc) : 0;
+	return admission_has_tenant(access) ? select_tenant(a, rpc) : 0;
 }

@@ -6,6 +6,10 @@
  * their scope and tenant. Everything that headers suffice for is decided before a body is read;
  * what the client may do is decided again by the worker, since files of credentials change.
  */
+#include <stdbool.h>
+
+#include "server/api.h"
+
 struct access;
 struct counters;
 struct http_request;
@@ -20,6 +24,9 @@ struct admission {
 
 /* The tenant of clients that name none. */
 #define ADMISSION_TENANT "anonymous"
+
+/* Is a method with this access about one tenant? */
+bool admission_has_tenant(enum api_access access);
 
 /*
  * Decides by the headers. Returns 0, or the status of a refusal with *@out_message, constant text

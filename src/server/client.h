@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What an authenticated client may do. A value; it holds no pointers. */
+/* The identity and the rights of an authenticated client. A value; it holds no pointers. */
 #include <stdbool.h>
 
 #include "store/store.h"

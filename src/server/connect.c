@@ -60,12 +60,19 @@ static int read_body(struct rpc *rpc, struct buf *decompressed)
 	return r == -EFBIG ? -EMSGSIZE : r;
 }
 
+static void refuse_verb(struct rpc *rpc, int status)
+{
+	counters_add(rpc->counters, COUNTER_REFUSED);
+	counters_refuse(rpc->counters, REFUSAL_VERB);
+	rpc->rs->status = status;
+}
+
 static bool is_method(struct rpc *rpc, const char *method)
 {
 	bool is = !strcmp(http_request_method(rpc->rq), method);
 
 	if (!is)
-		rpc->rs->status = 405;
+		refuse_verb(rpc, 405);
 	return is;
 }
 
@@ -93,7 +100,7 @@ static void call(struct rpc *rpc, rpc_fn run, bool json_only)
 	}
 	rpc->json = type && is_json(type);
 	if (!type || (!rpc->json && (json_only || strcmp(type, "application/proto") != 0))) {
-		rpc->rs->status = 415;
+		refuse_verb(rpc, 415);
 		return;
 	}
 	rpc->rs->content_type = rpc->json ? "application/json" : "application/proto";
@@ -188,7 +195,7 @@ void connect_otlp(struct rpc *rpc, rpc_fn run)
 	if (!is_method(rpc, "POST"))
 		return;
 	if (!is_otlp(rpc)) {
-		rpc->rs->status = 415;
+		refuse_verb(rpc, 415);
 		rpc->rs->content_type = "text/plain; charset=utf-8";
 		buf_put_str(&rpc->rs->body, "unsupported Content-Type: use application/x-protobuf "
 					    "or application/json\n");

@@ -54,6 +54,7 @@ const struct failure *failure_record(struct rpc *rpc, int r)
 	const struct failure *f = failure_of(r);
 
 	counters_add(rpc->counters, COUNTER_REFUSED);
+	counters_refuse(rpc->counters, (enum refusal)(f - failures));
 	if (f->counter != COUNTER_REFUSED)
 		counters_add(rpc->counters, f->counter);
 	return f;

@@ -20,6 +20,7 @@ static int query_samples(struct page_api_call *call, struct timed_samples *out)
 	enum { HOUR_MS = 3600000 };
 	const struct request *rq = &call->rq.side[SIDE_LEFT];
 	struct rpc *rpc = call->rpc;
+	int r;
 
 	if (call->rq.pid < 0 || call->rq.tid < 0)
 		return query_invalid(rpc, "\"pid\" and \"tid\" must not be negative");
@@ -27,7 +28,9 @@ static int query_samples(struct page_api_call *call, struct timed_samples *out)
 		return query_invalid(rpc, "range is longer than an hour");
 	out->pid = call->rq.pid ? call->rq.pid : -1;
 	out->tid = call->rq.tid ? call->rq.tid : -1;
-	return threads_samples(out, rpc->store, &call->query[SIDE_LEFT].sel, rpc->err);
+	r = threads_samples(out, rpc->store, &call->query[SIDE_LEFT].sel, rpc->err);
+	rpc->read.n_samples += out->all.len;
+	return r;
 }
 
 static void put_thread(struct page_api_call *call, const struct timed_samples *m,

@@ -6,6 +6,8 @@
 #include "server/query_request.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +70,19 @@ static int64_t time_limit(const struct rpc *rpc)
 	return ms < most / CLOCK_MS_NS ? ms * CLOCK_MS_NS : most;
 }
 
+/* Appends to the question; a request may have two queries. */
+static void note_question(const struct request *rq, struct rpc *rpc)
+{
+	size_t len = strlen(rpc->question);
+	const char *selector = rq->selector       ? rq->selector
+			       : rq->matchers.len ? rq->matchers.data[0]
+						  : "";
+
+	snprintf(rpc->question + len, sizeof(rpc->question) - len,
+		 "%s%s %s from %" PRId64 " until %" PRId64, len ? "; " : "",
+		 rq->type ? rq->type : "any type", selector ? selector : "", rq->start, rq->end);
+}
+
 /* The end is a millisecond that belongs to the range, so the range ends at its last nanosecond. */
 static int parse_range(struct query *q, struct rpc *rpc)
 {
@@ -85,6 +100,8 @@ static int parse_range(struct query *q, struct rpc *rpc)
 		return err_set(rpc->err, -ERANGE,
 			       "the range exceeds the limit of this server (--query-days)");
 	q->sel.deadline_ns = (int64_t)clock_monotonic_ns() + time_limit(rpc);
+	q->sel.read = &rpc->read;
+	note_question(rq, rpc);
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include "server/client.h"
 #include "server/response.h"
+#include "store/store.h"
 
 struct agents;
 struct api_method;
@@ -21,10 +22,13 @@ struct err;
 struct http_request;
 struct http_response;
 struct ingest_symbolizer;
+struct latency;
 struct quota;
 struct readiness;
 struct server_options;
 struct store;
+
+enum { RPC_QUESTION_MAX = 400 };
 
 struct rpc {
 	struct store *store;
@@ -34,6 +38,7 @@ struct rpc {
 	struct ingest_symbolizer *symbolizer; /* or NULL: profiles are stored unmodified */
 	const struct server_options *opt;
 	struct counters *counters;
+	const struct latency *latency; /* for /metrics */
 	struct client client; /* who sent the request; everything is allowed without credentials */
 	const char *tenant;   /* valid; set for methods about a tenant */
 	struct store *sink;   /* the store, for methods that may change it; otherwise NULL */
@@ -44,6 +49,8 @@ struct rpc {
 	bool json; /* the request and the response are JSON, not protobuf */
 	struct http_response *rs;
 	struct err *err;
+	struct store_read read;          /* what the queries of the request have read */
+	char question[RPC_QUESTION_MAX]; /* its selection, for the slow-query log */
 };
 
 typedef int (*rpc_fn)(struct rpc *rpc);

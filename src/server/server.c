@@ -34,9 +34,11 @@
 #include "server/grpc.h"
 #include "server/ingest_symbolizer.h"
 #include "server/keys.h"
+#include "server/latency.h"
 #include "server/memory_budget.h"
 #include "server/quota.h"
 #include "server/readiness.h"
+#include "server/request_log.h"
 #include "server/rpc.h"
 #include "server/watcher.h"
 #include "store/kinds/store_open.h"
@@ -68,6 +70,8 @@ struct server {
 	struct access *access; /* NULL: no authentication */
 	struct admission admission;
 	struct watcher *watcher;
+	struct latency *latency;
+	struct request_log *log; /* NULL: no access log */
 	struct keys keys;
 	struct counters counters;
 	struct memory_budget memory;
@@ -103,16 +107,41 @@ static int serve(struct server *s, struct rpc *rpc)
 	return 0;
 }
 
-/* Counts a request that the HTTP server refused by itself. */
-static void on_refused(void *ctx, int status)
+/* The cause of a refusal that the HTTP server made, or that was made by the headers. */
+static enum refusal cause_of(int status)
+{
+	static const struct {
+		int status;
+		enum refusal cause;
+	} all[] = { { 401, REFUSAL_CREDENTIALS },
+		    { 413, REFUSAL_BODY },
+		    { 421, REFUSAL_HOST },
+		    { 429, REFUSAL_OVERLOAD },
+		    { 503, REFUSAL_STOPPING } };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].status == status)
+			return all[i].cause;
+	return REFUSAL_FRAMING;
+}
+
+/*
+ * Counts a request that the HTTP server refused by itself, or by its headers. The admission has
+ * counted the cause of what only it knows.
+ */
+static void on_refused(void *ctx, const struct http_request *rq, int status)
 {
 	struct server *s = ctx;
 
 	counters_add(&s->counters, COUNTER_REFUSED);
+	if (status != 403)
+		counters_refuse(&s->counters, cause_of(status));
 	if (status == 413)
 		counters_add(&s->counters, COUNTER_LIMIT_BODY);
 	if (status == 429)
 		counters_add(&s->counters, COUNTER_LIMIT_MEMORY);
+	if (s->log)
+		request_log_add(s->log, rq, status, NULL, NULL, 0);
 }
 
 static int on_headers(void *ctx, const struct http_request *rq, const char **out_message)
@@ -133,6 +162,40 @@ static void refuse(struct rpc *rpc, int r)
 		connect_refuse(rpc, r);
 }
 
+/* Reports the time that a request took, to histograms and logs. */
+static void observe(struct server *s, const struct rpc *rpc)
+{
+	int64_t ns = (int64_t)clock_monotonic_ns() - http_request_complete_ns(rpc->rq);
+	enum latency_class class = LATENCY_NONE;
+
+	if (admission_has_tenant(rpc->api->access))
+		class = strcmp(rpc->tenant, ADMISSION_TENANT) != 0 ? LATENCY_NAMED
+								   : LATENCY_DEFAULT;
+	latency_add(s->latency, rpc->api, class, ns);
+	if (s->log)
+		request_log_add(s->log, rpc->rq, rpc->rs->status, rpc->rs, rpc, ns);
+	if (s->opt.slow_query_ns && ns >= s->opt.slow_query_ns && rpc->question[0] && s->opt.warn) {
+		_cleanup_(buf_fini) struct buf line = { 0 };
+
+		request_log_describe(rpc, ns, &line);
+		buf_put_byte(&line, 0);
+		if (!buf_error(&line))
+			s->opt.warn(s->opt.warn_ctx, (const char *)line.data);
+	}
+}
+
+/* There is no method for the path. */
+static void refuse_path(struct server *s, const struct http_request *rq, struct http_response *rs)
+{
+	counters_add(&s->counters, COUNTER_REFUSED);
+	counters_refuse(&s->counters, REFUSAL_PATH);
+	rs->status = 404;
+	rs->content_type = "text/plain; charset=utf-8";
+	buf_put_str(&rs->body, "404 page not found\n");
+	if (s->log)
+		request_log_add(s->log, rq, rs->status, rs, NULL, 0);
+}
+
 /*
  * Answers one request in a worker thread: finds the method, admits the client, runs it and
  * compresses the response.
@@ -149,6 +212,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 			   .symbolizer = s->symbolizer,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
+			   .latency = s->latency,
 			   .tenant = ADMISSION_TENANT,
 			   .api = api,
 			   .rq = rq,
@@ -158,9 +222,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 
 	http_response_add(rs, "Server", "cameo/" CAMEO_VERSION);
 	if (!api) {
-		rs->status = 404;
-		rs->content_type = "text/plain; charset=utf-8";
-		buf_put_str(&rs->body, "404 page not found\n");
+		refuse_path(s, rq, rs);
 		return;
 	}
 	if (api->cost != API_FREE)
@@ -172,6 +234,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	if (r < 0)
 		refuse(&rpc, r);
 	connect_compress(&rpc);
+	observe(s, &rpc);
 }
 
 /* Stores one message of the local agent: a status report in JSON, or an OTLP request. */
@@ -271,6 +334,8 @@ void server_close(struct server *s)
 	quota_free(s->quota);
 	readiness_fini(&s->readiness);
 	access_free(s->access);
+	latency_free(s->latency);
+	request_log_close(s->log);
 	keys_fini(&s->keys);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->wake);
@@ -395,6 +460,14 @@ static int open_http(struct server *s, struct err *err)
 	return http_server_open(&s->http, &http, err);
 }
 
+static int open_observers(struct server *s, struct err *err)
+{
+	const struct request_log_options log = { s->opt.access_log, s->opt.access_log_json };
+	int r = latency_new(&s->latency);
+
+	return r < 0 || !log.path ? r : request_log_open(&s->log, &log, err);
+}
+
 int server_open(struct server **out, const struct server_options *opt, struct err *err)
 {
 	_cleanup_(server_closep) struct server *s = calloc(1, sizeof(*s));
@@ -418,6 +491,8 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 	if (r == 0)
 		r = read_secrets(s, err);
 	s->admission.access = s->access;
+	if (r == 0)
+		r = open_observers(s, err);
 	if (r == 0)
 		r = store_open(&s->store, &store, err);
 	if (r == 0)

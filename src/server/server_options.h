@@ -34,6 +34,9 @@ struct server_options {
 	const char *key_file;
 	const char *client_ca_file; /* PEM; certificates that it issued identify clients; or NULL */
 	struct ingest_symbolizer_options symbolizer;
+	const char *access_log; /* file of the access log, "-" for standard output; or NULL */
+	bool access_log_json;   /* instead of logfmt */
+	int64_t slow_query_ns;  /* queries that take longer are reported; 0 for none */
 	void (*warn)(void *ctx, const char *message); /* called from any thread; or NULL */
 	void *warn_ctx;
 };

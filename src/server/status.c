@@ -12,6 +12,7 @@
 #include "server/api.h"
 #include "server/connect.h"
 #include "server/counters.h"
+#include "server/latency.h"
 #include "server/memory_budget.h"
 #include "server/readiness.h"
 #include "server/rpc.h"
@@ -37,6 +38,7 @@ static int status_metrics(struct rpc *rpc)
 	store_usage(rpc->store, &usage, NULL);
 	rpc->rs->content_type = "text/plain; version=0.0.4";
 	counters_put(rpc->counters, out);
+	latency_put(rpc->latency, out);
 	buf_printf(out,
 		   "# HELP cameo_memory_bytes Resident memory of the server.\n"
 		   "# TYPE cameo_memory_bytes gauge\n"

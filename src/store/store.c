@@ -73,6 +73,10 @@ int store_merge(struct store *s, const struct store_select *sel, struct merged_s
 	struct merged_stacks *stacks = NULL;
 	int r = selected(sel, s->ops->merge(s, sel, &stacks, err), err);
 
+	if (stacks && sel->read) {
+		sel->read->n_windows += stacks->n_windows;
+		sel->read->n_nodes += stacks->n;
+	}
 	if (r < 0)
 		merged_stacks_free(stacks);
 	else
@@ -80,22 +84,78 @@ int store_merge(struct store *s, const struct store_select *sel, struct merged_s
 	return r;
 }
 
+/* The callbacks of a query, and what they have received. */
+struct counted {
+	store_series_fn series;
+	store_point_fn point;
+	store_sample_times_fn times;
+	void *ctx;
+	struct store_read read;
+};
+
+static int count_series(void *ctx, const struct store_label *labels, size_t n)
+{
+	struct counted *c = ctx;
+
+	c->read.n_series++;
+	return c->series(c->ctx, labels, n);
+}
+
+static int count_point(void *ctx, const struct store_point *point)
+{
+	struct counted *c = ctx;
+
+	c->read.n_windows++;
+	return c->point(c->ctx, point);
+}
+
+static int count_times(void *ctx, const struct store_point *window, const int64_t *times_ns,
+		       size_t n)
+{
+	struct counted *c = ctx;
+
+	c->read.n_windows++;
+	c->read.n_samples += n;
+	return c->times(c->ctx, window, times_ns, n);
+}
+
+static void add_read(const struct store_select *sel, const struct counted *c)
+{
+	if (!sel->read)
+		return;
+	sel->read->n_series += c->read.n_series;
+	sel->read->n_windows += c->read.n_windows;
+	sel->read->n_samples += c->read.n_samples;
+}
+
 int store_series(struct store *s, const struct store_select *sel, store_series_fn fn, void *ctx,
 		 struct err *err)
 {
-	return selected(sel, s->ops->series(s, sel, fn, ctx, err), err);
+	struct counted c = { .series = fn, .ctx = ctx };
+	int r = s->ops->series(s, sel, count_series, &c, err);
+
+	add_read(sel, &c);
+	return selected(sel, r, err);
 }
 
 int store_points(struct store *s, const struct store_select *sel, store_series_fn series,
 		 store_point_fn point, void *ctx, struct err *err)
 {
-	return selected(sel, s->ops->points(s, sel, series, point, ctx, err), err);
+	struct counted c = { .series = series, .point = point, .ctx = ctx };
+	int r = s->ops->points(s, sel, count_series, count_point, &c, err);
+
+	add_read(sel, &c);
+	return selected(sel, r, err);
 }
 
 int store_sample_times(struct store *s, const struct store_select *sel, store_sample_times_fn fn,
 		       void *ctx, struct err *err)
 {
-	return selected(sel, s->ops->sample_times(s, sel, fn, ctx, err), err);
+	struct counted c = { .times = fn, .ctx = ctx };
+	int r = s->ops->sample_times(s, sel, count_times, &c, err);
+
+	add_read(sel, &c);
+	return selected(sel, r, err);
 }
 
 int store_samples(struct store *s, const struct store_select *sel, int64_t before_ns,

@@ -81,6 +81,14 @@ struct store_type {
 	const char *name, *type, *unit, *period_type, *period_unit;
 };
 
+/* What queries have read from a store. */
+struct store_read {
+	uint64_t n_series;  /* a series once for each UTC day */
+	uint64_t n_windows; /* profiles, by sample type and label set */
+	uint64_t n_nodes;   /* of merged stacks */
+	uint64_t n_samples; /* individual samples with a time, except by store_samples() */
+};
+
 /*
  * Selects windows. The range includes both of its ends. Everything is borrowed for the call. Fields
  * that name an operation are ignored by all others. Matchers have scratch memory, so a selection
@@ -98,6 +106,7 @@ struct store_select {
 	bool names_only;              /* store_merge(): frames with equal names become one frame */
 	const char *const *call_site; /* store_points(): only stacks that begin with these names */
 	size_t n_call_site;           /* counted from the root; 0 selects all stacks */
+	struct store_read *read;      /* to which every operation adds what it reads; or NULL */
 };
 
 /* The time is in nanoseconds since 1970, the value in the unit of the sample type. */

@@ -148,7 +148,7 @@ def check_hashes_and_reload(cameo, directory):
                     stderr=log)
     agents = {"Authorization": "Bearer secret-of-agents"}
     check("a hashed token is accepted", push(server, agents, 0) == 200)
-    check("the hash is no token", status(server, {"Authorization": "Bearer " + token}) == 401)
+    check("the hash is not accepted as a token", status(server, {"Authorization": "Bearer " + token}) == 401)
     check("a hashed password is accepted", status(server, basic("ann:password-of-ann")) == 200)
     check("a wrong one is not", status(server, basic("ann:password-of-bob")) == 401)
     replace(tokens, hash_of(cameo, "rotated-secret") + "\n")
@@ -161,7 +161,7 @@ def check_hashes_and_reload(cameo, directory):
         with open(log.name, encoding="utf-8") as f:
             return f.read()
     check("an invalid file is reported", until(lambda: "secret is shorter" in logged()), logged())
-    check("and leaves the clients as they were", status(server, rotated) == 200)
+    check("and leaves the clients unchanged", status(server, rotated) == 200)
     metrics = server.ask("/metrics", headers=rotated)[2].decode()
     check("reloads are counted", 'cameo_credential_reloads_total{result="ok"} 1' in metrics and
           'cameo_credential_reloads_total{result="failed"} 1' in metrics, metrics)
@@ -192,11 +192,12 @@ def issue(directory, name, subject, ca=None):
     cert, key = os.path.join(directory, name + ".crt"), os.path.join(directory, name + ".key")
     request = ["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=" + subject, "-keyout", key]
     if not ca:
-        openssl(*request, "-x509", "-days", "2", "-addext", "subjectAltName=IP:127.0.0.1", "-out", cert)
+        openssl(*request, "-x509", "-days", "2", "-addext", "keyUsage=critical,keyCertSign", "-out", cert)
         return cert, key
     signing = os.path.join(directory, name + ".csr")
     openssl(*request, "-out", signing)
-    extensions = write(directory, name + ".ext", "subjectAltName=IP:127.0.0.1\n")
+    extensions = write(directory, name + ".ext", "subjectAltName=IP:127.0.0.1\nsubjectKeyIdentifier=hash\n"
+                       "authorityKeyIdentifier=keyid\nbasicConstraints=CA:FALSE\n")
     openssl("x509", "-req", "-in", signing, "-CA", ca[0], "-CAkey", ca[1], "-CAcreateserial", "-days", "2",
             "-extfile", extensions, "-out", cert)
     return cert, key

@@ -54,7 +54,7 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 	buf_put(&rs->body, body, len);
 }
 
-static void on_refused(void *ctx, int status)
+static void on_refused(void *ctx, const struct http_request *rq, int status)
 {
 	struct scene *s = ctx;
 

@@ -30,7 +30,7 @@ struct identity {
 	char key_pem[PEM_MAX], cert_pem[PEM_MAX];
 };
 
-/* What a certificate is for. */
+/* The purpose of a certificate. */
 enum use { USE_CA, USE_SERVER, USE_CLIENT, USE_EXPIRED_CLIENT };
 
 static void write_pem(const char *path, const char *pem)

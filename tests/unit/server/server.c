@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole server: who may ask, and what it refuses.
+ * A whole server: which clients are answered, and what is refused.
  *
  * covers: src/server/admission.c
  */

@@ -13,7 +13,7 @@
 
 enum { LIMIT_S = 60 };
 
-/* What the watcher's thread has done so far. */
+/* The calls of the watcher's thread. */
 struct seen {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

@@ -2,6 +2,8 @@
 /*
  * The contract of store/store.h: every kind of store passes these tests. CAMEO_TEST_STORE selects
  * the kind (fixture.c).
+ *
+ * covers: src/store/store.c
  */
 #include <errno.h>
 #include <pthread.h>
@@ -303,10 +305,14 @@ static void a_profile_without_samples_stores_nothing(void **state)
 static void a_merge_by_id_has_only_that_profile(void **state)
 {
 	static const char *const ids[] = { "id-2", "unknown" };
+	struct store_read read = { 0 };
 	const struct store_type type = { "process_cpu", "samples", "count", "cpu", "nanoseconds" };
-	struct store_select sel = {
-		.tenant = "anonymous", .type = &type, .end_ns = INT64_MAX, .ids = ids, .n_ids = 2
-	};
+	struct store_select sel = { .tenant = "anonymous",
+				    .type = &type,
+				    .end_ns = INT64_MAX,
+				    .ids = ids,
+				    .n_ids = 2,
+				    .read = &read };
 	_cleanup_(merged_stacks_freep) struct merged_stacks *st = NULL;
 	char *dir = fixture_dir();
 	struct store *s = fixture_open(dir);
@@ -317,6 +323,8 @@ static void a_merge_by_id_has_only_that_profile(void **state)
 	assert_int_equal(store_merge(s, &sel, &st, NULL), 0);
 	assert_int_equal(st->total, 20);
 	assert_int_equal(st->n_windows, 1);
+	assert_int_equal(read.n_windows, 1);
+	assert_int_equal(read.n_nodes, st->n);
 	store_close(s);
 	fixture_remove(dir);
 }
