@@ -32,11 +32,12 @@ static void feed(struct h2_session *s, const uint8_t *data, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	const struct http_peer peer = { 0 };
 	const struct http_server_options opt = { .max_body = 1 << 16, .max_memory = 1 << 20 };
 	_cleanup_(http_work_closep) struct http_work *work = NULL;
 	_cleanup_(h2_session_freep) struct h2_session *s = NULL;
 
-	if (http_work_open(&work, &opt) < 0 || h2_session_new(&s, work, ignore, NULL) < 0)
+	if (http_work_open(&work, &opt) < 0 || h2_session_new(&s, work, &peer, ignore, NULL) < 0)
 		return 0;
 	if (h2_session_feed(s, preface, strlen(preface)) == 0)
 		feed(s, data, len);
