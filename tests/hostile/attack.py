@@ -145,8 +145,36 @@ def high_water_kib(pid):
     return int(m[1]) if m else 0
 
 
+def own_tree(pid):
+    """Returns PID, which is cameo, and its descendants that are cameo: not the commands that it runs."""
+    found = [pid]
+    for p in found:
+        found += [c for c in cameo.children_of(p) if is_cameo(c) and not shares_memory(c, p)]
+    return found
+
+
+def is_cameo(pid):
+    try:
+        return os.path.samefile(f"/proc/{pid}/exe", cameo.CAMEO)
+    except OSError:
+        return False
+
+
+def shares_memory(pid, parent):
+    """Returns whether PID has not called exec yet since the vfork of its PARENT: it would be counted twice."""
+    try:
+        return command_line(pid) == command_line(parent)
+    except OSError:
+        return True
+
+
+def command_line(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as f:
+        return f.read()
+
+
 class MemoryWatch:
-    """Measures the high-water mark of resident memory of a process and its descendants."""
+    """Measures the high-water mark of resident memory of a process and its readers."""
 
     def __init__(self, pid):
         self.pid = pid
@@ -157,7 +185,7 @@ class MemoryWatch:
 
     def run(self):
         while not self.over.wait(0.05):
-            self.most_kib = max(self.most_kib, sum(map(high_water_kib, tree(self.pid))))
+            self.most_kib = max(self.most_kib, sum(map(high_water_kib, own_tree(self.pid))))
 
     def end(self):
         self.over.set()
@@ -286,6 +314,36 @@ def attack(shop, commands, *, baits=None, agent=(), record=(), memory_mib=MEMORY
     opened = baits.opened() if baits else set()
     expect(not opened, "files were opened that must not be:", *sorted(opened))
     return outcome
+
+
+# ---- children that are killed --------------------------------------------------------------
+
+
+def kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def samples_of(path, comm):
+    with open(path, "rb") as f:
+        return [s for s in Profile(f.read()).samples if s[1].get("comm") == comm]
+
+
+def windows_until_named(agent, comm, function):
+    """Expects at most two windows from now on with samples of the program COMM, but without FUNCTION."""
+    begun = len(agent.files())
+    unnamed = []
+
+    def is_named():
+        windows = [samples_of(path, comm) for path in agent.files()[begun:]]
+        named = [any(function in s[0] for s in samples) for samples in windows if samples]
+        unnamed[:] = [n for n in named if not n]
+        return any(named)
+
+    agent.wait(is_named, "names after a kill")
+    expect(len(unnamed) <= 2, f"{len(unnamed)} windows without names:", agent.said())
 
 
 def need_root():

@@ -11,7 +11,7 @@ from cameo import ENOUGH, Tap, Workshop, are_rare, expect, holds, is_in, is_whol
 
 MS = 500
 MAIN = "_start __libc_start_main.* ... main "
-MAPPINGS = 20000
+MAPPINGS = 60000
 PAGE = 4096
 
 # mov %rdi,%rcx; 1: dec %rcx; jnz 1b; mov %rdi,%rax; ret, the code that run_file calls

@@ -3,7 +3,6 @@
 """Programs that exhaust what Cameo has, or make it wait, harm nobody else's stacks."""
 import os
 import shutil
-import signal
 import subprocess
 
 import attack
@@ -58,42 +57,12 @@ def killed_symbolizers(shop):
     with attack.Agent(shop, "-F", "199", "--window", "1s") as agent:
         try:
             for _ in range(KILLS):
-                agent.wait(lambda: workers(agent), "a child process of the agent")
-                for pid in workers(agent):
-                    kill(pid)
-                windows_until_named(agent, len(agent.files()))
+                agent.wait(lambda: cameo.children_of(agent.process.pid), "a child process of the agent")
+                for pid in cameo.children_of(agent.process.pid):
+                    attack.kill(pid)
+                attack.windows_until_named(agent, "killed", "hot")
         finally:
             cameo.end(busy)
-
-
-def windows_until_named(agent, begun):
-    """Expects at most two windows with samples of the program, but without its names, from the BEGUNth on."""
-    unnamed = []
-
-    def is_named():
-        windows = [samples_of(path, "killed") for path in agent.files()[begun:]]
-        named = [any("hot" in s[0] for s in samples) for samples in windows if samples]
-        unnamed[:] = [n for n in named if not n]
-        return any(named)
-
-    agent.wait(is_named, "names after a kill")
-    expect(len(unnamed) <= 2, f"{len(unnamed)} windows without names:", agent.said())
-
-
-def workers(agent):
-    return cameo.children_of(agent.process.pid)
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
-def samples_of(path, comm):
-    with open(path, "rb") as f:
-        return [s for s in attack.Profile(f.read()).samples if s[1].get("comm") == comm]
 
 
 attack.main(many_files, sparse_debug_file, sparse_debug_file_with_build_id, killed_symbolizers)

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hostile MS KIND [ARG...]: behaves in a way that is hard for a profiler, for MS of CPU time:
+ *
+ *   names          has a name with control characters
+ *   fp-cycle       has a frame pointer that points to itself
+ *   sp-wild        has a stack pointer that points nowhere
+ *   exit-main      has ended its main thread
+ *   threads        starts threads and waits for them
+ *   renames        changes its name all the time
+ *   exec OTHER     becomes OTHER, which becomes this program again
+ *   fork           starts processes that end at once
+ *   remap FILE     maps and unmaps FILE, and calls the code in between
+ *   crowd N        has N child processes that wait
+ *   map-link PATH  has PATH as its perf map, as a second name, and code without a symbol
+ *   map-symlink PATH, dump-link PATH: the same with a symbolic link, and with a jitdump
+ *   replaced PATH  is no longer at the path that it was started from, where PATH is now
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "work.h"
+
+enum { ROUNDS = 100000, PAGE = 4096 };
+
+static volatile uint64_t sink;
+static long budget_ms;
+static char **args;
+
+CALLED static uint64_t hot(uint64_t n)
+{
+	return spin(n, ROUNDS);
+}
+
+static void work(void)
+{
+	while (busy(budget_ms))
+		sink += hot(sink);
+}
+
+static void names(void)
+{
+	prctl(PR_SET_NAME, "hos\033[2J\n\ttile");
+	work();
+}
+
+/* The loop changes rbp or rsp for a million rounds; signals would be fatal for the second. */
+static void fp_cycle(void)
+{
+	while (busy(budget_ms)) {
+		uint64_t self[2] = { (uint64_t)self, 0 };
+
+		__asm__ volatile("push %%rbp; mov %0,%%rbp; mov $1000000,%%ecx; 1: dec %%ecx; "
+				 "jnz 1b; pop %%rbp"
+				 :
+				 : "r"(self)
+				 : "rcx", "memory");
+	}
+}
+
+static void sp_wild(void)
+{
+	static const uint64_t places[] = { 0, 0x1000, ~0xfULL, 1ULL << 47, 1ULL << 63 };
+
+	for (unsigned int i = 0; busy(budget_ms); i++)
+		__asm__ volatile("mov %%rsp,%%r12; mov %0,%%rsp; mov $1000000,%%ecx; 1: dec %%ecx; "
+				 "jnz 1b; mov %%r12,%%rsp"
+				 :
+				 : "r"(places[i % 5])
+				 : "rcx", "r12", "memory");
+}
+
+static void *work_and_exit(void *arg)
+{
+	work();
+	_exit(0);
+	return arg;
+}
+
+static void exit_main(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, work_and_exit, NULL);
+	pthread_exit(NULL);
+}
+
+static void *work_briefly(void *arg)
+{
+	sink += hot(sink);
+	return arg;
+}
+
+static void threads(void)
+{
+	while (busy(budget_ms)) {
+		pthread_t t[8];
+		int n = 0;
+
+		while (n < 8 && pthread_create(&t[n], NULL, work_briefly, NULL) == 0)
+			n++;
+		while (n)
+			pthread_join(t[--n], NULL);
+	}
+}
+
+static void renames(void)
+{
+	char name[16];
+
+	for (unsigned int i = 0; busy(budget_ms); i++) {
+		snprintf(name, sizeof(name), "hostile-%u", i % 100000);
+		prctl(PR_SET_NAME, name);
+		sink += hot(sink);
+	}
+}
+
+static void exec_other(void)
+{
+	char *argv[] = { args[3], args[1], args[2], args[0], NULL };
+
+	sink += hot(sink);
+	if (busy(budget_ms))
+		execv(args[3], argv);
+}
+
+static void fork_children(void)
+{
+	while (busy(budget_ms)) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		sink += hot(sink);
+		if (pid > 0)
+			waitpid(pid, NULL, 0);
+	}
+}
+
+static void remap(void)
+{
+	int fd = open(args[3], O_RDONLY | O_CLOEXEC);
+
+	while (busy(budget_ms)) {
+		uint64_t (*loop)(uint64_t);
+		void *p = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+		if (p == MAP_FAILED)
+			exit(1);
+		*(void **)&loop = p;
+		sink += loop(10000);
+		munmap(p, PAGE);
+	}
+}
+
+/* The children end with their parent. */
+static void crowd(void)
+{
+	long n = strtol(args[3], NULL, 10);
+
+	for (long i = 0; i < n; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0) {
+			perror("fork");
+			exit(1);
+		}
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pause();
+			_exit(0);
+		}
+	}
+	budget_ms += clock() / (CLOCKS_PER_SEC / 1000);
+	work();
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+/* Calls code that was generated, so that a profiler looks for its symbol. */
+static void generated(void)
+{
+	/* push %rbp; mov %rsp,%rbp; mov $1000000,%ecx; 1: dec %ecx; jnz 1b; pop %rbp; ret */
+	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xb9, 0x40, 0x42, 0x0f,
+					0x00, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3 };
+	void (*fn)(void);
+	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+
+	if (p == MAP_FAILED)
+		exit(1);
+	memcpy(p, code, sizeof(code));
+	*(void **)&fn = p;
+	while (busy(budget_ms))
+		fn();
+}
+
+static const char *own_path(const char *format)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), format, (int)getpid());
+	unlink(path);
+	return path;
+}
+
+static void map_link(void)
+{
+	const char *path = own_path("/tmp/perf-%d.map");
+
+	if (link(args[3], path) < 0)
+		exit(1);
+	generated();
+	unlink(path);
+}
+
+static void map_symlink(void)
+{
+	const char *path = own_path("/tmp/perf-%d.map");
+
+	if (symlink(args[3], path) < 0)
+		exit(1);
+	generated();
+	unlink(path);
+}
+
+/* The mapping by which a profiler finds the dump is that of a file, which then makes way. */
+static void dump_link(void)
+{
+	const char *path = own_path("/tmp/jit-%d.dump");
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	if (fd < 0 || ftruncate(fd, PAGE) < 0 ||
+	    mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED ||
+	    unlink(path) < 0 || link(args[3], path) < 0)
+		exit(1);
+	generated();
+	unlink(path);
+}
+
+static void replaced(void)
+{
+	if (unlink(args[0]) < 0 || link(args[3], args[0]) < 0)
+		exit(1);
+	work();
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+	int n_args;
+} kinds[] = {
+	{ "names", names, 3 },         { "fp-cycle", fp_cycle, 3 },
+	{ "sp-wild", sp_wild, 3 },     { "exit-main", exit_main, 3 },
+	{ "threads", threads, 3 },     { "renames", renames, 3 },
+	{ "exec", exec_other, 4 },     { "fork", fork_children, 3 },
+	{ "remap", remap, 4 },         { "crowd", crowd, 4 },
+	{ "map-link", map_link, 4 },   { "map-symlink", map_symlink, 4 },
+	{ "dump-link", dump_link, 4 }, { "replaced", replaced, 4 },
+};
+
+int main(int argc, char **argv)
+{
+	args = argv;
+	budget_ms = busy_ms(argc, argv);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (argc > 2 && !strcmp(argv[2], kinds[i].name) && argc >= kinds[i].n_args) {
+			kinds[i].run();
+			return 0;
+		}
+	return 2;
+}
