@@ -182,7 +182,17 @@ static int split_query(struct url_query *q, const char *text, struct err *err)
 	return 0;
 }
 
-/* A path without a query is a file; the root, or no path at all, is the server. */
+/* True if @path, which begins behind the host, is "/" or empty, whatever parameters follow. */
+static bool is_root(const char *path)
+{
+	path += *path == '/';
+	return !*path || *path == '?' || *path == '#';
+}
+
+/*
+ * A path without the parameter "query" is a file; the root, or no path at all, is the server, whose
+ * CPU profiles of all services are then meant.
+ */
 int url_parse_query(const char *url, int64_t now_ms, struct url_query *out, struct err *err)
 {
 	const char *authority = strstr(url, "://") + 3, *query = strchr(url, '?');
@@ -191,8 +201,7 @@ int url_parse_query(const char *url, int64_t now_ms, struct url_query *out, stru
 	char text[PART_MAX];
 	int r = query ? get_parameter(query + 1, "query", text) : -ENOENT;
 
-	/* Without a query this is the server itself, or a file that it serves. */
-	if (r == -ENOENT && (query || (*path && strcmp(path, "/") != 0)))
+	if (r == -ENOENT && !is_root(path))
 		return -ENOENT;
 	while (base_len && url[base_len - 1] == '/')
 		base_len--;

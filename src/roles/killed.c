@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A child that waits in the kernel, for example for a hanging file system, does not end when it is
+ * killed but when the wait ends. Until then it holds memory, so those that take longer than a
+ * second are counted as abandoned.
+ */
 #include "roles/killed.h"
 
 #include <signal.h>

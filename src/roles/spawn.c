@@ -144,7 +144,10 @@ int spawn_child(const char *name, size_t memory_bytes, bool isolate, pid_t *out_
 	size_t n = namespaces(isolate, flags);
 
 	if (is_child())
-		return err_set(err, -ELOOP, "cannot start %s in a process of a role", name);
+		return err_set(err, -ELOOP,
+			       "cannot start %s: this process is itself a child that must not "
+			       "start others",
+			       name);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
 		return err_set(err, -errno, "cannot create a socket pair: %m");
 	own = socks[0];

@@ -16,6 +16,10 @@ struct worker_files;
 /* Requests a file from the parent. Returns a descriptor owned by the caller, or -errno. */
 typedef int (*worker_need_fn)(void *ctx, const struct protocol_need *need);
 
+/*
+ * @max_bytes limits the memory of what was parsed; the files used least recently are closed first.
+ * @ctx is passed to @need. Returns 0 or -ENOMEM.
+ */
 int worker_files_new(struct worker_files **out, size_t max_bytes, worker_need_fn need, void *ctx);
 
 /* Closes all files. The worker process itself exits without it. */

@@ -40,7 +40,8 @@ static void times_are_relative_or_since_1970_or_dates(void **state)
 
 static void a_server_is_queried_for_the_last_hour(void **state)
 {
-	static const char *const urls[] = { "http://h:1", "http://h:1/", "http://h:1/?query=" };
+	static const char *const urls[] = { "http://h:1", "http://h:1/",
+					    "http://h:1/?query=", "http://h:1/?from=now-1h" };
 	struct url_query q;
 
 	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
