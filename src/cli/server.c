@@ -22,6 +22,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/store_info.h"
+#include "cli/store_url.h"
 #include "options/arguments.h"
 #include "server/secret.h"
 #include "server/server.h"
@@ -84,6 +85,24 @@ const struct option_spec server_common_options[] = {
 	       "Accept only certificates whose common name is listed in FILE, one per line",
 	       .details = "Tenant and scopes may follow, as in --auth-token-file. This requires "
 			  "--tls-client-ca."),
+	OPTION(TEXT, 0, "oidc-issuer", "URL", oidc_issuer,
+	       "Accept bearer tokens (JWT) of this OpenID Connect issuer",
+	       .details = "Tokens are signed with RS256, ES256 or EdDSA and have the issuer, the "
+			  "audience, and a time of expiry; a minute of difference between clocks "
+			  "is allowed. This requires --oidc-jwks and --oidc-audience."),
+	OPTION(TEXT, 0, "oidc-jwks", "FILE|URL", oidc_jwks,
+	       "Verify tokens with the keys in FILE or at URL, a JSON Web Key Set",
+	       .details = "A file is read again when it changes, an https URL every five minutes "
+			  "and when a token names an unknown key, at most every ten seconds. While "
+			  "it cannot be read, the old keys stay in use."),
+	OPTION(TEXT, 0, "oidc-audience", "TEXT", oidc_audience,
+	       "Require this text in the claim aud of tokens"),
+	OPTION(TEXT, 0, "oidc-scope-claim", "NAME", oidc_scope_claim,
+	       "Read cameo:read, cameo:write and cameo:admin from this claim", .preset = "scope"),
+	OPTION(TEXT, 0, "oidc-tenant-claim", "NAME", oidc_tenant_claim,
+	       "Restrict clients to the tenant in this claim, which tokens then must have"),
+	OPTION(TEXT, 0, "cors-origin", "ORIGIN,...", cors_origins,
+	       "Let web pages of these origins, such as https://grafana.example.org, use the API"),
 	OPTION(TEXT, 0, "host-name", "NAME,...", host_names, "Accept requests for these host names",
 	       .details =
 		       "Without authentication, a server that listens on a loopback address, or "
@@ -127,11 +146,17 @@ const struct option_spec server_only_options[] = {
 
 	OPTION_SECTION("Other"),
 	OPTION(TEXT, 0, "store", "URL", store_url,
-	       "Store profiles in ClickHouse: clickhouse://[USER[:PASSWORD]@]HOST:PORT/DATABASE",
+	       "Store profiles in ClickHouse: clickhouse://[USER@]HOST:PORT/DATABASE",
 	       .details = "This option replaces --data and requires ClickHouse 18.16 or later. Any "
 			  "number of servers can share a database. clickhouses:// uses TLS. A push "
 			  "that was acknowledged is as durable as an INSERT that ClickHouse has "
 			  "acknowledged."),
+	OPTION(TEXT, 0, "store-password-file", "FILE", store_password_file,
+	       "Read the password of the user in --store from FILE",
+	       .details =
+		       "Without this option it is read from $CAMEO_STORE_PASSWORD. A password in "
+		       "the URL is refused, because every user of the machine sees command "
+		       "lines."),
 	OPTION(FLAG, 0, "hash-secret", NULL, hash_secret,
 	       "Read a token or USER:PASSWORD from standard input, print the line for a file of "
 	       "credentials, and exit",
@@ -164,8 +189,8 @@ static int check(const struct server_args *a)
 		return cli_fail_usage("exactly one of --data DIR and --store URL is required");
 	if (listen_is_loopback(l->host) && a->otlp_listen.host[0])
 		l = &a->otlp_listen;
-	if (a->insecure || a->token_file || a->basic_file || a->client_ca_file || a->store_info ||
-	    listen_is_loopback(l->host))
+	if (a->insecure || a->token_file || a->basic_file || a->client_ca_file || a->oidc_issuer ||
+	    a->store_info || listen_is_loopback(l->host))
 		return CLI_CONTINUE;
 	return cli_fail("\"%s\" is reachable from other machines, so anybody could read and write "
 			"profiles: use --auth-token-file, --auth-basic-file or --tls-client-ca, or "
@@ -197,10 +222,15 @@ static struct server_options server_options_of(const struct server_args *a)
 		.max_series = a->max_series,
 		.max_query_ns = (int64_t)a->query_ns,
 		.dir = a->dir,
-		.store_url = a->store_url,
 		.auth = { .token_file = a->token_file,
 			  .basic_file = a->basic_file,
 			  .subject_file = a->subject_file },
+		.oidc = { .rules = { .issuer = a->oidc_issuer,
+				     .audience = a->oidc_audience,
+				     .scope_claim = a->oidc_scope_claim,
+				     .tenant_claim = a->oidc_tenant_claim },
+			  .jwks = a->oidc_jwks },
+		.cors_origins = a->cors_origins,
 		.check_host = a->host_names || listen_is_loopback(a->listen.host),
 		.host_names = a->host_names,
 		.symbolizer.debuginfod = a->debuginfod,
@@ -301,6 +331,7 @@ static uint64_t needed_privileges(const struct server_args *a)
 int server_run_command(const struct server_args *a, int fd)
 {
 	_cleanup_(server_closep) struct server *s = NULL;
+	_cleanup_(freep) char *store_url = NULL;
 	struct server_options so = server_options_of(a);
 	const char *scheme = so.cert_file ? "https" : "http";
 	struct err err = { 0 };
@@ -312,8 +343,12 @@ int server_run_command(const struct server_args *a, int fd)
 		return r;
 	if (a->hash_secret)
 		return hash_secret();
+	if (a->store_url &&
+	    store_url_complete(a->store_url, a->store_password_file, &store_url, &err) < 0)
+		return cli_fail("%s", err.msg[0] ? err.msg : "out of memory");
+	so.store_url = store_url;
 	if (a->store_info)
-		return store_info_print(a->dir, a->store_url);
+		return store_info_print(a->dir, store_url);
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);

@@ -11,6 +11,8 @@ struct server_args {
 	struct listen_address listen, otlp_listen;
 	char *token_file, *basic_file, *cert_file, *key_file, *debuginfod;
 	char *client_ca_file, *subject_file, *store_password_file;
+	char *oidc_issuer, *oidc_jwks, *oidc_audience, *oidc_scope_claim, *oidc_tenant_claim;
+	char *cors_origins;
 	char *host_names;
 	uint64_t keep_days, keep_gib, query_days, max_series;
 	uint64_t memory; /* bytes */

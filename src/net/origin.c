@@ -72,20 +72,38 @@ static bool may_change(const struct http_request *rq)
 	return strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0;
 }
 
-bool origin_is_foreign(const struct http_request *rq)
+bool origin_is_listed(const char *origin, const char *origins)
+{
+	return is_listed(origin, origins);
+}
+
+/* Has a user followed a link, or typed the address? */
+static bool is_navigation(const struct http_request *rq)
+{
+	const char *mode = http_request_header(rq, "Sec-Fetch-Mode");
+
+	return !may_change(rq) && mode && !strcmp(mode, "navigate");
+}
+
+/* Origin is compared with Host, in which the port is that of the page's address. */
+static bool is_own_origin(const struct http_request *rq, const char *origin)
+{
+	const char *host = http_request_header(rq, "Host"), *authority = strstr(origin, "://");
+
+	if (!host)
+		host = http_request_header(rq, ":authority");
+	return authority && host && !strcasecmp(authority + 3, host);
+}
+
+bool origin_is_foreign(const struct http_request *rq, const char *allowed)
 {
 	const char *site = http_request_header(rq, "Sec-Fetch-Site");
 	const char *origin = http_request_header(rq, "Origin");
-	const char *host = http_request_header(rq, "Host"), *authority;
 
-	if (!may_change(rq))
+	if (origin && allowed && is_listed(origin, allowed))
 		return false;
 	if (site)
-		return strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
-	if (!origin)
-		return false;
-	if (!host)
-		host = http_request_header(rq, ":authority");
-	authority = strstr(origin, "://");
-	return !authority || !host || strcasecmp(authority + 3, host) != 0;
+		return strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0 &&
+		       !is_navigation(rq);
+	return origin && !is_own_origin(rq, origin);
 }

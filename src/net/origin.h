@@ -17,8 +17,12 @@ struct http_request;
  */
 bool origin_host_is_ours(const char *host, const char *names);
 
+/* Returns true if @origin is one of @origins, which are separated by commas. */
+bool origin_is_listed(const char *origin, const char *origins);
+
 /*
- * Returns true if a page of another origin sent a request that may change something, as its browser
- * says in Sec-Fetch-Site or Origin. Programs other than browsers send neither.
+ * Returns true if a page of another origin than this server and @allowed (NULL: none) sent a
+ * request, as its browser says in Sec-Fetch-Site or Origin. Programs other than browsers send
+ * neither. Following a link from another page is not such a request unless it may change something.
  */
-bool origin_is_foreign(const struct http_request *rq);
+bool origin_is_foreign(const struct http_request *rq, const char *allowed);

@@ -20,23 +20,26 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "server/oidc.h"
 
 enum {
 	KEY_LEN = 32,
 	N_KNOWN = 512,
 	MAX_HEADER = 16384,
+	ISSUER_KNOWN_S = 60,     /* after which a token of an issuer is verified again */
 	MAX_FAILURES = 20,       /* wrong passwords at once */
 	FAILURE_REFILL_MS = 200, /* after which one more is allowed */
 };
 
 struct known {
 	uint8_t key[KEY_LEN];
-	bool is_set;
+	int64_t until_s; /* seconds since 1970; 0 for an empty place */
 	struct client client;
 };
 
 struct access {
 	struct auth_options opt;
+	struct oidc *oidc; /* or NULL */
 	uint8_t mac_key[KEY_LEN];
 	pthread_rwlock_t lock; /* guards auth */
 	struct auth *auth;
@@ -95,6 +98,16 @@ int access_reload(struct access *a, struct err *err)
 	return 0;
 }
 
+void access_add_issuer(struct access *a, struct oidc *oidc)
+{
+	a->oidc = oidc;
+}
+
+static int64_t now_s(void)
+{
+	return (int64_t)(clock_unix_ns() / CLOCK_SECOND_NS);
+}
+
 static struct known *place_of(struct access *a, const uint8_t key[KEY_LEN])
 {
 	return &a->known[(key[0] << 8 | key[1]) % N_KNOWN];
@@ -106,20 +119,21 @@ static bool recall(struct access *a, const uint8_t key[KEY_LEN], struct client *
 	bool is_known;
 
 	pthread_mutex_lock(&a->memory);
-	is_known = k->is_set && gnutls_memcmp(k->key, key, KEY_LEN) == 0;
+	is_known = now_s() < k->until_s && gnutls_memcmp(k->key, key, KEY_LEN) == 0;
 	if (is_known)
 		*out = k->client;
 	pthread_mutex_unlock(&a->memory);
 	return is_known;
 }
 
-static void remember(struct access *a, const uint8_t key[KEY_LEN], const struct client *client)
+static void remember(struct access *a, const uint8_t key[KEY_LEN], const struct client *client,
+		     int64_t until_s)
 {
 	struct known *k = place_of(a, key);
 
 	pthread_mutex_lock(&a->memory);
 	memcpy(k->key, key, KEY_LEN);
-	k->is_set = true;
+	k->until_s = until_s;
 	k->client = *client;
 	pthread_mutex_unlock(&a->memory);
 }
@@ -170,19 +184,29 @@ static int check_basic(struct access *a, const char *coded, struct client *out)
 	return -EACCES;
 }
 
-static int check(struct access *a, const char *authorization, struct client *out)
+/* *@out_until_s is set for a token that expires. */
+static int check(struct access *a, const char *authorization, struct client *out,
+		 int64_t *out_until_s)
 {
+	const char *token = authorization + 7;
+
 	if (!strncasecmp(authorization, "Basic ", 6))
 		return check_basic(a, authorization + 6, out);
-	if (!strncasecmp(authorization, "Bearer ", 7) &&
-	    auth_find_token(a->auth, authorization + 7, strlen(authorization + 7), out))
+	if (strncasecmp(authorization, "Bearer ", 7) != 0)
+		return -EACCES;
+	if (auth_find_token(a->auth, token, strlen(token), out))
 		return 0;
-	return -EACCES;
+	if (!a->oidc || oidc_check(a->oidc, token, strlen(token), out, out_until_s) < 0)
+		return -EACCES;
+	if (*out_until_s > now_s() + ISSUER_KNOWN_S)
+		*out_until_s = now_s() + ISSUER_KNOWN_S;
+	return 0;
 }
 
 int access_check(struct access *a, const char *authorization, struct client *out)
 {
 	size_t len = authorization ? strlen(authorization) : 0;
+	int64_t until_s = INT64_MAX;
 	uint8_t key[KEY_LEN];
 	int r;
 
@@ -192,9 +216,13 @@ int access_check(struct access *a, const char *authorization, struct client *out
 			     key) < 0)
 		return -EACCES;
 	pthread_rwlock_rdlock(&a->lock);
-	r = recall(a, key, out) ? 0 : check(a, authorization, out);
-	if (r == 0)
-		remember(a, key, out);
+	if (recall(a, key, out)) {
+		r = 0;
+	} else {
+		r = check(a, authorization, out, &until_s);
+		if (r == 0)
+			remember(a, key, out, until_s);
+	}
 	pthread_rwlock_unlock(&a->lock);
 	return r;
 }

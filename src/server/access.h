@@ -15,12 +15,16 @@
 
 struct access;
 struct err;
+struct oidc;
 
 /* The strings of @opt must outlive the result. Returns as auth_load(). */
 int access_open(struct access **out, const struct auth_options *opt, struct err *err);
 void access_free(struct access *a);
 
 DEFINE_FREEP(struct access, access_free)
+
+/* Accepts tokens of an issuer too. Call before the first check; @oidc is borrowed. */
+void access_add_issuer(struct access *a, struct oidc *oidc);
 
 /*
  * Reads the files again. After a failure, with the reason in @err, the clients stay the ones that
@@ -29,7 +33,8 @@ DEFINE_FREEP(struct access, access_free)
 int access_reload(struct access *a, struct err *err);
 
 /*
- * Identifies the client of an Authorization header: "Bearer TOKEN", or "Basic" with a user and
+ * Identifies the client of an Authorization header: "Bearer TOKEN", with a token of a file or of an
+ * issuer, or "Basic" with a user and
  * password; any user with a token as the password is accepted too, because some clients know only
  * that scheme. @authorization may be NULL. Returns 0 and the client in *@out; -EACCES; -EUSERS if
  * too many passwords were wrong in the last seconds, which is temporary.

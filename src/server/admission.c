@@ -86,6 +86,35 @@ static bool is_rebound(const struct admission *a, const struct http_request *rq)
 	       !origin_host_is_ours(host, a->opt->host_names);
 }
 
+static bool is_preflight(const struct http_request *rq)
+{
+	return !strcmp(http_request_method(rq), "OPTIONS") &&
+	       http_request_header(rq, "Access-Control-Request-Method");
+}
+
+/* Cookies are never involved: pages of other origins need credentials of their own. */
+bool admission_allow_origin(const struct admission *a, const struct http_request *rq,
+			    struct http_response *rs)
+{
+	const char *origin = http_request_header(rq, "Origin");
+
+	if (!a->opt->cors_origins || !origin || !origin_is_listed(origin, a->opt->cors_origins))
+		return false;
+	http_response_add(rs, "Access-Control-Allow-Origin", origin);
+	http_response_add(rs, "Vary", "Origin");
+	if (!is_preflight(rq)) {
+		http_response_add(rs, "Access-Control-Expose-Headers", "X-Cameo-Empty");
+		return false;
+	}
+	rs->status = 204;
+	http_response_add(rs, "Access-Control-Allow-Methods", "GET, POST");
+	http_response_add(rs, "Access-Control-Allow-Headers",
+			  "Authorization, Content-Type, Content-Encoding, "
+			  "Connect-Protocol-Version, Connect-Timeout-Ms, X-Scope-OrgID");
+	http_response_add(rs, "Access-Control-Max-Age", "600");
+	return true;
+}
+
 int admission_by_headers(const struct admission *a, const struct http_request *rq,
 			 const char **out_message)
 {
@@ -97,11 +126,13 @@ int admission_by_headers(const struct admission *a, const struct http_request *r
 		*out_message = "the Host header does not name this server: see --host-name";
 		return 421;
 	}
-	if (origin_is_foreign(rq)) {
+	if (origin_is_foreign(rq, a->opt->cors_origins)) {
 		counters_refuse(a->counters, REFUSAL_ORIGIN);
 		*out_message = "requests from web pages of other origins are not accepted";
 		return 403;
 	}
+	if (is_preflight(rq) && a->opt->cors_origins)
+		return 0; /* of a listed origin, so it is answered without a method */
 	r = api ? identify(a, api, rq, &client) : 0;
 	if (r == 0)
 		return 0;

@@ -13,6 +13,7 @@
 struct access;
 struct counters;
 struct http_request;
+struct http_response;
 struct rpc;
 struct server_options;
 
@@ -34,6 +35,13 @@ bool admission_has_tenant(enum api_access access);
  */
 int admission_by_headers(const struct admission *a, const struct http_request *rq,
 			 const char **out_message);
+
+/*
+ * Adds the headers by which a page of an origin in --cors-origin may read the response. Returns
+ * true if the request is a preflight of such a page (Fetch standard), which is then answered.
+ */
+bool admission_allow_origin(const struct admission *a, const struct http_request *rq,
+			    struct http_response *rs);
 
 /*
  * Authenticates the client of @rpc, whose method is known, checks its scope, and sets the tenant

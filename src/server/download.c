@@ -91,7 +91,6 @@ static int download_profile(struct rpc *rpc)
 		return r;
 	rpc->rs->content_type = "application/octet-stream";
 	http_response_add(rpc->rs, "Content-Disposition", disposition_of(f));
-	http_response_add(rpc->rs, "X-Content-Type-Options", "nosniff");
 	return format_write(f, p, &opt, &rpc->rs->body, rpc->err);
 }
 

@@ -16,7 +16,6 @@
 
 static const struct http_header headers[] = {
 	{ "Content-Security-Policy", UI_SERVER_PAGE_CSP },
-	{ "X-Content-Type-Options", "nosniff" },
 	{ "Referrer-Policy", "no-referrer" },
 	{ "X-Frame-Options", "DENY" },
 	{ "Cross-Origin-Opener-Policy", "same-origin" },

@@ -36,6 +36,7 @@
 #include "server/keys.h"
 #include "server/latency.h"
 #include "server/memory_budget.h"
+#include "server/oidc.h"
 #include "server/quota.h"
 #include "server/readiness.h"
 #include "server/request_log.h"
@@ -68,6 +69,7 @@ struct server {
 	struct readiness readiness;
 	struct http_server *http;
 	struct access *access; /* NULL: no authentication */
+	struct oidc *oidc;     /* NULL: no tokens of an issuer */
 	struct admission admission;
 	struct watcher *watcher;
 	struct latency *latency;
@@ -221,6 +223,9 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	int r;
 
 	http_response_add(rs, "Server", "cameo/" CAMEO_VERSION);
+	http_response_add(rs, "X-Content-Type-Options", "nosniff");
+	if (admission_allow_origin(&s->admission, rq, rs))
+		return;
 	if (!api) {
 		refuse_path(s, rq, rs);
 		return;
@@ -334,6 +339,7 @@ void server_close(struct server *s)
 	quota_free(s->quota);
 	readiness_fini(&s->readiness);
 	access_free(s->access);
+	oidc_close(s->oidc);
 	latency_free(s->latency);
 	request_log_close(s->log);
 	keys_fini(&s->keys);
@@ -377,22 +383,6 @@ static int open_access(struct server *s, struct err *err)
 	return r;
 }
 
-static void on_reload(void *ctx, const char *path, int result, const struct err *err)
-{
-	struct server *s = ctx;
-	char line[sizeof(err->msg) + 64];
-
-	counters_add(&s->counters, result < 0 ? COUNTER_RELOAD_FAILED : COUNTER_RELOADED);
-	if (!s->opt.warn)
-		return;
-	if (result < 0)
-		snprintf(line, sizeof(line), "kept the old file: %s",
-			 err->msg[0] ? err->msg : strerror(-result));
-	else
-		snprintf(line, sizeof(line), "read \"%.200s\" again", path);
-	s->opt.warn(s->opt.warn_ctx, line);
-}
-
 static int reload_keys(void *ctx, struct err *err)
 {
 	struct server *s = ctx;
@@ -416,6 +406,47 @@ static int watch_keys(struct server *s)
 	return r < 0 ? r : watcher_add(s->watcher, s->opt.client_ca_file, reload_keys, s);
 }
 
+static void on_reload(void *ctx, const char *path, int result, const struct err *err)
+{
+	struct server *s = ctx;
+	char line[sizeof(err->msg) + 64];
+
+	counters_add(&s->counters, result < 0 ? COUNTER_RELOAD_FAILED : COUNTER_RELOADED);
+	if (!s->opt.warn)
+		return;
+	if (result < 0)
+		snprintf(line, sizeof(line), "kept the old file: %s",
+			 err->msg[0] ? err->msg : strerror(-result));
+	else
+		snprintf(line, sizeof(line), "read \"%.200s\" again", path);
+	s->opt.warn(s->opt.warn_ctx, line);
+}
+
+static int reload_issuer(void *ctx, struct err *err)
+{
+	struct server *s = ctx;
+
+	return oidc_reload(s->oidc, err);
+}
+
+static int open_issuer(struct server *s, struct err *err)
+{
+	struct oidc_options opt = s->opt.oidc;
+	int r;
+
+	opt.report = on_reload;
+	opt.ctx = s;
+	r = opt.jwks && !strstr(opt.jwks, "://")
+		    ? watcher_add(s->watcher, opt.jwks, reload_issuer, s)
+		    : 0;
+	if (r == 0)
+		r = oidc_open(&s->oidc, &opt, err);
+	if (r < 0)
+		return r;
+	access_add_issuer(s->access, s->oidc);
+	return 0;
+}
+
 static int read_secrets(struct server *s, struct err *err)
 {
 	const struct server_options *opt = &s->opt;
@@ -423,8 +454,11 @@ static int read_secrets(struct server *s, struct err *err)
 
 	if (r == 0)
 		r = keys_read(&s->keys, opt, err);
-	if (r == 0 && (opt->auth.token_file || opt->auth.basic_file || opt->client_ca_file))
+	if (r == 0 && (opt->auth.token_file || opt->auth.basic_file || opt->client_ca_file ||
+		       opt->oidc.rules.issuer))
 		r = open_access(s, err);
+	if (r == 0 && opt->oidc.rules.issuer)
+		r = open_issuer(s, err);
 	return r;
 }
 

@@ -8,6 +8,7 @@
 
 #include "server/auth.h"
 #include "server/ingest_symbolizer.h"
+#include "server/oidc.h"
 
 /* Zero-initialize it: 0 and NULL are valid for everything but host and dir. */
 struct server_options {
@@ -22,15 +23,18 @@ struct server_options {
 	uint64_t max_bytes;
 	struct auth_options auth; /* without files, anyone may use the server */
 	/* Without authentication, requests must name a host of origin_host_is_ours(). */
+	struct oidc_options oidc; /* issuer NULL: no tokens of an issuer */
 	bool check_host;
-	const char *host_names; /* more names of this server, separated by commas; or NULL */
-	size_t max_memory;      /* bytes of the process, beyond which requests are refused; 0 for no
-				   limit */
-	size_t max_series;      /* that a service may create per day; 0 for no limit */
-	int64_t max_range_ns;   /* of a query; 0 for no limit */
-	int64_t max_query_ns;   /* time limit of a query; 0 for 30 s */
-	bool tenants;           /* requests carry the tenant in X-Scope-OrgID */
-	const char *cert_file;  /* PEM; NULL disables TLS */
+	const char *host_names;   /* more names of this server, separated by commas; or NULL */
+	const char *cors_origins; /* of other pages that may use the API, separated by commas; or
+				     NULL */
+	size_t max_memory;     /* bytes of the process, beyond which requests are refused; 0 for no
+				  limit */
+	size_t max_series;     /* that a service may create per day; 0 for no limit */
+	int64_t max_range_ns;  /* of a query; 0 for no limit */
+	int64_t max_query_ns;  /* time limit of a query; 0 for 30 s */
+	bool tenants;          /* requests carry the tenant in X-Scope-OrgID */
+	const char *cert_file; /* PEM; NULL disables TLS */
 	const char *key_file;
 	const char *client_ca_file; /* PEM; certificates that it issued identify clients; or NULL */
 	struct ingest_symbolizer_options symbolizer;

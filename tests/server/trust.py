@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 
 from serving import DATA, QUERIER, RANGE, Server, check, finish, push
 
@@ -85,13 +87,46 @@ def foreign_pages(cameo, tmp, server):
             ("the page's requests", {"Sec-Fetch-Site": "same-origin", "Origin": "https://proxy.example.org"}, 200)):
         status = server.ask(path, body, {**kind, **headers})[0]
         check("%s: status %d" % (name, expected), status == expected, status)
+    for name, headers, expected in (
+            ("a link from another site", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
+            ("a picture or script of another site", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+            ("a GET of another origin", {"Origin": "https://example.org"}, 403),
+            ("a GET of the page itself", {"Origin": own}, 200)):
+        status = server.ask("/ready", headers=headers)[0]
+        check("%s: status %d" % (name, expected), status == expected, status)
     status = server.ask("/ingest?name=x&format=folded", b"a;b 1", {"Content-Type": "text/plain", "Origin": "null"})[0]
     check("a page of another origin stores nothing by /ingest", status == 403, status)
+    grafana = "https://grafana.example.org"
+    with_cors = Server(cameo, os.path.join(tmp, "cors"), "--cors-origin", "https://other.example.org," + grafana)
+    preflight = {"Origin": grafana, "Access-Control-Request-Method": "POST"}
+    status, headers = headers_of(with_cors, path, preflight, "OPTIONS")
+    check("a preflight of an allowed origin is answered", status == 204 and
+          headers.get("Access-Control-Allow-Origin") == grafana and "Content-Type" in
+          headers.get("Access-Control-Allow-Headers", ""), (status, headers))
+    status, headers = headers_of(with_cors, path, {**kind, "Origin": grafana, "Sec-Fetch-Site": "cross-site"}, "POST", body)
+    check("and so is its request, for the page to read", status == 200 and
+          headers.get("Access-Control-Allow-Origin") == grafana and
+          not headers.get("Access-Control-Allow-Credentials"), (status, headers))
+    check("every response forbids guessing its type", headers.get("X-Content-Type-Options") == "nosniff", headers)
+    for origin in ("https://grafana.example.com", "null", grafana + ".evil.org", "https://other.example.org,"):
+        status, headers = headers_of(with_cors, path, {**preflight, "Origin": origin}, "OPTIONS")
+        check("a preflight of %s is not" % origin, status == 403 and "Access-Control-Allow-Origin" not in headers,
+              (status, headers))
+    with_cors.stop()
     named = Server(cameo, os.path.join(tmp, "named"), "--host-name", "profiles.example.org,other")
     for host, expected in (("profiles.example.org", 200), ("OTHER:80", 200), ("profiles.example.com", 421)):
         status = named.ask("/ready", headers={"Host": host})[0]
         check("with --host-name, %s: status %d" % (host, expected), status == expected, status)
     named.stop()
+
+
+def headers_of(server, path, headers, method, body=None):
+    rq = urllib.request.Request(server.url + path, data=body, headers=headers, method=method)
+    try:
+        with urllib.request.urlopen(rq, timeout=30) as rs:
+            return rs.status, dict(rs.headers)
+    except urllib.error.HTTPError as e:
+        return e.code, dict(e.headers)
 
 
 def closed_after(server, first, drip, step_s=STEP_S):

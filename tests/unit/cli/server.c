@@ -133,6 +133,17 @@ static void what_cannot_be_served_is_named(void **state)
 		       "server", 1, "");
 	command_failed(RUN("server", "--store", "mysql://h/d", "-l", "127.0.0.1:0"), "server", 1,
 		       "expected clickhouse://");
+	command_failed(RUN("server", "--store", "clickhouse://u:secret@h:1/d"), "server", 1,
+		       "--store has a password");
+	command_failed(
+		RUN("server", "--store", "clickhouse://h:1/d", "--store-password-file", "pem"),
+		"server", 1, "requires a user");
+	command_failed(RUN("server", "--store", "clickhouse://u@h:1/d", "--store-password-file",
+			   "missing"),
+		       "server", 1, "missing");
+	command_failed(
+		RUN("server", "--store", "clickhouse://u@h:1/d", "--store-password-file", "file"),
+		"server", 1, "has no password");
 }
 
 TEST_GROUP(test_server, COMMAND_TEST(a_push_survives_a_restart),

@@ -21,7 +21,7 @@ static atomic_int n_handled;
 static void handle(void *ctx, const struct http_request *rq, struct http_response *rs)
 {
 	n_handled++;
-	rs->status = origin_is_foreign(rq) ? 403 : 200;
+	rs->status = origin_is_foreign(rq, NULL) ? 403 : 200;
 	buf_put_str(&rs->body, "handled");
 }
 
@@ -197,6 +197,9 @@ static void browsers_say_which_origin_a_request_has(void **state)
 			 403);
 	assert_int_equal(status_of(s, "GET / HTTP/1.1\r\n" HOST "Origin: http://b\r\n"
 				      "Connection: close\r\n\r\n"),
+			 403);
+	assert_int_equal(status_of(s, "GET / HTTP/1.1\r\n" HOST "Sec-Fetch-Site: cross-site\r\n"
+				      "Sec-Fetch-Mode: navigate\r\nConnection: close\r\n\r\n"),
 			 200);
 }
 

@@ -11,6 +11,7 @@ int test_ingest(void);
 int test_ingest_http(void);
 int test_ingest_symbolizer(void);
 int test_ingest_text(void);
+int test_jwt(void);
 int test_message(void);
 int test_multipart(void);
 int test_otlp_ingest(void);
@@ -37,10 +38,10 @@ int main(int argc, char **argv)
 	symbol_worker_main(argc, argv);
 	return test_access() + test_agents() + test_api() + test_connect() + test_failure() +
 	       test_grpc() + test_ingest() + test_ingest_http() + test_ingest_symbolizer() +
-	       test_ingest_text() + test_message() + test_multipart() + test_otlp_ingest() +
-	       test_page_api() + test_page_api_status() + test_page_api_tables() +
-	       test_page_api_trees() + test_pprof_json() + test_push() + test_querier() +
-	       test_querier_labels() + test_querier_points() + test_querier_stacks() +
-	       test_query_request() + test_readiness() + test_render() + test_request_log() +
-	       test_secret() + test_server() + test_watcher();
+	       test_ingest_text() + test_jwt() + test_message() + test_multipart() +
+	       test_otlp_ingest() + test_page_api() + test_page_api_status() +
+	       test_page_api_tables() + test_page_api_trees() + test_pprof_json() + test_push() +
+	       test_querier() + test_querier_labels() + test_querier_points() +
+	       test_querier_stacks() + test_query_request() + test_readiness() + test_render() +
+	       test_request_log() + test_secret() + test_server() + test_watcher();
 }
