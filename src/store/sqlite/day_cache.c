@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "store/sqlite/day.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/day_rewrite.h"
 #include "store/sqlite/durable.h"
 #include "store/sqlite/manifest.h"
 
@@ -189,6 +190,31 @@ static bool is_refused(struct day_cache *d, const char *tenant, int64_t number,
 	return true;
 }
 
+/*
+ * Converts a file of an older format, which nobody has open. If that is not possible, for example
+ * on a full disk, the file is used in its own format; damage is reported by whoever opens it.
+ */
+static void convert(struct day_cache *d, const char *path, int64_t number)
+{
+	_cleanup_(db_closep) struct sqlite3 *db = NULL;
+	struct day_rewrite done;
+	struct err why = { 0 }, message = { 0 };
+	int format = DB_FORMAT, r = db_open(&db, path, DB_READ, NULL);
+
+	if (r == 0)
+		r = db_format(db, &format, NULL);
+	db_close(steal_ptr(&db));
+	if (r < 0 || format == DB_FORMAT)
+		return;
+	r = day_rewrite(path, number, NULL, NULL, NULL, &done, &why);
+	if (r == 0 || r == -EBADMSG)
+		return;
+	err_set(&message, r,
+		"cannot convert \"%.90s\" to format %d: %.90s; it is used in format %d", path,
+		DB_FORMAT, why.msg, format);
+	report(d, message.msg);
+}
+
 /* Opens a day's file, which must be what the manifest says. Called with the lock. */
 static int open_file(struct day_cache *d, struct manifest *m, struct day_ref *ref, bool create,
 		     struct err *err)
@@ -205,6 +231,8 @@ static int open_file(struct day_cache *d, struct manifest *m, struct day_ref *re
 		return -EUCLEAN;
 	if (!exists && !create)
 		return -ENOENT;
+	if (exists)
+		convert(d, path, ref->number);
 	r = day_open(&ref->day, path, create, &cause);
 	if (r == 0)
 		r = manifest_record(m, ref->number, day_identity(ref->day), day_n_windows(ref->day),

@@ -257,11 +257,9 @@ static void put_checksum(const void *data, size_t len, uint8_t out[CHECKSUM_LEN]
 	memcpy(out, canonical.digest, CHECKSUM_LEN);
 }
 
-int db_blob(struct sqlite3_stmt *stmt, int column, bool checked, const void **out_data,
-	    size_t *out_len)
+static int check_blob(const uint8_t *data, size_t len, bool checked, const void **out_data,
+		      size_t *out_len)
 {
-	const uint8_t *data = sqlite3_column_blob(stmt, column);
-	size_t len = (size_t)sqlite3_column_bytes(stmt, column);
 	uint8_t sum[CHECKSUM_LEN];
 
 	*out_data = data;
@@ -273,6 +271,22 @@ int db_blob(struct sqlite3_stmt *stmt, int column, bool checked, const void **ou
 	*out_len = len - CHECKSUM_LEN;
 	put_checksum(data, *out_len, sum);
 	return memcmp(sum, data + *out_len, CHECKSUM_LEN) ? -EBADMSG : 0;
+}
+
+int db_blob(struct sqlite3_stmt *stmt, int column, bool checked, const void **out_data,
+	    size_t *out_len)
+{
+	const uint8_t *data = sqlite3_column_blob(stmt, column);
+
+	return check_blob(data, (size_t)sqlite3_column_bytes(stmt, column), checked, out_data,
+			  out_len);
+}
+
+int db_value(struct sqlite3_value *value, bool checked, const void **out_data, size_t *out_len)
+{
+	const uint8_t *data = sqlite3_value_blob(value);
+
+	return check_blob(data, (size_t)sqlite3_value_bytes(value), checked, out_data, out_len);
 }
 
 void db_seal(struct buf *blob, bool checked)
@@ -360,6 +374,24 @@ int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct er
 		r = db_exec(db, later_schema, err);
 	if (r == 0)
 		r = sync_names(path, err);
+	if (r == 0)
+		*out = steal_ptr(&db);
+	return r;
+}
+
+int db_open_copy(struct sqlite3 **out, const char *path, struct err *err)
+{
+	_cleanup_(db_closep) struct sqlite3 *db = NULL;
+	int rc = sqlite3_open_v2(path, &db,
+				 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+					 SQLITE_OPEN_EXCLUSIVE,
+				 NULL);
+	int r = 0;
+
+	if (rc != SQLITE_OK)
+		return db_error(db, rc, err);
+	sqlite3_extended_result_codes(db, 1);
+	r = db_exec(db, "PRAGMA page_size=8192", err);
 	if (r == 0)
 		*out = steal_ptr(&db);
 	return r;

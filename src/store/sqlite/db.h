@@ -17,6 +17,7 @@ struct buf;
 struct err;
 struct sqlite3;
 struct sqlite3_stmt;
+struct sqlite3_value;
 
 enum db_mode {
 	DB_READ,
@@ -43,6 +44,9 @@ struct db_identity {
  * adds the tables that newer versions introduced.
  */
 int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct err *err);
+
+/* Opens a new, empty file that will be overwritten with a copy of another. Returns 0 or -errno. */
+int db_open_copy(struct sqlite3 **out, const char *path, struct err *err);
 void db_close(struct sqlite3 *db);
 
 DEFINE_FREEP(struct sqlite3, db_close)
@@ -66,10 +70,12 @@ int db_count_windows(struct sqlite3 *db, uint64_t *out, struct err *err);
 /*
  * The content of a blob in the current row of @stmt, without its checksum, which is compared if
  * the file is @checked. NULL is an empty blob. Valid until the next step. Returns 0 or -EBADMSG.
- * db_seal() appends the checksum to a blob that will be stored in such a file.
+ * db_value() does the same for an argument of a function. db_seal() appends the checksum to a blob
+ * that will be stored in such a file.
  */
 int db_blob(struct sqlite3_stmt *stmt, int column, bool checked, const void **out_data,
 	    size_t *out_len);
+int db_value(struct sqlite3_value *value, bool checked, const void **out_data, size_t *out_len);
 void db_seal(struct buf *blob, bool checked);
 
 /*

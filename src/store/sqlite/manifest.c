@@ -142,14 +142,29 @@ static bool is_same(const struct db_identity *a, const struct db_identity *b)
 	return !memcmp(a->bytes, b->bytes, DB_IDENTITY_LEN);
 }
 
+/*
+ * A file of format 1 has no identity. It gets one when it is converted, which its line may not have
+ * yet, or no longer if the conversion was interrupted.
+ */
+static bool is_line_of(const struct manifest_entry *e, const struct db_identity *identity,
+		       uint64_t n_windows)
+{
+	static const struct db_identity none;
+
+	return is_same(&e->identity, identity) ||
+	       (is_same(&e->identity, &none) && e->n_windows <= n_windows);
+}
+
 int manifest_record(struct manifest *m, int64_t day, const struct db_identity *identity,
 		    uint64_t n_windows, struct err *err)
 {
 	for (size_t i = 0; i < m->len; i++) {
 		struct manifest_entry *e = &m->data[i];
 
-		if (e->day != day || !is_same(&e->identity, identity))
+		if (e->day != day || !is_line_of(e, identity, n_windows))
 			continue;
+		m->is_changed |= !is_same(&e->identity, identity);
+		e->identity = *identity;
 		if (e->n_windows > n_windows)
 			return err_set(err, -EUCLEAN,
 				       "it has %" PRIu64 " windows, but had %" PRIu64
@@ -161,6 +176,20 @@ int manifest_record(struct manifest *m, int64_t day, const struct db_identity *i
 	}
 	m->is_changed = true;
 	return vec_push(m, (struct manifest_entry){ day, *identity, n_windows });
+}
+
+int manifest_lower(struct manifest *m, int64_t day, const struct db_identity *identity,
+		   uint64_t n_windows)
+{
+	for (size_t i = 0; i < m->len; i++) {
+		struct manifest_entry *e = &m->data[i];
+
+		if (e->day != day || !is_same(&e->identity, identity))
+			continue;
+		e->n_windows = e->n_windows < n_windows ? e->n_windows : n_windows;
+		m->is_changed = true;
+	}
+	return manifest_record(m, day, identity, n_windows, NULL);
 }
 
 int manifest_check(const struct manifest *m, int64_t day, const struct db_identity *identity,

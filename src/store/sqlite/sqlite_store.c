@@ -22,6 +22,7 @@
 #include "store/sqlite/day_files.h"
 #include "store/sqlite/day_query.h"
 #include "store/sqlite/durable.h"
+#include "store/sqlite/sqlite_copy.h"
 #include "store/sqlite/sqlite_usage.h"
 #include "store/sqlite/writer.h"
 #include "store/timed_samples.h"
@@ -405,10 +406,9 @@ int sqlite_store_open(struct store **out, const struct store_options *opt, struc
 	s->dir = strdup(opt->dir);
 	if (!s->dir)
 		return -ENOMEM;
-	if (strlen(s->dir) > DAY_FILES_PATH_LEN - 256)
-		return err_set(err, -ENAMETOOLONG, "path of the store is longer than %d bytes",
-			       DAY_FILES_PATH_LEN - 256);
 	r = durable_lock(s->dir, true, &s->dir_lock, err);
+	if (r == 0)
+		r = sqlite_copy_check(s->dir, err);
 	if (r == 0)
 		r = day_cache_new(&s->days, s->dir, opt->warn, opt->warn_ctx);
 	if (r == 0)

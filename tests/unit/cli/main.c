@@ -17,6 +17,7 @@ int test_record(void);
 int test_report(void);
 int test_server(void);
 int test_sources(void);
+int test_store(void);
 int test_summary(void);
 int test_symbols(void);
 int test_text(void);
@@ -33,7 +34,7 @@ int main(int argc, char **argv)
 	recorder_main(argc, argv);
 	return test_agent() + test_args() + test_child() + test_commands() + test_debug() +
 	       test_diff() + test_doctor() + test_hot() + test_input() + test_listen() +
-	       test_record() + test_report() + test_server() + test_sources() + test_summary() +
-	       test_symbols() + test_text() + test_top() + test_top_rows() + test_up() +
-	       test_url() + test_view();
+	       test_record() + test_report() + test_server() + test_sources() + test_store() +
+	       test_summary() + test_symbols() + test_text() + test_top() + test_top_rows() +
+	       test_up() + test_url() + test_view();
 }

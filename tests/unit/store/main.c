@@ -10,6 +10,7 @@ int test_day(void);
 int test_day_cache(void);
 int test_day_check(void);
 int test_day_files(void);
+int test_day_rewrite(void);
 int test_db(void);
 int test_durable(void);
 int test_intern(void);
@@ -18,6 +19,8 @@ int test_matcher(void);
 int test_rollup(void);
 int test_sample_times(void);
 int test_series(void);
+int test_sqlite_copy(void);
+int test_sqlite_files(void);
 int test_sqlite_store(void);
 int test_sqlite_usage(void);
 int test_timed_samples(void);
@@ -29,8 +32,8 @@ int main(void)
 	return test_block() + test_clickhouse_http() + test_clickhouse_query() +
 	       test_clickhouse_stacks() + test_clickhouse_store() + test_clickhouse_writer() +
 	       test_conformance() + test_day() + test_day_cache() + test_day_check() +
-	       test_day_files() + test_db() + test_durable() + test_intern() + test_manifest() +
-	       test_matcher() + test_rollup() + test_sample_times() + test_series() +
-	       test_sqlite_store() + test_sqlite_usage() + test_timed_samples() + test_window() +
-	       test_writer();
+	       test_day_files() + test_day_rewrite() + test_db() + test_durable() + test_intern() +
+	       test_manifest() + test_matcher() + test_rollup() + test_sample_times() +
+	       test_series() + test_sqlite_copy() + test_sqlite_files() + test_sqlite_store() +
+	       test_sqlite_usage() + test_timed_samples() + test_window() + test_writer();
 }

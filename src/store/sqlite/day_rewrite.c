@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows are copied by SQL from the attached old file. The function content() returns a blob of the
+ * old file after comparing its checksum, seal() appends one.
+ */
+#include "store/sqlite/day_rewrite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "flame/stack_dict.h"
+#include "store/files.h"
+#include "store/series.h"
+#include "store/sqlite/day_check.h"
+#include "store/sqlite/day_dict.h"
+#include "store/sqlite/day_files.h"
+#include "store/sqlite/durable.h"
+
+enum { NEW_PATH_LEN = DAY_FILES_PATH_LEN + 16 };
+
+static void new_path(const char *path, char out[NEW_PATH_LEN])
+{
+	snprintf(out, NEW_PATH_LEN, "%s.new", path);
+}
+
+void day_rewrite_clean(const char *path)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
+	char part[NEW_PATH_LEN + 16], new[NEW_PATH_LEN];
+
+	new_path(path, new);
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		snprintf(part, sizeof(part), "%s%s", new, suffixes[i]);
+		unlink(part);
+	}
+}
+
+/* ---- functions for SQL -------------------------------------------------------------- */
+
+/* The argument is a blob of the old file; the user data says if such blobs have checksums. */
+static void sql_content(sqlite3_context *ctx, int n, sqlite3_value **args)
+{
+	const void *data;
+	size_t len;
+
+	if (db_value(args[0], *(const bool *)sqlite3_user_data(ctx), &data, &len) < 0)
+		sqlite3_result_error_code(ctx, SQLITE_CORRUPT);
+	else if (!data || !len)
+		sqlite3_result_zeroblob(ctx, 0);
+	else
+		sqlite3_result_blob64(ctx, data, len, SQLITE_TRANSIENT);
+}
+
+static void sql_seal(sqlite3_context *ctx, int n, sqlite3_value **args)
+{
+	_cleanup_(buf_fini) struct buf blob = { 0 };
+
+	buf_put(&blob, sqlite3_value_blob(args[0]), (size_t)sqlite3_value_bytes(args[0]));
+	db_seal(&blob, true);
+	if (buf_error(&blob))
+		sqlite3_result_error_nomem(ctx);
+	else
+		sqlite3_result_blob64(ctx, blob.data, blob.len, SQLITE_TRANSIENT);
+}
+
+static int add_functions(struct sqlite3 *db, bool *checked)
+{
+	int rc = sqlite3_create_function(db, "content", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, checked,
+					 sql_content, NULL, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_create_function(db, "seal", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,
+					     sql_seal, NULL, NULL);
+	return rc == SQLITE_OK ? 0 : db_error(db, rc, NULL);
+}
+
+/* ---- selecting ---------------------------------------------------------------------- */
+
+/* A series is selected if all of its sample types are, since their values share a block. */
+static int is_selected(const struct stack_dict *dict, uint32_t series,
+		       const struct store_deletion *del, struct series_view *view)
+{
+	for (uint32_t k = 0; k < series_n_types(dict, series); k++) {
+		int r = series_view(view, dict, series, k);
+
+		if (r < 0)
+			return r;
+		if (!series_view_matches(view, del->matchers, del->n_matchers))
+			return 0;
+	}
+	return 1;
+}
+
+/* Fills the table doomed with the series that the matchers select. */
+static int select_series(struct sqlite3 *db, const struct stack_dict *dict,
+			 const struct store_deletion *del, struct err *err)
+{
+	struct sqlite3_stmt *put = NULL;
+	struct series_view view = { 0 };
+	int r = db_prepare(db, "INSERT INTO doomed VALUES(?)", &put, err);
+
+	for (uint32_t i = 0; r == 0 && i < stack_dict_count(dict, STACK_DICT_SERIES); i++) {
+		r = is_selected(dict, i, del, &view);
+		if (r <= 0)
+			continue;
+		sqlite3_bind_int64(put, 1, i);
+		r = db_step(db, put, err);
+	}
+	series_view_fini(&view);
+	db_finalize(put);
+	return r;
+}
+
+/* Selects the windows to keep, with the new numbers of their blocks. */
+static int select_windows(struct sqlite3 *db, const struct store_deletion *del, struct err *err)
+{
+	struct sqlite3_stmt *stmt = NULL;
+	int r = db_prepare(db,
+			   "INSERT INTO kept SELECT block, row_number() OVER (ORDER BY block)"
+			   " FROM old.windows WHERE NOT (time>=?1 AND time<?2"
+			   " AND series IN (SELECT series FROM doomed))",
+			   &stmt, err);
+
+	if (r == 0) {
+		sqlite3_bind_int64(stmt, 1, del ? del->start_ns : 0);
+		sqlite3_bind_int64(stmt, 2, del ? del->end_ns : 0);
+		r = db_step(db, stmt, err);
+	}
+	db_finalize(stmt);
+	return r;
+}
+
+/* Sums of slots that lose windows are derived data, and are left out. */
+static int copy_sums(struct sqlite3 *db, const struct store_deletion *del, struct err *err)
+{
+	struct sqlite3_stmt *stmt = NULL;
+	int r = db_prepare(db,
+			   "INSERT INTO main.sums SELECT series, level, start,"
+			   " seal(content(head)), seal(content(data)) FROM old.sums"
+			   " WHERE NOT (start<?2 AND"
+			   " start + CASE level WHEN 0 THEN 600 ELSE 7200 END * 1000000000 > ?1"
+			   " AND series IN (SELECT series FROM doomed))",
+			   &stmt, err);
+
+	if (r == 0) {
+		sqlite3_bind_int64(stmt, 1, del ? del->start_ns : 0);
+		sqlite3_bind_int64(stmt, 2, del ? del->end_ns : 0);
+		r = db_step(db, stmt, err);
+	}
+	db_finalize(stmt);
+	return r;
+}
+
+static const char copy_rows[] =
+	"INSERT INTO main.chunks SELECT kind, first, seal(content(data)) FROM old.chunks"
+	" ORDER BY kind, first;"
+	"INSERT INTO main.blocks SELECT k.new, seal(content(b.data)) FROM old.blocks b"
+	" JOIN kept k ON k.old=b.id ORDER BY k.new;"
+	"INSERT INTO main.windows SELECT w.series, w.time, k.new, seal(content(w.head))"
+	" FROM old.windows w JOIN kept k ON k.old=w.block ORDER BY 1, 2, 3;"
+	"INSERT INTO main.ids SELECT i.id, k.new FROM old.ids i JOIN kept k ON k.old=i.block"
+	" ORDER BY 1, 2;"
+	"INSERT INTO main.times SELECT k.new, seal(content(t.data)) FROM old.times t"
+	" JOIN kept k ON k.old=t.block ORDER BY k.new;"
+	"INSERT INTO main.owners SELECT k.new, seal(content(o.data)) FROM old.owners o"
+	" JOIN kept k ON k.old=o.block ORDER BY k.new;"
+	"INSERT INTO main.profiles SELECT key FROM old.profiles ORDER BY key";
+
+/* ---- rewriting ---------------------------------------------------------------------- */
+
+static int load_dict(const char *path, struct stack_dict **out, struct err *err)
+{
+	_cleanup_(db_closep) struct sqlite3 *db = NULL;
+	int format = 0, r = stack_dict_new(out);
+
+	if (r == 0)
+		r = db_open(&db, path, DB_READ, err);
+	if (r == 0)
+		r = db_format(db, &format, err);
+	return r < 0 ? r : day_dict_load(*out, db, format >= DB_FORMAT_CHECKED, err);
+}
+
+static int check_log(const char *path, struct err *err)
+{
+	char log[NEW_PATH_LEN + 8];
+
+	snprintf(log, sizeof(log), "%s-wal", path);
+	return access(log, F_OK) == 0
+		       ? err_set(err, -EBUSY, "\"%.150s\" is in use by another process", path)
+		       : 0;
+}
+
+/*
+ * Moves the log of the old file into it, so that no log is next to the new one: SQLite would apply
+ * it. The last connection removes the log when it is closed.
+ */
+static int finish_log(const char *path, struct err *err)
+{
+	struct sqlite3 *db = NULL;
+	int r = db_open(&db, path, DB_WRITE, err);
+
+	db_close(db);
+	return r < 0 ? r : check_log(path, err);
+}
+
+static int attach(struct sqlite3 *db, const char *path, struct err *err)
+{
+	struct sqlite3_stmt *stmt = NULL;
+	int r = db_prepare(db, "ATTACH ? AS old", &stmt, err);
+
+	if (r == 0) {
+		sqlite3_bind_text(stmt, 1, path, -1, SQLITE_STATIC);
+		r = db_step(db, stmt, err);
+	}
+	db_finalize(stmt);
+	return r < 0 ? r
+		     : db_exec(db,
+			       "PRAGMA temp_store=MEMORY;"
+			       "CREATE TEMP TABLE doomed(series INTEGER PRIMARY KEY);"
+			       "CREATE TEMP TABLE kept(old INTEGER PRIMARY KEY, new INTEGER)",
+			       err);
+}
+
+static int put_identity(struct sqlite3 *db, const struct db_identity *id, struct err *err)
+{
+	static const struct db_identity none;
+	struct sqlite3_stmt *stmt = NULL;
+	int r;
+
+	if (!memcmp(id, &none, sizeof(none)))
+		return 0;
+	r = db_prepare(db, "UPDATE main.identity SET id=?", &stmt, err);
+	if (r == 0) {
+		sqlite3_bind_blob(stmt, 1, id->bytes, DB_IDENTITY_LEN, SQLITE_STATIC);
+		r = db_step(db, stmt, err);
+	}
+	db_finalize(stmt);
+	return r;
+}
+
+static int copy(struct sqlite3 *db, const char *path, const struct day_check *have,
+		const struct store_deletion *del, struct err *err)
+{
+	_cleanup_(stack_dict_freep) struct stack_dict *dict = NULL;
+	bool checked = have->format >= DB_FORMAT_CHECKED;
+	int r = del ? load_dict(path, &dict, err) : 0;
+
+	if (r == 0)
+		r = add_functions(db, &checked);
+	if (r == 0)
+		r = attach(db, path, err);
+	if (r == 0)
+		r = db_exec(db, "BEGIN IMMEDIATE", err);
+	if (r == 0 && del)
+		r = select_series(db, dict, del, err);
+	if (r == 0)
+		r = select_windows(db, del, err);
+	if (r == 0)
+		r = db_exec(db, copy_rows, err);
+	if (r == 0)
+		r = copy_sums(db, del, err);
+	if (r == 0)
+		r = put_identity(db, &have->identity, err);
+	return r < 0 ? r : db_exec(db, "COMMIT; DETACH old", err);
+}
+
+/* Builds the new file and checks all of it. Closing it leaves no log. */
+static int build(const char *path, const char *new, int64_t number, const struct day_check *have,
+		 const struct store_deletion *del, struct day_check *out, struct err *err)
+{
+	struct sqlite3 *db = NULL;
+	int r = db_open(&db, new, DB_WRITE, err);
+
+	if (r == 0)
+		r = copy(db, path, have, del, err);
+	db_close(db);
+	if (r == 0)
+		r = check_log(new, err);
+	if (r == 0)
+		r = day_check(new, number, out, err);
+	return r < 0 ? r : check_log(path, err);
+}
+
+static int replace(const char *path, int64_t number, const struct store_deletion *del,
+		   day_rewrite_fn before, void *ctx, struct day_rewrite *out, struct err *err)
+{
+	struct day_check have = { 0 }, done = { 0 };
+	char new[NEW_PATH_LEN];
+	int r = day_check(path, number, &have, err);
+
+	new_path(path, new);
+	if (r == 0)
+		r = finish_log(path, err);
+	if (r == 0)
+		r = build(path, new, number, &have, del, &done, err);
+	if (r < 0)
+		return r;
+	*out = (struct day_rewrite){ done.n_windows, have.n_windows - done.n_windows,
+				     done.identity };
+	if (del && !out->n_deleted)
+		return 0;
+	if (!del && out->n_deleted)
+		return err_set(err, -EIO, "the copy has %llu windows fewer",
+			       (unsigned long long)out->n_deleted);
+	r = before ? before(ctx, out, err) : 0;
+	return r < 0 ? r : durable_rename(new, path, err);
+}
+
+int day_rewrite(const char *path, int64_t number, const struct store_deletion *del,
+		day_rewrite_fn before, void *ctx, struct day_rewrite *out, struct err *err)
+{
+	int r;
+
+	*out = (struct day_rewrite){ 0 };
+	day_rewrite_clean(path);
+	r = replace(path, number, del, before, ctx, out, err);
+	day_rewrite_clean(path);
+	return r;
+}
