@@ -27,9 +27,9 @@ struct day_rewrite {
 typedef int (*day_rewrite_fn)(void *ctx, const struct day_rewrite *done, struct err *err);
 
 /*
- * Rewrites the file of the day with this number. @del (NULL: none) selects the windows to delete; if
- * there are none, the file stays and @before is not called. Returns 0; -EBADMSG if the file is damaged,
- * and then it is unchanged; -EBUSY if another process reads it; -ENOSPC; -errno.
+ * Rewrites the file of the day with this number. @del (NULL: none) selects the windows to delete;
+ * if there are none, the file stays and @before is not called. Returns 0; -EBADMSG if the file is
+ * damaged, and then it is unchanged; -EBUSY if another process reads it; -ENOSPC; -errno.
  */
 int day_rewrite(const char *path, int64_t number, const struct store_deletion *del,
 		day_rewrite_fn before, void *ctx, struct day_rewrite *out, struct err *err);
