@@ -146,3 +146,8 @@ def read_log(path, until):
         name = log[begin:begin + path_len].decode()
         yield chr(op), inode, offset, name, log[begin + path_len:end]
         at = end
+
+
+def length(records):
+    """The number of bytes that these records have in a log."""
+    return sum(RECORD.size + len(name.encode()) + len(data) for _, _, _, name, data in records)

@@ -214,10 +214,10 @@ __attribute__((visibility("default"))) int close(int fd)
 		if (!tracked(fd))                                                                  \
 			return real(fd, data, len, offset);                                        \
 		pthread_mutex_lock(&lock);                                                         \
-		if (!fails(1))                                                                     \
+		if (!fails(1)) {                                                                   \
+			put('W', "", 0, inode_of(fd), (uint64_t)offset, data, len);                \
 			n = real(fd, data, len, offset);                                           \
-		if (n > 0)                                                                         \
-			put('W', "", 0, inode_of(fd), (uint64_t)offset, data, (size_t)n);          \
+		}                                                                                  \
 		pthread_mutex_unlock(&lock);                                                       \
 		return n;                                                                          \
 	}

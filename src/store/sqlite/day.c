@@ -17,8 +17,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -34,8 +36,11 @@
 #include "store/sample_times.h"
 #include "store/series.h"
 #include "store/sqlite/day_dict.h"
+#include "store/sqlite/day_files.h"
 #include "store/sqlite/day_query.h"
+#include "store/sqlite/day_rewrite.h"
 #include "store/sqlite/db.h"
+#include "store/sqlite/durable.h"
 #include "store/sqlite/reader_pool.h"
 #include "store/window.h"
 
@@ -216,6 +221,37 @@ static int add_tables(struct day *d, struct sqlite3 *db, struct err *err)
 	return r < 0 || n == 2 ? r : open_writer(d, err);
 }
 
+/*
+ * Creates the file under another name first: a connection that only reads cannot open one whose
+ * creation was interrupted, as SQLite would have to undo it. A log of a lost file goes away,
+ * because SQLite would apply it to the new one.
+ */
+static int create_file(const char *path, struct err *err)
+{
+	static const char *const suffixes[] = { "-wal", "-shm", "-journal" };
+	char new[DAY_FILES_PATH_LEN + 16], old[DAY_FILES_PATH_LEN + 32];
+	struct sqlite3 *db = NULL;
+	int r;
+
+	day_rewrite_clean(path);
+	snprintf(new, sizeof(new), "%s.new", path);
+	r = db_open(&db, new, DB_WRITE, err);
+	db_close(db);
+	snprintf(old, sizeof(old), "%s-wal", new);
+	if (r == 0 && access(old, F_OK) == 0)
+		r = err_set(err, -EIO, "cannot move the log of the new file into it");
+	for (size_t i = 0; r == 0 && i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		snprintf(old, sizeof(old), "%s%s", path, suffixes[i]);
+		if (unlink(old) < 0 && errno != ENOENT)
+			r = err_set(err, -errno, "cannot remove its old log: %s", strerror(errno));
+	}
+	if (r == 0)
+		r = durable_rename(new, path, err);
+	if (r < 0)
+		day_rewrite_clean(path);
+	return r;
+}
+
 /* An existing file is read by a connection that cannot change it: it may be damaged. */
 static int open_file(struct day *d, bool create, struct err *err)
 {
@@ -226,7 +262,7 @@ static int open_file(struct day *d, bool create, struct err *err)
 	if ((r == -ENOENT || r == -ENODATA) && !create)
 		return -ENOENT;
 	if (r == -ENOENT || r == -ENODATA) {
-		r = open_writer(d, err);
+		r = create_file(d->path, err);
 		if (r == 0)
 			r = db_open(&db, d->path, DB_READ, err);
 	} else if (r < 0) {

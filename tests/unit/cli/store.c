@@ -34,7 +34,7 @@ static void wrong_command_lines_are_refused(void **state)
 {
 	static const struct command_bad bad[] = {
 		{ { "store" }, "expected backup, check" },
-		{ { "store", "chek", "data" }, "expected backup, check" },
+		{ { "store", "look", "data" }, "expected backup, check" },
 		{ { "store", "check" }, "one directory" },
 		{ { "store", "check", "a", "b" }, "one directory" },
 		{ { "store", "backup", "a" }, "two directories" },
