@@ -11,9 +11,9 @@
 
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "elf/x86_insn.h"
 #include "unwind/rows.h"
 #include "unwind/sweep.h"
-#include "unwind/x86_insn.h"
 
 enum { VADDR = 0x1000, HEAD = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr), CODE_MAX = 1 << 16 };
 

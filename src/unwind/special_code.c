@@ -11,7 +11,7 @@
 #include "elf/gnuhash.h"
 #include "elf/image.h"
 #include "elf/rawsym.h"
-#include "unwind/x86_insn.h"
+#include "elf/x86_insn.h"
 
 enum {
 	ENTRY_MAX = 128, /* bytes of code at the entry point that are read */

@@ -27,10 +27,10 @@
 
 #include "elf/image.h"
 #include "elf/rawsym.h"
+#include "elf/x86_insn.h"
 #include "unwind/rows.h"
 #include "unwind/sweep_lookahead.h"
 #include "unwind/sweep_step.h"
-#include "unwind/x86_insn.h"
 
 enum {
 	SURELY_CODE = 8, /* instructions in a row that decode */

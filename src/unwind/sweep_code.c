@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "elf/image.h"
-#include "unwind/x86_insn.h"
+#include "elf/x86_insn.h"
 
 void unwind_sweep_fini(struct unwind_sweep *sw)
 {

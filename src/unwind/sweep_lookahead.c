@@ -11,7 +11,7 @@
  */
 #include "unwind/sweep_lookahead.h"
 
-#include "unwind/x86_insn.h"
+#include "elf/x86_insn.h"
 
 enum {
 	WORD = 8,

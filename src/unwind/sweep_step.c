@@ -10,7 +10,7 @@
  */
 #include "unwind/sweep_step.h"
 
-#include "unwind/x86_insn.h"
+#include "elf/x86_insn.h"
 
 enum { WORD = 8 };
 

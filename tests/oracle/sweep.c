@@ -13,9 +13,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "elf/image.h"
+#include "elf/x86_insn.h"
 #include "unwind/file_rows.h"
 #include "unwind/sweep.h"
-#include "unwind/x86_insn.h"
 
 enum { SHOWN = 12, WRONG_PER_MILLION = 10000, UNSURE_PER_CENT = 6 };
 

@@ -10,6 +10,7 @@ int test_note(void);
 int test_plt(void);
 int test_symbol_candidates(void);
 int test_symtab(void);
+int test_x86_insn(void);
 
 int main(void)
 {
@@ -26,5 +27,6 @@ int main(void)
 	n_failed += test_plt();
 	n_failed += test_symbol_candidates();
 	n_failed += test_symtab();
+	n_failed += test_x86_insn();
 	return n_failed;
 }

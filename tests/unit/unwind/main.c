@@ -15,7 +15,6 @@ int test_sweep_lookahead(void);
 int test_sweep_step(void);
 int test_tables(void);
 int test_walk(void);
-int test_x86_insn(void);
 
 int main(void)
 {
@@ -37,6 +36,5 @@ int main(void)
 	n_failed += test_sweep_step();
 	n_failed += test_tables();
 	n_failed += test_walk();
-	n_failed += test_x86_insn();
 	return n_failed;
 }

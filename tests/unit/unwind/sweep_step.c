@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/sweep_step.h"
 
+#include "elf/x86_insn.h"
 #include "tests/test.h"
-#include "unwind/x86_insn.h"
 
 enum { WORDS = 4096, TOP = WORDS - 8, RAX = 0, R10 = 10, R11 = 11, N_REGS = 16 };
 

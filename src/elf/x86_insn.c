@@ -5,7 +5,7 @@
  * what follows the opcode; the others are regular. Only writes to rsp and rbp as whole registers
  * count as effects: 8- and 16-bit forms do not occur in compiled code.
  */
-#include "unwind/x86_insn.h"
+#include "elf/x86_insn.h"
 
 #include <string.h>
 
