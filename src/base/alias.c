@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static size_t underscores(const struct alias_name *n)
+size_t alias_underscores(const struct alias_name *n)
 {
 	size_t i = 0;
 
@@ -14,7 +14,7 @@ static size_t underscores(const struct alias_name *n)
 
 bool alias_name_is_better(const struct alias_name *a, const struct alias_name *b)
 {
-	size_t ua = underscores(a), ub = underscores(b);
+	size_t ua = alias_underscores(a), ub = alias_underscores(b);
 
 	if (!a->len || !b->len)
 		return a->len > b->len;

@@ -223,9 +223,28 @@ bool candidates_have_name(const struct candidates *l, const struct candidate *c)
 	return elf_rawsyms_name(table_of(l, c->level), c->name_off, 1, &s) > 0;
 }
 
+/*
+ * Two properties are compared before names: the level, and whether other files can refer to the
+ * symbol.
+ * Weak symbols are as good as global ones here, since most public names of C libraries are weak
+ * aliases of internal global ones (write, __write).
+ */
 static int rank_of(const struct candidate *c)
 {
-	return c->level * (ALIAS_OTHER + 1) + c->bind;
+	return c->level * (ALIAS_OTHER + 1) + (c->bind == ALIAS_WEAK ? ALIAS_GLOBAL : c->bind);
+}
+
+/* Compares symbols of one rank. */
+static bool is_better_alias(const struct candidate *a, const struct alias_name *name_a,
+			    const struct candidate *b, const struct alias_name *name_b)
+{
+	size_t ua = alias_underscores(name_a), ub = alias_underscores(name_b);
+
+	if (name_a->len && name_b->len && ua != ub)
+		return ua < ub;
+	if (a->bind != b->bind)
+		return a->bind < b->bind;
+	return alias_name_is_better(name_a, name_b);
 }
 
 /*
@@ -247,7 +266,7 @@ struct candidate candidates_choose(struct candidates *l, const struct candidate 
 		if (worse > 0 || (worse == 0 && c[i].name_off == best.name_off))
 			continue;
 		name = candidates_name(l, &c[i]);
-		if (worse < 0 || alias_name_is_better(&name, &best_name)) {
+		if (worse < 0 || is_better_alias(&c[i], &name, &best, &best_name)) {
 			best = c[i];
 			best_name = name;
 		}

@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alias.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
@@ -402,7 +403,8 @@ struct batch {
 	struct file *f;
 	const uint64_t *vaddrs; /* UINT64_MAX: not in the file */
 	const char **names;     /* raw symbols of .symtab; NULL if there is none */
-	const char **dynamic;   /* raw symbols of .dynsym, for addresses without another source */
+	const char **dynamic;   /* raw symbols of .dynsym, for addresses without one of .symtab */
+	bool has_dynamic;
 	bool *done;
 	size_t n;
 	symbol_frames_fn fn;
@@ -463,14 +465,28 @@ static bool is_ada(uint32_t lang)
 	return lang == DW_LANG_Ada83 || lang == DW_LANG_Ada95;
 }
 
-/* Returns the raw name of a frame. @symbol is from .symtab; NULL for inlined functions. */
+/* True if @symbol is the public name of a C function that debug information calls @internal. */
+static bool is_public_name(const char *symbol, const char *internal)
+{
+	const struct alias_name a = { symbol, strlen(symbol) }, b = { internal, strlen(internal) };
+
+	return internal[0] == '_' && !is_mangled(internal) && alias_name_is_better(&a, &b);
+}
+
+/*
+ * Returns the raw name of a frame. @symbol is from the file's own symbol tables; NULL for inlined
+ * functions. Debug information has internal names of functions that a C library exports
+ * (__GI___libc_malloc): the file's own name wins.
+ */
 static const char *raw_name(const struct protocol_frame *f, const char *symbol)
 {
-	if (*f->linkage)
-		return f->linkage;
-	if (symbol && (is_mangled(symbol) || !*f->name))
+	const char *name = *f->linkage ? f->linkage : f->name;
+
+	if (!symbol)
+		return name;
+	if (!*name || is_public_name(symbol, name) || (!*f->linkage && is_mangled(symbol)))
 		return symbol;
-	return f->name;
+	return name;
 }
 
 static int on_worker_frames(void *ctx, size_t index, const struct protocol_frame *in, size_t n)
@@ -481,7 +497,8 @@ static int on_worker_frames(void *ctx, size_t index, const struct protocol_frame
 	bool from_dwarf = n > 1 || in[0].lang;
 
 	for (size_t k = 0; k < n; k++) {
-		const char *raw = raw_name(&in[k], k + 1 == n ? b->names[i] : NULL);
+		const char *own = b->names[i] ? b->names[i] : b->dynamic[i];
+		const char *raw = raw_name(&in[k], k + 1 == n ? own : NULL);
 
 		if (!*raw)
 			return 0; /* DWARF has a line here but no function. */
@@ -512,6 +529,17 @@ static int resolve_own(void *ctx)
 	return r;
 }
 
+/* Looks up .dynsym for the addresses that have no other name yet. */
+static void find_dynamic(struct batch *b)
+{
+	if (b->has_dynamic)
+		return;
+	b->has_dynamic = true;
+	for (size_t i = 0; i < b->n; i++)
+		b->pending[i] = b->done[i] || b->names[i] ? UINT64_MAX : b->vaddrs[i];
+	symbol_file_find_names(b->f->own, SYMBOL_TABLE_DYNSYM, b->pending, b->n, b->dynamic);
+}
+
 /*
  * Failures of the worker are not errors of the batch: its addresses get the names of the symbol
  * tables.
@@ -524,6 +552,7 @@ static int resolve_in_worker(struct batch *b)
 
 	if (!worker_is_useful(&n))
 		return 0;
+	find_dynamic(b);
 	for (size_t i = 0; i < b->n; i++) {
 		if (b->done[i] || b->vaddrs[i] == UINT64_MAX)
 			continue;
@@ -555,14 +584,12 @@ static int report_given_up(struct batch *b, size_t i)
 	return report_symbol(b, i, SYMBOLIZER_GIVEN_UP, name);
 }
 
-/* Reports every address that the previous steps have not, and looks up .dynsym. */
+/* Reports every address that the previous steps have not. */
 static int resolve_remaining(struct batch *b)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < b->n; i++)
-		b->pending[i] = b->done[i] || b->names[i] ? UINT64_MAX : b->vaddrs[i];
-	symbol_file_find_names(b->f->own, SYMBOL_TABLE_DYNSYM, b->pending, b->n, b->dynamic);
+	find_dynamic(b);
 	for (size_t i = 0; r == 0 && i < b->n; i++) {
 		if (b->done[i])
 			continue;
