@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "elf/debuglink.h"
-#include "elf/eh_frame_hdr.h"
+#include "elf/function_extents.h"
 #include "elf/note.h"
 #include "elf/symtab.h"
 
@@ -77,6 +77,7 @@ static void walk_symbols(const struct elf_image *img, unsigned int sources)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	_cleanup_(function_extents_freep) struct function_extents *extents = NULL;
 	struct elf_debuglink link;
 	struct elf_build_id id;
 	char go_id[128];
@@ -92,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	walk_symbols(img, ELF_SYMTAB | ELF_DYNSYM);
 	walk_symbols(img, ELF_DYNSYM);
-	if (eh_frame_function_at(img, elf_image_entry(img), &start) == 0 &&
+	if (function_extents_new(&extents, img) == 0 &&
+	    function_extents_start(extents, elf_image_entry(img), &start) == 0 &&
 	    start > elf_image_entry(img))
 		abort();
 	return 0;

@@ -113,29 +113,25 @@ static int entry_function(const struct elf_image *img, const struct table *t, ui
 	return 0;
 }
 
-int eh_frame_function_at(const struct elf_image *img, uint64_t vaddr, uint64_t *out_start)
+int eh_frame_functions_around(const struct elf_image *img, uint64_t vaddr,
+			      struct eh_frame_around *out)
 {
+	struct eh_frame_around a = { .hi = UINT64_MAX };
 	uint64_t start, end, rank;
 	struct table t;
 
 	if (table_open(&t, img) < 0)
 		return -ENOENT;
 	rank = table_rank(&t, vaddr);
-	if (!rank || entry_function(img, &t, rank - 1, &start, &end) < 0 || vaddr >= end)
-		return -ENOENT;
-	*out_start = start;
+	if (rank && entry_function(img, &t, rank - 1, &start, &end) == 0) {
+		if (vaddr < end) {
+			*out = (struct eh_frame_around){ true, start, end };
+			return 0;
+		}
+		a.lo = end;
+	}
+	if (rank < t.n)
+		a.hi = entry_start(&t, rank);
+	*out = a;
 	return 0;
-}
-
-uint64_t eh_frame_function_bound(const struct elf_image *img, uint64_t vaddr)
-{
-	uint64_t start, end, rank;
-	struct table t;
-
-	if (table_open(&t, img) < 0)
-		return UINT64_MAX;
-	rank = table_rank(&t, vaddr);
-	if (rank && entry_function(img, &t, rank - 1, &start, &end) == 0 && vaddr < end)
-		return end;
-	return rank < t.n ? entry_start(&t, rank) : UINT64_MAX;
 }

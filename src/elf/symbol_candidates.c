@@ -12,6 +12,7 @@
 
 #include "base/bisect.h"
 #include "base/err.h"
+#include "elf/function_extents.h"
 #include "elf/plt.h"
 
 enum { LABEL_PREFIX_LEN = 3 };
@@ -21,6 +22,7 @@ enum { LABEL_PREFIX_LEN = 3 };
 
 void candidates_fini(struct candidates *l)
 {
+	function_extents_free(l->extents);
 	vec_fini(&l->exec);
 	vec_fini(&l->all);
 }

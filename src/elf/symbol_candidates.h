@@ -44,6 +44,7 @@ struct candidates {
 	/* Called for each candidate; @size is not clipped yet. NULL: all are collected in all. */
 	int (*take)(struct candidates *cs, struct candidate c, uint64_t size);
 	void *ctx;
+	struct function_extents *extents; /* NULL until a symbol without a size was met */
 	/* internal: */
 	struct elf_rawsyms tables[2]; /* .symtab, .dynsym */
 	uint64_t n_name_bytes;        /* bytes of names that have been read */

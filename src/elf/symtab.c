@@ -22,7 +22,7 @@
 #include "base/bisect.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "elf/eh_frame_hdr.h"
+#include "elf/function_extents.h"
 #include "elf/symbol_candidates.h"
 
 enum { NESTING_MAX = 64 };
@@ -130,30 +130,24 @@ static uint32_t parent_of(const struct elf_symtab *t, size_t i)
 }
 
 /*
- * A symbol without a size extends to the next one, to its section's end or its parent's, or to
- * where the unwind information says that a function ends or another begins: functions whose symbols
- * were stripped would otherwise carry the name of a label before them.
+ * A symbol without a size extends to the end of its function (see elf/function_extents.h), at most
+ * to the next symbol, or its section's or parent's end: functions whose symbols were stripped would
+ * otherwise carry the name of a label before them.
  */
-static uint32_t size_of(const struct candidates *l, const struct elf_symtab *t, size_t i,
-			uint32_t parent)
+static uint32_t size_of(struct candidates *l, const struct elf_symtab *t, size_t i, uint32_t parent)
 {
 	const struct candidate *c = &l->all.data[i];
-	uint64_t size, left;
+	uint64_t end = c->vaddr + candidates_code_left(l, c->vaddr);
 
 	if (c->size)
 		return c->size;
-	size = candidates_code_left(l, c->vaddr);
-	left = eh_frame_function_bound(l->img, c->vaddr) - c->vaddr;
-	if (left < size)
-		size = left;
-	if (i + 1 < l->all.len && c[1].vaddr - c->vaddr < size)
-		size = c[1].vaddr - c->vaddr;
-	if (parent != NO_PARENT) {
-		left = t->starts[parent] + t->infos[parent].size - c->vaddr;
-		if (left < size)
-			size = left;
-	}
-	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+	if (i + 1 < l->all.len && c[1].vaddr < end)
+		end = c[1].vaddr;
+	if (parent != NO_PARENT && t->starts[parent] + t->infos[parent].size < end)
+		end = t->starts[parent] + t->infos[parent].size;
+	if (l->extents || function_extents_new(&l->extents, l->img) == 0)
+		end = function_extents_end(l->extents, c->vaddr, end);
+	return end - c->vaddr < UINT32_MAX ? (uint32_t)(end - c->vaddr) : UINT32_MAX;
 }
 
 static int add_symbol(struct elf_symtab *t, struct candidates *l, size_t i)

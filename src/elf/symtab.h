@@ -6,8 +6,8 @@
  * names. Reads .symtab and .dynsym, as the caller chooses, through elf_image; its input may be
  * hostile.
  *
- * Among aliases the choice is the same everywhere: global before weak before local, then fewest
- * leading underscores, then shortest, then bytewise.
+ * Among aliases the choice is the same everywhere: global and weak before local, then fewest
+ * leading underscores, then global before weak, then shortest, then bytewise.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ struct elf_symtab;
 
 struct elf_symbol {
 	uint64_t vaddr;
-	/* if 0 in the file: up to the next symbol, function (.eh_frame_hdr) or the section's end */
+	/* if 0 in the file: up to the end of the function, at most to the next symbol */
 	uint64_t size;
 	const char *name; /* mangled; borrowed, valid as long as the table */
 };

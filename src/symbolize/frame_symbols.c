@@ -15,8 +15,9 @@
 #include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
-#include "elf/eh_frame_hdr.h"
+#include "elf/function_extents.h"
 #include "elf/image.h"
+#include "elf/thread_start.h"
 #include "lang/lang.h"
 #include "proc/usage.h"
 #include "process/file_table.h"
@@ -26,6 +27,7 @@
 #include "symbol/demangle.h"
 #include "symbol/kernel_symbols.h"
 #include "symbolize/address_cache.h"
+#include "unwind/special_code.h"
 #include "unwind/walk.h"
 
 enum {
@@ -40,6 +42,11 @@ struct file_state {
 	bool added;      /* the symbolizer knows the file as symbolizer_id */
 	uint32_t symbolizer_id;
 	struct elf_image *img; /* NULL: not an ELF file */
+	/* valid once a function without a symbol was met, else extents is NULL */
+	struct function_extents *extents;
+	uint64_t entry; /* where the program begins; 0 in libraries */
+	struct elf_thread_start threads[ELF_THREAD_STARTS_MAX];
+	size_t n_threads;
 };
 
 struct frame_symbols {
@@ -65,8 +72,16 @@ struct batch {
 	/* the current file */
 	uint32_t file;
 	const struct file_info *info;
-	const struct file_state *state;
+	struct file_state *state;
 };
+
+/* Forgets the file. */
+static void state_reset(struct file_state *k)
+{
+	function_extents_free(k->extents);
+	elf_image_free(k->img);
+	*k = (struct file_state){ 0 };
+}
 
 int frame_symbols_new(struct frame_symbols **out, const struct frame_symbols_opts *opts)
 {
@@ -92,7 +107,7 @@ void frame_symbols_free(struct frame_symbols *l)
 	if (!l)
 		return;
 	for (size_t i = 0; i < l->states.len; i++)
-		elf_image_free(l->states.data[i].img);
+		state_reset(&l->states.data[i]);
 	vec_fini(&l->states);
 	address_cache_free(l->cache);
 	kernel_symbols_free(l->kernel);
@@ -166,10 +181,8 @@ static void symbolizer_renew(struct frame_symbols *l)
 	l->retired = sums;
 	symbolizer_free(l->symbolizer);
 	l->symbolizer = fresh;
-	for (size_t i = 0; i < l->states.len; i++) {
-		elf_image_free(l->states.data[i].img);
-		l->states.data[i] = (struct file_state){ 0 };
-	}
+	for (size_t i = 0; i < l->states.len; i++)
+		state_reset(&l->states.data[i]);
 }
 
 void frame_symbols_trim(struct frame_symbols *l)
@@ -293,8 +306,8 @@ static void open_file(struct frame_symbols *l, struct file_state *k, const struc
 }
 
 /* Returns NULL if there is no such file or memory ran out. */
-static const struct file_state *get_state(struct frame_symbols *l, uint32_t id,
-					  const struct file_info *info)
+static struct file_state *get_state(struct frame_symbols *l, uint32_t id,
+				    const struct file_info *info)
 {
 	struct file_state *k;
 
@@ -306,10 +319,10 @@ static const struct file_state *get_state(struct frame_symbols *l, uint32_t id,
 	k = &l->states.data[id];
 	if (k->serial == info->serial)
 		return k;
-	elf_image_free(k->img);
 	if (k->added)
 		symbolizer_release_file(l->symbolizer, k->symbolizer_id);
-	*k = (struct file_state){ .serial = info->serial };
+	state_reset(k);
+	k->serial = info->serial;
 	if (info->is_elf && info->fd >= 0)
 		open_file(l, k, info);
 	return k;
@@ -378,29 +391,52 @@ static uint8_t native_kind(const struct symbol_frame *f)
 }
 
 struct start_job {
-	const struct elf_image *img;
+	struct file_state *file;
 	uint64_t vaddr, start;
 };
 
 static int find_start(void *ctx)
 {
 	struct start_job *job = ctx;
+	struct file_state *k = job->file;
+	int r = 0;
 
-	return eh_frame_function_at(job->img, job->vaddr, &job->start);
+	if (!k->extents) {
+		r = function_extents_new(&k->extents, k->img);
+		k->entry = unwind_entry_is_start(k->img) ? elf_image_entry(k->img) : 0;
+		k->n_threads = elf_thread_starts(k->img, k->threads);
+	}
+	return r < 0 ? r : function_extents_start(k->extents, job->vaddr, &job->start);
 }
 
-/* Gives all addresses of a function the same name, its start address, if the CFI has one. */
+/* The name of functions that end stacks and are known without a symbol; NULL for others. */
+static const char *root_name(const struct file_state *k, uint64_t vaddr, uint64_t start)
+{
+	if (k->entry && start == k->entry)
+		return "_start";
+	for (size_t i = 0; i < k->n_threads; i++)
+		if (vaddr >= k->threads[i].start && vaddr < k->threads[i].end)
+			return "[thread start]";
+	return NULL;
+}
+
+/* Gives all addresses of a function the same name, its start address. */
 static int resolve_unnamed(struct batch *b, const struct profile_location *l, bool is_late,
 			   struct frame_location *w)
 {
 	bool is_refused = b->info->fd < 0 && !strcmp(b->info->path, FILE_TABLE_REFUSED);
 	enum name_loss why = is_late ? NAME_LOSS_LATE : NAME_LOSS_NO_SYMBOL;
-	struct start_job job = { .img = b->state->img, .vaddr = l->address };
+	struct start_job job = { .file = b->state, .vaddr = l->address };
+	const char *root = NULL;
 	uint64_t at = l->address;
 	char name[320];
 
-	if (job.img && sigbus_run(find_start, &job) == 0)
+	if (b->state->img && sigbus_run(find_start, &job) == 0) {
 		at = job.start;
+		root = root_name(b->state, l->address, at);
+	}
+	if (root)
+		return add_simple(b, l, root, "", &w->location);
 	snprintf(name, sizeof(name), "[%.255s+0x%llx]", base_name(b->info->path),
 		 (unsigned long long)at);
 	return add_unnamed(b, l, name, is_refused ? NAME_LOSS_NOT_OPENED : why, w);

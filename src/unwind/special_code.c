@@ -23,11 +23,10 @@ enum {
 static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
 
 /*
- * True if a program or a loader begins at the entry point. The e_entry of libraries may be any
- * address; code that the kernel starts clears rbp first (psABI AMD64, 3.4.1) or, in glibc's ld.so,
- * passes its stack pointer to C.
+ * Code that the kernel starts clears rbp first (psABI AMD64, 3.4.1) or, in glibc's ld.so, passes
+ * its stack pointer to C.
  */
-static bool entry_is_start(const struct elf_image *img)
+bool unwind_entry_is_start(const struct elf_image *img)
 {
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	static const struct {
@@ -92,7 +91,7 @@ static void entry_find(struct unwind_special_code *k, const struct elf_image *im
 {
 	uint64_t start = elf_image_entry(img), off;
 
-	if (entry_is_start(img) && elf_image_offset_of(img, start, &off) == 0)
+	if (unwind_entry_is_start(img) && elf_image_offset_of(img, start, &off) == 0)
 		code_add(k, off, off + straight_code(img, start), rule_end);
 }
 

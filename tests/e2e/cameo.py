@@ -176,7 +176,7 @@ def functions(program):
 # ---- recordings ---------------------------------------------------------------
 
 # Stacks of a compiled program begin in the program, its loader or a thread.
-START = r"_start|_dl_start_user|_dlstart|\[ld-.*|\[libc\.so.*|(__)?clone3?|start_thread|libc_start_main.*"
+START = r"_start|\[thread start\]|_dl_start_user|_dlstart|\[ld-.*|\[libc\.so.*|(__)?clone3?|start_thread|libc_start_main.*"
 Stack = collections.namedtuple("Stack", "comm frames count")
 SUFFIX = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|llvm)[.\d]*)+$")
 

@@ -533,12 +533,12 @@ static struct searched two_functions(void)
 static int64_t search(const struct searched *f, uint64_t vaddr)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	uint64_t start = 0;
-	int r;
+	struct eh_frame_around a;
 
 	assert_int_equal(elf_image_from_memory(&img, f, sizeof(*f), NULL), 0);
-	r = eh_frame_function_at(img, vaddr, &start);
-	return r < 0 ? r : (int64_t)start;
+	if (eh_frame_functions_around(img, vaddr, &a) < 0 || !a.is_function)
+		return -ENOENT;
+	return (int64_t)a.lo;
 }
 
 static void finds_a_functions_beginning_by_the_search_table(void **state)
@@ -551,6 +551,22 @@ static void finds_a_functions_beginning_by_the_search_table(void **state)
 	assert_int_equal(search(&f, 0x104f), 0x1040);
 	assert_int_equal(search(&f, 0xfff), -ENOENT);
 	assert_int_equal(search(&f, 0x1050), -ENOENT);
+}
+
+static void finds_the_neighbors_of_code_without_a_function(void **state)
+{
+	const struct searched f = two_functions();
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	struct eh_frame_around a;
+
+	assert_int_equal(elf_image_from_memory(&img, &f, sizeof(f), NULL), 0);
+	assert_int_equal(eh_frame_functions_around(img, 0x1020, &a), 0);
+	assert_false(a.is_function);
+	assert_int_equal(a.lo, 0x1010);
+	assert_int_equal(a.hi, 0x1040);
+	assert_int_equal(eh_frame_functions_around(img, 0x2000, &a), 0);
+	assert_int_equal(a.lo, 0x1050);
+	assert_true(a.hi == UINT64_MAX);
 }
 
 static void a_false_search_table_finds_nothing(void **state)
@@ -588,4 +604,5 @@ TEST_GROUP(test_eh_frame, TEST(advances_by_every_instruction),
 	   TEST(continues_after_a_terminator_only_inside_a_section),
 	   TEST(keeps_the_rows_before_a_malformed_entry), TEST(skips_functions_without_a_valid_cie),
 	   TEST(finds_a_functions_beginning_by_the_search_table),
+	   TEST(finds_the_neighbors_of_code_without_a_function),
 	   TEST(a_false_search_table_finds_nothing))

@@ -2,6 +2,7 @@
 int test_cfi_program(void);
 int test_debuglink(void);
 int test_eh_frame(void);
+int test_function_extents(void);
 int test_gomodule(void);
 int test_gopclntab(void);
 int test_image(void);
@@ -10,6 +11,7 @@ int test_note(void);
 int test_plt(void);
 int test_symbol_candidates(void);
 int test_symtab(void);
+int test_thread_start(void);
 int test_x86_insn(void);
 
 int main(void)
@@ -19,6 +21,7 @@ int main(void)
 	n_failed += test_cfi_program();
 	n_failed += test_debuglink();
 	n_failed += test_eh_frame();
+	n_failed += test_function_extents();
 	n_failed += test_gomodule();
 	n_failed += test_gopclntab();
 	n_failed += test_image();
@@ -27,6 +30,7 @@ int main(void)
 	n_failed += test_plt();
 	n_failed += test_symbol_candidates();
 	n_failed += test_symtab();
+	n_failed += test_thread_start();
 	n_failed += test_x86_insn();
 	return n_failed;
 }

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file's code is divided into functions that .eh_frame describes and the gaps between them. A
+ * gap is divided from its beginning on: padding is skipped, then a function is followed to its end,
+ * which is the first instruction that nothing follows (ret, jmp, ud2) and beyond which none of the
+ * function's branches lead. The division of a gap is computed once, so it costs time linear in the
+ * gap's length however many addresses are looked up.
+ *
+ * Where it errs, it divides a function in two rather than joining two: a symbol without a size must
+ * not name the functions behind it.
+ */
+#include "elf/function_extents.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/bisect.h"
+#include "elf/eh_frame.h"
+#include "elf/eh_frame_hdr.h"
+#include "elf/image.h"
+#include "elf/x86_insn.h"
+
+enum { FUNCTION_ALIGN = 16 };
+
+struct range {
+	uint64_t start, end;
+};
+
+/* A range of code without CFI; its functions' starts are starts[first, first + n). */
+struct gap {
+	struct range code;
+	size_t first, n;
+};
+
+struct function_extents {
+	const struct elf_image *img;
+	bool has_search_table;
+	struct {
+		VEC(struct range);
+	} functions; /* of .eh_frame, sorted; empty with a search table */
+	struct {
+		VEC(struct gap);
+	} gaps; /* those that were divided */
+	struct {
+		VEC(uint32_t);
+	} starts; /* relative to the gap's */
+	size_t n_swept;
+};
+
+/* ---- functions in .eh_frame ----------------------------------------------------- */
+
+static int range_cmp(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int read_functions(struct function_extents *fe)
+{
+	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
+	struct eh_frame_source src;
+
+	if (eh_frame_find(fe->img, &src) < 0)
+		return 0;
+	if (eh_frame_read(&ef, &src, NULL) == -ENOMEM)
+		return -ENOMEM;
+	for (size_t i = 0; i < ef.fdes.len; i++) {
+		const struct eh_frame_fde *fde = &ef.fdes.data[i];
+		int r = vec_push(&fe->functions,
+				 (struct range){ fde->start, fde->start + fde->len });
+
+		if (r < 0)
+			return r;
+	}
+	if (fe->functions.len)
+		qsort(fe->functions.data, fe->functions.len, sizeof(*fe->functions.data),
+		      range_cmp);
+	return 0;
+}
+
+int function_extents_new(struct function_extents **out, const struct elf_image *img)
+{
+	_cleanup_(function_extents_freep) struct function_extents *fe = calloc(1, sizeof(*fe));
+	struct eh_frame_around around;
+	int r = 0;
+
+	if (!fe)
+		return -ENOMEM;
+	fe->img = img;
+	fe->has_search_table = eh_frame_functions_around(img, 0, &around) == 0;
+	if (!fe->has_search_table)
+		r = read_functions(fe);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&fe);
+	return 0;
+}
+
+void function_extents_free(struct function_extents *fe)
+{
+	if (!fe)
+		return;
+	vec_fini(&fe->functions);
+	vec_fini(&fe->gaps);
+	vec_fini(&fe->starts);
+	free(fe);
+}
+
+size_t function_extents_bytes(const struct function_extents *fe)
+{
+	return sizeof(*fe) + fe->functions.cap * sizeof(*fe->functions.data) +
+	       fe->gaps.cap * sizeof(*fe->gaps.data) + fe->starts.cap * sizeof(*fe->starts.data);
+}
+
+static struct eh_frame_around functions_around(const struct function_extents *fe, uint64_t vaddr)
+{
+	struct eh_frame_around a = { .hi = UINT64_MAX };
+	const struct range *f = fe->functions.data;
+	size_t rank;
+
+	if (fe->has_search_table) {
+		(void)eh_frame_functions_around(fe->img, vaddr, &a);
+		return a;
+	}
+	rank = bisect(fe->functions.len, i, f[i].start <= vaddr);
+	if (rank && vaddr < f[rank - 1].end)
+		return (struct eh_frame_around){ true, f[rank - 1].start, f[rank - 1].end };
+	if (rank)
+		a.lo = f[rank - 1].end;
+	if (rank < fe->functions.len)
+		a.hi = f[rank].start;
+	return a;
+}
+
+/* ---- code without CFI ------------------------------------------------------------ */
+
+static bool holds(uint64_t start, uint64_t len, uint64_t vaddr)
+{
+	return vaddr >= start && vaddr - start < len && len <= UINT64_MAX - start;
+}
+
+/* The executable section that holds @vaddr, or the segment in a file without sections. */
+static bool code_around(const struct elf_image *img, uint64_t vaddr, struct range *out)
+{
+	const struct elf_segment *segs;
+	size_t n = elf_image_n_sections(img);
+
+	for (uint32_t i = 1; i < n; i++) {
+		struct elf_section s;
+
+		if (elf_image_section_header(img, i, &s) < 0)
+			break;
+		if ((s.flags & (SHF_ALLOC | SHF_EXECINSTR)) == (SHF_ALLOC | SHF_EXECINSTR) &&
+		    holds(s.vaddr, s.size, vaddr)) {
+			*out = (struct range){ s.vaddr, s.vaddr + s.size };
+			return true;
+		}
+	}
+	if (n)
+		return false;
+	n = elf_image_segments(img, &segs);
+	for (size_t i = 0; i < n; i++) {
+		if (!segs[i].exec || !holds(segs[i].vaddr, segs[i].filesz, vaddr))
+			continue;
+		*out = (struct range){ segs[i].vaddr, segs[i].vaddr + segs[i].filesz };
+		return true;
+	}
+	return false;
+}
+
+/* The code between two functions of .eh_frame; false if @vaddr is not in such code. */
+static bool gap_around(const struct function_extents *fe, const struct eh_frame_around *a,
+		       uint64_t vaddr, struct range *out)
+{
+	if (elf_image_machine(fe->img) != EM_X86_64 || !code_around(fe->img, vaddr, out))
+		return false;
+	if (a->lo > out->start)
+		out->start = a->lo;
+	if (a->hi < out->end)
+		out->end = a->hi;
+	return out->start <= vaddr && vaddr < out->end;
+}
+
+/* Length of the int3 or nop at @p; 0 if it is another instruction. */
+static size_t padding(const uint8_t *p, size_t len)
+{
+	struct x86_insn insn;
+	size_t i = 0;
+
+	if (len && (*p == 0xcc || *p == 0x90))
+		return 1;
+	while (i < len && (p[i] == 0x66 || p[i] == 0x2e))
+		i++;
+	if (i < len && i && p[i] == 0x90)
+		return i + 1;
+	if (len - i < 3 || p[i] != 0x0f || p[i + 1] != 0x1f || (p[i + 2] & 0x38) ||
+	    !x86_decode(p, len, &insn))
+		return 0;
+	return insn.len;
+}
+
+/* A function probably begins at @at: it is aligned, and padding or the end of another precedes. */
+static bool looks_like_start(const struct elf_span *code, size_t at)
+{
+	uint8_t before = at ? code->data[at - 1] : 0xcc;
+
+	return (code->vaddr + at) % FUNCTION_ALIGN == 0 &&
+	       (before == 0xcc || before == 0x90 || before == 0x00 || before == 0xc3);
+}
+
+/* Notes where a branch that ends at @next leads, unless it leaves the function. */
+static void follow(const struct elf_span *code, const struct x86_insn *insn, size_t next,
+		   size_t *farthest)
+{
+	uint64_t to = next + (uint64_t)(int64_t)insn->value;
+
+	if (insn->kind != X86_JUMP && insn->kind != X86_JUMP_IF)
+		return;
+	if (to >= code->len || to <= *farthest)
+		return;
+	if (insn->kind == X86_JUMP && looks_like_start(code, (size_t)to))
+		return; /* a tail call */
+	*farthest = (size_t)to;
+}
+
+static bool nothing_follows(const struct x86_insn *insn, const uint8_t *next, size_t left)
+{
+	switch (insn->kind) {
+	case X86_RET:
+	case X86_JUMP:
+	case X86_JUMP_INDIRECT:
+	case X86_TRAP:
+		return true;
+	case X86_CALL:
+	case X86_CALL_INDIRECT:
+		return padding(next, left) > 0; /* the function that it called does not return */
+	default:
+		return false;
+	}
+}
+
+/*
+ * The number of bytes of the function at the beginning of @code; 0 if that is not an instruction.
+ */
+static size_t follow_function(const struct elf_span *code)
+{
+	size_t at = 0, farthest = 0;
+	struct x86_insn insn;
+
+	while (at < code->len) {
+		if (!x86_decode(code->data + at, code->len - at, &insn)) {
+			if (farthest <= at)
+				break;
+			at = farthest; /* over data */
+			continue;
+		}
+		at += insn.len;
+		follow(code, &insn, at, &farthest);
+		if (farthest < at && nothing_follows(&insn, code->data + at, code->len - at))
+			break;
+	}
+	return at;
+}
+
+static int divide_gap(struct function_extents *fe, struct gap *g)
+{
+	size_t len = (size_t)(g->code.end - g->code.start), at = 0, n;
+	struct elf_span rest;
+
+	if (elf_image_at_vaddr(fe->img, g->code.start, len, &rest) < 0)
+		return 0;
+	for (; rest.len; at += n) {
+		n = padding(rest.data, rest.len);
+		if (!n && vec_push(&fe->starts, (uint32_t)at) < 0)
+			return -ENOMEM;
+		if (!n)
+			n = follow_function(&rest);
+		if (!n) /* data: the next function is aligned */
+			n = FUNCTION_ALIGN - rest.vaddr % FUNCTION_ALIGN;
+		if (n > rest.len)
+			n = rest.len;
+		rest.data += n;
+		rest.vaddr += n;
+		rest.len -= n;
+	}
+	g->n = fe->starts.len - g->first;
+	return 0;
+}
+
+static int get_gap(struct function_extents *fe, const struct range *code, const struct gap **out)
+{
+	struct gap fresh = { .code = *code, .first = fe->starts.len };
+	int r;
+
+	for (size_t i = fe->gaps.len; i-- > 0;) {
+		*out = &fe->gaps.data[i];
+		if ((*out)->code.start == code->start)
+			return 0;
+	}
+	if (code->end - code->start > FUNCTION_EXTENTS_SWEEP_MAX - fe->n_swept)
+		return -ENOENT;
+	fe->n_swept += (size_t)(code->end - code->start);
+	r = divide_gap(fe, &fresh);
+	if (r == 0)
+		r = vec_push(&fe->gaps, fresh);
+	if (r < 0)
+		return r;
+	*out = &fe->gaps.data[fe->gaps.len - 1];
+	return 0;
+}
+
+int function_extents_start(struct function_extents *fe, uint64_t vaddr, uint64_t *out_start)
+{
+	struct eh_frame_around a = functions_around(fe, vaddr);
+	const uint32_t *starts;
+	const struct gap *g;
+	struct range code;
+	size_t rank;
+	int r;
+
+	if (a.is_function) {
+		*out_start = a.lo;
+		return 0;
+	}
+	if (!gap_around(fe, &a, vaddr, &code))
+		return -ENOENT;
+	r = get_gap(fe, &code, &g);
+	if (r < 0)
+		return r;
+	starts = fe->starts.data + g->first;
+	rank = bisect(g->n, i, g->code.start + starts[i] <= vaddr);
+	if (!rank)
+		return -ENOENT;
+	*out_start = g->code.start + starts[rank - 1];
+	return 0;
+}
+
+uint64_t function_extents_end(const struct function_extents *fe, uint64_t vaddr, uint64_t limit)
+{
+	struct eh_frame_around a = functions_around(fe, vaddr);
+	struct elf_span span;
+	struct range code;
+	size_t n;
+
+	if (a.hi < limit)
+		limit = a.hi;
+	if (a.is_function || !gap_around(fe, &a, vaddr, &code))
+		return limit;
+	if (code.end < limit)
+		limit = code.end;
+	if (limit <= vaddr || elf_image_at_vaddr(fe->img, vaddr, limit - vaddr, &span) < 0)
+		return limit;
+	n = follow_function(&span);
+	return n ? vaddr + n : limit;
+}

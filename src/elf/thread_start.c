@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf/thread_start.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/eh_frame.h"
+#include "elf/gnuhash.h"
+#include "elf/image.h"
+#include "elf/rawsym.h"
+
+enum {
+	EH_FRAME_MAX = 4 << 20, /* bytes of .eh_frame that are read; glibc has 130 KiB */
+	CODE_MAX = 1024,        /* bytes of such a function; glibc's have about 100 */
+	CODE_BEFORE = 64,       /* bytes before it in which the system call may be */
+};
+
+static int note_undefined(void *ctx, uint64_t start, uint64_t end, const struct cfi_state *s)
+{
+	bool *found = ctx;
+
+	(void)start;
+	(void)end;
+	*found = *found || s->col[CFI_RA].how == CFI_UNDEFINED;
+	return 0;
+}
+
+static bool ends_stacks(const struct eh_frame *ef, const struct eh_frame_fde *fde)
+{
+	bool found = false;
+
+	(void)eh_frame_run(ef, fde, note_undefined, &found, NULL);
+	return found;
+}
+
+/*
+ * The part of clone() that the child runs follows the system call, and may have CFI of its own.
+ * makecontext()'s trampoline ends stacks, too, but makes no system call itself.
+ */
+static bool makes_system_call(const struct elf_image *img, const struct eh_frame_fde *fde)
+{
+	static const uint8_t syscall[] = { 0x0f, 0x05 };
+	struct elf_span code;
+
+	return elf_image_at_vaddr(img, fde->start - CODE_BEFORE, fde->len + CODE_BEFORE, &code) ==
+		       0 &&
+	       memmem(code.data, code.len, syscall, sizeof(syscall)) != NULL;
+}
+
+/* A C library, or a static program, which contains one. */
+static bool may_start_threads(const struct elf_image *img)
+{
+	struct elf_rawsym sym;
+	struct elf_span dyn;
+
+	return elf_gnuhash_lookup(img, "pthread_create", &sym) == 0 ||
+	       (elf_image_phdr(img, PT_INTERP, &dyn) < 0 &&
+		elf_image_phdr(img, PT_DYNAMIC, &dyn) < 0);
+}
+
+size_t elf_thread_starts(const struct elf_image *img,
+			 struct elf_thread_start out[ELF_THREAD_STARTS_MAX])
+{
+	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
+	struct eh_frame_source src;
+	size_t n = 0;
+
+	if (!may_start_threads(img) || eh_frame_find(img, &src) < 0 || src.span.len > EH_FRAME_MAX)
+		return 0;
+	(void)eh_frame_read(&ef, &src, NULL);
+	for (size_t i = 0; i < ef.fdes.len && n < ELF_THREAD_STARTS_MAX; i++) {
+		const struct eh_frame_fde *fde = &ef.fdes.data[i];
+
+		if (fde->len <= CODE_MAX && makes_system_call(img, fde) && ends_stacks(&ef, fde))
+			out[n++] = (struct elf_thread_start){ fde->start, fde->start + fde->len };
+	}
+	return n;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Finds where a C library's threads begin: clone() and clone3(), of which at least the latter has
+ * no symbol in a stripped library. They end every thread's stack.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_image;
+
+enum { ELF_THREAD_STARTS_MAX = 4 };
+
+struct elf_thread_start {
+	uint64_t start, end;
+};
+
+/*
+ * Writes the functions of @img that start threads: those in which the return address is undefined,
+ * in or right behind code that makes a system call. Reads .eh_frame of C libraries (which export
+ * pthread_create) and of static programs only. Returns their number.
+ */
+size_t elf_thread_starts(const struct elf_image *img,
+			 struct elf_thread_start out[ELF_THREAD_STARTS_MAX]);

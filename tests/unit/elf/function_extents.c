@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf/function_extents.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "elf/image.h"
+#include "tests/test.h"
+#include "tests/unit/elf/fixture.h"
+
+enum { TEXT = 0x1000 };
+
+/* Instructions, and padding to the next multiple of 16. */
+#define RET      "\xc3"
+#define JE(n)    "\x74" n
+#define JMP(n)   "\xeb" n
+#define CALL     "\xe8\x00\x00\x00\x00"
+#define NOP      "\x48\x89\xc0" /* mov %rax,%rax */
+#define NOT_CODE "\x06"
+#define INT3(n)  INT3_##n
+#define INT3_2   "\xcc\xcc"
+#define INT3_11  "\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc"
+#define INT3_12  INT3_11 "\xcc"
+#define INT3_13  INT3_12 "\xcc"
+#define LONG_NOP "\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00\x66\x90" /* 12 bytes */
+
+/* A file whose only section is code without CFI. */
+struct code {
+	struct fixture f;
+	struct function_extents *fe;
+};
+
+static void code_init(struct code *c, const void *bytes, size_t len)
+{
+	fixture_init(&c->f);
+	fixture_load(&c->f, fixture_add(&c->f, ".text", SHT_PROGBITS, bytes, len), TEXT,
+		     PF_R | PF_X);
+	assert_int_equal(function_extents_new(&c->fe, fixture_open(&c->f)), 0);
+}
+
+static void code_fini(struct code *c)
+{
+	function_extents_free(c->fe);
+	fixture_fini(&c->f);
+}
+
+#define CODE_INIT(c, bytes) code_init(c, bytes, sizeof(bytes) - 1)
+
+static int64_t start_of(const struct code *c, uint64_t off)
+{
+	uint64_t start;
+	int r = function_extents_start(c->fe, TEXT + off, &start);
+
+	return r < 0 ? r : (int64_t)start - TEXT;
+}
+
+static uint64_t end_of(const struct code *c, uint64_t off)
+{
+	return function_extents_end(c->fe, TEXT + off, UINT64_MAX) - TEXT;
+}
+
+static void all_addresses_of_a_function_have_its_start(void **state)
+{
+	struct code c;
+
+	CODE_INIT(&c, NOP RET LONG_NOP NOP RET INT3(12) NOP RET);
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_int_equal(start_of(&c, i), 0);
+		assert_int_equal(start_of(&c, 16 + i), 16);
+		assert_int_equal(start_of(&c, 32 + i), 32);
+	}
+	assert_int_equal(end_of(&c, 0), 4);
+	assert_int_equal(end_of(&c, 16), 20);
+	assert_int_equal(end_of(&c, 32), 36);
+	assert_int_equal(start_of(&c, 36), -ENOENT);
+	code_fini(&c);
+}
+
+static void a_function_extends_to_where_its_branches_lead(void **state)
+{
+	struct code c;
+
+	/* je over the first ret, jmp over data */
+	CODE_INIT(&c, JE("\x01") RET NOP JMP("\x01") NOT_CODE NOP RET RET);
+	assert_int_equal(end_of(&c, 0), 13);
+	assert_int_equal(start_of(&c, 12), 0);
+	assert_int_equal(start_of(&c, 13), 13);
+	code_fini(&c);
+}
+
+static void a_tail_call_and_a_call_without_return_end_a_function(void **state)
+{
+	struct code c;
+
+	CODE_INIT(&c, JMP("\x0e") INT3(12) INT3(2) NOP CALL RET "\xcc" CALL "\xcc" RET);
+	assert_int_equal(end_of(&c, 0), 2);
+	assert_int_equal(start_of(&c, 16), 16);
+	code_fini(&c);
+	CODE_INIT(&c, CALL INT3(11) NOP RET);
+	assert_int_equal(end_of(&c, 0), 5);
+	assert_int_equal(start_of(&c, 17), 16);
+	code_fini(&c);
+}
+
+static void data_does_not_hide_the_next_function(void **state)
+{
+	struct code c;
+
+	CODE_INIT(&c, NOT_CODE NOT_CODE NOT_CODE INT3(13) NOP RET);
+	assert_int_equal(start_of(&c, 1), 0);
+	assert_int_equal(start_of(&c, 18), 16);
+	code_fini(&c);
+}
+
+static void an_end_is_within_the_limit_and_the_section(void **state)
+{
+	struct code c;
+
+	CODE_INIT(&c, NOP NOP NOP JMP("\x7f"));
+	assert_int_equal(end_of(&c, 0), 11);
+	assert_int_equal(function_extents_end(c.fe, TEXT, TEXT + 6), TEXT + 6);
+	assert_int_equal(start_of(&c, 11), -ENOENT);
+	assert_int_equal(start_of(&c, (uint64_t)-1), -ENOENT);
+	code_fini(&c);
+}
+
+TEST_GROUP(test_function_extents, TEST(all_addresses_of_a_function_have_its_start),
+	   TEST(a_function_extends_to_where_its_branches_lead),
+	   TEST(a_tail_call_and_a_call_without_return_end_a_function),
+	   TEST(data_does_not_hide_the_next_function),
+	   TEST(an_end_is_within_the_limit_and_the_section))

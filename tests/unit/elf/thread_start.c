@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The test reads the C library that it runs with. */
+#include "elf/thread_start.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "elf/gnuhash.h"
+#include "elf/image.h"
+#include "tests/test.h"
+
+static struct elf_image *open_at(const char *path)
+{
+	struct elf_image *img = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(elf_image_open(&img, fd, NULL), 0);
+	close(fd);
+	return img;
+}
+
+static void threads_of_the_c_library_begin_in_clone(void **state)
+{
+	struct elf_thread_start starts[ELF_THREAD_STARTS_MAX];
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	void *clone_of_libc = dlsym(RTLD_NEXT, "clone");
+	struct elf_rawsym sym;
+	bool found = false;
+	Dl_info info;
+	size_t n;
+
+	assert_true(dladdr(clone_of_libc, &info) != 0);
+	img = open_at(info.dli_fname);
+	assert_int_equal(elf_gnuhash_lookup(img, "clone", &sym), 0);
+	n = elf_thread_starts(img, starts);
+	assert_in_range(n, 1, ELF_THREAD_STARTS_MAX);
+	for (size_t i = 0; i < n; i++)
+		found = found || starts[i].start - sym.vaddr < sym.size;
+	assert_true(found);
+}
+
+static void other_files_have_none(void **state)
+{
+	struct elf_thread_start starts[ELF_THREAD_STARTS_MAX];
+	_cleanup_(elf_image_freep) struct elf_image *img = open_at("/proc/self/exe");
+
+	assert_int_equal(elf_thread_starts(img, starts), 0);
+}
+
+TEST_GROUP(test_thread_start, TEST(threads_of_the_c_library_begin_in_clone),
+	   TEST(other_files_have_none))
