@@ -180,6 +180,20 @@ static void print_samples(const struct summary *s)
 		percent(s->symbols.n_unnamed, s->symbols.n_frames));
 }
 
+/* The reason why a recording of CPU time is empty, and the remedy. */
+static void print_empty(const struct summary *s)
+{
+	if (s->session.records.n_samples || s->what == SYMBOLIZE_OFF)
+		return;
+	if (s->events->len)
+		fputs("cameo: no samples: the events did not occur in the selected processes\n",
+		      stderr);
+	else
+		fputs("cameo: no samples: the selected processes used no CPU time; record where "
+		      "they wait (--off-cpu or --wall), or for longer (--duration)\n",
+		      stderr);
+}
+
 /* Complete stacks that are not complete by rules alone. */
 static void print_searched(const struct session_stats *st)
 {
@@ -214,6 +228,7 @@ void summary_print(const struct summary *s)
 
 	if (s->what != SYMBOLIZE_OFF)
 		print_samples(s);
+	print_empty(s);
 	print_events(s);
 	if (s->what != SYMBOLIZE_CPU)
 		print_waits(s);

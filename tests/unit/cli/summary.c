@@ -75,6 +75,18 @@ static void a_recording_without_samples_divides_by_nothing(void **state)
 	assert_null(strstr(printed(&s), "inf"));
 }
 
+static void an_empty_recording_says_why_and_what_to_try(void **state)
+{
+	struct summary s = { .events = &no_events, .path = "-" };
+
+	assert_non_null(strstr(printed(&s), "no samples: the selected processes used no CPU time; "
+					    "record where they wait (--off-cpu or --wall)"));
+	s.what = SYMBOLIZE_OFF;
+	assert_null(strstr(printed(&s), "no samples"));
+	s = good();
+	assert_null(strstr(printed(&s), "no samples"));
+}
+
 static void stacks_found_by_search_are_counted_apart(void **state)
 {
 	struct summary s = good();
@@ -196,6 +208,7 @@ static void costs_are_for_verbose_recordings(void **state)
 
 TEST_GROUP(test_summary, TEST(a_recording_without_losses_takes_two_lines),
 	   TEST(a_recording_without_samples_divides_by_nothing),
+	   TEST(an_empty_recording_says_why_and_what_to_try),
 	   TEST(stacks_found_by_search_are_counted_apart),
 	   TEST(every_reason_of_incomplete_stacks_has_a_line),
 	   TEST(losses_and_restarts_are_reported),
