@@ -236,11 +236,24 @@ static int rank_of(const struct candidate *c)
 	return c->level * (ALIAS_OTHER + 1) + (c->bind == ALIAS_WEAK ? ALIAS_GLOBAL : c->bind);
 }
 
+/*
+ * The number of underscores that mark a name as internal. The prefix of the vDSO does not: without
+ * it its functions could not be distinguished from those of the C library that call them.
+ */
+static size_t internal_underscores(const struct alias_name *n)
+{
+	static const char vdso[] = "__vdso_";
+
+	if (n->len >= sizeof(vdso) && !memcmp(n->s, vdso, sizeof(vdso) - 1))
+		return 0;
+	return alias_underscores(n);
+}
+
 /* Compares symbols of one rank. */
 static bool is_better_alias(const struct candidate *a, const struct alias_name *name_a,
 			    const struct candidate *b, const struct alias_name *name_b)
 {
-	size_t ua = alias_underscores(name_a), ub = alias_underscores(name_b);
+	size_t ua = internal_underscores(name_a), ub = internal_underscores(name_b);
 
 	if (name_a->len && name_b->len && ua != ub)
 		return ua < ub;

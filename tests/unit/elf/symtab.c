@@ -125,10 +125,11 @@ static void chooses_among_aliases_by_binding_underscores_length_and_bytes(void *
 		const char *a, *b;
 		uint8_t info_a, info_b;
 	} pairs[] = {
-		{ "write", "__write", WEAK, FUNC }, { "strchr", "index", FUNC, WEAK },
-		{ "__weak", "x", WEAK, LOCAL },     { "longer_name", "_x", FUNC, FUNC },
-		{ "_x", "__x", FUNC, FUNC },        { "short", "longer", FUNC, FUNC },
-		{ "aa", "ab", FUNC, FUNC },         { "code", "a", LOCAL, LABEL },
+		{ "write", "__write", WEAK, FUNC },    { "strchr", "index", FUNC, WEAK },
+		{ "__vdso_time", "time", FUNC, WEAK }, { "__weak", "x", WEAK, LOCAL },
+		{ "longer_name", "_x", FUNC, FUNC },   { "_x", "__x", FUNC, FUNC },
+		{ "short", "longer", FUNC, FUNC },     { "aa", "ab", FUNC, FUNC },
+		{ "code", "a", LOCAL, LABEL },
 	};
 
 	for (size_t i = 0; i < 2 * sizeof(pairs) / sizeof(*pairs); i++) {
