@@ -80,6 +80,15 @@ static const char *strtab_store(struct strtab *t, const char *s, size_t len)
 	return to;
 }
 
+int strtab_find(const struct strtab *t, const char *s, size_t len, uint32_t *out_id)
+{
+	const struct strtab_key key = { t, s, len };
+
+	return index_find(&t->index, hash_seeded(t->seed, s, len), strtab_eq, &key, out_id)
+		       ? 0
+		       : -ENOENT;
+}
+
 int strtab_add(struct strtab *t, const char *s, size_t len, uint32_t *out_id)
 {
 	struct strtab_key key = { t, s, len };

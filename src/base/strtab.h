@@ -21,6 +21,9 @@ int strtab_reserve(struct strtab *t, size_t n);
 /* Finds or adds the string of @len bytes at @s, which is copied. Returns 0 or -ENOMEM. */
 int strtab_add(struct strtab *t, const char *s, size_t len, uint32_t *out_id);
 
+/* Finds a string without adding it. Returns 0 or -ENOENT. */
+int strtab_find(const struct strtab *t, const char *s, size_t len, uint32_t *out_id);
+
 /* The string with this id, which must exist; borrowed until the table is freed. */
 const char *strtab_get(const struct strtab *t, uint32_t id);
 size_t strtab_len(const struct strtab *t, uint32_t id);

@@ -255,9 +255,13 @@ static void handle_request(void *ctx, const struct http_request *rq, struct http
 /* Loopback only: the metrics name processes and servers, and there is no authentication. */
 static int open_metrics(struct agent_cli *cli, struct err *err)
 {
+	const struct http_pool_options pool = { .name = "metrics",
+						.n_workers = 1,
+						.max_queue = 32 };
 	struct listen_address address;
 	struct http_server_options opt = {
-		.n_workers = 1,
+		.pools = &pool,
+		.n_pools = 1,
 		.max_connections = 16,
 		.idle_seconds = 10,
 		.max_body = 1024,

@@ -15,7 +15,9 @@ struct server_args {
 	char *cors_origins;
 	char *host_names;
 	uint64_t keep_days, keep_gib, query_days, max_series;
-	uint64_t memory; /* bytes */
+	uint64_t memory, max_names;           /* bytes */
+	uint64_t push_rate, shared_push_rate; /* bytes per second */
+	uint64_t profile_rate, shared_profile_rate, max_queries, query_nodes;
 	uint64_t query_ns, slow_query_ns;
 	char *access_log;
 	bool access_log_json;

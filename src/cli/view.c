@@ -92,10 +92,14 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
  */
 static int serve(uint16_t port, struct buf *page, struct err *err)
 {
+	const struct http_pool_options pool = { .name = "http",
+						.n_workers = N_WORKERS,
+						.max_queue = 2 * MAX_CONNECTIONS };
 	const struct http_server_options opt = {
 		.host = "127.0.0.1",
 		.port = port,
-		.n_workers = N_WORKERS,
+		.pools = &pool,
+		.n_pools = 1,
 		.max_connections = MAX_CONNECTIONS,
 		.idle_seconds = IDLE_S,
 		.max_body = MAX_BODY,

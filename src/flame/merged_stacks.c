@@ -45,6 +45,8 @@ void merged_stacks_free(struct merged_stacks *s)
 	free(s);
 }
 
+enum { NODES_PER_PAUSE = 1024 };
+
 struct copier {
 	struct merged_stacks *to;
 	const struct stack_dict *from;
@@ -99,6 +101,8 @@ static int make_room(struct merged_stacks *s, uint32_t node)
 {
 	int r = 0;
 
+	if (s->max_nodes && node >= s->max_nodes)
+		return -EFBIG;
 	if (node >= s->cap)
 		r = vec_grow((void **)&s->self, &s->cap, node + 1, sizeof(*s->self));
 	while (r == 0 && s->n <= node)
@@ -156,9 +160,12 @@ static int copy_nodes(struct copier *c, const int64_t *self, size_t n)
 		n_needed += c->needed[i];
 	}
 	r = stack_dict_reserve_nodes(c->to->dict, n_needed);
-	for (uint32_t i = 0; r == 0 && i < n; i++)
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		if (c->needed[i])
 			r = copy_node(c, i, self[i]);
+		if (r == 0 && c->to->pause && i % NODES_PER_PAUSE == 0)
+			r = c->to->pause(c->to->pause_ctx);
+	}
 	return r;
 }
 

@@ -23,6 +23,14 @@ struct merged_stacks {
 	int64_t duration_ns; /* sum of all windows */
 	int64_t period;      /* of the first window */
 	size_t cap;
+	size_t max_nodes; /* beyond which adding fails with -EFBIG; 0 for no limit */
+	/*
+	 * Called now and then while another dictionary is added: the caller may release its lock
+	 * for a moment, as the dictionary may grow meanwhile. A result below 0 ends the call. Or
+	 * NULL.
+	 */
+	int (*pause)(void *ctx);
+	void *pause_ctx;
 };
 
 /* Creates an empty tree with only a root. Returns 0 or -ENOMEM. */

@@ -40,6 +40,7 @@ struct stack_dict {
 	} nodes;
 	struct index node_index;
 	uint64_t seed;
+	size_t limit; /* bytes; 0 for none */
 };
 
 _Static_assert(sizeof(struct stack_dict_frame) == FRAME_WORDS * sizeof(uint32_t), "no padding");
@@ -76,14 +77,39 @@ void stack_dict_free(struct stack_dict *s)
 	free(s);
 }
 
+void stack_dict_limit(struct stack_dict *s, size_t bytes)
+{
+	s->limit = bytes;
+}
+
+size_t stack_dict_bytes(const struct stack_dict *s)
+{
+	return strtab_bytes(s->strings) + seqtab_bytes(&s->frames) + seqtab_bytes(&s->series) +
+	       s->nodes.cap * sizeof(*s->nodes.data) +
+	       s->node_index.n_slots * sizeof(*s->node_index.slots);
+}
+
+static bool is_full(const struct stack_dict *s)
+{
+	return s->limit && stack_dict_bytes(s) >= s->limit;
+}
+
+/* The result of a search in a full dictionary. */
+static int found(int r)
+{
+	return r == -ENOENT ? -ENOBUFS : r;
+}
+
 int stack_dict_add_string(struct stack_dict *s, const char *str, size_t len, uint32_t *out_id)
 {
-	return strtab_add(s->strings, str, len, out_id);
+	return is_full(s) ? found(strtab_find(s->strings, str, len, out_id))
+			  : strtab_add(s->strings, str, len, out_id);
 }
 
 int stack_dict_add_frame(struct stack_dict *s, const struct stack_dict_frame *f, uint32_t *out_id)
 {
-	return seqtab_add(&s->frames, f, 1, out_id);
+	return is_full(s) ? found(seqtab_find(&s->frames, f, 1, out_id))
+			  : seqtab_add(&s->frames, f, 1, out_id);
 }
 
 struct node_key {
@@ -110,6 +136,8 @@ int stack_dict_add_node(struct stack_dict *s, uint32_t parent, uint32_t frame, u
 		return 0;
 	if (s->nodes.len >= UINT32_MAX)
 		return -ENOMEM;
+	if (is_full(s))
+		return -ENOBUFS;
 	r = vec_reserve(&s->nodes, s->nodes.len + 1);
 	if (r == 0)
 		r = index_add(&s->node_index, hash, id);
@@ -129,7 +157,8 @@ int stack_dict_reserve_nodes(struct stack_dict *s, size_t n)
 
 int stack_dict_add_series(struct stack_dict *s, const uint32_t *words, size_t n, uint32_t *out_id)
 {
-	return seqtab_add(&s->series, words, n, out_id);
+	return is_full(s) ? found(seqtab_find(&s->series, words, n, out_id))
+			  : seqtab_add(&s->series, words, n, out_id);
 }
 
 uint32_t stack_dict_count(const struct stack_dict *s, enum stack_dict_kind kind)
@@ -146,11 +175,6 @@ uint32_t stack_dict_count(const struct stack_dict *s, enum stack_dict_kind kind)
 	default:
 		return 0;
 	}
-}
-
-size_t stack_dict_string_bytes(const struct stack_dict *s)
-{
-	return strtab_bytes(s->strings);
 }
 
 const char *stack_dict_string(const struct stack_dict *s, uint32_t id)

@@ -47,7 +47,17 @@ void stack_dict_free(struct stack_dict *s);
 
 DEFINE_FREEP(struct stack_dict, stack_dict_free)
 
-/* Find or add an entry. Return 0 or -ENOMEM. */
+/*
+ * Limits the memory of the dictionary: beyond it, entries that exist are still found, and adding
+ * another one fails with -ENOBUFS. Chunks are read whatever the limit. The arrays grow by
+ * doubling, so it may be exceeded by their last step. 0 for none.
+ */
+void stack_dict_limit(struct stack_dict *s, size_t bytes);
+
+/* Memory in bytes. */
+size_t stack_dict_bytes(const struct stack_dict *s);
+
+/* Find or add an entry. Return 0, -ENOBUFS beyond the limit, or -ENOMEM. */
 int stack_dict_add_string(struct stack_dict *s, const char *str, size_t len, uint32_t *out_id);
 int stack_dict_add_frame(struct stack_dict *s, const struct stack_dict_frame *f, uint32_t *out_id);
 int stack_dict_add_node(struct stack_dict *s, uint32_t parent, uint32_t frame, uint32_t *out_id);
@@ -61,8 +71,6 @@ int stack_dict_reserve_nodes(struct stack_dict *s, size_t n);
  * nodes until an entry is added.
  */
 uint32_t stack_dict_count(const struct stack_dict *s, enum stack_dict_kind kind);
-/* The length of all strings together. */
-size_t stack_dict_string_bytes(const struct stack_dict *s);
 const char *stack_dict_string(const struct stack_dict *s, uint32_t id);
 size_t stack_dict_string_len(const struct stack_dict *s, uint32_t id);
 const struct stack_dict_frame *stack_dict_frame(const struct stack_dict *s, uint32_t id);

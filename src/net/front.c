@@ -148,6 +148,8 @@ static void drop(struct connection *c)
 	c->fd = -1;
 	if (!c->h2 || !h2_session_working(c->h2))
 		unlink_connection(c);
+	else
+		h2_session_abandon(c->h2);
 }
 
 /* The bytes were only peeked at, so the other server reads them again. */

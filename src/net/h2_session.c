@@ -301,11 +301,12 @@ static void submit(struct stream *st)
  * Responds without a worker. gRPC clients need status 200 and the error in trailers. The client may
  * still be sending its body, which is then ignored.
  */
-static void refuse(struct stream *st, int status, const char *message)
+static void refuse(struct stream *st, enum http_refusal why, int status, const char *message,
+		   unsigned int retry_s)
 {
 	const char *type = find_pair(&st->headers, "content-type");
 
-	http_request_refuse(st->rq, status, message);
+	http_request_refuse(st->rq, why, status, message, retry_s);
 	if (type && !strncmp(type, "application/grpc", 16)) {
 		st->rq->response.status = 200;
 		st->rq->response.content_type = "application/grpc";
@@ -332,29 +333,38 @@ void h2_session_respond(struct http_request *rq)
 /* Creates the request, or refuses it before its body arrives. */
 static int begin(struct stream *st)
 {
-	const char *message = NULL;
-	int status, r = make_request(st);
+	struct http_admission admission;
+	int r = make_request(st);
 
 	if (r < 0)
 		return r;
-	status = http_request_admit(st->rq, &message);
-	if (status)
-		refuse(st, status, message);
+	if (http_request_admit(st->rq, &admission))
+		refuse(st, HTTP_REFUSED_REQUEST, admission.status, admission.message,
+		       admission.retry_s);
 	return 0;
 }
 
 /* Queues the complete request of a stream for a worker. */
 static void dispatch(struct stream *st)
 {
+	struct http_queue_refusal q;
+	int r;
+
 	if (st->rq->refused || st->working)
 		return;
-	if (st->rq->over_memory) {
-		refuse(st, 429, "too many concurrent requests");
+	if (!http_request_complete(st->rq)) {
+		refuse(st, HTTP_REFUSED_MEMORY, 429, "too many concurrent requests", 1);
 		return;
 	}
 	st->working = true;
 	st->session->n_working++;
-	http_work_put(st->rq);
+	r = http_work_put(st->rq);
+	if (r == 0)
+		return;
+	st->working = false;
+	st->session->n_working--;
+	q = http_queue_refusal(r);
+	refuse(st, q.why, q.status, q.message, 1);
 }
 
 /* Callbacks of nghttp2 */
@@ -430,7 +440,7 @@ static int on_data(nghttp2_session *h2, uint8_t flags, int32_t id, const uint8_t
 	if (!st || !st->rq || st->rq->refused)
 		return 0;
 	if (http_request_receive(st->rq, data, len) < 0)
-		refuse(st, 413, "request is too large");
+		refuse(st, HTTP_REFUSED_BODY, 413, "request is too large", 0);
 	return 0;
 }
 
@@ -447,7 +457,9 @@ static int on_close(nghttp2_session *h2, int32_t id, uint32_t error, void *ctx)
 	nghttp2_session_set_stream_user_data(h2, id, NULL);
 	st->session->n_open--;
 	st->closed = true;
-	if (!st->working)
+	if (st->working)
+		atomic_store(&st->rq->abandoned, true);
+	else
 		stream_free(st);
 	return 0;
 }
@@ -531,6 +543,13 @@ void *h2_session_ctx(const struct http_request *rq)
 	return st->session->ctx;
 }
 
+void h2_session_abandon(struct h2_session *s)
+{
+	for (struct stream *st = s->streams; st; st = st->next)
+		if (st->working)
+			atomic_store(&st->rq->abandoned, true);
+}
+
 size_t h2_session_working(const struct h2_session *s)
 {
 	return s->n_working;
@@ -544,7 +563,9 @@ size_t h2_session_open(const struct h2_session *s)
 static bool is_late(const struct stream *st, unsigned int idle_seconds, int64_t now_ms)
 {
 	bool responding = st->rq && (st->rq->refused || st->rq->done);
-	size_t bytes = !st->rq ? 0 : responding ? st->rq->response.body.len : st->rq->body.len;
+	size_t bytes = !st->rq      ? 0
+		       : responding ? st->rq->response.body.len
+				    : http_request_received(st->rq);
 
 	return !st->working && !st->closed &&
 	       deadline_is_over(st->since_ms, bytes, idle_seconds, now_ms);

@@ -45,6 +45,9 @@ void h2_session_respond(struct http_request *rq);
 
 void *h2_session_ctx(const struct http_request *rq);
 
+/* The client has disconnected: marks the requests that workers process as abandoned. */
+void h2_session_abandon(struct h2_session *s);
+
 /* The numbers of requests that workers process and of unanswered requests. */
 size_t h2_session_working(const struct h2_session *s);
 size_t h2_session_open(const struct h2_session *s);

@@ -2,6 +2,7 @@
 #pragma once
 
 /* Requests and responses of the HTTP server, as its handler sees them, and the server's options. */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +22,7 @@ struct http_peer {
 	char subject[HTTP_MAX_SUBJECT]; /* common name of its verified certificate; "" if none */
 };
 
-enum { HTTP_MAX_HEADERS = 12, HTTP_MAX_TRAILERS = 3 };
+enum { HTTP_MAX_HEADERS = 12, HTTP_MAX_TRAILERS = 3, HTTP_MAX_POOLS = 8 };
 
 struct http_header {
 	const char *name, *value; /* borrowed until the response is sent */
@@ -56,13 +57,50 @@ static inline void http_response_add_trailer(struct http_response *rs, const cha
 /* Called from several threads at once. Fills in the response. */
 typedef void (*http_handler_fn)(void *ctx, const struct http_request *rq, struct http_response *rs);
 
+/*
+ * A pool of worker threads with its own queue. Requests of different pools do not wait for each
+ * other's threads.
+ */
+struct http_pool_options {
+	const char *name; /* of its threads, at most 15 characters; constant */
+	unsigned int n_workers;
+	unsigned int max_queue; /* waiting requests; half of them may belong to one flow */
+	int nice;               /* added to the nice value of its threads */
+	bool is_query;          /* a request is dropped when its client has disconnected */
+};
+
+/* Why a request is refused without its handler. */
+enum http_refusal {
+	HTTP_REFUSED_REQUEST, /* its framing, or options->admit */
+	HTTP_REFUSED_BODY,    /* the body is too large */
+	HTTP_REFUSED_MEMORY,  /* all bodies together are too large */
+	HTTP_REFUSED_QUEUE,   /* the queue of its pool is full */
+	HTTP_REFUSED_STOP,    /* the server is shutting down */
+	HTTP_REFUSED_GONE,    /* the client has disconnected while its query waited */
+};
+
+/*
+ * The decision about a request whose headers are complete. It is refused with @status and
+ * @message unless @status is 0. The message is constant text without characters that JSON escapes.
+ */
+struct http_admission {
+	int status;
+	const char *message;
+	unsigned int pool; /* index in the options' pools */
+	unsigned int
+		retry_s; /* of a refusal: seconds after which a repetition may succeed; 0: none */
+	void *token;     /* not NULL: passed to options->released when the request has ended */
+	uint64_t flow; /* requests of equal flows share a part of the queue: a hash of the tenant */
+};
+
 /* Strings and files of TLS are borrowed until the server is closed. */
 struct http_server_options {
 	const char *host;      /* numeric, or "localhost" */
 	uint16_t port;         /* 0: any free port */
 	const char *grpc_host; /* second address, for gRPC; NULL: none */
 	uint16_t grpc_port;
-	unsigned int n_workers;
+	const struct http_pool_options *pools; /* at least one, at most HTTP_MAX_POOLS; copied */
+	size_t n_pools;
 	unsigned int max_connections;
 	unsigned int idle_seconds;
 	size_t max_body;                /* larger requests get status 413 */
@@ -71,14 +109,15 @@ struct http_server_options {
 	const char *tls_client_ca;      /* PEM; verifies certificates of clients; or NULL */
 	http_handler_fn handler;
 	/* For requests that are refused without the handler; or NULL. */
-	void (*refused)(void *ctx, const struct http_request *rq, int status);
+	void (*refused)(void *ctx, const struct http_request *rq, enum http_refusal why,
+			int status);
 	/*
-	 * Called when the headers of a request are complete, before memory is spent on its body.
-	 * Returns 0 to continue, or the status of the refusal with *@out_message, constant text
-	 * without characters that JSON escapes. Runs in a thread of input and output: it must not
-	 * block. Or NULL.
+	 * Called when the headers of a request are complete, before memory is spent on its body;
+	 * @out is zeroed. Runs in a thread of input and output: it must not block. NULL admits all
+	 * to the first pool.
 	 */
-	int (*admit)(void *ctx, const struct http_request *rq, const char **out_message);
+	void (*admit)(void *ctx, const struct http_request *rq, struct http_admission *out);
+	void (*released)(void *ctx, void *token); /* of http_admission; any thread; or NULL */
 	void *ctx;
 };
 
@@ -91,3 +130,23 @@ const struct http_peer *http_request_peer(const struct http_request *rq);
 /* When the request was complete and began to wait for a worker (CLOCK_MONOTONIC). */
 int64_t http_request_complete_ns(const struct http_request *rq);
 const void *http_request_body(const struct http_request *rq, size_t *out_len);
+
+/* The pool in which the handler runs. */
+unsigned int http_request_pool(const struct http_request *rq);
+
+/*
+ * Has the client disconnected? Then nobody reads the response, and the handler may stop. Any
+ * thread; it becomes true about a second after the connection has ended.
+ */
+bool http_request_is_abandoned(const struct http_request *rq);
+/* Returns that as a variable, for code that does not know requests. It lives as long as the
+ * request. */
+const atomic_bool *http_request_abandoned(const struct http_request *rq);
+
+/*
+ * The handler, which returns next without a response, is called again in @pool. Returns false if
+ * the queue of that pool is full; then the handler continues.
+ */
+bool http_request_move(const struct http_request *rq, unsigned int pool);
+/* Was it moved, so that the handler must return? */
+bool http_request_is_moving(const struct http_request *rq);

@@ -8,6 +8,7 @@
  */
 #include "net/http1_guard.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct connection {
 	enum phase phase;
 	int64_t since_ms;
 	uint64_t bytes;
+	atomic_bool *abandoned; /* of the request in PHASE_WORK */
 	struct connection *prev, *next;
 };
 
@@ -160,7 +162,8 @@ void http1_guard_closed(struct http1_guard *g, void **own)
 }
 
 /* A phase that continues keeps its beginning. */
-static void enter(struct http1_guard *g, struct MHD_Connection *c, enum phase phase, uint64_t bytes)
+static void enter(struct http1_guard *g, struct MHD_Connection *c, enum phase phase, uint64_t bytes,
+		  atomic_bool *abandoned)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -173,27 +176,28 @@ static void enter(struct http1_guard *g, struct MHD_Connection *c, enum phase ph
 		n->since_ms = clock_monotonic_ms();
 	n->phase = phase;
 	n->bytes = bytes;
+	n->abandoned = abandoned;
 	pthread_mutex_unlock(&g->lock);
 }
 
 void http1_guard_body(struct http1_guard *g, struct MHD_Connection *c, size_t received)
 {
-	enter(g, c, PHASE_BODY, received);
+	enter(g, c, PHASE_BODY, received, NULL);
 }
 
-void http1_guard_work(struct http1_guard *g, struct MHD_Connection *c)
+void http1_guard_work(struct http1_guard *g, struct MHD_Connection *c, atomic_bool *abandoned)
 {
-	enter(g, c, PHASE_WORK, 0);
+	enter(g, c, PHASE_WORK, 0, abandoned);
 }
 
 void http1_guard_response(struct http1_guard *g, struct MHD_Connection *c, size_t bytes)
 {
-	enter(g, c, PHASE_RESPONSE, bytes);
+	enter(g, c, PHASE_RESPONSE, bytes, NULL);
 }
 
 void http1_guard_over(struct http1_guard *g, struct MHD_Connection *c)
 {
-	enter(g, c, PHASE_WAIT, 0);
+	enter(g, c, PHASE_WAIT, 0, NULL);
 }
 
 static bool is_late(const struct http1_guard *g, const struct connection *n, int64_t now_ms)
@@ -203,11 +207,26 @@ static bool is_late(const struct http1_guard *g, const struct connection *n, int
 	return n->phase != PHASE_WORK && deadline_is_over(n->since_ms, n->bytes, idle, now_ms);
 }
 
+/*
+ * A suspended connection is not polled by libmicrohttpd. POLLRDHUP is reported whatever input
+ * waits before the end, as a TLS client's last message does. A client that closes only its sending
+ * direction is treated as gone, which ends its query.
+ */
+static void notice_end(const struct connection *n)
+{
+	struct pollfd p = { .fd = n->fd, .events = POLLRDHUP };
+
+	if (poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR))
+		atomic_store(n->abandoned, true);
+}
+
 void http1_guard_sweep(struct http1_guard *g, int64_t now_ms)
 {
 	pthread_mutex_lock(&g->lock);
 	for (struct connection *n = g->connections; n; n = n->next)
-		if (n->fd >= 0 && is_late(g, n, now_ms))
+		if (n->fd >= 0 && n->phase == PHASE_WORK)
+			notice_end(n);
+		else if (n->fd >= 0 && is_late(g, n, now_ms))
 			shutdown(n->fd, SHUT_RDWR);
 	pthread_mutex_unlock(&g->lock);
 }

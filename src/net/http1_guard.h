@@ -6,6 +6,7 @@
  * (RFC 9112, sections 3.2, 5.1 and 6.3) are refused, and clients that are slow on purpose are
  * disconnected.
  */
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,15 +31,19 @@ DEFINE_FREEP(struct http1_guard, http1_guard_free)
 
 /*
  * The life of a connection, as libmicrohttpd's thread reports it: it opens and closes; a request's
- * headers are complete; its body grows; a worker has it; its response of @bytes is sent; it is
+ * headers are complete; its body grows; a worker has it, and *@abandoned is set if
+ * the client disconnects meanwhile; its response of @bytes is sent; it is
  * over.
  */
 void http1_guard_opened(struct http1_guard *g, struct MHD_Connection *c, void **own);
 void http1_guard_closed(struct http1_guard *g, void **own);
 void http1_guard_body(struct http1_guard *g, struct MHD_Connection *c, size_t received);
-void http1_guard_work(struct http1_guard *g, struct MHD_Connection *c);
+void http1_guard_work(struct http1_guard *g, struct MHD_Connection *c, atomic_bool *abandoned);
 void http1_guard_response(struct http1_guard *g, struct MHD_Connection *c, size_t bytes);
 void http1_guard_over(struct http1_guard *g, struct MHD_Connection *c);
 
-/* Shuts down the sockets of clients that are late. Any thread; about once a second. */
+/*
+ * Shuts down the sockets of clients that are late, and notices those that have disconnected while a
+ * worker has their request. Any thread; about once a second.
+ */
 void http1_guard_sweep(struct http1_guard *g, int64_t now_ms);

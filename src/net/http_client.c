@@ -37,6 +37,7 @@ struct http_client {
 	CURL *easy;
 	CURLM *multi;
 	atomic_bool cancelled;
+	const atomic_bool *request_cancelled; /* of the current request; or NULL */
 	size_t max_answer;
 	struct http_answer *answer; /* of the exchange under way */
 	bool has_body, too_big;
@@ -267,7 +268,8 @@ static int turn(struct http_client *c, CURLcode *out)
 
 	*out = CURLE_OK;
 	while (running) {
-		if (atomic_load(&c->cancelled))
+		if (atomic_load(&c->cancelled) ||
+		    (c->request_cancelled && atomic_load(c->request_cancelled)))
 			return -ECANCELED;
 		if (curl_multi_perform(c->multi, &running) != CURLM_OK)
 			return -ENOMEM;
@@ -412,6 +414,7 @@ int http_client_do(struct http_client *c, const struct http_client_request *rq,
 	if (r < 0)
 		return err_set(err, r, "header contains a line break");
 	c->answer = out;
+	c->request_cancelled = rq->cancelled;
 	set_body(c, rq);
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, list);
 	r = exchange_redirected(c, rq->url, err);

@@ -6,6 +6,7 @@
  * caller demands it (gRPC). Responses are limited in size; nothing is retried. A client is used
  * by one thread and reuses its connections; only http_client_cancel() may be called from others.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,8 @@ struct http_client_request {
 	size_t n_headers;
 	const void *body; /* borrowed for the call */
 	size_t body_len;
+	/* Cancels this request when another thread sets it, within about a second; or NULL. */
+	const atomic_bool *cancelled;
 };
 
 struct http_answer {

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "net/front.h"
 #include "net/http1_guard.h"
+#include "net/http_pool.h"
 #include "net/http_work.h"
 #include "net/peers.h"
 #include "net/tls.h"
@@ -89,10 +90,10 @@ static enum MHD_Result send_response(struct http_server *s, struct http_request 
 }
 
 /* The rest of a refused request is not read, so its connection cannot be used again. */
-static enum MHD_Result refuse(struct http_server *s, struct http_request *rq, int status,
-			      const char *message)
+static enum MHD_Result refuse(struct http_server *s, struct http_request *rq, enum http_refusal why,
+			      int status, const char *message, unsigned int retry_s)
 {
-	http_request_refuse(rq, status, message);
+	http_request_refuse(rq, why, status, message, retry_s);
 	http_response_add(&rq->response, "Connection", "close");
 	return send_response(s, rq);
 }
@@ -110,8 +111,8 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, co
 			     const char *method, const char *version, void **out)
 {
 	struct http_request *rq = http_request_new(s->work, method, path, &ops, c);
+	struct http_admission admission;
 	const char *len, *message;
-	int status;
 
 	if (!rq)
 		return MHD_NO;
@@ -120,13 +121,13 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, co
 	http1_guard_body(s->guard, c, 0);
 	message = http1_framing_error(c, version);
 	if (message)
-		return refuse(s, rq, 400, message);
-	status = http_request_admit(rq, &message);
-	if (status)
-		return refuse(s, rq, status, message);
+		return refuse(s, rq, HTTP_REFUSED_REQUEST, 400, message, 0);
+	if (http_request_admit(rq, &admission))
+		return refuse(s, rq, HTTP_REFUSED_REQUEST, admission.status, admission.message,
+			      admission.retry_s);
 	len = http_request_header(rq, "Content-Length");
 	if (len && strtoull(len, NULL, 10) > s->opt.max_body)
-		return refuse(s, rq, 413, "request is too large");
+		return refuse(s, rq, HTTP_REFUSED_BODY, 413, "request is too large", 0);
 	return MHD_YES;
 }
 
@@ -139,24 +140,37 @@ static enum MHD_Result receive(struct http_server *s, struct http_request *rq, c
 	if (rq->refused)
 		return MHD_NO;
 	if (http_request_receive(rq, data, *len) < 0) {
-		http_request_refuse(rq, 413, "request is too large");
+		http_request_refuse(rq, HTTP_REFUSED_BODY, 413, "request is too large", 0);
 		return MHD_NO;
 	}
-	http1_guard_body(s->guard, rq->connection, rq->body.len);
+	http1_guard_body(s->guard, rq->connection, http_request_received(rq));
 	*len = 0;
 	return MHD_YES;
 }
 
+/*
+ * The connection is suspended before a worker may resume it. A request that no queue accepts is
+ * resumed with its refusal.
+ */
 static enum MHD_Result dispatch(struct http_server *s, struct http_request *rq)
 {
-	if (rq->over_memory)
-		return refuse(s, rq, 429, "too many concurrent requests");
+	int r;
+
+	if (!http_request_complete(rq))
+		return refuse(s, rq, HTTP_REFUSED_MEMORY, 429, "too many concurrent requests", 1);
 	pthread_mutex_lock(&s->lock);
 	s->n_unanswered++;
 	pthread_mutex_unlock(&s->lock);
-	http1_guard_work(s->guard, rq->connection);
+	http1_guard_work(s->guard, rq->connection, &rq->abandoned);
 	MHD_suspend_connection(rq->connection);
-	http_work_put(rq);
+	r = http_work_put(rq);
+	if (r < 0) {
+		const struct http_queue_refusal q = http_queue_refusal(r);
+
+		http_request_refuse(rq, q.why, q.status, q.message, 1);
+		rq->done = true;
+		MHD_resume_connection(rq->connection);
+	}
 	return MHD_YES;
 }
 
@@ -175,9 +189,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 		return begin(s, c, path, method, version, own);
 	if (*len)
 		return receive(s, rq, data, len);
-	if (rq->refused)
-		return MHD_YES;
-	return rq->done ? send_response(s, rq) : dispatch(s, rq);
+	if (rq->done)
+		return send_response(s, rq);
+	return rq->refused ? MHD_YES : dispatch(s, rq);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *c, void **own,
@@ -192,9 +206,9 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **own,
 		pthread_cond_signal(&s->answered);
 		pthread_mutex_unlock(&s->lock);
 	}
+	http1_guard_over(s->guard, c);
 	http_request_free(*own);
 	*own = NULL;
-	http1_guard_over(s->guard, c);
 }
 
 static void on_connection(void *cls, struct MHD_Connection *c, void **own,
@@ -344,4 +358,9 @@ uint16_t http_server_port(const struct http_server *s)
 uint16_t http_server_grpc_port(const struct http_server *s)
 {
 	return s->grpc_port;
+}
+
+struct http_pool_state http_server_pool_state(const struct http_server *s, unsigned int pool)
+{
+	return http_work_pool_state(s->work, pool);
 }

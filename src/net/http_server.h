@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * An HTTP/1.1 and HTTP/2 server for requests that fit into memory. Complete requests go to a few
+ * An HTTP/1.1 and HTTP/2 server for requests that fit into memory. Complete requests go to pools of
  * worker threads; input and output have threads of their own, so an idle or slow client costs a
- * connection and does not block a worker. Limits on connections, idle time, bodies and memory are
- * part of the options (http.h). Requests beyond them are answered without the handler, with 413,
- * 429 or 503.
+ * connection and does not block a worker. Limits on connections, idle time, bodies, memory and
+ * queues are part of the options (http.h). Requests beyond them are answered without the handler,
+ * with 413, 429 or 503.
  */
 #include <stdint.h>
 
@@ -14,6 +14,7 @@
 #include "net/http.h"
 
 struct err;
+struct http_pool_state;
 struct http_server;
 
 /*
@@ -36,3 +37,6 @@ int http_server_reload_tls(struct http_server *s, const char *cert, const char *
 
 uint16_t http_server_port(const struct http_server *s);
 uint16_t http_server_grpc_port(const struct http_server *s);
+
+/* The requests of a pool of the options, for metrics (net/http_pool.h). Any thread. */
+struct http_pool_state http_server_pool_state(const struct http_server *s, unsigned int pool);

@@ -1,34 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A queue of complete requests and the threads that process them. A connection creates a request,
- * appends the body as it arrives, and queues the request. From then on it belongs to a worker,
- * which calls the handler and returns the request with http_connection_ops.finish.
- *
- * The bodies of all requests count against max_memory from their arrival until the request is
- * freed. A request that would exceed it loses its body and is refused at its end. Workers are
- * threads with blocking handlers: a query computes for milliseconds to seconds, and a few of them
- * are enough for any number of connections.
+ * A connection creates a request, appends the body as it arrives, and puts the request into the
+ * pool that the handler's owner chose by its headers (http_admission). From then on it belongs to a
+ * worker, which calls the handler and returns the request with http_connection_ops.finish.
  */
 #include "net/http_work.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-
-enum { MAX_WORKERS = 64 };
+#include "net/http_bodies.h"
+#include "net/http_pool.h"
 
 struct http_work {
 	struct http_server_options opt;
-	atomic_size_t memory; /* bytes of the bodies of all requests */
-	pthread_mutex_t lock; /* of queue, queue_end and stop */
-	pthread_cond_t more;
-	struct http_request *queue, **queue_end;
-	bool stop;
-	unsigned int n_workers;
-	pthread_t workers[MAX_WORKERS];
+	struct http_bodies *bodies;
+	struct http_pool_options pool_options[HTTP_MAX_POOLS];
+	struct http_pool *pools[HTTP_MAX_POOLS];
+	unsigned int n_pools;
 };
 
 const char *http_request_method(const struct http_request *rq)
@@ -87,42 +79,52 @@ void http_request_free(struct http_request *rq)
 {
 	if (!rq)
 		return;
-	atomic_fetch_sub(&rq->work->memory, rq->body.len);
-	buf_fini(&rq->body);
+	if (rq->token)
+		rq->work->opt.released(rq->work->opt.ctx, rq->token);
+	http_bodies_release(rq->work->bodies, rq);
 	buf_fini(&rq->response.body);
 	free(rq->method);
 	free(rq->path);
 	free(rq);
 }
 
-int http_request_admit(const struct http_request *rq, const char **out_message)
+int http_request_admit(struct http_request *rq, struct http_admission *out)
 {
 	const struct http_server_options *opt = &rq->work->opt;
 
-	return opt->admit ? opt->admit(opt->ctx, rq, out_message) : 0;
-}
-
-static void drop_body(struct http_request *rq)
-{
-	atomic_fetch_sub(&rq->work->memory, rq->body.len);
-	buf_fini(&rq->body);
-	rq->body = (struct buf){ 0 };
-	rq->over_memory = true;
+	*out = (struct http_admission){ 0 };
+	if (opt->admit)
+		opt->admit(opt->ctx, rq, out);
+	rq->flow = out->flow;
+	rq->token = out->token;
+	rq->pool = out->pool < rq->work->n_pools ? out->pool : 0;
+	return out->status;
 }
 
 int http_request_receive(struct http_request *rq, const void *data, size_t len)
 {
-	if (rq->body.len + len > rq->work->opt.max_body)
-		return -EMSGSIZE;
-	if (rq->over_memory || atomic_load(&rq->work->memory) + len > rq->work->opt.max_memory) {
-		drop_body(rq);
-		return 0;
-	}
-	buf_put(&rq->body, data, len);
-	if (buf_error(&rq->body))
-		return -ENOMEM;
-	atomic_fetch_add(&rq->work->memory, len);
-	return 0;
+	return http_bodies_receive(rq->work->bodies, rq, data, len);
+}
+
+bool http_request_complete(struct http_request *rq)
+{
+	http_bodies_complete(rq->work->bodies, rq);
+	return !rq->over_memory;
+}
+
+unsigned int http_request_pool(const struct http_request *rq)
+{
+	return rq->pool;
+}
+
+bool http_request_is_abandoned(const struct http_request *rq)
+{
+	return atomic_load_explicit(&rq->abandoned, memory_order_relaxed);
+}
+
+const atomic_bool *http_request_abandoned(const struct http_request *rq)
+{
+	return &rq->abandoned;
 }
 
 /*
@@ -155,112 +157,130 @@ const char *http_refusal_grpc_status(int status)
 	return refusal_of(status)->grpc;
 }
 
-void http_request_refuse(struct http_request *rq, int status, const char *message)
+void http_request_refuse(struct http_request *rq, enum http_refusal why, int status,
+			 const char *message, unsigned int retry_s)
 {
 	const struct http_server_options *opt = &rq->work->opt;
+	struct http_response *rs = &rq->response;
 
 	if (opt->refused)
-		opt->refused(opt->ctx, rq, status);
+		opt->refused(opt->ctx, rq, why, status);
 	rq->refused = true;
-	rq->response.status = status;
-	rq->response.content_type = "application/json";
+	rs->status = status;
+	rs->content_type = "application/json";
 	if (status == 401)
-		http_response_add(&rq->response, "WWW-Authenticate", "Bearer realm=\"cameo\"");
-	if (status == 429 || status == 503)
-		http_response_add(&rq->response, "Retry-After", "1");
-	buf_put_str(&rq->response.body, "{\"code\":\"");
-	buf_put_str(&rq->response.body, refusal_of(status)->code);
-	buf_put_str(&rq->response.body, "\",\"message\":\"");
-	buf_put_str(&rq->response.body, message);
-	buf_put_str(&rq->response.body, "\"}");
+		http_response_add(rs, "WWW-Authenticate", "Bearer realm=\"cameo\"");
+	if (retry_s) {
+		snprintf(rs->trailer_text, sizeof(rs->trailer_text), "%u", retry_s);
+		http_response_add(rs, "Retry-After", rs->trailer_text);
+	}
+	buf_put_str(&rs->body, "{\"code\":\"");
+	buf_put_str(&rs->body, refusal_of(status)->code);
+	buf_put_str(&rs->body, "\",\"message\":\"");
+	buf_put_str(&rs->body, message);
+	buf_put_str(&rs->body, "\"}");
 }
 
-/* After http_work_stop() the request is answered at once in the caller's thread. */
-void http_work_put(struct http_request *rq)
+struct http_queue_refusal http_queue_refusal(int r)
+{
+	if (r == -ESHUTDOWN)
+		return (struct http_queue_refusal){ HTTP_REFUSED_STOP, 503,
+						    "server is shutting down" };
+	return (struct http_queue_refusal){ HTTP_REFUSED_QUEUE, 503,
+					    "too many requests are waiting" };
+}
+
+int http_work_put(struct http_request *rq)
+{
+	rq->complete_ns = (int64_t)clock_monotonic_ns();
+	if (rq->pool >= rq->work->n_pools)
+		return -ESHUTDOWN;
+	return http_pool_put(rq->work->pools[rq->pool], rq);
+}
+
+/* The queue may exceed its limit by a request for each worker that moves one at this moment. */
+bool http_request_move(const struct http_request *rq, unsigned int pool)
+{
+	struct http_request *own = (struct http_request *)(uintptr_t)rq;
+
+	if (!http_pool_has_room(rq->work->pools[pool], rq))
+		return false;
+	own->moving = true;
+	own->move_to = pool;
+	return true;
+}
+
+bool http_request_is_moving(const struct http_request *rq)
+{
+	return rq->moving;
+}
+
+/* Forgets what the handler wrote before it moved the request. */
+static void reset_response(struct http_response *rs)
+{
+	buf_fini(&rs->body);
+	*rs = (struct http_response){ .status = 200 };
+}
+
+static void run_request(struct http_request *rq)
 {
 	struct http_work *w = rq->work;
-	bool stopped;
 
-	rq->complete_ns = (int64_t)clock_monotonic_ns();
-
-	pthread_mutex_lock(&w->lock);
-	stopped = w->stop;
-	if (!stopped) {
-		rq->next = NULL;
-		*w->queue_end = rq;
-		w->queue_end = &rq->next;
-		pthread_cond_signal(&w->more);
+	if (w->pool_options[rq->pool].is_query && http_request_is_abandoned(rq))
+		http_request_refuse(rq, HTTP_REFUSED_GONE, 499, "client has disconnected", 0);
+	else
+		w->opt.handler(w->opt.ctx, rq, &rq->response);
+	while (rq->moving) {
+		rq->moving = false;
+		reset_response(&rq->response);
+		rq->pool = rq->move_to;
+		if (http_pool_put(w->pools[rq->pool], rq) == 0)
+			return;
+		w->opt.handler(w->opt.ctx, rq, &rq->response);
 	}
-	pthread_mutex_unlock(&w->lock);
-	if (stopped) {
-		http_request_refuse(rq, 503, "server is shutting down");
-		rq->done = true;
-		rq->ops->finish(rq);
-	}
+	rq->done = true;
+	rq->ops->finish(rq);
 }
 
-/*
- * Runs the handler without the lock. After http_work_stop() it empties the queue before it returns.
- */
-static void *worker_main(void *arg)
+struct http_pool_state http_work_pool_state(const struct http_work *w, unsigned int pool)
 {
-	struct http_work *w = arg;
-
-	pthread_mutex_lock(&w->lock);
-	for (;;) {
-		struct http_request *rq;
-
-		while (!w->queue && !w->stop)
-			pthread_cond_wait(&w->more, &w->lock);
-		rq = w->queue;
-		if (!rq)
-			break;
-		w->queue = rq->next;
-		if (!w->queue)
-			w->queue_end = &w->queue;
-		pthread_mutex_unlock(&w->lock);
-		w->opt.handler(w->opt.ctx, rq, &rq->response);
-		rq->done = true;
-		rq->ops->finish(rq);
-		pthread_mutex_lock(&w->lock);
-	}
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
+	return pool < w->n_pools ? http_pool_state(w->pools[pool]) : (struct http_pool_state){ 0 };
 }
 
 void http_work_stop(struct http_work *w)
 {
-	pthread_mutex_lock(&w->lock);
-	w->stop = true;
-	pthread_cond_broadcast(&w->more);
-	pthread_mutex_unlock(&w->lock);
-	for (; w->n_workers; w->n_workers--)
-		pthread_join(w->workers[w->n_workers - 1], NULL);
+	for (unsigned int i = 0; i < w->n_pools; i++)
+		http_pool_stop(w->pools[i]);
 }
 
 void http_work_close(struct http_work *w)
 {
 	if (!w)
 		return;
-	http_work_stop(w);
-	pthread_mutex_destroy(&w->lock);
-	pthread_cond_destroy(&w->more);
+	for (unsigned int i = 0; i < w->n_pools; i++)
+		http_pool_close(w->pools[i]);
+	http_bodies_free(w->bodies);
 	free(w);
 }
 
 int http_work_open(struct http_work **out, const struct http_server_options *opt)
 {
 	_cleanup_(http_work_closep) struct http_work *w = calloc(1, sizeof(*w));
+	int r = 0;
 
 	if (!w)
 		return -ENOMEM;
 	w->opt = *opt;
-	w->queue_end = &w->queue;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->more, NULL);
-	for (; w->n_workers < opt->n_workers && w->n_workers < MAX_WORKERS; w->n_workers++)
-		if (pthread_create(&w->workers[w->n_workers], NULL, worker_main, w) != 0)
-			return -EAGAIN;
-	*out = steal_ptr(&w);
-	return 0;
+	w->bodies = http_bodies_new(opt->max_memory, opt->max_body);
+	if (!w->bodies)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < opt->n_pools && i < HTTP_MAX_POOLS; i++) {
+		w->pool_options[i] = opt->pools[i];
+		r = http_pool_open(&w->pools[i], &opt->pools[i], run_request);
+		w->n_pools += r == 0;
+	}
+	w->opt.pools = w->pool_options;
+	if (r == 0)
+		*out = steal_ptr(&w);
+	return r;
 }

@@ -11,34 +11,12 @@
 
 #include "base/cleanup.h"
 #include "net/http.h"
+#include "net/http_request.h"
 
+struct http_pool_state;
 struct http_work;
 
-/* The connection's part of a request. */
-struct http_connection_ops {
-	const char *(*header)(const struct http_request *rq, const char *name);
-	const char *(*arg)(const struct http_request *rq, const char *name);
-	void (*finish)(struct http_request
-			       *rq); /* called by a worker after it has filled in the response */
-};
-
-/* connection is the stream of HTTP/2 or the connection of libmicrohttpd. */
-struct http_request {
-	struct http_work *work;
-	const struct http_connection_ops *ops;
-	void *connection; /* of the ops */
-	struct http_peer peer;
-	int64_t complete_ns; /* CLOCK_MONOTONIC; when the request was complete */
-	char *method, *path;
-	struct buf body;
-	bool over_memory; /* the body was dropped: refuse the request when it is complete */
-	bool refused;     /* the response is an error that was made without a worker */
-	bool done;        /* the response is complete */
-	struct http_response response;
-	struct http_request *next;
-};
-
-/* Starts opt->n_workers threads that call opt->handler. 0; -EAGAIN if that fails; -ENOMEM. */
+/* Starts the pools of the options. 0; -EAGAIN if that fails; -ENOMEM. */
 int http_work_open(struct http_work **out, const struct http_server_options *opt);
 /* Processes the queued requests, refuses later ones with status 503, and joins the workers. */
 void http_work_stop(struct http_work *w);
@@ -46,6 +24,9 @@ void http_work_stop(struct http_work *w);
 void http_work_close(struct http_work *w);
 
 DEFINE_FREEP(struct http_work, http_work_close)
+
+/* @pool is an index in the options. */
+struct http_pool_state http_work_pool_state(const struct http_work *w, unsigned int pool);
 
 /*
  * Returns NULL if memory ran out. The connection owns the request, except from http_work_put()
@@ -58,27 +39,47 @@ void http_request_free(struct http_request *rq);
 DEFINE_FREEP(struct http_request, http_request_free)
 
 /*
- * Calls opt->admit, which refuses requests by their headers. Returns 0, or the status
- * and
- * *@out_message.
+ * Calls opt->admit, which refuses requests by their headers or chooses their pool. Returns 0, or
+ * the status of the refusal, with its message in *@out.
  */
-int http_request_admit(const struct http_request *rq, const char **out_message);
+int http_request_admit(struct http_request *rq, struct http_admission *out);
 
 /*
- * Appends to the body. Returns 0; -EMSGSIZE beyond the limit of one body; -ENOMEM. Beyond the limit
- * of all bodies together it drops the body and sets over_memory. The connection calls it as data
- * arrives; one thread.
+ * Appends to the body. Returns 0; -EMSGSIZE beyond the limit of one body; -ENOMEM. The connection
+ * calls it as data arrives; one thread. Beyond the limit of all bodies a body is dropped, which
+ * http_request_complete() reports.
  */
 int http_request_receive(struct http_request *rq, const void *data, size_t len);
 
-/* Queues a complete request for a worker. */
-void http_work_put(struct http_request *rq);
+/* Number of bytes of the body that have arrived. For the receiving thread. */
+static inline size_t http_request_received(const struct http_request *rq)
+{
+	return rq->memory.received;
+}
+
+/* Call when the body has arrived. Returns false if it was dropped; then refuse the request. */
+bool http_request_complete(struct http_request *rq);
+
+/*
+ * Queues a complete request for a worker. Returns 0; -EAGAIN if the queue is full or -ESHUTDOWN, in
+ * which case the connection still owns the request and calls http_request_refuse_queue().
+ */
+int http_work_put(struct http_request *rq);
 
 /*
  * Fills in a response with an error in the Connect protocol's JSON. @message is constant text
- * without characters that JSON would escape.
+ * without characters that JSON would escape. @retry_s of 0 means that a repetition cannot succeed.
  */
-void http_request_refuse(struct http_request *rq, int status, const char *message);
+void http_request_refuse(struct http_request *rq, enum http_refusal why, int status,
+			 const char *message, unsigned int retry_s);
+
+/* The status and the message of a request that http_work_put() did not accept. */
+struct http_queue_refusal {
+	enum http_refusal why;
+	int status;
+	const char *message;
+};
+struct http_queue_refusal http_queue_refusal(int r);
 
 /* The grpc-status of a refusal with HTTP @status. */
 const char *http_refusal_grpc_status(int status);

@@ -116,10 +116,9 @@ bool admission_allow_origin(const struct admission *a, const struct http_request
 }
 
 int admission_by_headers(const struct admission *a, const struct http_request *rq,
-			 const char **out_message)
+			 struct client *out, const char **out_message)
 {
 	const struct api_method *api = api_find(api_lists, http_request_path(rq));
-	struct client client;
 	int r;
 
 	if (is_rebound(a, rq)) {
@@ -133,7 +132,7 @@ int admission_by_headers(const struct admission *a, const struct http_request *r
 	}
 	if (is_preflight(rq) && a->opt->cors_origins)
 		return 0; /* of a listed origin, so it is answered without a method */
-	r = api ? identify(a, api, rq, &client) : 0;
+	r = api ? identify(a, api, rq, out) : 0;
 	if (r == 0)
 		return 0;
 	counters_add(a->counters, COUNTER_UNKNOWN_CLIENT);

@@ -31,10 +31,10 @@ bool admission_has_tenant(enum api_access access);
 
 /*
  * Decides by the headers. Returns 0, or the status of a refusal with *@out_message, constant text
- * without characters that JSON escapes.
+ * without characters that JSON escapes. *@out is the client if the method is known.
  */
 int admission_by_headers(const struct admission *a, const struct http_request *rq,
-			 const char **out_message);
+			 struct client *out, const char **out_message);
 
 /*
  * Adds the headers by which a page of an origin in --cors-origin may read the response. Returns

@@ -32,11 +32,16 @@ enum api_access {
 	API_ADMIN,     /* clients that may administrate; rpc->tenant and rpc->sink are set */
 };
 
-/* The cost of a request. All but free ones are counted and reserve memory beforehand. */
+/*
+ * The cost of a request, which also decides who runs it (server/pools.h). All but free ones are
+ * counted and reserve memory beforehand. The numbers begin at 1, so that an entry without a cost
+ * fails a test.
+ */
 enum api_cost {
-	API_FREE,  /* answered even when memory is short */
-	API_QUERY, /* reads from the store */
-	API_PUSH,  /* stores its body */
+	API_FREE = 1, /* constant work; answered even when memory is short */
+	API_LOOKUP,   /* reads names, labels or sizes from the store, but no profiles */
+	API_QUERY,    /* reads profiles from the store */
+	API_PUSH,     /* stores its body */
 };
 
 struct api_method {

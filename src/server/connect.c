@@ -25,10 +25,13 @@ enum { MIN_COMPRESSED_BYTES = 1024 };
 
 void connect_refuse(struct rpc *rpc, int r)
 {
-	const struct failure *f = failure_record(rpc, r);
 	struct http_response *rs = rpc->rs;
+	const struct failure *f;
 	struct json j;
 
+	if (r == RPC_MOVED)
+		return;
+	f = failure_record(rpc, r);
 	rs->status = f->status;
 	if (f->retry_s)
 		http_response_add(rs, "Retry-After", f->retry_after);
@@ -172,10 +175,13 @@ static bool is_otlp(struct rpc *rpc)
 /* The protocol requires errors in the type of the request. */
 void connect_refuse_otlp(struct rpc *rpc, int r)
 {
-	const struct failure *f = failure_record(rpc, r);
 	const char *message = failure_message(rpc, r);
 	struct http_response *rs = rpc->rs;
+	const struct failure *f;
 
+	if (r == RPC_MOVED)
+		return;
+	f = failure_record(rpc, r);
 	is_otlp(rpc);
 	rs->status = f->otlp;
 	rs->body.len = 0;

@@ -117,11 +117,14 @@ static void add_details(struct rpc *rpc, const struct failure *f, const char *me
 
 void grpc_refuse(struct rpc *rpc, int r)
 {
-	const struct failure *f = failure_record(rpc, r);
 	const char *text = failure_message(rpc, r);
 	struct http_response *rs = rpc->rs;
 	char *message = rs->trailer_text + STATUS_ROOM;
+	const struct failure *f;
 
+	if (r == RPC_MOVED)
+		return;
+	f = failure_record(rpc, r);
 	rs->content_type = kind;
 	rs->body.len = 0;
 	snprintf(rs->trailer_text, STATUS_ROOM, "%d", f->grpc);

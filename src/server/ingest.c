@@ -14,8 +14,10 @@
 #include "base/err.h"
 #include "profile/profile.h"
 #include "server/ingest_symbolizer.h"
+#include "server/pools.h"
 #include "server/quota.h"
 #include "server/rpc.h"
+#include "server/tenant_limits.h"
 #include "store/series.h"
 
 #define MAX_AHEAD_NS    (600LL * CLOCK_SECOND_NS)
@@ -25,7 +27,7 @@ enum {
 	MAX_NAME = 1024,
 	MAX_VALUE = 2048,
 	MAX_PROFILES = 10000,
-	MAX_NAMES_MIB = 16,
+	MAX_NAMES = 16 << 20,
 };
 
 void ingest_init(struct ingest *in, int64_t max_age_ns)
@@ -189,16 +191,17 @@ static int check_times(const struct ingest *in, const struct profile_meta *meta,
 
 /* All names of a day are in memory while it is open, so a profile may bring a small part of them.
  */
-static int check_names(const struct profile *p, struct err *err)
+static int check_names(const struct ingest *in, const struct profile *p, struct err *err)
 {
-	size_t bytes = 0;
+	size_t bytes = 0, most = in->max_names ? in->max_names : (size_t)MAX_NAMES;
 
 	for (uint32_t i = 0; i < profile_n_strings(p); i++)
 		bytes += profile_string_len(p, i);
-	return bytes >> 20 < MAX_NAMES_MIB
-		       ? 0
-		       : err_set(err, -EFBIG, "profile has %zu MiB of names, the limit is %d MiB",
-				 bytes >> 20, MAX_NAMES_MIB);
+	return bytes <= most ? 0
+			     : err_set(err, -EFBIG,
+				       "profile has %zu KiB of names, the limit is %zu KiB "
+				       "(--max-names)",
+				       bytes >> 10, most >> 10);
 }
 
 /*
@@ -220,7 +223,7 @@ int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char 
 	if (r == 0)
 		r = series_check(&sp, err);
 	if (r == 0)
-		r = check_names(p, err);
+		r = check_names(in, p, err);
 	if (r < 0)
 		return r;
 	if (in->profiles.len >= MAX_PROFILES)
@@ -253,6 +256,40 @@ static int charge(struct ingest *in, struct rpc *rpc)
 	return 0;
 }
 
+static bool is_moved(const struct rpc *rpc)
+{
+	return rpc->rq && http_request_pool(rpc->rq) == POOL_SYMBOLIZE;
+}
+
+/* A request that was moved was charged before. */
+static int charge_rate(const struct ingest *in, struct rpc *rpc)
+{
+	if (!rpc->limits || is_moved(rpc))
+		return 0;
+	return tenant_limits_charge(rpc->limits, rpc->tenant, TENANT_PROFILES, in->profiles.len,
+				    rpc->err);
+}
+
+/*
+ * Symbolizing may wait for downloads, so it has a pool of its own. The request is decoded there
+ * again, which happens only to profiles without symbols. If that pool's queue is full, profiles are
+ * stored without symbols rather than refused.
+ */
+static int symbolize(struct ingest *in, struct rpc *rpc)
+{
+	bool here = !rpc->rq || is_moved(rpc);
+
+	for (size_t i = 0; rpc->symbolizer && i < in->owned.len; i++) {
+		if (!ingest_symbolizer_can_help(rpc->symbolizer, in->owned.data[i]))
+			continue;
+		if (!here)
+			return http_request_move(rpc->rq, POOL_SYMBOLIZE) ? RPC_MOVED : 0;
+		if (ingest_symbolizer_apply(rpc->symbolizer, in->owned.data[i]) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /*
  * Symbolizing fails only without memory, never for lack of symbols. A day that cannot be written
  * because its file is damaged can be repaired, so the client keeps its profiles; only a query has a
@@ -260,12 +297,12 @@ static int charge(struct ingest *in, struct rpc *rpc)
  */
 int ingest_store(struct ingest *in, struct rpc *rpc)
 {
-	int r;
+	int r = charge_rate(in, rpc);
 
-	for (size_t i = 0; rpc->symbolizer && i < in->owned.len; i++)
-		if (ingest_symbolizer_apply(rpc->symbolizer, in->owned.data[i]) < 0)
-			return -ENOMEM;
-	r = charge(in, rpc);
+	if (r == 0)
+		r = symbolize(in, rpc);
+	if (r == 0)
+		r = charge(in, rpc);
 	if (r < 0)
 		return r;
 	if (!in->profiles.len)

@@ -46,6 +46,7 @@ struct ingest {
 	struct message_memory memory; /* owns labels and texts */
 	int64_t now_ns;
 	int64_t max_age_ns; /* retention; 0 for none */
+	size_t max_names;   /* bytes of names in a profile; 0 for 16 MiB */
 	size_t n_refused;   /* profiles that were refused by themselves */
 	struct err why;     /* the reason of the first of them */
 };
@@ -98,6 +99,7 @@ int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char 
 /*
  * Symbolizes all profiles, charges them to the quota and appends them to the store, all or none.
  * Profiles that exceed the quota are refused by themselves. Returns 0 when the others are durable
- * and visible; the reason of the first refused profile if there is no other; -errno. Call it once.
+ * and visible; the reason of the first refused profile if there is no other; RPC_MOVED; -errno.
+ * Call it once.
  */
 int ingest_store(struct ingest *in, struct rpc *rpc);

@@ -382,6 +382,7 @@ static int begin(struct ingest_http *g)
 	int r;
 
 	ingest_init(&g->in, g->rpc->opt->max_age_ns);
+	g->in.max_names = g->rpc->opt->max_names;
 	g->app = name && name[0] ? strdup(name) : NULL;
 	if (!g->app)
 		return err_set(g->rpc->err, -EINVAL, "argument \"name\" is missing");

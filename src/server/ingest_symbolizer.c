@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file is searched once by its build id: at the mapping's path (if that file has the id), among
- * the debug files of this machine, then at debuginfod. After a failure it is not searched again for
- * RETRY_SECONDS.
+ * the debug files of this machine, then at debuginfod by the thread that downloads. After a failure
+ * it is not searched again for RETRY_SECONDS.
  *
  * A location is translated to a file offset if its mapping gives one, else it is used as a virtual
  * address of the file. The offsets of a debug file differ from those of its original; there, a
@@ -11,6 +11,9 @@
  * A client chooses build ids and paths. A path is only used if the file there has the build id that
  * the client sent, so it learns at most that the server has a file which it could name exactly; ids
  * make at most MAX_FILES searches in ten minutes.
+ *
+ * Two locks: "turn" for the symbolizer, which is not thread-safe and held while it works; "lock"
+ * for the list of files, held briefly. "turn" comes first.
  */
 #include "server/ingest_symbolizer.h"
 
@@ -20,11 +23,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/vec.h"
 #include "elf/image.h"
 #include "profile/profile.h"
@@ -37,63 +42,70 @@ enum {
 	MAX_MAPPINGS = 512, /* per profile */
 	RETRY_SECONDS = 600,
 	TIMEOUT_MS = 3000,
+	WAIT_MS = 2000, /* that a profile waits for downloads */
 	PAGE = 4096,
 	TABLES_BYTES = 32 << 20,
 };
 
+enum search { SEARCHING, FOUND, MISSING };
+
 struct symbolized_file {
 	struct elf_build_id id;
-	bool found, is_debug;
+	enum search state;
+	bool is_debug;
 	uint32_t file;        /* the symbolizer's id */
 	uint64_t first, code; /* of a debug file: first mapped page, and first page of its code */
 	int64_t searched_ms;
 };
 
 struct ingest_symbolizer {
-	pthread_mutex_t lock;
+	pthread_mutex_t turn;
 	struct symbolizer *symbolizer;
-	struct debuginfod *debuginfod; /* or NULL */
+	struct debuginfod *debuginfod; /* the downloading thread's; or NULL */
 	int root;
 	bool by_path;
+	pthread_mutex_t lock;      /* guards files and stop */
+	pthread_cond_t work, done; /* a search began or ended */
 	struct {
 		VEC(struct symbolized_file);
 	} files;
+	bool stop, running;
+	pthread_t downloader;
 };
 
 void ingest_symbolizer_free(struct ingest_symbolizer *s)
 {
 	if (!s)
 		return;
+	if (s->running) {
+		pthread_mutex_lock(&s->lock);
+		s->stop = true;
+		pthread_cond_broadcast(&s->work);
+		pthread_mutex_unlock(&s->lock);
+		pthread_join(s->downloader, NULL);
+	}
 	symbolizer_free(s->symbolizer);
 	debuginfod_free(s->debuginfod);
 	vec_fini(&s->files);
 	closep(&s->root);
+	pthread_mutex_destroy(&s->turn);
 	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->work);
+	pthread_cond_destroy(&s->done);
 	free(s);
 }
 
-int ingest_symbolizer_new(struct ingest_symbolizer **out,
-			  const struct ingest_symbolizer_options *opt)
+static void init_locks(struct ingest_symbolizer *s)
 {
-	const struct symbolizer_opts symbols = { .memory_bytes = TABLES_BYTES,
-						 .timeout_ms = TIMEOUT_MS };
-	const struct debuginfod_opts debuginfod = { .urls = opt->debuginfod,
-						    .cache_dir = opt->debuginfod_cache,
-						    .timeout_ms = TIMEOUT_MS };
-	_cleanup_(ingest_symbolizer_freep) struct ingest_symbolizer *s = calloc(1, sizeof(*s));
-	int r;
+	pthread_condattr_t monotonic;
 
-	if (!s)
-		return -ENOMEM;
+	pthread_mutex_init(&s->turn, NULL);
 	pthread_mutex_init(&s->lock, NULL);
-	s->by_path = opt->by_path;
-	s->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = symbolizer_new(&s->symbolizer, &symbols);
-	if (r == 0 && opt->debuginfod)
-		r = debuginfod_new(&s->debuginfod, &debuginfod, NULL);
-	if (r == 0)
-		*out = steal_ptr(&s);
-	return r;
+	pthread_cond_init(&s->work, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->done, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 }
 
 /*
@@ -140,90 +152,153 @@ static bool find_code(int fd, struct symbolized_file *f)
 	return n_exec == 1;
 }
 
-/* Returns a file descriptor, or -1 if the file was not found. */
-static int open_file(struct ingest_symbolizer *s, const char *path, struct symbolized_file *f)
+/* Reads @fd and closes it. The caller has the turn. */
+static void use_file(struct ingest_symbolizer *s, int fd, const char *path,
+		     struct symbolized_file *f)
 {
-	int fd = path[0] == '/' ? debugfile_open_checked(s->root, path, &f->id) : -1;
-
-	if (fd >= 0)
-		return fd;
-	f->is_debug = true;
-	fd = debugfile_open_by_id(s->root, &f->id);
-	if (fd < 0 && s->debuginfod)
-		fd = debuginfod_find(s->debuginfod, &f->id);
-	return fd;
-}
-
-/*
- * Called with the lock, as everything below: the symbolizer and the list of files are not
- * thread-safe.
- */
-static void search_file(struct ingest_symbolizer *s, const char *path, struct symbolized_file *f)
-{
-	int fd = open_file(s, path, f);
 	const struct symbolizer_file file = {
 		.fd = fd, .root_fd = -1, .debug_fd = -1, .path = path
 	};
+	bool usable = fd >= 0 && (!f->is_debug || find_code(fd, f)) &&
+		      symbolizer_add_file(s->symbolizer, &file, &f->file) == 0;
 
+	f->state = usable ? FOUND : MISSING;
 	f->searched_ms = clock_monotonic_ms();
+	closep(&fd);
+}
+
+/* Searches this machine; what it does not have is left to the downloader. */
+static void search_here(struct ingest_symbolizer *s, const char *path, struct symbolized_file *f)
+{
+	int fd = path[0] == '/' ? debugfile_open_checked(s->root, path, &f->id) : -1;
+
+	f->is_debug = fd < 0;
 	if (fd < 0)
-		return;
-	f->found = (!f->is_debug || find_code(fd, f)) &&
-		   symbolizer_add_file(s->symbolizer, &file, &f->file) == 0;
-	close(fd);
+		fd = debugfile_open_by_id(s->root, &f->id);
+	if (fd < 0 && s->debuginfod)
+		f->state = SEARCHING;
+	else
+		use_file(s, fd, path, f);
 }
 
-static bool same_id(const struct elf_build_id *a, const struct elf_build_id *b)
+/* With the lock. The entry is valid until files are added. */
+static struct symbolized_file *known_file(struct ingest_symbolizer *s,
+					  const struct elf_build_id *id)
 {
-	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
+	for (size_t i = 0; i < s->files.len; i++)
+		if (s->files.data[i].id.len == id->len &&
+		    !memcmp(s->files.data[i].id.bytes, id->bytes, id->len))
+			return &s->files.data[i];
+	return NULL;
 }
 
-/* Finds or searches the file with a build id; NULL if it is nowhere or was searched recently. */
-static int find_file(struct ingest_symbolizer *s, const struct elf_build_id *id, const char *path,
-		     const struct symbolized_file **out)
+static bool is_retried(const struct symbolized_file *f)
 {
-	struct symbolized_file f = { .id = *id };
+	return f->state == MISSING &&
+	       clock_monotonic_ms() - f->searched_ms > RETRY_SECONDS * 1000LL;
+}
 
-	for (size_t i = 0; i < s->files.len; i++) {
-		struct symbolized_file *have = &s->files.data[i];
+/*
+ * Searches the file with a build id unless that was done recently. The caller has the turn, so no
+ * other thread adds the same file. Files beyond MAX_FILES are not searched.
+ */
+static int search_file(struct ingest_symbolizer *s, const struct elf_build_id *id, const char *path)
+{
+	struct symbolized_file f = { .id = *id }, *known;
+	bool search;
+	int r = 0;
 
-		if (!same_id(&have->id, id))
+	pthread_mutex_lock(&s->lock);
+	known = known_file(s, id);
+	search = known ? is_retried(known) : s->files.len < MAX_FILES;
+	pthread_mutex_unlock(&s->lock);
+	if (!search)
+		return 0;
+	search_here(s, path, &f);
+	pthread_mutex_lock(&s->lock);
+	known = known_file(s, id);
+	if (known)
+		*known = f;
+	else
+		r = vec_push(&s->files, f);
+	if (f.state == SEARCHING)
+		pthread_cond_signal(&s->work);
+	pthread_mutex_unlock(&s->lock);
+	return r < 0 ? -ENOMEM : 0;
+}
+
+/* The entry of a file that was found, as a copy. */
+static bool found_file(struct ingest_symbolizer *s, const struct elf_build_id *id,
+		       struct symbolized_file *out)
+{
+	const struct symbolized_file *known;
+	bool found;
+
+	pthread_mutex_lock(&s->lock);
+	known = known_file(s, id);
+	found = known && known->state == FOUND;
+	if (found)
+		*out = *known;
+	pthread_mutex_unlock(&s->lock);
+	return found;
+}
+
+/* With the lock: a file that must be downloaded, or NULL. */
+static struct symbolized_file *next_search(struct ingest_symbolizer *s)
+{
+	for (size_t i = 0; i < s->files.len; i++)
+		if (s->files.data[i].state == SEARCHING)
+			return &s->files.data[i];
+	return NULL;
+}
+
+/* Downloads files one after the other, in the order in which profiles needed them. */
+static void *downloader_main(void *arg)
+{
+	struct ingest_symbolizer *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	while (!s->stop) {
+		const struct symbolized_file *next = next_search(s);
+		struct symbolized_file f, *known;
+		int fd;
+
+		if (!next) {
+			pthread_cond_wait(&s->work, &s->lock);
 			continue;
-		if (!have->found &&
-		    clock_monotonic_ms() - have->searched_ms > RETRY_SECONDS * 1000LL) {
-			*have = f;
-			search_file(s, path, have);
 		}
-		*out = have->found ? have : NULL;
-		return 0;
+		f = *next;
+		pthread_mutex_unlock(&s->lock);
+		fd = debuginfod_find(s->debuginfod, &f.id);
+		pthread_mutex_lock(&s->turn);
+		use_file(s, fd, "", &f);
+		pthread_mutex_unlock(&s->turn);
+		pthread_mutex_lock(&s->lock);
+		known = known_file(s, &f.id);
+		if (known)
+			*known = f;
+		pthread_cond_broadcast(&s->done);
 	}
-	*out = NULL;
-	if (s->files.len == MAX_FILES)
-		return 0;
-	search_file(s, path, &f);
-	if (vec_push(&s->files, f) < 0)
-		return -ENOMEM;
-	*out = f.found ? &s->files.data[s->files.len - 1] : NULL;
-	return 0;
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
 }
 
 /* Finds the file at the path of a mapping without build id, if the options allow that. */
-static int find_unchecked(struct ingest_symbolizer *s, const char *path, struct symbolized_file *f,
-			  const struct symbolized_file **out)
+static bool find_unchecked(struct ingest_symbolizer *s, const char *path,
+			   struct symbolized_file *out)
 {
 	struct symbolizer_file file = { .root_fd = -1, .debug_fd = -1, .path = path };
+	bool found;
 
-	*out = NULL;
 	if (!s->by_path || path[0] != '/')
-		return 0;
+		return false;
 	file.fd = debugfile_open_at(s->root, path);
 	if (file.fd < 0)
-		return 0;
-	*f = (struct symbolized_file){ .found = true };
-	if (symbolizer_add_file(s->symbolizer, &file, &f->file) == 0)
-		*out = f;
+		return false;
+	*out = (struct symbolized_file){ .state = FOUND };
+	found = symbolizer_add_file(s->symbolizer, &file, &out->file) == 0;
 	close(file.fd);
-	return 0;
+	return found;
 }
 
 /* Unsymbolized locations of one file, looked up as one batch. */
@@ -321,20 +396,20 @@ static int symbolize_mapping(struct ingest_symbolizer *s, struct profile *p, uin
 {
 	_cleanup_(batch_fini) struct batch pl = { .p = p };
 	const struct profile_mapping *m = profile_mapping(p, mapping);
-	const struct symbolized_file *f;
-	struct symbolized_file unchecked;
+	struct symbolized_file f;
 	struct elf_build_id id;
+	bool found;
 	int r;
 
 	if (read_build_id(p, m, &id))
-		r = find_file(s, &id, profile_string(p, m->file), &f);
+		found = found_file(s, &id, &f);
 	else
-		r = find_unchecked(s, profile_string(p, m->file), &unchecked, &f);
-	if (r < 0 || !f)
-		return r;
-	r = symbolize_locations(s, f, &pl, mapping, true);
+		found = find_unchecked(s, profile_string(p, m->file), &f);
+	if (!found)
+		return 0;
+	r = symbolize_locations(s, &f, &pl, mapping, true);
 	if (r == 0)
-		r = symbolize_locations(s, f, &pl, mapping, false);
+		r = symbolize_locations(s, &f, &pl, mapping, false);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -357,6 +432,90 @@ static bool *find_unsymbolized(const struct ingest_symbolizer *s, const struct p
 	return unsymbolized;
 }
 
+bool ingest_symbolizer_can_help(struct ingest_symbolizer *s, const struct profile *p)
+{
+	bool any, can = false;
+	_cleanup_(freep) bool *unsymbolized = find_unsymbolized(s, p, &any);
+	struct elf_build_id id;
+
+	if (!unsymbolized || !any)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; !can && i < profile_n_mappings(p); i++) {
+		const struct symbolized_file *known;
+
+		if (!unsymbolized[i])
+			continue;
+		if (!read_build_id(p, profile_mapping(p, i), &id)) {
+			can = s->by_path;
+			continue;
+		}
+		known = known_file(s, &id);
+		can = !known || known->state != MISSING || is_retried(known);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return can;
+}
+
+typedef int (*mapping_fn)(struct ingest_symbolizer *s, struct profile *p, uint32_t mapping);
+
+static int search_mapping(struct ingest_symbolizer *s, struct profile *p, uint32_t mapping)
+{
+	const struct profile_mapping *m = profile_mapping(p, mapping);
+	struct elf_build_id id;
+
+	return read_build_id(p, m, &id) ? search_file(s, &id, profile_string(p, m->file)) : 0;
+}
+
+/* Calls @fn for the marked mappings, one profile at a time. */
+static int for_mappings(struct ingest_symbolizer *s, struct profile *p, const bool *marked,
+			mapping_fn fn)
+{
+	uint32_t n = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&s->turn);
+	for (uint32_t i = 0; r == 0 && i < profile_n_mappings(p) && n < MAX_MAPPINGS; i++) {
+		if (!marked[i])
+			continue;
+		n++;
+		r = fn(s, p, i);
+	}
+	pthread_mutex_unlock(&s->turn);
+	return r;
+}
+
+/* With the lock: is a file of the profile being downloaded? */
+static bool is_searching(struct ingest_symbolizer *s, const struct profile *p, const bool *marked)
+{
+	struct elf_build_id id;
+
+	for (uint32_t i = 0; i < profile_n_mappings(p); i++) {
+		const struct symbolized_file *known;
+
+		if (!marked[i] || !read_build_id(p, profile_mapping(p, i), &id))
+			continue;
+		known = known_file(s, &id);
+		if (known && known->state == SEARCHING)
+			return true;
+	}
+	return false;
+}
+
+static void wait_for_downloads(struct ingest_symbolizer *s, const struct profile *p,
+			       const bool *marked)
+{
+	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)WAIT_MS * CLOCK_MS_NS;
+	const struct timespec until = { .tv_sec = (time_t)(until_ns / CLOCK_SECOND_NS),
+					.tv_nsec = (long)(until_ns % CLOCK_SECOND_NS) };
+	int r = 0;
+
+	pthread_mutex_lock(&s->lock);
+	while (r == 0 && is_searching(s, p, marked))
+		r = pthread_cond_timedwait(&s->done, &s->lock, &until);
+	pthread_mutex_unlock(&s->lock);
+}
+
 /*
  * At most MAX_MAPPINGS mappings per profile are looked up, so that one profile cannot occupy the
  * symbolizer.
@@ -365,19 +524,40 @@ int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p)
 {
 	bool any;
 	_cleanup_(freep) bool *unsymbolized = find_unsymbolized(s, p, &any);
-	uint32_t n_symbolized = 0;
 	int r = unsymbolized ? 0 : -ENOMEM;
 
 	if (r < 0 || !any)
 		return r;
-	pthread_mutex_lock(&s->lock);
-	for (uint32_t i = 0; r == 0 && i < profile_n_mappings(p) && n_symbolized < MAX_MAPPINGS;
-	     i++) {
-		if (!unsymbolized[i])
-			continue;
-		n_symbolized++;
-		r = symbolize_mapping(s, p, i);
+	r = for_mappings(s, p, unsymbolized, search_mapping);
+	if (r == 0 && s->debuginfod)
+		wait_for_downloads(s, p, unsymbolized);
+	return r < 0 ? r : for_mappings(s, p, unsymbolized, symbolize_mapping);
+}
+
+int ingest_symbolizer_new(struct ingest_symbolizer **out,
+			  const struct ingest_symbolizer_options *opt)
+{
+	const struct symbolizer_opts symbols = { .memory_bytes = TABLES_BYTES,
+						 .timeout_ms = TIMEOUT_MS };
+	const struct debuginfod_opts debuginfod = { .urls = opt->debuginfod,
+						    .cache_dir = opt->debuginfod_cache,
+						    .timeout_ms = TIMEOUT_MS };
+	_cleanup_(ingest_symbolizer_freep) struct ingest_symbolizer *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	init_locks(s);
+	s->by_path = opt->by_path;
+	s->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = symbolizer_new(&s->symbolizer, &symbols);
+	if (r == 0 && opt->debuginfod)
+		r = debuginfod_new(&s->debuginfod, &debuginfod, NULL);
+	if (r == 0 && s->debuginfod) {
+		r = thread_start(&s->downloader, downloader_main, s);
+		s->running = r == 0;
 	}
-	pthread_mutex_unlock(&s->lock);
+	if (r == 0)
+		*out = steal_ptr(&s);
 	return r;
 }

@@ -5,8 +5,9 @@
  * Symbolizes profiles that arrive without symbols: locations in files with a build id that this
  * machine or a debuginfod server has. Other locations stay unchanged. Any thread; one profile is
  * symbolized at a time. Files are opened with the server's rights; their parsing happens in the
- * symbolizer's sandbox (symbol/symbolizer.h). Time spent here delays the push, so downloads have a
- * limit of three seconds and failures are remembered.
+ * symbolizer's sandbox (symbol/symbolizer.h). A thread of its own downloads from debuginfod. A
+ * profile waits for it up to a limit and is then stored without these symbols; later profiles with
+ * the file have them.
  */
 #include <stdbool.h>
 
@@ -33,7 +34,14 @@ void ingest_symbolizer_free(struct ingest_symbolizer *s);
 DEFINE_FREEP(struct ingest_symbolizer, ingest_symbolizer_free)
 
 /*
+ * Is there something to symbolize in @p, in files that are not known to be missing? It does not
+ * block on files or servers.
+ */
+bool ingest_symbolizer_can_help(struct ingest_symbolizer *s, const struct profile *p);
+
+/*
  * Adds functions and lines to the locations of @p. Returns 0 or -ENOMEM. @p belongs to the caller.
- * Failures other than lack of memory leave locations without symbols and are not reported.
+ * Failures other than lack of memory leave locations without symbols and are not reported. It waits
+ * for downloads for at most two seconds in all, and for its turn.
  */
 int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p);

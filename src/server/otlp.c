@@ -188,6 +188,7 @@ static int ingest_otlp(struct rpc *rpc, bool own)
 	int r = 0;
 
 	ingest_init(&t.in, rpc->opt->max_age_ns);
+	t.in.max_names = rpc->opt->max_names;
 	if (rpc->json) {
 		r = otlp_json_read(rpc->body, rpc->len, &binary, rpc->err);
 		data = binary.data;

@@ -122,10 +122,10 @@ static int handle(struct rpc *rpc)
 	return run(&call, rpc->api->args);
 }
 
-#define METHOD(name, fn, n_queries, check, what)                                                   \
+#define METHOD(name, costs, fn, n_queries, check, what)                                            \
 	{                                                                                          \
 		.path = "/cameo.v1.PageService/" name, .framing = connect_call_json,               \
-		.run = handle, .access = API_READ, .cost = API_QUERY, .doc = what,                 \
+		.run = handle, .access = API_READ, .cost = costs, .doc = what,                     \
 		.args = &(const struct page_method)                                                \
 		{                                                                                  \
 			fn, n_queries, check                                                       \
@@ -133,29 +133,31 @@ static int handle(struct rpc *rpc)
 	}
 
 static const struct api_method methods[] = {
-	METHOD("Tree", page_api_tree, 1, query_check_profiles, "Merge profiles into a tree"),
-	METHOD("Diff", page_api_diff, 2, query_check_profiles, "Merge two queries into two trees"),
-	METHOD("Functions", page_api_functions, 1, query_check_profiles,
+	METHOD("Tree", API_QUERY, page_api_tree, 1, query_check_profiles,
+	       "Merge profiles into a tree"),
+	METHOD("Diff", API_QUERY, page_api_diff, 2, query_check_profiles,
+	       "Merge two queries into two trees"),
+	METHOD("Functions", API_QUERY, page_api_functions, 1, query_check_profiles,
 	       "List functions by self or total value"),
-	METHOD("Sandwich", page_api_sandwich, 1, query_check_profiles,
+	METHOD("Sandwich", API_QUERY, page_api_sandwich, 1, query_check_profiles,
 	       "Return the callers and callees of a function"),
-	METHOD("Movers", page_api_movers, 2, query_check_profiles,
+	METHOD("Movers", API_QUERY, page_api_movers, 2, query_check_profiles,
 	       "List the functions that changed between two queries"),
-	METHOD("Groups", page_api_groups, 1, query_check_profiles,
+	METHOD("Groups", API_QUERY, page_api_groups, 1, query_check_profiles,
 	       "Sum values by the values of a label"),
-	METHOD("Executables", page_api_executables, 1, query_check_profiles,
+	METHOD("Executables", API_QUERY, page_api_executables, 1, query_check_profiles,
 	       "List executables and libraries by value"),
-	METHOD("Cells", page_api_heat_map, 1, query_check_profiles,
+	METHOD("Cells", API_QUERY, page_api_heat_map, 1, query_check_profiles,
 	       "Return the sub-second heat map of a range"),
-	METHOD("Threads", page_api_threads, 1, query_check_profiles,
+	METHOD("Threads", API_QUERY, page_api_threads, 1, query_check_profiles,
 	       "List the threads that have samples"),
-	METHOD("Thread", page_api_thread, 1, query_check_profiles,
+	METHOD("Thread", API_QUERY, page_api_thread, 1, query_check_profiles,
 	       "Return samples with their stacks and times"),
-	METHOD("Storage", page_api_storage, 0, NULL,
+	METHOD("Storage", API_LOOKUP, page_api_storage, 0, NULL,
 	       "Return the disk space by day and kind of data"),
-	METHOD("Targets", page_api_senders, 1, query_check_optional_type,
+	METHOD("Targets", API_LOOKUP, page_api_senders, 1, query_check_optional_type,
 	       "List the senders of profiles by labels"),
-	{ "/cameo.v1.PageService/", connect_call_json, api_unknown_method, API_READ, API_QUERY,
+	{ "/cameo.v1.PageService/", connect_call_json, api_unknown_method, API_READ, API_FREE,
 	  "Reject an unknown method", NULL },
 };
 API_LIST(page_api, methods);

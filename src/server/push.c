@@ -137,6 +137,7 @@ static int push(struct rpc *rpc)
 	int r;
 
 	ingest_init(&in, rpc->opt->max_age_ns);
+	in.max_names = rpc->opt->max_names;
 	r = read_push(rpc, &in, &memory);
 	if (r == 0)
 		r = ingest_store(&in, rpc);

@@ -187,10 +187,10 @@ static int handle(struct rpc *rpc)
 	return run(&q, rpc->api->args);
 }
 
-#define METHOD(name, request, check, fn, what)                                                     \
+#define METHOD(name, costs, request, check, fn, what)                                              \
 	{                                                                                          \
 		.path = "/querier.v1.QuerierService/" name, .framing = connect_call,               \
-		.run = handle, .access = API_READ, .cost = API_QUERY, .doc = what,                 \
+		.run = handle, .access = API_READ, .cost = costs, .doc = what,                     \
 		.args = &(const struct querier_method)                                             \
 		{                                                                                  \
 			request, check, fn                                                         \
@@ -198,30 +198,31 @@ static int handle(struct rpc *rpc)
 	}
 
 static const struct api_method methods[] = {
-	METHOD("ProfileTypes", &types_message, NULL, querier_types, "List the profile types"),
-	METHOD("LabelNames", &names_message, query_check_labels, querier_label_names,
+	METHOD("ProfileTypes", API_LOOKUP, &types_message, NULL, querier_types,
+	       "List the profile types"),
+	METHOD("LabelNames", API_LOOKUP, &names_message, query_check_labels, querier_label_names,
 	       "List the names of labels"),
-	METHOD("LabelValues", &values_message, query_check_labels, querier_label_values,
+	METHOD("LabelValues", API_LOOKUP, &values_message, query_check_labels, querier_label_values,
 	       "List the values of a label"),
-	METHOD("Series", &series_message, query_check_labels, querier_series,
+	METHOD("Series", API_LOOKUP, &series_message, query_check_labels, querier_series,
 	       "List the label sets of series"),
-	METHOD("SelectMergeStacktraces", &stacks_message, query_check_profiles, querier_stacktraces,
-	       "Merge profiles into a flame graph, a tree or a pprof"),
-	METHOD("SelectMergeSpanProfile", &span_message, query_check_profiles, querier_stacktraces,
-	       "Merge profiles into a flame graph; spans are not supported"),
-	METHOD("SelectMergeProfile", &profile_message, query_check_profiles, querier_profile,
-	       "Merge profiles into a pprof"),
-	METHOD("SelectSeries", &points_message, query_check_profiles, querier_points,
+	METHOD("SelectMergeStacktraces", API_QUERY, &stacks_message, query_check_profiles,
+	       querier_stacktraces, "Merge profiles into a flame graph, a tree or a pprof"),
+	METHOD("SelectMergeSpanProfile", API_QUERY, &span_message, query_check_profiles,
+	       querier_stacktraces, "Merge profiles into a flame graph; spans are not supported"),
+	METHOD("SelectMergeProfile", API_QUERY, &profile_message, query_check_profiles,
+	       querier_profile, "Merge profiles into a pprof"),
+	METHOD("SelectSeries", API_QUERY, &points_message, query_check_profiles, querier_points,
 	       "Sum values over time"),
-	METHOD("SelectHeatmap", &heatmap_message, query_check_profiles, querier_heatmap,
+	METHOD("SelectHeatmap", API_QUERY, &heatmap_message, query_check_profiles, querier_heatmap,
 	       "Count profiles by value over time"),
-	METHOD("Diff", &diff_message, query_check_profiles, querier_diff,
+	METHOD("Diff", API_QUERY, &diff_message, query_check_profiles, querier_diff,
 	       "Compare two merged profiles in a flame graph"),
-	METHOD("AnalyzeQuery", &none_message, NULL, querier_analyze,
+	METHOD("AnalyzeQuery", API_FREE, &none_message, NULL, querier_analyze,
 	       "Return an empty analysis, which clients accept"),
-	METHOD("GetProfileStats", &none_message, NULL, querier_stats,
+	METHOD("GetProfileStats", API_LOOKUP, &none_message, NULL, querier_stats,
 	       "Return the time range of the stored profiles"),
-	{ "/querier.v1.QuerierService/", connect_call, api_unknown_method, API_READ, API_QUERY,
+	{ "/querier.v1.QuerierService/", connect_call, api_unknown_method, API_READ, API_FREE,
 	  "Reject an unknown method", NULL },
 };
 API_LIST(querier_api, methods);

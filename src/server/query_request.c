@@ -100,6 +100,8 @@ static int parse_range(struct query *q, struct rpc *rpc)
 		return err_set(rpc->err, -ERANGE,
 			       "the range exceeds the limit of this server (--query-days)");
 	q->sel.deadline_ns = (int64_t)clock_monotonic_ns() + time_limit(rpc);
+	q->sel.max_nodes = rpc->opt->max_nodes;
+	q->sel.cancelled = http_request_abandoned(rpc->rq);
 	q->sel.read = &rpc->read;
 	note_question(rq, rpc);
 	return 0;

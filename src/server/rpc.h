@@ -8,6 +8,7 @@
  * local agent. A handler may set the content type, headers and body of rs, never the status, which
  * the framing derives from the result.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -21,19 +22,22 @@ struct counters;
 struct err;
 struct http_request;
 struct http_response;
+struct http_server;
 struct ingest_symbolizer;
 struct latency;
 struct quota;
 struct readiness;
 struct server_options;
 struct store;
+struct tenant_limits;
 
 enum { RPC_QUESTION_MAX = 400 };
 
 struct rpc {
 	struct store *store;
 	struct agents *agents;
-	struct quota *quota; /* or NULL */
+	struct quota *quota;          /* or NULL */
+	struct tenant_limits *limits; /* or NULL */
 	struct readiness *readiness;
 	struct ingest_symbolizer *symbolizer; /* or NULL: profiles are stored unmodified */
 	const struct server_options *opt;
@@ -42,6 +46,7 @@ struct rpc {
 	struct client client; /* who sent the request; everything is allowed without credentials */
 	const char *tenant;   /* valid; set for methods about a tenant */
 	struct store *sink;   /* the store, for methods that may change it; otherwise NULL */
+	struct http_server *_Atomic const *http; /* the server, for metrics; set once it serves */
 	const struct http_request *rq;
 	const struct api_method *api; /* the method called */
 	const void *body;             /* decompressed */
@@ -54,6 +59,12 @@ struct rpc {
 };
 
 typedef int (*rpc_fn)(struct rpc *rpc);
+
+/*
+ * The result of a handler that has moved its request to another pool (http_request_move()), where
+ * it is called again. It must be returned at once and is not a failure.
+ */
+#define RPC_MOVED (-EINPROGRESS)
 
 /* Handlers for what the local agent feeds into the server (server_feed()). */
 int otlp_own(struct rpc *rpc);      /* an OTLP request whose attributes are labels unmodified */

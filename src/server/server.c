@@ -4,16 +4,17 @@
  * that applies retention and computes rollups.
  *
  * Admission in this order: the HTTP server bounds connections and bodies; the client is
- * authenticated; memory is reserved by an estimate; the framing decodes. The cost of a request is
+ * authenticated; the request waits in the queue of its pool (pools.h); memory is reserved by an
+ * estimate; the framing decodes. The cost of a request is
  * unknown before it is decoded, so the factors are generous: a body is charged eight times its
- * length, since a pprof decompresses and is interned next to it. More workers than processors are
- * useless with SQLite, whose queries compute; with ClickHouse a worker mostly waits.
+ * length, since a pprof decompresses and is interned next to it.
  */
 #include "server/server.h"
 #include "server/server_options.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "net/feed.h"
 #include "net/http_server.h"
 #include "server/access.h"
@@ -37,10 +39,12 @@
 #include "server/latency.h"
 #include "server/memory_budget.h"
 #include "server/oidc.h"
+#include "server/pools.h"
 #include "server/quota.h"
 #include "server/readiness.h"
 #include "server/request_log.h"
 #include "server/rpc.h"
+#include "server/tenant_limits.h"
 #include "server/watcher.h"
 #include "store/kinds/store_open.h"
 #include "store/store.h"
@@ -48,16 +52,17 @@
 #define ROLL_UP_AFTER_NS (60LL * CLOCK_SECOND_NS)
 
 enum {
-	N_WORKERS = 8,
-	N_WAITING_WORKERS = 48, /* with ClickHouse, for which workers mostly wait */
 	MAX_CONNECTIONS = 16384,
 	IDLE_SECONDS = 30,
 	MAX_BODY = 64 << 20,
 	MAX_BODIES = 128 << 20,
 	BODIES_DIVISOR = 4,     /* bodies may take this part of the memory budget */
 	QUERY_BYTES = 16 << 20, /* estimate for one query */
+	LOOKUP_BYTES = 4 << 20, /* estimate for a request that reads labels only */
 	PUSH_FACTOR = 8,        /* estimate: memory of a profile by bytes of its body */
 	RETAIN_SECONDS = 30,
+	SHRINK_MS = 1000,
+	STORE_DIVISOR = 2, /* the store may hold this part of the memory budget */
 };
 
 struct server {
@@ -66,8 +71,10 @@ struct server {
 	struct ingest_symbolizer *symbolizer;
 	struct agents *agents;
 	struct quota *quota;
+	struct tenant_limits *limits;
+	_Atomic int64_t shrunk_ms;
 	struct readiness readiness;
-	struct http_server *http;
+	struct http_server *_Atomic http;
 	struct access *access; /* NULL: no authentication */
 	struct oidc *oidc;     /* NULL: no tokens of an issuer */
 	struct admission admission;
@@ -77,6 +84,7 @@ struct server {
 	struct keys keys;
 	struct counters counters;
 	struct memory_budget memory;
+	uint64_t seed; /* of the hashes of tenants */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop, retaining;
@@ -88,10 +96,37 @@ static size_t memory_needed(const struct api_method *m, const struct http_reques
 {
 	size_t len;
 
-	if (m->cost == API_QUERY)
-		return QUERY_BYTES;
+	if (m->cost == API_QUERY || m->cost == API_LOOKUP)
+		return m->cost == API_QUERY ? QUERY_BYTES : LOOKUP_BYTES;
 	http_request_body(rq, &len);
 	return m->cost == API_PUSH ? PUSH_FACTOR * len : 0;
+}
+
+/* Before a request is refused, the store frees what it can read again, at most once a second. */
+static bool reserve(struct server *s, size_t bytes)
+{
+	int64_t now = clock_monotonic_ms(), last = atomic_load(&s->shrunk_ms);
+
+	if (memory_budget_reserve(&s->memory, bytes))
+		return true;
+	if (now - last < SHRINK_MS || !atomic_compare_exchange_strong(&s->shrunk_ms, &last, now))
+		return false;
+	store_shrink(s->store);
+	return memory_budget_reserve(&s->memory, bytes);
+}
+
+/* False if the request was in another pool before, where it was counted and charged. */
+static bool api_is_first(const struct rpc *rpc)
+{
+	return http_request_pool(rpc->rq) != POOL_SYMBOLIZE;
+}
+
+static int charge_bytes(struct rpc *rpc)
+{
+	size_t len;
+
+	http_request_body(rpc->rq, &len);
+	return tenant_limits_charge(rpc->limits, rpc->tenant, TENANT_BYTES, len, rpc->err);
 }
 
 /*
@@ -101,7 +136,13 @@ static int serve(struct server *s, struct rpc *rpc)
 {
 	size_t bytes = memory_needed(rpc->api, rpc->rq);
 
-	if (bytes && !memory_budget_reserve(&s->memory, bytes))
+	if (api_is_first(rpc) && rpc->api->cost == API_PUSH) {
+		int r = charge_bytes(rpc);
+
+		if (r < 0)
+			return r;
+	}
+	if (bytes && !reserve(s, bytes))
 		return err_set(rpc->err, -ENOMEM,
 			       "the memory budget of the server is exhausted; retry later");
 	rpc->api->framing(rpc, rpc->api->run);
@@ -110,7 +151,7 @@ static int serve(struct server *s, struct rpc *rpc)
 }
 
 /* The cause of a refusal that the HTTP server made, or that was made by the headers. */
-static enum refusal cause_of(int status)
+static enum refusal cause_of(enum http_refusal why, int status)
 {
 	static const struct {
 		int status;
@@ -121,6 +162,8 @@ static enum refusal cause_of(int status)
 		    { 429, REFUSAL_OVERLOAD },
 		    { 503, REFUSAL_STOPPING } };
 
+	if (why == HTTP_REFUSED_QUEUE)
+		return REFUSAL_OVERLOAD;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].status == status)
 			return all[i].cause;
@@ -131,26 +174,89 @@ static enum refusal cause_of(int status)
  * Counts a request that the HTTP server refused by itself, or by its headers. The admission has
  * counted the cause of what only it knows.
  */
-static void on_refused(void *ctx, const struct http_request *rq, int status)
+static void on_refused(void *ctx, const struct http_request *rq, enum http_refusal why, int status)
 {
+	static const enum counter counters[] = {
+		[HTTP_REFUSED_REQUEST] = COUNTER_REFUSED,
+		[HTTP_REFUSED_BODY] = COUNTER_LIMIT_BODY,
+		[HTTP_REFUSED_MEMORY] = COUNTER_LIMIT_MEMORY,
+		[HTTP_REFUSED_QUEUE] = COUNTER_LIMIT_QUEUE,
+		[HTTP_REFUSED_STOP] = COUNTER_REFUSED,
+		[HTTP_REFUSED_GONE] = COUNTER_ABANDONED,
+	};
 	struct server *s = ctx;
 
 	counters_add(&s->counters, COUNTER_REFUSED);
-	if (status != 403)
-		counters_refuse(&s->counters, cause_of(status));
-	if (status == 413)
-		counters_add(&s->counters, COUNTER_LIMIT_BODY);
-	if (status == 429)
-		counters_add(&s->counters, COUNTER_LIMIT_MEMORY);
+	if (status != 403 && why != HTTP_REFUSED_GONE)
+		counters_refuse(&s->counters, cause_of(why, status));
+	if (counters[why] != COUNTER_REFUSED)
+		counters_add(&s->counters, counters[why]);
 	if (s->log)
 		request_log_add(s->log, rq, status, NULL, NULL, 0);
 }
 
-static int on_headers(void *ctx, const struct http_request *rq, const char **out_message)
+/* The tenant of a request whose headers alone are known. @own is that of the client, or NULL. */
+static const char *tenant_of(const struct server *s, const struct http_request *rq, const char *own)
+{
+	const char *requested = http_request_header(rq, "X-Scope-OrgID");
+
+	if (own || !s->opt.tenants)
+		return own ? own : ADMISSION_TENANT;
+	/* one that is missing or invalid is refused when the request is complete */
+	return requested && store_tenant_valid(requested) ? requested : ADMISSION_TENANT;
+}
+
+static void refuse_headers(struct http_admission *out, int status, const char *message)
+{
+	out->status = status;
+	out->message = message;
+}
+
+/*
+ * Applies the limits of a tenant, before memory is spent on a body. Requests of a tenant are one
+ * flow, so each tenant has its turn in a queue.
+ */
+static void admit_tenant(struct server *s, const struct api_method *api, const char *tenant,
+			 struct http_admission *out)
+{
+	out->flow = XXH3_64bits_withSeed(tenant, strlen(tenant), s->seed);
+	if (api->cost == API_PUSH) {
+		out->retry_s = tenant_limits_wait_s(s->limits, tenant);
+		if (out->retry_s) {
+			counters_add(&s->counters, COUNTER_LIMIT_RATE);
+			refuse_headers(out, 429, "the tenant pushes more than its rate allows");
+		}
+	} else if (api->cost == API_QUERY) {
+		out->token = tenant_limits_begin_query(s->limits, tenant);
+		if (!out->token) {
+			out->retry_s = 1;
+			counters_add(&s->counters, COUNTER_LIMIT_QUERIES);
+			refuse_headers(out, 429, "the tenant has too many queries at once");
+		}
+	}
+}
+
+static void on_released(void *ctx, void *token)
 {
 	struct server *s = ctx;
 
-	return admission_by_headers(&s->admission, rq, out_message);
+	tenant_limits_end_query(s->limits, token);
+}
+
+/* Refuses what headers suffice to refuse, and chooses the pool of other requests. */
+static void on_headers(void *ctx, const struct http_request *rq, struct http_admission *out)
+{
+	const struct api_method *api = api_find(api_lists, http_request_path(rq));
+	struct client client = { 0 };
+	struct server *s = ctx;
+
+	out->pool = api ? pool_of(api->cost) : POOL_FREE;
+	out->status = admission_by_headers(&s->admission, rq, &client, &out->message);
+	if (out->status == 429)
+		out->retry_s = 1;
+	if (!out->status && api)
+		admit_tenant(s, api, tenant_of(s, rq, client.tenant[0] ? client.tenant : NULL),
+			     out);
 }
 
 /* Refuses a request before its framing was run, in the protocol of that framing. */
@@ -210,12 +316,14 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	struct rpc rpc = { .store = s->store,
 			   .agents = s->agents,
 			   .quota = s->quota,
+			   .limits = s->limits,
 			   .readiness = &s->readiness,
 			   .symbolizer = s->symbolizer,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
 			   .latency = s->latency,
 			   .tenant = ADMISSION_TENANT,
+			   .http = &s->http,
 			   .api = api,
 			   .rq = rq,
 			   .rs = rs,
@@ -230,7 +338,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 		refuse_path(s, rq, rs);
 		return;
 	}
-	if (api->cost != API_FREE)
+	if (api->cost != API_FREE && api_is_first(&rpc))
 		counters_add(&s->counters,
 			     api->cost == API_PUSH ? COUNTER_PUSHES : COUNTER_QUERIES);
 	r = admission_decide(&s->admission, &rpc);
@@ -238,6 +346,8 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 		r = serve(s, &rpc);
 	if (r < 0)
 		refuse(&rpc, r);
+	if (http_request_is_moving(rq))
+		return;
 	connect_compress(&rpc);
 	observe(s, &rpc);
 }
@@ -337,6 +447,7 @@ void server_close(struct server *s)
 	ingest_symbolizer_free(s->symbolizer);
 	agents_free(s->agents);
 	quota_free(s->quota);
+	tenant_limits_free(s->limits);
 	readiness_fini(&s->readiness);
 	access_free(s->access);
 	oidc_close(s->oidc);
@@ -472,26 +583,34 @@ static size_t max_bodies(const struct server_options *opt)
 
 static int open_http(struct server *s, struct err *err)
 {
-	const struct http_server_options http = {
-		.host = s->opt.host,
-		.port = s->opt.port,
-		.grpc_host = s->opt.otlp_host,
-		.grpc_port = s->opt.otlp_port,
-		.n_workers = s->opt.store_url ? N_WAITING_WORKERS : N_WORKERS,
-		.max_connections = MAX_CONNECTIONS,
-		.idle_seconds = IDLE_SECONDS,
-		.max_body = MAX_BODY,
-		.max_memory = max_bodies(&s->opt),
-		.tls_cert = (const char *)s->keys.cert.data,
-		.tls_key = (const char *)s->keys.key.data,
-		.tls_client_ca = (const char *)s->keys.client_ca.data,
-		.handler = on_request,
-		.refused = on_refused,
-		.admit = on_headers,
-		.ctx = s
-	};
+	struct http_pool_options pools[POOL_MAX];
+	struct http_server *opened = NULL;
+	const struct http_server_options http = { .host = s->opt.host,
+						  .port = s->opt.port,
+						  .grpc_host = s->opt.otlp_host,
+						  .grpc_port = s->opt.otlp_port,
+						  .pools = pools,
+						  .n_pools = POOL_MAX,
+						  .max_connections = MAX_CONNECTIONS,
+						  .idle_seconds = IDLE_SECONDS,
+						  .max_body = MAX_BODY,
+						  .max_memory = max_bodies(&s->opt),
+						  .tls_cert = (const char *)s->keys.cert.data,
+						  .tls_key = (const char *)s->keys.key.data,
+						  .tls_client_ca =
+							  (const char *)s->keys.client_ca.data,
+						  .handler = on_request,
+						  .refused = on_refused,
+						  .admit = on_headers,
+						  .released = on_released,
+						  .ctx = s };
 
-	return http_server_open(&s->http, &http, err);
+	int r;
+
+	pools_options(pools, s->opt.store_url != NULL);
+	r = http_server_open(&opened, &http, err);
+	s->http = opened;
+	return r;
 }
 
 static int open_observers(struct server *s, struct err *err)
@@ -508,6 +627,7 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 	const struct store_options store = { .dir = opt->dir,
 					     .url = opt->store_url,
 					     .keep_ns = opt->max_age_ns,
+					     .max_memory = opt->max_memory / STORE_DIVISOR,
 					     .warn = opt->warn,
 					     .warn_ctx = opt->warn_ctx };
 	int r;
@@ -518,6 +638,7 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 	s->opt.auth.any_subject = opt->client_ca_file && !opt->auth.subject_file;
 	s->memory.limit = opt->max_memory;
 	s->admission = (struct admission){ .opt = &s->opt, .counters = &s->counters };
+	s->seed = hash_seed();
 	readiness_init(&s->readiness);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
@@ -535,6 +656,8 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 		r = agents_new(&s->agents);
 	if (r == 0)
 		r = quota_new(&s->quota, opt->max_series);
+	if (r == 0)
+		r = tenant_limits_new(&s->limits, &opt->tenant_limits);
 	if (r == 0)
 		r = open_http(s, err);
 	if (r == 0)

@@ -9,6 +9,7 @@
 #include "server/auth.h"
 #include "server/ingest_symbolizer.h"
 #include "server/oidc.h"
+#include "server/tenant_limits.h"
 
 /* Zero-initialize it: 0 and NULL are valid for everything but host and dir. */
 struct server_options {
@@ -28,9 +29,12 @@ struct server_options {
 	const char *host_names;   /* more names of this server, separated by commas; or NULL */
 	const char *cors_origins; /* of other pages that may use the API, separated by commas; or
 				     NULL */
-	size_t max_memory;     /* bytes of the process, beyond which requests are refused; 0 for no
-				  limit */
-	size_t max_series;     /* that a service may create per day; 0 for no limit */
+	size_t max_memory; /* bytes of the process, beyond which requests are refused; 0 for no
+			      limit */
+	size_t max_series; /* that a service may create per day; 0 for no limit */
+	size_t max_names;  /* bytes of names in a profile; 0 for 16 MiB */
+	size_t max_nodes;  /* stack nodes that a query may merge; 0 for no limit */
+	struct tenant_limits_options tenant_limits;
 	int64_t max_range_ns;  /* of a query; 0 for no limit */
 	int64_t max_query_ns;  /* time limit of a query; 0 for 30 s */
 	bool tenants;          /* requests carry the tenant in X-Scope-OrgID */

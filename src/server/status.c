@@ -7,6 +7,7 @@
  * everything else.
  */
 #include <inttypes.h>
+#include <stdatomic.h>
 
 #include "net/http_server.h"
 #include "server/api.h"
@@ -14,8 +15,10 @@
 #include "server/counters.h"
 #include "server/latency.h"
 #include "server/memory_budget.h"
+#include "server/pools.h"
 #include "server/readiness.h"
 #include "server/rpc.h"
+#include "server/tenant_limits.h"
 #include "store/store.h"
 
 static int status_ready(struct rpc *rpc)
@@ -34,11 +37,16 @@ static int status_metrics(struct rpc *rpc)
 {
 	struct buf *out = &rpc->rs->body;
 	struct store_usage usage = { 0 };
+	const struct http_server *server = rpc->http ? atomic_load(rpc->http) : NULL;
 
 	store_usage(rpc->store, &usage, NULL);
 	rpc->rs->content_type = "text/plain; version=0.0.4";
 	counters_put(rpc->counters, out);
 	latency_put(rpc->latency, out);
+	if (server)
+		pools_put(server, out);
+	if (rpc->limits)
+		tenant_limits_put(rpc->limits, out);
 	buf_printf(out,
 		   "# HELP cameo_memory_bytes Resident memory of the server.\n"
 		   "# TYPE cameo_memory_bytes gauge\n"

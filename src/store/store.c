@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "flame/merged_stacks.h"
 #include "store/matcher.h"
@@ -33,6 +34,7 @@ static int result(int r)
 	case -EDQUOT:
 	case -EFBIG:
 	case -EINVAL:
+	case -ENOBUFS:
 	case -ENOMEM:
 	case -ENOSPC:
 	case -ETIMEDOUT:
@@ -53,6 +55,17 @@ static int selected(const struct store_select *sel, int r, struct err *err)
 				       "100000 steps for one value",
 				       matcher_value(sel->matchers[i]));
 	return result(r);
+}
+
+int store_select_check(const struct store_select *sel, struct err *err)
+{
+	if (sel->cancelled && atomic_load_explicit(sel->cancelled, memory_order_relaxed))
+		return err_set(err, -ECANCELED, "the client has disconnected");
+	if (sel->deadline_ns && (int64_t)clock_monotonic_ns() >= sel->deadline_ns)
+		return err_set(err, -ETIMEDOUT,
+			       "the query exceeded its time limit; use a shorter range or a "
+			       "narrower selector");
+	return 0;
 }
 
 void store_close(struct store *s)
@@ -77,6 +90,12 @@ int store_merge(struct store *s, const struct store_select *sel, struct merged_s
 		sel->read->n_windows += stacks->n_windows;
 		sel->read->n_nodes += stacks->n;
 	}
+	if (r == -EFBIG)
+		err_set(err, r,
+			"the query selects more than %zu stack nodes (--query-nodes); use a "
+			"shorter "
+			"range or a narrower selector",
+			sel->max_nodes);
 	if (r < 0)
 		merged_stacks_free(stacks);
 	else
@@ -177,6 +196,12 @@ int store_check(struct store *s, struct err *err)
 int store_usage(struct store *s, struct store_usage *out, struct err *err)
 {
 	return result(s->ops->usage(s, out, err));
+}
+
+void store_shrink(struct store *s)
+{
+	if (s->ops->shrink)
+		s->ops->shrink(s);
 }
 
 int store_days(struct store *s, const char *tenant, store_usage_fn fn, void *ctx, struct err *err)

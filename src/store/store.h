@@ -17,10 +17,11 @@
  * Errors: operations return 0 or -errno and describe failures in @err, which may be NULL. All may
  * fail with -ENOMEM and -EIO, which stands for any other reason of the file system or the
  * database; queries also with -EINVAL (invalid tenant, or an expression that is too expensive),
- * -EUCLEAN (stored data is damaged or missing) and -ETIMEDOUT (deadline exceeded); ClickHouse also
- * with -ECONNREFUSED and -EAGAIN. A callback may fail with -ECANCELED, -EFBIG and -ENOMEM. A query
- * that fails may have called its callbacks already.
+ * -EUCLEAN (stored data is damaged or missing), -ETIMEDOUT (deadline exceeded) and -ECANCELED
+ * (canceled by the caller); ClickHouse also with -ECONNREFUSED and -EAGAIN. A callback may fail
+ * with -ECANCELED, -EFBIG and -ENOMEM. A query that fails may have called its callbacks already.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +51,7 @@ struct store_options {
 	const char *dir;    /* directory of a SQLite store; created if missing */
 	const char *url;    /* of a ClickHouse database instead; NULL for SQLite */
 	int64_t keep_ns;    /* retention that the database applies by itself; 0 for none */
+	size_t max_memory;  /* bytes that a SQLite store may hold; 0: 1 GiB */
 	store_warn_fn warn; /* called from any thread when a damaged file is renamed; or NULL */
 	void *warn_ctx;
 };
@@ -101,13 +103,21 @@ struct store_select {
 	size_t n_matchers;
 	int64_t start_ns, end_ns;
 	int64_t deadline_ns;          /* by CLOCK_MONOTONIC, then -ETIMEDOUT; 0 for none */
+	const atomic_bool *cancelled; /* set by another thread: then -ECANCELED; or NULL */
 	const char *const *ids;       /* store_merge(): only profiles with one of these ids */
 	size_t n_ids;                 /* 0 selects profiles with any id or none */
-	bool names_only;              /* store_merge(): frames with equal names become one frame */
+	size_t max_nodes; /* store_merge(): of the result, then -EFBIG; 0 for no limit */
+	bool names_only;  /* store_merge(): frames with equal names become one frame */
 	const char *const *call_site; /* store_points(): only stacks that begin with these names */
 	size_t n_call_site;           /* counted from the root; 0 selects all stacks */
 	struct store_read *read;      /* to which every operation adds what it reads; or NULL */
 };
+
+/*
+ * Must the query end? Returns 0, or -ETIMEDOUT or -ECANCELED with the reason in @err. Kinds of
+ * stores call it every few milliseconds of a query.
+ */
+int store_select_check(const struct store_select *sel, struct err *err);
 
 /* The time is in nanoseconds since 1970, the value in the unit of the sample type. */
 struct store_point {
@@ -160,6 +170,7 @@ struct store_ops {
 	int (*retain)(struct store *s, int64_t oldest_ns, uint64_t max_bytes, int64_t now_ns,
 		      struct err *err);
 	int (*check)(struct store *s, struct err *err);
+	void (*shrink)(struct store *s); /* or NULL */
 	void (*close)(struct store *s);
 };
 
@@ -196,9 +207,9 @@ DEFINE_FREEP(struct store, store_close)
  * skipped. A profile without samples is accepted, but not stored.
  *
  * Return: 0; -EINVAL for an invalid tenant, a time before 1970, or too many labels
- * (SERIES_MAX_LABELS) or sample types (BLOCK_MAX_TYPES); -EDQUOT when the names of a day take too
- * much memory; -ENOSPC when the disk is full; -errno.
- * After an error the same profiles may be appended again.
+ * (SERIES_MAX_LABELS) or sample types (BLOCK_MAX_TYPES); -ENOBUFS when the names and stacks of a
+ * day take too much memory (then profiles without new ones are still stored); -ENOSPC when the disk
+ * is full; -errno. After an error the same profiles may be appended again.
  */
 int store_append(struct store *s, const char *tenant, const struct store_profile *profiles,
 		 size_t n, struct err *err);
@@ -210,7 +221,7 @@ int store_append(struct store *s, const char *tenant, const struct store_profile
  * of int64_t (in ClickHouse they wrap). The range, the matchers, ids and names_only apply.
  *
  * Return: 0 and new stacks in *@out, empty if nothing is selected, to be freed with
- * merged_stacks_free(); -errno.
+ * merged_stacks_free(); -EFBIG beyond sel->max_nodes; -errno.
  */
 int store_merge(struct store *s, const struct store_select *sel, struct merged_stacks **out,
 		struct err *err);
@@ -263,6 +274,12 @@ int store_usage(struct store *s, struct store_usage *out, struct err *err);
 
 /* Calls @fn for each day of @tenant, or of all tenants if it is NULL, oldest day first. */
 int store_days(struct store *s, const char *tenant, store_usage_fn fn, void *ctx, struct err *err);
+
+/*
+ * Frees memory that can be read again from disk. Call it when memory is short, from any thread; the
+ * next operations take longer.
+ */
+void store_shrink(struct store *s);
 
 /*
  * Precomputes sums of windows before @before_ns to which nothing was added since the last call, so

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """limits.py CAMEO: requests beyond a limit are refused and counted, and the server keeps working."""
+import base64
+import concurrent.futures
 import gzip
+import http.client
 import json
 import os
 import resource
 import socket
 import sys
 import tempfile
+import time
 import urllib.parse
 
-from serving import BASE_S, CPU, DATA, PAGE, QUERIER, RANGE, Server, check, finish, push
+from serving import BASE_S, CPU, DATA, PAGE, QUERIER, RANGE, Server, check, finish, message, pprof, push
 
 DAY_MS = 86400000
 
@@ -185,6 +189,214 @@ def check_connections(server):
     check("the server works afterwards", lives(server))
 
 
+def gauge(server, pool, state):
+    text = server.ask("/metrics")[2].decode()
+    name = 'cameo_requests{pool="%s",state="%s"} ' % (pool, state)
+    return int(next(x for x in text.split("\n") if x.startswith(name)).split()[1])
+
+
+def wait_for(what, limit_s=120):
+    deadline = time.monotonic() + limit_s
+    while not what() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return what()
+
+
+def begin_query(server, **body):
+    """Sends a query and returns its socket without reading the response."""
+    text = json.dumps({**RANGE, "profileTypeID": CPU, "labelSelector": "{}", **body}).encode()
+    s = connect(server)
+    s.sendall(b"POST %sSelectMergeStacktraces HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+              b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" %
+              (QUERIER.encode(), len(text), text))
+    return s
+
+
+def check_queue(cameo, directory):
+    """Sends more queries than a queue holds, each of which takes milliseconds."""
+    server = Server(cameo, os.path.join(directory, "queue"), "--max-queries", "0")
+    stacks = ["main;f%d;g%d %d" % (i % 97, i, i + 1) for i in range(4000)]
+    for i in range(60):
+        push(server, {"service_name": "s%d" % (i % 7)}, BASE_S + i % 30, stacks, "q-%d" % i)
+    sockets = [begin_query(server) for _ in range(400)]
+    answers = [answer(s) for s in sockets]
+    for s in sockets:
+        s.close()
+    refused = answers.count(503)
+    check("more queries than a queue holds: some are 503, the others 200", refused > 0 and
+          answers.count(200) == 400 - refused, {a: answers.count(a) for a in set(answers)})
+    check("refusals by a full queue are counted as such", counter(server, "queue") == refused,
+          counter(server, "queue"))
+    check("and not as a lack of memory", counter(server, "memory") == 0)
+    gone = [begin_query(server) for _ in range(60)]
+    wait_for(lambda: gauge(server, "query", "waiting") + gauge(server, "query", "running") > 0, 1)
+    for s in gone:
+        s.close()
+    check("queries whose clients have gone end", wait_for(
+        lambda: gauge(server, "query", "waiting") + gauge(server, "query", "running") == 0))
+    check("the server answers afterwards", server.query(
+        "SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}")[0] == 200)
+    server.stop()
+
+
+def check_rates(cameo, directory):
+    server = Server(cameo, os.path.join(directory, "rates"), "--tenants", "--profile-rate", "1",
+                    "--shared-profile-rate", "1", "--push-rate", "1M", "--shared-push-rate", "1M")
+
+    def one(tenant, i):
+        body, kind = push_body({"service_name": "s"}, BASE_S + i, ["a 1"], "%s-%d" % (tenant, i))
+        return ask_all(server, "/push.v1.PusherService/Push", body, {**kind, "X-Scope-OrgID": tenant})
+
+    answers = [one("greedy", i) for i in range(40)]
+    refused = [a for a in answers if a[0] == 429]
+    check("a tenant that pushes more profiles than its rate and the shared one is refused",
+          {a[0] for a in answers} == {200, 429} and answers[0][0] == 200, [a[0] for a in answers])
+    check("the refusal says when to repeat", all(int(a[1].get("Retry-After", 0)) > 0 for a in refused), refused[:1])
+    check("another tenant has a rate of its own", one("modest", 0)[0] == 200)
+    check("refusals by rate are counted", counter(server, "rate") == len(refused), counter(server, "rate"))
+    metrics = server.ask("/metrics")[2].decode()
+    check("and reported by tenant", 'cameo_tenant_limited_pushes_total{tenant="greedy"} %d\n' % len(refused) in metrics
+          and 'cameo_tenant_profiles_total{tenant="modest"} 1\n' in metrics, metrics)
+    big = os.urandom(6 << 20)
+    statuses = [ask_all(server, "/ingest?name=a.cpu", big, {"X-Scope-OrgID": "large"})[0] for _ in range(8)]
+    check("so is one that pushes more bytes", 429 in statuses[1:] and statuses[0] != 429, statuses)
+    for i in range(1200):
+        server.ask("/push.v1.PusherService/Push", b"{}", {"Content-Type": "application/json", "X-Scope-OrgID": "t%d" % i})
+    lines = [x for x in server.ask("/metrics")[2].decode().split("\n") if x.startswith("cameo_tenant_push_bytes_total")]
+    check("1200 tenants make at most 101 rows of a metric", len(lines) <= 101, len(lines))
+    server.stop()
+
+
+def check_tenant_queries(cameo, directory):
+    server = Server(cameo, os.path.join(directory, "queue"), "--max-queries", "2")
+    sockets = [begin_query(server) for _ in range(40)]
+    answers = [answer(s) for s in sockets]
+    for s in sockets:
+        s.close()
+    check("queries beyond those of a tenant are 429", set(answers) == {200, 429}, answers)
+    check("they are counted", counter(server, "queries") == answers.count(429), counter(server, "queries"))
+    check("afterwards the tenant may query again", wait_for(lambda: server.query(
+        "SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}")[0] == 200))
+    server.stop()
+    server = Server(cameo, os.path.join(directory, "queue"), "--query-nodes", "1000")
+    status, got = server.query("SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}")
+    check("a query of too many stack nodes is 422", status == 422 and "--query-nodes" in got["message"], got)
+    check("it is counted", counter(server, "size") == 1)
+    server.stop()
+
+
+def check_names(cameo, directory):
+    """A dictionary that is full accepts what it has, and the day stays readable, also after a restart."""
+    path = os.path.join(directory, "names")
+    server = Server(cameo, path, "--memory", "64M", "--max-names", "1M")
+    status = push(server, {"service_name": "s"}, BASE_S, ["x" * (2 << 20) + " 1"], "long")[0]
+    check("a profile with more names than the limit is refused", status == 422, status)
+    known = ["main;known 1"]
+    check("a profile is stored", push(server, {"service_name": "s"}, BASE_S, known, "known-0")[0] == 200)
+    statuses, n = [], 0
+    while 429 not in statuses and n < 120:
+        names = ["%s%d 1" % ("n%d" % n * 200, i) for i in range(600)]
+        statuses.append(push(server, {"service_name": "s"}, BASE_S, names, "names-%d" % n)[0])
+        n += 1
+    check("names are refused when the memory of a day is full", statuses[-1] == 429 and
+          set(statuses[:-1]) == {200}, statuses)
+    check("as names", counter(server, "names") == 1, counter(server, "names"))
+    check("profiles without new names are still stored",
+          push(server, {"service_name": "s"}, BASE_S + 1, known, "known-1")[0] == 200)
+    expected = server.total("{}")
+    check("the server stays within twice its limit", resident_mib(server) < 128, resident_mib(server))
+    server.stop()
+    server = Server(cameo, path, "--memory", "64M")
+    check("after a restart the day is read", server.total("{}") == expected > 0, server.total("{}"))
+    server.stop()
+
+
+def check_evicted(cameo, directory):
+    """Many tenants in little memory: days that are not in use are closed and opened again."""
+    server = Server(cameo, os.path.join(directory, "many"), "--memory", "48M", "--tenants")
+    stacks = ["main;f%d;%s%d 1" % (i % 50, "long_name_" * 10, i) for i in range(2000)]
+    refused = 0
+    for turn in range(2):
+        for tenant in range(24):
+            body, kind = push_body({"service_name": "s"}, BASE_S + turn, stacks, "%d-%d" % (tenant, turn))
+            status = ask_all(server, "/push.v1.PusherService/Push", body, {**kind, "X-Scope-OrgID": "t%d" % tenant})[0]
+            refused += status != 200
+    check("24 tenants whose dictionaries exceed the memory together are all served", refused == 0, refused)
+    totals = [json.loads(server.ask(QUERIER + "SelectMergeStacktraces", json.dumps(
+        {**RANGE, "profileTypeID": CPU, "labelSelector": "{}"}).encode(), {
+            "Content-Type": "application/json", "X-Scope-OrgID": "t%d" % t})[2]) for t in range(24)]
+    totals = [int(t.get("flamegraph", {}).get("total", 0)) // 10000000 for t in totals]
+    check("and all answered", totals == [4000] * 24, totals)
+    server.stop()
+
+
+def check_symbols(cameo, directory):
+    """A debuginfod server that accepts connections and says nothing."""
+    silent = socket.create_server(("127.0.0.1", 0))
+    server = Server(cameo, os.path.join(directory, "silent"), "--debuginfod",
+                    "http://127.0.0.1:%d" % silent.getsockname()[1])
+    took = {}
+
+    def timed(name, fn):
+        begun = time.monotonic()
+        ok = fn()
+        took.setdefault(name, []).append((time.monotonic() - begun, ok))
+
+    def unnamed(i):
+        return server.ask("/push.v1.PusherService/Push", json.dumps({"series": [{
+            "labels": [{"name": "__name__", "value": "process_cpu"}, {"name": "service_name", "value": "raw"}],
+            "samples": [{"rawProfile": base64.b64encode(addresses("%040x" % (i + 1))).decode(),
+                         "ID": "u%d" % i}]}]}).encode(), {"Content-Type": "application/json"})[0] == 200
+
+    with concurrent.futures.ThreadPoolExecutor(24) as pool:
+        waiting = [pool.submit(timed, "unnamed", lambda i=i: unnamed(i)) for i in range(20)]
+        for i in range(20):
+            timed("ready", lambda: server.ask("/ready")[0] == 200)
+            timed("push", lambda: push(server, *DATA[0], "n%d" % i)[0] == 200)
+        for w in waiting:
+            w.result()
+    for name in ("ready", "push"):
+        slowest = max(t for t, _ in took[name])
+        check("%s does not wait for a silent debuginfod server" % name,
+              all(ok for _, ok in took[name]) and slowest < 2, slowest)
+    check("profiles without symbols are stored", all(ok for _, ok in took["unnamed"]) and len(took["unnamed"]) == 20)
+    check("all of them are there", server.query("SelectMergeStacktraces", profileTypeID=CPU,
+                                                labelSelector='{service_name="raw"}')[1]["flamegraph"]["total"] == "200000000")
+    server.stop()
+    silent.close()
+
+
+def addresses(build_id):
+    """A profile of one location without a name in a file with this build id."""
+    strings = ["", "cpu", "nanoseconds", "/nonexistent", build_id]
+    body = message((1, message((1, 1), (2, 2))), (3, message((1, 1), (2, 0x1000), (3, 0x2000), (5, 3), (6, 4))),
+                   (4, message((1, 1), (2, 1), (3, 0x1234))), (2, message((1, [1]), (2, [10000000]))))
+    for s in strings:
+        body += message((6, s))
+    return body + message((9, BASE_S * 10**9), (11, message((1, 1), (2, 2))), (12, 10000000))
+
+
+def push_body(labels, time_s, folded, ident):
+    labels = [{"name": k, "value": v} for k, v in {"__name__": "process_cpu", **labels}.items()]
+    raw = base64.b64encode(pprof(folded, time_s)).decode()
+    return json.dumps({"series": [{"labels": labels, "samples": [{"rawProfile": raw, "ID": ident}]}]}).encode(), \
+        {"Content-Type": "application/json"}
+
+
+def ask_all(server, path, body, headers):
+    """Status and headers."""
+    where = urllib.parse.urlparse(server.url)
+    connection = http.client.HTTPConnection(where.hostname, where.port, timeout=60)
+    try:
+        connection.request("POST", path, body, headers)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # refused by its headers, before the body was sent
+    rs = connection.getresponse()
+    rs.read()
+    connection.close()
+    return rs.status, dict(rs.getheaders())
+
+
 def main():
     with tempfile.TemporaryDirectory() as directory:
         server = Server(sys.argv[1], directory)
@@ -198,6 +410,12 @@ def main():
         check_time(sys.argv[1], directory)
         check_series(sys.argv[1], directory)
         check_memory(sys.argv[1], directory)
+        check_queue(sys.argv[1], directory)
+        check_tenant_queries(sys.argv[1], directory)
+        check_rates(sys.argv[1], directory)
+        check_names(sys.argv[1], directory)
+        check_evicted(sys.argv[1], directory)
+        check_symbols(sys.argv[1], directory)
     return finish()
 
 

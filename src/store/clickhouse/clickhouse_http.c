@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "net/http_client.h"
+#include "store/store.h"
 
 enum { TIMEOUT_MS = 120000, MAX_USER = 512, MAX_URL = 1024, MAX_IDLE = 16 };
 
@@ -178,7 +179,7 @@ static int failed(const struct http_answer *a, struct err *err)
 
 /* Sends one POST request and appends the response body to @out, or translates the error. */
 static int exchange(struct clickhouse_http *h, const char *url, const struct buf *body,
-		    struct buf *out, struct err *err)
+		    const atomic_bool *cancelled, struct buf *out, struct err *err)
 {
 	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
 	const char *headers[] = { h->user, h->key };
@@ -187,7 +188,8 @@ static int exchange(struct clickhouse_http *h, const char *url, const struct buf
 					  .headers = headers,
 					  .n_headers = h->key[0] ? 2 : h->user[0] != 0,
 					  .body = body->data,
-					  .body_len = body->len };
+					  .body_len = body->len,
+					  .cancelled = cancelled };
 	struct http_client *c = NULL;
 	int r = acquire_client(h, &c, err);
 
@@ -208,33 +210,33 @@ static int exchange(struct clickhouse_http *h, const char *url, const struct buf
 	return out ? buf_error(out) : 0;
 }
 
-int clickhouse_http_run(struct clickhouse_http *h, const struct buf *sql, int64_t deadline_ns,
-			struct buf *out, struct err *err)
+int clickhouse_http_run(struct clickhouse_http *h, const struct buf *sql,
+			const struct store_select *end, struct buf *out, struct err *err)
 {
-	int64_t left_ns = deadline_ns ? deadline_ns - (int64_t)clock_monotonic_ns() : 0;
 	char url[MAX_URL], limit[64] = "";
+	int r = end ? store_select_check(end, err) : 0;
 
 	if (buf_error(sql))
 		return -ENOMEM;
-	if (deadline_ns && left_ns <= 0)
-		return err_set(err, -ETIMEDOUT,
-			       "the query exceeded its time limit; use a shorter range or a "
-			       "narrower selector");
-	if (deadline_ns)
+	if (r < 0)
+		return r;
+	if (end && end->deadline_ns)
 		snprintf(limit, sizeof(limit), "&max_execution_time=%lld",
-			 (long long)(left_ns / (int64_t)CLOCK_SECOND_NS + 1));
+			 (long long)((end->deadline_ns - (int64_t)clock_monotonic_ns()) /
+				     (int64_t)CLOCK_SECOND_NS) +
+				 1);
 	/*
 	 * wait_end_of_query makes an error visible as the status: a truncated result must not pass
 	 * as complete
 	 */
 	snprintf(url, sizeof(url), "%s?database=%s&wait_end_of_query=1&max_query_size=4194304%s",
 		 h->base, h->database, limit);
-	return exchange(h, url, sql, out, err);
+	return exchange(h, url, sql, end ? end->cancelled : NULL, out, err);
 }
 
 int clickhouse_http_run_outside(struct clickhouse_http *h, const struct buf *sql, struct err *err)
 {
-	return buf_error(sql) ? -ENOMEM : exchange(h, h->base, sql, NULL, err);
+	return buf_error(sql) ? -ENOMEM : exchange(h, h->base, sql, NULL, NULL, err);
 }
 
 int clickhouse_http_insert(struct clickhouse_http *h, const char *table, const struct buf *rows,
@@ -247,5 +249,5 @@ int clickhouse_http_insert(struct clickhouse_http *h, const char *table, const s
 	snprintf(url, sizeof(url),
 		 "%s?database=%s&query=INSERT%%20INTO%%20%s%%20FORMAT%%20RowBinary", h->base,
 		 h->database, table);
-	return exchange(h, url, rows, NULL, err);
+	return exchange(h, url, rows, NULL, NULL, err);
 }

@@ -20,6 +20,7 @@
 struct buf;
 struct clickhouse_http;
 struct err;
+struct store_select;
 
 enum { CLICKHOUSE_MAX_RESPONSE = 256 << 20 };
 
@@ -42,15 +43,15 @@ const char *clickhouse_http_url(const struct clickhouse_http *h);
 const char *clickhouse_http_database(const struct clickhouse_http *h);
 
 /*
- * Runs a statement and appends its result to @out, which may be NULL. @deadline_ns is a time of
- * CLOCK_MONOTONIC, 0 for none. clickhouse_http_run_outside() runs a statement outside of the
- * database, for example to create it. A statement is at most 4 MiB long (max_query_size), which
- * limits how many series one statement can select. The deadline is passed on as max_execution_time
- * in whole seconds, so ClickHouse stops up to one second late. @sql may carry an allocation error,
- * which is returned.
+ * Runs a statement and appends its result to @out, which may be NULL. @end may be NULL: its
+ * deadline and its flag limit the statement (store_select_check()). clickhouse_http_run_outside()
+ * runs a statement outside of the database, for example to create it. A statement is at most 4 MiB
+ * long (max_query_size), which limits how many series one statement can select. The deadline is
+ * passed on as max_execution_time in whole seconds, so ClickHouse stops up to one second late. @sql
+ * may carry an allocation error, which is returned.
  */
-int clickhouse_http_run(struct clickhouse_http *h, const struct buf *sql, int64_t deadline_ns,
-			struct buf *out, struct err *err);
+int clickhouse_http_run(struct clickhouse_http *h, const struct buf *sql,
+			const struct store_select *end, struct buf *out, struct err *err);
 int clickhouse_http_run_outside(struct clickhouse_http *h, const struct buf *sql, struct err *err);
 
 /*

@@ -82,7 +82,7 @@ static int run(struct query *q)
 
 	q->response.len = 0;
 	buf_put_str(&q->sql, " FORMAT RowBinary");
-	r = clickhouse_http_run(q->http, &q->sql, q->sel->deadline_ns, &q->response, q->err);
+	r = clickhouse_http_run(q->http, &q->sql, q->sel, &q->response, q->err);
 	q->rows = wire_of(q->response.data, q->response.len);
 	q->sql.len = 0;
 	return r;
@@ -385,8 +385,10 @@ int clickhouse_query_merge(struct clickhouse_http *h, const struct store_select 
 	int r = merged_stacks_new(&all);
 
 	stacks.to = all;
-	if (r == 0)
+	if (r == 0) {
+		all->max_nodes = out->max_nodes = sel->max_nodes;
 		r = select_series(&q);
+	}
 	if (r == 0)
 		r = each_batch(&q, merge_batch, &stacks);
 	if (r < 0)

@@ -86,7 +86,7 @@ static int run_query(struct clickhouse_store *c, struct statement *st, struct wi
 
 	buf_put_str(&st->sql, " FORMAT RowBinary");
 	st->response.len = 0;
-	r = clickhouse_http_run(c->http, &st->sql, 0, &st->response, err);
+	r = clickhouse_http_run(c->http, &st->sql, NULL, &st->response, err);
 	st->sql.len = 0;
 	*out = wire_of(st->response.data, st->response.len);
 	return r;
@@ -287,7 +287,7 @@ static int drop_day(struct clickhouse_store *c, uint64_t day, struct err *err)
 		_cleanup_(buf_fini) struct buf sql = { 0 };
 
 		buf_printf(&sql, "ALTER TABLE %s DROP PARTITION ID '%s'", tables[i].name, date);
-		r = clickhouse_http_run(c->http, &sql, 0, NULL, err);
+		r = clickhouse_http_run(c->http, &sql, NULL, NULL, err);
 	}
 	return r;
 }
@@ -389,11 +389,11 @@ static int clickhouse_store_roll_up(struct store *base, int64_t before_ns, struc
 /* Not SELECT 1: ClickHouse answers it without reading the database that is used. */
 static int clickhouse_store_check(struct store *base, struct err *err)
 {
+	const struct store_select end = { .deadline_ns = (int64_t)clock_monotonic_ns() + CHECK_NS };
 	_cleanup_(buf_fini) struct buf sql = { 0 };
 
 	buf_printf(&sql, "SELECT count() FROM %s WHERE 0", tables[0].name);
-	return clickhouse_http_run(clickhouse_store_of(base)->http, &sql,
-				   (int64_t)clock_monotonic_ns() + CHECK_NS, NULL, err);
+	return clickhouse_http_run(clickhouse_store_of(base)->http, &sql, &end, NULL, err);
 }
 
 static void clickhouse_store_free(struct clickhouse_store *c)
@@ -475,13 +475,13 @@ static int make_table(struct clickhouse_store *c, const struct table *t, bool mo
 	put_columns(&sql, t->columns, modern);
 	buf_printf(&sql, ") ENGINE = ReplacingMergeTree() PARTITION BY day ORDER BY (tenant, %s)",
 		   t->order);
-	r = clickhouse_http_run(c->http, &sql, 0, NULL, err);
+	r = clickhouse_http_run(c->http, &sql, NULL, NULL, err);
 	if (r < 0 || !modern || !keep_days)
 		return r;
 	sql.len = 0;
 	buf_printf(&sql, "ALTER TABLE %s MODIFY TTL day + toIntervalDay(%" PRId64 ")", t->name,
 		   keep_days + 1);
-	return clickhouse_http_run(c->http, &sql, 0, NULL, err);
+	return clickhouse_http_run(c->http, &sql, NULL, NULL, err);
 }
 
 static int make_tables(struct clickhouse_store *c, const struct store_options *opt, struct err *err)

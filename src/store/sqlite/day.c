@@ -44,10 +44,7 @@
 #include "store/sqlite/reader_pool.h"
 #include "store/window.h"
 
-enum {
-	ROLLUP_BATCH = 400,
-	MAX_NAMES_MIB = 128, /* all names are in memory while the day is open */
-};
+enum { ROLLUP_BATCH = 400 };
 
 /* A window of the open transaction, by which the span of its series is widened after the commit. */
 struct pending {
@@ -73,6 +70,8 @@ struct day {
 		VEC(struct pending);
 	} pending;
 	size_t mark; /* length of pending at the savepoint */
+	size_t limit;
+	atomic_size_t intern_bytes, page_bytes; /* of the writer's caches */
 	bool prepared;
 };
 
@@ -119,6 +118,24 @@ void day_close(struct day *d)
 	pthread_rwlock_destroy(&d->state.lock);
 	free(d->path);
 	free(d);
+}
+
+void day_limit(struct day *d, size_t max_bytes)
+{
+	pthread_rwlock_wrlock(&d->state.lock);
+	d->limit = max_bytes;
+	stack_dict_limit(d->state.dict, max_bytes);
+	pthread_rwlock_unlock(&d->state.lock);
+}
+
+size_t day_bytes(struct day *d)
+{
+	size_t bytes;
+
+	pthread_rwlock_rdlock(&d->state.lock);
+	bytes = stack_dict_bytes(d->state.dict) + d->intern_bytes;
+	pthread_rwlock_unlock(&d->state.lock);
+	return bytes + d->page_bytes + reader_pool_bytes(&d->state.readers);
 }
 
 /*
@@ -275,6 +292,17 @@ static int open_file(struct day *d, bool create, struct err *err)
 	return r < 0 ? r : add_tables(d, db, err);
 }
 
+/* Queries follow each other without a gap, so by default a writer would never get the lock. */
+static void init_lock(pthread_rwlock_t *lock)
+{
+	pthread_rwlockattr_t attr;
+
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
+}
+
 int day_open(struct day **out, const char *path, bool create, struct err *err)
 {
 	_cleanup_(day_closep) struct day *d = calloc(1, sizeof(*d));
@@ -282,7 +310,7 @@ int day_open(struct day **out, const char *path, bool create, struct err *err)
 
 	if (!d)
 		return -ENOMEM;
-	pthread_rwlock_init(&d->state.lock, NULL);
+	init_lock(&d->state.lock);
 	d->path = strdup(path);
 	reader_pool_init(&d->state.readers, d->path);
 	if (!d->path)
@@ -473,9 +501,6 @@ int day_append(struct day *d, const struct store_profile *p, const struct intern
 
 	if (!n || !profile_n_sample_types(p->profile))
 		return 0;
-	if (stack_dict_string_bytes(d->state.dict) >> 20 >= MAX_NAMES_MIB)
-		return err_set(err, -EDQUOT, "the names of this day take more than %d MiB",
-			       MAX_NAMES_MIB);
 	r = put_key(d, p, err);
 	if (r <= 0)
 		return r;
@@ -484,7 +509,13 @@ int day_append(struct day *d, const struct store_profile *p, const struct intern
 		return -ENOMEM;
 	pthread_rwlock_wrlock(&d->state.lock);
 	r = window_entries(entries, &d->intern, d->state.dict, p, keys);
+	d->intern_bytes = id_cache_bytes(&d->intern.frames) + id_cache_bytes(&d->intern.stacks);
 	pthread_rwlock_unlock(&d->state.lock);
+	if (r == -ENOBUFS)
+		return err_set(err, r,
+			       "the names, stacks and series of this day take more than "
+			       "%zu MiB; only profiles without new ones are stored",
+			       d->limit >> 20);
 	if (r == -EINVAL)
 		return err_set(err, r, "profile has more than %d labels or %d sample types",
 			       SERIES_MAX_LABELS, BLOCK_MAX_TYPES);
@@ -560,6 +591,7 @@ int day_commit(struct day *d, struct err *err)
 	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
 		d->saved[k] = stack_dict_count(d->state.dict, k);
 	widen_spans(d);
+	d->page_bytes = db_cache_bytes(d->db);
 	return 0;
 }
 

@@ -32,6 +32,13 @@ struct intern_keys;
  */
 int day_open(struct day **out, const char *path, bool create, struct err *err);
 
+/*
+ * Limits the dictionary of the day; the memory that the day has now, in bytes: dictionary, caches
+ * for interning, and pages of its connections. Any thread.
+ */
+void day_limit(struct day *d, size_t max_bytes);
+size_t day_bytes(struct day *d);
+
 /* The identity of the file, and the number of its committed windows. The latter: writer thread. */
 const struct db_identity *day_identity(const struct day *d);
 uint64_t day_n_windows(const struct day *d);
@@ -46,8 +53,8 @@ int day_begin(struct day *d, struct err *err);
 /*
  * Appends a profile, whose keys the caller has computed, to the open transaction. A profile whose
  * id was appended before is skipped. Returns 0, -EINVAL for too many labels or sample types,
- * -EDQUOT if the day has too many names, or -errno. After a failure the caller ends the savepoint
- * without @keep.
+ * -ENOBUFS if the day's dictionary is full and the profile has something new, or -errno. After a
+ * failure the caller ends the savepoint without @keep.
  */
 int day_append(struct day *d, const struct store_profile *p, const struct intern_keys *keys,
 	       struct err *err);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * At most MAX_OPEN_DAYS days stay open. Among days that nobody holds, the least recently used is
- * closed first. More are open only while they are held.
+ * Days stay open while their memory is within the limit, and their number within that of
+ * descriptors. Among days that nobody holds, the least recently used is closed first; all of it is
+ * on disk, so closing loses nothing. More are open only while they are held.
+ *
+ * Opening a day reads its dictionary, which may take a second, so it happens without the lock: the
+ * day is in the list already, held and marked as opening, and other threads that need it wait.
  */
 #include "store/sqlite/day_cache.h"
 
@@ -10,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,12 +26,18 @@
 #include "store/sqlite/durable.h"
 #include "store/sqlite/manifest.h"
 
-enum { MAX_OPEN_DAYS = 6 };
+enum {
+	MIN_OPEN_DAYS = 6,
+	MAX_OPEN_DAYS = 256,
+	DESCRIPTORS_PER_DAY = 16, /* three of each connection */
+	DEFAULT_BYTES = 1 << 30,
+};
 
 struct day_ref {
 	char tenant[STORE_TENANT_MAX + 1];
 	int64_t number;
-	struct day *day;
+	struct day *day; /* NULL while it is opened */
+	bool opening;
 	dev_t dev; /* of the file that is open */
 	ino_t ino;
 	unsigned int users;
@@ -42,7 +53,9 @@ struct refusal {
 };
 
 struct day_cache {
-	pthread_mutex_t lock; /* also guards the files in the directory */
+	pthread_mutex_t lock;  /* also guards the files in the directory */
+	pthread_cond_t opened; /* a day is not opening any more */
+	size_t max_bytes, max_open;
 	struct {
 		VEC(struct day_ref *);
 	} all;
@@ -124,25 +137,50 @@ static void close_ref(struct day_cache *d, struct day_ref *ref)
 	free(ref);
 }
 
-/*
- * Six days are enough for the day that is written, its neighbour around midnight, and a query over
- * several days; each open day holds its dictionary in memory.
- */
-static void close_unused(struct day_cache *d)
+/* The least recently used day that nobody holds; the length of the list if there is none. */
+static size_t find_unused(const struct day_cache *d)
 {
-	while (d->all.len >= MAX_OPEN_DAYS) {
-		size_t oldest = d->all.len;
+	size_t oldest = d->all.len;
 
-		for (size_t i = 0; i < d->all.len; i++)
-			if (!d->all.data[i]->users &&
-			    (oldest == d->all.len ||
-			     d->all.data[i]->used < d->all.data[oldest]->used))
-				oldest = i;
+	for (size_t i = 0; i < d->all.len; i++)
+		if (!d->all.data[i]->users &&
+		    (oldest == d->all.len || d->all.data[i]->used < d->all.data[oldest]->used))
+			oldest = i;
+	return oldest;
+}
+
+static size_t sum_bytes(const struct day_cache *d)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < d->all.len; i++)
+		if (!d->all.data[i]->opening)
+			bytes += day_bytes(d->all.data[i]->day);
+	return bytes;
+}
+
+/* Closes unused days until at most @max_open with @max_bytes are open. With the lock. */
+static void close_unused(struct day_cache *d, size_t max_open, size_t max_bytes)
+{
+	size_t bytes = sum_bytes(d);
+
+	while (d->all.len > max_open || bytes > max_bytes) {
+		size_t oldest = find_unused(d), freed;
+
 		if (oldest == d->all.len)
 			return;
+		freed = day_bytes(d->all.data[oldest]->day);
+		bytes -= freed < bytes ? freed : bytes;
 		close_ref(d, d->all.data[oldest]);
 		d->all.data[oldest] = d->all.data[--d->all.len];
 	}
+}
+
+void day_cache_shrink(struct day_cache *d, bool all)
+{
+	pthread_mutex_lock(&d->lock);
+	close_unused(d, all ? 0 : d->max_open, d->max_bytes);
+	pthread_mutex_unlock(&d->lock);
 }
 
 static struct refusal *find_refusal(struct day_cache *d, const char *tenant, int64_t number)
@@ -215,7 +253,10 @@ static void convert(struct day_cache *d, const char *path, int64_t number)
 	report(d, message.msg);
 }
 
-/* Opens a day's file, which must be what the manifest says. Called with the lock. */
+/*
+ * Opens a day's file, which must be what the manifest says. Called with the lock, and without it
+ * while the file is read.
+ */
 static int open_file(struct day_cache *d, struct manifest *m, struct day_ref *ref, bool create,
 		     struct err *err)
 {
@@ -231,9 +272,13 @@ static int open_file(struct day_cache *d, struct manifest *m, struct day_ref *re
 		return -EUCLEAN;
 	if (!exists && !create)
 		return -ENOENT;
+	pthread_mutex_unlock(&d->lock);
 	if (exists)
 		convert(d, path, ref->number);
 	r = day_open(&ref->day, path, create, &cause);
+	pthread_mutex_lock(&d->lock);
+	if (r == 0)
+		day_limit(ref->day, d->max_bytes / 2);
 	if (r == 0)
 		r = manifest_record(m, ref->number, day_identity(ref->day), day_n_windows(ref->day),
 				    &cause);
@@ -263,6 +308,36 @@ static void day_ref_free(struct day_ref *ref)
 
 DEFINE_FREEP(struct day_ref, day_ref_free)
 
+static void remove_ref(struct day_cache *d, const struct day_ref *ref)
+{
+	for (size_t i = 0; i < d->all.len; i++)
+		if (d->all.data[i] == ref) {
+			d->all.data[i] = d->all.data[--d->all.len];
+			return;
+		}
+}
+
+/* Opens the day of @ref, which is in the list, and removes it again if that fails. */
+static int open_ref(struct day_cache *d, struct manifest *m, struct day_ref *ref, bool create,
+		    struct err *err)
+{
+	int r;
+
+	ref->opening = true;
+	ref->users++;
+	r = open_file(d, m, ref, create, err);
+	if (r == 0) {
+		r = manifest_save(m, d->dir, create ? err : NULL);
+		r = create ? r : 0;
+	}
+	ref->users--;
+	ref->opening = false;
+	if (r < 0)
+		remove_ref(d, ref);
+	pthread_cond_broadcast(&d->opened);
+	return r;
+}
+
 /*
  * Opens a day and adds it, after closing unused ones. A file that is created is in the manifest
  * before anything in it is acknowledged. Called with the lock.
@@ -276,22 +351,18 @@ static int add_day(struct day_cache *d, struct manifest *m, int64_t number, bool
 
 	if (!ref)
 		return -ENOMEM;
-	close_unused(d);
+	close_unused(d, d->max_open - 1, d->max_bytes);
 	snprintf(path, sizeof(path), "%s/%s", d->dir, m->tenant);
 	r = create ? durable_mkdir(path, err) : 0;
 	if (r < 0)
 		return r;
 	snprintf(ref->tenant, sizeof(ref->tenant), "%s", m->tenant);
 	ref->number = number;
-	r = vec_reserve(&d->all, d->all.len + 1);
+	r = vec_push(&d->all, ref);
 	if (r == 0)
-		r = open_file(d, m, ref, create, err);
+		r = open_ref(d, m, ref, create, err);
 	if (r < 0)
 		return r;
-	r = manifest_save(m, d->dir, create ? err : NULL);
-	if (r < 0 && create)
-		return r;
-	d->all.data[d->all.len++] = ref;
 	*out = steal_ptr(&ref);
 	return 0;
 }
@@ -336,10 +407,12 @@ static struct day_ref *find_day(struct day_cache *d, const char *tenant, int64_t
 static int acquire(struct day_cache *d, const char *tenant, int64_t number, bool create,
 		   struct day_ref **out, struct err *err)
 {
-	struct day_ref *ref = find_day(d, tenant, number);
 	struct manifest *m = NULL;
+	struct day_ref *ref;
 	int r = get_manifest(d, tenant, &m, err);
 
+	while ((ref = find_day(d, tenant, number)) && ref->opening)
+		pthread_cond_wait(&d->opened, &d->lock);
 	if (r == 0)
 		r = ref ? check_open(d, ref, err) : add_day(d, m, number, create, &ref, err);
 	if ((r == 0 || r == -ENOENT) && !create && check_lost(d, m, number, ref, err) < 0)
@@ -404,7 +477,7 @@ int day_cache_record(struct day_cache *d, int64_t oldest_ns, struct err *err)
 		const struct day_ref *ref = d->all.data[i];
 		struct manifest *m = find_manifest(d, ref->tenant);
 
-		if (m && check_open(d, ref, NULL) == 0)
+		if (m && !ref->opening && check_open(d, ref, NULL) == 0)
 			manifest_record(m, ref->number, day_identity(ref->day),
 					day_n_windows(ref->day), NULL);
 	}
@@ -435,9 +508,11 @@ size_t day_cache_acquire_open(struct day_cache *d, struct day_ref **out, size_t 
 	size_t n = 0;
 
 	pthread_mutex_lock(&d->lock);
-	for (; n < d->all.len && n < max; n++) {
-		out[n] = d->all.data[n];
-		out[n]->users++;
+	for (size_t i = 0; i < d->all.len && n < max; i++) {
+		if (d->all.data[i]->opening)
+			continue;
+		out[n] = d->all.data[i];
+		out[n++]->users++;
 	}
 	pthread_mutex_unlock(&d->lock);
 	return n;
@@ -502,17 +577,34 @@ void day_cache_free(struct day_cache *d)
 	vec_fini(&d->manifests);
 	vec_fini(&d->refusals);
 	pthread_mutex_destroy(&d->lock);
+	pthread_cond_destroy(&d->opened);
 	free(d->dir);
 	free(d);
 }
 
-int day_cache_new(struct day_cache **out, const char *dir, store_warn_fn warn, void *warn_ctx)
+/* Half of the descriptors are for connections of clients. */
+static size_t max_open_days(void)
+{
+	struct rlimit files;
+	size_t n = MAX_OPEN_DAYS;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+	    files.rlim_cur / 2 / DESCRIPTORS_PER_DAY < MAX_OPEN_DAYS)
+		n = files.rlim_cur / 2 / DESCRIPTORS_PER_DAY;
+	return n < MIN_OPEN_DAYS ? MIN_OPEN_DAYS : n;
+}
+
+int day_cache_new(struct day_cache **out, const char *dir, size_t max_bytes, store_warn_fn warn,
+		  void *warn_ctx)
 {
 	_cleanup_(day_cache_freep) struct day_cache *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return -ENOMEM;
 	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->opened, NULL);
+	d->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
+	d->max_open = max_open_days();
 	d->warn = warn;
 	d->warn_ctx = warn_ctx;
 	d->dir = strdup(dir);

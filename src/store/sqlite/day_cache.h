@@ -3,9 +3,8 @@
 
 /*
  * The open days of all tenants in one directory, with reference counts. Any thread. A day that is
- * held cannot be closed or dropped, so holders should be short-lived. Opening a day happens under
- * the one lock of the cache: other days wait for it. This is acceptable because it is rare, and
- * because two threads must not open the same file for writing.
+ * held cannot be closed or dropped, so holders should be short-lived. Days that nobody holds stay
+ * open while their memory is within a limit. While a day is opened, other days can be acquired.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,8 +17,12 @@ struct day_ref;
 struct day_cache;
 struct day_files;
 
-/* Days are opened when they are first acquired. @warn may be NULL. Returns 0 or -ENOMEM. */
-int day_cache_new(struct day_cache **out, const char *dir, store_warn_fn warn, void *warn_ctx);
+/*
+ * Days are opened when they are first acquired. @max_bytes is for all open days; 0 is 1 GiB. The
+ * dictionary of one day may use half of it. @warn may be NULL. Returns 0 or -ENOMEM.
+ */
+int day_cache_new(struct day_cache **out, const char *dir, size_t max_bytes, store_warn_fn warn,
+		  void *warn_ctx);
 void day_cache_free(struct day_cache *d);
 
 DEFINE_FREEP(struct day_cache, day_cache_free)
@@ -52,6 +55,9 @@ int day_cache_record(struct day_cache *d, int64_t oldest_ns, struct err *err);
  * order is arbitrary. Nothing is opened, so the call does not block on disks.
  */
 size_t day_cache_acquire_open(struct day_cache *d, struct day_ref **out, size_t max);
+
+/* Closes all days that nobody holds, if @all, or those that exceed the limit. */
+void day_cache_shrink(struct day_cache *d, bool all);
 
 /* The day itself; valid until the reference is released. */
 struct day *day_ref_day(const struct day_ref *ref);

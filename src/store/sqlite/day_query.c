@@ -19,7 +19,6 @@
 
 #include <sqlite3.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/saturate.h"
 #include "flame/merged_stacks.h"
@@ -32,7 +31,7 @@
 #include "store/timed_samples.h"
 #include "store/window.h"
 
-enum { WINDOWS_PER_DEADLINE_CHECK = 64 };
+enum { WINDOWS_PER_CHECK = 64 };
 
 struct selected {
 	uint32_t series, type;
@@ -118,16 +117,23 @@ static void bind_range(struct sqlite3_stmt *stmt, uint32_t series, int64_t start
 	sqlite3_bind_int64(stmt, 3, end_ns);
 }
 
-/* Checks the clock only once every WINDOWS_PER_DEADLINE_CHECK windows. */
-static int check_deadline(struct query *q)
+/* Checks only once every WINDOWS_PER_CHECK windows. */
+static int check_end(struct query *q)
 {
-	if (!q->sel->deadline_ns || q->n_windows++ % WINDOWS_PER_DEADLINE_CHECK)
-		return 0;
-	if ((int64_t)clock_monotonic_ns() < q->sel->deadline_ns)
-		return 0;
-	return err_set(
-		q->err, -ETIMEDOUT,
-		"the query exceeded its time limit; use a shorter range or a narrower selector");
+	return q->n_windows++ % WINDOWS_PER_CHECK ? 0 : store_select_check(q->sel, q->err);
+}
+
+/*
+ * Copying the names of a large result takes long, and longer in a thread with a low priority, while
+ * pushes wait for the lock.
+ */
+static int let_writer(void *ctx)
+{
+	struct query *q = ctx;
+
+	pthread_rwlock_unlock(&q->d->lock);
+	pthread_rwlock_rdlock(&q->d->lock);
+	return store_select_check(q->sel, q->err);
 }
 
 static int check_damage(struct query *q, int r)
@@ -199,7 +205,7 @@ static int each_window(struct query *q, struct sqlite3_stmt *stmt, uint32_t type
 		if (r == 0)
 			r = fn(q, stmt, &head, ctx);
 		if (r == 0)
-			r = check_deadline(q);
+			r = check_end(q);
 		if (r < 0)
 			break;
 	}
@@ -292,7 +298,7 @@ static int merge_rollup(void *ctx, struct sqlite3_stmt *row)
 	if (r == 0)
 		r = add_block(m->q);
 	if (r == 0)
-		r = check_deadline(m->q);
+		r = check_end(m->q);
 	if (r < 0)
 		return r;
 	m->out->period = m->out->n_windows ? m->out->period : head.period;
@@ -328,9 +334,12 @@ int day_query_merge(struct day_state *d, const struct store_select *sel, struct 
 		r = merge_one(&q, &q.selected.data[i], out);
 	if (r < 0)
 		return r;
+	out->pause = let_writer;
+	out->pause_ctx = &q;
 	pthread_rwlock_rdlock(&d->lock);
 	r = merged_stacks_add(out, d->dict, q.sums, q.n_sums, sel->names_only);
 	pthread_rwlock_unlock(&d->lock);
+	out->pause = NULL;
 	return r;
 }
 
@@ -364,7 +373,7 @@ int day_query_series(struct day_state *d, const struct store_select *sel, store_
 		if (r == 0)
 			r = fn(ctx, q.view.labels.data, q.view.labels.len);
 		if (r == 0)
-			r = check_deadline(&q);
+			r = check_end(&q);
 	}
 	return r;
 }
@@ -538,9 +547,12 @@ static int map_samples(struct query *q, struct timed_samples *out, size_t first)
 
 		q->sums[m->node] = saturating_add(q->sums[m->node], m->value);
 	}
+	out->stacks->pause = let_writer;
+	out->stacks->pause_ctx = q;
 	pthread_rwlock_rdlock(&q->d->lock);
 	r = merged_stacks_add_mapped(out->stacks, q->d->dict, q->sums, q->n_sums, &nodes);
 	pthread_rwlock_unlock(&q->d->lock);
+	out->stacks->pause = NULL;
 	if (r == 0)
 		timed_samples_map_nodes(out, first, nodes);
 	return r;

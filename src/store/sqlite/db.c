@@ -51,6 +51,14 @@ void db_close(struct sqlite3 *db)
 	sqlite3_close_v2(db);
 }
 
+size_t db_cache_bytes(struct sqlite3 *db)
+{
+	int bytes = 0, most;
+
+	sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_USED, &bytes, &most, 0);
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+
 void db_finalize(struct sqlite3_stmt *stmt)
 {
 	sqlite3_finalize(stmt);

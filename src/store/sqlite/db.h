@@ -49,6 +49,9 @@ int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct er
 int db_open_copy(struct sqlite3 **out, const char *path, struct err *err);
 void db_close(struct sqlite3 *db);
 
+/* Memory of the pages that the connection holds, in bytes. */
+size_t db_cache_bytes(struct sqlite3 *db);
+
 DEFINE_FREEP(struct sqlite3, db_close)
 
 /* The file's format and identity. Return 0 or -errno. */

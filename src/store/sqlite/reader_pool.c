@@ -10,6 +10,8 @@
 #include "base/cleanup.h"
 #include "store/sqlite/db.h"
 
+enum { MAX_IDLE = 4 };
+
 static void reader_free(struct reader *r)
 {
 	if (!r)
@@ -96,8 +98,10 @@ int reader_pool_acquire(struct reader_pool *rs, struct reader **out, struct err 
 	int r = 0;
 
 	pthread_mutex_lock(&rs->lock);
-	if (rs->idle.len)
+	if (rs->idle.len) {
 		*out = rs->idle.data[--rs->idle.len];
+		rs->bytes -= (*out)->bytes;
+	}
 	pthread_mutex_unlock(&rs->lock);
 	if (!*out)
 		r = reader_new(out, rs->path, err);
@@ -107,8 +111,22 @@ int reader_pool_acquire(struct reader_pool *rs, struct reader **out, struct err 
 void reader_pool_release(struct reader_pool *rs, struct reader *rd)
 {
 	db_exec(rd->db, "END", NULL);
+	rd->bytes = db_cache_bytes(rd->db);
 	pthread_mutex_lock(&rs->lock);
-	if (vec_push(&rs->idle, rd) < 0)
-		reader_free(rd);
+	if (rs->idle.len < MAX_IDLE && vec_push(&rs->idle, rd) == 0) {
+		rs->bytes += rd->bytes;
+		rd = NULL;
+	}
 	pthread_mutex_unlock(&rs->lock);
+	reader_free(rd);
+}
+
+size_t reader_pool_bytes(struct reader_pool *rs)
+{
+	size_t bytes;
+
+	pthread_mutex_lock(&rs->lock);
+	bytes = rs->bytes;
+	pthread_mutex_unlock(&rs->lock);
+	return bytes;
 }

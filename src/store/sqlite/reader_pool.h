@@ -19,6 +19,7 @@ struct sqlite3_stmt;
 struct reader {
 	struct sqlite3 *db;
 	bool checked;                 /* blobs have checksums (db_blob()) */
+	size_t bytes;                 /* memory of its pages when it was released */
 	struct sqlite3_stmt *windows; /* time, head */
 	struct sqlite3_stmt *blocks;  /* time, head, block, block id */
 	struct sqlite3_stmt *times;   /* time, head, sample times or NULL */
@@ -30,14 +31,15 @@ struct reader {
 };
 
 /*
- * The pool grows to the number of queries that ran at once, and keeps its connections until the day
- * is closed.
+ * The pool grows to the number of queries that run at once. It keeps a few connections until the
+ * day is closed.
  */
 struct reader_pool {
 	pthread_mutex_t lock;
 	struct {
 		VEC(struct reader *);
 	} idle;
+	size_t bytes;     /* of the idle readers */
 	const char *path; /* borrowed */
 };
 
@@ -53,3 +55,6 @@ void reader_pool_fini(struct reader_pool *rs);
  */
 int reader_pool_acquire(struct reader_pool *rs, struct reader **out, struct err *err);
 void reader_pool_release(struct reader_pool *rs, struct reader *rd);
+
+/* Memory of the idle readers in bytes. */
+size_t reader_pool_bytes(struct reader_pool *rs);

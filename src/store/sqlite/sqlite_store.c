@@ -63,22 +63,25 @@ typedef int (*query_day_fn)(struct day *d, void *ctx, struct err *err);
  * Calls @fn for each day of the tenant in the range, oldest first. A day that retention removes
  * meanwhile is skipped.
  */
-static int query_days(struct sqlite_store *s, const char *tenant, int64_t start_ns, int64_t end_ns,
-		      query_day_fn fn, void *ctx, struct err *err)
+static int query_days(struct sqlite_store *s, const struct store_select *sel, query_day_fn fn,
+		      void *ctx, struct err *err)
 {
 	_cleanup_(day_files_fini) struct day_files files = { 0 };
 	int r;
 
-	if (!store_tenant_valid(tenant))
+	if (!store_tenant_valid(sel->tenant))
 		return err_set(err, -EINVAL, "invalid tenant name");
-	r = day_cache_days(s->days, tenant, &files);
+	r = day_cache_days(s->days, sel->tenant, &files);
 	for (size_t i = 0; r == 0 && i < files.len; i++) {
 		struct day_ref *ref;
 
-		if (files.data[i].number < store_day_of(start_ns) ||
-		    files.data[i].number > store_day_of(end_ns))
+		if (files.data[i].number < store_day_of(sel->start_ns) ||
+		    files.data[i].number > store_day_of(sel->end_ns))
 			continue;
-		r = day_cache_acquire(s->days, tenant, files.data[i].number, false, &ref, err);
+		r = store_select_check(sel, err);
+		if (r < 0)
+			break;
+		r = day_cache_acquire(s->days, sel->tenant, files.data[i].number, false, &ref, err);
 		if (r == -ENOENT)
 			r = 0;
 		else if (r == 0) {
@@ -165,8 +168,9 @@ static int sqlite_store_merge(struct store *base, const struct store_select *sel
 
 	if (r < 0)
 		return r;
+	stacks->max_nodes = sel->max_nodes;
 	q.stacks = stacks;
-	r = query_days(s, sel->tenant, sel->start_ns, sel->end_ns, merge_day, &q, err);
+	r = query_days(s, sel, merge_day, &q, err);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&stacks);
@@ -179,7 +183,7 @@ static int sqlite_store_series(struct store *base, const struct store_select *se
 	struct sqlite_store *s = sqlite_store_of(base);
 	struct day_args q = { .sel = sel, .series = fn, .ctx = ctx };
 
-	return query_days(s, sel->tenant, sel->start_ns, sel->end_ns, series_of_day, &q, err);
+	return query_days(s, sel, series_of_day, &q, err);
 }
 
 static int sqlite_store_points(struct store *base, const struct store_select *sel,
@@ -189,7 +193,7 @@ static int sqlite_store_points(struct store *base, const struct store_select *se
 	struct sqlite_store *s = sqlite_store_of(base);
 	struct day_args q = { .sel = sel, .series = series, .point = point, .ctx = ctx };
 
-	return query_days(s, sel->tenant, sel->start_ns, sel->end_ns, points_of_day, &q, err);
+	return query_days(s, sel, points_of_day, &q, err);
 }
 
 static int sqlite_store_sample_times(struct store *base, const struct store_select *sel,
@@ -198,29 +202,29 @@ static int sqlite_store_sample_times(struct store *base, const struct store_sele
 	struct sqlite_store *s = sqlite_store_of(base);
 	struct day_args q = { .sel = sel, .times = fn, .ctx = ctx };
 
-	return query_days(s, sel->tenant, sel->start_ns, sel->end_ns, sample_times_of_day, &q, err);
+	return query_days(s, sel, sample_times_of_day, &q, err);
 }
 
 static int sqlite_store_samples(struct store *base, const struct store_select *sel,
 				int64_t before_ns, struct timed_samples *out, struct err *err)
 {
 	struct sqlite_store *s = sqlite_store_of(base);
-	int64_t start_ns = sel->start_ns < before_ns ? 0 : sel->start_ns - before_ns;
+	struct store_select wider = *sel;
 	struct day_args q = { .sel = sel, .before_ns = before_ns, .samples = out };
 	int r = merged_stacks_new(&out->stacks);
 
-	if (r < 0)
-		return r;
-	return query_days(s, sel->tenant, start_ns, sel->end_ns, samples_of_day, &q, err);
+	wider.start_ns = sel->start_ns < before_ns ? 0 : sel->start_ns - before_ns;
+	return r < 0 ? r : query_days(s, &wider, samples_of_day, &q, err);
 }
 
 static int sqlite_store_stats(struct store *base, const char *tenant, struct store_stats *out,
 			      struct err *err)
 {
 	struct sqlite_store *s = sqlite_store_of(base);
+	const struct store_select all = { .tenant = tenant, .end_ns = INT64_MAX };
 	struct store_stats stats = { 0 };
 	struct day_args q = { .stats = &stats };
-	int r = query_days(s, tenant, 0, INT64_MAX, stats_of_day, &q, err);
+	int r = query_days(s, &all, stats_of_day, &q, err);
 
 	if (r == 0)
 		*out = stats;
@@ -322,6 +326,7 @@ static int sqlite_store_retain(struct store *base, int64_t oldest_ns, uint64_t m
 	}
 	if (r < 0)
 		return err_set(err, r, "cannot remove an old day file: %s", strerror(-r));
+	day_cache_shrink(s->days, false);
 	r = day_cache_record(s->days, oldest_ns, err);
 	return r < 0 ? r : n;
 }
@@ -353,6 +358,11 @@ static int sqlite_store_check(struct store *base, struct err *err)
 		return err_set(err, -ENOSPC, "the disk of \"%.150s\" has less than %d MiB free",
 			       s->dir, MIN_FREE_BYTES >> 20);
 	return check_writable(s, err);
+}
+
+static void sqlite_store_shrink(struct store *base)
+{
+	day_cache_shrink(sqlite_store_of(base)->days, true);
 }
 
 static void sqlite_store_free(struct sqlite_store *s)
@@ -392,6 +402,7 @@ static const struct store_ops ops = {
 	.roll_up = sqlite_store_roll_up,
 	.retain = sqlite_store_retain,
 	.check = sqlite_store_check,
+	.shrink = sqlite_store_shrink,
 	.close = sqlite_store_close,
 };
 
@@ -410,7 +421,7 @@ int sqlite_store_open(struct store **out, const struct store_options *opt, struc
 	if (r == 0)
 		r = sqlite_copy_check(s->dir, err);
 	if (r == 0)
-		r = day_cache_new(&s->days, s->dir, opt->warn, opt->warn_ctx);
+		r = day_cache_new(&s->days, s->dir, opt->max_memory, opt->warn, opt->warn_ctx);
 	if (r == 0)
 		r = writer_new(&s->writer, s->days);
 	if (r < 0)

@@ -5,6 +5,7 @@
  */
 #include "flame/merged_stacks.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -273,8 +274,19 @@ static void a_call_site_retains_the_stacks_that_begin_with_it(void **state)
 	}
 }
 
-TEST_GROUP(test_merged_stacks, TEST(sums_equal_those_of_all_parts),
-	   TEST(an_empty_merge_has_a_root_without_value),
+static void a_merge_beyond_its_limit_of_nodes_fails(void **state)
+{
+	_cleanup_(merged_stacks_freep) struct merged_stacks *s = NULL;
+
+	assert_int_equal(merged_stacks_new(&s), 0);
+	s->max_nodes = 3;
+	assert_int_equal(merged_stacks_add_value(s, 2, 1), 0);
+	assert_int_equal(merged_stacks_add_value(s, 3, 1), -EFBIG);
+	assert_int_equal(s->total, 1);
+}
+
+TEST_GROUP(test_merged_stacks, TEST(a_merge_beyond_its_limit_of_nodes_fails),
+	   TEST(sums_equal_those_of_all_parts), TEST(an_empty_merge_has_a_root_without_value),
 	   TEST(each_node_is_mapped_to_what_it_became), TEST(sums_stop_at_the_greatest_number),
 	   TEST(a_subtree_lies_below_a_frame_of_its_own),
 	   TEST(a_call_site_retains_the_stacks_that_begin_with_it))

@@ -221,7 +221,10 @@ static void queries_the_kubelet_if_no_file_has_the_name(void **state)
 {
 	struct api api = { .status = 200 };
 	struct http_server_options so = { .host = "127.0.0.1",
-					  .n_workers = 1,
+					  .pools = &(struct http_pool_options){ .name = "test",
+										.n_workers = 1,
+										.max_queue = 100 },
+					  .n_pools = 1,
 					  .max_connections = 4,
 					  .idle_seconds = 5,
 					  .max_body = 1024,

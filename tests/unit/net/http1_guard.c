@@ -25,17 +25,20 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 	buf_put_str(&rs->body, "handled");
 }
 
-static int admit(void *ctx, const struct http_request *rq, const char **out_message)
+static void admit(void *ctx, const struct http_request *rq, struct http_admission *out)
 {
-	*out_message = "not here";
-	return http_request_header(rq, "X-Refuse") ? 401 : 0;
+	out->message = "not here";
+	out->status = http_request_header(rq, "X-Refuse") ? 401 : 0;
 }
 
 static struct http_server *open_server(void)
 {
 	const struct http_server_options opt = {
 		.host = "127.0.0.1",
-		.n_workers = 1,
+		.pools = &(struct http_pool_options){ .name = "test",
+						      .n_workers = 1,
+						      .max_queue = 100 },
+		.n_pools = 1,
 		.max_connections = 16,
 		.idle_seconds = 1,
 		.max_body = 1000,

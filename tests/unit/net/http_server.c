@@ -20,6 +20,7 @@
 
 #include "base/err.h"
 #include "net/http_client.h"
+#include "net/http_pool.h"
 #include "tests/test.h"
 
 enum { MAX_BODY = 100000 };
@@ -27,6 +28,9 @@ enum { MAX_BODY = 100000 };
 struct scene {
 	struct http_server *server;
 	atomic_int refused; /* the last status refused before the handler */
+	atomic_int why;
+	atomic_int abandoned; /* handlers that noticed the end of their client */
+	atomic_int handled;
 	atomic_int running; /* handlers that wait in /wait */
 	atomic_bool go;
 };
@@ -44,6 +48,19 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 		while (!atomic_load(&s->go))
 			usleep(1000);
 	}
+	if (!strcmp(http_request_path(rq), "/move") && http_request_pool(rq) == 0 &&
+	    http_request_move(rq, 2)) {
+		buf_put_str(&rs->body, "not sent");
+		http_response_add(rs, "X-Answer", "no");
+		return;
+	}
+	if (!strcmp(http_request_path(rq), "/endless")) {
+		atomic_fetch_add(&s->running, 1);
+		while (!http_request_is_abandoned(rq))
+			usleep(1000);
+		atomic_fetch_add(&s->abandoned, 1);
+	}
+	atomic_fetch_add(&s->handled, 1);
 	if (!strcmp(http_request_path(rq), "/trailer"))
 		http_response_add_trailer(rs, "grpc-status", "7");
 	rs->content_type = "text/x";
@@ -54,17 +71,34 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 	buf_put(&rs->body, body, len);
 }
 
-static void on_refused(void *ctx, const struct http_request *rq, int status)
+static void on_refused(void *ctx, const struct http_request *rq, enum http_refusal why, int status)
 {
 	struct scene *s = ctx;
 
+	atomic_store(&s->why, (int)why);
 	atomic_store(&s->refused, status);
+}
+
+/* Pool 0 has most requests; pool 1 has one thread and room for one request; 2 is for queries. */
+static const struct http_pool_options pools[] = {
+	{ .name = "test", .n_workers = 4, .max_queue = 100 },
+	{ .name = "small", .n_workers = 1, .max_queue = 1 },
+	{ .name = "query", .n_workers = 1, .max_queue = 100, .is_query = true },
+};
+
+static void admit(void *ctx, const struct http_request *rq, struct http_admission *out)
+{
+	const char *pool = http_request_header(rq, "X-Pool");
+
+	out->pool = pool ? (unsigned int)atoi(pool) : 0;
 }
 
 static void begin(struct scene *s, const struct http_server_options *with)
 {
 	struct http_server_options opt = { .host = "127.0.0.1",
-					   .n_workers = 4,
+					   .pools = pools,
+					   .n_pools = 3,
+					   .admit = admit,
 					   .max_connections = 100,
 					   .idle_seconds = 600,
 					   .max_body = MAX_BODY,
@@ -409,7 +443,8 @@ static void requests_in_progress_are_answered_before_the_end(void **state)
 static void an_unusable_address_is_refused_with_the_reason(void **state)
 {
 	struct http_server_options opt = { .host = "256.0.0.1",
-					   .n_workers = 1,
+					   .pools = pools,
+					   .n_pools = 1,
 					   .max_connections = 1,
 					   .idle_seconds = 1,
 					   .handler = handle };
@@ -432,6 +467,124 @@ static void an_unusable_address_is_refused_with_the_reason(void **state)
 	end(&s);
 }
 
+/* Connects and sends @text. */
+static int dial(const struct scene *s, const char *text)
+{
+	int fd = connect_to(s);
+
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+	return fd;
+}
+
+static void wait_for(const atomic_int *v, int at_least)
+{
+	while (atomic_load(v) < at_least)
+		usleep(1000);
+}
+
+static void wait_for_waiting(const struct scene *s, unsigned int pool, unsigned int n)
+{
+	while (http_server_pool_state(s->server, pool).n_waiting != n)
+		usleep(1000);
+}
+
+#define HEAD(path, pool)                                                                           \
+	"GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Pool: " pool "\r\n\r\n"
+
+/* Reads until the server closes; returns the status. */
+static int status_at(int fd)
+{
+	char answer[4096] = "";
+	size_t len = 0;
+	int status = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, answer + len, sizeof(answer) - 1 - len, 0)) > 0)
+		len += (size_t)n;
+	close(fd);
+	sscanf(answer, "HTTP/1.%*c %d", &status);
+	return status;
+}
+
+static void a_full_queue_refuses_while_other_pools_work(void **state)
+{
+	struct scene s;
+	int running, waiting;
+
+	begin(&s, NULL);
+	running = dial(&s, HEAD("/wait", "1"));
+	wait_for(&s.running, 1);
+	waiting = dial(&s, HEAD("/x", "1"));
+	wait_for_waiting(&s, 1, 1);
+	assert_int_equal(status_at(dial(&s, HEAD("/x", "1"))), 503);
+	assert_int_equal(s.why, HTTP_REFUSED_QUEUE);
+	assert_int_equal(status_at(dial(&s, HEAD("/x", "0"))), 200);
+	assert_string_equal(ask(http_server_port(s.server), true, "/x", NULL, 0),
+			    "200 GET /x a=- x=t ");
+	s.go = true;
+	assert_int_equal(status_at(running), 200);
+	assert_int_equal(status_at(waiting), 200);
+	end(&s);
+}
+
+static void a_handler_is_called_again_in_the_pool_to_which_it_moves(void **state)
+{
+	struct scene s;
+
+	begin(&s, NULL);
+	for (int http2 = 0; http2 < 2; http2++)
+		assert_string_equal(ask(http_server_port(s.server), http2, "/move", NULL, 0),
+				    "200 GET /move a=- x=t ");
+	end(&s);
+}
+
+static void a_handler_notices_that_its_client_has_disconnected(void **state)
+{
+	static const char h2[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+				 "\0\0\17\1\5\0\0\0\1\x82\x86\1\1a\4\10/endless";
+	struct scene s;
+	int fd;
+
+	begin(&s, NULL);
+	fd = dial(&s, HEAD("/endless", "0"));
+	wait_for(&s.running, 1);
+	close(fd);
+	wait_for(&s.abandoned, 1);
+	fd = dial(&s, "");
+	assert_int_equal(send(fd, h2, sizeof(h2) - 1, 0), (ssize_t)sizeof(h2) - 1);
+	wait_for(&s.running, 2);
+	close(fd);
+	wait_for(&s.abandoned, 2);
+	end(&s);
+}
+
+static void a_query_without_a_client_is_not_run(void **state)
+{
+	struct scene s;
+	int running, gone, other;
+
+	begin(&s, NULL);
+	running = dial(&s, HEAD("/wait", "2"));
+	wait_for(&s.running, 1);
+	gone = dial(&s, HEAD("/endless", "2"));
+	wait_for_waiting(&s, 2, 1);
+	close(gone);
+	/*
+	 * A handler elsewhere that notices the end of a later client proves that there was a sweep.
+	 */
+	other = dial(&s, HEAD("/endless", "0"));
+	wait_for(&s.running, 2);
+	close(other);
+	wait_for(&s.abandoned, 1);
+	other = dial(&s, HEAD("/x", "2"));
+	wait_for_waiting(&s, 2, 2);
+	s.go = true;
+	assert_int_equal(status_at(running), 200);
+	assert_int_equal(status_at(other), 200);
+	assert_int_equal(s.abandoned, 1);
+	end(&s);
+}
+
 TEST_GROUP(test_http_server, TEST(both_protocols_are_served_on_each_port),
 	   TEST(trailers_are_sent_over_http2), TEST(the_largest_body_is_accepted_and_no_larger_one),
 	   TEST(bodies_beyond_the_limit_of_memory_are_refused),
@@ -441,4 +594,8 @@ TEST_GROUP(test_http_server, TEST(both_protocols_are_served_on_each_port),
 	   TEST(connections_beyond_the_limit_are_closed_at_once),
 	   TEST(an_idle_connection_is_closed),
 	   TEST(requests_in_progress_are_answered_before_the_end),
-	   TEST(an_unusable_address_is_refused_with_the_reason))
+	   TEST(an_unusable_address_is_refused_with_the_reason),
+	   TEST(a_full_queue_refuses_while_other_pools_work),
+	   TEST(a_handler_is_called_again_in_the_pool_to_which_it_moves),
+	   TEST(a_handler_notices_that_its_client_has_disconnected),
+	   TEST(a_query_without_a_client_is_not_run))

@@ -130,8 +130,10 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 
 static void begin(struct scene *s, bool verify)
 {
+	const struct http_pool_options pool = { .name = "test", .n_workers = 2, .max_queue = 100 };
 	struct http_server_options opt = { .host = "127.0.0.1",
-					   .n_workers = 2,
+					   .pools = &pool,
+					   .n_pools = 1,
 					   .max_connections = 64,
 					   .idle_seconds = 30,
 					   .max_body = 8 << 20,

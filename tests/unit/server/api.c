@@ -59,6 +59,7 @@ static void every_method_is_complete_and_has_a_path_of_its_own(void **state)
 
 			assert_true(m->path[0] == '/' && m->framing && m->run);
 			assert_true(m->access != API_FORGOTTEN);
+			assert_true(m->cost >= API_FREE && m->cost <= API_PUSH);
 			assert_true(m->doc && m->doc[0] && !strchr(m->doc, '\n'));
 			assert_ptr_equal(api_find(api_lists, m->path), m);
 		}

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "store/store.h"
 #include "tests/test.h"
 
 #define OK "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
@@ -94,8 +95,10 @@ static void end(struct scene *s)
 
 static int run(struct scene *s, int64_t deadline_ns)
 {
+	const struct store_select end = { .deadline_ns = deadline_ns };
+
 	s->err = (struct err){ 0 };
-	return clickhouse_http_run(s->h, &s->sql, deadline_ns, &s->out, &s->err);
+	return clickhouse_http_run(s->h, &s->sql, &end, &s->out, &s->err);
 }
 
 static const char *request(struct scene *s, size_t i)
@@ -117,7 +120,7 @@ static void a_statement_is_the_body_and_its_result_is_appended(void **state)
 	assert_non_null(strstr(request(&s, 0), "\r\n\r\nSELECT 1"));
 	assert_null(strstr(request(&s, 0), "max_execution_time"));
 	assert_null(strstr(request(&s, 0), "X-ClickHouse-"));
-	assert_int_equal(clickhouse_http_run(s.h, &s.sql, 0, NULL, NULL), 0);
+	assert_int_equal(clickhouse_http_run(s.h, &s.sql, NULL, NULL, NULL), 0);
 	assert_int_equal(clickhouse_http_run_outside(s.h, &s.sql, NULL), 0);
 	assert_non_null(strstr(request(&s, 2), "POST / HTTP/1.1\r\n"));
 	end(&s);

@@ -9,6 +9,7 @@
 #include "store/sqlite/day_query.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -452,7 +453,52 @@ static void a_file_of_the_first_format_is_read_and_extended(void **state)
 	assert_int_equal(total(&at, NULL, 0, INT64_MAX), 3);
 }
 
-TEST_GROUP(test_day, TEST(a_changed_blob_is_noticed),
+static void a_full_dictionary_accepts_only_known_stacks(void **state)
+{
+	struct place at;
+	char folded[64];
+	int r = 0, n = 0;
+
+	place_init(&at);
+	day_limit(at.day, 1 << 20);
+	assert_int_equal(day_begin(at.day, NULL), 0);
+	for (; r == 0 && n < 1 << 20; n++) {
+		snprintf(folded, sizeof(folded), "main;f%d 1", n);
+		r = append(&at, "shop", NOON, NULL, folded);
+	}
+	assert_int_equal(r, -ENOBUFS);
+	assert_true(day_bytes(at.day) >= 1 << 20);
+	assert_int_equal(append(&at, "shop", NOON, NULL, "main;f0 1"), 0);
+	assert_int_equal(append(&at, "other", NOON, NULL, "main;f0 1"), -ENOBUFS);
+	assert_int_equal(day_commit(at.day, NULL), 0);
+	day_close(at.day);
+	open_day(&at);
+	assert_int_equal(total(&at, "shop", 0, INT64_MAX), n);
+	place_fini(&at);
+}
+
+static void a_query_ends_when_it_is_canceled(void **state)
+{
+	_cleanup_(merged_stacks_freep) struct merged_stacks *s = NULL;
+	_cleanup_(query_fini) struct query q;
+	atomic_bool cancelled = true;
+	struct place at;
+
+	place_init(&at);
+	assert_int_equal(day_begin(at.day, NULL), 0);
+	assert_int_equal(append(&at, "shop", NOON, NULL, "main 1"), 0);
+	assert_int_equal(day_commit(at.day, NULL), 0);
+	query_init(&q, NULL, 0, INT64_MAX);
+	q.sel.cancelled = &cancelled;
+	assert_int_equal(merged_stacks_new(&s), 0);
+	assert_int_equal(day_query_merge(day_state(at.day), &q.sel, s, NULL), -ECANCELED);
+	cancelled = false;
+	assert_int_equal(day_query_merge(day_state(at.day), &q.sel, s, NULL), 0);
+	place_fini(&at);
+}
+
+TEST_GROUP(test_day, TEST(a_full_dictionary_accepts_only_known_stacks),
+	   TEST(a_query_ends_when_it_is_canceled), TEST(a_changed_blob_is_noticed),
 	   TEST(missing_windows_are_noticed_and_the_file_is_unchanged),
 	   TEST(a_missing_or_empty_file_is_created_on_request_only),
 	   TEST(a_file_of_the_first_format_is_read_and_extended),

@@ -34,7 +34,7 @@ static void a_day_is_opened_once_and_created_only_on_request(void **state)
 	struct day_ref *a = NULL, *b = NULL, *open[2];
 	char *dir = fixture_dir();
 
-	assert_int_equal(day_cache_new(&c, dir, NULL, NULL), 0);
+	assert_int_equal(day_cache_new(&c, dir, 0, NULL, NULL), 0);
 	assert_int_equal(day_cache_acquire(c, "shop", 20777, false, &a, NULL), -ENOENT);
 	assert_null(a);
 	assert_false(exists(dir, "shop"));
@@ -63,7 +63,7 @@ static void a_day_in_use_is_not_dropped(void **state)
 	struct day_ref *ref = NULL;
 	char *dir = fixture_dir();
 
-	assert_int_equal(day_cache_new(&c, dir, NULL, NULL), 0);
+	assert_int_equal(day_cache_new(&c, dir, 0, NULL, NULL), 0);
 	assert_int_equal(day_cache_acquire(c, "shop", 20777, true, &ref, NULL), 0);
 	assert_int_equal(day_cache_drop(c, "shop", 20777), 0);
 	assert_true(exists(dir, "shop/2026-11-20.db"));
@@ -106,7 +106,7 @@ static void a_damaged_file_is_refused_unchanged_and_reported_once(void **state)
 	char *dir = fixture_dir(), warning[300] = "", path[300];
 	struct err err;
 
-	assert_int_equal(day_cache_new(&c, dir, note, warning), 0);
+	assert_int_equal(day_cache_new(&c, dir, 0, note, warning), 0);
 	damage(dir);
 	assert_int_equal(acquire(c, false, &err), -EUCLEAN);
 	assert_non_null(strstr(err.msg, "2026-11-20.db"));
@@ -142,16 +142,16 @@ static void a_lost_file_is_reported_until_it_is_back(void **state)
 		_cleanup_(day_cache_freep) struct day_cache *c = NULL, *later = NULL;
 		struct day_files days = { 0 };
 
-		assert_int_equal(day_cache_new(&c, dir, note, warning), 0);
+		assert_int_equal(day_cache_new(&c, dir, 0, note, warning), 0);
 		assert_int_equal(acquire(c, true, &err), 0);
 		if (!open) {
 			day_cache_free(c);
-			assert_int_equal(day_cache_new(&c, dir, note, warning), 0);
+			assert_int_equal(day_cache_new(&c, dir, 0, note, warning), 0);
 		}
 		move(dir, "2026-11-20.db", "away");
 		assert_int_equal(acquire(c, false, &err), -EUCLEAN);
 		assert_non_null(strstr(err.msg, "deleted"));
-		assert_int_equal(day_cache_new(&later, dir, NULL, NULL), 0);
+		assert_int_equal(day_cache_new(&later, dir, 0, NULL, NULL), 0);
 		assert_int_equal(acquire(later, false, &err), -EUCLEAN);
 		assert_int_equal(day_cache_days(later, "shop", &days), 0);
 		assert_int_equal(days.len, 1);
@@ -170,10 +170,10 @@ static void a_lost_file_may_be_replaced_but_not_forgotten(void **state)
 	char *dir = fixture_dir();
 	struct err err;
 
-	assert_int_equal(day_cache_new(&c, dir, NULL, NULL), 0);
+	assert_int_equal(day_cache_new(&c, dir, 0, NULL, NULL), 0);
 	assert_int_equal(acquire(c, true, &err), 0);
 	day_cache_free(c);
-	assert_int_equal(day_cache_new(&c, dir, NULL, NULL), 0);
+	assert_int_equal(day_cache_new(&c, dir, 0, NULL, NULL), 0);
 	move(dir, "2026-11-20.db", "away");
 	assert_int_equal(acquire(c, true, &err), 0);
 	assert_int_equal(acquire(c, false, &err), -EUCLEAN);
@@ -192,7 +192,7 @@ static void any_number_of_days_can_be_used(void **state)
 	char *dir = fixture_dir();
 	size_t n;
 
-	assert_int_equal(day_cache_new(&c, dir, NULL, NULL), 0);
+	assert_int_equal(day_cache_new(&c, dir, 1, NULL, NULL), 0);
 	for (int i = 0; i < N; i++) {
 		assert_int_equal(day_cache_acquire(c, "shop", 20000 + i, true, &refs[i], NULL), 0);
 		day_cache_release(c, refs[i]);
@@ -211,13 +211,85 @@ static void any_number_of_days_can_be_used(void **state)
 	fixture_remove(dir);
 }
 
+/* Returns the number of days that are open. */
+static size_t count_open(struct day_cache *c)
+{
+	struct day_ref *open[64];
+	size_t n = day_cache_acquire_open(c, open, 64);
+
+	for (size_t i = 0; i < n; i++)
+		day_cache_release(c, open[i]);
+	return n;
+}
+
+static void days_stay_open_while_there_is_memory(void **state)
+{
+	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
+	struct day_ref *ref, *held;
+	char *dir = fixture_dir(), tenant[8];
+
+	assert_int_equal(day_cache_new(&c, dir, 0, NULL, NULL), 0);
+	for (int i = 0; i < 12; i++) {
+		snprintf(tenant, sizeof(tenant), "t%d", i);
+		assert_int_equal(day_cache_acquire(c, tenant, 20777, true, &ref, NULL), 0);
+		day_cache_release(c, ref);
+	}
+	assert_int_equal(count_open(c), 12);
+	assert_int_equal(day_cache_acquire(c, "t3", 20777, false, &held, NULL), 0);
+	day_cache_shrink(c, false);
+	assert_int_equal(count_open(c), 12);
+	day_cache_shrink(c, true);
+	assert_int_equal(count_open(c), 1);
+	day_cache_release(c, held);
+	assert_int_equal(day_cache_acquire(c, "t5", 20777, false, &ref, NULL), 0);
+	day_cache_release(c, ref);
+	fixture_remove(dir);
+}
+
+struct opener {
+	struct day_cache *cache;
+	struct day *day;
+	pthread_t thread;
+};
+
+static void *open_same(void *arg)
+{
+	struct opener *o = arg;
+	struct day_ref *ref;
+
+	assert_int_equal(day_cache_acquire(o->cache, "shop", 20777, true, &ref, NULL), 0);
+	o->day = day_ref_day(ref);
+	return ref;
+}
+
+static void threads_that_need_a_day_at_once_get_the_same(void **state)
+{
+	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
+	struct opener all[8];
+	char *dir = fixture_dir();
+	void *ref;
+
+	assert_int_equal(day_cache_new(&c, dir, 0, NULL, NULL), 0);
+	for (int i = 0; i < 8; i++) {
+		all[i].cache = c;
+		assert_int_equal(pthread_create(&all[i].thread, NULL, open_same, &all[i]), 0);
+	}
+	for (int i = 0; i < 8; i++) {
+		pthread_join(all[i].thread, &ref);
+		assert_ptr_equal(all[i].day, all[0].day);
+		day_cache_release(c, ref);
+	}
+	assert_int_equal(count_open(c), 1);
+	fixture_remove(dir);
+}
+
 static void a_directory_that_cannot_be_written_is_an_error(void **state)
 {
 	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
 	struct day_ref *ref = NULL;
 	struct err err = { 0 };
 
-	assert_int_equal(day_cache_new(&c, "/proc/self", NULL, NULL), 0);
+	assert_int_equal(day_cache_new(&c, "/proc/self", 0, NULL, NULL), 0);
 	assert_true(day_cache_acquire(c, "shop", 20777, true, &ref, &err) < 0);
 	assert_null(ref);
 	assert_non_null(strstr(err.msg, "cannot create \"/proc/self/shop\""));
@@ -228,5 +300,6 @@ TEST_GROUP(test_day_cache, TEST(a_day_is_opened_once_and_created_only_on_request
 	   TEST(a_damaged_file_is_refused_unchanged_and_reported_once),
 	   TEST(a_lost_file_is_reported_until_it_is_back),
 	   TEST(a_lost_file_may_be_replaced_but_not_forgotten),
-	   TEST(any_number_of_days_can_be_used),
+	   TEST(any_number_of_days_can_be_used), TEST(days_stay_open_while_there_is_memory),
+	   TEST(threads_that_need_a_day_at_once_get_the_same),
 	   TEST(a_directory_that_cannot_be_written_is_an_error))

@@ -725,14 +725,19 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 struct fake_clickhouse *fake_clickhouse_new(void)
 {
 	struct fake_clickhouse *f = calloc(1, sizeof(*f));
-	const struct http_server_options opt = { .host = "127.0.0.1",
-						 .n_workers = 2,
-						 .max_connections = 64,
-						 .idle_seconds = 60,
-						 .max_body = 64 << 20,
-						 .max_memory = 256 << 20,
-						 .handler = handle,
-						 .ctx = f };
+	const struct http_server_options opt = {
+		.host = "127.0.0.1",
+		.pools = &(struct http_pool_options){ .name = "test",
+						      .n_workers = 2,
+						      .max_queue = 100 },
+		.n_pools = 1,
+		.max_connections = 64,
+		.idle_seconds = 60,
+		.max_body = 64 << 20,
+		.max_memory = 256 << 20,
+		.handler = handle,
+		.ctx = f
+	};
 
 	assert_non_null(f);
 	pthread_mutex_init(&f->lock, NULL);

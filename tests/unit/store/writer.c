@@ -28,7 +28,7 @@ struct place {
 static void place_init(struct place *at)
 {
 	*at = (struct place){ .dir = fixture_dir() };
-	assert_int_equal(day_cache_new(&at->days, at->dir, NULL, NULL), 0);
+	assert_int_equal(day_cache_new(&at->days, at->dir, 0, NULL, NULL), 0);
 	assert_int_equal(writer_new(&at->writer, at->days), 0);
 }
 
@@ -233,7 +233,7 @@ static void a_directory_that_cannot_be_written_fails_the_request(void **state)
 	struct writer *w = NULL;
 	struct err err = { 0 };
 
-	assert_int_equal(day_cache_new(&days, "/proc/self", NULL, NULL), 0);
+	assert_int_equal(day_cache_new(&days, "/proc/self", 0, NULL, NULL), 0);
 	assert_int_equal(writer_new(&w, days), 0);
 	assert_true(writer_append(w, "anonymous", &sp, 1, &err) < 0);
 	assert_non_null(strstr(err.msg, "/proc/self/anonymous"));

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests wait in one of N_FLOWS lists, chosen by the hash of their flow, and workers visit the
+ * lists that are not empty in turn. A tenant with a thousand waiting requests therefore delays the
+ * request of another tenant by one turn. Two tenants that share a list also share its turn, which
+ * is the price for lists whose number does not depend on clients.
+ *
+ * Workers are threads with blocking handlers: a query computes for milliseconds to seconds, and a
+ * few of them are enough for any number of connections.
+ */
+#include "net/http_pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "net/http_request.h"
+
+enum { MAX_WORKERS = 64, N_FLOWS = 64, FLOW_DIVISOR = 2 };
+
+struct flow {
+	struct http_request *first, **end;
+	unsigned int n;
+};
+
+struct http_pool {
+	struct http_pool_options opt;
+	http_pool_run_fn run;
+	pthread_mutex_t lock; /* guards what follows, except the threads */
+	pthread_cond_t more;
+	struct flow flows[N_FLOWS];
+	uint64_t waiting;  /* bit N: flows[N] is not empty */
+	unsigned int turn; /* the flow to visit next */
+	struct http_pool_state state;
+	bool stop;
+	unsigned int n_workers;
+	pthread_t workers[MAX_WORKERS];
+};
+
+/* With the lock. */
+static int check_room(const struct http_pool *p, const struct flow *f)
+{
+	if (p->stop)
+		return -ESHUTDOWN;
+	return p->state.n_waiting < p->opt.max_queue && f->n < (p->opt.max_queue + 1) / FLOW_DIVISOR
+		       ? 0
+		       : -EAGAIN;
+}
+
+bool http_pool_has_room(struct http_pool *p, const struct http_request *rq)
+{
+	bool has;
+
+	pthread_mutex_lock(&p->lock);
+	has = check_room(p, &p->flows[rq->flow % N_FLOWS]) == 0;
+	pthread_mutex_unlock(&p->lock);
+	return has;
+}
+
+int http_pool_put(struct http_pool *p, struct http_request *rq)
+{
+	struct flow *f = &p->flows[rq->flow % N_FLOWS];
+	int r;
+
+	pthread_mutex_lock(&p->lock);
+	r = check_room(p, f);
+	if (r == 0) {
+		rq->next = NULL;
+		*f->end = rq;
+		f->end = &rq->next;
+		f->n++;
+		p->waiting |= 1ull << (rq->flow % N_FLOWS);
+		p->state.n_waiting++;
+		pthread_cond_signal(&p->more);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return r;
+}
+
+/* Takes the first request of the next flow that has one; NULL if none waits. With the lock. */
+static struct http_request *take(struct http_pool *p)
+{
+	uint64_t from = p->waiting & ~((1ull << p->turn) - 1);
+	struct http_request *rq;
+	struct flow *f;
+	int i;
+
+	if (!p->waiting)
+		return NULL;
+	i = __builtin_ctzll(from ? from : p->waiting);
+	p->turn = ((unsigned int)i + 1) % N_FLOWS;
+	f = &p->flows[i];
+	rq = f->first;
+	f->first = rq->next;
+	f->n--;
+	p->state.n_waiting--;
+	if (!f->first) {
+		f->end = &f->first;
+		p->waiting &= ~(1ull << i);
+	}
+	return rq;
+}
+
+/*
+ * Runs requests without the lock. After http_pool_stop() it empties the queue before it returns. On
+ * Linux, a nice value belongs to a thread.
+ */
+static void *worker_main(void *arg)
+{
+	struct http_pool *p = arg;
+
+	pthread_setname_np(pthread_self(), p->opt.name);
+	if (p->opt.nice)
+		setpriority(PRIO_PROCESS, (id_t)gettid(),
+			    getpriority(PRIO_PROCESS, (id_t)gettid()) + p->opt.nice);
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		struct http_request *rq;
+
+		while (!p->waiting && !p->stop)
+			pthread_cond_wait(&p->more, &p->lock);
+		rq = take(p);
+		if (!rq)
+			break;
+		p->state.n_running++;
+		pthread_mutex_unlock(&p->lock);
+		p->run(rq);
+		pthread_mutex_lock(&p->lock);
+		p->state.n_running--;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+struct http_pool_state http_pool_state(struct http_pool *p)
+{
+	struct http_pool_state state;
+
+	pthread_mutex_lock(&p->lock);
+	state = p->state;
+	pthread_mutex_unlock(&p->lock);
+	return state;
+}
+
+void http_pool_stop(struct http_pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->stop = true;
+	pthread_cond_broadcast(&p->more);
+	pthread_mutex_unlock(&p->lock);
+	for (; p->n_workers; p->n_workers--)
+		pthread_join(p->workers[p->n_workers - 1], NULL);
+}
+
+void http_pool_close(struct http_pool *p)
+{
+	if (!p)
+		return;
+	http_pool_stop(p);
+	pthread_mutex_destroy(&p->lock);
+	pthread_cond_destroy(&p->more);
+	free(p);
+}
+
+int http_pool_open(struct http_pool **out, const struct http_pool_options *opt,
+		   http_pool_run_fn run)
+{
+	_cleanup_(http_pool_closep) struct http_pool *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->opt = *opt;
+	p->run = run;
+	for (int i = 0; i < N_FLOWS; i++)
+		p->flows[i].end = &p->flows[i].first;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->more, NULL);
+	for (; p->n_workers < opt->n_workers && p->n_workers < MAX_WORKERS; p->n_workers++)
+		if (pthread_create(&p->workers[p->n_workers], NULL, worker_main, p) != 0)
+			return -EAGAIN;
+	*out = steal_ptr(&p);
+	return 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A request within net, which belongs to its connection, then to a pool (http_work.h). Other
+ * folders see it through http.h.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/http.h"
+
+struct http_work;
+
+/* The part of a request that belongs to http_bodies.c. */
+struct http_body {
+	size_t received;   /* bytes that arrived; the receiving thread's */
+	size_t charged;    /* what follows is guarded by the lock of the bodies */
+	size_t marked_len; /* bytes at the time marked_ms */
+	int64_t marked_ms;
+	bool is_listed;
+	struct http_request *prev, *next;
+};
+
+/* The connection's part of a request. */
+struct http_connection_ops {
+	const char *(*header)(const struct http_request *rq, const char *name);
+	const char *(*arg)(const struct http_request *rq, const char *name);
+	void (*finish)(struct http_request
+			       *rq); /* called by a worker after it has filled in the response */
+};
+
+/* connection is the stream of HTTP/2 or the connection of libmicrohttpd. */
+struct http_request {
+	struct http_work *work;
+	const struct http_connection_ops *ops;
+	void *connection; /* of the ops */
+	struct http_peer peer;
+	int64_t complete_ns; /* CLOCK_MONOTONIC; when the request was complete */
+	char *method, *path;
+	struct buf body; /* while it arrives, guarded by the lock of the bodies */
+	struct http_body memory;
+	uint64_t flow;
+	void *token; /* of http_admission */
+	unsigned int pool, move_to;
+	bool moving;           /* the handler called http_request_move() */
+	bool over_memory;      /* the body was dropped: refuse the request when it is complete */
+	bool refused;          /* the response is an error that was made without a worker */
+	bool done;             /* the response is complete */
+	atomic_bool abandoned; /* the client has disconnected */
+	struct http_response response;
+	struct http_request *next;
+};
