@@ -312,20 +312,31 @@ def check_names(cameo, directory):
 
 
 def check_evicted(cameo, directory):
-    """Many tenants in little memory: days that are not in use are closed and opened again."""
+    """Many tenants in little memory: days that are not in use are closed and opened again.
+
+    Requests that are refused because memory is short are repeated, as their clients would.
+    """
     server = Server(cameo, os.path.join(directory, "many"), "--memory", "48M", "--tenants")
     stacks = ["main;f%d;%s%d 1" % (i % 50, "long_name_" * 10, i) for i in range(2000)]
     refused = 0
     for turn in range(2):
         for tenant in range(24):
             body, kind = push_body({"service_name": "s"}, BASE_S + turn, stacks, "%d-%d" % (tenant, turn))
-            status = ask_all(server, "/push.v1.PusherService/Push", body, {**kind, "X-Scope-OrgID": "t%d" % tenant})[0]
-            refused += status != 200
+            headers = {**kind, "X-Scope-OrgID": "t%d" % tenant}
+            refused += not wait_for(lambda: ask_all(server, "/push.v1.PusherService/Push", body, headers)[0] == 200, 30)
     check("24 tenants whose dictionaries exceed the memory together are all served", refused == 0, refused)
-    totals = [json.loads(server.ask(QUERIER + "SelectMergeStacktraces", json.dumps(
-        {**RANGE, "profileTypeID": CPU, "labelSelector": "{}"}).encode(), {
-            "Content-Type": "application/json", "X-Scope-OrgID": "t%d" % t})[2]) for t in range(24)]
-    totals = [int(t.get("flamegraph", {}).get("total", 0)) // 10000000 for t in totals]
+    query = json.dumps({**RANGE, "profileTypeID": CPU, "labelSelector": "{}"}).encode()
+    totals = []
+
+    def ask(tenant):
+        status, _, got = server.ask(QUERIER + "SelectMergeStacktraces", query, {
+            "Content-Type": "application/json", "X-Scope-OrgID": "t%d" % tenant})
+        if status == 200:
+            totals.append(int(json.loads(got).get("flamegraph", {}).get("total", 0)) // 10000000)
+        return status == 200
+
+    for t in range(24):
+        wait_for(lambda t=t: ask(t), 30)
     check("and all answered", totals == [4000] * 24, totals)
     server.stop()
 
