@@ -738,6 +738,35 @@ def h2():
     yield from byte_mutations(text, random.Random(14), 200)
 
 
+def connection():
+    rng = random.Random(21)
+    host = b"Host: localhost\r\n"
+    chunked = b"POST /ingest?name=a HTTP/1.1\r\n" + host + b"Transfer-Encoding: chunked\r\n\r\n5\r\na;b 1\r\n0\r\n\r\n"
+    asks = [b"GET /ready HTTP/1.1\r\n" + host + b"\r\n",
+            b"GET /metrics HTTP/1.0\r\n\r\n" * 3,
+            chunked,
+            b"POST /ingest?name=a&format=folded HTTP/1.1\r\n" + host + b"Content-Length: 5\r\nContent-Encoding: gzip\r\n\r\na;b 1"]
+    # a TLS record with a ClientHello that ends too early
+    hello = bytes.fromhex("160301003c010000380303") + bytes(32) + b"\0\0\2\x13\1\1\0\0\x0d\0\x10\0\5\0\3\2h2"
+    for kind in (0, 5):
+        for text in asks:
+            yield bytes([kind]) + text
+            for changed in byte_mutations(text, rng, 20):
+                yield bytes([kind]) + changed
+    yield b"\4" + hello
+    for changed in byte_mutations(hello, rng, 20):
+        yield b"\4" + changed
+    for text in list(h2())[:80]:
+        yield b"\1" + text
+    for path in range(8):
+        bodies = list(pprof())[:2] if path == 0 else [b'{"profileTypeID":"x","labelSelector":"{}"}', message((1, b"a"), (2, b"{}"), (3, 1))]
+        for body in bodies:
+            yield bytes([3, path]) + body
+            yield bytes([2, path]) + b"\0" + struct.pack(">I", len(body)) + body
+            for changed in byte_mutations(body, rng, 5):
+                yield bytes([2, path]) + b"\0" + struct.pack(">I", len(changed)) + changed
+
+
 def spool_item():
     rng = random.Random(9)
     for body in (b"", b"x" * 300, bytes(rng.randrange(256) for _ in range(2000))):
