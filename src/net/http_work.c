@@ -169,7 +169,7 @@ void http_request_refuse(struct http_request *rq, enum http_refusal why, int sta
 	rs->status = status;
 	rs->content_type = "application/json";
 	if (status == 401)
-		http_response_add(rs, "WWW-Authenticate", "Bearer realm=\"cameo\"");
+		http_response_add(rs, "WWW-Authenticate", "Basic realm=\"cameo\"");
 	if (retry_s) {
 		snprintf(rs->trailer_text, sizeof(rs->trailer_text), "%u", retry_s);
 		http_response_add(rs, "Retry-After", rs->trailer_text);

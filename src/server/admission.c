@@ -178,7 +178,7 @@ int admission_decide(const struct admission *a, struct rpc *rpc)
 	int r = identify(a, rpc->api, rpc->rq, &rpc->client);
 
 	if (r == -EACCES)
-		http_response_add(rpc->rs, "WWW-Authenticate", "Bearer realm=\"cameo\"");
+		http_response_add(rpc->rs, "WWW-Authenticate", "Basic realm=\"cameo\"");
 	if (r < 0)
 		return err_set(rpc->err, r, "%s", r == -EPERM ? out_of_scope : unauthenticated);
 	if (access == API_WRITE || access == API_ADMIN)

@@ -49,7 +49,7 @@ static void a_client_must_authenticate_except_for_ready(void **state)
 	assert_int_equal(scene_get(&s, "/ready"), 200);
 	assert_int_equal(scene_get(&s, "/metrics"), 401);
 	assert_string_equal(http_answer_header(&s.answer, "WWW-Authenticate"),
-			    "Bearer realm=\"cameo\"");
+			    "Basic realm=\"cameo\"");
 	assert_int_equal(names(&s, "Authorization: Bearer wrong-token", NULL), 401);
 	assert_int_equal(names(&s, "Authorization: Bearer every-tenant", "X-Scope-OrgID: a"), 200);
 	/* a token of one tenant needs no header and permits no other tenant */
