@@ -13,7 +13,9 @@
  */
 #define BASE_BYTES (14 * MIB)
 /* Below this, the agent could not keep the tables of a few programs. */
-#define SHARED_MIN (7 * MIB)
+#define SHARED_MIN (8 * MIB)
+/* With a smaller heap, the symbolizer cannot read the debug information of common programs. */
+#define WORKER_MIN (4 * MIB)
 
 enum {
 	PAGE = 4096,
@@ -89,11 +91,14 @@ static uint64_t choose_sideband(uint32_t n_cpus, uint64_t available)
 
 static void share(struct memory_plan *p, uint64_t shared)
 {
-	uint64_t unit = shared / MILLE;
+	uint64_t unit;
 
+	p->worker_rss = shared / MILLE * WORKER_RSS;
+	if (p->worker_rss < WORKER_MIN)
+		p->worker_rss = WORKER_MIN;
+	p->worker = p->worker_rss / 2 < WORKER_MIN ? WORKER_MIN : p->worker_rss / 2;
+	unit = (shared - p->worker_rss) / (MILLE - WORKER_RSS);
 	p->tables = unit * TABLES;
-	p->worker_rss = unit * WORKER_RSS;
-	p->worker = p->worker_rss / 2;
 	p->addresses = p->symbols = p->scripts = p->backlog = unit * CACHE;
 	p->counts = unit * COUNTS;
 	p->window = p->counts / 2;
@@ -115,8 +120,8 @@ int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, 
 			       (unsigned long long)(needs->limit / MIB), n,
 			       (unsigned long long)((least + MIB - 1) / MIB));
 	left = needs->limit - fixed;
-	p.ring_bytes = (uint32_t)choose_ring(n, left);
-	p.sideband_bytes = (uint32_t)choose_sideband(n, left);
+	p.ring_bytes = (uint32_t)choose_ring(n, left - SHARED_MIN);
+	p.sideband_bytes = (uint32_t)choose_sideband(n, left - SHARED_MIN);
 	left -= p.ring_bytes + sideband_total(n, p.sideband_bytes);
 	p.queue_bytes =
 		needs->queue_bytes < left / QUEUE_SHARE ? needs->queue_bytes : left / QUEUE_SHARE;

@@ -50,7 +50,8 @@ static void check(const struct memory_plan *p, uint32_t n_cpus)
 	/* one chunk of tables at least, and a stack of the greatest depth in every queue */
 	assert_true(p->tables >= MIB);
 	assert_true(p->backlog >= 256 << 10 && p->counts >= 256 << 10);
-	assert_true(p->window <= p->counts && p->worker <= p->worker_rss);
+	assert_true(p->window <= p->counts);
+	assert_true(p->worker >= 4 * MIB && p->worker <= p->worker_rss);
 }
 
 static void every_number_of_cpus_has_a_plan_within_the_limit(void **state)
