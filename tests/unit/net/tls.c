@@ -187,11 +187,17 @@ static char *ask(struct scene *s, int who, int ca, bool h2, size_t len)
 	rq.url = url;
 	assert_int_equal(http_client_new(&c, &opt, NULL), 0);
 	if (http_client_do(c, &rq, &answer, NULL) == 0) {
-		size_t n = strcspn((const char *)answer.body.data, "\n");
+		const char *text = (const char *)answer.body.data;
+		const char *end = memchr(text, '\n', answer.body.len);
+		size_t n;
 
 		assert_int_equal(answer.status, 200);
+		assert_non_null(end);
+		n = (size_t)(end - text);
 		assert_int_equal(answer.body.len, n + 1 + len);
-		line = strndup((const char *)answer.body.data, n);
+		line = calloc(n + 1, 1);
+		assert_non_null(line);
+		memcpy(line, text, n);
 	}
 	http_answer_fini(&answer);
 	return line;

@@ -176,9 +176,10 @@ static void a_reload_replaces_all_clients_or_none(void **state)
 	assert_int_equal(access_reload(a, NULL), 0);
 	assert_int_equal(access_check(a, "Bearer old-secret", &c), -EACCES);
 	assert_int_equal(access_check(a, "Bearer new-secret", &c), 0);
-	remove_file(path);
+	unlink(path);
 	assert_int_equal(access_reload(a, NULL), -ENOENT);
 	assert_int_equal(access_check(a, "Bearer new-secret", &c), 0);
+	free(path);
 }
 
 static void an_invalid_line_is_refused_by_its_number(void **state)
