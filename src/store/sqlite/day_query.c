@@ -136,6 +136,21 @@ static int let_writer(void *ctx)
 	return store_select_check(q->sel, q->err);
 }
 
+/* Locks the day's dictionary for reading while its stacks are added to @out. */
+static void lock_with_pauses(struct query *q, struct merged_stacks *out)
+{
+	out->pause = let_writer;
+	out->pause_ctx = q;
+	pthread_rwlock_rdlock(&q->d->lock);
+}
+
+static void unlock_with_pauses(struct query *q, struct merged_stacks *out)
+{
+	pthread_rwlock_unlock(&q->d->lock);
+	out->pause = NULL;
+	out->pause_ctx = NULL;
+}
+
 static int check_damage(struct query *q, int r)
 {
 	if (r == -EBADMSG)
@@ -334,12 +349,9 @@ int day_query_merge(struct day_state *d, const struct store_select *sel, struct 
 		r = merge_one(&q, &q.selected.data[i], out);
 	if (r < 0)
 		return r;
-	out->pause = let_writer;
-	out->pause_ctx = &q;
-	pthread_rwlock_rdlock(&d->lock);
+	lock_with_pauses(&q, out);
 	r = merged_stacks_add(out, d->dict, q.sums, q.n_sums, sel->names_only);
-	pthread_rwlock_unlock(&d->lock);
-	out->pause = NULL;
+	unlock_with_pauses(&q, out);
 	return r;
 }
 
@@ -547,12 +559,9 @@ static int map_samples(struct query *q, struct timed_samples *out, size_t first)
 
 		q->sums[m->node] = saturating_add(q->sums[m->node], m->value);
 	}
-	out->stacks->pause = let_writer;
-	out->stacks->pause_ctx = q;
-	pthread_rwlock_rdlock(&q->d->lock);
+	lock_with_pauses(q, out->stacks);
 	r = merged_stacks_add_mapped(out->stacks, q->d->dict, q->sums, q->n_sums, &nodes);
-	pthread_rwlock_unlock(&q->d->lock);
-	out->stacks->pause = NULL;
+	unlock_with_pauses(q, out->stacks);
 	if (r == 0)
 		timed_samples_map_nodes(out, first, nodes);
 	return r;
