@@ -462,6 +462,9 @@ static void *front_main(void *arg)
 		bury(f);
 	}
 	respond_all(f);
+	for (struct connection *c = f->connections; c; c = c->next)
+		if (c->relay && c->fd >= 0)
+			pump_relay(c);
 	return NULL;
 }
 

@@ -117,14 +117,31 @@ static bool fits(struct http_bodies *b, const struct http_request *rq, size_t le
 		by_flow + len <= b->max_memory / FLOW_WHOLE * FLOW_PARTS);
 }
 
+/*
+ * Returns the body that has waited longest among those whose end makes room for @rq. If only the
+ * flow of @rq has used up its part, bodies of other flows are left alone.
+ */
+static struct http_request *victim(struct http_bodies *b, const struct http_request *rq, size_t len)
+{
+	struct http_request *v = b->first;
+
+	if (b->used + len > b->max_memory)
+		return v;
+	while (v && used_by(b, v) != used_by(b, rq))
+		v = v->memory.next;
+	return v;
+}
+
 /* Drops stalled bodies until there is room for @len more bytes of @rq. */
 static bool make_room(struct http_bodies *b, const struct http_request *rq, size_t len,
 		      int64_t now_ms)
 {
 	while (!fits(b, rq, len)) {
-		if (!b->first || b->first == rq || now_ms - b->first->memory.marked_ms < STALL_MS)
+		struct http_request *v = victim(b, rq, len);
+
+		if (!v || v == rq || now_ms - v->memory.marked_ms < STALL_MS)
 			return false;
-		drop(b, b->first);
+		drop(b, v);
 	}
 	return true;
 }

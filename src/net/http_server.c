@@ -264,8 +264,8 @@ void http_server_close(struct http_server *s)
 		front_quiesce(s->front);
 	if (s->work)
 		http_work_stop(s->work);
+	wait_until_answered(s); /* with TLS, answers reach their clients through the front */
 	front_close(s->front);
-	wait_until_answered(s);
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
 	http_work_close(s->work);

@@ -46,7 +46,10 @@ static ssize_t send_tls(struct relay *r, const void *data, size_t len)
 
 static ssize_t recv_plain(struct relay *r, void *data, size_t len)
 {
-	return TEMP_FAILURE_RETRY(recv(r->fd, data, len, 0));
+	ssize_t n = TEMP_FAILURE_RETRY(recv(r->fd, data, len, 0));
+
+	/* The server closed its end without reading the rest of a request that it refused. */
+	return n < 0 && errno == ECONNRESET ? 0 : n;
 }
 
 static ssize_t send_plain(struct relay *r, const void *data, size_t len)

@@ -156,7 +156,7 @@ static bool may_fail(struct access *a)
 static void count_failure(struct access *a)
 {
 	pthread_mutex_lock(&a->memory);
-	a->failures++;
+	a->failures += a->failures < MAX_FAILURES;
 	pthread_mutex_unlock(&a->memory);
 }
 

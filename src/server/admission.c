@@ -86,9 +86,9 @@ static bool is_rebound(const struct admission *a, const struct http_request *rq)
 	       !origin_host_is_ours(host, a->opt->host_names);
 }
 
-static bool is_preflight(const struct http_request *rq)
+bool admission_is_preflight(const struct http_request *rq)
 {
-	return !strcmp(http_request_method(rq), "OPTIONS") &&
+	return !strcmp(http_request_method(rq), "OPTIONS") && http_request_header(rq, "Origin") &&
 	       http_request_header(rq, "Access-Control-Request-Method");
 }
 
@@ -102,7 +102,7 @@ bool admission_allow_origin(const struct admission *a, const struct http_request
 		return false;
 	http_response_add(rs, "Access-Control-Allow-Origin", origin);
 	http_response_add(rs, "Vary", "Origin");
-	if (!is_preflight(rq)) {
+	if (!admission_is_preflight(rq)) {
 		http_response_add(rs, "Access-Control-Expose-Headers", "X-Cameo-Empty");
 		return false;
 	}
@@ -130,7 +130,7 @@ int admission_by_headers(const struct admission *a, const struct http_request *r
 		*out_message = "requests from web pages of other origins are not accepted";
 		return 403;
 	}
-	if (is_preflight(rq) && a->opt->cors_origins)
+	if (admission_is_preflight(rq) && a->opt->cors_origins)
 		return 0; /* of a listed origin, so it is answered without a method */
 	r = api ? identify(a, api, rq, out) : 0;
 	if (r == 0)

@@ -26,6 +26,12 @@ struct admission {
 /* The tenant of clients that name none. */
 #define ADMISSION_TENANT "anonymous"
 
+/*
+ * Is this the request with which a browser finds out whether a page of another origin may send one
+ * (CORS preflight)? It has no credentials, so it uses nothing of any tenant's limits.
+ */
+bool admission_is_preflight(const struct http_request *rq);
+
 /* Is a method with this access about one tenant? */
 bool admission_has_tenant(enum api_access access);
 

@@ -136,18 +136,17 @@ static int serve(struct server *s, struct rpc *rpc)
 {
 	size_t bytes = memory_needed(rpc->api, rpc->rq);
 
-	if (api_is_first(rpc) && rpc->api->cost == API_PUSH) {
-		int r = charge_bytes(rpc);
+	int r = 0;
 
-		if (r < 0)
-			return r;
-	}
 	if (bytes && !reserve(s, bytes))
 		return err_set(rpc->err, -ENOMEM,
 			       "the memory budget of the server is exhausted; retry later");
-	rpc->api->framing(rpc, rpc->api->run);
+	if (api_is_first(rpc) && rpc->api->cost == API_PUSH)
+		r = charge_bytes(rpc);
+	if (r == 0)
+		rpc->api->framing(rpc, rpc->api->run);
 	memory_budget_release(&s->memory, bytes);
-	return 0;
+	return r;
 }
 
 /* The cause of a refusal that the HTTP server made, or that was made by the headers. */
@@ -254,7 +253,7 @@ static void on_headers(void *ctx, const struct http_request *rq, struct http_adm
 	out->status = admission_by_headers(&s->admission, rq, &client, &out->message);
 	if (out->status == 429)
 		out->retry_s = 1;
-	if (!out->status && api)
+	if (!out->status && api && !admission_is_preflight(rq))
 		admit_tenant(s, api, tenant_of(s, rq, client.tenant[0] ? client.tenant : NULL),
 			     out);
 }
