@@ -12,7 +12,7 @@ static volatile uint64_t sink;
 
 CALLED static uint64_t hot(uint64_t n)
 {
-	return spin(n, 100000);
+	return spin(n, 400000);
 }
 
 struct Disc final : Shape {
