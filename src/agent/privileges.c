@@ -86,6 +86,11 @@ static bool is_permitted(const struct stat *st, mode_t access)
 	return (st->st_mode >> shift & access) == access;
 }
 
+uint64_t privileges_to_probe(void)
+{
+	return 1ULL << CAP_SYS_ADMIN;
+}
+
 uint64_t privileges_to_read(const char *file)
 {
 	struct stat st;
@@ -266,7 +271,8 @@ static bool needs_admin(uint64_t keep)
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
-static void write_report(char *report, size_t len)
+/* @requested are the capabilities that the caller of privileges_drop() keeps in any case. */
+static void write_report(uint64_t requested, char *report, size_t len)
 {
 	uint64_t have = confine_capabilities();
 	size_t used = (size_t)snprintf(report, len, "capabilities");
@@ -279,8 +285,10 @@ static void write_report(char *report, size_t len)
 			used += (size_t)snprintf(report + used, len - used, " %s", extra[i].name);
 	if (have >> CAP_SYS_ADMIN & 1 && used < len)
 		used += (size_t)snprintf(
-			report + used, len - used,
-			" sys_admin (not needed with sysctl kernel.perf_event_paranoid=2)");
+			report + used, len - used, " sys_admin%s",
+			requested >> CAP_SYS_ADMIN & 1
+				? ""
+				: " (not needed with sysctl kernel.perf_event_paranoid=2)");
 	if (!have && used < len)
 		used += (size_t)snprintf(report + used, len - used, " none");
 	if (used < len)
@@ -289,6 +297,7 @@ static void write_report(char *report, size_t len)
 
 int privileges_drop(uint64_t keep, char *report, size_t len, struct err *err)
 {
+	const uint64_t requested = keep;
 	int r;
 
 	if (!is_single_threaded())
@@ -302,6 +311,6 @@ int privileges_drop(uint64_t keep, char *report, size_t len, struct err *err)
 	r = install_filter();
 	if (r < 0)
 		return err_set(err, r, "cannot install the system call filter: %s", strerror(-r));
-	write_report(report, len);
+	write_report(requested, report, len);
 	return 0;
 }

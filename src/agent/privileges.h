@@ -39,11 +39,13 @@ uint64_t privileges_kept(void);
 const char *privileges_name(unsigned int capability);
 
 /*
- * The capabilities to send a signal to a process of another user; to read @file, and to create
+ * The capabilities to send a signal to a process of another user; to probe functions of further
+ * files while a recording runs (the kernel demands CAP_SYS_ADMIN); to read @file, and to create
  * files in @dir or create @dir, which is none if this user may do so without; and to listen on
  * @port.
  */
 uint64_t privileges_to_kill(void);
+uint64_t privileges_to_probe(void);
 uint64_t privileges_to_read(const char *file);
 uint64_t privileges_to_write(const char *dir);
 uint64_t privileges_to_listen(uint16_t port);

@@ -247,9 +247,9 @@ static int watch_all(struct recording *rec)
 }
 
 /*
- * The recording itself needs the capabilities of the agent, and two more in some cases: to rename
- * the output in a directory of another user, and to send a signal to a command that became another
- * user.
+ * The recording itself needs the capabilities of the agent, and more in some cases: to rename the
+ * output in a directory of another user, to send a signal to a command that became another user,
+ * and to probe functions.
  */
 static int drop_privileges(const struct recording *rec, struct err *err)
 {
@@ -260,6 +260,9 @@ static int drop_privileges(const struct recording *rec, struct err *err)
 
 	if (o->command)
 		keep |= privileges_to_kill();
+	for (size_t i = 0; i < o->events.len; i++)
+		if (o->events.data[i].kind == EVENT_UPROBE)
+			keep |= privileges_to_probe();
 	r = privileges_drop(keep, report, sizeof(report), err);
 	if (r == 0 && o->verbose)
 		fprintf(stderr, "cameo: privileges: %s\n", report);
