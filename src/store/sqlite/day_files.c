@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "store/store.h"
 
 static const char *const suffixes[] = { "", "-wal", "-shm" };
@@ -62,8 +63,16 @@ int64_t day_files_day(const char *name)
 	return strcmp(name, same) == 0 ? number : -1;
 }
 
-/* Counts allocated blocks, which is what the file costs on a disk, not its length. */
-static uint64_t file_bytes(const char *path)
+int day_files_check_dir(const char *dir, struct err *err)
+{
+	const int max = DAY_FILES_PATH_LEN - DAY_FILES_BELOW_DIR;
+
+	if (strlen(dir) <= (size_t)max)
+		return 0;
+	return err_set(err, -ENAMETOOLONG, "path of the store is longer than %d bytes", max);
+}
+
+uint64_t day_files_bytes(const char *path)
 {
 	struct stat st;
 
@@ -77,9 +86,9 @@ static uint64_t day_bytes(const char *dir, const char *tenant, int64_t number)
 	uint64_t bytes;
 
 	day_files_path(dir, tenant, number, day);
-	bytes = file_bytes(day);
+	bytes = day_files_bytes(day);
 	snprintf(path, sizeof(path), "%s-wal", day);
-	return bytes + file_bytes(path);
+	return bytes + day_files_bytes(path);
 }
 
 static int cmp_file(const void *a, const void *b)

@@ -13,9 +13,12 @@
 #include "base/vec.h"
 #include "store/store.h"
 
+struct err;
+
 enum {
 	DAY_FILES_PATH_LEN = 4096,
-	DAY_FILES_DATE_LEN = 40, /* room for three numbers; a valid date takes 10 characters */
+	DAY_FILES_BELOW_DIR = 256, /* of these, for what follows the store's directory */
+	DAY_FILES_DATE_LEN = 40,   /* room for three numbers; a valid date takes 10 characters */
 };
 
 struct day_file {
@@ -33,11 +36,19 @@ struct day_files {
 void day_files_fini(struct day_files *f);
 void day_files_sort(struct day_files *f);
 
+/* Returns 0, or -ENAMETOOLONG with the reason for a directory that day_files_path() cannot use. */
+int day_files_check_dir(const char *dir, struct err *err);
+
 /*
- * Writes a path of at most DAY_FILES_PATH_LEN bytes to @out. @tenant must be valid; @dir must leave
- * 256 bytes (sqlite_store_open() checks both).
+ * Writes a path of at most DAY_FILES_PATH_LEN bytes to @out. @tenant must be valid, and @dir must
+ * have passed day_files_check_dir(): it leaves DAY_FILES_BELOW_DIR bytes.
  */
 void day_files_path(const char *dir, const char *tenant, int64_t number, char *out);
+
+/*
+ * Bytes of the blocks that a file has on the disk, which is not its length; 0 if it does not exist.
+ */
+uint64_t day_files_bytes(const char *path);
 
 /* Writes the date of a day, by which its file is named. */
 void day_files_date(int64_t number, char out[DAY_FILES_DATE_LEN]);

@@ -84,13 +84,11 @@ int day_list_tenants(const char *dir, struct day_files *out, struct err *err)
 	_cleanup_(closedirp) DIR *d = opendir(dir);
 	bool has_others = false;
 	const struct dirent *e;
-	int r = 0;
+	int r;
 
 	if (!d)
 		return err_set(err, -errno, "cannot open \"%.150s\": %s", dir, strerror(errno));
-	if (strlen(dir) > DAY_FILES_PATH_LEN - 256)
-		return err_set(err, -ENAMETOOLONG, "path of the store is longer than %d bytes",
-			       DAY_FILES_PATH_LEN - 256);
+	r = day_files_check_dir(dir, err);
 	while (r == 0 && (e = readdir(d))) {
 		struct day_file f = { 0 };
 

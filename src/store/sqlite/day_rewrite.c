@@ -119,35 +119,25 @@ static int select_series(struct sqlite3 *db, const struct stack_dict *dict,
 }
 
 /* Selects the windows to keep, with the new numbers of their blocks. */
-static int select_windows(struct sqlite3 *db, const struct store_deletion *del, struct err *err)
-{
-	struct sqlite3_stmt *stmt = NULL;
-	int r = db_prepare(db,
-			   "INSERT INTO kept SELECT block, row_number() OVER (ORDER BY block)"
-			   " FROM old.windows WHERE NOT (time>=?1 AND time<?2"
-			   " AND series IN (SELECT series FROM doomed))",
-			   &stmt, err);
-
-	if (r == 0) {
-		sqlite3_bind_int64(stmt, 1, del ? del->start_ns : 0);
-		sqlite3_bind_int64(stmt, 2, del ? del->end_ns : 0);
-		r = db_step(db, stmt, err);
-	}
-	db_finalize(stmt);
-	return r;
-}
+static const char select_windows[] =
+	"INSERT INTO kept SELECT block, row_number() OVER (ORDER BY block)"
+	" FROM old.windows WHERE NOT (time>=?1 AND time<?2"
+	" AND series IN (SELECT series FROM doomed))";
 
 /* Sums of slots that lose windows are derived data, and are left out. */
-static int copy_sums(struct sqlite3 *db, const struct store_deletion *del, struct err *err)
+static const char copy_sums[] =
+	"INSERT INTO main.sums SELECT series, level, start,"
+	" seal(content(head)), seal(content(data)) FROM old.sums"
+	" WHERE NOT (start<?2 AND"
+	" start + CASE level WHEN 0 THEN 600 ELSE 7200 END * 1000000000 > ?1"
+	" AND series IN (SELECT series FROM doomed))";
+
+/* Runs a statement whose arguments are the range of the deletion, which is empty without one. */
+static int run_for_range(struct sqlite3 *db, const char *sql, const struct store_deletion *del,
+			 struct err *err)
 {
 	struct sqlite3_stmt *stmt = NULL;
-	int r = db_prepare(db,
-			   "INSERT INTO main.sums SELECT series, level, start,"
-			   " seal(content(head)), seal(content(data)) FROM old.sums"
-			   " WHERE NOT (start<?2 AND"
-			   " start + CASE level WHEN 0 THEN 600 ELSE 7200 END * 1000000000 > ?1"
-			   " AND series IN (SELECT series FROM doomed))",
-			   &stmt, err);
+	int r = db_prepare(db, sql, &stmt, err);
 
 	if (r == 0) {
 		sqlite3_bind_int64(stmt, 1, del ? del->start_ns : 0);
@@ -261,11 +251,11 @@ static int copy(struct sqlite3 *db, const char *path, const struct day_check *ha
 	if (r == 0 && del)
 		r = select_series(db, dict, del, err);
 	if (r == 0)
-		r = select_windows(db, del, err);
+		r = run_for_range(db, select_windows, del, err);
 	if (r == 0)
 		r = db_exec(db, copy_rows, err);
 	if (r == 0)
-		r = copy_sums(db, del, err);
+		r = run_for_range(db, copy_sums, del, err);
 	if (r == 0)
 		r = put_identity(db, &have->identity, err);
 	return r < 0 ? r : db_exec(db, "COMMIT; DETACH old", err);

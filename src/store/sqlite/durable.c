@@ -89,10 +89,9 @@ int durable_lock(const char *dir, bool create, int *out_fd, struct err *err)
 	_cleanup_(closep) int fd = -1;
 	int r;
 
-	if (strlen(dir) > DAY_FILES_PATH_LEN - 256)
-		return err_set(err, -ENAMETOOLONG, "path of the store is longer than %d bytes",
-			       DAY_FILES_PATH_LEN - 256);
-	r = create ? durable_mkdir(dir, err) : 0;
+	r = day_files_check_dir(dir, err);
+	if (r == 0 && create)
+		r = durable_mkdir(dir, err);
 	if (r < 0)
 		return r;
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -50,7 +50,6 @@ static int copy_day(const char *from, const char *to, const struct day_file *f,
 {
 	char target[DAY_FILES_PATH_LEN];
 	struct day_check have;
-	struct stat st;
 	int r;
 
 	day_files_path(to, f->tenant, f->number, target);
@@ -63,8 +62,8 @@ static int copy_day(const char *from, const char *to, const struct day_file *f,
 		r = manifest_record(old, f->number, &have.identity, have.n_windows, err);
 	if (r == 0)
 		r = manifest_record(new, f->number, &have.identity, have.n_windows, err);
-	if (r == 0 && stat(target, &st) == 0)
-		out->bytes = (uint64_t)st.st_blocks * 512;
+	if (r == 0)
+		out->bytes = day_files_bytes(target);
 	out->n_windows = have.n_windows;
 	return r;
 }

@@ -6,14 +6,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/utc.h"
 #include "store/sqlite/day_check.h"
 #include "store/sqlite/day_list.h"
 #include "store/sqlite/day_rewrite.h"
@@ -85,13 +84,6 @@ int sqlite_files_check(const char *dir, store_file_fn fn, void *ctx, struct err 
 
 /* ---- changing files ----------------------------------------------------------------- */
 
-static uint64_t file_bytes(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
-}
-
 /* A change of one file. */
 struct change {
 	const char *dir;
@@ -105,15 +97,11 @@ static void change_fini(struct change *c)
 	manifest_fini(&c->manifest);
 }
 
-/* "2026-11-21T08:00:00Z" */
 static void put_time(struct buf *out, const char *key, int64_t time_ns)
 {
-	time_t t = (time_t)(time_ns / CLOCK_SECOND_NS);
-	char text[32];
-	struct tm tm;
+	char text[UTC_TEXT_LEN];
 
-	gmtime_r(&t, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	utc_text(time_ns, text);
 	buf_printf(out, "%s%s", key, text);
 }
 
@@ -126,7 +114,7 @@ static int log_deletion(const struct change *c, uint64_t n_windows, struct err *
 
 	snprintf(path, sizeof(path), "%s/%s/deletions", c->dir, c->file->tenant);
 	day_files_date(c->file->number, date);
-	put_time(&line, "", (int64_t)time(NULL) * CLOCK_SECOND_NS);
+	put_time(&line, "", (int64_t)clock_unix_ns());
 	buf_printf(&line, " uid=%u day=%s", getuid(), date);
 	put_time(&line, " from=", c->del->start_ns);
 	put_time(&line, " until=", c->del->end_ns);
@@ -220,7 +208,7 @@ static int change_file(struct change *c, store_file_fn fn, void *ctx, struct err
 			       why.msg[0] ? why.msg : strerror(-r));
 	out.n_windows = done.n_windows;
 	out.n_deleted = done.n_deleted;
-	out.bytes = file_bytes(path);
+	out.bytes = day_files_bytes(path);
 	return c->del && !done.n_deleted ? 0 : fn(ctx, &out);
 }
 
