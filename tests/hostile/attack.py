@@ -38,6 +38,7 @@ HOSTILE = 64001  # user ids that own nothing else
 HONEST = 64002
 MS = 800  # CPU time of the honest program
 ENDS_S = 5
+KILLS = 10
 # The agent profiles the whole machine, so that other programs that start there count, too.
 MEMORY_MIB = 256
 HONEST_CHAIN = "_start __libc_start_main.* ... main outer middle hot"
@@ -344,6 +345,15 @@ def windows_until_named(agent, comm, function):
 
     agent.wait(is_named, "names after a kill")
     expect(len(unnamed) <= 2, f"{len(unnamed)} windows without names:", agent.said())
+
+
+def kill_children(agent, comm, function):
+    """Kills the agent's children ten times; each time, FUNCTION of the program COMM soon has its name again."""
+    for _ in range(KILLS):
+        agent.wait(lambda: cameo.children_of(agent.process.pid), "a child process of the agent")
+        for pid in cameo.children_of(agent.process.pid):
+            kill(pid)
+        windows_until_named(agent, comm, function)
 
 
 def need_root():

@@ -82,11 +82,7 @@ def readers_killed(shop):
     busy = cameo.spawn(program, 1000000, "map")
     with attack.Agent(shop, "-F", "199", "--window", "1s") as agent:
         try:
-            for _ in range(10):
-                agent.wait(lambda: cameo.children_of(agent.process.pid), "a reader")
-                for pid in cameo.children_of(agent.process.pid):
-                    attack.kill(pid)
-                attack.windows_until_named(agent, "mapped", "mapped_function")
+            attack.kill_children(agent, "mapped", "mapped_function")
         finally:
             cameo.end(busy)
             os.unlink(f"/tmp/perf-{busy.pid}.map")

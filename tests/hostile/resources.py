@@ -13,7 +13,6 @@ from cameo import expect, total
 FILES = 600
 DESCRIPTORS = 1024
 SPARSE = 64 << 30
-KILLS = 10
 
 
 def many_files(shop):
@@ -56,11 +55,7 @@ def killed_symbolizers(shop):
     busy = cameo.spawn(program, 1000000)
     with attack.Agent(shop, "-F", "199", "--window", "1s") as agent:
         try:
-            for _ in range(KILLS):
-                agent.wait(lambda: cameo.children_of(agent.process.pid), "a child process of the agent")
-                for pid in cameo.children_of(agent.process.pid):
-                    attack.kill(pid)
-                attack.windows_until_named(agent, "killed", "hot")
+            attack.kill_children(agent, "killed", "hot")
         finally:
             cameo.end(busy)
 
