@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/utc.h"
 #include "profile/profile.h"
 #include "server/ingest_symbolizer.h"
 #include "server/pools.h"
@@ -160,14 +160,11 @@ static int copy_labels(struct ingest *in, const struct ingest_labels *l,
 /* The message contains the time, because a wrong clock of the agent is the usual cause. */
 static int reject_time(int64_t time_ns, const char *why, struct err *err)
 {
-	time_t t = (time_t)(time_ns / (int64_t)CLOCK_SECOND_NS);
-	char text[32];
-	struct tm tm;
+	char text[UTC_TEXT_LEN];
 
 	if (time_ns < 0)
 		return err_set(err, -EINVAL, "the profile's timestamp is before 1970");
-	gmtime_r(&t, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	utc_text(time_ns, text);
 	return err_set(err, -EINVAL, "the profile's timestamp %s is %s", text, why);
 }
 

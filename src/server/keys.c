@@ -2,32 +2,21 @@
 #include "server/keys.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file_contents.h"
 #include "server/server_options.h"
 
 enum { MAX_PEM = 1 << 20 };
 
 static int read_pem(const char *path, struct buf *out, struct err *err)
 {
-	_cleanup_(fclosep) FILE *f = path ? fopen(path, "re") : NULL;
-	char part[4096];
-	size_t n;
+	int r = path ? file_contents(path, MAX_PEM, out, err) : 0;
 
-	if (!path)
-		return 0;
-	if (!f)
-		return err_set(err, -errno, "cannot open \"%s\": %s", path, strerror(errno));
-	while ((n = fread(part, 1, sizeof(part), f)) > 0 && out->len < MAX_PEM)
-		buf_put(out, part, n);
-	explicit_bzero(part, sizeof(part));
-	if (ferror(f))
-		return err_set(err, -EIO, "cannot read \"%s\"", path);
-	buf_put_byte(out, 0);
-	return buf_error(out);
+	if (r == 0 && path)
+		buf_put_byte(out, 0);
+	return r < 0 ? r : buf_error(out);
 }
 
 int keys_read(struct keys *k, const struct server_options *opt, struct err *err)

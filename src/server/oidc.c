@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file_contents.h"
 #include "base/thread.h"
 #include "net/http_client.h"
 #include "server/client.h"
@@ -68,28 +68,13 @@ static int fetch(const char *url, struct buf *out, struct err *err)
 	return r < 0 ? r : buf_error(out);
 }
 
-static int read_file(const char *path, struct buf *out, struct err *err)
-{
-	_cleanup_(fclosep) FILE *f = fopen(path, "re");
-	char part[4096];
-	size_t n;
-
-	if (!f)
-		return err_set(err, -errno, "cannot open \"%s\": %s", path, strerror(errno));
-	while ((n = fread(part, 1, sizeof(part), f)) > 0 && out->len <= JWKS_MAX_BYTES)
-		buf_put(out, part, n);
-	if (ferror(f) || out->len > JWKS_MAX_BYTES)
-		return err_set(err, -EFBIG, "cannot read \"%s\": expected at most 256 KiB", path);
-	return buf_error(out);
-}
-
 int oidc_reload(void *oidc, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf json = { 0 };
 	struct jwks *fresh = NULL, *old;
 	struct oidc *o = oidc;
 	int r = is_url(o->opt.jwks) ? fetch(o->opt.jwks, &json, err)
-				    : read_file(o->opt.jwks, &json, err);
+				    : file_contents(o->opt.jwks, JWKS_MAX_BYTES, &json, err);
 
 	if (r == 0)
 		r = jwks_read(&fresh, json.data, json.len, err);

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/utc.h"
 #include "net/http_server.h"
 #include "server/admission.h"
 #include "server/api.h"
@@ -79,12 +79,10 @@ static void put_seconds(struct line *l, const char *key, int64_t ns)
 static void put_time(struct line *l)
 {
 	uint64_t now = clock_unix_ns();
-	time_t s = (time_t)(now / CLOCK_SECOND_NS);
-	char text[64], second[32];
-	struct tm tm;
+	char text[64], second[UTC_TEXT_LEN];
 
-	gmtime_r(&s, &tm);
-	strftime(second, sizeof(second), "%Y-%m-%dT%H:%M:%S", &tm);
+	utc_text((int64_t)now, second);
+	second[strlen(second) - 1] = '\0';
 	snprintf(text, sizeof(text), "%s.%03uZ", second,
 		 (unsigned int)(now % CLOCK_SECOND_NS / CLOCK_MS_NS));
 	put_text(l, "time", text);

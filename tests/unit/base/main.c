@@ -3,6 +3,7 @@ int test_base64(void);
 int test_buf(void);
 int test_dir(void);
 int test_err(void);
+int test_file_contents(void);
 int test_file_limit(void);
 int test_index(void);
 int test_json(void);
@@ -14,6 +15,7 @@ int test_regular_file(void);
 int test_sigbus(void);
 int test_siphash(void);
 int test_strtab(void);
+int test_utc(void);
 int test_utf8(void);
 int test_vec(void);
 
@@ -25,6 +27,7 @@ int main(void)
 	n_failed += test_buf();
 	n_failed += test_dir();
 	n_failed += test_err();
+	n_failed += test_file_contents();
 	n_failed += test_file_limit();
 	n_failed += test_index();
 	n_failed += test_json();
@@ -36,6 +39,7 @@ int main(void)
 	n_failed += test_sigbus();
 	n_failed += test_siphash();
 	n_failed += test_strtab();
+	n_failed += test_utc();
 	n_failed += test_utf8();
 	n_failed += test_vec();
 	return n_failed;
