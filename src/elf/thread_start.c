@@ -21,8 +21,6 @@ static int note_undefined(void *ctx, uint64_t start, uint64_t end, const struct 
 {
 	bool *found = ctx;
 
-	(void)start;
-	(void)end;
 	*found = *found || s->col[CFI_RA].how == CFI_UNDEFINED;
 	return 0;
 }

@@ -115,10 +115,10 @@ bool admission_allow_origin(const struct admission *a, const struct http_request
 	return true;
 }
 
-int admission_by_headers(const struct admission *a, const struct http_request *rq,
-			 struct client *out, const char **out_message)
+int admission_by_headers(const struct admission *a, const struct api_method *api,
+			 const struct http_request *rq, struct client *out,
+			 const char **out_message)
 {
-	const struct api_method *api = api_find(api_lists, http_request_path(rq));
 	int r;
 
 	if (is_rebound(a, rq)) {

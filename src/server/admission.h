@@ -11,6 +11,7 @@
 #include "server/api.h"
 
 struct access;
+struct api_method;
 struct counters;
 struct http_request;
 struct http_response;
@@ -36,11 +37,13 @@ bool admission_is_preflight(const struct http_request *rq);
 bool admission_has_tenant(enum api_access access);
 
 /*
- * Decides by the headers. Returns 0, or the status of a refusal with *@out_message, constant text
- * without characters that JSON escapes. *@out is the client if the method is known.
+ * Decides by the headers of a request for @api, which is NULL for an unknown path. Returns 0, or
+ * the status of a refusal with *@out_message, constant text without characters that JSON escapes.
+ * *@out is the client if the method is known.
  */
-int admission_by_headers(const struct admission *a, const struct http_request *rq,
-			 struct client *out, const char **out_message);
+int admission_by_headers(const struct admission *a, const struct api_method *api,
+			 const struct http_request *rq, struct client *out,
+			 const char **out_message);
 
 /*
  * Adds the headers by which a page of an origin in --cors-origin may read the response. Returns

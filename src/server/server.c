@@ -135,7 +135,6 @@ static int charge_bytes(struct rpc *rpc)
 static int serve(struct server *s, struct rpc *rpc)
 {
 	size_t bytes = memory_needed(rpc->api, rpc->rq);
-
 	int r = 0;
 
 	if (bytes && !reserve(s, bytes))
@@ -250,7 +249,7 @@ static void on_headers(void *ctx, const struct http_request *rq, struct http_adm
 	struct server *s = ctx;
 
 	out->pool = api ? pool_of(api->cost) : POOL_FREE;
-	out->status = admission_by_headers(&s->admission, rq, &client, &out->message);
+	out->status = admission_by_headers(&s->admission, api, rq, &client, &out->message);
 	if (out->status == 429)
 		out->retry_s = 1;
 	if (!out->status && api && !admission_is_preflight(rq))
