@@ -73,7 +73,8 @@ def crowd(shop):
     """3,000 processes, with a limit of 1,024 open files"""
     outcome = attack.attack(shop, [kind(shop, "crowd", CROWD)],
                             wrapper=["prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}"])
-    outcome.recording.judge("crowd", MAIN + "... hot", leaf="hot", most_elsewhere=0.95)
+    # After fork(), a stack cannot be read for the moment in which the kernel copies its page.
+    outcome.recording.judge("crowd", MAIN + "... hot", leaf="hot", share=0.95, most_elsewhere=0.95)
 
 
 def readers_killed(shop):

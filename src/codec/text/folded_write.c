@@ -168,7 +168,10 @@ int folded_write(const struct profile *p, const struct format_options *opt, stru
 	return r < 0 ? err_set(err, r, "out of memory while writing the profile") : 0;
 }
 
-/* Does the first line look like "frame;frame 17"? */
+/*
+ * Returns whether the first line looks like "frame;frame 17". A line without frames, " 5", counts:
+ * py-spy writes one for samples of a thread that had no Python frames.
+ */
 static enum format_match detect_folded(const void *data, size_t len)
 {
 	const uint8_t *line = data, *newline = memchr(line, '\n', len);
@@ -179,7 +182,7 @@ static enum format_match detect_folded(const void *data, size_t len)
 	for (size_t i = 0; i < n; i++)
 		if (line[i] < ' ' && line[i] != '\t')
 			return FORMAT_MATCH_NONE;
-	if (n >= 3 && line[n - 1] >= '0' && line[n - 1] <= '9' && memrchr(line, ' ', n))
+	if (n >= 2 && line[n - 1] >= '0' && line[n - 1] <= '9' && memrchr(line, ' ', n))
 		return FORMAT_MATCH_POSSIBLE;
 	return FORMAT_MATCH_NONE;
 }

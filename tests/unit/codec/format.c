@@ -260,6 +260,17 @@ static void folded_stacks_may_begin_with_a_bracket(void **state)
 	profile_free(p);
 }
 
+static void folded_stacks_may_begin_with_an_empty_stack(void **state)
+{
+	static const char text[] = " 5\nmain;b 3\n";
+	struct profile *p;
+
+	assert_int_equal(format_read(&p, text, strlen(text), NULL, NULL), 0);
+	assert_int_equal(profile_n_samples(p), 2);
+	assert_int_equal(profile_sample(p, 0).values[0], 5);
+	profile_free(p);
+}
+
 static void files_without_a_profile_are_refused(void **state)
 {
 	struct profile *p;
@@ -280,4 +291,6 @@ TEST_GROUP(test_format, TEST(the_suffix_names_the_format),
 	   TEST(the_page_on_formats_has_the_same_table), TEST(losses_of_a_format_are_named),
 	   TEST(written_files_are_recognized), TEST(no_format_forwards_control_characters),
 	   TEST(json_formats_are_distinguished_by_their_members),
-	   TEST(folded_stacks_may_begin_with_a_bracket), TEST(files_without_a_profile_are_refused))
+	   TEST(folded_stacks_may_begin_with_a_bracket),
+	   TEST(folded_stacks_may_begin_with_an_empty_stack),
+	   TEST(files_without_a_profile_are_refused))
