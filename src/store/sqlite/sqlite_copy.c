@@ -68,7 +68,7 @@ static int copy_day(const char *from, const char *to, const struct day_file *f,
 	return r;
 }
 
-/* Retention may remove a file while the others are copied; then its line is gone too. */
+/* Retention may remove a file while it is copied; then its line is gone too. */
 static bool was_removed(const char *from, const struct day_file *f)
 {
 	_cleanup_(manifest_fini) struct manifest m = { 0 };
@@ -104,7 +104,7 @@ static int copy_tenant(const char *from, const char *to, const char *tenant, sto
 			    ? manifest_check(&old, files.data[i].number, NULL, &why)
 			    : copy_day(from, to, &files.data[i], &old, &new, &out, &why);
 		if (r < 0 && was_removed(from, &files.data[i]))
-			r = 0;
+			r = day_files_unlink(to, tenant, files.data[i].number);
 		else if (r < 0)
 			r = err_set(err, r == -EBADMSG ? -EUCLEAN : r,
 				    "cannot copy \"%.100s\": %.110s", path,
