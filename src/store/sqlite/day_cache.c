@@ -24,7 +24,7 @@
 #include "store/sqlite/day_files.h"
 #include "store/sqlite/day_rewrite.h"
 #include "store/sqlite/durable.h"
-#include "store/sqlite/manifest.h"
+#include "store/sqlite/manifests.h"
 
 enum {
 	MIN_OPEN_DAYS = 6,
@@ -59,9 +59,7 @@ struct day_cache {
 	struct {
 		VEC(struct day_ref *);
 	} all;
-	struct {
-		VEC(struct manifest *);
-	} manifests;
+	struct manifests manifests;
 	struct {
 		VEC(struct refusal);
 	} refusals; /* at most one per day */
@@ -76,59 +74,39 @@ struct day *day_ref_day(const struct day_ref *ref)
 	return ref->day;
 }
 
-static struct manifest *find_manifest(struct day_cache *d, const char *tenant)
-{
-	for (size_t i = 0; i < d->manifests.len; i++)
-		if (!strcmp(d->manifests.data[i]->tenant, tenant))
-			return d->manifests.data[i];
-	return NULL;
-}
-
-static void manifest_free(struct manifest *m)
-{
-	manifest_fini(m);
-	free(m);
-}
-
 static void report(struct day_cache *d, const char *message)
 {
 	if (d->warn)
 		d->warn(d->warn_ctx, message);
 }
 
-/* The tenant's manifest, which is read when it is first needed. */
+/* A manifest is used while a day of its tenant is in the list, also one that opens without the
+ * lock. */
+static bool has_day_open(void *ctx, const char *tenant)
+{
+	const struct day_cache *d = ctx;
+
+	for (size_t i = 0; i < d->all.len; i++)
+		if (!strcmp(d->all.data[i]->tenant, tenant))
+			return true;
+	return false;
+}
+
 static int get_manifest(struct day_cache *d, const char *tenant, struct manifest **out,
 			struct err *err)
 {
-	struct manifest *m = find_manifest(d, tenant);
-	struct err why = { 0 };
-	int r;
+	struct err warning;
+	int r = manifests_get(&d->manifests, tenant, out, &warning, err);
 
-	*out = m;
-	if (m)
-		return 0;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return -ENOMEM;
-	r = manifest_load(m, d->dir, tenant, &why);
-	if (r == -EBADMSG) {
-		report(d, why.msg);
-		r = 0;
-	}
-	if (r == 0)
-		r = vec_push(&d->manifests, m);
-	if (r < 0) {
-		manifest_free(m);
-		return err_set(err, r, "%s", why.msg);
-	}
-	*out = m;
-	return 0;
+	if (r == 0 && warning.msg[0])
+		report(d, warning.msg);
+	return r;
 }
 
 /* The number of windows of an open day is recorded before it is closed. */
 static void close_ref(struct day_cache *d, struct day_ref *ref)
 {
-	struct manifest *m = find_manifest(d, ref->tenant);
+	struct manifest *m = manifests_find(&d->manifests, ref->tenant);
 
 	if (m && manifest_record(m, ref->number, day_identity(ref->day), day_n_windows(ref->day),
 				 NULL) == 0)
@@ -409,10 +387,11 @@ static int acquire(struct day_cache *d, const char *tenant, int64_t number, bool
 {
 	struct manifest *m = NULL;
 	struct day_ref *ref;
-	int r = get_manifest(d, tenant, &m, err);
+	int r;
 
 	while ((ref = find_day(d, tenant, number)) && ref->opening)
 		pthread_cond_wait(&d->opened, &d->lock);
+	r = get_manifest(d, tenant, &m, err);
 	if (r == 0)
 		r = ref ? check_open(d, ref, err) : add_day(d, m, number, create, &ref, err);
 	if ((r == 0 || r == -ENOENT) && !create && check_lost(d, m, number, ref, err) < 0)
@@ -475,7 +454,7 @@ int day_cache_record(struct day_cache *d, int64_t oldest_ns, struct err *err)
 	pthread_mutex_lock(&d->lock);
 	for (size_t i = 0; i < d->all.len; i++) {
 		const struct day_ref *ref = d->all.data[i];
-		struct manifest *m = find_manifest(d, ref->tenant);
+		struct manifest *m = manifests_find(&d->manifests, ref->tenant);
 
 		if (m && !ref->opening && check_open(d, ref, NULL) == 0)
 			manifest_record(m, ref->number, day_identity(ref->day),
@@ -571,10 +550,8 @@ void day_cache_free(struct day_cache *d)
 		return;
 	for (size_t i = 0; i < d->all.len; i++)
 		close_ref(d, d->all.data[i]);
-	for (size_t i = 0; i < d->manifests.len; i++)
-		manifest_free(d->manifests.data[i]);
 	vec_fini(&d->all);
-	vec_fini(&d->manifests);
+	manifests_fini(&d->manifests);
 	vec_fini(&d->refusals);
 	pthread_mutex_destroy(&d->lock);
 	pthread_cond_destroy(&d->opened);
@@ -610,6 +587,9 @@ int day_cache_new(struct day_cache **out, const char *dir, size_t max_bytes, sto
 	d->dir = strdup(dir);
 	if (!d->dir)
 		return -ENOMEM;
+	d->manifests.dir = d->dir;
+	d->manifests.is_used = has_day_open;
+	d->manifests.ctx = d;
 	*out = steal_ptr(&d);
 	return 0;
 }

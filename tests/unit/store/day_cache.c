@@ -211,6 +211,37 @@ static void any_number_of_days_can_be_used(void **state)
 	fixture_remove(dir);
 }
 
+/* Queries for any number of tenants leave those alone that have days, open or on disk. */
+static void tenants_without_days_are_forgotten(void **state)
+{
+	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
+	struct day_ref *open, *closed, *other = NULL;
+	char *dir = fixture_dir();
+	char tenant[16];
+
+	assert_int_equal(day_cache_new(&c, dir, 0, NULL, NULL), 0);
+	assert_int_equal(day_cache_acquire(c, "open", 20777, true, &open, NULL), 0);
+	assert_int_equal(day_cache_acquire(c, "closed", 20777, true, &closed, NULL), 0);
+	day_cache_release(c, closed);
+	for (int i = 0; i < 3000; i++) {
+		struct day_files files = { 0 };
+
+		snprintf(tenant, sizeof(tenant), "t%d", i);
+		assert_int_equal(day_cache_acquire(c, tenant, 20777, false, &other, NULL), -ENOENT);
+		assert_int_equal(day_cache_days(c, tenant, &files), 0);
+		day_files_fini(&files);
+		if (i == 1500)
+			day_cache_shrink(c, true);
+	}
+	assert_int_equal(day_files_unlink(dir, "closed", 20777), 0);
+	assert_int_equal(day_cache_acquire(c, "closed", 20777, false, &closed, NULL), -EUCLEAN);
+	assert_int_equal(day_cache_acquire(c, "open", 20777, false, &other, NULL), 0);
+	assert_ptr_equal(day_ref_day(other), day_ref_day(open));
+	day_cache_release(c, other);
+	day_cache_release(c, open);
+	fixture_remove(dir);
+}
+
 /* Returns the number of days that are open. */
 static size_t count_open(struct day_cache *c)
 {
@@ -300,6 +331,7 @@ TEST_GROUP(test_day_cache, TEST(a_day_is_opened_once_and_created_only_on_request
 	   TEST(a_damaged_file_is_refused_unchanged_and_reported_once),
 	   TEST(a_lost_file_is_reported_until_it_is_back),
 	   TEST(a_lost_file_may_be_replaced_but_not_forgotten),
-	   TEST(any_number_of_days_can_be_used), TEST(days_stay_open_while_there_is_memory),
+	   TEST(any_number_of_days_can_be_used), TEST(tenants_without_days_are_forgotten),
+	   TEST(days_stay_open_while_there_is_memory),
 	   TEST(threads_that_need_a_day_at_once_get_the_same),
 	   TEST(a_directory_that_cannot_be_written_is_an_error))
