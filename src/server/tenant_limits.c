@@ -5,9 +5,11 @@
  * has arrived and one of any size must be possible. The amount is brought up to date when it is
  * looked at, so no thread fills buckets.
  *
- * An entry that has not been used for FORGET_S is reused for another tenant when the table is full;
- * its counts are then added to those of "other". A linear search of at most N_TENANTS names is a
- * small part of a request.
+ * When the table is full, the entry that was not used for the longest time is given to another
+ * tenant, and its counts are added to those of "other". Its debts are forgotten, which gives a
+ * client nothing that it could not have under a further name: rates limit tenants, and only
+ * credentials that belong to one prevent that a client uses several. A linear search of at most
+ * N_TENANTS names is a small part of a request.
  */
 #include "server/tenant_limits.h"
 
@@ -25,7 +27,6 @@
 
 enum {
 	BURST_S = 10,
-	FORGET_S = 600,
 	N_TENANTS = 1024,
 	REPORTED = 100, /* tenants in /metrics; the others are summed */
 	MAX_WAIT_S = 60,
@@ -105,19 +106,22 @@ static void forget(struct tenant_limits *t, const struct tenant *e)
 	t->other.n_refused_queries += e->n_refused_queries;
 }
 
-/* An entry that is free or was not used for FORGET_S; NULL if there is none. */
+/* An entry that is free, else the one unused for longest; NULL if queries occupy all. */
 static struct tenant *free_entry(struct tenant_limits *t)
 {
-	int64_t before = now_ns() - FORGET_S * (int64_t)CLOCK_SECOND_NS;
+	struct tenant *oldest = NULL;
 
 	if (t->n < N_TENANTS)
 		return &t->all[t->n++];
-	for (size_t i = 0; i < N_TENANTS; i++)
-		if (!t->all[i].running && t->all[i].used_ns < before) {
-			forget(t, &t->all[i]);
-			return &t->all[i];
-		}
-	return NULL;
+	for (size_t i = 0; i < N_TENANTS; i++) {
+		struct tenant *e = &t->all[i];
+
+		if (!e->running && (!oldest || e->used_ns < oldest->used_ns))
+			oldest = e;
+	}
+	if (oldest)
+		forget(t, oldest);
+	return oldest;
 }
 
 /* With the lock. The entry of a tenant, or the one that tenants beyond the table share. */

@@ -6,7 +6,7 @@
  * rate of its own that nobody else can use up; beyond it there is a pool that all tenants
  * share. Counts by tenant are part of /metrics. Any thread.
  *
- * The table of tenants is bounded: tenants beyond it share one entry, "other".
+ * The table of tenants is bounded. A tenant beyond it gets the entry that was unused for longest.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -92,8 +92,29 @@ static void any_number_of_tenants_is_reported_in_a_bounded_way(void **state)
 	assert_non_null(rest);
 }
 
+/* Clients that invent names occupy the table, but a tenant that comes later has a rate of its own.
+ */
+static void a_full_table_has_room_for_the_next_tenant(void **state)
+{
+	_cleanup_(tenant_limits_freep) struct tenant_limits *t = NULL;
+	void *query;
+	char name[16];
+
+	assert_int_equal(tenant_limits_new(&t, &slow), 0);
+	query = tenant_limits_begin_query(t, "asking");
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "t%d", i);
+		assert_int_equal(tenant_limits_charge(t, name, TENANT_PROFILES, 1000, NULL), 0);
+		assert_int_equal(tenant_limits_charge(t, name, TENANT_PROFILES, 1, NULL), -EBUSY);
+	}
+	assert_int_equal(tenant_limits_wait_s(t, "late"), 0);
+	assert_int_equal(tenant_limits_charge(t, "late", TENANT_PROFILES, 1, NULL), 0);
+	tenant_limits_end_query(t, query);
+}
+
 TEST_GROUP(test_tenant_limits, TEST(a_tenant_uses_its_own_rate_and_then_the_shared_one),
 	   TEST(profiles_are_limited_without_a_shared_rate),
 	   TEST(without_limits_everything_is_counted_and_accepted),
 	   TEST(a_tenant_has_a_limited_number_of_queries),
-	   TEST(any_number_of_tenants_is_reported_in_a_bounded_way))
+	   TEST(any_number_of_tenants_is_reported_in_a_bounded_way),
+	   TEST(a_full_table_has_room_for_the_next_tenant))
