@@ -182,7 +182,7 @@ static int symbolize_addresses(struct profile *p, struct err *err)
 		return 0;
 	r = ingest_symbolizer_new(&n, &opt);
 	if (r == 0)
-		r = ingest_symbolizer_apply(n, p);
+		r = ingest_symbolizer_apply(n, p, 0);
 	return r < 0 ? err_set(err, r, "cannot symbolize the profile: out of memory") : 0;
 }
 

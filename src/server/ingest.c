@@ -28,6 +28,7 @@ enum {
 	MAX_VALUE = 2048,
 	MAX_PROFILES = 10000,
 	MAX_NAMES = 16 << 20,
+	DOWNLOADS_MS = 2000, /* that a request waits for symbols, with all of its profiles */
 };
 
 void ingest_init(struct ingest *in, int64_t max_age_ns)
@@ -274,6 +275,7 @@ static int charge_rate(const struct ingest *in, struct rpc *rpc)
  */
 static int symbolize(struct ingest *in, struct rpc *rpc)
 {
+	const uint64_t until_ns = clock_monotonic_ns() + DOWNLOADS_MS * CLOCK_MS_NS;
 	bool here = !rpc->rq || is_moved(rpc);
 
 	for (size_t i = 0; rpc->symbolizer && i < in->owned.len; i++) {
@@ -281,7 +283,7 @@ static int symbolize(struct ingest *in, struct rpc *rpc)
 			continue;
 		if (!here)
 			return http_request_move(rpc->rq, POOL_SYMBOLIZE) ? RPC_MOVED : 0;
-		if (ingest_symbolizer_apply(rpc->symbolizer, in->owned.data[i]) < 0)
+		if (ingest_symbolizer_apply(rpc->symbolizer, in->owned.data[i], until_ns) < 0)
 			return -ENOMEM;
 	}
 	return 0;

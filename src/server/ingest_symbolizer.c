@@ -9,8 +9,7 @@
  * mapping is assumed to begin with the code if it has an offset, else with the first segment.
  *
  * A client chooses build ids and paths. A path is only used if the file there has the build id that
- * the client sent, so it learns at most that the server has a file which it could name exactly; ids
- * make at most MAX_FILES searches in ten minutes.
+ * the client sent, so it learns at most that the server has a file which it could name exactly.
  *
  * Two locks: "turn" for the symbolizer, which is not thread-safe and held while it works; "lock"
  * for the list of files, held briefly. "turn" comes first.
@@ -33,29 +32,16 @@
 #include "base/vec.h"
 #include "elf/image.h"
 #include "profile/profile.h"
+#include "server/symbolized_files.h"
 #include "symbol/debugfile.h"
 #include "symbol/debuginfod.h"
 #include "symbol/symbolizer.h"
 
 enum {
-	MAX_FILES = 1024,   /* remembered files, found or not */
 	MAX_MAPPINGS = 512, /* per profile */
-	RETRY_SECONDS = 600,
 	TIMEOUT_MS = 3000,
-	WAIT_MS = 2000, /* that a profile waits for downloads */
 	PAGE = 4096,
 	TABLES_BYTES = 32 << 20,
-};
-
-enum search { SEARCHING, FOUND, MISSING };
-
-struct symbolized_file {
-	struct elf_build_id id;
-	enum search state;
-	bool is_debug;
-	uint32_t file;        /* the symbolizer's id */
-	uint64_t first, code; /* of a debug file: first mapped page, and first page of its code */
-	int64_t searched_ms;
 };
 
 struct ingest_symbolizer {
@@ -66,27 +52,30 @@ struct ingest_symbolizer {
 	bool by_path;
 	pthread_mutex_t lock;      /* guards files and stop */
 	pthread_cond_t work, done; /* a search began or ended */
-	struct {
-		VEC(struct symbolized_file);
-	} files;
+	struct symbolized_files files;
 	bool stop, running;
 	pthread_t downloader;
 };
+
+void ingest_symbolizer_stop(struct ingest_symbolizer *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_cond_broadcast(&s->work);
+	pthread_cond_broadcast(&s->done);
+	pthread_mutex_unlock(&s->lock);
+}
 
 void ingest_symbolizer_free(struct ingest_symbolizer *s)
 {
 	if (!s)
 		return;
-	if (s->running) {
-		pthread_mutex_lock(&s->lock);
-		s->stop = true;
-		pthread_cond_broadcast(&s->work);
-		pthread_mutex_unlock(&s->lock);
+	ingest_symbolizer_stop(s);
+	if (s->running)
 		pthread_join(s->downloader, NULL);
-	}
 	symbolizer_free(s->symbolizer);
 	debuginfod_free(s->debuginfod);
-	vec_fini(&s->files);
+	symbolized_files_fini(&s->files);
 	closep(&s->root);
 	pthread_mutex_destroy(&s->turn);
 	pthread_mutex_destroy(&s->lock);
@@ -181,75 +170,63 @@ static void search_here(struct ingest_symbolizer *s, const char *path, struct sy
 		use_file(s, fd, path, f);
 }
 
-/* With the lock. The entry is valid until files are added. */
-static struct symbolized_file *known_file(struct ingest_symbolizer *s,
-					  const struct elf_build_id *id)
+/*
+ * Enters the result of a search. The caller has the turn, which the release of another file that
+ * makes room needs. Returns 0 or -ENOMEM.
+ */
+static int put_file(struct ingest_symbolizer *s, struct symbolized_file *f)
 {
-	for (size_t i = 0; i < s->files.len; i++)
-		if (s->files.data[i].id.len == id->len &&
-		    !memcmp(s->files.data[i].id.bytes, id->bytes, id->len))
-			return &s->files.data[i];
-	return NULL;
-}
+	struct symbolized_file evicted;
+	bool has_evicted;
+	int r;
 
-static bool is_retried(const struct symbolized_file *f)
-{
-	return f->state == MISSING &&
-	       clock_monotonic_ms() - f->searched_ms > RETRY_SECONDS * 1000LL;
+	f->used_ms = clock_monotonic_ms();
+	pthread_mutex_lock(&s->lock);
+	r = symbolized_files_put(&s->files, f, f->used_ms, &evicted, &has_evicted);
+	if (r == 0 && f->state == SEARCHING)
+		pthread_cond_signal(&s->work);
+	pthread_mutex_unlock(&s->lock);
+	if (has_evicted && evicted.state == FOUND)
+		symbolizer_release_file(s->symbolizer, evicted.file);
+	if (r < 0 && f->state == FOUND)
+		symbolizer_release_file(s->symbolizer, f->file);
+	return r == -ENOSPC ? 0 : r;
 }
 
 /*
  * Searches the file with a build id unless that was done recently. The caller has the turn, so no
- * other thread adds the same file. Files beyond MAX_FILES are not searched.
+ * other thread adds the same file. Without room in the table, it is not searched.
  */
 static int search_file(struct ingest_symbolizer *s, const struct elf_build_id *id, const char *path)
 {
-	struct symbolized_file f = { .id = *id }, *known;
+	struct symbolized_file f = { .id = *id };
 	bool search;
-	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
-	known = known_file(s, id);
-	search = known ? is_retried(known) : s->files.len < MAX_FILES;
+	search = symbolized_files_should_search(&s->files, id, clock_monotonic_ms());
 	pthread_mutex_unlock(&s->lock);
 	if (!search)
 		return 0;
 	search_here(s, path, &f);
-	pthread_mutex_lock(&s->lock);
-	known = known_file(s, id);
-	if (known)
-		*known = f;
-	else
-		r = vec_push(&s->files, f);
-	if (f.state == SEARCHING)
-		pthread_cond_signal(&s->work);
-	pthread_mutex_unlock(&s->lock);
-	return r < 0 ? -ENOMEM : 0;
+	return put_file(s, &f);
 }
 
 /* The entry of a file that was found, as a copy. */
 static bool found_file(struct ingest_symbolizer *s, const struct elf_build_id *id,
 		       struct symbolized_file *out)
 {
-	const struct symbolized_file *known;
+	struct symbolized_file *known;
 	bool found;
 
 	pthread_mutex_lock(&s->lock);
-	known = known_file(s, id);
+	known = symbolized_files_find(&s->files, id);
 	found = known && known->state == FOUND;
+	if (known)
+		known->used_ms = clock_monotonic_ms();
 	if (found)
 		*out = *known;
 	pthread_mutex_unlock(&s->lock);
 	return found;
-}
-
-/* With the lock: a file that must be downloaded, or NULL. */
-static struct symbolized_file *next_search(struct ingest_symbolizer *s)
-{
-	for (size_t i = 0; i < s->files.len; i++)
-		if (s->files.data[i].state == SEARCHING)
-			return &s->files.data[i];
-	return NULL;
 }
 
 /* Downloads files one after the other, in the order in which profiles needed them. */
@@ -259,8 +236,8 @@ static void *downloader_main(void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->stop) {
-		const struct symbolized_file *next = next_search(s);
-		struct symbolized_file f, *known;
+		const struct symbolized_file *next = symbolized_files_next_search(&s->files);
+		struct symbolized_file f;
 		int fd;
 
 		if (!next) {
@@ -272,18 +249,19 @@ static void *downloader_main(void *arg)
 		fd = debuginfod_find(s->debuginfod, &f.id);
 		pthread_mutex_lock(&s->turn);
 		use_file(s, fd, "", &f);
+		put_file(s, &f); /* replaces the entry, which needs no memory */
 		pthread_mutex_unlock(&s->turn);
 		pthread_mutex_lock(&s->lock);
-		known = known_file(s, &f.id);
-		if (known)
-			*known = f;
 		pthread_cond_broadcast(&s->done);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
 
-/* Finds the file at the path of a mapping without build id, if the options allow that. */
+/*
+ * Finds the file at the path of a mapping without build id, if the options allow that. The caller
+ * releases it, since another file may be there the next time.
+ */
 static bool find_unchecked(struct ingest_symbolizer *s, const char *path,
 			   struct symbolized_file *out)
 {
@@ -398,18 +376,16 @@ static int symbolize_mapping(struct ingest_symbolizer *s, struct profile *p, uin
 	const struct profile_mapping *m = profile_mapping(p, mapping);
 	struct symbolized_file f;
 	struct elf_build_id id;
-	bool found;
+	bool has_id = read_build_id(p, m, &id);
 	int r;
 
-	if (read_build_id(p, m, &id))
-		found = found_file(s, &id, &f);
-	else
-		found = find_unchecked(s, profile_string(p, m->file), &f);
-	if (!found)
+	if (has_id ? !found_file(s, &id, &f) : !find_unchecked(s, profile_string(p, m->file), &f))
 		return 0;
 	r = symbolize_locations(s, &f, &pl, mapping, true);
 	if (r == 0)
 		r = symbolize_locations(s, &f, &pl, mapping, false);
+	if (!has_id)
+		symbolizer_release_file(s->symbolizer, f.file);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -450,8 +426,9 @@ bool ingest_symbolizer_can_help(struct ingest_symbolizer *s, const struct profil
 			can = s->by_path;
 			continue;
 		}
-		known = known_file(s, &id);
-		can = !known || known->state != MISSING || is_retried(known);
+		known = symbolized_files_find(&s->files, &id);
+		can = (known && known->state != MISSING) ||
+		      symbolized_files_should_search(&s->files, &id, clock_monotonic_ms());
 	}
 	pthread_mutex_unlock(&s->lock);
 	return can;
@@ -495,7 +472,7 @@ static bool is_searching(struct ingest_symbolizer *s, const struct profile *p, c
 
 		if (!marked[i] || !read_build_id(p, profile_mapping(p, i), &id))
 			continue;
-		known = known_file(s, &id);
+		known = symbolized_files_find(&s->files, &id);
 		if (known && known->state == SEARCHING)
 			return true;
 	}
@@ -503,15 +480,14 @@ static bool is_searching(struct ingest_symbolizer *s, const struct profile *p, c
 }
 
 static void wait_for_downloads(struct ingest_symbolizer *s, const struct profile *p,
-			       const bool *marked)
+			       const bool *marked, uint64_t until_ns)
 {
-	uint64_t until_ns = clock_monotonic_ns() + (uint64_t)WAIT_MS * CLOCK_MS_NS;
 	const struct timespec until = { .tv_sec = (time_t)(until_ns / CLOCK_SECOND_NS),
 					.tv_nsec = (long)(until_ns % CLOCK_SECOND_NS) };
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
-	while (r == 0 && is_searching(s, p, marked))
+	while (r == 0 && !s->stop && is_searching(s, p, marked))
 		r = pthread_cond_timedwait(&s->done, &s->lock, &until);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -520,7 +496,7 @@ static void wait_for_downloads(struct ingest_symbolizer *s, const struct profile
  * At most MAX_MAPPINGS mappings per profile are looked up, so that one profile cannot occupy the
  * symbolizer.
  */
-int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p)
+int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p, uint64_t until_ns)
 {
 	bool any;
 	_cleanup_(freep) bool *unsymbolized = find_unsymbolized(s, p, &any);
@@ -530,7 +506,7 @@ int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p)
 		return r;
 	r = for_mappings(s, p, unsymbolized, search_mapping);
 	if (r == 0 && s->debuginfod)
-		wait_for_downloads(s, p, unsymbolized);
+		wait_for_downloads(s, p, unsymbolized, until_ns);
 	return r < 0 ? r : for_mappings(s, p, unsymbolized, symbolize_mapping);
 }
 

@@ -10,6 +10,7 @@
  * the file have them.
  */
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 
@@ -42,6 +43,9 @@ bool ingest_symbolizer_can_help(struct ingest_symbolizer *s, const struct profil
 /*
  * Adds functions and lines to the locations of @p. Returns 0 or -ENOMEM. @p belongs to the caller.
  * Failures other than lack of memory leave locations without symbols and are not reported. It waits
- * for downloads for at most two seconds in all, and for its turn.
+ * for downloads until the monotonic time @until_ns (0: not at all), and for its turn.
  */
-int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p);
+int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p, uint64_t until_ns);
+
+/* Ends the waits for downloads, those of now and of later, because the server stops. */
+void ingest_symbolizer_stop(struct ingest_symbolizer *s);

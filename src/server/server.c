@@ -433,6 +433,8 @@ void server_close(struct server *s)
 	if (!s)
 		return;
 	watcher_free(s->watcher); /* it may replace the certificates of the HTTP server */
+	if (s->symbolizer)
+		ingest_symbolizer_stop(s->symbolizer);
 	http_server_close(s->http);
 	if (s->retaining) {
 		pthread_mutex_lock(&s->lock);

@@ -86,8 +86,8 @@ static const char *symbolize(const struct ingest_symbolizer_options *opt, struct
 
 	assert_int_equal(ingest_symbolizer_new(&s, opt), 0);
 	/* a second time, when the file has been searched before, nothing changes */
-	assert_int_equal(ingest_symbolizer_apply(s, p), 0);
-	assert_int_equal(ingest_symbolizer_apply(s, p), 0);
+	assert_int_equal(ingest_symbolizer_apply(s, p, 0), 0);
+	assert_int_equal(ingest_symbolizer_apply(s, p, 0), 0);
 	l = profile_location(p, 0);
 	if (!l.n_lines)
 		return "";

@@ -32,6 +32,7 @@ int test_request_log(void);
 int test_secret(void);
 int test_server(void);
 int test_watcher(void);
+int test_symbolized_files(void);
 int test_tenant_limits(void);
 
 int main(int argc, char **argv)
@@ -44,6 +45,6 @@ int main(int argc, char **argv)
 	       test_page_api_tables() + test_page_api_trees() + test_pprof_json() + test_push() +
 	       test_querier() + test_querier_labels() + test_querier_points() +
 	       test_querier_stacks() + test_query_request() + test_readiness() + test_render() +
-	       test_request_log() + test_secret() + test_server() + test_tenant_limits() +
-	       test_watcher();
+	       test_request_log() + test_secret() + test_server() + test_symbolized_files() +
+	       test_tenant_limits() + test_watcher();
 }
