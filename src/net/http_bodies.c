@@ -167,14 +167,23 @@ static int receive(struct http_bodies *b, struct http_request *rq, const void *d
 	return 0;
 }
 
+size_t http_bodies_max(const struct http_bodies *b, const struct http_request *rq)
+{
+	size_t max = rq->memory.max;
+
+	return max && max < b->max_body ? max : b->max_body;
+}
+
 int http_bodies_receive(struct http_bodies *b, struct http_request *rq, const void *data,
 			size_t len)
 {
 	int r;
 
-	if (rq->memory.received + len > b->max_body)
+	if (len > http_bodies_max(b, rq) - rq->memory.received)
 		return -EMSGSIZE;
 	rq->memory.received += len;
+	if (rq->memory.is_discarded)
+		return 0;
 	pthread_mutex_lock(&b->lock);
 	r = receive(b, rq, data, len);
 	pthread_mutex_unlock(&b->lock);

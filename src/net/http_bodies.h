@@ -22,10 +22,13 @@ void http_bodies_free(struct http_bodies *b);
 
 DEFINE_FREEP(struct http_bodies, http_bodies_free)
 
+/* The limit of the body of @rq in bytes. */
+size_t http_bodies_max(const struct http_bodies *b, const struct http_request *rq);
+
 /*
- * Appends to rq->body. Returns 0; -EMSGSIZE beyond the limit of one body; -ENOMEM. If there is no
- * memory for it, it drops the body and sets rq->over_memory; it may do so to other requests whose
- * body has made no progress for two seconds.
+ * Appends to rq->body, or counts only. Returns 0; -EMSGSIZE beyond http_bodies_max(); -ENOMEM. If
+ * there is no memory for it, it drops the body and sets rq->over_memory; it may do so to other
+ * requests whose body has made no progress for two seconds.
  */
 int http_bodies_receive(struct http_bodies *b, struct http_request *rq, const void *data,
 			size_t len);

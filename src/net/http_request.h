@@ -16,6 +16,8 @@ struct http_work;
 
 /* The part of a request that belongs to http_bodies.c. */
 struct http_body {
+	size_t max;        /* bytes that may arrive; 0: the limit of the bodies */
+	bool is_discarded; /* no byte of it is stored */
 	size_t received;   /* bytes that arrived; the receiving thread's */
 	size_t charged;    /* what follows is guarded by the lock of the bodies */
 	size_t marked_len; /* bytes at the time marked_ms */

@@ -126,7 +126,7 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, co
 		return refuse(s, rq, HTTP_REFUSED_REQUEST, admission.status, admission.message,
 			      admission.retry_s);
 	len = http_request_header(rq, "Content-Length");
-	if (len && strtoull(len, NULL, 10) > s->opt.max_body)
+	if (len && strtoull(len, NULL, 10) > http_request_max_body(rq))
 		return refuse(s, rq, HTTP_REFUSED_BODY, 413, "request is too large", 0);
 	return MHD_YES;
 }

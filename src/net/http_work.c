@@ -97,8 +97,15 @@ int http_request_admit(struct http_request *rq, struct http_admission *out)
 		opt->admit(opt->ctx, rq, out);
 	rq->flow = out->flow;
 	rq->token = out->token;
+	rq->memory.is_discarded = out->no_body;
+	rq->memory.max = out->max_body;
 	rq->pool = out->pool < rq->work->n_pools ? out->pool : 0;
 	return out->status;
+}
+
+size_t http_request_max_body(const struct http_request *rq)
+{
+	return http_bodies_max(rq->work->bodies, rq);
 }
 
 int http_request_receive(struct http_request *rq, const void *data, size_t len)

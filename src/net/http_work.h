@@ -45,11 +45,14 @@ DEFINE_FREEP(struct http_request, http_request_free)
 int http_request_admit(struct http_request *rq, struct http_admission *out);
 
 /*
- * Appends to the body. Returns 0; -EMSGSIZE beyond the limit of one body; -ENOMEM. The connection
- * calls it as data arrives; one thread. Beyond the limit of all bodies a body is dropped, which
- * http_request_complete() reports.
+ * Appends to the body, which is discarded if the admission decided that. Returns 0; -EMSGSIZE
+ * beyond http_request_max_body(); -ENOMEM. The connection calls it as data arrives; one thread.
+ * Beyond the limit of all bodies a body is dropped, which http_request_complete() reports.
  */
 int http_request_receive(struct http_request *rq, const void *data, size_t len);
+
+/* The limit of the body of an admitted request, in bytes. */
+size_t http_request_max_body(const struct http_request *rq);
 
 /* Number of bytes of the body that have arrived. For the receiving thread. */
 static inline size_t http_request_received(const struct http_request *rq)

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "net/http_server.h"
+#include "server/connect.h"
 
 #define X(list) extern const struct api_list list;
 #include "server/api.def"
@@ -40,6 +41,11 @@ const struct api_method *api_find(const struct api_list *const *lists, const cha
 		}
 	}
 	return below;
+}
+
+bool api_reads_body(const struct api_method *m)
+{
+	return m && m->framing != connect_get;
 }
 
 int api_unknown_method(struct rpc *rpc)

@@ -55,6 +55,7 @@ enum {
 	MAX_CONNECTIONS = 16384,
 	IDLE_SECONDS = 30,
 	MAX_BODY = 64 << 20,
+	MAX_OPEN_BODY = 4096, /* of a request without credentials */
 	MAX_BODIES = 128 << 20,
 	BODIES_DIVISOR = 4,     /* bodies may take this part of the memory budget */
 	QUERY_BYTES = 16 << 20, /* estimate for one query */
@@ -249,6 +250,8 @@ static void on_headers(void *ctx, const struct http_request *rq, struct http_adm
 	struct server *s = ctx;
 
 	out->pool = api ? pool_of(api->cost) : POOL_FREE;
+	out->no_body = !api_reads_body(api) || admission_is_preflight(rq);
+	out->max_body = api && api->access == API_OPEN ? MAX_OPEN_BODY : 0;
 	out->status = admission_by_headers(&s->admission, api, rq, &client, &out->message);
 	if (out->status == 429)
 		out->retry_s = 1;

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import select
 import socket
 import subprocess
 import sys
@@ -161,9 +162,13 @@ def h2_text(name, value):
     return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
-def h2_post(path, *more):
+def h2_fields(path, *more):
     fields = [(b":method", b"POST"), (b":scheme", b"http"), (b":authority", b"127.0.0.1"), (b":path", path), *more]
-    return H2 + h2_frame(1, 4, 1, b"".join(h2_text(*f) for f in fields))
+    return b"".join(h2_text(*f) for f in fields)
+
+
+def h2_post(path, *more):
+    return H2 + h2_frame(1, 4, 1, h2_fields(path, *more))
 
 
 def slow_clients(server):
@@ -179,11 +184,53 @@ def slow_clients(server):
         check("a byte each second of %s: closed in time" % name, seconds.result() < LATE_S, seconds.result())
 
 
+def flood(server, requests):
+    """Sends each of REQUESTS, a header and the parts of a body, on a connection of its own, a part of each in turn."""
+    sockets = []
+    for header, parts in requests:
+        s = socket.create_connection(address(server))
+        s.sendall(header)
+        s.setblocking(False)
+        sockets.append((s, iter(parts)))
+    while sockets:
+        for s, parts in list(sockets):
+            part = next(parts, None)
+            if part is None:
+                sockets.remove((s, parts))
+                s.close()
+                continue
+            # Bytes that one turn cannot send are lost, so the body stays incomplete and nothing is answered.
+            select.select([], [s], [], 0.05)
+            try:
+                s.send(part)
+            except OSError:
+                pass
+
+
+def open_paths(server):
+    """Paths without credentials have no body: one that is sent is discarded as it arrives."""
+    chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    for path in (b"/ready", b"/nothing", b"/"):
+        head = b"POST " + path + b" HTTP/1.1\r\n" + HOST
+        for name, kind, data in (("one of 48 MiB", b"Content-Length: %d\r\n\r\n" % (48 << 20), b"x" * 65536),
+                                 ("in chunks", b"Transfer-Encoding: chunked\r\n\r\n", chunk)):
+            begun = rss(server)
+            flood(server, [(head + kind, [data] * 100)] * 16)
+            check("POST %s: a body, %s, uses hardly any memory" % (path.decode(), name),
+                  rss(server) - begun < 16 << 20, rss(server) - begun)
+        begun = rss(server)
+        streams = [h2_frame(1, 4, n, h2_fields(path)) for n in (1, 3, 5, 7, 9, 11, 13)]
+        data = [h2_frame(0, 0, n, b"x" * 16384) for _ in range(63) for n in (1, 3, 5, 7, 9, 11, 13)]
+        flood(server, [(H2 + b"".join(streams), data)] * 16)
+        check("POST %s over HTTP/2: bodies use hardly any memory" % path.decode(), rss(server) - begun < 16 << 20,
+              rss(server) - begun)
+
+
 def unauthenticated(cameo, tmp):
     tokens = os.path.join(tmp, "tokens")
     with open(tokens, "w", encoding="ascii") as f:
         f.write("a-long-secret\n")
-    server = Server(cameo, os.path.join(tmp, "auth"), "--auth-token-file", tokens, "--memory", "64M")
+    server = Server(cameo, os.path.join(tmp, "auth"), "--auth-token-file", tokens, "--memory", "256M")
     body = 48 << 20
     begun = rss(server)
     sockets = []
@@ -213,6 +260,7 @@ def unauthenticated(cameo, tmp):
     answer, _ = raw(server, h2_post(b"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
                                     (b"content-type", b"application/grpc")), timeout=3)
     check("gRPC without credentials is refused before the body", b"16" in answer, answer)
+    open_paths(server)
     server.stop()
 
 
@@ -227,6 +275,13 @@ def cpu_s(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def until(condition, limit_s=60):
+    deadline = time.monotonic() + limit_s
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
 def no_descriptors(cameo, tmp):
     """Opens connections until the server has no free descriptor."""
     old = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -235,7 +290,8 @@ def no_descriptors(cameo, tmp):
     resource.setrlimit(resource.RLIMIT_NOFILE, old)
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (80, 80))
     sockets = [socket.create_connection(address(server)) for _ in range(200)]
-    time.sleep(1)
+    check("the server uses all of its descriptors",
+          until(lambda: len(os.listdir("/proc/%d/fd" % server.process.pid)) >= 80))
     # A program that does spin shows how much CPU time the machine had left.
     spinner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     begun = cpu_s(server.process.pid)

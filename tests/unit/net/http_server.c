@@ -23,7 +23,7 @@
 #include "net/http_pool.h"
 #include "tests/test.h"
 
-enum { MAX_BODY = 100000 };
+enum { MAX_BODY = 100000, SMALL_BODY = 10 };
 
 struct scene {
 	struct http_server *server;
@@ -91,6 +91,8 @@ static void admit(void *ctx, const struct http_request *rq, struct http_admissio
 	const char *pool = http_request_header(rq, "X-Pool");
 
 	out->pool = pool ? (unsigned int)atoi(pool) : 0;
+	out->no_body = !strcmp(http_request_path(rq), "/no-body");
+	out->max_body = !strcmp(http_request_path(rq), "/small-body") ? SMALL_BODY : 0;
 }
 
 static void begin(struct scene *s, const struct http_server_options *with)
@@ -215,6 +217,29 @@ static void the_largest_body_is_accepted_and_no_larger_one(void **state)
 	}
 	end(&s);
 	free(body);
+}
+
+static void the_admission_limits_or_discards_a_body(void **state)
+{
+	const struct http_server_options with = { .max_memory = 50 };
+	static char body[MAX_BODY];
+	struct scene s;
+
+	memset(body, 'b', sizeof(body));
+	begin(&s, &with);
+	for (int http2 = 0; http2 < 2; http2++) {
+		uint16_t port = http_server_port(s.server);
+
+		/* More than the memory of all bodies, so it is not stored. */
+		assert_string_equal(ask(port, http2, "/no-body", body, sizeof(body)),
+				    "200 POST /no-body a=- x=t ");
+		assert_string_equal(ask(port, http2, "/small-body", body, SMALL_BODY),
+				    "200 POST /small-body a=- x=t bbbbbbbbbb");
+		assert_int_equal(
+			strncmp(ask(port, http2, "/small-body", body, SMALL_BODY + 1), "413 ", 4),
+			0);
+	}
+	end(&s);
 }
 
 static void bodies_beyond_the_limit_of_memory_are_refused(void **state)
@@ -587,6 +612,7 @@ static void a_query_without_a_client_is_not_run(void **state)
 
 TEST_GROUP(test_http_server, TEST(both_protocols_are_served_on_each_port),
 	   TEST(trailers_are_sent_over_http2), TEST(the_largest_body_is_accepted_and_no_larger_one),
+	   TEST(the_admission_limits_or_discards_a_body),
 	   TEST(bodies_beyond_the_limit_of_memory_are_refused),
 	   TEST(a_request_may_arrive_byte_by_byte),
 	   TEST(requests_on_one_connection_are_answered_in_turn),
