@@ -10,58 +10,14 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "bpf/shared/abi.h"
-#include "profile/profile.h"
-#include "symbolize/name_loss.h"
+#include "symbolize/symbolize_stats.h"
+#include "symbolize/window.h"
 
+struct err;
+struct frame_symbols;
+struct profile;
 struct sample_counts;
 struct sample_counts_thread;
-struct err;
-struct event;
-struct frame_symbols;
-
-/* Selects which of a window's samples go into a profile, and with which values. */
-enum symbolize_mode {
-	/*
-	 * Samples on the CPU: samples/count and cpu/nanoseconds, or the sampled event; with
-	 * several events, one sample type for each.
-	 */
-	SYMBOLIZE_CPU,
-	SYMBOLIZE_OFF,  /* waits: off_cpu/nanoseconds and samples/count (number of waits) */
-	SYMBOLIZE_WALL, /* both: samples/count, and cpu, off_cpu and wall in nanoseconds */
-};
-
-struct symbolize_window {
-	int64_t time_ns; /* start, since 1970 */
-	int64_t duration_ns;
-	int64_t clock_offset_ns; /* difference between the samples' clock and the time since 1970 */
-	uint32_t freq_hz;
-	const struct event *events; /* sampled events, by index; borrowed */
-	size_t n_events;            /* 0: the CPU clock, at freq_hz */
-	enum symbolize_mode mode;   /* for symbolize_profile() */
-	bool locks_only;            /* of the waits, include only those for a futex */
-	bool per_thread;            /* append the tid to the thread label */
-};
-
-struct symbolize_stats {
-	uint64_t n_frames;                  /* of all samples, without error frames */
-	uint64_t n_unnamed;                 /* frames without a name */
-	uint64_t names_lost[NAME_LOSS_MAX]; /* the same frames, by reason */
-	uint64_t n_approximate;             /* samples with a line that is approximate */
-	uint64_t n_generated;               /* samples with generated code that has no symbol */
-	char generated_by[16];              /* program with the majority of n_generated, or "" */
-	uint64_t by_event[EVENTS_MAX];      /* samples of each event */
-	uint64_t off_ns, futex_ns,
-		no_stack_ns; /* time off the CPU; of it, for futexes; without a stack */
-	/*
-	 * Samples by language of the program (the highest enum profile_frame_kind on the
-	 * stack) and by the reason for which the stack is incomplete (WALK_OK if it is
-	 * complete by rules). A complete stack with a caller that was found by search is counted
-	 * in the second array.
-	 */
-	uint64_t by_kind[PROFILE_FRAME_MAX][WALK_ERR_MAX];
-	uint64_t searched_by_kind[PROFILE_FRAME_MAX];
-};
 
 /**
  * symbolize_profile() - build the profile of a whole window

@@ -363,19 +363,6 @@ static int export_due(struct work *w)
 	return r;
 }
 
-static void add_symbolize_stats(struct symbolize_stats *sum, const struct symbolize_stats *s)
-{
-	sum->n_frames += s->n_frames;
-	sum->n_unnamed += s->n_unnamed;
-	for (int i = 0; i < NAME_LOSS_MAX; i++)
-		sum->names_lost[i] += s->names_lost[i];
-	for (int k = 0; k < PROFILE_FRAME_MAX; k++)
-		for (int why = 0; why < WALK_ERR_MAX; why++)
-			sum->by_kind[k][why] += s->by_kind[k][why];
-	for (int k = 0; k < PROFILE_FRAME_MAX; k++)
-		sum->searched_by_kind[k] += s->searched_by_kind[k];
-}
-
 static void update_counts(struct symbolizer_thread *n, const struct work *w)
 {
 	struct symbolizer_thread_stats *s = &n->stats;
@@ -392,7 +379,7 @@ static void update_stats(struct symbolizer_thread *n, const struct work *w, int 
 	struct symbolizer_thread_stats *s = &n->stats;
 
 	pthread_mutex_lock(&n->lock);
-	add_symbolize_stats(&s->symbolize, &w->symbolize);
+	symbolize_stats_add(&s->symbolize, &w->symbolize);
 	frame_symbols_counters(n->frame_symbols, &s->symbolizer);
 	s->n_windows += r == 0;
 	s->n_failed += r < 0;

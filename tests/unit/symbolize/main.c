@@ -2,11 +2,14 @@
 int test_address_cache(void);
 int test_frame_symbols(void);
 int test_losses(void);
+int test_profile_builder(void);
 int test_symbolize(void);
+int test_symbolize_stats(void);
 int test_symbolizer_thread(void);
 
 int main(void)
 {
-	return test_address_cache() + test_frame_symbols() + test_losses() + test_symbolize() +
+	return test_address_cache() + test_frame_symbols() + test_losses() +
+	       test_profile_builder() + test_symbolize() + test_symbolize_stats() +
 	       test_symbolizer_thread();
 }

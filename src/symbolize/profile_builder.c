@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two passes: first every distinct word of every stack is resolved to a location, in one
+ * batch; then the samples are added, referring to these locations. Stacks of a window share most
+ * of their frames, so resolving words instead of frames saves most of the work.
+ */
+#include "symbolize/profile_builder.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/index.h"
+#include "base/vec.h"
+#include "profile/profile.h"
+#include "profiler/offcpu.h"
+#include "profiler/sample_counts.h"
+#include "profiler/wait_reason.h"
+#include "sampler/events.h"
+#include "symbolize/frame_symbols.h"
+#include "symbolize/symbolize_stats.h"
+
+enum {
+	NS_PER_S = 1000000000,
+	LABELS_MAX = 8,
+	VALUES_MAX = EVENTS_MAX, /* 4 with SYMBOLIZE_WALL */
+	KERNEL_NAMES_MAX = KERNEL_FRAMES_MAX,
+};
+
+struct profile_builder {
+	struct frame_symbols *symbols;
+	const struct sample_counts *c;
+	const struct symbolize_window *window;
+	struct symbolize_stats *stats;
+
+	enum symbolize_mode mode;
+	const uint32_t *samples; /* indices of the selected samples of the window */
+	size_t n_samples;
+
+	struct profile *p; /* borrowed; the profile being built */
+	struct {
+		VEC(struct frame_location);
+	} words; /* distinct words */
+	struct index by_word;
+	struct {
+		VEC(uint32_t);
+	} refs; /* index of words for each frame of each sample, in order */
+	struct {
+		VEC(uint32_t);
+	} stack; /* locations of the current sample */
+	struct {
+		VEC(uint64_t);
+	} times; /* times of the current sample */
+	uint32_t key_pid, key_tid, key_comm, key_thread, key_cpu, key_state, key_wait, key_unwind;
+};
+
+struct word_key {
+	const struct profile_builder *b;
+	uint64_t word, start_ns;
+	uint32_t pid;
+};
+
+static bool same_word(const void *ctx, uint32_t id)
+{
+	const struct word_key *k = ctx;
+	const struct frame_location *l = &k->b->words.data[id];
+
+	return l->word == k->word && l->pid == k->pid && l->start_ns == k->start_ns;
+}
+
+static bool is_searched_word(uint64_t word)
+{
+	return word >> FRAME_KIND_SHIFT != FRAME_KERNEL && word & SAMPLE_COUNTS_SEARCHED;
+}
+
+static uint64_t without_mark(uint64_t word)
+{
+	return is_searched_word(word) ? word & ~SAMPLE_COUNTS_SEARCHED : word;
+}
+
+static bool is_searched(const struct profile_builder *b, const struct sample_counts_sample *s)
+{
+	size_t n, i = 0;
+	const uint64_t *words = sample_counts_stack(b->c, s->stack, &n);
+
+	while (i < n && words[i] >> FRAME_KIND_SHIFT == FRAME_KERNEL)
+		i++;
+	return i < n && is_searched_word(words[i]);
+}
+
+/* Registers the frame @word. Only addresses of generated code differ by program. */
+static int add_word(struct profile_builder *b, uint64_t word,
+		    const struct sample_counts_thread *program)
+{
+	bool differs = word >> FRAME_KIND_SHIFT == FRAME_ADDRESS;
+	struct word_key key = { b, word, differs ? program->start_ns : 0,
+				differs ? program->pid : 0 };
+	uint32_t hash = hash_u64(word ^ key.start_ns ^ (uint64_t)key.pid << 32), id;
+	int r = 0;
+
+	if (!index_find(&b->by_word, hash, same_word, &key, &id)) {
+		id = (uint32_t)b->words.len;
+		r = vec_push(&b->words, (struct frame_location){ .word = word,
+								 .start_ns = key.start_ns,
+								 .pid = key.pid });
+		if (r == 0)
+			r = index_add(&b->by_word, hash, id);
+	}
+	return r < 0 ? r : vec_push(&b->refs, id);
+}
+
+/*
+ * Appends one reference per frame to refs, in the order of the samples, so that later passes walk
+ * the samples and refs in parallel.
+ */
+static int add_words(struct profile_builder *b)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_samples; i++) {
+		const struct sample_counts_sample *s = sample_counts_sample(b->c, b->samples[i]);
+		const struct sample_counts_thread *t = sample_counts_thread(b->c, s->thread);
+		size_t n;
+		const uint64_t *words = sample_counts_stack(b->c, s->stack, &n);
+
+		for (size_t k = 0; k < n && r == 0; k++)
+			r = add_word(b, without_mark(words[k]), t);
+	}
+	return r;
+}
+
+static int add_string(struct profile_builder *b, const char *s, uint32_t *out)
+{
+	return profile_add_string(b->p, s, strlen(s), out);
+}
+
+/* The arrays of labels have room for all labels of a sample; *@out_n is the number that applies. */
+static int make_labels(struct profile_builder *b, const struct sample_counts_thread *t,
+		       struct profile_label out[LABELS_MAX], uint32_t *out_n)
+{
+	char thread[sizeof(t->comm) + 16];
+	int r;
+
+	out[0] = (struct profile_label){ .key = b->key_pid, .num = t->pid };
+	out[1] = (struct profile_label){ .key = b->key_tid, .num = t->tid };
+	out[2] = (struct profile_label){ .key = b->key_comm };
+	out[3] = (struct profile_label){ .key = b->key_thread };
+	out[4] = (struct profile_label){ .key = b->key_cpu, .num = (int64_t)t->cpu_plus_1 - 1 };
+	*out_n = t->cpu_plus_1 ? 5 : 4;
+	snprintf(thread, sizeof(thread), b->window->per_thread ? "%s-%u" : "%s", t->comm, t->tid);
+	r = add_string(b, t->process_comm, &out[2].str);
+	return r < 0 ? r : add_string(b, thread, &out[3].str);
+}
+
+/* Fills in the times of a sample, oldest first, as wall clock time. */
+static int make_times(struct profile_builder *b, const struct sample_counts_sample *s,
+		      struct profile_sample *out)
+{
+	uint64_t *t;
+	int r = vec_reserve(&b->times, s->count);
+
+	if (r < 0)
+		return r;
+	t = b->times.data;
+	out->n_times = (uint32_t)sample_counts_times(b->c, s, t);
+	out->times = t;
+	for (uint32_t i = 0; i < out->n_times; i++)
+		t[i] += (uint64_t)b->window->clock_offset_ns;
+	for (uint32_t i = 0; i < out->n_times / 2; i++) {
+		uint64_t swapped = t[i];
+
+		t[i] = t[out->n_times - 1 - i];
+		t[out->n_times - 1 - i] = swapped;
+	}
+	return 0;
+}
+
+/* The weight of one sample of the event: its period, or the sampling interval in ns. */
+static int64_t period_of(const struct symbolize_window *w, size_t event)
+{
+	if (event < w->n_events && w->events[event].period)
+		return (int64_t)w->events[event].period;
+	return NS_PER_S / w->freq_hz;
+}
+
+/* ---- waits ----------------------------------------------------------------------- */
+
+/* Name of a location's innermost function, or "". */
+static const char *name_of(const struct profile_builder *b, uint32_t location)
+{
+	struct profile_location l = profile_location(b->p, location);
+
+	if (!l.n_lines)
+		return "";
+	return profile_string(b->p, profile_function(b->p, l.lines[0].function)->name);
+}
+
+/*
+ * Finds out from the stack why a thread waits. *@out_skip is the number of frames that are
+ * not the thread's own.
+ */
+static const char *find_reason(const struct profile_builder *b, const uint32_t *refs, size_t n,
+			       size_t *out_skip)
+{
+	const char *names[KERNEL_NAMES_MAX];
+	size_t n_names = 0;
+
+	while (n_names < n && n_names < KERNEL_NAMES_MAX &&
+	       b->words.data[refs[n_names]].kind == PROFILE_FRAME_KERNEL) {
+		names[n_names] = name_of(b, b->words.data[refs[n_names]].location);
+		n_names++;
+	}
+	*out_skip = wait_reason_skip_frames(names, n_names);
+	return wait_reason_find(names + *out_skip, n_names - *out_skip);
+}
+
+/* cgroup v2 freezes tasks by an ordinary sleep; only the stack shows it. */
+static const char *state_name(const struct sample_counts_sample *s, const char *reason)
+{
+	if (!s->off_state)
+		return "running";
+	if (s->off_state == OFF_SLEEPING && !strcmp(reason, "frozen"))
+		return offcpu_state_text(OFF_FROZEN);
+	return offcpu_state_text(s->off_state);
+}
+
+/*
+ * Adds state and, for a wait with a known cause, wait. Profiles of CPU time alone have neither
+ * label, as every sample of theirs is running.
+ */
+static int add_wait_labels(struct profile_builder *b, const struct sample_counts_sample *s,
+			   const char *reason, struct profile_label labels[LABELS_MAX],
+			   uint32_t *io_n)
+{
+	int r;
+
+	if (b->mode == SYMBOLIZE_CPU)
+		return 0;
+	labels[*io_n] = (struct profile_label){ .key = b->key_state };
+	r = add_string(b, state_name(s, reason), &labels[*io_n].str);
+	(*io_n)++;
+	if (r < 0 || !s->off_state || !reason[0])
+		return r;
+	labels[*io_n] = (struct profile_label){ .key = b->key_wait };
+	r = add_string(b, reason, &labels[*io_n].str);
+	(*io_n)++;
+	return r;
+}
+
+/* The label unwind=search of a stack in which a caller was found by search. */
+static int add_unwind_label(struct profile_builder *b, const struct sample_counts_sample *s,
+			    struct profile_label labels[LABELS_MAX], uint32_t *io_n)
+{
+	if (!is_searched(b, s))
+		return 0;
+	labels[*io_n] = (struct profile_label){ .key = b->key_unwind };
+	return add_string(b, "search", &labels[(*io_n)++].str);
+}
+
+/* A stack that consists of a single error word stands for waits whose stack was not recorded. */
+static void count_off(struct profile_builder *b, const struct sample_counts_sample *s,
+		      const char *reason)
+{
+	size_t n;
+	const uint64_t *words = sample_counts_stack(b->c, s->stack, &n);
+
+	b->stats->off_ns += s->off_ns;
+	if (!strcmp(reason, "futex"))
+		b->stats->futex_ns += s->off_ns;
+	if (n == 1 && words[0] == FRAME_WORD(FRAME_ERROR, OFFCPU_ERR_NO_STACK))
+		b->stats->no_stack_ns += s->off_ns;
+}
+
+/* In the order of the sample types in add_types(). */
+static void make_values(const struct profile_builder *b, const struct sample_counts_sample *s,
+			int64_t out[VALUES_MAX])
+{
+	int64_t running = s->off_state ? 0 : (int64_t)s->count;
+	int64_t on_value = running * period_of(b->window, s->event), off_ns = (int64_t)s->off_ns;
+
+	if (b->window->n_events > 1) {
+		for (size_t i = 0; i < b->window->n_events; i++)
+			out[i] = i == s->event ? on_value : 0;
+		return;
+	}
+	out[0] = b->mode == SYMBOLIZE_OFF ? off_ns : running;
+	out[1] = b->mode == SYMBOLIZE_OFF ? (int64_t)s->count : on_value;
+	out[2] = off_ns;
+	out[3] = on_value + off_ns;
+}
+
+/* ---- samples --------------------------------------------------------------------- */
+
+/* Adds a stack without its first @skip frames. */
+static int add_stack(struct profile_builder *b, const uint32_t *refs, size_t n, size_t skip,
+		     uint32_t *out)
+{
+	int r = vec_reserve(&b->stack, n);
+
+	for (size_t i = skip; i < n && r == 0; i++)
+		b->stack.data[i - skip] = b->words.data[refs[i]].location;
+	return r < 0 ? r : profile_add_stack(b->p, b->stack.data, n - skip, out);
+}
+
+static void count_on(struct profile_builder *b, const struct sample_counts_sample *s,
+		     const uint32_t *refs, size_t n)
+{
+	const struct symbolize_stats_sample sample = {
+		.words = b->words.data,
+		.refs = refs,
+		.n = n,
+		.comm = sample_counts_thread(b->c, s->thread)->process_comm,
+		.count = s->count,
+		.event = s->event,
+		.is_searched = is_searched(b, s),
+	};
+
+	symbolize_stats_count(b->stats, &sample);
+}
+
+/* With locks_only, CPU time and waits for locks remain. */
+static bool is_excluded(const struct profile_builder *b, const struct sample_counts_sample *s,
+			const char *reason)
+{
+	return b->window->locks_only && s->off_state && strcmp(reason, "futex") != 0;
+}
+
+/* @refs are the @n frames of the sample. */
+static int add_sample(struct profile_builder *b, const struct sample_counts_sample *s,
+		      const uint32_t *refs, size_t n)
+{
+	struct profile_label labels[LABELS_MAX];
+	int64_t values[VALUES_MAX];
+	struct profile_sample sample = { .labels = labels, .values = values };
+	const char *reason = "";
+	size_t skip = 0;
+	int r;
+
+	if (s->off_state)
+		reason = find_reason(b, refs, n, &skip);
+	if (s->off_state)
+		count_off(b, s, reason);
+	if (is_excluded(b, s, reason))
+		return 0;
+	r = make_labels(b, sample_counts_thread(b->c, s->thread), labels, &sample.n_labels);
+	if (r == 0)
+		r = add_wait_labels(b, s, reason, labels, &sample.n_labels);
+	if (r == 0)
+		r = add_unwind_label(b, s, labels, &sample.n_labels);
+	if (r == 0)
+		r = add_stack(b, refs, n, skip, &sample.stack);
+	if (r == 0 && !s->off_state)
+		r = make_times(b, s, &sample);
+	if (r < 0)
+		return r;
+	make_values(b, s, values);
+	if (!s->off_state)
+		count_on(b, s, refs, n);
+	return profile_add_sample(b->p, &sample);
+}
+
+/*
+ * Each sample has as many references as its stack has words, in the order in which add_words()
+ * appended them.
+ */
+static int add_samples(struct profile_builder *b)
+{
+	size_t at = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < b->n_samples && r == 0; i++) {
+		const struct sample_counts_sample *s = sample_counts_sample(b->c, b->samples[i]);
+		size_t n;
+
+		(void)sample_counts_stack(b->c, s->stack, &n);
+		r = add_sample(b, s, b->refs.data + at, n);
+		at += n;
+	}
+	return r;
+}
+
+/* off_cpu comes first, as OpenTelemetry expects. */
+static int add_off_types(struct profile_builder *b)
+{
+	int r = profile_add_sample_type(b->p, "off_cpu", "nanoseconds");
+
+	if (r == 0)
+		r = profile_add_sample_type(b->p, "samples", "count");
+	return r < 0 ? r : add_string(b, "off_cpu", &profile_meta(b->p)->default_sample_type);
+}
+
+/* Sample type and unit of event number @i. */
+static const char *type_of(const struct symbolize_window *w, size_t i, const char **out_unit)
+{
+	bool is_time = i >= w->n_events || w->events[i].is_clock;
+
+	*out_unit = is_time ? "nanoseconds" : "count";
+	return is_time ? "cpu" : w->events[i].name;
+}
+
+/*
+ * With several events there is no type "samples": their counts are different things and have no
+ * sum.
+ */
+static int add_event_types(struct profile_builder *b)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < b->window->n_events && r == 0; i++) {
+		const char *unit, *type = type_of(b->window, i, &unit);
+
+		r = profile_add_sample_type(b->p, type, unit);
+	}
+	return r;
+}
+
+/* make_values() fills in the values in this order. */
+static int add_types(struct profile_builder *b, const char *type, const char *unit)
+{
+	int r;
+
+	if (b->mode == SYMBOLIZE_OFF)
+		return add_off_types(b);
+	if (b->window->n_events > 1)
+		return add_event_types(b);
+	r = profile_add_sample_type(b->p, "samples", "count");
+	if (r == 0)
+		r = profile_add_sample_type(b->p, type, unit);
+	if (r == 0 && b->mode == SYMBOLIZE_WALL)
+		r = profile_add_sample_type(b->p, "off_cpu", "nanoseconds");
+	if (r == 0 && b->mode == SYMBOLIZE_WALL)
+		r = profile_add_sample_type(b->p, "wall", "nanoseconds");
+	return r;
+}
+
+/*
+ * Keys are added only if a sample can have the label, because pprof readers list all strings.
+ * Either all samples of a window have a CPU or none has, so the first one decides.
+ */
+static int add_keys(struct profile_builder *b)
+{
+	bool has_cpus =
+		b->n_samples &&
+		sample_counts_thread(b->c, sample_counts_sample(b->c, b->samples[0])->thread)
+			->cpu_plus_1;
+	bool has_waits = b->mode != SYMBOLIZE_CPU;
+	const struct {
+		const char *s;
+		uint32_t *id;
+		bool filter;
+	} keys[] = {
+		{ "pid", &b->key_pid, true },        { "tid", &b->key_tid, true },
+		{ "comm", &b->key_comm, true },      { "thread", &b->key_thread, true },
+		{ "cpu", &b->key_cpu, has_cpus },    { "state", &b->key_state, has_waits },
+		{ "wait", &b->key_wait, has_waits }, { "unwind", &b->key_unwind, true },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && r == 0; i++)
+		if (keys[i].filter)
+			r = add_string(b, keys[i].s, keys[i].id);
+	return r;
+}
+
+/* Waits are measured and not sampled, so their profiles have no period. */
+static int begin_profile(struct profile_builder *b)
+{
+	struct profile_meta *meta = profile_meta(b->p);
+	const char *unit, *type = type_of(b->window, 0, &unit);
+	int r = add_types(b, type, unit);
+
+	meta->time_ns = b->window->time_ns;
+	meta->duration_ns = b->window->duration_ns;
+	if (r == 0 && b->mode != SYMBOLIZE_OFF) {
+		meta->period = period_of(b->window, 0);
+		r = add_string(b, type, &meta->period_type.type);
+		if (r == 0)
+			r = add_string(b, unit, &meta->period_type.unit);
+	}
+	return r < 0 ? r : add_keys(b);
+}
+
+/* Keeps the memory of the vectors for the next batch or program. */
+static void clear_words(struct profile_builder *b)
+{
+	b->words.len = 0;
+	b->refs.len = 0;
+	index_fini(&b->by_word);
+}
+
+int profile_builder_new(struct profile_builder **out, struct frame_symbols *symbols,
+			const struct sample_counts *c, const struct symbolize_window *window,
+			struct symbolize_stats *stats)
+{
+	struct profile_builder *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->symbols = symbols;
+	b->c = c;
+	b->window = window;
+	b->stats = stats;
+	*out = b;
+	return 0;
+}
+
+void profile_builder_free(struct profile_builder *b)
+{
+	if (!b)
+		return;
+	vec_fini(&b->words);
+	vec_fini(&b->refs);
+	vec_fini(&b->stack);
+	vec_fini(&b->times);
+	index_fini(&b->by_word);
+	free(b);
+}
+
+void profile_builder_select(struct profile_builder *b, enum symbolize_mode mode,
+			    const uint32_t *samples, size_t n)
+{
+	b->mode = mode;
+	b->samples = samples;
+	b->n_samples = n;
+}
+
+int profile_builder_build(struct profile_builder *b, struct profile **out)
+{
+	_cleanup_(profile_freep) struct profile *p = NULL;
+	int r = profile_new(&p);
+
+	if (r < 0)
+		return r;
+	b->p = p;
+	r = begin_profile(b);
+	if (r == 0)
+		r = add_words(b);
+	if (r == 0)
+		r = frame_symbols_resolve(b->symbols, p, b->words.data, b->words.len);
+	if (r == 0)
+		r = add_samples(b);
+	clear_words(b);
+	b->p = NULL;
+	if (r == 0)
+		*out = steal_ptr(&p);
+	return r;
+}
+
+int profile_builder_prefetch(struct profile_builder *b)
+{
+	int r = add_words(b);
+
+	if (r == 0)
+		r = frame_symbols_prefetch(b->symbols, b->words.data, b->words.len);
+	clear_words(b);
+	return r;
+}
