@@ -2,6 +2,7 @@
 int test_address_cache(void);
 int test_frame_symbols(void);
 int test_losses(void);
+int test_native_symbols(void);
 int test_profile_builder(void);
 int test_symbolize(void);
 int test_symbolize_stats(void);
@@ -9,7 +10,7 @@ int test_symbolizer_thread(void);
 
 int main(void)
 {
-	return test_address_cache() + test_frame_symbols() + test_losses() +
+	return test_address_cache() + test_frame_symbols() + test_losses() + test_native_symbols() +
 	       test_profile_builder() + test_symbolize() + test_symbolize_stats() +
 	       test_symbolizer_thread();
 }

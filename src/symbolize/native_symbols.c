@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * States of files are indexed by file id. An id is reused for another file after an eviction, so a
+ * state and the keys of the cache also have the file's serial, which is never reused.
+ */
+#include "symbolize/native_symbols.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/sigbus.h"
+#include "base/vec.h"
+#include "bpf/shared/abi.h"
+#include "elf/function_extents.h"
+#include "elf/image.h"
+#include "elf/thread_start.h"
+#include "proc/usage.h"
+#include "process/file_table.h"
+#include "symbolize/address_cache.h"
+#include "unwind/special_code.h"
+
+enum {
+	BATCH = 1024,
+	SYMBOLIZER_FILES_MAX = 4096, /* each holds descriptors: above this, all are released */
+	IDLE_AFTER = 2, /* batches without a lookup after which the symbolizer is idled */
+};
+
+/* Knowledge about one file of the file table. */
+struct file_state {
+	uint64_t serial; /* 0: nothing is known */
+	bool added;      /* the symbolizer knows the file as symbolizer_id */
+	uint32_t symbolizer_id;
+	struct elf_image *img; /* NULL: not an ELF file */
+	/* valid once a function without a symbol was met, else extents is NULL */
+	struct function_extents *extents;
+	uint64_t entry; /* where the program begins; 0 in libraries */
+	struct elf_thread_start threads[ELF_THREAD_STARTS_MAX];
+	size_t n_threads;
+};
+
+struct native_symbols {
+	struct native_symbols_opts opts;
+	struct symbolizer *symbolizer;
+	struct {
+		VEC(struct file_state);
+	} states; /* by file id */
+	struct address_cache *cache;
+	struct symbolizer_counters retired; /* sums of symbolizers that were replaced */
+	uint64_t n_lookups;                 /* lookups at the end of the last batch */
+	unsigned int n_quiet;               /* batches since the last one with a lookup */
+};
+
+/* Forgets the file. */
+static void state_reset(struct file_state *k)
+{
+	function_extents_free(k->extents);
+	elf_image_free(k->img);
+	*k = (struct file_state){ 0 };
+}
+
+int native_symbols_new(struct native_symbols **out, const struct native_symbols_opts *opts)
+{
+	_cleanup_(native_symbols_freep) struct native_symbols *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->opts = *opts;
+	r = address_cache_new(&s->cache, opts->address_cache_bytes);
+	if (r == 0)
+		r = symbolizer_new(&s->symbolizer, &opts->symbolizer);
+	if (r < 0)
+		return r;
+	*out = steal_ptr(&s);
+	return 0;
+}
+
+void native_symbols_free(struct native_symbols *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->states.len; i++)
+		state_reset(&s->states.data[i]);
+	vec_fini(&s->states);
+	address_cache_free(s->cache);
+	symbolizer_free(s->symbolizer);
+	free(s);
+}
+
+size_t native_symbols_bytes(const struct native_symbols *s)
+{
+	struct symbolizer_counters c;
+
+	symbolizer_counters(s->symbolizer, &c);
+	return address_cache_bytes(s->cache) + c.bytes;
+}
+
+int native_symbols_worker_pid(const struct native_symbols *s)
+{
+	return (int)symbolizer_worker_pid(s->symbolizer);
+}
+
+/* Sums over the present symbolizer and those that it replaced. */
+void native_symbols_counters(const struct native_symbols *s, struct symbolizer_counters *out)
+{
+	symbolizer_counters(s->symbolizer, out);
+	out->addresses += s->retired.addresses;
+	out->worker_restarts += s->retired.worker_restarts;
+	out->files_given_up += s->retired.files_given_up;
+	for (int i = 0; i < SYMBOLIZER_SOURCE_MAX; i++)
+		out->by_source[i] += s->retired.by_source[i];
+}
+
+/*
+ * Replaces the symbolizer by a new one, which knows no files. Without memory for a second one, the
+ * old one stays in use.
+ */
+static void symbolizer_renew(struct native_symbols *s)
+{
+	struct symbolizer_counters sums;
+	struct symbolizer *fresh;
+
+	if (symbolizer_new(&fresh, &s->opts.symbolizer) < 0)
+		return;
+	native_symbols_counters(s, &sums);
+	s->retired = sums;
+	symbolizer_free(s->symbolizer);
+	s->symbolizer = fresh;
+	for (size_t i = 0; i < s->states.len; i++)
+		state_reset(&s->states.data[i]);
+}
+
+void native_symbols_trim(struct native_symbols *s)
+{
+	address_cache_clear(s->cache);
+	symbolizer_renew(s);
+}
+
+/*
+ * Once all addresses of a few batches were in the cache, the worker is stopped to release its
+ * memory: it starts again with the next unknown address.
+ */
+void native_symbols_end_batch(struct native_symbols *s)
+{
+	struct symbolizer_counters c;
+
+	symbolizer_counters(s->symbolizer, &c);
+	s->n_quiet = c.addresses == s->n_lookups ? s->n_quiet + 1 : 0;
+	s->n_lookups = c.addresses;
+	if (c.files > SYMBOLIZER_FILES_MAX)
+		symbolizer_renew(s);
+	else if (s->n_quiet == IDLE_AFTER)
+		symbolizer_stop_worker(s->symbolizer);
+}
+
+/* ---- files ---------------------------------------------------------------------- */
+
+/*
+ * A file is not evicted while a window that is being symbolized refers to it, so the result
+ * stays valid after unlocking.
+ */
+static const struct file_info *file_get(struct native_symbols *s, uint32_t id)
+{
+	const struct file_info *info;
+
+	if (s->opts.lock)
+		pthread_mutex_lock(s->opts.lock);
+	info = file_table_get(s->opts.files, id);
+	if (s->opts.lock)
+		pthread_mutex_unlock(s->opts.lock);
+	return info;
+}
+
+struct open_job {
+	const struct file_info *info;
+	struct file_state *state;
+};
+
+static int open_image(void *ctx)
+{
+	struct open_job *job = ctx;
+	int r = elf_image_open(&job->state->img, job->info->fd, NULL);
+
+	if (r == 0) /* the segments are read now; the remainder is accessed sparsely */
+		elf_image_release_pages(job->state->img);
+	return r;
+}
+
+/*
+ * A file that cannot be opened keeps its state without an image, so that the attempt is not
+ * repeated for each address.
+ */
+static void open_file(struct native_symbols *s, struct file_state *k, const struct file_info *info)
+{
+	struct open_job job = { info, k };
+	struct symbolizer_file sf = {
+		.fd = info->fd,
+		.root_fd = info->root_fd,
+		.debug_fd = info->debug_fd,
+		.path = info->path,
+	};
+
+	(void)sigbus_run(open_image, &job);
+	k->added = symbolizer_add_file(s->symbolizer, &sf, &k->symbolizer_id) == 0;
+}
+
+/* Makes the state of file @id that of @info. Returns 0 or -ENOMEM. */
+static int update_state(struct native_symbols *s, uint32_t id, const struct file_info *info)
+{
+	struct file_state *k;
+
+	while (s->states.len <= id)
+		if (vec_push(&s->states, (struct file_state){ 0 }) < 0)
+			return -ENOMEM;
+	k = &s->states.data[id];
+	if (k->serial == info->serial)
+		return 0;
+	if (k->added)
+		symbolizer_release_file(s->symbolizer, k->symbolizer_id);
+	state_reset(k);
+	k->serial = info->serial;
+	if (info->is_elf && info->fd >= 0)
+		open_file(s, k, info);
+	return 0;
+}
+
+static struct file_state *state_of(const struct native_symbols *s, const struct native_file *f)
+{
+	return &s->states.data[f->id];
+}
+
+static uint32_t file_of(uint64_t word)
+{
+	return (uint32_t)((word & FRAME_PAYLOAD_MASK) >> FRAME_OFFSET_BITS);
+}
+
+int native_symbols_select(struct native_symbols *s, uint64_t word, struct native_file *f)
+{
+	uint32_t id = file_of(word);
+	const struct file_info *info;
+
+	if (f->info && f->id == id)
+		return 0;
+	info = file_get(s, id);
+	if (!info || update_state(s, id, info) < 0)
+		return -ENOMEM;
+	*f = (struct native_file){ info, id };
+	return 0;
+}
+
+void native_symbols_place(const struct native_symbols *s, const struct native_file *f, uint64_t off,
+			  struct native_place *out)
+{
+	const struct elf_image *img = state_of(s, f)->img;
+	const struct elf_segment *seg;
+	size_t n = img ? elf_image_segments(img, &seg) : 0;
+
+	*out = (struct native_place){ .vaddr = off, .limit = UINT64_MAX };
+	if (img)
+		(void)elf_image_vaddr_of(img, off, &out->vaddr);
+	for (size_t i = 0; i < n; i++) {
+		if (out->vaddr < seg[i].vaddr || out->vaddr - seg[i].vaddr >= seg[i].memsz)
+			continue;
+		out->start = seg[i].vaddr & ~4095ULL;
+		out->limit = (seg[i].vaddr + seg[i].memsz + 4095) & ~4095ULL;
+		out->file_off = seg[i].file_off & ~4095ULL;
+	}
+}
+
+struct start_job {
+	struct file_state *file;
+	uint64_t vaddr, start;
+};
+
+static int find_start(void *ctx)
+{
+	struct start_job *job = ctx;
+	struct file_state *k = job->file;
+	int r = 0;
+
+	if (!k->extents) {
+		r = function_extents_new(&k->extents, k->img);
+		k->entry = unwind_entry_is_start(k->img) ? elf_image_entry(k->img) : 0;
+		k->n_threads = elf_thread_starts(k->img, k->threads);
+	}
+	return r < 0 ? r : function_extents_start(k->extents, job->vaddr, &job->start);
+}
+
+/* The name of functions that end stacks and are known without a symbol; NULL for others. */
+static const char *root_name(const struct file_state *k, uint64_t vaddr, uint64_t start)
+{
+	if (k->entry && start == k->entry)
+		return "_start";
+	for (size_t i = 0; i < k->n_threads; i++)
+		if (vaddr >= k->threads[i].start && vaddr < k->threads[i].end)
+			return "[thread start]";
+	return NULL;
+}
+
+const char *native_symbols_function(struct native_symbols *s, const struct native_file *f,
+				    uint64_t vaddr, uint64_t *out_start)
+{
+	struct file_state *k = state_of(s, f);
+	struct start_job job = { .file = k, .vaddr = vaddr };
+
+	*out_start = vaddr;
+	if (!k->img || sigbus_run(find_start, &job) != 0)
+		return NULL;
+	*out_start = job.start;
+	return root_name(k, vaddr, job.start);
+}
+
+/* ---- lookups -------------------------------------------------------------------- */
+
+static struct address_cache_place cache_key(const struct native_file *f, uint64_t word)
+{
+	return (struct address_cache_place){ word, f->info->serial };
+}
+
+/* A lookup in progress. */
+struct lookup {
+	struct native_symbols *s;
+	const struct native_file *file;
+	const uint64_t *words;
+	bool is_answered[BATCH];
+};
+
+static int on_symbol(void *ctx, size_t cookie, const struct symbol_frame *frames, size_t n)
+{
+	struct lookup *q = ctx;
+	struct address_cache_place place = cache_key(q->file, q->words[cookie]);
+
+	q->is_answered[cookie] = true;
+	return address_cache_put(q->s->cache, &place, frames, n);
+}
+
+/*
+ * Looks up @n words of @f, at most BATCH. An address without a symbol is stored as well, with no
+ * frames, so that it is not looked up again.
+ */
+static int look_up(struct native_symbols *s, const struct native_file *f, const uint64_t *words,
+		   size_t n)
+{
+	const struct file_state *k = state_of(s, f);
+	struct lookup q = { .s = s, .file = f, .words = words };
+	uint64_t offsets[BATCH];
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		offsets[i] = words[i] & FRAME_OFFSET_MASK;
+	if (k->added)
+		r = symbolizer_resolve(s->symbolizer, k->symbolizer_id, SYMBOLIZER_OFFSET, offsets,
+				       n, on_symbol, &q);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct address_cache_place place = cache_key(f, words[i]);
+
+		if (!q.is_answered[i])
+			r = address_cache_put(s->cache, &place, NULL, 0);
+	}
+	return r;
+}
+
+/*
+ * Restarts the worker if it is above its limit: pages of debug files that it has mapped count
+ * as its RSS until it exits.
+ */
+static void limit_worker(struct native_symbols *s)
+{
+	pid_t pid = symbolizer_worker_pid(s->symbolizer);
+	struct proc_usage u;
+
+	if (!s->opts.worker_rss_bytes || !pid)
+		return;
+	proc_usage_read(pid, &u);
+	if (u.rss_bytes > s->opts.worker_rss_bytes)
+		symbolizer_stop_worker(s->symbolizer);
+}
+
+/* Looks up @n words, all of one file. */
+static int look_up_file(struct native_symbols *s, const uint64_t *words, size_t n)
+{
+	struct native_file f = { 0 };
+	int r = native_symbols_select(s, words[0], &f);
+
+	for (size_t at = 0; at < n && r == 0; at += BATCH)
+		r = look_up(s, &f, words + at, n - at < BATCH ? n - at : BATCH);
+	limit_worker(s);
+	return r;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Returns true if the deadline for lookups has passed. */
+static bool is_past_deadline(const struct native_symbols *s)
+{
+	const _Atomic uint64_t *until = s->opts.symbolizer.until_ns;
+	uint64_t until_ns = until ? atomic_load(until) : 0;
+
+	return until_ns && clock_monotonic_ns() >= until_ns;
+}
+
+/*
+ * Moves the words that are not in the cache to the front and sorts them, which groups them by file.
+ * Changes *@io_n to their number. Returns 0 or -ENOMEM.
+ */
+static int select_unknown(struct native_symbols *s, uint64_t *words, size_t *io_n)
+{
+	struct native_file f = { 0 };
+	size_t n_unknown = 0;
+
+	for (size_t i = 0; i < *io_n; i++) {
+		struct address_cache_place place;
+		const struct symbol_frame *frames;
+		size_t n_frames;
+		int r = native_symbols_select(s, words[i], &f);
+
+		if (r < 0)
+			return r;
+		place = cache_key(&f, words[i]);
+		if (!address_cache_get(s->cache, &place, &frames, &n_frames))
+			words[n_unknown++] = words[i];
+	}
+	*io_n = n_unknown;
+	if (n_unknown)
+		qsort(words, n_unknown, sizeof(*words), by_value);
+	return 0;
+}
+
+int native_symbols_prefetch(struct native_symbols *s, uint64_t *words, size_t n,
+			    const atomic_bool *must_yield)
+{
+	int r = select_unknown(s, words, &n);
+	size_t end;
+
+	for (size_t i = 0; i < n && r == 0 && !is_past_deadline(s); i = end) {
+		uint32_t file = file_of(words[i]);
+
+		for (end = i + 1; end < n; end++)
+			if (file_of(words[end]) != file)
+				break;
+		r = look_up_file(s, words + i, end - i);
+		if (r == 0 && end < n && must_yield && atomic_load(must_yield))
+			r = -EAGAIN;
+	}
+	return r;
+}
+
+/* The cache may have dropped a word of this batch during later lookups: then it is looked up again.
+ */
+int native_symbols_find(struct native_symbols *s, const struct native_file *f, uint64_t word,
+			const struct symbol_frame **out, size_t *out_n)
+{
+	struct address_cache_place place = cache_key(f, word);
+	int r;
+
+	if (address_cache_get(s->cache, &place, out, out_n))
+		return 0;
+	*out_n = 0;
+	if (is_past_deadline(s))
+		return NATIVE_SYMBOLS_LATE;
+	r = look_up(s, f, &word, 1);
+	if (r == 0 && !address_cache_get(s->cache, &place, out, out_n))
+		*out_n = 0;
+	return r;
+}
