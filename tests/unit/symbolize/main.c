@@ -4,6 +4,7 @@ int test_frame_symbols(void);
 int test_losses(void);
 int test_native_symbols(void);
 int test_profile_builder(void);
+int test_series_exporter(void);
 int test_symbolize(void);
 int test_symbolize_stats(void);
 int test_symbolizer_thread(void);
@@ -11,6 +12,6 @@ int test_symbolizer_thread(void);
 int main(void)
 {
 	return test_address_cache() + test_frame_symbols() + test_losses() + test_native_symbols() +
-	       test_profile_builder() + test_symbolize() + test_symbolize_stats() +
-	       test_symbolizer_thread();
+	       test_profile_builder() + test_series_exporter() + test_symbolize() +
+	       test_symbolize_stats() + test_symbolizer_thread();
 }
