@@ -15,6 +15,7 @@
 #include "base/strtab.h"
 #include "base/vec.h"
 
+/* A frame of an entry. */
 struct line {
 	uint32_t name, system_name, file; /* ids in the strings of the generation */
 	uint32_t line, start_line;
@@ -42,6 +43,7 @@ struct address_cache {
 	struct symbol_frame frames[ADDRESS_CACHE_FRAMES_MAX]; /* result of the last lookup */
 };
 
+/* Context of same_place(): the table compares by the ids of entries in a generation. */
 struct place_key {
 	const struct generation *g;
 	const struct address_cache_place *place;
@@ -186,8 +188,8 @@ bool address_cache_get(struct address_cache *a, const struct address_cache_place
 			return false;
 		load_frames(a, &a->old, entry);
 		/*
-		 * generation_put() does not rotate the generations, which matters since the
-		 * old one is being read
+		 * address_cache_put() could rotate the generations and free the old one, whose
+		 * strings a->frames borrows; generation_put() does not.
 		 */
 		if (generation_put(&a->young, place, a->frames, entry->n_lines) < 0)
 			return false;

@@ -3,8 +3,8 @@
 
 /*
  * A cache of symbolized native addresses, so that an agent does not symbolize the same code
- * again in every window. Bounded in size: the least recently used entries go first,
- * approximately. One thread, the symbolizer thread.
+ * again in every window. Its memory is bounded: the least recently used entries are evicted first,
+ * approximately. A failed lookup is an entry as well. One thread, the symbolizer thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,16 +15,21 @@
 
 struct address_cache;
 
-enum {
-	ADDRESS_CACHE_FRAMES_MAX = 256
-}; /* inlined calls at one address; further ones are omitted */
+/* The number of functions that are stored for one address; further inlined calls are omitted. */
+enum { ADDRESS_CACHE_FRAMES_MAX = 256 };
 
-/* Key of an entry: a frame word, and the serial of the file that has its file id at present. */
+/*
+ * Key of an entry: a frame word, and the serial of the file that has its file id at present.
+ * File ids are reused after an eviction, serials are not, so an entry never describes another file.
+ */
 struct address_cache_place {
 	uint64_t word, serial;
 };
 
-/* @max_bytes limits the memory held; 0: no limit. Returns 0 or -ENOMEM. */
+/*
+ * @max_bytes is the approximate limit on the memory held, since an old entry that is used again
+ * exists twice for some time; 0: no limit. Returns 0 or -ENOMEM.
+ */
 int address_cache_new(struct address_cache **out, size_t max_bytes);
 void address_cache_free(struct address_cache *a);
 
@@ -37,7 +42,10 @@ DEFINE_FREEP(struct address_cache, address_cache_free)
 int address_cache_put(struct address_cache *a, const struct address_cache_place *place,
 		      const struct symbol_frame *frames, size_t n);
 
-/* Finds an entry. Returns false if there is none. The frames are borrowed until the next call. */
+/*
+ * Finds an entry. Returns false if there is none, or if memory ran out while it was marked as used.
+ * The frames are borrowed until the next call with @a.
+ */
 bool address_cache_get(struct address_cache *a, const struct address_cache_place *place,
 		       const struct symbol_frame **out, size_t *out_n);
 

@@ -27,15 +27,19 @@ struct langs;
 struct frame_symbols;
 struct profile;
 
+/* A frame to resolve. frame_symbols_resolve() sets the members below pid. */
 struct frame_location {
 	uint64_t word;
-	/* the program of a FRAME_ADDRESS word: its pid and its begin; 0 for the other kinds */
+	/*
+	 * The program of a FRAME_ADDRESS word, since the same address holds other code in each
+	 * program: the time at which it began, and its pid. Both are 0 for the other kinds.
+	 */
 	uint64_t start_ns;
 	uint32_t pid;
-	uint32_t location;   /* result: location in the profile */
-	uint8_t lost;        /* result: enum name_loss, why it has no name */
-	bool is_approximate; /* result: line of the nearest known code position */
-	uint8_t kind;        /* result: enum profile_frame_kind */
+	uint32_t location;   /* id of the location in the profile */
+	uint8_t lost;        /* enum name_loss: the reason why it has no name */
+	bool is_approximate; /* its line is that of the nearest known position in the code */
+	uint8_t kind;        /* enum profile_frame_kind */
 };
 
 struct frame_symbols_opts {
@@ -48,10 +52,8 @@ struct frame_symbols_opts {
 	 * RSS limit of the symbolizer's worker process, including files that it has mapped.
 	 * Above it, the worker is restarted. 0: none.
 	 */
-
 	size_t worker_rss_bytes;
 	/* While this is set, frame_symbols_prefetch() returns soon with -EAGAIN. May be NULL. */
-
 	const atomic_bool *must_yield;
 	/* Counts BPF programs that come and go; NULL: nobody counts them. */
 	const _Atomic uint32_t *kernel_changes;
@@ -72,21 +74,26 @@ DEFINE_FREEP(struct frame_symbols, frame_symbols_free)
 int frame_symbols_prefetch(struct frame_symbols *l, const struct frame_location *words, size_t n);
 
 /*
- * Adds the locations of all of @words to @p and stores their ids. Does not reorder @words.
+ * Adds the locations of all of @words to @p and stores their ids. A word without a symbol gets a
+ * location with a bracketed name, so that no frame is missing in a stack. Does not reorder @words.
  * Returns 0 or -ENOMEM.
  */
 int frame_symbols_resolve(struct frame_symbols *l, struct profile *p, struct frame_location *words,
 			  size_t n);
 
-/* Counters of the native symbolizer since the start. */
+/* Counters of the native symbolizer since the start; a replaced symbolizer is included. */
 void frame_symbols_counters(const struct frame_symbols *l, struct symbolizer_counters *out);
 
-int frame_symbols_worker_pid(
-	const struct frame_symbols *l); /* pid of the symbolizer's worker process; 0: none runs */
+/* Returns the pid of the symbolizer's worker process; 0: none runs. */
+int frame_symbols_worker_pid(const struct frame_symbols *l);
 
 /* Memory held by symbols and symbol tables, in bytes. */
 size_t frame_symbols_bytes(const struct frame_symbols *l);
-/* Frees everything that is kept only to speed up later batches. */
+
+/*
+ * Frees everything that is kept only to speed up later batches. Locations that were added to
+ * profiles stay valid, since profiles have copies.
+ */
 void frame_symbols_trim(struct frame_symbols *l);
 
 /* Call this after a batch when the next one may be far off: frees what only lookups need. */

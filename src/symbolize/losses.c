@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each table and the switch include losses.def, which undefines its macros at the end, so that each
+ * inclusion defines only the macro that it uses.
+ */
 #include "symbolize/losses.h"
 
 #include "profiler/session.h"

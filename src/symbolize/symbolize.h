@@ -4,7 +4,8 @@
 /*
  * Builds profiles with symbols from the sample counts of a window: one for the whole window
  * (symbolize_profile(), for recordings), or one per program (struct symbolize_run, for the
- * agent). Does not own counts or symbols. One thread at a time.
+ * agent). Does not own counts or symbols. One thread at a time. profile_builder.h builds each
+ * profile; this module decides which samples it has.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +32,10 @@ int symbolize_profile(struct frame_symbols *l, const struct sample_counts *c,
 		      const struct symbolize_window *window, struct profile **out,
 		      struct symbolize_stats *out_stats, struct err *err);
 
-/* Decides whether the program of @thread is symbolized; @n is the number of its samples. */
+/*
+ * Returns true if the program of @thread should be symbolized; @n is the number of its samples,
+ * on the CPU or of waits. It is called during symbolize_run_new(), once for each of the two.
+ */
 typedef bool (*symbolize_filter_fn)(void *ctx, const struct sample_counts_thread *thread,
 				    uint64_t n);
 
@@ -66,11 +70,13 @@ void symbolize_run_free(struct symbolize_run *run);
 
 DEFINE_FREEP(struct symbolize_run, symbolize_run_free)
 
-/* Number of samples that are not symbolized yet, filtered ones excluded. */
+/* Returns the number of samples and waits that are not symbolized yet, filtered ones excluded. */
 uint64_t symbolize_run_n_remaining(const struct symbolize_run *run);
 
 /*
- * Does a part of the work, less of it if frame_symbols_opts.must_yield is set. Returns 1 if
- * work remains, 0 when done, or -errno.
+ * Looks up symbols of the next programs, or builds and delivers the profile of one program, so that
+ * a caller can stop between two steps. Lookups end early if frame_symbols_opts.must_yield is set.
+ * Returns 1 if work remains; 0 when done; or a negative error, after which the run can only be
+ * freed.
  */
 int symbolize_run_step(struct symbolize_run *run);

@@ -31,10 +31,12 @@ struct symbolizer_thread;
 
 struct symbolizer_thread_opts {
 	const struct frame_symbols_opts *frame_symbols; /* copied; its lock must be set */
-	struct process_info_store *process_info;
-	struct labeler *labeler; /* owned from now on, also on failure */
-	/* Called on the symbolizer thread; owns @w. */
-
+	struct process_info_store *process_info;        /* borrowed */
+	struct labeler *labeler;                        /* owned from now on, also on failure */
+	/*
+	 * Both are called on the symbolizer thread, or by symbolizer_thread_finish(). export()
+	 * owns @w. The message of log(), which may be NULL, is a line of logfmt.
+	 */
 	void (*export)(void *ctx, struct export_window *w);
 	void (*log)(void *ctx, const char *message);
 	void *ctx;
@@ -80,20 +82,28 @@ void symbolizer_thread_set_deadline(struct symbolizer_thread *n, uint64_t until_
 /* Uses labeler @l from the next window on, and owns it. */
 void symbolizer_thread_set_labeler(struct symbolizer_thread *n, struct labeler *l);
 
-/* Frees what is kept only to speed up later windows: at once, or after the present window. */
+/*
+ * Requests that the thread free the memory that is kept only to speed up later windows: at once if
+ * it is idle, otherwise after the present window. Returns without waiting.
+ */
 void symbolizer_thread_shrink(struct symbolizer_thread *n);
 
+/* Sums since the start, except where a current state is named. */
 struct symbolizer_thread_stats {
-	struct symbolize_stats symbolize;
+	struct symbolize_stats symbolize; /* see symbolize_stats_add() */
 	struct symbolizer_counters symbolizer;
-	uint64_t n_windows, n_profiles, n_failed;
-	uint64_t n_series_over, n_samples_dropped;
-	uint64_t n_unread;  /* profiles exported before all labels of their program were known */
-	uint64_t n_waiting; /* profiles that wait for labels */
-	uint64_t last_ns;   /* time that the last window took */
-	size_t symbols_bytes, n_series;
-	int worker_pid; /* pid of the symbolizer's worker process; 0: none runs */
+	uint64_t n_windows;         /* windows that were exported */
+	uint64_t n_failed;          /* windows that were not, for lack of memory */
+	uint64_t n_profiles;        /* exported series */
+	uint64_t n_series_over;     /* profiles that lost labels to the limit of series */
+	uint64_t n_samples_dropped; /* samples of programs that a rule drops */
+	uint64_t n_unread;          /* profiles exported before all their labels were known */
+	uint64_t n_waiting;         /* profiles that now wait for labels */
+	uint64_t last_ns;           /* time that the last window took */
+	size_t symbols_bytes;       /* memory now held by symbols and symbol tables */
+	size_t n_series;            /* label sets now counted: see labeler_n_series() */
+	int worker_pid;             /* pid of the symbolizer's worker process; 0: none runs */
 };
 
-/* State as of the end of the last window. */
+/* Returns the state as of the end of the last window. Any thread may call it. */
 void symbolizer_thread_stats(struct symbolizer_thread *n, struct symbolizer_thread_stats *out);
