@@ -24,6 +24,7 @@ struct agent_server {
 
 /*
  * Reads the configuration from @source and profiles until SIGINT or SIGTERM, or until the agent
- * fails. @server may be NULL. Returns an exit status.
+ * fails. @server may be NULL. Errors are printed. Must be called before the process starts threads,
+ * because it blocks signals and drops privileges. Returns an exit status.
  */
 int agent_run_command(const struct agent_config_source *source, const struct agent_server *server);

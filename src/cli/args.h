@@ -19,6 +19,7 @@ struct row_key {
 	const char *label; /* of ENTRIES_BY_LABEL; borrowed from the command line */
 };
 
+/* The values of --by, for help and errors. */
 #define ARGS_BY_LIST "function, binary, file, line, column, language, process, thread or label:KEY"
 
 /* struct row_key. */

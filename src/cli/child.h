@@ -15,7 +15,7 @@ struct child {
 	pid_t pid;   /* 0: none */
 	int go_fd;   /* closing it releases the child */
 	int exec_fd; /* errno of a failed exec; end of file after a successful one */
-	int pid_fd;
+	int pid_fd;  /* becomes readable when the child ends */
 };
 
 #define CHILD_NONE ((struct child){ .go_fd = -1, .exec_fd = -1, .pid_fd = -1 })
@@ -38,5 +38,5 @@ int child_release(struct child *c, const char *name, struct err *err);
  */
 int child_wait(struct child *c);
 
-/* Kills a child that was not released. */
+/* Kills a child that was not released, and closes the descriptors. */
 void child_fini(struct child *c);

@@ -18,6 +18,7 @@
 #include "codec/format.h"
 #include "profile/profile.h"
 
+/* The values of the table below; NULL: not given. */
 struct convert_args {
 	char *to, *title;
 	bool quiet;

@@ -187,7 +187,7 @@ static int write_page(const struct sources *in, const char *path, struct profile
 	return r < 0 ? r : outfile_commit(f, page.data, page.len, err);
 }
 
-/* Has a value grown by more than --fail-above, and not by chance? */
+/* Returns true if a value grew by more than --fail-above, and chance does not explain that. */
 static bool grew(const struct comparison *v, const struct change *c)
 {
 	return share(v, c) > v->a->fail_above && (!changes_counted(v->c) || !change_is_noise(c));

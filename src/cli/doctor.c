@@ -84,6 +84,7 @@ static pid_t start_known(void)
 		cameo_doctor_outer(&n);
 }
 
+/* Returns the wait status of a child. */
 static int wait_for(pid_t pid)
 {
 	int status = -1;
@@ -116,7 +117,7 @@ static int run_recorder(pid_t pid, int s, const char *path, int log)
 	return r ? -r : wait_for(recorder);
 }
 
-/* Does the stack contain the three functions, one directly below the other? */
+/* Returns true if the stack contains the three functions, one directly below the other. */
 static bool is_known(const struct profile *p, uint32_t stack)
 {
 	size_t n, n_found = 0;
@@ -168,6 +169,7 @@ static void quote_log(int log, struct doctor_check *c)
 	snprintf(c->text, sizeof(c->text), "cannot record: %.200s", line ? line + 1 : text);
 }
 
+/* Returns false if a longer recording could have another result. */
 static bool read_and_evaluate(const char *path, int seconds, struct doctor_check *c)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
@@ -242,6 +244,7 @@ static void put_json(struct json *j, const struct doctor_check *c)
 	json_object_end(j);
 }
 
+/* Prints nothing if memory ran out, so that no reader takes an incomplete object for the result. */
 static void print_json(const struct doctor_check *all, size_t n, enum doctor_status worst)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };

@@ -20,6 +20,7 @@
 
 enum { NAME_MAX_LEN = 60 };
 
+/* Sums of one window. Id 0 of the names is the empty string, which no function has. */
 struct hot {
 	struct strtab *names; /* "function (service)" */
 	struct {

@@ -19,7 +19,7 @@ struct listen_address {
 int listen_parse(void *out, const char *text, struct err *why);
 
 /*
- * Is @host reachable from this machine alone? Only literal loopback addresses and "localhost" are:
- * a name that resolves to one is not trusted to stay so.
+ * Returns true if @host is reachable from this machine alone. Only literal loopback addresses and
+ * "localhost" are: a name that resolves to one is not trusted to stay so.
  */
 bool listen_is_loopback(const char *host);

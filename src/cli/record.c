@@ -282,7 +282,10 @@ static int check_selection(const struct record_args *a, bool command, struct err
 	return 0;
 }
 
-/* Where downloaded debug files are cached: the XDG base directory specification. */
+/*
+ * Chooses the cache of downloaded debug files as the XDG base directory specification requires; a
+ * relative path must be ignored. @o borrows @path. Without a home directory nothing is cached.
+ */
 static void set_debuginfod(struct symbolizer_opts *o, const struct record_args *a, char *path,
 			   size_t cap)
 {

@@ -29,7 +29,7 @@ struct recording_opts {
 	bool locks_only;          /* of off-CPU time, only waits for locks */
 	uint64_t off_min_ns;      /* shorter waits are skipped */
 	bool no_children;         /* exclude children of the selected processes */
-	bool all_native;          /* keep the native frames of interpreters */
+	bool all_native;          /* show the native frames of interpreters */
 	bool signatures;          /* show Java methods with their parameters */
 	struct symbolizer_opts symbolizer;
 	const char *path; /* "-": standard output */

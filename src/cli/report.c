@@ -118,7 +118,8 @@ static bool is_tree(const struct report_args *a)
 	return a->tree || a->callers || a->callees;
 }
 
-/* True if the share of @sum is at least --min-percent. Values may be negative. */
+/* Returns true if the share of @sum is at least --min. Values may be negative, as in a difference.
+ */
 static bool is_above_minimum(const struct report *v, int64_t total, int64_t sum)
 {
 	double percent = text_percent(total, sum);
@@ -163,7 +164,7 @@ static void put_entry(struct report *v, const struct entry *e)
 	buf_put_byte(&v->out, '\n');
 }
 
-/* True if --min and --limit allow this row. *@io_n counts the rows that they did allow. */
+/* Returns true if --min and --limit allow this row. *@io_n counts the rows that they allowed. */
 static bool is_printed(const struct report *v, const struct top_row *row, int64_t sum,
 		       uint64_t *io_n)
 {
@@ -173,6 +174,7 @@ static bool is_printed(const struct report *v, const struct top_row *row, int64_
 	return true;
 }
 
+/* Rows come sorted by self; a row that --min hides does not count towards --limit. */
 static void put_table(struct report *v, const struct top *t)
 {
 	uint64_t n = 0;

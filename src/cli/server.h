@@ -5,7 +5,10 @@
 #include "cli/listen.h"
 #include "options/option.h"
 
-/* The values of both tables below. */
+/*
+ * The values of both tables below. A NULL string is an option that was not given, and a limit of 0
+ * is none.
+ */
 struct server_args {
 	char *dir, *store_url;
 	struct listen_address listen, otlp_listen;
@@ -30,6 +33,8 @@ extern const struct option_spec server_only_options[];
 
 /*
  * Runs a server. It also stores what arrives at @fd (see server_feed()) and ends when that is
- * closed; with an @fd of -1 it ends with SIGINT or SIGTERM. Returns an exit status.
+ * closed; with an @fd of -1 it ends with SIGINT or SIGTERM. Errors are printed. Must be called
+ * before the process starts threads, because it blocks signals and drops privileges. Returns an
+ * exit status.
  */
 int server_run_command(const struct server_args *a, int fd);

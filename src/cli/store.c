@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cameo store`: maintenance of the directory of `cameo server --data`. */
+/*
+ * `cameo store`: maintenance of the directory of `cameo server --data`. Each operation prints one
+ * line per file as soon as the file is done, so that a long run shows its progress; the work itself
+ * is in store/kinds/store_directory.h.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -19,7 +23,10 @@
 #include "store/kinds/store_directory.h"
 #include "store/store.h"
 
-/* Seconds since 1970 in nanoseconds; a field for each end, so that "not given" is visible. */
+/*
+ * A time in ns since 1970. It has a member for a missing option, because 0 is a valid
+ * time and delete requires at least one restriction.
+ */
 struct time_arg {
 	int64_t ns;
 	bool given;
@@ -30,6 +37,7 @@ struct store_args {
 	struct time_arg from, until;
 };
 
+/* Times before 1970 and those that do not fit in ns are refused, so later code need not check. */
 static int parse_time(void *field, const char *text, struct err *why)
 {
 	struct timespec now;
@@ -65,6 +73,7 @@ static const struct option_spec options[] = {
 
 /* ---- check -------------------------------------------------------------------------- */
 
+/* A damaged file does not end the check: the list should be complete. */
 static int print_checked(void *ctx, const struct store_file *f)
 {
 	if (f->damage)
@@ -87,6 +96,7 @@ static int check(const struct store_args *a, const char *const *operands)
 
 /* ---- compact, backup, restore ------------------------------------------------------- */
 
+/* Converts the result of an operation to an exit status, after printing the reason of a failure. */
 static int finish(int r, const struct err *err)
 {
 	return r < 0 ? cli_fail("%s", err->msg[0] ? err->msg : strerror(-r)) : 0;
@@ -113,6 +123,10 @@ static int print_copied(void *ctx, const struct store_file *f)
 	return 0;
 }
 
+/*
+ * backup and restore differ only in the direction: DIR is always the first operand, so that a
+ * command line can be changed from one to the other without overwriting the source.
+ */
 static int backup(const struct store_args *a, const char *const *operands)
 {
 	struct err err = { 0 };
@@ -131,6 +145,7 @@ static int restore(const struct store_args *a, const char *const *operands)
 
 /* ---- delete ------------------------------------------------------------------------- */
 
+/* @ctx is the number of deleted profiles so far. */
 static int print_deleted(void *ctx, const struct store_file *f)
 {
 	uint64_t *total = ctx;
@@ -177,6 +192,7 @@ static int info(const struct store_args *a, const char *const *operands)
 
 /* ---- the command -------------------------------------------------------------------- */
 
+/* All operations share one option table, but only delete accepts its options: store() checks. */
 static const struct operation {
 	const char *name;
 	size_t n_operands; /* behind the name */

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One line per day and tenant, in the order of the store, and one for the sum. Sizes are in KiB,
+ * and the parts of a day (store/usage.h) are columns of their own.
+ */
 #include "cli/store_info.h"
 
 #include <inttypes.h>
@@ -12,6 +16,7 @@
 #include "store/kinds/store_open.h"
 #include "store/store.h"
 
+/* The totals. A series that occurs on several days is counted on each of them. */
 struct sums {
 	struct store_usage_day all;
 	unsigned int n_days;
@@ -48,7 +53,7 @@ static int on_day(void *ctx, const struct store_usage_day *d)
 	return 0;
 }
 
-/* A directory can be read while a server has it open. */
+/* A directory is read without opening the store, so a server may have it open meanwhile. */
 static int each_day(const char *dir, const char *url, struct sums *s, struct err *err)
 {
 	const struct store_options opt = { .url = url };

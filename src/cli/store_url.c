@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The user part of the URL ends at its last @. Errors name the option and never the password. The
+ * copy on the stack is erased.
+ */
 #include "cli/store_url.h"
 
 #include <errno.h>
@@ -11,7 +15,10 @@
 
 enum { PASSWORD_MAX = 128 };
 
-/* Reads the first line. */
+/*
+ * Reads the first line of a file. A line that fills the buffer is refused, because its end may be
+ * missing.
+ */
 static int read_password(const char *path, char out[PASSWORD_MAX], struct err *err)
 {
 	_cleanup_(fclosep) FILE *f = fopen(path, "re");
@@ -27,6 +34,8 @@ static int read_password(const char *path, char out[PASSWORD_MAX], struct err *e
 	return 0;
 }
 
+/* The variable is ignored for a URL without a user, as it may have been set for another database.
+ */
 int store_url_complete(const char *url, const char *password_file, char **out, struct err *err)
 {
 	const char *user = strstr(url, "://"), *at = strrchr(url, '@');

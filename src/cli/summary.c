@@ -54,7 +54,7 @@ static void print_losses(const struct summary *s)
 	}
 }
 
-/* Interpreters whose programs cannot be read. */
+/* Prints a line for each interpreter whose programs cannot be read. */
 static void print_unsupported(const struct langs *l)
 {
 	const char *name;
@@ -66,7 +66,7 @@ static void print_unsupported(const struct langs *l)
 			name);
 }
 
-/* Is @n a share of the samples about which a user should be informed? One in 20 is. */
+/* Returns true if @n is a share of the samples that a user should know of: at least one in 20. */
 static bool is_significant(const struct summary *s, uint64_t n)
 {
 	enum { ONE_IN = 20 };
@@ -74,7 +74,10 @@ static bool is_significant(const struct summary *s, uint64_t n)
 	return n && n * ONE_IN >= s->session.records.n_samples;
 }
 
-/* Generated code without symbols. An occasional compiled regular expression is not reported. */
+/*
+ * Reports generated code without symbols, unless it is as rare as an occasional compiled regular
+ * expression.
+ */
 static void print_generated(const struct summary *s)
 {
 	_cleanup_(buf_fini) struct buf program = { 0 };
@@ -90,7 +93,7 @@ static void print_generated(const struct summary *s)
 		buf_error(&program) ? "programs" : (const char *)program.data);
 }
 
-/* Innermost Java methods for which the JVM describes no more than the next safepoint. */
+/* Reports innermost Java methods of which the JVM describes no more than the next safepoint. */
 static void print_approximate(const struct summary *s)
 {
 	if (!is_significant(s, s->symbols.n_approximate))
@@ -132,7 +135,7 @@ static void print_costs(const struct summary *s)
 		(unsigned long long)k->counts.n[COUNTER_WINDOW_FILLS]);
 }
 
-/* Off-CPU time, and how much of it has no stack. */
+/* Prints the off-CPU time, and the share of it that has no stack. */
 static void print_waits(const struct summary *s)
 {
 	const struct session_stats *st = &s->session;
@@ -180,7 +183,7 @@ static void print_samples(const struct summary *s)
 		percent(s->symbols.n_unnamed, s->symbols.n_frames));
 }
 
-/* The reason why a recording of CPU time is empty, and the remedy. */
+/* Explains why a recording of CPU time is empty, and what to do. */
 static void print_empty(const struct summary *s)
 {
 	if (s->session.records.n_samples || s->what == SYMBOLIZE_OFF)
@@ -194,7 +197,7 @@ static void print_empty(const struct summary *s)
 		      stderr);
 }
 
-/* Complete stacks that are not complete by rules alone. */
+/* Prints the number of stacks that are complete but not by rules alone, so they may be wrong. */
 static void print_searched(const struct session_stats *st)
 {
 	if (st->records.n_searched)
@@ -205,7 +208,7 @@ static void print_searched(const struct session_stats *st)
 			percent(st->records.n_searched, st->records.n_samples));
 }
 
-/* The number of samples of each event, if there are several. */
+/* Prints the number of samples of each event, if there are several. */
 static void print_events(const struct summary *s)
 {
 	if (s->events->len < 2)

@@ -14,23 +14,31 @@
 
 struct event_list;
 
+/* All pointers are borrowed until summary_print() returns. */
 struct summary {
-	enum symbolize_mode what;
+	enum symbolize_mode what; /* SYMBOLIZE_CPU if off-CPU time could not be recorded */
 	struct session_stats session;
 	struct symbolize_stats symbols;
 	struct symbolizer_counters symbolizer;
-	uint64_t duration_ns;
-	uint64_t n_stacks;
-	/* CPU time of this process: while sampling, and with symbolization and output */
+	uint64_t duration_ns; /* without symbolization and output */
+	uint64_t n_stacks;    /* distinct ones */
+	/*
+	 * CPU time of this process, without its helper processes: while sampling, and with
+	 * symbolization and output.
+	 */
 	uint64_t sampling_cpu_ns, total_cpu_ns;
-	const struct event_list *events;
-	const char *path;
-	const struct langs *langs; /* may be NULL */
-	bool verbose;
+	const struct event_list *events; /* empty: the CPU clock was sampled */
+	const char *path;                /* of the profile; "-": standard output */
+	const struct langs *langs;       /* may be NULL */
+	bool verbose;                    /* print costs, and why names are missing */
 };
 
-/* Overwrites the progress line; summary_progress_end() erases it. */
+/*
+ * Overwrites the progress line, which must be on a terminal; summary_progress_end() erases it.
+ * @elapsed_ns is the time since the recording started.
+ */
 void summary_progress(const struct session_stats *st, uint64_t elapsed_ns);
 void summary_progress_end(void);
 
+/* Prints the summary once, after the profile was written. */
 void summary_print(const struct summary *s);

@@ -12,7 +12,7 @@
 struct err;
 struct profile;
 
-/* Changing the view needs no new profile. */
+/* The rows to show. Changing the view needs no new profile. */
 struct top_view {
 	enum entries_by by;
 	const char *key;    /* label of ENTRIES_BY_LABEL */
@@ -23,20 +23,21 @@ struct top_view {
 
 enum top_section { TOP_SECTION_TABLE, TOP_SECTION_CALLERS, TOP_SECTION_CALLEES };
 
+/* A row: a function, or whatever top_view.by names. */
 struct top_line {
 	enum top_section section;
-	uint32_t name; /* offset in text */
-	uint8_t kind;  /* enum profile_frame_kind */
-	int64_t self, total;
+	uint32_t name;       /* offset in text */
+	uint8_t kind;        /* enum profile_frame_kind */
+	int64_t self, total; /* in the unit of the profile's sample type */
 };
 
 struct top_rows {
 	struct {
 		VEC(struct top_line);
 	} rows;
-	struct buf text;
-	int64_t sum;
-	const char *unit; /* the profile's */
+	struct buf text;  /* names, each with a NUL */
+	int64_t sum;      /* of all samples, filtered ones included: the base of percentages */
+	const char *unit; /* borrowed from the profile, so valid as long as that */
 };
 
 /*
@@ -46,6 +47,7 @@ struct top_rows {
 int top_rows_make(struct top_rows *out, const struct profile *p, const struct top_view *v);
 void top_rows_fini(struct top_rows *r);
 
+/* Returns the name of a row, which is borrowed until the next top_rows_make(). */
 static inline const char *top_rows_name(const struct top_rows *r, const struct top_line *row)
 {
 	return (const char *)r->text.data + row->name;

@@ -27,6 +27,7 @@
 
 enum { HEAD_LINES = 3, KEY_ESCAPE = 27, ESCAPE_DELAY_MS = 25 };
 
+/* The state of the display. Rows are made again from the profile whenever the view changes. */
 struct screen {
 	const char *title; /* what is being profiled */
 	struct top_view view;
@@ -148,6 +149,7 @@ static void draw_row(struct screen *s, size_t i, int y)
 	attrset(A_NORMAL);
 }
 
+/* Draws the complete screen; curses sends the difference to the terminal. */
 static void draw(struct screen *s)
 {
 	erase();

@@ -15,15 +15,19 @@ struct profile;
 struct top_source;
 
 struct top_source_opts {
-	const char *url; /* of a server; NULL: this machine */
+	const char *url; /* of a server, which ignores pids and freq_hz; NULL: this machine */
 	const uint32_t *pids;
-	size_t n_pids; /* 0: the whole machine */
-	uint32_t freq_hz;
-	uint32_t interval_ms;
-	int wake_fd; /* ends a wait when it is readable; -1: none */
+	size_t n_pids;        /* 0: the whole machine */
+	uint32_t freq_hz;     /* samples per second on each CPU */
+	uint32_t interval_ms; /* time between two profiles */
+	int wake_fd;          /* ends a wait when it is readable; -1: none */
 };
 
-/* Starts sampling, unless @opts names a server. @opts is copied, what it points to is borrowed. */
+/*
+ * Starts sampling, unless @opts names a server. Drops the privileges of this process that are not
+ * needed any more. @opts is copied, its pointers are borrowed until top_source_free(). Returns 0 or
+ * -errno with the reason.
+ */
 int top_source_open(struct top_source **out, const struct top_source_opts *opts, struct err *err);
 void top_source_free(struct top_source *s);
 

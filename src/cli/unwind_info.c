@@ -30,6 +30,7 @@ static void print_row(const struct elf_image *img, const struct unwind_rows *row
 	printf("%10" PRIx64 "  %10" PRIx64 "  %s\n", vaddr, off, text);
 }
 
+/* The argument of print_table(), and the reason of its failure. */
 struct job {
 	int fd;
 	struct err err;

@@ -48,6 +48,7 @@ static int serve(const struct server_args *args, int fd)
 
 /* ---- the agent ------------------------------------------------------------------------- */
 
+/* The width is read for each line, because the user may resize the window. */
 static unsigned int terminal_columns(void)
 {
 	struct winsize size;
@@ -77,7 +78,10 @@ static int profile(const struct agent_config_source *source, int fd, pid_t serve
 	return agent_run_command(source, &link);
 }
 
-/* Returns the exit status of both processes. */
+/*
+ * Waits for the server and returns the exit status of the command: that of the server if it failed,
+ * else that of the agent.
+ */
 static int wait_for_server(pid_t pid, int agent_status)
 {
 	int status;
@@ -90,6 +94,10 @@ static int wait_for_server(pid_t pid, int agent_status)
 	return WEXITSTATUS(status) ? WEXITSTATUS(status) : agent_status;
 }
 
+/*
+ * Buffers of stdio are flushed before the fork, or both processes would print their content. The
+ * parent closes its copy of the server's end, so that the agent notices when the server is gone.
+ */
 static int run(const struct server_args *server, const struct agent_config_source *agent)
 {
 	int fd[2], status;
@@ -124,6 +132,11 @@ static int check_agent_config(const struct agent_config_source *source)
 	return r < 0 ? cli_fail_usage("%s", err.msg[0] ? err.msg : strerror(-r)) : CLI_CONTINUE;
 }
 
+/*
+ * The agent's reader parses the command line for both, with the common table of the server as
+ * additional options (agent_config_source.others). The options of the server alone are not
+ * accepted, but their defaults are set.
+ */
 static int run_command(int argc, char **argv)
 {
 	struct server_args server = { 0 };

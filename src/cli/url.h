@@ -17,6 +17,7 @@
 struct buf;
 struct err;
 
+/* Returns true if @text begins like a URL of HTTP or HTTPS, and is therefore not a file. */
 bool url_is(const char *text);
 
 /**
@@ -35,11 +36,17 @@ int url_fetch(const char *url, const char *label, struct buf *out, struct err *e
 /* Reads "now-90m", seconds or milliseconds since 1970, or "2026-11-21T08:00:00Z". 0 or -EINVAL. */
 int url_parse_time(const char *text, int64_t now_ms, int64_t *out_ms);
 
+/* The parts of a query, with the defaults in place of those that the URL omits. */
 struct url_query {
-	char base[512], type[256], selector[1024];
-	char group_by[256]; /* "": none */
-	int64_t from_ms, until_ms;
+	char base[512];            /* scheme, host, port and path, without a slash at the end */
+	char type[256];            /* profile type, such as process_cpu:cpu:nanoseconds:... */
+	char selector[1024];       /* "{}": all series */
+	char group_by[256];        /* "": none */
+	int64_t from_ms, until_ms; /* since 1970; from is before until */
 };
 
-/* Splits the URL of a query. 0; -ENOENT if it is not a query; -EINVAL with the reason. */
+/*
+ * Splits @url, for which url_is() is true, into the parts of a query. @now_ms is the time to which
+ * relative times refer. 0; -ENOENT if it is not a query; -EINVAL with the reason.
+ */
 int url_parse_query(const char *url, int64_t now_ms, struct url_query *out, struct err *err);
