@@ -34,15 +34,15 @@ int access_reload(struct access *a, struct err *err);
 
 /*
  * Identifies the client of an Authorization header: "Bearer TOKEN", with a token of a file or of an
- * issuer, or "Basic" with a user and
- * password; any user with a token as the password is accepted too, because some clients know only
- * that scheme. @authorization may be NULL. Returns 0 and the client in *@out; -EACCES; -EUSERS if
- * too many passwords were wrong in the last seconds, which is temporary.
+ * issuer, or "Basic" with a user and password; any user with a token as the password is accepted
+ * too, because some clients know only that scheme. @authorization may be NULL. Returns 0 and the
+ * client in *@out; -EACCES; -EUSERS if too many passwords were wrong in the last seconds, which is
+ * temporary.
  */
 int access_check(struct access *a, const char *authorization, struct client *out);
 
 /* Identifies the client of a verified certificate with this common name. 0 or -EACCES. */
 int access_check_subject(struct access *a, const char *name, struct client *out);
 
-/* As auth_n_plain(). */
+/* Returns the number of secrets that the files hold without a hash, as auth_n_plain() does. */
 size_t access_n_plain(struct access *a);

@@ -28,12 +28,13 @@ struct admission {
 #define ADMISSION_TENANT "anonymous"
 
 /*
- * Is this the request with which a browser finds out whether a page of another origin may send one
- * (CORS preflight)? It has no credentials, so it uses nothing of any tenant's limits.
+ * Returns true if this is the request with which a browser finds out whether a page of another
+ * origin may send one (CORS preflight). It has no credentials, so it uses nothing of any tenant's
+ * limits.
  */
 bool admission_is_preflight(const struct http_request *rq);
 
-/* Is a method with this access about one tenant? */
+/* Returns true if a method with this access is about one tenant. */
 bool admission_has_tenant(enum api_access access);
 
 /*

@@ -36,8 +36,8 @@ enum { RPC_QUESTION_MAX = 400 };
 struct rpc {
 	struct store *store;
 	struct agents *agents;
-	struct quota *quota;          /* or NULL */
-	struct tenant_limits *limits; /* or NULL */
+	struct quota *quota;          /* or NULL: series are not limited */
+	struct tenant_limits *limits; /* or NULL: no rates apply */
 	struct readiness *readiness;
 	struct ingest_symbolizer *symbolizer; /* or NULL: profiles are stored unmodified */
 	const struct server_options *opt;
@@ -49,15 +49,19 @@ struct rpc {
 	struct http_server *_Atomic const *http; /* the server, for metrics; set once it serves */
 	const struct http_request *rq;
 	const struct api_method *api; /* the method called */
-	const void *body;             /* decompressed */
-	size_t len;
-	bool json; /* the request and the response are JSON, not protobuf */
+	const void *body;             /* decompressed; NULL if there is none */
+	size_t len;                   /* of body, in bytes */
+	bool json;                    /* the request and the response are JSON, not protobuf */
 	struct http_response *rs;
-	struct err *err;
+	struct err *err;                 /* never NULL; its message is sent to the client */
 	struct store_read read;          /* what the queries of the request have read */
 	char question[RPC_QUESTION_MAX]; /* its selection, for the slow-query log */
 };
 
+/*
+ * A handler. Returns 0, or a negative errno that failures.def maps to a status, or RPC_MOVED. A
+ * request that it has moved is passed to it again, from the start.
+ */
 typedef int (*rpc_fn)(struct rpc *rpc);
 
 /*
@@ -66,6 +70,9 @@ typedef int (*rpc_fn)(struct rpc *rpc);
  */
 #define RPC_MOVED (-EINPROGRESS)
 
-/* Handlers for what the local agent feeds into the server (server_feed()). */
+/*
+ * Handlers for what the local agent feeds into the server (server_feed()). rq and rs are NULL
+ * there: the handlers write no response.
+ */
 int otlp_own(struct rpc *rpc);      /* an OTLP request whose attributes are labels unmodified */
 int agents_report(struct rpc *rpc); /* a status report */

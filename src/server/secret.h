@@ -26,7 +26,7 @@ struct secret {
 	uint8_t hash[SECRET_HASH];
 };
 
-/* Is @text meant as a hash, valid or not? */
+/* Returns true if @text is meant as a hash, whether it is valid or not. */
 bool secret_is_hash(const char *text);
 
 /* Reads a hash. Returns 0, -EINVAL if it is malformed, or -ENOMEM. */

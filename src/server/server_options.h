@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The configuration of a server. Strings must outlive the server. */
+/*
+ * The configuration of a server, as the command line sets it (cli/server.c). server_open() checks
+ * it. Strings must outlive the server.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,8 +26,11 @@ struct server_options {
 	int64_t max_age_ns;    /* retention; 0 for no limit */
 	uint64_t max_bytes;
 	struct auth_options auth; /* without files, anyone may use the server */
-	/* Without authentication, requests must name a host of origin_host_is_ours(). */
 	struct oidc_options oidc; /* issuer NULL: no tokens of an issuer */
+	/*
+	 * Without authentication, requests must name a host of origin_host_is_ours(), so that a web
+	 * page whose name resolves to this machine cannot read profiles (DNS rebinding).
+	 */
 	bool check_host;
 	const char *host_names;   /* more names of this server, separated by commas; or NULL */
 	const char *cors_origins; /* of other pages that may use the API, separated by commas; or

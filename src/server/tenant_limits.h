@@ -27,15 +27,15 @@ struct tenant_limits_options {
 /* Amounts that a tenant is limited in. */
 enum tenant_resource { TENANT_BYTES, TENANT_PROFILES, TENANT_RESOURCE_MAX };
 
-/* Returns 0 or -ENOMEM. */
+/* @opt is copied. Returns 0 or -ENOMEM. */
 int tenant_limits_new(struct tenant_limits **out, const struct tenant_limits_options *opt);
 void tenant_limits_free(struct tenant_limits *t);
 
 DEFINE_FREEP(struct tenant_limits, tenant_limits_free)
 
 /*
- * Seconds until the tenant may push again; 0 if it may now. It charges nothing, so that a push can
- * be refused before its body is received.
+ * Returns the seconds until the tenant may push again, at most 60; 0 if it may now. It charges
+ * nothing, so that a push can be refused before its body is received, and counts the refusal.
  */
 unsigned int tenant_limits_wait_s(struct tenant_limits *t, const char *tenant);
 
@@ -47,11 +47,15 @@ int tenant_limits_charge(struct tenant_limits *t, const char *tenant, enum tenan
 			 uint64_t n, struct err *err);
 
 /*
- * Returns NULL if the tenant has as many queries as it may, or a token for
- * tenant_limits_end_query().
+ * Returns NULL if the tenant has as many queries as it may, or a token that must be passed to
+ * tenant_limits_end_query() exactly once, from any thread. The caller holds it from admission to
+ * the end of the response, so queries that wait for a worker count.
  */
 void *tenant_limits_begin_query(struct tenant_limits *t, const char *tenant);
 void tenant_limits_end_query(struct tenant_limits *t, void *token);
 
-/* Appends the metrics of the tenants. */
+/*
+ * Appends the metrics of the tenants in Prometheus' text format: a line each for the first hundred,
+ * and their sum for the others.
+ */
 void tenant_limits_put(struct tenant_limits *t, struct buf *out);

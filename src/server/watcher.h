@@ -12,13 +12,20 @@
 struct err;
 struct watcher;
 
-/* Runs in the watcher's thread. Returns 0, or -errno with the reason in @err. */
+/*
+ * Called in the watcher's thread, one call at a time. Returns 0, or -errno with the reason in @err.
+ */
 typedef int (*watcher_fn)(void *ctx, struct err *err);
 
-/* Called with the result of each call; @err has the reason of a failure. */
+/*
+ * Called in the watcher's thread with the result of each watcher_fn; @err has the reason of a
+ * failure.
+ */
 typedef void (*watcher_report_fn)(void *ctx, const char *path, int result, const struct err *err);
 
+/* @report must not be NULL. Nothing is watched before watcher_start(). Returns 0 or -ENOMEM. */
 int watcher_new(struct watcher **out, watcher_report_fn report, void *ctx);
+/* Must not be called from a watcher_fn. @w may be NULL. */
 void watcher_free(struct watcher *w);
 
 DEFINE_FREEP(struct watcher, watcher_free)
@@ -29,5 +36,5 @@ DEFINE_FREEP(struct watcher, watcher_free)
  */
 int watcher_add(struct watcher *w, const char *path, watcher_fn fn, void *ctx);
 
-/* Returns 0 or -EAGAIN. */
+/* Starts the thread, unless no file was added. Returns 0 or -EAGAIN. */
 int watcher_start(struct watcher *w);
