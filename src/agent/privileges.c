@@ -91,11 +91,19 @@ uint64_t privileges_to_probe(void)
 	return 1ULL << CAP_SYS_ADMIN;
 }
 
+/* After a stat() that failed: the capability to search directories, if that was the reason. */
+static uint64_t to_reach(void)
+{
+	return errno == EACCES ? 1ULL << CAP_DAC_READ_SEARCH : 0;
+}
+
 uint64_t privileges_to_read(const char *file)
 {
 	struct stat st;
 
-	return stat(file, &st) < 0 || is_permitted(&st, S_IROTH) ? 0 : 1ULL << CAP_DAC_READ_SEARCH;
+	if (stat(file, &st) < 0)
+		return to_reach();
+	return is_permitted(&st, S_IROTH) ? 0 : 1ULL << CAP_DAC_READ_SEARCH;
 }
 
 uint64_t privileges_to_write(const char *dir)
@@ -105,13 +113,15 @@ uint64_t privileges_to_write(const char *dir)
 	struct stat st;
 
 	if (stat(dir, &st) < 0) {
+		if (errno == EACCES)
+			return to_reach();
 		if (snprintf(parent, sizeof(parent), "%s", dir) >= (int)sizeof(parent))
 			return 0;
 		exists = dirname(parent);
 	}
-	return stat(exists, &st) < 0 || is_permitted(&st, S_IWOTH | S_IXOTH)
-		       ? 0
-		       : 1ULL << CAP_DAC_OVERRIDE;
+	if (stat(exists, &st) < 0)
+		return to_reach();
+	return is_permitted(&st, S_IWOTH | S_IXOTH) ? 0 : 1ULL << CAP_DAC_OVERRIDE;
 }
 
 uint64_t privileges_to_listen(uint16_t port)

@@ -52,6 +52,11 @@ int confine_drop_capabilities(uint64_t keep)
 	struct __user_cap_data_struct data[2] = { 0 };
 	int r = get_capabilities(data);
 
+	/* A change of user leaves capabilities permitted, but not effective. */
+	for (int i = 0; i < 2; i++)
+		data[i].effective = data[i].permitted;
+	if (r == 0)
+		syscall(SYS_capset, &hdr, data);
 	/*
 	 * Without CAP_SETPCAP the bounding set cannot be reduced; no_new_privs, which the
 	 * caller sets with its filter, then prevents an exec from gaining capabilities.

@@ -345,7 +345,8 @@ static void wait_for_stop(const sigset_t *signals)
  */
 static uint64_t needed_privileges(const struct server_args *a)
 {
-	const char *files[] = { a->token_file, a->basic_file, a->cert_file, a->key_file };
+	const char *files[] = { a->token_file,     a->basic_file,   a->cert_file, a->key_file,
+				a->client_ca_file, a->subject_file, a->oidc_jwks };
 	uint64_t needed =
 		privileges_to_listen(a->listen.port) | privileges_to_listen(a->otlp_listen.port);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `cameo up`: runs an agent and a server as two processes that are connected by a socket. The
- * server has no privileges, since its clients are untrusted. It ends after the agent, when it has
- * stored the agent's last profiles.
+ * server is not root's and has no privileges, since its clients are untrusted. It ends after the
+ * agent, when it has stored the agent's last profiles.
  *
  * They are processes and not threads because the agent needs capabilities to read the memory of
  * every process, while the server parses input of untrusted clients. fork() comes before any thread
@@ -26,6 +26,7 @@
 #include "cli/commands.h"
 #include "cli/hot.h"
 #include "cli/server.h"
+#include "cli/server_user.h"
 #include "options/arguments.h"
 
 #define DEFAULT_DATA "/var/lib/cameo"
@@ -43,6 +44,7 @@ static int serve(const struct server_args *args, int fd)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	server_user_leave_root(args->dir);
 	return server_run_command(args, fd);
 }
 

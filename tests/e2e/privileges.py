@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What running commands may still do: /proc/PID/status of all their threads and children, after their start."""
 import os
+import re
 import subprocess
 import time
 
@@ -15,6 +16,7 @@ CAPABILITIES = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "kill": 5, 
                 "checkpoint_restore": 40}
 SAMPLING = {"bpf", "perfmon", "sys_ptrace", "dac_read_search", "syslog", "checkpoint_restore", "ipc_lock"}
 OTHER = 65534
+SERVER = 2147357183  # src/cli/server_user.c
 
 
 def mask(names):
@@ -75,8 +77,8 @@ class Command:
     """A command of cameo that is running until the end of the block."""
 
     def __init__(self, *args, **kw):
-        self.process = subprocess.Popen([cameo.CAMEO, *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, **kw)
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **kw}
+        self.process = subprocess.Popen([cameo.CAMEO, *args], **options)
 
     def __enter__(self):
         try:
@@ -157,6 +159,78 @@ def server_for_another(shop):
         expect_only(p.pid, {"dac_override", "dac_read_search"})
 
 
+def wait_server(process):
+    """Waits for the server of `cameo up`, the child that has listened, and returns its pid."""
+    line = process.stdout.readline()
+    expect(line.startswith("cameo server: http"), "up does not start:", line)
+    found = [p for p in children(process.pid) if status(f"/proc/{p}/status")["Name"] == "cameo" and
+             int(status(f"/proc/{p}/status")["CapEff"], 16) & mask(SAMPLING) in (0, mask({"dac_read_search"}))]
+    expect(found, "up has no server among", children(process.pid))
+    return found
+
+
+def owners(path):
+    return {os.lstat(os.path.join(base, n)).st_uid for base, dirs, files in os.walk(path) for n in dirs + files} | \
+        {os.lstat(path).st_uid}
+
+
+def run_up(data, expected_uid, capabilities=frozenset()):
+    """Runs `cameo up` until it has stored profiles, and expects its server to be of EXPECTED_UID."""
+    with Command("up", "--data", data, "--listen", "127.0.0.1:0", "--window", "1s", stdout=subprocess.PIPE,
+                 text=True) as p:
+        servers = [c for c in wait_server(p) if status(f"/proc/{c}/status")["Uid"].split("\t")[0] == str(expected_uid)]
+        expect(len(servers) == 1, f"no server of uid {expected_uid}")
+        expect_only(servers[0], capabilities)
+        expect(set(status(f"/proc/{servers[0]}/status")["Uid"].split("\t")) == {str(expected_uid)}, "a uid is still root")
+        expect(status(f"/proc/{servers[0]}/status")["Groups"].strip() == "", "it still has the groups of root")
+        deadline = time.monotonic() + cameo.DEADLINE_S
+        while not any(n.endswith(".db") for _, _, files in os.walk(data) for n in files):
+            expect(time.monotonic() < deadline, "up stores nothing")
+            time.sleep(0.02)
+
+
+def up(shop):
+    """up's server is not root's, and takes over the store that root had"""
+    data = shop.path("of-root")
+    os.chmod(os.path.dirname(data), 0o755)
+    os.makedirs(data + "/anonymous")
+    with open(data + "/anonymous/manifest", "wb"):
+        pass
+    run_up(data, SERVER)
+    expect(owners(data) == {SERVER}, "owners of the store:", owners(data))
+    run_up(data, SERVER)
+
+
+def up_for_another(shop):
+    """up's server becomes the owner of its directory"""
+    data = shop.path("of-another")
+    os.mkdir(data)
+    os.chown(data, OTHER, OTHER)
+    run_up(data, OTHER)
+    expect(owners(data) == {OTHER}, "owners of the store:", owners(data))
+
+
+def up_below(shop):
+    """up's server may reach a directory that only root can"""
+    above = shop.path("closed")
+    os.mkdir(above, 0o700)
+    run_up(above + "/data", SERVER, {"dac_read_search"})
+
+
+def up_among_others(shop):
+    """up leaves a directory with files of others to root, with a message"""
+    data = shop.path("of-others")
+    os.makedirs(data + "/others")
+    with open(shop.path("said"), "w+", encoding="utf-8") as said:
+        with Command("up", "--data", data, "--listen", "127.0.0.1:0", stdout=subprocess.PIPE, stderr=said,
+                     text=True) as p:
+            wait_server(p)
+        said.seek(0)
+        text = said.read()
+    expect(re.search('the server runs as root: .* is not a store', text), "no reason:", text)
+    expect(os.stat(data).st_uid == 0 and os.stat(data + "/others").st_uid == 0, "the owner has changed")
+
+
 def agent(shop):
     """agent keeps the capabilities of sampling, and its readers have none"""
     with Agent(shop, "--window", "1s", "-F", "99") as a:
@@ -178,7 +252,8 @@ def main():
         tap.skip("what running commands may do", Skip("root has what they drop"))
         tap.done()
     with cameo.Workshop() as shop:
-        for test in (record, record_command, record_for_another, top, server, server_for_another, agent):
+        for test in (record, record_command, record_for_another, top, server, server_for_another, up, up_for_another, up_below,
+                     up_among_others, agent):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

@@ -22,6 +22,7 @@ int test_sample_times(void);
 int test_series(void);
 int test_sqlite_copy(void);
 int test_sqlite_files(void);
+int test_sqlite_owner(void);
 int test_sqlite_store(void);
 int test_sqlite_usage(void);
 int test_timed_samples(void);
@@ -36,6 +37,6 @@ int main(void)
 	       test_day_files() + test_day_rewrite() + test_db() + test_durable() + test_intern() +
 	       test_manifest() + test_manifests() + test_matcher() + test_rollup() +
 	       test_sample_times() + test_series() + test_sqlite_copy() + test_sqlite_files() +
-	       test_sqlite_store() + test_sqlite_usage() + test_timed_samples() + test_window() +
-	       test_writer();
+	       test_sqlite_owner() + test_sqlite_store() + test_sqlite_usage() +
+	       test_timed_samples() + test_window() + test_writer();
 }

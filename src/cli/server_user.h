@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The user as whom `cameo up` runs its server. The agent needs root; a server that is root's could
+ * write all files of root even without capabilities.
+ */
+
+/*
+ * If this process is root's, changes to the owner of the store in @dir (NULL for none), or to a
+ * user that no other program has if that is root, who then gives the store away. Where
+ * that is impossible, as in a container without CAP_SETUID or in a directory with other files, the
+ * process stays root's and reports the reason on standard error. Capabilities stay permitted, so
+ * that privileges_drop() can keep some. Call it before threads are started.
+ */
+void server_user_leave_root(const char *dir);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/sqlite/sqlite_owner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "fixture.h"
+#include "store/store.h"
+#include "tests/test.h"
+
+enum { USER = 64123 };
+
+static uid_t owner_of(const char *dir, const char *name)
+{
+	char path[300];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s%s", dir, name);
+	assert_int_equal(lstat(path, &st), 0);
+	return st.st_uid;
+}
+
+static const char *in(const char *dir, const char *name)
+{
+	static char path[300];
+
+	snprintf(path, sizeof(path), "%s%s", dir, name);
+	return path;
+}
+
+/* A store with one day and its manifest. */
+static void make_store(const char *dir)
+{
+	struct store *s = fixture_open(dir);
+
+	assert_int_equal(fixture_append(s, "shop", "a", NOON, NULL, "main 1\n"), 0);
+	store_close(s);
+}
+
+static void a_store_and_its_files_change_their_owner(void **state)
+{
+	char *dir = fixture_dir(), *other = fixture_dir(), file[300];
+	int fd;
+
+	if (geteuid() != 0)
+		skip();
+	snprintf(file, sizeof(file), "%s/file", other);
+	fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+	make_store(dir);
+	assert_int_equal(symlink(file, in(dir, "/anonymous/symlink")), 0);
+	assert_int_equal(link(file, in(dir, "/anonymous/link")), 0);
+	assert_int_equal(sqlite_owner_give(dir, USER, USER, NULL), 0);
+	assert_int_equal(owner_of(dir, ""), USER);
+	assert_int_equal(owner_of(dir, "/anonymous"), USER);
+	assert_int_equal(owner_of(dir, "/anonymous/manifest"), USER);
+	assert_int_equal(owner_of(dir, "/anonymous/2026-11-21.db"), USER);
+	/* what may be a file of others is theirs */
+	assert_int_equal(owner_of(dir, "/anonymous/symlink"), 0);
+	assert_int_equal(owner_of(file, ""), 0);
+	fixture_remove(dir);
+	fixture_remove(other);
+}
+
+static void a_directory_with_other_files_is_unchanged(void **state)
+{
+	char *dir = fixture_dir(), *other = fixture_dir();
+	struct err err = { 0 };
+
+	if (geteuid() != 0)
+		skip();
+	make_store(dir);
+	assert_int_equal(mkdir(in(dir, "/spool"), 0755), 0);
+	assert_int_equal(sqlite_owner_give(dir, USER, USER, &err), -EEXIST);
+	assert_non_null(strstr(err.msg, "holds other files, as \"spool\""));
+	assert_int_equal(owner_of(dir, ""), 0);
+	assert_int_equal(owner_of(dir, "/anonymous/manifest"), 0);
+	fixture_remove(dir);
+	/* not a store at all */
+	assert_int_equal(mkdir(in(other, "/spool"), 0755), 0);
+	assert_int_equal(sqlite_owner_give(other, USER, USER, NULL), -EEXIST);
+	assert_int_equal(owner_of(other, ""), 0);
+	fixture_remove(other);
+}
+
+static void a_store_in_use_is_unchanged(void **state)
+{
+	char *dir = fixture_dir();
+	_cleanup_(closep) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(sqlite_owner_give(dir, USER, USER, NULL), -EBUSY);
+	assert_int_equal(owner_of(dir, ""), 0);
+	fixture_remove(dir);
+}
+
+static void a_new_directory_is_created_for_its_owner(void **state)
+{
+	char *dir = fixture_dir();
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(sqlite_owner_give(in(dir, "/new"), USER, USER, NULL), 0);
+	assert_int_equal(owner_of(dir, "/new"), USER);
+	fixture_remove(dir);
+}
+
+TEST_GROUP(test_sqlite_owner, TEST(a_store_and_its_files_change_their_owner),
+	   TEST(a_directory_with_other_files_is_unchanged), TEST(a_store_in_use_is_unchanged),
+	   TEST(a_new_directory_is_created_for_its_owner))
