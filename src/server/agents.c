@@ -30,18 +30,19 @@ enum { MAX_NAME = 256, MAX_TEXT = 1024 };
 
 #define FORGOTTEN_AFTER_NS (86400LL * CLOCK_SECOND_NS)
 
+/* The report of one agent in the form of the response. It is replaced but never changed. */
 struct report {
 	char *tenant, *agent;
 	struct buf json;
-	int64_t received_ns;
+	int64_t received_ns; /* since 1970 */
 };
 
 struct agents {
 	pthread_mutex_t lock;
 	struct {
 		VEC(struct report);
-	} reports; /* sorted by tenant, then by agent */
-	size_t bytes;
+	} reports;    /* sorted by tenant, then by agent */
+	size_t bytes; /* of all JSON, which AGENTS_MAX_BYTES limits */
 };
 
 static void report_fini(struct report *r)
@@ -107,6 +108,7 @@ static int put_name(struct json_read *j, struct reading *rd, size_t most)
 	return 0;
 }
 
+/* The text may contain NUL and any characters: JSON escapes them, and nothing else reads it. */
 static int read_label(struct json_read *j, void *ctx)
 {
 	struct reading *rd = ctx;
@@ -152,6 +154,7 @@ static int read_list(struct json_read *j, struct reading *rd, struct buf *out, j
 	return r;
 }
 
+/* The name is a key of the table, so it is a C string of at least one character. */
 static int read_agent(struct json_read *j, struct reading *rd)
 {
 	int r = json_read_string(j);
@@ -217,6 +220,7 @@ static int read_report(struct reading *rd, const struct rpc *rpc)
 	return r;
 }
 
+/* The lists were rendered before; a report without one has an empty object. */
 static void put_list(struct json *j, const char *key, const struct buf *list)
 {
 	json_key(j, key);
@@ -261,6 +265,7 @@ static size_t find(const struct agents *a, const char *tenant, const char *agent
 	return bisect(a->reports.len, i, cmp_report(&a->reports.data[i], tenant, agent) < 0);
 }
 
+/* Frees a report and closes the gap. Called with the lock. */
 static void drop(struct agents *a, size_t i)
 {
 	struct report *r = &a->reports.data[i];

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each list of api.def is declared here and defined in the file that implements its methods, so a
+ * list without a definition is an error of the linker and not a missing method.
+ */
 #include "server/api.h"
 
 #include <errno.h>
@@ -19,6 +23,7 @@ const struct api_list *const api_lists[] = {
 	NULL,
 };
 
+/* The root has a length of 1: it is a page of its own and not the prefix of all paths. */
 static bool is_below(const char *path, const char *prefix)
 {
 	size_t len = strlen(prefix);

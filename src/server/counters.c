@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of one metric follow each other in counters.def; the first one has its help text. */
+/*
+ * Rows of one metric follow each other in counters.def; the first one has its help text. Counters
+ * are read one after the other while requests continue, so their values need not add up.
+ */
 #include "server/counters.h"
 
 #include <ctype.h>
@@ -8,6 +11,10 @@
 
 #include "base/buf.h"
 
+/*
+ * The names follow enum refusal: first the rows of failures.def, then what is refused before a
+ * handler runs. They are written in lower case, as docs/server.md lists them.
+ */
 static void put_refusals(const struct counters *c, struct buf *out)
 {
 	static const char *const causes[] = {

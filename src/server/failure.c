@@ -36,6 +36,7 @@ const struct failure failures[] = {
 
 const size_t n_failures = sizeof(failures) / sizeof(failures[0]);
 
+/* The row with error 0 stands for every other errno; failures.def has exactly one. */
 const struct failure *failure_of(int r)
 {
 	const struct failure *other = NULL;
@@ -49,6 +50,7 @@ const struct failure *failure_of(int r)
 	return other;
 }
 
+/* An index into failures[] is a value of enum refusal, since both are made of failures.def. */
 const struct failure *failure_record(struct rpc *rpc, int r)
 {
 	const struct failure *f = failure_of(r);

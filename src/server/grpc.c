@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A gRPC frame is a flag for compression, its length in four bytes, and the message. The HTTP
- * status is always 200; the call's status is in the trailers. See "gRPC over HTTP2" in the gRPC
+ * status of a call is 200, and its own status is in the trailers. See "gRPC over HTTP2" in the gRPC
  * repository. A request is complete before it is handled, so the frame's length must be that of the
  * body: a second message or a partial one is an error.
  */

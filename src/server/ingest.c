@@ -84,6 +84,7 @@ static int cmp_label(const void *a, const void *b)
 	return strcmp(((const struct store_label *)a)->name, ((const struct store_label *)b)->name);
 }
 
+/* A linear search, since a series has at most INGEST_MAX_LABELS labels. */
 static const struct store_label *find_label(const struct ingest_labels *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -142,6 +143,7 @@ void ingest_labels_finish(struct ingest_labels *l, const char *service)
 	qsort(l->v, l->n, sizeof(*l->v), cmp_label);
 }
 
+/* The array is copied, the strings are not: they live in the request or in in->memory. */
 static int copy_labels(struct ingest *in, const struct ingest_labels *l,
 		       const struct store_label **out)
 {
@@ -254,6 +256,7 @@ static int charge(struct ingest *in, struct rpc *rpc)
 	return 0;
 }
 
+/* Returns true if the request came here by http_request_move(), so it is read a second time. */
 static bool is_moved(const struct rpc *rpc)
 {
 	return rpc->rq && http_request_pool(rpc->rq) == POOL_SYMBOLIZE;

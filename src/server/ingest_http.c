@@ -164,7 +164,11 @@ static int set_period(struct profile *p, const struct kind *k, int64_t period)
 	return r;
 }
 
-/* Converts the profile's only sample type to the one of the application's name. */
+/*
+ * Converts the profile's only sample type to the one of the application's name. Without
+ * "sampleRate" the rate is Pyroscope's default of 100 Hz. Values of a time type are times already
+ * if the argument "units" names a unit of time; otherwise they are numbers of samples.
+ */
 static int retype(struct ingest_http *g, const char *unit)
 {
 	const char *rate = arg(g, "sampleRate");
@@ -282,6 +286,7 @@ static int read_type_member(struct json_read *j, void *ctx)
 	return r;
 }
 
+/* A member of the configuration is named after a sample type of the profile. */
 static int read_types_config(struct json_read *j, void *ctx)
 {
 	struct type_config c = { .g = ctx };
@@ -294,8 +299,8 @@ static int read_types_config(struct json_read *j, void *ctx)
 }
 
 /*
- * Clients say by display names what kind of profile it is. Type and unit are those of the pprof all
- * the same, as in Pyroscope: dashboards query mutex:contentions:count:contentions:count, which
+ * Clients describe by display names what kind of profile it is. Type and unit remain those of the
+ * pprof, as in Pyroscope: dashboards query mutex:contentions:count:contentions:count, which
  * pyroscope-go configures as mutex_count in lock_samples. Types that the profile lacks are ignored.
  */
 static int configure_types(struct ingest_http *g, const struct multipart_part *config)
@@ -312,7 +317,7 @@ static int configure_types(struct ingest_http *g, const struct multipart_part *c
 			     : r;
 }
 
-/* A pprof's own times win over the arguments. */
+/* A pprof's own time and duration take precedence over the arguments. */
 static int read_pprof(struct ingest_http *g, const void *data, size_t len)
 {
 	const struct codec_limits max = ingest_limits();
@@ -329,6 +334,7 @@ static int read_pprof(struct ingest_http *g, const void *data, size_t len)
 	return 0;
 }
 
+/* "sample_type_config" is optional: only some SDKs send it. */
 static int read_multipart(struct ingest_http *g, const char *type)
 {
 	struct multipart_part profile, config;

@@ -2,7 +2,7 @@
 /*
  * A file is searched once by its build id: at the mapping's path (if that file has the id), among
  * the debug files of this machine, then at debuginfod by the thread that downloads. After a failure
- * it is not searched again for RETRY_SECONDS.
+ * it is not searched again for SYMBOLIZED_FILES_KEEP_S.
  *
  * A location is translated to a file offset if its mapping gives one, else it is used as a virtual
  * address of the file. The offsets of a debug file differ from those of its original; there, a
@@ -84,6 +84,7 @@ void ingest_symbolizer_free(struct ingest_symbolizer *s)
 	free(s);
 }
 
+/* The waits for downloads end at a monotonic time, which a change of the clock does not move. */
 static void init_locks(struct ingest_symbolizer *s)
 {
 	pthread_condattr_t monotonic;
@@ -462,7 +463,7 @@ static int for_mappings(struct ingest_symbolizer *s, struct profile *p, const bo
 	return r;
 }
 
-/* With the lock: is a file of the profile being downloaded? */
+/* Returns true if a file of the profile is being downloaded. Called with the lock. */
 static bool is_searching(struct ingest_symbolizer *s, const struct profile *p, const bool *marked)
 {
 	struct elf_build_id id;
@@ -479,6 +480,7 @@ static bool is_searching(struct ingest_symbolizer *s, const struct profile *p, c
 	return false;
 }
 
+/* Ends at @until_ns, or when the server stops; the files that are there by then are used. */
 static void wait_for_downloads(struct ingest_symbolizer *s, const struct profile *p,
 			       const bool *marked, uint64_t until_ns)
 {

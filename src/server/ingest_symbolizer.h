@@ -35,8 +35,8 @@ void ingest_symbolizer_free(struct ingest_symbolizer *s);
 DEFINE_FREEP(struct ingest_symbolizer, ingest_symbolizer_free)
 
 /*
- * Is there something to symbolize in @p, in files that are not known to be missing? It does not
- * block on files or servers.
+ * Returns true if @p has locations without symbols, in files that are not known to be missing. It
+ * does not block on files or servers.
  */
 bool ingest_symbolizer_can_help(struct ingest_symbolizer *s, const struct profile *p);
 

@@ -53,8 +53,9 @@ static void put_lines(enum ingest_text kind, const char *text, size_t len, struc
 	}
 }
 
+/* A node on the path to the current one. */
 struct level {
-	size_t path_len;
+	size_t path_len;   /* length of the path that ends in this node */
 	uint64_t children; /* not read yet */
 };
 

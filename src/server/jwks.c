@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A key set comes from the issuer or from whoever answers for it, so each key is checked before
+ * GnuTLS gets it, and sizes are bounded. A key that is not supported is skipped: issuers publish
+ * keys for other purposes in the same set.
+ */
 #include "server/jwks.h"
 
 #include <errno.h>
@@ -88,6 +93,10 @@ static gnutls_datum_t datum_of(const struct buf *b)
 	return (gnutls_datum_t){ b->data, (unsigned int)b->len };
 }
 
+/*
+ * The length of a number without leading zeros. Some libraries prefix a modulus with a zero byte,
+ * although RFC 7518 (6.3.1.1) forbids that.
+ */
 static size_t significant(const struct buf *b)
 {
 	size_t zeros = 0;
@@ -97,6 +106,7 @@ static size_t significant(const struct buf *b)
 	return b->len - zeros;
 }
 
+/* An exponent of more than eight bytes would make each verification slow, and nobody uses one. */
 static enum jwks_alg import_rsa(const struct members *m, gnutls_pubkey_t pub)
 {
 	_cleanup_(buf_fini) struct buf n = { 0 }, e = { 0 };
@@ -110,6 +120,7 @@ static enum jwks_alg import_rsa(const struct members *m, gnutls_pubkey_t pub)
 	return gnutls_pubkey_import_rsa_raw(pub, &modulus, &exponent) < 0 ? JWKS_NONE : JWKS_RS256;
 }
 
+/* Coordinates have the full length of the curve, zeros included (RFC 7518, 6.2.1.2). */
 static enum jwks_alg import_curve(const struct members *m, gnutls_pubkey_t pub)
 {
 	_cleanup_(buf_fini) struct buf x = { 0 }, y = { 0 };
@@ -211,6 +222,10 @@ static bool is_signed(const struct key *k, const gnutls_datum_t *data, const gnu
 	return ok;
 }
 
+/*
+ * A key is used with its own algorithm only, whatever the header of a token names (RFC 8725, 3.1).
+ * All keys that match are tried: while an issuer rotates keys, several may have the same kid.
+ */
 int jwks_verify(const struct jwks *set, enum jwks_alg alg, const char *kid, const void *data,
 		size_t len, const void *sig, size_t sig_len)
 {

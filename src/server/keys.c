@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files are read at the start and, when one of them has changed, all again: a certificate is
+ * only useful with its own key.
+ */
 #include "server/keys.h"
 
 #include <errno.h>
@@ -10,6 +14,7 @@
 
 enum { MAX_PEM = 1 << 20 };
 
+/* Appends a NUL, since PEM is passed on as a C string. A missing option is an empty text. */
 static int read_pem(const char *path, struct buf *out, struct err *err)
 {
 	int r = path ? file_contents(path, MAX_PEM, out, err) : 0;
@@ -19,6 +24,7 @@ static int read_pem(const char *path, struct buf *out, struct err *err)
 	return r < 0 ? r : buf_error(out);
 }
 
+/* Combinations are checked before any file is read, so the reason is the same on every machine. */
 int keys_read(struct keys *k, const struct server_options *opt, struct err *err)
 {
 	int r;
@@ -36,6 +42,7 @@ int keys_read(struct keys *k, const struct server_options *opt, struct err *err)
 	return r < 0 ? r : read_pem(opt->client_ca_file, &k->client_ca, err);
 }
 
+/* The memory that held a private key is erased before it is freed. */
 static void wipe(struct buf *b)
 {
 	if (b->data)

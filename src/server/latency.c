@@ -10,8 +10,16 @@
 #include "base/clock.h"
 #include "server/api.h"
 
+/*
+ * A request changes two atomic numbers: that of its bucket and the sum of times. Prometheus'
+ * cumulative buckets and the total are computed when metrics are read, which is rare.
+ */
 #define METRIC "cameo_request_duration_seconds"
 
+/*
+ * Upper bounds of the buckets, with the text of the label "le". They cover small methods, which
+ * take less than a millisecond, up to the default time limit of a query.
+ */
 static const struct {
 	int64_t ns;
 	const char *text;
@@ -46,6 +54,10 @@ static size_t count_methods(void)
 	return n;
 }
 
+/*
+ * The index of a method, counted over all lists. The methods of a list are one array, so a pointer
+ * between its ends belongs to it. A method of no list has the index n_methods.
+ */
 static size_t index_of(const struct api_method *api)
 {
 	size_t n = 0;
@@ -90,6 +102,7 @@ void latency_add(struct latency *l, const struct api_method *api, enum latency_c
 	atomic_fetch_add_explicit(&h->sum_ns, (uint64_t)(ns > 0 ? ns : 0), memory_order_relaxed);
 }
 
+/* Buckets without requests are written too: rates are computed from equal sets of bounds. */
 static void put_histogram(const struct histogram *h, const char *path, const char *class,
 			  struct buf *out)
 {

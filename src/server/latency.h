@@ -28,7 +28,10 @@ void latency_free(struct latency *l);
 
 DEFINE_FREEP(struct latency, latency_free)
 
-/* Counts a request to @api, one of api_lists, that took @ns. */
+/*
+ * Counts a request to @api that took @ns. A method that is not in api_lists is ignored; a negative
+ * time counts as 0.
+ */
 void latency_add(struct latency *l, const struct api_method *api, enum latency_class class,
 		 int64_t ns);
 

@@ -21,6 +21,7 @@ size_t memory_budget_resident(void)
 	return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Both sides are compared without a sum that could overflow. */
 static bool fits(const struct memory_budget *m, size_t reserved)
 {
 	size_t used = memory_budget_resident();

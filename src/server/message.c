@@ -24,6 +24,7 @@
 
 enum { MAX_NESTING = 8 };
 
+/* One call of message_read(). */
 struct reader {
 	struct message_memory *memory;
 	struct json_read json;
@@ -160,6 +161,7 @@ static int proto_field(struct reader *rd, const struct message_field *f, const s
 	}
 }
 
+/* Reads a message by the table @m. The nesting is not restored after an error, which ends all. */
 static int read_proto(struct reader *rd, const struct message *m, struct wire w, void *out)
 {
 	struct wire_field field;
@@ -194,6 +196,7 @@ static bool same_name(const char *a, const char *b)
 	}
 }
 
+/* The first match counts, so no two fields of a table may differ only in case or underscores. */
 static const struct message_field *field_by_name(const struct message *m, const char *name)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -202,7 +205,11 @@ static const struct message_field *field_by_name(const struct message *m, const 
 	return NULL;
 }
 
-/* Reads an integer: a number, a string of digits (as proto3 writes int64) or an enum's name. */
+/*
+ * Reads an integer: a number, a string of digits (as proto3 writes int64) or an enum's name. A
+ * number is read as a double, so an integer beyond 2^53 is exact only as a string; the limit keeps
+ * the conversion to int64_t defined.
+ */
 static int json_int(struct reader *rd, const struct message_field *f, int64_t *out)
 {
 	char *end;
@@ -230,6 +237,7 @@ static int json_int(struct reader *rd, const struct message_field *f, int64_t *o
 	return errno || *end || !rd->json.text.len ? -EBADMSG : 0;
 }
 
+/* The decoded bytes become the memory's own, so they are not copied again. */
 static int json_bytes(struct reader *rd, struct message_bytes *out)
 {
 	_cleanup_(buf_fini) struct buf bytes = { 0 };

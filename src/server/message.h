@@ -23,6 +23,7 @@ struct message_strings {
 	VEC(const char *);
 };
 
+/* Borrowed from the request in protobuf, from the message_memory in JSON. */
 struct message_bytes {
 	const void *data;
 	size_t len;
@@ -43,15 +44,17 @@ enum message_kind {
 	MESSAGE_LIST,    /* struct message_list */
 };
 
+/* A field, and the member of the struct that it fills. */
 struct message_field {
 	uint32_t number;
 	const char *name; /* in JSON; matched without regard to case and underscores */
 	enum message_kind kind;
-	size_t offset;
-	const struct message *nested;
-	const char *const *names; /* the enum's names from value 0 on, ended by NULL; or NULL */
+	size_t offset;                /* of the member, in bytes */
+	const struct message *nested; /* of MESSAGE_INNER and MESSAGE_LIST; otherwise NULL */
+	const char *const *names;     /* the enum's names from value 0 on, ended by NULL; or NULL */
 };
 
+/* A kind of message: its fields, their number, and the size of the struct that they fill. */
 struct message {
 	const struct message_field *fields;
 	size_t n, size;

@@ -30,6 +30,7 @@
 #include "server/rpc.h"
 #include "server/server_options.h"
 
+/* One request: what is collected of it, and how its labels are read. */
 struct otlp_request {
 	struct ingest in;
 	bool own;        /* from Cameo's own agent, whose labels are used unmodified */
@@ -97,7 +98,10 @@ static bool is_type(const struct profile *p, struct profile_value_type t, const 
 	return !strcmp(profile_string(p, t.type), type) && !strcmp(profile_string(p, t.unit), unit);
 }
 
-/* Chooses the profile's name and converts counts of CPU samples to time. */
+/*
+ * Chooses the profile's name and converts counts of CPU samples to time, since Pyroscope's queries
+ * and dashboards expect process_cpu in nanoseconds.
+ */
 static int name_profile(struct profile *p, const char **out_name)
 {
 	const struct profile_meta *meta = profile_meta_const(p);

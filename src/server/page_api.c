@@ -69,6 +69,7 @@ static const struct message_field page_fields[] = {
 };
 static const struct message page_message = MESSAGE_OF(page_fields, struct page_api_request);
 
+/* A method, which @check validates for each of its queries. */
 struct page_method {
 	int (*run)(struct page_api_call *call);
 	size_t n_queries;

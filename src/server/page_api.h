@@ -30,12 +30,13 @@ struct page_api_request {
 	bool normalize;   /* compare shares */
 };
 
+/* One request, in one thread. Members of query borrow from rq. */
 struct page_api_call {
 	struct rpc *rpc;
 	struct message_memory memory; /* owns the strings of rq */
 	struct page_api_request rq;
-	struct query query[SIDES];
-	struct json json;
+	struct query query[SIDES]; /* validated, as many as the method has */
+	struct json json;          /* of the response's body */
 };
 
 /*

@@ -72,6 +72,7 @@ int page_api_senders(struct page_api_call *call)
 	return 0;
 }
 
+/* Sums over the days that were written. */
 struct storage_totals {
 	struct page_api_call *call;
 	uint64_t bytes, n_series;

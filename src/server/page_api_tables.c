@@ -40,7 +40,10 @@ static int cmp_total(const void *a, const void *b)
 	return x->total != y->total ? (x->total < y->total ? 1 : -1) : 0;
 }
 
-/* Selects the rows that match the search, in the requested order. Free the array. */
+/*
+ * Selects the rows that match the search, in the requested order. The table itself is in the order
+ * of self values. Returns NULL without memory; the caller frees the array but not the rows.
+ */
 static const struct top_row **find_rows(const struct page_api_call *call, const struct top *t,
 					size_t *out_n)
 {
@@ -109,6 +112,7 @@ int page_api_functions(struct page_api_call *call)
 	return 0;
 }
 
+/* z, the number of standard deviations, is rounded: further digits would only be noise. */
 static void put_change(struct page_api_call *call, const char *key, const struct change *c)
 {
 	json_member_object(&call->json, key);
@@ -187,6 +191,7 @@ static bool is_unnamed(const char *name)
 	return hex && hex[2] && !strcmp(hex + 2 + strspn(hex + 2, "0123456789abcdef"), "]");
 }
 
+/* The properties of all binaries, found by name. */
 struct binaries {
 	VEC(struct binary); /* by string id of the name */
 	struct strtab *names;
@@ -303,6 +308,7 @@ static void put_points(struct page_api_call *call, const struct timeline *t,
 	json_array_end(&call->json);
 }
 
+/* A series without the label is in the group "". */
 static void put_groups(struct page_api_call *call, const struct timeline *t, bool points)
 {
 	json_object(&call->json);

@@ -15,6 +15,10 @@
 #include "server/page_api.h"
 #include "store/timed_samples.h"
 
+/*
+ * Reads the samples of the range. A pid or tid of 0 in the request selects all, which is -1 in the
+ * store. Called before the response begins, because it may fail.
+ */
 static int query_samples(struct page_api_call *call, struct timed_samples *out)
 {
 	enum { HOUR_MS = 3600000 };
@@ -33,6 +37,7 @@ static int query_samples(struct page_api_call *call, struct timed_samples *out)
 	return r;
 }
 
+/* Times are those of the first and of the last sample of the thread within the range. */
 static void put_thread(struct page_api_call *call, const struct timed_samples *m,
 		       const struct threads_row *row)
 {

@@ -55,6 +55,7 @@ int page_api_tree(struct page_api_call *call)
 	return r < 0 ? r : page_tree_write(&t, &call->json);
 }
 
+/* The two queries of Diff, and what is made of them step by step. */
 struct sides {
 	struct merged_stacks *stacks[SIDES];
 	struct profile_pair pair;
@@ -157,6 +158,7 @@ static int build_calls(struct page_api_call *call, const struct profile *p,
 	return r == -ENOENT ? err_set(call->rpc->err, r, "no function has this name") : r;
 }
 
+/* "total" and "self" are those of the function, "all" is the sum of the query. */
 int page_api_sandwich(struct page_api_call *call)
 {
 	_cleanup_(calls_freep) struct calls *callers = NULL, *callees = NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces page.c in a build without the web page (-Dui=disabled). */
+/*
+ * Replaces page.c in a build without the web page (-Dui=disabled). The path exists nevertheless, so
+ * that a browser shows why there is no page.
+ */
 #include <errno.h>
 
 #include "base/err.h"

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "codec/common/wire.h"
 
+/* The kinds of fields. All from INTS on are repeated, and become lists in JSON. */
 enum kind {
 	INT,
 	BOOL,
@@ -39,6 +40,10 @@ struct schema {
 		fields, sizeof(fields) / sizeof((fields)[0])                                       \
 	}
 
+/*
+ * The messages of profile.proto, the inner ones first. Strings are indices into stringTable, so
+ * they are numbers here.
+ */
 static const struct field type_fields[] = { { "type", INT, NULL }, { "unit", INT, NULL } };
 static const struct schema value_type = SCHEMA(type_fields);
 
@@ -115,6 +120,7 @@ static int put_object(const struct schema *s, struct wire w, struct json *j)
 	return r;
 }
 
+/* Writes the numbers of one occurrence of the field: one, or many if they are packed. */
 static int put_ints(const struct wire_field *f, struct json *j)
 {
 	struct wire_nums it = wire_nums(f, WIRE_VARINT);

@@ -65,6 +65,8 @@ static const struct message stack_selector_message = { stack_selector_fields, 1,
 			format_names                                                               \
 	}
 
+/* ---- one table for each request ------------------------------------------------------ */
+
 static const struct message_field types_fields[] = {
 	RANGE_FIELDS(1),
 };
@@ -137,12 +139,14 @@ static const struct message points_message = FIELDS(points_fields);
 static const struct message heatmap_message = FIELDS(heatmap_fields);
 static const struct message none_message = { NULL, 0, sizeof(struct request) };
 
+/* Both queries of Diff are decoded into one array of struct request. */
 static const struct message_field diff_fields[] = {
 	{ 1, "left", MESSAGE_INNER, 0, &stacks_message, NULL },
 	{ 2, "right", MESSAGE_INNER, sizeof(struct request), &stacks_message, NULL },
 };
 static const struct message diff_message = { diff_fields, 2, 2 * sizeof(struct request) };
 
+/* A method: how its request is decoded and validated. Without @check it validates by itself. */
 struct querier_method {
 	const struct message *request;
 	int (*check)(struct query *q, const struct request *rq, struct rpc *rpc); /* or NULL */

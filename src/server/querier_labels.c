@@ -26,6 +26,7 @@ static int put_names(struct querier_call *q, const struct label_set *s)
 	return 0;
 }
 
+/* Returns true for a name that clients accept without announcing support for UTF-8 names. */
 static bool is_plain(const char *name)
 {
 	for (const char *p = name; *p; p++)
@@ -82,6 +83,7 @@ void querier_put_label(struct response *resp, const char *name, const char *valu
 	response_end(resp, mark);
 }
 
+/* A row is a list of names and values, each with a NUL, and ends in an empty name. */
 static void put_series(struct querier_call *q, const char *row)
 {
 	struct response *resp = &q->response;

@@ -45,6 +45,7 @@ static void put_labels(struct querier_call *q, const struct groups *g, uint32_t 
 		response_end_list(resp);
 }
 
+/* A step without profiles is omitted: it is unknown and not 0. */
 static void put_line(struct querier_call *q, const struct timeline *t,
 		     const struct timeline_line *line)
 {

@@ -110,6 +110,7 @@ static int respond_profile(struct querier_call *q)
 	return r < 0 || !q->rpc->json ? r : pprof_json(proto.data, proto.len, &q->response.json);
 }
 
+/* SelectMergeStacktraces returns the profile within two messages. */
 static int respond_wrapped_profile(struct querier_call *q)
 {
 	size_t outer = response_begin(&q->response, 5, "pprof");
@@ -147,6 +148,7 @@ int querier_profile(struct querier_call *q)
 	return respond_profile(q);
 }
 
+/* The steps from two queries to one flame graph; each borrows from those before it. */
 struct comparison {
 	struct merged_stacks *side[QUERIER_SIDES];
 	struct profile_pair pair;

@@ -56,7 +56,10 @@ static int parse_type(struct query *q, struct rpc *rpc)
 	return 0;
 }
 
-/* The server's time limit, or the client's if that is shorter. */
+/*
+ * The server's time limit, or the client's (Connect-Timeout-Ms, at most ten digits) if that is
+ * shorter. A malformed header is ignored.
+ */
 static int64_t time_limit(const struct rpc *rpc)
 {
 	int64_t most = rpc->opt->max_query_ns ? rpc->opt->max_query_ns : NORMAL_QUERY_NS;
@@ -107,6 +110,7 @@ static int parse_range(struct query *q, struct rpc *rpc)
 	return 0;
 }
 
+/* Matchers accumulate: a request of labels has several selectors, all of which must match. */
 static int parse_selector(struct query *q, const char *text, struct rpc *rpc)
 {
 	int r = selector_parse(&q->selector, text, strlen(text), rpc->err);
@@ -158,7 +162,10 @@ int query_check_optional_type(struct query *q, const struct request *rq, struct 
 	return r < 0 ? r : parse_selector(q, rq->selector ? rq->selector : "", rpc);
 }
 
-/* A frame of a call site without a name decodes as NULL and means "". */
+/*
+ * A frame of a call site without a name decodes as NULL and means "". If the type is missing,
+ * parse_type() reports that.
+ */
 int query_check_profiles(struct query *q, const struct request *rq, struct rpc *rpc)
 {
 	int r = query_check_optional_type(q, rq, rpc);
@@ -188,11 +195,13 @@ int query_stacks(struct query *q, bool names_only, struct rpc *rpc, struct merge
 	return r < 0 ? r : query_filter_call_site(q, *out);
 }
 
+/* One series proves that the profile type is stored. */
 static int stop_at_first(void *ctx, const struct store_label *labels, size_t n)
 {
 	return -ECANCELED;
 }
 
+/* The search for the type has the query's deadline; if it fails, the type counts as stored. */
 void query_explain_empty(struct query *q, struct rpc *rpc)
 {
 	const struct store_select sel = { .tenant = q->sel.tenant,

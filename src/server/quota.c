@@ -26,7 +26,7 @@
 
 enum { MAX_KNOWN = 1 << 20 };
 
-/* For series, n is unused. */
+/* A series or a service. For services n is the number of series, for series it is unused. */
 struct known {
 	uint64_t hash;
 	size_t n;
@@ -100,7 +100,10 @@ void quota_free(struct quota *q)
 	free(q);
 }
 
-/* Hashes a text on top of @hash. */
+/*
+ * Hashes a text on top of @hash, which is the seed. So the order and the ends of the texts count:
+ * "ab", "c" and "a", "bc" have different hashes.
+ */
 static uint64_t mix(uint64_t hash, const char *text)
 {
 	return XXH3_64bits_withSeed(text, strlen(text), hash);
@@ -125,6 +128,7 @@ static uint64_t hash_sample(uint64_t hash, const struct profile *p, const struct
 	return hash;
 }
 
+/* A tenant's services are its own: the same name in another tenant is another service. */
 static uint64_t hash_service(uint64_t seed, const char *tenant, const struct store_profile *p)
 {
 	uint64_t hash = mix(seed, tenant);

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A check may take as long as the disk or ClickHouse does. The thread that checks holds only the
+ * lock "checking" meanwhile, so others return the previous result instead of waiting; before the
+ * first check has ended that is 0, because a server that has just opened its store is ready.
+ */
 #include "server/readiness.h"
 
 #include <stdbool.h>
@@ -21,6 +26,7 @@ void readiness_fini(struct readiness *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
+/* Returns true if the last result is too old, or if there is none. */
 static bool is_due(struct readiness *r)
 {
 	bool due;
@@ -31,6 +37,7 @@ static bool is_due(struct readiness *r)
 	return due;
 }
 
+/* Runs the check and stores its result. The caller holds r->checking and not r->lock. */
 static void check(struct readiness *r, struct store *store)
 {
 	struct err err = { 0 };

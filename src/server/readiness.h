@@ -24,5 +24,8 @@ struct readiness {
 void readiness_init(struct readiness *r);
 void readiness_fini(struct readiness *r);
 
-/* Returns 0, or -errno with the reason in @err. */
+/*
+ * Returns 0, or -errno with the reason in @err. The result is at most a second old, or as old as
+ * the check that another thread is running. Blocks for the length of one check at most.
+ */
 int readiness_check(struct readiness *r, struct store *store, struct err *err);

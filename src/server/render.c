@@ -92,6 +92,10 @@ static int read_side(struct rpc *rpc, const struct side_names *names, struct sid
 	return query_check_profiles(&s->query, &s->rq, rpc);
 }
 
+/*
+ * The "flamebearer" of Pyroscope: a list of numbers per level, four for each bar, or seven if two
+ * sides are compared. An offset is relative to the end of the bar before.
+ */
 static void put_flamebearer(struct json *j, const struct flame_graph *f)
 {
 	json_member_object(j, "flamebearer");
@@ -255,6 +259,7 @@ static int render_single(struct rpc *rpc)
 	return 0;
 }
 
+/* Two sides, and the graph of their difference, which borrows from them. */
 struct comparison {
 	struct side left, right;
 	struct profile_pair pair;

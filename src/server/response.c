@@ -29,6 +29,7 @@ void response_put_bool(struct response *resp, uint32_t number, const char *name,
 		json_member_bool(&resp->json, name, v);
 }
 
+/* The default is +0 alone: -0 has other bits, and proto3 sends it. */
 void response_put_double(struct response *resp, uint32_t number, const char *name, double v)
 {
 	uint64_t bits;
@@ -54,6 +55,7 @@ void response_put_bytes(struct response *resp, uint32_t number, const char *name
 	json_strn(&resp->json, (const char *)text.data, text.len);
 }
 
+/* Number 0 is the response itself, which has no frame of its own in protobuf. */
 size_t response_begin(struct response *resp, uint32_t number, const char *name)
 {
 	if (!resp->is_json)

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "codec/common/wire.h"
 
+/* The encoding of one response. The buffer is borrowed and not cleared. */
 struct response {
 	bool is_json;
 	struct buf *out;
@@ -46,7 +47,7 @@ void response_put_int(struct response *resp, uint32_t number, const char *name, 
 void response_put_bool(struct response *resp, uint32_t number, const char *name, bool v);
 void response_put_double(struct response *resp, uint32_t number, const char *name, double v);
 
-/* Base64 in JSON. */
+/* Bytes are base64 in JSON, as proto3 requires. */
 void response_put_bytes(struct response *resp, uint32_t number, const char *name, const void *data,
 			size_t len);
 
@@ -63,7 +64,10 @@ void response_begin_list(struct response *resp, const char *name);
 void response_put_item(struct response *resp, uint32_t number, const char *s);
 void response_end_list(struct response *resp);
 
-/* A packed list of numbers. */
+/*
+ * A packed list of numbers, all of one kind: int64, int32 and double have an encoding of their own.
+ * Pass the result of response_begin_numbers() to response_end_numbers().
+ */
 size_t response_begin_numbers(struct response *resp, uint32_t number, const char *name);
 void response_put_number(struct response *resp, int64_t v);
 void response_put_number_int32(struct response *resp, int32_t v);

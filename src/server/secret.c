@@ -32,6 +32,7 @@ static int read_bytes(const char *text, size_t len, uint8_t *out, size_t size)
 	return 0;
 }
 
+/* Rounds have neither a sign nor a leading zero; a number that overflows exceeds the maximum. */
 int secret_parse(const char *text, struct secret *out)
 {
 	const char *salt, *hash;
@@ -64,6 +65,7 @@ void secret_print(const struct secret *s, struct buf *out)
 	base64_encode(s->hash, SECRET_HASH, out);
 }
 
+/* The hash has the length of SHA-256, so PBKDF2 computes a single block of @s->rounds rounds. */
 int secret_hash(const struct secret *s, const void *data, size_t len, uint8_t out[SECRET_HASH])
 {
 	const gnutls_datum_t key = { (unsigned char *)(uintptr_t)data, (unsigned int)len };

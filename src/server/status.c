@@ -71,8 +71,7 @@ static int status_build(struct rpc *rpc)
 	return 0;
 }
 
-/* Responses that are the same for every server. */
-
+/* Announces version 1 of the query API, to which querier.v1 belongs. */
 static int status_version(struct rpc *rpc)
 {
 	struct response resp = response_to(&rpc->rs->body, rpc->json);
@@ -83,6 +82,7 @@ static int status_version(struct rpc *rpc)
 	return 0;
 }
 
+/* The flags by which clients decide which requests to send. */
 static int status_features(struct rpc *rpc)
 {
 	static const struct {

@@ -32,9 +32,10 @@ enum {
 	MAX_WAIT_S = 60,
 };
 
+/* A token bucket. With a rate of 0, a tenant's own is unlimited and the shared one is empty. */
 struct bucket {
 	double rate, amount; /* per second; now */
-	int64_t updated_ns;
+	int64_t updated_ns;  /* CLOCK_MONOTONIC time of "now" */
 };
 
 struct tenant {
@@ -42,7 +43,7 @@ struct tenant {
 	struct bucket buckets[TENANT_RESOURCE_MAX];
 	uint64_t charged[TENANT_RESOURCE_MAX], n_refused, n_queries, n_refused_queries;
 	unsigned int running; /* queries, with those that wait */
-	int64_t used_ns;
+	int64_t used_ns;      /* CLOCK_MONOTONIC */
 };
 
 struct tenant_limits {
@@ -66,6 +67,7 @@ static void bucket_init(struct bucket *b, uint64_t rate)
 			      .updated_ns = now_ns() };
 }
 
+/* Adds what has flowed in since the last update, up to BURST_S seconds of the rate. */
 static void bucket_update(struct bucket *b)
 {
 	int64_t now = now_ns();
@@ -164,6 +166,7 @@ static struct bucket *choose(struct tenant_limits *t, struct tenant *e, enum ten
 	return NULL;
 }
 
+/* A tenant without a rate of its own is not limited, whatever the shared pool holds. */
 static bool is_limited(const struct tenant *e, enum tenant_resource what)
 {
 	return e->buckets[what].rate > 0;
@@ -237,6 +240,7 @@ void tenant_limits_end_query(struct tenant_limits *t, void *token)
 	pthread_mutex_unlock(&t->lock);
 }
 
+/* The value of a tenant in a column of tenant_limits_put(). */
 static uint64_t value_of(const struct tenant *e, int column)
 {
 	const uint64_t values[] = { e->charged[TENANT_BYTES], e->charged[TENANT_PROFILES],
