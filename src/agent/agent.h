@@ -35,22 +35,16 @@ struct agent_prepared {
 void agent_prepare(struct agent_prepared *out);
 
 struct agent_opts {
-	const struct agent_prepared
-		/*
-		 * Borrowed; NULL: agent_prepare() was not called. The agent takes over
-		 * stats_fd.
-		 */
-		*prepared;
+	/* Borrowed; NULL: agent_prepare() was not called. The agent takes over stats_fd. */
+	const struct agent_prepared *prepared;
 	const struct agent_config *config; /* borrowed during agent_open() */
 	bool keep_times;                   /* remember the time of each sample */
 	/*
 	 * Called on the symbolizer thread (at the end, on the caller's) with a complete
 	 * window or a part of one; owns @w. Must not be NULL.
 	 */
-
 	void (*export)(void *ctx, struct export_window *w);
 	/* Called with one line in logfmt, without a newline, from any thread. May be NULL. */
-
 	void (*log)(void *ctx, const char *message);
 	void *ctx;
 };

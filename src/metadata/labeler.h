@@ -30,7 +30,6 @@ struct labeler_opts {
 	 * Names of the environment variables in struct process_info; the first n_service of
 	 * them name the service.
 	 */
-
 	const char *const *env;
 	size_t n_env, n_service;
 	size_t max_series; /* maximal number of label sets per hour */

@@ -34,8 +34,8 @@ struct process_info {
 	char *env[PROCESS_INFO_ENV_MAX]; /* values of the requested variables; NULL: not set */
 	/* False: env is empty, and exe is what process_info_store_note() received. */
 	bool is_read;
-	bool is_pending; /* is_pending: being read; with is_read false and is_pending false, reading
-		       failed */
+	/* It is being read. If neither this nor is_read is true, reading failed. */
+	bool is_pending;
 
 	/* Owned by the labeler: the labels, and how long they are valid. */
 	struct metadata_labels labels;

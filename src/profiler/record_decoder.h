@@ -34,7 +34,6 @@ struct record_decoder_opts {
 	 * Applies what processes did before @time_ns (CLOCK_MONOTONIC), unless that was done;
 	 * UINT64_MAX: up to now.
 	 */
-
 	void (*sync_processes)(void *ctx, uint64_t time_ns);
 	/* Builds the unwind table of a file. May take long. */
 	void (*build_table)(void *ctx, uint32_t file);

@@ -119,6 +119,5 @@ size_t sample_counts_n_stacks(const struct sample_counts *c);
 /* Words of stack @id, leaf first; valid until the next addition. */
 const uint64_t *sample_counts_stack(const struct sample_counts *c, uint32_t id, size_t *out_n);
 const struct sample_counts_thread *sample_counts_thread(const struct sample_counts *c, uint32_t id);
-uint64_t
-/* Number of samples, without waits. */
-sample_counts_total(const struct sample_counts *c);
+/* Returns the number of samples, without waits. */
+uint64_t sample_counts_total(const struct sample_counts *c);

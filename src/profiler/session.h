@@ -47,13 +47,11 @@ struct session_opts {
 	 * (sample_counts_truncate()); a quarter above it, samples are dropped
 	 * (sample_counts_is_full()). 0: none.
 	 */
-
 	size_t max_counts_bytes;
 	/*
 	 * Limit for records that are queued while unwind tables are built; above it, stacks
 	 * that need a new table are truncated. 0: 64 MiB.
 	 */
-
 	size_t max_backlog_bytes;
 	uint32_t sideband_bytes; /* each CPU's ring of process events; 0: 256 KiB */
 	uint64_t stop_ns;  /* longest time for which session_stop() builds tables; 0: no limit */
