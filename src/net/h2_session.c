@@ -58,9 +58,10 @@ struct stream {
 	char *method, *target;
 	struct pairs headers, args;
 	size_t header_bytes, sent;
-	int64_t since_ms; /* when the request began, or its response */
-	bool working;     /* a worker has the request */
-	bool closed;      /* by the client or nghttp2 */
+	unsigned int n_cookies; /* fields */
+	int64_t since_ms;       /* when the request began, or its response */
+	bool working;           /* a worker has the request */
+	bool closed;            /* by the client or nghttp2 */
 	struct stream *next;
 };
 
@@ -389,6 +390,23 @@ static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, voi
 	return 0;
 }
 
+/* Browsers may split the list of cookies into several fields (RFC 9113, 8.2.3). */
+static int add_cookies(struct pairs *to, const char *value, size_t len)
+{
+	for (size_t i = 0; i < to->len; i++) {
+		char *joined;
+
+		if (strcmp(to->data[i].name, "cookie") != 0)
+			continue;
+		if (asprintf(&joined, "%s; %.*s", to->data[i].value, (int)len, value) < 0)
+			return -ENOMEM;
+		free(to->data[i].value);
+		to->data[i].value = joined;
+		return 0;
+	}
+	return add_pair(to, "cookie", 6, value, len);
+}
+
 /* Bounds the headers of a stream. A stream over the limits is reset, its connection stays. */
 static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name,
 		     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
@@ -406,6 +424,11 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
 		own = &st->method;
 	else if (name_len == 5 && !memcmp(name, ":path", 5))
 		own = &st->target;
+	if (name_len == 6 && !memcmp(name, "cookie", 6))
+		return st->n_cookies++ == MAX_HEADERS ||
+				       add_cookies(&st->headers, (const char *)value, value_len) < 0
+			       ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
+			       : 0;
 	if (own && !*own)
 		*own = strndup((const char *)value, value_len);
 	else if (add_pair(&st->headers, (const char *)name, name_len, (const char *)value,

@@ -88,10 +88,11 @@ struct http_admission {
 	const char *message;
 	unsigned int pool; /* index in the options' pools */
 	unsigned int
-		retry_s; /* of a refusal: seconds after which a repetition may succeed; 0: none */
-	bool no_body;    /* what arrives as the body is counted and discarded */
-	size_t max_body; /* a limit below that of the options; 0: none */
-	void *token;     /* not NULL: passed to options->released when the request has ended */
+		retry_s;   /* of a refusal: seconds after which a repetition may succeed; 0: none */
+	bool no_challenge; /* 401 is sent without WWW-Authenticate */
+	bool no_body;      /* what arrives as the body is counted and discarded */
+	size_t max_body;   /* a limit below that of the options; 0: none */
+	void *token;       /* not NULL: passed to options->released when the request has ended */
 	uint64_t flow; /* requests of equal flows share a part of the queue: a hash of the tenant */
 };
 

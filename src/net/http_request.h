@@ -47,6 +47,7 @@ struct http_request {
 	uint64_t flow;
 	void *token; /* of http_admission */
 	unsigned int pool, move_to;
+	bool no_challenge;     /* of http_admission */
 	bool moving;           /* the handler called http_request_move() */
 	bool over_memory;      /* the body was dropped: refuse the request when it is complete */
 	bool refused;          /* the response is an error that was made without a worker */

@@ -97,6 +97,7 @@ int http_request_admit(struct http_request *rq, struct http_admission *out)
 		opt->admit(opt->ctx, rq, out);
 	rq->flow = out->flow;
 	rq->token = out->token;
+	rq->no_challenge = out->no_challenge;
 	rq->memory.is_discarded = out->no_body;
 	rq->memory.max = out->max_body;
 	rq->pool = out->pool < rq->work->n_pools ? out->pool : 0;
@@ -175,7 +176,7 @@ void http_request_refuse(struct http_request *rq, enum http_refusal why, int sta
 	rq->refused = true;
 	rs->status = status;
 	rs->content_type = "application/json";
-	if (status == 401)
+	if (status == 401 && !rq->no_challenge)
 		http_response_add(rs, "WWW-Authenticate", "Basic realm=\"cameo\"");
 	if (retry_s) {
 		snprintf(rs->trailer_text, sizeof(rs->trailer_text), "%u", retry_s);

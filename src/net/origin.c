@@ -95,6 +95,14 @@ static bool is_own_origin(const struct http_request *rq, const char *origin)
 	return authority && host && !strcasecmp(authority + 3, host);
 }
 
+bool origin_is_own(const struct http_request *rq)
+{
+	const char *site = http_request_header(rq, "Sec-Fetch-Site");
+	const char *origin = http_request_header(rq, "Origin");
+
+	return site ? !strcmp(site, "same-origin") : origin && is_own_origin(rq, origin);
+}
+
 bool origin_is_foreign(const struct http_request *rq, const char *allowed)
 {
 	const char *site = http_request_header(rq, "Sec-Fetch-Site");

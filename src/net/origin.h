@@ -17,6 +17,12 @@ struct http_request;
  */
 bool origin_host_is_ours(const char *host, const char *names);
 
+/*
+ * Returns true if a page of this server sent a request, as its browser says in Sec-Fetch-Site or
+ * Origin. Browsers send one of them with every request that may change something.
+ */
+bool origin_is_own(const struct http_request *rq);
+
 /* Returns true if @origin is one of @origins, which are separated by commas. */
 bool origin_is_listed(const char *origin, const char *origins);
 
