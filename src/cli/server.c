@@ -31,7 +31,7 @@
 #define DAY_NS   86400000000000LL
 #define DAYS_MAX 99999
 
-enum { MIN_SECRET = 8 };
+enum { MIN_SECRET = 8, SESSION_DAYS_MAX = 366 };
 
 #define OPTION_VALUES struct server_args
 
@@ -101,6 +101,14 @@ const struct option_spec server_common_options[] = {
 	       "Read cameo:read, cameo:write and cameo:admin from this claim", .preset = "scope"),
 	OPTION(TEXT, 0, "oidc-tenant-claim", "NAME", oidc_tenant_claim,
 	       "Restrict clients to the tenant in this claim, which tokens then must have"),
+	OPTION(DURATION, 0, "session-idle", "TIME", session_idle_ns,
+	       "Sign out users of the web page after this time without a request", .preset = "12h",
+	       .unit = "s", .min = 1, .max = (uint64_t)SESSION_DAYS_MAX * DAY_NS,
+	       .details = "The page sends requests while it is open and live. A session also ends "
+			  "when its line in a file of credentials is removed or changed."),
+	OPTION(DURATION, 0, "session-max", "TIME", session_max_ns,
+	       "Sign out users of the web page this time after they signed in", .preset = "7d",
+	       .unit = "s", .min = 1, .max = (uint64_t)SESSION_DAYS_MAX * DAY_NS),
 	OPTION(TEXT, 0, "cors-origin", "ORIGIN,...", cors_origins,
 	       "Let web pages of these origins, such as https://grafana.example.org, use the API"),
 	OPTION(TEXT, 0, "host-name", "NAME,...", host_names, "Accept requests for these host names",
@@ -261,6 +269,8 @@ static struct server_options server_options_of(const struct server_args *a)
 				     .scope_claim = a->oidc_scope_claim,
 				     .tenant_claim = a->oidc_tenant_claim },
 			  .jwks = a->oidc_jwks },
+		.session_idle_ns = (int64_t)a->session_idle_ns,
+		.session_max_ns = (int64_t)a->session_max_ns,
 		.cors_origins = a->cors_origins,
 		.check_host = a->host_names || listen_is_loopback(a->listen.host),
 		.host_names = a->host_names,

@@ -21,7 +21,7 @@ struct server_args {
 	uint64_t memory, max_names;           /* bytes */
 	uint64_t push_rate, shared_push_rate; /* bytes per second */
 	uint64_t profile_rate, shared_profile_rate, max_queries, query_nodes;
-	uint64_t query_ns, slow_query_ns;
+	uint64_t query_ns, slow_query_ns, session_idle_ns, session_max_ns;
 	char *access_log;
 	bool access_log_json;
 	bool insecure, tenants, store_info, hash_secret;

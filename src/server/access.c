@@ -38,8 +38,9 @@ struct known {
 };
 
 struct access {
-	struct auth_options opt;
+	struct access_options opt;
 	struct oidc *oidc; /* or NULL */
+	struct sessions *sessions;
 	uint8_t mac_key[KEY_LEN];
 	pthread_rwlock_t lock; /* guards auth */
 	struct auth *auth;
@@ -54,13 +55,15 @@ void access_free(struct access *a)
 	if (!a)
 		return;
 	auth_free(a->auth);
+	sessions_free(a->sessions);
 	pthread_rwlock_destroy(&a->lock);
 	pthread_mutex_destroy(&a->memory);
 	gnutls_memset(a->mac_key, 0, sizeof(a->mac_key));
+	gnutls_memset(a->opt.auth.key, 0, sizeof(a->opt.auth.key));
 	free(a);
 }
 
-int access_open(struct access **out, const struct auth_options *opt, struct err *err)
+int access_open(struct access **out, const struct access_options *opt, struct err *err)
 {
 	_cleanup_(access_freep) struct access *a = calloc(1, sizeof(*a));
 	int r;
@@ -71,19 +74,34 @@ int access_open(struct access **out, const struct auth_options *opt, struct err 
 	a->refilled_ms = clock_monotonic_ms();
 	pthread_rwlock_init(&a->lock, NULL);
 	pthread_mutex_init(&a->memory, NULL);
-	if (gnutls_rnd(GNUTLS_RND_KEY, a->mac_key, sizeof(a->mac_key)) < 0)
+	if (gnutls_rnd(GNUTLS_RND_KEY, a->mac_key, sizeof(a->mac_key)) < 0 ||
+	    gnutls_rnd(GNUTLS_RND_KEY, a->opt.auth.key, sizeof(a->opt.auth.key)) < 0)
 		return err_set(err, -EIO, "cannot read random bytes");
-	r = auth_load(&a->auth, opt, err);
+	r = sessions_new(&a->sessions, opt->session_idle_ms);
+	if (r == 0)
+		r = auth_load(&a->auth, &a->opt.auth, err);
 	if (r == 0)
 		*out = steal_ptr(&a);
 	return r;
 }
 
-/* The lock is held while the cache is cleared, so that no check of old files is cached later. */
+/* Sessions of clients that no file lists have another origin, such as a token of an issuer. */
+static bool is_session_valid(void *ctx, const struct client *client)
+{
+	static const uint8_t none[CLIENT_CREDENTIAL];
+	struct access *a = ctx;
+
+	return !memcmp(client->credential, none, sizeof(none)) || auth_has(a->auth, client);
+}
+
+/*
+ * The lock is held while cache and sessions are cleared, so that nothing that was checked by old
+ * files enters them later.
+ */
 int access_reload(struct access *a, struct err *err)
 {
 	struct auth *fresh = NULL, *old;
-	int r = auth_load(&fresh, &a->opt, err);
+	int r = auth_load(&fresh, &a->opt.auth, err);
 
 	if (r < 0)
 		return r;
@@ -93,6 +111,7 @@ int access_reload(struct access *a, struct err *err)
 	pthread_mutex_lock(&a->memory);
 	memset(a->known, 0, sizeof(a->known));
 	pthread_mutex_unlock(&a->memory);
+	sessions_retain(a->sessions, is_session_valid, a);
 	pthread_rwlock_unlock(&a->lock);
 	auth_free(old);
 	return 0;
@@ -160,47 +179,60 @@ static void count_failure(struct access *a)
 	pthread_mutex_unlock(&a->memory);
 }
 
-static int check_basic(struct access *a, const char *coded, struct client *out)
+/* Any user with a token as the password is accepted. */
+static int check_password(struct access *a, const struct access_login *l, struct client *out)
 {
-	_cleanup_(buf_fini) struct buf plain = { 0 };
-	const char *text, *colon, *password;
-	size_t len;
-
-	if (base64_decode(coded, strlen(coded), &plain) < 0 || !plain.len)
-		return -EACCES;
-	text = (const char *)plain.data;
-	colon = memchr(text, ':', plain.len);
-	if (!colon)
-		return -EACCES;
-	password = colon + 1;
-	len = plain.len - (size_t)(password - text);
-	if (auth_find_token(a->auth, password, len, out))
+	if (auth_find_token(a->auth, l->secret, l->secret_len, out))
 		return 0;
 	if (auth_is_slow(a->auth) && !may_fail(a))
 		return -EUSERS;
-	if (auth_find_password(a->auth, text, (size_t)(colon - text), password, len, out))
+	if (auth_find_password(a->auth, l->user, l->user_len, l->secret, l->secret_len, out))
 		return 0;
 	count_failure(a);
 	return -EACCES;
 }
 
+static int check_basic(struct access *a, const char *coded, struct client *out)
+{
+	_cleanup_(buf_fini) struct buf plain = { 0 };
+	struct access_login l;
+	const char *colon;
+
+	if (base64_decode(coded, strlen(coded), &plain) < 0 || !plain.len)
+		return -EACCES;
+	l.user = (const char *)plain.data;
+	colon = memchr(l.user, ':', plain.len);
+	if (!colon)
+		return -EACCES;
+	l.user_len = (size_t)(colon - l.user);
+	l.secret = colon + 1;
+	l.secret_len = plain.len - l.user_len - 1;
+	return check_password(a, &l, out);
+}
+
 /* *@out_until_s is set for a token that expires. */
+static int check_token(struct access *a, const char *token, size_t len, struct client *out,
+		       int64_t *out_until_s)
+{
+	if (auth_find_token(a->auth, token, len, out))
+		return 0;
+	return a->oidc && oidc_check(a->oidc, token, len, out, out_until_s) == 0 ? 0 : -EACCES;
+}
+
 static int check(struct access *a, const char *authorization, struct client *out,
 		 int64_t *out_until_s)
 {
 	const char *token = authorization + 7;
+	int r;
 
 	if (!strncasecmp(authorization, "Basic ", 6))
 		return check_basic(a, authorization + 6, out);
 	if (strncasecmp(authorization, "Bearer ", 7) != 0)
 		return -EACCES;
-	if (auth_find_token(a->auth, token, strlen(token), out))
-		return 0;
-	if (!a->oidc || oidc_check(a->oidc, token, strlen(token), out, out_until_s) < 0)
-		return -EACCES;
-	if (*out_until_s > now_s() + ISSUER_KNOWN_S)
+	r = check_token(a, token, strlen(token), out, out_until_s);
+	if (*out_until_s != INT64_MAX && *out_until_s > now_s() + ISSUER_KNOWN_S)
 		*out_until_s = now_s() + ISSUER_KNOWN_S;
-	return 0;
+	return r;
 }
 
 int access_check(struct access *a, const char *authorization, struct client *out)
@@ -225,6 +257,62 @@ int access_check(struct access *a, const char *authorization, struct client *out
 	}
 	pthread_rwlock_unlock(&a->lock);
 	return r;
+}
+
+/* When a session that begins now ends, in milliseconds of CLOCK_MONOTONIC. */
+static int64_t session_end(const struct access *a, int64_t now_ms, int64_t until_s)
+{
+	int64_t left_s = until_s == INT64_MAX ? INT64_MAX / 1000 : until_s - now_s();
+
+	return now_ms +
+	       (left_s < a->opt.session_max_ms / 1000 ? left_s * 1000 : a->opt.session_max_ms);
+}
+
+/* The session begins under the lock, so a reload sees it. */
+int access_sign_in(struct access *a, const struct access_login *login, struct client *out,
+		   char out_id[SESSION_ID_LEN + 1])
+{
+	int64_t until_s = INT64_MAX, now_ms = clock_monotonic_ms();
+	int r;
+
+	*out = (struct client){ 0 };
+	pthread_rwlock_rdlock(&a->lock);
+	r = login->user_len ? check_password(a, login, out)
+			    : check_token(a, login->secret, login->secret_len, out, &until_s);
+	if (r == 0)
+		r = sessions_add(a->sessions, out, now_ms, session_end(a, now_ms, until_s), out_id);
+	pthread_rwlock_unlock(&a->lock);
+	return r;
+}
+
+int access_check_session(struct access *a, const char *id, size_t len, struct client *out)
+{
+	return sessions_find(a->sessions, id, len, clock_monotonic_ms(), out) ? 0 : -EACCES;
+}
+
+void access_sign_out(struct access *a, const char *id, size_t len)
+{
+	sessions_remove(a->sessions, id, len);
+}
+
+bool access_has_tokens(struct access *a)
+{
+	bool has;
+
+	pthread_rwlock_rdlock(&a->lock);
+	has = a->oidc || auth_has_tokens(a->auth);
+	pthread_rwlock_unlock(&a->lock);
+	return has;
+}
+
+bool access_has_passwords(struct access *a)
+{
+	bool has;
+
+	pthread_rwlock_rdlock(&a->lock);
+	has = auth_has_passwords(a->auth);
+	pthread_rwlock_unlock(&a->lock);
+	return has;
 }
 
 int access_check_subject(struct access *a, const char *name, struct client *out)

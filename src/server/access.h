@@ -9,16 +9,24 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "server/auth.h"
+#include "server/sessions.h"
 
 struct access;
 struct err;
 struct oidc;
 
+struct access_options {
+	struct auth_options auth;
+	int64_t session_idle_ms; /* ends a session that was not used for that time */
+	int64_t session_max_ms;  /* ends a session that began that long ago */
+};
+
 /* The strings of @opt must outlive the result. Returns as auth_load(). */
-int access_open(struct access **out, const struct auth_options *opt, struct err *err);
+int access_open(struct access **out, const struct access_options *opt, struct err *err);
 void access_free(struct access *a);
 
 DEFINE_FREEP(struct access, access_free)
@@ -40,6 +48,30 @@ int access_reload(struct access *a, struct err *err);
  * temporary.
  */
 int access_check(struct access *a, const char *authorization, struct client *out);
+
+/* The fields of the form to sign in. Without a user the secret is a token. */
+struct access_login {
+	const char *user, *secret; /* not terminated */
+	size_t user_len, secret_len;
+};
+
+/*
+ * Identifies a client as access_check() does, and begins a session, whose id it writes. The session
+ * has the rights of the credential. It ends with the credential: when a reload no longer finds its
+ * line unchanged, and when a token of an issuer expires. Returns as access_check(), or -EIO.
+ */
+int access_sign_in(struct access *a, const struct access_login *login, struct client *out,
+		   char out_id[SESSION_ID_LEN + 1]);
+
+/* Identifies the client of a session. @id may be anything. Returns 0 or -EACCES. */
+int access_check_session(struct access *a, const char *id, size_t len, struct client *out);
+
+/* Ends a session, if there is one. */
+void access_sign_out(struct access *a, const char *id, size_t len);
+
+/* Can clients sign in with a token, or with a user and password? */
+bool access_has_tokens(struct access *a);
+bool access_has_passwords(struct access *a);
 
 /* Identifies the client of a verified certificate with this common name. 0 or -EACCES. */
 int access_check_subject(struct access *a, const char *name, struct client *out);

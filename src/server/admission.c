@@ -10,8 +10,10 @@
 #include "server/access.h"
 #include "server/api.h"
 #include "server/counters.h"
+#include "server/login.h"
 #include "server/rpc.h"
 #include "server/server_options.h"
+#include "server/session_cookie.h"
 
 static const char unauthenticated[] =
 	"authentication required: send a bearer token, a user and password, or a certificate";
@@ -47,16 +49,56 @@ static unsigned int scope_of(enum api_access access)
 	return ~0u;
 }
 
-/* An Authorization header counts more than the certificate of the connection, which may be a
- * proxy's. */
+/*
+ * Browsers add cookies by themselves, also to requests that another page sends. SameSite prevents
+ * that for other sites only, so the session counts for pages of exactly this origin; programs have
+ * no session.
+ */
+static int authenticate_session(struct access *a, const struct http_request *rq, struct client *out)
+{
+	const char *method = http_request_method(rq), *id;
+	bool reads = !strcmp(method, "GET") || !strcmp(method, "HEAD");
+	size_t len;
+
+	id = session_cookie_find(rq, &len);
+	if (!id || (reads ? origin_is_foreign(rq, NULL) : !origin_is_own(rq)))
+		return -EACCES;
+	return access_check_session(a, id, len, out);
+}
+
+/*
+ * An Authorization header counts more than a session, and that more than the certificate of the
+ * connection, which may be a proxy's.
+ */
 static int authenticate(struct access *a, const struct http_request *rq, struct client *out)
 {
 	const char *authorization = http_request_header(rq, "Authorization");
 	const char *subject = http_request_peer(rq)->subject;
 
-	if (!authorization && subject[0])
-		return access_check_subject(a, subject, out);
-	return access_check(a, authorization, out);
+	if (authorization)
+		return access_check(a, authorization, out);
+	if (authenticate_session(a, rq, out) == 0)
+		return 0;
+	return subject[0] ? access_check_subject(a, subject, out) : -EACCES;
+}
+
+/*
+ * Does a browser load the web page? It is answered with the form to sign in, if this build has it.
+ */
+static bool is_page_load(const struct http_request *rq, const struct api_method *api)
+{
+	const char *accept = http_request_header(rq, "Accept");
+
+	return api && !strcmp(api->path, "/") && accept && strstr(accept, "text/html") &&
+	       api_find(api_lists, LOGIN_PATH);
+}
+
+bool admission_is_browser(const struct http_request *rq)
+{
+	size_t len;
+
+	return http_request_header(rq, "X-Requested-With") ||
+	       http_request_header(rq, "Sec-Fetch-Mode") || session_cookie_find(rq, &len);
 }
 
 /* Returns 0 and the client, -EACCES, -EUSERS, or -EPERM without the scope or about all tenants. */
@@ -133,7 +175,7 @@ int admission_by_headers(const struct admission *a, const struct api_method *api
 	if (admission_is_preflight(rq) && a->opt->cors_origins)
 		return 0; /* of a listed origin, so it is answered without a method */
 	r = api ? identify(a, api, rq, out) : 0;
-	if (r == 0)
+	if (r == 0 || (r == -EACCES && is_page_load(rq, api)))
 		return 0;
 	counters_add(a->counters, COUNTER_UNKNOWN_CLIENT);
 	*out_message = unauthenticated;
@@ -177,7 +219,11 @@ int admission_decide(const struct admission *a, struct rpc *rpc)
 	enum api_access access = rpc->api->access;
 	int r = identify(a, rpc->api, rpc->rq, &rpc->client);
 
-	if (r == -EACCES)
+	if (r == -EACCES && is_page_load(rpc->rq, rpc->api)) {
+		login_redirect(rpc->rs);
+		return 1;
+	}
+	if (r == -EACCES && !admission_is_browser(rpc->rq))
 		http_response_add(rpc->rs, "WWW-Authenticate", "Basic realm=\"cameo\"");
 	if (r < 0)
 		return err_set(rpc->err, r, "%s", r == -EPERM ? out_of_scope : unauthenticated);

@@ -38,6 +38,12 @@ bool admission_is_preflight(const struct http_request *rq);
 bool admission_has_tenant(enum api_access access);
 
 /*
+ * Has a browser sent this request? It must not be challenged (WWW-Authenticate), because it would
+ * open a dialog for a password instead of leaving that to the web page.
+ */
+bool admission_is_browser(const struct http_request *rq);
+
+/*
  * Decides by the headers of a request for @api, which is NULL for an unknown path. Returns 0, or
  * the status of a refusal with *@out_message, constant text without characters that JSON escapes.
  * *@out is the client if the method is known.
@@ -55,8 +61,8 @@ bool admission_allow_origin(const struct admission *a, const struct http_request
 
 /*
  * Authenticates the client of @rpc, whose method is known, checks its scope, and sets the tenant
- * and, for methods that store, the sink. Returns 0; -EACCES without valid credentials or a
- * required tenant; -EPERM without the scope or for another tenant; -EINVAL for an invalid tenant;
- * -EUSERS after too many wrong passwords.
+ * and, for methods that store, the sink. Returns 0; 1 if it has answered, with a redirect to the
+ * form to sign in; -EACCES without valid credentials or a required tenant; -EPERM without the scope
+ * or for another tenant; -EINVAL for an invalid tenant; -EUSERS after too many wrong passwords.
  */
 int admission_decide(const struct admission *a, struct rpc *rpc);

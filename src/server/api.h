@@ -42,6 +42,7 @@ enum api_cost {
 	API_LOOKUP,   /* reads names, labels or sizes from the store, but no profiles */
 	API_QUERY,    /* reads profiles from the store */
 	API_PUSH,     /* stores its body */
+	API_VERIFY,   /* verifies a password, which takes milliseconds of a processor */
 };
 
 struct api_method {

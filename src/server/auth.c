@@ -34,7 +34,8 @@ struct auth {
 	uint8_t salt[SECRET_SALT]; /* of secrets in plain text */
 	uint32_t password_rounds;  /* the most of any password */
 	bool any_subject;
-	size_t n_plain;
+	const uint8_t *key; /* of the options; only while files are read */
+	size_t n_plain, n_tokens, n_passwords;
 };
 
 /* The line of a file that is read. */
@@ -87,6 +88,24 @@ static const char *read_rights(const struct line *l, struct client *out)
 	return NULL;
 }
 
+/* Computes the name of a line from its words, which contain no spaces. */
+static const char *name_credential(const struct auth *a, const struct line *l, struct client *out)
+{
+	const char *words[] = { l->credential, l->tenant ? l->tenant : "",
+				l->scopes ? l->scopes : "" };
+	uint8_t mac[SECRET_HASH], kind = (uint8_t)l->kind;
+	gnutls_hmac_hd_t h;
+
+	if (gnutls_hmac_init(&h, GNUTLS_MAC_SHA256, a->key, AUTH_KEY) < 0)
+		return "cannot be hashed";
+	gnutls_hmac(h, &kind, sizeof(kind));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		gnutls_hmac(h, words[i], strlen(words[i]) + 1);
+	gnutls_hmac_deinit(h, mac);
+	memcpy(out->credential, mac, CLIENT_CREDENTIAL);
+	return NULL;
+}
+
 /* Fills in the credential of @l, whose text is modified. Returns what is wrong, or NULL. */
 static const char *read_credential(struct auth *a, struct line *l, struct credential *out)
 {
@@ -133,13 +152,19 @@ static int read_line(struct auth *a, char *text, enum kind kind, int number, con
 	else
 		*out_why = read_rights(&l, &c.client);
 	if (!*out_why)
+		*out_why = name_credential(a, &l, &c.client);
+	if (!*out_why)
 		*out_why = read_credential(a, &l, &c);
 	r = *out_why ? -EINVAL : vec_push(a, c);
-	if (r < 0)
+	if (r < 0) {
 		free(c.user);
-	else if (kind == PASSWORD && c.secret.rounds > a->password_rounds)
+		return r;
+	}
+	a->n_tokens += kind == TOKEN;
+	a->n_passwords += kind == PASSWORD;
+	if (kind == PASSWORD && c.secret.rounds > a->password_rounds)
 		a->password_rounds = c.secret.rounds;
-	return r;
+	return 0;
 }
 
 static int read_file(struct auth *a, const char *path, enum kind kind, struct err *err)
@@ -172,8 +197,10 @@ int auth_load(struct auth **out, const struct auth_options *opt, struct err *err
 	_cleanup_(auth_freep) struct auth *a = calloc(1, sizeof(*a));
 	int r = a ? 0 : -ENOMEM;
 
-	if (r == 0)
+	if (r == 0) {
 		a->any_subject = opt->any_subject;
+		a->key = opt->key;
+	}
 	if (r == 0 && gnutls_rnd(GNUTLS_RND_KEY, a->salt, sizeof(a->salt)) < 0)
 		return err_set(err, -EIO, "cannot read random bytes");
 	if (r == 0 && opt->token_file)
@@ -182,9 +209,11 @@ int auth_load(struct auth **out, const struct auth_options *opt, struct err *err
 		r = read_file(a, opt->basic_file, PASSWORD, err);
 	if (r == 0 && opt->subject_file)
 		r = read_file(a, opt->subject_file, SUBJECT, err);
-	if (r == 0)
-		*out = steal_ptr(&a);
-	return r;
+	if (r < 0)
+		return r;
+	a->key = NULL;
+	*out = steal_ptr(&a);
+	return 0;
 }
 
 static bool same_work(const struct secret *a, const struct secret *b)
@@ -262,6 +291,24 @@ bool auth_find_subject(const struct auth *a, const char *name, struct client *ou
 		client_set_name(out, name);
 	}
 	return a->any_subject;
+}
+
+bool auth_has(const struct auth *a, const struct client *client)
+{
+	for (size_t i = 0; i < a->len; i++)
+		if (!memcmp(a->data[i].client.credential, client->credential, CLIENT_CREDENTIAL))
+			return true;
+	return false;
+}
+
+bool auth_has_tokens(const struct auth *a)
+{
+	return a->n_tokens > 0;
+}
+
+bool auth_has_passwords(const struct auth *a)
+{
+	return a->n_passwords > 0;
 }
 
 size_t auth_n_plain(const struct auth *a)

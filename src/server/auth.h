@@ -14,6 +14,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "server/client.h"
@@ -21,12 +22,16 @@
 struct auth;
 struct err;
 
-/* Any may be NULL. */
+enum { AUTH_KEY = 32 };
+
+/* Any file may be NULL. */
 struct auth_options {
 	const char *token_file;
 	const char *basic_file;
 	const char *subject_file; /* common names of certificates */
 	bool any_subject;         /* every verified certificate may read and write */
+	/* A key for the hashes that name credentials: equal lines have equal names. */
+	uint8_t key[AUTH_KEY];
 };
 
 /*
@@ -47,6 +52,13 @@ bool auth_find_token(const struct auth *a, const char *token, size_t len, struct
 bool auth_find_password(const struct auth *a, const char *user, size_t user_len,
 			const char *password, size_t len, struct client *out);
 bool auth_find_subject(const struct auth *a, const char *name, struct client *out);
+
+/* Is the line by which @client was found in an earlier set also in this one, unchanged? */
+bool auth_has(const struct auth *a, const struct client *client);
+
+/* Are there any clients with a token, or with a password? */
+bool auth_has_tokens(const struct auth *a);
+bool auth_has_passwords(const struct auth *a);
 
 /* The number of secrets that the files hold without a hash. */
 size_t auth_n_plain(const struct auth *a);

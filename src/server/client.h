@@ -3,10 +3,11 @@
 
 /* The identity and the rights of an authenticated client. A value; it holds no pointers. */
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "store/store.h"
 
-enum { CLIENT_NAME_MAX = 96 };
+enum { CLIENT_NAME_MAX = 96, CLIENT_CREDENTIAL = 16 };
 
 enum client_scope {
 	CLIENT_READ = 1u << 0,  /* queries */
@@ -22,6 +23,9 @@ struct client {
 	char tenant[STORE_TENANT_MAX + 1]; /* "" for any */
 	/* For logs: a user, "token LINE", the subject of a certificate or of an OIDC token. */
 	char name[CLIENT_NAME_MAX];
+	/* A keyed hash of the line in a file of credentials; zeros for clients without one. */
+	uint8_t credential[CLIENT_CREDENTIAL];
+	bool is_session; /* identified by a session of the web page */
 };
 
 /* Reads "read,write,admin" or a part of it, separated by commas or spaces. False if malformed. */

@@ -79,6 +79,13 @@ static bool is_method(struct rpc *rpc, const char *method)
 	return is;
 }
 
+bool connect_accepts_method(struct rpc *rpc, const char *method)
+{
+	bool is_head = !strcmp(http_request_method(rpc->rq), "HEAD");
+
+	return (is_head && !strcmp(method, "GET")) || is_method(rpc, method);
+}
+
 /* Parameters such as charset are accepted; the text must be UTF-8 anyway. */
 static bool is_json(const char *type)
 {
@@ -218,7 +225,7 @@ void connect_get(struct rpc *rpc, rpc_fn run)
 {
 	int r;
 
-	if (strcmp(http_request_method(rpc->rq), "HEAD") != 0 && !is_method(rpc, "GET"))
+	if (!connect_accepts_method(rpc, "GET"))
 		return;
 	r = run(rpc);
 	if (r < 0)

@@ -40,6 +40,9 @@ void connect_resource(struct rpc *rpc, rpc_fn run);
 /* A GET without a body. HEAD is accepted; the HTTP server sends no body for it. */
 void connect_get(struct rpc *rpc, rpc_fn run);
 
+/* True if the method of a request is @method, or HEAD for GET. Otherwise answers with 405. */
+bool connect_accepts_method(struct rpc *rpc, const char *method);
+
 /* True if the request's Accept-Encoding includes gzip. */
 bool connect_accepts_gzip(const struct rpc *rpc);
 

@@ -11,6 +11,7 @@
 #include "net/http_server.h"
 #include "server/api.h"
 #include "server/connect.h"
+#include "server/login.h"
 #include "server/rpc.h"
 #include "ui_server_page.h"
 
@@ -50,5 +51,10 @@ static int page_get(struct rpc *rpc)
 
 static const struct api_method methods[] = {
 	{ "/", connect_get, page_get, API_CLIENT, API_FREE, "Return the web page", NULL },
+	{ LOGIN_PATH, login_frame, login_sign_in, API_OPEN, API_VERIFY,
+	  "Return the form to sign in, or sign in with it", NULL },
+	{ "/logout", login_frame_out, login_sign_out, API_OPEN, API_FREE, "Sign out", NULL },
+	{ "/api/v1/session", connect_get, login_session, API_CLIENT, API_FREE,
+	  "Return the user of the session", NULL },
 };
 API_LIST(web_page_api, methods);

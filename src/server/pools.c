@@ -40,6 +40,8 @@ enum pool pool_of(enum api_cost cost)
 		return POOL_LOOKUP;
 	case API_PUSH:
 		return POOL_PUSH;
+	case API_VERIFY:
+		return POOL_VERIFY;
 	case API_QUERY:
 		break;
 	}

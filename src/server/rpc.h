@@ -16,6 +16,7 @@
 #include "server/response.h"
 #include "store/store.h"
 
+struct access;
 struct agents;
 struct api_method;
 struct counters;
@@ -35,6 +36,7 @@ enum { RPC_QUESTION_MAX = 400 };
 
 struct rpc {
 	struct store *store;
+	struct access *access; /* or NULL: no credentials are required */
 	struct agents *agents;
 	struct quota *quota;          /* or NULL: series are not limited */
 	struct tenant_limits *limits; /* or NULL: no rates apply */

@@ -63,6 +63,8 @@ enum {
 	PUSH_FACTOR = 8,        /* estimate: memory of a profile by bytes of its body */
 	RETAIN_SECONDS = 30,
 	SHRINK_MS = 1000,
+	SESSION_IDLE_MS = 12 * 3600 * 1000,
+	SESSION_MAX_MS = 7 * 24 * 3600 * 1000,
 	STORE_DIVISOR = 2, /* the store may hold this part of the memory budget */
 };
 
@@ -242,6 +244,14 @@ static void on_released(void *ctx, void *token)
 	tenant_limits_end_query(s->limits, token);
 }
 
+/* The form to sign in is returned by GET, which verifies nothing. */
+static enum pool pool_for(const struct api_method *api, const struct http_request *rq)
+{
+	bool verifies = api && api->cost == API_VERIFY && !strcmp(http_request_method(rq), "POST");
+
+	return !api || (api->cost == API_VERIFY && !verifies) ? POOL_FREE : pool_of(api->cost);
+}
+
 /* Refuses what headers suffice to refuse, and chooses the pool of other requests. */
 static void on_headers(void *ctx, const struct http_request *rq, struct http_admission *out)
 {
@@ -249,7 +259,8 @@ static void on_headers(void *ctx, const struct http_request *rq, struct http_adm
 	struct client client = { 0 };
 	struct server *s = ctx;
 
-	out->pool = api ? pool_of(api->cost) : POOL_FREE;
+	out->pool = pool_for(api, rq);
+	out->no_challenge = admission_is_browser(rq);
 	out->no_body = !api_reads_body(api) || admission_is_preflight(rq);
 	out->max_body = api && api->access == API_OPEN ? MAX_OPEN_BODY : 0;
 	out->status = admission_by_headers(&s->admission, api, rq, &client, &out->message);
@@ -305,6 +316,14 @@ static void refuse_path(struct server *s, const struct http_request *rq, struct 
 		request_log_add(s->log, rq, rs->status, rs, NULL, 0);
 }
 
+static void count_request(struct server *s, enum api_cost cost)
+{
+	if (cost == API_PUSH)
+		counters_add(&s->counters, COUNTER_PUSHES);
+	else if (cost == API_QUERY || cost == API_LOOKUP)
+		counters_add(&s->counters, COUNTER_QUERIES);
+}
+
 /*
  * Answers one request in a worker thread: finds the method, admits the client, runs it and
  * compresses the response.
@@ -315,6 +334,7 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 	struct server *s = ctx;
 	struct err err = { 0 };
 	struct rpc rpc = { .store = s->store,
+			   .access = s->access,
 			   .agents = s->agents,
 			   .quota = s->quota,
 			   .limits = s->limits,
@@ -339,9 +359,8 @@ static void on_request(void *ctx, const struct http_request *rq, struct http_res
 		refuse_path(s, rq, rs);
 		return;
 	}
-	if (api->cost != API_FREE && api_is_first(&rpc))
-		counters_add(&s->counters,
-			     api->cost == API_PUSH ? COUNTER_PUSHES : COUNTER_QUERIES);
+	if (api_is_first(&rpc))
+		count_request(s, api->cost);
 	r = admission_decide(&s->admission, &rpc);
 	if (r == 0)
 		r = serve(s, &rpc);
@@ -480,10 +499,20 @@ static void warn_of_plain(const struct server *s, size_t n)
 		s->opt.warn(s->opt.warn_ctx, line);
 }
 
+static int64_t ms_of(int64_t ns, int64_t preset)
+{
+	return ns ? ns / CLOCK_MS_NS : preset;
+}
+
 /* The watcher looks at the files before they are read, so no change is missed. */
 static int open_access(struct server *s, struct err *err)
 {
 	const struct auth_options *opt = &s->opt.auth;
+	const struct access_options access = {
+		.auth = *opt,
+		.session_idle_ms = ms_of(s->opt.session_idle_ns, SESSION_IDLE_MS),
+		.session_max_ms = ms_of(s->opt.session_max_ns, SESSION_MAX_MS)
+	};
 	int r = watcher_add(s->watcher, opt->token_file, reload_access, s);
 
 	if (r == 0)
@@ -491,7 +520,7 @@ static int open_access(struct server *s, struct err *err)
 	if (r == 0)
 		r = watcher_add(s->watcher, opt->subject_file, reload_access, s);
 	if (r == 0)
-		r = access_open(&s->access, opt, err);
+		r = access_open(&s->access, &access, err);
 	if (r == 0 && access_n_plain(s->access))
 		warn_of_plain(s, access_n_plain(s->access));
 	return r;

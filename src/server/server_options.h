@@ -26,6 +26,8 @@ struct server_options {
 	int64_t max_age_ns;    /* retention; 0 for no limit */
 	uint64_t max_bytes;
 	struct auth_options auth; /* without files, anyone may use the server */
+	int64_t session_idle_ns;  /* after which an unused session of the page ends; 0 for 12 h */
+	int64_t session_max_ns;   /* after which every session ends; 0 for 7 days */
 	struct oidc_options oidc; /* issuer NULL: no tokens of an issuer */
 	/*
 	 * Without authentication, requests must name a host of origin_host_is_ours(), so that a web

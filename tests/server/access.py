@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
 
 from serving import CPU, DATA, PAGE, QUERIER, RANGE, Server, check, finish, pprof, skip
@@ -171,6 +173,153 @@ def check_hashes_and_reload(cameo, directory):
     server.stop()
 
 
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args):
+        return None
+
+
+class Browser:
+    """Sends requests as a browser does: with the cookie, and the origin of the page."""
+
+    def __init__(self, server, cafile=None):
+        handlers = [NoRedirect()]
+        if cafile:
+            handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=cafile)))
+        self.opener, self.url, self.cookie = urllib.request.build_opener(*handlers), server.url, None
+
+    def ask(self, path, body=None, headers=None):
+        """Status, headers and body. A cookie that is set replaces the one of before."""
+        own = {"Origin": self.url} if body is not None else {}
+        if self.cookie:
+            own["Cookie"] = "theme=dark; " + self.cookie
+        rq = urllib.request.Request(self.url + path, data=body, headers={**own, **(headers or {})})
+        try:
+            rs = self.opener.open(rq, timeout=30)
+        except urllib.error.HTTPError as e:
+            rs = e
+        with rs:
+            if rs.headers.get("Set-Cookie"):
+                self.cookie = rs.headers["Set-Cookie"].split(";")[0]
+            return rs.status, rs.headers, rs.read().decode()
+
+    def sign_in(self, user, secret, headers=None):
+        fields = urllib.parse.urlencode({"user": user, "secret": secret}).encode()
+        return self.ask("/login", fields, headers)
+
+    def query(self, headers=None):
+        return self.ask(PAGE + "Tree", BODY, {**JSON, "X-Requested-With": "XMLHttpRequest", **(headers or {})})
+
+
+LOADS = {"Accept": "text/html,application/xhtml+xml"}
+
+
+def check_form(server):
+    """The form instead of a dialog of the browser, and an unchanged challenge for programs."""
+    browser = Browser(server)
+    code, headers, _ = browser.ask("/", headers=LOADS)
+    check("the page leads to the form", code == 303 and headers["Location"] == "login" and
+          "WWW-Authenticate" not in headers, (code, headers.items()))
+    code, headers, _ = browser.ask("/")
+    check("a program is challenged", code == 401 and headers["WWW-Authenticate"].startswith("Basic"), headers.items())
+    code, headers, _ = browser.query()
+    check("a request of the page is not", code == 401 and "WWW-Authenticate" not in headers, headers.items())
+    code, headers, form = browser.ask("/login", headers=LOADS)
+    check("the form has fields and no script", code == 200 and 'name="user"' in form and 'type="password"' in form and
+          "<script" not in form and "script-src" not in headers["Content-Security-Policy"] and
+          "default-src 'none'" in headers["Content-Security-Policy"], form)
+    code, headers, form = browser.sign_in("ann", "password-of-bob")
+    check("a wrong password shows the form with an error", code == 403 and 'role="alert"' in form and
+          not browser.cookie and "WWW-Authenticate" not in headers, (code, form))
+    code, _, form = browser.sign_in("<b>", "password-of-bob")
+    check("the form does not repeat what was entered", code == 403 and "<b>" not in form, form)
+    for name, headers in (("another origin", {"Origin": "https://example.org"}), ("no origin", {"Origin": ""}),
+                          ("an opaque origin", {"Origin": "null"}),
+                          ("another site", {"Sec-Fetch-Site": "cross-site"}),
+                          ("a link or bookmark", {"Sec-Fetch-Site": "none"})):
+        code = browser.sign_in("ann", "password-of-ann", headers)[0]
+        check("a form of %s is refused" % name, code == 403 and not browser.cookie, code)
+    code = browser.ask("/login", b"user=ann&secret=" + b"x" * 5000)[0]
+    check("a large form is refused", code == 413, code)
+    for body in (b"", b"user=ann", b"secret=", b"secret", b"\xff&&&=%%%2&secret=%", b"user=ann&secret=%zz%00"):
+        code = browser.ask("/login", body)[0]
+        check("a form %r is refused" % body, code in (400, 403) and not browser.cookie, code)
+
+
+def check_session(server):
+    browser = Browser(server)
+    browser.cookie = "cameo-session=" + "0" * 64
+    planted = browser.cookie
+    code, headers, _ = browser.sign_in("ann", "password-of-ann", {"Sec-Fetch-Site": "same-origin"})
+    flags = headers["Set-Cookie"].split("; ")[1:]
+    check("signing in leads to the page", code == 303 and headers["Location"] == "./", (code, headers.items()))
+    check("the cookie is for this server only, and not for scripts",
+          sorted(flags) == ["HttpOnly", "Path=/", "SameSite=Strict"], flags)
+    check("its id is a new one", browser.cookie != planted and len(browser.cookie.split("=")[1]) == 64, browser.cookie)
+    check("the session may query", browser.query()[0] == 200)
+    check("and load the page", browser.ask("/", headers=LOADS)[0] in (200, 404))
+    code, _, text = browser.ask("/api/v1/session")
+    check("the page learns the user", json.loads(text) == {"user": "ann", "signedIn": True}, text)
+    for name, headers in (("another origin", {"Origin": "https://example.org"}),
+                          ("another site", {"Sec-Fetch-Site": "cross-site"}),
+                          ("the same site", {"Sec-Fetch-Site": "same-site"})):
+        check("a request of %s with the cookie is refused" % name, browser.query(headers)[0] == 403)
+    check("a POST with the cookie and no origin is refused", browser.query({"Origin": ""})[0] in (401, 403))
+    first = browser.cookie
+    check("signing in again changes the id", browser.sign_in("ann", "password-of-ann")[0] == 303 and
+          browser.cookie != first)
+    second, browser.cookie = browser.cookie, first
+    check("and ends the session of before", browser.query()[0] == 401)
+    browser.cookie = second
+    check("a page of another origin cannot sign out",
+          browser.ask("/logout", b"", {"Origin": "https://example.org"})[0] == 403 and browser.query()[0] == 200)
+    code, headers, _ = browser.ask("/logout", b"")
+    check("signing out deletes the cookie", code == 204 and "Max-Age=0" in headers["Set-Cookie"], headers.items())
+    browser.cookie = second
+    check("and the session", browser.query()[0] == 401)
+
+
+def check_session_rights(server):
+    reader, writer = Browser(server), Browser(server)
+    pushed = json.dumps({"series": []}).encode()
+    check("a token signs in without a user", reader.sign_in("", "reads-everything")[0] == 303 and
+          writer.sign_in("", "writes-and-reads")[0] == 303)
+    got = [b.ask("/push.v1.PusherService/Push", pushed, JSON)[0] for b in (reader, writer)]
+    check("a session has the scopes of its credential", got[0] == 403 and got[1] in (200, 400), got)
+    check("and its tenant", writer.query({"X-Scope-OrgID": "other"})[0] == 403 and writer.query()[0] == 200)
+    check("credentials count more than the session",
+          reader.query({"Authorization": "Bearer wrong-token"})[0] == 401)
+    return reader, writer
+
+
+def check_sessions(cameo, directory):
+    tokens = write(directory, "session-tokens", "reads-everything * read\nwrites-and-reads shop read,write\n")
+    users = write(directory, "session-users", hash_of(cameo, "ann:password-of-ann") + "\n")
+    files = ["--auth-token-file", tokens, "--auth-basic-file", users]
+    server = Server(cameo, os.path.join(directory, "s"), *files)
+    if server.ask("/login")[0] == 404:
+        skip("signing in", "this build has no web page")
+        return
+    check_form(server)
+    check_session(server)
+    reader, writer = check_session_rights(server)
+    replace(tokens, "reads-everything * read\n# another line\n")
+    check("a session ends when its credential is removed", until(lambda: writer.query()[0] == 401))
+    check("and no other session does", reader.query()[0] == 200)
+    server.stop()
+    server = Server(cameo, os.path.join(directory, "t"), *files, "--session-idle", "6s", "--session-max", "13s")
+    idle, busy = Browser(server), Browser(server)
+    check("two sessions begin", idle.sign_in("ann", "password-of-ann")[0] == 303 and
+          busy.sign_in("ann", "password-of-ann")[0] == 303)
+    begun, used = time.monotonic(), 0
+    while busy.query()[0] == 200 and time.monotonic() - begun < 60:
+        used = time.monotonic() - begun
+        time.sleep(0.05)
+    check("a session that is used ends at its time", 6 < used < 14, used)
+    check("one that is not used ended before", idle.query()[0] == 401)
+    server.stop()
+    check("a session without a time is refused", refused(cameo, directory, "--session-idle", "0s"))
+
+
 def check_tenants(cameo, directory):
     server = Server(cameo, os.path.join(directory, "b"), "--tenants")
     check("a request must name its tenant", status(server, {}) == 401)
@@ -276,6 +425,16 @@ def check_tls(cameo, directory):
     with urllib.request.urlopen(server.url + "/ready",
                                 context=ssl.create_default_context(cafile=cert)) as rs:
         check("it responds over HTTPS", rs.read() == b"ready")
+    users = write(directory, "tls-users", "ann:password-of-ann\n")
+    with_users = Server(cameo, os.path.join(directory, "cs"), "--tls-cert", cert, "--tls-key", key,
+                        "--auth-basic-file", users)
+    browser = Browser(with_users, cert)
+    code, headers, _ = browser.sign_in("ann", "password-of-ann")
+    if code != 404:
+        check("over TLS the cookie is not sent without it", code == 303 and "; Secure" in headers["Set-Cookie"] and
+              browser.cookie.startswith("__Host-"), headers.items())
+        check("and identifies the session", browser.query()[0] == 200)
+    with_users.stop()
     try:
         urllib.request.urlopen(server.url.replace("https", "http") + "/ready", timeout=10)
         check("plain HTTP is refused", False)
@@ -315,6 +474,7 @@ def main():
         check_secrets(sys.argv[1], directory)
         check_scopes(sys.argv[1], directory, sys.argv[2])
         check_hashes_and_reload(sys.argv[1], directory)
+        check_sessions(sys.argv[1], directory)
         check_tenants(sys.argv[1], directory)
         check_tls(sys.argv[1], directory)
         check_client_certificates(sys.argv[1], directory)

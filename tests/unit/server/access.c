@@ -40,8 +40,10 @@ static void remove_file(char *path)
 static int load(const char *text, bool tokens, struct access **out, struct err *err)
 {
 	char *path = write_file(text);
-	struct auth_options opt = { .token_file = tokens ? path : NULL,
-				    .basic_file = tokens ? NULL : path };
+	struct access_options opt = { .auth = { .token_file = tokens ? path : NULL,
+						.basic_file = tokens ? NULL : path },
+				      .session_idle_ms = 60000,
+				      .session_max_ms = 60000 };
 	int r = access_open(out, &opt, err);
 
 	remove_file(path);
@@ -161,7 +163,7 @@ static void a_reload_replaces_all_clients_or_none(void **state)
 {
 	_cleanup_(access_freep) struct access *a = NULL;
 	char *path = write_file("old-secret\n");
-	const struct auth_options opt = { .token_file = path };
+	const struct access_options opt = { .auth.token_file = path };
 	struct err err = { 0 };
 	struct client c;
 
@@ -180,6 +182,52 @@ static void a_reload_replaces_all_clients_or_none(void **state)
 	assert_int_equal(access_reload(a, NULL), -ENOENT);
 	assert_int_equal(access_check(a, "Bearer new-secret", &c), 0);
 	free(path);
+}
+
+static int sign_in(struct access *a, const char *user, const char *secret, char *out_id)
+{
+	const struct access_login login = { user, secret, strlen(user), strlen(secret) };
+	struct client c;
+
+	return access_sign_in(a, &login, &c, out_id);
+}
+
+static void a_session_ends_with_its_credential(void **state)
+{
+	_cleanup_(access_freep) struct access *a = NULL;
+	char *tokens = write_file("token-of-all\ntoken-of-bob * read\n");
+	char *users = write_file("ann:password-of-ann shop\n");
+	const struct access_options opt = { .auth = { .token_file = tokens, .basic_file = users },
+					    .session_idle_ms = 60000,
+					    .session_max_ms = 60000 };
+	char ids[3][SESSION_ID_LEN + 1];
+	struct client c;
+
+	assert_int_equal(access_open(&a, &opt, NULL), 0);
+	assert_true(access_has_tokens(a) && access_has_passwords(a));
+	assert_int_equal(sign_in(a, "ann", "password-of-bob", ids[0]), -EACCES);
+	assert_int_equal(sign_in(a, "", "password-of-ann", ids[0]), -EACCES);
+	assert_int_equal(sign_in(a, "ann", "password-of-ann", ids[0]), 0);
+	assert_int_equal(sign_in(a, "", "token-of-bob", ids[1]), 0);
+	assert_int_equal(sign_in(a, "anyone", "token-of-all", ids[2]), 0);
+	assert_int_equal(access_check_session(a, ids[0], SESSION_ID_LEN, &c), 0);
+	assert_string_equal(c.name, "ann");
+	assert_string_equal(c.tenant, "shop");
+	assert_true(c.is_session);
+	/* Neither order nor other lines matter, the rights of the line do. */
+	rewrite(users, "# new\nbob:password-of-bob\nann:password-of-ann shop\n");
+	rewrite(tokens, "token-of-bob * read,write\ntoken-of-all\n");
+	assert_int_equal(access_reload(a, NULL), 0);
+	assert_int_equal(access_check_session(a, ids[0], SESSION_ID_LEN, &c), 0);
+	assert_int_equal(access_check_session(a, ids[1], SESSION_ID_LEN, &c), -EACCES);
+	assert_int_equal(access_check_session(a, ids[2], SESSION_ID_LEN, &c), 0);
+	rewrite(users, "ann:password-of-ann2 shop\n");
+	assert_int_equal(access_reload(a, NULL), 0);
+	assert_int_equal(access_check_session(a, ids[0], SESSION_ID_LEN, &c), -EACCES);
+	access_sign_out(a, ids[2], SESSION_ID_LEN);
+	assert_int_equal(access_check_session(a, ids[2], SESSION_ID_LEN, &c), -EACCES);
+	remove_file(tokens);
+	remove_file(users);
 }
 
 static void an_invalid_line_is_refused_by_its_number(void **state)
@@ -272,6 +320,6 @@ static void times_are_recognized_by_magnitude(void **state)
 TEST_GROUP(test_access, TEST(a_token_is_accepted_as_bearer_and_as_password),
 	   TEST(a_credential_has_a_tenant_and_scopes), TEST(hashes_stand_for_secrets),
 	   TEST(wrong_passwords_are_limited), TEST(a_reload_replaces_all_clients_or_none),
-	   TEST(an_invalid_line_is_refused_by_its_number),
+	   TEST(a_session_ends_with_its_credential), TEST(an_invalid_line_is_refused_by_its_number),
 	   TEST(a_subject_is_found_by_its_complete_name), TEST(a_service_has_a_quota_of_series),
 	   TEST(times_are_recognized_by_magnitude))

@@ -133,16 +133,48 @@ async function errorOf(rs: Response): Promise<Error> {
 	}
 }
 
+/* The server answers requests with this header without a challenge, so the browser opens no dialog for a password. */
+const FROM_PAGE = { "X-Requested-With": "XMLHttpRequest" };
+
+export interface Session {
+	user: string;
+	/** False if the client is known by other credentials than a session, or need not be known. */
+	signedIn: boolean;
+}
+
+let signedIn = false;
+
+export async function session(signal: AbortSignal): Promise<Session> {
+	const s = await call<Session>("api/v1/session", null, signal);
+	signedIn = s.signedIn;
+	return s;
+}
+
+/* Shows the form to sign in if the session has ended. 401 has other causes, such as a missing tenant. */
+async function showFormIfEnded(signal: AbortSignal): Promise<void> {
+	if (signedIn && (await fetch("api/v1/session", { headers: FROM_PAGE, signal })).status === 401)
+		location.assign(`login?expired=1${location.hash}`);
+}
+
+/** Ends the session and shows the form to sign in. */
+export async function signOut(): Promise<void> {
+	const rs = await fetch("logout", { method: "POST", headers: FROM_PAGE });
+	if (rs.ok)
+		location.assign("login");
+}
+
 /* Sends a POST request with @body as JSON, or a GET request if it is null. */
 async function call<T>(method: string, body: object | null, signal: AbortSignal): Promise<T> {
 	let rs: Response;
 	try {
-		rs = await fetch(method, body === null ? { signal } : {
+		rs = await fetch(method, body === null ? { headers: FROM_PAGE, signal } : {
 			method: "POST",
-			headers: { "Content-Type": "application/json", Accept: "application/json; allow-utf8-labelnames=true" },
+			headers: { ...FROM_PAGE, "Content-Type": "application/json", Accept: "application/json; allow-utf8-labelnames=true" },
 			body: JSON.stringify(body),
 			signal,
 		});
+		if (rs.status === 401)
+			await showFormIfEnded(signal);
 	} catch (e) {
 		throw signal.aborted ? e : new ServerUnreachable();
 	}

@@ -35,6 +35,13 @@ export function Nav({ views, state, update }: {
 	);
 }
 
+function SignOut() {
+	const session = useQuery("session", api.session).data;
+	return session?.signedIn
+		? <button class="signout" title={`Signed in as ${session.user}`} onClick={() => void api.signOut()}>Sign out</button>
+		: null;
+}
+
 function QueryBar({ scope, types }: { scope: Scope; types: string[] }) {
 	const { state, update, range } = scope;
 	return (
@@ -129,6 +136,7 @@ export function App({ views = VIEWS }: { views?: readonly ServerView[] }) {
 			<header class="site">
 				<h1><a href="#" onClick={(e) => { e.preventDefault(); update(SERVER_START); }}>Cameo</a></h1>
 				<Nav views={views} state={state} update={update} />
+				<SignOut />
 			</header>
 			<Help views={views} keys={TIME_KEYS} />
 			{disconnected && <p class="disconnected" role="alert">Cannot reach the server. Retrying…</p>}

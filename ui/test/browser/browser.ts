@@ -58,6 +58,16 @@ export class Chromium {
 		return { url: pathToFileURL(file).href, html: made.stdout };
 	}
 
+	/** Returns an empty page in a context of its own, which the caller closes. */
+	async page(options: { dark?: boolean; width?: number; script?: boolean } = {}): Promise<Page> {
+		const context = await this.browser.newContext({
+			viewport: { width: options.width ?? 1440, height: 900 },
+			colorScheme: options.dark ? "dark" : "light",
+			javaScriptEnabled: options.script ?? true,
+		});
+		return context.newPage();
+	}
+
 	/** Opens @url, or @html as if @url returned it. */
 	async open(url: string, options: { width?: number; height?: number; dark?: boolean; touch?: boolean; motion?: boolean; now?: number; html?: string } = {}): Promise<OpenedPage> {
 		const context = await this.browser.newContext({

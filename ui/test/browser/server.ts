@@ -27,10 +27,10 @@ export class CameoServer {
 	readonly dir = mkdtempSync(join(tmpdir(), "cameo-store-"));
 	private process: ChildProcess | null = null;
 
-	/** Starts the server on any free port, or on its previous one. */
-	async start(): Promise<void> {
+	/** Starts the server on any free port, or on its previous one, with more options. */
+	async start(...options: string[]): Promise<void> {
 		const listen = this.url === "" ? "127.0.0.1:0" : new URL(this.url).host;
-		const p = spawn(process.env.CAMEO!, ["server", "--listen", listen, "--data", this.dir, "--keep-days", "0"],
+		const p = spawn(process.env.CAMEO!, ["server", "--listen", listen, "--data", this.dir, "--keep-days", "0", ...options],
 			{ stdio: ["ignore", "pipe", "inherit"] });
 		this.process = p;
 		this.url = await new Promise((done, fail) => {
