@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "cli/text.h"
 #include "lang/lang.h"
+#include "lang/runtime.h"
 #include "sampler/events.h"
 #include "symbolize/losses.h"
 
@@ -54,16 +55,21 @@ static void print_losses(const struct summary *s)
 	}
 }
 
-/* Prints a line for each interpreter whose programs cannot be read. */
+/* Prints a line for each language runtime that samples hit and whose functions cannot be read. */
 static void print_unsupported(const struct langs *l)
 {
-	const char *name;
+	const struct lang_runtimes *all = l ? langs_runtimes(l) : NULL;
+	const struct lang_runtime *u;
 
-	for (size_t i = 0; l && (name = langs_unsupported(l, i)); i++)
-		fprintf(stderr,
-			"cameo: %s is not supported: its stacks show functions of the interpreter "
-			"instead of the program\n",
-			name);
+	for (size_t i = 0; all && (u = lang_runtimes_unsupported(all, i)); i++) {
+		_cleanup_(buf_fini) struct buf path = { 0 };
+
+		text_put_safe(&path, u->path);
+		buf_put_byte(&path, '\0');
+		fprintf(stderr, "cameo: %s%s%s is not supported: %s (%s: %s)\n", u->name,
+			u->version[0] ? " " : "", u->version, u->effect,
+			buf_error(&path) ? "" : (const char *)path.data, u->problem);
+	}
 }
 
 /* Returns true if @n is a share of the samples that a user should know of: at least one in 20. */

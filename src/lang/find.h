@@ -13,6 +13,10 @@
 struct elf_rawsym;
 struct elf_span;
 
+/* Reasons for which the frames of a known version cannot be read: for lang_detected.problem. */
+#define LANG_NO_LOOP  "its interpreter loop was not found"
+#define LANG_NO_STATE "its state was not found"
+
 /*
  * Copies the bytes after the first occurrence of @mark in the file's segments that are not
  * executable: @size - 1 bytes at most, terminated by a zero. Return: 0, or -ENOENT.

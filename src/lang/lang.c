@@ -16,7 +16,9 @@
 #include "base/index.h"
 #include "base/vec.h"
 #include "lang/functions.h"
+#include "lang/golang.h"
 #include "lang/memo.h"
+#include "lang/runtime.h"
 
 #define X(sym, name) extern const struct lang name##_lang;
 #include "bpf/shared/langs.def"
@@ -34,11 +36,8 @@ struct key {
 	uint64_t start_ns, head; /* head: the first word of a frame, without its slot and flags */
 };
 
-enum { UNSUPPORTED_MAX = 16 }; /* more are not reported */
-
-struct lang_unsupported {
-	char name[sizeof(((struct lang_detected *)NULL)->name)];
-};
+static const char unknown_version[] = "unknown version";
+static const char unknown_structures[] = "its structures were not recognized";
 
 /* The FRAME_SCRIPT words that replace a frame of generated code. */
 struct expansion {
@@ -52,9 +51,7 @@ struct langs {
 	bool fold, signatures;
 	uint32_t n_vms; /* entries used in the tables; [0] stands for no VM */
 	struct lang_memo *memo;
-	struct {
-		VEC(struct lang_unsupported);
-	} unsupported;
+	struct lang_runtimes runtimes;
 	struct {
 		VEC(struct lang_function);
 	} functions;
@@ -112,7 +109,6 @@ void langs_free(struct langs *l)
 		return;
 	for (size_t i = 0; i < l->functions.len; i++)
 		function_fini(&l->functions.data[i]);
-	vec_fini(&l->unsupported);
 	vec_fini(&l->free_ids);
 	vec_fini(&l->functions);
 	vec_fini(&l->keys);
@@ -124,32 +120,39 @@ void langs_free(struct langs *l)
 	free(l);
 }
 
-static void add_unsupported(struct langs *l, const struct lang_detected *d)
-{
-	struct lang_unsupported u;
+/* ---- detection -------------------------------------------------------------- */
 
-	memcpy(u.name, d->name, sizeof(u.name));
-	for (size_t i = 0; i < l->unsupported.len; i++)
-		if (!strcmp(l->unsupported.data[i].name, u.name))
-			return;
-	if (l->unsupported.len < UNSUPPORTED_MAX)
-		(void)vec_push(&l->unsupported, u); /* on failure it is not reported */
+const struct lang_runtimes *langs_runtimes(const struct langs *l)
+{
+	return &l->runtimes;
 }
 
-const char *langs_unsupported(const struct langs *l, size_t i)
+/* @r is the result of detection, which is not -ENOENT. */
+static void add_runtime(struct langs *l, const struct lang_detected *d, int r,
+			struct lang_file *out)
 {
-	return i < l->unsupported.len ? l->unsupported.data[i].name : NULL;
+	const char *problem = r != -ENOTSUP ? NULL : d->problem ? d->problem : unknown_version;
+	bool compiles = d->code.lang == LANG_NONE || languages[d->code.lang]->attach;
+
+	out->runtime = lang_runtimes_add(
+		&l->runtimes, d->runtime, d->version, problem,
+		compiles ? "its stacks may be incomplete and its functions without names"
+			 : "its stacks show functions of the interpreter instead of the program");
+	if (!compiles)
+		memcpy(out->runs, d->code.loop, sizeof(out->runs));
 }
 
 void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file *out)
 {
+	struct lang_detected d = { 0 };
+	int r;
+
 	*out = (struct lang_file){ 0 };
 	for (uint32_t i = LANG_NONE + 1; i < LANG_MAX && l->n_vms < VM_TABLE_MAX; i++) {
-		struct lang_detected d = { .code = { .lang = i, .fold = l->fold } };
-		int r = languages[i]->detect(img, &l->tables, l->n_vms, &d);
-
-		if (r == -ENOTSUP)
-			add_unsupported(l, &d);
+		d = (struct lang_detected){ .code = { .lang = i, .fold = l->fold } };
+		r = languages[i]->detect(img, &l->tables, l->n_vms, &d);
+		if (r == 0 || r == -ENOTSUP)
+			add_runtime(l, &d, r, out);
 		if (r < 0)
 			continue;
 		out->loop_vaddr = d.loop_vaddr;
@@ -159,6 +162,28 @@ void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file
 		l->tables.codes[out->vm] = d.code;
 		return;
 	}
+	d = (struct lang_detected){ .runtime = "Go",
+				    .problem = "its table of functions was not recognized" };
+	r = out->runtime ? -ENOENT : golang_detect(img, d.version);
+	if (r == 0 || r == -ENOTSUP)
+		add_runtime(l, &d, r, out);
+}
+
+void langs_note_sample(struct langs *l, const struct lang_file *file, uint64_t off,
+		       const char *path)
+{
+	bool is_run = !file->runs[0].hi;
+
+	for (size_t i = 0; i < VM_RANGES_MAX; i++)
+		is_run |= off >= file->runs[i].lo && off < file->runs[i].hi;
+	if (is_run)
+		lang_runtimes_note(&l->runtimes, file->runtime, path);
+}
+
+void langs_give_up(struct langs *l, const struct lang_file *file)
+{
+	if (file->runtime)
+		atomic_store(&l->runtimes.all[file->runtime - 1].problem, unknown_structures);
 }
 
 int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
@@ -172,6 +197,8 @@ int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
 		used |= MAPPING_LANG_VM(out[i].file) == l->n_vms;
 	if (used)
 		l->tables.codes[l->n_vms++] = *code;
+	if (n == -ENOENT)
+		langs_give_up(l, file);
 	return n;
 }
 

@@ -21,6 +21,7 @@
 
 struct elf_image;
 struct lang_memo;
+struct lang_runtimes;
 struct langs;
 
 /* The result of detection for one file. */
@@ -28,7 +29,10 @@ struct lang_file {
 	uint32_t vm; /* index into the VM tables; 0: the file is not a virtual machine */
 	/* One location as file offset and as linked address: they yield a mapping's load bias. */
 	uint64_t loop_off, loop_vaddr;
-	bool attaches; /* it generates code that langs_attach() finds */
+	bool attaches;   /* it generates code that langs_attach() finds */
+	uint8_t runtime; /* number in langs_runtimes(); 0: none, or no room */
+	/* File offsets of the code that runs programs; hi is 0 if that can be all of the file. */
+	struct vm_range runs[VM_RANGES_MAX];
 };
 
 /* The process whose frames are read. */
@@ -100,7 +104,9 @@ enum {
 struct lang_detected {
 	struct vm_code code;
 	uint64_t loop_vaddr;
-	char name[48]; /* "Python 2.7" */
+	const char *runtime; /* "Python"; static text */
+	char version[24];    /* "2.7"; "" if it is unknown */
+	const char *problem; /* with -ENOTSUP, unless the version is unknown; static text */
 };
 
 /* The implementation of a language: NAME_lang, for each line of langs.def. */
@@ -114,7 +120,8 @@ struct lang {
 	/*
 	 * Determines whether @img is this virtual machine. Fills entry @vm of the language's table
 	 * and @d; the ranges in @d->code are file offsets. Return: 0; -ENOENT if it is not;
-	 * -ENOTSUP if it is but its frames cannot be read, with d->name set.
+	 * -ENOTSUP if it is but its frames cannot be read. d->runtime and d->version are set unless
+	 * it is -ENOENT, and d->code.loop also with -ENOTSUP if it is known.
 	 */
 	int (*detect)(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 		      struct lang_detected *d);
@@ -175,8 +182,15 @@ DEFINE_FREEP(struct langs, langs_free)
 /* Detects whether a file is a virtual machine. Called once per file, under sigbus_run(). */
 void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file *out);
 
-/* Returns the name of the @i-th unsupported virtual machine that was detected, or NULL. */
-const char *langs_unsupported(const struct langs *l, size_t i);
+/* The runtimes that were detected (runtime.h); as long as @l, for all threads. */
+const struct lang_runtimes *langs_runtimes(const struct langs *l);
+
+/*
+ * Notes that a sample has a frame at offset @off of @file, whose path is @path, if programs run in
+ * that code. Uses no lock; any thread, one at a time.
+ */
+void langs_note_sample(struct langs *l, const struct lang_file *file, uint64_t off,
+		       const char *path);
 
 /**
  * langs_attach() - find the code that a process's virtual machine generates
@@ -186,10 +200,13 @@ const char *langs_unsupported(const struct langs *l, size_t i);
  *
  * Return: the number of regions, with LANG_ATTACH_PARTIAL if the virtual machine has not
  * started far enough to know all of them; -EAGAIN if none is known yet; another -errno if there
- * is none.
+ * is none, and the runtime is then unsupported.
  */
 int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
 		 const struct lang_process *p, struct unwind_mapping *out);
+
+/* The runtime of @file never reported its code, although it was queried as often as permitted. */
+void langs_give_up(struct langs *l, const struct lang_file *file);
 
 /* A stack as the walk recorded it; the words are borrowed. */
 struct lang_stack {

@@ -83,6 +83,8 @@ static void query_runtime(struct runtimes *m, const struct runtimes_context *con
 	bool is_partial = n > 0 && n & LANG_ATTACH_PARTIAL;
 
 	m->tries = is_partial || n == -EAGAIN ? m->tries + 1 : TRIES_MAX;
+	if (n == -EAGAIN && m->tries == TRIES_MAX)
+		langs_give_up(context->langs, file);
 	own = n > 0 ? mapping_set_own(*context->maps, context->tables, now_ns) : NULL;
 	if (!own)
 		return;

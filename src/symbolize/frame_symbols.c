@@ -258,6 +258,9 @@ static int resolve_native(struct batch *b, struct frame_location *w)
 		r = native_location(b, w->word & FRAME_OFFSET_MASK, &l);
 	if (r < 0)
 		return r;
+	if (b->l->opts.langs)
+		langs_note_sample(b->l->opts.langs, &b->file.info->lang,
+				  w->word & FRAME_OFFSET_MASK, b->file.info->path);
 	r = native_symbols_find(b->l->native, &b->file, w->word, &frames, &n);
 	is_late = r == NATIVE_SYMBOLS_LATE;
 	if (r < 0)

@@ -15,6 +15,7 @@
 
 #include "elf/gnuhash.h"
 #include "elf/image.h"
+#include "lang/find.h"
 #include "lang/jvm/jvm.h"
 
 enum {
@@ -36,6 +37,14 @@ static const char *const symbol_names[JVM_SYMBOL_MAX] = {
 #undef X
 };
 
+/* Copies the JDK's version from the text that `java -Xinternalversion` prints. */
+static void find_version(const struct elf_image *img, struct lang_detected *out)
+{
+	if (lang_find_text(img, " for linux-amd64 JRE (", out->version, sizeof(out->version)) < 0)
+		out->version[0] = '\0';
+	out->version[strspn(out->version, "0123456789._")] = '\0';
+}
+
 int jvm_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 	       struct lang_detected *out)
 {
@@ -56,6 +65,8 @@ int jvm_detect(const struct elf_image *img, const struct vm_tables *tables, uint
 		return -ENOENT;
 	out->code.loop[0] = (struct vm_range){ off, off };
 	out->loop_vaddr = sym.vaddr;
+	out->runtime = "HotSpot";
+	find_version(img, out);
 	tables->jvm[vm] = jvm;
 	return 0;
 }

@@ -3,6 +3,8 @@
  * Detects Lua 5.4. A file is Lua if it defines lua_ident, which contains the version. The loop,
  * luaV_execute(), is not exported: without a symbol table it is the largest function that extracts
  * opcodes (seven bits) from instructions. LuaJIT and other versions are reported as unsupported.
+ * LuaJIT's interpreter is assembly in one function, which jumps through a table in %r14 to execute
+ * the next instruction.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +17,7 @@
 #include "lang/lua/lua.h"
 
 /* The one supported version, and sizes in bytes. */
-enum { VERSION = 504, LOOP_MIN = 8192, IDENT_MAX = 64 };
+enum { VERSION = 504, LOOP_MIN = 8192, JUMPS_MIN = 16, IDENT_MAX = 64 };
 
 /* Returns the size of a function that has an instruction `and $0x7f,%reg`, and 0 for others. */
 static size_t score(const struct elf_span *code)
@@ -50,21 +52,45 @@ static int find_version(const struct elf_image *img, unsigned int out[2])
 	return at && sscanf(at, "Lua %1u.%1u", &out[0], &out[1]) == 2 ? 0 : -ENOENT;
 }
 
+/* Counts jmp *(%r14,%reg,8). */
+static size_t count_jumps(const struct elf_span *code)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i + 4 <= code->len; i++)
+		n += code->data[i] == 0x41 && code->data[i + 1] == 0xff &&
+		     code->data[i + 2] == 0x24 && (code->data[i + 3] & 0xc7) == 0xc6;
+	return n;
+}
+
+static int detect_luajit(const struct elf_image *img, struct lang_detected *d)
+{
+	struct elf_rawsym loop;
+
+	d->runtime = "LuaJIT";
+	d->problem = "LuaJIT cannot be read";
+	if (lang_find_function(img, count_jumps, JUMPS_MIN, &loop) == 0)
+		(void)lang_set_loop(img, &loop, d);
+	return -ENOTSUP;
+}
+
 int lua_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 	       struct lang_detected *d)
 {
 	struct elf_rawsym loop;
 	unsigned int v[2];
 
-	if (elf_gnuhash_lookup(img, "luaJIT_setmode", &loop) == 0) {
-		snprintf(d->name, sizeof(d->name), "LuaJIT");
-		return -ENOTSUP;
-	}
+	if (elf_gnuhash_lookup(img, "luaJIT_setmode", &loop) == 0)
+		return detect_luajit(img, d);
 	if (find_version(img, v) < 0)
 		return -ENOENT;
-	snprintf(d->name, sizeof(d->name), "Lua %u.%u", v[0], v[1]);
-	if (100 * v[0] + v[1] != VERSION || find_loop(img, &loop) < 0 ||
-	    lang_set_loop(img, &loop, d) < 0)
+	d->runtime = "Lua";
+	snprintf(d->version, sizeof(d->version), "%u.%u", v[0], v[1]);
+	if (find_loop(img, &loop) < 0 || lang_set_loop(img, &loop, d) < 0) {
+		d->problem = LANG_NO_LOOP;
+		return -ENOTSUP;
+	}
+	if (100 * v[0] + v[1] != VERSION)
 		return -ENOTSUP;
 	tables->lua[vm] = (struct lua_vm){ .version = VERSION };
 	return 0;

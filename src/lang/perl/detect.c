@@ -59,9 +59,13 @@ int perl_detect(const struct elf_image *img, const struct vm_tables *tables, uin
 	if (elf_gnuhash_lookup(img, "Perl_runops_standard", &loop) < 0 || !loop.size ||
 	    read_byte(img, "PL_revision", &major) < 0 || read_byte(img, "PL_version", &minor) < 0)
 		return -ENOENT;
-	snprintf(d->name, sizeof(d->name), "Perl %u.%u", major, minor);
-	if (major != 5 || minor < FIRST || minor > LAST || lang_set_loop(img, &loop, d) < 0 ||
-	    find_state(img, minor, &perl) < 0)
+	d->runtime = "Perl";
+	snprintf(d->version, sizeof(d->version), "%u.%u", major, minor);
+	if (lang_set_loop(img, &loop, d) < 0 || find_state(img, minor, &perl) < 0) {
+		d->problem = LANG_NO_STATE;
+		return -ENOTSUP;
+	}
+	if (major != 5 || minor < FIRST || minor > LAST)
 		return -ENOTSUP;
 	perl.version = minor;
 	perl.aux_is_behind_array = minor < NEW_AUX;

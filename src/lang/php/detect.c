@@ -220,11 +220,16 @@ int php_detect(const struct elf_image *img, const struct vm_tables *tables, uint
 
 	if (elf_gnuhash_lookup(img, "execute_ex", &loop) < 0 || find_version(img, version) < 0)
 		return -ENOENT;
-	if (php_offsets(&php, version[0], version[1]) < 0 || lang_set_loop(img, &loop, d) < 0 ||
-	    find_globals(img, &php) < 0) {
-		snprintf(d->name, sizeof(d->name), "PHP %u.%u", version[0], version[1]);
+	d->runtime = "PHP";
+	snprintf(d->version, sizeof(d->version), "%u.%u", version[0], version[1]);
+	if (lang_set_loop(img, &loop, d) < 0)
+		d->problem = LANG_NO_LOOP;
+	else if (php_offsets(&php, version[0], version[1]) < 0)
 		return -ENOTSUP;
-	}
+	else if (find_globals(img, &php) < 0)
+		d->problem = LANG_NO_STATE;
+	if (d->problem)
+		return -ENOTSUP;
 	tables->php[vm] = php;
 	if (php.version >= FIRST_JIT)
 		d->code.generated = VM_GENERATED_IN_LOOP;

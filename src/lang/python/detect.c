@@ -83,12 +83,11 @@ static int find_offsets(const struct elf_image *img, unsigned int minor, struct 
 		if (r < 0)
 			return r;
 	} else {
-		r = elf_gnuhash_lookup(img, "_PyRuntime", &sym);
-		if (r < 0)
-			return r;
+		if (elf_gnuhash_lookup(img, "_PyRuntime", &sym) < 0)
+			return -ENODATA;
 		runtime = sym.vaddr;
-		if (minor >= 13 && elf_image_at_vaddr(img, runtime, DEBUG_OFFSETS_MAX, &span) < 0)
-			return -EBADMSG;
+		if (minor >= 13) /* without the table, the result is -EBADMSG */
+			(void)elf_image_at_vaddr(img, runtime, DEBUG_OFFSETS_MAX, &span);
 	}
 	return python_offsets(out, minor, runtime, span.data, span.len);
 }
@@ -102,12 +101,16 @@ static int detect_other(const struct elf_image *img, struct lang_detected *d)
 	struct elf_rawsym sym;
 
 	if (elf_gnuhash_lookup(img, "pypy_execute_source", &sym) == 0 && sym.vaddr) {
-		snprintf(d->name, sizeof(d->name), "PyPy");
+		d->runtime = "PyPy";
+		d->problem = "PyPy cannot be read";
 		return -ENOTSUP;
 	}
 	if (elf_gnuhash_lookup(img, "PyEval_EvalFrameEx", &sym) < 0 || !sym.vaddr)
 		return -ENOENT;
-	snprintf(d->name, sizeof(d->name), "Python before 3.6");
+	d->runtime = "Python";
+	d->problem = "too old";
+	snprintf(d->version, sizeof(d->version), "before 3.6");
+	(void)lang_set_loop(img, &sym, d);
 	return -ENOTSUP;
 }
 
@@ -122,11 +125,15 @@ int python_detect(const struct elf_image *img, const struct vm_tables *tables, u
 	if (elf_gnuhash_lookup(img, LOOP, &loop) < 0)
 		return detect_other(img, d);
 	minor = find_minor(img);
-	r = find_offsets(img, minor, &py);
+	d->runtime = "Python";
+	snprintf(d->version, sizeof(d->version), "3.%u", minor);
+	r = lang_set_loop(img, &loop, d);
 	if (r == 0)
-		r = lang_set_loop(img, &loop, d);
+		r = find_offsets(img, minor, &py);
 	if (r < 0) {
-		snprintf(d->name, sizeof(d->name), "Python 3.%u", minor);
+		d->problem = r == -EBADMSG   ? "its table of offsets was not recognized"
+			     : r == -ENODATA ? LANG_NO_STATE
+					     : NULL;
 		return -ENOTSUP;
 	}
 	tables->python[vm] = py;

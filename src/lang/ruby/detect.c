@@ -228,13 +228,18 @@ int ruby_detect(const struct elf_image *img, const struct vm_tables *tables, uin
 
 	if (elf_gnuhash_lookup(img, "rb_profile_frames", &frames) < 0 || find_version(img, v) < 0)
 		return -ENOENT;
-	snprintf(d->name, sizeof(d->name), "Ruby %u.%u", v[0], v[1]);
+	d->runtime = "Ruby";
+	snprintf(d->version, sizeof(d->version), "%u.%u", v[0], v[1]);
 	ruby.version = (uint16_t)(100 * v[0] + v[1]);
 	ruby.frame_bytes = ruby.version == 301 || ruby.version == 302 ? 64 : 56;
-	if (ruby.version < FIRST || ruby.version > LAST ||
-	    lang_find_function(img, count_jumps, JUMPS_MIN, &loop) < 0 ||
-	    lang_set_loop(img, &loop, d) < 0 || lang_set_entry(img, &loop, d) < 0 ||
-	    find_context(img, &ruby) < 0)
+	if (lang_find_function(img, count_jumps, JUMPS_MIN, &loop) < 0 ||
+	    lang_set_loop(img, &loop, d) < 0 || lang_set_entry(img, &loop, d) < 0)
+		d->problem = LANG_NO_LOOP;
+	else if (ruby.version < FIRST || ruby.version > LAST)
+		return -ENOTSUP;
+	else if (find_context(img, &ruby) < 0)
+		d->problem = LANG_NO_STATE;
+	if (d->problem)
 		return -ENOTSUP;
 	find_symbols(img, &ruby);
 	find_gc(img, &ruby);

@@ -107,18 +107,19 @@ int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint3
 
 	if (r < 0)
 		return r;
-	snprintf(d->name, sizeof(d->name), "V8 %u.%u", v8.major, v8.minor);
+	d->runtime = "V8";
+	snprintf(d->version, sizeof(d->version), "%u.%u", v8.major, v8.minor);
 	if (v8.major < MAJOR_MIN || elf_gnuhash_lookup(img, PLACE, &place) < 0 ||
 	    elf_image_offset_of(img, place.vaddr, &off) < 0)
 		return -ENOTSUP;
 	v8_layout(img, &v8);
 	if (!v8.f.smi_shift) {
-		snprintf(d->name, sizeof(d->name), "V8 %u.%u (compressed pointers)", v8.major,
-			 v8.minor);
+		d->problem = "compressed pointers";
 		return -ENOTSUP;
 	}
 	v8_find_blob(img, &v8);
 	v8_find_tables(img, &v8);
+	d->problem = "its object layout was not recognized";
 	if (!is_complete(&v8))
 		return -ENOTSUP;
 	d->code.loop[0] = (struct vm_range){ off, off };

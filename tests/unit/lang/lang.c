@@ -91,7 +91,6 @@ static void words_of_no_function_have_a_name_in_brackets(void **state)
 	assert_false(langs_covers_caller(l, UINT64_MAX));
 	assert_false(langs_is_trampoline(l, UINT32_MAX));
 	assert_false(langs_may_hold_foreign(l, VM_TABLE_MAX));
-	assert_null(langs_unsupported(l, 0));
 	langs_free(l);
 }
 

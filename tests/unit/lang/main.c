@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_find(void);
+int test_golang(void);
 int test_jvm(void);
 int test_jvm_attach(void);
 int test_jvm_chunks(void);
@@ -17,6 +18,7 @@ int test_readers(void);
 int test_ruby_code(void);
 int test_ruby_detect(void);
 int test_ruby_values(void);
+int test_runtime(void);
 int test_v8(void);
 int test_v8_blob(void);
 int test_v8_classes(void);
@@ -34,6 +36,7 @@ int main(void)
 	int n_failed = 0;
 
 	n_failed += test_find();
+	n_failed += test_golang();
 	n_failed += test_jvm();
 	n_failed += test_jvm_attach();
 	n_failed += test_jvm_chunks();
@@ -51,6 +54,7 @@ int main(void)
 	n_failed += test_ruby_code();
 	n_failed += test_ruby_detect();
 	n_failed += test_ruby_values();
+	n_failed += test_runtime();
 	n_failed += test_v8();
 	n_failed += test_v8_blob();
 	n_failed += test_v8_classes();
