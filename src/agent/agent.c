@@ -74,6 +74,8 @@ struct agent {
 	uint64_t last_longest_ns; /* and in the previous one */
 	bool window_is_late;
 
+	bool is_logged[LANG_RUNTIMES_MAX]; /* unsupported runtimes, by their place in the list */
+
 	pthread_mutex_t lock; /* protects the session: see above */
 
 	pthread_mutex_t stats_lock; /* protects the statistics */
@@ -513,6 +515,42 @@ static void list_top_files(struct agent *a, struct agent_stats *s)
 	}
 }
 
+/* Logs each unsupported runtime once, however many processes it has. */
+static void log_runtime(struct agent *a, const struct lang_runtime *u)
+{
+	bool *is_logged = &a->is_logged[u - langs_runtimes(session_langs(a->session))->all];
+	_cleanup_(buf_fini) struct buf line = { 0 };
+
+	if (*is_logged)
+		return;
+	*is_logged = true;
+	buf_put_str(&line, "level=warn msg=\"language runtime is not supported\"");
+	logfmt_put(&line, " runtime", u->name);
+	logfmt_put(&line, " version", u->version);
+	logfmt_put(&line, " file", u->path);
+	logfmt_put(&line, " reason", u->problem);
+	logfmt_put(&line, " effect", u->effect);
+	buf_put_byte(&line, 0);
+	if (buf_error(&line) == 0)
+		agent_log(a, (const char *)line.data);
+}
+
+static void list_unsupported(struct agent *a, struct agent_stats *s)
+{
+	const struct lang_runtimes *all = langs_runtimes(session_langs(a->session));
+	const struct lang_runtime *u;
+
+	for (s->n_unsupported = 0; (u = lang_runtimes_unsupported(all, s->n_unsupported));
+	     s->n_unsupported++) {
+		struct agent_runtime *out = &s->unsupported[s->n_unsupported];
+
+		memcpy(out->name, u->name, sizeof(out->name));
+		memcpy(out->version, u->version, sizeof(out->version));
+		out->problem = u->problem;
+		log_runtime(a, u);
+	}
+}
+
 /*
  * The statistics are assembled in a copy: session and tables are read under the lock of the
  * session, which agent_stats() must not wait for.
@@ -535,6 +573,7 @@ static void update_stats(struct agent *a, uint64_t now_ns)
 	s.n_labelled_processes = process_info_store_count(a->process_info);
 	s.longest_gap_ns =
 		a->longest_gap_ns > a->last_longest_ns ? a->longest_gap_ns : a->last_longest_ns;
+	list_unsupported(a, &s);
 	symbolizer_thread_stats(a->symbolizer_thread, &s.symbolizer_thread);
 	collect_usage(a, &s);
 	if (s.symbolizer_thread.n_windows && !s.first_window_ns)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "lang/runtime.h"
 #include "profiler/session.h"
 #include "symbolize/symbolizer_thread.h"
 
@@ -83,6 +84,12 @@ struct agent_file {
 	uint64_t bytes, rows;
 };
 
+/* A language runtime that samples hit and whose functions cannot be read; see lang/runtime.h. */
+struct agent_runtime {
+	char name[24], version[24];
+	const char *problem; /* static text */
+};
+
 struct agent_stats {
 	struct session_stats session;
 	struct symbolizer_thread_stats symbolizer_thread;
@@ -105,6 +112,8 @@ struct agent_stats {
 	uint64_t n_unsent; /* samples not symbolized in time at the end */
 	size_t n_top;
 	struct agent_file top[AGENT_TOP_FILES]; /* the largest, in descending order */
+	size_t n_unsupported;
+	struct agent_runtime unsupported[LANG_RUNTIMES_MAX];
 };
 
 /* Statistics as of about two seconds ago. May be called from any thread. */

@@ -150,6 +150,26 @@ static void put_stacks(struct buf *out, const struct agent_stats *s)
 		"Frames for which no symbol was found.");
 }
 
+/* The labels come from files of programs; lang/runtime.h bounds their number. */
+static void put_unsupported(struct buf *out, const struct agent_stats *s)
+{
+	static const char name[] = "cameo_unsupported_runtime_info";
+
+	head(out, name, "gauge",
+	     "1 for each language runtime that samples hit and whose functions cannot be read.");
+	for (size_t i = 0; i < s->n_unsupported; i++) {
+		const struct agent_runtime *u = &s->unsupported[i];
+
+		buf_printf(out, "%s{runtime=\"", name);
+		put_value(out, u->name);
+		buf_put_str(out, "\",version=\"");
+		put_value(out, u->version);
+		buf_put_str(out, "\",reason=\"");
+		put_value(out, u->problem);
+		buf_put_str(out, "\"} 1\n");
+	}
+}
+
 static double per_sample(double v, const struct agent_stats *s)
 {
 	return s->session.records.n_samples ? v / (double)s->session.records.n_samples : 0;
@@ -319,6 +339,7 @@ void agent_metrics_text(struct buf *out, const struct agent_stats *s,
 	put_samples(out, s);
 	put_losses(out, s);
 	put_stacks(out, s);
+	put_unsupported(out, s);
 	put_costs(out, s);
 	put_memory(out, s);
 	put_windows(out, s);

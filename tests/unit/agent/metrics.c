@@ -90,6 +90,21 @@ static void every_loss_is_in_the_metrics(void **state)
 	}
 }
 
-TEST_GROUP(test_metrics, TEST(every_loss_is_in_the_metrics),
+static void unsupported_runtimes_have_a_metric(void **state)
+{
+	_cleanup_(freep) struct agent_stats *s = calloc(1, sizeof(*s));
+	_cleanup_(buf_fini) struct buf text = { 0 };
+
+	s->n_unsupported = 1;
+	s->unsupported[0] = (struct agent_runtime){ "Python", "3.\"9", "unknown version" };
+	agent_metrics_text(&text, s, NULL);
+	buf_put_byte(&text, 0);
+	assert_non_null(strstr((char *)text.data,
+			       "\ncameo_unsupported_runtime_info{runtime=\"Python\",version=\"3."
+			       "\\\"9\",reason=\"unknown version\"} 1\n"));
+}
+
+TEST_GROUP(test_metrics, TEST(unsupported_runtimes_have_a_metric),
+	   TEST(every_loss_is_in_the_metrics),
 	   TEST(omits_the_share_of_complete_stacks_without_samples),
 	   TEST(counts_stacks_found_by_search_apart), TEST(counts_lost_samples_by_reason))
