@@ -24,6 +24,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/doctor_runtimes.h"
 #include "cli/input.h"
 #include "doctor/doctor.h"
 #include "options/arguments.h"
@@ -285,13 +286,45 @@ static int examine(bool json, bool quick)
 	return worst == DOCTOR_MISSING;
 }
 
+/* Returns the exit status. */
+static int examine_process(bool json, uint32_t pid)
+{
+	struct doctor_runtimes found;
+	struct doctor_check all[DOCTOR_RUNTIMES_MAX];
+	enum doctor_status worst = DOCTOR_OK;
+	struct err err = { 0 };
+
+	if (doctor_runtimes_find(&found, pid, &err) < 0)
+		return cli_fail("%s", err.msg);
+	for (size_t i = 0; i < found.n; i++) {
+		all[i] = found.all[i].check;
+		all[i].name = found.all[i].name;
+		if (all[i].status > worst)
+			worst = all[i].status;
+		if (!json)
+			print_text(&all[i]);
+	}
+	if (json)
+		print_json(all, found.n, worst);
+	else if (!found.n)
+		printf("%-9s %-15s no language runtime: its functions are those of native code\n",
+		       doctor_status_name(DOCTOR_OK), "native code");
+	return 0;
+}
+
 struct doctor_args {
 	bool json, quick;
+	uint64_t pid; /* 0: the machine */
 };
 
 #define OPTION_VALUES struct doctor_args
 
 static const struct option_spec options[] = {
+	OPTION(NUMBER, 'p', "pid", "PID", pid,
+	       "Examine this process instead of the machine: list the language runtimes that it "
+	       "has "
+	       "mapped, and whether they are supported",
+	       .min = 1, .max = INT32_MAX),
 	OPTION(FLAG, 0, "json", NULL, json, "Print one JSON object instead of text",
 	       .details = "It has the form {\"status\", \"checks\": [{\"name\", \"status\", "
 			  "\"text\"}]}."),
@@ -305,18 +338,22 @@ static int run_command(int argc, char **argv)
 	const struct option_set sets[] = { { options, &a }, { 0 } };
 	int r = cli_parse(&doctor_command, sets, ARGUMENTS_NO_OPERANDS, argc, argv, NULL);
 
-	return r == CLI_CONTINUE ? examine(a.json, a.quick) : r;
+	if (r != CLI_CONTINUE)
+		return r;
+	return a.pid ? examine_process(a.json, (uint32_t)a.pid) : examine(a.json, a.quick);
 }
 
 const struct command doctor_command = {
 	.name = "doctor",
 	.summary = "check what this machine supports, and explain how to fix problems",
-	.synopsis = "[--json] [--quick]",
+	.synopsis = "[--json] [--quick] [-p PID]",
 	.description = "Check what the kernel and the privileges of this user allow, and record a "
 		       "known stack for two seconds. Each line begins with \"ok\", \"degraded\" or "
 		       "\"missing\"; it explains what a degraded feature loses, and how to fix a "
 		       "missing one. The exit status is 1 if anything is missing.",
 	.options = COMMAND_OPTIONS(options),
-	.examples = COMMAND_EXAMPLES({ "Check this machine", "sudo cameo doctor" }),
+	.examples = COMMAND_EXAMPLES({ "Check this machine", "sudo cameo doctor" },
+				     { "Find out if the functions of a program can be shown",
+				       "sudo cameo doctor -p 1234" }),
 	.run = run_command,
 };

@@ -111,11 +111,28 @@ static void json_has_the_same_checks_as_text(void **state)
 	assert_int_equal(n, 0);
 }
 
+static void a_process_without_a_runtime_is_native(void **state)
+{
+	const struct command_result *r;
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	r = RUN("doctor", "-p", pid);
+	assert_int_equal(r->status, 0);
+	assert_non_null(strstr(r->out, "no language runtime"));
+	r = RUN("doctor", "--json", "-p", pid);
+	assert_non_null(strstr(r->out, "\"checks\":[]"));
+	r = RUN("doctor", "-p", "2147483647");
+	assert_int_equal(r->status, 1);
+	assert_non_null(strstr(r->err, "2147483647"));
+}
+
 static void wrong_command_lines_are_refused(void **state)
 {
 	static const struct command_bad bad[] = {
 		{ { "doctor", "now" }, "now" },
 		{ { "doctor", "--fast" }, "--fast" },
+		{ { "doctor", "-p", "0" }, "0" },
 		{ { "doctor", "--json=yes" }, "--json" },
 		{ { NULL }, NULL },
 	};
@@ -128,4 +145,5 @@ TEST_GROUP(test_doctor, COMMAND_TEST(complete_stacks_are_ok),
 	   COMMAND_TEST(few_samples_are_recorded_again_for_longer),
 	   COMMAND_TEST(a_failed_recording_is_quoted),
 	   COMMAND_TEST(json_has_the_same_checks_as_text),
+	   COMMAND_TEST(a_process_without_a_runtime_is_native),
 	   COMMAND_TEST(wrong_command_lines_are_refused))

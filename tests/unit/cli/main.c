@@ -10,6 +10,7 @@ int test_commands(void);
 int test_debug(void);
 int test_diff(void);
 int test_doctor(void);
+int test_doctor_runtimes(void);
 int test_hot(void);
 int test_input(void);
 int test_listen(void);
@@ -33,8 +34,8 @@ int main(int argc, char **argv)
 	reader_main(argc, argv);
 	recorder_main(argc, argv);
 	return test_agent() + test_args() + test_child() + test_commands() + test_debug() +
-	       test_diff() + test_doctor() + test_hot() + test_input() + test_listen() +
-	       test_record() + test_report() + test_server() + test_sources() + test_store() +
-	       test_summary() + test_symbols() + test_text() + test_top() + test_top_rows() +
-	       test_up() + test_url() + test_view();
+	       test_diff() + test_doctor() + test_doctor_runtimes() + test_hot() + test_input() +
+	       test_listen() + test_record() + test_report() + test_server() + test_sources() +
+	       test_store() + test_summary() + test_symbols() + test_text() + test_top() +
+	       test_top_rows() + test_up() + test_url() + test_view();
 }
