@@ -201,12 +201,15 @@ static int flush_out(struct connection *c)
 	}
 }
 
-/* Reads only while the client accepts responses, so that its unsent data stays bounded. */
+/*
+ * Reads only while the client accepts responses, so that its unsent data stays bounded, and while
+ * it is known who the client is. respond_all() reads on.
+ */
 static int pump(struct connection *c)
 {
 	int r = flush_out(c);
 
-	while (r == 0 && !c->out_len) {
+	while (r == 0 && !c->out_len && !h2_session_is_paused(c->h2)) {
 		ssize_t n = c->tls ? tls_recv(c->tls, c->front->buf, READ_LEN)
 				   : recv(c->fd, c->front->buf, READ_LEN, 0);
 

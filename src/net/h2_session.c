@@ -61,6 +61,8 @@ struct stream {
 	unsigned int n_cookies; /* fields */
 	int64_t since_ms;       /* when the request began, or its response */
 	bool working;           /* a worker has the request */
+	bool awaiting;          /* that worker decides about the admission */
+	bool complete;          /* the request has ended */
 	bool closed;            /* by the client or nghttp2 */
 	struct stream *next;
 };
@@ -72,7 +74,7 @@ struct h2_session {
 	h2_done_fn done;
 	void *ctx;
 	struct stream *streams;
-	size_t n_working, n_open;
+	size_t n_working, n_awaiting, n_open;
 };
 
 static void pairs_fini(struct pairs *p)
@@ -319,32 +321,6 @@ static void refuse(struct stream *st, enum http_refusal why, int status, const c
 	submit(st);
 }
 
-void h2_session_respond(struct http_request *rq)
-{
-	struct stream *st = rq->connection;
-
-	st->working = false;
-	st->session->n_working--;
-	if (st->closed)
-		stream_free(st);
-	else
-		submit(st);
-}
-
-/* Creates the request, or refuses it before its body arrives. */
-static int begin(struct stream *st)
-{
-	struct http_admission admission;
-	int r = make_request(st);
-
-	if (r < 0)
-		return r;
-	if (http_request_admit(st->rq, &admission))
-		refuse(st, HTTP_REFUSED_REQUEST, admission.status, admission.message,
-		       admission.retry_s);
-	return 0;
-}
-
 /* Queues the complete request of a stream for a worker. */
 static void dispatch(struct stream *st)
 {
@@ -366,6 +342,58 @@ static void dispatch(struct stream *st)
 	st->session->n_working--;
 	q = http_queue_refusal(r);
 	refuse(st, q.why, q.status, q.message, 1);
+}
+
+/* Refuses a request before its body arrives, or continues with it. */
+static void admitted(struct stream *st)
+{
+	const struct http_admission *a = &st->rq->admission;
+
+	if (http_request_admitted(st->rq))
+		refuse(st, HTTP_REFUSED_REQUEST, a->status, a->message, a->retry_s);
+	else if (st->complete)
+		dispatch(st);
+}
+
+static void await_admission(struct stream *st)
+{
+	st->working = true;
+	st->awaiting = true;
+	st->session->n_working++;
+	st->session->n_awaiting++;
+	if (http_request_await_admission(st->rq) < 0)
+		h2_session_respond(st->rq);
+}
+
+void h2_session_respond(struct http_request *rq)
+{
+	struct stream *st = rq->connection;
+	bool was_awaiting = st->awaiting;
+
+	st->working = false;
+	st->awaiting = false;
+	st->session->n_working--;
+	st->session->n_awaiting -= was_awaiting;
+	if (st->closed)
+		stream_free(st);
+	else if (was_awaiting)
+		admitted(st);
+	else
+		submit(st);
+}
+
+/* Creates the request when its headers are complete. */
+static int begin(struct stream *st)
+{
+	int r = make_request(st);
+
+	if (r < 0)
+		return r;
+	if (http_request_admit(st->rq) == -EINPROGRESS)
+		await_admission(st);
+	else
+		admitted(st);
+	return 0;
 }
 
 /* Callbacks of nghttp2 */
@@ -450,8 +478,10 @@ static int on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *ctx)
 	if (!st->rq && begin(st) < 0)
 		return nghttp2_submit_rst_stream(h2, NGHTTP2_FLAG_NONE, st->id,
 						 NGHTTP2_INTERNAL_ERROR);
-	if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+	if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
+		st->complete = true;
 		dispatch(st);
+	}
 	return 0;
 }
 
@@ -576,6 +606,11 @@ void h2_session_abandon(struct h2_session *s)
 size_t h2_session_working(const struct h2_session *s)
 {
 	return s->n_working;
+}
+
+bool h2_session_is_paused(const struct h2_session *s)
+{
+	return s->n_awaiting > 0;
 }
 
 size_t h2_session_open(const struct h2_session *s)

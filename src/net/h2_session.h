@@ -40,7 +40,10 @@ int h2_session_feed(struct h2_session *s, const void *data, size_t len);
 /* Bytes for the client, borrowed until the next call. Returns their number, 0 or -EPROTO. */
 ssize_t h2_session_take(struct h2_session *s, const uint8_t **out);
 
-/* Sends a response that has been filled in; drops it if the client has disconnected. */
+/*
+ * Sends a response that has been filled in, or continues a request that was admitted; drops it if
+ * the client has disconnected.
+ */
 void h2_session_respond(struct http_request *rq);
 
 void *h2_session_ctx(const struct http_request *rq);
@@ -51,6 +54,12 @@ void h2_session_abandon(struct h2_session *s);
 /* The numbers of requests that workers process and of unanswered requests. */
 size_t h2_session_working(const struct h2_session *s);
 size_t h2_session_open(const struct h2_session *s);
+
+/*
+ * Does a worker decide about the admission of a request? Then pass no more bytes, so that the
+ * memory of the bodies of unknown clients is what one call of h2_session_feed() has passed.
+ */
+bool h2_session_is_paused(const struct h2_session *s);
 
 /* True if a client takes too long to send a request or to receive its response: see deadline.h. */
 bool h2_session_is_late(const struct h2_session *s, unsigned int idle_seconds, int64_t now_ms);

@@ -88,7 +88,12 @@ struct http_admission {
 	const char *message;
 	unsigned int pool; /* index in the options' pools */
 	unsigned int
-		retry_s;   /* of a refusal: seconds after which a repetition may succeed; 0: none */
+		retry_s; /* of a refusal: seconds after which a repetition may succeed; 0: none */
+	/*
+	 * The decision takes long: admit() is called again in a worker of @pool, where it may
+	 * block. The request waits meanwhile, and nothing more is read from its connection.
+	 */
+	bool later;
 	bool no_challenge; /* 401 is sent without WWW-Authenticate */
 	bool no_body;      /* what arrives as the body is counted and discarded */
 	size_t max_body;   /* a limit below that of the options; 0: none */
@@ -116,10 +121,11 @@ struct http_server_options {
 			int status);
 	/*
 	 * Called when the headers of a request are complete, before memory is spent on its body;
-	 * @out is zeroed. Runs in a thread of input and output: it must not block. NULL admits all
-	 * to the first pool.
+	 * @out is zeroed. Unless @may_block, it runs in a thread of input and output. NULL admits
+	 * all to the first pool.
 	 */
-	void (*admit)(void *ctx, const struct http_request *rq, struct http_admission *out);
+	void (*admit)(void *ctx, const struct http_request *rq, bool may_block,
+		      struct http_admission *out);
 	void (*released)(void *ctx, void *token); /* of http_admission; any thread; or NULL */
 	void *ctx;
 };

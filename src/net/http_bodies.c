@@ -53,7 +53,7 @@ void http_bodies_free(struct http_bodies *b)
 
 static size_t *used_by(struct http_bodies *b, const struct http_request *rq)
 {
-	return &b->used_by[rq->flow % N_FLOWS];
+	return &b->used_by[rq->memory.flow % N_FLOWS];
 }
 
 static void unlist(struct http_bodies *b, struct http_request *rq)
@@ -152,6 +152,8 @@ static int receive(struct http_bodies *b, struct http_request *rq, const void *d
 
 	if (rq->over_memory)
 		return 0;
+	if (!rq->memory.charged)
+		rq->memory.flow = rq->flow;
 	if (!make_room(b, rq, len, now_ms)) {
 		drop(b, rq);
 		return 0;
@@ -177,9 +179,10 @@ size_t http_bodies_max(const struct http_bodies *b, const struct http_request *r
 int http_bodies_receive(struct http_bodies *b, struct http_request *rq, const void *data,
 			size_t len)
 {
+	size_t max = http_bodies_max(b, rq);
 	int r;
 
-	if (len > http_bodies_max(b, rq) - rq->memory.received)
+	if (rq->memory.received > max || len > max - rq->memory.received)
 		return -EMSGSIZE;
 	rq->memory.received += len;
 	if (rq->memory.is_discarded)

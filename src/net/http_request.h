@@ -19,6 +19,7 @@ struct http_body {
 	size_t max;        /* bytes that may arrive; 0: the limit of the bodies */
 	bool is_discarded; /* no byte of it is stored */
 	size_t received;   /* bytes that arrived; the receiving thread's */
+	uint64_t flow;     /* to which it is charged; set with the first byte */
 	size_t charged;    /* what follows is guarded by the lock of the bodies */
 	size_t marked_len; /* bytes at the time marked_ms */
 	int64_t marked_ms;
@@ -30,8 +31,8 @@ struct http_body {
 struct http_connection_ops {
 	const char *(*header)(const struct http_request *rq, const char *name);
 	const char *(*arg)(const struct http_request *rq, const char *name);
-	void (*finish)(struct http_request
-			       *rq); /* called by a worker after it has filled in the response */
+	/* Called by a worker that has filled in the response, or decided about the admission. */
+	void (*finish)(struct http_request *rq);
 };
 
 /* connection is the stream of HTTP/2 or the connection of libmicrohttpd. */
@@ -45,9 +46,10 @@ struct http_request {
 	struct buf body; /* while it arrives, guarded by the lock of the bodies */
 	struct http_body memory;
 	uint64_t flow;
-	void *token; /* of http_admission */
+	struct http_admission admission;
+	bool is_first_call; /* libmicrohttpd calls for the headers again */
+	bool is_admitting;  /* a worker decides about the admission; afterwards false again */
 	unsigned int pool, move_to;
-	bool no_challenge;     /* of http_admission */
 	bool moving;           /* the handler called http_request_move() */
 	bool over_memory;      /* the body was dropped: refuse the request when it is complete */
 	bool refused;          /* the response is an error that was made without a worker */

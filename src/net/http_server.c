@@ -107,12 +107,46 @@ static int descriptor_of(struct MHD_Connection *c)
 }
 
 /* Refuses what the headers suffice to refuse, before the body is sent. */
+static enum MHD_Result admitted(struct http_server *s, struct http_request *rq)
+{
+	const struct http_admission *a = &rq->admission;
+	const char *len;
+
+	http1_guard_body(s->guard, rq->connection, 0);
+	if (http_request_admitted(rq))
+		return refuse(s, rq, HTTP_REFUSED_REQUEST, a->status, a->message, a->retry_s);
+	len = http_request_header(rq, "Content-Length");
+	if (len && strtoull(len, NULL, 10) > http_request_max_body(rq))
+		return refuse(s, rq, HTTP_REFUSED_BODY, 413, "request is too large", 0);
+	return MHD_YES;
+}
+
+/*
+ * A connection that is suspended while its headers are processed stays in that state:
+ * libmicrohttpd calls on_request() for the headers again when it is resumed, before the body.
+ */
+static enum MHD_Result await_admission(struct http_server *s, struct http_request *rq)
+{
+	rq->is_first_call = true;
+	http1_guard_work(s->guard, rq->connection, &rq->abandoned);
+	MHD_suspend_connection(rq->connection);
+	if (http_request_await_admission(rq) < 0)
+		MHD_resume_connection(rq->connection);
+	return MHD_YES;
+}
+
+static enum MHD_Result begin_again(struct http_server *s, struct http_request *rq)
+{
+	rq->is_first_call = false;
+	return admitted(s, rq);
+}
+
+/* Begins a request whose headers are complete. */
 static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, const char *path,
 			     const char *method, const char *version, void **out)
 {
 	struct http_request *rq = http_request_new(s->work, method, path, &ops, c);
-	struct http_admission admission;
-	const char *len, *message;
+	const char *message;
 
 	if (!rq)
 		return MHD_NO;
@@ -122,13 +156,7 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, co
 	message = http1_framing_error(c, version);
 	if (message)
 		return refuse(s, rq, HTTP_REFUSED_REQUEST, 400, message, 0);
-	if (http_request_admit(rq, &admission))
-		return refuse(s, rq, HTTP_REFUSED_REQUEST, admission.status, admission.message,
-			      admission.retry_s);
-	len = http_request_header(rq, "Content-Length");
-	if (len && strtoull(len, NULL, 10) > http_request_max_body(rq))
-		return refuse(s, rq, HTTP_REFUSED_BODY, 413, "request is too large", 0);
-	return MHD_YES;
+	return http_request_admit(rq) == -EINPROGRESS ? await_admission(s, rq) : admitted(s, rq);
 }
 
 /*
@@ -187,6 +215,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 
 	if (!rq)
 		return begin(s, c, path, method, version, own);
+	if (rq->is_first_call)
+		return begin_again(s, rq);
 	if (*len)
 		return receive(s, rq, data, len);
 	if (rq->done)

@@ -79,8 +79,8 @@ void http_request_free(struct http_request *rq)
 {
 	if (!rq)
 		return;
-	if (rq->token)
-		rq->work->opt.released(rq->work->opt.ctx, rq->token);
+	if (rq->admission.token)
+		rq->work->opt.released(rq->work->opt.ctx, rq->admission.token);
 	http_bodies_release(rq->work->bodies, rq);
 	buf_fini(&rq->response.body);
 	free(rq->method);
@@ -88,20 +88,51 @@ void http_request_free(struct http_request *rq)
 	free(rq);
 }
 
-int http_request_admit(struct http_request *rq, struct http_admission *out)
+int http_request_admit(struct http_request *rq)
 {
 	const struct http_server_options *opt = &rq->work->opt;
 
-	*out = (struct http_admission){ 0 };
 	if (opt->admit)
-		opt->admit(opt->ctx, rq, out);
-	rq->flow = out->flow;
-	rq->token = out->token;
-	rq->no_challenge = out->no_challenge;
-	rq->memory.is_discarded = out->no_body;
-	rq->memory.max = out->max_body;
-	rq->pool = out->pool < rq->work->n_pools ? out->pool : 0;
-	return out->status;
+		opt->admit(opt->ctx, rq, false, &rq->admission);
+	rq->is_admitting = rq->admission.later;
+	return http_request_admitted(rq);
+}
+
+/* The pool that an admission names does not exist if a server has fewer pools. */
+int http_request_admitted(struct http_request *rq)
+{
+	const struct http_admission *a = &rq->admission;
+
+	rq->flow = a->flow;
+	rq->memory.is_discarded = a->no_body;
+	rq->memory.max = a->max_body;
+	rq->pool = a->pool < rq->work->n_pools ? a->pool : 0;
+	return rq->is_admitting ? -EINPROGRESS : a->status;
+}
+
+int http_request_await_admission(struct http_request *rq)
+{
+	struct http_queue_refusal q;
+	int r = http_work_put(rq);
+
+	if (r == 0)
+		return 0;
+	q = http_queue_refusal(r);
+	rq->is_admitting = false;
+	rq->admission =
+		(struct http_admission){ .status = q.status, .message = q.message, .retry_s = 1 };
+	return r;
+}
+
+/* In a worker. The thread of the connection applies the decision, since it uses the fields. */
+static void decide_admission(struct http_request *rq)
+{
+	const struct http_server_options *opt = &rq->work->opt;
+
+	rq->admission = (struct http_admission){ 0 };
+	opt->admit(opt->ctx, rq, true, &rq->admission);
+	rq->is_admitting = false;
+	rq->ops->finish(rq);
 }
 
 size_t http_request_max_body(const struct http_request *rq)
@@ -176,7 +207,7 @@ void http_request_refuse(struct http_request *rq, enum http_refusal why, int sta
 	rq->refused = true;
 	rs->status = status;
 	rs->content_type = "application/json";
-	if (status == 401 && !rq->no_challenge)
+	if (status == 401 && !rq->admission.no_challenge)
 		http_response_add(rs, "WWW-Authenticate", "Basic realm=\"cameo\"");
 	if (retry_s) {
 		snprintf(rs->trailer_text, sizeof(rs->trailer_text), "%u", retry_s);
@@ -234,6 +265,10 @@ static void run_request(struct http_request *rq)
 {
 	struct http_work *w = rq->work;
 
+	if (rq->is_admitting) {
+		decide_admission(rq);
+		return;
+	}
 	if (w->pool_options[rq->pool].is_query && http_request_is_abandoned(rq))
 		http_request_refuse(rq, HTTP_REFUSED_GONE, 499, "client has disconnected", 0);
 	else

@@ -39,10 +39,21 @@ void http_request_free(struct http_request *rq);
 DEFINE_FREEP(struct http_request, http_request_free)
 
 /*
- * Calls opt->admit, which refuses requests by their headers or chooses their pool. Returns 0, or
- * the status of the refusal, with its message in *@out.
+ * Calls opt->admit, which refuses requests by their headers or chooses their pool. Returns 0; the
+ * status of the refusal in rq->admission; or -EINPROGRESS if a worker must decide: then stop
+ * reading from the connection and call http_request_await_admission().
  */
-int http_request_admit(struct http_request *rq, struct http_admission *out);
+int http_request_admit(struct http_request *rq);
+
+/*
+ * Queues a request for a worker that decides about its admission and calls ops->finish. The
+ * connection then calls http_request_admitted() and continues. Returns 0, or -errno if no queue
+ * accepts the request: the decision is then to refuse it.
+ */
+int http_request_await_admission(struct http_request *rq);
+
+/* Applies the decision in rq->admission. Returns as http_request_admit(). */
+int http_request_admitted(struct http_request *rq);
 
 /*
  * Appends to the body, which is discarded if the admission decided that. Returns 0; -EMSGSIZE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Successful checks are cached in a table with one place for each value of some bits of the key.
+ * Successful checks are cached in a table with four places for each value of some bits of the key.
  * The key is a MAC of the header with a random key of this process, so memory holds no secrets
  * that clients sent.
  */
@@ -20,15 +20,15 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "server/attempts.h"
 #include "server/oidc.h"
 
 enum {
 	KEY_LEN = 32,
-	N_KNOWN = 512,
+	N_SETS = 512, /* of the cache */
+	N_WAYS = 4,
 	MAX_HEADER = 16384,
-	ISSUER_KNOWN_S = 60,     /* after which a token of an issuer is verified again */
-	MAX_FAILURES = 20,       /* wrong passwords at once */
-	FAILURE_REFILL_MS = 200, /* after which one more is allowed */
+	ISSUER_KNOWN_S = 60, /* after which a token of an issuer is verified again */
 };
 
 struct known {
@@ -45,9 +45,8 @@ struct access {
 	pthread_rwlock_t lock; /* guards auth */
 	struct auth *auth;
 	pthread_mutex_t memory; /* guards the members below; taken after lock */
-	struct known known[N_KNOWN];
-	int failures;
-	int64_t refilled_ms;
+	struct known known[N_SETS * N_WAYS];
+	struct attempts attempts;
 };
 
 void access_free(struct access *a)
@@ -58,9 +57,22 @@ void access_free(struct access *a)
 	sessions_free(a->sessions);
 	pthread_rwlock_destroy(&a->lock);
 	pthread_mutex_destroy(&a->memory);
+	attempts_fini(&a->attempts);
 	gnutls_memset(a->mac_key, 0, sizeof(a->mac_key));
 	gnutls_memset(a->opt.auth.key, 0, sizeof(a->opt.auth.key));
 	free(a);
+}
+
+/* Verifications follow each other without a gap during an attack, but a reload must not wait for
+ * it. */
+static void init_lock(pthread_rwlock_t *lock)
+{
+	pthread_rwlockattr_t attr;
+
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
 }
 
 int access_open(struct access **out, const struct access_options *opt, struct err *err)
@@ -71,8 +83,8 @@ int access_open(struct access **out, const struct access_options *opt, struct er
 	if (!a)
 		return -ENOMEM;
 	a->opt = *opt;
-	a->refilled_ms = clock_monotonic_ms();
-	pthread_rwlock_init(&a->lock, NULL);
+	init_lock(&a->lock);
+	attempts_init(&a->attempts);
 	pthread_mutex_init(&a->memory, NULL);
 	if (gnutls_rnd(GNUTLS_RND_KEY, a->mac_key, sizeof(a->mac_key)) < 0 ||
 	    gnutls_rnd(GNUTLS_RND_KEY, a->opt.auth.key, sizeof(a->opt.auth.key)) < 0)
@@ -127,72 +139,68 @@ static int64_t now_s(void)
 	return (int64_t)(clock_unix_ns() / CLOCK_SECOND_NS);
 }
 
-static struct known *place_of(struct access *a, const uint8_t key[KEY_LEN])
+static struct known *set_of(struct access *a, const uint8_t key[KEY_LEN])
 {
-	return &a->known[(key[0] << 8 | key[1]) % N_KNOWN];
+	return &a->known[(key[0] << 8 | key[1]) % N_SETS * N_WAYS];
+}
+
+static struct known *find_known(struct access *a, const uint8_t key[KEY_LEN])
+{
+	struct known *set = set_of(a, key);
+
+	for (int i = 0; i < N_WAYS; i++)
+		if (now_s() < set[i].until_s && gnutls_memcmp(set[i].key, key, KEY_LEN) == 0)
+			return &set[i];
+	return NULL;
 }
 
 static bool recall(struct access *a, const uint8_t key[KEY_LEN], struct client *out)
 {
-	const struct known *k = place_of(a, key);
-	bool is_known;
+	const struct known *k;
 
 	pthread_mutex_lock(&a->memory);
-	is_known = now_s() < k->until_s && gnutls_memcmp(k->key, key, KEY_LEN) == 0;
-	if (is_known)
+	k = find_known(a, key);
+	if (k)
 		*out = k->client;
 	pthread_mutex_unlock(&a->memory);
-	return is_known;
+	return k != NULL;
 }
 
+/* Without a free place in the set, the key chooses the one that is replaced. */
 static void remember(struct access *a, const uint8_t key[KEY_LEN], const struct client *client,
 		     int64_t until_s)
 {
-	struct known *k = place_of(a, key);
+	struct known *set = set_of(a, key), *k;
 
 	pthread_mutex_lock(&a->memory);
+	k = find_known(a, key);
+	for (int i = 0; !k && i < N_WAYS; i++)
+		if (now_s() >= set[i].until_s)
+			k = &set[i];
+	if (!k)
+		k = &set[key[2] % N_WAYS];
 	memcpy(k->key, key, KEY_LEN);
 	k->until_s = until_s;
 	k->client = *client;
 	pthread_mutex_unlock(&a->memory);
 }
 
-/* A bucket of failures: may one more password be checked, and one more has failed. */
-static bool may_fail(struct access *a)
-{
-	int64_t now = clock_monotonic_ms(), healed;
-	bool may;
-
-	pthread_mutex_lock(&a->memory);
-	healed = (now - a->refilled_ms) / FAILURE_REFILL_MS;
-	a->refilled_ms += healed * FAILURE_REFILL_MS;
-	a->failures = healed < a->failures ? a->failures - (int)healed : 0;
-	may = a->failures < MAX_FAILURES;
-	pthread_mutex_unlock(&a->memory);
-	return may;
-}
-
-static void count_failure(struct access *a)
-{
-	pthread_mutex_lock(&a->memory);
-	a->failures += a->failures < MAX_FAILURES;
-	pthread_mutex_unlock(&a->memory);
-}
-
 /* Any user with a token as the password is accepted. */
-static int check_password(struct access *a, const struct access_login *l, struct client *out)
+static int check_password(struct access *a, const struct access_login *l,
+			  const struct http_peer *peer, struct client *out)
 {
 	if (auth_find_token(a->auth, l->secret, l->secret_len, out))
 		return 0;
-	if (auth_is_slow(a->auth) && !may_fail(a))
+	if (auth_is_slow(a->auth) && !attempts_allow(&a->attempts, peer, clock_monotonic_ms()))
 		return -EUSERS;
 	if (auth_find_password(a->auth, l->user, l->user_len, l->secret, l->secret_len, out))
 		return 0;
-	count_failure(a);
+	attempts_count(&a->attempts, peer, clock_monotonic_ms());
 	return -EACCES;
 }
 
-static int check_basic(struct access *a, const char *coded, struct client *out)
+static int check_basic(struct access *a, const char *coded, const struct http_peer *peer,
+		       struct client *out)
 {
 	_cleanup_(buf_fini) struct buf plain = { 0 };
 	struct access_login l;
@@ -207,7 +215,7 @@ static int check_basic(struct access *a, const char *coded, struct client *out)
 	l.user_len = (size_t)(colon - l.user);
 	l.secret = colon + 1;
 	l.secret_len = plain.len - l.user_len - 1;
-	return check_password(a, &l, out);
+	return check_password(a, &l, peer, out);
 }
 
 /* *@out_until_s is set for a token that expires. */
@@ -219,14 +227,14 @@ static int check_token(struct access *a, const char *token, size_t len, struct c
 	return a->oidc && oidc_check(a->oidc, token, len, out, out_until_s) == 0 ? 0 : -EACCES;
 }
 
-static int check(struct access *a, const char *authorization, struct client *out,
-		 int64_t *out_until_s)
+static int check(struct access *a, const char *authorization, const struct http_peer *peer,
+		 struct client *out, int64_t *out_until_s)
 {
 	const char *token = authorization + 7;
 	int r;
 
 	if (!strncasecmp(authorization, "Basic ", 6))
-		return check_basic(a, authorization + 6, out);
+		return check_basic(a, authorization + 6, peer, out);
 	if (strncasecmp(authorization, "Bearer ", 7) != 0)
 		return -EACCES;
 	r = check_token(a, token, strlen(token), out, out_until_s);
@@ -235,28 +243,47 @@ static int check(struct access *a, const char *authorization, struct client *out
 	return r;
 }
 
-int access_check(struct access *a, const char *authorization, struct client *out)
+/* Computes the key of a header. False if it cannot be valid. */
+static bool key_of(struct access *a, const char *authorization, uint8_t out[KEY_LEN])
 {
 	size_t len = authorization ? strlen(authorization) : 0;
+
+	return len && len <= MAX_HEADER &&
+	       gnutls_hmac_fast(GNUTLS_MAC_SHA256, a->mac_key, sizeof(a->mac_key), authorization,
+				len, out) == 0;
+}
+
+int access_recall(struct access *a, const char *authorization, struct client *out)
+{
+	uint8_t key[KEY_LEN];
+
+	if (!key_of(a, authorization, key))
+		return -EACCES;
+	return recall(a, key, out) ? 0 : -EINPROGRESS;
+}
+
+int access_check(struct access *a, const char *authorization, const struct http_peer *peer,
+		 struct client *out)
+{
 	int64_t until_s = INT64_MAX;
 	uint8_t key[KEY_LEN];
 	int r;
 
-	if (!len || len > MAX_HEADER)
+	if (!key_of(a, authorization, key))
 		return -EACCES;
-	if (gnutls_hmac_fast(GNUTLS_MAC_SHA256, a->mac_key, sizeof(a->mac_key), authorization, len,
-			     key) < 0)
-		return -EACCES;
+	if (recall(a, key, out))
+		return 0;
 	pthread_rwlock_rdlock(&a->lock);
-	if (recall(a, key, out)) {
-		r = 0;
-	} else {
-		r = check(a, authorization, out, &until_s);
-		if (r == 0)
-			remember(a, key, out, until_s);
-	}
+	r = check(a, authorization, peer, out, &until_s);
+	if (r == 0)
+		remember(a, key, out, until_s);
 	pthread_rwlock_unlock(&a->lock);
 	return r;
+}
+
+uint64_t access_flow(const struct access *a, const struct http_peer *peer)
+{
+	return attempts_hash(&a->attempts, peer);
 }
 
 /* When a session that begins now ends, in milliseconds of CLOCK_MONOTONIC. */
@@ -269,15 +296,15 @@ static int64_t session_end(const struct access *a, int64_t now_ms, int64_t until
 }
 
 /* The session begins under the lock, so a reload sees it. */
-int access_sign_in(struct access *a, const struct access_login *login, struct client *out,
-		   char out_id[SESSION_ID_LEN + 1])
+int access_sign_in(struct access *a, const struct access_login *login, const struct http_peer *peer,
+		   struct client *out, char out_id[SESSION_ID_LEN + 1])
 {
 	int64_t until_s = INT64_MAX, now_ms = clock_monotonic_ms();
 	int r;
 
 	*out = (struct client){ 0 };
 	pthread_rwlock_rdlock(&a->lock);
-	r = login->user_len ? check_password(a, login, out)
+	r = login->user_len ? check_password(a, login, peer, out)
 			    : check_token(a, login->secret, login->secret_len, out, &until_s);
 	if (r == 0)
 		r = sessions_add(a->sessions, out, now_ms, session_end(a, now_ms, until_s), out_id);

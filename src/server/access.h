@@ -17,6 +17,7 @@
 
 struct access;
 struct err;
+struct http_peer;
 struct oidc;
 
 struct access_options {
@@ -41,13 +42,26 @@ void access_add_issuer(struct access *a, struct oidc *oidc);
 int access_reload(struct access *a, struct err *err);
 
 /*
+ * Identifies the client of an Authorization header that was accepted before, in microseconds and
+ * without waiting, so that it may run in a thread of input and output. @authorization may be NULL.
+ * Returns 0 and the client in *@out; -EACCES without a header; -EINPROGRESS if access_check() must
+ * decide.
+ */
+int access_recall(struct access *a, const char *authorization, struct client *out);
+
+/*
  * Identifies the client of an Authorization header: "Bearer TOKEN", with a token of a file or of an
  * issuer, or "Basic" with a user and password; any user with a token as the password is accepted
- * too, because some clients know only that scheme. @authorization may be NULL. Returns 0 and the
- * client in *@out; -EACCES; -EUSERS if too many passwords were wrong in the last seconds, which is
+ * too, because some clients know only that scheme. A header that was not accepted before costs
+ * milliseconds. @authorization may be NULL. Returns 0 and the client in *@out; -EACCES; -EUSERS if
+ * too many passwords of @peer, or of all clients, were wrong in the last seconds, which is
  * temporary.
  */
-int access_check(struct access *a, const char *authorization, struct client *out);
+int access_check(struct access *a, const char *authorization, const struct http_peer *peer,
+		 struct client *out);
+
+/* The flow (http.h) of a client that is not identified yet: its address decides. */
+uint64_t access_flow(const struct access *a, const struct http_peer *peer);
 
 /* The fields of the form to sign in. Without a user the secret is a token. */
 struct access_login {
@@ -60,8 +74,8 @@ struct access_login {
  * has the rights of the credential. It ends with the credential: when a reload no longer finds its
  * line unchanged, and when a token of an issuer expires. Returns as access_check(), or -EIO.
  */
-int access_sign_in(struct access *a, const struct access_login *login, struct client *out,
-		   char out_id[SESSION_ID_LEN + 1]);
+int access_sign_in(struct access *a, const struct access_login *login, const struct http_peer *peer,
+		   struct client *out, char out_id[SESSION_ID_LEN + 1]);
 
 /* Identifies the client of a session. @id may be anything. Returns 0 or -EACCES. */
 int access_check_session(struct access *a, const char *id, size_t len, struct client *out);

@@ -70,13 +70,16 @@ static int authenticate_session(struct access *a, const struct http_request *rq,
  * An Authorization header counts more than a session, and that more than the certificate of the
  * connection, which may be a proxy's.
  */
-static int authenticate(struct access *a, const struct http_request *rq, struct client *out)
+static int authenticate(struct access *a, const struct http_request *rq, bool may_block,
+			struct client *out)
 {
 	const char *authorization = http_request_header(rq, "Authorization");
 	const char *subject = http_request_peer(rq)->subject;
 
+	if (authorization && !may_block)
+		return access_recall(a, authorization, out);
 	if (authorization)
-		return access_check(a, authorization, out);
+		return access_check(a, authorization, http_request_peer(rq), out);
 	if (authenticate_session(a, rq, out) == 0)
 		return 0;
 	return subject[0] ? access_check_subject(a, subject, out) : -EACCES;
@@ -89,8 +92,8 @@ static bool is_page_load(const struct http_request *rq, const struct api_method 
 {
 	const char *accept = http_request_header(rq, "Accept");
 
-	return api && !strcmp(api->path, "/") && accept && strstr(accept, "text/html") &&
-	       api_find(api_lists, LOGIN_PATH);
+	return api && !strcmp(api->path, "/") && !http_request_header(rq, "Authorization") &&
+	       accept && strstr(accept, "text/html") && api_find(api_lists, LOGIN_PATH);
 }
 
 bool admission_is_browser(const struct http_request *rq)
@@ -101,16 +104,17 @@ bool admission_is_browser(const struct http_request *rq)
 	       http_request_header(rq, "Sec-Fetch-Mode") || session_cookie_find(rq, &len);
 }
 
-/* Returns 0 and the client, -EACCES, -EUSERS, or -EPERM without the scope or about all tenants. */
+/* Returns 0 and the client, -EINPROGRESS unless @may_block, -EACCES, -EUSERS, or -EPERM without the
+ * scope or about all tenants. */
 static int identify(const struct admission *a, const struct api_method *api,
-		    const struct http_request *rq, struct client *out)
+		    const struct http_request *rq, bool may_block, struct client *out)
 {
 	unsigned int scope = scope_of(api->access);
 	int r;
 
 	*out = (struct client){ .scopes = CLIENT_READ | CLIENT_WRITE | CLIENT_ADMIN };
 	if (a->access && api->access != API_OPEN) {
-		r = authenticate(a->access, rq, out);
+		r = authenticate(a->access, rq, may_block, out);
 		if (r < 0)
 			return r;
 	}
@@ -158,7 +162,7 @@ bool admission_allow_origin(const struct admission *a, const struct http_request
 }
 
 int admission_by_headers(const struct admission *a, const struct api_method *api,
-			 const struct http_request *rq, struct client *out,
+			 const struct http_request *rq, bool may_block, struct client *out,
 			 const char **out_message)
 {
 	int r;
@@ -174,7 +178,9 @@ int admission_by_headers(const struct admission *a, const struct api_method *api
 	}
 	if (admission_is_preflight(rq) && a->opt->cors_origins)
 		return 0; /* of a listed origin, so it is answered without a method */
-	r = api ? identify(a, api, rq, out) : 0;
+	r = api ? identify(a, api, rq, may_block, out) : 0;
+	if (r == -EINPROGRESS)
+		return r;
 	if (r == 0 || (r == -EACCES && is_page_load(rq, api)))
 		return 0;
 	counters_add(a->counters, COUNTER_UNKNOWN_CLIENT);
@@ -217,7 +223,7 @@ bool admission_has_tenant(enum api_access access)
 int admission_decide(const struct admission *a, struct rpc *rpc)
 {
 	enum api_access access = rpc->api->access;
-	int r = identify(a, rpc->api, rpc->rq, &rpc->client);
+	int r = identify(a, rpc->api, rpc->rq, true, &rpc->client);
 
 	if (r == -EACCES && is_page_load(rpc->rq, rpc->api)) {
 		login_redirect(rpc->rs);

@@ -46,10 +46,11 @@ bool admission_is_browser(const struct http_request *rq);
 /*
  * Decides by the headers of a request for @api, which is NULL for an unknown path. Returns 0, or
  * the status of a refusal with *@out_message, constant text without characters that JSON escapes.
- * *@out is the client if the method is known.
+ * *@out is the client if the method is known. Unless @may_block it returns -EINPROGRESS where it
+ * would have to verify a credential, which takes milliseconds.
  */
 int admission_by_headers(const struct admission *a, const struct api_method *api,
-			 const struct http_request *rq, struct client *out,
+			 const struct http_request *rq, bool may_block, struct client *out,
 			 const char **out_message);
 
 /*

@@ -184,7 +184,7 @@ static int sign_in(struct rpc *rpc, const struct buf *user, const struct buf *se
 		return -ENOMEM;
 	if (!secret->len || secret->len > MAX_FIELD || user->len > MAX_FIELD)
 		return -EINVAL;
-	r = access_sign_in(rpc->access, &login, &rpc->client, id);
+	r = access_sign_in(rpc->access, &login, http_request_peer(rpc->rq), &rpc->client, id);
 	if (r == 0)
 		session_cookie_set(rpc->rq, id, rpc->rs);
 	explicit_bzero(id, sizeof(id));

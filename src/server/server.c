@@ -252,8 +252,19 @@ static enum pool pool_for(const struct api_method *api, const struct http_reques
 	return !api || (api->cost == API_VERIFY && !verifies) ? POOL_FREE : pool_of(api->cost);
 }
 
+/* Clients that are not known yet have their turns by address. */
+static void verify_later(struct server *s, const struct http_request *rq,
+			 struct http_admission *out)
+{
+	*out = (struct http_admission){ .later = true,
+					.pool = POOL_VERIFY,
+					.flow = access_flow(s->access, http_request_peer(rq)),
+					.no_challenge = out->no_challenge };
+}
+
 /* Refuses what headers suffice to refuse, and chooses the pool of other requests. */
-static void on_headers(void *ctx, const struct http_request *rq, struct http_admission *out)
+static void on_headers(void *ctx, const struct http_request *rq, bool may_block,
+		       struct http_admission *out)
 {
 	const struct api_method *api = api_find(api_lists, http_request_path(rq));
 	struct client client = { 0 };
@@ -263,10 +274,17 @@ static void on_headers(void *ctx, const struct http_request *rq, struct http_adm
 	out->no_challenge = admission_is_browser(rq);
 	out->no_body = !api_reads_body(api) || admission_is_preflight(rq);
 	out->max_body = api && api->access == API_OPEN ? MAX_OPEN_BODY : 0;
-	out->status = admission_by_headers(&s->admission, api, rq, &client, &out->message);
+	if (out->pool == POOL_VERIFY && s->access)
+		out->flow = access_flow(s->access, http_request_peer(rq));
+	out->status =
+		admission_by_headers(&s->admission, api, rq, may_block, &client, &out->message);
+	if (out->status == -EINPROGRESS) {
+		verify_later(s, rq, out);
+		return;
+	}
 	if (out->status == 429)
 		out->retry_s = 1;
-	if (!out->status && api && !admission_is_preflight(rq))
+	if (!out->status && api && api->cost != API_VERIFY && !admission_is_preflight(rq))
 		admit_tenant(s, api, tenant_of(s, rq, client.tenant[0] ? client.tenant : NULL),
 			     out);
 }

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """trust.py CAMEO: what clients and web pages try on the server's sockets, and what others still get."""
+import base64
+import collections
 import concurrent.futures
+import itertools
 import json
 import os
 import re
@@ -11,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -264,6 +268,79 @@ def unauthenticated(cameo, tmp):
     server.stop()
 
 
+READY_S = 0.2  # the promise; a test on a busy machine allows more
+READY_LIMIT_S = 2
+
+
+def ask_basic(server, source, user, secret):
+    """The status of a query with a user and password, on a connection of its own from the address SOURCE."""
+    header = base64.b64encode(("%s:%s" % (user, secret)).encode())
+    with socket.create_connection(address(server), timeout=60, source_address=(source, 0)) as s:
+        s.sendall(b"GET /api/v1/agents HTTP/1.1\r\n" + HOST + b"Connection: close\r\nAuthorization: Basic " + header +
+                  b"\r\n\r\n")
+        answer = b""
+        while b"\r\n" not in answer:
+            part = s.recv(4096)
+            if not part:
+                break
+            answer += part
+    return int(answer.split()[1]) if answer else 0
+
+
+def wrong_passwords(cameo, tmp):
+    """50 connections send wrong passwords; others are answered meanwhile."""
+    users = os.path.join(tmp, "users")
+    hashed = subprocess.run([cameo, "server", "--hash-secret"], input="ann:password-of-ann\n", capture_output=True,
+                            text=True, check=True).stdout
+    bob = subprocess.run([cameo, "server", "--hash-secret"], input="bob:password-of-bob\n", capture_output=True,
+                         text=True, check=True).stdout
+    with open(users, "w", encoding="ascii") as f:
+        f.write(hashed + bob)
+    server = Server(cameo, os.path.join(tmp, "passwords"), "--auth-basic-file", users)
+    attacker, other = "127.0.0.2", "127.0.0.3"
+    check("a right password is accepted", ask_basic(server, attacker, "ann", "password-of-ann") == 200)
+    stop = threading.Event()
+    statuses = collections.Counter()
+
+    def attack(n):
+        for i in itertools.count():
+            if stop.is_set():
+                return
+            try:
+                statuses[ask_basic(server, attacker, "ann", "wrong-%d-%d" % (n, i))] += 1
+            except OSError:
+                statuses["error"] += 1
+
+    threads = [threading.Thread(target=attack, args=(n,)) for n in range(50)]
+    for t in threads:
+        t.start()
+    check("wrong passwords are refused, then limited", until(lambda: statuses[401] and statuses[429]), statuses)
+    ready, known = [], []
+    for _ in range(100):
+        for times, ask in ((ready, lambda: ask_ready(server, other)),
+                           (known, lambda: ask_basic(server, attacker, "ann", "password-of-ann"))):
+            begun = time.monotonic()
+            status = ask()
+            times.append(time.monotonic() - begun if status == 200 else READY_LIMIT_S)
+    for name, times in (("/ready", ready), ("a client that was verified before, from the same address,", known)):
+        times.sort()
+        print("# %s: median %.1f ms, 99 %% %.1f ms (promise %d ms)" % (name, times[50] * 1e3, times[98] * 1e3,
+                                                                     READY_S * 1e3))
+        check("%s is answered while 50 connections send wrong passwords" % name, times[98] < READY_LIMIT_S, times[-5:])
+    check("another address signs in meanwhile", ask_basic(server, other, "bob", "password-of-bob") == 200)
+    stop.set()
+    for t in threads:
+        t.join()
+    check("no answer was lost", set(statuses) <= {401, 429, 503}, statuses)
+    server.stop()
+
+
+def ask_ready(server, source):
+    with socket.create_connection(address(server), timeout=60, source_address=(source, 0)) as s:
+        s.sendall(b"GET /ready HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n")
+        return int(s.recv(4096).split()[1])
+
+
 def rss(server):
     with open("/proc/%d/status" % server.process.pid, encoding="ascii") as f:
         return int(re.search(r"VmHWM:\s+(\d+) kB", f.read())[1]) << 10
@@ -325,6 +402,7 @@ def main():
               server.total('{service_name="shop"}'))
         check("and stops cleanly", server.stop() == 0)
         unauthenticated(cameo, tmp)
+        wrong_passwords(cameo, tmp)
         no_descriptors(cameo, tmp)
     return finish()
 

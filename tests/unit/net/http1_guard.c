@@ -25,7 +25,8 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 	buf_put_str(&rs->body, "handled");
 }
 
-static void admit(void *ctx, const struct http_request *rq, struct http_admission *out)
+static void admit(void *ctx, const struct http_request *rq, bool may_block,
+		  struct http_admission *out)
 {
 	out->message = "not here";
 	out->status = http_request_header(rq, "X-Refuse") ? 401 : 0;

@@ -86,11 +86,17 @@ static const struct http_pool_options pools[] = {
 	{ .name = "query", .n_workers = 1, .max_queue = 100, .is_query = true },
 };
 
-static void admit(void *ctx, const struct http_request *rq, struct http_admission *out)
+static void admit(void *ctx, const struct http_request *rq, bool may_block,
+		  struct http_admission *out)
 {
 	const char *pool = http_request_header(rq, "X-Pool");
 
 	out->pool = pool ? (unsigned int)atoi(pool) : 0;
+	out->later = !strncmp(http_request_path(rq), "/later", 6) && !may_block;
+	if (!strcmp(http_request_path(rq), "/later-refused") && may_block) {
+		out->status = 401;
+		out->message = "not here";
+	}
 	out->no_body = !strcmp(http_request_path(rq), "/no-body");
 	out->max_body = !strcmp(http_request_path(rq), "/small-body") ? SMALL_BODY : 0;
 }
@@ -238,6 +244,33 @@ static void the_admission_limits_or_discards_a_body(void **state)
 		assert_int_equal(
 			strncmp(ask(port, http2, "/small-body", body, SMALL_BODY + 1), "413 ", 4),
 			0);
+	}
+	end(&s);
+}
+
+/* Bodies of several sizes: none, one that arrives with the headers, and one that does not. */
+static void a_worker_may_decide_about_the_admission(void **state)
+{
+	static const size_t sizes[] = { 0, 4, MAX_BODY };
+	static char body[MAX_BODY];
+	struct scene s;
+
+	memset(body, 'b', sizeof(body));
+	begin(&s, NULL);
+	for (int i = 0; i < 6; i++) {
+		uint16_t port = http_server_port(s.server);
+		size_t len = sizes[i / 2];
+		char expected[40];
+
+		snprintf(expected, sizeof(expected), "200 %s /later a=- x=t %.*s",
+			 len ? "POST" : "GET", len ? 4 : 0, body);
+		assert_memory_equal(ask(port, i % 2, "/later", len ? body : NULL, len), expected,
+				    strlen(expected));
+		atomic_store(&s.handled, 0);
+		assert_memory_equal(ask(port, i % 2, "/later-refused", len ? body : NULL, len),
+				    "401 ", 4);
+		assert_int_equal(atomic_load(&s.refused), 401);
+		assert_int_equal(atomic_load(&s.handled), 0);
 	}
 	end(&s);
 }
@@ -613,6 +646,7 @@ static void a_query_without_a_client_is_not_run(void **state)
 TEST_GROUP(test_http_server, TEST(both_protocols_are_served_on_each_port),
 	   TEST(trailers_are_sent_over_http2), TEST(the_largest_body_is_accepted_and_no_larger_one),
 	   TEST(the_admission_limits_or_discards_a_body),
+	   TEST(a_worker_may_decide_about_the_admission),
 	   TEST(bodies_beyond_the_limit_of_memory_are_refused),
 	   TEST(a_request_may_arrive_byte_by_byte),
 	   TEST(requests_on_one_connection_are_answered_in_turn),

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "net/http.h"
 #include "profile/profile.h"
 #include "server/access.h"
 #include "server/quota.h"
@@ -50,6 +51,13 @@ static int load(const char *text, bool tokens, struct access **out, struct err *
 	return r;
 }
 
+static struct http_peer peer;
+
+static int check(struct access *a, const char *authorization, struct client *out)
+{
+	return access_check(a, authorization, &peer, out);
+}
+
 static void a_token_is_accepted_as_bearer_and_as_password(void **state)
 {
 	_cleanup_(access_freep) struct access *a = NULL;
@@ -57,19 +65,19 @@ static void a_token_is_accepted_as_bearer_and_as_password(void **state)
 
 	assert_int_equal(load("# clients\n\nsecret-token shop\nanother-one\n", true, &a, NULL), 0);
 	assert_int_equal(access_n_plain(a), 2);
-	assert_int_equal(access_check(a, "Bearer secret-token", &c), 0);
+	assert_int_equal(check(a, "Bearer secret-token", &c), 0);
 	assert_string_equal(c.tenant, "shop");
 	assert_string_equal(c.name, "token-3");
 	assert_int_equal(c.scopes, CLIENT_READ | CLIENT_WRITE);
 	/* x:another-one */
-	assert_int_equal(access_check(a, "Basic eDphbm90aGVyLW9uZQ==", &c), 0);
+	assert_int_equal(check(a, "Basic eDphbm90aGVyLW9uZQ==", &c), 0);
 	assert_string_equal(c.tenant, "");
-	assert_int_equal(access_check(a, "bearer secret-token", &c), 0);
-	assert_int_equal(access_check(a, "Bearer secret-toke", &c), -EACCES);
-	assert_int_equal(access_check(a, "Bearer secret-token2", &c), -EACCES);
-	assert_int_equal(access_check(a, "Basic !", &c), -EACCES);
-	assert_int_equal(access_check(a, "Digest x", &c), -EACCES);
-	assert_int_equal(access_check(a, NULL, &c), -EACCES);
+	assert_int_equal(check(a, "bearer secret-token", &c), 0);
+	assert_int_equal(check(a, "Bearer secret-toke", &c), -EACCES);
+	assert_int_equal(check(a, "Bearer secret-token2", &c), -EACCES);
+	assert_int_equal(check(a, "Basic !", &c), -EACCES);
+	assert_int_equal(check(a, "Digest x", &c), -EACCES);
+	assert_int_equal(check(a, NULL, &c), -EACCES);
 }
 
 static void a_credential_has_a_tenant_and_scopes(void **state)
@@ -81,15 +89,15 @@ static void a_credential_has_a_tenant_and_scopes(void **state)
 			      "both-secret shop write,read\nadmin-secret * admin\n",
 			      true, &a, NULL),
 			 0);
-	assert_int_equal(access_check(a, "Bearer reader-secret", &c), 0);
+	assert_int_equal(check(a, "Bearer reader-secret", &c), 0);
 	assert_int_equal(c.scopes, CLIENT_READ);
 	assert_string_equal(c.tenant, "");
-	assert_int_equal(access_check(a, "Bearer writer-secret", &c), 0);
+	assert_int_equal(check(a, "Bearer writer-secret", &c), 0);
 	assert_int_equal(c.scopes, CLIENT_WRITE);
 	assert_string_equal(c.tenant, "shop");
-	assert_int_equal(access_check(a, "Bearer both-secret", &c), 0);
+	assert_int_equal(check(a, "Bearer both-secret", &c), 0);
 	assert_int_equal(c.scopes, CLIENT_READ | CLIENT_WRITE);
-	assert_int_equal(access_check(a, "Bearer admin-secret", &c), 0);
+	assert_int_equal(check(a, "Bearer admin-secret", &c), 0);
 	assert_int_equal(c.scopes, CLIENT_READ | CLIENT_WRITE | CLIENT_ADMIN);
 }
 
@@ -117,17 +125,17 @@ static void hashes_stand_for_secrets(void **state)
 	assert_null(strstr(token, "secret-token"));
 	assert_int_equal(load(token, true, &tokens, NULL), 0);
 	assert_int_equal(access_n_plain(tokens), 1);
-	assert_int_equal(access_check(tokens, "Bearer secret-token", &c), 0);
+	assert_int_equal(check(tokens, "Bearer secret-token", &c), 0);
 	assert_string_equal(c.tenant, "shop");
-	assert_int_equal(access_check(tokens, "Bearer plain-token", &c), 0);
-	assert_int_equal(access_check(tokens, "Bearer secret-token2", &c), -EACCES);
+	assert_int_equal(check(tokens, "Bearer plain-token", &c), 0);
+	assert_int_equal(check(tokens, "Bearer secret-token2", &c), -EACCES);
 	assert_int_equal(load(user, false, &users, NULL), 0);
 	assert_int_equal(access_n_plain(users), 0);
-	assert_int_equal(access_check(users, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
+	assert_int_equal(check(users, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
 	assert_string_equal(c.name, "ann");
 	/* remembered, then with another user */
-	assert_int_equal(access_check(users, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
-	assert_int_equal(access_check(users, "Basic Ym9iOnBhc3N3b3JkLW9mLWFubg==", &c), -EACCES);
+	assert_int_equal(check(users, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
+	assert_int_equal(check(users, "Basic Ym9iOnBhc3N3b3JkLW9mLWFubg==", &c), -EACCES);
 }
 
 /* ann:x, 40 times: the first 20 are checked, and at most a few more that time allows again. */
@@ -135,19 +143,24 @@ static void wrong_passwords_are_limited(void **state)
 {
 	_cleanup_(access_freep) struct access *a = NULL;
 	_cleanup_(freep) char *user = hashed("ann:", "password-of-ann", "\n");
+	const struct http_peer other = { .addr.ss_family = AF_INET6 };
 	struct client c;
 	int n_wrong = 0, r = -EACCES;
 
 	assert_int_equal(load(user, false, &a, NULL), 0);
-	assert_int_equal(access_check(a, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
+	assert_int_equal(check(a, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
 	while (r == -EACCES && n_wrong < 1000) {
-		r = access_check(a, "Basic YW5uOng=", &c);
+		r = check(a, "Basic YW5uOng=", &c);
 		n_wrong++;
 	}
 	assert_int_equal(r, -EUSERS);
 	assert_true(n_wrong > 20);
-	/* A client that was accepted before is not affected. */
-	assert_int_equal(access_check(a, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
+	/* A client that was accepted before is not affected, nor one with another address. */
+	assert_int_equal(check(a, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
+	assert_int_equal(access_recall(a, "Basic YW5uOnBhc3N3b3JkLW9mLWFubg==", &c), 0);
+	assert_int_equal(access_recall(a, "Basic YW5uOng=", &c), -EINPROGRESS);
+	assert_int_equal(access_recall(a, NULL, &c), -EACCES);
+	assert_int_equal(access_check(a, "Basic YW5uOng=", &other, &c), -EACCES);
 }
 
 static void rewrite(const char *path, const char *text)
@@ -168,19 +181,19 @@ static void a_reload_replaces_all_clients_or_none(void **state)
 	struct client c;
 
 	assert_int_equal(access_open(&a, &opt, NULL), 0);
-	assert_int_equal(access_check(a, "Bearer old-secret", &c), 0);
+	assert_int_equal(check(a, "Bearer old-secret", &c), 0);
 	rewrite(path, "new-secret\nbad\n");
 	assert_int_equal(access_reload(a, &err), -EINVAL);
 	assert_non_null(strstr(err.msg, "line 2"));
-	assert_int_equal(access_check(a, "Bearer old-secret", &c), 0);
-	assert_int_equal(access_check(a, "Bearer new-secret", &c), -EACCES);
+	assert_int_equal(check(a, "Bearer old-secret", &c), 0);
+	assert_int_equal(check(a, "Bearer new-secret", &c), -EACCES);
 	rewrite(path, "new-secret\n");
 	assert_int_equal(access_reload(a, NULL), 0);
-	assert_int_equal(access_check(a, "Bearer old-secret", &c), -EACCES);
-	assert_int_equal(access_check(a, "Bearer new-secret", &c), 0);
+	assert_int_equal(check(a, "Bearer old-secret", &c), -EACCES);
+	assert_int_equal(check(a, "Bearer new-secret", &c), 0);
 	unlink(path);
 	assert_int_equal(access_reload(a, NULL), -ENOENT);
-	assert_int_equal(access_check(a, "Bearer new-secret", &c), 0);
+	assert_int_equal(check(a, "Bearer new-secret", &c), 0);
 	free(path);
 }
 
@@ -189,7 +202,7 @@ static int sign_in(struct access *a, const char *user, const char *secret, char 
 	const struct access_login login = { user, secret, strlen(user), strlen(secret) };
 	struct client c;
 
-	return access_sign_in(a, &login, &c, out_id);
+	return access_sign_in(a, &login, &peer, &c, out_id);
 }
 
 static void a_session_ends_with_its_credential(void **state)
