@@ -23,42 +23,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alias.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/hash.h"
-#include "base/index.h"
 #include "base/sigbus.h"
-#include "base/vec.h"
 #include "elf/gopclntab.h"
 #include "symbol/debugfile.h"
 #include "symbol/debuginfod.h"
 #include "symbol/file.h"
-#include "symbol/same_file.h"
+#include "symbol/file_set.h"
 #include "symbol/symbol_cache.h"
 #include "symbol/worker.h"
 
 enum {
 	DEFAULT_MEMORY = 64 << 20,
 	DEMANGLED_SHARE = 8, /* demangled names take at most 1/8 of the memory */
-};
-
-struct file {
-	struct symbol_file *own;
-	char *path;
-	int root_fd; /* -1: the host's root */
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec mtime;
-	uint32_t n_users;
-	uint64_t used; /* value of symbolizer.calls at the last use; 0: tables were dropped */
-	bool debug_searched;
-	int debug_fd; /* its separate debug file, or -1 */
-	struct symbol_worker_file worker;
 };
 
 struct symbolizer {
@@ -69,14 +50,8 @@ struct symbolizer {
 	struct debuginfod *debuginfod; /* NULL: not configured */
 	struct symbol_cache *cache;    /* NULL: not configured, or unusable */
 	int host_root;
-	struct {
-		VEC(struct file *);
-	} files; /* indexed by id; NULL: released */
-	struct {
-		VEC(uint32_t);
-	} free_ids;
-	struct index by_inode, by_build_id;
-	uint64_t calls, n_added;
+	struct file_set files;
+	uint64_t calls; /* number of batches so far */
 	struct symbolizer_counters counters;
 	char confinement[256];
 };
@@ -156,19 +131,6 @@ int symbolizer_new(struct symbolizer **out, const struct symbolizer_opts *opts)
 	return 0;
 }
 
-static void file_free(struct file *f)
-{
-	if (!f)
-		return;
-	symbol_file_free(f->own);
-	free(f->path);
-	if (f->root_fd >= 0)
-		close(f->root_fd);
-	if (f->debug_fd >= 0)
-		close(f->debug_fd);
-	free(f);
-}
-
 void symbolizer_free(struct symbolizer *s)
 {
 	if (!s)
@@ -176,168 +138,27 @@ void symbolizer_free(struct symbolizer *s)
 	symbol_worker_free(s->worker);
 	debuginfod_free(s->debuginfod);
 	demangle_free(s->demangle);
-	for (size_t i = 0; i < s->files.len; i++)
-		file_free(s->files.data[i]);
-	vec_fini(&s->files);
-	vec_fini(&s->free_ids);
-	index_fini(&s->by_inode);
-	index_fini(&s->by_build_id);
+	file_set_fini(&s->files);
 	symbol_cache_free(s->cache);
 	if (s->host_root >= 0)
 		close(s->host_root);
 	free(s);
 }
 
-static bool same_inode(const struct file *f, const struct stat *st)
-{
-	return f->dev == st->st_dev && f->ino == st->st_ino && f->size == st->st_size &&
-	       f->mtime.tv_sec == st->st_mtim.tv_sec && f->mtime.tv_nsec == st->st_mtim.tv_nsec;
-}
-
-struct inode_key {
-	const struct symbolizer *s;
-	const struct stat *st;
-};
-
-static bool inode_eq(const void *ctx, uint32_t id)
-{
-	const struct inode_key *k = ctx;
-
-	return same_inode(k->s->files.data[id], k->st);
-}
-
-static uint32_t inode_hash(const struct file *f)
-{
-	return hash_u64(f->ino * 0x9e3779b97f4a7c15ULL + f->dev);
-}
-
-struct content_key {
-	const struct symbolizer *s;
-	const struct file *f;
-};
-
-/* Compares the content as well, since any file can claim any build id. */
-static bool content_eq(const void *ctx, uint32_t id)
-{
-	const struct content_key *k = ctx;
-	const struct symbol_file *own = k->s->files.data[id]->own;
-	const struct elf_build_id *a = symbol_file_build_id(own);
-	const struct elf_build_id *b = symbol_file_build_id(k->f->own);
-
-	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len) &&
-	       same_file(symbol_file_fd(own), symbol_file_fd(k->f->own));
-}
-
-static uint32_t build_id_hash(const struct elf_build_id *id)
-{
-	return hash_bytes(id->bytes, id->len);
-}
-
-static int file_new(struct symbolizer *s, struct file **out, const struct symbolizer_file *in,
-		    const struct stat *st)
-{
-	struct file *f = calloc(1, sizeof(*f));
-	int fd, r = -ENOMEM;
-
-	if (!f)
-		return -ENOMEM;
-	f->root_fd = in->root_fd < 0 ? -1 : fcntl(in->root_fd, F_DUPFD_CLOEXEC, 0);
-	f->debug_fd = in->debug_fd < 0 ? -1 : fcntl(in->debug_fd, F_DUPFD_CLOEXEC, 0);
-	f->debug_searched = f->debug_fd >= 0;
-	f->dev = st->st_dev;
-	f->ino = st->st_ino;
-	f->size = st->st_size;
-	f->mtime = st->st_mtim;
-	f->path = strdup(in->path ? in->path : "");
-	fd = fcntl(in->fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
-		r = -errno;
-	else
-		r = symbol_file_new(&f->own, fd, s->cache);
-	if (r == 0 && !f->path)
-		r = -ENOMEM;
-	if (r < 0) {
-		file_free(f);
-		return r;
-	}
-	*out = f;
-	return 0;
-}
-
-static int new_id(struct symbolizer *s, uint32_t *out)
-{
-	int r;
-
-	if (s->free_ids.len) {
-		*out = s->free_ids.data[--s->free_ids.len];
-		return 0;
-	}
-	r = vec_push(&s->files, NULL);
-	*out = (uint32_t)s->files.len - 1;
-	/* With this reserve, releasing a file cannot fail. */
-	return r < 0 ? r : vec_reserve(&s->free_ids, s->files.len);
-}
-
-static int register_file(struct symbolizer *s, struct file *f, uint32_t *out_id)
-{
-	const struct elf_build_id *id = symbol_file_build_id(f->own);
-	int r = new_id(s, out_id);
-
-	if (r < 0) {
-		file_free(f);
-		return r;
-	}
-	s->files.data[*out_id] = f;
-	f->n_users = 1;
-	f->worker.key = ++s->n_added; /* never reused */
-	s->counters.files++;
-	r = index_add(&s->by_inode, inode_hash(f), *out_id);
-	return r == 0 && id->len ? index_add(&s->by_build_id, build_id_hash(id), *out_id) : r;
-}
-
 void symbolizer_release_file(struct symbolizer *s, uint32_t id)
 {
-	struct file *f = s->files.data[id];
-	const struct elf_build_id *build_id = symbol_file_build_id(f->own);
-
-	if (--f->n_users)
-		return;
-	index_remove(&s->by_inode, inode_hash(f), id);
-	index_remove(&s->by_build_id, build_id_hash(build_id), id);
-	file_free(f);
-	s->files.data[id] = NULL;
-	s->free_ids.data[s->free_ids.len++] = id;
-	s->counters.files--;
+	file_set_release(&s->files, id);
 }
 
 int symbolizer_add_file(struct symbolizer *s, const struct symbolizer_file *in, uint32_t *out_id)
 {
-	struct content_key content = { .s = s };
-	struct stat st;
-	const struct inode_key inode = { s, &st };
-	struct file *f;
-	int r;
-
-	if (fstat(in->fd, &st) < 0)
-		return -errno;
-	r = file_new(s, &f, in, &st);
-	if (r < 0)
-		return r;
-	content.f = f;
-	if (!index_find(&s->by_inode, inode_hash(f), inode_eq, &inode, out_id) &&
-	    !(symbol_file_build_id(f->own)->len &&
-	      index_find(&s->by_build_id, build_id_hash(symbol_file_build_id(f->own)), content_eq,
-			 &content, out_id)))
-		return register_file(s, f, out_id);
-	file_free(f);
-	s->files.data[*out_id]->n_users++;
-	return 0;
+	return file_set_add(&s->files, in, s->cache, out_id);
 }
 
 /* The context of need_file(): the file whose request the worker is processing. */
 struct need_ctx {
 	struct symbolizer *s;
-	struct file *f;
+	struct file_set_entry *f;
 };
 
 static struct debugfile_query debugfile_query_of(const struct need_ctx *n)
@@ -400,7 +221,7 @@ static bool worker_is_useful(struct need_ctx *n)
 /* One call of symbolizer_resolve(). Arrays have one element per address. */
 struct batch {
 	struct symbolizer *s;
-	struct file *f;
+	struct file_set_entry *f;
 	const uint64_t *vaddrs; /* UINT64_MAX: not in the file */
 	const char **names;     /* raw symbols of .symtab; NULL if there is none */
 	const char **dynamic;   /* raw symbols of .dynsym, for addresses without one of .symtab */
@@ -610,14 +431,17 @@ static void obey_budget(struct symbolizer *s)
 {
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < s->files.len; i++)
-		bytes += s->files.data[i] ? symbol_file_bytes(s->files.data[i]->own) : 0;
+	for (uint32_t i = 0; i < s->files.files.len; i++) {
+		const struct file_set_entry *f = file_set_get(&s->files, i);
+
+		bytes += f ? symbol_file_bytes(f->own) : 0;
+	}
 	while (bytes > s->opts.memory_bytes) {
-		struct file *oldest = NULL;
+		struct file_set_entry *oldest = NULL;
 		size_t most;
 
-		for (size_t i = 0; i < s->files.len; i++) {
-			struct file *f = s->files.data[i];
+		for (uint32_t i = 0; i < s->files.files.len; i++) {
+			struct file_set_entry *f = file_set_get(&s->files, i);
 
 			if (f && f->used && (!oldest || f->used < oldest->used))
 				oldest = f;
@@ -634,8 +458,8 @@ static void obey_budget(struct symbolizer *s)
 }
 
 /* Converts @addrs to virtual addresses; UINT64_MAX for those outside the file's segments. */
-static void to_vaddrs(const struct file *f, enum symbolizer_address kind, const uint64_t *addrs,
-		      size_t n, uint64_t *vaddrs)
+static void to_vaddrs(const struct file_set_entry *f, enum symbolizer_address kind,
+		      const uint64_t *addrs, size_t n, uint64_t *vaddrs)
 {
 	for (size_t i = 0; i < n; i++) {
 		vaddrs[i] = addrs[i];
@@ -663,11 +487,11 @@ int symbolizer_resolve(struct symbolizer *s, uint32_t id, enum symbolizer_addres
 			   .pending_index = pending_index };
 	int r;
 
-	if (id >= s->files.len || !s->files.data[id])
+	b.f = file_set_get(&s->files, id);
+	if (!b.f)
 		return -EINVAL;
 	if (!vaddrs || !names || !pending_index || !done)
 		return -ENOMEM;
-	b.f = s->files.data[id];
 	b.pending = vaddrs + n + 1;
 	b.f->used = ++s->calls;
 	s->counters.addresses += n;
@@ -687,6 +511,7 @@ int symbolizer_resolve(struct symbolizer *s, uint32_t id, enum symbolizer_addres
 void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters *out)
 {
 	*out = s->counters;
+	out->files = s->files.n_live;
 	out->worker_restarts = s->worker ? symbol_worker_restarts(s->worker) : 0;
 }
 

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol.h"
+#include "symbol/symbolizer_file.h"
 
 struct err;
 struct symbolizer;
@@ -42,14 +43,6 @@ struct symbolizer_opts {
 	const char *debuginfod_cache;       /* directory; NULL: downloads are not cached */
 	uint64_t debuginfod_cache_bytes;    /* 0: 1 GiB */
 	unsigned int debuginfod_timeout_ms; /* limit on a download; 0: 10 s */
-};
-
-/* Descriptors are duplicated and the path is copied: all remain the caller's. */
-struct symbolizer_file {
-	int fd;           /* the file */
-	int root_fd;      /* root directory of the process; -1 for the host's */
-	int debug_fd;     /* its separate debug file; -1 to search for one */
-	const char *path; /* as the process sees it */
 };
 
 enum symbolizer_address {

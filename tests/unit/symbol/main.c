@@ -6,6 +6,7 @@ int test_debugfile(void);
 int test_debuginfod(void);
 int test_demangle(void);
 int test_file(void);
+int test_file_set(void);
 int test_jit_files(void);
 int test_jit_places(void);
 int test_jitdump(void);
@@ -28,6 +29,7 @@ int main(int argc, char **argv)
 	n_failed += test_debuginfod();
 	n_failed += test_demangle();
 	n_failed += test_file();
+	n_failed += test_file_set();
 	n_failed += test_jit_files();
 	n_failed += test_jit_places();
 	n_failed += test_jitdump();

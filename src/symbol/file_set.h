@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The files of a symbolizer, by id. Adding a file that is in the set already returns its id: the
+ * same unmodified inode, or another one with the same build id and the same content except for code
+ * (same_file.h), as in containers with copies of one image. Ids are dense and reused after a
+ * release. Not thread-safe.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/index.h"
+#include "base/vec.h"
+#include "symbol/worker.h"
+
+struct symbol_cache;
+struct symbol_file;
+struct symbolizer_file;
+
+struct file_set_entry {
+	struct symbol_file *own; /* the file with its symbol tables */
+	char *path;
+	int root_fd; /* -1: the host's root */
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec mtime;
+	uint32_t n_users; /* calls of file_set_add() without a file_set_release() */
+
+	/* The symbolizer's, which file_set_add() zeroes. */
+	uint64_t used;       /* number of its call that used the file last; 0: no tables are held */
+	bool debug_searched; /* true from the start if the caller passed a debug file */
+	int debug_fd;        /* its separate debug file, or -1; closed with the entry */
+	struct symbol_worker_file worker; /* its key is set, and never reused */
+};
+
+/* Zero-initialize it. */
+struct file_set {
+	struct {
+		VEC(struct file_set_entry *);
+	} files; /* by id; NULL: released */
+	struct {
+		VEC(uint32_t);
+	} free_ids;
+	struct index by_inode, by_build_id;
+	uint64_t n_added;
+	uint32_t n_live; /* number of entries */
+};
+
+void file_set_fini(struct file_set *set);
+
+/*
+ * Adds a file, or a user of the file that is the same. Descriptors are duplicated and the path is
+ * copied. @cache may be NULL. Returns 0 and the id in *@out_id; -ENOMEM; -errno.
+ */
+int file_set_add(struct file_set *set, const struct symbolizer_file *in, struct symbol_cache *cache,
+		 uint32_t *out_id);
+
+/* Removes a user of @id, which must be in use. The last one closes the file. */
+void file_set_release(struct file_set *set, uint32_t id);
+
+/* Returns the file, borrowed until its release; NULL for an id that is not in use. */
+struct file_set_entry *file_set_get(const struct file_set *set, uint32_t id);
