@@ -33,7 +33,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/logfmt.h"
-#include "base/vec.h"
+#include "cli/agent_exporter.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/listen.h"
@@ -95,93 +95,18 @@ static void log_warning(void *ctx, const char *message)
 
 /* ---- the exporter --------------------------------------------------------------------- */
 
-struct sinks {
-	VEC(struct export_sink_options);
-};
-
-/*
- * Credentials, TLS and limits are common to all destinations; each kind of sink ignores what does
- * not apply to it.
- */
-static int add_sinks(struct sinks *out, const struct agent_config *c, enum export_kind kind,
-		     const struct option_texts *urls)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < urls->len && r == 0; i++)
-		r = vec_push(out, (struct export_sink_options){
-					  .kind = kind,
-					  .url = urls->data[i],
-					  .tenant = c->tenant,
-					  .bearer = c->bearer,
-					  .bearer_file = c->bearer_file,
-					  .basic = c->basic,
-					  .basic_file = c->basic_file,
-					  .headers = (const char *const *)c->header.data,
-					  .n_headers = c->header.len,
-					  .ca_file = c->ca_file,
-					  .cert_file = c->cert_file,
-					  .key_file = c->key_file,
-					  .tls_insecure = c->tls_insecure,
-					  .timeout_ms = (unsigned int)(c->timeout / CLOCK_MS_NS),
-					  .no_gzip = !c->gzip,
-					  .sample_labels = c->sample_labels,
-					  .dir_bytes = c->dir_bytes,
-					  .dir_age_ns = (int64_t)c->dir_age,
-				  });
-	return r;
-}
-
-/*
- * At least one destination is required: nobody would notice that an agent without one exports
- * nothing.
- */
-static int all_sinks(struct sinks *out, const struct agent_cli *cli, const struct agent_config *c,
-		     struct err *err)
-{
-	int r = add_sinks(out, c, EXPORT_PYROSCOPE, &c->server);
-
-	if (r == 0)
-		r = add_sinks(out, c, EXPORT_OTLP, &c->otlp);
-	if (r == 0)
-		r = add_sinks(out, c, EXPORT_DIR, &c->dir);
-	if (r == 0 && cli->server)
-		r = vec_push(out, (struct export_sink_options){ .kind = EXPORT_LOCAL,
-								.url = "store",
-								.fd = cli->server->fd });
-	if (r == 0 && !out->len)
-		r = err_set(
-			err, -EINVAL,
-			"no destination for profiles: use --server URL, --otlp URL or --dir DIR");
-	if (r == 0 && out->len > EXPORT_MAX_SINKS)
-		r = err_set(err, -EINVAL,
-			    "--server, --otlp and --dir name more than %d destinations",
-			    EXPORT_MAX_SINKS);
-	return r;
-}
-
 /* The new exporter takes over what the current one, if any, has not sent. */
 static int open_exporter(struct exporter **out, const struct agent_cli *cli,
 			 const struct agent_config *c, struct err *err)
 {
-	struct sinks sinks = { 0 };
-	struct exporter_options opt = {
-		.queue_bytes = c->queue_bytes,
-		.spool_dir = c->spool,
-		.spool_bytes = c->spool_bytes,
-		.max_age_ns = (int64_t)c->max_age,
-		.host = c->host,
+	const struct agent_exporter_opts opts = {
+		.config = c,
+		.local_fd = cli->server ? cli->server->fd : -1,
 		.previous = cli->exporter,
 		.log = log_warning,
 	};
-	int r = all_sinks(&sinks, cli, c, err);
 
-	opt.sinks = sinks.data;
-	opt.n_sinks = sinks.len;
-	if (r == 0)
-		r = exporter_new(out, &opt, err);
-	vec_fini(&sinks);
-	return r;
+	return agent_exporter_open(out, &opts, err);
 }
 
 /* The lock protects the exporter from being replaced while its counters are read. */

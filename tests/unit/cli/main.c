@@ -4,6 +4,7 @@
 #include "tests/unit/cli/recorder.h"
 
 int test_agent(void);
+int test_agent_exporter(void);
 int test_args(void);
 int test_child(void);
 int test_commands(void);
@@ -33,9 +34,9 @@ int main(int argc, char **argv)
 	symbol_worker_main(argc, argv);
 	reader_main(argc, argv);
 	recorder_main(argc, argv);
-	return test_agent() + test_args() + test_child() + test_commands() + test_debug() +
-	       test_diff() + test_doctor() + test_doctor_runtimes() + test_hot() + test_input() +
-	       test_listen() + test_record() + test_report() + test_server() + test_sources() +
-	       test_store() + test_summary() + test_symbols() + test_text() + test_top() +
-	       test_top_rows() + test_up() + test_url() + test_view();
+	return test_agent() + test_agent_exporter() + test_args() + test_child() + test_commands() +
+	       test_debug() + test_diff() + test_doctor() + test_doctor_runtimes() + test_hot() +
+	       test_input() + test_listen() + test_record() + test_report() + test_server() +
+	       test_sources() + test_store() + test_summary() + test_symbols() + test_text() +
+	       test_top() + test_top_rows() + test_up() + test_url() + test_view();
 }
