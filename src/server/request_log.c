@@ -3,13 +3,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -19,16 +15,15 @@
 #include "net/http_server.h"
 #include "server/admission.h"
 #include "server/api.h"
+#include "server/counters.h"
+#include "server/log_writer.h"
 #include "server/rpc.h"
 
 enum { MAX_TEXT = 512 };
 
 struct request_log {
-	const char *path;
+	struct log_writer *writer;
 	bool json;
-	pthread_mutex_t lock; /* guards the members below */
-	int fd;
-	int64_t looked_ms;
 };
 
 /* A line in one of the two forms. */
@@ -123,26 +118,6 @@ static void put_request(struct line *l, const struct http_request *rq, int statu
 		put_text(l, "tenant", rpc->tenant);
 }
 
-/* Opens the file again where the path leads to another one; once a second is enough. */
-static void follow(struct request_log *log)
-{
-	int64_t now = clock_monotonic_ms();
-	struct stat mine, there;
-	int fd;
-
-	if (log->fd == STDOUT_FILENO || now - log->looked_ms < 1000)
-		return;
-	log->looked_ms = now;
-	if (fstat(log->fd, &mine) == 0 && stat(log->path, &there) == 0 &&
-	    mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
-		return;
-	fd = open(log->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-	if (fd >= 0) {
-		close(log->fd);
-		log->fd = fd;
-	}
-}
-
 void request_log_add(struct request_log *log, const struct http_request *rq, int status,
 		     const struct http_response *rs, const struct rpc *rpc, int64_t ns)
 {
@@ -157,11 +132,7 @@ void request_log_add(struct request_log *log, const struct http_request *rq, int
 	buf_put_byte(&text, '\n');
 	if (buf_error(&text))
 		return;
-	pthread_mutex_lock(&log->lock);
-	follow(log);
-	while (write(log->fd, text.data, text.len) < 0 && errno == EINTR)
-		;
-	pthread_mutex_unlock(&log->lock);
+	log_writer_put(log->writer, text.data, text.len);
 }
 
 void request_log_describe(const struct rpc *rpc, int64_t ns, struct buf *out)
@@ -184,21 +155,16 @@ int request_log_open(struct request_log **out, const struct request_log_options 
 		     struct err *err)
 {
 	struct request_log *log = calloc(1, sizeof(*log));
+	int r;
 
 	if (!log)
 		return -ENOMEM;
-	log->path = opt->path;
 	log->json = opt->json;
-	log->fd = !strcmp(opt->path, "-")
-			  ? STDOUT_FILENO
-			  : open(opt->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-	if (log->fd < 0) {
-		int r = err_set(err, -errno, "cannot open \"%s\": %s", opt->path, strerror(errno));
-
+	r = log_writer_open(&log->writer, opt->path, &opt->counters->v[COUNTER_LOG_LOST], err);
+	if (r < 0) {
 		free(log);
 		return r;
 	}
-	pthread_mutex_init(&log->lock, NULL);
 	*out = log;
 	return 0;
 }
@@ -207,8 +173,6 @@ void request_log_close(struct request_log *log)
 {
 	if (!log)
 		return;
-	if (log->fd != STDOUT_FILENO)
-		close(log->fd);
-	pthread_mutex_destroy(&log->lock);
+	log_writer_close(log->writer);
 	free(log);
 }

@@ -665,7 +665,8 @@ static int open_http(struct server *s, struct err *err)
 
 static int open_observers(struct server *s, struct err *err)
 {
-	const struct request_log_options log = { s->opt.access_log, s->opt.access_log_json };
+	const struct request_log_options log = { s->opt.access_log, s->opt.access_log_json,
+						 &s->counters };
 	int r = latency_new(&s->latency);
 
 	return r < 0 || !log.path ? r : request_log_open(&s->log, &log, err);

@@ -83,6 +83,7 @@ def access_log(cameo, tmp):
     server.ask(PAGE + "Tree?secret=in-url", QUERY, {**JSON, **token})
     server.ask(PAGE + "Tree", QUERY, JSON)
     server.ask("/a%20%22b%0astatus=200")
+    until(lambda: len(lines_of(path)) >= 3)
     text = lines_of(path)
     check("each request has a line", len(text) == 3, text)
     want = r'time=\S+Z peer=127\.0\.0\.1 method=POST path=/cameo\.v1\.PageService/Tree status=200 seconds=0\.\d+ ' \
@@ -94,14 +95,42 @@ def access_log(cameo, tmp):
     check("it contains no credentials", "secret" not in "".join(text), text)
     os.rename(path, path + ".1")
     reopened = until(lambda: server.ask("/ready")[0] == 200 and os.path.exists(path))
-    check("it is opened again after a rotation", reopened and len(lines_of(path)) >= 1 and
+    check("it is opened again after a rotation", reopened and until(lambda: len(lines_of(path)) >= 1) and
           len(lines_of(path + ".1")) >= 3)
     server.stop()
     server = Server(cameo, os.path.join(tmp, "json"), "--access-log", path, "--access-log-json")
     server.ask("/a%20%22b")
+    until(lambda: lines_of(path)[-1].startswith("{"))
     last = json.loads(lines_of(path)[-1])
     check("as JSON", last["path"] == '/a "b' and last["status"] == 404 and last["peer"] == "127.0.0.1", last)
     server.stop()
+
+
+def blocked_log(cameo, tmp):
+    """The access log is a pipe that nobody reads."""
+    path = os.path.join(tmp, "log.pipe")
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    server = Server(cameo, os.path.join(tmp, "blocked"), "--access-log", path)
+    host, port = server.url.split("/")[2].split(":")
+    request = b"GET /" + b"x" * 500 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    slowest, lost = 0, 0
+    with socket.create_connection((host, int(port)), timeout=60) as s, s.makefile("rb") as answers:
+        for _ in range(20000):
+            begun = time.monotonic()
+            s.sendall(request)
+            while answers.readline() not in (b"\r\n", b""):
+                pass
+            answers.read(len("404 page not found\n"))
+            slowest = max(slowest, time.monotonic() - begun)
+            if _ % 500 == 499:
+                lost = metrics(server)["cameo_access_log_lost_lines_total"]
+                if lost:
+                    break
+    check("a log that cannot be written delays no request", slowest < 5, slowest)
+    check("its lost lines are counted", lost > 0, lost)
+    check("and the server stops", server.stop() == 0)
+    os.close(reader)
 
 
 def slow_queries(cameo, tmp):
@@ -203,6 +232,7 @@ def main():
         check("there is no /debug", server.ask("/debug/pprof/")[0] == 404)
         server.stop()
         access_log(cameo, tmp)
+        blocked_log(cameo, tmp)
         slow_queries(cameo, tmp)
         if not os.environ.get("CAMEO_TEST_STORE"):
             readiness(cameo, tmp)

@@ -18,6 +18,7 @@
 #include "base/json_read.h"
 #include "fixture.h"
 #include "server/api.h"
+#include "server/counters.h"
 #include "server/latency.h"
 #include "tests/test.h"
 
@@ -83,7 +84,8 @@ static void a_line_of_json_is_an_object(void **state)
 
 static void a_file_that_cannot_be_opened_is_named(void **state)
 {
-	const struct request_log_options opt = { "/no/such/directory/log", false };
+	struct counters counters = { 0 };
+	const struct request_log_options opt = { "/no/such/directory/log", false, &counters };
 	struct request_log *log = NULL;
 	struct err err = { 0 };
 
