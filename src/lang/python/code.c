@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a code object of CPython 3.6 to 3.14 (Include/cpython/code.h, unicodeobject.h) from a
+ * Reads a code object of CPython 3.6 to 3.15 (Include/cpython/code.h, unicodeobject.h) from a
  * process that may be writing to it or may be hostile: every length is bounded, and the cookie is
  * compared again at the end. Strings are converted to UTF-8; characters that are not printable or
  * not valid become '?'.

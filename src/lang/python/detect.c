@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Detects CPython 3.6 to 3.14. A file is CPython if it defines _PyEval_EvalFrameDefault, which is
+ * Detects CPython 3.6 to 3.15. A file is CPython if it defines _PyEval_EvalFrameDefault, which is
  * exported for extension modules. The minor version is in Py_Version (from 3.11 on), or else in the
  * tag of byte-code files, "cpython-39". The file alone is sufficient: no process is read.
  *

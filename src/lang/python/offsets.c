@@ -68,16 +68,18 @@ static const struct python_vm known[LAST_WITHOUT_TABLE + 1] = {
 /* The table consists of 64-bit words in groups; a group begins with the size of its structure. */
 enum { COOKIE, VERSION, FREE_THREADED, RUNTIME, RUNTIME_INTERPS = RUNTIME + 2, INTERP };
 
-/* The word at which each group begins; 3.14 inserted fields. */
+/* The word at which each group begins; 3.14 and 3.15 inserted fields. */
 struct table_shape {
 	uint8_t interp, thread, frame, code;
 	uint8_t object;
-	uint8_t link; /* offset of struct _frame._f_frame_data behind the PyObject */
+	uint8_t thread_id; /* the field in the group of the thread */
+	uint8_t link;      /* offset of struct _frame._f_frame_data behind the PyObject */
 };
 
 static const struct table_shape shapes[] = {
-	[13 - 13] = { INTERP, INTERP + 13, INTERP + 22, INTERP + 28, INTERP + 38, 48 },
-	[14 - 13] = { INTERP, INTERP + 16, INTERP + 25, INTERP + 33, INTERP + 44, 56 },
+	[13 - 13] = { INTERP, INTERP + 13, INTERP + 22, INTERP + 28, INTERP + 38, 5, 48 },
+	[14 - 13] = { INTERP, INTERP + 16, INTERP + 25, INTERP + 33, INTERP + 44, 5, 56 },
+	[15 - 13] = { INTERP, INTERP + 16, INTERP + 33, INTERP + 41, INTERP + 52, 8, 56 },
 };
 
 enum { SIZE_MAX_PLAUSIBLE = 60000 };
@@ -122,7 +124,7 @@ static int parse_table(struct python_vm *out, unsigned int minor, struct table *
 	out->thread_next = field(t, s->thread, 2);
 	out->thread_interp = field(t, s->thread, 3);
 	out->thread_frame = field(t, s->thread, 4);
-	out->thread_id = field(t, s->thread, 5);
+	out->thread_id = field(t, s->thread, s->thread_id);
 	out->cframe_frame = PYTHON_NONE;
 	out->frame_back = field(t, s->frame, 1);
 	out->frame_code = field(t, s->frame, 2);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The implementation of CPython 3.6 to 3.14 in its parts: detection of the file (detect.c), the
+ * The implementation of CPython 3.6 to 3.15 in its parts: detection of the file (detect.c), the
  * layouts of its structures (offsets.c), code objects (code.c) and line tables (lines.c). A place
  * is the position of an instruction: a byte up to 3.9, a code unit in 3.10; from 3.11 on, its
  * distance in bytes from the start of the code object.

@@ -51,7 +51,7 @@ static void unknown_versions_are_refused(void **state)
 	make_table(t);
 	assert_int_equal(parse(&py, 5, t), -ENOENT);
 	assert_int_equal(parse(&py, 0, t), -ENOENT);
-	assert_int_equal(parse(&py, 15, t), -ENOENT);
+	assert_int_equal(parse(&py, 16, t), -ENOENT);
 	assert_int_equal(parse(&py, UINT32_MAX, t), -ENOENT);
 }
 
@@ -65,6 +65,36 @@ static void a_table_of_another_version_is_refused(void **state)
 	assert_int_equal(parse(&py, 14, t), -EBADMSG);
 	t[0]++;
 	assert_int_equal(parse(&py, 13, t), -EBADMSG);
+}
+
+/* The table of Debian's python3.15 3.15.2-1, up to its type objects. */
+static void the_fields_of_3_15_are_found(void **state)
+{
+	static const uint64_t t[WORDS] = {
+		0,    0x030f02f0, 0,    0x549c8, 912,  936, 0x373c0, 7272, 7264, 7336, 7352, 7400,
+		7592, 7576,       7584, 16,      7736, 0,   7752,    7744, 7944, 0,    888,  0,
+		8,    16,         72,   80,      88,   96,  176,     184,  256,  32,   36,   40,
+		136,  288,        0,    88,      8,    0,   56,      80,   74,   64,   0,    216,
+		112,  120,        128,  136,     68,   52,  96,      104,  208,  0,    16,   8,
+	};
+	uint64_t words[WORDS];
+	struct python_vm py;
+
+	(void)state;
+	memcpy(words, t, sizeof(t));
+	memcpy(words, "xdebugpy", 8);
+	assert_int_equal(parse(&py, 15, words), 0);
+	assert_int_equal(py.interp_head, 0x1000 + 936);
+	assert_int_equal(py.interp_threads, 7336);
+	assert_int_equal(py.thread_frame, 72);
+	assert_int_equal(py.thread_id, 176);
+	assert_int_equal(py.frame_back, 8);
+	assert_int_equal(py.frame_place, 56);
+	assert_int_equal(py.frame_owner, 74);
+	assert_int_equal(py.code_qualname, 128);
+	assert_int_equal(py.code_first_line, 68);
+	assert_int_equal(py.code_bytecode, 208);
+	assert_int_equal(py.object, 16);
 }
 
 static void a_truncated_table_is_refused(void **state)
@@ -94,4 +124,5 @@ static void offsets_outside_of_their_structure_are_refused(void **state)
 
 TEST_GROUP(test_python_offsets, TEST(versions_without_a_table_are_known),
 	   TEST(unknown_versions_are_refused), TEST(a_table_of_another_version_is_refused),
-	   TEST(a_truncated_table_is_refused), TEST(offsets_outside_of_their_structure_are_refused))
+	   TEST(the_fields_of_3_15_are_found), TEST(a_truncated_table_is_refused),
+	   TEST(offsets_outside_of_their_structure_are_refused))
