@@ -17,7 +17,7 @@ from interpreted import Runtime, expect_lines, function_lines, judge_running, ma
 MS = 400
 PROGRAM = os.path.join(PROGRAMS, "python", "shapes.py")
 MAIN = r"(_start|\[libc.*|__libc_start_main.*) ... <module> main "
-THREAD = r"((__)?clone3?|\[libc.*) (start_thread|\[libc.*) ... "
+THREAD = r"((__)?clone3?|\[libc.*|\[thread.start\]) (start_thread|\[libc.*) ... "
 WORKER = r"(Thread\.)?_bootstrap (Thread\.)?_bootstrap_inner (Thread\.)?run "
 SHAPES = {
     "chain": [MAIN + r"repeat chain key (Thing\.)?method hot ..."],
