@@ -75,6 +75,23 @@ int confine_drop_capabilities(uint64_t keep)
 	return r;
 }
 
+int confine_keep_capabilities(void)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+	int r = get_capabilities(data);
+
+	for (int i = 0; i < 2; i++)
+		data[i].inheritable = data[i].permitted;
+	if (r == 0 && syscall(SYS_capset, &hdr, data) < 0)
+		r = -errno;
+	for (int cap = 0; r == 0 && cap < CAPABILITIES_MAX; cap++)
+		if (data[cap / 32].permitted >> (cap % 32) & 1 &&
+		    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0) < 0)
+			r = -errno;
+	return r;
+}
+
 uint64_t confine_capabilities(void)
 {
 	struct __user_cap_data_struct data[2] = { 0 };

@@ -71,5 +71,11 @@ int confine_read_only(void);
  */
 int confine_drop_capabilities(uint64_t keep);
 
+/*
+ * Has the next execve() keep the permitted capabilities, also for a user other than root. Returns 0
+ * or -errno. It is async-signal-safe.
+ */
+int confine_keep_capabilities(void);
+
 /* The effective capabilities, as such a mask. */
 uint64_t confine_capabilities(void);

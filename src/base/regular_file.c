@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -61,35 +62,71 @@ static int open_resolved(int root, const char *path, bool nofollow)
 	return errno == ENOSYS || errno == EPERM ? open_walk(root, path) : -errno;
 }
 
-int regular_file_reopen(int path_fd, struct stat *out_st)
+static struct {
+	regular_file_fn fn;
+	void *ctx;
+} opener;
+
+void regular_file_set_opener(regular_file_fn fn, void *ctx)
 {
+	opener.fn = fn;
+	opener.ctx = ctx;
+}
+
+/* Opens for reading what @path_fd, of O_PATH, refers to. */
+static int reopen(int path_fd, struct regular_file_info *out)
+{
+	struct statfs fs;
 	char path[32];
-	struct stat st;
 	int fd;
 
-	if (fstat(path_fd, &st) < 0)
+	*out = (struct regular_file_info){ 0 };
+	if (fstat(path_fd, &out->st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return S_ISLNK(st.st_mode) ? -ELOOP : -ENOENT;
+	if (!S_ISREG(out->st.st_mode))
+		return S_ISLNK(out->st.st_mode) ? -ELOOP : -ENOENT;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	if (out_st)
-		*out_st = st;
+	if (fstatfs(fd, &fs) == 0)
+		out->fs_magic = (unsigned long)fs.f_type;
 	return fd;
+}
+
+int regular_file_find_here(const struct regular_file_query *q, struct regular_file_info *out)
+{
+	struct regular_file_info unread;
+	_cleanup_(closep) int found = q->root >= 0 ? open_resolved(q->root, q->path, q->nofollow)
+						   : open(q->path, O_PATH | O_CLOEXEC);
+
+	if (found < 0)
+		return q->root >= 0 ? found : -errno;
+	return reopen(found, out ? out : &unread);
+}
+
+int regular_file_find(const struct regular_file_query *q, struct regular_file_info *out)
+{
+	struct regular_file_info unread;
+
+	out = out ? out : &unread;
+	return opener.fn ? opener.fn(opener.ctx, q, out) : regular_file_find_here(q, out);
 }
 
 int regular_file_open(const char *path, struct stat *out_st)
 {
-	_cleanup_(closep) int found = open(path, O_PATH | O_CLOEXEC);
+	const struct regular_file_query q = { .path = path, .root = -1 };
+	struct regular_file_info info;
+	int fd = regular_file_find(&q, &info);
 
-	return found < 0 ? -errno : regular_file_reopen(found, out_st);
+	if (fd >= 0 && out_st)
+		*out_st = info.st;
+	return fd;
 }
 
 int regular_file_open_in(int root, const char *path, bool nofollow)
 {
-	_cleanup_(closep) int found = open_resolved(root, path, nofollow);
+	const struct regular_file_query q = { .path = path, .root = root, .nofollow = nofollow };
 
-	return found < 0 ? found : regular_file_reopen(found, NULL);
+	return regular_file_find(&q, NULL);
 }

@@ -6,10 +6,48 @@
  * file, or by putting it where Cameo looks. Opening a device, a FIFO, a socket or a terminal may
  * have effects or block, so a path is first opened with O_PATH, which has neither, and only a
  * regular file is then opened for reading. scripts/check-opens enforces the use of this module.
+ *
+ * A file system whose server does not respond blocks whoever opens a file there, even against
+ * SIGKILL. A program that must not wait sets another function with regular_file_set_opener(), which
+ * works in a process that may hang (opener/opener.h). Functions here may be called by any thread.
  */
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
 
-struct stat;
+struct regular_file_query {
+	const char *path;
+	int root;      /* as for regular_file_open_in(); -1: as this process sees the path */
+	bool nofollow; /* with a root: the last component must not be a symbolic link */
+	/* A file that cannot be opened in time is charged to these (roles/pool.h); 0: nothing. */
+	uint64_t payers[2];
+	size_t copy_max; /* bytes, of a file that has to be copied; 0: 64 MiB */
+};
+
+struct regular_file_info {
+	struct stat st;         /* of the file, also if the descriptor is of a copy */
+	unsigned long fs_magic; /* of its file system (linux/magic.h); 0 if unknown */
+	bool is_copy;           /* the descriptor is of a memory file with the same contents */
+};
+
+/**
+ * regular_file_find() - open a file
+ *
+ * Return: a descriptor owned by the caller, with @out (may be NULL) filled in; -ENOENT if the path
+ * does not exist or is not a regular file; -ELOOP for a link despite nofollow; -ETIMEDOUT if its
+ * file system did not respond in time, or did not recently; -EFBIG for more than copy_max; -errno.
+ */
+int regular_file_find(const struct regular_file_query *q, struct regular_file_info *out);
+
+/* As regular_file_find(), in this process. */
+int regular_file_find_here(const struct regular_file_query *q, struct regular_file_info *out);
+
+typedef int (*regular_file_fn)(void *ctx, const struct regular_file_query *q,
+			       struct regular_file_info *out);
+
+/* Replaces what regular_file_find() does; NULL restores it. Call it while no other thread opens. */
+void regular_file_set_opener(regular_file_fn fn, void *ctx);
 
 /**
  * regular_file_open() - open a path as this process sees it
@@ -31,6 +69,3 @@ int regular_file_open(const char *path, struct stat *out_st);
  * Return: as regular_file_open(); -ELOOP for a link despite @nofollow.
  */
 int regular_file_open_in(int root, const char *path, bool nofollow);
-
-/* Does regular_file_open() for a descriptor that was opened with O_PATH, and which stays open. */
-int regular_file_reopen(int path_fd, struct stat *out_st);

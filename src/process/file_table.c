@@ -43,6 +43,8 @@ struct inode {
 	uint32_t file;
 };
 
+enum { COPIES_MAX = 64 << 20 };
+
 struct file_table {
 	struct unwind_tables *tables;
 	struct mapped_file_context context;
@@ -63,8 +65,10 @@ struct file_table {
 	uint32_t n_live;
 	uint64_t n_forgotten;
 	unsigned int n_fds, fds_max; /* descriptors that files and inodes hold */
-	uint32_t refused;            /* id of FILE_TABLE_REFUSED, 0 before the first one */
-	uint64_t n_refused;
+	/* ids of FILE_TABLE_REFUSED and FILE_TABLE_UNREAD, 0 before the first such file */
+	uint32_t refused, unread;
+	uint64_t n_refused, n_unread;
+	uint64_t copied_bytes; /* in copies that files hold */
 };
 
 struct find_key {
@@ -234,6 +238,11 @@ static uint32_t new_id(struct file_table *f, struct mapped_file *file)
 	return id;
 }
 
+static uint64_t copy_bytes(const struct mapped_file *file)
+{
+	return file->is_copy ? (uint64_t)file->st.st_size : 0;
+}
+
 static uint32_t file_add(struct file_table *f, struct mapped_file *file)
 {
 	uint32_t id = new_id(f, file);
@@ -244,6 +253,7 @@ static uint32_t file_add(struct file_table *f, struct mapped_file *file)
 	}
 	f->n_live++;
 	f->n_fds += mapped_file_descriptors(file);
+	f->copied_bytes += copy_bytes(file);
 	file->info.serial = ++f->last_serial;
 	if (file->info.fd < 0) {
 		unwind_tables_set_absent(f->tables, id);
@@ -253,14 +263,26 @@ static uint32_t file_add(struct file_table *f, struct mapped_file *file)
 	return id;
 }
 
+/* The id that all files share which are not opened for one reason. */
+static uint32_t shared_id(struct file_table *f, uint32_t *id, const char *path)
+{
+	struct mapped_file *file = *id ? NULL : mapped_file_alloc(path);
+
+	if (file)
+		*id = file_add(f, file);
+	return *id;
+}
+
 static uint32_t refuse(struct file_table *f)
 {
-	struct mapped_file *file = f->refused ? NULL : mapped_file_alloc(FILE_TABLE_REFUSED);
-
 	f->n_refused++;
-	if (file)
-		f->refused = file_add(f, file);
-	return f->refused;
+	return shared_id(f, &f->refused, FILE_TABLE_REFUSED);
+}
+
+static uint32_t skip_unread(struct file_table *f)
+{
+	f->n_unread++;
+	return shared_id(f, &f->unread, FILE_TABLE_UNREAD);
 }
 
 /* Counts the descriptors of files that @uid owns. */
@@ -294,9 +316,14 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 		return id;
 	if (f->n_fds >= f->fds_max)
 		return refuse(f);
+	f->context.copy_max = COPIES_MAX > f->copied_bytes ? COPIES_MAX - f->copied_bytes : 1;
 	file = mapped_file_open(&f->context, ref);
 	if (!file)
 		return FILE_ID_NONE;
+	if (file->is_unread) {
+		mapped_file_free(file);
+		return skip_unread(f);
+	}
 	if (owner_has_too_many(f, file)) {
 		mapped_file_free(file);
 		return refuse(f);
@@ -427,6 +454,11 @@ uint64_t file_table_n_refused(const struct file_table *f)
 	return f->n_refused;
 }
 
+uint64_t file_table_n_unread(const struct file_table *f)
+{
+	return f->n_unread;
+}
+
 bool file_table_needs_sweep(const struct file_table *f)
 {
 	return f->n_live > FILE_TABLE_SWEEP_ABOVE || f->inodes.len > 2 * FILE_TABLE_SWEEP_ABOVE ||
@@ -447,7 +479,7 @@ static void evict(struct file_table *f, uint32_t id, uint64_t now_ns)
 	 * runtimes are few and their tables refer to them, so they stay; so does a file whose
 	 * id cannot be noted as free for lack of memory
 	 */
-	if (id == f->vdso || id == f->refused || file->info.lang.vm ||
+	if (id == f->vdso || id == f->refused || id == f->unread || file->info.lang.vm ||
 	    vec_reserve(&f->free_ids, f->free_ids.len + 1) < 0)
 		return;
 	index_remove(&f->by_content, (uint32_t)file->content[0], id);
@@ -456,6 +488,7 @@ static void evict(struct file_table *f, uint32_t id, uint64_t now_ns)
 	f->free_ids.data[f->free_ids.len++] = id;
 	f->n_live--;
 	f->n_fds -= mapped_file_descriptors(file);
+	f->copied_bytes -= copy_bytes(file);
 	f->n_forgotten++;
 	mapped_file_free(file);
 }

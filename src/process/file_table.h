@@ -29,6 +29,12 @@ struct unwind_tables;
 /* The path of all files that are not open because too many others are. */
 #define FILE_TABLE_REFUSED "[file not opened: too many open files]"
 
+/*
+ * The path of all files that are not read because their file system does not respond, or because
+ * they would have to be copied and are too large for that.
+ */
+#define FILE_TABLE_UNREAD "[file not read: remote file system]"
+
 /* FILE_TABLE_SWEEP_ABOVE: number of files above which file_table_needs_sweep(). */
 enum { FILE_ID_NONE = 0, FILE_TABLE_SWEEP_ABOVE = 2048 };
 
@@ -47,7 +53,8 @@ void file_table_set_langs(struct file_table *f, struct langs *langs);
 
 /*
  * Returns the id of the file behind a mapping, opening and identifying it if it is new; beyond the
- * limit of descriptors, the id of FILE_TABLE_REFUSED. FILE_ID_NONE if memory or ids ran out.
+ * limit of descriptors, the id of FILE_TABLE_REFUSED; for a file that cannot be read without
+ * waiting, that of FILE_TABLE_UNREAD. FILE_ID_NONE if memory or ids ran out.
  */
 uint32_t file_table_find(struct file_table *f, const struct file_ref *ref);
 
@@ -73,6 +80,7 @@ void file_table_mark(struct file_table *f, uint32_t id);
 void file_table_sweep(struct file_table *f, uint64_t now_ns);
 uint64_t file_table_n_forgotten(const struct file_table *f);
 uint64_t file_table_n_refused(const struct file_table *f); /* how often the limit was hit */
+uint64_t file_table_n_unread(const struct file_table *f);  /* tries of files that are not read */
 
 /* Borrowed until the file is evicted; NULL for an id that is not in use. */
 const struct file_info *file_table_get(const struct file_table *f, uint32_t id);

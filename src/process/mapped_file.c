@@ -31,6 +31,9 @@
 #include "proc/root.h"
 #include "symbol/debugfile.h"
 
+#define PAYER_DEVICE  (1ULL << 63)
+#define PAYER_UNNAMED (1ULL << 62)
+
 enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096, HTL_SHA256 = 32 };
 
 unsigned int mapped_file_descriptors(const struct mapped_file *file)
@@ -72,17 +75,32 @@ unsigned long mapped_file_fs_magic(int fd)
 }
 
 /*
- * Returns true if @fd can be on the device of the mapping. On overlayfs and btrfs, stat()
+ * Returns true if the file can be on the device of the mapping. On overlayfs and btrfs, stat()
  * returns another device number than mappings have.
  */
-static bool same_device(int fd, const struct stat *st, const struct file_ref *ref)
+static bool same_device(const struct regular_file_info *found, const struct file_ref *ref)
 {
-	unsigned long magic;
-
-	if (major(st->st_dev) == ref->dev_major && minor(st->st_dev) == ref->dev_minor)
+	if (major(found->st.st_dev) == ref->dev_major && minor(found->st.st_dev) == ref->dev_minor)
 		return true;
-	magic = mapped_file_fs_magic(fd);
-	return magic == OVERLAYFS_SUPER_MAGIC || magic == BTRFS_SUPER_MAGIC;
+	return found->fs_magic == OVERLAYFS_SUPER_MAGIC || found->fs_magic == BTRFS_SUPER_MAGIC;
+}
+
+/*
+ * Opens a path on behalf of the file's device. Devices without a number of their own, as those of
+ * network file systems and FUSE, have a further payer in common, because one user may mount many.
+ */
+static int find(const struct file_ref *ref, const char *path, size_t copy_max,
+		struct regular_file_info *out)
+{
+	const struct regular_file_query q = {
+		.path = path,
+		.root = -1,
+		.payers = { PAYER_DEVICE | (uint64_t)ref->dev_major << 32 | ref->dev_minor,
+			    ref->dev_major ? 0 : PAYER_UNNAMED },
+		.copy_max = copy_max,
+	};
+
+	return regular_file_find(&q, out);
 }
 
 /*
@@ -90,32 +108,33 @@ static bool same_device(int fd, const struct stat *st, const struct file_ref *re
  * comes first because opening through /proc/PID takes locks of the other process, which may
  * hold them for seconds while it gets no CPU.
  */
-static int open_in_own_root(const struct file_ref *ref)
+static int open_in_own_root(const struct file_ref *ref, size_t copy_max,
+			    struct regular_file_info *out)
 {
-	_cleanup_(closep) int at = -1;
-	struct stat st;
+	int fd;
 
 	if (ref->path[0] != '/' || !ref->inode)
-		return -1;
-	at = open(ref->path, O_PATH | O_CLOEXEC);
-	if (at < 0 || fstat(at, &st) < 0 || st.st_ino != ref->inode || !same_device(at, &st, ref))
-		return -1;
-	return regular_file_reopen(at, NULL);
+		return -ENOENT;
+	fd = find(ref, ref->path, copy_max, out);
+	if (fd < 0 || (out->st.st_ino == ref->inode && same_device(out, ref)))
+		return fd;
+	close(fd);
+	return -ENOENT;
 }
 
 /* Opens the file that the process has mapped, even if its path leads elsewhere by now. */
-static int open_mapped(const struct file_ref *ref)
+static int open_mapped(const struct file_ref *ref, size_t copy_max, struct regular_file_info *out)
 {
 	char path[PATH_MAX + 64];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", ref->pid,
 		 (unsigned long long)ref->start, (unsigned long long)ref->end);
-	fd = regular_file_open(path, NULL);
-	if (fd >= 0 || ref->path[0] != '/')
+	fd = find(ref, path, copy_max, out);
+	if (fd >= 0 || fd == -ETIMEDOUT || fd == -EFBIG || ref->path[0] != '/')
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%u/root%s", ref->pid, ref->path);
-	return regular_file_open(path, NULL);
+	return find(ref, path, copy_max, out);
 }
 
 static bool matches_ref(const struct mapped_file *file, const struct file_ref *ref)
@@ -148,19 +167,22 @@ static int identify(void *ctx)
 }
 
 /*
- * Takes ownership of @fd, which may be negative, and identifies the file. Returns false, with
- * @fd closed and the file's descriptor -1, if it is not the file of @ref.
+ * Takes ownership of @fd, which may be -errno, and identifies the file. Returns false, with @fd
+ * closed and the file's descriptor -1, if it is not the file of @ref; true if it is or cannot be
+ * read.
  */
 static bool adopt_fd(const struct mapped_file_context *c, struct mapped_file *file,
-		     const struct file_ref *ref, int fd)
+		     const struct file_ref *ref, int fd, const struct regular_file_info *found)
 {
 	struct identify_job job = { c, ref, file };
 
+	file->is_unread = fd == -ETIMEDOUT || fd == -EFBIG;
 	if (fd < 0)
-		return false;
+		return file->is_unread;
 	file->info.fd = fd;
-	if (fstat(fd, &file->st) == 0 && S_ISREG(file->st.st_mode))
-		(void)sigbus_run(identify, &job);
+	file->st = found->st;
+	file->is_copy = found->is_copy;
+	(void)sigbus_run(identify, &job);
 	if (matches_ref(file, ref))
 		return true;
 	closep(&file->info.fd);
@@ -227,11 +249,14 @@ struct mapped_file *mapped_file_open(const struct mapped_file_context *c,
 				     const struct file_ref *ref)
 {
 	struct mapped_file *file = mapped_file_alloc(ref->path);
+	struct regular_file_info found;
 
 	if (!file)
 		return NULL;
-	if (!adopt_fd(c, file, ref, open_in_own_root(ref)) &&
-	    !adopt_fd(c, file, ref, open_mapped(ref)))
+	if (!adopt_fd(c, file, ref, open_in_own_root(ref, c->copy_max, &found), &found) &&
+	    !adopt_fd(c, file, ref, open_mapped(ref, c->copy_max, &found), &found))
+		return file;
+	if (file->is_unread)
 		return file;
 	hash_content(file);
 	if (file->info.is_elf)

@@ -40,6 +40,8 @@ struct mapped_file {
 	struct file_info info;
 	struct stat st; /* when the id was assigned */
 	uint64_t content[2];
+	bool is_copy;   /* info.fd is of a copy, because the file system may hang */
+	bool is_unread; /* the file system did not respond, or the file is too large to be copied */
 	/* private to file_table.c: */
 	bool marked;
 	uint8_t n_unmarked; /* consecutive sweeps without a mark */
@@ -48,14 +50,15 @@ struct mapped_file {
 struct mapped_file_context {
 	struct langs *langs; /* may be NULL */
 	int own_root;        /* of this process */
+	size_t copy_max;     /* bytes that a copy may have */
 };
 
 /* Makes a file without descriptors. The path is copied. NULL if memory ran out. */
 struct mapped_file *mapped_file_alloc(const char *path);
 
 /*
- * Opens and identifies the file of a mapping. If it cannot be opened, info.fd is -1. NULL if memory
- * ran out.
+ * Opens and identifies the file of a mapping. If it cannot be opened, info.fd is -1, and is_unread
+ * is true if another attempt may succeed. NULL if memory ran out.
  */
 struct mapped_file *mapped_file_open(const struct mapped_file_context *c,
 				     const struct file_ref *ref);

@@ -32,7 +32,8 @@ extern char **environ;
 struct start {
 	char **argv;
 	int sock;
-	int error; /* set by the child if it cannot execute */
+	bool has_capabilities; /* the child keeps those of the parent, whoever it is */
+	int error;             /* set by the child if it cannot execute */
 };
 
 static void reset_signals(void)
@@ -63,6 +64,8 @@ static int child_main(void *arg)
 		_exit(127);
 	}
 	reset_signals();
+	if (s->has_capabilities)
+		(void)confine_keep_capabilities();
 	execve("/proc/self/exe", s->argv, environ);
 	s->error = errno;
 	_exit(127);
@@ -104,11 +107,12 @@ static size_t namespaces(bool isolate, int out[2])
 	return n;
 }
 
-static int start_in(const char *name, size_t memory_bytes, int sock, int flags, pid_t *out)
+static int start_in(const char *name, size_t memory_bytes, int sock, bool isolate, int flags,
+		    pid_t *out)
 {
 	char name_text[64], mark[] = MARK, memory[24], user[8];
 	char *argv[] = { name_text, mark, memory, user, NULL };
-	struct start s = { .argv = argv, .sock = sock };
+	struct start s = { .argv = argv, .sock = sock, .has_capabilities = !isolate };
 
 	snprintf(name_text, sizeof(name_text), "%s", name);
 	snprintf(memory, sizeof(memory), "%zu", memory_bytes);
@@ -152,7 +156,7 @@ int spawn_child(const char *name, size_t memory_bytes, bool isolate, pid_t *out_
 		return err_set(err, -errno, "cannot create a socket pair: %m");
 	own = socks[0];
 	for (size_t i = 0; i < n && r < 0; i++)
-		r = start_in(name, memory_bytes, socks[1], flags[i], out_pid);
+		r = start_in(name, memory_bytes, socks[1], isolate, flags[i], out_pid);
 	close(socks[1]);
 	if (r < 0)
 		return err_set(err, r, "cannot start %s: %s", name, strerror(-r));

@@ -25,7 +25,7 @@ struct spawn_args {
  *
  * With @isolate, the child gets own PID, network, IPC and UTS namespaces, and a user namespace
  * where that needs no privilege (a privileged child changes its user itself, see sandbox.h); where
- * the kernel refuses, it gets none.
+ * the kernel refuses, it gets none. Without it, the child keeps the capabilities of this process.
  *
  * Return: 0, the child's pid and the parent's end of a SOCK_SEQPACKET pair; -ELOOP in a process
  * that was started by spawn_child() itself, so that a program whose main() lacks role_main() does

@@ -232,7 +232,6 @@ static int resolve_unnamed(struct batch *b, const struct profile_location *l, bo
 			   struct frame_location *w)
 {
 	const struct file_info *info = b->file.info;
-	bool is_refused = info->fd < 0 && !strcmp(info->path, FILE_TABLE_REFUSED);
 	enum name_loss why = is_late ? NAME_LOSS_LATE : NAME_LOSS_NO_SYMBOL;
 	uint64_t start;
 	const char *root = native_symbols_function(b->l->native, &b->file, l->address, &start);
@@ -240,9 +239,14 @@ static int resolve_unnamed(struct batch *b, const struct profile_location *l, bo
 
 	if (root)
 		return add_simple(b, l, root, "", &w->location);
+	/* a path in brackets is the reason why a file was not opened */
+	if (info->fd < 0 && !strcmp(info->path, FILE_TABLE_REFUSED))
+		return add_unnamed(b, l, info->path, NAME_LOSS_NOT_OPENED, w);
+	if (info->fd < 0 && !strcmp(info->path, FILE_TABLE_UNREAD))
+		return add_unnamed(b, l, info->path, NAME_LOSS_FILE_UNREAD, w);
 	snprintf(name, sizeof(name), "[%.255s+0x%llx]", base_name(info->path),
 		 (unsigned long long)start);
-	return add_unnamed(b, l, name, is_refused ? NAME_LOSS_NOT_OPENED : why, w);
+	return add_unnamed(b, l, name, why, w);
 }
 
 static int resolve_native(struct batch *b, struct frame_location *w)
