@@ -15,7 +15,7 @@ MAIN = "_start __libc_start_main.* ... main "
 
 # mov %rdi,%rcx; 1: dec %rcx; jnz 1b; mov %rdi,%rax; ret
 LOOP = bytes.fromhex("4889f948ffc975fb4889f8c3")
-THREAD = ("(_start|(__)?clone3?|start_thread) ... work_and_exit ... hot", "hot")
+THREAD = (r"(_start|(__)?clone3?|start_thread|\[thread.start\]) ... work_and_exit ... hot", "hot")
 
 # name of the program: what it does, and the chains that its stacks must have, with their leaf; None: any
 SHAPES = {

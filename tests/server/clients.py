@@ -37,7 +37,7 @@ def build(tmp):
     if made.returncode == 0:
         return program, None
     # only an unreachable registry or an old toolchain excuses it
-    for reason in ("dial tcp", "no such host", "i/o timeout", "connection refused", "requires go >=",
+    for reason in ("dial tcp", "no such host", "i/o timeout", "connection refused", "requires go >=", "invalid go version",
                    "toolchain not available", "module lookup disabled"):
         if reason in made.stderr:
             return None, made.stderr.strip().split("\n")[-1]
