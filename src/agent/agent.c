@@ -35,10 +35,12 @@
 #include "lang/lang.h"
 #include "metadata/labeler.h"
 #include "metadata/process_info.h"
+#include "opener/opener.h"
 #include "proc/usage.h"
 #include "process/file_table.h"
 #include "process/jit_symbols.h"
 #include "profiler/sample_counts.h"
+#include "roles/pool.h"
 #include "symbolize/frame_symbols.h"
 
 enum {
@@ -475,10 +477,14 @@ static void apply_config(struct agent *a)
 static void collect_usage(struct agent *a, struct agent_stats *s)
 {
 	struct proc_usage self, worker = { 0 };
+	struct role_counters openers;
 
 	proc_usage_read(0, &self);
 	if (s->symbolizer_thread.worker_pid)
 		proc_usage_read(s->symbolizer_thread.worker_pid, &worker);
+	opener_counters(&openers);
+	s->n_openers_killed = openers.timeouts;
+	s->n_openers_abandoned = openers.abandoned;
 	s->maps_bytes = s->session.sampler.maps_bytes;
 	s->rss_bytes = self.rss_bytes > s->session.sampler.mapped_bytes
 			       ? self.rss_bytes - s->session.sampler.mapped_bytes
@@ -495,6 +501,7 @@ static void list_top_files(struct agent *a, struct agent_stats *s)
 	s->n_files = file_table_n_live(files);
 	s->n_files_forgotten = file_table_n_forgotten(files);
 	s->n_files_refused = file_table_n_refused(files);
+	s->n_files_unread = file_table_n_unread(files);
 	s->n_top = 0;
 	for (uint32_t id = 1; id <= file_table_count(files); id++) {
 		const struct file_info *info = file_table_get(files, id);

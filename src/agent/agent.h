@@ -107,7 +107,9 @@ struct agent_stats {
 	uint64_t n_labelled_processes; /* processes with labels */
 	uint32_t n_files;
 	uint64_t n_files_forgotten;
-	uint64_t n_files_refused;
+	uint64_t n_files_refused, n_files_unread;
+	uint64_t n_openers_killed;
+	unsigned int n_openers_abandoned;
 	bool paused;       /* by the probability setting */
 	uint64_t n_unsent; /* samples not symbolized in time at the end */
 	size_t n_top;

@@ -234,6 +234,13 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	counter(out, "cameo_files_refused_total", s->n_files_refused,
 		"Files not opened because half of the permitted open files, or a quarter for "
 		"one user, were in use.");
+	counter(out, "cameo_files_unread_total", s->n_files_unread,
+		"Attempts to read files whose remote file system did not respond, or that are too "
+		"large to be copied from there.");
+	counter(out, "cameo_openers_killed_total", s->n_openers_killed,
+		"Processes that open files and were killed because that took too long.");
+	gauge(out, "cameo_openers_abandoned", s->n_openers_abandoned,
+	      "Such processes that still hang in a file system.");
 	gauge(out, "cameo_processes", s->session.procs.n_running, "Running processes known.");
 	gauge(out, "cameo_processes_labelled", s->n_labelled_processes, "Processes with labels.");
 	counter(out, "cameo_programs_corrected_total", s->session.procs.n_corrected,

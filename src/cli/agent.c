@@ -40,6 +40,7 @@
 #include "cli/text.h"
 #include "export/export.h"
 #include "net/http_server.h"
+#include "opener/opener.h"
 #include "options/arguments.h"
 
 enum {
@@ -455,11 +456,11 @@ static int drop_privileges(struct agent_cli *cli, struct err *err)
 
 	agent_prepare(&cli->prepared);
 	if (cli->config->keep_privileges)
-		return 0;
+		return opener_start(err);
 	r = privileges_drop(privileges_kept(), report, sizeof(report), err);
 	if (r == 0)
 		fprintf(stderr, "level=info msg=\"privileges: %s\"\n", report);
-	return r;
+	return r < 0 ? r : opener_start(err);
 }
 
 /* Signals that wait_for_end() receives; they have to be blocked in all threads. */

@@ -2,7 +2,7 @@
 /*
  * cameo COMMAND ...: finds the command and runs it.
  *
- * The same program is also its own helper processes: symbol_worker_main() and reader_main() do not
+ * The same program is also its own helper processes: symbol_worker_main() and role_main() do not
  * return in these and are therefore called before anything else. Options without a command belong
  * to `up`.
  */
@@ -14,8 +14,10 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "opener/opener.h"
 #include "options/help.h"
 #include "reader/reader.h"
+#include "roles/role.h"
 #include "symbol/worker.h"
 
 enum { LARGE_BYTES = 256 << 10 };
@@ -51,9 +53,11 @@ static int run_command(const struct command *c, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	const struct role *const roles[] = { &reader_role, &opener_role };
+
 	return_large_blocks();
 	symbol_worker_main(argc, argv);
-	reader_main(argc, argv);
+	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	program_invocation_name = (char *)"cameo";
 	if (argc < 2)
 		return run_command(&up_command, argc, argv);

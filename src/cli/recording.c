@@ -33,6 +33,7 @@
 #include "cli/cli.h"
 #include "cli/summary.h"
 #include "codec/format.h"
+#include "opener/opener.h"
 #include "proc/cgroup.h"
 #include "process/file_table.h"
 #include "profile/profile.h"
@@ -266,7 +267,7 @@ static int drop_privileges(const struct recording *rec, struct err *err)
 	r = privileges_drop(keep, report, sizeof(report), err);
 	if (r == 0 && o->verbose)
 		fprintf(stderr, "cameo: privileges: %s\n", report);
-	return r;
+	return r < 0 ? r : opener_start(err);
 }
 
 static int recording_setup(struct recording *rec, struct err *err)

@@ -19,6 +19,7 @@
 #include "base/file_limit.h"
 #include "cli/args.h"
 #include "cli/input.h"
+#include "opener/opener.h"
 #include "profile/profile.h"
 #include "profiler/sample_counts.h"
 #include "profiler/session.h"
@@ -96,6 +97,8 @@ static int open_session(struct top_source *s, struct err *err)
 	}
 	if (r == 0)
 		r = privileges_drop(privileges_kept(), report, sizeof(report), err);
+	if (r == 0)
+		r = opener_start(err);
 	if (r == 0)
 		r = session_start(s->session, err);
 	if (r < 0)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "opener/opener.h"
 #include "reader/reader.h"
+#include "roles/role.h"
 #include "symbol/worker.h"
 #include "tests/unit/cli/recorder.h"
 
@@ -31,8 +33,10 @@ int test_view(void);
 
 int main(int argc, char **argv)
 {
+	const struct role *const roles[] = { &reader_role, &opener_role };
+
 	symbol_worker_main(argc, argv);
-	reader_main(argc, argv);
+	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	recorder_main(argc, argv);
 	return test_agent() + test_agent_exporter() + test_args() + test_child() + test_commands() +
 	       test_debug() + test_diff() + test_doctor() + test_doctor_runtimes() + test_hot() +

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The role cameo-opener: processes that open files whose paths other programs chose. They may hang
+ * in the kernel, on a file system whose server does not respond, and are then left behind and
+ * replaced. They parse nothing: a reply is a descriptor and what stat() says.
+ *
+ * A descriptor of such a file system is of no use to a process that must not wait, because each
+ * read may hang as well. The opener therefore copies files of network file systems and FUSE into a
+ * memory file.
+ */
+struct err;
+struct role;
+struct role_counters;
+
+/* main() of a program that calls opener_start() must pass it to role_main(). */
+extern const struct role opener_role;
+
+/*
+ * Starts an opener and makes regular_file_find() of all threads use it, until the process ends.
+ * Call it while no other thread opens files. The openers have the capabilities to read other
+ * processes that this process has at the moment. They end with this process, but for those that
+ * hang. Returns 0, also if it was called before, or -errno.
+ */
+int opener_start(struct err *err);
+
+/* Counts since the start; all zeros before. Any thread. */
+void opener_counters(struct role_counters *out);

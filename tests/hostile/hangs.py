@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs on a file system whose server does not respond: nobody else waits for it."""
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import attack
+import cameo
+from cameo import Skip, expect, is_whole, total
+
+UNREAD = "[file not read: remote file system]"
+LONG_MS = 10**6
+WARM_S = 0.2
+UNREAD_BYTES = 16 << 20
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Fuse:
+    """A FUSE file system with one file, PATH: a program, and much more that it does not read itself."""
+
+    def __init__(self, shop, name):
+        self.dir = shop.path("mnt-" + name)
+        program = shutil.copy(shop.c("chain"), shop.path("program-" + name))
+        os.truncate(program, UNREAD_BYTES)
+        os.mkdir(self.dir)
+        self.path = os.path.join(self.dir, "program")
+        self.server = subprocess.Popen([shop.c("fuse_hang"), self.dir, program], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+        if self.server.stdout.readline() != "ready\n":
+            raise Skip("no FUSE here: " + self.server.communicate()[1].strip())
+
+    def end(self):
+        subprocess.run(["umount", "-l", self.dir], check=False, capture_output=True)
+        self.server.kill()
+        self.server.communicate()
+
+
+@contextlib.contextmanager
+def mounted(shop, name):
+    fuse = Fuse(shop, name)
+    try:
+        yield fuse
+    finally:
+        fuse.end()
+
+
+def responding(shop):
+    """A program on FUSE is whole and symbolized"""
+    with mounted(shop, "responding") as fuse:
+        outcome = attack.attack(shop, [[fuse.path, attack.MS]])
+        for stacks in (outcome.recording.of("program"), outcome.agent_stacks("program")):
+            wrong = [s for s in stacks if not is_whole(s) or not cameo.holds(s, f"{attack.HONEST_CHAIN} ...")]
+            expect(total(stacks) > 0 and cameo.are_rare(wrong, stacks, 0.1), attack.show(wrong))
+
+
+def hanging(shop, sig, name):
+    with mounted(shop, name) as fuse:
+        program = cameo.spawn(*attack.as_user(attack.HOSTILE, fuse.path, LONG_MS))
+        try:
+            deadline = time.monotonic() + cameo.DEADLINE_S
+            while cpu_s(program.pid) < WARM_S:
+                expect(program.poll() is None and time.monotonic() < deadline, "the program does not run")
+                time.sleep(0.02)
+            fuse.server.send_signal(sig)
+            outcome = attack.attack(shop, [])
+        finally:
+            fuse.end()
+            cameo.end(program)
+        stacks = outcome.agent_stacks("program")
+        unread = [s for s in stacks if UNREAD in s.frames]
+        expect(total(unread) > 0 and total(unread) >= 0.8 * total(stacks), attack.show(stacks))
+        expect(outcome.metric("cameo_files_unread_total") > 0, outcome.metrics)
+        expect(outcome.metric("cameo_openers_killed_total") > 0, outcome.metrics)
+
+
+def hung(shop):
+    """A program on FUSE whose server answers nothing any more"""
+    hanging(shop, signal.SIGUSR1, "hung")
+
+
+def unreadable(shop):
+    """A program on FUSE whose server answers everything but reads"""
+    hanging(shop, signal.SIGUSR2, "unreadable")
+
+
+def main():
+    attack.need_root()
+    tap = cameo.Tap()
+    with cameo.Workshop() as shop:
+        for test in (responding, hung, unreadable):
+            tap.run(test.__doc__, test, shop)
+    tap.done()
+
+
+main()

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "opener/opener.h"
+#include "roles/role.h"
+
+int test_opener(void);
+
+int main(int argc, char **argv)
+{
+	const struct role *const roles[] = { &opener_role };
+
+	role_main(argc, argv, roles, 1);
+	return test_opener();
+}
