@@ -96,20 +96,16 @@ static int reopen(int path_fd, struct regular_file_info *out)
 
 int regular_file_find_here(const struct regular_file_query *q, struct regular_file_info *out)
 {
-	struct regular_file_info unread;
 	_cleanup_(closep) int found = q->root >= 0 ? open_resolved(q->root, q->path, q->nofollow)
 						   : open(q->path, O_PATH | O_CLOEXEC);
 
 	if (found < 0)
 		return q->root >= 0 ? found : -errno;
-	return reopen(found, out ? out : &unread);
+	return reopen(found, out);
 }
 
 int regular_file_find(const struct regular_file_query *q, struct regular_file_info *out)
 {
-	struct regular_file_info unread;
-
-	out = out ? out : &unread;
 	return opener.fn ? opener.fn(opener.ctx, q, out) : regular_file_find_here(q, out);
 }
 
@@ -127,6 +123,7 @@ int regular_file_open(const char *path, struct stat *out_st)
 int regular_file_open_in(int root, const char *path, bool nofollow)
 {
 	const struct regular_file_query q = { .path = path, .root = root, .nofollow = nofollow };
+	struct regular_file_info unread;
 
-	return regular_file_find(&q, NULL);
+	return regular_file_find(&q, &unread);
 }

@@ -34,7 +34,7 @@ struct regular_file_info {
 /**
  * regular_file_find() - open a file
  *
- * Return: a descriptor owned by the caller, with @out (may be NULL) filled in; -ENOENT if the path
+ * Return: a descriptor owned by the caller, with @out filled in; -ENOENT if the path
  * does not exist or is not a regular file; -ELOOP for a link despite nofollow; -ETIMEDOUT if its
  * file system did not respond in time, or did not recently; -EFBIG for more than copy_max; -errno.
  */

@@ -79,12 +79,14 @@ static int attach(const struct search *s, const struct lang_file *file, const st
 static void add(struct search *s, const struct lang_runtime *r, const char *path, int attached)
 {
 	const char *problem = atomic_load(&r->problem);
-	struct doctor_check *c = &s->out->all[s->out->n].check;
-	char *name = s->out->all[s->out->n].name;
 	_cleanup_(buf_fini) struct buf safe = { 0 };
+	struct doctor_check *c;
+	char *name;
 
 	if (s->out->n == DOCTOR_RUNTIMES_MAX)
 		return;
+	c = &s->out->all[s->out->n].check;
+	name = s->out->all[s->out->n].name;
 	s->out->n++;
 	text_put_safe(&safe, path);
 	buf_put_byte(&safe, '\0');
