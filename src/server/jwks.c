@@ -75,7 +75,9 @@ static int read_member(struct json_read *j, void *ctx)
 
 		if (!json_read_is(j, all[i].name) || *all[i].text)
 			continue;
-		r = json_read_peek(j) == '"' ? json_read_string(j) : json_read_skip(j);
+		if (json_read_peek(j) != '"')
+			break;
+		r = json_read_string(j);
 		if (r == 0 && j->text.len <= MAX_TEXT)
 			*all[i].text = strdup((const char *)j->text.data);
 		return r;
