@@ -2,7 +2,7 @@
 /*
  * A whole server: which clients are answered, and what is refused.
  *
- * covers: src/server/admission.c
+ * covers: src/server/admission.c src/server/requests.c
  */
 #include "server/server.h"
 
