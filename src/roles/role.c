@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -149,6 +150,7 @@ static void run_role(const struct role *role, const struct spawn_args *args)
 	const struct role_header hello = { .type = ROLE_HELLO };
 	char report[REPORT_MAX] = "";
 
+	prctl(PR_SET_NAME, role->name, 0, 0, 0); /* instead of "exe" */
 	signal(SIGALRM, on_alarm);
 	if (!c || sandbox_enter(&opts, report, sizeof(report)) < 0)
 		exit_child();

@@ -45,7 +45,7 @@ struct role_job {
 };
 
 struct role {
-	const char *name; /* argv[0] of the child: "cameo-opener" */
+	const char *name; /* argv[0] and comm of the child: "cameo-opener" */
 	enum sandbox_kind sandbox;
 	const struct role_job *jobs;
 	size_t n_jobs;
