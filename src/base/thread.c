@@ -18,3 +18,13 @@ int thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -r;
 }
+
+void thread_rwlock_init(pthread_rwlock_t *lock)
+{
+	pthread_rwlockattr_t attr;
+
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
+}

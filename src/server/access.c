@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/thread.h"
 #include "server/attempts.h"
 #include "server/oidc.h"
 
@@ -63,18 +64,6 @@ void access_free(struct access *a)
 	free(a);
 }
 
-/* Verifications follow each other without a gap during an attack, but a reload must not wait for
- * it. */
-static void init_lock(pthread_rwlock_t *lock)
-{
-	pthread_rwlockattr_t attr;
-
-	pthread_rwlockattr_init(&attr);
-	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(lock, &attr);
-	pthread_rwlockattr_destroy(&attr);
-}
-
 int access_open(struct access **out, const struct access_options *opt, struct err *err)
 {
 	_cleanup_(access_freep) struct access *a = calloc(1, sizeof(*a));
@@ -83,7 +72,7 @@ int access_open(struct access **out, const struct access_options *opt, struct er
 	if (!a)
 		return -ENOMEM;
 	a->opt = *opt;
-	init_lock(&a->lock);
+	thread_rwlock_init(&a->lock); /* an attack verifies without a gap */
 	attempts_init(&a->attempts);
 	pthread_mutex_init(&a->memory, NULL);
 	if (gnutls_rnd(GNUTLS_RND_KEY, a->mac_key, sizeof(a->mac_key)) < 0 ||

@@ -27,6 +27,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/thread.h"
 #include "base/vec.h"
 #include "flame/merged_stacks.h"
 #include "flame/stack_dict.h"
@@ -292,17 +293,6 @@ static int open_file(struct day *d, bool create, struct err *err)
 	return r < 0 ? r : add_tables(d, db, err);
 }
 
-/* Queries follow each other without a gap, so by default a writer would never get the lock. */
-static void init_lock(pthread_rwlock_t *lock)
-{
-	pthread_rwlockattr_t attr;
-
-	pthread_rwlockattr_init(&attr);
-	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(lock, &attr);
-	pthread_rwlockattr_destroy(&attr);
-}
-
 int day_open(struct day **out, const char *path, bool create, struct err *err)
 {
 	_cleanup_(day_closep) struct day *d = calloc(1, sizeof(*d));
@@ -310,7 +300,7 @@ int day_open(struct day **out, const char *path, bool create, struct err *err)
 
 	if (!d)
 		return -ENOMEM;
-	init_lock(&d->state.lock);
+	thread_rwlock_init(&d->state.lock); /* queries follow each other without a gap */
 	d->path = strdup(path);
 	reader_pool_init(&d->state.readers, d->path);
 	if (!d->path)
