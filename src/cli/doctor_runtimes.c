@@ -105,15 +105,7 @@ static void add(struct search *s, const struct lang_runtime *r, const char *path
 static int examine(void *ctx, const struct proc_map *m)
 {
 	struct search *s = ctx;
-	const struct file_ref ref = {
-		.pid = s->pid,
-		.start = m->start,
-		.end = m->end,
-		.dev_major = m->dev_major,
-		.dev_minor = m->dev_minor,
-		.inode = m->inode,
-		.path = m->path,
-	};
+	const struct file_ref ref = file_ref_of(s->pid, m);
 	struct mapped_file *file;
 	const struct lang_file *lang;
 	int r;

@@ -19,9 +19,7 @@
 enum {
 	OPENERS_MAX = 2,
 	ABANDONED_MAX = 16,
-	/* An open takes microseconds, and a copy of 64 MiB some 30 ms; loaded machines need more.
-	 */
-	TIMEOUT_MS = 500,
+	TIMEOUT_MS = 500, /* an open takes microseconds, but loaded machines need more */
 	OWNER_COMPONENTS = 2,
 };
 
@@ -64,12 +62,13 @@ static uint64_t root_key(int root)
 /* A path that is not charged to anything else is charged to itself and to its beginning. */
 static void choose_payers(const struct regular_file_query *q, uint64_t out[ROLE_PAYERS])
 {
-	uint64_t root = root_key(q->root);
+	uint64_t root;
 
 	out[0] = q->payers[0];
 	out[1] = q->payers[1];
 	if (out[0])
 		return;
+	root = root_key(q->root);
 	out[0] = root ^ hash_bytes(q->path, strlen(q->path));
 	out[1] = ~(root ^ hash_bytes(q->path, beginning(q->path)));
 }

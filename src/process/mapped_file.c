@@ -28,6 +28,7 @@
 #include "base/regular_file.h"
 #include "base/sigbus.h"
 #include "elf/image.h"
+#include "proc/maps.h"
 #include "proc/root.h"
 #include "symbol/debugfile.h"
 
@@ -35,6 +36,19 @@
 #define PAYER_UNNAMED (1ULL << 62)
 
 enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096, HTL_SHA256 = 32 };
+
+struct file_ref file_ref_of(uint32_t pid, const struct proc_map *m)
+{
+	return (struct file_ref){
+		.pid = pid,
+		.start = m->start,
+		.end = m->end,
+		.dev_major = m->dev_major,
+		.dev_minor = m->dev_minor,
+		.inode = m->inode,
+		.path = m->path,
+	};
+}
 
 unsigned int mapped_file_descriptors(const struct mapped_file *file)
 {

@@ -13,6 +13,8 @@
 #include "elf/note.h"
 #include "lang/lang.h"
 
+struct proc_map;
+
 /* Identifies the file of a mapping. */
 struct file_ref {
 	uint32_t pid;
@@ -21,6 +23,9 @@ struct file_ref {
 	uint64_t inode;   /* 0: unknown */
 	const char *path; /* as the process sees it */
 };
+
+/* The file of a line of /proc/PID/maps, whose path is borrowed. */
+struct file_ref file_ref_of(uint32_t pid, const struct proc_map *m);
 
 struct file_info {
 	const char *path; /* as its first process sees it, or "[vdso]" */

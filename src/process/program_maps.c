@@ -64,15 +64,7 @@ struct reread_job {
 static int on_proc_map(void *ctx, const struct proc_map *m)
 {
 	struct reread_job *job = ctx;
-	struct file_ref ref = {
-		.pid = job->task,
-		.start = m->start,
-		.end = m->end,
-		.dev_major = m->dev_major,
-		.dev_minor = m->dev_minor,
-		.inode = m->inode,
-		.path = m->path,
-	};
+	struct file_ref ref = file_ref_of(job->task, m);
 
 	programs_map(job->p, job->e, &ref, m->file_off);
 	return 0;
