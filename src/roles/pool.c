@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "roles/killed.h"
+#include "roles/launcher.h"
 #include "roles/payers.h"
 #include "roles/role.h"
 #include "roles/spawn.h"
@@ -79,8 +80,10 @@ static int add_child(struct role_pool *p, struct err *err)
 	int r = x ? vec_push(&p->children, x) : -ENOMEM;
 
 	if (r == 0) {
-		r = spawn_child(p->role->name, p->opts.memory_bytes,
-				p->role->sandbox == SANDBOX_READER, &x->pid, &x->sock, err);
+		r = p->opts.launcher ? role_launcher_start(p->opts.launcher, &x->pid, &x->sock, err)
+				     : spawn_child(p->role->name, p->opts.memory_bytes,
+						   p->role->sandbox == SANDBOX_READER, &x->pid,
+						   &x->sock, err);
 		p->children.len -= r < 0;
 	}
 	if (r < 0) {
@@ -111,8 +114,10 @@ static void remove_child(struct role_pool *p, struct role_exchange *x)
 	p->children.data[i] = p->children.data[--p->children.len];
 	if (!x->has_started)
 		back_off(p, now_ns);
+	/* which ends one that was started by a launcher */
 	close(x->sock);
-	killed_add(&p->killed, x->pid, now_ns);
+	if (!p->opts.launcher)
+		killed_add(&p->killed, x->pid, now_ns);
 	role_message_close_fds(&x->in);
 	free(x);
 	pthread_cond_broadcast(&p->freed);

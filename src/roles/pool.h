@@ -32,6 +32,7 @@
 
 struct err;
 struct role;
+struct role_launcher;
 struct role_pool;
 struct role_exchange;
 
@@ -39,6 +40,8 @@ struct role_pool_opts {
 	unsigned int max_children;  /* that can work; at least 1 */
 	unsigned int max_abandoned; /* children that hang; beyond, those killed are not replaced */
 	size_t memory_bytes;        /* limit of the heap of each child */
+	/* Starts the children; borrowed. NULL: this process does. See launcher.h. */
+	struct role_launcher *launcher;
 };
 
 enum { ROLE_PAYERS = 2 };

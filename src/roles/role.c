@@ -3,17 +3,24 @@
  * There is no cleanup: on any error of its socket the child calls _exit(), and the parent starts
  * another one. A timer ends a child whose job takes much longer than the parent waits, for the case
  * that the parent was killed meanwhile.
+ *
+ * A launcher (launcher.h) is a child that forks copies of itself, which have a user that the parent
+ * can no longer assign and that it may not signal. A copy therefore ends itself when its socket is
+ * closed, also in the middle of a job: the kernel sends SIGIO.
  */
 #include "roles/role.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "roles/launcher.h"
 #include "roles/spawn.h"
 
 enum { REPORT_MAX = 256, GRACE_MS = 2000 };
@@ -21,6 +28,7 @@ enum { REPORT_MAX = 256, GRACE_MS = 2000 };
 struct channel {
 	const struct role *role;
 	void *state;
+	char report[REPORT_MAX]; /* how it is confined */
 	struct role_message in;
 	_Alignas(8) uint8_t reply[ROLE_BODY_MAX];
 };
@@ -102,6 +110,58 @@ static const struct role_job *find_job(const struct role *role, uint32_t kind)
 	return NULL;
 }
 
+static void serve(struct channel *c, int sock) __attribute__((noreturn));
+
+static void send_hello(const struct channel *c)
+{
+	const struct role_header hello = { .type = ROLE_HELLO };
+
+	send_or_exit(SPAWN_FD, &hello, c->report, strlen(c->report), NULL, 0);
+}
+
+/* SIGIO: ends this process if the other end of its socket is closed. */
+static void on_socket(int sig)
+{
+	char byte;
+
+	(void)sig;
+	if (recv(SPAWN_FD, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+		_exit(0);
+}
+
+static void run_copy(struct channel *c) __attribute__((noreturn));
+
+static void run_copy(struct channel *c)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (dup2(c->in.fds[0], SPAWN_FD) < 0)
+		exit_child();
+	role_message_close_fds(&c->in);
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGIO, on_socket);
+	if (fcntl(SPAWN_FD, F_SETOWN, getpid()) < 0 || fcntl(SPAWN_FD, F_SETFL, O_ASYNC) < 0)
+		exit_child();
+	on_socket(SIGIO); /* it may be closed already */
+	send_hello(c);
+	serve(c, SPAWN_FD);
+}
+
+/* Starts a copy that serves the socket that came with the request. */
+static void launch(struct channel *c, int sock)
+{
+	struct role_header h = { .type = ROLE_REPLY, .request = c->in.h.request };
+	struct launch_reply reply = { 0 };
+
+	signal(SIGCHLD, SIG_IGN); /* reaps copies */
+	reply.pid = c->in.h.n_fds == 1 ? fork() : -1;
+	if (reply.pid == 0)
+		run_copy(c);
+	if (reply.pid < 0)
+		h.result = c->in.h.n_fds == 1 ? -errno : -EINVAL;
+	role_message_close_fds(&c->in);
+	send_or_exit(sock, &h, &reply, sizeof(reply), NULL, 0);
+}
+
 static void run_job(struct channel *c, int sock)
 {
 	const struct role_job *job = find_job(c->role, c->in.h.kind);
@@ -127,14 +187,15 @@ static void run_job(struct channel *c, int sock)
 	role_message_close_fds(&c->in);
 }
 
-static void serve(struct channel *c, int sock) __attribute__((noreturn));
-
 static void serve(struct channel *c, int sock)
 {
 	for (;;) {
 		if (role_message_receive(sock, &c->in, 0) < 0 || c->in.h.type != ROLE_REQUEST)
 			exit_child();
-		run_job(c, sock);
+		if (c->in.h.kind == ROLE_LAUNCH && c->role->may_launch)
+			launch(c, sock);
+		else
+			run_job(c, sock);
 	}
 }
 
@@ -147,17 +208,15 @@ static void run_role(const struct role *role, const struct spawn_args *args)
 		.in_namespaces = args->in_namespaces,
 	};
 	struct channel *c = calloc(1, sizeof(*c));
-	const struct role_header hello = { .type = ROLE_HELLO };
-	char report[REPORT_MAX] = "";
 
 	prctl(PR_SET_NAME, role->name, 0, 0, 0); /* instead of "exe" */
 	signal(SIGALRM, on_alarm);
-	if (!c || sandbox_enter(&opts, report, sizeof(report)) < 0)
+	if (!c || sandbox_enter(&opts, c->report, sizeof(c->report)) < 0)
 		exit_child();
 	c->role = role;
 	if (role->init && role->init(args->memory_bytes, &c->state) < 0)
 		exit_child();
-	send_or_exit(SPAWN_FD, &hello, report, strlen(report), NULL, 0);
+	send_hello(c);
 	serve(c, SPAWN_FD);
 }
 

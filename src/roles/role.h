@@ -8,6 +8,7 @@
  * To add a job: define the structs of its request and reply in a header that both sides include,
  * write a role_job_fn, and add a line to the table of a role. The parent's side is pool.h.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,8 @@ struct role {
 	 * Called once before the first job; may be NULL. Returns 0 or -errno, which ends the child.
 	 */
 	int (*init)(size_t memory_bytes, void **out_state);
+	/* It may be started by a launcher (launcher.h), which forks. init must be NULL then. */
+	bool may_launch;
 };
 
 /*

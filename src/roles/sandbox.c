@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,6 +35,8 @@ enum {
 	LONER = 2147357184,
 	NOBODY = 65534,
 	FDS_MAX = 64,
+	EXPORTER_FDS_MAX = 256,
+	EXPORTER_THREADS_MAX = 256, /* with those of other processes of the same user */
 };
 
 /* Address space for mapped files in addition to the heap. A browser's debug file has 4 GiB. */
@@ -128,8 +131,12 @@ static void set_limits(const struct sandbox_opts *opts, struct report *r)
 	limit(RLIMIT_CORE, 0);
 	/* No file can be opened for writing; this bounds memory files. */
 	limit(RLIMIT_FSIZE, opts->data_bytes);
-	limit(RLIMIT_NOFILE, FDS_MAX);
-	limit(RLIMIT_NPROC, 0);
+	limit(RLIMIT_NOFILE, opts->kind == SANDBOX_EXPORTER ? EXPORTER_FDS_MAX : FDS_MAX);
+	/* the resolver has threads */
+	if (opts->kind != SANDBOX_EXPORTER)
+		limit(RLIMIT_NPROC, 0);
+	else if (geteuid() == LONER)
+		limit(RLIMIT_NPROC, EXPORTER_THREADS_MAX);
 	limit(RLIMIT_MEMLOCK, 0);
 	if (CONFINE_SANITIZED) {
 		note(r, "no memory limit (address sanitizer)");
@@ -201,24 +208,161 @@ static int install_opener_filter(void)
 	return confine_syscalls(code, sizeof(code) / sizeof(*code));
 }
 
+#define DENY(name) CONFINE_CALL(__NR_##name, SECCOMP_RET_ERRNO | EPERM)
+#define ALLOW_FAMILY(family)                                                                       \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (family), 0, 1), CONFINE_RETURN(SECCOMP_RET_ALLOW)
+
+enum {
+	NAMESPACE_FLAGS = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+			  CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET,
+};
+
+/*
+ * A list of what is denied: TLS and resolver libraries choose their system calls, differently in
+ * each version. clone3() and openat2() have their flags in memory, out of reach; the C library
+ * falls back to clone() and openat().
+ */
+static int install_exporter_filter(void)
+{
+	struct sock_filter code[] = {
+		CONFINE_BEGIN,
+		CONFINE_CALL(__NR_clone3, SECCOMP_RET_ERRNO | ENOSYS),
+		CONFINE_CALL(__NR_openat2, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 4),
+		CONFINE_LOAD(args[0]),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NAMESPACE_FLAGS, 0, 1),
+		CONFINE_RETURN(SECCOMP_RET_ERRNO | EPERM),
+		CONFINE_RETURN(SECCOMP_RET_ALLOW),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 4),
+		CONFINE_LOAD(args[2]),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 0, 1),
+		CONFINE_RETURN(SECCOMP_RET_ERRNO | EPERM),
+		CONFINE_RETURN(SECCOMP_RET_ALLOW),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 10),
+		CONFINE_LOAD(args[0]),
+		ALLOW_FAMILY(AF_UNIX), /* services of the resolver */
+		ALLOW_FAMILY(AF_INET),
+		ALLOW_FAMILY(AF_INET6),
+		ALLOW_FAMILY(AF_NETLINK), /* getaddrinfo() queries the interfaces' addresses */
+		CONFINE_RETURN(SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+		/* a client only */
+		DENY(listen),
+		DENY(accept),
+		DENY(accept4),
+		/* other processes */
+		CONFINE_CALL(__NR_ptrace,
+			     CONFINE_SANITIZED ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM),
+		DENY(process_vm_readv),
+		DENY(process_vm_writev),
+		DENY(process_madvise),
+		DENY(kill),
+		DENY(tkill),
+		DENY(pidfd_open),
+		DENY(pidfd_getfd),
+		DENY(pidfd_send_signal),
+		DENY(kcmp),
+		/* other programs */
+		DENY(execve),
+		DENY(execveat),
+		/* files */
+		DENY(open_by_handle_at),
+		DENY(mkdirat),
+		DENY(mknodat),
+		DENY(unlinkat),
+		DENY(linkat),
+		DENY(symlinkat),
+		DENY(renameat2),
+		DENY(truncate),
+		DENY(fchmodat),
+		DENY(fchownat),
+		DENY(utimensat),
+		DENY(setxattr),
+#ifdef __NR_open
+		DENY(open),
+		DENY(creat),
+		DENY(mkdir),
+		DENY(mknod),
+		DENY(unlink),
+		DENY(rmdir),
+		DENY(link),
+		DENY(symlink),
+		DENY(rename),
+		DENY(chmod),
+		DENY(chown),
+#endif
+		DENY(renameat),
+		/* the machine, and parts of the kernel that have often been exploited */
+		DENY(unshare),
+		DENY(setns),
+		DENY(mount),
+		DENY(chroot),
+		DENY(pivot_root),
+		DENY(fsopen),
+		DENY(open_tree),
+		DENY(move_mount),
+		DENY(bpf),
+		DENY(perf_event_open),
+		DENY(userfaultfd),
+		DENY(io_uring_setup),
+		DENY(add_key),
+		DENY(request_key),
+		DENY(keyctl),
+		DENY(personality),
+		CONFINE_RETURN(SECCOMP_RET_ALLOW),
+	};
+
+	return confine_syscalls(code, sizeof(code) / sizeof(*code));
+}
+
 static const uint64_t OPENER_CAPABILITIES =
 	1ULL << CAP_SYS_PTRACE | 1ULL << CAP_DAC_READ_SEARCH | 1ULL << CAP_CHECKPOINT_RESTORE;
+
+/*
+ * The process stays dumpable, because it opens certificates through /proc/self/fd: nobody else has
+ * its user.
+ */
+static void enter_exporter(struct report *r)
+{
+	int e;
+
+	if (become(LONER))
+		note(r, "uid %d", LONER);
+	else
+		note(r, "uid %d", (int)geteuid());
+	drop_capabilities(0, r);
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	e = confine_read_only();
+	note(r, e == 0 ? "read-only" : "files writable (no Landlock)");
+}
+
+static void enter_other(const struct sandbox_opts *opts, struct report *r)
+{
+	bool is_opener = opts->kind == SANDBOX_OPENER;
+
+	if (is_opener)
+		leave_network(r);
+	else
+		change_user(opts->in_namespaces, r);
+	drop_capabilities(is_opener ? OPENER_CAPABILITIES : 0, r);
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
 
 int sandbox_enter(const struct sandbox_opts *opts, char *report, size_t report_len)
 {
 	struct report r = { .text = report, .len = report_len };
-	bool is_opener = opts->kind == SANDBOX_OPENER;
 	int e;
 
 	close_others(opts->keep_fd);
-	if (is_opener)
-		leave_network(&r);
+	if (opts->kind == SANDBOX_EXPORTER)
+		enter_exporter(&r);
 	else
-		change_user(opts->in_namespaces, &r);
-	drop_capabilities(is_opener ? OPENER_CAPABILITIES : 0, &r);
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+		enter_other(opts, &r);
 	set_limits(opts, &r);
-	e = is_opener ? install_opener_filter() : install_reader_filter();
+	if (opts->kind == SANDBOX_EXPORTER)
+		e = install_exporter_filter();
+	else
+		e = opts->kind == SANDBOX_OPENER ? install_opener_filter()
+						 : install_reader_filter();
 	if (e < 0)
 		return e;
 	note(&r, "seccomp");

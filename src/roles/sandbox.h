@@ -17,6 +17,12 @@ enum sandbox_kind {
 	 * them.
 	 */
 	SANDBOX_OPENER,
+	/*
+	 * Uses the network and TLS: no capabilities, no access to other processes, no writing of
+	 * files, no programs; a user of its own if it is started as root. It reads what any user
+	 * may read, since resolvers and TLS libraries have their own files.
+	 */
+	SANDBOX_EXPORTER,
 };
 
 struct sandbox_opts {

@@ -2,8 +2,10 @@
 #include "roles/role.h"
 
 extern const struct role pool_test_role, pool_test_broken_role, role_test_role;
-extern const struct role sandbox_test_reader, sandbox_test_opener;
+extern const struct role sandbox_test_reader, sandbox_test_opener, sandbox_test_exporter;
+extern const struct role launcher_test_role;
 
+int test_launcher(void);
 int test_message(void);
 int test_payers(void);
 int test_pool(void);
@@ -15,12 +17,13 @@ void spawn_test_main(char **argv);
 
 int main(int argc, char **argv)
 {
-	const struct role *const roles[] = { &pool_test_role, &pool_test_broken_role,
-					     &role_test_role, &sandbox_test_reader,
-					     &sandbox_test_opener };
+	const struct role *const roles[] = { &pool_test_role,      &pool_test_broken_role,
+					     &role_test_role,      &sandbox_test_reader,
+					     &sandbox_test_opener, &sandbox_test_exporter,
+					     &launcher_test_role };
 
 	spawn_test_main(argv);
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
-	return test_message() + test_payers() + test_pool() + test_role() + test_sandbox() +
-	       test_spawn();
+	return test_launcher() + test_message() + test_payers() + test_pool() + test_role() +
+	       test_sandbox() + test_spawn();
 }

@@ -156,12 +156,15 @@ static int job_attempt(struct role_call *call)
 
 static const struct role_job jobs[] = { { 1, 0, job_attempt } };
 
-extern const struct role sandbox_test_reader, sandbox_test_opener;
+extern const struct role sandbox_test_reader, sandbox_test_opener, sandbox_test_exporter;
 const struct role sandbox_test_reader = {
 	.name = "cameo-test-reader", .sandbox = SANDBOX_READER, .jobs = jobs, .n_jobs = 1
 };
 const struct role sandbox_test_opener = {
 	.name = "cameo-test-opener", .sandbox = SANDBOX_OPENER, .jobs = jobs, .n_jobs = 1
+};
+const struct role sandbox_test_exporter = {
+	.name = "cameo-test-exporter", .sandbox = SANDBOX_EXPORTER, .jobs = jobs, .n_jobs = 1
 };
 
 /* ---- the parent ---------------------------------------------------------------------------- */
@@ -218,6 +221,23 @@ static void an_opener_can_read_files_but_not_write(void **state)
 	assert_non_null(strstr(report, ", seccomp"));
 }
 
+static void an_exporter_can_use_the_network_and_read_files_but_reach_no_process(void **state)
+{
+	/* libraries load code, and the launcher forks */
+	static const enum attempt allowed[] = { READ_FILE, SOCKET,   FORK,           MAP_CODE,
+						MAKE_CODE, MAP_DATA, LIST_DIRECTORY, MEMORY_FILE };
+	int32_t errors[ATTEMPTS];
+	char report[256];
+
+	run_attempts("cameo-test-exporter", false, errors, report);
+	assert_int_equal(errors[OPEN_BY_HANDLE_OF_FLAGS], ENOSYS);
+	errors[OPEN_BY_HANDLE_OF_FLAGS] = EPERM;
+	assert_allowed(errors, allowed, 8);
+	assert_true(access("/dev/shm/cameo-test-sandbox", F_OK) < 0);
+	assert_non_null(strstr(report, "no capabilities"));
+	assert_non_null(strstr(report, ", seccomp"));
+}
+
 /* A number in /proc/PID/status. */
 static uint64_t status_of(pid_t pid, const char *field, int base)
 {
@@ -243,14 +263,17 @@ static uint64_t status_of(pid_t pid, const char *field, int base)
 
 static void the_kernel_confirms_the_report(void **state)
 {
-	struct child reader, opener;
+	struct child reader, opener, exporter;
 	uint64_t own = confine_capabilities();
 
 	child_start(&reader, "cameo-test-reader", false, true);
 	child_start(&opener, "cameo-test-opener", false, true);
+	child_start(&exporter, "cameo-test-exporter", false, true);
 	assert_int_equal(status_of(reader.pid, "Seccomp", 10), 2);
 	assert_int_equal(status_of(opener.pid, "Seccomp", 10), 2);
 	assert_int_equal(status_of(reader.pid, "NoNewPrivs", 10), 1);
+	assert_int_equal(status_of(exporter.pid, "Seccomp", 10), 2);
+	assert_int_equal(status_of(exporter.pid, "CapPrm", 16), 0);
 	assert_int_equal(status_of(reader.pid, "CapEff", 16), 0);
 	assert_int_equal(status_of(reader.pid, "CapPrm", 16), 0);
 	/* An opener has at most SYS_PTRACE, DAC_READ_SEARCH and CHECKPOINT_RESTORE. */
@@ -259,8 +282,11 @@ static void the_kernel_confirms_the_report(void **state)
 	assert_int_equal(status_of(opener.pid, "CapPrm", 16) & ~own, 0);
 	if (geteuid() == 0)
 		assert_int_not_equal(status_of(reader.pid, "Uid", 10), 0);
+	if (geteuid() == 0)
+		assert_int_not_equal(status_of(exporter.pid, "Uid", 10), 0);
 	child_end(&reader);
 	child_end(&opener);
+	child_end(&exporter);
 }
 
 static void limits_are_those_of_the_role(void **state)
@@ -353,6 +379,8 @@ static void a_process_that_downloads_loses_its_rights_but_not_the_network(void *
 }
 
 TEST_GROUP(test_sandbox, TEST(a_reader_can_use_memory_and_nothing_else),
-	   TEST(an_opener_can_read_files_but_not_write), TEST(the_kernel_confirms_the_report),
-	   TEST(limits_are_those_of_the_role), TEST(a_report_that_does_not_fit_is_truncated),
+	   TEST(an_opener_can_read_files_but_not_write),
+	   TEST(an_exporter_can_use_the_network_and_read_files_but_reach_no_process),
+	   TEST(the_kernel_confirms_the_report), TEST(limits_are_those_of_the_role),
+	   TEST(a_report_that_does_not_fit_is_truncated),
 	   TEST(a_process_that_downloads_loses_its_rights_but_not_the_network))
