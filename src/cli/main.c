@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "export/exporter_role.h"
 #include "opener/opener.h"
 #include "options/help.h"
 #include "reader/reader.h"
@@ -53,7 +54,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const struct role *const roles[] = { &reader_role, &opener_role };
+	const struct role *const roles[] = { &reader_role, &opener_role, &exporter_role };
 
 	return_large_blocks();
 	symbol_worker_main(argc, argv);

@@ -61,8 +61,8 @@ static void remove_unfinished(struct directory *d)
 	dir_files_fini(&files);
 }
 
-static int directory_open(void **out, const struct export_sink_options *opt, const char *host,
-			  struct err *err)
+static int directory_open(void **out, const struct export_sink_options *opt,
+			  const struct sink_setup *setup, struct err *err)
 {
 	struct directory *d = calloc(1, sizeof(*d));
 	int r;

@@ -7,6 +7,7 @@
  * Undelivered items wait in memory and then on disk, within limits; drops are counted by reason.
  * The exporter does not depend on how profiles are made.
  *
+ * Processes of another role (exporter_role.h) use the network; this one encodes, queues and spools.
  * Threads: one that encodes, and one per sink. Functions may be called from any thread, but
  * exporter_put() from one at a time and nothing after exporter_stop() except exporter_stats() and
  * exporter_free(). Memory: queue_bytes per sink, plus the windows that wait to be encoded (two) and
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 
@@ -23,6 +25,7 @@ struct err;
 struct export_window;
 struct exporter;
 struct profile;
+struct role_launcher;
 struct sink_ops;
 
 enum { EXPORT_MAX_SINKS = 8 };
@@ -96,6 +99,11 @@ struct exporter_options {
 	uint64_t spool_bytes;  /* limit of all sinks together; 0: 512 MiB */
 	/* The exporter that this one replaces, if it still exists: both may share a spool. */
 	struct exporter *previous;
+	/*
+	 * Starts the processes that use the network (exporter_role.h); must outlive the exporter.
+	 * NULL: this process does.
+	 */
+	struct role_launcher *launcher;
 	int64_t max_age_ns; /* older windows are dropped; 0: a day */
 	unsigned int
 		retry_ms; /* first pause after a failure; doubles up to 64 times this; 0: 1 s */
@@ -155,6 +163,9 @@ struct export_sink_stats {
 struct exporter_stats {
 	size_t n_sinks;
 	struct export_sink_stats sinks[EXPORT_MAX_SINKS];
+	uint64_t process_deaths; /* exporter processes that died or had to be killed */
+	size_t n_pids;
+	pid_t pids[EXPORT_MAX_SINKS]; /* of exporter processes */
 };
 
 /* It may be called from any thread while the exporter exists. */

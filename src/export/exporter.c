@@ -19,9 +19,11 @@
 #include "base/thread.h"
 #include "export/channel.h"
 #include "export/export.h"
+#include "export/exporter_role.h"
 #include "export/sink.h"
 #include "export/spool.h"
 #include "export/window.h"
+#include "roles/pool.h"
 
 enum { PENDING_MAX = 2, QUEUE_BYTES = 8 << 20, SPOOL_BYTES = 512 << 20 };
 
@@ -35,6 +37,7 @@ struct exporter {
 	struct export_window *pending[PENDING_MAX]; /* oldest first; owned */
 	size_t n_pending;
 	struct spool *spool;
+	struct role_pool *exporters; /* NULL: no sink uses the network */
 	struct channel *channels[EXPORT_MAX_SINKS];
 	uint32_t spool_sinks[EXPORT_MAX_SINKS]; /* by channel: see spool_name() */
 	size_t n_channels;
@@ -174,6 +177,42 @@ static void warn_unconfigured(const struct exporter *e, const struct exporter_op
 	opt->log(opt->log_ctx, line);
 }
 
+static const struct sink_ops *ops_of(const struct export_sink_options *so)
+{
+	return so->ops ? so->ops : kinds[so->kind];
+}
+
+static int check_kinds(const struct exporter_options *opt, struct err *err)
+{
+	for (size_t i = 0; i < opt->n_sinks; i++)
+		if ((unsigned int)opt->sinks[i].kind >= EXPORT_KIND_MAX)
+			return err_set(err, -EINVAL, "unknown type of destination");
+	return 0;
+}
+
+/* Each sink has one thread, so that many processes can be busy. */
+static int start_exporters(struct exporter *e, const struct exporter_options *opt, struct err *err)
+{
+	struct role_pool_opts pool = { .memory_bytes = EXPORTER_MEMORY,
+				       .max_abandoned = EXPORT_MAX_SINKS,
+				       .launcher = opt->launcher };
+
+	for (size_t i = 0; i < opt->n_sinks; i++)
+		pool.max_children += ops_of(&opt->sinks[i])->uses_network;
+	return pool.max_children ? role_pool_new(&e->exporters, &exporter_role, &pool, err) : 0;
+}
+
+static int open_sink(void **out, const struct exporter *e, const struct exporter_options *opt,
+		     const struct export_sink_options *so, struct err *err)
+{
+	struct sink_setup setup = { .exporters = e->exporters };
+	struct utsname uts;
+
+	uname(&uts);
+	setup.host = opt->host ? opt->host : uts.nodename;
+	return ops_of(so)->open(out, so, &setup, err);
+}
+
 /* The channel owns the sink from channel_new() on, also if that fails. */
 static int add_channel(struct exporter *e, const struct exporter_options *opt,
 		       const struct export_sink_options *so, struct err *err)
@@ -185,17 +224,13 @@ static int add_channel(struct exporter *e, const struct exporter_options *opt,
 		.log = opt->log,
 		.log_ctx = opt->log_ctx,
 	};
-	struct utsname uts;
 	char name[80];
 	int r;
 
-	if ((unsigned int)so->kind >= EXPORT_KIND_MAX)
-		return err_set(err, -EINVAL, "unknown type of destination");
-	co.ops = so->ops ? so->ops : kinds[so->kind];
+	co.ops = ops_of(so);
 	if (!so->url || !so->url[0])
 		return err_set(err, -EINVAL, "%s: the URL or directory is missing", co.ops->name);
-	uname(&uts);
-	r = co.ops->open(&co.sink, so, opt->host ? opt->host : uts.nodename, err);
+	r = open_sink(&co.sink, e, opt, so, err);
 	if (r < 0)
 		return r;
 	name_of(co.ops, so->url, name);
@@ -229,7 +264,11 @@ int exporter_new(struct exporter **out, const struct exporter_options *opt, stru
 	if (!opt->n_sinks || opt->n_sinks > EXPORT_MAX_SINKS)
 		return err_set(err, -EINVAL, "expected 1 to %d destinations for profiles",
 			       (int)EXPORT_MAX_SINKS);
-	r = open_spool(e, opt, err);
+	r = check_kinds(opt, err);
+	if (r == 0)
+		r = open_spool(e, opt, err);
+	if (r == 0)
+		r = start_exporters(e, opt, err);
 	for (size_t i = 0; r == 0 && i < opt->n_sinks; i++)
 		r = add_channel(e, opt, &opt->sinks[i], err);
 	if (r == 0)
@@ -241,11 +280,22 @@ int exporter_new(struct exporter **out, const struct exporter_options *opt, stru
 	return 0;
 }
 
+static void read_processes(struct exporter *e, struct exporter_stats *out)
+{
+	struct role_counters c;
+
+	role_pool_counters(e->exporters, &c);
+	out->process_deaths = c.deaths + c.garbage + c.timeouts;
+	out->n_pids = role_pool_pids(e->exporters, out->pids, EXPORT_MAX_SINKS);
+}
+
 void exporter_stats(struct exporter *e, struct exporter_stats *out)
 {
 	*out = (struct exporter_stats){ .n_sinks = e->n_channels };
 	for (size_t i = 0; i < e->n_channels; i++)
 		channel_stats(e->channels[i], &out->sinks[i]);
+	if (e->exporters)
+		read_processes(e, out);
 }
 
 void exporter_stop(struct exporter *e, uint64_t deadline_ns)
@@ -271,6 +321,7 @@ void exporter_free(struct exporter *e)
 	exporter_stop(e, 0);
 	for (size_t i = 0; i < e->n_channels; i++)
 		channel_free(e->channels[i]);
+	role_pool_free(e->exporters);
 	spool_close(e->spool);
 	while (e->n_pending)
 		export_window_free(e->pending[--e->n_pending]);

@@ -23,8 +23,8 @@ struct local {
 	int fd; /* borrowed */
 };
 
-static int local_open(void **out, const struct export_sink_options *opt, const char *host,
-		      struct err *err)
+static int local_open(void **out, const struct export_sink_options *opt,
+		      const struct sink_setup *setup, struct err *err)
 {
 	struct local *s = malloc(sizeof(*s));
 

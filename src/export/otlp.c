@@ -5,7 +5,7 @@
  * default; a larger profile is split.
  *
  * gRPC is used in its simplest form, a unary call over HTTP/2. otlp_judge.h decides what a response
- * means for the request.
+ * means for the request, in the exporter's process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -90,23 +90,27 @@ static int target_of(const char *url, bool *out_grpc, char **out, struct err *er
  * The header of compression is the last one of each list, so leaving it off is a matter of the
  * count.
  */
-static int open_post(struct otlp *s, const struct export_sink_options *opt, const char *url,
-		     struct err *err)
+static int open_post(struct otlp *s, const struct export_sink_options *opt,
+		     const struct sink_setup *setup, const char *url, struct err *err)
 {
 	static const char *const grpc[] = { "Content-Type: application/grpc", "TE: trailers",
 					    POST_USER_AGENT, "grpc-accept-encoding: identity",
 					    "grpc-encoding: gzip" };
 	static const char *const http[] = { "Content-Type: application/x-protobuf", POST_USER_AGENT,
 					    "Content-Encoding: gzip" };
-	struct post_options po = { .sink = opt, .url = url, .http2_only = s->grpc };
+	struct post_options po = { .sink = opt,
+				   .pool = setup->exporters,
+				   .judge = s->grpc ? POST_OTLP_GRPC : POST_OTLP_HTTP,
+				   .url = url,
+				   .http2_only = s->grpc };
 
 	po.headers = s->grpc ? grpc : http;
 	po.n_headers = (s->grpc ? 5u : 3u) - !s->gzip; /* the last header is about compression */
 	return post_new(&s->post, &po, err);
 }
 
-static int otlp_open(void **out, const struct export_sink_options *opt, const char *host,
-		     struct err *err)
+static int otlp_open(void **out, const struct export_sink_options *opt,
+		     const struct sink_setup *setup, struct err *err)
 {
 	_cleanup_(freep) char *url = NULL;
 	struct otlp *s = calloc(1, sizeof(*s));
@@ -115,10 +119,10 @@ static int otlp_open(void **out, const struct export_sink_options *opt, const ch
 	if (!s)
 		return -ENOMEM;
 	s->gzip = !opt->no_gzip;
-	s->host = strdup(host);
+	s->host = strdup(setup->host);
 	r = s->host ? target_of(opt->url, &s->grpc, &url, err) : -ENOMEM;
 	if (r == 0)
-		r = open_post(s, opt, url, err);
+		r = open_post(s, opt, setup, url, err);
 	if (r < 0) {
 		otlp_free(s);
 		return r;
@@ -235,14 +239,8 @@ static int otlp_encode(void *sink, const struct export_window *w, sink_emit_fn e
 static void otlp_send(void *sink, const struct export_item *item, struct sink_outcome *out)
 {
 	struct otlp *s = sink;
-	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
 
-	if (!post_send(s->post, &item->body, &a, out))
-		return;
-	if (s->grpc)
-		otlp_judge_grpc(&a, item, out);
-	else
-		otlp_judge_http(&a, item, out);
+	(void)post_send(s->post, &item->body, item->n_profiles, out);
 }
 
 static void otlp_cancel(void *sink)
@@ -254,6 +252,7 @@ static void otlp_cancel(void *sink)
 
 const struct sink_ops sink_otlp = {
 	.name = "otlp",
+	.uses_network = true,
 	.open = otlp_open,
 	.encode = otlp_encode,
 	.send = otlp_send,

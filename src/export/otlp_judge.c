@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "export/http_judge.h"
 #include "export/otlp_answer.h"
-#include "export/post.h"
 #include "export/sink.h"
 #include "net/http_client.h"
 
@@ -32,14 +32,13 @@ enum grpc_status {
 	GRPC_UNAUTHENTICATED = 16,
 };
 
-static void done(const struct otlp_answer *a, const struct export_item *item,
-		 struct sink_outcome *out)
+static void done(const struct otlp_answer *a, uint32_t n_profiles, struct sink_outcome *out)
 {
 	out->verdict = SINK_DONE;
-	out->rejected_profiles = a->rejected < item->n_profiles ? a->rejected : item->n_profiles;
+	out->rejected_profiles = a->rejected < n_profiles ? a->rejected : n_profiles;
 	if (a->rejected || a->message[0])
 		sink_end(out, SINK_DONE, "%u of %u profiles rejected: %s",
-			 (unsigned int)out->rejected_profiles, item->n_profiles, a->message);
+			 (unsigned int)out->rejected_profiles, n_profiles, a->message);
 }
 
 /*
@@ -83,8 +82,7 @@ static enum sink_verdict grpc_verdict(long status, bool may_retry)
  * An answer without grpc-status is not gRPC: a proxy in between may have responded, so the item is
  * kept.
  */
-void otlp_judge_grpc(const struct http_answer *a, const struct export_item *item,
-		     struct sink_outcome *out)
+void otlp_judge_grpc(const struct http_answer *a, uint32_t n_profiles, struct sink_outcome *out)
 {
 	const char *status = http_answer_header(a, "grpc-status"), *message;
 	struct otlp_answer said = { 0 };
@@ -96,7 +94,7 @@ void otlp_judge_grpc(const struct http_answer *a, const struct export_item *item
 			sink_end(out, SINK_LATER,
 				 "the response is not gRPC: is this the gRPC port?");
 		else
-			post_judge(a, NULL, out);
+			http_judge_status(a, NULL, out);
 		return;
 	}
 	code = strtol(status, &end, 10);
@@ -106,7 +104,7 @@ void otlp_judge_grpc(const struct http_answer *a, const struct export_item *item
 		if (a->body.len > OTLP_FRAME_HEADER && !a->body.data[0])
 			otlp_answer_read(a->body.data + OTLP_FRAME_HEADER,
 					 a->body.len - OTLP_FRAME_HEADER, &said);
-		done(&said, item, out);
+		done(&said, n_profiles, out);
 		return;
 	}
 	read_details(a, &said);
@@ -120,16 +118,15 @@ void otlp_judge_grpc(const struct http_answer *a, const struct export_item *item
 
 static bool is_protobuf(const struct http_answer *a)
 {
-	return post_has_type(a, "application/x-protobuf") ||
-	       post_has_type(a, "application/protobuf");
+	return http_judge_has_type(a, "application/x-protobuf") ||
+	       http_judge_has_type(a, "application/protobuf");
 }
 
 /*
  * Errors may be protobuf or text. A success of another content type is treated like an outage: a
  * captive portal or a wrong port answers 200 to everything.
  */
-void otlp_judge_http(const struct http_answer *a, const struct export_item *item,
-		     struct sink_outcome *out)
+void otlp_judge_http(const struct http_answer *a, uint32_t n_profiles, struct sink_outcome *out)
 {
 	struct otlp_answer said = { 0 };
 	size_t len = a->body.len < OTLP_MESSAGE_LEN - 1 ? a->body.len : OTLP_MESSAGE_LEN - 1;
@@ -137,8 +134,8 @@ void otlp_judge_http(const struct http_answer *a, const struct export_item *item
 	if (a->status / 100 == 2) {
 		if (is_protobuf(a))
 			otlp_answer_read(a->body.data, a->body.len, &said);
-		if (!a->body.len || is_protobuf(a) || post_has_type(a, "application/json"))
-			done(&said, item, out);
+		if (!a->body.len || is_protobuf(a) || http_judge_has_type(a, "application/json"))
+			done(&said, n_profiles, out);
 		else
 			sink_end(out, SINK_LATER,
 				 "status %d, but the response is not from an OTLP receiver",
@@ -149,7 +146,7 @@ void otlp_judge_http(const struct http_answer *a, const struct export_item *item
 		otlp_answer_read_status(a->body.data, a->body.len, &said);
 	else if (len)
 		memcpy(said.message, a->body.data, len);
-	post_judge(a, said.message[0] ? said.message : NULL, out);
+	http_judge_status(a, said.message[0] ? said.message : NULL, out);
 	if (!out->retry_ms)
 		out->retry_ms = said.retry_ms;
 }

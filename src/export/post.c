@@ -1,31 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Headers are assembled for each request, because files of credentials may change (a token that
- * is renewed). Credentials never appear in messages.
+ * is renewed). Credentials never appear in messages. Files in PEM are copied into memory files,
+ * again whenever they have changed.
  */
 #include "export/post.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "export/export.h"
+#include "export/post_job.h"
 #include "export/sink.h"
+#include "roles/memfd.h"
+#include "roles/pool.h"
 
-enum { TIMEOUT_MS = 10000, SECRET_MAX = 16384, ANSWER_BYTES = 64 << 10 };
+enum {
+	TIMEOUT_MS = 10000,
+	SECRET_MAX = 16384,
+	PEM_MAX = 4 << 20,
+	START_MS = 5000,    /* wait for an exporter to be started */
+	OVERHEAD_MS = 2000, /* of an exporter, besides the time of the request */
+};
+
+/* A file in PEM. */
+struct pem {
+	char *path;     /* NULL: none */
+	struct stat st; /* of the file, when it was copied */
+	int fd;         /* the copy */
+};
 
 struct strings {
 	VEC(char *);
 };
 
 struct post {
-	struct http_client *client;
+	struct role_pool *pool;
+	struct post_request fixed; /* of every request */
+	struct pem pem[POST_FILES];
+	int cancel_fd; /* an eventfd, readable after post_cancel() */
 	char *url;
 	struct strings headers;
 	char *secret, *secret_file; /* at most one is set */
@@ -53,7 +76,11 @@ void post_free(struct post *p)
 {
 	if (!p)
 		return;
-	http_client_free(p->client);
+	for (int i = 0; i < POST_FILES; i++) {
+		free(p->pem[i].path);
+		closep(&p->pem[i].fd);
+	}
+	closep(&p->cancel_fd);
 	strings_fini(&p->headers);
 	free(p->secret);
 	free(p->secret_file);
@@ -109,31 +136,107 @@ static int copy_secret(struct post *p, const struct export_sink_options *o, stru
 	return (text && !p->secret) || (file && !p->secret_file) ? -ENOMEM : 0;
 }
 
+/* Copies a file into a sealed memory file. Returns its descriptor or -errno. */
+static int copy_file(int fd, const struct stat *st)
+{
+	struct role_memfd m;
+	size_t at = 0;
+	int r, sealed;
+
+	if (!S_ISREG(st->st_mode) || !st->st_size || st->st_size > PEM_MAX)
+		return -EINVAL;
+	r = role_memfd_new(&m, (size_t)st->st_size);
+	while (r == 0 && at < m.len) {
+		ssize_t n = pread(fd, (char *)m.data + at, m.len - at, (off_t)at);
+
+		if (n <= 0)
+			r = n < 0 ? -errno : -EIO;
+		else
+			at += (size_t)n;
+	}
+	if (r < 0)
+		return r;
+	sealed = role_memfd_seal(&m);
+	return sealed;
+}
+
+static bool is_unchanged(const struct pem *f, const struct stat *st)
+{
+	return f->fd >= 0 && f->st.st_dev == st->st_dev && f->st.st_ino == st->st_ino &&
+	       f->st.st_size == st->st_size && f->st.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+	       f->st.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+/* Copies the file if it has changed. O_NONBLOCK: a named pipe must not block the thread. */
+static int refresh_pem(struct pem *f, struct err *err)
+{
+	_cleanup_(closep) int fd = -1;
+	struct stat st;
+	int r;
+
+	if (!f->path || (stat(f->path, &st) == 0 && is_unchanged(f, &st)))
+		return 0;
+	fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : copy_file(fd, &st);
+	if (r < 0)
+		return err_set(err, r, "cannot read \"%.150s\": %s", f->path, strerror(-r));
+	closep(&f->fd);
+	f->fd = r;
+	f->st = st;
+	return 0;
+}
+
+static int open_pem(struct post *p, enum post_file which, const char *path, struct err *err)
+{
+	int r;
+
+	if (!path)
+		return 0;
+	p->pem[which].path = strdup(path);
+	if (!p->pem[which].path)
+		return -ENOMEM;
+	p->fixed.files |= (uint8_t)(1u << which);
+	r = refresh_pem(&p->pem[which], err);
+	return r < 0 && r != -ENOMEM ? -EINVAL : r;
+}
+
+static int open_files(struct post *p, const struct export_sink_options *o, struct err *err)
+{
+	int r = open_pem(p, POST_CA, o->ca_file, err);
+
+	if (r == 0)
+		r = open_pem(p, POST_CERT, o->cert_file, err);
+	if (r == 0)
+		r = open_pem(p, POST_KEY, o->key_file, err);
+	return r;
+}
+
 int post_new(struct post **out, const struct post_options *opt, struct err *err)
 {
 	const struct export_sink_options *o = opt->sink;
-	const struct http_client_options http = {
-		.ca_file = o->ca_file,
-		.cert_file = o->cert_file,
-		.key_file = o->key_file,
-		.insecure = o->tls_insecure,
-		.http2_only = opt->http2_only,
-		.timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_MS,
-		.max_answer = ANSWER_BYTES,
-	};
 	_cleanup_(post_freep) struct post *p = calloc(1, sizeof(*p));
 	int r;
 
 	if (!p)
 		return -ENOMEM;
+	p->pool = opt->pool;
+	p->fixed = (struct post_request){
+		.judge = opt->judge,
+		.timeout_ms = o->timeout_ms ? o->timeout_ms : TIMEOUT_MS,
+		.insecure = o->tls_insecure,
+		.http2_only = opt->http2_only,
+	};
+	for (int i = 0; i < POST_FILES; i++)
+		p->pem[i].fd = -1;
+	p->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->url = strdup(opt->url);
-	if (!p->url)
+	if (!p->url || p->cancel_fd < 0)
 		return -ENOMEM;
 	r = add_headers(p, opt, err);
 	if (r == 0)
 		r = copy_secret(p, o, err);
 	if (r == 0)
-		r = http_client_new(&p->client, &http, err);
+		r = open_files(p, o, err);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&p);
@@ -188,72 +291,146 @@ static int authorization(const struct post *p, char **out, struct err *err)
 	return 0;
 }
 
-/* Headers of the caller follow those of the protocol, and Authorization comes last. */
-static int send_with(struct post *p, const char *auth, const struct buf *body,
-		     struct http_answer *answer, struct err *err)
+static void put_text(struct buf *b, const char *text)
 {
-	struct {
-		VEC(const char *);
-	} h = { 0 };
-	struct http_client_request rq = {
-		.method = "POST",
-		.url = p->url,
-		.body = body->data,
-		.body_len = body->len,
-	};
-	int r = vec_reserve(&h, p->headers.len + 1);
+	buf_put(b, text, strlen(text) + 1);
+}
 
-	if (r == 0) {
-		for (size_t i = 0; i < p->headers.len; i++)
-			h.data[h.len++] = p->headers.data[i];
-		if (auth)
-			h.data[h.len++] = auth;
-		rq.headers = h.data;
-		rq.n_headers = h.len;
-		r = http_client_do(p->client, &rq, answer, err);
+/* Headers of the caller follow those of the protocol, and Authorization comes last. */
+static int encode_request(const struct post *p, uint32_t n_profiles, struct buf *out,
+			  struct err *err)
+{
+	_cleanup_(freep) char *auth = NULL;
+	struct post_request fixed = p->fixed;
+	int r = authorization(p, &auth, err);
+
+	if (r < 0)
+		return r;
+	fixed.n_profiles = n_profiles;
+	buf_put(out, &fixed, sizeof(fixed));
+	put_text(out, p->url);
+	for (size_t i = 0; i < p->headers.len; i++)
+		put_text(out, p->headers.data[i]);
+	if (auth)
+		put_text(out, auth);
+	return buf_error(out);
+}
+
+/* Returns a descriptor of a copy of @body, or -errno. */
+static int copy_body(const struct buf *body)
+{
+	struct role_memfd m;
+	int r = role_memfd_new(&m, body->len);
+
+	if (r < 0)
+		return r;
+	memcpy(m.data, body->data, body->len);
+	return role_memfd_seal(&m);
+}
+
+static bool is_cancelled(const struct post *p)
+{
+	struct pollfd f = { .fd = p->cancel_fd, .events = POLLIN };
+
+	return poll(&f, 1, 0) == 1;
+}
+
+/* Waits for the reply. Returns as role_exchange_poll(), or -ECANCELED. */
+static int wait_for_reply(struct post *p, struct role_exchange *x)
+{
+	struct pollfd fds[] = { { .fd = role_exchange_fd(x), .events = POLLIN },
+				{ .fd = p->cancel_fd, .events = POLLIN } };
+	int r;
+
+	/* the timeouts of the exchange are noticed within a second */
+	while ((r = role_exchange_poll(x, 0)) == -EAGAIN) {
+		if (poll(fds, 2, 1000) > 0 && fds[1].revents)
+			return -ECANCELED;
 	}
-	vec_fini(&h);
 	return r;
 }
 
-bool post_send(struct post *p, const struct buf *body, struct http_answer *answer,
-	       struct sink_outcome *outcome)
+/* Copies the outcome from a reply, which is checked. Returns 0 or -EBADMSG. */
+static int take_outcome(struct role_exchange *x, uint32_t n_profiles, struct sink_outcome *out)
 {
-	_cleanup_(freep) char *auth = NULL;
-	struct err err = { 0 };
-	int r = authorization(p, &auth, &err);
+	const struct role_reply *reply = role_exchange_reply(x);
+	const struct post_reply *a = reply->data;
 
+	if (reply->len != sizeof(*a) || a->verdict > SINK_NEVER || a->retry_ms < 0 ||
+	    a->rejected_profiles > n_profiles || !memchr(a->why, 0, sizeof(a->why))) {
+		role_exchange_reject(x);
+		return -EBADMSG;
+	}
+	out->retry_ms = a->retry_ms;
+	out->rejected_profiles = a->rejected_profiles;
+	out->is_cameo = a->is_cameo;
+	sink_end(out, a->verdict, "%s", a->why);
+	return 0;
+}
+
+static const char *explain(int r)
+{
+	switch (r) {
+	case -EPIPE:
+		return "the exporter process died and is started again";
+	case -EAGAIN:
+		return "no exporter process could be started";
+	case -EBADMSG:
+		return "the exporter process sent an invalid message and was replaced";
+	case -ETIMEDOUT:
+		return "the exporter process did not reply in time and was replaced";
+	case -ECANCELED:
+		return "canceled";
+	default:
+		return strerror(-r);
+	}
+}
+
+/* Sends @request with the descriptors. Returns 0 if an exporter had a response, or -errno. */
+static int exchange(struct post *p, const struct buf *request, int body_fd, uint32_t n_profiles,
+		    struct sink_outcome *out)
+{
+	int fds[1 + POST_FILES] = { body_fd };
+	struct role_request rq = { .kind = EXPORT_POST,
+				   .data = request->data,
+				   .len = request->len,
+				   .fds = fds,
+				   .n_fds = 1,
+				   .timeout_ms = p->fixed.timeout_ms + OVERHEAD_MS };
+	_cleanup_(role_exchange_endp) struct role_exchange *x = NULL;
+	int r;
+
+	for (int i = 0; i < POST_FILES; i++)
+		if (p->fixed.files >> i & 1)
+			fds[rq.n_fds++] = p->pem[i].fd;
+	r = is_cancelled(p) ? -ECANCELED : role_pool_start(p->pool, &rq, START_MS, &x);
 	if (r == 0)
-		r = send_with(p, auth, body, answer, &err);
-	if (r < 0)
-		sink_end(outcome, SINK_LATER, "%s", err.msg[0] ? err.msg : strerror(-r));
+		r = wait_for_reply(p, x);
+	if (r == 0)
+		r = take_outcome(x, n_profiles, out);
+	return r < 0 ? r : role_exchange_reply(x)->result;
+}
+
+bool post_send(struct post *p, const struct buf *body, uint32_t n_profiles,
+	       struct sink_outcome *out)
+{
+	_cleanup_(buf_fini) struct buf request = { 0 };
+	_cleanup_(closep) int body_fd = copy_body(body);
+	struct err err = { 0 };
+	int r = body_fd < 0 ? body_fd : encode_request(p, n_profiles, &request, &err);
+
+	for (int i = 0; r == 0 && i < POST_FILES; i++)
+		r = refresh_pem(&p->pem[i], &err);
+	if (r == 0)
+		r = exchange(p, &request, body_fd, n_profiles, out);
+	if (r < 0 && !out->why[0])
+		sink_end(out, SINK_LATER, "%s", err.msg[0] ? err.msg : explain(r));
 	return r == 0;
 }
 
 void post_cancel(struct post *p)
 {
-	http_client_cancel(p->client);
-}
+	uint64_t one = 1;
 
-void post_judge(const struct http_answer *a, const char *message, struct sink_outcome *outcome)
-{
-	enum sink_verdict v = SINK_LATER;
-
-	if (a->status == 401 || a->status == 403 || a->status == 407)
-		v = SINK_DENIED;
-	else if (a->status >= 400 && a->status < 500 && a->status != 429)
-		v = SINK_NEVER;
-	else if (a->status == 500 || a->status == 501)
-		v = SINK_DOUBTFUL;
-	outcome->retry_ms = http_answer_retry_ms(a);
-	sink_end(outcome, v, "status %d%s%.120s", a->status, message ? ": " : "",
-		 message ? message : "");
-}
-
-bool post_has_type(const struct http_answer *a, const char *type)
-{
-	const char *is = http_answer_header(a, "Content-Type");
-	size_t len = strlen(type);
-
-	return is && !strncasecmp(is, type, len) && strchr("; \t", is[len]);
+	(void)!write(p->cancel_fd, &one, sizeof(one));
 }

@@ -2,18 +2,24 @@
 #pragma once
 
 /*
- * POST requests to one URL with the sink's credentials, tenant, headers and TLS options, and the
- * meaning of an HTTP status for an item. A post is used by one thread; only post_cancel() may be
- * called from others. Responses are limited to 64 KiB, since they carry no data.
+ * POST requests to one URL with the sink's credentials, tenant, headers and TLS options. A process
+ * of the exporter's role (exporter_role.h) sends each request and judges the response, so that this
+ * process needs no network and parses nothing of a server. It reads the files of credentials and
+ * certificates, which may be readable only for root. A post is used by one thread; only
+ * post_cancel() may be called from others.
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
-#include "net/http_client.h"
+#include "export/post_message.h"
 
+struct buf;
+struct err;
 struct export_sink_options;
 struct post;
+struct role_pool;
 struct sink_outcome;
 
 /* The header by which servers recognize Cameo. */
@@ -21,6 +27,8 @@ struct sink_outcome;
 
 struct post_options {
 	const struct export_sink_options *sink;
+	struct role_pool *pool; /* of exporters; must outlive the post */
+	enum post_judge judge;
 	const char *url;
 	const char *const *headers; /* of the protocol */
 	size_t n_headers;
@@ -37,23 +45,13 @@ void post_free(struct post *p);
 DEFINE_FREEP(struct post, post_free)
 
 /*
- * Sends @body. True: @answer is the response, whatever its status. False: there was none, and
- * @outcome is filled in. The caller frees @answer in either case. Blocks until the response is
- * complete, the timeout, or post_cancel(). A network failure and an unreadable file of credentials
- * are both SINK_LATER, because both may be repaired while the agent runs.
+ * Sends @body, which has @n_profiles, and fills in @outcome. Returns true if there was a response,
+ * whatever its status. Blocks until the response is complete, the timeout, or post_cancel(). A
+ * network failure, an unreadable file and an exporter that dies are all SINK_LATER, because all may
+ * be repaired while the agent runs.
  */
-bool post_send(struct post *p, const struct buf *body, struct http_answer *answer,
+bool post_send(struct post *p, const struct buf *body, uint32_t n_profiles,
 	       struct sink_outcome *outcome);
 
 /* Ends the current and all later requests. Any thread. */
 void post_cancel(struct post *p);
-
-/*
- * Sets the outcome for a status other than 2xx. @message is the server's, or NULL. 401, 403
- * and 407 refuse the credentials; other 4xx except 429 are permanent, 500 and 501 are doubtful, all
- * others are retried. Retry-After sets the pause.
- */
-void post_judge(const struct http_answer *a, const char *message, struct sink_outcome *outcome);
-
-/* Is the response's Content-Type @type, ignoring parameters? */
-bool post_has_type(const struct http_answer *a, const char *type);

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/json_read.h"
 #include "codec/common/gzip.h"
 #include "codec/common/wire.h"
 #include "codec/pprof/pprof.h"
@@ -23,7 +22,6 @@
 #include "export/window.h"
 
 enum {
-	MAX_MESSAGE = 120,
 	PUSH_SERIES = 1,
 	SERIES_LABELS = 1,
 	SERIES_SAMPLES = 2,
@@ -55,29 +53,39 @@ static void pyroscope_free(void *sink)
 	free(s);
 }
 
-static int open_post(struct post **out, const struct export_sink_options *opt, const char *path,
-		     const char *const *headers, size_t n_headers, struct err *err)
+/* Creates the post to a path of the server. @po has its headers. */
+static int open_post(struct post **out, struct post_options *po, const char *path, struct err *err)
 {
-	struct post_options po = { .sink = opt, .headers = headers, .n_headers = n_headers };
 	_cleanup_(freep) char *url = NULL;
-	size_t len = strlen(opt->url);
+	const char *base = po->sink->url;
+	size_t len = strlen(base);
 
-	while (len && opt->url[len - 1] == '/')
+	while (len && base[len - 1] == '/')
 		len--;
-	if (asprintf(&url, "%.*s%s", (int)len, opt->url, path) < 0) {
+	if (asprintf(&url, "%.*s%s", (int)len, base, path) < 0) {
 		url = NULL;
 		return -ENOMEM;
 	}
-	po.url = url;
-	return post_new(out, &po, err);
+	po->url = url;
+	return post_new(out, po, err);
 }
 
-static int pyroscope_open(void **out, const struct export_sink_options *opt, const char *host,
-			  struct err *err)
+static int pyroscope_open(void **out, const struct export_sink_options *opt,
+			  const struct sink_setup *setup, struct err *err)
 {
 	static const char *const push[] = { POST_USER_AGENT, "Content-Type: application/proto",
 					    "Connect-Protocol-Version: 1" };
 	static const char *const json[] = { POST_USER_AGENT, "Content-Type: application/json" };
+	struct post_options to_push = { .sink = opt,
+					.pool = setup->exporters,
+					.judge = POST_PYROSCOPE,
+					.headers = push,
+					.n_headers = 3 };
+	struct post_options to_report = { .sink = opt,
+					  .pool = setup->exporters,
+					  .judge = POST_IGNORE,
+					  .headers = json,
+					  .n_headers = 2 };
 	struct pyroscope *s;
 	int r;
 
@@ -89,9 +97,9 @@ static int pyroscope_open(void **out, const struct export_sink_options *opt, con
 		return -ENOMEM;
 	s->pprof.no_labels = !opt->sample_labels;
 	s->level = opt->no_gzip ? 0 : GZIP_FAST;
-	r = open_post(&s->post, opt, "/push.v1.PusherService/Push", push, 3, err);
+	r = open_post(&s->post, &to_push, "/push.v1.PusherService/Push", err);
 	if (r == 0)
-		r = open_post(&s->reports, opt, "/api/v1/agents", json, 2, err);
+		r = open_post(&s->reports, &to_report, "/api/v1/agents", err);
 	if (r < 0) {
 		pyroscope_free(s);
 		return r;
@@ -166,61 +174,22 @@ static int pyroscope_encode(void *sink, const struct export_window *w, sink_emit
 	return r == 0 && n ? emit(ctx, &b, n) : r;
 }
 
-static int take_message(struct json_read *j, void *ctx)
-{
-	int r;
-
-	if (!json_read_is(j, "message"))
-		return json_read_skip(j);
-	r = json_read_string(j);
-	if (r == 0)
-		snprintf(ctx, MAX_MESSAGE, "%s", (char *)j->text.data);
-	return r;
-}
-
-/* Extracts the message of a Connect error, {"code":..., "message":...}; "" if there is none. */
-static void read_message(const struct http_answer *a, char out[MAX_MESSAGE])
-{
-	struct json_read j;
-
-	out[0] = 0;
-	json_read_init(&j, a->body.data, a->body.len);
-	json_read_each(&j, '{', take_message, out);
-	json_read_fini(&j);
-}
-
-/* The server is recognized again with each response, since a URL may lead to another one later. */
 static void pyroscope_send(void *sink, const struct export_item *item, struct sink_outcome *out)
 {
 	struct pyroscope *s = sink;
-	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
-	char message[MAX_MESSAGE];
-	const char *server;
 
-	if (!post_send(s->post, &item->body, &a, out))
-		return;
-	server = http_answer_header(&a, "Server");
-	s->is_cameo = server && !strncmp(server, "cameo/", 6);
-	if (a.status == 200 && (!a.body.len || post_has_type(&a, "application/proto"))) {
-		out->verdict = SINK_DONE;
-	} else if (a.status / 100 == 2) {
-		sink_end(out, SINK_LATER,
-			 "status %d, but the response is not from a Pyroscope server", a.status);
-	} else {
-		read_message(&a, message);
-		post_judge(&a, message[0] ? message : NULL, out);
-	}
+	if (post_send(s->post, &item->body, item->n_profiles, out))
+		s->is_cameo = out->is_cameo;
 }
 
 /* Only Cameo servers accept reports. */
 static void pyroscope_report(void *sink, const struct buf *report)
 {
 	struct pyroscope *s = sink;
-	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
 	struct sink_outcome ignored = { 0 };
 
 	if (s->is_cameo)
-		(void)post_send(s->reports, report, &a, &ignored);
+		(void)post_send(s->reports, report, 0, &ignored);
 }
 
 static void pyroscope_cancel(void *sink)
@@ -233,6 +202,7 @@ static void pyroscope_cancel(void *sink)
 
 const struct sink_ops sink_pyroscope = {
 	.name = "pyroscope",
+	.uses_network = true,
 	.open = pyroscope_open,
 	.encode = pyroscope_encode,
 	.send = pyroscope_send,

@@ -10,6 +10,7 @@
  * requests and passes each to emit(); send() delivers one request and judges the response; cancel()
  * makes a running send() return soon; free() comes last, when no other call is in progress.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -18,6 +19,7 @@
 struct err;
 struct export_sink_options;
 struct export_window;
+struct role_pool;
 
 /*
  * One encoded request. Owned by one place at a time: the queue, the thread that sends it, or the
@@ -50,6 +52,7 @@ struct sink_outcome {
 	enum sink_verdict verdict;
 	int64_t retry_ms; /* pause requested by the back end; 0: none */
 	uint64_t rejected_profiles;
+	bool is_cameo; /* the back end is a Cameo server */
 	char why[160]; /* reason or warning; "" if there is none */
 };
 
@@ -59,10 +62,17 @@ struct sink_outcome {
  */
 typedef int (*sink_emit_fn)(void *ctx, struct buf *body, uint32_t n_profiles);
 
+/* What sinks have in common. Valid until the sink's free() was called. */
+struct sink_setup {
+	const char *host;            /* during open() only */
+	struct role_pool *exporters; /* processes with a network; NULL if no sink uses_network */
+};
+
 struct sink_ops {
 	const char *name;
-	int (*open)(void **out, const struct export_sink_options *opt, const char *host,
-		    struct err *err);
+	bool uses_network; /* it sends through sink_setup.exporters (post.h) */
+	int (*open)(void **out, const struct export_sink_options *opt,
+		    const struct sink_setup *setup, struct err *err);
 	int (*encode)(void *sink, const struct export_window *w, sink_emit_fn emit, void *ctx);
 	void (*send)(void *sink, const struct export_item *item, struct sink_outcome *out);
 	/*

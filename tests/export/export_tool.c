@@ -25,7 +25,9 @@
 #include "codec/common/limits.h"
 #include "codec/format.h"
 #include "export/export.h"
+#include "export/exporter_role.h"
 #include "profile/profile.h"
+#include "roles/role.h"
 
 enum { MAX_HEADERS = 8 };
 
@@ -228,10 +230,12 @@ static void obey(struct tool *t, const char *line)
 
 int main(int argc, char **argv)
 {
+	const struct role *const roles[] = { &exporter_role };
 	struct tool t = { .opt = { .sinks = t.sinks, .log = on_log } };
 	struct err err = { 0 };
 	char line[256];
 
+	role_main(argc, argv, roles, 1);
 	if (argc < 3)
 		return 2;
 	if (read_profile(argv[1], &t.profile, &err) < 0)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "export/exporter_role.h"
 #include "opener/opener.h"
 #include "reader/reader.h"
 #include "roles/role.h"
@@ -33,7 +34,7 @@ int test_view(void);
 
 int main(int argc, char **argv)
 {
-	const struct role *const roles[] = { &reader_role, &opener_role };
+	const struct role *const roles[] = { &reader_role, &opener_role, &exporter_role };
 
 	symbol_worker_main(argc, argv);
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));

@@ -59,7 +59,7 @@ static void *open_sink(const char *dir, uint64_t max_bytes, int64_t max_age_ns)
 	struct err err = { 0 };
 	void *sink;
 
-	if (sink_directory.open(&sink, &opt, "host", &err) < 0)
+	if (sink_directory.open(&sink, &opt, NULL, &err) < 0)
 		fail_msg("%s", err.msg);
 	return sink;
 }
@@ -297,7 +297,7 @@ static void a_directory_that_others_can_write_to_is_refused(void **state)
 	void *sink;
 
 	assert_int_equal(chmod(*state, 0777), 0);
-	assert_int_equal(sink_directory.open(&sink, &opt, "host", &err), -EINVAL);
+	assert_int_equal(sink_directory.open(&sink, &opt, NULL, &err), -EINVAL);
 	assert_non_null(strstr(err.msg, *state));
 }
 

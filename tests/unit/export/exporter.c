@@ -2,7 +2,7 @@
 /*
  * The exporter with a sink of Pyroscope, whose requests and responses show what is sent when.
  *
- * covers: src/export/post.c src/export/pyroscope.c
+ * covers: src/export/post.c src/export/post_job.c src/export/pyroscope.c
  */
 #include "export/export.h"
 

@@ -5,6 +5,7 @@
  *
  * covers: src/export/otlp.c src/export/otlp_judge.c
  */
+#include "export/exporter_role.h"
 #include "export/otlp_judge.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@
 #include "export/window.h"
 #include "net/http_client.h"
 #include "profile/profile.h"
+#include "roles/pool.h"
 #include "tests/test.h"
 
 /* ---- Requests --------------------------------------------------------------------- */
@@ -77,6 +79,19 @@ static void read_back(struct items *items, const void *data, size_t len)
 	assert_int_equal(otlp_read_profiles(data, len, NULL, on_profile, items, NULL), 0);
 }
 
+/* The processes that send, which end with this one. */
+static const struct sink_setup *setup(void)
+{
+	static struct sink_setup s = { .host = "host" };
+	const struct role_pool_opts opts = { .max_children = 1,
+					     .max_abandoned = 1,
+					     .memory_bytes = EXPORTER_MEMORY };
+
+	if (!s.exporters)
+		assert_int_equal(role_pool_new(&s.exporters, &exporter_role, &opts, NULL), 0);
+	return &s;
+}
+
 static void *open_sink(const char *url, bool no_gzip)
 {
 	const struct export_sink_options opt = { .kind = EXPORT_OTLP,
@@ -85,7 +100,7 @@ static void *open_sink(const char *url, bool no_gzip)
 	struct err err = { 0 };
 	void *sink;
 
-	if (sink_otlp.open(&sink, &opt, "host", &err) < 0)
+	if (sink_otlp.open(&sink, &opt, setup(), &err) < 0)
 		fail_msg("%s", err.msg);
 	return sink;
 }
@@ -232,7 +247,7 @@ static void urls_of_other_kinds_are_refused(void **state)
 		struct err err = { 0 };
 		void *sink;
 
-		if (sink_otlp.open(&sink, &opt, "host", &err) != -EINVAL)
+		if (sink_otlp.open(&sink, &opt, setup(), &err) != -EINVAL)
 			fail_msg("\"%s\" is accepted", bad[i]);
 		assert_non_null(strstr(err.msg, "OTLP URL \""));
 	}
@@ -356,14 +371,13 @@ static void a_cancelled_sink_does_not_send(void **state)
 static struct sink_outcome judge_grpc(int status, const char *const *headers, const void *body,
 				      size_t len)
 {
-	const struct export_item item = { .n_profiles = 3 };
 	struct http_answer a = { .status = status };
 	struct sink_outcome o = { .verdict = SINK_LATER };
 
 	for (; headers && *headers; headers++)
 		buf_put(&a.headers, *headers, strlen(*headers) + 1);
 	buf_put(&a.body, body, len);
-	otlp_judge_grpc(&a, &item, &o);
+	otlp_judge_grpc(&a, 3, &o);
 	http_answer_fini(&a);
 	return o;
 }

@@ -25,10 +25,10 @@ static struct {
 	bool is_freed;
 } received;
 
-static int toy_open(void **out, const struct export_sink_options *opt, const char *host,
-		    struct err *err)
+static int toy_open(void **out, const struct export_sink_options *opt,
+		    const struct sink_setup *setup, struct err *err)
 {
-	*out = strdup(host);
+	*out = strdup(setup->host);
 	return *out ? 0 : -ENOMEM;
 }
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/exporter_role.h"
+
+#include "export/post_job.h"
+#include "export/post_message.h"
+#include "roles/role.h"
+
+static const struct role_job jobs[] = {
+	{ EXPORT_POST, sizeof(struct post_request) + 1, post_job },
+};
+
+const struct role exporter_role = {
+	.name = "cameo-exporter",
+	.sandbox = SANDBOX_EXPORTER,
+	.jobs = jobs,
+	.n_jobs = sizeof(jobs) / sizeof(*jobs),
+	.may_launch = true,
+};
