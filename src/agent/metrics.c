@@ -332,6 +332,8 @@ static void put_exports(struct buf *out, const struct exporter_stats *e)
 				     *(const uint64_t *)((const char *)&e->sinks[i] +
 							 metrics[m].offset));
 	}
+	counter(out, "cameo_exporter_deaths_total", e->process_deaths,
+		"Exporter processes that died or had to be killed; others took their place.");
 	head(out, "cameo_export_failing", "gauge",
 	     "1 if the last export attempt failed, otherwise 0.");
 	for (size_t i = 0; i < e->n_sinks; i++)

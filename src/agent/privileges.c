@@ -212,6 +212,21 @@ static int install_filter(void)
 	return confine_syscalls(filter, sizeof(filter) / sizeof(*filter));
 }
 
+int privileges_deny_network(struct err *err)
+{
+	struct sock_filter code[] = {
+		CONFINE_BEGIN,
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 4),
+		CONFINE_LOAD(args[0]),
+		ALLOW_FAMILY(AF_UNIX),
+		CONFINE_RETURN(SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+		CONFINE_RETURN(SECCOMP_RET_ALLOW),
+	};
+	int r = confine_syscalls_of_all_threads(code, sizeof(code) / sizeof(*code));
+
+	return r < 0 ? err_set(err, r, "cannot forbid the network: %s", strerror(-r)) : 0;
+}
+
 static bool is_single_threaded(void)
 {
 	_cleanup_(closedirp) DIR *dir = opendir("/proc/self/task");

@@ -27,6 +27,13 @@ struct err;
  */
 int privileges_drop(uint64_t keep, char *report, size_t len, struct err *err);
 
+/*
+ * Forbids new sockets of the network in all threads, and in children that are started later, after
+ * privileges_drop(). Sockets that exist remain usable, so a server may still accept connections.
+ * Returns 0 or -errno.
+ */
+int privileges_deny_network(struct err *err);
+
 /* Tries to open a CPU clock event. Returns 0 or -errno. */
 int privileges_try_clock(void);
 

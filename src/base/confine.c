@@ -18,6 +18,19 @@ int confine_syscalls(struct sock_filter *code, size_t n)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) < 0 ? -errno : 0;
 }
 
+int confine_syscalls_of_all_threads(struct sock_filter *code, size_t n)
+{
+	struct sock_fprog prog = { .len = (unsigned short)n, .filter = code };
+	long r;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog);
+	if (r > 0)
+		return -EBUSY; /* the id of a thread with another filter */
+	return r < 0 ? -errno : 0;
+}
+
 int confine_read_only(void)
 {
 	const struct landlock_ruleset_attr attr = {

@@ -59,6 +59,9 @@
 /* Sets no_new_privs and installs the filter of @n instructions. Returns 0 or -errno. */
 int confine_syscalls(struct sock_filter *code, size_t n);
 
+/* Installs it in all threads of this process, none of which may have a filter that others lack. */
+int confine_syscalls_of_all_threads(struct sock_filter *code, size_t n);
+
 /*
  * Denies every change to every file system (Landlock); descriptors that are already open for
  * writing stay usable. Returns 0; -ENOSYS before Linux 5.13; -EOPNOTSUPP if it is disabled.

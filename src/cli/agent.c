@@ -39,9 +39,11 @@
 #include "cli/listen.h"
 #include "cli/text.h"
 #include "export/export.h"
+#include "export/exporter_role.h"
 #include "net/http_server.h"
 #include "opener/opener.h"
 #include "options/arguments.h"
+#include "roles/launcher.h"
 
 enum {
 	LOG_S = 60,              /* between two log lines of statistics */
@@ -62,7 +64,8 @@ struct agent_cli {
 	char host[256]; /* the label host, by which servers know this agent */
 	struct agent_prepared prepared;
 	struct agent *agent;
-	pthread_mutex_t lock; /* protects the pointer @exporter */
+	struct role_launcher *launcher; /* of the processes that use the network */
+	pthread_mutex_t lock;           /* protects the pointer @exporter */
 	struct exporter *exporter;
 	struct http_server *metrics; /* NULL: turned off */
 	struct agent_stats logged;   /* as of the last log line */
@@ -104,6 +107,7 @@ static int open_exporter(struct exporter **out, const struct agent_cli *cli,
 		.config = c,
 		.local_fd = cli->server ? cli->server->fd : -1,
 		.previous = cli->exporter,
+		.launcher = cli->launcher,
 		.log = log_warning,
 	};
 
@@ -344,7 +348,17 @@ static bool server_has_ended(const struct agent_cli *cli)
 }
 
 /*
- * Returns after SIGINT or SIGTERM, or when the server of `cameo up` has ended. Statistics are
+ * Without its launcher the agent could never send a profile again, because a process that has
+ * dropped its privileges cannot start an exporter. A restarted agent can.
+ */
+static bool launcher_has_died(const struct agent_cli *cli)
+{
+	return cli->launcher && role_launcher_is_dead(cli->launcher);
+}
+
+/*
+ * Returns after SIGINT or SIGTERM, or when a child without which nothing can be exported has ended:
+ * the server of `cameo up`, or the launcher of exporters. Statistics are
  * logged at fixed times, whatever signals arrive in between.
  */
 static void wait_for_end(struct agent_cli *cli, const sigset_t *signals)
@@ -352,7 +366,7 @@ static void wait_for_end(struct agent_cli *cli, const sigset_t *signals)
 	uint64_t next_log_ms = in_ms(LOG_S * 1000) / CLOCK_MS_NS;
 	int sig;
 
-	while (!server_has_ended(cli)) {
+	while (!server_has_ended(cli) && !launcher_has_died(cli)) {
 		int64_t left = (int64_t)next_log_ms - clock_monotonic_ms();
 		struct timespec wait = { left > 0 ? left / 1000 : 0,
 					 left > 0 ? left % 1000 * CLOCK_MS_NS : 0 };
@@ -418,9 +432,41 @@ static int run(struct agent_cli *cli, const sigset_t *signals)
 	if (cli->status < 0)
 		return cli_fail("%s", cli->err.msg[0] ? cli->err.msg : strerror(-cli->status));
 	r = log_unsent(cli);
+	if (launcher_has_died(cli))
+		r = cli_fail("cannot export any more: the launcher of exporter processes was "
+			     "killed; start the agent again");
 	if (r == 0)
 		sigaction(SIGALRM, &done, NULL);
 	return r;
+}
+
+/* Does the configuration have destinations that are reached over the network? */
+static bool exports_over_network(const struct agent_config *c)
+{
+	return c->server.len || c->otlp.len;
+}
+
+/*
+ * The exporters have the network. Only two kinds of requests do not go through them yet: those of
+ * --kubelet, and those of --debuginfod, which a child without privileges sends.
+ */
+static int deny_network(const struct agent_cli *cli, struct err *err)
+{
+	const struct agent_config *c = cli->config;
+
+	return c->keep_privileges || c->kubelet || c->debuginfod.len ? 0
+								     : privileges_deny_network(err);
+}
+
+/*
+ * The launcher of exporters comes first, because it has to leave root's user. `cameo up` without
+ * other destinations needs none, now and after a reload.
+ */
+static int open_launcher(struct agent_cli *cli, struct err *err)
+{
+	if (cli->server && !exports_over_network(cli->config))
+		return 0;
+	return role_launcher_new(&cli->launcher, &exporter_role, EXPORTER_MEMORY, err);
 }
 
 /*
@@ -445,7 +491,9 @@ static int open_agent(struct agent_cli *cli, struct err *err)
 		(void)gethostname(cli->host, sizeof(cli->host) - 1);
 	if (r == 0)
 		r = agent_open(&cli->agent, &opts, err);
-	return r < 0 ? r : open_metrics(cli, err);
+	if (r == 0)
+		r = open_metrics(cli, err);
+	return r < 0 ? r : deny_network(cli, err);
 }
 
 /* Runs before any thread is started, because threads inherit the privileges of their creator. */
@@ -455,6 +503,9 @@ static int drop_privileges(struct agent_cli *cli, struct err *err)
 	int r;
 
 	agent_prepare(&cli->prepared);
+	r = open_launcher(cli, err);
+	if (r < 0)
+		return r;
 	if (cli->config->keep_privileges)
 		return opener_start(err);
 	r = privileges_drop(privileges_kept(), report, sizeof(report), err);
@@ -464,14 +515,13 @@ static int drop_privileges(struct agent_cli *cli, struct err *err)
 }
 
 /* Signals that wait_for_end() receives; they have to be blocked in all threads. */
-static void block_signals(sigset_t *signals, bool has_child)
+static void block_signals(sigset_t *signals)
 {
 	sigemptyset(signals);
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGTERM);
 	sigaddset(signals, SIGHUP);
-	if (has_child)
-		sigaddset(signals, SIGCHLD);
+	sigaddset(signals, SIGCHLD);
 	pthread_sigmask(SIG_BLOCK, signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -498,7 +548,7 @@ int agent_run_command(const struct agent_config_source *source, const struct age
 	if (status < 0)
 		return cli_fail_usage("%s", err.msg[0] ? err.msg : strerror(-status));
 	pthread_mutex_init(&cli.lock, NULL);
-	block_signals(&signals, server != NULL);
+	block_signals(&signals);
 	limit_heap();
 	if (drop_privileges(&cli, &err) < 0 || open_agent(&cli, &err) < 0)
 		status = cli_fail("%s", err.msg);
@@ -507,6 +557,7 @@ int agent_run_command(const struct agent_config_source *source, const struct age
 	http_server_close(cli.metrics);
 	agent_free(cli.agent);
 	exporter_free(cli.exporter);
+	role_launcher_free(cli.launcher);
 	agent_config_free(cli.config);
 	pthread_mutex_destroy(&cli.lock);
 	return status;

@@ -90,6 +90,7 @@ int agent_exporter_open(struct exporter **out, const struct agent_exporter_opts 
 		.max_age_ns = (int64_t)c->max_age,
 		.host = c->host,
 		.previous = opts->previous,
+		.launcher = opts->launcher,
 		.log = opts->log,
 	};
 	int r = all_sinks(&sinks, opts, err);

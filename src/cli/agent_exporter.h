@@ -5,11 +5,13 @@
 struct agent_config;
 struct err;
 struct exporter;
+struct role_launcher;
 
 struct agent_exporter_opts {
 	const struct agent_config *config;
 	int local_fd;              /* socket of the server of `cameo up`; -1: none */
 	struct exporter *previous; /* whose unsent profiles the new one takes over; NULL: none */
+	struct role_launcher *launcher;              /* see exporter_options.launcher */
 	void (*log)(void *ctx, const char *message); /* see exporter_options.log; @ctx is NULL */
 };
 

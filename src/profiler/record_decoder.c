@@ -379,14 +379,19 @@ static void on_walked(struct record_decoder *d, const struct sample_record *rec)
 	weave_and_count(d, &rec->head, &stack);
 }
 
-static bool is_own(const struct process *p, const struct record_header *h)
+/* This process, its children, and those of its children that start others (roles/launcher.h). */
+static bool is_own(const struct record_decoder *d, const struct process *p,
+		   const struct record_header *h)
 {
-	return (pid_t)h->pid == getpid() || (p && (pid_t)p->ppid == getpid());
+	if ((pid_t)h->pid == getpid() || (p && (pid_t)p->ppid == getpid()))
+		return true;
+	p = p ? process_table_find(d->opts.procs, p->ppid, h->time_ns) : NULL;
+	return p && (pid_t)p->ppid == getpid();
 }
 
 bool record_decoder_is_own(struct record_decoder *d, const struct record_header *h)
 {
-	return is_own(process_table_find(d->opts.procs, h->pid, h->time_ns), h);
+	return is_own(d, process_table_find(d->opts.procs, h->pid, h->time_ns), h);
 }
 
 static void on_wait_end(struct record_decoder *d, const struct off_record *rec)
@@ -461,7 +466,7 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 	d->program = program_of(d, h);
 	if (h->type == RECORD_PROGRAM)
 		return;
-	if (d->opts.exclude_self && is_own(d->program, h))
+	if (d->opts.exclude_self && is_own(d, d->program, h))
 		d->stats.n_excluded++;
 	else
 		on_record(d, record);

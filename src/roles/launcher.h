@@ -10,7 +10,6 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
@@ -18,13 +17,6 @@
 struct err;
 struct role;
 struct role_launcher;
-
-/* The kind of the request with a socket, which every role with may_launch understands. */
-enum { ROLE_LAUNCH = 0x7fffffff };
-
-struct launch_reply {
-	int32_t pid;
-};
 
 /* Starts the launcher of @role, which is borrowed. Returns 0 or -errno. */
 int role_launcher_new(struct role_launcher **out, const struct role *role, size_t memory_bytes,

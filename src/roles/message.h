@@ -36,6 +36,13 @@ enum role_message_type {
 	ROLE_MESSAGE_TYPE_MAX,
 };
 
+/* The kind of the request with a socket that starts a copy of a launcher (launcher.h). */
+enum { ROLE_LAUNCH = 0x7fffffff };
+
+struct launch_reply {
+	int32_t pid;
+};
+
 struct role_header {
 	uint32_t len; /* bytes of the packet including this header */
 	uint16_t version;

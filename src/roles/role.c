@@ -20,7 +20,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "roles/launcher.h"
 #include "roles/spawn.h"
 
 enum { REPORT_MAX = 256, GRACE_MS = 2000 };
