@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs on a file system whose server does not respond: nobody else waits for it."""
+"""Programs that hang, on a file system whose server does not respond or because they are frozen: nobody else waits."""
 import contextlib
 import os
 import shutil
@@ -16,6 +16,8 @@ UNREAD = "[file not read: remote file system]"
 LONG_MS = 10**6
 WARM_S = 0.2
 UNREAD_BYTES = 16 << 20
+FROZEN = 8
+FREEZE_AFTER_S = 0.1
 
 
 def cpu_s(pid):
@@ -92,11 +94,96 @@ def unreadable(shop):
     hanging(shop, signal.SIGUSR2, "unreadable")
 
 
+def locked(shop):
+    """A program whose threads hold the lock of its address space while they wait for a file"""
+    with mounted(shop, "locked") as fuse:
+        fuse.server.send_signal(signal.SIGUSR2)
+        program = shop.link(shop.c("hostile", "-pthread"), "locked")
+        holder = cameo.spawn(*attack.as_user(attack.HOSTILE, program, LONG_MS, "lock", fuse.path))
+        try:
+            attack.attack(shop, [])
+        finally:
+            fuse.end()
+            cameo.end(holder)
+
+
+@contextlib.contextmanager
+def cgroup(name):
+    """A cgroup with a freezer; yields functions that add a process, and that freeze all of them."""
+    path = f"/sys/fs/cgroup/{name}-{os.getpid()}"
+    freezer = f"/sys/fs/cgroup/freezer/{name}-{os.getpid()}"
+    try:
+        os.mkdir(path if os.path.exists("/sys/fs/cgroup/cgroup.procs") else freezer)
+    except OSError as e:
+        raise Skip(f"no cgroup with a freezer: {e}") from e
+    if os.path.exists(freezer):
+        path, state, values = freezer, "freezer.state", ("THAWED", "FROZEN")
+    else:
+        state, values = "cgroup.freeze", ("0", "1")
+
+    def write(file, text):
+        with open(os.path.join(path, file), "w", encoding="ascii") as f:
+            f.write(str(text))
+
+    try:
+        yield lambda pid: write("cgroup.procs", pid), lambda: write(state, values[1])
+    finally:
+        write(state, values[0])
+        deadline = time.monotonic() + cameo.DEADLINE_S
+        while os.path.exists(path):
+            try:
+                with open(os.path.join(path, "cgroup.procs"), encoding="ascii") as f:
+                    for pid in f.read().split():
+                        os.kill(int(pid), signal.SIGKILL)
+                os.rmdir(path)
+            except OSError:
+                expect(time.monotonic() < deadline, "the cgroup cannot be removed")
+                time.sleep(0.05)
+
+
+def frozen(shop):
+    """Programs that are frozen right after their start, and others that run when their cgroup is frozen"""
+    with cgroup("cameo-frozen") as (add, freeze):
+        program = shop.link(shop.c("chain"), "frozen")
+        started = []
+
+        def act(_):
+            for _ in range(FROZEN):
+                started.append(cameo.spawn(*attack.as_user(attack.HOSTILE, program, LONG_MS)))
+                add(started[-1].pid)
+                time.sleep(FREEZE_AFTER_S)
+            freeze()
+
+        try:
+            attack.attack(shop, [], during=act)
+        finally:
+            for p in started:
+                p.kill()
+
+
+def stopped(shop):
+    """Programs that are stopped right after their start"""
+    program = shop.link(shop.c("chain"), "stopped")
+    started = []
+
+    def act(_):
+        for i in range(FROZEN):
+            started.append(cameo.spawn(*attack.as_user(attack.HOSTILE, program, LONG_MS)))
+            time.sleep(FREEZE_AFTER_S * i / FROZEN)
+            started[-1].send_signal(signal.SIGSTOP)
+
+    try:
+        attack.attack(shop, [], during=act)
+    finally:
+        for p in started:
+            p.kill()
+
+
 def main():
     attack.need_root()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
-        for test in (responding, hung, unreadable):
+        for test in (responding, hung, unreadable, locked, frozen, stopped):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

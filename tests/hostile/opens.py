@@ -7,7 +7,7 @@ import subprocess
 
 import attack
 import cameo
-from attack import Baits, user_dir
+from attack import HOSTILE, Baits, as_user, user_dir
 from cameo import ENOUGH, expect, show, total
 
 MS = 400
@@ -67,12 +67,56 @@ def programs(shop, baits):
     return commands
 
 
+# Binds a device and a FIFO over the paths of debug files, in a namespace of the user's own.
+IN_NAMESPACE = """
+mount -t tmpfs none "$1" || exit 99
+cp "$2" "$1/$3" || exit 99
+: > "$1/$3.debug"
+mount --bind "$4" "$1/$3.debug" || exit 99
+exec "$1/$3" "$5"
+"""
+
+
+def in_mount_namespace(shop, name, bait):
+    """Returns a command whose debug file is BAIT, but only in a mount namespace that the user made."""
+    place = user_dir(shop, "mnt-" + name)
+    program = shop.build(name, "gcc", "chain.c", "-O2", "-g")
+    debug = os.path.join(place, name + ".debug")
+    subprocess.run(["objcopy", "--strip-debug", program], check=True)
+    with open(debug, "wb") as f:
+        f.write(b"x")
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", program], check=True)
+    os.unlink(debug)
+    return ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", IN_NAMESPACE, "sh", place, program, name, bait,
+            str(MS)]
+
+
+def may_make_namespaces():
+    check = as_user(HOSTILE, "unshare", "--user", "--map-root-user", "--mount", "true")
+    return subprocess.run(check, check=False, capture_output=True).returncode == 0
+
+
 def judge(recording, name, command):
     """Expects the program's stacks to be whole in spite of what could not be opened."""
     leaf = "hot" if command[0].endswith(("-fifo", "-dev", "link-tty", "replaced")) else r"\[anonymous.code.*"
     ours = recording.of(name)
     expect(total(ours) >= ENOUGH, show(ours), recording.said)
     recording.judge(name, MAIN + "... " + leaf, leaf=leaf, most_elsewhere=0.5)
+
+
+def namespaces(shop, baits):
+    """Programs in mount namespaces that the user made, with a FIFO, a device and a terminal as debug file"""
+    if not may_make_namespaces():
+        raise cameo.Skip("users may not make namespaces here")
+    commands = {"ns-fifo": baits.fifo("ns.fifo"), "ns-device": baits.device("ns.zero"), "ns-tty": baits.terminal()}
+    for name, bait in commands.items():
+        commands[name] = in_mount_namespace(shop, name, bait)
+    baits.opened()
+    recording = attack.attack(shop, list(commands.values()), baits=baits).recording
+    for name in commands:
+        ours = recording.of(name)
+        expect(total(ours) >= ENOUGH, f"{name}:", show(ours), recording.said)
+        recording.judge(name, MAIN + "... hot", leaf="hot", most_elsewhere=0.5)
 
 
 def main():
@@ -87,6 +131,7 @@ def main():
         for name, command in commands.items():
             if outcome:
                 tap.run(f"{name}: its stacks are whole", judge, outcome["of"].recording, name, command)
+        tap.run(namespaces.__doc__, namespaces, shop, baits)
     tap.done()
 
 

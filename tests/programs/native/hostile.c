@@ -14,6 +14,7 @@
  *   crowd N        has N child processes that wait
  *   map-link PATH  has PATH as its perf map, as a second name, and code without a symbol
  *   map-symlink PATH, dump-link PATH: the same with a symbolic link, and with a jitdump
+ *   lock PATH      holds the lock of its address space while it waits for PATH, whose server hangs
  *   replaced PATH  is no longer at the path that it was started from, where PATH is now
  */
 #include <fcntl.h>
@@ -28,7 +29,7 @@
 
 #include "work.h"
 
-enum { ROUNDS = 100000, PAGE = 4096 };
+enum { ROUNDS = 100000, PAGE = 4096, LOCKERS = 4 };
 
 static volatile uint64_t sink;
 static long budget_ms;
@@ -252,6 +253,36 @@ static void replaced(void)
 	work();
 }
 
+/* A page fault holds the lock for reading; whoever maps then waits, and readers wait for that. */
+static void *touch(void *page)
+{
+	return (void *)(uintptr_t) * (volatile char *)page;
+}
+
+static void *map_and_unmap(void *arg)
+{
+	for (;;)
+		munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), PAGE);
+	return arg;
+}
+
+/* The budget ends the process: threads that wait for the file do not. */
+static void lock(void)
+{
+	int fd = open(args[3], O_RDONLY);
+	char *file = mmap(NULL, PAGE * LOCKERS, PROT_READ, MAP_PRIVATE, fd, 0);
+	pthread_t thread;
+
+	if (fd < 0 || file == MAP_FAILED)
+		exit(1);
+	for (size_t i = 0; i < LOCKERS; i++) {
+		pthread_create(&thread, NULL, touch, file + i * PAGE);
+		pthread_create(&thread, NULL, map_and_unmap, NULL);
+	}
+	work();
+	_exit(0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -264,6 +295,7 @@ static const struct {
 	{ "remap", remap, 4 },         { "crowd", crowd, 4 },
 	{ "map-link", map_link, 4 },   { "map-symlink", map_symlink, 4 },
 	{ "dump-link", dump_link, 4 }, { "replaced", replaced, 4 },
+	{ "lock", lock, 4 },
 };
 
 int main(int argc, char **argv)
