@@ -41,6 +41,7 @@
 #include "process/jit_symbols.h"
 #include "profiler/sample_counts.h"
 #include "roles/pool.h"
+#include "roles/registry.h"
 #include "symbolize/frame_symbols.h"
 
 enum {
@@ -167,6 +168,7 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 		.keep_times = a->opts.keep_times,
 		.max_counts_bytes = a->plan.counts,
 		.max_backlog_bytes = a->plan.backlog,
+		.max_copies_bytes = a->plan.copies,
 		.sideband_bytes = a->plan.sideband_bytes,
 		.stop_ns = (uint64_t)STOP_TABLES_MS * CLOCK_MS_NS,
 		.keep_cpus = setup_has_cpu_label(c),
@@ -471,6 +473,32 @@ static void apply_config(struct agent *a)
 }
 
 /*
+ * Adds what the children of roles use. They execute the same file as this process, so only their
+ * private memory counts. They also have copies of remote files, which the file table counts.
+ */
+static void add_children(struct agent_stats *s)
+{
+	pid_t pids[ROLE_CHILDREN_MAX];
+	size_t n = role_registry_pids(pids, ROLE_CHILDREN_MAX);
+
+	s->children_bytes = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct proc_usage u;
+
+		proc_usage_read(pids[i], &u);
+		s->children_bytes += u.private_bytes;
+		s->cpu_ns += u.cpu_ns;
+	}
+}
+
+/* Everything that --memory limits. */
+static uint64_t held_bytes(const struct agent_stats *s)
+{
+	return s->rss_bytes + s->worker_rss_bytes + s->maps_bytes + s->children_bytes +
+	       s->copies_bytes;
+}
+
+/*
  * BPF maps that are mapped into this process count as its RSS too; they are subtracted, so that the
  * sum of rss_bytes and maps_bytes counts them once.
  */
@@ -491,6 +519,9 @@ static void collect_usage(struct agent *a, struct agent_stats *s)
 			       : 0;
 	s->worker_rss_bytes = worker.rss_bytes;
 	s->cpu_ns = self.cpu_ns + worker.cpu_ns;
+	add_children(s);
+	if (held_bytes(s) > s->most_bytes)
+		s->most_bytes = held_bytes(s);
 }
 
 /* Lists the largest unwind tables by insertion, without sorting all. */
@@ -502,6 +533,7 @@ static void list_top_files(struct agent *a, struct agent_stats *s)
 	s->n_files_forgotten = file_table_n_forgotten(files);
 	s->n_files_refused = file_table_n_refused(files);
 	s->n_files_unread = file_table_n_unread(files);
+	s->copies_bytes = file_table_copied_bytes(files);
 	s->n_top = 0;
 	for (uint32_t id = 1; id <= file_table_count(files); id++) {
 		const struct file_info *info = file_table_get(files, id);
@@ -628,7 +660,7 @@ static void end_window_if_due(struct agent *a, uint64_t now_ns)
 static void enforce_limit(struct agent *a)
 {
 	const struct agent_stats *s = &a->stats;
-	uint64_t held = s->rss_bytes + s->worker_rss_bytes + s->maps_bytes;
+	uint64_t held = held_bytes(s);
 
 	if (held > a->plan.limit - a->plan.limit / SHARE_TRIM)
 		malloc_trim(0);

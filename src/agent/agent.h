@@ -99,10 +99,13 @@ struct agent_stats {
 	uint64_t first_window_ns; /* from agent_run() to the first export; 0: none yet */
 	/* Longest time between two reads of the ring in this window and the previous one. */
 	uint64_t longest_gap_ns;
-	uint64_t cpu_ns;    /* of this process and the symbolizer's worker */
+	uint64_t cpu_ns;    /* of this process and its children */
 	uint64_t rss_bytes; /* of this process, without BPF maps */
 	uint64_t worker_rss_bytes;
+	uint64_t children_bytes; /* private memory of the children of roles */
+	uint64_t copies_bytes;   /* copies of files of remote file systems */
 	uint64_t maps_bytes;
+	uint64_t most_bytes; /* the most that all of these were together */
 	uint64_t langs_bytes, jit_symbols_bytes, sample_counts_bytes;
 	uint64_t n_labelled_processes; /* processes with labels */
 	uint32_t n_files;

@@ -12,6 +12,11 @@
  * processes. 13.5 MiB were measured on a machine with two CPUs.
  */
 #define BASE_BYTES (14 * MIB)
+/*
+ * The children of roles without what a job takes: two openers, the launcher, an exporter and a
+ * reader have 1.2 to 1.6 MiB each that they do not share with this process.
+ */
+#define CHILDREN_BYTES (7 * MIB)
 /* Below this, the agent could not keep the tables of a few programs. */
 #define SHARED_MIN (8 * MIB)
 /* With a smaller heap, the symbolizer cannot read the debug information of common programs. */
@@ -27,6 +32,8 @@ enum {
 	SIDEBAND_MIN = 32 << 10,
 	RING_SHARE = 8, /* as divisor: each kind of ring shrinks to this part of the memory */
 	QUEUE_SHARE = 8,
+	COPIES_SHARE = 6,
+	COPIES_MAX = 64 << 20,
 	MILLE = 1000,
 };
 
@@ -108,7 +115,8 @@ static void share(struct memory_plan *p, uint64_t shared)
 int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, struct err *err)
 {
 	uint32_t n = needs->n_cpus;
-	uint64_t fixed = BASE_BYTES + needs->fixed_bytes + n * needs->per_cpu_bytes;
+	uint64_t fixed =
+		BASE_BYTES + CHILDREN_BYTES + needs->fixed_bytes + n * needs->per_cpu_bytes;
 	uint64_t least = fixed + smallest_ring(n) + sideband_total(n, SIDEBAND_MIN) + SHARED_MIN;
 	struct memory_plan p = { .limit = needs->limit, .fixed_bytes = fixed };
 	uint64_t left;
@@ -120,6 +128,9 @@ int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, 
 			       (unsigned long long)(needs->limit / MIB), n,
 			       (unsigned long long)((least + MIB - 1) / MIB));
 	left = needs->limit - fixed;
+	p.copies = needs->limit / COPIES_SHARE;
+	if (p.copies > COPIES_MAX)
+		p.copies = COPIES_MAX;
 	p.ring_bytes = (uint32_t)choose_ring(n, left - SHARED_MIN);
 	p.sideband_bytes = (uint32_t)choose_sideband(n, left - SHARED_MIN);
 	left -= p.ring_bytes + sideband_total(n, p.sideband_bytes);

@@ -22,7 +22,7 @@ struct memory_needs {
 /* Limits in bytes of each part. */
 struct memory_plan {
 	uint64_t limit;
-	uint64_t fixed_bytes;    /* code, data and BPF maps that do not shrink */
+	uint64_t fixed_bytes;    /* code, data, children and BPF maps that do not shrink */
 	uint32_t ring_bytes;     /* the ring of samples; a power of two */
 	uint32_t sideband_bytes; /* each CPU's ring of process events; a power of two */
 	uint64_t queue_bytes;
@@ -36,6 +36,11 @@ struct memory_plan {
 	uint64_t counts;     /* samples are dropped a quarter above it */
 	uint64_t window;     /* part of counts: a window ends early above it */
 	uint64_t part;       /* profiles that are built at a time */
+	/*
+	 * Copies of files of remote file systems. Most machines have none, so nothing is reserved
+	 * for them: caches shrink to make room.
+	 */
+	uint64_t copies;
 };
 
 /**
@@ -48,5 +53,5 @@ struct memory_plan {
  */
 int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, struct err *err);
 
-/* The sum of all parts, which is at most the limit. */
+/* The sum of all parts but copies, which is at most the limit. */
 uint64_t memory_plan_total(const struct memory_plan *plan, uint32_t n_cpus);

@@ -206,15 +206,23 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	static const char name[] = "cameo_resident_bytes", memory[] = "cameo_memory_bytes";
 	const struct unwind_tables_stats *t = &s->session.tables;
 
-	head(out, name, "gauge", "Resident set size without BPF maps, by process.");
+	head(out, name, "gauge",
+	     "Resident set size without BPF maps, by process; of the others (openers, readers, "
+	     "exporters) without the pages that they share.");
 	put_labelled(out, name, "process", "agent", s->rss_bytes);
 	put_labelled(out, name, "process", "symbolizer", s->worker_rss_bytes);
+	put_labelled(out, name, "process", "others", s->children_bytes);
 	gauge(out, "cameo_maps_bytes", s->maps_bytes, "Kernel memory of BPF maps in bytes.");
+	gauge(out, "cameo_memory_most_bytes", s->most_bytes,
+	      "The most memory that all processes, BPF maps and copies of remote files had "
+	      "together "
+	      "since the start, measured every two seconds.");
 	head(out, memory, "gauge", "Memory held by the agent, by purpose.");
 	put_labelled(out, memory, "of", "symbols", s->symbolizer_thread.symbols_bytes);
 	put_labelled(out, memory, "of", "scripts", s->langs_bytes);
 	put_labelled(out, memory, "of", "generated_code", s->jit_symbols_bytes);
 	put_labelled(out, memory, "of", "window", s->sample_counts_bytes);
+	put_labelled(out, memory, "of", "copied_files", s->copies_bytes);
 	put_labelled(out, memory, "of", "backlog", s->session.backlog_bytes);
 	put_labelled(out, memory, "of", "unwind_tables", t->used_bytes);
 	counter(out, "cameo_memory_shrunk_total", s->n_shrunk,

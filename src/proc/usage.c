@@ -9,17 +9,19 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-static uint64_t read_rss(pid_t pid)
+static void read_memory(pid_t pid, struct proc_usage *out)
 {
 	_cleanup_(fclosep) FILE *f = NULL;
-	unsigned long all, resident;
+	unsigned long all, resident, shared;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	char path[48];
 
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
 	f = fopen(path, "re");
-	if (!f || fscanf(f, "%lu %lu", &all, &resident) != 2)
-		return 0;
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (!f || fscanf(f, "%lu %lu %lu", &all, &resident, &shared) != 3)
+		return;
+	out->rss_bytes = resident * page;
+	out->private_bytes = resident > shared ? (resident - shared) * page : 0;
 }
 
 static uint64_t read_cpu_ns(pid_t pid)
@@ -53,6 +55,7 @@ static uint64_t rusage_ns(int who)
 
 void proc_usage_read(pid_t pid, struct proc_usage *out)
 {
-	out->rss_bytes = read_rss(pid ? pid : getpid());
+	*out = (struct proc_usage){ 0 };
+	read_memory(pid ? pid : getpid(), out);
 	out->cpu_ns = pid ? read_cpu_ns(pid) : rusage_ns(RUSAGE_SELF) + rusage_ns(RUSAGE_CHILDREN);
 }

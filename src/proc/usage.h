@@ -6,7 +6,8 @@
 #include <sys/types.h>
 
 struct proc_usage {
-	uint64_t rss_bytes; /* including BPF maps that are mapped */
+	uint64_t rss_bytes;     /* including BPF maps that are mapped */
+	uint64_t private_bytes; /* part of rss_bytes that is neither a file's nor shared memory */
 	uint64_t cpu_ns;
 };
 

@@ -69,6 +69,7 @@ struct file_table {
 	uint32_t refused, unread;
 	uint64_t n_refused, n_unread;
 	uint64_t copied_bytes; /* in copies that files hold */
+	uint64_t copies_max;
 };
 
 struct find_key {
@@ -92,6 +93,7 @@ int file_table_new(struct file_table **out, struct unwind_tables *tables)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	f->fds_max = limit.rlim_cur < UINT_MAX ? (unsigned int)(limit.rlim_cur / 2) : UINT_MAX;
 	f->tables = tables;
+	f->copies_max = COPIES_MAX;
 	f->context.own_root = proc_root_open((int)getpid());
 	if (vec_push(&f->all, NULL) < 0) {
 		free(f);
@@ -316,7 +318,8 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 		return id;
 	if (f->n_fds >= f->fds_max)
 		return refuse(f);
-	f->context.copy_max = COPIES_MAX > f->copied_bytes ? COPIES_MAX - f->copied_bytes : 1;
+	f->context.copy_max =
+		f->copies_max > f->copied_bytes ? (size_t)(f->copies_max - f->copied_bytes) : 1;
 	file = mapped_file_open(&f->context, ref);
 	if (!file)
 		return FILE_ID_NONE;
@@ -452,6 +455,16 @@ uint64_t file_table_n_forgotten(const struct file_table *f)
 uint64_t file_table_n_refused(const struct file_table *f)
 {
 	return f->n_refused;
+}
+
+void file_table_set_copies_max(struct file_table *f, uint64_t bytes)
+{
+	f->copies_max = bytes;
+}
+
+uint64_t file_table_copied_bytes(const struct file_table *f)
+{
+	return f->copied_bytes;
 }
 
 uint64_t file_table_n_unread(const struct file_table *f)

@@ -180,6 +180,8 @@ static int create_tables(struct session *s, const struct session_opts *opts)
 		r = unwind_walker_new(&s->walker, s->tables);
 	if (r == 0)
 		r = file_table_new(&s->files, s->tables);
+	if (r == 0 && s->opts.max_copies_bytes)
+		file_table_set_copies_max(s->files, s->opts.max_copies_bytes);
 	if (r == 0)
 		r = langs_new(&s->langs, &vms, !opts->sampler.all_native);
 	if (r == 0 && opts->signatures)

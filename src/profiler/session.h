@@ -53,7 +53,8 @@ struct session_opts {
 	 * that need a new table are truncated. 0: 64 MiB.
 	 */
 	size_t max_backlog_bytes;
-	uint32_t sideband_bytes; /* each CPU's ring of process events; 0: 256 KiB */
+	uint64_t max_copies_bytes; /* of files of remote file systems; 0: 64 MiB */
+	uint32_t sideband_bytes;   /* each CPU's ring of process events; 0: 256 KiB */
 	uint64_t stop_ns;  /* longest time for which session_stop() builds tables; 0: no limit */
 	bool exclude_self; /* ignore this process and its children */
 	/* Keep the raised priority of the calling thread after session_stop(). */

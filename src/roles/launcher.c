@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "roles/message.h"
+#include "roles/registry.h"
 #include "roles/role.h"
 #include "roles/spawn.h"
 
@@ -116,6 +117,7 @@ int role_launcher_start(struct role_launcher *l, pid_t *out_pid, int *out_sock, 
 	}
 	*out_pid = reply.pid;
 	*out_sock = socks[0];
+	role_registry_add(*out_pid);
 	return 0;
 }
 

@@ -27,7 +27,8 @@ void role_launcher_free(struct role_launcher *l);
 DEFINE_FREEP(struct role_launcher, role_launcher_free)
 
 /*
- * Starts a copy. Returns 0 with its pid and this process's end of its socket; -EPIPE if the
+ * Starts a copy, which the caller removes from the registry (registry.h) when it closes the socket.
+ * Returns 0 with its pid and this process's end of its socket; -EPIPE if the
  * launcher is dead; -ETIMEDOUT; -errno.
  */
 int role_launcher_start(struct role_launcher *l, pid_t *out_pid, int *out_sock, struct err *err);

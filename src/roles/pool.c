@@ -21,6 +21,7 @@
 #include "roles/killed.h"
 #include "roles/launcher.h"
 #include "roles/payers.h"
+#include "roles/registry.h"
 #include "roles/role.h"
 #include "roles/spawn.h"
 
@@ -116,7 +117,9 @@ static void remove_child(struct role_pool *p, struct role_exchange *x)
 		back_off(p, now_ns);
 	/* which ends one that was started by a launcher */
 	close(x->sock);
-	if (!p->opts.launcher)
+	if (p->opts.launcher)
+		role_registry_remove(x->pid);
+	else
 		killed_add(&p->killed, x->pid, now_ns);
 	role_message_close_fds(&x->in);
 	free(x);

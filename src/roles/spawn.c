@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/confine.h"
 #include "base/err.h"
+#include "roles/registry.h"
 
 #define MARK "--role"
 
@@ -161,6 +162,7 @@ int spawn_child(const char *name, size_t memory_bytes, bool isolate, pid_t *out_
 	if (r < 0)
 		return err_set(err, r, "cannot start %s: %s", name, strerror(-r));
 	*out_sock = steal_fd(&own);
+	role_registry_add(*out_pid);
 	return 0;
 }
 
@@ -180,6 +182,7 @@ bool spawn_reap(pid_t pid, int *out_status)
 
 	if (r == 0 || (r < 0 && errno == EINTR))
 		return false;
+	role_registry_remove(pid);
 	*out_status = r > 0 ? status : 0;
 	return true;
 }

@@ -9,6 +9,7 @@ int test_launcher(void);
 int test_message(void);
 int test_payers(void);
 int test_pool(void);
+int test_registry(void);
 int test_role(void);
 int test_sandbox(void);
 int test_spawn(void);
@@ -24,6 +25,6 @@ int main(int argc, char **argv)
 
 	spawn_test_main(argv);
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
-	return test_launcher() + test_message() + test_payers() + test_pool() + test_role() +
-	       test_sandbox() + test_spawn();
+	return test_launcher() + test_message() + test_payers() + test_pool() + test_registry() +
+	       test_role() + test_sandbox() + test_spawn();
 }
