@@ -7,6 +7,7 @@ acknowledged is pushed again with its id, and in the end every profile counts on
 Full disks, damaged files and files of other programs follow. A thorough run has 200 kills,
 which take minutes on a busy machine: `durability.py CAMEO 200`.
 """
+import collections
 import gzip
 import json
 import os
@@ -234,16 +235,27 @@ def foreign(path):
 
 
 def newer(path):
+    foreign(path)
     db = sqlite3.connect(path)
+    db.execute("PRAGMA application_id=0x43614d65")
     db.execute("PRAGMA user_version=99")
     db.close()
 
 
 def fewer(path):
+    """SQLite's own tools know nothing of the checksums of pages."""
     db = sqlite3.connect(path)
     db.execute("DELETE FROM windows WHERE block % 3 = 0")
     db.commit()
     db.close()
+
+
+def flip(path, at):
+    with open(path, "r+b") as f:
+        f.seek(at)
+        byte = f.read(1)[0]
+        f.seek(at)
+        f.write(bytes([byte ^ 1 << at % 8]))
 
 
 def filled(cameo, directory):
@@ -284,6 +296,30 @@ def check_damage(cameo):
             check("a file that was %s is used when it is restored" % name, push(server, body(1000)) == 200 and
                   total(server) == value(range(30)) + 1001, total(server))
             server.stop()
+
+
+def check_flips(cameo):
+    """Single bits of each part of a day's file change no answer: it is the same, or an error."""
+    rng = random.Random(9)
+    with tempfile.TemporaryDirectory() as directory:
+        path = filled(cameo, directory)
+        places = list(range(0, 100, 7)) + [rng.randrange(os.path.getsize(path)) for _ in range(25)]
+        answers = collections.Counter()
+        for at in places:
+            flip(path, at)
+            server = Server(cameo, directory)
+            status, got = merge(server)
+            if status == 500 and got["code"] == "data_loss":
+                answers["reported"] += 1
+            elif status == 200 and total(server) == value(range(30)):
+                answers["not read"] += 1
+            else:
+                answers["wrong"] += 1
+                print("byte %d: %d %s" % (at, status, got), flush=True)
+            server.stop()
+            flip(path, at)
+        check("a flipped bit is reported, or was not read (%s)" % dict(answers),
+              not answers["wrong"] and answers["reported"] >= 10, answers)
 
 
 def check_loss(cameo):
@@ -376,6 +412,7 @@ def main():
     check_kills(sys.argv[1], kills)
     check_full_disk(sys.argv[1])
     check_damage(sys.argv[1])
+    check_flips(sys.argv[1])
     check_loss(sys.argv[1])
     check_two_days(sys.argv[1])
     check_names(sys.argv[1])

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "store/sqlite/durable.h"
+#include "store/sqlite/page_sums.h"
 
 enum {
 	APPLICATION_ID = 0x43614d65,
@@ -40,10 +41,10 @@ static const char schema[] =
 	"CREATE TABLE identity(id BLOB);"
 	"INSERT INTO identity VALUES(randomblob(16));"
 	"PRAGMA application_id=1130450277;"
-	"PRAGMA user_version=2;"
+	"PRAGMA user_version=3;"
 	"COMMIT;";
 
-_Static_assert(APPLICATION_ID == 1130450277 && DB_FORMAT == 2 && DB_IDENTITY_LEN == 16,
+_Static_assert(APPLICATION_ID == 1130450277 && DB_FORMAT == 3 && DB_IDENTITY_LEN == 16,
 	       "same numbers as in the schema");
 
 void db_close(struct sqlite3 *db)
@@ -76,6 +77,8 @@ int db_error(struct sqlite3 *db, int rc, struct err *err)
 	case SQLITE_IOERR:
 		if (rc == SQLITE_IOERR_NOMEM)
 			return -ENOMEM;
+		if (rc == SQLITE_IOERR_DATA)
+			return err_set(err, -EBADMSG, "the checksum of a page is wrong");
 		if (db && sqlite3_system_errno(db) == ENOSPC)
 			return err_set(err, -ENOSPC, "disk is full");
 		return err_set(err, rc == SQLITE_IOERR_WRITE ? -ENOSPC : -EIO, "%s", why);
@@ -160,7 +163,9 @@ static int check_owner(struct sqlite3 *db, enum db_mode mode, struct err *err)
 	if (r < 0)
 		return r;
 	if (id == APPLICATION_ID && format >= 1 && format <= DB_FORMAT)
-		return 0;
+		return format < DB_FORMAT_PAGE_SUMS || page_sums_enabled(db)
+			       ? 0
+			       : err_set(err, -EBADMSG, "its pages have no checksums");
 	if (id == APPLICATION_ID)
 		return err_set(err, -EBADMSG,
 			       "written by a newer version of Cameo (format %lld, this version "
@@ -307,18 +312,31 @@ void db_seal(struct buf *blob, bool checked)
 	buf_put(blob, sum, CHECKSUM_LEN);
 }
 
+/* An empty file gets room for checksums in its pages. The size of other pages stays. */
+static int reserve(struct sqlite3 *db, struct err *err)
+{
+	int r, rc;
+
+	if (!page_sums_enabled(db))
+		return 0;
+	r = db_exec(db, "PRAGMA page_size=8192", err);
+	rc = r < 0 ? SQLITE_OK : page_sums_reserve(db);
+	return rc == SQLITE_OK ? r : db_error(db, rc, err);
+}
+
 /*
- * Opens the file with one of SQLite's file systems. A reader never moves the log into the file,
+ * Opens the file with one of the file systems. A reader never moves the log into the file,
  * neither when it opens nor when it closes it.
  */
-static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, const char *vfs,
+static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, bool exclusive,
 		     struct err *err)
 {
 	_cleanup_(db_closep) struct sqlite3 *db = NULL;
 	int flags =
 		SQLITE_OPEN_NOMUTEX | (mode == DB_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
 							: SQLITE_OPEN_READONLY);
-	int rc = sqlite3_open_v2(path, &db, flags, vfs);
+	const char *vfs = page_sums_vfs(exclusive);
+	int rc = vfs ? sqlite3_open_v2(path, &db, flags, vfs) : SQLITE_NOMEM;
 	int r;
 
 	if (rc != SQLITE_OK)
@@ -329,10 +347,9 @@ static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, 
 		    "PRAGMA cache_size=-4096; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
 		    err);
 	if (r == 0 && mode == DB_WRITE)
-		r = db_exec(db,
-			    "PRAGMA page_size=8192; PRAGMA journal_mode=WAL;"
-			    "PRAGMA synchronous=FULL",
-			    err);
+		r = reserve(db, err);
+	if (r == 0 && mode == DB_WRITE)
+		r = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", err);
 	if (r == 0)
 		r = check_owner(db, mode, err);
 	if (r == 0)
@@ -347,10 +364,10 @@ static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, 
 static int open_to_read(struct sqlite3 **out, const char *path, struct err *err)
 {
 	struct err first = { 0 };
-	int r = open_with(out, path, DB_READ, NULL, &first);
+	int r = open_with(out, path, DB_READ, false, &first);
 
 	if (r != 0 && r != -ENOENT && r != -ENODATA && r != -EBADMSG && r != -ENOMEM &&
-	    open_with(out, path, DB_READ, "unix-excl", NULL) == 0)
+	    open_with(out, path, DB_READ, true, NULL) == 0)
 		return 0;
 	return r < 0 ? err_set(err, r, "%s", first.msg) : 0;
 }
@@ -373,7 +390,7 @@ int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct er
 
 	if (mode == DB_READ)
 		return open_to_read(out, path, err);
-	r = open_with(&db, path, DB_WRITE, NULL, err);
+	r = open_with(&db, path, DB_WRITE, false, err);
 	if (r == 0)
 		r = db_exec(db, "PRAGMA wal_checkpoint(PASSIVE)", err);
 	if (r == 0)
@@ -387,13 +404,15 @@ int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct er
 	return r;
 }
 
-int db_open_copy(struct sqlite3 **out, const char *path, struct err *err)
+int db_open_copy(struct sqlite3 **out, const char *path, struct sqlite3 *of, struct err *err)
 {
 	_cleanup_(db_closep) struct sqlite3 *db = NULL;
-	int rc = sqlite3_open_v2(path, &db,
-				 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-					 SQLITE_OPEN_EXCLUSIVE,
-				 NULL);
+	const char *vfs = page_sums_enabled(of) ? page_sums_vfs(false) : "unix";
+	int rc = vfs ? sqlite3_open_v2(path, &db,
+				       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE |
+					       SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE,
+				       vfs)
+		     : SQLITE_NOMEM;
 	int r = 0;
 
 	if (rc != SQLITE_OK)

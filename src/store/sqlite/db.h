@@ -4,8 +4,9 @@
 /*
  * A SQLite connection to the file of one day. A connection belongs to one thread at a time. Values
  * that are read back are not trusted: a file may be damaged, so callers check lengths and numbers,
- * and blobs end in a checksum of their content (db_blob()). trusted_schema is off, so a file from
- * elsewhere cannot run functions of SQLite through its views and triggers.
+ * and blobs end in a checksum of their content (db_blob()), as pages do (page_sums.h).
+ * trusted_schema is off, so a file from elsewhere cannot run functions of SQLite through its views
+ * and triggers.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,10 +26,10 @@ enum db_mode {
 };
 
 /*
- * The format of new files. Files of format 1 are read and extended too; their blobs have no
- * checksums, and the file no identity.
+ * The format of new files. Files of older formats are read and extended too: in format 1 blobs have
+ * no checksums and the file has no identity, in format 2 pages have no checksums.
  */
-enum { DB_FORMAT = 2, DB_FORMAT_CHECKED = 2 };
+enum { DB_FORMAT = 3, DB_FORMAT_CHECKED = 2, DB_FORMAT_PAGE_SUMS = 3 };
 
 enum { DB_IDENTITY_LEN = 16 };
 
@@ -45,8 +46,11 @@ struct db_identity {
  */
 int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct err *err);
 
-/* Opens a new, empty file that will be overwritten with a copy of another. Returns 0 or -errno. */
-int db_open_copy(struct sqlite3 **out, const char *path, struct err *err);
+/*
+ * Opens a new, empty file that will be overwritten with a copy of the file of @of, in its format.
+ * Returns 0 or -errno.
+ */
+int db_open_copy(struct sqlite3 **out, const char *path, struct sqlite3 *of, struct err *err);
 void db_close(struct sqlite3 *db);
 
 /* Memory of the pages that the connection holds, in bytes. */

@@ -30,7 +30,7 @@ static int copy_pages(const char *from, const char *to, struct err *err)
 
 	if (r < 0)
 		return r;
-	r = db_open_copy(&out, to, err);
+	r = db_open_copy(&out, to, in, err);
 	if (r < 0)
 		return r;
 	b = sqlite3_backup_init(out, "main", in, "main");

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "fixture.h"
 #include "flame/merged_stacks.h"
+#include "old_format.h"
 #include "profile/profile.h"
 #include "store/intern.h"
 #include "store/matcher.h"
@@ -316,9 +317,8 @@ static void a_query_ends_at_its_deadline_or_when_a_callback_says_so(void **state
 
 static void run_sql(const struct place *at, const char *sql)
 {
-	sqlite3 *db;
+	sqlite3 *db = fixture_database(at->path);
 
-	assert_int_equal(sqlite3_open(at->path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
 }
@@ -442,7 +442,7 @@ static void a_file_of_the_first_format_is_read_and_extended(void **state)
 
 	place_init(&at);
 	day_close(at.day);
-	run_sql(&at, "PRAGMA user_version=1; DROP TABLE identity");
+	old_format_make(at.path, 1);
 	open_day(&at);
 	assert_memory_equal(day_identity(at.day), &none, sizeof(none));
 	assert_int_equal(day_begin(at.day, NULL), 0);

@@ -35,10 +35,9 @@ static char *make_day(char *path)
 
 static void run_sql(const char *path, const char *sql)
 {
-	struct sqlite3 *db = NULL;
+	struct sqlite3 *db = fixture_database(path);
 	char *why = NULL;
 
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
 		fail_msg("%s: %s", sql, why);
 	sqlite3_close(db);

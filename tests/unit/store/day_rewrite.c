@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "fixture.h"
-#include "format_1.h"
+#include "old_format.h"
 #include "store/files.h"
 #include "store/matcher.h"
 #include "store/sqlite/day_check.h"
@@ -139,21 +139,21 @@ static void damage_is_refused_and_leftovers_are_removed(void **state)
 	fixture_remove(dir);
 }
 
-static void a_file_of_format_1_is_converted(void **state)
+static void check_conversion(int format)
 {
 	char path[DAY_FILES_PATH_LEN], *dir = make_day(path);
 	int64_t sum = total(dir, NULL);
 	struct day_rewrite done;
 	struct day_check have;
 
-	format_1_make(path);
+	old_format_make(path, format);
 	assert_int_equal(day_check(path, NUMBER, &have, NULL), 0);
-	assert_int_equal(have.format, 1);
+	assert_int_equal(have.format, format);
 	assert_int_equal(day_rewrite(path, NUMBER, NULL, NULL, NULL, &done, NULL), 0);
 	assert_int_equal(day_check(path, NUMBER, &have, NULL), 0);
 	assert_int_equal(have.format, DB_FORMAT);
 	assert_int_equal(have.n_windows, N);
-	format_1_make(path);
+	old_format_make(path, format);
 	/* a store does it when it opens the day */
 	assert_int_equal(total(dir, NULL), sum);
 	assert_int_equal(day_check(path, NUMBER, &have, NULL), 0);
@@ -161,6 +161,13 @@ static void a_file_of_format_1_is_converted(void **state)
 	fixture_remove(dir);
 }
 
+static void files_of_older_formats_are_converted(void **state)
+{
+	for (int format = 1; format < DB_FORMAT; format++)
+		check_conversion(format);
+}
+
 TEST_GROUP(test_day_rewrite, TEST(a_rewritten_file_has_the_same_content),
 	   TEST(selected_windows_are_deleted), TEST(a_range_excludes_its_end),
-	   TEST(damage_is_refused_and_leftovers_are_removed), TEST(a_file_of_format_1_is_converted))
+	   TEST(damage_is_refused_and_leftovers_are_removed),
+	   TEST(files_of_older_formats_are_converted))

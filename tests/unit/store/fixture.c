@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "codec/text/text.h"
@@ -14,6 +16,7 @@
 #include "profile/profile.h"
 #include "store/kinds/store_open.h"
 #include "store/matcher.h"
+#include "store/sqlite/page_sums.h"
 #include "store/store.h"
 #include "tests/test.h"
 
@@ -48,6 +51,15 @@ static char *url_of(const char *dir)
 	for (char *c = url + strlen(base); *c; c++)
 		*c = *c == '-' ? '_' : *c;
 	return url;
+}
+
+struct sqlite3 *fixture_database(const char *path)
+{
+	struct sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, page_sums_vfs(false)),
+			 SQLITE_OK);
+	return db;
 }
 
 struct store *fixture_open(const char *dir)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 struct profile;
+struct sqlite3;
 struct store;
 struct store_label;
 
@@ -17,6 +18,9 @@ char *fixture_dir(void);
 void fixture_remove(char *dir);
 
 struct store *fixture_open(const char *dir);
+
+/* Opens a day's file to change it with SQL; its pages get correct checksums. */
+struct sqlite3 *fixture_database(const char *path);
 
 /*
  * Builds a profile from folded lines, with the types samples/count (n) and cpu/nanoseconds (10 ms

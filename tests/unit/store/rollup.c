@@ -71,7 +71,7 @@ static int count_rollups(const char *dir)
 
 	snprintf(pattern, sizeof(pattern), "%s/*/*.db", dir);
 	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-	assert_int_equal(sqlite3_open(found.gl_pathv[0], &db), SQLITE_OK);
+	db = fixture_database(found.gl_pathv[0]);
 	assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM sums", -1, &stmt, NULL),
 			 SQLITE_OK);
 	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each file is a struct page_file followed by the file of SQLite's own file system, to which all
+ * calls are passed on. Other files than databases and logs (journals, temporary files) are opened
+ * by SQLite's own file system alone.
+ *
+ * Formats: "Database File Format" of SQLite, 1.3 (header) and 4.1, 4.2 (write-ahead log).
+ */
+#include "store/sqlite/page_sums.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "base/hash.h"
+
+enum {
+	HEADER_LEN = 100,
+	RESERVED_AT = 20,
+	LOG_HEADER_LEN = 32,
+	FRAME_HEADER_LEN = 24,
+	LOG_SUM_LEN = 8,
+	IS_ENABLED = 0x43614d65, /* file control: sets the bool that is passed */
+};
+
+struct page_file {
+	sqlite3_file base;
+	bool is_log, sums;
+	/*
+	 * Where this connection wrote first to a log since the last flush. Behind it are frames
+	 * of its open transaction, whose checksums SQLite may complete only when it commits.
+	 */
+	sqlite3_int64 unfinished;
+};
+
+enum { INNER_AT = (sizeof(struct page_file) + 15) / 16 * 16 };
+
+static sqlite3_file *inner(sqlite3_file *f)
+{
+	return (sqlite3_file *)((char *)f + INNER_AT);
+}
+
+/* ---- pages of a database ------------------------------------------------------------ */
+
+static void page_sum(const uint8_t *page, uint64_t number, uint8_t out[PAGE_SUMS_LEN])
+{
+	XXH64_canonical_t canonical;
+
+	/* XXH3's value is stable since version 0.8.0, so it may be stored. */
+	XXH64_canonicalFromHash(
+		&canonical, XXH3_64bits_withSeed(page, PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN, number));
+	memcpy(out, canonical.digest, PAGE_SUMS_LEN);
+}
+
+static uint64_t page_number(sqlite3_int64 offset)
+{
+	return (uint64_t)offset / PAGE_SUMS_PAGE_LEN + 1;
+}
+
+/* SQLite reads parts of the header by themselves, but uses none before it has read the page. */
+static bool is_page(int len, sqlite3_int64 offset)
+{
+	return len > HEADER_LEN || offset >= PAGE_SUMS_PAGE_LEN;
+}
+
+static int verify_page(const uint8_t *page, int len, sqlite3_int64 offset)
+{
+	uint8_t sum[PAGE_SUMS_LEN];
+
+	if (len != PAGE_SUMS_PAGE_LEN || offset % PAGE_SUMS_PAGE_LEN)
+		return SQLITE_IOERR_DATA;
+	page_sum(page, page_number(offset), sum);
+	return memcmp(sum, page + PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN, PAGE_SUMS_LEN)
+		       ? SQLITE_IOERR_DATA
+		       : SQLITE_OK;
+}
+
+/* The reserved bytes in SQLite's memory are not changed, since the page is constant. */
+static int write_page(sqlite3_file *f, const uint8_t *page, int len, sqlite3_int64 offset)
+{
+	uint8_t sealed[PAGE_SUMS_PAGE_LEN];
+
+	if (len != PAGE_SUMS_PAGE_LEN || offset % PAGE_SUMS_PAGE_LEN)
+		return SQLITE_IOERR_WRITE;
+	memcpy(sealed, page, PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN);
+	page_sum(page, page_number(offset), sealed + PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN);
+	return f->pMethods->xWrite(f, sealed, len, offset);
+}
+
+/* ---- frames of a log ---------------------------------------------------------------- */
+
+struct log_sum {
+	uint32_t a, b;
+};
+
+static uint32_t big_endian(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* Logs are written in the byte order of the machine; Cameo's are all little-endian. */
+static struct log_sum add_to_sum(struct log_sum s, const uint8_t *data, int len)
+{
+	for (int i = 0; i < len; i += 8) {
+		uint32_t words[2];
+
+		memcpy(words, data + i, sizeof(words));
+		s.a += words[0] + s.b;
+		s.b += words[1] + s.a;
+	}
+	return s;
+}
+
+/* The checksum of a frame continues that of the frame before, or of the log's header. */
+static int verify_frame(sqlite3_file *f, const uint8_t *page, int len, sqlite3_int64 at)
+{
+	sqlite3_int64 previous =
+		at == LOG_HEADER_LEN ? LOG_HEADER_LEN - LOG_SUM_LEN : at - len - LOG_SUM_LEN;
+	uint8_t head[FRAME_HEADER_LEN], before[LOG_SUM_LEN];
+	struct log_sum sum;
+	int rc = f->pMethods->xRead(f, head, sizeof(head), at);
+
+	if (rc == SQLITE_OK)
+		rc = f->pMethods->xRead(f, before, sizeof(before), previous);
+	if (rc != SQLITE_OK)
+		return rc;
+	sum = (struct log_sum){ big_endian(before), big_endian(before + 4) };
+	sum = add_to_sum(sum, head, 8);
+	sum = add_to_sum(sum, page, len);
+	return sum.a == big_endian(head + 16) && sum.b == big_endian(head + 20) ? SQLITE_OK
+										: SQLITE_IOERR_DATA;
+}
+
+/* Is it the page of a frame? SQLite reads whole frames too, and compares those itself. */
+static bool is_frame_page(int len, sqlite3_int64 offset)
+{
+	return len >= 512 && !(len & (len - 1)) && offset >= LOG_HEADER_LEN + FRAME_HEADER_LEN &&
+	       (offset - LOG_HEADER_LEN) % (len + FRAME_HEADER_LEN) == FRAME_HEADER_LEN;
+}
+
+/* ---- methods of a file -------------------------------------------------------------- */
+
+static int file_read(sqlite3_file *base, void *data, int len, sqlite3_int64 offset)
+{
+	struct page_file *p = (struct page_file *)base;
+	sqlite3_file *f = inner(base);
+	int rc = f->pMethods->xRead(f, data, len, offset);
+
+	if (p->is_log)
+		return rc == SQLITE_OK && is_frame_page(len, offset) && offset < p->unfinished
+			       ? verify_frame(f, data, len, offset - FRAME_HEADER_LEN)
+			       : rc;
+	if (!p->sums || !is_page(len, offset))
+		return rc;
+	if (rc == SQLITE_IOERR_SHORT_READ)
+		return SQLITE_IOERR_DATA;
+	return rc == SQLITE_OK ? verify_page(data, len, offset) : rc;
+}
+
+static int file_write(sqlite3_file *base, const void *data, int len, sqlite3_int64 offset)
+{
+	struct page_file *p = (struct page_file *)base;
+	sqlite3_file *f = inner(base);
+
+	if (p->is_log && offset < p->unfinished)
+		p->unfinished = offset;
+	return p->sums ? write_page(f, data, len, offset)
+		       : f->pMethods->xWrite(f, data, len, offset);
+}
+
+static int file_sync(sqlite3_file *base, int flags)
+{
+	struct page_file *p = (struct page_file *)base;
+	int rc = inner(base)->pMethods->xSync(inner(base), flags);
+
+	if (rc == SQLITE_OK)
+		p->unfinished = INT64_MAX;
+	return rc;
+}
+
+static int file_control(sqlite3_file *base, int op, void *arg)
+{
+	if (op == IS_ENABLED) {
+		*(bool *)arg = ((struct page_file *)base)->sums;
+		return SQLITE_OK;
+	}
+	return inner(base)->pMethods->xFileControl(inner(base), op, arg);
+}
+
+static int file_close(sqlite3_file *f)
+{
+	return inner(f)->pMethods->xClose(inner(f));
+}
+
+static int file_truncate(sqlite3_file *f, sqlite3_int64 len)
+{
+	return inner(f)->pMethods->xTruncate(inner(f), len);
+}
+
+static int file_size(sqlite3_file *f, sqlite3_int64 *out)
+{
+	return inner(f)->pMethods->xFileSize(inner(f), out);
+}
+
+static int file_lock(sqlite3_file *f, int level)
+{
+	return inner(f)->pMethods->xLock(inner(f), level);
+}
+
+static int file_unlock(sqlite3_file *f, int level)
+{
+	return inner(f)->pMethods->xUnlock(inner(f), level);
+}
+
+static int file_check_reserved(sqlite3_file *f, int *out)
+{
+	return inner(f)->pMethods->xCheckReservedLock(inner(f), out);
+}
+
+static int file_sector_size(sqlite3_file *f)
+{
+	return inner(f)->pMethods->xSectorSize(inner(f));
+}
+
+static int file_characteristics(sqlite3_file *f)
+{
+	return inner(f)->pMethods->xDeviceCharacteristics(inner(f));
+}
+
+static int file_shm_map(sqlite3_file *f, int page, int len, int extend, void volatile **out)
+{
+	return inner(f)->pMethods->xShmMap(inner(f), page, len, extend, out);
+}
+
+static int file_shm_lock(sqlite3_file *f, int offset, int n, int flags)
+{
+	return inner(f)->pMethods->xShmLock(inner(f), offset, n, flags);
+}
+
+static void file_shm_barrier(sqlite3_file *f)
+{
+	inner(f)->pMethods->xShmBarrier(inner(f));
+}
+
+static int file_shm_unmap(sqlite3_file *f, int delete)
+{
+	return inner(f)->pMethods->xShmUnmap(inner(f), delete);
+}
+
+/* Version 2 has no xFetch(), so SQLite maps no file into memory, where nothing is verified. */
+static const sqlite3_io_methods methods = {
+	.iVersion = 2,
+	.xClose = file_close,
+	.xRead = file_read,
+	.xWrite = file_write,
+	.xTruncate = file_truncate,
+	.xSync = file_sync,
+	.xFileSize = file_size,
+	.xLock = file_lock,
+	.xUnlock = file_unlock,
+	.xCheckReservedLock = file_check_reserved,
+	.xFileControl = file_control,
+	.xSectorSize = file_sector_size,
+	.xDeviceCharacteristics = file_characteristics,
+	.xShmMap = file_shm_map,
+	.xShmLock = file_shm_lock,
+	.xShmBarrier = file_shm_barrier,
+	.xShmUnmap = file_shm_unmap,
+};
+
+/* ---- file systems ------------------------------------------------------------------- */
+
+struct page_vfs {
+	sqlite3_vfs base;
+	sqlite3_vfs *inner;
+};
+
+/* An empty file will have checksums; another has a header with the number of reserved bytes. */
+static int find_sums(struct page_file *p)
+{
+	sqlite3_file *f = inner(&p->base);
+	uint8_t header[HEADER_LEN];
+	sqlite3_int64 len = 0;
+	int rc = f->pMethods->xFileSize(f, &len);
+
+	p->sums = len == 0;
+	if (rc != SQLITE_OK || len < HEADER_LEN)
+		return rc;
+	rc = f->pMethods->xRead(f, header, sizeof(header), 0);
+	p->sums = rc == SQLITE_OK && header[RESERVED_AT] == PAGE_SUMS_LEN;
+	return rc;
+}
+
+static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
+		    int *out_flags)
+{
+	sqlite3_vfs *orig = ((struct page_vfs *)vfs)->inner;
+	struct page_file *p = (struct page_file *)base;
+	int rc;
+
+	if (!(flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)))
+		return orig->xOpen(orig, name, base, flags, out_flags);
+	*p = (struct page_file){ .is_log = flags & SQLITE_OPEN_WAL, .unfinished = INT64_MAX };
+	memset(inner(base), 0, (size_t)orig->szOsFile);
+	rc = orig->xOpen(orig, name, inner(base), flags, out_flags);
+	if (rc == SQLITE_OK && !p->is_log)
+		rc = find_sums(p);
+	/* With methods SQLite closes the file itself, also after an error. */
+	if (inner(base)->pMethods)
+		p->base.pMethods = &methods;
+	return rc;
+}
+
+static struct page_vfs shared = { .base = { .zName = "cameo" } };
+static struct page_vfs exclusive_use = { .base = { .zName = "cameo-excl" } };
+static bool registered;
+
+static bool add(struct page_vfs *v, const char *of)
+{
+	const char *name = v->base.zName;
+
+	v->inner = sqlite3_vfs_find(of);
+	if (!v->inner)
+		return false;
+	v->base = *v->inner;
+	v->base.zName = name;
+	v->base.szOsFile = INNER_AT + v->inner->szOsFile;
+	v->base.xOpen = vfs_open;
+	return sqlite3_vfs_register(&v->base, 0) == SQLITE_OK;
+}
+
+static void add_all(void)
+{
+	registered = add(&shared, "unix") && add(&exclusive_use, "unix-excl");
+}
+
+const char *page_sums_vfs(bool exclusive)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, add_all);
+	if (!registered)
+		return NULL;
+	return exclusive ? exclusive_use.base.zName : shared.base.zName;
+}
+
+bool page_sums_enabled(struct sqlite3 *db)
+{
+	bool enabled = false;
+
+	return sqlite3_file_control(db, "main", IS_ENABLED, &enabled) == SQLITE_OK && enabled;
+}
+
+int page_sums_reserve(struct sqlite3 *db)
+{
+	int n = PAGE_SUMS_LEN;
+
+	return sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &n);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A file system for SQLite that verifies each page when it is read, so that no byte of a file is
+ * used unchecked: neither a key nor a pointer between pages.
+ *
+ * Pages of a database end in PAGE_SUMS_LEN bytes that SQLite leaves alone (the reserved bytes of
+ * its file format): a checksum of the page and its number. Files without reserved bytes, whose
+ * pages have no checksums, are read and written unmodified. Pages in a write-ahead log are verified
+ * by the checksums that SQLite stores there, but by itself compares only when it recovers a log.
+ *
+ * A page that fails is an error of the statement that reads it, SQLITE_IOERR_DATA. Each file is
+ * used by one connection at a time, as SQLite does.
+ */
+#include <stdbool.h>
+
+struct sqlite3;
+
+enum {
+	PAGE_SUMS_PAGE_LEN = 8192, /* of files with checksums; others may have any */
+	PAGE_SUMS_LEN = 8,
+};
+
+/*
+ * The names of file systems for sqlite3_open_v2(). With @exclusive the index of the log is in
+ * memory of the process (SQLite's unix-excl), for files that only this process has open. NULL
+ * without memory. Any thread.
+ */
+const char *page_sums_vfs(bool exclusive);
+
+/*
+ * Does the main file of a connection have checksums? An empty file gets them: db_open() reserves
+ * the bytes before SQLite writes the first page.
+ */
+bool page_sums_enabled(struct sqlite3 *db);
+
+/* Reserves the bytes in an empty file that @db has opened. Returns SQLite's result code. */
+int page_sums_reserve(struct sqlite3 *db);

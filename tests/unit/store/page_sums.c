@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/sqlite/page_sums.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "fixture.h"
+#include "flame/merged_stacks.h"
+#include "store/kinds/store_open.h"
+#include "store/sqlite/day_files.h"
+#include "store/sqlite/db.h"
+#include "store/store.h"
+#include "tests/test.h"
+
+enum {
+	NUMBER = 20778,
+	FLIPS_PER_PAGE = 4,
+	LOG_HEADER_LEN = 32,
+	FRAME_LEN = 24 + PAGE_SUMS_PAGE_LEN,
+};
+
+/* A day with enough windows for interior pages in its tables, with sums and sample ids. */
+static char *make_day(char *path)
+{
+	char *dir = fixture_dir(), folded[64], id[16];
+	struct store *s = fixture_open(dir);
+
+	for (int i = 0; i < 400; i++) {
+		snprintf(folded, sizeof(folded), "main;work;f%d 3\nmain;wait 2\n", i);
+		snprintf(id, sizeof(id), "id%d", i);
+		assert_int_equal(fixture_append(s, i % 2 ? "shop" : "mail", "1",
+						NOON + i * 10000000000LL, id, folded),
+				 0);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(store_roll_up(s, NOON + DAY / 4, NULL), 0);
+	store_close(s);
+	day_files_path(dir, "anonymous", NUMBER, path);
+	return dir;
+}
+
+/* The total of a service in a part of the day, or -1 if the query fails. */
+static int64_t total(const char *dir, int64_t start_ns, int64_t end_ns)
+{
+	struct store_options opt = { .dir = dir };
+	static const struct store_type cpu = { "process_cpu", "cpu", "nanoseconds", "cpu",
+					       "nanoseconds" };
+	_cleanup_(merged_stacks_freep) struct merged_stacks *merged = NULL;
+	struct store_select sel = {
+		.tenant = "anonymous", .type = &cpu, .start_ns = start_ns, .end_ns = end_ns
+	};
+	struct store *s = NULL;
+	int64_t sum = -1;
+
+	assert_int_equal(store_open(&s, &opt, NULL), 0);
+	if (store_merge(s, &sel, &merged, NULL) == 0)
+		sum = merged->total;
+	store_close(s);
+	return sum;
+}
+
+static void flip(const char *path, off_t at, int bit)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	unsigned char byte;
+
+	assert_int_equal(pread(fd, &byte, 1, at), 1);
+	byte ^= (unsigned char)(1 << bit);
+	assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+static off_t size_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_size;
+}
+
+/*
+ * Flips bits of each page, mostly in its first bytes, by which SQLite finds cells and other pages.
+ * The answers are those of the whole file, or errors; never others.
+ */
+static void no_flipped_bit_changes_an_answer(void **state)
+{
+	char path[DAY_FILES_PATH_LEN], *dir = make_day(path);
+	int64_t all = total(dir, NOON, NOON + DAY / 4);
+	int64_t part = total(dir, NOON, NOON + 1234 * 1000000000LL);
+	off_t size = size_of(path);
+	int n_reported = 0, n = 0;
+	unsigned int seed = 7;
+
+	assert_true(all > 0 && part > 0 && part < all);
+	assert_true(size >= 20 * (off_t)PAGE_SUMS_PAGE_LEN);
+	for (off_t page = 0; page < size; page += PAGE_SUMS_PAGE_LEN)
+		for (int i = 0; i < FLIPS_PER_PAGE; i++, n++) {
+			off_t at = page + (i < 2 ? rand_r(&seed) % 100
+						 : rand_r(&seed) % PAGE_SUMS_PAGE_LEN);
+			int bit = rand_r(&seed) % 8;
+			int64_t got_all, got_part;
+
+			flip(path, at, bit);
+			got_all = total(dir, NOON, NOON + DAY / 4);
+			got_part = total(dir, NOON, NOON + 1234 * 1000000000LL);
+			flip(path, at, bit);
+			if ((got_all != all && got_all != -1) ||
+			    (got_part != part && got_part != -1))
+				fail_msg("bit %d of byte %lld: %lld, %lld", bit, (long long)at,
+					 (long long)got_all, (long long)got_part);
+			n_reported += got_all == -1 || got_part == -1;
+		}
+	/* Not read are the pages of tables for other queries: ids, keys, times. */
+	assert_true(n_reported > n / 4);
+	assert_int_equal(total(dir, NOON, NOON + DAY / 4), all);
+	fixture_remove(dir);
+}
+
+/* Reads every page of a file. */
+static int read_all(const char *path)
+{
+	_cleanup_(db_closep) struct sqlite3 *db = NULL, *copy = NULL;
+	sqlite3_backup *b;
+	int r = db_open(&db, path, DB_READ, NULL);
+
+	if (r < 0)
+		return r;
+	assert_int_equal(sqlite3_open(":memory:", &copy), SQLITE_OK);
+	b = sqlite3_backup_init(copy, "main", db, "main");
+	assert_non_null(b);
+	r = sqlite3_backup_step(b, -1);
+	sqlite3_backup_finish(b);
+	return r == SQLITE_DONE ? 0 : db_error(NULL, r, NULL);
+}
+
+/* Bits of each byte of the header, and bytes of all pages. */
+static void every_byte_is_verified(void **state)
+{
+	char path[DAY_FILES_PATH_LEN], *dir = make_day(path);
+	off_t size = size_of(path);
+
+	assert_int_equal(read_all(path), 0);
+	for (off_t at = 0; at < size; at += at < 100 ? 1 : 1021) {
+		int r;
+
+		flip(path, at, (int)(at % 8));
+		r = read_all(path);
+		if (r != -EBADMSG)
+			fail_msg("byte %lld: %d", (long long)at, r);
+		flip(path, at, (int)(at % 8));
+	}
+	fixture_remove(dir);
+}
+
+static void a_page_in_the_place_of_another_is_noticed(void **state)
+{
+	char path[DAY_FILES_PATH_LEN], page[PAGE_SUMS_PAGE_LEN], *dir = make_day(path);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(pread(fd, page, sizeof(page), 5 * sizeof(page)), sizeof(page));
+	assert_int_equal(pwrite(fd, page, sizeof(page), 6 * sizeof(page)), sizeof(page));
+	close(fd);
+	assert_int_equal(read_all(path), -EBADMSG);
+	fixture_remove(dir);
+}
+
+static struct sqlite3 *open_new(const char *path)
+{
+	struct sqlite3 *db = NULL;
+	struct err err = { 0 };
+
+	if (db_open(&db, path, DB_WRITE, &err) < 0)
+		fail_msg("%s", err.msg);
+	return db;
+}
+
+static const char fill[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n"
+			   " WHERE i<2000) INSERT INTO blocks(data) SELECT randomblob(2000) FROM n";
+
+static void pages_in_the_log_are_verified(void **state)
+{
+	char path[300], log[320], *dir = fixture_dir();
+	struct sqlite3 *db, *reader = NULL;
+	const off_t damage = LOG_HEADER_LEN + 30 * FRAME_LEN + 24 + 1000;
+	int64_t n = 0;
+
+	snprintf(path, sizeof(path), "%s/day.db", dir);
+	snprintf(log, sizeof(log), "%s-wal", path);
+	db = open_new(path);
+	assert_int_equal(db_exec(db, "PRAGMA wal_autocheckpoint=0", NULL), 0);
+	assert_int_equal(db_exec(db, fill, NULL), 0);
+	/* the first frames are of the transaction that created the tables */
+	for (off_t at = damage; at < size_of(log); at += 50 * FRAME_LEN) {
+		flip(log, at, 3);
+		assert_int_equal(db_open(&reader, path, DB_READ, NULL), 0);
+		assert_int_equal(
+			db_number(reader, "SELECT sum(length(data)) FROM blocks", &n, NULL),
+			-EBADMSG);
+		db_close(reader);
+		flip(log, at, 3);
+	}
+	/* damage is not copied from the log into the file, where it would get a good checksum */
+	flip(log, damage, 3);
+	assert_int_equal(db_exec(db, "PRAGMA wal_checkpoint(FULL)", NULL), -EBADMSG);
+	flip(log, damage, 3);
+	assert_int_equal(db_exec(db, "PRAGMA wal_checkpoint(FULL)", NULL), 0);
+	assert_int_equal(db_number(db, "SELECT sum(length(data)) FROM blocks", &n, NULL), 0);
+	assert_int_equal(n, 2000 * 2000);
+	db_close(db);
+	fixture_remove(dir);
+}
+
+/*
+ * A transaction larger than the cache reads pages that it has written to the log itself. SQLite
+ * completes their checksums when it commits.
+ */
+static void a_large_transaction_reads_its_own_pages(void **state)
+{
+	char path[300], *dir = fixture_dir();
+	struct sqlite3 *db;
+	int64_t n = 0;
+
+	snprintf(path, sizeof(path), "%s/day.db", dir);
+	db = open_new(path);
+	assert_int_equal(db_exec(db, "PRAGMA cache_size=20", NULL), 0);
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(db_exec(db, "BEGIN IMMEDIATE", NULL), 0);
+		assert_int_equal(db_exec(db, fill, NULL), 0);
+		for (int i = 0; i < 3; i++) {
+			assert_int_equal(
+				db_exec(db, "UPDATE blocks SET data=randomblob(2000)", NULL), 0);
+			assert_int_equal(sqlite3_db_cacheflush(db), SQLITE_OK);
+		}
+		assert_int_equal(db_exec(db, round == 1 ? "ROLLBACK" : "COMMIT", NULL), 0);
+	}
+	assert_int_equal(db_number(db, "SELECT sum(length(data)) FROM blocks", &n, NULL), 0);
+	assert_int_equal(n, 2 * 2000 * 2000);
+	db_close(db);
+	assert_int_equal(read_all(path), 0);
+	fixture_remove(dir);
+}
+
+/* A file without reserved bytes is used unmodified. */
+static void other_files_have_no_checksums(void **state)
+{
+	char path[300], *dir = fixture_dir();
+	struct sqlite3 *db = NULL;
+
+	snprintf(path, sizeof(path), "%s/day.db", dir);
+	assert_int_equal(
+		sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "unix"),
+		SQLITE_OK);
+	assert_int_equal(db_exec(db, "CREATE TABLE t(x)", NULL), 0);
+	sqlite3_close(db);
+	db = fixture_database(path);
+	assert_int_equal(db_exec(db, "INSERT INTO t VALUES (randomblob(100000))", NULL), 0);
+	assert_false(page_sums_enabled(db));
+	sqlite3_close(db);
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, "unix"), SQLITE_OK);
+	assert_int_equal(db_exec(db, "PRAGMA integrity_check", NULL), 0);
+	sqlite3_close(db);
+	fixture_remove(dir);
+}
+
+TEST_GROUP(test_page_sums, TEST(no_flipped_bit_changes_an_answer), TEST(every_byte_is_verified),
+	   TEST(a_page_in_the_place_of_another_is_noticed), TEST(pages_in_the_log_are_verified),
+	   TEST(a_large_transaction_reads_its_own_pages), TEST(other_files_have_no_checksums))
