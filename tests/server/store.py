@@ -68,6 +68,9 @@ def check_names_of_tenants(cameo):
         code, out, _ = run(cameo, "check", directory)
         check("each has its own file", code == 0 and out.count("\n") == len(names) and
               all("/%s/" % name in out for name in names), out)
+        with tempfile.TemporaryDirectory() as target:
+            code, out, err = run(cameo, "backup", directory, target)
+            check("and is in a backup", code == 0 and all("/%s/" % name in out for name in names), (out, err))
         # A store of an earlier version has a file of this name.
         shutil.rmtree(directory + "/lock")
         with open(directory + "/lock", "w", encoding="ascii"):

@@ -79,6 +79,11 @@ uint64_t day_files_bytes(const char *path)
 	return stat(path, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
 }
 
+bool day_files_is_no_entry(const char *name)
+{
+	return !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lost+found");
+}
+
 /* Includes the write-ahead log; its index (-shm) is small and disappears with it. */
 static uint64_t day_bytes(const char *dir, const char *tenant, int64_t number)
 {

@@ -53,6 +53,12 @@ uint64_t day_files_bytes(const char *path);
 /* Writes the date of a day, by which its file is named. */
 void day_files_date(int64_t number, char out[DAY_FILES_DATE_LEN]);
 
+/*
+ * Does a directory that holds only such entries count as empty? They are ".", ".." and the
+ * lost+found of a new file system.
+ */
+bool day_files_is_no_entry(const char *name);
+
 /* Days since 1970 of a name such as "2026-11-21.db"; -1 for any other name. */
 int64_t day_files_day(const char *name);
 

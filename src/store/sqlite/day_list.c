@@ -92,13 +92,13 @@ int day_list_tenants(const char *dir, struct day_files *out, struct err *err)
 	while (r == 0 && (e = readdir(d))) {
 		struct day_file f = { 0 };
 
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
-		    !strcmp(e->d_name, "lock"))
+		if (day_files_is_no_entry(e->d_name))
 			continue;
-		has_others = true;
 		snprintf(f.tenant, sizeof(f.tenant), "%.*s", STORE_TENANT_MAX, e->d_name);
 		if (is_tenant(dir, e->d_name))
 			r = vec_push(out, f);
+		else if (strcmp(e->d_name, "lock") != 0) /* of an earlier version */
+			has_others = true;
 	}
 	day_files_sort(out);
 	if (r == 0 && has_others && !out->len)

@@ -145,8 +145,7 @@ static int check_empty(const char *dir, struct err *err)
 	int r = sqlite_copy_check(dir, err);
 
 	while (r == 0 && d && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-		    strcmp(e->d_name, "lost+found") != 0)
+		if (!day_files_is_no_entry(e->d_name))
 			r = err_set(err, -ENOTEMPTY, "\"%.150s\" is not empty", dir);
 	return r;
 }

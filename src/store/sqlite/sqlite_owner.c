@@ -24,11 +24,6 @@ struct owner {
 	gid_t gid;
 };
 
-static bool is_dot(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
 static int give_fd(int fd, const struct owner *o)
 {
 	struct stat st;
@@ -60,7 +55,8 @@ static int give_tenant(const char *dir, const char *tenant, const struct owner *
 	if (!d)
 		return -errno;
 	while (r == 0 && (e = readdir(d)))
-		if (!is_dot(e->d_name) && (e->d_type == DT_REG || e->d_type == DT_UNKNOWN))
+		if (!day_files_is_no_entry(e->d_name) &&
+		    (e->d_type == DT_REG || e->d_type == DT_UNKNOWN))
 			r = give_file(dirfd(d), e->d_name, o);
 	return r < 0 ? r : give_fd(dirfd(d), o);
 }
@@ -80,8 +76,7 @@ static int check_entries(const char *dir, const struct day_files *tenants, struc
 	const struct dirent *e;
 
 	while (d && (e = readdir(d)))
-		if (!is_dot(e->d_name) && strcmp(e->d_name, "lost+found") != 0 &&
-		    !has_tenant(tenants, e->d_name))
+		if (!day_files_is_no_entry(e->d_name) && !has_tenant(tenants, e->d_name))
 			return err_set(err, -EEXIST, "\"%.100s\" holds other files, as \"%.60s\"",
 				       dir, e->d_name);
 	return 0;

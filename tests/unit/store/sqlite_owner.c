@@ -91,6 +91,19 @@ static void a_directory_with_other_files_is_unchanged(void **state)
 	fixture_remove(other);
 }
 
+static void a_new_file_system_is_an_empty_store(void **state)
+{
+	char *dir = fixture_dir();
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(mkdir(in(dir, "/lost+found"), 0700), 0);
+	assert_int_equal(sqlite_owner_give(dir, USER, USER, NULL), 0);
+	assert_int_equal(owner_of(dir, ""), USER);
+	assert_int_equal(owner_of(dir, "/lost+found"), 0);
+	fixture_remove(dir);
+}
+
 static void a_store_in_use_is_unchanged(void **state)
 {
 	char *dir = fixture_dir();
@@ -116,5 +129,6 @@ static void a_new_directory_is_created_for_its_owner(void **state)
 }
 
 TEST_GROUP(test_sqlite_owner, TEST(a_store_and_its_files_change_their_owner),
-	   TEST(a_directory_with_other_files_is_unchanged), TEST(a_store_in_use_is_unchanged),
+	   TEST(a_directory_with_other_files_is_unchanged),
+	   TEST(a_new_file_system_is_an_empty_store), TEST(a_store_in_use_is_unchanged),
 	   TEST(a_new_directory_is_created_for_its_owner))
