@@ -3,9 +3,9 @@
 
 /*
  * The cookie that carries the id of a session. Scripts cannot read it (HttpOnly), and browsers send
- * it with requests of this server's own pages only (SameSite=Strict). On encrypted connections its
- * name has the prefix "__Host-", so neither an unencrypted page nor another host can set it
- * (draft-ietf-httpbis-rfc6265bis, 4.1.3). Any thread.
+ * it with requests of this server's own pages only (SameSite=Strict). Its name holds the port of
+ * the page. On encrypted connections its name has the prefix "__Host-", so neither an unencrypted
+ * page nor another host can set it (draft-ietf-httpbis-rfc6265bis, 4.1.3). Any thread.
  */
 #include <stddef.h>
 

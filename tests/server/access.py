@@ -247,7 +247,7 @@ def check_form(server):
 
 def check_session(server):
     browser = Browser(server)
-    browser.cookie = "cameo-session=" + "0" * 64
+    browser.cookie = "cameo-session-%s=%s" % (server.url.rsplit(":", 1)[1], "0" * 64)
     planted = browser.cookie
     code, headers, _ = browser.sign_in("ann", "password-of-ann", {"Sec-Fetch-Site": "same-origin"})
     flags = headers["Set-Cookie"].split("; ")[1:]

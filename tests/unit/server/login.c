@@ -104,4 +104,33 @@ static void a_cookie_is_a_session_until_it_is_signed_out(void **state)
 	end(&s);
 }
 
-TEST_GROUP(test_login, TEST(a_form_is_decoded), TEST(a_cookie_is_a_session_until_it_is_signed_out))
+/* Browsers send cookies to all ports of a host. */
+static void each_port_has_a_cookie_of_its_own(void **state)
+{
+	static const struct {
+		const char *host, *name;
+	} cases[] = {
+		{ "Host: localhost:4041", "cameo-session-4041=" },
+		{ "Host: localhost", "cameo-session=" },
+		{ "Host: [::1]:80", "cameo-session-80=" },
+		{ "Host: [::1]", "cameo-session=" },
+		{ "Host: localhost:123456", "cameo-session=" },
+	};
+	static const char form[] = "user=ann&secret=pass%2bword%25of%26ann";
+	struct scene s;
+
+	begin(&s);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *headers[] = { "Sec-Fetch-Site: same-origin", cases[i].host, NULL };
+		const char *set;
+
+		assert_int_equal(scene_send(&s, "POST", LOGIN_PATH, headers, form, strlen(form)),
+				 303);
+		set = http_answer_header(&s.answer, "Set-Cookie");
+		assert_true(set && !strncmp(set, cases[i].name, strlen(cases[i].name)));
+	}
+	end(&s);
+}
+
+TEST_GROUP(test_login, TEST(a_form_is_decoded), TEST(each_port_has_a_cookie_of_its_own),
+	   TEST(a_cookie_is_a_session_until_it_is_signed_out))
