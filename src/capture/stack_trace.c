@@ -14,10 +14,10 @@
 #include "base/buf.h"
 #include "base/vec.h"
 #include "capture/process_image.h"
-#include "capture/vm_memory.h"
 #include "elf/image.h"
 #include "elf/symtab.h"
 #include "lang/lang.h"
+#include "lang/vm_memory.h"
 #include "unwind/rule_text.h"
 #include "unwind/tables.h"
 #include "unwind/walk.h"
@@ -107,7 +107,7 @@ static void detect_runtime(struct stack_trace *t, const struct unwind_mapping *m
 
 	if (!elf)
 		return;
-	langs_detect(t->langs, elf, &file);
+	langs_detect(t->langs, elf, -1, &file);
 	if (!file.vm || file.loop_off < m->file_off ||
 	    file.loop_off - m->file_off >= m->end - m->start)
 		return;

@@ -16,8 +16,20 @@
 struct lang_process;
 struct langs;
 
-/* Returns the FRAME_SCRIPT word of a frame; reads its function from @p when it is new. */
+/*
+ * Begins a stack of @p: langs_script_word() and langs_expand() now only collect questions, until
+ * langs_ask_collected(). That returns true if the stack has to be woven again, now that all is
+ * known.
+ */
+void langs_begin_stack(struct langs *l);
+bool langs_ask_collected(struct langs *l, const struct lang_process *p);
+void langs_end_stack(struct langs *l);
+
+/* Returns the FRAME_SCRIPT word of a frame; requests its function when that is new. */
 uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2]);
+
+/* Returns the word of a frame of generated code that nobody could translate. */
+uint64_t langs_unread_word(struct langs *l, const struct lang_process *p, uint64_t head);
 
 /* Returns true if generated code that calls the loop of @vm is a trampoline, which stacks omit. */
 bool langs_is_trampoline(const struct langs *l, uint32_t vm);

@@ -10,68 +10,18 @@
 #include "lang/lang.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/index.h"
-#include "base/vec.h"
 #include "lang/functions.h"
-#include "lang/golang.h"
 #include "lang/memo.h"
-#include "lang/runtime.h"
+#include "lang/registry.h"
 
-#define X(sym, name) extern const struct lang name##_lang;
-#include "bpf/shared/langs.def"
-#undef X
-
-static const struct lang *const languages[LANG_MAX] = {
-#define X(sym, name) [LANG_##sym] = &name##_lang,
-#include "bpf/shared/langs.def"
-#undef X
-};
-
-/* The identity of a function, or the first part of that of an expansion. */
-struct key {
-	uint32_t pid, cookie;
-	uint64_t start_ns, head; /* head: the first word of a frame, without its slot and flags */
-};
+enum { LAYOUTS_MAX = 8 }; /* per file, in case that processes report false values */
 
 static const char unknown_version[] = "unknown version";
 static const char unknown_structures[] = "its structures were not recognized";
-
-/* The FRAME_SCRIPT words that replace a frame of generated code. */
-struct expansion {
-	struct key key;
-	uint64_t place;    /* the frame's second word */
-	uint32_t first, n; /* range of langs.expanded */
-};
-
-struct langs {
-	struct vm_tables tables;
-	bool fold, signatures;
-	uint32_t n_vms; /* entries used in the tables; [0] stands for no VM */
-	struct lang_memo *memo;
-	struct lang_runtimes runtimes;
-	struct {
-		VEC(struct lang_function);
-	} functions;
-	struct {
-		VEC(struct key);
-	} keys;              /* parallel to functions */
-	struct index by_key; /* ids of functions */
-	size_t text_bytes;   /* memory of the functions' names and lines */
-	struct {
-		VEC(uint32_t);
-	} free_ids;      /* ids of forgotten functions */
-	uint32_t window; /* number of the current window */
-	struct {
-		VEC(struct expansion);
-	} expansions;
-	struct {
-		VEC(uint64_t);
-	} expanded;            /* words of all expansions */
-	struct index by_place; /* positions in expansions */
-};
 
 int langs_new(struct langs **out, const struct vm_tables *tables, bool fold)
 {
@@ -95,12 +45,9 @@ void langs_enable_signatures(struct langs *l)
 	l->signatures = true;
 }
 
-static void function_fini(struct lang_function *f)
+void langs_set_source(struct langs *l, const struct lang_source *source)
 {
-	free(f->name);
-	free(f->file);
-	free(f->near_name);
-	free(f->lines);
+	l->source = *source;
 }
 
 void langs_free(struct langs *l)
@@ -108,14 +55,14 @@ void langs_free(struct langs *l)
 	if (!l)
 		return;
 	for (size_t i = 0; i < l->functions.len; i++)
-		function_fini(&l->functions.data[i]);
+		lang_function_fini(&l->functions.data[i]);
 	vec_fini(&l->free_ids);
 	vec_fini(&l->functions);
 	vec_fini(&l->keys);
 	index_fini(&l->by_key);
-	vec_fini(&l->expansions);
-	vec_fini(&l->expanded);
-	index_fini(&l->by_place);
+	expansions_forget(l);
+	vec_fini(&l->needs);
+	vec_fini(&l->calls_needed);
 	lang_memo_free(l->memo);
 	free(l);
 }
@@ -127,12 +74,13 @@ const struct lang_runtimes *langs_runtimes(const struct langs *l)
 	return &l->runtimes;
 }
 
-/* @r is the result of detection, which is not -ENOENT. */
-static void add_runtime(struct langs *l, const struct lang_detected *d, int r,
-			struct lang_file *out)
+static void add_runtime(struct langs *l, const struct lang_detection *d, struct lang_file *out)
 {
-	const char *problem = r != -ENOTSUP ? NULL : d->problem ? d->problem : unknown_version;
-	bool compiles = d->code.lang == LANG_NONE || languages[d->code.lang]->attach;
+	const char *problem = d->result != -ENOTSUP ? NULL
+			      : d->problem[0]       ? d->problem
+						    : unknown_version;
+	const struct lang *lang = lang_get(d->code.lang);
+	bool compiles = !lang || lang->attach;
 
 	out->runtime = lang_runtimes_add(
 		&l->runtimes, d->runtime, d->version, problem,
@@ -142,31 +90,42 @@ static void add_runtime(struct langs *l, const struct lang_detected *d, int r,
 		memcpy(out->runs, d->code.loop, sizeof(out->runs));
 }
 
-void langs_detect(struct langs *l, const struct elf_image *img, struct lang_file *out)
+/* Adds an entry to the tables. Return: its index; 0 if they are full. */
+static uint32_t add_vm(struct langs *l, const struct vm_code *code, const union lang_entry *entry)
 {
-	struct lang_detected d = { 0 };
-	int r;
+	uint32_t vm = l->n_vms;
+	size_t len;
+	void *dst = lang_entry(&l->tables, code->lang, vm, &len);
+
+	if (!dst)
+		return 0;
+	memcpy(dst, entry, len);
+	l->tables.codes[vm] = *code;
+	l->file_vms[vm] = vm;
+	l->n_vms++;
+	return vm;
+}
+
+void langs_detect(struct langs *l, const struct elf_image *img, int fd, struct lang_file *out)
+{
+	struct lang_detection d;
+	const struct lang *lang;
 
 	*out = (struct lang_file){ 0 };
-	for (uint32_t i = LANG_NONE + 1; i < LANG_MAX && l->n_vms < VM_TABLE_MAX; i++) {
-		d = (struct lang_detected){ .code = { .lang = i, .fold = l->fold } };
-		r = languages[i]->detect(img, &l->tables, l->n_vms, &d);
-		if (r == 0 || r == -ENOTSUP)
-			add_runtime(l, &d, r, out);
-		if (r < 0)
-			continue;
-		out->loop_vaddr = d.loop_vaddr;
-		out->loop_off = d.code.loop[0].lo;
-		out->attaches = languages[i]->attach;
-		out->vm = l->n_vms++;
-		l->tables.codes[out->vm] = d.code;
+	if (l->source.detect)
+		l->source.detect(l->source.ctx, fd, l->fold, &d);
+	else
+		lang_detect(img, l->fold, &d);
+	if (d.result == 0 || d.result == -ENOTSUP)
+		add_runtime(l, &d, out);
+	lang = d.result == 0 ? lang_get(d.code.lang) : NULL;
+	if (lang)
+		out->vm = add_vm(l, &d.code, &d.entry);
+	if (!out->vm)
 		return;
-	}
-	d = (struct lang_detected){ .runtime = "Go",
-				    .problem = "its table of functions was not recognized" };
-	r = out->runtime ? -ENOENT : golang_detect(img, d.version);
-	if (r == 0 || r == -ENOTSUP)
-		add_runtime(l, &d, r, out);
+	out->loop_vaddr = d.loop_vaddr;
+	out->loop_off = d.code.loop[0].lo;
+	out->attaches = lang->attach;
 }
 
 void langs_note_sample(struct langs *l, const struct lang_file *file, uint64_t off,
@@ -186,20 +145,57 @@ void langs_give_up(struct langs *l, const struct lang_file *file)
 		atomic_store(&l->runtimes.all[file->runtime - 1].problem, unknown_structures);
 }
 
+/*
+ * Returns the index of the entry that describes the code of a process: that of an equal one of the
+ * same file, or a new one; 0 if the processes of this file report too many different ones.
+ */
+static uint32_t layout_of(struct langs *l, uint32_t file_vm, const union lang_entry *entry)
+{
+	const struct vm_code *code = &l->tables.codes[file_vm];
+	uint32_t n = 0, vm;
+
+	for (uint32_t i = 1; i < l->n_vms; i++) {
+		size_t len;
+		const void *known = lang_entry(&l->tables, code->lang, i, &len);
+
+		if (i == file_vm || l->file_vms[i] != file_vm)
+			continue;
+		if (!memcmp(known, entry, len))
+			return i;
+		n++;
+	}
+	vm = n < LAYOUTS_MAX ? add_vm(l, code, entry) : 0;
+	l->file_vms[vm] = file_vm;
+	return vm;
+}
+
+static void find_regions(struct langs *l, uint32_t vm, uint64_t bias, const struct lang_process *p,
+			 struct lang_regions *out)
+{
+	if (l->source.find_regions)
+		l->source.find_regions(l->source.ctx, &l->tables, vm, bias, p, out);
+	else
+		lang_find_regions(&l->tables, vm, bias, p, out);
+}
+
 int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
 		 const struct lang_process *p, struct unwind_mapping *out)
 {
-	struct vm_code *code = &l->tables.codes[file->vm];
-	int n = languages[code->lang]->attach(&l->tables, file->vm, l->n_vms, bias, p, out);
-	uint32_t used = 0;
+	struct lang_regions found;
+	uint32_t vm = 0;
 
-	for (int i = 0; n > 0 && i < (n & ~LANG_ATTACH_PARTIAL); i++)
-		used |= MAPPING_LANG_VM(out[i].file) == l->n_vms;
-	if (used)
-		l->tables.codes[l->n_vms++] = *code;
-	if (n == -ENOENT)
+	find_regions(l, file->vm, bias, p, &found);
+	if (found.result > 0) {
+		vm = layout_of(l, file->vm, &found.entry);
+		found.result = vm ? found.result : -ENOSPC;
+	}
+	for (int i = 0; i < (found.result & ~LANG_ATTACH_PARTIAL) && vm; i++) {
+		out[i] = found.regions[i];
+		out[i].file = MAPPING_LANG_FILE(vm, MAPPING_LANG_DATA(out[i].file));
+	}
+	if (found.result == -ENOENT)
 		langs_give_up(l, file);
-	return n;
+	return found.result;
 }
 
 /* ---- functions ------------------------------------------------------------ */
@@ -223,30 +219,6 @@ static uint32_t lang_of(const struct langs *l, uint64_t head)
 	uint32_t lang = l->tables.codes[VM_FRAME_INDEX(head)].lang;
 
 	return lang < LANG_MAX ? lang : LANG_NONE;
-}
-
-/* Reads a function; its state records the failure if it could not be read. */
-static struct lang_function function_read(struct langs *l, const struct lang_process *p,
-					  const uint64_t words[2])
-{
-	uint64_t head = words[0];
-	uint32_t lang = lang_of(l, head), cookie = (uint32_t)words[1];
-	struct lang_function f = { .lang = (uint8_t)lang,
-				   .state = LANG_FUNCTION_UNREADABLE,
-				   .place = words[1] >> 32 };
-	struct lang_process process = *p;
-	int r;
-
-	if (lang == LANG_NONE)
-		return f;
-	process.signatures = l->signatures;
-	process.memo = l->memo;
-	r = languages[lang]->read(&l->tables, VM_FRAME_INDEX(head), &process, VM_FRAME_ADDR(head),
-				  cookie, &f);
-	f.state = r == 0         ? LANG_FUNCTION_READ
-		  : r == -ESTALE ? LANG_FUNCTION_STALE
-				 : LANG_FUNCTION_UNREADABLE;
-	return f;
 }
 
 static size_t text_bytes(const struct lang_function *f)
@@ -282,75 +254,137 @@ static int function_add(struct langs *l, const struct key *key, const struct lan
 	return 0;
 }
 
-/* Reads the function @id again, from the copy that the frame @words refers to. */
-static void function_retry(struct langs *l, const struct lang_process *p, uint32_t id,
-			   const uint64_t words[2])
+/* Replaces the function @id; words that refer to it remain valid. Takes ownership of *@f. */
+static void function_replace(struct langs *l, uint32_t id, const struct lang_function *f)
 {
-	struct lang_function f = function_read(l, p, words), *old = &l->functions.data[id];
+	struct lang_function *old = &l->functions.data[id];
+	struct lang_function fresh = *f;
 
-	f.hash = old->hash;
-	f.used = old->used;
-	l->text_bytes += text_bytes(&f) - text_bytes(old);
-	function_fini(old);
-	*old = f;
+	fresh.used = old->used;
+	l->text_bytes += text_bytes(&fresh) - text_bytes(old);
+	lang_function_fini(old);
+	*old = fresh;
 }
 
-/* Reads an unnamed function again, as this caller may have a name for it; limits the attempts. */
-static void function_rename(struct langs *l, const struct lang_process *p, uint32_t id,
-			    const uint64_t words[2])
+static void make_key(const struct langs *l, const struct lang_process *p, const uint64_t words[2],
+		     struct function_need *out)
 {
-	uint8_t n_attempts = l->functions.data[id].unnamed - 1;
-
-	function_retry(l, p, id, words);
-	if (l->functions.data[id].unnamed)
-		l->functions.data[id].unnamed = n_attempts;
-}
-
-/*
- * Returns true if another function has replaced the function @id in the process. Its key is then
- * removed, so that the new one is read; words that refer to @id remain valid.
- */
-static bool function_is_gone(struct langs *l, const struct lang *lang, const struct lang_process *p,
-			     uint32_t id, const uint64_t words[2])
-{
-	const struct lang_function *f = &l->functions.data[id];
-
-	if (!lang || !lang->is_still || f->state != LANG_FUNCTION_READ ||
-	    lang->is_still(p, VM_FRAME_ADDR(words[0]), f, words[1] >> 32))
-		return false;
-	index_remove(&l->by_key, f->hash, id);
-	return true;
-}
-
-/* Returns the id of a frame's function; LANG_FUNCTIONS_MAX if the table is full. */
-static uint32_t function_of(struct langs *l, const struct lang_process *p, const uint64_t words[2])
-{
-	struct key_query query = { l, { p->pid, (uint32_t)words[1], p->start_ns, 0 } };
-	const struct lang *lang = languages[lang_of(l, words[0])];
+	const struct lang *lang = lang_get(lang_of(l, words[0]));
+	uint32_t cookie = (uint32_t)words[1];
 	/* without a cookie, the walk could not read the function, and only its address remains */
-	bool by_cookie = lang && lang->by_cookie && query.key.cookie;
+	bool by_cookie = lang && lang->by_cookie && cookie;
 	uint64_t addr = by_cookie ? 0 : VM_FRAME_ADDR(words[0]);
-	struct lang_function f;
-	uint32_t hash, id;
+	uint64_t head = FRAME_WORD(FRAME_VM, (words[0] & ~VM_FRAME_ADDR(UINT64_MAX)) | addr);
 
-	query.key.head = FRAME_WORD(FRAME_VM, (words[0] & ~VM_FRAME_ADDR(UINT64_MAX)) | addr);
-	hash = hash_u64(query.key.head ^ p->start_ns ^ (uint64_t)query.key.cookie << 20 ^ p->pid);
-	if (index_find(&l->by_key, hash, same_key, &query, &id) &&
-	    !function_is_gone(l, lang, p, id, words)) {
-		if (by_cookie && l->functions.data[id].state != LANG_FUNCTION_READ)
-			function_retry(l, p, id, words);
-		else if (l->functions.data[id].unnamed && p->caller)
-			function_rename(l, p, id, words);
-		l->functions.data[id].used = l->window;
-		return id;
+	out->lang = lang;
+	out->by_cookie = by_cookie;
+	out->key = (struct key){ p->pid, cookie, p->start_ns, head };
+	out->hash = hash_u64(head ^ p->start_ns ^ (uint64_t)cookie << 20 ^ p->pid);
+}
+
+static bool find_by_key(const struct langs *l, const struct function_need *n, uint32_t *out_id)
+{
+	const struct key_query query = { l, n->key };
+
+	return index_find(&l->by_key, n->hash, same_key, &query, out_id);
+}
+
+/* Returns true if there is a question about the known function @f. */
+static bool is_uncertain(const struct langs *l, const struct lang_function *f,
+			 const struct lang_process *p, struct function_need *n)
+{
+	const uint64_t *words = n->question.words;
+
+	if (l->stack && f->asked == l->stack)
+		return false;
+	n->question.is_known = n->lang && n->lang->is_suspect && f->state == LANG_FUNCTION_READ &&
+			       n->lang->is_suspect(VM_FRAME_ADDR(words[0]), f, words[1] >> 32);
+	n->question.bytecode = f->bytecode;
+	n->question.n_lines = f->n_lines;
+	n->question.first_line = f->first_line;
+	return n->question.is_known || f->is_missing ||
+	       (n->by_cookie && f->state != LANG_FUNCTION_READ) || (f->unnamed && p->caller);
+}
+
+bool langs_need_function(struct langs *l, const struct lang_process *p, const uint64_t words[2],
+			 struct function_need *out)
+{
+	*out = (struct function_need){
+		.question = { .kind = LANG_ASK_FUNCTION, .words = { words[0], words[1] } },
+	};
+	if (p->caller) {
+		out->question.has_caller = 1;
+		memcpy(out->question.caller, p->caller, sizeof(out->question.caller));
 	}
-	f = function_read(l, p, words);
-	f.hash = hash;
+	make_key(l, p, words, out);
+	if (!find_by_key(l, out, &out->id))
+		return l->free_ids.len || l->functions.len < LANG_FUNCTIONS_MAX;
+	l->functions.data[out->id].used = l->window;
+	return is_uncertain(l, &l->functions.data[out->id], p, out);
+}
+
+/* Makes the answer a function. Its state records the failure if it could not be read. */
+static struct lang_function function_of_answer(const struct langs *l, const struct function_need *n,
+					       struct lang_answer *answer)
+{
+	struct lang_function f = answer ? answer->function : (struct lang_function){ 0 };
+	int r = answer ? answer->result : -EAGAIN;
+
+	if (answer)
+		answer->function = (struct lang_function){ 0 };
+	f.lang = (uint8_t)lang_of(l, n->question.words[0]);
+	f.is_missing = !answer;
+	f.hash = n->hash;
 	f.used = l->window;
-	if (function_add(l, &query.key, &f, &id) == 0)
-		return id;
-	function_fini(&f);
-	return LANG_FUNCTIONS_MAX;
+	f.asked = l->stack;
+	f.state = r == 0         ? LANG_FUNCTION_READ
+		  : r == -ESTALE ? LANG_FUNCTION_STALE
+				 : LANG_FUNCTION_UNREADABLE;
+	return f;
+}
+
+/* Handles the answer about the known function @id. Takes ownership of *@f. */
+static void function_update(struct langs *l, const struct function_need *n, uint32_t id,
+			    struct lang_function *f)
+{
+	const struct lang_function *old = &l->functions.data[id];
+	uint8_t n_attempts = old->unnamed ? old->unnamed - 1 : 0;
+
+	/* without an answer, what is known remains */
+	if (f->is_missing && old->state == LANG_FUNCTION_READ) {
+		l->functions.data[id].asked = l->stack;
+		lang_function_fini(f);
+		return;
+	}
+	/* an unnamed function is read again for each of some callers that may have a name for it */
+	if (f->unnamed && old->unnamed && n->question.has_caller)
+		f->unnamed = n_attempts;
+	function_replace(l, id, f);
+}
+
+void langs_take_function(struct langs *l, const struct function_need *n, struct lang_answer *answer)
+{
+	struct lang_function f;
+	uint32_t id;
+	bool is_known = find_by_key(l, n, &id);
+
+	if (is_known && answer && answer->is_still) {
+		l->functions.data[id].asked = l->stack;
+		return;
+	}
+	f = function_of_answer(l, n, answer);
+	/*
+	 * Another function has replaced the known one in the process. That loses its key; words
+	 * that refer to its id remain valid.
+	 */
+	if (is_known && answer && n->question.is_known) {
+		index_remove(&l->by_key, n->hash, id);
+		is_known = false;
+	}
+	if (is_known)
+		function_update(l, n, id, &f);
+	else if (function_add(l, &n->key, &f, &id) < 0)
+		lang_function_fini(&f);
 }
 
 static void function_forget(struct langs *l, uint32_t id)
@@ -361,16 +395,8 @@ static void function_forget(struct langs *l, uint32_t id)
 		return; /* without memory for the free id, the function stays */
 	index_remove(&l->by_key, f->hash, id);
 	l->text_bytes -= text_bytes(f);
-	function_fini(f);
+	lang_function_fini(f);
 	*f = (struct lang_function){ .state = LANG_FUNCTION_FORGOTTEN };
-}
-
-static void expansions_forget(struct langs *l)
-{
-	index_fini(&l->by_place);
-	l->by_place = (struct index){ 0 };
-	vec_fini(&l->expansions);
-	vec_fini(&l->expanded);
 }
 
 void langs_window(struct langs *l, size_t text_max)
@@ -394,23 +420,60 @@ size_t langs_bytes(const struct langs *l)
 {
 	return l->functions.cap * sizeof(*l->functions.data) + l->keys.cap * sizeof(*l->keys.data) +
 	       l->free_ids.cap * sizeof(uint32_t) + l->by_key.n_slots * sizeof(struct index_slot) +
-	       l->text_bytes + l->expansions.cap * sizeof(struct expansion) +
-	       l->expanded.cap * sizeof(uint64_t) +
-	       l->by_place.n_slots * sizeof(struct index_slot) + lang_memo_bytes(l->memo);
+	       l->text_bytes + expansions_bytes(l) + lang_memo_bytes(l->memo);
+}
+
+size_t langs_ask(struct langs *l, const struct lang_process *p, const struct lang_question *q,
+		 size_t n, void (*answer)(void *ctx, size_t question, struct lang_answer *answer),
+		 void *ctx)
+{
+	struct lang_process process = *p;
+	const struct lang_batch batch = { &l->tables, l->file_vms, &process, q, n, answer, ctx };
+	struct lang_answer a;
+
+	process.signatures = l->signatures;
+	process.memo = l->memo;
+	if (l->source.ask)
+		return l->source.ask(l->source.ctx, &batch);
+	for (size_t i = 0; i < n; i++) {
+		lang_answer(&l->tables, &process, &q[i], &a);
+		answer(ctx, i, &a);
+		lang_function_fini(&a.function);
+	}
+	return n;
+}
+
+static uint64_t script_word(uint32_t id, uint64_t place)
+{
+	return FRAME_WORD(FRAME_SCRIPT, (uint64_t)id << 32 | place >> 32);
 }
 
 uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2])
 {
-	uint64_t id = function_of(l, p, words);
+	struct function_need need;
+	uint32_t id;
 
-	return FRAME_WORD(FRAME_SCRIPT, id << 32 | words[1] >> 32);
+	if (langs_need_function(l, p, words, &need))
+		langs_need(l, p, &need);
+	return script_word(find_by_key(l, &need, &id) ? id : LANG_FUNCTIONS_MAX, words[1]);
+}
+
+uint64_t langs_unread_word(struct langs *l, const struct lang_process *p, uint64_t head)
+{
+	const uint64_t words[2] = { VM_FRAME_WORD(0, VM_FRAME_INDEX(head), 0), 0 };
+	struct function_need need;
+	uint32_t id;
+
+	if (langs_need_function(l, p, words, &need))
+		langs_take_function(l, &need, NULL);
+	return script_word(find_by_key(l, &need, &id) ? id : LANG_FUNCTIONS_MAX, 0);
 }
 
 static const struct lang *lang_of_vm(const struct langs *l, uint32_t vm)
 {
 	uint32_t lang = vm < VM_TABLE_MAX ? l->tables.codes[vm].lang : LANG_NONE;
 
-	return lang < LANG_MAX ? languages[lang] : NULL;
+	return lang_get(lang);
 }
 
 bool langs_is_trampoline(const struct langs *l, uint32_t vm)
@@ -439,75 +502,6 @@ bool langs_fold(const struct langs *l)
 	return l->fold;
 }
 
-/* ---- generated code --------------------------------------------------------- */
-
-struct place_query {
-	const struct langs *l;
-	const struct key *key;
-	uint64_t place;
-};
-
-static bool same_place(const void *ctx, uint32_t id)
-{
-	const struct place_query *q = ctx;
-	const struct expansion *e = &q->l->expansions.data[id];
-
-	return e->place == q->place && !memcmp(&e->key, q->key, sizeof(e->key));
-}
-
-/* Computes the expansion of the frame in @e and adds it; @e->first and @e->n are set. */
-static int expansion_add(struct langs *l, const struct lang_process *p, struct expansion *e,
-			 uint32_t hash)
-{
-	uint32_t vm = VM_FRAME_INDEX(e->key.head), lang = l->tables.codes[vm].lang;
-	uint64_t words[2] = { e->key.head, e->place };
-	struct lang_call calls[LANG_CALLS_MAX];
-	struct lang_process process = *p;
-	int n = 0, r = 0;
-
-	process.memo = l->memo;
-	if (lang != LANG_NONE && lang < LANG_MAX && languages[lang]->expand)
-		n = languages[lang]->expand(&l->tables, vm, &process, words, calls);
-	e->first = (uint32_t)l->expanded.len;
-	for (int i = 0; i < n && r == 0; i++) {
-		words[0] = VM_FRAME_WORD(0, vm, calls[i].addr);
-		words[1] = (uint64_t)calls[i].place << 32 | calls[i].cookie;
-		r = vec_push(&l->expanded, langs_script_word(l, p, words));
-	}
-	e->n = (uint32_t)l->expanded.len - e->first;
-	if (r == 0)
-		r = vec_push(&l->expansions, *e);
-	return r < 0 ? r : index_add(&l->by_place, hash, (uint32_t)l->expansions.len - 1);
-}
-
-/* Protects the function of a FRAME_SCRIPT word from being forgotten in this window. */
-static void function_use(struct langs *l, uint64_t word)
-{
-	uint64_t id = (word & FRAME_PAYLOAD_MASK) >> 32;
-
-	if (id < l->functions.len)
-		l->functions.data[id].used = l->window;
-}
-
-size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_t words[2],
-		    const uint64_t **out)
-{
-	struct expansion e = { .place = words[1] };
-	struct place_query query = { l, &e.key, e.place };
-	uint32_t hash, id;
-
-	e.key = (struct key){ p->pid, (uint32_t)words[1], p->start_ns, words[0] };
-	hash = hash_u64(e.key.head ^ e.place << 7 ^ p->start_ns ^ p->pid);
-	if (index_find(&l->by_place, hash, same_place, &query, &id))
-		e = l->expansions.data[id];
-	else if (l->expansions.len >= LANG_FUNCTIONS_MAX || expansion_add(l, p, &e, hash) < 0)
-		return 0;
-	*out = l->expanded.data + e.first;
-	for (uint32_t i = 0; i < e.n; i++)
-		function_use(l, l->expanded.data[e.first + i]);
-	return e.n;
-}
-
 enum lang_function_state langs_function_state(const struct langs *l, uint64_t word)
 {
 	uint64_t id = (word & FRAME_PAYLOAD_MASK) >> 32;
@@ -519,6 +513,7 @@ enum vm_lang langs_symbolize(const struct langs *l, uint64_t word, struct symbol
 {
 	uint64_t id = (word & FRAME_PAYLOAD_MASK) >> 32;
 	const struct lang_function *f;
+	const struct lang *lang;
 	uint32_t place;
 
 	*out = (struct symbol_frame){ .name = "[too many functions]", .file = "" };
@@ -531,11 +526,11 @@ enum vm_lang langs_symbolize(const struct langs *l, uint64_t word, struct symbol
 		out->name = f->name;
 		out->file = f->file;
 		out->start_line = f->first_line;
-		place = languages[f->lang]->expand ? (uint32_t)word & ~LANG_PLACE_NEAR
-						   : (uint32_t)word;
-		out->line = languages[f->lang]->line(f, place);
-		if (languages[f->lang]->column)
-			out->column = languages[f->lang]->column(f, place);
+		lang = lang_get(f->lang);
+		place = lang->expand ? (uint32_t)word & ~LANG_PLACE_NEAR : (uint32_t)word;
+		out->line = lang->line(f, place);
+		if (lang->column)
+			out->column = lang->column(f, place);
 		break;
 	case LANG_FUNCTION_STALE:
 		out->name = "[stale function]";

@@ -26,7 +26,8 @@ uint8_t lang_runtimes_add(struct lang_runtimes *r, const char *name, const char 
 	snprintf(fresh->name, sizeof(fresh->name), "%s", name);
 	snprintf(fresh->version, sizeof(fresh->version), "%s", version);
 	fresh->effect = effect;
-	atomic_store(&fresh->problem, problem);
+	snprintf(fresh->text, sizeof(fresh->text), "%s", problem ? problem : "");
+	atomic_store(&fresh->problem, problem ? fresh->text : NULL);
 	atomic_store(&r->n, n + 1);
 	return (uint8_t)(n + 1);
 }

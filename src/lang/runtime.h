@@ -22,7 +22,8 @@ enum {
 struct lang_runtime {
 	char name[24];    /* "Python" */
 	char version[24]; /* "3.14"; "" if it is unknown */
-	/* Why its functions cannot be read; NULL: it is supported. Static text. */
+	char text[64];    /* what problem points to, unless that is static text */
+	/* Why its functions cannot be read; NULL: it is supported. Valid as long as this struct. */
 	_Atomic(const char *) problem;
 	const char *effect; /* the consequence for stacks. Static text. */
 	atomic_bool has_samples;
@@ -36,7 +37,7 @@ struct lang_runtimes {
 
 /*
  * Adds a runtime, unless an equal one exists. Returns its number, which counts from 1; 0 if there
- * is no room. @problem and @effect must be static, the other texts are copied.
+ * is no room. @effect must be static, the other texts are copied.
  */
 uint8_t lang_runtimes_add(struct lang_runtimes *r, const char *name, const char *version,
 			  const char *problem, const char *effect);

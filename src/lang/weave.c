@@ -177,7 +177,8 @@ static size_t put_word(struct weave *w, const uint64_t *words, size_t n)
 		       : 1;
 }
 
-size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out)
+/* Weaves with what is known. Return: the number of words. */
+static size_t weave(struct langs *l, const struct lang_stack *in, uint64_t *out)
 {
 	struct weave w = { .l = l, .in = in, .out = out };
 	size_t n = in->n_words;
@@ -196,4 +197,16 @@ size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out)
 	if (incomplete)
 		put(&w, last);
 	return w.n_out;
+}
+
+size_t langs_weave(struct langs *l, const struct lang_stack *in, uint64_t *out)
+{
+	size_t n;
+
+	langs_begin_stack(l);
+	n = weave(l, in, out);
+	if (langs_ask_collected(l, &in->process))
+		n = weave(l, in, out);
+	langs_end_stack(l);
+	return n;
 }

@@ -176,7 +176,7 @@ static int identify(void *ctx)
 	elf_note_gnu_build_id(img, &file->info.build_id);
 	elf_build_id_hex(&file->info.build_id, file->info.build_id_hex);
 	if (job->ref && job->c->langs && matches_ref(file, job->ref))
-		langs_detect(job->c->langs, img, &file->info.lang);
+		langs_detect(job->c->langs, img, file->info.fd, &file->info.lang);
 	return 0;
 }
 

@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/vm_memory.h"
 #include "lang/jvm/jvm.h"
 #include "lang/lang.h"
+#include "lang/vm_memory.h"
 #include "memory.h"
 #include "snapshot.h"
 #include "unwind/tables.h"
@@ -100,7 +100,7 @@ static int find_machine(struct target *t)
 
 		if (m->kind != MAPPING_FILE || !t->im.files.data[m->file].elf)
 			continue;
-		langs_detect(t->langs, t->im.files.data[m->file].elf, &t->file);
+		langs_detect(t->langs, t->im.files.data[m->file].elf, -1, &t->file);
 		if (!t->file.vm)
 			continue;
 		t->bias = m->start + t->file.loop_off - m->file_off - t->file.loop_vaddr;
@@ -159,6 +159,7 @@ static void lie_while_attaching(struct target *t, long rounds, uint32_t spare)
 	static char text[TEXT_MAX];
 	struct unwind_mapping regions[LANG_REGIONS_MAX];
 	struct lang_process p = process_of(t);
+	const struct vm_tables own = { .jvm = &world.vms.jvm[spare] };
 
 	for (long i = 0; i < rounds && memory_lie(t->memory); i++) {
 		struct langs *l;
@@ -166,10 +167,13 @@ static void lie_while_attaching(struct target *t, long rounds, uint32_t spare)
 
 		assert(r == 0);
 		world.n_reads = 0;
-		n = jvm_attach(&world.vms.tables, t->file.vm, spare, t->bias, &p, regions);
+		n = jvm_attach(&world.vms.tables, t->file.vm, t->bias, &p, &own, regions);
 		assert(world.n_reads <= READS_MAX);
 		n = n > 0 ? n & ~LANG_ATTACH_PARTIAL : 0;
 		assert(n <= LANG_REGIONS_MAX);
+		for (int k = 0; k < n; k++)
+			regions[k].file =
+				MAPPING_LANG_FILE(spare, MAPPING_LANG_DATA(regions[k].file));
 		world.vms.codes[spare] = world.vms.codes[t->file.vm];
 		r = publish(t, regions, n);
 		assert(r == 0);

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "capture/vm_memory.h"
 #include "lang/lang.h"
+#include "lang/vm_memory.h"
 #include "memory.h"
 #include "snapshot.h"
 #include "unwind/stale_frames.h"
@@ -46,7 +46,7 @@ static int find_machine(struct langs *l, struct process_image *im)
 
 		if (m->kind != MAPPING_FILE || !im->files.data[m->file].elf)
 			continue;
-		langs_detect(l, im->files.data[m->file].elf, &file);
+		langs_detect(l, im->files.data[m->file].elf, -1, &file);
 		if (!file.vm)
 			continue;
 		im->process.vms[0] = (struct vm_slot){

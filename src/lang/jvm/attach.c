@@ -5,7 +5,7 @@
  * memory: the CodeCache has one or more CodeHeaps, each with a fixed address range reserved at
  * startup and a segment map that leads from an address to the code block around it. The
  * interpreter is inside of one of them. As the whole reserved range is registered, a heap that
- * grows requires no update. Processes of one libjvm that report the same values share a layout.
+ * grows requires no update.
  *
  * CodeHeap and StubQueue are declared in HotSpot's memory/heap.hpp and code/stubs.hpp. Versions
  * 8 to 26 are supported.
@@ -22,7 +22,6 @@ enum {
 	HEAPS_MAX = 4,
 	ENTRIES_MAX = 4,
 	TRIMMED_MAJOR = 11,
-	LAYOUTS_MAX = 8,      /* per file, in case that processes report false values */
 	ZERO_FREE_MAJOR = 20, /* first version with zero-free UNSIGNED5 (packed.c) */
 	CODELETS_MAX = 4096,
 	CODELET_BYTES_MAX = 1 << 20,
@@ -77,7 +76,6 @@ struct job {
 	const struct lang_process *p;
 	struct jvm_found facts[JVM_FACT_MAX];
 	struct jvm_vm vm;
-	uint32_t index; /* of the layout in vm_tables */
 	struct unwind_mapping *out;
 	int n;
 };
@@ -181,7 +179,7 @@ static int put_heap(struct job *j, uint64_t heap)
 	put_region(j, MAPPING_LANG_KIND(LANG_JVM, JVM_PART_CODE), low, high,
 		   &(struct unwind_mapping){
 			   .file_off = segmap - (low >> shift),
-			   .file = MAPPING_LANG_FILE(j->index, shift),
+			   .file = MAPPING_LANG_FILE(0, shift),
 		   });
 	return 0;
 }
@@ -303,32 +301,11 @@ static int put_interpreter(struct job *j)
 	return 0;
 }
 
-/* ---- layouts ---------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------- */
 
-/*
- * Sets the index of the layout: that of an equal one, or @spare. Returns 0, or -ENOSPC if the
- * processes of this file report too many different layouts.
- */
-static int find_layout(struct job *j, const struct vm_tables *tables, uint32_t spare)
-{
-	int n = 0;
-
-	for (uint32_t i = 1; i < spare; i++) {
-		if (tables->jvm[i].file_vm != j->vm.file_vm)
-			continue;
-		j->index = i;
-		if (!memcmp(&tables->jvm[i], &j->vm, sizeof(j->vm)))
-			return 0;
-		n++;
-	}
-	if (n >= LAYOUTS_MAX || spare >= VM_TABLE_MAX)
-		return -ENOSPC;
-	j->index = spare;
-	return 0;
-}
-
-int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint64_t bias,
-	       const struct lang_process *p, struct unwind_mapping *out)
+int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint64_t bias,
+	       const struct lang_process *p, const struct vm_tables *own,
+	       struct unwind_mapping *out)
 {
 	struct job j = { .p = p, .out = out };
 	uint32_t major = 0;
@@ -350,14 +327,11 @@ int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint
 	running = is_running(&j) && has_interpreter(&j, major);
 	if (running)
 		jvm_chunks_read(j.facts, p, &j.vm);
-	r = find_layout(&j, tables, spare);
-	if (r == 0)
-		r = put_heaps(&j);
+	r = put_heaps(&j);
 	if (r == 0 && running)
 		r = put_interpreter(&j);
 	if (r < 0)
 		return r;
-	if (j.index == spare)
-		memcpy(&tables->jvm[spare], &j.vm, sizeof(j.vm));
+	memcpy(&own->jvm[0], &j.vm, sizeof(j.vm));
 	return running ? j.n : j.n | LANG_ATTACH_PARTIAL;
 }

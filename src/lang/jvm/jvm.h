@@ -152,8 +152,9 @@ int jvm_identity_read(const struct jvm_vm *vm, const struct lang_process *p, uin
 int jvm_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 	       struct lang_detected *out);
 
-int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint32_t spare, uint64_t bias,
-	       const struct lang_process *p, struct unwind_mapping *out);
+int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint64_t bias,
+	       const struct lang_process *p, const struct vm_tables *own,
+	       struct unwind_mapping *out);
 
 int jvm_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 	       const uint64_t words[2], struct lang_call out[LANG_CALLS_MAX]);

@@ -174,19 +174,24 @@ uint32_t ruby_line(const struct lang_function *f, uint32_t place)
 	return line && line <= INT32_MAX ? line : f->first_line;
 }
 
-bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lang_function *f,
-		   uint32_t place)
+bool ruby_is_suspect(uint64_t addr, const struct lang_function *f, uint32_t place)
 {
 	uint32_t pos = (place - f->bytecode) & PLACE_MASK;
-	uint64_t body, code;
 
 	/*
 	 * Within the known code, the iseq is assumed to be unchanged. A place outside of it is
 	 * either one that generated code did not update, or the iseq is another one with other
 	 * code.
 	 */
-	return (addr & RUBY_KIND_MASK) != RUBY_ISEQ || 4 * pos <= f->n_lines ||
-	       lang_read_u64(p, addr + ISEQ_BODY, &body) < 0 ||
+	return (addr & RUBY_KIND_MASK) == RUBY_ISEQ && 4 * pos > f->n_lines;
+}
+
+bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lang_function *f,
+		   uint32_t place)
+{
+	uint64_t body, code;
+
+	return !ruby_is_suspect(addr, f, place) || lang_read_u64(p, addr + ISEQ_BODY, &body) < 0 ||
 	       lang_read_u64(p, body + BODY_CODE, &code) < 0 || code_place(code) == f->bytecode;
 }
 

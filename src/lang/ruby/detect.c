@@ -254,6 +254,7 @@ int ruby_detect(const struct elf_image *img, const struct vm_tables *tables, uin
 const struct lang ruby_lang = {
 	.detect = ruby_detect,
 	.read = ruby_read,
+	.is_suspect = ruby_is_suspect,
 	.is_still = ruby_is_still,
 	.line = ruby_line,
 };

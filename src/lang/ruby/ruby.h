@@ -20,6 +20,7 @@ int ruby_read(const struct vm_tables *tables, uint32_t vm, const struct lang_pro
 uint32_t ruby_line(const struct lang_function *f, uint32_t place);
 
 /* The garbage collector frees iseqs, and another one may get the address @addr. */
+bool ruby_is_suspect(uint64_t addr, const struct lang_function *f, uint32_t place);
 bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lang_function *f,
 		   uint32_t place);
 

@@ -51,14 +51,6 @@ static void finds_the_heap_and_the_interpreter(void **state)
 	assert_int_equal(regions[2].end, regions[1].start + 128);
 }
 
-static void the_same_layout_is_used_again(void **state)
-{
-	(void)state;
-	assert_int_equal(jvm_memory_attach(&j, regions), 3);
-	assert_int_equal(jvm_attach(&j.m.tables, 1, 3, 0, &j.m.process, regions), 3);
-	assert_int_equal(MAPPING_LANG_VM(regions[0].file), 2);
-}
-
 static void finds_only_the_heap_without_threads(void **state)
 {
 	(void)state;
@@ -549,7 +541,7 @@ static void reads_signed_numbers(void **state)
 
 #define WITH(fn) cmocka_unit_test_setup(fn, begin)
 
-TEST_GROUP(test_jvm, WITH(finds_the_heap_and_the_interpreter), WITH(the_same_layout_is_used_again),
+TEST_GROUP(test_jvm, WITH(finds_the_heap_and_the_interpreter),
 	   WITH(finds_only_the_heap_without_threads), WITH(retries_without_an_interpreter),
 	   WITH(rejects_a_library_without_tables), WITH(survives_garbage_in_any_word),
 	   WITH(an_inlined_method_is_a_call_of_its_own),

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "jvm_memory.h"
+#include "lang/registry.h"
 #include "tests/test.h"
 
 enum {
@@ -22,17 +23,39 @@ enum {
 
 static struct unwind_mapping regions[LANG_REGIONS_MAX];
 
-/* Attaches, and checks that the regions are ranges inside of the heap. */
-static int attach(struct jvm_memory *j, uint32_t spare)
+/* Checks that the regions are ranges inside of the heap. Returns @r. */
+static int check_regions(int r)
 {
-	int r = jvm_attach(&j->m.tables, 1, spare, 0, &j->m.process, regions);
-
 	for (int i = 0; i < (r > 0 ? r & ~LANG_ATTACH_PARTIAL : 0); i++) {
 		assert_true(regions[i].start < regions[i].end);
 		assert_true(regions[i].start >= regions[0].start);
-		assert_true(MAPPING_LANG_VM(regions[i].file) <= spare);
 	}
 	return r;
+}
+
+static int attach(struct jvm_memory *j)
+{
+	return check_regions(jvm_memory_attach(j, regions));
+}
+
+/* Attaches through a registry. */
+static int attach_by(struct langs *l, struct jvm_memory *j)
+{
+	const struct lang_file file = { .vm = 1, .attaches = true };
+
+	return check_regions(langs_attach(l, &file, 0, &j->m.process, regions));
+}
+
+/* Returns a registry that knows the file. */
+static struct langs *new_langs(struct jvm_memory *j)
+{
+	struct langs *l;
+
+	assert_int_equal(langs_new(&l, &j->m.tables, false), 0);
+	j->m.codes[1].lang = LANG_JVM;
+	l->n_vms = 2;
+	l->file_vms[1] = 1;
+	return l;
 }
 
 static uint64_t queue(struct jvm_memory *j)
@@ -71,7 +94,7 @@ static void an_interpreter_outside_of_the_heap_is_not_known_yet(void **state)
 		memory_put(&j->m, queue(j) + QUEUE_BUFFER, cases[i].buffer);
 		jvm_memory_put32(j, queue(j) + QUEUE_BEGIN, cases[i].begin);
 		jvm_memory_put32(j, queue(j) + QUEUE_END, cases[i].end);
-		assert_int_equal(attach(j, 2), -EAGAIN);
+		assert_int_equal(attach(j), -EAGAIN);
 	}
 }
 
@@ -98,9 +121,9 @@ static void implausible_heaps_are_not_known_yet(void **state)
 		uint64_t before = jvm_memory_word(j, at + cases[i].at);
 
 		memory_put(&j->m, at + cases[i].at, cases[i].value);
-		assert_int_equal(attach(j, 2), -EAGAIN);
+		assert_int_equal(attach(j), -EAGAIN);
 		memory_put(&j->m, at + cases[i].at, before);
-		assert_int_equal(attach(j, 2), 3);
+		assert_int_equal(attach(j), 3);
 	}
 }
 
@@ -112,15 +135,15 @@ static void the_number_of_heaps_is_limited(void **state)
 
 	for (size_t i = 0; i < 3; i++) {
 		jvm_memory_put32(j, at, numbers[i]);
-		assert_int_equal(attach(j, 2), -EAGAIN);
+		assert_int_equal(attach(j), -EAGAIN);
 	}
 	for (size_t i = 0; i < 4; i++)
 		memory_put(&j->m, JVM_FREE_AT + 8 * i, only);
 	memory_put(&j->m, at + 8, JVM_FREE_AT);
 	jvm_memory_put32(j, at, 4);
-	assert_int_equal(attach(j, 2), 4 + 2);
+	assert_int_equal(attach(j), 4 + 2);
 	memory_put(&j->m, at + 8, 1ULL << 40);
-	assert_int_equal(attach(j, 2), -EAGAIN);
+	assert_int_equal(attach(j), -EAGAIN);
 }
 
 /* Entries that are not adjacent would need more regions than there is room for. */
@@ -137,7 +160,7 @@ static void groups_of_method_entries_are_limited(void **state)
 		jvm_memory_put32(j, CODELETS + i * CODELET_BYTES + CODELET_SIZE, CODELET_BYTES);
 	}
 	jvm_memory_put32(j, queue(j) + QUEUE_END, N * CODELET_BYTES);
-	r = attach(j, 2);
+	r = attach(j);
 	assert_int_equal(r, 2 + 4);
 	for (int i = 2; i < r; i++)
 		assert_int_equal(regions[i].end - regions[i].start, CODELET_BYTES);
@@ -150,45 +173,50 @@ static void false_sizes_of_codelets_end_the_search(void **state)
 
 	for (size_t i = 0; i < 3; i++) {
 		jvm_memory_put32(j, CODELETS + CODELET_SIZE, sizes[i]);
-		assert_int_equal(attach(j, 2), 2); /* the heap and the interpreter */
+		assert_int_equal(attach(j), 2); /* the heap and the interpreter */
 	}
 	jvm_memory_put32(j, CODELETS + CODELET_SIZE, 1); /* as if each byte were one */
-	assert_true(attach(j, 2) >= 2);
+	assert_true(attach(j) >= 2);
 }
 
 static void layouts_of_a_file_are_limited(void **state)
 {
 	struct jvm_memory *j = *state;
-	uint32_t spare = 2;
+	struct langs *l = new_langs(j);
 	uint64_t at = 0;
 
 	for (uint64_t a = MEMORY_AT; a < JVM_HEAP_AT && !at; a += 8)
 		if (jvm_memory_word(j, a) == 304) /* the offset of nmethod::_compile_id */
 			at = a;
 	assert_true(at > 0);
-	for (int i = 0; i < LAYOUTS_MAX; i++) {
+	for (uint32_t i = 0; i < LAYOUTS_MAX; i++) {
 		memory_put(&j->m, at, 304 - 8 * (uint64_t)i);
-		assert_int_equal(attach(j, spare), 3);
-		assert_int_equal(MAPPING_LANG_VM(regions[0].file), spare);
-		assert_int_equal(attach(j, spare + 1), 3); /* The same process has the same one. */
-		assert_int_equal(MAPPING_LANG_VM(regions[0].file), spare);
-		spare++;
+		for (int again = 0; again < 2; again++) { /* The same process has the same one. */
+			assert_int_equal(attach_by(l, j), 3);
+			assert_int_equal(MAPPING_LANG_VM(regions[0].file), 2 + i);
+			assert_int_equal(MAPPING_LANG_VM(regions[2].file), 2 + i);
+		}
 	}
 	memory_put(&j->m, at, 100);
-	assert_int_equal(attach(j, spare), -ENOSPC);
+	assert_int_equal(attach_by(l, j), -ENOSPC);
 	memory_put(&j->m, at, 304);
-	assert_int_equal(attach(j, spare), 3);
+	assert_int_equal(attach_by(l, j), 3);
 	assert_int_equal(MAPPING_LANG_VM(regions[0].file), 2);
+	langs_free(l);
 }
 
 static void a_full_table_has_no_room_for_a_layout(void **state)
 {
 	struct jvm_memory *j = *state;
+	struct langs *l = new_langs(j);
 
-	assert_int_equal(attach(j, VM_TABLE_MAX), -ENOSPC);
-	assert_int_equal(attach(j, VM_TABLE_MAX - 1), 3);
-	assert_int_equal(attach(j, VM_TABLE_MAX), 3);
+	l->n_vms = VM_TABLE_MAX;
+	assert_int_equal(attach_by(l, j), -ENOSPC);
+	l->n_vms = VM_TABLE_MAX - 1;
+	assert_int_equal(attach_by(l, j), 3);
+	assert_int_equal(attach_by(l, j), 3);
 	assert_int_equal(MAPPING_LANG_VM(regions[0].file), VM_TABLE_MAX - 1);
+	langs_free(l);
 }
 
 static void an_attachment_that_fails_changes_no_table(void **state)
@@ -197,10 +225,10 @@ static void an_attachment_that_fails_changes_no_table(void **state)
 	const struct jvm_vm empty = { 0 };
 
 	memory_put(&j->m, j->interpreter, 0);
-	assert_int_equal(attach(j, 2), -EAGAIN);
+	assert_int_equal(attach(j), -EAGAIN);
 	assert_memory_equal(&j->jvm[2], &empty, sizeof(empty));
 	j->jvm[1].symbols[JVM_SYMBOL_STRUCTS] = 0;
-	assert_int_equal(attach(j, 2), -EAGAIN);
+	assert_int_equal(attach(j), -EAGAIN);
 	assert_memory_equal(&j->jvm[2], &empty, sizeof(empty));
 }
 

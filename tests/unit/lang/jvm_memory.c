@@ -373,7 +373,12 @@ int jvm_memory_teardown(void **state)
 
 int jvm_memory_attach(struct jvm_memory *j, struct unwind_mapping out[LANG_REGIONS_MAX])
 {
-	return jvm_attach(&j->m.tables, 1, 2, 0, &j->m.process, out);
+	const struct vm_tables own = { .jvm = &j->jvm[2] };
+	int n = jvm_attach(&j->m.tables, 1, 0, &j->m.process, &own, out);
+
+	for (int i = 0; i < (n > 0 ? n & ~LANG_ATTACH_PARTIAL : 0); i++)
+		out[i].file = MAPPING_LANG_FILE(2, MAPPING_LANG_DATA(out[i].file));
+	return n;
 }
 
 void jvm_memory_frame(struct jvm_memory *j, enum jvm_object object, uint32_t place,

@@ -109,7 +109,7 @@ static void other_files_are_not_detected(void **state)
 	memory_init(&m, 11);
 	l = new_langs(&m);
 	assert_int_equal(elf_image_from_memory(&img, ehdr, sizeof(ehdr), NULL), 0);
-	langs_detect(l, img, &file);
+	langs_detect(l, img, -1, &file);
 	assert_int_equal(file.vm, 0);
 	assert_false(file.attaches);
 	assert_int_equal(m.codes[VM].lang, LANG_PYTHON);

@@ -24,7 +24,7 @@ static struct world *detected(struct code_file *f)
 	langs_free(w.l);
 	memory_init(&w.m, 11);
 	assert_int_equal(langs_new(&w.l, &w.m.tables, true), 0);
-	langs_detect(w.l, code_file_open(f), &w.file);
+	langs_detect(w.l, code_file_open(f), -1, &w.file);
 	return &w;
 }
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The questions that the registry (lang.h) has about a file or a process. To answer one means to
+ * interpret bytes that another program chose. The functions here do that in the process that calls
+ * them, which may be harmed. The registry calls them through a struct lang_source, which may be
+ * another process.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lang/language.h"
+#include "lang/languages.h"
+
+/* ---- functions ------------------------------------------------------------------------------ */
+
+enum lang_question_kind {
+	LANG_ASK_FUNCTION = 1, /* the function of the frame @words */
+	LANG_ASK_CALLS,        /* the calls that the frame @words of generated code stands for */
+};
+
+/* No padding: it is sent unchanged. */
+struct lang_question {
+	uint32_t kind;
+	uint32_t has_caller; /* LANG_ASK_FUNCTION: @caller is what struct lang_process says */
+	uint64_t words[2];   /* of the frame; the first has the index of the VM */
+	uint64_t caller[2];
+	/*
+	 * LANG_ASK_FUNCTION: with @is_known, the function is read only if it is no more the one
+	 * that has these properties (struct lang_function).
+	 */
+	uint32_t is_known, bytecode, n_lines, first_line;
+};
+
+struct lang_answer {
+	int result;    /* as of read() and expand() of struct lang */
+	bool is_still; /* the known function is still there; @function is empty */
+	struct lang_function function;
+	struct lang_call calls[LANG_CALLS_MAX]; /* @result of them */
+};
+
+/* Answers one question. The caller calls lang_function_fini(), whatever the result. */
+void lang_answer(const struct vm_tables *tables, const struct lang_process *p,
+		 const struct lang_question *q, struct lang_answer *out);
+
+/* Frees what @f owns. */
+void lang_function_fini(struct lang_function *f);
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* The result of detection for a file. No pointers: it is sent unchanged. */
+struct lang_detection {
+	int32_t result; /* 0; -ENOTSUP: the runtime is not supported; -ENOENT: it is none */
+	uint32_t reserved;
+	uint64_t loop_vaddr;
+	struct vm_code code;    /* lang: LANG_NONE for Go */
+	union lang_entry entry; /* of the table of code.lang; with result 0 */
+	char runtime[24], version[24];
+	char problem[64]; /* with -ENOTSUP; "" if it is the version */
+};
+
+/* Determines whether @img is a runtime. Call it under sigbus_run(). */
+void lang_detect(const struct elf_image *img, bool fold, struct lang_detection *out);
+
+/* ---- generated code ------------------------------------------------------------------------- */
+
+/* The code that a process's virtual machine generates; see attach() of struct lang. */
+struct lang_regions {
+	int32_t result; /* as of attach(): the number of regions, which are those of VM 0 */
+	uint32_t reserved;
+	union lang_entry entry; /* what describes the code */
+	struct unwind_mapping regions[LANG_REGIONS_MAX];
+};
+
+/* @tables has the entry @vm of the file, which the process has mapped at @bias. */
+void lang_find_regions(const struct vm_tables *tables, uint32_t vm, uint64_t bias,
+		       const struct lang_process *p, struct lang_regions *out);
+
+/* ---- sources -------------------------------------------------------------------------------- */
+
+/* A batch of questions about one process. */
+struct lang_batch {
+	const struct vm_tables *tables;
+	const uint32_t *file_vms; /* for each VM, the one of its file, to which a bias belongs */
+	const struct lang_process *process;
+	const struct lang_question *questions;
+	size_t n;
+	/* Receives each answer; it may move answer->function away, and then clears it. */
+	void (*answer)(void *ctx, size_t question, struct lang_answer *answer);
+	void *ctx;
+};
+
+/* An implementation that answers the registry's questions. */
+struct lang_source {
+	/*
+	 * Answers questions in order, from the first on. Return: how many; the rest cannot be
+	 * answered now, and may be repeated with another stack.
+	 */
+	size_t (*ask)(void *ctx, const struct lang_batch *batch);
+	/* As lang_detect(), for the file @fd. *@out is all 0 with result -errno if that failed. */
+	void (*detect)(void *ctx, int fd, bool fold, struct lang_detection *out);
+	/* As lang_find_regions(). */
+	void (*find_regions)(void *ctx, const struct vm_tables *tables, uint32_t vm, uint64_t bias,
+			     const struct lang_process *p, struct lang_regions *out);
+	void *ctx;
+};
