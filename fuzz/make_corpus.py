@@ -594,6 +594,27 @@ def jit_message():
         yield from byte_mutations(message_, rng, 150)
 
 
+def lang_message():
+    rng = random.Random(24)
+
+    def function(number, lines, *texts, result=0, flags=12, n_calls=0, version=11, unnamed=0):
+        texts += (b"",) * (3 - len(texts))
+        return struct.pack("<IiIIIIIHH4I", number, result, flags, n_calls, len(lines), 7, 3, version, unnamed,
+                           *map(len, texts), 0) + lines + b"".join(texts)
+
+    tables = [b"", bytes(40), bytes(range(1, 200)), b"\x80\x05" * 30, struct.pack("<20I", *range(20)), b"\xff" * 99]
+    tables += [bytes(rng.randrange(256) for _ in range(60)) for _ in range(30)]
+    for version in (0, 1, 6, 9, 10, 11, 14):
+        yield b"\2" + b"".join(function(i, t, b"name", b"file.py", b"name [near]", version=version)
+                               for i, t in enumerate(tables))
+    stream = function(0, b"\1\2", b"f", b"a.js") + function(1, b"", flags=1, result=0) + function(2, b"", flags=0, result=-116)
+    calls = function(0, b"", flags=0, result=2, n_calls=2) + struct.pack("<QIIQII", 4096, 1, 2, 8192, 3, 4)
+    yield b""
+    for message_ in (b"\2" + stream, b"\3" + calls, bytes(64), bytes(40), b"\1" + bytes(1500)):
+        yield message_
+        yield from byte_mutations(message_, rng, 150)
+
+
 def flat_table():
     rng = random.Random(22)
     rules = [(0, 0, 0, 0, 0), (1, 0, 0, 0, 0), (10, 0, 0, 0, 0), (2, 0, 0, 0, 16), (3, 0, 1, 1, 16)]

@@ -249,6 +249,9 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 		"Processes that open files and were killed because that took too long.");
 	gauge(out, "cameo_openers_abandoned", s->n_openers_abandoned,
 	      "Such processes that still hang in a file system.");
+	counter(out, "cameo_runtime_readers_lost_total", s->session.n_lang_readers_lost,
+		"Processes that read language runtimes and died, or were killed because they took "
+		"too long or answered garbage.");
 	gauge(out, "cameo_processes", s->session.procs.n_running, "Running processes known.");
 	gauge(out, "cameo_processes_labelled", s->n_labelled_processes, "Processes with labels.");
 	counter(out, "cameo_programs_corrected_total", s->session.procs.n_corrected,

@@ -20,11 +20,11 @@
 #include "lang/runtime.h"
 #include "lang/vm_memory.h"
 #include "proc/maps.h"
-#include "proc/memory.h"
 #include "proc/root.h"
 #include "process/mapped_file.h"
+#include "reader/lang_client.h"
 
-enum { FILES_MAX = 4096 };
+enum { FILES_MAX = 4096, READER_BYTES = 32 << 20, TIMEOUT_MS = 3000 };
 
 struct inode {
 	uint32_t dev_major, dev_minor;
@@ -39,13 +39,6 @@ struct search {
 		VEC(struct inode);
 	} seen;
 };
-
-static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
-{
-	const uint32_t *pid = ctx;
-
-	return proc_memory_read(*pid, addr, dst, len);
-}
 
 /* Returns true if the mapping's file was examined before, and remembers it. */
 static bool was_seen(struct search *s, const struct proc_map *m)
@@ -64,8 +57,7 @@ static bool was_seen(struct search *s, const struct proc_map *m)
 /* Returns -EAGAIN if the runtime has not started yet; a failure is noted in langs_runtimes(). */
 static int attach(const struct search *s, const struct lang_file *file, const struct proc_map *m)
 {
-	uint32_t pid = s->pid;
-	const struct lang_process process = { .pid = pid, .read = read_process, .ctx = &pid };
+	const struct lang_process process = { .pid = s->pid };
 	struct unwind_mapping regions[LANG_REGIONS_MAX];
 
 	if (!file->vm || !file->attaches || file->loop_off < m->file_off ||
@@ -123,9 +115,31 @@ static int examine(void *ctx, const struct proc_map *m)
 	return 0;
 }
 
+/* Creates a registry whose questions a reader answers. */
+static int open_langs(struct langs **out, struct lang_client **out_client,
+		      const struct vm_tables *tables)
+{
+	const struct lang_client_opts opts = {
+		.reader_bytes = READER_BYTES,
+		.timeout_ms = TIMEOUT_MS,
+		.detect_ms = TIMEOUT_MS,
+	};
+	struct lang_source source;
+	int r = lang_client_new(out_client, &opts, NULL);
+
+	if (r == 0)
+		r = langs_new(out, tables, false);
+	if (r < 0)
+		return r;
+	lang_client_source(*out_client, &source);
+	langs_set_source(*out, &source);
+	return 0;
+}
+
 int doctor_runtimes_find(struct doctor_runtimes *out, uint32_t pid, struct err *err)
 {
 	_cleanup_(freep) struct vm_memory *vms = calloc(1, sizeof(*vms));
+	_cleanup_(lang_client_freep) struct lang_client *client = NULL;
 	_cleanup_(langs_freep) struct langs *langs = NULL;
 	_cleanup_(closep) int own_root = proc_root_open((int)getpid());
 	struct search s = { .out = out, .pid = pid };
@@ -135,7 +149,7 @@ int doctor_runtimes_find(struct doctor_runtimes *out, uint32_t pid, struct err *
 	if (!vms)
 		return -ENOMEM;
 	vm_memory_init(vms);
-	r = langs_new(&langs, &vms->tables, false);
+	r = open_langs(&langs, &client, &vms->tables);
 	if (r < 0)
 		return err_set(err, r, "cannot examine process %u: %s", pid, strerror(-r));
 	s.context = (struct mapped_file_context){ .langs = langs, .own_root = own_root };

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "lang/lang.h"
-#include "proc/memory.h"
 #include "process/file_table.h"
 #include "process/mapping_set.h"
 
@@ -64,19 +63,11 @@ void runtimes_detach(struct runtimes *m)
 	m->attached = false;
 }
 
-static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
-{
-	const uint32_t *pid = ctx;
-
-	return proc_memory_read(*pid, addr, dst, len);
-}
-
 /* Adds the regions of generated code that the runtime in @file reports. */
 static void query_runtime(struct runtimes *m, const struct runtimes_context *context,
 			  const struct lang_file *file, uint64_t bias, uint64_t now_ns)
 {
-	uint32_t pid = context->pid;
-	const struct lang_process process = { .pid = pid, .read = read_process, .ctx = &pid };
+	const struct lang_process process = { .pid = context->pid };
 	struct unwind_mapping regions[LANG_REGIONS_MAX];
 	struct mapping_set *own;
 	int n = langs_attach(context->langs, file, bias, &process, regions);

@@ -249,6 +249,15 @@ static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
 	return proc_memory_read(d->read_pid, addr, dst, len);
 }
 
+static bool is_current(void *ctx)
+{
+	struct record_decoder *d = ctx;
+
+	if (d->program && !d->program->end_ns)
+		d->opts.sync_processes(d->opts.ctx, UINT64_MAX);
+	return d->program && !d->program->end_ns;
+}
+
 /* Inserts the frames of language runtimes into a walked stack and counts it. */
 static void weave_and_count(struct record_decoder *d, const struct record_header *h,
 			    struct lang_stack *stack)
@@ -262,6 +271,7 @@ static void weave_and_count(struct record_decoder *d, const struct record_header
 		.start_ns = d->program ? d->program->start_ns : 0,
 		.read = read_process,
 		.bias = process_bias,
+		.is_current = is_current,
 		.ctx = d,
 	};
 	n = langs_weave(d->opts.langs, stack, d->woven);

@@ -34,6 +34,8 @@
 #include "profiler/offcpu.h"
 #include "profiler/record_decoder.h"
 #include "profiler/sample_counts.h"
+#include "reader/lang_client.h"
+#include "roles/pool.h"
 #include "sampler/ring_reader.h"
 #include "unwind/walk.h"
 
@@ -47,8 +49,11 @@ enum {
 	WINDOW_NS = 500000000, /* time limit for tables at the end of a window, when the whole queue
 				  is processed */
 	BACKLOG_BYTES = 64 << 20,
-	SCAN_NS = 150000000,    /* shortest interval between scans of sleeping threads, */
-	SCAN_THREAD_NS = 50000, /* and its extension for each known thread */
+	SCAN_NS = 150000000,          /* shortest interval between scans of sleeping threads, */
+	SCAN_THREAD_NS = 50000,       /* and its extension for each known thread */
+	LANG_READER_BYTES = 32 << 20, /* it needs 2 MiB, and 16 MiB for a large script */
+	LANG_ASK_MS = 500,
+	LANG_DETECT_MS = 3000,
 };
 
 struct session {
@@ -57,6 +62,7 @@ struct session {
 	struct sideband *sideband;
 	struct unwind_tables *tables;
 	struct unwind_walker *walker;
+	struct lang_client *lang_client;
 	struct langs *langs;
 	struct file_table *files;
 	struct process_table *procs;
@@ -166,6 +172,29 @@ static int create_decoder(struct session *s)
 	return record_decoder_new(&s->decoder, &opts);
 }
 
+/* Creates the registry of languages, whose questions a reader answers. */
+static int create_langs(struct session *s, const struct vm_tables *vms,
+			const struct session_opts *opts)
+{
+	const struct lang_client_opts client = {
+		.reader_bytes = LANG_READER_BYTES,
+		.timeout_ms = LANG_ASK_MS,
+		.detect_ms = LANG_DETECT_MS,
+	};
+	struct lang_source source;
+	int r = lang_client_new(&s->lang_client, &client, NULL);
+
+	if (r == 0)
+		r = langs_new(&s->langs, vms, !opts->sampler.all_native);
+	if (r < 0)
+		return r;
+	lang_client_source(s->lang_client, &source);
+	langs_set_source(s->langs, &source);
+	if (opts->signatures)
+		langs_enable_signatures(s->langs);
+	return 0;
+}
+
 static int create_tables(struct session *s, const struct session_opts *opts)
 {
 	struct unwind_tables_memory mem;
@@ -183,9 +212,7 @@ static int create_tables(struct session *s, const struct session_opts *opts)
 	if (r == 0 && s->opts.max_copies_bytes)
 		file_table_set_copies_max(s->files, s->opts.max_copies_bytes);
 	if (r == 0)
-		r = langs_new(&s->langs, &vms, !opts->sampler.all_native);
-	if (r == 0 && opts->signatures)
-		langs_enable_signatures(s->langs);
+		r = create_langs(s, &vms, opts);
 	if (r == 0) {
 		file_table_set_langs(s->files, s->langs);
 		unwind_walker_set_vms(s->walker, &vms);
@@ -264,6 +291,7 @@ void session_free(struct session *s)
 	process_table_free(s->procs);
 	file_table_free(s->files);
 	langs_free(s->langs);
+	lang_client_free(s->lang_client);
 	unwind_walker_free(s->walker);
 	unwind_tables_free(s->tables);
 	sideband_free(s->sideband);
@@ -523,6 +551,7 @@ static int session_upkeep(struct session *s, struct err *err)
 	process_table_reap(s->procs, st.since_ns < s->now_ns ? st.since_ns : s->now_ns);
 	process_table_sweep(s->procs);
 	unwind_tables_reap(s->tables, s->now_ns);
+	lang_client_upkeep(s->lang_client);
 	return s->paused ? 0 : follow_cpus(s, err);
 }
 
@@ -669,11 +698,14 @@ struct jit_symbols *session_jits(struct session *s)
 int session_stats(struct session *s, struct session_stats *out)
 {
 	struct ring_reader_state waiting;
+	struct role_counters readers;
 	int r;
 
 	ring_reader_state(s->ring, &waiting);
+	lang_client_counters(s->lang_client, &readers);
 	*out = (struct session_stats){ .backlog_bytes = waiting.bytes,
 				       .n_cpu_errors = s->n_cpu_errors };
+	out->n_lang_readers_lost = readers.timeouts + readers.deaths + readers.garbage;
 	record_decoder_stats(s->decoder, &out->records);
 	out->records.n_no_room += waiting.n_lost;
 	r = sampler_stats(s->sampler, &out->sampler);

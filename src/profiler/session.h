@@ -34,6 +34,8 @@ struct session_stats {
 	struct record_decoder_stats records;
 	size_t backlog_bytes;  /* queued records */
 	uint64_t n_cpu_errors; /* attempts to follow CPUs that failed and were repeated */
+	/* Readers of language runtimes that died, or were killed for their time or answers. */
+	uint64_t n_lang_readers_lost;
 };
 
 struct session_opts {

@@ -3,12 +3,17 @@
 
 #include "reader/jit_job.h"
 #include "reader/jit_message.h"
+#include "reader/lang_job.h"
+#include "reader/lang_message.h"
 #include "reader/table_job.h"
 #include "reader/table_message.h"
 
 static const struct role_job jobs[] = {
 	{ READER_JIT, sizeof(struct jit_request), reader_jit_job },
 	{ READER_TABLE, sizeof(struct table_request), reader_table_job },
+	{ READER_LANG_DETECT, sizeof(struct lang_detect_request), reader_lang_detect_job },
+	{ READER_LANG_REGIONS, sizeof(struct lang_regions_request), reader_lang_regions_job },
+	{ READER_LANG_ASK, sizeof(struct lang_ask_request), reader_lang_ask_job },
 };
 
 const struct role reader_role = {
@@ -16,6 +21,7 @@ const struct role reader_role = {
 	.sandbox = SANDBOX_READER,
 	.jobs = jobs,
 	.n_jobs = sizeof(jobs) / sizeof(*jobs),
+	.init = reader_lang_init,
 };
 
 void reader_main(int argc, char **argv)

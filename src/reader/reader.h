@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * The role cameo-reader: processes without privileges, network or file system, which read files of
- * other programs (roles/sandbox.h, SANDBOX_READER). They receive a descriptor that is open for
- * reading only, and keep nothing between two jobs, so any of them may be killed at any time.
+ * The role cameo-reader: processes without privileges, network or file system, which read files and
+ * memory of other programs (roles/sandbox.h, SANDBOX_READER). They receive a descriptor that is
+ * open for reading only, and keep nothing between two jobs but what they can compute again, so any
+ * of them may be killed at any time.
  *
  * The parent's side of each job is a *_client.h.
  */
@@ -13,6 +14,10 @@
 enum reader_job {
 	READER_JIT = 1, /* jit_message.h */
 	READER_TABLE,   /* table_message.h */
+	/* lang_message.h */
+	READER_LANG_DETECT,
+	READER_LANG_REGIONS,
+	READER_LANG_ASK,
 };
 
 extern const struct role reader_role;

@@ -64,14 +64,18 @@ def responding(shop):
             expect(total(stacks) > 0 and cameo.are_rare(wrong, stacks, 0.1), attack.show(wrong))
 
 
+def wait_until_it_runs(program):
+    deadline = time.monotonic() + cameo.DEADLINE_S
+    while cpu_s(program.pid) < WARM_S:
+        expect(program.poll() is None and time.monotonic() < deadline, "the program does not run")
+        time.sleep(0.02)
+
+
 def hanging(shop, sig, name):
     with mounted(shop, name) as fuse:
         program = cameo.spawn(*attack.as_user(attack.HOSTILE, fuse.path, LONG_MS))
         try:
-            deadline = time.monotonic() + cameo.DEADLINE_S
-            while cpu_s(program.pid) < WARM_S:
-                expect(program.poll() is None and time.monotonic() < deadline, "the program does not run")
-                time.sleep(0.02)
+            wait_until_it_runs(program)
             fuse.server.send_signal(sig)
             outcome = attack.attack(shop, [])
         finally:
@@ -179,11 +183,29 @@ def stopped(shop):
             p.kill()
 
 
+def in_memory(shop):
+    """A false Python whose code is in a file on FUSE, mapped but not read, whose server does not answer"""
+    program = shop.link(shop.c("false_python", "-rdynamic", "-Wl,--hash-style=both"), "py-hang")
+    with mounted(shop, "memory") as fuse:
+        hostile = cameo.spawn(*attack.as_user(attack.HOSTILE, program, LONG_MS, "hang", fuse.path))
+        try:
+            wait_until_it_runs(hostile)
+            fuse.server.send_signal(signal.SIGUSR2)
+            outcome = attack.attack(shop, [])
+        finally:
+            fuse.end()
+            cameo.end(hostile)
+        stacks = outcome.agent_stacks("py-hang")
+        unread = [s for s in stacks if "[unreadable function]" in s.frames]
+        expect(total(unread) > 0 and total(unread) >= 0.8 * total(stacks), attack.show(stacks))
+        expect(outcome.metric("cameo_runtime_readers_lost_total") > 0, outcome.metrics)
+
+
 def main():
     attack.need_root()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
-        for test in (responding, hung, unreadable, locked, frozen, stopped):
+        for test in (responding, hung, unreadable, locked, frozen, stopped, in_memory):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * false_python MILLISECONDS KIND: a program that imitates CPython 3.11, with a thread state whose
- * frames are garbage, circular, or have a name of a billion characters.
+ * false_python MILLISECONDS KIND [FILE]: a program that imitates CPython 3.11, with a thread state
+ * whose frames are garbage, circular, have a name of a billion characters, or (KIND hang) have
+ * their code in the middle of FILE, which the program itself does not read.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "work.h"
 
@@ -30,6 +33,17 @@ static void make_code(void)
 	name[4] = 1 << 2 | 1 << 5 | 1 << 6;
 }
 
+static uint64_t map_code(const char *path)
+{
+	enum { OFFSET = 8 << 20, BYTES = 4096 };
+	int fd = open(path, O_RDONLY);
+	void *at = fd < 0 ? MAP_FAILED : mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE, fd, OFFSET);
+
+	if (at == MAP_FAILED)
+		exit(2);
+	return (uint64_t)at;
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 2 ? argv[2] : "";
@@ -51,6 +65,10 @@ int main(int argc, char **argv)
 			frames[0][i] = i * 0x9e3779b97f4a7c15;
 	if (!strcmp(kind, "name"))
 		frames[0][6] = 0;
+	if (!strcmp(kind, "hang") && argc > 3) {
+		frames[0][4] = map_code(argv[3]);
+		frames[0][6] = 0;
+	}
 	while (busy(busy_ms(argc, argv)))
 		n += _PyEval_EvalFrameDefault(1000);
 	return n == 0;
