@@ -29,6 +29,8 @@ struct merge {
 	const struct profile_label *added; /* to all samples; ids are those of @to */
 	size_t n_added;
 	const uint8_t *selected; /* by sample of @from; NULL: all */
+	size_t first;            /* the type of @to that is the first one of @from */
+	int64_t *values;         /* one per type of @to; NULL: the types are the same */
 	struct {
 		VEC(uint32_t);
 	} ids;
@@ -44,6 +46,7 @@ static void merge_fini(struct merge *m)
 	vec_fini(&m->lines);
 	vec_fini(&m->labels);
 	vec_fini(&m->ids);
+	free(m->values);
 }
 
 static int new_ids(uint32_t **out, uint32_t n)
@@ -191,6 +194,11 @@ static int merge_samples(struct merge *m)
 		if (r < 0)
 			return r;
 		s.stack = m->stacks[s.stack];
+		if (m->values) {
+			memcpy(m->values + m->first, s.values,
+			       profile_n_sample_types(m->from) * sizeof(*s.values));
+			s.values = m->values;
+		}
 		r = profile_add_sample(m->to, &s);
 	}
 	return r;
@@ -263,6 +271,15 @@ static bool same_sample_types(const struct profile *a, const struct profile *b)
 	return true;
 }
 
+/* Columns are chosen by the caller, who may have renamed the types. */
+static bool types_fit(const struct merge *m)
+{
+	size_t to = profile_n_sample_types(m->to), from = profile_n_sample_types(m->from);
+
+	return m->values ? m->first <= to && from <= to - m->first
+			 : same_sample_types(m->to, m->from);
+}
+
 /* An empty profile adopts the sample types of the other one. */
 static int adopt_sample_types(struct profile *p, const struct profile *from)
 {
@@ -290,7 +307,7 @@ static int merge_all(struct merge *m)
 
 	if (r < 0)
 		return r;
-	if (!same_sample_types(m->to, m->from))
+	if (!types_fit(m))
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		r = steps[i](m);
@@ -311,6 +328,14 @@ int profile_merge_selected(struct profile *p, const struct profile *from, const 
 	_cleanup_(merge_fini) struct merge m = { .to = p, .from = from, .selected = selected };
 
 	return merge_all(&m);
+}
+
+int profile_merge_columns(struct profile *p, const struct profile *from, size_t first)
+{
+	_cleanup_(merge_fini) struct merge m = { .to = p, .from = from, .first = first };
+
+	m.values = calloc(profile_n_sample_types(p) + 1, sizeof(*m.values));
+	return m.values ? merge_all(&m) : -ENOMEM;
 }
 
 int profile_merge_with_labels(struct profile *p, const struct profile *from,

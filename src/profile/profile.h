@@ -198,6 +198,13 @@ int profile_convert_sample_type(struct profile *p, size_t i, const char *type, c
 int profile_merge(struct profile *p, const struct profile *from);
 
 /*
+ * Like profile_merge(), but the values of @from become those of the types @first and following of
+ * @p, which has all of its types already and whose other values are 0. The names of the types need
+ * not be equal. Returns -EINVAL if @p has too few types.
+ */
+int profile_merge_columns(struct profile *p, const struct profile *from, size_t first);
+
+/*
  * Like profile_merge(), without the samples @i for which @selected[i] is 0. Strings, functions and
  * stacks of the other samples are still added, so it filters samples and does not make @p smaller.
  */
