@@ -6,7 +6,6 @@
  * parts of a name that differ from run to run are removed: the address of a hidden class and
  * the number of a lambda. Otherwise profiles of two runs could not be compared.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "base/buf.h"
 #include "lang/jvm/jvm.h"
+#include "profile/jvm_class.h"
 
 enum {
 	CONST_BYTES_MAX = 256,
@@ -21,8 +21,7 @@ enum {
 	POOL_MAX = 1 << 16,
 };
 
-#define LAMBDA "$$Lambda"
-#define NEAR   " [nearest safepoint]"
+#define NEAR " [nearest safepoint]"
 
 struct job {
 	const struct jvm_vm *vm;
@@ -86,30 +85,6 @@ static int read_pool_symbol(const struct job *j, uint64_t pool, uint64_t index, 
 
 /* ---- names ------------------------------------------------------------------ */
 
-/* Returns the length of a class's name without a suffix that differs from run to run. */
-static size_t stable_length(const char *name, size_t len)
-{
-	const char *lambda = len ? memmem(name, len, LAMBDA, strlen(LAMBDA)) : NULL;
-	size_t n = len;
-
-	if (lambda)
-		return (size_t)(lambda - name) + strlen(LAMBDA);
-	/* The suffix is +0xADDRESS or /0xADDRESS, in older versions /NUMBER. */
-	while (n && (isxdigit((unsigned char)name[n - 1]) || name[n - 1] == 'x'))
-		n--;
-	if (n < 2 || n == len || !isdigit((unsigned char)name[n]) ||
-	    (name[n - 1] != '+' && name[n - 1] != '/'))
-		return len;
-	return n - 1;
-}
-
-static void put_class(struct buf *out, const char *name, size_t len)
-{
-	len = stable_length(name, len);
-	for (size_t i = 0; i < len; i++)
-		buf_put_byte(out, name[i] == '/' ? '.' : (uint8_t)name[i]);
-}
-
 /* Appends one type of a signature. Returns the position after it, or NULL if it is malformed. */
 static const char *put_type(struct buf *out, const char *at, const char *end)
 {
@@ -128,7 +103,7 @@ static const char *put_type(struct buf *out, const char *at, const char *end)
 		stop = memchr(at, ';', (size_t)(end - at));
 		if (!stop)
 			return NULL;
-		put_class(out, at + 1, (size_t)(stop - at - 1));
+		jvm_class_put(out, at + 1, (size_t)(stop - at - 1));
 		at = stop + 1;
 	} else if (*at && letter) {
 		buf_put_str(out, names[letter - letters]);
@@ -178,7 +153,7 @@ static int read_name(const struct job *j, uint64_t pool, uint64_t holder, struct
 		return -EFAULT;
 	r = read_symbol(j, symbol, &text);
 	if (r == 0 && !buf_error(&text)) {
-		put_class(out, (const char *)text.data, text.len);
+		jvm_class_put(out, (const char *)text.data, text.len);
 		buf_put_byte(out, '.');
 		r = read_pool_symbol(j, pool, head_field(j, j->vm->name_index, 2), out);
 	}
