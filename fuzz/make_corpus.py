@@ -822,6 +822,61 @@ def producers():
     yield from byte_mutations(whole, random.Random(25), 400)
 
 
+def jfr():
+    """A recording of one chunk: classes, constants, events."""
+    strings = []
+
+    def text(s):
+        return bytes([3]) + varint(len(s)) + s.encode()
+
+    def string(s):
+        if s not in strings:
+            strings.append(s)
+        return varint(strings.index(s))
+
+    def attributes(**values):
+        return varint(len(values)) + b"".join(string(k) + string(v) for k, v in values.items())
+
+    def field(name, kind, how=""):
+        extra = {"c": {"constantPool": "true"}, "a": {"dimension": "1"}}.get(how, {})
+        return string("field") + attributes(name=name, **{"class": str(kind)}, **extra) + b"\0"
+
+    def class_(ident, name, *fields):
+        return (string("class") + attributes(name=name, id=str(ident)) + varint(len(fields)) +
+                b"".join(field(*f) for f in fields))
+
+    def event(kind, payload):
+        body = varint(kind) + payload
+        return varint(len(body) + (1 if len(body) < 0x7F else 2)) + body
+
+    sample = (("startTime", 11), ("sampledThread", 26, "c"), ("stackTrace", 24, "c"), ("state", 25, "c"), ("tlabSize", 11))
+    classes = [class_(10, "java.lang.String"), class_(11, "long"), class_(12, "boolean"), class_(13, "double"),
+               class_(20, "jdk.types.Symbol", ("string", 10)), class_(21, "java.lang.Class", ("name", 20, "c")),
+               class_(22, "jdk.types.Method", ("type", 21, "c"), ("name", 20, "c")),
+               class_(23, "jdk.types.StackFrame", ("method", 22, "c"), ("lineNumber", 11), ("weight", 13)),
+               class_(24, "jdk.types.StackTrace", ("truncated", 12), ("frames", 23, "a")),
+               class_(25, "jdk.types.ThreadState", ("name", 10)), class_(26, "java.lang.Thread", ("javaName", 10)),
+               class_(30, "jdk.ExecutionSample", *sample), class_(31, "jdk.ObjectAllocationInNewTLAB", *sample),
+               class_(32, "jdk.ActiveSetting", ("id", 11), ("name", 10), ("value", 10))]
+    elements = string("root") + b"\0\1" + string("metadata") + b"\0" + varint(len(classes)) + b"".join(classes)
+    metadata = event(0, b"\0\0\1" + varint(len(strings)) + b"".join(map(text, strings)) + elements)
+    frame = b"\1\7" + bytes(8)
+    pools = [b"\x0a\1\5" + text("wall"), b"\x14\2\1" + text("a/B") + b"\2" + text("run"), b"\x15\1\1\1", b"\x16\1\1\1\2",
+             b"\x18\2\1\0\2" + frame * 2 + b"\2\1\0", b"\x19\1\1" + text("STATE_RUNNABLE"), b"\x1a\1\1" + text("main")]
+    constants = event(1, b"\0\0\0\0" + varint(len(pools)) + b"".join(pools))
+    events = (event(30, b"\5\1\1\1\0") + event(31, b"\5\1\2\1\x80\x20") + event(77, b"xyz") +
+              event(32, b"\0" + text("interval") + text("10000000")) + event(32, b"\0" + text("event") + b"\2\5"))
+    at = 68 + len(events)
+    whole = (b"FLR\0" + struct.pack(">HHQQQQQQQI", 2, 1, at + len(metadata) + len(constants), at + len(metadata), at,
+                                   10**18, 10**9, 0, 10**9, 1) + events + metadata + constants)
+    yield whole
+    yield whole + whole
+    yield from byte_mutations(whole, random.Random(26), 600)
+    labels = b"\x0a\x0a\x08\x09\x12\x06\x0a\x04\x08\x01\x10\x03\x12\x07\x08\x01\x12\x03key\x12\x05\x08\x03\x12\x01v"
+    yield labels
+    yield from byte_mutations(labels, random.Random(27), 200)
+
+
 def perfscript():
     text = (b"# captured on: Sat Nov 21 2026\n#\n"
             b"my app 1200/1234 [000]  7115.396268:     250000 cpu-clock:ppp: \n"

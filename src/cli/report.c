@@ -470,9 +470,9 @@ const struct command report_command = {
 		"Print where the time of a profile is spent: in each function itself (self), and "
 		"in the function and everything that it calls (total). Several profiles are "
 		"merged; \"-\" is standard input.\n\nThe format is detected: pprof, folded stacks, "
-		"\"perf script\", speedscope, Chrome traces, V8's .cpuprofile, gperftools, Austin, "
-		"Firefox Profiler and OTLP files, compressed or not. A URL fetches a profile from "
-		"a Cameo or Pyroscope server: "
+		"\"perf script\", speedscope, Chrome traces, V8's .cpuprofile, Flight Recorder, "
+		"gperftools, Austin, Firefox Profiler and OTLP files, compressed or not. A URL "
+		"fetches a profile from a Cameo or Pyroscope server: "
 		"http://HOST:PORT/?query=TYPE{LABEL=\"VALUE\"}&from=now-1h&until=now, where each "
 		"parameter may be omitted.",
 	.options = COMMAND_OPTIONS(options, sources_options),

@@ -3,6 +3,8 @@ int test_tracks(void);
 int test_wire(void);
 int test_gzip(void);
 int test_id_map(void);
+int test_jfr_cursor(void);
+int test_jfr_read(void);
 int test_json_profile(void);
 int test_pprof_write(void);
 int test_pprof_read(void);
@@ -36,6 +38,8 @@ int main(void)
 	failed += test_wire();
 	failed += test_gzip();
 	failed += test_id_map();
+	failed += test_jfr_cursor();
+	failed += test_jfr_read();
 	failed += test_json_profile();
 	failed += test_pprof_write();
 	failed += test_pprof_read();
