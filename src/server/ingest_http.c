@@ -22,6 +22,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json_read.h"
+#include "codec/common/gzip.h"
+#include "codec/jfr/jfr_labels.h"
+#include "codec/jfr/jfr_read.h"
 #include "codec/pprof/pprof.h"
 #include "codec/speedscope/speedscope.h"
 #include "codec/text/text.h"
@@ -38,6 +41,7 @@
 #include "store/block.h"
 
 enum { MAX_HZ = 1000000 };
+#define BAD_RATE "argument \"sampleRate\" must be 1 to 1000000 Hz"
 
 /* Profile types by the last part of an application's name. */
 static const struct kind {
@@ -135,6 +139,7 @@ struct ingest_http {
 	struct ingest in;
 	struct ingest_labels labels;
 	struct profile *p;
+	struct jfr_profiles recording;        /* the profiles of a JFR recording, in place of @p */
 	const char *display[BLOCK_MAX_TYPES]; /* of the pprof's sample types, or NULL */
 	int64_t from, until;
 };
@@ -142,8 +147,14 @@ struct ingest_http {
 static void ingest_http_fini(struct ingest_http *g)
 {
 	profile_free(g->p);
+	jfr_profiles_fini(&g->recording);
 	ingest_fini(&g->in);
 	free(g->app);
+}
+
+static bool is_multipart(const char *content_type)
+{
+	return content_type && !strncasecmp(content_type, "multipart/", 10);
 }
 
 static const char *arg(const struct ingest_http *g, const char *name)
@@ -182,8 +193,7 @@ static int retype(struct ingest_http *g, const char *unit)
 			       "argument \"name\": cannot determine the profile type of \"%.60s\"",
 			       g->app);
 	if (hz <= 0 || hz > MAX_HZ)
-		return err_set(g->rpc->err, -EINVAL,
-			       "argument \"sampleRate\" must be 1 to 1000000 Hz");
+		return err_set(g->rpc->err, -EINVAL, BAD_RATE);
 	period = k->sampled ? CLOCK_SECOND_NS / hz : 1;
 	if (!strcmp(k->unit, "nanoseconds"))
 		factor = unit_ns(unit) ? unit_ns(unit) : period;
@@ -349,6 +359,80 @@ static int read_multipart(struct ingest_http *g, const char *type)
 	return r;
 }
 
+/* Decompresses a part of a form, which may be gzip. *@part borrows from @mem then. */
+static int decompress(struct ingest_http *g, struct multipart_part *part, struct buf *mem)
+{
+	int r;
+
+	if (!gzip_is(part->data, part->len))
+		return 0;
+	r = gzip_read(part->data, part->len, ingest_limits().bytes, mem, g->rpc->err);
+	*part = (struct multipart_part){ mem->data, mem->len };
+	return r;
+}
+
+/* The labels of contexts, which an agent that has none omits. */
+static int read_jfr_labels(struct ingest_http *g, const char *type, struct jfr_labels *out,
+			   struct buf *mem)
+{
+	struct multipart_part part;
+	int r;
+
+	if (multipart_find(type, g->rpc->body, g->rpc->len, "labels", &part) < 0)
+		return 0;
+	r = decompress(g, &part, mem);
+	return r < 0 ? r
+		     : jfr_labels_read(out, part.data, part.len, ingest_limits().label_sum,
+				       g->rpc->err);
+}
+
+/* Sets the times that the arguments state; without them, those of the recording remain. */
+static void set_times(struct ingest_http *g)
+{
+	for (size_t i = 0; i < g->recording.n; i++) {
+		struct profile_meta *m = profile_meta(g->recording.all[i].p);
+
+		if (g->from)
+			m->time_ns = g->from;
+		if (g->from && g->until > g->from)
+			m->duration_ns = g->until - g->from;
+	}
+}
+
+/*
+ * A recording of the Java agent: the body, or the part "jfr" of a form whose part "labels" has the
+ * labels of contexts. The argument "sampleRate" takes precedence over the recorded period.
+ */
+static int read_jfr(struct ingest_http *g, const char *type)
+{
+	_cleanup_(buf_fini) struct buf jfr_mem = { 0 }, labels_mem = { 0 };
+	_cleanup_(jfr_labels_fini) struct jfr_labels labels = { 0 };
+	const struct codec_limits max = ingest_limits();
+	const char *rate = arg(g, "sampleRate");
+	long long hz = rate ? strtoll(rate, NULL, 10) : 0;
+	struct jfr_options opt = { .labels = &labels };
+	struct multipart_part jfr = { g->rpc->body, g->rpc->len };
+	int r = 0;
+
+	if (hz < 0 || hz > MAX_HZ)
+		return err_set(g->rpc->err, -EINVAL, BAD_RATE);
+	if (hz)
+		opt.period_ns = CLOCK_SECOND_NS / hz;
+	if (is_multipart(type)) {
+		if (multipart_find(type, g->rpc->body, g->rpc->len, "jfr", &jfr) < 0)
+			return err_set(g->rpc->err, -EBADMSG, "the form has no part \"jfr\"");
+		r = read_jfr_labels(g, type, &labels, &labels_mem);
+	}
+	if (r == 0)
+		r = decompress(g, &jfr, &jfr_mem);
+	if (r == 0)
+		r = jfr_read_profiles(&g->recording, jfr.data, jfr.len, &opt, &max, g->rpc->err);
+	if (r == 0 && g->recording.event[0])
+		r = ingest_label(&g->labels, "jfr_event", g->recording.event, g->rpc->err);
+	set_times(g);
+	return r == -ENOTSUP ? -EBADMSG : r;
+}
+
 /* Decodes the body by the argument "format" or, without it, by the content type. */
 static int read_body(struct ingest_http *g)
 {
@@ -358,7 +442,7 @@ static int read_body(struct ingest_http *g)
 	int r;
 
 	if (!format || !format[0])
-		format = type && !strncasecmp(type, "multipart/", 10) ? "multipart" : "folded";
+		format = is_multipart(type) ? "multipart" : "folded";
 	if (!strcmp(format, "groups"))
 		format = "folded";
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -367,8 +451,7 @@ static int read_body(struct ingest_http *g)
 	if (!strcmp(format, "speedscope"))
 		return read_speedscope(g);
 	if (!strcmp(format, "jfr"))
-		return err_set(g->rpc->err, -EBADMSG,
-			       "JFR recordings are not supported; convert them to pprof");
+		return read_jfr(g, type);
 	if (!strcmp(format, "multipart"))
 		r = read_multipart(g, type);
 	else if (!strcmp(format, "pprof"))
@@ -414,7 +497,12 @@ static int ingest(struct rpc *rpc)
 	if (r < 0)
 		return r;
 	ingest_labels_finish(&g.labels, g.app);
-	r = ingest_profile(&g.in, &g.labels, NULL, steal_ptr(&g.p), rpc->err);
+	r = g.p ? ingest_profile(&g.in, &g.labels, NULL, steal_ptr(&g.p), rpc->err) : 0;
+	for (size_t i = 0; r == 0 && i < g.recording.n; i++) {
+		g.labels.name = g.recording.all[i].name;
+		r = ingest_profile(&g.in, &g.labels, NULL, steal_ptr(&g.recording.all[i].p),
+				   rpc->err);
+	}
 	return r < 0 ? r : ingest_store(&g.in, rpc);
 }
 

@@ -6,10 +6,12 @@
 #include "../store/fixture.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "codec/common/gzip.h"
 #include "codec/pprof/pprof.h"
 #include "fixture.h"
 #include "profile/profile.h"
 #include "tests/test.h"
+#include "tests/unit/codec/jfr_fixture.h"
 
 #define RANGE "\"start\":1,\"end\":9000000000000"
 
@@ -102,7 +104,8 @@ static void an_invalid_request_is_refused_with_the_reason(void **state)
 		{ "name=x&sampleRate=1000001", "main 1\n", "sampleRate", 400 },
 		{ "name=x&sampleRate=1", "main 9223372036854775807\n", "64 bits", 422 },
 		{ "name=x&format=wav", "main 1\n", "unknown format", 400 },
-		{ "name=x&format=jfr", "JFR", "not supported", 422 },
+		{ "name=x&format=jfr", "JFR", "Flight Recorder", 422 },
+		{ "name=x&format=jfr&sampleRate=-1", "JFR", "sampleRate", 400 },
 		{ "name=x&format=pprof", "this is not a pprof", "", 422 },
 		{ "name=x&format=speedscope", "zzz", "", 422 },
 		{ "name=x&format=multipart", "zzz", "no part", 422 },
@@ -194,7 +197,92 @@ static void display_names_of_a_form_choose_the_name_only(void **state)
 	scene_end(&s);
 }
 
+static void make_recording(struct jfr_fixture *f)
+{
+	jfr_fixture_setting(f, 0, "event", "itimer");
+	jfr_fixture_sample(f, JFR_FIXTURE_EXECUTION, 1, 1, 1, 0, 9);
+	jfr_fixture_sample(f, JFR_FIXTURE_EXECUTION, 1, 1, 1, 0, 0);
+	jfr_fixture_sample(f, JFR_FIXTURE_ALLOC, 1, 1, 1, 4096, 0);
+	jfr_fixture_end(f);
+}
+
+static void a_recording_becomes_a_profile_of_each_kind(void **state)
+{
+	struct jfr_fixture f = { 0 };
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	make_recording(&f);
+	assert_int_equal(scene_send(&s, "POST", "/ingest?name=shop&format=jfr&sampleRate=100", NULL,
+				    f.out.data, f.out.len),
+			 200);
+	expect_flame(&s, "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+		     "{service_name=\\\"shop\\\",jfr_event=\\\"itimer\\\"}",
+		     "total:0/20000000/0\na.B.root:0/20000000/0\na.B.leaf:0/20000000/20000000\n");
+	expect_flame(&s, "memory:alloc_in_new_tlab_bytes:bytes:space:bytes", "{}",
+		     "total:0/4096/0\na.B.root:0/4096/0\na.B.leaf:0/4096/4096\n");
+	scene_end(&s);
+	jfr_fixture_fini(&f);
+}
+
+/* The labels of context 9 in the form: route=/pay. */
+static const uint8_t contexts[] = { 0x0a, 0x0a, 0x08, 9,    0x12, 0x06, 0x0a, 4,   0x08, 1,   0x10,
+				    3,    0x12, 9,    0x08, 1,    0x12, 5,    'r', 'o',  'u', 't',
+				    'e',  0x12, 8,    0x08, 3,    0x12, 4,    '/', 'p',  'a', 'y' };
+
+static int send_recording(struct scene *s, const char *part, bool compressed)
+{
+	static const char *const headers[] = { "Content-Type: multipart/form-data; boundary=B",
+					       NULL };
+	_cleanup_(buf_fini) struct buf form = { 0 }, jfr = { 0 }, labels = { 0 };
+	_cleanup_(jfr_fixture_fini) struct jfr_fixture f = { 0 };
+
+	make_recording(&f);
+	if (compressed) {
+		assert_int_equal(gzip_write(f.out.data, f.out.len, 1, &jfr, NULL), 0);
+		assert_int_equal(gzip_write(contexts, sizeof(contexts), 1, &labels, NULL), 0);
+	} else {
+		buf_put(&jfr, f.out.data, f.out.len);
+		buf_put(&labels, contexts, sizeof(contexts));
+	}
+	put_part(&form, part, jfr.data, jfr.len);
+	put_part(&form, "labels", labels.data, labels.len);
+	buf_put_str(&form, "--B--\r\n");
+	return scene_send(s, "POST", "/ingest?name=form&format=jfr&sampleRate=100", headers,
+			  form.data, form.len);
+}
+
+static void a_form_has_the_labels_of_contexts(void **state)
+{
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	assert_int_equal(send_recording(&s, "jfr", false), 200);
+	assert_int_equal(send_recording(&s, "jfr", true), 200);
+	assert_int_equal(scene_total(&s, "{route=\\\"/pay\\\"}", RANGE), 20000000);
+	assert_int_equal(scene_total(&s, "{service_name=\\\"form\\\"}", RANGE), 40000000);
+	assert_int_equal(send_recording(&s, "recording", true), 422);
+	assert_non_null(strstr(scene_text(&s), "no part \\\"jfr\\\""));
+	scene_end(&s);
+}
+
+static void a_recording_without_samples_is_accepted(void **state)
+{
+	struct jfr_fixture f = { 0 };
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	jfr_fixture_end(&f);
+	assert_int_equal(
+		scene_send(&s, "POST", "/ingest?name=shop&format=jfr", NULL, f.out.data, f.out.len),
+		200);
+	scene_end(&s);
+	jfr_fixture_fini(&f);
+}
+
 TEST_GROUP(test_ingest_http, TEST(folded_stacks_become_time_by_the_sample_rate),
 	   TEST(the_last_part_of_the_name_is_the_type), TEST(nothing_to_store_is_accepted),
 	   TEST(an_invalid_request_is_refused_with_the_reason), TEST(a_pprof_keeps_its_own_types),
-	   TEST(display_names_of_a_form_choose_the_name_only))
+	   TEST(display_names_of_a_form_choose_the_name_only),
+	   TEST(a_recording_becomes_a_profile_of_each_kind),
+	   TEST(a_form_has_the_labels_of_contexts), TEST(a_recording_without_samples_is_accepted))
