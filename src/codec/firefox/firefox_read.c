@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two passes over the file: the first reads what threads share and finds the types of weights,
- * the second reads the threads. A table of the format is an object of columns; those listed in
- * @columns are stored as arrays of numbers. A thread's locations, stacks and samples are built
- * at its end, when all its columns are known. The format is described in
+ * the second reads the threads. A thread's locations, stacks and samples are built at its end, when
+ * all its tables (firefox_tables.h) are known. Prefixes of stacks may form a circle, which the
+ * depth limit ends. The format is described in
  * https://github.com/firefox-devtools/profiler/blob/main/src/types/profile.js.
- *
- * Every index of the file is untrusted. cell() returns -1 for an index outside of its column, for
- * null, for numbers that are not indices, and for the index -1. A chain of look-ups (frame,
- * function, resource, library) therefore needs only one check at its end. Prefixes of stacks may
- * form a circle, which the depth limit ends. Columns hold doubles because JSON's numbers are
- * doubles and most columns may hold null; an index is exact up to 2^53, far beyond any limit.
  */
 #include "codec/firefox/firefox.h"
 
@@ -24,66 +18,9 @@
 #include "base/vec.h"
 #include "codec/common/frame_kind.h"
 #include "codec/common/json_profile.h"
+#include "codec/firefox/firefox_tables.h"
 
-enum { MAX_TEXT = 32, NS_PER_MS = 1000000 };
-
-/* Stands for null in a column. */
-static const double NONE = -1;
-
-enum column_id {
-	STACK_PREFIX,
-	STACK_FRAME,
-	FRAME_FUNC,
-	FRAME_LINE,
-	FRAME_COLUMN,
-	FRAME_ADDRESS,
-	FRAME_CATEGORY,
-	FUNC_NAME,
-	FUNC_FILE,
-	FUNC_SOURCE,
-	FUNC_LINE,
-	FUNC_RESOURCE,
-	RESOURCE_LIB,
-	SOURCE_FILE,
-	SAMPLE_STACK,
-	SAMPLE_WEIGHT,
-	SAMPLE_TIME,
-	SAMPLE_DELTA,
-	N_COLUMNS,
-};
-
-static const struct {
-	const char *table, *column;
-} columns[N_COLUMNS] = {
-	[STACK_PREFIX] = { "stackTable", "prefix" },
-	[STACK_FRAME] = { "stackTable", "frame" },
-	[FRAME_FUNC] = { "frameTable", "func" },
-	[FRAME_LINE] = { "frameTable", "line" },
-	[FRAME_COLUMN] = { "frameTable", "column" },
-	[FRAME_ADDRESS] = { "frameTable", "address" },
-	[FRAME_CATEGORY] = { "frameTable", "category" },
-	[FUNC_NAME] = { "funcTable", "name" },
-	[FUNC_FILE] = { "funcTable", "fileName" },
-	[FUNC_SOURCE] = { "funcTable", "source" },
-	[FUNC_LINE] = { "funcTable", "lineNumber" },
-	[FUNC_RESOURCE] = { "funcTable", "resource" },
-	[RESOURCE_LIB] = { "resourceTable", "lib" },
-	[SOURCE_FILE] = { "sources", "filename" },
-	[SAMPLE_STACK] = { "samples", "stack" },
-	[SAMPLE_WEIGHT] = { "samples", "weight" },
-	[SAMPLE_TIME] = { "samples", "time" },
-	[SAMPLE_DELTA] = { "samples", "timeDeltas" },
-};
-
-struct column {
-	VEC(double);
-};
-
-/* The tables of one thread, or the shared ones. */
-struct tables {
-	struct column columns[N_COLUMNS];
-	struct json_ids strings; /* string ids of the profile, by index in the file */
-};
+enum { NS_PER_MS = 1000000 };
 
 /* Weight types, each of which becomes a sample type. */
 enum weight { WEIGHT_SAMPLES, WEIGHT_TIME, WEIGHT_BYTES, N_WEIGHTS };
@@ -99,11 +36,9 @@ static const struct {
 
 struct reader {
 	struct json_profile jp;
-	bool has_threads, in_threads;
+	bool has_threads;
 	double start_ms; /* since 1970; 0: unknown */
-	struct tables shared, own;
-	const char *table; /* the table and column being read */
-	enum column_id column;
+	struct firefox_tables tables;
 	struct profile_mapping lib; /* being read */
 	struct json_ids libs;       /* mapping ids, by index in the file */
 	struct {
@@ -117,28 +52,13 @@ struct reader {
 	/* Ids in the profile by row of the thread's tables; PROFILE_NONE: not built yet. */
 	struct json_ids location_ids, stack_ids;
 	size_t n_threads;
-	char text[MAX_TEXT];
+	char text[FIREFOX_MAX_TEXT];
 };
-
-static void tables_clear(struct tables *t)
-{
-	for (size_t i = 0; i < N_COLUMNS; i++)
-		t->columns[i].len = 0;
-	t->strings.len = 0;
-}
-
-static void tables_fini(struct tables *t)
-{
-	for (size_t i = 0; i < N_COLUMNS; i++)
-		vec_fini(&t->columns[i]);
-	vec_fini(&t->strings);
-}
 
 static void reader_fini(struct reader *rd)
 {
 	json_profile_fini(&rd->jp);
-	tables_fini(&rd->shared);
-	tables_fini(&rd->own);
+	firefox_tables_fini(&rd->tables);
 	vec_fini(&rd->libs);
 	vec_fini(&rd->categories);
 	vec_fini(&rd->stack);
@@ -146,119 +66,13 @@ static void reader_fini(struct reader *rd)
 	vec_fini(&rd->stack_ids);
 }
 
-/* ---- tables ------------------------------------------------------------------- */
-
-/* The first pass reads tables only from "shared", the second only from threads. */
-static struct tables *current_tables(struct reader *rd)
-{
-	return rd->in_threads ? &rd->own : &rd->shared;
-}
-
-/*
- * Values of other kinds (null, booleans, strings) are stored as NONE, so that rows keep their
- * positions.
- */
-static int read_cell(void *ctx)
-{
-	struct reader *rd = ctx;
-	struct column *c = &current_tables(rd)->columns[rd->column];
-	double v = NONE;
-	int r = json_read_peek(&rd->jp.j) == 0 ? json_profile_number(&rd->jp, &v)
-					       : json_profile_skip(&rd->jp);
-
-	if (r < 0)
-		return r;
-	if (c->len == rd->jp.limits.entries)
-		return err_set(rd->jp.err, -EFBIG, "more than %u values in a column of %s",
-			       rd->jp.limits.entries, columns[rd->column].table);
-	return json_profile_check(&rd->jp, vec_push(c, v));
-}
-
 /* An unknown weight type counts as the default, samples. */
-static int read_weight_type(struct reader *rd)
+static enum weight weight_of(const char *weight_type)
 {
-	int r = json_profile_text(&rd->jp, rd->text, sizeof(rd->text));
-
-	for (size_t i = 0; r == 0 && i < N_WEIGHTS; i++)
-		if (!strcmp(rd->text, weights[i].weight_type))
-			rd->weight = (enum weight)i;
-	return r;
-}
-
-static int read_column(void *ctx, const char *key)
-{
-	struct reader *rd = ctx;
-	int c = json_read_peek(&rd->jp.j);
-
-	if (!strcmp(key, "weightType") && c == '"')
-		return read_weight_type(rd);
-	for (size_t i = 0; c == '[' && i < N_COLUMNS; i++) {
-		if (strcmp(columns[i].table, rd->table) != 0 || strcmp(columns[i].column, key) != 0)
-			continue;
-		rd->column = (enum column_id)i;
-		current_tables(rd)->columns[i].len = 0;
-		return json_profile_items(&rd->jp, read_cell, rd);
-	}
-	return json_profile_skip(&rd->jp);
-}
-
-static int read_string(void *ctx)
-{
-	struct reader *rd = ctx;
-	struct json_ids *strings = &current_tables(rd)->strings;
-	uint32_t id;
-	int r = json_profile_string(&rd->jp, &id);
-
-	if (r < 0)
-		return r;
-	r = json_profile_check_limit(&rd->jp, strings->len, rd->jp.limits.strings, "strings");
-	if (r < 0)
-		return r;
-	return json_profile_check(&rd->jp, vec_push(strings, id));
-}
-
-/* Reads a table of a thread or of the shared ones. */
-static int read_table(void *ctx, const char *key)
-{
-	struct reader *rd = ctx;
-	int c = json_read_peek(&rd->jp.j);
-
-	if ((!strcmp(key, "stringArray") || !strcmp(key, "stringTable")) && c == '[')
-		return json_profile_items(&rd->jp, read_string, rd);
-	for (size_t i = 0; c == '{' && i < N_COLUMNS; i++) {
-		if (strcmp(columns[i].table, key) != 0)
-			continue;
-		rd->table = columns[i].table;
-		return json_profile_members(&rd->jp, read_column, rd);
-	}
-	return json_profile_skip(&rd->jp);
-}
-
-/* A column of the thread, or the shared one if the thread has none. */
-static const struct column *column(const struct reader *rd, enum column_id id)
-{
-	const struct column *own = &rd->own.columns[id];
-
-	return own->len ? own : &rd->shared.columns[id];
-}
-
-/* The value in row @row as an index into another table; -1 if it is missing or null. */
-static int64_t cell(const struct reader *rd, enum column_id id, int64_t row)
-{
-	const struct column *c = column(rd, id);
-
-	if (row < 0 || (uint64_t)row >= c->len || !(c->data[row] >= 0 && c->data[row] < 9e18))
-		return -1;
-	return (int64_t)c->data[row];
-}
-
-/* The string that row @row of a column refers to; 0 if there is none. */
-static uint32_t string_cell(const struct reader *rd, enum column_id id, int64_t row)
-{
-	const struct json_ids *s = rd->own.strings.len ? &rd->own.strings : &rd->shared.strings;
-	int64_t i = cell(rd, id, row);
-
-	return i >= 0 && (uint64_t)i < s->len ? s->data[i] : 0;
+	for (size_t i = 0; i < N_WEIGHTS; i++)
+		if (!strcmp(weight_type, weights[i].weight_type))
+			return (enum weight)i;
+	return WEIGHT_SAMPLES;
 }
 
 /* ---- a thread's profile ------------------------------------------------------- */
@@ -279,21 +93,24 @@ static int reset_ids(struct reader *rd, struct json_ids *ids, size_t n_rows)
  */
 static int add_frame(struct reader *rd, int64_t frame, uint32_t *out)
 {
-	int64_t func = cell(rd, FRAME_FUNC, frame), address = cell(rd, FRAME_ADDRESS, frame);
-	int64_t category = cell(rd, FRAME_CATEGORY, frame);
-	int64_t lib = cell(rd, RESOURCE_LIB, cell(rd, FUNC_RESOURCE, func));
+	int64_t func = firefox_cell(&rd->tables, FRAME_FUNC, frame),
+		address = firefox_cell(&rd->tables, FRAME_ADDRESS, frame);
+	int64_t category = firefox_cell(&rd->tables, FRAME_CATEGORY, frame);
+	int64_t lib = firefox_cell(&rd->tables, RESOURCE_LIB,
+				   firefox_cell(&rd->tables, FUNC_RESOURCE, func));
 	struct json_frame f = {
-		.name = string_cell(rd, FUNC_NAME, func),
-		.file = string_cell(rd, FUNC_FILE, func),
-		.start_line = cell(rd, FUNC_LINE, func),
-		.line = cell(rd, FRAME_LINE, frame),
-		.column = cell(rd, FRAME_COLUMN, frame),
+		.name = firefox_string_cell(&rd->tables, FUNC_NAME, func),
+		.file = firefox_string_cell(&rd->tables, FUNC_FILE, func),
+		.start_line = firefox_cell(&rd->tables, FUNC_LINE, func),
+		.line = firefox_cell(&rd->tables, FRAME_LINE, frame),
+		.column = firefox_cell(&rd->tables, FRAME_COLUMN, frame),
 		.mapping = PROFILE_NONE,
 		.address = address > 0 ? (uint64_t)address : 0,
 	};
 
 	if (!f.file)
-		f.file = string_cell(rd, SOURCE_FILE, cell(rd, FUNC_SOURCE, func));
+		f.file = firefox_string_cell(&rd->tables, SOURCE_FILE,
+					     firefox_cell(&rd->tables, FUNC_SOURCE, func));
 	if (lib >= 0 && (uint64_t)lib < rd->libs.len)
 		f.mapping = rd->libs.data[lib];
 	if (category >= 0 && (uint64_t)category < rd->categories.len)
@@ -324,12 +141,12 @@ static int add_stack(struct reader *rd, int64_t row, uint32_t *out)
 	int r = 0;
 
 	rd->stack.len = 0;
-	for (; r == 0 && row >= 0; row = cell(rd, STACK_PREFIX, row)) {
+	for (; r == 0 && row >= 0; row = firefox_cell(&rd->tables, STACK_PREFIX, row)) {
 		if (rd->stack.len == rd->jp.limits.depth)
 			return err_set(rd->jp.err, -EFBIG,
 				       "thread %zu: stack with more than %u frames", rd->n_threads,
 				       rd->jp.limits.depth);
-		r = push_frame(rd, cell(rd, STACK_FRAME, row));
+		r = push_frame(rd, firefox_cell(&rd->tables, STACK_FRAME, row));
 	}
 	if (r < 0)
 		return r;
@@ -357,8 +174,8 @@ static int stack_of(struct reader *rd, int64_t row, uint32_t *out)
  */
 static uint64_t time_of(const struct reader *rd, size_t i, double *since_start)
 {
-	const struct column *times = &rd->own.columns[SAMPLE_TIME];
-	const struct column *deltas = &rd->own.columns[SAMPLE_DELTA];
+	const struct firefox_column *times = &rd->tables.own.columns[SAMPLE_TIME];
+	const struct firefox_column *deltas = &rd->tables.own.columns[SAMPLE_DELTA];
 	double ms;
 
 	if (i < deltas->len)
@@ -375,7 +192,7 @@ static uint64_t time_of(const struct reader *rd, size_t i, double *since_start)
  */
 static int add_sample(struct reader *rd, size_t i, uint64_t time)
 {
-	const struct column *weight = &rd->own.columns[SAMPLE_WEIGHT];
+	const struct firefox_column *weight = &rd->tables.own.columns[SAMPLE_WEIGHT];
 	int64_t values[N_WEIGHTS] = { 0 };
 	struct profile_sample s = {
 		.labels = rd->thread.labels,
@@ -392,7 +209,7 @@ static int add_sample(struct reader *rd, size_t i, uint64_t time)
 	r = json_profile_round(&rd->jp, v * weights[rd->weight].factor,
 			       &values[rd->type_of[rd->weight]]);
 	if (r == 0)
-		r = stack_of(rd, cell(rd, SAMPLE_STACK, (int64_t)i), &s.stack);
+		r = stack_of(rd, firefox_cell(&rd->tables, SAMPLE_STACK, (int64_t)i), &s.stack);
 	return r < 0 ? r : json_profile_add_sample(&rd->jp, &s);
 }
 
@@ -403,13 +220,13 @@ static int add_samples(struct reader *rd)
 	int r = json_profile_label_thread(&rd->jp, &rd->thread);
 
 	if (r == 0)
-		r = reset_ids(rd, &rd->location_ids, column(rd, FRAME_FUNC)->len);
+		r = reset_ids(rd, &rd->location_ids, firefox_column(&rd->tables, FRAME_FUNC)->len);
 	if (r == 0)
-		r = reset_ids(rd, &rd->stack_ids, column(rd, STACK_FRAME)->len);
-	for (size_t i = 0; r == 0 && i < rd->own.columns[SAMPLE_STACK].len; i++) {
+		r = reset_ids(rd, &rd->stack_ids, firefox_column(&rd->tables, STACK_FRAME)->len);
+	for (size_t i = 0; r == 0 && i < rd->tables.own.columns[SAMPLE_STACK].len; i++) {
 		uint64_t time = time_of(rd, i, &since_start);
 
-		if (cell(rd, SAMPLE_STACK, (int64_t)i) >= 0)
+		if (firefox_cell(&rd->tables, SAMPLE_STACK, (int64_t)i) >= 0)
 			r = add_sample(rd, i, time);
 	}
 	return r;
@@ -443,7 +260,7 @@ static int read_thread_member(void *ctx, const char *key)
 		return json_profile_string(&rd->jp, &rd->thread.name);
 	if (!strcmp(key, "processName") && is_text)
 		return json_profile_string(&rd->jp, &rd->thread.process);
-	return read_table(rd, key);
+	return firefox_read_table(&rd->tables, key);
 }
 
 /*
@@ -455,10 +272,10 @@ static int read_thread(void *ctx)
 	struct reader *rd = ctx;
 	int r;
 
-	tables_clear(&rd->own);
+	firefox_tables_begin_thread(&rd->tables);
 	rd->thread = (struct json_thread){ 0 };
-	rd->weight = WEIGHT_SAMPLES;
 	r = json_profile_members(&rd->jp, read_thread_member, rd);
+	rd->weight = weight_of(rd->tables.weight_type);
 	if (r == 0)
 		r = add_samples(rd);
 	rd->n_threads++;
@@ -471,7 +288,7 @@ static int find_weight_type(void *ctx, const char *key)
 
 	if (strcmp(key, "weightType") != 0 || json_read_peek(&rd->jp.j) != '"')
 		return json_profile_skip(&rd->jp);
-	return read_weight_type(rd);
+	return json_profile_text(&rd->jp, rd->text, sizeof(rd->text));
 }
 
 static int find_samples(void *ctx, const char *key)
@@ -492,9 +309,9 @@ static int find_weight(void *ctx)
 	struct reader *rd = ctx;
 	int r;
 
-	rd->weight = WEIGHT_SAMPLES;
+	rd->text[0] = '\0';
 	r = json_profile_members(&rd->jp, find_samples, rd);
-	rd->has_weight[rd->weight] = true;
+	rd->has_weight[weight_of(rd->text)] = true;
 	return r;
 }
 
@@ -574,7 +391,7 @@ static int find_shared(void *ctx, const char *key)
 	if (!strcmp(key, "libs"))
 		return json_profile_items(&rd->jp, read_lib, rd);
 	if (!strcmp(key, "shared"))
-		return json_profile_members(&rd->jp, read_table, rd);
+		return json_profile_members(&rd->jp, firefox_read_table, &rd->tables);
 	if (strcmp(key, "threads") != 0)
 		return json_profile_skip(&rd->jp);
 	rd->has_threads = true;
@@ -608,13 +425,14 @@ int firefox_read(struct profile **out, const void *data, size_t len,
 	_cleanup_(reader_fini) struct reader rd = { 0 };
 	int r = json_profile_init(&rd.jp, len, limits, "Firefox profile", err);
 
+	rd.tables.jp = &rd.jp;
 	if (r == 0)
 		r = json_profile_read_object(&rd.jp, data, len, find_shared, &rd);
 	if (r == 0 && !rd.has_threads)
 		r = err_set(err, -EBADMSG, "not a Firefox profile: no \"threads\" array");
 	if (r == 0)
 		r = add_types(&rd);
-	rd.in_threads = true;
+	rd.tables.in_thread = true;
 	if (r == 0)
 		r = json_profile_read_object(&rd.jp, data, len, find_threads, &rd);
 	if (r < 0)

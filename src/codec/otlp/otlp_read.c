@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three passes over the profiles of a request: for the layout of their samples, for their sample
- * types, which must exist before the first sample, and for the samples. otlp_read_profiles()
- * gives each profile only the strings and stacks that it refers to.
- *
- * The layout is decided by a vote of all samples: in 1.9, field 3 is packed attributes and field 4
- * a link; in 1.10, field 3 is a link and field 4 packed values.
- *
- * A sample without fields 3 and 4 votes by field 2: an index of an attribute is not 0 and below the
- * number of attributes, whereas values are often neither. Certain votes outvote any number of
- * probable ones, because exporters set links or attributes consistently.
+ * Three passes over the profiles of a request: for the layout of their samples (otlp_layout.h), for
+ * their sample types, which must exist before the first sample, and for the samples.
+ * otlp_read_profiles() gives each profile only the strings and stacks that it refers to.
  */
 #include "codec/otlp/otlp_read.h"
 
@@ -23,14 +16,10 @@
 #include "codec/common/wire.h"
 #include "codec/otlp/otlp_dictionary.h"
 #include "codec/otlp/otlp_fields.h"
+#include "codec/otlp/otlp_layout.h"
 #include "profile/profile.h"
 
 enum { OTLP_MAX_TYPES = 64 };
-
-/* Samples that are certainly or probably of the old layout (1.8, 1.9) or of the new one. */
-struct votes {
-	size_t is_old, is_new, may_be_old, may_be_new;
-};
 
 struct labels {
 	VEC(struct profile_label);
@@ -52,7 +41,7 @@ struct reader {
 		VEC(uint64_t);
 	} times;
 	size_t label_sum;
-	struct votes votes;
+	struct otlp_votes votes;
 	bool old_layout;
 };
 
@@ -256,79 +245,17 @@ static int collect_type(struct reader *rd, struct wire profile)
 							profile_string(rd->d.p, t.unit)));
 }
 
-/* Without fields 3 and 4, is field 2 the values (old) or attributes next to timestamps (new)? */
-static void vote_on_field_2(struct reader *rd, const struct wire_field *f, size_t n_times)
-{
-	struct wire_nums it = wire_nums(f, WIRE_VARINT);
-	size_t n = 0;
-	uint64_t v;
-
-	while (wire_nums_next(&it, &v) > 0) {
-		n++;
-		if (v == 0 || v >= otlp_n_attributes(&rd->d)) {
-			rd->votes.may_be_old++;
-			return;
-		}
-	}
-	if (!n_times)
-		rd->votes.may_be_old++;
-	else if (n != n_times)
-		rd->votes.may_be_new++;
-}
-
-/*
- * Counts one sample for the layout that its fields show. Only samples without fields 3 and 4 vote
- * by field 2, which is less certain.
- */
-static int vote(struct reader *rd, struct wire sample)
-{
-	struct wire_field f, two = { 0 };
-	size_t n_times = 0;
-	bool sure = false;
-	int r;
-
-	while ((r = wire_next(&sample, &f)) > 0) {
-		bool packed = f.type == WIRE_LEN;
-
-		if (f.number == OTLP_SAMPLE_1_9_VALUES && packed)
-			two = f;
-		if (f.number == OTLP_SAMPLE_TIMES && packed)
-			n_times += wire_len(f.bytes) / 8;
-		if (f.number != 3 && f.number != 4)
-			continue;
-		sure = true;
-		/* Values and attributes are packed, a link is one number. */
-		if ((f.number == OTLP_SAMPLE_VALUES) == packed)
-			rd->votes.is_new++;
-		else
-			rd->votes.is_old++;
-	}
-	if (r < 0)
-		return proto_read_error(&rd->d.at, r, "malformed or truncated sample");
-	if (!sure && two.number)
-		vote_on_field_2(rd, &two, n_times);
-	return 0;
-}
-
 static int collect_votes(struct reader *rd, struct wire profile)
 {
 	struct wire sample;
 	int r;
 
 	while ((r = proto_read_next(&rd->d.at, &profile, OTLP_PROFILE_SAMPLES, &sample)) > 0) {
-		r = vote(rd, sample);
+		r = otlp_vote(&rd->votes, sample, otlp_n_attributes(&rd->d));
 		if (r < 0)
-			return r;
+			return proto_read_error(&rd->d.at, r, "malformed or truncated sample");
 	}
 	return r;
-}
-
-/* Certain votes outweigh any number of probable ones. The new layout wins ties. */
-static bool is_old_layout(const struct votes *v)
-{
-	if (v->is_new || v->is_old)
-		return v->is_old > v->is_new;
-	return v->may_be_old > v->may_be_new;
 }
 
 static int sum_values(struct reader *rd, const struct wire_field *f, int64_t *sum, size_t *n)
@@ -577,7 +504,7 @@ static int read_request(struct reader *rd, struct wire w)
 		r = otlp_dictionary_open(&rd->d);
 	if (r == 0)
 		r = each_profile(rd, rd->fn ? collect_votes_of_part : collect_votes);
-	rd->old_layout = is_old_layout(&rd->votes);
+	rd->old_layout = otlp_is_old_layout(&rd->votes);
 	if (r < 0 || rd->fn)
 		return r < 0 ? r : each_profile(rd, read_part);
 	r = new_profile(rd);

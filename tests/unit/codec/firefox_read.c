@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* covers: src/codec/firefox/firefox_tables.c */
 #include "codec/firefox/firefox.h"
 
 #include <errno.h>
@@ -116,6 +117,18 @@ static void references_to_missing_rows_are_ignored(void **state)
 	profile_free(p);
 }
 
+static void only_samples_state_a_weight_type(void **state)
+{
+	static const char text[] = "{\"threads\":[{\"stackTable\":{\"prefix\":[null],\"frame\":[9],"
+				   "\"weightType\":\"tracing-ms\"},\"samples\":{\"stack\":[0]}}]}";
+	struct profile *p;
+
+	assert_int_equal(firefox_read(&p, text, strlen(text), NULL, NULL), 0);
+	assert_int_equal(profile_n_sample_types(p), 1);
+	assert_int_equal(profile_sample(p, 0).values[0], 1);
+	profile_free(p);
+}
+
 TEST_GROUP(test_firefox_read, TEST(a_written_profile_is_read_back),
 	   TEST(tables_belong_to_a_thread_or_are_shared), TEST(wrong_files_are_refused),
-	   TEST(references_to_missing_rows_are_ignored))
+	   TEST(references_to_missing_rows_are_ignored), TEST(only_samples_state_a_weight_type))
