@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* covers: src/elf/gopclntab_table.c */
 #include "elf/gopclntab.h"
 
 #include <elf.h>
