@@ -87,29 +87,34 @@ static bool is_significant(const struct summary *s, uint64_t n)
 static void print_generated(const struct summary *s)
 {
 	_cleanup_(buf_fini) struct buf program = { 0 };
+	bool one = s->symbols.n_generated == 1;
 
 	if (!is_significant(s, s->symbols.n_generated))
 		return;
 	text_put_safe(&program, s->symbols.generated_by);
 	buf_put_byte(&program, '\0');
 	fprintf(stderr,
-		"cameo: %llu samples contain generated code of %s without symbols; a perf map "
-		"would provide them (see GENERATED CODE in cameo(1))\n",
+		"cameo: %llu %s generated code of %s without symbols; a perf map would provide "
+		"them (see GENERATED CODE in cameo(1))\n",
 		(unsigned long long)s->symbols.n_generated,
+		one ? "sample contains" : "samples contain",
 		buf_error(&program) ? "programs" : (const char *)program.data);
 }
 
 /* Reports innermost Java methods of which the JVM describes no more than the next safepoint. */
 static void print_approximate(const struct summary *s)
 {
+	bool one = s->symbols.n_approximate == 1;
+
 	if (!is_significant(s, s->symbols.n_approximate))
 		return;
 	fprintf(stderr,
-		"cameo: %llu samples (%.1f %%) are in compiled Java code and show the line and "
+		"cameo: %llu sample%s (%.1f %%) %s in compiled Java code and %s the line and "
 		"inlined methods of the next safepoint: run Java with "
 		"-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints for exact lines\n",
-		(unsigned long long)s->symbols.n_approximate,
-		percent(s->symbols.n_approximate, s->session.records.n_samples));
+		(unsigned long long)s->symbols.n_approximate, one ? "" : "s",
+		percent(s->symbols.n_approximate, s->session.records.n_samples), one ? "is" : "are",
+		one ? "shows" : "show");
 }
 
 /*
@@ -125,15 +130,13 @@ static void print_costs(const struct summary *s)
 
 	fprintf(stderr,
 		"cameo: own CPU time per sample: %.2f us while sampling, %.2f us with "
-		"symbolization "
-		"and output; BPF %.0f ns per sample (%llu runs)\n",
+		"symbolization and output; BPF %.0f ns per sample (%llu runs)\n",
 		(double)s->sampling_cpu_ns / 1e3 / (double)n,
 		(double)s->total_cpu_ns / 1e3 / (double)n, (double)k->run_ns / (double)n,
 		(unsigned long long)k->run_count);
 	fprintf(stderr,
 		"cameo: %llu stacks walked in user space; %u unwind tables, %llu rows, %u rules, "
-		"%zu KiB; "
-		"%llu frames, %llu rule cache hits, %llu stack reads\n",
+		"%zu KiB; %llu frames, %llu rule cache hits, %llu stack reads\n",
 		(unsigned long long)s->session.records.n_raw, t->n_files,
 		(unsigned long long)t->n_rows, t->n_rules, t->used_bytes / 1024,
 		(unsigned long long)k->counts.n[COUNTER_FRAMES],
@@ -157,8 +160,7 @@ static void print_waits(const struct summary *s)
 	if (n[COUNTER_OFF_THINNED])
 		fprintf(stderr,
 			"cameo: %llu short waits were not recorded; the recorded ones are weighted "
-			"to "
-			"represent them\n",
+			"to represent them\n",
 			n[COUNTER_OFF_THINNED]);
 	if (s->symbols.no_stack_ns)
 		fprintf(stderr,
@@ -206,12 +208,15 @@ static void print_empty(const struct summary *s)
 /* Prints the number of stacks that are complete but not by rules alone, so they may be wrong. */
 static void print_searched(const struct session_stats *st)
 {
+	bool one = st->records.n_searched == 1;
+
 	if (st->records.n_searched)
 		fprintf(stderr,
-			"cameo: %llu stacks (%.1f %%) are complete, with a caller found by search: "
-			"they have the label unwind=search\n",
-			(unsigned long long)st->records.n_searched,
-			percent(st->records.n_searched, st->records.n_samples));
+			"cameo: %llu %s (%.1f %%) %s complete, with a caller found by search: "
+			"%s the label unwind=search\n",
+			(unsigned long long)st->records.n_searched, one ? "stack" : "stacks",
+			percent(st->records.n_searched, st->records.n_samples), one ? "is" : "are",
+			one ? "it has" : "they have");
 }
 
 /* Prints the number of samples of each event, if there are several. */

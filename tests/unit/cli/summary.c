@@ -97,6 +97,9 @@ static void stacks_found_by_search_are_counted_apart(void **state)
 	assert_non_null(strstr(printed(&s), " 90.0 % complete, "));
 	assert_non_null(strstr(printed(&s), "cameo: 95 stacks (9.5 %) are complete, with a caller "
 					    "found by search"));
+	s.session.records.n_searched = 1;
+	assert_non_null(strstr(printed(&s), "cameo: 1 stack (0.1 %) is complete, with a caller "
+					    "found by search: it has the label"));
 }
 
 static void every_reason_of_incomplete_stacks_has_a_line(void **state)
