@@ -24,7 +24,7 @@ int file_contents(const char *path, size_t max, struct buf *out, struct err *err
 	}
 	explicit_bzero(part, sizeof(part));
 	if (ferror(f))
-		return err_set(err, -EIO, "cannot read \"%s\"", path);
+		return err_set(err, -EIO, "cannot read \"%s\": %s", path, strerror(EIO));
 	if (len > max)
 		return err_set(err, -EFBIG, "cannot read \"%s\": expected at most %zu KiB", path,
 			       max / 1024);

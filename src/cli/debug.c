@@ -130,13 +130,14 @@ static int print_replay(const struct replay_job *job)
 
 	if (job->found.n_partial)
 		fprintf(stderr,
-			"%zu files on the stack are not on this machine: using the parts stored in "
-			"the capture\n",
-			job->found.n_partial);
+			"%zu file%s of the stack not found on this machine: using the parts stored "
+			"in the capture\n",
+			job->found.n_partial, job->found.n_partial == 1 ? "" : "s");
 	if (job->found.n_missing)
 		fprintf(stderr,
-			"%zu files on the stack are neither on this machine nor in the capture\n",
-			job->found.n_missing);
+			"%zu file%s of the stack found neither on this machine nor in the "
+			"capture\n",
+			job->found.n_missing, job->found.n_missing == 1 ? "" : "s");
 	if (r == 0 && job->found.differs) {
 		fputs("The stack trace at the time of the capture was:\n", stdout);
 		(void)print(&job->expected);

@@ -153,13 +153,13 @@ static void print_stats(struct symbolizer *s)
 	struct symbolizer_counters c;
 
 	symbolizer_counters(s, &c);
-	fprintf(stderr, "worker: %s\n", symbolizer_confinement(s));
+	fprintf(stderr, "symbolizer: %s\n", symbolizer_confinement(s));
 	fprintf(stderr, "%" PRIu64 " addresses", c.addresses);
 	for (int i = 0; i < SYMBOLIZER_SOURCE_MAX; i++)
 		if (c.by_source[i])
 			fprintf(stderr, ", %s %" PRIu64, symbolizer_source_label(i),
 				c.by_source[i]);
-	fprintf(stderr, "; %" PRIu64 " bytes of tables, %" PRIu64 " worker restarts\n", c.bytes,
+	fprintf(stderr, "; %" PRIu64 " bytes of tables, %" PRIu64 " symbolizer restarts\n", c.bytes,
 		c.worker_restarts);
 }
 

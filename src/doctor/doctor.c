@@ -267,7 +267,9 @@ static void check_perf(const struct doctor_env *env, struct doctor_check *c)
 			   "perf_event_open() is not permitted: grant CAP_PERFMON, and allow it in "
 			   "the seccomp filter and security module");
 	else if (env->perf_error)
-		set_result(c, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-env->perf_error));
+		set_result(c, DOCTOR_MISSING,
+			   "CPU clock events cannot be opened: perf_event_open(): %s",
+			   strerror(-env->perf_error));
 	else if (read_number(env->proc, "sys/kernel/perf_event_max_sample_rate", &rate) &&
 		 rate < WANTED_HZ)
 		set_result(c, DOCTOR_DEGRADED,

@@ -164,8 +164,8 @@ static int read_symbols(struct candidates *l, enum elf_symtab_source source)
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
-		return err_set(l->err, r, "the table of %s symbols cannot be read",
-			       source == ELF_DYNSYM ? "dynamic" : "static");
+		return err_set(l->err, r, "cannot read the symbol table %s",
+			       source == ELF_DYNSYM ? ".dynsym" : ".symtab");
 	for (size_t i = 0; i < table->n && r == 0; i++) {
 		struct elf_rawsym s;
 		struct candidate c;

@@ -262,5 +262,5 @@ int kubelet_pods(struct kubelet *k, kubelet_fn fn, void *ctx, struct err *err)
 	if (r == 0)
 		r = kubelet_parse(answer.body.data, answer.body.len, fn, ctx);
 	http_answer_fini(&answer);
-	return r < 0 ? err_set(err, r, "kubelet: invalid response") : r;
+	return r < 0 ? err_set(err, r, "kubelet: the response is not a list of pods") : r;
 }

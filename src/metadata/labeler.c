@@ -57,7 +57,8 @@ static int parse_selected(struct labeler *l, const char *list, struct err *err)
 		if (!metadata_label_name_is_valid(s))
 			return err_set(err, -EINVAL, "labels: invalid label name \"%.60s\"", s);
 		if (l->n_selected >= SELECTED_MAX)
-			return err_set(err, -EINVAL, "labels: too many (at most %d)", SELECTED_MAX);
+			return err_set(err, -EINVAL, "labels: expected at most %d labels",
+				       SELECTED_MAX);
 		l->selected[l->n_selected++] = s;
 	}
 	return 0;

@@ -61,6 +61,6 @@ int cpu_list_online(struct cpu_list *out, struct err *err)
 	char line[4096];
 
 	if (!f || !fgets(line, sizeof(line), f))
-		return err_set(err, -EIO, "cannot read %s", path);
+		return err_set(err, -EIO, "cannot read %s: %s", path, strerror(f ? EIO : errno));
 	return cpu_list_parse(out, line, err);
 }

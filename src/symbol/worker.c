@@ -137,14 +137,14 @@ static int start_once(struct symbol_worker *w, struct err *err)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
 		return err_set(err, -errno,
-			       "cannot create a socket pair for the symbol worker: %m");
+			       "cannot create a socket pair for the symbolizer process: %m");
 	w->sock = socks[0];
 	r = spawn(w, socks[1]);
 	close(socks[1]);
 	if (r < 0) {
 		w->pid = 0;
 		stop(w);
-		return err_set(err, r, "cannot start the symbol worker: %s", strerror(-r));
+		return err_set(err, r, "cannot start the symbolizer process: %s", strerror(-r));
 	}
 	w->n_starts++;
 	r = receive(w, clock_monotonic_ms() + START_TIMEOUT_MS, &hello);
@@ -152,7 +152,7 @@ static int start_once(struct symbol_worker *w, struct err *err)
 		r = -EBADMSG;
 	if (r < 0) {
 		stop(w);
-		return err_set(err, r, "symbol worker did not start: %s", strerror(-r));
+		return err_set(err, r, "the symbolizer process did not start: %s", strerror(-r));
 	}
 	snprintf(w->confinement, sizeof(w->confinement), "%s", hello.text);
 	return 0;

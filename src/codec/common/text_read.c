@@ -6,6 +6,7 @@
 #include "codec/common/text_read.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,8 +76,14 @@ int text_read_no_memory(struct text_read *at)
 	return err_set(at->err, -ENOMEM, "out of memory while reading the profile");
 }
 
-int text_read_error(struct text_read *at, int code, const char *why)
+int text_read_error(struct text_read *at, int code, const char *fmt, ...)
 {
+	char why[160];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
 	return err_set(at->err, code, "line %zu: %s", at->line_num, why);
 }
 
@@ -108,13 +115,10 @@ int text_read_add_location(struct text_read *at, struct profile_location *l)
 /* The limit is checked after the sample was added, because equal samples are merged into one. */
 int text_read_add_sample(struct text_read *at, struct profile_sample *s, const char *what)
 {
-	char why[64];
-
 	if (profile_add_stack(at->p, at->ids.data, at->ids.len, &s->stack) < 0 ||
 	    profile_add_sample(at->p, s) < 0)
 		return text_read_no_memory(at);
 	if (profile_n_samples(at->p) <= at->limits.samples)
 		return 0;
-	snprintf(why, sizeof(why), "too many %s", what);
-	return text_read_error(at, -EFBIG, why);
+	return text_read_error(at, -EFBIG, "more than %u %s", at->limits.samples, what);
 }

@@ -64,7 +64,8 @@ void text_read_fini(struct text_read *at);
 int text_read_no_memory(struct text_read *at) __attribute__((cold));
 
 /* Records what is wrong with the current line. Returns @code. */
-int text_read_error(struct text_read *at, int code, const char *why) __attribute__((cold));
+int text_read_error(struct text_read *at, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4), cold));
 
 /* Adds a call of @name to the lines of the location. 0 or -ENOMEM. */
 int text_read_add_line(struct text_read *at, struct text name);

@@ -149,7 +149,7 @@ static int read_mapping(struct reader *rd, struct text line)
 	    !path || exec != 'x' || m.start >= m.limit || !text[path])
 		return 0;
 	if (rd->mappings.ranges.len == rd->limits.entries)
-		return err_set(rd->err, -EFBIG, "too many mappings");
+		return err_set(rd->err, -EFBIG, "more than %u mappings", rd->limits.entries);
 	if (profile_add_string(rd->p, text + path, strlen(text + path), &m.file) < 0 ||
 	    profile_add_mapping(rd->p, &m, &id) < 0 ||
 	    address_map_add(&rd->mappings, m.start, m.limit, id) < 0)
@@ -202,7 +202,7 @@ static int read_stack(struct reader *rd, uint64_t count, uint64_t depth)
 	}
 	rd->at += depth * WORD;
 	if (profile_n_samples(rd->p) == rd->limits.samples)
-		return err_set(rd->err, -EFBIG, "too many stacks");
+		return err_set(rd->err, -EFBIG, "more than %u stacks", rd->limits.samples);
 	if (profile_add_stack(rd->p, rd->ids.data, rd->ids.len, &s.stack) < 0 ||
 	    profile_add_sample(rd->p, &s) < 0)
 		return no_memory(rd);

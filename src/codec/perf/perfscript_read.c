@@ -85,7 +85,8 @@ static int collect_events(struct reader *rd, struct text text)
 			continue;
 		e = find_event(rd, s.event);
 		if (!e && rd->n_events == MAX_EVENTS)
-			return text_read_error(&rd->at, -EFBIG, "too many different events");
+			return text_read_error(&rd->at, -EFBIG, "more than %d different events",
+					       MAX_EVENTS);
 		if (!e) {
 			e = &rd->events[rd->n_events++];
 			*e = (struct event){ .name = s.event };
@@ -165,7 +166,8 @@ static int add_frame(struct reader *rd, const struct perfscript_frame *f)
 	int r = 0;
 
 	if (rd->at.ids.len + rd->at.lines.len >= rd->at.limits.depth)
-		return text_read_error(&rd->at, -EFBIG, "stack has too many frames");
+		return text_read_error(&rd->at, -EFBIG, "stack with more than %u frames",
+				       rd->at.limits.depth);
 	if (f->name.len || rd->at.lines.len)
 		r = text_read_add_line(&rd->at, f->name);
 	if (r < 0 || (f->inlined && f->name.len && rd->at.lines.len < MAX_INLINED))

@@ -156,7 +156,8 @@ static int read_frame(struct reader *rd, struct text frame)
 		file.len = 0;
 	}
 	if (rd->at.ids.len == rd->at.limits.depth)
-		return text_read_error(&rd->at, -EFBIG, "stack has too many frames");
+		return text_read_error(&rd->at, -EFBIG, "stack with more than %u frames",
+				       rd->at.limits.depth);
 	if (profile_add_string(rd->at.p, name.s, name.len, &f.name) < 0 ||
 	    profile_add_string(rd->at.p, file.s, file.len, &f.file) < 0)
 		return text_read_no_memory(&rd->at);

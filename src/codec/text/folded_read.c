@@ -78,7 +78,8 @@ static int read_frame(struct folded_reader *rd, struct text name)
 					 : PROFILE_FRAME_UNKNOWN;
 	}
 	if (rd->at.ids.len == rd->at.limits.depth)
-		return text_read_error(&rd->at, -EFBIG, "stack has too many frames");
+		return text_read_error(&rd->at, -EFBIG, "stack with more than %u frames",
+				       rd->at.limits.depth);
 	return text_read_add_line(&rd->at, name);
 }
 

@@ -58,7 +58,7 @@ static void symbol_tables_have_no_lines(void **state)
 	r = RUN("symbols", "--no-dwarf", "--stats", "/proc/self/exe", address);
 	assert_int_equal(r->status, 0);
 	assert_string_equal(r->out, expected);
-	assert_non_null(strstr(r->err, "worker: "));
+	assert_non_null(strstr(r->err, "symbolizer: "));
 	assert_non_null(strstr(r->err, "1 addresses, "));
 }
 

@@ -91,9 +91,9 @@ static void limits_on_folded_text_are_enforced(void **state)
 
 	l.depth = 2;
 	fixture_assert_refused(folded_read, "a;b;c;d 1\n", &l, -EFBIG,
-			       "line 1: stack has too many frames");
+			       "line 1: stack with more than 2 frames");
 	l.samples = 1;
-	fixture_assert_refused(folded_read, "a 1\nb 1\n", &l, -EFBIG, "line 2: too many stacks");
+	fixture_assert_refused(folded_read, "a 1\nb 1\n", &l, -EFBIG, "line 2: more than 1 stacks");
 	l.bytes = 5;
 	fixture_assert_refused(folded_read, "a;b;c 1\n", &l, -EFBIG,
 			       "file exceeds the limit of 5 bytes");

@@ -130,7 +130,7 @@ static void limits_on_perf_script_are_enforced(void **state)
 
 	l.depth = 1;
 	fixture_assert_refused(perfscript_read, "a 1 1.0: c:\n\t1 f (x)\n\t2 g (x)\n", &l, -EFBIG,
-			       "line 3: stack has too many frames");
+			       "line 3: stack with more than 1 frames");
 	l.bytes = 3;
 	fixture_assert_refused(perfscript_read, "a 1 1.0: c:\n", &l, -EFBIG,
 			       "file exceeds the limit of 3 bytes");

@@ -168,8 +168,8 @@ static void failed_requests_have_a_reason(void **state)
 	} cases[] = {
 		{ "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
 		  "kubelet: unexpected HTTP status 403" },
-		{ OK "<html>", "kubelet: invalid response" },
-		{ OK "{\"items\":[", "kubelet: invalid response" },
+		{ OK "<html>", "kubelet: the response is not a list of pods" },
+		{ OK "{\"items\":[", "kubelet: the response is not a list of pods" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
