@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """packaging/ agrees with the agent: the same capabilities, existing configuration keys, valid files."""
+import json
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
-from cameo import Skip, Tap, expect  # noqa: E402
+from cameo import CAMEO, Skip, Tap, expect  # noqa: E402
 
 
 def text(*path):
@@ -100,6 +101,25 @@ def the_manifest_has_only_known_fields():
     expect(named == {config["metadata"]["name"]}, named)
 
 
+def the_image_runs_existing_commands():
+    """What the manifest and the image run is a command of the program, with options of that command."""
+    _, pod = manifest()
+    container, = pod["containers"]
+    image = text("packaging", "Containerfile")
+    expect(re.search(r'^ENTRYPOINT \["cameo"\]$', image, re.MULTILINE), "ENTRYPOINT")
+    default = json.loads(re.search(r"^CMD (\[.*\])$", image, re.MULTILINE)[1])
+    for command, *arguments in (container["args"], default):
+        usage = subprocess.run([CAMEO, command, "--help"], capture_output=True, text=True, check=False)
+        expect(usage.returncode == 0, command, usage.stderr)
+        for option in (a for a in arguments if a.startswith("-")):
+            expect(re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", usage.stdout), command, option)
+    config = container["args"][container["args"].index("--config") + 1]
+    expect(any(os.path.dirname(config) == m["mountPath"] for m in container["volumeMounts"]), config)
+    probe = container["livenessProbe"]["httpGet"]
+    usage = subprocess.run([CAMEO, "agent", "--help"], capture_output=True, text=True, check=True).stdout
+    expect(f"{probe['host']}:{probe['port']}" in usage, "the probe does not use the default of --metrics", probe)
+
+
 def the_image_documents_them():
     for path in (("packaging", "Containerfile"), ("docs", "agent.md")):
         line = re.search(r"--cap-add=(\S+)", text(*path))[1]
@@ -133,6 +153,7 @@ def main():
     tap.run("the systemd unit has the agent's capabilities", the_unit_has_the_agents_capabilities)
     tap.run("the DaemonSet has the same capabilities, and mounts each of its volumes", the_daemon_set_has_them)
     tap.run("the manifest has only known fields, and its references resolve", the_manifest_has_only_known_fields)
+    tap.run("the manifest and the image run commands and options that exist", the_image_runs_existing_commands)
     tap.run("the examples of the Containerfile and of docs/agent.md have the same capabilities", the_image_documents_them)
     tap.run("the configurations have only known keys", configurations_have_only_known_keys)
     tap.run("systemd accepts the unit", systemd_accepts_the_unit)
