@@ -154,7 +154,7 @@ static void print_stats(struct symbolizer *s)
 
 	symbolizer_counters(s, &c);
 	fprintf(stderr, "symbolizer: %s\n", symbolizer_confinement(s));
-	fprintf(stderr, "%" PRIu64 " addresses", c.addresses);
+	fprintf(stderr, "%" PRIu64 " address%s", c.addresses, c.addresses == 1 ? "" : "es");
 	for (int i = 0; i < SYMBOLIZER_SOURCE_MAX; i++)
 		if (c.by_source[i])
 			fprintf(stderr, ", %s %" PRIu64, symbolizer_source_label(i),

@@ -59,7 +59,7 @@ static void symbol_tables_have_no_lines(void **state)
 	assert_int_equal(r->status, 0);
 	assert_string_equal(r->out, expected);
 	assert_non_null(strstr(r->err, "symbolizer: "));
-	assert_non_null(strstr(r->err, "1 addresses, "));
+	assert_non_null(strstr(r->err, "1 address, "));
 }
 
 static void addresses_come_from_standard_input_too(void **state)
