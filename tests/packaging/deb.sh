@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# deb.sh: builds the Debian package, then installs, uses and purges it in a chroot of this release
-# that contains nothing but the package and its dependencies.
+# deb.sh CAMEO: packages the program CAMEO of a build directory, then installs, uses and purges the
+# package in a chroot of this release that contains nothing but it and its dependencies.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$(dirname "$(dirname "$here")")
 . "$top/tests/tap.sh"
+build=$(dirname "$(realpath "$1")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -54,18 +55,19 @@ said()
 
 build_it()
 {
-	CAMEO_DEB_BUILD=${CAMEO_DEB_BUILD:-$top/build-deb} nice "$top/packaging/deb" "$work" >"$work/path" 2>"$work/log" ||
+	CAMEO_DEB_BUILD=$build nice "$top/packaging/deb" "$work" >"$work/path" 2>"$work/log" ||
 		{ tail -n 20 "$work/log"; return 1; }
 }
 
 in_chroot >"$work/steps"
+check 'a build directory of its own can be configured' "$top/packaging/deb" --configure "$work/own"
 check 'the package is built' build_it
 deb=$(cat "$work/path" 2>/dev/null)
 check 'it depends on the libraries that it needs' sh -c "dpkg-deb -f '$deb' Depends | grep -q libcurl"
 "$top/scripts/chroot-check" -f "$deb" -f "$work/steps" "$suite" 'sh ../steps' >"$work/out" 2>"$work/err"
 sed 's/^/# /' "$work/out"
 [ -s "$work/out" ] || sed 's/^/# /' "$work/err"
-version=$("$top/build-deb/cameo" --version 2>/dev/null)
+version=$("$build/cameo" --version 2>/dev/null)
 check 'it runs where nothing else is installed' said version "$version"
 check 'no library is missing' said linked 0
 check 'only root can read its configuration' said conf '600 root'
