@@ -80,7 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	_cleanup_(function_extents_freep) struct function_extents *extents = NULL;
 	struct elf_debuglink link;
 	struct elf_build_id id;
-	char go_id[128];
 	uint64_t start;
 
 	if (elf_image_from_memory(&img, data, len, NULL) < 0)
@@ -88,7 +87,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	walk_sections(img);
 	walk_segments(img);
 	elf_note_gnu_build_id(img, &id);
-	elf_note_go_build_id(img, go_id, sizeof(go_id));
 	if (elf_debuglink(img, &link) == 0 && strchr(link.name, '/'))
 		abort();
 	walk_symbols(img, ELF_SYMTAB | ELF_DYNSYM);

@@ -16,7 +16,7 @@
 
 #include "elf/image.h"
 
-enum { NOTE_TABLES_MAX = 64, NOTES_MAX = 4096, NT_GO_BUILD_ID = 4 };
+enum { NOTE_TABLES_MAX = 64, NOTES_MAX = 4096 };
 
 /* The first note with this name and type. */
 struct note_query {
@@ -105,17 +105,6 @@ void elf_note_gnu_build_id(const struct elf_image *img, struct elf_build_id *out
 		return;
 	out->len = (uint8_t)q.desc_len;
 	memcpy(out->bytes, q.desc, q.desc_len);
-}
-
-void elf_note_go_build_id(const struct elf_image *img, char *out, uint32_t out_cap)
-{
-	struct note_query q = { .name = "Go\0", .name_len = 4, .type = NT_GO_BUILD_ID };
-
-	out[0] = '\0';
-	if (!note_find(&q, img) || q.desc_len >= out_cap)
-		return;
-	memcpy(out, q.desc, q.desc_len);
-	out[q.desc_len] = '\0';
 }
 
 void elf_build_id_hex(const struct elf_build_id *id, char *out)

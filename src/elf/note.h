@@ -19,8 +19,5 @@ struct elf_build_id {
  */
 void elf_note_gnu_build_id(const struct elf_image *img, struct elf_build_id *out);
 
-/* Reads Go's own build id (note "Go", type 4) as a string into @out; "" if there is none. */
-void elf_note_go_build_id(const struct elf_image *img, char *out, uint32_t out_cap);
-
 /* Writes the hex digits of @id and a NUL; @out must hold 2 * len + 1 bytes. */
 void elf_build_id_hex(const struct elf_build_id *id, char *out);

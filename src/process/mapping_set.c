@@ -75,12 +75,6 @@ struct mapping_set *mapping_set_own(struct mapping_set *m, struct unwind_tables 
 	return copy;
 }
 
-void mapping_set_clear(struct mapping_set *m)
-{
-	m->maps.len = 0;
-	m->dirty = true;
-}
-
 uint32_t mapping_set_count(const struct mapping_set *m)
 {
 	return (uint32_t)m->maps.len;

@@ -30,9 +30,6 @@ void mapping_set_unref(struct mapping_set *m, struct unwind_tables *tables, uint
 struct mapping_set *mapping_set_own(struct mapping_set *m, struct unwind_tables *tables,
 				    uint64_t now_ns);
 
-/* Removes all mappings; the published copy stays until the next publication. */
-void mapping_set_clear(struct mapping_set *m);
-
 /**
  * mapping_set_add() - add a mapping
  *

@@ -328,9 +328,3 @@ size_t kallsyms_count(const struct kallsyms *k)
 {
 	return k->syms.len;
 }
-
-size_t kallsyms_bytes(const struct kallsyms *k)
-{
-	return sizeof(*k) + k->syms.cap * sizeof(*k->syms.data) + k->names.cap +
-	       strtab_bytes(k->modules);
-}

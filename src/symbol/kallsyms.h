@@ -43,4 +43,3 @@ enum { KALLSYMS_MAX = 4 * 1000 * 1000 };
 int kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_symbol *out);
 
 size_t kallsyms_count(const struct kallsyms *k);
-size_t kallsyms_bytes(const struct kallsyms *k); /* memory held */

@@ -17,14 +17,13 @@
 
 static void dump_identity(const struct elf_image *img)
 {
-	char hex[2 * ELF_BUILD_ID_MAX + 1], go_id[256];
+	char hex[2 * ELF_BUILD_ID_MAX + 1];
 	struct elf_debuglink link;
 	struct elf_build_id id;
 
 	elf_note_gnu_build_id(img, &id);
 	elf_build_id_hex(&id, hex);
-	elf_note_go_build_id(img, go_id, sizeof(go_id));
-	printf("build-id %s\ngo-build-id %s\n", hex, go_id);
+	printf("build-id %s\n", hex);
 	if (elf_debuglink(img, &link) == 0)
 		printf("debuglink %s =%08x\n", link.name, link.crc);
 	printf("crc =%08x\n", elf_debuglink_crc(img));

@@ -156,13 +156,6 @@ int wire_nums_next(struct wire_nums *it, uint64_t *out)
 }
 
 /* Each number takes at least one byte. */
-size_t wire_nums_max(const struct wire_nums *it)
-{
-	if (it->state == WIRE_NUMS_SINGLE)
-		return 1;
-	return it->state == WIRE_NUMS_PACKED ? wire_len(it->left) : 0;
-}
-
 static size_t encode_varint(uint8_t *to, uint64_t v)
 {
 	size_t n = 0;

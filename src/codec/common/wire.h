@@ -74,8 +74,7 @@ int wire_varint(struct wire *w, uint64_t *out);
  *	struct wire_nums it = wire_nums(&f, WIRE_VARINT);
  *	while ((r = wire_nums_next(&it, &v)) > 0)
  *
- * wire_nums_next() returns 1, 0 at the end, or -EBADMSG. wire_nums_max() is an upper bound of
- * their number, and at most the length in bytes.
+ * wire_nums_next() returns 1, 0 at the end, or -EBADMSG.
  */
 struct wire_nums {
 	struct wire left;
@@ -86,7 +85,6 @@ struct wire_nums {
 
 struct wire_nums wire_nums(const struct wire_field *f, enum wire_type type);
 int wire_nums_next(struct wire_nums *it, uint64_t *out);
-size_t wire_nums_max(const struct wire_nums *it);
 
 /*
  * Append values without a tag, for packed fields. Callers check buf_error() once, at the end of a

@@ -76,26 +76,6 @@ static void false_sizes_yield_no_build_id(void **state)
 	buf_fini(&b);
 }
 
-static void finds_gos_build_id(void **state)
-{
-	struct buf b = { 0 };
-	struct fixture f;
-	char id[8];
-
-	put_note(&b, "Go\0", 4, 4, "ab/cd", 5);
-	fixture_init(&f);
-	fixture_add(&f, ".note.go.buildid", SHT_NOTE, b.data, b.len);
-	fixture_open(&f);
-	elf_note_go_build_id(f.img, id, sizeof(id));
-	assert_string_equal(id, "ab/cd");
-	elf_note_go_build_id(f.img, id, 6);
-	assert_string_equal(id, "ab/cd");
-	elf_note_go_build_id(f.img, id, 5);
-	assert_string_equal(id, "");
-	fixture_fini(&f);
-	buf_fini(&b);
-}
-
 static void prints_hex_digits(void **state)
 {
 	const struct elf_build_id id = { 3, { 0x00, 0x9a, 0xff } };
@@ -107,4 +87,4 @@ static void prints_hex_digits(void **state)
 
 TEST_GROUP(test_note, TEST(finds_the_build_id_behind_other_notes),
 	   TEST(no_prefix_of_a_note_is_taken_for_one), TEST(false_sizes_yield_no_build_id),
-	   TEST(finds_gos_build_id), TEST(prints_hex_digits))
+	   TEST(prints_hex_digits))

@@ -170,7 +170,6 @@ static void reads_this_kernels_symbols(void **state)
 	if (r == -EPERM || r == -ENOENT)
 		skip();
 	assert_int_equal(r, 0);
-	assert_true(kallsyms_bytes(k) > kallsyms_count(k) * 24);
 	f = fopen("/proc/kallsyms", "re");
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%lx %c %511s", &address, &type, name) == 3 && address &&
