@@ -38,6 +38,16 @@ struct run {
 	bool any;
 };
 
+int gopclntab_open(struct gopclntab **out, const struct elf_image *img, struct err *err)
+{
+	return gotab_open(out, img, err);
+}
+
+void gopclntab_free(struct gopclntab *t)
+{
+	gotab_free(t);
+}
+
 size_t gopclntab_count(const struct gopclntab *t)
 {
 	return t->n;

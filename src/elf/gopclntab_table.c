@@ -256,9 +256,9 @@ static uint8_t highest_id(const struct gopclntab *t)
 	return id;
 }
 
-int gopclntab_open(struct gopclntab **out, const struct elf_image *img, struct err *err)
+int gotab_open(struct gopclntab **out, const struct elf_image *img, struct err *err)
 {
-	_cleanup_(gopclntab_freep) struct gopclntab *t = NULL;
+	_cleanup_(gotab_freep) struct gopclntab *t = NULL;
 	int r;
 
 	t = calloc(1, sizeof(*t));
@@ -280,7 +280,7 @@ int gopclntab_open(struct gopclntab **out, const struct elf_image *img, struct e
 	return 0;
 }
 
-void gopclntab_free(struct gopclntab *t)
+void gotab_free(struct gopclntab *t)
 {
 	if (!t)
 		return;

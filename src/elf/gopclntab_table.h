@@ -19,7 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elf/gopclntab.h"
+#include "base/cleanup.h"
+
+struct elf_image;
+struct err;
 
 /* The layout of one version of the format; offsets in a record are relative to its second field. */
 struct gotab_format {
@@ -54,6 +57,12 @@ struct gopclntab {
 	struct gotab_range funcs;                  /* the array {entry, offset in records} */
 	struct gotab_range records;
 };
+
+/* Finds and checks the table; see gopclntab_open(). */
+int gotab_open(struct gopclntab **out, const struct elf_image *img, struct err *err);
+void gotab_free(struct gopclntab *t);
+
+DEFINE_FREEP(struct gopclntab, gotab_free)
 
 /* Read at @off; false if that is outside of the range. */
 bool gotab_get32(const struct gotab_range *r, uint64_t off, uint32_t *out);

@@ -102,7 +102,7 @@ def the_manifest_has_only_known_fields():
 
 
 def the_image_runs_existing_commands():
-    """What the manifest and the image run is a command of the program, with options of that command."""
+    """The manifest and the image run commands of the program, with options of these commands."""
     _, pod = manifest()
     container, = pod["containers"]
     image = text("packaging", "Containerfile")

@@ -289,7 +289,7 @@ static void the_kernel_confirms_the_report(void **state)
 	child_end(&exporter);
 }
 
-/* A hard limit by the name that /proc/PID/limits gives it; everybody may read that file. */
+/* Reads a hard limit by its name in /proc/PID/limits, which everybody may read. */
 static uint64_t hard_limit(pid_t pid, const char *name)
 {
 	char path[64], line[256], soft[32], hard[32];
