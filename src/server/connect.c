@@ -57,7 +57,8 @@ static int read_body(struct rpc *rpc, struct buf *decompressed)
 		return err_set(rpc->err, -ENOSYS,
 			       "Content-Encoding \"%.40s\" is not supported; use gzip or identity",
 			       encoding);
-	r = gzip_read(rpc->body, rpc->len, request_max_decompressed(rpc), decompressed, rpc->err);
+	r = gzip_read_claiming(rpc->body, rpc->len, request_max_decompressed(rpc), decompressed,
+			       rpc->claim, rpc->claim_ctx, rpc->err);
 	rpc->body = decompressed->data;
 	rpc->len = decompressed->len;
 	return r == -EFBIG ? -EMSGSIZE : r;

@@ -58,7 +58,8 @@ static int read_message(struct rpc *rpc, struct buf *decompressed)
 	if (p[0] != 1 || !encoding || strcmp(encoding, "gzip") != 0)
 		return err_set(rpc->err, -ENOSYS,
 			       "gRPC: unsupported grpc-encoding; use gzip or identity");
-	r = gzip_read(rpc->body, rpc->len, request_max_decompressed(rpc), decompressed, rpc->err);
+	r = gzip_read_claiming(rpc->body, rpc->len, request_max_decompressed(rpc), decompressed,
+			       rpc->claim, rpc->claim_ctx, rpc->err);
 	rpc->body = decompressed->data;
 	rpc->len = decompressed->len;
 	return r == -EFBIG ? -EMSGSIZE : r;

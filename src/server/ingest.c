@@ -55,7 +55,7 @@ void ingest_fini(struct ingest *in)
 	message_memory_fini(&in->memory);
 }
 
-struct codec_limits ingest_limits(void)
+struct codec_limits ingest_limits(const struct rpc *rpc)
 {
 	return (struct codec_limits){
 		.bytes = 64 << 20,
@@ -65,6 +65,8 @@ struct codec_limits ingest_limits(void)
 		.depth = 4096,
 		.labels = 64,
 		.label_sum = 4 << 20,
+		.claim = rpc->claim,
+		.claim_ctx = rpc->claim_ctx,
 	};
 }
 

@@ -62,7 +62,7 @@ void ingest_fini(struct ingest *in);
  * Limits for profiles from untrusted clients. They are lower than those of files that a user opens
  * (codec/common/limits.h), because several requests are in memory at once.
  */
-struct codec_limits ingest_limits(void);
+struct codec_limits ingest_limits(const struct rpc *rpc);
 
 /* Copies a text; the copy lives as long as @in. NULL if memory runs out. */
 const char *ingest_copy_text(struct ingest *in, const char *text);

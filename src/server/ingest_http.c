@@ -212,7 +212,7 @@ static int retype(struct ingest_http *g, const char *unit)
 /* Stacks in four encodings are converted to folded text, which has one reader. */
 static int read_stacks(struct ingest_http *g, enum ingest_text kind)
 {
-	const struct codec_limits max = ingest_limits();
+	const struct codec_limits max = ingest_limits(g->rpc);
 	_cleanup_(buf_fini) struct buf text = { 0 };
 	int r = ingest_text(kind, g->rpc->body, g->rpc->len, &text, g->rpc->err);
 
@@ -224,7 +224,7 @@ static int read_stacks(struct ingest_http *g, enum ingest_text kind)
 /* The unit of the file's weights takes the place of the argument "units". */
 static int read_speedscope(struct ingest_http *g)
 {
-	const struct codec_limits max = ingest_limits();
+	const struct codec_limits max = ingest_limits(g->rpc);
 	int r = speedscope_read(&g->p, g->rpc->body, g->rpc->len, &max, g->rpc->err);
 
 	if (r < 0)
@@ -330,7 +330,7 @@ static int configure_types(struct ingest_http *g, const struct multipart_part *c
 /* A pprof's own time and duration take precedence over the arguments. */
 static int read_pprof(struct ingest_http *g, const void *data, size_t len)
 {
-	const struct codec_limits max = ingest_limits();
+	const struct codec_limits max = ingest_limits(g->rpc);
 	struct profile_meta *m;
 	int r = pprof_read(&g->p, data, len, &max, g->rpc->err);
 
@@ -366,7 +366,8 @@ static int decompress(struct ingest_http *g, struct multipart_part *part, struct
 
 	if (!gzip_is(part->data, part->len))
 		return 0;
-	r = gzip_read(part->data, part->len, ingest_limits().bytes, mem, g->rpc->err);
+	r = gzip_read_claiming(part->data, part->len, ingest_limits(g->rpc).bytes, mem,
+			       g->rpc->claim, g->rpc->claim_ctx, g->rpc->err);
 	*part = (struct multipart_part){ mem->data, mem->len };
 	return r;
 }
@@ -382,7 +383,7 @@ static int read_jfr_labels(struct ingest_http *g, const char *type, struct jfr_l
 		return 0;
 	r = decompress(g, &part, mem);
 	return r < 0 ? r
-		     : jfr_labels_read(out, part.data, part.len, ingest_limits().label_sum,
+		     : jfr_labels_read(out, part.data, part.len, ingest_limits(g->rpc).label_sum,
 				       g->rpc->err);
 }
 
@@ -407,7 +408,7 @@ static int read_jfr(struct ingest_http *g, const char *type)
 {
 	_cleanup_(buf_fini) struct buf jfr_mem = { 0 }, labels_mem = { 0 };
 	_cleanup_(jfr_labels_fini) struct jfr_labels labels = { 0 };
-	const struct codec_limits max = ingest_limits();
+	const struct codec_limits max = ingest_limits(g->rpc);
 	const char *rate = arg(g, "sampleRate");
 	long long hz = rate ? strtoll(rate, NULL, 10) : 0;
 	struct jfr_options opt = { .labels = &labels };

@@ -186,7 +186,7 @@ static int ingest_otlp(struct rpc *rpc, bool own)
 {
 	_cleanup_(otlp_request_fini) struct otlp_request t = { .err = rpc->err, .own = own };
 	_cleanup_(buf_fini) struct buf binary = { 0 };
-	const struct codec_limits max = ingest_limits();
+	const struct codec_limits max = ingest_limits(rpc);
 	const void *data = rpc->body;
 	size_t len = rpc->len;
 	int r = 0;

@@ -81,20 +81,21 @@ static int read_labels(const struct message_list *from, struct ingest_labels *ou
  * it is 400, since a retry cannot succeed.
  */
 static int read_sample(struct ingest *in, const struct ingest_labels *labels,
-		       const struct pushed_sample *s, struct err *err)
+		       const struct pushed_sample *s, const struct codec_limits *max,
+		       struct err *err)
 {
-	const struct codec_limits max = ingest_limits();
 	struct profile *p = NULL;
 	int r;
 
 	if (!s->raw.len)
 		return err_set(err, -EINVAL, "rawProfile is empty");
-	r = pprof_read(&p, s->raw.data, s->raw.len, &max, err);
+	r = pprof_read(&p, s->raw.data, s->raw.len, max, err);
 	return r < 0 ? r : ingest_profile(in, labels, s->id, p, err);
 }
 
 /* Labels that are invalid refuse all profiles of the series @nth. */
-static int read_series(struct ingest *in, const struct pushed_series *s, size_t nth)
+static int read_series(struct ingest *in, const struct pushed_series *s, size_t nth,
+		       const struct codec_limits *max)
 {
 	const struct pushed_sample *samples = (const void *)s->samples.data;
 	struct err of_labels = { 0 };
@@ -104,7 +105,7 @@ static int read_series(struct ingest *in, const struct pushed_series *s, size_t 
 	for (size_t i = 0; r == 0 && i < s->samples.len; i++) {
 		struct err err = of_labels, where = { 0 };
 
-		r = wrong < 0 ? wrong : read_sample(in, &labels, &samples[i], &err);
+		r = wrong < 0 ? wrong : read_sample(in, &labels, &samples[i], max, &err);
 		if (r == 0)
 			continue;
 		err_set(&where, r, "series %zu: %s", nth, err.msg);
@@ -115,6 +116,7 @@ static int read_series(struct ingest *in, const struct pushed_series *s, size_t 
 
 static int read_push(struct rpc *rpc, struct ingest *in, struct message_memory *memory)
 {
+	const struct codec_limits max = ingest_limits(rpc);
 	struct pushed pushed = { 0 };
 	const struct pushed_series *series;
 	int r = message_read(&push_message, rpc->json, rpc->body, rpc->len, memory, &pushed,
@@ -124,7 +126,7 @@ static int read_push(struct rpc *rpc, struct ingest *in, struct message_memory *
 	if (r == 0 && !pushed.series.len)
 		return err_set(rpc->err, -EINVAL, "request has no series");
 	for (size_t i = 0; r == 0 && i < pushed.series.len; i++)
-		r = read_series(in, &series[i], i);
+		r = read_series(in, &series[i], i, &max);
 	return r;
 }
 

@@ -6,7 +6,8 @@
  * authenticated; the request waits in the queue of its pool (pools.h); memory is reserved by an
  * estimate; the framing decodes. The cost of a request is unknown before it is decoded, so the
  * factors are generous: a body is charged eight times its length, since a pprof decompresses and is
- * interned next to it.
+ * interned next to it. Decompressed data is charged too, before it is allocated, because
+ * deflate may expand a thousand times.
  */
 #include "server/requests.h"
 
@@ -39,6 +40,7 @@ enum {
 	QUERY_BYTES = 16 << 20, /* estimate for one query */
 	LOOKUP_BYTES = 4 << 20, /* estimate for a request that reads labels only */
 	PUSH_FACTOR = 8,        /* estimate: memory of a profile by bytes of its body */
+	CLAIM_FACTOR = 3,       /* estimate: the same by bytes of decompressed data */
 	SHRINK_MS = 1000,
 };
 
@@ -66,6 +68,33 @@ static bool reserve(struct server *s, size_t bytes)
 	return memory_budget_reserve(&s->memory, bytes);
 }
 
+/* What decompressed data of a request takes of the budget. */
+struct claims {
+	struct server *server;
+	size_t bytes;
+};
+
+/*
+ * A request that needs more than half of the budget is refused for good: it might never find room
+ * next to the store's memory. Others are refused until there is room.
+ */
+static int claim(void *ctx, size_t bytes, struct err *err)
+{
+	struct claims *c = ctx;
+	size_t limit = c->server->memory.limit / 2;
+	size_t more = bytes < SIZE_MAX / CLAIM_FACTOR ? CLAIM_FACTOR * bytes : SIZE_MAX;
+
+	if (limit && (more > limit || c->bytes > limit - more))
+		return err_set(err, -EFBIG,
+			       "the decompressed data of the request needs more than half of "
+			       "--memory");
+	if (!reserve(c->server, more))
+		return err_set(err, -ENOMEM,
+			       "the memory budget of the server is exhausted; retry later");
+	c->bytes += more;
+	return 0;
+}
+
 /* False if the request was in another pool before, where it was counted and charged. */
 static bool api_is_first(const struct rpc *rpc)
 {
@@ -86,6 +115,7 @@ static int charge_bytes(struct rpc *rpc)
 static int serve(struct server *s, struct rpc *rpc)
 {
 	size_t bytes = memory_needed(rpc->api, rpc->rq);
+	const struct claims *claims = rpc->claim_ctx;
 	int r = 0;
 
 	if (bytes && !reserve(s, bytes))
@@ -95,7 +125,7 @@ static int serve(struct server *s, struct rpc *rpc)
 		r = charge_bytes(rpc);
 	if (r == 0)
 		rpc->api->framing(rpc, rpc->api->run);
-	memory_budget_release(&s->memory, bytes);
+	memory_budget_release(&s->memory, bytes + claims->bytes);
 	return r;
 }
 
@@ -299,8 +329,11 @@ void requests_answer(void *ctx, const struct http_request *rq, struct http_respo
 {
 	const struct api_method *api = api_find(api_lists, http_request_path(rq));
 	struct server *s = ctx;
+	struct claims claims = { .server = s };
 	struct err err = { 0 };
 	struct rpc rpc = { .store = s->store,
+			   .claim = claim,
+			   .claim_ctx = &claims,
 			   .access = s->access,
 			   .agents = s->agents,
 			   .quota = s->quota,

@@ -13,8 +13,9 @@ import sys
 import tempfile
 import time
 import urllib.parse
+import zlib
 
-from serving import BASE_S, CPU, DATA, PAGE, QUERIER, RANGE, Server, check, finish, message, pprof, push
+from serving import BASE_S, CPU, DATA, PAGE, QUERIER, RANGE, Server, check, finish, message, pprof, push, varint
 
 DAY_MS = 86400000
 
@@ -162,6 +163,46 @@ def check_memory(cameo, directory):
                         {"Content-Type": "application/proto"})[0]
     check("large pushes are 429", status == 429, status)
     check("the server still runs", server.ask("/ready")[0] == 200)
+    server.stop()
+
+
+def peak_mib(server):
+    with open("/proc/%d/status" % server.process.pid, encoding="ascii") as f:
+        return next(int(x.split()[1]) for x in f if x.startswith("VmHWM:")) >> 10
+
+
+def deflated(head, one, times, tail=b""):
+    """A gzip of HEAD, ONE repeated TIMES and TAIL, made in little memory."""
+    gz = zlib.compressobj(9, zlib.DEFLATED, 31)
+    parts = [gz.compress(head)] + [gz.compress(one * 10000) for _ in range(times // 10000)]
+    return b"".join([*parts, gz.compress(tail), gz.flush()])
+
+
+def check_bombs(cameo, directory):
+    """Small bodies that expand a thousand times are charged what they expand to."""
+    server = Server(cameo, os.path.join(directory, "bombs"), "--memory", "128M")
+    labels = [{"name": "__name__", "value": "process_cpu"}, {"name": "service_name", "value": "bomb"}]
+    names = b"".join(b"\x32" + varint(len(x)) + x for x in (b"", b"samples", b"count"))
+    # 30 million samples without anything, and a million of the value 1
+    many = deflated(b"", b"\x12\x00", 30000000)
+    valid = deflated(message((1, message((1, 1), (2, 2)))), b"\x12\x02\x10\x01", 1000000,
+                     names + b"\x48" + varint(BASE_S * 10**9))
+
+    def send(raw, copies=1):
+        body = {"series": [{"labels": labels, "samples": [{"rawProfile": base64.b64encode(raw).decode(), "ID": "b%d" % i}
+                                                          for i in range(copies)]}]}
+        return server.rpc("/push.v1.PusherService/Push", body)
+
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        statuses = [f.result()[0] for f in [pool.submit(send, many) for _ in range(12)]]
+    check("12 gzip bombs of %d KiB at once are refused" % (len(many) >> 10), set(statuses) <= {400, 422, 429}, statuses)
+    status, got = send(valid)
+    check("a profile of 4 KB with a million samples is stored", status == 200, got)
+    status, got = send(valid, 60)
+    check("of 60 of them at once, those beyond half of the memory are refused for good",
+          status in (400, 422) and "--memory" in got["message"], (status, got))
+    check("the server stays within its limit", peak_mib(server) < 128, peak_mib(server))
+    check("and works", push(server, *DATA[0], "after")[0] == 200)
     server.stop()
 
 
@@ -421,6 +462,7 @@ def main():
         check_time(sys.argv[1], directory)
         check_series(sys.argv[1], directory)
         check_memory(sys.argv[1], directory)
+        check_bombs(sys.argv[1], directory)
         check_queue(sys.argv[1], directory)
         check_tenant_queries(sys.argv[1], directory)
         check_rates(sys.argv[1], directory)

@@ -82,59 +82,92 @@ static size_t estimate_size(const uint8_t *data, size_t len, size_t max_len)
 	return size < max_len ? size : max_len;
 }
 
+/* A call of gzip_read_claiming(). */
+struct reader {
+	struct libdeflate_decompressor *d;
+	struct buf *out;
+	size_t max_len; /* of all members */
+	size_t claimed; /* length of @out for which memory was claimed */
+	gzip_claim_fn claim;
+	void *ctx;
+	struct err *err;
+};
+
+/* Makes room for @len more bytes, for which memory is claimed. */
+static int make_room(struct reader *rd, size_t len)
+{
+	size_t end = rd->out->len + len;
+	int r = 0;
+
+	if (rd->claim && end > rd->claimed)
+		r = rd->claim(rd->ctx, end - rd->claimed, rd->err);
+	if (r < 0)
+		return r;
+	rd->claimed = end > rd->claimed ? end : rd->claimed;
+	return reserve(rd->out, len) < 0
+		       ? err_set(rd->err, -ENOMEM, "out of memory while decompressing")
+		       : 0;
+}
+
 /*
- * Decompresses one member, growing @out by up to @max_len bytes. libdeflate cannot continue a
+ * Decompresses one member, growing the output by up to @max_len bytes. libdeflate cannot continue a
  * member, so a retry starts it again; doubling keeps the sum of all attempts below twice the last
  * one.
  */
-static int read_member(struct libdeflate_decompressor *d, const uint8_t *data, size_t len,
-		       size_t max_len, struct buf *out, size_t *out_used)
+static int read_member(struct reader *rd, const uint8_t *data, size_t len, size_t max_len,
+		       size_t *out_used)
 {
 	size_t room = estimate_size(data, len, max_len), used, n;
+	int r;
 
 	for (;;) {
-		if (reserve(out, room ? room : 1) < 0)
-			return -ENOMEM;
-		switch (libdeflate_gzip_decompress_ex(d, data, len, out->data + out->len, room,
-						      &used, &n)) {
+		r = make_room(rd, room ? room : 1);
+		if (r < 0)
+			return r;
+		switch (libdeflate_gzip_decompress_ex(
+			rd->d, data, len, rd->out->data + rd->out->len, room, &used, &n)) {
 		case LIBDEFLATE_SUCCESS:
-			out->len += n;
+			rd->out->len += n;
 			*out_used = used;
 			return 0;
 		case LIBDEFLATE_INSUFFICIENT_SPACE:
 			if (room == max_len)
-				return -EFBIG;
+				return err_set(rd->err, -EFBIG,
+					       "decompressed data exceeds the limit of %zu bytes",
+					       rd->max_len);
 			room = room > max_len / 2 ? max_len : room * 2;
 			break;
 		default:
-			return -EBADMSG;
+			return err_set(rd->err, -EBADMSG, "gzip data is damaged or truncated");
 		}
 	}
 }
 
-int gzip_read(const void *data, size_t len, size_t max_len, struct buf *out, struct err *err)
+int gzip_read_claiming(const void *data, size_t len, size_t max_len, struct buf *out,
+		       gzip_claim_fn claim, void *ctx, struct err *err)
 {
-	_cleanup_(decompressor_freep) struct libdeflate_decompressor *d = NULL;
+	_cleanup_(decompressor_freep) struct libdeflate_decompressor *d =
+		libdeflate_alloc_decompressor();
+	size_t used = 0, start = out->len;
+	struct reader rd = { d, out, max_len, start, claim, ctx, err };
 	const uint8_t *p = data;
-	size_t used, start = out->len;
 	int r;
 
-	d = libdeflate_alloc_decompressor();
 	if (!d)
 		return err_set(err, -ENOMEM, "out of memory while decompressing");
 	do {
 		if (len < GZIP_MIN_LEN)
 			return err_set(err, -EBADMSG, "gzip data is truncated");
-		r = read_member(d, p, len, max_len - (out->len - start), out, &used);
-		if (r == -EFBIG)
-			return err_set(err, r, "decompressed data exceeds the limit of %zu bytes",
-				       max_len);
-		if (r == -ENOMEM)
-			return err_set(err, r, "out of memory while decompressing");
+		r = read_member(&rd, p, len, max_len - (out->len - start), &used);
 		if (r < 0)
-			return err_set(err, r, "gzip data is damaged or truncated");
+			return r;
 		p += used;
 		len -= used;
 	} while (len);
 	return 0;
+}
+
+int gzip_read(const void *data, size_t len, size_t max_len, struct buf *out, struct err *err)
+{
+	return gzip_read_claiming(data, len, max_len, out, NULL, NULL, err);
 }

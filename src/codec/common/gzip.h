@@ -35,3 +35,12 @@ int gzip_write(const void *data, size_t len, int level, struct buf *out, struct 
  * are not a member are an error. After an error @out may hold a part.
  */
 int gzip_read(const void *data, size_t len, size_t max_len, struct buf *out, struct err *err);
+
+/*
+ * Like gzip_read(), but calls @claim before @out grows, with the number of bytes that are added. A
+ * few bytes that claim to be large in their trailer, which is only a hint, cost what they are.
+ * A failure of @claim is returned.
+ */
+typedef int (*gzip_claim_fn)(void *ctx, size_t bytes, struct err *err);
+int gzip_read_claiming(const void *data, size_t len, size_t max_len, struct buf *out,
+		       gzip_claim_fn claim, void *ctx, struct err *err);

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct err;
+
 struct codec_limits {
 	size_t bytes; /* after decompression */
 	uint32_t strings;
@@ -18,6 +20,12 @@ struct codec_limits {
 	uint32_t depth;     /* frames per stack */
 	uint32_t labels;    /* per sample */
 	uint32_t label_sum; /* of all samples together */
+	/*
+	 * Claims memory for data that is decompressed, before it is allocated: @bytes more. A
+	 * failure ends the reading with its result. NULL: memory is not accounted.
+	 */
+	int (*claim)(void *ctx, size_t bytes, struct err *err);
+	void *claim_ctx;
 };
 
 /* For files that a user opens; a server sets lower ones. */

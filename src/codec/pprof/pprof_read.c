@@ -572,7 +572,8 @@ int pprof_read(struct profile **out, const void *data, size_t len,
 	int r;
 
 	if (gzip_is(data, len)) {
-		r = gzip_read(data, len, rd.limits.bytes, &raw, err);
+		r = gzip_read_claiming(data, len, rd.limits.bytes, &raw, rd.limits.claim,
+				       rd.limits.claim_ctx, err);
 		if (r < 0)
 			return r;
 		data = raw.data;

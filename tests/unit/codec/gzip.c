@@ -52,6 +52,44 @@ static void members_are_read_one_after_the_other(void **state)
 	buf_fini(&back);
 }
 
+struct claims {
+	size_t bytes, limit;
+};
+
+static int claim(void *ctx, size_t bytes, struct err *err)
+{
+	struct claims *c = ctx;
+
+	c->bytes += bytes;
+	return c->bytes > c->limit ? err_set(err, -ENOMEM, "no room for %zu bytes", bytes) : 0;
+}
+
+static void memory_is_claimed_before_it_is_used(void **state)
+{
+	struct claims c = { .limit = SIZE_MAX }, few = { .limit = BIG / 4 };
+	struct buf gz = zeroes_gz(BIG), back = { 0 };
+	struct err err = { 0 };
+
+	assert_int_equal(gzip_read_claiming(gz.data, gz.len, 2 * BIG, &back, claim, &c, NULL), 0);
+	assert_int_equal(c.bytes, BIG);
+	/* a trailer that claims too little, and one of a thousand empty members */
+	memset(gz.data + gz.len - 4, 0, 4);
+	back.len = 0;
+	assert_int_equal(gzip_read_claiming(gz.data, gz.len, 2 * BIG, &back, claim, &few, &err),
+			 -ENOMEM);
+	assert_true(back.cap < 2 * BIG && few.bytes < BIG);
+	assert_non_null(strstr(err.msg, "no room"));
+	gz.len = 0;
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(gzip_write("", 0, GZIP_FAST, &gz, NULL), 0);
+	back.len = 0;
+	c.bytes = 0;
+	assert_int_equal(gzip_read_claiming(gz.data, gz.len, BIG, &back, claim, &c, NULL), 0);
+	assert_true(c.bytes <= 8192);
+	buf_fini(&gz);
+	buf_fini(&back);
+}
+
 static void data_beyond_the_limit_is_refused(void **state)
 {
 	struct buf gz = zeroes_gz(BIG), back = { 0 };
@@ -98,5 +136,6 @@ static void damaged_data_is_refused(void **state)
 }
 
 TEST_GROUP(test_gzip, TEST(compressed_data_is_decompressed),
-	   TEST(members_are_read_one_after_the_other), TEST(data_beyond_the_limit_is_refused),
-	   TEST(a_false_trailer_is_detected), TEST(damaged_data_is_refused))
+	   TEST(members_are_read_one_after_the_other), TEST(memory_is_claimed_before_it_is_used),
+	   TEST(data_beyond_the_limit_is_refused), TEST(a_false_trailer_is_detected),
+	   TEST(damaged_data_is_refused))
