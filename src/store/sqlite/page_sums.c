@@ -4,7 +4,7 @@
  * calls are passed on. Other files than databases and logs (journals, temporary files) are opened
  * by SQLite's own file system alone.
  *
- * Formats: "Database File Format" of SQLite, 1.3 (header) and 4.1, 4.2 (write-ahead log).
+ * The header is that of "Database File Format" of SQLite, 1.3.
  */
 #include "store/sqlite/page_sums.h"
 
@@ -15,13 +15,11 @@
 #include <sqlite3.h>
 
 #include "base/hash.h"
+#include "store/sqlite/log_sums.h"
 
 enum {
 	HEADER_LEN = 100,
 	RESERVED_AT = 20,
-	LOG_HEADER_LEN = 32,
-	FRAME_HEADER_LEN = 24,
-	LOG_SUM_LEN = 8,
 	IS_ENABLED = 0x43614d65, /* file control: sets the bool that is passed */
 };
 
@@ -89,55 +87,15 @@ static int write_page(sqlite3_file *f, const uint8_t *page, int len, sqlite3_int
 	return f->pMethods->xWrite(f, sealed, len, offset);
 }
 
-/* ---- frames of a log ---------------------------------------------------------------- */
-
-struct log_sum {
-	uint32_t a, b;
-};
-
-static uint32_t big_endian(const uint8_t *p)
+/* Verifies what was read from a log: during recovery the header and whole frames, later pages. */
+static int verify_log(sqlite3_file *f, const void *data, int len, sqlite3_int64 offset)
 {
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-/* Logs are written in the byte order of the machine; Cameo's are all little-endian. */
-static struct log_sum add_to_sum(struct log_sum s, const uint8_t *data, int len)
-{
-	for (int i = 0; i < len; i += 8) {
-		uint32_t words[2];
-
-		memcpy(words, data + i, sizeof(words));
-		s.a += words[0] + s.b;
-		s.b += words[1] + s.a;
-	}
-	return s;
-}
-
-/* The checksum of a frame continues that of the frame before, or of the log's header. */
-static int verify_frame(sqlite3_file *f, const uint8_t *page, int len, sqlite3_int64 at)
-{
-	sqlite3_int64 previous =
-		at == LOG_HEADER_LEN ? LOG_HEADER_LEN - LOG_SUM_LEN : at - len - LOG_SUM_LEN;
-	uint8_t head[FRAME_HEADER_LEN], before[LOG_SUM_LEN];
-	struct log_sum sum;
-	int rc = f->pMethods->xRead(f, head, sizeof(head), at);
-
-	if (rc == SQLITE_OK)
-		rc = f->pMethods->xRead(f, before, sizeof(before), previous);
-	if (rc != SQLITE_OK)
-		return rc;
-	sum = (struct log_sum){ big_endian(before), big_endian(before + 4) };
-	sum = add_to_sum(sum, head, 8);
-	sum = add_to_sum(sum, page, len);
-	return sum.a == big_endian(head + 16) && sum.b == big_endian(head + 20) ? SQLITE_OK
-										: SQLITE_IOERR_DATA;
-}
-
-/* Is it the page of a frame? SQLite reads whole frames too, and compares those itself. */
-static bool is_frame_page(int len, sqlite3_int64 offset)
-{
-	return len >= 512 && !(len & (len - 1)) && offset >= LOG_HEADER_LEN + FRAME_HEADER_LEN &&
-	       (offset - LOG_HEADER_LEN) % (len + FRAME_HEADER_LEN) == FRAME_HEADER_LEN;
+	if (len == LOG_SUMS_HEADER_LEN && offset == 0)
+		return log_sums_verify_header(f, data, PAGE_SUMS_PAGE_LEN);
+	if (log_sums_is_page(len, offset))
+		return log_sums_verify_page(f, data, len, offset);
+	return log_sums_is_frame(len, offset) ? log_sums_verify_frame(f, data, len, offset)
+					      : SQLITE_OK;
 }
 
 /* ---- methods of a file -------------------------------------------------------------- */
@@ -149,9 +107,8 @@ static int file_read(sqlite3_file *base, void *data, int len, sqlite3_int64 offs
 	int rc = f->pMethods->xRead(f, data, len, offset);
 
 	if (p->is_log)
-		return rc == SQLITE_OK && is_frame_page(len, offset) && offset < p->unfinished
-			       ? verify_frame(f, data, len, offset - FRAME_HEADER_LEN)
-			       : rc;
+		return rc == SQLITE_OK && offset < p->unfinished ? verify_log(f, data, len, offset)
+								 : rc;
 	if (!p->sums || !is_page(len, offset))
 		return rc;
 	if (rc == SQLITE_IOERR_SHORT_READ)

@@ -8,7 +8,7 @@
  * Pages of a database end in PAGE_SUMS_LEN bytes that SQLite leaves alone (the reserved bytes of
  * its file format): a checksum of the page and its number. Files without reserved bytes, whose
  * pages have no checksums, are read and written unmodified. Pages in a write-ahead log are verified
- * by the checksums that SQLite stores there, but by itself compares only when it recovers a log.
+ * by the checksums that SQLite stores there (log_sums.h).
  *
  * A page that fails is an error of the statement that reads it, SQLITE_IOERR_DATA. Each file is
  * used by one connection at a time, as SQLite does.

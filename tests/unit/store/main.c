@@ -14,6 +14,7 @@ int test_day_rewrite(void);
 int test_db(void);
 int test_durable(void);
 int test_intern(void);
+int test_log_sums(void);
 int test_manifest(void);
 int test_manifests(void);
 int test_matcher(void);
@@ -36,8 +37,9 @@ int main(void)
 	       test_clickhouse_stacks() + test_clickhouse_store() + test_clickhouse_writer() +
 	       test_conformance() + test_day() + test_day_cache() + test_day_check() +
 	       test_day_files() + test_day_rewrite() + test_db() + test_durable() + test_intern() +
-	       test_manifest() + test_manifests() + test_matcher() + test_page_sums() +
-	       test_rollup() + test_sample_times() + test_series() + test_sqlite_copy() +
-	       test_sqlite_files() + test_sqlite_owner() + test_sqlite_store() +
-	       test_sqlite_usage() + test_timed_samples() + test_window() + test_writer();
+	       test_log_sums() + test_manifest() + test_manifests() + test_matcher() +
+	       test_page_sums() + test_rollup() + test_sample_times() + test_series() +
+	       test_sqlite_copy() + test_sqlite_files() + test_sqlite_owner() +
+	       test_sqlite_store() + test_sqlite_usage() + test_timed_samples() + test_window() +
+	       test_writer();
 }
