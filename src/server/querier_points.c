@@ -82,6 +82,8 @@ int querier_points(struct querier_call *q)
 	};
 	int r = querier_step(q, &opt.step_ms);
 
+	if (r == 0 && (rq->aggregation < 0 || rq->aggregation > 1))
+		r = query_invalid(q->rpc, "\"aggregation\" must be SUM or AVERAGE");
 	sel->call_site = rq->call_site.data;
 	sel->n_call_site = rq->call_site.len;
 	if (r == 0)

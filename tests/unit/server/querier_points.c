@@ -42,6 +42,9 @@ static void averages_are_those_of_profiles(void **state)
 		     "{" SHOP ",\"step\":100,"
 		     "\"aggregation\":\"TIME_SERIES_AGGREGATION_TYPE_AVERAGE\"}",
 		     200, "{\"series\":[{\"points\":[" POINT("105000000", "1795200085000") "]}]}");
+	scene_expect(&s, POINTS, "{" SHOP ",\"step\":100,\"aggregation\":9}", 400,
+		     "{\"code\":\"invalid_argument\","
+		     "\"message\":\"\\\"aggregation\\\" must be SUM or AVERAGE\"}");
 	scene_end(&s);
 }
 
