@@ -40,18 +40,13 @@
 #include "store/sqlite/day_files.h"
 #include "store/sqlite/day_query.h"
 #include "store/sqlite/day_rewrite.h"
+#include "store/sqlite/day_spans.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/durable.h"
 #include "store/sqlite/reader_pool.h"
 #include "store/window.h"
 
 enum { ROLLUP_BATCH = 400 };
-
-/* A window of the open transaction, by which the span of its series is widened after the commit. */
-struct pending {
-	uint32_t series;
-	int64_t time_ns;
-};
 
 struct day {
 	struct day_state state;
@@ -67,10 +62,8 @@ struct day {
 		*drop_rollup, *put_times, *put_owners, *put_id;
 	int64_t seen_block; /* id of the last block at the previous search for rollups */
 	uint32_t saved[STACK_DICT_KIND_MAX];
-	struct {
-		VEC(struct pending);
-	} pending;
-	size_t mark; /* length of pending at the savepoint */
+	struct span_windows pending; /* windows of the open transaction */
+	size_t mark;                 /* length of pending at the savepoint */
 	size_t limit;
 	atomic_size_t intern_bytes, page_bytes; /* of the writer's caches */
 	bool prepared;
@@ -139,35 +132,6 @@ size_t day_bytes(struct day *d)
 	return bytes + d->page_bytes + reader_pool_bytes(&d->state.readers);
 }
 
-/*
- * Finds the first and the last window of each series, by which queries skip series outside of their
- * range. Two look-ups in the primary key per series are far cheaper than a scan of all windows.
- */
-static int load_spans(struct day *d, struct sqlite3 *db, struct err *err)
-{
-	uint32_t n = stack_dict_count(d->state.dict, STACK_DICT_SERIES);
-	struct sqlite3_stmt *stmt = NULL;
-	int r = db_prepare(db,
-			   "SELECT (SELECT min(time) FROM windows WHERE series=?1),"
-			   " (SELECT max(time) FROM windows WHERE series=?1)",
-			   &stmt, err);
-
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
-		struct span span = { INT64_MAX, INT64_MIN };
-
-		sqlite3_bind_int64(stmt, 1, i);
-		r = db_step(db, stmt, err);
-		if (r > 0 && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
-			span = (struct span){ sqlite3_column_int64(stmt, 0),
-					      sqlite3_column_int64(stmt, 1) };
-		sqlite3_reset(stmt);
-		if (r > 0)
-			r = vec_push(&d->state.spans, span);
-	}
-	db_finalize(stmt);
-	return r;
-}
-
 /* Prepares all statements once, since each append runs several of them. */
 static int prepare_writer(struct day *d, struct err *err)
 {
@@ -213,7 +177,7 @@ static int load(struct day *d, struct sqlite3 *db, struct err *err)
 	d->n_windows = n_windows;
 	if (r == 0)
 		r = day_dict_load(d->state.dict, db, d->checked, err);
-	return r < 0 ? r : load_spans(d, db, err);
+	return r < 0 ? r : day_spans_load(&d->state, db, err);
 }
 
 /* Opens the connection that writes. */
@@ -453,7 +417,7 @@ static int put_window(struct day *d, const struct store_profile *p, uint32_t ser
 		r = drop_rollups(d, series, p->time_ns, err);
 	if (r < 0)
 		return r;
-	return vec_push(&d->pending, (struct pending){ series, p->time_ns });
+	return vec_push(&d->pending, (struct span_window){ series, p->time_ns });
 }
 
 /* Writes one window per series; @e is sorted by series. */
@@ -521,38 +485,9 @@ static int save_chunks(struct day *d, struct err *err)
 	return day_dict_save(d->state.dict, d->saved, d->db, d->put_chunk, d->checked, err);
 }
 
-/* Runs before the commit, so that widen_spans() cannot fail after it. */
-static int make_spans(struct day *d)
-{
-	uint32_t n = stack_dict_count(d->state.dict, STACK_DICT_SERIES);
-	int r = 0;
-
-	pthread_rwlock_wrlock(&d->state.lock);
-	while (r == 0 && d->state.spans.len < n)
-		r = vec_push(&d->state.spans, (struct span){ INT64_MAX, INT64_MIN });
-	pthread_rwlock_unlock(&d->state.lock);
-	return r;
-}
-
-/* Makes committed windows visible to queries, which select series by their spans. */
-static void widen_spans(struct day *d)
-{
-	pthread_rwlock_wrlock(&d->state.lock);
-	for (size_t i = 0; i < d->pending.len; i++) {
-		const struct pending *p = &d->pending.data[i];
-		struct span *s = &d->state.spans.data[p->series];
-
-		s->first = p->time_ns < s->first ? p->time_ns : s->first;
-		s->last = p->time_ns > s->last ? p->time_ns : s->last;
-	}
-	pthread_rwlock_unlock(&d->state.lock);
-	d->n_windows += d->pending.len;
-	d->pending.len = 0;
-}
-
 int day_prepare(struct day *d, struct err *err)
 {
-	int r = make_spans(d), rc;
+	int r = day_spans_make(&d->state), rc;
 
 	if (r == 0)
 		r = save_chunks(d, err);
@@ -568,7 +503,7 @@ int day_prepare(struct day *d, struct err *err)
 /* A single day is not flushed beforehand: the commit does that. */
 int day_commit(struct day *d, struct err *err)
 {
-	int r = d->prepared ? 0 : make_spans(d);
+	int r = d->prepared ? 0 : day_spans_make(&d->state);
 
 	if (r == 0 && !d->prepared)
 		r = save_chunks(d, err);
@@ -580,28 +515,16 @@ int day_commit(struct day *d, struct err *err)
 	}
 	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
 		d->saved[k] = stack_dict_count(d->state.dict, k);
-	widen_spans(d);
+	day_spans_widen(&d->state, &d->pending);
+	d->n_windows += d->pending.len;
+	d->pending.len = 0;
 	d->page_bytes = db_cache_bytes(d->db);
 	return 0;
 }
 
 int day_span(struct day *d, int64_t *out_first, int64_t *out_last)
 {
-	struct span all = { INT64_MAX, INT64_MIN };
-
-	pthread_rwlock_rdlock(&d->state.lock);
-	for (size_t i = 0; i < d->state.spans.len; i++) {
-		all.first = d->state.spans.data[i].first < all.first ? d->state.spans.data[i].first
-								     : all.first;
-		all.last = d->state.spans.data[i].last > all.last ? d->state.spans.data[i].last
-								  : all.last;
-	}
-	pthread_rwlock_unlock(&d->state.lock);
-	if (all.first > all.last)
-		return -ENOENT;
-	*out_first = all.first;
-	*out_last = all.last;
-	return 0;
+	return day_spans_all(&d->state, out_first, out_last);
 }
 
 /*

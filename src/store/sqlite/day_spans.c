@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/sqlite/day_spans.h"
+
+#include <errno.h>
+
+#include <sqlite3.h>
+
+#include "base/err.h"
+#include "flame/stack_dict.h"
+#include "store/sqlite/db.h"
+
+/* Two look-ups in the primary key per series are far cheaper than a scan of all windows. */
+int day_spans_load(struct day_state *d, struct sqlite3 *db, struct err *err)
+{
+	uint32_t n = stack_dict_count(d->dict, STACK_DICT_SERIES);
+	struct sqlite3_stmt *stmt = NULL;
+	int r = db_prepare(db,
+			   "SELECT (SELECT min(time) FROM windows WHERE series=?1),"
+			   " (SELECT max(time) FROM windows WHERE series=?1)",
+			   &stmt, err);
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		struct span span = { INT64_MAX, INT64_MIN };
+
+		sqlite3_bind_int64(stmt, 1, i);
+		r = db_step(db, stmt, err);
+		if (r > 0 && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+			span = (struct span){ sqlite3_column_int64(stmt, 0),
+					      sqlite3_column_int64(stmt, 1) };
+		sqlite3_reset(stmt);
+		if (r > 0)
+			r = vec_push(&d->spans, span);
+	}
+	db_finalize(stmt);
+	return r;
+}
+
+int day_spans_make(struct day_state *d)
+{
+	uint32_t n = stack_dict_count(d->dict, STACK_DICT_SERIES);
+	int r = 0;
+
+	pthread_rwlock_wrlock(&d->lock);
+	while (r == 0 && d->spans.len < n)
+		r = vec_push(&d->spans, (struct span){ INT64_MAX, INT64_MIN });
+	pthread_rwlock_unlock(&d->lock);
+	return r;
+}
+
+/* Makes committed windows visible to queries, which select series by their spans. */
+void day_spans_widen(struct day_state *d, const struct span_windows *windows)
+{
+	pthread_rwlock_wrlock(&d->lock);
+	for (size_t i = 0; i < windows->len; i++) {
+		const struct span_window *w = &windows->data[i];
+		struct span *s = &d->spans.data[w->series];
+
+		s->first = w->time_ns < s->first ? w->time_ns : s->first;
+		s->last = w->time_ns > s->last ? w->time_ns : s->last;
+	}
+	pthread_rwlock_unlock(&d->lock);
+}
+
+int day_spans_all(struct day_state *d, int64_t *out_first, int64_t *out_last)
+{
+	struct span all = { INT64_MAX, INT64_MIN };
+
+	pthread_rwlock_rdlock(&d->lock);
+	for (size_t i = 0; i < d->spans.len; i++) {
+		all.first = d->spans.data[i].first < all.first ? d->spans.data[i].first : all.first;
+		all.last = d->spans.data[i].last > all.last ? d->spans.data[i].last : all.last;
+	}
+	pthread_rwlock_unlock(&d->lock);
+	if (all.first > all.last)
+		return -ENOENT;
+	*out_first = all.first;
+	*out_last = all.last;
+	return 0;
+}
