@@ -29,6 +29,7 @@
 #include "base/vec.h"
 #include "net/deadline.h"
 #include "net/http_work.h"
+#include "net/name_values.h"
 
 enum {
 	MAX_STREAMS = 128,
@@ -37,14 +38,6 @@ enum {
 	MAX_ARGS = 64,
 	STREAM_WINDOW = 1 << 20,
 	SESSION_WINDOW = 8 << 20,
-};
-
-struct name_value {
-	char *name, *value;
-};
-
-struct pairs {
-	VEC(struct name_value);
 };
 
 /*
@@ -56,7 +49,7 @@ struct stream {
 	int32_t id;
 	struct http_request *rq;
 	char *method, *target;
-	struct pairs headers, args;
+	struct name_values headers, args;
 	size_t header_bytes, sent;
 	unsigned int n_cookies; /* fields */
 	int64_t since_ms;       /* when the request began, or its response */
@@ -77,36 +70,6 @@ struct h2_session {
 	size_t n_working, n_awaiting, n_open;
 };
 
-static void pairs_fini(struct pairs *p)
-{
-	for (size_t i = 0; i < p->len; i++) {
-		free(p->data[i].name);
-		free(p->data[i].value);
-	}
-	vec_fini(p);
-}
-
-/* Copies both; a NUL within a value ends it. */
-static int add_pair(struct pairs *to, const char *name, size_t name_len, const char *value,
-		    size_t value_len)
-{
-	struct name_value p = { strndup(name, name_len), strndup(value, value_len) };
-
-	if (p.name && p.value && vec_push(to, p) == 0)
-		return 0;
-	free(p.name);
-	free(p.value);
-	return -ENOMEM;
-}
-
-static const char *find_pair(const struct pairs *in, const char *name)
-{
-	for (size_t i = 0; i < in->len; i++)
-		if (!strcasecmp(in->data[i].name, name))
-			return in->data[i].value;
-	return NULL;
-}
-
 static void stream_free(struct stream *st)
 {
 	struct stream **at = &st->session->streams;
@@ -116,8 +79,8 @@ static void stream_free(struct stream *st)
 	if (*at)
 		*at = st->next;
 	http_request_free(st->rq);
-	pairs_fini(&st->headers);
-	pairs_fini(&st->args);
+	name_values_fini(&st->headers);
+	name_values_fini(&st->args);
 	free(st->method);
 	free(st->target);
 	free(st);
@@ -129,14 +92,14 @@ static const char *stream_header(const struct http_request *rq, const char *name
 {
 	const struct stream *st = rq->connection;
 
-	return find_pair(&st->headers, name);
+	return name_values_find(&st->headers, name);
 }
 
 static const char *stream_arg(const struct http_request *rq, const char *name)
 {
 	const struct stream *st = rq->connection;
 
-	return find_pair(&st->args, name);
+	return name_values_find(&st->args, name);
 }
 
 static void stream_finish(struct http_request *rq)
@@ -148,58 +111,6 @@ static void stream_finish(struct http_request *rq)
 
 static const struct http_connection_ops ops = { stream_header, stream_arg, stream_finish };
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/*
- * Undoes percent-encoding in place, and + for a space if @plus. %00 stays, because it would end the
- * string.
- */
-static void unescape(char *s, bool plus)
-{
-	char *to = s;
-
-	for (; *s; s++) {
-		int high = *s == '%' ? hex_digit(s[1]) : -1, low = high >= 0 ? hex_digit(s[2]) : -1;
-
-		if (low >= 0 && (high || low)) {
-			*to++ = (char)(high << 4 | low);
-			s += 2;
-		} else {
-			*to++ = *s == '+' && plus ? ' ' : *s;
-		}
-	}
-	*to = 0;
-}
-
-/* Arguments without "=" have the value "". */
-static int read_args(struct stream *st, char *query)
-{
-	char *pair;
-
-	while ((pair = strsep(&query, "&"))) {
-		char *value = strchr(pair, '=');
-
-		if (!*pair)
-			continue;
-		if (value)
-			*value++ = 0;
-		unescape(pair, true);
-		if (value)
-			unescape(value, true);
-		value = value ? value : pair + strlen(pair);
-		if (st->args.len == MAX_ARGS ||
-		    add_pair(&st->args, pair, strlen(pair), value, strlen(value)) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 /* Creates the request when its headers are complete. */
 static int make_request(struct stream *st)
 {
@@ -210,10 +121,10 @@ static int make_request(struct stream *st)
 	query = strchr(st->target, '?');
 	if (query) {
 		*query++ = 0;
-		if (read_args(st, query) < 0)
+		if (name_values_add_query(&st->args, query, MAX_ARGS) < 0)
 			return -ENOMEM;
 	}
-	unescape(st->target, false);
+	name_values_unescape(st->target, false);
 	st->rq = http_request_new(st->session->work, st->method, st->target, &ops, st);
 	if (!st->rq)
 		return -ENOMEM;
@@ -307,7 +218,7 @@ static void submit(struct stream *st)
 static void refuse(struct stream *st, enum http_refusal why, int status, const char *message,
 		   unsigned int retry_s)
 {
-	const char *type = find_pair(&st->headers, "content-type");
+	const char *type = name_values_find(&st->headers, "content-type");
 
 	http_request_refuse(st->rq, why, status, message, retry_s);
 	if (type && !strncmp(type, "application/grpc", 16)) {
@@ -419,7 +330,7 @@ static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, voi
 }
 
 /* Browsers may split the list of cookies into several fields (RFC 9113, 8.2.3). */
-static int add_cookies(struct pairs *to, const char *value, size_t len)
+static int add_cookies(struct name_values *to, const char *value, size_t len)
 {
 	for (size_t i = 0; i < to->len; i++) {
 		char *joined;
@@ -432,7 +343,7 @@ static int add_cookies(struct pairs *to, const char *value, size_t len)
 		to->data[i].value = joined;
 		return 0;
 	}
-	return add_pair(to, "cookie", 6, value, len);
+	return name_values_add(to, "cookie", 6, value, len);
 }
 
 /* Bounds the headers of a stream. A stream over the limits is reset, its connection stays. */
@@ -459,8 +370,8 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
 			       : 0;
 	if (own && !*own)
 		*own = strndup((const char *)value, value_len);
-	else if (add_pair(&st->headers, (const char *)name, name_len, (const char *)value,
-			  value_len) < 0)
+	else if (name_values_add(&st->headers, (const char *)name, name_len, (const char *)value,
+				 value_len) < 0)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	return 0;
 }

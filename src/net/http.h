@@ -134,7 +134,10 @@ struct http_server_options {
 const char *http_request_method(const struct http_request *rq);
 const char *http_request_path(const struct http_request *rq);
 const char *http_request_header(const struct http_request *rq, const char *name); /* or NULL */
-const char *http_request_arg(const struct http_request *rq, const char *name);    /* or NULL */
+/* The host and port that a client addresses: Host, or :authority of HTTP/2. NULL if neither is
+ * sent. */
+const char *http_request_host(const struct http_request *rq);
+const char *http_request_arg(const struct http_request *rq, const char *name); /* or NULL */
 const struct http_peer *http_request_peer(const struct http_request *rq);
 /* When the request was complete and began to wait for a worker (CLOCK_MONOTONIC). */
 int64_t http_request_complete_ns(const struct http_request *rq);

@@ -38,6 +38,13 @@ const char *http_request_header(const struct http_request *rq, const char *name)
 	return rq->ops->header(rq, name);
 }
 
+const char *http_request_host(const struct http_request *rq)
+{
+	const char *host = http_request_header(rq, "Host");
+
+	return host ? host : http_request_header(rq, ":authority");
+}
+
 const char *http_request_arg(const struct http_request *rq, const char *name)
 {
 	return rq->ops->arg(rq, name);

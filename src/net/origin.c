@@ -88,10 +88,8 @@ static bool is_navigation(const struct http_request *rq)
 /* Origin is compared with Host, in which the port is that of the page's address. */
 static bool is_own_origin(const struct http_request *rq, const char *origin)
 {
-	const char *host = http_request_header(rq, "Host"), *authority = strstr(origin, "://");
+	const char *host = http_request_host(rq), *authority = strstr(origin, "://");
 
-	if (!host)
-		host = http_request_header(rq, ":authority");
 	return authority && host && !strcasecmp(authority + 3, host);
 }
 

@@ -19,13 +19,6 @@ static const char unauthenticated[] =
 	"authentication required: send a bearer token, a user and password, or a certificate";
 static const char out_of_scope[] = "this credential does not include the scope of the method";
 
-static const char *host_of(const struct http_request *rq)
-{
-	const char *host = http_request_header(rq, "Host");
-
-	return host ? host : http_request_header(rq, ":authority");
-}
-
 /*
  * The scope that a method requires; 0 for any. A method whose access was forgotten requires one
  * that nobody has.
@@ -126,7 +119,7 @@ static int identify(const struct admission *a, const struct api_method *api,
 /* A page that reached this server by DNS rebinding has no credentials. */
 static bool is_rebound(const struct admission *a, const struct http_request *rq)
 {
-	const char *host = host_of(rq);
+	const char *host = http_request_host(rq);
 
 	return a->opt->check_host && !a->access && host &&
 	       !origin_host_is_ours(host, a->opt->host_names);

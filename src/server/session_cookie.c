@@ -20,8 +20,7 @@ enum { NAME_LEN = 40, PORT_LEN = 5 };
  */
 static void name_of(const struct http_request *rq, char out[NAME_LEN])
 {
-	const char *host = http_request_header(rq, "Host"),
-		   *colon = host ? strrchr(host, ':') : NULL;
+	const char *host = http_request_host(rq), *colon = host ? strrchr(host, ':') : NULL;
 	const char *port = colon ? colon + 1 : "";
 	size_t len = strspn(port, "0123456789");
 	bool has_port = len && len <= PORT_LEN && !port[len];
