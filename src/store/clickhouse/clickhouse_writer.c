@@ -4,10 +4,6 @@
  * agree on numbers. ClickHouse merges rows that exist already, and a cache of known rows keeps most
  * of them from being sent. Rows are inserted before the windows that refer to them. A thread that
  * arrives during an insertion waits; afterwards one of the waiting threads inserts for all of them.
- *
- * Hashes are not seeded, because all servers of a database must agree on them across restarts. A
- * client could therefore construct two stacks with one hash; the effect is confined to its own
- * tenant, whose name is part of every table's key.
  */
 #include "store/clickhouse/clickhouse_writer.h"
 
@@ -26,6 +22,7 @@
 #include "base/vec.h"
 #include "flame/stack_dict.h"
 #include "profile/profile.h"
+#include "store/clickhouse/clickhouse_hash.h"
 #include "store/clickhouse/clickhouse_http.h"
 #include "store/clickhouse/row_binary.h"
 #include "store/id_cache.h"
@@ -119,26 +116,6 @@ static void row_builder_fini(struct row_builder *rb)
 	vec_fini(&rb->path);
 }
 
-static void hash_text(XXH3_state_t *h, const struct stack_dict *s, uint32_t id)
-{
-	/* includes the NUL, so that no text runs into the next */
-	XXH3_64bits_update(h, stack_dict_string(s, id), stack_dict_string_len(s, id) + 1);
-}
-
-/* The value of XXH3 is stable since version 0.8.0, so it may be stored. */
-static uint64_t hash_frame(const struct stack_dict *s, const struct stack_dict_frame *f)
-{
-	const uint32_t numbers[] = { f->line, f->kind };
-	XXH3_state_t h;
-
-	XXH3_64bits_reset(&h);
-	hash_text(&h, s, f->name);
-	hash_text(&h, s, f->file);
-	hash_text(&h, s, f->binary);
-	XXH3_64bits_update(&h, numbers, sizeof(numbers));
-	return XXH3_64bits_digest(&h);
-}
-
 /*
  * A stack's hash is that of its parent's hash and its own frame's, so all prefixes of a stack get
  * theirs in one pass. The root has the hash 0, which clickhouse_stacks.c relies on.
@@ -149,20 +126,6 @@ static uint64_t hash_stack(const struct row_builder *rb, uint32_t node)
 	const uint64_t both[] = { rb->stacks[n->parent], rb->frames[n->frame] };
 
 	return node ? XXH3_64bits(both, sizeof(both)) : 0;
-}
-
-static uint64_t hash_series(const struct stack_dict *s, const uint32_t *words, size_t n)
-{
-	XXH3_state_t h;
-
-	XXH3_64bits_reset(&h);
-	for (size_t i = 0; i < n; i++) {
-		if (i == SERIES_WORD_N_TYPES)
-			XXH3_64bits_update(&h, &words[i], sizeof(words[i]));
-		else
-			hash_text(&h, s, words[i]);
-	}
-	return XXH3_64bits_digest(&h);
 }
 
 /* Hashes the frames and nodes added since the last call; parents come first. */
@@ -179,7 +142,7 @@ static int hash_new_ids(struct row_builder *rb)
 		return -ENOMEM;
 	for (; rb->n_frames < n_frames; rb->n_frames++)
 		rb->frames[rb->n_frames] =
-			hash_frame(rb->dict, stack_dict_frame(rb->dict, rb->n_frames));
+			clickhouse_hash_frame(rb->dict, stack_dict_frame(rb->dict, rb->n_frames));
 	for (; rb->n_stacks < n_stacks; rb->n_stacks++)
 		rb->stacks[rb->n_stacks] = hash_stack(rb, rb->n_stacks);
 	return 0;
@@ -264,7 +227,7 @@ static uint64_t put_series(struct row_builder *rb, struct part *p, uint32_t id)
 	struct buf *out = &p->rows[SERIES];
 	size_t n;
 	const uint32_t *words = stack_dict_series(rb->dict, id, &n);
-	uint64_t hash = hash_series(rb->dict, words, n);
+	uint64_t hash = clickhouse_hash_series(rb->dict, words, n);
 
 	if (!begin_row(rb, p, SERIES, hash))
 		return hash;
