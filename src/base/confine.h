@@ -45,10 +45,10 @@
  * A sanitizer's run time needs calls that a program without it does not: its search for leaks
  * traces this process.
  */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CONFINE_SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define CONFINE_SANITIZED 1
 #endif
 #endif

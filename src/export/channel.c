@@ -7,10 +7,6 @@
  * With a spool, memory holds only items that are sent immediately. After a failure, and when the
  * queue is full, items go to disk, which is then emptied before memory.
  *
- * Pauses are random, between half and one and a half times their nominal length, so that a fleet
- * does not return at once when its back end recovers. For the same reason a backlog is sent with
- * short random pauses between its items.
- *
  * Verdicts. LATER is retried without a limit of tries, only of age, since an outage may last for
  * days. So is DENIED: a token that was renewed too late must not cost the profiles of an hour; the
  * first refusal is logged at once, whatever was logged before. DOUBTFUL (status 500, gRPC UNKNOWN)
@@ -22,28 +18,24 @@
 #include "export/channel.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "export/item_queue.h"
+#include "export/rare_log.h"
+#include "export/retry_pause.h"
 #include "export/sink.h"
 #include "export/spool.h"
 #include "export/window.h"
 
 enum {
 	RETRY_MS = 1000,
-	DOUBLINGS_MAX = 6,
-	BACKLOG_PAUSE_MS = 200,
 	DOUBTFUL_TRIES = 8,
-	ITEM_OVERHEAD = 128, /* bytes counted per item besides its body */
 };
-
-static const uint64_t LOG_EVERY_NS = 60ULL * CLOCK_SECOND_NS;
 
 /*
  * opt and name are constant. The members after lock belong to it, except spool_seq and spool_tries,
@@ -57,7 +49,7 @@ struct channel {
 	struct channel_options opt;
 	char *name;
 
-	struct export_item *queue, **queue_end;
+	struct item_queue queue;
 	struct export_sink_stats stats;
 	size_t n_sending, sending_bytes; /* 0 or 1, and the size of that item */
 	unsigned int n_failures;         /* consecutive */
@@ -67,59 +59,12 @@ struct channel {
 	bool done;
 	uint64_t spool_seq;   /* the item read last from the spool, */
 	uint32_t spool_tries; /* and its number of attempts */
-	uint64_t next_log_ns;
-	uint64_t n_muted;
+	struct rare_log log;
 	bool denied;       /* the last attempt was refused for its credentials */
 	struct buf report; /* not sent yet; empty: none */
 };
 
-/* Pauses need no cryptographic randomness, so the clock is a sufficient fallback. */
-static uint64_t random_below(uint64_t n)
-{
-	uint64_t v = 0;
-
-	if (getrandom(&v, sizeof(v), GRND_NONBLOCK) != sizeof(v))
-		v = clock_monotonic_ns();
-	return n ? v % n : 0;
-}
-
-static size_t item_bytes(const struct export_item *i)
-{
-	return i->body.len + ITEM_OVERHEAD;
-}
-
 /* The following functions require the lock unless their comment says otherwise. */
-
-static void enqueue(struct channel *c, struct export_item *i, bool in_front)
-{
-	if (in_front) {
-		i->next = c->queue;
-		c->queue = i;
-		if (c->queue_end == &c->queue)
-			c->queue_end = &i->next;
-	} else {
-		i->next = NULL;
-		*c->queue_end = i;
-		c->queue_end = &i->next;
-	}
-	c->stats.queued_items++;
-	c->stats.queued_bytes += item_bytes(i);
-}
-
-static struct export_item *dequeue(struct channel *c)
-{
-	struct export_item *i = c->queue;
-
-	if (!i)
-		return NULL;
-	c->queue = i->next;
-	if (!c->queue)
-		c->queue_end = &c->queue;
-	i->next = NULL;
-	c->stats.queued_items--;
-	c->stats.queued_bytes -= item_bytes(i);
-	return i;
-}
 
 static void count_drop(struct channel *c, enum export_drop reason, uint64_t n_profiles)
 {
@@ -137,8 +82,8 @@ static void drop(struct channel *c, struct export_item *i, enum export_drop reas
 /* Drops from the front: the newest profiles are the most useful ones. */
 static void make_room(struct channel *c)
 {
-	while (c->queue && c->stats.queued_bytes + c->sending_bytes > c->opt.queue_bytes)
-		drop(c, dequeue(c), EXPORT_DROP_QUEUE_FULL);
+	while (c->queue.first && c->queue.bytes + c->sending_bytes > c->opt.queue_bytes)
+		drop(c, item_queue_pop(&c->queue), EXPORT_DROP_QUEUE_FULL);
 }
 
 static uint64_t total_drops(const struct channel *c)
@@ -160,37 +105,24 @@ static uint64_t n_spooled(const struct channel *c)
 	return u.unclaimed;
 }
 
-/*
- * Formats a log line if one is due. One line per minute and sink: an outage of a day would
- * otherwise fill the log.
- */
-static bool log_line(struct channel *c, const char *what, char line[400])
+/* Formats a log line if one is due. */
+static bool log_line(struct channel *c, const char *what, char line[RARE_LOG_LINE_MAX])
 {
-	uint64_t now = clock_monotonic_ns(), drops = total_drops(c);
-	uint64_t waiting = c->stats.queued_items + n_spooled(c);
-	int n;
+	const struct rare_log_state state = {
+		.n_waiting = c->queue.n + n_spooled(c),
+		.n_dropped = total_drops(c),
+	};
 
-	if (!c->opt.log || now < c->next_log_ns) {
-		c->n_muted++;
+	if (!c->opt.log || !rare_log_is_due(&c->log))
 		return false;
-	}
-	n = snprintf(line, 400, "%s: %s", c->name, what);
-	if (waiting && n < 400)
-		n += snprintf(line + n, 400 - (size_t)n, "; %" PRIu64 " waiting", waiting);
-	if (drops && n < 400)
-		n += snprintf(line + n, 400 - (size_t)n, "; %" PRIu64 " dropped so far", drops);
-	if (c->n_muted && n < 400)
-		snprintf(line + n, 400 - (size_t)n, " (and %" PRIu64 " more such messages)",
-			 c->n_muted);
-	c->next_log_ns = now + LOG_EVERY_NS;
-	c->n_muted = 0;
+	rare_log_format(&c->log, c->name, what, &state, line);
 	return true;
 }
 
 /* Without the lock. */
 static void say(struct channel *c, const char *what)
 {
-	char line[400];
+	char line[RARE_LOG_LINE_MAX];
 	bool logged;
 
 	pthread_mutex_lock(&c->lock);
@@ -214,12 +146,8 @@ static void say_denied(struct channel *c, const char *why)
 
 static void pause_after_failure(struct channel *c, const struct sink_outcome *o)
 {
-	uint64_t ms = c->opt.retry_ms;
+	uint64_t ms = retry_pause_ms(c->opt.retry_ms, c->n_failures, o->retry_ms);
 
-	ms <<= c->n_failures < DOUBLINGS_MAX ? c->n_failures : DOUBLINGS_MAX;
-	ms = ms / 2 + random_below(ms + 1);
-	if (o->retry_ms > 0 && ms < (uint64_t)o->retry_ms)
-		ms = (uint64_t)o->retry_ms + random_below((uint64_t)o->retry_ms / 4 + 1);
 	c->not_before_ns = clock_monotonic_ns() + ms * CLOCK_MS_NS;
 	c->n_failures++;
 	c->backlog = true;
@@ -258,7 +186,7 @@ static void spill(struct channel *c)
 
 	while (kept) {
 		pthread_mutex_lock(&c->lock);
-		i = dequeue(c);
+		i = item_queue_pop(&c->queue);
 		pthread_mutex_unlock(&c->lock);
 		if (!i)
 			break;
@@ -268,7 +196,7 @@ static void spill(struct channel *c)
 			continue;
 		}
 		pthread_mutex_lock(&c->lock);
-		enqueue(c, i, true);
+		item_queue_put_first(&c->queue, i);
 		make_room(c);
 		pthread_mutex_unlock(&c->lock);
 	}
@@ -285,17 +213,17 @@ static void settle_done(struct channel *c, const struct export_item *i,
 	c->n_failures = 0;
 	c->denied = false;
 	c->stats.failing = false;
-	c->backlog &= c->queue || n_spooled(c);
+	c->backlog &= c->queue.first || n_spooled(c);
 	if (c->backlog)
-		c->not_before_ns =
-			clock_monotonic_ns() + random_below(2 * BACKLOG_PAUSE_MS) * CLOCK_MS_NS;
+		c->not_before_ns = clock_monotonic_ns() + retry_pause_backlog_ms() * CLOCK_MS_NS;
 }
 
 static void settle_later(struct channel *c, const struct sink_outcome *o)
 {
 	if (o->verdict == SINK_DENIED) {
 		c->stats.denied++;
-		c->next_log_ns = c->denied ? c->next_log_ns : 0;
+		if (!c->denied)
+			rare_log_make_due(&c->log);
 	}
 	c->denied = o->verdict == SINK_DENIED;
 	c->stats.failing = true;
@@ -328,7 +256,7 @@ static void settle(struct channel *c, struct export_item *i, struct sink_outcome
 	else
 		c->stats.dropped[EXPORT_DROP_REFUSED]++;
 	if (later && !kept) {
-		enqueue(c, i, true);
+		item_queue_put_first(&c->queue, i);
 		make_room(c);
 		i = NULL;
 	}
@@ -350,7 +278,7 @@ static bool is_too_old(const struct channel *c, const struct export_item *i)
 static bool wait_for_work(struct channel *c)
 {
 	for (;;) {
-		bool work = c->queue || n_spooled(c);
+		bool work = c->queue.first || n_spooled(c);
 		struct timespec until;
 
 		if (c->cancelled || (c->finishing && (!work || c->stats.failing)))
@@ -390,9 +318,9 @@ static struct export_item *next_item(struct channel *c)
 
 		pthread_mutex_lock(&c->lock);
 		if (!i) {
-			i = dequeue(c);
+			i = item_queue_pop(&c->queue);
 			c->n_sending = i != NULL;
-			c->sending_bytes = i ? item_bytes(i) : 0;
+			c->sending_bytes = i ? item_queue_bytes(i) : 0;
 		}
 		expired = i && is_too_old(c, i);
 		if (expired) {
@@ -414,7 +342,7 @@ static void pause_if_stuck(struct channel *c)
 	static const struct sink_outcome none;
 
 	pthread_mutex_lock(&c->lock);
-	if (!c->queue && n_spooled(c)) {
+	if (!c->queue.first && n_spooled(c)) {
 		c->stats.failing = true;
 		pause_after_failure(c, &none);
 	}
@@ -475,7 +403,7 @@ static void put_away(struct channel *c)
 	if (c->opt.spool)
 		spill(c);
 	pthread_mutex_lock(&c->lock);
-	while ((i = dequeue(c)))
+	while ((i = item_queue_pop(&c->queue)))
 		drop(c, i, EXPORT_DROP_STOPPED);
 	c->done = true;
 	pthread_cond_broadcast(&c->changed);
@@ -525,7 +453,7 @@ int channel_new(struct channel **out, const struct channel_options *opt)
 	c->opt = *opt;
 	if (!c->opt.retry_ms)
 		c->opt.retry_ms = RETRY_MS;
-	c->queue_end = &c->queue;
+	item_queue_init(&c->queue);
 	snprintf(c->stats.name, sizeof(c->stats.name), "%s", opt->name);
 	c->name = c->stats.name;
 	r = start(c);
@@ -593,7 +521,7 @@ static void queue_item(struct channel *c, struct export_item *i)
 	pthread_mutex_lock(&c->lock);
 	to_disk = c->opt.spool &&
 		  (c->stats.failing ||
-		   c->stats.queued_bytes + c->sending_bytes + item_bytes(i) > c->opt.queue_bytes);
+		   c->queue.bytes + c->sending_bytes + item_queue_bytes(i) > c->opt.queue_bytes);
 	pthread_mutex_unlock(&c->lock);
 	if (to_disk && keep_on_disk(c, i)) {
 		export_item_free(i);
@@ -601,7 +529,7 @@ static void queue_item(struct channel *c, struct export_item *i)
 	}
 	pthread_mutex_lock(&c->lock);
 	if (i) {
-		enqueue(c, i, false);
+		item_queue_put(&c->queue, i);
 		make_room(c);
 	}
 	pthread_cond_broadcast(&c->changed);
@@ -658,8 +586,8 @@ void channel_stats(struct channel *c, struct export_sink_stats *out)
 
 	pthread_mutex_lock(&c->lock);
 	*out = c->stats;
-	out->queued_items += c->n_sending;
-	out->queued_bytes += c->sending_bytes;
+	out->queued_items = c->queue.n + c->n_sending;
+	out->queued_bytes = c->queue.bytes + c->sending_bytes;
 	pthread_mutex_unlock(&c->lock);
 	if (!c->opt.spool)
 		return;
