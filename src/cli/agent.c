@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -321,13 +322,19 @@ static void *agent_main(void *arg)
 	return NULL;
 }
 
-/* A signal handler: only async-signal-safe calls. */
+/*
+ * A signal handler: only async-signal-safe calls. Whoever reads the log may have stopped to, which
+ * must not hold up the end.
+ */
 static void on_stop_timeout(int sig)
 {
+	struct pollfd log = { .fd = STDERR_FILENO, .events = POLLOUT };
+
 	static const char message[] = "level=error msg=\"shutdown timed out: the latest profiles "
 				      "may not have been sent\"\n";
 
-	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
+	if (poll(&log, 1, 0) == 1 && log.revents & POLLOUT)
+		(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
 	_exit(1);
 }
 

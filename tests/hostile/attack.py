@@ -194,31 +194,35 @@ class MemoryWatch:
         return self.most_kib / 1024
 
 
-def cpu_wait_s(pid):
-    """Returns how long threads of PID were ready to run and another ran instead."""
-    waited = 0
+def cpu_waits_s(pid):
+    """Returns, for each thread of PID and its descendants, how long it was ready to run and another ran instead."""
+    waits = {}
     for p in tree(pid):
         try:
             for task in os.listdir(f"/proc/{p}/task"):
                 with open(f"/proc/{p}/task/{task}/schedstat", encoding="ascii") as f:
-                    waited += int(f.read().split()[1])
+                    waits[task] = int(f.read().split()[1]) / 1e9
         except (FileNotFoundError, ProcessLookupError):
             pass
-    return waited / 1e9
+    return waits
 
 
 def end_agent(agent):
-    """Sends SIGTERM; returns the seconds until the end, without those that other processes used the CPUs."""
+    """Sends SIGTERM; returns the seconds until the end, without those that other processes used the CPUs.
+
+    Threads end meanwhile, one after the other, so the waits of each are remembered.
+    """
     pid = agent.process.pid
-    waited_before = waited = cpu_wait_s(pid)
+    before = cpu_waits_s(pid)
+    waits = dict(before)
     begun = time.monotonic()
     agent.process.send_signal(signal.SIGTERM)
     while agent.process.poll() is None:
-        waited = max(waited, cpu_wait_s(pid))
-        took = time.monotonic() - begun - (waited - waited_before)
+        waits.update(cpu_waits_s(pid))
+        took = time.monotonic() - begun - sum(w - before.get(task, 0) for task, w in waits.items())
         expect(took < cameo.DEADLINE_S, "the agent does not end:", agent.said())
         time.sleep(0.02)
-    return time.monotonic() - begun - (waited - waited_before)
+    return time.monotonic() - begun - sum(w - before.get(task, 0) for task, w in waits.items())
 
 
 # ---- an attack -----------------------------------------------------------------------
