@@ -323,8 +323,8 @@ static void *agent_main(void *arg)
 }
 
 /*
- * A signal handler: only async-signal-safe calls. Whoever reads the log may have stopped to, which
- * must not hold up the end.
+ * A signal handler: only async-signal-safe calls. The log may be a pipe that nobody reads any
+ * more, which must not delay the end.
  */
 static void on_stop_timeout(int sig)
 {
