@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Request and reply of the job OPENER_OPEN. Both sides run the same binary (roles/message.h). */
+/* Requests and replies of the jobs OPENER_OPEN and OPENER_READ. Both sides run the same binary
+ * (roles/message.h). */
 #include <stdint.h>
 
 #include "base/regular_file.h"
@@ -18,4 +19,10 @@ struct open_request {
 /* Comes with one descriptor, or none if the result is an error. */
 struct open_reply {
 	struct regular_file_info info;
+};
+
+/* The reply has as many bytes as were requested, or none if the result is an error. */
+struct memory_request {
+	uint64_t addr;
+	uint32_t pid, len; /* at most ROLE_BODY_MAX bytes */
 };

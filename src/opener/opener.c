@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client: one request for a file, charged to its device or to where its path begins. */
+/*
+ * The client: one request for a file, charged to its device or to where its path begins, or for
+ * memory, charged to the process.
+ */
 #include "opener/opener.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,8 +15,10 @@
 
 #include "base/hash.h"
 #include "base/regular_file.h"
+#include "opener/memory_job.h"
 #include "opener/open_job.h"
 #include "opener/open_message.h"
+#include "proc/memory.h"
 #include "roles/pool.h"
 #include "roles/role.h"
 
@@ -20,6 +26,7 @@ enum {
 	OPENERS_MAX = 2,
 	ABANDONED_MAX = 16,
 	TIMEOUT_MS = 500, /* an open takes microseconds, but loaded machines need more */
+	READ_TIMEOUT_MS = 200,
 	OWNER_COMPONENTS = 2,
 };
 
@@ -28,6 +35,7 @@ static struct role_pool *openers;
 
 static const struct role_job jobs[] = {
 	{ OPENER_OPEN, sizeof(struct open_request) + 1, open_job },
+	{ OPENER_READ, sizeof(struct memory_request), memory_job },
 };
 
 const struct role opener_role = {
@@ -119,6 +127,56 @@ static int find(void *ctx, const struct regular_file_query *q, struct regular_fi
 	return take(x, out);
 }
 
+/* Failures are charged to the process and its user. */
+static void choose_payers_of_process(uint32_t pid, uint64_t out[ROLE_PAYERS])
+{
+	struct stat st = { 0 };
+	char path[24];
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	(void)stat(path, &st);
+	out[0] = hash_bytes(&pid, sizeof(pid));
+	out[1] = ~hash_bytes(&st.st_uid, sizeof(st.st_uid));
+}
+
+/* Reads at most ROLE_BODY_MAX bytes. */
+static int read_piece(struct role_pool *pool, const struct memory_request *m, void *dst)
+{
+	_cleanup_(role_exchange_endp) struct role_exchange *x = NULL;
+	struct role_request request = {
+		.kind = OPENER_READ, .data = m, .len = sizeof(*m), .timeout_ms = READ_TIMEOUT_MS
+	};
+	struct role_reply *reply;
+
+	choose_payers_of_process(m->pid, request.payers);
+	if (role_pool_call(pool, &request, &x) < 0)
+		return -ETIMEDOUT;
+	reply = role_exchange_reply(x);
+	if (reply->result < 0)
+		return reply->result;
+	if (reply->len != m->len) {
+		role_exchange_reject(x);
+		return -EIO;
+	}
+	memcpy(dst, reply->data, m->len);
+	return 0;
+}
+
+static int read_memory(void *ctx, uint32_t pid, uint64_t addr, void *dst, size_t len)
+{
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0 && at < len) {
+		struct memory_request m = { .pid = pid, .addr = addr + at };
+
+		m.len = (uint32_t)(len - at < ROLE_BODY_MAX ? len - at : ROLE_BODY_MAX);
+		r = read_piece(ctx, &m, (char *)dst + at);
+		at += m.len;
+	}
+	return r;
+}
+
 int opener_start(struct err *err)
 {
 	const struct role_pool_opts opts = { .max_children = OPENERS_MAX,
@@ -126,8 +184,10 @@ int opener_start(struct err *err)
 					     .memory_bytes = OPEN_COPY_MAX + (8 << 20) };
 	int r = openers ? 0 : role_pool_new(&openers, &opener_role, &opts, err);
 
-	if (r == 0)
+	if (r == 0) {
 		regular_file_set_opener(find, openers);
+		proc_memory_set_reader(read_memory, openers);
+	}
 	return r;
 }
 

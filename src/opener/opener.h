@@ -4,7 +4,8 @@
 /*
  * The role cameo-opener: processes that open files whose paths other programs chose. They may hang
  * in the kernel, on a file system whose server does not respond, and are then left behind and
- * replaced. They parse nothing: a reply is a descriptor and what stat() says.
+ * replaced. They parse nothing: a reply is a descriptor and what stat() says, or bytes of a
+ * process's memory.
  *
  * A descriptor of such a file system is of no use to a process that must not wait, because each
  * read may hang as well. The opener therefore copies files of network file systems and FUSE into a
@@ -18,10 +19,10 @@ struct role_counters;
 extern const struct role opener_role;
 
 /*
- * Starts an opener and makes regular_file_find() of all threads use it, until the process ends.
- * Call it while no other thread opens files. The openers have the capabilities to read other
- * processes that this process has at the moment. They end with this process, but for those that
- * hang. Returns 0, also if it was called before, or -errno.
+ * Starts an opener and makes regular_file_find() and proc_memory_read() of all threads use it,
+ * until the process ends. Call it while no other thread opens files. The openers have the
+ * capabilities to read other processes that this process has at the moment. They end with this
+ * process, but for those that hang. Returns 0, also if it was called before, or -errno.
  */
 int opener_start(struct err *err);
 

@@ -111,6 +111,19 @@ def locked(shop):
             cameo.end(holder)
 
 
+def stack_in_file(shop):
+    """A program whose stack pointer is in a file that nobody can read"""
+    with mounted(shop, "stack") as fuse:
+        fuse.server.send_signal(signal.SIGUSR2)
+        program = shop.link(shop.c("hostile", "-pthread"), "stack-in-file")
+        wanderer = cameo.spawn(*attack.as_user(attack.HOSTILE, program, LONG_MS, "sp-file", fuse.path))
+        try:
+            attack.attack(shop, [])
+        finally:
+            fuse.end()
+            cameo.end(wanderer)
+
+
 @contextlib.contextmanager
 def cgroup(name):
     """A cgroup with a freezer; yields functions that add a process, and that freeze all of them."""
@@ -205,7 +218,7 @@ def main():
     attack.need_root()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
-        for test in (responding, hung, unreadable, locked, frozen, stopped, in_memory):
+        for test in (responding, hung, unreadable, stack_in_file, locked, frozen, stopped, in_memory):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

@@ -15,6 +15,7 @@
  *   map-link PATH  has PATH as its perf map, as a second name, and code without a symbol
  *   map-symlink PATH, dump-link PATH: the same with a symbolic link, and with a jitdump
  *   lock PATH      holds the lock of its address space while it waits for PATH, whose server hangs
+ *   sp-file PATH   has a stack pointer into PATH, whose server hangs, and never reads it
  *   replaced PATH  is no longer at the path that it was started from, where PATH is now
  */
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 
 #include "work.h"
 
-enum { ROUNDS = 100000, PAGE = 4096, LOCKERS = 4 };
+enum { ROUNDS = 100000, PAGE = 4096, LOCKERS = 4, SP_PAGES = 64 };
 
 static volatile uint64_t sink;
 static long budget_ms;
@@ -66,16 +67,33 @@ static void fp_cycle(void)
 	}
 }
 
+/* A million rounds with another stack pointer. */
+static void spin_with_sp(uint64_t sp)
+{
+	__asm__ volatile("mov %%rsp,%%r12; mov %0,%%rsp; mov $1000000,%%ecx; 1: dec %%ecx; "
+			 "jnz 1b; mov %%r12,%%rsp"
+			 :
+			 : "r"(sp)
+			 : "rcx", "r12", "memory");
+}
+
 static void sp_wild(void)
 {
 	static const uint64_t places[] = { 0, 0x1000, ~0xfULL, 1ULL << 47, 1ULL << 63 };
 
 	for (unsigned int i = 0; busy(budget_ms); i++)
-		__asm__ volatile("mov %%rsp,%%r12; mov %0,%%rsp; mov $1000000,%%ecx; 1: dec %%ecx; "
-				 "jnz 1b; mov %%r12,%%rsp"
-				 :
-				 : "r"(places[i % 5])
-				 : "rcx", "r12", "memory");
+		spin_with_sp(places[i % 5]);
+}
+
+static void sp_file(void)
+{
+	int fd = open(args[3], O_RDONLY);
+	char *file = mmap(NULL, PAGE * SP_PAGES, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	if (fd < 0 || file == MAP_FAILED)
+		exit(1);
+	for (unsigned int i = 0; busy(budget_ms); i++)
+		spin_with_sp((uint64_t)file + (uint64_t)PAGE * (i % SP_PAGES));
 }
 
 static void *work_and_exit(void *arg)
@@ -295,7 +313,7 @@ static const struct {
 	{ "remap", remap, 4 },         { "crowd", crowd, 4 },
 	{ "map-link", map_link, 4 },   { "map-symlink", map_symlink, 4 },
 	{ "dump-link", dump_link, 4 }, { "replaced", replaced, 4 },
-	{ "lock", lock, 4 },
+	{ "lock", lock, 4 },           { "sp-file", sp_file, 4 },
 };
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include "opener/opener.h"
 #include "roles/role.h"
 
+int test_memory(void);
 int test_opener(void);
 
 int main(int argc, char **argv)
@@ -9,5 +10,5 @@ int main(int argc, char **argv)
 	const struct role *const roles[] = { &opener_role };
 
 	role_main(argc, argv, roles, 1);
-	return test_opener();
+	return test_memory() + test_opener();
 }
