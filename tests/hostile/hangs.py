@@ -209,7 +209,8 @@ def in_memory(shop):
             fuse.end()
             cameo.end(hostile)
         stacks = outcome.agent_stacks("py-hang")
-        unread = [s for s in stacks if "[unreadable function]" in s.frames]
+        # where the walk could not read the function either, it has nothing to compare with later
+        unread = [s for s in stacks if {"[unreadable function]", "[stale function]"} & set(s.frames)]
         expect(total(unread) > 0 and total(unread) >= 0.8 * total(stacks), attack.show(stacks))
         expect(outcome.metric("cameo_runtime_readers_lost_total") > 0, outcome.metrics)
 
