@@ -243,6 +243,12 @@ static uint64_t in_ms(uint64_t ms)
 	return clock_monotonic_ns() + ms * CLOCK_MS_NS;
 }
 
+/* Does the configuration have destinations that are reached over the network? */
+static bool exports_over_network(const struct agent_config *c)
+{
+	return c->server.len || c->otlp.len;
+}
+
 /*
  * Puts a new exporter in the place of the current one, which becomes *@out_old, to be stopped by
  * the caller. In `cameo up` the exporter is not replaced, because its socket cannot have two users.
@@ -256,6 +262,10 @@ static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 	*out_old = NULL;
 	if (cli->server)
 		return 0;
+	if (!cli->launcher && exports_over_network(c))
+		return err_set(err, -EINVAL,
+			       "the agent was started without a destination on the network and "
+			       "has given up the right to reach one: restart it");
 	r = open_exporter(&fresh, cli, c, err);
 	if (r < 0)
 		return r;
@@ -447,12 +457,6 @@ static int run(struct agent_cli *cli, const sigset_t *signals)
 	return r;
 }
 
-/* Does the configuration have destinations that are reached over the network? */
-static bool exports_over_network(const struct agent_config *c)
-{
-	return c->server.len || c->otlp.len;
-}
-
 /*
  * The exporters have the network. Only two kinds of requests do not go through them yet: those of
  * --kubelet, and those of --debuginfod, which a child without privileges sends.
@@ -465,13 +469,10 @@ static int deny_network(const struct agent_cli *cli, struct err *err)
 								     : privileges_deny_network(err);
 }
 
-/*
- * The launcher of exporters comes first, because it has to leave root's user. `cameo up` without
- * other destinations needs none, now and after a reload.
- */
+/* The launcher of exporters comes first, because it has to leave root's user. */
 static int open_launcher(struct agent_cli *cli, struct err *err)
 {
-	if (cli->server && !exports_over_network(cli->config))
+	if (!exports_over_network(cli->config))
 		return 0;
 	return role_launcher_new(&cli->launcher, &exporter_role, EXPORTER_MEMORY, err);
 }
