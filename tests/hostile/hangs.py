@@ -200,10 +200,10 @@ def in_memory(shop):
     """A false Python whose code is in a file on FUSE, mapped but not read, whose server does not answer"""
     program = shop.link(shop.c("false_python", "-rdynamic", "-Wl,--hash-style=both"), "py-hang")
     with mounted(shop, "memory") as fuse:
+        fuse.server.send_signal(signal.SIGUSR2)
         hostile = cameo.spawn(*attack.as_user(attack.HOSTILE, program, LONG_MS, "hang", fuse.path))
         try:
             wait_until_it_runs(hostile)
-            fuse.server.send_signal(signal.SIGUSR2)
             outcome = attack.attack(shop, [])
         finally:
             fuse.end()
