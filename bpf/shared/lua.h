@@ -27,19 +27,39 @@ enum {
 				    an object */
 	LUA_CLOSURE_CODE = 24,   /* offset of its prototype, or of its C function */
 	LUA_PROTO = 10,
+	LUA_PROTO_SIZES = 16, /* what precedes belongs to the garbage collector */
 	LUA_PROTO_N_CODE = 24,
+	LUA_PROTO_N_LINES = 28,
+	LUA_PROTO_N_MARKS = 40,
 	LUA_PROTO_LINE = 44,
 	LUA_PROTO_CODE = 64,
+	LUA_PROTO_LINES = 88,
+	LUA_PROTO_MARKS = 96,
 	LUA_PROTO_SOURCE = 112,
 	LUA_PROTO_BYTES = 120,
+	LUA_MARK_BYTES = 8, /* AbsLineInfo: the position of an instruction, then its line */
+	LUA_STRING_LONG = 0x14,
+	LUA_STRING_SHORT_LEN = 11, /* in a string (TString) */
+	LUA_STRING_LONG_LEN = 16,
+	LUA_STRING_TEXT = 24,
 	LUA_CODE_MAX = 1 << 24, /* instructions, at most */
 };
 
 /* The place of a function written in C. */
 #define LUA_PLACE_C 0xffffffffU
 
-/* Combines the fields that a function's cookie consists of. */
-#define LUA_COOKIE_BYTES(line, code, source) ((code) ^ (source) << 20 ^ (__u64)(line) << 44)
+/*
+ * Combines the words of a prototype that never change into its cookie: sizes, lines and all of its
+ * arrays, since code that is compiled later often gets the memory of a few of them.
+ */
+static inline __u64 lua_cookie_of(const __u64 proto[LUA_PROTO_BYTES / 8])
+{
+	__u64 v = 0;
+
+	for (int i = LUA_PROTO_SIZES / 8; i < LUA_PROTO_BYTES / 8; i++)
+		v = (v << 7 | v >> 57) ^ proto[i];
+	return v;
+}
 
 struct lua_walk {
 	__u64 state;      /* the lua_State in work; 0: none yet */

@@ -39,7 +39,25 @@ enum {
 	PERL_GLOB_NAME =
 		32, /* in a body: a glob's name; in such names, where the file name begins */
 	PERL_GLOB_FILE = 10,
+	PERL_GLOB_STASH = 40, /* in a body as well */
+	PERL_GLOB_BYTES = 48,
+	PERL_GP_EGV = 56,
 	PERL_BODY = 0,     /* in a value: the address of its body */
+	PERL_VALUE_U = 16, /* in a value: sv_u */
+	PERL_VALUE_BYTES = 24,
+	PERL_CV_STASH = 32, /* in the body of a CV */
+	PERL_CV_FLAGS = 92,
+	PERL_CV_NAMED = 0x8000, /* flag: PERL_CV_NAME is a HEK, not a glob */
+	PERL_CV_BYTES = 96,
+	PERL_CV_WORDS = 6, /* words from PERL_CV_ROOT on that are read */
+	PERL_HV_MAX = 24,  /* in the body of a hash */
+	PERL_HV_BYTES = 32,
+	PERL_AUX_NAME = 0, /* in the extra part of a hash */
+	PERL_AUX_NAMES =
+		28, /* number of names; 0: PERL_AUX_NAME is the name, not an array of them */
+	PERL_AUX_BYTES = 32,
+	PERL_HEK_LEN = 4, /* in a hash entry key, Perl's form of shared names */
+	PERL_HEK_TEXT = 8,
 	PERL_CV_ROOT = 48, /* in a body: its code, its name or glob, its file name */
 	PERL_CV_NAME = 56,
 	PERL_CV_FILE = 64,
@@ -57,9 +75,12 @@ enum {
 
 /*
  * What cookies are made of. Closures are copies of one sub, and code that eval() compiles does not
- * live long; these words are the same in each copy, and differ for other code.
+ * live long; these words are the same in each copy, and differ for other code. A sub's are the
+ * PERL_CV_WORDS from PERL_CV_ROOT on: its code, its name, its file name, and CvOUTSIDE_SEQ, which
+ * grows with each block that is compiled. The addresses alone may be those of a sub that was freed.
  */
-#define PERL_SUB_BYTES(root, name, file) ((root) ^ (name) << 16 ^ (file) << 32 ^ (file) >> 32)
+#define PERL_SUB_BYTES(cv)                                                                         \
+	((cv)[0] ^ (cv)[1] << 16 ^ (cv)[2] << 32 ^ (cv)[2] >> 32 ^ ((cv)[5] & 0xffffffff) << 28)
 #define PERL_FILE_BYTES(kind, file, text0, text1)                                                  \
 	(PERL_IS_EVALUATED(text0)                                                                  \
 		 ? (__u64)(kind) << 56 | 1                                                         \

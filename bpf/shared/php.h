@@ -44,6 +44,9 @@ enum {
 	PHP_FUNC_NAME = 8,
 	PHP_FUNC_SCOPE = 16,
 	PHP_FUNC_BYTES = 24,
+	PHP_STRING_LEN = 16, /* in a zend_string */
+	PHP_STRING_TEXT = 24,
+	PHP_CLASS_NAME = 8, /* in a zend_class_entry */
 	PHP_OPLINE_LINE = 24,
 	PHP_OPLINE_BYTES = 32,
 	PHP_INTERNAL =

@@ -16,6 +16,21 @@ enum {
 	PYTHON_NONE = 0xffff,  /* an offset that this version does not have */
 	PYTHON_OWNER_SHIM = 3, /* from 3.12: this value and above */
 	PYTHON_COOKIE_WORDS = 8,
+	/*
+	 * The head of a string follows its PyObject: length, hash and state. The bits of a state,
+	 * from the lowest, are the width of a character, "compact" and "ascii";
+	 * python_vm.kind_shift is where they begin.
+	 */
+	PYTHON_STRING_STATE = 16,
+	PYTHON_STRING_KIND = 7,
+	PYTHON_STRING_COMPACT = 1 << 3,
+	PYTHON_STRING_ASCII = 1 << 4,
+	PYTHON_NOT_ASCII_36 =
+		24, /* additional head of a string that is not ASCII, before its text */
+	PYTHON_NOT_ASCII_312 = 16, /* the same, from 3.12 on */
+	PYTHON_BYTES_DATA = 16,    /* of a bytes object, behind its PyObject */
+	PYTHON_TYPE_NAME = 8,      /* of a type, behind its PyObject */
+	PYTHON_CODE_MAX = 512,     /* bytes of a code object up to the end of code_lines */
 };
 
 struct python_vm {
@@ -31,13 +46,27 @@ struct python_vm {
 	__u16 object_link;  /* ... and where in it greenlet stores the frame's original link */
 	__u8 entry;         /* enum python_entry */
 	__u8 place_is_addr; /* frame_place holds an address; otherwise a 32-bit index */
-	/* used only by the symbolizer */
+	/* for reading a function, see python_copy.h and src/lang/python/code.c */
 	__u16 minor;
 	__u16 code_filename, code_name, code_qualname, code_lines, code_first_line, code_bytecode;
 	__u16 object;     /* size of PyObject */
 	__u16 ascii_data; /* offset of the text in a compact ASCII string */
 	__u16 kind_shift; /* shift of the kind in a string's state */
 };
+
+/* The offset of the text in a string with @state, which was shifted. */
+static inline __u64 python_text_at(const struct python_vm *py, __u64 state)
+{
+	if (state & PYTHON_STRING_ASCII)
+		return py->ascii_data;
+	return py->ascii_data + (py->minor >= 12 ? PYTHON_NOT_ASCII_312 : PYTHON_NOT_ASCII_36);
+}
+
+/* The offset of the pointer to a code object's name, which is its qualified one if it has that. */
+static inline __u16 python_name_at(const struct python_vm *py)
+{
+	return py->code_qualname != PYTHON_NONE ? py->code_qualname : py->code_name;
+}
 
 /*
  * A code object's cookie is made of its words up to the one that leads to its line table. They

@@ -100,7 +100,7 @@ static __always_inline void lua_add_caller(struct walk *w, __u64 proto, __u32 pl
 static __always_inline void lua_push(struct walk *w, __u32 slot, __u64 proto, __u64 saved)
 {
 	__u64 code, pc;
-	__u32 n_code, line, place;
+	__u32 n_code, place;
 
 	if (read_user(w->vm_frame.words, LUA_PROTO_BYTES, proto)) {
 		vm_push(w, slot, proto, 0, 0);
@@ -108,12 +108,10 @@ static __always_inline void lua_push(struct walk *w, __u32 slot, __u64 proto, __
 	}
 	code = w->vm_frame.words[LUA_PROTO_CODE / 8];
 	n_code = (__u32)w->vm_frame.words[LUA_PROTO_N_CODE / 8] & (LUA_CODE_MAX - 1);
-	line = w->vm_frame.words[LUA_PROTO_LINE / 8] >> 32;
 	pc = lua_pc(w, slot, saved, code, code + 4ULL * n_code);
 	place = (__u32)((pc - code) >> 2) & (LUA_CODE_MAX - 1);
 	lua_add_caller(w, proto, place);
-	vm_push(w, slot, proto, place,
-		vm_cookie(LUA_COOKIE_BYTES(line, code, w->vm_frame.words[LUA_PROTO_SOURCE / 8])));
+	vm_push(w, slot, proto, place, vm_cookie(lua_cookie_of(w->vm_frame.words)));
 }
 
 WALK_FN int lua_step(__u32 which, __u32 slot)

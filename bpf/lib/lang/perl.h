@@ -98,12 +98,12 @@ static __always_inline void perl_push_cop(struct walk *w, const struct perl_vm *
 
 static __always_inline void perl_push_sub(struct walk *w, __u32 slot, __u64 cv, int begins)
 {
-	__u64 body = 0, key[3] = { 0 };
+	__u64 body = 0, key[PERL_CV_WORDS] = { 0 };
 	__u32 cookie = 0;
 
 	if (!read_user(&body, sizeof(body), cv + PERL_BODY) &&
 	    !read_user(key, sizeof(key), body + PERL_CV_ROOT))
-		cookie = vm_cookie(PERL_SUB_BYTES(key[0], key[1], key[2]));
+		cookie = vm_cookie(PERL_SUB_BYTES(key));
 	perl_push(w, slot, begins ? cv | PERL_BEGIN : cv, cookie);
 }
 

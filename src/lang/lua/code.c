@@ -14,7 +14,6 @@
 #include "lang/lua/lua.h"
 
 enum {
-	MARK_BYTES = 8,        /* AbsLineInfo: the position of an instruction, then its line */
 	LINE_IS_MARKED = -128, /* ABSLINEINFO: the line is in the next mark */
 	LINES_MAX = LANG_LINES_MAX / 4,
 	CALLERS_TRIED = 16, /* callers that are tried before an unnamed function stays unnamed */
@@ -41,8 +40,8 @@ static int read_lines(const struct lang_process *p, const struct lua_proto *prot
 	for (uint32_t i = 0; i < n; i++) {
 		line += (uint32_t)steps[i];
 		if (steps[i] == LINE_IS_MARKED && n_marked < proto->n_marks &&
-		    !p->read(p->ctx, proto->marks + (uint64_t)MARK_BYTES * n_marked++ + 4, &marked,
-			     sizeof(marked)))
+		    !p->read(p->ctx, proto->marks + (uint64_t)LUA_MARK_BYTES * n_marked++ + 4,
+			     &marked, sizeof(marked)))
 			line = marked;
 		if (line <= INT32_MAX)
 			memcpy(out->lines + (size_t)4 * i, &line, 4);
@@ -122,8 +121,7 @@ int lua_read(const struct vm_tables *tables, uint32_t vm, const struct lang_proc
 		return read_c(p, out);
 	r = lua_read_proto(p, addr, &proto);
 	if (r == 0)
-		r = lang_check_cookie(cookie, LUA_COOKIE_BYTES((uint64_t)proto.first_line,
-							       proto.code, proto.source));
+		r = lang_check_cookie(cookie, proto.cookie);
 	if (r == 0)
 		r = read_file(p, proto.source, &out->file);
 	if (r == 0)

@@ -18,7 +18,7 @@ int lua_read(const struct vm_tables *tables, uint32_t vm, const struct lang_proc
 
 /* The fields of a prototype (struct Proto in lobject.h) that are used; counts and addresses. */
 struct lua_proto {
-	uint64_t at;
+	uint64_t at, cookie;
 	uint32_t n_constants, n_code, n_lines, n_locals, n_marks, first_line;
 	uint64_t constants, code, upvalues, lines, marks, locals, source;
 };

@@ -10,40 +10,40 @@
 #include "lang/find.h"
 #include "lang/lua/lua.h"
 
-/* Types of objects, and offsets in a string (TString). */
-enum {
-	STRING_SHORT = 4,
-	STRING_LONG = 0x14,
-	STRING_SHORT_LEN = 11,
-	STRING_LONG_LEN = 16,
-	STRING_TEXT = 24,
-};
+/* The type of a string whose length is one byte. */
+enum { STRING_SHORT = 4 };
 
 int lua_read_string(const struct lang_process *p, uint64_t at, char **out)
 {
-	uint8_t head[STRING_TEXT];
+	uint8_t head[LUA_STRING_TEXT];
 	uint64_t len;
 
 	if (!at || p->read(p->ctx, at, head, sizeof(head)))
 		return -EFAULT;
-	len = head[STRING_SHORT_LEN];
-	if (head[LUA_TYPE] == STRING_LONG)
-		memcpy(&len, head + STRING_LONG_LEN, sizeof(len));
+	len = head[LUA_STRING_SHORT_LEN];
+	if (head[LUA_TYPE] == LUA_STRING_LONG)
+		memcpy(&len, head + LUA_STRING_LONG_LEN, sizeof(len));
 	else if (head[LUA_TYPE] != STRING_SHORT)
 		return -ESTALE;
-	return lang_read_text(p, at + STRING_TEXT, len, out);
+	return lang_read_text(p, at + LUA_STRING_TEXT, len, out);
 }
 
 int lua_read_proto(const struct lang_process *p, uint64_t at, struct lua_proto *out)
 {
-	uint8_t head[LUA_PROTO_BYTES];
+	union {
+		__u64 words[LUA_PROTO_BYTES / 8];
+		uint8_t bytes[LUA_PROTO_BYTES];
+	} head;
 	const struct {
 		uint32_t at;
 		uint32_t *to;
 	} numbers[] = {
-		{ 20, &out->n_constants }, { LUA_PROTO_N_CODE, &out->n_code },
-		{ 28, &out->n_lines },     { 36, &out->n_locals },
-		{ 40, &out->n_marks },     { LUA_PROTO_LINE, &out->first_line },
+		{ 20, &out->n_constants },
+		{ LUA_PROTO_N_CODE, &out->n_code },
+		{ LUA_PROTO_N_LINES, &out->n_lines },
+		{ 36, &out->n_locals },
+		{ LUA_PROTO_N_MARKS, &out->n_marks },
+		{ LUA_PROTO_LINE, &out->first_line },
 	};
 	const struct {
 		uint32_t at;
@@ -52,21 +52,22 @@ int lua_read_proto(const struct lang_process *p, uint64_t at, struct lua_proto *
 		{ 56, &out->constants },
 		{ LUA_PROTO_CODE, &out->code },
 		{ 80, &out->upvalues },
-		{ 88, &out->lines },
-		{ 96, &out->marks },
+		{ LUA_PROTO_LINES, &out->lines },
+		{ LUA_PROTO_MARKS, &out->marks },
 		{ 104, &out->locals },
 		{ LUA_PROTO_SOURCE, &out->source },
 	};
 
-	if (p->read(p->ctx, at, head, sizeof(head)) || head[LUA_TYPE] != LUA_PROTO)
+	if (p->read(p->ctx, at, &head, sizeof(head)) || head.bytes[LUA_TYPE] != LUA_PROTO)
 		return -ESTALE;
 	out->at = at;
+	out->cookie = lua_cookie_of(head.words);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		memcpy(numbers[i].to, head + numbers[i].at, sizeof(uint32_t));
+		memcpy(numbers[i].to, head.bytes + numbers[i].at, sizeof(uint32_t));
 		if (*numbers[i].to > INT32_MAX)
 			*numbers[i].to = 0;
 	}
 	for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
-		memcpy(pointers[i].to, head + pointers[i].at, sizeof(uint64_t));
+		memcpy(pointers[i].to, head.bytes + pointers[i].at, sizeof(uint64_t));
 	return 0;
 }

@@ -12,30 +12,14 @@
 #include "lang/find.h"
 #include "lang/perl/perl.h"
 
-enum {
-	SV_ANY = 0,    /* in a value: sv_any, its body */
-	SV_U = 16,     /* in a value: sv_u */
-	CV_STASH = 32, /* in the body of a CV */
-	CV_FLAGS = 92,
-	CV_NAMED = 0x8000, /* flag: PERL_CV_NAME is a HEK, not a glob */
-	GV_STASH = 40,     /* in the body of a glob */
-	HV_MAX = 24,       /* in the body of a hash */
-	HV_BYTES = 32,
-	GP_EGV = 56,
-	AUX_NAME = 0,
-	AUX_NAMES = 28, /* number of names; 0: AUX_NAME is the name, not an array of names */
-	HEK_LEN = 4,
-	HEK_TEXT = 8,
-};
-
 /* Reads a hash entry key (HEK), Perl's form of shared names. */
 static int read_hek(const struct lang_process *p, uint64_t at, char **out)
 {
 	int32_t len;
 
-	if (!at || p->read(p->ctx, at + HEK_LEN, &len, sizeof(len)) || len < 0)
+	if (!at || p->read(p->ctx, at + PERL_HEK_LEN, &len, sizeof(len)) || len < 0)
 		return -EFAULT;
-	return lang_read_text(p, at + HEK_TEXT, (uint64_t)len, out);
+	return lang_read_text(p, at + PERL_HEK_TEXT, (uint64_t)len, out);
 }
 
 /* Reads a file name, which is terminated by a zero and may be at the end of a page. */
@@ -56,17 +40,17 @@ static int read_package(const struct perl_vm *perl, const struct lang_process *p
 	uint64_t body, aux, max, name;
 	int32_t n_names;
 
-	if (!stash || lang_read_u64(p, stash + SV_ANY, &body) < 0)
+	if (!stash || lang_read_u64(p, stash + PERL_BODY, &body) < 0)
 		return -EFAULT;
-	aux = body + HV_BYTES;
+	aux = body + PERL_HV_BYTES;
 	if (perl->aux_is_behind_array) {
-		if (lang_read_u64(p, stash + SV_U, &aux) < 0 ||
-		    lang_read_u64(p, body + HV_MAX, &max) < 0)
+		if (lang_read_u64(p, stash + PERL_VALUE_U, &aux) < 0 ||
+		    lang_read_u64(p, body + PERL_HV_MAX, &max) < 0)
 			return -EFAULT;
 		aux += 8 * (max + 1);
 	}
-	if (lang_read_u64(p, aux + AUX_NAME, &name) < 0 ||
-	    p->read(p->ctx, aux + AUX_NAMES, &n_names, sizeof(n_names)) ||
+	if (lang_read_u64(p, aux + PERL_AUX_NAME, &name) < 0 ||
+	    p->read(p->ctx, aux + PERL_AUX_NAMES, &n_names, sizeof(n_names)) ||
 	    (n_names && lang_read_u64(p, name, &name) < 0))
 		return -EFAULT;
 	return read_hek(p, name, out);
@@ -78,13 +62,13 @@ static int read_glob(const struct lang_process *p, uint64_t gv, char **out_name,
 {
 	uint64_t gp, egv, body, name;
 
-	if (!gv || lang_read_u64(p, gv + SV_U, &gp) < 0)
+	if (!gv || lang_read_u64(p, gv + PERL_VALUE_U, &gp) < 0)
 		return -EFAULT;
-	if (gp && lang_read_u64(p, gp + GP_EGV, &egv) == 0 && egv)
+	if (gp && lang_read_u64(p, gp + PERL_GP_EGV, &egv) == 0 && egv)
 		gv = egv;
-	if (lang_read_u64(p, gv + SV_ANY, &body) < 0 ||
+	if (lang_read_u64(p, gv + PERL_BODY, &body) < 0 ||
 	    lang_read_u64(p, body + PERL_GLOB_NAME, &name) < 0 ||
-	    lang_read_u64(p, body + GV_STASH, out_stash) < 0)
+	    lang_read_u64(p, body + PERL_GLOB_STASH, out_stash) < 0)
 		return -EFAULT;
 	return read_hek(p, name, out_name);
 }
@@ -108,12 +92,13 @@ static int read_sub(const struct perl_vm *perl, const struct lang_process *p, ui
 	uint32_t flags;
 	int r;
 
-	if (p->read(p->ctx, body + CV_FLAGS, &flags, sizeof(flags)) ||
+	if (p->read(p->ctx, body + PERL_CV_FLAGS, &flags, sizeof(flags)) ||
 	    lang_read_u64(p, body + PERL_CV_NAME, &name_at) < 0 ||
-	    lang_read_u64(p, body + CV_STASH, &stash) < 0 ||
+	    lang_read_u64(p, body + PERL_CV_STASH, &stash) < 0 ||
 	    lang_read_u64(p, body + PERL_CV_FILE, &file) < 0)
 		return -EFAULT;
-	r = flags & CV_NAMED ? read_hek(p, name_at, &name) : read_glob(p, name_at, &name, &stash);
+	r = flags & PERL_CV_NAMED ? read_hek(p, name_at, &name)
+				  : read_glob(p, name_at, &name, &stash);
 	if (r == 0)
 		r = read_file(p, file, &out->file);
 	if (r < 0)
@@ -176,12 +161,12 @@ static int check_file(const struct perl_vm *perl, const struct lang_process *p, 
 /* Return: 0 and the body of the CV; -ESTALE if the sample saw another sub. */
 static int check_sub(const struct lang_process *p, uint64_t cv, uint32_t cookie, uint64_t *out_body)
 {
-	uint64_t key[3];
+	uint64_t key[PERL_CV_WORDS];
 
-	if (lang_read_u64(p, cv + SV_ANY, out_body) < 0 ||
+	if (lang_read_u64(p, cv + PERL_BODY, out_body) < 0 ||
 	    p->read(p->ctx, *out_body + PERL_CV_ROOT, key, sizeof(key)))
 		return -ESTALE;
-	return lang_check_cookie(cookie, PERL_SUB_BYTES(key[0], key[1], key[2]));
+	return lang_check_cookie(cookie, PERL_SUB_BYTES(key));
 }
 
 /*

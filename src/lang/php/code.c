@@ -13,10 +13,7 @@
 #include "lang/php/php.h"
 
 enum {
-	STRING_LEN = 16, /* offsets in a zend_string */
-	STRING_TEXT = 24,
-	CLASS_NAME = 8, /* offset in a zend_class_entry */
-	USER = 2,       /* types of functions, next to PHP_INTERNAL */
+	USER = 2, /* types of functions, next to PHP_INTERNAL */
 	EVAL = 4,
 };
 
@@ -25,9 +22,9 @@ static int read_string(const struct lang_process *p, uint64_t addr, char **out)
 {
 	uint64_t len;
 
-	if (!addr || lang_read_u64(p, addr + STRING_LEN, &len) < 0)
+	if (!addr || lang_read_u64(p, addr + PHP_STRING_LEN, &len) < 0)
 		return -EFAULT;
-	return lang_read_text(p, addr + STRING_TEXT, len, out);
+	return lang_read_text(p, addr + PHP_STRING_TEXT, len, out);
 }
 
 /*
@@ -55,7 +52,7 @@ static int make_name(const struct lang_process *p, uint64_t addr, struct lang_fu
 	r = read_string(p, name_at, &name);
 	if (r < 0)
 		return r;
-	if (scope && lang_read_u64(p, scope + CLASS_NAME, &class_at) == 0)
+	if (scope && lang_read_u64(p, scope + PHP_CLASS_NAME, &class_at) == 0)
 		(void)read_string(p, class_at, &class);
 	if (!class)
 		out->name = steal_ptr(&name);

@@ -14,21 +14,6 @@
 #include "lang/find.h"
 #include "lang/python/python.h"
 
-/*
- * The head of a string follows its PyObject: length, hash and state. The bits of a state, from the
- * lowest, are the width of a character, "compact" and "ascii"; python_vm.kind_shift is where they
- * begin.
- */
-enum {
-	STATE_OFF = 16,
-	STATE_KIND = 7,
-	STATE_COMPACT = 1 << 3,
-	STATE_ASCII = 1 << 4,
-	NOT_ASCII_36 = 24,  /* additional head of a string that is not ASCII, before its text */
-	NOT_ASCII_312 = 16, /* the same, from 3.12 on */
-	BYTES_DATA_OFF = 16,
-};
-
 /* Appends one character; control characters, surrogates and line separators become '?'. */
 static void put_utf8(struct buf *b, uint32_t c)
 {
@@ -67,21 +52,20 @@ static uint32_t char_at(const uint8_t *text, size_t i, uint32_t width)
 static int read_string(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
 		       char **out)
 {
-	uint64_t length, state, data = addr + py->ascii_data;
+	uint64_t length, state, data;
 	uint8_t text[4 * LANG_NAME_MAX];
 	uint32_t last = 0;
 	struct buf b = { 0 };
 	uint32_t width;
 
 	if (!addr || lang_read_u64(p, addr + py->object, &length) < 0 ||
-	    lang_read_u64(p, addr + py->object + STATE_OFF, &state) < 0)
+	    lang_read_u64(p, addr + py->object + PYTHON_STRING_STATE, &state) < 0)
 		return -EFAULT;
 	state >>= py->kind_shift;
-	width = (uint32_t)state & STATE_KIND;
-	if (!(state & STATE_COMPACT) || (width != 1 && width != 2 && width != 4))
+	width = (uint32_t)state & PYTHON_STRING_KIND;
+	if (!(state & PYTHON_STRING_COMPACT) || (width != 1 && width != 2 && width != 4))
 		return -EBADMSG;
-	if (!(state & STATE_ASCII))
-		data += py->minor >= 12 ? NOT_ASCII_312 : NOT_ASCII_36;
+	data = addr + python_text_at(py, state);
 	/*
 	 * a string is followed by a zero; in memory that was reused, the length rarely leads to one
 	 */
@@ -115,7 +99,7 @@ static int read_lines(const struct python_vm *py, const struct lang_process *p, 
 	out->lines = malloc(len);
 	if (!out->lines)
 		return -ENOMEM;
-	if (p->read(p->ctx, addr + py->object + BYTES_DATA_OFF, out->lines, len))
+	if (p->read(p->ctx, addr + py->object + PYTHON_BYTES_DATA, out->lines, len))
 		return -EFAULT;
 	out->n_lines = (uint32_t)len;
 	return 0;
@@ -131,8 +115,9 @@ static bool is_of_type(const struct python_vm *py, const struct lang_process *p,
 
 	/* ob_type is the last field of a PyObject; tp_name follows the type's own PyVarObject */
 	return lang_read_u64(p, addr + py->object - 8, &type) == 0 &&
-	       lang_read_u64(p, type + py->object + 8, &at) == 0 && len <= sizeof(text) &&
-	       p->read(p->ctx, at, text, len) == 0 && !memcmp(text, name, len);
+	       lang_read_u64(p, type + py->object + PYTHON_TYPE_NAME, &at) == 0 &&
+	       len <= sizeof(text) && p->read(p->ctx, at, text, len) == 0 &&
+	       !memcmp(text, name, len);
 }
 
 /* Return: 0; -ESTALE if the code object is not the one that the sample saw; -EFAULT. */
@@ -150,13 +135,12 @@ static int check_cookie(const struct python_vm *py, const struct lang_process *p
 static int read_parts(const struct python_vm *py, const struct lang_process *p, uint64_t addr,
 		      struct lang_function *out)
 {
-	uint16_t name_at = py->code_qualname != PYTHON_NONE ? py->code_qualname : py->code_name;
 	uint64_t name, file, lines;
 	uint32_t first;
 	int r;
 
 	if (p->read(p->ctx, addr + py->code_first_line, &first, sizeof(first)) ||
-	    lang_read_u64(p, addr + name_at, &name) < 0 ||
+	    lang_read_u64(p, addr + python_name_at(py), &name) < 0 ||
 	    lang_read_u64(p, addr + py->code_filename, &file) < 0 ||
 	    lang_read_u64(p, addr + py->code_lines, &lines) < 0)
 		return -EFAULT;
@@ -166,7 +150,10 @@ static int read_parts(const struct python_vm *py, const struct lang_process *p, 
 	r = read_string(py, p, name, &out->name);
 	if (r == 0)
 		r = read_string(py, p, file, &out->file);
-	return r < 0 ? r : read_lines(py, p, lines, out);
+	if (r < 0)
+		return r;
+	r = read_lines(py, p, lines, out);
+	return r;
 }
 
 int python_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,

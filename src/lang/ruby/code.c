@@ -16,33 +16,14 @@
 #include "lang/ruby/ruby.h"
 
 enum {
-	ISEQ_BODY = 16,
-	BODY_SIZE = 4, /* offsets in an iseq's body */
-	BODY_CODE = 8,
-	BODY_PATH = 64,
-	BODY_LABEL = 80,
+	BODY_CODE = 8, /* offsets in an iseq's body */
 	BODY_FIRST_LINE = 88,
-	BODY_LINES_OLD = 120,
-	BODY_LINES = 112,
-	BODY_PARENT = 160, /* in 3.4; from 4.0 on it is BODY_PARENT_40 */
-	BODY_PARENT_40 = 168,
-	LINES_COUNT = 16, /* offsets in a body's line table (insns_info) */
-	LINES_POSITIONS = 8,
-	LINES_INDEX = 24,
-	FIRST_WITH_NODES = 301, /* from here on, entries have a node id as well */
-	FIRST_PLAIN_LINE = 302, /* from here on, the first line is an int, not an object */
-	FIRST_COMPILED = 304,   /* from here on, code of eval() is labelled <compiled> */
-	EVALS_MAX = 16,         /* nesting depth of eval() */
-	METHOD_OWNER = 32,      /* offsets in a method entry, a definition and an svar */
+	EVALS_MAX = 16,    /* nesting depth of eval() */
+	METHOD_OWNER = 32, /* offsets in a method entry and an svar */
 	METHOD_DEF = RUBY_METHOD_DEF,
-	DEF_NAME = 32,
 	SVAR_METHOD = 8,
 	CODE_WORDS_MAX = LANG_LINES_MAX / 4,
 	PLACE_MASK = (1 << RUBY_PLACE_BITS) - 1,
-	INDEX_SMALL = 54, /* positions in the first part of an index: six words with nine each */
-	INDEX_SMALL_BYTES = 48,
-	INDEX_BLOCK_BITS = 512,
-	INDEX_BLOCK_BYTES = 80,
 };
 
 /* ---- lines ---------------------------------------------------------------------- */
@@ -61,16 +42,19 @@ uint32_t ruby_index_rank(const uint8_t *index, size_t len, uint32_t pos)
 	uint32_t rank, bit, word;
 	uint64_t bits;
 
-	if (pos < INDEX_SMALL) {
-		if (len < INDEX_SMALL_BYTES)
+	if (pos < RUBY_INDEX_SMALL) {
+		if (len < RUBY_INDEX_SMALL_BYTES)
 			return 0;
 		return index_word(index + 8 * (pos / 9)) >> (pos % 9 * 7) & 0x7f;
 	}
-	pos -= INDEX_SMALL;
-	if (INDEX_SMALL_BYTES + ((size_t)pos / INDEX_BLOCK_BITS + 1) * INDEX_BLOCK_BYTES > len)
+	pos -= RUBY_INDEX_SMALL;
+	if (RUBY_INDEX_SMALL_BYTES +
+		    ((size_t)pos / RUBY_INDEX_BLOCK_BITS + 1) * RUBY_INDEX_BLOCK_BYTES >
+	    len)
 		return 0;
-	block = index + INDEX_SMALL_BYTES + (size_t)pos / INDEX_BLOCK_BITS * INDEX_BLOCK_BYTES;
-	bit = pos % INDEX_BLOCK_BITS;
+	block = index + RUBY_INDEX_SMALL_BYTES +
+		(size_t)pos / RUBY_INDEX_BLOCK_BITS * RUBY_INDEX_BLOCK_BYTES;
+	bit = pos % RUBY_INDEX_BLOCK_BITS;
 	word = bit / 64;
 	memcpy(&rank, block, sizeof(rank));
 	bits = index_word(block + 16 + 8 * word) << (63 - bit % 64);
@@ -113,23 +97,20 @@ static int read_bytes(const struct lang_process *p, uint64_t at, size_t len, uin
 static int read_table(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t body,
 		      uint32_t n_words, struct table *t)
 {
-	bool old = ruby->version < FIRST_PLAIN_LINE;
-	uint64_t at = body + (old ? BODY_LINES_OLD : BODY_LINES), entries, index;
+	uint64_t at = body + ruby_lines_at(ruby), entries, index;
 	int r;
 
-	t->entry_bytes = ruby->version >= FIRST_WITH_NODES ? 12 : 8;
-	if (lang_read_u64(p, at, &entries) < 0 || lang_read_u64(p, at + LINES_INDEX, &index) < 0 ||
-	    p->read(p->ctx, at + LINES_COUNT, &t->n_entries, sizeof(t->n_entries)))
+	t->entry_bytes = ruby_line_bytes(ruby);
+	if (lang_read_u64(p, at, &entries) < 0 ||
+	    lang_read_u64(p, at + RUBY_LINES_INDEX, &index) < 0 ||
+	    p->read(p->ctx, at + RUBY_LINES_COUNT, &t->n_entries, sizeof(t->n_entries)))
 		return -EFAULT;
 	if (!t->n_entries || t->n_entries > CODE_WORDS_MAX)
 		return -ENOENT;
 	r = read_bytes(p, entries, (size_t)t->n_entries * t->entry_bytes, &t->entries);
 	if (r < 0 || t->n_entries == 1)
 		return r;
-	t->index_len = INDEX_SMALL_BYTES;
-	if (n_words > INDEX_SMALL)
-		t->index_len += ((n_words - INDEX_SMALL) / INDEX_BLOCK_BITS + 1) *
-				(size_t)INDEX_BLOCK_BYTES;
+	t->index_len = ruby_index_bytes(n_words);
 	return read_bytes(p, index, t->index_len, &t->index);
 }
 
@@ -191,7 +172,8 @@ bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lan
 {
 	uint64_t body, code;
 
-	return !ruby_is_suspect(addr, f, place) || lang_read_u64(p, addr + ISEQ_BODY, &body) < 0 ||
+	return !ruby_is_suspect(addr, f, place) ||
+	       lang_read_u64(p, addr + RUBY_ISEQ_BODY, &body) < 0 ||
 	       lang_read_u64(p, body + BODY_CODE, &code) < 0 || code_place(code) == f->bytecode;
 }
 
@@ -237,7 +219,7 @@ static const char *label_method(const char *label)
  */
 static const char *skip_rescue(const struct ruby_vm *ruby, const char *label)
 {
-	while (ruby->version >= FIRST_COMPILED &&
+	while (ruby->version >= RUBY_FIRST_COMPILED &&
 	       (!strncmp(label, "rescue in ", 10) || !strncmp(label, "ensure in ", 10)))
 		label += 10;
 	return label;
@@ -260,8 +242,9 @@ static int read_label(const struct ruby_vm *ruby, const struct lang_process *p, 
 {
 	uint64_t at;
 
-	return lang_read_u64(p, body + BODY_LABEL, &at) < 0 ? -EFAULT
-							    : ruby_read_string(ruby, p, at, out);
+	return lang_read_u64(p, body + RUBY_BODY_LABEL, &at) < 0
+		       ? -EFAULT
+		       : ruby_read_string(ruby, p, at, out);
 }
 
 /*
@@ -276,14 +259,13 @@ static int read_surrounding(const struct ruby_vm *ruby, const struct lang_proces
 	uint64_t parent;
 
 	*out = NULL;
-	for (int i = 0; i < EVALS_MAX && ruby->version >= FIRST_COMPILED; i++) {
+	for (int i = 0; i < EVALS_MAX && ruby->version >= RUBY_FIRST_COMPILED; i++) {
 		if (strcmp(label ? label_method(label) : method, "<compiled>") != 0)
 			break;
 		freep(&label);
 		label = NULL;
-		if (lang_read_u64(p, body + (ruby->version < 400 ? BODY_PARENT : BODY_PARENT_40),
-				  &parent) < 0 ||
-		    lang_read_u64(p, parent + ISEQ_BODY, &body) < 0 ||
+		if (lang_read_u64(p, body + ruby_parent_at(ruby), &parent) < 0 ||
+		    lang_read_u64(p, parent + RUBY_ISEQ_BODY, &body) < 0 ||
 		    read_label(ruby, p, body, &label) < 0)
 			return 0;
 	}
@@ -301,7 +283,7 @@ static int read_iseq_name(const struct ruby_vm *ruby, const struct lang_process 
 	uint64_t path;
 	int r;
 
-	if (lang_read_u64(p, body + BODY_PATH, &path) < 0)
+	if (lang_read_u64(p, body + RUBY_BODY_PATH, &path) < 0)
 		return -EFAULT;
 	/* pathobj is the path, or an array of the path and the real path */
 	if (ruby_type_of(p, path, NULL) == RUBY_T_ARRAY && lang_read_u64(p, path + 16, &path) < 0)
@@ -329,13 +311,13 @@ static int read_iseq(const struct ruby_vm *ruby, const struct lang_process *p, u
 	int imemo, r;
 
 	if (ruby_type_of(p, iseq, &imemo) != RUBY_T_IMEMO || imemo != RUBY_IMEMO_ISEQ ||
-	    lang_read_u64(p, iseq + ISEQ_BODY, &body) < 0 ||
-	    p->read(p->ctx, body + BODY_SIZE, &n_words, sizeof(n_words)) ||
+	    lang_read_u64(p, iseq + RUBY_ISEQ_BODY, &body) < 0 ||
+	    p->read(p->ctx, body + RUBY_BODY_SIZE, &n_words, sizeof(n_words)) ||
 	    lang_read_u64(p, body + BODY_CODE, &code) < 0 ||
 	    lang_read_u64(p, body + BODY_FIRST_LINE, &first) < 0)
 		return -ESTALE;
 	/* an object (a small integer, shifted left by one), or an int */
-	first = ruby->version < FIRST_PLAIN_LINE ? first >> 1 : first & UINT32_MAX;
+	first = ruby->version < RUBY_FIRST_PLAIN_LINE ? first >> 1 : first & UINT32_MAX;
 	out->first_line = first <= INT32_MAX ? (uint32_t)first : 0;
 	out->bytecode = code_place(code);
 	r = read_iseq_name(ruby, p, bias, body, method, out);
@@ -354,7 +336,7 @@ static int read_cfunc(const struct ruby_vm *ruby, const struct lang_process *p, 
 	    lang_read_u64(p, method + METHOD_DEF, &def) < 0)
 		return -ESTALE;
 	r = lang_check_cookie(cookie, def);
-	if (r < 0 || lang_read_u64(p, def + DEF_NAME, &id) < 0)
+	if (r < 0 || lang_read_u64(p, def + RUBY_DEF_NAME, &id) < 0)
 		return -ESTALE;
 	r = ruby_read_symbol(ruby, p, bias, id, &name);
 	if (r < 0)

@@ -34,9 +34,6 @@ uint32_t ruby_index_rank(const uint8_t *index, size_t len, uint32_t pos);
 
 /* ---- values ---- */
 
-/* Offset of the array of pages in the table of symbols. */
-enum { RUBY_SYMBOLS_IDS = 16 };
-
 enum ruby_type {
 	RUBY_T_CLASS = 2,
 	RUBY_T_MODULE = 3,

@@ -17,13 +17,7 @@
 enum {
 	TYPE_MASK = 0x1f, /* in an object's flags */
 	USER_SHIFT = 12,
-	NOT_EMBEDDED = 1 << 13, /* flag of a string: its text is elsewhere */
-	EMBEDDED_ARRAY = 1 << 13,
-	FIRST_VARIABLE = 302, /* from here on, the size of an object varies */
-	FIRST_FIELDS = 303,   /* from here on, the name of a class is one of its fields */
-	EMBEDDED_LEN_SHIFT = 14,
-	SYMBOL_SHIFT = 4,
-	SYMBOLS_A_PAGE = 512,
+	FIRST_FIELDS = 303, /* from here on, the name of a class is one of its fields */
 	OBJECT_CLASS = 8,
 	CLASS_EXT = 24,   /* the extension of a class: a pointer to it, or its first word */
 	CLASS_WORDS = 32, /* words of an extension that are searched */
@@ -47,19 +41,13 @@ int ruby_type_of(const struct lang_process *p, uint64_t v, int *out_imemo)
 int ruby_read_string(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t v,
 		     char **out)
 {
-	uint64_t flags, len, data = v + 24;
+	struct ruby_text text;
+	__u64 string[RUBY_STRING_BYTES / 8];
 
-	if (ruby_type_of(p, v, NULL) != RUBY_T_STRING || lang_read_u64(p, v, &flags) < 0 ||
-	    lang_read_u64(p, v + 16, &len) < 0)
+	if (ruby_type_of(p, v, NULL) != RUBY_T_STRING || p->read(p->ctx, v, string, sizeof(string)))
 		return -EFAULT;
-	if (flags & NOT_EMBEDDED) {
-		if (lang_read_u64(p, v + 24, &data) < 0)
-			return -EFAULT;
-	} else if (ruby->version < FIRST_VARIABLE) {
-		data = v + 16;
-		len = flags >> EMBEDDED_LEN_SHIFT & 31;
-	}
-	return lang_read_text(p, data, len, out);
+	text = ruby_text_of(ruby, v, string);
+	return lang_read_text(p, text.at, text.len, out);
 }
 
 /* Reads element @i of the array @v. */
@@ -68,7 +56,7 @@ static int read_element(const struct lang_process *p, uint64_t v, uint64_t i, ui
 	uint64_t flags, data = v + 16;
 
 	if (ruby_type_of(p, v, NULL) != RUBY_T_ARRAY || lang_read_u64(p, v, &flags) < 0 ||
-	    (!(flags & EMBEDDED_ARRAY) && lang_read_u64(p, v + 32, &data) < 0))
+	    (!(flags & RUBY_EMBEDDED_ARRAY) && lang_read_u64(p, v + 32, &data) < 0))
 		return -EFAULT;
 	return lang_read_u64(p, data + 8 * i, out);
 }
@@ -76,7 +64,7 @@ static int read_element(const struct lang_process *p, uint64_t v, uint64_t i, ui
 int ruby_read_symbol(const struct ruby_vm *ruby, const struct lang_process *p, uint64_t bias,
 		     uint64_t id, char **out)
 {
-	uint64_t serial = id > ruby->last_operator ? id >> SYMBOL_SHIFT : id;
+	uint64_t serial = ruby_symbol_serial(ruby, id);
 	uint64_t ids, page, text;
 	int r;
 
@@ -84,9 +72,9 @@ int ruby_read_symbol(const struct ruby_vm *ruby, const struct lang_process *p, u
 		return -ENOENT;
 	r = lang_read_u64(p, bias + ruby->symbols + RUBY_SYMBOLS_IDS, &ids);
 	if (r == 0)
-		r = read_element(p, ids, serial / SYMBOLS_A_PAGE, &page);
+		r = read_element(p, ids, serial / RUBY_SYMBOLS_A_PAGE, &page);
 	if (r == 0)
-		r = read_element(p, page, serial % SYMBOLS_A_PAGE * 2, &text);
+		r = read_element(p, page, serial % RUBY_SYMBOLS_A_PAGE * 2, &text);
 	return r < 0 ? r : ruby_read_string(ruby, p, text, out);
 }
 
@@ -185,7 +173,7 @@ static int read_part(const struct ruby_vm *ruby, const struct lang_process *p, u
 	struct class_layout layout;
 	uint64_t at;
 
-	if (ruby->version < FIRST_VARIABLE)
+	if (ruby->version < RUBY_FIRST_VARIABLE)
 		return read_variable(ruby, p, bias, v, attached ? "__attached__" : "__classpath__",
 				     out);
 	if (ruby->version < FIRST_FIELDS)
