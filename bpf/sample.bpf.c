@@ -24,6 +24,7 @@ enum {
 	NR_EXECVE = 59, /* arch/x86/entry/syscalls/syscall_64.tbl */
 	NR_EXECVEAT = 322,
 	KERNEL_STACK_BYTES = 16384,
+	FUNCTIONS_COPIED = 1 << 15, /* functions that are known to be copied; a power of two */
 };
 
 const volatile __u32 collect_kernel = 1;
@@ -87,6 +88,14 @@ struct {
 	__uint(max_entries, 4096); /* a power of two of at least a page; set before loading */
 } ring SEC(".maps");
 
+/* Keys of the functions that were copied, by a part of the key; see vm_copy.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FUNCTIONS_COPIED);
+	__type(key, __u32);
+	__type(value, __u64);
+} functions SEC(".maps");
+
 static __always_inline __u32 walk_number(__u32 which)
 {
 	return bpf_get_smp_processor_id() * n_walks + which;
@@ -104,15 +113,45 @@ static __always_inline __u32 walk_generation(void)
 	return table_generation;
 }
 
-#include "bpf/lib/vm.h"
-#include "bpf/lib/walk.h"
-
 static __always_inline struct counters *counters_get(void)
 {
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&counts, &zero);
 }
+
+static __always_inline __u64 *copy_slot(__u32 hash)
+{
+	__u32 i = hash & (FUNCTIONS_COPIED - 1);
+
+	return bpf_map_lookup_elem(&functions, &i);
+}
+
+/*
+ * Sends w->function. While the agent lags behind samples go first. Returns WALK_CONTINUE, or
+ * WALK_OTHER if it was not sent.
+ */
+static __always_inline int copy_send(struct walk *w)
+{
+	__u32 n = bounded_here(w->function.n_bytes);
+	struct counters *c = counters_get();
+
+	if (!c || n > FUNCTION_BYTES)
+		return WALK_OTHER;
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes ||
+	    bpf_ringbuf_output(&ring, &w->function,
+			       __builtin_offsetof(struct function_record, bytes) + n,
+			       BPF_RB_NO_WAKEUP)) {
+		c->n[COUNTER_FUNCTIONS_LOST]++;
+		return WALK_OTHER;
+	}
+	c->n[COUNTER_FUNCTIONS]++;
+	return WALK_CONTINUE;
+}
+
+#include "bpf/lib/vm.h"
+#include "bpf/lib/vm_copy.h"
+#include "bpf/lib/walk.h"
 
 static __always_inline void regs_copy(__u64 *to, const struct user_regs *r)
 {
@@ -334,6 +373,7 @@ static __always_inline void user_stack(struct counters *c, struct walk *w, __u32
 		walk_fail(w, WALK_ERR_DEPTH);
 	count_walk(c, w);
 	vm_walk(w, which);
+	vm_copy_new(w, which);
 	send_walked(c, w);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Virtual machines whose tables and memory are arbitrary bytes: the walk of
- * their frames (bpf/lib, built for the host), and the reading and symbolization of the frames
- * found. Both terminate, stay within their memory and return a frame for each.
+ * their frames (bpf/lib, built for the host), the copying of their functions, and the reading and
+ * symbolization of the frames found, from the process and from copies. All terminate, stay within
+ * their memory and return a frame for each; each copy is a valid record.
  *
  * An input is a language, the entry in its table, then memory of the process.
  */
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/copy.h"
 #include "lang/lang.h"
 #include "unwind/tables.h"
 #include "unwind/walk.h"
@@ -118,6 +120,25 @@ static void name_all(struct memory *m, const uint64_t *vm_words, size_t n)
 	langs_free(l);
 }
 
+static void add_copy(void *ctx, const struct function_record *rec, size_t len)
+{
+	struct lang_process none = { .pid = 1, .read = read_memory, .ctx = &(struct memory){ 0 } };
+
+	assert(lang_copy_is_valid(rec, len));
+	langs_add_copy(ctx, &none, rec);
+}
+
+/* Copies the functions of the stack walked last. */
+static void copy_all(void)
+{
+	struct langs *l;
+	int r = langs_new(&l, &world.vms, true);
+
+	assert(r == 0);
+	unwind_walk_copy(world.walker, add_copy, l);
+	langs_free(l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct unwind_walk_input in = { .read = read_memory, .fs_base = 0x7000 };
@@ -140,6 +161,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	assert(n && !complete);
 	n = unwind_walk_vm_words(world.walker, &vm_words, &cut);
 	assert(n <= VM_WORDS_MAX && n % 2 == 0);
+	m.n_reads = 0;
+	copy_all();
 	name_all(&m, vm_words, n);
 	return 0;
 }

@@ -970,6 +970,30 @@ def langs():
     yield bytes([0]) + b"\0" * 300
 
 
+def function_record():
+    """The number of a language, its table, and a copy whose ranges hold words that lead to one another."""
+    rng = random.Random(28)
+    sizes = (16, 24, 32, 40, 64, 96, 120, 144, 176)
+    for i in range(800):
+        entry = b"".join(struct.pack("<H", rng.choice((0, 1, 2, 8, 16, 24, 32, 40, 56, 72, 104, 112, 128)))
+                         for _ in range(rng.choice((8, 16, 28, 40))))
+        n = rng.randrange(1, 24)
+        ats = [0x1000 * (k + 1) for k in range(n)]
+        lens = [rng.choice(sizes) for _ in range(n)]
+        ranges, body = b"", b""
+        for at, size in zip(ats, lens):
+            ranges += struct.pack("<QII", at, size, len(body) if rng.randrange(20) else rng.getrandbits(32))
+            words = [rng.choice((rng.choice(ats), rng.choice(ats) - 16, rng.randrange(40), 0x601a, 0x701a, 5, 7,
+                                 rng.getrandbits(64))) for _ in range(size // 8)]
+            body += struct.pack(f"<{size // 8}Q", *words)
+        ranges = ranges.ljust(24 * 16, b"\0")
+        claimed = len(body) if rng.randrange(10) else rng.getrandbits(16)
+        yield (bytes([i % 256]) + entry + struct.pack("<QQII", ats[0] | rng.randrange(2), rng.getrandbits(33),
+                                                      n if rng.randrange(10) else rng.randrange(64), claimed) +
+               ranges + body)
+    yield bytes([0]) + b"\0" * 300
+
+
 def jvm():
     """An address and registers, then the words of the image to replace."""
     rng = random.Random(22)

@@ -79,6 +79,15 @@ static __always_inline long read_user(void *dst, __u32 len, __u64 addr)
 	return bpf_probe_read_user(dst, len, (const void *)addr);
 }
 
+/*
+ * Copies the string at @addr up to and including its zero, at most @max bytes. Returns their number
+ * or a negative one.
+ */
+static __always_inline long read_user_text(void *dst, __u32 max, __u64 addr)
+{
+	return bpf_probe_read_user_str(dst, max, (const void *)addr);
+}
+
 static __always_inline struct arena_chunk *arena_chunk_get(__u32 unit)
 {
 	__u32 zero = 0, n = unit >> ARENA_CHUNK_SHIFT;

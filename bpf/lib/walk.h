@@ -48,6 +48,7 @@ static __always_inline void walk_begin(struct walk *w, const struct unwind_proce
 	w->n_second_words = 0;
 	w->vm_last = 0;
 	w->vm_is_new = 0;
+	w->n_vm_new = 0;
 	w->record.head.n_vm_words = 0;
 #define LANG_CODE(sym, name) name##_walk_begin(w);
 #include "bpf/shared/langs.def"

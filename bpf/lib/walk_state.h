@@ -14,6 +14,7 @@ enum {
 	RULE_CACHE_SLOTS = 1024,
 	PUSHED_WORDS_MAX = 24, /* words that generated code without a frame may have pushed */
 	VM_SEEN_SLOTS = 1024,
+	VM_NEW_MAX = 256, /* new functions of one stack that are copied; a power of two */
 	LOOP_CALLERS_MAX = 32,
 	LOOP_CALLERS_EACH = 3, /* frames outside of a loop whose registers are stored */
 	VM_STEPS_MAX = 3072,   /* more than VM_FRAMES_MAX: not every step of a list is a frame */
@@ -62,6 +63,11 @@ enum walk_regs {
 	WALK_REGS_KEPT, /* the leaf's, if it left them alone: its caller */
 };
 
+/* The words of a frame whose function is new to this CPU. */
+struct vm_new {
+	__u64 words[2];
+};
+
 struct lang_walks {
 #define X(sym, name) struct name##_walk name;
 #include "bpf/shared/langs.def"
@@ -105,6 +111,7 @@ struct walk {
 	__u32 n_second_words; /* number of frames with two words */
 	__u32 vm_last;   /* index of the first word of the list's frame pushed last; 0 if none */
 	__u32 vm_is_new; /* a frame was pushed that this CPU has not seen lately */
+	__u32 n_vm_new;  /* new frames of runtimes' lists */
 	union {
 		__u64 words[VM_FRAME_BYTES / 8];
 		__u8 bytes[VM_FRAME_BYTES];
@@ -120,7 +127,9 @@ struct walk {
 	struct rule_cache_slot cache[RULE_CACHE_SLOTS];
 	__u32 vm_seen[VM_SEEN_SLOTS]; /* hashes of runtimes' frames */
 
-	struct sample_record record; /* the record in work; frames are appended to it */
+	struct vm_new vm_new[VM_NEW_MAX];
+	struct function_record function; /* the copy in work; see copy.h */
+	struct sample_record record;     /* the record in work; frames are appended to it */
 };
 
 /*
@@ -175,15 +184,46 @@ static __always_inline int walk_done(struct walk *w)
 	return WALK_STOP;
 }
 
-/* Notes whether a runtime's frame is new to this CPU; the agent is woken to read new ones soon. */
-static __always_inline void vm_note(struct walk *w, __u64 head, __u32 cookie)
+/* The hash of a runtime's frame in this process; its low bits are the slot in vm_seen. */
+static __always_inline __u32 vm_hash(const struct walk *w, __u64 head, __u32 cookie)
 {
-	__u32 hash = (__u32)(((head ^ ((__u64)cookie << 20)) * 0x9e3779b97f4a7c15ULL) >> 32);
-	__u32 seen = hash & (VM_SEEN_SLOTS - 1);
+	__u64 key = head ^ (__u64)cookie << 20 ^ w->process.program.start_ns;
 
-	if (w->vm_seen[seen] != hash)
-		w->vm_is_new = 1;
-	w->vm_seen[seen] = hash;
+	return (__u32)((key * 0x9e3779b97f4a7c15ULL) >> 32);
+}
+
+/* Makes a runtime's frame new again. */
+static __always_inline void vm_forget(struct walk *w, __u64 head, __u32 cookie)
+{
+	w->vm_seen[vm_hash(w, head, cookie) & (VM_SEEN_SLOTS - 1)] = 0;
+}
+
+/*
+ * Notes whether a runtime's frame is new to this CPU; the agent is woken to read new ones soon.
+ * Returns 1 if it is.
+ */
+static __always_inline int vm_note(struct walk *w, __u64 head, __u32 cookie)
+{
+	__u32 hash = vm_hash(w, head, cookie), seen = hash & (VM_SEEN_SLOTS - 1);
+
+	if (w->vm_seen[seen] == hash)
+		return 0;
+	w->vm_is_new = 1;
+	/* what does not fit into vm_new is copied when it is met again */
+	w->vm_seen[seen] = w->n_vm_new < VM_NEW_MAX ? hash : 0;
+	return 1;
+}
+
+/* Remembers a new frame of a runtime's list, so that its function is copied after the walk. */
+static __always_inline void vm_remember(struct walk *w, __u64 head, __u64 place)
+{
+	__u32 n = bounded_here(w->n_vm_new);
+
+	if (n >= VM_NEW_MAX)
+		return;
+	w->vm_new[n].words[0] = head;
+	w->vm_new[n].words[1] = place;
+	w->n_vm_new = n + 1;
 }
 
 /* Appends the two words of a frame in a runtime's list. */
@@ -192,14 +232,16 @@ static __always_inline void vm_push(struct walk *w, __u32 slot, __u64 addr, __u3
 {
 	__u32 n = bounded_here(w->record.head.n_words + w->record.head.n_vm_words);
 	__u64 head = VM_FRAME_WORD(slot, w->process.vms[slot].vm, addr);
+	__u64 second = (__u64)place << 32 | cookie;
 
 	if (n >= RECORD_WORDS_MAX + VM_WORDS_MAX - 1)
 		return;
 	w->record.words[n] = head;
-	w->record.words[n + 1] = (__u64)place << 32 | cookie;
+	w->record.words[n + 1] = second;
 	w->record.head.n_vm_words += 2;
 	w->vm_last = n;
-	vm_note(w, head, cookie);
+	if (vm_note(w, head, cookie))
+		vm_remember(w, head, second);
 }
 
 /* Begins the list of a runtime. */

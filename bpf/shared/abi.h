@@ -82,6 +82,7 @@ enum record_type {
 	RECORD_OFF = 3,      /* an off-CPU interval has ended: struct off_record */
 	RECORD_OFF_LAST = 4, /* a thread has exited: struct off_last_record */
 	RECORD_PROGRAM = 5,  /* a process began, or an exec is done: a header alone */
+	RECORD_FUNCTION = 6, /* memory that names a function: struct function_record */
 };
 
 enum record_flags {
@@ -144,6 +145,30 @@ struct raw_record {
 	__u64 kernel[KERNEL_FRAMES_MAX];
 	__u64 stack_at; /* address of stack[0]: rsp, or the next page if the one at rsp is absent */
 	__u8 stack[RAW_STACK_MAX]; /* ascending addresses; the first stack_len bytes are sent */
+};
+
+/*
+ * The memory that names a function of an interpreter, copied when the walk first met the function:
+ * it may be gone when the agent reads the stack. The record precedes the sample's, whose header it
+ * has. A function is copied again if the walk has forgotten that it was.
+ */
+enum {
+	FUNCTION_RANGES_MAX = 24,
+	FUNCTION_RANGE_BYTES = 2048, /* of one range, at most */
+	FUNCTION_BYTES = 4096 + FUNCTION_RANGE_BYTES,
+};
+
+struct function_range {
+	__u64 at;       /* address in the process */
+	__u32 len, off; /* its length, and where it begins in bytes[] */
+};
+
+struct function_record {
+	struct record_header head;
+	__u64 words[2]; /* the frame, see vm.h */
+	__u32 n_ranges, n_bytes;
+	struct function_range ranges[FUNCTION_RANGES_MAX];
+	__u8 bytes[FUNCTION_BYTES]; /* the first n_bytes are sent */
 };
 
 /*

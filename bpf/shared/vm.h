@@ -43,7 +43,8 @@ enum vm_generated {
 
 /* Where the code of a runtime is in its file. */
 struct vm_code {
-	__u32 lang; /* enum vm_lang */
+	__u16 lang;      /* enum vm_lang */
+	__u16 by_cookie; /* the cookie alone identifies a function, whatever its address */
 	__u16 fold; /* omit the interpreter's other native frames between two frames of its loop */
 	__u16 generated; /* enum vm_generated */
 	struct vm_range loop[VM_RANGES_MAX];

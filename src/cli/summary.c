@@ -142,6 +142,12 @@ static void print_costs(const struct summary *s)
 		(unsigned long long)k->counts.n[COUNTER_FRAMES],
 		(unsigned long long)k->counts.n[COUNTER_CACHE_HITS],
 		(unsigned long long)k->counts.n[COUNTER_WINDOW_FILLS]);
+	fprintf(stderr,
+		"cameo: functions of interpreters: %llu copied when they were first sampled, %llu "
+		"not "
+		"copied\n",
+		(unsigned long long)k->counts.n[COUNTER_FUNCTIONS],
+		(unsigned long long)k->counts.n[COUNTER_FUNCTIONS_LOST]);
 }
 
 /* Prints the off-CPU time, and the share of it that has no stack. */

@@ -119,8 +119,10 @@ void langs_detect(struct langs *l, const struct elf_image *img, int fd, struct l
 	if (d.result == 0 || d.result == -ENOTSUP)
 		add_runtime(l, &d, out);
 	lang = d.result == 0 ? lang_get(d.code.lang) : NULL;
-	if (lang)
+	if (lang) {
+		d.code.by_cookie = lang->by_cookie;
 		out->vm = add_vm(l, &d.code, &d.entry);
+	}
 	if (!out->vm)
 		return;
 	out->loop_vaddr = d.loop_vaddr;
@@ -350,8 +352,8 @@ static void function_update(struct langs *l, const struct function_need *n, uint
 	const struct lang_function *old = &l->functions.data[id];
 	uint8_t n_attempts = old->unnamed ? old->unnamed - 1 : 0;
 
-	/* without an answer, what is known remains */
-	if (f->is_missing && old->state == LANG_FUNCTION_READ) {
+	/* what is known remains if it cannot be read now */
+	if (f->state != LANG_FUNCTION_READ && old->state == LANG_FUNCTION_READ) {
 		l->functions.data[id].asked = l->stack;
 		lang_function_fini(f);
 		return;

@@ -33,6 +33,7 @@ struct lang_process {
 	 * to another virtual machine, is native code or is uncertain.
 	 */
 	const uint64_t *caller;
+	bool is_copy;           /* read() serves parts of the memory that were copied; see copy.h */
 	bool signatures;        /* set by langs: names include parameter types */
 	struct lang_memo *memo; /* set by langs for read() and expand(); may be NULL */
 };

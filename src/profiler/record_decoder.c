@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lang/copy.h"
 #include "lang/lang.h"
 #include "proc/memory.h"
 #include "process/jit_symbols.h"
@@ -258,15 +259,11 @@ static bool is_current(void *ctx)
 	return d->program && !d->program->end_ns;
 }
 
-/* Inserts the frames of language runtimes into a walked stack and counts it. */
-static void weave_and_count(struct record_decoder *d, const struct record_header *h,
-			    struct lang_stack *stack)
+/* The process of a record, for reading its memory. */
+static struct lang_process lang_process_of(struct record_decoder *d, const struct record_header *h)
 {
-	size_t n;
-
 	d->read_pid = h->pid;
-	d->stats.n_vm_truncated += stack->truncated;
-	stack->process = (struct lang_process){
+	return (struct lang_process){
 		.pid = h->pid,
 		.start_ns = d->program ? d->program->start_ns : 0,
 		.read = read_process,
@@ -274,6 +271,16 @@ static void weave_and_count(struct record_decoder *d, const struct record_header
 		.is_current = is_current,
 		.ctx = d,
 	};
+}
+
+/* Inserts the frames of language runtimes into a walked stack and counts it. */
+static void weave_and_count(struct record_decoder *d, const struct record_header *h,
+			    struct lang_stack *stack)
+{
+	size_t n;
+
+	d->stats.n_vm_truncated += stack->truncated;
+	stack->process = lang_process_of(d, h);
 	n = langs_weave(d->opts.langs, stack, d->woven);
 	count_stack(d, h, n);
 }
@@ -389,6 +396,13 @@ static void on_walked(struct record_decoder *d, const struct sample_record *rec)
 	weave_and_count(d, &rec->head, &stack);
 }
 
+static void on_function(struct record_decoder *d, const struct function_record *rec)
+{
+	struct lang_process process = lang_process_of(d, &rec->head);
+
+	langs_add_copy(d->opts.langs, &process, rec);
+}
+
 /* This process, its children, and those of its children that start others (roles/launcher.h). */
 static bool is_own(const struct record_decoder *d, const struct process *p,
 		   const struct record_header *h)
@@ -432,6 +446,8 @@ static bool is_valid(const struct record_header *h, size_t len)
 		return len >= sizeof(struct off_last_record);
 	case RECORD_SAMPLE:
 		return len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t);
+	case RECORD_FUNCTION:
+		return lang_copy_is_valid((const struct function_record *)h, len);
 	case RECORD_RAW:
 		return len >= offsetof(struct raw_record, stack) &&
 		       h->n_kernel <= KERNEL_FRAMES_MAX &&
@@ -454,6 +470,9 @@ static void on_record(struct record_decoder *d, const void *record)
 		break;
 	case RECORD_SAMPLE:
 		on_walked(d, record);
+		break;
+	case RECORD_FUNCTION:
+		on_function(d, record);
 		break;
 	case RECORD_RAW:
 		on_raw(d, record);

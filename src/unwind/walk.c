@@ -7,6 +7,7 @@
 #include "unwind/walk.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "unwind/arena.h"
@@ -38,6 +39,9 @@ struct unwind_walker {
 	const uint64_t *vm_words;
 	size_t n_vm_words;
 	uint64_t current_words[STALE_WORDS_MAX]; /* vm_words without stale frames */
+	__u64 copied;                            /* key of the function copied last */
+	unwind_function_fn *on_function;
+	void *function_ctx;
 };
 
 /* The walk in progress on this thread. */
@@ -79,6 +83,34 @@ static long read_user(void *dst, uint32_t len, uint64_t addr)
 	return in->read ? in->read(in->ctx, addr + n, (uint8_t *)dst + n, len - n) : -1;
 }
 
+static long read_user_text(void *dst, uint32_t max, uint64_t addr)
+{
+	uint8_t *to = dst;
+
+	for (uint32_t i = 0; i < max; i++) {
+		if (read_user(to + i, 1, addr + i))
+			return -1;
+		if (!to[i])
+			return i + 1;
+	}
+	return max;
+}
+
+/* Each function is copied for each stack; the caller decides what it needs. */
+static __u64 *copy_slot(uint32_t hash)
+{
+	(void)hash;
+	current->copied = 0;
+	return &current->copied;
+}
+
+static int copy_send(struct walk *w)
+{
+	current->on_function(current->function_ctx, &w->function,
+			     offsetof(struct function_record, bytes) + w->function.n_bytes);
+	return WALK_CONTINUE;
+}
+
 static struct arena_chunk *arena_chunk_get(uint32_t unit)
 {
 	struct unwind_arena *a = unwind_tables_arena(current->tables);
@@ -110,6 +142,7 @@ static const struct vm_code *vm_code_get(uint32_t vm)
 #undef X
 
 #include "bpf/lib/vm.h"
+#include "bpf/lib/vm_copy.h"
 #include "bpf/lib/walk.h"
 
 int unwind_walker_new(struct unwind_walker **out, struct unwind_tables *tables)
@@ -312,6 +345,13 @@ size_t unwind_walk_vm_words(const struct unwind_walker *w, const uint64_t **out_
 	*out_words = w->vm_words;
 	*out_truncated = w->state.record.head.flags & RECORD_VM_TRUNCATED;
 	return w->n_vm_words;
+}
+
+void unwind_walk_copy(struct unwind_walker *w, unwind_function_fn *fn, void *ctx)
+{
+	w->on_function = fn;
+	w->function_ctx = ctx;
+	vm_copy_new(&w->state, 0);
 }
 
 bool unwind_walk_searched(const struct unwind_walker *w)

@@ -66,6 +66,15 @@ size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 size_t unwind_walk_vm_words(const struct unwind_walker *w, const uint64_t **out_words,
 			    bool *out_truncated);
 
+typedef void unwind_function_fn(void *ctx, const struct function_record *rec, size_t len);
+
+/*
+ * Copies the functions of interpreters in the stack walked last as the sampler does, except those
+ * that earlier walks met lately; @fn is called with each. The memory of the last walk's input must
+ * still be readable.
+ */
+void unwind_walk_copy(struct unwind_walker *w, unwind_function_fn *fn, void *ctx);
+
 /* True if a caller in the stack walked last was found by search rather than by rule. */
 bool unwind_walk_searched(const struct unwind_walker *w);
 

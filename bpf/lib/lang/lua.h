@@ -7,6 +7,7 @@
  * coroutine is a state of its own: its calls are followed by those of the state that resumed it,
  * which an outer loop runs.
  */
+#include "bpf/lib/lang/lua_copy.h"
 #include "bpf/lib/walk_state.h"
 
 /* Continues with the calls of @at if it is a state other than the current one. */

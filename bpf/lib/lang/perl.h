@@ -7,6 +7,7 @@
  * marks the activation. The place of a frame is in the context of the next inner one: its old COP,
  * which has the line.
  */
+#include "bpf/lib/lang/perl_copy.h"
 #include "bpf/lib/vm_near.h"
 
 /* Moves to the innermost context of the stack @info. */

@@ -7,6 +7,7 @@
  * calls too, without that flag. The line is read here and sent as the place, because it is in the
  * instruction.
  */
+#include "bpf/lib/lang/php_copy.h"
 #include "bpf/lib/vm_near.h"
 
 enum {

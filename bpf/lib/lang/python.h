@@ -7,6 +7,7 @@
  * thread holds the GIL, and no thread-local variable has to be located. Loops are bounded, because
  * the process's lists may be corrupt.
  */
+#include "bpf/lib/lang/python_copy.h"
 #include "bpf/lib/walk_state.h"
 
 enum {

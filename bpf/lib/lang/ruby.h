@@ -7,6 +7,7 @@
  * the loop was entered. The method of a block is that of the environment in which the block was
  * created.
  */
+#include "bpf/lib/lang/ruby_copy.h"
 #include "bpf/lib/vm_near.h"
 
 enum {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_ask(void);
+int test_copy(void);
 int test_find(void);
 int test_golang(void);
 int test_jvm(void);
@@ -37,6 +38,7 @@ int main(void)
 	int n_failed = 0;
 
 	n_failed += test_ask();
+	n_failed += test_copy();
 	n_failed += test_find();
 	n_failed += test_golang();
 	n_failed += test_jvm();
