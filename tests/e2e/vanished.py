@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of interpreters have their names although they, and their processes, are gone.
+
+Each program compiles functions, runs them once and drops them; the recording is written after it
+has ended. The functions of one round have the same number, so that a wrong name is recognized.
+"""
+import os
+import re
+
+from cameo import PROGRAMS, Tap, expect, is_in, need, need_bpf, record, show, total, user_frames
+
+MS = 900
+ENOUGH = 300
+# Until the agent knows a program, it walks copies of stacks and reads the frames later.
+FIRST_SAMPLES = 8
+NAMELESS = r"\[(unreadable|stale) function\]"
+ROUND = re.compile(r"(?:inner_|outer_|page_)(\d+)\b")
+
+
+def rounds(stack):
+    """Returns the rounds of the program that the frames belong to."""
+    return {m[1] for m in map(ROUND.search, user_frames(stack)) if m}
+
+
+def vanished(command, program, inner, most_mixed=0):
+    need(command)
+    seen = record("--", command, os.path.join(PROGRAMS, program), str(MS))
+    ours = seen.of(command)
+    nameless = [s for s in ours if is_in(s, NAMELESS)]
+    mixed = [s for s in ours if len(rounds(s)) > 1]
+    expect(total(ours) >= ENOUGH, f"{total(ours)} samples", seen.said)
+    expect(total(nameless) <= max(FIRST_SAMPLES, 0.001 * total(ours)),
+           f"{total(nameless)} of {total(ours)} samples have a function without a name",
+           show(nameless), seen.said)
+    expect(total(mixed) <= most_mixed * total(ours), "functions of different rounds in one stack:",
+           show(mixed))
+    found = [s for s in ours if is_in(s, inner)]
+    expect(total(found) >= 0.3 * total(ours), f"{total(found)} of {total(ours)} samples in {inner}",
+           show(ours))
+
+
+need_bpf()
+tap = Tap()
+for args in (("python3", "python/vanishing.py", r"inner_\d+"),
+             ("perl", "perl/vanishing.pl", r"main::inner_\d+"),
+             # an iseq whose addresses are all those of one that was freed is not recognized
+             ("ruby", "ruby/vanishing.rb", r"(.*[#.])?inner_\d+", 0.02),
+             ("php", "php/vanishing.php", r".*\{closure.*"),
+             ("lua5.4", "lua/vanishing.lua", r"inner_\d+|<page_\d+\.lua:1>")):
+    tap.run(f"functions that a {args[0]} program dropped have names", vanished, *args)
+tap.done()
