@@ -11,6 +11,7 @@
 
 enum {
 	SEARCH_WORDS_MAX = 256, /* words of stack that are searched for a return address */
+	SEARCH_LINKS_MAX = 512, /* frames that are checked in a search, of all these words */
 	SLJIT_PUSHES = 5,
 	/*
 	 * result of walk_generated(): the caller continues with walk_search_caller(), where more
@@ -81,92 +82,301 @@ static __always_inline int walk_has_frame_pointer(struct walk *w, __u32 which)
 	       walk_is_return(which, ra) == WALK_CONTINUE;
 }
 
-/* The certainty with which the caller of generated code without a frame pointer is known. */
-enum { CALLER_NONE, CALLER_LIKELY, CALLER_SURE };
+/*
+ * How likely a word of the stack is the return address of generated code. Either N frames above it
+ * are consistent, or all are, up to the root or beyond the words that are searched; then three
+ * marks count, which are bits.
+ */
+enum {
+	CALLER_NONE,
+	CALLER_LINKED, /* plus the number of frames, below LINKS_MAX */
+	LINKS_MAX = 24,
+	CALLER_ROOTED = 32, /* plus the marks */
+	CALLER_HAS_ARGUMENTS =
+		1,              /* rbp points into the caller's frame, where PCRE's arguments are */
+	CALLER_MAY_ENTER = 2,   /* the call may lead to generated code: walk_may_enter() */
+	CALLER_CALLEES_FIT = 4, /* direct calls lead to the functions that the frames are of */
+	CALLER_SURE = CALLER_ROOTED + CALLER_MAY_ENTER + CALLER_CALLEES_FIT,
+	CALLEES_CHECKED = 4,          /* frames */
+	FUNCTION_BYTES_MAX = 1 << 16, /* functions are rarely larger */
+};
 
-/* The rule at the return address @ra into a file; NULL if there is none that leads up the stack. */
+/* Results of walk_link(). */
+enum { LINK_NEXT, LINK_ROOT, LINK_UNKNOWN, LINK_BROKEN, LINK_NEED_FILE };
+
+/* The rule at the return address @ra into the file of w->mapping; NULL if there is none. */
 static __always_inline const struct unwind_rule *rule_behind(struct walk *w, __u64 ra)
 {
 	struct unwind_file *f = file_get(w->mapping.file);
-	const struct unwind_rule *rule;
 
 	if (!f || (f->state != FILE_TABLE_READY && f->state != FILE_TABLE_UNSWEPT))
 		return NULL;
-	rule = rule_get(rule_search(f, ra - 1 - w->mapping.start + w->mapping.file_off));
-	return rule && rule->cfa == UNWIND_CFA_RSP ? rule : NULL;
+	return rule_get(rule_search(f, ra - 1 - w->mapping.start + w->mapping.file_off));
+}
+
+/* Where the direct call before @ra leads, whose code is in w->code. */
+static __always_inline __u64 call_target(const struct walk *w, __u64 ra)
+{
+	return ra + (__u64)(__s64)(__s32)(w->code[0] >> 32);
 }
 
 /*
- * Is the word at @at of the stack a return address into a file, whose function was itself called?
- * Earlier calls may leave such words behind. It is sure if rbp points into that function's frame,
- * where PCRE's arguments are.
+ * 1 if the call before @ra, whose code is in w->code, may lead to generated code: it is indirect,
+ * or it leads to code that jumps there in its own frame, such as LuaJIT's interpreter. The latter
+ * has that frame from its first instruction on, by its CFI; a function of a compiler has none.
  */
-WALK_FN int walk_is_caller(__u32 which, __u64 at)
+WALK_FN int walk_may_enter(__u32 which, __u64 ra)
 {
 	struct walk *w = walk_get(which);
 	const struct unwind_rule *rule;
+	__u64 to;
+
+	if (!w)
+		return 0;
+	if (code_byte(w, 3) != 0xe8)
+		return 1;
+	to = call_target(w, ra);
+	if (mapping_find(w, to) || w->mapping.kind != MAPPING_FILE)
+		return 1;
+	rule = rule_behind(w, to + 1);
+	return rule && rule->cfa == UNWIND_CFA_RSP && rule->cfa_off > 8;
+}
+
+/*
+ * The caller's rbp, if @at is the return address: sljit pushes rbx, three other registers and rbp
+ * below it, QEMU rbp first. Code that has pushed nothing yet has it in the register.
+ */
+static __always_inline __u64 pushed_rbp(struct walk *w, __u64 at)
+{
+	__u64 fifth = w->regs[UREG_RBP], first = 0;
+
+	if (at - w->regs[UREG_RSP] < 8 * SLJIT_PUSHES ||
+	    stack_word(w, at - 8 * SLJIT_PUSHES, &fifth) || fifth - at < GUESS_FRAME_MAX ||
+	    stack_word(w, at - 8, &first))
+		return fifth;
+	return first - at < GUESS_FRAME_MAX ? first : fifth;
+}
+
+/*
+ * Checks whether the call before @ra, whose code is in w->code, leads to the function of the frame
+ * below, which w->link.ra is in, or to code near it. Return addresses of earlier calls meet a later
+ * call where their stack ends. Entries of a PLT are followed: [endbr64] [bnd] jmp *disp32(%rip).
+ */
+WALK_FN int walk_check_callee(__u32 which, __u64 ra)
+{
+	struct walk *w = walk_get(which);
+	__u64 to, slot;
+	__u32 i;
+
+	if (!w)
+		return WALK_STOP;
+	if (code_byte(w, 3) != 0xe8)
+		return WALK_CONTINUE;
+	to = call_target(w, ra);
+	if (read_user(w->code, 16, to))
+		return WALK_CONTINUE;
+	i = (__u32)w->code[0] == 0xfa1e0ff3 ? 4 : 0;
+	i += code_byte(w, i) == 0xf2;
+	if (code_byte(w, i) == 0xff && code_byte(w, i + 1) == 0x25) {
+		slot = code_byte(w, i + 2) | code_byte(w, i + 3) << 8 | code_byte(w, i + 4) << 16 |
+		       (__u32)code_byte(w, i + 5) << 24;
+		if (read_user(&to, sizeof(to), to + i + 6 + (__u64)(__s64)(__s32)slot))
+			return WALK_CONTINUE;
+	}
+	if (w->link.ra - to + FUNCTION_BYTES_MAX >= 2 * FUNCTION_BYTES_MAX)
+		w->link.misfits = 1;
+	return WALK_CONTINUE;
+}
+
+/* Moves w->link to the return address of the frame whose CFA is @cfa. */
+static __always_inline int link_up(struct walk *w, const struct unwind_rule *rule, __u64 cfa)
+{
+	if (rule->rbp == UNWIND_SAVED_CFA &&
+	    read_user(&w->link.rbp, sizeof(w->link.rbp), cfa + (__s64)rule->rbp_off))
+		return LINK_BROKEN;
+	w->link.at = cfa + (__s64)rule->ra_off;
+	return LINK_NEXT;
+}
+
+/* False if the table of the file in w->mapping is not built yet. */
+static __always_inline int has_table(struct walk *w)
+{
+	const struct unwind_file *f = file_get(w->mapping.file);
+
+	w->need_file = w->mapping.file;
+	return !f || f->state != FILE_TABLE_NOT_READY;
+}
+
+/*
+ * Follows the return address at w->link.at to that of the function that it leads to, without
+ * changing the walk. The link is broken if no call returns there.
+ */
+static __always_inline int walk_link(struct walk *w, __u32 which)
+{
+	const struct unwind_rule *rule;
 	__u64 ra = 0, cfa;
 
-	if (!w || stack_word(w, at, &ra) || walk_is_return(which, ra) != WALK_CONTINUE ||
-	    w->mapping.kind != MAPPING_FILE)
-		return CALLER_NONE;
+	if (w->link.n ? read_user(&ra, sizeof(ra), w->link.at) : stack_word(w, w->link.at, &ra))
+		return LINK_BROKEN;
+	if (walk_is_return(which, ra) != WALK_CONTINUE)
+		return LINK_BROKEN;
+	if (w->mapping.kind != MAPPING_FILE)
+		return w->link.n ? LINK_UNKNOWN : LINK_BROKEN;
+	if (!has_table(w))
+		return LINK_NEED_FILE;
 	rule = rule_behind(w, ra);
+	if (!w->link.n) {
+		w->link.rbp = pushed_rbp(w, w->link.at);
+		w->link.may_enter = walk_may_enter(which, ra);
+	} else if (w->link.n <= CALLEES_CHECKED) {
+		walk_check_callee(which, ra);
+	}
+	w->link.ra = ra;
 	if (!rule)
-		return CALLER_LIKELY;
-	cfa = at + 8 + (__s64)rule->cfa_off;
-	if (read_user(&ra, sizeof(ra), cfa + rule->ra_off) ||
-	    walk_is_return(which, ra) != WALK_CONTINUE)
+		return LINK_UNKNOWN;
+	if (rule->cfa == UNWIND_CFA_END)
+		return LINK_ROOT;
+	if (rule->cfa == UNWIND_CFA_RSP)
+		return link_up(w, rule, w->link.at + 8 + (__s64)rule->cfa_off);
+	cfa = w->link.rbp + (__s64)rule->cfa_off;
+	if (rule->cfa == UNWIND_CFA_RBP && cfa - w->link.at < GUESS_FRAME_MAX && !(cfa & 7))
+		return link_up(w, rule, cfa);
+	return LINK_UNKNOWN;
+}
+
+/* True if the frames beyond w->link.at are not those of an earlier call, which are below. */
+static __always_inline int is_beyond_search(const struct walk *w)
+{
+	return w->link.at - w->regs[UREG_RSP] >= 8 * SEARCH_WORDS_MAX;
+}
+
+/* How likely w->search.at is the return address, once walk_link() has ended with @r. */
+static __always_inline __u32 caller_certainty(const struct walk *w, int r)
+{
+	__u64 at = w->search.at, rbp = w->regs[UREG_RBP];
+	__u32 certainty = CALLER_ROOTED;
+
+	if (r == LINK_BROKEN && w->link.n < 2)
 		return CALLER_NONE;
-	return w->regs[UREG_RBP] - at < cfa - at ? CALLER_SURE : CALLER_LIKELY;
+	if (r != LINK_ROOT && !(r == LINK_NEXT && is_beyond_search(w)))
+		return CALLER_LINKED + w->link.n;
+	if (w->link.n && rbp - at < w->link.frame_end - at)
+		certainty |= CALLER_HAS_ARGUMENTS;
+	if (w->link.may_enter)
+		certainty |= CALLER_MAY_ENTER;
+	if (!w->link.misfits)
+		certainty |= CALLER_CALLEES_FIT;
+	return certainty;
+}
+
+static __always_inline void search_word(struct walk *w, __u64 at)
+{
+	w->search.at = at;
+	w->link.at = at;
+	w->link.n = 0;
+	w->link.misfits = 0;
+}
+
+/* Judges the word once the frames above it have been checked as far as @r. */
+static __always_inline void search_judge(struct walk *w, int r)
+{
+	__u32 certainty = caller_certainty(w, r);
+
+	if (certainty > w->search.best) {
+		w->search.best = certainty;
+		w->cfa = w->search.at;
+	}
+	if (r == LINK_BROKEN && w->link.n)
+		w->search.broken = w->link.frame_end;
+}
+
+/* True if no further word can be likelier. */
+static __always_inline int search_is_over(const struct walk *w)
+{
+	__u64 arguments = w->regs[UREG_RBP] - w->regs[UREG_RSP] < GUESS_FRAME_MAX;
+
+	return w->search.best >= CALLER_SURE + arguments * CALLER_HAS_ARGUMENTS ||
+	       w->search.at - w->regs[UREG_RSP] >= 8 * SEARCH_WORDS_MAX;
+}
+
+/*
+ * Checks the next frame. Returns WALK_CONTINUE while the search continues, WALK_STOP at its end,
+ * or WALK_NEED_FILE. The frames above a word that were broken are not checked again from each of
+ * the words that they consist of.
+ */
+WALK_FN int walk_search_turn(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	int r;
+
+	if (!w)
+		return WALK_STOP;
+	r = walk_link(w, which);
+	if (r == LINK_NEED_FILE)
+		return WALK_NEED_FILE;
+	if (r == LINK_NEXT && !w->link.n++)
+		w->link.frame_end = w->link.at;
+	if (r == LINK_NEXT && w->link.n == 1 && w->search.at == w->search.broken)
+		w->search.broken = w->link.at;
+	else if (r == LINK_NEXT && w->link.n < LINKS_MAX)
+		return WALK_CONTINUE;
+	else
+		search_judge(w, r);
+	search_word(w, w->search.at + 8);
+	return search_is_over(w) ? WALK_STOP : WALK_CONTINUE;
 }
 
 /*
  * Searches for the return address of generated code without a frame pointer, such as regular
- * expressions; its address goes into w->cfa, 0 if none was found. The step is divided in two
- * because little BPF stack remains.
+ * expressions; its address goes into w->cfa, 0 if none was found. Earlier calls leave return
+ * addresses behind, and so the frames above each are checked: those of an earlier call are rarely
+ * consistent up to the root. The step is divided in two because little BPF stack remains, and each
+ * turn is a function because the verifier would otherwise check all turns one after another.
  */
 WALK_FN int walk_search_caller(__u32 which)
 {
 	struct walk *w = walk_get(which);
-	__u64 at;
+	int r = WALK_CONTINUE;
 
 	if (!w)
 		return WALK_STOP;
-	at = w->regs[UREG_RSP] & ~7ULL;
 	w->cfa = 0;
-	for (int i = 0; i < SEARCH_WORDS_MAX; i++, at += 8) {
-		int r = walk_is_caller(which, at);
-
-		if (r == CALLER_SURE || (r == CALLER_LIKELY && !w->cfa))
-			w->cfa = at;
-		if (r == CALLER_SURE)
-			break;
-	}
-	return WALK_CONTINUE;
+	w->search.best = CALLER_NONE;
+	w->search.broken = 0;
+	search_word(w, w->regs[UREG_RSP] & ~7ULL);
+	for (int i = 0; i < SEARCH_LINKS_MAX && r == WALK_CONTINUE; i++)
+		r = walk_search_turn(which);
+	return r == WALK_NEED_FILE ? WALK_NEED_FILE : WALK_CONTINUE;
 }
 
-/*
- * Moves to the caller that was found. Below the return address sljit saves rbx, three other
- * registers and rbp.
- */
+/* Moves to the caller that was found. */
 WALK_FN int walk_found_caller(__u32 which)
 {
 	struct walk *w = walk_get(which);
-	__u64 at, ra, rbp, rbx, sp;
+	__u64 at, ra, rbx;
 
 	if (!w)
 		return WALK_STOP;
 	at = w->cfa;
 	if (!at)
 		return walk_frame_pointer(which);
-	rbp = w->regs[UREG_RBP];
 	rbx = w->regs[UREG_RBX];
-	sp = w->regs[UREG_RSP];
-	if (stack_word(w, at, &ra) || (at - sp >= 8 && stack_word(w, at - 8, &rbx)) ||
-	    (at - sp >= 8 * SLJIT_PUSHES && stack_word(w, at - 8 * SLJIT_PUSHES, &rbp)))
+	if (stack_word(w, at, &ra) || (at - w->regs[UREG_RSP] >= 8 && stack_word(w, at - 8, &rbx)))
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	walk_searched(w);
-	return walk_to_caller(w, ra, at + 8, rbp, rbx);
+	return walk_to_caller(w, ra, at + 8, pushed_rbp(w, at), rbx);
+}
+
+/*
+ * True if a call returns to @ra, with the code before @ra in w->code, and if a direct one leads to
+ * rip, which is then the beginning of the function. In the middle of a function the same
+ * instructions find a word of its frame.
+ */
+static __always_inline int has_return_address(const struct walk *w, __u32 which, __u64 ra)
+{
+	if (walk_is_return(which, ra) != WALK_CONTINUE)
+		return 0;
+	return w->is_call || code_byte(w, 3) != 0xe8 || call_target(w, ra) == w->regs[UREG_RIP];
 }
 
 /* Steps out of generated code: a trampoline, code with a frame pointer, or neither. */
@@ -179,7 +389,8 @@ WALK_FN int walk_generated(__u32 which)
 	if (!w)
 		return WALK_STOP;
 	bytes = trampoline_bytes(w);
-	if (bytes < 0 || stack_word(w, w->regs[UREG_RSP] + bytes, &ra))
+	if (bytes < 0 || stack_word(w, w->regs[UREG_RSP] + bytes, &ra) ||
+	    !has_return_address(w, which, ra))
 		return walk_has_frame_pointer(w, which) ? walk_frame_pointer(which)
 							: GENERATED_SEARCH;
 	return walk_to_caller(w, ra, w->regs[UREG_RSP] + bytes + 8, w->regs[UREG_RBP],

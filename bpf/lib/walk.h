@@ -62,10 +62,27 @@ static __always_inline int walk_is_full(const struct walk *w)
 }
 
 /*
- * Tries the rule @id of the loop with @pushed bytes below the loop's frame: pushes the loop's frame
- * and moves to its caller if that is code of the loop's file. Returns -1 if it is not.
+ * True if a call in the loop's file returns to @ra and, if it is direct, leads into the loop: other
+ * generated code of the process may run on the same stack, where earlier calls left return
+ * addresses behind.
  */
-WALK_FN int walk_loop_frame(__u32 which, __u32 slot, __u32 id, __u32 pushed)
+static __always_inline int is_call_of_loop(struct walk *w, __u32 which, __u64 ra,
+					   const struct vm_code *code, __u32 file)
+{
+	__u64 off;
+
+	if (walk_is_return(which, ra) != WALK_CONTINUE || w->mapping.kind != MAPPING_FILE ||
+	    w->mapping.file != file)
+		return 0;
+	off = call_target(w, ra) - w->mapping.start + w->mapping.file_off;
+	return code_byte(w, 3) != 0xe8 || vm_is_in(code->loop, off);
+}
+
+/*
+ * Computes the CFA of the loop's frame, with @pushed bytes below it, into w->cfa. Returns -1 if the
+ * caller that it leads to did not call the loop.
+ */
+WALK_FN int walk_loop_cfa(__u32 which, __u32 slot, __u32 id, __u32 pushed)
 {
 	struct walk *w = walk_get(which);
 	const struct unwind_rule *rule = rule_get(id);
@@ -80,11 +97,27 @@ WALK_FN int walk_loop_frame(__u32 which, __u32 slot, __u32 id, __u32 pushed)
 	code = vm_code_get(w->process.vms[slot].vm);
 	cfa = rule->cfa == UNWIND_CFA_RBP ? w->regs[UREG_RBP] : w->regs[UREG_RSP] + pushed;
 	cfa += (__s64)rule->cfa_off;
-	if (!code || stack_word(w, cfa - 8, &ra) || mapping_find(w, ra - 1) ||
-	    w->mapping.kind != MAPPING_FILE || w->mapping.file != file)
+	w->cfa = cfa;
+	if (!code || stack_word(w, cfa - 8, &ra) || !is_call_of_loop(w, which, ra, code, file))
 		return -1;
-	walk_push_vm(w, FRAME_NATIVE_WORD(file, vm_loop_middle(code)), slot);
-	return walk_return(w, rule, cfa);
+	return 0;
+}
+
+/* Pushes the loop's frame, whose CFA is w->cfa, and moves to its caller. */
+WALK_FN int walk_leave_loop(__u32 which, __u32 slot, __u32 id)
+{
+	struct walk *w = walk_get(which);
+	const struct unwind_rule *rule = rule_get(id);
+	const struct vm_code *code;
+
+	if (!w || !rule)
+		return WALK_STOP;
+	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
+	code = vm_code_get(w->process.vms[slot].vm);
+	if (!code)
+		return WALK_STOP;
+	walk_push_vm(w, FRAME_NATIVE_WORD(w->process.vms[slot].file, vm_loop_middle(code)), slot);
+	return walk_return(w, rule, w->cfa);
 }
 
 /*
@@ -99,7 +132,6 @@ WALK_FN int walk_in_loop(__u32 which, __u32 slot)
 	const struct vm_code *code;
 	struct unwind_file *f;
 	__u32 id;
-	int r;
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return -1;
@@ -116,10 +148,10 @@ WALK_FN int walk_in_loop(__u32 which, __u32 slot)
 	rule = rule_get(id);
 	if (!rule || (rule->cfa != UNWIND_CFA_RSP && rule->cfa != UNWIND_CFA_RBP))
 		return -1;
-	r = walk_loop_frame(which, slot, id, 0);
-	if (r < 0)
-		r = walk_loop_frame(which, slot, id, 8);
-	return r < 0 ? walk_loop_frame(which, slot, id, 16) : r;
+	if (walk_loop_cfa(which, slot, id, 0) && walk_loop_cfa(which, slot, id, 8) &&
+	    walk_loop_cfa(which, slot, id, 16))
+		return -1;
+	return walk_leave_loop(which, slot, id);
 }
 
 /* ---- languages whose generated code the walk steps through ---- */
@@ -242,14 +274,19 @@ WALK_FN int walk_step(__u32 which)
 	if (mapping_find(w, pc)) {
 		if (!w->process.unmapped_is_final)
 			return WALK_NEED_MAPPINGS;
-		walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
+		/* a jump to an invalid address is a frame, a wrong return address is none */
+		if (!w->is_call)
+			walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
 		return walk_fail(w, WALK_ERR_PC_UNMAPPED);
 	}
 	if (w->mapping.kind != MAPPING_FILE) {
 		r = walk_unfiled(which, pc);
-		if (r != GENERATED_SEARCH || walk_search_caller(which) != WALK_CONTINUE)
+		if (r != GENERATED_SEARCH)
 			return r;
-		return walk_found_caller(which);
+		r = walk_search_caller(which);
+		if (r == WALK_NEED_FILE)
+			return walk_take_back(w, n_words, 0);
+		return r == WALK_CONTINUE ? walk_found_caller(which) : r;
 	}
 	word = FRAME_NATIVE_WORD(w->mapping.file, pc - w->mapping.start + w->mapping.file_off);
 	slot = vm_slot_of(w);

@@ -89,6 +89,22 @@ struct walk {
 	struct unwind_mapping mapping; /* mapping of the last pc, tried first */
 
 	__u64 cfa; /* CFA of the current frame, as a result of a step function */
+	/* the search for a return address (generated.h); the best one so far is in cfa */
+	struct {
+		__u64 at;     /* the word that is examined */
+		__u64 broken; /* a word whose frames are known to be broken */
+		__u32 best;   /* the certainty of the best one */
+	} search;
+	/* the frame that walk_link() checks for a return address that was found by search */
+	struct {
+		__u64 at;        /* address of the return address into it */
+		__u64 rbp;       /* its rbp, if that is known */
+		__u64 ra;        /* the return address into the frame below */
+		__u64 frame_end; /* address of the return address of the first frame */
+		__u32 n;         /* frames that were consistent so far */
+		__u32 may_enter; /* the first one's call may lead to generated code */
+		__u32 misfits;   /* a direct call leads to another function than the frame's */
+	} link;
 
 	__u64 window_at; /* address of window[0]; 0 if nothing is in the window */
 	__u32 window_len;

@@ -228,9 +228,6 @@ static void blame_the_copy(struct unwind_walker *w)
 		w->state.complete = 0;
 		walk_push(&w->state, FRAME_WORD(FRAME_ERROR, WALK_ERR_STACK_CHANGED));
 	} else if (w->beyond_copy && !w->state.complete && n) {
-		/* the unmapped address is not a frame */
-		if (n > 1 && rec->words[n - 1] == FRAME_WORD(FRAME_ERROR, WALK_ERR_PC_UNMAPPED))
-			rec->head.n_words = --n;
 		rec->words[n - 1] = FRAME_WORD(FRAME_ERROR, WALK_ERR_STACK_CHANGED);
 	}
 }

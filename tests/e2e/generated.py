@@ -5,13 +5,14 @@ from cameo import ENOUGH, RARE, Tap, Workshop, cameo, expect, need_bpf, record, 
 from pprof import Profile
 
 MS = 400
-MAIN = "_start __libc_start_main.* ... main outer "
+MAIN = "_start __libc_start_main.* ... main outer(_large)? "
 # comm: the program's argument, and the name of its function
 CASES = {
     "gen-map": ("map", "mapped_function"),
     "gen-dump": ("dump", "dumped_function"),
     "gen-none": ("none", r"\[anonymous.code\]"),
     "gen-bare": ("bare", r"\[anonymous.code\]"),
+    "gen-large": ("large", r"\[anonymous.code\]"),
     "node": ("none", r"\[anonymous.code\]"),  # like Node in name only
 }
 

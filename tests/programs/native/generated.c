@@ -2,9 +2,10 @@
 /*
  * Code generated at run time: main -> outer -> generated(), which keeps a frame pointer like code
  * of language runtimes or, with "bare", none, like PCRE's compiled expressions, which have their
- * argument in rbp. Its symbol comes from a perf map ("map"), from a jitdump ("dump"), or does not
- * exist. "map-bomb" is a perf map of 200 MiB, "dump-bomb" a jitdump of 1 GiB with four million
- * lines, most of which is a hole.
+ * argument in rbp. With "large" it has a large frame like QEMU's, in which earlier calls have left
+ * their return addresses. Its symbol comes from a perf map ("map"), from a jitdump ("dump"), or
+ * does not exist. "map-bomb" is a perf map of 200 MiB, "dump-bomb" a jitdump of 1 GiB with four
+ * million lines, most of which is a hole.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -28,6 +29,16 @@ static const uint8_t bare[] = { 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x55, 
 				0xec, 0x70, 0x48, 0x89, 0xfd, 0xb9, 0x40, 0x42, 0x0f, 0x00,
 				0xff, 0xc9, 0x75, 0xfc, 0x48, 0x83, 0xc4, 0x70, 0x5d, 0x41,
 				0x5d, 0x41, 0x5e, 0x41, 0x5f, 0x5b, 0xc3 };
+
+/*
+ * push %rbp, %rbx, %r12, %r13, %r14, %r15; mov %rdi,%rbp; sub $1160,%rsp; mov $1000000,%ecx;
+ * 1: dec %ecx; jnz 1b; add $1160,%rsp; pop %r15, %r14, %r13, %r12, %rbx, %rbp; ret
+ */
+static const uint8_t large[] = { 0x55, 0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57,
+				 0x48, 0x89, 0xfd, 0x48, 0x81, 0xec, 0x88, 0x04, 0x00, 0x00,
+				 0xb9, 0x40, 0x42, 0x0f, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0x48,
+				 0x81, 0xc4, 0x88, 0x04, 0x00, 0x00, 0x41, 0x5f, 0x41, 0x5e,
+				 0x41, 0x5d, 0x41, 0x5c, 0x5b, 0x5d, 0xc3 };
 
 typedef void (*generated_fn)(uint64_t *argument);
 
@@ -128,6 +139,29 @@ static void write_dump(const void *at, bool is_bomb)
 		exit(1);
 }
 
+/* Fill the stack below the caller with return addresses of direct and indirect calls. */
+CALLED static int earlier(int n);
+static int (*volatile earlier_indirect)(int) = earlier;
+
+CALLED static int earlier(int n)
+{
+	volatile int frame[8];
+
+	frame[0] = n;
+	if (n)
+		frame[1] = (n & 3 ? earlier(n - 1) : earlier_indirect(n - 1)) + frame[0];
+	return frame[n != 0];
+}
+
+CALLED static int outer_large(generated_fn generated)
+{
+	static uint64_t argument[2] = { 1, 0 };
+	int n = earlier(20);
+
+	generated(argument);
+	return (int)*(volatile uint64_t *)argument + n;
+}
+
 CALLED static int outer(generated_fn generated)
 {
 	uint64_t argument[2] = { 1, 0 };
@@ -149,12 +183,14 @@ int main(int argc, char **argv)
 	memcpy(at, code, sizeof(code));
 	if (!strcmp(how, "bare"))
 		memcpy(at, bare, sizeof(bare));
+	if (!strcmp(how, "large"))
+		memcpy(at, large, sizeof(large));
 	if (!strncmp(how, "map", 3))
 		write_map(at, !strcmp(how, "map-bomb"));
 	if (!strncmp(how, "dump", 4))
 		write_dump(at, !strcmp(how, "dump-bomb"));
 	while (busy(busy_ms(argc, argv)))
-		n += outer((generated_fn)at);
+		n += strcmp(how, "large") ? outer((generated_fn)at) : outer_large((generated_fn)at);
 	/* the dump exists as long as the process, during which the profiler opens it */
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	unlink(path);
