@@ -400,9 +400,12 @@ static size_t main_value(enum symbolize_mode what)
 	return what == SYMBOLIZE_WALL ? 3 : 0;
 }
 
-/* Symbolizes the counts and writes the complete file, which replaces an existing one at once. */
+/*
+ * Symbolizes the counts and writes the complete file, which replaces an existing one at once. Adds
+ * what was found to @sum.
+ */
 static int recording_write(struct recording *rec, struct frame_symbols *frame_symbols,
-			   struct symbolize_stats *out_stats, struct err *err)
+			   struct summary *sum, struct err *err)
 {
 	struct symbolize_window window = {
 		.time_ns = rec->start_wall_ns,
@@ -423,8 +426,10 @@ static int recording_write(struct recording *rec, struct frame_symbols *frame_sy
 	_cleanup_(buf_fini) struct buf buf = { 0 };
 	int r;
 
-	r = symbolize_profile(frame_symbols, session_counts(rec->session), &window, &p, out_stats,
-			      err);
+	r = symbolize_profile(frame_symbols, session_counts(rec->session), &window, &p,
+			      &sum->symbols, err);
+	if (r == 0)
+		package_hints_find(p, "/var/lib/dpkg/info", &sum->hints);
 	if (r == 0)
 		r = format_write(rec->opts->format, p, &opt, &buf, err);
 	if (r == 0)
@@ -459,7 +464,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 
 	r = frame_symbols_new(&frame_symbols, &lo);
 	if (r == 0)
-		r = recording_write(rec, frame_symbols, &sum.symbols, err);
+		r = recording_write(rec, frame_symbols, &sum, err);
 	if (r < 0)
 		return r;
 	r = session_stats(rec->session, &sum.session);

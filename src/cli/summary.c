@@ -256,6 +256,7 @@ void summary_print(const struct summary *s)
 	print_losses(s);
 	print_unsupported(s->langs);
 	print_generated(s);
+	package_hints_print(&s->hints);
 	print_approximate(s);
 	if (s->symbolizer.worker_restarts)
 		fprintf(stderr,

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/package_hints.h"
 #include "profiler/session.h"
 #include "symbol/symbolizer.h"
 #include "symbolize/symbolize.h"
@@ -30,6 +31,7 @@ struct summary {
 	const struct event_list *events; /* empty: the CPU clock was sampled */
 	const char *path;                /* of the profile; "-": standard output */
 	const struct langs *langs;       /* may be NULL */
+	struct package_hints hints;      /* packages that would name functions */
 	bool verbose;                    /* print costs, and why names are missing */
 };
 

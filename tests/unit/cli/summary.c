@@ -66,6 +66,17 @@ static void a_recording_without_losses_takes_two_lines(void **state)
 	assert_null(strstr(printed(&s), "wrote"));
 }
 
+static void packages_with_missing_names_are_listed(void **state)
+{
+	struct summary s = good();
+
+	s.hints = (struct package_hints){
+		.at = { { "php8.2-cli-dbgsym", 0.5 }, { "libz1-dbgsym", 0.123 } }, .n = 2
+	};
+	assert_non_null(
+		strstr(printed(&s), " php8.2-cli-dbgsym (50.0 %), libz1-dbgsym (12.3 %)\n"));
+}
+
 static void a_recording_without_samples_divides_by_nothing(void **state)
 {
 	struct summary s = { .events = &no_events, .path = "-", .verbose = true };
@@ -210,6 +221,7 @@ static void costs_are_for_verbose_recordings(void **state)
 }
 
 TEST_GROUP(test_summary, TEST(a_recording_without_losses_takes_two_lines),
+	   TEST(packages_with_missing_names_are_listed),
 	   TEST(a_recording_without_samples_divides_by_nothing),
 	   TEST(an_empty_recording_says_why_and_what_to_try),
 	   TEST(stacks_found_by_search_are_counted_apart),
