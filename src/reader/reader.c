@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/reader.h"
 
+#include "reader/facts_job.h"
 #include "reader/jit_job.h"
 #include "reader/jit_message.h"
 #include "reader/lang_job.h"
@@ -14,6 +15,8 @@ static const struct role_job jobs[] = {
 	{ READER_LANG_DETECT, sizeof(struct lang_detect_request), reader_lang_detect_job },
 	{ READER_LANG_REGIONS, sizeof(struct lang_regions_request), reader_lang_regions_job },
 	{ READER_LANG_ASK, sizeof(struct lang_ask_request), reader_lang_ask_job },
+	{ READER_FACTS, 0, reader_facts_job },
+	{ READER_SAME, 0, reader_same_job },
 };
 
 const struct role reader_role = {

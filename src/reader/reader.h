@@ -14,6 +14,8 @@
 enum reader_job {
 	READER_JIT = 1, /* jit_message.h */
 	READER_TABLE,   /* table_message.h */
+	READER_FACTS,   /* facts_message.h */
+	READER_SAME,    /* facts_message.h */
 	/* lang_message.h */
 	READER_LANG_DETECT,
 	READER_LANG_REGIONS,

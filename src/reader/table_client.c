@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each of n_readers entries runs one request at a time; all others wait in the order in which they
- * came. A request that is cancelled keeps its place, with file 0, because its reader cannot be
- * interrupted: the result is dropped when it arrives.
+ * Each of n_readers entries runs one request at a time. A request that is cancelled keeps its
+ * place, with file 0, because its reader cannot be interrupted: the result is dropped when it
+ * arrives.
  */
 #include "reader/table_client.h"
 
@@ -10,47 +10,31 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#include "base/vec.h"
+#include "base/clock.h"
+#include "reader/payer.h"
 #include "reader/reader.h"
 #include "roles/memfd.h"
 #include "roles/pool.h"
 #include "unwind/flat_table.h"
 
-/* Readers that hang in the kernel: beyond this number, those that are killed are not replaced. */
-enum { READERS_HUNG_MAX = 8 };
-
-struct request {
-	uint32_t file; /* 0: cancelled */
-	bool sweep_all;
-};
-
 /* A request that a reader works on. */
 struct running {
 	struct table_client *client;
 	struct role_exchange *x; /* NULL: this entry is free */
-	struct request request;
+	struct fair_request request;
+	uint64_t began_ns;
 };
 
 struct table_client {
 	struct table_client_opts opts;
-	struct role_pool *pool;
 	int epoll_fd; /* contains the descriptors of all running exchanges */
 	struct running running[TABLE_READERS_MAX];
-	struct {
-		VEC(struct request);
-	} waiting; /* oldest first */
+	struct fair_queue queue;
 };
 
-int table_client_new(struct table_client **out, const struct table_client_opts *opts,
-		     struct err *err)
+int table_client_new(struct table_client **out, const struct table_client_opts *opts)
 {
-	const struct role_pool_opts pool = {
-		.max_children = opts->n_readers,
-		.max_abandoned = READERS_HUNG_MAX,
-		.memory_bytes = opts->reader_bytes,
-	};
-	_cleanup_(table_client_freep) struct table_client *c = calloc(1, sizeof(*c));
-	int r;
+	struct table_client *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
@@ -58,12 +42,13 @@ int table_client_new(struct table_client **out, const struct table_client_opts *
 	for (int i = 0; i < TABLE_READERS_MAX; i++)
 		c->running[i].client = c;
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (c->epoll_fd < 0)
-		return -errno;
-	r = role_pool_new(&c->pool, &reader_role, &pool, err);
-	if (r < 0)
+	if (c->epoll_fd < 0) {
+		int r = -errno;
+
+		free(c);
 		return r;
-	*out = steal_ptr(&c);
+	}
+	*out = c;
 	return 0;
 }
 
@@ -73,9 +58,8 @@ void table_client_free(struct table_client *c)
 		return;
 	for (int i = 0; i < TABLE_READERS_MAX; i++)
 		role_exchange_end(c->running[i].x);
-	role_pool_free(c->pool);
 	closep(&c->epoll_fd);
-	vec_fini(&c->waiting);
+	fair_queue_fini(&c->queue);
 	free(c);
 }
 
@@ -84,28 +68,15 @@ int table_client_fd(const struct table_client *c)
 	return c->epoll_fd;
 }
 
-void table_client_stop_idle(struct table_client *c)
-{
-	role_pool_stop_idle(c->pool);
-}
-
-size_t table_client_pids(const struct table_client *c, pid_t *out, size_t max)
-{
-	return role_pool_pids(c->pool, out, max);
-}
-
 /* ---- the list of requests ------------------------------------------------------------------ */
 
 /* Returns the request for @file, whether it runs or waits; NULL if there is none. */
-static struct request *find(const struct table_client *c, uint32_t file)
+static struct fair_request *find(const struct table_client *c, uint32_t file)
 {
 	for (int i = 0; i < TABLE_READERS_MAX; i++)
 		if (c->running[i].x && c->running[i].request.file == file)
-			return (struct request *)&c->running[i].request;
-	for (size_t i = 0; i < c->waiting.len; i++)
-		if (c->waiting.data[i].file == file)
-			return &c->waiting.data[i];
-	return NULL;
+			return (struct fair_request *)&c->running[i].request;
+	return fair_queue_find(&c->queue, file);
 }
 
 bool table_client_is_pending(const struct table_client *c, uint32_t file)
@@ -115,7 +86,7 @@ bool table_client_is_pending(const struct table_client *c, uint32_t file)
 
 size_t table_client_n_pending(const struct table_client *c)
 {
-	size_t n = c->waiting.len;
+	size_t n = c->queue.waiting.len;
 
 	for (int i = 0; i < TABLE_READERS_MAX; i++)
 		n += !!c->running[i].x;
@@ -124,7 +95,7 @@ size_t table_client_n_pending(const struct table_client *c)
 
 void table_client_cancel(struct table_client *c, uint32_t file)
 {
-	struct request *q = find(c, file);
+	struct fair_request *q = find(c, file);
 
 	if (q)
 		q->file = 0;
@@ -150,7 +121,7 @@ static int on_question(void *ctx, uint32_t kind, const void *data, size_t len, i
 }
 
 /* Returns 0 if a reader works on the request; -EAGAIN if none is free; -errno. */
-static int start(struct table_client *c, struct running *run, const struct request *q)
+static int start(struct table_client *c, struct running *run, const struct fair_request *q)
 {
 	const struct table_request body = { .sweep_all = q->sweep_all };
 	struct role_request request = {
@@ -159,6 +130,7 @@ static int start(struct table_client *c, struct running *run, const struct reque
 		.len = sizeof(body),
 		.n_fds = 1,
 		.timeout_ms = c->opts.timeout_ms,
+		.payers = { 0, reader_payer(q->owner) },
 		.answer = on_question,
 		.ctx = run,
 	};
@@ -168,16 +140,17 @@ static int start(struct table_client *c, struct running *run, const struct reque
 	if (fd < 0)
 		return -ENOENT;
 	request.fds = &fd;
-	r = role_pool_start(c->pool, &request, 0, &run->x);
+	r = role_pool_start(c->opts.pool, &request, 0, &run->x);
 	if (r < 0)
 		return r;
 	run->request = *q;
+	run->began_ns = clock_monotonic_ns();
 	(void)epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, role_exchange_fd(run->x), &ev);
 	return 0;
 }
 
 /* Reports a result to the caller, unless the request was cancelled. */
-static void finish(struct table_client *c, const struct request *q, int result,
+static void finish(struct table_client *c, const struct fair_request *q, int result,
 		   const struct flat_table *table)
 {
 	if (q->file)
@@ -185,22 +158,25 @@ static void finish(struct table_client *c, const struct request *q, int result,
 }
 
 /*
- * Starts the oldest request that can run. Requests whose file is gone are finished on the way.
- * Return: false if no reader is free or nothing waits.
+ * Starts the request that is next. Requests that cannot run are finished on the way. Return: false
+ * if no reader is free or nothing may run.
  */
 static bool start_next(struct table_client *c, struct running *run)
 {
-	while (c->waiting.len) {
-		struct request q = c->waiting.data[0];
+	uint32_t max_running = c->opts.n_readers > 1 ? c->opts.n_readers - 1 : 1;
+	size_t i;
+
+	while (fair_queue_next(&c->queue, max_running, &i)) {
+		struct fair_request q = c->queue.waiting.data[i];
 		int r = q.file ? start(c, run, &q) : -ENOENT;
 
 		if (r == -EAGAIN)
 			return false;
-		c->waiting.len--;
-		for (size_t i = 0; i < c->waiting.len; i++)
-			c->waiting.data[i] = c->waiting.data[i + 1];
-		if (r == 0)
+		if (r == 0) {
+			fair_queue_begin(&c->queue, i);
 			return true;
+		}
+		fair_queue_drop(&c->queue, i);
 		finish(c, &q, r, NULL);
 	}
 	return false;
@@ -213,10 +189,9 @@ static void start_waiting(struct table_client *c)
 			return;
 }
 
-int table_client_request(struct table_client *c, uint32_t file, bool sweep_all)
+int table_client_request(struct table_client *c, const struct fair_request *request)
 {
-	int r = find(c, file) ? -EALREADY
-			      : vec_push(&c->waiting, (struct request){ file, sweep_all });
+	int r = find(c, request->file) ? -EALREADY : fair_queue_put(&c->queue, request);
 
 	if (r == 0)
 		start_waiting(c);
@@ -229,7 +204,7 @@ int table_client_request(struct table_client *c, uint32_t file, bool sweep_all)
  * Checks a table before anything reads it. The memory file is sealed, so it cannot change after the
  * check. A reader that sends a malformed table is ended.
  */
-static void on_reply(struct table_client *c, struct running *run, const struct request *q)
+static void on_reply(struct table_client *c, struct running *run, const struct fair_request *q)
 {
 	const struct role_reply *reply = role_exchange_reply(run->x);
 	struct role_memfd m = { 0 };
@@ -237,7 +212,7 @@ static void on_reply(struct table_client *c, struct running *run, const struct r
 	int r = reply->result;
 
 	if (r == 0)
-		r = reply->n_fds == 1 ? role_memfd_map(&m, reply->fds[0], c->opts.reader_bytes)
+		r = reply->n_fds == 1 ? role_memfd_map(&m, reply->fds[0], c->opts.table_bytes)
 				      : -EBADMSG;
 	if (r == 0)
 		r = flat_table_check(&table, m.data, m.len);
@@ -253,7 +228,8 @@ static void on_reply(struct table_client *c, struct running *run, const struct r
 static void poll_one(struct table_client *c, struct running *run)
 {
 	int r = role_exchange_poll(run->x, 0), fd = role_exchange_fd(run->x);
-	struct request q;
+	uint64_t now_ns = clock_monotonic_ns();
+	struct fair_request q;
 
 	if (r == -EAGAIN)
 		return;
@@ -261,6 +237,7 @@ static void poll_one(struct table_client *c, struct running *run)
 	/* done() may request the same table again */
 	q = run->request;
 	run->request.file = 0;
+	fair_queue_end(&c->queue, q.owner, now_ns - run->began_ns, now_ns);
 	if (r == 0)
 		on_reply(c, run, &q);
 	else

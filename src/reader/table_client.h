@@ -3,26 +3,27 @@
 
 /*
  * READER_TABLE, in the parent, without waiting: each request belongs to a number of the caller
- * (a file id). Requests wait until a reader is free. One thread.
+ * (a file id). Requests wait until a reader is free (reader/fair_queue.h). One thread.
  *
- *	table_client_request(c, file, sweep_all)       any number
+ *	table_client_request(c, &request)              any number
  *	table_client_poll(c, wait_ms)                  calls done() for those that are finished
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "reader/fair_queue.h"
 #include "reader/table_message.h"
 
-struct err;
 struct flat_table;
+struct role_pool;
 struct table_client;
 
 struct table_client_opts {
-	unsigned int n_readers; /* at most TABLE_READERS_MAX */
-	size_t reader_bytes;    /* limit of the heap of each, and of a table */
+	struct role_pool *pool; /* of reader_role; borrowed until table_client_free() */
+	unsigned int n_readers; /* that work on tables at a time; at most TABLE_READERS_MAX */
+	size_t table_bytes;     /* limit of a table */
 	unsigned int timeout_ms;
 	/* Returns the descriptor of @file, borrowed; -1 if it is gone. */
 	int (*open)(void *ctx, uint32_t file);
@@ -30,8 +31,9 @@ struct table_client_opts {
 	int (*open_debug)(void *ctx, uint32_t file, const struct table_need *need);
 	/*
 	 * The request for @file is finished. @result is 0, with a checked @table that is valid
-	 * during the call, or -errno: -ETIMEDOUT, -EPIPE, -EBADMSG or -ENOMEM if a limit was
-	 * reached or the reader failed; others for a file that has no table.
+	 * during the call, or -errno: -ENOEXEC or -E2BIG if the file has no table; others if a
+	 * limit was reached, the reader failed, or its owner's files are refused for a while
+	 * because readers failed too often (-ETIME).
 	 */
 	void (*done)(void *ctx, uint32_t file, int result, const struct flat_table *table);
 	void *ctx;
@@ -39,15 +41,14 @@ struct table_client_opts {
 
 enum { TABLE_READERS_MAX = 8 };
 
-/* Starts the first reader, without waiting for it. Returns 0 or -errno. */
-int table_client_new(struct table_client **out, const struct table_client_opts *opts,
-		     struct err *err);
+/* Returns 0 or -errno. */
+int table_client_new(struct table_client **out, const struct table_client_opts *opts);
 void table_client_free(struct table_client *c);
 
 DEFINE_FREEP(struct table_client, table_client_free)
 
-/* Requests the table of @file, unless that was done already. Returns 0 or -ENOMEM. */
-int table_client_request(struct table_client *c, uint32_t file, bool sweep_all);
+/* Requests a table, unless that was done already. Returns 0 or -ENOMEM. */
+int table_client_request(struct table_client *c, const struct fair_request *request);
 
 /* Returns true until done() is called for @file, or table_client_cancel(). */
 bool table_client_is_pending(const struct table_client *c, uint32_t file);
@@ -61,9 +62,3 @@ void table_client_poll(struct table_client *c, unsigned int wait_ms);
 
 /* An epoll descriptor, readable when table_client_poll() has something to do. */
 int table_client_fd(const struct table_client *c);
-
-/* Ends the readers that are idle, to release their memory. */
-void table_client_stop_idle(struct table_client *c);
-
-/* The pids of at most @max readers. Returns their number. */
-size_t table_client_pids(const struct table_client *c, pid_t *out, size_t max);

@@ -107,7 +107,11 @@ static int read_rows(struct job *j)
 static int send_table(struct job *j)
 {
 	struct role_memfd m;
-	int r = role_memfd_new(&m, flat_table_len(&j->pages, j->rows.rules));
+	int r;
+
+	/* for the limit of memory; the rules are still needed */
+	vec_fini(&j->rows);
+	r = role_memfd_new(&m, flat_table_len(&j->pages, j->rows.rules));
 
 	if (r < 0)
 		return r;
@@ -124,6 +128,9 @@ static int make_table(void *ctx)
 	struct job *j = ctx;
 	int r = elf_image_open(&j->img, j->call->fds[0], NULL);
 
+	/* -EBADMSG means to the parent that the reader failed */
+	if (r == -EBADMSG)
+		return -ENOEXEC;
 	if (r == 0)
 		r = read_rows(j);
 	if (r == 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/reader.h"
 
+int test_facts(void);
+int test_fair_queue(void);
 int test_jit_job(void);
 int test_jit_message(void);
 int test_lang_client(void);
@@ -11,6 +13,7 @@ int test_table_message(void);
 int main(int argc, char **argv)
 {
 	reader_main(argc, argv);
-	return test_jit_job() + test_jit_message() + test_lang_client() + test_lang_message() +
+	return test_facts() + test_fair_queue() + test_jit_job() + test_jit_message() +
+	       test_lang_client() + test_lang_message() +
 	       test_table_client() + test_table_message();
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* covers: src/reader/table_client.c src/reader/table_job.c */
 /* Tests the client and the job in reader processes. */
 #include "reader/table_client.h"
 
@@ -20,6 +21,7 @@ enum { SELF = 1, TEXT, N_FILES = 40, TIMEOUT_MS = 20000, MEMORY = 256 << 20 };
 
 /* Files: this program, a text, and this program again. */
 struct fixture {
+	struct role_pool *pool;
 	struct table_client *client;
 	int self, text;
 	int result[N_FILES];
@@ -55,9 +57,12 @@ static void on_done(void *ctx, uint32_t file, int result, const struct flat_tabl
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	const struct table_client_opts opts = {
+	const struct role_pool_opts pool = { .max_children = 2,
+					     .max_abandoned = 8,
+					     .memory_bytes = MEMORY };
+	struct table_client_opts opts = {
 		.n_readers = 2,
-		.reader_bytes = MEMORY,
+		.table_bytes = MEMORY,
 		.timeout_ms = TIMEOUT_MS,
 		.open = on_open,
 		.open_debug = on_need,
@@ -71,7 +76,9 @@ static int setup(void **state)
 	f->text = memfd_create("text", MFD_CLOEXEC);
 	assert_true(f->self >= 0 && f->text >= 0);
 	assert_int_equal(write(f->text, "no program", 10), 10);
-	return table_client_new(&f->client, &opts, NULL);
+	assert_int_equal(role_pool_new(&f->pool, &reader_role, &pool, NULL), 0);
+	opts.pool = f->pool;
+	return table_client_new(&f->client, &opts);
 }
 
 static int teardown(void **state)
@@ -79,6 +86,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	table_client_free(f->client);
+	role_pool_free(f->pool);
 	close(f->self);
 	close(f->text);
 	free(f);
@@ -95,13 +103,20 @@ static void wait_for(struct fixture *f, unsigned int n_done)
 	}
 }
 
+static int request(struct fixture *f, uint32_t file, bool sweep_all)
+{
+	const struct fair_request r = { .file = file, .sweep_all = sweep_all };
+
+	return table_client_request(f->client, &r);
+}
+
 static void makes_the_table_of_a_program(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(table_client_request(f->client, SELF, false), 0);
+	assert_int_equal(request(f, SELF, false), 0);
 	assert_true(table_client_is_pending(f->client, SELF));
-	assert_int_equal(table_client_request(f->client, SELF, false), 0);
+	assert_int_equal(request(f, SELF, false), 0);
 	wait_for(f, 1);
 	assert_false(table_client_is_pending(f->client, SELF));
 	assert_int_equal(f->result[SELF], 0);
@@ -113,7 +128,7 @@ static void a_text_has_no_table(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(table_client_request(f->client, TEXT, false), 0);
+	assert_int_equal(request(f, TEXT, false), 0);
 	wait_for(f, 1);
 	assert_true(f->result[TEXT] < 0);
 }
@@ -123,7 +138,7 @@ static void requests_wait_for_a_free_reader(void **state)
 	struct fixture *f = *state;
 
 	for (uint32_t i = 1; i < N_FILES; i++)
-		assert_int_equal(table_client_request(f->client, i, i % 2), 0);
+		assert_int_equal(request(f, i, i % 2), 0);
 	table_client_cancel(f->client, N_FILES - 1);
 	wait_for(f, N_FILES - 2);
 	for (uint32_t i = 1; i < N_FILES - 1; i++)
@@ -153,13 +168,13 @@ static void survives_readers_that_are_killed(void **state)
 	unsigned int n_good = 0;
 
 	for (unsigned int i = 1; i <= 10; i++) {
-		assert_int_equal(table_client_request(f->client, SELF, false), 0);
+		assert_int_equal(request(f, SELF, false), 0);
 		kill_readers();
 		wait_for(f, i);
 		assert_true(f->result[SELF] == 0 || f->result[SELF] == -EPIPE);
 	}
 	for (unsigned int i = 11; i <= 12; i++) {
-		assert_int_equal(table_client_request(f->client, SELF, false), 0);
+		assert_int_equal(request(f, SELF, false), 0);
 		wait_for(f, i);
 		n_good += f->result[SELF] == 0;
 	}
