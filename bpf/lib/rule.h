@@ -315,6 +315,8 @@ static __always_inline int rule_find(struct walk *w, __u64 word, __u32 which, __
 		return WALK_CONTINUE;
 	case FILE_TABLE_FULL:
 		return walk_fail(w, WALK_ERR_TABLES_FULL);
+	case FILE_TABLE_FAILED:
+		return walk_fail(w, WALK_ERR_READER_FAILED);
 	default:
 		w->need_file = w->mapping.file;
 		return WALK_NEED_FILE;

@@ -138,7 +138,8 @@ WALK_FN int walk_in_loop(__u32 which, __u32 slot)
 	code = vm_code_get(w->process.vms[slot].vm);
 	f = file_get(w->process.vms[slot].file);
 	if (!code || code->generated != VM_GENERATED_IN_LOOP || !f ||
-	    f->state == FILE_TABLE_ABSENT || f->state == FILE_TABLE_FULL)
+	    f->state == FILE_TABLE_ABSENT || f->state == FILE_TABLE_FULL ||
+	    f->state == FILE_TABLE_FAILED)
 		return -1;
 	if (f->state != FILE_TABLE_READY && f->state != FILE_TABLE_UNSWEPT) {
 		w->need_file = w->process.vms[slot].file;

@@ -214,6 +214,7 @@ enum file_table_state {
 	FILE_TABLE_FULL,   /* the table did not fit under the memory limit */
 	FILE_TABLE_UNSWEPT, /* ready, except for code without CFI, which is analysed once a walk
 			       meets it */
+	FILE_TABLE_FAILED,  /* the reader of the file failed: another attempt follows */
 };
 
 struct unwind_file {

@@ -169,6 +169,8 @@ static int open_session(struct agent *a, const struct agent_config *c, struct er
 		.max_counts_bytes = a->plan.counts,
 		.max_backlog_bytes = a->plan.backlog,
 		.max_copies_bytes = a->plan.copies,
+		.n_readers = a->plan.n_readers,
+		.reader_bytes = a->plan.readers / a->plan.n_readers,
 		.sideband_bytes = a->plan.sideband_bytes,
 		.stop_ns = (uint64_t)STOP_TABLES_MS * CLOCK_MS_NS,
 		.keep_cpus = setup_has_cpu_label(c),

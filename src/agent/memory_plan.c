@@ -13,14 +13,18 @@
  */
 #define BASE_BYTES (14 * MIB)
 /*
- * The children of roles without what a job takes: two openers, the launcher, an exporter and a
- * reader have 1.2 to 1.6 MiB each that they do not share with this process.
+ * The children of roles without what a job takes: two openers, the launcher, an exporter and
+ * three readers have 1.2 to 1.7 MiB each that they do not share with this process.
  */
-#define CHILDREN_BYTES (7 * MIB)
+#define CHILDREN_BYTES (10 * MIB)
 /* Below this, the agent could not keep the tables of a few programs. */
-#define SHARED_MIN (8 * MIB)
+#define SHARED_MIN (12 * MIB)
 /* With a smaller heap, the symbolizer cannot read the debug information of common programs. */
 #define WORKER_MIN (4 * MIB)
+/* With a smaller heap, a reader cannot make the unwind table of a C library. */
+#define READER_MIN (3 * MIB)
+/* With as much for each, two files can be read at a time. A library of 100 MB needs 16 MiB. */
+#define READER_ENOUGH (32 * MIB)
 
 enum {
 	PAGE = 4096,
@@ -38,18 +42,19 @@ enum {
 };
 
 /*
- * Parts of a thousand of what is shared. Tables, the symbolizer, four equal caches and queues, and
- * the counts with the quarter that they may exceed their limit by: 285 + 285 + 4 * 72 + 94 * 5/4
- * + 18.
+ * Parts of a thousand of what is shared. Tables, the symbolizer, the readers, four equal caches and
+ * queues, and the counts with the quarter that they may exceed their limit by: 285 + 222 + 200 +
+ * 4 * 46 + 75 * 5/4 + 15.
  */
 enum {
 	TABLES = 285,
-	WORKER_RSS = 285,
-	CACHE = 72,
-	COUNTS = 94,
-	PART = 18,
+	WORKER_RSS = 222,
+	READERS = 200,
+	CACHE = 46,
+	COUNTS = 75,
+	PART = 15,
 };
-_Static_assert(TABLES + WORKER_RSS + 4 * CACHE + COUNTS * 5 / 4 + PART <= MILLE,
+_Static_assert(TABLES + WORKER_RSS + READERS + 4 * CACHE + COUNTS * 5 / 4 + PART <= MILLE,
 	       "the parts are more than the whole");
 
 /* The smallest power of two that is at least @n. */
@@ -104,7 +109,11 @@ static void share(struct memory_plan *p, uint64_t shared)
 	if (p->worker_rss < WORKER_MIN)
 		p->worker_rss = WORKER_MIN;
 	p->worker = p->worker_rss / 2 < WORKER_MIN ? WORKER_MIN : p->worker_rss / 2;
-	unit = (shared - p->worker_rss) / (MILLE - WORKER_RSS);
+	p->readers = shared / MILLE * READERS;
+	if (p->readers < READER_MIN)
+		p->readers = READER_MIN;
+	p->n_readers = p->readers >= 2 * READER_ENOUGH ? 2 : 1;
+	unit = (shared - p->worker_rss - p->readers) / (MILLE - WORKER_RSS - READERS);
 	p->tables = unit * TABLES;
 	p->addresses = p->symbols = p->scripts = p->backlog = unit * CACHE;
 	p->counts = unit * COUNTS;
@@ -144,6 +153,6 @@ int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, 
 uint64_t memory_plan_total(const struct memory_plan *p, uint32_t n_cpus)
 {
 	return p->fixed_bytes + p->ring_bytes + sideband_total(n_cpus, p->sideband_bytes) +
-	       p->queue_bytes + p->tables + p->worker_rss + p->addresses + p->symbols + p->scripts +
-	       p->backlog + p->counts + p->counts / 4 + p->part;
+	       p->queue_bytes + p->tables + p->worker_rss + p->readers + p->addresses + p->symbols +
+	       p->scripts + p->backlog + p->counts + p->counts / 4 + p->part;
 }

@@ -3,8 +3,8 @@
 
 /*
  * Divides the limit of --memory among everything that grows: rings and per-CPU state in the kernel,
- * tables, counts, queues and the symbolizer. The parts together stay within the limit on every
- * number of CPUs. Pure; any thread.
+ * tables, counts, queues, the symbolizer and the readers. The parts together stay within the limit
+ * on every number of CPUs. Pure; any thread.
  */
 #include <stdint.h>
 
@@ -29,6 +29,8 @@ struct memory_plan {
 	uint64_t tables;     /* unwind tables and mappings */
 	uint64_t worker_rss; /* the symbolizer process, with the files that it has mapped */
 	uint64_t worker;     /* its heap, part of worker_rss */
+	uint64_t readers;    /* the processes that make unwind tables, all together */
+	uint32_t n_readers;  /* those that do so at a time */
 	uint64_t addresses;  /* cache of symbolized addresses */
 	uint64_t symbols;    /* symbol tables in this process */
 	uint64_t scripts;    /* symbols of interpreted functions that are no longer in use */

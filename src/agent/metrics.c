@@ -86,6 +86,8 @@ static void put_samples(struct buf *out, const struct agent_stats *s)
 		"Samples whose stack was walked in user space.");
 	counter(out, "cameo_samples_raw_unknown_total", s->session.records.n_raw_failed,
 		"Raw samples dropped because the process exited before its mappings were read.");
+	counter(out, "cameo_samples_parked_total", s->session.records.n_parked,
+		"Raw samples that had to wait for an unwind table.");
 	put_gauge_or_counter(out, "cameo_ring_read_gap_seconds", "gauge",
 			     (double)s->longest_gap_ns / NS_PER_S,
 			     "Longest time between two reads of the ring buffer, in this window "
@@ -245,6 +247,9 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	counter(out, "cameo_files_unread_total", s->n_files_unread,
 		"Attempts to read files whose remote file system did not respond, or that are too "
 		"large to be copied from there.");
+	counter(out, "cameo_readers_failed_total", s->session.n_reader_failures,
+		"Files whose reader crashed, sent garbage, or reached its limit of memory or "
+		"time.");
 	counter(out, "cameo_openers_killed_total", s->n_openers_killed,
 		"Processes that open files and were killed because that took too long.");
 	gauge(out, "cameo_openers_abandoned", s->n_openers_abandoned,

@@ -177,15 +177,16 @@ static int read_memory(void *ctx, uint64_t addr, void *dst, size_t len)
  * Called when the walk meets code without rules in @file. Infers rules from the code itself, once
  * per file.
  */
-static void need_file(void *ctx, uint32_t file)
+static bool need_file(void *ctx, uint32_t file)
 {
 	const struct memory *m = ctx;
 	struct stack_trace *t = m->trace;
 
 	if (file >= t->files.len || t->files.data[file].swept)
-		return;
+		return true;
 	t->files.data[file].swept = true;
 	process_image_sweep(&t->image, file);
+	return true;
 }
 
 /*

@@ -23,6 +23,8 @@
 #include "proc/root.h"
 #include "process/mapped_file.h"
 #include "reader/lang_client.h"
+#include "reader/reader.h"
+#include "roles/pool.h"
 
 enum { FILES_MAX = 4096, READER_BYTES = 32 << 20, TIMEOUT_MS = 3000 };
 
@@ -142,6 +144,10 @@ int doctor_runtimes_find(struct doctor_runtimes *out, uint32_t pid, struct err *
 	_cleanup_(lang_client_freep) struct lang_client *client = NULL;
 	_cleanup_(langs_freep) struct langs *langs = NULL;
 	_cleanup_(closep) int own_root = proc_root_open((int)getpid());
+	const struct role_pool_opts pool = { .max_children = 1,
+					     .max_abandoned = 1,
+					     .memory_bytes = READER_BYTES };
+	_cleanup_(role_pool_freep) struct role_pool *readers = NULL;
 	struct search s = { .out = out, .pid = pid };
 	int r;
 
@@ -152,7 +158,12 @@ int doctor_runtimes_find(struct doctor_runtimes *out, uint32_t pid, struct err *
 	r = open_langs(&langs, &client, &vms->tables);
 	if (r < 0)
 		return err_set(err, r, "cannot examine process %u: %s", pid, strerror(-r));
-	s.context = (struct mapped_file_context){ .langs = langs, .own_root = own_root };
+	r = role_pool_new(&readers, &reader_role, &pool, err);
+	if (r < 0)
+		return r;
+	s.context = (struct mapped_file_context){ .readers = readers,
+						  .langs = langs,
+						  .own_root = own_root };
 	r = proc_maps_read((int)pid, PROC_MAPS_EXEC, examine, &s, err);
 	vec_fini(&s.seen);
 	return r < 0 ? err_set(err, r, "cannot read the mappings of process %u: %s", pid,

@@ -10,7 +10,6 @@
 #include "process/file_table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdlib.h>
@@ -22,14 +21,11 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/index.h"
-#include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
-#include "elf/debuglink.h"
-#include "elf/image.h"
 #include "proc/root.h"
-#include "symbol/debugfile.h"
-#include "symbol/same_file.h"
+#include "process/table_maker.h"
+#include "reader/facts_client.h"
 #include "unwind/tables.h"
 
 /* An inode with the content of a file. It is kept open to detect that it was overwritten. */
@@ -47,6 +43,7 @@ enum { COPIES_MAX = 64 << 20 };
 
 struct file_table {
 	struct unwind_tables *tables;
+	struct table_maker *maker;
 	struct mapped_file_context context;
 	struct {
 		VEC(struct mapped_file *);
@@ -83,30 +80,55 @@ void file_table_set_limit(struct file_table *f, unsigned int n_descriptors)
 	f->fds_max = n_descriptors;
 }
 
-int file_table_new(struct file_table **out, struct unwind_tables *tables)
+static struct mapped_file *get(void *ctx, uint32_t id)
 {
-	struct file_table *f = calloc(1, sizeof(*f));
+	const struct file_table *f = ctx;
+
+	return id && id < f->all.len ? f->all.data[id] : NULL;
+}
+
+static int create_maker(struct file_table *f, const struct file_table_opts *opts)
+{
+	const struct table_maker_opts maker = {
+		.tables = opts->tables,
+		.readers = opts->readers,
+		.n_readers = opts->n_table_readers,
+		.table_bytes = opts->table_bytes,
+		.own_root = f->context.own_root,
+		.find = get,
+		.ctx = f,
+	};
+
+	return table_maker_new(&f->maker, &maker);
+}
+
+int file_table_new(struct file_table **out, const struct file_table_opts *opts)
+{
+	_cleanup_(file_table_freep) struct file_table *f = calloc(1, sizeof(*f));
 	struct rlimit limit = { 0 };
+	int r;
 
 	if (!f)
 		return -ENOMEM;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	f->fds_max = limit.rlim_cur < UINT_MAX ? (unsigned int)(limit.rlim_cur / 2) : UINT_MAX;
-	f->tables = tables;
+	f->tables = opts->tables;
+	f->context.readers = opts->readers;
 	f->copies_max = COPIES_MAX;
 	f->context.own_root = proc_root_open((int)getpid());
-	if (vec_push(&f->all, NULL) < 0) {
-		free(f);
-		return -ENOMEM;
-	}
-	*out = f;
-	return 0;
+	r = vec_push(&f->all, NULL);
+	if (r == 0)
+		r = create_maker(f, opts);
+	if (r == 0)
+		*out = steal_ptr(&f);
+	return r;
 }
 
 void file_table_free(struct file_table *f)
 {
 	if (!f)
 		return;
+	table_maker_free(f->maker);
 	for (size_t i = 0; i < f->all.len; i++)
 		mapped_file_free(f->all.data[i]);
 	vec_fini(&f->all);
@@ -159,7 +181,8 @@ static bool same_content(const void *ctx, uint32_t id)
 	const struct mapped_file *file = k->f->all.data[id];
 
 	return file->content[0] == k->file->content[0] && file->content[1] == k->file->content[1] &&
-	       same_file(file->info.fd, k->file->info.fd);
+	       facts_client_same(k->f->context.readers, file->info.fd, k->file->info.fd,
+				 k->file->st.st_uid);
 }
 
 /*
@@ -356,90 +379,6 @@ uint32_t file_table_vdso(struct file_table *f)
 	return f->vdso;
 }
 
-struct table_job {
-	struct file_table *f;
-	struct mapped_file *file;
-	uint32_t id;
-	uint64_t now_ns;
-	bool sweep_all;
-};
-
-/* Opens the separate debug file of a file, below its process's root or the host's. -1: none. */
-static int open_debug_file(const struct file_table *f, const struct file_info *info,
-			   const struct elf_image *img)
-{
-	struct elf_debuglink link = { 0 };
-	struct debugfile_query query = {
-		.roots = { info->root_fd, f->context.own_root },
-		.path = info->path,
-		.build_id = info->build_id,
-	};
-
-	if (info->debug_fd >= 0)
-		return fcntl(info->debug_fd, F_DUPFD_CLOEXEC, 0);
-	if (elf_debuglink(img, &link) == 0) {
-		query.link = link.name;
-		query.link_crc = link.crc;
-	}
-	return debugfile_open(&query);
-}
-
-/* A file without CFI may have some in its debug file (.debug_frame). */
-static int build_from_debug_file(struct table_job *job, const struct elf_image *img)
-{
-	_cleanup_(elf_image_freep) struct elf_image *debug = NULL;
-	struct unwind_tables_source src = { .img = img };
-	_cleanup_(closep) int fd = open_debug_file(job->f, &job->file->info, img);
-	int r;
-
-	if (fd < 0)
-		return 0;
-	r = elf_image_open(&debug, fd, NULL);
-	if (r < 0)
-		return r;
-	src.debug = debug;
-	return unwind_tables_build(job->f->tables, job->id, &src, job->now_ns, NULL) < 0 ? -1 : 0;
-}
-
-static int build_table(void *ctx)
-{
-	struct table_job *job = ctx;
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	struct unwind_tables_source src = { 0 };
-	int64_t n;
-	int r;
-
-	r = elf_image_open(&img, job->file->info.fd, NULL);
-	if (r < 0)
-		return r;
-	src.img = img;
-	src.sweep_all = job->sweep_all;
-	n = unwind_tables_build(job->f->tables, job->id, &src, job->now_ns, NULL);
-	if (n == 0)
-		return build_from_debug_file(job, img);
-	return n < 0 ? -1 : 0;
-}
-
-void file_table_need_table(struct file_table *f, uint32_t id, uint64_t now_ns)
-{
-	struct table_job job = { .f = f, .id = id, .now_ns = now_ns };
-	uint16_t state;
-
-	if (!id || id >= f->all.len || !f->all.data[id])
-		return;
-	state = unwind_tables_file(f->tables, id)->state;
-	if (state != FILE_TABLE_NOT_READY && state != FILE_TABLE_UNSWEPT)
-		return;
-	job.sweep_all = state == FILE_TABLE_UNSWEPT;
-	if (job.sweep_all)
-		unwind_tables_drop(f->tables, id, now_ns);
-	job.file = f->all.data[id];
-	if (job.file->info.is_elf)
-		(void)sigbus_run(build_table, &job);
-	if (unwind_tables_file(f->tables, id)->state == FILE_TABLE_NOT_READY)
-		unwind_tables_set_absent(f->tables, id);
-}
-
 /* ---- eviction ------------------------------------------------------------- */
 
 uint32_t file_table_n_live(const struct file_table *f)
@@ -472,6 +411,11 @@ uint64_t file_table_n_unread(const struct file_table *f)
 	return f->n_unread;
 }
 
+struct table_maker *file_table_maker(struct file_table *f)
+{
+	return f->maker;
+}
+
 bool file_table_needs_sweep(const struct file_table *f)
 {
 	return f->n_live > FILE_TABLE_SWEEP_ABOVE || f->inodes.len > 2 * FILE_TABLE_SWEEP_ABOVE ||
@@ -496,6 +440,7 @@ static void evict(struct file_table *f, uint32_t id, uint64_t now_ns)
 	    vec_reserve(&f->free_ids, f->free_ids.len + 1) < 0)
 		return;
 	index_remove(&f->by_content, (uint32_t)file->content[0], id);
+	table_maker_forget(f->maker, id);
 	unwind_tables_drop(f->tables, id, now_ns);
 	f->all.data[id] = NULL;
 	f->free_ids.data[f->free_ids.len++] = id;

@@ -5,8 +5,8 @@
  * The executables and libraries that processes have mapped. Each distinct content has one id
  * for the whole recording (the file id of FRAME_NATIVE words), however many processes, paths
  * or containers map it. The table keeps a descriptor of each file, so that a file that is
- * deleted or replaced meanwhile can still be read. It also builds the files' unwind tables;
- * it does not symbolize.
+ * deleted or replaced meanwhile can still be read. Readers read the files (src/reader), for their
+ * unwind tables as well (table_maker.h); none of them is parsed in this process.
  *
  * At most half of the descriptors that this process may open hold files, and at most a quarter
  * those that one user other than root owns, so that no program can exhaust them. Files beyond that
@@ -24,6 +24,8 @@
 struct err;
 struct file_table;
 struct langs;
+struct role_pool;
+struct table_maker;
 struct unwind_tables;
 
 /* The path of all files that are not open because too many others are. */
@@ -38,8 +40,15 @@ struct unwind_tables;
 /* FILE_TABLE_SWEEP_ABOVE: number of files above which file_table_needs_sweep(). */
 enum { FILE_ID_NONE = 0, FILE_TABLE_SWEEP_ABOVE = 2048 };
 
-/* @tables is borrowed until file_table_free(). Returns 0 or -ENOMEM. */
-int file_table_new(struct file_table **out, struct unwind_tables *tables);
+struct file_table_opts {
+	struct unwind_tables *tables;
+	struct role_pool *readers; /* of reader_role, for one more than n_table_readers */
+	unsigned int n_table_readers;
+	size_t table_bytes; /* limit of one unwind table */
+};
+
+/* What @opts refers to is borrowed until file_table_free(). Returns 0 or -errno. */
+int file_table_new(struct file_table **out, const struct file_table_opts *opts);
 
 /* Replaces the limit of descriptors, half of RLIMIT_NOFILE, for tests. */
 void file_table_set_limit(struct file_table *f, unsigned int n_descriptors);
@@ -64,11 +73,8 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref);
  */
 uint32_t file_table_vdso(struct file_table *f);
 
-/*
- * Builds the unwind table of file @id unless it exists. This can take hundreds of
- * milliseconds for a large file.
- */
-void file_table_need_table(struct file_table *f, uint32_t id, uint64_t now_ns);
+/* Has the unwind tables of these files made; borrowed. */
+struct table_maker *file_table_maker(struct file_table *f);
 
 /*
  * Eviction: when file_table_needs_sweep(), call file_table_mark() for each file that is still

@@ -26,10 +26,9 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/regular_file.h"
-#include "base/sigbus.h"
-#include "elf/image.h"
 #include "proc/maps.h"
 #include "proc/root.h"
+#include "reader/facts_client.h"
 #include "symbol/debugfile.h"
 
 #define PAYER_DEVICE  (1ULL << 63)
@@ -156,28 +155,19 @@ static bool matches_ref(const struct mapped_file *file, const struct file_ref *r
 	return S_ISREG(file->st.st_mode) && (!ref->inode || file->st.st_ino == ref->inode);
 }
 
-struct identify_job {
-	const struct mapped_file_context *c;
-	const struct file_ref *ref; /* NULL: skip runtime detection */
-	struct mapped_file *file;
-};
-
-static int identify(void *ctx)
+/* Has a reader identify the file. If that fails, the file may still have symbols and a table. */
+static void identify(const struct mapped_file_context *c, struct mapped_file *file)
 {
-	struct identify_job *job = ctx;
-	struct mapped_file *file = job->file;
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	int r;
+	struct file_facts facts = { 0 };
+	char magic[4];
 
-	r = elf_image_open(&img, file->info.fd, NULL);
-	if (r < 0)
-		return r;
-	file->info.is_elf = true;
-	elf_note_gnu_build_id(img, &file->info.build_id);
+	if (facts_client_read(c->readers, file->info.fd, file->st.st_uid, &facts) < 0) {
+		file->has_no_facts = true;
+		facts.is_elf = pread(file->info.fd, magic, 4, 0) == 4 && !memcmp(magic, ELFMAG, 4);
+	}
+	file->info.is_elf = facts.is_elf;
+	file->info.build_id = facts.build_id;
 	elf_build_id_hex(&file->info.build_id, file->info.build_id_hex);
-	if (job->ref && job->c->langs && matches_ref(file, job->ref))
-		langs_detect(job->c->langs, img, file->info.fd, &file->info.lang);
-	return 0;
 }
 
 /*
@@ -188,23 +178,21 @@ static int identify(void *ctx)
 static bool adopt_fd(const struct mapped_file_context *c, struct mapped_file *file,
 		     const struct file_ref *ref, int fd, const struct regular_file_info *found)
 {
-	struct identify_job job = { c, ref, file };
-
 	file->is_unread = fd == -ETIMEDOUT || fd == -EFBIG;
 	if (fd < 0)
 		return file->is_unread;
 	file->info.fd = fd;
 	file->st = found->st;
 	file->is_copy = found->is_copy;
-	(void)sigbus_run(identify, &job);
-	if (matches_ref(file, ref))
-		return true;
-	closep(&file->info.fd);
-	file->info.fd = -1;
-	file->info.is_elf = false;
-	file->info.build_id.len = 0;
-	file->info.build_id_hex[0] = '\0';
-	return false;
+	if (!matches_ref(file, ref)) {
+		closep(&file->info.fd);
+		file->info.fd = -1;
+		return false;
+	}
+	identify(c, file);
+	if (file->info.is_elf && c->langs)
+		langs_detect(c->langs, NULL, file->info.fd, &file->info.lang);
+	return true;
 }
 
 /*
@@ -244,19 +232,37 @@ static void hash_content(struct mapped_file *file)
 	file->content[1] = h.high64;
 }
 
+/* Opens the debug file with the build id of @file in @root, or returns -1. */
+static int open_debug_file(const struct mapped_file_context *c, int root,
+			   const struct mapped_file *file)
+{
+	const struct debugfile_query q = { .roots = { root, -1 },
+					   .path = "",
+					   .build_id = file->info.build_id };
+	const struct elf_build_id *id = &file->info.build_id;
+	struct file_facts facts = { 0 };
+	int fd = id->len ? debugfile_open_candidate(&q, 0) : -1;
+
+	if (fd >= 0 && facts_client_read(c->readers, fd, file->st.st_uid, &facts) == 0 &&
+	    facts.build_id.len == id->len && !memcmp(facts.build_id.bytes, id->bytes, id->len))
+		return fd;
+	closep(&fd);
+	return -1;
+}
+
 /*
  * Opens the root directory and the debug file of a process in another mount namespace now:
  * when symbols are needed, the process and its mounts may be gone.
  */
-static void open_other_root(const struct mapped_file_context *c, struct file_info *info,
+static void open_other_root(const struct mapped_file_context *c, struct mapped_file *file,
 			    uint32_t pid)
 {
 	_cleanup_(closep) int root = proc_root_open((int)pid);
 
 	if (root < 0 || proc_root_same(root, c->own_root))
 		return;
-	info->debug_fd = debugfile_open_by_id(root, &info->build_id);
-	info->root_fd = steal_fd(&root);
+	file->info.debug_fd = open_debug_file(c, root, file);
+	file->info.root_fd = steal_fd(&root);
 }
 
 struct mapped_file *mapped_file_open(const struct mapped_file_context *c,
@@ -275,7 +281,7 @@ struct mapped_file *mapped_file_open(const struct mapped_file_context *c,
 	hash_content(file);
 	if (file->info.is_elf)
 		hash_htl(file);
-	open_other_root(c, &file->info, ref->pid);
+	open_other_root(c, file, ref->pid);
 	return file;
 }
 
@@ -306,7 +312,6 @@ static int vdso_fd(void)
 struct mapped_file *mapped_file_vdso(const struct mapped_file_context *c)
 {
 	struct mapped_file *file = mapped_file_alloc("[vdso]");
-	struct identify_job job = { .c = c, .file = file };
 
 	if (!file)
 		return NULL;
@@ -315,6 +320,6 @@ struct mapped_file *mapped_file_vdso(const struct mapped_file_context *c)
 		mapped_file_free(file);
 		return NULL;
 	}
-	(void)identify(&job);
+	identify(c, file);
 	return file;
 }

@@ -47,15 +47,20 @@ struct mapped_file {
 	uint64_t content[2];
 	bool is_copy;   /* info.fd is of a copy, because the file system may hang */
 	bool is_unread; /* the file system did not respond, or the file is too large to be copied */
+	bool has_no_facts; /* the reader of its headers failed: the build id is not known */
+	/* private to table_maker.c: */
+	uint32_t n_failures; /* of readers in succession */
+	uint64_t retry_ns;   /* when a table that failed is tried again */
 	/* private to file_table.c: */
 	bool marked;
 	uint8_t n_unmarked; /* consecutive sweeps without a mark */
 };
 
 struct mapped_file_context {
-	struct langs *langs; /* may be NULL */
-	int own_root;        /* of this process */
-	size_t copy_max;     /* bytes that a copy may have */
+	struct role_pool *readers; /* of reader_role: they read what identifies the files */
+	struct langs *langs;       /* may be NULL */
+	int own_root;              /* of this process */
+	size_t copy_max;           /* bytes that a copy may have */
 };
 
 /* Makes a file without descriptors. The path is copied. NULL if memory ran out. */

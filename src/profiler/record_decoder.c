@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stack that the BPF program has walked is counted unmodified. A raw record has a copy of
- * registers and stack instead and is walked here, which builds missing unwind tables on the
- * way. Data beyond the stack copy is read from the memory of the process, which has run on
+ * registers and stack instead and is walked here, which has missing unwind tables made on the
+ * way. If that takes long, the record is parked (profiler/parked.h) and walked again later. Data
+ * beyond the stack copy is read from the memory of the process, which has run on
  * meanwhile; the stack ends where that is detected (unwind/walk.c).
  */
 #include "profiler/record_decoder.h"
@@ -20,8 +21,12 @@
 #include "process/jit_symbols.h"
 #include "process/process_table.h"
 #include "profiler/offcpu.h"
+#include "profiler/parked.h"
 #include "sampler/sampler.h"
 #include "unwind/walk.h"
+
+/* A reader that does not start is the only reason why a record may wait as long. */
+#define PARKED_MAX_NS 30000000000ULL
 
 struct record_decoder {
 	struct record_decoder_opts opts;
@@ -31,6 +36,8 @@ struct record_decoder {
 	unsigned int flags;            /* enum record_decoder_flags of the current record */
 	const struct process *program; /* of the current record; NULL: unknown */
 	uint32_t read_pid;             /* its process, whose memory is being read */
+	struct parked parked;
+	struct parked_record *resumed; /* the current record, if it was parked */
 	bool is_searched;              /* the current stack has a caller that was found by search */
 	uint64_t woven[LANG_STACK_MAX]; /* the current stack */
 	bool is_complete;               /* the current stack reaches its outermost frame */
@@ -77,6 +84,7 @@ int record_decoder_new(struct record_decoder **out, const struct record_decoder_
 	if (!d)
 		return -ENOMEM;
 	d->opts = *opts;
+	d->parked.max_bytes = opts->max_parked_bytes;
 	r = sample_counts_new(&d->counts, opts->keep_times);
 	if (r == 0)
 		r = offcpu_new(&d->offcpu, count_wait, d);
@@ -90,6 +98,7 @@ void record_decoder_free(struct record_decoder *d)
 {
 	if (!d)
 		return;
+	parked_fini(&d->parked);
 	offcpu_free(d->offcpu);
 	sample_counts_free(d->counts);
 	free(d);
@@ -285,11 +294,11 @@ static void weave_and_count(struct record_decoder *d, const struct record_header
 	count_stack(d, h, n);
 }
 
-static void build_table(void *ctx, uint32_t file)
+static bool build_table(void *ctx, uint32_t file)
 {
 	struct record_decoder *d = ctx;
 
-	d->opts.build_table(d->opts.ctx, file);
+	return d->opts.build_table(d->opts.ctx, file);
 }
 
 static bool ends_unmapped(const uint64_t *words, size_t n)
@@ -328,6 +337,7 @@ static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 		.stack = rec->stack,
 		.stack_len = h->stack_len,
 		.stack_at = rec->stack_at,
+		.rest = d->resumed ? &d->resumed->rest : NULL,
 		.read = read_process,
 		.need_file = d->flags & RECORD_NO_TABLES ? NULL : build_table,
 		.ctx = d,
@@ -350,7 +360,37 @@ static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 	return n;
 }
 
-static void on_raw(struct record_decoder *d, const struct raw_record *rec)
+/*
+ * Parks a record whose walk ended because a table is still being made. Returns false if it has to
+ * be counted incomplete. A stack of a wait that has ended cannot be added later.
+ */
+static bool park(struct record_decoder *d, const struct raw_record *rec, size_t len)
+{
+	uint32_t file = unwind_walk_missing(d->opts.walker);
+	struct parked_record *r = d->resumed;
+
+	if (!file || (rec->head.flags & RECORD_OFF_CPU && !(d->flags & RECORD_ASLEEP)))
+		return false;
+	if (!r)
+		r = parked_new(&d->parked, rec, len, read_process, d);
+	if (!r)
+		return false;
+	r->file = file;
+	if (parked_put(&d->parked, r) < 0) {
+		if (!d->resumed)
+			parked_free(&d->parked, r);
+		return false;
+	}
+	if (!d->resumed) {
+		r->since_ns = d->now_ns;
+		r->flags = d->flags;
+		d->stats.n_parked++;
+	}
+	d->resumed = NULL;
+	return true;
+}
+
+static void on_raw(struct record_decoder *d, const struct raw_record *rec, size_t len)
 {
 	uint64_t words[RECORD_WORDS_MAX];
 	const uint64_t *walked;
@@ -358,9 +398,11 @@ static void on_raw(struct record_decoder *d, const struct raw_record *rec)
 	struct lang_stack stack = { .words = words, .later = true };
 	bool complete = false;
 
+	n_walked = walk_raw(d, rec, &walked, &complete);
+	if (n_walked && park(d, rec, len))
+		return;
 	d->stats.n_raw++;
 	memcpy(words, rec->kernel, n * sizeof(*words));
-	n_walked = walk_raw(d, rec, &walked, &complete);
 	d->is_searched = n_walked && unwind_walk_searched(d->opts.walker);
 	if (n_walked > RECORD_WORDS_MAX - n)
 		n_walked = RECORD_WORDS_MAX - n;
@@ -457,7 +499,7 @@ static bool is_valid(const struct record_header *h, size_t len)
 	}
 }
 
-static void on_record(struct record_decoder *d, const void *record)
+static void on_record(struct record_decoder *d, const void *record, size_t len)
 {
 	const struct record_header *h = record;
 
@@ -475,7 +517,7 @@ static void on_record(struct record_decoder *d, const void *record)
 		on_function(d, record);
 		break;
 	case RECORD_RAW:
-		on_raw(d, record);
+		on_raw(d, record, len);
 		break;
 	}
 }
@@ -498,7 +540,44 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 	if (d->opts.exclude_self && is_own(d, d->program, h))
 		d->stats.n_excluded++;
 	else
-		on_record(d, record);
+		on_record(d, record, len);
+}
+
+/* Walks a parked record again. It is freed, or parked again. */
+static void resume_one(struct record_decoder *d, struct parked_record *r, unsigned int flags,
+		       uint64_t now_ns)
+{
+	d->resumed = r;
+	record_decoder_add(d, r->record, r->len, flags | r->flags, now_ns);
+	if (d->resumed)
+		parked_free(&d->parked, r);
+	d->resumed = NULL;
+}
+
+void record_decoder_resume(struct record_decoder *d, unsigned int flags, uint64_t now_ns)
+{
+	size_t n;
+	struct parked_record **all = parked_take_all(&d->parked, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		struct parked_record *r = all[i];
+		bool is_old = now_ns - r->since_ns > PARKED_MAX_NS;
+
+		if ((flags & RECORD_NO_TABLES) || is_old ||
+		    !d->opts.is_pending(d->opts.ctx, r->file) || parked_put(&d->parked, r) < 0)
+			resume_one(d, r, is_old ? RECORD_NO_TABLES : flags, now_ns);
+	}
+	free(all);
+}
+
+size_t record_decoder_n_parked(const struct record_decoder *d)
+{
+	return d->parked.records.len;
+}
+
+uint64_t record_decoder_parked_since_ns(const struct record_decoder *d)
+{
+	return parked_since_ns(&d->parked);
 }
 
 /* ---- results ---------------------------------------------------------------- */

@@ -35,14 +35,20 @@ struct record_decoder_opts {
 	 * UINT64_MAX: up to now.
 	 */
 	void (*sync_processes)(void *ctx, uint64_t time_ns);
-	/* Builds the unwind table of a file. May take long. */
-	void (*build_table)(void *ctx, uint32_t file);
+	/*
+	 * Has the unwind table of a file made. Returns true if that was done; false if it is still
+	 * being made: a record that needs it is parked.
+	 */
+	bool (*build_table)(void *ctx, uint32_t file);
+	/* Returns true while the table of a file is being made. */
+	bool (*is_pending)(void *ctx, uint32_t file);
 	/* Called for a thread's first sample in this window. May be NULL. */
 	void (*on_thread)(void *ctx, const struct sample_counts_thread *thread, uint32_t ppid);
 	void *ctx, *thread_ctx;
 	bool keep_times, keep_cpus, exclude_self; /* see struct session_opts */
 	uint32_t max_stack;
 	size_t max_counts_bytes;
+	size_t max_parked_bytes; /* of records that wait for tables; beyond, stacks end there */
 };
 
 struct record_decoder_stats {
@@ -54,6 +60,7 @@ struct record_decoder_stats {
 	uint64_t n_searched;   /* complete, but a caller was found by search */
 	uint64_t n_raw;        /* walked in user space */
 	uint64_t n_raw_failed; /* raw, and the process ended before it was read */
+	uint64_t n_parked;     /* raw, and had to wait for an unwind table */
 	uint64_t walk_errors[WALK_ERR_MAX]; /* why the other stacks end early */
 	uint64_t n_vm_truncated;  /* stacks with more interpreted frames than a record holds */
 	uint64_t n_off_no_memory; /* stacks of waits for which there was no memory */
@@ -80,6 +87,16 @@ enum record_decoder_flags {
  */
 void record_decoder_add(struct record_decoder *r, const void *record, size_t len, unsigned int how,
 			uint64_t now_ns);
+
+/*
+ * Processes the parked records whose tables have been made since, or which have waited for too
+ * long; with RECORD_NO_TABLES in @flags, all of them.
+ */
+void record_decoder_resume(struct record_decoder *r, unsigned int flags, uint64_t now_ns);
+
+/* Number of parked records, and the time of the oldest; UINT64_MAX if there is none. */
+size_t record_decoder_n_parked(const struct record_decoder *r);
+uint64_t record_decoder_parked_since_ns(const struct record_decoder *r);
 
 /* Identifies the thread that a record is about. */
 struct sample_counts_thread record_decoder_thread(struct record_decoder *r,

@@ -4,9 +4,11 @@
  * process in the state at that time. Mappings and files that a sample shows to be unknown are read
  * at once.
  *
- * That can take long: the unwind tables of a new program have to be built, and reading a
+ * That can take long: the unwind tables of a new program have to be made, and reading a
  * process can block on its locks. Therefore ring_reader.h drains the ring independently into
- * a queue, and each poll processes that queue for a limited time, oldest record first.
+ * a queue, and each poll processes that queue for a limited time, oldest record first. Readers make
+ * the tables (process/table_maker.h). A poll waits for them for a limited time, too; beyond, the
+ * decoder parks records, so the files of one program do not delay the samples of others.
  */
 #include "profiler/session.h"
 
@@ -31,15 +33,18 @@
 #include "process/file_table.h"
 #include "process/jit_symbols.h"
 #include "process/sideband.h"
+#include "process/table_maker.h"
 #include "profiler/offcpu.h"
 #include "profiler/record_decoder.h"
 #include "profiler/sample_counts.h"
 #include "reader/lang_client.h"
+#include "reader/reader.h"
 #include "roles/pool.h"
 #include "sampler/ring_reader.h"
 #include "unwind/walk.h"
 
 #define UPKEEP_NS 1000000000ULL
+#define IDLE_NS   30000000000ULL /* readers without work are ended then */
 
 enum {
 	PRIORITY = -15,
@@ -49,6 +54,10 @@ enum {
 	WINDOW_NS = 500000000, /* time limit for tables at the end of a window, when the whole queue
 				  is processed */
 	BACKLOG_BYTES = 64 << 20,
+	PARKED_SHARE = 2, /* as divisor: of the backlog, for records that wait for tables */
+	READERS = 2,
+	READERS_HUNG_MAX = 8, /* in the kernel; beyond, those that are killed are not replaced */
+	READER_BYTES = 128 << 20,     /* a browser of 300 MB needs less than 96 MiB */
 	SCAN_NS = 150000000,          /* shortest interval between scans of sleeping threads, */
 	SCAN_THREAD_NS = 50000,       /* and its extension for each known thread */
 	LANG_READER_BYTES = 32 << 20, /* it needs 2 MiB, and 16 MiB for a large script */
@@ -60,6 +69,7 @@ struct session {
 	struct session_opts opts;
 	struct sampler *sampler;
 	struct sideband *sideband;
+	struct role_pool *readers;
 	struct unwind_tables *tables;
 	struct unwind_walker *walker;
 	struct lang_client *lang_client;
@@ -70,8 +80,10 @@ struct session {
 	struct jit_symbols *jits;
 	struct ring_reader *ring;
 	int epoll_fd;
-	bool is_behind;  /* records remain for the next poll */
-	uint64_t now_ns; /* time of this poll */
+	bool is_behind;               /* records remain for the next poll */
+	uint64_t now_ns;              /* time of this poll */
+	uint64_t wait_ns;             /* for which it may still wait for tables */
+	uint64_t n_requests, busy_ns; /* of the readers, and when the last one was noticed */
 	uint64_t start_ns;
 	uint64_t sideband_ns; /* events up to this time have been applied */
 	uint64_t next_upkeep_ns, next_scan_ns;
@@ -136,17 +148,33 @@ static void sync_processes(void *ctx, uint64_t time_ns)
 		(void)apply_events(s);
 }
 
-static void build_table(void *ctx, uint32_t file)
+static bool build_table(void *ctx, uint32_t file)
 {
 	struct session *s = ctx;
-	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t begin_ns = clock_monotonic_ns(), end_ns, spent_ns;
+	bool is_done = table_maker_need(file_table_maker(s->files), file, begin_ns + s->wait_ns);
 
-	file_table_need_table(s->files, file, now_ns);
-	if (now_ns - s->sideband_ns > SIDEBAND_NS)
+	end_ns = clock_monotonic_ns();
+	spent_ns = end_ns - begin_ns;
+	s->wait_ns -= spent_ns < s->wait_ns ? spent_ns : s->wait_ns;
+	if (end_ns - s->sideband_ns > SIDEBAND_NS)
 		(void)apply_events(s);
+	return is_done;
+}
+
+static bool is_pending(void *ctx, uint32_t file)
+{
+	struct session *s = ctx;
+
+	return table_maker_is_pending(file_table_maker(s->files), file);
 }
 
 /* ---- setup ----------------------------------------------------------------------- */
+
+static size_t backlog_bytes(const struct session_opts *o)
+{
+	return o->max_backlog_bytes ? o->max_backlog_bytes : BACKLOG_BYTES;
+}
 
 static int create_decoder(struct session *s)
 {
@@ -159,6 +187,7 @@ static int create_decoder(struct session *s)
 		.jits = s->jits,
 		.sync_processes = sync_processes,
 		.build_table = build_table,
+		.is_pending = is_pending,
 		.ctx = s,
 		.on_thread = o->on_thread,
 		.thread_ctx = o->ctx,
@@ -167,6 +196,7 @@ static int create_decoder(struct session *s)
 		.exclude_self = o->exclude_self,
 		.max_stack = o->max_stack,
 		.max_counts_bytes = o->max_counts_bytes,
+		.max_parked_bytes = backlog_bytes(o) / PARKED_SHARE,
 	};
 
 	return record_decoder_new(&s->decoder, &opts);
@@ -195,6 +225,30 @@ static int create_langs(struct session *s, const struct vm_tables *vms,
 	return 0;
 }
 
+/* One reader more than those that make tables identifies files meanwhile. */
+static int create_readers(struct session *s, const struct session_opts *o, struct err *err)
+{
+	const struct role_pool_opts pool = {
+		.max_children = (o->n_readers ? o->n_readers : READERS) + 1,
+		.max_abandoned = READERS_HUNG_MAX,
+		.memory_bytes = o->reader_bytes ? o->reader_bytes : READER_BYTES,
+	};
+
+	return role_pool_new(&s->readers, &reader_role, &pool, err);
+}
+
+static int create_files(struct session *s, const struct session_opts *o)
+{
+	const struct file_table_opts opts = {
+		.tables = s->tables,
+		.readers = s->readers,
+		.n_table_readers = o->n_readers ? o->n_readers : READERS,
+		.table_bytes = o->reader_bytes ? o->reader_bytes : READER_BYTES,
+	};
+
+	return file_table_new(&s->files, &opts);
+}
+
 static int create_tables(struct session *s, const struct session_opts *opts)
 {
 	struct unwind_tables_memory mem;
@@ -208,7 +262,7 @@ static int create_tables(struct session *s, const struct session_opts *opts)
 	if (r == 0)
 		r = unwind_walker_new(&s->walker, s->tables);
 	if (r == 0)
-		r = file_table_new(&s->files, s->tables);
+		r = create_files(s, opts);
 	if (r == 0 && s->opts.max_copies_bytes)
 		file_table_set_copies_max(s->files, s->opts.max_copies_bytes);
 	if (r == 0)
@@ -259,6 +313,10 @@ int session_open(struct session **out, const struct session_opts *opts, struct e
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return err_set(err, -errno, "cannot create an epoll instance: %s", strerror(errno));
+	/* it starts while the BPF programs are loaded */
+	r = create_readers(s, opts, err);
+	if (r < 0)
+		return r;
 	r = sampler_open(&s->sampler, &opts->sampler, err);
 	if (r < 0)
 		return r;
@@ -266,7 +324,7 @@ int session_open(struct session **out, const struct session_opts *opts, struct e
 	if (r < 0)
 		return r;
 	r = ring_reader_new(&s->ring, s->sampler,
-			    opts->max_backlog_bytes ? opts->max_backlog_bytes : BACKLOG_BYTES, err);
+			    backlog_bytes(opts) - backlog_bytes(opts) / PARKED_SHARE, err);
 	if (r < 0)
 		return r;
 	r = create_tables(s, opts);
@@ -275,6 +333,8 @@ int session_open(struct session **out, const struct session_opts *opts, struct e
 	r = session_watch(s, ring_reader_fd(s->ring));
 	if (r == 0)
 		r = session_watch(s, sideband_fd(s->sideband));
+	if (r == 0)
+		r = session_watch(s, table_maker_fd(file_table_maker(s->files)));
 	if (r < 0)
 		return err_set(err, r, "cannot watch the event sources: %s", strerror(-r));
 	*out = steal_ptr(&s);
@@ -294,6 +354,7 @@ void session_free(struct session *s)
 	lang_client_free(s->lang_client);
 	unwind_walker_free(s->walker);
 	unwind_tables_free(s->tables);
+	role_pool_free(s->readers);
 	sideband_free(s->sideband);
 	sampler_free(s->sampler);
 	closep(&s->epoll_fd);
@@ -382,14 +443,39 @@ static int session_drain(struct session *s, uint64_t ns, bool all)
 	int r;
 
 	s->now_ns = clock_monotonic_ns();
+	s->wait_ns = 2 * ns;
 	r = apply_events(s);
 	if (r == 0)
 		r = ring_reader_drain(s->ring);
+	table_maker_poll(file_table_maker(s->files), 0);
+	record_decoder_resume(s->decoder, 0, s->now_ns);
 	if (r == 0)
 		process_queue(s, s->now_ns + ns, all);
 	/* programs that the records have identified */
 	process_table_publish(s->procs, s->now_ns);
 	return r;
+}
+
+/* The longest time for tables at the end. */
+static uint64_t stop_ns(const struct session *s)
+{
+	return s->opts.stop_ns ? s->opts.stop_ns : UINT64_MAX / 4;
+}
+
+/* Waits for parked records until @until_ns; the remaining ones are processed if @all. */
+static void wait_for_parked(struct session *s, uint64_t until_ns, bool all)
+{
+	while (record_decoder_n_parked(s->decoder)) {
+		uint64_t now_ns = clock_monotonic_ns();
+		bool is_late = now_ns >= until_ns;
+
+		if (is_late && !all)
+			return;
+		if (!is_late)
+			table_maker_poll(file_table_maker(s->files), SESSION_POLL_MS);
+		(void)apply_events(s);
+		record_decoder_resume(s->decoder, is_late ? RECORD_NO_TABLES : 0, now_ns);
+	}
 }
 
 /* ---- waiting threads ------------------------------------------------------------- */
@@ -471,6 +557,8 @@ static int count_waits(struct session *s, uint64_t now_ns, bool is_last)
 		r = sampler_each_thread(s->sampler, add_waiting, &w);
 	if (r == 0)
 		r = session_drain(s, WINDOW_NS, true);
+	/* stacks that are not there by now are missing in this window */
+	wait_for_parked(s, clock_monotonic_ns() + (is_last ? stop_ns(s) : WINDOW_NS), is_last);
 	for (size_t i = 0; i < w.tids.len && r == 0; i++)
 		count_wait(s, w.tids.data[i], &w.threads.data[i], now_ns, is_last);
 	vec_fini(&w.tids);
@@ -538,20 +626,42 @@ static void scan_sleepers(struct session *s)
 			  offcpu_count(record_decoder_offcpu(s->decoder)) * SCAN_THREAD_NS;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Releases the memory of readers that have had nothing to do for a while. */
+static void stop_idle_readers(struct session *s)
+{
+	struct role_counters c;
+
+	role_pool_counters(s->readers, &c);
+	if (c.requests != s->n_requests)
+		s->busy_ns = s->now_ns;
+	else if (s->now_ns - s->busy_ns > IDLE_NS)
+		role_pool_stop_idle(s->readers);
+	s->n_requests = c.requests;
+}
+
 static int session_upkeep(struct session *s, struct err *err)
 {
 	struct ring_reader_state st;
+	uint64_t since_ns;
 
 	scan_sleepers(s);
 	if (s->now_ns < s->next_upkeep_ns)
 		return 0;
 	s->next_upkeep_ns = s->now_ns + UPKEEP_NS;
-	/* queued records refer to the state of processes at that time */
+	/* queued and parked records refer to the state of processes at that time */
 	ring_reader_state(s->ring, &st);
-	process_table_reap(s->procs, st.since_ns < s->now_ns ? st.since_ns : s->now_ns);
+	since_ns = earlier(st.since_ns, record_decoder_parked_since_ns(s->decoder));
+	process_table_reap(s->procs, earlier(since_ns, s->now_ns));
 	process_table_sweep(s->procs);
+	table_maker_retry(file_table_maker(s->files), s->now_ns);
 	unwind_tables_reap(s->tables, s->now_ns);
 	lang_client_upkeep(s->lang_client);
+	stop_idle_readers(s);
 	return s->paused ? 0 : follow_cpus(s, err);
 }
 
@@ -578,6 +688,7 @@ int session_start(struct session *s, struct err *err)
 	s->start_ns = s->now_ns = clock_monotonic_ns();
 	if (r < 0 || !s->opts.sampler.off_cpu)
 		return r;
+	s->wait_ns = 2 * POLL_NS;
 	(void)sampler_scan_sleepers(s->sampler, s->start_ns, on_asleep, s);
 	return 0;
 }
@@ -602,7 +713,8 @@ int session_stop(struct session *s, struct err *err)
 	int r;
 
 	sampler_detach(s->sampler);
-	r = session_drain(s, s->opts.stop_ns ? s->opts.stop_ns : UINT64_MAX / 2, true);
+	r = session_drain(s, stop_ns(s), true);
+	wait_for_parked(s, now_ns + stop_ns(s), true);
 	if (r == 0 && s->opts.sampler.off_cpu)
 		r = count_waits(s, now_ns, true);
 	restore_priority(s);
@@ -706,6 +818,7 @@ int session_stats(struct session *s, struct session_stats *out)
 	*out = (struct session_stats){ .backlog_bytes = waiting.bytes,
 				       .n_cpu_errors = s->n_cpu_errors };
 	out->n_lang_readers_lost = readers.timeouts + readers.deaths + readers.garbage;
+	out->n_reader_failures = table_maker_n_failed(file_table_maker(s->files));
 	record_decoder_stats(s->decoder, &out->records);
 	out->records.n_no_room += waiting.n_lost;
 	r = sampler_stats(s->sampler, &out->sampler);

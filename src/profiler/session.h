@@ -32,8 +32,9 @@ struct session_stats {
 	struct process_table_stats procs;
 	struct unwind_tables_stats tables;
 	struct record_decoder_stats records;
-	size_t backlog_bytes;  /* queued records */
-	uint64_t n_cpu_errors; /* attempts to follow CPUs that failed and were repeated */
+	size_t backlog_bytes;       /* queued records */
+	uint64_t n_cpu_errors;      /* attempts to follow CPUs that failed and were repeated */
+	uint64_t n_reader_failures; /* requests for unwind tables that readers failed to answer */
 	/* Readers of language runtimes that died, or were killed for their time or answers. */
 	uint64_t n_lang_readers_lost;
 };
@@ -56,7 +57,13 @@ struct session_opts {
 	 */
 	size_t max_backlog_bytes;
 	uint64_t max_copies_bytes; /* of files of remote file systems; 0: 64 MiB */
-	uint32_t sideband_bytes;   /* each CPU's ring of process events; 0: 256 KiB */
+	/*
+	 * Limits of the reader processes that make unwind tables (src/reader): their number, and
+	 * the heap of each. 0: two, of 128 MiB.
+	 */
+	unsigned int n_readers;
+	size_t reader_bytes;
+	uint32_t sideband_bytes; /* each CPU's ring of process events; 0: 256 KiB */
 	uint64_t stop_ns;  /* longest time for which session_stop() builds tables; 0: no limit */
 	bool exclude_self; /* ignore this process and its children */
 	/* Keep the raised priority of the calling thread after session_stop(). */

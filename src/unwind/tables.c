@@ -116,6 +116,12 @@ void unwind_tables_set_absent(struct unwind_tables *t, uint32_t file)
 	set_state(t, file, (struct unwind_file){ .state = FILE_TABLE_ABSENT });
 }
 
+void unwind_tables_set_failed(struct unwind_tables *t, uint32_t file, bool no_memory)
+{
+	set_state(t, file,
+		  (struct unwind_file){ .state = no_memory ? FILE_TABLE_FULL : FILE_TABLE_FAILED });
+}
+
 void unwind_tables_give_up_sweep(struct unwind_tables *t, uint32_t file)
 {
 	struct unwind_file *f = &t->mem.files[file];

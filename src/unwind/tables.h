@@ -65,6 +65,12 @@ int64_t unwind_tables_put(struct unwind_tables *t, uint32_t file, const struct f
 /* For a file that cannot be read: frame pointers are tried. */
 void unwind_tables_set_absent(struct unwind_tables *t, uint32_t file);
 
+/*
+ * For a file whose table could not be made: walks end there with that reason, which is a limit of
+ * memory if @no_memory.
+ */
+void unwind_tables_set_failed(struct unwind_tables *t, uint32_t file, bool no_memory);
+
 /* The code without CFI of an UNSWEPT file is not analysed: it becomes READY without that. */
 void unwind_tables_give_up_sweep(struct unwind_tables *t, uint32_t file);
 

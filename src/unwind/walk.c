@@ -34,6 +34,7 @@ struct unwind_walker {
 	uint64_t n_walks;
 	bool beyond_copy; /* memory was read that is neither in the stack copy nor code */
 	bool copy_alone;  /* only the copy is used as stack */
+	uint32_t missing; /* the file whose table is still being made; 0: none */
 	struct unwind_native_frames frames;
 	uint8_t live[RAW_STACK_MAX]; /* the current content of the stack */
 	const uint64_t *vm_words;
@@ -64,6 +65,24 @@ static bool is_code(const struct walk *w, uint64_t addr)
 	return addr - w->mapping.start < w->mapping.end - w->mapping.start;
 }
 
+/* Reads stack above the copy, @off bytes from the start of the copy. */
+static long read_above(const struct unwind_walk_input *in, uint64_t off, void *dst, size_t len)
+{
+	const struct unwind_rest *rest = in->rest;
+	uint64_t at = off - in->stack_len;
+
+	if (current->copy_alone)
+		return -1;
+	if (rest && at < rest->len && rest->len - at >= len) {
+		memcpy(dst, rest->data + at, len);
+		return 0;
+	}
+	if (rest && (rest->is_cut || at < rest->len) &&
+	    !is_code(&current->state, in->stack_at + off))
+		return -1;
+	return in->read ? in->read(in->ctx, in->stack_at + off, dst, len) : -1;
+}
+
 static long read_user(void *dst, uint32_t len, uint64_t addr)
 {
 	const struct unwind_walk_input *in = current->in;
@@ -78,8 +97,8 @@ static long read_user(void *dst, uint32_t len, uint64_t addr)
 		return 0;
 	if (!is_code(&current->state, addr))
 		current->beyond_copy = !in->is_stopped;
-	if (current->copy_alone && off < STACK_REACH)
-		return -1;
+	if (off < STACK_REACH)
+		return read_above(in, off + n, (uint8_t *)dst + n, len - n);
 	return in->read ? in->read(in->ctx, addr + n, (uint8_t *)dst + n, len - n) : -1;
 }
 
@@ -172,6 +191,7 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	w->in = in;
 	w->beyond_copy = false;
 	w->copy_alone = false;
+	w->missing = 0;
 	memcpy(w->state.leaf_regs, in->regs, sizeof(in->regs));
 	w->state.fs_base = in->fs_base;
 	w->state.record.head.flags = 0;
@@ -189,7 +209,7 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 }
 
 /*
- * Makes a step and builds the file's table if it is missing; twice, if code without CFI has to be
+ * Makes a step and has the file's table made if it is missing; twice, if code without CFI has to be
  * analysed as well.
  */
 static int walker_step(struct unwind_walker *w)
@@ -197,7 +217,10 @@ static int walker_step(struct unwind_walker *w)
 	int r = walk_step(0);
 
 	for (int i = 0; i < 2 && r == WALK_NEED_FILE && w->in->need_file; i++) {
-		w->in->need_file(w->in->ctx, w->state.need_file);
+		if (!w->in->need_file(w->in->ctx, w->state.need_file)) {
+			w->missing = w->state.need_file;
+			return walk_fail(&w->state, WALK_ERR_NO_TABLE_YET);
+		}
 		r = walk_step(0);
 	}
 	if (r != WALK_NEED_FILE)
@@ -283,6 +306,22 @@ static bool in_copy(const struct unwind_walker *w, size_t i, uint64_t *out_off)
 	return *out_off < in->stack_len && in->stack_len - *out_off >= sizeof(uint64_t);
 }
 
+void unwind_rest_compare(struct unwind_rest *out, const void *copy, const void *live, size_t len)
+{
+	const uint8_t *a = copy, *b = live;
+
+	memset(out->alike, 0, sizeof(out->alike));
+	for (size_t i = 0; i < len / 8 && i < UNWIND_WORDS_MAX; i++)
+		if (!memcmp(a + 8 * i, b + 8 * i, 8))
+			out->alike[i / 8] |= (uint8_t)(1u << i % 8);
+}
+
+static bool is_alike(const struct unwind_rest *rest, uint64_t off)
+{
+	return off % 8 == 0 && off / 8 < UNWIND_WORDS_MAX &&
+	       rest->alike[off / 64] & 1u << off / 8 % 8;
+}
+
 /*
  * True if the part of the stack that was read beyond the copy belongs to the copy's instant: the
  * outermost frames of the copy are unchanged. Without a copy the caller is responsible.
@@ -295,9 +334,15 @@ static bool stands_as_copied(struct unwind_walker *w)
 
 	while (n < w->frames.n && in_copy(w, n, &off))
 		n++;
-	if (n == w->frames.n || !in->stack_len || !in->read)
+	if (n == w->frames.n || !in->stack_len || (!in->read && !in->rest))
 		return true;
 	first = n > FRAMES_ALIKE ? n - FRAMES_ALIKE : 0;
+	if (in->rest) {
+		for (size_t i = first; i < n; i++)
+			if (in_copy(w, i, &off) && !is_alike(in->rest, off))
+				return false;
+		return n;
+	}
 	if (!n || !in_copy(w, first, &low) || in->stack_len > sizeof(w->live) ||
 	    in->read(in->ctx, in->stack_at + low, w->live + low, in->stack_len - low))
 		return false;
@@ -349,6 +394,11 @@ void unwind_walk_copy(struct unwind_walker *w, unwind_function_fn *fn, void *ctx
 	w->on_function = fn;
 	w->function_ctx = ctx;
 	vm_copy_new(&w->state, 0);
+}
+
+uint32_t unwind_walk_missing(const struct unwind_walker *w)
+{
+	return w->missing;
 }
 
 bool unwind_walk_searched(const struct unwind_walker *w)

@@ -16,13 +16,31 @@
 struct unwind_tables;
 struct unwind_walker;
 
+enum {
+	UNWIND_WORDS_MAX = RAW_STACK_MAX / 8,
+	UNWIND_ALIKE_BYTES = UNWIND_WORDS_MAX / 8,
+};
+
+/*
+ * The stack above a copy, read soon after the copy was made. A walk that has to wait reads this
+ * instead of the process, which changes meanwhile.
+ */
+struct unwind_rest {
+	/* Bit i: word i of the copy still had the same content. */
+	uint8_t alike[UNWIND_ALIKE_BYTES];
+	const uint8_t *data; /* from the end of the copy on */
+	size_t len;
+	bool is_cut; /* the stack may be longer: what follows is not read at all */
+};
+
 struct unwind_walk_input {
 	struct unwind_process process;
 	uint64_t regs[UREG_COUNT];
 	const uint8_t *stack; /* a copy of the stack from the address stack_at on */
 	size_t stack_len;
 	uint64_t stack_at;
-	uint64_t fs_base; /* TLS base of the thread */
+	const struct unwind_rest *rest; /* NULL: @read has the memory above the copy */
+	uint64_t fs_base;               /* TLS base of the thread */
 	/* The process is stopped: what @read returns is as good as the copy of the stack. */
 	bool is_stopped;
 	/*
@@ -31,10 +49,11 @@ struct unwind_walk_input {
 	 */
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len);
 	/*
-	 * Builds the table of a file; the walk continues if it exists afterwards. NULL: there is no
-	 * time for that, and the walk ends.
+	 * Makes the table of a file. Returns true if that was done; false if it takes longer: the
+	 * walk ends, and unwind_walk_missing() is that file. NULL: there is no time for tables, and
+	 * the walk ends.
 	 */
-	void (*need_file)(void *ctx, uint32_t file);
+	bool (*need_file)(void *ctx, uint32_t file);
 	void *ctx;
 };
 
@@ -74,6 +93,12 @@ typedef void unwind_function_fn(void *ctx, const struct function_record *rec, si
  * still be readable.
  */
 void unwind_walk_copy(struct unwind_walker *w, unwind_function_fn *fn, void *ctx);
+
+/* The file whose table is being made, which the stack walked last ends for; 0 if it does not. */
+uint32_t unwind_walk_missing(const struct unwind_walker *w);
+
+/* Notes in @out->alike which words of a copy of @len bytes are the same in @live. */
+void unwind_rest_compare(struct unwind_rest *out, const void *copy, const void *live, size_t len);
 
 /* True if a caller in the stack walked last was found by search rather than by rule. */
 bool unwind_walk_searched(const struct unwind_walker *w);

@@ -98,7 +98,7 @@ static void every_mistake_is_reported_with_its_line(void **state)
 		{ "window = 15 s", "file:1: window \"15 s\": expected a duration" },
 		{ "window = 99999999999999d", "expected a duration" },
 		{ "memory = 128MB", "file:1: memory \"128MB\": expected a size" },
-		{ "memory = 1", "between 40M and 1T" },
+		{ "memory = 1", "between 48M and 1T" },
 		{ "idle = maybe", "file:1: idle \"maybe\": expected yes or no" },
 		{ "demangle = all", "file:1: demangle \"all\": expected full, short or no" },
 		{ "native-frames = none", "native-frames \"none\": expected some or all" },

@@ -53,12 +53,14 @@ static void check(const struct memory_plan *p, uint32_t n_cpus)
 	assert_true(p->window <= p->counts);
 	assert_true(p->copies <= p->limit / 6 && p->copies <= 64 * MIB);
 	assert_true(p->worker >= 4 * MIB && p->worker <= p->worker_rss);
+	assert_true(p->readers >= 3 * MIB && p->n_readers >= 1 && p->n_readers <= 2);
+	assert_true(p->n_readers == 1 || p->readers / p->n_readers >= 32 * MIB);
 }
 
 static void every_number_of_cpus_has_a_plan_within_the_limit(void **state)
 {
 	for (uint32_t n = 1; n <= CPUS_MAX; n++) {
-		for (uint64_t limit = 40 * MIB; limit <= 4096 * MIB; limit += limit / 4) {
+		for (uint64_t limit = 48 * MIB; limit <= 4096 * MIB; limit += limit / 4) {
 			struct memory_needs in = needs(limit, n);
 			struct err err = { 0 };
 			struct memory_plan p;
@@ -117,7 +119,7 @@ static void the_default_limit_suits_a_small_machine_and_not_a_large_one(void **s
 	in.n_cpus = CPUS_MAX;
 	assert_int_equal(memory_plan_make(&p, &in, NULL), -EINVAL);
 	/* the smallest limit of the configuration */
-	in = needs(40 * MIB, 2);
+	in = needs(48 * MIB, 2);
 	assert_int_equal(memory_plan_make(&p, &in, NULL), 0);
 }
 

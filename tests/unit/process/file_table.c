@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* covers: src/process/file_table.c src/process/mapped_file.c */
 #include "process/file_table.h"
+#include "process/table_maker.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -300,8 +301,8 @@ static void only_elf_files_get_unwind_tables(void **state)
 	folder_init(&f);
 	text = find(&m, folder_file(&f, "text", 'x', 'x'));
 	elf = find(&m, exe);
-	file_table_need_table(m.files, text, 1);
-	file_table_need_table(m.files, elf, 1);
+	assert_true(table_maker_need(file_table_maker(m.files), text, UINT64_MAX));
+	assert_true(table_maker_need(file_table_maker(m.files), elf, UINT64_MAX));
 	assert_int_equal(m.unwind_files[text].state, FILE_TABLE_ABSENT);
 	assert_int_not_equal(m.unwind_files[elf].state, FILE_TABLE_NOT_READY);
 	assert_int_not_equal(m.unwind_files[elf].state, FILE_TABLE_ABSENT);

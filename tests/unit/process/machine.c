@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/test.h"
+#include "tests/unit/process/readers.h"
 #include "unwind/tables.h"
 
 static int add_chunk(void *ctx, uint32_t n, uint32_t **out)
@@ -34,7 +35,7 @@ void machine_init(struct machine *m)
 	mem.files = m->unwind_files;
 	mem.generation = &m->generation;
 	assert_int_equal(unwind_tables_new(&m->tables, &mem), 0);
-	assert_int_equal(file_table_new(&m->files, m->tables), 0);
+	file_table_with_readers(&m->files, &m->readers, m->tables);
 	assert_int_equal(process_table_new(&m->processes, m->files, m->tables, &m->sampler), 0);
 }
 
@@ -42,6 +43,7 @@ void machine_fini(struct machine *m)
 {
 	process_table_free(m->processes);
 	file_table_free(m->files);
+	role_pool_free(m->readers);
 	unwind_tables_free(m->tables);
 	free(m->chunk);
 	free(m->rules);

@@ -42,6 +42,7 @@ struct machine {
 	uint32_t generation;
 	uint32_t *chunk;
 	struct unwind_tables *tables;
+	struct role_pool *readers;
 	struct file_table *files;
 	struct process_table *processes;
 };

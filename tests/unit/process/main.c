@@ -8,6 +8,7 @@ int test_mapping_set(void);
 int test_process_table(void);
 int test_sideband(void);
 int test_sideband_event(void);
+int test_table_maker(void);
 
 int main(int argc, char **argv)
 {
@@ -21,5 +22,6 @@ int main(int argc, char **argv)
 	n_failed += test_process_table();
 	n_failed += test_sideband();
 	n_failed += test_sideband_event();
+	n_failed += test_table_maker();
 	return n_failed;
 }

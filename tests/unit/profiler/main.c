@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/reader.h"
+
 int test_offcpu(void);
+int test_parked(void);
 int test_record_decoder(void);
 int test_sample_counts(void);
 int test_waits(void);
 
-int main(void)
+int main(int argc, char **argv)
 {
-	return test_offcpu() + test_record_decoder() + test_sample_counts() + test_waits();
+	reader_main(argc, argv);
+	return test_offcpu() + test_parked() + test_record_decoder() + test_sample_counts() +
+	       test_waits();
 }

@@ -25,6 +25,7 @@ struct fixture {
 	struct jit_symbols *jits;
 	struct record_decoder *decoder;
 	struct record_decoder_stats stats;
+	bool is_slow;       /* tables are not made at once */
 	int n_threads;      /* number of calls of on_thread() */
 	uint64_t synced_ns; /* last argument of sync_processes() */
 };
@@ -36,8 +37,18 @@ static void sync_processes(void *ctx, uint64_t time_ns)
 	f->synced_ns = time_ns;
 }
 
-static void build_table(void *ctx, uint32_t file)
+static bool build_table(void *ctx, uint32_t file)
 {
+	struct fixture *f = ctx;
+
+	return !f->is_slow;
+}
+
+static bool is_pending(void *ctx, uint32_t file)
+{
+	struct fixture *f = ctx;
+
+	return f->is_slow;
 }
 
 static void on_thread(void *ctx, const struct sample_counts_thread *thread, uint32_t ppid)
@@ -70,6 +81,8 @@ static void fixture_init(struct fixture *f, struct record_decoder_opts opts)
 	opts.jits = f->jits;
 	opts.sync_processes = sync_processes;
 	opts.build_table = build_table;
+	opts.is_pending = is_pending;
+	opts.max_parked_bytes = 1 << 20;
 	opts.on_thread = on_thread;
 	opts.ctx = opts.thread_ctx = f;
 	assert_int_equal(record_decoder_new(&f->decoder, &opts), 0);

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "profiler/sample_counts.h"
+#include "reader/reader.h"
 #include "tests/test.h"
 #include "tests/unit/profiler/kernel.h"
 
@@ -169,12 +170,14 @@ static void own_samples_can_be_excluded(void **state)
 static void followed_processes_are_targets(void **state)
 {
 	struct session *s = open_session((struct session_opts){ .sampler.targets_only = true });
+	pid_t pid = start_subject();
 
-	assert_int_equal(session_follow(s, (uint32_t)getpid()), 0);
+	assert_int_equal(session_follow(s, (uint32_t)pid), 0);
 	assert_true(kernel->is_targets_only);
 	assert_int_equal(kernel->n_targets, 1);
-	assert_int_equal(kernel->targets[0], getpid());
+	assert_int_equal(kernel->targets[0], pid);
 	session_free(s);
+	end_subject(pid);
 }
 
 /* The start is the process's: another program with this pid is not the one that was seen. */
@@ -250,7 +253,7 @@ static void a_missing_off_cpu_source_is_reported(void **state)
 
 #define KERNEL_TEST(fn) cmocka_unit_test_setup_teardown(fn, kernel_setup, kernel_teardown)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		KERNEL_TEST(every_delivered_sample_is_counted),
@@ -264,5 +267,6 @@ int main(void)
 		KERNEL_TEST(a_missing_off_cpu_source_is_reported),
 	};
 
+	reader_main(argc, argv);
 	return TEST_RUN("test_session", tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "profiler/sample_counts.h"
 #include "symbolize/frame_symbols.h"
 #include "tests/test.h"
+#include "tests/unit/process/readers.h"
 #include "unwind/tables.h"
 
 static int no_chunk(void *ctx, uint32_t n, uint32_t **out)
@@ -28,7 +29,7 @@ void fixture_init(struct fixture *f)
 	mem.files = f->unwind_files;
 	mem.generation = &f->generation;
 	assert_int_equal(unwind_tables_new(&f->tables, &mem), 0);
-	assert_int_equal(file_table_new(&f->files, f->tables), 0);
+	file_table_with_readers(&f->files, &f->readers, f->tables);
 	assert_int_equal(jit_symbols_new(&f->jits, NULL), 0);
 	lo.files = f->files;
 	lo.jits = f->jits;
@@ -42,6 +43,7 @@ void fixture_fini(struct fixture *f)
 	frame_symbols_free(f->frame_symbols);
 	jit_symbols_free(f->jits);
 	file_table_free(f->files);
+	role_pool_free(f->readers);
 	unwind_tables_free(f->tables);
 	free(f->rules);
 	free(f->unwind_files);

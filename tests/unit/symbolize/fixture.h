@@ -14,6 +14,7 @@ struct unwind_tables;
 
 struct fixture {
 	struct unwind_tables *tables;
+	struct role_pool *readers;
 	struct file_table *files;
 	struct jit_symbols *jits;
 	struct frame_symbols *frame_symbols;

@@ -12,6 +12,7 @@
 #include "process/jit_symbols.h"
 #include "profile/profile.h"
 #include "tests/test.h"
+#include "tests/unit/process/readers.h"
 #include "unwind/tables.h"
 
 struct fixture {
@@ -19,6 +20,7 @@ struct fixture {
 	struct unwind_file *unwind_files;
 	uint32_t generation;
 	struct unwind_tables *tables;
+	struct role_pool *readers;
 	struct file_table *files;
 	struct jit_symbols *jits;
 	struct frame_symbols *symbols;
@@ -44,7 +46,7 @@ static void fixture_init(struct fixture *f)
 	mem.files = f->unwind_files;
 	mem.generation = &f->generation;
 	assert_int_equal(unwind_tables_new(&f->tables, &mem), 0);
-	assert_int_equal(file_table_new(&f->files, f->tables), 0);
+	file_table_with_readers(&f->files, &f->readers, f->tables);
 	assert_int_equal(jit_symbols_new(&f->jits, NULL), 0);
 	opts.files = f->files;
 	opts.jits = f->jits;
@@ -60,6 +62,7 @@ static void fixture_fini(struct fixture *f)
 	frame_symbols_free(f->symbols);
 	jit_symbols_free(f->jits);
 	file_table_free(f->files);
+	role_pool_free(f->readers);
 	unwind_tables_free(f->tables);
 	free(f->rules);
 	free(f->unwind_files);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "reader/reader.h"
+
 int test_address_cache(void);
 int test_frame_symbols(void);
 int test_losses(void);
@@ -9,8 +11,9 @@ int test_symbolize(void);
 int test_symbolize_stats(void);
 int test_symbolizer_thread(void);
 
-int main(void)
+int main(int argc, char **argv)
 {
+	reader_main(argc, argv);
 	return test_address_cache() + test_frame_symbols() + test_losses() + test_native_symbols() +
 	       test_profile_builder() + test_series_exporter() + test_symbolize() +
 	       test_symbolize_stats() + test_symbolizer_thread();

@@ -30,6 +30,7 @@ struct scene {
 	uint64_t copy[WORDS], live[WORDS];
 	struct unwind_walk_input in;
 	uint32_t wanted; /* the file that the walk requested last */
+	bool is_slow;    /* tables are not made at once */
 };
 
 static int add_chunk(void *ctx, uint32_t n, uint32_t **out)
@@ -56,11 +57,12 @@ static int read_live(void *ctx, uint64_t addr, void *dst, size_t len)
 	return addr >= CODE && addr < CODE + CODE_LEN ? 0 : -1;
 }
 
-static void note_file(void *ctx, uint32_t file)
+static bool note_file(void *ctx, uint32_t file)
 {
 	struct scene *s = ctx;
 
 	s->wanted = file;
+	return !s->is_slow;
 }
 
 static uint64_t return_address(unsigned int chain, unsigned int frame)
@@ -194,6 +196,60 @@ static void reports_that_a_table_was_not_ready(void **state)
 	end(&s);
 }
 
+/* Keeps the present stack for a walk that has to wait. */
+static void park(struct scene *s, struct unwind_rest *rest, const uint64_t *data, size_t len)
+{
+	*rest = (struct unwind_rest){ .data = (const uint8_t *)data, .len = len };
+	unwind_rest_compare(rest, s->copy, s->live, s->in.stack_len);
+	s->in.rest = rest;
+}
+
+static void a_walk_that_waits_reads_the_stack_of_that_time(void **state)
+{
+	struct unwind_rest rest;
+	uint64_t above[WORDS];
+	struct scene s;
+	uint64_t why;
+
+	begin(&s);
+	s.is_slow = true;
+	unwind_tables_drop(s.tables, 1, 0);
+	assert_int_equal(walk(&s, &why), 0);
+	assert_int_equal(why, WALK_ERR_NO_TABLE_YET);
+	assert_int_equal(unwind_walk_missing(s.walker), 1);
+	memcpy(above, s.live + FRAME_WORDS * COPIED, sizeof(s.live) - s.in.stack_len);
+	park(&s, &rest, above, sizeof(s.live) - s.in.stack_len);
+	/* the process runs on, and ends */
+	memset(s.live, 0, sizeof(s.live));
+	unwind_tables_set_absent(s.tables, 1);
+	assert_int_equal(walk(&s, &why), N_FRAMES + 1);
+	assert_int_equal(why, 0);
+	assert_int_equal(unwind_walk_missing(s.walker), 0);
+	/* what was not copied is not read later */
+	rest.len = 8 * FRAME_WORDS;
+	rest.is_cut = true;
+	assert_true(walk(&s, &why) <= COPIED + 2);
+	assert_int_equal(why, WALK_ERR_STACK_CHANGED);
+	end(&s);
+}
+
+static void a_walk_that_waits_knows_that_the_stack_had_changed(void **state)
+{
+	struct unwind_rest rest;
+	uint64_t above[WORDS];
+	struct scene s;
+	uint64_t why;
+
+	begin(&s);
+	memcpy(above, s.live + FRAME_WORDS * COPIED, sizeof(s.live) - s.in.stack_len);
+	for (unsigned int i = COPIED - 3; i < N_FRAMES; i++)
+		put_frame(s.live, i, 2);
+	park(&s, &rest, above, sizeof(s.live) - s.in.stack_len);
+	assert_int_equal(walk(&s, &why), COPIED + 1);
+	assert_int_equal(why, WALK_ERR_STACK_CHANGED);
+	end(&s);
+}
+
 /* Position of the first word above the outermost frame. */
 enum { ABOVE = FRAME_WORDS * (N_FRAMES - 1) + 2 };
 
@@ -316,6 +372,8 @@ static void class_data_is_cached_for_one_walk_only(void **state)
 TEST_GROUP(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still_valid),
 	   TEST(does_not_mix_in_the_stack_of_another_call),
 	   TEST(a_complete_copy_needs_no_other_reads), TEST(reports_that_a_table_was_not_ready),
+	   TEST(a_walk_that_waits_reads_the_stack_of_that_time),
+	   TEST(a_walk_that_waits_knows_that_the_stack_had_changed),
 	   TEST(a_return_address_of_zero_is_the_root),
 	   TEST(a_zero_below_a_return_address_is_no_root),
 	   TEST(a_cleared_frame_pointer_is_no_root_below_a_return_address),
