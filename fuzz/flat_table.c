@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks tables and questions of a compromised reader, and uses what is accepted. */
+/* Checks tables, questions and facts of a compromised reader, and uses what is accepted. */
 #include "unwind/flat_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "reader/facts_message.h"
 #include "reader/table_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -21,10 +22,20 @@ static void use_table(const struct flat_table *t)
 	}
 }
 
+static void use_facts(const struct file_facts *f)
+{
+	char hex[2 * ELF_BUILD_ID_MAX + 1];
+
+	elf_build_id_hex(&f->build_id, hex);
+	if (strlen(hex) != 2 * (size_t)f->build_id.len || (hex[0] && !f->is_elf))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	void *copy = aligned_alloc(8, (len + 8) / 8 * 8); /* as a mapping is */
 	const struct table_need *need;
+	const struct file_facts *facts;
 	struct flat_table t;
 
 	if (!copy)
@@ -36,6 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	need = table_need_check(copy, len);
 	if (need && (strlen(need->link) >= TABLE_LINK_MAX || strchr(need->link, '/')))
 		abort();
+	facts = file_facts_check(copy, len);
+	if (facts)
+		use_facts(facts);
 	free(copy);
 	return 0;
 }

@@ -625,7 +625,8 @@ def flat_table():
     table += struct.pack("<4I", 0, 4, 4, 6) + b"".join(struct.pack("<HH", *row) for row in rows)
     need = struct.pack("<I256s", 3, b"program.debug")
     yield struct.pack("<6I", 0x62615446, 3, 0, 0, 0, 0) + table[24:24 + 48] + bytes(4)
-    for message_ in (table, need):
+    facts = struct.pack("<BB64s", 1, 20, bytes(range(64)))
+    for message_ in (table, need, facts):
         yield message_
         yield from byte_mutations(message_, rng, 200)
 

@@ -14,6 +14,6 @@ int main(int argc, char **argv)
 {
 	reader_main(argc, argv);
 	return test_facts() + test_fair_queue() + test_jit_job() + test_jit_message() +
-	       test_lang_client() + test_lang_message() +
-	       test_table_client() + test_table_message();
+	       test_lang_client() + test_lang_message() + test_table_client() +
+	       test_table_message();
 }
