@@ -76,3 +76,32 @@ size_t elf_thread_starts(const struct elf_image *img,
 	}
 	return n;
 }
+
+/*
+ * Code that the kernel starts clears rbp first (psABI AMD64, 3.4.1) or, in glibc's ld.so, passes
+ * its stack pointer to C.
+ */
+bool elf_entry_is_start(const struct elf_image *img)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const struct {
+		uint8_t len, bytes[3];
+	} first[] = {
+		{ 3, { 0x48, 0x31, 0xed } }, /* xor %rbp,%rbp */
+		{ 2, { 0x31, 0xed } },       /* xor %ebp,%ebp */
+		{ 3, { 0x48, 0x89, 0xe7 } }, /* mov %rsp,%rdi */
+	};
+	struct elf_span code;
+	size_t at = 0;
+
+	if (elf_image_at_vaddr(img, elf_image_entry(img), sizeof(endbr) + 3, &code) < 0)
+		return false;
+	if (elf_image_type(img) == ET_EXEC)
+		return true;
+	if (!memcmp(code.data, endbr, sizeof(endbr)))
+		at = sizeof(endbr);
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		if (!memcmp(code.data + at, first[i].bytes, first[i].len))
+			return true;
+	return false;
+}

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Finds where a C library's threads begin: clone() and clone3(), of which at least the latter has
- * no symbol in a stripped library. They end every thread's stack.
+ * Finds where programs begin, and where a C library's threads begin: clone() and clone3(), of which
+ * at least the latter has no symbol in a stripped library. They end every thread's stack.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,3 +24,9 @@ struct elf_thread_start {
  */
 size_t elf_thread_starts(const struct elf_image *img,
 			 struct elf_thread_start out[ELF_THREAD_STARTS_MAX]);
+
+/*
+ * True if a program or a loader begins at the entry point of @img. The e_entry of libraries may be
+ * any address.
+ */
+bool elf_entry_is_start(const struct elf_image *img);

@@ -11,6 +11,7 @@
 #include "elf/gnuhash.h"
 #include "elf/image.h"
 #include "elf/rawsym.h"
+#include "elf/thread_start.h"
 #include "elf/x86_insn.h"
 
 enum {
@@ -21,35 +22,6 @@ enum {
 };
 
 static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
-
-/*
- * Code that the kernel starts clears rbp first (psABI AMD64, 3.4.1) or, in glibc's ld.so, passes
- * its stack pointer to C.
- */
-bool unwind_entry_is_start(const struct elf_image *img)
-{
-	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	static const struct {
-		uint8_t len, bytes[3];
-	} first[] = {
-		{ 3, { 0x48, 0x31, 0xed } }, /* xor %rbp,%rbp */
-		{ 2, { 0x31, 0xed } },       /* xor %ebp,%ebp */
-		{ 3, { 0x48, 0x89, 0xe7 } }, /* mov %rsp,%rdi */
-	};
-	struct elf_span code;
-	size_t at = 0;
-
-	if (elf_image_at_vaddr(img, elf_image_entry(img), sizeof(endbr) + 3, &code) < 0)
-		return false;
-	if (elf_image_type(img) == ET_EXEC)
-		return true;
-	if (!memcmp(code.data, endbr, sizeof(endbr)))
-		at = sizeof(endbr);
-	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
-		if (!memcmp(code.data + at, first[i].bytes, first[i].len))
-			return true;
-	return false;
-}
 
 /* Inserts a range in order; one that overlaps an existing range is ignored. */
 static void code_add(struct unwind_special_code *k, uint64_t lo, uint64_t hi,
@@ -91,7 +63,7 @@ static void entry_find(struct unwind_special_code *k, const struct elf_image *im
 {
 	uint64_t start = elf_image_entry(img), off;
 
-	if (unwind_entry_is_start(img) && elf_image_offset_of(img, start, &off) == 0)
+	if (elf_entry_is_start(img) && elf_image_offset_of(img, start, &off) == 0)
 		code_add(k, off, off + straight_code(img, start), rule_end);
 }
 

@@ -25,12 +25,6 @@ struct unwind_special_code {
 void unwind_special_code_find(struct unwind_special_code *k, const struct elf_image *img);
 
 /*
- * True if a program or a loader begins at the entry point of @img. The e_entry of libraries may be
- * any address.
- */
-bool unwind_entry_is_start(const struct elf_image *img);
-
-/*
  * True if the file may define makecontext(): by its symbols, so that the code of other files need
  * not be read; by its size if it has none.
  */
