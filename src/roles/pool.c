@@ -394,6 +394,11 @@ int role_exchange_fd(const struct role_exchange *x)
 	return x->sock;
 }
 
+bool role_exchange_has_started(const struct role_exchange *x)
+{
+	return x->has_started;
+}
+
 struct role_reply *role_exchange_reply(struct role_exchange *x)
 {
 	return &x->reply;

@@ -115,6 +115,9 @@ int role_exchange_poll(struct role_exchange *x, unsigned int wait_ms);
 /* Becomes readable when role_exchange_poll() has something to do, apart from timeouts. */
 int role_exchange_fd(const struct role_exchange *x);
 
+/* False if the child has not said yet that it is confined: then the request is not to blame. */
+bool role_exchange_has_started(const struct role_exchange *x);
+
 /* Valid after role_exchange_poll() returned 0. */
 struct role_reply *role_exchange_reply(struct role_exchange *x);
 
