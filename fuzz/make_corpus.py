@@ -516,25 +516,30 @@ def packet_text(s):
 
 
 def protocol():
+    """A byte that chooses the message, and the message"""
     rng = random.Random(7)
-    frame = struct.pack("<III", 7, 5, 4) + packet_text(b"inner") + packet_text(b"_Z5innerv") + packet_text(b"/a/b.c")
-    packets = [
-        struct.pack("<II", 1, 0) + packet_text(b"uid 65534, seccomp"),
-        struct.pack("<IIQIQQ", 2, 1, 77, 2, 0x1000, 1 << 40),
-        struct.pack("<III", 3, 1, 2) + packet_text(b"name") + packet_text(b"dir") + struct.pack("<H", 3) + b"abc",
-        struct.pack("<IIi", 4, 1, -2),
-        struct.pack("<II", 5, 1) + struct.pack("<IH", 0, 2) + frame * 2 + struct.pack("<IH", 1, 1) + frame,
-        struct.pack("<IIi", 6, 1, 0),
+    frame = struct.pack("<II", 7, 5) + packet_text(b"inner") + packet_text(b"_Z5innerv") + packet_text(b"/a/b.c")
+    segment = struct.pack("<QQQQQ", 0x1000, 0x2000, 0, 0x1800, 1)
+    config = struct.pack("<QQIIII", 77, 64 << 20, 6, 1, 0, 2) + bytes(range(16))
+    bodies = [
+        config + struct.pack("<QQ", 0x1000, 1 << 40),
+        bytes([20]) + bytes(range(64)) + bytes(3) + struct.pack("<I", 2) + segment * 2 + bytes(62 * 40),
+        struct.pack("<QII", 1000, 1, 1) + b"0123456789abcdef0123456789abcdef.symbols".ljust(64, b"\0") + bytes(64),
+        struct.pack("<IIQH", 0, 3, 0, 2) + frame * 2 + struct.pack("<IIQH", 1, 0, 0x1000, 0),
+        *[struct.pack("<I", 2) + packet_text(b"name") + packet_text(b"dir") + struct.pack("<H", 3) + b"abc"] * 5,
     ]
-    for data in packets:
+    kinds = [0, 1, 2, 3, 5, 6, 7, 8, 9]
+    for kind, body in zip(kinds, bodies):
+        data = bytes([kind]) + body
         yield data
         for _ in range(60):
             out = bytearray(data[:rng.choice((len(data), rng.randrange(len(data)) + 1))])
-            out[rng.randrange(len(out))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+            at = rng.randrange(1, len(out)) if len(out) > 1 else 0
+            out[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
             yield bytes(out)
 
 
-def symbol_cache():
+def table_cache():
     rng = random.Random(17)
     names = b"".join(b"name%d\0" % i for i in range(40))
     starts = [0x1000 + 24 * i for i in range(40)]

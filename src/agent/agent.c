@@ -476,7 +476,8 @@ static void apply_config(struct agent *a)
 
 /*
  * Adds what the children of roles use. They execute the same file as this process, so only their
- * private memory counts. They also have copies of remote files, which the file table counts.
+ * private memory counts. They also have copies of remote files, which the file table counts. The
+ * symbolizer, which maps files of other programs, counts by itself.
  */
 static void add_children(struct agent_stats *s)
 {
@@ -487,6 +488,8 @@ static void add_children(struct agent_stats *s)
 	for (size_t i = 0; i < n; i++) {
 		struct proc_usage u;
 
+		if (pids[i] == s->symbolizer_thread.worker_pid)
+			continue;
 		proc_usage_read(pids[i], &u);
 		s->children_bytes += u.private_bytes;
 		s->cpu_ns += u.cpu_ns;

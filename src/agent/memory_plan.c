@@ -116,6 +116,9 @@ static void share(struct memory_plan *p, uint64_t shared)
 	unit = (shared - p->worker_rss - p->readers) / (MILLE - WORKER_RSS - READERS);
 	p->tables = unit * TABLES;
 	p->addresses = p->symbols = p->scripts = p->backlog = unit * CACHE;
+	/* the symbolizer process holds the symbol tables, in its heap */
+	p->worker += p->symbols;
+	p->worker_rss += p->symbols;
 	p->counts = unit * COUNTS;
 	p->window = p->counts / 2;
 	p->part = unit * PART;
@@ -153,6 +156,6 @@ int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, 
 uint64_t memory_plan_total(const struct memory_plan *p, uint32_t n_cpus)
 {
 	return p->fixed_bytes + p->ring_bytes + sideband_total(n_cpus, p->sideband_bytes) +
-	       p->queue_bytes + p->tables + p->worker_rss + p->readers + p->addresses + p->symbols +
-	       p->scripts + p->backlog + p->counts + p->counts / 4 + p->part;
+	       p->queue_bytes + p->tables + p->worker_rss + p->readers + p->addresses + p->scripts +
+	       p->backlog + p->counts + p->counts / 4 + p->part;
 }

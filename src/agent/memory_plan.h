@@ -32,7 +32,7 @@ struct memory_plan {
 	uint64_t readers;    /* the processes that make unwind tables, all together */
 	uint32_t n_readers;  /* those that do so at a time */
 	uint64_t addresses;  /* cache of symbolized addresses */
-	uint64_t symbols;    /* symbol tables in this process */
+	uint64_t symbols;    /* symbol tables, part of worker */
 	uint64_t scripts;    /* symbols of interpreted functions that are no longer in use */
 	uint64_t backlog;    /* records queued while unwind tables are built */
 	uint64_t counts;     /* samples are dropped a quarter above it */

@@ -2,9 +2,9 @@
 /*
  * cameo COMMAND ...: finds the command and runs it.
  *
- * The same program is also its own helper processes: symbol_worker_main() and role_main() do not
- * return in these and are therefore called before anything else. Options without a command belong
- * to `up`.
+ * The same program is also its own helper processes: debuginfod_child_main() and role_main() do
+ * not return in these and are therefore called before anything else. Options without a command
+ * belong to `up`.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -19,6 +19,7 @@
 #include "options/help.h"
 #include "reader/reader.h"
 #include "roles/role.h"
+#include "symbol/debuginfod.h"
 #include "symbol/worker.h"
 
 enum { LARGE_BYTES = 256 << 10 };
@@ -54,10 +55,11 @@ static int run_command(const struct command *c, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const struct role *const roles[] = { &reader_role, &opener_role, &exporter_role };
+	const struct role *const roles[] = { &reader_role, &symbolizer_role, &opener_role,
+					     &exporter_role };
 
 	return_large_blocks();
-	symbol_worker_main(argc, argv);
+	debuginfod_child_main(argc, argv);
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	program_invocation_name = (char *)"cameo";
 	if (argc < 2)

@@ -109,6 +109,12 @@ void function_extents_free(struct function_extents *fe)
 	free(fe);
 }
 
+size_t function_extents_bytes(const struct function_extents *fe)
+{
+	return sizeof(*fe) + fe->functions.cap * sizeof(*fe->functions.data) +
+	       fe->gaps.cap * sizeof(*fe->gaps.data) + fe->starts.cap * sizeof(*fe->starts.data);
+}
+
 static struct eh_frame_around functions_around(const struct function_extents *fe, uint64_t vaddr)
 {
 	struct eh_frame_around a = { .hi = UINT64_MAX };

@@ -44,3 +44,6 @@ int function_extents_start(struct function_extents *fe, uint64_t vaddr, uint64_t
  * or a jump to another function.
  */
 uint64_t function_extents_end(const struct function_extents *fe, uint64_t vaddr, uint64_t limit);
+
+/* The memory that is held, in bytes. */
+size_t function_extents_bytes(const struct function_extents *fe);

@@ -77,7 +77,7 @@ bool debugfile_check(int fd, const struct elf_build_id *id)
  * Read in pieces rather than mapped, since debug files can be larger than the memory of the
  * machine. A file above CRC_BYTES_MAX does not match: a sparse one of 64 GB takes minutes to read.
  */
-static bool has_crc(int fd, uint32_t expected)
+bool debugfile_has_crc(int fd, uint32_t expected)
 {
 	unsigned char piece[64 * 1024];
 	uLong crc = crc32(0, NULL, 0);
@@ -166,7 +166,7 @@ static int open_by_link(int root, const struct debugfile_query *query)
 			return -ENOENT;
 		fd = debugfile_open_at(root, path);
 		fd = close_unless(fd, fd >= 0 && (debugfile_check(fd, &query->build_id) ||
-						  has_crc(fd, query->link_crc)));
+						  debugfile_has_crc(fd, query->link_crc)));
 		if (fd >= 0)
 			return fd;
 	}
@@ -243,29 +243,31 @@ static int open_relative(const struct debugfile_query *query, const char *name)
 	return n < PATH_CAP ? open_in_any(query, path) : -ENAMETOOLONG;
 }
 
-int debugfile_open_alt(const struct debugfile_query *query, const char *name, const uint8_t *id,
-		       size_t id_len)
+/* Names such as "../../.dwz/..." are relative to /usr/lib/debug/.build-id/xx/. */
+static int open_below_build_ids(const struct debugfile_query *query, const char *name)
 {
-	struct elf_build_id build_id = { 0 };
-	int roots[2], n = roots_of(&query->roots, roots), fd;
+	char path[PATH_CAP];
 
-	if (id_len && id_len <= ELF_BUILD_ID_MAX) {
-		build_id.len = (uint8_t)id_len;
-		memcpy(build_id.bytes, id, id_len);
-	}
-	fd = name[0] == '/' ? open_in_any(query, name) : open_relative(query, name);
-	fd = close_unless(fd, fd >= 0 && (!build_id.len || debugfile_check(fd, &build_id)));
-	for (int i = 0; fd < 0 && i < n; i++)
-		fd = debugfile_open_by_id(roots[i], &build_id);
-	if (fd < 0 && !strncmp(name, "../", 3)) {
-		/* Names such as "../../.dwz/..." are relative to /usr/lib/debug/.build-id/xx/. */
-		char path[PATH_CAP];
+	if (strncmp(name, "../", 3) != 0 ||
+	    snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/00/%s", name) >= PATH_CAP)
+		return -ENOENT;
+	return open_in_any(query, path);
+}
 
-		if (snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/00/%s", name) < PATH_CAP)
-			fd = open_in_any(query, path);
-		fd = close_unless(fd, fd >= 0 && (!build_id.len || debugfile_check(fd, &build_id)));
-	}
-	return fd;
+int debugfile_open_alt_candidate(const struct debugfile_query *query, const char *name,
+				 unsigned int i)
+{
+	int roots[2], n = roots_of(&query->roots, roots);
+	char path[PATH_CAP];
+
+	if (i == 0)
+		return name[0] == '/' ? open_in_any(query, name) : open_relative(query, name);
+	if (i == 1)
+		return open_below_build_ids(query, name);
+	if (i - 2 >= (unsigned int)n)
+		return -ERANGE;
+	return path_by_id(&query->build_id, path) < 0 ? -ENOENT
+						      : debugfile_open_at(roots[i - 2], path);
 }
 
 int debugfile_open_dwo(const struct debugfile_query *query, const char *name, const char *dir)

@@ -53,11 +53,12 @@ int debugfile_open_candidate(const struct debugfile_query *query, unsigned int i
 int debugfile_open_by_id(int root, const struct elf_build_id *id);
 
 /*
- * Opens dwz's alternate file, which .gnu_debugaltlink names by @name (absolute, or relative to the
- * debug file's directory) and by the build id @id of @id_len bytes, which must match if present.
+ * Opens one of the files that may be dwz's alternate file, which .gnu_debugaltlink names by @name
+ * (absolute, or relative to the debug file's directory) and by the build id in @query. Returns as
+ * debugfile_open_candidate().
  */
-int debugfile_open_alt(const struct debugfile_query *query, const char *name, const uint8_t *id,
-		       size_t id_len);
+int debugfile_open_alt_candidate(const struct debugfile_query *query, const char *name,
+				 unsigned int i);
 
 /* Opens the .dwo of a split unit: @name relative to @dir, else next to the executable. */
 int debugfile_open_dwo(const struct debugfile_query *query, const char *name, const char *dir);
@@ -67,6 +68,9 @@ int debugfile_open_dwp(const struct debugfile_query *query);
 
 /* Returns true if @fd is an ELF file with this build id. Runs under sigbus_run() itself. */
 bool debugfile_check(int fd, const struct elf_build_id *id);
+
+/* Returns true if the CRC of all bytes of @fd, at most 1 GiB, is @expected. */
+bool debugfile_has_crc(int fd, uint32_t expected);
 
 /* Opens the ELF file at @path inside @root if it has this build id. */
 int debugfile_open_checked(int root, const char *path, const struct elf_build_id *id);

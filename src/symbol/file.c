@@ -1,33 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Segments, build id, debuglink and the presence of sections are read once,
- * when the file is added. Tables are loaded on first use and may be dropped
- * between calls. All code that reads the mapped file runs under sigbus_run(),
- * because its owner may truncate the file.
+ * Segments, build id, debuglink and the presence of sections are read once, at the first use.
+ * Tables are loaded on first use and may be dropped between uses. All code that reads the mapped
+ * file runs under sigbus_run(), because its owner may truncate the file.
  *
- * A process with few samples in a file looks up few addresses. One pass over
- * the unsorted table (elf_symtab_scan()) is then cheaper than sorting it, and
- * leaves no table in memory.
+ * A process with few samples in a file looks up few addresses. One pass over the unsorted table
+ * (elf_symtab_scan()) is then cheaper than sorting it, and leaves no table in memory.
+ *
+ * The file is mapped when a use first reads it, and unmapped after the use. Go's table and the
+ * extents of functions refer to the mapping, which therefore lasts as long as they do.
  */
 #include "symbol/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/sigbus.h"
 #include "elf/debuglink.h"
+#include "elf/function_extents.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "elf/symtab.h"
 #include "elf/symtab_scan.h"
-#include "symbol/symbol_cache.h"
+#include "elf/thread_start.h"
+#include "symbol/protocol.h"
+#include "symbol/table_cache.h"
 
 struct symbol_file {
-	int fd;
-	struct symbol_cache *cache;
+	int fd; /* -1 between uses */
+	const struct table_cache *cache;
+	struct elf_image *img; /* NULL: not mapped at the moment */
+
+	bool has_facts;
 	struct elf_build_id build_id;
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 	size_t n_segments;
@@ -41,13 +47,48 @@ struct symbol_file {
 	struct buf scan_names[SYMBOL_TABLE_MAX]; /* results of the last scan */
 
 	bool go_tried;
-	struct elf_image *go_image; /* @go borrows from it */
-	struct gopclntab *go;
+	struct gopclntab *go; /* borrows from img */
+
+	/* valid once a function without a symbol was met, else extents is NULL */
+	struct function_extents *extents; /* borrows from img */
+	uint64_t entry;                   /* where the program begins; 0 in libraries */
+	struct elf_thread_start threads[ELF_THREAD_STARTS_MAX];
+	size_t n_threads;
 };
 
-/*
- * A compressed section that cannot be decompressed here exists nonetheless: the worker may read it.
- */
+int symbol_file_new(struct symbol_file **out)
+{
+	struct symbol_file *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->fd = -1;
+	*out = f;
+	return 0;
+}
+
+void symbol_file_free(struct symbol_file *f)
+{
+	if (!f)
+		return;
+	symbol_file_trim(f);
+	free(f);
+}
+
+/* ---- the file ---------------------------------------------------------------------- */
+
+int symbol_file_fd(const struct symbol_file *f)
+{
+	return f->fd;
+}
+
+/* Maps the file unless it is. Runs under sigbus_run(). Returns 0 or -errno. */
+static int map(struct symbol_file *f)
+{
+	return f->img ? 0 : elf_image_open(&f->img, f->fd, NULL);
+}
+
+/* A compressed section exists, although it cannot be read in place. */
 static bool has_section(const struct elf_image *img, const char *name)
 {
 	struct elf_span s;
@@ -59,19 +100,17 @@ static bool has_section(const struct elf_image *img, const char *name)
 static int read_facts(void *ctx)
 {
 	struct symbol_file *f = ctx;
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
 	const struct elf_segment *segments;
-	int r;
+	int r = map(f);
 
-	r = elf_image_open(&img, f->fd, NULL);
 	if (r < 0)
 		return r;
-	f->n_segments = elf_image_segments(img, &segments);
+	f->n_segments = elf_image_segments(f->img, &segments);
 	memcpy(f->segments, segments, f->n_segments * sizeof(*segments));
-	elf_note_gnu_build_id(img, &f->build_id);
-	f->has_link = elf_debuglink(img, &f->link) == 0;
-	f->has_dwarf = has_section(img, ".debug_info") || has_section(img, ".zdebug_info");
-	f->has_minidebug = has_section(img, ".gnu_debugdata");
+	elf_note_gnu_build_id(f->img, &f->build_id);
+	f->has_link = elf_debuglink(f->img, &f->link) == 0;
+	f->has_dwarf = has_section(f->img, ".debug_info") || has_section(f->img, ".zdebug_info");
+	f->has_minidebug = has_section(f->img, ".gnu_debugdata");
 	return 0;
 }
 
@@ -79,33 +118,37 @@ static int read_facts(void *ctx)
  * A file that cannot be read has no symbols, which is not an error: its frames get the name of the
  * file.
  */
-int symbol_file_new(struct symbol_file **out, int fd, struct symbol_cache *cache)
+void symbol_file_use(struct symbol_file *f, int fd, const struct table_cache *cache)
 {
-	struct symbol_file *f = calloc(1, sizeof(*f));
-
-	if (!f) {
-		close(fd);
-		return -ENOMEM;
-	}
 	f->fd = fd;
 	f->cache = cache;
-	sigbus_run(read_facts, f);
-	*out = f;
-	return 0;
+	if (!f->has_facts)
+		(void)sigbus_run(read_facts, f);
+	f->has_facts = true;
 }
 
-void symbol_file_free(struct symbol_file *f)
+static void unmap(struct symbol_file *f)
 {
-	if (!f)
-		return;
-	symbol_file_trim(f);
-	close(f->fd);
-	free(f);
+	elf_image_free(f->img);
+	f->img = NULL;
 }
 
-int symbol_file_fd(const struct symbol_file *f)
+void symbol_file_idle(struct symbol_file *f)
 {
-	return f->fd;
+	f->fd = -1;
+	f->cache = NULL;
+	if (f->go || f->extents)
+		elf_image_release_pages(f->img);
+	else
+		unmap(f);
+}
+
+void symbol_file_facts(const struct symbol_file *f, struct protocol_facts *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->build_id = f->build_id;
+	out->n_segments = (uint32_t)f->n_segments;
+	memcpy(out->segments, f->segments, f->n_segments * sizeof(*f->segments));
 }
 
 const struct elf_build_id *symbol_file_build_id(const struct symbol_file *f)
@@ -124,30 +167,12 @@ bool symbol_file_has_dwarf(const struct symbol_file *f)
 	return f->has_dwarf;
 }
 
-bool symbol_file_has_debug(const struct symbol_file *f)
+bool symbol_file_has_minidebug(const struct symbol_file *f)
 {
-	return f->has_dwarf || f->has_minidebug;
+	return f->has_minidebug;
 }
 
-/*
- * Executable segments come first, because segments may overlap in the file and code is what is
- * looked up.
- */
-int symbol_file_vaddr(const struct symbol_file *f, uint64_t file_off, uint64_t *out)
-{
-	for (int exec = 1; exec >= 0; exec--) {
-		for (size_t i = 0; i < f->n_segments; i++) {
-			const struct elf_segment *s = &f->segments[i];
-
-			if (s->exec != exec || file_off < s->file_off ||
-			    file_off - s->file_off >= s->filesz)
-				continue;
-			*out = s->vaddr + (file_off - s->file_off);
-			return 0;
-		}
-	}
-	return -ENOENT;
-}
+/* ---- symbol tables ------------------------------------------------------------------ */
 
 struct load {
 	struct symbol_file *f;
@@ -161,13 +186,11 @@ static int load_table(void *ctx)
 		[SYMBOL_TABLE_DYNSYM] = ELF_DYNSYM,
 	};
 	struct load *l = ctx;
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	int r;
+	int r = map(l->f);
 
-	r = elf_image_open(&img, l->f->fd, NULL);
 	if (r < 0)
 		return r;
-	return symbol_cache_load(l->f->cache, img, sources[l->which], &l->f->tables[l->which]);
+	return table_cache_load(l->f->cache, l->f->img, sources[l->which], &l->f->tables[l->which]);
 }
 
 /* A failure is remembered, so that a damaged file is not parsed for each of its addresses. */
@@ -223,11 +246,10 @@ static int scan_file(void *ctx)
 		[SYMBOL_TABLE_DYNSYM] = ELF_DYNSYM,
 	};
 	struct scan *scan = ctx;
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	int r = elf_image_open(&img, scan->f->fd, NULL);
+	int r = map(scan->f);
 
 	return r < 0 ? r
-		     : elf_symtab_scan(img, sources[scan->which], scan->vaddrs, scan->n,
+		     : elf_symtab_scan(scan->f->img, sources[scan->which], scan->vaddrs, scan->n,
 				       scan->results, &scan->f->scan_names[scan->which]);
 }
 
@@ -297,16 +319,15 @@ static bool has_text(const struct elf_span *s, const char *text)
 static int look_for_ada(void *ctx)
 {
 	struct symbol_file *f = ctx;
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
 	struct elf_rawsyms syms;
 	struct elf_rawsym sym;
-	int r = elf_image_open(&img, f->fd, NULL);
+	int r = map(f);
 
-	if (r < 0 || elf_rawsyms_open(img, ELF_SYMTAB, &syms) < 0)
+	if (r < 0 || elf_rawsyms_open(f->img, ELF_SYMTAB, &syms) < 0)
 		return r;
 	f->ada = has_text(&syms.strs, "adainit") && has_text(&syms.strs, "adafinal") &&
-		 elf_symbol_lookup(img, ELF_SYMTAB, "adainit", &sym) == 0 &&
-		 elf_symbol_lookup(img, ELF_SYMTAB, "adafinal", &sym) == 0;
+		 elf_symbol_lookup(f->img, ELF_SYMTAB, "adainit", &sym) == 0 &&
+		 elf_symbol_lookup(f->img, ELF_SYMTAB, "adafinal", &sym) == 0;
 	return 0;
 }
 
@@ -318,21 +339,20 @@ bool symbol_file_is_ada(struct symbol_file *f)
 	return f->ada;
 }
 
+/* ---- Go, and functions without a symbol ---------------------------------------------- */
+
 static int open_go(void *ctx)
 {
 	struct symbol_file *f = ctx;
-	int r;
+	int r = map(f);
 
-	r = elf_image_open(&f->go_image, f->fd, NULL);
-	return r < 0 ? r : gopclntab_open(&f->go, f->go_image, NULL);
+	return r < 0 ? r : gopclntab_open(&f->go, f->img, NULL);
 }
 
 static void close_go(struct symbol_file *f)
 {
 	gopclntab_free(f->go);
-	elf_image_free(f->go_image);
 	f->go = NULL;
-	f->go_image = NULL;
 }
 
 int symbol_file_go_frames(struct symbol_file *f, uint64_t vaddr, struct gopclntab_frame *out,
@@ -346,20 +366,62 @@ int symbol_file_go_frames(struct symbol_file *f, uint64_t vaddr, struct gopclnta
 	return f->go ? gopclntab_frames(f->go, vaddr, out, cap) : -ENOENT;
 }
 
-void symbol_file_release_pages(const struct symbol_file *f)
+struct start_job {
+	struct symbol_file *file;
+	uint64_t vaddr, start;
+};
+
+static int find_start(void *ctx)
 {
-	if (f->go_image)
-		elf_image_release_pages(f->go_image);
+	struct start_job *job = ctx;
+	struct symbol_file *f = job->file;
+	int r = map(f);
+
+	if (r == 0 && !f->extents) {
+		r = function_extents_new(&f->extents, f->img);
+		f->entry = elf_entry_is_start(f->img) ? elf_image_entry(f->img) : 0;
+		f->n_threads = elf_thread_starts(f->img, f->threads);
+	}
+	return r < 0 ? r : function_extents_start(f->extents, job->vaddr, &job->start);
 }
+
+/* The name of functions that end stacks and are known without a symbol; NULL for others. */
+static const char *root_name(const struct symbol_file *f, uint64_t vaddr, uint64_t start)
+{
+	if (f->entry && start == f->entry)
+		return "_start";
+	for (size_t i = 0; i < f->n_threads; i++)
+		if (vaddr >= f->threads[i].start && vaddr < f->threads[i].end)
+			return "[thread start]";
+	return NULL;
+}
+
+const char *symbol_file_function(struct symbol_file *f, uint64_t vaddr, uint64_t *out_start)
+{
+	struct start_job job = { .file = f, .vaddr = vaddr };
+
+	*out_start = vaddr;
+	if (!f->n_segments || sigbus_run(find_start, &job) != 0)
+		return NULL;
+	*out_start = job.start;
+	return root_name(f, vaddr, job.start);
+}
+
+/* ---- memory ------------------------------------------------------------------------- */
 
 size_t symbol_file_bytes(const struct symbol_file *f)
 {
-	size_t n = sizeof(*f);
+	size_t n = 0;
 
 	for (int i = 0; i < SYMBOL_TABLE_MAX; i++)
 		if (f->tables[i])
 			n += elf_symtab_bytes(f->tables[i]);
-	return n;
+	return n + (f->extents ? function_extents_bytes(f->extents) : 0);
+}
+
+size_t symbol_file_mapped(const struct symbol_file *f)
+{
+	return f->img ? elf_image_len(f->img) : 0;
 }
 
 /* Everything freed here is loaded again when it is needed. */
@@ -372,4 +434,7 @@ void symbol_file_trim(struct symbol_file *f)
 	}
 	close_go(f);
 	f->go_tried = false;
+	function_extents_free(f->extents);
+	f->extents = NULL;
+	unmap(f);
 }

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Two indexes find a file that is in the set: one by inode, which needs no read, and one by build
- * id, whose candidates are compared by content.
- */
 #include "symbol/file_set.h"
 
 #include <errno.h>
@@ -12,22 +8,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/hash.h"
-#include "elf/note.h"
-#include "symbol/file.h"
-#include "symbol/same_file.h"
 #include "symbol/symbolizer_file.h"
 
 static void file_free(struct file_set_entry *f)
 {
 	if (!f)
 		return;
-	symbol_file_free(f->own);
+	closep(&f->fd);
+	closep(&f->root_fd);
+	closep(&f->debug_fd);
+	free(f->facts);
 	free(f->path);
-	if (f->root_fd >= 0)
-		close(f->root_fd);
-	if (f->debug_fd >= 0)
-		close(f->debug_fd);
 	free(f);
 }
 
@@ -38,7 +31,6 @@ void file_set_fini(struct file_set *set)
 	vec_fini(&set->files);
 	vec_fini(&set->free_ids);
 	index_fini(&set->by_inode);
-	index_fini(&set->by_build_id);
 }
 
 /* A changed size or time of modification makes the same inode another file. */
@@ -65,50 +57,31 @@ static uint32_t inode_hash(const struct file_set_entry *f)
 	return hash_u64(f->ino * 0x9e3779b97f4a7c15ULL + f->dev);
 }
 
-struct content_key {
-	const struct file_set *set;
-	const struct file_set_entry *f;
-};
-
-/* Compares the content as well, since any file can claim any build id. */
-static bool content_eq(const void *ctx, uint32_t id)
+/* Returns a duplicate of @fd, or -1 if there is none. */
+static int duplicate(int fd)
 {
-	const struct content_key *k = ctx;
-	const struct symbol_file *own = k->set->files.data[id]->own;
-	const struct elf_build_id *a = symbol_file_build_id(own);
-	const struct elf_build_id *b = symbol_file_build_id(k->f->own);
-
-	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len) &&
-	       same_file(symbol_file_fd(own), symbol_file_fd(k->f->own));
-}
-
-static uint32_t build_id_hash(const struct elf_build_id *id)
-{
-	return hash_bytes(id->bytes, id->len);
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
 static int file_new(struct file_set_entry **out, const struct symbolizer_file *in,
-		    struct symbol_cache *cache, const struct stat *st)
+		    const struct stat *st)
 {
 	struct file_set_entry *f = calloc(1, sizeof(*f));
-	int fd, r = -ENOMEM;
+	int r = 0;
 
 	if (!f)
 		return -ENOMEM;
-	f->root_fd = in->root_fd < 0 ? -1 : fcntl(in->root_fd, F_DUPFD_CLOEXEC, 0);
-	f->debug_fd = in->debug_fd < 0 ? -1 : fcntl(in->debug_fd, F_DUPFD_CLOEXEC, 0);
-	f->debug_searched = f->debug_fd >= 0;
+	f->root_fd = duplicate(in->root_fd);
+	f->debug_fd = duplicate(in->debug_fd);
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
 	f->size = st->st_size;
 	f->mtime = st->st_mtim;
 	f->path = strdup(in->path ? in->path : "");
-	fd = fcntl(in->fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0)
+	f->fd = duplicate(in->fd);
+	if (f->fd < 0)
 		r = -errno;
-	else
-		r = symbol_file_new(&f->own, fd, cache);
-	if (r == 0 && !f->path)
+	else if (!f->path)
 		r = -ENOMEM;
 	if (r < 0) {
 		file_free(f);
@@ -135,7 +108,6 @@ static int new_id(struct file_set *set, uint32_t *out)
 /* Enters a new file and owns it. Returns 0 or -ENOMEM. */
 static int register_file(struct file_set *set, struct file_set_entry *f, uint32_t *out_id)
 {
-	const struct elf_build_id *id = symbol_file_build_id(f->own);
 	int r = new_id(set, out_id);
 
 	if (r < 0) {
@@ -144,31 +116,26 @@ static int register_file(struct file_set *set, struct file_set_entry *f, uint32_
 	}
 	set->files.data[*out_id] = f;
 	f->n_users = 1;
-	f->worker.key = ++set->n_added; /* never reused */
+	f->key = ++set->n_added; /* never reused */
 	set->n_live++;
-	r = index_add(&set->by_inode, inode_hash(f), *out_id);
-	return r == 0 && id->len ? index_add(&set->by_build_id, build_id_hash(id), *out_id) : r;
+	return index_add(&set->by_inode, inode_hash(f), *out_id);
 }
 
 void file_set_release(struct file_set *set, uint32_t id)
 {
 	struct file_set_entry *f = set->files.data[id];
-	const struct elf_build_id *build_id = symbol_file_build_id(f->own);
 
 	if (--f->n_users)
 		return;
 	index_remove(&set->by_inode, inode_hash(f), id);
-	index_remove(&set->by_build_id, build_id_hash(build_id), id);
 	file_free(f);
 	set->files.data[id] = NULL;
 	set->free_ids.data[set->free_ids.len++] = id;
 	set->n_live--;
 }
 
-int file_set_add(struct file_set *set, const struct symbolizer_file *in, struct symbol_cache *cache,
-		 uint32_t *out_id)
+int file_set_add(struct file_set *set, const struct symbolizer_file *in, uint32_t *out_id)
 {
-	struct content_key content = { .set = set };
 	struct stat st;
 	const struct inode_key inode = { set, &st };
 	struct file_set_entry *f;
@@ -176,14 +143,10 @@ int file_set_add(struct file_set *set, const struct symbolizer_file *in, struct 
 
 	if (fstat(in->fd, &st) < 0)
 		return -errno;
-	r = file_new(&f, in, cache, &st);
+	r = file_new(&f, in, &st);
 	if (r < 0)
 		return r;
-	content.f = f;
-	if (!index_find(&set->by_inode, inode_hash(f), inode_eq, &inode, out_id) &&
-	    !(symbol_file_build_id(f->own)->len &&
-	      index_find(&set->by_build_id, build_id_hash(symbol_file_build_id(f->own)), content_eq,
-			 &content, out_id)))
+	if (!index_find(&set->by_inode, inode_hash(f), inode_eq, &inode, out_id))
 		return register_file(set, f, out_id);
 	file_free(f);
 	set->files.data[*out_id]->n_users++;

@@ -2,10 +2,8 @@
 #pragma once
 
 /*
- * The files of a symbolizer, by id. Adding a file that is in the set already returns its id: the
- * same unmodified inode, or another one with the same build id and the same content except for code
- * (same_file.h), as in containers with copies of one image. Ids are dense and reused after a
- * release. Not thread-safe.
+ * The files of a symbolizer, by id. Adding a file that is in the set already, the same unmodified
+ * inode, returns its id. Ids are dense and reused after a release. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,12 +14,11 @@
 #include "base/vec.h"
 #include "symbol/worker.h"
 
-struct symbol_cache;
-struct symbol_file;
+struct symbol_facts;
 struct symbolizer_file;
 
 struct file_set_entry {
-	struct symbol_file *own; /* the file with its symbol tables */
+	int fd;
 	char *path;
 	int root_fd; /* -1: the host's root */
 	dev_t dev;
@@ -29,12 +26,14 @@ struct file_set_entry {
 	off_t size;
 	struct timespec mtime;
 	uint32_t n_users; /* calls of file_set_add() without a file_set_release() */
+	uint64_t key;     /* identifies the file to the symbolizer process; never reused */
 
 	/* The symbolizer's, which file_set_add() zeroes. */
-	uint64_t used;       /* number of its call that used the file last; 0: no tables are held */
-	bool debug_searched; /* true from the start if the caller passed a debug file */
-	int debug_fd;        /* its separate debug file, or -1; closed with the entry */
-	struct symbol_worker_file worker; /* its key is set, and never reused */
+	struct symbol_facts *facts; /* NULL: not read yet; freed with the entry */
+	int debug_fd;               /* its separate debug file, or -1; closed with the entry */
+	uint32_t debug_version;     /* changes with debug_fd */
+	bool was_downloaded;        /* a download was tried */
+	struct symbol_worker_trust trust;
 };
 
 /* Zero-initialize it. */
@@ -45,7 +44,7 @@ struct file_set {
 	struct {
 		VEC(uint32_t);
 	} free_ids;
-	struct index by_inode, by_build_id;
+	struct index by_inode;
 	uint64_t n_added;
 	uint32_t n_live; /* number of entries */
 };
@@ -54,10 +53,9 @@ void file_set_fini(struct file_set *set);
 
 /*
  * Adds a file, or a user of the file that is the same. Descriptors are duplicated and the path is
- * copied. @cache may be NULL. Returns 0 and the id in *@out_id; -ENOMEM; -errno.
+ * copied. Returns 0 and the id in *@out_id; -ENOMEM; -errno.
  */
-int file_set_add(struct file_set *set, const struct symbolizer_file *in, struct symbol_cache *cache,
-		 uint32_t *out_id);
+int file_set_add(struct file_set *set, const struct symbolizer_file *in, uint32_t *out_id);
 
 /* Removes a user of @id, which must be in use. The last one closes the file. */
 void file_set_release(struct file_set *set, uint32_t id);

@@ -9,6 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Why @name is not that of a function: it is made of the file's name then. */
+enum symbol_missing {
+	SYMBOL_FOUND,
+	SYMBOL_NONE,          /* no source has a name for the address */
+	SYMBOL_GIVEN_UP,      /* the symbolizer failed for this file, repeatedly */
+	SYMBOL_NO_SYMBOLIZER, /* the symbolizer could not be started */
+};
+
 /* One function at an address. Element 0 of an array is the innermost inlined call. */
 struct symbol_frame {
 	const char *name;        /* demangled */
@@ -17,6 +25,8 @@ struct symbol_frame {
 	uint32_t line;           /* 0 if unknown */
 	uint32_t start_line;     /* line of the function's declaration; 0 if unknown */
 	uint32_t column;         /* in @line, from 1; 0 if unknown */
+	uint8_t missing;         /* enum symbol_missing */
+	bool is_preliminary;     /* a later lookup may find more */
 };
 
 /*

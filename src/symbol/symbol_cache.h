@@ -2,18 +2,16 @@
 #pragma once
 
 /*
- * A cache of sorted symbol tables on disk. The key of a table is a keyed hash
- * of its entire input: section headers, symbols, strings and the PLT. A build
- * id would not do, because any file can claim any build id. Not thread-safe;
- * several processes may share a directory.
+ * A directory of sorted symbol tables. The symbolizer makes and reads them (table_cache.h); this
+ * module, in its parent, opens and writes files and does not interpret them. A compromised
+ * symbolizer can store false tables. Not thread-safe; several processes may share a directory.
  */
 #include <stdint.h>
 
 #include "base/cleanup.h"
 
-struct elf_image;
-struct elf_symtab;
 struct err;
+struct siphash_key;
 struct symbol_cache;
 
 /*
@@ -29,20 +27,14 @@ DEFINE_FREEP(struct symbol_cache, symbol_cache_free)
 /* Returns what symbol_cache_open() would, so that a command can fail before its work begins. */
 int symbol_cache_check(const char *dir, struct err *err);
 
-/**
- * symbol_cache_load() - load a symbol table from the cache or from @img
- *
- * @source is one of enum elf_symtab_source. On a miss the table is built by
- * elf_symtab_load() and stored. With @c NULL there is no cache. The function
- * reads the mapped file: call it under sigbus_run().
- *
- * Return: as elf_symtab_load().
- */
-int symbol_cache_load(struct symbol_cache *c, const struct elf_image *img, unsigned int source,
-		      struct elf_symtab **out);
+/* The key of the hash that names tables; borrowed. */
+const struct siphash_key *symbol_cache_key(const struct symbol_cache *c);
+
+/* Opens a table. Returns a descriptor owned by the caller, or -errno. */
+int symbol_cache_get(struct symbol_cache *c, const char *name);
 
 /*
- * Parses the content of a cache file. @block was allocated by malloc(); ownership passes to the
- * function, also on failure. Returns 0, -EBADMSG or -ENOMEM.
+ * Stores the sealed memory file @fd, which stays the caller's, under @name, in place of an older
+ * one. Returns 0; -EINVAL for a name that no table has; -errno.
  */
-int symbol_cache_parse(struct elf_symtab **out, void *block, size_t len);
+int symbol_cache_put(struct symbol_cache *c, const char *name, int fd);

@@ -7,9 +7,9 @@
  * file's .symtab, .gnu_debugdata, the separate debug file's .symtab, .dynsym.
  * DWARF from the file or its debug file adds inlined calls and lines.
  *
- * A caller adds each file once and resolves its addresses in batches. Tables
- * are shared between files with equal content, built on first use and dropped,
- * least recently used first, over the memory budget. Not thread-safe.
+ * Files are interpreted in another process (worker.h). This one opens them,
+ * passes their descriptors and checks what it receives. A caller adds each file
+ * once and resolves its addresses in batches. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,21 +18,24 @@
 
 #include "base/cleanup.h"
 #include "symbol/demangle.h"
+#include "symbol/source.h"
 #include "symbol/symbol.h"
 #include "symbol/symbolizer_file.h"
 
 struct err;
+struct symbol_facts;
 struct symbolizer;
 
 struct symbolizer_opts {
 	enum demangle_mode demangle;
-	bool no_dwarf;              /* symbol tables only: no worker, lines or inlined calls */
-	size_t memory_bytes;        /* limit on tables in this process; 0: 64 MiB */
+	bool no_dwarf;              /* symbol tables only: no lines or inlined calls */
+	bool name_all;              /* addresses without a name get one of the file's name */
+	size_t memory_bytes;        /* limit on symbol tables in the worker; 0: 64 MiB */
 	size_t worker_memory_bytes; /* limit on the worker's heap; 0: 256 MiB */
 	unsigned int timeout_ms;    /* limit on a batch in the worker; 0: 10 s */
 	/*
-	 * A CLOCK_MONOTONIC time after which only symbol tables are used, or 0 for no limit. Any
-	 * thread may set it at any time. NULL means that there is never a limit.
+	 * A CLOCK_MONOTONIC time after which nothing is looked up, or 0 for no limit. Any thread
+	 * may set it at any time. NULL means that there is never a limit.
 	 */
 	const _Atomic uint64_t *until_ns;
 
@@ -50,24 +53,13 @@ enum symbolizer_address {
 	SYMBOLIZER_VADDR,  /* a virtual address in the file's segments, as addr2line expects */
 };
 
-enum symbolizer_source {
-	SYMBOLIZER_UNNAMED,
-	SYMBOLIZER_GO,
-	SYMBOLIZER_SYMTAB,
-	SYMBOLIZER_DWARF,
-	SYMBOLIZER_DEBUG_SYMTAB, /* .symtab of a debug file or of .gnu_debugdata */
-	SYMBOLIZER_DYNSYM,
-	SYMBOLIZER_GIVEN_UP, /* The worker died of the file, and no symbol table has the address. */
-	SYMBOLIZER_SOURCE_MAX,
-};
-
 struct symbolizer_counters {
 	uint64_t addresses; /* looked up since the start */
 	uint64_t by_source[SYMBOLIZER_SOURCE_MAX];
 	uint64_t worker_restarts;
 	uint64_t files_given_up;
 	uint64_t files; /* currently added */
-	uint64_t bytes; /* currently held by tables in this process */
+	uint64_t bytes; /* held by symbol tables in the worker at its last reply */
 };
 
 /* Returns the source's label in metrics: "symtab", "dwarf", ... */
@@ -76,10 +68,9 @@ const char *symbolizer_source_label(enum symbolizer_source s);
 /**
  * symbolizer_new() - create a symbolizer without files
  *
- * main() must have called symbol_worker_main(). The worker is started when a
- * file first needs it, never with no_dwarf. If it cannot be started or
- * confined, symbols come from symbol tables alone, and
- * symbolizer_confinement() reports the reason. Strings of @opts are borrowed
+ * main() must have called symbol_worker_main() or role_main(). The worker is
+ * started when it is first needed. If it cannot be started or confined, nothing
+ * is read and addresses are SYMBOL_NO_SYMBOLIZER. Strings of @opts are borrowed
  * for the lifetime of the symbolizer.
  *
  * Return: 0 or -ENOMEM.
@@ -92,14 +83,18 @@ DEFINE_FREEP(struct symbolizer, symbolizer_free)
 /**
  * symbolizer_add_file() - register a file whose addresses will be resolved
  *
- * Returns the existing id if the file was added before: the same unmodified
- * inode, or the same build id and identical content except for the code (see
- * same_file.h; a build id alone proves nothing). Each successful call needs
- * one symbolizer_release_file().
+ * Returns the existing id if the same unmodified inode was added before. Each
+ * successful call needs one symbolizer_release_file().
  *
  * Return: 0 and the id in *@out_id; -ENOMEM; -errno.
  */
 int symbolizer_add_file(struct symbolizer *s, const struct symbolizer_file *f, uint32_t *out_id);
+
+/*
+ * Returns what the file @id says about itself, borrowed until its release; NULL if the worker could
+ * not read it.
+ */
+const struct symbol_facts *symbolizer_facts(struct symbolizer *s, uint32_t id);
 
 /* Releases one use of @id. The last release closes the file; its id is reused afterwards. */
 void symbolizer_release_file(struct symbolizer *s, uint32_t id);
@@ -107,17 +102,15 @@ void symbolizer_release_file(struct symbolizer *s, uint32_t id);
 /**
  * symbolizer_resolve() - find the frames at @n addresses in file @id
  *
- * @fn is called for each address that has a symbol, in no particular order. If
- * the worker died twice while it processed this file, an address that no
- * symbol table covers gets the frame "[symbolizer gave up on FILE]".
+ * @fn is called at most once for each address, in no particular order: for
+ * those with a name, and for those whose name the worker could not look up
+ * (symbol_frame.missing); with name_all, for every address.
  *
- * Return: 0; the non-zero result of @fn; -EINVAL for an unknown id; -ENOMEM.
+ * Return: 0; the non-zero result of @fn; -EINVAL for an unknown id; -ENOMEM;
+ * -ETIMEDOUT if until_ns passed, so that addresses were not looked up.
  */
 int symbolizer_resolve(struct symbolizer *s, uint32_t id, enum symbolizer_address kind,
 		       const uint64_t *addrs, size_t n, symbol_frames_fn fn, void *ctx);
-
-/* Returns true if @frame stands for an address that no source names because of that. */
-bool symbolizer_has_given_up(const struct symbol_frame *frame);
 
 void symbolizer_counters(const struct symbolizer *s, struct symbolizer_counters *out);
 

@@ -1,77 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parent's side is synchronous: it sends a request and reads packets until
- * DONE. It replies to a NEED with a descriptor. The child is not trusted. An
- * invalid packet, an unrequested response, too many NEEDs or a timeout are
- * treated like a crash: the child is killed.
- *
- * Requests are split into batches of PROTOCOL_ADDRS_MAX, each with its own
- * timeout, so one address that takes too long affects its batch only.
+ * Requests are split into batches of PROTOCOL_ADDRS_MAX, each with its own timeout, so one address
+ * that takes too long affects its batch only. When a child failed, the next one receives the
+ * addresses of the batch that have no answer yet.
  */
 #include "symbol/worker.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "symbol/worker_io.h"
-
-extern char **environ;
+#include "roles/pool.h"
+#include "roles/role.h"
 
 enum {
-	KILLS_MAX = 2,
-	NEEDS_MAX = 16 * 1024, /* per batch */
-	START_TIMEOUT_MS = 5000,
+	FAILURES_MAX = 2, /* in succession, at one level */
+	STARTS_MAX = 5,   /* attempts to start a child, each after a longer pause */
+	START_WAIT_MS = 2000,
+	UNAVAILABLE_MS = 1000, /* pause after them */
+	NEEDS_MAX = 16 * 1024, /* per request */
 	DEFAULT_TIMEOUT_MS = 10000,
 	POLL_MS = 200, /* interval at which until_ns is checked */
 	DEFAULT_MEMORY = 256 << 20,
-	CONFINEMENT_MAX = 200,
 };
+
+static const uint64_t RETRY_NS = CLOCK_SECOND_NS, RETRY_SLOW_NS = 60ULL * CLOCK_SECOND_NS,
+		      RETRY_MAX_NS = 900ULL * CLOCK_SECOND_NS;
 
 struct symbol_worker {
 	struct symbol_worker_opts opts;
-	pid_t pid; /* 0: not running */
-	int sock;
-	uint32_t seq;
-	unsigned int n_starts, n_stops;
-	char confinement[CONFINEMENT_MAX];
-	uint8_t packet[PROTOCOL_PACKET_MAX];
+	struct role_pool *pool; /* NULL: never started */
+	uint64_t unavailable_until_ns;
+	struct protocol_request request;
+	struct protocol_response response;
 };
 
 /* One batch in flight. */
 struct batch {
-	struct symbol_worker_file *file;
+	struct symbol_worker *w;
+	const struct symbol_worker_query *q;
+	enum protocol_job job;
 	size_t base; /* index of its first address in the caller's array */
 	size_t n;
 	const uint64_t *addrs;
-	bool resolved[PROTOCOL_ADDRS_MAX];
+	bool answered[PROTOCOL_ADDRS_MAX];
+	uint32_t sent[PROTOCOL_ADDRS_MAX]; /* indexes of the addresses in the present request */
 	symbol_worker_frames_fn fn;
 	void *ctx;
 	int stopped; /* non-zero result of @fn */
 	unsigned int n_needs;
+	struct protocol_facts *facts;
+	struct protocol_done *done;
 };
 
-static void stop(struct symbol_worker *w)
+int symbol_worker_new(struct symbol_worker **out, const struct symbol_worker_opts *opts)
 {
-	if (w->sock >= 0)
-		close(w->sock);
-	w->sock = -1;
-	if (w->pid) {
-		kill(w->pid, SIGKILL);
-		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	w->pid = 0;
+	struct symbol_worker *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->opts = *opts;
+	if (!w->opts.memory_bytes)
+		w->opts.memory_bytes = DEFAULT_MEMORY;
+	if (!w->opts.timeout_ms)
+		w->opts.timeout_ms = DEFAULT_TIMEOUT_MS;
+	*out = w;
+	return 0;
+}
+
+void symbol_worker_free(struct symbol_worker *w)
+{
+	if (!w)
+		return;
+	role_pool_free(w->pool);
+	free(w);
+}
+
+static int start(struct symbol_worker *w, struct err *err)
+{
+	const struct role_pool_opts opts = {
+		.max_children = 1,
+		.max_abandoned = 4,
+		.memory_bytes = w->opts.memory_bytes,
+	};
+
+	return w->pool ? 0 : role_pool_new(&w->pool, &symbolizer_role, &opts, err);
 }
 
 /* Returns true after the deadline until_ns, when results would come too late. */
@@ -82,256 +99,289 @@ static bool is_past_deadline(const struct symbol_worker *w)
 	return until_ns && clock_monotonic_ns() >= until_ns;
 }
 
-/*
- * Receives one packet before @deadline (CLOCK_MONOTONIC, in ms). Returns 0; -ETIMEDOUT; -EPIPE if
- * the child has exited; -EBADMSG.
- */
-static int receive(struct symbol_worker *w, int64_t deadline, struct protocol_msg *out)
-{
-	struct pollfd p = { .fd = w->sock, .events = POLLIN };
-	int64_t left_ms;
-	ssize_t len;
+/* ---- what the child sends ------------------------------------------------------------ */
 
-	for (;;) {
-		left_ms = deadline - clock_monotonic_ms();
-		if (left_ms <= 0 || is_past_deadline(w))
-			return -ETIMEDOUT;
-		if (poll(&p, 1, left_ms < POLL_MS ? (int)left_ms : POLL_MS) > 0)
-			break;
-	}
-	len = worker_recv(w->sock, w->packet, sizeof(w->packet), NULL);
-	if (len <= 0)
-		return -EPIPE;
-	return protocol_parse(out, w->packet, (size_t)len);
+static int on_question(void *ctx, uint32_t kind, const void *data, size_t len, int *out_fd)
+{
+	struct batch *b = ctx;
+	struct protocol_need need;
+	int fd;
+
+	/* a compromised child could send questions endlessly */
+	if (protocol_parse_need(&need, kind, data, len) < 0 || ++b->n_needs > NEEDS_MAX)
+		return -EINVAL;
+	fd = b->w->opts.need ? b->w->opts.need(b->w->opts.ctx, &need) : -ENOENT;
+	*out_fd = fd < 0 ? -1 : fd;
+	return fd < 0 ? fd : 0;
 }
 
-static int spawn(struct symbol_worker *w, int child_sock)
+/* A response that was not requested, or a second one, is garbage. */
+static int on_response(struct batch *b, struct protocol_response *r)
 {
-	char mem_text[24];
-	char name[] = WORKER_ARGV0, mark[] = WORKER_MARK;
-	char *argv[] = { name, mark, mem_text, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none;
-	int r;
+	uint32_t i;
 
-	snprintf(mem_text, sizeof(mem_text), "%zu", w->opts.memory_bytes);
-	sigemptyset(&none);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, child_sock, WORKER_FD);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigmask(&attr, &none);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-	r = posix_spawn(&w->pid, "/proc/self/exe", &actions, &attr, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	return -r;
-}
-
-static int start_once(struct symbol_worker *w, struct err *err)
-{
-	struct protocol_msg hello;
-	int socks[2];
-	int r;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
-		return err_set(err, -errno,
-			       "cannot create a socket pair for the symbolizer process: %m");
-	w->sock = socks[0];
-	r = spawn(w, socks[1]);
-	close(socks[1]);
-	if (r < 0) {
-		w->pid = 0;
-		stop(w);
-		return err_set(err, r, "cannot start the symbolizer process: %s", strerror(-r));
-	}
-	w->n_starts++;
-	r = receive(w, clock_monotonic_ms() + START_TIMEOUT_MS, &hello);
-	if (r == 0 && hello.type != PROTOCOL_HELLO)
-		r = -EBADMSG;
-	if (r < 0) {
-		stop(w);
-		return err_set(err, r, "the symbolizer process did not start: %s", strerror(-r));
-	}
-	snprintf(w->confinement, sizeof(w->confinement), "%s", hello.text);
-	return 0;
-}
-
-/* Tries twice, since the kernel may kill a child at random when memory is short. */
-static int start(struct symbol_worker *w, struct err *err)
-{
-	int r = start_once(w, NULL);
-
-	return r == 0 ? 0 : start_once(w, err);
-}
-
-int symbol_worker_new(struct symbol_worker **out, const struct symbol_worker_opts *opts,
-		      struct err *err)
-{
-	struct symbol_worker *w = calloc(1, sizeof(*w));
-	int r;
-
-	if (!w)
-		return -ENOMEM;
-	w->opts = *opts;
-	w->sock = -1;
-	if (!w->opts.memory_bytes)
-		w->opts.memory_bytes = DEFAULT_MEMORY;
-	if (!w->opts.timeout_ms)
-		w->opts.timeout_ms = DEFAULT_TIMEOUT_MS;
-	r = start(w, err);
-	if (r < 0) {
-		free(w);
-		return r;
-	}
-	*out = w;
-	return 0;
-}
-
-void symbol_worker_stop(struct symbol_worker *w)
-{
-	if (!w->pid)
-		return;
-	stop(w);
-	w->n_stops++;
-}
-
-void symbol_worker_free(struct symbol_worker *w)
-{
-	if (!w)
-		return;
-	stop(w);
-	free(w);
-}
-
-static int send_file(struct symbol_worker *w, struct batch *b, const struct protocol_need *need)
-{
-	struct buf packet = { 0 };
-	int fd = -ENOENT, r;
-
-	if (b->n_needs++ >= NEEDS_MAX)
+	if (r->index >= b->w->request.config.n_addrs)
 		return -EBADMSG;
-	if (b->file->need)
-		fd = b->file->need(b->file->need_ctx, need);
-	protocol_put_result(&packet, PROTOCOL_FILE, w->seq, fd < 0 ? fd : 0);
-	r = worker_send(w->sock, &packet, fd);
-	if (fd >= 0)
-		close(fd);
-	buf_fini(&packet);
+	i = b->sent[r->index];
+	if (b->answered[i])
+		return -EBADMSG;
+	b->answered[i] = true;
+	r->index = (uint32_t)(b->base + i);
+	if (!b->stopped)
+		b->stopped = b->fn(b->ctx, r);
+	return 0;
+}
+
+static int on_part(void *ctx, uint32_t kind, const void *data, size_t len)
+{
+	struct batch *b = ctx;
+	struct protocol_reader reader = { data, len };
+	int r = kind == PROTOCOL_FRAMES && b->job == PROTOCOL_RESOLVE ? 0 : -EBADMSG;
+
+	while (r == 0) {
+		r = protocol_next_response(&reader, &b->w->response);
+		if (r <= 0)
+			return r;
+		r = on_response(b, &b->w->response);
+	}
 	return r;
 }
 
-static int read_response(struct batch *b, struct protocol_msg *m)
+static void store_tables(struct batch *b, const struct protocol_done *done, const int *fds)
 {
-	struct protocol_frame frames[PROTOCOL_FRAMES_MAX];
-	uint32_t i;
-	int n;
-
-	while ((n = protocol_next_response(m, &i, frames)) > 0) {
-		if (i >= b->n)
-			return -EBADMSG;
-		if (b->resolved[i])
-			continue;
-		b->resolved[i] = true;
-		if (!b->stopped)
-			b->stopped = b->fn(b->ctx, b->base + i, frames, (size_t)n);
-	}
-	return n;
+	for (uint32_t i = 0; i < done->n_tables && b->w->opts.store; i++)
+		b->w->opts.store(b->w->opts.ctx, done->tables[i], fds[i]);
 }
 
-/* Reads packets until DONE. Returns 0, or an error after which the child must be killed. */
-static int read_packets(struct symbol_worker *w, struct batch *b, int64_t deadline)
+/* Checks the reply. Returns 0 or -EBADMSG. */
+static int on_reply(struct batch *b, const struct role_reply *reply)
 {
-	for (;;) {
-		struct protocol_msg m;
-		int r = receive(w, deadline, &m);
+	const struct protocol_facts *facts;
+	const struct protocol_done *done;
 
-		if (r == 0 && m.seq != w->seq)
-			r = -EBADMSG;
-		if (r < 0)
-			return r;
-		if (m.type == PROTOCOL_DONE)
-			return 0;
-		if (m.type == PROTOCOL_NEED)
-			r = send_file(w, b, &m.need);
-		else if (m.type == PROTOCOL_RESPONSE)
-			r = read_response(b, &m);
-		else
-			r = -EBADMSG;
-		if (r < 0)
-			return r;
+	if (reply->result < 0) /* it had no memory for the file */
+		return 0;
+	if (b->job == PROTOCOL_OPEN) {
+		facts = protocol_check_facts(reply->data, reply->len);
+		if (facts)
+			*b->facts = *facts;
+		return facts ? 0 : -EBADMSG;
 	}
+	done = protocol_check_done(reply->data, reply->len, reply->n_fds);
+	if (!done)
+		return -EBADMSG;
+	*b->done = *done;
+	store_tables(b, done, reply->fds);
+	return 0;
 }
 
-static int exchange(struct symbol_worker *w, struct batch *b)
+/* ---- requests ------------------------------------------------------------------------ */
+
+/* Waits for the end of an exchange. Returns 0, or -errno if the child is of no use any more. */
+static int wait_for_reply(struct batch *b, struct role_exchange *x)
 {
-	struct buf packet = { 0 };
 	int r;
 
-	w->seq++;
-	protocol_put_request(&packet, w->seq, b->file->key, b->addrs, b->n);
-	r = worker_send(w->sock, &packet, -1);
-	buf_fini(&packet);
-	return r < 0 ? r : read_packets(w, b, clock_monotonic_ms() + w->opts.timeout_ms);
-}
-
-static int run_batch(struct symbol_worker *w, struct batch *b, struct err *err)
-{
-	struct symbol_worker_file *f = b->file;
-	int r;
-
-	while (!f->given_up) {
-		if (is_past_deadline(w))
+	do {
+		if (is_past_deadline(b->w))
 			return -ETIMEDOUT;
-		if (!w->pid) {
-			r = start(w, err);
-			if (r < 0)
-				return r;
-		}
-		r = exchange(w, b);
-		if (r == 0 || b->stopped)
+		r = role_exchange_poll(x, POLL_MS);
+	} while (r == -EAGAIN);
+	if (r == 0) {
+		r = on_reply(b, role_exchange_reply(x));
+		if (r < 0)
+			role_exchange_reject(x);
+	}
+	return r;
+}
+
+static void write_request(struct batch *b)
+{
+	struct protocol_request *q = &b->w->request;
+
+	q->config = b->q->config;
+	q->config.n_addrs = 0;
+	if (b->q->trust->level == SYMBOL_WORKER_TABLES)
+		q->config.flags |= PROTOCOL_TABLES_ONLY;
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->answered[i])
+			continue;
+		b->sent[q->config.n_addrs] = (uint32_t)i;
+		q->addrs[q->config.n_addrs++] = b->addrs[i];
+	}
+}
+
+/*
+ * Sends a request and waits for its reply. *@out_started is false if no child is to blame. Returns
+ * 0 or -errno.
+ */
+static int exchange(struct batch *b, bool *out_started)
+{
+	struct symbol_worker *w = b->w;
+	const struct role_request request = {
+		.kind = b->job,
+		.data = &w->request,
+		.len = protocol_request_len(w->request.config.n_addrs),
+		.fds = &b->q->fd,
+		.n_fds = 1,
+		.timeout_ms = w->opts.timeout_ms,
+		.part = on_part,
+		.answer = on_question,
+		.ctx = b,
+	};
+	struct role_exchange *x;
+	int r = start(w, NULL);
+
+	*out_started = false;
+	if (r == 0)
+		r = role_pool_start(w->pool, &request, START_WAIT_MS, &x);
+	if (r < 0)
+		return r;
+	r = wait_for_reply(b, x);
+	*out_started = role_exchange_has_started(x);
+	role_exchange_end(x);
+	return r;
+}
+
+/* Starts a child as often as it takes. Returns as exchange(); -EAGAIN if none can be started. */
+static int exchange_with_child(struct batch *b)
+{
+	struct symbol_worker *w = b->w;
+	bool started = false;
+	int r = -EAGAIN;
+
+	if (clock_monotonic_ns() < w->unavailable_until_ns)
+		return -EAGAIN;
+	write_request(b);
+	for (int i = 0; i < STARTS_MAX && !started && r != 0 && !is_past_deadline(w); i++)
+		r = exchange(b, &started);
+	if (r == 0 || started)
+		return r;
+	if (is_past_deadline(w))
+		return -ETIMEDOUT;
+	w->unavailable_until_ns = clock_monotonic_ns() + (uint64_t)UNAVAILABLE_MS * CLOCK_MS_NS;
+	return -EAGAIN;
+}
+
+/* ---- trust --------------------------------------------------------------------------- */
+
+/* When the time has come, all is tried again, once. */
+static void reconsider(struct symbol_worker_trust *t)
+{
+	if (t->level == SYMBOL_WORKER_ALL || clock_monotonic_ns() < t->retry_ns)
+		return;
+	t->level = SYMBOL_WORKER_ALL;
+	t->n_failures = FAILURES_MAX - 1;
+}
+
+static void forgive(struct symbol_worker_trust *t)
+{
+	t->n_failures = 0;
+	if (t->level == SYMBOL_WORKER_ALL)
+		t->back_off_ns = 0;
+}
+
+static void blame(struct symbol_worker_trust *t, int error)
+{
+	uint64_t least = error == -ETIMEDOUT ? RETRY_SLOW_NS : RETRY_NS;
+
+	if (++t->n_failures < FAILURES_MAX)
+		return;
+	if (t->level == SYMBOL_WORKER_ALL) {
+		t->back_off_ns *= 2;
+		if (t->back_off_ns > RETRY_MAX_NS)
+			t->back_off_ns = RETRY_MAX_NS;
+	}
+	if (t->back_off_ns < least)
+		t->back_off_ns = least;
+	t->level++;
+	t->n_failures = 0;
+	t->retry_ns = clock_monotonic_ns() + t->back_off_ns;
+}
+
+static int run_batch(struct batch *b)
+{
+	struct symbol_worker_trust *t = b->q->trust;
+
+	reconsider(t);
+	while (t->level != SYMBOL_WORKER_NOTHING) {
+		int r = is_past_deadline(b->w) ? -ETIMEDOUT : exchange_with_child(b);
+
+		if (b->stopped)
 			return b->stopped;
-		stop(w);
-		if (!is_past_deadline(w))
-			f->given_up = ++f->n_kills >= KILLS_MAX;
+		if (r == 0)
+			forgive(t);
+		if (r == 0 || r == -EAGAIN)
+			return r;
+		if (is_past_deadline(b->w))
+			return -ETIMEDOUT;
+		blame(t, r);
 	}
 	return -EOWNERDEAD;
 }
 
-int symbol_worker_resolve(struct symbol_worker *w, struct symbol_worker_file *f,
-			  const uint64_t *addrs, size_t n, symbol_worker_frames_fn fn, void *ctx,
-			  struct err *err)
+/* ---- interface ----------------------------------------------------------------------- */
+
+int symbol_worker_open(struct symbol_worker *w, const struct symbol_worker_query *q,
+		       struct protocol_facts *out)
 {
-	for (size_t i = 0; i < n; i += PROTOCOL_ADDRS_MAX) {
+	struct batch b = { .w = w, .q = q, .job = PROTOCOL_OPEN, .facts = out };
+
+	memset(out, 0, sizeof(*out));
+	return run_batch(&b);
+}
+
+int symbol_worker_resolve(struct symbol_worker *w, const struct symbol_worker_query *q,
+			  const uint64_t *addrs, size_t n, symbol_worker_frames_fn fn, void *ctx,
+			  struct protocol_done *out)
+{
+	int r = 0;
+
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; (i == 0 || i < n) && r == 0; i += PROTOCOL_ADDRS_MAX) {
 		struct batch b = {
-			.file = f,
+			.w = w,
+			.q = q,
+			.job = PROTOCOL_RESOLVE,
 			.base = i,
 			.n = n - i < PROTOCOL_ADDRS_MAX ? n - i : PROTOCOL_ADDRS_MAX,
 			.addrs = addrs + i,
 			.fn = fn,
 			.ctx = ctx,
+			.done = out,
 		};
-		int r = run_batch(w, &b, err);
 
-		if (r)
-			return r;
+		r = run_batch(&b);
 	}
-	return 0;
+	return r;
+}
+
+void symbol_worker_stop(struct symbol_worker *w)
+{
+	if (w->pool)
+		role_pool_stop_idle(w->pool);
 }
 
 pid_t symbol_worker_pid(const struct symbol_worker *w)
 {
-	return w->pid;
+	return w->pool ? role_pool_pid(w->pool) : 0;
 }
 
-unsigned int symbol_worker_restarts(const struct symbol_worker *w)
+uint64_t symbol_worker_failures(const struct symbol_worker *w)
 {
-	/* A start is not a restart if it is the first one or follows symbol_worker_stop(). */
-	return w->n_starts - w->n_stops - (w->n_starts > w->n_stops);
+	struct role_counters c = { 0 };
+
+	if (w->pool)
+		role_pool_counters(w->pool, &c);
+	return c.deaths + c.timeouts + c.garbage;
 }
 
-const char *symbol_worker_confinement(const struct symbol_worker *w)
+void symbol_worker_confinement(struct symbol_worker *w, char *out, size_t len)
 {
-	return w->confinement;
+	struct err err = { 0 };
+
+	if (start(w, &err) < 0)
+		snprintf(out, len, "no worker: %s", err.msg);
+	else
+		role_pool_confinement(w->pool, out, len);
 }

@@ -2,10 +2,13 @@
 #pragma once
 
 /*
- * The symbol worker is an unprivileged child process that parses complex
- * untrusted input: DWARF, debug files and downloads from debuginfod. This is
- * the parent's side. It starts the child, sends it descriptors and requests
- * (see protocol.h), and restarts it after a crash or timeout. Not thread-safe.
+ * The parent's side of the role cameo-symbolizer: a process without privileges that interprets all
+ * bytes of the files that are symbolized (roles/sandbox.h, SANDBOX_READER). It is started when it
+ * is first needed, and again after a crash, a timeout or an invalid message. Not thread-safe.
+ *
+ * A file of which it dies twice is read once more without debug information; if it still dies
+ * twice, the file is given up. Both are tried again later, after a time that doubles from a second
+ * (after a timeout: from a minute) to a quarter of an hour, and are forgiven with the next success.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,75 +18,91 @@
 #include "base/cleanup.h"
 #include "symbol/protocol.h"
 
-struct err;
+struct role;
 struct symbol_worker;
+
+/*
+ * main() of a program with other roles calls debuginfod_child_main(), and passes this to
+ * role_main().
+ */
+extern const struct role symbolizer_role;
+
+/*
+ * Runs the symbolizer (or a download for debuginfod.h) and exits if this process was started for
+ * that; returns otherwise. main() of a program without other roles must call it first.
+ */
+void symbol_worker_main(int argc, char **argv);
 
 struct symbol_worker_opts {
 	size_t memory_bytes;     /* heap limit of the child; 0: 256 MiB */
 	unsigned int timeout_ms; /* limit on one batch of addresses; 0: 10 s */
 	/* A deadline as in symbolizer.h, after which no request is sent or waited for. */
 	const _Atomic uint64_t *until_ns;
+	/* Opens the file that a question is about. Returns a descriptor or -errno. */
+	int (*need)(void *ctx, const struct protocol_need *need);
+	/* Stores a table that was made; NULL if tables are not cached. @fd is borrowed. */
+	void (*store)(void *ctx, const char *name, int fd);
+	void *ctx;
 };
 
-/*
- * Runs the symbol worker (or a download for debuginfod.h) and exits if this
- * process was started for that; returns otherwise. main() must call it first
- * in every program that uses symbol_worker_new().
- */
-void symbol_worker_main(int argc, char **argv);
-
-/**
- * symbol_worker_new() - start the worker
- *
- * The child executes /proc/self/exe, so it shares no memory with this process.
- *
- * Return: 0; -errno if the child cannot be started or cannot confine itself.
- */
-int symbol_worker_new(struct symbol_worker **out, const struct symbol_worker_opts *opts,
-		      struct err *err);
+/* Starts nothing yet. Returns 0 or -ENOMEM. */
+int symbol_worker_new(struct symbol_worker **out, const struct symbol_worker_opts *opts);
 void symbol_worker_free(struct symbol_worker *w);
 
 DEFINE_FREEP(struct symbol_worker, symbol_worker_free)
 
-/* State of one file, owned by the caller. Set @key, @need and @need_ctx; zero the other fields. */
-struct symbol_worker_file {
-	uint64_t key; /* identifies the file to the worker; never reused */
-	/* Opens the file that the worker requests. Returns a descriptor or -ENOENT. */
-	int (*need)(void *ctx, const struct protocol_need *need);
-	void *need_ctx;
+enum symbol_worker_level {
+	SYMBOL_WORKER_ALL,
+	SYMBOL_WORKER_TABLES, /* without debug information */
+	SYMBOL_WORKER_NOTHING,
+};
 
-	unsigned int n_kills; /* number of workers that died processing this file */
-	bool given_up;        /* n_kills reached 2: the file is not sent again */
+/* The history of a file, owned by the caller. Zero it. */
+struct symbol_worker_trust {
+	enum symbol_worker_level level;
+	unsigned int n_failures;        /* in succession, at this level */
+	uint64_t retry_ns, back_off_ns; /* when all is tried again, if that is not read now */
+};
+
+/* A request. */
+struct symbol_worker_query {
+	struct protocol_config config; /* n_addrs is set here */
+	int fd;                        /* of the file, borrowed */
+	struct symbol_worker_trust *trust;
 };
 
 /*
- * Receives the frames of address @index, [0] the innermost, valid during the call. A non-zero
- * result stops the request.
+ * Reads the facts of a file. Returns 0; -EOWNERDEAD if the file was given up; -ETIMEDOUT after
+ * until_ns; -EAGAIN if no child can be started at the moment; -errno.
  */
-typedef int (*symbol_worker_frames_fn)(void *ctx, size_t index, const struct protocol_frame *frames,
-				       size_t n);
+int symbol_worker_open(struct symbol_worker *w, const struct symbol_worker_query *q,
+		       struct protocol_facts *out);
+
+/*
+ * Receives the frames of an address, whose index is that in the query's array. Valid during the
+ * call. A non-zero result stops the request.
+ */
+typedef int (*symbol_worker_frames_fn)(void *ctx, const struct protocol_response *r);
 
 /**
- * symbol_worker_resolve() - find the frames at virtual addresses of a file
+ * symbol_worker_resolve() - find the frames at @n virtual addresses of a file
  *
- * @fn is called at most once for each address, and not for addresses without
- * a symbol. If the child dies or exceeds the timeout, a new child receives the
- * batch again. The second failure of one file is final.
+ * @fn is called at most once for each address; without PROTOCOL_NAME_ALL, not for addresses without
+ * a name. Without addresses, debug information is searched for. @out is the end of the last reply.
  *
- * Return: 0; -EOWNERDEAD if the file was given up; -ETIMEDOUT after until_ns;
- * the non-zero result of @fn; -errno if no child can be started.
+ * Return: as symbol_worker_open(), or the non-zero result of @fn.
  */
-int symbol_worker_resolve(struct symbol_worker *w, struct symbol_worker_file *f,
+int symbol_worker_resolve(struct symbol_worker *w, const struct symbol_worker_query *q,
 			  const uint64_t *addrs, size_t n, symbol_worker_frames_fn fn, void *ctx,
-			  struct err *err);
+			  struct protocol_done *out);
 
 /* Ends the child to release its memory. The next request starts a new one. */
 void symbol_worker_stop(struct symbol_worker *w);
 
 pid_t symbol_worker_pid(const struct symbol_worker *w); /* 0: not running */
-unsigned int symbol_worker_restarts(const struct symbol_worker *w);
 
-/*
- * Returns how the child is confined: "no network, uid 2147357184, seccomp, ...". Borrowed from @w.
- */
-const char *symbol_worker_confinement(const struct symbol_worker *w);
+/* The number of children that died, were too slow or sent garbage. */
+uint64_t symbol_worker_failures(const struct symbol_worker *w);
+
+/* Writes how the child is confined, or why there is none. Starts one if necessary. */
+void symbol_worker_confinement(struct symbol_worker *w, char *out, size_t len);

@@ -1,57 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file is opened on the first request for its key. DWARF comes from the file
- * itself or else from its separate debug file. Symbols of the debug file or of
- * .gnu_debugdata cover functions without DWARF. The parent reads the file's
- * own .symtab and .dynsym.
+ * DWARF comes from the file itself or else from its separate debug file. Symbols of the debug file
+ * or of .gnu_debugdata cover functions without DWARF.
  *
- * Over the budget, the least recently used file is closed. If a single file
- * exceeds the budget, its tables are dropped and built again on demand.
+ * Over a budget, the least recently used files lose their tables, or all that was opened. If a
+ * single file exceeds the budget, its tables are dropped and built again on demand.
  */
 #include "symbol/worker_files.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/vec.h"
 #include "dwarf/dwarf.h"
 #include "elf/image.h"
 #include "elf/minidebug.h"
 #include "elf/symtab.h"
+#include "symbol/file.h"
 
-struct file {
+struct worker_file {
 	uint64_t key;
-	uint64_t used;                /* value of worker_files.calls at the last use */
+	uint64_t used;           /* value of worker_files.calls at the last use */
+	struct symbol_file *own; /* never NULL */
+
+	bool debug_opened;
+	uint32_t debug_version;       /* of the search for the debug file */
 	struct dwarf *dwarf;          /* NULL: absent or unreadable */
 	struct elf_symtab *minidebug; /* of .gnu_debugdata; NULL: absent */
 	struct elf_symtab *symbols;   /* of the debug file; NULL: absent */
 };
 
-/* Every open file is mapped; the limit bounds address space and the search by key. */
 enum { FILES_MAX = 1024 };
+
+/* The limit on files that stay mapped, debug files excluded: the address space is limited. */
+static const size_t MAPPED_MAX = (size_t)8 << 30;
 
 struct worker_files {
 	size_t max_bytes;
-	size_t last; /* index in files of the previous request */
-	worker_need_fn need;
+	debug_need_fn need;
 	void *need_ctx;
 	uint64_t calls;
 	struct {
-		VEC(struct file);
+		VEC(struct worker_file *);
 	} files;
 };
 
-static void file_fini(struct file *f)
+static void close_debug(struct worker_file *f)
 {
 	dwarf_free(f->dwarf);
 	elf_symtab_free(f->minidebug);
 	elf_symtab_free(f->symbols);
+	f->dwarf = NULL;
+	f->minidebug = f->symbols = NULL;
+	f->debug_opened = false;
 }
 
-int worker_files_new(struct worker_files **out, size_t max_bytes, worker_need_fn need, void *ctx)
+static void file_free(struct worker_file *f)
+{
+	close_debug(f);
+	symbol_file_free(f->own);
+	free(f);
+}
+
+int worker_files_new(struct worker_files **out, size_t max_bytes, debug_need_fn need, void *ctx)
 {
 	struct worker_files *fs = calloc(1, sizeof(*fs));
 
@@ -69,28 +82,26 @@ void worker_files_free(struct worker_files *fs)
 	if (!fs)
 		return;
 	for (size_t i = 0; i < fs->files.len; i++)
-		file_fini(&fs->files.data[i]);
+		file_free(fs->files.data[i]);
 	vec_fini(&fs->files);
 	free(fs);
 }
 
-static int request_plain(struct worker_files *fs, enum protocol_need_kind kind)
+struct symbol_file *worker_file_own(const struct worker_file *f)
 {
-	struct protocol_need need = { .kind = kind, .name = "", .dir = "" };
-
-	return fs->need(fs->need_ctx, &need);
+	return f->own;
 }
+
+/* ---- debug information ------------------------------------------------------------- */
 
 static int request_for_dwarf(void *ctx, const struct dwarf_need *n)
 {
-	static const enum protocol_need_kind kinds[] = {
-		[DWARF_NEED_ALT] = PROTOCOL_NEED_ALT,
-		[DWARF_NEED_DWO] = PROTOCOL_NEED_DWO,
-		[DWARF_NEED_DWP] = PROTOCOL_NEED_DWP,
-	};
 	struct worker_files *fs = ctx;
-	struct protocol_need need = { kinds[n->kind], n->name, n->dir, n->id, n->id_len };
+	struct protocol_need need = { .name = n->name, .dir = n->dir };
 
+	if (n->kind == DWARF_NEED_ALT)
+		return debug_search_alt(n->name, n->id, n->id_len, fs->need, fs->need_ctx);
+	need.kind = n->kind == DWARF_NEED_DWO ? PROTOCOL_NEED_DWO : PROTOCOL_NEED_DWP;
 	return fs->need(fs->need_ctx, &need);
 }
 
@@ -124,21 +135,22 @@ static struct elf_symtab *open_minidebug(int fd)
 	struct elf_symtab *t;
 	size_t len;
 
-	if (fd < 0 || elf_image_open(&img, fd, NULL) < 0 ||
-	    elf_minidebug_load(img, &bytes, &len, NULL) < 0 ||
+	if (elf_image_open(&img, fd, NULL) < 0 || elf_minidebug_load(img, &bytes, &len, NULL) < 0 ||
 	    elf_image_from_memory(&minidebug, bytes, len, NULL) < 0)
 		return NULL;
 	return elf_symtab_load(&t, minidebug, ELF_SYMTAB, NULL) == 0 ? t : NULL;
 }
 
-static void open_file(struct worker_files *fs, struct file *f)
+static void open_debug(struct worker_files *fs, struct worker_file *f)
 {
-	_cleanup_(closep) int fd = request_plain(fs, PROTOCOL_NEED_FILE);
 	_cleanup_(closep) int debug = -1;
+	int fd = symbol_file_fd(f->own);
 
-	f->dwarf = open_dwarf(fs, fd);
-	f->minidebug = open_minidebug(fd);
-	debug = request_plain(fs, PROTOCOL_NEED_DEBUG);
+	if (symbol_file_has_dwarf(f->own))
+		f->dwarf = open_dwarf(fs, fd);
+	if (symbol_file_has_minidebug(f->own))
+		f->minidebug = open_minidebug(fd);
+	debug = debug_search(f->own, fs->need, fs->need_ctx);
 	if (debug < 0)
 		return;
 	if (!f->dwarf)
@@ -146,120 +158,160 @@ static void open_file(struct worker_files *fs, struct file *f)
 	f->symbols = open_symtab(debug);
 }
 
-static size_t file_bytes(const struct file *f)
+bool worker_file_open_debug(struct worker_files *fs, struct worker_file *f, uint32_t debug_version)
+{
+	if (!f->debug_opened || f->debug_version != debug_version) {
+		close_debug(f);
+		open_debug(fs, f);
+		f->debug_opened = true;
+		f->debug_version = debug_version;
+	}
+	return f->dwarf || f->minidebug || f->symbols;
+}
+
+int worker_file_dwarf_frames(struct worker_file *f, uint64_t vaddr, struct dwarf_frame *out,
+			     size_t cap)
+{
+	int n = f->dwarf ? dwarf_frames(f->dwarf, vaddr, out, cap) : 0;
+
+	if (n == -ENOMEM)
+		dwarf_trim(f->dwarf);
+	return n < 0 ? 0 : n;
+}
+
+bool worker_file_debug_symbol(const struct worker_file *f, uint64_t vaddr, struct elf_symbol *out)
+{
+	return (f->minidebug && elf_symtab_find(f->minidebug, vaddr, out) == 0) ||
+	       (f->symbols && elf_symtab_find(f->symbols, vaddr, out) == 0);
+}
+
+/* ---- budgets ----------------------------------------------------------------------- */
+
+static size_t debug_bytes(const struct worker_file *f)
 {
 	return (f->dwarf ? dwarf_bytes(f->dwarf) : 0) +
 	       (f->minidebug ? elf_symtab_bytes(f->minidebug) : 0) +
 	       (f->symbols ? elf_symtab_bytes(f->symbols) : 0);
 }
 
-static void drop(struct worker_files *fs, size_t i)
+size_t worker_files_table_bytes(const struct worker_files *fs)
 {
-	file_fini(&fs->files.data[i]);
-	fs->files.data[i] = fs->files.data[--fs->files.len];
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < fs->files.len; i++)
+		bytes += symbol_file_bytes(fs->files.data[i]->own);
+	return bytes;
 }
 
-/* Closes files until the rest fits into the budget, but not @keep, which is trimmed instead. */
-static void obey_budget(struct worker_files *fs, uint64_t keep)
+/* Something that files hold, in bytes, and how a file is freed of it. */
+struct holding {
+	size_t (*bytes)(const struct worker_file *f);
+	void (*drop)(struct worker_file *f);
+};
+
+static size_t table_bytes_of(const struct worker_file *f)
 {
-	for (;;) {
-		size_t bytes = 0, oldest = SIZE_MAX;
+	return symbol_file_bytes(f->own);
+}
+
+static size_t mapped_bytes_of(const struct worker_file *f)
+{
+	return symbol_file_mapped(f->own);
+}
+
+static void drop_tables(struct worker_file *f)
+{
+	symbol_file_trim(f->own);
+}
+
+static const struct holding tables = { table_bytes_of, drop_tables };
+static const struct holding mappings = { mapped_bytes_of, drop_tables };
+static const struct holding debug_info = { debug_bytes, close_debug };
+
+/*
+ * Drops what the least recently used files hold until the rest is at most @max bytes, but nothing
+ * of @keep. Returns the bytes that remain.
+ */
+static size_t obey(struct worker_files *fs, const struct holding *h, size_t max,
+		   const struct worker_file *keep)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < fs->files.len; i++)
+		bytes += h->bytes(fs->files.data[i]);
+	while (bytes > max) {
+		struct worker_file *oldest = NULL;
+		size_t least = 0;
 
 		for (size_t i = 0; i < fs->files.len; i++) {
-			const struct file *f = &fs->files.data[i];
+			struct worker_file *f = fs->files.data[i];
+			size_t held = f == keep ? 0 : h->bytes(f);
 
-			bytes += file_bytes(f);
-			if (f->key != keep &&
-			    (oldest == SIZE_MAX || f->used < fs->files.data[oldest].used))
-				oldest = i;
+			if (held && (!oldest || f->used < oldest->used)) {
+				oldest = f;
+				least = held;
+			}
 		}
-		if (bytes <= fs->max_bytes && fs->files.len < FILES_MAX)
-			return;
-		if (oldest == SIZE_MAX) {
-			if (fs->files.len && fs->files.data[0].dwarf)
-				dwarf_trim(fs->files.data[0].dwarf);
-			return;
-		}
-		drop(fs, oldest);
+		if (!oldest)
+			break;
+		h->drop(oldest);
+		bytes -= least - h->bytes(oldest);
 	}
+	return bytes;
 }
 
-static struct file *get_file(struct worker_files *fs, uint64_t key)
+void worker_files_end(struct worker_files *fs, struct worker_file *f, size_t table_bytes)
 {
-	struct file f = { .key = key };
+	symbol_file_idle(f->own);
+	if (f->dwarf)
+		dwarf_release_pages(f->dwarf);
+	(void)obey(fs, &tables, table_bytes, NULL);
+	(void)obey(fs, &mappings, MAPPED_MAX, NULL);
+	if (obey(fs, &debug_info, fs->max_bytes, f) > fs->max_bytes && f->dwarf)
+		dwarf_trim(f->dwarf);
+}
 
-	if (fs->last < fs->files.len && fs->files.data[fs->last].key == key)
-		return &fs->files.data[fs->last];
-	for (fs->last = 0; fs->last < fs->files.len; fs->last++)
-		if (fs->files.data[fs->last].key == key)
-			return &fs->files.data[fs->last];
-	obey_budget(fs, key);
-	open_file(fs, &f);
-	if (vec_push(&fs->files, f) < 0) {
-		file_fini(&f);
+/* ---- files ------------------------------------------------------------------------- */
+
+static void forget_oldest(struct worker_files *fs)
+{
+	size_t oldest = 0;
+
+	for (size_t i = 1; i < fs->files.len; i++)
+		if (fs->files.data[i]->used < fs->files.data[oldest]->used)
+			oldest = i;
+	file_free(fs->files.data[oldest]);
+	fs->files.data[oldest] = fs->files.data[--fs->files.len];
+}
+
+static struct worker_file *add(struct worker_files *fs, uint64_t key)
+{
+	struct worker_file *f = calloc(1, sizeof(*f));
+
+	if (!f || symbol_file_new(&f->own) < 0) {
+		free(f);
 		return NULL;
 	}
-	fs->last = fs->files.len - 1;
-	return &fs->files.data[fs->last];
+	if (fs->files.len >= FILES_MAX)
+		forget_oldest(fs);
+	f->key = key;
+	if (vec_push(&fs->files, f) == 0)
+		return f;
+	file_free(f);
+	return NULL;
 }
 
-static int dwarf_frames_of(struct file *f, uint64_t vaddr, struct protocol_frame *out, size_t cap)
+struct worker_file *worker_files_get(struct worker_files *fs, uint64_t key)
 {
-	struct dwarf_frame frames[DWARF_FRAMES_MAX];
-	int n = dwarf_frames(f->dwarf, vaddr, frames,
-			     cap < DWARF_FRAMES_MAX ? cap : DWARF_FRAMES_MAX);
+	struct worker_file *f = NULL;
 
-	for (int i = 0; i < n; i++)
-		out[i] = (struct protocol_frame){
-			.name = frames[i].name,
-			.linkage = frames[i].linkage,
-			.file = frames[i].file,
-			.line = frames[i].line,
-			.start_line = frames[i].decl_line,
-			.lang = frames[i].lang,
-		};
-	return n;
-}
-
-static bool find_symbol(const struct file *f, uint64_t vaddr, struct elf_symbol *out)
-{
-	return (f->minidebug && elf_symtab_find(f->minidebug, vaddr, out) == 0) ||
-	       (f->symbols && elf_symtab_find(f->symbols, vaddr, out) == 0);
-}
-
-int worker_files_frames(struct worker_files *fs, uint64_t key, uint64_t vaddr,
-			struct protocol_frame *out, size_t cap)
-{
-	struct elf_symbol sym;
-	struct file *f;
-	int n = 0;
-
-	if (++fs->calls % 256 == 0)
-		obey_budget(fs, key);
-	f = get_file(fs, key);
+	/* the one that was added last is the most likely */
+	for (size_t i = fs->files.len; i-- > 0 && !f;)
+		if (fs->files.data[i]->key == key)
+			f = fs->files.data[i];
 	if (!f)
-		return -ENOMEM;
-	f->used = fs->calls;
-	if (f->dwarf)
-		n = dwarf_frames_of(f, vaddr, out, cap);
-	if (n == -ENOMEM) {
-		dwarf_trim(f->dwarf);
-		return n;
-	}
-	if (!find_symbol(f, vaddr, &sym))
-		return n < 0 ? 0 : n;
-	if (n <= 0) {
-		out[0] = (struct protocol_frame){ .name = "", .linkage = sym.name, .file = "" };
-		return 1;
-	}
-	/* The last frame is the function itself; functions inlined into it have no symbol. */
-	if (!*out[n - 1].linkage)
-		out[n - 1].linkage = sym.name;
-	return n;
-}
-
-void worker_files_release_pages(struct worker_files *fs)
-{
-	if (fs->last < fs->files.len && fs->files.data[fs->last].dwarf)
-		dwarf_release_pages(fs->files.data[fs->last].dwarf);
+		f = add(fs, key);
+	if (f)
+		f->used = ++fs->calls;
+	return f;
 }

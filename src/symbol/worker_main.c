@@ -1,150 +1,223 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The main loop of the symbol worker, which runs in the child process. It
- * confines itself before it reads the first byte and then processes requests
- * until its socket closes. It needs no cleanup: on any error it calls _exit(),
- * and the parent starts another worker.
+ * The symbolizer's side: jobs that read files of other programs and reply with names. Nothing that
+ * is kept between two jobs is needed by the next one, so it may be killed at any time.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "roles/sandbox.h"
+#include "base/cleanup.h"
+#include "base/sigbus.h"
+#include "roles/role.h"
 #include "symbol/debuginfod.h"
+#include "symbol/demangle.h"
+#include "symbol/file.h"
+#include "symbol/table_cache.h"
 #include "symbol/worker.h"
 #include "symbol/worker_files.h"
-#include "symbol/worker_io.h"
+#include "symbol/worker_resolve.h"
 
-enum { REPORT_MAX = 200 };
-
-struct worker {
-	int sock;
-	uint32_t seq;
-	struct worker_files *files;
-	struct buf response;
-	size_t header_len;
-	uint8_t packet[PROTOCOL_PACKET_MAX];
-	uint8_t request[PROTOCOL_PACKET_MAX];
+enum {
+	DEBUG_SHARE = 2,     /* of the heap, for debug information */
+	DEMANGLED_SHARE = 8, /* of the memory for symbol tables, for demangled names */
 };
 
-static void exit_worker(void) __attribute__((noreturn));
+struct worker {
+	struct role_call *call; /* the job that runs */
+	struct worker_files *files;
+	struct demangle *demangle;
+	enum demangle_mode mode;
+	struct buf part;
+	struct protocol_done done;
+};
 
-static void exit_worker(void)
-{
-	_exit(1);
-}
+/* ---- what a job sends ---------------------------------------------------------------- */
 
-static void send_or_exit(struct worker *w, const struct buf *b)
+/* Requests a file from the parent. Returns its descriptor or -errno. */
+static int request_file(void *ctx, const struct protocol_need *need)
 {
-	if (worker_send(w->sock, b, -1) < 0)
-		exit_worker();
-}
-
-/* Requests a file from the parent and waits for it. Returns its descriptor or -errno. */
-static int request_file(void *ctx, const struct protocol_need *n)
-{
+	_cleanup_(buf_fini) struct buf body = { 0 };
 	struct worker *w = ctx;
-	struct buf b = { 0 };
-	struct protocol_msg m;
-	ssize_t len;
-	int fd;
+	int fd, r;
 
-	protocol_put_need(&b, w->seq, n);
-	send_or_exit(w, &b);
-	buf_fini(&b);
-	len = worker_recv(w->sock, w->packet, sizeof(w->packet), &fd);
-	if (len <= 0 || protocol_parse(&m, w->packet, (size_t)len) < 0 || m.type != PROTOCOL_FILE)
-		exit_worker();
-	if (fd >= 0)
-		return fd;
-	return m.result < 0 ? m.result : -ENOENT;
+	protocol_put_need(&body, need);
+	if (buf_error(&body))
+		return -ENOMEM;
+	r = role_call_question(w->call, need->kind, body.data, body.len, &fd);
+	if (r < 0 || fd < 0) {
+		closep(&fd);
+		return r < 0 ? r : -ENOENT;
+	}
+	return fd;
 }
 
-/* Sends what the response contains besides its header, and begins the next packet of it. */
 static void flush(struct worker *w)
 {
-	if (w->response.len > w->header_len)
-		send_or_exit(w, &w->response);
-	w->response.len = 0;
-	protocol_put_response_header(&w->response, w->seq);
-	w->header_len = w->response.len;
+	if (w->part.len)
+		(void)role_call_part(w->call, PROTOCOL_FRAMES, w->part.data, w->part.len);
+	w->part.len = 0;
 }
 
-/* Appends the frames of one address. If they do not fit, the packet so far is sent first. */
-static void put_response(struct worker *w, uint32_t index, const struct protocol_frame *frames,
-			 size_t n)
+/* Appends the frames of one address. If they do not fit, the part so far is sent first. */
+static void put_response(void *ctx, const struct protocol_response *r)
 {
-	size_t before = w->response.len;
+	struct worker *w = ctx;
 
-	protocol_put_response(&w->response, index, frames, n);
-	if (w->response.len <= PROTOCOL_PACKET_MAX)
+	if (protocol_put_response(&w->part, r))
 		return;
-	w->response.len = before;
 	flush(w);
-	protocol_put_response(&w->response, index, frames, n);
+	(void)protocol_put_response(&w->part, r);
 }
 
-/*
- * Addresses without a result are omitted; the parent matches results by their index. PROTOCOL_DONE
- * ends the response.
- */
-static void handle_request(struct worker *w, const struct protocol_msg *request)
+/* ---- cached tables ------------------------------------------------------------------- */
+
+static int get_table(void *ctx, const char *name)
 {
-	struct protocol_frame frames[PROTOCOL_FRAMES_MAX];
-	struct buf done = { 0 };
-	int r = 0;
+	const struct protocol_need need = { .kind = PROTOCOL_NEED_TABLE, .name = name, .dir = "" };
 
-	w->seq = request->seq;
-	w->response.len = w->header_len = 0;
-	flush(w);
-	for (size_t i = 0; i < request->n_addrs; i++) {
-		r = worker_files_frames(w->files, request->key, protocol_addr(request, i), frames,
-					PROTOCOL_FRAMES_MAX);
-		if (r > 0)
-			put_response(w, (uint32_t)i, frames, (size_t)r);
-	}
-	flush(w);
-	worker_files_release_pages(w->files);
-	protocol_put_result(&done, PROTOCOL_DONE, w->seq, r < 0 ? r : 0);
-	send_or_exit(w, &done);
-	buf_fini(&done);
+	return request_file(ctx, &need);
 }
 
-static void serve(struct worker *w)
+/* Adds the table to the reply. */
+static void put_table(void *ctx, const char *name, int fd)
 {
-	for (;;) {
-		struct protocol_msg m;
-		int fd;
-		ssize_t len = worker_recv(w->sock, w->request, sizeof(w->request), &fd);
+	struct worker *w = ctx;
+	struct protocol_done *d = &w->done;
 
-		if (len <= 0 || fd >= 0 || protocol_parse(&m, w->request, (size_t)len) < 0 ||
-		    m.type != PROTOCOL_REQUEST)
-			exit_worker();
-		handle_request(w, &m);
+	if (d->n_tables == PROTOCOL_TABLES_MAX) {
+		close(fd);
+		return;
 	}
+	strncpy(d->tables[d->n_tables], name, PROTOCOL_TABLE_NAME_MAX - 1);
+	d->n_tables++;
+	w->call->reply_fds[w->call->n_reply_fds++] = fd;
 }
 
-/* Called at the beginning of main(). Returns unless this process is a worker. */
+/* ---- jobs ---------------------------------------------------------------------------- */
+
+struct job {
+	struct worker *w;
+	const struct protocol_request *request;
+	struct worker_file *f;
+};
+
+/* Returns the job's request, or NULL, and begins the use of its file. */
+static int begin(struct job *j, struct role_call *call, const struct table_cache *cache)
+{
+	j->w = call->state;
+	j->w->call = call;
+	j->request = protocol_check_request(call->request, call->request_len);
+	if (!j->request || call->n_fds != 1)
+		return -EINVAL;
+	j->f = worker_files_get(j->w->files, j->request->config.key);
+	if (!j->f)
+		return -ENOMEM;
+	symbol_file_use(worker_file_own(j->f), call->fds[0], cache);
+	return 0;
+}
+
+static int open_job(struct role_call *call)
+{
+	struct protocol_facts *facts = call->reply;
+	struct job j = { 0 };
+	int r = begin(&j, call, NULL);
+
+	if (r < 0)
+		return r;
+	symbol_file_facts(worker_file_own(j.f), facts);
+	call->reply_len = sizeof(*facts);
+	symbol_file_idle(worker_file_own(j.f));
+	return 0;
+}
+
+/* The mode is the same in all requests of one parent. */
+static int use_demangler(struct worker *w, enum demangle_mode mode)
+{
+	if (w->demangle && w->mode == mode)
+		return 0;
+	demangle_free(w->demangle);
+	w->demangle = NULL;
+	w->mode = mode;
+	return demangle_new(&w->demangle, mode);
+}
+
+static int resolve(void *ctx)
+{
+	struct job *j = ctx;
+	struct worker *w = j->w;
+	const struct protocol_config *c = &j->request->config;
+	const struct worker_resolve_opts opts = {
+		.files = w->files,
+		.demangle = w->demangle,
+		.put = put_response,
+		.ctx = w,
+		.tables_only = c->flags & PROTOCOL_TABLES_ONLY,
+		.name_all = c->flags & PROTOCOL_NAME_ALL,
+		.debug_version = c->debug_version,
+	};
+
+	worker_resolve(&opts, j->f, j->request->addrs, c->n_addrs);
+	if (!opts.tables_only)
+		w->done.has_debug = worker_file_open_debug(w->files, j->f, opts.debug_version) ||
+				    symbol_file_has_dwarf(worker_file_own(j->f));
+	return 0;
+}
+
+static int resolve_job(struct role_call *call)
+{
+	struct table_cache cache = { .get = get_table, .put = put_table, .ctx = call->state };
+	const struct protocol_request *q = protocol_check_request(call->request, call->request_len);
+	struct job j = { 0 };
+	int r;
+
+	if (!q)
+		return -EINVAL;
+	memcpy(cache.key.bytes, q->config.cache_key, sizeof(cache.key.bytes));
+	r = begin(&j, call, q->config.flags & PROTOCOL_CACHE ? &cache : NULL);
+	if (r == 0)
+		r = use_demangler(j.w, (enum demangle_mode)q->config.demangle);
+	if (r < 0)
+		return r;
+	memset(&j.w->done, 0, sizeof(j.w->done));
+	j.w->part.len = 0;
+	(void)sigbus_run(resolve, &j); /* a file that shrinks has fewer names */
+	flush(j.w);
+	worker_files_end(j.w->files, j.f, q->config.table_bytes);
+	demangle_trim(j.w->demangle, q->config.table_bytes / DEMANGLED_SHARE);
+	j.w->done.table_bytes = worker_files_table_bytes(j.w->files);
+	memcpy(call->reply, &j.w->done, sizeof(j.w->done));
+	call->reply_len = sizeof(j.w->done);
+	return 0;
+}
+
+static int init(size_t memory_bytes, void **out_state)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	*out_state = w;
+	return w ? worker_files_new(&w->files, memory_bytes / DEBUG_SHARE, request_file, w)
+		 : -ENOMEM;
+}
+
+static const struct role_job jobs[] = {
+	{ PROTOCOL_OPEN, sizeof(struct protocol_config), open_job },
+	{ PROTOCOL_RESOLVE, sizeof(struct protocol_config), resolve_job },
+};
+
+const struct role symbolizer_role = {
+	.name = "cameo-symbolizer",
+	.sandbox = SANDBOX_READER,
+	.jobs = jobs,
+	.n_jobs = sizeof(jobs) / sizeof(*jobs),
+	.init = init,
+};
+
 void symbol_worker_main(int argc, char **argv)
 {
-	struct sandbox_opts opts = { .kind = SANDBOX_READER, .keep_fd = WORKER_FD };
-	char report[REPORT_MAX] = "";
-	struct buf hello = { 0 };
-	struct worker *w;
+	const struct role *const roles[] = { &symbolizer_role };
 
 	debuginfod_child_main(argc, argv);
-	if (argc != 3 || strcmp(argv[0], WORKER_ARGV0) || strcmp(argv[1], WORKER_MARK))
-		return;
-	opts.data_bytes = strtoul(argv[2], NULL, 10);
-	w = calloc(1, sizeof(*w));
-	if (!w || sandbox_enter(&opts, report, sizeof(report)) < 0)
-		exit_worker();
-	w->sock = WORKER_FD;
-	if (worker_files_new(&w->files, opts.data_bytes / 2, request_file, w) < 0)
-		exit_worker();
-	protocol_put_hello(&hello, report);
-	send_or_exit(w, &hello);
-	buf_fini(&hello);
-	serve(w);
+	role_main(argc, argv, roles, 1);
 }

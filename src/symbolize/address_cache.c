@@ -19,6 +19,7 @@
 struct line {
 	uint32_t name, system_name, file; /* ids in the strings of the generation */
 	uint32_t line, start_line;
+	uint8_t missing;
 };
 
 struct entry {
@@ -119,7 +120,7 @@ static const struct entry *find(const struct generation *g, const struct address
 static int add_line(struct generation *g, const struct symbol_frame *f)
 {
 	const char *system = f->system_name ? f->system_name : f->name, *file = f->file;
-	struct line l = { .line = f->line, .start_line = f->start_line };
+	struct line l = { .line = f->line, .start_line = f->start_line, .missing = f->missing };
 	int r = strtab_add(g->strings, f->name, strlen(f->name), &l.name);
 
 	if (r == 0)
@@ -173,6 +174,7 @@ static void load_frames(struct address_cache *a, const struct generation *g,
 			.file = strtab_get(g->strings, l->file),
 			.line = l->line,
 			.start_line = l->start_line,
+			.missing = l->missing,
 		};
 	}
 }

@@ -227,26 +227,38 @@ static uint8_t native_kind(const struct symbol_frame *f)
 	return PROFILE_FRAME_NATIVE;
 }
 
-/* Gives all addresses of a function the same name, its start address. */
-static int resolve_unnamed(struct batch *b, const struct profile_location *l, bool is_late,
-			   struct frame_location *w)
+/* Names an address of a file that was not read, or not in time. */
+static int resolve_unread(struct batch *b, const struct profile_location *l, bool is_late,
+			  struct frame_location *w)
 {
 	const struct file_info *info = b->file.info;
 	enum name_loss why = is_late ? NAME_LOSS_LATE : NAME_LOSS_NO_SYMBOL;
-	uint64_t start;
-	const char *root = native_symbols_function(b->l->native, &b->file, l->address, &start);
 	char name[320];
 
-	if (root)
-		return add_simple(b, l, root, "", &w->location);
 	/* a path in brackets is the reason why a file was not opened */
 	if (info->fd < 0 && !strcmp(info->path, FILE_TABLE_REFUSED))
 		return add_unnamed(b, l, info->path, NAME_LOSS_NOT_OPENED, w);
 	if (info->fd < 0 && !strcmp(info->path, FILE_TABLE_UNREAD))
 		return add_unnamed(b, l, info->path, NAME_LOSS_FILE_UNREAD, w);
 	snprintf(name, sizeof(name), "[%.255s+0x%llx]", base_name(info->path),
-		 (unsigned long long)start);
+		 (unsigned long long)l->address);
 	return add_unnamed(b, l, name, why, w);
+}
+
+/* Returns why a frame has no name. */
+static enum name_loss lost_symbol(const struct symbol_frame *f)
+{
+	switch ((enum symbol_missing)f->missing) {
+	case SYMBOL_FOUND:
+		return NAME_LOSS_NONE;
+	case SYMBOL_GIVEN_UP:
+		return NAME_LOSS_GIVEN_UP;
+	case SYMBOL_NO_SYMBOLIZER:
+		return NAME_LOSS_NO_SYMBOLIZER;
+	case SYMBOL_NONE:
+		break;
+	}
+	return NAME_LOSS_NO_SYMBOL;
 }
 
 static int resolve_native(struct batch *b, struct frame_location *w)
@@ -270,9 +282,8 @@ static int resolve_native(struct batch *b, struct frame_location *w)
 	if (r < 0)
 		return r;
 	if (!n)
-		return resolve_unnamed(b, &l, is_late, w);
-	if (symbolizer_has_given_up(&frames[0]))
-		w->lost = NAME_LOSS_GIVEN_UP;
+		return resolve_unread(b, &l, is_late, w);
+	w->lost = (uint8_t)lost_symbol(&frames[0]);
 	r = 0;
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_line(b, &frames[i], &lines[i]);

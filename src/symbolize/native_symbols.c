@@ -11,16 +11,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/sigbus.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
-#include "elf/function_extents.h"
-#include "elf/image.h"
-#include "elf/thread_start.h"
 #include "proc/usage.h"
 #include "process/file_table.h"
+#include "symbol/facts.h"
 #include "symbolize/address_cache.h"
-#include "unwind/special_code.h"
 
 enum {
 	BATCH = 1024,
@@ -33,12 +29,7 @@ struct file_state {
 	uint64_t serial; /* 0: nothing is known */
 	bool added;      /* the symbolizer knows the file as symbolizer_id */
 	uint32_t symbolizer_id;
-	struct elf_image *img; /* NULL: not an ELF file */
-	/* valid once a function without a symbol was met, else extents is NULL */
-	struct function_extents *extents;
-	uint64_t entry; /* where the program begins; 0 in libraries */
-	struct elf_thread_start threads[ELF_THREAD_STARTS_MAX];
-	size_t n_threads;
+	const struct symbol_facts *facts; /* NULL: not read yet; the symbolizer's */
 };
 
 struct native_symbols {
@@ -48,18 +39,11 @@ struct native_symbols {
 		VEC(struct file_state);
 	} states; /* by file id */
 	struct address_cache *cache;
+	struct address_cache *preliminary;  /* results that are valid in this batch only */
 	struct symbolizer_counters retired; /* sums of symbolizers that were replaced */
 	uint64_t n_lookups;                 /* lookups at the end of the last batch */
 	unsigned int n_quiet;               /* batches since the last one with a lookup */
 };
-
-/* Forgets the file. */
-static void state_reset(struct file_state *k)
-{
-	function_extents_free(k->extents);
-	elf_image_free(k->img);
-	*k = (struct file_state){ 0 };
-}
 
 int native_symbols_new(struct native_symbols **out, const struct native_symbols_opts *opts)
 {
@@ -69,9 +53,12 @@ int native_symbols_new(struct native_symbols **out, const struct native_symbols_
 	if (!s)
 		return -ENOMEM;
 	s->opts = *opts;
+	s->opts.symbolizer.name_all = true;
 	r = address_cache_new(&s->cache, opts->address_cache_bytes);
 	if (r == 0)
-		r = symbolizer_new(&s->symbolizer, &opts->symbolizer);
+		r = address_cache_new(&s->preliminary, opts->address_cache_bytes);
+	if (r == 0)
+		r = symbolizer_new(&s->symbolizer, &s->opts.symbolizer);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&s);
@@ -82,20 +69,16 @@ void native_symbols_free(struct native_symbols *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->states.len; i++)
-		state_reset(&s->states.data[i]);
 	vec_fini(&s->states);
 	address_cache_free(s->cache);
+	address_cache_free(s->preliminary);
 	symbolizer_free(s->symbolizer);
 	free(s);
 }
 
 size_t native_symbols_bytes(const struct native_symbols *s)
 {
-	struct symbolizer_counters c;
-
-	symbolizer_counters(s->symbolizer, &c);
-	return address_cache_bytes(s->cache) + c.bytes;
+	return address_cache_bytes(s->cache) + address_cache_bytes(s->preliminary);
 }
 
 int native_symbols_worker_pid(const struct native_symbols *s)
@@ -130,7 +113,7 @@ static void symbolizer_renew(struct native_symbols *s)
 	symbolizer_free(s->symbolizer);
 	s->symbolizer = fresh;
 	for (size_t i = 0; i < s->states.len; i++)
-		state_reset(&s->states.data[i]);
+		s->states.data[i] = (struct file_state){ 0 };
 }
 
 void native_symbols_trim(struct native_symbols *s)
@@ -147,6 +130,7 @@ void native_symbols_end_batch(struct native_symbols *s)
 {
 	struct symbolizer_counters c;
 
+	address_cache_clear(s->preliminary);
 	symbolizer_counters(s->symbolizer, &c);
 	s->n_quiet = c.addresses == s->n_lookups ? s->n_quiet + 1 : 0;
 	s->n_lookups = c.addresses;
@@ -174,28 +158,8 @@ static const struct file_info *file_get(struct native_symbols *s, uint32_t id)
 	return info;
 }
 
-struct open_job {
-	const struct file_info *info;
-	struct file_state *state;
-};
-
-static int open_image(void *ctx)
+static void add_file(struct native_symbols *s, struct file_state *k, const struct file_info *info)
 {
-	struct open_job *job = ctx;
-	int r = elf_image_open(&job->state->img, job->info->fd, NULL);
-
-	if (r == 0) /* the segments are read now; the remainder is accessed sparsely */
-		elf_image_release_pages(job->state->img);
-	return r;
-}
-
-/*
- * A file that cannot be opened keeps its state without an image, so that the attempt is not
- * repeated for each address.
- */
-static void open_file(struct native_symbols *s, struct file_state *k, const struct file_info *info)
-{
-	struct open_job job = { info, k };
 	struct symbolizer_file sf = {
 		.fd = info->fd,
 		.root_fd = info->root_fd,
@@ -203,7 +167,6 @@ static void open_file(struct native_symbols *s, struct file_state *k, const stru
 		.path = info->path,
 	};
 
-	(void)sigbus_run(open_image, &job);
 	k->added = symbolizer_add_file(s->symbolizer, &sf, &k->symbolizer_id) == 0;
 }
 
@@ -220,10 +183,9 @@ static int update_state(struct native_symbols *s, uint32_t id, const struct file
 		return 0;
 	if (k->added)
 		symbolizer_release_file(s->symbolizer, k->symbolizer_id);
-	state_reset(k);
-	k->serial = info->serial;
+	*k = (struct file_state){ .serial = info->serial };
 	if (info->is_elf && info->fd >= 0)
-		open_file(s, k, info);
+		add_file(s, k, info);
 	return 0;
 }
 
@@ -251,66 +213,34 @@ int native_symbols_select(struct native_symbols *s, uint64_t word, struct native
 	return 0;
 }
 
+/* The facts are requested again in each batch until they could be read. */
+static const struct symbol_facts *facts_of(const struct native_symbols *s,
+					   const struct native_file *f)
+{
+	struct file_state *k = state_of(s, f);
+
+	if (k->added && !k->facts)
+		k->facts = symbolizer_facts(s->symbolizer, k->symbolizer_id);
+	return k->facts;
+}
+
 void native_symbols_place(const struct native_symbols *s, const struct native_file *f, uint64_t off,
 			  struct native_place *out)
 {
-	const struct elf_image *img = state_of(s, f)->img;
-	const struct elf_segment *seg;
-	size_t n = img ? elf_image_segments(img, &seg) : 0;
+	const struct symbol_facts *facts = facts_of(s, f);
 
 	*out = (struct native_place){ .vaddr = off, .limit = UINT64_MAX };
-	if (img)
-		(void)elf_image_vaddr_of(img, off, &out->vaddr);
-	for (size_t i = 0; i < n; i++) {
-		if (out->vaddr < seg[i].vaddr || out->vaddr - seg[i].vaddr >= seg[i].memsz)
+	if (facts)
+		(void)symbol_facts_vaddr(facts, off, &out->vaddr);
+	for (size_t i = 0; facts && i < facts->n_segments; i++) {
+		const struct elf_segment *seg = &facts->segments[i];
+
+		if (out->vaddr < seg->vaddr || out->vaddr - seg->vaddr >= seg->memsz)
 			continue;
-		out->start = seg[i].vaddr & ~4095ULL;
-		out->limit = (seg[i].vaddr + seg[i].memsz + 4095) & ~4095ULL;
-		out->file_off = seg[i].file_off & ~4095ULL;
+		out->start = seg->vaddr & ~4095ULL;
+		out->limit = (seg->vaddr + seg->memsz + 4095) & ~4095ULL;
+		out->file_off = seg->file_off & ~4095ULL;
 	}
-}
-
-struct start_job {
-	struct file_state *file;
-	uint64_t vaddr, start;
-};
-
-static int find_start(void *ctx)
-{
-	struct start_job *job = ctx;
-	struct file_state *k = job->file;
-	int r = 0;
-
-	if (!k->extents) {
-		r = function_extents_new(&k->extents, k->img);
-		k->entry = unwind_entry_is_start(k->img) ? elf_image_entry(k->img) : 0;
-		k->n_threads = elf_thread_starts(k->img, k->threads);
-	}
-	return r < 0 ? r : function_extents_start(k->extents, job->vaddr, &job->start);
-}
-
-/* The name of functions that end stacks and are known without a symbol; NULL for others. */
-static const char *root_name(const struct file_state *k, uint64_t vaddr, uint64_t start)
-{
-	if (k->entry && start == k->entry)
-		return "_start";
-	for (size_t i = 0; i < k->n_threads; i++)
-		if (vaddr >= k->threads[i].start && vaddr < k->threads[i].end)
-			return "[thread start]";
-	return NULL;
-}
-
-const char *native_symbols_function(struct native_symbols *s, const struct native_file *f,
-				    uint64_t vaddr, uint64_t *out_start)
-{
-	struct file_state *k = state_of(s, f);
-	struct start_job job = { .file = k, .vaddr = vaddr };
-
-	*out_start = vaddr;
-	if (!k->img || sigbus_run(find_start, &job) != 0)
-		return NULL;
-	*out_start = job.start;
-	return root_name(k, vaddr, job.start);
 }
 
 /* ---- lookups -------------------------------------------------------------------- */
@@ -334,12 +264,13 @@ static int on_symbol(void *ctx, size_t cookie, const struct symbol_frame *frames
 	struct address_cache_place place = cache_key(q->file, q->words[cookie]);
 
 	q->is_answered[cookie] = true;
-	return address_cache_put(q->s->cache, &place, frames, n);
+	return address_cache_put(frames[0].is_preliminary ? q->s->preliminary : q->s->cache, &place,
+				 frames, n);
 }
 
 /*
- * Looks up @n words of @f, at most BATCH. An address without a symbol is stored as well, with no
- * frames, so that it is not looked up again.
+ * Looks up @n words of @f, at most BATCH. A word of a file that the symbolizer does not know has no
+ * frames, so that it is not looked up again. Returns 0; -ENOMEM; NATIVE_SYMBOLS_LATE.
  */
 static int look_up(struct native_symbols *s, const struct native_file *f, const uint64_t *words,
 		   size_t n)
@@ -360,7 +291,17 @@ static int look_up(struct native_symbols *s, const struct native_file *f, const 
 		if (!q.is_answered[i])
 			r = address_cache_put(s->cache, &place, NULL, 0);
 	}
-	return r;
+	return r == -ETIMEDOUT ? NATIVE_SYMBOLS_LATE : r;
+}
+
+/* Finds a word in the caches. */
+static bool recall(struct native_symbols *s, const struct native_file *f, uint64_t word,
+		   const struct symbol_frame **out, size_t *out_n)
+{
+	struct address_cache_place place = cache_key(f, word);
+
+	return address_cache_get(s->cache, &place, out, out_n) ||
+	       address_cache_get(s->preliminary, &place, out, out_n);
 }
 
 /*
@@ -388,7 +329,7 @@ static int look_up_file(struct native_symbols *s, const uint64_t *words, size_t 
 	for (size_t at = 0; at < n && r == 0; at += BATCH)
 		r = look_up(s, &f, words + at, n - at < BATCH ? n - at : BATCH);
 	limit_worker(s);
-	return r;
+	return r == NATIVE_SYMBOLS_LATE ? 0 : r;
 }
 
 static int by_value(const void *a, const void *b)
@@ -417,15 +358,13 @@ static int select_unknown(struct native_symbols *s, uint64_t *words, size_t *io_
 	size_t n_unknown = 0;
 
 	for (size_t i = 0; i < *io_n; i++) {
-		struct address_cache_place place;
 		const struct symbol_frame *frames;
 		size_t n_frames;
 		int r = native_symbols_select(s, words[i], &f);
 
 		if (r < 0)
 			return r;
-		place = cache_key(&f, words[i]);
-		if (!address_cache_get(s->cache, &place, &frames, &n_frames))
+		if (!recall(s, &f, words[i], &frames, &n_frames))
 			words[n_unknown++] = words[i];
 	}
 	*io_n = n_unknown;
@@ -458,16 +397,15 @@ int native_symbols_prefetch(struct native_symbols *s, uint64_t *words, size_t n,
 int native_symbols_find(struct native_symbols *s, const struct native_file *f, uint64_t word,
 			const struct symbol_frame **out, size_t *out_n)
 {
-	struct address_cache_place place = cache_key(f, word);
 	int r;
 
-	if (address_cache_get(s->cache, &place, out, out_n))
+	if (recall(s, f, word, out, out_n))
 		return 0;
 	*out_n = 0;
 	if (is_past_deadline(s))
 		return NATIVE_SYMBOLS_LATE;
 	r = look_up(s, f, &word, 1);
-	if (r == 0 && !address_cache_get(s->cache, &place, out, out_n))
+	if (r == 0 && !recall(s, f, word, out, out_n))
 		*out_n = 0;
 	return r;
 }

@@ -57,9 +57,10 @@ int native_symbols_prefetch(struct native_symbols *s, uint64_t *words, size_t n,
 
 /*
  * Finds the functions at @word, which belongs to @f: at most ADDRESS_CACHE_FRAMES_MAX, the
- * innermost first, none if no symbol is known. They are borrowed until the next call. Looks the
- * word up unless it is in the cache. Returns 0; -ENOMEM; NATIVE_SYMBOLS_LATE without functions if
- * it was not looked up because the deadline has passed.
+ * innermost first. Without a symbol, the one frame has the reason (symbol_frame.missing); a file
+ * that could not be opened has no frames. They are borrowed until the next call. Looks the word up
+ * unless it is in the cache. Returns 0; -ENOMEM; NATIVE_SYMBOLS_LATE without functions if it was
+ * not looked up because the deadline has passed.
  */
 enum { NATIVE_SYMBOLS_LATE = 1 };
 int native_symbols_find(struct native_symbols *s, const struct native_file *f, uint64_t word,
@@ -78,21 +79,13 @@ struct native_place {
 void native_symbols_place(const struct native_symbols *s, const struct native_file *f, uint64_t off,
 			  struct native_place *out);
 
-/*
- * Finds the start of the function at @vaddr without its symbol. *@out_start is @vaddr if that is
- * unknown. Returns the name of a function that ends stacks, which is known by its position, such as
- * "_start"; NULL for others.
- */
-const char *native_symbols_function(struct native_symbols *s, const struct native_file *f,
-				    uint64_t vaddr, uint64_t *out_start);
-
 /* Counters of the symbolizer since the start, restarts included. */
 void native_symbols_counters(const struct native_symbols *s, struct symbolizer_counters *out);
 
 /* Returns the pid of the symbolizer's worker process; 0: none runs. */
 int native_symbols_worker_pid(const struct native_symbols *s);
 
-/* Memory held by symbols and symbol tables, in bytes. */
+/* Memory held by symbols in this process, in bytes. */
 size_t native_symbols_bytes(const struct native_symbols *s);
 
 /* Frees everything that is kept only to speed up later batches. */

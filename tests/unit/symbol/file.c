@@ -15,6 +15,8 @@
 
 #include "elf/gopclntab.h"
 #include "elf/symtab_scan.h"
+#include "symbol/facts.h"
+#include "symbol/protocol.h"
 #include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
 
@@ -39,22 +41,36 @@ static uint64_t vaddr_of(uintptr_t (*fn)(void))
 	return (uintptr_t)fn - (uintptr_t)&__executable_start;
 }
 
-static struct symbol_file *open_path(const char *path)
+static struct symbol_file *open_fd(int fd)
 {
 	struct symbol_file *f;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_int_equal(symbol_file_new(&f, fd, NULL), 0);
+	assert_int_equal(symbol_file_new(&f), 0);
+	symbol_file_use(f, fd, NULL);
 	return f;
+}
+
+static struct symbol_file *open_path(const char *path)
+{
+	return open_fd(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+/* Ends the use for which a descriptor was opened, and frees the file. */
+static void close_file(struct symbol_file *f)
+{
+	int fd = symbol_file_fd(f);
+
+	symbol_file_idle(f);
+	symbol_file_free(f);
+	close(fd);
 }
 
 /* Takes the file that @elf describes. */
 static struct symbol_file *open_fixture(struct fixture *elf)
 {
-	struct symbol_file *f;
+	struct symbol_file *f = open_fd(fixture_memfd(elf));
 
-	assert_int_equal(symbol_file_new(&f, fixture_memfd(elf), NULL), 0);
 	fixture_fini(elf);
 	return f;
 }
@@ -94,7 +110,7 @@ static void a_scan_and_the_sorted_table_find_the_same_names(void **state)
 	symbol_file_trim(f);
 	assert_int_equal(symbol_file_bytes(f), empty);
 	check_names(f, 8);
-	symbol_file_free(f);
+	close_file(f);
 }
 
 /* The dynamic linker finds symbols of .dynsym as well. A sanitizer may replace some of these. */
@@ -123,7 +139,7 @@ static void names_of_a_library_are_those_of_the_dynamic_linker(void **state)
 		assert_non_null(names[i]);
 		assert_string_equal(names[i], info[i].dli_sname);
 	}
-	symbol_file_free(f);
+	close_file(f);
 }
 
 /* Returns the offset in this program's file that is mapped at @addr, from the kernel's list. */
@@ -145,20 +161,61 @@ static uint64_t file_offset_of(uintptr_t addr)
 static void converts_file_offsets_as_the_kernel_mapped_them(void **state)
 {
 	struct symbol_file *f = open_path("/proc/self/exe");
+	struct protocol_facts read;
+	struct symbol_facts *facts;
 	uint64_t vaddr;
 
-	assert_int_equal(symbol_file_vaddr(f, file_offset_of((uintptr_t)first_function), &vaddr),
-			 0);
+	symbol_file_facts(f, &read);
+	assert_ptr_equal(protocol_check_facts(&read, sizeof(read)), &read);
+	facts = symbol_facts_new(&read);
+	assert_int_equal(
+		symbol_facts_vaddr(facts, file_offset_of((uintptr_t)first_function), &vaddr), 0);
 	assert_int_equal(vaddr, vaddr_of(first_function));
-	assert_int_equal(symbol_file_vaddr(f, UINT64_MAX, &vaddr), -ENOENT);
-	assert_int_equal(symbol_file_vaddr(f, 1ULL << 40, &vaddr), -ENOENT);
-	symbol_file_free(f);
+	assert_int_equal(symbol_facts_vaddr(facts, UINT64_MAX, &vaddr), -ENOENT);
+	assert_int_equal(symbol_facts_vaddr(facts, 1ULL << 40, &vaddr), -ENOENT);
+	free(facts);
+	close_file(f);
+}
+
+static void finds_where_functions_without_a_symbol_begin(void **state)
+{
+	struct symbol_file *f = open_path("/proc/self/exe");
+	const uint64_t known = vaddr_of(first_function);
+	uint64_t start;
+
+	for (int i = 0; i < 2; i++) {
+		assert_null(symbol_file_function(f, known + 2, &start));
+		assert_int_equal(start, known);
+		assert_null(symbol_file_function(f, 1, &start));
+		assert_int_equal(start, 1);
+		assert_true(symbol_file_mapped(f) > 0);
+		symbol_file_trim(f);
+		assert_int_equal(symbol_file_mapped(f), 0);
+		assert_int_equal(symbol_file_bytes(f), 0);
+	}
+	close_file(f);
+}
+
+static void a_file_is_mapped_while_it_is_used(void **state)
+{
+	struct symbol_file *f = open_path("/proc/self/exe");
+	int fd = symbol_file_fd(f);
+
+	check_names(f, 8);
+	assert_true(symbol_file_mapped(f) > 0);
+	symbol_file_idle(f);
+	assert_int_equal(symbol_file_mapped(f), 0);
+	assert_int_equal(symbol_file_fd(f), -1);
+	symbol_file_use(f, fd, NULL);
+	check_names(f, 8);
+	close_file(f);
 }
 
 static void check_has_nothing(struct symbol_file *f)
 {
 	struct gopclntab_frame frames[4];
-	uint64_t vaddrs[] = { 0, 0x1000, 0x401000 }, vaddr;
+	uint64_t vaddrs[] = { 0, 0x1000, 0x401000 }, start;
+	struct protocol_facts facts;
 	const char *names[3];
 	uint32_t crc;
 
@@ -169,22 +226,19 @@ static void check_has_nothing(struct symbol_file *f)
 	assert_int_equal(symbol_file_build_id(f)->len, 0);
 	assert_null(symbol_file_debuglink(f, &crc));
 	assert_false(symbol_file_has_dwarf(f));
-	assert_false(symbol_file_has_debug(f));
+	assert_false(symbol_file_has_minidebug(f));
 	assert_false(symbol_file_is_ada(f));
-	assert_int_equal(symbol_file_vaddr(f, 0, &vaddr), -ENOENT);
+	symbol_file_facts(f, &facts);
+	assert_int_equal(facts.n_segments, 0);
+	assert_null(symbol_file_function(f, 0x1000, &start));
+	assert_int_equal(start, 0x1000);
 	assert_int_equal(symbol_file_go_frames(f, 0x1000, frames, 4), -ENOENT);
-	symbol_file_release_pages(f);
-	symbol_file_free(f);
+	close_file(f);
 }
 
 static void files_in_other_formats_have_nothing(void **state)
 {
-	struct symbol_file *f;
-	int fd = memfd_create("empty", MFD_CLOEXEC);
-
-	assert_int_equal(symbol_file_new(&f, fd, NULL), 0);
-	assert_int_equal(symbol_file_fd(f), fd);
-	check_has_nothing(f);
+	check_has_nothing(open_fd(memfd_create("empty", MFD_CLOEXEC)));
 	check_has_nothing(open_path("/etc/passwd"));
 	check_has_nothing(open_path("/"));
 }
@@ -204,16 +258,16 @@ static void a_file_may_shrink_after_it_was_opened(void **state)
 	assert_null(names[0]);
 	assert_false(symbol_file_is_ada(f));
 	assert_true(symbol_file_has_dwarf(f)); /* This was read before. */
-	symbol_file_free(f);
+	close_file(f);
 }
 
 static void reports_which_debug_information_a_file_has(void **state)
 {
 	static const struct {
 		const char *section;
-		bool dwarf, debug;
+		bool dwarf, minidebug;
 	} cases[] = {
-		{ ".debug_info", true, true },     { ".zdebug_info", true, true },
+		{ ".debug_info", true, false },    { ".zdebug_info", true, false },
 		{ ".gnu_debugdata", false, true }, { ".debug_line", false, false },
 		{ ".text", false, false },
 	};
@@ -226,8 +280,8 @@ static void reports_which_debug_information_a_file_has(void **state)
 		fixture_add(&elf, cases[i].section, SHT_PROGBITS, "x", 1);
 		f = open_fixture(&elf);
 		assert_int_equal(symbol_file_has_dwarf(f), cases[i].dwarf);
-		assert_int_equal(symbol_file_has_debug(f), cases[i].debug);
-		symbol_file_free(f);
+		assert_int_equal(symbol_file_has_minidebug(f), cases[i].minidebug);
+		close_file(f);
 	}
 }
 
@@ -245,7 +299,7 @@ static void reads_build_id_and_debuglink(void **state)
 	assert_memory_equal(symbol_file_build_id(f)->bytes, "0123456789abcdefghij", 20);
 	assert_string_equal(symbol_file_debuglink(f, &crc), "prog.debug");
 	assert_int_equal(crc, 0x12345678);
-	symbol_file_free(f);
+	close_file(f);
 }
 
 /* Makes a file whose symbol table has @n functions with the names @names. */
@@ -284,7 +338,7 @@ static void check_ada(const char *const *names, size_t n, bool want)
 
 	assert_int_equal(symbol_file_is_ada(f), want);
 	assert_int_equal(symbol_file_is_ada(f), want);
-	symbol_file_free(f);
+	close_file(f);
 }
 
 static void an_ada_program_has_both_functions_of_its_binder(void **state)
@@ -299,6 +353,8 @@ static void an_ada_program_has_both_functions_of_its_binder(void **state)
 TEST_GROUP(test_file, TEST(a_scan_and_the_sorted_table_find_the_same_names),
 	   TEST(names_of_a_library_are_those_of_the_dynamic_linker),
 	   TEST(converts_file_offsets_as_the_kernel_mapped_them),
-	   TEST(files_in_other_formats_have_nothing), TEST(a_file_may_shrink_after_it_was_opened),
+	   TEST(finds_where_functions_without_a_symbol_begin),
+	   TEST(a_file_is_mapped_while_it_is_used), TEST(files_in_other_formats_have_nothing),
+	   TEST(a_file_may_shrink_after_it_was_opened),
 	   TEST(reports_which_debug_information_a_file_has), TEST(reads_build_id_and_debuglink),
 	   TEST(an_ada_program_has_both_functions_of_its_binder))

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shell, which has a build id, copies of it and this program are added to a set. */
 #include "symbol/file_set.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "symbol/symbolizer_file.h"
-#include "tempdir.h"
 #include "tests/test.h"
 
 static int open_file(const char *path)
@@ -22,43 +17,24 @@ static int open_file(const char *path)
 	return fd;
 }
 
-/* Copies the shell to a file without a name, and appends @n_more bytes. */
-static int open_copy(const char *dir, off_t n_more)
-{
-	int from = open_file("/bin/sh"), to;
-	char path[256];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/copy", dir);
-	to = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	assert_true(to >= 0);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(fstat(from, &st), 0);
-	for (off_t at = 0; at < st.st_size;)
-		assert_true(sendfile(to, from, &at, (size_t)(st.st_size - at)) > 0);
-	assert_int_equal(ftruncate(to, st.st_size + n_more), 0);
-	close(from);
-	return to;
-}
-
 /* Adds a file by a descriptor that is closed afterwards. */
 static uint32_t add(struct file_set *set, int fd)
 {
 	const struct symbolizer_file in = { .fd = fd, .root_fd = -1, .debug_fd = -1, .path = "x" };
 	uint32_t id;
 
-	assert_int_equal(file_set_add(set, &in, NULL, &id), 0);
+	assert_int_equal(file_set_add(set, &in, &id), 0);
 	close(fd);
 	return id;
 }
 
-static void equal_files_share_an_id_until_the_last_release(void **state)
+static void an_inode_has_one_id_until_the_last_release(void **state)
 {
 	struct file_set set = { 0 };
 	uint32_t shell = add(&set, open_file("/bin/sh"));
 
-	assert_int_equal(add(&set, open_file("/bin/sh")), shell);
-	assert_int_equal(add(&set, open_copy(*state, 0)), shell);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(add(&set, open_file("/bin/sh")), shell);
 	assert_int_equal(set.n_live, 1);
 	assert_string_equal(file_set_get(&set, shell)->path, "x");
 	assert_int_equal(file_set_get(&set, shell)->n_users, 3);
@@ -71,29 +47,33 @@ static void equal_files_share_an_id_until_the_last_release(void **state)
 	file_set_fini(&set);
 }
 
-static void an_equal_build_id_is_not_enough(void **state)
+static void a_file_that_changes_has_another_id(void **state)
 {
 	struct file_set set = { 0 };
-	uint32_t shell = add(&set, open_file("/bin/sh"));
+	int fd = memfd_create("changes", MFD_CLOEXEC);
+	uint32_t before = add(&set, dup(fd));
 
-	assert_int_not_equal(add(&set, open_copy(*state, 1)), shell);
+	assert_int_equal(add(&set, dup(fd)), before);
+	assert_int_equal(ftruncate(fd, 1), 0);
+	assert_int_not_equal(add(&set, dup(fd)), before);
 	assert_int_equal(set.n_live, 2);
+	close(fd);
 	file_set_fini(&set);
 }
 
-static void an_id_is_reused_but_the_key_of_the_worker_is_not(void **state)
+static void an_id_is_reused_but_the_key_is_not(void **state)
 {
 	struct file_set set = { 0 };
 	uint32_t shell = add(&set, open_file("/bin/sh"));
 	uint32_t self = add(&set, open_file("/proc/self/exe"));
-	uint64_t key = file_set_get(&set, shell)->worker.key;
+	uint64_t key = file_set_get(&set, shell)->key;
 
 	assert_int_not_equal(shell, self);
-	assert_int_not_equal(file_set_get(&set, self)->worker.key, key);
+	assert_int_not_equal(file_set_get(&set, self)->key, key);
 	file_set_release(&set, shell);
 	assert_int_equal(set.n_live, 1);
 	assert_int_equal(add(&set, open_file("/bin/sh")), shell);
-	assert_int_not_equal(file_set_get(&set, shell)->worker.key, key);
+	assert_int_not_equal(file_set_get(&set, shell)->key, key);
 	assert_null(file_set_get(&set, 2));
 	file_set_fini(&set);
 }
@@ -104,15 +84,11 @@ static void a_descriptor_that_is_none_is_an_error(void **state)
 	struct file_set set = { 0 };
 	uint32_t id;
 
-	assert_int_equal(file_set_add(&set, &in, NULL, &id), -EBADF);
+	assert_int_equal(file_set_add(&set, &in, &id), -EBADF);
 	assert_int_equal(set.n_live, 0);
 	file_set_fini(&set);
 }
 
-TEST_GROUP(test_file_set,
-	   cmocka_unit_test_setup_teardown(equal_files_share_an_id_until_the_last_release,
-					   tempdir_make, tempdir_remove),
-	   cmocka_unit_test_setup_teardown(an_equal_build_id_is_not_enough, tempdir_make,
-					   tempdir_remove),
-	   TEST(an_id_is_reused_but_the_key_of_the_worker_is_not),
+TEST_GROUP(test_file_set, TEST(an_inode_has_one_id_until_the_last_release),
+	   TEST(a_file_that_changes_has_another_id), TEST(an_id_is_reused_but_the_key_is_not),
 	   TEST(a_descriptor_that_is_none_is_an_error))

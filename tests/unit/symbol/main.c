@@ -14,10 +14,12 @@ int test_kallsyms(void);
 int test_kernel_symbols(void);
 int test_perfmap(void);
 int test_protocol(void);
-int test_symbol_cache(void);
 int test_symbolizer(void);
+int test_table_cache(void);
 int test_worker(void);
 int test_worker_files(void);
+int test_worker_main(void);
+int test_worker_resolve(void);
 
 int main(int argc, char **argv)
 {
@@ -37,9 +39,11 @@ int main(int argc, char **argv)
 	n_failed += test_kernel_symbols();
 	n_failed += test_perfmap();
 	n_failed += test_protocol();
-	n_failed += test_symbol_cache();
 	n_failed += test_symbolizer();
+	n_failed += test_table_cache();
 	n_failed += test_worker();
 	n_failed += test_worker_files();
+	n_failed += test_worker_main();
+	n_failed += test_worker_resolve();
 	return n_failed;
 }

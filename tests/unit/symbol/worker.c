@@ -6,10 +6,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/err.h"
 #include "tests/test.h"
 
 extern const char __executable_start;
@@ -28,81 +26,112 @@ static uint64_t asked_addr(void)
 	return (uintptr_t)asked_function - (uintptr_t)&__executable_start;
 }
 
-struct seen {
-	int n;
+/* A symbolizer, the file that it reads, and what it found. */
+struct scene {
+	struct symbol_worker *w;
+	struct symbol_worker_trust trust;
+	uint64_t key;
+	int fd;
+	_Atomic uint64_t until_ns;
+	int n, n_lines;
 	char name[100];
-	struct symbol_worker *kill_at; /* need() kills the child of this worker. */
-	int kills_left;
-	const char *path;
+	int kills_left; /* questions at which the child is killed */
 };
 
-static int on_frames(void *ctx, size_t index, const struct protocol_frame *f, size_t n)
+static int on_frames(void *ctx, const struct protocol_response *r)
 {
-	struct seen *s = ctx;
+	struct scene *s = ctx;
 
 	s->n++;
-	snprintf(s->name, sizeof(s->name), "%s", f[n - 1].name);
+	s->n_lines += r->n && r->frames[0].line;
+	snprintf(s->name, sizeof(s->name), "%s", r->n ? r->frames[r->n - 1].name : "");
 	return 0;
 }
 
 static int on_need(void *ctx, const struct protocol_need *need)
 {
-	struct seen *s = ctx;
+	struct scene *s = ctx;
 
-	if (need->kind != PROTOCOL_NEED_FILE)
-		return -ENOENT;
-	if (s->kill_at && s->kills_left-- > 0)
-		kill(symbol_worker_pid(s->kill_at), SIGKILL);
-	return open(s->path ? s->path : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (s->kills_left-- > 0)
+		kill(symbol_worker_pid(s->w), SIGKILL);
+	return -ERANGE;
 }
 
-static struct symbol_worker *new_worker(unsigned int timeout_ms)
+static void begin(struct scene *s, const char *path, unsigned int timeout_ms)
 {
-	struct symbol_worker_opts opts = { .timeout_ms = timeout_ms };
-	struct symbol_worker *w;
-	struct err err = { 0 };
+	const struct symbol_worker_opts opts = {
+		.timeout_ms = timeout_ms, .until_ns = &s->until_ns, .need = on_need, .ctx = s
+	};
 
-	assert_int_equal(symbol_worker_new(&w, &opts, &err), 0);
-	return w;
+	*s = (struct scene){ .key = 1, .fd = open(path, O_RDONLY | O_CLOEXEC) };
+	assert_true(s->fd >= 0);
+	assert_int_equal(symbol_worker_new(&s->w, &opts), 0);
+}
+
+static void end(struct scene *s)
+{
+	close(s->fd);
+	symbol_worker_free(s->w);
+}
+
+static int ask(struct scene *s, size_t n, uint32_t flags)
+{
+	uint64_t addrs[PROTOCOL_ADDRS_MAX + 10];
+	struct symbol_worker_query q = {
+		.config = { .key = s->key, .table_bytes = 64 << 20, .flags = flags },
+		.fd = s->fd,
+		.trust = &s->trust,
+	};
+	struct protocol_done done;
+
+	s->n = s->n_lines = 0;
+	for (size_t i = 0; i < n; i++)
+		addrs[i] = asked_addr();
+	return symbol_worker_resolve(s->w, &q, addrs, n, on_frames, s, &done);
 }
 
 static void receives_frames_from_the_child(void **state)
 {
-	struct symbol_worker *w = new_worker(0);
-	uint64_t addrs[PROTOCOL_ADDRS_MAX + 10];
-	struct seen seen = { 0 };
-	struct symbol_worker_file f = { .key = 1, .need = on_need, .need_ctx = &seen };
+	struct scene s;
 
-	for (size_t i = 0; i < PROTOCOL_ADDRS_MAX + 10; i++)
-		addrs[i] = asked_addr();
-	assert_int_equal(symbol_worker_resolve(w, &f, addrs, PROTOCOL_ADDRS_MAX + 10, on_frames,
-					       &seen, NULL),
-			 0);
-	assert_int_equal(seen.n, PROTOCOL_ADDRS_MAX + 10);
-	assert_string_equal(seen.name, "asked_function");
-	assert_int_equal(symbol_worker_restarts(w), 0);
-	symbol_worker_free(w);
+	begin(&s, "/proc/self/exe", 0);
+	assert_int_equal(ask(&s, PROTOCOL_ADDRS_MAX + 10, 0), 0);
+	assert_int_equal(s.n, PROTOCOL_ADDRS_MAX + 10);
+	assert_int_equal(s.n_lines, s.n);
+	assert_string_equal(s.name, "asked_function");
+	assert_int_equal(symbol_worker_failures(s.w), 0);
+	assert_int_equal(ask(&s, 1, PROTOCOL_TABLES_ONLY), 0);
+	assert_string_equal(s.name, "asked_function");
+	assert_int_equal(s.n_lines, 0);
+	end(&s);
+}
+
+static void receives_the_facts_of_a_file(void **state)
+{
+	struct protocol_facts facts;
+	struct symbol_worker_query q = { 0 };
+	struct scene s;
+
+	begin(&s, "/proc/self/exe", 0);
+	q = (struct symbol_worker_query){ .config.key = 1, .fd = s.fd, .trust = &s.trust };
+	assert_int_equal(symbol_worker_open(s.w, &q, &facts), 0);
+	assert_true(facts.n_segments > 0);
+	end(&s);
 }
 
 static void returns_at_the_deadline(void **state)
 {
-	_Atomic uint64_t until_ns = 0;
-	struct symbol_worker_opts opts = { .until_ns = &until_ns };
-	struct symbol_worker *w;
-	struct seen seen = { 0 };
-	struct symbol_worker_file f = { .key = 1, .need = on_need, .need_ctx = &seen };
-	uint64_t addr = asked_addr();
+	struct scene s;
 
-	assert_int_equal(symbol_worker_new(&w, &opts, NULL), 0);
-	until_ns = 1;
-	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &seen, NULL),
-			 -ETIMEDOUT);
-	assert_int_equal(seen.n, 0);
-	assert_false(f.given_up);
-	until_ns = 0;
-	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &seen, NULL), 0);
-	assert_int_equal(seen.n, 1);
-	symbol_worker_free(w);
+	begin(&s, "/proc/self/exe", 0);
+	s.until_ns = 1;
+	assert_int_equal(ask(&s, 1, 0), -ETIMEDOUT);
+	assert_int_equal(s.n, 0);
+	assert_int_equal(s.trust.level, SYMBOL_WORKER_ALL);
+	s.until_ns = 0;
+	assert_int_equal(ask(&s, 1, 0), 0);
+	assert_int_equal(s.n, 1);
+	end(&s);
 }
 
 static long status_field(pid_t pid, const char *field, int base)
@@ -123,9 +152,13 @@ static long status_field(pid_t pid, const char *field, int base)
 
 static void the_child_is_confined(void **state)
 {
-	struct symbol_worker *w = new_worker(0);
-	pid_t pid = symbol_worker_pid(w);
+	char text[256];
+	struct scene s;
+	pid_t pid;
 
+	begin(&s, "/proc/self/exe", 0);
+	assert_int_equal(ask(&s, 1, 0), 0);
+	pid = symbol_worker_pid(s.w);
 	assert_int_equal(status_field(pid, "Seccomp:", 10), 2);
 	assert_int_equal(status_field(pid, "NoNewPrivs:", 10), 1);
 	assert_int_equal(status_field(pid, "CapEff:", 16), 0);
@@ -133,73 +166,127 @@ static void the_child_is_confined(void **state)
 	/* neither root nor a user that another program may have */
 	if (geteuid() == 0)
 		assert_int_equal(status_field(pid, "Uid:", 10), 2147357184);
-	assert_non_null(strstr(symbol_worker_confinement(w), "seccomp"));
-	symbol_worker_free(w);
+	symbol_worker_confinement(s.w, text, sizeof(text));
+	assert_non_null(strstr(text, "seccomp"));
+	end(&s);
 }
 
-static void restarts_a_killed_child_and_repeats_the_request(void **state)
+static void repeats_a_request_after_the_child_was_killed(void **state)
 {
-	struct symbol_worker *w = new_worker(0);
-	struct seen seen = { .kill_at = w, .kills_left = 1 };
-	struct symbol_worker_file f = { .key = 1, .need = on_need, .need_ctx = &seen };
-	uint64_t addr = asked_addr();
+	struct scene s;
 
-	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &seen, NULL), 0);
-	assert_int_equal(seen.n, 1);
-	assert_string_equal(seen.name, "asked_function");
-	assert_int_equal(symbol_worker_restarts(w), 1);
-	symbol_worker_free(w);
+	begin(&s, "/proc/self/exe", 0);
+	s.kills_left = 1;
+	assert_int_equal(ask(&s, 1, 0), 0);
+	assert_int_equal(s.n, 1);
+	assert_string_equal(s.name, "asked_function");
+	assert_int_equal(s.n_lines, 1);
+	assert_int_equal(symbol_worker_failures(s.w), 1);
+	assert_int_equal(s.trust.n_failures, 0);
+	end(&s);
 }
 
-static void gives_up_a_file_that_kills_the_child_twice(void **state)
+/* The children die while they search debug information. */
+static void a_file_that_kills_the_child_twice_is_read_without_debug_information(void **state)
 {
-	struct symbol_worker *w = new_worker(0);
-	struct seen deadly = { .kill_at = w, .kills_left = 2 }, good = { 0 };
-	struct symbol_worker_file f = { .key = 1, .need = on_need, .need_ctx = &deadly };
-	struct symbol_worker_file g = { .key = 2, .need = on_need, .need_ctx = &good };
-	uint64_t addr = asked_addr();
+	struct scene s;
 
-	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &deadly, NULL),
-			 -EOWNERDEAD);
-	assert_true(f.given_up);
-	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &deadly, NULL),
-			 -EOWNERDEAD);
-	assert_int_equal(symbol_worker_resolve(w, &g, &addr, 1, on_frames, &good, NULL), 0);
+	begin(&s, "/proc/self/exe", 0);
+	s.kills_left = 2;
+	assert_int_equal(ask(&s, 1, 0), 0);
+	assert_int_equal(s.trust.level, SYMBOL_WORKER_TABLES);
+	assert_int_equal(s.n, 1);
+	assert_string_equal(s.name, "asked_function");
+	assert_int_equal(s.n_lines, 0);
+	/* until the time for another attempt */
+	assert_int_equal(ask(&s, 1, 0), 0);
+	assert_int_equal(s.n_lines, 0);
+	s.trust.retry_ns = 0;
+	assert_int_equal(ask(&s, 1, 0), 0);
+	assert_int_equal(s.n_lines, 1);
+	assert_int_equal(s.trust.level, SYMBOL_WORKER_ALL);
+	end(&s);
+}
+
+static void a_file_is_given_up_for_a_time_that_doubles(void **state)
+{
+	struct scene s, good;
+	uint64_t before;
+
+	begin(&s, "/proc/self/exe", 0);
+	s.trust.level = SYMBOL_WORKER_TABLES;
+	s.trust.n_failures = 1;
+	s.trust.back_off_ns = 4;
+	s.trust.retry_ns = 0;
+	s.kills_left = 1; /* of a retry of all, which fails again */
+	assert_int_equal(ask(&s, 1, 0), 0);
+	assert_int_equal(s.trust.level, SYMBOL_WORKER_TABLES);
+	before = s.trust.back_off_ns;
+	s.trust.retry_ns = 0;
+	s.kills_left = 1;
+	assert_int_equal(ask(&s, 1, 0), 0);
+	assert_int_equal(s.trust.back_off_ns, 2 * before);
+	s.trust.level = SYMBOL_WORKER_NOTHING;
+	assert_int_equal(ask(&s, 1, 0), -EOWNERDEAD);
+	assert_int_equal(s.n, 0);
+	/* others are read meanwhile */
+	good = s;
+	good.key = 2;
+	good.trust = (struct symbol_worker_trust){ 0 };
+	assert_int_equal(ask(&good, 1, 0), 0);
 	assert_int_equal(good.n, 1);
-	assert_int_equal(deadly.n, 0);
-	symbol_worker_free(w);
+	end(&s);
 }
 
 static void kills_a_child_that_does_not_respond(void **state)
 {
-	struct symbol_worker *w = new_worker(200);
-	struct seen seen = { 0 };
-	struct symbol_worker_file f = { .key = 1, .need = on_need, .need_ctx = &seen };
-	uint64_t addr = asked_addr();
+	struct scene s;
 
-	kill(symbol_worker_pid(w), SIGSTOP);
-	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &seen, NULL), 0);
-	assert_int_equal(seen.n, 1);
-	assert_int_equal(symbol_worker_restarts(w), 1);
-	symbol_worker_free(w);
+	begin(&s, "/proc/self/exe", 500);
+	assert_int_equal(ask(&s, 1, 0), 0);
+	kill(symbol_worker_pid(s.w), SIGSTOP);
+	assert_int_equal(ask(&s, 1, 0), 0);
+	assert_int_equal(s.n, 1);
+	assert_int_equal(symbol_worker_failures(s.w), 1);
+	end(&s);
 }
 
-static void a_file_without_debug_information_has_no_frames(void **state)
+static void a_child_that_was_stopped_starts_again(void **state)
 {
-	struct symbol_worker *w = new_worker(0);
-	struct seen seen = { .path = "/etc/passwd" };
-	struct symbol_worker_file f = { .key = 1, .need = on_need, .need_ctx = &seen };
-	uint64_t addr = asked_addr();
+	struct scene s;
+
+	begin(&s, "/proc/self/exe", 0);
+	assert_int_equal(symbol_worker_pid(s.w), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ask(&s, 1, 0), 0);
+		assert_int_equal(s.n, 1);
+		assert_true(symbol_worker_pid(s.w) > 0);
+		symbol_worker_stop(s.w);
+		assert_int_equal(symbol_worker_pid(s.w), 0);
+	}
+	assert_int_equal(symbol_worker_failures(s.w), 0);
+	end(&s);
+}
+
+static void a_file_of_another_format_has_no_frames(void **state)
+{
+	struct scene s;
 
 	assert_true(asked_function());
-	assert_int_equal(symbol_worker_resolve(w, &f, &addr, 1, on_frames, &seen, NULL), 0);
-	assert_int_equal(seen.n, 0);
-	assert_int_equal(symbol_worker_restarts(w), 0);
-	symbol_worker_free(w);
+	begin(&s, "/etc/passwd", 0);
+	assert_int_equal(ask(&s, 1, 0), 0);
+	assert_int_equal(s.n, 0);
+	assert_int_equal(ask(&s, 1, PROTOCOL_NAME_ALL), 0);
+	assert_int_equal(s.n, 1);
+	assert_string_equal(s.name, "");
+	assert_int_equal(symbol_worker_failures(s.w), 0);
+	end(&s);
 }
 
-TEST_GROUP(test_worker, TEST(receives_frames_from_the_child), TEST(returns_at_the_deadline),
-	   TEST(the_child_is_confined), TEST(restarts_a_killed_child_and_repeats_the_request),
-	   TEST(gives_up_a_file_that_kills_the_child_twice),
-	   TEST(kills_a_child_that_does_not_respond),
-	   TEST(a_file_without_debug_information_has_no_frames))
+TEST_GROUP(test_worker, TEST(receives_frames_from_the_child), TEST(receives_the_facts_of_a_file),
+	   TEST(returns_at_the_deadline), TEST(the_child_is_confined),
+	   TEST(repeats_a_request_after_the_child_was_killed),
+	   TEST(a_file_that_kills_the_child_twice_is_read_without_debug_information),
+	   TEST(a_file_is_given_up_for_a_time_that_doubles),
+	   TEST(kills_a_child_that_does_not_respond), TEST(a_child_that_was_stopped_starts_again),
+	   TEST(a_file_of_another_format_has_no_frames))

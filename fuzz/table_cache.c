@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses a file of the symbol cache, then restores a table from the same bytes without checksum. */
-#include "symbol/symbol_cache.h"
+/* Parses a cached symbol table, then restores a table from the same bytes without checksum. */
+#include "symbol/table_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct elf_symtab *t;
 	void *block = copy(data, len);
 
-	if (block && symbol_cache_parse(&t, block, len) == 0)
+	if (block && table_cache_parse(&t, block, len) == 0)
 		look_up(t);
 	block = copy(data, len);
 	if (block && elf_symtab_restore(&t, block, 0, len) == 0)

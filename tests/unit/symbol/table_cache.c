@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "symbol/symbol_cache.h"
+#include "symbol/table_cache.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -7,11 +7,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "elf/symtab.h"
+#include "symbol/symbol_cache.h"
 #include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
 #include "tests/unit/symbol/tempdir.h"
@@ -54,9 +57,21 @@ static const struct elf_image *program(struct fixture *f, const char *name, int 
 	return fixture_open(f);
 }
 
+static int get_table(void *ctx, const char *name)
+{
+	return symbol_cache_get(ctx, name);
+}
+
+static void put_table(void *ctx, const char *name, int fd)
+{
+	assert_int_equal(symbol_cache_put(ctx, name, fd), 0);
+	close(fd);
+}
+
 /* Checks the symbol in the middle of a program's table, loaded through the cache in @dir. */
 static void check_name(const char *dir, const char *name, int n, const char *want)
 {
+	struct table_cache tables = { .get = get_table, .put = put_table };
 	struct symbol_cache *c;
 	struct elf_symtab *t;
 	struct elf_symbol sym;
@@ -64,7 +79,9 @@ static void check_name(const char *dir, const char *name, int n, const char *wan
 
 	program(&f, name, n);
 	assert_int_equal(symbol_cache_open(&c, dir, 0, NULL), 0);
-	assert_int_equal(symbol_cache_load(c, f.img, ELF_SYMTAB, &t), 0);
+	tables.key = *symbol_cache_key(c);
+	tables.ctx = c;
+	assert_int_equal(table_cache_load(&tables, f.img, ELF_SYMTAB, &t), 0);
 	assert_int_equal(elf_symtab_count(t), n);
 	assert_int_equal(elf_symtab_find(t, TEXT + 100 * FUNC_LEN + 3, &sym), 0);
 	assert_int_equal(sym.vaddr, TEXT + 100 * FUNC_LEN);
@@ -128,6 +145,14 @@ static void does_not_store_a_small_table(void **state)
 	assert_int_equal(count(*state, path), 0);
 }
 
+static int run(const char *command, const char *a, const char *b)
+{
+	char line[3 * PATH_MAX];
+
+	snprintf(line, sizeof(line), "%s '%s' '%s'", command, a, b);
+	return system(line);
+}
+
 static void flip(const char *path, off_t at)
 {
 	int fd = open(path, O_RDWR);
@@ -141,18 +166,19 @@ static void flip(const char *path, off_t at)
 
 static void rebuilds_a_damaged_table(void **state)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], good[PATH_MAX];
 	struct stat st;
 
 	check_name(*state, "one", MANY, "one_100");
 	assert_int_equal(count(*state, path), 1);
+	snprintf(good, sizeof(good), "%s/good", (char *)*state);
+	assert_int_equal(run("cp", path, good), 0);
 	assert_int_equal(stat(path, &st), 0);
 	for (off_t at = 0; at < st.st_size; at += at < 64 ? 1 : st.st_size / 64) {
 		flip(path, at);
-		check_name(*state, "one", MANY, "one_100"); /* The damaged file was removed. */
-		assert_int_equal(count(*state, path), 0);
 		check_name(*state, "one", MANY, "one_100");
 		assert_int_equal(count(*state, path), 1);
+		assert_int_equal(run("cmp", path, good), 0); /* The damaged file was replaced. */
 	}
 	for (off_t len = 0; len < st.st_size; len += st.st_size / 8) {
 		assert_int_equal(truncate(path, len), 0);
@@ -175,13 +201,40 @@ static void replaces_a_truncated_key(void **state)
 	assert_int_equal(st.st_size, 16);
 }
 
+/* The symbolizer may be under an attacker's control. */
+static void nothing_but_tables_can_be_read_or_stored(void **state)
+{
+	static const char *const names[] = {
+		"key",
+		"../key",
+		"",
+		"0123456789abcdef0123456789abcdef",
+		"0123456789abcdef0123456789abcdef.symbols/x",
+		"0123456789abcdeF0123456789abcdef.symbols",
+	};
+	struct symbol_cache *c;
+	char path[PATH_MAX];
+	int fd = memfd_create("unsealed", MFD_CLOEXEC);
+
+	assert_int_equal(symbol_cache_open(&c, *state, 0, NULL), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		assert_int_equal(symbol_cache_get(c, names[i]), -EINVAL);
+		assert_int_equal(symbol_cache_put(c, names[i], fd), -EINVAL);
+	}
+	assert_int_equal(symbol_cache_put(c, "0123456789abcdef0123456789abcdef.symbols", fd),
+			 -EBADMSG);
+	assert_int_equal(count(*state, path), 0);
+	close(fd);
+	symbol_cache_free(c);
+}
+
 static void builds_tables_without_a_cache(void **state)
 {
 	struct elf_symtab *t;
 	struct fixture f;
 
 	program(&f, "one", MANY);
-	assert_int_equal(symbol_cache_load(NULL, f.img, ELF_SYMTAB, &t), 0);
+	assert_int_equal(table_cache_load(NULL, f.img, ELF_SYMTAB, &t), 0);
 	assert_int_equal(elf_symtab_count(t), MANY);
 	elf_symtab_free(t);
 	fixture_fini(&f);
@@ -189,7 +242,9 @@ static void builds_tables_without_a_cache(void **state)
 
 #define TEST_IN_DIR(fn) cmocka_unit_test_setup_teardown(fn, tempdir_make, tempdir_remove)
 
-TEST_GROUP(test_symbol_cache, TEST_IN_DIR(reads_a_stored_table),
+TEST_GROUP(test_table_cache, TEST_IN_DIR(reads_a_stored_table),
 	   TEST_IN_DIR(programs_with_equal_headers_have_separate_tables),
 	   TEST_IN_DIR(does_not_store_a_small_table), TEST_IN_DIR(rebuilds_a_damaged_table),
-	   TEST_IN_DIR(replaces_a_truncated_key), TEST(builds_tables_without_a_cache))
+	   TEST_IN_DIR(replaces_a_truncated_key),
+	   TEST_IN_DIR(nothing_but_tables_can_be_read_or_stored),
+	   TEST(builds_tables_without_a_cache))
