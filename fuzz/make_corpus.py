@@ -523,7 +523,7 @@ def protocol():
     config = struct.pack("<QQIIII", 77, 64 << 20, 6, 1, 0, 2) + bytes(range(16))
     bodies = [
         config + struct.pack("<QQ", 0x1000, 1 << 40),
-        bytes([20]) + bytes(range(64)) + bytes(3) + struct.pack("<I", 2) + segment * 2 + bytes(62 * 40),
+        bytes([20]) + bytes(range(64)) + bytes(3) + struct.pack("<III", 1, 2, 0) + segment * 2 + bytes(62 * 40),
         struct.pack("<QII", 1000, 1, 1) + b"0123456789abcdef0123456789abcdef.symbols".ljust(64, b"\0") + bytes(64),
         struct.pack("<IIQH", 0, 3, 0, 2) + frame * 2 + struct.pack("<IIQH", 1, 0, 0x1000, 0),
         *[struct.pack("<I", 2) + packet_text(b"name") + packet_text(b"dir") + struct.pack("<H", 3) + b"abc"] * 5,

@@ -27,6 +27,7 @@
 #include "cli/doctor_runtimes.h"
 #include "cli/input.h"
 #include "doctor/doctor.h"
+#include "opener/opener.h"
 #include "options/arguments.h"
 #include "profile/profile.h"
 
@@ -294,7 +295,7 @@ static int examine_process(bool json, uint32_t pid)
 	enum doctor_status worst = DOCTOR_OK;
 	struct err err = { 0 };
 
-	if (doctor_runtimes_find(&found, pid, &err) < 0)
+	if (opener_start(&err) < 0 || doctor_runtimes_find(&found, pid, &err) < 0)
 		return cli_fail("%s", err.msg);
 	for (size_t i = 0; i < found.n; i++) {
 		all[i] = found.all[i].check;

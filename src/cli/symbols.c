@@ -5,22 +5,25 @@
  * batches, as in a recording, so it also measures the symbolizer.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/regular_file.h"
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/text.h"
-#include "elf/image.h"
+#include "opener/opener.h"
 #include "options/arguments.h"
+#include "symbol/facts.h"
 #include "symbol/symbol_cache.h"
 #include "symbol/symbolizer.h"
 
@@ -163,7 +166,57 @@ static void print_stats(struct symbolizer *s)
 		c.worker_restarts);
 }
 
-/* The path is resolved first, because debug files are searched for relative to the real one. */
+static const char *open_error(int error)
+{
+	switch (error) {
+	case ENOENT:
+		return "No such file, or not a regular file";
+	case EFBIG:
+		return "the file is on a remote file system and larger than 64 MiB: copy it";
+	default:
+		return strerror(error);
+	}
+}
+
+/*
+ * Opens the file in another process, because its file system may not respond. Writes the real path,
+ * relative to which debug files are searched for.
+ */
+static int open_file(const char *path, char real[PATH_MAX], struct err *err)
+{
+	const struct regular_file_query query = { .path = path, .root = -1 };
+	struct regular_file_info info;
+	char link[64];
+	ssize_t n;
+	int fd = opener_start(err);
+
+	if (fd < 0)
+		return fd;
+	fd = regular_file_find(&query, &info);
+	if (fd < 0)
+		return err_set(err, fd, "cannot open \"%s\": %s", path, open_error(-fd));
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = info.is_copy ? -1 : readlink(link, real, PATH_MAX - 1);
+	if (n > 0)
+		real[n] = '\0';
+	else
+		snprintf(real, PATH_MAX, "%s", path);
+	return fd;
+}
+
+/* Fails for a file that has no addresses, and if nothing can be read at all. */
+static int check_file(struct symbolizer *s, uint32_t id, const char *path)
+{
+	const struct symbol_facts *facts = symbolizer_facts(s, id);
+
+	if (!facts)
+		return cli_fail("cannot read \"%s\": symbolizer: %s", path,
+				symbolizer_confinement(s));
+	if (!facts->is_elf)
+		return cli_fail("\"%s\": not a 64-bit little-endian ELF file", path);
+	return 0;
+}
+
 static int symbolize(const char *path, const struct symbols_args *a, const struct addrs *addrs)
 {
 	const struct symbolizer_opts opts = {
@@ -174,23 +227,23 @@ static int symbolize(const char *path, const struct symbols_args *a, const struc
 		.symbol_cache = a->symbol_cache,
 	};
 	_cleanup_(symbolizer_freep) struct symbolizer *s = NULL;
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	_cleanup_(freep) char *real = realpath(path, NULL);
-	struct symbolizer_file f = {
-		.fd = fd, .root_fd = -1, .debug_fd = -1, .path = real ? real : path
-	};
+	char real[PATH_MAX];
 	struct err err = { 0 };
+	_cleanup_(closep) int fd = open_file(path, real, &err);
+	struct symbolizer_file f = { .fd = fd, .root_fd = -1, .debug_fd = -1, .path = real };
 	uint32_t id;
 	int r;
 
 	if (fd < 0)
-		return cli_fail("cannot open \"%s\": %s", path, strerror(errno));
-	if (elf_image_open(&img, fd, &err) < 0)
-		return cli_fail("\"%s\": %s", path, err.msg);
+		return cli_fail("%s", err.msg);
 	r = symbolizer_new(&s, &opts);
 	if (r == 0)
 		r = symbolizer_add_file(s, &f, &id);
+	if (r < 0)
+		return cli_fail("\"%s\": %s", path, strerror(-r));
+	r = check_file(s, id, path);
+	if (r)
+		return r;
 	for (size_t i = 0; r == 0 && i < addrs->len; i += BATCH)
 		r = print_batch(s, id, a, addrs->data + i,
 				addrs->len - i < BATCH ? addrs->len - i : BATCH);

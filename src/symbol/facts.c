@@ -15,6 +15,7 @@ struct symbol_facts *symbol_facts_new(const struct protocol_facts *facts)
 	if (!f)
 		return NULL;
 	f->build_id = facts->build_id;
+	f->is_elf = facts->is_elf;
 	f->n_segments = facts->n_segments;
 	memcpy(f->segments, facts->segments, len);
 	return f;

@@ -2,6 +2,7 @@
 #pragma once
 
 /* Facts about an ELF file, as the symbolizer read and this process checked them. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,7 +13,8 @@ struct protocol_facts;
 
 struct symbol_facts {
 	struct elf_build_id build_id;
-	size_t n_segments; /* 0: not an ELF file */
+	bool is_elf;
+	size_t n_segments;
 	struct elf_segment segments[];
 };
 

@@ -33,7 +33,7 @@ struct symbol_file {
 	const struct table_cache *cache;
 	struct elf_image *img; /* NULL: not mapped at the moment */
 
-	bool has_facts;
+	bool has_facts, is_elf;
 	struct elf_build_id build_id;
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 	size_t n_segments;
@@ -105,6 +105,7 @@ static int read_facts(void *ctx)
 
 	if (r < 0)
 		return r;
+	f->is_elf = true;
 	f->n_segments = elf_image_segments(f->img, &segments);
 	memcpy(f->segments, segments, f->n_segments * sizeof(*segments));
 	elf_note_gnu_build_id(f->img, &f->build_id);
@@ -147,6 +148,7 @@ void symbol_file_facts(const struct symbol_file *f, struct protocol_facts *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->build_id = f->build_id;
+	out->is_elf = f->is_elf;
 	out->n_segments = (uint32_t)f->n_segments;
 	memcpy(out->segments, f->segments, f->n_segments * sizeof(*f->segments));
 }
@@ -401,7 +403,7 @@ const char *symbol_file_function(struct symbol_file *f, uint64_t vaddr, uint64_t
 	struct start_job job = { .file = f, .vaddr = vaddr };
 
 	*out_start = vaddr;
-	if (!f->n_segments || sigbus_run(find_start, &job) != 0)
+	if (!f->is_elf || sigbus_run(find_start, &job) != 0)
 		return NULL;
 	*out_start = job.start;
 	return root_name(f, vaddr, job.start);

@@ -49,7 +49,7 @@ const struct protocol_facts *protocol_check_facts(const void *data, size_t len)
 {
 	const struct protocol_facts *f = data;
 
-	if (len != sizeof(*f) || f->n_segments > ELF_SEGMENTS_MAX ||
+	if (len != sizeof(*f) || f->is_elf > 1 || f->n_segments > ELF_SEGMENTS_MAX ||
 	    f->build_id.len > ELF_BUILD_ID_MAX)
 		return NULL;
 	for (uint32_t i = 0; i < f->n_segments; i++)

@@ -25,7 +25,7 @@
 #include "elf/note.h"
 
 enum {
-	PROTOCOL_ADDRS_MAX = 512,
+	PROTOCOL_ADDRS_MAX = 4096,
 	PROTOCOL_FRAMES_MAX = 128,
 	PROTOCOL_NAME_MAX = 32 * 1024,
 	PROTOCOL_SYSTEM_NAME_MAX = 16 * 1024,
@@ -72,7 +72,8 @@ const struct protocol_request *protocol_check_request(const void *data, size_t l
 /* The reply to OPEN. */
 struct protocol_facts {
 	struct elf_build_id build_id;
-	uint32_t n_segments; /* 0: not an ELF file */
+	uint32_t is_elf; /* 0 or 1 */
+	uint32_t n_segments;
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 };
 

@@ -196,8 +196,12 @@ void worker_resolve(const struct worker_resolve_opts *opts, struct worker_file *
 {
 	static struct batch b; /* too large for the stack; the process has one thread */
 
-	b = (struct batch){ .opts = opts, .f = f, .own = worker_file_own(f), .vaddrs = vaddrs };
+	b.opts = opts;
+	b.f = f;
+	b.own = worker_file_own(f);
+	b.vaddrs = vaddrs;
 	b.n = n < PROTOCOL_ADDRS_MAX ? n : PROTOCOL_ADDRS_MAX;
+	memset(b.done, 0, b.n * sizeof(*b.done));
 	b.ada = symbol_file_is_ada(b.own);
 	for (size_t i = 0; i < b.n; i++)
 		resolve_go(&b, i);

@@ -229,6 +229,7 @@ static void check_has_nothing(struct symbol_file *f)
 	assert_false(symbol_file_has_minidebug(f));
 	assert_false(symbol_file_is_ada(f));
 	symbol_file_facts(f, &facts);
+	assert_int_equal(facts.is_elf, 0);
 	assert_int_equal(facts.n_segments, 0);
 	assert_null(symbol_file_function(f, 0x1000, &start));
 	assert_int_equal(start, 0x1000);

@@ -103,6 +103,8 @@ static void impossible_facts_are_refused(void **state)
 	f.segments[0] = (struct elf_segment){ 0 };
 	*((uint8_t *)&f.segments[0] + offsetof(struct elf_segment, exec)) = 2;
 	assert_null(protocol_check_facts(&f, sizeof(f)));
+	f = (struct protocol_facts){ .is_elf = 2 };
+	assert_null(protocol_check_facts(&f, sizeof(f)));
 	f = (struct protocol_facts){ .n_segments = ELF_SEGMENTS_MAX + 1 };
 	assert_null(protocol_check_facts(&f, sizeof(f)));
 	f = (struct protocol_facts){ .build_id.len = ELF_BUILD_ID_MAX + 1 };

@@ -115,6 +115,7 @@ static void receives_the_facts_of_a_file(void **state)
 	begin(&s, "/proc/self/exe", 0);
 	q = (struct symbol_worker_query){ .config.key = 1, .fd = s.fd, .trust = &s.trust };
 	assert_int_equal(symbol_worker_open(s.w, &q, &facts), 0);
+	assert_int_equal(facts.is_elf, 1);
 	assert_true(facts.n_segments > 0);
 	end(&s);
 }
