@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "elf/note.h"
+#include "base/confine.h"
 #include "tests/test.h"
 #include "tests/unit/symbol/tempdir.h"
 
@@ -239,10 +242,60 @@ static void unknown_ids_fail_and_unknown_addresses_have_no_symbol(void **state)
 	symbolizer_free(s);
 }
 
+/* Makes filters impossible in this process and its children. */
+static int forbid_filters(void)
+{
+	struct sock_filter code[] = {
+		CONFINE_BEGIN,
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 0, 3),
+		CONFINE_LOAD(args[0]),
+		CONFINE_CALL(PR_SET_SECCOMP, SECCOMP_RET_ERRNO | EPERM),
+		CONFINE_RETURN(SECCOMP_RET_ALLOW),
+	};
+
+	return confine_syscalls(code, sizeof(code) / sizeof(*code));
+}
+
+/* Returns true if nothing of the file was read, and the result has the reason. */
+static bool nothing_is_read(void)
+{
+	const struct symbolizer_opts opts = { .no_dwarf = true };
+	struct symbolizer_counters c;
+	struct seen seen = { 0 };
+	uint64_t addr = named_addr();
+	struct symbolizer *s;
+	uint32_t id;
+
+	if (symbolizer_new(&s, &opts) < 0)
+		return false;
+	id = add(s, "/proc/self/exe");
+	if (symbolizer_facts(s, id) ||
+	    symbolizer_resolve(s, id, SYMBOLIZER_VADDR, &addr, 1, on_frames, &seen) != 0)
+		return false;
+	symbolizer_counters(s, &c);
+	return seen.n == 1 && seen.last.missing == SYMBOL_NO_SYMBOLIZER &&
+	       seen.last.is_preliminary && !strstr(seen.name, "named_function") &&
+	       strstr(seen.name, "symbolizer cannot be started") &&
+	       c.by_source[SYMBOLIZER_GIVEN_UP] == 1 && *symbolizer_confinement(s);
+}
+
+static void without_a_sandbox_nothing_is_read(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(forbid_filters() < 0 ? 2 : !nothing_is_read());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 TEST_GROUP(test_symbolizer, TEST(resolves_a_function_with_its_line),
 	   TEST(uses_the_symbol_table_without_dwarf), TEST(the_same_file_has_one_id),
 	   cmocka_unit_test_setup_teardown(a_file_with_a_false_build_id_gets_its_own_symbols,
 					   tempdir_make, tempdir_remove),
 	   TEST(still_resolves_over_its_budget), TEST(many_files_stay_within_the_budget),
 	   TEST(a_released_file_is_closed_and_its_id_reused),
+	   TEST(without_a_sandbox_nothing_is_read),
 	   TEST(unknown_ids_fail_and_unknown_addresses_have_no_symbol))
