@@ -14,7 +14,7 @@ MS = 500
 CHAIN = "_start __libc_start_main.* ... main outer middle hot"
 UNNAMED = re.compile(r"\[(.+)\+0x([0-9a-f]+)\](_\[k\])?|\[anonymous code\]")
 MARK = re.compile(r"_\[i\]$")
-WORKER = "cameo-symbol-worker"
+WORKER = "cameo-symbolizer"
 TRIES = 10
 
 PYTHON = "import time\nwhile time.process_time() < 1: sorted(map(str, range(2000)))"
