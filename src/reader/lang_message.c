@@ -197,9 +197,13 @@ static int take_text(const uint8_t **at, size_t len, char **out)
 {
 	if (memchr(*at, 0, len))
 		return -EBADMSG;
-	*out = strndup((const char *)*at, len);
+	*out = malloc(len + 1);
+	if (!*out)
+		return -ENOMEM;
+	memcpy(*out, *at, len);
+	(*out)[len] = 0;
 	*at += len;
-	return *out ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int take_function(const uint8_t **at, const struct head *h, struct lang_function *out)
