@@ -146,7 +146,8 @@ static void stop(void)
 
 static void begin(void)
 {
-	char cert[sizeof(dir) + 16], key[sizeof(dir) + 16];
+	/* the server reads these files again when they change */
+	static char cert[sizeof(dir) + 16], key[sizeof(dir) + 16];
 
 	if (!mkdtemp(dir))
 		give_up("%s: %s", dir, strerror(errno));
