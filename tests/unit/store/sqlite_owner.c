@@ -35,6 +35,14 @@ static const char *in(const char *dir, const char *name)
 	return path;
 }
 
+/* Only root may change owners: skips the test of another user. */
+static char *dir_of_root(void)
+{
+	if (geteuid() != 0)
+		skip();
+	return fixture_dir();
+}
+
 /* A store with one day and its manifest. */
 static void make_store(const char *dir)
 {
@@ -46,11 +54,9 @@ static void make_store(const char *dir)
 
 static void a_store_and_its_files_change_their_owner(void **state)
 {
-	char *dir = fixture_dir(), *other = fixture_dir(), file[300];
+	char *dir = dir_of_root(), *other = dir_of_root(), file[300];
 	int fd;
 
-	if (geteuid() != 0)
-		skip();
 	snprintf(file, sizeof(file), "%s/file", other);
 	fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
@@ -72,11 +78,9 @@ static void a_store_and_its_files_change_their_owner(void **state)
 
 static void a_directory_with_other_files_is_unchanged(void **state)
 {
-	char *dir = fixture_dir(), *other = fixture_dir();
+	char *dir = dir_of_root(), *other = dir_of_root();
 	struct err err = { 0 };
 
-	if (geteuid() != 0)
-		skip();
 	make_store(dir);
 	assert_int_equal(mkdir(in(dir, "/spool"), 0755), 0);
 	assert_int_equal(sqlite_owner_give(dir, USER, USER, &err), -EEXIST);
@@ -93,10 +97,8 @@ static void a_directory_with_other_files_is_unchanged(void **state)
 
 static void a_new_file_system_is_an_empty_store(void **state)
 {
-	char *dir = fixture_dir();
+	char *dir = dir_of_root();
 
-	if (geteuid() != 0)
-		skip();
 	assert_int_equal(mkdir(in(dir, "/lost+found"), 0700), 0);
 	assert_int_equal(sqlite_owner_give(dir, USER, USER, NULL), 0);
 	assert_int_equal(owner_of(dir, ""), USER);
@@ -106,11 +108,9 @@ static void a_new_file_system_is_an_empty_store(void **state)
 
 static void a_store_in_use_is_unchanged(void **state)
 {
-	char *dir = fixture_dir();
+	char *dir = dir_of_root();
 	_cleanup_(closep) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (geteuid() != 0)
-		skip();
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
 	assert_int_equal(sqlite_owner_give(dir, USER, USER, NULL), -EBUSY);
 	assert_int_equal(owner_of(dir, ""), 0);
@@ -119,10 +119,8 @@ static void a_store_in_use_is_unchanged(void **state)
 
 static void a_new_directory_is_created_for_its_owner(void **state)
 {
-	char *dir = fixture_dir();
+	char *dir = dir_of_root();
 
-	if (geteuid() != 0)
-		skip();
 	assert_int_equal(sqlite_owner_give(in(dir, "/new"), USER, USER, NULL), 0);
 	assert_int_equal(owner_of(dir, "/new"), USER);
 	fixture_remove(dir);
