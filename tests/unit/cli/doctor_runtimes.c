@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -14,20 +15,25 @@
 
 enum { INFO_AT = 0x1000 };
 
-/* A file like a program of Go 1.99, whose table of functions has an unknown form. */
-static int go_memfd(void)
+/*
+ * Creates a file like a program of Go 1.99, whose table of functions has an unknown form. @path is
+ * a template of mkstemp(). The file has a path because only root can open others that are mapped.
+ */
+static int create_go_program(char *path)
 {
 	uint8_t info[48] = "\xff Go buildinf:";
 	struct fixture f;
-	int fd;
+	int fd = mkstemp(path);
 
+	assert_true(fd >= 0);
 	info[15] = 2;
 	info[32] = 6;
 	memcpy(info + 33, "go1.99", 6);
 	fixture_init(&f);
 	fixture_load(&f, fixture_add(&f, ".go.buildinfo", SHT_PROGBITS, info, sizeof(info)),
 		     INFO_AT, PF_R);
-	fd = fixture_memfd(&f);
+	fixture_open(&f);
+	assert_int_equal(write(fd, f.bytes.data, f.bytes.len), f.bytes.len);
 	fixture_fini(&f);
 	return fd;
 }
@@ -42,8 +48,9 @@ static void this_test_has_no_runtime(void **state)
 
 static void a_mapped_file_is_examined_once(void **state)
 {
+	char path[] = "/tmp/cameo-go.XXXXXX";
 	struct doctor_runtimes found;
-	int fd = go_memfd();
+	int fd = create_go_program(path);
 	void *at[2];
 
 	for (int i = 0; i < 2; i++) {
@@ -58,6 +65,7 @@ static void a_mapped_file_is_examined_once(void **state)
 	for (int i = 0; i < 2; i++)
 		munmap(at[i], 4096);
 	close(fd);
+	unlink(path);
 }
 
 static void a_process_that_does_not_exist_is_an_error(void **state)
