@@ -63,16 +63,38 @@ static bool is_page(int len, sqlite3_int64 offset)
 	return len > HEADER_LEN || offset >= PAGE_SUMS_PAGE_LEN;
 }
 
-static int verify_page(const uint8_t *page, int len, sqlite3_int64 offset)
+static int verify_page(const uint8_t *page, sqlite3_int64 offset)
 {
 	uint8_t sum[PAGE_SUMS_LEN];
 
-	if (len != PAGE_SUMS_PAGE_LEN || offset % PAGE_SUMS_PAGE_LEN)
-		return SQLITE_IOERR_DATA;
 	page_sum(page, page_number(offset), sum);
 	return memcmp(sum, page + PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN, PAGE_SUMS_LEN)
 		       ? SQLITE_IOERR_DATA
 		       : SQLITE_OK;
+}
+
+/*
+ * Reads a page or a part of one, and verifies the whole page. Since 3.45 SQLite reads only a part
+ * of overflow pages, directly into the value, although it cannot verify that; before 3.48 the file
+ * cannot refuse it (SQLITE_IOCAP_SUBPAGE_READ).
+ */
+static int read_page(sqlite3_file *f, void *data, int len, sqlite3_int64 offset)
+{
+	const int from = (int)(offset % PAGE_SUMS_PAGE_LEN);
+	const bool whole = len == PAGE_SUMS_PAGE_LEN && from == 0;
+	uint8_t buf[PAGE_SUMS_PAGE_LEN], *page = whole ? data : buf;
+	int rc;
+
+	if (len > PAGE_SUMS_PAGE_LEN - from)
+		return SQLITE_IOERR_DATA;
+	rc = f->pMethods->xRead(f, page, PAGE_SUMS_PAGE_LEN, offset - from);
+	if (rc == SQLITE_IOERR_SHORT_READ)
+		return SQLITE_IOERR_DATA;
+	if (rc == SQLITE_OK)
+		rc = verify_page(page, offset - from);
+	if (rc == SQLITE_OK && !whole)
+		memcpy(data, page + from, (size_t)len);
+	return rc;
 }
 
 /* The reserved bytes in SQLite's memory are not changed, since the page is constant. */
@@ -104,16 +126,14 @@ static int file_read(sqlite3_file *base, void *data, int len, sqlite3_int64 offs
 {
 	struct page_file *p = (struct page_file *)base;
 	sqlite3_file *f = inner(base);
-	int rc = f->pMethods->xRead(f, data, len, offset);
+	int rc;
 
-	if (p->is_log)
-		return rc == SQLITE_OK && offset < p->unfinished ? verify_log(f, data, len, offset)
-								 : rc;
-	if (!p->sums || !is_page(len, offset))
-		return rc;
-	if (rc == SQLITE_IOERR_SHORT_READ)
-		return SQLITE_IOERR_DATA;
-	return rc == SQLITE_OK ? verify_page(data, len, offset) : rc;
+	if (p->sums && is_page(len, offset))
+		return read_page(f, data, len, offset);
+	rc = f->pMethods->xRead(f, data, len, offset);
+	return rc == SQLITE_OK && p->is_log && offset < p->unfinished
+		       ? verify_log(f, data, len, offset)
+		       : rc;
 }
 
 static int file_write(sqlite3_file *base, const void *data, int len, sqlite3_int64 offset)
